@@ -1,0 +1,3 @@
+module tcpwheel
+
+go 1.26

@@ -1,0 +1,245 @@
+package wheel
+
+import "fmt"
+
+// calendar is R. Brown's calendar queue (CACM 31(10), Oct 1988), which the paper calls an extension of timing wheels
+// (§VIII-2): a wheel whose slots are days of width ticks, with a sorted list each, and whose number of days and width
+// follow what is in it. A tick is on day tick/width, and day d of any year is in bucket d modulo their number.
+//
+// PER TICK BOOKKEEPING looks through the days, from the current one on, for one whose head is due in this year; if a
+// whole year has none, the earliest of all heads is next, and it goes there ("direct search"). The queue starts with
+// Config.Slots days, 2 by default, of one tick. It doubles when there are more than two timers per day, and halves when
+// there are fewer than half a timer per day (less 2). Each time the width is set anew: three times the average distance
+// of the first 25 timers or less (5 and a tenth of all), where distances of twice their average and more are left out.
+//
+// Brown shows that START and PER TICK BOOKKEEPING cost O(1) for the distributions he tried, by experiment. The worst
+// case of both is O(n), and O(n²) for a resize, when most timers are on one day, as ticks that crowd behind some that
+// are far apart make them; the width changes only with the number of timers. A resize is O(n) otherwise, within a
+// START, a STOP or an Advance, once per n/2 of these at the least. Davison used a calendar queue for the timers of
+// VM/XA SP1; by the paper's reading of him, what resizing gains "does not appear to warrant the extra complexity": a
+// clock must step through its ticks anyway, and here a bitmap skips the empty days.
+//
+// The list of a day is searched from its rear, where timers of the same tick are passed by at one look; timers of one
+// tick expire in START order. Moves are the records re-placed by resizing. No call but New and Reserve allocates, as
+// there is room for the days of as many timers as there are records.
+type calendar struct {
+	front
+	days  ring   // as many of its lists as are in use; there are more in the arena
+	width uint64 // of a day in ticks, up to maxWidth
+	held  int    // timers on all days
+	least int    // days to begin with, for which there is always room
+}
+
+const (
+	listDesk = listFirst // where a resize lays all timers down; empty otherwise
+	maxWidth = 1 << 62   // (day+1)·width must not overflow
+)
+
+var calendarBuilder = builder{
+	name:  "calendar",
+	about: "calendar queue (Brown): sorted days whose number and width follow the load",
+	build: func(cfg Config) Facility {
+		s := &calendar{days: newRing(listDesk+1, cfg.Slots), width: 1, least: cfg.Slots}
+		s.init("calendar", s, cfg, 1+cfg.Slots)
+		return s
+	},
+}
+
+func (s *calendar) insert(t uint32) {
+	passed, compared := s.put(t)
+	if s.counting {
+		s.counts.StartVisits += passed
+		s.counts.Comparisons += compared
+	}
+	if s.held++; s.held > 2*s.buckets() {
+		s.resize(2 * s.buckets())
+	}
+}
+
+// put places t on its day, behind all timers that are not due later. It returns how many it passed and compared.
+func (s *calendar) put(t uint32) (passed, compared uint64) {
+	tick := s.nodes[t].tick
+	day := s.days.slot(tick / s.width)
+	at, stop := uint32(0), s.lists[s.days.first+day].tail
+	for ; stop != 0 && s.nodes[stop].tick > tick; stop = s.nodes[stop].prev {
+		at = stop
+		passed++
+	}
+	compared = passed
+	if stop != 0 {
+		compared++
+	}
+	s.days.insertBefore(&s.arena, day, at, t)
+	return passed, compared
+}
+
+func (s *calendar) remove(t uint32) {
+	s.days.unlink(&s.arena, t)
+	s.held--
+	s.shrink()
+}
+
+// shrink halves the days as long as there are too few timers for them.
+func (s *calendar) shrink() {
+	n := s.buckets()
+	for s.held < n/2-2 {
+		n /= 2
+	}
+	if n != s.buckets() {
+		s.resize(n)
+	}
+}
+
+func (s *calendar) buckets() int { return int(s.days.mask) + 1 }
+
+// reserve makes room for the largest number of days that n timers lead to.
+func (s *calendar) reserve(n int) {
+	days := s.least
+	for n > 2*days {
+		days *= 2
+	}
+	if more := int(s.days.first) + days - len(s.lists); more > 0 {
+		s.lists = append(s.lists, make([]list, more)...)
+		busy := newBitmap(days)
+		copy(busy.words, s.days.busy.words)
+		copy(busy.sums, s.days.busy.sums)
+		copy(busy.top, s.days.busy.top)
+		s.days.busy = busy
+	}
+}
+
+// first returns the bucket with the earliest timer, if that is not after limit, and how many heads it looked at.
+func (s *calendar) first(limit uint64) (bucket uint32, looks uint64, ok bool) {
+	today, best := s.cur/s.width, noTick
+	day, ok := s.days.next(today - 1)
+	for ; ok && day-today <= uint64(s.days.mask); day, ok = s.days.next(day) {
+		if day*s.width > limit {
+			return 0, looks, false
+		}
+		looks++
+		tick := s.nodes[s.days.head(&s.arena, s.days.slot(day))].tick
+		if tick < best {
+			best, bucket = tick, s.days.slot(day)
+		}
+		if tick < (day+1)*s.width { // in this year, and all days before have nothing in it
+			break
+		}
+	}
+	return bucket, looks, best <= limit
+}
+
+func (s *calendar) collect(target uint64) bool {
+	day, looks, ok := s.first(target)
+	if s.counting {
+		s.counts.Wakeups += looks
+		s.counts.TickVisits += looks
+	}
+	if !ok {
+		s.cur = target
+		return false
+	}
+	s.cur = s.nodes[s.days.head(&s.arena, day)].tick
+	due := 0
+	for t := s.days.head(&s.arena, day); t != 0 && s.nodes[t].tick == s.cur; t = s.days.head(&s.arena, day) {
+		s.days.unlink(&s.arena, t)
+		s.pushBack(listDue, t)
+		due++
+	}
+	s.held -= due
+	if s.counting {
+		s.counts.TickVisits += uint64(due - 1) // the first is among the looks
+	}
+	s.shrink()
+	return true
+}
+
+// resize gives the calendar n days, of the width that suits the timers next due, and places all timers anew.
+func (s *calendar) resize(n int) {
+	width := s.takeSample()
+	today := s.cur / s.width
+	for day, ok := s.days.next(today - 1); ok; day, ok = s.days.next(day) {
+		s.days.drain(&s.arena, s.days.slot(day), listDesk)
+	}
+	s.width, s.days.mask = width, uint32(n-1)
+	t := s.lists[listDesk].head
+	s.lists[listDesk] = list{}
+	for t != 0 {
+		next := s.nodes[t].next
+		_, compared := s.put(t)
+		if s.counting {
+			s.counts.Moves++
+			s.counts.Comparisons += compared
+		}
+		t = next
+	}
+}
+
+// takeSample moves the first timers to the desk, and returns the width of a day that Brown derives from them.
+func (s *calendar) takeSample() (width uint64) {
+	n := s.held
+	if n > 5 {
+		n = min(5+n/10, 25)
+	}
+	var ticks [25]uint64
+	for i := range n {
+		day, _, _ := s.first(noTick)
+		t := s.days.head(&s.arena, day)
+		ticks[i] = s.nodes[t].tick
+		s.days.unlink(&s.arena, t)
+		s.pushBack(listDesk, t)
+	}
+	return dayWidth(ticks[:n])
+}
+
+// dayWidth returns three times the average distance between ticks, which are ordered, without those distances that are
+// twice the average of all or more.
+func dayWidth(ticks []uint64) uint64 {
+	if len(ticks) < 2 {
+		return 1
+	}
+	gaps := uint64(len(ticks) - 1)
+	span := ticks[gaps] - ticks[0]
+	sum, counted := uint64(0), uint64(0)
+	for i := range gaps {
+		// gap < 2·span/gaps, where span is below 2^63.
+		if gap := ticks[i+1] - ticks[i]; gap <= (2*span-min(2*span, 1))/gaps {
+			sum += gap
+			counted++
+		}
+	}
+	return max(1, min(3*min(sum, maxWidth)/counted, maxWidth))
+}
+
+func (s *calendar) nextExpiry(limit uint64) uint64 {
+	if day, _, ok := s.first(limit); ok {
+		return s.nodes[s.days.head(&s.arena, day)].tick
+	}
+	return limit + 1
+}
+
+// nextWakeup is exact if the next busy day has a timer due in this year, and the end of that day otherwise.
+func (s *calendar) nextWakeup() uint64 {
+	day, _ := s.days.next(s.cur/s.width - 1)
+	return min(s.nodes[s.days.head(&s.arena, s.days.slot(day))].tick, (day+1)*s.width)
+}
+
+func (s *calendar) verify() (int, error) {
+	n, err := s.days.check(&s.arena, func(slot, t uint32) error {
+		if tick := s.nodes[t].tick; s.days.slot(tick/s.width) != slot {
+			return fmt.Errorf("timer %d has tick %d, days are of %d", t, tick, s.width)
+		}
+		return nil
+	})
+	for slot := uint32(0); err == nil && slot <= s.days.mask; slot++ {
+		_, err = s.checkOrdered(s.days.first + slot)
+	}
+	switch {
+	case err != nil:
+		return n, err
+	case s.lists[listDesk].head != 0:
+		return n, fmt.Errorf("timer %d lies on the desk", s.lists[listDesk].head)
+	case n != s.held || n > 2*s.buckets() || s.width < 1 || s.width > maxWidth:
+		return n, fmt.Errorf("%d timers, count says %d, on %d days of %d", n, s.held, s.buckets(), s.width)
+	}
+	return n, nil
+}

@@ -1,0 +1,286 @@
+package wheel
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// nichols is Scheme 7 without full migration (W. Nichols, in §VI-B of the paper): precision decreases with the level,
+// so that timers need not move. With M = Config.Slots slots on each of m levels, an interval of M^k ticks and more, but
+// less than M^(k+1), belongs to level k, and one of M^m and more to the last.
+//
+//	scheme7-nomigration   the tick is rounded to a multiple of M^k, and expires on level k
+//	scheme7-onemigration  the tick is rounded to a multiple of M^(k-1), stands on level k, moves once to level k-1
+//
+// START rounds, as Config.Rounding says; Deadline reports the rounded tick, and that is exact. Up is never early.
+// Nearest rounds a half up. All give a tick after now, as an interval is no shorter than the multiple it is rounded to.
+// The error without migration, for a slot width of g ticks and intervals from g on that begin on a slot boundary, is at
+// most
+//
+//	          of the interval requested   of the interval set   with g = 60, say minutes
+//	up        (g-1)/(g+1)                 (g-1)/2g              96.7%  49.2%
+//	nearest   1/3                         (g/2-1)/g             33.3%  48.3%
+//	down      (g-1)/(2g-1)                (g-1)/g               49.6%  98.3%
+//
+// The paper's "up to 50%", with 1 min 30 s rounded to 1 min as the example, is of the interval set; it is also what
+// nearest reaches of the interval requested if that may begin anywhere in a slot. The bounds are then
+//
+//	up        (g-1)/g                     (g-1)/(2g-1)          98.3%  49.6%
+//	nearest   1/2                         (g/2-1)/(g/2+1)       50.0%  93.5%
+//	down      (g-1)/g                     g-1                   98.3%  5900%
+//
+// With one migration, g is the slot width of the finer level, and the interval at least M·g: the error is below 1/M of
+// the interval requested.
+//
+// A tick that lies a rotation ahead or more, by rounding or beyond the last level, is passed over by its slot until its
+// turn, as in Scheme 6. START and STOP are O(1), PER TICK BOOKKEEPING is O(m) per busy slot and a visit or two per
+// timer. Timers of one tick expire in START order: what is set later for the same tick stands on the same or a finer
+// level.
+type nichols struct {
+	front
+	wheels   []ring // the finest first
+	bits     uint8  // log2 of the slots of a level
+	migrates uint8  // 1 if a timer moves to the next finer wheel, else 0
+	rounding Rounding
+	last     uint64 // the last tick that Advance can reach
+}
+
+var scheme7NoMigrationBuilder = builder{
+	name:  "scheme7-nomigration",
+	about: "Scheme 7 after Nichols: a timer is rounded to its level and never migrates",
+	slots: 256,
+	most:  1 << 16,
+	build: func(cfg Config) Facility { return newNichols("scheme7-nomigration", 0, cfg) },
+}
+
+var scheme7OneMigrationBuilder = builder{
+	name:  "scheme7-onemigration",
+	about: "Scheme 7 after Nichols: a timer is rounded to the next finer level, and migrates there",
+	slots: 256,
+	most:  1 << 16,
+	build: func(cfg Config) Facility { return newNichols("scheme7-onemigration", 1, cfg) },
+}
+
+func newNichols(name string, migrates uint8, cfg Config) *nichols {
+	s := &nichols{bits: slotBits(cfg), migrates: migrates, rounding: cfg.Rounding}
+	for level := range uint32(levels(cfg)) {
+		s.wheels = append(s.wheels, newRing(listFirst+level<<s.bits, cfg.Slots))
+	}
+	s.init(name, s, cfg, len(s.wheels)<<s.bits)
+	s.last = s.floor(math.MaxInt64)
+	return s
+}
+
+// between returns one of the two multiples of step between which tick lies: below, which may be tick, and below+step.
+func (r Rounding) between(tick, below, step uint64) uint64 {
+	over := tick - below
+	if over != 0 && (r == RoundUp || r == RoundNearest && over >= step-over) {
+		return below + step
+	}
+	return below
+}
+
+// level returns the level that an interval belongs to.
+func (s *nichols) level(interval uint64) uint8 {
+	return min(uint8(63-bits.LeadingZeros64(interval))/s.bits, uint8(len(s.wheels)-1))
+}
+
+// precision returns log2 of what an interval is rounded to.
+func (s *nichols) precision(interval uint64) uint8 {
+	return (max(s.level(interval), s.migrates) - s.migrates) * s.bits
+}
+
+// round returns the tick at which a timer that is started now for tick will expire. If that lay past the last tick
+// that Advance can reach, and tick did not, the tick is rounded less coarsely.
+func (s *nichols) round(tick uint64) uint64 {
+	if tick <= s.cur {
+		return tick
+	}
+	for shift := s.precision(tick - s.cur); ; shift -= s.bits {
+		r := s.rounding.between(tick, tick>>shift<<shift, 1<<shift)
+		if shift == 0 || r <= s.last || tick > s.last {
+			return r
+		}
+	}
+}
+
+func (s *nichols) Schedule(t Timer, deadline Time) { s.start(t, s.round(s.ceil(deadline))) }
+
+// choose returns a tick of the range that needs neither rounding nor a migration, of those on the coarsest level the
+// latest; else, with one migration, the latest on the level of the end of the range that needs no rounding. If there is
+// none either, it rounds the beginning of the range, which may lead out of it.
+func (s *nichols) choose(lo, hi uint64) uint64 {
+	exact := hi >> s.precision(hi-s.cur) << s.precision(hi-s.cur)
+	for hi >= lo {
+		shift := s.level(hi-s.cur) * s.bits
+		if tick := hi >> shift << shift; tick >= lo {
+			return tick
+		}
+		hi = s.cur + 1<<shift - 1 // the longest interval of the next finer level
+	}
+	if exact >= lo {
+		return exact
+	}
+	return s.round(lo)
+}
+
+// insert takes any tick, and gives it the coarsest level that the interval belongs to and that hits the tick exactly.
+// For a given tick, a later insert never gets a coarser one.
+func (s *nichols) insert(t uint32) {
+	tick := s.nodes[t].tick
+	exact := uint8(bits.TrailingZeros64(tick))/s.bits + s.migrates
+	level := min(s.level(tick-s.cur), exact)
+	w := &s.wheels[level]
+	w.insertBefore(&s.arena, w.slot(tick>>(level*s.bits)), 0, t)
+}
+
+func (s *nichols) remove(t uint32) {
+	s.wheels[(s.nodes[t].where-listFirst)>>s.bits].unlink(&s.arena, t)
+}
+
+func (s *nichols) reserve(int) {}
+
+// collect passes over timers of later rotations. When it has passed over as many as there are, it looks at all of them
+// once for the earliest slot with work to do, and goes there.
+func (s *nichols) collect(target uint64) bool {
+	passed := 0
+	for {
+		next := s.nextSlot()
+		if next > target {
+			break
+		}
+		s.cur = next
+		if s.counting {
+			s.counts.Wakeups++
+		}
+		worked := 0
+		for level := range s.wheels { // finest first, each in front of what is due already
+			shift := uint8(level) * s.bits
+			if next>>shift<<shift != next {
+				break // nor is it a slot boundary of a coarser level
+			}
+			if slot := s.wheels[level].slot(next >> shift); s.wheels[level].busy.has(slot) {
+				p, w := s.visit(level, slot)
+				passed, worked = passed+p, worked+w
+			}
+		}
+		if s.lists[listDue].head != 0 {
+			return true
+		}
+		if worked != 0 {
+			passed = 0
+		} else if passed >= len(s.nodes) {
+			passed = 0
+			if s.cur = min(s.earliestWork()-1, target); s.cur == target {
+				break
+			}
+		}
+	}
+	s.cur = target
+	return false
+}
+
+// visit looks at the timers of a slot that has come up. It makes due those whose tick this is, sends to the next finer
+// wheel those whose tick lies in the slot, and passes over those of later rotations; it returns how many it passed
+// over, and how many not. It goes from the rear and puts in front: so START order is kept, and what comes from a
+// coarser wheel, which was started earlier, goes first.
+func (s *nichols) visit(level int, slot uint32) (passed, worked int) {
+	w, shift := &s.wheels[level], uint8(level)*s.bits
+	for t := s.lists[w.first+slot].tail; t != 0; {
+		n := &s.nodes[t]
+		prev := n.prev
+		if s.counting {
+			s.counts.TickVisits++
+		}
+		switch {
+		case n.tick>>shift != s.cur>>shift:
+			passed++
+		case n.tick == s.cur:
+			w.unlink(&s.arena, t)
+			s.insertBefore(listDue, s.lists[listDue].head, t)
+			worked++
+		default:
+			w.unlink(&s.arena, t)
+			f := &s.wheels[level-1]
+			to := f.slot(n.tick >> (shift - s.bits))
+			f.insertBefore(&s.arena, to, f.head(&s.arena, to), t)
+			if s.counting {
+				s.counts.Moves++
+				s.counts.Migrations++
+			}
+			worked++
+		}
+		t = prev
+	}
+	return passed, worked
+}
+
+// earliestWork returns the earliest tick at which a slot has a timer to expire or to migrate, and noTick if there is no
+// timer.
+func (s *nichols) earliestWork() uint64 {
+	work := noTick
+	for level := range s.wheels {
+		w, shift := &s.wheels[level], uint8(level)*s.bits
+		for slot, ok := w.busy.next(0); ok; slot, ok = w.busy.next(slot + 1) {
+			for t := w.head(&s.arena, slot); t != 0; t = s.nodes[t].next {
+				work = min(work, s.nodes[t].tick>>shift<<shift)
+				if s.counting {
+					s.counts.TickVisits++
+				}
+			}
+		}
+	}
+	return work
+}
+
+// nextSlot returns the tick at which the next busy slot of any level comes up, and noTick if none is busy.
+func (s *nichols) nextSlot() uint64 {
+	next := noTick
+	for level := range s.wheels {
+		shift := uint8(level) * s.bits
+		if s.wheels[level].idle() {
+			continue
+		}
+		if n, ok := s.wheels[level].next(s.cur >> shift); ok {
+			next = min(next, n<<shift)
+		}
+	}
+	return next
+}
+
+func (s *nichols) nextExpiry(limit uint64) uint64 {
+	first := limit + 1
+	for level := range s.wheels {
+		w, shift := &s.wheels[level], uint8(level)*s.bits
+		now := s.cur >> shift
+		n, ok := w.next(now)
+		for ; ok && n-now <= uint64(w.mask)+1 && n<<shift < first; n, ok = w.next(n) {
+			for t := w.head(&s.arena, w.slot(n)); t != 0; t = s.nodes[t].next {
+				first = min(first, s.nodes[t].tick)
+			}
+		}
+	}
+	return first
+}
+
+func (s *nichols) nextWakeup() uint64 { return s.nextSlot() }
+
+func (s *nichols) verify() (held int, err error) {
+	for level := range s.wheels {
+		w, shift := &s.wheels[level], uint8(level)*s.bits
+		exact := shift - min(shift, s.migrates*s.bits) // log2 of what ticks on this level are multiples of
+		n, err := w.check(&s.arena, func(slot, t uint32) error {
+			tick := s.nodes[t].tick
+			if tick>>shift <= s.cur>>shift || w.slot(tick>>shift) != slot || tick>>exact<<exact != tick {
+				return fmt.Errorf("timer %d has tick %d, now %d", t, tick, s.cur)
+			}
+			return nil
+		})
+		if err != nil {
+			return held, fmt.Errorf("level %d, %w", level, err)
+		}
+		held += n
+	}
+	return held, nil
+}

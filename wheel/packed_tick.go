@@ -1,0 +1,268 @@
+package wheel
+
+import "math"
+
+func (w *Scheme6) Advance(now Time, limit int, expire func(t Timer)) (n int, done bool) {
+	if w.expiring {
+		panic("BUG: wheel: Advance called while a timer expires")
+	}
+	w.target = max(w.target, w.floor(now))
+	if !w.unfinished {
+		w.begin()
+	}
+	if limit <= 0 {
+		limit = math.MaxInt
+	}
+	w.expiring = true
+	for n < limit {
+		if w.due.first == 0 {
+			if !w.collect() {
+				w.unfinished, w.expiring = false, false
+				return n, true
+			}
+			w.touch()
+		}
+		a := w.due.first
+		t := w.entries[a]
+		if a == w.due.last || (a+1)&chunkMask == 0 {
+			w.popFirst(&w.due)
+			w.touch()
+		} else {
+			w.due.first = a + 1
+		}
+		r := &w.recs[t]
+		r.list = packedNone
+		if r.deadline > w.now || w.counting {
+			if !w.comeUp(t, r) {
+				continue
+			}
+		}
+		r.deadline = never
+		w.ended++
+		n++
+		expire(Timer(t))
+	}
+	w.expiring = false
+	return n, false
+}
+
+// touch reads the records and the owners of the first chunk of the queue. None of these reads waits for another, so that
+// their cache misses overlap; when their turn comes, one after another and with an expiry in between, they would not.
+func (w *Scheme6) touch() {
+	first := w.due.first
+	if first == 0 {
+		return
+	}
+	end := first | chunkMask
+	if w.due.last&^chunkMask == first&^chunkMask {
+		end = w.due.last
+	}
+	sum := w.touched
+	for _, t := range w.entries[first : end+1] {
+		sum += w.recs[t].deadline + w.owners[t]
+	}
+	w.touched = sum
+}
+
+// comeUp looks at a timer that came up and left its list, and reports whether it is due. One that was put off goes to its
+// place.
+func (w *Scheme6) comeUp(t uint32, r *rec) bool {
+	due := r.deadline <= w.now
+	if w.counting {
+		w.counts.TickVisits++
+		if due {
+			w.counts.Expiries++
+		}
+	}
+	if !due {
+		w.putOff(t, r)
+	}
+	return due
+}
+
+// putOff brings a timer that came up before its time to its place, if it still runs.
+func (w *Scheme6) putOff(t uint32, r *rec) {
+	if r.deadline == never {
+		return
+	}
+	if w.counting {
+		w.counts.Moves++
+	}
+	w.put(t, r)
+}
+
+// begin starts an Advance to target, and makes due what waited for it. An Advance that its limit cut short goes on to its
+// own end before the next one begins.
+func (w *Scheme6) begin() {
+	w.end, w.unfinished = w.target, true
+	if w.top[w.pending()] == 0 {
+		return
+	}
+	if w.counting {
+		w.counts.Wakeups++
+	}
+	w.due = w.detach(w.pending())
+	for a := w.due.first; a != 0; a = w.after(w.due, a) {
+		w.recs[w.entries[a]].list = packedQueue
+	}
+}
+
+// collect is PER_TICK_BOOKKEEPING up to the first tick on which something comes up, or to target: it moves cur there,
+// and what came up to the queue. It reports whether there is any.
+func (w *Scheme6) collect() bool {
+	for !w.collectTo(w.end) {
+		if w.end == w.target {
+			return false
+		}
+		w.begin() // an earlier call's Advance has ended here; this one follows it
+		if w.due.first != 0 {
+			break
+		}
+	}
+	return true
+}
+
+func (w *Scheme6) collectTo(end uint64) bool {
+	rotation, earliest := w.cur, uint64(never)
+	for w.cur < end {
+		gap := uint64(w.busy.after(uint32(w.cur)&w.mask, w.mask+1))
+		if gap == 0 || gap > end-w.cur {
+			break
+		}
+		w.setCur(w.cur + gap)
+		if w.counting {
+			w.counts.Wakeups++
+		}
+		s := uint32(w.cur) & w.mask
+		if far := s + w.mask + 1; w.top[far] != 0 {
+			earliest = min(earliest, w.scanFar(far))
+		}
+		if w.top[s] != 0 {
+			w.takeNear(s)
+		}
+		w.emptied(s)
+		if w.due.first != 0 {
+			return true
+		}
+		if w.cur-rotation > uint64(w.mask) {
+			// A whole rotation brought up nothing: there are far timers only, and all were seen. Nothing is due before
+			// the earliest of them, so that the clock may jump to the tick before it.
+			w.setCur(min(max(w.cur, w.up(earliest)-1), end))
+			rotation, earliest = w.cur, never
+		}
+	}
+	w.setCur(max(w.cur, end))
+	return false
+}
+
+func (w *Scheme6) setCur(tick uint64) { w.cur, w.now = tick, tick*uint64(w.size) }
+
+// takeNear makes the near list of slot s the end of the queue.
+func (w *Scheme6) takeNear(s uint32) {
+	if w.due.first == 0 {
+		w.due = w.detach(s)
+		return
+	}
+	// Far timers are due as well. They were started a rotation ago, and go first.
+	q := w.detach(s)
+	for q.first != 0 {
+		t := w.popFirst(&q)
+		w.recs[t].at = w.append(&w.due, t)
+	}
+}
+
+// scanFar looks at all timers of a far list that has come up, from the last to the first, and takes out those that are
+// due or gone, and those that were put off to another slot. It returns the earliest deadline of those that stay.
+func (w *Scheme6) scanFar(l uint32) (earliest uint64) {
+	earliest = never
+	recs, now, owners := w.recs, w.now, w.touched
+	found := w.pending() // a list that is empty while an Advance goes on; it turns the order round
+	held := w.top[found]
+	w.top[found] = 0
+	for a := w.top[l]; a != 0; {
+		t, prev := w.entries[a], w.before(a)
+		r := &recs[t]
+		switch {
+		case r.deadline <= now:
+			// Reading the owner here, where nothing waits for it, has it in the cache when the expiry asks for it.
+			owners += w.owners[t]
+			w.leave(r)
+			r.list = packedQueue
+			r.at, _ = w.push(found, t)
+		case r.deadline == never:
+			w.leave(r)
+			if w.counting {
+				w.counts.TickVisits++
+			}
+		default:
+			earliest = min(earliest, r.deadline)
+			if w.counting {
+				w.counts.TickVisits++
+			}
+			if w.lazy && uint32(w.up(r.deadline))&w.mask != l&w.mask {
+				w.leave(r)
+				w.putOff(t, r)
+			}
+		}
+		a = prev
+	}
+	for a := w.top[found]; a != 0; a = w.top[found] {
+		t := w.entries[a]
+		w.pop(found)
+		recs[t].at = w.append(&w.due, t)
+	}
+	w.top[found] = held
+	w.touched = owners
+	return earliest
+}
+
+func (w *Scheme6) NextExpiry(limit Time) (Time, bool) {
+	last := w.floor(limit)
+	if w.Len() == 0 || limit < w.Now() {
+		return 0, false
+	}
+	if w.top[w.pending()] != 0 && w.anyRuns(w.pending()) {
+		return w.Now(), true
+	}
+	first := uint64(never)
+	for a := w.due.first; a != 0; a = w.after(w.due, a) {
+		first = min(first, w.recs[w.entries[a]].deadline)
+	}
+	// A list that comes up at tick v holds nothing that is due before v. So slots are looked at in their order until
+	// the earliest deadline seen is not after the next slot's.
+	for v, end := w.cur, w.cur+uint64(w.mask)+1; v < end; {
+		gap := uint64(w.busy.after(uint32(v)&w.mask, w.mask+1))
+		if v += gap; gap == 0 || v > min(end, last) || v*uint64(w.size) > first {
+			break
+		}
+		for l := uint32(v) & w.mask; l <= 2*w.mask+1; l += w.mask + 1 {
+			for a := w.top[l]; a != 0; a = w.before(a) {
+				first = min(first, w.recs[w.entries[a]].deadline)
+			}
+		}
+	}
+	if tick := max(w.cur, w.up(first)); tick <= last && first != never {
+		return w.time(tick), true
+	}
+	return 0, false
+}
+
+// anyRuns reports whether a timer that runs stands in list l.
+func (w *Scheme6) anyRuns(l uint32) bool {
+	for a := w.top[l]; a != 0; a = w.before(a) {
+		if w.recs[w.entries[a]].deadline != never {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *Scheme6) NextWakeup() (Time, bool) {
+	switch {
+	case w.Len() == 0:
+		return 0, false
+	case w.due.first != 0 || w.top[w.pending()] != 0:
+		return w.Now(), true
+	}
+	return w.time(w.cur + uint64(w.busy.after(uint32(w.cur)&w.mask, w.mask+1))), true
+}

@@ -1,0 +1,176 @@
+package wheel
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// runtimeTimers is the timer facility of the Go runtime behind our interface, for comparison: a time.Timer for each
+// record, started by time.AfterFunc and Reset, stopped by Stop. Unlike the schemes of the paper it lives on the
+// machine's clock, which stands at Config.Origin when the facility is made.
+//
+// When the runtime runs a timer, the record is put into a queue; Advance hands over those that are in it and due by
+// its now. So its now is to be the machine's time since the facility was made, added to Origin. For a now that is
+// ahead of the clock, or that the runtime has not caught up with, the rest expires in a later Advance, late; Now does
+// not go back for it. Nothing is ever early. Tests let the clock of a synctest bubble reach now first, and then get
+// exactly what other schemes do: see SleepTo in export_test.go. Timers of one tick expire in START order.
+//
+// Only Advance calls the expiry function, always on the caller's goroutine; the functions that the runtime calls touch
+// nothing but the queue. A facility whose timers run is kept by the runtime, so stop them before dropping it.
+//
+// The first START of a record allocates its time.Timer and the function of it, and the runtime may allocate whenever a
+// timer runs. START reads the clock. NextExpiry and NextWakeup look at all timers. The runtime's own work is not in the
+// counts: TickVisits are the timers handed over, Wakeups the ticks at which there were some.
+type runtimeTimers struct {
+	front
+	start   time.Time // the instant of Origin on the machine's clock
+	records []runtimeRecord
+	seq     uint64   // calls of START so far
+	ready   tickHeap // what the runtime has run and Advance has not handed over
+	batch   []uint32 // the storage that the queue will have next
+
+	mu  sync.Mutex
+	ran []uint32 // the queue, guarded by mu: timers that the runtime has run, stale ones among them
+}
+
+// runtimeRecord is what a record has besides its node. A record whose timer the runtime has yet to run, or has run
+// with the queue not looked at since, is in listFirst.
+type runtimeRecord struct {
+	timer *time.Timer
+	seq   uint64 // of the last START
+	stale uint32 // runs of the timer that were overtaken by a STOP or START: as many of its entries in ran do not count
+}
+
+var runtimeBuilder = builder{
+	name:  "runtime",
+	about: "for comparison: the Go runtime's timers (time.AfterFunc, Reset, Stop), on the machine's clock",
+	build: func(cfg Config) Facility {
+		s := &runtimeTimers{start: time.Now(), records: make([]runtimeRecord, 1)}
+		s.init("runtime", s, cfg, 1)
+		return s
+	},
+}
+
+func (s *runtimeTimers) insert(t uint32) {
+	s.seq++
+	r := &s.records[t]
+	r.seq = s.seq
+	d := s.untilTime(s.time(s.nodes[t].tick))
+	switch {
+	case d <= 0:
+		// The clock is there already, though the last Advance was not: no need to bother the runtime.
+		s.makeReady(t)
+		return
+	case r.timer == nil:
+		r.timer = time.AfterFunc(d, func() { s.run(t) })
+	default:
+		r.timer.Reset(d)
+	}
+	s.pushBack(listFirst, t)
+}
+
+// untilTime returns how long the machine's clock will take to reach at.
+func (s *runtimeTimers) untilTime(at Time) time.Duration {
+	return at.Sub(s.origin) - time.Since(s.start)
+}
+
+// run is called by the runtime, on a goroutine of its own.
+func (s *runtimeTimers) run(t uint32) {
+	s.mu.Lock()
+	s.ran = append(s.ran, t)
+	s.mu.Unlock()
+}
+
+func (s *runtimeTimers) remove(t uint32) {
+	if s.nodes[t].where == listFirst {
+		stopped := s.records[t].timer.Stop()
+		if !stopped {
+			s.drain() // the runtime has run it: look whether it is in the queue
+		}
+		if s.nodes[t].where == listFirst {
+			if !stopped {
+				s.records[t].stale++ // it is on its way there
+			}
+			s.unlink(t)
+			return
+		}
+	}
+	s.ready.remove(&s.arena, t)
+}
+
+// drain moves the timers that the runtime has run to ready.
+func (s *runtimeTimers) drain() {
+	s.mu.Lock()
+	s.ran, s.batch = s.batch[:0], s.ran
+	s.mu.Unlock()
+	for _, t := range s.batch {
+		if r := &s.records[t]; r.stale > 0 {
+			r.stale--
+			continue
+		}
+		s.unlink(t)
+		s.makeReady(t)
+	}
+}
+
+func (s *runtimeTimers) makeReady(t uint32) {
+	s.ready.push(&s.arena, heapEntry{tick: s.nodes[t].tick, seq: s.records[t].seq, t: t})
+}
+
+func (s *runtimeTimers) collect(target uint64) bool {
+	s.drain()
+	if len(s.ready.entries) == 0 || s.ready.entries[0].tick > target {
+		s.cur = max(s.cur, target)
+		return false
+	}
+	tick := s.ready.entries[0].tick
+	s.cur = max(s.cur, tick) // a late one does not turn the clock back
+	if s.counting {
+		s.counts.Wakeups++
+	}
+	for len(s.ready.entries) > 0 && s.ready.entries[0].tick == tick {
+		t := s.ready.entries[0].t
+		s.ready.remove(&s.arena, t)
+		s.pushBack(listDue, t)
+		if s.counting {
+			s.counts.TickVisits++
+		}
+	}
+	return true
+}
+
+func (s *runtimeTimers) nextExpiry(limit uint64) uint64 {
+	first := limit + 1
+	if len(s.ready.entries) > 0 {
+		first = s.ready.entries[0].tick
+	}
+	for t := s.lists[listFirst].head; t != 0; t = s.nodes[t].next {
+		first = min(first, s.nodes[t].tick)
+	}
+	return max(first, s.cur) // a late one is due now
+}
+
+func (s *runtimeTimers) nextWakeup() uint64 { return s.nextExpiry(notRunning - 1) }
+
+func (s *runtimeTimers) reserve(n int) {
+	s.records = append(make([]runtimeRecord, 0, n+1), s.records...)[:n+1]
+	s.ready.reserve(n)
+	s.batch = append(make([]uint32, 0, n), s.batch...)
+	s.mu.Lock()
+	s.ran = append(make([]uint32, 0, n), s.ran...)
+	s.mu.Unlock()
+}
+
+func (s *runtimeTimers) verify() (int, error) {
+	armed, err := s.checkList(listFirst, func(t uint32) error {
+		if s.records[t].timer == nil {
+			return fmt.Errorf("timer %d waits for the runtime, which has none for it", t)
+		}
+		return nil
+	})
+	if err != nil {
+		return armed, err
+	}
+	return armed + len(s.ready.entries), s.ready.check(&s.arena)
+}

@@ -1,0 +1,82 @@
+package wheel
+
+// scheme5 is Scheme 5 of the paper (§VI-A), the hashed wheel with sorted lists: slot = tick mod M, and in a slot the
+// timer that expires first stands at the head. The tick that is compared is absolute, where the paper keeps the
+// high-order bits of the interval and decrements those of the head.
+//
+// START searches the list of its slot from the head: O(n) at worst, O(1) on average if n < M and the ticks spread over
+// the slots. STOP is O(1). PER TICK BOOKKEEPING looks at the head of the current slot only, O(1) beside the expiries.
+// With a single slot it would be Scheme 2 (the paper's "pleasing observation"), but a wheel has two slots at least.
+//
+// A program that advances tick by tick pays one visit at each busy slot, as in the paper. An Advance over a longer gap
+// pays the same for one rotation without an expiry; as all heads have been seen then, and the earliest noted, it
+// leaves out the whole rotations up to that one. Timers of one tick expire in START order.
+type scheme5 struct {
+	front
+	wheel ring
+}
+
+var scheme5Builder = builder{
+	name:  "scheme5",
+	about: "Scheme 5: hashed wheel, sorted lists",
+	slots: 4096,
+	build: func(cfg Config) Facility {
+		s := &scheme5{wheel: newRing(listFirst, cfg.Slots)}
+		s.init("scheme5", s, cfg, cfg.Slots)
+		return s
+	},
+}
+
+func (s *scheme5) insert(t uint32) {
+	slot := s.wheel.slot(s.nodes[t].tick)
+	s.wheel.insertBefore(&s.arena, slot, s.placeOrdered(s.wheel.first+slot, t), t)
+}
+
+func (s *scheme5) remove(t uint32) { s.wheel.unlink(&s.arena, t) }
+func (s *scheme5) reserve(int)     {}
+
+func (s *scheme5) collect(target uint64) bool {
+	start, earliest := s.cur, noTick
+	for s.hop(&s.wheel, start, earliest, target) {
+		slot, due := s.wheel.slot(s.cur), uint64(0)
+		head := s.wheel.head(&s.arena, slot)
+		for ; head != 0 && s.nodes[head].tick == s.cur; head = s.wheel.head(&s.arena, slot) {
+			s.wheel.unlink(&s.arena, head)
+			s.pushBack(listDue, head)
+			due++
+		}
+		if s.counting {
+			// The look at a head that is not due is counted where it is the only one: the paper's O(1).
+			s.counts.TickVisits += max(due, 1)
+			s.counts.Wakeups++
+		}
+		if due != 0 {
+			return true
+		}
+		earliest = min(earliest, s.nodes[head].tick)
+	}
+	return false
+}
+
+func (s *scheme5) nextExpiry(limit uint64) uint64 {
+	first := limit + 1
+	tick, ok := s.wheel.next(s.cur)
+	for ; ok && tick < first && tick-s.cur <= uint64(s.wheel.mask)+1; tick, ok = s.wheel.next(tick) {
+		first = min(first, s.nodes[s.wheel.head(&s.arena, s.wheel.slot(tick))].tick)
+	}
+	return first
+}
+
+// nextWakeup is the next tick whose slot is busy, with timers of whichever rotation.
+func (s *scheme5) nextWakeup() uint64 {
+	tick, _ := s.wheel.next(s.cur)
+	return tick
+}
+
+func (s *scheme5) verify() (int, error) {
+	n, err := s.checkHashed(&s.wheel)
+	for slot := uint32(0); err == nil && slot <= s.wheel.mask; slot++ {
+		_, err = s.checkOrdered(s.wheel.first + slot)
+	}
+	return n, err
+}
