@@ -1,0 +1,119 @@
+package wheel
+
+import (
+	"fmt"
+	"math"
+	"math/rand"
+	"slices"
+	"testing"
+)
+
+func TestAClockThatStepsBackIsNoTimePassing(t *testing.T) {
+	// "A now that is earlier than one seen before counts as no time passing."
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.advance(50 * ms)
+		for _, back := range []Time{49 * ms, 0, -ms, math.MinInt64} {
+			test.start("a", 60*ms)
+			test.advance(back)
+			test.want()
+			test.wantNow(50 * ms)
+			test.wantDeadline("a", 60*ms)
+		}
+		test.start("b", 40*ms)
+		test.advance(30 * ms)
+		test.want("b@50ms")
+		test.advance(59 * ms)
+		test.want()
+		test.advance(60 * ms)
+		test.want("a@60ms")
+	})
+}
+
+func TestAdvanceCallsAtMostLimit(t *testing.T) {
+	// "[...] at most limit of them if limit is above 0. done is false if it left because of the limit. The next call then
+	// goes on with the very timer that would have been next, [...]"
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		for i := range 10 {
+			test.start(fmt.Sprint(i), Time(1+i)*ms)
+		}
+		test.advanceLimit(20*ms, 3, false)
+		test.want("0@1ms", "1@2ms", "2@3ms")
+		test.wantNow(3 * ms)
+		test.wantLen(7)
+		test.wantNextExpiry(math.MaxInt64, 4*ms)
+		test.step("# a clock that has not moved, or back, goes on all the same")
+		test.advanceLimit(0, 5, false)
+		test.want("3@4ms", "4@5ms", "5@6ms", "6@7ms", "7@8ms")
+		test.step("# a timer that is started in between for an earlier tick comes in its turn")
+		test.start("early", 9*ms)
+		test.start("9", 9*ms+1)
+		test.advanceLimit(20*ms, 2, false)
+		test.want("8@9ms", "early@9ms")
+		test.advanceLimit(20*ms, 2, true)
+		test.want("9@10ms")
+		test.wantNow(20 * ms)
+	})
+}
+
+func TestAnAdvanceCutShortEndsBeforeTheNextBegins(t *testing.T) {
+	// "[...] to the end of the Advance that was cut short, and from there to its own now as a new Advance: timers started
+	// meanwhile with a deadline that had passed expire in between."
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.start("a", 5*ms)
+		test.start("b", 6*ms)
+		test.start("c", 15*ms)
+		test.advanceLimit(10*ms, 1, false)
+		test.want("a@5ms")
+		test.start("late", 2*ms)
+		test.step("# even if calls never catch up with their now, it is not put off for ever")
+		test.advanceLimit(20*ms, 2, false)
+		test.want("b@6ms", "late@10ms")
+		test.advance(20 * ms)
+		test.want("c@15ms")
+	})
+}
+
+func TestLimitsDoNotChangeTheSequence(t *testing.T) {
+	// An Advance in pieces of any size makes the expiries of a whole one, in the same order, and so do the restarts, in
+	// the past, now and later, that its expiry function makes.
+	eachFacility(t, Config{Slots: 16}, func(test *facilityTest) {
+		run := func(f Facility, limit int) (sequence []expiry) {
+			const timers = 30
+			rng := rand.New(rand.NewSource(9))
+			for range timers {
+				f.Schedule(f.New(0), Time(1+rng.Intn(100))*ms)
+			}
+			expire := func(timer Timer) {
+				sequence = append(sequence, expiry{timer, f.Now()})
+				other := Timer(1 + rng.Intn(timers))
+				switch rng.Intn(4) {
+				case 0:
+					f.Schedule(timer, f.Now()+Time(rng.Intn(20)-5)*ms)
+				case 1:
+					f.Schedule(other, f.Now()+Time(rng.Intn(20)-5)*ms)
+				case 2:
+					f.Stop(other)
+				}
+			}
+			for now := 50 * ms; now <= 300*ms; now += 50 * ms {
+				advanceClock(f, now)
+				for done := false; !done; {
+					var n int
+					if n, done = f.Advance(now, limit, expire); limit > 0 && n > limit {
+						test.Fatalf("Advance = %d expiries, limit %d", n, limit)
+					}
+				}
+			}
+			return sequence
+		}
+		want := run(MustNew(test.scheme, test.cfg), 0)
+		if len(want) < 30 {
+			test.Fatalf("%d expiries: not much of a story", len(want))
+		}
+		for _, limit := range []int{1, 2, 3, 7, 1000} {
+			if got := run(MustNew(test.scheme, test.cfg), limit); !slices.Equal(got, want) {
+				test.Errorf("limit %d: %v, want %v", limit, got, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,134 @@
+package wheel
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestWhatIsTrueWhileATimerExpires(t *testing.T) {
+	// "While expire runs, t is not running, Now is the tick at which t was due (the one at which this Advance began, if t
+	// was started too late), [...]"
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.onExpiry("a", func() {
+			test.wantNotRunning("a")
+			test.stop("a", false)
+			test.wantNow(5 * ms)
+			test.wantLen(1)
+			test.wantNextExpiry(math.MaxInt64, 8*ms)
+		})
+		test.onExpiry("late", func() { test.wantNow(20 * ms) })
+		test.start("a", 5*ms-1)
+		test.start("b", 8*ms)
+		test.advance(20 * ms)
+		test.want("a@5ms", "b@8ms")
+		test.start("late", 7*ms)
+		test.start("c", 21*ms)
+		test.advance(30 * ms)
+		test.want("late@20ms", "c@21ms")
+		test.wantNow(30 * ms)
+	})
+}
+
+func TestExpiryMayStartAndStopAnyTimer(t *testing.T) {
+	// "[...] and any timer may be started, stopped, made or freed, t included."
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.step("# restart itself, as a keepalive does")
+		test.onExpiry("a", func() { test.start("a", test.f.Now()+10*ms) })
+		test.start("a", 10*ms)
+		test.advance(35 * ms)
+		test.want("a@10ms", "a@20ms", "a@30ms")
+		test.wantDeadline("a", 40*ms)
+
+		test.step("# free itself, and make another in its place")
+		test.onExpiry("a", func() {
+			test.free("a")
+			test.start("b", 41*ms)
+		})
+		test.advance(45 * ms)
+		test.want("a@40ms", "b@41ms")
+
+		test.step("# start others: for a later tick of the same Advance, for this tick, and past its end")
+		test.make("soon", "now", "far")
+		test.onExpiry("c", func() {
+			test.start("soon", 53*ms)
+			test.start("now", 50*ms)
+			test.start("far", 99*ms)
+		})
+		test.start("c", 50*ms)
+		test.advance(60 * ms)
+		test.want("c@50ms", "soon@53ms")
+		test.advance(60 * ms)
+		test.want("now@60ms")
+		test.advance(100 * ms)
+		test.want("far@99ms")
+
+		test.step("# move one that is due at the same tick to a later one, to an earlier one, and free one")
+		for _, name := range []string{"d", "e", "f"} {
+			test.start(name, 110*ms)
+		}
+		first := ""
+		for i, name := range []string{"d", "e", "f"} {
+			test.onExpiry(name, func() {
+				if first == "" {
+					first = name
+					others := slices.Delete([]string{"d", "e", "f"}, i, i+1)
+					test.start(others[0], 115*ms)
+					test.free(others[1])
+				}
+			})
+		}
+		test.advance(120 * ms)
+		second := map[string]string{"d": "e", "e": "d", "f": "d"}[first]
+		test.want(first+"@110ms", second+"@115ms")
+	})
+}
+
+func TestMakingManyTimersFromExpiry(t *testing.T) {
+	// The arena may grow under a running Advance.
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.start("a", 5*ms)
+		test.onExpiry("a", func() {
+			for i := range 1000 {
+				test.f.Schedule(test.f.New(0), 6*ms+Time(i%100)*ms)
+			}
+		})
+		advanceClock(test.f, 200*ms)
+		n, done := test.f.Advance(200*ms, 0, func(timer Timer) {
+			if test.f.Owner(timer) != 0 {
+				test.expire(timer)
+			}
+		})
+		if n != 1001 || !done {
+			test.Errorf("Advance = %d, %t, want 1001 expiries", n, done)
+		}
+		test.want("a@5ms")
+	})
+}
+
+func TestAdvanceFromExpiryPanics(t *testing.T) {
+	// "Calling Advance from expire is misuse, and panics."
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.start("a", 5*ms)
+		test.onExpiry("a", func() {
+			wantPanic(test, "BUG: wheel: Advance called while a timer expires", func() { test.f.Advance(6*ms, 0, test.expire) })
+		})
+		test.advance(10 * ms)
+		test.want("a@5ms")
+	})
+}
+
+func TestAStartInThePastFromExpiryWaitsForTheNextAdvance(t *testing.T) {
+	// The same, from within the expiry function: else a timer that restarts itself for now would hold Advance for ever.
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.onExpiry("again", func() { test.f.Schedule(test.timer("again"), test.f.Now()) })
+		test.start("again", 5*ms)
+		test.start("later", 8*ms)
+		test.advance(10 * ms)
+		test.want("again@5ms", "later@8ms")
+		test.wantDeadline("again", 5*ms)
+		test.wantNextExpiry(math.MaxInt64, 10*ms)
+		test.advance(20 * ms)
+		test.want("again@10ms")
+	})
+}

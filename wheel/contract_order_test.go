@@ -1,0 +1,151 @@
+package wheel
+
+import (
+	"fmt"
+	"math"
+	"math/rand"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestEarlierTicksExpireFirst(t *testing.T) {
+	// Over one Advance, however many ticks it spans, timers expire in the order of their ticks, and each tick's in START
+	// order where a scheme's comment promises it.
+	eachFacility(t, Config{Slots: 16}, func(test *facilityTest) {
+		rng := rand.New(rand.NewSource(5))
+		ticks := map[Timer]Time{}
+		order := map[Timer]int{}
+		for i := range 500 {
+			timer := test.f.New(0)
+			test.f.Schedule(timer, Time(1+rng.Intn(300))*ms)
+			ticks[timer], _ = test.f.Deadline(timer)
+			order[timer] = i
+		}
+		var got []Timer
+		advanceClock(test.f, 1000*ms)
+		test.f.Advance(1000*ms, 0, func(timer Timer) {
+			if test.f.Now() != ticks[timer] {
+				test.Errorf("timer of tick %v expires at %v", ticks[timer], test.f.Now())
+			}
+			got = append(got, timer)
+		})
+		if len(got) != 500 {
+			test.Fatalf("%d expiries, want 500", len(got))
+		}
+		for i := range got[1:] {
+			a, b := got[i], got[i+1]
+			if ticks[a] > ticks[b] {
+				test.Errorf("tick %v expires before tick %v", ticks[a], ticks[b])
+			}
+			if ticks[a] == ticks[b] && order[a] > order[b] && promisesStartOrder(test.scheme, test.cfg) {
+				test.Errorf("STARTs %d and %d for tick %v expire in the other order", order[b], order[a], ticks[a])
+			}
+		}
+	})
+}
+
+func TestTimersOfOneTickExpireInStartOrder(t *testing.T) {
+	// "Timers of one tick expire in START order", for those schemes that say so. A START of a running timer, and one
+	// after a STOP, counts anew. Times at which others expired do not matter.
+	eachFacility(t, Config{Slots: 8}, func(test *facilityTest) {
+		test.start("a", 40*ms)
+		test.start("b", 40*ms)
+		test.start("c", 40*ms)
+		test.advance(10 * ms)
+		test.start("d", 40*ms)
+		test.start("a", 40*ms)
+		test.stop("b", true)
+		test.advance(35 * ms)
+		test.start("e", 40*ms)
+		test.start("b", 40*ms)
+		if at, _ := test.f.Deadline(test.timer("c")); at != 40*ms {
+			test.Skip("rounds: the timers are not of one tick")
+		}
+		test.advance(45 * ms)
+		test.want("c@40ms", "d@40ms", "a@40ms", "e@40ms", "b@40ms")
+		test.step("# also those that were overdue when they were started")
+		test.start("b", 3*ms)
+		test.start("c", 45*ms)
+		test.start("a", 9*ms)
+		test.start("b", 44*ms)
+		test.advance(45 * ms)
+		test.want("c@45ms", "a@45ms", "b@45ms")
+	})
+}
+
+func TestTheOrderWithinATickDependsOnTheCallsAlone(t *testing.T) {
+	eachFacility(t, Config{Slots: 8}, func(test *facilityTest) {
+		run := func(f Facility) (order []Timer) {
+			rng := rand.New(rand.NewSource(3))
+			for range 50 {
+				f.New(0)
+			}
+			for range 300 {
+				timer := Timer(1 + rng.Intn(50))
+				f.Schedule(timer, f.Now()+100*ms)
+				if rng.Intn(4) == 0 {
+					f.Stop(Timer(1 + rng.Intn(50)))
+				}
+			}
+			advanceClock(f, f.Now()+200*ms)
+			f.Advance(f.Now()+200*ms, 0, func(timer Timer) { order = append(order, timer) })
+			return order
+		}
+		first := run(test.f)
+		if second := run(MustNew(test.scheme, test.cfg)); !slices.Equal(first, second) || len(first) == 0 {
+			test.Errorf("the same calls expire %v, then %v", first, second)
+		}
+	})
+}
+
+func TestALongGapVisitsEveryTimerInOrder(t *testing.T) {
+	// One Advance over ten years expires timers of any interval at their instants and in their order.
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		second := Time(time.Second)
+		var want []string
+		for shift := 28; shift >= 0; shift-- {
+			name := fmt.Sprint(shift)
+			test.start(name, second<<shift)
+			at, _ := test.f.Deadline(test.timer(name))
+			want = append(want, expired{name, at}.String())
+		}
+		slices.Reverse(want)
+		test.advance(second << 30)
+		test.want(want...)
+		test.wantNow(second << 30)
+	})
+}
+
+func TestTicksOf290Years(t *testing.T) {
+	// Time and the number of ticks of 1 ns reach to 2^63: 292 years.
+	eachFacility(t, Config{Tick: time.Nanosecond}, func(test *facilityTest) {
+		year := Time(365 * 24 * time.Hour)
+		if test.last() < 290*year {
+			test.Skip("the virtual clock that this scheme is tested on ends before")
+		}
+		for _, y := range []Time{1, 10, 100, 200, 290} {
+			test.start(fmt.Sprint(int64(y)), y*year)
+		}
+		test.start("end", math.MaxInt64)
+		if test.rounds() {
+			test.advance(math.MaxInt64)
+			test.unclaimed = nil
+			test.wantNow(math.MaxInt64)
+			return
+		}
+		test.advance(200*year - 1)
+		test.want(fmt.Sprintf("1@%v", year), fmt.Sprintf("10@%v", 10*year), fmt.Sprintf("100@%v", 100*year))
+		test.wantNextExpiry(math.MaxInt64, 200*year)
+		test.advance(290 * year)
+		test.want(fmt.Sprintf("200@%v", 200*year), fmt.Sprintf("290@%v", 290*year))
+		test.advance(math.MaxInt64 - 1)
+		test.want()
+		test.advance(math.MaxInt64)
+		test.want(fmt.Sprintf("end@%v", Time(math.MaxInt64)))
+		test.step("# where time ends, every deadline has passed")
+		test.start("after", math.MaxInt64)
+		test.advance(math.MaxInt64)
+		test.want(fmt.Sprintf("after@%v", Time(math.MaxInt64)))
+	})
+}

@@ -1,0 +1,103 @@
+package wheel
+
+import (
+	"fmt"
+	"math"
+	"math/rand"
+	"testing"
+	"time"
+)
+
+func TestScheduleRangeLeavesATimerWithinTheRangeAlone(t *testing.T) {
+	// "Its rules are those of Ratas: a timer that runs and expires within the range stays untouched; [...]"
+	eachFacility(t, Config{Count: true}, func(test *facilityTest) {
+		test.start("a", 5*ms)
+		test.start("b", 5*ms)
+		starts := test.f.Counts().Starts
+		for _, r := range [][2]Time{{5 * ms, 5 * ms}, {4 * ms, 6 * ms}, {math.MinInt64, math.MaxInt64}, {4*ms + 1, 5 * ms}} {
+			test.startRange("a", r[0], r[1])
+			test.wantDeadline("a", 5*ms)
+		}
+		if got := test.f.Counts().Starts; got != starts {
+			test.Errorf("%d STARTs, want none of a timer that stays untouched", got-starts)
+		}
+		test.advance(5 * ms)
+		test.want("a@5ms", "b@5ms")
+
+		test.step("# a timer that does not run is started")
+		test.startRange("a", 6*ms, 7*ms)
+		test.wantLen(1)
+		test.advance(7 * ms)
+		test.unclaimed = test.unclaimed[1:]
+		test.step("# and so is one that expires outside of the range")
+		test.start("a", 9*ms)
+		test.startRange("a", 20*ms, 20*ms)
+		test.wantDeadline("a", 20*ms)
+		test.startRange("a", 12*ms, 12*ms)
+		test.wantDeadline("a", 12*ms)
+	})
+}
+
+func TestScheduleRangeStaysWithinTheRange(t *testing.T) {
+	// "ScheduleRange starts t to expire at a tick of the facility's choice that is not before earliest and, if the range
+	// holds a tick at all, not after latest."
+	eachFacility(t, Config{Slots: 16}, func(test *facilityTest) {
+		rng := rand.New(rand.NewSource(11))
+		for range 500 {
+			earliest := test.f.Now() + Time(rng.Int63n(int64(2000*ms)))
+			latest := earliest + Time(rng.Int63n(int64(2000*ms))>>rng.Intn(30))
+			timer := test.f.New(0)
+			test.f.ScheduleRange(timer, earliest, latest)
+			at, runs := test.f.Deadline(timer)
+			if late := latest < at && earliest.Add(time.Millisecond) <= at; !runs || at < earliest || late && !test.rounds() {
+				test.Fatalf("range %v to %v: %v, %t", earliest, latest, at, runs)
+			}
+			test.f.Free(timer)
+			now := test.f.Now() + Time(rng.Int63n(int64(50*ms)))
+			advanceClock(test.f, now)
+			test.f.Advance(now, 0, func(timer Timer) { test.Errorf("timer %d expires, all were freed", timer) })
+		}
+	})
+}
+
+func TestScheduleRangePrefersNoMigrationThenTheLatestTick(t *testing.T) {
+	// "[...] else a tick is preferred that costs no migration; else the latest one."
+	eachFacility(t, Config{Slots: 16, Count: true}, func(test *facilityTest) {
+		_, prefers := test.f.(ranger)
+		test.step("# ticks 20 to 40 hold tick 32, at which a hierarchy of 16 slots has nothing to migrate")
+		test.startRange("a", 20*ms, 40*ms)
+		at, _ := test.f.Deadline(test.timer("a"))
+		if !prefers && !test.rounds() && at != 40*ms {
+			test.Errorf("range 20ms to 40ms: %v, want the latest", at)
+		}
+		test.advance(100 * ms)
+		test.want(fmt.Sprintf("a@%v", at))
+		if got := test.f.Counts().Migrations; got != 0 {
+			test.Errorf("%d migrations, though the range held a tick without, and %v was chosen", got, at)
+		}
+		test.step("# within the first wheel no tick costs a migration")
+		test.startRange("b", 103*ms, 110*ms)
+		test.wantDeadline("b", 110*ms)
+		test.advance(110 * ms)
+		test.want("b@110ms")
+	})
+}
+
+func TestScheduleRangeWithoutATick(t *testing.T) {
+	// A range that lies between two ticks gives the first tick not before it, as Schedule does; one in the past expires
+	// in the next Advance; and one that ends before it begins is misuse.
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.startRange("between", 5*ms+1, 5*ms+2)
+		test.wantDeadline("between", 6*ms)
+		test.advance(6 * ms)
+		test.want("between@6ms")
+		test.startRange("past", 2*ms, 3*ms)
+		test.wantDeadline("past", 6*ms)
+		test.advance(6 * ms)
+		test.want("past@6ms")
+		// "It panics if latest is before earliest."
+		wantPanic(test, "BUG: wheel: range ends at 4ms before it begins at 5ms",
+			func() { test.f.ScheduleRange(test.timer("past"), 5*ms, 4*ms) })
+		test.wantNotRunning("past")
+	})
+}

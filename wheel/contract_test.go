@@ -1,0 +1,318 @@
+package wheel
+
+import (
+	"fmt"
+	"math"
+	"math/rand"
+	"slices"
+	"testing"
+	"time"
+)
+
+// The tests of this file and of contract_*_test.go hold every scheme to the contract, and quote the sentence (of
+// facility.go) that they are about.
+
+func TestNewMakesATimerThatDoesNotRun(t *testing.T) {
+	// "New makes a timer record that is not running and carries owner back to whoever handles its expiry."
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		a := test.f.New(math.MaxUint64)
+		b := test.f.New(0)
+		if a == 0 || b == 0 || a == b {
+			test.Fatalf("New = %d, then %d, want two timers; 0 is none", a, b)
+		}
+		if got := test.f.Owner(a); got != math.MaxUint64 {
+			test.Errorf("Owner = %d, want 2^64-1", got)
+		}
+		if got := test.f.Owner(b); got != 0 {
+			test.Errorf("Owner = %d, want 0", got)
+		}
+		for _, timer := range []Timer{a, b} {
+			if at, runs := test.f.Deadline(timer); runs {
+				test.Errorf("new timer %d runs, until %v", timer, at)
+			}
+			if test.f.Stop(timer) {
+				test.Errorf("Stop(%d) = true, new", timer)
+			}
+		}
+		test.wantLen(0)
+	})
+}
+
+func TestFreeGivesTheRecordBack(t *testing.T) {
+	// "Free gives the record of t back. A running timer is stopped first."
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.start("running", 5*ms)
+		test.start("overdue", 0)
+		test.make("idle")
+		test.start("stopped", 7*ms)
+		test.stop("stopped", true)
+		for i, name := range []string{"running", "overdue", "idle", "stopped"} {
+			test.free(name)
+			test.wantLen(max(0, 1-i))
+		}
+		test.advance(10 * ms)
+		test.want()
+
+		test.step("# at no time more than ten are in use, so there are never more than ten records")
+		used := map[Timer]bool{}
+		for range 100 {
+			var timers []Timer
+			for i := range 10 {
+				timer := test.f.New(uint64(i))
+				test.f.Schedule(timer, Time(i)*ms)
+				used[timer] = true
+				timers = append(timers, timer)
+			}
+			for _, timer := range timers {
+				test.f.Free(timer)
+			}
+		}
+		if len(used) > 10 {
+			test.Errorf("%d records, want 10", len(used))
+		}
+	})
+}
+
+func TestARecordIsNewAgainAfterFree(t *testing.T) {
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.start("a", 5*ms)
+		test.free("a")
+		test.make("b")
+		test.wantNotRunning("b")
+		test.start("b", 6*ms)
+		test.advance(10 * ms)
+		test.want("b@6ms")
+	})
+}
+
+func TestMisuseOfAFreedTimerPanics(t *testing.T) {
+	// "Passing a Timer that the facility did not make, or that was freed, is misuse: it panics with a message that
+	// begins "BUG: " wherever that can be noticed at no cost."
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.make("a")
+		freed := test.timer("a")
+		test.free("a")
+		for _, timer := range []Timer{0, freed} {
+			wantPanic(test, "BUG: ", func() { test.f.Schedule(timer, 5*ms) })
+			wantPanic(test, "BUG: ", func() { test.f.ScheduleRange(timer, 5*ms, 6*ms) })
+			wantPanic(test, "BUG: ", func() { test.f.Stop(timer) })
+			wantPanic(test, "BUG: ", func() { test.f.Deadline(timer) })
+			wantPanic(test, "BUG: ", func() { test.f.Free(timer) })
+		}
+		test.step("# a handle of another facility may well be a timer of this one; past the arena it cannot be")
+		for _, timer := range []Timer{1 << 20, math.MaxUint32} {
+			wantPanic(test, "", func() { test.f.Schedule(timer, 5*ms) })
+			wantPanic(test, "", func() { test.f.Stop(timer) })
+			wantPanic(test, "", func() { test.f.Free(timer) })
+		}
+		test.wantLen(0)
+	})
+}
+
+func TestReserveIsBounded(t *testing.T) {
+	// "Reserve [...] panics when n is beyond the 2^28 records that a facility can hold."
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		wantPanic(test, "BUG: wheel: reserve 268435457 timers, want at most 268435456",
+			func() { test.f.Reserve(1<<28 + 1) })
+	})
+}
+
+func TestDeadlinesRoundUpToATick(t *testing.T) {
+	// "[Schedule] starts t (START_TIMER): it expires at the first tick not before deadline."
+	eachFacility(t, Config{Origin: 300 * us}, func(test *facilityTest) {
+		test.start("on", 5*ms+300*us)
+		test.start("past", 5*ms+300*us+1)
+		test.start("short", 6*ms+300*us-1)
+		test.wantDeadline("on", 5*ms+300*us)
+		test.wantDeadline("past", 6*ms+300*us)
+		test.wantDeadline("short", 6*ms+300*us)
+		test.advance(5*ms + 300*us - 1)
+		test.want()
+		test.advance(5*ms + 300*us)
+		test.want("on@5.3ms")
+		test.advance(6*ms + 300*us - 1)
+		test.want()
+		test.wantNow(5*ms + 300*us)
+		test.advance(6*ms + 300*us)
+		test.want("past@6.3ms", "short@6.3ms")
+	})
+}
+
+func TestNoTimerIsEverEarly(t *testing.T) {
+	// RFC 6298 §5, "a segment is never retransmitted too early": whatever the deadline and the calls of Advance, and also
+	// where a scheme rounds, a timer expires at the tick that Deadline told, which is not before the deadline.
+	for _, tick := range []time.Duration{1, 999, time.Millisecond} {
+		eachFacility(t, Config{Tick: tick, Slots: 16}, func(test *facilityTest) {
+			rng := rand.New(rand.NewSource(7))
+			deadlines, ticks := map[Timer]Time{}, map[Timer]Time{}
+			now := Time(0)
+			for range 300 {
+				timer := test.f.New(0)
+				at := now + Time(rng.Int63n(1000*int64(tick)))
+				test.f.Schedule(timer, at)
+				deadlines[timer] = at
+				ticks[timer], _ = test.f.Deadline(timer)
+				if late := ticks[timer].Sub(max(at, test.f.Now())); late < 0 || late >= tick && !test.rounds() {
+					test.Fatalf("deadline %d becomes %d, %v late", at, ticks[timer], late)
+				}
+				now += Time(rng.Int63n(10 * int64(tick)))
+				advanceClock(test.f, now)
+				test.f.Advance(now, 0, func(timer Timer) {
+					if now < deadlines[timer] || test.f.Now() < ticks[timer] {
+						test.Errorf("deadline %d, tick %d expires at tick %d, clock %d", deadlines[timer], ticks[timer],
+							test.f.Now(), now)
+					}
+					delete(deadlines, timer)
+				})
+				for timer, at := range ticks {
+					if _, runs := deadlines[timer]; runs && at <= now.Add(-tick) {
+						test.Fatalf("timer of tick %d did not expire, clock %d", at, now)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestExactInstants(t *testing.T) {
+	// Whatever the interval, over all wheels of a hierarchy and all rotations of one, a timer expires at its very tick.
+	eachFacility(t, Config{Tick: time.Nanosecond, Slots: 8}, func(test *facilityTest) {
+		if test.rounds() {
+			test.Skip("rounds to the granularity of a wheel, see TestNoTimerIsEverEarly")
+		}
+		var want []string
+		for shift := range 20 {
+			for d := Time(-1); d <= 1; d++ {
+				if at := Time(1)<<shift + d; at > 0 && !slices.Contains(want, fmt.Sprintf("%d@%v", at, at)) {
+					test.start(fmt.Sprint(int64(at)), at)
+					want = append(want, fmt.Sprintf("%d@%v", at, at))
+				}
+			}
+		}
+		test.advance(1 << 20)
+		test.want(want...)
+	})
+}
+
+func TestTheFacilityBeginsAtItsOrigin(t *testing.T) {
+	// "Origin is the instant of tick 0, and thereby the phase of all ticks. The facility begins there."
+	for _, origin := range []Time{0, 123, -5 * ms, math.MinInt64, math.MaxInt64 - 100*ms} {
+		eachFacility(t, Config{Origin: origin}, func(test *facilityTest) {
+			test.wantNow(origin)
+			test.start("a", origin+7*ms+1)
+			test.wantDeadline("a", origin+8*ms)
+			if origin > math.MinInt64 {
+				test.start("before", origin-1)
+				test.wantDeadline("before", origin)
+				test.advance(origin - 1)
+				test.want(fmt.Sprintf("before@%v", origin))
+			}
+			test.advance(origin + 8*ms)
+			test.want(fmt.Sprintf("a@%v", origin+8*ms))
+		})
+	}
+}
+
+func TestADeadlineInThePastExpiresInTheNextAdvance(t *testing.T) {
+	// "A deadline whose tick has passed already expires in the next Advance, never inside Schedule."
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.advance(10 * ms)
+		test.start("past", 3*ms)
+		test.start("now", 10*ms)
+		test.start("first instant", math.MinInt64)
+		test.start("next", 11*ms)
+		test.wantLen(4)
+		test.wantDeadline("past", 10*ms)
+		test.wantNextExpiry(math.MaxInt64, 10*ms)
+
+		test.step("# no time has passed, and yet an Advance")
+		test.advance(10 * ms)
+		test.want("past@10ms", "now@10ms", "first instant@10ms")
+		test.advance(11 * ms)
+		test.want("next@11ms")
+	})
+}
+
+func TestStartOfARunningTimerMovesIt(t *testing.T) {
+	// "A running timer is moved."
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.start("a", 5*ms)
+		test.start("b", 5*ms)
+		for _, at := range []Time{9 * ms, 3 * ms, 0, 200 * ms, 7 * ms} {
+			test.start("a", at)
+			test.wantDeadline("a", at)
+			test.wantLen(2)
+		}
+		test.advance(6 * ms)
+		test.want("b@5ms")
+		test.advance(7 * ms)
+		test.want("a@7ms")
+		test.advance(250 * ms)
+		test.want()
+	})
+}
+
+func TestStopTellsWhetherItStopped(t *testing.T) {
+	// "Stop stops t (STOP_TIMER) and reports whether it was running."
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.make("a")
+		test.stop("a", false)
+		test.start("a", 5*ms)
+		test.stop("a", true)
+		test.stop("a", false)
+		test.wantNotRunning("a")
+		test.wantLen(0)
+		test.wantNoExpiry(math.MaxInt64)
+		test.advance(10 * ms)
+		test.want()
+
+		test.step("# one that was stopped can be started again, also for the same tick, and earlier")
+		test.start("a", 20*ms)
+		test.stop("a", true)
+		test.start("a", 20*ms)
+		test.stop("a", true)
+		test.start("a", 15*ms)
+		test.advance(30 * ms)
+		test.want("a@15ms")
+		test.stop("a", false)
+	})
+}
+
+func TestATimerStoppedBeforeItsExpiryNeverExpires(t *testing.T) {
+	// "A timer stopped before its expiry was processed never expires, also when it was due already."
+	eachFacility(t, Config{}, func(test *facilityTest) {
+		test.start("overdue", 0)
+		test.stop("overdue", true)
+		test.advance(1 * ms)
+		test.want()
+
+		test.step("# whichever of the two comes first stops the other, which is due at the same tick")
+		first := ""
+		for _, pair := range [][2]string{{"a", "b"}, {"b", "a"}} {
+			test.onExpiry(pair[0], func() {
+				first = pair[0]
+				test.stop(pair[1], true)
+			})
+		}
+		test.start("a", 5*ms)
+		test.start("b", 5*ms)
+		test.advance(10 * ms)
+		test.want(first + "@5ms")
+		test.advance(20 * ms)
+		test.want()
+
+		test.step("# and the same between two calls of Advance, of which the first left because of its limit")
+		clear(test.actions)
+		test.start("c", 25*ms)
+		test.start("d", 25*ms)
+		test.advanceLimit(30*ms, 1, false)
+		one, other := "c", "d"
+		if test.unclaimed[0].name == "d" {
+			one, other = other, one
+		}
+		test.want(one + "@25ms")
+		test.stop(other, true)
+		test.advance(30 * ms)
+		test.want()
+	})
+}
