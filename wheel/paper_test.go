@@ -1,0 +1,319 @@
+package wheel
+
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+)
+
+// A test per claim of Varghese and Lauck, "Hashed and Hierarchical Timing Wheels" (IEEE/ACM ToN 5(6), 1997), in exact
+// counts. The insertion costs of Scheme 2 stand in scheme2_test.go, Fig. 9 in callouts_test.go, Nichols' precision in
+// nichols_test.go, and Appendix B in sharded_test.go.
+
+// paperWheel is a facility with a tick of 1 ns that counts. Its epoch is tick 0.
+func paperWheel(t *testing.T, scheme string, cfg Config) Facility {
+	t.Helper()
+	cfg.Tick, cfg.Count = 1, true
+	f, err := New(scheme, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// counted returns what do costs.
+func counted(f Facility, do func()) Counts {
+	before := f.Counts()
+	do()
+	return f.Counts().Sub(before)
+}
+
+func nothing(Timer) {}
+
+// wheels6 are the forms of Scheme 6: each must keep the paper's counts.
+var wheels6 = []string{"scheme6", "scheme6-eager", "scheme6-list"}
+
+func TestTableII(t *testing.T) {
+	// Table II, "latency metrics for three previously used schemes", and the text of Schemes 4 to 7. A class is what one
+	// routine looks at with n timers running: records visited, comparisons and moves.
+	const (
+		one = iota
+		logN
+		all
+	)
+	within := func(class int, n, got uint64) bool {
+		switch class {
+		case one:
+			return got <= 8
+		case logN:
+			return got <= 4*uint64(bits.Len64(n))
+		}
+		return n <= got && got <= 3*n
+	}
+	name := []string{"O(1)", "O(log n)", "O(n)"}
+	for _, row := range []struct {
+		scheme            string
+		start, stop, tick int
+	}{
+		{"scheme1", one, one, all},
+		{"scheme2", all, one, one},
+		{"scheme2-rear", one, one, one}, // "if timers are always inserted at the rear of the list, ... O(1)"
+		{"scheme3", logN, logN, one},
+		{"scheme3-tree", all, one, one}, // "unbalanced binary trees easily degenerate into a linear list"
+		{"scheme4", one, one, one},
+		{"scheme5", one, one, one},
+		{"scheme6", one, one, one},
+		{"scheme6-eager", one, one, one},
+		{"scheme6-list", one, one, one},
+		{"scheme7", one, one, one},
+		{"callout", all, one, one},
+	} {
+		t.Run(row.scheme, func(t *testing.T) {
+			for _, n := range []uint64{100, 1000, 4000} {
+				cfg := Config{}
+				if row.scheme == "scheme4" {
+					cfg.Slots = 1 << 14 // "we can guarantee that all timers are set for periods less than MaxInterval"
+				}
+				f := paperWheel(t, row.scheme, cfg)
+				f.Schedule(f.New(0), 1<<20) // one that is far away, so that no tick below finds a structure empty
+				var mid Timer
+				for i := range n {
+					timer := f.New(i)
+					f.Schedule(timer, Time(2*i+5000))
+					if i == n/2 {
+						mid = timer
+					}
+				}
+				last := f.New(n)
+				cost := func(do func()) uint64 {
+					c := counted(f, do)
+					return max(c.Visits(), c.Comparisons, c.Moves)
+				}
+				check := func(routine string, class int, got uint64) {
+					if !within(class, n, got) {
+						t.Errorf("n=%d: %s took %d steps, want %s", n, routine, got, name[class])
+					}
+				}
+				check("START", row.start, cost(func() { f.Schedule(last, Time(2*n+5000)) }))
+				check("STOP", row.stop, cost(func() { f.Stop(mid) }))
+				check("a tick", row.tick, cost(func() { f.Advance(f.Now()+1, 0, nothing) }))
+			}
+		})
+	}
+}
+
+func TestScheme6VisitsEveryTimerOncePerRotation(t *testing.T) {
+	// §VI-A2: "every TableSize ticks we decrement once all timers that are still living", whatever the hash: it "controls
+	// the variance" of the cost of a tick and not the mean.
+	const M, n = 256, 5000
+	random := rand.New(rand.NewPCG(1, 0))
+	for _, scheme := range wheels6 {
+		for _, spread := range []struct {
+			name string
+			tick func(i int) Time
+		}{
+			{"at random", func(int) Time { return 100_000 + Time(random.IntN(1<<20)) }},
+			{"all in one slot", func(i int) Time { return 100_000 - 100_000%M + Time(i)*M }},
+			{"all at once", func(int) Time { return 1 << 20 }},
+		} {
+			t.Run(scheme+"/"+spread.name, func(t *testing.T) {
+				f := paperWheel(t, scheme, Config{Slots: M})
+				for i := range n {
+					f.Schedule(f.New(uint64(i)), spread.tick(i))
+				}
+				for range 4 {
+					c := counted(f, func() {
+						for range M {
+							f.Advance(f.Now()+1, 0, nothing)
+						}
+					})
+					if c.TickVisits != n {
+						t.Fatalf("%d visits in %d ticks with %d timers living, want %d", c.TickVisits, M, n, n)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestScheme6VisitsATimerOfIntervalJ(t *testing.T) {
+	// §VI-A2, in whole visits: a timer of j ticks is looked at ⌊(j-1)/M⌋+1 times, the last time to expire. For intervals
+	// of mean T that is T/M on average, where M is small beside T.
+	for _, M := range []int{2, 16, 256} {
+		for _, j := range []int{1, 2, M - 1, M, M + 1, 2 * M, 2*M + 1, 10*M - 1, 1000} {
+			for _, scheme := range wheels6 {
+				f := paperWheel(t, scheme, Config{Slots: M})
+				f.Advance(5, 0, nothing)
+				f.Schedule(f.New(0), f.Now()+Time(j))
+				for f.Len() > 0 {
+					f.Advance(f.Now()+1, 0, nothing)
+				}
+				if got, want := f.Counts().TickVisits, uint64((j-1)/M+1); j > 0 && got != want {
+					t.Errorf("%s, M=%d: a timer of %d ticks was visited %d times, want %d", scheme, M, j, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestScheme7MovesATimerAtMostOncePerLevel(t *testing.T) {
+	// §VI-B: a timer of Scheme 7 moves at most once for each level below the one that it is started on, "m is the maximum
+	// number of lists to migrate between".
+	random := rand.New(rand.NewPCG(2, 0))
+	for _, m := range []int{2, 3, 4, 5} {
+		f := paperWheel(t, "scheme7", Config{Slots: 16, Levels: m})
+		span := int64(1) << (4 * m)
+		for range 1000 {
+			timer := f.New(0)
+			c := counted(f, func() {
+				f.Schedule(timer, f.Now()+1+Time(random.Int64N(span-1)))
+				for f.Len() > 0 {
+					at, _ := f.NextWakeup()
+					f.Advance(at, 0, nothing)
+				}
+			})
+			if c.Migrations > uint64(m-1) {
+				t.Fatalf("m=%d: a timer migrated %d times, want at most %d", m, c.Migrations, m-1)
+			}
+			f.Free(timer)
+		}
+	}
+}
+
+func TestWorkPerTickOfSchemes6And7(t *testing.T) {
+	// §VI-B: "The average cost per unit time for an average of n timers then becomes n·c(6)/M for Scheme 6, n·c(7)·m/T for
+	// Scheme 7". With n timers that run for T ticks each and are started again when they expire, the counts are exact:
+	// a rotation of Scheme 6 visits each of them once, and T ticks of Scheme 7 move each of them at most m-1 times and
+	// expire it once.
+	const n, T = 1000, 1 << 14
+	f6 := paperWheel(t, "scheme6", Config{Slots: 256})
+	f7 := paperWheel(t, "scheme7", Config{Slots: 32, Levels: 3})
+	for _, f := range []Facility{f6, f7} {
+		again := func(timer Timer) { f.Schedule(timer, f.Now()+T) }
+		for i := range n {
+			f.Schedule(f.New(0), Time(1+i*T/n))
+		}
+		f.Advance(2*T, 0, again) // all are on their way now
+		c := counted(f, func() { f.Advance(f.Now()+4*T, 0, again) })
+		if f == f6 {
+			if got, want := c.TickVisits, uint64(n*4*T/256); got != want {
+				t.Errorf("Scheme 6: %d visits in %d ticks, want n·t/M = %d", got, 4*T, want)
+			}
+			continue
+		}
+		if most := uint64(4 * n * 2); c.Migrations > most || c.Migrations < most/4 {
+			t.Errorf("Scheme 7: %d migrations in %d ticks, want at most n·(m-1)·t/T = %d, and not far fewer", c.Migrations, 4*T, most)
+		}
+		if c.Expiries != 4*n {
+			t.Errorf("Scheme 7: %d expiries, want %d", c.Expiries, 4*n)
+		}
+	}
+}
+
+func TestInterruptsPerTimer(t *testing.T) {
+	// Appendix A: "In Scheme 6, the host is interrupted an average of T/M times per timer interval ... In Scheme 7 the host
+	// is interrupted at most m times". A host that is interrupted on busy slots only is one that calls Advance at
+	// NextWakeup only.
+	interrupts := func(f Facility, interval Time) (n int) {
+		f.Schedule(f.New(0), f.Now()+interval)
+		for f.Len() > 0 {
+			at, ok := f.NextWakeup()
+			if !ok {
+				t.Fatal("a timer runs and nobody will be woken for it")
+			}
+			f.Advance(at, 0, nothing)
+			n++
+		}
+		return n
+	}
+	for _, T := range []int{1, 100, 1000, 10_000, 100_000} {
+		for _, scheme := range wheels6 {
+			f := paperWheel(t, scheme, Config{Slots: 256})
+			if got, want := interrupts(f, Time(T)), (T-1)/256+1; got != want {
+				t.Errorf("%s: %d interrupts for an interval of %d ticks, want %d", scheme, got, T, want)
+			}
+			if got := int(f.Counts().Wakeups); got != (T-1)/256+1 {
+				t.Errorf("%s: %d wake-ups counted for an interval of %d ticks, want %d", scheme, got, T, (T-1)/256+1)
+			}
+		}
+		for _, m := range []int{3, 4, 5} {
+			f := paperWheel(t, "scheme7", Config{Slots: 64, Levels: m})
+			f.Advance(12345, 0, nothing)
+			if got := interrupts(f, Time(T)); got > m {
+				t.Errorf("scheme7 with %d levels: %d interrupts for an interval of %d ticks, want at most %d", m, got, T, m)
+			}
+		}
+	}
+}
+
+func TestInterruptIsSharedByTheTimersOfASlot(t *testing.T) {
+	for _, scheme := range wheels6 {
+		f := paperWheel(t, scheme, Config{Slots: 256})
+		for range 100 {
+			f.Schedule(f.New(0), 1000)
+		}
+		for range 1000 {
+			f.Advance(f.Now()+1, 0, nothing)
+		}
+		if c := f.Counts(); c.Wakeups != 4 || c.TickVisits != 400 || c.Expiries != 100 {
+			t.Errorf("%s: %d wake-ups, %d visits, %d expiries for 100 timers of one tick, want 4, 400, 100",
+				scheme, c.Wakeups, c.TickVisits, c.Expiries)
+		}
+	}
+}
+
+func TestHierarchyOf244Slots(t *testing.T) {
+	// §VI-B: "instead of 100·24·60·60 = 8.64 million locations to store timers up to 100 days, we need only
+	// 100+24+60+60 = 244 locations." Our slots are powers of two: four levels of 64 hold 64^4 = 16.7 million ticks.
+	f := paperWheel(t, "scheme7", Config{Slots: 64, Levels: 4})
+	const day100 = 100 * 24 * 60 * 60
+	f.Schedule(f.New(0), day100)
+	if c := f.Counts(); c.StartVisits != 0 {
+		t.Errorf("START visited %d records", c.StartVisits)
+	}
+	n, done := f.Advance(day100-1, 0, nothing)
+	if n != 0 || !done {
+		t.Errorf("expired %d before 100 days", n)
+	}
+	if n, _ := f.Advance(day100, 0, nothing); n != 1 {
+		t.Errorf("expired %d after 100 days, want 1", n)
+	}
+}
+
+func TestLogicSimulationWheelsOverflow(t *testing.T) {
+	// §IV-B: "as time increases within a cycle and we travel down the array it becomes more likely that event records will
+	// be inserted in the overflow list", and rotating half way through "reduces but does not completely avoid this
+	// effect". Timers of M/4 ticks, started at every tick: those that overflow are moved once when the wheel rotates.
+	const M = 256
+	moved := map[string]uint64{}
+	for _, scheme := range []string{"logicsim", "logicsim-half", "scheme6-list"} {
+		f := paperWheel(t, scheme, Config{Slots: M})
+		for range 16 * M {
+			f.Schedule(f.New(0), f.Now()+M/4)
+			f.Advance(f.Now()+1, 0, nothing)
+		}
+		moved[scheme] = f.Counts().Moves
+	}
+	if moved["scheme6-list"] != 0 {
+		t.Errorf("Scheme 6 rotates at every tick, and moved %d timers", moved["scheme6-list"])
+	}
+	if moved["logicsim"] < 16*M/8 {
+		t.Errorf("the wheel that rotates at wrap moved %d timers of %d, want a quarter or so", moved["logicsim"], 16*M)
+	}
+	if moved["logicsim-half"] >= moved["logicsim"] {
+		t.Errorf("rotating at half moved %d timers, at wrap %d: want fewer", moved["logicsim-half"], moved["logicsim"])
+	}
+}
+
+func ExampleFacility() {
+	w := MustNew(Default, Config{Tick: 1_000_000}) // 1 ms
+	t := w.New(7)
+	w.Schedule(t, 1_500_000)
+	at, _ := w.NextExpiry(1_000_000_000)
+	fmt.Println("sleep until", at)
+	w.Advance(at, 0, func(t Timer) { fmt.Println("owner", w.Owner(t), "expires at", w.Now()) })
+	// Output:
+	// sleep until 2ms
+	// owner 7 expires at 2ms
+}

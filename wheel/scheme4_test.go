@@ -1,0 +1,131 @@
+package wheel
+
+import (
+	"math"
+	"testing"
+)
+
+func TestScheme4IntervalsUpToMaxInterval(t *testing.T) {
+	// §V: "Array of lists used by Scheme 4 for timer intervals up to MaxInterval": 1 to 8 here, from any position.
+	for now := range Time(20) {
+		f := paperWheel(t, "scheme4", Config{Slots: 8})
+		f.Advance(now, 0, nothing)
+		s := f.(*scheme4)
+		for j := Time(1); j <= 12; j++ {
+			timer := f.New(uint64(j))
+			f.Schedule(timer, now+j)
+			if inWheel := s.nodes[timer].where != listOverflow; inWheel != (j <= 8) {
+				t.Errorf("at %d, an interval of %d ticks stands in the wheel: %v", now, j, inWheel)
+			}
+		}
+		next := Time(1)
+		f.Advance(now+12, 0, func(timer Timer) {
+			if f.Owner(timer) != uint64(next) || f.Now() != now+next {
+				t.Errorf("timer of %d ticks, started at %d, expires at %d", f.Owner(timer), now, f.Now())
+			}
+			next++
+		})
+		if err := f.check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestScheme4RestartInExpiryByMaxInterval(t *testing.T) {
+	// An interval of MaxInterval ticks goes to the slot that is being emptied, and must stay for a rotation.
+	f := paperWheel(t, "scheme4", Config{Slots: 8})
+	f.Schedule(f.New(0), 8)
+	n := 0
+	f.Advance(80, 0, func(timer Timer) {
+		if n++; f.Now() != Time(8*n) {
+			t.Errorf("expiry %d at %v, want %v", n, f.Now(), Time(8*n))
+		}
+		f.Schedule(timer, f.Now()+8)
+	})
+	if n != 10 {
+		t.Errorf("%d expiries in 80 ticks, want 10", n)
+	}
+}
+
+func TestScheme4WithinItsRange(t *testing.T) {
+	// §V: "Thus the latency for START_TIMER is O(1). The cost of PER_TICK_BOOKKEEPING is O(1) except when timers
+	// expire, but this is the best possible." So nothing is looked at but what expires.
+	f := paperWheel(t, "scheme4", Config{Slots: 256})
+	for i := range Time(1000) {
+		f.Schedule(f.New(0), 1+i%256)
+	}
+	for range 300 {
+		f.Advance(f.Now()+1, 0, nothing)
+	}
+	want := Counts{Starts: 1000, Expiries: 1000, TickVisits: 1000, Wakeups: 256}
+	if got := f.Counts(); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestScheme4OverflowList(t *testing.T) {
+	// §V: "Timers greater than this value are implemented using, say, Scheme 2." They stay there until they expire.
+	f := paperWheel(t, "scheme4", Config{Slots: 4})
+	s := f.(*scheme4)
+	var timers []Timer
+	for i := range Time(10) {
+		timer := f.New(0)
+		c := counted(f, func() { f.Schedule(timer, 100+i%5) })
+		want := uint64(i) // all that are there are due no later
+		if i >= 5 {
+			want = uint64(2*(i-5) + 1)
+		}
+		if c.StartVisits != want {
+			t.Errorf("START %d passed %d records, want %d", i, c.StartVisits, want)
+		}
+		timers = append(timers, timer)
+	}
+	f.Advance(99, 0, nothing)
+	for _, timer := range timers {
+		if s.nodes[timer].where != listOverflow {
+			t.Errorf("timer %d has left the list one tick before it expires", timer)
+		}
+	}
+	var order []Timer
+	f.Advance(104, 0, func(timer Timer) { order = append(order, timer) })
+	for i, timer := range order {
+		if want := timers[i/2+i%2*5]; timer != want {
+			t.Errorf("expiry %d is of timer %d, want %d", i, timer, want)
+		}
+	}
+	if c := f.Counts(); c.Moves != 0 || len(order) != 10 {
+		t.Errorf("%d expiries, %d moves", len(order), c.Moves)
+	}
+}
+
+func TestScheme4StartOrderAcrossWheelAndList(t *testing.T) {
+	// Tick 100 gets timers while it lies beyond the wheel and when it has come within.
+	f := paperWheel(t, "scheme4", Config{Slots: 8})
+	for now := range Time(100) {
+		f.Advance(now, 0, nothing)
+		f.Schedule(f.New(uint64(now)), 100)
+	}
+	next := uint64(0)
+	f.Advance(100, 0, func(timer Timer) {
+		if f.Owner(timer) != next {
+			t.Errorf("expiry of the timer started at %d, want %d", f.Owner(timer), next)
+		}
+		next++
+	})
+	if c := f.Counts(); next != 100 || c.Wakeups != 1 {
+		t.Errorf("%d expiries at %d ticks, want 100 at 1", next, c.Wakeups)
+	}
+}
+
+func TestScheme4OverAnyGap(t *testing.T) {
+	f := paperWheel(t, "scheme4", Config{Slots: 2})
+	f.Schedule(f.New(0), 1)
+	f.Schedule(f.New(0), math.MaxInt64-1)
+	f.Schedule(f.New(0), math.MaxInt64)
+	if n, _ := f.Advance(math.MaxInt64, 0, nothing); n != 3 {
+		t.Errorf("%d expiries, want 3", n)
+	}
+	if got, want := f.Counts().Wakeups, uint64(3); got != want {
+		t.Errorf("%d wake-ups, want %d", got, want)
+	}
+}
