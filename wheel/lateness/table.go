@@ -1,0 +1,126 @@
+package lateness
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// WriteTable writes the report for people: quantiles in microseconds, and a histogram per interval, 80 columns wide.
+func (r Report) WriteTable(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, tick %v, %d timers per row, one at a time", r.Scheme, r.Tick, r.Samples)
+	if r.NoSpin {
+		b.WriteString(", no spinning")
+	}
+	b.WriteByte('\n')
+	fmt.Fprintf(&b, "%s, %s, %d CPUs\n\n", r.System, r.Go, r.CPUs)
+	fmt.Fprintf(&b, "lateness in µs   %31s%31s\n", "after the tick", "after the deadline")
+	fmt.Fprintf(&b, "timer            ")
+	for range 2 {
+		fmt.Fprintf(&b, " %7s%7s%7s%9s", "p50", "p90", "p99", "max")
+	}
+	b.WriteByte('\n')
+	for i, s := range r.Series {
+		if i == 0 || s.Interval != r.Series[i-1].Interval {
+			fmt.Fprintf(&b, "interval %v\n", s.Interval)
+		}
+		fmt.Fprintf(&b, "  %-15s", s.Source)
+		writeQuantiles(&b, s.AtTick)
+		writeQuantiles(&b, &s.Deadline)
+		b.WriteByte('\n')
+	}
+	for i := 0; i < len(r.Series); {
+		n := i
+		for n < len(r.Series) && r.Series[n].Interval == r.Series[i].Interval {
+			n++
+		}
+		writeHistogram(&b, r.Series[i:n])
+		i = n
+	}
+	if slices.ContainsFunc(r.Series, func(s Series) bool { return s.AtTick == nil }) {
+		b.WriteString("\nAfter the tick, in percent; * has no ticks: after the deadline.\n")
+	} else {
+		b.WriteString("\nAfter the tick, in percent.\n")
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeQuantiles(b *strings.Builder, d *Distribution) {
+	if d == nil {
+		fmt.Fprintf(b, " %7s%7s%7s%9s", "-", "-", "-", "-")
+		return
+	}
+	fmt.Fprintf(b, " %7s%7s%7s%9s", micros(d.P50), micros(d.P90), micros(d.P99), micros(d.Max))
+}
+
+// micros writes d in microseconds, in 6 columns at most; what is longer than 0.1 s, in seconds.
+func micros(d time.Duration) string {
+	us := float64(d) / float64(time.Microsecond)
+	switch {
+	case us < 999.95:
+		return fmt.Sprintf("%.1f", us)
+	case us < 99_999.5:
+		return fmt.Sprintf("%.0f", us)
+	}
+	return fmt.Sprintf("%.2gs", d.Seconds())
+}
+
+// writeHistogram writes the series of one interval side by side: those with ticks after their tick, the others after
+// their deadline. Buckets outside the range that any of them uses are left out.
+func writeHistogram(b *strings.Builder, series []Series) {
+	const label = 16
+	width := min((80-label)/len(series), 30)
+	buckets := make([][]Bucket, len(series))
+	first, last := len(bounds), 0
+	fmt.Fprintf(b, "\n%-*s", label, "interval "+series[0].Interval.String())
+	for i, s := range series {
+		name := s.Source
+		if buckets[i] = s.Deadline.Histogram; s.AtTick != nil {
+			buckets[i] = s.AtTick.Histogram
+		} else {
+			name += "*"
+		}
+		used := func(k Bucket) bool { return k.Count > 0 }
+		first = min(first, slices.IndexFunc(buckets[i], used))
+		for j, k := range buckets[i] {
+			if used(k) {
+				last = max(last, j)
+			}
+		}
+		fmt.Fprintf(b, "%-*s", width, fmt.Sprintf("%.*s", width-1, name))
+	}
+	b.WriteByte('\n')
+	for j := first; j <= last; j++ {
+		fmt.Fprintf(b, "%-*s", label, bucketName(j))
+		for i := range series {
+			fmt.Fprintf(b, "%-*s", width, bar(buckets[i][j].Count, series[i].Deadline.Samples, width-7))
+		}
+		b.WriteByte('\n')
+	}
+}
+
+func bucketName(j int) string {
+	switch {
+	case j == 0:
+		return fmt.Sprintf("       < %v", bounds[0])
+	case j == len(bounds):
+		return fmt.Sprintf("       ≥ %v", bounds[j-1])
+	}
+	return fmt.Sprintf("%6v .. %v", bounds[j-1], bounds[j])
+}
+
+// bar draws n of total as a percentage and a bar of up to width columns.
+func bar(n, total, width int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%5.1f %s", 100*float64(n)/float64(total), strings.Repeat("#", max((n*width+total-1)/total, 1)))
+}
