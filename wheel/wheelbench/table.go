@@ -1,0 +1,68 @@
+package wheelbench
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// WriteTable writes results as tables for people, a table for each workload and n, at most 80 columns wide. Time,
+// allocations and visits are per operation; speed-up is how many times as long the Go runtime's timers took.
+func WriteTable(w io.Writer, results []Result) error {
+	b := bufio.NewWriter(w)
+	for i, r := range results {
+		if i == 0 || r.Workload != results[i-1].Workload || r.N != results[i-1].N {
+			if i > 0 {
+				fmt.Fprintln(b)
+			}
+			about := ""
+			if w := findWorkload(r.Workload); w != nil {
+				about = ": " + w.About
+			}
+			fmt.Fprintf(b, "%s\n%-20s %9s %5s %6s %7s %6s %7s %8s\n", cut(fmt.Sprintf("%s, n = %d%s", r.Workload, r.N, about), 80),
+				"scheme", "ns/op", "±", "allocs", "B/timer", "GC ms", "visits", "speed-up")
+		}
+		if r.Figures == nil {
+			fmt.Fprintf(b, "%-20s %s\n", cut(r.Scheme, 20), cut("skipped: "+r.Skipped, 59))
+			continue
+		}
+		visits, ratio := "-", "-"
+		if v, ok := r.VisitsPerOp(); ok {
+			visits = digits(v)
+		}
+		if r.RuntimeRatio > 0 {
+			ratio = digits(r.RuntimeRatio)
+		}
+		spread := 0.0
+		if r.NsPerOp > 0 {
+			spread = (r.NsHigh - r.NsLow) / 2 / r.NsPerOp * 100
+		}
+		fmt.Fprintf(b, "%-20s %9s %4.0f%% %6s %7s %6s %7s %8s\n", cut(r.Scheme, 20), digits(r.NsPerOp), min(spread, 999),
+			digits(r.AllocsPerOp), digits(r.BytesPerTimer), digits(r.GCMillis), visits, ratio)
+	}
+	return b.Flush()
+}
+
+// digits writes x with three digits or all those before the point, whichever is more.
+func digits(x float64) string {
+	switch {
+	case x == 0:
+		return "0"
+	case math.Abs(x) < 9.995:
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	case math.Abs(x) < 99.95:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 0, 64)
+}
+
+// cut shortens s to n characters.
+func cut(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
