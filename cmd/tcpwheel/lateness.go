@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/wheel"
+	"tcpwheel/wheel/lateness"
+)
+
+func newLateness() *cobra.Command {
+	var (
+		o      = lateness.Options{Sources: []string{lateness.Realtime, lateness.Inline, lateness.Runtime}}
+		span   time.Duration
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "lateness",
+		Short: "measure how late timers expire on this machine",
+		Long: "Lateness starts one timer at a time on the wheel's real-time driver, and on the Go runtime's timers beside\n" +
+			"it, and tells how late they expire: after the tick, which is what the machine adds, and after the deadline,\n" +
+			"which rounding up to the tick is part of. Run it on a machine that does nothing else.\n\n" +
+			"Sources: " + strings.Join(lateness.Sources(), ", ") + ". Go doc tcpwheel/wheel/lateness has the definitions.\n\n" +
+			"It exits with 3 if a timer of the wheel was early.",
+		Example: "  tcpwheel wheel lateness --tick 100us --for 20s",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if o.Samples, err = samplesFor(span, o); err != nil {
+				return usage(cmd, err)
+			}
+			if progress := cmd.ErrOrStderr(); isTerminal(progress) {
+				o.Progress = func(done, total int) {
+					if done%(total/100+1) == 0 {
+						fmt.Fprintf(progress, "\r\x1b[K[%d/%d] timers", done, total)
+					}
+				}
+				defer fmt.Fprint(progress, "\r\x1b[K")
+			}
+			report, err := lateness.Measure(cmd.Context(), o)
+			var system *os.SyscallError
+			switch {
+			case errors.As(err, &system) || cmd.Context().Err() != nil:
+				return err
+			case err != nil:
+				return usage(cmd, err)
+			case asJSON:
+				err = json.NewEncoder(cmd.OutOrStdout()).Encode(report)
+			default:
+				err = report.WriteTable(cmd.OutOrStdout())
+			}
+			if err != nil {
+				return err
+			}
+			return early(report)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Scheme, "scheme", wheel.Default, "scheme that keeps the timers")
+	f.DurationVar(&o.Tick, "tick", 100*time.Microsecond, "granularity of the timers")
+	f.DurationSliceVar(&o.Intervals, "intervals", []time.Duration{100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond},
+		"how long the timers run")
+	f.StringSliceVar(&o.Sources, "sources", o.Sources, "whose timers to start")
+	f.DurationVar(&span, "for", 10*time.Second, "about how long to go on")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of the random part of a tick that intervals get")
+	f.BoolVar(&o.NoSpin, "no-spin", false, "sleep all the time, wait no last microseconds out")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	return cmd
+}
+
+// samplesFor returns how many timers of each source and interval run one after another in about span.
+func samplesFor(span time.Duration, o lateness.Options) (int, error) {
+	const late = 500 * time.Microsecond // on average, of what is a millisecond late and what is not
+	var round time.Duration
+	for _, d := range o.Intervals {
+		round += time.Duration(len(o.Sources)) * (d + o.Tick + late)
+	}
+	if span < round || round <= 0 {
+		return 0, fmt.Errorf("for %v, want at least %v: a timer of each source and interval", span, round)
+	}
+	return int(span / round), nil
+}
+
+// early returns the violation if a timer of the wheel has expired before its deadline or its tick.
+func early(r lateness.Report) error {
+	for _, s := range r.Series {
+		if s.Source == lateness.Runtime {
+			continue
+		}
+		first := s.Deadline.Sorted[0]
+		if s.AtTick != nil {
+			first = min(first, s.AtTick.Sorted[0])
+		}
+		if first < 0 {
+			return &violation{fmt.Errorf("a timer of %v on %s expired %v early", s.Interval, s.Source, -first)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+
+	"tcpwheel/wheel"
+	"tcpwheel/wheel/lateness"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output in testdata")
+
+// TestScripts runs testdata/*.txt. Their one command of ours, tcpwheel, calls run, wants the exit status that is its
+// first argument, and leaves standard output and standard error to be compared.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                "testdata",
+		UpdateScripts:      *update,
+		RequireUniqueNames: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"tcpwheel": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) == 0 {
+					ts.Fatalf("usage: tcpwheel status [argument...]")
+				}
+				want, err := strconv.Atoi(args[0])
+				ts.Check(err)
+				if got := run(args[1:], strings.NewReader(""), ts.Stdout(), ts.Stderr()); got != want {
+					ts.Fatalf("exit status %d, want %d", got, want)
+				}
+			},
+		},
+	})
+}
+
+func TestReport(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want int
+		text string
+	}{
+		{nil, 0, ""},
+		{errors.New("open x: no such file"), 1, "tcpwheel: error: open x: no such file\n"},
+		{fmt.Errorf("bench: %w", context.Canceled), 1, "tcpwheel: error: interrupted\n"},
+		{&usageError{err: errors.New("n 0"), hint: "try 1"}, 2, "tcpwheel: error: n 0\ntcpwheel: hint: try 1\n"},
+		{&violation{errors.New("2µs early")}, 3, "tcpwheel: error: 2µs early\n"},
+	} {
+		var b bytes.Buffer
+		if got := report(&b, test.err); got != test.want || b.String() != test.text {
+			t.Errorf("report(%v) = %d, %q, want %d, %q", test.err, got, b.String(), test.want, test.text)
+		}
+	}
+}
+
+// Every command's help has a line about it, what it does, and an example that works.
+func TestHelpIsComplete(t *testing.T) {
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		if cmd.Name() == "completion" {
+			return // cobra's own
+		}
+		if cmd.Short == "" || cmd.Long == "" || cmd.Example == "" {
+			t.Errorf("%s: short, long and example are %q, %q, %q", cmd.CommandPath(), cmd.Short, cmd.Long, cmd.Example)
+		}
+		for line := range strings.Lines(cmd.Long + "\n" + cmd.UsageString()) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 120 {
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), n, line)
+			}
+		}
+		for line := range strings.Lines(cmd.Example) {
+			words := strings.Fields(line)
+			if words[0] != "tcpwheel" {
+				t.Errorf("%s: example %q does not call tcpwheel", cmd.CommandPath(), line)
+				continue
+			}
+			called, rest, err := newRoot(nil, io.Discard, io.Discard).Find(words[1:])
+			if err == nil {
+				err = called.ParseFlags(rest)
+			}
+			if err == nil {
+				err = called.ValidateArgs(called.Flags().Args())
+			}
+			if err != nil || called.CommandPath() == "tcpwheel" {
+				t.Errorf("%s: example %q: calls %s, %v", cmd.CommandPath(), line, called.CommandPath(), err)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newRoot(nil, io.Discard, io.Discard))
+}
+
+func TestSchemesListsAll(t *testing.T) {
+	var table, objects bytes.Buffer
+	run([]string{"wheel", "schemes"}, nil, &table, io.Discard)
+	run([]string{"wheel", "schemes", "--json"}, nil, &objects, io.Discard)
+	lines := strings.Split(strings.TrimSpace(table.String()), "\n")
+	dec := json.NewDecoder(&objects)
+	for i, name := range wheel.Schemes() {
+		var s scheme
+		if err := dec.Decode(&s); err != nil || s != (scheme{name, wheel.About(name), name == wheel.Default}) {
+			t.Errorf("object %d = %+v, %v, want %s", i, s, err, name)
+		}
+		if i >= len(lines) || !strings.HasPrefix(lines[i], name+" ") || !strings.HasSuffix(lines[i], "  "+wheel.About(name)) {
+			t.Errorf("line %d of %q, want %s", i, lines, name)
+		}
+	}
+	if dec.More() || len(lines) != len(wheel.Schemes()) {
+		t.Errorf("more schemes listed than there are: %q", lines)
+	}
+}
+
+func TestEarly(t *testing.T) {
+	sorted := func(d ...time.Duration) lateness.Distribution { return lateness.Distribution{Sorted: d} }
+	late, soon := sorted(0, 5), sorted(-2000, 5)
+	for _, test := range []struct {
+		series lateness.Series
+		want   string
+	}{
+		{lateness.Series{Source: lateness.Realtime, Deadline: late, AtTick: &late}, ""},
+		{lateness.Series{Source: lateness.Alarm, Deadline: late}, ""},
+		{lateness.Series{Source: lateness.Runtime, Deadline: soon}, ""},
+		{lateness.Series{Source: lateness.Alarm, Interval: time.Second, Deadline: soon}, "a timer of 1s on alarm expired 2µs early"},
+		{lateness.Series{Source: lateness.Inline, Deadline: late, AtTick: &soon}, "a timer of 0s on realtime-inline expired 2µs early"},
+	} {
+		err := early(lateness.Report{Series: []lateness.Series{test.series}})
+		if got := fmt.Sprint(err); got != test.want && !(err == nil && test.want == "") {
+			t.Errorf("early(%+v) = %v, want %q", test.series, err, test.want)
+		}
+		if status := report(io.Discard, err); err != nil && status != exitViolation {
+			t.Errorf("exit status %d, want %d", status, exitViolation)
+		}
+	}
+}
+
+func TestSamplesFor(t *testing.T) {
+	o := lateness.Options{Tick: time.Millisecond, Sources: []string{"a", "b"}, Intervals: []time.Duration{500 * time.Microsecond, 3 * time.Millisecond}}
+	for _, test := range []struct {
+		span time.Duration
+		want int
+	}{{12 * time.Millisecond, 0}, {13 * time.Millisecond, 1}, {1300 * time.Millisecond, 100}} {
+		if got, err := samplesFor(test.span, o); got != test.want || (err == nil) != (test.want > 0) {
+			t.Errorf("samplesFor(%v) = %d, %v, want %d", test.span, got, err, test.want)
+		}
+	}
+}
+
+func TestIsTerminal(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, w := range []io.Writer{f, io.Discard} {
+		if isTerminal(w) {
+			t.Errorf("isTerminal(%T) = true, want false", w)
+		}
+	}
+}
+
+func TestBuildInfo(t *testing.T) {
+	var b bytes.Buffer
+	buildInfo{Version: "v1.2.3", Go: "go1.26", OS: "linux", Arch: "arm64"}.write(&b)
+	buildInfo{Version: "(devel)", Go: "go1.26", OS: "linux", Arch: "arm64", Revision: "abc", Time: "today", Modified: true}.write(&b)
+	want := "tcpwheel v1.2.3 go1.26 linux/arm64\ntcpwheel (devel) go1.26 linux/arm64\nrevision abc of today, modified\n"
+	if b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}

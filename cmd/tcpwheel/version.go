@@ -1,0 +1,75 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// buildInfo is what the Go toolchain has written into the binary.
+type buildInfo struct {
+	Version  string `json:"version"`
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+	Revision string `json:"revision,omitempty"` // of the source, if it was built in a repository
+	Time     string `json:"time,omitempty"`
+	Modified bool   `json:"modified,omitempty"` // built from more than that revision
+}
+
+func readBuildInfo() buildInfo {
+	b := buildInfo{Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if info.Main.Version != "" {
+		b.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}
+
+func (b buildInfo) write(w io.Writer) {
+	fmt.Fprintf(w, "tcpwheel %s %s %s/%s\n", b.Version, b.Go, b.OS, b.Arch)
+	if b.Revision != "" {
+		modified := ""
+		if b.Modified {
+			modified = ", modified"
+		}
+		fmt.Fprintf(w, "revision %s of %s%s\n", b.Revision, b.Time, modified)
+	}
+}
+
+func newVersion() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "print what this binary was built from",
+		Long:    "Version prints the version of tcpwheel, of Go, and the revision of the source if that is known.",
+		Example: "  tcpwheel version --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b := readBuildInfo()
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(b)
+			}
+			b.write(cmd.OutOrStdout())
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	return cmd
+}

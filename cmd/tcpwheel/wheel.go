@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/wheel"
+)
+
+func newWheel() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "wheel",
+		Short:   "the timer facility by every scheme of the paper",
+		Long:    "Wheel has the instruments for the timer facilities of package wheel.",
+		Example: "  tcpwheel wheel schemes",
+	}
+	cmd.AddCommand(newBench(), newLateness(), newSchemes())
+	return cmd
+}
+
+// scheme is one line of wheel schemes.
+type scheme struct {
+	Name    string `json:"name"`
+	About   string `json:"about"`
+	Default bool   `json:"default,omitempty"`
+}
+
+func allSchemes() (all []scheme) {
+	for _, name := range wheel.Schemes() {
+		all = append(all, scheme{Name: name, About: wheel.About(name), Default: name == wheel.Default})
+	}
+	return all
+}
+
+func writeSchemes(w io.Writer, all []scheme) {
+	width := 0
+	for _, s := range all {
+		width = max(width, len(s.Name))
+	}
+	for _, s := range all {
+		fmt.Fprintf(w, "%-*s  %s\n", width, s.Name, s.About)
+	}
+}
+
+func newSchemes() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "schemes",
+		Short:   "list all schemes",
+		Long:    "Schemes lists the names of all schemes, as other commands take them, and what each of them is.",
+		Example: "  tcpwheel wheel schemes --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !asJSON {
+				writeSchemes(cmd.OutOrStdout(), allSchemes())
+				return nil
+			}
+			enc := json.NewEncoder(cmd.OutOrStdout())
+			for _, s := range allSchemes() {
+				if err := enc.Encode(s); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	return cmd
+}
