@@ -1,0 +1,101 @@
+// Package tcpwheel_test holds the tests of the house itself: which room may import which, what the core rooms may not
+// do, how RFCs are cited, and that the commands shown in the documentation exist.
+package tcpwheel_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// policy is the plan of the house. Rooms that are not there yet are listed already: whoever builds one finds its rules
+// here. A directory belongs to the room with the longest path that leads to it.
+var policy = layout{
+	module: "tcpwheel",
+
+	rooms: []room{
+		// The tests of the house read its files and run its commands, and import none of it.
+		{path: "."},
+
+		{path: "wheel", core: true, exempt: []string{
+			"realtime.go", // the real-time driver: the one place where a wheel meets a clock
+			"realtime_serve.go",
+			"alarm.go",           // the clock that it sleeps on
+			"timerfd_linux.go",   // which is a timerfd on Linux
+			"hugepages_linux.go", // advice to the kernel about a large arena's pages
+			"runtime.go",         // the Go runtime's timers, a rival
+		}},
+		// Instruments: they measure the wheel by the machine's clock.
+		{path: "wheel/lateness", imports: []string{"wheel"}},
+		{path: "wheel/wheelbench", imports: []string{"wheel"}},
+
+		{path: "tcptimers", core: true, imports: []string{"wheel"}},
+		{path: "netstack/tcp", core: true, imports: []string{"wheel", "tcptimers"}, tests: []string{"netstack/sim"}},
+		{path: "netstack/sim", core: true, imports: []string{"wheel", "tcptimers", "netstack/tcp"}},
+		{path: "netstack", imports: []string{"wheel", "tcptimers", "netstack/tcp", "netstack/sim"}},
+		{path: "tun", imports: []string{"wheel", "tcptimers", "netstack", "netstack/tcp", "netstack/sim"}},
+		{path: "pcaps", imports: []string{"wheel", "tcptimers", "netstack/tcp", "netstack/sim"}},
+		{path: "experiments", imports: []string{
+			"wheel", "wheel/lateness", "wheel/wheelbench",
+			"tcptimers", "netstack/tcp", "netstack/sim", "netstack", "tun", "pcaps",
+		}},
+		{path: "cmd", imports: []string{
+			"wheel", "wheel/lateness", "wheel/wheelbench",
+			"tcptimers", "netstack/tcp", "netstack/sim", "netstack", "tun", "pcaps", "experiments",
+		}},
+	},
+
+	// Modules of their own, whose dependencies users of this module do not inherit.
+	nested: []string{"wheel/peers"},
+
+	deps: []dependency{
+		{path: "gvisor.dev/gvisor", rooms: []string{"netstack", "tun"}},
+		{path: "golang.org/x/sys", rooms: []string{"netstack", "tun"}},
+		{path: "github.com/gopacket/gopacket", rooms: []string{"pcaps"}},
+		{path: "github.com/google/gopacket", rooms: []string{"pcaps"}},
+		{path: "github.com/spf13/cobra", rooms: []string{"cmd"}},
+		{path: "github.com/spf13/pflag", rooms: []string{"cmd"}},
+		{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd"}, testsOnly: true},
+	},
+
+	// What reads the machine's clock or waits for it.
+	clock: map[string][]string{
+		"time":    {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
+		"context": {"WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause"},
+	},
+
+	// What a core without I/O has no use for.
+	io: []string{"os", "os/exec", "os/signal", "net", "net/http", "syscall"},
+}
+
+func TestLayout(t *testing.T) {
+	problems, err := policy.check(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Error(p)
+	}
+}
+
+// TestExceptionsAreNeeded keeps the list of exceptions short: a file on it exists, and would break the rules without.
+func TestExceptionsAreNeeded(t *testing.T) {
+	strict := policy
+	strict.rooms = slices.Clone(policy.rooms)
+	for i := range strict.rooms {
+		strict.rooms[i].exempt = nil
+	}
+	problems, err := strict.check(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range policy.rooms {
+		for _, name := range r.exempt {
+			name = r.path + "/" + name
+			if !slices.ContainsFunc(problems, func(p string) bool { return strings.HasPrefix(p, name+":") }) {
+				t.Errorf("%s needs no exception any more: take it off the list in layout_test.go", name)
+			}
+		}
+	}
+}

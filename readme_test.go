@@ -1,0 +1,134 @@
+package tcpwheel_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// documents are what shows commands, in blocks marked sh, a command on each line.
+var documents = []string{"README.md", "CONTRIBUTING.md", "wheel/peers/README.md"}
+
+// TestCommandsOfTheDocumentation tries every command that the documentation shows: those of tcpwheel are run, at a
+// size that takes no time; of the others, what they name must exist.
+func TestCommandsOfTheDocumentation(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "tcpwheel")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "./cmd/tcpwheel").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	tcpwheel := func(args []string) error {
+		out, err := exec.Command(binary, args...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("tcpwheel %s: %w\n%s", strings.Join(args, " "), err, out)
+		}
+		return nil
+	}
+	for _, name := range documents {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands := shellCommands(string(text))
+		if len(commands) == 0 {
+			t.Errorf("%s shows no command", name)
+		}
+		for _, c := range commands {
+			if err := tryCommand(c.words, os.ReadFile, tcpwheel); err != nil {
+				t.Errorf("%s:%d: %v", name, c.line, err)
+			}
+		}
+	}
+}
+
+// command is one line of a block marked sh.
+type command struct {
+	line  int
+	words []string
+}
+
+func shellCommands(text string) (commands []command) {
+	inside := false
+	for i, line := range strings.Split(text, "\n") {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inside = line == "```sh"
+		case inside && line != "" && !strings.HasPrefix(line, "#"):
+			commands = append(commands, command{i + 1, words(line)})
+		}
+	}
+	return commands
+}
+
+var word = regexp.MustCompile(`'[^']*'|\S+`)
+
+// words splits a command as a shell would, as far as the documentation goes.
+func words(line string) []string {
+	all := word.FindAllString(line, -1)
+	for i, w := range all {
+		all[i] = strings.Trim(w, "'")
+	}
+	return all
+}
+
+// quick are the flags that let a command of tcpwheel take no time.
+var quick = map[string][]string{
+	"wheel bench":    {"--n=100", "--budget=1ms", "--rounds=1"},
+	"wheel lateness": {"--for=100ms"},
+}
+
+// tryCommand says what is wrong with a command, in a house whose files read reads and whose binary tcpwheel runs.
+func tryCommand(words []string, read func(string) ([]byte, error), tcpwheel func([]string) error) error {
+	has := func(file, pattern string) error {
+		text, err := read(file)
+		if err != nil {
+			return fmt.Errorf("%s: %w", strings.Join(words, " "), err)
+		}
+		if !regexp.MustCompile(`(?m)` + pattern).Match(text) {
+			return fmt.Errorf("%s: %s has no %s", strings.Join(words, " "), file, pattern)
+		}
+		return nil
+	}
+	switch arg := func(i int) string { return strings.Join(words[min(i, len(words)):min(i+1, len(words))], "") }; {
+	case arg(0) == "go" && arg(1) == "run" && arg(2) == "./cmd/tcpwheel":
+		return tcpwheel(shorten(words[3:]))
+	case arg(0) == "go" && arg(1) == "run" && strings.HasSuffix(arg(2), "@latest"):
+		return nil // comes from the network
+	case arg(0) == "go" && arg(1) == "test" && arg(2) == "./...":
+		return has("go.mod", `^module `)
+	case arg(0) == "go" && arg(1) == "-C" && arg(3) == "test":
+		return has(arg(2)+"/go.mod", `^module `)
+	case arg(0) == ".ci/run":
+		for _, step := range words[1:] {
+			if err := has(".ci/run", `^step_`+step+`\(\)`); err != nil {
+				return err
+			}
+		}
+		return has(".ci/run", `^#!`)
+	case arg(0) == "make":
+		return has("Makefile", `^`+arg(1)+`:`)
+	}
+	return fmt.Errorf("%s: teach readme_test.go how to try this", strings.Join(words, " "))
+}
+
+// shorten gives a command of tcpwheel its quick flags, instead of what it says of them.
+func shorten(args []string) []string {
+	for name, flags := range quick {
+		if !strings.HasPrefix(strings.Join(args, " ")+" ", name+" ") {
+			continue
+		}
+		for _, f := range flags {
+			key, _, _ := strings.Cut(f, "=")
+			if i := slices.Index(args, key); i >= 0 {
+				args = slices.Delete(slices.Clone(args), i, min(i+2, len(args)))
+			}
+			args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, key+"=") })
+		}
+		return append(args, flags...)
+	}
+	return args
+}
