@@ -122,7 +122,7 @@ func TestCalendarHoldIsConstant(t *testing.T) {
 			start := func(timer Timer) { f.Schedule(timer, f.Now()+1+Time(1e9*d.interval(random))) }
 			for range n { // while time passes, so that the last resize sees the steady state
 				start(f.New(0))
-				f.Advance(f.Now()+Time(4e9/n), 0, start)
+				f.Advance(f.Now()+Time(4e9)/Time(n), 0, start)
 			}
 			holds := 0
 			c := counted(f, func() {
