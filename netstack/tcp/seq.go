@@ -1,0 +1,60 @@
+package tcp
+
+import "strconv"
+
+// Seq is a TCP sequence number: one of 2^32 that follow each other in a circle (RFC 9293 §3.4). Numbers are compared by
+// Before, After and InWindow only, which are right for numbers less than 2^31 apart, as those of one connection are.
+type Seq uint32
+
+// Add returns the number n octets after s.
+func (s Seq) Add(n uint32) Seq { return s + Seq(n) }
+
+// Sub returns how many octets s is after t. s must not be before t.
+func (s Seq) Sub(t Seq) uint32 { return uint32(s - t) }
+
+// Before reports whether s comes before t.
+func (s Seq) Before(t Seq) bool { return int32(s-t) < 0 }
+
+// After reports whether s comes after t.
+func (s Seq) After(t Seq) bool { return int32(s-t) > 0 }
+
+// AtOrBefore reports whether s is t or comes before it.
+func (s Seq) AtOrBefore(t Seq) bool { return int32(s-t) <= 0 }
+
+// AtOrAfter reports whether s is t or comes after it.
+func (s Seq) AtOrAfter(t Seq) bool { return int32(s-t) >= 0 }
+
+// InWindow reports whether s is one of the size numbers from first on.
+func (s Seq) InWindow(first Seq, size uint32) bool { return uint32(s-first) < size }
+
+// MaxSeq returns the later of two.
+func MaxSeq(s, t Seq) Seq {
+	if s.After(t) {
+		return s
+	}
+	return t
+}
+
+// MinSeq returns the earlier of two.
+func MinSeq(s, t Seq) Seq {
+	if s.Before(t) {
+		return s
+	}
+	return t
+}
+
+// String returns the number in decimal.
+func (s Seq) String() string { return strconv.FormatUint(uint64(s), 10) }
+
+// Range is the octets from Start to before End. An empty range has Start == End.
+type Range struct {
+	Start, End Seq
+}
+
+// Len returns how many octets there are.
+func (r Range) Len() uint32 { return r.End.Sub(r.Start) }
+
+// Contains reports whether all of o is in r.
+func (r Range) Contains(o Range) bool {
+	return r.Start.AtOrBefore(o.Start) && o.End.AtOrBefore(r.End)
+}

@@ -1,0 +1,41 @@
+package tcptimers
+
+import "fmt"
+
+// Kind is what a timer of a connection is for.
+type Kind uint8
+
+// The kinds of timer. Each segment in flight has a Rexmit timer of its own under the policy "per-segment"; of all other
+// kinds a connection has at most one.
+const (
+	Rexmit      Kind = iota // a segment was not acknowledged: RFC 6298 §5
+	DelAck                  // an acknowledgement was put off: RFC 5681 §4.2
+	Keepalive               // nothing was heard: RFC 9293 §3.8.4
+	Persist                 // the peer's window is closed: RFC 9293 §3.8.6.1
+	TLP                     // the probe timeout: RFC 8985 §7.2
+	Reorder                 // RACK waits for reordering to settle: RFC 8985 §6.2
+	Pacing                  // the next segment may leave
+	UserTimeout             // data was not acknowledged for too long: RFC 9293 §3.8.3, RFC 5482
+	FinWait2                // the peer does not close
+	TimeWait                // 2·MSL: RFC 9293 §3.6.1
+	Handshake               // the handshake takes too long: the SYN's R2 of RFC 9293 §3.8.3
+	Linger                  // the application waits for the close
+
+	Kinds = iota // how many there are
+)
+
+var kindNames = [Kinds]string{
+	"rexmit", "delack", "keepalive", "persist", "tlp", "reorder", "pacing", "user-timeout", "fin-wait-2", "time-wait",
+	"handshake", "linger",
+}
+
+// String returns the kind's name as it stands in logs and JSON.
+func (k Kind) String() string {
+	if int(k) >= len(kindNames) {
+		return fmt.Sprintf("Kind(%d)", uint8(k))
+	}
+	return kindNames[k]
+}
+
+// MarshalText writes the name.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
