@@ -1,0 +1,322 @@
+package tcp
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestFlagsString checks the notations of tcpdump and of RFC 9293 §3.5.
+func TestFlagsString(t *testing.T) {
+	for _, tt := range []struct {
+		f             Flags
+		letters, name string
+	}{
+		{0, "none", ""},
+		{SYN, "S", "SYN"},
+		{SYN | ACK, "S.", "SYN,ACK"},
+		{PSH | ACK, "P.", "PSH,ACK"},
+		{FIN | ACK, "F.", "FIN,ACK"},
+		{RST, "R", "RST"},
+		{ACK, ".", "ACK"},
+		{SYN | ECE | CWR, "SEW", "SYN,ECE,CWR"},
+		{0xff, "FSRP.UEW", "FIN,SYN,RST,PSH,ACK,URG,ECE,CWR"},
+	} {
+		if tt.f.String() != tt.letters || tt.f.Names() != tt.name {
+			t.Errorf("%#x: String, Names = %q, %q, want %q, %q", uint8(tt.f), tt.f.String(), tt.f.Names(), tt.letters, tt.name)
+		}
+	}
+	if f := SYN | ACK; !f.Has(SYN|ACK) || f.Has(SYN|RST) || !f.HasAny(SYN|RST) || f.HasAny(RST|FIN) {
+		t.Errorf("Has or HasAny of %v is wrong", f)
+	}
+}
+
+// TestHeaderLayout writes the segments that Linux sends most, octet by octet, and reads them back.
+func TestHeaderLayout(t *testing.T) {
+	fixed := "c001 0050 01020304 0a0b0c0d %s 7210 beef 0007"
+	for _, tt := range []struct {
+		name, offset, options string
+		flags                 Flags
+		o                     Options
+	}{
+		{"none", "5010", "", ACK, Options{}},
+		{"syn", "a002", "020405b4 0402 080a 00000001 00000000 01030307", SYN, Options{
+			HasMSS: true, MSS: 1460, SACKPermitted: true, HasTimestamps: true, TSVal: 1, HasWScale: true, WScale: 7}},
+		{"syn without timestamps", "8012", "020405b4 0101 0402 0103030e", SYN | ACK, Options{
+			HasMSS: true, MSS: 1460, SACKPermitted: true, HasWScale: true, WScale: 14}},
+		{"timestamps", "8018", "0101 080a 00000005 00000006", PSH | ACK, Options{HasTimestamps: true, TSVal: 5, TSEcr: 6}},
+		{"sack", "8010", "0101 050a 00000010 00000020", ACK, Options{NumSACK: 1, SACK: [4]Range{{16, 32}}}},
+		{"timestamps and three blocks", "f010",
+			"0101 080a 00000005 00000006 0101 051a 00000010 00000020 fffffff0 00000001 00000003 00000002", ACK,
+			Options{HasTimestamps: true, TSVal: 5, TSEcr: 6, NumSACK: 3, SACK: [4]Range{{16, 32}, {1<<32 - 16, 1}, {3, 2}}}},
+		{"user timeout in seconds", "6010", "1c04 003c", ACK, Options{HasUserTimeout: true, UserTimeout: time.Minute}},
+		{"user timeout in minutes", "6010", "1c04 ffff", ACK, Options{HasUserTimeout: true, UserTimeout: 32767 * time.Minute}},
+	} {
+		h := Header{SrcPort: 0xc001, DstPort: 80, Seq: 0x01020304, Ack: 0x0a0b0c0d, Flags: tt.flags,
+			Window: 0x7210, Checksum: 0xbeef, Urgent: 7, Options: tt.o}
+		want := unhex(t, strings.Replace(fixed, "%s", tt.offset, 1)+tt.options)
+		got := h.AppendTo([]byte("front"))
+		if !bytes.Equal(got[5:], want) || string(got[:5]) != "front" {
+			t.Errorf("%s: AppendTo = %x, want %x", tt.name, got[5:], want)
+		}
+		if h.HeaderLen() != len(want) {
+			t.Errorf("%s: HeaderLen() = %d, want %d", tt.name, h.HeaderLen(), len(want))
+		}
+		back, n, err := ParseHeader(append(want, "payload"...))
+		if err != nil || n != len(want) || back != h {
+			t.Errorf("%s: ParseHeader = %+v, %d, %v, want %+v, %d", tt.name, back, n, err, h, len(want))
+		}
+	}
+}
+
+// segmentWith returns a header with these options, padded with zeros to a word.
+func segmentWith(options []byte) []byte {
+	b := (&Header{SrcPort: 1, DstPort: 2, Flags: ACK}).AppendTo(nil)
+	b = append(b, options...)
+	for len(b)%4 != 0 {
+		b = append(b, 0)
+	}
+	b[12] = byte(len(b)/4) << 4
+	return b
+}
+
+// TestParseOptions reads what others lay out otherwise, and what this package does not know.
+func TestParseOptions(t *testing.T) {
+	for _, tt := range []struct {
+		name, options string
+		want          Options
+	}{
+		// RFC 9293 §3.1: "A TCP implementation MUST (MUST-6) ignore without error any TCP Option it does not implement,
+		// assuming that the option has a length field."
+		{"unknown kinds, a Fast Open cookie among them", "2206 01020304 fd02 020405b4", Options{HasMSS: true, MSS: 1460}},
+		// RFC 9293 §3.1: options may begin on any octet (MUST-64).
+		{"unaligned", "01 020405b4 030302 0402 080a0000000900000008", Options{HasMSS: true, MSS: 1460, HasWScale: true,
+			WScale: 2, SACKPermitted: true, HasTimestamps: true, TSVal: 9, TSEcr: 8}},
+		{"nothing counts behind the end of the list", "00 020405b4", Options{}},
+		{"the later of two counts", "020405b4 02040218", Options{HasMSS: true, MSS: 536}},
+		// RFC 7323 §2.3: a shift count above 14 counts as 14.
+		{"shift count", "030320", Options{HasWScale: true, WScale: 14}},
+		{"user timeout of nothing", "1c048000", Options{}},
+		{"four blocks", "0522 0000000100000002 0000000300000004 0000000500000006 0000000700000008",
+			Options{NumSACK: 4, SACK: [4]Range{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}},
+	} {
+		h, _, err := ParseHeader(segmentWith(unhex(t, tt.options)))
+		if err != nil || h.Options != tt.want {
+			t.Errorf("%s: got %+v, %v, want %+v", tt.name, h.Options, err, tt.want)
+		}
+	}
+}
+
+func TestParseHeaderErrors(t *testing.T) {
+	offset := func(words byte) []byte {
+		b := make([]byte, 24)
+		b[12] = words << 4
+		return b
+	}
+	for _, tt := range []struct {
+		b    []byte
+		want string
+	}{
+		{nil, "tcp: segment of 0 octets, want at least 20"},
+		{make([]byte, 19), "tcp: segment of 19 octets, want at least 20"},
+		{offset(0), "tcp: data offset 0 words, want 5..15"},
+		{offset(3), "tcp: data offset 3 words, want 5..15"},
+		{offset(7), "tcp: data offset 7 words, want 5..6 in a segment of 24 octets"},
+	} {
+		h, n, err := ParseHeader(tt.b)
+		if err == nil || err.Error() != tt.want || n != 0 || h != (Header{}) {
+			t.Errorf("ParseHeader(%x) = %+v, %d, %v, want error %q", tt.b, h, n, err, tt.want)
+		}
+	}
+	// RFC 9293 §3.1: "TCP implementations MUST be prepared to handle an illegal option length (e.g., zero)" (MUST-7).
+	for _, tt := range []struct {
+		options, want string
+		mss           bool // whether an MSS of 1460 was read nevertheless
+	}{
+		{"020405b4 02000000", "tcp: option of kind 2 has length 0, want 2..4", true},
+		{"fd01 0000 020405b4", "tcp: option of kind 253 has length 1, want 2..8", false},
+		{"08090000 00000000 00 020405b4", "tcp: option of kind 8 has length 9, want 10", true},
+		{"020405b4 080a0000", "tcp: option of kind 8 has length 10, want 2..4", true},
+		{"020405b4 0502 0000", "tcp: option of kind 5 has length 2, want 10, 18, 26 or 34", true},
+		{"050b000000010000000200 020405b4", "tcp: option of kind 5 has length 11, want 10, 18, 26 or 34", true},
+		{"020405b4 010101 03", "tcp: option of kind 3 has no length: it is in the last octet of the header", true},
+		{"0305000000 0403 00 020405b4", "tcp: option of kind 3 has length 5, want 3", true},
+	} {
+		b := segmentWith(unhex(t, tt.options))
+		h, n, err := ParseHeader(b)
+		var bad *OptionError
+		if !errors.As(err, &bad) || err.Error() != tt.want {
+			t.Errorf("options %s: error %v, want %s", tt.options, err, tt.want)
+		}
+		if n != len(b) || h.DstPort != 2 || h.Flags != ACK || h.Options.HasMSS != tt.mss {
+			t.Errorf("options %s: header %+v of %d octets: want the rest of it, %d octets", tt.options, h, n, len(b))
+		}
+	}
+}
+
+func randomHeader(rng *rand.Rand) Header {
+	h := Header{SrcPort: uint16(rng.Uint32()), DstPort: uint16(rng.Uint32()), Seq: Seq(rng.Uint32()), Ack: Seq(rng.Uint32()),
+		Flags: Flags(rng.Uint32()), Window: uint16(rng.Uint32()), Checksum: uint16(rng.Uint32()), Urgent: uint16(rng.Uint32())}
+	o := &h.Options
+	coin := func() bool { return rng.IntN(2) == 0 }
+	if o.HasMSS = coin(); o.HasMSS {
+		o.MSS = uint16(rng.Uint32())
+	}
+	if o.HasWScale = coin(); o.HasWScale {
+		o.WScale = uint8(rng.IntN(MaxWScale + 1))
+	}
+	if o.HasTimestamps = coin(); o.HasTimestamps {
+		o.TSVal, o.TSEcr = rng.Uint32(), rng.Uint32()
+	}
+	if o.HasUserTimeout = coin(); o.HasUserTimeout {
+		o.UserTimeout = time.Duration(1+rng.IntN(maxTimeout)) * []time.Duration{time.Second, time.Minute}[rng.IntN(2)]
+	}
+	o.SACKPermitted = coin()
+	o.NumSACK = uint8(rng.IntN(min(MaxSACKBlocks, o.Fit()) + 1))
+	for i := range o.NumSACK {
+		o.SACK[i] = Range{Seq(rng.Uint32()), Seq(rng.Uint32())}
+	}
+	return h
+}
+
+func TestHeaderRoundTrip(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	for range 20000 {
+		h := randomHeader(rng)
+		b := h.AppendTo(nil)
+		if len(b) != h.HeaderLen() || len(b)%4 != 0 || len(b) > MaxHeaderLen {
+			t.Fatalf("%+v: %d octets, HeaderLen() = %d", h, len(b), h.HeaderLen())
+		}
+		back, n, err := ParseHeader(b)
+		if err != nil || n != len(b) || back != h {
+			t.Fatalf("ParseHeader(%x) = %+v, %d, %v, want %+v", b, back, n, err, h)
+		}
+	}
+}
+
+// TestSACKBlocksThatDoNotFit checks that too many blocks are cut, and that Fit says how many there is room for.
+func TestSACKBlocksThatDoNotFit(t *testing.T) {
+	four := Options{NumSACK: 4, SACK: [4]Range{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}
+	for _, tt := range []struct {
+		other Options
+		fit   int
+	}{
+		{Options{}, 4},
+		// RFC 2018 §3: beside timestamps there is room for 3 blocks.
+		{Options{HasTimestamps: true}, 3},
+		{Options{HasTimestamps: true, HasUserTimeout: true}, 2},
+		{Options{HasTimestamps: true, HasUserTimeout: true, HasMSS: true, HasWScale: true, SACKPermitted: true}, 1},
+	} {
+		o := tt.other
+		o.NumSACK, o.SACK = four.NumSACK, four.SACK
+		if got := o.Fit(); got != tt.fit {
+			t.Errorf("Fit of %+v = %d, want %d", o, got, tt.fit)
+		}
+		h := Header{Options: o}
+		back, _, err := ParseHeader(h.AppendTo(nil))
+		if err != nil || int(back.Options.NumSACK) != tt.fit {
+			t.Errorf("%+v: %d blocks were written, %v, want %d", o, back.Options.NumSACK, err, tt.fit)
+		}
+	}
+}
+
+// TestUserTimeoutRounding checks that a timeout on the wire is never shorter than the one that was asked for.
+func TestUserTimeoutRounding(t *testing.T) {
+	for d, want := range map[time.Duration]time.Duration{
+		0:                                   time.Second,
+		-time.Hour:                          time.Second,
+		time.Nanosecond:                     time.Second,
+		1500 * time.Millisecond:             2 * time.Second,
+		32767 * time.Second:                 32767 * time.Second,
+		32767*time.Second + time.Nanosecond: 547 * time.Minute,
+		1 << 62:                             32767 * time.Minute,
+	} {
+		h := Header{Options: Options{HasUserTimeout: true, UserTimeout: d}}
+		back, _, err := ParseHeader(h.AppendTo(nil))
+		if err != nil || back.Options.UserTimeout != want {
+			t.Errorf("user timeout of %v came back as %v, %v, want %v", d, back.Options.UserTimeout, err, want)
+		}
+	}
+}
+
+func TestHeaderAllocatesNothing(t *testing.T) {
+	h := randomHeader(rand.New(rand.NewPCG(3, 3)))
+	buf := make([]byte, 0, MaxHeaderLen)
+	if n := testing.AllocsPerRun(100, func() {
+		b := h.AppendTo(buf)
+		if back, _, err := ParseHeader(b); err != nil || back != h {
+			t.Errorf("ParseHeader = %+v, %v", back, err)
+		}
+	}); n != 0 {
+		t.Errorf("writing and reading a header allocates %v times, want 0", n)
+	}
+}
+
+// FuzzParseHeader checks that no segment makes the parser panic, and that what it read is what is read again after it was
+// written, but for SACK blocks that do not fit in the aligned layout.
+func FuzzParseHeader(f *testing.F) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	for range 8 {
+		h := randomHeader(rng)
+		f.Add(append(h.AppendTo(nil), "payload"...))
+	}
+	f.Add(segmentWith([]byte{2, 0}))
+	f.Add(segmentWith(unhex(f, "030307 080a0000000100000002 051a 000000010000000200000003000000040000000500000006")))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, n, err := ParseHeader(b)
+		var bad *OptionError
+		if err != nil && !errors.As(err, &bad) {
+			if n != 0 || h != (Header{}) || err.Error() == "" {
+				t.Fatalf("error %v with header %+v of %d octets", err, h, n)
+			}
+			return
+		}
+		if n < HeaderLen || n > len(b) || n > MaxHeaderLen {
+			t.Fatalf("header of %d octets in a segment of %d", n, len(b))
+		}
+		wire := h.AppendTo(nil)
+		back, m, err := ParseHeader(wire)
+		if err != nil || m != len(wire) || m != h.HeaderLen() {
+			t.Fatalf("written as %x: %d octets, %v", wire, m, err)
+		}
+		if fit := h.Options.Fit(); int(h.Options.NumSACK) > fit {
+			h.Options.NumSACK = uint8(fit)
+			clear(h.Options.SACK[fit:])
+		}
+		if back != h {
+			t.Fatalf("read %+v, written and read %+v", h, back)
+		}
+	})
+}
+
+func BenchmarkHeader(b *testing.B) {
+	h := Header{Flags: ACK, Options: Options{HasTimestamps: true, NumSACK: 2, SACK: [4]Range{{1, 2}, {3, 4}}}}
+	wire := h.AppendTo(nil)
+	b.Run("op=parse", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, _, err := ParseHeader(wire); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("op=append", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			wire = h.AppendTo(wire[:0])
+		}
+	})
+}

@@ -1,0 +1,254 @@
+package tcp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// Kinds of options, as IANA has assigned them.
+const (
+	kindEOL           = 0
+	kindNOP           = 1
+	kindMSS           = 2  // RFC 9293 §3.7.1
+	kindWScale        = 3  // RFC 7323 §2.2
+	kindSACKPermitted = 4  // RFC 2018 §2
+	kindSACK          = 5  // RFC 2018 §3
+	kindTimestamps    = 8  // RFC 7323 §3.2
+	kindUserTimeout   = 28 // RFC 5482 §3
+)
+
+const (
+	// MaxOptionsLen is how many octets of options a header can have: 15 words less the 5 of the fixed part.
+	MaxOptionsLen = 40
+
+	// MaxSACKBlocks is how many blocks a header without other options can have (RFC 2018 §3).
+	MaxSACKBlocks = 4
+
+	// MaxWScale is the largest shift count (RFC 7323 §2.3).
+	MaxWScale = 14
+
+	timestampsLen = 12 // with two NOPs for alignment
+	maxTimeout    = 1<<15 - 1
+)
+
+// Options are the options of one segment that the engine knows, by value and without pointers. Those of other kinds (Fast
+// Open, MD5, experiments) are skipped by the parser and cannot be written. The zero value is no options. Two that are
+// equal by == are equal on the wire.
+//
+// The parser takes every option in every segment; it is for the engine to ignore MSS, WScale and SACKPermitted where SYN
+// is not set.
+type Options struct {
+	HasMSS         bool
+	HasWScale      bool
+	HasTimestamps  bool
+	HasUserTimeout bool
+	SACKPermitted  bool
+
+	NumSACK uint8  // how many of SACK are blocks; 0 is no such option
+	WScale  uint8  // 0 to 14
+	MSS     uint16 // octets
+
+	TSVal, TSEcr uint32
+
+	// SACK holds the blocks in the order of the wire. They are as the peer wrote them: nothing says that End follows Start.
+	SACK [MaxSACKBlocks]Range
+
+	// UserTimeout is at least 1 s. What cannot be written to the second, which is what passes 32,767 s, is rounded up to
+	// the minute, and held at 32,767 min.
+	UserTimeout time.Duration
+}
+
+// OptionError is an option whose length octet is illegal. The options before it were read.
+type OptionError struct {
+	Kind   uint8
+	Length uint8 // what the option's length octet says; 0 if there was no room for one
+	Left   uint8 // octets from the option's kind to the end of the header
+}
+
+// Error names the option, its length and the bound.
+func (e *OptionError) Error() string {
+	if e.Left < 2 {
+		return fmt.Sprintf("tcp: option of kind %d has no length: it is in the last octet of the header", e.Kind)
+	}
+	if e.Length < 2 || e.Length > e.Left {
+		return fmt.Sprintf("tcp: option of kind %d has length %d, want 2..%d", e.Kind, e.Length, e.Left)
+	}
+	if e.Kind == kindSACK {
+		return fmt.Sprintf("tcp: option of kind %d has length %d, want 10, 18, 26 or 34", e.Kind, e.Length)
+	}
+	return fmt.Sprintf("tcp: option of kind %d has length %d, want %d", e.Kind, e.Length, fixedLen(e.Kind))
+}
+
+// fixedLen returns the length that options of a kind have, 0 if it varies or the kind is not known.
+func fixedLen(kind uint8) int {
+	switch kind {
+	case kindMSS, kindUserTimeout:
+		return 4
+	case kindWScale:
+		return 3
+	case kindSACKPermitted:
+		return 2
+	case kindTimestamps:
+		return 10
+	}
+	return 0
+}
+
+// parse reads the options that b holds, which is at most MaxOptionsLen octets. Of two options of one kind the later one
+// counts. An option of a known kind that has not this kind's length is passed over, so that what follows it is read, and
+// the first such is reported; one whose length leads nowhere ends the reading.
+func (o *Options) parse(b []byte) (bad *OptionError) {
+	for len(b) > 0 {
+		kind := b[0]
+		switch kind {
+		case kindEOL:
+			return bad
+		case kindNOP:
+			b = b[1:]
+			continue
+		}
+		// RFC 9293 §3.1: "TCP implementations MUST be prepared to handle an illegal option length (e.g., zero)" (MUST-7).
+		if len(b) < 2 {
+			return &OptionError{Kind: kind, Left: uint8(len(b))}
+		}
+		n := int(b[1])
+		if n < 2 || n > len(b) {
+			return &OptionError{Kind: kind, Length: b[1], Left: uint8(len(b))}
+		}
+		want := fixedLen(kind)
+		if want != 0 && n != want || kind == kindSACK && (n < 10 || n%8 != 2) {
+			if bad == nil {
+				bad = &OptionError{Kind: kind, Length: b[1], Left: uint8(len(b))}
+			}
+		} else {
+			o.take(kind, b[2:n])
+		}
+		b = b[n:]
+	}
+	return bad
+}
+
+// take reads the data of one option, whose length is right.
+func (o *Options) take(kind uint8, data []byte) {
+	switch kind {
+	case kindMSS:
+		o.HasMSS, o.MSS = true, binary.BigEndian.Uint16(data)
+	case kindWScale:
+		// RFC 7323 §2.3: a shift count above 14 counts as 14.
+		o.HasWScale, o.WScale = true, min(data[0], MaxWScale)
+	case kindSACKPermitted:
+		o.SACKPermitted = true
+	case kindSACK:
+		o.NumSACK, o.SACK = uint8(len(data)/8), [MaxSACKBlocks]Range{}
+		for i := range o.NumSACK {
+			o.SACK[i].Start = Seq(binary.BigEndian.Uint32(data[8*i:]))
+			o.SACK[i].End = Seq(binary.BigEndian.Uint32(data[8*i+4:]))
+		}
+	case kindTimestamps:
+		o.HasTimestamps = true
+		o.TSVal, o.TSEcr = binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])
+	case kindUserTimeout:
+		v := binary.BigEndian.Uint16(data)
+		unit := time.Second
+		if v > maxTimeout { // the granularity bit: minutes
+			unit = time.Minute
+		}
+		o.UserTimeout = time.Duration(v&maxTimeout) * unit
+		o.HasUserTimeout = o.UserTimeout > 0 // a timeout of no time is no advice
+	default:
+		// RFC 9293 §3.1: "A TCP implementation MUST (MUST-6) ignore without error any TCP Option it does not implement,
+		// assuming that the option has a length field."
+	}
+}
+
+// Len returns how many octets the options take in a header, padding included: a multiple of 4, at most MaxOptionsLen.
+func (o *Options) Len() int {
+	n := o.lenBeforeSACK()
+	if k := o.sackThatFit(n); k > 0 {
+		n += 4 + 8*k
+	}
+	return n
+}
+
+// Fit returns how many SACK blocks there is room for beside the other options, at most MaxSACKBlocks: 3 beside timestamps.
+func (o *Options) Fit() int { return min((MaxOptionsLen-o.lenBeforeSACK()-4)/8, MaxSACKBlocks) }
+
+// lenBeforeSACK returns the octets of all options but SACK: at most 24.
+func (o *Options) lenBeforeSACK() (n int) {
+	if o.HasMSS {
+		n += 4
+	}
+	if o.HasTimestamps {
+		n += timestampsLen
+	} else if o.SACKPermitted { // beside timestamps it takes the place of their NOPs
+		n += 4
+	}
+	if o.HasWScale {
+		n += 4
+	}
+	if o.HasUserTimeout {
+		n += 4
+	}
+	return n
+}
+
+// sackThatFit returns how many of the SACK blocks are written behind n octets of other options.
+func (o *Options) sackThatFit(n int) int {
+	return min(int(o.NumSACK), (MaxOptionsLen-n-4)/8, MaxSACKBlocks)
+}
+
+// appendTo writes the options to dst. Each begins where its numbers are aligned to their words, as Linux lays them out
+// (tcp_options_write): MSS; timestamps behind SACK-permitted or two NOPs; a NOP and the window scale; two NOPs and the
+// SACK blocks, of which those are left out that do not fit.
+func (o *Options) appendTo(dst []byte) []byte {
+	if o.HasMSS {
+		dst = append(dst, kindMSS, 4, byte(o.MSS>>8), byte(o.MSS))
+	}
+	if o.SACKPermitted {
+		if !o.HasTimestamps {
+			dst = append(dst, kindNOP, kindNOP)
+		}
+		dst = append(dst, kindSACKPermitted, 2)
+	}
+	if o.HasTimestamps {
+		if !o.SACKPermitted {
+			dst = append(dst, kindNOP, kindNOP)
+		}
+		dst = append(dst, kindTimestamps, 10)
+		dst = binary.BigEndian.AppendUint32(dst, o.TSVal)
+		dst = binary.BigEndian.AppendUint32(dst, o.TSEcr)
+	}
+	if o.HasWScale {
+		dst = append(dst, kindNOP, kindWScale, 3, min(o.WScale, MaxWScale))
+	}
+	if o.HasUserTimeout {
+		v := userTimeout(o.UserTimeout)
+		dst = append(dst, kindUserTimeout, 4, byte(v>>8), byte(v))
+	}
+	if k := o.sackThatFit(o.lenBeforeSACK()); k > 0 {
+		dst = append(dst, kindNOP, kindNOP, kindSACK, byte(2+8*k))
+		for _, r := range o.SACK[:k] {
+			dst = binary.BigEndian.AppendUint32(dst, uint32(r.Start))
+			dst = binary.BigEndian.AppendUint32(dst, uint32(r.End))
+		}
+	}
+	return dst
+}
+
+// userTimeout returns d as the option has it: the granularity bit and 15 bits of seconds or minutes (RFC 5482 §3).
+func userTimeout(d time.Duration) uint16 {
+	d = max(d, time.Second)
+	if s := ceilDiv(d, time.Second); s <= maxTimeout {
+		return uint16(s)
+	}
+	return 1<<15 | uint16(min(ceilDiv(d, time.Minute), maxTimeout))
+}
+
+func ceilDiv(d, unit time.Duration) int64 {
+	n := int64(d / unit)
+	if d%unit > 0 {
+		n++
+	}
+	return n
+}
