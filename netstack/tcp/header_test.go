@@ -19,31 +19,6 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// TestFlagsString checks the notations of tcpdump and of RFC 9293 §3.5.
-func TestFlagsString(t *testing.T) {
-	for _, tt := range []struct {
-		f             Flags
-		letters, name string
-	}{
-		{0, "none", ""},
-		{SYN, "S", "SYN"},
-		{SYN | ACK, "S.", "SYN,ACK"},
-		{PSH | ACK, "P.", "PSH,ACK"},
-		{FIN | ACK, "F.", "FIN,ACK"},
-		{RST, "R", "RST"},
-		{ACK, ".", "ACK"},
-		{SYN | ECE | CWR, "SEW", "SYN,ECE,CWR"},
-		{0xff, "FSRP.UEW", "FIN,SYN,RST,PSH,ACK,URG,ECE,CWR"},
-	} {
-		if tt.f.String() != tt.letters || tt.f.Names() != tt.name {
-			t.Errorf("%#x: String, Names = %q, %q, want %q, %q", uint8(tt.f), tt.f.String(), tt.f.Names(), tt.letters, tt.name)
-		}
-	}
-	if f := SYN | ACK; !f.Has(SYN|ACK) || f.Has(SYN|RST) || !f.HasAny(SYN|RST) || f.HasAny(RST|FIN) {
-		t.Errorf("Has or HasAny of %v is wrong", f)
-	}
-}
-
 // TestHeaderLayout writes the segments that Linux sends most, octet by octet, and reads them back.
 func TestHeaderLayout(t *testing.T) {
 	fixed := "c001 0050 01020304 0a0b0c0d %s 7210 beef 0007"
@@ -78,44 +53,6 @@ func TestHeaderLayout(t *testing.T) {
 		back, n, err := ParseHeader(append(want, "payload"...))
 		if err != nil || n != len(want) || back != h {
 			t.Errorf("%s: ParseHeader = %+v, %d, %v, want %+v, %d", tt.name, back, n, err, h, len(want))
-		}
-	}
-}
-
-// segmentWith returns a header with these options, padded with zeros to a word.
-func segmentWith(options []byte) []byte {
-	b := (&Header{SrcPort: 1, DstPort: 2, Flags: ACK}).AppendTo(nil)
-	b = append(b, options...)
-	for len(b)%4 != 0 {
-		b = append(b, 0)
-	}
-	b[12] = byte(len(b)/4) << 4
-	return b
-}
-
-// TestParseOptions reads what others lay out otherwise, and what this package does not know.
-func TestParseOptions(t *testing.T) {
-	for _, tt := range []struct {
-		name, options string
-		want          Options
-	}{
-		// RFC 9293 §3.1: "A TCP implementation MUST (MUST-6) ignore without error any TCP Option it does not implement,
-		// assuming that the option has a length field."
-		{"unknown kinds, a Fast Open cookie among them", "2206 01020304 fd02 020405b4", Options{HasMSS: true, MSS: 1460}},
-		// RFC 9293 §3.1: options may begin on any octet (MUST-64).
-		{"unaligned", "01 020405b4 030302 0402 080a0000000900000008", Options{HasMSS: true, MSS: 1460, HasWScale: true,
-			WScale: 2, SACKPermitted: true, HasTimestamps: true, TSVal: 9, TSEcr: 8}},
-		{"nothing counts behind the end of the list", "00 020405b4", Options{}},
-		{"the later of two counts", "020405b4 02040218", Options{HasMSS: true, MSS: 536}},
-		// RFC 7323 §2.3: a shift count above 14 counts as 14.
-		{"shift count", "030320", Options{HasWScale: true, WScale: 14}},
-		{"user timeout of nothing", "1c048000", Options{}},
-		{"four blocks", "0522 0000000100000002 0000000300000004 0000000500000006 0000000700000008",
-			Options{NumSACK: 4, SACK: [4]Range{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}},
-	} {
-		h, _, err := ParseHeader(segmentWith(unhex(t, tt.options)))
-		if err != nil || h.Options != tt.want {
-			t.Errorf("%s: got %+v, %v, want %+v", tt.name, h.Options, err, tt.want)
 		}
 	}
 }
@@ -203,51 +140,6 @@ func TestHeaderRoundTrip(t *testing.T) {
 		back, n, err := ParseHeader(b)
 		if err != nil || n != len(b) || back != h {
 			t.Fatalf("ParseHeader(%x) = %+v, %d, %v, want %+v", b, back, n, err, h)
-		}
-	}
-}
-
-// TestSACKBlocksThatDoNotFit checks that too many blocks are cut, and that Fit says how many there is room for.
-func TestSACKBlocksThatDoNotFit(t *testing.T) {
-	four := Options{NumSACK: 4, SACK: [4]Range{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}
-	for _, tt := range []struct {
-		other Options
-		fit   int
-	}{
-		{Options{}, 4},
-		// RFC 2018 §3: beside timestamps there is room for 3 blocks.
-		{Options{HasTimestamps: true}, 3},
-		{Options{HasTimestamps: true, HasUserTimeout: true}, 2},
-		{Options{HasTimestamps: true, HasUserTimeout: true, HasMSS: true, HasWScale: true, SACKPermitted: true}, 1},
-	} {
-		o := tt.other
-		o.NumSACK, o.SACK = four.NumSACK, four.SACK
-		if got := o.Fit(); got != tt.fit {
-			t.Errorf("Fit of %+v = %d, want %d", o, got, tt.fit)
-		}
-		h := Header{Options: o}
-		back, _, err := ParseHeader(h.AppendTo(nil))
-		if err != nil || int(back.Options.NumSACK) != tt.fit {
-			t.Errorf("%+v: %d blocks were written, %v, want %d", o, back.Options.NumSACK, err, tt.fit)
-		}
-	}
-}
-
-// TestUserTimeoutRounding checks that a timeout on the wire is never shorter than the one that was asked for.
-func TestUserTimeoutRounding(t *testing.T) {
-	for d, want := range map[time.Duration]time.Duration{
-		0:                                   time.Second,
-		-time.Hour:                          time.Second,
-		time.Nanosecond:                     time.Second,
-		1500 * time.Millisecond:             2 * time.Second,
-		32767 * time.Second:                 32767 * time.Second,
-		32767*time.Second + time.Nanosecond: 547 * time.Minute,
-		1 << 62:                             32767 * time.Minute,
-	} {
-		h := Header{Options: Options{HasUserTimeout: true, UserTimeout: d}}
-		back, _, err := ParseHeader(h.AppendTo(nil))
-		if err != nil || back.Options.UserTimeout != want {
-			t.Errorf("user timeout of %v came back as %v, %v, want %v", d, back.Options.UserTimeout, err, want)
 		}
 	}
 }
