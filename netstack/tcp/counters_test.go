@@ -1,0 +1,71 @@
+package tcp
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+)
+
+// numbered returns counters that have 1, 2, 3 and so on in the order of the fields, times by.
+func numbered(by uint64) (c Counters) {
+	v := reflect.ValueOf(&c).Elem()
+	for i := range v.NumField() {
+		v.Field(i).SetUint(uint64(i+1) * by)
+	}
+	return c
+}
+
+// TestCountersEach checks that each field is there once, in order, under its own name, in JSON too.
+func TestCountersEach(t *testing.T) {
+	c := numbered(1)
+	typ := reflect.TypeFor[Counters]()
+	n := 0
+	c.Each(func(name string, v uint64) {
+		if n >= typ.NumField() {
+			t.Fatalf("%s is one too many", name)
+		}
+		f := typ.Field(n)
+		n++
+		if name != f.Name || f.Tag.Get("json") != f.Name || v != uint64(n) {
+			t.Errorf("counter %d is %s = %d, want %s, %q in JSON, = %d", n, name, v, f.Name, f.Tag.Get("json"), n)
+		}
+	})
+	if n != typ.NumField() {
+		t.Errorf("Each has %d counters, want %d", n, typ.NumField())
+	}
+}
+
+// TestCountersMIB checks that the scalars of RFC 4022 §4 that count are there.
+func TestCountersMIB(t *testing.T) {
+	got := map[string]bool{}
+	(&Counters{}).Each(func(name string, _ uint64) { got[name] = true })
+	for _, name := range []string{"ActiveOpens", "PassiveOpens", "AttemptFails", "EstabResets", "CurrEstab", "InSegs",
+		"OutSegs", "RetransSegs", "InErrs", "OutRsts"} {
+		if !got[name] {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}
+
+func TestCountersAdd(t *testing.T) {
+	c, o := numbered(1), numbered(10)
+	c.Add(&o)
+	if want := numbered(11); c != want || o != numbered(10) {
+		t.Errorf("Add = %+v, want %+v", c, want)
+	}
+	if n := testing.AllocsPerRun(10, func() { c.Add(&o) }); n != 0 {
+		t.Errorf("Add allocates %v times, want 0", n)
+	}
+}
+
+func TestCountersJSON(t *testing.T) {
+	c := numbered(3)
+	b, err := json.Marshal(&c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Counters
+	if err := json.Unmarshal(b, &back); err != nil || back != c {
+		t.Errorf("%s came back as %+v, %v", b, back, err)
+	}
+}
