@@ -1,0 +1,68 @@
+package tcp_test
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+func ExampleHeader() {
+	h := tcp.Header{
+		SrcPort: 40000, DstPort: 80, Seq: 1000, Flags: tcp.SYN, Window: 65535,
+		Options: tcp.Options{HasMSS: true, MSS: 1460, SACKPermitted: true, HasTimestamps: true, TSVal: 7},
+	}
+	segment := h.AppendTo(nil)
+	src, dst := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	tcp.SetChecksum(src, dst, segment)
+
+	got, n, err := tcp.ParseHeader(segment)
+	fmt.Println(got.Flags, got.Flags.Names(), got.Seq, got.Options.MSS, n, err)
+	fmt.Println(tcp.ValidChecksum(src, dst, segment))
+	// Output:
+	// S SYN 1000 1460 36 <nil>
+	// true
+}
+
+func ExampleParseHeader_malformed() {
+	_, _, err := tcp.ParseHeader(append(make([]byte, 12), 0x30, 0, 0, 0, 0, 0, 0, 0))
+	fmt.Println(err)
+	// Output: tcp: data offset 3 words, want 5..15
+}
+
+func ExampleSecret_SYNCookie() {
+	secret := tcp.NewSecret([16]byte{15: 1}) // in earnest, 16 random octets
+	local, remote := netip.MustParseAddrPort("192.0.2.1:80"), netip.MustParseAddrPort("198.51.100.7:40000")
+
+	now := wheel.Time(0)
+	cookie := secret.SYNCookie(now, local, remote, 1000, 1400)
+	for _, age := range []time.Duration{tcp.CookieMinLifetime, tcp.CookieMaxLifetime} {
+		fmt.Println(secret.CheckSYNCookie(now.Add(age), local, remote, 1000, cookie))
+	}
+	// Output:
+	// 1360 true
+	// 0 false
+}
+
+func ExampleSum() {
+	src, dst := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")
+	header := (&tcp.Header{SrcPort: 1, DstPort: 2, Flags: tcp.ACK}).AppendTo(nil)
+	payload := []byte("in two pieces")
+	sum := tcp.PseudoHeader(src, dst, len(header)+len(payload)).Add(header).Add(payload)
+	fmt.Println(sum.Checksum() == tcp.SegmentChecksum(src, dst, append(header, payload...)))
+	// Output: true
+}
+
+func ExampleCounters_Each() {
+	c := tcp.Counters{TCPTimeouts: 2, OutSegs: 10}
+	c.Each(func(name string, v uint64) {
+		if v != 0 {
+			fmt.Println(name, v)
+		}
+	})
+	// Output:
+	// OutSegs 10
+	// TCPTimeouts 2
+}
