@@ -12,8 +12,8 @@ const (
 
 	// MinMSS is the least that counts as an MSS, whatever a peer or a path says: a header with all 40 octets of options and
 	// 8 octets of data. It is Linux's TCP_MIN_SND_MSS (include/net/tcp.h). Below it a peer could make a host send every octet
-	// in a segment of its own, or leave no room for any beside the options (CVE-2019-11479). Linux's TCP_MIN_MSS of 88, a
-	// link's 68 octets made to fit, is not used: it would refuse peers with small buffers that mean what they say.
+	// in a segment of its own, or leave no room for any beside the options (CVE-2019-11479). Linux's larger TCP_MIN_MSS of
+	// 88 bounds what an application may ask for; here it would make segments too large for peers that mean 64.
 	//
 	// DEVIATION RFC 9293 §3.7.1: segments to a peer that announces less than MinMSS are larger than it asks for.
 	MinMSS = 48

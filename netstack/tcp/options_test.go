@@ -33,6 +33,8 @@ func TestParseOptions(t *testing.T) {
 		// RFC 7323 §2.3: a shift count above 14 counts as 14.
 		{"shift count", "030320", Options{HasWScale: true, WScale: 14}},
 		{"user timeout of nothing", "1c048000", Options{}},
+		// RFC 2018 §2: SACK-permitted has no data.
+		{"SACK-permitted", "0402", Options{SACKPermitted: true}},
 		{"four blocks", "0522 0000000100000002 0000000300000004 0000000500000006 0000000700000008",
 			Options{NumSACK: 4, SACK: [4]Range{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}},
 	} {
