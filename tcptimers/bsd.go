@@ -1,6 +1,9 @@
 package tcptimers
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // SlowTick is the period of 4.4BSD's slow timeout (PR_SLOWHZ 2), in which it counts everything but delayed ACKs, and
 // FastTick that of the fast timeout (PR_FASTHZ 5), at which it sends those.
@@ -9,34 +12,62 @@ const (
 	FastTick = 200 * time.Millisecond
 )
 
-// Constants of 4.4BSD's tcp_timer.h, in slow ticks.
+// BSDBounds are the limits of 4.4BSD: a SYN waits for 6 s (half of four times TCPTV_SRTTDFLT, 3 s), and the rest for
+// TCPTV_MIN, 1 s, to TCPTV_REXMTMAX, 64 s.
+var BSDBounds = Bounds{Initial: 6 * time.Second, Min: time.Second, Max: 64 * time.Second}
+
+// Constants of 4.4BSD's tcp_var.h and tcp_timer.h.
 const (
-	bsdMin      = 2   // TCPTV_MIN, 1 s
-	bsdMax      = 128 // TCPTV_REXMTMAX, 64 s
-	bsdDefault  = 6   // TCPTV_SRTTDFLT, 3 s
-	bsdRTTShift = 3   // t_srtt is scaled by 8
-	bsdVarShift = 2   // t_rttvar is scaled by 4
+	bsdRTTShift    = 3  // t_srtt is scaled by 8
+	bsdVarShift    = 2  // t_rttvar is scaled by 4
+	bsdMaxRxtShift = 12 // TCP_MAXRXTSHIFT
 )
 
-// bsdBackoff is tcp_backoff[] of 4.4BSD: the factor by the number of expiries, TCP_MAXRXTSHIFT = 12 of them.
-var bsdBackoff = [maxBackoffs + 1]int{1, 2, 4, 8, 16, 32, 64, 64, 64, 64, 64, 64, 64}
+// bsdBackoff is tcp_backoff[] of 4.4BSD: the factor by the number of expiries.
+var bsdBackoff = [bsdMaxRxtShift + 1]int64{1, 2, 4, 8, 16, 32, 64, 64, 64, 64, 64, 64, 64}
 
 // bsd is the integer estimator of 4.4BSD (tcp_xmit_timer in netinet/tcp_input.c; G. Wright and R. Stevens, TCP/IP
 // Illustrated, Volume 2, §25.10). It counts slow ticks: a round trip that crosses k of them is one of k+1, so that 1 is the
-// least, and the code takes that 1 off again. At round-trip times far below a tick it settles at t_srtt = 7 and
-// t_rttvar = 3, whose RTO is 3 ticks for ever: 1000 to 1500 ms from START to expiry, as the next tick may be near.
+// least, and the code takes that 1 off again, but for the first sample. At round-trip times far below a tick it settles at
+// t_srtt = 7 and t_rttvar = 3, whose RTO is 3 ticks for ever: 1000 to 1500 ms from START to expiry, as the next tick may
+// be near.
 type bsd struct {
-	srtt8, rttvar4 int // t_srtt, t_rttvar: in slow ticks, scaled
-	backoffs       uint8
+	backoffs
+	tick           time.Duration
+	initial        int64 // the timeout of a SYN, in ticks
+	least, most    int64 // the bounds, in ticks
+	srtt8, rttvar4 int64 // t_srtt, t_rttvar: in ticks, scaled
+	measured       bool
 }
 
-// NewBSD returns the estimator of 4.4BSD. Its RTO is a number of slow ticks, RTO/SlowTick, and must be counted in them.
-func NewBSD() Estimator { return &bsd{rttvar4: bsdDefault << bsdVarShift} }
+// NewBSD returns the estimator of 4.4BSD over ticks of the given size, SlowTick in the original. Its RTO is a number of
+// ticks, and must be counted in them. Zero fields of b stand for those of BSDBounds; they round up to a tick. It panics if
+// the tick is not above 0 and up to an hour, or the bounds are none.
+func NewBSD(tick time.Duration, b Bounds) Estimator {
+	if tick <= 0 || tick > time.Hour {
+		panic(fmt.Sprintf("BUG: tcptimers: tick %v, want above 0 and up to 1h", tick))
+	}
+	b = b.or(BSDBounds)
+	e := &bsd{tick: tick}
+	e.initial, e.least, e.most = ticksUp(b.Initial, tick), ticksUp(b.Min, tick), ticksUp(b.Max, tick)
+	// tcp_newtcpcb: t_rttvar is 4·TCPTV_SRTTDFLT, and the first timeout half of it.
+	e.rttvar4 = 2 * e.initial
+	return e
+}
 
-// Sample takes the round trip as its slow ticks tell: Sample.RTT must be the number of ticks crossed, in SlowTick.
+// ticksUp returns d in ticks, rounded up.
+func ticksUp(d, tick time.Duration) int64 {
+	n := int64(d / tick)
+	if d%tick > 0 {
+		n++
+	}
+	return n
+}
+
+// Sample takes the round trip as its slow ticks tell: Sample.RTT must be the number of ticks crossed, in ticks.
 func (e *bsd) Sample(s Sample) {
-	e.backoffs = 0
-	rtt := int(max(s.RTT, 0)/SlowTick) + 1 // t_rtt began at 1
+	e.backoffs, e.measured = 0, true
+	rtt := int64(holdRTT(s.RTT)/e.tick) + 1 // t_rtt began at 1
 	if e.srtt8 == 0 {
 		e.srtt8, e.rttvar4 = rtt<<bsdRTTShift, rtt<<(bsdVarShift-1)
 		return
@@ -50,29 +81,34 @@ func (e *bsd) Sample(s Sample) {
 	e.rttvar4 = max(e.rttvar4+delta, 1)
 }
 
-// ticks is TCP_REXMTVAL, within its range, and before the first sample what tcp_newtcpcb sets.
-func (e *bsd) ticks() int {
-	if e.srtt8 == 0 {
-		return bsdDefault << 2 >> 1
-	}
-	return e.srtt8>>bsdRTTShift + e.rttvar4
-}
-
+// RTO is TCP_REXMTVAL times tcp_backoff[], in its range; and for a SYN that was sent once, what tcp_newtcpcb sets. A SYN
+// that was lost waits for TCP_REXMTVAL from then on, so that it is sent again after 6, 24 and 48 s.
 func (e *bsd) RTO() time.Duration {
-	n := min(max(e.ticks()*bsdBackoff[e.backoffs], bsdMin), bsdMax)
-	return time.Duration(n) * SlowTick
+	n := e.srtt8>>bsdRTTShift + e.rttvar4
+	if !e.measured && e.backoffs == 0 {
+		n = e.initial
+	}
+	n = min(max(n*bsdBackoff[min(e.backoffs, bsdMaxRxtShift)], e.least), e.most)
+	return time.Duration(n) * e.tick
 }
 
+// Backoff forgets the average after the fourth expiry, as tcp_timers does. RFC 6298 §5 allows it: "a TCP implementation MAY
+// clear SRTT and RTTVAR after backing off the timer multiple times". The timeout stays what it was, and the next sample
+// counts as the first.
 func (e *bsd) Backoff() {
-	if e.backoffs < maxBackoffs {
-		e.backoffs++
+	e.backoffs.Backoff()
+	if e.backoffs > bsdMaxRxtShift/4 {
+		e.rttvar4 += e.srtt8 >> bsdRTTShift
+		e.srtt8 = 0
 	}
 }
 
-func (e *bsd) Backoffs() int         { return int(e.backoffs) }
-func (e *bsd) ResetBackoff()         { e.backoffs = 0 }
-func (e *bsd) SRTT() time.Duration   { return SlowTick * time.Duration(e.srtt8) >> bsdRTTShift }
-func (e *bsd) RTTVar() time.Duration { return SlowTick * time.Duration(e.rttvar4) >> bsdVarShift }
+func (e *bsd) SRTT() time.Duration   { return e.tick * time.Duration(e.srtt8) >> bsdRTTShift }
+func (e *bsd) RTTVar() time.Duration { return e.tick * time.Duration(e.rttvar4) >> bsdVarShift }
 
-// Spurious does nothing: 4.4BSD cannot tell.
-func (e *bsd) Spurious(time.Duration) {}
+// SynTimedOut does nothing: 4.4BSD has no such rule. Its timeout stays backed off until the first sample, and is far above
+// the 3 s of RFC 6298 §5 (5.7).
+func (e *bsd) SynTimedOut() {}
+
+// Spurious is an ordinary sample: 4.4BSD cannot tell.
+func (e *bsd) Spurious(rtt time.Duration) { e.Sample(Sample{RTT: rtt}) }

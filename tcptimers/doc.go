@@ -17,7 +17,7 @@
 //   - the tick at which timers expire (Policy.Tick);
 //   - the floor on the retransmission timeout (Policy.Bounds.Min), which one study found to matter most (Allman and Paxson,
 //     "On Estimating End-to-End Network Path Properties", SIGCOMM 1999);
-//   - the phase of the tick: one sweep for all timers, as BSD has it, or a tick of its own for each (Policy.OwnPhase).
+//   - the phase of the tick: one sweep for all timers, as BSD has it, or a tick of its own for each (Policy.Phase).
 //
 // # Time
 //

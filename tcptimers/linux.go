@@ -10,17 +10,19 @@ import "time"
 // the RTO does not rise when the round-trip time falls.
 type linux struct {
 	Bounds
+	backoffs
 	floor                 time.Duration // TCP_RTO_MIN, on the variation
 	srtt8                 time.Duration // SRTT·8
 	mdev4, mdevMax, rttv4 time.Duration // mean deviation, its maximum in this round trip, and RTTVAR: ·4
+	fallback              time.Duration // TCP_TIMEOUT_FALLBACK after a SYN timed out, until the first sample
 	measured              bool
-	backoffs              uint8
 }
 
 // LinuxBounds are the limits of Linux: TCP_TIMEOUT_INIT 1 s, TCP_RTO_MIN 200 ms (on the variation), TCP_RTO_MAX 120 s.
 var LinuxBounds = Bounds{Initial: time.Second, Min: 200 * time.Millisecond, Max: 120 * time.Second}
 
-// NewLinux returns Linux's estimator. b.Min is the floor on 4·RTTVAR; zero fields stand for those of LinuxBounds.
+// NewLinux returns Linux's estimator. b.Min is the floor on 4·RTTVAR; zero fields stand for those of LinuxBounds. It panics
+// if the bounds are none.
 func NewLinux(b Bounds) Estimator {
 	b = b.or(LinuxBounds)
 	e := &linux{Bounds: b, floor: b.Min}
@@ -30,7 +32,7 @@ func NewLinux(b Bounds) Estimator {
 
 func (e *linux) Sample(s Sample) {
 	e.backoffs = 0
-	m := max(s.RTT, 0)
+	m := holdRTT(s.RTT)
 	if !e.measured {
 		e.srtt8, e.mdev4, e.measured = m<<3, m<<1, true
 		e.rttv4 = max(e.mdev4, e.floor)
@@ -60,22 +62,22 @@ func (e *linux) Sample(s Sample) {
 }
 
 func (e *linux) RTO() time.Duration {
-	if !e.measured {
-		return e.backedOff(e.Initial, int(e.backoffs))
+	rto := max(e.Initial, e.fallback)
+	if e.measured {
+		rto = e.srtt8>>3 + e.rttv4
 	}
-	return e.backedOff(e.srtt8>>3+e.rttv4, int(e.backoffs))
+	return e.backedOff(rto, e.backoffs)
 }
 
-func (e *linux) Backoff() {
-	if e.backoffs < maxBackoffs {
-		e.backoffs++
-	}
-}
-
-func (e *linux) Backoffs() int         { return int(e.backoffs) }
-func (e *linux) ResetBackoff()         { e.backoffs = 0 }
 func (e *linux) SRTT() time.Duration   { return e.srtt8 >> 3 }
 func (e *linux) RTTVar() time.Duration { return e.rttv4 >> 2 }
 
-// Spurious does nothing but end the backing off: Linux leaves the rest to the samples that follow.
-func (e *linux) Spurious(time.Duration) { e.backoffs = 0 }
+// SynTimedOut sets TCP_TIMEOUT_FALLBACK, as tcp_init_metrics does. DEVIATION RFC 6298 §5 (5.7), MUST: only if the handshake
+// gave no sample. One that it gave by timestamps is of this very path, and Linux trusts it.
+func (e *linux) SynTimedOut() {
+	e.backoffs = 0
+	e.fallback = synFallback
+}
+
+// Spurious is an ordinary sample: Linux leaves it to the estimator, whose variation rises at once.
+func (e *linux) Spurious(rtt time.Duration) { e.Sample(Sample{RTT: rtt}) }

@@ -1,18 +1,26 @@
 package tcptimers
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // RFC6298Config are the parameters of the standard estimator. The zero value of a field stands for its default.
 type RFC6298Config struct {
 	Bounds
 
 	// G is the granularity of the clock that measures round-trip times, the least that the variation counts for:
-	// RTO = SRTT + max(G, K·RTTVAR). It rounds nothing by itself. 1 ns by default.
+	// RTO = SRTT + max(G, K·RTTVAR). It rounds nothing by itself. 1 ns by default, up to 24 h.
 	G time.Duration
 
-	K        int // 4 by default
-	AlphaInv int // 1/alpha, the gain of SRTT: 8 by default
-	BetaInv  int // 1/beta, the gain of RTTVAR: 4 by default
+	// VarMin is a floor on the same term, and not of the clock: RTO = SRTT + max(G, VarMin, K·RTTVAR). Not less than the
+	// time for which the peer may delay an ACK, it keeps the RTO above every sample that a steady path gives, whatever
+	// the mix of samples was, since SRTT is never below the round-trip time of the path. None by default, up to 24 h.
+	VarMin time.Duration
+
+	K        int // 4 by default, up to 64
+	AlphaInv int // 1/alpha, the gain of SRTT: 8 by default, up to 2^20
+	BetaInv  int // 1/beta, the gain of RTTVAR: 4 by default, up to 2^20
 }
 
 // RFC 6298 §2 (2.1): "Until a round-trip time (RTT) measurement has been made for a segment sent between the sender and
@@ -32,6 +40,11 @@ func (c RFC6298Config) withDefaults() RFC6298Config {
 	if c.BetaInv == 0 {
 		c.BetaInv = 4
 	}
+	const maxGain = 1 << 20
+	if c.G > maxTimeout || c.VarMin < 0 || c.VarMin > maxTimeout ||
+		c.K < 0 || c.K > 64 || c.AlphaInv < 0 || c.AlphaInv > maxGain || c.BetaInv < 0 || c.BetaInv > maxGain {
+		panic(fmt.Sprintf("BUG: tcptimers: parameters of RFC 6298 out of bounds: %+v", c))
+	}
 	return c
 }
 
@@ -39,17 +52,18 @@ func (c RFC6298Config) withDefaults() RFC6298Config {
 // round trip.
 type rfc6298 struct {
 	RFC6298Config
+	backoffs
 	srtt, rttvar time.Duration
+	fallback     time.Duration // after a SYN timed out, until the next sample: the least that the timeout is
 	measured     bool
-	backoffs     uint8
 }
 
-// NewRFC6298 returns the standard estimator.
+// NewRFC6298 returns the standard estimator. It panics if a parameter is out of its bounds.
 func NewRFC6298(cfg RFC6298Config) Estimator { return &rfc6298{RFC6298Config: cfg.withDefaults()} }
 
 func (e *rfc6298) Sample(s Sample) {
-	e.backoffs = 0
-	r := max(s.RTT, 0)
+	e.backoffs, e.fallback = 0, 0
+	r := holdRTT(s.RTT)
 	if !e.measured {
 		// RFC 6298 §2 (2.2): "SRTT <- R, RTTVAR <- R/2".
 		e.srtt, e.rttvar, e.measured = r, r/2, true
@@ -58,34 +72,36 @@ func (e *rfc6298) Sample(s Sample) {
 	// RFC 6298 §2 (2.3): "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|, SRTT <- (1 - alpha) * SRTT + alpha * R'",
 	// in this order. RFC 7323 appendix G divides both gains by the number of samples in a round trip, so that a history
 	// is as long in round trips as with one.
-	n := time.Duration(max(s.Expected, 1))
+	// RTTVAR and SRTT come to rest within BetaInv·n and AlphaInv·n ns of their limits, where the quotients are 0.
+	n := time.Duration(min(max(s.Expected, 1), 1<<20))
 	e.rttvar += ((e.srtt - r).Abs() - e.rttvar) / (time.Duration(e.BetaInv) * n)
 	e.srtt += (r - e.srtt) / (time.Duration(e.AlphaInv) * n)
 }
 
+// RTO is RFC 6298 §2 (2.3): "After the computation, a host MUST update RTO <- SRTT + max (G, K*RTTVAR)", and §5 (5.5): "The
+// host MUST set RTO <- RTO * 2 ("back off the timer")."
 func (e *rfc6298) RTO() time.Duration {
-	if !e.measured {
-		return e.backedOff(e.Initial, int(e.backoffs))
+	rto := e.Initial
+	if e.measured {
+		rto = e.srtt + max(e.G, e.VarMin, time.Duration(e.K)*e.rttvar)
 	}
-	return e.backedOff(e.srtt+max(e.G, time.Duration(e.K)*e.rttvar), int(e.backoffs))
+	return e.backedOff(max(rto, e.fallback), e.backoffs)
 }
 
-// Backoff is RFC 6298 §5 (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer")."
-func (e *rfc6298) Backoff() {
-	if e.backoffs < maxBackoffs {
-		e.backoffs++
-	}
-}
-
-func (e *rfc6298) Backoffs() int         { return int(e.backoffs) }
-func (e *rfc6298) ResetBackoff()         { e.backoffs = 0 }
 func (e *rfc6298) SRTT() time.Duration   { return e.srtt }
 func (e *rfc6298) RTTVar() time.Duration { return e.rttvar }
 
-// Spurious is RFC 4015 §3.3: after a spurious timeout the estimator is started anew from a sample of what the path is like
-// now, if that made the timeout longer: "SRTT <- R, RTTVAR <- R/2" there, the larger of both here, so that it never
-// shortens the RTO.
+func (e *rfc6298) SynTimedOut() { e.backoffs, e.fallback = 0, synFallback }
+
+// Spurious is the Eifel response. RFC 4015 §3 keeps SRTT + 2·G and RTTVAR from before the timeout, and sets SRTT to the
+// larger of the first and the sample, and RTTVAR to the larger of the second and half of the sample. So the RTO is never
+// shorter than it was, and covers the delay that was taken for a loss.
 func (e *rfc6298) Spurious(rtt time.Duration) {
-	e.backoffs = 0
-	e.srtt, e.rttvar, e.measured = max(e.srtt, rtt), max(e.rttvar, rtt/2), true
+	e.backoffs, e.fallback = 0, 0
+	rtt = holdRTT(rtt)
+	if !e.measured {
+		e.Sample(Sample{RTT: rtt})
+		return
+	}
+	e.srtt, e.rttvar = min(max(e.srtt+2*e.G, rtt), maxRTT), max(e.rttvar, rtt/2)
 }

@@ -1,0 +1,118 @@
+package tcptimers
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// TestBSDFixedPoint runs tcp_xmit_timer's recurrence: at round trips that cross no tick it comes to rest at t_srtt = 7 and
+// t_rttvar = 3, an RTO of 3 ticks, from the first sample on; one tick crossed lifts it to 5, and then 4 ticks.
+func TestBSDFixedPoint(t *testing.T) {
+	e := NewBSD(SlowTick, Bounds{}).(*bsd)
+	want := func(step string, srtt8, rttvar4 int64, ticks time.Duration) {
+		t.Helper()
+		if e.srtt8 != srtt8 || e.rttvar4 != rttvar4 || e.RTO() != ticks*SlowTick {
+			t.Errorf("%s: t_srtt %d, t_rttvar %d, RTO %v, want %d, %d, %v",
+				step, e.srtt8, e.rttvar4, e.RTO(), srtt8, rttvar4, ticks*SlowTick)
+		}
+	}
+	want("at first", 0, 24, 12)
+	e.Sample(Sample{})
+	want("first sample", 8, 2, 3)
+	for range 100 {
+		e.Sample(Sample{})
+		want("at rest", 7, 3, 3)
+	}
+	e.Sample(Sample{RTT: SlowTick})
+	want("a tick crossed", 8, 4, 5)
+	e.Sample(Sample{})
+	want("one later", 7, 4, 4)
+	e.Sample(Sample{})
+	want("two later", 7, 3, 3)
+}
+
+// TestBSDFixedPointFromAnywhere: whatever came before, round trips below a tick lead back to 3 ticks.
+func TestBSDFixedPointFromAnywhere(t *testing.T) {
+	for k := range time.Duration(200) {
+		e := NewBSD(SlowTick, Bounds{})
+		e.Sample(Sample{RTT: k * SlowTick})
+		e.Sample(Sample{RTT: (199 - k) * SlowTick})
+		for range 200 {
+			e.Sample(Sample{})
+		}
+		if e.RTO() != 3*SlowTick {
+			t.Errorf("after %d and %d ticks: RTO %v, want %v", k, 199-k, e.RTO(), 3*SlowTick)
+		}
+	}
+}
+
+// TestBSDWait is the time from START to expiry at the fixed point, over all phases of the sweep: above 1000 and up to
+// 1500 ms, 1250 on average.
+func TestBSDWait(t *testing.T) {
+	p := MustPolicy("bsd")
+	e := p.NewEstimator()
+	e.Sample(Sample{RTT: p.Measure(wheel.Time(time.Millisecond), wheel.Time(11*time.Millisecond))})
+	const step = 100 * time.Microsecond
+	var sum, least, most time.Duration
+	n := time.Duration(0)
+	for at := wheel.Time(0); at < wheel.Time(SlowTick); at = at.Add(step) {
+		wait := p.RexmitDeadline(at, e.RTO(), Flight{}).Sub(at)
+		if n == 0 {
+			least, most = wait, wait
+		}
+		least, most = min(least, wait), max(most, wait)
+		sum += wait
+		n++
+	}
+	if least != time.Second+step || most != 1500*time.Millisecond {
+		t.Errorf("waits from %v to %v, want %v to %v", least, most, time.Second+step, 1500*time.Millisecond)
+	}
+	if mean := sum / n; mean != 1250*time.Millisecond+step/2 {
+		t.Errorf("mean %v, want %v", mean, 1250*time.Millisecond+step/2)
+	}
+}
+
+// TestBSDBackoff: a SYN is sent again after 6, 24, 48 and 64 s (TCP/IP Illustrated, Volume 1, §18.3, has 5.8 and 24 s of it,
+// the first sweep being near); data by tcp_backoff[].
+func TestBSDBackoff(t *testing.T) {
+	e := NewBSD(SlowTick, Bounds{})
+	for i, want := range []time.Duration{6, 24, 48, 64, 64} {
+		if e.RTO() != want*time.Second {
+			t.Errorf("SYN %d: RTO %v, want %ds", i, e.RTO(), want)
+		}
+		e.Backoff()
+	}
+	e = NewBSD(SlowTick, Bounds{})
+	e.Sample(Sample{})
+	for i, ticks := range []time.Duration{3, 6, 12, 24, 48, 96, 128, 128, 128, 128, 128, 128, 128, 128} {
+		if e.RTO() != ticks*SlowTick || e.Backoffs() != i {
+			t.Errorf("RTO %v after %d expiries, want %v after %d", e.RTO(), e.Backoffs(), ticks*SlowTick, i)
+		}
+		e.Backoff()
+	}
+}
+
+// RFC 6298 §5: "a TCP implementation MAY clear SRTT and RTTVAR after backing off the timer multiple times".
+func TestBSDClearsAfterFourExpiries(t *testing.T) {
+	e := NewBSD(SlowTick, Bounds{})
+	for range 50 {
+		e.Sample(Sample{RTT: 20 * SlowTick})
+	}
+	for range 3 {
+		e.Backoff()
+	}
+	if e.SRTT() == 0 {
+		t.Error("SRTT cleared after 3 expiries")
+	}
+	before := e.(*bsd).srtt8>>bsdRTTShift + e.(*bsd).rttvar4
+	e.Backoff()
+	if after := e.(*bsd).rttvar4; e.SRTT() != 0 || after != before {
+		t.Errorf("SRTT %v and TCP_REXMTVAL %d after 4 expiries, want 0 and still %d", e.SRTT(), after, before)
+	}
+	e.Sample(Sample{})
+	if e.RTO() != 3*SlowTick {
+		t.Errorf("RTO %v, want that of a first sample, %v", e.RTO(), 3*SlowTick)
+	}
+}

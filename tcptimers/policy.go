@@ -1,0 +1,199 @@
+package tcptimers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// EstimatorKind is which estimator a policy has.
+type EstimatorKind uint8
+
+// The estimators: NewRFC6298, NewLinux and NewBSD.
+const (
+	EstimatorRFC6298 EstimatorKind = iota
+	EstimatorLinux
+	EstimatorBSD
+
+	estimatorKinds
+)
+
+var estimatorKindNames = [estimatorKinds]string{"rfc6298", "linux", "bsd"}
+
+// String returns "rfc6298", "linux" or "bsd".
+func (k EstimatorKind) String() string {
+	if k >= estimatorKinds {
+		return fmt.Sprintf("EstimatorKind(%d)", uint8(k))
+	}
+	return estimatorKindNames[k]
+}
+
+// Policy is all that is to be known about the timers of an engine: which are armed, when, for how long, and how finely. It is
+// data, comparable, and copied at will; its methods are the rules that follow from it. NewPolicy and NewProfile make one,
+// whose fields may then be changed; Check says whether it still holds. The zero Policy does not.
+type Policy struct {
+	Name string // what NewPolicy or NewProfile made it as
+
+	// The four knobs of granularity.
+
+	// RTTTick is the tick of the clock that measures round-trip times: 0 for an exact one, up to 500 ms.
+	RTTTick time.Duration
+
+	// Tick is the tick at which timers expire, 1 µs to 500 ms.
+	Tick time.Duration
+
+	// Bounds.Min is the floor on the retransmission timeout. To Linux's estimator it is the floor on the variation.
+	Bounds Bounds
+
+	// Phase is how ticks lie to the start of a timer, and Origin an instant of all ticks that are shared.
+	Phase  Phase
+	Origin wheel.Time
+
+	// What the timeout is made of.
+
+	Estimator EstimatorKind
+
+	// VarMin is the floor on the variation in the RTO of RFC 6298: RFC6298Config.VarMin. 0 for none, up to 24 h.
+	VarMin time.Duration
+
+	// OneSample has one segment timed at a time, about one sample a round trip, as RFC 6298 §3 describes tradition.
+	OneSample bool
+
+	// Jitter is the most that Randomize adds, as a part of the timeout: 0 for none, 0.5 as published, up to 1.
+	Jitter float64
+
+	// How loss is found.
+
+	Rexmit RexmitMode
+	RACK   bool // RFC 8985; else duplicate ACKs or RFC 6675
+	TLP    bool // the probe of RFC 8985 §7
+	FRTO   bool // RFC 5682
+
+	// MaxAckDelay is what a probe timeout allows the peer for its delayed ACK if one segment is in flight (RFC 8985 §7.2):
+	// 0 to 500 ms.
+	MaxAckDelay time.Duration
+
+	// When to give up. RFC 9293 §3.8.3: at R1 retransmissions of a segment the network layer is told ("SHOULD correspond to
+	// at least 3 retransmissions, at the current RTO"), and at R2 or MaxRexmits the connection is closed; see GivesUp.
+
+	R1         int           // 1 and more
+	R2         time.Duration // "SHOULD correspond to at least 100 seconds"; 0 if only MaxRexmits counts
+	MaxRexmits int           // 0 if only R2 counts
+	SynR2      time.Duration // the same for a SYN; see GivesUpSyn
+
+	// Keepalive. RFC 9293 §3.8.4: it "MUST default to off", and the interval, KeepIdle, "MUST default to no less than two
+	// hours". KeepCount probes that go unanswered, one each KeepInterval, end the connection; all above 0.
+
+	Keepalive              bool
+	KeepIdle, KeepInterval time.Duration
+	KeepCount              int
+
+	// Acknowledgements, and the peer that does not come forward.
+
+	DelAck                 DelAckConfig
+	PersistMin, PersistMax time.Duration // bounds of the interval between probes of a closed window, above 0
+	MSL                    time.Duration // TIME-WAIT lasts 2·MSL: above 0, up to 2 min as RFC 9293 §3.4.2 has it
+	FinWait2               time.Duration // how long a closed connection waits for the peer's FIN, above 0
+}
+
+// standard is what the policies of this house have in common: the RFCs' recommendations, over a tick of 1 ms.
+var standard = Policy{
+	Tick:        time.Millisecond,
+	Bounds:      standardBounds,
+	R1:          3,
+	R2:          100 * time.Second,
+	SynR2:       3 * time.Minute,
+	MaxAckDelay: 200 * time.Millisecond, // what Linux and gVisor allow the peer, RFC 8985 §7.2
+
+	// The peer's slow start is not held up for its first 16 segments, as in Linux. 40 ms is the delay of most peers.
+	DelAck: DelAckConfig{
+		Every: 2, Quick: 16,
+		Delay: 40 * time.Millisecond, Min: 40 * time.Millisecond, Max: 40 * time.Millisecond,
+	},
+
+	// Two hours are RFC 9293's; 75 s and 9 probes are those of Linux, which peers are used to.
+	KeepIdle: 2 * time.Hour, KeepInterval: 75 * time.Second, KeepCount: 9,
+
+	// A zero window is probed within the bounds of the RTO (RFC 9293 §3.8.6.1).
+	PersistMin: time.Second, PersistMax: 60 * time.Second,
+
+	// DEVIATION RFC 9293 §3.4.2: MSL is 2 min there. 30 s, as in BSD and Linux, frees ports four times as soon.
+	MSL: 30 * time.Second, FinWait2: 60 * time.Second,
+}
+
+// policies are the makers by name; the first is the default.
+var policies = []struct {
+	name string
+	make func() Policy
+}{
+	{"per-segment", internet},
+	{"rfc6298", func() Policy {
+		p := standard
+		p.Rexmit = RexmitRestart
+		return p
+	}},
+	{"rfc7765", func() Policy {
+		p := standard
+		p.Rexmit = RexmitRTORestart
+		return p
+	}},
+	{"bsd", bsd44},
+	{"linux", linuxPolicy},
+}
+
+// DefaultPolicy is the policy for programs that do not choose: a timer for every segment.
+const DefaultPolicy = "per-segment"
+
+// PolicyNames returns the names that NewPolicy knows, the default first.
+func PolicyNames() []string {
+	names := make([]string, len(policies))
+	for i, p := range policies {
+		names[i] = p.name
+	}
+	return names
+}
+
+// NewPolicy makes the named policy. "per-segment" is the profile "internet"; "rfc6298" is RFC 6298 to the letter, with one
+// timer and a floor of 1 s, and "rfc7765" the same with RTO restart, both without RACK, TLP and F-RTO; "bsd" and "linux" are
+// the profiles of these names.
+func NewPolicy(name string) (Policy, error) {
+	i := slices.IndexFunc(policies, func(p struct {
+		name string
+		make func() Policy
+	}) bool {
+		return p.name == name
+	})
+	if i < 0 {
+		return Policy{}, fmt.Errorf("tcptimers: unknown policy %q, want one of %s", name, strings.Join(PolicyNames(), ", "))
+	}
+	p := policies[i].make()
+	p.Name = name
+	return p, nil
+}
+
+// MustPolicy is NewPolicy for names that are constants. It panics if there is no policy of that name.
+func MustPolicy(name string) Policy {
+	p, err := NewPolicy(name)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return p
+}
+
+// NewEstimator makes the estimator of one connection. It panics if Check has something to say about the policy. To the
+// standard estimator, G is the tick of the clock that measures; 4.4BSD's counts ticks of that clock.
+func (p *Policy) NewEstimator() Estimator {
+	if err := p.Check(); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	switch p.Estimator {
+	case EstimatorLinux:
+		return NewLinux(p.Bounds)
+	case EstimatorBSD:
+		return NewBSD(p.RTTTick, p.Bounds)
+	}
+	return NewRFC6298(RFC6298Config{Bounds: p.Bounds, G: p.RTTTick, VarMin: p.VarMin})
+}

@@ -1,0 +1,121 @@
+package tcptimers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// profiles are the makers by name.
+var profiles = []struct {
+	name string
+	make func() Policy
+}{
+	{"internet", internet},
+	{"datacenter", datacenter},
+	{"linux", linuxPolicy},
+	{"bsd", bsd44},
+}
+
+// ProfileNames returns the names that NewProfile knows.
+func ProfileNames() []string {
+	names := make([]string, len(profiles))
+	for i, p := range profiles {
+		names[i] = p.name
+	}
+	return names
+}
+
+// NewProfile makes a policy with all its knobs set for a kind of network, or as a known stack has them.
+//
+//	name         timers        RTO                                   tick            ACKs wait for
+//	internet     per segment   SRTT + max(50 ms, 4·RTTVAR), ≤ 60 s   1 ms            40 ms
+//	datacenter   per segment   SRTT + max(5 ms, 4·RTTVAR), ≤ 60 s    10 µs           1 to 4 ms
+//	linux        one           SRTT + max(200 ms, 4·RTTVAR) ≤ 120 s  4 ms            40 to 200 ms
+//	bsd          one           3 ticks and more, ≤ 64 s              500 ms, swept   the next 200 ms
+func NewProfile(name string) (Policy, error) {
+	for _, p := range profiles {
+		if p.name == name {
+			policy := p.make()
+			policy.Name = name
+			return policy, nil
+		}
+	}
+	return Policy{}, fmt.Errorf("tcptimers: unknown profile %q, want one of %s", name, strings.Join(ProfileNames(), ", "))
+}
+
+// IsProfile reports whether NewProfile knows the name.
+func IsProfile(name string) bool { return slices.Contains(ProfileNames(), name) }
+
+// internet is for paths of any kind.
+//
+// DEVIATION RFC 6298 §2 (2.4), SHOULD: the floor is on the variation, 50 ms, and not 1 s on the timeout. What the 1 s is for,
+// not to retransmit to a peer that merely delays its ACK, 50 ms do towards those that delay by 40 ms (Linux; the rest is
+// the 10 ms by which a timer of a peer with HZ 100 is late). As SRTT is never below the round-trip time of the path,
+// RTO ≥ RTT + 50 ms whatever samples there were. Towards those that delay by 200 ms a retransmission may be spurious: F-RTO,
+// Eifel and DSACK undo what that did to the window, and the delay is then in RTTVAR.
+func internet() Policy {
+	p := standard
+	p.Rexmit = RexmitPerSegment
+	p.Bounds = Bounds{Initial: time.Second, Min: 50 * time.Millisecond, Max: 60 * time.Second}
+	p.VarMin = 50 * time.Millisecond
+	p.RACK, p.TLP, p.FRTO = true, true, true
+	return p
+}
+
+// datacenter is for round trips of 0.1 to 1 ms, both ends under one roof. Its floor of 5 ms with ACKs that wait for a
+// millisecond less are what E. Dumazet reports of data centres (Linux commit bbf80d7); a floor of 1 ms (Vasudevan et al.,
+// SIGCOMM 2009) may be had by Bounds.Min and VarMin, if the peers delay less. The timeout is scattered by half, as
+// published there, so that the senders of an incast do not meet again. The first timeout stays 1 s (RFC 6298 §2, 2.1): what
+// the path is like is not known yet, and neither is how long a listener's queue takes.
+func datacenter() Policy {
+	p := internet()
+	p.Tick = 10 * time.Microsecond
+	p.Bounds.Min, p.VarMin = 5*time.Millisecond, 5*time.Millisecond
+	p.Jitter = 0.5
+	p.MaxAckDelay = 4 * time.Millisecond
+	p.DelAck.Delay, p.DelAck.Min, p.DelAck.Max = 4*time.Millisecond, time.Millisecond, 4*time.Millisecond
+	p.PersistMin = 5 * time.Millisecond
+	return p
+}
+
+// linuxPolicy is Linux at HZ 250: RTO = SRTT + max(200 ms, 4·RTTVAR), never max(200 ms, ·). Constants of include/net/tcp.h and
+// the defaults of its sysctls: TCP_DELACK_MIN and MAX, tcp_retries1 3 and tcp_retries2 15 (924.6 s at the least RTO), TCP_TIMEWAIT_LEN
+// and tcp_fin_timeout 60 s.
+//
+// DEVIATION RFC 9293 §3.8.3 (MUST-23): tcp_syn_retries 6 gives up a SYN after 127 s.
+func linuxPolicy() Policy {
+	p := standard
+	p.Rexmit = RexmitRestart
+	p.Estimator = EstimatorLinux
+	p.Bounds = LinuxBounds
+	p.Tick = 4 * time.Millisecond
+	p.RTTTick = time.Microsecond // tcp_clock_us
+	p.RACK, p.TLP, p.FRTO = true, true, true
+	p.DelAck.Max = 200 * time.Millisecond
+	p.R2 = 924600 * time.Millisecond
+	p.SynR2 = 127 * time.Second
+	p.PersistMin, p.PersistMax = 200*time.Millisecond, 120*time.Second
+	return p
+}
+
+// bsd44 is 4.4BSD: everything counts sweeps of 500 ms over all connections, and delayed ACKs leave at a sweep of 200 ms.
+// Constants of its tcp_timer.h: 12 retransmissions, 75 s for a handshake, 8 keepalive probes, FIN-WAIT-2 of 10 min and 75 s.
+//
+// DEVIATION RFC 9293 §3.8.3 (MUST-23): TCPTV_KEEP_INIT gives up a SYN after 75 s.
+func bsd44() Policy {
+	p := standard
+	p.Rexmit = RexmitRestart
+	p.Estimator = EstimatorBSD
+	p.Bounds = BSDBounds
+	p.Tick, p.RTTTick, p.Phase = SlowTick, SlowTick, PhaseCountdown
+	p.OneSample = true
+	p.DelAck = DelAckConfig{Every: 2, Heartbeat: FastTick, Max: FastTick}
+	p.R2, p.MaxRexmits = 0, 12
+	p.SynR2 = 75 * time.Second
+	p.KeepCount = 8
+	p.PersistMin, p.PersistMax = 5*time.Second, 60*time.Second
+	p.FinWait2 = 675 * time.Second
+	return p
+}

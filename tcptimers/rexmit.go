@@ -1,0 +1,91 @@
+package tcptimers
+
+import (
+	"fmt"
+	"math/rand"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// RexmitMode is which instants the retransmission timer counts from.
+type RexmitMode uint8
+
+const (
+	// RexmitPerSegment has a timer for each segment in flight, which expires RTO after its own last transmission. Of the
+	// ways that RFC 6298 §5 allows it is the tightest: "a segment is never retransmitted too early, i.e., less than one
+	// RTO after the previous transmission of that segment."
+	RexmitPerSegment RexmitMode = iota
+
+	// RexmitRestart has one timer. RFC 6298 §5 (5.3): "When an ACK is received that acknowledges new data, restart the
+	// retransmission timer so that it will expire after RTO seconds (for the current value of RTO)."
+	RexmitRestart
+
+	// RexmitRTORestart has one timer, which a restart sets to RTO after the earliest outstanding segment was sent, when
+	// there are too few segments for a fast retransmit (RFC 7765 §4).
+	RexmitRTORestart
+
+	rexmitModes
+)
+
+var rexmitModeNames = [rexmitModes]string{"per-segment", "restart", "rto-restart"}
+
+// String returns "per-segment", "restart" or "rto-restart".
+func (m RexmitMode) String() string {
+	if m >= rexmitModes {
+		return fmt.Sprintf("RexmitMode(%d)", uint8(m))
+	}
+	return rexmitModeNames[m]
+}
+
+// RRThresh is rrthresh of RFC 7765 §4, four as recommended: with fewer segments outstanding and unsent there cannot be
+// the three duplicate ACKs of a fast retransmit.
+const RRThresh = 4
+
+// Flight is what a retransmission timer is set by.
+type Flight struct {
+	Sent     wheel.Time // when the segment was last sent that the timer is for; per segment only
+	Earliest wheel.Time // when the earliest outstanding segment was last sent; RTO restart only
+	Segments int        // how many segments are outstanding or wait to be sent; RTO restart only
+}
+
+// RexmitDeadline returns the instant for which the retransmission timer is to be armed now, with a timeout of rto. It is
+// for all occasions: a segment was sent, an ACK of new data came (RFC 6298 §5, 5.1 and 5.3), or the timer expired, and the
+// RTO has grown since it was armed. An instant that is not after now says that the timeout has passed already.
+//
+// One timer is wanted: where the mode is not RexmitPerSegment, whoever sends a segment arms it only if it does not run.
+func (p *Policy) RexmitDeadline(now wheel.Time, rto time.Duration, f Flight) wheel.Time {
+	switch p.Rexmit {
+	case RexmitPerSegment:
+		return p.Deadline(f.Sent, rto)
+	case RexmitRTORestart:
+		// RFC 7765 §4: below the threshold the time that the earliest segment has been outstanding is taken off, unless
+		// nothing is left then; else the timer is restarted as RFC 6298 has it.
+		if f.Segments < RRThresh && now.Sub(f.Earliest) < rto {
+			return p.Deadline(f.Earliest, rto)
+		}
+	}
+	return p.Deadline(now, rto)
+}
+
+// Randomize returns rto times a factor that is uniform from 1 to 1+Policy.Jitter, so that senders that lost their
+// segments together do not send them again together: (RTO + rand(0.5)·RTO)·2^backoff, where the timeout is backed off
+// already (V. Vasudevan et al., "Safe and Effective Fine-grained TCP Retransmissions for Datacenter Communication", SIGCOMM
+// 2009). It is never early, and may be past the ceiling by the factor. Without jitter it is rto itself, and rng may be nil.
+func (p *Policy) Randomize(rto time.Duration, rng *rand.Rand) time.Duration {
+	if p.Jitter == 0 {
+		return rto
+	}
+	return rto + time.Duration(rng.Float64()*p.Jitter*float64(rto))
+}
+
+// GivesUp reports whether a segment that was first sent at first, and was sent again so many times, is not to be sent once
+// more, but its connection closed. RFC 9293 §3.8.3: R2 is a time or a count of retransmissions; here it is whichever of
+// Policy.R2 and Policy.MaxRexmits is reached first.
+func (p *Policy) GivesUp(now, first wheel.Time, rexmits int) bool {
+	return p.MaxRexmits > 0 && rexmits >= p.MaxRexmits || p.R2 > 0 && now.Sub(first) >= p.R2
+}
+
+// GivesUpSyn is GivesUp for a SYN, whose R2 is Policy.SynR2. RFC 9293 §3.8.3: "R2 for a SYN segment MUST be set large enough
+// to provide retransmission of the segment for at least 3 minutes (MUST-23)."
+func (p *Policy) GivesUpSyn(now, first wheel.Time) bool { return now.Sub(first) >= p.SynR2 }
