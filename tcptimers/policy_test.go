@@ -1,0 +1,159 @@
+package tcptimers
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// TestPolicyNames: every name makes a policy that holds, and carries its name.
+func TestPolicyNames(t *testing.T) {
+	if got, want := PolicyNames(), []string{"per-segment", "rfc6298", "rfc7765", "bsd", "linux"}; !slices.Equal(got, want) {
+		t.Errorf("PolicyNames() = %v, want %v", got, want)
+	}
+	if PolicyNames()[0] != DefaultPolicy {
+		t.Errorf("the first policy is not the default, %s", DefaultPolicy)
+	}
+	for _, name := range PolicyNames() {
+		p := MustPolicy(name)
+		if err := p.Check(); err != nil || p.Name != name {
+			t.Errorf("policy %q, named %q: %v", name, p.Name, err)
+		}
+		if p.NewEstimator().RTO() != p.Bounds.Initial {
+			t.Errorf("%s: RTO %v at first, want %v", name, p.NewEstimator().RTO(), p.Bounds.Initial)
+		}
+	}
+	_, err := NewPolicy("rfc793")
+	want := `tcptimers: unknown policy "rfc793", want one of per-segment, rfc6298, rfc7765, bsd, linux`
+	if err == nil || err.Error() != want {
+		t.Errorf("NewPolicy(rfc793): %v, want %s", err, want)
+	}
+	defer func() {
+		if got := recover(); got != "BUG: "+want {
+			t.Errorf("MustPolicy(rfc793) panics with %v, want BUG: %s", got, want)
+		}
+	}()
+	MustPolicy("rfc793")
+}
+
+// TestCheck breaks each field once.
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		breakIt func(p *Policy)
+		want    string
+	}{
+		{func(p *Policy) { *p = Policy{} }, "tcptimers: tick 0s, want 1µs to 500ms"},
+		{func(p *Policy) { p.RTTTick = -1 }, "tcptimers: RTT tick -1ns, want 0 (exact) to 500ms"},
+		{func(p *Policy) { p.RTTTick = time.Second }, "tcptimers: RTT tick 1s, want 0 (exact) to 500ms"},
+		{func(p *Policy) { p.Tick = 999 }, "tcptimers: tick 999ns, want 1µs to 500ms"},
+		{func(p *Policy) { p.Tick = 501 * ms }, "tcptimers: tick 501ms, want 1µs to 500ms"},
+		{func(p *Policy) { p.Phase = 3 }, "tcptimers: phase 3, want below 3"},
+		{func(p *Policy) { p.Estimator = 9 }, "tcptimers: estimator 9, want below 3"},
+		{func(p *Policy) { p.Estimator = EstimatorBSD },
+			"tcptimers: RTT tick 0s, want 1µs to 500ms for an estimator that counts ticks"},
+		{func(p *Policy) { p.VarMin = -1 }, "tcptimers: floor on the variation -1ns, want 0 to 24h0m0s"},
+		{func(p *Policy) { p.Jitter = math.NaN() }, "tcptimers: jitter NaN, want 0..1"},
+		{func(p *Policy) { p.Jitter = 1.5 }, "tcptimers: jitter 1.5, want 0..1"},
+		{func(p *Policy) { p.Tick, p.DelAck.Heartbeat = 1000001, FastTick },
+			"tcptimers: delayed ACK heartbeat 200ms and tick 1.000001ms, want a common measure of at least 1µs"},
+		{func(p *Policy) { p.Bounds.Initial = 0 }, "tcptimers: initial RTO 0s, want above 0 and up to 24h0m0s"},
+		{func(p *Policy) { p.Bounds.Min = 0 }, "tcptimers: minimum RTO 0s, want above 0 and up to 24h0m0s"},
+		{func(p *Policy) { p.Bounds.Max = ms }, "tcptimers: maximum RTO 1ms, want 50ms (the minimum) to 24h0m0s"},
+		{func(p *Policy) { p.Rexmit = 3 }, "tcptimers: retransmission mode 3, want below 3"},
+		{func(p *Policy) { p.MaxAckDelay = time.Second }, "tcptimers: peer's ACK delay 1s, want 0 to 500ms"},
+		{func(p *Policy) { p.R1 = 0 }, "tcptimers: R1 0, want at least 1"},
+		{func(p *Policy) { p.R2 = -1 }, "tcptimers: R2 -1ns, want at least 0"},
+		{func(p *Policy) { p.MaxRexmits = -1 }, "tcptimers: retransmissions -1, want at least 0"},
+		{func(p *Policy) { p.R2 = 0 }, "tcptimers: R2 0s and retransmissions 0, want one above 0"},
+		{func(p *Policy) { p.SynR2 = 0 }, "tcptimers: R2 of a SYN 0s, want above 0"},
+		{func(p *Policy) { p.KeepIdle = 0 }, "tcptimers: keepalive after 0s, want above 0"},
+		{func(p *Policy) { p.KeepInterval = 0 }, "tcptimers: keepalive interval 0s, want above 0"},
+		{func(p *Policy) { p.KeepCount = 0 }, "tcptimers: keepalive probes 0, want at least 1"},
+		{func(p *Policy) { p.DelAck.Every = 3 }, "tcptimers: ACK every 3 segments, want 1..2"},
+		{func(p *Policy) { p.DelAck.Quick = 65 }, "tcptimers: quick ACKs 65, want 0..64"},
+		{func(p *Policy) { p.DelAck.Heartbeat = time.Second }, "tcptimers: delayed ACK heartbeat 1s, want 0 to 500ms"},
+		{func(p *Policy) { p.DelAck.Min = -1 }, "tcptimers: minimum ACK delay -1ns, want 0 to 500ms"},
+		{func(p *Policy) { p.DelAck.Max = 30 * ms }, "tcptimers: maximum ACK delay 30ms, want 40ms (the minimum) to 500ms"},
+		{func(p *Policy) { p.DelAck.Delay = 41 * ms }, "tcptimers: ACK delay 41ms, want 40ms (the minimum) to 40ms (the maximum)"},
+		{func(p *Policy) { p.PersistMin = 0 }, "tcptimers: minimum persist interval 0s, want above 0"},
+		{func(p *Policy) { p.PersistMax = 0 }, "tcptimers: maximum persist interval 0s, want at least 1s (the minimum)"},
+		{func(p *Policy) { p.MSL = 3 * time.Minute }, "tcptimers: MSL 3m0s, want above 0 and up to 2m0s"},
+		{func(p *Policy) { p.FinWait2 = 0 }, "tcptimers: FIN-WAIT-2 0s, want above 0"},
+	} {
+		p := MustPolicy(DefaultPolicy)
+		c.breakIt(&p)
+		if err := p.Check(); err == nil || err.Error() != c.want {
+			t.Errorf("Check() = %v, want %s", err, c.want)
+		}
+	}
+}
+
+// TestGranularitiesHold: each policy at each granularity of either clock, over every scheme.
+func TestGranularitiesHold(t *testing.T) {
+	for _, name := range PolicyNames() {
+		for _, tick := range granularities {
+			p := MustPolicy(name)
+			p.Tick, p.RTTTick = tick, tick
+			e := p.NewEstimator()
+			for i := range 100 {
+				e.Sample(Sample{RTT: p.Measure(wheel.Time(i*1234567), wheel.Time(i*1234567).Add(30*ms))})
+			}
+			if rto := e.RTO(); rto < p.Bounds.Min || rto > p.Bounds.Max {
+				t.Errorf("%s, tick %v: RTO %v, want %v to %v", name, tick, rto, p.Bounds.Min, p.Bounds.Max)
+			}
+			for _, scheme := range wheel.Schemes() {
+				if _, err := p.NewWheel(scheme, 0, false); err != nil {
+					t.Errorf("%s, tick %v: %v", name, tick, err)
+				}
+			}
+		}
+	}
+}
+
+// TestNames: what has a name says it, and what has none its number.
+func TestNames(t *testing.T) {
+	for _, c := range []struct {
+		got  interface{ String() string }
+		want string
+	}{
+		{EstimatorRFC6298, "rfc6298"}, {EstimatorLinux, "linux"}, {EstimatorBSD, "bsd"}, {EstimatorKind(7), "EstimatorKind(7)"},
+		{RexmitPerSegment, "per-segment"}, {RexmitRestart, "restart"}, {RexmitRTORestart, "rto-restart"},
+		{RexmitMode(7), "RexmitMode(7)"},
+		{PhaseShared, "shared"}, {PhaseOwn, "own"}, {PhaseCountdown, "countdown"}, {Phase(7), "Phase(7)"},
+		{Rexmit, "rexmit"}, {Linger, "linger"}, {Kind(99), "Kind(99)"},
+	} {
+		if c.got.String() != c.want {
+			t.Errorf("%#v is called %s, want %s", c.got, c.got, c.want)
+		}
+	}
+	for k := range Kind(Kinds) {
+		if text, err := k.MarshalText(); err != nil || string(text) != k.String() || k.String() == "" {
+			t.Errorf("Kind %d: text %q, %v, want %q", k, text, err, k)
+		}
+	}
+}
+
+// TestMisuse: constructors panic on parameters that no estimator can have.
+func TestMisuse(t *testing.T) {
+	for name, f := range map[string]func(){
+		"policy":      func() { (&Policy{}).NewEstimator() },
+		"bounds":      func() { NewLinux(Bounds{Min: time.Hour, Max: time.Second}) },
+		"K":           func() { NewRFC6298(RFC6298Config{K: -1}) },
+		"G":           func() { NewRFC6298(RFC6298Config{G: math.MaxInt64}) },
+		"beta":        func() { NewRFC6298(RFC6298Config{BetaInv: 1 << 40}) },
+		"no tick":     func() { NewBSD(0, Bounds{}) },
+		"coarse tick": func() { NewBSD(2*time.Hour, Bounds{}) },
+	} {
+		func() {
+			defer func() {
+				if got, ok := recover().(string); !ok || got[:5] != "BUG: " {
+					t.Errorf("%s: panics with %q, want a message that begins BUG:", name, got)
+				}
+			}()
+			f()
+		}()
+	}
+}

@@ -1,0 +1,110 @@
+package tcptimers
+
+import (
+	"math/rand"
+	"testing"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+func profile(t *testing.T, name string) Policy {
+	t.Helper()
+	p, err := NewProfile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestProfileNames(t *testing.T) {
+	for _, name := range ProfileNames() {
+		p := profile(t, name)
+		if err := p.Check(); err != nil || p.Name != name {
+			t.Errorf("profile %q, named %q: %v", name, p.Name, err)
+		}
+	}
+	_, err := NewProfile("moon")
+	if want := `tcptimers: unknown profile "moon", want one of internet, datacenter, linux, bsd`; err == nil || err.Error() != want {
+		t.Errorf("NewProfile(moon): %v, want %s", err, want)
+	}
+	// The default policy is a profile under another name.
+	p, q := MustPolicy(DefaultPolicy), profile(t, "internet")
+	if p.Name = q.Name; p != q {
+		t.Errorf("the default policy is %+v, want %+v", p, q)
+	}
+}
+
+// spurious counts the samples that come after the timeout that was set when their segments were sent: on a steady path to
+// a peer that delays some of its ACKs by delay at most.
+func spurious(p *Policy, rtt, delay time.Duration, rng *rand.Rand, delayed func(i int) bool) (n int) {
+	e := p.NewEstimator()
+	now := wheel.Time(rng.Int63n(int64(time.Second)))
+	e.Sample(Sample{RTT: p.Measure(now, now.Add(rtt))}) // the handshake, which is not delayed
+	for i := range 2000 {
+		now = now.Add(time.Duration(rng.Int63n(int64(50 * ms))))
+		took := rtt
+		if delayed(i) {
+			took += delay
+		}
+		if p.RexmitDeadline(now, e.RTO(), Flight{Sent: now, Earliest: now, Segments: 1}).Sub(now) < took {
+			n++
+		}
+		e.Sample(Sample{RTT: p.Measure(now, now.Add(took)), Round: true})
+	}
+	return n
+}
+
+// TestNoSpuriousTimeouts: no mix of ACKs that are delayed by up to the profile's measure, and of those that are not, makes the
+// timer expire before the ACK is there, at any round-trip time. (With the same floor on the timeout, and none on the
+// variation, some do.)
+func TestNoSpuriousTimeouts(t *testing.T) {
+	rng := rand.New(rand.NewSource(7))
+	mixes := map[string]func(int) bool{
+		"always":  func(int) bool { return true },
+		"every 2": func(i int) bool { return i%2 == 1 },
+		"rarely":  func(i int) bool { return i%200 == 199 },
+		"random":  func(int) bool { return rng.Intn(2) == 0 },
+	}
+	for _, c := range []struct {
+		profile string
+		delay   time.Duration
+	}{
+		{"internet", 40 * ms}, {"internet", 50 * ms}, {"datacenter", 4 * ms}, {"linux", 200 * ms}, {"bsd", 200 * ms},
+	} {
+		for mix, delayed := range mixes {
+			for _, rtt := range []time.Duration{100 * time.Microsecond, ms, 9 * ms, 49 * ms, 100 * ms, 500 * ms} {
+				p := profile(t, c.profile)
+				if n := spurious(&p, rtt, c.delay, rng, delayed); n > 0 {
+					t.Errorf("%s, RTT %v, %s delayed by %v: %d spurious timeouts", c.profile, rtt, mix, c.delay, n)
+				}
+			}
+		}
+	}
+	p := profile(t, "internet")
+	p.VarMin = 0
+	if spurious(&p, 49*ms, 40*ms, rng, mixes["rarely"]) == 0 {
+		t.Error("a floor on the timeout alone does as well: the test cannot tell")
+	}
+}
+
+// TestDeadPeer is E14: how long a peer that is gone goes unnoticed, from the last segment to the last probe's end.
+func TestDeadPeer(t *testing.T) {
+	for name, want := range map[string]time.Duration{"bsd": 7800 * time.Second, "linux": 7875 * time.Second, "internet": 7875 * time.Second} {
+		p := profile(t, name)
+		for cut := wheel.Time(0); cut < wheel.Time(time.Second); cut += 7654321 {
+			now := p.Deadline(cut, p.KeepIdle)
+			for range p.KeepCount {
+				now = p.Deadline(now, p.KeepInterval)
+			}
+			if off := (now.Sub(cut) - want).Abs(); off >= p.Tick {
+				t.Errorf("%s: noticed after %v, want %v within a tick", name, now.Sub(cut), want)
+			}
+		}
+		// RFC 9293 §3.8.4: keep-alives "MUST default to off (MUST-25)", and their interval "MUST default to no less than
+		// two hours (MUST-28)".
+		if p.Keepalive || p.KeepIdle < 2*time.Hour {
+			t.Errorf("%s: keepalive %t after %v, want off, after 2h", name, p.Keepalive, p.KeepIdle)
+		}
+	}
+}
