@@ -43,7 +43,7 @@ func ExampleNewProfile() {
 	// bsd        restart     tick 500ms RTO 1.5s
 }
 
-// The four ways of a tick: a timer of 1.2 s that is started at 0.3 s.
+// The three phases of a tick: a timer of 1.2 s that is started at 0.3 s.
 func ExamplePhase() {
 	p := tcptimers.MustPolicy("bsd")
 	for _, p.Phase = range []tcptimers.Phase{tcptimers.PhaseShared, tcptimers.PhaseOwn, tcptimers.PhaseCountdown} {
@@ -57,7 +57,7 @@ func ExamplePhase() {
 }
 
 func ExampleEstimator() {
-	e := tcptimers.NewRFC6298(tcptimers.RFC6298Config{})
+	e := tcptimers.NewRFC6298(tcptimers.StandardConfig{})
 	fmt.Println("at first", e.RTO())
 	e.Sample(tcptimers.Sample{RTT: 600 * time.Millisecond})
 	fmt.Println("RTT 600ms", e.RTO())
@@ -111,4 +111,47 @@ func ExamplePolicy_Randomize() {
 func ExampleKind() {
 	fmt.Println(tcptimers.Rexmit, tcptimers.DelAck, tcptimers.Keepalive)
 	// Output: rexmit delack keepalive
+}
+
+// A sample of which there are ten in a round trip counts for a tenth.
+func ExampleSample() {
+	e := tcptimers.NewRFC6298(tcptimers.StandardConfig{})
+	e.Sample(tcptimers.Sample{RTT: 100 * time.Millisecond})
+	e.Sample(tcptimers.Sample{RTT: 180 * time.Millisecond, Expected: 10})
+	fmt.Println(e.SRTT(), e.RTTVar())
+	// Output: 101ms 50.75ms
+}
+
+// A floor on the variation keeps the RTO that far above a steady round-trip time; one on the RTO does not.
+func ExampleStandardConfig() {
+	bounds := tcptimers.Bounds{Min: 50 * time.Millisecond}
+	for _, floor := range []time.Duration{0, 50 * time.Millisecond} {
+		e := tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: bounds, VarMin: floor})
+		for range 1000 {
+			e.Sample(tcptimers.Sample{RTT: 80 * time.Millisecond})
+		}
+		fmt.Println(e.RTO().Round(time.Millisecond))
+	}
+	// Output:
+	// 80ms
+	// 130ms
+}
+
+func ExampleEstimatorKind() {
+	p := tcptimers.MustPolicy("per-segment")
+	p.Estimator = tcptimers.EstimatorLinux
+	fmt.Println(p.Estimator, p.NewEstimator().RTO())
+	// Output: linux 1s
+}
+
+func ExampleRexmitMode() {
+	for _, name := range tcptimers.PolicyNames() {
+		fmt.Println(name, tcptimers.MustPolicy(name).Rexmit)
+	}
+	// Output:
+	// per-segment per-segment
+	// rfc6298 restart
+	// rfc7765 rto-restart
+	// bsd restart
+	// linux restart
 }

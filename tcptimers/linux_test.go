@@ -44,7 +44,7 @@ func TestLinuxSteps(t *testing.T) {
 
 // TestLinuxFallingRTT: the RTO does not rise when the round-trip time falls, as that of RFC 6298 does.
 func TestLinuxFallingRTT(t *testing.T) {
-	l, r := NewLinux(Bounds{}), NewRFC6298(RFC6298Config{Bounds: Bounds{Min: 1}})
+	l, r := NewLinux(Bounds{}), NewRFC6298(StandardConfig{Bounds: Bounds{Min: 1}})
 	for range 200 {
 		l.Sample(Sample{RTT: time.Second, Round: true})
 		r.Sample(Sample{RTT: time.Second})

@@ -56,7 +56,7 @@ type Policy struct {
 
 	Estimator EstimatorKind
 
-	// VarMin is the floor on the variation in the RTO of RFC 6298: RFC6298Config.VarMin. 0 for none, up to 24 h.
+	// VarMin is the floor on the variation in the RTO of RFC 6298: StandardConfig.VarMin. 0 for none, up to 24 h.
 	VarMin time.Duration
 
 	// OneSample has one segment timed at a time, about one sample a round trip, as RFC 6298 §3 describes tradition.
@@ -195,5 +195,5 @@ func (p *Policy) NewEstimator() Estimator {
 	case EstimatorBSD:
 		return NewBSD(p.RTTTick, p.Bounds)
 	}
-	return NewRFC6298(RFC6298Config{Bounds: p.Bounds, G: p.RTTTick, VarMin: p.VarMin})
+	return NewRFC6298(StandardConfig{Bounds: p.Bounds, G: p.RTTTick, VarMin: p.VarMin})
 }

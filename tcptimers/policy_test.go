@@ -141,9 +141,9 @@ func TestMisuse(t *testing.T) {
 	for name, f := range map[string]func(){
 		"policy":      func() { (&Policy{}).NewEstimator() },
 		"bounds":      func() { NewLinux(Bounds{Min: time.Hour, Max: time.Second}) },
-		"K":           func() { NewRFC6298(RFC6298Config{K: -1}) },
-		"G":           func() { NewRFC6298(RFC6298Config{G: math.MaxInt64}) },
-		"beta":        func() { NewRFC6298(RFC6298Config{BetaInv: 1 << 40}) },
+		"K":           func() { NewRFC6298(StandardConfig{K: -1}) },
+		"G":           func() { NewRFC6298(StandardConfig{G: math.MaxInt64}) },
+		"beta":        func() { NewRFC6298(StandardConfig{BetaInv: 1 << 40}) },
 		"no tick":     func() { NewBSD(0, Bounds{}) },
 		"coarse tick": func() { NewBSD(2*time.Hour, Bounds{}) },
 	} {

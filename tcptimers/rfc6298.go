@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// RFC6298Config are the parameters of the standard estimator. The zero value of a field stands for its default.
-type RFC6298Config struct {
+// StandardConfig are the parameters of the standard estimator. The zero value of a field stands for its default.
+type StandardConfig struct {
 	Bounds
 
 	// G is the granularity of the clock that measures round-trip times, the least that the variation counts for:
@@ -28,7 +28,7 @@ type RFC6298Config struct {
 // to 1 second"; (2.5): "A maximum value MAY be placed on RTO provided it is at least 60 seconds."
 var standardBounds = Bounds{Initial: time.Second, Min: time.Second, Max: 60 * time.Second}
 
-func (c RFC6298Config) withDefaults() RFC6298Config {
+func (c StandardConfig) withDefaults() StandardConfig {
 	c.Bounds = c.Bounds.or(standardBounds)
 	c.G = max(c.G, 1)
 	if c.K == 0 {
@@ -51,15 +51,15 @@ func (c RFC6298Config) withDefaults() RFC6298Config {
 // rfc6298 is the estimator of RFC 6298 §2, with the gains diluted as RFC 7323 has it where there are many samples in a
 // round trip.
 type rfc6298 struct {
-	RFC6298Config
+	StandardConfig
 	backoffs
 	srtt, rttvar time.Duration
 	fallback     time.Duration // after a SYN timed out, until the next sample: the least that the timeout is
 	measured     bool
 }
 
-// NewRFC6298 returns the standard estimator. It panics if a parameter is out of its bounds.
-func NewRFC6298(cfg RFC6298Config) Estimator { return &rfc6298{RFC6298Config: cfg.withDefaults()} }
+// NewRFC6298 returns the standard estimator, that of RFC 6298. It panics if a parameter is out of its bounds.
+func NewRFC6298(cfg StandardConfig) Estimator { return &rfc6298{StandardConfig: cfg.withDefaults()} }
 
 func (e *rfc6298) Sample(s Sample) {
 	e.backoffs, e.fallback = 0, 0
@@ -70,7 +70,7 @@ func (e *rfc6298) Sample(s Sample) {
 		return
 	}
 	// RFC 6298 §2 (2.3): "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|, SRTT <- (1 - alpha) * SRTT + alpha * R'",
-	// in this order. RFC 7323 appendix G divides both gains by the number of samples in a round trip, so that a history
+	// in this order. RFC 7323 §G divides both gains by the number of samples in a round trip, so that a history
 	// is as long in round trips as with one.
 	// RTTVAR and SRTT come to rest within BetaInv·n and AlphaInv·n ns of their limits, where the quotients are 0.
 	n := time.Duration(min(max(s.Expected, 1), 1<<20))

@@ -18,7 +18,7 @@ func wantRTO(t *testing.T, e Estimator, want time.Duration) {
 // receiver, the sender SHOULD set RTO <- 1 second, though the "backing off" on repeated retransmission discussed in (5.5)
 // still applies."
 func TestRFC6298Initial(t *testing.T) {
-	e := NewRFC6298(RFC6298Config{})
+	e := NewRFC6298(StandardConfig{})
 	wantRTO(t, e, time.Second)
 	e.Backoff()
 	wantRTO(t, e, 2*time.Second)
@@ -27,7 +27,7 @@ func TestRFC6298Initial(t *testing.T) {
 // RFC 6298 §2 (2.2): "When the first RTT measurement R is made, the host MUST set SRTT <- R, RTTVAR <- R/2,
 // RTO <- SRTT + max (G, K*RTTVAR) where K = 4."
 func TestRFC6298FirstSample(t *testing.T) {
-	e := NewRFC6298(RFC6298Config{})
+	e := NewRFC6298(StandardConfig{})
 	e.Sample(Sample{RTT: 600 * ms})
 	if e.SRTT() != 600*ms || e.RTTVar() != 300*ms {
 		t.Errorf("SRTT %v, RTTVAR %v, want 600ms and 300ms", e.SRTT(), e.RTTVar())
@@ -38,7 +38,7 @@ func TestRFC6298FirstSample(t *testing.T) {
 // RFC 6298 §2 (2.3): "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|, SRTT <- (1 - alpha) * SRTT + alpha * R'", and
 // "updating RTTVAR and SRTT MUST be computed in the above order": in the other one, RTTVAR would be 312.5 ms here.
 func TestRFC6298LaterSamples(t *testing.T) {
-	e := NewRFC6298(RFC6298Config{})
+	e := NewRFC6298(StandardConfig{})
 	e.Sample(Sample{RTT: 600 * ms})
 	e.Sample(Sample{RTT: 1000 * ms})
 	if e.SRTT() != 650*ms || e.RTTVar() != 325*ms {
@@ -49,7 +49,7 @@ func TestRFC6298LaterSamples(t *testing.T) {
 
 // RFC 6298 §2 (2.3): "The above SHOULD be computed using alpha=1/8 and beta=1/4"; others are parameters.
 func TestRFC6298Gains(t *testing.T) {
-	e := NewRFC6298(RFC6298Config{AlphaInv: 4, BetaInv: 2, K: 2})
+	e := NewRFC6298(StandardConfig{AlphaInv: 4, BetaInv: 2, K: 2})
 	e.Sample(Sample{RTT: 600 * ms})
 	e.Sample(Sample{RTT: 1000 * ms})
 	if e.SRTT() != 700*ms || e.RTTVar() != 350*ms {
@@ -60,7 +60,7 @@ func TestRFC6298Gains(t *testing.T) {
 
 // RFC 6298 §2 (2.4): "Whenever RTO is computed, if it is less than 1 second, then the RTO SHOULD be rounded up to 1 second."
 func TestRFC6298Floor(t *testing.T) {
-	e := NewRFC6298(RFC6298Config{})
+	e := NewRFC6298(StandardConfig{})
 	e.Sample(Sample{RTT: 10 * ms})
 	wantRTO(t, e, time.Second)
 	// The floor is on the timeout before it is backed off.
@@ -70,7 +70,7 @@ func TestRFC6298Floor(t *testing.T) {
 
 // RFC 6298 §2 (2.5): "A maximum value MAY be placed on RTO provided it is at least 60 seconds."
 func TestRFC6298Ceiling(t *testing.T) {
-	e := NewRFC6298(RFC6298Config{})
+	e := NewRFC6298(StandardConfig{})
 	e.Sample(Sample{RTT: 50 * time.Second})
 	wantRTO(t, e, 60*time.Second)
 	e.Backoff()
@@ -80,7 +80,7 @@ func TestRFC6298Ceiling(t *testing.T) {
 // RFC 6298 §3: "TCP MUST use Karn's algorithm [KP87] for taking RTT samples." Which samples there are is the engine's; here,
 // without one, the timeout stays backed off, as §5 wants it, and nothing but a sample collapses it.
 func TestRFC6298Karn(t *testing.T) {
-	e := NewRFC6298(RFC6298Config{})
+	e := NewRFC6298(StandardConfig{})
 	e.Sample(Sample{RTT: 400 * ms})
 	e.Backoff()
 	e.Backoff()
@@ -98,12 +98,12 @@ func TestRFC6298Karn(t *testing.T) {
 // RFC 6298 §4: "if the K*RTTVAR term in the RTO calculation equals zero, the variance term MUST be rounded to G seconds
 // (i.e., use the equation given in step 2.3)."
 func TestRFC6298Granularity(t *testing.T) {
-	e := NewRFC6298(RFC6298Config{G: 500 * ms})
+	e := NewRFC6298(StandardConfig{G: 500 * ms})
 	for range 20 {
 		e.Sample(Sample{RTT: 0})
 	}
 	wantRTO(t, e, time.Second) // by the floor
-	e = NewRFC6298(RFC6298Config{G: 500 * ms, Bounds: Bounds{Min: 1}})
+	e = NewRFC6298(StandardConfig{G: 500 * ms, Bounds: Bounds{Min: 1}})
 	for range 20 {
 		e.Sample(Sample{RTT: 0})
 	}
@@ -149,7 +149,7 @@ func TestRFC6298NeverTooEarly(t *testing.T) {
 // RFC 6298 §5 (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer"). The maximum value discussed in (2.5) above may
 // be used to provide an upper bound to this doubling operation."
 func TestRFC6298BacksOff(t *testing.T) {
-	e := NewRFC6298(RFC6298Config{})
+	e := NewRFC6298(StandardConfig{})
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
 		wantRTO(t, e, want*time.Second)
 		e.Backoff()
@@ -157,7 +157,7 @@ func TestRFC6298BacksOff(t *testing.T) {
 	e.ResetBackoff()
 	wantRTO(t, e, time.Second)
 	// No matter how low the floor, the ceiling is reached.
-	e = NewRFC6298(RFC6298Config{Bounds: Bounds{Min: 1}})
+	e = NewRFC6298(StandardConfig{Bounds: Bounds{Min: 1}})
 	e.Sample(Sample{})
 	for range 100 {
 		e.Backoff()
@@ -169,7 +169,7 @@ func TestRFC6298BacksOff(t *testing.T) {
 // than 3 seconds, the RTO MUST be re-initialized to 3 seconds when data transmission begins (i.e., after the three-way
 // handshake completes)."
 func TestRFC6298SynTimedOut(t *testing.T) {
-	e := NewRFC6298(RFC6298Config{})
+	e := NewRFC6298(StandardConfig{})
 	e.Backoff()
 	e.SynTimedOut()
 	wantRTO(t, e, 3*time.Second)
@@ -181,7 +181,7 @@ func TestRFC6298SynTimedOut(t *testing.T) {
 	e.SynTimedOut()
 	wantRTO(t, e, 3*time.Second)
 	// And not below what it is.
-	e = NewRFC6298(RFC6298Config{Bounds: Bounds{Initial: 5 * time.Second}})
+	e = NewRFC6298(StandardConfig{Bounds: Bounds{Initial: 5 * time.Second}})
 	e.SynTimedOut()
 	wantRTO(t, e, 5*time.Second)
 }
@@ -189,7 +189,7 @@ func TestRFC6298SynTimedOut(t *testing.T) {
 // RFC 7323 §G divides alpha and beta by the expected number of samples in a round trip, so that the history is as long
 // with n samples of each round trip as with one: of a step in the RTT, as much is left after a round trip.
 func TestRFC7323Dilution(t *testing.T) {
-	one, many := NewRFC6298(RFC6298Config{}), NewRFC6298(RFC6298Config{})
+	one, many := NewRFC6298(StandardConfig{}), NewRFC6298(StandardConfig{})
 	one.Sample(Sample{RTT: 100 * ms})
 	many.Sample(Sample{RTT: 100 * ms, Expected: 50})
 	for round := range 20 {
@@ -206,7 +206,7 @@ func TestRFC7323Dilution(t *testing.T) {
 // RFC 4015 §3: the response takes the larger of SRTT before the timeout, with 2·G, and the sample, and the larger of RTTVAR and
 // half the sample.
 func TestEifelResponse(t *testing.T) {
-	e := NewRFC6298(RFC6298Config{G: 10 * ms})
+	e := NewRFC6298(StandardConfig{G: 10 * ms})
 	e.Sample(Sample{RTT: 400 * ms})
 	e.Backoff()
 	e.Spurious(3 * time.Second)
@@ -217,7 +217,7 @@ func TestEifelResponse(t *testing.T) {
 	if e.SRTT() != 3020*ms || e.RTTVar() != 1500*ms {
 		t.Errorf("SRTT %v, RTTVAR %v after a short sample, want 3.02s and 1.5s", e.SRTT(), e.RTTVar())
 	}
-	e = NewRFC6298(RFC6298Config{})
+	e = NewRFC6298(StandardConfig{})
 	e.Spurious(400 * ms)
 	wantRTO(t, e, 1200*ms)
 }
