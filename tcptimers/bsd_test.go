@@ -1,6 +1,7 @@
 package tcptimers
 
 import (
+	"math/rand"
 	"testing"
 	"time"
 
@@ -71,6 +72,39 @@ func TestBSDWait(t *testing.T) {
 	}
 	if mean := sum / n; mean != 1250*time.Millisecond+step/2 {
 		t.Errorf("mean %v, want %v", mean, 1250*time.Millisecond+step/2)
+	}
+}
+
+// TestBSDWaitWithCrossings is the anchor of the figures of Brakmo and Peterson (JSAC 1995): the mean wait for a timeout by the
+// round-trip time, with a coefficient of variation of 0.3, and each segment sent on the ACK of the one before. A sweep between a segment and its ACK lifts it, from 1250 ms on;
+// 4.4BSD waits a second and more where a fine clock knows within 300 ms.
+func TestBSDWaitWithCrossings(t *testing.T) {
+	rng := rand.New(rand.NewSource(1995))
+	for _, c := range []struct{ rtt, want time.Duration }{
+		{10 * ms, 1280 * ms}, {50 * ms, 1402 * ms}, {100 * ms, 1550 * ms}, {150 * ms, 1705 * ms},
+	} {
+		coarse, fine := MustPolicy("bsd"), MustPolicy("per-segment")
+		fine.Bounds.Min, fine.VarMin = 1, 0
+		e, f := coarse.NewEstimator(), fine.NewEstimator()
+		now, sum, fineSum := wheel.Time(0), time.Duration(0), time.Duration(0)
+		const n = 100000
+		for range n {
+			rtt := time.Duration(max(0.1, 1+0.3*rng.NormFloat64()) * float64(c.rtt))
+			e.Sample(Sample{RTT: coarse.Measure(now, now.Add(rtt))})
+			f.Sample(Sample{RTT: fine.Measure(now, now.Add(rtt))})
+			now = now.Add(rtt)
+			sum += coarse.RexmitDeadline(now, e.RTO(), Flight{}).Sub(now)
+			fineSum += fine.RexmitDeadline(now, f.RTO(), Flight{Sent: now}).Sub(now)
+		}
+		mean, fineMean := sum/n, fineSum/n
+		if (mean - c.want).Abs() > 10*ms {
+			t.Errorf("RTT %v: 4.4BSD waits %v on average, want %v", c.rtt, mean, c.want)
+		}
+		// Published: 1100 ms where less than 300 ms would have been right.
+		if fineMean > 300*ms || float64(mean)/float64(fineMean) < 1100.0/300 {
+			t.Errorf("RTT %v: a fine clock waits %v on average to 4.4BSD's %v, want below 300 ms, and a ratio of 1100/300",
+				c.rtt, fineMean, mean)
+		}
 	}
 }
 

@@ -89,8 +89,9 @@ func (p *Policy) checkRest() error {
 	switch {
 	case p.PersistMin <= 0:
 		return fmt.Errorf("tcptimers: minimum persist interval %v, want above 0", p.PersistMin)
-	case p.PersistMax < p.PersistMin:
-		return fmt.Errorf("tcptimers: maximum persist interval %v, want at least %v (the minimum)", p.PersistMax, p.PersistMin)
+	case p.PersistMax < p.PersistMin || p.PersistMax > maxTimeout:
+		return fmt.Errorf("tcptimers: maximum persist interval %v, want %v (the minimum) to %v",
+			p.PersistMax, p.PersistMin, maxTimeout)
 	case p.MSL <= 0 || p.MSL > 2*time.Minute:
 		return fmt.Errorf("tcptimers: MSL %v, want above 0 and up to 2m0s", p.MSL)
 	case p.FinWait2 <= 0:

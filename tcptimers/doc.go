@@ -3,11 +3,17 @@
 //
 // # Usage
 //
-//	p := tcptimers.MustPolicy("per-segment")
-//	e := p.NewEstimator()
-//	e.Sample(tcptimers.Sample{RTT: p.Measure(sent, acked)})
+//	p := tcptimers.MustPolicy("per-segment") // or NewProfile("datacenter"), and then what is to be otherwise
 //	w, err := p.NewWheel("scheme6", origin, false)
-//	w.Schedule(t, p.Deadline(now, e.RTO()))
+//	e := p.NewEstimator()                    // for each connection
+//
+//	e.Sample(tcptimers.Sample{RTT: p.Measure(sent, acked)})
+//	w.Schedule(t, p.RexmitDeadline(now, e.RTO(), tcptimers.Flight{Sent: now}))
+//	w.Schedule(u, p.DelAckDeadline(now, p.DelAck.Delay))
+//	w.Schedule(v, p.Deadline(now, p.KeepIdle))
+//
+// PolicyNames lists the policies, which differ in what arms the retransmission timer; ProfileNames lists the profiles, which
+// set all knobs for a kind of network. Both make a Policy.
 //
 // # The four knobs
 //
@@ -17,14 +23,26 @@
 //   - the tick at which timers expire (Policy.Tick);
 //   - the floor on the retransmission timeout (Policy.Bounds.Min), which one study found to matter most (Allman and Paxson,
 //     "On Estimating End-to-End Network Path Properties", SIGCOMM 1999);
-//   - the phase of the tick: one sweep for all timers, as BSD has it, or a tick of its own for each (Policy.Phase).
+//   - the phase of the tick: one tick for all timers, rounded up to or counted down as BSD does, or a tick of its own for each
+//     (Policy.Phase).
 //
 // # Time
 //
-// Nothing here reads a clock. Instants are wheel.Time, spans are time.Duration.
+// Nothing here reads a clock. Instants are wheel.Time, spans are time.Duration. A retransmission timer is never early
+// (RFC 6298 §5), and late by less than a tick; the policy "bsd" is the exception, as 4.4BSD was.
+//
+// # Concurrency
+//
+// An Estimator belongs to one connection and is not safe for concurrent use. A Policy that nobody changes is.
+//
+// # Limitations
+//
+// Policies say when timers are armed, and hold none: which segments may be timed (Karn's algorithm, RFC 6298 §3), that the
+// timers of one flight are backed off once, and what follows from an expiry, is the engine's.
 //
 // # References
 //
-// RFC 6298 (computing the RTO), RFC 7765 (RTO restart), RFC 7323 (timestamps), RFC 8985 (RACK-TLP), RFC 5681 and RFC 1122
-// (delayed acknowledgements, keepalive), G. Wright and R. Stevens, TCP/IP Illustrated, Volume 2 (4.4BSD).
+// RFC 6298 (computing the RTO), RFC 7765 (RTO restart), RFC 7323 (timestamps), RFC 4015 (Eifel response), RFC 8985
+// (RACK-TLP), RFC 5681 (delayed acknowledgements), RFC 9293 (keepalive, persist, R1 and R2), G. Wright and
+// R. Stevens, TCP/IP Illustrated, Volume 2 (4.4BSD).
 package tcptimers

@@ -19,7 +19,7 @@ type Sample struct {
 }
 
 // Estimator turns samples of the round-trip time into the retransmission timeout. One serves one connection, and is a
-// plain value of some tens of bytes behind the interface: it holds no timer and reads no clock.
+// plain value of about a hundred bytes behind the interface: it holds no timer and reads no clock.
 type Estimator interface {
 	// Sample takes a measurement in, and ends the backing off of the timer.
 	Sample(s Sample)

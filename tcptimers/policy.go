@@ -94,7 +94,7 @@ type Policy struct {
 	// Acknowledgements, and the peer that does not come forward.
 
 	DelAck                 DelAckConfig
-	PersistMin, PersistMax time.Duration // bounds of the interval between probes of a closed window, above 0
+	PersistMin, PersistMax time.Duration // bounds of PersistInterval, above 0
 	MSL                    time.Duration // TIME-WAIT lasts 2·MSL: above 0, up to 2 min as RFC 9293 §3.4.2 has it
 	FinWait2               time.Duration // how long a closed connection waits for the peer's FIN, above 0
 }

@@ -81,8 +81,8 @@ func datacenter() Policy {
 }
 
 // linuxPolicy is Linux at HZ 250: RTO = SRTT + max(200 ms, 4·RTTVAR), never max(200 ms, ·). Constants of include/net/tcp.h and
-// the defaults of its sysctls: TCP_DELACK_MIN and MAX, tcp_retries1 3 and tcp_retries2 15 (924.6 s at the least RTO), TCP_TIMEWAIT_LEN
-// and tcp_fin_timeout 60 s.
+// the defaults of its sysctls: TCP_DELACK_MIN and MAX, tcp_retries1 3 and tcp_retries2 15 (924.6 s at the least RTO),
+// TCP_TIMEWAIT_LEN and tcp_fin_timeout 60 s.
 //
 // DEVIATION RFC 9293 §3.8.3 (MUST-23): tcp_syn_retries 6 gives up a SYN after 127 s.
 func linuxPolicy() Policy {

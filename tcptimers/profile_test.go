@@ -90,7 +90,9 @@ func TestNoSpuriousTimeouts(t *testing.T) {
 
 // TestDeadPeer is E14: how long a peer that is gone goes unnoticed, from the last segment to the last probe's end.
 func TestDeadPeer(t *testing.T) {
-	for name, want := range map[string]time.Duration{"bsd": 7800 * time.Second, "linux": 7875 * time.Second, "internet": 7875 * time.Second} {
+	for name, want := range map[string]time.Duration{
+		"bsd": 7800 * time.Second, "linux": 7875 * time.Second, "internet": 7875 * time.Second,
+	} {
 		p := profile(t, name)
 		for cut := wheel.Time(0); cut < wheel.Time(time.Second); cut += 7654321 {
 			now := p.Deadline(cut, p.KeepIdle)

@@ -165,6 +165,24 @@ func TestRFC6298BacksOff(t *testing.T) {
 	wantRTO(t, e, 60*time.Second)
 }
 
+// RFC 6298 §5 (5.6): "Start the retransmission timer, such that it expires after RTO seconds (for the value of RTO after the
+// doubling operation outlined in 5.5)."
+func TestRFC6298ExpiryChain(t *testing.T) {
+	for _, name := range []string{"rfc6298", "rfc7765"} {
+		p := MustPolicy(name)
+		e := p.NewEstimator()
+		now := wheel.Time(0)
+		for i, want := range []time.Duration{1, 3, 7, 15, 31, 63, 123, 183} {
+			// The segment was sent again just now, so that RTO restart has nothing to take off.
+			now = p.RexmitDeadline(now, e.RTO(), Flight{Sent: now, Earliest: now, Segments: 1})
+			if now != at(want*time.Second) {
+				t.Errorf("%s: expiry %d at %v, want %ds", name, i, now, want)
+			}
+			e.Backoff()
+		}
+	}
+}
+
 // RFC 6298 §5 (5.7): "If the timer expires awaiting the ACK of a SYN segment and the TCP implementation is using an RTO less
 // than 3 seconds, the RTO MUST be re-initialized to 3 seconds when data transmission begins (i.e., after the three-way
 // handshake completes)."
