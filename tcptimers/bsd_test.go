@@ -76,8 +76,9 @@ func TestBSDWait(t *testing.T) {
 }
 
 // TestBSDWaitWithCrossings is the anchor of the figures of Brakmo and Peterson (JSAC 1995): the mean wait for a timeout by the
-// round-trip time, with a coefficient of variation of 0.3, and each segment sent on the ACK of the one before. A sweep between a segment and its ACK lifts it, from 1250 ms on;
-// 4.4BSD waits a second and more where a fine clock knows within 300 ms.
+// round-trip time, with a coefficient of variation of 0.3, and each segment sent on the ACK of the one before. A sweep
+// between a segment and its ACK lifts it, from 1250 ms on; 4.4BSD waits for more than a second where a fine clock
+// would have known within 300 ms.
 func TestBSDWaitWithCrossings(t *testing.T) {
 	rng := rand.New(rand.NewSource(1995))
 	for _, c := range []struct{ rtt, want time.Duration }{
