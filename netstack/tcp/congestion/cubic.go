@@ -1,0 +1,253 @@
+package congestion
+
+import (
+	"math"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// Constants of CUBIC (RFC 9438 §5.1 and §4.6). β is a fraction so that windows are exact.
+const (
+	cubicC       = 0.4 // segments per second³
+	betaNum      = 7   // β_cubic = 0.7
+	betaDen      = 10
+	cubicAlpha   = 9.0 / 17 // RFC 9438 §4.3: 3·(1-β)/(1+β)
+	cubicMaxGrow = 1.5      // target is at most 1.5·cwnd
+)
+
+// cubic is CUBIC (RFC 9438), with HyStart++ unless told otherwise. Windows are octets and times seconds.
+type cubic struct {
+	window
+	hystart   *HyStart
+	wMax      float64    // W_max, 0 while undefined
+	k         float64    // K
+	wEst      float64    // W_est
+	frac      float64    // what of an octet cwnd has grown by
+	cwndPrior uint32     // cwnd_prior
+	epoch     wheel.Time // t_epoch, put off by what t must not include
+	paused    wheel.Time // when the sender ceased to be limited by the window
+	before    cubicSaved
+	staged    bool // a congestion avoidance stage is under way
+	resting   bool // paused is set
+	flat      bool // the next stage begins with K = 0 at the window as it is
+	fast      bool // fast convergence
+}
+
+// cubicSaved is what RFC 9438 §4.9.2 has saved, beside cwnd and ssthresh.
+type cubicSaved struct {
+	wMax, k, wEst float64
+	epoch         wheel.Time
+	cwndPrior     uint32
+	staged        bool
+}
+
+func newCubic(cfg Config) *cubic {
+	c := &cubic{window: newWindow(cfg), fast: !cfg.NoFastConvergence}
+	if cfg.SlowStart != StandardSlowStart {
+		c.hystart = NewHyStart(cfg.Paced)
+	}
+	return c
+}
+
+func (c *cubic) OnAck(now wheel.Time, a Ack) {
+	acked := c.admit(now, a)
+	if c.InSlowStart() {
+		c.staged = false
+		if c.hystart != nil && c.ssthresh == infinite {
+			if c.hystartAck(c.hystart, a, acked) {
+				// RFC 9438 §4.10: after HyStart++ W_max is undefined, and cwnd_prior is cwnd.
+				c.cwndPrior, c.flat = c.cwnd, true
+			}
+			return
+		}
+		c.slowStart(acked, c.abc())
+		return
+	}
+	if acked == 0 {
+		c.pause(now)
+		return
+	}
+	c.resume(now)
+	if !c.staged {
+		c.begin(now)
+	}
+	c.increase(now, float64(min(acked, c.cwnd)), a)
+}
+
+// begin starts a congestion avoidance stage.
+func (c *cubic) begin(now wheel.Time) {
+	w := float64(c.cwnd)
+	c.staged, c.epoch, c.wEst, c.frac = true, now, w, 0
+	// RFC 9438 §4.8: after a timeout "K is set to 0, and W_max is set to the congestion window size at the beginning of the
+	// current congestion avoidance stage." So it is where the window is above W_max already.
+	if c.flat || c.wMax <= w {
+		c.k, c.wMax, c.flat = 0, w, false
+		return
+	}
+	c.k = cubeRoot((c.wMax - w) / float64(cubicC*float64(c.mss)))
+}
+
+// window at t seconds: RFC 9438 §4.2: W_cubic(t) = C*(t-K)^3 + W_max.
+func (c *cubic) at(t float64) float64 {
+	d := t - c.k
+	return float64(float64(cubicC*float64(c.mss))*float64(float64(d*d)*d)) + c.wMax
+}
+
+func (c *cubic) increase(now wheel.Time, acked float64, a Ack) {
+	cwnd := float64(c.cwnd)
+	t := seconds(now.Sub(c.epoch))
+	srtt := a.SRTT
+	if srtt <= 0 {
+		srtt = a.RTT
+	}
+
+	// RFC 9438 §4.3: W_est grows by α_cubic·segments_acked/cwnd, and as Reno does "Once W_est has grown to reach the cwnd at
+	// the time of most recently setting ssthresh".
+	alpha := cubicAlpha
+	if c.wEst >= float64(c.cwndPrior) {
+		alpha = 1
+	}
+	c.wEst += float64(float64(alpha*float64(c.mss))*acked) / cwnd
+	c.wEst = min(c.wEst, float64(c.limit))
+
+	if c.at(t) < c.wEst {
+		// RFC 9438 §4.3: "CUBIC is in the Reno-friendly region and cwnd SHOULD be set to W_est at each reception of a new ACK."
+		if c.wEst > cwnd {
+			c.cwnd, c.frac = c.octets(min(c.wEst, cwnd+acked)), 0 // never faster than slow start
+		}
+		return
+	}
+	target := min(max(c.at(t+seconds(srtt)), cwnd), float64(cubicMaxGrow*cwnd))
+	// RFC 9438 §4.4, §4.5: cwnd grows by (target-cwnd)/cwnd of a segment for each segment acknowledged.
+	// DEVIATION RFC 9438 §4.4, MUST: for each octet, not each ACK, so that delayed ACKs lose nothing and divided ones gain
+	// nothing, as RFC 3465 has it for Reno.
+	grown := c.frac + float64((target-cwnd)*acked)/cwnd
+	whole := math.Floor(grown)
+	c.frac = grown - whole
+	c.cwnd = c.octets(cwnd + whole)
+}
+
+// octets turns a window into one that the limits allow.
+func (c *cubic) octets(w float64) uint32 {
+	return uint32(min(max(w, float64(c.mss)), float64(c.limit)))
+}
+
+// remember saves the stage and sets W_max, before the window is reduced.
+func (c *cubic) remember() {
+	c.before = cubicSaved{wMax: c.wMax, k: c.k, wEst: c.wEst, epoch: c.epoch, cwndPrior: c.cwndPrior, staged: c.staged}
+	w := float64(c.cwnd)
+	c.cwndPrior = c.cwnd
+	if c.fast && w < c.wMax {
+		// RFC 9438 §4.7: with fast convergence W_max is cwnd*(1+β_cubic)/2 if cwnd < W_max.
+		w = float64(w*(betaDen+betaNum)) / (2 * betaDen)
+	}
+	c.wMax = w
+	c.staged, c.resting, c.flat, c.frac = false, false, false, 0
+}
+
+func (c *cubic) OnCongestion(_ wheel.Time, flight uint32, cause Cause) {
+	c.remember()
+	c.reduce(flight, betaNum, betaDen, false)
+	c.cwnd = c.ssthresh
+	if cause == ECN {
+		// RFC 9438 §4.6: "reduction on ECE, cwnd is at least 1 MSS", when ssthresh is at least 2.
+		c.cwnd = min(c.cwnd, max(uint32(uint64(min(flight, c.prior.cwnd))*betaNum/betaDen), c.mss))
+	}
+}
+
+func (c *cubic) OnTimeout(_ wheel.Time, flight uint32, first bool) {
+	if first {
+		c.remember()
+	}
+	c.timeout(flight, betaNum, betaDen, first)
+	c.staged, c.flat = false, true
+}
+
+func (c *cubic) OnRecovered(_ wheel.Time, flight uint32) { c.recovered(flight) }
+
+func (c *cubic) Undo(_ wheel.Time, flight, acked uint32) bool {
+	was, prior, event := c.cwnd, c.prior, c.before
+	if prior.set && was >= c.cwndPrior {
+		// RFC 9438 §4.9.2: where cwnd is higher than cwnd_prior already, the current values stay.
+		c.prior.set = false
+		return true
+	}
+	if !c.undo(flight, acked) {
+		return false
+	}
+	c.wMax, c.k, c.wEst, c.epoch = event.wMax, event.k, event.wEst, event.epoch
+	c.cwndPrior, c.staged, c.flat = event.cwndPrior, event.staged, false
+	if prior.timeout {
+		// RFC 4015 rules: slow start leads back to ssthresh, and a stage begins there.
+		c.staged = false
+		return true
+	}
+	// RFC 9438 §4.9.2: cwnd and ssthresh are what they were.
+	c.cwnd, c.ssthresh = min(max(prior.cwnd, was), c.limit), max(prior.ssthresh, 2*c.mss)
+	return true
+}
+
+// pause stops t. RFC 9438 §4.2: "The elapsed time t in Eq. (1) MUST NOT include periods during which cwnd has not been
+// updated due to application-limited behavior".
+func (c *cubic) pause(now wheel.Time) {
+	if !c.resting {
+		c.resting, c.paused = true, now
+	}
+}
+
+func (c *cubic) resume(now wheel.Time) {
+	if c.resting {
+		c.resting = false
+		c.epoch = c.epoch.Add(max(now.Sub(max(c.paused, c.epoch)), 0))
+	}
+}
+
+func (c *cubic) OnApplicationLimited(now wheel.Time) {
+	c.pause(now)
+	if c.valid != nil {
+		c.valid.OnIdle(now)
+		c.endPreserving(now)
+	}
+}
+
+func (c *cubic) OnIdle(now wheel.Time, idle, rto time.Duration) {
+	c.pause(now.Add(-max(idle, 0)))
+	if c.idle(now, idle, rto) {
+		c.staged = false // slow start comes first, and then another stage
+	}
+}
+
+func (c *cubic) SetMSS(mss uint32) {
+	ratio := c.setMSS(mss)
+	if ratio != 1 {
+		c.wMax, c.wEst = float64(c.wMax*ratio), float64(c.wEst*ratio)
+		c.cwndPrior = uint32(float64(c.cwndPrior) * ratio)
+	}
+}
+
+func (c *cubic) Name() string { return "cubic" }
+
+func (c *cubic) State() State {
+	s := c.state("cubic")
+	s.Conservative = c.hystart != nil && s.SlowStart && c.hystart.Conservative()
+	s.WMax, s.WEst = uint32(min(c.wMax, MaxWindow)), uint32(min(c.wEst, MaxWindow))
+	s.K = time.Duration(c.k * float64(time.Second))
+	return s
+}
+
+// seconds returns d in seconds, 0 if it is negative.
+func seconds(d time.Duration) float64 { return float64(max(d, 0)) / float64(time.Second) }
+
+// cubeRoot returns the cube root of x, 0 for x ≤ 0: the same on every machine, within 1 unit in the last place or so.
+func cubeRoot(x float64) float64 {
+	if x <= 0 {
+		return 0
+	}
+	_, exp := math.Frexp(x)
+	y := math.Ldexp(1, (exp+2)/3) // within a factor of 4
+	for range 10 {                // Newton's method doubles the digits each time
+		y = (float64(2*y) + x/float64(y*y)) / 3
+	}
+	return y
+}

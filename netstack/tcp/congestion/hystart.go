@@ -1,0 +1,94 @@
+package congestion
+
+import (
+	"math"
+	"time"
+)
+
+// Constants of HyStart++. RFC 9406 §4.3: "It is RECOMMENDED that a HyStart++ implementation use the following constants".
+const (
+	minRTTThresh     = 4 * time.Millisecond
+	maxRTTThresh     = 16 * time.Millisecond
+	minRTTDivisor    = 8
+	nRTTSample       = 8
+	cssGrowthDivisor = 4
+	cssRounds        = 5
+	hystartL         = 8 // segments per ACK without pacing; infinite with it
+)
+
+const noRTT = time.Duration(math.MaxInt64)
+
+// HyStart is HyStart++ (RFC 9406): slow start that slows down to a quarter when the round trip grows, for five rounds at
+// most, and goes back to full speed if the growth was noise. It is for the initial slow start only.
+type HyStart struct {
+	last, current time.Duration // lastRoundMinRTT, currentRoundMinRTT
+	baseline      time.Duration // cssBaselineMinRtt
+	end           uint32        // windowEnd
+	samples       uint8         // rttSampleCount, held at nRTTSample
+	rounds        uint8         // in conservative slow start
+	paced         bool
+	started       bool
+	css           bool
+}
+
+// NewHyStart returns one at the start of a connection.
+func NewHyStart(paced bool) *HyStart {
+	return &HyStart{last: noRTT, current: noRTT, baseline: noRTT, paced: paced}
+}
+
+// Conservative reports whether it is in Conservative Slow Start (CSS).
+func (h *HyStart) Conservative() bool { return h.css }
+
+// Growth returns by how many octets an ACK of that many grows the window.
+func (h *HyStart) Growth(acked, mss uint32) uint32 {
+	// RFC 9406 §4.2: "cwnd = cwnd + min(N, L*SMSS)"
+	if !h.paced {
+		acked = min(acked, hystartL*mss)
+	}
+	if h.css {
+		// RFC 9406 §4.2: "cwnd = cwnd + (min(N, L*SMSS) / CSS_GROWTH_DIVISOR)"
+		acked /= cssGrowthDivisor
+	}
+	return acked
+}
+
+// OnAck takes the round-trip sample of an ACK, 0 for none; una is SND.UNA after it and nxt SND.NXT. It reports whether slow
+// start is over.
+func (h *HyStart) OnAck(rtt time.Duration, una, nxt uint32) (done bool) {
+	if !h.started {
+		h.started, h.end = true, nxt
+	}
+	if rtt > 0 {
+		// RFC 9406 §4.2: "currentRoundMinRTT = min(currentRoundMinRTT, currRTT)"
+		h.current = min(h.current, rtt)
+		h.samples = min(h.samples+1, nRTTSample)
+	}
+	if h.samples >= nRTTSample {
+		h.compare()
+	}
+	if before(una, h.end) {
+		return false
+	}
+	// The round ends, and the next one with what is sent by now.
+	h.end, h.last, h.current, h.samples = nxt, h.current, noRTT, 0
+	if h.css {
+		// RFC 9406 §4.2: "If the transition into CSS happens in the middle of a round, that partial round counts towards the
+		// limit."
+		h.rounds++
+		return h.rounds >= cssRounds
+	}
+	return false
+}
+
+func (h *HyStart) compare() {
+	switch {
+	case h.css && h.current < h.baseline:
+		// The round trip fell below that of the entry: slow start goes on at full speed.
+		h.css, h.baseline = false, noRTT
+	case !h.css && h.last != noRTT:
+		// RFC 9406 §4.2: "RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR, MAX_RTT_THRESH))"
+		if thresh := max(minRTTThresh, min(h.last/minRTTDivisor, maxRTTThresh)); h.current-h.last >= thresh {
+			h.css, h.baseline, h.rounds = true, h.current, 0
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package congestion
+
+// PRR is Proportional Rate Reduction (RFC 9937): what may be sent for each ACK of fast recovery, so that the flight is at
+// ssthresh when recovery ends. While more than ssthresh is in flight, octets are sent in proportion to those delivered;
+// below it, as many as are delivered (the conservative reduction bound, CRB), or a segment more for an ACK that shows
+// recovery to go well (slow start, SSRB).
+//
+// Against RFC 6582 and the experimental version before it, RFC 9937 chooses between CRB and SSRB for each ACK by the
+// SafeACK rule, takes RecoverFS less what was SACKed before, does nothing for an ACK that delivers nothing, and forces a
+// segment out at the start. The zero value is not in recovery.
+type PRR struct {
+	ssthresh, mss, recoverFS uint32
+	delivered, out           uint64 // prr_delivered, prr_out
+	guessed                  uint32 // what duplicate ACKs were taken for, without SACK
+}
+
+// RecoverFS returns the octets that PRR.Start takes for what was in flight: outstanding is SND.NXT-SND.UNA and sacked the
+// octets of it that are SACKed, both after the ACK that begins recovery, which SACKed newlySacked of them and
+// acknowledged newlyAcked.
+func RecoverFS(outstanding, sacked, newlySacked, newlyAcked uint32) uint32 {
+	fs := uint64(outstanding) + uint64(newlySacked) + uint64(newlyAcked)
+	return uint32(min(fs-min(fs, uint64(sacked)), MaxWindow))
+}
+
+// Start begins an episode, when the control has set ssthresh. The ACK that began it goes to OnAck next.
+func (p *PRR) Start(ssthresh, mss, recoverFS uint32) {
+	// RFC 9937 §6.1: "RecoverFS remains constant during a given fast recovery episode."
+	*p = PRR{ssthresh: ssthresh, mss: mss, recoverFS: max(recoverFS, 1)}
+}
+
+// OnAck returns how many octets may be sent now: delivered is what the ACK newly acknowledged and SACKed, pipe what is in
+// flight, advanced whether SND.UNA advanced, and lost whether the ACK showed further loss.
+func (p *PRR) OnAck(delivered, pipe uint32, advanced, lost bool) (sndcnt uint32) {
+	// RFC 9937 §6.2: "if (DeliveredData is 0) Return"
+	if delivered == 0 {
+		return 0
+	}
+	p.delivered += uint64(delivered)
+	var n uint64
+	if pipe > p.ssthresh {
+		// RFC 9937 §6.2: "out = DIV_ROUND_UP(prr_delivered * ssthresh, RecoverFS)", "SndCnt = out - prr_out"
+		fs := uint64(p.recoverFS)
+		// The product stays below 2^64: more than RecoverFS can only be delivered by what is sent meanwhile.
+		n = less((min(p.delivered, MaxWindow)*uint64(p.ssthresh)+fs-1)/fs, p.out)
+	} else {
+		// RFC 9937 §6.2: "SndCnt = MAX(prr_delivered - prr_out, DeliveredData)"
+		n = max(less(p.delivered, p.out), uint64(delivered))
+		// RFC 9937 §6.2: "SafeACK = (SND.UNA advances and no further loss indicated)"
+		if advanced && !lost {
+			n += uint64(p.mss)
+		}
+		// RFC 9937 §6.2: "SndCnt = MIN(ssthresh - inflight, SndCnt)"
+		n = min(uint64(p.ssthresh-pipe), n)
+	}
+	// RFC 9937 §6.2: "Force a fast retransmit upon entering recovery"
+	if p.out == 0 && n == 0 {
+		n = uint64(p.mss)
+	}
+	return uint32(min(n, MaxWindow))
+}
+
+// OnSent counts octets sent or retransmitted during the episode.
+func (p *PRR) OnSent(n uint32) {
+	// RFC 9937 §6.3: "prr_out += (data sent)"
+	p.out += uint64(n)
+}
+
+// DeliveredWithoutSACK returns what to pass OnAck as delivered where SACK is not used: advance is by how much SND.UNA
+// advanced, 0 for a duplicate ACK.
+func (p *PRR) DeliveredWithoutSACK(advance uint32) uint32 {
+	// RFC 9937 §6.2: "DeliveredData is estimated to be 1 SMSS on each received duplicate ACK (i.e., SND.UNA did not change).
+	// When SND.UNA advances (i.e., a full or partial ACK), DeliveredData is the change in SND.UNA, minus 1 SMSS for each
+	// preceding duplicate ACK."
+	n := p.mss
+	if advance > 0 {
+		n = advance - min(advance, p.guessed)
+		p.guessed -= min(advance, p.guessed)
+	}
+	// RFC 9937 §6.2: "PRR disallows incrementing DeliveredData when the total bytes delivered in a PRR episode would exceed
+	// the estimated data outstanding upon entering recovery (RecoverFS)."
+	n = uint32(min(uint64(n), less(uint64(p.recoverFS), p.delivered)))
+	if advance == 0 {
+		p.guessed += n
+	}
+	return n
+}
+
+// less returns a-b, 0 if that is negative.
+func less(a, b uint64) uint64 { return a - min(a, b) }

@@ -1,0 +1,93 @@
+package congestion
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+func TestValidation(t *testing.T) {
+	var v Validation
+	if _, ok := v.PipeACK(); ok || !v.Validated(math.MaxUint32) {
+		t.Error("a measure without measurement")
+	}
+	now, una := wheel.Time(0), uint32(0)
+	round := func(n uint32) {
+		v.OnAck(now, n, una+n, una+n+1, 100*time.Millisecond)
+		una += n + 1
+	}
+	round(0)
+	round(5000)
+	if p, ok := v.PipeACK(); !ok || p != 5000 {
+		t.Errorf("pipeACK %d, %v, want 5000", p, ok)
+	}
+	// RFC 7661 §4.3: validated while pipeACK is half of cwnd.
+	if !v.Validated(10000) || v.Validated(10002) {
+		t.Error("half the window")
+	}
+	// The largest sample of a second counts, and no older ones.
+	now = wheel.Time(700 * time.Millisecond)
+	round(100)
+	if p, _ := v.PipeACK(); p != 5000 {
+		t.Errorf("pipeACK %d after 700 ms", p)
+	}
+	now = wheel.Time(5 * time.Second)
+	round(200)
+	if p, _ := v.PipeACK(); p > 201 {
+		t.Errorf("pipeACK %d after 5 s", p)
+	}
+}
+
+// TestPreservedWindow: RFC 7661 preserves an unused window for five minutes, and halves it then.
+func TestPreservedWindow(t *testing.T) {
+	forAll(t, func(t *testing.T, name string) {
+		h := newControlTest(t, name, Config{Validate: true})
+		for h.c.Cwnd() < 40*mss {
+			h.round()
+		}
+		h.c.OnCongestion(h.now, h.c.Cwnd(), FastRetransmit)
+		h.c.OnRecovered(h.now, h.c.Cwnd())
+		h.round()
+		h.round()
+		w, ssthresh := h.c.Cwnd(), h.c.Ssthresh()
+		h.now = h.now.Add(10 * time.Second)
+		h.c.OnIdle(h.now, 10*time.Second, time.Second)
+		if h.c.Cwnd() != w {
+			t.Fatalf("window of %d octets after 10 s, want %d", h.c.Cwnd(), w)
+		}
+		h.c.OnApplicationLimited(h.now.Add(NonvalidatedPeriod - 1))
+		if h.c.Cwnd() != w {
+			t.Fatalf("window of %d octets just before the end, want %d", h.c.Cwnd(), w)
+		}
+		// RFC 7661 §4.4.3: ssthresh = max(ssthresh, 3*cwnd/4), cwnd = max(1/2*cwnd, IW)
+		h.c.OnApplicationLimited(h.now.Add(NonvalidatedPeriod))
+		h.want(w/2, max(ssthresh, w*3/4))
+		for i := range wheel.Time(5) {
+			h.c.OnApplicationLimited(h.now.Add(NonvalidatedPeriod * time.Duration(i+2)))
+		}
+		if h.c.Cwnd() != 10*mss {
+			t.Errorf("window of %d octets at the end, want IW", h.c.Cwnd())
+		}
+	})
+}
+
+// TestLossInNonvalidatedPhase: RFC 7661 §4.4.1 takes the larger of pipeACK and what was in flight, not the window.
+func TestLossInNonvalidatedPhase(t *testing.T) {
+	h := newControlTest(t, "newreno", Config{Validate: true})
+	for h.c.Cwnd() < 40*mss {
+		h.round()
+	}
+	h.now = h.now.Add(10 * time.Second)
+	for range 3 { // rounds of six segments, in a window of 40 and more
+		h.una += 6 * mss
+		h.c.OnAck(h.now, Ack{Acked: 6 * mss, Flight: 6 * mss, Una: h.una, Nxt: h.una + 6*mss, SRTT: h.rtt, Limited: true})
+	}
+	p := h.c.State().PipeACK
+	if p < 6*mss || p >= h.c.Cwnd()/2 {
+		t.Fatalf("pipeACK %d, window %d", p, h.c.Cwnd())
+	}
+	h.c.OnCongestion(h.now, 2*mss, FastRetransmit)
+	h.want(p/2, p/2)
+}

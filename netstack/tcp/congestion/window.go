@@ -1,0 +1,230 @@
+package congestion
+
+import (
+	"math"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// InitialWindow returns the initial window for a maximum segment size, both in octets.
+func InitialWindow(mss uint32) uint32 {
+	// RFC 6928 §2: "min (10*MSS, max (2*MSS, 14600))"
+	return min(10*mss, max(2*mss, 14600))
+}
+
+// window is what the controls have in common: RFC 5681, and what undoes it.
+type window struct {
+	cwnd, ssthresh uint32
+	mss, limit     uint32
+	iw             uint32      // Config.InitialWindow, 0 for InitialWindow(mss)
+	counted        uint32      // octets acknowledged since the last increase in congestion avoidance
+	prior          saved       // before the last event
+	valid          *Validation // nil without
+	fresh          bool        // nothing happened yet: a change of MSS still sets the initial window
+	synLost        bool
+	limitBurst     bool
+	afterTimeout   bool // in the slow start that follows a timeout
+}
+
+type saved struct {
+	cwnd, ssthresh, flight uint32
+	set, timeout           bool
+}
+
+func newWindow(cfg Config) window {
+	w := window{
+		ssthresh: infinite, mss: cfg.MSS, limit: cfg.MaxWindow, iw: cfg.InitialWindow,
+		fresh: true, synLost: cfg.SYNLost, limitBurst: cfg.LimitBurst,
+	}
+	w.cwnd = w.initial()
+	if cfg.Validate {
+		w.valid = new(Validation)
+	}
+	return w
+}
+
+func (w *window) initial() uint32 {
+	// RFC 5681 §3.1: "If the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly transmitted SYN
+	// MUST be one segment consisting of at most SMSS bytes."
+	if w.synLost {
+		return w.mss
+	}
+	return w.restart()
+}
+
+// restart is the window of a sender that knows nothing, IW.
+func (w *window) restart() uint32 {
+	iw := w.iw
+	if iw == 0 {
+		iw = InitialWindow(w.mss)
+	}
+	return min(max(iw, w.mss), w.limit)
+}
+
+func (w *window) Cwnd() uint32      { return w.cwnd }
+func (w *window) Ssthresh() uint32  { return w.ssthresh }
+func (w *window) InSlowStart() bool { return w.cwnd < w.ssthresh }
+
+// admit notes an ACK, and returns the octets that may count for growth: none if the window was not what limited the
+// sender, and never more than were in flight.
+func (w *window) admit(now wheel.Time, a Ack) uint32 {
+	w.fresh = false
+	acked := min(a.Acked, a.Flight)
+	if w.valid != nil {
+		w.valid.OnAck(now, acked, a.Una, a.Nxt, a.SRTT)
+		w.endPreserving(now)
+		// RFC 7661: in the nonvalidated phase the window is preserved, and not grown.
+		if !w.valid.Validated(w.cwnd) {
+			return 0
+		}
+	}
+	// RFC 3168 §6.1.2: the window is not increased in response to an ACK with ECN-Echo.
+	if !a.Limited || a.ECE {
+		return 0
+	}
+	return acked
+}
+
+// grow adds n octets, as far as to the limits.
+func (w *window) grow(n uint32) { w.cwnd = uint32(min(uint64(w.cwnd)+uint64(n), uint64(w.limit))) }
+
+// slowStart grows the window by the octets acknowledged, l segments of them at most, as far as to ssthresh.
+func (w *window) slowStart(acked, l uint32) {
+	w.grow(min(acked, l*w.mss, w.ssthresh-w.cwnd))
+	if !w.InSlowStart() {
+		w.afterTimeout, w.counted = false, 0
+	}
+}
+
+// abc is the most segments that one ACK counts for in standard slow start.
+func (w *window) abc() uint32 {
+	// RFC 3465 §2.3: "This document specifies that TCP implementations MAY use L=2*SMSS bytes and MUST NOT use L > 2*SMSS
+	// bytes." In the slow start after a timeout ACKs may cover what had arrived before, and L is 1·SMSS.
+	if w.afterTimeout {
+		return 1
+	}
+	return 2
+}
+
+// avoid is congestion avoidance: a segment for each window acknowledged.
+func (w *window) avoid(acked uint32) {
+	// RFC 5681 §3.1: "When the number of bytes acknowledged reaches cwnd, then cwnd can be incremented by up to SMSS bytes."
+	w.counted += min(acked, w.cwnd)
+	if w.counted >= w.cwnd {
+		w.counted -= w.cwnd
+		w.grow(w.mss)
+	}
+}
+
+// reduce saves what Undo restores, sets ssthresh to the share num/den of what is in flight, and returns that.
+func (w *window) reduce(flight, num, den uint32, timeout bool) {
+	w.fresh = false
+	w.prior = saved{cwnd: w.cwnd, ssthresh: w.ssthresh, flight: min(flight, w.cwnd), set: true, timeout: timeout}
+	// FlightSize may exceed cwnd, by limited transmit or after a reduction: the window was what the network was to take.
+	flight = min(flight, w.cwnd)
+	if w.valid != nil {
+		flight = min(max(flight, w.valid.lossFlight(w.cwnd)), w.cwnd)
+		w.valid.reset()
+	}
+	// RFC 5681 §3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)"
+	w.ssthresh = max(uint32(uint64(flight)*uint64(num)/uint64(den)), 2*w.mss)
+	w.counted, w.afterTimeout = 0, false
+}
+
+// timeout is the response to an expiry of the retransmission timer.
+func (w *window) timeout(flight, num, den uint32, first bool) {
+	// RFC 5681 §3.1: "when a TCP sender detects segment loss using the retransmission timer and the given segment has
+	// already been retransmitted by way of the retransmission timer at least once, the value of ssthresh is held constant."
+	if first {
+		w.reduce(flight, num, den, true)
+	}
+	// RFC 5681 §3.1: "cwnd MUST be set to no more than the loss window, LW, which equals 1 full-sized segment (regardless of
+	// the value of IW)."
+	w.cwnd = w.mss
+	w.fresh, w.counted, w.afterTimeout = false, 0, true
+}
+
+func (w *window) recovered(flight uint32) {
+	if w.afterTimeout {
+		return // the timeout ended the recovery, and slow start goes on
+	}
+	w.counted = 0
+	w.cwnd = min(max(w.ssthresh, w.mss), w.limit)
+	if w.limitBurst {
+		// RFC 6582 §3.2: "min (ssthresh, max(FlightSize, SMSS) + SMSS)"
+		w.cwnd = uint32(min(uint64(w.cwnd), uint64(max(flight, w.mss))+uint64(w.mss)))
+	}
+}
+
+// undo is the Eifel response, but that it never lowers the window.
+func (w *window) undo(flight, acked uint32) bool {
+	if !w.prior.set {
+		return false
+	}
+	w.prior.set = false
+	// RFC 4015 §3.2: pipe_prev is the larger of FlightSize and ssthresh before the event.
+	if w.prior.ssthresh != infinite {
+		w.ssthresh = max(w.ssthresh, w.prior.flight, w.prior.ssthresh)
+	} else {
+		w.ssthresh = infinite
+	}
+	// RFC 4015 §3.4: cwnd <- FlightSize + min(bytes_acked, IW): no burst larger than an initial window follows.
+	restored := uint64(flight) + uint64(min(acked, w.restart()))
+	w.cwnd = uint32(min(max(restored, uint64(w.cwnd)), max(uint64(w.prior.cwnd), uint64(w.cwnd)), uint64(w.limit)))
+	w.afterTimeout, w.counted = false, 0
+	return true
+}
+
+// idle reports whether it lowered the window.
+func (w *window) idle(now wheel.Time, idle, rto time.Duration) bool {
+	before := w.cwnd
+	switch {
+	case w.valid != nil:
+		w.valid.OnIdle(now)
+		w.endPreserving(now)
+	case idle > rto:
+		// RFC 5681 §4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent
+		// data in an interval exceeding the retransmission timeout."
+		w.cwnd = min(w.restart(), w.cwnd)
+		w.counted = 0
+	}
+	return w.cwnd < before
+}
+
+// endPreserving gives up what was not used for longer than RFC 7661 preserves it.
+func (w *window) endPreserving(now wheel.Time) {
+	if w.valid.expired(now, w.cwnd) {
+		// RFC 7661 §4.4.3: ssthresh = max(ssthresh, 3*cwnd/4), cwnd = max(1/2*cwnd, IW)
+		w.ssthresh = max(w.ssthresh, uint32(uint64(w.cwnd)*3/4))
+		w.cwnd = min(w.cwnd, max(w.cwnd/2, w.restart()))
+	}
+}
+
+func (w *window) setMSS(mss uint32) (ratio float64) {
+	if mss < 1 || mss > math.MaxUint16 {
+		panic("BUG: congestion: MSS out of range")
+	}
+	old := w.mss
+	w.mss = mss
+	w.limit = max(w.limit, 2*mss)
+	switch {
+	case w.fresh:
+		w.cwnd = w.initial()
+	case mss < old:
+		// RFC 5681 §3.1: "cwnd SHOULD be reduced by the ratio of the old segment size to the new segment size."
+		w.cwnd = max(uint32(uint64(w.cwnd)*uint64(mss)/uint64(old)), mss)
+		return float64(mss) / float64(old)
+	}
+	w.cwnd = max(w.cwnd, mss)
+	w.ssthresh = max(w.ssthresh, 2*mss)
+	return 1
+}
+
+func (w *window) state(name string) State {
+	s := State{Name: name, Cwnd: w.cwnd, Ssthresh: w.ssthresh, SlowStart: w.InSlowStart()}
+	if w.valid != nil {
+		s.PipeACK, _ = w.valid.PipeACK()
+	}
+	return s
+}
