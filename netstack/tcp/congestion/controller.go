@@ -57,7 +57,8 @@ type Controller interface {
 	// A chain of expiries of one flight is one event: segments that expire behind the first of their flight are
 	// retransmitted without a call.
 	OnTimeout(now wheel.Time, flight uint32, first bool)
-	// OnRecovered sets the window to ssthresh, or with Config.LimitBurst to little more than flight.
+	// OnRecovered sets the window to ssthresh, or with Config.LimitBurst to little more than flight. It does nothing if the
+	// recovery was undone or ended by a timeout.
 	OnRecovered(now wheel.Time, flight uint32)
 	// Undo takes back the last OnCongestion or OnTimeout, once. flight is FlightSize and acked what the ACK that gave
 	// the evidence acknowledged. It reports whether there was anything to take back, and never lowers the window.

@@ -7,7 +7,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Constants of CUBIC (RFC 9438 §5.1 and §4.6). β is a fraction so that windows are exact.
+// Constants of CUBIC (RFC 9438 §5 and RFC 9438 §4.6). β is a fraction so that windows are exact.
 const (
 	cubicC       = 0.4 // segments per second³
 	betaNum      = 7   // β_cubic = 0.7
@@ -170,7 +170,7 @@ func (c *cubic) Undo(_ wheel.Time, flight, acked uint32) bool {
 	was, prior, event := c.cwnd, c.prior, c.before
 	if prior.set && was >= c.cwndPrior {
 		// RFC 9438 §4.9.2: where cwnd is higher than cwnd_prior already, the current values stay.
-		c.prior.set = false
+		c.prior.set, c.recovering = false, false
 		return true
 	}
 	if !c.undo(flight, acked) {
@@ -188,8 +188,8 @@ func (c *cubic) Undo(_ wheel.Time, flight, acked uint32) bool {
 	return true
 }
 
-// pause stops t. RFC 9438 §4.2: "The elapsed time t in Eq. (1) MUST NOT include periods during which cwnd has not been
-// updated due to application-limited behavior".
+// pause stops t. RFC 9438 §4.2: it "MUST NOT include periods during which cwnd has not been updated due to
+// application-limited behavior".
 func (c *cubic) pause(now wheel.Time) {
 	if !c.resting {
 		c.resting, c.paused = true, now

@@ -145,8 +145,7 @@ func TestCubicRenoFriendly(t *testing.T) {
 }
 
 func TestCubicApplicationLimited(t *testing.T) {
-	// RFC 9438 §4.2: "The elapsed time t in Eq. (1) MUST NOT include periods during which cwnd has not been updated due to
-	// application-limited behavior".
+	// RFC 9438 §4.2: t "MUST NOT include periods during which cwnd has not been updated due to application-limited behavior".
 	h, c := stage(t, 36)
 	h.ack(mss)
 	h.now = wheel.Time(time.Second)

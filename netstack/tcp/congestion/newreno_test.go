@@ -124,3 +124,14 @@ func TestUndoFastRetransmit(t *testing.T) {
 	h.c.Undo(h.now, 8*mss, 25*mss)
 	h.want(18*mss, 20*mss)
 }
+
+// TestUndoDuringRecovery: the end of a recovery that was undone leaves the window alone, the first threshold included.
+func TestUndoDuringRecovery(t *testing.T) {
+	forAll(t, func(t *testing.T, name string) {
+		h := newControlTest(t, name, Config{})
+		h.c.OnCongestion(0, 10*mss, FastRetransmit)
+		h.c.Undo(0, 8*mss, 2*mss)
+		h.c.OnRecovered(0, 8*mss)
+		h.want(10*mss, math.MaxUint32)
+	})
+}

@@ -9,7 +9,7 @@ type Eifel struct {
 // OnRetransmit notes the TSval of the first retransmission of a recovery. Later ones change nothing until Reset or a
 // verdict.
 func (e *Eifel) OnRetransmit(tsval uint32) {
-	// RFC 3522 §3.2 (2): the timestamp of the retransmission is stored, if it is the first.
+	// RFC 3522 §3.2: the timestamp of the retransmission is stored, if it is the first.
 	if !e.armed {
 		*e = Eifel{ts: tsval, armed: true}
 	}
@@ -21,7 +21,7 @@ func (e *Eifel) OnAck(tsecr uint32) Verdict {
 		return Undecided
 	}
 	e.armed = false
-	// RFC 3522 §3.2 (4): the retransmission was spurious if the TSecr of the first acceptable ACK is smaller than its
+	// RFC 3522 §3.2: the retransmission was spurious if the TSecr of the first acceptable ACK is smaller than its
 	// timestamp. An equal one may be either's: clocks of timestamps are coarse.
 	if before(tsecr, e.ts) {
 		return Spurious
@@ -50,7 +50,7 @@ func (d *DSACK) OnRetransmit(again bool) {
 }
 
 // OnDuplicate takes a DSACK for n segments that were retransmitted in this recovery. What was sent once only and is
-// reported still was duplicated by the network, and is not to be passed: RFC 3708 §3 has that apart.
+// reported still was duplicated by the network, and is not to be passed: RFC 3708 has that apart.
 func (d *DSACK) OnDuplicate(n uint32) Verdict {
 	if n == 0 || d.pending == 0 {
 		return Undecided

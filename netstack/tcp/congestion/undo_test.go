@@ -81,7 +81,7 @@ func TestFRTOAgain(t *testing.T) {
 }
 
 func TestEifel(t *testing.T) {
-	// RFC 3522 §3.2 (4): spurious if the TSecr of the first acceptable ACK is smaller than the retransmission's timestamp.
+	// RFC 3522 §3.2: spurious if the TSecr of the first acceptable ACK is smaller than the retransmission's timestamp.
 	for _, test := range []struct {
 		tsval, tsecr uint32
 		want         Verdict
@@ -91,7 +91,7 @@ func TestEifel(t *testing.T) {
 			t.Error("a verdict without a retransmission")
 		}
 		e.OnRetransmit(test.tsval)
-		e.OnRetransmit(test.tsval + 50) // RFC 3522 §3.2 (2): the first one counts
+		e.OnRetransmit(test.tsval + 50) // RFC 3522 §3.2: the first one counts
 		if got := e.OnAck(test.tsecr); got != test.want {
 			t.Errorf("TSval %d, TSecr %d: %d, want %d", test.tsval, test.tsecr, got, test.want)
 		}
@@ -107,7 +107,7 @@ func TestEifel(t *testing.T) {
 }
 
 func TestDSACK(t *testing.T) {
-	// RFC 3708 §3: all retransmissions of a window must be reported as duplicates, each once.
+	// RFC 3708: all retransmissions of a window must be reported as duplicates, each once.
 	var d DSACK
 	if d.OnDuplicate(1) != Undecided {
 		t.Error("a duplicate that was not retransmitted")

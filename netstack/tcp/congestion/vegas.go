@@ -72,8 +72,7 @@ func (c *vegas) compare(limited bool) {
 	mss := uint64(c.mss)
 	switch {
 	case c.InSlowStart():
-		// "When the actual rate falls below the expected rate by a certain amount (we call this the γ threshold), Vegas changes
-		// from slow-start mode to linear increase/decrease mode." Only a round in which the window stayed tells.
+		// When the actual rate is below the expected one by γ, slow start is over. Only a round in which the window stayed tells.
 		if c.still && waiting > uint64(c.gamma)*mss {
 			c.ssthresh = max(c.cwnd, 2*c.mss)
 			c.afterTimeout = false

@@ -25,6 +25,7 @@ type window struct {
 	synLost        bool
 	limitBurst     bool
 	afterTimeout   bool // in the slow start that follows a timeout
+	recovering     bool // in fast recovery
 }
 
 type saved struct {
@@ -129,7 +130,7 @@ func (w *window) reduce(flight, num, den uint32, timeout bool) {
 	}
 	// RFC 5681 §3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)"
 	w.ssthresh = max(uint32(uint64(flight)*uint64(num)/uint64(den)), 2*w.mss)
-	w.counted, w.afterTimeout = 0, false
+	w.counted, w.afterTimeout, w.recovering = 0, false, !timeout
 }
 
 // timeout is the response to an expiry of the retransmission timer.
@@ -142,13 +143,14 @@ func (w *window) timeout(flight, num, den uint32, first bool) {
 	// RFC 5681 §3.1: "cwnd MUST be set to no more than the loss window, LW, which equals 1 full-sized segment (regardless of
 	// the value of IW)."
 	w.cwnd = w.mss
-	w.fresh, w.counted, w.afterTimeout = false, 0, true
+	w.fresh, w.counted, w.afterTimeout, w.recovering = false, 0, true, false
 }
 
 func (w *window) recovered(flight uint32) {
-	if w.afterTimeout {
-		return // the timeout ended the recovery, and slow start goes on
+	if !w.recovering {
+		return // a timeout ended the recovery, and slow start goes on, or it was undone
 	}
+	w.recovering = false
 	w.counted = 0
 	w.cwnd = min(max(w.ssthresh, w.mss), w.limit)
 	if w.limitBurst {
@@ -162,7 +164,7 @@ func (w *window) undo(flight, acked uint32) bool {
 	if !w.prior.set {
 		return false
 	}
-	w.prior.set = false
+	w.prior.set, w.recovering = false, false
 	// RFC 4015 §3.2: pipe_prev is the larger of FlightSize and ssthresh before the event.
 	if w.prior.ssthresh != infinite {
 		w.ssthresh = max(w.ssthresh, w.prior.flight, w.prior.ssthresh)
