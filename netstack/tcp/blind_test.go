@@ -1,0 +1,69 @@
+package tcp
+
+import "testing"
+
+func TestCheckRST(t *testing.T) {
+	for _, c := range []struct {
+		off  int32
+		wnd  uint32
+		want Blind
+	}{
+		// RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next expected sequence number
+		// (RCV.NXT), then TCP MUST reset the connection."
+		{0, 100, BlindReset},
+		{0, 0, BlindReset},
+		// RFC 5961 §3.2: "yet is within the current receive window", "TCP MUST send an acknowledgment (challenge ACK)".
+		{1, 100, BlindChallenge},
+		{99, 100, BlindChallenge},
+		// RFC 5961 §3.2: "If the RST bit is set and the sequence number is outside the current receive window, silently
+		// drop the segment."
+		{100, 100, BlindDrop},
+		{-1, 100, BlindDrop},
+		{1, 0, BlindDrop},
+	} {
+		for _, nxt := range []Seq{5000, 0, 1<<32 - 50} {
+			if got := CheckRST(nxt, c.wnd, nxt+Seq(c.off)); got != c.want {
+				t.Errorf("CheckRST(%v, %d, %+d) = %d, want %d", nxt, c.wnd, c.off, got, c.want)
+			}
+		}
+	}
+}
+
+func TestCheckSYN(t *testing.T) {
+	// RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK (also referred to as
+	// challenge ACK) to the remote peer".
+	if got := CheckSYN(true); got != BlindChallenge {
+		t.Errorf("CheckSYN(true) = %d", got)
+	}
+	if got := CheckSYN(false); got != BlindProcess {
+		t.Errorf("CheckSYN(false) = %d", got)
+	}
+}
+
+func TestCheckAck(t *testing.T) {
+	// RFC 5961 §5.2: "The ACK value is considered acceptable only if it is in the range of ((SND.UNA - MAX.SND.WND) <=
+	// SEG.ACK <= SND.NXT)."
+	for _, c := range []struct {
+		off            int32
+		flight, maxWnd uint32
+		want           AckStanding
+	}{
+		{0, 50, 100, AckCurrent},
+		{0, 0, 0, AckCurrent},
+		{1, 50, 100, AckNew},
+		{50, 50, 100, AckNew},
+		{51, 50, 100, AckUnacceptable},
+		{1, 0, 100, AckUnacceptable},
+		{-1, 50, 100, AckOld},
+		{-100, 50, 100, AckOld},
+		{-101, 50, 100, AckUnacceptable},
+		{-1, 50, 0, AckUnacceptable},
+		{-1 << 31, 50, 1 << 30, AckUnacceptable},
+	} {
+		for _, una := range []Seq{5000, 0, 1<<32 - 20} {
+			if got := CheckAck(una, una.Add(c.flight), c.maxWnd, una+Seq(c.off)); got != c.want {
+				t.Errorf("CheckAck(%v, +%d, %d, %+d) = %d, want %d", una, c.flight, c.maxWnd, c.off, got, c.want)
+			}
+		}
+	}
+}

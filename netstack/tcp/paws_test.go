@@ -1,0 +1,82 @@
+package tcp
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+func TestPAWSCheck(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		why   string
+		after time.Duration
+		has   bool
+		tsval uint32
+		rst   bool
+		want  PAWSVerdict
+	}{
+		{"same", 0, true, 1000, false, PAWSFresh},
+		{"newer", time.Second, true, 1001, false, PAWSFresh},
+		// RFC 7323 §5.3, R1: an older timestamp makes the segment not acceptable "if the RST bit is not set".
+		{"older", time.Second, true, 999, false, PAWSOld},
+		{"older, but a reset", time.Second, true, 999, true, PAWSFresh},
+		{"the furthest ahead", time.Second, true, 1000 + 1<<31 - 1, false, PAWSFresh},
+		{"beyond half the circle", time.Second, true, 1000 + 1<<31 + 1, false, PAWSOld},
+		// RFC 7323 §3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD silently drop the segment."
+		{"none", time.Second, false, 0, false, PAWSMissing},
+		{"none in a reset", time.Second, false, 0, true, PAWSFresh},
+		// RFC 7323 §5.5: "We therefore require that an implementation of PAWS include a mechanism to "invalidate" the
+		// TS.Recent value when a connection is idle for more than 24 days."
+		{"idle for 24 days", 24 * day, true, 999, false, PAWSOld},
+		{"and a moment", 24*day + 1, true, 999, false, PAWSFresh},
+		{"a clock that steps back", -25 * day, true, 999, false, PAWSOld},
+	} {
+		var p PAWS
+		now := wheel.Time(30 * day)
+		p.Start(now, 1000)
+		if got := p.Check(now.Add(c.after), c.has, c.tsval, c.rst); got != c.want {
+			t.Errorf("%s: Check(+%v, %v, %d, %v) = %d, want %d", c.why, c.after, c.has, c.tsval, c.rst, got, c.want)
+		}
+	}
+	var p PAWS
+	if got := p.Check(0, true, 1<<31+5, false); got != PAWSFresh {
+		t.Errorf("without TS.Recent: %d", got)
+	}
+}
+
+func TestPAWSUpdate(t *testing.T) {
+	// RFC 7323 §5.3, R3: "If an arriving segment satisfies SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent (see
+	// Section 4.3), then record SEG.TSval in TS.Recent."
+	for _, c := range []struct {
+		tsval     uint32
+		seq, last Seq
+		want      bool
+	}{
+		{5, 100, 100, true},
+		{6, 99, 100, true},
+		{4, 100, 100, false},
+		{6, 101, 100, false},              // above a hole, or after an acknowledgement that was put off
+		{5 + 1<<31 - 1, 0, 1 << 30, true}, // around the circle
+		{6, 1<<32 - 1, 3, true},
+	} {
+		var p PAWS
+		p.Start(0, 5)
+		got := p.Update(7, c.tsval, c.seq, c.last)
+		recent, ok := p.Recent()
+		if got != c.want || !ok || (recent == c.tsval) != (c.want || c.tsval == 5) {
+			t.Errorf("Update(%d, %v, %v) = %v with TS.Recent %d, want %v", c.tsval, c.seq, c.last, got, recent, c.want)
+		}
+	}
+	// After 24 idle days an old timestamp is let through and recorded, and guards from then on.
+	var p PAWS
+	p.Start(0, 1000)
+	now := wheel.Time(25 * 24 * time.Hour)
+	if v := p.Check(now, true, 10, false); v != PAWSFresh || !p.Update(now, 10, 1, 1) {
+		t.Errorf("after 25 days: %d", v)
+	}
+	if v := p.Check(now, true, 9, false); v != PAWSOld {
+		t.Errorf("older than the new one: %d", v)
+	}
+}
