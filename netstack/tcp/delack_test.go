@@ -1,0 +1,158 @@
+package tcp
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+const ms = time.Millisecond
+
+func TestDelAckRules(t *testing.T) {
+	c := DelAckConfig{Delay: 40 * ms}
+	full := SegmentIn{Len: 1000}
+	push := func(n uint32) SegmentIn { return SegmentIn{Len: n, PSH: true} }
+	for _, test := range []struct {
+		why  string
+		in   []SegmentIn // all but the last are not acknowledged
+		want AckWhen
+	}{
+		{"the first segment waits", []SegmentIn{full}, AckDelayed},
+		// RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment".
+		{"the second does not", []SegmentIn{full, full}, AckNow},
+		{"nor one and a bit", []SegmentIn{full, push(1)}, AckNow},
+		{"a small one behind the largest so far", []SegmentIn{push(100), push(50)}, AckNow},
+		{"a pure ACK", []SegmentIn{{}}, AckNone},
+		// RFC 5681 §4.2: "Out-of-order data segments SHOULD be acknowledged immediately, in order to accelerate loss recovery."
+		{"out of order", []SegmentIn{{Len: 10, Gap: true}}, AckNow},
+		// RFC 5681 §4.2: "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or part
+		// of a gap in the sequence space."
+		{"the gap is filled", []SegmentIn{{Len: 10, FilledGap: true}}, AckNow},
+		{"a duplicate", []SegmentIn{{Len: 10, Duplicate: true}}, AckNow},
+		{"a keep-alive probe", []SegmentIn{{Duplicate: true}}, AckNow},
+		{"FIN", []SegmentIn{{FIN: true}}, AckNow},
+		{"a change of marks", []SegmentIn{{Len: 10, CE: true}}, AckNow},
+		{"PSH", []SegmentIn{push(10)}, AckDelayed},
+	} {
+		var d DelAck
+		var got AckWhen
+		for _, s := range test.in {
+			got, _ = d.OnSegment(0, &c, s)
+		}
+		if got != test.want {
+			t.Errorf("%s: %d, want %d", test.why, got, test.want)
+		}
+	}
+	c.AckPush = true
+	if got, _ := new(DelAck).OnSegment(0, &c, push(10)); got != AckNow {
+		t.Errorf("PSH with AckPush: %d", got)
+	}
+	if got, _ := new(DelAck).OnSegment(0, &DelAckConfig{}, full); got != AckNow {
+		t.Errorf("without a delay: %d", got)
+	}
+}
+
+func TestDelAckFirstUnacknowledged(t *testing.T) {
+	// RFC 5681 §4.2: an ACK "MUST be generated within 500 ms of the arrival of the first unacknowledged packet."
+	c := DelAckConfig{Delay: 500 * ms}
+	var d DelAck
+	d.OnSegment(0, &c, SegmentIn{Len: 1000})
+	d.OnAckSent()
+	for i := range 50 {
+		got, delay := d.OnSegment(wheel.Time(10*ms)*wheel.Time(i), &c, SegmentIn{Len: 10, PSH: true})
+		if i == 0 && (got != AckDelayed || delay != c.Delay) || i > 0 && got != AckNone {
+			t.Fatalf("segment %d: %d, %v", i, got, delay)
+		}
+	}
+	if at, ok := d.Deadline(); !ok || at != wheel.Time(500*ms) {
+		t.Errorf("Deadline() = %v, %v", at, ok)
+	}
+	if got := d.OnTimeout(wheel.Time(500*ms)-1, &c); got != AckNone {
+		t.Errorf("early: %d", got)
+	}
+	if got := d.OnTimeout(wheel.Time(500*ms), &c); got != AckNow {
+		t.Errorf("in time: %d", got)
+	}
+	d.OnAckSent()
+	if got := d.OnTimeout(wheel.Time(500*ms), &c); got != AckNone {
+		t.Errorf("an extra call: %d", got)
+	}
+}
+
+func TestDelAckQuick(t *testing.T) {
+	c := DelAckConfig{Delay: 40 * ms, Quick: 4}
+	var d DelAck
+	for round := range 2 {
+		for i := range 5 {
+			got, _ := d.OnSegment(0, &c, SegmentIn{Len: 1000})
+			if (got == AckNow) != (i < 4) {
+				t.Errorf("round %d, segment %d: %d", round, i, got)
+			}
+			d.OnAckSent()
+		}
+		d.Requicken()
+	}
+}
+
+func TestDelAckShrunkSegments(t *testing.T) {
+	// After the path's MTU has gone down, every second segment is acknowledged again.
+	c := DelAckConfig{Delay: 40 * ms}
+	var d DelAck
+	d.OnSegment(0, &c, SegmentIn{Len: 1400})
+	d.OnAckSent()
+	now := 0
+	for range 20 {
+		if got, _ := d.OnSegment(0, &c, SegmentIn{Len: 500}); got == AckNow {
+			now++
+			d.OnAckSent()
+		}
+	}
+	if now != 10 {
+		t.Errorf("%d ACKs for 20 segments, want 10", now)
+	}
+}
+
+func TestDelAckAdapts(t *testing.T) {
+	c := DelAckConfig{Delay: 200 * ms, MinDelay: 40 * ms}
+	var d DelAck
+	now := wheel.Time(0)
+	delay := func(gap time.Duration) time.Duration {
+		now = now.Add(gap)
+		d.OnSegment(now, &c, SegmentIn{Len: 1000})
+		at, _ := d.Deadline()
+		d.OnAckSent()
+		return at.Sub(now)
+	}
+	if got := delay(0); got != 40*ms {
+		t.Errorf("at the start %v, want 40ms", got)
+	}
+	for _, want := range []time.Duration{80 * ms, 120 * ms, 160 * ms, 200 * ms} {
+		d.OnSegment(now, &c, SegmentIn{Len: 1000})
+		at, _ := d.Deadline()
+		now = at
+		if got := d.OnTimeout(now, &c); got != AckNow {
+			t.Fatalf("timeout: %d", got)
+		}
+		d.OnAckSent()
+		if got := delay(time.Second); got != want {
+			t.Errorf("after a timeout %v, want %v", got, want)
+		}
+	}
+	for _, want := range []time.Duration{120 * ms, 80 * ms, 60 * ms} {
+		if got := delay(ms); got != want {
+			t.Errorf("after a short gap %v, want %v", got, want)
+		}
+	}
+}
+
+func TestDelAckBounds(t *testing.T) {
+	for _, c := range []DelAckConfig{{Delay: 501 * ms}, {Delay: -1}, {Delay: 1, MinDelay: 2}, {Quick: 256}, {Quick: -1}} {
+		if c.Check() == nil {
+			t.Errorf("%+v passes", c)
+		}
+	}
+	if c := (DelAckConfig{Delay: 500 * ms, MinDelay: 40 * ms, Quick: 16}); c.Check() != nil {
+		t.Errorf("%+v: %v", c, c.Check())
+	}
+}
