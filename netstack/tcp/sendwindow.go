@@ -1,0 +1,114 @@
+package tcp
+
+import "time"
+
+// SendWindow is what the peer offers: SND.WND, and the segment that offered it last. The zero value is closed.
+type SendWindow struct {
+	Wnd    uint32 // SND.WND, octets
+	MaxWnd uint32 // MAX.SND.WND, the largest so far
+	WL1    Seq    // SND.WL1, the number of the segment that set Wnd
+	WL2    Seq    // SND.WL2, its acknowledgement number
+}
+
+// Init takes the window of the segment that opens the connection.
+func (w *SendWindow) Init(seq, ack Seq, wnd uint32) { *w = SendWindow{wnd, wnd, seq, ack} }
+
+// Update takes the window wnd, scaled already, of a segment with an acceptable acknowledgement, SND.UNA ≤ SEG.ACK ≤
+// SND.NXT, and reports whether SND.WND has changed. It costs O(1).
+func (w *SendWindow) Update(seq, ack Seq, wnd uint32) bool {
+	// RFC 9293 §3.10.7.4: the window is updated "if (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK))",
+	// which keeps old segments from using it.
+	if !w.WL1.Before(seq) && !(w.WL1 == seq && w.WL2.AtOrBefore(ack)) {
+		return false
+	}
+	changed := w.Wnd != wnd
+	w.Wnd, w.WL1, w.WL2 = wnd, seq, ack
+	w.MaxWnd = max(w.MaxWnd, wnd)
+	return changed
+}
+
+// Usable returns the usable window U = SND.UNA + SND.WND - SND.NXT of RFC 9293 §3.8.6.2.1, 0 if the peer has taken back
+// what is in flight: RFC 9293 §3.8.6 (MUST-34) wants a sender to be robust against that.
+func (w *SendWindow) Usable(una, nxt Seq) uint32 {
+	flight := nxt.Sub(una)
+	return w.Wnd - min(w.Wnd, flight)
+}
+
+// SendChance is what MaySend decides on.
+type SendChance struct {
+	Queued   uint32 // D: octets written and not yet sent
+	Usable   uint32 // U: octets that the peer's window still takes; the congestion window is a question of its own
+	MSS      uint32 // Eff.snd.MSS, more than 0
+	MaxWnd   uint32 // Max(SND.WND)
+	Idle     bool   // SND.NXT = SND.UNA
+	SmallOut bool   // a segment of less than MSS octets is unacknowledged
+	Closing  bool   // a FIN follows what is queued: no more will be written
+	NoDelay  bool   // Nagle's algorithm is off
+	Minshall bool   // Nagle's algorithm as Minshall changed it, and Linux has it
+	Cork     bool   // TCP_CORK: full segments only
+	More     bool   // the last write said MSG_MORE, which corks until the next one
+	Override bool   // the override timeout, or that of the cork, has expired
+}
+
+// SendHold is why nothing is sent.
+type SendHold uint8
+
+// What may hold data back.
+const (
+	HoldNot    SendHold = iota // send
+	HoldEmpty                  // nothing is queued
+	HoldWindow                 // the window is closed (persist timer), or too small (override timer)
+	HoldNagle                  // until all, or the small segment, is acknowledged
+	HoldCork                   // until more is written, the cork is drawn, or its timeout (200 ms in Linux)
+)
+
+// MaySend returns how many octets the next segment takes, 0 with the reason if none is to be sent now. It is the sender's
+// part of silly window avoidance, RFC 9293 §3.8.6.2.1, with Nagle's algorithm, RFC 9293 §3.7.4. It costs O(1).
+func MaySend(c SendChance) (uint32, SendHold) {
+	n := min(c.Queued, c.Usable, c.MSS)
+	switch {
+	case c.Queued == 0:
+		return 0, HoldEmpty
+	case n == 0:
+		return 0, HoldWindow
+	case n == c.MSS:
+		// RFC 9293 §3.8.6.2.1: "(1) if a maximum-sized segment can be sent, i.e., if: min(D,U) >= Eff.snd.MSS;"
+		return n, HoldNot
+	case c.Override:
+		// RFC 9293 §3.8.6.2.1: "(4) or if the override timeout occurs."
+		return n, HoldNot
+	}
+	// RFC 9293 §3.7.4: with Nagle's algorithm, while there is unacknowledged data, a sender waits for an acknowledgement or
+	// a full segment. Minshall's variant waits only while a small segment is unacknowledged.
+	nagled := !c.NoDelay && !c.Closing && !c.Idle && (!c.Minshall || c.SmallOut)
+	switch {
+	case c.Queued > c.Usable:
+		// RFC 9293 §3.8.6.2.1: "(3) or if at least a fraction Fs of the maximum window can be sent, i.e., if:
+		// [SND.NXT = SND.UNA and] min(D,U) >= Fs * Max(SND.WND);" with Fs = 1/2.
+		if n < c.MaxWnd-c.MaxWnd/2 {
+			return 0, HoldWindow
+		}
+	case (c.Cork || c.More) && !c.Closing:
+		return 0, HoldCork
+	}
+	// RFC 9293 §3.8.6.2.1: "(2) or if the data is pushed and all queued data can be sent now, i.e., if: [SND.NXT = SND.UNA
+	// and] PUSHed and D <= U (the bracketed condition is imposed by the Nagle algorithm);" All data counts as pushed.
+	if nagled {
+		return 0, HoldNagle
+	}
+	return n, HoldNot
+}
+
+// ProbeInterval returns how long to wait for the next zero-window probe after probes of them were sent in a row: rto
+// doubled each time, and at most most. RFC 9293 §3.8.6.1: "The transmitting host SHOULD send the first zero-window probe
+// when a zero window has existed for the retransmission timeout period (SHLD-29)", "and SHOULD increase exponentially the
+// interval between successive probes (SHLD-30)." Both spans must be positive. It costs O(1).
+func ProbeInterval(rto, most time.Duration, probes int) time.Duration {
+	if rto <= 0 || most <= 0 || probes < 0 {
+		panic("BUG: zero-window probe without a positive interval")
+	}
+	if probes >= 63 || rto > most>>probes {
+		return most
+	}
+	return rto << probes
+}

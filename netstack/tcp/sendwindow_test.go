@@ -1,0 +1,99 @@
+package tcp
+
+import (
+	"testing"
+	"time"
+)
+
+func TestSendWindowUpdate(t *testing.T) {
+	// RFC 9293 §3.10.7.4: "if (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK))"
+	for _, c := range []struct {
+		seq, ack int32
+		want     bool
+	}{
+		{1, -5, true}, {0, 0, true}, {0, 1, true}, {0, -1, false}, {-1, 0, false}, {-1, 5, false},
+	} {
+		for _, base := range []Seq{1000, 0, 1<<32 - 1} {
+			var w SendWindow
+			w.Init(base, base, 500)
+			got := w.Update(base+Seq(c.seq), base+Seq(c.ack), 700)
+			if got != c.want || (w.Wnd == 700) != c.want || (w.MaxWnd == 700) != c.want {
+				t.Errorf("Update(%+d, %+d) = %v, %+v, want %v", c.seq, c.ack, got, w, c.want)
+			}
+		}
+	}
+	var w SendWindow
+	w.Init(1, 1, 500)
+	if w.Update(2, 1, 500) || w.WL1 != 2 {
+		t.Errorf("the same window again: %+v", w)
+	}
+	// RFC 9293 §3.8.6 (MUST-34): the usable window may become negative; nothing is sent then.
+	w.Update(3, 1, 100)
+	if w.MaxWnd != 500 {
+		t.Errorf("MAX.SND.WND = %d, want 500", w.MaxWnd)
+	}
+	for flight, want := range map[uint32]uint32{0: 100, 40: 60, 100: 0, 400: 0} {
+		if got := w.Usable(1<<32-20, Seq(1<<32-20).Add(flight)); got != want {
+			t.Errorf("Usable with %d in flight = %d, want %d", flight, got, want)
+		}
+	}
+}
+
+func TestMaySend(t *testing.T) {
+	base := SendChance{Queued: 100, Usable: 10000, MSS: 1000, MaxWnd: 20000}
+	for _, c := range []struct {
+		why  string
+		set  func(*SendChance)
+		want uint32
+		hold SendHold
+	}{
+		{"nothing", func(c *SendChance) { c.Queued = 0 }, 0, HoldEmpty},
+		{"closed", func(c *SendChance) { c.Usable = 0 }, 0, HoldWindow},
+		{"closed, override", func(c *SendChance) { c.Usable = 0; c.Override = true }, 0, HoldWindow},
+		// RFC 9293 §3.8.6.2.1: "(1) if a maximum-sized segment can be sent, i.e., if: min(D,U) >= Eff.snd.MSS;"
+		{"full", func(c *SendChance) { c.Queued = 1500 }, 1000, HoldNot},
+		{"full, corked", func(c *SendChance) { c.Queued, c.Cork = 1500, true }, 1000, HoldNot},
+		// "(2) or if the data is pushed and all queued data can be sent now", "[SND.NXT = SND.UNA and]".
+		{"idle", func(c *SendChance) { c.Idle = true }, 100, HoldNot},
+		{"in flight: RFC 9293 §3.7.4", func(c *SendChance) {}, 0, HoldNagle},
+		{"no delay", func(c *SendChance) { c.NoDelay = true }, 100, HoldNot},
+		{"Minshall, full segments in flight", func(c *SendChance) { c.Minshall = true }, 100, HoldNot},
+		{"Minshall, a small one in flight", func(c *SendChance) { c.Minshall, c.SmallOut = true, true }, 0, HoldNagle},
+		{"closing", func(c *SendChance) { c.Closing = true }, 100, HoldNot},
+		{"corked, idle", func(c *SendChance) { c.Cork, c.Idle = true, true }, 0, HoldCork},
+		{"corked, no delay", func(c *SendChance) { c.Cork, c.NoDelay = true, true }, 0, HoldCork},
+		{"corked, closing", func(c *SendChance) { c.Cork, c.Closing = true, true }, 100, HoldNot},
+		{"more to come", func(c *SendChance) { c.More, c.Idle = true, true }, 0, HoldCork},
+		{"corked too long", func(c *SendChance) { c.Cork, c.Override = true, true }, 100, HoldNot},
+		// "(3) or if at least a fraction Fs of the maximum window can be sent", Fs = 1/2.
+		{"a sliver of window", func(c *SendChance) { c.Queued, c.Usable, c.Idle = 5000, 999, true }, 0, HoldWindow},
+		{"a sliver, no delay", func(c *SendChance) { c.Queued, c.Usable, c.NoDelay = 5000, 999, true }, 0, HoldWindow},
+		{"half of a small window", func(c *SendChance) { c.Usable, c.MaxWnd, c.Idle = 50, 100, true }, 50, HoldNot},
+		{"less than half of it", func(c *SendChance) { c.Usable, c.MaxWnd, c.Idle = 49, 100, true }, 0, HoldWindow},
+		{"a window of one octet", func(c *SendChance) { c.Usable, c.MaxWnd, c.Idle = 1, 1, true }, 1, HoldNot},
+		{"half of it, in flight", func(c *SendChance) { c.Usable, c.MaxWnd = 50, 100 }, 0, HoldNagle},
+		// "(4) or if the override timeout occurs."
+		{"a sliver, override", func(c *SendChance) { c.Queued, c.Usable, c.Override = 5000, 999, true }, 999, HoldNot},
+	} {
+		chance := base
+		c.set(&chance)
+		if got, hold := MaySend(chance); got != c.want || hold != c.hold {
+			t.Errorf("%s: MaySend(%+v) = %d, %d, want %d, %d", c.why, chance, got, hold, c.want, c.hold)
+		}
+	}
+}
+
+func TestProbeInterval(t *testing.T) {
+	// RFC 9293 §3.8.6.1: "and SHOULD increase exponentially the interval between successive probes (SHLD-30)."
+	const rto, most = 300 * time.Millisecond, time.Minute
+	for probes, want := range map[int]time.Duration{
+		0: rto, 1: 2 * rto, 7: 128 * rto, 8: most, 62: most, 63: most, 1000: most,
+	} {
+		if got := ProbeInterval(rto, most, probes); got != want {
+			t.Errorf("ProbeInterval(%v, %v, %d) = %v, want %v", rto, most, probes, got, want)
+		}
+	}
+	if got := ProbeInterval(2*most, most, 0); got != most {
+		t.Errorf("an RTO beyond the bound: %v", got)
+	}
+}
