@@ -1,0 +1,79 @@
+package tcp
+
+// ECN is one end's state of Explicit Congestion Notification, RFC 3168 §6.1. The zero value does not use it. All methods
+// cost O(1).
+type ECN struct {
+	on      bool
+	echo    bool // receiver: ECE goes out until CWR comes
+	cwr     bool // sender: CWR goes out with the next new data
+	reduced bool // sender: recover is good
+	recover Seq  // sender: SND.NXT when the window was last reduced
+}
+
+// ECNSetupSYN reports whether a SYN offers ECN. RFC 3168 §6.1.1 calls one with both ECE and CWR an ECN-setup SYN packet.
+func ECNSetupSYN(ece, cwr bool) bool { return ece && cwr }
+
+// ECNSetupSYNAck reports whether a SYN-ACK agrees to ECN: ECE alone, RFC 3168 §6.1.1. Both flags are what a host sends that
+// reflects reserved bits, and mean no.
+func ECNSetupSYNAck(ece, cwr bool) bool { return ece && !cwr }
+
+// Enable turns ECN on, when both ends have agreed.
+func (e *ECN) Enable() { e.on = true }
+
+// On reports whether ECN is used.
+func (e *ECN) On() bool { return e.on }
+
+// OnData takes a segment that arrives with payload, its CE mark and its CWR flag, at the receiver.
+func (e *ECN) OnData(ce, cwr bool) {
+	if !e.on {
+		return
+	}
+	// RFC 3168 §6.1.3: the receiver goes on setting ECN-Echo until it receives a CWR packet; a CE mark on that packet or
+	// after it begins anew.
+	if cwr {
+		e.echo = false
+	}
+	if ce {
+		e.echo = true
+	}
+}
+
+// ECE returns the ECN-Echo flag of an ACK about to be sent.
+func (e *ECN) ECE() bool { return e.echo }
+
+// OnECE takes an acceptable ACK with ECN-Echo, at the sender, and reports whether to reduce the congestion window. una is
+// SND.UNA after that ACK, nxt SND.NXT. RFC 3168 §6.1.2: it reacts at most once per window of data.
+func (e *ECN) OnECE(una, nxt Seq) bool {
+	if !e.on || e.reduced && una.AtOrBefore(e.recover) {
+		return false
+	}
+	e.OnReduced(nxt)
+	return true
+}
+
+// OnReduced notes that the congestion window was reduced, by OnECE or for a loss. RFC 3168 §6.1.2: the CWR flag is set on
+// the first new data packet after any reduction, whatever it was for.
+func (e *ECN) OnReduced(nxt Seq) {
+	if e.on {
+		e.reduced, e.recover, e.cwr = true, nxt, true
+	}
+}
+
+// OnAck forgets a reduction that una, SND.UNA, has gone past, long before the numbers come round again.
+func (e *ECN) OnAck(una Seq) {
+	if e.reduced && una.After(e.recover) {
+		e.reduced = false
+	}
+}
+
+// OnSend returns the ECT codepoint and the CWR flag for a segment about to be sent. fresh says that it has payload, all of
+// it for the first time, and is no window probe: RFC 3168 §6.1.4, §6.1.5 and §6.1.6 forbid ECT on pure ACKs, retransmissions
+// and probes. The flag goes out once per reduction.
+func (e *ECN) OnSend(fresh bool) (ect, cwr bool) {
+	if !e.on || !fresh {
+		return false, false
+	}
+	cwr = e.cwr
+	e.cwr = false
+	return true, cwr
+}

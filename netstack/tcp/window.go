@@ -1,0 +1,94 @@
+package tcp
+
+import "fmt"
+
+// maxScale is the largest shift. RFC 7323 §2.3 limits it to 14, so that a window is at most 2^30.
+const maxScale = 14
+
+// ScaleFor returns the least window scale with which a buffer of n octets can be offered whole, 14 for those that cannot.
+func ScaleFor(n uint32) (scale uint8) {
+	for scale < maxScale && 65535<<scale < n {
+		scale++
+	}
+	return scale
+}
+
+// RecvWindow is what the receiver offers: the right edge RCV.NXT+RCV.WND that the peer knows of, which never goes back,
+// and the buffer behind it. All methods cost O(1).
+type RecvWindow struct {
+	edge  Seq
+	buff  uint32 // RCV.BUFF, octets
+	scale uint8  // Rcv.Wind.Shift
+}
+
+// Init starts with a buffer of buff octets, 1..2^30-2^14, whose window goes out by scale, 0..14, and with wnd octets
+// offered from nxt on by the SYN, whose field is not scaled.
+func (w *RecvWindow) Init(nxt Seq, wnd uint16, buff uint32, scale uint8) error {
+	switch {
+	case buff < 1 || buff > 65535<<maxScale:
+		return fmt.Errorf("tcp: receive buffer %d, want 1..%d", buff, 65535<<maxScale)
+	case scale > maxScale:
+		return fmt.Errorf("tcp: window scale %d, want 0..%d", scale, maxScale)
+	}
+	*w = RecvWindow{nxt.Add(uint32(wnd)), buff, scale}
+	return nil
+}
+
+// SYNField returns the window field of a SYN or SYN-ACK before which nothing is buffered. RFC 7323 §2.2: "The window field
+// in a segment where the SYN bit is set (i.e., a <SYN> or <SYN,ACK>) MUST NOT be scaled."
+func SYNField(buff uint32) uint16 { return uint16(min(buff, 65535)) }
+
+// Wnd returns RCV.WND, against which arriving segments are accepted. RFC 7323 §2.4: "The receiver MUST honor, as in window,
+// any segment that would have been in window for any <ACK> sent by the receiver."
+func (w *RecvWindow) Wnd(nxt Seq) uint32 {
+	if w.edge.Before(nxt) { // a FIN that was received behind the last octet of the window
+		return 0
+	}
+	return w.edge.Sub(nxt)
+}
+
+// Buff returns RCV.BUFF.
+func (w *RecvWindow) Buff() uint32 { return w.buff }
+
+// Grow raises RCV.BUFF to buff, if that is more, and at most to what the scale can offer.
+func (w *RecvWindow) Grow(buff uint32) { w.buff = max(w.buff, min(buff, 65535<<w.scale)) }
+
+// Advertise returns the window field of a segment about to be sent, and moves the edge by it. nxt is RCV.NXT, user RCV.USER,
+// the octets received in order and not yet read, and mss Eff.snd.MSS.
+//
+// RFC 9293 §3.8.6.2.2: "to keep RCV.NXT+RCV.WND fixed until the reduction satisfies: RCV.BUFF - RCV.USER - RCV.WND >= min(
+// Fr * RCV.BUFF, Eff.snd.MSS)", with Fr = 1/2; and RFC 9293 §3.8.6 (SHLD-14): the window is not shrunk. A fixed edge that the
+// scale cannot express is rounded up, which offers less than 2^scale octets more than the buffer has; where that has been
+// done already, it is rounded down, and Wnd still honours the edge (RFC 7323 §2.4 allows either).
+func (w *RecvWindow) Advertise(nxt Seq, user, mss uint32) uint16 {
+	target := w.target(nxt, user)
+	unit := uint32(1) << w.scale
+	if target.AtOrAfter(w.edge) && target.Sub(w.edge) >= max(1, min(w.buff/2, mss)) {
+		field := target.Sub(nxt) >> w.scale
+		if right := nxt.Add(field << w.scale); right.AtOrAfter(w.edge) {
+			w.edge = right
+			return uint16(field)
+		}
+	}
+	field := min((w.Wnd(nxt)+unit-1)>>w.scale, 65535)
+	right := nxt.Add(field << w.scale)
+	if right.After(w.edge) {
+		if right.AtOrAfter(target.Add(unit)) {
+			return uint16(w.Wnd(nxt) >> w.scale)
+		}
+		w.edge = right
+	}
+	return uint16(field)
+}
+
+// UpdateDue reports whether what was read has opened the window so far that an ACK is sent only to say so: by two
+// segments, or half of the buffer. BSD waits for as much.
+func (w *RecvWindow) UpdateDue(nxt Seq, user, mss uint32) bool {
+	target := w.target(nxt, user)
+	return target.After(w.edge) && target.Sub(w.edge) >= max(1, min(w.buff/2, 2*mss))
+}
+
+// target is the right edge that the buffer has room for.
+func (w *RecvWindow) target(nxt Seq, user uint32) Seq {
+	return nxt.Add(min(w.buff-min(user, w.buff), 65535<<w.scale))
+}

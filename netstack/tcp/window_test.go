@@ -1,0 +1,95 @@
+package tcp
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func TestScaleFor(t *testing.T) {
+	// RFC 7323 §2.3: the shift is at most 14.
+	for n, want := range map[uint32]uint8{0: 0, 65535: 0, 65536: 1, 131070: 1, 131071: 2, 1 << 20: 5, 65535 << 14: 14, 1<<32 - 1: 14} {
+		if got := ScaleFor(n); got != want {
+			t.Errorf("ScaleFor(%d) = %d, want %d", n, got, want)
+		}
+	}
+	// RFC 7323 §2.2: "The window field in a segment where the SYN bit is set (i.e., a <SYN> or <SYN,ACK>) MUST NOT be scaled."
+	if SYNField(1<<20) != 65535 || SYNField(100) != 100 {
+		t.Errorf("SYNField = %d, %d", SYNField(1<<20), SYNField(100))
+	}
+}
+
+// TestRecvWindowEdge runs a peer that fills any window and an application that reads at random.
+func TestRecvWindowEdge(t *testing.T) {
+	// RFC 7323 §2.4: "The receiver MUST honor, as in window, any segment that would have been in window for any <ACK> sent
+	// by the receiver."
+	rnd := rand.New(rand.NewPCG(7, 8))
+	for range 300 {
+		scale := uint8(rnd.IntN(8))
+		unit := uint32(1) << scale
+		buff, mss := 1+uint32(rnd.IntN(60000)), 64+uint32(rnd.IntN(1400))
+		nxt, user := Seq(rnd.Uint32()), uint32(0)
+		var w RecvWindow
+		if err := w.Init(nxt, SYNField(min(buff, 4000)), buff, scale); err != nil {
+			t.Fatal(err)
+		}
+		for range 200 {
+			n := min(uint32(rnd.IntN(3000)), w.Wnd(nxt))
+			nxt, user = nxt.Add(n), user+n
+			user -= min(user, uint32(rnd.IntN(3000)))
+			edge, due := nxt.Add(w.Wnd(nxt)), w.UpdateDue(nxt, user, mss)
+			field := w.Advertise(nxt, user, mss)
+			right := nxt.Add(uint32(field) << scale)
+			now := nxt.Add(w.Wnd(nxt))
+			switch {
+			case now.Before(edge):
+				t.Fatalf("the edge goes back from %v to %v", edge, now)
+			case right.After(now):
+				t.Fatalf("offered up to %v, accepted up to %v", right, now)
+			case now.Sub(right) >= unit:
+				t.Fatalf("the offer %v retreats from %v by a unit of %d or more", right, now, unit)
+			case user+w.Wnd(nxt) >= buff+unit:
+				t.Fatalf("%d buffered and %d offered exceed the buffer of %d by a unit of %d", user, w.Wnd(nxt), buff, unit)
+			case now != edge && now.Sub(edge) >= unit && now.Sub(edge)+unit <= min(buff/2, mss):
+				// RFC 9293 §3.8.6.2.2: "RCV.BUFF - RCV.USER - RCV.WND >= min( Fr * RCV.BUFF, Eff.snd.MSS)".
+				t.Fatalf("the window opens by %d only", now.Sub(edge))
+			case due && min(buff/2, 2*mss) > unit && now == edge:
+				t.Fatal("an update was due that opens nothing")
+			}
+		}
+	}
+}
+
+func TestRecvWindowZero(t *testing.T) {
+	// RFC 9293 §3.8.6.2.2: a window that was closed stays so until min(RCV.BUFF/2, Eff.snd.MSS) octets are free.
+	var w RecvWindow
+	if err := w.Init(100, 4000, 4000, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		user uint32
+		due  bool
+		want uint16
+	}{{4000, false, 0}, {3001, false, 0}, {3000, false, 1000}, {2000, false, 1000}, {1000, true, 3000}, {4000, false, 3000}} {
+		if due := w.UpdateDue(4100, c.user, 1000); due != c.due {
+			t.Errorf("UpdateDue with %d unread = %v, want %v", c.user, due, c.due)
+		}
+		if c.user == 2000 { // what is not advertised accumulates
+			continue
+		}
+		if got := w.Advertise(4100, c.user, 1000); got != c.want {
+			t.Errorf("Advertise with %d unread = %d, want %d", c.user, got, c.want)
+		}
+	}
+	w.Grow(1 << 20)
+	if w.Buff() != 65535 {
+		t.Errorf("Buff() = %d, want what the field can say", w.Buff())
+	}
+	for _, c := range []struct {
+		buff  uint32
+		scale uint8
+	}{{0, 0}, {1 << 30, 0}, {1, 15}} {
+		if w.Init(0, 0, c.buff, c.scale) == nil {
+			t.Errorf("Init with buffer %d, scale %d succeeds", c.buff, c.scale)
+		}
+	}
+}
