@@ -1,0 +1,132 @@
+package tcp
+
+import "tcpwheel/wheel"
+
+func (q *SentQueue) seg(id SegmentID) *Segment { return &q.arena[id-1] }
+
+// at returns the i-th segment in sequence order.
+func (q *SentQueue) at(i uint32) SegmentID { return q.order[(q.head+i)&uint32(len(q.order)-1)] }
+
+func (q *SentQueue) set(i uint32, id SegmentID) { q.order[(q.head+i)&uint32(len(q.order)-1)] = id }
+
+// position returns the index of the first segment that ends after seq, n if there is none: binary search.
+func (q *SentQueue) position(seq Seq) uint32 {
+	lo, hi := uint32(0), q.n
+	for lo < hi {
+		mid := (lo + hi) / 2
+		q.visits++
+		if q.seg(q.at(mid)).End().After(seq) {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo
+}
+
+// insert puts id at index i of the sequence order, for which the names on its shorter side make room.
+func (q *SentQueue) insert(i uint32, id SegmentID) {
+	if q.n == uint32(len(q.order)) {
+		q.growOrder()
+	}
+	q.n++
+	if i >= q.n/2 {
+		for j := q.n - 1; j > i; j-- {
+			q.set(j, q.at(j-1))
+			q.moves++
+		}
+	} else {
+		q.head = (q.head - 1) & uint32(len(q.order)-1)
+		for j := uint32(0); j < i; j++ {
+			q.set(j, q.at(j+1))
+			q.moves++
+		}
+	}
+	q.set(i, id)
+}
+
+func (q *SentQueue) growOrder() {
+	grown := make([]SegmentID, max(4, 2*len(q.order)))
+	k := copy(grown, q.order[q.head:])
+	copy(grown[k:], q.order[:q.head])
+	q.order, q.head = grown, 0
+}
+
+// alloc returns an unused segment of the arena, which grows by doubling.
+func (q *SentQueue) alloc() SegmentID {
+	if q.free == 0 {
+		old := len(q.arena)
+		size := min(max(4, 2*old), int(q.max))
+		grown := make([]Segment, size)
+		copy(grown, q.arena)
+		q.arena = grown
+		for i := size; i > old; i-- {
+			q.arena[i-1].next, q.free = q.free, SegmentID(i)
+		}
+	}
+	id := q.free
+	q.free = q.seg(id).next
+	return id
+}
+
+// sentAfter is RACK_sent_after of RFC 8985 §6.2: the transmission at t of a segment ending at end came after the one at u, of
+// one ending at before. Within a burst the sequence decides.
+func sentAfter(t wheel.Time, end Seq, u wheel.Time, before Seq) bool {
+	return t > u || t == u && end.After(before)
+}
+
+// timeInsert puts id into the order of last transmissions: at its newest end, before those that were sent at the same
+// instant and have later sequence numbers (RFC 8985 §6.1, RACK_sent_after).
+func (q *SentQueue) timeInsert(id SegmentID) {
+	s, after := q.seg(id), q.newest
+	for after != 0 {
+		a := q.seg(after)
+		q.visits++
+		if sentAfter(s.Sent, s.End(), a.Sent, a.End()) {
+			break
+		}
+		after = a.older
+	}
+	q.timeLink(id, after)
+}
+
+// timeLink puts id behind after in the order of last transmissions, first if after is 0.
+func (q *SentQueue) timeLink(id, after SegmentID) {
+	s := q.seg(id)
+	s.state |= stateTimed
+	s.older, s.newer = after, q.oldest
+	if after != 0 {
+		s.newer = q.seg(after).newer
+		q.seg(after).newer = id
+	} else {
+		q.oldest = id
+	}
+	if s.newer != 0 {
+		q.seg(s.newer).older = id
+	} else {
+		q.newest = id
+	}
+}
+
+// timeRemove takes id out of the order of last transmissions, if it is in it.
+func (q *SentQueue) timeRemove(id SegmentID) {
+	s := q.seg(id)
+	if s.state&stateTimed == 0 {
+		return
+	}
+	if q.cut == id {
+		q.cut = s.older
+	}
+	if s.older != 0 {
+		q.seg(s.older).newer = s.newer
+	} else {
+		q.oldest = s.newer
+	}
+	if s.newer != 0 {
+		q.seg(s.newer).older = s.older
+	} else {
+		q.newest = s.older
+	}
+	s.older, s.newer = 0, 0
+	s.state &^= stateTimed
+}

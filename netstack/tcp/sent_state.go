@@ -1,0 +1,157 @@
+package tcp
+
+import "tcpwheel/wheel"
+
+// Sack notes that the receiver holds the octets of block (RFC 2018), and calls f for each segment of which that is news, in
+// sequence order, before it is noted. Segments that are covered in part are split at the block's edges; where the queue is
+// full, and for their part, they count as not covered. A block that is empty or reaches outside of what is in flight is ignored.
+// It returns the octets that were news.
+//
+// It costs O(log n) amortised and O(1) for each segment of news, and what Split costs: segments that were SACKed before
+// are skipped.
+func (q *SentQueue) Sack(block Range, f func(SegmentID)) (octets uint32) {
+	if q.n == 0 || !block.Start.Before(block.End) || block.Start.Before(q.seg(q.Front()).Seq) ||
+		block.End.After(q.seg(q.Back()).End()) {
+		return 0
+	}
+	id := q.Find(block.Start)
+	if s := q.seg(id); s.Seq != block.Start && !s.Sacked() {
+		second, ok := q.Split(id, block.Start)
+		if !ok {
+			second = s.next
+		}
+		id = second
+	}
+	for id = q.nextUnsacked(id); id != 0; id = q.nextUnsacked(q.seg(id).next) {
+		q.visits++
+		if q.seg(id).Seq.AtOrAfter(block.End) {
+			break
+		}
+		if q.seg(id).End().After(block.End) {
+			if _, ok := q.Split(id, block.End); !ok {
+				break
+			}
+		}
+		if f != nil {
+			f(id)
+		}
+		q.sack(id)
+		octets += q.seg(id).Len
+	}
+	return octets
+}
+
+func (q *SentQueue) sack(id SegmentID) {
+	s := q.seg(id)
+	q.timeRemove(id)
+	if s.Lost() {
+		q.lost.sub(s.Len)
+	}
+	if s.RetransOut() {
+		q.retransOut.sub(s.Len)
+	}
+	if q.sacked.Segments == 0 || s.End().After(q.highSacked) {
+		q.highSacked = s.End()
+	}
+	s.state = stateSacked
+	s.skip = s.next
+	q.sacked.add(s.Len)
+	q.edge.sacked(q, id)
+}
+
+// nextUnsacked returns the first segment from id on that is not SACKed, 0 if there is none. It leaves a short cut in all
+// that it passes (path compression), which is why SACKed runs cost no more than O(log n) amortised.
+func (q *SentQueue) nextUnsacked(id SegmentID) SegmentID {
+	root := id
+	for root != 0 && q.seg(root).Sacked() {
+		q.visits++
+		root = q.follow(root)
+	}
+	target := root
+	if target == 0 {
+		target = q.Back() // SACKed too, and what is pushed from now on follows it
+	}
+	for id != root && id != target {
+		next := q.follow(id)
+		q.seg(id).skip = target
+		id = next
+	}
+	return root
+}
+
+// follow returns where the short cut of a sacked segment leads to, and its neighbour if it has none.
+func (q *SentQueue) follow(id SegmentID) SegmentID {
+	if s := q.seg(id); s.skip != 0 {
+		return s.skip
+	}
+	return q.seg(id).next
+}
+
+// Retransmit notes that the segment id is sent again now; it must not be SACKed. It costs O(1), and a step for each segment that was sent
+// at the same instant and has later sequence numbers.
+func (q *SentQueue) Retransmit(now wheel.Time, id SegmentID) {
+	s := q.Get(id)
+	if s.Sacked() {
+		panic("BUG: retransmission of a SACKed segment")
+	}
+	q.timeRemove(id)
+	q.latest = max(q.latest, now)
+	s.Sent = q.latest
+	if s.Transmissions < 255 {
+		s.Transmissions++
+	}
+	if !s.RetransOut() {
+		s.state |= stateRetransOut
+		q.retransOut.add(s.Len)
+	}
+	q.timeInsert(id)
+}
+
+// MarkLost notes that every transmission of the segment id is deemed lost; it must not be SACKed. It costs O(1). An extra
+// call changes nothing.
+func (q *SentQueue) MarkLost(id SegmentID) {
+	q.markFirstLost(id)
+	s := q.seg(id)
+	if s.RetransOut() {
+		s.state &^= stateRetransOut
+		q.retransOut.sub(s.Len)
+	}
+	q.timeRemove(id)
+}
+
+// markFirstLost notes that the first transmission of id is deemed lost, and leaves a retransmission on its way.
+func (q *SentQueue) markFirstLost(id SegmentID) {
+	s := q.Get(id)
+	if s.Sacked() {
+		panic("BUG: loss of a SACKed segment")
+	}
+	if !s.Lost() {
+		s.state |= stateLost
+		q.lost.add(s.Len)
+	}
+	if !s.RetransOut() {
+		q.timeRemove(id)
+	}
+}
+
+// ForgetSacks forgets what the receiver said to hold, after a retransmission timeout or on evidence that it dropped what it
+// held. The segments concerned are deemed lost, all transmissions of them; f is called for each, in sequence order, before
+// that. It costs O(n).
+func (q *SentQueue) ForgetSacks(f func(SegmentID)) {
+	// RFC 2018 §8: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits, since the timeout
+	// might indicate that the data receiver has reneged."
+	for id := q.Front(); id != 0; id = q.seg(id).next {
+		s := q.seg(id)
+		q.visits++
+		if !s.Sacked() {
+			continue
+		}
+		if f != nil {
+			f(id)
+		}
+		s.state, s.skip = stateLost, 0
+		q.sacked.sub(s.Len)
+		q.lost.add(s.Len)
+	}
+	q.edge = lossEdge{id: q.Front()}
+}
