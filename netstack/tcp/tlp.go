@@ -1,0 +1,86 @@
+package tcp
+
+import (
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// ptoWithoutRTT is the probe timeout while no round trip was measured (RFC 8985 §7.2).
+const ptoWithoutRTT = time.Second
+
+// PTOInput is what the probe timeout follows from.
+type PTOInput struct {
+	SRTT        time.Duration
+	HasSRTT     bool
+	Flight      uint32        // segments in flight
+	MaxAckDelay time.Duration // TLP.max_ack_delay: the longest that the peer holds an ACK back
+	RTOExpiry   wheel.Time    // when the retransmission timer expires
+}
+
+// PTO returns how long from now the loss probe timer is to run (RFC 8985 §7.2, TLP_calc_PTO), never less than 0.
+func PTO(now wheel.Time, in PTOInput) time.Duration {
+	pto := ptoWithoutRTT
+	if in.HasSRTT {
+		// RFC 8985 §7.2: "PTO = 2 * SRTT", and "If FlightSize is one segment: PTO += TLP.max_ack_delay".
+		pto = 2 * in.SRTT
+		if in.Flight == 1 {
+			pto += in.MaxAckDelay
+		}
+	}
+	// RFC 8985 §7.2: "If Now() + PTO > TCP_RTO_expiration(): PTO = TCP_RTO_expiration() - Now()".
+	if now.Add(pto) > in.RTOExpiry {
+		pto = in.RTOExpiry.Sub(now)
+	}
+	return max(pto, 0)
+}
+
+// TLP is the state of tail loss probing (RFC 8985 §7.1 and RFC 8985 §7.4) of one connection. The zero value is ready. It is set back to
+// it when a fast recovery or an RTO recovery starts.
+type TLP struct {
+	endSeq     Seq // TLP.end_seq
+	inFlight   bool
+	isRetrans  bool // TLP.is_retrans
+	wantSample bool // no round trip was measured since the last probe
+}
+
+// MayProbe reports whether a probe may be sent when the timer expires (RFC 8985 §7.3): no other is in flight, and a round
+// trip was measured since the last one. If not, the retransmission timer is armed instead.
+func (p *TLP) MayProbe() bool { return !p.inFlight && !p.wantSample }
+
+// Probed notes that a probe was sent; sndNxt is SND.NXT after it, and retrans says that it was old data.
+func (p *TLP) Probed(sndNxt Seq, retrans bool) {
+	*p = TLP{endSeq: sndNxt, inFlight: true, isRetrans: retrans, wantSample: true}
+}
+
+// Sampled notes a measurement of the round-trip time.
+func (p *TLP) Sampled() { p.wantSample = false }
+
+// Reset forgets a probe in flight, when a recovery starts (RFC 8985 §7.1). The wait for a measurement goes on.
+func (p *TLP) Reset() { *p = TLP{wantSample: p.wantSample} }
+
+// TLPAck is what TLP has to know of an ACK.
+type TLPAck struct {
+	Ack        Seq
+	DSACKProbe bool // a DSACK that covers the probe
+	DupNoSACK  bool // a duplicate ACK without a SACK option
+}
+
+// Acked is TLP_process_ack of RFC 8985 §7.4.2. repaired says that a retransmitted probe repaired a loss, which
+// nothing else has told, so that congestion control is to react to one.
+func (p *TLP) Acked(a TLPAck) (repaired bool) {
+	if !p.inFlight || a.Ack.Before(p.endSeq) {
+		return false
+	}
+	switch {
+	case !p.isRetrans: // new data, which arrived
+	case a.DSACKProbe: // both the original and the probe arrived
+	case a.Ack.After(p.endSeq):
+		repaired = true
+	case a.DupNoSACK: // the probe was a duplicate, to a receiver without DSACK
+	default:
+		return false // it remains open
+	}
+	p.inFlight, p.isRetrans = false, false
+	return repaired
+}

@@ -1,0 +1,76 @@
+package tcp
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// RFC 8985 §7.2: "PTO = 2 * SRTT", "If FlightSize is one segment: PTO += TLP.max_ack_delay", and no later than the RTO.
+func TestPTO(t *testing.T) {
+	now := wheel.Time(time.Second)
+	for _, c := range []struct {
+		in   PTOInput
+		want time.Duration
+	}{
+		{PTOInput{SRTT: 50 * ms, HasSRTT: true, Flight: 2, MaxAckDelay: 200 * ms, RTOExpiry: now.Add(time.Hour)}, 100 * ms},
+		{PTOInput{SRTT: 50 * ms, HasSRTT: true, Flight: 1, MaxAckDelay: 200 * ms, RTOExpiry: now.Add(time.Hour)}, 300 * ms},
+		{PTOInput{Flight: 1, MaxAckDelay: 200 * ms, RTOExpiry: now.Add(time.Hour)}, time.Second},
+		{PTOInput{SRTT: 50 * ms, HasSRTT: true, Flight: 1, MaxAckDelay: 200 * ms, RTOExpiry: now.Add(250 * ms)}, 250 * ms},
+		{PTOInput{SRTT: 50 * ms, HasSRTT: true, Flight: 2, RTOExpiry: now.Add(-ms)}, 0},
+	} {
+		if got := PTO(now, c.in); got != c.want {
+			t.Errorf("PTO(%+v) = %v, want %v", c.in, got, c.want)
+		}
+	}
+}
+
+// RFC 8985 §7.3: one probe at a time, and a measurement between two.
+func TestTLPMayProbe(t *testing.T) {
+	var p TLP
+	want := func(what string, may bool) {
+		t.Helper()
+		if p.MayProbe() != may {
+			t.Errorf("%s: may probe %v, want %v", what, !may, may)
+		}
+	}
+	want("at first", true)
+	p.Probed(100, false)
+	want("in flight", false)
+	p.Acked(TLPAck{Ack: 100})
+	want("without a measurement", false)
+	p.Sampled()
+	want("with one", true)
+	p.Probed(200, true)
+	p.Sampled()
+	want("in flight, measured", false)
+	p.Reset() // RFC 8985 §7.1
+	want("after the start of a recovery", true)
+}
+
+// RFC 8985 §7.4.2: the loss that a probe repaired is told once the ACK is past it, unless a DSACK or a duplicate ACK without
+// SACK says that the original arrived.
+func TestTLPAcked(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		retrans        bool
+		ack            TLPAck
+		repaired, open bool
+	}{
+		{"below", true, TLPAck{Ack: 99, DSACKProbe: true}, false, true},
+		{"new data", false, TLPAck{Ack: 100}, false, false},
+		{"new data, past it", false, TLPAck{Ack: 101}, false, false},
+		{"DSACK", true, TLPAck{Ack: 100, DSACKProbe: true}, false, false},
+		{"DSACK past it", true, TLPAck{Ack: 101, DSACKProbe: true}, false, false},
+		{"at it", true, TLPAck{Ack: 100}, false, true},
+		{"duplicate", true, TLPAck{Ack: 100, DupNoSACK: true}, false, false},
+		{"past it", true, TLPAck{Ack: 101}, true, false},
+	} {
+		var p TLP
+		p.Probed(100, c.retrans)
+		if got := p.Acked(c.ack); got != c.repaired || p.inFlight != c.open {
+			t.Errorf("%s: repaired %v, open %v, want %v, %v", c.name, got, p.inFlight, c.repaired, c.open)
+		}
+	}
+}
