@@ -1,0 +1,74 @@
+package tcp
+
+import "testing"
+
+// RFC 5681 §2: what makes an ACK a duplicate; each condition counts.
+func TestIsDuplicateAck(t *testing.T) {
+	dup := AckFacts{Ack: 100, SndUna: 100, SameWindow: true, HasInFlight: true}
+	if !IsDuplicateAck(dup) {
+		t.Errorf("IsDuplicateAck(%+v) = false", dup)
+	}
+	for _, change := range []func(*AckFacts){
+		func(a *AckFacts) { a.Ack = 101 },
+		func(a *AckFacts) { a.SegLen = 1 },
+		func(a *AckFacts) { a.SYNOrFIN = true },
+		func(a *AckFacts) { a.SameWindow = false },
+		func(a *AckFacts) { a.HasInFlight = false },
+	} {
+		a := dup
+		change(&a)
+		if IsDuplicateAck(a) {
+			t.Errorf("IsDuplicateAck(%+v) = true", a)
+		}
+	}
+}
+
+// RFC 5681 §3.2: the third duplicate; RFC 6582 §3.2 step 2: not one that the last recovery's retransmissions brought
+// about, and step 3: an ACK below what the recovery began with is partial.
+func TestDupAcks(t *testing.T) {
+	var d DupAcks
+	third := func(ack Seq, want bool) {
+		t.Helper()
+		d.Reset()
+		for n := uint32(1); n <= 4; n++ {
+			if got := d.Count(); got != n || d.N() != n {
+				t.Errorf("duplicate %d is counted as %d, %d", n, got, d.N())
+			}
+			if got := d.FastRetransmit(ack); got != (want && n == 3) {
+				t.Errorf("fast retransmit at duplicate %d of %v: %v", n, ack, got)
+			}
+		}
+	}
+	third(100, true)
+	d.Recover(1000)
+	third(1000, false)
+	third(1001, true)
+	if !d.Partial(999) || d.Partial(1000) {
+		t.Errorf("Partial(999), Partial(1000) = %v, %v, want true, false", d.Partial(999), d.Partial(1000))
+	}
+}
+
+// RFC 3042 §2: new data on the first two duplicate ACKs, if the windows allow, and with SACK if the ACK has news.
+func TestLimitedTransmit(t *testing.T) {
+	ok := LimitedTransmit{Flight: 1100, Cwnd: 1000, SMSS: 100, Next: 100, RwndAllows: true}
+	for n, want := range []bool{false, true, true, false, false} {
+		if got := ok.Allowed(uint32(n)); got != want {
+			t.Errorf("%+v.Allowed(%d) = %v, want %v", ok, n, got, want)
+		}
+	}
+	for _, change := range []func(*LimitedTransmit){
+		func(c *LimitedTransmit) { c.Flight++ },
+		func(c *LimitedTransmit) { c.RwndAllows = false },
+		func(c *LimitedTransmit) { c.SACK = true },
+	} {
+		c := ok
+		change(&c)
+		if c.Allowed(1) {
+			t.Errorf("%+v.Allowed(1) = true", c)
+		}
+	}
+	ok.SACK, ok.NewlySACKed = true, true
+	if !ok.Allowed(2) {
+		t.Errorf("%+v.Allowed(2) = false", ok)
+	}
+}
