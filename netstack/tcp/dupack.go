@@ -41,8 +41,8 @@ func (d *DupAcks) N() uint32 { return d.n }
 // (RFC 6582 §3.2 steps 2 and 4).
 func (d *DupAcks) Recover(sndNxt Seq) { d.recover, d.hasRecover = sndNxt, true }
 
-// FastRetransmit reports whether the duplicate ACK just counted, of ack, is to start a fast retransmit: it is the third, and acknowledges all
-// that was sent before the last recovery began, so that it does not come from that one's retransmissions (RFC 6582 §3.2 step 2).
+// FastRetransmit reports whether the duplicate ACK just counted, of ack, is to start a fast retransmit: it is the third, and
+// acknowledges all that was sent before the last recovery began, so that it does not come from that one's retransmissions (RFC 6582 §3.2 step 2).
 func (d *DupAcks) FastRetransmit(ack Seq) bool {
 	return d.n == dupThresh && (!d.hasRecover || ack.After(d.recover))
 }

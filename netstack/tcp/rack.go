@@ -66,8 +66,8 @@ func (r *Rack) ReoWnd() time.Duration { return r.reoWnd }
 func (r *Rack) ReorderingSeen() bool { return r.reorderingSeen }
 
 // Delivered is steps 2 and 3 of RFC 8985 §6.2, for a segment that is newly acknowledged or SACKed, in the order in which
-// SentQueue tells of them; one that was SACKed before changes nothing. staleEcho says that the ACK has a timestamp option, and that its echo is
-// older than the stamp of the segment's last transmission.
+// SentQueue tells of them; one that was SACKed before changes nothing. staleEcho says that the ACK has a timestamp option,
+// and that its echo is older than the stamp of the segment's last transmission.
 func (r *Rack) Delivered(now wheel.Time, s *Segment, staleEcho bool) {
 	if s.Sacked() {
 		return

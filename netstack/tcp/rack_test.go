@@ -325,3 +325,22 @@ func TestRackWork(t *testing.T) {
 		t.Errorf("none is lost")
 	}
 }
+
+// TestRackWorkFromTheEnd SACKs from the newest segment down, each time the one that the reordering timer stood by.
+func TestRackWorkFromTheEnd(t *testing.T) {
+	const n = 2000
+	test := newRackTest(t)
+	test.push(n)
+	test.at(100 * ms)
+	test.sack(n - 1)
+	test.r.Detect(test.now, &test.q, test.st, nil)
+	test.r.reorderingSeen = true // else the window is 0 with three SACKed
+	for i := n - 2; i > 0; i-- { // with 0, the edge of RFC 6675 rises over all of them, once
+		before := test.q.visits
+		test.sack(i)
+		test.r.Detect(test.now, &test.q, test.st, nil)
+		if got := test.q.visits - before; got > 40 {
+			t.Fatalf("ACK of %d visits %d segments, want at most 40", i, got)
+		}
+	}
+}

@@ -273,8 +273,11 @@ func TestSentQueueWork(t *testing.T) {
 	for i := 1; i < n-1; i++ {
 		visit("Sack of a growing block", 64, func() { q.Sack(Range{size, Seq((i + 1) * size)}, nil) })
 	}
+	q.Sack(Range{size, n * size}, nil)
+	visit("Sack of what is SACKed, the first time", n+64, func() { q.Sack(Range{2 * size, n * size}, nil) })
+	visit("Sack of what is SACKed, once more", 64, func() { q.Sack(Range{2 * size, n * size}, nil) })
 	visit("Ack of one", 4+n, func() { q.Ack(size, nil) })
-	if q.Sacked().Segments != n-2 || q.Outstanding().Segments != n-1 {
+	if q.Sacked().Segments != n-1 || q.Outstanding().Segments != n-1 {
 		t.Fatalf("SACKed %v of %v", q.Sacked(), q.Outstanding())
 	}
 	visit("Ack of all", n+1, func() { q.Ack(n*size, nil) })

@@ -1,0 +1,110 @@
+package tcp
+
+import (
+	"testing"
+
+	"tcpwheel/wheel"
+)
+
+// RFC 9293 §3.4: SYN is the first of a segment's sequence numbers and FIN the last, so each goes with its part; RFC 6298 and
+// RACK need the stamps in both.
+func TestSplitKeepsStampsAndFlags(t *testing.T) {
+	q, _ := NewSentQueue(4)
+	id, _ := q.Push(7, 100, 10, SegmentSYN|SegmentPSH|SegmentFIN)
+	q.Retransmit(9, id)
+	q.Get(id).Timer = 5
+	second, ok := q.Split(id, 104)
+	if !ok {
+		t.Fatal("the split is refused")
+	}
+	a, b := q.Get(id), q.Get(second)
+	if a.Flags != SegmentSYN || b.Flags != SegmentPSH|SegmentFIN || a.Timer != 5 || b.Timer != 0 {
+		t.Errorf("parts have flags %b, %b and timers %d, %d", a.Flags, b.Flags, a.Timer, b.Timer)
+	}
+	for _, s := range []*Segment{a, b} {
+		if s.FirstSent != 7 || s.Sent != 9 || s.Transmissions != 2 || !s.RetransOut() || !s.Retransmitted() {
+			t.Errorf("part %v is %+v", s.Seq, *s)
+		}
+	}
+	q.Ack(101, nil)
+	if got := q.Get(id).Flags; got != 0 {
+		t.Errorf("flags %b after the SYN was acknowledged", got)
+	}
+	q.Ack(110, nil)
+	if q.Shrink(); q.Front() != 0 || q.Back() != 0 || q.arena != nil {
+		t.Error("an empty queue keeps its memory")
+	}
+	if _, ok := q.Push(1, 500, 1, 0); !ok || q.Get(q.Front()).Sent != 9 {
+		t.Error("after Shrink, a clock that steps back is not held")
+	}
+}
+
+// TestSackFlood lets a peer SACK single octets: the number of segments stays bounded, and so does the work of each block.
+func TestSackFlood(t *testing.T) {
+	const limit = 256
+	q, _ := NewSentQueue(limit)
+	for i := range 8 {
+		q.Push(wheel.Time(i), Seq(i*1000), 1000, 0)
+	}
+	for i := Seq(1); i < 8000; i += 2 {
+		visits, moves := q.visits, q.moves
+		q.Sack(Range{i, i + 1}, nil)
+		if q.visits-visits > 64 || q.moves-moves > limit {
+			t.Fatalf("block %d: %d visits, %d moves", i, q.visits-visits, q.moves-moves)
+		}
+	}
+	if q.Len() > limit || len(q.arena) > limit {
+		t.Errorf("%d segments, arena of %d, want at most %d", q.Len(), len(q.arena), limit)
+	}
+	if err := q.check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSackIgnores has blocks that reach outside of what is in flight, or hold nothing.
+func TestSackIgnores(t *testing.T) {
+	q, _ := NewSentQueue(8)
+	q.Push(0, 1000, 1000, 0)
+	for _, r := range []Range{{1100, 1100}, {1200, 1100}, {999, 1100}, {1900, 2001}, {5000, 6000}} {
+		if got := q.Sack(r, nil); got != 0 || q.Len() != 1 {
+			t.Errorf("Sack(%v) = %d, and %d segments", r, got, q.Len())
+		}
+	}
+}
+
+// RFC 2018 §8: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits, since the timeout might
+// indicate that the data receiver has reneged."
+func TestForgetSacks(t *testing.T) {
+	q, _ := NewSentQueue(8)
+	for i := range 4 {
+		q.Push(0, Seq(i*100), 100, 0)
+	}
+	q.Sack(Range{100, 300}, nil)
+	var told []Seq
+	q.ForgetSacks(func(id SegmentID) { told = append(told, q.Get(id).Seq) })
+	if len(told) != 2 || told[0] != 100 || told[1] != 200 {
+		t.Errorf("told of %v, want 100 and 200", told)
+	}
+	if q.Sacked() != (Count{}) || q.Lost() != (Count{2, 200}) || q.Pipe() != (Count{2, 200}) {
+		t.Errorf("SACKed %v, lost %v, pipe %v", q.Sacked(), q.Lost(), q.Pipe())
+	}
+}
+
+func TestSentQueueAllocatesNothing(t *testing.T) {
+	q, _ := NewSentQueue(64)
+	nxt := Seq(0)
+	round := func() {
+		for range 16 {
+			q.Push(0, nxt, 100, 0)
+			nxt = nxt.Add(100)
+		}
+		q.Sack(Range{nxt.Add(^uint32(850)), nxt.Add(^uint32(330))}, nil)
+		q.MarkLost(q.Front())
+		q.Retransmit(1, q.Front())
+		q.Ack(nxt, nil)
+	}
+	round()
+	if got := testing.AllocsPerRun(100, round); got != 0 {
+		t.Errorf("%v allocations in a round, want 0", got)
+	}
+}
