@@ -9,8 +9,6 @@ import (
 	"tcpwheel/wheel"
 )
 
-const ms = time.Millisecond
-
 // rackTest has segments of 100 octets, named by their number, and a connection without a clock.
 type rackTest struct {
 	*testing.T
