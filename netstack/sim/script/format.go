@@ -1,0 +1,350 @@
+package script
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"tcpwheel/netstack/tcp"
+)
+
+// Format writes a script canonically: one event on a line, one space between words, times without needless zeros, empty
+// lines where the script has some, by its positions. Parse of the text gives s again but for positions, if s comes from
+// Parse; Format of that gives the same text.
+func Format(s *Script) string {
+	f := &formatter{}
+	for i, item := range s.Items {
+		c, _ := item.(*Comment)
+		switch {
+		case i == 0:
+		case c != nil && c.Trailing:
+			f.WriteByte(' ')
+		default:
+			f.WriteByte('\n')
+			if item.span().Start.Line > s.Items[i-1].span().End.Line+1 {
+				f.WriteByte('\n')
+			}
+		}
+		switch item := item.(type) {
+		case *Comment:
+			f.WriteString(item.Text)
+		case *Option:
+			f.print("--", item.Name, "=", item.Value)
+		case *Event:
+			f.event(item)
+		}
+	}
+	if len(s.Items) > 0 {
+		f.WriteByte('\n')
+	}
+	return f.String()
+}
+
+// formatSeconds writes a time in seconds, with as many decimals as it has.
+func formatSeconds(d time.Duration) string {
+	s := strconv.FormatInt(int64(d/time.Second), 10)
+	if frac := d % time.Second; frac != 0 {
+		s += "." + strings.TrimRight(fmt.Sprintf("%09d", int64(frac)), "0")
+	}
+	return s
+}
+
+// String writes the time as a script does, nothing if it is unset.
+func (t TimeSpec) String() string {
+	sign := ""
+	if t.Relative {
+		sign = "+"
+	}
+	switch t.Kind {
+	case TimeAny:
+		return "*"
+	case TimeAt:
+		return sign + formatSeconds(t.Start)
+	case TimeRange:
+		return sign + formatSeconds(t.Start) + "~" + sign + formatSeconds(t.End)
+	case TimeBlocking:
+		return sign + formatSeconds(t.Start) + "..." + formatSeconds(t.End)
+	}
+	return ""
+}
+
+// String writes the flags as a script does: "S.", "-" for none.
+func (f Flags) String() string {
+	var b []byte
+	for _, e := range eachFlag {
+		if f&e.flag != 0 {
+			b = append(b, e.letter)
+		}
+	}
+	if b == nil {
+		return "-"
+	}
+	return string(b)
+}
+
+// String writes the mark as a script does, nothing if it is unset.
+func (e ECN) String() string {
+	for name, ecn := range ecnNames {
+		if ecn == e {
+			return name
+		}
+	}
+	return ""
+}
+
+// String returns "<" or ">".
+func (d Direction) String() string {
+	if d == Inbound {
+		return "<"
+	}
+	return ">"
+}
+
+// String writes the number as a script does.
+func (n Num) String() string {
+	if n.Any {
+		return "..."
+	}
+	return strconv.FormatUint(uint64(n.Value), 10)
+}
+
+// String writes the packet as a script does, without its time.
+func (p *Packet) String() string {
+	f := &formatter{}
+	f.packet(p)
+	return f.String()
+}
+
+// String writes the message as a script does, without its time.
+func (m *ICMP) String() string {
+	f := &formatter{}
+	f.icmp(m)
+	return f.String()
+}
+
+// String writes the call as a script does, without its time.
+func (c *Call) String() string {
+	f := &formatter{}
+	f.call(c)
+	return f.String()
+}
+
+// formatter is the text so far.
+type formatter struct {
+	strings.Builder
+}
+
+// print writes all of its arguments, without space between them.
+func (f *formatter) print(args ...any) {
+	for _, a := range args {
+		fmt.Fprint(f, a)
+	}
+}
+
+func (f *formatter) event(e *Event) {
+	if e.Time.Kind != TimeUnset {
+		f.print(e.Time, " ")
+	}
+	switch a := e.Action.(type) {
+	case *Packet:
+		f.packet(a)
+	case *ICMP:
+		f.icmp(a)
+	case *Call:
+		f.call(a)
+	case *Settings:
+		f.settings(a)
+	case *Code:
+		f.code(a)
+	}
+}
+
+func (f *formatter) header(dir Direction, ecn ECN) {
+	f.print(dir, " ")
+	if ecn != ECNUnset {
+		f.print("[", ecn, "] ")
+	}
+}
+
+func (f *formatter) segment(r tcp.Range) {
+	f.print(r.Start, ":", r.End, "(", r.Len(), ")")
+}
+
+func (f *formatter) packet(p *Packet) {
+	f.header(p.Dir, p.ECN)
+	f.print(p.Flags, " ")
+	f.segment(p.Seq)
+	if p.HasAck {
+		f.print(" ack ", p.Ack)
+	}
+	if p.HasWin {
+		f.print(" win ", p.Win)
+	}
+	if p.HasUrg {
+		f.print(" urg ", p.Urg)
+	}
+	if p.Options == nil && !p.AnyOptions {
+		return
+	}
+	sep := " <"
+	for _, o := range p.Options {
+		f.print(sep, o)
+		sep = ","
+	}
+	if p.AnyOptions {
+		f.print(sep, "...")
+	}
+	f.print(">")
+}
+
+// String writes the option as a script does.
+func (o TCPOption) String() string {
+	switch o.Kind {
+	case OptEOL:
+		return "eol"
+	case OptNOP:
+		return "nop"
+	case OptMSS:
+		return "mss " + o.Value.String()
+	case OptWindowScale:
+		return "wscale " + o.Value.String()
+	case OptSACKPermitted:
+		return "sackOK"
+	case OptTimestamps:
+		return "TS val " + o.Value.String() + " ecr " + o.Ecr.String()
+	case OptSACK:
+		if o.AnyBlocks {
+			return "sack ..."
+		}
+		text := "sack"
+		for _, r := range o.Blocks {
+			text += " " + r.Start.String() + ":" + r.End.String()
+		}
+		return text
+	}
+	return ""
+}
+
+func (f *formatter) icmp(m *ICMP) {
+	f.header(m.Dir, m.ECN)
+	f.print("icmp ", m.Type)
+	if m.Code != "" {
+		f.print(" ", m.Code)
+	}
+	if m.HasMTU {
+		f.print(" mtu ", m.MTU)
+	}
+	if m.HasQuoted {
+		f.print(" [")
+		f.segment(m.Quoted)
+		f.print("]")
+	}
+}
+
+func (f *formatter) call(c *Call) {
+	f.print(c.Name, "(")
+	f.list(c.Args)
+	f.print(") = ")
+	f.expr(c.Result, bindAtom)
+	if c.Errno != "" {
+		f.print(" ", c.Errno)
+	}
+	if c.Note != "" {
+		f.print(" (", c.Note, ")")
+	}
+}
+
+func (f *formatter) settings(s *Settings) {
+	for i, v := range s.List {
+		start := "\n"
+		if i == 0 {
+			start = "`"
+		}
+		value := v.Value
+		if strings.ContainsAny(value, " ;") {
+			value = `"` + value + `"`
+		}
+		f.print(start, "sysctl -q ", v.Name, "=", value)
+	}
+	f.print("`")
+}
+
+func (f *formatter) code(c *Code) {
+	sep, end := " ", " }%"
+	if len(c.Stmts) > 1 {
+		sep, end = "\n", "\n}%"
+	}
+	f.print("%{")
+	for _, s := range c.Stmts {
+		f.print(sep)
+		switch s := s.(type) {
+		case *Assert:
+			f.print("assert ")
+			f.list(append([]Expr{s.Cond}, s.Values...))
+		case *Print:
+			f.print("print(")
+			f.list(s.Values)
+			f.print(")")
+		}
+	}
+	f.print(end)
+}
+
+func (f *formatter) list(exprs []Expr) {
+	for i, e := range exprs {
+		if i > 0 {
+			f.print(", ")
+		}
+		f.expr(e, bindAssign)
+	}
+}
+
+// expr writes an expression, in brackets if it binds less tightly than min.
+func (f *formatter) expr(e Expr, min int) {
+	l := level(e)
+	if _, integer := e.(*Int); l < min && !integer {
+		f.print("(")
+		defer f.print(")")
+	}
+	switch e := e.(type) {
+	case *Int:
+		if e.Hex {
+			f.print("0x", strconv.FormatInt(e.Value, 16))
+			return
+		}
+		f.print(e.Value)
+	case *Name:
+		f.print(e.Name)
+	case *String:
+		f.print(`"`, e.Value, `"`)
+	case *Wildcard:
+		f.print("...")
+	case *List:
+		opening, closing := "[", "]"
+		if e.Braced {
+			opening, closing = "{", "}"
+		}
+		f.print(opening)
+		f.list(e.Elems)
+		f.print(closing)
+	case *Apply:
+		f.print(e.Func, "(")
+		f.list(e.Args)
+		f.print(")")
+	case *Binary:
+		left := l
+		if l == bindCompare {
+			left++
+		}
+		f.expr(e.X, left)
+		f.print(" ", e.Op, " ")
+		f.expr(e.Y, l+1)
+	case *Unary:
+		f.print(e.Op)
+		if e.Op == "not" {
+			f.print(" ")
+		}
+		f.expr(e.X, l)
+	}
+}

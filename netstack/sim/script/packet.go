@@ -1,0 +1,134 @@
+package script
+
+import "tcpwheel/netstack/tcp"
+
+// Direction is which way a packet goes.
+type Direction uint8
+
+// A packet is put in by the script, or must be sent by the engine.
+const (
+	Inbound  Direction = iota // <: arrives at the engine
+	Outbound                  // >: must be sent by it
+)
+
+// ECN is a mark in the IP header (RFC 3168 §5), or what is asked of it.
+type ECN uint8
+
+// The marks. ECT01 stands for either of the two in a packet that must be sent.
+const (
+	ECNUnset ECN = iota // not said
+	NoECN
+	ECT0
+	ECT1
+	CE
+	ECT01
+)
+
+// Flags are the control bits of a TCP header, as they stand in it (RFC 9293 §3.1).
+type Flags uint8
+
+// The control bits.
+const (
+	FIN Flags = 1 << iota
+	SYN
+	RST
+	PSH
+	ACK
+	URG
+	ECE
+	CWR
+)
+
+// Packet is a TCP segment: one that arrives, or one that must be sent. Sequence numbers are as the script counts them, from
+// 0 at the SYN of each side.
+type Packet struct {
+	Pos
+	Dir        Direction
+	ECN        ECN
+	Flags      Flags
+	Seq        tcp.Range // its octets of data; SYN and FIN are not counted
+	HasAck     bool
+	Ack        tcp.Seq
+	HasWin     bool
+	Win        uint16 // as it stands in the header, not scaled
+	HasUrg     bool
+	Urg        uint16
+	Options    []TCPOption // in order
+	AnyOptions bool        // "...": any options may follow those listed
+}
+
+// OptionKind is the kind of a TCP option, by its number.
+type OptionKind uint8
+
+// The options that a script can name (RFC 9293 §3.1, RFC 7323 §2.2 and §3.2, RFC 2018 §2 and §3).
+const (
+	OptEOL           OptionKind = 0
+	OptNOP           OptionKind = 1
+	OptMSS           OptionKind = 2
+	OptWindowScale   OptionKind = 3
+	OptSACKPermitted OptionKind = 4
+	OptSACK          OptionKind = 5
+	OptTimestamps    OptionKind = 8
+)
+
+// Num is a number in an option, or "...", which any number matches.
+type Num struct {
+	Any   bool
+	Value uint32
+}
+
+// TCPOption is one option of a segment.
+type TCPOption struct {
+	Pos
+	Kind      OptionKind
+	Value     Num         // of OptMSS and OptWindowScale, TSval of OptTimestamps
+	Ecr       Num         // TSecr of OptTimestamps
+	Blocks    []tcp.Range // of OptSACK: 1 to 4
+	AnyBlocks bool        // of OptSACK: "sack ...", then there are no Blocks
+}
+
+// ICMP is an error message about a segment.
+type ICMP struct {
+	Pos
+	Dir       Direction
+	ECN       ECN
+	Type      string // unreachable, source_quench, time_exceeded, parameter_problem
+	Code      string // "" for code 0
+	HasMTU    bool
+	MTU       uint16
+	HasQuoted bool
+	Quoted    tcp.Range // the segment that the message is about
+}
+
+// icmpType is the number of a type and those of its codes, by name.
+type icmpType struct {
+	number uint8
+	codes  []string // by number
+}
+
+// icmpTypes are the errors of RFC 792, with the codes that RFC 1122 §3.2.2.1 adds, named in the manner of packetdrill.
+var icmpTypes = map[string]icmpType{
+	"unreachable": {3, []string{
+		"net_unreachable", "host_unreachable", "protocol_unreachable", "port_unreachable", "frag_needed",
+		"source_route_failed", "net_unknown", "host_unknown", "source_host_isolated", "net_prohibited",
+		"host_prohibited", "net_unreachable_for_tos", "host_unreachable_for_tos",
+	}},
+	"source_quench":     {4, nil},
+	"time_exceeded":     {11, []string{"ttl_exceeded", "reassembly_time_exceeded"}},
+	"parameter_problem": {12, nil},
+}
+
+// Numbers returns the type and code of the message as its header holds them. A type or code that Parse would not accept
+// gives false.
+func (m *ICMP) Numbers() (typ, code uint8, ok bool) {
+	t, ok := icmpTypes[m.Type]
+	if !ok || m.Code == "" {
+		return t.number, 0, ok
+	}
+	for i, name := range t.codes {
+		if name == m.Code {
+			return t.number, uint8(i), true
+		}
+	}
+	return 0, 0, false
+}
