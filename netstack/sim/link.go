@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// Verdict says what became of a packet.
+type Verdict uint8
+
+const (
+	Delivered    Verdict = iota
+	QueueDropped         // the queue was full
+	Lost                 // by a loss model, on the wire
+)
+
+// String returns "delivered", "queue" or "loss".
+func (v Verdict) String() string {
+	if v > Lost {
+		return fmt.Sprintf("Verdict(%d)", uint8(v))
+	}
+	return [...]string{"delivered", "queue", "loss"}[v]
+}
+
+// Fate is what Send decides for a packet.
+type Fate struct {
+	At         wheel.Time // of arrival, if Delivered
+	Verdict    Verdict
+	Duplicated bool // arrives twice, both at At
+	Reordered  bool // picked by Reorder
+	Marked     bool // CE was set on the way
+	Corrupt    bool // bit number Bit was flipped on the way
+	Bit        uint32
+}
+
+// LinkCounts are what a link has done so far. Packets is the sum of Delivered, QueueDropped and Lost.
+type LinkCounts struct {
+	Packets, Delivered, QueueDropped, Lost   uint64
+	Marked, Reordered, Duplicated, Corrupted uint64
+	WireOctets                               uint64 // of packets sent, lost ones included, with their Overhead
+}
+
+// Link is the model of one direction of a link. It knows no clock and no network: each call brings its own now. A now
+// that is earlier than one seen before counts as no time passing.
+type Link struct {
+	plan   LinkConfig
+	cfg    LinkConfig // with 0 replaced by the most
+	counts LinkCounts
+	now    wheel.Time
+	queue  waiting
+
+	// The sender is free at free + frac/Rate ns: exact, so that a busy link sends Rate bits each second.
+	free wheel.Time
+	frac uint64
+
+	last     wheel.Time // arrival of the last packet that kept its place
+	droppers []Dropper
+
+	reorder, duplicate, corrupt             chance
+	drawReorder, drawDuplicate, drawCorrupt stream
+	drawBit                                 stream
+	drawJitter                              [3]stream
+}
+
+// NewLink makes a link that draws under key, as LinkKey makes them. Its error is that of cfg.Check.
+func NewLink(cfg LinkConfig, key uint64) (*Link, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	l := &Link{
+		plan: cfg, cfg: cfg, now: minTime, free: minTime, last: minTime,
+		reorder: newChance(cfg.Reorder.Probability), drawReorder: newStream(key, forReorder),
+		duplicate: newChance(cfg.Duplicate), drawDuplicate: newStream(key, forDuplicate),
+		corrupt: newChance(cfg.Corrupt), drawCorrupt: newStream(key, forCorrupt), drawBit: newStream(key, forBit),
+		drawJitter: [3]stream{newStream(key, forJitter), newStream(key, forJitter2), newStream(key, forJitter3)},
+	}
+	for i, m := range cfg.Loss {
+		l.droppers = append(l.droppers, m.Start(mix64(key+uint64(i))))
+	}
+	l.cfg.Queue = l.cfg.Queue.or(Limit{maxPackets, maxOctets})
+	l.cfg.Mark = l.cfg.Mark.or(Limit{1<<32 - 1, 1<<64 - 1})
+	return l, nil
+}
+
+const minTime wheel.Time = -1 << 63
+
+func (l Limit) or(most Limit) Limit {
+	if l.Packets == 0 {
+		l.Packets = most.Packets
+	}
+	if l.Octets == 0 {
+		l.Octets = most.Octets
+	}
+	return l
+}
+
+// Send decides the fate of a packet that is handed to the link at now. It costs O(1) and allocates only when the queue
+// grows beyond its longest so far. It panics if p.Size is 0 or above MaxSize.
+func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
+	if p.Size-1 >= MaxSize {
+		panic(fmt.Sprintf("BUG: sim: packet of %d octets, want 1 to %d", p.Size, MaxSize))
+	}
+	now = max(now, l.now)
+	l.now = now
+	l.counts.Packets++
+	n := l.counts.Packets
+	for _, d := range l.droppers { // all see all, whatever else happens
+		if d.Lost(now, n, p) {
+			f.Verdict = Lost
+		}
+	}
+	sent := now
+	if l.cfg.Rate != 0 {
+		var waited, ok bool
+		if sent, waited, ok = l.serialise(now, p.Size); !ok {
+			l.counts.QueueDropped++
+			return Fate{Verdict: QueueDropped}
+		}
+		if waited && (l.queue.n > l.cfg.Mark.Packets || l.queue.octets > l.cfg.Mark.Octets) && p.ECN.Capable() {
+			f.Marked = true
+			l.counts.Marked++
+		}
+	}
+	l.counts.WireOctets += uint64(p.Size) + uint64(l.cfg.Overhead)
+	if f.Verdict == Lost {
+		l.counts.Lost++
+		return f
+	}
+	l.counts.Delivered++
+	l.arrive(sent, n, &f)
+	if l.duplicate.hit(l.drawDuplicate, n) {
+		f.Duplicated = true
+		l.counts.Duplicated++
+	}
+	if l.corrupt.hit(l.drawCorrupt, n) {
+		f.Corrupt = true
+		f.Bit = uint32(below(l.drawBit.at(n), 8*uint64(p.Size)))
+		l.counts.Corrupted++
+	}
+	return f
+}
+
+// serialise puts a packet into the queue, and returns when its last bit is sent, rounded up to a nanosecond, and
+// whether it has to wait before. It is not ok if the queue is full.
+func (l *Link) serialise(now wheel.Time, size uint32) (sent wheel.Time, waits, ok bool) {
+	l.queue.settle(now)
+	if now > l.free {
+		l.free, l.frac = now, 0
+	}
+	start := l.free
+	if l.frac != 0 {
+		start++
+	}
+	if waits = start > now; waits {
+		if l.queue.n >= l.cfg.Queue.Packets || l.queue.octets+uint64(size) > l.cfg.Queue.Octets {
+			return 0, true, false
+		}
+		l.queue.push(start, size)
+	}
+	// Below 2^58 + 2^50: (2^24 + 2^16)·8 bits, 10^9 ns/s, and frac < Rate.
+	units := (uint64(size)+uint64(l.cfg.Overhead))*8*uint64(time.Second) + l.frac
+	ns := units / l.cfg.Rate
+	l.free = l.free.Add(time.Duration(ns))
+	l.frac = units - ns*l.cfg.Rate
+	sent = l.free
+	if l.frac != 0 {
+		sent = sent.Add(1)
+	}
+	return sent, waits, true
+}
+
+// arrive decides when packet n arrives, whose last bit is sent at sent.
+func (l *Link) arrive(sent wheel.Time, n uint64, f *Fate) {
+	if l.reorder != 0 && (l.cfg.Reorder.Gap <= 1 || n%uint64(l.cfg.Reorder.Gap) == 0) && l.reorder.hit(l.drawReorder, n) {
+		f.Reordered = true
+		l.counts.Reordered++
+		if l.cfg.Reorder.Extra == 0 {
+			f.At = sent
+			return
+		}
+	}
+	f.At = sent.Add(l.cfg.Delay)
+	if l.cfg.Jitter.Amount != 0 {
+		f.At = f.At.Add(l.jitter(n))
+	}
+	switch {
+	case f.Reordered:
+		f.At = f.At.Add(l.cfg.Reorder.Extra)
+	case !l.cfg.Jitter.Overtake:
+		f.At = max(f.At, l.last)
+		l.last = f.At
+	}
+}
+
+// jitter returns what packet n's delay differs by from Delay.
+func (l *Link) jitter(n uint64) time.Duration {
+	amount := l.cfg.Jitter.Amount
+	if !l.cfg.Jitter.Normal {
+		return time.Duration(below(l.drawJitter[0].at(n), 2*uint64(amount)+1)) - amount
+	}
+	// 6·2^16 times 24 h does not fit into 63 bits: the units of 2^16 ns and the rest are multiplied apart.
+	z := time.Duration(normal(l.drawJitter[0].at(n), l.drawJitter[1].at(n), l.drawJitter[2].at(n)))
+	d := amount/(1<<16)*z + amount%(1<<16)*z/(1<<16)
+	return min(max(d, -l.cfg.Delay), l.cfg.Delay)
+}
+
+// Queued returns what waits at now, the packet being sent apart.
+func (l *Link) Queued(now wheel.Time) (packets uint32, octets uint64) {
+	now = max(now, l.now)
+	l.now = now
+	l.queue.settle(now)
+	return l.queue.n, l.queue.octets
+}
+
+// Counts returns the counters.
+func (l *Link) Counts() LinkCounts { return l.counts }
+
+// Config returns the plan of the link.
+func (l *Link) Config() LinkConfig { return l.plan }

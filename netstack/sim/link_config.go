@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// LinkConfig is the plan of one direction of a link. The zero value is a link without any effect. In JSON, spans are
+// text as in "25ms", and Loss is the text of Losses.
+type LinkConfig struct {
+	// Rate is what the link sends, in bit/s, up to 10^15; 0 is without bound.
+	Rate uint64
+	// Overhead is what a packet takes on the wire beside its own octets, up to 65535: 38 for Ethernet (preamble, header,
+	// check sequence, gap).
+	Overhead uint32
+	// Queue is the drop-tail limit on what waits to be sent, which the packet being sent does not. A packet that need
+	// not wait is never dropped. Octets are those of the packets, without Overhead. 0 is the most: 2^24 packets, 2^40 octets.
+	Queue Limit
+	// Mark is the ECN threshold: a packet that waits and with which the queue is longer is marked CE if its sender takes
+	// marks. 0 marks nothing. Of two thresholds, either marks.
+	Mark Limit
+	// Delay is the time from the last bit sent to its arrival, up to 24 h, and Jitter what it varies by.
+	Delay  time.Duration
+	Jitter Jitter
+	// Loss loses packets on the wire: they have taken their time in the queue and at Rate.
+	Loss Losses
+	// Reorder lets packets overtake others.
+	Reorder Reorder
+	// Duplicate is the probability that a packet arrives twice, the second time at the same instant, right after the first.
+	Duplicate float64
+	// Corrupt is the probability that one bit of the packet is flipped. It arrives, and is marked.
+	Corrupt float64
+}
+
+// Limit is a bound on a queue, in packets and in octets. 0 is no bound of that kind.
+type Limit struct {
+	Packets uint32 `json:"packets,omitempty"`
+	Octets  uint64 `json:"octets,omitempty"`
+}
+
+// Jitter varies the delay: evenly within ±Amount, or, if Normal is set, as a normal distribution with Amount as its
+// standard deviation, cut off at six of them and at ±Delay, so that the mean stays Delay. An even Amount is at most Delay.
+// A packet does not overtake others by jitter, but arrives right after them, unless Overtake is set.
+type Jitter struct {
+	Amount   time.Duration
+	Normal   bool
+	Overtake bool
+}
+
+// Reorder picks packets by chance among every Gap-th one (all, if Gap is 0 or 1). If Extra is above 0, a picked packet takes
+// that much longer and lets later ones pass; else it is sent without Delay and Jitter and passes earlier ones, as netem
+// does it.
+type Reorder struct {
+	Probability float64
+	Gap         uint32
+	Extra       time.Duration
+}
+
+const (
+	maxRate     = 1_000_000_000_000_000
+	maxOverhead = 1<<16 - 1
+	maxPackets  = 1 << 24
+	maxOctets   = 1 << 40
+	maxDelay    = 24 * time.Hour
+)
+
+// Check returns an error that names the first field out of its bounds, its value and the bound.
+func (c *LinkConfig) Check() error {
+	if c.Rate > maxRate {
+		return fmt.Errorf("sim: rate %d bit/s, want 0 to %d", c.Rate, uint64(maxRate))
+	}
+	if c.Overhead > maxOverhead {
+		return fmt.Errorf("sim: overhead %d octets, want 0 to %d", c.Overhead, maxOverhead)
+	}
+	for _, l := range []struct {
+		name  string
+		limit Limit
+	}{{"queue", c.Queue}, {"mark", c.Mark}} {
+		if l.limit.Packets > maxPackets {
+			return fmt.Errorf("sim: %s packets %d, want 0 to %d", l.name, l.limit.Packets, maxPackets)
+		}
+		if l.limit.Octets > maxOctets {
+			return fmt.Errorf("sim: %s octets %d, want 0 to %d", l.name, l.limit.Octets, uint64(maxOctets))
+		}
+	}
+	if c.Delay < 0 || c.Delay > maxDelay {
+		return fmt.Errorf("sim: delay %v, want 0s to %v", c.Delay, maxDelay)
+	}
+	most := c.Delay
+	if c.Jitter.Normal {
+		most = maxDelay
+	}
+	if c.Jitter.Amount < 0 || c.Jitter.Amount > most {
+		return fmt.Errorf("sim: jitter %v, want 0s to %v", c.Jitter.Amount, most)
+	}
+	if c.Reorder.Extra < 0 || c.Reorder.Extra > maxDelay {
+		return fmt.Errorf("sim: reorder extra %v, want 0s to %v", c.Reorder.Extra, maxDelay)
+	}
+	for _, p := range []struct {
+		name  string
+		value float64
+	}{{"reorder probability", c.Reorder.Probability}, {"duplicate", c.Duplicate}, {"corrupt", c.Corrupt}} {
+		if err := checkProbability(p.name, p.value); err != nil {
+			return err
+		}
+	}
+	return c.Loss.Check()
+}
+
+// span is a time.Duration that is text in JSON.
+type span time.Duration
+
+func (s span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
+
+func (s *span) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	*s = span(d)
+	return err
+}
+
+// linkJSON is the JSON form of LinkConfig.
+type linkJSON struct {
+	Rate      uint64      `json:"rate,omitempty"`
+	Overhead  uint32      `json:"overhead,omitempty"`
+	Queue     Limit       `json:"queue,omitzero"`
+	Mark      Limit       `json:"mark,omitzero"`
+	Delay     span        `json:"delay,omitempty"`
+	Jitter    jitterJSON  `json:"jitter,omitzero"`
+	Loss      Losses      `json:"loss,omitempty"`
+	Reorder   reorderJSON `json:"reorder,omitzero"`
+	Duplicate float64     `json:"duplicate,omitempty"`
+	Corrupt   float64     `json:"corrupt,omitempty"`
+}
+
+type jitterJSON struct {
+	Amount   span `json:"amount"`
+	Normal   bool `json:"normal,omitempty"`
+	Overtake bool `json:"overtake,omitempty"`
+}
+
+type reorderJSON struct {
+	Probability float64 `json:"probability"`
+	Gap         uint32  `json:"gap,omitempty"`
+	Extra       span    `json:"extra,omitempty"`
+}
+
+// MarshalJSON writes c without its zero fields.
+func (c LinkConfig) MarshalJSON() ([]byte, error) {
+	return json.Marshal(linkJSON{c.Rate, c.Overhead, c.Queue, c.Mark, span(c.Delay),
+		jitterJSON{span(c.Jitter.Amount), c.Jitter.Normal, c.Jitter.Overtake}, c.Loss,
+		reorderJSON{c.Reorder.Probability, c.Reorder.Gap, span(c.Reorder.Extra)}, c.Duplicate, c.Corrupt})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. It refuses unknown fields, does not call Check, and never panics.
+func (c *LinkConfig) UnmarshalJSON(text []byte) error {
+	var j linkJSON
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&j); err != nil {
+		return fmt.Errorf("sim: link: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return fmt.Errorf("sim: link: more than one JSON value, want one")
+	}
+	*c = LinkConfig{j.Rate, j.Overhead, j.Queue, j.Mark, time.Duration(j.Delay),
+		Jitter{time.Duration(j.Jitter.Amount), j.Jitter.Normal, j.Jitter.Overtake}, j.Loss,
+		Reorder{j.Reorder.Probability, j.Reorder.Gap, time.Duration(j.Reorder.Extra)}, j.Duplicate, j.Corrupt}
+	return nil
+}
+
+// ParseLinkConfig reads a LinkConfig from JSON, and checks it.
+func ParseLinkConfig(text []byte) (c LinkConfig, err error) {
+	if err = c.UnmarshalJSON(text); err == nil {
+		err = c.Check()
+	}
+	return c, err
+}

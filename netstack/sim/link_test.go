@@ -1,0 +1,405 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+const (
+	us = wheel.Time(time.Microsecond)
+	ms = wheel.Time(time.Millisecond)
+)
+
+func newTestLink(t testing.TB, cfg LinkConfig) *Link {
+	t.Helper()
+	l, err := NewLink(cfg, LinkKey(1, "test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *Link) sendSize(now wheel.Time, size uint32) Fate {
+	return l.Send(now, &Packet{Size: size, ECN: ECT0})
+}
+
+// Delay is serialisation plus queueing plus propagation, exactly.
+func TestDelayIsExact(t *testing.T) {
+	l := newTestLink(t, LinkConfig{Rate: 10_000_000, Overhead: 38, Delay: 5 * time.Millisecond})
+	const tx = 1538 * 8 * 100 // ns at 10 Mbit/s
+	for k := range wheel.Time(10) {
+		if got, want := l.sendSize(ms, 1500).At, ms+(k+1)*tx+5*ms; got != want {
+			t.Errorf("packet %d arrives at %v, want %v", k, got, want)
+		}
+	}
+	if got, want := l.sendSize(500*ms, 62).At, 500*ms+100*8*100+5*ms; got != want {
+		t.Errorf("after a pause: arrives at %v, want %v", got, want)
+	}
+}
+
+// A busy link sends Rate bits each second, also where a packet takes no whole number of nanoseconds.
+func TestUtilisationIsExact(t *testing.T) {
+	const rate, n = 7_777_777_777, 1_000_000
+	l := newTestLink(t, LinkConfig{Rate: rate})
+	var last Fate
+	for k := range n {
+		now := last.At - 3*us // always before the link falls idle
+		if k == 0 {
+			now = 0
+		}
+		last = l.sendSize(now, 1499)
+	}
+	want := wheel.Time(math.Ceil(1499 * 8 * n / (rate / 1e9)))
+	if last.At != want {
+		t.Errorf("%d packets are sent by %d ns, want %d", n, last.At, want)
+	}
+}
+
+func TestDropTailAtTheLimit(t *testing.T) {
+	for _, test := range []struct {
+		limit Limit
+		fit   int
+	}{
+		{Limit{Packets: 3}, 4}, {Limit{Octets: 3000}, 4}, {Limit{Octets: 2999}, 3}, {Limit{Packets: 1, Octets: 1 << 20}, 2},
+		{Limit{Octets: 1}, 1}, // what need not wait always fits
+	} {
+		l := newTestLink(t, LinkConfig{Rate: 8_000_000, Queue: test.limit}) // 1 ms for each packet
+		for k := range test.fit + 2 {
+			want := Delivered
+			if k >= test.fit {
+				want = QueueDropped
+			}
+			if got := l.sendSize(0, 1000).Verdict; got != want {
+				t.Errorf("limit %+v, packet %d: %v, want %v", test.limit, k, got, want)
+			}
+		}
+		if n, octets := l.Queued(0); int(n) != test.fit-1 || int(octets) != 1000*(test.fit-1) {
+			t.Errorf("limit %+v: queue holds %d packets of %d octets, want %d", test.limit, n, octets, test.fit-1)
+		}
+		// A place is free at the instant at which the next transmission starts, and not before.
+		if test.fit > 1 && (l.sendSize(ms-1, 1000).Verdict != QueueDropped || l.sendSize(ms, 1000).Verdict != Delivered) {
+			t.Errorf("limit %+v: a place is not free at 1 ms sharp", test.limit)
+		}
+	}
+}
+
+func TestMarkingAboveTheThreshold(t *testing.T) {
+	l := newTestLink(t, LinkConfig{Rate: 8_000_000, Mark: Limit{Packets: 2}})
+	for k := range 6 {
+		if got, want := l.sendSize(0, 1000).Marked, k > 2; got != want { // the first is on the wire
+			t.Errorf("packet %d: marked %v, want %v", k, got, want)
+		}
+	}
+	// RFC 3168 §5: packets that are not ECN-capable carry the codepoint 00, and are not marked.
+	if f := l.Send(0, &Packet{Size: 1000, ECN: NotECT}); f.Marked || f.Verdict != Delivered {
+		t.Errorf("not-ECT: %+v, want delivered and not marked", f)
+	}
+	if got := l.Counts().Marked; got != 3 {
+		t.Errorf("marked = %d, want 3", got)
+	}
+}
+
+func TestJitterKeepsOrderUnlessItMayOvertake(t *testing.T) {
+	for _, normal := range []bool{false, true} {
+		for _, overtake := range []bool{false, true} {
+			l := newTestLink(t, LinkConfig{Delay: 20 * time.Millisecond, Jitter: Jitter{5 * time.Millisecond, normal, overtake}})
+			var last wheel.Time
+			overtaken, sum, squares := 0, 0.0, 0.0
+			const n = 100_000
+			for k := range wheel.Time(n) {
+				now := k * ms
+				f := l.sendSize(now, 100)
+				if f.At < last {
+					overtaken++
+				}
+				if f.At < now || f.At > now+50*ms {
+					t.Fatalf("packet %d takes %v, want 0 to 50ms", k, f.At-now)
+				}
+				last = f.At
+				d := float64(f.At-now) / float64(ms)
+				sum, squares = sum+d, squares+d*d
+			}
+			if (overtaken > 0) != overtake {
+				t.Errorf("normal %v, overtake %v: %d packets overtook others", normal, overtake, overtaken)
+			}
+			if !overtake {
+				continue // the clamp makes the mean longer
+			}
+			mean := sum / n
+			near(t, "mean delay", mean, 20, 0.01)
+			sigma := 5 / math.Sqrt(3)
+			if normal {
+				sigma = 5
+			}
+			near(t, "standard deviation", math.Sqrt(squares/n-mean*mean), sigma, 0.02)
+		}
+	}
+}
+
+func TestOrderIsKeptWithoutReorder(t *testing.T) {
+	l := newTestLink(t, LinkConfig{Rate: 1_000_000_000, Delay: ms10, Loss: Losses{Bernoulli{0.1}}, Duplicate: 0.1, Corrupt: 0.1})
+	r := rand.New(rand.NewPCG(1, 2))
+	var now, last wheel.Time
+	for range 50_000 {
+		now += wheel.Time(r.IntN(20_000))
+		if f := l.sendSize(now, 1+uint32(r.IntN(1500))); f.Verdict == Delivered {
+			if f.At <= last {
+				t.Fatalf("arrives at %v, not after %v", f.At, last)
+			}
+			last = f.At
+		}
+	}
+}
+
+const ms10 = 10 * time.Millisecond
+
+func TestReorder(t *testing.T) {
+	// As netem does it: every fifth packet, with certainty, without delay.
+	l := newTestLink(t, LinkConfig{Delay: ms10, Reorder: Reorder{Probability: 1, Gap: 5}})
+	late := newTestLink(t, LinkConfig{Delay: ms10, Reorder: Reorder{Probability: 1, Gap: 5, Extra: 3 * time.Millisecond}})
+	for k := wheel.Time(1); k <= 20; k++ {
+		want, wantLate := k*ms+10*ms, k*ms+10*ms
+		if k%5 == 0 {
+			want, wantLate = k*ms, k*ms+13*ms
+		}
+		if got := l.sendSize(k*ms, 100); got.At != want || got.Reordered != (k%5 == 0) {
+			t.Errorf("packet %d: %+v, want arrival at %v", k, got, want)
+		}
+		if got := late.sendSize(k*ms, 100); got.At != wantLate {
+			t.Errorf("packet %d, extra: %+v, want arrival at %v", k, got, wantLate)
+		}
+	}
+}
+
+func TestDuplicatesAndFlippedBits(t *testing.T) {
+	const n = 200_000
+	l := newTestLink(t, LinkConfig{Duplicate: 0.02, Corrupt: 0.05, Reorder: Reorder{Probability: 0.25, Extra: time.Second}})
+	duplicated, corrupted, high := 0, 0, 0
+	for range n {
+		f := l.sendSize(0, 100)
+		if f.Duplicated {
+			duplicated++
+		}
+		if f.Corrupt {
+			corrupted++
+			if f.Bit >= 800 {
+				t.Fatalf("bit %d of 100 octets", f.Bit)
+			}
+			if f.Bit >= 400 {
+				high++
+			}
+		}
+	}
+	near(t, "duplicated", float64(duplicated), 0.02*n, 0.05)
+	near(t, "corrupted", float64(corrupted), 0.05*n, 0.05)
+	near(t, "in the second half", float64(high), 0.025*n, 0.05)
+	near(t, "reordered", float64(l.Counts().Reordered), 0.25*n, 0.05)
+	if c := l.Counts(); c.Packets != n || c.Delivered != n || c.Duplicated != uint64(duplicated) || c.WireOctets != 100*n {
+		t.Errorf("counts %+v do not add up", c)
+	}
+}
+
+// Common random numbers: the luck of packet n is the same whatever else the plan changes.
+func TestDrawsDoNotDependOnTheRest(t *testing.T) {
+	base := LinkConfig{Loss: Losses{GilbertElliott{P: 0.05, R: 0.3, Bad: 1}}}
+	other := base
+	other.Rate, other.Queue, other.Duplicate, other.Corrupt = 10_000_000, Limit{Packets: 5}, 0.5, 0.5
+	a, b := newTestLink(t, base), newTestLink(t, other)
+	queueDrops := 0
+	for k := range wheel.Time(100_000) {
+		x, y := a.sendSize(k*ms, 1500), b.sendSize(k*ms, 1500)
+		if y.Verdict == QueueDropped {
+			queueDrops++
+		} else if x.Verdict != y.Verdict {
+			t.Fatalf("packet %d: %v and %v", k, x.Verdict, y.Verdict)
+		}
+	}
+	if queueDrops == 0 {
+		t.Error("the queue dropped nothing: the test proves nothing")
+	}
+}
+
+// dumbQueue is the queue, event by event: a list of what waits, and the instant at which the sender is done, in units of
+// 1/rate ns so that nothing is rounded before it is asked for.
+type dumbQueue struct {
+	cfg     LinkConfig
+	waiting []uint64 // octets
+	busy    bool
+	done    uint64 // in 1/rate ns
+}
+
+func (q *dumbQueue) advance(now uint64) {
+	for q.busy && q.done <= now*q.cfg.Rate {
+		q.busy = len(q.waiting) > 0
+		if q.busy {
+			q.done += q.waiting[0] * 8 * 1e9
+			q.waiting = q.waiting[1:]
+		}
+	}
+}
+
+func (q *dumbQueue) send(now uint64, size uint64) (at uint64, ok bool) {
+	q.advance(now)
+	if !q.busy {
+		q.busy, q.done = true, now*q.cfg.Rate+size*8*1e9
+		return (q.done + q.cfg.Rate - 1) / q.cfg.Rate, true
+	}
+	octets := uint64(0)
+	for _, o := range q.waiting {
+		octets += o
+	}
+	if l := q.cfg.Queue; l.Packets != 0 && len(q.waiting) >= int(l.Packets) || l.Octets != 0 && octets+size > l.Octets {
+		return 0, false
+	}
+	q.waiting = append(q.waiting, size)
+	at = q.done
+	for _, o := range q.waiting {
+		at += o * 8 * 1e9
+	}
+	return (at + q.cfg.Rate - 1) / q.cfg.Rate, true
+}
+
+func TestQueueAgreesWithItsTwin(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		cfg := LinkConfig{Rate: 1 + r.Uint64N(1_000_000_000)>>r.IntN(4)}
+		if r.IntN(2) == 0 {
+			cfg.Queue.Packets = 1 + uint32(r.IntN(20))
+		}
+		if r.IntN(2) == 0 {
+			cfg.Queue.Octets = 1 + uint64(r.IntN(20_000))
+		}
+		l, twin := newTestLink(t, cfg), &dumbQueue{cfg: cfg}
+		now, gap := uint64(0), int64(float64(750*8*1e9)/float64(cfg.Rate)*2)
+		for k := range 300 {
+			if r.IntN(3) > 0 {
+				now += uint64(r.Int64N(gap + 1))
+			}
+			if now > 10_000_000_000 { // the twin's units fit into 64 bits up to here
+				break
+			}
+			size := 1 + r.Uint64N(1500)
+			f := l.sendSize(wheel.Time(now), uint32(size))
+			at, ok := twin.send(now, size)
+			if ok != (f.Verdict == Delivered) || ok && uint64(f.At) != at {
+				t.Fatalf("seed %d, %+v, packet %d of %d octets at %d: %+v, want %d, %v", seed, cfg, k, size, now, f, at, ok)
+			}
+			if n, _ := l.Queued(wheel.Time(now)); int(n) != len(twin.waiting) {
+				t.Fatalf("seed %d, packet %d: %d wait, want %d", seed, k, n, len(twin.waiting))
+			}
+		}
+	}
+}
+
+func TestAClockThatStepsBack(t *testing.T) {
+	l := newTestLink(t, LinkConfig{Delay: ms10})
+	l.sendSize(50*ms, 100)
+	if got := l.sendSize(20*ms, 100).At; got != 60*ms {
+		t.Errorf("sent at an earlier now, arrives at %v, want 60ms", got)
+	}
+}
+
+func TestSendDoesNotAllocate(t *testing.T) {
+	l := newTestLink(t, LinkConfig{Rate: 100_000_000, Queue: Limit{Packets: 100}, Mark: Limit{Packets: 50}, Delay: ms10,
+		Jitter: Jitter{Amount: time.Millisecond, Normal: true}, Loss: Losses{GilbertElliott{0.01, 0.2, 0, 1}, Outages{{1, 2}}},
+		Reorder: Reorder{Probability: 0.1}, Duplicate: 0.1, Corrupt: 0.1})
+	now, p := wheel.Time(0), Packet{Size: 1500, ECN: ECT0}
+	for range 1000 { // the queue grows to its limit
+		l.Send(now, &p)
+	}
+	if n := testing.AllocsPerRun(10_000, func() { now += 100 * us; l.Send(now, &p) }); n != 0 {
+		t.Errorf("Send allocates %v times, want 0", n)
+	}
+}
+
+func TestLinkErrorsNameFieldValueAndBound(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{`{"rate":2000000000000000}`, "sim: rate 2000000000000000 bit/s, want 0 to 1000000000000000"},
+		{`{"overhead":65536}`, "sim: overhead 65536 octets, want 0 to 65535"},
+		{`{"queue":{"packets":16777217}}`, "sim: queue packets 16777217, want 0 to 16777216"},
+		{`{"mark":{"octets":2000000000000}}`, "sim: mark octets 2000000000000, want 0 to"},
+		{`{"delay":"-1s"}`, "sim: delay -1s, want 0s to 24h0m0s"},
+		{`{"delay":"1s","jitter":{"amount":"2s"}}`, "sim: jitter 2s, want 0s to 1s"},
+		{`{"reorder":{"probability":2}}`, "sim: reorder probability 2, want 0 to 1"},
+		{`{"reorder":{"probability":1,"extra":"25h"}}`, "sim: reorder extra 25h0m0s, want"},
+		{`{"duplicate":-0.5}`, "sim: duplicate -0.5, want 0 to 1"},
+		{`{"corrupt":7}`, "sim: corrupt 7, want 0 to 1"},
+		{`{"loss":"bernoulli:3"}`, "sim: bernoulli probability 3, want 0 to 1"},
+		{`{"speed":1}`, `unknown field "speed"`},
+		{`{} {}`, "more than one JSON value"},
+	} {
+		if _, err := ParseLinkConfig([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("ParseLinkConfig(%s): error %v, want %q", test.text, err, test.want)
+		}
+	}
+}
+
+func FuzzLinkConfig(f *testing.F) {
+	f.Add([]byte(`{"rate":10000000,"overhead":38,"queue":{"packets":20},"mark":{"octets":9000},"delay":"25ms",` +
+		`"jitter":{"amount":"1ms","normal":true},"loss":"gilbert-elliott:p=0.01,r=0.3;packets:3,7-9",` +
+		`"reorder":{"probability":0.25,"gap":5},"duplicate":0.01,"corrupt":0.001}`))
+	f.Add([]byte(`{"loss":"outages:1s-2s;trace:0101*;ranges:1-2@3"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c, err := ParseLinkConfig(text)
+		if err != nil {
+			return
+		}
+		once, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseLinkConfig(once)
+		if err != nil {
+			t.Fatalf("%s: %v", once, err)
+		}
+		if twice, _ := json.Marshal(again); string(once) != string(twice) {
+			t.Errorf("%s becomes %s", once, twice)
+		}
+		l := newTestLink(t, c)
+		for k := range wheel.Time(20) {
+			if now := k * k * us; l.sendSize(now, 1500).Verdict == Delivered && l.last != minTime && l.last < now {
+				t.Errorf("packet sent at %v arrives at %v", now, l.last)
+			}
+		}
+	})
+}
+
+func ExampleLink() {
+	cfg, err := ParseLinkConfig([]byte(`{"rate":12000000, "delay":"10ms", "queue":{"packets":1}, "loss":"packets:2"}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	link, err := NewLink(cfg, LinkKey(1, "a>b"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 3 {
+		fate := link.Send(0, &Packet{Size: 1500})
+		fmt.Println(fate.Verdict, fate.At)
+	}
+	fmt.Println(link.Send(wheel.Time(time.Second), &Packet{Size: 1500}).At)
+	// Output:
+	// delivered 11ms
+	// loss 0s
+	// queue 0s
+	// 1.011s
+}
+
+func BenchmarkLinkSend(b *testing.B) {
+	l := newTestLink(b, LinkConfig{Rate: 1_000_000_000, Queue: Limit{Packets: 1000}, Delay: ms10, Loss: Losses{Bernoulli{0.01}}})
+	b.ReportAllocs()
+	now, p := wheel.Time(0), Packet{Size: 1500}
+	for b.Loop() {
+		now += 12 * us
+		l.Send(now, &p)
+	}
+}

@@ -1,0 +1,196 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Losses are the loss models of a link: a packet is lost if one of them loses it, and all of them see all packets. The
+// text form, which is also the JSON form, is "none", or models joined by ";":
+//
+//	bernoulli:0.01                                 Bernoulli
+//	gilbert-elliott:p=0.01,r=0.3,good=0,bad=1      GilbertElliott; good=0 and bad=1 may be left out
+//	packets:3,7-9                                  PacketNumbers
+//	outages:1s-2s,5s-5.5s                          Outages
+//	trace:00101, trace:00101*                      Trace; the star repeats it
+//	ranges:1000-2000@1,3000-4000@2                 Ranges: from-to@attempt
+type Losses []Loss
+
+// maxNumbers bounds what "a-b" in the text of PacketNumbers may stand for.
+const maxNumbers = 1 << 20
+
+// String returns the text that ParseLosses reads.
+func (l Losses) String() string {
+	if len(l) == 0 {
+		return "none"
+	}
+	texts := make([]string, len(l))
+	for i, m := range l {
+		texts[i] = m.String()
+	}
+	return strings.Join(texts, ";")
+}
+
+// MarshalText returns what String does.
+func (l Losses) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText is ParseLosses.
+func (l *Losses) UnmarshalText(text []byte) (err error) {
+	*l, err = ParseLosses(string(text))
+	return err
+}
+
+// Check returns the error of the first model that has one.
+func (l Losses) Check() error {
+	for _, m := range l {
+		if m == nil {
+			return fmt.Errorf("sim: loss nil, want a model")
+		}
+		if err := m.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ParseLosses reads the text form of Losses, and checks it. It never panics.
+func ParseLosses(text string) (losses Losses, err error) {
+	if text = strings.TrimSpace(text); text == "" || text == "none" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(text, ";") {
+		part = strings.TrimSpace(part)
+		name, args, _ := strings.Cut(part, ":")
+		parse := lossParsers[name]
+		if parse == nil {
+			return nil, fmt.Errorf("sim: loss %q, want none, bernoulli, gilbert-elliott, packets, outages, trace or ranges", name)
+		}
+		m, err := parse(args)
+		if err == nil {
+			err = m.Check()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w (in %q)", err, part)
+		}
+		losses = append(losses, m)
+	}
+	return losses, nil
+}
+
+var lossParsers = map[string]func(args string) (Loss, error){
+	"bernoulli": func(args string) (Loss, error) {
+		p, err := parseFloat("bernoulli probability", args)
+		return Bernoulli{p}, err
+	},
+	"gilbert-elliott": parseGilbertElliott,
+	"packets":         parsePacketNumbers,
+	"outages":         parseOutages,
+	"trace": func(args string) (Loss, error) {
+		bits, repeat := strings.CutSuffix(args, "*")
+		return Trace{bits, repeat}, nil
+	},
+	"ranges": parseRanges,
+}
+
+func parseFloat(field, text string) (float64, error) {
+	p, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, fmt.Errorf("sim: %s %q, want a number from 0 to 1", field, text)
+	}
+	return p, nil
+}
+
+func parseUint(field, text string) (uint64, error) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("sim: %s %q, want a whole number", field, text)
+	}
+	return n, nil
+}
+
+func parseGilbertElliott(args string) (Loss, error) {
+	l := GilbertElliott{P: -1, R: -1, Bad: 1}
+	fields := map[string]*float64{"p": &l.P, "r": &l.R, "good": &l.Good, "bad": &l.Bad}
+	for arg := range strings.SplitSeq(args, ",") {
+		name, value, _ := strings.Cut(arg, "=")
+		field := fields[name]
+		if field == nil {
+			return nil, fmt.Errorf("sim: gilbert-elliott field %q, want each of p, r, good and bad at most once", name)
+		}
+		delete(fields, name)
+		p, err := parseFloat("gilbert-elliott "+name, value)
+		if err != nil {
+			return nil, err
+		}
+		*field = p
+	}
+	if fields["p"] != nil || fields["r"] != nil {
+		return nil, fmt.Errorf("sim: gilbert-elliott %q, want p and r", args)
+	}
+	return l, nil
+}
+
+func parsePacketNumbers(args string) (Loss, error) {
+	var l PacketNumbers
+	for arg := range strings.SplitSeq(args, ",") {
+		first, last, isRange := strings.Cut(arg, "-")
+		from, err := parseUint("packet number", first)
+		to := from
+		if err == nil && isRange {
+			to, err = parseUint("packet number", last)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if to < from || to-from >= maxNumbers-uint64(len(l)) {
+			return nil, fmt.Errorf("sim: packet numbers %q, want first-last in rising order, at most %d numbers in all", arg, maxNumbers)
+		}
+		for k := from; ; k++ {
+			if l = append(l, k); k == to {
+				break
+			}
+		}
+	}
+	return l, nil
+}
+
+func parseOutages(args string) (Loss, error) {
+	var l Outages
+	for arg := range strings.SplitSeq(args, ",") {
+		from, to, _ := strings.Cut(arg, "-")
+		f, err := time.ParseDuration(from)
+		if err != nil {
+			return nil, fmt.Errorf("sim: outage %q, want from-to as in 1s-1.5s", arg)
+		}
+		t, err := time.ParseDuration(to)
+		if err != nil {
+			return nil, fmt.Errorf("sim: outage %q, want from-to as in 1s-1.5s", arg)
+		}
+		l = append(l, Window{f, t})
+	}
+	return l, nil
+}
+
+func parseRanges(args string) (Loss, error) {
+	var l Ranges
+	for arg := range strings.SplitSeq(args, ",") {
+		span, attempt, _ := strings.Cut(arg, "@")
+		from, to, _ := strings.Cut(span, "-")
+		f, err := parseUint("range start", from)
+		if err != nil {
+			return nil, err
+		}
+		t, err := parseUint("range end", to)
+		if err != nil {
+			return nil, err
+		}
+		k, err := strconv.ParseUint(attempt, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("sim: range attempt %q, want a number from 1 to 2^32-1", attempt)
+		}
+		l = append(l, Range{f, t, uint32(k)})
+	}
+	return l, nil
+}
