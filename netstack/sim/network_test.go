@@ -1,0 +1,339 @@
+package sim
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+const second = wheel.Time(time.Second)
+
+// nodeFunc is a node, and handlerFunc a handler, that is a function.
+type nodeFunc func(now wheel.Time, via LinkID, d *Datagram[uint64])
+
+func (f nodeFunc) Receive(now wheel.Time, via LinkID, d *Datagram[uint64]) { f(now, via, d) }
+
+type handlerFunc func(now wheel.Time)
+
+func (f handlerFunc) Expire(now wheel.Time) { f(now) }
+
+func sink(wheel.Time, LinkID, *Datagram[uint64]) {}
+
+func newTestNetwork(t testing.TB, scheme string, seed uint64) *Network[uint64] {
+	t.Helper()
+	n, err := NewNetwork[uint64](Config{Seed: seed, Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (n *Network[P]) mustAdd(t testing.TB, name string, to Node[P]) NodeID {
+	t.Helper()
+	id, err := n.AddNode(name, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func (n *Network[P]) mustConnect(t testing.TB, a, b NodeID, cfg LinkConfig) (ab, ba LinkID) {
+	t.Helper()
+	ab, ba, err := n.Connect(a, b, cfg, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ab, ba
+}
+
+// logTap writes all that passes a link, in a form that says everything.
+type logTap struct {
+	name string
+	log  *bytes.Buffer
+}
+
+func (l logTap) Sent(now wheel.Time, d *Datagram[uint64], f Fate) {
+	fmt.Fprintf(l.log, "%d %s sent %d %+v\n", now, l.name, d.Body, f)
+}
+
+func (l logTap) Arrived(now wheel.Time, d *Datagram[uint64]) {
+	fmt.Fprintf(l.log, "%d %s arrived %d %v %v %d\n", now, l.name, d.Body, d.ECN, d.Corrupt, d.Bit)
+}
+
+// pingPong runs a plan with everything in it: a sends every 100 µs by a timer, b answers each packet, and a half of that
+// comes back once more. Its log is everything that happened on the links. order is that of making the nodes.
+func pingPong(t testing.TB, scheme string, seed uint64, order []string) []byte {
+	t.Helper()
+	n := newTestNetwork(t, scheme, seed)
+	var ab, ba LinkID
+	nodes := map[string]nodeFunc{
+		"a": func(_ wheel.Time, _ LinkID, d *Datagram[uint64]) {
+			if d.Body%2 == 0 {
+				d.Body++
+				n.Send(ab, d)
+			}
+		},
+		"b": func(_ wheel.Time, _ LinkID, d *Datagram[uint64]) { n.Send(ba, d) },
+	}
+	ids := map[string]NodeID{}
+	for _, name := range order {
+		ids[name] = n.mustAdd(t, name, nodes[name])
+	}
+	cfg := LinkConfig{Rate: 100_000_000, Overhead: 38, Queue: Limit{Packets: 10}, Mark: Limit{Packets: 5}, Delay: 3 * time.Millisecond,
+		Jitter: Jitter{Amount: time.Millisecond}, Loss: Losses{GilbertElliott{0.02, 0.4, 0.001, 1}},
+		Reorder: Reorder{Probability: 0.05, Extra: time.Millisecond}, Duplicate: 0.01, Corrupt: 0.01}
+	ab, ba = n.mustConnect(t, ids["a"], ids["b"], cfg)
+	var log bytes.Buffer
+	n.Tap(ab, logTap{"ab", &log})
+	n.Tap(ba, logTap{"ba", &log})
+	k := uint64(0)
+	var timer wheel.Timer
+	timer = n.NewTimer(handlerFunc(func(now wheel.Time) {
+		k += 2
+		n.Send(ab, &Datagram[uint64]{Packet: Packet{Size: 1500, ECN: ECT0}, Body: k})
+		if k < 10_000 {
+			n.StartTimer(timer, now.Add(100*time.Microsecond))
+		}
+	}))
+	n.StartTimer(timer, 0)
+	n.Run(10 * second)
+	if n.InFlight() != 0 {
+		t.Errorf("%d datagrams are on their way after the end", n.InFlight())
+	}
+	return log.Bytes()
+}
+
+// Same plan, same bytes, under every scheme; another seed, other bytes.
+func TestSamePlanSameBytes(t *testing.T) {
+	want := sha256.Sum256(pingPong(t, "scheme7", 1, []string{"a", "b"}))
+	for _, scheme := range []string{"scheme7", "scheme3", "scheme2-rear", "scheme3-tree"} {
+		if got := sha256.Sum256(pingPong(t, scheme, 1, []string{"a", "b"})); got != want {
+			t.Errorf("%s: log %x, want %x", scheme, got[:4], want[:4])
+		}
+	}
+	if got := sha256.Sum256(pingPong(t, "scheme7", 2, []string{"a", "b"})); got == want {
+		t.Error("seed 2: the log of seed 1")
+	}
+	// "the order in which nodes and links are made changes no draw"
+	if got := sha256.Sum256(pingPong(t, "scheme7", 1, []string{"b", "a"})); got != want {
+		t.Errorf("nodes made in the other order: log %x, want %x", got[:4], want[:4])
+	}
+}
+
+// "Events of one instant happen in the order in which they were scheduled (START order), whatever the scheme".
+func TestEventsOfOneInstantKeepTheirOrder(t *testing.T) {
+	for _, scheme := range ClockSchemes() {
+		n := newTestNetwork(t, scheme, 1)
+		var got []string
+		a := n.mustAdd(t, "a", nodeFunc(sink))
+		b := n.mustAdd(t, "b", nodeFunc(func(now wheel.Time, _ LinkID, d *Datagram[uint64]) {
+			got = append(got, fmt.Sprint(d.Body, "@", int64(now)))
+		}))
+		slow, _ := n.mustConnect(t, a, b, LinkConfig{Delay: 200})
+		fast, _ := n.mustConnect(t, a, b, LinkConfig{Delay: 100})
+		now, _ := n.mustConnect(t, a, b, LinkConfig{})
+		send := func(via LinkID, body uint64) { n.Send(via, &Datagram[uint64]{Packet: Packet{Size: 1}, Body: body}) }
+		first := n.NewTimer(handlerFunc(func(wheel.Time) { got = append(got, "t"); send(now, 4); send(fast, 6); send(now, 5) }))
+		later := n.NewTimer(handlerFunc(func(wheel.Time) { send(fast, 2) }))
+		stopped := n.NewTimer(handlerFunc(func(wheel.Time) { got = append(got, "stopped") }))
+		send(slow, 1)
+		n.StartTimer(stopped, 200)
+		n.StartTimer(later, 100)
+		n.StartTimer(first, 200)
+		n.StopTimer(stopped)
+		n.Run(250)
+		want := []string{"1@200", "t", "2@200", "4@200", "5@200"}
+		if !slices.Equal(got, want) || n.Now() != 250 || n.InFlight() != 1 {
+			t.Errorf("%s: %v at %d, %d on their way, want %v at 250, 1", scheme, got, n.Now(), n.InFlight(), want)
+		}
+		if n.Step(); n.Now() != 300 || got[len(got)-1] != "6@300" || n.Step() {
+			t.Errorf("%s: after Step: %v at %d, want 6@300 and no further event", scheme, got, n.Now())
+		}
+		n.FreeTimer(first)
+		if again := n.NewTimer(handlerFunc(func(wheel.Time) { got = append(got, "again") })); n.handlers[0] == nil {
+			t.Errorf("%s: timer %d does not take the freed place", scheme, again)
+		}
+	}
+}
+
+// Step by step is the same run.
+func TestStepIsRun(t *testing.T) {
+	record := func(run func(n *Network[uint64])) (log []byte, events uint64) {
+		n := newTestNetwork(t, "", 3)
+		var ab LinkID
+		var buf bytes.Buffer
+		a := n.mustAdd(t, "a", nodeFunc(sink))
+		b := n.mustAdd(t, "b", nodeFunc(sink))
+		ab, _ = n.mustConnect(t, a, b, LinkConfig{Delay: ms10, Jitter: Jitter{ms10, false, true}, Duplicate: 0.5})
+		n.Tap(ab, logTap{"ab", &buf})
+		for k := range uint64(1000) {
+			n.Send(ab, &Datagram[uint64]{Packet: Packet{Size: 1}, Body: k})
+		}
+		run(n)
+		return buf.Bytes(), n.Events()
+	}
+	log, events := record(func(n *Network[uint64]) { n.Run(second) })
+	stepped, steps := record(func(n *Network[uint64]) {
+		for n.Step() {
+		}
+	})
+	if events != steps || events < 1400 || !bytes.Equal(log, stepped) {
+		t.Errorf("Run: %d events, %d octets of log; Step: %d, %d: want the same", events, len(log), steps, len(stepped))
+	}
+}
+
+func TestNetworkErrors(t *testing.T) {
+	for _, scheme := range []string{"scheme6", "scheme6-eager", "runtime", "scheme7-nomigration", "nothing"} {
+		if _, err := NewNetwork[uint64](Config{Scheme: scheme}); err == nil || !strings.Contains(err.Error(), "want one of scheme1, ") {
+			t.Errorf("%s: error %v, want the schemes there are", scheme, err)
+		}
+	}
+	n := newTestNetwork(t, "", 1)
+	a, b := n.mustAdd(t, "a", nodeFunc(sink)), n.mustAdd(t, "b", nodeFunc(sink))
+	if _, err := n.AddNode("a", nodeFunc(sink)); err == nil || !strings.Contains(err.Error(), `node name "a"`) {
+		t.Errorf("second a: error %v", err)
+	}
+	if _, _, err := n.Connect(a, a, LinkConfig{}, LinkConfig{}); err == nil {
+		t.Error("a link of a node to itself: no error")
+	}
+	if _, _, err := n.Connect(a, b, LinkConfig{}, LinkConfig{Corrupt: 2}); err == nil || err.Error() != "b>a: sim: corrupt 2, want 0 to 1" {
+		t.Errorf("bad link back: error %v", err)
+	}
+	n.mustConnect(t, a, b, LinkConfig{})
+	second, _ := n.mustConnect(t, a, b, LinkConfig{})
+	if via, ok := n.LinkNamed("a>b#2"); !ok || via != second || n.LinkName(second) != "a>b#2" || n.NodeName(b) != "b" {
+		t.Errorf("second link is %d, %v, named %s, want %d", via, ok, n.LinkName(second), second)
+	}
+}
+
+// relay has k datagrams go round between two nodes for ever.
+func relay(t testing.TB, scheme string, k int) *Network[uint64] {
+	n := newTestNetwork(t, scheme, 1)
+	back := [2]LinkID{}
+	node := nodeFunc(func(_ wheel.Time, via LinkID, d *Datagram[uint64]) { n.Send(back[via], d) })
+	a, b := n.mustAdd(t, "a", node), n.mustAdd(t, "b", node)
+	ab, ba := n.mustConnect(t, a, b, LinkConfig{Rate: 1_000_000_000, Delay: 25 * time.Millisecond, Mark: Limit{Packets: 100}})
+	back = [2]LinkID{ba, ab}
+	for i := range k {
+		n.Send(ab, &Datagram[uint64]{Packet: Packet{Size: 1500}, Body: uint64(i)})
+	}
+	return n
+}
+
+func TestTraversalsDoNotAllocate(t *testing.T) {
+	n := relay(t, "", 1000)
+	n.Run(second)
+	until := second
+	if got := testing.AllocsPerRun(50, func() { until += 10 * ms; n.Run(until) }); got != 0 {
+		t.Errorf("10 ms of traversals allocate %v times, want 0", got)
+	}
+	if n.InFlight() != 1000 {
+		t.Errorf("%d datagrams go round, want 1000", n.InFlight())
+	}
+}
+
+func BenchmarkTraversal(b *testing.B) {
+	for _, scheme := range []string{"scheme7", "scheme3"} {
+		for _, k := range []int{100, 4000} {
+			b.Run(fmt.Sprintf("impl=%s/inflight=%d", scheme, k), func(b *testing.B) {
+				n := relay(b, scheme, k)
+				n.Run(second)
+				b.ReportAllocs()
+				for b.Loop() {
+					n.Step()
+				}
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "traversals/s")
+			})
+		}
+	}
+}
+
+func TestTopologies(t *testing.T) {
+	for _, kind := range []string{"dumbbell", "star"} {
+		var plan Topology
+		text := `{"kind":"` + kind + `","senders":3,"access":[{"delay":"1ms"},{"delay":"2ms"}],` +
+			`"bottleneck":{"rate":8000000,"delay":"10ms"},"return":{"delay":"20ms"}}`
+		if err := json.Unmarshal([]byte(text), &plan); err != nil {
+			t.Fatal(err)
+		}
+		n := newTestNetwork(t, "", 1)
+		var got []string
+		built := &Built{}
+		receiver := nodeFunc(func(now wheel.Time, _ LinkID, d *Datagram[uint64]) {
+			got = append(got, fmt.Sprint(d.Body, " at ", now))
+			d.From, d.To = d.To, d.From
+			out := built.ReceiverOut[min(int(d.Body), len(built.ReceiverOut)-1)]
+			n.Send(out, d)
+		})
+		sender := nodeFunc(func(now wheel.Time, _ LinkID, d *Datagram[uint64]) {
+			got = append(got, fmt.Sprint(d.Body, " back at ", now))
+		})
+		receivers := []Node[uint64]{receiver, receiver, receiver}[:plan.Receivers()]
+		built, err := Build(n, plan, []Node[uint64]{sender, sender, sender}, receivers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			to := built.Receivers[min(i, len(receivers)-1)]
+			n.Send(built.SenderOut[i], &Datagram[uint64]{Packet: Packet{Size: 1000}, From: built.Senders[i], To: to, Body: uint64(i)})
+		}
+		n.Run(second)
+		// 1 ms each on the bottleneck, in the order 0, 2 (access of 1 ms), 1 (of 2 ms).
+		want := []string{"0 at 13ms", "2 at 14ms", "1 at 16ms", "0 back at 35ms", "2 back at 36ms", "1 back at 40ms"}
+		if kind == "star" { // without an access link at the receiver
+			want = []string{"0 at 12ms", "2 at 13ms", "1 at 14ms", "0 back at 33ms", "2 back at 34ms", "1 back at 36ms"}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", kind, got, want)
+		}
+		if c := n.Link(built.Bottleneck).Counts(); c.Delivered != 3 {
+			t.Errorf("%s: bottleneck %+v, want 3 delivered", kind, c)
+		}
+		// A datagram for a node without a route is dropped, and counted.
+		n.Send(built.SenderOut[0], &Datagram[uint64]{Packet: Packet{Size: 1}, To: 99})
+		n.Run(2 * second)
+		if r := n.nodes[0].node.(*Router[uint64]); r.Unrouted() != 1 {
+			t.Errorf("%s: unrouted = %d, want 1", kind, r.Unrouted())
+		}
+	}
+	n := newTestNetwork(t, "", 1)
+	for _, test := range []struct {
+		plan Topology
+		want string
+	}{
+		{Topology{Kind: "ring", Senders: 1}, `kind "ring", want dumbbell or star`},
+		{Topology{Kind: "star"}, "senders 0, want 1 to 100000"},
+		{Topology{Kind: "star", Senders: 1, Bottleneck: LinkConfig{Corrupt: 2}}, "bottleneck: sim: corrupt 2"},
+		{Topology{Kind: "star", Senders: 1, Access: []LinkConfig{{Corrupt: 2}}}, "access 0: sim: corrupt 2"},
+		{Topology{Kind: "star", Senders: 1}, "0 senders and 0 receivers, want 1 and 1"},
+	} {
+		if _, err := Build(n, test.plan, nil, nil); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: error %v, want %q", test.plan, err, test.want)
+		}
+	}
+}
+
+func ExampleNetwork() {
+	n, _ := NewNetwork[uint64](Config{Seed: 1})
+	a, _ := n.AddNode("a", nodeFunc(sink))
+	b, _ := n.AddNode("b", nodeFunc(func(now wheel.Time, via LinkID, d *Datagram[uint64]) {
+		fmt.Println(n.LinkName(via), d.Body, now)
+	}))
+	there, _, err := n.Connect(a, b, LinkConfig{Rate: 8_000_000, Delay: 10 * time.Millisecond}, LinkConfig{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	n.Send(there, &Datagram[uint64]{Packet: Packet{Size: 1000}, From: a, To: b, Body: 7})
+	fmt.Println(n.Run(second), "event")
+	// Output:
+	// a>b 7 11ms
+	// 1 event
+}

@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"tcpwheel/wheel"
+)
+
+// Link types of an interface in a capture.
+const (
+	LinkTypeEthernet uint16 = 1
+	LinkTypeRaw      uint16 = 101 // packets begin with an IPv4 or IPv6 header
+)
+
+// Pcapng writes a capture in the format pcapng (draft-ietf-opsawg-pcapng): one section in little-endian order, any number
+// of interfaces, stamps in nanoseconds. Each block is one call of Write.
+type Pcapng struct {
+	w          io.Writer
+	buf        []byte
+	interfaces uint32
+}
+
+const (
+	blockSection   = 0x0a0d0d0a
+	blockInterface = 1
+	blockPacket    = 6
+
+	optEnd      = 0
+	optComment  = 1
+	optUserAppl = 4 // of a section
+	optName     = 2 // of an interface
+	optTsResol  = 9 // of an interface
+
+	maxOption = 1<<16 - 1
+)
+
+// NewPcapng begins a section that names the application which wrote it, if that is not empty.
+func NewPcapng(w io.Writer, application string) (*Pcapng, error) {
+	if len(application) > maxOption {
+		return nil, fmt.Errorf("sim: pcapng application of %d octets, want 0 to %d", len(application), maxOption)
+	}
+	p := &Pcapng{w: w}
+	p.begin(blockSection)
+	p.u32(0x1a2b3c4d) // byte order
+	p.u32(1)          // version 1.0
+	p.u32(0xffffffff) // the section's length
+	p.u32(0xffffffff) // is not given
+	p.option(optUserAppl, application)
+	return p, p.end(application != "")
+}
+
+// AddInterface adds an interface, and returns the number that packets name it by.
+func (p *Pcapng) AddInterface(name string, linkType uint16) (uint32, error) {
+	if len(name) > maxOption {
+		return 0, fmt.Errorf("sim: pcapng interface name of %d octets, want 0 to %d", len(name), maxOption)
+	}
+	p.begin(blockInterface)
+	p.u32(uint32(linkType))
+	p.u32(0) // no limit on what is kept of a packet
+	p.option(optName, name)
+	p.option(optTsResol, "\x09") // 10^-9 s
+	p.interfaces++
+	return p.interfaces - 1, p.end(true)
+}
+
+// WritePacket writes a packet of that many octets in all, of which octets were kept, with a comment if that is not
+// empty. at counts from 1970, and is not before.
+func (p *Pcapng) WritePacket(iface uint32, at wheel.Time, octets []byte, length uint32, comment string) error {
+	switch {
+	case iface >= p.interfaces:
+		return fmt.Errorf("sim: pcapng interface %d, want one of %d", iface, p.interfaces)
+	case at < 0:
+		return fmt.Errorf("sim: pcapng stamp %d ns, want 0 at least", int64(at))
+	case len(octets) > MaxSize:
+		return fmt.Errorf("sim: pcapng packet of %d octets, want 0 to %d", len(octets), MaxSize)
+	case len(comment) > maxOption:
+		return fmt.Errorf("sim: pcapng comment of %d octets, want 0 to %d", len(comment), maxOption)
+	}
+	p.begin(blockPacket)
+	p.u32(iface)
+	p.u32(uint32(uint64(at) >> 32))
+	p.u32(uint32(at))
+	p.u32(uint32(len(octets)))
+	p.u32(length)
+	p.buf = append(p.buf, octets...)
+	p.pad()
+	p.option(optComment, comment)
+	return p.end(comment != "")
+}
+
+func (p *Pcapng) u32(v uint32) { p.buf = binary.LittleEndian.AppendUint32(p.buf, v) }
+
+func (p *Pcapng) pad() {
+	for len(p.buf)%4 != 0 {
+		p.buf = append(p.buf, 0)
+	}
+}
+
+func (p *Pcapng) begin(block uint32) {
+	p.buf = p.buf[:0]
+	p.u32(block)
+	p.u32(0) // the length, which end knows
+}
+
+func (p *Pcapng) option(code uint16, value string) {
+	if value == "" {
+		return
+	}
+	p.buf = binary.LittleEndian.AppendUint16(p.buf, code)
+	p.buf = binary.LittleEndian.AppendUint16(p.buf, uint16(len(value)))
+	p.buf = append(p.buf, value...)
+	p.pad()
+}
+
+// end writes the block, whose length stands at both of its ends.
+func (p *Pcapng) end(options bool) error {
+	if options {
+		p.u32(optEnd)
+	}
+	length := uint32(len(p.buf) + 4)
+	binary.LittleEndian.PutUint32(p.buf[4:], length)
+	p.u32(length)
+	_, err := p.w.Write(p.buf)
+	return err
+}
