@@ -31,6 +31,23 @@ func TestPersistInterval(t *testing.T) {
 	}
 }
 
+func TestPersistIntervalDoublesToItsCeiling(t *testing.T) {
+	// RFC 9293 §3.8.6.1: "and SHOULD increase exponentially the interval between successive probes (SHLD-30)."
+	const rto, most = 300 * time.Millisecond, time.Minute
+	p := MustPolicy("rfc6298")
+	p.PersistMin, p.PersistMax = rto, most
+	for probes, want := range map[int]time.Duration{
+		0: rto, 1: 2 * rto, 7: 128 * rto, 8: most, 62: most, 63: most, 1000: most,
+	} {
+		if got := p.PersistInterval(rto, probes); got != want {
+			t.Errorf("PersistInterval(%v, %d) = %v, want %v", rto, probes, got, want)
+		}
+	}
+	if got := p.PersistInterval(2*most, 0); got != most {
+		t.Errorf("an RTO beyond the bound: %v, want %v", got, most)
+	}
+}
+
 // RFC 9293 §3.6.1: TIME-WAIT lasts twice the MSL, which RFC 9293 §3.4.2 takes to be 2 minutes, and all stacks that are
 // modelled here 30 s.
 func TestMSL(t *testing.T) {

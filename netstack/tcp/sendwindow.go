@@ -1,7 +1,5 @@
 package tcp
 
-import "time"
-
 // SendWindow is what the peer offers: SND.WND, and the segment that offered it last. The zero value is closed.
 type SendWindow struct {
 	Wnd    uint32 // SND.WND, octets
@@ -97,18 +95,4 @@ func MaySend(c SendChance) (uint32, SendHold) {
 		return 0, HoldNagle
 	}
 	return n, HoldNot
-}
-
-// ProbeInterval returns how long to wait for the next zero-window probe after probes of them were sent in a row: rto
-// doubled each time, and at most most. RFC 9293 §3.8.6.1: "The transmitting host SHOULD send the first zero-window probe
-// when a zero window has existed for the retransmission timeout period (SHLD-29)", "and SHOULD increase exponentially the
-// interval between successive probes (SHLD-30)." Both spans must be positive. It costs O(1).
-func ProbeInterval(rto, most time.Duration, probes int) time.Duration {
-	if rto <= 0 || most <= 0 || probes < 0 {
-		panic("BUG: zero-window probe without a positive interval")
-	}
-	if probes >= 63 || rto > most>>probes {
-		return most
-	}
-	return rto << probes
 }

@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"testing"
-	"time"
 )
 
 func TestSendWindowUpdate(t *testing.T) {
@@ -80,20 +79,5 @@ func TestMaySend(t *testing.T) {
 		if got, hold := MaySend(chance); got != c.want || hold != c.hold {
 			t.Errorf("%s: MaySend(%+v) = %d, %d, want %d, %d", c.why, chance, got, hold, c.want, c.hold)
 		}
-	}
-}
-
-func TestProbeInterval(t *testing.T) {
-	// RFC 9293 §3.8.6.1: "and SHOULD increase exponentially the interval between successive probes (SHLD-30)."
-	const rto, most = 300 * time.Millisecond, time.Minute
-	for probes, want := range map[int]time.Duration{
-		0: rto, 1: 2 * rto, 7: 128 * rto, 8: most, 62: most, 63: most, 1000: most,
-	} {
-		if got := ProbeInterval(rto, most, probes); got != want {
-			t.Errorf("ProbeInterval(%v, %v, %d) = %v, want %v", rto, most, probes, got, want)
-		}
-	}
-	if got := ProbeInterval(2*most, most, 0); got != most {
-		t.Errorf("an RTO beyond the bound: %v", got)
 	}
 }
