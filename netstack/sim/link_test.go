@@ -364,8 +364,9 @@ func FuzzLinkConfig(f *testing.F) {
 		}
 		l := newTestLink(t, c)
 		for k := range wheel.Time(20) {
-			if now := k * k * us; l.sendSize(now, 1500).Verdict == Delivered && l.last != minTime && l.last < now {
-				t.Errorf("packet sent at %v arrives at %v", now, l.last)
+			now := k * k * us
+			if fate := l.sendSize(now, 1500); fate.Verdict == Delivered && fate.At < now {
+				t.Errorf("packet sent at %v arrives at %v", now, fate.At)
 			}
 		}
 	})
