@@ -1,0 +1,49 @@
+package tcp
+
+import "fmt"
+
+// State is where a connection stands in RFC 9293 §3.3.2. LISTEN is a Listener's.
+type State uint8
+
+const (
+	StateClosed State = iota
+	StateListen
+	StateSynSent
+	StateSynReceived
+	StateEstablished
+	StateFinWait1
+	StateFinWait2
+	StateCloseWait
+	StateClosing
+	StateLastAck
+	StateTimeWait
+
+	states
+)
+
+var stateNames = [states]string{
+	"CLOSED", "LISTEN", "SYN-SENT", "SYN-RECEIVED", "ESTABLISHED", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT", "CLOSING",
+	"LAST-ACK", "TIME-WAIT",
+}
+
+// String returns the name as RFC 9293 writes it.
+func (s State) String() string {
+	if s >= states {
+		return fmt.Sprintf("State(%d)", uint8(s))
+	}
+	return stateNames[s]
+}
+
+// MarshalText writes the name.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// synchronized reports whether the numbers of both sides are known: RFC 9293 §3.5.1 calls these states synchronized.
+func (s State) synchronized() bool { return s >= StateEstablished }
+
+// canReceive reports whether data may still arrive.
+func (s State) canReceive() bool {
+	return s == StateEstablished || s == StateFinWait1 || s == StateFinWait2
+}
+
+// canSend reports whether the application may still write.
+func (s State) canSend() bool { return s == StateEstablished || s == StateCloseWait }
