@@ -3,6 +3,8 @@ package tcp
 import (
 	"time"
 
+	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
@@ -17,7 +19,92 @@ import (
 //
 // After EventClosed all calls do nothing. A Conn belongs to one goroutine at a time; it is not to be copied once Init was called.
 type Conn struct {
-	state State
+	cfg  *Config
+	opts SocketOptions
+	path Path
+
+	state   State
+	ca      CAState
+	err     Error
+	softErr Error
+
+	// What was agreed on in the handshake.
+	passive  bool // opened by a listener
+	tsOn     bool // timestamps
+	sackOn   bool
+	wsOn     bool // window scaling
+	sndScale uint8
+	rcvScale uint8
+	peerMSS  uint16
+	synLost  bool // our SYN or SYN-ACK was retransmitted by its timer
+
+	finQueued  bool // the application will write no more: a FIN follows what it wrote
+	finSent    bool // SND.NXT is beyond it
+	readClosed bool // the application will read no more
+	aborting   bool // data that comes now resets the connection
+	urgent     bool // SND.UP is valid
+	rcvUrgent  bool // RCV.UP is valid
+	more       bool // the last write said MSG_MORE
+	corkOver   bool // the cork has waited for long enough
+
+	// The sender (RFC 9293 §3.3.1). SND.NXT is what was never sent; what is sent again is the sent queue's.
+	iss    Seq
+	sndUna Seq
+	sndNxt Seq
+	sndEnd Seq // after what the application has written
+	sndUp  Seq
+	snd    SendWindow
+	acked  uint64 // octets of what was written that are acknowledged
+	sent   SentQueue
+	mss    uint32 // Eff.snd.MSS of a segment without SACK blocks
+
+	// The receiver.
+	irs      Seq
+	rq       RecvQueue
+	gen      SACKGen
+	win      RecvWindow
+	delack   DelAck
+	paws     PAWS
+	rcvRTT   RecvRTT
+	tune     RecvTune
+	rcvUp    Seq
+	received uint64 // octets that became readable
+	user     uint32 // RCV.USER: of these, not yet read
+	ackDue   bool   // an ACK leaves at the end of this call
+	sentAck  Seq    // Last.ACK.sent
+	ecn      ECN
+	lastCE   bool
+
+	// Timers.
+	est      tcptimers.Estimator
+	fine     tcptimers.Estimator // of Vegas's check
+	armed    uint16              // the kinds that run
+	rexmitAt wheel.Time          // when the only retransmission timer expires, if it runs
+	probeAt  wheel.Time          // when the loss probe is due, if its timer runs
+	tsOffset uint32
+	lastRecv wheel.Time // when anything acceptable came last
+	lastSent wheel.Time // when data left last
+	lastOOW  wheel.Time // when an unacceptable segment was answered last
+	answered bool       // lastOOW is valid
+	heard    bool       // lastSent is valid
+	probes   uint8      // window or keepalive probes without an answer
+	persistN uint8      // window probes since the window was closed
+	probed   bool       // the octet at SND.NXT, or the FIN there, left as a window probe
+	timed    bool       // one segment is being timed: Policy.OneSample
+	timedSeq Seq
+	timedAt  wheel.Time
+	roundEnd Seq        // what SND.NXT was at the first sample of this round
+	utoSince wheel.Time // when the window was closed
+	closedAt wheel.Time // when the application closed
+
+	cc  congestion.Controller // from ESTABLISHED on
+	rec recovery
+
+	// Statistics, for Info.
+	segsIn, segsOut, dataIn, dataOut uint64
+	bytesSent, bytesRexmit           uint64
+	delivered, deliveredCE, rexmits  uint64
+	dsacks                           uint64
 }
 
 // WriteFlags say how data was written.
@@ -31,98 +118,94 @@ const (
 // NoLinger is what Close takes for a close in the background.
 const NoLinger time.Duration = -1
 
-// Init makes c a connection in CLOSED. cfg is kept; cfg and path have been checked. iss is the initial sequence number, as
-// Secret.ISN or SYNCookie gives it, and tsOffset the offset of timestamps, as Secret.TimestampOffset does.
-func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {}
-
-// Connect sends a SYN: an active OPEN.
-func (c *Conn) Connect(now wheel.Time, o *Output) {}
-
-// Accept takes the SYN that a listener received, and answers it: a passive OPEN, which ends in EventConnected.
-func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {}
-
-// AcceptCookie takes the ACK that ends the handshake of a SYN cookie, of which CheckSYNCookie has told the mss, and the timestamps opts,
-// if ok. The connection is established then, and the ACK is input to it.
-func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, mss uint16, opts CookieOptions, ok bool, o *Output) Verdict {
-	return Verdict{}
-}
-
-// Input takes a segment (RFC 9293 §3.10.7).
-func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) Verdict { return Verdict{} }
-
-// Expire tells that the timer of a slot has expired, which stopped it. One that c has not started, or has stopped
-// since, changes nothing.
-func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {}
-
-// Wrote tells that the application has written n octets more. Where the state does not allow that, nothing is taken:
-// CanWrite tells before.
-func (c *Conn) Wrote(now wheel.Time, n uint32, flags WriteFlags, o *Output) {}
-
-// CanWrite reports whether Wrote takes octets: from the open on, until Shutdown, Close or the end.
-func (c *Conn) CanWrite() bool { return false }
-
-// Consumed tells that the application has read n octets.
-func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {}
-
-// Shutdown tells that the application will write no more: a FIN follows what was written.
-func (c *Conn) Shutdown(now wheel.Time, o *Output) {}
-
-// Close tells that the application is done with the connection: it will write no more, and read no more. With a linger of 0 the
-// connection is aborted; with more, EventLingered tells when that time is over, or EventClosed that the close was earlier.
-// Octets that were received and not read, or that arrive later, reset it (RFC 9293 §3.10.4, RFC 2525 §2.17).
-func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {}
-
-// Abort ends the connection at once, with a RST where RFC 9293 §3.10.5 wants one.
-func (c *Conn) Abort(now wheel.Time, o *Output) {}
-
-// SetOptions changes the socket options, which have been checked.
-func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {}
-
-// Options returns the socket options.
-func (c *Conn) Options() SocketOptions { return SocketOptions{} }
-
-// ICMPError is an ICMP message about a segment that c is said to have sent.
-type ICMPError struct {
-	Kind ICMPKind
-	Seq  Seq    // of the segment that the message quotes
-	MTU  uint32 // of the next hop, for ICMPTooBig; 0 if the router did not say
-}
-
-// ICMPKind is what an ICMP message says, whichever the version.
-type ICMPKind uint8
-
-const (
-	ICMPNetUnreachable ICMPKind = iota
-	ICMPHostUnreachable
-	ICMPProtocolUnreachable
-	ICMPPortUnreachable
-	ICMPProhibited
-	ICMPTooBig // fragmentation needed, or packet too big
-	ICMPTimeExceeded
-	ICMPParameterProblem
-	ICMPSourceQuench
-)
-
-// ICMP takes an error message (RFC 5927, RFC 9293 §3.9.2.2).
-func (c *Conn) ICMP(now wheel.Time, m ICMPError, o *Output) {}
-
 // State returns the state.
 func (c *Conn) State() State { return c.state }
 
+// CAState returns what congestion control and loss recovery are at.
+func (c *Conn) CAState() CAState { return c.ca }
+
 // Err returns why the connection has ended before its time, nil if it has not. The error is an Error.
-func (c *Conn) Err() error { return nil }
+func (c *Conn) Err() error {
+	if c.err == ErrNone {
+		return nil
+	}
+	return c.err
+}
 
 // SoftErr returns the last error that the network reported and that did not end the connection.
-func (c *Conn) SoftErr() error { return nil }
+func (c *Conn) SoftErr() error {
+	if c.softErr == ErrNone {
+		return nil
+	}
+	return c.softErr
+}
 
 // Acked returns how many octets of what was written are acknowledged: the owner needs to keep only those after.
-func (c *Conn) Acked() uint64 { return 0 }
+func (c *Conn) Acked() uint64 { return c.acked }
 
 // Received returns how many octets of what the peer sends have become readable.
-func (c *Conn) Received() uint64 { return 0 }
+func (c *Conn) Received() uint64 { return c.received }
 
-// Armed calls f with each slot whose timer c has started. It costs O(segments in flight).
-func (c *Conn) Armed(f func(Slot)) {}
+// Options returns the socket options.
+func (c *Conn) Options() SocketOptions { return c.opts }
 
-// Check returns an error if an invariant of c does not hold: it is for tests. It costs O(segments in flight).
-func (c *Conn) Check() error { return nil }
+// SetOptions changes the socket options, which have been checked.
+func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
+	was := c.opts
+	c.opts = opts
+	if c.state == StateClosed || c.state == StateTimeWait {
+		return
+	}
+	if opts.MaxSeg != was.MaxSeg {
+		c.updateMSS()
+	}
+	if opts.Keepalive && (!was.Keepalive || opts.KeepIdle != was.KeepIdle) && c.state.synchronized() {
+		c.start(o, tcptimers.Keepalive, c.cfg.Policy.Deadline(max(c.lastRecv, now), opts.KeepIdle))
+	} else if !opts.Keepalive {
+		c.stop(o, tcptimers.Keepalive)
+	}
+	if opts.UserTimeout != was.UserTimeout {
+		c.armUserTimeout(now, o)
+	}
+	if opts.QuickAck && c.armed&(1<<tcptimers.DelAck) != 0 {
+		c.ackDue = true
+	}
+	c.more = c.more && opts.Cork == was.Cork
+	c.corkOver = false
+	c.output(now, o)
+}
+
+// setState moves to another state, and counts what RFC 4022 §4 calls tcpCurrEstab.
+func (c *Conn) setState(s State, o *Output) {
+	if c.state == StateEstablished || c.state == StateCloseWait {
+		o.Counters.CurrEstab--
+	}
+	c.state = s
+	if s == StateEstablished || s == StateCloseWait {
+		o.Counters.CurrEstab++
+	}
+}
+
+// dataUna is SND.UNA, or what it will be when the SYN is acknowledged.
+func (c *Conn) dataUna() Seq {
+	if c.sndUna == c.iss && c.state <= StateSynReceived {
+		return c.iss.Add(1)
+	}
+	return c.sndUna
+}
+
+// queued returns how many octets are written and were never sent.
+func (c *Conn) queued() uint32 {
+	if c.finSent {
+		return 0
+	}
+	return c.sndEnd.Sub(MaxSeq(c.sndNxt, c.iss.Add(1)))
+}
+
+// allSent reports whether nothing is left that was never sent, the FIN included.
+func (c *Conn) allSent() bool { return c.finSent || !c.finQueued && c.queued() == 0 }
+
+// timestamp returns what the clock of timestamps shows.
+func (c *Conn) timestamp(now wheel.Time) uint32 {
+	return uint32(int64(now)/int64(c.cfg.TimestampTick)) + c.tsOffset
+}

@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
 const ms = time.Millisecond
 
 func TestDelAckRules(t *testing.T) {
-	c := DelAckConfig{Delay: 40 * ms}
+	c := tcptimers.DelAckConfig{Every: 2, Delay: 40 * ms, Min: 40 * ms, Max: 40 * ms}
 	full := SegmentIn{Len: 1000}
 	push := func(n uint32) SegmentIn { return SegmentIn{Len: n, PSH: true} }
 	for _, test := range []struct {
@@ -44,18 +45,19 @@ func TestDelAckRules(t *testing.T) {
 			t.Errorf("%s: %d, want %d", test.why, got, test.want)
 		}
 	}
-	c.AckPush = true
-	if got, _ := new(DelAck).OnSegment(0, &c, push(10)); got != AckNow {
-		t.Errorf("PSH with AckPush: %d", got)
+	now := push(10)
+	now.Now = true
+	if got, _ := new(DelAck).OnSegment(0, &c, now); got != AckNow {
+		t.Errorf("wanted at once: %d", got)
 	}
-	if got, _ := new(DelAck).OnSegment(0, &DelAckConfig{}, full); got != AckNow {
+	if got, _ := new(DelAck).OnSegment(0, &tcptimers.DelAckConfig{Every: 2}, full); got != AckNow {
 		t.Errorf("without a delay: %d", got)
 	}
 }
 
 func TestDelAckFirstUnacknowledged(t *testing.T) {
 	// RFC 5681 §4.2: an ACK "MUST be generated within 500 ms of the arrival of the first unacknowledged packet."
-	c := DelAckConfig{Delay: 500 * ms}
+	c := tcptimers.DelAckConfig{Every: 2, Delay: 500 * ms, Min: 500 * ms, Max: 500 * ms}
 	var d DelAck
 	d.OnSegment(0, &c, SegmentIn{Len: 1000})
 	d.OnAckSent()
@@ -65,23 +67,20 @@ func TestDelAckFirstUnacknowledged(t *testing.T) {
 			t.Fatalf("segment %d: %d, %v", i, got, delay)
 		}
 	}
-	if at, ok := d.Deadline(); !ok || at != wheel.Time(500*ms) {
-		t.Errorf("Deadline() = %v, %v", at, ok)
+	if !d.Pending() {
+		t.Error("no ACK is pending")
 	}
-	if got := d.OnTimeout(wheel.Time(500*ms)-1, &c); got != AckNone {
-		t.Errorf("early: %d", got)
-	}
-	if got := d.OnTimeout(wheel.Time(500*ms), &c); got != AckNow {
-		t.Errorf("in time: %d", got)
+	if got := d.OnTimeout(&c); got != AckNow {
+		t.Errorf("the timer: %d", got)
 	}
 	d.OnAckSent()
-	if got := d.OnTimeout(wheel.Time(500*ms), &c); got != AckNone {
+	if got := d.OnTimeout(&c); got != AckNone {
 		t.Errorf("an extra call: %d", got)
 	}
 }
 
 func TestDelAckQuick(t *testing.T) {
-	c := DelAckConfig{Delay: 40 * ms, Quick: 4}
+	c := tcptimers.DelAckConfig{Every: 2, Delay: 40 * ms, Min: 40 * ms, Max: 40 * ms, Quick: 4}
 	var d DelAck
 	for round := range 2 {
 		for i := range 5 {
@@ -97,7 +96,7 @@ func TestDelAckQuick(t *testing.T) {
 
 func TestDelAckShrunkSegments(t *testing.T) {
 	// After the path's MTU has gone down, every second segment is acknowledged again.
-	c := DelAckConfig{Delay: 40 * ms}
+	c := tcptimers.DelAckConfig{Every: 2, Delay: 40 * ms, Min: 40 * ms, Max: 40 * ms}
 	var d DelAck
 	d.OnSegment(0, &c, SegmentIn{Len: 1400})
 	d.OnAckSent()
@@ -114,24 +113,22 @@ func TestDelAckShrunkSegments(t *testing.T) {
 }
 
 func TestDelAckAdapts(t *testing.T) {
-	c := DelAckConfig{Delay: 200 * ms, MinDelay: 40 * ms}
+	c := tcptimers.DelAckConfig{Every: 2, Delay: 40 * ms, Min: 40 * ms, Max: 200 * ms}
 	var d DelAck
 	now := wheel.Time(0)
 	delay := func(gap time.Duration) time.Duration {
 		now = now.Add(gap)
-		d.OnSegment(now, &c, SegmentIn{Len: 1000})
-		at, _ := d.Deadline()
+		_, wait := d.OnSegment(now, &c, SegmentIn{Len: 1000})
 		d.OnAckSent()
-		return at.Sub(now)
+		return wait
 	}
 	if got := delay(0); got != 40*ms {
 		t.Errorf("at the start %v, want 40ms", got)
 	}
 	for _, want := range []time.Duration{80 * ms, 120 * ms, 160 * ms, 200 * ms} {
-		d.OnSegment(now, &c, SegmentIn{Len: 1000})
-		at, _ := d.Deadline()
-		now = at
-		if got := d.OnTimeout(now, &c); got != AckNow {
+		_, wait := d.OnSegment(now, &c, SegmentIn{Len: 1000})
+		now = now.Add(wait)
+		if got := d.OnTimeout(&c); got != AckNow {
 			t.Fatalf("timeout: %d", got)
 		}
 		d.OnAckSent()
@@ -143,16 +140,5 @@ func TestDelAckAdapts(t *testing.T) {
 		if got := delay(ms); got != want {
 			t.Errorf("after a short gap %v, want %v", got, want)
 		}
-	}
-}
-
-func TestDelAckBounds(t *testing.T) {
-	for _, c := range []DelAckConfig{{Delay: 501 * ms}, {Delay: -1}, {Delay: 1, MinDelay: 2}, {Quick: 256}, {Quick: -1}} {
-		if c.Check() == nil {
-			t.Errorf("%+v passes", c)
-		}
-	}
-	if c := (DelAckConfig{Delay: 500 * ms, MinDelay: 40 * ms, Quick: 16}); c.Check() != nil {
-		t.Errorf("%+v: %v", c, c.Check())
 	}
 }

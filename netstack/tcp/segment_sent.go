@@ -45,6 +45,9 @@ const (
 	stateTimed                   // in the list by time: a transmission is on its way, as far as is known
 )
 
+// waits reports whether a segment in that state is to be retransmitted.
+func (s segmentState) waits() bool { return s&(stateLost|stateRetransOut) == stateLost }
+
 // End returns the sequence number after the last one of s.
 func (s *Segment) End() Seq { return s.Seq.Add(s.Len) }
 

@@ -34,6 +34,8 @@ type SentQueue struct {
 
 	outstanding, sacked, lost, retransOut Count
 
+	waiting uint32 // segments that are lost and were not retransmitted since
+
 	highSacked Seq // the end of the highest range ever SACKed; valid while sacked is not empty
 	edge       lossEdge
 
@@ -192,6 +194,9 @@ func (q *SentQueue) uncount(state segmentState, c Count) {
 	}
 	if state&stateRetransOut != 0 {
 		q.retransOut = q.retransOut.minus(c)
+	}
+	if state.waits() {
+		q.waiting -= c.Segments
 	}
 }
 

@@ -50,6 +50,9 @@ func (q *SentQueue) sack(id SegmentID) {
 	if s.RetransOut() {
 		q.retransOut.sub(s.Len)
 	}
+	if s.state.waits() {
+		q.waiting--
+	}
 	if q.sacked.Segments == 0 || s.End().After(q.highSacked) {
 		q.highSacked = s.End()
 	}
@@ -101,6 +104,9 @@ func (q *SentQueue) Retransmit(now wheel.Time, id SegmentID) {
 		s.Transmissions++
 	}
 	if !s.RetransOut() {
+		if s.Lost() {
+			q.waiting--
+		}
 		s.state |= stateRetransOut
 		q.retransOut.add(s.Len)
 	}
@@ -115,6 +121,7 @@ func (q *SentQueue) MarkLost(id SegmentID) {
 	if s.RetransOut() {
 		s.state &^= stateRetransOut
 		q.retransOut.sub(s.Len)
+		q.waiting++
 	}
 	q.timeRemove(id)
 }
@@ -128,6 +135,9 @@ func (q *SentQueue) markFirstLost(id SegmentID) {
 	if !s.Lost() {
 		s.state |= stateLost
 		q.lost.add(s.Len)
+		if !s.RetransOut() {
+			q.waiting++
+		}
 	}
 	if !s.RetransOut() {
 		q.timeRemove(id)
@@ -152,6 +162,80 @@ func (q *SentQueue) ForgetSacks(f func(SegmentID)) {
 		s.state, s.skip = stateLost, 0
 		q.sacked.sub(s.Len)
 		q.lost.add(s.Len)
+		q.waiting++
 	}
 	q.edge = lossEdge{id: q.Front()}
+}
+
+// waitingLost returns how many segments are lost and were not retransmitted since.
+func (q *SentQueue) waitingLost() uint32 { return q.waiting }
+
+// has reports whether id names a segment of the queue.
+func (q *SentQueue) has(id SegmentID) bool {
+	return id != 0 && int(id) <= len(q.arena) && q.arena[id-1].Len != 0
+}
+
+// forgetLosses takes back that segments were lost, of those that were not retransmitted since: they count as on their
+// way again. It costs O(n).
+func (q *SentQueue) forgetLosses() {
+	after := SegmentID(0)
+	for id := q.Front(); id != 0; id = q.seg(id).next {
+		s := q.seg(id)
+		if !s.Lost() {
+			continue
+		}
+		q.lost.sub(s.Len)
+		if s.RetransOut() {
+			// It was sent twice, and both are on their way.
+			s.state &^= stateLost
+			continue
+		}
+		q.waiting--
+		s.state &^= stateLost
+		// Those of one flight were sent in their order, so that the place of one is soon found behind that of the last.
+		if after != 0 && q.seg(after).state&stateTimed == 0 || after != 0 && !sentAfter(s.Sent, s.End(), q.seg(after).Sent, q.seg(after).End()) {
+			after = 0
+		}
+		for next := q.newerThan(after); next != 0 && sentAfter(s.Sent, s.End(), q.seg(next).Sent, q.seg(next).End()); next = q.newerThan(after) {
+			after = next
+		}
+		if q.cut != 0 && after != 0 && q.cut == after || q.cut != 0 && after == 0 {
+			q.cut = 0 // RACK finds it again
+		}
+		q.timeLink(id, after)
+		after = id
+	}
+	q.cut = 0
+	q.edge = lossEdge{id: q.Front()}
+	q.recountEdge()
+}
+
+// newerThan returns the segment sent next after id, the oldest for 0.
+func (q *SentQueue) newerThan(id SegmentID) SegmentID {
+	if id == 0 {
+		return q.oldest
+	}
+	return q.seg(id).newer
+}
+
+// recountEdge puts the edge of RFC 6675 to the first segment that is not SACKed, and counts what is SACKed above it.
+func (q *SentQueue) recountEdge() {
+	id := q.Front()
+	for id != 0 && q.seg(id).Sacked() {
+		id = q.seg(id).next
+	}
+	q.edge = lossEdge{id: id}
+	if id == 0 {
+		return
+	}
+	for prev, id := false, q.seg(id).next; id != 0; id = q.seg(id).next {
+		s := q.seg(id)
+		if s.Sacked() {
+			q.edge.octets += s.Len
+			if !prev {
+				q.edge.runs++
+			}
+		}
+		prev = s.Sacked()
+	}
 }

@@ -1,0 +1,276 @@
+package tcp
+
+import (
+	"time"
+
+	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// ackFacts are what an ACK has brought, collected as it is taken.
+type ackFacts struct {
+	ack       Seq
+	una       Seq    // SND.UNA before
+	flight    uint32 // octets outstanding before
+	acked     uint32 // octets newly acknowledged cumulatively
+	delivered uint32 // octets newly known to have arrived, SACKed ones included
+	sacked    uint32 // octets newly SACKed
+	known     uint32 // octets cumulatively acknowledged that had been SACKed before
+	lost      bool   // it showed further loss
+	byTimer   bool   // no ACK at all: RACK's timer has expired
+	dsack     bool
+	duplicate bool // RFC 5681 §2
+	rexmitted bool // something that was sent more than once is acknowledged
+	fresh     bool // something is, or is SACKed, that was not sent again since the timeout
+	above     bool // something SACKed was sent after the timeout
+	stale     bool // the echo of the timestamp is older than what a retransmission has
+
+	rtt      time.Duration // of the first segment acknowledged that was sent once
+	sackRTT  time.Duration // of the first one SACKed
+	hasRTT   bool
+	hasSack  bool
+	sentAt   wheel.Time // when the segment left that gave rtt
+	finAcked bool
+}
+
+// takeAck takes the acknowledgement, the SACK blocks and the window of an acceptable segment: SND.UNA ≤ SEG.ACK ≤ SND.NXT.
+func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
+	h := in.Header
+	a := ackFacts{ack: h.Ack, una: c.sndUna, flight: c.sent.Outstanding().Octets}
+	wnd := uint32(h.Window)
+	if !h.Flags.Has(SYN) {
+		wnd <<= c.sndScale
+	}
+	was := c.snd.Wnd
+	c.snd.Update(h.Seq, h.Ack, wnd)
+	a.duplicate = IsDuplicateAck(AckFacts{
+		Ack: h.Ack, SndUna: c.sndUna, SegLen: in.Len, SYNOrFIN: h.Flags.HasAny(SYN | FIN),
+		SameWindow: was == c.snd.Wnd, HasInFlight: c.sent.Len() > 0,
+	})
+	if c.snd.Wnd > 0 && was == 0 {
+		c.persistN = 0
+	}
+	if c.sent.Len() == 0 && h.Ack == c.sndUna {
+		return
+	}
+	if h.Ack.After(c.sndUna) {
+		c.advance(now, h, &a, o)
+	}
+	if c.sackOn && h.Options.NumSACK > 0 {
+		c.takeSACK(now, h, &a, o)
+	}
+	c.sample(now, h, &a)
+	if c.cc == nil {
+		return
+	}
+	c.respond(now, h, &a, o)
+	if a.acked > 0 {
+		c.afterAdvance(now, &a, o)
+	}
+}
+
+// advance moves SND.UNA.
+func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+	fin := c.finSent
+	c.sent.Ack(h.Ack, func(id SegmentID) {
+		s := c.sent.seg(id)
+		if s.Timer != 0 {
+			c.stopSegment(id, o)
+		}
+		c.tookDelivery(now, s, h, a)
+	})
+	a.acked = a.flight - c.sent.Outstanding().Octets
+	// The acknowledged part of a segment that remains is delivered too.
+	a.delivered += a.acked - min(a.acked, a.delivered+a.known)
+	// SYN and FIN are no octets of the stream.
+	octets := uint64(h.Ack.Sub(c.sndUna))
+	if c.sndUna == c.iss {
+		octets--
+	}
+	c.sndUna = h.Ack
+	if fin && h.Ack == c.sndNxt {
+		octets--
+		a.finAcked = true
+	}
+	c.acked += octets
+	if octets > 0 {
+		o.Events |= EventWritable
+	}
+	c.ecn.OnAck(c.sndUna)
+	if c.urgent && c.sndUna.AtOrAfter(c.sndUp) {
+		c.urgent = false
+	}
+}
+
+// tookDelivery notes that the segment s, as it was before, is acknowledged or SACKed.
+func (c *Conn) tookDelivery(now wheel.Time, s *Segment, h *Header, a *ackFacts) {
+	if s.Sacked() {
+		a.known += s.Len
+		return
+	}
+	a.delivered += s.Len
+	c.delivered++
+	if h.Flags.Has(ECE) && c.ecn.On() {
+		c.deliveredCE++
+	}
+	stale := false
+	if s.Retransmitted() {
+		a.rexmitted = true
+		stale = c.tsOn && tsBefore(h.Options.TSEcr, c.timestamp(s.Sent))
+		if c.ca == CALoss && s.Sent < c.rec.lossAt {
+			a.fresh = true
+		}
+	} else {
+		a.fresh = true
+		if !a.hasRTT {
+			a.rtt, a.hasRTT, a.sentAt = now.Sub(s.Sent), true, s.Sent
+		}
+	}
+	if c.cfg.Policy.RACK && c.sackOn {
+		c.rec.rack.Delivered(now, s, stale)
+	}
+}
+
+// takeSACK takes the SACK blocks, of which the first may report a duplicate (RFC 2883 §4).
+func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+	blocks := h.Options.SACK[:h.Options.NumSACK]
+	first := 0
+	if c.isDSACK(blocks, h.Ack) {
+		first = 1
+		a.dsack = true
+		c.dsacks++
+		if blocks[0].Start.Before(h.Ack) {
+			o.Counters.TCPDSACKRecv++
+		} else {
+			o.Counters.TCPDSACKOfoRecv++
+		}
+	}
+	for _, b := range blocks[first:] {
+		if !b.Start.Before(b.End) || b.Start.Before(c.sndUna) || b.End.After(c.sndNxt) {
+			o.Counters.TCPSACKDiscard++
+			continue
+		}
+		n := c.sent.Len()
+		c.sent.Sack(b, func(id SegmentID) {
+			s := c.sent.seg(id)
+			hadRTT := a.hasRTT
+			c.tookDelivery(now, s, h, a)
+			if a.hasRTT && !hadRTT {
+				a.sackRTT, a.hasSack, a.hasRTT = a.rtt, true, false
+			}
+			a.sacked += s.Len
+			if s.End().After(c.rec.recover) {
+				a.above = true
+			}
+		})
+		if c.sent.Len() != n {
+			c.armSplit(b.Start, o)
+			c.armSplit(b.End, o)
+		}
+	}
+}
+
+// armSplit starts the timer of the segment at seq, if a split has made it.
+func (c *Conn) armSplit(seq Seq, o *Output) {
+	if !c.perSegment() {
+		return
+	}
+	if id := c.sent.Find(seq); id != 0 && c.sent.seg(id).Timer == 0 {
+		c.rearmSegment(id, c.cfg.Policy.Deadline(c.sent.seg(id).Sent, c.est.RTO()), o)
+	}
+}
+
+// isDSACK reports whether the first block reports a duplicate: it is below the acknowledgement number, or inside of the second.
+func (c *Conn) isDSACK(blocks []Range, ack Seq) bool {
+	b := blocks[0]
+	if !b.Start.Before(b.End) || b.End.Sub(b.Start) > c.sndNxt.Sub(c.iss) {
+		return false
+	}
+	return b.Start.Before(ack) && b.End.AtOrBefore(ack) || len(blocks) > 1 && blocks[1].Contains(b)
+}
+
+// sample gives the estimator what the ACK measured: by Karn's algorithm, of segments that were sent once only (RFC 6298 §3), or by the
+// echo of a timestamp (RFC 7323 §4).
+func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
+	rtt, ok := a.rtt, a.hasRTT && !a.rexmitted
+	at := a.sentAt
+	if !ok && a.hasSack {
+		rtt, ok, at = a.sackRTT, true, now.Add(-a.sackRTT)
+	}
+	p := &c.cfg.Policy
+	if ok {
+		c.rec.rack.SampleRTT(now, rtt)
+		c.rec.tlp.Sampled()
+	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 {
+		// RFC 7323 §4.1: "A TSecr value received in a segment MAY be used to update the averaged RTT measurement only if the
+		// segment advances the left edge of the send window, i.e., SND.UNA is increased."
+		if ticks := int32(c.timestamp(now) - h.Options.TSEcr); ticks >= 0 && time.Duration(ticks) < time.Hour/c.cfg.TimestampTick {
+			rtt, ok = c.cfg.TimestampTick*time.Duration(max(ticks, 1)), true
+			at = now.Add(-rtt)
+			c.rec.tlp.Sampled()
+		}
+	}
+	if !ok {
+		return
+	}
+	if c.fine != nil {
+		c.fine.Sample(tcptimers.Sample{RTT: rtt})
+	}
+	if p.OneSample {
+		if !c.timed || !a.ack.After(c.timedSeq) {
+			return
+		}
+		c.timed = false
+		c.est.Sample(tcptimers.Sample{RTT: p.Measure(c.timedAt, now), Round: true, Expected: 1})
+		return
+	}
+	s := tcptimers.Sample{RTT: p.Measure(at, now), Expected: int((a.flight + 2*c.mss - 1) / (2 * max(c.mss, 1)))}
+	if a.ack.After(c.roundEnd) {
+		s.Round, c.roundEnd = true, c.sndNxt
+	}
+	if c.rec.spurious && at >= c.rec.spuriousAt {
+		c.rec.spurious = false
+		c.est.Spurious(s.RTT)
+		return
+	}
+	c.est.Sample(s)
+}
+
+// grow tells congestion control of an ACK of new data.
+func (c *Conn) grow(now wheel.Time, h *Header, a *ackFacts) {
+	minRTT, _ := c.rec.rack.MinRTT()
+	rtt := time.Duration(0)
+	if a.hasRTT && !a.rexmitted {
+		rtt = a.rtt
+	}
+	c.cc.OnAck(now, congestion.Ack{
+		Acked: a.acked, Delivered: a.delivered, Flight: a.flight,
+		Una: uint32(c.sndUna), Nxt: uint32(c.sndNxt),
+		RTT: rtt, SRTT: c.est.SRTT(), MinRTT: minRTT, Limited: c.rec.limited, ECE: h.Flags.Has(ECE) && c.ecn.On(),
+	})
+}
+
+// afterAdvance does what an advance of SND.UNA means to timers and to the state.
+func (c *Conn) afterAdvance(now wheel.Time, a *ackFacts, o *Output) {
+	if !c.perSegment() {
+		if c.sent.Len() == 0 {
+			// RFC 6298 §5 (5.2): "When all outstanding data has been acknowledged, turn off the retransmission timer."
+			c.stop(o, tcptimers.Rexmit)
+		} else {
+			c.restartRexmit(now, o)
+		}
+	}
+	if c.opts.UserTimeout != 0 {
+		c.armUserTimeout(now, o)
+	}
+	if c.sent.Len() == 0 {
+		if c.allSent() {
+			o.Events |= EventSent
+		}
+		c.stop(o, tcptimers.Reorder)
+	}
+	if a.finAcked {
+		c.onFINAcked(now, o)
+	}
+}

@@ -1,0 +1,120 @@
+package tcp
+
+import (
+	"time"
+
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// Shutdown tells that the application will write no more: a FIN follows what was written (RFC 9293 §3.10.4).
+//
+// DEVIATION RFC 9293 §3.10.4: in SYN-RECEIVED the FIN always waits for ESTABLISHED.
+func (c *Conn) Shutdown(now wheel.Time, o *Output) {
+	if c.finQueued {
+		return
+	}
+	switch c.state {
+	case StateSynSent:
+		// RFC 9293 §3.10.4: "Delete the TCB and return "error: closing" responses to any queued SENDs, or RECEIVEs."
+		o.Counters.AttemptFails++
+		c.closed(ErrAborted, o)
+		return
+	case StateSynReceived:
+		c.finQueued = true
+		return
+	case StateEstablished:
+		c.setState(StateFinWait1, o)
+	case StateCloseWait:
+		c.setState(StateLastAck, o)
+	default:
+		return
+	}
+	c.finQueued = true
+	c.corkOver = false
+	c.output(now, o)
+}
+
+// Close tells that the application is done with the connection: it will write no more, and read no more. With a linger of 0 the
+// connection is aborted; with more, EventLingered tells when that time is over, or EventClosed that the close was earlier.
+// Octets that were received and not read, or that arrive later, reset it (RFC 2525 §2.17).
+func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
+	if c.readClosed || c.state == StateClosed {
+		return
+	}
+	c.readClosed, c.closedAt = true, now
+	switch {
+	case linger == 0 && c.state != StateTimeWait:
+		c.Abort(now, o)
+		return
+	case c.user > 0 && c.state.synchronized() && c.state != StateTimeWait:
+		o.Counters.TCPAbortOnClose++
+		c.Abort(now, o)
+		return
+	}
+	c.Shutdown(now, o)
+	if linger > 0 && c.state != StateClosed && c.state != StateTimeWait {
+		c.start(o, tcptimers.Linger, c.cfg.Policy.Deadline(now, linger))
+	}
+	if c.state == StateFinWait2 && !c.runs(tcptimers.FinWait2) {
+		c.start(o, tcptimers.FinWait2, c.cfg.Policy.Deadline(now, c.cfg.Policy.FinWait2))
+	}
+}
+
+// Abort ends the connection at once, with a RST where RFC 9293 §3.10.5 wants one.
+func (c *Conn) Abort(now wheel.Time, o *Output) {
+	switch c.state {
+	case StateClosed:
+		return
+	case StateSynSent:
+		o.Counters.AttemptFails++
+	case StateSynReceived:
+		o.Counters.AttemptFails++
+		c.sendRST(c.sndNxt, o)
+	case StateEstablished, StateFinWait1, StateFinWait2, StateCloseWait:
+		// RFC 9293 §3.10.5: "Send a reset segment: <SEQ=SND.NXT><CTL=RST>".
+		if c.state == StateEstablished || c.state == StateCloseWait {
+			o.Counters.EstabResets++
+		}
+		c.sendRST(c.sndNxt, o)
+	}
+	c.closed(ErrAborted, o)
+}
+
+// timeWait enters TIME-WAIT: RFC 9293 §3.6.1. All other timers stop.
+func (c *Conn) timeWait(now wheel.Time, o *Output) {
+	c.setState(StateTimeWait, o)
+	c.stopAll(o)
+	c.sent = SentQueue{max: c.sent.max}
+	c.restartTimeWait(now, o)
+}
+
+func (c *Conn) restartTimeWait(now wheel.Time, o *Output) {
+	c.start(o, tcptimers.TimeWait, c.cfg.Policy.Deadline(now, 2*c.cfg.Policy.MSL))
+}
+
+// closed enters CLOSED, because of err if it is one.
+func (c *Conn) closed(err Error, o *Output) {
+	if c.state == StateClosed {
+		return
+	}
+	c.stopAll(o)
+	c.setState(StateClosed, o)
+	c.err = err
+	o.Events |= EventClosed
+	if err != ErrNone {
+		o.Events |= EventFailed
+	}
+	c.ackDue = false
+	c.sent = SentQueue{max: c.sent.max}
+}
+
+// stopAll stops every timer that runs.
+func (c *Conn) stopAll(o *Output) {
+	for k := range tcptimers.Kind(tcptimers.Kinds) {
+		c.stop(o, k)
+	}
+	for id := c.sent.Front(); id != 0; id = c.sent.Next(id) {
+		c.stopSegment(id, o)
+	}
+}

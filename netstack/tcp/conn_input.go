@@ -1,0 +1,320 @@
+package tcp
+
+import (
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// Input takes a segment (RFC 9293 §3.10.7).
+func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) (v Verdict) {
+	c.segsIn++
+	switch c.state {
+	case StateClosed:
+		return Verdict{}
+	case StateSynSent:
+		c.inputSynSent(now, in, o)
+	default:
+		v = c.inputSynchronized(now, in, o)
+	}
+	c.output(now, o)
+	return v
+}
+
+// inputSynSent is RFC 9293 §3.10.7.3.
+func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) {
+	h := in.Header
+	if h.Flags.Has(ACK) {
+		// RFC 9293 §3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the RST bit is set, if so drop the
+		// segment and return)".
+		if h.Ack.AtOrBefore(c.iss) || h.Ack.After(c.sndNxt) {
+			if !h.Flags.Has(RST) {
+				c.sendRST(h.Ack, o)
+			}
+			return
+		}
+		// RFC 7323 §5.2 has PAWS for synchronized states only; an echo that is none of ours betrays an old segment all the same.
+		if c.cfg.Timestamps && h.Options.HasTimestamps && h.Options.TSEcr != 0 && !h.Flags.Has(RST) && !c.ownEcho(now, h.Options.TSEcr) {
+			o.Counters.PAWSActive++
+			c.sendRST(h.Ack, o)
+			return
+		}
+	}
+	if h.Flags.Has(RST) {
+		if h.Flags.Has(ACK) {
+			o.Counters.AttemptFails++
+			c.closed(ErrRefused, o)
+		}
+		return
+	}
+	if !h.Flags.Has(SYN) {
+		return
+	}
+	c.learn(now, h)
+	if !h.Flags.Has(ACK) {
+		// A simultaneous open. RFC 9293 §3.10.7.3: "Otherwise, enter SYN-RECEIVED, form a SYN,ACK segment
+		// <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
+		c.setState(StateSynReceived, o)
+		c.pushSYN(now, o)
+		return
+	}
+	c.establish(now, h, o)
+	c.takeAck(now, in, o)
+	c.ackDue = true
+}
+
+// ownEcho reports whether tsecr can be a timestamp of our SYN.
+func (c *Conn) ownEcho(now wheel.Time, tsecr uint32) bool {
+	id := c.sent.Front()
+	if id == 0 {
+		return false
+	}
+	first := c.timestamp(c.sent.Get(id).FirstSent)
+	return !tsBefore(tsecr, first) && !tsBefore(c.timestamp(now), tsecr)
+}
+
+// inputSynchronized is RFC 9293 §3.10.7.4, for SYN-RECEIVED and the states after it.
+func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verdict) {
+	h := in.Header
+	a := Arrival{Seq: h.Seq, Len: in.Len, SYN: h.Flags.Has(SYN), FIN: h.Flags.Has(FIN)}
+	if c.state == StateSynReceived && a.SYN && h.Seq == c.irs {
+		if !h.Flags.Has(ACK) {
+			// The peer's SYN once more: ours was lost.
+			if id := c.sent.Front(); id != 0 && !h.Flags.Has(RST) {
+				c.answer(now, o, true)
+			}
+			return Verdict{}
+		}
+		// The SYN-ACK of a simultaneous open (RFC 9293 §3.5, Figure 8): its SYN is the one that was received before.
+		a.Seq, a.SYN = h.Seq.Add(1), false
+	}
+	nxt := c.rq.Nxt()
+	wnd := c.win.Wnd(nxt)
+	rst := h.Flags.Has(RST)
+
+	if c.tsOn {
+		switch c.paws.Check(now, h.Options.HasTimestamps, h.Options.TSVal, rst) {
+		case PAWSOld:
+			// RFC 7323 §5.3, R1: "Send an acknowledgment in reply" "and drop the segment."
+			o.Counters.PAWSEstab++
+			c.insertOld(a)
+			c.answer(now, o, in.Len > 0 && !a.SYN)
+			return Verdict{}
+		case PAWSMissing:
+			return Verdict{}
+		}
+	}
+
+	// First, check sequence number.
+	fit := Accept(nxt, wnd, a.Seq, a.SegLen())
+	if fit == Unacceptable && !rst && !(a.SYN && c.state == StateTimeWait) {
+		// RFC 9293 §3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should be sent in reply".
+		c.insertOld(a)
+		if wnd == 0 && in.Len > 0 {
+			o.Counters.TCPZeroWindowDrop++
+		}
+		if c.state == StateTimeWait && a.FIN {
+			c.restartTimeWait(now, o)
+		}
+		c.answer(now, o, in.Len > 0 && !a.SYN)
+		return Verdict{}
+	}
+
+	// Second, check the RST bit.
+	if rst {
+		switch CheckRST(nxt, wnd, h.Seq) {
+		case BlindReset:
+			c.reset(o)
+		case BlindChallenge:
+			c.challenge(now, o)
+		}
+		return Verdict{}
+	}
+
+	// Fourth, check the SYN bit.
+	if CheckSYN(a.SYN) == BlindChallenge {
+		o.Counters.TCPSYNChallenge++
+		c.challenge(now, o)
+		return Verdict{}
+	}
+
+	// Fifth, check the ACK field.
+	if !h.Flags.Has(ACK) {
+		return Verdict{}
+	}
+	if c.state == StateSynReceived {
+		// RFC 9293 §3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT then enter ESTABLISHED state", else a reset.
+		if !h.Ack.After(c.sndUna) || h.Ack.After(c.sndNxt) {
+			c.sendRST(h.Ack, o)
+			return Verdict{}
+		}
+		c.establish(now, h, o)
+		defer c.closeAfterOpen(o)
+	}
+	if c.probed && h.Ack == c.sndNxt.Add(1) {
+		c.probeArrived(now, o)
+	}
+	switch CheckAck(c.sndUna, c.sndNxt, c.snd.MaxWnd, h.Ack) {
+	case AckUnacceptable:
+		// RFC 5961 §5.2: data is not taken from a segment whose acknowledgment is that far off.
+		if h.Ack.After(c.sndNxt) {
+			c.answer(now, o, false) // RFC 9293 §3.10.7.4: "send an ACK, drop the segment, and return"
+		} else {
+			c.challenge(now, o)
+		}
+		return Verdict{}
+	case AckOld:
+		c.noteTimestamp(now, h, a.Seq)
+	default:
+		c.noteTimestamp(now, h, a.Seq)
+		c.lastRecv, c.probes = now, 0
+		c.takeAck(now, in, o)
+		if c.state == StateClosed {
+			return Verdict{}
+		}
+	}
+
+	// Sixth, check the URG bit.
+	if h.Flags.Has(URG) && c.state.canReceive() {
+		if up := a.Seq.Add(uint32(h.Urgent)); !c.rcvUrgent || up.After(c.rcvUp) {
+			c.rcvUp, c.rcvUrgent = up, true
+			o.Events |= EventUrgent
+		}
+	}
+
+	// Seventh, process the segment text; eighth, check the FIN bit.
+	if a.Len > 0 || a.FIN {
+		if fit == ControlOnly {
+			if a.Len > 0 {
+				o.Counters.TCPZeroWindowDrop++
+			}
+			if a.Len > 0 || !a.FIN {
+				c.ackDue = true
+				return Verdict{}
+			}
+		}
+		return c.takeData(now, in, a, o)
+	}
+	o.Counters.TCPPureAcks++
+	return Verdict{}
+}
+
+// insertOld has the next ACK report what of a segment that is not acceptable was received before (RFC 2883 §4).
+func (c *Conn) insertOld(a Arrival) {
+	if a.Len == 0 || !c.sackOn {
+		return
+	}
+	fit := Trim(c.rq.Nxt(), 0, a)
+	if fit.Old.Len() > 0 {
+		c.gen.OnInsert(&Insertion{Duplicate: fit.Old})
+	}
+}
+
+// noteTimestamp records the timestamp of an acceptable segment, and samples the receiver's round trip.
+func (c *Conn) noteTimestamp(now wheel.Time, h *Header, seq Seq) {
+	if !c.tsOn {
+		return
+	}
+	c.paws.Update(now, h.Options.TSVal, seq, c.sentAck)
+}
+
+// answer sends an ACK for a segment that is not acceptable: at once if it has data, which is no part of a war of ACKs, and no
+// more often than the interval if not.
+func (c *Conn) answer(now wheel.Time, o *Output, always bool) {
+	if !always && c.answered && now.Sub(c.lastOOW) < c.cfg.InvalidAckInterval {
+		o.Counters.TCPACKSkippedSeq++
+		return
+	}
+	if !always {
+		c.lastOOW, c.answered = now, true
+	}
+	if c.state == StateSynReceived {
+		if id := c.sent.Front(); id != 0 {
+			// DEVIATION RFC 9293 §3.10.7.4: a SYN-ACK goes out, not an ACK alone, as in Linux; the timer stays as it is.
+			c.emitSYN(now, c.sent.Get(id).Transmissions, o)
+		}
+		return
+	}
+	c.sendAck(now, o)
+}
+
+// challenge sends a challenge ACK, as far as there may be one (RFC 5961 §7).
+func (c *Conn) challenge(now wheel.Time, o *Output) {
+	if o.Challenge != nil && !o.Challenge.Allow(now) {
+		o.Counters.TCPACKSkippedChallenge++
+		return
+	}
+	o.Counters.TCPChallengeACK++
+	c.sendAck(now, o)
+}
+
+// reset is what an acceptable RST does: RFC 9293 §3.10.7.4, second.
+func (c *Conn) reset(o *Output) {
+	switch c.state {
+	case StateSynReceived:
+		o.Counters.AttemptFails++
+		o.Counters.EmbryonicRsts++
+		if c.passive {
+			c.closed(ErrReset, o) // back to LISTEN, which is the listener's
+		} else {
+			c.closed(ErrRefused, o)
+		}
+	case StateEstablished, StateCloseWait:
+		o.Counters.EstabResets++
+		c.closed(ErrReset, o)
+	case StateFinWait1, StateFinWait2:
+		c.closed(ErrReset, o)
+	default: // CLOSING, LAST-ACK, TIME-WAIT
+		c.closed(ErrNone, o)
+	}
+}
+
+// probeArrived takes the octet, or the FIN, of a window probe that the peer has taken for sent.
+func (c *Conn) probeArrived(now wheel.Time, o *Output) {
+	flags := SegmentFlags(0)
+	if c.queued() == 0 {
+		if !c.finQueued || c.finSent {
+			return
+		}
+		flags = SegmentFIN
+	}
+	if _, ok := c.sent.Push(now, c.sndNxt, 1, flags); !ok {
+		return
+	}
+	c.sndNxt = c.sndNxt.Add(1)
+	c.finSent = c.finSent || flags != 0
+	c.probed = false
+	if flags == 0 {
+		c.bytesSent++
+	}
+	_ = o
+}
+
+// reachFIN moves on when the peer's FIN is reached: RFC 9293 §3.10.7.4, eighth.
+func (c *Conn) reachFIN(now wheel.Time, o *Output) {
+	o.Events |= EventPeerClosed | EventReadable
+	c.ackDue = true
+	switch c.state {
+	case StateSynReceived, StateEstablished:
+		c.setState(StateCloseWait, o)
+	case StateFinWait1:
+		// Our FIN was not acknowledged: if it was by this very segment, the state is FIN-WAIT-2 already.
+		c.setState(StateClosing, o)
+	case StateFinWait2:
+		c.timeWait(now, o)
+	}
+}
+
+// onFINAcked moves on when our FIN is acknowledged: RFC 9293 §3.10.7.4, fifth.
+func (c *Conn) onFINAcked(now wheel.Time, o *Output) {
+	switch c.state {
+	case StateFinWait1:
+		c.setState(StateFinWait2, o)
+		if c.readClosed {
+			c.start(o, tcptimers.FinWait2, c.cfg.Policy.Deadline(now, c.cfg.Policy.FinWait2))
+		}
+	case StateClosing:
+		c.timeWait(now, o)
+	case StateLastAck:
+		c.closed(ErrNone, o)
+	}
+}

@@ -1,0 +1,229 @@
+package tcp
+
+import (
+	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// Init makes c a connection in CLOSED. cfg is kept; cfg and path have been checked. iss is the initial sequence number, as
+// Secret.ISN or SYNCookie gives it, and tsOffset the offset of timestamps, as Secret.TimestampOffset does.
+func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
+	*c = Conn{
+		cfg: cfg, opts: cfg.Socket, path: path,
+		iss: iss, sndUna: iss, sndNxt: iss, sndEnd: iss.Add(1), tsOffset: tsOffset,
+		peerMSS: DefaultMSS(path.IPv6),
+		est:     cfg.Policy.NewEstimator(),
+	}
+	c.sent.max = uint32(cfg.MaxSegments)
+	if cfg.VegasCheck {
+		// Its timeout is that of the fine clock, without a floor.
+		c.fine = tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
+	}
+}
+
+// Connect sends a SYN: an active OPEN.
+func (c *Conn) Connect(now wheel.Time, o *Output) {
+	if c.state != StateClosed || c.err != ErrNone {
+		return
+	}
+	o.Counters.ActiveOpens++
+	c.setState(StateSynSent, o)
+	c.rcvScale = ScaleFor(max(c.cfg.RecvBuffer, c.cfg.RecvBufferMax))
+	c.pushSYN(now, o)
+}
+
+// Accept takes the SYN that a listener received, and answers it: a passive OPEN, which ends in EventConnected.
+//
+// DEVIATION RFC 9293 §3.10.7.2: text in the SYN is not kept for later; it is not acknowledged, so that the peer sends it again.
+func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {
+	if c.state != StateClosed || c.err != ErrNone {
+		return
+	}
+	c.passive = true
+	o.Counters.PassiveOpens++
+	c.segsIn++
+	c.setState(StateSynReceived, o)
+	c.learn(now, syn.Header)
+	c.pushSYN(now, o)
+}
+
+// AcceptCookie takes the ACK that ends the handshake of a SYN cookie, of which CheckSYNCookie has told the mss, and the
+// timestamps opts, if ok. The connection is established then, and the ACK is input to it.
+func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, mss uint16, opts CookieOptions, ok bool, o *Output) Verdict {
+	h := ack.Header
+	syn := Header{Seq: h.Seq - 1, Flags: SYN, Options: Options{HasMSS: true, MSS: mss}}
+	if ok {
+		syn.Options.HasTimestamps, syn.Options.TSVal = true, h.Options.TSVal
+		syn.Options.HasWScale, syn.Options.WScale = opts.HasWScale, opts.WScale
+		syn.Options.SACKPermitted = opts.SACKPermitted
+		if opts.ECN {
+			syn.Flags |= ECE | CWR
+		}
+	}
+	c.passive = true
+	o.Counters.PassiveOpens++
+	c.setState(StateSynReceived, o)
+	c.learn(now, &syn)
+	c.sndNxt = c.iss.Add(1)
+	return c.Input(now, ack, o)
+}
+
+// learn takes what the peer's SYN says.
+func (c *Conn) learn(now wheel.Time, h *Header) {
+	opt := &h.Options
+	c.irs = h.Seq
+	if opt.HasMSS {
+		c.peerMSS = opt.MSS
+	}
+	c.tsOn = c.cfg.Timestamps && opt.HasTimestamps
+	c.sackOn = c.cfg.SACK && opt.SACKPermitted
+	// RFC 7323 §2.2: "This option is an offer, not a promise; both sides MUST send Window Scale options in their <SYN>
+	// segments to enable window scaling in either direction."
+	c.wsOn = c.cfg.WScale && opt.HasWScale
+	c.rcvScale = 0
+	if c.wsOn {
+		c.sndScale = opt.WScale
+		c.rcvScale = ScaleFor(max(c.cfg.RecvBuffer, c.cfg.RecvBufferMax))
+	}
+	if c.tsOn {
+		c.paws.Start(now, opt.TSVal)
+	}
+	agreed := ECNSetupSYN(h.Flags.Has(ECE), h.Flags.Has(CWR))
+	if h.Flags.Has(ACK) {
+		agreed = ECNSetupSYNAck(h.Flags.Has(ECE), h.Flags.Has(CWR))
+	}
+	if c.cfg.ECN && agreed {
+		c.ecn.Enable()
+	}
+	nxt := h.Seq.Add(1)
+	if err := c.rq.Init(nxt, c.cfg.MaxOutOfOrder); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	if err := c.win.Init(nxt, SYNField(c.cfg.RecvBuffer), c.cfg.RecvBuffer, c.rcvScale); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	c.sentAck = nxt
+	c.lastRecv = now
+	c.tune.Init(now, c.cfg.RecvBuffer/2)
+	c.updateMSS()
+}
+
+// pushSYN sends the SYN or SYN-ACK for the first time.
+func (c *Conn) pushSYN(now wheel.Time, o *Output) {
+	if c.sent.Len() == 0 {
+		id, ok := c.sent.Push(now, c.iss, 1, SegmentSYN)
+		if !ok {
+			panic("BUG: no room for a SYN")
+		}
+		c.sndNxt = c.iss.Add(1)
+		c.start(o, tcptimers.Handshake, c.cfg.Policy.Deadline(now, c.cfg.Policy.SynR2))
+		c.emitSYN(now, 0, o)
+		c.armRexmit(now, id, o)
+		return
+	}
+	// A simultaneous open: our SYN leaves once more, as a SYN-ACK.
+	id := c.sent.Front()
+	c.sent.Retransmit(now, id)
+	c.emitSYN(now, c.sent.Get(id).Transmissions-1, o)
+	c.armRexmit(now, id, o)
+}
+
+// emitSYN sends the SYN, or the SYN-ACK if a SYN was received.
+func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
+	o.Segments = append(o.Segments, Outgoing{Rexmit: rexmit})
+	h := &o.Segments[len(o.Segments)-1].Header
+	h.Seq, h.Flags = c.iss, SYN
+	h.Window = SYNField(c.cfg.RecvBuffer)
+	opt := &h.Options
+	opt.HasMSS, opt.MSS = true, AdvertisedMSS(c.path.MTU, c.path.ipHeaderLen())
+	if c.opts.MaxSeg != 0 {
+		opt.MSS = min(opt.MSS, c.opts.MaxSeg)
+	}
+	ack := c.state == StateSynReceived
+	if ack {
+		h.Flags |= ACK
+		h.Ack = c.rq.Nxt()
+		opt.HasTimestamps, opt.SACKPermitted, opt.HasWScale = c.tsOn, c.sackOn, c.wsOn
+		opt.TSEcr, _ = c.paws.Recent()
+		if c.ecn.On() {
+			h.Flags |= ECE
+		}
+	} else {
+		opt.HasTimestamps, opt.SACKPermitted, opt.HasWScale = c.cfg.Timestamps, c.cfg.SACK, c.cfg.WScale
+		// RFC 3168 §6.1.1.1: a host may retransmit its SYN without ECN, in case that it was lost for that.
+		if c.cfg.ECN && rexmit == 0 {
+			h.Flags |= ECE | CWR
+		}
+	}
+	if opt.HasTimestamps {
+		opt.TSVal = c.timestamp(now)
+	}
+	if opt.HasWScale {
+		opt.WScale = c.rcvScale
+	}
+	c.segsOut++
+	if rexmit > 0 {
+		o.Counters.RetransSegs++
+		o.Counters.TCPSynRetrans++
+		c.rexmits++
+	} else {
+		o.Counters.OutSegs++
+	}
+}
+
+// establish ends the handshake. h is the segment that acknowledges our SYN, whose window is to be scaled unless it is a SYN.
+func (c *Conn) establish(now wheel.Time, h *Header, o *Output) {
+	wnd := uint32(h.Window)
+	if !h.Flags.Has(SYN) {
+		wnd <<= c.sndScale
+	}
+	c.snd.Init(h.Seq, h.Ack, wnd)
+	c.stop(o, tcptimers.Handshake)
+	if c.synLost {
+		c.est.SynTimedOut()
+	}
+	cfg := c.cfg.Congestion
+	cfg.MSS, cfg.SYNLost, cfg.Paced = c.mss, c.synLost, c.cfg.Pacing
+	cc, err := congestion.New(c.cfg.Control, cfg)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	c.cc = cc
+	c.rec.l6675.SMSS = c.mss
+	c.rec.recover, c.rec.hint = c.sndNxt, c.sndNxt
+	c.setState(StateEstablished, o)
+	o.Events |= EventConnected | EventWritable
+	if c.opts.Keepalive {
+		c.start(o, tcptimers.Keepalive, c.cfg.Policy.Deadline(now, c.opts.KeepIdle))
+	}
+	c.roundEnd = c.iss
+}
+
+// closeAfterOpen moves on if the application closed during the handshake.
+func (c *Conn) closeAfterOpen(o *Output) {
+	if c.finQueued && c.state == StateEstablished {
+		c.setState(StateFinWait1, o)
+	}
+}
+
+// updateMSS computes Eff.snd.MSS anew.
+func (c *Conn) updateMSS() {
+	optionLen := 0
+	if c.tsOn {
+		optionLen = timestampsLen
+	}
+	c.mss = c.effectiveMSS(optionLen)
+	if c.cc != nil {
+		c.cc.SetMSS(c.mss)
+		c.rec.l6675.SMSS = c.mss
+	}
+}
+
+func (c *Conn) effectiveMSS(optionLen int) uint32 {
+	peer := c.peerMSS
+	if c.opts.MaxSeg != 0 {
+		peer = min(peer, c.opts.MaxSeg)
+	}
+	return uint32(EffectiveMSS(peer, c.path.MTU, c.path.ipHeaderLen(), optionLen))
+}

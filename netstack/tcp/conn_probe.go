@@ -1,0 +1,120 @@
+package tcp
+
+import (
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// scheduleProbe starts the timer of the loss probe, if there is to be one: RFC 8985 §7.2.
+func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
+	r := &c.rec
+	r.probeDue = false
+	p := &c.cfg.Policy
+	// RFC 8985 §7.2: the conditions are SACK, no recovery, and no segment that is SACKed; then something is in flight.
+	if !p.TLP || !c.sackOn || c.ca >= CARecovery || c.sent.Sacked().Segments > 0 || c.sent.Len() == 0 || !r.tlp.MayProbe() {
+		c.stop(o, tcptimers.TLP)
+		return
+	}
+	rtoAt := c.rexmitAt
+	if c.perSegment() {
+		front := c.sent.seg(c.sent.Front())
+		rtoAt = p.RexmitDeadline(now, c.est.RTO(), tcptimers.Flight{Sent: front.Sent})
+	}
+	srtt := c.est.SRTT()
+	pto := PTO(now, PTOInput{
+		SRTT: srtt, HasSRTT: srtt > 0, Flight: uint32(c.sent.Len()), MaxAckDelay: p.MaxAckDelay, RTOExpiry: rtoAt,
+	})
+	at := p.Deadline(now, pto)
+	if c.runs(tcptimers.TLP) && c.probeAt == at {
+		return
+	}
+	c.probeAt = at
+	c.start(o, tcptimers.TLP, at)
+}
+
+// expireProbe sends the loss probe, a segment of new data if there is one and else the last one once more (RFC 8985 §7.3), and
+// reports whether it did.
+func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
+	r := &c.rec
+	if c.sent.Len() == 0 || c.ca >= CARecovery || !r.tlp.MayProbe() {
+		return false
+	}
+	retrans := false
+	if _, sent := c.sendOne(now, true, o); !sent || c.snd.Usable(c.sndUna, c.sndNxt) == 0 && c.sent.Len() == 0 {
+		id := c.sent.Back()
+		if c.sent.seg(id).Sacked() {
+			return false
+		}
+		retrans = true
+		c.retransmit(now, id, o)
+	}
+	o.Counters.TCPLossProbes++
+	r.tlp.Probed(c.sndNxt, retrans)
+	r.probedAt = now
+	r.probeDue = false
+	if !c.perSegment() {
+		// RFC 8985 §7.3: "After attempting to send a loss probe, regardless of whether a loss probe was sent, the sender MUST
+		// re-arm the RTO timer".
+		c.restartRexmit(now, o)
+	}
+	return true
+}
+
+// startPersist starts the timer of window probes: RFC 9293 §3.8.6.1.
+func (c *Conn) startPersist(now wheel.Time, o *Output) {
+	if c.runs(tcptimers.Persist) {
+		return
+	}
+	if c.persistN == 0 {
+		c.utoSince = now
+	}
+	rto := c.est.RTO()
+	if n := c.est.Backoffs(); n > 0 {
+		rto >>= min(n, 10) // the interval has its own backoff
+	}
+	c.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, c.cfg.Policy.PersistInterval(rto, int(c.persistN))))
+}
+
+// startHold starts the timer that lets a small segment go after all.
+func (c *Conn) startHold(now wheel.Time, o *Output) {
+	if !c.runs(tcptimers.Persist) {
+		c.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, corkWait))
+	}
+}
+
+// expirePersist probes a closed window, or ends the wait for a full segment.
+func (c *Conn) expirePersist(now wheel.Time, o *Output) {
+	if c.allSent() || c.state < StateEstablished || c.state == StateTimeWait {
+		return
+	}
+	if c.snd.Usable(c.sndUna, c.sndNxt) > 0 {
+		c.corkOver = true
+		return // output does the rest
+	}
+	if c.sent.Len() > 0 {
+		return
+	}
+	p := &c.cfg.Policy
+	// RFC 9293 §3.8.6.1 (MUST-37): "As long as the receiving TCP peer continues to send acknowledgments in response to the
+	// probe segments, the sending TCP endpoint MUST allow the connection to stay open." For an application that has
+	// closed it, nobody waits any longer: R2 holds then (RFC 6429 §3).
+	if c.probes > 0 && p.GivesUp(now, c.lastRecv, int(c.probes)) || c.readClosed && c.persistN > 0 && p.GivesUp(now, max(c.utoSince, c.closedAt), int(c.persistN)) {
+		o.Counters.TCPAbortOnTimeout++
+		c.closed(ErrTimeout, o)
+		return
+	}
+	c.probes, c.persistN = min(c.probes+1, 254), min(c.persistN+1, 254)
+	c.probed = true
+	o.Counters.TCPWinProbe++
+	o.Counters.OutSegs++
+	// RFC 9293 §3.8.6.1 (MUST-35): "regularly transmit at least one octet of new data (if available)". It is not in flight: it counts
+	// as sent only if it is acknowledged.
+	flags := Flags(0)
+	n := min(c.queued(), 1)
+	if n == 0 {
+		flags = FIN
+	}
+	out := c.segment(now, c.sndNxt, flags, o)
+	out.Offset, out.Len = c.acked+uint64(c.sndNxt.Sub(c.dataUna())), n
+	c.startPersist(now, o)
+}

@@ -1,0 +1,349 @@
+package tcp
+
+import (
+	"time"
+
+	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// recovery is what a connection knows of losses: the detectors, and the episode that it is in.
+type recovery struct {
+	rack   Rack
+	tlp    TLP
+	l6675  Loss6675
+	dup    DupAcks
+	prr    congestion.PRR
+	frto   congestion.FRTO
+	eifel  congestion.Eifel
+	dsack  congestion.DSACK
+	vegas  congestion.VegasCheck
+	pacer  congestion.Pacer
+	sndcnt uint32 // octets that may be sent by PRR's leave
+
+	recover    Seq        // SND.NXT when the episode began
+	began      Seq        // SND.UNA then
+	hint       Seq        // below it no segment is lost and not retransmitted
+	lossAt     wheel.Time // the last timeout that was an event
+	baseRTO    time.Duration
+	probedAt   wheel.Time // when the loss probe left that is in flight
+	spuriousAt wheel.Time
+	newLeft    uint8 // segments that F-RTO lets go
+	undoable   bool
+	rtoEpisode bool // of what may be undone: it began with a timeout
+	spurious   bool // the next sample is of what was sent after a spurious timeout
+	limited    bool // the congestion window was what held data back
+	force      bool // the first retransmission of the episode is still to be made
+	probeDue   bool // new data left, or SND.UNA advanced: the loss probe is to be scheduled
+	episode    bool // PRR is on
+}
+
+// respond is the response to an ACK: RFC 5681 §3.2, RFC 6675 §5, RFC 6582 §3.2, RFC 8985 §6.2.
+func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+	r := &c.rec
+	advanced := a.acked > 0
+	if advanced {
+		r.dup.Reset()
+		r.probeDue = true
+		r.l6675.SMSS = c.mss
+	} else if a.duplicate && (!c.sackOn || a.sacked > 0) {
+		r.dup.Count()
+	}
+	if r.tlp.inFlight {
+		c.ackProbe(now, h, a, o)
+	}
+	if h.Flags.Has(ECE) && (c.ca == CAOpen || c.ca == CADisorder) && c.ecn.OnECE(c.sndUna, c.sndNxt) {
+		c.enterCWR(now, o, congestion.ECN)
+	}
+	if a.dsack {
+		c.judgeDSACK(now, h, a, o)
+	}
+	if advanced && r.undoable && c.tsOn && r.eifel.OnAck(h.Options.TSEcr) == congestion.Spurious {
+		c.undo(now, a, o)
+	}
+	if r.frto.Active() && (advanced || a.duplicate) {
+		c.judgeFRTO(now, h, a, o)
+	}
+
+	leaving := false
+	growing := c.ca != CARecovery && c.ca != CACWR
+	if advanced && c.ca >= CACWR && c.sndUna.AtOrAfter(r.recover) {
+		leaving = c.ca >= CARecovery
+		growing = c.ca == CALoss
+		c.leaveRecovery(now, o)
+	}
+	c.detect(now, a, leaving, o)
+	if advanced && growing && c.ca != CARecovery {
+		c.grow(now, h, a)
+	}
+	if c.ca == CARecovery {
+		delivered := a.delivered
+		if !c.sackOn {
+			if advanced || a.duplicate {
+				delivered = r.prr.DeliveredWithoutSACK(a.acked)
+			}
+		}
+		r.sndcnt = r.prr.OnAck(delivered, c.pipe(), advanced, a.lost)
+	}
+	switch {
+	case c.ca == CAOpen && (c.sent.Sacked().Segments > 0 || r.dup.N() > 0):
+		c.ca = CADisorder
+	case c.ca == CADisorder && c.sent.Sacked().Segments == 0 && r.dup.N() == 0:
+		c.ca = CAOpen
+	}
+}
+
+// pipe returns how many octets are deemed to be on their way. Without SACK, each duplicate ACK tells of a segment that has arrived.
+func (c *Conn) pipe() uint32 {
+	n := c.sent.Pipe().Octets
+	if !c.sackOn && c.ca != CALoss {
+		dups := c.rec.dup.N()
+		if c.ca != CARecovery {
+			dups = min(dups, dupThresh-1) // RFC 3042 §2: limited transmit
+		}
+		n -= min(n, uint32(min(uint64(dups)*uint64(c.mss), 1<<30)))
+	}
+	return n
+}
+
+// detect finds what the ACK has shown to be lost, and enters recovery for it.
+func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
+	r := &c.rec
+	switch {
+	case c.sackOn && c.cfg.Policy.RACK:
+		if a.delivered > 0 || a.dsack || leaving {
+			c.detectLoss(now, a, leaving, o)
+		}
+	case c.sackOn:
+		before := c.sent.Lost().Segments
+		r.l6675.Update(&c.sent, func(id SegmentID) { c.noteLost(id) })
+		a.lost = c.sent.Lost().Segments > before
+		if c.ca < CARecovery && c.sent.Len() > 0 {
+			// RFC 6675 §5: recovery begins with DupThresh duplicate ACKs, or when IsLost finds the first segment lost.
+			if r.dup.FastRetransmit(a.ack) && !c.sent.seg(c.sent.Front()).Sacked() {
+				c.markLost(c.sent.Front())
+			}
+			if c.sent.Lost().Segments > 0 && !c.beforeRecover() {
+				c.enterRecovery(now, a, o)
+			}
+		}
+	case c.ca == CARecovery && a.acked > 0 && c.sent.Len() > 0:
+		// RFC 6582 §3.2 step 3: a partial ACK; "retransmit the first unacknowledged segment."
+		c.markLost(c.sent.Front())
+		a.lost = true
+	case c.ca < CARecovery && a.duplicate && c.sent.Len() > 0 && r.dup.FastRetransmit(a.ack):
+		c.markLost(c.sent.Front())
+		c.enterRecovery(now, a, o)
+	}
+	if c.fine != nil && c.sent.Len() > 0 && c.ca < CALoss {
+		if s := c.sent.seg(c.sent.Front()); (a.duplicate || a.acked > 0) && !s.Sacked() && !s.RetransOut() &&
+			r.vegas.OnAck(now, a.duplicate, s.Sent, c.fine.RTO()) {
+			c.markLost(c.sent.Front())
+			if c.ca != CARecovery {
+				c.enterRecovery(now, a, o)
+			}
+		}
+	}
+}
+
+// beforeRecover reports whether what is outstanding was sent before the last recovery by timeout began, so that a new one must not
+// begin (RFC 6675 §5.1, RFC 6582 §3.2 step 2).
+func (c *Conn) beforeRecover() bool { return c.ca == CALoss && c.sndUna.Before(c.rec.recover) }
+
+// detectLoss is RACK's, for an ACK and when its timer expires.
+func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
+	r := &c.rec
+	if c.sent.Len() == 0 {
+		c.stop(o, tcptimers.Reorder)
+		return
+	}
+	any := false
+	timeout, ok := r.rack.Detect(now, &c.sent, RackState{
+		SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(),
+		InRecovery: c.ca >= CARecovery, LeavingRecovery: leaving, DSACK: a.dsack,
+	}, func(id SegmentID) {
+		any = true
+		if c.sent.seg(id).RetransOut() {
+			o.Counters.TCPLostRetransmit++
+		}
+		c.noteLost(id)
+	})
+	if ok {
+		c.start(o, tcptimers.Reorder, c.cfg.Policy.Deadline(now, timeout))
+	} else {
+		c.stop(o, tcptimers.Reorder)
+	}
+	a.lost = a.lost || any
+	if c.ca < CARecovery && (any || c.sent.waitingLost() > 0) {
+		c.enterRecovery(now, a, o)
+		if a.byTimer { // no ACK follows to move PRR
+			r.sndcnt = r.prr.OnAck(1, c.pipe(), false, true)
+		}
+	}
+}
+
+// markLost notes a loss.
+func (c *Conn) markLost(id SegmentID) {
+	c.noteLost(id)
+	c.sent.MarkLost(id)
+}
+
+// noteLost is told of a segment before it is marked lost.
+func (c *Conn) noteLost(id SegmentID) {
+	if s := c.sent.seg(id); s.Seq.Before(c.rec.hint) || c.sent.waitingLost() == 0 {
+		c.rec.hint = s.Seq
+	}
+}
+
+// nextLost returns the first segment that is lost and was not retransmitted since.
+func (c *Conn) nextLost() SegmentID {
+	if c.sent.waitingLost() == 0 {
+		return 0
+	}
+	id := c.sent.Find(MaxSeq(c.rec.hint, c.sndUna))
+	for id = c.sent.nextUnsacked(id); id != 0; id = c.sent.nextUnsacked(c.sent.seg(id).next) {
+		if s := c.sent.seg(id); s.Lost() && !s.RetransOut() {
+			c.rec.hint = s.Seq
+			return id
+		}
+	}
+	c.rec.hint = c.sndUna // it was left behind: look from the start, once
+	for id = c.sent.nextUnsacked(c.sent.Front()); id != 0; id = c.sent.nextUnsacked(c.sent.seg(id).next) {
+		if s := c.sent.seg(id); s.Lost() && !s.RetransOut() {
+			c.rec.hint = s.Seq
+			return id
+		}
+	}
+	panic("BUG: a lost segment that waits is not found")
+}
+
+// beginEpisode resets what is known of the episode before.
+func (c *Conn) beginEpisode(o *Output) {
+	r := &c.rec
+	r.recover, r.began = c.sndNxt, c.sndUna
+	r.eifel.Reset()
+	r.dsack.Reset()
+	r.tlp.Reset()
+	r.undoable, r.force = true, true
+	r.dup.Recover(c.sndNxt)
+	c.ecn.OnReduced(c.sndNxt)
+	c.stop(o, tcptimers.TLP)
+}
+
+// enterRecovery begins a fast recovery.
+func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
+	r := &c.rec
+	if c.ca != CACWR {
+		c.cc.OnCongestion(now, c.sent.Outstanding().Octets, congestion.FastRetransmit)
+	}
+	c.beginEpisode(o)
+	r.rtoEpisode = false
+	r.prr.Start(c.cc.Ssthresh(), c.mss, congestion.RecoverFS(c.sent.Outstanding().Octets, c.sent.Sacked().Octets, a.sacked, a.acked))
+	r.episode = true
+	c.ca = CARecovery
+	if c.sackOn {
+		o.Counters.TCPSackRecovery++
+		if !c.cfg.Policy.RACK {
+			r.l6675.Enter(c.sndUna, c.sndNxt)
+		}
+	} else {
+		o.Counters.TCPRenoRecovery++
+	}
+}
+
+// enterCWR reduces the window for congestion without a loss to repair.
+func (c *Conn) enterCWR(now wheel.Time, o *Output, cause congestion.Cause) {
+	c.cc.OnCongestion(now, c.sent.Outstanding().Octets, cause)
+	c.ca = CACWR
+	c.rec.recover, c.rec.undoable = c.sndNxt, false
+	c.ecn.OnReduced(c.sndNxt)
+}
+
+// leaveRecovery ends the episode: what was outstanding when it began is acknowledged.
+func (c *Conn) leaveRecovery(now wheel.Time, o *Output) {
+	r := &c.rec
+	if c.ca == CARecovery {
+		c.cc.OnRecovered(now, c.sent.Outstanding().Octets)
+		if !c.cfg.Policy.RACK || !c.sackOn {
+			r.l6675.Leave()
+		}
+	}
+	r.frto.Reset()
+	r.episode, r.force, r.newLeft = false, false, 0
+	c.ca = CAOpen
+	r.dup.Reset()
+}
+
+// undo takes back what the episode did to the window, as it was not needed (RFC 4015 §3.2).
+func (c *Conn) undo(now wheel.Time, a *ackFacts, o *Output) {
+	r := &c.rec
+	r.undoable = false
+	if !c.cc.Undo(now, c.sent.Outstanding().Octets, a.acked) {
+		return
+	}
+	c.sent.forgetLosses()
+	r.frto.Reset()
+	r.newLeft = 0
+	if c.ca == CALoss {
+		o.Counters.TCPLossUndo++
+	} else {
+		o.Counters.TCPFullUndo++
+	}
+	if r.rtoEpisode {
+		r.spurious, r.spuriousAt = true, now
+	}
+	if c.ca >= CARecovery {
+		r.l6675.Leave()
+		r.episode, r.force = false, false
+		c.ca = CAOpen
+	}
+}
+
+// judgeDSACK counts a duplicate against the retransmissions of the episode (RFC 3708).
+func (c *Conn) judgeDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+	r := &c.rec
+	b := h.Options.SACK[0]
+	if !r.undoable || b.Start.Before(r.began) || !b.Start.Before(r.recover) {
+		return
+	}
+	n := (b.Len() + c.mss - 1) / c.mss
+	if r.dsack.OnDuplicate(n) == congestion.Spurious {
+		o.Counters.TCPDSACKUndo++
+		c.undo(now, a, o)
+	}
+}
+
+// judgeFRTO is steps 2 and 3 of RFC 5682.
+func (c *Conn) judgeFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+	r := &c.rec
+	verdict, next := r.frto.OnAck(uint32(a.una), uint32(a.ack), uint32(c.sndNxt), a.fresh, a.above)
+	if verdict == congestion.Spurious {
+		o.Counters.TCPSpuriousRTOs++
+		c.undo(now, a, o)
+		return
+	}
+	r.newLeft = 0
+	if next == congestion.SendNew {
+		if c.queued() == 0 || c.snd.Usable(c.sndUna, c.sndNxt) == 0 {
+			r.frto.NoNewData()
+			return
+		}
+		r.newLeft = 2
+	}
+}
+
+// ackProbe is RFC 8985 §7.4.2.
+func (c *Conn) ackProbe(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+	r := &c.rec
+	covers := a.dsack && h.Options.SACK[0].End.AtOrAfter(r.tlp.endSeq) && h.Options.SACK[0].Start.Before(r.tlp.endSeq)
+	if r.tlp.Acked(TLPAck{Ack: a.ack, DSACKProbe: covers, DupNoSACK: a.duplicate && h.Options.NumSACK == 0}) {
+		o.Counters.TCPLossProbeRecovery++
+		if c.ca < CACWR {
+			c.enterCWR(now, o, congestion.FastRetransmit)
+			if c.sndUna.AtOrAfter(c.rec.recover) {
+				c.ca = CAOpen
+			}
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package tcp
+
+import (
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// takeData takes the text and the FIN of an acceptable segment.
+func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Verdict) {
+	if !c.state.canReceive() {
+		// RFC 9293 §3.10.7.4: in the other states "this should not occur since a FIN has been received from the remote side.
+		// Ignore the segment text."
+		if a.FIN || a.Len > 0 {
+			c.insertOld(a)
+			c.ackDue = true
+			if c.state == StateTimeWait && a.FIN {
+				c.restartTimeWait(now, o)
+			}
+		}
+		return Verdict{}
+	}
+	before := c.rq.Nxt()
+	wnd := c.win.Wnd(before)
+	if c.readClosed && a.Payload().End.After(before) && a.Len > 0 {
+		// RFC 2525 §2.17: what nobody will read is not to be acknowledged as if somebody had; the peer learns by a RST.
+		o.Counters.TCPAbortOnData++
+		c.sendRST(c.sndNxt, o)
+		c.closed(ErrAborted, o)
+		return Verdict{}
+	}
+	if a.Len > 0 {
+		c.dataIn++
+		c.ecn.OnData(in.CE, in.Header.Flags.Has(CWR))
+	}
+	ins := c.rq.Insert(a, wnd)
+	nxt := c.rq.Nxt()
+	if c.sackOn {
+		c.gen.OnInsert(&ins)
+	}
+	v = Verdict{Offset: ins.Offset, Len: ins.Keep.Len(), InOrder: ins.InOrder}
+	if v.Len > 0 {
+		v.Stream = c.received + uint64(ins.Keep.Start.Sub(before))
+	}
+	c.received += uint64(ins.InOrder)
+	c.user += ins.InOrder
+	if ins.InOrder > 0 {
+		o.Events |= EventReadable
+	}
+	c.countArrival(&ins, a, o)
+	if c.tsOn {
+		if ts := in.Header.Options.TSEcr; ts != 0 && a.Len >= c.delack.mss {
+			if ticks := int32(c.timestamp(now) - ts); ticks >= 0 {
+				c.rcvRTT.OnTimestamp(max(c.cfg.TimestampTick, c.cfg.TimestampTick*timeTicks(ticks)))
+			}
+		}
+	} else {
+		c.rcvRTT.OnData(now, nxt, c.win.Wnd(nxt))
+	}
+	c.delayAck(now, in, a, &ins, o)
+	if ins.FIN {
+		c.reachFIN(now, o)
+	}
+	return v
+}
+
+// countArrival counts what became of a segment.
+func (c *Conn) countArrival(ins *Insertion, a Arrival, o *Output) {
+	switch {
+	case ins.Dropped > 0 && ins.Keep.Len() == 0 && a.Len > 0:
+		if ins.Block.Len() == 0 && ins.InOrder == 0 {
+			o.Counters.TCPOFODrop++
+		}
+	case ins.Block.Len() > 0 && ins.Keep.Len() > 0:
+		o.Counters.TCPOFOQueue++
+	case ins.Block.Len() > 0:
+		o.Counters.TCPOFOMerge++
+	}
+}
+
+// delayAck decides when the segment is acknowledged.
+func (c *Conn) delayAck(now wheel.Time, in *Inbound, a Arrival, ins *Insertion, o *Output) {
+	ce := c.ecn.On() && in.CE != c.lastCE && a.Len > 0
+	if a.Len > 0 {
+		c.lastCE = in.CE
+	}
+	when, delay := c.delack.OnSegment(now, &c.cfg.Policy.DelAck, SegmentIn{
+		Len: a.Len, PSH: in.Header.Flags.Has(PSH), FIN: ins.FIN,
+		Duplicate: ins.Duplicate.Len() > 0 || ins.Dropped > 0,
+		FilledGap: ins.FilledGap, Gap: len(c.rq.Held()) > 0, CE: ce,
+		Now: c.opts.QuickAck || c.cfg.AckPush && in.Header.Flags.Has(PSH),
+	})
+	switch when {
+	case AckNow:
+		c.ackDue = true
+	case AckDelayed:
+		c.start(o, tcptimers.DelAck, c.cfg.Policy.DelAckDeadline(now, delay))
+	}
+}
+
+// Consumed tells that the application has read n octets.
+func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {
+	n = min(n, c.user)
+	c.user -= n
+	if !c.state.canReceive() {
+		return
+	}
+	if most := c.cfg.RecvBufferMax; most > c.cfg.RecvBuffer {
+		if rtt, ok := c.rcvRTT.RTT(); ok {
+			if buff, ok := c.tune.OnRead(now, n, rtt, c.mss, most); ok {
+				c.win.Grow(buff)
+			}
+		}
+	}
+	if c.win.UpdateDue(c.rq.Nxt(), c.user, c.recvMSS()) {
+		c.ackDue = true
+		c.output(now, o)
+	}
+}
+
+// recvMSS is the size of the segments that the peer sends, as far as it is known.
+func (c *Conn) recvMSS() uint32 {
+	if c.delack.mss > 0 {
+		return c.delack.mss
+	}
+	return c.mss
+}

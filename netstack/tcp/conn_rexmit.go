@@ -1,0 +1,201 @@
+package tcp
+
+import (
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// expireRexmit is the expiry of the only retransmission timer: RFC 6298 §5 (5.4): "Retransmit the earliest segment that has not been
+// acknowledged by the TCP receiver."
+func (c *Conn) expireRexmit(now wheel.Time, o *Output) {
+	id := c.sent.Front()
+	if id == 0 {
+		return
+	}
+	if c.probeFirst(now, o) {
+		return
+	}
+	if c.sent.seg(id).Sacked() {
+		c.renege(o)
+	}
+	if c.givesUp(now, id, o) {
+		return
+	}
+	c.timeout(now, id, o)
+}
+
+// expireSegment is the expiry of the retransmission timer of the segment id.
+func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
+	p := &c.cfg.Policy
+	if c.probeFirst(now, o) && c.sent.has(id) && c.sent.seg(id).Timer != 0 {
+		return // the segment was the probe, and its timer runs again
+	}
+	s := c.sent.seg(id)
+	inChain := c.ca == CALoss && s.Sent < c.rec.lossAt
+
+	// The timeout may have grown since the timer was armed. What left before a timeout that is an event already keeps the
+	// timeout of then: backing off is for what is sent after it.
+	rto := c.est.RTO()
+	if inChain {
+		rto = c.rec.baseRTO
+	}
+	due := p.RexmitDeadline(now, rto, tcptimers.Flight{Sent: s.Sent})
+	if c.rec.tlp.inFlight {
+		// RFC 8985 §7.3: after a probe, the retransmission timer counts from there.
+		due = max(due, p.Deadline(c.rec.probedAt, rto))
+	}
+	if due > now {
+		c.rearmSegment(id, due, o)
+		return
+	}
+	switch {
+	case s.Sacked():
+		if id != c.sent.Front() {
+			c.rearmSegment(id, p.Deadline(now, rto), o)
+			return
+		}
+		c.renege(o)
+	case s.state.waits():
+		// Known to be lost, and waiting for the leave of congestion control: no news.
+		c.rearmSegment(id, p.Deadline(now, rto), o)
+		return
+	case inChain:
+		// One flight, one event: the window and the backoff have had theirs.
+		c.markLost(id)
+		c.rearmSegment(id, p.Deadline(now, rto), o)
+		return
+	}
+	if c.givesUp(now, id, o) {
+		return
+	}
+	c.timeout(now, id, o)
+}
+
+// probeFirst has a loss probe leave whose timer is due at the same instant, which takes the place of the timeout (RFC 8985 §7.2), and
+// reports whether it left.
+func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
+	if !c.runs(tcptimers.TLP) || c.probeAt > now {
+		return false
+	}
+	c.stop(o, tcptimers.TLP)
+	return c.expireProbe(now, o)
+}
+
+// renege is what follows from a first segment that is SACKed and still not acknowledged a timeout later: the receiver has dropped what
+// it held. RFC 2018 §8: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits".
+func (c *Conn) renege(o *Output) {
+	o.Counters.TCPSACKReneging++
+	c.sent.ForgetSacks(nil)
+	c.rec.hint = c.sndUna
+}
+
+// givesUp closes the connection at R2 (RFC 9293 §3.8.3), and tells the application at R1.
+func (c *Conn) givesUp(now wheel.Time, id SegmentID, o *Output) bool {
+	p := &c.cfg.Policy
+	s := c.sent.seg(id)
+	n := int(s.Transmissions) - 1
+	if c.state == StateSynSent || c.state == StateSynReceived {
+		if !p.GivesUpSyn(now, s.FirstSent) {
+			return false
+		}
+		o.Counters.AttemptFails++
+	} else {
+		if n+1 == p.R1 {
+			// RFC 9293 §3.8.3: at R1, "pass negative advice" "to the IP layer".
+			c.softErr = ErrTimeout
+			o.Events |= EventSoftError
+		}
+		// A peer that still answers, with a window that it has closed behind us, is alive.
+		if c.snd.Wnd == 0 && c.lastRecv > s.FirstSent && !c.readClosed && !p.GivesUp(now, c.lastRecv, 0) {
+			return false
+		}
+		if !p.GivesUp(now, s.FirstSent, n) {
+			return false
+		}
+	}
+	o.Counters.TCPAbortOnTimeout++
+	c.closed(ErrTimeout, o)
+	return true
+}
+
+// timeout is the event: RFC 6298 §5 (5.4) to (5.6), RFC 5681 §3.1, RFC 8985 §6.3.
+func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
+	r := &c.rec
+	p := &c.cfg.Policy
+	s := c.sent.seg(id)
+	o.Counters.TCPTimeouts++
+	base := c.est.RTO()
+	// RFC 6298 §5 (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer")."
+	c.est.Backoff()
+	if c.state == StateSynSent || c.state == StateSynReceived {
+		c.synLost = true
+		c.retransmit(now, id, o)
+		if !c.perSegment() {
+			c.restartRexmit(now, o)
+		}
+		return
+	}
+	first := !(c.ca == CALoss && s.Retransmitted() && s.Seq.Before(r.recover))
+	c.cc.OnTimeout(now, c.sent.Outstanding().Octets, first)
+	if c.ca != CALoss || first {
+		r.baseRTO = base
+	}
+	switch c.ca {
+	case CARecovery:
+		if c.sackOn {
+			o.Counters.TCPSackFailures++
+		} else {
+			o.Counters.TCPRenoFailures++
+		}
+	case CALoss:
+		o.Counters.TCPLossFailures++
+	}
+	r.l6675.Leave()
+	r.episode = false
+	chained := c.ca == CALoss
+	c.ca = CALoss
+	r.lossAt = now
+	una := c.sndUna
+	wasUndoable := r.undoable && chained
+	c.beginEpisode(o)
+	r.rtoEpisode = true
+	r.undoable = !chained || wasUndoable
+	r.force = false
+	r.newLeft = 0
+	r.sndcnt = 0
+	c.stop(o, tcptimers.Reorder)
+	c.stop(o, tcptimers.Pacing)
+
+	switch {
+	case c.perSegment():
+		// The others of the flight have timers of their own, and are lost when these expire.
+		if !s.state.waits() {
+			c.markLost(id)
+		}
+	case c.sackOn && p.RACK:
+		r.rack.MarkLossesOnRTO(now, &c.sent, c.noteLost)
+		if s = c.sent.seg(id); !s.Lost() || s.RetransOut() {
+			c.markLost(id)
+		}
+	default:
+		for next := c.sent.nextUnsacked(c.sent.Front()); next != 0; next = c.sent.nextUnsacked(c.sent.seg(next).next) {
+			if !c.sent.seg(next).state.waits() {
+				c.markLost(next)
+			}
+		}
+	}
+	r.hint = una
+	// One segment leaves whatever the window says: RFC 6298 §5 (5.4).
+	end := c.sent.seg(id).End()
+	atFront := id == c.sent.Front()
+	c.retransmit(now, id, o)
+	if !c.perSegment() {
+		// RFC 6298 §5 (5.6): "Start the retransmission timer, such that it expires after RTO seconds".
+		c.restartRexmit(now, o)
+	}
+	if p.FRTO && atFront {
+		r.frto.OnTimeout(uint32(una), uint32(end), uint32(c.sndNxt), c.sackOn)
+	} else {
+		r.frto.Reset()
+	}
+}

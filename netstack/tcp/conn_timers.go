@@ -1,0 +1,211 @@
+package tcp
+
+import (
+	"time"
+
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// corkWait is how long a cork, or a window that is too small to be worth a segment, holds data back. RFC 9293 §3.8.6.2.1 wants an
+// override timeout of 0.1 to 1.0 seconds; Linux's cork waits for 200 ms.
+const corkWait = 200 * time.Millisecond
+
+func timeTicks(n int32) time.Duration { return time.Duration(n) }
+
+// start starts or moves the connection's timer of a kind.
+func (c *Conn) start(o *Output, k tcptimers.Kind, at wheel.Time) {
+	o.Timers = append(o.Timers, TimerOp{Slot: Slot(k), Start: true, At: at})
+	c.armed |= 1 << k
+}
+
+// stop stops it, if it runs.
+func (c *Conn) stop(o *Output, k tcptimers.Kind) {
+	if c.armed&(1<<k) != 0 {
+		c.armed &^= 1 << k
+		o.Timers = append(o.Timers, TimerOp{Slot: Slot(k)})
+	}
+}
+
+func (c *Conn) runs(k tcptimers.Kind) bool { return c.armed&(1<<k) != 0 }
+
+// perSegment reports whether each segment has a retransmission timer of its own.
+func (c *Conn) perSegment() bool { return c.cfg.Policy.Rexmit == tcptimers.RexmitPerSegment }
+
+// rto returns the timeout for a segment that is sent now, scattered if the policy says so.
+func (c *Conn) rto(o *Output) time.Duration { return c.cfg.Policy.Randomize(c.est.RTO(), o.Rand) }
+
+// armRexmit starts the retransmission timer for the segment id, which was just sent, for the first time or again.
+func (c *Conn) armRexmit(now wheel.Time, id SegmentID, o *Output) {
+	s := c.sent.Get(id)
+	if c.perSegment() {
+		at := c.cfg.Policy.RexmitDeadline(now, c.rto(o), tcptimers.Flight{Sent: s.Sent})
+		s.Timer = 1
+		o.Timers = append(o.Timers, TimerOp{Slot: SegmentSlot(id), Start: true, At: at})
+		return
+	}
+	// RFC 6298 §5 (5.1): "Every time a packet containing data is sent (including a retransmission), if the timer is not
+	// running, start it running so that it will expire after RTO seconds".
+	if !c.runs(tcptimers.Rexmit) {
+		c.restartRexmit(now, o)
+	}
+}
+
+// restartRexmit starts the only retransmission timer anew.
+func (c *Conn) restartRexmit(now wheel.Time, o *Output) {
+	id := c.sent.Front()
+	f := tcptimers.Flight{Earliest: c.sent.Get(id).Sent, Segments: c.sent.Len() + int((c.queued()+c.mss-1)/max(c.mss, 1))}
+	c.rexmitAt = c.cfg.Policy.RexmitDeadline(now, c.rto(o), f)
+	c.start(o, tcptimers.Rexmit, c.rexmitAt)
+}
+
+// rearmSegment starts the timer of a segment again that has expired without a retransmission.
+func (c *Conn) rearmSegment(id SegmentID, at wheel.Time, o *Output) {
+	c.sent.Get(id).Timer = 1
+	o.Timers = append(o.Timers, TimerOp{Slot: SegmentSlot(id), Start: true, At: at})
+}
+
+// stopSegment stops the timer of a segment that is about to leave the queue.
+func (c *Conn) stopSegment(id SegmentID, o *Output) {
+	if s := c.sent.seg(id); s.Timer != 0 {
+		s.Timer = 0
+		o.Timers = append(o.Timers, TimerOp{Slot: SegmentSlot(id)})
+	}
+}
+
+// Expire tells that the timer of a slot has expired, which stopped it. One that c has not started, or has stopped
+// since, changes nothing.
+func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
+	if c.state == StateClosed {
+		return
+	}
+	if id := slot.Segment(); id != 0 {
+		if !c.sent.has(id) || c.sent.seg(id).Timer == 0 {
+			return
+		}
+		c.sent.seg(id).Timer = 0
+		c.expireSegment(now, id, o)
+		c.output(now, o)
+		return
+	}
+	k := slot.Kind()
+	if !c.runs(k) {
+		return
+	}
+	c.armed &^= 1 << k
+	n := len(o.Segments)
+	switch k {
+	case tcptimers.Rexmit:
+		c.expireRexmit(now, o)
+	case tcptimers.DelAck:
+		if c.delack.OnTimeout(&c.cfg.Policy.DelAck) == AckNow {
+			o.Counters.DelayedACKs++
+			c.ackDue = true
+		}
+	case tcptimers.Keepalive:
+		c.expireKeepalive(now, o)
+	case tcptimers.Persist:
+		c.expirePersist(now, o)
+	case tcptimers.TLP:
+		c.expireProbe(now, o)
+	case tcptimers.Reorder:
+		c.detectLoss(now, &ackFacts{byTimer: true}, false, o)
+	case tcptimers.UserTimeout:
+		c.expireUserTimeout(now, o)
+	case tcptimers.Handshake:
+		o.Counters.AttemptFails++
+		o.Counters.TCPAbortOnTimeout++
+		c.closed(ErrTimeout, o)
+	case tcptimers.FinWait2, tcptimers.TimeWait:
+		if k == tcptimers.TimeWait {
+			o.Counters.TW++
+		}
+		c.closed(ErrNone, o)
+	case tcptimers.Linger:
+		o.Events |= EventLingered
+	}
+	c.output(now, o)
+	for i := n; i < len(o.Segments); i++ {
+		o.Segments[i].Timed, o.Segments[i].Cause = true, k
+	}
+}
+
+// Armed calls f with each slot whose timer c has started. It costs O(segments in flight).
+func (c *Conn) Armed(f func(Slot)) {
+	for k := range tcptimers.Kind(tcptimers.Kinds) {
+		if c.runs(k) {
+			f(Slot(k))
+		}
+	}
+	for id := c.sent.Front(); id != 0; id = c.sent.Next(id) {
+		if c.sent.seg(id).Timer != 0 {
+			f(SegmentSlot(id))
+		}
+	}
+}
+
+// expireKeepalive is RFC 9293 §3.8.4.
+func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
+	if !c.opts.Keepalive || !c.state.synchronized() || c.state == StateTimeWait {
+		return
+	}
+	p := &c.cfg.Policy
+	if c.sent.Len() > 0 || !c.allSent() {
+		// What is in flight, or waits for the window, has timers that notice more.
+		c.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepIdle))
+		return
+	}
+	if at := p.Deadline(c.lastRecv, c.opts.KeepIdle); c.probes == 0 && at > now {
+		c.start(o, tcptimers.Keepalive, at)
+		return
+	}
+	over := int(c.probes) >= c.opts.KeepCount
+	if uto := c.opts.UserTimeout; uto > 0 {
+		over = c.probes > 0 && now.Sub(c.lastRecv) >= uto
+	}
+	if over {
+		o.Counters.TCPAbortOnTimeout++
+		c.sendRST(c.sndNxt, o)
+		c.closed(ErrTimeout, o)
+		return
+	}
+	// RFC 9293 §3.8.4: the probe has SEG.SEQ = SND.NXT-1, and may have a garbage octet or none (MAY-6).
+	c.probes = min(c.probes+1, 254)
+	o.Counters.TCPKeepAlive++
+	c.sendAckFrom(now, c.sndNxt-1, o)
+	c.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepInterval))
+}
+
+// armUserTimeout starts the timer of the user timeout, if there is something that it is to watch.
+func (c *Conn) armUserTimeout(now wheel.Time, o *Output) {
+	if c.opts.UserTimeout == 0 || c.sent.Len() == 0 && c.allSent() {
+		c.stop(o, tcptimers.UserTimeout)
+		return
+	}
+	c.start(o, tcptimers.UserTimeout, c.cfg.Policy.Deadline(c.waitsSince(now), c.opts.UserTimeout))
+}
+
+// waitsSince returns since when the oldest octet waits for its acknowledgement, or for the window.
+func (c *Conn) waitsSince(now wheel.Time) wheel.Time {
+	if id := c.sent.Front(); id != 0 {
+		return c.sent.seg(id).FirstSent
+	}
+	if c.persistN > 0 {
+		return c.utoSince
+	}
+	return now
+}
+
+func (c *Conn) expireUserTimeout(now wheel.Time, o *Output) {
+	if c.opts.UserTimeout == 0 || c.sent.Len() == 0 && c.allSent() {
+		return
+	}
+	if at := c.cfg.Policy.Deadline(c.waitsSince(now), c.opts.UserTimeout); at > now {
+		c.start(o, tcptimers.UserTimeout, at)
+		return
+	}
+	// RFC 9293 §3.10.8: "For any state if the user timeout expires, flush all queues, signal the user "error: connection
+	// aborted due to user timeout" in general and for any outstanding calls, delete the TCB, enter the CLOSED state".
+	o.Counters.TCPAbortOnTimeout++
+	c.closed(ErrTimeout, o)
+}
