@@ -51,18 +51,18 @@ func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
 	switch {
 	case s.Sacked():
 		if id != c.sent.Front() {
-			c.rearmSegment(id, p.Deadline(now, rto), o)
+			c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
 			return
 		}
 		c.renege(o)
 	case s.state.waits():
 		// Known to be lost, and waiting for the leave of congestion control: no news.
-		c.rearmSegment(id, p.Deadline(now, rto), o)
+		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
 		return
 	case inChain:
 		// One flight, one event: the window and the backoff have had theirs.
 		c.markLost(id)
-		c.rearmSegment(id, p.Deadline(now, rto), o)
+		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
 		return
 	}
 	if c.givesUp(now, id, o) {
@@ -185,7 +185,13 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 		}
 	}
 	r.hint = una
-	// One segment leaves whatever the window says: RFC 6298 §5 (5.4).
+	// One segment leaves whatever the window says: RFC 6298 §5 (5.4): "Retransmit the earliest segment".
+	if first := c.nextLost(); first != id {
+		if c.perSegment() {
+			c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
+		}
+		id = first
+	}
 	end := c.sent.seg(id).End()
 	atFront := id == c.sent.Front()
 	c.retransmit(now, id, o)

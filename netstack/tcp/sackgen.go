@@ -59,6 +59,9 @@ func (g *SACKGen) Blocks(q *RecvQueue, dst []Range) int {
 	// The blocks after the one that reports the duplicate, each at most once.
 	first := min(n, 1)
 	add := func(r Range) {
+		if q.finSeen && r.End == q.fin {
+			r.End++ // the FIN has arrived with it
+		}
 		for _, b := range dst[first:n] {
 			if b == r {
 				return
