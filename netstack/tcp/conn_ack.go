@@ -195,7 +195,8 @@ func (c *Conn) isDSACK(blocks []Range, ack Seq) bool {
 func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
 	rtt, ok := a.rtt, a.hasRTT && !a.rexmitted
 	at := a.sentAt
-	if !ok && a.hasSack {
+	if !ok && a.hasSack && c.ca != CALoss {
+		// After a timeout, what is SACKed may have arrived long ago, and the ACK that told it first been lost.
 		rtt, ok, at = a.sackRTT, true, now.Add(-a.sackRTT)
 	}
 	p := &c.cfg.Policy

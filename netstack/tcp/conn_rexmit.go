@@ -56,7 +56,8 @@ func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
 		}
 		c.renege(o)
 	case s.state.waits():
-		// Known to be lost, and waiting for the leave of congestion control: no news.
+		// Known to be lost, and waiting for the leave of congestion control, or for F-RTO, which has waited for long enough.
+		c.rec.frto.Reset()
 		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
 		return
 	case inChain:
@@ -168,9 +169,12 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 
 	switch {
 	case c.perSegment():
-		// The others of the flight have timers of their own, and are lost when these expire.
+		// The others of the flight have timers of their own, and are lost when these expire. Some do at this very instant.
 		if !s.state.waits() {
 			c.markLost(id)
+		}
+		for next := c.sent.oldest; next != 0 && c.cfg.Policy.Deadline(c.sent.seg(next).Sent, base) <= now; next = c.sent.oldest {
+			c.markLost(next)
 		}
 	case c.sackOn && p.RACK:
 		r.rack.MarkLossesOnRTO(now, &c.sent, c.noteLost)
