@@ -203,7 +203,8 @@ func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
 	if ok {
 		c.rec.rack.SampleRTT(now, rtt)
 		c.rec.tlp.Sampled()
-	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 {
+	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 && !a.dsack {
+		// An ACK that reports a duplicate was drawn by it, and echoes the timestamp of what came before the duplicate.
 		// RFC 7323 §4.1: "A TSecr value received in a segment MAY be used to update the averaged RTT measurement only if the
 		// segment advances the left edge of the send window, i.e., SND.UNA is increased."
 		if ticks := int32(c.timestamp(now) - h.Options.TSEcr); ticks >= 0 && time.Duration(ticks) < time.Hour/c.cfg.TimestampTick {
