@@ -1,6 +1,9 @@
 package tcp
 
 import (
+	"fmt"
+	"math/rand"
+	randv2 "math/rand/v2"
 	"net/netip"
 	"time"
 
@@ -41,14 +44,30 @@ const (
 // Engine is the TCP of one host: its connections and listeners, the wheel with all their timers, and the counters. It knows no
 // clock and sends nothing itself: Packets and Notices are what the owner finds after each call and carries out.
 //
-// After each call of a method that takes now, the owner takes Packets and Notices and calls Reset. Not safe for
-// concurrent use.
+// After each call of a method that takes now, the owner takes Packets and Notices and calls Reset. A now that is earlier than
+// one seen before counts as no time passing. Not safe for concurrent use.
 type Engine struct {
-	wheel wheel.Facility
-	out   Output
+	cfg     EngineConfig
+	checked *Config // the last configuration of others that was found good
+	tick    time.Duration
+	secret  Secret
+	now     wheel.Time // the latest seen
+	wheel   wheel.Facility
+	expire  func(wheel.Timer) // Engine.expired, made once
+	out     Output
 
 	packets []Packet
 	notices []Notice
+
+	byEnds    map[ends]uint32 // index into sockets
+	sockets   []*Socket       // nil where there is none
+	free      []uint32        // the indices of these, the last one given back first
+	listeners map[netip.AddrPort]*Listener
+	made      uint64 // sockets, ever
+	timeWait  int    // sockets in TIME-WAIT
+	nextPort  uint32 // the counter of ephemeral ports
+
+	trace *tracing // nil for none
 }
 
 // Packet is a segment between two ends.
@@ -69,17 +88,69 @@ type Notice struct {
 	Events Events
 }
 
-// Socket is a connection of an engine.
-type Socket struct {
-	conn          Conn
-	local, remote netip.AddrPort
+// NewEngine makes an engine whose time begins at now. An error names the field that is out of its bounds.
+func NewEngine(now wheel.Time, cfg EngineConfig) (*Engine, error) {
+	if cfg.Scheme == "" {
+		cfg.Scheme = wheel.Default
+	}
+	if cfg.MTU == 0 {
+		cfg.MTU = 1500
+	}
+	if cfg.ChallengeLimit == 0 {
+		cfg.ChallengeLimit = 1000
+	}
+	if cfg.MaxTimeWait == 0 {
+		cfg.MaxTimeWait = 1 << 18
+	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	limiter, err := NewChallengeLimiter(cfg.ChallengeLimit, time.Second, randv2.New(randv2.NewPCG(cfg.Seed, 1)))
+	if err != nil {
+		return nil, err
+	}
+	w, err := cfg.Conn.Policy.NewWheel(cfg.Scheme, now, cfg.Count)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		cfg:    cfg,
+		tick:   cfg.Conn.Policy.WheelTick(),
+		secret: NewSecret(cfg.Key),
+		now:    now,
+		wheel:  w,
+		out:    Output{Challenge: limiter, Rand: rand.New(rand.NewSource(int64(cfg.Seed)))},
 
-	// User is the owner's business.
-	User any
+		byEnds:    make(map[ends]uint32),
+		listeners: make(map[netip.AddrPort]*Listener),
+		nextPort:  uint32(cfg.Seed),
+	}
+	e.expire = e.expired
+	if cfg.Trace != nil {
+		e.trace = &tracing{to: cfg.Trace}
+	}
+	return e, nil
 }
 
-// NewEngine makes an engine whose time begins at now.
-func NewEngine(now wheel.Time, cfg EngineConfig) (*Engine, error) { return nil, nil }
+func (c *EngineConfig) check() error {
+	if err := c.Conn.Check(); err != nil {
+		return err
+	}
+	for _, path := range []Path{{MTU: c.MTU}, {MTU: c.MTU, IPv6: true}} {
+		if err := path.Check(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.SYNCookies > CookiesAlways:
+		return fmt.Errorf("tcp: SYN cookies %d, want 0..%d", c.SYNCookies, CookiesAlways)
+	case c.MaxSynRcvd < 0:
+		return fmt.Errorf("tcp: half-open connections %d, want 0 or more", c.MaxSynRcvd)
+	case c.MaxTimeWait < 0:
+		return fmt.Errorf("tcp: connections in TIME-WAIT %d, want 0 or more", c.MaxTimeWait)
+	}
+	return nil
+}
 
 // Packets returns what is to be sent, in order; Notices what has happened. Both are good until Reset.
 func (e *Engine) Packets() []Packet { return e.packets }
@@ -88,70 +159,103 @@ func (e *Engine) Packets() []Packet { return e.packets }
 func (e *Engine) Notices() []Notice { return e.notices }
 
 // Reset forgets packets and notices, which the owner has taken.
-func (e *Engine) Reset() {}
-
-// NextTimeout returns when Advance is to be called next at the latest, and whether any timer runs. It may be early.
-func (e *Engine) NextTimeout() (at wheel.Time, ok bool) { return 0, false }
-
-// Advance lets the timers expire that are due.
-func (e *Engine) Advance(now wheel.Time) {}
-
-// Listener takes connections for a local port.
-type Listener struct{}
-
-// ListenConfig is what a listener is made by.
-type ListenConfig struct {
-	Backlog     int           // connections that wait for Accept, at least 1
-	Conn        *Config       // nil is the engine's
-	DeferAccept time.Duration // TCP_DEFER_ACCEPT: a connection waits for its first octets for so long; 0 is off
+func (e *Engine) Reset() {
+	// What they refer to is let go, so that the memory that is used again holds no closed connection.
+	clear(e.packets)
+	clear(e.notices)
+	e.packets, e.notices = e.packets[:0], e.notices[:0]
 }
 
-// Listen makes a listener: a passive OPEN. With an address that IsUnspecified, it is for all of its family.
-func (e *Engine) Listen(local netip.AddrPort, cfg ListenConfig) (*Listener, error) { return nil, nil }
-
-// Accept takes a connection out of the queue. Of those that were accepted by nobody, Notices tell with the listener's
-// first notice: EventConnected of a passive connection says that Accept has one.
-func (l *Listener) Accept() (*Socket, bool) { return nil, false }
-
-// Close ends the listener, and resets what nobody has accepted.
-func (l *Listener) Close(now wheel.Time) {}
-
-// Dial opens a connection actively. cfg nil is the engine's. The ends must not have one already.
-func (e *Engine) Dial(now wheel.Time, local, remote netip.AddrPort, cfg *Config) (*Socket, error) {
-	return nil, nil
+// at takes the time that a call was given.
+func (e *Engine) at(now wheel.Time) wheel.Time {
+	e.now = max(e.now, now)
+	return e.now
 }
 
-// Input takes a segment that arrives for this host, with a checksum that was right. s is the connection that took it,
-// nil if there is none.
-func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Verdict) { return nil, Verdict{} }
+// apply carries out what a call of s's connection has left in the output.
+func (e *Engine) apply(s *Socket) {
+	o := &e.out
+	if e.trace != nil {
+		e.traceOutput(s)
+	}
+	if len(o.Timers) > 0 {
+		e.applyTimers(s)
+	}
+	for i := range o.Segments {
+		out := &o.Segments[i]
+		out.Header.SrcPort, out.Header.DstPort = s.local.Port(), s.remote.Port()
+		e.packets = append(e.packets, Packet{
+			Src: s.local, Dst: s.remote, Header: out.Header,
+			Len: out.Len, Offset: out.Offset, Socket: s, ECT: out.ECT, Rexmit: out.Rexmit,
+		})
+	}
+	events := o.Events
+	o.Reset()
+	if events != 0 {
+		e.notices = append(e.notices, Notice{s, events})
+		if s.pending != nil {
+			s.pending.listener.handle(s, events)
+		}
+	}
+	if events.Has(EventClosed) {
+		e.remove(s)
+		return
+	}
+	if s.conn.State() == StateTimeWait && !s.inTimeWait {
+		e.enterTimeWait(s)
+	}
+}
 
-// ICMP takes an error message about a segment from local to remote.
-func (e *Engine) ICMP(now wheel.Time, local, remote netip.AddrPort, m ICMPError) {}
+// Wrote, Consumed, Shutdown, Close, Abort and SetOptions are those of Conn. On a connection that is closed they do nothing.
+func (e *Engine) Wrote(now wheel.Time, s *Socket, n uint32, flags WriteFlags) {
+	if now = e.at(now); s.open() {
+		s.conn.Wrote(now, n, flags, &e.out)
+		e.apply(s)
+	}
+}
 
-// Wrote, Consumed, Shutdown, Close, Abort and SetOptions are those of Conn.
-func (e *Engine) Wrote(now wheel.Time, s *Socket, n uint32, flags WriteFlags) {}
-func (e *Engine) Consumed(now wheel.Time, s *Socket, n uint32)                {}
-func (e *Engine) Shutdown(now wheel.Time, s *Socket)                          {}
-func (e *Engine) Close(now wheel.Time, s *Socket, linger time.Duration)       {}
-func (e *Engine) Abort(now wheel.Time, s *Socket)                             {}
-func (e *Engine) SetOptions(now wheel.Time, s *Socket, opts SocketOptions)    {}
+// Consumed tells that the application has read n octets.
+func (e *Engine) Consumed(now wheel.Time, s *Socket, n uint32) {
+	if now = e.at(now); s.open() {
+		s.conn.Consumed(now, n, &e.out)
+		e.apply(s)
+	}
+}
 
-// Conn returns the connection, to be asked and not to be changed.
-func (s *Socket) Conn() *Conn { return &s.conn }
+// Shutdown tells that the application will write no more.
+func (e *Engine) Shutdown(now wheel.Time, s *Socket) {
+	if now = e.at(now); s.open() {
+		s.conn.Shutdown(now, &e.out)
+		e.apply(s)
+	}
+}
 
-// Local and Remote return the ends.
-func (s *Socket) Local() netip.AddrPort  { return s.local }
-func (s *Socket) Remote() netip.AddrPort { return s.remote }
+// Close tells that the application is done with the connection.
+func (e *Engine) Close(now wheel.Time, s *Socket, linger time.Duration) {
+	if now = e.at(now); s.open() {
+		s.conn.Close(now, linger, &e.out)
+		e.apply(s)
+	}
+}
+
+// Abort ends the connection at once.
+func (e *Engine) Abort(now wheel.Time, s *Socket) {
+	if now = e.at(now); s.open() {
+		s.conn.Abort(now, &e.out)
+		e.apply(s)
+	}
+}
+
+// SetOptions changes the socket options, which have been checked.
+func (e *Engine) SetOptions(now wheel.Time, s *Socket, opts SocketOptions) {
+	if now = e.at(now); s.open() {
+		s.conn.SetOptions(now, opts, &e.out)
+		e.apply(s)
+	}
+}
 
 // Counters returns what was counted so far.
 func (e *Engine) Counters() Counters { return e.out.Counters }
 
-// Check returns an error if an invariant does not hold: those of each connection, that exactly those timers run that the
-// connections have started, and that no timer is left of one that is closed. It is for tests.
-func (e *Engine) Check() error { return nil }
-
-// Sockets calls f with each connection, in the order in which they were made.
-func (e *Engine) Sockets(f func(*Socket)) {}
-
-// Tracer takes the events of an engine.
-type Tracer interface{}
+// Wheel returns the counts of the wheel's operations, all 0 unless EngineConfig.Count was set.
+func (e *Engine) Wheel() wheel.Counts { return e.wheel.Counts() }

@@ -1,0 +1,151 @@
+package tcp
+
+import (
+	"net/netip"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// Input takes a segment that arrives for this host, with a checksum that was right. s is the connection that took it,
+// nil if there is none.
+func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Verdict) {
+	now = e.at(now)
+	e.out.Counters.InSegs++
+	if badAddr(p.Src.Addr()) != "" || badAddr(p.Dst.Addr()) != "" {
+		// RFC 9293 §3.9.2.3 (MUST-57, MUST-63): segments to or from such addresses are discarded silently.
+		return nil, Verdict{}
+	}
+	in := Inbound{Header: &p.Header, Len: p.Len, CE: p.CE}
+	s = e.find(endsOf(p.Dst, p.Src))
+	if e.trace != nil {
+		e.traceReceived(s, p)
+	}
+	if s == nil {
+		local, remote := unmapped(p.Dst), unmapped(p.Src)
+		if l := e.listener(local); l != nil {
+			return l.input(now, local, remote, &in)
+		}
+		e.refuse(local, remote, &in)
+		return nil, Verdict{}
+	}
+	if s.inTimeWait && p.Header.Flags&(SYN|ACK|RST) == SYN {
+		if s, ok := e.reincarnate(now, s, &in); ok {
+			return s, Verdict{}
+		}
+	}
+	if s.pending != nil && s.pending.holds(now, &in, &e.out.Counters) {
+		return s, Verdict{}
+	}
+	v = s.conn.Input(now, &in, &e.out)
+	e.apply(s)
+	return s, v
+}
+
+// ICMP takes an error message about a segment from local to remote. One about a connection that is not there is ignored.
+func (e *Engine) ICMP(now wheel.Time, local, remote netip.AddrPort, m ICMPError) {
+	now = e.at(now)
+	if s := e.find(endsOf(local, remote)); s != nil {
+		s.conn.ICMP(now, m, &e.out)
+		e.apply(s)
+	}
+}
+
+// refuse answers a segment that is for no connection.
+func (e *Engine) refuse(local, remote netip.AddrPort, in *Inbound) {
+	h := in.Header
+	switch {
+	case h.Flags.Has(RST):
+		// RFC 9293 §3.10.7.1: "An incoming segment containing a RST is discarded."
+	case h.Flags.Has(ACK):
+		// RFC 9293 §3.10.7.1: "If the ACK bit is on, <SEQ=SEG.ACK><CTL=RST>"
+		e.reset(local, remote, Header{Seq: h.Ack, Flags: RST})
+	default:
+		// RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used,
+		// <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>"
+		n := Arrival{Seq: h.Seq, Len: in.Len, SYN: h.Flags.Has(SYN), FIN: h.Flags.Has(FIN)}.SegLen()
+		e.reset(local, remote, Header{Ack: h.Seq.Add(n), Flags: RST | ACK})
+	}
+}
+
+// reset sends a RST of the engine itself.
+func (e *Engine) reset(local, remote netip.AddrPort, h Header) {
+	e.out.Counters.OutRsts++
+	e.send(local, remote, h)
+}
+
+// send sends a segment of the engine itself.
+func (e *Engine) send(local, remote netip.AddrPort, h Header) {
+	h.SrcPort, h.DstPort = local.Port(), remote.Port()
+	e.out.Counters.OutSegs++
+	e.packets = append(e.packets, Packet{Src: local, Dst: remote, Header: h})
+	if e.trace != nil {
+		e.traceSent(nil, &e.packets[len(e.packets)-1], false, 0)
+	}
+}
+
+// enterTimeWait counts a connection that has come to TIME-WAIT, or ends it at once if there are too many.
+func (e *Engine) enterTimeWait(s *Socket) {
+	s.inTimeWait = true
+	e.timeWait++
+	if e.timeWait > e.cfg.MaxTimeWait {
+		e.out.Counters.TCPTimeWaitOverflow++
+		e.endTimeWait(s)
+	}
+}
+
+// endTimeWait deletes a connection in TIME-WAIT before its time.
+func (e *Engine) endTimeWait(s *Socket) {
+	s.conn.closed(ErrNone, &e.out)
+	e.apply(s)
+}
+
+// recycle makes room for a new incarnation of a connection in TIME-WAIT, and returns its initial sequence number: iss, or
+// one that is beyond all that the old one has sent.
+//
+// RFC 9293 §3.6.1: a TCP may accept a new SYN to reopen the connection directly from TIME-WAIT, if it "assigns its initial
+// sequence number for the new connection to be larger than the largest sequence number it used on the previous connection
+// incarnation".
+func (e *Engine) recycle(s *Socket, iss Seq) Seq {
+	const gap = 65535 + 2 // Linux's, tcp_timewait_state_process
+	if nxt := s.conn.sndNxt; !iss.After(nxt) {
+		iss = nxt.Add(gap)
+	}
+	e.out.Counters.TWRecycled++
+	e.endTimeWait(s)
+	return iss
+}
+
+// reincarnate takes a SYN to a connection in TIME-WAIT. If it begins a new incarnation, s is that one.
+func (e *Engine) reincarnate(now wheel.Time, old *Socket, in *Inbound) (s *Socket, ok bool) {
+	local, remote := old.local, old.remote
+	l := e.listener(local)
+	if l == nil || l.full() || !timeWaitSYN(&old.conn, in.Header) {
+		return nil, false
+	}
+	iss := e.recycle(old, e.secret.ISN(now, local, remote))
+	return l.open(now, local, remote, in, iss), true
+}
+
+// timeWaitSYN reports whether a SYN to a connection in TIME-WAIT can only be of a new incarnation, as Linux decides it.
+//
+// RFC 6191 §2: with timestamps on both, a SYN with a later timestamp than the last one that was received; with the same
+// timestamp, or none on one of them, one with a sequence number beyond the last one that was received.
+func timeWaitSYN(c *Conn, h *Header) bool {
+	recent, ok := c.paws.Recent()
+	if c.tsOn && ok && h.Options.HasTimestamps {
+		if h.Options.TSVal != recent {
+			return tsBefore(recent, h.Options.TSVal)
+		}
+	}
+	return h.Seq.After(c.rq.Nxt())
+}
+
+// timeWaitDial reports whether the ends of a connection in TIME-WAIT may be dialled again: timestamps were in use, and a
+// second has passed since the peer's last one, so that its TIME-WAIT takes ours for later (Linux's tcp_tw_reuse).
+func timeWaitDial(now wheel.Time, c *Conn) bool {
+	return c.state == StateTimeWait && c.tsOn && now.Sub(c.paws.updated) >= timeWaitReuse &&
+		now.Sub(c.paws.updated) > c.cfg.TimestampTick
+}
+
+const timeWaitReuse = time.Second

@@ -1,0 +1,116 @@
+package tcp
+
+import (
+	"fmt"
+	"net/netip"
+
+	"tcpwheel/wheel"
+)
+
+// The ephemeral ports, Linux's ip_local_port_range.
+//
+// DEVIATION RFC 6056 §3.2: it would rather have all ports from 1024 on. Servers expect those below 32768 to be theirs.
+const (
+	ephemeralMin   = 32768
+	ephemeralPorts = 60999 - ephemeralMin + 1
+)
+
+// forPorts goes on where the purposes of isn.go end.
+const forPorts purpose = 128
+
+// Dial opens a connection actively. cfg nil is the engine's. The ends must not have one already, unless it is in TIME-WAIT
+// and timestamps keep the two apart. With the local port 0, Dial picks one (RFC 6056 §3.3.3).
+func (e *Engine) Dial(now wheel.Time, local, remote netip.AddrPort, cfg *Config) (*Socket, error) {
+	now = e.at(now)
+	local, remote = unmapped(local), unmapped(remote)
+	if err := checkEnds(local, remote); err != nil {
+		return nil, err
+	}
+	cfg, err := e.checkConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if local.Port() == 0 {
+		if local, err = e.pickPort(local.Addr(), remote); err != nil {
+			return nil, err
+		}
+	}
+	iss := e.secret.ISN(now, local, remote)
+	if old := e.find(endsOf(local, remote)); old != nil {
+		if !timeWaitDial(now, &old.conn) {
+			return nil, fmt.Errorf("tcp: %v to %v has a connection already, in %v", local, remote, old.conn.State())
+		}
+		iss = e.recycle(old, iss)
+	}
+	s := e.add(local, remote, cfg, iss)
+	s.conn.Connect(now, &e.out)
+	e.apply(s)
+	return s, nil
+}
+
+// checkEnds returns an error if there can be no connection between the two.
+func checkEnds(local, remote netip.AddrPort) error {
+	for _, end := range []struct {
+		name string
+		addr netip.Addr
+	}{{"local", local.Addr()}, {"remote", remote.Addr()}} {
+		if why := badAddr(end.addr); why != "" {
+			return fmt.Errorf("tcp: %s address %v, want none that is %s", end.name, end.addr, why)
+		}
+	}
+	switch {
+	case local.Addr().Is4() != remote.Addr().Is4():
+		return fmt.Errorf("tcp: local address %v and remote address %v, want one family", local.Addr(), remote.Addr())
+	case remote.Port() == 0:
+		return fmt.Errorf("tcp: remote port 0, want 1..65535")
+	}
+	return nil
+}
+
+// badAddr says why no connection can end at a, "" if one can.
+func badAddr(a netip.Addr) string {
+	switch {
+	case !a.IsValid():
+		return "invalid"
+	case a.IsUnspecified():
+		return "unspecified"
+	case a.IsMulticast():
+		return "multicast"
+	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return "broadcast"
+	}
+	return ""
+}
+
+// checkConfig returns the configuration that cfg stands for, checked.
+func (e *Engine) checkConfig(cfg *Config) (*Config, error) {
+	switch cfg {
+	case nil:
+		return &e.cfg.Conn, nil
+	case e.checked:
+		return cfg, nil
+	}
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	if tick := cfg.Policy.WheelTick(); tick%e.tick != 0 {
+		return nil, fmt.Errorf("tcp: policy %q with a tick of %v, want a multiple of the engine's %v", cfg.Policy.Name, tick, e.tick)
+	}
+	e.checked = cfg
+	return cfg, nil
+}
+
+// pickPort returns local with an ephemeral port to reach remote from: RFC 6056 §3.3.3, Algorithm 3. For each pair of
+// addresses and remote port the numbers follow each other from a start of their own that nobody can guess without the
+// secret, so that a port comes again as late as possible.
+func (e *Engine) pickPort(local netip.Addr, remote netip.AddrPort) (netip.AddrPort, error) {
+	offset := uint32(e.secret.hash(forPorts, netip.AddrPortFrom(local, 0), remote, 0))
+	for range ephemeralPorts {
+		at := netip.AddrPortFrom(local, uint16(ephemeralMin+(e.nextPort+offset)%ephemeralPorts))
+		e.nextPort++
+		if _, taken := e.byEnds[endsOf(at, remote)]; !taken && e.listener(at) == nil {
+			return at, nil
+		}
+	}
+	return netip.AddrPort{}, fmt.Errorf("tcp: %v to %v: all %d ephemeral ports are taken", local, remote, ephemeralPorts)
+}

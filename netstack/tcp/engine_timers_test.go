@@ -1,0 +1,138 @@
+package tcp
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+func TestTimersAreGivenBackAtTheEnd(t *testing.T) {
+	p := newEnginePair(t, nil, nil)
+	l := engineListen(t, p.server(), ListenConfig{Backlog: 1})
+	client, server := p.connect(l)
+
+	t.Log("# data under way: a timer for each segment")
+	p.client().Wrote(p.now, client, 10_000, 0)
+	if client.timers.runs < 7 {
+		t.Errorf("%d timers run, want one for each of 7 segments at least", client.timers.runs)
+	}
+	p.run(p.now.Add(time.Second))
+	if got := server.Conn().Received(); got != 10_000 {
+		t.Fatalf("received %d octets, want 10000", got)
+	}
+	t.Log("# idle: the records of segments are given back")
+	if client.timers.records > client.timers.runs+spareTimers {
+		t.Errorf("idle: %d records for %d timers, want at most %d spare ones", client.timers.records, client.timers.runs, spareTimers)
+	}
+	t.Log("# both close, and TIME-WAIT passes")
+	p.client().Close(p.now, client, NoLinger)
+	p.server().Close(p.now, server, NoLinger)
+	p.run(p.now.Add(10 * time.Minute))
+	for i, s := range []*Socket{client, server} {
+		if !p.events[s].Has(EventClosed) || s.Conn().State() != StateClosed || s.open() {
+			t.Errorf("socket %d: %v, events %b, want it closed", i, s.Conn().State(), p.events[s])
+		}
+		if s.timers.records != 0 || s.timers.runs != 0 {
+			t.Errorf("socket %d: %d timer records are left", i, s.timers.records)
+		}
+	}
+	for i, e := range p.engines {
+		if at, ok := e.NextTimeout(); ok {
+			t.Errorf("engine %d: a timer is left at %v", i, at)
+		}
+		if e.Len() != 0 || e.timeWait != 0 {
+			t.Errorf("engine %d: %d connections, %d in TIME-WAIT, want none", i, e.Len(), e.timeWait)
+		}
+	}
+	t.Log("# calls on what is closed do nothing")
+	for i, s := range []*Socket{client, server} {
+		e := p.engines[i]
+		e.Wrote(p.now, s, 1, 0)
+		e.Consumed(p.now, s, 1)
+		e.Shutdown(p.now, s)
+		e.Close(p.now, s, 0)
+		e.Abort(p.now, s)
+		e.SetOptions(p.now, s, SocketOptions{})
+		if len(e.Packets())+len(e.Notices()) != 0 {
+			t.Errorf("engine %d: packets %q, %d notices", i, engineTexts(e), len(e.Notices()))
+		}
+		engineCheck(t, e)
+	}
+}
+
+func TestAClockThatStepsBackCountsAsNoTimePassing(t *testing.T) {
+	e := newTestEngine(t, nil)
+	e.Advance(wheel.Time(time.Hour))
+	s, err := e.Dial(wheel.Time(time.Minute), engineClient, engineServer, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, ok := e.NextTimeout(); !ok || at < wheel.Time(time.Hour) {
+		t.Errorf("timeout at %v, %v, want one after an hour", at, ok)
+	}
+	e.Reset()
+	e.Advance(wheel.Time(2 * time.Minute))
+	if len(e.Packets()) != 0 || s.Conn().State() != StateSynSent {
+		t.Errorf("sent %q in %v, want nothing", engineTexts(e), s.Conn().State())
+	}
+	e.Advance(wheel.Time(time.Hour + 1100*time.Millisecond))
+	if len(e.Packets()) != 1 {
+		t.Errorf("sent %q, want the SYN again", engineTexts(e))
+	}
+}
+
+// engineTransfer moves data both ways over a wire that loses every seventh packet, and returns the log.
+func engineTransfer(t *testing.T, change func(*EngineConfig)) []string {
+	p := newEnginePair(t, change, change)
+	p.lose = func(n int, _ *Packet) bool { return n%7 == 6 }
+	l := engineListen(t, p.server(), ListenConfig{Backlog: 1})
+	client, err := p.client().Dial(p.now, engineClient, engineServer, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.run(p.now.Add(10 * time.Second))
+	server, ok := l.Accept()
+	if !ok {
+		t.Fatalf("nothing to accept; on the wire:\n%s", strings.Join(p.log, "\n"))
+	}
+	p.client().Wrote(p.now, client, 300_000, 0)
+	p.server().Wrote(p.now, server, 30_000, 0)
+	p.run(p.now.Add(time.Minute))
+	p.client().Close(p.now, client, NoLinger)
+	p.server().Close(p.now, server, NoLinger)
+	p.run(p.now.Add(10 * time.Minute))
+	if a, b := client.Conn().Received(), server.Conn().Received(); a != 30_000 || b != 300_000 {
+		t.Errorf("received %d and %d octets, want 30000 and 300000", a, b)
+	}
+	if a, b := client.Conn().State(), server.Conn().State(); a != StateClosed || b != StateClosed {
+		t.Errorf("at the end in %v and %v, want CLOSED", a, b)
+	}
+	return p.log
+}
+
+func TestTheSameSeedGivesTheSamePackets(t *testing.T) {
+	first, second := engineTransfer(t, nil), engineTransfer(t, nil)
+	if len(first) < 200 {
+		t.Errorf("%d packets, want more for 330,000 octets", len(first))
+	}
+	if !slices.Equal(first, second) {
+		for i := range min(len(first), len(second)) {
+			if first[i] != second[i] {
+				t.Fatalf("packet %d: %s, and then %s", i, first[i], second[i])
+			}
+		}
+		t.Fatalf("%d packets, and then %d", len(first), len(second))
+	}
+	t.Log("# all wheels expire the same timers at the same ticks")
+	for _, scheme := range wheel.Schemes() {
+		if scheme == "runtime" {
+			continue
+		}
+		if !slices.Equal(first, engineTransfer(t, func(c *EngineConfig) { c.Scheme = scheme })) {
+			t.Errorf("%s: other packets than with the default wheel", scheme)
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package tcp
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// Listener takes connections for a local port.
+type Listener struct {
+	e           *Engine
+	local       netip.AddrPort
+	cfg         *Config
+	backlog     int
+	maxHalfOpen int
+	deferAccept time.Duration
+
+	queue    []*Socket // those that Accept will return
+	halfOpen int       // connections in SYN-RECEIVED
+
+	cookieAt wheel.Time // when the last SYN cookie was sent
+	cookies  bool       // one was
+	closed   bool
+}
+
+// ListenConfig is what a listener is made by.
+type ListenConfig struct {
+	Backlog     int           // connections that wait for Accept, at least 1
+	Conn        *Config       // nil is the engine's
+	DeferAccept time.Duration // TCP_DEFER_ACCEPT: a connection waits for its first octets for so long; 0 is off
+}
+
+// pending is what a listener knows of a connection that nobody has accepted yet.
+type pending struct {
+	listener *Listener
+	since    wheel.Time // when the SYN came
+	queued   bool       // the handshake is complete
+}
+
+// Listen makes a listener: a passive OPEN. With an address that IsUnspecified, it is for all of its family that have no
+// listener of their own.
+func (e *Engine) Listen(local netip.AddrPort, cfg ListenConfig) (*Listener, error) {
+	local = unmapped(local)
+	if why := badAddr(local.Addr()); why != "" && !local.Addr().IsUnspecified() {
+		return nil, fmt.Errorf("tcp: local address %v, want none that is %s", local.Addr(), why)
+	}
+	switch {
+	case local.Port() == 0:
+		return nil, fmt.Errorf("tcp: local port 0, want 1..65535")
+	case cfg.Backlog < 1:
+		return nil, fmt.Errorf("tcp: backlog %d, want at least 1", cfg.Backlog)
+	case cfg.DeferAccept < 0:
+		return nil, fmt.Errorf("tcp: accept deferred by %v, want 0s or more", cfg.DeferAccept)
+	case e.listeners[local] != nil:
+		return nil, fmt.Errorf("tcp: %v has a listener already", local)
+	}
+	conn, err := e.checkConfig(cfg.Conn)
+	if err != nil {
+		return nil, err
+	}
+	l := &Listener{
+		e: e, local: local, cfg: conn,
+		backlog: cfg.Backlog, maxHalfOpen: e.cfg.MaxSynRcvd, deferAccept: cfg.DeferAccept,
+	}
+	if l.maxHalfOpen == 0 {
+		l.maxHalfOpen = cfg.Backlog
+	}
+	e.listeners[local] = l
+	return l, nil
+}
+
+// listener returns the listener for a local end, that of its address before that of all, nil if there is none.
+func (e *Engine) listener(local netip.AddrPort) *Listener {
+	if l := e.listeners[local]; l != nil {
+		return l
+	}
+	all := netip.IPv4Unspecified()
+	if local.Addr().Is6() {
+		all = netip.IPv6Unspecified()
+	}
+	return e.listeners[netip.AddrPortFrom(all, local.Port())]
+}
+
+// Local returns the end that the listener is for.
+func (l *Listener) Local() netip.AddrPort { return l.local }
+
+// Len returns how many connections wait for Accept, and HalfOpen how many are in SYN-RECEIVED.
+func (l *Listener) Len() int      { return len(l.queue) }
+func (l *Listener) HalfOpen() int { return l.halfOpen }
+
+// Accept takes a connection out of the queue, the one that was established first. Of those that were accepted by nobody,
+// Notices tell with the listener's first notice: EventConnected of a passive connection says that Accept has one. It may
+// have come to its end meanwhile.
+func (l *Listener) Accept() (*Socket, bool) {
+	if len(l.queue) == 0 {
+		return nil, false
+	}
+	s := l.queue[0]
+	l.queue[0] = nil
+	if l.queue = l.queue[1:]; len(l.queue) == 0 {
+		l.queue = nil
+	}
+	s.pending = nil
+	return s, true
+}
+
+// Close ends the listener, and resets what nobody has accepted. The second call does nothing. It costs O(n log n) in the
+// connections of the engine.
+func (l *Listener) Close(now wheel.Time) {
+	if l.closed {
+		return
+	}
+	now = l.e.at(now)
+	l.closed = true
+	delete(l.e.listeners, l.local)
+	for _, s := range l.e.all() {
+		if s.pending != nil && s.pending.listener == l {
+			l.e.Abort(now, s)
+		}
+	}
+	l.queue = nil
+}
+
+// full reports whether the queue for Accept has no room.
+func (l *Listener) full() bool { return len(l.queue) >= l.backlog }
+
+// input takes a segment to an end where there is no connection: that of LISTEN.
+func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbound) (*Socket, Verdict) {
+	h := in.Header
+	switch {
+	case h.Flags.Has(RST):
+		// RFC 9293 §3.10.7.2: "An incoming RST segment could not be valid since it could not have been sent in response to
+		// anything sent by this incarnation of the connection. An incoming RST should be ignored. Return."
+	case h.Flags.Has(ACK):
+		// RFC 9293 §3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in the LISTEN state. An
+		// acceptable reset segment should be formed for any arriving ACK-bearing segment." A SYN cookie is the exception.
+		if !h.Flags.Has(SYN) {
+			if s, v, ok := l.cookie(now, local, remote, in); ok {
+				return s, v
+			}
+		}
+		l.e.refuse(local, remote, in)
+	case h.Flags.Has(SYN):
+		return l.syn(now, local, remote, in), Verdict{}
+	default:
+		// RFC 9293 §3.10.7.2: without SYN, RST and ACK, "you may drop the segment, and return".
+	}
+	return nil, Verdict{}
+}
+
+// syn takes a SYN for a new connection, and returns the connection if there is one now.
+func (l *Listener) syn(now wheel.Time, local, remote netip.AddrPort, in *Inbound) *Socket {
+	c := &l.e.out.Counters
+	if local == remote || remote.Port() == 0 { // nobody can answer that but ourselves, or nobody at all
+		c.ListenDrops++
+		return nil
+	}
+	if mode := l.e.cfg.SYNCookies; mode == CookiesAlways || l.halfOpen >= l.maxHalfOpen {
+		if mode == CookiesNever {
+			c.TCPReqQFullDrop++
+			c.ListenDrops++
+			return nil
+		}
+		if l.full() {
+			c.ListenOverflows++
+			c.ListenDrops++
+			return nil
+		}
+		if l.halfOpen >= l.maxHalfOpen {
+			c.TCPReqQFullDoCookies++
+		}
+		l.sendCookie(now, local, remote, in.Header)
+		return nil
+	}
+	if l.full() {
+		c.ListenOverflows++
+		c.ListenDrops++
+		return nil
+	}
+	return l.open(now, local, remote, in, l.e.secret.ISN(now, local, remote))
+}
+
+// open makes the connection of a SYN.
+func (l *Listener) open(now wheel.Time, local, remote netip.AddrPort, in *Inbound, iss Seq) *Socket {
+	s := l.e.add(local, remote, l.cfg, iss)
+	s.pending = &pending{listener: l, since: now}
+	l.halfOpen++
+	s.conn.Accept(now, in, &l.e.out)
+	l.e.apply(s)
+	return s
+}
+
+// handle follows a connection that nobody has accepted through its events.
+func (l *Listener) handle(s *Socket, events Events) {
+	p := s.pending
+	if events.Has(EventConnected) && !p.queued {
+		p.queued = true
+		l.halfOpen--
+		if !l.closed {
+			l.queue = append(l.queue, s)
+		}
+	}
+	if events.Has(EventClosed) && !p.queued {
+		// RFC 9293 §3.10.7.4: a connection that came from LISTEN returns there.
+		l.halfOpen--
+		s.pending = nil
+	}
+}
+
+// holds reports whether a segment to a half-open connection is dropped because the listener does not want it established
+// yet, and counts it.
+func (p *pending) holds(now wheel.Time, in *Inbound, c *Counters) bool {
+	if p.queued || in.Header.Flags&(SYN|RST|ACK) != ACK {
+		return false
+	}
+	l := p.listener
+	switch {
+	case l.full():
+		// The peer's data and our SYN-ACK are sent again, until there is room or the handshake has taken too long.
+		c.ListenOverflows++
+		c.ListenDrops++
+		return true
+	case l.deferAccept > 0 && in.Len == 0 && !in.Header.Flags.Has(FIN) && now.Sub(p.since) < l.deferAccept:
+		c.TCPDeferAcceptDrop++
+		return true
+	}
+	return false
+}

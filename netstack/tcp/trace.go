@@ -1,0 +1,249 @@
+package tcp
+
+import (
+	"net/netip"
+	"time"
+
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// Tracer takes the events of an engine, one after another, in the order in which they happen. It must not call the engine.
+// ev is good until Trace returns.
+type Tracer interface {
+	Trace(ev *TraceEvent)
+}
+
+// TraceKind is what has happened.
+type TraceKind uint8
+
+const (
+	TraceOpened   TraceKind = iota // a connection was made: Local, Remote
+	TraceReceived                  // a segment arrived: Header, Len, CE
+	TraceSent                      // a segment left: Header, Len, ECT, Rexmit, and Timer if a timer has caused it
+	TraceArmed                     // a timer was started, or moved: Timer, Slot, Seq, Armed, Deadline
+	TraceStopped                   // a timer that ran was stopped: as TraceArmed
+	TraceExpired                   // a timer expired: as TraceArmed; it is late by T - Deadline
+	TraceUpdated                   // variables have changed: Vars, and Changed says which
+	TraceClosed                    // the connection is no longer there: Err
+
+	traceKinds
+)
+
+var traceNames = [traceKinds]string{
+	"connection_opened", "segment_received", "segment_sent", "timer_armed", "timer_stopped", "timer_expired",
+	"vars_updated", "connection_closed",
+}
+
+// String returns the name that the event has in JSON.
+func (k TraceKind) String() string {
+	if k >= traceKinds {
+		return "TraceKind(?)"
+	}
+	return traceNames[k]
+}
+
+// TraceEvent is one event. Which of the fields mean something depends on its kind; the others are 0.
+type TraceEvent struct {
+	T    wheel.Time
+	Conn uint64 // Socket.ID; 0 for segments that belong to no connection
+	Kind TraceKind
+
+	Local, Remote netip.AddrPort // of TraceOpened, and of segments that belong to no connection
+
+	// Segments, as they are on the wire.
+	Header Header
+	Len    uint32
+	CE     bool
+	ECT    bool
+	Rexmit uint8
+	Timed  bool // Timer has caused it
+
+	// Timers.
+	Timer    tcptimers.Kind
+	Slot     Slot
+	Seq      Seq // where the segment begins whose timer it is; 0 if it is none's
+	Armed    wheel.Time
+	Deadline wheel.Time
+
+	Vars    TraceVars
+	Changed TraceMask
+
+	Err error // of TraceClosed; nil is an orderly end
+}
+
+// Late returns by how much a timer expired after its deadline.
+func (ev *TraceEvent) Late() time.Duration { return ev.T.Sub(ev.Deadline) }
+
+// TraceVars are the variables of a connection that are traced. Sequence numbers are those on the wire.
+type TraceVars struct {
+	State    State
+	CAState  CAState
+	Cwnd     uint32 // octets; 0 until the connection is established
+	Ssthresh uint32
+	SndWnd   uint32
+	SndUna   Seq
+	SndNxt   Seq
+	RcvNxt   Seq
+	RTO      time.Duration
+	SRTT     time.Duration
+	RTTVar   time.Duration
+}
+
+// TraceMask says which of TraceVars have changed, a bit for each in their order.
+type TraceMask uint16
+
+const (
+	TraceState TraceMask = 1 << iota
+	TraceCAState
+	TraceCwnd
+	TraceSsthresh
+	TraceSndWnd
+	TraceSndUna
+	TraceSndNxt
+	TraceRcvNxt
+	TraceRTO
+	TraceSRTT
+	TraceRTTVar
+)
+
+// diff returns which of v differ from was.
+func (v *TraceVars) diff(was *TraceVars) (m TraceMask) {
+	set := func(bit TraceMask, changed bool) {
+		if changed {
+			m |= bit
+		}
+	}
+	set(TraceState, v.State != was.State)
+	set(TraceCAState, v.CAState != was.CAState)
+	set(TraceCwnd, v.Cwnd != was.Cwnd)
+	set(TraceSsthresh, v.Ssthresh != was.Ssthresh)
+	set(TraceSndWnd, v.SndWnd != was.SndWnd)
+	set(TraceSndUna, v.SndUna != was.SndUna)
+	set(TraceSndNxt, v.SndNxt != was.SndNxt)
+	set(TraceRcvNxt, v.RcvNxt != was.RcvNxt)
+	set(TraceRTO, v.RTO != was.RTO)
+	set(TraceSRTT, v.SRTT != was.SRTT)
+	set(TraceRTTVar, v.RTTVar != was.RTTVar)
+	return m
+}
+
+// tracing is what an engine keeps to trace. The event is one for all, so that tracing allocates nothing for it.
+type tracing struct {
+	to Tracer
+	ev TraceEvent
+}
+
+// traceSocket is what tracing remembers of a connection.
+type traceSocket struct {
+	vars   TraceVars
+	timers map[Slot]traceTimer // those that run
+}
+
+type traceTimer struct {
+	seq             Seq
+	armed, deadline wheel.Time
+}
+
+// event begins an event of s, or of no connection.
+func (e *Engine) event(s *Socket, kind TraceKind) *TraceEvent {
+	ev := &e.trace.ev
+	*ev = TraceEvent{T: e.now, Kind: kind}
+	if s != nil {
+		ev.Conn = s.id
+	}
+	return ev
+}
+
+func (e *Engine) traceOpened(s *Socket) {
+	s.trace = &traceSocket{timers: map[Slot]traceTimer{}}
+	ev := e.event(s, TraceOpened)
+	ev.Local, ev.Remote = s.local, s.remote
+	e.trace.to.Trace(ev)
+}
+
+func (e *Engine) traceReceived(s *Socket, p *Packet) {
+	ev := e.event(s, TraceReceived)
+	if s == nil {
+		ev.Local, ev.Remote = p.Dst, p.Src
+	}
+	ev.Header, ev.Len, ev.CE = p.Header, p.Len, p.CE
+	ev.Header.SrcPort, ev.Header.DstPort = p.Src.Port(), p.Dst.Port()
+	e.trace.to.Trace(ev)
+}
+
+func (e *Engine) traceSent(s *Socket, p *Packet, timed bool, cause tcptimers.Kind) {
+	ev := e.event(s, TraceSent)
+	if s == nil {
+		ev.Local, ev.Remote = p.Src, p.Dst
+	}
+	ev.Header, ev.Len, ev.ECT, ev.Rexmit = p.Header, p.Len, p.ECT, p.Rexmit
+	ev.Timed, ev.Timer = timed, cause
+	e.trace.to.Trace(ev)
+}
+
+func (e *Engine) traceTimer(s *Socket, kind TraceKind, slot Slot, t traceTimer) {
+	ev := e.event(s, kind)
+	ev.Timer, ev.Slot, ev.Seq, ev.Armed, ev.Deadline = slot.Kind(), slot, t.seq, t.armed, t.deadline
+	e.trace.to.Trace(ev)
+}
+
+func (e *Engine) traceExpired(s *Socket, slot Slot) {
+	t := s.trace.timers[slot]
+	delete(s.trace.timers, slot)
+	e.traceTimer(s, TraceExpired, slot, t)
+}
+
+// traceOutput traces what a call has left in the output: variables first, then timers, then segments, which are built
+// there as Engine.apply does.
+func (e *Engine) traceOutput(s *Socket) {
+	o := &e.out
+	if vars := traceVars(&s.conn); vars != s.trace.vars {
+		ev := e.event(s, TraceUpdated)
+		ev.Vars, ev.Changed = vars, vars.diff(&s.trace.vars)
+		s.trace.vars = vars
+		e.trace.to.Trace(ev)
+	}
+	for _, op := range o.Timers {
+		if op.Start {
+			t := traceTimer{traceSegment(&s.conn, op.Slot.Segment()), e.now, op.At}
+			s.trace.timers[op.Slot] = t
+			e.traceTimer(s, TraceArmed, op.Slot, t)
+		} else if t, ok := s.trace.timers[op.Slot]; ok {
+			delete(s.trace.timers, op.Slot)
+			e.traceTimer(s, TraceStopped, op.Slot, t)
+		}
+	}
+	for i := range o.Segments {
+		out := &o.Segments[i]
+		p := Packet{Header: out.Header, Len: out.Len, ECT: out.ECT, Rexmit: out.Rexmit}
+		p.Header.SrcPort, p.Header.DstPort = s.local.Port(), s.remote.Port()
+		e.traceSent(s, &p, out.Timed, out.Cause)
+	}
+	if o.Events.Has(EventClosed) {
+		ev := e.event(s, TraceClosed)
+		ev.Err = s.conn.Err()
+		e.trace.to.Trace(ev)
+	}
+}
+
+// traceVars reads the variables of c.
+func traceVars(c *Conn) TraceVars {
+	v := TraceVars{
+		State: c.state, CAState: c.ca,
+		SndWnd: c.snd.Wnd, SndUna: c.sndUna, SndNxt: c.sndNxt, RcvNxt: c.rq.Nxt(),
+		RTO: c.est.RTO(), SRTT: c.est.SRTT(), RTTVar: c.est.RTTVar(),
+	}
+	if c.cc != nil {
+		v.Cwnd, v.Ssthresh = c.cc.Cwnd(), c.cc.Ssthresh()
+	}
+	return v
+}
+
+// traceSegment returns where a segment in flight begins, 0 if there is no such segment.
+func traceSegment(c *Conn, id SegmentID) Seq {
+	if id == 0 || int(id) > len(c.sent.arena) {
+		return 0
+	}
+	return c.sent.seg(id).Seq
+}
