@@ -126,9 +126,9 @@ func TestTheSameSeedGivesTheSamePackets(t *testing.T) {
 		}
 		t.Fatalf("%d packets, and then %d", len(first), len(second))
 	}
-	t.Log("# all wheels expire the same timers at the same ticks")
+	t.Log("# all wheels expire the same timers at the same ticks, but those that round by design and the machine's clock")
 	for _, scheme := range wheel.Schemes() {
-		if scheme == "runtime" {
+		if scheme == "runtime" || strings.HasSuffix(scheme, "migration") {
 			continue
 		}
 		if !slices.Equal(first, engineTransfer(t, func(c *EngineConfig) { c.Scheme = scheme })) {

@@ -1,0 +1,83 @@
+package tcp
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"runtime"
+	"testing"
+
+	"tcpwheel/wheel"
+)
+
+// BenchmarkIdleConnections tells what an idle established connection costs in memory, wheel records and the tables by which
+// it is found included. Each has sent and received a little. Run it with -benchtime=1x.
+func BenchmarkIdleConnections(b *testing.B) {
+	for _, n := range []int{1_000, 1_000_000} {
+		b.Run("n="+itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				before := heapInUse()
+				e := newTestEngine(b, nil)
+				l, err := e.Listen(engineServer, ListenConfig{Backlog: 1})
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i := range n {
+					idleConnection(b, e, l, uint32(i))
+				}
+				after := heapInUse()
+				b.ReportMetric(float64(after-before)/float64(n), "bytes/conn")
+				b.ReportMetric(float64(e.wheel.Len())/float64(n), "timers/conn")
+				if e.Len() != n {
+					b.Fatalf("%d connections, want %d", e.Len(), n)
+				}
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+func itoa(n int) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return itoa(n/10) + string(rune('0'+n%10))
+}
+
+func heapInUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse)
+}
+
+// idleConnection makes a connection from the i-th address by segments that are made up: SYN, ACK, a request of 100 octets, the
+// ACK of a response of 100.
+func idleConnection(b *testing.B, e *Engine, l *Listener, i uint32) {
+	var a [4]byte
+	binary.BigEndian.PutUint32(a[:], 0x0a000000+i)
+	now := wheel.Time(0).Add(1000 * 1000)
+	p := engineSYN(40000, Seq(i))
+	p.Src = netip.AddrPortFrom(netip.AddrFrom4(a), 40000)
+	s, _ := e.Input(now, p)
+	synAck := e.Packets()[0].Header
+	e.Reset()
+	ack := func(flags Flags, seq, ack Seq, n uint32) {
+		p.Header = Header{Seq: seq, Ack: ack, Flags: flags, Window: 65535}
+		p.Header.Options = Options{HasTimestamps: true, TSVal: 1001, TSEcr: synAck.Options.TSVal}
+		p.Len = n
+		e.Input(now, p)
+	}
+	ack(ACK, Seq(i)+1, synAck.Seq+1, 0)
+	if got, ok := l.Accept(); !ok || got != s {
+		b.Fatalf("connection %d was not accepted", i)
+	}
+	ack(PSH|ACK, Seq(i)+1, synAck.Seq+1, 100)
+	e.Consumed(now, s, 100)
+	e.Wrote(now, s, 100, 0)
+	ack(ACK, Seq(i)+101, synAck.Seq+101, 0)
+	e.Reset()
+	if s.conn.State() != StateEstablished || s.conn.Acked() != 100 {
+		b.Fatalf("connection %d: %v, %d octets acknowledged", i, s.conn.State(), s.conn.Acked())
+	}
+}
