@@ -20,8 +20,10 @@ import (
 // After EventClosed all calls do nothing. A Conn belongs to one goroutine at a time; it is not to be copied once Init was called.
 type Conn struct {
 	cfg  *Config
-	opts SocketOptions
-	path Path
+	opts *SocketOptions // those of cfg until they are changed
+	mtu  uint32         // of the path
+	ip   uint8          // octets of IP's header
+	ipv6 bool
 
 	state   State
 	ca      CAState
@@ -41,7 +43,6 @@ type Conn struct {
 	finQueued  bool // the application will write no more: a FIN follows what it wrote
 	finSent    bool // SND.NXT is beyond it
 	readClosed bool // the application will read no more
-	aborting   bool // data that comes now resets the connection
 	urgent     bool // SND.UP is valid
 	rcvUrgent  bool // RCV.UP is valid
 	more       bool // the last write said MSG_MORE
@@ -55,7 +56,7 @@ type Conn struct {
 	sndUp  Seq
 	snd    SendWindow
 	acked  uint64 // octets of what was written that are acknowledged
-	sent   SentQueue
+	fl     *flight
 	mss    uint32 // Eff.snd.MSS of a segment without SACK blocks
 
 	// The receiver.
@@ -79,8 +80,6 @@ type Conn struct {
 	est      tcptimers.Estimator
 	fine     tcptimers.Estimator // of Vegas's check
 	armed    uint16              // the kinds that run
-	rexmitAt wheel.Time          // when the only retransmission timer expires, if it runs
-	probeAt  wheel.Time          // when the loss probe is due, if its timer runs
 	tsOffset uint32
 	lastRecv wheel.Time // when anything acceptable came last
 	lastSent wheel.Time // when data left last
@@ -92,7 +91,6 @@ type Conn struct {
 	probed   bool       // the octet at SND.NXT, or the FIN there, left as a window probe
 	timed    bool       // one segment is being timed: Policy.OneSample
 	timedSeq Seq
-	timedAt  wheel.Time
 	roundEnd Seq        // what SND.NXT was at the first sample of this round
 	utoSince wheel.Time // when the window was closed
 	closedAt wheel.Time // when the application closed
@@ -101,10 +99,11 @@ type Conn struct {
 	rec recovery
 
 	// Statistics, for Info.
-	segsIn, segsOut, dataIn, dataOut uint64
-	bytesSent, bytesRexmit           uint64
-	delivered, deliveredCE, rexmits  uint64
-	dsacks                           uint64
+	bytesSent, bytesRexmit          uint64
+	segsIn, segsOut                 uint32
+	dataIn, dataOut                 uint32
+	delivered, deliveredCE, rexmits uint32
+	dsacks                          uint32
 }
 
 // WriteFlags say how data was written.
@@ -147,12 +146,12 @@ func (c *Conn) Acked() uint64 { return c.acked }
 func (c *Conn) Received() uint64 { return c.received }
 
 // Options returns the socket options.
-func (c *Conn) Options() SocketOptions { return c.opts }
+func (c *Conn) Options() SocketOptions { return *c.opts }
 
 // SetOptions changes the socket options, which have been checked.
 func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 	was := c.opts
-	c.opts = opts
+	c.opts = &opts
 	if c.state == StateClosed || c.state == StateTimeWait {
 		return
 	}

@@ -24,7 +24,6 @@ type ackFacts struct {
 	rexmitted bool // something that was sent more than once is acknowledged
 	fresh     bool // something is, or is SACKed, that was not sent again since the timeout
 	above     bool // something SACKed was sent after the timeout
-	stale     bool // the echo of the timestamp is older than what a retransmission has
 
 	rtt      time.Duration // of the first segment acknowledged that was sent once
 	sackRTT  time.Duration // of the first one SACKed
@@ -37,7 +36,7 @@ type ackFacts struct {
 // takeAck takes the acknowledgement, the SACK blocks and the window of an acceptable segment: SND.UNA ≤ SEG.ACK ≤ SND.NXT.
 func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	h := in.Header
-	a := ackFacts{ack: h.Ack, una: c.sndUna, flight: c.sent.Outstanding().Octets}
+	a := ackFacts{ack: h.Ack, una: c.sndUna, flight: c.fl.sent.Outstanding().Octets}
 	wnd := uint32(h.Window)
 	if !h.Flags.Has(SYN) {
 		wnd <<= c.sndScale
@@ -46,12 +45,12 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	c.snd.Update(h.Seq, h.Ack, wnd)
 	a.duplicate = IsDuplicateAck(AckFacts{
 		Ack: h.Ack, SndUna: c.sndUna, SegLen: in.Len, SYNOrFIN: h.Flags.HasAny(SYN | FIN),
-		SameWindow: was == c.snd.Wnd, HasInFlight: c.sent.Len() > 0,
+		SameWindow: was == c.snd.Wnd, HasInFlight: c.fl.sent.Len() > 0,
 	})
 	if c.snd.Wnd > 0 && was == 0 {
 		c.persistN = 0
 	}
-	if c.sent.Len() == 0 && h.Ack == c.sndUna {
+	if c.fl.sent.Len() == 0 && h.Ack == c.sndUna && (h.Options.NumSACK == 0 || c.cc == nil) {
 		return
 	}
 	if h.Ack.After(c.sndUna) {
@@ -73,14 +72,14 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 // advance moves SND.UNA.
 func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	fin := c.finSent
-	c.sent.Ack(h.Ack, func(id SegmentID) {
-		s := c.sent.seg(id)
+	c.fl.sent.Ack(h.Ack, func(id SegmentID) {
+		s := c.fl.sent.seg(id)
 		if s.Timer != 0 {
 			c.stopSegment(id, o)
 		}
 		c.tookDelivery(now, s, h, a)
 	})
-	a.acked = a.flight - c.sent.Outstanding().Octets
+	a.acked = a.flight - c.fl.sent.Outstanding().Octets
 	// The acknowledged part of a segment that remains is delivered too.
 	a.delivered += a.acked - min(a.acked, a.delivered+a.known)
 	// SYN and FIN are no octets of the stream.
@@ -118,7 +117,7 @@ func (c *Conn) tookDelivery(now wheel.Time, s *Segment, h *Header, a *ackFacts) 
 	if s.Retransmitted() {
 		a.rexmitted = true
 		stale = c.tsOn && tsBefore(h.Options.TSEcr, c.timestamp(s.Sent))
-		if c.ca == CALoss && s.Sent < c.rec.lossAt {
+		if c.ca == CALoss && s.Sent < c.fl.lossAt {
 			a.fresh = true
 		}
 	} else {
@@ -151,9 +150,9 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 			o.Counters.TCPSACKDiscard++
 			continue
 		}
-		n := c.sent.Len()
-		c.sent.Sack(b, func(id SegmentID) {
-			s := c.sent.seg(id)
+		n := c.fl.sent.Len()
+		c.fl.sent.Sack(b, func(id SegmentID) {
+			s := c.fl.sent.seg(id)
 			hadRTT := a.hasRTT
 			c.tookDelivery(now, s, h, a)
 			if a.hasRTT && !hadRTT {
@@ -164,7 +163,7 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 				a.above = true
 			}
 		})
-		if c.sent.Len() != n {
+		if c.fl.sent.Len() != n {
 			c.armSplit(b.Start, o)
 			c.armSplit(b.End, o)
 		}
@@ -176,8 +175,8 @@ func (c *Conn) armSplit(seq Seq, o *Output) {
 	if !c.perSegment() {
 		return
 	}
-	if id := c.sent.Find(seq); id != 0 && c.sent.seg(id).Timer == 0 {
-		c.rearmSegment(id, c.cfg.Policy.Deadline(c.sent.seg(id).Sent, c.est.RTO()), o)
+	if id := c.fl.sent.Find(seq); id != 0 && c.fl.sent.seg(id).Timer == 0 {
+		c.rearmSegment(id, c.cfg.Policy.Deadline(c.fl.sent.seg(id).Sent, c.est.RTO()), o)
 	}
 }
 
@@ -224,7 +223,7 @@ func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
 			return
 		}
 		c.timed = false
-		c.est.Sample(tcptimers.Sample{RTT: p.Measure(c.timedAt, now), Round: true, Expected: 1})
+		c.est.Sample(tcptimers.Sample{RTT: p.Measure(c.fl.timedAt, now), Round: true, Expected: 1})
 		return
 	}
 	s := tcptimers.Sample{RTT: p.Measure(at, now), Expected: int((a.flight + 2*c.mss - 1) / (2 * max(c.mss, 1)))}
@@ -256,7 +255,7 @@ func (c *Conn) grow(now wheel.Time, h *Header, a *ackFacts) {
 // afterAdvance does what an advance of SND.UNA means to timers and to the state.
 func (c *Conn) afterAdvance(now wheel.Time, a *ackFacts, o *Output) {
 	if !c.perSegment() {
-		if c.sent.Len() == 0 {
+		if c.fl.sent.Len() == 0 {
 			// RFC 6298 §5 (5.2): "When all outstanding data has been acknowledged, turn off the retransmission timer."
 			c.stop(o, tcptimers.Rexmit)
 		} else {
@@ -266,7 +265,7 @@ func (c *Conn) afterAdvance(now wheel.Time, a *ackFacts, o *Output) {
 	if c.opts.UserTimeout != 0 {
 		c.armUserTimeout(now, o)
 	}
-	if c.sent.Len() == 0 {
+	if c.fl.sent.Len() == 0 {
 		if c.allSent() {
 			o.Events |= EventSent
 		}

@@ -9,8 +9,8 @@ import (
 // Check returns an error if an invariant of c does not hold: it is for tests. It costs O(segments in flight).
 func (c *Conn) Check() error {
 	if c.state == StateClosed {
-		if c.armed != 0 || c.sent.Len() != 0 {
-			return fmt.Errorf("tcp: closed, with timers %#x and %d segments", c.armed, c.sent.Len())
+		if c.armed != 0 || c.fl.sent.Len() != 0 {
+			return fmt.Errorf("tcp: closed, with timers %#x and %d segments", c.armed, c.fl.sent.Len())
 		}
 		return nil
 	}
@@ -18,7 +18,7 @@ func (c *Conn) Check() error {
 		return fmt.Errorf("tcp: SND.UNA %d after SND.NXT %d", c.sndUna-c.iss, c.sndNxt-c.iss)
 	}
 	if c.state != StateTimeWait {
-		if out := c.sent.Outstanding().Octets; out != c.sndNxt.Sub(c.sndUna) && c.sent.Len() > 0 || out == 0 && c.sndNxt != c.sndUna {
+		if out := c.fl.sent.Outstanding().Octets; out != c.sndNxt.Sub(c.sndUna) && c.fl.sent.Len() > 0 || out == 0 && c.sndNxt != c.sndUna {
 			return fmt.Errorf("tcp: %d octets outstanding, SND.NXT-SND.UNA is %d", out, c.sndNxt.Sub(c.sndUna))
 		}
 	}
@@ -28,8 +28,8 @@ func (c *Conn) Check() error {
 	var pipe, sacked, lost Count
 	waiting := uint32(0)
 	seq := c.sndUna
-	for id := c.sent.Front(); id != 0; id = c.sent.Next(id) {
-		s := c.sent.Get(id)
+	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
+		s := c.fl.sent.Get(id)
 		if s.Seq != seq {
 			return fmt.Errorf("tcp: segment at %d, want %d", s.Seq-c.iss, seq-c.iss)
 		}
@@ -57,18 +57,18 @@ func (c *Conn) Check() error {
 		}
 	}
 	switch {
-	case pipe != c.sent.Pipe():
-		return fmt.Errorf("tcp: pipe %v, want %v", c.sent.Pipe(), pipe)
-	case sacked != c.sent.Sacked():
-		return fmt.Errorf("tcp: sacked %v, want %v", c.sent.Sacked(), sacked)
-	case lost != c.sent.Lost():
-		return fmt.Errorf("tcp: lost %v, want %v", c.sent.Lost(), lost)
-	case waiting != c.sent.waitingLost():
-		return fmt.Errorf("tcp: %d lost segments wait, want %d", c.sent.waitingLost(), waiting)
-	case !c.perSegment() && c.sent.Len() > 0 != c.runs(tcptimers.Rexmit):
-		return fmt.Errorf("tcp: %d segments in flight, and the retransmission timer runs is %v", c.sent.Len(), c.runs(tcptimers.Rexmit))
+	case pipe != c.fl.sent.Pipe():
+		return fmt.Errorf("tcp: pipe %v, want %v", c.fl.sent.Pipe(), pipe)
+	case sacked != c.fl.sent.Sacked():
+		return fmt.Errorf("tcp: sacked %v, want %v", c.fl.sent.Sacked(), sacked)
+	case lost != c.fl.sent.Lost():
+		return fmt.Errorf("tcp: lost %v, want %v", c.fl.sent.Lost(), lost)
+	case waiting != c.fl.sent.waitingLost():
+		return fmt.Errorf("tcp: %d lost segments wait, want %d", c.fl.sent.waitingLost(), waiting)
+	case !c.perSegment() && c.fl.sent.Len() > 0 != c.runs(tcptimers.Rexmit):
+		return fmt.Errorf("tcp: %d segments in flight, and the retransmission timer runs is %v", c.fl.sent.Len(), c.runs(tcptimers.Rexmit))
 	}
-	if c.state.synchronized() && c.state != StateTimeWait && c.sent.Len() == 0 && !c.allSent() &&
+	if c.state.synchronized() && c.state != StateTimeWait && c.fl.sent.Len() == 0 && !c.allSent() &&
 		!c.runs(tcptimers.Persist) && !c.runs(tcptimers.Pacing) {
 		return fmt.Errorf("tcp: %d octets wait to be sent, nothing is in flight, and no timer runs", c.queued())
 	}

@@ -85,7 +85,7 @@ func (c *Conn) Abort(now wheel.Time, o *Output) {
 func (c *Conn) timeWait(now wheel.Time, o *Output) {
 	c.setState(StateTimeWait, o)
 	c.stopAll(o)
-	c.sent = SentQueue{max: c.sent.max}
+	c.dropFlight(o)
 	c.restartTimeWait(now, o)
 }
 
@@ -106,7 +106,15 @@ func (c *Conn) closed(err Error, o *Output) {
 		o.Events |= EventFailed
 	}
 	c.ackDue = false
-	c.sent = SentQueue{max: c.sent.max}
+	c.dropFlight(o)
+}
+
+// dropFlight forgets what is in flight, whose timers are stopped.
+func (c *Conn) dropFlight(o *Output) {
+	if c.fl != &atRest {
+		c.fl.sent.Ack(c.sndNxt, nil)
+		c.land(o)
+	}
 }
 
 // stopAll stops every timer that runs.
@@ -114,7 +122,7 @@ func (c *Conn) stopAll(o *Output) {
 	for k := range tcptimers.Kind(tcptimers.Kinds) {
 		c.stop(o, k)
 	}
-	for id := c.sent.Front(); id != 0; id = c.sent.Next(id) {
+	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
 		c.stopSegment(id, o)
 	}
 }

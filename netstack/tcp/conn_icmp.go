@@ -71,35 +71,35 @@ func (c *Conn) tooBig(now wheel.Time, m ICMPError, o *Output) {
 	mtu := int(min(m.MTU, 1<<16))
 	if mtu == 0 {
 		for _, p := range plateaus {
-			if mtu = p; p < c.path.MTU {
+			if mtu = p; p < int(c.mtu) {
 				break
 			}
 		}
 	}
 	least := 68 // RFC 1191 §3: "A host MUST never reduce its estimate of the Path MTU below 68 octets."
-	if c.path.IPv6 {
+	if c.ipv6 {
 		least = 1280 // RFC 8201 §4
 	}
-	mtu = max(mtu, least, c.path.ipHeaderLen()+HeaderLen+MinMSS)
-	if mtu >= c.path.MTU {
+	mtu = max(mtu, least, int(c.ip)+HeaderLen+MinMSS)
+	if mtu >= int(c.mtu) {
 		return
 	}
 	before := c.mss
-	c.path.MTU = mtu
+	c.mtu = uint32(mtu)
 	c.updateMSS()
 	if !c.state.synchronized() || c.mss >= before || c.cc == nil {
 		return
 	}
 	// What is longer than the path takes is lost, which is no sign of congestion (RFC 8201 §5.4).
 	any := false
-	for id := c.sent.nextUnsacked(c.sent.Front()); id != 0; id = c.sent.nextUnsacked(c.sent.seg(id).next) {
-		if s := c.sent.seg(id); s.payload() > c.mss && !s.state.waits() {
+	for id := c.fl.sent.nextUnsacked(c.fl.sent.Front()); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
+		if s := c.fl.sent.seg(id); s.payload() > c.mss && !s.state.waits() {
 			c.markLost(id)
 			any = true
 		}
 	}
 	if any {
-		c.rec.frto.Reset()
+		c.fl.frto.Reset()
 		c.output(now, o)
 	}
 }

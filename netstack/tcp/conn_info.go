@@ -12,17 +12,17 @@ func (c *Conn) Info(now wheel.Time) Info {
 		RTO: c.est.RTO(), SRTT: c.est.SRTT(), RTTVar: c.est.RTTVar(), ATO: c.delack.ATO(),
 		Backoff: c.est.Backoffs(), Probes: int(c.probes),
 
-		Unacked: c.sent.Outstanding().Segments, Sacked: c.sent.Sacked().Segments,
-		Lost: c.sent.Lost().Segments, Retrans: c.sent.RetransOut().Segments, TotalRetrans: c.rexmits,
+		Unacked: c.fl.sent.Outstanding().Segments, Sacked: c.fl.sent.Sacked().Segments,
+		Lost: c.fl.sent.Lost().Segments, Retrans: c.fl.sent.RetransOut().Segments, TotalRetrans: uint64(c.rexmits),
 		Reordering: c.rec.rack.ReorderingSeen(), ReoWnd: c.rec.rack.ReoWnd(),
 
-		Delivered: c.delivered, DeliveredCE: c.deliveredCE,
-		SegsIn: c.segsIn, SegsOut: c.segsOut, DataSegsIn: c.dataIn, DataSegsOut: c.dataOut,
+		Delivered: uint64(c.delivered), DeliveredCE: uint64(c.deliveredCE),
+		SegsIn: uint64(c.segsIn), SegsOut: uint64(c.segsOut), DataSegsIn: uint64(c.dataIn), DataSegsOut: uint64(c.dataOut),
 		BytesSent: c.bytesSent, BytesRetrans: c.bytesRexmit, BytesAcked: c.acked, BytesReceived: c.received,
-		NotSent: uint64(c.queued()), DSACKDups: c.dsacks,
+		NotSent: uint64(c.queued()), DSACKDups: uint64(c.dsacks),
 
-		SndMSS: c.mss, RcvMSS: c.recvMSS(), AdvMSS: uint32(AdvertisedMSS(c.path.MTU, c.path.ipHeaderLen())),
-		PMTU: uint32(c.path.MTU), SndWnd: c.snd.Wnd, SndWScale: c.sndScale, RcvWScale: c.rcvScale,
+		SndMSS: c.mss, RcvMSS: c.recvMSS(), AdvMSS: uint32(AdvertisedMSS(int(c.mtu), int(c.ip))),
+		PMTU: c.mtu, SndWnd: c.snd.Wnd, SndWScale: c.sndScale, RcvWScale: c.rcvScale,
 
 		Timestamps: c.tsOn, SACK: c.sackOn, WScale: c.wsOn, ECN: c.ecn.On(),
 		SndUna: c.sndUna - c.iss, SndNxt: c.sndNxt - c.iss,
@@ -52,12 +52,12 @@ func (c *Conn) Info(now wheel.Time) Info {
 // RexmitDeadline returns when the retransmission timer of the first segment in flight expires, if there is one: for those who study
 // timers.
 func (c *Conn) RexmitDeadline(now wheel.Time) (wheel.Time, bool) {
-	id := c.sent.Front()
+	id := c.fl.sent.Front()
 	if id == 0 {
 		return 0, false
 	}
 	if !c.perSegment() {
-		return c.rexmitAt, c.runs(tcptimers.Rexmit)
+		return c.fl.rexmitAt, c.runs(tcptimers.Rexmit)
 	}
-	return c.cfg.Policy.RexmitDeadline(now, c.est.RTO(), tcptimers.Flight{Sent: c.sent.seg(id).Sent}), true
+	return c.cfg.Policy.RexmitDeadline(now, c.est.RTO(), tcptimers.Flight{Sent: c.fl.sent.seg(id).Sent}), true
 }

@@ -64,11 +64,11 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) {
 
 // ownEcho reports whether tsecr can be a timestamp of our SYN.
 func (c *Conn) ownEcho(now wheel.Time, tsecr uint32) bool {
-	id := c.sent.Front()
+	id := c.fl.sent.Front()
 	if id == 0 {
 		return false
 	}
-	first := c.timestamp(c.sent.Get(id).FirstSent)
+	first := c.timestamp(c.fl.sent.Get(id).FirstSent)
 	return !tsBefore(tsecr, first) && !tsBefore(c.timestamp(now), tsecr)
 }
 
@@ -79,7 +79,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 	if c.state == StateSynReceived && a.SYN && h.Seq == c.irs {
 		if !h.Flags.Has(ACK) {
 			// The peer's SYN once more: ours was lost.
-			if id := c.sent.Front(); id != 0 && !h.Flags.Has(RST) {
+			if id := c.fl.sent.Front(); id != 0 && !h.Flags.Has(RST) {
 				c.answer(now, o, true)
 			}
 			return Verdict{}
@@ -228,9 +228,9 @@ func (c *Conn) answer(now wheel.Time, o *Output, always bool) {
 		c.lastOOW, c.answered = now, true
 	}
 	if c.state == StateSynReceived {
-		if id := c.sent.Front(); id != 0 {
+		if id := c.fl.sent.Front(); id != 0 {
 			// DEVIATION RFC 9293 §3.10.7.4: a SYN-ACK goes out, not an ACK alone, as in Linux; the timer stays as it is.
-			c.emitSYN(now, c.sent.Get(id).Transmissions, o)
+			c.emitSYN(now, c.fl.sent.Get(id).Transmissions, o)
 		}
 		return
 	}
@@ -277,7 +277,8 @@ func (c *Conn) probeArrived(now wheel.Time, o *Output) {
 		}
 		flags = SegmentFIN
 	}
-	if _, ok := c.sent.Push(now, c.sndNxt, 1, flags); !ok {
+	c.takeOff(o)
+	if _, ok := c.fl.sent.Push(now, c.sndNxt, 1, flags); !ok {
 		return
 	}
 	c.sndNxt = c.sndNxt.Add(1)
@@ -286,7 +287,6 @@ func (c *Conn) probeArrived(now wheel.Time, o *Output) {
 	if flags == 0 {
 		c.bytesSent++
 	}
-	_ = o
 }
 
 // reachFIN moves on when the peer's FIN is reached: RFC 9293 §3.10.7.4, eighth.

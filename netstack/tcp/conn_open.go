@@ -10,12 +10,12 @@ import (
 // Secret.ISN or SYNCookie gives it, and tsOffset the offset of timestamps, as Secret.TimestampOffset does.
 func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 	*c = Conn{
-		cfg: cfg, opts: cfg.Socket, path: path,
+		cfg: cfg, opts: &cfg.Socket, fl: &atRest,
+		mtu: uint32(path.MTU), ip: uint8(path.ipHeaderLen()), ipv6: path.IPv6,
 		iss: iss, sndUna: iss, sndNxt: iss, sndEnd: iss.Add(1), tsOffset: tsOffset,
 		peerMSS: DefaultMSS(path.IPv6),
 		est:     cfg.Policy.NewEstimator(),
 	}
-	c.sent.max = uint32(cfg.MaxSegments)
 	if cfg.VegasCheck {
 		// Its timeout is that of the fine clock, without a floor.
 		c.fine = tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
@@ -111,8 +111,9 @@ func (c *Conn) learn(now wheel.Time, h *Header) {
 
 // pushSYN sends the SYN or SYN-ACK for the first time.
 func (c *Conn) pushSYN(now wheel.Time, o *Output) {
-	if c.sent.Len() == 0 {
-		id, ok := c.sent.Push(now, c.iss, 1, SegmentSYN)
+	if c.fl.sent.Len() == 0 {
+		c.takeOff(o)
+		id, ok := c.fl.sent.Push(now, c.iss, 1, SegmentSYN)
 		if !ok {
 			panic("BUG: no room for a SYN")
 		}
@@ -123,9 +124,9 @@ func (c *Conn) pushSYN(now wheel.Time, o *Output) {
 		return
 	}
 	// A simultaneous open: our SYN leaves once more, as a SYN-ACK.
-	id := c.sent.Front()
-	c.sent.Retransmit(now, id)
-	c.emitSYN(now, c.sent.Get(id).Transmissions-1, o)
+	id := c.fl.sent.Front()
+	c.fl.sent.Retransmit(now, id)
+	c.emitSYN(now, c.fl.sent.Get(id).Transmissions-1, o)
 	c.armRexmit(now, id, o)
 }
 
@@ -136,7 +137,7 @@ func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 	h.Seq, h.Flags = c.iss, SYN
 	h.Window = SYNField(c.cfg.RecvBuffer)
 	opt := &h.Options
-	opt.HasMSS, opt.MSS = true, AdvertisedMSS(c.path.MTU, c.path.ipHeaderLen())
+	opt.HasMSS, opt.MSS = true, AdvertisedMSS(int(c.mtu), int(c.ip))
 	if c.opts.MaxSeg != 0 {
 		opt.MSS = min(opt.MSS, c.opts.MaxSeg)
 	}
@@ -190,8 +191,7 @@ func (c *Conn) establish(now wheel.Time, h *Header, o *Output) {
 		panic("BUG: " + err.Error())
 	}
 	c.cc = cc
-	c.rec.l6675.SMSS = c.mss
-	c.rec.recover, c.rec.hint = c.sndNxt, c.sndNxt
+	c.rec.recover = c.sndNxt
 	c.setState(StateEstablished, o)
 	o.Events |= EventConnected | EventWritable
 	if c.opts.Keepalive {
@@ -216,7 +216,6 @@ func (c *Conn) updateMSS() {
 	c.mss = c.effectiveMSS(optionLen)
 	if c.cc != nil {
 		c.cc.SetMSS(c.mss)
-		c.rec.l6675.SMSS = c.mss
 	}
 }
 
@@ -225,5 +224,5 @@ func (c *Conn) effectiveMSS(optionLen int) uint32 {
 	if c.opts.MaxSeg != 0 {
 		peer = min(peer, c.opts.MaxSeg)
 	}
-	return uint32(EffectiveMSS(peer, c.path.MTU, c.path.ipHeaderLen(), optionLen))
+	return uint32(EffectiveMSS(peer, int(c.mtu), int(c.ip), optionLen))
 }

@@ -11,24 +11,24 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	r.probeDue = false
 	p := &c.cfg.Policy
 	// RFC 8985 §7.2: the conditions are SACK, no recovery, and no segment that is SACKed; then something is in flight.
-	if !p.TLP || !c.sackOn || c.ca >= CARecovery || c.sent.Sacked().Segments > 0 || c.sent.Len() == 0 || !r.tlp.MayProbe() {
+	if !p.TLP || !c.sackOn || c.ca >= CARecovery || c.fl.sent.Sacked().Segments > 0 || c.fl.sent.Len() == 0 || !r.tlp.MayProbe() {
 		c.stop(o, tcptimers.TLP)
 		return
 	}
-	rtoAt := c.rexmitAt
+	rtoAt := c.fl.rexmitAt
 	if c.perSegment() {
-		front := c.sent.seg(c.sent.Front())
+		front := c.fl.sent.seg(c.fl.sent.Front())
 		rtoAt = p.RexmitDeadline(now, c.est.RTO(), tcptimers.Flight{Sent: front.Sent})
 	}
 	srtt := c.est.SRTT()
 	pto := PTO(now, PTOInput{
-		SRTT: srtt, HasSRTT: srtt > 0, Flight: uint32(c.sent.Len()), MaxAckDelay: p.MaxAckDelay, RTOExpiry: rtoAt,
+		SRTT: srtt, HasSRTT: srtt > 0, Flight: uint32(c.fl.sent.Len()), MaxAckDelay: p.MaxAckDelay, RTOExpiry: rtoAt,
 	})
 	at := p.Deadline(now, pto)
-	if c.runs(tcptimers.TLP) && c.probeAt == at {
+	if c.runs(tcptimers.TLP) && c.fl.probeAt == at {
 		return
 	}
-	c.probeAt = at
+	c.fl.probeAt = at
 	c.start(o, tcptimers.TLP, at)
 }
 
@@ -36,13 +36,13 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 // reports whether it did.
 func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 	r := &c.rec
-	if c.sent.Len() == 0 || c.ca >= CARecovery || !r.tlp.MayProbe() {
+	if c.fl.sent.Len() == 0 || c.ca >= CARecovery || !r.tlp.MayProbe() {
 		return false
 	}
 	retrans := false
-	if _, sent := c.sendOne(now, true, o); !sent || c.snd.Usable(c.sndUna, c.sndNxt) == 0 && c.sent.Len() == 0 {
-		id := c.sent.Back()
-		if c.sent.seg(id).Sacked() {
+	if _, sent := c.sendOne(now, true, o); !sent || c.snd.Usable(c.sndUna, c.sndNxt) == 0 && c.fl.sent.Len() == 0 {
+		id := c.fl.sent.Back()
+		if c.fl.sent.seg(id).Sacked() {
 			return false
 		}
 		retrans = true
@@ -50,7 +50,7 @@ func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 	}
 	o.Counters.TCPLossProbes++
 	r.tlp.Probed(c.sndNxt, retrans)
-	r.probedAt = now
+	c.fl.probedAt = now
 	r.probeDue = false
 	if !c.perSegment() {
 		// RFC 8985 §7.3: "After attempting to send a loss probe, regardless of whether a loss probe was sent, the sender MUST
@@ -91,7 +91,7 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 		c.corkOver = true
 		return // output does the rest
 	}
-	if c.sent.Len() > 0 {
+	if c.fl.sent.Len() > 0 {
 		return
 	}
 	p := &c.cfg.Policy

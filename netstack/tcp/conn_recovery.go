@@ -1,33 +1,24 @@
 package tcp
 
 import (
-	"time"
-
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
-// recovery is what a connection knows of losses: the detectors, and the episode that it is in.
+// recovery is what a connection knows of losses, also while nothing is in flight: the detectors, and the episode that it is
+// in or that may still be undone.
 type recovery struct {
-	rack   Rack
-	tlp    TLP
-	l6675  Loss6675
-	dup    DupAcks
-	prr    congestion.PRR
-	frto   congestion.FRTO
-	eifel  congestion.Eifel
-	dsack  congestion.DSACK
-	vegas  congestion.VegasCheck
-	pacer  congestion.Pacer
-	sndcnt uint32 // octets that may be sent by PRR's leave
+	rack  Rack
+	tlp   TLP
+	dup   DupAcks
+	eifel congestion.Eifel
+	dsack congestion.DSACK
+	vegas congestion.VegasCheck
+	pacer congestion.Pacer
 
-	recover    Seq        // SND.NXT when the episode began
-	began      Seq        // SND.UNA then
-	hint       Seq        // below it no segment is lost and not retransmitted
-	lossAt     wheel.Time // the last timeout that was an event
-	baseRTO    time.Duration
-	probedAt   wheel.Time // when the loss probe left that is in flight
+	recover    Seq // SND.NXT when the episode began
+	began      Seq // SND.UNA then
 	spuriousAt wheel.Time
 	newLeft    uint8 // segments that F-RTO lets go
 	undoable   bool
@@ -36,7 +27,6 @@ type recovery struct {
 	limited    bool // the congestion window was what held data back
 	force      bool // the first retransmission of the episode is still to be made
 	probeDue   bool // new data left, or SND.UNA advanced: the loss probe is to be scheduled
-	episode    bool // PRR is on
 }
 
 // respond is the response to an ACK: RFC 5681 §3.2, RFC 6675 §5, RFC 6582 §3.2, RFC 8985 §6.2.
@@ -46,7 +36,7 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	if advanced {
 		r.dup.Reset()
 		r.probeDue = true
-		r.l6675.SMSS = c.mss
+		c.fl.l6675.SMSS = c.mss
 	} else if a.duplicate && (!c.sackOn || a.sacked > 0) {
 		r.dup.Count()
 	}
@@ -62,7 +52,7 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	if advanced && r.undoable && c.tsOn && r.eifel.OnAck(h.Options.TSEcr) == congestion.Spurious {
 		c.undo(now, a, o)
 	}
-	if r.frto.Active() && (advanced || a.duplicate) {
+	if c.fl.frto.Active() && (advanced || a.duplicate) {
 		c.judgeFRTO(now, h, a, o)
 	}
 
@@ -81,22 +71,22 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		delivered := a.delivered
 		if !c.sackOn {
 			if advanced || a.duplicate {
-				delivered = r.prr.DeliveredWithoutSACK(a.acked)
+				delivered = c.fl.prr.DeliveredWithoutSACK(a.acked)
 			}
 		}
-		r.sndcnt = r.prr.OnAck(delivered, c.pipe(), advanced, a.lost)
+		c.fl.sndcnt = c.fl.prr.OnAck(delivered, c.pipe(), advanced, a.lost)
 	}
 	switch {
-	case c.ca == CAOpen && (c.sent.Sacked().Segments > 0 || r.dup.N() > 0):
+	case c.ca == CAOpen && (c.fl.sent.Sacked().Segments > 0 || r.dup.N() > 0):
 		c.ca = CADisorder
-	case c.ca == CADisorder && c.sent.Sacked().Segments == 0 && r.dup.N() == 0:
+	case c.ca == CADisorder && c.fl.sent.Sacked().Segments == 0 && r.dup.N() == 0:
 		c.ca = CAOpen
 	}
 }
 
 // pipe returns how many octets are deemed to be on their way. Without SACK, each duplicate ACK tells of a segment that has arrived.
 func (c *Conn) pipe() uint32 {
-	n := c.sent.Pipe().Octets
+	n := c.fl.sent.Pipe().Octets
 	if !c.sackOn && c.ca != CALoss {
 		dups := c.rec.dup.N()
 		if c.ca != CARecovery {
@@ -116,30 +106,30 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 			c.detectLoss(now, a, leaving, o)
 		}
 	case c.sackOn:
-		before := c.sent.Lost().Segments
-		r.l6675.Update(&c.sent, func(id SegmentID) { c.noteLost(id) })
-		a.lost = c.sent.Lost().Segments > before
-		if c.ca < CARecovery && c.sent.Len() > 0 {
+		before := c.fl.sent.Lost().Segments
+		c.fl.l6675.Update(&c.fl.sent, func(id SegmentID) { c.noteLost(id) })
+		a.lost = c.fl.sent.Lost().Segments > before
+		if c.ca < CARecovery && c.fl.sent.Len() > 0 {
 			// RFC 6675 §5: recovery begins with DupThresh duplicate ACKs, or when IsLost finds the first segment lost.
-			if r.dup.FastRetransmit(a.ack) && !c.sent.seg(c.sent.Front()).Sacked() {
-				c.markLost(c.sent.Front())
+			if r.dup.FastRetransmit(a.ack) && !c.fl.sent.seg(c.fl.sent.Front()).Sacked() {
+				c.markLost(c.fl.sent.Front())
 			}
-			if c.sent.Lost().Segments > 0 && !c.beforeRecover() {
+			if c.fl.sent.Lost().Segments > 0 && !c.beforeRecover() {
 				c.enterRecovery(now, a, o)
 			}
 		}
-	case c.ca == CARecovery && a.acked > 0 && c.sent.Len() > 0:
+	case c.ca == CARecovery && a.acked > 0 && c.fl.sent.Len() > 0:
 		// RFC 6582 §3.2 step 3: a partial ACK; "retransmit the first unacknowledged segment."
-		c.markLost(c.sent.Front())
+		c.markLost(c.fl.sent.Front())
 		a.lost = true
-	case c.ca < CARecovery && a.duplicate && c.sent.Len() > 0 && r.dup.FastRetransmit(a.ack):
-		c.markLost(c.sent.Front())
+	case c.ca < CARecovery && a.duplicate && c.fl.sent.Len() > 0 && r.dup.FastRetransmit(a.ack):
+		c.markLost(c.fl.sent.Front())
 		c.enterRecovery(now, a, o)
 	}
-	if c.fine != nil && c.sent.Len() > 0 && c.ca < CALoss {
-		if s := c.sent.seg(c.sent.Front()); (a.duplicate || a.acked > 0) && !s.Sacked() && !s.RetransOut() &&
+	if c.fine != nil && c.fl.sent.Len() > 0 && c.ca < CALoss {
+		if s := c.fl.sent.seg(c.fl.sent.Front()); (a.duplicate || a.acked > 0) && !s.Sacked() && !s.RetransOut() &&
 			r.vegas.OnAck(now, a.duplicate, s.Sent, c.fine.RTO()) {
-			c.markLost(c.sent.Front())
+			c.markLost(c.fl.sent.Front())
 			if c.ca != CARecovery {
 				c.enterRecovery(now, a, o)
 			}
@@ -154,17 +144,17 @@ func (c *Conn) beforeRecover() bool { return c.ca == CALoss && c.sndUna.Before(c
 // detectLoss is RACK's, for an ACK and when its timer expires.
 func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 	r := &c.rec
-	if c.sent.Len() == 0 {
+	if c.fl.sent.Len() == 0 {
 		c.stop(o, tcptimers.Reorder)
 		return
 	}
 	any := false
-	timeout, ok := r.rack.Detect(now, &c.sent, RackState{
+	timeout, ok := r.rack.Detect(now, &c.fl.sent, RackState{
 		SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(),
 		InRecovery: c.ca >= CARecovery, LeavingRecovery: leaving, DSACK: a.dsack,
 	}, func(id SegmentID) {
 		any = true
-		if c.sent.seg(id).RetransOut() {
+		if c.fl.sent.seg(id).RetransOut() {
 			o.Counters.TCPLostRetransmit++
 		}
 		c.noteLost(id)
@@ -175,10 +165,10 @@ func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 		c.stop(o, tcptimers.Reorder)
 	}
 	a.lost = a.lost || any
-	if c.ca < CARecovery && (any || c.sent.waitingLost() > 0) {
+	if c.ca < CARecovery && (any || c.fl.sent.waitingLost() > 0) {
 		c.enterRecovery(now, a, o)
 		if a.byTimer { // no ACK follows to move PRR
-			r.sndcnt = r.prr.OnAck(1, c.pipe(), false, true)
+			c.fl.sndcnt = c.fl.prr.OnAck(1, c.pipe(), false, true)
 		}
 	}
 }
@@ -186,32 +176,32 @@ func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 // markLost notes a loss.
 func (c *Conn) markLost(id SegmentID) {
 	c.noteLost(id)
-	c.sent.MarkLost(id)
+	c.fl.sent.MarkLost(id)
 }
 
 // noteLost is told of a segment before it is marked lost.
 func (c *Conn) noteLost(id SegmentID) {
-	if s := c.sent.seg(id); s.Seq.Before(c.rec.hint) || c.sent.waitingLost() == 0 {
-		c.rec.hint = s.Seq
+	if s := c.fl.sent.seg(id); s.Seq.Before(c.fl.hint) || c.fl.sent.waitingLost() == 0 {
+		c.fl.hint = s.Seq
 	}
 }
 
 // nextLost returns the first segment that is lost and was not retransmitted since.
 func (c *Conn) nextLost() SegmentID {
-	if c.sent.waitingLost() == 0 {
+	if c.fl.sent.waitingLost() == 0 {
 		return 0
 	}
-	id := c.sent.Find(MaxSeq(c.rec.hint, c.sndUna))
-	for id = c.sent.nextUnsacked(id); id != 0; id = c.sent.nextUnsacked(c.sent.seg(id).next) {
-		if s := c.sent.seg(id); s.Lost() && !s.RetransOut() {
-			c.rec.hint = s.Seq
+	id := c.fl.sent.Find(MaxSeq(c.fl.hint, c.sndUna))
+	for id = c.fl.sent.nextUnsacked(id); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
+		if s := c.fl.sent.seg(id); s.Lost() && !s.RetransOut() {
+			c.fl.hint = s.Seq
 			return id
 		}
 	}
-	c.rec.hint = c.sndUna // it was left behind: look from the start, once
-	for id = c.sent.nextUnsacked(c.sent.Front()); id != 0; id = c.sent.nextUnsacked(c.sent.seg(id).next) {
-		if s := c.sent.seg(id); s.Lost() && !s.RetransOut() {
-			c.rec.hint = s.Seq
+	c.fl.hint = c.sndUna // it was left behind: look from the start, once
+	for id = c.fl.sent.nextUnsacked(c.fl.sent.Front()); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
+		if s := c.fl.sent.seg(id); s.Lost() && !s.RetransOut() {
+			c.fl.hint = s.Seq
 			return id
 		}
 	}
@@ -235,17 +225,16 @@ func (c *Conn) beginEpisode(o *Output) {
 func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 	r := &c.rec
 	if c.ca != CACWR {
-		c.cc.OnCongestion(now, c.sent.Outstanding().Octets, congestion.FastRetransmit)
+		c.cc.OnCongestion(now, c.fl.sent.Outstanding().Octets, congestion.FastRetransmit)
 	}
 	c.beginEpisode(o)
 	r.rtoEpisode = false
-	r.prr.Start(c.cc.Ssthresh(), c.mss, congestion.RecoverFS(c.sent.Outstanding().Octets, c.sent.Sacked().Octets, a.sacked, a.acked))
-	r.episode = true
+	c.fl.prr.Start(c.cc.Ssthresh(), c.mss, congestion.RecoverFS(c.fl.sent.Outstanding().Octets, c.fl.sent.Sacked().Octets, a.sacked, a.acked))
 	c.ca = CARecovery
 	if c.sackOn {
 		o.Counters.TCPSackRecovery++
 		if !c.cfg.Policy.RACK {
-			r.l6675.Enter(c.sndUna, c.sndNxt)
+			c.fl.l6675.Enter(c.sndUna, c.sndNxt)
 		}
 	} else {
 		o.Counters.TCPRenoRecovery++
@@ -254,7 +243,7 @@ func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 
 // enterCWR reduces the window for congestion without a loss to repair.
 func (c *Conn) enterCWR(now wheel.Time, o *Output, cause congestion.Cause) {
-	c.cc.OnCongestion(now, c.sent.Outstanding().Octets, cause)
+	c.cc.OnCongestion(now, c.fl.sent.Outstanding().Octets, cause)
 	c.ca = CACWR
 	c.rec.recover, c.rec.undoable = c.sndNxt, false
 	c.ecn.OnReduced(c.sndNxt)
@@ -264,13 +253,13 @@ func (c *Conn) enterCWR(now wheel.Time, o *Output, cause congestion.Cause) {
 func (c *Conn) leaveRecovery(now wheel.Time, o *Output) {
 	r := &c.rec
 	if c.ca == CARecovery {
-		c.cc.OnRecovered(now, c.sent.Outstanding().Octets)
+		c.cc.OnRecovered(now, c.fl.sent.Outstanding().Octets)
 		if !c.cfg.Policy.RACK || !c.sackOn {
-			r.l6675.Leave()
+			c.fl.l6675.Leave()
 		}
 	}
-	r.frto.Reset()
-	r.episode, r.force, r.newLeft = false, false, 0
+	c.fl.frto.Reset()
+	r.force, r.newLeft = false, 0
 	c.ca = CAOpen
 	r.dup.Reset()
 }
@@ -279,11 +268,13 @@ func (c *Conn) leaveRecovery(now wheel.Time, o *Output) {
 func (c *Conn) undo(now wheel.Time, a *ackFacts, o *Output) {
 	r := &c.rec
 	r.undoable = false
-	if !c.cc.Undo(now, c.sent.Outstanding().Octets, a.acked) {
+	if !c.cc.Undo(now, c.fl.sent.Outstanding().Octets, a.acked) {
 		return
 	}
-	c.sent.forgetLosses()
-	r.frto.Reset()
+	if c.fl != &atRest {
+		c.fl.sent.forgetLosses()
+		c.fl.frto.Reset()
+	}
 	r.newLeft = 0
 	if c.ca == CALoss {
 		o.Counters.TCPLossUndo++
@@ -294,8 +285,8 @@ func (c *Conn) undo(now wheel.Time, a *ackFacts, o *Output) {
 		r.spurious, r.spuriousAt = true, now
 	}
 	if c.ca >= CARecovery {
-		r.l6675.Leave()
-		r.episode, r.force = false, false
+		c.fl.l6675.Leave()
+		r.force = false
 		c.ca = CAOpen
 	}
 }
@@ -317,7 +308,7 @@ func (c *Conn) judgeDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 // judgeFRTO is steps 2 and 3 of RFC 5682.
 func (c *Conn) judgeFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
-	verdict, next := r.frto.OnAck(uint32(a.una), uint32(a.ack), uint32(c.sndNxt), a.fresh, a.above)
+	verdict, next := c.fl.frto.OnAck(uint32(a.una), uint32(a.ack), uint32(c.sndNxt), a.fresh, a.above)
 	if verdict == congestion.Spurious {
 		o.Counters.TCPSpuriousRTOs++
 		c.undo(now, a, o)
@@ -326,7 +317,7 @@ func (c *Conn) judgeFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r.newLeft = 0
 	if next == congestion.SendNew {
 		if c.queued() == 0 || c.snd.Usable(c.sndUna, c.sndNxt) == 0 {
-			r.frto.NoNewData()
+			c.fl.frto.NoNewData()
 			return
 		}
 		r.newLeft = 2

@@ -8,14 +8,14 @@ import (
 // expireRexmit is the expiry of the only retransmission timer: RFC 6298 §5 (5.4): "Retransmit the earliest segment that has not been
 // acknowledged by the TCP receiver."
 func (c *Conn) expireRexmit(now wheel.Time, o *Output) {
-	id := c.sent.Front()
+	id := c.fl.sent.Front()
 	if id == 0 {
 		return
 	}
 	if c.probeFirst(now, o) {
 		return
 	}
-	if c.sent.seg(id).Sacked() {
+	if c.fl.sent.seg(id).Sacked() {
 		c.renege(o)
 	}
 	if c.givesUp(now, id, o) {
@@ -27,22 +27,22 @@ func (c *Conn) expireRexmit(now wheel.Time, o *Output) {
 // expireSegment is the expiry of the retransmission timer of the segment id.
 func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
 	p := &c.cfg.Policy
-	if c.probeFirst(now, o) && c.sent.has(id) && c.sent.seg(id).Timer != 0 {
+	if c.probeFirst(now, o) && c.fl.sent.has(id) && c.fl.sent.seg(id).Timer != 0 {
 		return // the segment was the probe, and its timer runs again
 	}
-	s := c.sent.seg(id)
-	inChain := c.ca == CALoss && s.Sent < c.rec.lossAt
+	s := c.fl.sent.seg(id)
+	inChain := c.ca == CALoss && s.Sent < c.fl.lossAt
 
 	// The timeout may have grown since the timer was armed. What left before a timeout that is an event already keeps the
 	// timeout of then: backing off is for what is sent after it.
 	rto := c.est.RTO()
 	if inChain {
-		rto = c.rec.baseRTO
+		rto = c.fl.baseRTO
 	}
 	due := p.RexmitDeadline(now, rto, tcptimers.Flight{Sent: s.Sent})
 	if c.rec.tlp.inFlight {
 		// RFC 8985 §7.3: after a probe, the retransmission timer counts from there.
-		due = max(due, p.Deadline(c.rec.probedAt, rto))
+		due = max(due, p.Deadline(c.fl.probedAt, rto))
 	}
 	if due > now {
 		c.rearmSegment(id, due, o)
@@ -50,14 +50,14 @@ func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
 	}
 	switch {
 	case s.Sacked():
-		if id != c.sent.Front() {
+		if id != c.fl.sent.Front() {
 			c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
 			return
 		}
 		c.renege(o)
 	case s.state.waits():
 		// Known to be lost, and waiting for the leave of congestion control, or for F-RTO, which has waited for long enough.
-		c.rec.frto.Reset()
+		c.fl.frto.Reset()
 		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
 		return
 	case inChain:
@@ -75,7 +75,7 @@ func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
 // probeFirst has a loss probe leave whose timer is due at the same instant, which takes the place of the timeout (RFC 8985 §7.2), and
 // reports whether it left.
 func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
-	if !c.runs(tcptimers.TLP) || c.probeAt > now {
+	if !c.runs(tcptimers.TLP) || c.fl.probeAt > now {
 		return false
 	}
 	c.stop(o, tcptimers.TLP)
@@ -86,14 +86,14 @@ func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
 // it held. RFC 2018 §8: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits".
 func (c *Conn) renege(o *Output) {
 	o.Counters.TCPSACKReneging++
-	c.sent.ForgetSacks(nil)
-	c.rec.hint = c.sndUna
+	c.fl.sent.ForgetSacks(nil)
+	c.fl.hint = c.sndUna
 }
 
 // givesUp closes the connection at R2 (RFC 9293 §3.8.3), and tells the application at R1.
 func (c *Conn) givesUp(now wheel.Time, id SegmentID, o *Output) bool {
 	p := &c.cfg.Policy
-	s := c.sent.seg(id)
+	s := c.fl.sent.seg(id)
 	n := int(s.Transmissions) - 1
 	if c.state == StateSynSent || c.state == StateSynReceived {
 		if !p.GivesUpSyn(now, s.FirstSent) {
@@ -123,7 +123,7 @@ func (c *Conn) givesUp(now wheel.Time, id SegmentID, o *Output) bool {
 func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 	r := &c.rec
 	p := &c.cfg.Policy
-	s := c.sent.seg(id)
+	s := c.fl.sent.seg(id)
 	o.Counters.TCPTimeouts++
 	base := c.est.RTO()
 	// RFC 6298 §5 (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer")."
@@ -137,9 +137,9 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 		return
 	}
 	first := !(c.ca == CALoss && s.Retransmitted() && s.Seq.Before(r.recover))
-	c.cc.OnTimeout(now, c.sent.Outstanding().Octets, first)
+	c.cc.OnTimeout(now, c.fl.sent.Outstanding().Octets, first)
 	if c.ca != CALoss || first {
-		r.baseRTO = base
+		c.fl.baseRTO = base
 	}
 	switch c.ca {
 	case CARecovery:
@@ -151,11 +151,10 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 	case CALoss:
 		o.Counters.TCPLossFailures++
 	}
-	r.l6675.Leave()
-	r.episode = false
+	c.fl.l6675.Leave()
 	chained := c.ca == CALoss
 	c.ca = CALoss
-	r.lossAt = now
+	c.fl.lossAt = now
 	una := c.sndUna
 	wasUndoable := r.undoable && chained
 	c.beginEpisode(o)
@@ -163,7 +162,7 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 	r.undoable = !chained || wasUndoable
 	r.force = false
 	r.newLeft = 0
-	r.sndcnt = 0
+	c.fl.sndcnt = 0
 	c.stop(o, tcptimers.Reorder)
 	c.stop(o, tcptimers.Pacing)
 
@@ -173,22 +172,22 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 		if !s.state.waits() {
 			c.markLost(id)
 		}
-		for next := c.sent.oldest; next != 0 && c.cfg.Policy.Deadline(c.sent.seg(next).Sent, base) <= now; next = c.sent.oldest {
+		for next := c.fl.sent.oldest; next != 0 && c.cfg.Policy.Deadline(c.fl.sent.seg(next).Sent, base) <= now; next = c.fl.sent.oldest {
 			c.markLost(next)
 		}
 	case c.sackOn && p.RACK:
-		r.rack.MarkLossesOnRTO(now, &c.sent, c.noteLost)
-		if s = c.sent.seg(id); !s.Lost() || s.RetransOut() {
+		r.rack.MarkLossesOnRTO(now, &c.fl.sent, c.noteLost)
+		if s = c.fl.sent.seg(id); !s.Lost() || s.RetransOut() {
 			c.markLost(id)
 		}
 	default:
-		for next := c.sent.nextUnsacked(c.sent.Front()); next != 0; next = c.sent.nextUnsacked(c.sent.seg(next).next) {
-			if !c.sent.seg(next).state.waits() {
+		for next := c.fl.sent.nextUnsacked(c.fl.sent.Front()); next != 0; next = c.fl.sent.nextUnsacked(c.fl.sent.seg(next).next) {
+			if !c.fl.sent.seg(next).state.waits() {
 				c.markLost(next)
 			}
 		}
 	}
-	r.hint = una
+	c.fl.hint = una
 	// One segment leaves whatever the window says: RFC 6298 §5 (5.4): "Retransmit the earliest segment".
 	if first := c.nextLost(); first != id {
 		if c.perSegment() {
@@ -196,16 +195,16 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 		}
 		id = first
 	}
-	end := c.sent.seg(id).End()
-	atFront := id == c.sent.Front()
+	end := c.fl.sent.seg(id).End()
+	atFront := id == c.fl.sent.Front()
 	c.retransmit(now, id, o)
 	if !c.perSegment() {
 		// RFC 6298 §5 (5.6): "Start the retransmission timer, such that it expires after RTO seconds".
 		c.restartRexmit(now, o)
 	}
 	if p.FRTO && atFront {
-		r.frto.OnTimeout(uint32(una), uint32(end), uint32(c.sndNxt), c.sackOn)
+		c.fl.frto.OnTimeout(uint32(una), uint32(end), uint32(c.sndNxt), c.sackOn)
 	} else {
-		r.frto.Reset()
+		c.fl.frto.Reset()
 	}
 }

@@ -38,7 +38,7 @@ func (c *Conn) CanWrite() bool {
 // then starts the timers that watch what is not sent.
 func (c *Conn) output(now wheel.Time, o *Output) {
 	if c.state >= StateEstablished && c.state != StateTimeWait {
-		if c.sent.waitingLost() > 0 || c.ca == CARecovery {
+		if c.fl.sent.waitingLost() > 0 || c.ca == CARecovery {
 			c.sendLost(now, o)
 		}
 		if !c.allSent() {
@@ -53,6 +53,9 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 	}
 	if c.ackDue && c.state >= StateEstablished {
 		c.sendAck(now, o)
+	}
+	if c.fl.sent.Len() == 0 && c.fl != &atRest && c.ca == CAOpen {
+		c.land(o)
 	}
 }
 
@@ -151,7 +154,7 @@ func (c *Conn) allows(n uint32) bool {
 		return true
 	}
 	if c.ca == CARecovery {
-		return n <= c.rec.sndcnt
+		return n <= c.fl.sndcnt
 	}
 	return uint64(pipe)+uint64(n) <= uint64(c.cc.Cwnd())
 }
@@ -159,8 +162,8 @@ func (c *Conn) allows(n uint32) bool {
 // spend notes that n octets went by the leave of congestion control.
 func (c *Conn) spend(n uint32) {
 	if c.ca == CARecovery {
-		c.rec.sndcnt -= min(n, c.rec.sndcnt)
-		c.rec.prr.OnSent(n)
+		c.fl.sndcnt -= min(n, c.fl.sndcnt)
+		c.fl.prr.OnSent(n)
 	}
 }
 
@@ -190,7 +193,7 @@ func (c *Conn) paced(now wheel.Time, n uint32) {
 // sendLost retransmits what is lost, as far as congestion control allows.
 func (c *Conn) sendLost(now wheel.Time, o *Output) {
 	r := &c.rec
-	if r.frto.Active() {
+	if c.fl.frto.Active() {
 		return // F-RTO finds out first whether anything was lost
 	}
 	if c.ca == CARecovery && c.sackOn && !c.cfg.Policy.RACK {
@@ -198,7 +201,7 @@ func (c *Conn) sendLost(now wheel.Time, o *Output) {
 		return
 	}
 	for id := c.nextLost(); id != 0; id = c.nextLost() {
-		s := c.sent.seg(id)
+		s := c.fl.sent.seg(id)
 		n := min(s.Len, c.mss)
 		if !r.force && (!c.allows(n) || !c.pace(now, o)) {
 			r.limited = true
@@ -219,22 +222,22 @@ func (c *Conn) sendLost(now wheel.Time, o *Output) {
 func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 	r := &c.rec
 	for {
-		if in, _ := r.l6675.InRecovery(); in == 0 && !r.l6675.inRecovery {
+		if in, _ := c.fl.l6675.InRecovery(); in == 0 && !c.fl.l6675.inRecovery {
 			return
 		}
 		canSendNew := c.queued() > 0 && c.snd.Usable(c.sndUna, c.sndNxt) > 0
-		id, rule := r.l6675.NextSeg(&c.sent, canSendNew)
+		id, rule := c.fl.l6675.NextSeg(&c.fl.sent, canSendNew)
 		if rule == NextSegNone || rule == NextSegNew {
 			return // new data follows
 		}
-		n := min(c.sent.seg(id).Len, c.mss)
+		n := min(c.fl.sent.seg(id).Len, c.mss)
 		if !r.force && (!c.allows(n) || !c.pace(now, o)) {
 			r.limited = true
 			return
 		}
 		r.force = false
 		c.retransmit(now, id, o)
-		r.l6675.Retransmitted(&c.sent, id, rule)
+		c.fl.l6675.Retransmitted(&c.fl.sent, id, rule)
 		c.spend(n)
 		o.Counters.TCPFastRetrans++
 	}
@@ -242,17 +245,17 @@ func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 
 // retransmit sends the segment id again, the first MSS of it if it is longer.
 func (c *Conn) retransmit(now wheel.Time, id SegmentID, o *Output) {
-	s := c.sent.seg(id)
+	s := c.fl.sent.seg(id)
 	if s.Flags&SegmentSYN != 0 {
-		c.sent.Retransmit(now, id)
+		c.fl.sent.Retransmit(now, id)
 		c.emitSYN(now, s.Transmissions-1, o)
 		c.armRexmit(now, id, o)
 		return
 	}
 	mss := c.segmentMSS()
 	if payload := s.payload(); payload > mss {
-		if second, ok := c.sent.Split(id, s.Seq.Add(mss)); ok {
-			s = c.sent.seg(id)
+		if second, ok := c.fl.sent.Split(id, s.Seq.Add(mss)); ok {
+			s = c.fl.sent.seg(id)
 			if c.perSegment() {
 				c.rearmSegment(second, c.cfg.Policy.Deadline(s.Sent, c.est.RTO()), o)
 			}
@@ -264,19 +267,19 @@ func (c *Conn) retransmit(now wheel.Time, id SegmentID, o *Output) {
 		if c.tsOn {
 			c.rec.eifel.OnRetransmit(c.timestamp(now))
 		}
-		c.rec.dsack.OnRetransmit(again && s.Sent >= c.rec.lossAt)
+		c.rec.dsack.OnRetransmit(again && s.Sent >= c.fl.lossAt)
 	}
 	c.timed = false // RFC 6298 §3: Karn's algorithm
 	rexmit := s.Transmissions
 	seq, payload, fin := s.Seq, s.payload(), s.Flags&SegmentFIN != 0
-	c.sent.Retransmit(now, id)
+	c.fl.sent.Retransmit(now, id)
 	c.armRexmit(now, id, o)
 
 	flags := Flags(0)
 	if fin {
 		flags |= FIN
 	}
-	if seq.Add(payload) == c.sndEnd || c.sent.seg(id).Flags&SegmentPSH != 0 {
+	if seq.Add(payload) == c.sndEnd || c.fl.sent.seg(id).Flags&SegmentPSH != 0 {
 		flags |= PSH
 	}
 	if payload == 0 {
@@ -307,7 +310,7 @@ func (s *Segment) payload() uint32 {
 
 // sendNew sends what was never sent, as far as the windows allow.
 func (c *Conn) sendNew(now wheel.Time, o *Output) {
-	if c.heard && c.sent.Len() == 0 {
+	if c.heard && c.fl.sent.Len() == 0 {
 		c.cc.OnIdle(now, now.Sub(c.lastSent), c.est.RTO())
 	}
 	c.rec.limited = false
@@ -325,7 +328,7 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 		case hold == HoldWindow:
 			if c.snd.Usable(c.sndUna, c.sndNxt) > 0 {
 				c.startHold(now, o) // the window is small: RFC 9293 §3.8.6.2.1, the override timeout
-			} else if c.sent.Len() == 0 {
+			} else if c.fl.sent.Len() == 0 {
 				c.startPersist(now, o)
 			}
 		case hold == HoldNagle:
@@ -338,7 +341,7 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 
 // applicationLimited tells congestion control that there is nothing more to send, if the window would take it.
 func (c *Conn) applicationLimited(now wheel.Time) {
-	if c.ca == CAOpen && c.sent.Outstanding().Octets < c.cc.Cwnd() {
+	if c.ca == CAOpen && c.fl.sent.Outstanding().Octets < c.cc.Cwnd() {
 		c.cc.OnApplicationLimited(now)
 	}
 }
@@ -361,7 +364,7 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold SendHold, sen
 	mss := c.segmentMSS()
 	n, hold := MaySend(SendChance{
 		Queued: queued, Usable: usable, MSS: mss, MaxWnd: c.snd.MaxWnd,
-		Idle: c.sent.Len() == 0, SmallOut: c.smallOut(), Closing: c.finQueued,
+		Idle: c.fl.sent.Len() == 0, SmallOut: c.smallOut(), Closing: c.finQueued,
 		NoDelay: c.opts.NoDelay, Minshall: c.cfg.Minshall, Cork: c.opts.Cork, More: c.more,
 		Override: c.corkOver || free,
 	})
@@ -369,7 +372,7 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold SendHold, sen
 		return hold, false
 	}
 	if !free {
-		if c.rec.frto.Active() {
+		if c.fl.frto.Active() {
 			if c.rec.newLeft == 0 {
 				return HoldNot, false
 			}
@@ -394,8 +397,8 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold SendHold, sen
 
 // smallOut reports whether a segment that is not full is unacknowledged, as far as the last one tells.
 func (c *Conn) smallOut() bool {
-	id := c.sent.Back()
-	return id != 0 && c.sent.seg(id).payload() < c.mss
+	id := c.fl.sent.Back()
+	return id != 0 && c.fl.sent.seg(id).payload() < c.mss
 }
 
 // push sends n octets that were never sent, and the FIN if fin.
@@ -410,7 +413,8 @@ func (c *Conn) push(now wheel.Time, n uint32, fin bool, o *Output) bool {
 		segFlags |= SegmentPSH
 	}
 	seq := c.sndNxt
-	id, ok := c.sent.Push(now, seq, length, segFlags)
+	c.takeOff(o)
+	id, ok := c.fl.sent.Push(now, seq, length, segFlags)
 	if !ok {
 		return false
 	}
@@ -418,7 +422,7 @@ func (c *Conn) push(now wheel.Time, n uint32, fin bool, o *Output) bool {
 	c.finSent = c.finSent || fin
 	c.probed = false
 	if c.cfg.Policy.OneSample && !c.timed {
-		c.timed, c.timedSeq, c.timedAt = true, seq, now
+		c.timed, c.timedSeq, c.fl.timedAt = true, seq, now
 	}
 	c.armRexmit(now, id, o)
 	out := c.segment(now, seq, flags, o)

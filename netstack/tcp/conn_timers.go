@@ -37,7 +37,7 @@ func (c *Conn) rto(o *Output) time.Duration { return c.cfg.Policy.Randomize(c.es
 
 // armRexmit starts the retransmission timer for the segment id, which was just sent, for the first time or again.
 func (c *Conn) armRexmit(now wheel.Time, id SegmentID, o *Output) {
-	s := c.sent.Get(id)
+	s := c.fl.sent.Get(id)
 	if c.perSegment() {
 		at := c.cfg.Policy.RexmitDeadline(now, c.rto(o), tcptimers.Flight{Sent: s.Sent})
 		s.Timer = 1
@@ -53,21 +53,21 @@ func (c *Conn) armRexmit(now wheel.Time, id SegmentID, o *Output) {
 
 // restartRexmit starts the only retransmission timer anew.
 func (c *Conn) restartRexmit(now wheel.Time, o *Output) {
-	id := c.sent.Front()
-	f := tcptimers.Flight{Earliest: c.sent.Get(id).Sent, Segments: c.sent.Len() + int((c.queued()+c.mss-1)/max(c.mss, 1))}
-	c.rexmitAt = c.cfg.Policy.RexmitDeadline(now, c.rto(o), f)
-	c.start(o, tcptimers.Rexmit, c.rexmitAt)
+	id := c.fl.sent.Front()
+	f := tcptimers.Flight{Earliest: c.fl.sent.Get(id).Sent, Segments: c.fl.sent.Len() + int((c.queued()+c.mss-1)/max(c.mss, 1))}
+	c.fl.rexmitAt = c.cfg.Policy.RexmitDeadline(now, c.rto(o), f)
+	c.start(o, tcptimers.Rexmit, c.fl.rexmitAt)
 }
 
 // rearmSegment starts the timer of a segment again that has expired without a retransmission.
 func (c *Conn) rearmSegment(id SegmentID, at wheel.Time, o *Output) {
-	c.sent.Get(id).Timer = 1
+	c.fl.sent.Get(id).Timer = 1
 	o.Timers = append(o.Timers, TimerOp{Slot: SegmentSlot(id), Start: true, At: at})
 }
 
 // stopSegment stops the timer of a segment that is about to leave the queue.
 func (c *Conn) stopSegment(id SegmentID, o *Output) {
-	if s := c.sent.seg(id); s.Timer != 0 {
+	if s := c.fl.sent.seg(id); s.Timer != 0 {
 		s.Timer = 0
 		o.Timers = append(o.Timers, TimerOp{Slot: SegmentSlot(id)})
 	}
@@ -80,10 +80,10 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 		return
 	}
 	if id := slot.Segment(); id != 0 {
-		if !c.sent.has(id) || c.sent.seg(id).Timer == 0 {
+		if !c.fl.sent.has(id) || c.fl.sent.seg(id).Timer == 0 {
 			return
 		}
-		c.sent.seg(id).Timer = 0
+		c.fl.sent.seg(id).Timer = 0
 		c.expireSegment(now, id, o)
 		c.output(now, o)
 		return
@@ -137,8 +137,8 @@ func (c *Conn) Armed(f func(Slot)) {
 			f(Slot(k))
 		}
 	}
-	for id := c.sent.Front(); id != 0; id = c.sent.Next(id) {
-		if c.sent.seg(id).Timer != 0 {
+	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
+		if c.fl.sent.seg(id).Timer != 0 {
 			f(SegmentSlot(id))
 		}
 	}
@@ -150,7 +150,7 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 		return
 	}
 	p := &c.cfg.Policy
-	if c.sent.Len() > 0 || !c.allSent() {
+	if c.fl.sent.Len() > 0 || !c.allSent() {
 		// What is in flight, or waits for the window, has timers that notice more.
 		c.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepIdle))
 		return
@@ -178,7 +178,7 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 
 // armUserTimeout starts the timer of the user timeout, if there is something that it is to watch.
 func (c *Conn) armUserTimeout(now wheel.Time, o *Output) {
-	if c.opts.UserTimeout == 0 || c.sent.Len() == 0 && c.allSent() {
+	if c.opts.UserTimeout == 0 || c.fl.sent.Len() == 0 && c.allSent() {
 		c.stop(o, tcptimers.UserTimeout)
 		return
 	}
@@ -187,8 +187,8 @@ func (c *Conn) armUserTimeout(now wheel.Time, o *Output) {
 
 // waitsSince returns since when the oldest octet waits for its acknowledgement, or for the window.
 func (c *Conn) waitsSince(now wheel.Time) wheel.Time {
-	if id := c.sent.Front(); id != 0 {
-		return c.sent.seg(id).FirstSent
+	if id := c.fl.sent.Front(); id != 0 {
+		return c.fl.sent.seg(id).FirstSent
 	}
 	if c.persistN > 0 {
 		return c.utoSince
@@ -197,7 +197,7 @@ func (c *Conn) waitsSince(now wheel.Time) wheel.Time {
 }
 
 func (c *Conn) expireUserTimeout(now wheel.Time, o *Output) {
-	if c.opts.UserTimeout == 0 || c.sent.Len() == 0 && c.allSent() {
+	if c.opts.UserTimeout == 0 || c.fl.sent.Len() == 0 && c.allSent() {
 		return
 	}
 	if at := c.cfg.Policy.Deadline(c.waitsSince(now), c.opts.UserTimeout); at > now {

@@ -20,6 +20,8 @@ type Output struct {
 	Counters  Counters          // grow, and are not reset
 	Challenge *ChallengeLimiter // nil is no limit
 	Rand      *rand.Rand        // for RTO randomisation: needed only by policies with Jitter
+
+	spare []*flight
 }
 
 // Reset empties the results, and keeps their memory.

@@ -22,7 +22,8 @@ const maxFlight = 1<<30 + 2
 // Segment.Timer apart. Not safe for concurrent use; not to be copied once it is used.
 type SentQueue struct {
 	arena []Segment // by SegmentID-1
-	free  SegmentID // the unused ones, through next
+	free  SegmentID // those given back, through next
+	used  uint32    // of the arena, so far
 	order []SegmentID
 	head  uint32
 	n     uint32
@@ -237,6 +238,14 @@ func (q *SentQueue) Split(id SegmentID, at Seq) (second SegmentID, ok bool) {
 // Shrink gives the memory of an empty queue back, and does nothing with another.
 func (q *SentQueue) Shrink() {
 	if q.n == 0 {
-		q.arena, q.order, q.free, q.head = nil, nil, 0, 0
+		q.arena, q.order, q.free, q.used, q.head = nil, nil, 0, 0, 0
 	}
+}
+
+// recycle makes an empty queue fit for another connection, with the memory that it has. Names are given out from 1 again.
+func (q *SentQueue) recycle() {
+	if q.n != 0 {
+		panic("BUG: the queue is not empty")
+	}
+	*q = SentQueue{arena: q.arena, order: q.order}
 }

@@ -52,21 +52,19 @@ func (q *SentQueue) growOrder() {
 	q.order, q.head = grown, 0
 }
 
-// alloc returns an unused segment of the arena, which grows by doubling.
+// alloc returns an unused segment of the arena, the one given back last if there is one. The arena grows by doubling.
 func (q *SentQueue) alloc() SegmentID {
-	if q.free == 0 {
-		old := len(q.arena)
-		size := min(max(4, 2*old), int(q.max))
-		grown := make([]Segment, size)
+	if id := q.free; id != 0 {
+		q.free = q.seg(id).next
+		return id
+	}
+	if q.used == uint32(len(q.arena)) {
+		grown := make([]Segment, min(max(4, 2*len(q.arena)), int(q.max)))
 		copy(grown, q.arena)
 		q.arena = grown
-		for i := size; i > old; i-- {
-			q.arena[i-1].next, q.free = q.free, SegmentID(i)
-		}
 	}
-	id := q.free
-	q.free = q.seg(id).next
-	return id
+	q.used++
+	return SegmentID(q.used)
 }
 
 // sentAfter is RACK_sent_after of RFC 8985 §6.2: the transmission at t of a segment ending at end came after the one at u, of

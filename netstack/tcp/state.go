@@ -44,6 +44,3 @@ func (s State) synchronized() bool { return s >= StateEstablished }
 func (s State) canReceive() bool {
 	return s == StateEstablished || s == StateFinWait1 || s == StateFinWait2
 }
-
-// canSend reports whether the application may still write.
-func (s State) canSend() bool { return s == StateEstablished || s == StateCloseWait }

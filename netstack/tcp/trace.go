@@ -242,8 +242,8 @@ func traceVars(c *Conn) TraceVars {
 
 // traceSegment returns where a segment in flight begins, 0 if there is no such segment.
 func traceSegment(c *Conn, id SegmentID) Seq {
-	if id == 0 || int(id) > len(c.sent.arena) {
+	if id == 0 || int(id) > len(c.fl.sent.arena) {
 		return 0
 	}
-	return c.sent.seg(id).Seq
+	return c.fl.sent.seg(id).Seq
 }

@@ -1,0 +1,62 @@
+package tcp
+
+import (
+	"time"
+
+	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/wheel"
+)
+
+// flight is what a connection keeps only while something is in flight: most of its memory. An engine's connections hand theirs
+// on, through Output, so that those at rest cost little and starting anew allocates nothing.
+type flight struct {
+	sent SentQueue
+
+	l6675  Loss6675
+	prr    congestion.PRR
+	frto   congestion.FRTO
+	sndcnt uint32 // octets that may be sent by PRR's leave
+	hint   Seq    // below it no segment is lost and not retransmitted
+
+	lossAt   wheel.Time // the last timeout that was an event
+	baseRTO  time.Duration
+	probedAt wheel.Time // when the loss probe left that is in flight
+	rexmitAt wheel.Time // when the only retransmission timer expires, if it runs
+	probeAt  wheel.Time // when the loss probe is due, if its timer runs
+	timedAt  wheel.Time // when the segment left that is being timed: Policy.OneSample
+}
+
+// atRest is the flight of all connections that have nothing in flight. It is never written.
+var atRest flight
+
+const (
+	maxSpareFlights = 64      // that an Output keeps
+	maxSpareArena   = 1 << 12 // segments that one of them has room for
+)
+
+// takeOff gives c a flight of its own, if it has none.
+func (c *Conn) takeOff(o *Output) {
+	if c.fl != &atRest {
+		return
+	}
+	if n := len(o.spare); n > 0 {
+		c.fl = o.spare[n-1]
+		o.spare = o.spare[:n-1]
+	} else {
+		c.fl = new(flight)
+	}
+	c.fl.sent.max = uint32(c.cfg.MaxSegments)
+	c.fl.l6675.SMSS = max(c.mss, 1)
+	c.fl.hint = c.sndNxt
+}
+
+// land gives the flight back, when nothing is left of it.
+func (c *Conn) land(o *Output) {
+	f := c.fl
+	c.fl = &atRest
+	f.sent.recycle()
+	if len(f.sent.arena) <= maxSpareArena && len(o.spare) < maxSpareFlights {
+		*f = flight{sent: f.sent}
+		o.spare = append(o.spare, f)
+	}
+}
