@@ -55,6 +55,10 @@ func NewBSD(tick time.Duration, b Bounds) Estimator {
 	return e
 }
 
+func (e *bsd) New() Estimator {
+	return &bsd{tick: e.tick, initial: e.initial, least: e.least, most: e.most, rttvar4: 2 * e.initial}
+}
+
 // ticksUp returns d in ticks, rounded up.
 func ticksUp(d, tick time.Duration) int64 {
 	n := int64(d / tick)

@@ -49,6 +49,10 @@ type Estimator interface {
 	// the first data that was sent after it. The standard estimator adapts to it at once (RFC 4015 §3); the others
 	// take it as their implementations do.
 	Spurious(rtt time.Duration)
+
+	// New returns another one with the same parameters, which has measured nothing. The two share what never changes, so
+	// that it is cheaper than the constructors.
+	New() Estimator
 }
 
 // maxRTT is the longest round trip that counts, so that no sum in an estimator can overflow.

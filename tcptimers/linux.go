@@ -30,6 +30,8 @@ func NewLinux(b Bounds) Estimator {
 	return e
 }
 
+func (e *linux) New() Estimator { return &linux{Bounds: e.Bounds, floor: e.floor} }
+
 func (e *linux) Sample(s Sample) {
 	e.backoffs = 0
 	m := holdRTT(s.RTT)

@@ -51,7 +51,7 @@ func (c StandardConfig) withDefaults() StandardConfig {
 // rfc6298 is the estimator of RFC 6298 §2, with the gains diluted as RFC 7323 has it where there are many samples in a
 // round trip.
 type rfc6298 struct {
-	StandardConfig
+	*StandardConfig // that of all that New makes from one
 	backoffs
 	srtt, rttvar time.Duration
 	fallback     time.Duration // after a SYN timed out, until the next sample: the least that the timeout is
@@ -59,7 +59,12 @@ type rfc6298 struct {
 }
 
 // NewRFC6298 returns the standard estimator, that of RFC 6298. It panics if a parameter is out of its bounds.
-func NewRFC6298(cfg StandardConfig) Estimator { return &rfc6298{StandardConfig: cfg.withDefaults()} }
+func NewRFC6298(cfg StandardConfig) Estimator {
+	cfg = cfg.withDefaults()
+	return &rfc6298{StandardConfig: &cfg}
+}
+
+func (e *rfc6298) New() Estimator { return &rfc6298{StandardConfig: e.StandardConfig} }
 
 func (e *rfc6298) Sample(s Sample) {
 	e.backoffs, e.fallback = 0, 0

@@ -78,8 +78,7 @@ type Conn struct {
 
 	// Timers.
 	est      tcptimers.Estimator
-	fine     tcptimers.Estimator // of Vegas's check
-	armed    uint16              // the kinds that run
+	armed    uint16 // the kinds that run
 	tsOffset uint32
 	lastRecv wheel.Time // when anything acceptable came last
 	lastSent wheel.Time // when data left last
@@ -93,7 +92,6 @@ type Conn struct {
 	timedSeq Seq
 	roundEnd Seq        // what SND.NXT was at the first sample of this round
 	utoSince wheel.Time // when the window was closed
-	closedAt wheel.Time // when the application closed
 
 	cc  congestion.Controller // from ESTABLISHED on
 	rec recovery

@@ -215,8 +215,8 @@ func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
 	if !ok {
 		return
 	}
-	if c.fine != nil {
-		c.fine.Sample(tcptimers.Sample{RTT: rtt})
+	if c.rec.vegas != nil {
+		c.rec.vegas.fine.Sample(tcptimers.Sample{RTT: rtt})
 	}
 	if p.OneSample {
 		if !c.timed || !a.ack.After(c.timedSeq) {

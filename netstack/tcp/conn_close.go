@@ -42,7 +42,10 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 	if c.readClosed || c.state == StateClosed {
 		return
 	}
-	c.readClosed, c.closedAt = true, now
+	c.readClosed = true
+	if c.persistN > 0 {
+		c.utoSince = now
+	}
 	switch {
 	case linger == 0 && c.state != StateTimeWait:
 		c.Abort(now, o)

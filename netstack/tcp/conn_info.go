@@ -9,8 +9,7 @@ import (
 func (c *Conn) Info(now wheel.Time) Info {
 	i := Info{
 		State: c.state, CAState: c.ca,
-		RTO: c.est.RTO(), SRTT: c.est.SRTT(), RTTVar: c.est.RTTVar(), ATO: c.delack.ATO(),
-		Backoff: c.est.Backoffs(), Probes: int(c.probes),
+		ATO: c.delack.ATO(), Probes: int(c.probes),
 
 		Unacked: c.fl.sent.Outstanding().Segments, Sacked: c.fl.sent.Sacked().Segments,
 		Lost: c.fl.sent.Lost().Segments, Retrans: c.fl.sent.RetransOut().Segments, TotalRetrans: uint64(c.rexmits),
@@ -31,6 +30,9 @@ func (c *Conn) Info(now wheel.Time) Info {
 	}
 	if i.ATO == 0 {
 		i.ATO = c.cfg.Policy.DelAck.Delay
+	}
+	if c.est != nil {
+		i.RTO, i.SRTT, i.RTTVar, i.Backoff = c.est.RTO(), c.est.SRTT(), c.est.RTTVar(), c.est.Backoffs()
 	}
 	if c.ca == CALoss {
 		i.Retransmits = c.est.Backoffs()

@@ -14,11 +14,18 @@ func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 		mtu: uint32(path.MTU), ip: uint8(path.ipHeaderLen()), ipv6: path.IPv6,
 		iss: iss, sndUna: iss, sndNxt: iss, sndEnd: iss.Add(1), tsOffset: tsOffset,
 		peerMSS: DefaultMSS(path.IPv6),
-		est:     cfg.Policy.NewEstimator(),
 	}
-	if cfg.VegasCheck {
+}
+
+// prepare makes what takes memory, when the connection is opened.
+func (c *Conn) prepare(o *Output) {
+	if o.madeFor != c.cfg {
+		o.estimator, o.madeFor = c.cfg.Policy.NewEstimator(), c.cfg
+	}
+	c.est = o.estimator.New()
+	if c.cfg.VegasCheck {
 		// Its timeout is that of the fine clock, without a floor.
-		c.fine = tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
+		c.rec.vegas = &vegasCheck{fine: tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})}
 	}
 }
 
@@ -27,6 +34,7 @@ func (c *Conn) Connect(now wheel.Time, o *Output) {
 	if c.state != StateClosed || c.err != ErrNone {
 		return
 	}
+	c.prepare(o)
 	o.Counters.ActiveOpens++
 	c.setState(StateSynSent, o)
 	c.rcvScale = ScaleFor(max(c.cfg.RecvBuffer, c.cfg.RecvBufferMax))
@@ -41,6 +49,7 @@ func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {
 		return
 	}
 	c.passive = true
+	c.prepare(o)
 	o.Counters.PassiveOpens++
 	c.segsIn++
 	c.setState(StateSynReceived, o)
@@ -62,6 +71,7 @@ func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, mss uint16, opts Cooki
 		}
 	}
 	c.passive = true
+	c.prepare(o)
 	o.Counters.PassiveOpens++
 	c.setState(StateSynReceived, o)
 	c.learn(now, &syn)

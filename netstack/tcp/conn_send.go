@@ -262,7 +262,9 @@ func (c *Conn) retransmit(now wheel.Time, id SegmentID, o *Output) {
 		}
 	}
 	again := s.Transmissions > 1
-	c.rec.vegas.OnRetransmit()
+	if c.rec.vegas != nil {
+		c.rec.vegas.OnRetransmit()
+	}
 	if c.rec.undoable {
 		if c.tsOn {
 			c.rec.eifel.OnRetransmit(c.timestamp(now))

@@ -21,7 +21,9 @@ type Output struct {
 	Challenge *ChallengeLimiter // nil is no limit
 	Rand      *rand.Rand        // for RTO randomisation: needed only by policies with Jitter
 
-	spare []*flight
+	spare     []*flight
+	estimator tcptimers.Estimator // whose New is cheap, for connections of the configuration
+	madeFor   *Config
 }
 
 // Reset empties the results, and keeps their memory.

@@ -23,8 +23,8 @@ const (
 // PAWS protects against wrapped sequence numbers (RFC 7323 §5) on a connection that negotiated timestamps. The zero value
 // has no TS.Recent yet. All methods cost O(1).
 type PAWS struct {
+	updated wheel.Time // when recent was recorded
 	recent  uint32     // TS.Recent
-	updated wheel.Time // when it was recorded
 	valid   bool
 }
 

@@ -21,24 +21,24 @@ const minRTTWindow = 300 * time.Second
 //
 // For each ACK: SampleRTT if there is a sample, Delivered for each segment that Ack and Sack tell of, Detect once.
 type Rack struct {
-	xmitTS    wheel.Time // RACK.xmit_ts
-	endSeq    Seq        // RACK.end_seq
-	delivered bool       // the two and rtt are valid
-	rtt       time.Duration
+	xmitTS wheel.Time // RACK.xmit_ts
+	rtt    time.Duration
 
 	minRTT, minRTTBefore time.Duration // in this window and the one before it
 	minRTTSince          wheel.Time
-	hasMinRTT            bool
+	reoWnd               time.Duration
 
-	fack           Seq
+	endSeq      Seq // RACK.end_seq
+	fack        Seq
+	dsackRound  Seq
+	reoWndExtra uint32 // RACK.reo_wnd_mult - 1
+	persist     uint8  // RACK.reo_wnd_persist
+
+	delivered      bool // xmitTS, endSeq and rtt are valid
+	hasMinRTT      bool
 	hasFack        bool
 	reorderingSeen bool
-
-	dsackRound    Seq
-	hasDSACKRound bool
-	reoWndExtra   uint32 // RACK.reo_wnd_mult - 1
-	persist       uint8  // RACK.reo_wnd_persist
-	reoWnd        time.Duration
+	hasDSACKRound  bool
 }
 
 // SampleRTT is step 1 of RFC 8985 §6.2: it is told each round-trip time measured by the rules of RFC 6298 and RFC 7323.

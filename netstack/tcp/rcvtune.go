@@ -10,11 +10,11 @@ import (
 // The zero value has none. All methods cost O(1).
 type RecvRTT struct {
 	rtt     time.Duration
+	began   wheel.Time
+	until   Seq
 	ok      bool
 	stamped bool // timestamps gave it: rounds are not needed
 	round   bool // a round is under way
-	began   wheel.Time
-	until   Seq
 }
 
 // RTT returns the estimate, and whether there is one.

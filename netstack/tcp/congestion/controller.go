@@ -47,7 +47,8 @@ type Ack struct {
 //   - Undo when the last of these events turns out to have been a mistake;
 //   - OnApplicationLimited when it has nothing more to send, though the window allows it; OnIdle before it sends again.
 //
-// Whatever is passed, the window is one segment at least and Config.MaxWindow at most. No method allocates; each is O(1).
+// Whatever is passed, the window is one segment at least and Config.MaxWindow at most. Each method is O(1), and none
+// allocates but for the first event.
 type Controller interface {
 	// OnAck grows the window, if the sender was limited by it.
 	OnAck(now wheel.Time, a Ack)

@@ -19,19 +19,20 @@ const (
 // cubic is CUBIC (RFC 9438), with HyStart++ unless told otherwise. Windows are octets and times seconds.
 type cubic struct {
 	window
-	hystart   *HyStart
-	wMax      float64    // W_max, 0 while undefined
-	k         float64    // K
-	wEst      float64    // W_est
-	frac      float64    // what of an octet cwnd has grown by
-	cwndPrior uint32     // cwnd_prior
-	epoch     wheel.Time // t_epoch, put off by what t must not include
-	paused    wheel.Time // when the sender ceased to be limited by the window
-	before    cubicSaved
-	staged    bool // a congestion avoidance stage is under way
-	resting   bool // paused is set
-	flat      bool // the next stage begins with K = 0 at the window as it is
-	fast      bool // fast convergence
+	hystart   HyStart
+	wMax      float64     // W_max, 0 while undefined
+	k         float64     // K
+	wEst      float64     // W_est
+	frac      float64     // what of an octet cwnd has grown by
+	cwndPrior uint32      // cwnd_prior
+	epoch     wheel.Time  // t_epoch, put off by what t must not include
+	paused    wheel.Time  // when the sender ceased to be limited by the window
+	before    *cubicSaved // nil before the first event
+	staged    bool        // a congestion avoidance stage is under way
+	resting   bool        // paused is set
+	flat      bool        // the next stage begins with K = 0 at the window as it is
+	fast      bool        // fast convergence
+	quick     bool        // hystart is in use
 }
 
 // cubicSaved is what RFC 9438 §4.9.2 has saved, beside cwnd and ssthresh.
@@ -45,7 +46,7 @@ type cubicSaved struct {
 func newCubic(cfg Config) *cubic {
 	c := &cubic{window: newWindow(cfg), fast: !cfg.NoFastConvergence}
 	if cfg.SlowStart != StandardSlowStart {
-		c.hystart = NewHyStart(cfg.Paced)
+		c.hystart, c.quick = *NewHyStart(cfg.Paced), true
 	}
 	return c
 }
@@ -54,8 +55,8 @@ func (c *cubic) OnAck(now wheel.Time, a Ack) {
 	acked := c.admit(now, a)
 	if c.InSlowStart() {
 		c.staged = false
-		if c.hystart != nil && c.ssthresh == infinite {
-			if c.hystartAck(c.hystart, a, acked) {
+		if c.quick && c.ssthresh == infinite {
+			if c.hystartAck(&c.hystart, a, acked) {
 				// RFC 9438 §4.10: after HyStart++ W_max is undefined, and cwnd_prior is cwnd.
 				c.cwndPrior, c.flat = c.cwnd, true
 			}
@@ -135,7 +136,10 @@ func (c *cubic) octets(w float64) uint32 {
 
 // remember saves the stage and sets W_max, before the window is reduced.
 func (c *cubic) remember() {
-	c.before = cubicSaved{wMax: c.wMax, k: c.k, wEst: c.wEst, epoch: c.epoch, cwndPrior: c.cwndPrior, staged: c.staged}
+	if c.before == nil {
+		c.before = new(cubicSaved)
+	}
+	*c.before = cubicSaved{wMax: c.wMax, k: c.k, wEst: c.wEst, epoch: c.epoch, cwndPrior: c.cwndPrior, staged: c.staged}
 	w := float64(c.cwnd)
 	c.cwndPrior = c.cwnd
 	if c.fast && w < c.wMax {
@@ -173,7 +177,7 @@ func (c *cubic) Undo(_ wheel.Time, flight, acked uint32) bool {
 		c.prior.set, c.recovering = false, false
 		return true
 	}
-	if !c.undo(flight, acked) {
+	if event == nil || !c.undo(flight, acked) {
 		return false
 	}
 	c.wMax, c.k, c.wEst, c.epoch = event.wMax, event.k, event.wEst, event.epoch
@@ -230,7 +234,7 @@ func (c *cubic) Name() string { return "cubic" }
 
 func (c *cubic) State() State {
 	s := c.state("cubic")
-	s.Conservative = c.hystart != nil && s.SlowStart && c.hystart.Conservative()
+	s.Conservative = c.quick && s.SlowStart && c.hystart.Conservative()
 	s.WMax, s.WEst = uint32(min(c.wMax, MaxWindow)), uint32(min(c.wEst, MaxWindow))
 	s.K = time.Duration(c.k * float64(time.Second))
 	return s
