@@ -1,0 +1,86 @@
+package tcp
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// BenchmarkTransfer is what a data segment costs the two engines that send and receive it, their ACKs and timers included, and
+// no network between: a flow of windows of 64 segments. rexmit=single is the same policy with one retransmission timer.
+func BenchmarkTransfer(b *testing.B) {
+	for _, mode := range []struct {
+		name   string
+		rexmit tcptimers.RexmitMode
+	}{{"per-segment", tcptimers.RexmitPerSegment}, {"single", tcptimers.RexmitRestart}} {
+		b.Run("rexmit="+mode.name, func(b *testing.B) {
+			p := tcptimers.MustPolicy("per-segment")
+			p.Rexmit = mode.rexmit
+			cfg := DefaultConfig(p)
+			cfg.RecvBufferMax, cfg.RecvBuffer = 0, 64*1448
+			var e [2]*Engine
+			for i := range e {
+				var err error
+				if e[i], err = NewEngine(0, EngineConfig{Conn: cfg, Key: [16]byte{byte(i)}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			client, server := netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("10.0.0.2:80")
+			if _, err := e[1].Listen(server, ListenConfig{Backlog: 1}); err != nil {
+				b.Fatal(err)
+			}
+			s, err := e[0].Dial(0, client, server, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			now := wheel.Time(0)
+			data, read := 0, uint32(0)
+			var wire [2][]Packet
+			flush := func(i int) {
+				wire[i] = append(wire[i], e[i].Packets()...)
+				e[i].Reset()
+			}
+			round := func() {
+				now = now.Add(time.Millisecond)
+				for i := range e {
+					e[i].Advance(now)
+					flush(i)
+				}
+				for i := range e {
+					in := wire[i]
+					for k := range in {
+						to, v := e[1-i].Input(now, &in[k])
+						flush(1 - i)
+						if in[k].Len > 0 {
+							data++
+							read += v.InOrder
+						}
+						if read >= 32*1448 {
+							e[1].Consumed(now, to, read)
+							flush(1)
+							read = 0
+						}
+					}
+					wire[i] = wire[i][:0]
+				}
+			}
+			flush(0)
+			for range 10 {
+				round()
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := 0; data < b.N; i++ {
+				if s.Conn().queued() < 1<<20 {
+					e[0].Wrote(now, s, 1<<20, 0)
+					flush(0)
+				}
+				round()
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(data), "ns/segment")
+		})
+	}
+}
