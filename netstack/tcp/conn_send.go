@@ -38,13 +38,13 @@ func (c *Conn) CanWrite() bool {
 // then starts the timers that watch what is not sent.
 func (c *Conn) output(now wheel.Time, o *Output) {
 	if c.state >= StateEstablished && c.state != StateTimeWait {
+		c.rec.limited = false
 		if c.fl.sent.waitingLost() > 0 || c.ca == CARecovery {
 			c.sendLost(now, o)
 		}
 		if !c.allSent() {
 			c.sendNew(now, o)
 		} else {
-			c.rec.limited = false
 			c.stop(o, tcptimers.Persist)
 		}
 		if c.rec.probeDue {
@@ -315,7 +315,6 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 	if c.heard && c.fl.sent.Len() == 0 {
 		c.cc.OnIdle(now, now.Sub(c.lastSent), c.est.RTO())
 	}
-	c.rec.limited = false
 	for {
 		hold, sent := c.sendOne(now, false, o)
 		if sent && !c.allSent() {
