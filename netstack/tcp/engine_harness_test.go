@@ -226,3 +226,5 @@ func (p *enginePair) connect(l *Listener) (client, server *Socket) {
 	}
 	return client, server
 }
+
+func mustEnd(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }
