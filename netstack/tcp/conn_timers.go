@@ -84,8 +84,10 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 			return
 		}
 		c.fl.sent.seg(id).Timer = 0
+		n := len(o.Segments)
 		c.expireSegment(now, id, o)
 		c.output(now, o)
+		o.causedBy(n, slot.Kind())
 		return
 	}
 	k := slot.Kind()
@@ -125,6 +127,11 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 		o.Events |= EventLingered
 	}
 	c.output(now, o)
+	o.causedBy(n, k)
+}
+
+// causedBy notes that a timer has made the segments from the n-th on leave.
+func (o *Output) causedBy(n int, k tcptimers.Kind) {
 	for i := n; i < len(o.Segments); i++ {
 		o.Segments[i].Timed, o.Segments[i].Cause = true, k
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
@@ -133,6 +134,26 @@ func TestTheSameSeedGivesTheSamePackets(t *testing.T) {
 		}
 		if !slices.Equal(first, engineTransfer(t, func(c *EngineConfig) { c.Scheme = scheme })) {
 			t.Errorf("%s: other packets than with the default wheel", scheme)
+		}
+	}
+}
+
+func TestARetransmissionNamesTheTimerThatCausedIt(t *testing.T) {
+	for _, profile := range []string{"internet", "linux"} {
+		policy, err := tcptimers.NewProfile(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c Conn
+		var o Output
+		cfg := DefaultConfig(policy)
+		c.Init(&cfg, Path{MTU: 1500}, 1, 0)
+		c.Connect(0, &o)
+		rexmit := o.Timers[len(o.Timers)-1]
+		o.Reset()
+		c.Expire(rexmit.At, rexmit.Slot, &o)
+		if len(o.Segments) != 1 || !o.Segments[0].Timed || o.Segments[0].Cause != tcptimers.Rexmit {
+			t.Errorf("%s: slot %d sends %+v, want a SYN caused by %v", profile, rexmit.Slot, o.Segments, tcptimers.Rexmit)
 		}
 	}
 }
