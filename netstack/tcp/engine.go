@@ -67,6 +67,10 @@ type Engine struct {
 	timeWait  int    // sockets in TIME-WAIT
 	nextPort  uint32 // the counter of ephemeral ports
 
+	pool    []*socketTimers // that no connection has
+	sweepAt wheel.Time      // when sweep is to be called next
+	hand    int             // where it goes on, in sockets
+
 	trace *tracing // nil for none
 }
 
@@ -127,7 +131,7 @@ func NewEngine(now wheel.Time, cfg EngineConfig) (*Engine, error) {
 	}
 	e.expire = e.expired
 	if cfg.Trace != nil {
-		e.trace = &tracing{to: cfg.Trace}
+		e.trace = &tracing{to: cfg.Trace, sockets: make(map[uint64]*traceSocket)}
 	}
 	return e, nil
 }
@@ -169,6 +173,9 @@ func (e *Engine) Reset() {
 // at takes the time that a call was given.
 func (e *Engine) at(now wheel.Time) wheel.Time {
 	e.now = max(e.now, now)
+	if e.now >= e.sweepAt {
+		e.sweep()
+	}
 	return e.now
 }
 
@@ -181,13 +188,8 @@ func (e *Engine) apply(s *Socket) {
 	if len(o.Timers) > 0 {
 		e.applyTimers(s)
 	}
-	for i := range o.Segments {
-		out := &o.Segments[i]
-		out.Header.SrcPort, out.Header.DstPort = s.local.Port(), s.remote.Port()
-		e.packets = append(e.packets, Packet{
-			Src: s.local, Dst: s.remote, Header: out.Header,
-			Len: out.Len, Offset: out.Offset, Socket: s, ECT: out.ECT, Rexmit: out.Rexmit,
-		})
+	if len(o.Segments) > 0 {
+		e.queue(s)
 	}
 	events := o.Events
 	o.Reset()
@@ -203,6 +205,19 @@ func (e *Engine) apply(s *Socket) {
 	}
 	if s.conn.State() == StateTimeWait && !s.inTimeWait {
 		e.enterTimeWait(s)
+	}
+}
+
+// queue puts the segments in the output among the packets.
+func (e *Engine) queue(s *Socket) {
+	local, remote := s.Local(), s.Remote()
+	for i := range e.out.Segments {
+		out := &e.out.Segments[i]
+		out.Header.SrcPort, out.Header.DstPort = local.Port(), remote.Port()
+		e.packets = append(e.packets, Packet{
+			Src: local, Dst: remote, Header: out.Header,
+			Len: out.Len, Offset: out.Offset, Socket: s, ECT: out.ECT, Rexmit: out.Rexmit,
+		})
 	}
 }
 

@@ -5,8 +5,7 @@ import (
 	"net/netip"
 	"runtime"
 	"testing"
-
-	"tcpwheel/wheel"
+	"time"
 )
 
 // BenchmarkIdleConnections tells what an idle established connection costs in memory, wheel records and the tables by which
@@ -23,6 +22,9 @@ func BenchmarkIdleConnections(b *testing.B) {
 				}
 				for i := range n {
 					idleConnection(b, e, l, uint32(i))
+				}
+				for begin := e.now; e.now.Sub(begin) < time.Minute; { // idle
+					e.Advance(e.now.Add(idleAfter / 16))
 				}
 				after := heapInUse()
 				b.ReportMetric(float64(after-before)/float64(n), "bytes/conn")
@@ -56,7 +58,8 @@ func heapInUse() int64 {
 func idleConnection(b *testing.B, e *Engine, l *Listener, i uint32) {
 	var a [4]byte
 	binary.BigEndian.PutUint32(a[:], 0x0a000000+i)
-	now := wheel.Time(0).Add(1000 * 1000)
+	now := e.now.Add(100 * time.Microsecond)
+	e.Advance(now)
 	p := engineSYN(40000, Seq(i))
 	p.Src = netip.AddrPortFrom(netip.AddrFrom4(a), 40000)
 	s, _ := e.Input(now, p)

@@ -118,7 +118,7 @@ func (e *Engine) recycle(s *Socket, iss Seq) Seq {
 
 // reincarnate takes a SYN to a connection in TIME-WAIT. If it begins a new incarnation, s is that one.
 func (e *Engine) reincarnate(now wheel.Time, old *Socket, in *Inbound) (s *Socket, ok bool) {
-	local, remote := old.local, old.remote
+	local, remote := old.Local(), old.Remote()
 	l := e.listener(local)
 	if l == nil || l.full() || !timeWaitSYN(&old.conn, in.Header) {
 		return nil, false

@@ -7,22 +7,24 @@ import (
 	"net/netip"
 	"slices"
 
+	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
 // Socket is a connection of an engine.
 type Socket struct {
-	conn          Conn
-	local, remote netip.AddrPort
+	conn Conn
+	ends ends
+
+	index uint32 // in Engine.sockets, noSocket after the end
 
 	// User is the owner's business.
 	User any
 
-	id         uint64   // counts the sockets of the engine, from 1
-	pending    *pending // of a passive connection, until it is accepted
-	timers     socketTimers
-	trace      *traceSocket // nil unless the engine traces
-	index      uint32       // in Engine.sockets, noSocket after the end
+	id         uint64        // counts the sockets of the engine, from 1
+	pending    *pending      // of a passive connection, until it is accepted
+	timers     *socketTimers // nil is none
+	keepalive  timerRef
 	inTimeWait bool
 }
 
@@ -32,9 +34,9 @@ const noSocket = math.MaxUint32
 // Conn returns the connection, to be asked and not to be changed.
 func (s *Socket) Conn() *Conn { return &s.conn }
 
-// Local and Remote return the ends.
-func (s *Socket) Local() netip.AddrPort  { return s.local }
-func (s *Socket) Remote() netip.AddrPort { return s.remote }
+// Local and Remote return the ends, without zones.
+func (s *Socket) Local() netip.AddrPort  { return s.ends.end(0, 32) }
+func (s *Socket) Remote() netip.AddrPort { return s.ends.end(16, 34) }
 
 // ID returns the number of the connection among all that the engine has made, from 1 on. Traces name it by that.
 func (s *Socket) ID() uint64 { return s.id }
@@ -55,6 +57,12 @@ func endsOf(local, remote netip.AddrPort) (k ends) {
 	return k
 }
 
+// end returns the end with the address and the port at these places.
+func (k *ends) end(addr, port int) netip.AddrPort {
+	a := netip.AddrFrom16([16]byte(k[addr : addr+16])).Unmap()
+	return netip.AddrPortFrom(a, binary.BigEndian.Uint16(k[port:]))
+}
+
 // unmapped returns a with an IPv4 address instead of one that is mapped into IPv6.
 func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 
@@ -69,7 +77,7 @@ func (e *Engine) find(k ends) *Socket {
 // add makes a connection in CLOSED between ends that have none.
 func (e *Engine) add(local, remote netip.AddrPort, cfg *Config, iss Seq) *Socket {
 	e.made++
-	s := &Socket{local: local, remote: remote, id: e.made}
+	s := &Socket{ends: endsOf(local, remote), id: e.made}
 	if n := len(e.free); n > 0 {
 		s.index = e.free[n-1]
 		e.free = e.free[:n-1]
@@ -78,7 +86,7 @@ func (e *Engine) add(local, remote netip.AddrPort, cfg *Config, iss Seq) *Socket
 		s.index = uint32(len(e.sockets))
 		e.sockets = append(e.sockets, s)
 	}
-	e.byEnds[endsOf(local, remote)] = s.index
+	e.byEnds[s.ends] = s.index
 	s.conn.Init(cfg, e.path(remote), iss, e.secret.TimestampOffset(local, remote))
 	if e.trace != nil {
 		e.traceOpened(s)
@@ -92,12 +100,15 @@ func (e *Engine) path(remote netip.AddrPort) Path {
 
 // remove lets go of a connection that has come to its end. The socket remains the application's, to be asked.
 func (e *Engine) remove(s *Socket) {
-	e.freeTimers(s, true)
+	e.freeAllTimers(s)
 	if s.inTimeWait {
 		s.inTimeWait = false
 		e.timeWait--
 	}
-	delete(e.byEnds, endsOf(s.local, s.remote))
+	delete(e.byEnds, s.ends)
+	if e.trace != nil {
+		delete(e.trace.sockets, s.id)
+	}
 	e.sockets[s.index] = nil
 	e.free = append(e.free, s.index)
 	s.index = noSocket
@@ -138,19 +149,19 @@ func (e *Engine) Check() error {
 		if s == nil {
 			continue
 		}
-		if s.index != uint32(i) || e.find(endsOf(s.local, s.remote)) != s {
-			return fmt.Errorf("tcp: connection %d, %v to %v, is not where it can be found", s.id, s.local, s.remote)
+		if s.index != uint32(i) || e.find(s.ends) != s {
+			return fmt.Errorf("tcp: connection %d, %v to %v, is not where it can be found", s.id, s.Local(), s.Remote())
 		}
 		if err := s.conn.Check(); err != nil {
-			return fmt.Errorf("tcp: connection %d, %v to %v: %w", s.id, s.local, s.remote, err)
+			return fmt.Errorf("tcp: connection %d, %v to %v: %w", s.id, s.Local(), s.Remote(), err)
 		}
 		n, err := e.checkTimers(s)
 		if err != nil {
-			return fmt.Errorf("tcp: connection %d, %v to %v: %w", s.id, s.local, s.remote, err)
+			return fmt.Errorf("tcp: connection %d, %v to %v: %w", s.id, s.Local(), s.Remote(), err)
 		}
 		running += n
 		if s.conn.State() == StateClosed {
-			return fmt.Errorf("tcp: connection %d, %v to %v, is closed and was not let go", s.id, s.local, s.remote)
+			return fmt.Errorf("tcp: connection %d, %v to %v, is closed and was not let go", s.id, s.Local(), s.Remote())
 		}
 		if is := s.conn.State() == StateTimeWait; is != s.inTimeWait {
 			return fmt.Errorf("tcp: connection %d in %v, counted in TIME-WAIT: %v", s.id, s.conn.State(), s.inTimeWait)
@@ -197,20 +208,25 @@ func (e *Engine) checkListeners() error {
 func (e *Engine) checkTimers(s *Socket) (n int, err error) {
 	want := map[Slot]bool{}
 	s.conn.Armed(func(slot Slot) { want[slot] = true })
-	records := uint32(0)
-	s.timers.each(func(slot Slot, ref timerRef) {
-		records++
-		_, runs := e.wheel.Deadline(ref.timer())
+	records, runs := 0, 0 // but those of the keepalive timer
+	s.eachTimer(func(slot Slot, ref timerRef) {
+		_, running := e.wheel.Deadline(ref.timer())
+		if slot != Slot(tcptimers.Keepalive) {
+			records++
+			if running {
+				runs++
+			}
+		}
 		switch {
 		case err != nil:
 		case e.wheel.Owner(ref.timer()) != timerOwner(s.index, slot):
 			err = fmt.Errorf("timer %v of slot %d has the owner %#x", slot.Kind(), slot, e.wheel.Owner(ref.timer()))
-		case runs != ref.running():
-			err = fmt.Errorf("timer %v of slot %d runs: %v, taken to: %v", slot.Kind(), slot, runs, ref.running())
-		case runs && !want[slot]:
+		case running != ref.running():
+			err = fmt.Errorf("timer %v of slot %d runs: %v, taken to: %v", slot.Kind(), slot, running, ref.running())
+		case running && !want[slot]:
 			err = fmt.Errorf("timer %v of slot %d runs and was not started", slot.Kind(), slot)
 		}
-		if runs {
+		if running {
 			n++
 			delete(want, slot)
 		}
@@ -223,8 +239,8 @@ func (e *Engine) checkTimers(s *Socket) (n int, err error) {
 				return n, fmt.Errorf("timer %v of slot %d was started and does not run", slot.Kind(), slot)
 			}
 		}
-	case records != s.timers.records || uint32(n) != s.timers.runs:
-		err = fmt.Errorf("%d timer records of which %d run, counted %d and %d", records, n, s.timers.records, s.timers.runs)
+	case s.timers != nil && (uint32(records) != s.timers.records || uint32(runs) != s.timers.runs):
+		err = fmt.Errorf("%d timer records of which %d run, counted %d and %d", records, runs, s.timers.records, s.timers.runs)
 	}
 	return n, err
 }

@@ -1,6 +1,8 @@
 package tcp
 
 import (
+	"time"
+
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -13,7 +15,8 @@ const timerRuns = 1 << 31
 func (r timerRef) timer() wheel.Timer { return wheel.Timer(r &^ timerRuns) }
 func (r timerRef) running() bool      { return r&timerRuns != 0 }
 
-// socketTimers are the timer records of one connection, which are made when they are first started.
+// socketTimers are the timer records of a connection, which are made when they are first started. That of the keepalive timer
+// is apart: it is the one that an idle connection may have.
 type socketTimers struct {
 	kinds    [tcptimers.Kinds]timerRef
 	segments []timerRef // from SegmentSlot(1) on
@@ -21,12 +24,32 @@ type socketTimers struct {
 	runs     uint32     // of these
 }
 
-// spareTimers is how many records a connection keeps that do not run while at most one does: those that a request and its
-// response use again and again. The rest is given back then.
-const spareTimers = 2
+const (
+	// spareTimers is how many records a connection keeps of which none runs: those that a request and its response use again
+	// and again. With more, which a full window has left, all are given back.
+	spareTimers = 8
 
-// ref returns where the record of a slot is named.
-func (t *socketTimers) ref(slot Slot) *timerRef {
+	// spareSegments is how long segments may be of socketTimers that are kept for others.
+	spareSegments = 32
+
+	// sparePool is how many socketTimers are kept for others.
+	sparePool = 1024
+)
+
+// timerRef returns where the record of a slot is named.
+func (e *Engine) timerRef(s *Socket, slot Slot) *timerRef {
+	if slot == Slot(tcptimers.Keepalive) {
+		return &s.keepalive
+	}
+	t := s.timers
+	if t == nil {
+		if n := len(e.pool); n > 0 {
+			t, e.pool = e.pool[n-1], e.pool[:n-1]
+		} else {
+			t = new(socketTimers)
+		}
+		s.timers = t
+	}
 	if slot < Slot(tcptimers.Kinds) {
 		return &t.kinds[slot]
 	}
@@ -37,14 +60,20 @@ func (t *socketTimers) ref(slot Slot) *timerRef {
 	return &t.segments[i]
 }
 
-// each calls f with each record.
-func (t *socketTimers) each(f func(Slot, timerRef)) {
-	for i, r := range t.kinds {
+// eachTimer calls f with each record of s.
+func (s *Socket) eachTimer(f func(Slot, timerRef)) {
+	if s.keepalive != 0 {
+		f(Slot(tcptimers.Keepalive), s.keepalive)
+	}
+	if s.timers == nil {
+		return
+	}
+	for i, r := range s.timers.kinds {
 		if r != 0 {
 			f(Slot(i), r)
 		}
 	}
-	for i, r := range t.segments {
+	for i, r := range s.timers.segments {
 		if r != 0 {
 			f(Slot(tcptimers.Kinds+i), r)
 		}
@@ -56,59 +85,66 @@ func timerOwner(index uint32, slot Slot) uint64 { return uint64(index)<<32 | uin
 
 // applyTimers carries out the timer operations in the output.
 func (e *Engine) applyTimers(s *Socket) {
-	t := &s.timers
 	for i := range e.out.Timers {
 		op := &e.out.Timers[i]
-		ref := t.ref(op.Slot)
-		switch {
-		case op.Start:
+		ref := e.timerRef(s, op.Slot)
+		if op.Start {
 			if *ref == 0 {
 				*ref = timerRef(e.wheel.New(timerOwner(s.index, op.Slot)))
-				t.records++
+				s.countTimers(op.Slot, 1, 0)
 			}
 			e.wheel.Schedule(ref.timer(), op.At)
 			if !ref.running() {
 				*ref |= timerRuns
-				t.runs++
+				s.countTimers(op.Slot, 0, 1)
 			}
-		case ref.running():
+		} else if ref.running() {
 			e.wheel.Stop(ref.timer())
 			*ref &^= timerRuns
-			t.runs--
+			s.countTimers(op.Slot, 0, -1)
 		}
 	}
-	if t.runs <= 1 && t.records-t.runs > spareTimers {
-		e.freeTimers(s, false)
+	if t := s.timers; t != nil && t.runs == 0 && t.records > spareTimers {
+		e.freeTimers(s)
 	}
 }
 
-// freeTimers gives back the records of s: those that do not run, or all.
-func (e *Engine) freeTimers(s *Socket, all bool) {
-	t := &s.timers
-	for i := range t.kinds {
-		e.freeTimer(t, &t.kinds[i], all)
-	}
-	left := 0
-	for i := range t.segments {
-		if e.freeTimer(t, &t.segments[i], all); t.segments[i] != 0 {
-			left = i + 1
-		}
-	}
-	if left == 0 {
-		t.segments = nil
+// countTimers notes a change in the number of records, and of those that run, unless it is that of the keepalive timer.
+func (s *Socket) countTimers(slot Slot, records, runs int) {
+	if slot != Slot(tcptimers.Keepalive) {
+		s.timers.records += uint32(records)
+		s.timers.runs += uint32(runs)
 	}
 }
 
-func (e *Engine) freeTimer(t *socketTimers, ref *timerRef, all bool) {
-	if *ref == 0 || ref.running() && !all {
+// freeTimers gives back all records of s, but that of a keepalive timer that runs.
+func (e *Engine) freeTimers(s *Socket) {
+	s.eachTimer(func(slot Slot, ref timerRef) {
+		if slot != Slot(tcptimers.Keepalive) || !ref.running() {
+			e.wheel.Free(ref.timer())
+		}
+	})
+	if !s.keepalive.running() {
+		s.keepalive = 0
+	}
+	t := s.timers
+	if t == nil {
 		return
 	}
-	e.wheel.Free(ref.timer())
-	t.records--
-	if ref.running() {
-		t.runs--
+	s.timers = nil
+	if cap(t.segments) <= spareSegments && len(e.pool) < sparePool {
+		*t = socketTimers{segments: t.segments[:0]}
+		e.pool = append(e.pool, t)
 	}
-	*ref = 0
+}
+
+// freeAllTimers gives back all records of s, and stops what runs.
+func (e *Engine) freeAllTimers(s *Socket) {
+	if s.keepalive.running() {
+		e.wheel.Stop(s.keepalive.timer())
+		s.keepalive &^= timerRuns
+	}
+	e.freeTimers(s)
 }
 
 // Advance lets the timers expire that are due.
@@ -118,12 +154,34 @@ func (e *Engine) Advance(now wheel.Time) { e.wheel.Advance(e.at(now), 0, e.expir
 func (e *Engine) expired(t wheel.Timer) {
 	owner := e.wheel.Owner(t)
 	s, slot := e.sockets[owner>>32], Slot(uint32(owner))
-	ref := s.timers.ref(slot)
-	*ref &^= timerRuns
-	s.timers.runs--
+	*e.timerRef(s, slot) &^= timerRuns
+	s.countTimers(slot, 0, -1)
 	if e.trace != nil {
 		e.traceExpired(s, slot)
 	}
 	s.conn.Expire(e.now, slot, &e.out)
 	e.apply(s)
+}
+
+// idleAfter is how long nothing is sent or received until a connection's memory for what is in flight is given back.
+const idleAfter = time.Second
+
+// sweep looks whether connections are idle, a sixteenth of them each sixteenth of a second while time passes, and gives back
+// what they need only while they are not. It costs less than a microsecond per connection and second.
+func (e *Engine) sweep() {
+	const parts, most = 16, 4096
+	e.sweepAt = e.now.Add(idleAfter / parts)
+	for range min(len(e.sockets), len(e.sockets)/parts+1, most) {
+		if e.hand++; e.hand >= len(e.sockets) {
+			e.hand = 0
+		}
+		s := e.sockets[e.hand]
+		if s == nil || e.now.Sub(max(s.conn.lastRecv, s.conn.lastSent)) < idleAfter {
+			continue
+		}
+		s.conn.sent.Shrink()
+		if s.timers == nil || s.timers.runs == 0 {
+			e.freeTimers(s)
+		}
+	}
 }

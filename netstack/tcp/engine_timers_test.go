@@ -24,9 +24,14 @@ func TestTimersAreGivenBackAtTheEnd(t *testing.T) {
 	if got := server.Conn().Received(); got != 10_000 {
 		t.Fatalf("received %d octets, want 10000", got)
 	}
-	t.Log("# idle: the records of segments are given back")
-	if client.timers.records > client.timers.runs+spareTimers {
-		t.Errorf("idle: %d records for %d timers, want at most %d spare ones", client.timers.records, client.timers.runs, spareTimers)
+	t.Log("# idle: the records and the memory of segments are given back, in the second after the second in which nothing happens")
+	p.run(p.now.Add(3 * time.Second))
+	for range 40 {
+		p.now = p.now.Add(idleAfter / 16)
+		p.client().Advance(p.now)
+	}
+	if client.timers != nil || client.conn.sent.arena != nil {
+		t.Errorf("idle: timers %+v, room for %d segments, want none", client.timers, len(client.conn.sent.arena))
 	}
 	t.Log("# both close, and TIME-WAIT passes")
 	p.client().Close(p.now, client, NoLinger)
@@ -36,8 +41,8 @@ func TestTimersAreGivenBackAtTheEnd(t *testing.T) {
 		if !p.events[s].Has(EventClosed) || s.Conn().State() != StateClosed || s.open() {
 			t.Errorf("socket %d: %v, events %b, want it closed", i, s.Conn().State(), p.events[s])
 		}
-		if s.timers.records != 0 || s.timers.runs != 0 {
-			t.Errorf("socket %d: %d timer records are left", i, s.timers.records)
+		if s.timers != nil || s.keepalive != 0 {
+			t.Errorf("socket %d: timers %+v and %d are left", i, s.timers, s.keepalive)
 		}
 	}
 	for i, e := range p.engines {

@@ -130,8 +130,9 @@ func (v *TraceVars) diff(was *TraceVars) (m TraceMask) {
 
 // tracing is what an engine keeps to trace. The event is one for all, so that tracing allocates nothing for it.
 type tracing struct {
-	to Tracer
-	ev TraceEvent
+	to      Tracer
+	ev      TraceEvent
+	sockets map[uint64]*traceSocket // by Socket.ID
 }
 
 // traceSocket is what tracing remembers of a connection.
@@ -156,9 +157,9 @@ func (e *Engine) event(s *Socket, kind TraceKind) *TraceEvent {
 }
 
 func (e *Engine) traceOpened(s *Socket) {
-	s.trace = &traceSocket{timers: map[Slot]traceTimer{}}
+	e.trace.sockets[s.id] = &traceSocket{timers: map[Slot]traceTimer{}}
 	ev := e.event(s, TraceOpened)
-	ev.Local, ev.Remote = s.local, s.remote
+	ev.Local, ev.Remote = s.Local(), s.Remote()
 	e.trace.to.Trace(ev)
 }
 
@@ -189,35 +190,36 @@ func (e *Engine) traceTimer(s *Socket, kind TraceKind, slot Slot, t traceTimer) 
 }
 
 func (e *Engine) traceExpired(s *Socket, slot Slot) {
-	t := s.trace.timers[slot]
-	delete(s.trace.timers, slot)
+	timers := e.trace.sockets[s.id].timers
+	t := timers[slot]
+	delete(timers, slot)
 	e.traceTimer(s, TraceExpired, slot, t)
 }
 
 // traceOutput traces what a call has left in the output: variables first, then timers, then segments, which are built
 // there as Engine.apply does.
 func (e *Engine) traceOutput(s *Socket) {
-	o := &e.out
-	if vars := traceVars(&s.conn); vars != s.trace.vars {
+	o, known := &e.out, e.trace.sockets[s.id]
+	if vars := traceVars(&s.conn); vars != known.vars {
 		ev := e.event(s, TraceUpdated)
-		ev.Vars, ev.Changed = vars, vars.diff(&s.trace.vars)
-		s.trace.vars = vars
+		ev.Vars, ev.Changed = vars, vars.diff(&known.vars)
+		known.vars = vars
 		e.trace.to.Trace(ev)
 	}
 	for _, op := range o.Timers {
 		if op.Start {
 			t := traceTimer{traceSegment(&s.conn, op.Slot.Segment()), e.now, op.At}
-			s.trace.timers[op.Slot] = t
+			known.timers[op.Slot] = t
 			e.traceTimer(s, TraceArmed, op.Slot, t)
-		} else if t, ok := s.trace.timers[op.Slot]; ok {
-			delete(s.trace.timers, op.Slot)
+		} else if t, ok := known.timers[op.Slot]; ok {
+			delete(known.timers, op.Slot)
 			e.traceTimer(s, TraceStopped, op.Slot, t)
 		}
 	}
 	for i := range o.Segments {
 		out := &o.Segments[i]
 		p := Packet{Header: out.Header, Len: out.Len, ECT: out.ECT, Rexmit: out.Rexmit}
-		p.Header.SrcPort, p.Header.DstPort = s.local.Port(), s.remote.Port()
+		p.Header.SrcPort, p.Header.DstPort = s.Local().Port(), s.Remote().Port()
 		e.traceSent(s, &p, out.Timed, out.Cause)
 	}
 	if o.Events.Has(EventClosed) {
