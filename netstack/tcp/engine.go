@@ -67,9 +67,7 @@ type Engine struct {
 	timeWait  int    // sockets in TIME-WAIT
 	nextPort  uint32 // the counter of ephemeral ports
 
-	pool    []*socketTimers // that no connection has
-	sweepAt wheel.Time      // when sweep is to be called next
-	hand    int             // where it goes on, in sockets
+	pool []*socketTimers // that no connection has
 
 	trace *tracing // nil for none
 }
@@ -173,9 +171,6 @@ func (e *Engine) Reset() {
 // at takes the time that a call was given.
 func (e *Engine) at(now wheel.Time) wheel.Time {
 	e.now = max(e.now, now)
-	if e.now >= e.sweepAt {
-		e.sweep()
-	}
 	return e.now
 }
 
@@ -187,6 +182,10 @@ func (e *Engine) apply(s *Socket) {
 	}
 	if len(o.Timers) > 0 {
 		e.applyTimers(s)
+	}
+	if s.timers != nil && s.timers.runs == 0 {
+		// A connection with no timer but that of keepalive gives its records back: others will need them before it does.
+		e.freeTimers(s)
 	}
 	if len(o.Segments) > 0 {
 		e.queue(s)

@@ -23,9 +23,6 @@ func BenchmarkIdleConnections(b *testing.B) {
 				for i := range n {
 					idleConnection(b, e, l, uint32(i))
 				}
-				for begin := e.now; e.now.Sub(begin) < time.Minute; { // idle
-					e.Advance(e.now.Add(idleAfter / 16))
-				}
 				after := heapInUse()
 				b.ReportMetric(float64(after-before)/float64(n), "bytes/conn")
 				b.ReportMetric(float64(e.wheel.Len())/float64(n), "timers/conn")

@@ -1,8 +1,6 @@
 package tcp
 
 import (
-	"time"
-
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -25,15 +23,8 @@ type socketTimers struct {
 }
 
 const (
-	// spareTimers is how many records a connection keeps of which none runs: those that a request and its response use again
-	// and again. With more, which a full window has left, all are given back.
-	spareTimers = 8
-
-	// spareSegments is how long segments may be of socketTimers that are kept for others.
-	spareSegments = 32
-
-	// sparePool is how many socketTimers are kept for others.
-	sparePool = 1024
+	spareSegments = 32   // how long segments may be of socketTimers that are kept for others
+	sparePool     = 1024 // how many of these are kept
 )
 
 // timerRef returns where the record of a slot is named.
@@ -104,9 +95,6 @@ func (e *Engine) applyTimers(s *Socket) {
 			s.countTimers(op.Slot, 0, -1)
 		}
 	}
-	if t := s.timers; t != nil && t.runs == 0 && t.records > spareTimers {
-		e.freeTimers(s)
-	}
 }
 
 // countTimers notes a change in the number of records, and of those that run, unless it is that of the keepalive timer.
@@ -161,27 +149,4 @@ func (e *Engine) expired(t wheel.Timer) {
 	}
 	s.conn.Expire(e.now, slot, &e.out)
 	e.apply(s)
-}
-
-// idleAfter is how long nothing is sent or received until a connection's memory for what is in flight is given back.
-const idleAfter = time.Second
-
-// sweep looks whether connections are idle, a sixteenth of them each sixteenth of a second while time passes, and gives back
-// what they need only while they are not. It costs less than a microsecond per connection and second.
-func (e *Engine) sweep() {
-	const parts, most = 16, 4096
-	e.sweepAt = e.now.Add(idleAfter / parts)
-	for range min(len(e.sockets), len(e.sockets)/parts+1, most) {
-		if e.hand++; e.hand >= len(e.sockets) {
-			e.hand = 0
-		}
-		s := e.sockets[e.hand]
-		if s == nil || e.now.Sub(max(s.conn.lastRecv, s.conn.lastSent)) < idleAfter {
-			continue
-		}
-		s.conn.sent.Shrink()
-		if s.timers == nil || s.timers.runs == 0 {
-			e.freeTimers(s)
-		}
-	}
 }
