@@ -25,10 +25,12 @@
 //	flags    F S R P U E W, a dot for ACK, a dash for none
 //	marks    [noecn] [ect0] [ect1] [ect01] [ce], before the flags
 //	comments // to the end of the line, # likewise, /* between these */
+//	ports    < 5000 > 8080 S 0:0(0), where there are several connections
 //
-// Three things go beyond packetdrill: # starts a comment; "..." may stand for one value in TCP options and, at the end of their
-// list, for any that follow; and times have nine decimals, because virtual time is whole nanoseconds. The code in %{ }% is a
-// small part of Python: assert and print over integers and the names tcpi_*.
+// Four things go beyond packetdrill: # starts a comment; "..." may stand for one value in TCP options and, at the end of their
+// list, for any that follow; times have nine decimals, because virtual time is whole nanoseconds; and an option may have
+// any name, for the runner to know. The code in %{ }% is a small part of Python: assert and print over integers, the names
+// tcpi_*, and names in capitals.
 //
 // # Concurrency
 //
@@ -36,7 +38,7 @@
 //
 // # Limitations
 //
-// UDP, encapsulation (ipv4, ipv6, gre, mpls), ports, TOS, TTL and flow labels, MD5 and Fast Open options, the AE flag, fuzz
+// UDP, encapsulation (ipv4, ipv6, gre, mpls), TOS, TTL and flow labels, MD5 and Fast Open options, the AE flag, fuzz
 // annotations, shell commands apart from sysctl, and system calls apart from those of a TCP socket are not supported. A file
 // holds at most 1 MiB, an expression at most 256 operators and brackets.
 //

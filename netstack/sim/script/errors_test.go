@@ -12,7 +12,9 @@ var badScripts = []struct {
 	want string
 }{
 	// Options and times.
-	{"--speed=3", "bad.pkt:1:1: option --speed not supported; supported: --ip_version, --mtu, --tcp_ts_tick_usecs, --tolerance_usecs"},
+	{"--=3", `bad.pkt:1:3: want the name of an option after --, found "="`},
+	{"--speed", `bad.pkt:1:8: want "=" after --speed, found the end of the file`},
+	{"--speed= 3", `bad.pkt:1:9: want the value of --speed, without space, found " "`},
 	{"--mtu 1500", `bad.pkt:1:7: want "=" after --mtu, found "1500"`},
 	{"--mtu=65536", "bad.pkt:1:7: mtu 65536, want 0..65535"},
 	{"--mtu=big", `bad.pkt:1:7: mtu: want a number of 0..65535, found "big"`},
@@ -55,7 +57,9 @@ var badScripts = []struct {
 	{"0 < [tos 0x10] S 0:0(0)", `bad.pkt:1:6: IP mark "tos" not supported; supported: noecn, ect0, ect1, ect01, ce`},
 	{"0 < [ect01] S 0:0(0)", "bad.pkt:1:6: [ect01] is for packets that must be sent (>); one that arrives has ect0 or ect1"},
 	{"0 < [ce S 0:0(0)", `bad.pkt:1:9: want "]" after the IP mark ce, found "S"`},
-	{"0 < 5000 > 80 S 0:0(0)", "bad.pkt:1:5: ports of a packet not supported; supported: the one connection under test, without ports"},
+	{"0 < 5000 S 0:0(0)", `bad.pkt:1:10: want ">" between the ports of a packet, found "S"`},
+	{"0 < 5000 > 0 S 0:0(0)", "bad.pkt:1:12: destination port 0, want 1..65535"},
+	{"0 < 65536 > 80 S 0:0(0)", "bad.pkt:1:5: source port 65536, want 0..65535"},
 	{"0 < udp (100)", "bad.pkt:1:5: udp packet not supported; supported: TCP segments (flags first) and icmp"},
 	{"0 < S 0:0(0) {mut tcp mss}", "bad.pkt:1:14: fuzz annotation {…} not supported; supported: packets as they are"},
 	// Options of TCP.
@@ -118,7 +122,7 @@ var badScripts = []struct {
 	{"0 %{ import os }%", `bad.pkt:1:6: statement "import" not supported; supported: assert condition, value… and print(value, …)`},
 	{"0 %{ x = 1 }%", `bad.pkt:1:6: statement "x" not supported; supported: assert condition, value… and print(value, …)`},
 	{"0 %{ assert }%", `bad.pkt:1:13: want an expression (integer, tcpi_…, "string", not, -, brackets), found "}%"`},
-	{"0 %{ assert cwnd == 1 }%", `bad.pkt:1:13: name "cwnd" not supported; supported: tcpi_…, TCPI_OPT_…, TCP_CA_…, True, False`},
+	{"0 %{ assert cwnd == 1 }%", `bad.pkt:1:13: name "cwnd" not supported; supported: tcpi_…, names in capitals such as TCP_CA_Open or TCPTimeouts, True, False`},
 	{"0 %{ assert tcpi_rto = 1 }%", `bad.pkt:1:22: operator "=" not supported; supported: or and == != <= >= < > + - * // %`},
 	{"0 %{ assert 1 < tcpi_rto < 2 }%", "bad.pkt:1:26: a chain of comparisons not supported; supported: a < b and b < c"},
 	{"0 %{ assert tcpi_rto / 2 == 1 }%", `bad.pkt:1:22: operator "/" not supported; supported: or and == != <= >= < > + - * // %`},
@@ -153,7 +157,7 @@ func TestErrors(t *testing.T) {
 // TestErrorsGoOn checks that one faulty event does not hide the next, that code and commands are left as a whole, and that what
 // is not supported can be told from what is wrong.
 func TestErrorsGoOn(t *testing.T) {
-	src := `--speed=1
+	src := `--ip_version=ipv5
 ` + "`ip link set lo up\nsysctl -q net.ipv4.tcp_sack=1`" + `
 0 socket(..., SOCK_STREAM) = 3
 +0 listen(3, 1) = 0
@@ -164,7 +168,7 @@ func TestErrorsGoOn(t *testing.T) {
 }%
 +0 < S 0:0(0) ack 1
 `
-	want := `go-on.pkt:1:1: option --speed not supported; supported: --ip_version, --mtu, --tcp_ts_tick_usecs, --tolerance_usecs
+	want := `go-on.pkt:1:14: ip_version "ipv5" not supported; supported: ipv4, ipv6
 go-on.pkt:2:2: command "ip" not supported; supported: ` + "`sysctl [-q] [-w] name=value …`" + `
 go-on.pkt:4:3: socket has 2 arguments, want 3
 go-on.pkt:7:5: TCP option "md5" not supported; supported: mss n, wscale n, sackOK, sack a:b …, TS val n ecr n, nop, eol, ...
@@ -182,8 +186,8 @@ go-on.pkt:11:4: packet has ack 1 and no ACK flag: write the flags with a dot`
 		t.Errorf("Unsupported of the faults = %v, want %v", got, want)
 	}
 	var first *Error
-	if !errors.As(err, &first) || first.Pos != (Pos{1, 1}) {
-		t.Errorf("errors.As gives %v, want the fault at 1:1", first)
+	if !errors.As(err, &first) || first.Pos != (Pos{1, 14}) {
+		t.Errorf("errors.As gives %v, want the fault at 1:14", first)
 	}
 }
 

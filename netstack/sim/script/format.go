@@ -173,6 +173,9 @@ func (f *formatter) segment(r tcp.Range) {
 
 func (f *formatter) packet(p *Packet) {
 	f.header(p.Dir, p.ECN)
+	if p.SrcPort != 0 {
+		f.print(p.SrcPort, " > ", p.DstPort, " ")
+	}
 	f.print(p.Flags, " ")
 	f.segment(p.Seq)
 	if p.HasAck {

@@ -45,6 +45,8 @@ type Packet struct {
 	Pos
 	Dir        Direction
 	ECN        ECN
+	SrcPort    uint16 // 0 if the packet names no ports
+	DstPort    uint16 // 0 if the packet names no ports
 	Flags      Flags
 	Seq        tcp.Range // its octets of data; SYN and FIN are not counted
 	HasAck     bool

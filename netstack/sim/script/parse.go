@@ -101,37 +101,48 @@ func startsEvent(c byte) bool {
 	return isDigit(c) || c == '+' || c == '*' || c == '.' || c == '`' || c == '%'
 }
 
-const supportedOptions = "--ip_version, --mtu, --tcp_ts_tick_usecs, --tolerance_usecs"
-
+// option reads --name=value. It checks the values of packetdrill's own options; which others there are is for the runner to say.
 func (p *parser) option() *Option {
 	start := p.off
 	p.accept("--")
 	o := &Option{Name: p.peekWord()}
-	p.accept(o.Name)
-	bound := uint64(0)
-	switch o.Name {
-	case "tolerance_usecs", "tcp_ts_tick_usecs":
-		bound = 1e9
-	case "mtu":
-		bound = 65535
-	case "ip_version":
-	default:
-		p.unsupported(start, "option --"+o.Name, supportedOptions)
+	if o.Name == "" {
+		p.want("the name of an option after --")
 	}
+	p.accept(o.Name)
 	if p.events {
 		p.fail(start, "option --%s: options come before the first event", o.Name)
 	}
 	p.expect("=", "after --"+o.Name)
-	if bound > 0 {
-		o.Value = strconv.FormatUint(p.uint(o.Name, bound), 10)
-		return o
+	switch o.Name {
+	case "tolerance_usecs", "tcp_ts_tick_usecs":
+		o.Value = strconv.FormatUint(p.uint(o.Name, 1e9), 10)
+	case "mtu":
+		o.Value = strconv.FormatUint(p.uint(o.Name, 65535), 10)
+	case "ip_version":
+		p.space()
+		if o.Value = p.peekWord(); o.Value != "ipv4" && o.Value != "ipv6" {
+			p.unsupported(p.off, "ip_version "+p.found(), "ipv4, ipv6")
+		}
+		p.accept(o.Value)
+	default:
+		o.Value = p.optionValue(o.Name)
 	}
-	p.space()
-	if o.Value = p.peekWord(); o.Value != "ipv4" && o.Value != "ipv6" {
-		p.unsupported(p.off, "ip_version "+p.found(), "ipv4, ipv6")
-	}
-	p.accept(o.Value)
 	return o
+}
+
+// optionValue reads letters, digits and what numbers, spans of time and addresses have between them, without space.
+func (p *parser) optionValue(name string) string {
+	n := p.off
+	for n < p.limit && (isWord(p.src[n]) || strings.IndexByte(".:,+-", p.src[n]) >= 0) {
+		n++
+	}
+	value := p.src[p.off:n]
+	if value == "" {
+		p.want("the value of --" + name + ", without space")
+	}
+	p.accept(value)
+	return value
 }
 
 const timeForms = "a time (0.1, +0.1, 0.1~0.2, +0.1~+0.2, *, 0.1...0.2)"

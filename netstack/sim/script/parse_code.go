@@ -161,7 +161,7 @@ func (p *parser) codePrimary(c byte) Expr {
 	case isLetter(c):
 		w := p.peekWord()
 		if !isVariable(w) {
-			p.unsupported(start, "name "+strconv.Quote(abridged(w)), "tcpi_…, TCPI_OPT_…, TCP_CA_…, True, False")
+			p.unsupported(start, "name "+strconv.Quote(abridged(w)), "tcpi_…, names in capitals such as TCP_CA_Open or TCPTimeouts, True, False")
 		}
 		p.accept(w)
 		if p.peek() == '(' {
@@ -173,12 +173,8 @@ func (p *parser) codePrimary(c byte) Expr {
 	return nil
 }
 
-// isVariable reports whether code may name w. Whether the connection has such a value is for the runner to say.
+// isVariable reports whether code may name w: a field of tcp_info, a constant, or a counter. Whether there is such a thing
+// is for the runner to say.
 func isVariable(w string) bool {
-	for _, prefix := range []string{"tcpi_", "TCPI_OPT_", "TCP_CA_"} {
-		if strings.HasPrefix(w, prefix) && len(w) > len(prefix) {
-			return true
-		}
-	}
-	return w == "True" || w == "False"
+	return strings.HasPrefix(w, "tcpi_") && len(w) > len("tcpi_") || 'A' <= w[0] && w[0] <= 'Z'
 }

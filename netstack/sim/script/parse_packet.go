@@ -33,10 +33,12 @@ func (p *parser) packet() (a Action, rest string) {
 	case "udp", "ipv4", "ipv6", "gre", "GREv0", "mpls":
 		p.unsupported(p.off, w+" packet", "TCP segments (flags first) and icmp")
 	}
-	if isDigit(p.peek()) {
-		p.unsupported(p.off, "ports of a packet", "the one connection under test, without ports")
-	}
 	pk := &Packet{Pos: p.pos(start), Dir: dir, ECN: ecn}
+	if isDigit(p.peek()) {
+		pk.SrcPort = p.port("source port")
+		p.expect(">", "between the ports of a packet")
+		pk.DstPort = p.port("destination port")
+	}
 	pk.Flags = p.flags()
 	pk.Seq = p.segment("sequence range")
 	if p.acceptWord("ack") {
@@ -61,6 +63,16 @@ func (p *parser) packet() (a Action, rest string) {
 		p.fail(start, "packet has ack %v and no ACK flag: write the flags with a dot", pk.Ack)
 	}
 	return pk, "ack n, win n, urg n, <options> in this order, or "
+}
+
+func (p *parser) port(what string) uint16 {
+	p.peek()
+	at := p.off
+	n := p.uint(what, 1<<16-1)
+	if n == 0 {
+		p.fail(at, "%s 0, want 1..65535", what)
+	}
+	return uint16(n)
 }
 
 func (p *parser) ecn(dir Direction) ECN {
