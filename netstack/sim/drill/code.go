@@ -1,0 +1,230 @@
+package drill
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tcpwheel/netstack/sim/script"
+	"tcpwheel/netstack/tcp"
+)
+
+// code carries out assert and print.
+func (r *runner) code(c *script.Code) {
+	for _, stmt := range c.Stmts {
+		switch stmt := stmt.(type) {
+		case *script.Assert:
+			r.pos = stmt.Pos
+			if r.eval(stmt.Cond).n == 0 {
+				r.differ("assert does not hold", expression(stmt.Cond), r.values(stmt))
+			}
+		case *script.Print:
+			var words []string
+			for _, v := range stmt.Values {
+				words = append(words, r.eval(v).String())
+			}
+			line := strings.Join(words, " ")
+			r.report.Output = append(r.report.Output, line)
+			r.note("print %s", line)
+		}
+	}
+}
+
+// values tells what the names in an assert stand for, and the values that it asks for.
+func (r *runner) values(a *script.Assert) string {
+	var all []string
+	for _, name := range names(a.Cond) {
+		if v := r.eval(&script.Name{Name: name}); constantsOfCode[name] == 0 && v.text == "" {
+			all = append(all, name+" = "+v.String())
+		}
+	}
+	for _, e := range a.Values {
+		all = append(all, expression(e)+" = "+r.eval(e).String())
+	}
+	return strings.Join(slices.Compact(all), ", ")
+}
+
+// value is a number or, where text is not "", a text.
+type value struct {
+	n    int64
+	text string
+}
+
+func (v value) String() string {
+	if v.text != "" {
+		return v.text
+	}
+	return strconv.FormatInt(v.n, 10)
+}
+
+func (r *runner) eval(e script.Expr) value {
+	switch e := e.(type) {
+	case *script.Int:
+		return value{n: e.Value}
+	case *script.String:
+		return value{text: e.Value}
+	case *script.Name:
+		return value{n: r.lookup(e.Name)}
+	case *script.Unary:
+		x := r.eval(e.X).n
+		if e.Op == "not" {
+			return value{n: truth(x == 0)}
+		}
+		return value{n: -x}
+	case *script.Binary:
+		x := r.eval(e.X).n
+		switch {
+		case e.Op == "and" && x == 0, e.Op == "or" && x != 0:
+			return value{n: x}
+		}
+		return value{n: r.operate(e, x, r.eval(e.Y).n)}
+	}
+	r.fail("an expression of this kind has no value")
+	return value{}
+}
+
+func (r *runner) operate(e *script.Binary, x, y int64) int64 {
+	switch e.Op {
+	case "and", "or":
+		return y
+	case "==":
+		return truth(x == y)
+	case "!=":
+		return truth(x != y)
+	case "<":
+		return truth(x < y)
+	case "<=":
+		return truth(x <= y)
+	case ">":
+		return truth(x > y)
+	case ">=":
+		return truth(x >= y)
+	case "+":
+		return x + y
+	case "-":
+		return x - y
+	case "*":
+		return x * y
+	}
+	if y == 0 {
+		r.pos = e.Pos
+		r.fail("division by zero")
+	}
+	q, m := x/y, x%y
+	if m != 0 && (m < 0) != (y < 0) { // Python rounds down
+		q, m = q-1, m+y
+	}
+	if e.Op == "//" {
+		return q
+	}
+	return m
+}
+
+// lookup returns the value of a name, which checkNames has found to be known.
+func (r *runner) lookup(name string) int64 {
+	if v, ok := constantsOfCode[name]; ok {
+		return v
+	}
+	if f, ok := counterNames()[name]; ok {
+		c := r.engine.Counters()
+		return f(&c)
+	}
+	switch name {
+	case "tcpi_sockets":
+		n := int64(0)
+		r.engine.Sockets(func(*tcp.Socket) { n++ })
+		return n
+	case "tcpi_now":
+		return int64(r.elapsed() / time.Microsecond)
+	}
+	if r.current == nil || r.current.socket == nil {
+		r.fail("%s: there is no connection yet", name)
+	}
+	i := info(r.current.socket, r.now)
+	return infoFields[name](&i)
+}
+
+// counterNames has the engine's counters.
+func counterNames() map[string]func(*tcp.Counters) int64 {
+	all := map[string]func(*tcp.Counters) int64{}
+	new(tcp.Counters).Each(func(name string, _ uint64) {
+		all[name] = func(c *tcp.Counters) (v int64) {
+			c.Each(func(n string, x uint64) {
+				if n == name {
+					v = int64(x)
+				}
+			})
+			return v
+		}
+	})
+	return all
+}
+
+// names returns the names in an expression, in order.
+func names(e script.Expr) []string {
+	switch e := e.(type) {
+	case *script.Name:
+		return []string{e.Name}
+	case *script.Unary:
+		return names(e.X)
+	case *script.Binary:
+		return append(names(e.X), names(e.Y)...)
+	}
+	return nil
+}
+
+// checkNames reports names in code that stand for nothing.
+func checkNames(stmt script.Stmt, fault func(script.Pos, error)) {
+	var pos script.Pos
+	var exprs []script.Expr
+	switch stmt := stmt.(type) {
+	case *script.Assert:
+		pos, exprs = stmt.Pos, append([]script.Expr{stmt.Cond}, stmt.Values...)
+	case *script.Print:
+		pos, exprs = stmt.Pos, stmt.Values
+	}
+	for _, e := range exprs {
+		for _, name := range names(e) {
+			_, field := infoFields[name]
+			_, constant := constantsOfCode[name]
+			_, counter := counterNames()[name]
+			if field || constant || counter || name == "tcpi_sockets" || name == "tcpi_now" {
+				continue
+			}
+			known := append(slices.Collect(maps.Keys(infoFields)), "tcpi_sockets", "tcpi_now")
+			what := "tcpi_ names"
+			if !strings.HasPrefix(name, "tcpi_") {
+				known, what = append(slices.Collect(maps.Keys(counterNames())), slices.Collect(maps.Keys(constantsOfCode))...), "counters and constants"
+			}
+			slices.Sort(known)
+			fault(pos, fmt.Errorf("%s is not known; %s: %s", name, what, strings.Join(known, ", ")))
+		}
+	}
+}
+
+// expression writes an expression of code, with brackets around what is joined.
+func expression(e script.Expr) string {
+	switch e := e.(type) {
+	case *script.Int:
+		return strconv.FormatInt(e.Value, 10)
+	case *script.Name:
+		return e.Name
+	case *script.String:
+		return strconv.Quote(e.Value)
+	case *script.Unary:
+		return e.Op + " " + bracketed(e.X)
+	case *script.Binary:
+		return bracketed(e.X) + " " + e.Op + " " + bracketed(e.Y)
+	}
+	return "?"
+}
+
+func bracketed(e script.Expr) string {
+	if b, ok := e.(*script.Binary); ok && (b.Op == "and" || b.Op == "or") {
+		return "(" + expression(e) + ")"
+	}
+	return expression(e)
+}

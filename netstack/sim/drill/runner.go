@@ -1,0 +1,300 @@
+package drill
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"time"
+
+	"tcpwheel/netstack/sim/script"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// runner is one run of a script. A step that finds a difference ends it by a panic with a *Failure, which run catches; none
+// leaves the package.
+type runner struct {
+	script *script.Script
+	plan   *plan
+	cfg    Config
+	report Report
+
+	engine     *tcp.Engine
+	begin, now wheel.Time
+	base       time.Duration // from which relative times count, since begin
+	pos        script.Pos    // of the event at hand
+
+	flows   []*flow
+	current *flow // under test: of packets without ports, and of code
+	files   map[int64]*file
+	conns   map[*tcp.Socket]*conn
+	queue   []sent // that the script has not claimed
+	blocked []*blocked
+	trace   []traced
+
+	freePort, freeRemote uint16
+	trying               bool // the blocked calls are being tried
+}
+
+// sent is a packet that the engine has sent.
+type sent struct {
+	packet tcp.Packet
+	at     wheel.Time
+	flow   *flow
+	line   int // of the trace
+}
+
+func newRunner(s *script.Script, p *plan, cfg Config) *runner {
+	return &runner{
+		script: s, plan: p, cfg: cfg,
+		report:   Report{Name: s.Name},
+		begin:    wheel.Time(p.start),
+		now:      wheel.Time(p.start),
+		files:    map[int64]*file{},
+		conns:    map[*tcp.Socket]*conn{},
+		freePort: p.ephemeralPort, freeRemote: p.remotePort,
+	}
+}
+
+// run carries out all events, and returns the first difference.
+func (r *runner) run() (failed *Failure) {
+	defer func() {
+		switch f := recover().(type) {
+		case nil:
+		case *Failure:
+			failed = f
+		default:
+			panic(f)
+		}
+		r.report.Virtual = r.now.Sub(r.begin)
+		for _, l := range r.trace {
+			r.report.Trace = append(r.report.Trace, l.String())
+		}
+	}()
+	var err error
+	if r.engine, err = tcp.NewEngine(r.begin, r.engineConfig()); err != nil {
+		r.fail("the engine cannot be made: %v", err)
+	}
+	for _, e := range events(r.script) {
+		r.pos = e.Start
+		r.event(e)
+		r.report.Events++
+	}
+	r.finish()
+	return nil
+}
+
+func (r *runner) engineConfig() tcp.EngineConfig {
+	cfg := r.plan.engine
+	cfg.Trace = r
+	cfg.Key = [16]byte{'d', 'r', 'i', 'l', 'l'}
+	for i := range 8 {
+		cfg.Key[8+i] = byte(cfg.Seed >> (8 * i))
+	}
+	return cfg
+}
+
+// elapsed returns the time since the script began.
+func (r *runner) elapsed() time.Duration { return r.now.Sub(r.begin) }
+
+func (r *runner) event(e *script.Event) {
+	t := e.Time
+	at := t.Start
+	if t.Relative {
+		at += r.base
+	}
+	if p, ok := e.Action.(*script.Packet); ok && p.Dir == script.Outbound {
+		r.expect(p, t)
+		return
+	}
+	if at < r.base || r.begin.Add(at) < r.now && at+r.plan.tolerance < r.elapsed() {
+		r.fail("the event is at %s, and the script has come to %s", seconds9(at), seconds9(max(r.base, r.elapsed())))
+	}
+	r.base = at
+	r.advance(r.begin.Add(at), nil)
+	switch a := e.Action.(type) {
+	case *script.Packet:
+		r.inject(a)
+	case *script.ICMP:
+		r.injectICMP(a)
+	case *script.Call:
+		r.call(a, t)
+	case *script.Settings:
+		for _, v := range a.List {
+			r.note("sysctl %s=%s", v.Name, v.Value)
+			if err := r.plan.sysctl(v.Name, v.Value, false); err != nil {
+				r.fail("%v", err)
+			}
+		}
+		if err := r.plan.conn.Check(); err != nil {
+			r.fail("%v", err)
+		}
+	case *script.Code:
+		r.code(a)
+	}
+}
+
+// patience is how long a run waits for what may come at any time.
+const patience = 24 * time.Hour
+
+// advance lets time pass up to an instant, or until done says so, and the timers expire that are due by then.
+func (r *runner) advance(to wheel.Time, done func() bool) {
+	for steps := 0; done == nil || !done(); steps++ {
+		at, ok := r.engine.NextTimeout()
+		for _, b := range r.blocked {
+			if b.wake && (!ok || b.wakeAt < at) {
+				at, ok = b.wakeAt, true
+			}
+		}
+		if !ok || at > to {
+			break
+		}
+		if at > r.now {
+			steps = 0
+		}
+		if steps > 1<<20 {
+			r.fail("the timers do not come to rest")
+		}
+		r.now = max(r.now, at)
+		r.engine.Advance(r.now)
+		r.step()
+	}
+	if done == nil && to > r.now {
+		r.now = to
+		r.engine.Advance(r.now)
+		r.step()
+	}
+}
+
+// step takes what the engine has done, checks it, and lets blocked calls return.
+func (r *runner) step() {
+	for i := range r.engine.Packets() {
+		r.took(&r.engine.Packets()[i])
+	}
+	for _, n := range r.engine.Notices() {
+		r.conn(n.Socket).noticed(n.Events)
+	}
+	r.engine.Reset()
+	if err := r.engine.Check(); err != nil {
+		r.fail("an invariant of the engine does not hold: %v", err)
+	}
+	r.engine.Sockets(func(s *tcp.Socket) {
+		if err := s.Conn().Check(); err != nil {
+			r.fail("an invariant of the connection from %v to %v does not hold: %v", s.Local(), s.Remote(), err)
+		}
+	})
+	r.retry()
+}
+
+// took takes a packet that the engine has sent.
+func (r *runner) took(p *tcp.Packet) {
+	r.report.Sent++
+	f := r.flow(p.Src, p.Dst)
+	f.sent(p)
+	r.queue = append(r.queue, sent{*p, r.now, f, len(r.trace)})
+	r.trace = append(r.trace, traced{r.elapsed(), r.show(f, p)})
+	if p.Len == 0 {
+		return
+	}
+	switch written := r.conn(p.Socket).written; {
+	case p.Offset+uint64(p.Len) > written:
+		r.fail("a packet carries octets %d to %d of %d that were written", p.Offset, p.Offset+uint64(p.Len), written)
+	case uint32(p.Header.Seq) != f.rawISS+1+uint32(p.Offset):
+		r.fail("a packet carries octets from %d on at sequence number %d", p.Offset, f.scriptSeq(p.Header.Seq))
+	}
+}
+
+// flow returns the flow between two ends, a new one if there is none yet.
+func (r *runner) flow(local, remote netip.AddrPort) *flow {
+	for _, f := range r.flows {
+		if f.local == local && f.remote == remote {
+			return f
+		}
+	}
+	f := &flow{local: local, remote: remote, isn: r.plan.remoteISN, win: math.MaxUint16}
+	r.flows = append(r.flows, f)
+	return f
+}
+
+// flowOf returns the flow that a packet of the remote end is for.
+func (r *runner) flowOf(p *script.Packet) *flow {
+	switch {
+	case p.SrcPort != 0:
+		r.current = r.flow(netip.AddrPortFrom(r.plan.local, p.DstPort), netip.AddrPortFrom(r.plan.remote, p.SrcPort))
+	case r.current == nil:
+		port := r.plan.bindPort
+		for _, f := range r.files {
+			if f.listener != nil {
+				port = f.local.Port()
+			}
+		}
+		r.current = r.flow(netip.AddrPortFrom(r.plan.local, port), netip.AddrPortFrom(r.plan.remote, r.freeRemote))
+		r.freeRemote++
+	}
+	return r.current
+}
+
+// inject lets a packet of the remote end arrive.
+func (r *runner) inject(p *script.Packet) {
+	f := r.flowOf(p)
+	live, err := f.live(p)
+	r.report.Received++
+	r.note("%s", p)
+	if err != nil {
+		return // the owner of an engine drops what cannot be read
+	}
+	s, v := r.engine.Input(r.now, &live)
+	if s != nil {
+		f.socket = s
+		if err := r.conn(s).arrived(v, live.Len); err != nil {
+			r.fail("%v", err)
+		}
+	}
+	r.step()
+}
+
+func (r *runner) injectICMP(m *script.ICMP) {
+	f := r.current
+	if f == nil {
+		r.fail("there is no connection yet that the message could be about")
+	}
+	r.report.Received++
+	r.note("%s", m)
+	r.engine.ICMP(r.now, f.local, f.remote, f.icmpError(m, r.now))
+	r.step()
+}
+
+// finish checks that nothing is left over, and that everything can be cleared away.
+func (r *runner) finish() {
+	for _, b := range r.blocked {
+		r.pos = b.event
+		r.advance(r.begin.Add(b.due+r.plan.tolerance), func() bool { return b.done })
+		if !b.done {
+			r.differ(fmt.Sprintf("the call has not returned at %s", seconds9(r.elapsed())), b.call.String(), "")
+		}
+	}
+	if len(r.queue) > 0 {
+		q := r.queue[0]
+		r.differ(fmt.Sprintf("the script ends, and a packet is left that it does not expect (of %d)", len(r.queue)), "",
+			r.at(q.at)+" "+r.show(q.flow, &q.packet))
+	}
+	defer func(trace []traced, sent int, now wheel.Time) {
+		r.trace, r.report.Sent, r.now = trace, sent, now // what follows is not the script's
+	}(r.trace, r.report.Sent, r.now)
+	var all []*tcp.Socket
+	r.engine.Sockets(func(s *tcp.Socket) { all = append(all, s) })
+	for _, s := range all {
+		r.engine.Abort(r.now, s)
+		r.step()
+	}
+	for _, f := range r.listeners() {
+		f.listener.Close(r.now)
+		r.step()
+	}
+	if at, ok := r.engine.NextTimeout(); ok {
+		r.fail("all connections were aborted, and a timer is left at %s", r.at(at))
+	}
+}
+
+// info returns what a connection tells of itself.
+func info(s *tcp.Socket, now wheel.Time) tcp.Info { return s.Conn().Info(now) }

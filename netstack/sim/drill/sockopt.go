@@ -1,0 +1,200 @@
+package drill
+
+import (
+	"math"
+	"time"
+
+	"tcpwheel/netstack/sim/script"
+	"tcpwheel/netstack/tcp"
+)
+
+// sockopt is a socket option that is a number.
+type sockopt struct {
+	level string
+	set   func(r *runner, f *file, v int64) (errno string)
+	get   func(r *runner, f *file) int64
+}
+
+func truth(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// flag is an option of tcp.SocketOptions that is on or off.
+func flag(level string, field func(*tcp.SocketOptions) *bool) sockopt {
+	return sockopt{level,
+		func(_ *runner, f *file, v int64) string { *field(&f.cfg.Socket) = v != 0; return "" },
+		func(_ *runner, f *file) int64 { return truth(*field(&f.cfg.Socket)) },
+	}
+}
+
+// interval is an option of tcp.SocketOptions that is a time in a unit.
+func interval(unit time.Duration, field func(*tcp.SocketOptions) *time.Duration) sockopt {
+	return sockopt{"SOL_TCP",
+		func(_ *runner, f *file, v int64) string {
+			if v < 0 || v > math.MaxInt32 {
+				return "EINVAL"
+			}
+			*field(&f.cfg.Socket) = time.Duration(v) * unit
+			return ""
+		},
+		func(_ *runner, f *file) int64 { return int64(*field(&f.cfg.Socket) / unit) },
+	}
+}
+
+// sockopts are the options, by name. Those of tcp.SocketOptions can be set at any time.
+var sockopts = map[string]sockopt{
+	"TCP_NODELAY":      flag("SOL_TCP", func(o *tcp.SocketOptions) *bool { return &o.NoDelay }),
+	"TCP_CORK":         flag("SOL_TCP", func(o *tcp.SocketOptions) *bool { return &o.Cork }),
+	"TCP_QUICKACK":     flag("SOL_TCP", func(o *tcp.SocketOptions) *bool { return &o.QuickAck }),
+	"SO_KEEPALIVE":     flag("SOL_SOCKET", func(o *tcp.SocketOptions) *bool { return &o.Keepalive }),
+	"TCP_KEEPIDLE":     interval(time.Second, func(o *tcp.SocketOptions) *time.Duration { return &o.KeepIdle }),
+	"TCP_KEEPINTVL":    interval(time.Second, func(o *tcp.SocketOptions) *time.Duration { return &o.KeepInterval }),
+	"TCP_USER_TIMEOUT": interval(time.Millisecond, func(o *tcp.SocketOptions) *time.Duration { return &o.UserTimeout }),
+	"TCP_KEEPCNT": {"SOL_TCP",
+		func(_ *runner, f *file, v int64) string { f.cfg.Socket.KeepCount = int(v); return "" },
+		func(_ *runner, f *file) int64 { return int64(f.cfg.Socket.KeepCount) },
+	},
+	"TCP_MAXSEG": {"SOL_TCP",
+		func(_ *runner, f *file, v int64) string {
+			if v < 0 || v > math.MaxUint16 {
+				return "EINVAL"
+			}
+			f.cfg.Socket.MaxSeg = uint16(v)
+			return ""
+		},
+		func(r *runner, f *file) int64 {
+			if f.conn != nil {
+				return int64(info(f.conn.socket, r.now).SndMSS)
+			}
+			return int64(f.cfg.Socket.MaxSeg)
+		},
+	},
+	"TCP_DEFER_ACCEPT": {"SOL_TCP",
+		func(r *runner, f *file, v int64) string {
+			r.early(f)
+			f.deferred = time.Duration(v) * time.Second
+			return ""
+		},
+		func(_ *runner, f *file) int64 { return int64(f.deferred / time.Second) },
+	},
+	"SO_RCVBUF": {"SOL_SOCKET",
+		func(r *runner, f *file, v int64) string {
+			r.early(f)
+			f.cfg.RecvBuffer, f.cfg.RecvBufferMax = uint32(v), 0
+			return ""
+		},
+		func(_ *runner, f *file) int64 { return int64(f.cfg.RecvBuffer) },
+	},
+	"SO_SNDBUF": {"SOL_SOCKET",
+		func(_ *runner, f *file, v int64) string { f.sendBuffer = v; return "" },
+		func(_ *runner, f *file) int64 { return f.sendBuffer },
+	},
+	"SO_ERROR": {"SOL_SOCKET", nil, func(_ *runner, f *file) int64 {
+		if f.conn == nil {
+			return 0
+		}
+		return errnos[f.conn.takeError()]
+	}},
+	"SO_REUSEADDR": {"SOL_SOCKET",
+		func(*runner, *file, int64) string { return "" },
+		func(*runner, *file) int64 { return 1 },
+	},
+}
+
+const supportedSockopts = "SO_ERROR, SO_KEEPALIVE, SO_LINGER, SO_RCVBUF, SO_REUSEADDR, SO_SNDBUF, TCP_CONGESTION, TCP_CORK, " +
+	"TCP_DEFER_ACCEPT, TCP_KEEPCNT, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_MAXSEG, TCP_NODELAY, TCP_QUICKACK, TCP_USER_TIMEOUT"
+
+// early ends the run if an option comes too late, because it is the configuration of a connection that exists.
+func (r *runner) early(f *file) {
+	if f.listener != nil || f.conn != nil {
+		r.fail("the option is to be set before listen or connect")
+	}
+}
+
+// optionName returns the name of the option that a call is about.
+func (r *runner) optionName(c *script.Call) string {
+	n, ok := c.Args[2].(*script.Name)
+	if !ok {
+		r.fail("%s: want the name of an option, such as TCP_NODELAY", c.Name)
+	}
+	level := "SOL_TCP"
+	if o, ok := sockopts[n.Name]; ok {
+		level = o.level
+	} else if n.Name == "SO_LINGER" {
+		level = "SOL_SOCKET"
+	} else if n.Name != "TCP_CONGESTION" {
+		r.unsupported(c, "option "+n.Name, supportedSockopts)
+	}
+	if r.integer(c.Args[1]) != constants[level] {
+		r.fail("%s is an option of %s", n.Name, level)
+	}
+	return n.Name
+}
+
+func (r *runner) setsockopt(f *file, c *script.Call) result {
+	name := r.optionName(c)
+	switch name {
+	case "TCP_CONGESTION":
+		s, ok := c.Args[3].(*script.String)
+		if !ok {
+			r.fail(`setsockopt: want a name such as "cubic"`)
+		}
+		r.early(f)
+		if err := setControl(&f.cfg, s.Value); err != nil {
+			r.note("%v", err)
+			return fails("ENOENT")
+		}
+		return result{}
+	case "SO_LINGER":
+		on, sec := field(c.Args[3], "onoff", "l_onoff"), field(c.Args[3], "linger", "l_linger")
+		if on == nil || sec == nil {
+			r.fail("setsockopt: want {onoff=1, linger=2}")
+		}
+		f.lingers, f.linger = r.integer(on) != 0, time.Duration(r.integer(sec))*time.Second
+		return result{}
+	}
+	o := sockopts[name]
+	if o.set == nil {
+		return fails("ENOPROTOOPT")
+	}
+	old := f.cfg
+	if errno := o.set(r, f, r.integer(c.Args[3])); errno != "" {
+		return fails(errno)
+	}
+	if err := f.cfg.Check(); err != nil {
+		f.cfg = old
+		r.note("%v", err)
+		return fails("EINVAL")
+	}
+	if f.conn != nil && old.Socket != f.cfg.Socket {
+		r.engine.SetOptions(r.now, f.conn.socket, f.cfg.Socket)
+	}
+	return result{}
+}
+
+func (r *runner) getsockopt(f *file, c *script.Call) result {
+	name := r.optionName(c)
+	switch name {
+	case "TCP_CONGESTION":
+		got := f.cfg.Control
+		if want, ok := c.Args[3].(*script.String); ok && want.Value != got && !(want.Value == "reno" && got == "newreno") {
+			r.fail("getsockopt gives %q, want %q", got, want.Value)
+		}
+		return result{}
+	case "SO_LINGER":
+		for _, v := range []struct {
+			field script.Expr
+			got   int64
+		}{{field(c.Args[3], "onoff", "l_onoff"), truth(f.lingers)}, {field(c.Args[3], "linger", "l_linger"), int64(f.linger / time.Second)}} {
+			if v.field != nil {
+				r.wantValue(c, v.field, v.got)
+			}
+		}
+		return result{}
+	}
+	r.wantValue(c, c.Args[3], sockopts[name].get(r, f))
+	return result{}
+}

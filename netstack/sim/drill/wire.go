@@ -1,0 +1,147 @@
+package drill
+
+import (
+	"encoding/binary"
+
+	"tcpwheel/netstack/sim/script"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// live makes the packet of the remote end that the script means. It goes through the engine's own parser, so that the options are
+// read as they would be from the wire.
+func (f *flow) live(p *script.Packet) (tcp.Packet, error) {
+	if p.HasWin {
+		f.win = p.Win
+	}
+	h := tcp.Header{
+		SrcPort: f.remote.Port(), DstPort: f.local.Port(),
+		Seq:    f.liveSeq(p.Seq.Start),
+		Flags:  tcp.Flags(p.Flags),
+		Window: f.win,
+		Urgent: p.Urg,
+	}
+	if p.HasAck {
+		h.Ack = f.liveAck(p.Ack)
+	}
+	b := h.AppendTo(nil)
+	b = f.appendOptions(b, p)
+	b[12] = byte(len(b)/4) << 4
+	h, _, err := tcp.ParseHeader(b)
+	return tcp.Packet{
+		Src: f.remote, Dst: f.local, Header: h, Len: p.Seq.Len(), CE: p.ECN == script.CE,
+	}, err
+}
+
+func (f *flow) appendOptions(b []byte, p *script.Packet) []byte {
+	for _, o := range p.Options {
+		switch o.Kind {
+		case script.OptMSS:
+			b = append(b, 2, 4, byte(o.Value.Value>>8), byte(o.Value.Value))
+		case script.OptWindowScale:
+			b = append(b, 3, 3, byte(o.Value.Value))
+		case script.OptSACKPermitted:
+			b = append(b, 4, 2)
+		case script.OptTimestamps:
+			ecr := o.Ecr.Value
+			if p.HasAck { // else it means nothing, RFC 7323 §3.2
+				ecr += f.tsOffset()
+			}
+			b = append(b, 8, 10)
+			b = binary.BigEndian.AppendUint32(b, o.Value.Value)
+			b = binary.BigEndian.AppendUint32(b, ecr)
+		case script.OptSACK:
+			b = append(b, 5, byte(2+8*len(o.Blocks)))
+			for _, r := range o.Blocks {
+				b = binary.BigEndian.AppendUint32(b, uint32(f.liveAck(r.Start)))
+				b = binary.BigEndian.AppendUint32(b, uint32(f.liveAck(r.End)))
+			}
+		default:
+			b = append(b, byte(o.Kind))
+		}
+	}
+	for len(b)%4 != 0 {
+		b = append(b, 0)
+	}
+	return b
+}
+
+// script makes what a script would say of a packet that the engine has sent.
+func (f *flow) script(p *tcp.Packet) *script.Packet {
+	h := &p.Header
+	s := &script.Packet{
+		Dir: script.Outbound, ECN: script.NoECN, Flags: script.Flags(h.Flags),
+		HasWin: true, Win: h.Window, HasUrg: h.Urgent != 0, Urg: h.Urgent,
+	}
+	if p.ECT {
+		s.ECN = script.ECT0
+	}
+	s.Seq.Start = f.scriptSeq(h.Seq)
+	s.Seq.End = s.Seq.Start.Add(p.Len)
+	if h.Flags.Has(tcp.ACK) {
+		s.HasAck, s.Ack = true, f.scriptAck(h.Ack)
+	}
+	s.Options = f.scriptOptions(h)
+	return s
+}
+
+// scriptOptions reads the options of a header as they stand on the wire, in their order and with what is between them.
+func (f *flow) scriptOptions(h *tcp.Header) (all []script.TCPOption) {
+	b := h.AppendTo(nil)[tcp.HeaderLen:]
+	for len(b) > 0 {
+		o := script.TCPOption{Kind: script.OptionKind(b[0])}
+		n := 1
+		if o.Kind > script.OptNOP {
+			n = int(b[1])
+		}
+		switch o.Kind {
+		case script.OptMSS:
+			o.Value.Value = uint32(binary.BigEndian.Uint16(b[2:]))
+		case script.OptWindowScale:
+			o.Value.Value = uint32(b[2])
+		case script.OptTimestamps:
+			o.Value.Value = binary.BigEndian.Uint32(b[2:]) - f.tsOffset()
+			o.Ecr.Value = binary.BigEndian.Uint32(b[6:])
+		case script.OptSACK:
+			for i := 2; i < n; i += 8 {
+				o.Blocks = append(o.Blocks, tcp.Range{
+					Start: f.scriptAck(tcp.Seq(binary.BigEndian.Uint32(b[i:]))),
+					End:   f.scriptAck(tcp.Seq(binary.BigEndian.Uint32(b[i+4:]))),
+				})
+			}
+		}
+		all = append(all, o)
+		b = b[n:]
+	}
+	return all
+}
+
+// icmpError makes the message for a connection that the script means.
+func (f *flow) icmpError(m *script.ICMP, now wheel.Time) tcp.ICMPError {
+	typ, code, _ := m.Numbers()
+	e := tcp.ICMPError{MTU: uint32(m.MTU)}
+	switch typ {
+	case 3:
+		e.Kind = unreachable[code]
+	case 4:
+		e.Kind = tcp.ICMPSourceQuench
+	case 11:
+		e.Kind = tcp.ICMPTimeExceeded
+	case 12:
+		e.Kind = tcp.ICMPParameterProblem
+	}
+	if m.HasQuoted {
+		e.Seq = f.liveAck(m.Quoted.Start)
+	} else if f.socket != nil {
+		e.Seq = tcp.Seq(f.rawISS) + info(f.socket, now).SndUna
+	}
+	return e
+}
+
+// unreachable has the kinds of the codes of ICMP's destination unreachable (RFC 1122 §3.2.2.1).
+var unreachable = [...]tcp.ICMPKind{
+	tcp.ICMPNetUnreachable, tcp.ICMPHostUnreachable, tcp.ICMPProtocolUnreachable, tcp.ICMPPortUnreachable, tcp.ICMPTooBig,
+	tcp.ICMPNetUnreachable,                                                   // source route failed
+	tcp.ICMPNetUnreachable, tcp.ICMPHostUnreachable, tcp.ICMPHostUnreachable, // unknown, isolated
+	tcp.ICMPProhibited, tcp.ICMPProhibited, tcp.ICMPNetUnreachable, tcp.ICMPHostUnreachable,
+}
