@@ -1,0 +1,81 @@
+package tcp_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"tcpwheel/netstack/sim/drill"
+	"tcpwheel/netstack/sim/script"
+)
+
+// scenarioFiles returns the scenarios in testdata.
+func scenarioFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.pkt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("testdata has %d scenarios (%v)", len(files), err)
+	}
+	return files
+}
+
+// TestScenarios runs testdata/*.pkt, each a scenario of its own. testdata/README.md tells how they are written.
+func TestScenarios(t *testing.T) {
+	for _, file := range scenarioFiles(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".pkt"), func(t *testing.T) {
+			t.Parallel()
+			src, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := drill.RunSource(file, src, drill.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range report.Output {
+				t.Log(line)
+			}
+		})
+	}
+}
+
+var (
+	scenarioName     = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+\.pkt$`)
+	scenarioCitation = regexp.MustCompile(`^// RFC \d+ §(\d+|[A-Z])(\.\d+)*( \([^)]*\))?: .`)
+)
+
+// TestScenariosCite checks that each scenario begins with the sentence that it proves, and is named by its topic.
+func TestScenariosCite(t *testing.T) {
+	for _, file := range scenarioFiles(t) {
+		if name := filepath.Base(file); !scenarioName.MatchString(name) {
+			t.Errorf("%s: want a name of small words and dashes that tells the topic, such as close-passive.pkt", name)
+		}
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := script.Parse(file, src)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		if c, ok := s.Items[0].(*script.Comment); !ok || !scenarioCitation.MatchString(c.Text) {
+			t.Errorf(`%s:1: want a comment "// RFC n §m: ..." with the sentence that the scenario proves`, file)
+		}
+	}
+}
+
+// TestScenarioSettings checks that README.md lists what scenarios can set.
+func TestScenarioSettings(t *testing.T) {
+	text, err := os.ReadFile("testdata/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range append(drill.Options(), drill.Sysctls()...) {
+		if name := strings.TrimPrefix(s.Name, "net.ipv4."); !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("testdata/README.md does not list `%s` (%s: %s)", name, s.Value, s.About)
+		}
+	}
+}
