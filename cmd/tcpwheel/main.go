@@ -98,7 +98,7 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		}
 		return usage(cmd, err)
 	})
-	root.AddCommand(newWheel(), newVersion())
+	root.AddCommand(newWheel(), newScript(), newVersion())
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -113,7 +113,7 @@ func settle(cmd *cobra.Command) {
 		cmd.Args = cobra.ArbitraryArgs
 		cmd.RunE = unknownCommand
 		cmd.SuggestionsMinimumDistance = 2
-	case cmd.Name() != "help":
+	case cmd.Name() != "help" && cmd.Name() != "script":
 		cmd.Args = noArguments
 	}
 	for _, sub := range cmd.Commands() {

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/netstack/sim/drill"
+	"tcpwheel/netstack/sim/script"
+	"tcpwheel/tcptimers"
+)
+
+// scenario is the result of one file.
+type scenario struct {
+	File     string        `json:"file"`
+	Result   string        `json:"result"` // passed, failed, unreadable
+	Events   int           `json:"events,omitempty"`
+	Sent     int           `json:"sent,omitempty"`
+	Received int           `json:"received,omitempty"`
+	Virtual  time.Duration `json:"virtual_ns,omitempty"`
+	Output   []string      `json:"output,omitempty"`
+	Line     int           `json:"line,omitempty"`
+	Error    string        `json:"error,omitempty"`
+	Expected string        `json:"expected,omitempty"`
+	Got      string        `json:"got,omitempty"`
+	Trace    []string      `json:"trace,omitempty"`
+
+	err error
+	all []string // the whole trace
+}
+
+func newScript() *cobra.Command {
+	var (
+		cfg             drill.Config
+		asJSON, verbose bool
+	)
+	cmd := &cobra.Command{
+		Use:   "script FILE...",
+		Short: "run scenario files against the engine, in virtual time",
+		Long: "Script runs scenarios in packetdrill's notation: what a program does with its\n" +
+			"socket, what arrives, what must be sent and when, and what must hold of the\n" +
+			"connection. A FILE that is - is read from standard input.\n\n" +
+			"Of a scenario that fails it prints the first difference, as expected and got,\n" +
+			"with the events before it. netstack/tcp/testdata/README.md has the notation\n" +
+			"and all settings.\n\n" +
+			"It exits with 3 if a scenario fails, and with 1 if one cannot be read, or asks\n" +
+			"for what there is not.",
+		Example: "  tcpwheel script netstack/tcp/testdata/handshake-passive.pkt",
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if len(files) == 0 {
+				return usage(cmd, errors.New("script: no file given"))
+			}
+			if cfg.Policy != "" {
+				if _, err := tcptimers.NewPolicy(cfg.Policy); err != nil {
+					return usage(cmd, err)
+				}
+			}
+			if cfg.TraceLen < 1 {
+				return usage(cmd, fmt.Errorf("trace %d, want at least 1", cfg.TraceLen))
+			}
+			results := make([]scenario, len(files))
+			for i, name := range files {
+				results[i] = runScenario(name, cmd.InOrStdin(), cfg)
+				if err := results[i].write(cmd.OutOrStdout(), asJSON, verbose); err != nil {
+					return err
+				}
+			}
+			return verdict(results)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&cfg.Policy, "policy", "", "timer policy, in the place of the scenario's")
+	f.IntVar(&cfg.TraceLen, "trace", 15, "how many events before a difference to print")
+	f.BoolVarP(&verbose, "verbose", "v", false, "print all events of every scenario")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	return cmd
+}
+
+func runScenario(name string, stdin io.Reader, cfg drill.Config) scenario {
+	s := scenario{File: name, Result: "passed"}
+	src, err := readScenario(name, stdin)
+	if err != nil {
+		s.Result, s.Error, s.err = "unreadable", err.Error(), err
+		return s
+	}
+	report, err := drill.RunSource(name, src, cfg)
+	if report != nil {
+		s.Events, s.Sent, s.Received, s.Virtual = report.Events, report.Sent, report.Received, report.Virtual
+		s.Output, s.all = report.Output, report.Trace
+	}
+	var (
+		failure *drill.Failure
+		faults  script.ErrorList
+	)
+	switch s.err = err; {
+	case errors.As(err, &failure):
+		s.Result, s.Line, s.Error = "failed", failure.Pos.Line, failure.Msg
+		s.Expected, s.Got, s.Trace = failure.Want, failure.Got, failure.Trace
+	case errors.As(err, &faults):
+		s.Result, s.Line, s.Error = "unreadable", faults[0].Pos.Line, err.Error()
+	case err != nil:
+		s.Result, s.Error = "unreadable", err.Error()
+	}
+	return s
+}
+
+func readScenario(name string, stdin io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(name)
+}
+
+func (s *scenario) write(w io.Writer, asJSON, verbose bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(s)
+	}
+	var b strings.Builder
+	if verbose {
+		for _, line := range s.all {
+			fmt.Fprintln(&b, line)
+		}
+	}
+	for _, line := range s.Output {
+		fmt.Fprintf(&b, "%s: %s\n", s.File, line)
+	}
+	if s.err != nil {
+		fmt.Fprintln(&b, s.err)
+	}
+	fmt.Fprintf(&b, "%s: %s", s.File, s.Result)
+	if s.Events > 0 {
+		fmt.Fprintf(&b, ", %d events, %d sent, %d received, %v", s.Events, s.Sent, s.Received, s.Virtual)
+	}
+	fmt.Fprintln(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// verdict is the error that the worst of the results is.
+func verdict(results []scenario) error {
+	var failed, unreadable int
+	for _, s := range results {
+		switch s.Result {
+		case "failed":
+			failed++
+		case "unreadable":
+			unreadable++
+		}
+	}
+	switch {
+	case unreadable > 0:
+		return fmt.Errorf("%d of %d scenarios could not be read", unreadable, len(results))
+	case failed > 0:
+		return &violation{fmt.Errorf("%d of %d scenarios failed", failed, len(results))}
+	}
+	return nil
+}
