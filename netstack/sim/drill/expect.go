@@ -71,7 +71,7 @@ func (r *runner) span(from, to time.Duration) string {
 	switch {
 	case from == to:
 		return seconds9(from)
-	case to >= r.elapsed()+patience/2:
+	case from == 0 && to >= patience:
 		return "*"
 	}
 	return seconds9(max(from, 0)) + "~" + seconds9(to)

@@ -266,9 +266,10 @@ func (r *runner) injectICMP(m *script.ICMP) {
 
 // finish checks that nothing is left over, and that everything can be cleared away.
 func (r *runner) finish() {
-	for _, b := range r.blocked {
+	for len(r.blocked) > 0 {
+		b := r.blocked[0]
 		r.pos = b.event
-		r.advance(r.begin.Add(b.due+r.plan.tolerance), func() bool { return b.done })
+		r.advance(r.begin.Add(b.due+r.plan.tolerance), nil)
 		if !b.done {
 			r.differ(fmt.Sprintf("the call has not returned at %s", seconds9(r.elapsed())), b.call.String(), "")
 		}

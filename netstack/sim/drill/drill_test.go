@@ -1,0 +1,138 @@
+package drill
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestScripts runs testdata/*.pkt, which use everything that a script may say.
+func TestScripts(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.pkt")
+	if len(files) == 0 {
+		t.Fatal("testdata has no scripts")
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := RunSource(file, src, Config{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestDeterminism runs all scenarios of the engine twice.
+func TestDeterminism(t *testing.T) {
+	files, _ := filepath.Glob("../../tcp/testdata/*.pkt")
+	if len(files) < 10 {
+		t.Fatalf("%d scenarios, want 10 at least", len(files))
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err1 := RunSource(file, src, Config{})
+		second, err2 := RunSource(file, src, Config{})
+		if err1 != nil || err2 != nil {
+			continue // TestScenarios says why
+		}
+		if !slices.Equal(first.Trace, second.Trace) {
+			t.Errorf("%s runs differently the second time:\n%s\nand:\n%s", file,
+				strings.Join(first.Trace, "\n"), strings.Join(second.Trace, "\n"))
+		}
+	}
+}
+
+// opened is how the scripts of these tests begin: 8 lines, and 0.1 s.
+const opened = `--timestamps=0
+--delack_quick=0
+0.000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 listen(3, 1) = 0
++0 < S 0:0(0) win 32792 <mss 1000,sackOK,nop,nop,nop,wscale 7>
++0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK,nop,wscale 7>
++.1 < . 1:1(0) ack 1 win 257
++0 accept(3, ..., ...) = 4
+`
+
+// TestFirstDifference has scripts with one thing wrong, and what is said of it.
+func TestFirstDifference(t *testing.T) {
+	for _, test := range []struct {
+		src            string
+		line           int
+		msg, want, got string
+	}{
+		{"+0 write(4, ..., 100) = 100\n+0 > . 1:101(100) ack 1", 10,
+			"packet differs: flags P., want .", "0.100 > . 1:101(100) ack 1", "0.100 > P. 1:101(100) ack 1 win 8192"},
+		{"+0 write(4, ..., 100) = 100\n+0 > P. 2:101(99) ack 2", 10,
+			"packet differs: seq 1, want 2; length 100, want 99; ack 1, want 2",
+			"0.100 > P. 2:101(99) ack 2", "0.100 > P. 1:101(100) ack 1 win 8192"},
+		{"+0 write(4, ..., 100) = 100\n+0 > P. 1:101(100) ack 1 win 8000 urg 5", 10,
+			"packet differs: win 8192, want 8000; urg 0, want 5",
+			"0.100 > P. 1:101(100) ack 1 win 8000 urg 5", "0.100 > P. 1:101(100) ack 1 win 8192"},
+		{"+0 write(4, ..., 100) = 100\n+0 > [ect0] P. 1:101(100) ack 1", 10,
+			"packet differs: mark noecn, want ect0", "0.100 > [ect0] P. 1:101(100) ack 1", "0.100 > P. 1:101(100) ack 1 win 8192"},
+		{"+0 write(4, ..., 100) = 100\n+0 > P. 1:101(100) ack 1 <nop,nop,TS val 1 ecr 1>", 10,
+			"packet differs: options none, want <nop,nop,TS val 1 ecr 1>",
+			"0.100 > P. 1:101(100) ack 1 <nop,nop,TS val 1 ecr 1>", "0.100 > P. 1:101(100) ack 1 win 8192"},
+		{"+.1 < . 1001:2001(1000) ack 1\n+0 > . 1:1(0) ack 1 <nop,nop,sack 1002:2001>", 10,
+			"packet differs: options <nop,nop,sack 1001:2001>, want <nop,nop,sack 1002:2001>",
+			"0.200 > . 1:1(0) ack 1 <nop,nop,sack 1002:2001>", "0.200 > . 1:1(0) ack 1 win 8192 <nop,nop,sack 1001:2001>"},
+		{"+.1 < . 1001:2001(1000) ack 1\n+0 > . 1:1(0) ack 1", 10,
+			"packet differs: options <nop,nop,sack 1001:2001>, want none",
+			"0.200 > . 1:1(0) ack 1", "0.200 > . 1:1(0) ack 1 win 8192 <nop,nop,sack 1001:2001>"},
+		{"+.1 < . 1:1001(1000) ack 1\n+.039 > . 1:1(0) ack 1001", 10,
+			"no packet was sent", "0.239 > . 1:1(0) ack 1001", "no packet; the next would be 0.240 > . 1:1(0) ack 1001 win 8184"},
+		{"+.1 < . 1:1001(1000) ack 1\n+.041 > . 1:1(0) ack 1001", 10,
+			"packet differs: time 0.240, want 0.241", "0.241 > . 1:1(0) ack 1001", "0.240 > . 1:1(0) ack 1001 win 8184"},
+		{"+.1 < . 1:1001(1000) ack 1\n+.041~+.05 > . 1:1(0) ack 1001", 10,
+			"packet differs: time 0.240, want 0.241~0.250", "0.241~0.250 > . 1:1(0) ack 1001", "0.240 > . 1:1(0) ack 1001 win 8184"},
+		{"* > . 1:1(0) ack 1", 9, "no packet was sent", "* > . 1:1(0) ack 1", "no packet at all"},
+		{"+0 write(4, ..., 100) = 100\n+.1 close(4) = 0", 10,
+			"the script ends, and a packet is left that it does not expect (of 2)", "", "0.100 > P. 1:101(100) ack 1 win 8192"},
+		{"+0 < 7 > 8080 . 1:1(0) ack 1\n+0 > 8080 > 50000 R 1:1(0)", 10,
+			"packet differs: ports 8080 > 7, want 8080 > 50000",
+			"0.100 > 8080 > 50000 R 1:1(0)", "0.100 > 8080 > 7 R 1:1(0) win 0"},
+		{"+0 < 7 > 8080 . 1:1(0) ack 1\n+0 > R 1:1(0)\n+0 write(4, ..., 5) = 5\n+0 > P. 1:6(5) ack 1", 12,
+			"packet differs: ports 8080 > 50000, want 8080 > 7, those of the connection under test",
+			"0.100 > P. 1:6(5) ack 1", "0.100 > 8080 > 50000 P. 1:6(5) ack 1 win 8192"},
+		{"+0 read(4, ..., 100) = 1", 9,
+			"read has to wait: give it a time such as +0...0.2, or make the descriptor non-blocking by fcntl(fd, F_SETFL, O_RDWR|O_NONBLOCK)", "", ""},
+		{"+0 recv(4, ..., 100, MSG_DONTWAIT) = 1", 9, "recv returns -1 EAGAIN", "recv(4, ..., 100, MSG_DONTWAIT) = 1", ""},
+		{"+0 recv(4, ..., 100, MSG_DONTWAIT) = -1 EPIPE", 9, "recv returns -1 EAGAIN", "recv(4, ..., 100, MSG_DONTWAIT) = -1 EPIPE", ""},
+		{"+0...0.2 read(4, ..., 100) = 1\n+.1 < P. 1:2(1) ack 1", 9,
+			"the call has returned 1, want it to at 0.300", "read(4, ..., 100) = 1", ""},
+		{"+0...0.2 read(4, ..., 100) = 1\n+.3 < P. 1:2(1) ack 1", 9,
+			"the call has not returned, want it to at 0.300", "read(4, ..., 100) = 1", ""},
+		{"+0...0.2 read(4, ..., 100) = 1", 9, "the call has not returned at 0.300", "read(4, ..., 100) = 1", ""},
+		{"+.1 < P. 1:2(1) ack 1\n+0...0.2 read(4, ..., 100) = 1", 10,
+			"the call has returned 1 at once, want it to wait until 0.400", "", ""},
+		{"+0 ioctl(4, SIOCINQ, [5]) = 0", 9, "ioctl gives 0, want 5", "", ""},
+		{"+0 getsockopt(4, SOL_TCP, TCP_NODELAY, [1], [4]) = 0", 9, "getsockopt gives 0, want 1", "", ""},
+		{"+0 setsockopt(4, SOL_SOCKET, TCP_NODELAY, [1], 4) = 0", 9, "TCP_NODELAY is an option of SOL_TCP", "", ""},
+		{"+0 setsockopt(4, SOL_TCP, TCP_MD5SIG, [1], 4) = 0", 9,
+			"setsockopt: option TCP_MD5SIG not supported; supported: " + supportedSockopts, "", ""},
+		{"+0 setsockopt(4, SOL_SOCKET, SO_RCVBUF, [1000], 4) = 0", 9, "the option is to be set before listen or connect", "", ""},
+		{"+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 4", 9, "socket: descriptor 4 is open", "", ""},
+		{"+0 %{ assert tcpi_unacked == 1 or tcpi_snd_cwnd < 10, tcpi_rto // 1000 }%", 9, "assert does not hold",
+			"tcpi_unacked == 1 or tcpi_snd_cwnd < 10", "tcpi_unacked = 0, tcpi_snd_cwnd = 10, tcpi_rto // 1000 = 300"},
+		{"+0 %{ assert 1 // tcpi_unacked }%", 9, "division by zero", "", ""},
+		{"0.05 < . 1:1(0) ack 1", 9, "the event is at 0.050, and the script has come to 0.100", "", ""},
+	} {
+		_, err := RunSource("d.pkt", []byte(opened+test.src+"\n"), Config{})
+		f, ok := errors.AsType[*Failure](err)
+		if !ok {
+			t.Errorf("%s\nerr = %v, want %q", test.src, err, test.msg)
+			continue
+		}
+		if f.Pos.Line != test.line || f.Msg != test.msg || f.Want != test.want || f.Got != test.got {
+			t.Errorf("%s\ngot  line %d: %s\n     want %q\n     got  %q\nwant line %d: %s\n     want %q\n     got  %q", test.src,
+				f.Pos.Line, f.Msg, f.Want, f.Got, test.line, test.msg, test.want, test.got)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package drill
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/netstack/sim/script"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/tcptimers"
+)
+
+// TestEverySettingIsTaken turns each knob by a value that it says it takes, and by one that none does.
+func TestEverySettingIsTaken(t *testing.T) {
+	examples := map[string]string{
+		"time": "20ms", "number": "1", "0 or 1": "1", "address": "10.0.0.1", "µs": "5", "0 to 1": "0.5", "any": "7",
+		"least default most": "1 2 3", "name": "scheme7",
+	}
+	for _, knobs := range [][]knob{options, sysctls} {
+		seen := map[string]bool{}
+		for _, k := range knobs {
+			if seen[k.Name] {
+				t.Errorf("%s is listed twice", k.Name)
+			}
+			seen[k.Name] = true
+			value, _, _ := strings.Cut(k.Value, ", ")
+			if first, _, ok := strings.Cut(value, ".."); ok {
+				value = first
+			}
+			if e, ok := examples[k.Value]; ok {
+				value = e
+			}
+			p := &plan{conn: tcp.DefaultConfig(tcptimers.MustPolicy("per-segment"))}
+			if err := k.set(p, value); err != nil {
+				t.Errorf("%s=%s: %v, want it taken", k.Name, value, err)
+			}
+			if err := k.set(p, "-?"); err == nil && k.Value != "any" && k.Value != "name" && k.Name != "policy" && k.Name != "profile" {
+				t.Errorf("%s=-? is taken, want an error: %s", k.Name, k.Value)
+			}
+		}
+	}
+}
+
+// TestSettingsReachTheirFields checks a few knobs of each kind by what becomes of the configuration.
+func TestSettingsReachTheirFields(t *testing.T) {
+	src := `--rto_min=300ms
+--policy=linux
+--tick=1ms
+--delack=0
+--control=vegas
+--iw=3000
+--keep_idle=10s
+--tolerance_usecs=250
+--ip_version=ipv6
+--seed=0x10
+` + "`sysctl -q net.ipv4.tcp_rmem=\"4096 20000 30000\" net.ipv4.tcp_ecn=2 net.ipv4.tcp_retries2=5; sysctl net.ipv4.tcp_syn_retries=2`\n"
+	s, err := script.Parse("s.pkt", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newPlan(s, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.conn
+	for _, v := range []struct{ what, got, want any }{
+		{"policy", c.Policy.Name, "linux"},
+		{"rto_min, which comes before the policy in the file", c.Policy.Bounds.Min, 300 * time.Millisecond},
+		{"tick", c.Policy.Tick, time.Millisecond},
+		{"delack", c.Policy.DelAck.Every, 1},
+		{"control", c.Control, "vegas"},
+		{"iw", c.Congestion.InitialWindow, uint32(3000)},
+		{"keep_idle", c.Socket.KeepIdle, 10 * time.Second},
+		{"tolerance", p.tolerance, 250 * time.Microsecond},
+		{"local", p.local.String(), "fd3d:a0b:17d6::1"},
+		{"seed", p.engine.Seed, uint64(16)},
+		{"tcp_rmem", fmt.Sprint(c.RecvBuffer, c.RecvBufferMax), "20000 30000"},
+		{"tcp_ecn", fmt.Sprint(c.ECN, p.passiveECN), "false true"},
+		{"tcp_retries2", fmt.Sprint(c.Policy.MaxRexmits, c.Policy.R2), "5 0s"},
+		{"tcp_syn_retries, of 1 + 2 + 4 s", c.Policy.SynR2, 7 * time.Second},
+		{"the engine's policy", p.engine.Conn.Policy.Name, "linux"},
+	} {
+		if v.got != v.want {
+			t.Errorf("%v = %v, want %v", v.what, v.got, v.want)
+		}
+	}
+	if p, err = newPlan(s, Config{Policy: "bsd"}); err != nil || p.conn.Policy.Name != "bsd" || p.conn.Policy.Bounds.Min != 300*time.Millisecond {
+		t.Errorf("policy of the caller: %v, %+v", err, p.conn.Policy)
+	}
+}
+
+// TestScriptsThatAskForTooMuch has scripts that cannot be run, and what is said of them.
+func TestScriptsThatAskForTooMuch(t *testing.T) {
+	for _, test := range []struct{ src, want string }{
+		{"--speed=3", "e.pkt:1:1: --speed is not known; known: ack_push, bind_port, "},
+		{"--tlp=maybe", "e.pkt:1:1: --tlp=maybe: want 0 or 1"},
+		{"--rto_min=5", "e.pkt:1:1: --rto_min=5: want a time such as 200ms, 1.5s, 10us or 0"},
+		{"--iw=-1", "e.pkt:1:1: --iw=-1: want a number of 0..4294967295"},
+		{"--phase=none", "e.pkt:1:1: --phase=none: want one of shared, own, countdown"},
+		{"--policy=none", `e.pkt:1:1: tcptimers: unknown policy "none", want one of per-segment, `},
+		{"# c\n--profile=none", `e.pkt:2:1: tcptimers: unknown profile "none", want one of internet, `},
+		{"--msl=3m", "e.pkt:1:1: tcptimers: "},
+		{"--mtu=20", "e.pkt:1:1: tcp: MTU 20, want "},
+		{"--local_ip=1.2.3", `e.pkt:1:1: --local_ip=1.2.3: ParseAddr("1.2.3"): `},
+		{"--local_ip=10.0.0.1\n--ip_version=ipv6", "e.pkt:2:1: local_ip 10.0.0.1 and remote_ip fd3d:fa7b:d17d::1, want both of --ip_version"},
+		{"`sysctl -q net.ipv4.tcp_fastopen=1`", "e.pkt:1:12: sysctl net.ipv4.tcp_fastopen=1: want 0"},
+		{"`sysctl -q net.ipv4.tcp_speed=1`", "e.pkt:1:12: sysctl net.ipv4.tcp_speed is not known; known: net.core.rmem_max, "},
+		{"`sysctl -q net.ipv4.tcp_rmem=1`", "e.pkt:1:12: sysctl net.ipv4.tcp_rmem=1: want three numbers"},
+		{"0 `sysctl -q net.ipv4.tcp_syncookies=1`", "e.pkt:1:14: sysctl net.ipv4.tcp_syncookies=1: want it before the first event"},
+		{"0 `sysctl -q net.ipv4.tcp_sack=2`", "e.pkt:1:14: sysctl net.ipv4.tcp_sack=2: want a number of 0..1"},
+		{"0 %{ assert tcpi_speed == 1 }%", "e.pkt:1:6: tcpi_speed is not known; tcpi_ names: tcpi_advmss, "},
+		{"0 %{ print(TCPSpeed) }%", "e.pkt:1:6: TCPSpeed is not known; counters and constants: ActiveOpens, "},
+		{"0 > icmp unreachable", "e.pkt:1:3: icmp that must be sent: the engine sends none"},
+		{"0 close(3", "e.pkt:2:1: want "},
+	} {
+		report, err := RunSource("e.pkt", []byte(test.src+"\n"), Config{})
+		if report != nil || err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%s: %.300v, want %s", test.src, err, test.want)
+		}
+		if _, ok := err.(script.ErrorList); !ok {
+			t.Errorf("%s: error of type %T, want script.ErrorList", test.src, err)
+		}
+	}
+}
+
+// TestStream checks the twin of the receiver by hand.
+func TestStream(t *testing.T) {
+	var s stream
+	for _, step := range []struct{ at, n, grown uint64 }{
+		{10, 5, 0}, {20, 5, 0}, {12, 3, 0}, {0, 0, 0}, {0, 5, 5}, {3, 9, 10}, {15, 5, 10}, {24, 1, 0}, {30, 1, 0}, {25, 5, 6},
+	} {
+		if grown := s.insert(step.at, step.n); grown != step.grown {
+			t.Errorf("insert(%d, %d) = %d, want %d", step.at, step.n, grown, step.grown)
+		}
+	}
+	if s.next != 31 || len(s.held) != 0 {
+		t.Errorf("next = %d and %d held, want 31 and 0", s.next, len(s.held))
+	}
+}
+
+// TestVerdicts checks that a wrong verdict is noticed.
+func TestVerdicts(t *testing.T) {
+	for _, test := range []struct {
+		v    tcp.Verdict
+		want string
+	}{
+		{tcp.Verdict{Offset: 3, Len: 3}, "verdict keeps octets 3 to 6 of a payload of 5"},
+		{tcp.Verdict{Len: 5}, "verdict says that 0 octets have become readable, and 5 have"},
+		{tcp.Verdict{Len: 5, Stream: 1, InOrder: 5}, "verdict says that 5 octets have become readable, and 0 have"},
+		{tcp.Verdict{Len: 5, InOrder: 5}, "the connection has received 0 octets, and 5 have become readable"},
+	} {
+		c := &conn{socket: new(tcp.Socket)}
+		if err := c.arrived(test.v, 5); err == nil || err.Error() != test.want {
+			t.Errorf("arrived(%+v, 5) = %v, want %s", test.v, err, test.want)
+		}
+	}
+}
+
+// TestFailureText has the whole text of a failure, and a report.
+func TestFailureText(t *testing.T) {
+	src := opened + "+.1 < . 1:1001(1000) ack 1\n+0 %{ print(\"unacked\", tcpi_unacked) }%\n+.05 > . 1:1(0) ack 1001\n"
+	report, err := RunSource("f.pkt", []byte(src), Config{TraceLen: 4})
+	want := `f.pkt:11:1: at 0.240: packet differs: time 0.240, want 0.250
+  expected  0.250 > . 1:1(0) ack 1001
+  got       0.240 > . 1:1(0) ack 1001 win 8184
+  the events before:
+    0.100 accept(3, ..., ...) = 4
+    0.200 < . 1:1001(1000) ack 1
+    0.200 print unacked 0
+    0.240    # timer delack, armed at 0.200`
+	if err == nil || err.Error() != want {
+		t.Errorf("err = %v\nwant %s", err, want)
+	}
+	if report.Events != 8 || report.Sent != 2 || report.Received != 3 || report.Virtual != 240*time.Millisecond ||
+		fmt.Sprint(report.Output) != "[unacked 0]" || len(report.Trace) != 11 {
+		t.Errorf("report = %+v", report)
+	}
+}
