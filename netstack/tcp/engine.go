@@ -59,9 +59,9 @@ type Engine struct {
 	packets []Packet
 	notices []Notice
 
-	byEnds    map[ends]uint32 // index into sockets
-	sockets   []*Socket       // nil where there is none
-	free      []uint32        // the indices of these, the last one given back first
+	byEnds    endsTable // of indices into sockets
+	sockets   []*Socket // nil where there is none
+	free      []uint32  // the indices of these, the last one given back first
 	listeners map[netip.AddrPort]*Listener
 	made      uint64 // sockets, ever
 	timeWait  int    // sockets in TIME-WAIT
@@ -123,7 +123,7 @@ func NewEngine(now wheel.Time, cfg EngineConfig) (*Engine, error) {
 		wheel:  w,
 		out:    Output{Challenge: limiter, Rand: rand.New(rand.NewSource(int64(cfg.Seed)))},
 
-		byEnds:    make(map[ends]uint32),
+		byEnds:    newEndsTable(),
 		listeners: make(map[netip.AddrPort]*Listener),
 		nextPort:  uint32(cfg.Seed),
 	}

@@ -108,7 +108,7 @@ func (e *Engine) pickPort(local netip.Addr, remote netip.AddrPort) (netip.AddrPo
 	for range ephemeralPorts {
 		at := netip.AddrPortFrom(local, uint16(ephemeralMin+(e.nextPort+offset)%ephemeralPorts))
 		e.nextPort++
-		if _, taken := e.byEnds[endsOf(at, remote)]; !taken && e.listener(at) == nil {
+		if e.find(endsOf(at, remote)) == nil && e.listener(at) == nil {
 			return at, nil
 		}
 	}

@@ -68,8 +68,8 @@ func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Add
 
 // find returns the connection between these ends, nil if there is none.
 func (e *Engine) find(k ends) *Socket {
-	if i, ok := e.byEnds[k]; ok {
-		return e.sockets[i]
+	if at, ok := e.byEnds.find(&k, e.sockets); ok {
+		return e.sockets[e.byEnds.entries[at].index()]
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (e *Engine) add(local, remote netip.AddrPort, cfg *Config, iss Seq) *Socket
 		s.index = uint32(len(e.sockets))
 		e.sockets = append(e.sockets, s)
 	}
-	e.byEnds[s.ends] = s.index
+	e.byEnds.add(&s.ends, s.index)
 	s.conn.Init(cfg, e.path(remote), iss, e.secret.TimestampOffset(local, remote))
 	if e.trace != nil {
 		e.traceOpened(s)
@@ -105,7 +105,9 @@ func (e *Engine) remove(s *Socket) {
 		s.inTimeWait = false
 		e.timeWait--
 	}
-	delete(e.byEnds, s.ends)
+	if at, ok := e.byEnds.find(&s.ends, e.sockets); ok {
+		e.byEnds.remove(at)
+	}
 	if e.trace != nil {
 		delete(e.trace.sockets, s.id)
 	}
@@ -175,8 +177,8 @@ func (e *Engine) Check() error {
 	if timeWait != e.timeWait {
 		return fmt.Errorf("tcp: %d connections counted in TIME-WAIT, want %d", e.timeWait, timeWait)
 	}
-	if len(e.byEnds) != e.Len() {
-		return fmt.Errorf("tcp: %d pairs of ends, want %d", len(e.byEnds), e.Len())
+	if e.byEnds.n != e.Len() {
+		return fmt.Errorf("tcp: %d pairs of ends, want %d", e.byEnds.n, e.Len())
 	}
 	return e.checkListeners()
 }

@@ -1,0 +1,78 @@
+package tcp
+
+import "hash/maphash"
+
+// endsTable finds connections by their ends: a hash table with open addressing and linear probing, whose entries are 8 octets, half
+// of them of the hash. The ends themselves are in the sockets, where a map would have them once more. The hash is
+// keyed, so that nobody can choose ends that collide.
+type endsTable struct {
+	seed    maphash.Seed
+	entries []tableEntry // a power of two
+	n       int
+}
+
+// tableEntry is 32 bits of the hash above the index of the socket plus 1; 0 is none.
+type tableEntry uint64
+
+func newTableEntry(hash uint64, index uint32) tableEntry {
+	return tableEntry(hash>>32<<32 | uint64(index) + 1)
+}
+
+func (e tableEntry) index() uint32 { return uint32(e) - 1 }
+
+// home is where the search for the entry begins in a table of mask+1. Tables of more than 2^32 entries there are none.
+func (e tableEntry) home(mask uint64) uint64 { return uint64(e>>32) & mask }
+
+func newEndsTable() endsTable {
+	return endsTable{seed: maphash.MakeSeed(), entries: make([]tableEntry, 16)}
+}
+
+func (t *endsTable) hash(k *ends) uint64 { return maphash.Bytes(t.seed, k[:]) }
+
+// find returns the place of the entry of k, whose socket is among sockets.
+func (t *endsTable) find(k *ends, sockets []*Socket) (at uint64, ok bool) {
+	mask := uint64(len(t.entries) - 1)
+	want := newTableEntry(t.hash(k), 0) >> 32
+	for at = uint64(want) & mask; t.entries[at] != 0; at = (at + 1) & mask {
+		if e := t.entries[at]; e>>32 == want && sockets[e.index()].ends == *k {
+			return at, true
+		}
+	}
+	return at, false
+}
+
+// add adds the socket of an index, whose ends are not there yet.
+func (t *endsTable) add(k *ends, index uint32) {
+	if t.n++; 4*t.n > 3*len(t.entries) {
+		old := t.entries
+		t.entries = make([]tableEntry, 2*len(old))
+		for _, e := range old {
+			if e != 0 {
+				t.put(e)
+			}
+		}
+	}
+	t.put(newTableEntry(t.hash(k), index))
+}
+
+func (t *endsTable) put(e tableEntry) {
+	mask := uint64(len(t.entries) - 1)
+	at := e.home(mask)
+	for t.entries[at] != 0 {
+		at = (at + 1) & mask
+	}
+	t.entries[at] = e
+}
+
+// remove removes the entry at a place that find has returned. Those behind it move up that would not be found else.
+func (t *endsTable) remove(at uint64) {
+	t.n--
+	mask := uint64(len(t.entries) - 1)
+	for next := (at + 1) & mask; t.entries[next] != 0; next = (next + 1) & mask {
+		if e := t.entries[next]; (next-e.home(mask))&mask >= (next-at)&mask {
+			t.entries[at] = e
+			at = next
+		}
+	}
+	t.entries[at] = 0
+}
