@@ -62,7 +62,7 @@ type Conn struct {
 	// The receiver.
 	irs      Seq
 	rq       RecvQueue
-	gen      SACKGen
+	gen      *SACKGen // nil while there is nothing to report
 	win      RecvWindow
 	delack   DelAck
 	paws     PAWS
@@ -82,19 +82,18 @@ type Conn struct {
 	tsOffset uint32
 	lastRecv wheel.Time // when anything acceptable came last
 	lastSent wheel.Time // when data left last
-	lastOOW  wheel.Time // when an unacceptable segment was answered last
-	answered bool       // lastOOW is valid
 	heard    bool       // lastSent is valid
 	probes   uint8      // window or keepalive probes without an answer
 	persistN uint8      // window probes since the window was closed
 	probed   bool       // the octet at SND.NXT, or the FIN there, left as a window probe
 	timed    bool       // one segment is being timed: Policy.OneSample
 	timedSeq Seq
-	roundEnd Seq        // what SND.NXT was at the first sample of this round
-	utoSince wheel.Time // when the window was closed
+	roundEnd Seq // what SND.NXT was at the first sample of this round
 
 	cc  congestion.Controller // from ESTABLISHED on
 	rec recovery
+
+	rare *rareState // nil until something of it is wanted
 
 	// Statistics, for Info.
 	bytesSent, bytesRexmit          uint64
@@ -205,4 +204,23 @@ func (c *Conn) allSent() bool { return c.finSent || !c.finQueued && c.queued() =
 // timestamp returns what the clock of timestamps shows.
 func (c *Conn) timestamp(now wheel.Time) uint32 {
 	return uint32(int64(now)/int64(c.cfg.TimestampTick)) + c.tsOffset
+}
+
+// rareState is what few connections ever need.
+type rareState struct {
+	pacer      congestion.Pacer
+	vegas      congestion.VegasCheck
+	fine       tcptimers.Estimator // the fine-grained clock of Vegas's check, nil without it
+	answeredAt wheel.Time          // when a segment that is not acceptable was answered last
+	answered   bool                // answeredAt is valid
+	closedAt   wheel.Time          // when the peer's window was closed, or the application closed behind it
+	spuriousAt wheel.Time          // when a timeout was found to be spurious
+}
+
+// few returns the rare state, and makes it if there is none.
+func (c *Conn) few() *rareState {
+	if c.rare == nil {
+		c.rare = new(rareState)
+	}
+	return c.rare
 }

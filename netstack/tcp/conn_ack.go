@@ -215,8 +215,8 @@ func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
 	if !ok {
 		return
 	}
-	if c.rec.vegas != nil {
-		c.rec.vegas.fine.Sample(tcptimers.Sample{RTT: rtt})
+	if c.rare != nil && c.rare.fine != nil {
+		c.rare.fine.Sample(tcptimers.Sample{RTT: rtt})
 	}
 	if p.OneSample {
 		if !c.timed || !a.ack.After(c.timedSeq) {
@@ -230,7 +230,7 @@ func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
 	if a.ack.After(c.roundEnd) {
 		s.Round, c.roundEnd = true, c.sndNxt
 	}
-	if c.rec.spurious && at >= c.rec.spuriousAt {
+	if c.rec.spurious && at >= c.rare.spuriousAt {
 		c.rec.spurious = false
 		c.est.Spurious(s.RTT)
 		return

@@ -44,7 +44,7 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 	}
 	c.readClosed = true
 	if c.persistN > 0 {
-		c.utoSince = now
+		c.few().closedAt = now
 	}
 	switch {
 	case linger == 0 && c.state != StateTimeWait:

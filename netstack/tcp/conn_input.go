@@ -205,7 +205,7 @@ func (c *Conn) insertOld(a Arrival) {
 	}
 	fit := Trim(c.rq.Nxt(), 0, a)
 	if fit.Old.Len() > 0 {
-		c.gen.OnInsert(&Insertion{Duplicate: fit.Old})
+		c.noteInsertion(&Insertion{Duplicate: fit.Old})
 	}
 }
 
@@ -220,12 +220,13 @@ func (c *Conn) noteTimestamp(now wheel.Time, h *Header, seq Seq) {
 // answer sends an ACK for a segment that is not acceptable: at once if it has data, which is no part of a war of ACKs, and no
 // more often than the interval if not.
 func (c *Conn) answer(now wheel.Time, o *Output, always bool) {
-	if !always && c.answered && now.Sub(c.lastOOW) < c.cfg.InvalidAckInterval {
+	if r := c.rare; !always && r != nil && r.answered && now.Sub(r.answeredAt) < c.cfg.InvalidAckInterval {
 		o.Counters.TCPACKSkippedSeq++
 		return
 	}
 	if !always {
-		c.lastOOW, c.answered = now, true
+		r := c.few()
+		r.answeredAt, r.answered = now, true
 	}
 	if c.state == StateSynReceived {
 		if id := c.fl.sent.Front(); id != 0 {

@@ -25,7 +25,7 @@ func (c *Conn) prepare(o *Output) {
 	c.est = o.estimator.New()
 	if c.cfg.VegasCheck {
 		// Its timeout is that of the fine clock, without a floor.
-		c.rec.vegas = &vegasCheck{fine: tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})}
+		c.few().fine = tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
 	}
 }
 

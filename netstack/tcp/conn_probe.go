@@ -66,7 +66,7 @@ func (c *Conn) startPersist(now wheel.Time, o *Output) {
 		return
 	}
 	if c.persistN == 0 {
-		c.utoSince = now
+		c.few().closedAt = now
 	}
 	rto := c.est.RTO()
 	if n := c.est.Backoffs(); n > 0 {
@@ -98,7 +98,7 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 	// RFC 9293 §3.8.6.1 (MUST-37): "As long as the receiving TCP peer continues to send acknowledgments in response to the
 	// probe segments, the sending TCP endpoint MUST allow the connection to stay open." For an application that has
 	// closed it, nobody waits any longer: R2 holds then (RFC 9293 §3.8.6.1).
-	if c.probes > 0 && p.GivesUp(now, c.lastRecv, int(c.probes)) || c.readClosed && c.persistN > 0 && p.GivesUp(now, c.utoSince, int(c.persistN)) {
+	if c.probes > 0 && p.GivesUp(now, c.lastRecv, int(c.probes)) || c.readClosed && c.persistN > 0 && p.GivesUp(now, c.rare.closedAt, int(c.persistN)) {
 		o.Counters.TCPAbortOnTimeout++
 		c.closed(ErrTimeout, o)
 		return

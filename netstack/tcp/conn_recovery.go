@@ -14,12 +14,9 @@ type recovery struct {
 	dup   DupAcks
 	eifel congestion.Eifel
 	dsack congestion.DSACK
-	vegas *vegasCheck // nil without
-	pacer congestion.Pacer
 
-	recover    Seq // SND.NXT when the episode began
-	began      Seq // SND.UNA then
-	spuriousAt wheel.Time
+	recover    Seq   // SND.NXT when the episode began
+	began      Seq   // SND.UNA then
 	newLeft    uint8 // segments that F-RTO lets go
 	undoable   bool
 	rtoEpisode bool // of what may be undone: it began with a timeout
@@ -27,12 +24,6 @@ type recovery struct {
 	limited    bool // the congestion window was what held data back
 	force      bool // the first retransmission of the episode is still to be made
 	probeDue   bool // new data left, or SND.UNA advanced: the loss probe is to be scheduled
-}
-
-// vegasCheck is the check of TCP Vegas with its fine-grained clock.
-type vegasCheck struct {
-	congestion.VegasCheck
-	fine tcptimers.Estimator
 }
 
 // respond is the response to an ACK: RFC 5681 §3.2, RFC 6675 §5, RFC 6582 §3.2, RFC 8985 §6.2.
@@ -132,9 +123,9 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 		c.markLost(c.fl.sent.Front())
 		c.enterRecovery(now, a, o)
 	}
-	if r.vegas != nil && c.fl.sent.Len() > 0 && c.ca < CALoss {
+	if v := c.rare; v != nil && v.fine != nil && c.fl.sent.Len() > 0 && c.ca < CALoss {
 		if s := c.fl.sent.seg(c.fl.sent.Front()); (a.duplicate || a.acked > 0) && !s.Sacked() && !s.RetransOut() &&
-			r.vegas.OnAck(now, a.duplicate, s.Sent, r.vegas.fine.RTO()) {
+			v.vegas.OnAck(now, a.duplicate, s.Sent, v.fine.RTO()) {
 			c.markLost(c.fl.sent.Front())
 			if c.ca != CARecovery {
 				c.enterRecovery(now, a, o)
@@ -288,7 +279,7 @@ func (c *Conn) undo(now wheel.Time, a *ackFacts, o *Output) {
 		o.Counters.TCPFullUndo++
 	}
 	if r.rtoEpisode {
-		r.spurious, r.spuriousAt = true, now
+		r.spurious, c.few().spuriousAt = true, now
 	}
 	if c.ca >= CARecovery {
 		c.fl.l6675.Leave()

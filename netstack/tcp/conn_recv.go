@@ -35,7 +35,7 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Ve
 	ins := c.rq.Insert(a, wnd)
 	nxt := c.rq.Nxt()
 	if c.sackOn {
-		c.gen.OnInsert(&ins)
+		c.noteInsertion(&ins)
 	}
 	v = Verdict{Offset: ins.Offset, Len: ins.Keep.Len(), InOrder: ins.InOrder}
 	if v.Len > 0 {
@@ -61,6 +61,17 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Ve
 		c.reachFIN(now, o)
 	}
 	return v
+}
+
+// noteInsertion has SACK blocks report what became of a segment.
+func (c *Conn) noteInsertion(ins *Insertion) {
+	if ins.Duplicate.Len() == 0 && ins.Block.Len() == 0 {
+		return
+	}
+	if c.gen == nil {
+		c.gen = new(SACKGen)
+	}
+	c.gen.OnInsert(ins)
 }
 
 // countArrival counts what became of a segment.

@@ -79,7 +79,9 @@ func (c *Conn) segment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoin
 				o.Counters.TCPDSACKOfoSent++
 			}
 		}
-		c.gen.OnAckSent(&c.rq)
+		if c.gen.OnAckSent(&c.rq); c.gen.n == 0 {
+			c.gen = nil
+		}
 	}
 	was := c.win.Wnd(h.Ack)
 	h.Window = c.win.Advertise(h.Ack, c.user, c.recvMSS())
@@ -104,7 +106,9 @@ func (c *Conn) segment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoin
 }
 
 // hasBlocks reports whether the next segment has SACK blocks.
-func (c *Conn) hasBlocks() bool { return c.sackOn && (len(c.rq.Held()) > 0 || c.gen.hasDup) }
+func (c *Conn) hasBlocks() bool {
+	return c.sackOn && c.gen != nil && (len(c.rq.Held()) > 0 || c.gen.hasDup)
+}
 
 // segmentMSS returns how many octets of data the next segment may have.
 func (c *Conn) segmentMSS() uint32 {
@@ -173,7 +177,7 @@ func (c *Conn) pace(now wheel.Time, o *Output) bool {
 		return true
 	}
 	p := &c.cfg.Policy
-	next := c.rec.pacer.Next(now)
+	next := c.few().pacer.Next(now)
 	if next <= now.Add(p.Tick) {
 		return true
 	}
@@ -186,7 +190,7 @@ func (c *Conn) pace(now wheel.Time, o *Output) bool {
 func (c *Conn) paced(now wheel.Time, n uint32) {
 	if c.cfg.Pacing {
 		rate, _ := congestion.PacingRate(c.cc.Cwnd(), c.cc.Ssthresh(), c.est.SRTT())
-		c.rec.pacer.OnSent(now, n, rate)
+		c.few().pacer.OnSent(now, n, rate)
 	}
 }
 
@@ -262,8 +266,8 @@ func (c *Conn) retransmit(now wheel.Time, id SegmentID, o *Output) {
 		}
 	}
 	again := s.Transmissions > 1
-	if c.rec.vegas != nil {
-		c.rec.vegas.OnRetransmit()
+	if c.rare != nil {
+		c.rare.vegas.OnRetransmit()
 	}
 	if c.rec.undoable {
 		if c.tsOn {

@@ -198,7 +198,7 @@ func (c *Conn) waitsSince(now wheel.Time) wheel.Time {
 		return c.fl.sent.seg(id).FirstSent
 	}
 	if c.persistN > 0 {
-		return c.utoSince
+		return c.rare.closedAt
 	}
 	return now
 }

@@ -13,8 +13,8 @@ type RecvQueue struct {
 	nxt     Seq
 	fin     Seq     // the number of the FIN, if finSeen
 	held    []Range // in order, disjoint, apart from each other and from nxt
-	max     int
-	finDone bool // the FIN has been reached: nxt is fin+1
+	max     uint16  // ranges
+	finDone bool    // the FIN has been reached: nxt is fin+1
 	finSeen bool
 }
 
@@ -23,7 +23,7 @@ func (q *RecvQueue) Init(nxt Seq, maxRanges int) error {
 	if maxRanges < 1 || maxRanges > 4096 {
 		return fmt.Errorf("tcp: out-of-order ranges %d, want 1..4096", maxRanges)
 	}
-	*q = RecvQueue{nxt: nxt, max: maxRanges}
+	*q = RecvQueue{nxt: nxt, max: uint16(maxRanges)}
 	return nil
 }
 
@@ -164,7 +164,7 @@ func (q *RecvQueue) add(ins *Insertion, r Range, offset uint32) {
 		return
 	}
 	if i == j {
-		if len(q.held) >= q.max {
+		if len(q.held) >= int(q.max) {
 			ins.Dropped += r.Len()
 			ins.Keep, ins.Offset = Range{r.Start, r.Start}, 0
 			return

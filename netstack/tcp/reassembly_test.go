@@ -63,7 +63,7 @@ func stepBoth(t *testing.T, q *RecvQueue, twin *octetQueue, a Arrival, wnd uint3
 		}
 	}
 	refused := len(fresh) > 0 && ins.Keep.Len() == 0
-	if refused && (before < q.max || len(q.Held()) != q.max || ins.Dropped == 0) {
+	if refused && (before < int(q.max) || len(q.Held()) != int(q.max) || ins.Dropped == 0) {
 		t.Fatalf("Insert(%+v, %d) = %+v: refused with %d of %d ranges held", a, wnd, ins, before, q.max)
 	}
 	if !refused {
@@ -95,7 +95,7 @@ func stepBoth(t *testing.T, q *RecvQueue, twin *octetQueue, a Arrival, wnd uint3
 		t.Fatalf("Insert(%+v, %d) = %+v at %v, want %d in order, FIN %v, at %v", a, wnd, ins, q.Nxt(), inOrder, fin, twin.nxt)
 	}
 	want, got := twin.ranges(), q.Held()
-	if len(want) != len(got) || len(got) > q.max {
+	if len(want) != len(got) || len(got) > int(q.max) {
 		t.Fatalf("Insert(%+v, %d): held %v, want %v", a, wnd, got, want)
 	}
 	var octets uint32
