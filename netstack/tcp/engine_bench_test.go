@@ -9,13 +9,13 @@ import (
 )
 
 // BenchmarkIdleConnections tells what an idle established connection costs in memory, wheel records and the tables by which
-// it is found included. Each has sent and received a little. Run it with -benchtime=1x.
+// it is found included. Each has sent and received a little, and its keepalive timer runs. Run it with -benchtime=1x.
 func BenchmarkIdleConnections(b *testing.B) {
 	for _, n := range []int{1_000, 1_000_000} {
 		b.Run("n="+itoa(n), func(b *testing.B) {
 			for b.Loop() {
 				before := heapInUse()
-				e := newTestEngine(b, nil)
+				e := newTestEngine(b, func(c *EngineConfig) { c.Conn.Socket.Keepalive = true })
 				l, err := e.Listen(engineServer, ListenConfig{Backlog: 1})
 				if err != nil {
 					b.Fatal(err)

@@ -23,7 +23,7 @@ type cubic struct {
 	wMax      float64     // W_max, 0 while undefined
 	k         float64     // K
 	wEst      float64     // W_est
-	frac      float64     // what of an octet cwnd has grown by
+	frac      float32     // what of an octet cwnd has grown by
 	cwndPrior uint32      // cwnd_prior
 	epoch     wheel.Time  // t_epoch, put off by what t must not include
 	paused    wheel.Time  // when the sender ceased to be limited by the window
@@ -123,9 +123,9 @@ func (c *cubic) increase(now wheel.Time, acked float64, a Ack) {
 	// RFC 9438 §4.4, §4.5: cwnd grows by (target-cwnd)/cwnd of a segment for each segment acknowledged.
 	// DEVIATION RFC 9438 §4.4, MUST: for each octet, not each ACK, so that delayed ACKs lose nothing and divided ones gain
 	// nothing, as RFC 3465 has it for Reno.
-	grown := c.frac + float64((target-cwnd)*acked)/cwnd
+	grown := float64(c.frac) + float64((target-cwnd)*acked)/cwnd
 	whole := math.Floor(grown)
-	c.frac = grown - whole
+	c.frac = float32(grown - whole)
 	c.cwnd = c.octets(cwnd + whole)
 }
 

@@ -98,7 +98,7 @@ func TestCubicRegions(t *testing.T) {
 	ack(c, 0, time.Second)
 	c.cwnd, c.frac, c.wEst = 25200, 0, 0
 	ack(c, time.Second, time.Second)
-	if c.cwnd != 25612 || math.Abs(c.frac-0.6984) > 0.0001 {
+	if c.cwnd != 25612 || math.Abs(float64(c.frac)-0.6984) > 0.0001 {
 		t.Errorf("concave: cwnd %d + %v, want 25612.6984", c.cwnd, c.frac)
 	}
 	// Convex: at t = 4 s, target is W_cubic(5) = 39200, from 36000: 3200/36.
