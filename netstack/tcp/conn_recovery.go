@@ -209,7 +209,11 @@ func (c *Conn) nextLost() SegmentID {
 func (c *Conn) beginEpisode(o *Output) {
 	r := &c.rec
 	r.recover, r.began = c.sndNxt, c.sndUna
-	r.eifel.Reset()
+	if c.fl.sent.RetransOut().Segments == 0 {
+		r.eifel.Reset()
+	} else {
+		r.eifel.Continue()
+	}
 	r.dsack.Reset()
 	r.tlp.Reset()
 	r.undoable, r.force = true, true

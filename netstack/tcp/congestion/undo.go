@@ -2,25 +2,30 @@ package congestion
 
 // Eifel is the Eifel detection algorithm (RFC 3522) for connections with timestamps. The zero value is ready.
 type Eifel struct {
-	ts    uint32 // RetransmitTS
-	armed bool
+	ts     uint32 // RetransmitTS
+	armed  bool
+	judged bool // there is a verdict, or there cannot be one
 }
 
-// OnRetransmit notes the TSval of the first retransmission of a recovery. Later ones change nothing until Reset or a
-// verdict.
+// OnRetransmit notes the TSval of the first retransmission of a recovery. Later ones change nothing until Reset: an ACK of
+// the first, that comes after a later one left, would be older than that, and look like one of the original.
 func (e *Eifel) OnRetransmit(tsval uint32) {
 	// RFC 3522 §3.2: the timestamp of the retransmission is stored, if it is the first.
-	if !e.armed {
+	if !e.armed && !e.judged {
 		*e = Eifel{ts: tsval, armed: true}
 	}
 }
+
+// Continue begins a recovery while retransmissions of an earlier one are on their way: the first of those counts, and if it
+// is not known, there will be no verdict.
+func (e *Eifel) Continue() { e.judged = e.judged || !e.armed }
 
 // OnAck judges the first acceptable ACK after it, by its TSecr.
 func (e *Eifel) OnAck(tsecr uint32) Verdict {
 	if !e.armed {
 		return Undecided
 	}
-	e.armed = false
+	e.armed, e.judged = false, true
 	// RFC 3522 §3.2: the retransmission was spurious if the TSecr of the first acceptable ACK is smaller than its
 	// timestamp. An equal one may be either's: clocks of timestamps are coarse.
 	if before(tsecr, e.ts) {

@@ -98,11 +98,39 @@ func TestEifel(t *testing.T) {
 		if e.OnAck(test.tsecr) != Undecided {
 			t.Error("a verdict on the second ACK")
 		}
+		e.OnRetransmit(test.tsval + 50)
+		if e.OnAck(test.tsval) != Undecided {
+			t.Error("an ACK of the first retransmission is judged by a later one, after the verdict")
+		}
+		e.Reset()
 		e.OnRetransmit(7)
 		e.Reset()
 		if e.OnAck(1) != Undecided {
 			t.Error("a verdict after Reset")
 		}
+	}
+}
+
+// TestEifelContinue is of a recovery that begins while retransmissions of the one before are on their way: their ACKs are no
+// proof that those of the new one were spurious.
+func TestEifelContinue(t *testing.T) {
+	var e Eifel
+	e.OnRetransmit(100)
+	e.Continue()
+	e.OnRetransmit(150)
+	if got := e.OnAck(100); got != Genuine {
+		t.Errorf("the ACK of the retransmission before: %d, want %d", got, Genuine)
+	}
+	e.Continue()
+	e.OnRetransmit(200)
+	if got := e.OnAck(150); got != Undecided {
+		t.Errorf("the ACK of a retransmission before, after a verdict: %d, want %d", got, Undecided)
+	}
+	e.Reset()
+	e.Continue() // what was retransmitted before left without a timestamp being noted
+	e.OnRetransmit(300)
+	if got := e.OnAck(250); got != Undecided {
+		t.Errorf("the ACK of a retransmission that was not noted: %d, want %d", got, Undecided)
 	}
 }
 
