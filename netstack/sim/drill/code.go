@@ -143,6 +143,9 @@ func (r *runner) lookup(name string) int64 {
 	if r.current == nil || r.current.socket == nil {
 		r.fail("%s: there is no connection yet", name)
 	}
+	if name == "tcpi_state" {
+		r.conn(r.current.socket).asked = true
+	}
 	i := info(r.current.socket, r.now)
 	return infoFields[name](&i)
 }

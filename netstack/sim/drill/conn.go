@@ -18,6 +18,7 @@ type conn struct {
 	connected, peerClosed, sent, lingered, closed bool
 
 	errno string // that no call has reported yet
+	asked bool   // an assert has looked at the state since
 }
 
 func (r *runner) conn(s *tcp.Socket) *conn {
@@ -37,7 +38,7 @@ func (c *conn) noticed(e tcp.Events) {
 	c.lingered = c.lingered || e.Has(tcp.EventLingered)
 	c.closed = c.closed || e.Has(tcp.EventClosed)
 	if e.Has(tcp.EventFailed) {
-		c.errno = errnoOf(c.socket.Conn().Err())
+		c.errno, c.asked = errnoOf(c.socket.Conn().Err()), false
 	}
 }
 

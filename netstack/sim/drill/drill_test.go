@@ -95,6 +95,8 @@ func TestFirstDifference(t *testing.T) {
 		{"* > . 1:1(0) ack 1", 9, "no packet was sent", "* > . 1:1(0) ack 1", "no packet at all"},
 		{"+0 write(4, ..., 100) = 100\n+.1 close(4) = 0", 10,
 			"the script ends, and a packet is left that it does not expect (of 2)", "", "0.100 > P. 1:101(100) ack 1 win 8192"},
+		{"+.1 < R. 1:1(0) ack 1", 9, "the script ends, and it has not noticed that descriptor 4 is at its end: ECONNRESET " +
+			"(a call that returns the error, or an assert on tcpi_state, does)", "", ""},
 		{"+0 < 7 > 8080 . 1:1(0) ack 1\n+0 > 8080 > 50000 R 1:1(0)", 10,
 			"packet differs: ports 8080 > 7, want 8080 > 50000",
 			"0.100 > 8080 > 50000 R 1:1(0)", "0.100 > 8080 > 7 R 1:1(0) win 0"},

@@ -90,6 +90,9 @@ func (r *runner) pin(f *flow, want *script.Packet, p *tcp.Packet) {
 	}
 }
 
+// lookahead is how far a failure looks for the packet that would be next.
+const lookahead = 3 * time.Hour
+
 // missing ends the run: no packet was sent. It tells which would be the next.
 func (r *runner) missing(want *script.Packet, from, to time.Duration) {
 	var next string
@@ -100,7 +103,7 @@ func (r *runner) missing(want *script.Packet, from, to time.Duration) {
 				next = ""
 			}
 		}()
-		r.advance(r.now.Add(patience), func() bool { return len(r.queue) > 0 })
+		r.advance(r.now.Add(lookahead), func() bool { return len(r.queue) > 0 })
 		next = "no packet at all"
 		if len(r.queue) > 0 {
 			q := r.queue[0]

@@ -2,8 +2,10 @@ package drill
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"net/netip"
+	"slices"
 	"time"
 
 	"tcpwheel/netstack/sim/script"
@@ -34,6 +36,8 @@ type runner struct {
 
 	freePort, freeRemote uint16
 	trying               bool // the blocked calls are being tried
+	stirred              bool // the engine has done something since the last step
+	steps                int  // timers that have expired, about
 }
 
 // sent is a packet that the engine has sent.
@@ -137,9 +141,12 @@ func (r *runner) event(e *script.Event) {
 // patience is how long a run waits for what may come at any time.
 const patience = 24 * time.Hour
 
+// maxSteps is how often timers may expire in a run.
+const maxSteps = 1 << 22
+
 // advance lets time pass up to an instant, or until done says so, and the timers expire that are due by then.
 func (r *runner) advance(to wheel.Time, done func() bool) {
-	for steps := 0; done == nil || !done(); steps++ {
+	for ; done == nil || !done(); r.steps++ {
 		at, ok := r.engine.NextTimeout()
 		for _, b := range r.blocked {
 			if b.wake && (!ok || b.wakeAt < at) {
@@ -149,15 +156,14 @@ func (r *runner) advance(to wheel.Time, done func() bool) {
 		if !ok || at > to {
 			break
 		}
-		if at > r.now {
-			steps = 0
-		}
-		if steps > 1<<20 {
-			r.fail("the timers do not come to rest")
+		if r.steps > maxSteps {
+			r.fail("%d timers have expired, the last at %s: the script takes too long, or they do not come to rest", r.steps, seconds9(r.elapsed()))
 		}
 		r.now = max(r.now, at)
 		r.engine.Advance(r.now)
-		r.step()
+		if r.stirred || len(r.blocked) > 0 { // NextTimeout may be early, by rounds of the wheel
+			r.step()
+		}
 	}
 	if done == nil && to > r.now {
 		r.now = to
@@ -175,6 +181,7 @@ func (r *runner) step() {
 		r.conn(n.Socket).noticed(n.Events)
 	}
 	r.engine.Reset()
+	r.stirred = false
 	if err := r.engine.Check(); err != nil {
 		r.fail("an invariant of the engine does not hold: %v", err)
 	}
@@ -278,6 +285,12 @@ func (r *runner) finish() {
 		q := r.queue[0]
 		r.differ(fmt.Sprintf("the script ends, and a packet is left that it does not expect (of %d)", len(r.queue)), "",
 			r.at(q.at)+" "+r.show(q.flow, &q.packet))
+	}
+	for _, fd := range slices.Sorted(maps.Keys(r.files)) {
+		if c := r.files[fd].conn; c != nil && c.errno != "" && !c.asked {
+			r.fail("the script ends, and it has not noticed that descriptor %d is at its end: %s (a call that returns the error, or an "+
+				"assert on tcpi_state, does)", fd, c.errno)
+		}
 	}
 	defer func(trace []traced, sent int, now wheel.Time) {
 		r.trace, r.report.Sent, r.now = trace, sent, now // what follows is not the script's

@@ -23,6 +23,7 @@ func (r *runner) note(format string, args ...any) {
 
 // Trace takes an event of the engine: it notes the timers that expire, and the states that change. Packets are noted by step.
 func (r *runner) Trace(ev *tcp.TraceEvent) {
+	r.stirred = true
 	switch ev.Kind {
 	case tcp.TraceExpired:
 		seq := ""

@@ -1,0 +1,34 @@
+package drill
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tcpwheel/netstack/sim/script"
+)
+
+// FuzzRun runs scripts that were changed at random: the engine and the runner never panic, and a script either runs, fails at
+// a place of it, or says what cannot be run.
+func FuzzRun(f *testing.F) {
+	for _, dir := range []string{"testdata/*.pkt", "../../tcp/testdata/*.pkt"} {
+		files, _ := filepath.Glob(dir)
+		for _, file := range files {
+			src, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(src)
+		}
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		_, err := RunSource("fuzz.pkt", src, Config{})
+		if failure, ok := errors.AsType[*Failure](err); ok && failure.Pos.Line > 0 {
+			return
+		}
+		if faults, ok := errors.AsType[script.ErrorList](err); err != nil && (!ok || len(faults) == 0) {
+			t.Errorf("err = %v of type %T, want a *Failure with its place, or a script.ErrorList", err, err)
+		}
+	})
+}
