@@ -102,6 +102,10 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 }
 
+// echoes reports whether a segment says that congestion was experienced. RFC 3168 §6.1.1: the ECE flag of a SYN-ACK says that
+// its sender is ECN-capable, and nothing of congestion.
+func (c *Conn) echoes(h *Header) bool { return c.ecn.On() && h.Flags&(ECE|SYN) == ECE }
+
 // tookDelivery notes that the segment s, as it was before, is acknowledged or SACKed.
 func (c *Conn) tookDelivery(now wheel.Time, s *Segment, h *Header, a *ackFacts) {
 	if s.Sacked() {
@@ -110,7 +114,7 @@ func (c *Conn) tookDelivery(now wheel.Time, s *Segment, h *Header, a *ackFacts) 
 	}
 	a.delivered += s.Len
 	c.delivered++
-	if h.Flags.Has(ECE) && c.ecn.On() {
+	if c.echoes(h) {
 		c.deliveredCE++
 	}
 	stale := false
@@ -248,7 +252,7 @@ func (c *Conn) grow(now wheel.Time, h *Header, a *ackFacts) {
 	c.cc.OnAck(now, congestion.Ack{
 		Acked: a.acked, Delivered: a.delivered, Flight: a.flight,
 		Una: uint32(c.sndUna), Nxt: uint32(c.sndNxt),
-		RTT: rtt, SRTT: c.est.SRTT(), MinRTT: minRTT, Limited: c.rec.limited, ECE: h.Flags.Has(ECE) && c.ecn.On(),
+		RTT: rtt, SRTT: c.est.SRTT(), MinRTT: minRTT, Limited: c.rec.limited, ECE: c.echoes(h),
 	})
 }
 

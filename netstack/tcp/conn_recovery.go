@@ -40,7 +40,7 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	if r.tlp.inFlight {
 		c.ackProbe(now, h, a, o)
 	}
-	if h.Flags.Has(ECE) && (c.ca == CAOpen || c.ca == CADisorder) && c.ecn.OnECE(c.sndUna, c.sndNxt) {
+	if c.echoes(h) && (c.ca == CAOpen || c.ca == CADisorder) && c.ecn.OnECE(c.sndUna, c.sndNxt) {
 		c.enterCWR(now, o, congestion.ECN)
 	}
 	if a.dsack {
