@@ -37,9 +37,9 @@ func nsecs(get func(*tcp.Info) time.Duration) func(*tcp.Info) int64 {
 	return func(i *tcp.Info) int64 { return int64(get(i)) }
 }
 
-// ssthresh is Linux's TCP_INFINITE_SSTHRESH before any congestion.
-func ssthresh(n uint32) int64 {
-	if n >= math.MaxInt32 {
+// ssthresh returns n, or Linux's TCP_INFINITE_SSTHRESH before any congestion.
+func ssthresh(i *tcp.Info, n uint32) int64 {
+	if i.Ssthresh == math.MaxUint32 {
 		return 0x7fffffff
 	}
 	return int64(n)
@@ -76,7 +76,7 @@ var infoFields = map[string]func(*tcp.Info) int64{
 	"tcpi_retrans":       number64(func(i *tcp.Info) uint32 { return i.Retrans }),
 	"tcpi_total_retrans": number64(func(i *tcp.Info) uint64 { return i.TotalRetrans }),
 	"tcpi_snd_cwnd":      number64(func(i *tcp.Info) uint32 { return i.CwndSegs }),
-	"tcpi_snd_ssthresh":  func(i *tcp.Info) int64 { return ssthresh(i.SsthreshSegs) },
+	"tcpi_snd_ssthresh":  func(i *tcp.Info) int64 { return ssthresh(i, i.SsthreshSegs) },
 	"tcpi_reord_seen":    func(i *tcp.Info) int64 { return truth(i.Reordering) },
 
 	"tcpi_delivered":      number64(func(i *tcp.Info) uint64 { return i.Delivered }),
@@ -97,7 +97,7 @@ var infoFields = map[string]func(*tcp.Info) int64{
 
 	// Not Linux's.
 	"tcpi_cwnd_bytes":     number64(func(i *tcp.Info) uint32 { return i.Cwnd }),
-	"tcpi_ssthresh_bytes": func(i *tcp.Info) int64 { return ssthresh(i.Ssthresh) },
+	"tcpi_ssthresh_bytes": func(i *tcp.Info) int64 { return ssthresh(i, i.Ssthresh) },
 	"tcpi_reo_wnd":        usecs(func(i *tcp.Info) time.Duration { return i.ReoWnd }),
 	"tcpi_rto_nsecs":      nsecs(func(i *tcp.Info) time.Duration { return i.RTO }),
 	"tcpi_rtt_nsecs":      nsecs(func(i *tcp.Info) time.Duration { return i.SRTT }),
