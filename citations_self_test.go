@@ -88,3 +88,17 @@ func TestCitationsOfCodeWithoutTest(t *testing.T) {
 		t.Errorf("untested = %q, want %q", got, want)
 	}
 }
+
+// TestCitationsOfScenarios reads those of a scenario, whose comments run over lines and stand behind events.
+func TestCitationsOfScenarios(t *testing.T) {
+	cited, problems, err := readCitations(mapFS(map[string]string{"testdata/a.pkt": rfcIn(
+		"// R_C 9293 §3.5: a SYN, as R_C\n// 5681 §4.2 has it\n0 < S 0:0(0) // R_C 793 §3.3\n")}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(cited, problems)
+	want := rfcIn("[R_C 9293 §3.5 R_C 5681 §4.2] [testdata/a.pkt:3: R_C 793 is obsolete: cite R_C 9293]")
+	if got != want || len(untested(cited)) != 0 {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,7 +16,8 @@ import (
 	"testing"
 )
 
-// TestCitations reads every citation of an RFC in the comments and strings of all Go files. It fails on one that
+// TestCitations reads every citation of an RFC in the comments and strings of all Go files, and in the comments of all
+// scenarios, which are tests. It fails on one that
 // cannot be followed, and logs the sections that code cites and no test does: rules that are obeyed, and not proved.
 func TestCitations(t *testing.T) {
 	cited, problems, err := readCitations(os.DirFS("."))
@@ -68,7 +70,7 @@ var (
 	more         = regexp.MustCompile(`^(?:,|\sand|,\sand|\sto|\sor)(\s§)`)
 )
 
-// readCitations collects the citations of all Go files in fsys, and what is wrong with them.
+// readCitations collects the citations of all Go files and scenarios in fsys, and what is wrong with them.
 func readCitations(fsys fs.FS) (cited []citation, problems []string, err error) {
 	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -76,12 +78,23 @@ func readCitations(fsys fs.FS) (cited []citation, problems []string, err error) 
 			return err
 		case d.IsDir() && name == ".git":
 			return fs.SkipDir
-		case d.IsDir() || !isGoSource(name):
+		case d.IsDir() || !isGoSource(name) && path.Ext(name) != ".pkt":
 			return nil
 		}
 		src, err := fs.ReadFile(fsys, name)
 		if err != nil {
 			return err
+		}
+		if path.Ext(name) == ".pkt" {
+			text := scenarioComments(string(src))
+			c, p := citationsIn(text, func(offset int) string {
+				return fmt.Sprintf("%s:%d", name, 1+strings.Count(text.text[:offset], "\n"))
+			})
+			for i := range c {
+				c[i].test = true
+			}
+			cited, problems = append(cited, c...), append(problems, p...)
+			return nil
 		}
 		fset := token.NewFileSet()
 		file, err := parser.ParseFile(fset, name, src, parser.ParseComments|parser.SkipObjectResolution)
@@ -132,6 +145,16 @@ func texts(file *ast.File) (all []prose) {
 		return true
 	})
 	return all
+}
+
+// scenarioComments returns a scenario with nothing but the text of its comments, each on its line.
+func scenarioComments(src string) prose {
+	var b strings.Builder
+	for line := range strings.Lines(src) {
+		_, comment, _ := strings.Cut(line, "//")
+		b.WriteString(strings.TrimSpace(comment) + "\n")
+	}
+	return prose{text: b.String()}
 }
 
 // citationsIn reads the citations of one text. at tells where an offset in it stands.
