@@ -61,8 +61,14 @@ func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
 		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
 		return
 	case inChain:
-		// One flight, one event: the window and the backoff have had theirs.
-		c.markLost(id)
+		// One flight, one event: the window and the backoff have had theirs. What was sent no later expires at this instant
+		// too, and is lost before anything leaves: so the earliest leaves first, whatever the order of the timers.
+		for next := c.fl.sent.oldest; next != 0 && c.fl.sent.seg(next).Sent <= s.Sent; next = c.fl.sent.oldest {
+			c.markLost(next)
+		}
+		if !s.state.waits() {
+			c.markLost(id)
+		}
 		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
 		return
 	}
