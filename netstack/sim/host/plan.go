@@ -1,0 +1,206 @@
+package host
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// Plan is a scenario: flows of bulk data between hosts. In JSON, spans are text as in "50ms".
+type Plan struct {
+	Seed uint64
+
+	// Pairs is how many pairs of hosts share the bottleneck, as a dumbbell; 0 and 1 is one pair, linked by it directly.
+	// Flows are dealt out to them in turn.
+	Pairs int
+	Flows int // 1 to 1,000,000
+
+	Octets   uint64        // of each flow; 0 is for ever
+	Stagger  time.Duration // the flows begin evenly over this span
+	Duration time.Duration // of virtual time, at most; above 0
+
+	Link   sim.LinkConfig  // the bottleneck, towards the receivers
+	Return *sim.LinkConfig // and back; nil is Link without its loss
+	Access sim.LinkConfig  // between hosts and the bottleneck, of a dumbbell
+
+	Policy string // of tcptimers.NewPolicy, or NewProfile; "" is the default
+	Rexmit string // "per-segment", "restart" or "rto-restart" instead of the policy's own; "" is that
+	Scheme string // of the engines' wheels; "" is the default
+
+	Control string // of congestion control; "" is cubic
+	Pacing  bool
+	ECN     bool
+	NoSACK  bool
+	MTU     int // 0 is 1500
+	Buffer  int // octets of the receive buffer, without tuning; 0 is the default with tuning
+	IPv6    bool
+	Verify  bool // World.Verify
+}
+
+const maxFlows = 1_000_000
+
+// Check returns an error that names the first field out of its bounds, its value and the bound.
+func (p *Plan) Check() error {
+	switch {
+	case p.Pairs < 0 || p.Pairs > 4096:
+		return fmt.Errorf("host: pairs %d, want 0 to 4096", p.Pairs)
+	case p.Flows < 1 || p.Flows > maxFlows:
+		return fmt.Errorf("host: flows %d, want 1 to %d", p.Flows, maxFlows)
+	case p.Flows > max(p.Pairs, 1)*(lastEphemeral-firstEphemeral):
+		return fmt.Errorf("host: flows %d, want %d at most for each of %d pairs", p.Flows, lastEphemeral-firstEphemeral, max(p.Pairs, 1))
+	case p.Stagger < 0 || p.Stagger > p.Duration:
+		return fmt.Errorf("host: stagger %v, want 0s to the duration, %v", p.Stagger, p.Duration)
+	case p.Duration <= 0 || p.Duration > 24*365*time.Hour:
+		return fmt.Errorf("host: duration %v, want more than 0s to 8760h", p.Duration)
+	case p.Rexmit != "" && !slices.Contains(rexmitNames(), p.Rexmit):
+		return fmt.Errorf("host: rexmit %q, want one of %q", p.Rexmit, rexmitNames())
+	case p.Scheme != "" && !slices.Contains(wheel.Schemes(), p.Scheme):
+		return fmt.Errorf("host: scheme %q, want one of %q", p.Scheme, wheel.Schemes())
+	case p.Control != "" && !slices.Contains(congestion.Names(), p.Control):
+		return fmt.Errorf("host: control %q, want one of %q", p.Control, congestion.Names())
+	}
+	if _, err := p.policy(); err != nil {
+		return err
+	}
+	cfg, err := p.engine()
+	if err != nil {
+		return err
+	}
+	if err := cfg.Conn.Check(); err != nil {
+		return err
+	}
+	if path := (tcp.Path{MTU: cfg.MTU, IPv6: p.IPv6}); cfg.MTU != 0 {
+		if err := path.Check(); err != nil {
+			return err
+		}
+	}
+	for _, l := range []struct {
+		name string
+		cfg  *sim.LinkConfig
+	}{{"link", &p.Link}, {"return", p.Return}, {"access", &p.Access}} {
+		if l.cfg != nil {
+			if err := l.cfg.Check(); err != nil {
+				return fmt.Errorf("%s: %w", l.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func rexmitNames() []string {
+	return []string{
+		tcptimers.RexmitPerSegment.String(), tcptimers.RexmitRestart.String(), tcptimers.RexmitRTORestart.String(),
+	}
+}
+
+// policy returns the policy that the plan names.
+func (p *Plan) policy() (tcptimers.Policy, error) {
+	name := p.Policy
+	if name == "" {
+		name = tcptimers.DefaultPolicy
+	}
+	make := tcptimers.NewPolicy
+	if tcptimers.IsProfile(name) {
+		make = tcptimers.NewProfile
+	}
+	policy, err := make(name)
+	if i := slices.Index(rexmitNames(), p.Rexmit); i >= 0 {
+		policy.Rexmit = tcptimers.RexmitMode(i)
+	}
+	return policy, err
+}
+
+// engine returns the configuration of the hosts' engines.
+func (p *Plan) engine() (tcp.EngineConfig, error) {
+	policy, err := p.policy()
+	if err != nil {
+		return tcp.EngineConfig{}, err
+	}
+	cfg := tcp.EngineConfig{Conn: tcp.DefaultConfig(policy), Scheme: p.Scheme, MTU: p.MTU, Seed: p.Seed}
+	if p.Control != "" {
+		cfg.Conn.Control = p.Control
+	}
+	cfg.Conn.Pacing, cfg.Conn.ECN, cfg.Conn.SACK = p.Pacing, p.ECN, !p.NoSACK
+	if p.Buffer != 0 {
+		cfg.Conn.RecvBuffer, cfg.Conn.RecvBufferMax = uint32(min(max(p.Buffer, 0), 1<<31)), 0
+	} else {
+		cfg.Conn.RecvBufferMax = 64 << 20
+	}
+	return cfg, nil
+}
+
+// back returns the plan of the way back.
+func (p *Plan) back() sim.LinkConfig {
+	if p.Return != nil {
+		return *p.Return
+	}
+	back := p.Link
+	back.Loss = nil
+	return back
+}
+
+// timeText is a time.Duration that is text in JSON.
+type timeText time.Duration
+
+func (s timeText) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
+
+func (s *timeText) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	*s = timeText(d)
+	return err
+}
+
+// planJSON is the JSON form of Plan.
+type planJSON struct {
+	Seed     uint64          `json:"seed"`
+	Pairs    int             `json:"pairs,omitempty"`
+	Flows    int             `json:"flows"`
+	Octets   uint64          `json:"octets,omitempty"`
+	Stagger  timeText        `json:"stagger,omitempty"`
+	Duration timeText        `json:"duration"`
+	Link     sim.LinkConfig  `json:"link"`
+	Return   *sim.LinkConfig `json:"return,omitempty"`
+	Access   sim.LinkConfig  `json:"access,omitzero"`
+	Policy   string          `json:"policy,omitempty"`
+	Rexmit   string          `json:"rexmit,omitempty"`
+	Scheme   string          `json:"scheme,omitempty"`
+	Control  string          `json:"control,omitempty"`
+	Pacing   bool            `json:"pacing,omitempty"`
+	ECN      bool            `json:"ecn,omitempty"`
+	NoSACK   bool            `json:"no_sack,omitempty"`
+	MTU      int             `json:"mtu,omitempty"`
+	Buffer   int             `json:"buffer,omitempty"`
+	IPv6     bool            `json:"ipv6,omitempty"`
+	Verify   bool            `json:"verify,omitempty"`
+}
+
+// MarshalJSON writes p without its zero fields.
+func (p Plan) MarshalJSON() ([]byte, error) {
+	return json.Marshal(planJSON{p.Seed, p.Pairs, p.Flows, p.Octets, timeText(p.Stagger), timeText(p.Duration), p.Link, p.Return, p.Access,
+		p.Policy, p.Rexmit, p.Scheme, p.Control, p.Pacing, p.ECN, p.NoSACK, p.MTU, p.Buffer, p.IPv6, p.Verify})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. It refuses unknown fields, does not call Check, and never panics.
+func (p *Plan) UnmarshalJSON(text []byte) error {
+	var j planJSON
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&j); err != nil {
+		return fmt.Errorf("host: plan: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return fmt.Errorf("host: plan: more than one JSON value, want one")
+	}
+	*p = Plan{j.Seed, j.Pairs, j.Flows, j.Octets, time.Duration(j.Stagger), time.Duration(j.Duration), j.Link, j.Return, j.Access,
+		j.Policy, j.Rexmit, j.Scheme, j.Control, j.Pacing, j.ECN, j.NoSACK, j.MTU, j.Buffer, j.IPv6, j.Verify}
+	return nil
+}

@@ -1,0 +1,164 @@
+package host
+
+import (
+	"time"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// Bulk writes octets as fast as they are acknowledged.
+type Bulk struct {
+	Octets uint64 // to write in all; 0 is for ever
+	Buffer uint32 // octets that are written and not acknowledged, at most; 0 is 2^30
+	Chunk  uint32 // octets of one write, at most; 0 is Buffer
+	More   bool   // each write but the last is said to be followed by another one
+	Finish bool   // it shuts writing down when all is written
+
+	done bool
+}
+
+// OnEvents implements App.
+func (b *Bulk) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
+	if b.done || ev&(tcp.EventConnected|tcp.EventWritable|tcp.EventSent) == 0 || ev.Has(tcp.EventClosed) {
+		return
+	}
+	buffer := uint64(b.Buffer)
+	if buffer == 0 {
+		buffer = 1 << 30
+	}
+	chunk := uint64(b.Chunk)
+	if chunk == 0 {
+		chunk = buffer
+	}
+	room := buffer - min(buffer, s.Unacked())
+	if b.Octets == 0 && room < buffer/2 {
+		return // the rest lasts for a while
+	}
+	for room > 0 && s.Conn().CanWrite() && (b.Octets == 0 || s.wrote < b.Octets) {
+		n := min(room, chunk)
+		if b.Octets != 0 {
+			n = min(n, b.Octets-s.wrote)
+		}
+		room -= n
+		var flags tcp.WriteFlags
+		if b.More && s.wrote+n != b.Octets {
+			flags = tcp.WriteMore
+		}
+		s.Write(uint32(n), flags)
+	}
+	if b.Octets != 0 && s.wrote >= b.Octets {
+		b.done = true
+		if b.Finish {
+			s.Shutdown()
+		}
+	}
+}
+
+// OnOff writes octets in bursts, with pauses in between.
+type OnOff struct {
+	Burst  uint32        // octets of one burst
+	Pause  time.Duration // from one burst to the next
+	Bursts int           // in all; 0 is for ever
+	Finish bool          // it shuts writing down after the last
+
+	session *Session
+	done    int
+	alarm   alarm
+}
+
+// OnEvents implements App.
+func (o *OnOff) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
+	if ev.Has(tcp.EventClosed) {
+		o.alarm.free()
+		return
+	}
+	if ev.Has(tcp.EventConnected) {
+		o.session = s
+		o.burst(now)
+	}
+}
+
+func (o *OnOff) burst(now wheel.Time) {
+	s := o.session
+	if !s.Conn().CanWrite() {
+		return
+	}
+	s.Write(o.Burst, 0)
+	if o.done++; o.Bursts != 0 && o.done >= o.Bursts {
+		if o.Finish {
+			s.Shutdown()
+		}
+		return
+	}
+	o.alarm.in(now, o.Pause, s, o.burst)
+}
+
+// Requests asks and waits for answers, one after the other.
+type Requests struct {
+	Request, Response uint32        // octets, at least 1
+	Count             int           // requests in all; 0 is for ever
+	Think             time.Duration // from an answer to the next question
+	Finish            bool          // it shuts writing down after the last answer
+
+	// Latency has how long each answer took, from the question to its last octet, if Keep is set.
+	Keep    bool
+	Latency []time.Duration
+
+	session *Session
+	asked   int
+	since   wheel.Time
+	alarm   alarm
+}
+
+// OnEvents implements App.
+func (r *Requests) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
+	if ev.Has(tcp.EventClosed) {
+		r.alarm.free()
+		return
+	}
+	if ev.Has(tcp.EventConnected) {
+		r.session = s
+		r.ask(now)
+	}
+	for s.Readable() >= uint64(r.Response) && r.asked > 0 {
+		s.Consume(r.Response)
+		if r.Keep {
+			r.Latency = append(r.Latency, now.Sub(r.since))
+		}
+		switch {
+		case r.Count != 0 && r.asked >= r.Count:
+			if r.Finish {
+				s.Shutdown()
+			}
+		case r.Think > 0:
+			r.alarm.in(now, r.Think, s, r.ask)
+		default:
+			r.ask(now)
+		}
+	}
+}
+
+func (r *Requests) ask(now wheel.Time) {
+	if !r.session.Conn().CanWrite() {
+		return
+	}
+	r.asked++
+	r.since = now
+	r.session.Write(r.Request, 0)
+}
+
+// Responder answers each request.
+type Responder struct {
+	Request, Response uint32 // octets, at least 1
+}
+
+// OnEvents implements App.
+func (r *Responder) OnEvents(_ wheel.Time, s *Session, ev tcp.Events) {
+	for s.Readable() >= uint64(r.Request) && !ev.Has(tcp.EventClosed) {
+		s.Consume(r.Request)
+		if s.Conn().CanWrite() {
+			s.Write(r.Response, 0)
+		}
+	}
+}
