@@ -98,7 +98,7 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		}
 		return usage(cmd, err)
 	})
-	root.AddCommand(newWheel(), newScript(), newVersion())
+	root.AddCommand(newWheel(), newScript(), newSim(), newVersion())
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// simBench are the flags of sim bench.
+type simBench struct {
+	flows    int
+	rate     uint64
+	rtt      time.Duration
+	loss     float64
+	duration time.Duration
+	policy   string
+	scheme   string
+	control  string
+	seed     uint64
+	runs     int
+}
+
+// simSeries is what sim bench tells about one way to arm retransmission timers.
+type simSeries struct {
+	Policy  string  `json:"policy"`
+	Rexmit  string  `json:"rexmit"`
+	Scheme  string  `json:"scheme"`
+	Control string  `json:"control"`
+	Flows   int     `json:"flows"`
+	Rate    uint64  `json:"rate"`
+	RTT     string  `json:"rtt"`
+	Loss    float64 `json:"loss"`
+	Seed    uint64  `json:"seed"`
+	Runs    int     `json:"runs"`
+
+	// Of one run: all are the same.
+	VirtualSeconds float64 `json:"virtual_seconds"`
+	Segments       uint64  `json:"segments"`
+	Events         uint64  `json:"events"`
+	Retransmits    uint64  `json:"retransmits"`
+	Timeouts       uint64  `json:"timeouts"`
+	Goodput        float64 `json:"goodput"`
+
+	// Medians over the runs.
+	CPUSeconds           float64 `json:"cpu_seconds"`
+	SegmentsPerCPUSecond float64 `json:"segments_per_cpu_second"`
+
+	// PerSegmentOverhead is the CPU time with a timer for every segment, over that with one timer for each connection, less
+	// 1: the median over the runs of pairs that ran side by side. Only the series of timers per segment has it.
+	PerSegmentOverhead *float64 `json:"per_segment_overhead,omitempty"`
+}
+
+func newSimBench() *cobra.Command {
+	var (
+		b      simBench
+		rate   string
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "time the TCP engine: simulated data segments per second of CPU",
+		Long: "Bench runs flows of bulk data between two hosts over one bottleneck, in virtual time, and tells how many data\n" +
+			"segments a second of CPU time simulates: sender, receiver, acknowledgements, links and timers together.\n\n" +
+			"Each run is done twice side by side, a slice of one and a slice of the other in turn: with a retransmission\n" +
+			"timer for every segment, and with one timer for each connection under the same policy otherwise. What the\n" +
+			"former costs more is the overhead. The two may send different segments, so that CPU time per segment is compared.",
+		Example: "  tcpwheel sim bench --flows 10000 --rate 1e10 --duration 500ms --runs 1",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := strconv.ParseFloat(rate, 64)
+			if err != nil || r != math.Trunc(r) || r < 1 || r > 1e15 {
+				return usage(cmd, fmt.Errorf("rate %q, want a whole number of bit/s up to 1e15, such as 1e9", rate))
+			}
+			b.rate = uint64(r)
+			if b.runs < 1 || b.runs > 1000 {
+				return usage(cmd, fmt.Errorf("runs %d, want 1 to 1000", b.runs))
+			}
+			for _, rexmit := range rexmits {
+				p := b.plan(rexmit)
+				if err := p.Check(); err != nil {
+					return usage(cmd, err)
+				}
+			}
+			return b.run(cmd.Context(), cmd.OutOrStdout(), asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&b.flows, "flows", 1, "connections")
+	f.StringVar(&rate, "rate", "1e9", "rate of the bottleneck in bit/s")
+	f.DurationVar(&b.rtt, "rtt", 50*time.Millisecond, "round-trip time without queueing")
+	f.Float64Var(&b.loss, "loss", 0.01, "probability that a packet with data is lost")
+	f.DurationVar(&b.duration, "duration", 20*time.Second, "virtual time of a run")
+	f.StringVar(&b.policy, "policy", tcptimers.DefaultPolicy, "timer policy, or profile")
+	f.StringVar(&b.scheme, "scheme", wheel.Default, "wheel that the engines' timers are in")
+	f.StringVar(&b.control, "control", "cubic", "congestion control")
+	f.Uint64Var(&b.seed, "seed", 1, "seed of the random numbers")
+	f.IntVar(&b.runs, "runs", 5, "runs to take the median of")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	return cmd
+}
+
+// rexmits are what is compared: timers per segment, and one timer.
+var rexmits = [2]string{tcptimers.RexmitPerSegment.String(), tcptimers.RexmitRestart.String()}
+
+// plan returns what is run. The queue holds a bandwidth-delay product and a segment for each flow.
+func (b *simBench) plan(rexmit string) host.Plan {
+	bdp := uint64(float64(b.rate) / 8 * b.rtt.Seconds())
+	link := sim.LinkConfig{
+		Rate: b.rate, Delay: b.rtt / 2, Queue: sim.Limit{Octets: min(bdp+uint64(max(b.flows, 0))*1500+15000, 1<<40)},
+	}
+	back := link
+	if b.loss != 0 {
+		link.Loss = sim.Losses{sim.Bernoulli{P: b.loss}}
+	}
+	return host.Plan{
+		Seed: b.seed, Flows: b.flows, Stagger: min(b.rtt, b.duration), Duration: b.duration, Link: link, Return: &back,
+		Policy: b.policy, Rexmit: rexmit, Scheme: b.scheme, Control: b.control,
+	}
+}
+
+// slices is in how many parts a run is cut.
+const simSlices = 20
+
+func (b *simBench) run(ctx context.Context, w io.Writer, asJSON bool) error {
+	var (
+		result    [2]host.Result
+		cpu       [2][]float64
+		overheads []float64
+	)
+	for run := range b.runs {
+		var flows [2]*host.Flows
+		var spent [2]time.Duration
+		for i, rexmit := range rexmits {
+			f, err := host.NewFlows(b.plan(rexmit))
+			if err != nil {
+				return err
+			}
+			flows[i] = f
+		}
+		runtime.GC()
+		for slice := range simSlices {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			until := wheel.Time(b.duration / simSlices * time.Duration(slice+1))
+			if slice == simSlices-1 {
+				until = wheel.Time(b.duration)
+			}
+			for k := range flows {
+				i := (k + slice + run) % 2 // each is the first as often as the other
+				before := cpuTime()
+				flows[i].Run(until)
+				spent[i] += cpuTime() - before
+			}
+		}
+		for i, f := range flows {
+			if err := f.Err(); err != nil {
+				return err
+			}
+			result[i] = f.Result()
+			cpu[i] = append(cpu[i], spent[i].Seconds())
+		}
+		per := func(i int) float64 { return spent[i].Seconds() / float64(max(result[i].Segments, 1)) }
+		overheads = append(overheads, per(0)/max(per(1), 1e-15)-1)
+	}
+	var all []simSeries
+	for i, r := range result {
+		s := simSeries{
+			Policy: b.policy, Rexmit: rexmits[i], Scheme: b.scheme, Control: b.control, Flows: b.flows, Rate: b.rate,
+			RTT: b.rtt.String(), Loss: b.loss, Seed: b.seed, Runs: b.runs,
+			VirtualSeconds: r.Seconds, Segments: r.Segments, Events: r.Events, Retransmits: r.Retransmits,
+			Timeouts: r.Timeouts, Goodput: r.Goodput, CPUSeconds: median(cpu[i]),
+		}
+		s.SegmentsPerCPUSecond = math.Round(float64(r.Segments) / max(s.CPUSeconds, 1e-9))
+		if i == 0 {
+			overhead := median(overheads)
+			s.PerSegmentOverhead = &overhead
+		}
+		all = append(all, s)
+	}
+	return writeSimSeries(w, all, asJSON)
+}
+
+func writeSimSeries(w io.Writer, all []simSeries, asJSON bool) error {
+	if asJSON {
+		enc := json.NewEncoder(w)
+		for _, s := range all {
+			if err := enc.Encode(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	s := all[0]
+	fmt.Fprintf(w, "# %s %s/%s, %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor())
+	fmt.Fprintf(w, "%d flows over %.4g bit/s and %s, %.4g%% loss, %.4g s: policy %s, scheme %s, control %s, seed %d, median of %d runs\n",
+		s.Flows, float64(s.Rate), s.RTT, 100*s.Loss, s.VirtualSeconds, s.Policy, s.Scheme, s.Control, s.Seed, s.Runs)
+	const row = "%-13s %10s %11s %9s %11s %9s %12s %9s\n"
+	fmt.Fprintf(w, row, "timers", "segments", "retransmits", "timeouts", "goodput", "CPU s", "segments/s", "overhead")
+	for _, s := range all {
+		overhead := ""
+		if s.PerSegmentOverhead != nil {
+			overhead = fmt.Sprintf("%+.1f%%", 100**s.PerSegmentOverhead)
+		}
+		fmt.Fprintf(w, row, s.Rexmit, strconv.FormatUint(s.Segments, 10), strconv.FormatUint(s.Retransmits, 10),
+			strconv.FormatUint(s.Timeouts, 10), fmt.Sprintf("%.4g", s.Goodput), fmt.Sprintf("%.3f", s.CPUSeconds),
+			fmt.Sprintf("%.0f", s.SegmentsPerCPUSecond), strings.TrimSpace(overhead))
+	}
+	return nil
+}
+
+// median returns the median of values that are not empty.
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	if n := len(sorted); n%2 == 0 {
+		return (sorted[n/2-1] + sorted[n/2]) / 2
+	}
+	return sorted[len(sorted)/2]
+}
