@@ -113,7 +113,7 @@ func settle(cmd *cobra.Command) {
 		cmd.Args = cobra.ArbitraryArgs
 		cmd.RunE = unknownCommand
 		cmd.SuggestionsMinimumDistance = 2
-	case cmd.Name() != "help" && cmd.Name() != "script":
+	case cmd.Name() != "help" && !strings.Contains(cmd.Use, "FILE"):
 		cmd.Args = noArguments
 	}
 	for _, sub := range cmd.Commands() {

@@ -76,7 +76,7 @@ func newScript() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&cfg.Policy, "policy", "", "timer policy, in the place of the scenario's")
-	f.IntVar(&cfg.TraceLen, "trace", 15, "how many events before a difference to print")
+	f.IntVar(&cfg.TraceLen, "trace", 15, "events to print before a difference")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print all events of every scenario")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd

@@ -67,6 +67,22 @@ func TestScenariosCite(t *testing.T) {
 	}
 }
 
+// TestScenarioExample runs the example of README.md.
+func TestScenarioExample(t *testing.T) {
+	text, err := os.ReadFile("testdata/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(text), "## An example\n\n```\n")
+	example, _, ok := strings.Cut(example, "```\n")
+	if !ok {
+		t.Fatal("testdata/README.md has no example between ```")
+	}
+	if _, err := drill.RunSource("README.md", []byte(example), drill.Config{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestScenarioSettings checks that README.md lists what scenarios can set.
 func TestScenarioSettings(t *testing.T) {
 	text, err := os.ReadFile("testdata/README.md")
