@@ -198,7 +198,8 @@ func (c *Conn) paced(now wheel.Time, n uint32) {
 func (c *Conn) sendLost(now wheel.Time, o *Output) {
 	r := &c.rec
 	if c.fl.frto.Active() {
-		return // F-RTO finds out first whether anything was lost
+		r.limited = true // by the window of one segment that the timeout left
+		return           // F-RTO finds out first whether anything was lost
 	}
 	if c.ca == CARecovery && c.sackOn && !c.cfg.Policy.RACK {
 		c.sendNextSeg(now, o)
