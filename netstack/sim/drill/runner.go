@@ -3,8 +3,6 @@ package drill
 import (
 	"fmt"
 	"maps"
-	"math"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -209,66 +207,6 @@ func (r *runner) took(p *tcp.Packet) {
 	case uint32(p.Header.Seq) != f.rawISS+1+uint32(p.Offset):
 		r.fail("a packet carries octets from %d on at sequence number %d", p.Offset, f.scriptSeq(p.Header.Seq))
 	}
-}
-
-// flow returns the flow between two ends, a new one if there is none yet.
-func (r *runner) flow(local, remote netip.AddrPort) *flow {
-	for _, f := range r.flows {
-		if f.local == local && f.remote == remote {
-			return f
-		}
-	}
-	f := &flow{local: local, remote: remote, isn: r.plan.remoteISN, win: math.MaxUint16}
-	r.flows = append(r.flows, f)
-	return f
-}
-
-// flowOf returns the flow that a packet of the remote end is for.
-func (r *runner) flowOf(p *script.Packet) *flow {
-	switch {
-	case p.SrcPort != 0:
-		r.current = r.flow(netip.AddrPortFrom(r.plan.local, p.DstPort), netip.AddrPortFrom(r.plan.remote, p.SrcPort))
-	case r.current == nil:
-		port := r.plan.bindPort
-		for _, f := range r.files {
-			if f.listener != nil {
-				port = f.local.Port()
-			}
-		}
-		r.current = r.flow(netip.AddrPortFrom(r.plan.local, port), netip.AddrPortFrom(r.plan.remote, r.freeRemote))
-		r.freeRemote++
-	}
-	return r.current
-}
-
-// inject lets a packet of the remote end arrive.
-func (r *runner) inject(p *script.Packet) {
-	f := r.flowOf(p)
-	live, err := f.live(p)
-	r.report.Received++
-	r.note("%s", p)
-	if err != nil {
-		return // the owner of an engine drops what cannot be read
-	}
-	s, v := r.engine.Input(r.now, &live)
-	if s != nil {
-		f.socket = s
-		if err := r.conn(s).arrived(v, live.Len); err != nil {
-			r.fail("%v", err)
-		}
-	}
-	r.step()
-}
-
-func (r *runner) injectICMP(m *script.ICMP) {
-	f := r.current
-	if f == nil {
-		r.fail("there is no connection yet that the message could be about")
-	}
-	r.report.Received++
-	r.note("%s", m)
-	r.engine.ICMP(r.now, f.local, f.remote, f.icmpError(m, r.now))
-	r.step()
 }
 
 // finish checks that nothing is left over, and that everything can be cleared away.
