@@ -195,7 +195,10 @@ func (c *Conn) queued() uint32 {
 	if c.finSent {
 		return 0
 	}
-	return c.sndEnd.Sub(MaxSeq(c.sndNxt, c.iss.Add(1)))
+	if c.sndNxt == c.iss && c.state <= StateSynReceived {
+		return c.sndEnd.Sub(c.iss.Add(1)) // the SYN is still to be sent
+	}
+	return c.sndEnd.Sub(c.sndNxt)
 }
 
 // allSent reports whether nothing is left that was never sent, the FIN included.

@@ -84,7 +84,7 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	a.delivered += a.acked - min(a.acked, a.delivered+a.known)
 	// SYN and FIN are no octets of the stream.
 	octets := uint64(h.Ack.Sub(c.sndUna))
-	if c.sndUna == c.iss {
+	if c.sndUna == c.iss && c.acked == 0 { // not one of the rounds later
 		octets--
 	}
 	c.sndUna = h.Ack
@@ -187,7 +187,7 @@ func (c *Conn) armSplit(seq Seq, o *Output) {
 // isDSACK reports whether the first block reports a duplicate: it is below the acknowledgement number, or inside of the second.
 func (c *Conn) isDSACK(blocks []Range, ack Seq) bool {
 	b := blocks[0]
-	if !b.Start.Before(b.End) || b.End.Sub(b.Start) > c.sndNxt.Sub(c.iss) {
+	if !b.Start.Before(b.End) || uint64(b.End.Sub(b.Start)) > c.acked+uint64(c.sndNxt.Sub(c.sndUna)) {
 		return false
 	}
 	return b.Start.Before(ack) && b.End.AtOrBefore(ack) || len(blocks) > 1 && blocks[1].Contains(b)

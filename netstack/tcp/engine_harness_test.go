@@ -122,6 +122,7 @@ type enginePair struct {
 	events  map[*Socket]Events
 	log     []string
 	checked bool // Engine.Check after each step
+	quiet   bool // nothing is logged
 }
 
 type engineFlight struct {
@@ -156,7 +157,9 @@ func (p *enginePair) drain() {
 				if lost {
 					mark = " lost"
 				}
-				p.log = append(p.log, fmt.Sprintf("%v %d> %s%s", p.now, i, engineText(&packets[k]), mark))
+				if !p.quiet {
+					p.log = append(p.log, fmt.Sprintf("%v %d> %s%s", p.now, i, engineText(&packets[k]), mark))
+				}
 				if !lost {
 					p.wire = append(p.wire, engineFlight{p.now.Add(p.delay), 1 - i, packets[k]})
 				}

@@ -1,0 +1,69 @@
+package tcp
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/tcptimers"
+)
+
+// TestTransferAroundTheCircle sends more octets than there are sequence numbers, with a loss here and there, so that whatever
+// a connection remembers of a number is compared with all others.
+func TestTransferAroundTheCircle(t *testing.T) {
+	const total, part = 9 << 30, 1 << 24 // two rounds and a bit
+	for _, profile := range tcptimers.ProfileNames() {
+		for _, sack := range []bool{true, false} {
+			policy, err := tcptimers.NewProfile(profile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := newEnginePair(t, nil, nil)
+			for i := range p.engines {
+				p.engines[i] = newTestEngine(t, func(c *EngineConfig) {
+					c.Conn = DefaultConfig(policy)
+					c.Conn.SACK = sack
+					c.MTU = 1 << 16
+					c.Conn.RecvBuffer, c.Conn.RecvBufferMax = 16<<20, 16<<20
+				})
+			}
+			p.quiet, p.checked, p.delay = true, false, time.Millisecond
+			lost := 0
+			p.lose = func(n int, q *Packet) bool {
+				if q.Len == 0 || (q.Rexmit > 0 || q.Header.Seq%7919 != 0) && n%4999 != 0 {
+					return false
+				}
+				lost++
+				return true
+			}
+			l := engineListen(t, p.server(), ListenConfig{Backlog: 1})
+			client, server := p.connect(l)
+			for sent := 0; sent < total; sent += part {
+				p.client().Wrote(p.now, client, part, 0)
+				for range 600 {
+					if client.Conn().Acked() == uint64(sent+part) {
+						break
+					}
+					p.run(p.now.Add(100 * time.Millisecond))
+				}
+				if err := client.Conn().Check(); err != nil {
+					t.Fatalf("%s, SACK %v, after %d octets: %v", profile, sack, sent, err)
+				}
+				if got, want := server.Conn().Received(), uint64(sent+part); got != want || client.Conn().Acked() != want {
+					t.Fatalf("%s, SACK %v: %d octets received, %d acknowledged, want %d; %v, SND.UNA %d after ISS", profile, sack,
+						got, client.Conn().Acked(), want, client.Conn().State(), client.conn.sndUna-client.conn.iss)
+				}
+			}
+			c := p.client().Counters()
+			t.Logf("%s, SACK %v: %d losses, %d segments retransmitted, %d timeouts", profile, sack, lost, c.RetransSegs, c.TCPTimeouts)
+			if most := uint64(lost) * 20; c.RetransSegs > most || c.TCPTimeouts > uint64(lost) {
+				t.Errorf("%s, SACK %v: %d segments retransmitted, %d timeouts for %d losses", profile, sack, c.RetransSegs, c.TCPTimeouts, lost)
+			}
+			if c.TCPSACKDiscard != 0 {
+				t.Errorf("%s: %d SACK blocks made no sense", profile, c.TCPSACKDiscard)
+			}
+			if testing.Short() {
+				return
+			}
+		}
+	}
+}
