@@ -22,11 +22,6 @@ type socketTimers struct {
 	runs     uint32     // of these
 }
 
-const (
-	spareSegments = 32   // how long segments may be of socketTimers that are kept for others
-	sparePool     = 1024 // how many of these are kept
-)
-
 // timerRef returns where the record of a slot is named.
 func (e *Engine) timerRef(s *Socket, slot Slot) *timerRef {
 	if slot == Slot(tcptimers.Keepalive) {
@@ -120,7 +115,7 @@ func (e *Engine) freeTimers(s *Socket) {
 		return
 	}
 	s.timers = nil
-	if cap(t.segments) <= spareSegments && len(e.pool) < sparePool {
+	if cap(t.segments) <= maxSpareArena && len(e.pool) < maxSpareFlights {
 		*t = socketTimers{segments: t.segments[:0]}
 		e.pool = append(e.pool, t)
 	}
