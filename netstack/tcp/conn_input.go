@@ -97,7 +97,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 			// RFC 7323 §5.3, R1: "Send an acknowledgment in reply" "and drop the segment."
 			o.Counters.PAWSEstab++
 			c.insertOld(a)
-			c.answer(now, o, in.Len > 0 && !a.SYN)
+			c.answer(now, o, a.SegLen() > 0 && !a.SYN)
 			return Verdict{}
 		case PAWSMissing:
 			return Verdict{}
@@ -115,7 +115,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 		if c.state == StateTimeWait && a.FIN {
 			c.restartTimeWait(now, o)
 		}
-		c.answer(now, o, in.Len > 0 && !a.SYN)
+		c.answer(now, o, a.SegLen() > 0 && !a.SYN)
 		return Verdict{}
 	}
 
@@ -187,10 +187,8 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 			if a.Len > 0 {
 				o.Counters.TCPZeroWindowDrop++
 			}
-			if a.Len > 0 || !a.FIN {
-				c.ackDue = true
-				return Verdict{}
-			}
+			c.ackDue = true // a FIN too draws an ACK, and comes again
+			return Verdict{}
 		}
 		return c.takeData(now, in, a, o)
 	}
@@ -217,8 +215,8 @@ func (c *Conn) noteTimestamp(now wheel.Time, h *Header, seq Seq) {
 	c.paws.Update(now, h.Options.TSVal, seq, c.sentAck)
 }
 
-// answer sends an ACK for a segment that is not acceptable: at once if it has data, which is no part of a war of ACKs, and no
-// more often than the interval if not.
+// answer sends an ACK for a segment that is not acceptable: at once if it has data or a FIN, which is no part of a war of ACKs,
+// and no more often than the interval if not.
 func (c *Conn) answer(now wheel.Time, o *Output, always bool) {
 	if r := c.rare; !always && r != nil && r.answered && now.Sub(r.answeredAt) < c.cfg.InvalidAckInterval {
 		o.Counters.TCPACKSkippedSeq++
