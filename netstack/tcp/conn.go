@@ -46,7 +46,9 @@ type Conn struct {
 	urgent     bool // SND.UP is valid
 	rcvUrgent  bool // RCV.UP is valid
 	more       bool // the last write said MSG_MORE
-	corkOver   bool // the cork has waited for long enough
+	corkOver   bool // the cork, or the small window, has had its time
+	holding    bool // the persist timer, if it runs, is that of the cork or the small window
+	shut       bool // the window that was advertised last was closed
 
 	// The sender (RFC 9293 §3.3.1). SND.NXT is what was never sent; what is sent again is the sent queue's.
 	iss    Seq

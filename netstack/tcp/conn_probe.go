@@ -62,9 +62,10 @@ func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 
 // startPersist starts the timer of window probes: RFC 9293 §3.8.6.1.
 func (c *Conn) startPersist(now wheel.Time, o *Output) {
-	if c.runs(tcptimers.Persist) {
+	if c.runs(tcptimers.Persist) && !c.holding {
 		return
 	}
+	c.holding = false
 	if c.persistN == 0 {
 		c.few().closedAt = now
 	}
@@ -77,7 +78,8 @@ func (c *Conn) startPersist(now wheel.Time, o *Output) {
 
 // startHold starts the timer that lets a small segment go after all.
 func (c *Conn) startHold(now wheel.Time, o *Output) {
-	if !c.runs(tcptimers.Persist) {
+	if !c.runs(tcptimers.Persist) || !c.holding {
+		c.holding = true
 		c.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, corkWait))
 	}
 }

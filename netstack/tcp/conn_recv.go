@@ -122,11 +122,16 @@ func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {
 			}
 		}
 	}
-	if c.win.UpdateDue(c.rq.Nxt(), c.user, c.recvMSS()) {
+	if c.win.UpdateDue(c.rq.Nxt(), c.user, c.windowMSS()) {
 		c.ackDue = true
 		c.output(now, o)
 	}
 }
+
+// windowMSS is by how much the window opens at least. RFC 9293 §3.8.6.2.2: "the receiver must use its own Eff.snd.MSS, making the
+// assumption that it is the same as the sender's"; where the peer is known to send larger segments, it is theirs. That small ones
+// came says nothing.
+func (c *Conn) windowMSS() uint32 { return max(c.delack.mss, c.mss) }
 
 // recvMSS is the size of the segments that the peer sends, as far as it is known.
 func (c *Conn) recvMSS() uint32 {

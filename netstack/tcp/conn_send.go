@@ -83,12 +83,14 @@ func (c *Conn) segment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoin
 			c.gen = nil
 		}
 	}
-	was := c.win.Wnd(h.Ack)
-	h.Window = c.win.Advertise(h.Ack, c.user, c.recvMSS())
-	if h.Window == 0 && was > 0 {
-		o.Counters.TCPToZeroWindowAdv++
-	} else if was == 0 && h.Window > 0 {
-		o.Counters.TCPFromZeroWindowAdv++
+	h.Window = c.win.Advertise(h.Ack, c.user, c.windowMSS())
+	if shut := h.Window == 0; shut != c.shut {
+		c.shut = shut
+		if shut {
+			o.Counters.TCPToZeroWindowAdv++
+		} else {
+			o.Counters.TCPFromZeroWindowAdv++
+		}
 	}
 	if c.ecn.ECE() {
 		h.Flags |= ECE
@@ -340,6 +342,8 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 		case hold == HoldNagle:
 			c.applicationLimited(now)
 			c.stop(o, tcptimers.Persist)
+		default: // ACKs, or the pacer, let the rest go
+			c.stop(o, tcptimers.Persist)
 		}
 		return
 	}
@@ -395,8 +399,8 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold SendHold, sen
 		return HoldNot, false
 	}
 	c.spend(n)
-	if queued == n {
-		c.corkOver = false
+	if queued == n || n < mss {
+		c.corkOver = false // it was for this segment
 	}
 	return HoldNot, true
 }
