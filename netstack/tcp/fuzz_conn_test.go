@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"encoding/binary"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -52,32 +53,57 @@ func FuzzConn(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		in := fuzzInput(data)
-		h, x := fuzzStart(t, &in)
-		for step := 0; len(in) > 0 && step < 400; step++ {
-			x = h.fuzzStep(t, x, &in)
-			if err := h.e.Check(); err != nil {
-				t.Fatalf("step %d: %v", step, err)
+	f.Fuzz(fuzzConn)
+}
+
+// TestConnAmongHostiles is FuzzConn with octets from a generator, which reach further than those of its seeds.
+func TestConnAmongHostiles(t *testing.T) {
+	n := uint64(3000)
+	if testing.Short() {
+		n = 300
+	}
+	for seed := range n {
+		r := rand.New(rand.NewPCG(seed, 3))
+		data := make([]byte, 100+r.IntN(2000))
+		for i := range data {
+			data[i] = byte(r.Uint32())
+			if i > 3 && r.IntN(4) == 0 {
+				data[i] = 0 // what is acceptable is near 0
 			}
-			// Once a window's worth of segments, again as much for retransmissions, and what answers.
-			if most := 2*h.cfg.MaxSegments + 8; len(h.sent) > most {
-				t.Fatalf("step %d: %d segments sent in one call, want %d at most", step, len(h.sent), most)
-			}
-			h.e.Sockets(func(s *Socket) {
-				if n := s.conn.fl.sent.Len(); n > h.cfg.MaxSegments {
-					t.Fatalf("step %d: %d segments are kept, want %d at most", step, n, h.cfg.MaxSegments)
-				}
-			})
 		}
-		// Left alone and aborted, nothing stays.
-		h.e.Sockets(func(s *Socket) { h.e.Abort(h.now, s) })
-		h.collect()
-		h.advance(time.Hour, 10_000)
+		fuzzConn(t, data)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func fuzzConn(t *testing.T, data []byte) {
+	in := fuzzInput(data)
+	h, x := fuzzStart(t, &in)
+	for step := 0; len(in) > 0 && step < 400; step++ {
+		x = h.fuzzStep(t, x, &in)
 		if err := h.e.Check(); err != nil {
-			t.Fatalf("at the end: %v", err)
+			t.Fatalf("step %d: %v", step, err)
 		}
-	})
+		// Once a window's worth of segments, again as much for retransmissions, and what answers.
+		if most := 2*h.cfg.MaxSegments + 8; len(h.sent) > most {
+			t.Fatalf("step %d: %d segments sent in one call, want %d at most", step, len(h.sent), most)
+		}
+		h.e.Sockets(func(s *Socket) {
+			if n := s.conn.fl.sent.Len(); n > h.cfg.MaxSegments {
+				t.Fatalf("step %d: %d segments are kept, want %d at most", step, n, h.cfg.MaxSegments)
+			}
+		})
+	}
+	// Left alone and aborted, nothing stays.
+	h.e.Sockets(func(s *Socket) { h.e.Abort(h.now, s) })
+	h.collect()
+	h.advance(time.Hour, 10_000)
+	if err := h.e.Check(); err != nil {
+		t.Fatalf("at the end: %v", err)
+	}
+	h.e.Sockets(func(s *Socket) { t.Fatalf("at the end: a connection is left in %v", s.conn.State()) })
 }
 
 // fuzzStart makes the connection as the first octets say.

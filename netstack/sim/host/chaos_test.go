@@ -31,9 +31,8 @@ type chaosRun struct {
 	there, back  sim.LinkConfig
 	sides        [2]chaosSide
 
-	world  *World
-	hash   Hasher
-	writes [2]uint64 // octets that each side is to write
+	world *World
+	hash  Hasher
 }
 
 // chaosSide is one end.
