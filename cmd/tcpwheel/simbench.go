@@ -32,6 +32,7 @@ type simBench struct {
 	control  string
 	seed     uint64
 	runs     int
+	segments uint64
 }
 
 // simSeries is what sim bench tells about one way to arm retransmission timers.
@@ -66,9 +67,10 @@ type simSeries struct {
 
 func newSimBench() *cobra.Command {
 	var (
-		b      simBench
-		rate   string
-		asJSON bool
+		b        simBench
+		rate     string
+		segments string
+		asJSON   bool
 	)
 	cmd := &cobra.Command{
 		Use:   "bench",
@@ -78,13 +80,18 @@ func newSimBench() *cobra.Command {
 			"Each run is done twice side by side, a slice of one and a slice of the other in turn: with a retransmission\n" +
 			"timer for every segment, and with one timer for each connection under the same policy otherwise. What the\n" +
 			"former costs more is the overhead. The two may send different segments, so that CPU time per segment is compared.",
-		Example: "  tcpwheel sim bench --flows 10000 --rate 1e10 --duration 500ms --runs 1",
+		Example: "  tcpwheel sim bench --flows 10000 --rate 1e10 --loss 0.001 --runs 1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := strconv.ParseFloat(rate, 64)
 			if err != nil || r != math.Trunc(r) || r < 1 || r > 1e15 {
 				return usage(cmd, fmt.Errorf("rate %q, want a whole number of bit/s up to 1e15, such as 1e9", rate))
 			}
 			b.rate = uint64(r)
+			n, err := strconv.ParseFloat(segments, 64)
+			if err != nil || n != math.Trunc(n) || n < 1 || n > 1e15 {
+				return usage(cmd, fmt.Errorf("segments %q, want a whole number up to 1e15, such as 1e6", segments))
+			}
+			b.segments = uint64(n)
 			if b.runs < 1 || b.runs > 1000 {
 				return usage(cmd, fmt.Errorf("runs %d, want 1 to 1000", b.runs))
 			}
@@ -102,7 +109,8 @@ func newSimBench() *cobra.Command {
 	f.StringVar(&rate, "rate", "1e9", "rate of the bottleneck in bit/s")
 	f.DurationVar(&b.rtt, "rtt", 50*time.Millisecond, "round-trip time without queueing")
 	f.Float64Var(&b.loss, "loss", 0.01, "probability that a packet with data is lost")
-	f.DurationVar(&b.duration, "duration", 20*time.Second, "virtual time of a run")
+	f.StringVar(&segments, "segments", "1e6", "data segments after which a run ends, about")
+	f.DurationVar(&b.duration, "duration", 24*time.Hour, "virtual time after which it ends at the latest")
 	f.StringVar(&b.policy, "policy", tcptimers.DefaultPolicy, "timer policy, or profile")
 	f.StringVar(&b.scheme, "scheme", wheel.Default, "wheel that the engines' timers are in")
 	f.StringVar(&b.control, "control", "cubic", "congestion control")
@@ -131,8 +139,16 @@ func (b *simBench) plan(rexmit string) host.Plan {
 	}
 }
 
-// slices is in how many parts a run is cut.
+// simSlices is in how many parts a run is cut.
 const simSlices = 20
+
+// slice runs until so many segments have arrived.
+func (b *simBench) slice(f *host.Flows, segments uint64) {
+	step := max(b.rtt/4, time.Millisecond)
+	for more := true; more && f.Segments() < segments; {
+		more = f.Run(f.World.Net.Now().Add(step))
+	}
+}
 
 func (b *simBench) run(ctx context.Context, w io.Writer, asJSON bool) error {
 	var (
@@ -155,14 +171,11 @@ func (b *simBench) run(ctx context.Context, w io.Writer, asJSON bool) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			until := wheel.Time(b.duration / simSlices * time.Duration(slice+1))
-			if slice == simSlices-1 {
-				until = wheel.Time(b.duration)
-			}
+			until := b.segments * uint64(slice+1) / simSlices
 			for k := range flows {
 				i := (k + slice + run) % 2 // each is the first as often as the other
 				before := cpuTime()
-				flows[i].Run(until)
+				b.slice(flows[i], until)
 				spent[i] += cpuTime() - before
 			}
 		}
