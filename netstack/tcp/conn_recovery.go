@@ -30,9 +30,11 @@ type recovery struct {
 func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	advanced := a.acked > 0
+	if advanced || a.sacked > 0 {
+		r.probeDue = true // or to be taken back: there is none while something is SACKed
+	}
 	if advanced {
 		r.dup.Reset()
-		r.probeDue = true
 		c.fl.l6675.SMSS = c.mss
 	} else if a.duplicate && (!c.sackOn || a.sacked > 0) {
 		r.dup.Count()

@@ -11,21 +11,21 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Socket is a connection of an engine.
+// Socket is a connection of an engine. What each segment needs comes first, in the order in which it is needed.
 type Socket struct {
-	conn Conn
-	ends ends
+	ends       ends
+	index      uint32 // in Engine.sockets, noSocket after the end
+	keepalive  timerRef
+	inTimeWait bool
+	pending    *pending      // of a passive connection, until it is accepted
+	timers     *socketTimers // nil is none
 
-	index uint32 // in Engine.sockets, noSocket after the end
+	conn Conn
 
 	// User is the owner's business.
 	User any
 
-	id         uint64        // counts the sockets of the engine, from 1
-	pending    *pending      // of a passive connection, until it is accepted
-	timers     *socketTimers // nil is none
-	keepalive  timerRef
-	inTimeWait bool
+	id uint64 // counts the sockets of the engine, from 1
 }
 
 // noSocket is the index of a socket that the engine has let go.
