@@ -148,7 +148,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 			return Verdict{}
 		}
 		c.establish(now, h, o)
-		defer c.closeAfterOpen(o)
+		c.closeAfterOpen(o)
 	}
 	if c.probed && h.Ack == c.sndNxt.Add(1) {
 		c.probeArrived(now, o)
