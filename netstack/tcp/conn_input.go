@@ -12,7 +12,7 @@ func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) (v Verdict) {
 	case StateClosed:
 		return Verdict{}
 	case StateSynSent:
-		c.inputSynSent(now, in, o)
+		v = c.inputSynSent(now, in, o)
 	default:
 		v = c.inputSynchronized(now, in, o)
 	}
@@ -21,7 +21,9 @@ func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) (v Verdict) {
 }
 
 // inputSynSent is RFC 9293 §3.10.7.3.
-func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) {
+//
+// DEVIATION RFC 9293 §3.10.7.3: text in a SYN without ACK is not kept for later; it is not acknowledged, so that the peer sends it again.
+func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Verdict {
 	h := in.Header
 	if h.Flags.Has(ACK) {
 		// RFC 9293 §3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the RST bit is set, if so drop the
@@ -30,13 +32,13 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) {
 			if !h.Flags.Has(RST) {
 				c.sendRST(h.Ack, o)
 			}
-			return
+			return Verdict{}
 		}
 		// RFC 7323 §5.2 has PAWS for synchronized states only; an echo that is none of ours betrays an old segment all the same.
 		if c.cfg.Timestamps && h.Options.HasTimestamps && h.Options.TSEcr != 0 && !h.Flags.Has(RST) && !c.ownEcho(now, h.Options.TSEcr) {
 			o.Counters.PAWSActive++
 			c.sendRST(h.Ack, o)
-			return
+			return Verdict{}
 		}
 	}
 	if h.Flags.Has(RST) {
@@ -44,10 +46,10 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) {
 			o.Counters.AttemptFails++
 			c.closed(ErrRefused, o)
 		}
-		return
+		return Verdict{}
 	}
 	if !h.Flags.Has(SYN) {
-		return
+		return Verdict{}
 	}
 	c.learn(now, h)
 	if !h.Flags.Has(ACK) {
@@ -55,11 +57,19 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) {
 		// <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
 		c.setState(StateSynReceived, o)
 		c.pushSYN(now, o)
-		return
+		return Verdict{}
 	}
 	c.establish(now, h, o)
 	c.takeAck(now, in, o)
 	c.ackDue = true
+	// RFC 9293 §3.10.7.3: "If there are other controls or text in the segment, then continue processing at the sixth step under
+	// Section 3.10.7.4 where the URG bit is checked".
+	a := Arrival{Seq: h.Seq, Len: in.Len, SYN: true, FIN: h.Flags.Has(FIN)}
+	c.takeUrgent(h, a.Seq, o)
+	if a.Len > 0 || a.FIN {
+		return c.takeData(now, in, a, o)
+	}
+	return Verdict{}
 }
 
 // ownEcho reports whether tsecr can be a timestamp of our SYN.
@@ -174,12 +184,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 	}
 
 	// Sixth, check the URG bit.
-	if h.Flags.Has(URG) && c.state.canReceive() {
-		if up := a.Seq.Add(uint32(h.Urgent)); !c.rcvUrgent || up.After(c.rcvUp) {
-			c.rcvUp, c.rcvUrgent = up, true
-			o.Events |= EventUrgent
-		}
-	}
+	c.takeUrgent(h, a.Seq, o)
 
 	// Seventh, process the segment text; eighth, check the FIN bit.
 	if a.Len > 0 || a.FIN {
@@ -194,6 +199,16 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 	}
 	o.Counters.TCPPureAcks++
 	return Verdict{}
+}
+
+// takeUrgent takes the urgent pointer of a segment at seq.
+func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
+	if h.Flags.Has(URG) && c.state.canReceive() {
+		if up := seq.Add(uint32(h.Urgent)); !c.rcvUrgent || up.After(c.rcvUp) {
+			c.rcvUp, c.rcvUrgent = up, true
+			o.Events |= EventUrgent
+		}
+	}
 }
 
 // insertOld has the next ACK report what of a segment that is not acceptable was received before (RFC 2883 §4).
