@@ -141,6 +141,12 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 	}
 
 	// Fourth, check the SYN bit.
+	if a.SYN && c.state == StateSynReceived && c.passive {
+		// RFC 9293 §3.10.7.4: "If the connection was initiated with a passive OPEN, then return this connection to the LISTEN
+		// state and return."
+		c.reset(o)
+		return Verdict{}
+	}
 	if CheckSYN(a.SYN) == BlindChallenge {
 		o.Counters.TCPSYNChallenge++
 		c.challenge(now, o)
