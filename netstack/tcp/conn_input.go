@@ -298,9 +298,12 @@ func (c *Conn) probeArrived(now wheel.Time, o *Output) {
 		flags = SegmentFIN
 	}
 	c.takeOff(o)
-	if _, ok := c.fl.sent.Push(now, c.sndNxt, 1, flags); !ok {
+	id, ok := c.fl.sent.Push(now, c.sndNxt, 1, flags)
+	if !ok {
 		return
 	}
+	// Nobody knows which of the probes it was, and none was timed: like something sent again, it tells no round trip.
+	c.fl.sent.seg(id).Transmissions = 2
 	c.sndNxt = c.sndNxt.Add(1)
 	c.finSent = c.finSent || flags != 0
 	c.probed = false
