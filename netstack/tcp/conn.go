@@ -44,6 +44,7 @@ type Conn struct {
 	finSent    bool // SND.NXT is beyond it
 	readClosed bool // the application will read no more
 	urgent     bool // SND.UP is valid
+	smallSent  bool
 	rcvUrgent  bool // RCV.UP is valid
 	more       bool // the last write said MSG_MORE
 	corkOver   bool // the cork, or the small window, has had its time
@@ -56,6 +57,7 @@ type Conn struct {
 	sndNxt Seq
 	sndEnd Seq // after what the application has written
 	sndUp  Seq
+	small  Seq // after the last segment that was not full: SND.sml, if smallSent
 	snd    SendWindow
 	acked  uint64 // octets of what was written that are acknowledged
 	fl     *flight

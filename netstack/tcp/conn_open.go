@@ -128,6 +128,9 @@ func (c *Conn) pushSYN(now wheel.Time, o *Output) {
 			panic("BUG: no room for a SYN")
 		}
 		c.sndNxt = c.iss.Add(1)
+		if c.cfg.Policy.OneSample {
+			c.timed, c.timedSeq, c.fl.timedAt = true, c.iss, now
+		}
 		c.start(o, tcptimers.Handshake, c.cfg.Policy.Deadline(now, c.cfg.Policy.SynR2))
 		c.emitSYN(now, 0, o)
 		c.armRexmit(now, id, o)
@@ -135,6 +138,7 @@ func (c *Conn) pushSYN(now wheel.Time, o *Output) {
 	}
 	// A simultaneous open: our SYN leaves once more, as a SYN-ACK.
 	id := c.fl.sent.Front()
+	c.timed = false // RFC 6298 §3: Karn's algorithm
 	c.fl.sent.Retransmit(now, id)
 	c.emitSYN(now, c.fl.sent.Get(id).Transmissions-1, o)
 	c.armRexmit(now, id, o)

@@ -253,6 +253,7 @@ func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 // retransmit sends the segment id again, the first MSS of it if it is longer.
 func (c *Conn) retransmit(now wheel.Time, id SegmentID, o *Output) {
 	s := c.fl.sent.seg(id)
+	c.timed = false // RFC 6298 §3: Karn's algorithm
 	if s.Flags&SegmentSYN != 0 {
 		c.fl.sent.Retransmit(now, id)
 		c.emitSYN(now, s.Transmissions-1, o)
@@ -278,7 +279,6 @@ func (c *Conn) retransmit(now wheel.Time, id SegmentID, o *Output) {
 		}
 		c.rec.dsack.OnRetransmit(again && s.Sent >= c.fl.lossAt)
 	}
-	c.timed = false // RFC 6298 §3: Karn's algorithm
 	rexmit := s.Transmissions
 	seq, payload, fin := s.Seq, s.payload(), s.Flags&SegmentFIN != 0
 	c.fl.sent.Retransmit(now, id)
@@ -399,16 +399,20 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold SendHold, sen
 		return HoldNot, false
 	}
 	c.spend(n)
+	if n < mss {
+		c.small, c.smallSent = c.sndNxt, true
+	}
 	if queued == n || n < mss {
 		c.corkOver = false // it was for this segment
 	}
 	return HoldNot, true
 }
 
-// smallOut reports whether a segment that is not full is unacknowledged, as far as the last one tells.
+// smallOut reports whether a segment that was not full is unacknowledged, for Minshall's variant (RFC 9293 §A.3). It is enough to
+// know the last one.
 func (c *Conn) smallOut() bool {
-	id := c.fl.sent.Back()
-	return id != 0 && c.fl.sent.seg(id).payload() < c.mss
+	c.smallSent = c.smallSent && c.small.After(c.sndUna)
+	return c.smallSent
 }
 
 // push sends n octets that were never sent, and the FIN if fin.
