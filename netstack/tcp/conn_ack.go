@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"slices"
 	"time"
 
 	"tcpwheel/netstack/tcp/congestion"
@@ -149,7 +150,11 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 			o.Counters.TCPDSACKOfoRecv++
 		}
 	}
-	for _, b := range blocks[first:] {
+	// The blocks come latest first (RFC 2018 §4). In the order of their numbers, none looks as if it had been overtaken.
+	var sorted [len(h.Options.SACK)]Range
+	blocks = sorted[:copy(sorted[:], blocks[first:])]
+	slices.SortFunc(blocks, func(a, b Range) int { return int(int32(a.Start - b.Start)) })
+	for _, b := range blocks {
 		if !b.Start.Before(b.End) || b.Start.Before(c.sndUna) || b.End.After(c.sndNxt) {
 			o.Counters.TCPSACKDiscard++
 			continue
