@@ -1,6 +1,8 @@
 package tcp
 
 import (
+	"math"
+
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
@@ -49,7 +51,7 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		c.judgeDSACK(now, h, a, o)
 	}
 	if advanced && r.undoable && c.tsOn && r.eifel.OnAck(h.Options.TSEcr) == congestion.Spurious {
-		c.undo(now, a, o)
+		c.undo(now, a.acked, o)
 	}
 	if c.fl.frto.Active() && (advanced || a.duplicate) {
 		c.judgeFRTO(now, h, a, o)
@@ -143,11 +145,7 @@ func (c *Conn) beforeRecover() bool { return c.ca == CALoss && c.sndUna.Before(c
 // detectLoss is RACK's, for an ACK and when its timer expires.
 func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 	r := &c.rec
-	if c.fl.sent.Len() == 0 {
-		c.stop(o, tcptimers.Reorder)
-		return
-	}
-	any := false
+	any := false // also with nothing in flight: DSACKs and the end of a recovery change the window of reordering
 	timeout, ok := r.rack.Detect(now, &c.fl.sent, RackState{
 		SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(),
 		InRecovery: c.ca >= CARecovery, LeavingRecovery: leaving, DSACK: a.dsack,
@@ -268,10 +266,11 @@ func (c *Conn) leaveRecovery(now wheel.Time, o *Output) {
 }
 
 // undo takes back what the episode did to the window, as it was not needed (RFC 4015 §3.2).
-func (c *Conn) undo(now wheel.Time, a *ackFacts, o *Output) {
+// acked is what may leave in a burst, at most an initial window.
+func (c *Conn) undo(now wheel.Time, acked uint32, o *Output) {
 	r := &c.rec
 	r.undoable = false
-	if !c.cc.Undo(now, c.fl.sent.Outstanding().Octets, a.acked) {
+	if !c.cc.Undo(now, c.fl.sent.Outstanding().Octets, acked) {
 		return
 	}
 	if c.fl != &atRest {
@@ -304,7 +303,8 @@ func (c *Conn) judgeDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	n := (b.Len() + c.mss - 1) / c.mss
 	if r.dsack.OnDuplicate(n) == congestion.Spurious {
 		o.Counters.TCPDSACKUndo++
-		c.undo(now, a, o)
+		// The ACKs of what was in flight came before: this one may acknowledge nothing.
+		c.undo(now, math.MaxUint32, o)
 	}
 }
 
@@ -314,7 +314,7 @@ func (c *Conn) judgeFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	verdict, next := c.fl.frto.OnAck(uint32(a.una), uint32(a.ack), uint32(c.sndNxt), a.fresh, a.above)
 	if verdict == congestion.Spurious {
 		o.Counters.TCPSpuriousRTOs++
-		c.undo(now, a, o)
+		c.undo(now, a.acked, o)
 		return
 	}
 	r.newLeft = 0
