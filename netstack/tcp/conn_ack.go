@@ -21,7 +21,7 @@ type ackFacts struct {
 	lost      bool   // it showed further loss
 	byTimer   bool   // no ACK at all: RACK's timer has expired
 	dsack     bool
-	duplicate bool // RFC 5681 §2
+	duplicate bool // RFC 5681 §2, or RFC 6675 §2
 	rexmitted bool // something that was sent more than once is acknowledged
 	fresh     bool // something is, or is SACKed, that was not sent again since the timeout
 	above     bool // something SACKed was sent after the timeout
@@ -59,6 +59,9 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	}
 	if c.sackOn && h.Options.NumSACK > 0 {
 		c.takeSACK(now, h, &a, o)
+		// RFC 6675 §2: "an ACK which carries new SACK data is counted as a duplicate acknowledgment under this definition even if
+		// it carries new data, changes the advertised window, or moves the cumulative acknowledgment point".
+		a.duplicate = a.duplicate || a.sacked > 0
 	}
 	c.sample(now, h, &a)
 	if c.cc == nil {

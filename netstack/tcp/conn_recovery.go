@@ -38,7 +38,8 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	if advanced {
 		r.dup.Reset()
 		c.fl.l6675.SMSS = c.mss
-	} else if a.duplicate && (!c.sackOn || a.sacked > 0) {
+	}
+	if a.duplicate && (!c.sackOn || a.sacked > 0) {
 		r.dup.Count()
 	}
 	if r.tlp.inFlight {
@@ -112,7 +113,7 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 		a.lost = c.fl.sent.Lost().Segments > before
 		if c.ca < CARecovery && c.fl.sent.Len() > 0 {
 			// RFC 6675 §5: recovery begins with DupThresh duplicate ACKs, or when IsLost finds the first segment lost.
-			if r.dup.FastRetransmit(a.ack) && !c.fl.sent.seg(c.fl.sent.Front()).Sacked() {
+			if r.dup.N() >= dupThresh && !c.beforeRecover() && !c.fl.sent.seg(c.fl.sent.Front()).Sacked() {
 				c.markLost(c.fl.sent.Front())
 			}
 			if c.fl.sent.Lost().Segments > 0 && !c.beforeRecover() {
