@@ -118,4 +118,9 @@ func (l *Loss6675) Retransmitted(q *SentQueue, id SegmentID, rule NextSegRule) {
 		return
 	}
 	l.highRxtEnd = MaxSeq(l.highRxtEnd, q.Get(id).End())
+	if !l.hasRescue {
+		// RFC 6675 §5 (4.3): "To prevent repeated retransmission of the same data or a premature rescue retransmission, set both
+		// HighRxt and RescueRxt to the highest sequence number in the retransmitted segment."
+		l.rescueRxt, l.hasRescue = l.highRxtEnd, true
+	}
 }

@@ -110,8 +110,11 @@ func TestNextSeg(t *testing.T) {
 	test.next(false, 6, NextSegHole)
 	test.pipe(600) // 6 counts twice
 	test.next(true, -1, NextSegNew)
+	test.next(false, -1, NextSegNone) // no rescue before the first retransmission has arrived
+	test.q.Ack(200, nil)
+	test.pipe(500)
 	test.next(false, 9, NextSegRescue)
-	test.pipe(700)
+	test.pipe(600)
 	test.next(false, -1, NextSegNone) // a single one in a recovery
 	test.sack(9, 9)
 	test.next(false, 8, NextSegHole) // HighRxt is the end of 6
