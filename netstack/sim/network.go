@@ -73,7 +73,7 @@ type Network[P any] struct {
 	links []hop[P]
 	names map[string]LinkID
 
-	chunks [][]flight[P] // datagrams on their way; a chunk never moves
+	chunks [][]flight[P] // datagrams on their way that overtake others; a chunk never moves
 	free   []uint32
 
 	handlers     []Handler
@@ -87,14 +87,28 @@ type node[P any] struct {
 	node Node[P]
 }
 
+// hop is a link with what is on it. Datagrams that arrive in the order in which they were sent wait in a ring, of which only
+// the first has a timer: it is soon due, wherever the end of the link is.
 type hop[P any] struct {
 	link *Link
 	name string
 	to   NodeID
 	tap  Tap[P]
+
+	timer   wheel.Timer
+	ring    []arrival[P] // a power of two
+	head, n uint32       // the one at head is being handled, if handling
+	last    wheel.Time   // when the last one in the ring arrives
+
+	handling bool
 }
 
-// flight is a datagram on a link. Its timer carries its number.
+type arrival[P any] struct {
+	at wheel.Time
+	d  Datagram[P]
+}
+
+// flight is a datagram that overtakes others. Its timer carries its number.
 type flight[P any] struct {
 	d     Datagram[P]
 	via   LinkID
@@ -103,8 +117,13 @@ type flight[P any] struct {
 
 const chunkSize = 256
 
-// The owner of a timer is a flight's number or a handler's, doubled; the lowest bit tells which.
-const ofHandler = 1
+// The owner of a timer is a link's, a flight's or a handler's number, behind two bits that tell which.
+const (
+	ofLink = iota
+	ofFlight
+	ofHandler
+	ownerBits = 2
+)
 
 // NewNetwork makes an empty network. It fails for a scheme that is not one of ClockSchemes.
 func NewNetwork[P any](cfg Config) (*Network[P], error) {
@@ -158,6 +177,9 @@ func (n *Network[P]) Connect(a, b NodeID, there, back LinkConfig) (ab, ba LinkID
 	}
 	ab = LinkID(len(n.links))
 	ba = ab + 1
+	for i := range hops {
+		hops[i].timer = n.clock.New(uint64(ab+LinkID(i))<<ownerBits | ofLink)
+	}
 	n.names[hops[0].name], n.names[hops[1].name] = ab, ba
 	n.links = append(n.links, hops[0], hops[1])
 	return ab, ba, nil
@@ -188,7 +210,13 @@ func (n *Network[P]) Now() wheel.Time { return n.now }
 func (n *Network[P]) Events() uint64 { return n.ran }
 
 // InFlight returns how many datagrams are on links, copies counted.
-func (n *Network[P]) InFlight() int { return len(n.chunks)*chunkSize - len(n.free) }
+func (n *Network[P]) InFlight() int {
+	sum := len(n.chunks)*chunkSize - len(n.free)
+	for i := range n.links {
+		sum += int(n.links[i].n)
+	}
+	return sum
+}
 
 // Send hands a copy of d to the link, at the virtual time, and returns its fate. It allocates only when more datagrams are
 // on their way than ever before. It panics on a size that Link.Send refuses.
@@ -208,20 +236,46 @@ func (n *Network[P]) Send(via LinkID, d *Datagram[P]) Fate {
 }
 
 func (n *Network[P]) launch(via LinkID, d *Datagram[P], f *Fate) {
-	if len(n.free) == 0 {
-		n.grow()
+	h := &n.links[via]
+	var slot *Datagram[P]
+	if h.n == 0 || f.At >= h.last {
+		if int(h.n) == len(h.ring) {
+			h.grow()
+		}
+		a := &h.ring[(h.head+h.n)&uint32(len(h.ring)-1)]
+		h.n++
+		a.at, h.last = f.At, f.At
+		if h.n == 1 || h.n == 2 && h.handling {
+			n.clock.Schedule(h.timer, f.At)
+		}
+		slot = &a.d
+	} else {
+		if len(n.free) == 0 {
+			n.grow()
+		}
+		i := n.free[len(n.free)-1]
+		n.free = n.free[:len(n.free)-1]
+		s := n.flight(i)
+		s.via = via
+		n.clock.Schedule(s.timer, f.At)
+		slot = &s.d
 	}
-	i := n.free[len(n.free)-1]
-	n.free = n.free[:len(n.free)-1]
-	s := n.flight(i)
-	s.d, s.via = *d, via
+	*slot = *d
 	if f.Marked {
-		s.d.ECN = CE
+		slot.ECN = CE
 	}
 	if f.Corrupt {
-		s.d.Corrupt, s.d.Bit = true, f.Bit
+		slot.Corrupt, slot.Bit = true, f.Bit
 	}
-	n.clock.Schedule(s.timer, f.At)
+}
+
+// grow doubles the ring. A datagram that is being handled stays where it is too.
+func (h *hop[P]) grow() {
+	ring := make([]arrival[P], max(16, 2*len(h.ring)))
+	for i := range h.n {
+		ring[i] = h.ring[(h.head+i)&uint32(len(h.ring)-1)]
+	}
+	h.ring, h.head = ring, 0
 }
 
 func (n *Network[P]) flight(i uint32) *flight[P] { return &n.chunks[i/chunkSize][i%chunkSize] }
@@ -231,7 +285,7 @@ func (n *Network[P]) grow() {
 	chunk := make([]flight[P], chunkSize)
 	n.chunks = append(n.chunks, chunk)
 	for k := range chunk {
-		chunk[k].timer = n.clock.New(uint64(first+uint32(k)) << 1)
+		chunk[k].timer = n.clock.New(uint64(first+uint32(k))<<ownerBits | ofFlight)
 		n.free = append(n.free, first+chunkSize-1-uint32(k)) // the lowest is taken first
 	}
 }
@@ -246,12 +300,12 @@ func (n *Network[P]) NewTimer(h Handler) wheel.Timer {
 	} else {
 		n.handlers = append(n.handlers, h)
 	}
-	return n.clock.New(uint64(i)<<1 | ofHandler)
+	return n.clock.New(uint64(i)<<ownerBits | ofHandler)
 }
 
 // FreeTimer stops a timer that NewTimer made, and gives it back.
 func (n *Network[P]) FreeTimer(t wheel.Timer) {
-	i := uint32(n.clock.Owner(t) >> 1)
+	i := uint32(n.clock.Owner(t) >> ownerBits)
 	n.clock.Free(t)
 	n.handlers[i] = nil
 	n.freeHandlers = append(n.freeHandlers, i)
@@ -269,19 +323,36 @@ func (n *Network[P]) event(t wheel.Timer) {
 	n.now = n.clock.Now()
 	n.ran++
 	owner := n.clock.Owner(t)
-	i := uint32(owner >> 1)
-	if owner&ofHandler != 0 {
+	i := uint32(owner >> ownerBits)
+	switch owner & (1<<ownerBits - 1) {
+	case ofHandler:
 		n.handlers[i].Expire(n.now)
-		return
+	case ofFlight:
+		s := n.flight(i)
+		n.arrive(s.via, &s.d)
+		n.free = append(n.free, i)
+	default:
+		h := &n.links[i]
+		a := &h.ring[h.head]
+		if h.n > 1 {
+			n.clock.Schedule(t, h.ring[(h.head+1)&uint32(len(h.ring)-1)].at)
+		}
+		h.handling = true
+		n.arrive(LinkID(i), &a.d)
+		h = &n.links[i] // links may have been added
+		h.handling = false
+		h.head = (h.head + 1) & uint32(len(h.ring)-1)
+		h.n--
 	}
-	s := n.flight(i)
-	h := &n.links[s.via]
-	to := n.nodes[h.to].node
+}
+
+// arrive hands a datagram to the node at the end of the link.
+func (n *Network[P]) arrive(via LinkID, d *Datagram[P]) {
+	h := &n.links[via]
 	if h.tap != nil {
-		h.tap.Arrived(n.now, &s.d)
+		h.tap.Arrived(n.now, d)
 	}
-	to.Receive(n.now, s.via, &s.d)
-	n.free = append(n.free, i)
+	n.nodes[h.to].node.Receive(n.now, via, d)
 }
 
 // Run handles all events up to until, that instant included, and leaves the clock there. It returns how many there were.
