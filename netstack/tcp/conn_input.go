@@ -110,7 +110,10 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 			c.answer(now, o, a.SegLen() > 0 && !a.SYN)
 			return Verdict{}
 		case PAWSMissing:
-			return Verdict{}
+			// A SYN is of a peer that has begun anew, and is to learn that there is a connection (RFC 5961 §4.2).
+			if !a.SYN {
+				return Verdict{}
+			}
 		}
 	}
 
