@@ -39,6 +39,7 @@ type Conn struct {
 	rcvScale uint8
 	peerMSS  uint16
 	synLost  bool // our SYN or SYN-ACK was retransmitted by its timer
+	openHeld bool // our SYN-ACK was acknowledged, and the listener waits for data: TCP_DEFER_ACCEPT
 
 	finQueued  bool // the application will write no more: a FIN follows what it wrote
 	finSent    bool // SND.NXT is beyond it

@@ -204,6 +204,10 @@ func (c *Conn) isDSACK(blocks []Range, ack Seq) bool {
 // sample gives the estimator what the ACK measured: by Karn's algorithm, of segments that were sent once only (RFC 6298 §3), or by the
 // echo of a timestamp (RFC 7323 §4).
 func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
+	if c.openHeld {
+		c.openHeld = false // the SYN-ACK arrived long ago, and was measured then
+		return
+	}
 	rtt, ok := a.rtt, a.hasRTT && !a.rexmitted
 	at := a.sentAt
 	if !ok && a.hasSack && c.ca != CALoss {

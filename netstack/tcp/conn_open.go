@@ -187,6 +187,26 @@ func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 	}
 }
 
+// deferOpen takes an ACK that would end the handshake, and must not yet: TCP_DEFER_ACCEPT. The round trip is measured by it, and the
+// SYN-ACK sent again not before until.
+func (c *Conn) deferOpen(now, until wheel.Time, o *Output) {
+	id := c.fl.sent.Front()
+	if c.openHeld || id == 0 {
+		return
+	}
+	c.openHeld = true
+	if s := c.fl.sent.Get(id); s.Transmissions == 1 {
+		c.rec.rack.SampleRTT(now, now.Sub(s.Sent))
+		c.est.Sample(tcptimers.Sample{RTT: c.cfg.Policy.Measure(s.Sent, now), Round: true, Expected: 1})
+	}
+	if c.perSegment() {
+		c.rearmSegment(id, until, o)
+		return
+	}
+	c.fl.rexmitAt = until
+	c.start(o, tcptimers.Rexmit, until)
+}
+
 // establish ends the handshake. h is the segment that acknowledges our SYN, whose window is to be scaled unless it is a SYN.
 func (c *Conn) establish(now wheel.Time, h *Header, o *Output) {
 	wnd := uint32(h.Window)

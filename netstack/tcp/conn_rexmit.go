@@ -135,7 +135,7 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 	// RFC 6298 §5 (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer")."
 	c.est.Backoff()
 	if c.state == StateSynSent || c.state == StateSynReceived {
-		c.synLost = true
+		c.synLost = c.synLost || !c.openHeld
 		c.retransmit(now, id, o)
 		if !c.perSegment() {
 			c.restartRexmit(now, o)

@@ -34,7 +34,8 @@ func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Verdict) {
 			return s, Verdict{}
 		}
 	}
-	if s.pending != nil && s.pending.holds(now, &in, &e.out.Counters) {
+	if s.pending != nil && s.pending.holds(now, &s.conn, &in, &e.out) {
+		e.apply(s)
 		return s, Verdict{}
 	}
 	v = s.conn.Input(now, &in, &e.out)
