@@ -59,6 +59,8 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Ve
 	c.delayAck(now, in, a, &ins, o)
 	if ins.FIN {
 		c.reachFIN(now, o)
+	} else if a.FIN {
+		c.ackDue = true // it has come too early: RFC 5681 §4.2, which is of data
 	}
 	return v
 }
