@@ -52,7 +52,7 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 		return
 	case c.user > 0 && c.state.synchronized() && c.state != StateTimeWait:
 		o.Counters.TCPAbortOnClose++
-		c.Abort(now, o)
+		c.abort(true, o)
 		return
 	}
 	c.Shutdown(now, o)
@@ -65,7 +65,10 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 }
 
 // Abort ends the connection at once, with a RST where RFC 9293 §3.10.5 wants one.
-func (c *Conn) Abort(now wheel.Time, o *Output) {
+func (c *Conn) Abort(now wheel.Time, o *Output) { c.abort(false, o) }
+
+// abort is Abort. lost tells that octets were received that nobody will read, which the peer is to learn in all states.
+func (c *Conn) abort(lost bool, o *Output) {
 	switch c.state {
 	case StateClosed:
 		return
@@ -80,6 +83,11 @@ func (c *Conn) Abort(now wheel.Time, o *Output) {
 			o.Counters.EstabResets++
 		}
 		c.sendRST(c.sndNxt, o)
+	case StateClosing, StateLastAck:
+		// RFC 9293 §3.10.5 has no RST here, because the FIN is out. While data waits before it, the peer knows of no close.
+		if lost || !c.finSent {
+			c.sendRST(c.sndNxt, o)
+		}
 	}
 	c.closed(ErrAborted, o)
 }
