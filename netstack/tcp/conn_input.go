@@ -287,7 +287,13 @@ func (c *Conn) reset(o *Output) {
 	case StateFinWait1, StateFinWait2:
 		c.closed(ErrReset, o)
 	default: // CLOSING, LAST-ACK, TIME-WAIT
-		c.closed(ErrNone, o)
+		// RFC 9293 §3.6 (MUST-12): the application is to know whether the connection "closed normally or was aborted". With
+		// data unacknowledged it was not normal.
+		err := ErrNone
+		if c.sndUna.Before(c.sndEnd) {
+			err = ErrReset
+		}
+		c.closed(err, o)
 	}
 }
 
