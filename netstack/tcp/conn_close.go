@@ -33,6 +33,7 @@ func (c *Conn) Shutdown(now wheel.Time, o *Output) {
 	c.finQueued = true
 	c.corkOver = false
 	c.output(now, o)
+	c.watchUser(now, o)
 }
 
 // Close tells that the application is done with the connection: it will write no more, and read no more. With a linger of 0 the

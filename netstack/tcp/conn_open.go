@@ -39,6 +39,7 @@ func (c *Conn) Connect(now wheel.Time, o *Output) {
 	c.setState(StateSynSent, o)
 	c.rcvScale = ScaleFor(max(c.cfg.RecvBuffer, c.cfg.RecvBufferMax))
 	c.pushSYN(now, o)
+	c.watchUser(now, o)
 }
 
 // Accept takes the SYN that a listener received, and answers it: a passive OPEN, which ends in EventConnected.

@@ -20,9 +20,7 @@ func (c *Conn) Wrote(now wheel.Time, n uint32, flags WriteFlags, o *Output) {
 		c.sndUp, c.urgent = c.sndEnd, true
 	}
 	c.output(now, o)
-	if c.opts.UserTimeout != 0 && !c.runs(tcptimers.UserTimeout) {
-		c.armUserTimeout(now, o)
-	}
+	c.watchUser(now, o)
 }
 
 // CanWrite reports whether Wrote takes octets: from the open on, until Shutdown, Close or the end.

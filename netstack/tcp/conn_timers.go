@@ -183,6 +183,13 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 	c.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepInterval))
 }
 
+// watchUser starts the timer of the user timeout, if it does not run, when there is something new that it is to watch.
+func (c *Conn) watchUser(now wheel.Time, o *Output) {
+	if c.opts.UserTimeout != 0 && !c.runs(tcptimers.UserTimeout) {
+		c.armUserTimeout(now, o)
+	}
+}
+
 // armUserTimeout starts the timer of the user timeout, if there is something that it is to watch.
 func (c *Conn) armUserTimeout(now wheel.Time, o *Output) {
 	if c.opts.UserTimeout == 0 || c.fl.sent.Len() == 0 && c.allSent() {
