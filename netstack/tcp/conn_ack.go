@@ -64,6 +64,11 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 		a.duplicate = a.duplicate || a.sacked > 0
 	}
 	c.sample(now, h, &a)
+	if c.synLost && a.una == c.iss {
+		// RFC 6298 §5 (5.7): "the RTO MUST be re-initialized to 3 seconds when data transmission begins (i.e., after the
+		// three-way handshake completes)." That is also where its timestamps have given a sample just now.
+		c.est.SynTimedOut()
+	}
 	if c.cc == nil {
 		return
 	}

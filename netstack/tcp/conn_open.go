@@ -216,9 +216,6 @@ func (c *Conn) establish(now wheel.Time, h *Header, o *Output) {
 	}
 	c.snd.Init(h.Seq, h.Ack, wnd)
 	c.stop(o, tcptimers.Handshake)
-	if c.synLost {
-		c.est.SynTimedOut()
-	}
 	cfg := c.cfg.Congestion
 	cfg.MSS, cfg.SYNLost, cfg.Paced = c.mss, c.synLost, c.cfg.Pacing
 	cc, err := congestion.New(c.cfg.Control, cfg)
