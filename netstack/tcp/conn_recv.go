@@ -99,6 +99,10 @@ func (c *Conn) delayAck(now wheel.Time, in *Inbound, a Arrival, ins *Insertion, 
 	if a.Len > 0 {
 		c.lastCE = in.CE
 	}
+	if a.Len > 0 && c.delack.idle(now) > c.est.RTO() {
+		// The peer begins anew with a small window: RFC 5681 §4.1.
+		c.delack.Requicken()
+	}
 	when, delay := c.delack.OnSegment(now, &c.cfg.Policy.DelAck, SegmentIn{
 		Len: a.Len, PSH: in.Header.Flags.Has(PSH), FIN: ins.FIN,
 		Duplicate: ins.Duplicate.Len() > 0 || ins.Dropped > 0,

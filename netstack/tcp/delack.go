@@ -105,7 +105,15 @@ func (d *DelAck) OnAckSent() {
 	d.octets, d.pending = 0, false
 }
 
-// Requicken begins the quick acknowledgements anew, as Linux does after idle times and losses.
+// idle returns how long ago the last segment came, 0 if none did.
+func (d *DelAck) idle(now wheel.Time) time.Duration {
+	if !d.any {
+		return 0
+	}
+	return now.Sub(d.last)
+}
+
+// Requicken begins the quick acknowledgements anew, as Linux does after idle times.
 func (d *DelAck) Requicken() { d.quick = 0 }
 
 // measure follows the size of the peer's full-sized segments: the largest, until two of another size come in a row of
