@@ -89,6 +89,10 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 	if c.state == StateSynReceived && a.SYN && h.Seq == c.irs {
 		if !h.Flags.Has(ACK) {
 			// The peer's SYN once more: ours was lost.
+			if !ECNSetupSYN(h.Flags.Has(ECE), h.Flags.Has(CWR)) {
+				// RFC 3168 §6.1.1: a host that has received a SYN without ECN should not set ECT.
+				c.ecn.Disable()
+			}
 			if id := c.fl.sent.Front(); id != 0 && !h.Flags.Has(RST) {
 				c.answer(now, o, true)
 			}

@@ -106,6 +106,9 @@ func (c *Conn) learn(now wheel.Time, h *Header) {
 	}
 	if c.cfg.ECN && agreed {
 		c.ecn.Enable()
+		if id := c.fl.sent.Front(); id != 0 && c.fl.sent.Get(id).Retransmitted() {
+			c.ecn.Mute() // emitSYN has sent it without ECN
+		}
 	}
 	nxt := h.Seq.Add(1)
 	if err := c.rq.Init(nxt, c.cfg.MaxOutOfOrder); err != nil {

@@ -46,7 +46,7 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		c.ackProbe(now, h, a, o)
 	}
 	if c.echoes(h) && (c.ca == CAOpen || c.ca == CADisorder) && c.ecn.OnECE(c.sndUna, c.sndNxt) {
-		c.enterCWR(now, o, congestion.ECN)
+		c.enterCWR(now, a, o, congestion.ECN)
 	}
 	if a.dsack {
 		c.judgeDSACK(now, h, a, o)
@@ -243,9 +243,9 @@ func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 	}
 }
 
-// enterCWR reduces the window for congestion without a loss to repair.
-func (c *Conn) enterCWR(now wheel.Time, o *Output, cause congestion.Cause) {
-	c.cc.OnCongestion(now, c.fl.sent.Outstanding().Octets, cause)
+// enterCWR reduces the window for congestion without a loss to repair. What was in flight before the ACK is what was too much.
+func (c *Conn) enterCWR(now wheel.Time, a *ackFacts, o *Output, cause congestion.Cause) {
+	c.cc.OnCongestion(now, a.flight, cause)
 	c.ca = CACWR
 	c.rec.recover, c.rec.undoable = c.sndNxt, false
 	c.ecn.OnReduced(c.sndNxt)
@@ -335,7 +335,7 @@ func (c *Conn) ackProbe(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	if r.tlp.Acked(TLPAck{Ack: a.ack, DSACKProbe: covers, DupNoSACK: a.duplicate && h.Options.NumSACK == 0}) {
 		o.Counters.TCPLossProbeRecovery++
 		if c.ca < CACWR {
-			c.enterCWR(now, o, congestion.FastRetransmit)
+			c.enterCWR(now, a, o, congestion.FastRetransmit)
 			if c.sndUna.AtOrAfter(c.rec.recover) {
 				c.ca = CAOpen
 			}

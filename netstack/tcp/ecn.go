@@ -4,6 +4,7 @@ package tcp
 // cost O(1).
 type ECN struct {
 	on      bool
+	mute    bool // sender: nothing is ECT
 	echo    bool // receiver: ECE goes out until CWR comes
 	cwr     bool // sender: CWR goes out with the next new data
 	reduced bool // sender: recover is good
@@ -19,6 +20,13 @@ func ECNSetupSYNAck(ece, cwr bool) bool { return ece && !cwr }
 
 // Enable turns ECN on, when both ends have agreed.
 func (e *ECN) Enable() { e.on = true }
+
+// Mute keeps the sender from setting ECT, while the receiver echoes marks. RFC 3168 §6.1.1 wants that of a host that has sent
+// a SYN without ECN, whatever the other one agreed to.
+func (e *ECN) Mute() { e.mute = true }
+
+// Disable turns ECN off, when a SYN without it came after one with it.
+func (e *ECN) Disable() { *e = ECN{} }
 
 // On reports whether ECN is used.
 func (e *ECN) On() bool { return e.on }
@@ -44,7 +52,7 @@ func (e *ECN) ECE() bool { return e.echo }
 // OnECE takes an acceptable ACK with ECN-Echo, at the sender, and reports whether to reduce the congestion window. una is
 // SND.UNA after that ACK, nxt SND.NXT. RFC 3168 §6.1.2: it reacts at most once per window of data.
 func (e *ECN) OnECE(una, nxt Seq) bool {
-	if !e.on || e.reduced && una.AtOrBefore(e.recover) {
+	if !e.on || e.mute || e.reduced && una.AtOrBefore(e.recover) {
 		return false
 	}
 	e.OnReduced(nxt)
@@ -70,7 +78,7 @@ func (e *ECN) OnAck(una Seq) {
 // it for the first time, and is no window probe: RFC 3168 §6.1.4, §6.1.5 and §6.1.6 forbid ECT on pure ACKs, retransmissions
 // and probes. The flag goes out once per reduction.
 func (e *ECN) OnSend(fresh bool) (ect, cwr bool) {
-	if !e.on || !fresh {
+	if !e.on || e.mute || !fresh {
 		return false, false
 	}
 	cwr = e.cwr

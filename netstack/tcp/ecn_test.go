@@ -16,6 +16,22 @@ func TestECNSetup(t *testing.T) {
 	}
 }
 
+func TestECNGivenUp(t *testing.T) {
+	// RFC 3168 §6.1.1: whoever has sent a SYN without ECN does not set ECT, and echoes marks all the same.
+	var e ECN
+	e.Enable()
+	e.Mute()
+	if ect, cwr := e.OnSend(true); ect || cwr || e.OnECE(1, 2) {
+		t.Error("ECT, CWR or a reduction of one that is mute")
+	}
+	if e.OnData(true, false); !e.ECE() {
+		t.Error("no ECE for a mark")
+	}
+	if e.Disable(); e.On() || e.ECE() {
+		t.Error("ECN is used after Disable")
+	}
+}
+
 func TestECNReceiver(t *testing.T) {
 	// RFC 3168 §6.1.3: ECE on every ACK from a CE mark on until CWR.
 	var e ECN
