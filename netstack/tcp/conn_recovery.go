@@ -226,10 +226,12 @@ func (c *Conn) beginEpisode(o *Output) {
 // enterRecovery begins a fast recovery.
 func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 	r := &c.rec
-	if c.ca != CACWR {
+	reduced := c.ca == CACWR
+	if !reduced {
 		c.cc.OnCongestion(now, c.fl.sent.Outstanding().Octets, congestion.FastRetransmit)
 	}
 	c.beginEpisode(o)
+	r.undoable = !reduced // that was for a congestion mark, or a loss that a probe has repaired: it stays
 	r.rtoEpisode = false
 	c.fl.prr.Start(c.cc.Ssthresh(), c.mss, congestion.RecoverFS(c.fl.sent.Outstanding().Octets, c.fl.sent.Sacked().Octets, a.sacked, a.acked))
 	c.ca = CARecovery
@@ -312,6 +314,7 @@ func (c *Conn) judgeDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 // judgeFRTO is steps 2 and 3 of RFC 5682.
 func (c *Conn) judgeFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
+	probing := c.fl.frto.Probing()
 	verdict, next := c.fl.frto.OnAck(uint32(a.una), uint32(a.ack), uint32(c.sndNxt), a.fresh, a.above)
 	if verdict == congestion.Spurious {
 		o.Counters.TCPSpuriousRTOs++
@@ -319,6 +322,10 @@ func (c *Conn) judgeFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		return
 	}
 	r.newLeft = 0
+	if verdict == congestion.Genuine && probing && c.fl.sent.waitingLost() > 0 {
+		// RFC 5682 §2.1 (3a): the window may be of 3·MSS then, two of which are the new segments: one retransmission leaves at once.
+		r.force = true
+	}
 	if next == congestion.SendNew {
 		if c.queued() == 0 || c.snd.Usable(c.sndUna, c.sndNxt) == 0 {
 			c.fl.frto.NoNewData()

@@ -57,7 +57,9 @@ func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
 		c.renege(o)
 	case s.state.waits():
 		// Known to be lost, and waiting for the leave of congestion control, or for F-RTO, which has waited for long enough.
-		c.fl.frto.Reset()
+		if now > c.fl.lossAt { // not one of the flight that has just expired as a whole
+			c.fl.frto.Reset()
+		}
 		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
 		return
 	case inChain:

@@ -382,6 +382,7 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold SendHold, sen
 	if !free {
 		if c.fl.frto.Active() {
 			if c.rec.newLeft == 0 {
+				c.rec.limited = true
 				return HoldNot, false
 			}
 			c.rec.newLeft--

@@ -32,6 +32,9 @@ const (
 // Active reports whether a timeout is under examination.
 func (f *FRTO) Active() bool { return f.step != 0 }
 
+// Probing reports whether new segments were let go, and the ACK that judges is awaited: step 3.
+func (f *FRTO) Probing() bool { return f.step == 3 }
+
 // OnTimeout is step 1: the segment at una was retransmitted, whose end is first; nxt is the highest sequence number sent.
 // It reports whether the timeout can be examined. Not if it comes in the recovery from another timeout.
 func (f *FRTO) OnTimeout(una, first, nxt uint32, sack bool) bool {
