@@ -36,7 +36,11 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		r.probeDue = true // or to be taken back: there is none while something is SACKed
 	}
 	if advanced {
-		r.dup.Reset()
+		if c.sackOn || c.ca != CARecovery {
+			r.dup.Reset()
+		} else {
+			r.dup.Repaired((a.acked - 1) / c.mss)
+		}
 		c.fl.l6675.SMSS = c.mss
 	}
 	if a.duplicate && (!c.sackOn || a.sacked > 0) {
@@ -94,6 +98,9 @@ func (c *Conn) pipe() uint32 {
 		if c.ca != CARecovery {
 			dups = min(dups, dupThresh-1) // RFC 3042 §2: limited transmit
 		}
+		// RFC 5681 §3.2: the sender may limit what duplicate ACKs stand for to what is outstanding. A hole did not arrive.
+		arrived := c.fl.sent.Outstanding().Segments
+		dups = min(dups, arrived-min(arrived, max(c.fl.sent.Lost().Segments, 1)))
 		n -= min(n, uint32(min(uint64(dups)*uint64(c.mss), 1<<30)))
 	}
 	return n

@@ -153,10 +153,10 @@ func (c *Conn) sendRST(seq Seq, o *Output) {
 
 // allows reports whether congestion control lets n octets go.
 func (c *Conn) allows(n uint32) bool {
-	pipe := c.pipe()
-	if pipe == 0 {
+	if c.fl.sent.Pipe().Octets == 0 {
 		return true
 	}
+	pipe := c.pipe()
 	if c.ca == CARecovery {
 		return n <= c.fl.sndcnt
 	}

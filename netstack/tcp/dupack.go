@@ -34,6 +34,9 @@ func (d *DupAcks) Count() uint32 {
 // Reset notes an ACK of new data.
 func (d *DupAcks) Reset() { d.n = 0 }
 
+// Repaired notes an ACK that fills a hole, in a fast recovery: what it acknowledges besides, segments, had sent duplicate ACKs.
+func (d *DupAcks) Repaired(segments uint32) { d.n -= min(d.n, segments) }
+
 // N returns how many duplicate ACKs there were since the last Reset.
 func (d *DupAcks) N() uint32 { return d.n }
 

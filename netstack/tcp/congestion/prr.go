@@ -73,8 +73,10 @@ func (p *PRR) DeliveredWithoutSACK(advance uint32) uint32 {
 	// preceding duplicate ACK."
 	n := p.mss
 	if advance > 0 {
-		n = advance - min(advance, p.guessed)
-		p.guessed -= min(advance, p.guessed)
+		// What filled the hole had sent no duplicate ACK: a segment at least is news, as in Linux. Without it a partial ACK would
+		// count for nothing behind many duplicate ones, and the next hole wait for the timer.
+		n = max(advance-min(advance, p.guessed), min(advance, p.mss))
+		p.guessed -= min(advance-n, p.guessed)
 	}
 	// RFC 9937 §6.2: "PRR disallows incrementing DeliveredData when the total bytes delivered in a PRR episode would exceed
 	// the estimated data outstanding upon entering recovery (RecoverFS)."

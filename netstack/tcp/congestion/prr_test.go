@@ -101,8 +101,8 @@ func TestPRRWithoutSACK(t *testing.T) {
 	}
 	step(0, mss)
 	step(0, mss)
-	step(1500, 0) // all of it was counted, and 500 still are
-	step(2*mss, 1500)
+	step(3*mss, mss) // two were counted, and what filled the hole was not
+	step(500, 500)
 	// RFC 9937 §6.2: "PRR disallows incrementing DeliveredData when the total bytes delivered in a PRR episode would exceed
 	// the estimated data outstanding upon entering recovery (RecoverFS)."
 	for range 6 {
