@@ -99,6 +99,7 @@ func (c *Conn) tooBig(now wheel.Time, m ICMPError, o *Output) {
 		}
 	}
 	if any {
+		c.rec.tooBig, c.rec.tooBigEnd = true, c.sndNxt
 		c.fl.frto.Reset()
 		c.output(now, o)
 	}

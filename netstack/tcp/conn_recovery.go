@@ -18,8 +18,10 @@ type recovery struct {
 	dsack congestion.DSACK
 
 	recover    Seq   // SND.NXT when the episode began
+	tooBigEnd  Seq   // SND.NXT when the path took no more what was in flight
 	began      Seq   // SND.UNA then
 	newLeft    uint8 // segments that F-RTO lets go
+	tooBig     bool  // tooBigEnd is valid, and not acknowledged yet
 	undoable   bool
 	rtoEpisode bool // of what may be undone: it began with a timeout
 	spurious   bool // the next sample is of what was sent after a spurious timeout
@@ -36,6 +38,7 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		r.probeDue = true // or to be taken back: there is none while something is SACKed
 	}
 	if advanced {
+		r.tooBig = r.tooBig && c.sndUna.Before(r.tooBigEnd)
 		if c.sackOn || c.ca != CARecovery {
 			r.dup.Reset()
 		} else {
@@ -122,8 +125,9 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 			// RFC 6675 §5: recovery begins with DupThresh duplicate ACKs, or when IsLost finds the first segment lost.
 			if r.dup.N() >= dupThresh && !c.beforeRecover() && !c.fl.sent.seg(c.fl.sent.Front()).Sacked() {
 				c.markLost(c.fl.sent.Front())
+				a.lost = true
 			}
-			if c.fl.sent.Lost().Segments > 0 && !c.beforeRecover() {
+			if c.fl.sent.Lost().Segments > 0 && !c.beforeRecover() && (a.lost || !r.tooBig) {
 				c.enterRecovery(now, a, o)
 			}
 		}
@@ -170,7 +174,7 @@ func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 		c.stop(o, tcptimers.Reorder)
 	}
 	a.lost = a.lost || any
-	if c.ca < CARecovery && (any || c.fl.sent.waitingLost() > 0) {
+	if c.ca < CARecovery && (any || c.fl.sent.waitingLost() > 0 && !r.tooBig) {
 		c.enterRecovery(now, a, o)
 		if a.byTimer { // no ACK follows to move PRR
 			c.fl.sndcnt = c.fl.prr.OnAck(1, c.pipe(), false, true)
