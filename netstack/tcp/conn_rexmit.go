@@ -55,7 +55,7 @@ func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
 			return
 		}
 		c.renege(o)
-	case s.state.waits():
+	case s.state.waits() && (c.ca != CARecovery || c.fl.sent.Pipe().Octets > 0):
 		// Known to be lost, and waiting for the leave of congestion control, or for F-RTO, which has waited for long enough.
 		if now > c.fl.lossAt { // not one of the flight that has just expired as a whole
 			c.fl.frto.Reset()

@@ -156,11 +156,15 @@ func (c *Conn) allows(n uint32) bool {
 	if c.fl.sent.Pipe().Octets == 0 {
 		return true
 	}
-	pipe := c.pipe()
-	if c.ca == CARecovery {
+	switch {
+	case c.ca == CARecovery:
 		return n <= c.fl.sndcnt
+	case c.ca == CALoss && c.sndUna == c.rec.began && c.fl.sent.RetransOut().Segments > 0:
+		// RFC 5681 §3.1: after a timeout the window is that of one segment, also where more small ones would fit. Each with
+		// its own timer, they could crowd out the first for ever.
+		return false
 	}
-	return uint64(pipe)+uint64(n) <= uint64(c.cc.Cwnd())
+	return uint64(c.pipe())+uint64(n) <= uint64(c.cc.Cwnd())
 }
 
 // spend notes that n octets went by the leave of congestion control.
@@ -232,6 +236,11 @@ func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 		}
 		canSendNew := c.queued() > 0 && c.snd.Usable(c.sndUna, c.sndNxt) > 0
 		id, rule := c.fl.l6675.NextSeg(&c.fl.sent, canSendNew)
+		if first := c.fl.sent.Front(); r.force && first != 0 && c.fl.sent.seg(first).state.waits() {
+			// RFC 6675 §5 (4.3): "Retransmit the first data segment presumed dropped -- the segment starting with sequence
+			// number HighACK + 1." Others than IsLost may have presumed it.
+			id, rule = first, NextSegLost
+		}
 		if rule == NextSegNone || rule == NextSegNew {
 			return // new data follows
 		}
