@@ -119,8 +119,7 @@ const chunkSize = 256
 
 // The owner of a timer is a link's, a flight's or a handler's number, behind two bits that tell which.
 const (
-	ofLink = iota
-	ofFlight
+	ofFlight = 1 + iota // 0 is of a link
 	ofHandler
 	ownerBits = 2
 )
@@ -178,7 +177,7 @@ func (n *Network[P]) Connect(a, b NodeID, there, back LinkConfig) (ab, ba LinkID
 	ab = LinkID(len(n.links))
 	ba = ab + 1
 	for i := range hops {
-		hops[i].timer = n.clock.New(uint64(ab+LinkID(i))<<ownerBits | ofLink)
+		hops[i].timer = n.clock.New(uint64(ab+LinkID(i)) << ownerBits) // 0: of a link
 	}
 	n.names[hops[0].name], n.names[hops[1].name] = ab, ba
 	n.links = append(n.links, hops[0], hops[1])

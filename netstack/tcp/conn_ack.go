@@ -50,6 +50,9 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	})
 	if c.snd.Wnd > 0 && was == 0 {
 		c.persistN = 0
+		if c.rare != nil {
+			c.rare.closedAt = 0
+		}
 	}
 	if c.fl.sent.Len() == 0 && h.Ack == c.sndUna && (h.Options.NumSACK == 0 || c.cc == nil) {
 		return

@@ -201,11 +201,9 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 
 	// Seventh, process the segment text; eighth, check the FIN bit.
 	if a.Len > 0 || a.FIN {
-		if fit == ControlOnly {
-			if a.Len > 0 {
-				o.Counters.TCPZeroWindowDrop++
-			}
-			c.ackDue = true // a FIN too draws an ACK, and comes again
+		if fit == ControlOnly && a.Len > 0 { // a FIN alone needs no room
+			o.Counters.TCPZeroWindowDrop++
+			c.ackDue = true
 			return Verdict{}
 		}
 		return c.takeData(now, in, a, o)

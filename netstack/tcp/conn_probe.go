@@ -105,8 +105,8 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 		c.closed(ErrTimeout, o)
 		return
 	}
-	if c.persistN == 0 {
-		c.few().closedAt = now // the window was closed while a small segment was held back
+	if c.few().closedAt == 0 {
+		c.rare.closedAt = now // the window was closed while a small segment was held back
 	}
 	c.probes, c.persistN = min(c.probes+1, 254), min(c.persistN+1, 254)
 	c.probed = true
