@@ -41,18 +41,17 @@ func (a Acceptability) String() string {
 //
 // It costs O(1).
 //
+// DEVIATION RFC 9293 §3.10.7.4: of the second case, a segment is accepted too that is at the right edge, RCV.NXT+RCV.WND, as in
+// Linux. There stands every ACK of a peer that has filled the window. If both ends have done so, and lost what they
+// sent, neither would believe the other's acknowledgements for ever.
+//
 // DEVIATION RFC 9293 §3.10.7.4: of the fourth case, a segment is accepted too that begins before the window and ends
 // beyond it, though neither end is inside: what it has in the window is as good as that of any other segment.
 func Accept(nxt Seq, wnd uint32, seq Seq, n uint32) Acceptability {
 	end := seq.Add(n)
 	switch {
-	case n == 0 && wnd == 0:
-		if seq == nxt {
-			return Acceptable
-		}
-		return Unacceptable
 	case n == 0:
-		if seq.InWindow(nxt, wnd) {
+		if seq.InWindow(nxt, wnd+1) {
 			return Acceptable
 		}
 		return Unacceptable

@@ -19,7 +19,7 @@ func TestAcceptFourCases(t *testing.T) {
 		{"empty, closed window, after", 0, 1, 0, Unacceptable},
 		{"empty, first of the window", 10, 0, 0, Acceptable},
 		{"empty, last of the window", 10, 9, 0, Acceptable},
-		{"empty, right edge", 10, 10, 0, Unacceptable},
+		{"empty, right edge", 10, 10, 0, Acceptable},
 		{"empty, a keep-alive probe", 10, -1, 0, Unacceptable},
 		// "If the RCV.WND is zero, no segments will be acceptable, but special allowance should be made to receive valid
 		// ACKs, URGs, and RSTs."

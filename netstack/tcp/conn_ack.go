@@ -30,7 +30,8 @@ type ackFacts struct {
 	sackRTT  time.Duration // of the first one SACKed
 	hasRTT   bool
 	hasSack  bool
-	sentAt   wheel.Time // when the segment left that gave rtt
+	sentAt   wheel.Time    // when the segment left that gave rtt
+	sample   time.Duration // what the estimator was given, 0 for nothing
 	finAcked bool
 }
 
@@ -254,6 +255,7 @@ func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
 	if a.ack.After(c.roundEnd) {
 		s.Round, c.roundEnd = true, c.sndNxt
 	}
+	a.sample = s.RTT
 	if c.rec.spurious && at >= c.rare.spuriousAt {
 		c.rec.spurious = false
 		c.est.Spurious(s.RTT)

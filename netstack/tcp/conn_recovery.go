@@ -59,7 +59,7 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		c.judgeDSACK(now, h, a, o)
 	}
 	if advanced && r.undoable && c.tsOn && r.eifel.OnAck(h.Options.TSEcr) == congestion.Spurious {
-		c.undo(now, a.acked, o)
+		c.undo(now, a, a.acked, o)
 	}
 	if c.fl.frto.Active() && (advanced || a.duplicate) {
 		c.judgeFRTO(now, h, a, o)
@@ -281,7 +281,7 @@ func (c *Conn) leaveRecovery(now wheel.Time, o *Output) {
 
 // undo takes back what the episode did to the window, as it was not needed (RFC 4015 §3.2).
 // acked is what may leave in a burst, at most an initial window.
-func (c *Conn) undo(now wheel.Time, acked uint32, o *Output) {
+func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) {
 	r := &c.rec
 	r.undoable = false
 	if !c.cc.Undo(now, c.fl.sent.Outstanding().Octets, acked) {
@@ -298,7 +298,13 @@ func (c *Conn) undo(now wheel.Time, acked uint32, o *Output) {
 		o.Counters.TCPFullUndo++
 	}
 	if r.rtoEpisode {
-		r.spurious, c.few().spuriousAt = true, now
+		// RFC 4015 §3.2 takes the round trip of what is sent after the timeout. What the ACK at hand measured is as long at
+		// least as the timeout that was too short, and saves the segments in flight from another.
+		if a.sample > 0 {
+			c.est.Spurious(a.sample)
+		} else {
+			r.spurious, c.few().spuriousAt = true, now
+		}
 	}
 	if c.ca >= CARecovery {
 		c.fl.l6675.Leave()
@@ -318,7 +324,7 @@ func (c *Conn) judgeDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	if r.dsack.OnDuplicate(n) == congestion.Spurious {
 		o.Counters.TCPDSACKUndo++
 		// The ACKs of what was in flight came before: this one may acknowledge nothing.
-		c.undo(now, math.MaxUint32, o)
+		c.undo(now, a, math.MaxUint32, o)
 	}
 }
 
@@ -329,7 +335,7 @@ func (c *Conn) judgeFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	verdict, next := c.fl.frto.OnAck(uint32(a.una), uint32(a.ack), uint32(c.sndNxt), a.fresh, a.above)
 	if verdict == congestion.Spurious {
 		o.Counters.TCPSpuriousRTOs++
-		c.undo(now, a.acked, o)
+		c.undo(now, a, a.acked, o)
 		return
 	}
 	r.newLeft = 0

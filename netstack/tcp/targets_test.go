@@ -355,3 +355,78 @@ func TestExpiryIsNeverEarly(t *testing.T) {
 		}
 	}
 }
+
+func TestDefaultIsNotSpuriousTowardsDelayedACKs(t *testing.T) {
+	// Peers that put off the ACK of a lone segment by 40 ms are not sent it again, whatever the round trip: what the floor on
+	// the variation, 50 ms, is for. Towards 200 ms the timeout learns.
+	for _, rtt := range []time.Duration{100 * time.Microsecond, time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
+		for _, sack := range []bool{true, false} {
+			a := DefaultConfig(tcptimers.MustPolicy("per-segment"))
+			a.SACK = sack
+			b := a
+			b.Policy.DelAck = tcptimers.DelAckConfig{Every: 2, Delay: 40 * time.Millisecond, Min: 40 * time.Millisecond, Max: 40 * time.Millisecond}
+			p := newPair(t, rtt/2, a, b)
+			p.open()
+			for i := range 300 {
+				n := uint32(1000) // a lone segment, or an odd tail behind a few full ones
+				if i%3 == 0 {
+					n += 1448 * uint32(i%5) * 2
+				}
+				p.write(0, n)
+				p.run(500 * time.Millisecond)
+			}
+			if got := p.ends[0].conn.Info(p.now); got.TotalRetrans != 0 {
+				t.Errorf("round trip of %v, SACK %v: %d retransmissions, %d probes, want none", rtt, sack, got.TotalRetrans, p.ends[0].out.Counters.TCPLossProbes)
+			}
+		}
+	}
+}
+
+func TestDelaySpikeIsUndone(t *testing.T) {
+	// The path's round trip grows for two seconds from 100 ms to more than the timeout and less than twice of it: timeouts that are
+	// spurious. With timestamps (RFC 3522), without
+	// (RFC 5682), and by DSACKs alone (RFC 3708) the window is afterwards what it was.
+	for _, test := range []struct {
+		name                string
+		timestamps, frto    bool
+		atLeast             func(c *Counters) uint64
+		retransmissionsMost uint64
+	}{
+		{"Eifel", true, false, func(c *Counters) uint64 { return c.TCPLossUndo }, 40},
+		{"F-RTO", false, true, func(c *Counters) uint64 { return c.TCPSpuriousRTOs }, 40},
+		{"DSACK", false, false, func(c *Counters) uint64 { return c.TCPDSACKUndo }, 200},
+	} {
+		for _, policy := range []string{"per-segment", "linux"} {
+			t.Run(policy+"/"+test.name, func(t *testing.T) {
+				cfg := DefaultConfig(tcptimers.MustPolicy(policy))
+				cfg.Timestamps, cfg.Policy.FRTO, cfg.SACK = test.timestamps, test.frto, !test.frto
+				cfg.Policy.TLP = false
+				cfg.Control, cfg.Congestion.MaxWindow = "newreno", 40*1448
+				p := newPair(t, 50*time.Millisecond, cfg, cfg)
+				p.open()
+				p.write(0, 20_000_000)
+				p.run(10 * time.Second)
+				c := &p.ends[0].conn
+				before, ssthresh := c.cc.Cwnd(), c.cc.Ssthresh()
+				// A timer for each segment sees the round trip grow; one that every ACK restarts, the gap between two ACKs.
+				if p.delay = c.est.RTO() * 7 / 10; policy == "linux" {
+					p.delay = c.est.RTO()*5/4 + 50*time.Millisecond
+				}
+				p.run(2 * time.Second)
+				p.delay = 50 * time.Millisecond
+				p.run(3 * time.Second)
+				counters := &p.ends[0].out.Counters
+				if counters.TCPTimeouts == 0 {
+					t.Fatal("no timeout: the test shows nothing")
+				}
+				if test.atLeast(counters) == 0 || c.cc.Cwnd() < before || c.cc.Ssthresh() < ssthresh/2 {
+					t.Errorf("%d timeouts, %d undone; cwnd %d before and %d after, ssthresh %d and %d", counters.TCPTimeouts, test.atLeast(counters),
+						before, c.cc.Cwnd(), ssthresh, c.cc.Ssthresh())
+				}
+				if got := counters.RetransSegs; got > test.retransmissionsMost {
+					t.Errorf("%d retransmissions, want at most %d", got, test.retransmissionsMost)
+				}
+			})
+		}
+	}
+}
