@@ -32,9 +32,6 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Ve
 		c.dataIn++
 		c.ecn.OnData(in.CE, in.Header.Flags.Has(CWR))
 	}
-	if a.Len == 0 {
-		wnd = max(wnd, 1) // a FIN at RCV.NXT takes no room, and finds a closed window open, as in Linux
-	}
 	ins := c.rq.Insert(a, wnd)
 	nxt := c.rq.Nxt()
 	if c.sackOn {
