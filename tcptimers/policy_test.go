@@ -79,7 +79,7 @@ func TestCheck(t *testing.T) {
 		{func(p *Policy) { p.DelAck.Max = 30 * ms }, "tcptimers: maximum ACK delay 30ms, want 40ms (the minimum) to 500ms"},
 		{func(p *Policy) { p.DelAck.Delay = 41 * ms }, "tcptimers: ACK delay 41ms, want 40ms (the minimum) to 40ms (the maximum)"},
 		{func(p *Policy) { p.PersistMin = 0 }, "tcptimers: minimum persist interval 0s, want above 0"},
-		{func(p *Policy) { p.PersistMax = 0 }, "tcptimers: maximum persist interval 0s, want 1s (the minimum) to 24h0m0s"},
+		{func(p *Policy) { p.PersistMax = 0 }, "tcptimers: maximum persist interval 0s, want 50ms (the minimum) to 24h0m0s"},
 		{func(p *Policy) { p.MSL = 3 * time.Minute }, "tcptimers: MSL 3m0s, want above 0 and up to 2m0s"},
 		{func(p *Policy) { p.FinWait2 = 0 }, "tcptimers: FIN-WAIT-2 0s, want above 0"},
 	} {

@@ -60,6 +60,7 @@ func internet() Policy {
 	p.Rexmit = RexmitPerSegment
 	p.Bounds = Bounds{Initial: time.Second, Min: 50 * time.Millisecond, Max: 60 * time.Second}
 	p.VarMin = 50 * time.Millisecond
+	p.PersistMin = 50 * time.Millisecond
 	p.RACK, p.TLP, p.FRTO = true, true, true
 	return p
 }

@@ -71,7 +71,8 @@ func (c *Conn) startPersist(now wheel.Time, o *Output) {
 	}
 	rto := c.est.RTO()
 	if n := c.est.Backoffs(); n > 0 {
-		rto >>= min(n, 10) // the interval has its own backoff
+		// The interval has its own backoff. The ceiling may have cut off what is taken back.
+		rto = max(rto>>min(n, 10), c.est.SRTT()+4*c.est.RTTVar())
 	}
 	c.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, c.cfg.Policy.PersistInterval(rto, int(c.persistN))))
 }
