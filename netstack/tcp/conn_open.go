@@ -118,6 +118,7 @@ func (c *Conn) learn(now wheel.Time, h *Header) {
 		panic("BUG: " + err.Error())
 	}
 	c.sentAck = nxt
+	c.delack.rmss = uint32(c.announcedMSS())
 	c.lastRecv = now
 	c.tune.Init(now, c.cfg.RecvBuffer/2)
 	c.updateMSS()
@@ -148,6 +149,15 @@ func (c *Conn) pushSYN(now wheel.Time, o *Output) {
 	c.armRexmit(now, id, o)
 }
 
+// announcedMSS is RMSS, the MSS that our SYN tells the peer.
+func (c *Conn) announcedMSS() uint16 {
+	mss := AdvertisedMSS(int(c.mtu), int(c.ip))
+	if c.opts.MaxSeg != 0 {
+		mss = min(mss, c.opts.MaxSeg)
+	}
+	return mss
+}
+
 // emitSYN sends the SYN, or the SYN-ACK if a SYN was received.
 func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 	o.Segments = append(o.Segments, Outgoing{Rexmit: rexmit})
@@ -155,10 +165,7 @@ func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 	h.Seq, h.Flags = c.iss, SYN
 	h.Window = SYNField(c.cfg.RecvBuffer)
 	opt := &h.Options
-	opt.HasMSS, opt.MSS = true, AdvertisedMSS(int(c.mtu), int(c.ip))
-	if c.opts.MaxSeg != 0 {
-		opt.MSS = min(opt.MSS, c.opts.MaxSeg)
-	}
+	opt.HasMSS, opt.MSS = true, c.announcedMSS()
 	ack := c.state == StateSynReceived
 	if ack {
 		h.Flags |= ACK

@@ -22,6 +22,7 @@ const (
 type DelAck struct {
 	octets  uint32 // received and not acknowledged
 	mss     uint32 // the peer's full-sized segment, as far as it is known
+	rmss    uint32 // RMSS, which the peer was told, 0 for none: what is longer is several segments, received as one
 	lastLen uint32
 	pending bool
 	any     bool // a segment came: last is good
@@ -119,10 +120,14 @@ func (d *DelAck) Requicken() { d.quick = 0 }
 // measure follows the size of the peer's full-sized segments: the largest, until two of another size come in a row of
 // which no PSH says that they are the end of a write.
 func (d *DelAck) measure(s SegmentIn) {
-	if s.Len > d.mss || s.Len == d.lastLen && !s.PSH && s.Len >= 64 {
-		d.mss = s.Len
+	n := s.Len
+	if d.rmss > 0 {
+		n = min(n, d.rmss)
 	}
-	d.lastLen = s.Len
+	if n > d.mss || n == d.lastLen && !s.PSH && n >= 64 {
+		d.mss = n
+	}
+	d.lastLen = n
 }
 
 // adapt moves the ATO towards the gap since the last segment: half of the way down, and up to the bound.
