@@ -53,7 +53,7 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 		return
 	case c.user > 0 && c.state.synchronized() && c.state != StateTimeWait:
 		o.Counters.TCPAbortOnClose++
-		c.abort(true, o)
+		c.abort(now, true, o)
 		return
 	}
 	c.Shutdown(now, o)
@@ -66,10 +66,10 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 }
 
 // Abort ends the connection at once, with a RST where RFC 9293 §3.10.5 wants one.
-func (c *Conn) Abort(now wheel.Time, o *Output) { c.abort(false, o) }
+func (c *Conn) Abort(now wheel.Time, o *Output) { c.abort(now, false, o) }
 
 // abort is Abort. lost tells that octets were received that nobody will read, which the peer is to learn in all states.
-func (c *Conn) abort(lost bool, o *Output) {
+func (c *Conn) abort(now wheel.Time, lost bool, o *Output) {
 	switch c.state {
 	case StateClosed:
 		return
@@ -77,17 +77,17 @@ func (c *Conn) abort(lost bool, o *Output) {
 		o.Counters.AttemptFails++
 	case StateSynReceived:
 		o.Counters.AttemptFails++
-		c.sendRST(c.sndNxt, o)
+		c.sendRST(now, c.sndNxt, o)
 	case StateEstablished, StateFinWait1, StateFinWait2, StateCloseWait:
 		// RFC 9293 §3.10.5: "Send a reset segment: <SEQ=SND.NXT><CTL=RST>".
 		if c.state == StateEstablished || c.state == StateCloseWait {
 			o.Counters.EstabResets++
 		}
-		c.sendRST(c.sndNxt, o)
+		c.sendRST(now, c.sndNxt, o)
 	case StateClosing, StateLastAck:
 		// RFC 9293 §3.10.5 has no RST here, because the FIN is out. While data waits before it, the peer knows of no close.
 		if lost || !c.finSent {
-			c.sendRST(c.sndNxt, o)
+			c.sendRST(now, c.sndNxt, o)
 		}
 	}
 	c.closed(ErrAborted, o)

@@ -30,14 +30,14 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Verdict {
 		// segment and return)".
 		if h.Ack.AtOrBefore(c.iss) || h.Ack.After(c.sndNxt) {
 			if !h.Flags.Has(RST) {
-				c.sendRST(h.Ack, o)
+				c.sendRST(now, h.Ack, o)
 			}
 			return Verdict{}
 		}
 		// RFC 7323 §5.2 has PAWS for synchronized states only; an echo that is none of ours betrays an old segment all the same.
 		if c.cfg.Timestamps && h.Options.HasTimestamps && h.Options.TSEcr != 0 && !h.Flags.Has(RST) && !c.ownEcho(now, h.Options.TSEcr) {
 			o.Counters.PAWSActive++
-			c.sendRST(h.Ack, o)
+			c.sendRST(now, h.Ack, o)
 			return Verdict{}
 		}
 	}
@@ -167,7 +167,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 	if c.state == StateSynReceived {
 		// RFC 9293 §3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT then enter ESTABLISHED state", else a reset.
 		if !h.Ack.After(c.sndUna) || h.Ack.After(c.sndNxt) {
-			c.sendRST(h.Ack, o)
+			c.sendRST(now, h.Ack, o)
 			return Verdict{}
 		}
 		c.establish(now, h, o)

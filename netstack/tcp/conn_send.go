@@ -93,9 +93,9 @@ func (c *Conn) segment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoin
 	if c.ecn.ECE() {
 		h.Flags |= ECE
 	}
-	if c.urgent && seq.Before(c.sndUp) && c.sndUp.Sub(seq) <= 65535 {
+	if c.urgent && seq.Before(c.sndUp) {
 		h.Flags |= URG
-		h.Urgent = uint16(c.sndUp.Sub(seq))
+		h.Urgent = uint16(min(c.sndUp.Sub(seq), 65535)) // as far as it reaches: the urgent data goes on behind it
 	}
 	c.sentAck = h.Ack
 	c.delack.OnAckSent()
@@ -138,13 +138,18 @@ func (c *Conn) sendAckFrom(now wheel.Time, seq Seq, o *Output) {
 }
 
 // sendRST sends a reset that is believed at seq: <SEQ=seq><CTL=RST>, with an ACK where the peer's numbers are known.
-func (c *Conn) sendRST(seq Seq, o *Output) {
+func (c *Conn) sendRST(now wheel.Time, seq Seq, o *Output) {
 	o.Segments = append(o.Segments, Outgoing{})
 	h := &o.Segments[len(o.Segments)-1].Header
 	h.Seq, h.Flags = seq, RST
 	if c.state.synchronized() {
 		h.Flags |= ACK
 		h.Ack = c.rq.Nxt()
+	}
+	if c.tsOn {
+		// RFC 7323 §3.2: the option must be in every segment but a RST, and should be in that too.
+		h.Options.HasTimestamps, h.Options.TSVal = true, c.timestamp(now)
+		h.Options.TSEcr, _ = c.paws.Recent()
 	}
 	c.segsOut++
 	o.Counters.OutSegs++

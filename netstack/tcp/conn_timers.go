@@ -172,7 +172,7 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 	}
 	if over {
 		o.Counters.TCPAbortOnTimeout++
-		c.sendRST(c.sndNxt, o)
+		c.sendRST(now, c.sndNxt, o)
 		c.closed(ErrTimeout, o)
 		return
 	}
