@@ -20,7 +20,7 @@ func (c *Conn) Info(now wheel.Time) Info {
 		BytesSent: c.bytesSent, BytesRetrans: c.bytesRexmit, BytesAcked: c.acked, BytesReceived: c.received,
 		NotSent: uint64(c.queued()), DSACKDups: uint64(c.dsacks),
 
-		SndMSS: c.mss, RcvMSS: c.recvMSS(), AdvMSS: uint32(AdvertisedMSS(int(c.mtu), int(c.ip))),
+		SndMSS: c.mss, RcvMSS: c.recvMSS(), AdvMSS: uint32(c.announcedMSS()),
 		PMTU: c.mtu, SndWnd: c.snd.Wnd, SndWScale: c.sndScale, RcvWScale: c.rcvScale,
 
 		Timestamps: c.tsOn, SACK: c.sackOn, WScale: c.wsOn, ECN: c.ecn.On(),
