@@ -47,7 +47,7 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	c.snd.Update(h.Seq, h.Ack, wnd)
 	a.duplicate = IsDuplicateAck(AckFacts{
 		Ack: h.Ack, SndUna: c.sndUna, SegLen: in.Len, SYNOrFIN: h.Flags.HasAny(SYN | FIN),
-		SameWindow: was == c.snd.Wnd, HasInFlight: c.fl.sent.Len() > 0,
+		SameWindow: was == c.snd.Wnd, HasInFlight: c.fl.sent.Len() > 0 || c.rec.tlp.inFlight,
 	})
 	if c.snd.Wnd > 0 && was == 0 {
 		c.persistN = 0
@@ -55,7 +55,8 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 			c.rare.closedAt = 0
 		}
 	}
-	if c.fl.sent.Len() == 0 && h.Ack == c.sndUna && (h.Options.NumSACK == 0 || c.cc == nil) {
+	// A loss probe may be in flight, as a duplicate of what was acknowledged.
+	if c.fl.sent.Len() == 0 && h.Ack == c.sndUna && !c.rec.tlp.inFlight && (h.Options.NumSACK == 0 || c.cc == nil) {
 		return
 	}
 	if h.Ack.After(c.sndUna) {
