@@ -59,6 +59,7 @@ type Engine struct {
 	packets []Packet
 	notices []Notice
 
+	last      lastFound
 	byEnds    endsTable // of indices into sockets
 	sockets   []*Socket // nil where there is none
 	free      []uint32  // the indices of these, the last one given back first
@@ -209,14 +210,20 @@ func (e *Engine) apply(s *Socket) {
 
 // queue puts the segments in the output among the packets.
 func (e *Engine) queue(s *Socket) {
-	local, remote := s.Local(), s.Remote()
+	var local, remote netip.AddrPort
+	if e.last.socket == s {
+		local, remote = e.last.local, e.last.remote
+	} else {
+		local, remote = s.Local(), s.Remote()
+	}
 	for i := range e.out.Segments {
 		out := &e.out.Segments[i]
-		out.Header.SrcPort, out.Header.DstPort = local.Port(), remote.Port()
-		e.packets = append(e.packets, Packet{
-			Src: local, Dst: remote, Header: out.Header,
-			Len: out.Len, Offset: out.Offset, Socket: s, ECT: out.ECT, Rexmit: out.Rexmit,
-		})
+		e.packets = append(e.packets, Packet{})
+		p := &e.packets[len(e.packets)-1]
+		p.Src, p.Dst, p.Socket = local, remote, s
+		p.Header = out.Header
+		p.Header.SrcPort, p.Header.DstPort = local.Port(), remote.Port()
+		p.Len, p.Offset, p.ECT, p.Rexmit = out.Len, out.Offset, out.ECT, out.Rexmit
 	}
 }
 

@@ -12,12 +12,18 @@ import (
 func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Verdict) {
 	now = e.at(now)
 	e.out.Counters.InSegs++
-	if badAddr(p.Src.Addr()) != "" || badAddr(p.Dst.Addr()) != "" {
-		// RFC 9293 §3.9.2.3 (MUST-57, MUST-63): segments to or from such addresses are discarded silently.
-		return nil, Verdict{}
-	}
 	in := Inbound{Header: &p.Header, Len: p.Len, CE: p.CE}
-	s = e.find(endsOf(p.Dst, p.Src))
+	if e.last.socket != nil && p.Src == e.last.remote && p.Dst == e.last.local {
+		s = e.last.socket // segments come in trains
+	} else {
+		if badAddr(p.Src.Addr()) != "" || badAddr(p.Dst.Addr()) != "" {
+			// RFC 9293 §3.9.2.3 (MUST-57, MUST-63): segments to or from such addresses are discarded silently.
+			return nil, Verdict{}
+		}
+		if s = e.find(endsOf(p.Dst, p.Src)); s != nil && p.Dst == s.Local() && p.Src == s.Remote() { // neither mapped nor with a zone
+			e.last = lastFound{p.Dst, p.Src, s}
+		}
+	}
 	if e.trace != nil {
 		e.traceReceived(s, p)
 	}
@@ -41,6 +47,12 @@ func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Verdict) {
 	v = s.conn.Input(now, &in, &e.out)
 	e.apply(s)
 	return s, v
+}
+
+// lastFound is the connection that took the last segment, which is likely to take the next one.
+type lastFound struct {
+	local, remote netip.AddrPort
+	socket        *Socket
 }
 
 // ICMP takes an error message about a segment from local to remote. One about a connection that is not there is ignored.

@@ -101,6 +101,9 @@ func (e *Engine) path(remote netip.AddrPort) Path {
 // remove lets go of a connection that has come to its end. The socket remains the application's, to be asked.
 func (e *Engine) remove(s *Socket) {
 	e.freeAllTimers(s)
+	if e.last.socket == s {
+		e.last = lastFound{}
+	}
 	if s.inTimeWait {
 		s.inTimeWait = false
 		e.timeWait--
