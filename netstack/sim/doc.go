@@ -1,5 +1,5 @@
 // Package sim is a virtual network: links with a rate, a queue, delay, jitter, loss, reordering, duplication and
-// corruption, nodes between them, and one virtual clock, which is a wheel of the house.
+// corruption, nodes between them, and one virtual clock, which is a timer facility of package wheel.
 //
 // # Usage
 //
