@@ -63,11 +63,22 @@ func (c *Conn) ICMP(now wheel.Time, m ICMPError, o *Output) {
 	o.Events |= EventSoftError
 }
 
+// minMTU6 is the least MTU of a link of IPv6.
+const minMTU6 = 1280
+
 // plateaus are the MTUs to try where a router does not say its own (RFC 1191 §7).
 var plateaus = []int{32000, 17914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68}
 
 // tooBig takes a smaller MTU of the path, and sends again what did not pass.
 func (c *Conn) tooBig(now wheel.Time, m ICMPError, o *Output) {
+	if !c.state.synchronized() {
+		return // a SYN passes everywhere; and its MSS option is about the way in (RFC 9293 §3.7.2)
+	}
+	if c.ipv6 && m.MTU < minMTU6 {
+		// RFC 8201 §4: "If a node receives a Packet Too Big message reporting a next-hop MTU that is less than the IPv6 minimum
+		// link MTU, it must discard it."
+		return
+	}
 	mtu := int(min(m.MTU, 1<<16))
 	if mtu == 0 {
 		for _, p := range plateaus {
@@ -76,18 +87,15 @@ func (c *Conn) tooBig(now wheel.Time, m ICMPError, o *Output) {
 			}
 		}
 	}
-	least := 68 // RFC 1191 §3: "A host MUST never reduce its estimate of the Path MTU below 68 octets."
-	if c.ipv6 {
-		least = 1280 // RFC 8201 §4
-	}
-	mtu = max(mtu, least, int(c.ip)+HeaderLen+MinMSS)
+	// RFC 1191 §3: "A host MUST never reduce its estimate of the Path MTU below 68 octets."
+	mtu = max(mtu, 68, int(c.ip)+HeaderLen+MinMSS)
 	if mtu >= int(c.mtu) {
 		return
 	}
 	before := c.mss
 	c.mtu = uint32(mtu)
 	c.updateMSS()
-	if !c.state.synchronized() || c.mss >= before || c.cc == nil {
+	if c.mss >= before || c.cc == nil {
 		return
 	}
 	// What is longer than the path takes is lost, which is no sign of congestion (RFC 8201 §5.4).
