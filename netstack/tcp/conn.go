@@ -133,7 +133,8 @@ func (c *Conn) Err() error {
 	return c.err
 }
 
-// SoftErr returns the last error that the network reported and that did not end the connection.
+// SoftErr returns the last error that the network reported since the peer acknowledged something, and that did not end the
+// connection.
 func (c *Conn) SoftErr() error {
 	if c.softErr == ErrNone {
 		return nil

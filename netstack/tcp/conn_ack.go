@@ -102,6 +102,7 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		octets--
 	}
 	c.sndUna = h.Ack
+	c.softErr = ErrNone
 	if fin && h.Ack == c.sndNxt {
 		octets--
 		a.finAcked = true

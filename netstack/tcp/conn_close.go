@@ -105,6 +105,17 @@ func (c *Conn) restartTimeWait(now wheel.Time, o *Output) {
 	c.start(o, tcptimers.TimeWait, c.cfg.Policy.Deadline(now, 2*c.cfg.Policy.MSL))
 }
 
+// timedOut enters CLOSED because the peer, or the application, has waited for too long. What the network has told of the cause since
+// anything was acknowledged is the error, as in BSD and Linux: RFC 9293 §3.9.2.2 (SHLD-25).
+func (c *Conn) timedOut(o *Output) {
+	o.Counters.TCPAbortOnTimeout++
+	err := c.softErr
+	if err == ErrNone {
+		err = ErrTimeout
+	}
+	c.closed(err, o)
+}
+
 // closed enters CLOSED, because of err if it is one.
 func (c *Conn) closed(err Error, o *Output) {
 	if c.state == StateClosed {

@@ -102,8 +102,7 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 	// probe segments, the sending TCP endpoint MUST allow the connection to stay open." For an application that has
 	// closed it, nobody waits any longer: R2 holds then (RFC 9293 §3.8.6.1).
 	if c.probes > 0 && p.GivesUp(now, c.lastRecv, int(c.probes)) || c.readClosed && c.persistN > 0 && p.GivesUp(now, c.rare.closedAt, int(c.persistN)) {
-		o.Counters.TCPAbortOnTimeout++
-		c.closed(ErrTimeout, o)
+		c.timedOut(o)
 		return
 	}
 	if c.few().closedAt == 0 {

@@ -111,7 +111,9 @@ func (c *Conn) givesUp(now wheel.Time, id SegmentID, o *Output) bool {
 	} else {
 		if n+1 == p.R1 {
 			// RFC 9293 §3.8.3: at R1, "pass negative advice" "to the IP layer".
-			c.softErr = ErrTimeout
+			if c.softErr == ErrNone {
+				c.softErr = ErrTimeout
+			}
 			o.Events |= EventSoftError
 		}
 		// A peer that still answers, with a window that it has closed behind us, is alive.
@@ -122,8 +124,7 @@ func (c *Conn) givesUp(now wheel.Time, id SegmentID, o *Output) bool {
 			return false
 		}
 	}
-	o.Counters.TCPAbortOnTimeout++
-	c.closed(ErrTimeout, o)
+	c.timedOut(o)
 	return true
 }
 

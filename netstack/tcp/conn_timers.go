@@ -116,8 +116,7 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 		c.expireUserTimeout(now, o)
 	case tcptimers.Handshake:
 		o.Counters.AttemptFails++
-		o.Counters.TCPAbortOnTimeout++
-		c.closed(ErrTimeout, o)
+		c.timedOut(o)
 	case tcptimers.FinWait2, tcptimers.TimeWait:
 		if k == tcptimers.TimeWait {
 			o.Counters.TW++
@@ -220,6 +219,5 @@ func (c *Conn) expireUserTimeout(now wheel.Time, o *Output) {
 	}
 	// RFC 9293 §3.10.8: "For any state if the user timeout expires, flush all queues, signal the user "error: connection
 	// aborted due to user timeout" in general and for any outstanding calls, delete the TCB, enter the CLOSED state".
-	o.Counters.TCPAbortOnTimeout++
-	c.closed(ErrTimeout, o)
+	c.timedOut(o)
 }
