@@ -212,8 +212,8 @@ func (l *Listener) handle(s *Socket, events Events) {
 // holds reports whether a segment to a half-open connection is dropped because the listener does not want it established
 // yet, and counts it.
 func (p *pending) holds(now wheel.Time, c *Conn, in *Inbound, o *Output) bool {
-	if p.queued || in.Header.Flags&(SYN|RST|ACK) != ACK {
-		return false
+	if p.queued || in.Header.Flags&(SYN|RST|ACK) != ACK || in.Header.Ack != c.sndNxt {
+		return false // it would not establish it
 	}
 	l := p.listener
 	switch {
@@ -222,7 +222,7 @@ func (p *pending) holds(now wheel.Time, c *Conn, in *Inbound, o *Output) bool {
 		o.Counters.ListenOverflows++
 		o.Counters.ListenDrops++
 		return true
-	case l.deferAccept > 0 && in.Len == 0 && !in.Header.Flags.Has(FIN) && in.Header.Ack == c.sndNxt && now.Sub(p.since) < l.deferAccept:
+	case l.deferAccept > 0 && in.Len == 0 && !in.Header.Flags.Has(FIN) && now.Sub(p.since) < l.deferAccept:
 		// The peer is there. The SYN-ACK is sent again only when the wait is over, to draw another ACK.
 		o.Counters.TCPDeferAcceptDrop++
 		c.deferOpen(now, l.cfg.Policy.Deadline(p.since, l.deferAccept), o)
