@@ -346,9 +346,12 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 		case hold == HoldCork:
 			c.startHold(now, o)
 		case hold == HoldWindow:
-			if c.snd.Usable(c.sndUna, c.sndNxt) > 0 {
+			switch {
+			case c.fl.sent.Len() > 0: // its ACK brings another window
+				c.stop(o, tcptimers.Persist)
+			case c.snd.Usable(c.sndUna, c.sndNxt) > 0:
 				c.startHold(now, o) // the window is small: RFC 9293 §3.8.6.2.1, the override timeout
-			} else if c.fl.sent.Len() == 0 {
+			default:
 				c.startPersist(now, o)
 			}
 		case hold == HoldNagle:
