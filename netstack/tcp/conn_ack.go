@@ -91,7 +91,7 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		if s.Timer != 0 {
 			c.stopSegment(id, o)
 		}
-		c.tookDelivery(now, s, h, a)
+		c.tookDelivery(now, s, h, a, o)
 	})
 	a.acked = a.flight - c.fl.sent.Outstanding().Octets
 	// The acknowledged part of a segment that remains is delivered too.
@@ -122,15 +122,17 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 func (c *Conn) echoes(h *Header) bool { return c.ecn.On() && h.Flags&(ECE|SYN) == ECE }
 
 // tookDelivery notes that the segment s, as it was before, is acknowledged or SACKed.
-func (c *Conn) tookDelivery(now wheel.Time, s *Segment, h *Header, a *ackFacts) {
+func (c *Conn) tookDelivery(now wheel.Time, s *Segment, h *Header, a *ackFacts, o *Output) {
 	if s.Sacked() {
 		a.known += s.Len
 		return
 	}
 	a.delivered += s.Len
 	c.delivered++
+	o.Counters.TCPDelivered++
 	if c.echoes(h) {
 		c.deliveredCE++
+		o.Counters.TCPDeliveredCE++
 	}
 	stale := false
 	if s.Retransmitted() {
@@ -177,7 +179,7 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		c.fl.sent.Sack(b, func(id SegmentID) {
 			s := c.fl.sent.seg(id)
 			hadRTT := a.hasRTT
-			c.tookDelivery(now, s, h, a)
+			c.tookDelivery(now, s, h, a, o)
 			if a.hasRTT && !hadRTT {
 				a.sackRTT, a.hasSack, a.hasRTT = a.rtt, true, false
 			}

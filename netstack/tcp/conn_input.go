@@ -110,8 +110,10 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 		case PAWSOld:
 			// RFC 7323 §5.3, R1: "Send an acknowledgment in reply" "and drop the segment."
 			o.Counters.PAWSEstab++
-			c.insertOld(a)
-			c.answer(now, o, a.SegLen() > 0 && !a.SYN)
+			c.insertOld(a, o)
+			if !c.answer(now, o, a.SegLen() > 0 && !a.SYN) {
+				o.Counters.TCPACKSkippedPAWS++
+			}
 			return Verdict{}
 		case PAWSMissing:
 			// A SYN is of a peer that has begun anew, and is to learn that there is a connection (RFC 5961 §4.2).
@@ -125,14 +127,16 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 	fit := Accept(nxt, wnd, a.Seq, a.SegLen())
 	if fit == Unacceptable && !rst && !(a.SYN && c.state == StateTimeWait) {
 		// RFC 9293 §3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should be sent in reply".
-		c.insertOld(a)
+		c.insertOld(a, o)
 		if wnd == 0 && in.Len > 0 {
 			o.Counters.TCPZeroWindowDrop++
 		}
 		if c.state == StateTimeWait && a.FIN {
 			c.restartTimeWait(now, o)
 		}
-		c.answer(now, o, a.SegLen() > 0 && !a.SYN)
+		if !c.answer(now, o, a.SegLen() > 0 && !a.SYN) {
+			*c.skipped(o)++
+		}
 		return Verdict{}
 	}
 
@@ -180,7 +184,10 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 	case AckUnacceptable:
 		// RFC 5961 §5.2: data is not taken from a segment whose acknowledgment is that far off.
 		if h.Ack.After(c.sndNxt) {
-			c.answer(now, o, false) // RFC 9293 §3.10.7.4: "send an ACK, drop the segment, and return"
+			// RFC 9293 §3.10.7.4: "send an ACK, drop the segment, and return"
+			if !c.answer(now, o, false) {
+				*c.skipped(o)++
+			}
 		} else {
 			c.challenge(now, o)
 		}
@@ -223,12 +230,16 @@ func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
 }
 
 // insertOld has the next ACK report what of a segment that is not acceptable was received before (RFC 2883 §4).
-func (c *Conn) insertOld(a Arrival) {
-	if a.Len == 0 || !c.sackOn {
+func (c *Conn) insertOld(a Arrival, o *Output) {
+	if a.Len == 0 {
 		return
 	}
 	fit := Trim(c.rq.Nxt(), 0, a)
-	if fit.Old.Len() > 0 {
+	if fit.Old.Len() == 0 {
+		return
+	}
+	o.Counters.DelayedACKLost++
+	if c.sackOn {
 		c.noteInsertion(&Insertion{Duplicate: fit.Old})
 	}
 }
@@ -242,11 +253,10 @@ func (c *Conn) noteTimestamp(now wheel.Time, h *Header, seq Seq) {
 }
 
 // answer sends an ACK for a segment that is not acceptable: at once if it has data or a FIN, which is no part of a war of ACKs,
-// and no more often than the interval if not.
-func (c *Conn) answer(now wheel.Time, o *Output, always bool) {
+// and no more often than the interval if not. It reports whether it did.
+func (c *Conn) answer(now wheel.Time, o *Output, always bool) bool {
 	if r := c.rare; !always && r != nil && r.answered && now.Sub(r.answeredAt) < c.cfg.InvalidAckInterval {
-		o.Counters.TCPACKSkippedSeq++
-		return
+		return false
 	}
 	if !always {
 		r := c.few()
@@ -257,9 +267,23 @@ func (c *Conn) answer(now wheel.Time, o *Output, always bool) {
 			// DEVIATION RFC 9293 §3.10.7.4: a SYN-ACK goes out, not an ACK alone, as in Linux; the timer stays as it is.
 			c.emitSYN(now, c.fl.sent.Get(id).Transmissions, o)
 		}
-		return
+		return true
 	}
 	c.sendAck(now, o)
+	return true
+}
+
+// skipped is the counter of answers that were not given, as Linux has them by state.
+func (c *Conn) skipped(o *Output) *uint64 {
+	switch c.state {
+	case StateSynReceived:
+		return &o.Counters.TCPACKSkippedSynRecv
+	case StateFinWait2:
+		return &o.Counters.TCPACKSkippedFinWait2
+	case StateTimeWait:
+		return &o.Counters.TCPACKSkippedTimeWait
+	}
+	return &o.Counters.TCPACKSkippedSeq
 }
 
 // challenge sends a challenge ACK, as far as there may be one (RFC 5961 §7).

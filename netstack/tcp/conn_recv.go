@@ -11,7 +11,7 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Ve
 		// RFC 9293 §3.10.7.4: in the other states "this should not occur since a FIN has been received from the remote side.
 		// Ignore the segment text."
 		if a.FIN || a.Len > 0 {
-			c.insertOld(a)
+			c.insertOld(a, o)
 			c.ackDue = true
 			if c.state == StateTimeWait && a.FIN {
 				c.restartTimeWait(now, o)
