@@ -39,6 +39,7 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 	if advanced {
 		r.tooBig = r.tooBig && c.sndUna.Before(r.tooBigEnd)
+		r.dup.Advanced(c.sndUna)
 		if c.sackOn || c.ca != CARecovery {
 			r.dup.Reset()
 		} else {

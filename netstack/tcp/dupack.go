@@ -37,6 +37,9 @@ func (d *DupAcks) Reset() { d.n = 0 }
 // Repaired notes an ACK that fills a hole, in a fast recovery: what it acknowledges besides, segments, had sent duplicate ACKs.
 func (d *DupAcks) Repaired(segments uint32) { d.n -= min(d.n, segments) }
 
+// Advanced notes SND.UNA: a recovery that it has gone past is forgotten, long before the numbers come round again.
+func (d *DupAcks) Advanced(una Seq) { d.hasRecover = d.hasRecover && !una.After(d.recover) }
+
 // N returns how many duplicate ACKs there were since the last Reset.
 func (d *DupAcks) N() uint32 { return d.n }
 

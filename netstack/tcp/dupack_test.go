@@ -43,6 +43,11 @@ func TestDupAcks(t *testing.T) {
 	d.Recover(1000)
 	third(1000, false)
 	third(1001, true)
+	d.Advanced(1001)
+	third(1000+1<<31, true) // 2 GiB later it is none of the numbers' business
+	d.Recover(1000)
+	d.Advanced(1000)
+	third(1000, false)
 	if !d.Partial(999) || d.Partial(1000) {
 		t.Errorf("Partial(999), Partial(1000) = %v, %v, want true, false", d.Partial(999), d.Partial(1000))
 	}
