@@ -73,6 +73,7 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 		// RFC 6298 §5 (5.7): "the RTO MUST be re-initialized to 3 seconds when data transmission begins (i.e., after the
 		// three-way handshake completes)." That is also where its timestamps have given a sample just now.
 		c.est.SynTimedOut()
+		c.synLost = false
 	}
 	if c.cc == nil {
 		return

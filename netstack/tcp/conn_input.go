@@ -89,11 +89,11 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 	if c.state == StateSynReceived && a.SYN && h.Seq == c.irs {
 		if !h.Flags.Has(ACK) {
 			// The peer's SYN once more: ours was lost.
-			if !ECNSetupSYN(h.Flags.Has(ECE), h.Flags.Has(CWR)) {
-				// RFC 3168 §6.1.1: a host that has received a SYN without ECN should not set ECT.
-				c.ecn.Disable()
-			}
 			if id := c.fl.sent.Front(); id != 0 && !h.Flags.Has(RST) {
+				if !ECNSetupSYN(h.Flags.Has(ECE), h.Flags.Has(CWR)) {
+					// RFC 3168 §6.1.1: a host that has received a SYN without ECN should not set ECT.
+					c.ecn.Disable()
+				}
 				c.answer(now, o, true)
 			}
 			return Verdict{}
@@ -222,6 +222,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 // takeUrgent takes the urgent pointer of a segment at seq.
 func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
 	if h.Flags.Has(URG) && c.state.canReceive() {
+		// RFC 9293 §3.8.5 (MUST-32): the application is told if none was pending, or if the pointer advances.
 		if up := seq.Add(uint32(h.Urgent)); !c.rcvUrgent || up.After(c.rcvUp) {
 			c.rcvUp, c.rcvUrgent = up, true
 			o.Events |= EventUrgent
@@ -265,7 +266,11 @@ func (c *Conn) answer(now wheel.Time, o *Output, always bool) bool {
 	if c.state == StateSynReceived {
 		if id := c.fl.sent.Front(); id != 0 {
 			// DEVIATION RFC 9293 §3.10.7.4: a SYN-ACK goes out, not an ACK alone, as in Linux; the timer stays as it is.
-			c.emitSYN(now, c.fl.sent.Get(id).Transmissions, o)
+			// Which of them the ACK will be for nobody knows: it is no sample of the round trip (RFC 6298 §3).
+			s := c.fl.sent.Get(id)
+			c.emitSYN(now, s.Transmissions, o)
+			s.Transmissions = min(s.Transmissions, 254) + 1
+			c.timed = false
 		}
 		return true
 	}

@@ -118,6 +118,9 @@ func (c *Conn) delayAck(now wheel.Time, in *Inbound, a Arrival, ins *Insertion, 
 func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {
 	n = min(n, c.user)
 	c.user -= n
+	if c.rcvUrgent && c.rcvUp.AtOrBefore(c.rq.Nxt()-Seq(c.user)) {
+		c.rcvUrgent = false // the application has read it all
+	}
 	if !c.state.canReceive() {
 		return
 	}
