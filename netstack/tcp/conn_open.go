@@ -119,6 +119,7 @@ func (c *Conn) learn(now wheel.Time, h *Header) {
 	}
 	c.sentAck = nxt
 	c.delack.rmss = uint32(c.announcedMSS())
+	c.delack.mss = min(c.delack.rmss, DefaultMSS4) // until larger ones come, or several of one size: as in Linux
 	c.lastRecv = now
 	c.tune.Init(now, c.cfg.RecvBuffer/2)
 	c.updateMSS()
