@@ -1,6 +1,8 @@
 package tcp
 
 import (
+	"time"
+
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -55,7 +57,7 @@ func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
 			return
 		}
 		c.renege(o)
-	case s.state.waits() && (c.ca != CARecovery || c.fl.sent.Pipe().Octets > 0):
+	case s.state.waits() && !c.forgotten(now, id, rto):
 		// Known to be lost, and waiting for the leave of congestion control, or for F-RTO, which has waited for long enough.
 		if now > c.fl.lossAt { // not one of the flight that has just expired as a whole
 			c.fl.frto.Reset()
@@ -78,6 +80,15 @@ func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
 		return
 	}
 	c.timeout(now, id, o)
+}
+
+// forgotten reports whether the segment id, which waits to be retransmitted, would wait for ever: nothing is on its way that an ACK
+// could answer, or it is the first one, and nothing came for as long as the timeout.
+func (c *Conn) forgotten(now wheel.Time, id SegmentID, rto time.Duration) bool {
+	if c.ca == CARecovery && c.fl.sent.Pipe().Octets == 0 {
+		return true
+	}
+	return id == c.fl.sent.Front() && now > c.fl.lossAt && !c.fl.frto.Active() && now.Sub(c.lastRecv) >= rto
 }
 
 // probeFirst has a loss probe leave whose timer is due at the same instant, which takes the place of the timeout (RFC 8985 §7.2), and

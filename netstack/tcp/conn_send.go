@@ -245,6 +245,9 @@ func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 			// RFC 6675 §5 (4.3): "Retransmit the first data segment presumed dropped -- the segment starting with sequence
 			// number HighACK + 1." Others than IsLost may have presumed it.
 			id, rule = first, NextSegLost
+		} else if again := c.nextLost(); again != 0 && c.fl.sent.seg(again).Seq.Before(c.fl.l6675.highRxtEnd) {
+			// A retransmission below HighRxt may be known to be lost too, by Vegas's check or for a smaller MTU.
+			id, rule = again, NextSegLost
 		}
 		if rule == NextSegNone || rule == NextSegNew {
 			return // new data follows
