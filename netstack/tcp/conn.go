@@ -19,11 +19,12 @@ import (
 //
 // After EventClosed all calls do nothing. A Conn belongs to one goroutine at a time; it is not to be copied once Init was called.
 type Conn struct {
-	cfg  *Config
-	opts *SocketOptions // those of cfg until they are changed
-	mtu  uint32         // of the path
-	ip   uint8          // octets of IP's header
-	ipv6 bool
+	cfg     *Config
+	opts    *SocketOptions // those of cfg until they are changed
+	mtu     uint32         // of the path
+	ip      uint8          // octets of IP's header
+	ipv6    bool
+	counted bool // the engine's: among those in TIME-WAIT
 
 	state   State
 	ca      CAState

@@ -203,7 +203,7 @@ func (e *Engine) apply(s *Socket) {
 		e.remove(s)
 		return
 	}
-	if s.conn.State() == StateTimeWait && !s.inTimeWait {
+	if s.conn.State() == StateTimeWait && !s.conn.counted {
 		e.enterTimeWait(s)
 	}
 }

@@ -7,18 +7,17 @@ import (
 	"net/netip"
 	"slices"
 
-	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
 // Socket is a connection of an engine. What each segment needs comes first, in the order in which it is needed.
 type Socket struct {
-	ends       ends
-	index      uint32 // in Engine.sockets, noSocket after the end
-	keepalive  timerRef
-	inTimeWait bool
-	pending    *pending      // of a passive connection, until it is accepted
-	timers     *socketTimers // nil is none
+	ends      ends
+	index     uint32 // in Engine.sockets, noSocket after the end
+	keepalive timerRef
+	delack    timerRef
+	pending   *pending      // of a passive connection, until it is accepted
+	timers    *socketTimers // nil is none
 
 	conn Conn
 
@@ -104,8 +103,8 @@ func (e *Engine) remove(s *Socket) {
 	if e.last.socket == s {
 		e.last = lastFound{}
 	}
-	if s.inTimeWait {
-		s.inTimeWait = false
+	if s.conn.counted {
+		s.conn.counted = false
 		e.timeWait--
 	}
 	if at, ok := e.byEnds.find(&s.ends, e.sockets); ok {
@@ -168,8 +167,8 @@ func (e *Engine) Check() error {
 		if s.conn.State() == StateClosed {
 			return fmt.Errorf("tcp: connection %d, %v to %v, is closed and was not let go", s.id, s.Local(), s.Remote())
 		}
-		if is := s.conn.State() == StateTimeWait; is != s.inTimeWait {
-			return fmt.Errorf("tcp: connection %d in %v, counted in TIME-WAIT: %v", s.id, s.conn.State(), s.inTimeWait)
+		if is := s.conn.State() == StateTimeWait; is != s.conn.counted {
+			return fmt.Errorf("tcp: connection %d in %v, counted in TIME-WAIT: %v", s.id, s.conn.State(), s.conn.counted)
 		} else if is {
 			timeWait++
 		}
@@ -213,10 +212,10 @@ func (e *Engine) checkListeners() error {
 func (e *Engine) checkTimers(s *Socket) (n int, err error) {
 	want := map[Slot]bool{}
 	s.conn.Armed(func(slot Slot) { want[slot] = true })
-	records, runs := 0, 0 // but those of the keepalive timer
+	records, runs := 0, 0 // in socketTimers
 	s.eachTimer(func(slot Slot, ref timerRef) {
 		_, running := e.wheel.Deadline(ref.timer())
-		if slot != Slot(tcptimers.Keepalive) {
+		if !ofSocket(slot) {
 			records++
 			if running {
 				runs++

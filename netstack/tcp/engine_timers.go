@@ -13,8 +13,8 @@ const timerRuns = 1 << 31
 func (r timerRef) timer() wheel.Timer { return wheel.Timer(r &^ timerRuns) }
 func (r timerRef) running() bool      { return r&timerRuns != 0 }
 
-// socketTimers are the timer records of a connection, which are made when they are first started. That of the keepalive timer
-// is apart: it is the one that an idle connection may have.
+// socketTimers are the timer records of a connection, which are made when they are first started. Those of the keepalive and
+// the delayed-ACK timer are apart: an idle connection may have the one, and one that only receives the other.
 type socketTimers struct {
 	kinds    [tcptimers.Kinds]timerRef
 	segments []timerRef // from SegmentSlot(1) on
@@ -24,8 +24,11 @@ type socketTimers struct {
 
 // timerRef returns where the record of a slot is named.
 func (e *Engine) timerRef(s *Socket, slot Slot) *timerRef {
-	if slot == Slot(tcptimers.Keepalive) {
+	switch slot {
+	case Slot(tcptimers.Keepalive):
 		return &s.keepalive
+	case Slot(tcptimers.DelAck):
+		return &s.delack
 	}
 	t := s.timers
 	if t == nil {
@@ -51,6 +54,9 @@ func (s *Socket) eachTimer(f func(Slot, timerRef)) {
 	if s.keepalive != 0 {
 		f(Slot(tcptimers.Keepalive), s.keepalive)
 	}
+	if s.delack != 0 {
+		f(Slot(tcptimers.DelAck), s.delack)
+	}
 	if s.timers == nil {
 		return
 	}
@@ -73,6 +79,23 @@ func timerOwner(index uint32, slot Slot) uint64 { return uint64(index)<<32 | uin
 func (e *Engine) applyTimers(s *Socket) {
 	for i := range e.out.Timers {
 		op := &e.out.Timers[i]
+		if t, k := s.timers, int(op.Slot)-tcptimers.Kinds; t != nil && k >= 0 && k < len(t.segments) && t.segments[k] != 0 {
+			// The usual case, written out: a segment's timer whose record is there.
+			ref := &t.segments[k]
+			switch {
+			case op.Start:
+				e.wheel.Schedule(ref.timer(), op.At)
+				if !ref.running() {
+					*ref |= timerRuns
+					t.runs++
+				}
+			case ref.running():
+				e.wheel.Stop(ref.timer())
+				*ref &^= timerRuns
+				t.runs--
+			}
+			continue
+		}
 		ref := e.timerRef(s, op.Slot)
 		if op.Start {
 			if *ref == 0 {
@@ -85,6 +108,11 @@ func (e *Engine) applyTimers(s *Socket) {
 				s.countTimers(op.Slot, 0, 1)
 			}
 		} else if ref.running() {
+			if ref == &s.delack {
+				e.wheel.Free(ref.timer()) // which stops it
+				*ref = 0
+				continue
+			}
 			e.wheel.Stop(ref.timer())
 			*ref &^= timerRuns
 			s.countTimers(op.Slot, 0, -1)
@@ -92,23 +120,32 @@ func (e *Engine) applyTimers(s *Socket) {
 	}
 }
 
-// countTimers notes a change in the number of records, and of those that run, unless it is that of the keepalive timer.
+// ofSocket reports whether the record of a slot is named by the socket itself: those of which an idle connection, and
+// one that only receives, may have one.
+func ofSocket(slot Slot) bool {
+	return slot == Slot(tcptimers.Keepalive) || slot == Slot(tcptimers.DelAck)
+}
+
+// countTimers notes a change in the number of records, and of those that run, in socketTimers.
 func (s *Socket) countTimers(slot Slot, records, runs int) {
-	if slot != Slot(tcptimers.Keepalive) {
+	if !ofSocket(slot) {
 		s.timers.records += uint32(records)
 		s.timers.runs += uint32(runs)
 	}
 }
 
-// freeTimers gives back all records of s, but that of a keepalive timer that runs.
+// freeTimers gives back all records of s, but those of a keepalive or delayed-ACK timer that runs.
 func (e *Engine) freeTimers(s *Socket) {
 	s.eachTimer(func(slot Slot, ref timerRef) {
-		if slot != Slot(tcptimers.Keepalive) || !ref.running() {
+		if !ofSocket(slot) || !ref.running() {
 			e.wheel.Free(ref.timer())
 		}
 	})
 	if !s.keepalive.running() {
 		s.keepalive = 0
+	}
+	if !s.delack.running() {
+		s.delack = 0
 	}
 	t := s.timers
 	if t == nil {
@@ -123,9 +160,11 @@ func (e *Engine) freeTimers(s *Socket) {
 
 // freeAllTimers gives back all records of s, and stops what runs.
 func (e *Engine) freeAllTimers(s *Socket) {
-	if s.keepalive.running() {
-		e.wheel.Stop(s.keepalive.timer())
-		s.keepalive &^= timerRuns
+	for _, ref := range []*timerRef{&s.keepalive, &s.delack} {
+		if ref.running() {
+			e.wheel.Stop(ref.timer())
+			*ref &^= timerRuns
+		}
 	}
 	e.freeTimers(s)
 }
@@ -137,8 +176,13 @@ func (e *Engine) Advance(now wheel.Time) { e.wheel.Advance(e.at(now), 0, e.expir
 func (e *Engine) expired(t wheel.Timer) {
 	owner := e.wheel.Owner(t)
 	s, slot := e.sockets[owner>>32], Slot(uint32(owner))
-	*e.timerRef(s, slot) &^= timerRuns
-	s.countTimers(slot, 0, -1)
+	if slot == Slot(tcptimers.DelAck) {
+		e.wheel.Free(t)
+		s.delack = 0
+	} else {
+		*e.timerRef(s, slot) &^= timerRuns
+		s.countTimers(slot, 0, -1)
+	}
 	if e.trace != nil {
 		e.traceExpired(s, slot)
 	}
