@@ -109,6 +109,12 @@ func (c *Conn) renege(o *Output) {
 	c.fl.hint = c.sndUna
 }
 
+// r2Over reports whether R2 of the policy is over. A user timeout takes its place, and has a timer of its own. RFC 9293 §3.8.3: "An
+// application MUST (MUST-21) be able to set the value for R2 for a particular connection."
+func (c *Conn) r2Over(now, first wheel.Time, rexmits int) bool {
+	return c.opts.UserTimeout == 0 && c.cfg.Policy.GivesUp(now, first, rexmits)
+}
+
 // givesUp closes the connection at R2 (RFC 9293 §3.8.3), and tells the application at R1.
 func (c *Conn) givesUp(now wheel.Time, id SegmentID, o *Output) bool {
 	p := &c.cfg.Policy
@@ -128,10 +134,10 @@ func (c *Conn) givesUp(now wheel.Time, id SegmentID, o *Output) bool {
 			o.Events |= EventSoftError
 		}
 		// A peer that still answers, with a window that it has closed behind us, is alive.
-		if c.snd.Wnd == 0 && c.lastRecv > s.FirstSent && !c.readClosed && !p.GivesUp(now, c.lastRecv, 0) {
+		if c.snd.Wnd == 0 && c.lastRecv > s.FirstSent && !c.readClosed && !c.r2Over(now, c.lastRecv, 0) {
 			return false
 		}
-		if !p.GivesUp(now, s.FirstSent, n) {
+		if !c.r2Over(now, s.FirstSent, n) {
 			return false
 		}
 	}
