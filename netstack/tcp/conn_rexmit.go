@@ -120,19 +120,19 @@ func (c *Conn) givesUp(now wheel.Time, id SegmentID, o *Output) bool {
 	p := &c.cfg.Policy
 	s := c.fl.sent.seg(id)
 	n := int(s.Transmissions) - 1
+	if n+1 == p.R1 {
+		// RFC 9293 §3.8.3: at R1, "pass negative advice" "to the IP layer", and tell the application (SHLD-9), of SYNs too.
+		if c.softErr == ErrNone {
+			c.softErr = ErrTimeout
+		}
+		o.Events |= EventSoftError
+	}
 	if c.state == StateSynSent || c.state == StateSynReceived {
 		if !p.GivesUpSyn(now, s.FirstSent) {
 			return false
 		}
 		o.Counters.AttemptFails++
 	} else {
-		if n+1 == p.R1 {
-			// RFC 9293 §3.8.3: at R1, "pass negative advice" "to the IP layer".
-			if c.softErr == ErrNone {
-				c.softErr = ErrTimeout
-			}
-			o.Events |= EventSoftError
-		}
 		// A peer that still answers, with a window that it has closed behind us, is alive.
 		if c.snd.Wnd == 0 && c.lastRecv > s.FirstSent && !c.readClosed && !c.r2Over(now, c.lastRecv, 0) {
 			return false

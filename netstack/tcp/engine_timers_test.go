@@ -157,3 +157,30 @@ func TestARetransmissionNamesTheTimerThatCausedIt(t *testing.T) {
 		}
 	}
 }
+
+func TestTheApplicationHearsOfR1(t *testing.T) {
+	// RFC 9293 §3.8.3: "TCP implementations SHOULD inform the application of the delivery problem" "when R1 is reached and before R2
+	// (SHLD-9)", and "SYN retransmissions MUST be handled in the general way just described for data retransmissions, including
+	// notification of the application layer."
+	e := newTestEngine(t, nil)
+	s, err := e.Dial(0, mustEnd("192.0.2.1:5000"), mustEnd("192.0.2.2:80"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Reset()
+	rexmits, heard := 0, 0
+	for range 5 {
+		at, _ := e.NextTimeout()
+		e.Advance(at)
+		for _, n := range e.Notices() {
+			if n.Events.Has(EventSoftError) {
+				heard = rexmits + 1
+			}
+		}
+		rexmits += len(e.Packets())
+		e.Reset()
+	}
+	if r1 := e.cfg.Conn.Policy.R1; rexmits < r1 || heard != r1 || s.Conn().SoftErr() != ErrTimeout {
+		t.Errorf("of %d retransmissions the application hears at %d, of %v; want at %d, of a timeout", rexmits, heard, s.Conn().SoftErr(), r1)
+	}
+}
