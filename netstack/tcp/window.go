@@ -64,7 +64,8 @@ func (w *RecvWindow) Advertise(nxt Seq, user, mss uint32) uint16 {
 	target := w.target(nxt, user)
 	unit := uint32(1) << w.scale
 	if target.AtOrAfter(w.edge) && target.Sub(w.edge) >= max(1, min(w.buff/2, mss)) {
-		field := target.Sub(nxt) >> w.scale
+		// Of less than a unit one is offered, since a closed window would not open otherwise.
+		field := max(target.Sub(nxt)>>w.scale, 1)
 		if right := nxt.Add(field << w.scale); right.AtOrAfter(w.edge) {
 			w.edge = right
 			return uint16(field)
