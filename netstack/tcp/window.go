@@ -86,7 +86,11 @@ func (w *RecvWindow) Advertise(nxt Seq, user, mss uint32) uint16 {
 // segments, or half of the buffer. BSD waits for as much.
 func (w *RecvWindow) UpdateDue(nxt Seq, user, mss uint32) bool {
 	target := w.target(nxt, user)
-	return target.After(w.edge) && target.Sub(w.edge) >= max(1, min(w.buff/2, 2*mss))
+	least := max(1, min(w.buff/2, 2*mss))
+	if unit := uint32(1) << w.scale; w.Wnd(nxt) >= unit {
+		least = max(least, unit) // less might not show, and the ACK look like a duplicate
+	}
+	return target.After(w.edge) && target.Sub(w.edge) >= least
 }
 
 // target is the right edge that the buffer has room for.
