@@ -59,7 +59,7 @@ func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
 		c.renege(o)
 	case s.state.waits() && !c.forgotten(now, id, rto):
 		// Known to be lost, and waiting for the leave of congestion control, or for F-RTO, which has waited for long enough.
-		if now > c.fl.lossAt { // not one of the flight that has just expired as a whole
+		if now.Sub(c.fl.lossAt) >= c.fl.baseRTO { // not one of the flight that is expiring
 			c.fl.frto.Reset()
 		}
 		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)

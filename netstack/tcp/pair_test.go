@@ -217,7 +217,7 @@ func TestTransferUnderLoss(t *testing.T) {
 				rate := float64(seed) / 100
 				if !cfg.SACK {
 					// Without timestamps Karn's algorithm holds the backoff, and where much is lost R2 is reached by chance.
-					rate = min(rate, 0.12)
+					rate = min(rate, 0.10)
 				}
 				p.drop = func(*pairPacket) bool { return rng.Float64() < rate }
 				const n = 300_000

@@ -419,8 +419,12 @@ func TestDelaySpikeIsUndone(t *testing.T) {
 				if counters.TCPTimeouts == 0 {
 					t.Fatal("no timeout: the test shows nothing")
 				}
-				if test.atLeast(counters) == 0 || c.cc.Cwnd() < before || c.cc.Ssthresh() < ssthresh/2 {
-					t.Errorf("%d timeouts, %d undone; cwnd %d before and %d after, ssthresh %d and %d", counters.TCPTimeouts, test.atLeast(counters),
+				undone, all := test.atLeast(counters), counters.TCPTimeouts
+				if test.name == "DSACK" && undone > 0 {
+					all = undone // nothing tells of the first timeout before a round trip, in which another may come
+				}
+				if undone < all || undone == counters.TCPTimeouts && (c.cc.Cwnd() < before || c.cc.Ssthresh() < ssthresh/2) {
+					t.Errorf("%d timeouts, %d undone; cwnd %d before and %d after, ssthresh %d and %d", counters.TCPTimeouts, undone,
 						before, c.cc.Cwnd(), ssthresh, c.cc.Ssthresh())
 				}
 				if got := counters.RetransSegs; got > test.retransmissionsMost {

@@ -82,15 +82,16 @@ func (w *RecvWindow) Advertise(nxt Seq, user, mss uint32) uint16 {
 	return uint16(field)
 }
 
-// UpdateDue reports whether what was read has opened the window so far that an ACK is sent only to say so: by two
-// segments, or half of the buffer. BSD waits for as much.
+// UpdateDue reports whether what was read has opened the window so far that an ACK is sent only to say so: by two segments,
+// or half of the buffer, as in BSD, and to twice of what is on offer, as in Linux. An application that keeps up so draws none: the
+// ACKs of what arrives say enough.
 func (w *RecvWindow) UpdateDue(nxt Seq, user, mss uint32) bool {
-	target := w.target(nxt, user)
+	target, wnd := w.target(nxt, user), w.Wnd(nxt)
 	least := max(1, min(w.buff/2, 2*mss))
-	if unit := uint32(1) << w.scale; w.Wnd(nxt) >= unit {
+	if unit := uint32(1) << w.scale; wnd >= unit {
 		least = max(least, unit) // less might not show, and the ACK look like a duplicate
 	}
-	return target.After(w.edge) && target.Sub(w.edge) >= least
+	return target.After(w.edge) && target.Sub(w.edge) >= least && target.Sub(nxt)/2 >= wnd
 }
 
 // target is the right edge that the buffer has room for.
