@@ -394,7 +394,8 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold SendHold, sen
 		Queued: queued, Usable: usable, MSS: mss, MaxWnd: c.snd.MaxWnd,
 		Idle: c.fl.sent.Len() == 0, SmallOut: c.smallOut(), Closing: c.finQueued,
 		NoDelay: c.opts.NoDelay, Minshall: c.cfg.Minshall, Cork: c.opts.Cork, More: c.more,
-		Override: c.corkOver || free,
+		// F-RTO is to find out by this segment, whatever its size, whether what is in flight was lost.
+		Override: c.corkOver || free || c.fl.frto.Active(),
 	})
 	if hold != HoldNot {
 		return hold, false
@@ -405,7 +406,6 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold SendHold, sen
 				c.rec.limited = true
 				return HoldNot, false
 			}
-			c.rec.newLeft--
 		} else if !c.allows(n) {
 			c.rec.limited = true
 			return HoldNot, false
@@ -418,6 +418,9 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold SendHold, sen
 		return HoldNot, false
 	}
 	c.spend(n)
+	if c.rec.newLeft > 0 {
+		c.rec.newLeft--
+	}
 	if n < mss {
 		c.small, c.smallSent = c.sndNxt, true
 	}
