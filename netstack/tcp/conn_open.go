@@ -17,6 +17,9 @@ func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 	}
 }
 
+// opened reports whether c was opened already: it may have come to its end since.
+func (c *Conn) opened() bool { return c.est != nil }
+
 // prepare makes what takes memory, when the connection is opened.
 func (c *Conn) prepare(o *Output) {
 	if o.madeFor != c.cfg {
@@ -31,7 +34,7 @@ func (c *Conn) prepare(o *Output) {
 
 // Connect sends a SYN: an active OPEN.
 func (c *Conn) Connect(now wheel.Time, o *Output) {
-	if c.state != StateClosed || c.err != ErrNone {
+	if c.opened() {
 		return
 	}
 	c.prepare(o)
@@ -46,7 +49,7 @@ func (c *Conn) Connect(now wheel.Time, o *Output) {
 //
 // DEVIATION RFC 9293 §3.10.7.2: text in the SYN is not kept for later; it is not acknowledged, so that the peer sends it again.
 func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {
-	if c.state != StateClosed || c.err != ErrNone {
+	if c.opened() {
 		return
 	}
 	c.passive = true
@@ -61,6 +64,9 @@ func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {
 // AcceptCookie takes the ACK that ends the handshake of a SYN cookie, of which CheckSYNCookie has told the mss, and the
 // timestamps opts, if ok. The connection is established then, and the ACK is input to it.
 func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, mss uint16, opts CookieOptions, ok bool, o *Output) Verdict {
+	if c.opened() {
+		return Verdict{}
+	}
 	h := ack.Header
 	syn := Header{Seq: h.Seq - 1, Flags: SYN, Options: Options{HasMSS: true, MSS: mss}}
 	if ok {

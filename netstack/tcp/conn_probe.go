@@ -107,7 +107,8 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 	if c.few().closedAt == 0 {
 		c.rare.closedAt = now // the window was closed while a small segment was held back
 	}
-	c.probes, c.persistN = min(c.probes+1, 254), min(c.persistN+1, 254)
+	c.probes += min(1, 255-c.probes)
+	c.persistN += min(1, 255-c.persistN)
 	c.probed = true
 	o.Counters.TCPWinProbe++
 	o.Counters.OutSegs++

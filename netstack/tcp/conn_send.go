@@ -277,7 +277,7 @@ func (c *Conn) retransmit(now wheel.Time, id SegmentID, o *Output) {
 	}
 	mss := c.segmentMSS()
 	if payload := s.payload(); payload > mss {
-		if second, ok := c.fl.sent.Split(id, s.Seq.Add(mss)); ok {
+		if second, ok := c.fl.sent.splitToFit(id, s.Seq.Add(mss)); ok {
 			s = c.fl.sent.seg(id)
 			if c.perSegment() {
 				c.rearmSegment(second, c.cfg.Policy.Deadline(s.Sent, c.est.RTO()), o)

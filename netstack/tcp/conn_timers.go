@@ -176,7 +176,7 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 		return
 	}
 	// RFC 9293 §3.8.4: the probe has SEG.SEQ = SND.NXT-1, and may have a garbage octet or none (MAY-6).
-	c.probes = min(c.probes+1, 254)
+	c.probes += min(1, 255-c.probes)
 	o.Counters.TCPKeepAlive++
 	c.sendAckFrom(now, c.sndNxt-1, o)
 	c.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepInterval))

@@ -206,10 +206,23 @@ func (q *SentQueue) uncount(state segmentState, c Count) {
 // It reports false, and does nothing, if the queue is full. It costs O(log n), and moving the names of at most half of the
 // segments, 4 octets each.
 func (q *SentQueue) Split(id SegmentID, at Seq) (second SegmentID, ok bool) {
+	return q.split(id, at, q.max)
+}
+
+// splitToFit is Split after a smaller MSS, for which a full queue has some room yet: a segment that is too long for the path
+// would never arrive.
+func (q *SentQueue) splitToFit(id SegmentID, at Seq) (second SegmentID, ok bool) {
+	return q.split(id, at, q.mostSplit())
+}
+
+// mostSplit is how many segments there may be after splitToFit.
+func (q *SentQueue) mostSplit() uint32 { return min(2*q.max+64, MaxSentSegments) }
+
+func (q *SentQueue) split(id SegmentID, at Seq, most uint32) (second SegmentID, ok bool) {
 	if s := q.Get(id); !at.After(s.Seq) || !at.Before(s.End()) {
 		panic("BUG: a split must be inside of the segment")
 	}
-	if q.n >= q.max {
+	if q.n >= most {
 		return 0, false
 	}
 	i := q.position(at)

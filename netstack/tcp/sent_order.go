@@ -59,7 +59,11 @@ func (q *SentQueue) alloc() SegmentID {
 		return id
 	}
 	if q.used == uint32(len(q.arena)) {
-		grown := make([]Segment, min(max(4, 2*len(q.arena)), int(q.max)))
+		n := max(4, 2*len(q.arena))
+		if len(q.arena) < int(q.max) { // there are more only after splitToFit
+			n = min(n, int(q.max))
+		}
+		grown := make([]Segment, n)
 		copy(grown, q.arena)
 		q.arena = grown
 	}

@@ -1,0 +1,71 @@
+package tcp
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/tcptimers"
+)
+
+func TestAConnectionOpensOnce(t *testing.T) {
+	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
+	p := newPair(t, time.Millisecond, cfg, cfg)
+	p.open()
+	p.shutdown(0)
+	p.run(time.Second)
+	p.shutdown(1)
+	p.run(10 * time.Minute)
+	syn := Inbound{Header: &Header{Seq: 1, Flags: SYN}}
+	ack := Inbound{Header: &Header{Seq: 2, Ack: p.ends[1].conn.iss + 1, Flags: ACK}}
+	for i := range p.ends {
+		for name, open := range map[string]func(c *Conn, o *Output){
+			"Connect":      func(c *Conn, o *Output) { c.Connect(p.now, o) },
+			"Accept":       func(c *Conn, o *Output) { c.Accept(p.now, &syn, o) },
+			"AcceptCookie": func(c *Conn, o *Output) { c.AcceptCookie(p.now, &ack, 1460, CookieOptions{}, false, o) },
+		} {
+			if got := p.ends[i].conn.State(); got != StateClosed || p.ends[i].conn.Err() != nil {
+				t.Fatalf("side %d is in %v with %v, want CLOSED, nil", i, got, p.ends[i].conn.Err())
+			}
+			sent := p.n
+			p.do(i, open)
+			if got := p.ends[i].conn.State(); got != StateClosed || p.n != sent {
+				t.Errorf("side %d, after its end: %s goes to %v and sends %d segments, want CLOSED, none", i, name, got, p.n-sent)
+			}
+		}
+	}
+}
+
+func TestTheLargestKeepaliveCountIsReached(t *testing.T) {
+	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
+	cfg.Socket.Keepalive, cfg.Socket.KeepIdle, cfg.Socket.KeepInterval, cfg.Socket.KeepCount = true, time.Second, time.Second, 255
+	p := newPair(t, time.Millisecond, cfg, cfg)
+	p.open()
+	sent := 0
+	p.drop = func(pkt *pairPacket) bool {
+		if pkt.from == 0 {
+			sent++
+		}
+		return true
+	}
+	p.run(10 * time.Minute)
+	if c := &p.ends[0].conn; c.State() != StateClosed || sent != 255+1 {
+		t.Errorf("in %v after %d segments, want CLOSED after 255 probes and a RST", c.State(), sent)
+	}
+}
+
+func TestASegmentIsSplitForThePathThoughTheQueueIsFull(t *testing.T) {
+	for _, policy := range []string{"per-segment", "linux"} {
+		cfg := DefaultConfig(tcptimers.MustPolicy(policy))
+		cfg.MaxSegments = 1
+		p := newPair(t, time.Millisecond, cfg, cfg)
+		p.open()
+		const mtu = 600
+		p.drop = func(pkt *pairPacket) bool { return pkt.from == 0 && pkt.out.Len+HeaderLen+20 > mtu }
+		p.write(0, 10000)
+		p.do(0, func(c *Conn, o *Output) { c.ICMP(p.now, ICMPError{Kind: ICMPTooBig, Seq: c.sndUna, MTU: mtu}, o) })
+		p.run(30 * time.Second)
+		if got := p.ends[1].got; got != 10000 {
+			t.Errorf("%s: %d octets arrived, want 10000", policy, got)
+		}
+	}
+}
