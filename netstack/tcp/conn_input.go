@@ -223,6 +223,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
 	if h.Flags.Has(URG) && c.state.canReceive() {
 		// RFC 9293 §3.8.5 (MUST-32): the application is told if none was pending, or if the pointer advances.
+		// A pointer to what is there already tells nothing.
 		if up := seq.Add(uint32(h.Urgent)); up.After(c.rq.Nxt()) && (!c.rcvUrgent || up.After(c.rcvUp)) {
 			c.rcvUp, c.rcvUrgent = up, true
 			o.Events |= EventUrgent

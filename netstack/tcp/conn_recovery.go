@@ -40,7 +40,6 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	if advanced {
 		r.tooBig = r.tooBig && c.sndUna.Before(r.tooBigEnd)
 		r.undoable = r.undoable && !c.sndUna.After(r.recover.Add(1<<30)) // numbers come round again
-		r.dup.Passed(c.sndUna)
 		r.dup.Advanced(c.sndUna)
 		if c.sackOn || c.ca != CARecovery {
 			r.dup.Reset()

@@ -34,9 +34,6 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Ve
 	}
 	ins := c.rq.Insert(a, wnd)
 	nxt := c.rq.Nxt()
-	if c.rcvUrgent && !c.rcvUp.After(nxt) {
-		c.rcvUrgent = false // it is all there, and numbers come round again
-	}
 	if c.sackOn {
 		c.noteInsertion(&ins)
 	}

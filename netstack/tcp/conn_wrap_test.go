@@ -8,39 +8,48 @@ import (
 )
 
 // What a connection remembers of a sequence number, it forgets before the numbers have gone half around.
-
-func TestDupAcksForgetARecoveryThatIsPassed(t *testing.T) {
-	var d DupAcks
-	d.Recover(1000)
-	d.Passed(1001)
-	for range dupThresh {
-		d.Count()
+func TestAReductionIsNotUndoneAGibibyteLater(t *testing.T) {
+	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
+	p := newPair(t, 10*time.Millisecond, cfg, cfg)
+	p.open()
+	c := &p.ends[0].conn
+	lost := false
+	p.drop = func(pkt *pairPacket) bool {
+		first := !lost && pkt.out.Len > 0
+		lost = lost || first
+		return first
 	}
-	if ack := Seq(1000).Add(3 << 30); !d.FastRetransmit(ack) {
-		t.Errorf("3 GiB after a recovery, no fast retransmit at %d", ack)
+	p.write(0, 100_000)
+	p.run(time.Second)
+	if !c.rec.undoable {
+		t.Fatal("the reduction cannot be undone by a late DSACK")
 	}
-	d.Recover(1000)
-	d.Passed(1000)
-	if d.FastRetransmit(1000) {
-		t.Error("a fast retransmit at the end of the last recovery")
+	c.rec.recover -= 1 << 30 // as it is a GiB later
+	p.write(0, 1000)
+	p.run(time.Second)
+	if c.rec.undoable {
+		t.Error("the reduction can still be undone")
 	}
 }
 
-func TestUrgentDataIsToldOfAgainAfterHalfTheCircle(t *testing.T) {
+func TestUrgentDataThatIsThereIsNoNews(t *testing.T) {
 	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	p := newPair(t, time.Millisecond, cfg, cfg)
 	p.open()
-	urgent := func() bool {
-		p.ends[1].events = 0
-		p.do(0, func(c *Conn, o *Output) { c.Wrote(p.now, 1, WriteUrgent, o) })
-		p.run(time.Second)
-		return p.ends[1].events.Has(EventUrgent)
-	}
-	if !urgent() {
+	p.do(0, func(c *Conn, o *Output) { c.Wrote(p.now, 10, WriteUrgent, o) })
+	p.run(time.Second)
+	if !p.ends[1].events.Has(EventUrgent) {
 		t.Fatal("urgent data is not told of")
 	}
-	p.ends[1].conn.rcvUp += 1 << 30 // as the old one looks from 3 GiB on
-	if !urgent() {
-		t.Error("urgent data is not told of again")
+	p.ends[1].events = 0
+	from, to := &p.ends[0].conn, &p.ends[1].conn
+	h := Header{Seq: from.sndNxt - 10, Ack: to.sndNxt, Flags: URG | ACK, Urgent: 10, Window: 1000}
+	h.Options.HasTimestamps, h.Options.TSVal = true, from.timestamp(p.now)
+	p.do(1, func(c *Conn, o *Output) { c.Input(p.now, &Inbound{Header: &h, Len: 11}, o) })
+	if p.ends[1].events.Has(EventUrgent) {
+		t.Error("a pointer to octets that were read is told of")
+	}
+	if got := to.Received(); got != 11 {
+		t.Errorf("%d octets received, want 11", got)
 	}
 }

@@ -34,13 +34,6 @@ func (d *DupAcks) Count() uint32 {
 // Reset notes an ACK of new data.
 func (d *DupAcks) Reset() { d.n = 0 }
 
-// Passed forgets the last recovery when una, SND.UNA, has gone past it, long before the numbers come round again.
-func (d *DupAcks) Passed(una Seq) {
-	if d.hasRecover && una.After(d.recover) {
-		d.hasRecover = false
-	}
-}
-
 // Repaired notes an ACK that fills a hole, in a fast recovery: what it acknowledges besides, segments, had sent duplicate ACKs.
 func (d *DupAcks) Repaired(segments uint32) { d.n -= min(d.n, segments) }
 
