@@ -105,6 +105,12 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 	wnd := c.win.Wnd(nxt)
 	rst := h.Flags.Has(RST)
 
+	if c.state.synchronized() && !rst && CheckSYN(a.SYN) == BlindChallenge {
+		// RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number", and of its timestamp.
+		o.Counters.TCPSYNChallenge++
+		c.challenge(now, o)
+		return Verdict{}
+	}
 	if c.tsOn {
 		switch c.paws.Check(now, h.Options.HasTimestamps, h.Options.TSVal, rst) {
 		case PAWSOld:
@@ -116,7 +122,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 			}
 			return Verdict{}
 		case PAWSMissing:
-			// A SYN is of a peer that has begun anew, and is to learn that there is a connection (RFC 5961 §4.2).
+			// A SYN is of a peer that has begun anew, and is to learn that there is a connection.
 			if !a.SYN {
 				return Verdict{}
 			}
@@ -125,7 +131,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 
 	// First, check sequence number.
 	fit := Accept(nxt, wnd, a.Seq, a.SegLen())
-	if fit == Unacceptable && !rst && !(a.SYN && c.state == StateTimeWait) {
+	if fit == Unacceptable && !rst {
 		// RFC 9293 §3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should be sent in reply".
 		c.insertOld(a, o)
 		if wnd == 0 && in.Len > 0 {
