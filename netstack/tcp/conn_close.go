@@ -83,11 +83,11 @@ func (c *Conn) abort(now wheel.Time, lost bool, o *Output) {
 		if c.state == StateEstablished || c.state == StateCloseWait {
 			o.Counters.EstabResets++
 		}
-		c.sendRST(now, c.sndNxt, o)
+		c.sendRST(now, c.ackSeq(), o)
 	case StateClosing, StateLastAck:
 		// RFC 9293 §3.10.5 has no RST here, because the FIN is out. While data waits before it, the peer knows of no close.
 		if lost || !c.finSent {
-			c.sendRST(now, c.sndNxt, o)
+			c.sendRST(now, c.ackSeq(), o)
 		}
 	}
 	c.closed(ErrAborted, o)

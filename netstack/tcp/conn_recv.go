@@ -24,7 +24,7 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Ve
 	if c.readClosed && a.Payload().End.After(before) && a.Len > 0 {
 		// RFC 2525 §2.17: what nobody will read is not to be acknowledged as if somebody had; the peer learns by a RST.
 		o.Counters.TCPAbortOnData++
-		c.sendRST(now, c.sndNxt, o)
+		c.sendRST(now, c.ackSeq(), o)
 		c.closed(ErrAborted, o)
 		return Verdict{}
 	}

@@ -170,9 +170,8 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 		over = c.probes > 0 && now.Sub(c.lastRecv) >= uto
 	}
 	if over {
-		o.Counters.TCPAbortOnTimeout++
-		c.sendRST(now, c.sndNxt, o)
-		c.closed(ErrTimeout, o)
+		c.sendRST(now, c.ackSeq(), o)
+		c.timedOut(o)
 		return
 	}
 	// RFC 9293 §3.8.4: the probe has SEG.SEQ = SND.NXT-1, and may have a garbage octet or none (MAY-6).
