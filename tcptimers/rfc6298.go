@@ -70,11 +70,11 @@ func (e *rfc6298) Sample(s Sample) {
 	e.backoffs, e.fallback = 0, 0
 	r := holdRTT(s.RTT)
 	if !e.measured {
-		// RFC 6298 §2 (2.2): "SRTT <- R, RTTVAR <- R/2".
+		// RFC 6298 §2 (2.2): "SRTT <- R", "RTTVAR <- R/2".
 		e.srtt, e.rttvar, e.measured = r, r/2, true
 		return
 	}
-	// RFC 6298 §2 (2.3): "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|, SRTT <- (1 - alpha) * SRTT + alpha * R'",
+	// RFC 6298 §2 (2.3): "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|", "SRTT <- (1 - alpha) * SRTT + alpha * R'",
 	// in this order. RFC 7323 §G divides both gains by the number of samples in a round trip, so that a history
 	// is as long in round trips as with one.
 	// RTTVAR and SRTT come to rest within BetaInv·n and AlphaInv·n ns of their limits, where the quotients are 0.
@@ -83,8 +83,8 @@ func (e *rfc6298) Sample(s Sample) {
 	e.srtt += (r - e.srtt) / (time.Duration(e.AlphaInv) * n)
 }
 
-// RTO is RFC 6298 §2 (2.3): "After the computation, a host MUST update RTO <- SRTT + max (G, K*RTTVAR)", and §5 (5.5): "The
-// host MUST set RTO <- RTO * 2 ("back off the timer")."
+// RTO is RFC 6298 §2 (2.3): "After the computation, a host MUST update RTO <- SRTT + max (G, K*RTTVAR)", and RFC 6298 §5
+// (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer")."
 func (e *rfc6298) RTO() time.Duration {
 	rto := e.Initial
 	if e.measured {

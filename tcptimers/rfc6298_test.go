@@ -24,8 +24,8 @@ func TestRFC6298Initial(t *testing.T) {
 	wantRTO(t, e, 2*time.Second)
 }
 
-// RFC 6298 §2 (2.2): "When the first RTT measurement R is made, the host MUST set SRTT <- R, RTTVAR <- R/2,
-// RTO <- SRTT + max (G, K*RTTVAR) where K = 4."
+// RFC 6298 §2 (2.2): "When the first RTT measurement R is made, the host MUST set" "SRTT <- R", "RTTVAR <- R/2",
+// "RTO <- SRTT + max (G, K*RTTVAR)" "where K = 4."
 func TestRFC6298FirstSample(t *testing.T) {
 	e := NewRFC6298(StandardConfig{})
 	e.Sample(Sample{RTT: 600 * ms})
@@ -35,7 +35,7 @@ func TestRFC6298FirstSample(t *testing.T) {
 	wantRTO(t, e, 1800*ms)
 }
 
-// RFC 6298 §2 (2.3): "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|, SRTT <- (1 - alpha) * SRTT + alpha * R'", and
+// RFC 6298 §2 (2.3): "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|", "SRTT <- (1 - alpha) * SRTT + alpha * R'", and
 // "updating RTTVAR and SRTT MUST be computed in the above order": in the other one, RTTVAR would be 312.5 ms here.
 func TestRFC6298LaterSamples(t *testing.T) {
 	e := NewRFC6298(StandardConfig{})
