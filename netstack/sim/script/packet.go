@@ -62,7 +62,7 @@ type Packet struct {
 // OptionKind is the kind of a TCP option, by its number.
 type OptionKind uint8
 
-// The options that a script can name (RFC 9293 §3.1, RFC 7323 §2.2 and §3.2, RFC 2018 §2 and §3).
+// The options that a script can name (RFC 9293 §3.2, RFC 7323 §2.2 and §3.2, RFC 2018 §2 and §3).
 const (
 	OptEOL           OptionKind = 0
 	OptNOP           OptionKind = 1
