@@ -101,7 +101,7 @@ func TestInitialWindow(t *testing.T) {
 	}
 	forAll(t, func(t *testing.T, name string) {
 		newControlTest(t, name, Config{}).want(10*mss, math.MaxUint32)
-		// RFC 5681 §3.1: "If the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly transmitted SYN
+		// RFC 5681 §3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly transmitted SYN
 		// MUST be one segment consisting of at most SMSS bytes."
 		newControlTest(t, name, Config{SYNLost: true}).want(mss, math.MaxUint32)
 		h := newControlTest(t, name, Config{})
@@ -209,8 +209,8 @@ func TestUndoTimeout(t *testing.T) {
 		h.congested(40)
 		h.c.OnTimeout(h.now, 30*mss, true)
 		h.c.OnTimeout(h.now, 30*mss, false) // one event with the first
-		// RFC 4015 §3.2: pipe_prev is the larger of FlightSize and ssthresh before the event, and RFC 4015 §3.4 sets ssthresh
-		// to it, and cwnd to FlightSize + min(bytes_acked, IW).
+		// RFC 4015 §3.1 (0): pipe_prev is the larger of FlightSize and ssthresh before the event, and RFC 4015 §3.4 sets
+		// ssthresh to it, and cwnd to FlightSize + min(bytes_acked, IW).
 		if !h.c.Undo(h.now, 12*mss, 3*mss) {
 			t.Fatal("nothing to undo")
 		}

@@ -155,7 +155,7 @@ func (c *cubic) OnCongestion(_ wheel.Time, flight uint32, cause Cause) {
 	c.reduce(flight, betaNum, betaDen, false)
 	c.cwnd = c.ssthresh
 	if cause == ECN {
-		// RFC 9438 §4.6: "reduction on ECE, cwnd is at least 1 MSS", when ssthresh is at least 2.
+		// RFC 9438 §4.6: "reduction on ECE, cwnd >= 1 SMSS", and "ssthresh >= 2 SMSS".
 		c.cwnd = min(c.cwnd, max(uint32(uint64(min(flight, c.prior.cwnd))*betaNum/betaDen), c.mss))
 	}
 }

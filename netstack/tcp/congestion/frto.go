@@ -62,8 +62,8 @@ func (f *FRTO) OnAck(una, ack, nxt uint32, fresh, above bool) (Verdict, NewData)
 			}
 			return f.end(Genuine, Conventional) // a duplicate ACK: basic F-RTO reverts, RFC 5682 §2.1 (2a)
 		}
-		// RFC 5682 §3.1 (2a): the ACK covers all that was sent, or in the basic version less than what was retransmitted, and
-		// says nothing.
+		// RFC 5682 §3.1 (2a): the ACK covers all that was sent, or in the basic version less than what was retransmitted (RFC
+		// 5682 §2.1, 2a), and says nothing.
 		if !before(ack, f.recover) || !f.sack && before(ack, f.first) {
 			return f.end(Undecided, Conventional)
 		}

@@ -41,12 +41,12 @@ func (h *HyStart) Conservative() bool { return h.css }
 
 // Growth returns by how many octets an ACK of that many grows the window.
 func (h *HyStart) Growth(acked, mss uint32) uint32 {
-	// RFC 9406 §4.2: "cwnd = cwnd + min(N, L*SMSS)"
+	// RFC 9406 §4.2: "cwnd = cwnd + min(N, L * SMSS)"
 	if !h.paced {
 		acked = min(acked, hystartL*mss)
 	}
 	if h.css {
-		// RFC 9406 §4.2: "cwnd = cwnd + (min(N, L*SMSS) / CSS_GROWTH_DIVISOR)"
+		// RFC 9406 §4.2: "cwnd = cwnd + (min(N, L * SMSS) / CSS_GROWTH_DIVISOR)"
 		acked /= cssGrowthDivisor
 	}
 	return acked

@@ -67,11 +67,11 @@ func TestHyStartGrowth(t *testing.T) {
 		paced, css  bool
 		acked, want uint32
 	}{
-		// RFC 9406 §4.2: "cwnd = cwnd + min(N, L*SMSS)"
+		// RFC 9406 §4.2: "cwnd = cwnd + min(N, L * SMSS)"
 		{false, false, 3 * mss, 3 * mss},
 		{false, false, 9 * mss, 8 * mss},
 		{true, false, 99 * mss, 99 * mss},
-		// RFC 9406 §4.2: "cwnd = cwnd + (min(N, L*SMSS) / CSS_GROWTH_DIVISOR)"
+		// RFC 9406 §4.2: "cwnd = cwnd + (min(N, L * SMSS) / CSS_GROWTH_DIVISOR)"
 		{false, true, 9 * mss, 2 * mss},
 		{true, true, 40 * mss, 10 * mss},
 	} {

@@ -46,7 +46,7 @@ func newWindow(cfg Config) window {
 }
 
 func (w *window) initial() uint32 {
-	// RFC 5681 §3.1: "If the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly transmitted SYN
+	// RFC 5681 §3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly transmitted SYN
 	// MUST be one segment consisting of at most SMSS bytes."
 	if w.synLost {
 		return w.mss
@@ -165,7 +165,7 @@ func (w *window) undo(flight, acked uint32) bool {
 		return false
 	}
 	w.prior.set, w.recovering = false, false
-	// RFC 4015 §3.2: pipe_prev is the larger of FlightSize and ssthresh before the event.
+	// RFC 4015 §3.1 (0): pipe_prev is the larger of FlightSize and ssthresh before the event.
 	if w.prior.ssthresh != infinite {
 		w.ssthresh = max(w.ssthresh, w.prior.flight, w.prior.ssthresh)
 	} else {
