@@ -10,7 +10,7 @@ const (
 	Unacceptable Acceptability = iota
 	// ControlOnly is a segment at RCV.NXT that finds the window closed: its octets are not taken and are answered as those
 	// of an unacceptable segment, its acknowledgement is. RFC 9293 §3.10.7.4: "If the RCV.WND is zero, no segments will be
-	// acceptable, but special allowance should be made to receive valid ACKs, URGs, and RSTs."
+	// acceptable, but special allowance should be made to accept valid ACKs, URGs, and RSTs."
 	ControlOnly
 	// Acceptable is a segment that has something in the window.
 	Acceptable

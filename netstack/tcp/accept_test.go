@@ -21,8 +21,8 @@ func TestAcceptFourCases(t *testing.T) {
 		{"empty, last of the window", 10, 9, 0, Acceptable},
 		{"empty, right edge", 10, 10, 0, Acceptable},
 		{"empty, a keep-alive probe", 10, -1, 0, Unacceptable},
-		// "If the RCV.WND is zero, no segments will be acceptable, but special allowance should be made to receive valid
-		// ACKs, URGs, and RSTs."
+		// RFC 9293 §3.10.7.4: "If the RCV.WND is zero, no segments will be acceptable, but special allowance should be made to
+		// accept valid ACKs, URGs, and RSTs."
 		{"zero-window probe of one octet", 0, 0, 1, ControlOnly},
 		{"old octet and a new one, closed window", 0, -1, 2, ControlOnly},
 		{"old octet, closed window", 0, -1, 1, Unacceptable},

@@ -98,7 +98,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 			}
 			return Verdict{}
 		}
-		// The SYN-ACK of a simultaneous open (RFC 9293 §3.5, Figure 8): its SYN is the one that was received before.
+		// The SYN-ACK of a simultaneous open (RFC 9293 §3.5, Figure 7): its SYN is the one that was received before.
 		a.Seq, a.SYN = h.Seq.Add(1), false
 	}
 	nxt := c.rq.Nxt()
@@ -175,7 +175,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 		return Verdict{}
 	}
 	if c.state == StateSynReceived {
-		// RFC 9293 §3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT then enter ESTABLISHED state", else a reset.
+		// RFC 9293 §3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state", else a reset.
 		if !h.Ack.After(c.sndUna) || h.Ack.After(c.sndNxt) {
 			c.sendRST(now, h.Ack, o)
 			return Verdict{}

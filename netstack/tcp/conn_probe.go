@@ -10,7 +10,7 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	r := &c.rec
 	r.probeDue = false
 	p := &c.cfg.Policy
-	// RFC 8985 §7.2: the conditions are SACK, no recovery, and no segment that is SACKed; then something is in flight.
+	// RFC 8985 §4 needs SACK, and RFC 8985 §7.2 no recovery and no segment that is SACKed; then something is in flight.
 	if !p.TLP || !c.sackOn || c.ca >= CARecovery || c.fl.sent.Sacked().Segments > 0 || c.fl.sent.Len() == 0 || !r.tlp.MayProbe() {
 		c.stop(o, tcptimers.TLP)
 		return
@@ -98,7 +98,7 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 		return
 	}
 	// RFC 9293 §3.8.6.1 (MUST-37): "As long as the receiving TCP peer continues to send acknowledgments in response to the
-	// probe segments, the sending TCP endpoint MUST allow the connection to stay open." For an application that has
+	// probe segments, the sending TCP peer MUST allow the connection to stay open." For an application that has
 	// closed it, nobody waits any longer: R2 holds then (RFC 9293 §3.8.6.1).
 	if c.probes > 0 && c.r2Over(now, c.lastRecv, int(c.probes)) || c.readClosed && c.persistN > 0 && c.r2Over(now, c.rare.closedAt, int(c.persistN)) {
 		c.timedOut(o)

@@ -281,7 +281,7 @@ func (c *Conn) leaveRecovery(now wheel.Time, o *Output) {
 	r.dup.Reset()
 }
 
-// undo takes back what the episode did to the window, as it was not needed (RFC 4015 §3.2).
+// undo takes back what the episode did to the window, as it was not needed (RFC 4015 §3.4).
 // acked is what may leave in a burst, at most an initial window.
 func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) {
 	r := &c.rec
@@ -300,7 +300,7 @@ func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) {
 		o.Counters.TCPFullUndo++
 	}
 	if r.rtoEpisode {
-		// RFC 4015 §3.2 takes the round trip of what is sent after the timeout. What the ACK at hand measured is as long at
+		// RFC 4015 §3.6 takes the round trip of what is sent after the timeout. What the ACK at hand measured is as long at
 		// least as the timeout that was too short, and saves the segments in flight from another.
 		if a.sample > 0 {
 			c.est.Spurious(a.sample)

@@ -8,7 +8,7 @@ import (
 // takeData takes the text and the FIN of an acceptable segment.
 func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Verdict) {
 	if !c.state.canReceive() {
-		// RFC 9293 §3.10.7.4: in the other states "this should not occur since a FIN has been received from the remote side.
+		// RFC 9293 §3.10.7.4: in the other states "This should not occur since a FIN has been received from the remote side.
 		// Ignore the segment text."
 		if a.FIN || a.Len > 0 {
 			c.insertOld(a, o)

@@ -102,7 +102,7 @@ func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
 }
 
 // renege is what follows from a first segment that is SACKed and still not acknowledged a timeout later: the receiver has dropped what
-// it held. RFC 2018 §8: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits".
+// it held. RFC 2018 §5: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits".
 func (c *Conn) renege(o *Output) {
 	o.Counters.TCPSACKReneging++
 	c.fl.sent.ForgetSacks(nil)

@@ -145,7 +145,7 @@ func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbou
 	case h.Flags.Has(SYN):
 		return l.syn(now, local, remote, in), Verdict{}
 	default:
-		// RFC 9293 §3.10.7.2: without SYN, RST and ACK, "you may drop the segment, and return".
+		// RFC 9293 §3.10.7.2: without SYN, RST and ACK, "Drop the segment and return."
 	}
 	return nil, Verdict{}
 }

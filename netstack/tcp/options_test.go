@@ -25,7 +25,7 @@ func TestParseOptions(t *testing.T) {
 		// RFC 9293 §3.1: "A TCP implementation MUST (MUST-6) ignore without error any TCP Option it does not implement,
 		// assuming that the option has a length field."
 		{"unknown kinds, a Fast Open cookie among them", "2206 01020304 fd02 020405b4", Options{HasMSS: true, MSS: 1460}},
-		// RFC 9293 §3.1: options may begin on any octet (MUST-64).
+		// RFC 9293 §3.2: options may begin on any octet (MUST-64).
 		{"unaligned", "01 020405b4 030302 0402 080a0000000900000008", Options{HasMSS: true, MSS: 1460, HasWScale: true,
 			WScale: 2, SACKPermitted: true, HasTimestamps: true, TSVal: 9, TSEcr: 8}},
 		{"nothing counts behind the end of the list", "00 020405b4", Options{}},

@@ -59,7 +59,7 @@ func (p *PAWS) Check(now wheel.Time, has bool, tsval uint32, rst bool) PAWSVerdi
 // Last.ACK.sent, the acknowledgement number of the last segment sent. It reports whether TS.Recent is now tsval.
 func (p *PAWS) Update(now wheel.Time, tsval uint32, seq, lastAckSent Seq) bool {
 	// RFC 7323 §5.3, R3: "If an arriving segment satisfies SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent (see
-	// Section 4.3), then record SEG.TSval in TS.Recent."
+	// Section 4.3), then record its timestamp in TS.Recent."
 	if p.valid && tsBefore(tsval, p.recent) || seq.After(lastAckSent) {
 		return false
 	}

@@ -48,7 +48,7 @@ func TestPAWSCheck(t *testing.T) {
 
 func TestPAWSUpdate(t *testing.T) {
 	// RFC 7323 §5.3, R3: "If an arriving segment satisfies SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent (see
-	// Section 4.3), then record SEG.TSval in TS.Recent."
+	// Section 4.3), then record its timestamp in TS.Recent."
 	for _, c := range []struct {
 		tsval     uint32
 		seq, last Seq

@@ -14,7 +14,7 @@ func (w *SendWindow) Init(seq, ack Seq, wnd uint32) { *w = SendWindow{wnd, wnd, 
 // Update takes the window wnd, scaled already, of a segment with an acceptable acknowledgement, SND.UNA ≤ SEG.ACK ≤
 // SND.NXT, and reports whether SND.WND has changed. It costs O(1).
 func (w *SendWindow) Update(seq, ack Seq, wnd uint32) bool {
-	// RFC 9293 §3.10.7.4: the window is updated "if (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK))",
+	// RFC 9293 §3.10.7.4: the window is updated "If (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK))",
 	// which keeps old segments from using it.
 	if !w.WL1.Before(seq) && !(w.WL1 == seq && w.WL2.AtOrBefore(ack)) {
 		return false

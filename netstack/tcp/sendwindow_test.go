@@ -5,7 +5,7 @@ import (
 )
 
 func TestSendWindowUpdate(t *testing.T) {
-	// RFC 9293 §3.10.7.4: "if (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK))"
+	// RFC 9293 §3.10.7.4: "If (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK))"
 	for _, c := range []struct {
 		seq, ack int32
 		want     bool

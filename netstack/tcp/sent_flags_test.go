@@ -72,7 +72,7 @@ func TestSackIgnores(t *testing.T) {
 	}
 }
 
-// RFC 2018 §8: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits, since the timeout might
+// RFC 2018 §5: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits, since the timeout might
 // indicate that the data receiver has reneged."
 func TestForgetSacks(t *testing.T) {
 	q, _ := NewSentQueue(8)

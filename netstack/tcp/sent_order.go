@@ -78,7 +78,7 @@ func sentAfter(t wheel.Time, end Seq, u wheel.Time, before Seq) bool {
 }
 
 // timeInsert puts id into the order of last transmissions: at its newest end, before those that were sent at the same
-// instant and have later sequence numbers (RFC 8985 §6.1, RACK_sent_after).
+// instant and have later sequence numbers (RFC 8985 §6.2, RACK_sent_after).
 func (q *SentQueue) timeInsert(id SegmentID) {
 	s, after := q.seg(id), q.newest
 	for after != 0 {

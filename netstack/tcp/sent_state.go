@@ -148,7 +148,7 @@ func (q *SentQueue) markFirstLost(id SegmentID) {
 // held. The segments concerned are deemed lost, all transmissions of them; f is called for each, in sequence order, before
 // that. It costs O(n).
 func (q *SentQueue) ForgetSacks(f func(SegmentID)) {
-	// RFC 2018 §8: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits, since the timeout
+	// RFC 2018 §5: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits, since the timeout
 	// might indicate that the data receiver has reneged."
 	for id := q.Front(); id != 0; id = q.seg(id).next {
 		s := q.seg(id)
