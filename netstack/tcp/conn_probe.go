@@ -112,7 +112,7 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 	c.probed = true
 	o.Counters.TCPWinProbe++
 	o.Counters.OutSegs++
-	// RFC 9293 §3.8.6.1 (MUST-35): "regularly transmit at least one octet of new data (if available)". It is not in flight: it counts
+	// RFC 9293 §3.8.6.1 (MUST-36): "regularly transmit at least one octet of new data (if available)". It is not in flight: it counts
 	// as sent only if it is acknowledged.
 	flags := Flags(0)
 	n := min(c.queued(), 1)
