@@ -21,6 +21,7 @@ type ackFacts struct {
 	lost      bool   // it showed further loss
 	byTimer   bool   // no ACK at all: RACK's timer has expired
 	dsack     bool
+	ece       bool // it bears ECN-Echo
 	duplicate bool // RFC 5681 §2, or RFC 6675 §2
 	rexmitted bool // something that was sent more than once is acknowledged
 	fresh     bool // something is, or is SACKed, that was not sent again since the timeout
@@ -38,7 +39,7 @@ type ackFacts struct {
 // takeAck takes the acknowledgement, the SACK blocks and the window of an acceptable segment: SND.UNA ≤ SEG.ACK ≤ SND.NXT.
 func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	h := in.Header
-	a := ackFacts{ack: h.Ack, una: c.sndUna, flight: c.fl.sent.Outstanding().Octets}
+	a := ackFacts{ack: h.Ack, una: c.sndUna, ece: h.Flags.Has(ECE) && c.ecn.On(), flight: c.fl.sent.Outstanding().Octets}
 	wnd := uint32(h.Window)
 	if !h.Flags.Has(SYN) {
 		wnd <<= c.sndScale

@@ -286,6 +286,9 @@ func (c *Conn) leaveRecovery(now wheel.Time, o *Output) {
 func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) {
 	r := &c.rec
 	r.undoable = false
+	if a.ece {
+		return // RFC 4015 §3.4: where the ACK bears ECN-Echo, there was congestion all the same
+	}
 	if !c.cc.Undo(now, c.fl.sent.Outstanding().Octets, acked) {
 		return
 	}

@@ -103,6 +103,8 @@ func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
 
 // renege is what follows from a first segment that is SACKed and still not acknowledged a timeout later: the receiver has dropped what
 // it held. RFC 2018 §5: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits".
+//
+// DEVIATION RFC 2018 §5: at other timeouts the bits stay, as in Linux; RFC 6675 §5.1 knows of the practice.
 func (c *Conn) renege(o *Output) {
 	o.Counters.TCPSACKReneging++
 	c.fl.sent.ForgetSacks(nil)
@@ -178,7 +180,8 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 		o.Counters.TCPLossFailures++
 	}
 	c.fl.l6675.Leave()
-	chained := c.ca == CALoss
+	was := c.ca
+	chained := was == CALoss
 	c.ca = CALoss
 	c.fl.lossAt = now
 	una := c.sndUna
@@ -228,7 +231,8 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 		// RFC 6298 §5 (5.6): "Start the retransmission timer, such that it expires after RTO seconds".
 		c.restartRexmit(now, o)
 	}
-	if p.FRTO && atFront {
+	// RFC 5682 §3.1: not if the sender was in loss recovery already.
+	if p.FRTO && atFront && was != CARecovery {
 		c.fl.frto.OnTimeout(uint32(una), uint32(end), uint32(c.sndNxt), c.sackOn)
 	} else {
 		c.fl.frto.Reset()

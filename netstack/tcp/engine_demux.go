@@ -82,6 +82,8 @@ func (e *Engine) refuse(local, remote netip.AddrPort, in *Inbound) {
 }
 
 // reset sends a RST of the engine itself.
+//
+// DEVIATION RFC 7323 §5.2: it bears no timestamps, also if what it answers does.
 func (e *Engine) reset(local, remote netip.AddrPort, h Header) {
 	e.out.Counters.OutRsts++
 	e.send(local, remote, h)

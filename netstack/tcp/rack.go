@@ -84,6 +84,8 @@ func (r *Rack) Delivered(now wheel.Time, s *Segment, staleEcho bool) {
 			return
 		}
 	}
+	// DEVIATION RFC 8985 §6.2 step 2: the segments of one ACK come in the order of their numbers, and not of their last
+	// transmission, as in Linux. RACK.rtt may so be that of an earlier one, which is longer.
 	r.rtt = rtt
 	if !r.delivered || sentAfter(s.Sent, s.End(), r.xmitTS, r.endSeq) {
 		r.xmitTS, r.endSeq = s.Sent, s.End()

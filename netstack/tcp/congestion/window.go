@@ -152,6 +152,7 @@ func (w *window) recovered(flight uint32) {
 	}
 	w.recovering = false
 	w.counted = 0
+	// DEVIATION RFC 7661 §4.4.1: what was retransmitted is not taken off a window that was not validated.
 	w.cwnd = min(max(w.ssthresh, w.mss), w.limit)
 	if w.limitBurst {
 		// RFC 6582 §3.2: "min (ssthresh, max(FlightSize, SMSS) + SMSS)"
