@@ -163,7 +163,11 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 		c.updateMSS()
 	}
 	if opts.Keepalive && (!was.Keepalive || opts.KeepIdle != was.KeepIdle) && c.state.synchronized() {
-		c.start(o, tcptimers.Keepalive, c.cfg.Policy.Deadline(max(c.lastRecv, now), opts.KeepIdle))
+		since := now
+		if was.Keepalive {
+			since = c.lastRecv // the idle time that has passed counts
+		}
+		c.start(o, tcptimers.Keepalive, max(now, c.cfg.Policy.Deadline(since, opts.KeepIdle)))
 	} else if !opts.Keepalive {
 		c.stop(o, tcptimers.Keepalive)
 	}

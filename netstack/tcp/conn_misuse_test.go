@@ -69,3 +69,35 @@ func TestASegmentIsSplitForThePathThoughTheQueueIsFull(t *testing.T) {
 		}
 	}
 }
+
+func TestAShorterKeepaliveTimeCountsTheTimeThatHasPassed(t *testing.T) {
+	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
+	cfg.Socket.Keepalive = true
+	p := newPair(t, time.Millisecond, cfg, cfg)
+	p.open()
+	probes := func() uint64 { return p.ends[0].out.Counters.TCPKeepAlive }
+	keepalive := func(on bool, idle time.Duration) {
+		p.do(0, func(c *Conn, o *Output) {
+			opts := c.Options()
+			opts.Keepalive, opts.KeepIdle = on, idle
+			c.SetOptions(p.now, opts, o)
+		})
+	}
+	p.run(time.Hour)
+	keepalive(true, 10*time.Minute)
+	p.run(time.Second)
+	if got := probes(); got != 1 {
+		t.Errorf("%d probes, want one: the connection was idle for an hour, and is to be probed after ten minutes", got)
+	}
+	keepalive(false, 10*time.Minute)
+	p.run(time.Hour)
+	keepalive(true, 10*time.Minute)
+	p.run(time.Second)
+	if got := probes(); got != 1 {
+		t.Errorf("%d probes, want no other one before ten minutes with keepalive turned on", got)
+	}
+	p.run(10 * time.Minute)
+	if got := probes(); got != 2 {
+		t.Errorf("%d probes after ten minutes, want 2", got)
+	}
+}
