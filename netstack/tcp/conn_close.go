@@ -48,16 +48,19 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 		c.few().closedAt = now
 	}
 	switch {
-	case linger == 0 && c.state != StateTimeWait:
-		c.Abort(now, o)
+	case c.state == StateTimeWait:
 		return
-	case c.user > 0 && c.state.synchronized() && c.state != StateTimeWait:
+	case c.user > 0 && c.state.synchronized():
 		o.Counters.TCPAbortOnClose++
 		c.abort(now, true, o)
 		return
+	case linger == 0:
+		o.Counters.TCPAbortOnData++ // as in Linux
+		c.Abort(now, o)
+		return
 	}
 	c.Shutdown(now, o)
-	if linger > 0 && c.state != StateClosed && c.state != StateTimeWait {
+	if linger > 0 && c.state != StateClosed {
 		c.start(o, tcptimers.Linger, c.cfg.Policy.Deadline(now, linger))
 	}
 	if c.state == StateFinWait2 && !c.runs(tcptimers.FinWait2) {

@@ -85,7 +85,7 @@ type Counters struct {
 	TCPHystartDelayCwnd   uint64 `json:"TCPHystartDelayCwnd"`   // the sum of the windows at which it did, in segments
 
 	// Ends.
-	TCPAbortOnData    uint64 `json:"TCPAbortOnData"`    // connections reset with data unread or data after close
+	TCPAbortOnData    uint64 `json:"TCPAbortOnData"`    // connections reset by data after close, or closed with a linger time of 0
 	TCPAbortOnClose   uint64 `json:"TCPAbortOnClose"`   // connections reset because closed with data unread
 	TCPAbortOnTimeout uint64 `json:"TCPAbortOnTimeout"` // connections given up after too many retransmissions or probes
 	TCPAbortOnLinger  uint64 `json:"TCPAbortOnLinger"`  // connections reset by a linger time that passed
