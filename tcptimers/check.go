@@ -63,8 +63,8 @@ func (p *Policy) checkGivingUp() error {
 		return fmt.Errorf("tcptimers: R1 %d, want at least 1", p.R1)
 	case p.R2 < 0:
 		return fmt.Errorf("tcptimers: R2 %v, want at least 0", p.R2)
-	case p.MaxRexmits < 0:
-		return fmt.Errorf("tcptimers: retransmissions %d, want at least 0", p.MaxRexmits)
+	case p.MaxRexmits < 0 || p.MaxRexmits > 254: // a segment counts 255 transmissions
+		return fmt.Errorf("tcptimers: retransmissions %d, want 0..254", p.MaxRexmits)
 	case p.R2 == 0 && p.MaxRexmits == 0:
 		return fmt.Errorf("tcptimers: R2 %v and retransmissions %d, want one above 0", p.R2, p.MaxRexmits)
 	case p.SynR2 <= 0:

@@ -147,8 +147,15 @@ func (p *Path) ipHeaderLen() int {
 	return 20 + p.IPLen
 }
 
-// Check returns an error if the MTU leaves no room for a segment.
+// Check returns an error if the MTU leaves no room for a segment, or there are more options of IP than can be.
 func (p *Path) Check() error {
+	most := 40
+	if p.IPv6 {
+		most = 215 // octets of all its headers are counted by 8 bits
+	}
+	if p.IPLen < 0 || p.IPLen > most {
+		return fmt.Errorf("tcp: IP options of %d octets, want 0..%d", p.IPLen, most)
+	}
 	if least := p.ipHeaderLen() + HeaderLen + MinMSS; p.MTU < least || p.MTU > 1<<17 {
 		return fmt.Errorf("tcp: MTU %d, want %d..%d", p.MTU, least, 1<<17)
 	}

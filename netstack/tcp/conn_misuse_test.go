@@ -101,3 +101,24 @@ func TestAShorterKeepaliveTimeCountsTheTimeThatHasPassed(t *testing.T) {
 		t.Errorf("%d probes after ten minutes, want 2", got)
 	}
 }
+
+func TestPathCheck(t *testing.T) {
+	for _, test := range []struct {
+		path Path
+		ok   bool
+	}{
+		{Path{MTU: 1500}, true},
+		{Path{MTU: 1500, IPLen: 40}, true},
+		{Path{MTU: 1500, IPLen: 41}, false},
+		{Path{MTU: 1500, IPLen: -1}, false},
+		{Path{MTU: 1500, IPv6: true, IPLen: 215}, true},
+		{Path{MTU: 1500, IPv6: true, IPLen: 216}, false},
+		{Path{MTU: 20 + HeaderLen + MinMSS}, true},
+		{Path{MTU: 20 + HeaderLen + MinMSS - 1}, false},
+		{Path{MTU: 1<<17 + 1}, false},
+	} {
+		if err := test.path.Check(); (err == nil) != test.ok {
+			t.Errorf("%+v: %v, want it to hold: %v", test.path, err, test.ok)
+		}
+	}
+}

@@ -40,7 +40,7 @@ func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 		return false
 	}
 	retrans := false
-	if _, sent := c.sendOne(now, true, o); !sent || c.snd.Usable(c.sndUna, c.sndNxt) == 0 && c.fl.sent.Len() == 0 {
+	if _, sent := c.sendOne(now, true, o); !sent {
 		id := c.fl.sent.Back()
 		if c.fl.sent.seg(id).Sacked() {
 			return false

@@ -1,6 +1,8 @@
 package tcp
 
 import (
+	"time"
+
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -50,7 +52,7 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Ve
 	if c.tsOn {
 		if ts := in.Header.Options.TSEcr; ts != 0 && a.Len >= c.delack.mss {
 			if ticks := int32(c.timestamp(now) - ts); ticks >= 0 {
-				c.rcvRTT.OnTimestamp(max(c.cfg.TimestampTick, c.cfg.TimestampTick*timeTicks(ticks)))
+				c.rcvRTT.OnTimestamp(c.cfg.TimestampTick * time.Duration(max(ticks, 1)))
 			}
 		}
 	} else {

@@ -11,8 +11,6 @@ import (
 // override timeout of 0.1 to 1.0 seconds; Linux's cork waits for 200 ms.
 const corkWait = 200 * time.Millisecond
 
-func timeTicks(n int32) time.Duration { return time.Duration(n) }
-
 // start starts or moves the connection's timer of a kind.
 func (c *Conn) start(o *Output, k tcptimers.Kind, at wheel.Time) {
 	o.Timers = append(o.Timers, TimerOp{Slot: Slot(k), Start: true, At: at})
