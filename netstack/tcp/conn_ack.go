@@ -22,6 +22,7 @@ type ackFacts struct {
 	byTimer   bool   // no ACK at all: RACK's timer has expired
 	dsack     bool
 	ece       bool // it bears ECN-Echo
+	reordered bool // it tells of a segment that others have overtaken
 	duplicate bool // RFC 5681 §2, or RFC 6675 §2
 	rexmitted bool // something that was sent more than once is acknowledged
 	fresh     bool // something is, or is SACKed, that was not sent again since the timeout
@@ -68,6 +69,9 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 		// RFC 6675 §2: "an ACK which carries new SACK data is counted as a duplicate acknowledgment under this definition even if
 		// it carries new data, changes the advertised window, or moves the cumulative acknowledgment point".
 		a.duplicate = a.duplicate || a.sacked > 0
+	}
+	if a.reordered {
+		o.Counters.TCPSACKReorder++
 	}
 	c.sample(now, h, &a)
 	if c.synLost && a.una == c.iss {
@@ -150,7 +154,7 @@ func (c *Conn) tookDelivery(now wheel.Time, s *Segment, h *Header, a *ackFacts, 
 		}
 	}
 	if c.cfg.Policy.RACK && c.sackOn {
-		c.rec.rack.Delivered(now, s, stale)
+		a.reordered = c.rec.rack.Delivered(now, s, stale) || a.reordered
 	}
 }
 

@@ -202,21 +202,24 @@ func (c *Conn) nextLost() SegmentID {
 	if c.fl.sent.waitingLost() == 0 {
 		return 0
 	}
-	id := c.fl.sent.Find(MaxSeq(c.fl.hint, c.sndUna))
-	for id = c.fl.sent.nextUnsacked(id); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
-		if s := c.fl.sent.seg(id); s.Lost() && !s.RetransOut() {
-			c.fl.hint = s.Seq
-			return id
-		}
+	if id := c.lostFrom(c.fl.sent.Find(MaxSeq(c.fl.hint, c.sndUna))); id != 0 {
+		return id
 	}
-	c.fl.hint = c.sndUna // it was left behind: look from the start, once
-	for id = c.fl.sent.nextUnsacked(c.fl.sent.Front()); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
-		if s := c.fl.sent.seg(id); s.Lost() && !s.RetransOut() {
-			c.fl.hint = s.Seq
-			return id
-		}
+	if id := c.lostFrom(c.fl.sent.Front()); id != 0 { // it was left behind: look from the start, once
+		return id
 	}
 	panic("BUG: a lost segment that waits is not found")
+}
+
+// lostFrom is nextLost among the segments from id on, and moves the hint there. It returns 0 if there is none.
+func (c *Conn) lostFrom(id SegmentID) SegmentID {
+	for id = c.fl.sent.nextUnsacked(id); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
+		if s := c.fl.sent.seg(id); s.state.waits() {
+			c.fl.hint = s.Seq
+			return id
+		}
+	}
+	return 0
 }
 
 // beginEpisode resets what is known of the episode before.

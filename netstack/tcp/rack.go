@@ -68,20 +68,21 @@ func (r *Rack) ReorderingSeen() bool { return r.reorderingSeen }
 // Delivered is steps 2 and 3 of RFC 8985 §6.2, for a segment that is newly acknowledged or SACKed, in the order in which
 // SentQueue tells of them; one that was SACKed before changes nothing. staleEcho says that the ACK has a timestamp option,
 // and that its echo is older than the stamp of the segment's last transmission.
-func (r *Rack) Delivered(now wheel.Time, s *Segment, staleEcho bool) {
+// It reports whether the segment was overtaken by others.
+func (r *Rack) Delivered(now wheel.Time, s *Segment, staleEcho bool) (reordered bool) {
 	if s.Sacked() {
-		return
+		return false
 	}
-	r.detectReordering(s)
+	reordered = r.detectReordering(s)
 	rtt := now.Sub(s.Sent)
 	if s.Retransmitted() {
 		// RFC 8985 §6.2 step 2: the ACK may be of an earlier transmission, if its timestamp says so or if it came within
 		// less than the least round-trip time.
 		if staleEcho {
-			return
+			return reordered
 		}
 		if least, ok := r.MinRTT(); ok && rtt < least {
-			return
+			return reordered
 		}
 	}
 	// DEVIATION RFC 8985 §6.2 step 2: the segments of one ACK come in the order of their numbers, and not of their last
@@ -91,16 +92,19 @@ func (r *Rack) Delivered(now wheel.Time, s *Segment, staleEcho bool) {
 		r.xmitTS, r.endSeq = s.Sent, s.End()
 	}
 	r.delivered = true
+	return reordered
 }
 
 // detectReordering is step 3: an original delivered below the highest one delivered was overtaken.
-func (r *Rack) detectReordering(s *Segment) {
+func (r *Rack) detectReordering(s *Segment) bool {
 	switch end := s.End(); {
 	case !r.hasFack || end.After(r.fack):
 		r.fack, r.hasFack = end, true
 	case end.Before(r.fack) && !s.Retransmitted():
 		r.reorderingSeen = true
+		return true
 	}
+	return false
 }
 
 // RackState is what Detect has to know of its connection.
