@@ -101,72 +101,8 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 		// The SYN-ACK of a simultaneous open (RFC 9293 §3.5, Figure 7): its SYN is the one that was received before.
 		a.Seq, a.SYN = h.Seq.Add(1), false
 	}
-	nxt := c.rq.Nxt()
-	wnd := c.win.Wnd(nxt)
-	rst := h.Flags.Has(RST)
-
-	if c.state.synchronized() && !rst && CheckSYN(a.SYN) == BlindChallenge {
-		// RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number", and of its timestamp.
-		o.Counters.TCPSYNChallenge++
-		c.challenge(now, o)
-		return Verdict{}
-	}
-	if c.tsOn {
-		switch c.paws.Check(now, h.Options.HasTimestamps, h.Options.TSVal, rst) {
-		case PAWSOld:
-			// RFC 7323 §5.3, R1: "Send an acknowledgment in reply" "and drop the segment."
-			o.Counters.PAWSEstab++
-			c.insertOld(a, o)
-			if !c.answer(now, o, a.SegLen() > 0 && !a.SYN) {
-				o.Counters.TCPACKSkippedPAWS++
-			}
-			return Verdict{}
-		case PAWSMissing:
-			// A SYN is of a peer that has begun anew, and is to learn that there is a connection.
-			if !a.SYN {
-				return Verdict{}
-			}
-		}
-	}
-
-	// First, check sequence number.
-	fit := Accept(nxt, wnd, a.Seq, a.SegLen())
-	if fit == Unacceptable && !rst {
-		// RFC 9293 §3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should be sent in reply".
-		c.insertOld(a, o)
-		if wnd == 0 && in.Len > 0 {
-			o.Counters.TCPZeroWindowDrop++
-		}
-		if c.state == StateTimeWait && a.FIN {
-			c.restartTimeWait(now, o)
-		}
-		if !c.answer(now, o, a.SegLen() > 0 && !a.SYN) {
-			*c.skipped(o)++
-		}
-		return Verdict{}
-	}
-
-	// Second, check the RST bit.
-	if rst {
-		switch CheckRST(nxt, wnd, h.Seq) {
-		case BlindReset:
-			c.reset(o)
-		case BlindChallenge:
-			c.challenge(now, o)
-		}
-		return Verdict{}
-	}
-
-	// Fourth, check the SYN bit.
-	if a.SYN && c.state == StateSynReceived && c.passive {
-		// RFC 9293 §3.10.7.4: "If the connection was initiated with a passive OPEN, then return this connection to the LISTEN
-		// state and return."
-		c.reset(o)
-		return Verdict{}
-	}
-	if CheckSYN(a.SYN) == BlindChallenge {
-		o.Counters.TCPSYNChallenge++
-		c.challenge(now, o)
+	fit, ok := c.admit(now, in, a, o)
+	if !ok {
 		return Verdict{}
 	}
 
@@ -223,6 +159,81 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verd
 	}
 	o.Counters.TCPPureAcks++
 	return Verdict{}
+}
+
+// admit is the first four steps of RFC 9293 §3.10.7.4, with what RFC 7323 and RFC 5961 have added, for the segment that a stands
+// for. It reports whether the fifth is to follow; if not, the segment was answered as it must be.
+func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit Acceptability, ok bool) {
+	h := in.Header
+	nxt := c.rq.Nxt()
+	wnd := c.win.Wnd(nxt)
+	rst := h.Flags.Has(RST)
+
+	if c.state.synchronized() && !rst && CheckSYN(a.SYN) == BlindChallenge {
+		// RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number", and of its timestamp.
+		o.Counters.TCPSYNChallenge++
+		c.challenge(now, o)
+		return fit, false
+	}
+	if c.tsOn {
+		switch c.paws.Check(now, h.Options.HasTimestamps, h.Options.TSVal, rst) {
+		case PAWSOld:
+			// RFC 7323 §5.3, R1: "Send an acknowledgment in reply" "and drop the segment."
+			o.Counters.PAWSEstab++
+			c.insertOld(a, o)
+			if !c.answer(now, o, a.SegLen() > 0 && !a.SYN) {
+				o.Counters.TCPACKSkippedPAWS++
+			}
+			return fit, false
+		case PAWSMissing:
+			// A SYN is of a peer that has begun anew, and is to learn that there is a connection.
+			if !a.SYN {
+				return fit, false
+			}
+		}
+	}
+
+	// First, check sequence number.
+	fit = Accept(nxt, wnd, a.Seq, a.SegLen())
+	if fit == Unacceptable && !rst {
+		// RFC 9293 §3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should be sent in reply".
+		c.insertOld(a, o)
+		if wnd == 0 && in.Len > 0 {
+			o.Counters.TCPZeroWindowDrop++
+		}
+		if c.state == StateTimeWait && a.FIN {
+			c.restartTimeWait(now, o)
+		}
+		if !c.answer(now, o, a.SegLen() > 0 && !a.SYN) {
+			*c.skipped(o)++
+		}
+		return fit, false
+	}
+
+	// Second, check the RST bit.
+	if rst {
+		switch CheckRST(nxt, wnd, h.Seq) {
+		case BlindReset:
+			c.reset(o)
+		case BlindChallenge:
+			c.challenge(now, o)
+		}
+		return fit, false
+	}
+
+	// Fourth, check the SYN bit.
+	if a.SYN && c.state == StateSynReceived && c.passive {
+		// RFC 9293 §3.10.7.4: "If the connection was initiated with a passive OPEN, then return this connection to the LISTEN
+		// state and return."
+		c.reset(o)
+		return fit, false
+	}
+	if CheckSYN(a.SYN) == BlindChallenge {
+		o.Counters.TCPSYNChallenge++
+		c.challenge(now, o)
+		return fit, false
+	}
+	return fit, true
 }
 
 // takeUrgent takes the urgent pointer of a segment at seq.

@@ -195,27 +195,7 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 	c.stop(o, tcptimers.Reorder)
 	c.stop(o, tcptimers.Pacing)
 
-	switch {
-	case c.perSegment():
-		// The others of the flight have timers of their own, and are lost when these expire. Some do at this very instant.
-		if !s.state.waits() {
-			c.markLost(id)
-		}
-		for next := c.fl.sent.oldest; next != 0 && c.cfg.Policy.Deadline(c.fl.sent.seg(next).Sent, base) <= now; next = c.fl.sent.oldest {
-			c.markLost(next)
-		}
-	case c.sackOn && p.RACK:
-		r.rack.MarkLossesOnRTO(now, &c.fl.sent, c.noteLost)
-		if s = c.fl.sent.seg(id); !s.Lost() || s.RetransOut() {
-			c.markLost(id)
-		}
-	default:
-		for next := c.fl.sent.nextUnsacked(c.fl.sent.Front()); next != 0; next = c.fl.sent.nextUnsacked(c.fl.sent.seg(next).next) {
-			if !c.fl.sent.seg(next).state.waits() {
-				c.markLost(next)
-			}
-		}
-	}
+	c.markTimeout(now, id, base)
 	c.fl.hint = una
 	// One segment leaves whatever the window says: RFC 6298 §5 (5.4): "Retransmit the earliest segment".
 	if first := c.nextLost(); first != id {
@@ -236,5 +216,31 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 		c.fl.frto.OnTimeout(uint32(una), uint32(end), uint32(c.sndNxt), c.sackOn)
 	} else {
 		c.fl.frto.Reset()
+	}
+}
+
+// markTimeout marks what the timeout of the segment id, which was base, shows to be lost.
+func (c *Conn) markTimeout(now wheel.Time, id SegmentID, base time.Duration) {
+	s := c.fl.sent.seg(id)
+	switch {
+	case c.perSegment():
+		// The others of the flight have timers of their own, and are lost when these expire. Some do at this very instant.
+		if !s.state.waits() {
+			c.markLost(id)
+		}
+		for next := c.fl.sent.oldest; next != 0 && c.cfg.Policy.Deadline(c.fl.sent.seg(next).Sent, base) <= now; next = c.fl.sent.oldest {
+			c.markLost(next)
+		}
+	case c.sackOn && c.cfg.Policy.RACK:
+		c.rec.rack.MarkLossesOnRTO(now, &c.fl.sent, c.noteLost)
+		if s = c.fl.sent.seg(id); !s.Lost() || s.RetransOut() {
+			c.markLost(id)
+		}
+	default:
+		for next := c.fl.sent.nextUnsacked(c.fl.sent.Front()); next != 0; next = c.fl.sent.nextUnsacked(c.fl.sent.seg(next).next) {
+			if !c.fl.sent.seg(next).state.waits() {
+				c.markLost(next)
+			}
+		}
 	}
 }
