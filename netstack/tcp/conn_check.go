@@ -18,8 +18,8 @@ func (c *Conn) Check() error {
 		return fmt.Errorf("tcp: SND.UNA %d after SND.NXT %d", c.sndUna-c.iss, c.sndNxt-c.iss)
 	}
 	if c.state != StateTimeWait {
-		if out := c.fl.sent.Outstanding().Octets; out != c.sndNxt.Sub(c.sndUna) && c.fl.sent.Len() > 0 || out == 0 && c.sndNxt != c.sndUna {
-			return fmt.Errorf("tcp: %d octets outstanding, SND.NXT-SND.UNA is %d", out, c.sndNxt.Sub(c.sndUna))
+		if out, want := c.fl.sent.Outstanding().Octets, c.sndNxt.Sub(c.sndUna); out != want {
+			return fmt.Errorf("tcp: %d octets outstanding, SND.NXT-SND.UNA is %d", out, want)
 		}
 	}
 	if !c.finSent && c.sndNxt.After(c.sndEnd) {
@@ -66,7 +66,8 @@ func (c *Conn) Check() error {
 	case waiting != c.fl.sent.waitingLost():
 		return fmt.Errorf("tcp: %d lost segments wait, want %d", c.fl.sent.waitingLost(), waiting)
 	case !c.perSegment() && c.fl.sent.Len() > 0 != c.runs(tcptimers.Rexmit):
-		return fmt.Errorf("tcp: %d segments in flight, and the retransmission timer runs is %v", c.fl.sent.Len(), c.runs(tcptimers.Rexmit))
+		return fmt.Errorf("tcp: %d segments in flight, and the retransmission timer runs: %v", c.fl.sent.Len(),
+			c.runs(tcptimers.Rexmit))
 	}
 	if c.state.synchronized() && c.state != StateTimeWait && c.fl.sent.Len() == 0 && !c.allSent() &&
 		!c.runs(tcptimers.Persist) && !c.runs(tcptimers.Pacing) {

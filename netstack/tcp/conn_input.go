@@ -22,7 +22,8 @@ func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) (v Verdict) {
 
 // inputSynSent is RFC 9293 §3.10.7.3.
 //
-// DEVIATION RFC 9293 §3.10.7.3: text in a SYN without ACK is not kept for later; it is not acknowledged, so that the peer sends it again.
+// DEVIATION RFC 9293 §3.10.7.3: text in a SYN without ACK is not kept for later; it is not acknowledged, so that the peer
+// sends it again.
 func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Verdict {
 	h := in.Header
 	if h.Flags.Has(ACK) {
@@ -35,7 +36,8 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Verdict {
 			return Verdict{}
 		}
 		// RFC 7323 §5.2 has PAWS for synchronized states only; an echo that is none of ours betrays an old segment all the same.
-		if c.cfg.Timestamps && h.Options.HasTimestamps && h.Options.TSEcr != 0 && !h.Flags.Has(RST) && !c.ownEcho(now, h.Options.TSEcr) {
+		if ecr := h.Options.TSEcr; c.cfg.Timestamps && h.Options.HasTimestamps && ecr != 0 && !h.Flags.Has(RST) &&
+			!c.ownEcho(now, ecr) {
 			o.Counters.PAWSActive++
 			c.sendRST(now, h.Ack, o)
 			return Verdict{}

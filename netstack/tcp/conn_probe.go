@@ -100,7 +100,8 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 	// RFC 9293 §3.8.6.1 (MUST-37): "As long as the receiving TCP peer continues to send acknowledgments in response to the
 	// probe segments, the sending TCP peer MUST allow the connection to stay open." For an application that has
 	// closed it, nobody waits any longer: R2 holds then (RFC 9293 §3.8.6.1).
-	if c.probes > 0 && c.r2Over(now, c.lastRecv, int(c.probes)) || c.readClosed && c.persistN > 0 && c.r2Over(now, c.rare.closedAt, int(c.persistN)) {
+	if c.probes > 0 && c.r2Over(now, c.lastRecv, int(c.probes)) ||
+		c.readClosed && c.persistN > 0 && c.r2Over(now, c.rare.closedAt, int(c.persistN)) {
 		c.timedOut(o)
 		return
 	}

@@ -249,7 +249,8 @@ func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 	c.beginEpisode(o)
 	r.undoable = !reduced // that was for a congestion mark, or a loss that a probe has repaired: it stays
 	r.rtoEpisode = false
-	c.fl.prr.Start(c.cc.Ssthresh(), c.mss, congestion.RecoverFS(c.fl.sent.Outstanding().Octets, c.fl.sent.Sacked().Octets, a.sacked, a.acked))
+	recoverFS := congestion.RecoverFS(c.fl.sent.Outstanding().Octets, c.fl.sent.Sacked().Octets, a.sacked, a.acked)
+	c.fl.prr.Start(c.cc.Ssthresh(), c.mss, recoverFS)
 	c.ca = CARecovery
 	if c.sackOn {
 		o.Counters.TCPSackRecovery++

@@ -7,8 +7,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// expireRexmit is the expiry of the only retransmission timer: RFC 6298 §5 (5.4): "Retransmit the earliest segment that has not been
-// acknowledged by the TCP receiver."
+// expireRexmit is the expiry of the only retransmission timer: RFC 6298 §5 (5.4): "Retransmit the earliest segment that has
+// not been acknowledged by the TCP receiver."
 func (c *Conn) expireRexmit(now wheel.Time, o *Output) {
 	id := c.fl.sent.Front()
 	if id == 0 {
