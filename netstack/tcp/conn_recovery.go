@@ -159,6 +159,7 @@ func (c *Conn) beforeRecover() bool { return c.ca == CALoss && c.sndUna.Before(c
 // detectLoss is RACK's, for an ACK and when its timer expires.
 func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 	r := &c.rec
+	before := c.pipe()
 	any := false // also with nothing in flight: DSACKs and the end of a recovery change the window of reordering
 	timeout, ok := r.rack.Detect(now, &c.fl.sent, RackState{
 		SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(),
@@ -181,6 +182,9 @@ func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 		if a.byTimer { // no ACK follows to move PRR
 			c.fl.sndcnt = c.fl.prr.OnAck(1, c.pipe(), false, true)
 		}
+	} else if a.byTimer && c.ca == CARecovery {
+		// What turned out to be lost has left the room that it took, as in Linux.
+		c.fl.sndcnt += before - c.pipe()
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Wrote tells that the application has written n octets more. Where the state does not allow that, nothing is taken:
-// CanWrite tells before.
+// CanWrite tells before; so do more octets than a window of 2^30 and what is unacknowledged leave room for.
 func (c *Conn) Wrote(now wheel.Time, n uint32, flags WriteFlags, o *Output) {
 	if !c.CanWrite() || c.sndEnd.Add(n).Sub(c.sndUna) > maxFlight || n > maxFlight {
 		return
