@@ -1,6 +1,6 @@
 module tcpwheel
 
-go 1.26.0
+go 1.26.3
 
 require (
 	github.com/rogpeppe/go-internal v1.16.0 // testscript: the tests of cmd/tcpwheel
@@ -16,7 +16,13 @@ require (
 	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
+	gvisor.dev/gvisor v0.0.0-20260905035102-160fafc42237 // the network stack that package netstack plugs into
 	honnef.co/go/tools v0.8.2 // indirect
+)
+
+require (
+	golang.org/x/exp v0.0.0-20250711185948-6ae5c78190dc // indirect
+	golang.org/x/time v0.15.0 // indirect
 )
 
 tool honnef.co/go/tools/cmd/staticcheck // .ci/run
