@@ -1,0 +1,416 @@
+package netstack
+
+import (
+	"bytes"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/buffer"
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/waiter"
+)
+
+// clockNet is two stacks with gVisor's own TCP, a at 10.0.0.1 and b at 10.0.0.2, on the two ends of a wire. The wire
+// delivers in functions of the clock, and writes down each packet that is sent.
+type clockNet struct {
+	t     *testing.T
+	clock *VirtualClock
+	delay time.Duration
+	a, b  *stack.Stack
+	drop  func(p clockPacket) bool
+	log   []clockPacket
+}
+
+// clockPacket is one packet as it is sent.
+type clockPacket struct {
+	at    time.Duration
+	from  byte // 'a' or 'b'
+	flags header.TCPFlags
+	seq   uint32
+	ack   uint32
+	data  int
+	hash  uint64 // of all bytes
+	lost  bool
+}
+
+func (p clockPacket) String() string {
+	lost := ""
+	if p.lost {
+		lost = " lost"
+	}
+	return fmt.Sprintf("%v %c %v seq %d ack %d data %d hash %x%s", p.at, p.from, p.flags, p.seq, p.ack, p.data, p.hash, lost)
+}
+
+func clockAddr(host byte) tcpip.Address { return tcpip.AddrFrom4([4]byte{10, 0, 0, host}) }
+
+// newClockNet makes the net with the given clock for stack a: the net's own if view is nil.
+func newClockNet(t *testing.T, delay time.Duration, view func(*VirtualClock) tcpip.Clock) *clockNet {
+	t.Helper()
+	clock, err := NewVirtualClock(VirtualClockConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &clockNet{t: t, clock: clock, delay: delay}
+	aClock := tcpip.Clock(clock)
+	if view != nil {
+		aClock = view(clock)
+	}
+	la, lb := channel.New(1024, 1500, ""), channel.New(1024, 1500, "")
+	n.a, n.b = n.newStack(1, aClock, la), n.newStack(2, clock, lb)
+	la.AddNotify(&clockWire{n, 'a', la, lb})
+	lb.AddNotify(&clockWire{n, 'b', lb, la})
+	clock.SetSettle(func() { Settle(n.a, n.b) })
+	t.Cleanup(func() {
+		n.a.Destroy()
+		n.b.Destroy()
+	})
+	return n
+}
+
+func (n *clockNet) newStack(host byte, clock tcpip.Clock, link stack.LinkEndpoint) *stack.Stack {
+	n.t.Helper()
+	s := stack.New(stack.Options{
+		Clock:              clock,
+		RandSource:         &clockRand{src: rand.NewSource(int64(host))},
+		SecureRNG:          &clockRand{src: rand.NewSource(int64(host))},
+		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol},
+		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol},
+	})
+	if err := s.CreateNIC(1, link); err != nil {
+		n.t.Fatal(err)
+	}
+	addr := tcpip.ProtocolAddress{Protocol: ipv4.ProtocolNumber, AddressWithPrefix: clockAddr(host).WithPrefix()}
+	if err := s.AddProtocolAddress(1, addr, stack.AddressProperties{}); err != nil {
+		n.t.Fatal(err)
+	}
+	s.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: 1}})
+	// RACK and tail loss probes come before the retransmission timer, which is what is looked at here.
+	none := tcpip.TCPRecovery(0)
+	if err := s.SetTransportProtocolOption(tcp.ProtocolNumber, &none); err != nil {
+		n.t.Fatal(err)
+	}
+	return s
+}
+
+// clockRand is a seeded source that goroutines may share.
+type clockRand struct {
+	mu  sync.Mutex
+	src rand.Source
+}
+
+func (r *clockRand) Int63() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.src.Int63()
+}
+
+func (r *clockRand) Seed(int64) { panic("not used") }
+
+func (r *clockRand) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = byte(r.Int63())
+	}
+	return len(b), nil
+}
+
+// clockWire is one direction of the wire.
+type clockWire struct {
+	net      *clockNet
+	name     byte
+	from, to *channel.Endpoint
+}
+
+func (w *clockWire) WriteNotify() {
+	n := w.net
+	for pkt := w.from.Read(); pkt != nil; pkt = w.from.Read() {
+		view := pkt.ToView()
+		data := bytes.Clone(view.AsSlice())
+		view.Release()
+		pkt.DecRef()
+		p := parseClockPacket(data)
+		p.at, p.from = time.Duration(n.clock.Time()), w.name
+		p.lost = n.drop != nil && n.drop(p)
+		n.log = append(n.log, p)
+		if !p.lost {
+			n.clock.AfterFunc(n.delay, func() { deliverClockPacket(w.to, data) })
+		}
+	}
+}
+
+func parseClockPacket(data []byte) clockPacket {
+	seg := header.TCP(header.IPv4(data).Payload())
+	sum := fnv.New64a()
+	sum.Write(data)
+	return clockPacket{
+		flags: seg.Flags(), seq: seg.SequenceNumber(), ack: seg.AckNumber(), hash: sum.Sum64(),
+		data: len(seg) - int(seg.DataOffset()),
+	}
+}
+
+func deliverClockPacket(to *channel.Endpoint, data []byte) {
+	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(data)})
+	defer pkt.DecRef()
+	to.InjectInbound(ipv4.ProtocolNumber, pkt)
+}
+
+// dial connects a to port 80 of b, and returns both ends.
+func (n *clockNet) dial() (client, server tcpip.Endpoint) {
+	n.t.Helper()
+	listener := n.endpoint(n.b)
+	addr := tcpip.FullAddress{NIC: 1, Addr: clockAddr(2), Port: 80}
+	if err := listener.Bind(addr); err != nil {
+		n.t.Fatal(err)
+	}
+	if err := listener.Listen(8); err != nil {
+		n.t.Fatal(err)
+	}
+	client = n.endpoint(n.a)
+	if _, started := client.Connect(addr).(*tcpip.ErrConnectStarted); !started {
+		n.t.Fatal("connect did not start")
+	}
+	n.clock.Run(time.Minute)
+	server, _, err := listener.Accept(nil)
+	if err != nil {
+		n.t.Fatalf("accept: %v\n%s", err, n)
+	}
+	return client, server
+}
+
+func (n *clockNet) endpoint(s *stack.Stack) tcpip.Endpoint {
+	n.t.Helper()
+	ep, err := s.NewEndpoint(tcp.ProtocolNumber, ipv4.ProtocolNumber, &waiter.Queue{})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(ep.Abort)
+	return ep
+}
+
+func (n *clockNet) write(ep tcpip.Endpoint, data []byte) {
+	n.t.Helper()
+	wrote, err := ep.Write(bytes.NewReader(data), tcpip.WriteOptions{})
+	if err != nil || wrote != int64(len(data)) {
+		n.t.Fatalf("wrote %d of %d bytes: %v", wrote, len(data), err)
+	}
+}
+
+// read returns what ep has received.
+func (n *clockNet) read(ep tcpip.Endpoint) []byte {
+	n.t.Helper()
+	var got bytes.Buffer
+	for {
+		switch _, err := ep.Read(&got, tcpip.ReadOptions{}); err.(type) {
+		case nil:
+		case *tcpip.ErrWouldBlock, *tcpip.ErrClosedForReceive:
+			return got.Bytes()
+		default:
+			n.t.Fatalf("read: %v", err)
+		}
+	}
+}
+
+func (n *clockNet) String() string {
+	var sb strings.Builder
+	for _, p := range n.log {
+		fmt.Fprintln(&sb, p)
+	}
+	return sb.String()
+}
+
+// sentAt returns when a sent the packets that pick selects.
+func (n *clockNet) sentAt(pick func(p clockPacket) bool) (at []time.Duration) {
+	for _, p := range n.log {
+		if p.from == 'a' && pick(p) {
+			at = append(at, p.at)
+		}
+	}
+	return at
+}
+
+// TestClockHandshakeOfGVisor: the packets of a handshake of gVisor's TCP, and of one segment after it, are sent at the
+// very instants at which what they answer has arrived.
+func TestClockHandshakeOfGVisor(t *testing.T) {
+	const delay = 50 * time.Millisecond
+	n := newClockNet(t, delay, nil)
+	client, server := n.dial()
+	n.write(client, []byte("hello"))
+	n.clock.Advance(delay)
+	if got := n.read(server); string(got) != "hello" {
+		t.Errorf("the server read %q, want %q", got, "hello")
+	}
+	n.clock.Advance(delay)
+	var got []string
+	for _, p := range n.log {
+		got = append(got, fmt.Sprintf("%v %c %s %d", p.at, p.from, strings.ReplaceAll(p.flags.String(), " ", ""), p.data))
+	}
+	want := []string{"0s a S 0", "50ms b SA 0", "100ms a A 0", "150ms a PA 5", "200ms b A 0"}
+	if !slices.Equal(got, want) {
+		t.Errorf("packets %q, want %q", got, want)
+	}
+	if at := time.Duration(n.clock.Time()); at != 250*time.Millisecond {
+		t.Errorf("the clock is at %v, want 250ms", at)
+	}
+}
+
+// TestClockRTOOfGVisor: a lost segment of gVisor's TCP is sent again at the very nanosecond at which its timer is due. The
+// handshake measured 100 ms: RTO = 100 + 4*50 ms, which then doubles (RFC 6298 §2 and §5).
+func TestClockRTOOfGVisor(t *testing.T) {
+	n := newClockNet(t, 50*time.Millisecond, nil)
+	client, server := n.dial()
+	n.drop = clockLoseFirst(3)
+	n.write(client, []byte("tail"))
+	sent := n.clock.Time()
+	n.clock.Advance(10 * time.Second)
+	if got := n.read(server); string(got) != "tail" {
+		t.Errorf("the server read %q, want %q", got, "tail")
+	}
+	got := n.sentAt(func(p clockPacket) bool { return p.data > 0 })
+	for i := range got {
+		got[i] -= time.Duration(sent)
+	}
+	want := []time.Duration{0, 300 * time.Millisecond, 900 * time.Millisecond, 2100 * time.Millisecond}
+	if !slices.Equal(got, want) {
+		t.Errorf("the segment was sent after %v, want %v\n%s", got, want, n)
+	}
+}
+
+// TestClockCoarseRTOOfGVisor: under coarse timers the same retransmissions wait for the next tick, and no longer. Each
+// timeout is counted from the one before, so that lateness adds up where the timeout is no multiple of the tick.
+func TestClockCoarseRTOOfGVisor(t *testing.T) {
+	for _, tc := range []struct {
+		tick time.Duration
+		want []time.Duration // in ms; the RTO is 300, 600 and 1200 ms
+	}{
+		{200, []time.Duration{150, 600, 1200, 2400}}, // 450 is rounded up
+		{200, []time.Duration{200, 600, 1200, 2400}}, // 500 as well
+		{200, []time.Duration{300, 600, 1200, 2400}}, // 600 is on a tick
+		{200, []time.Duration{320, 800, 1400, 2600}}, // 620 is rounded up
+		{500, []time.Duration{150, 500, 1500, 3000}}, // 450, 1100 and 2700 are rounded up
+		{500, []time.Duration{320, 1000, 2000, 3500}},
+	} {
+		t.Run(fmt.Sprintf("tick=%dms/sent=%dms", tc.tick, tc.want[0]), func(t *testing.T) {
+			n := newClockNet(t, 50*time.Millisecond, func(c *VirtualClock) tcpip.Clock {
+				return c.Coarse(tc.tick * time.Millisecond)
+			})
+			client, _ := n.dial()
+			n.drop = clockLoseFirst(3)
+			n.clock.Advance(tc.want[0]*time.Millisecond - time.Duration(n.clock.Time()))
+			n.write(client, []byte("tail"))
+			n.clock.Advance(10 * time.Second)
+			got := n.sentAt(func(p clockPacket) bool { return p.data > 0 })
+			for i := range got {
+				got[i] /= time.Millisecond
+			}
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("the segment was sent at %d ms, want %d\n%s", got, tc.want, n)
+			}
+		})
+	}
+}
+
+// clockLoseFirst drops the first n packets of a with data.
+func clockLoseFirst(n int) func(p clockPacket) bool {
+	return func(p clockPacket) bool {
+		lost := p.from == 'a' && p.data > 0 && n > 0
+		if lost {
+			n--
+		}
+		return lost
+	}
+}
+
+// TestClockRunsOfGVisorAreIdentical: two runs of several connections with losses in both directions, on a seeded net,
+// send the same packets to the byte, at the same instants and in the same order, however many goroutines gVisor's TCP has
+// made for itself.
+func TestClockRunsOfGVisorAreIdentical(t *testing.T) {
+	run := func(processors int) string {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+		n := newClockNet(t, 7*time.Millisecond, nil)
+		rng := rand.New(rand.NewSource(3))
+		n.drop = func(clockPacket) bool { return rng.Intn(20) == 0 }
+		listener := n.endpoint(n.b)
+		addr := tcpip.FullAddress{NIC: 1, Addr: clockAddr(2), Port: 80}
+		if err := listener.Bind(addr); err != nil {
+			t.Fatal(err)
+		}
+		if err := listener.Listen(8); err != nil {
+			t.Fatal(err)
+		}
+		const conns, size = 5, 60_000
+		data := bytes.Repeat([]byte("0123456789"), size/10)
+		for range conns {
+			client := n.endpoint(n.a)
+			client.Connect(addr)
+			n.clock.Advance(3 * time.Millisecond)
+			// The application: it writes all as soon as it can, and then closes.
+			var write func()
+			left := data
+			write = func() {
+				wrote, err := client.Write(bytes.NewReader(left), tcpip.WriteOptions{})
+				if err == nil {
+					left = left[wrote:]
+				}
+				if len(left) > 0 {
+					n.clock.AfterFunc(time.Millisecond, write)
+				} else {
+					client.Shutdown(tcpip.ShutdownWrite)
+				}
+			}
+			n.clock.AfterFunc(0, write)
+		}
+		received := 0
+		var servers []tcpip.Endpoint
+		for time.Duration(n.clock.Time()) < time.Hour && received < conns*size {
+			n.clock.Advance(time.Millisecond)
+			if server, _, err := listener.Accept(nil); err == nil {
+				servers = append(servers, server)
+				t.Cleanup(server.Abort)
+			}
+			for _, server := range servers {
+				got, err := io.ReadAll(bytes.NewReader(n.read(server)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				received += len(got)
+			}
+		}
+		if received != conns*size {
+			t.Fatalf("%d of %d bytes arrived", received, conns*size)
+		}
+		if n.b.Stats().TCP.Retransmits.Value()+n.a.Stats().TCP.Retransmits.Value() == 0 {
+			t.Error("nothing was lost, which makes this no test")
+		}
+		return n.String()
+	}
+	first := run(1)
+	for _, processors := range []int{1, 4} {
+		if again := run(processors); again != first {
+			t.Errorf("with GOMAXPROCS %d another log: %s", processors, clockDiff(first, again))
+		}
+	}
+	t.Logf("%d packets", strings.Count(first, "\n"))
+}
+
+// clockDiff shows the first line in which two logs differ.
+func clockDiff(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return fmt.Sprintf("line %d: %q and %q", i+1, x[i], y[i])
+		}
+	}
+	return fmt.Sprintf("%d and %d lines", len(x), len(y))
+}
