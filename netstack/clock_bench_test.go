@@ -12,15 +12,14 @@ import (
 // and stopped, as for each connection, and one put off, as for each segment. The others are an hour and more away.
 func BenchmarkClock(b *testing.B) {
 	for _, running := range []int{0, 100_000} {
-		for _, impl := range []string{"wheel", "wheel-4", "std"} {
+		for _, impl := range []string{"scheme3", "scheme6", "scheme7", "std"} {
 			for _, op := range []string{"start-stop", "reset", "start-stop-parallel"} {
 				b.Run(fmt.Sprintf("op=%s/running=%d/impl=%s", op, running, impl), func(b *testing.B) {
 					clock := tcpip.NewStdClock()
-					switch impl {
-					case "wheel":
-						clock = startClock(b, ClockConfig{})
-					case "wheel-4":
-						clock = startClock(b, ClockConfig{Shards: 4})
+					if impl != "std" {
+						cfg := ClockConfig{}
+						cfg.Scheme = impl
+						clock = startClock(b, cfg)
 					}
 					for i := range running {
 						t := clock.AfterFunc(time.Hour+time.Duration(i)*time.Millisecond, func() {})
@@ -36,6 +35,7 @@ func BenchmarkClock(b *testing.B) {
 func benchmarkClock(b *testing.B, clock tcpip.Clock, op string) {
 	nop := func() {}
 	b.ReportAllocs()
+	b.ResetTimer()
 	switch op {
 	case "start-stop":
 		for b.Loop() {
@@ -68,7 +68,10 @@ func BenchmarkClockIdle(b *testing.B) {
 				for i := range running {
 					clock.AfterFunc(2*time.Hour+time.Duration(i)*time.Millisecond, func() {})
 				}
-				time.Sleep(300 * time.Millisecond) // past the wake-up that a START has asked for
+				woken := make(chan struct{})
+				clock.AfterFunc(0, func() { close(woken) })
+				<-woken // from now on the clock sleeps until it has been told by the wheel, not by a START
+				time.Sleep(100 * time.Millisecond)
 				const span = time.Second
 				for b.Loop() {
 					before := clock.Stats().Wakeups
