@@ -1,4 +1,32 @@
-// Package netstack binds the TCP engine to gVisor's network stack.
+// Package netstack binds the TCP engine to gVisor's network stack: it is protocol 6 of a stack.Stack, in place of gVisor's own TCP.
+//
+// # Usage
+//
+//	s := stack.New(stack.Options{
+//		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},
+//		TransportProtocols: []stack.TransportProtocolFactory{netstack.NewProtocol},
+//	})
+//
+// From then on programs that use the stack's endpoints, or gonet on top of them, run over this TCP. NewProtocolWith takes a
+// configuration: the timer policy, the congestion control, ECN, pacing.
+//
+// # Time
+//
+// All time comes from the stack's clock. What arrives is stamped when it arrives; timers expire on the ticks of the policy's wheel.
+//
+// # Concurrency
+//
+// Multiple goroutines may invoke the methods of endpoints. A connection has one lock and one baton, which is a count of work: whoever
+// raises it from 0 runs the connection until it is 0 again. A run is made of passes. In each, under the lock, the state machine is
+// told what has come from the network, which timers have expired, and what the application has done; what it wants sent and told is
+// carried out after the lock is released, still under the baton, which keeps the order on the wire. No lock is held while the stack or
+// the application is called, since many links deliver in the goroutine of the sender. There is no goroutine per connection.
+//
+// A shard is a timing wheel with a short lock and one timer of the stack's clock for the next tick that matters. Connections are spread
+// over the shards. A timer that has expired is told to its connection, which looks whether it was stopped meanwhile.
+//
+// # Memory
+//
+// What the application has written is kept in views of chunks with counted references. Segments that are sent, and sent again, refer
+// to windows of them; and what has arrived is read from the chunks in which it came.
 package netstack
-
-import _ "gvisor.dev/gvisor/pkg/tcpip" // until the first file of the room needs it

@@ -1,0 +1,331 @@
+package netstack
+
+import (
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/waiter"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// kick announces work. Whoever finds the baton free runs the connection for all.
+func (e *Endpoint) kick() {
+	if e.work.Add(1) == 1 {
+		e.run(nil)
+	}
+}
+
+// run makes passes until there is no work left. first is a segment that has not waited, nil if there is none.
+func (e *Endpoint) run(first *segment) {
+	p := e.shard.borrow()
+	for {
+		n := e.work.Load()
+		e.pass(p, first)
+		first = nil
+		if e.work.Add(-n) == 0 {
+			break
+		}
+	}
+	e.shard.giveBack(p)
+}
+
+// pass tells the connection all that has happened, and carries out what it wants.
+func (e *Endpoint) pass(p *pass, first *segment) {
+	p.in = p.in[:0]
+	if first != nil {
+		p.in = append(p.in, *first)
+	}
+	e.inMu.Lock()
+	p.in = append(p.in, e.in...)
+	if clear(e.in); cap(e.in) > 64 {
+		e.in = nil
+	} else {
+		e.in = e.in[:0]
+	}
+	icmp := e.icmp
+	e.icmp = nil
+	e.inMu.Unlock()
+
+	o := &p.out
+	e.mu.Lock()
+	if e.phase != phaseConn {
+		e.mu.Unlock()
+		p.letGo()
+		return
+	}
+	before := e.conn.State()
+	var after *segment // a SYN that is for the next incarnation
+	for i := range p.in {
+		if e.input(&p.in[i], o) {
+			after = &p.in[i]
+			break
+		}
+	}
+	now := e.at(e.p.now())
+	for _, m := range icmp {
+		e.takeICMP(now, m, o)
+	}
+	if e.expired.Swap(false) {
+		e.expire(now, o)
+	}
+	e.do(now, o)
+
+	e.gather(p)
+	e.snd.release(min(e.conn.Acked(), e.snd.end))
+	if len(o.Timers) > 0 {
+		e.shard.apply(e, o.Timers)
+	}
+	state := e.conn.State()
+	events := o.Events
+	mask, ended := e.take(events)
+	parent, queue := e.parent, false
+	if parent != nil && events&(tcp.EventConnected|tcp.EventClosed) != 0 {
+		queue = events.Has(tcp.EventConnected) && !e.queued
+		e.queued = e.queued || queue
+		if ended {
+			e.parent = nil
+		}
+	}
+	route, way := e.route, e.way()
+	e.mu.Unlock()
+
+	e.p.countState(before, state)
+	e.transmit(p, route, way)
+	o.Reset()
+	if ended {
+		e.cleanUp()
+	}
+	if parent != nil {
+		parent.follow(e, queue, ended)
+	}
+	if mask != 0 {
+		e.wq.Notify(mask)
+	}
+	if after != nil {
+		e.reincarnate(after)
+	}
+	p.letGo()
+}
+
+// letGo gives back the packets of the segments that were processed.
+func (p *pass) letGo() {
+	for i := range p.in {
+		p.in[i].release()
+	}
+	clear(p.in)
+	if cap(p.in) > 1024 {
+		p.in = nil
+	}
+}
+
+// at takes the time. One that is earlier than one seen before counts as no time passing.
+func (e *Endpoint) at(now wheel.Time) wheel.Time {
+	e.now = max(e.now, now)
+	return e.now
+}
+
+// input tells the connection of a segment. It reports true for a SYN that ends TIME-WAIT, which is for whoever listens.
+func (e *Endpoint) input(s *segment, o *tcp.Output) (after bool) {
+	now := e.at(s.at)
+	in := s.inbound()
+	o.Counters.InSegs++
+	switch {
+	case e.opening == openSYN && s.header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) == tcp.SYN:
+		e.opening = opened
+		e.conn.Accept(now, &in, o)
+		return false
+	case e.opening == openCookie:
+		e.opening = opened
+		c := e.cookie
+		e.cookie = nil
+		v := e.conn.AcceptCookie(now, &in, c.mss, c.options, c.stamped, o)
+		e.rcv.keep(e, s, v)
+		return false
+	case e.opening != opened:
+		return false // it came before the SYN has left
+	}
+	if e.conn.State() == tcp.StateTimeWait && s.header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) == tcp.SYN && e.last.newIncarnation(&s.header) {
+		s.afterTimeWait, s.leastISS = true, e.last.nxt
+		o.Counters.TWRecycled++
+		e.conn.Abort(now, o)
+		return true
+	}
+	if e.parent != nil && !e.queued && e.parent.holds(e, s, now, o) {
+		return false
+	}
+	e.rcv.keep(e, s, e.conn.Input(now, &in, o))
+	return false
+}
+
+// keep takes from a segment what the verdict says, unless nobody will read it.
+func (q *recvQueue) keep(e *Endpoint, s *segment, v tcp.Verdict) {
+	if v.Len == 0 && v.InOrder == 0 {
+		return
+	}
+	before := q.end
+	q.insert(s.pkt, v)
+	n := uint32(q.end - before)
+	if e.shut&tcpip.ShutdownRead != 0 {
+		// Nobody will read it: the window opens at once.
+		q.ready.Release()
+		e.todo.consumed += n
+		return
+	}
+	e.rcvUsed += int(n)
+}
+
+// takeICMP tells the connection of an ICMP message. As in gVisor and Linux, a handshake of ours ends with any that says that the
+// destination cannot be reached.
+func (e *Endpoint) takeICMP(now wheel.Time, m tcp.ICMPError, o *tcp.Output) {
+	before := o.Events
+	o.Events = 0
+	e.conn.ICMP(now, m, o)
+	soft := o.Events.Has(tcp.EventSoftError)
+	o.Events |= before
+	if !soft {
+		return
+	}
+	err, _ := e.conn.SoftErr().(tcp.Error)
+	e.lastErr = errorOf(err)
+	if s := e.conn.State(); s == tcp.StateSynSent || s == tcp.StateSynReceived {
+		e.hardErr = errorOf(err)
+		e.conn.Abort(now, o)
+	}
+}
+
+// expire tells the connection of timers that have expired and were not stopped since.
+func (e *Endpoint) expire(now wheel.Time, o *tcp.Output) {
+	for {
+		slot, ok := e.shard.takeFired(e, o.Timers)
+		o.Timers = o.Timers[:0]
+		if !ok {
+			return
+		}
+		e.conn.Expire(now, slot, o)
+	}
+}
+
+// do tells the connection what the application has done.
+func (e *Endpoint) do(now wheel.Time, o *tcp.Output) {
+	t := e.todo
+	e.todo = todo{}
+	if e.opening == openActive {
+		e.opening = opened
+		e.conn.Connect(now, o)
+	}
+	if t.options {
+		e.conn.SetOptions(now, e.opts.socket(&e.ops), o)
+	}
+	if t.consumed > 0 {
+		e.conn.Consumed(now, t.consumed, o)
+	}
+	if t.wrote > 0 {
+		var flags tcp.WriteFlags
+		if t.more {
+			flags = tcp.WriteMore
+		}
+		e.conn.Wrote(now, t.wrote, flags, o)
+	}
+	switch {
+	case t.abort:
+		e.conn.Abort(now, o)
+	case t.close && t.linger0:
+		e.conn.Close(now, 0, o)
+	case t.close:
+		e.conn.Close(now, tcp.NoLinger, o)
+	case t.shutdown:
+		e.conn.Shutdown(now, o)
+	}
+}
+
+// take notes what has happened, and returns what the application is to be told. ended is true when the connection is no longer there.
+func (e *Endpoint) take(events tcp.Events) (mask waiter.EventMask, ended bool) {
+	if events.Has(tcp.EventConnected) {
+		mask |= waiter.WritableEvents
+	}
+	if events.Has(tcp.EventReadable) {
+		mask |= waiter.ReadableEvents
+	}
+	if events.Has(tcp.EventPeerClosed) {
+		mask |= waiter.ReadableEvents | waiter.EventRdHUp
+	}
+	if e.sndFull && e.snd.size() < int(e.ops.GetSendBufferSize())/2 {
+		// Only when half of the buffer is free, so that writers do not wake up for each ACK.
+		e.sndFull = false
+		mask |= waiter.WritableEvents
+	}
+	if !events.Has(tcp.EventClosed) {
+		return mask, false
+	}
+	e.phase = phaseClosed
+	if err, ok := e.conn.Err().(tcp.Error); ok {
+		e.phase = phaseError
+		if e.hardErr == nil {
+			e.hardErr = errorOf(err)
+		}
+	}
+	e.snd.drop()
+	if e.closed {
+		e.rcv.drop()
+		e.rcvUsed = 0
+	}
+	return mask | waiter.EventHUp | waiter.EventErr | waiter.ReadableEvents | waiter.WritableEvents, true
+}
+
+// errorOf returns gVisor's error for one of the engine's.
+func errorOf(err tcp.Error) tcpip.Error {
+	switch err {
+	case tcp.ErrReset, tcp.ErrProtocol:
+		return &tcpip.ErrConnectionReset{}
+	case tcp.ErrRefused, tcp.ErrPortUnreachable:
+		return &tcpip.ErrConnectionRefused{}
+	case tcp.ErrTimeout:
+		return &tcpip.ErrTimeout{}
+	case tcp.ErrHostUnreachable:
+		return &tcpip.ErrHostUnreachable{}
+	case tcp.ErrNetUnreachable:
+		return &tcpip.ErrNetworkUnreachable{}
+	case tcp.ErrAborted:
+		return &tcpip.ErrAborted{}
+	case tcp.ErrMessageSize:
+		return &tcpip.ErrMessageTooLong{}
+	}
+	return nil
+}
+
+// cleanUp gives back what the endpoint has of the stack's. It is called under the baton, when the connection is no longer there.
+func (e *Endpoint) cleanUp() {
+	e.shard.mu.Lock()
+	e.shard.release(e)
+	e.shard.mu.Unlock()
+	e.mu.Lock()
+	b, id, r := e.bound, e.info.ID, e.route
+	e.bound.reserved, e.bound.registered, e.route = false, false, nil
+	e.mu.Unlock()
+	e.giveUp(b, id)
+	if r != nil {
+		r.Release()
+	}
+}
+
+// giveUp unregisters the endpoint and gives its port back.
+func (e *Endpoint) giveUp(b binding, id stack.TransportEndpointID) {
+	if b.registered {
+		e.p.stack.UnregisterTransportEndpoint(b.nets, ProtocolNumber, id, e, b.flags, b.device)
+	}
+	if b.reserved {
+		e.p.stack.ReleasePort(b.reservation(id.LocalAddress, id.LocalPort))
+	}
+}
+
+// newIncarnation reports whether a SYN to a connection in TIME-WAIT can only be of a new incarnation, as Linux decides it.
+//
+// RFC 6191 §2: with timestamps on both, a SYN with a later timestamp than the last one that was received; with the same timestamp, or
+// none on one of them, one with a sequence number beyond the last one that was received.
+func (l *lastSent) newIncarnation(h *tcp.Header) bool {
+	if l.stamped && h.Options.HasTimestamps && h.Options.TSVal != l.recent {
+		return int32(h.Options.TSVal-l.recent) > 0
+	}
+	return h.Seq.After(l.ack)
+}

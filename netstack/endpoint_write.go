@@ -1,0 +1,123 @@
+package netstack
+
+import (
+	"io"
+
+	"gvisor.dev/gvisor/pkg/buffer"
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/waiter"
+)
+
+type eventMask = waiter.EventMask
+
+const (
+	readable   = waiter.ReadableEvents
+	writable   = waiter.WritableEvents
+	readHangUp = waiter.EventRdHUp
+)
+
+// Write implements tcpip.Endpoint. No lock is held while p is read. An atomic write takes all or nothing.
+func (e *Endpoint) Write(p tcpip.Payloader, opts tcpip.WriteOptions) (int64, tcpip.Error) {
+	e.mu.Lock()
+	room, err := e.room()
+	n := min(p.Len(), room)
+	if err == nil && n == room {
+		e.sndFull = true
+	}
+	if opts.Atomic && err == nil && n < p.Len() {
+		n, err = 0, &tcpip.ErrWouldBlock{}
+	}
+	e.mu.Unlock()
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	views, err := readViews(p, n)
+	if err != nil {
+		return 0, err
+	}
+	e.mu.Lock()
+	if room, err = e.room(); err != nil {
+		e.mu.Unlock()
+		releaseViews(views)
+		return 0, err
+	}
+	if room < n { // another writer was faster
+		if opts.Atomic {
+			e.mu.Unlock()
+			releaseViews(views)
+			return 0, &tcpip.ErrWouldBlock{}
+		}
+		views, n = truncateViews(views, room), room
+		e.sndFull = true
+	}
+	e.wrote(views, n, opts.More)
+	e.mu.Unlock()
+	e.kick()
+	return int64(n), nil
+}
+
+// wrote queues what was written.
+func (e *Endpoint) wrote(views []*buffer.View, n int, more bool) {
+	e.snd.append(views)
+	e.todo.wrote += uint32(n)
+	e.todo.more = more
+}
+
+// room returns how many octets can be written, or why none can.
+func (e *Endpoint) room() (int, tcpip.Error) {
+	switch {
+	case e.phase == phaseError:
+		e.stats.WriteErrors.WriteClosed.Increment()
+		if err := e.takeHardErr(); err != nil {
+			return 0, err
+		}
+		return 0, &tcpip.ErrClosedForSend{}
+	case e.connecting():
+		return 0, &tcpip.ErrWouldBlock{}
+	case !e.connected() || e.sndClosed() || e.closed || !e.conn.CanWrite():
+		e.stats.WriteErrors.WriteClosed.Increment()
+		return 0, &tcpip.ErrClosedForSend{}
+	}
+	if n := int(e.ops.GetSendBufferSize()) - e.snd.size(); n > 0 {
+		return n, nil
+	}
+	e.sndFull = true
+	return 0, &tcpip.ErrWouldBlock{}
+}
+
+// readViews reads n octets.
+func readViews(p io.Reader, n int) ([]*buffer.View, tcpip.Error) {
+	views := make([]*buffer.View, 0, (n+buffer.MaxChunkSize-1)/buffer.MaxChunkSize)
+	for n > 0 {
+		v := buffer.NewViewSize(min(n, buffer.MaxChunkSize))
+		views = append(views, v)
+		if _, err := io.ReadFull(p, v.AsSlice()); err != nil {
+			releaseViews(views)
+			return nil, &tcpip.ErrBadBuffer{}
+		}
+		n -= v.Size()
+	}
+	return views, nil
+}
+
+// truncateViews keeps the first n octets.
+func truncateViews(views []*buffer.View, n int) []*buffer.View {
+	for i, v := range views {
+		if v.Size() >= n {
+			v.CapLength(n)
+			if n > 0 {
+				i++
+			}
+			releaseViews(views[i:])
+			return views[:i]
+		}
+		n -= v.Size()
+	}
+	return views
+}
+
+func releaseViews(views []*buffer.View) {
+	for _, v := range views {
+		v.Release()
+	}
+}

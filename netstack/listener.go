@@ -1,0 +1,337 @@
+package netstack
+
+import (
+	"sync"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/waiter"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// listener is what an endpoint in LISTEN has of connections that nobody has accepted yet.
+type listener struct {
+	e *Endpoint
+
+	mu       sync.Mutex // taken behind an endpoint's lock
+	backlog  int
+	halfOpen map[*Endpoint]wheel.Time // connections in SYN-RECEIVED, and when their SYN came
+	queue    []*Endpoint              // those that Accept will return
+	shut     bool                     // Shutdown: what comes is refused
+	closed   bool
+	cookies  bool // one was sent
+	cookieAt wheel.Time
+}
+
+// Listen implements tcpip.Endpoint.
+func (e *Endpoint) Listen(backlog int) tcpip.Error {
+	err := e.listen(max(backlog, 1))
+	if err != nil && !err.IgnoreStats() {
+		e.p.stats.FailedConnectionAttempts.Increment()
+		e.stats.FailedConnectionAttempts.Increment()
+	}
+	return err
+}
+
+func (e *Endpoint) listen(backlog int) tcpip.Error {
+	e.mu.Lock()
+	switch e.phase {
+	case phaseListen:
+		defer e.mu.Unlock()
+		return e.listener.again(backlog)
+	case phaseInitial:
+		if err := e.bindLocked(tcpip.FullAddress{}); err != nil {
+			e.mu.Unlock()
+			return err
+		}
+	case phaseBound:
+	default:
+		e.mu.Unlock()
+		e.stats.ReadErrors.InvalidEndpointState.Increment()
+		return &tcpip.ErrInvalidEndpointState{}
+	}
+	e.phase = phaseListen
+	e.listener = &listener{e: e, backlog: backlog, halfOpen: make(map[*Endpoint]wheel.Time)}
+	b, id := e.bound, e.info.ID
+	e.mu.Unlock()
+	err := e.p.stack.RegisterTransportEndpoint(b.nets, ProtocolNumber, id, e, b.flags, b.device)
+	e.mu.Lock()
+	switch {
+	case err != nil:
+		e.phase = phaseClosed
+		e.bound.reserved = false
+	case e.closed:
+		b.registered, b.reserved = true, false // Close has given the port back
+		err = &tcpip.ErrInvalidEndpointState{}
+	default:
+		e.bound.registered = true
+	}
+	e.mu.Unlock()
+	if err != nil {
+		e.giveUp(b, id)
+	}
+	return err
+}
+
+// again is Listen on a listener: the backlog changes, and a shutdown is over.
+func (l *listener) again(backlog int) tcpip.Error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) > backlog {
+		return &tcpip.ErrInvalidEndpointState{}
+	}
+	l.backlog, l.shut = backlog, false
+	return nil
+}
+
+// listening returns the listener, nil if the endpoint is none.
+func (e *Endpoint) listening() *listener {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.phase != phaseListen {
+		return nil
+	}
+	return e.listener
+}
+
+// Accept implements tcpip.Endpoint.
+func (e *Endpoint) Accept(peer *tcpip.FullAddress) (tcpip.Endpoint, *waiter.Queue, tcpip.Error) {
+	l := e.listening()
+	if l == nil {
+		return nil, nil, &tcpip.ErrInvalidEndpointState{}
+	}
+	l.mu.Lock()
+	if l.shut || l.closed {
+		l.mu.Unlock()
+		return nil, nil, &tcpip.ErrInvalidEndpointState{}
+	}
+	if len(l.queue) == 0 {
+		l.mu.Unlock()
+		return nil, nil, &tcpip.ErrWouldBlock{}
+	}
+	c := l.queue[0]
+	l.queue[0] = nil
+	if l.queue = l.queue[1:]; len(l.queue) == 0 {
+		l.queue = nil
+	}
+	l.mu.Unlock()
+	c.mu.Lock()
+	c.parent = nil
+	if peer != nil {
+		*peer = c.remote()
+	}
+	c.mu.Unlock()
+	return c, c.wq, nil
+}
+
+// ready reports whether Accept has a connection to return, or has failed.
+func (l *listener) ready() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.queue) > 0 || l.shut
+}
+
+func (l *listener) full() bool { return len(l.queue) >= l.backlog }
+
+// listenInput takes a segment to an end where there is no connection: that of LISTEN.
+func (e *Endpoint) listenInput(l *listener, id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) {
+	h := &seg.header
+	l.mu.Lock()
+	shut := l.shut || l.closed
+	l.mu.Unlock()
+	switch {
+	case h.Flags.Has(tcp.RST):
+		// RFC 9293 §3.10.7.2: "An incoming RST should be ignored. Return."
+	case shut:
+		e.p.refuse(id, seg, pkt)
+	case h.Flags.Has(tcp.ACK):
+		// RFC 9293 §3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in the LISTEN state." A SYN cookie is
+		// the exception.
+		if h.Flags.Has(tcp.SYN) || !l.takeCookie(id, seg, pkt) {
+			e.p.refuse(id, seg, pkt)
+		}
+	case h.Flags.Has(tcp.SYN):
+		l.syn(id, seg, pkt)
+	}
+}
+
+// syn takes a SYN for a new connection.
+func (l *listener) syn(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) {
+	p := l.e.p
+	always := p.options().alwaysCookies
+	l.mu.Lock()
+	full, many := l.full(), len(l.halfOpen) >= l.backlog
+	l.mu.Unlock()
+	switch {
+	case full || id.RemotePort == 0 || id.LocalAddress == id.RemoteAddress && id.LocalPort == id.RemotePort:
+		p.stats.ListenOverflowSynDrop.Increment()
+		l.e.stats.ReceiveErrors.ListenOverflowSynDrop.Increment()
+	case always || many:
+		l.sendCookie(id, seg, pkt)
+	default:
+		if c := l.open(id, seg, pkt, nil, 0); c != nil {
+			c.deliver(seg)
+		}
+	}
+}
+
+// open makes the connection that a segment begins, nil if there cannot be one: a SYN, or the answer to a cookie, which was iss.
+func (l *listener) open(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer, ck *cookie, iss tcp.Seq) *Endpoint {
+	e, p := l.e, l.e.p
+	net := pkt.NetworkProtocolNumber
+	r, err := p.stack.FindRoute(pkt.NICID, id.LocalAddress, id.RemoteAddress, net, false)
+	if err != nil {
+		return nil
+	}
+	c := p.newEndpoint(net, new(waiter.Queue))
+	e.mu.Lock()
+	c.inherit(e)
+	b := binding{nets: []tcpip.NetworkProtocolNumber{net}, flags: e.bound.flags, device: e.bound.device, nic: pkt.NICID, registered: true}
+	e.mu.Unlock()
+	c.info.ID, c.info.RegisterNICID = id, pkt.NICID
+	c.setRoute(r)
+	c.initConn(iss, seg.leastISS)
+	c.bound, c.parent, c.phase, c.opening = b, l, phaseConn, openSYN
+	if ck != nil {
+		c.opening, c.cookie = openCookie, ck
+	}
+
+	l.mu.Lock()
+	gone := l.closed || l.shut
+	if !gone {
+		l.halfOpen[c] = seg.at
+	}
+	l.mu.Unlock()
+	if !gone {
+		err = p.stack.RegisterTransportEndpoint(b.nets, ProtocolNumber, id, c, b.flags, b.device)
+	}
+	if gone || err != nil {
+		l.mu.Lock()
+		delete(l.halfOpen, c)
+		l.mu.Unlock()
+		r.Release()
+		return nil
+	}
+	return c
+}
+
+// follow notes what has become of a connection that nobody has accepted. queue tells that its handshake is over, ended that it is no
+// longer there.
+func (l *listener) follow(c *Endpoint, queue, ended bool) {
+	l.mu.Lock()
+	gone := l.closed || l.shut
+	if queue || ended {
+		delete(l.halfOpen, c)
+	}
+	if queue && !gone {
+		l.queue = append(l.queue, c)
+	}
+	l.mu.Unlock()
+	if queue {
+		l.e.p.stats.PassiveConnectionOpenings.Increment()
+	}
+	switch {
+	case queue && gone:
+		c.Abort()
+	case queue:
+		l.e.wq.Notify(waiter.ReadableEvents)
+	}
+}
+
+// holds reports whether a segment to a half-open connection is dropped because the listener does not want it established yet.
+func (l *listener) holds(c *Endpoint, s *segment, now wheel.Time, o *tcp.Output) bool {
+	if s.header.Flags&(tcp.SYN|tcp.RST|tcp.ACK) != tcp.ACK {
+		return false
+	}
+	l.mu.Lock()
+	full, since := l.full(), l.halfOpen[c]
+	l.mu.Unlock()
+	wait := c.opts.deferAccept
+	switch {
+	case full:
+		// Our SYN-ACK is sent again, until there is room or the handshake has taken too long.
+		o.Counters.ListenOverflows++
+		o.Counters.ListenDrops++
+		c.p.stats.ListenOverflowAckDrop.Increment()
+		return true
+	case wait > 0 && s.len == 0 && !s.header.Flags.Has(tcp.FIN) && now.Sub(since) < wait:
+		o.Counters.TCPDeferAcceptDrop++
+		return true
+	}
+	return false
+}
+
+// shutdownListener ends listening for reading: what waits is reset, and what comes refused. The caller holds the lock.
+func (e *Endpoint) shutdownListener(flags tcpip.ShutdownFlags) tcpip.Error {
+	l := e.listener
+	e.mu.Unlock()
+	if flags&tcpip.ShutdownRead == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	l.shut = true
+	l.mu.Unlock()
+	l.reset()
+	e.wq.Notify(hungUp)
+	return nil
+}
+
+// close ends the listener.
+func (l *listener) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.reset()
+}
+
+// reset aborts what nobody has accepted.
+func (l *listener) reset() {
+	l.mu.Lock()
+	all := l.queue
+	for c := range l.halfOpen {
+		all = append(all, c)
+	}
+	l.queue = nil
+	l.mu.Unlock()
+	for _, c := range all {
+		c.Abort()
+	}
+}
+
+// reincarnate hands a SYN that has ended a connection in TIME-WAIT to whoever listens.
+func (e *Endpoint) reincarnate(seg *segment) {
+	pkt := seg.pkt
+	if pkt == nil {
+		return
+	}
+	e.mu.Lock()
+	id := e.info.ID
+	e.mu.Unlock()
+	at := stack.TransportEndpointID{LocalAddress: id.LocalAddress, LocalPort: id.LocalPort}
+	le, ok := e.p.stack.FindTransportEndpoint(pkt.NetworkProtocolNumber, ProtocolNumber, at, pkt.NICID).(*Endpoint)
+	if !ok {
+		return
+	}
+	if l := le.listening(); l != nil {
+		next := *seg
+		next.pkt = nil // the payload of a SYN is not kept
+		le.listenInput(l, id, &next, pkt)
+	}
+}
+
+// inherit takes the options of the listener, whose lock is held.
+func (e *Endpoint) inherit(l *Endpoint) {
+	e.opts = l.opts
+	e.ops.SetV6Only(l.ops.GetV6Only())
+	e.ops.SetDelayOption(l.ops.GetDelayOption())
+	e.ops.SetCorkOption(l.ops.GetCorkOption())
+	e.ops.SetKeepAlive(l.ops.GetKeepAlive())
+	e.ops.SetLinger(l.ops.GetLinger())
+	e.ops.SetMark(l.ops.GetMark())
+	e.ops.SetSendBufferSize(l.ops.GetSendBufferSize(), false)
+	e.ops.SetReceiveBufferSize(l.ops.GetReceiveBufferSize(), false)
+	e.opts = l.opts
+	e.info.BindAddr = l.info.BindAddr
+}

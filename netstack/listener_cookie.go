@@ -1,0 +1,114 @@
+package netstack
+
+import (
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack/tcp"
+)
+
+// cookie is what a SYN cookie has told of the SYN.
+type cookie struct {
+	mss     uint16
+	options tcp.CookieOptions
+	stamped bool
+}
+
+// sendCookie answers a SYN with a SYN-ACK whose sequence number is all that is kept of it (RFC 4987 §3.6).
+func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) {
+	e, p := l.e, l.e.p
+	r, err := p.stack.FindRoute(pkt.NICID, id.LocalAddress, id.RemoteAddress, pkt.NetworkProtocolNumber, false)
+	if err != nil {
+		return
+	}
+	local, remote := end(id.LocalAddress, id.LocalPort), end(id.RemoteAddress, id.RemotePort)
+	c := Endpoint{route: r}
+	path := c.path()
+	r.Release()
+
+	e.mu.Lock()
+	cfg := p.config(&e.opts, e.opts.socket(&e.ops), e.recvBuffer())
+	tos := e.opts.tos
+	e.mu.Unlock()
+	syn, opt := &seg.header, &seg.header.Options
+	mss := tcp.DefaultMSS(path.IPv6)
+	if opt.HasMSS {
+		mss = opt.MSS
+	}
+	h := tcp.Header{
+		Seq: p.secret.SYNCookie(seg.at, local, remote, syn.Seq, mss), Ack: syn.Seq.Add(1),
+		Flags: tcp.SYN | tcp.ACK, Window: tcp.SYNField(cfg.RecvBuffer),
+	}
+	ip := 20
+	if path.IPv6 {
+		ip = 40
+	}
+	h.Options.HasMSS, h.Options.MSS = true, tcp.AdvertisedMSS(path.MTU, ip)
+	if cfg.Socket.MaxSeg != 0 {
+		h.Options.MSS = min(h.Options.MSS, cfg.Socket.MaxSeg)
+	}
+	if cfg.Timestamps && opt.HasTimestamps {
+		// What else was offered is remembered in the timestamp, and without one it is refused.
+		offered := tcp.CookieOptions{
+			HasWScale: cfg.WScale && opt.HasWScale, WScale: opt.WScale,
+			SACKPermitted: cfg.SACK && opt.SACKPermitted,
+			ECN:           cfg.ECN && tcp.ECNSetupSYN(syn.Flags.Has(tcp.ECE), syn.Flags.Has(tcp.CWR)),
+		}
+		clock := uint32(int64(seg.at)/int64(cfg.TimestampTick)) + p.secret.TimestampOffset(local, remote)
+		h.Options.HasTimestamps, h.Options.TSVal, h.Options.TSEcr = true, offered.TSVal(clock), opt.TSVal
+		h.Options.SACKPermitted = offered.SACKPermitted
+		if offered.HasWScale {
+			h.Options.HasWScale, h.Options.WScale = true, tcp.ScaleFor(max(cfg.RecvBuffer, cfg.RecvBufferMax))
+		}
+		if offered.ECN {
+			h.Flags |= tcp.ECE
+		}
+	}
+	l.mu.Lock()
+	l.cookies, l.cookieAt = true, seg.at
+	l.mu.Unlock()
+	p.stats.ListenOverflowSynCookieSent.Increment()
+	p.answer(pkt, id, h, tos)
+}
+
+// takeCookie takes an ACK that may be the answer to a SYN cookie, and reports whether it is.
+func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) bool {
+	p := l.e.p
+	l.mu.Lock()
+	// An ACK is looked at only while a cookie can be about: else whoever can guess one in 2^28 would need no SYN.
+	possible := l.cookies && seg.at.Sub(l.cookieAt) <= tcp.CookieMaxLifetime
+	full := l.full()
+	l.mu.Unlock()
+	if !possible {
+		return false
+	}
+	h := &seg.header
+	local, remote := end(id.LocalAddress, id.LocalPort), end(id.RemoteAddress, id.RemotePort)
+	iss := h.Ack.Add(^uint32(0))
+	mss, ok := p.secret.CheckSYNCookie(seg.at, local, remote, h.Seq.Add(^uint32(0)), iss)
+	if !ok {
+		p.stats.ListenOverflowInvalidSynCookieRcvd.Increment()
+		return false
+	}
+	p.stats.ListenOverflowSynCookieRcvd.Increment()
+	if full {
+		p.stats.ListenOverflowAckDrop.Increment()
+		l.e.stats.ReceiveErrors.ListenOverflowAckDrop.Increment()
+		return true
+	}
+	ck := &cookie{mss: mss}
+	l.e.mu.Lock()
+	cfg := p.config(&l.e.opts, l.e.opts.socket(&l.e.ops), l.e.recvBuffer())
+	l.e.mu.Unlock()
+	if ck.stamped = cfg.Timestamps && h.Options.HasTimestamps; ck.stamped {
+		ck.options = tcp.CookieOptionsFrom(h.Options.TSEcr)
+	}
+	c := l.open(id, seg, pkt, ck, iss)
+	if c == nil {
+		return true
+	}
+	if seg.len > 0 {
+		seg.pkt = pkt.IncRef()
+	}
+	c.deliver(seg)
+	return true
+}

@@ -1,0 +1,330 @@
+package netstack
+
+import (
+	"slices"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/ports"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/waiter"
+
+	"tcpwheel/netstack/tcp"
+)
+
+// endpointOptions are the options of a socket that tcpip.SocketOptions has not.
+type endpointOptions struct {
+	control      string
+	keepIdle     time.Duration
+	keepInterval time.Duration
+	keepCount    int
+	userTimeout  time.Duration
+	linger       time.Duration // TCP_LINGER2: in FIN-WAIT-2; below 0 is none
+	deferAccept  time.Duration
+	maxSeg       uint16
+	synRetries   uint8
+	windowClamp  uint32
+	fixedRecv    bool // SO_RCVBUF was set: the buffer does not grow by itself
+	ttl          uint8
+	hopLimit     int16
+	tos          uint8
+	pmtud        tcpip.PMTUDStrategy
+	flags        ports.Flags
+	owner        tcpip.PacketOwner
+}
+
+func (o *endpointOptions) init(p *protocolOptions, c *tcp.Config) {
+	*o = endpointOptions{
+		control: p.control, keepIdle: gtcp.DefaultKeepaliveIdle, keepInterval: gtcp.DefaultKeepaliveInterval, keepCount: gtcp.DefaultKeepaliveCount,
+		linger: p.linger, synRetries: p.synRetries, windowClamp: gtcp.DefaultReceiveBufferSize,
+		ttl: tcpip.UseDefaultIPv4TTL, hopLimit: tcpip.UseDefaultIPv6HopLimit,
+	}
+}
+
+// socket returns what the engine has of the options.
+func (o *endpointOptions) socket(ops *tcpip.SocketOptions) tcp.SocketOptions {
+	return tcp.SocketOptions{
+		NoDelay: !ops.GetDelayOption(), Cork: ops.GetCorkOption(),
+		UserTimeout: max(o.userTimeout, 0), MaxSeg: o.maxSeg,
+		Keepalive: ops.GetKeepAlive(), KeepIdle: max(o.keepIdle, 1), KeepInterval: max(o.keepInterval, 1), KeepCount: min(max(o.keepCount, 1), 255),
+	}
+}
+
+func (o *endpointOptions) setsDF() bool {
+	return o.pmtud == tcpip.PMTUDiscoveryWant || o.pmtud == tcpip.PMTUDiscoveryDo || o.pmtud == tcpip.PMTUDiscoveryProbe
+}
+
+func (o *endpointOptions) timeToLive(r *stack.Route) uint8 {
+	switch {
+	case isIPv6(r) && o.hopLimit != tcpip.UseDefaultIPv6HopLimit:
+		return uint8(o.hopLimit)
+	case !isIPv6(r) && o.ttl != tcpip.UseDefaultIPv4TTL:
+		return o.ttl
+	}
+	return r.DefaultTTL()
+}
+
+// recvBuffer returns the receive buffer that a connection begins with.
+func (e *Endpoint) recvBuffer() uint32 {
+	return uint32(min(max(e.ops.GetReceiveBufferSize(), 1), 65535<<14))
+}
+
+// change changes options, and tells the connection if there is one.
+func (e *Endpoint) change(f func(*endpointOptions)) {
+	e.mu.Lock()
+	f(&e.opts)
+	tell := e.phase == phaseConn
+	e.todo.options = e.todo.options || tell
+	e.mu.Unlock()
+	if tell {
+		e.kick()
+	}
+}
+
+// SetSockOptInt implements tcpip.Endpoint. As in gVisor, an option that TCP has not is no error.
+func (e *Endpoint) SetSockOptInt(opt tcpip.SockOptInt, v int) tcpip.Error {
+	const ecn = 3 // the bits of the old TOS that are the connection's business
+	switch opt {
+	case tcpip.KeepaliveCountOption:
+		e.change(func(o *endpointOptions) { o.keepCount = v })
+	case tcpip.IPv4TOSOption, tcpip.IPv6TrafficClassOption:
+		e.change(func(o *endpointOptions) { o.tos = uint8(v) &^ ecn })
+	case tcpip.MaxSegOption:
+		if v < header.TCPMinimumMSS || v > header.TCPMaximumMSS {
+			return &tcpip.ErrInvalidOptionValue{}
+		}
+		e.change(func(o *endpointOptions) { o.maxSeg = uint16(v) })
+	case tcpip.MTUDiscoverOption:
+		s := tcpip.PMTUDStrategy(v)
+		switch s {
+		case tcpip.PMTUDiscoveryWant, tcpip.PMTUDiscoveryDont, tcpip.PMTUDiscoveryDo, tcpip.PMTUDiscoveryProbe:
+		default:
+			return &tcpip.ErrNotSupported{}
+		}
+		e.change(func(o *endpointOptions) { o.pmtud = s })
+	case tcpip.IPv4TTLOption:
+		e.change(func(o *endpointOptions) { o.ttl = uint8(v) })
+	case tcpip.IPv6HopLimitOption:
+		e.change(func(o *endpointOptions) { o.hopLimit = int16(v) })
+	case tcpip.TCPSynCountOption:
+		if v < 1 || v > 255 {
+			return &tcpip.ErrInvalidOptionValue{}
+		}
+		e.change(func(o *endpointOptions) { o.synRetries = uint8(v) })
+	case tcpip.TCPWindowClampOption:
+		if v == 0 {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if e.phase != phaseInitial && e.phase != phaseClosed {
+				return &tcpip.ErrInvalidOptionValue{}
+			}
+			e.opts.windowClamp = 0
+			return nil
+		}
+		v = max(v, e.p.options().recv.Min/2)
+		e.change(func(o *endpointOptions) { o.windowClamp = uint32(v) })
+	}
+	return nil
+}
+
+// GetSockOptInt implements tcpip.Endpoint.
+func (e *Endpoint) GetSockOptInt(opt tcpip.SockOptInt) (int, tcpip.Error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	o := &e.opts
+	switch opt {
+	case tcpip.KeepaliveCountOption:
+		return o.keepCount, nil
+	case tcpip.IPv4TOSOption, tcpip.IPv6TrafficClassOption:
+		return int(o.tos), nil
+	case tcpip.MaxSegOption:
+		// Linux tells what was set before there is a connection, and then the MSS in use.
+		switch {
+		case e.connected():
+			return int(e.conn.Info(e.now).SndMSS), nil
+		case o.maxSeg > 0:
+			return int(o.maxSeg), nil
+		}
+		return header.TCPDefaultMSS, nil
+	case tcpip.MTUDiscoverOption:
+		return int(o.pmtud), nil
+	case tcpip.ReceiveQueueSizeOption:
+		if e.phase == phaseListen {
+			return 0, &tcpip.ErrInvalidEndpointState{}
+		}
+		return e.rcvUsed, nil
+	case tcpip.IPv4TTLOption:
+		return int(o.ttl), nil
+	case tcpip.IPv6HopLimitOption:
+		return int(o.hopLimit), nil
+	case tcpip.TCPSynCountOption:
+		return int(o.synRetries), nil
+	case tcpip.TCPWindowClampOption:
+		return int(o.windowClamp), nil
+	case tcpip.MulticastTTLOption:
+		return 1, nil
+	}
+	return -1, &tcpip.ErrUnknownProtocolOption{}
+}
+
+// SetSockOpt implements tcpip.Endpoint. As in gVisor, an option that TCP has not is no error.
+func (e *Endpoint) SetSockOpt(opt tcpip.SettableSocketOption) tcpip.Error {
+	switch v := opt.(type) {
+	case *tcpip.KeepaliveIdleOption:
+		e.change(func(o *endpointOptions) { o.keepIdle = time.Duration(*v) })
+	case *tcpip.KeepaliveIntervalOption:
+		e.change(func(o *endpointOptions) { o.keepInterval = time.Duration(*v) })
+	case *tcpip.TCPUserTimeoutOption:
+		e.change(func(o *endpointOptions) { o.userTimeout = time.Duration(*v) })
+	case *tcpip.CongestionControlOption:
+		if !slices.Contains(controls, string(*v)) {
+			return &tcpip.ErrNoSuchFile{} // Linux's ENOENT
+		}
+		e.change(func(o *endpointOptions) { o.control = string(*v) })
+	case *tcpip.TCPLingerTimeoutOption:
+		switch {
+		case *v < 0:
+			*v = -1
+		case *v == 0:
+			*v = tcpip.TCPLingerTimeoutOption(e.p.options().linger)
+		}
+		*v = min(*v, tcpip.TCPLingerTimeoutOption(gtcp.MaxTCPLingerTimeout))
+		e.change(func(o *endpointOptions) { o.linger = time.Duration(*v) })
+	case *tcpip.TCPDeferAcceptOption:
+		*v = min(*v, tcpip.TCPDeferAcceptOption(gtcp.MaxRTO))
+		e.change(func(o *endpointOptions) { o.deferAccept = time.Duration(*v) })
+	}
+	return nil
+}
+
+// GetSockOpt implements tcpip.Endpoint.
+func (e *Endpoint) GetSockOpt(opt tcpip.GettableSocketOption) tcpip.Error {
+	if v, ok := opt.(*tcpip.OriginalDestinationOption); ok {
+		e.mu.Lock()
+		info := e.info
+		e.mu.Unlock()
+		addr, port, err := e.p.stack.IPTables().OriginalDst(info.ID, info.NetProto, ProtocolNumber)
+		if err != nil {
+			return err
+		}
+		*v = tcpip.OriginalDestinationOption{Addr: addr, Port: port}
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	o := &e.opts
+	switch v := opt.(type) {
+	case *tcpip.TCPInfoOption:
+		*v = e.tcpInfo()
+	case *tcpip.KeepaliveIdleOption:
+		*v = tcpip.KeepaliveIdleOption(o.keepIdle)
+	case *tcpip.KeepaliveIntervalOption:
+		*v = tcpip.KeepaliveIntervalOption(o.keepInterval)
+	case *tcpip.TCPUserTimeoutOption:
+		*v = tcpip.TCPUserTimeoutOption(o.userTimeout)
+	case *tcpip.CongestionControlOption:
+		*v = tcpip.CongestionControlOption(o.control)
+	case *tcpip.TCPLingerTimeoutOption:
+		*v = tcpip.TCPLingerTimeoutOption(o.linger)
+	case *tcpip.TCPDeferAcceptOption:
+		*v = tcpip.TCPDeferAcceptOption(o.deferAccept)
+	default:
+		return &tcpip.ErrUnknownProtocolOption{}
+	}
+	return nil
+}
+
+// tcpInfo returns what gVisor's TCP_INFO has.
+func (e *Endpoint) tcpInfo() (info tcpip.TCPInfoOption) {
+	info.State = tcpip.EndpointState(e.state())
+	switch e.phase {
+	case phaseInitial, phaseBound, phaseConnecting, phaseError:
+		info.State = tcpip.EndpointState(gtcp.StateClose) // those are gVisor's own
+	}
+	if !e.connected() {
+		return info
+	}
+	i := e.conn.Info(e.now)
+	info.RTT, info.RTTVar, info.RTO = i.SRTT, i.RTTVar, i.RTO
+	info.SndCwnd, info.SndSsthresh, info.ReorderSeen = i.CwndSegs, i.SsthreshSegs, i.Reordering
+	info.CcState = [...]tcpip.CongestionControlState{
+		tcp.CAOpen: tcpip.Open, tcp.CADisorder: tcpip.Disorder, tcp.CACWR: tcpip.Open, tcp.CARecovery: tcpip.FastRecovery, tcp.CALoss: tcpip.RTORecovery,
+	}[i.CAState]
+	if i.CAState == tcp.CARecovery && i.SACK {
+		info.CcState = tcpip.SACKRecovery
+	}
+	return info
+}
+
+// What follows implements tcpip.SocketOptionsHandler.
+
+// OnReuseAddressSet takes SO_REUSEADDR.
+func (e *Endpoint) OnReuseAddressSet(v bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.opts.flags.TupleOnly = v
+}
+
+// OnReusePortSet takes SO_REUSEPORT.
+func (e *Endpoint) OnReusePortSet(v bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.opts.flags.LoadBalanced = v
+}
+
+// OnKeepAliveSet takes SO_KEEPALIVE.
+func (e *Endpoint) OnKeepAliveSet(bool) { e.change(func(*endpointOptions) {}) }
+
+// OnDelayOptionSet takes TCP_NODELAY.
+func (e *Endpoint) OnDelayOptionSet(bool) { e.change(func(*endpointOptions) {}) }
+
+// OnCorkOptionSet takes TCP_CORK.
+func (e *Endpoint) OnCorkOptionSet(bool) { e.change(func(*endpointOptions) {}) }
+
+// LastError returns SO_ERROR: why the connection has ended, or the last error that the network reported, once.
+func (e *Endpoint) LastError() tcpip.Error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.takeHardErr(); err != nil {
+		return err
+	}
+	err := e.lastErr
+	e.lastErr = nil
+	return err
+}
+
+// UpdateLastError sets the last error that the network reported.
+func (e *Endpoint) UpdateLastError(err tcpip.Error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lastErr = err
+}
+
+// HasNIC reports whether there is such a device; 0 stands for any.
+func (e *Endpoint) HasNIC(id int32) bool { return id == 0 || e.p.stack.HasNIC(tcpip.NICID(id)) }
+
+// OnSetSendBufferSize takes SO_SNDBUF.
+func (*Endpoint) OnSetSendBufferSize(n int64) int64 { return n }
+
+// OnSetReceiveBufferSize takes SO_RCVBUF, which ends the buffer's growing by itself. A connection keeps what it has offered.
+func (e *Endpoint) OnSetReceiveBufferSize(n, _ int64) (int64, func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.opts.fixedRecv = true
+	return max(n, 1), nil
+}
+
+// WakeupWriters tells writers that the send buffer has grown.
+func (e *Endpoint) WakeupWriters() {
+	e.mu.Lock()
+	room := e.connected() && e.snd.size() < int(e.ops.GetSendBufferSize())/2
+	e.mu.Unlock()
+	if room {
+		e.wq.Notify(waiter.WritableEvents)
+	}
+}
+
+// GetAcceptConn reports whether the socket listens.
+func (e *Endpoint) GetAcceptConn() bool { return e.listening() != nil }

@@ -1,0 +1,184 @@
+package netstack
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/header/parse"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/raw"
+	"gvisor.dev/gvisor/pkg/waiter"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/tcptimers"
+)
+
+// ProtocolNumber is TCP's.
+const ProtocolNumber = header.TCPProtocolNumber
+
+// Config is what the protocol is made by.
+type Config struct {
+	// Conn is what connections are made by, until an option of the protocol or of a socket says otherwise. RecvBuffer,
+	// RecvBufferMax and Socket do not count: they follow from the options, which have gVisor's defaults.
+	Conn tcp.Config
+
+	Shards int // wheels; 0 is one per processor
+}
+
+// DefaultConfig returns the configuration of NewProtocol: policy per-segment, CUBIC.
+func DefaultConfig() Config {
+	return Config{Conn: tcp.DefaultConfig(tcptimers.MustPolicy(tcptimers.DefaultPolicy))}
+}
+
+// NewProtocol makes the protocol for a stack, as gVisor's tcp.NewProtocol does.
+func NewProtocol(s *stack.Stack) stack.TransportProtocol {
+	p, err := newProtocol(s, DefaultConfig())
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return p
+}
+
+// NewProtocolWith returns what makes the protocol with a configuration. An error names the field that is out of its bounds.
+func NewProtocolWith(cfg Config) (stack.TransportProtocolFactory, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	return func(s *stack.Stack) stack.TransportProtocol {
+		p, err := newProtocol(s, cfg)
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		return p
+	}, nil
+}
+
+func (c *Config) check() error {
+	if c.Shards < 0 || c.Shards > 1024 {
+		return fmt.Errorf("netstack: shards %d, want 0..1024", c.Shards)
+	}
+	return c.Conn.Check()
+}
+
+// protocol is TCP in one stack.
+type protocol struct {
+	stack  *stack.Stack
+	stats  tcpip.TCPStats // the stack's
+	conn   tcp.Config
+	secret tcp.Secret
+	shards []*shard
+	next   atomic.Uint32 // the shard of the next connection
+
+	mu      sync.RWMutex
+	opts    protocolOptions
+	configs []*tcp.Config // those that connections were made by last
+}
+
+var (
+	_ stack.TransportProtocol = (*protocol)(nil)
+	_ stack.SendBufSizeProto  = (*protocol)(nil)
+)
+
+func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
+	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn}
+	p.opts.init(&cfg.Conn)
+	var key [16]byte
+	rng := s.SecureRNG()
+	if _, err := rng.Reader.Read(key[:]); err != nil {
+		return nil, fmt.Errorf("netstack: random numbers: %w", err)
+	}
+	p.secret = tcp.NewSecret(key)
+	n := cfg.Shards
+	if n == 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	for range n {
+		sh, err := newShard(p)
+		if err != nil {
+			return nil, err
+		}
+		p.shards = append(p.shards, sh)
+	}
+	return p, nil
+}
+
+// newChallengeLimiter returns a limit of Linux's 1000 challenge ACKs a second. There is one for each pass: as many as connections run
+// at the same time.
+func (p *protocol) newChallengeLimiter() *tcp.ChallengeLimiter {
+	l, err := tcp.NewChallengeLimiter(1000, time.Second, rand.New(rand.NewPCG(uint64(p.stack.InsecureRNG().Int63()), 1)))
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return l
+}
+
+// Number implements stack.TransportProtocol.
+func (*protocol) Number() tcpip.TransportProtocolNumber { return ProtocolNumber }
+
+// NewEndpoint implements stack.TransportProtocol.
+func (p *protocol) NewEndpoint(net tcpip.NetworkProtocolNumber, wq *waiter.Queue) (tcpip.Endpoint, tcpip.Error) {
+	return p.newEndpoint(net, wq), nil
+}
+
+// NewRawEndpoint implements stack.TransportProtocol.
+func (p *protocol) NewRawEndpoint(net tcpip.NetworkProtocolNumber, wq *waiter.Queue) (tcpip.Endpoint, tcpip.Error) {
+	return raw.NewEndpoint(p.stack, net, ProtocolNumber, wq)
+}
+
+// MinimumPacketSize implements stack.TransportProtocol.
+func (*protocol) MinimumPacketSize() int { return header.TCPMinimumSize }
+
+// ParsePorts implements stack.TransportProtocol.
+func (*protocol) ParsePorts(b []byte) (src, dst uint16, err tcpip.Error) {
+	h := header.TCP(b)
+	return h.SourcePort(), h.DestinationPort(), nil
+}
+
+// Parse implements stack.TransportProtocol.
+func (*protocol) Parse(pkt *stack.PacketBuffer) bool { return parse.TCP(pkt) }
+
+// HandleUnknownDestinationPacket answers a segment to a port that nobody has.
+func (p *protocol) HandleUnknownDestinationPacket(id stack.TransportEndpointID, pkt *stack.PacketBuffer) stack.UnknownDestinationPacketDisposition {
+	var seg segment
+	if !seg.parse(p, pkt) {
+		return stack.UnknownDestinationPacketMalformed
+	}
+	p.refuse(id, &seg, pkt)
+	return stack.UnknownDestinationPacketHandled
+}
+
+// Close implements stack.TransportProtocol: no timer expires after it.
+func (p *protocol) Close() {
+	for _, s := range p.shards {
+		s.close()
+	}
+}
+
+// Wait, Pause, Resume and Restore implement stack.TransportProtocol. There are no goroutines to wait for or to pause.
+func (*protocol) Wait()    {}
+func (*protocol) Pause()   {}
+func (*protocol) Resume()  {}
+func (*protocol) Restore() {}
+
+// Counters returns what all connections of a stack have counted, which is more than its Stats tell. It reports false if the stack's
+// TCP is another. What a connection counts while Counters runs may be missing.
+func Counters(s *stack.Stack) (c tcp.Counters, ok bool) {
+	p, ok := s.TransportProtocolInstance(ProtocolNumber).(*protocol)
+	if !ok {
+		return c, false
+	}
+	for _, sh := range p.shards {
+		sh.mu.Lock()
+		for _, pass := range sh.spare {
+			c.Add(&pass.out.Counters)
+		}
+		sh.mu.Unlock()
+	}
+	return c, true
+}

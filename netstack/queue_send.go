@@ -1,0 +1,76 @@
+package netstack
+
+import (
+	"sort"
+
+	"gvisor.dev/gvisor/pkg/buffer"
+)
+
+// sendQueue is what the application has written and the peer has not acknowledged. Offsets count octets since the beginning of the
+// connection.
+type sendQueue struct {
+	chunks []sendChunk
+	head   int    // chunks before it are released
+	start  uint64 // offset of the first octet
+	end    uint64 // after the last one
+}
+
+type sendChunk struct {
+	offset uint64
+	view   *buffer.View
+}
+
+func (q *sendQueue) size() int { return int(q.end - q.start) }
+
+// append takes views.
+func (q *sendQueue) append(views []*buffer.View) {
+	for _, v := range views {
+		q.chunks = append(q.chunks, sendChunk{q.end, v})
+		q.end += uint64(v.Size())
+	}
+}
+
+// window returns n octets from offset on, without copying them.
+func (q *sendQueue) window(offset uint64, n uint32) (b buffer.Buffer) {
+	i := q.head + sort.Search(len(q.chunks)-q.head, func(i int) bool { return q.chunks[q.head+i].offset > offset }) - 1
+	for ; n > 0; i++ {
+		c := &q.chunks[i]
+		v := c.view.Clone()
+		v.TrimFront(int(offset - c.offset))
+		if k := uint32(v.Size()); k > n {
+			v.CapLength(int(n))
+		}
+		k := uint32(v.Size())
+		if err := b.Append(v); err != nil {
+			panic("BUG: " + err.Error())
+		}
+		offset += uint64(k)
+		n -= k
+	}
+	return b
+}
+
+// release lets go of what is before offset.
+func (q *sendQueue) release(offset uint64) {
+	for q.head < len(q.chunks) {
+		c := &q.chunks[q.head]
+		if c.offset+uint64(c.view.Size()) > offset {
+			break
+		}
+		c.view.Release()
+		*c = sendChunk{}
+		q.head++
+	}
+	q.start = max(q.start, offset)
+	switch {
+	case q.head == len(q.chunks):
+		q.chunks, q.head = nil, 0
+	case q.head > 32 && 2*q.head > len(q.chunks):
+		n := copy(q.chunks, q.chunks[q.head:])
+		clear(q.chunks[n:])
+		q.chunks, q.head = q.chunks[:n], 0
+	}
+}
+
+// drop lets go of everything.
+func (q *sendQueue) drop() { q.release(q.end) }

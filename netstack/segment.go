@@ -1,0 +1,186 @@
+package netstack
+
+import (
+	"net/netip"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// segment is a segment that has arrived.
+type segment struct {
+	header tcp.Header
+	at     wheel.Time // when it arrived
+	len    uint32     // octets of payload
+	ce     bool
+	pkt    *stack.PacketBuffer // with a reference of the segment's own, nil if its payload is not kept
+
+	// Of a SYN that ended a connection in TIME-WAIT: the least initial sequence number of the answer.
+	afterTimeWait bool
+	leastISS      tcp.Seq
+}
+
+// parse reads the headers of a packet and checks the checksum, unless the link has. It reports false for a packet that is malformed,
+// which it counts. The packet is not kept, and only its headers are touched before it may be cloned.
+func (s *segment) parse(p *protocol, pkt *stack.PacketBuffer) bool {
+	raw := pkt.TransportHeader().Slice()
+	h, n, err := tcp.ParseHeader(raw)
+	if n == 0 {
+		_ = err // an option that is malformed does not matter: n is 0 for everything else
+		p.stats.InvalidSegmentsReceived.Increment()
+		return false
+	}
+	data := pkt.Data().Size()
+	ip := pkt.Network()
+	if !pkt.RXChecksumValidated && !header.TCP(raw).IsChecksumValid(ip.SourceAddress(), ip.DestinationAddress(), pkt.Data().Checksum(), uint16(data)) {
+		p.stats.ChecksumErrors.Increment()
+		return false
+	}
+	tos, _ := ip.TOS()
+	s.header, s.len, s.ce = h, uint32(data), tos&3 == 3
+	p.stats.ValidSegmentsReceived.Increment()
+	if h.Flags.Has(tcp.RST) {
+		p.stats.ResetsReceived.Increment()
+	}
+	return true
+}
+
+func (s *segment) inbound() tcp.Inbound {
+	return tcp.Inbound{Header: &s.header, Len: s.len, CE: s.ce}
+}
+
+// seqLen is SEG.LEN.
+func (s *segment) seqLen() uint32 {
+	return tcp.Arrival{Seq: s.header.Seq, Len: s.len, SYN: s.header.Flags.Has(tcp.SYN), FIN: s.header.Flags.Has(tcp.FIN)}.SegLen()
+}
+
+// release gives the packet back.
+func (s *segment) release() {
+	if s.pkt != nil {
+		s.pkt.DecRef()
+		s.pkt = nil
+	}
+}
+
+// end returns an address and port as the engine has them.
+func end(a tcpip.Address, port uint16) netip.AddrPort {
+	switch a.BitLen() {
+	case header.IPv4AddressSizeBits:
+		return netip.AddrPortFrom(netip.AddrFrom4(a.As4()), port)
+	case header.IPv6AddressSizeBits:
+		return netip.AddrPortFrom(netip.AddrFrom16(a.As16()), port)
+	}
+	return netip.AddrPort{}
+}
+
+// refuse answers a segment that is for no connection.
+func (p *protocol) refuse(id stack.TransportEndpointID, s *segment, pkt *stack.PacketBuffer) {
+	h := &s.header
+	switch {
+	case h.Flags.Has(tcp.RST):
+		// RFC 9293 §3.10.7.1: "An incoming segment containing a RST is discarded."
+	case h.Flags.Has(tcp.ACK):
+		// RFC 9293 §3.10.7.1: "If the ACK bit is on, <SEQ=SEG.ACK><CTL=RST>"
+		p.answer(pkt, id, tcp.Header{Seq: h.Ack, Flags: tcp.RST}, stack.DefaultTOS)
+	default:
+		// RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used,
+		// <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>"
+		p.answer(pkt, id, tcp.Header{Ack: h.Seq.Add(s.seqLen()), Flags: tcp.RST | tcp.ACK}, stack.DefaultTOS)
+	}
+}
+
+// answer sends a segment of no connection back to where pkt came from.
+func (p *protocol) answer(pkt *stack.PacketBuffer, id stack.TransportEndpointID, h tcp.Header, tos uint8) {
+	r, err := p.stack.FindRoute(pkt.NICID, id.LocalAddress, id.RemoteAddress, pkt.NetworkProtocolNumber, false)
+	if err != nil {
+		return
+	}
+	defer r.Release()
+	h.SrcPort, h.DstPort = id.LocalPort, id.RemotePort
+	out := stack.NewPacketBuffer(stack.PacketBufferOptions{ReserveHeaderBytes: h.HeaderLen() + int(r.MaxHeaderLength())})
+	defer out.DecRef()
+	p.write(r, out, &h, stack.GSO{}, stack.NetworkHeaderParams{Protocol: ProtocolNumber, TTL: r.DefaultTTL(), TOS: tos})
+}
+
+// HandlePacket implements stack.TransportEndpoint: a segment arrives. It is stamped here, before it waits for anything.
+func (e *Endpoint) HandlePacket(id stack.TransportEndpointID, pkt *stack.PacketBuffer) {
+	seg := segment{at: e.p.now()}
+	if !seg.parse(e.p, pkt) {
+		e.stats.ReceiveErrors.MalformedPacketsReceived.Increment()
+		return
+	}
+	e.stats.SegmentsReceived.Increment()
+	if l := e.listening(); l != nil {
+		e.listenInput(l, id, &seg, pkt)
+		return
+	}
+	if seg.len > 0 || seg.header.Flags.Has(tcp.SYN) {
+		seg.pkt = pkt.IncRef()
+	}
+	e.deliver(&seg)
+}
+
+// maxInbox is how many segments wait for a connection that is run by another goroutine. More are dropped, as by a full link.
+const maxInbox = 4096
+
+// deliver hands a segment to the connection.
+func (e *Endpoint) deliver(seg *segment) {
+	if e.work.CompareAndSwap(0, 1) {
+		e.run(seg)
+		return
+	}
+	e.inMu.Lock()
+	full := len(e.in) >= maxInbox
+	if !full {
+		e.in = append(e.in, *seg)
+	}
+	e.inMu.Unlock()
+	if full {
+		seg.release()
+		e.p.stack.Stats().DroppedPackets.Increment()
+		e.stats.ReceiveErrors.SegmentQueueDropped.Increment()
+		return
+	}
+	e.kick()
+}
+
+// HandleError implements stack.TransportEndpoint: an ICMP message is about a segment of the connection.
+func (e *Endpoint) HandleError(te stack.TransportError, pkt *stack.PacketBuffer) {
+	quote, ok := pkt.Data().PullUp(8) // RFC 792: the first 64 bits of the segment are there
+	if !ok {
+		return
+	}
+	m := tcp.ICMPError{Seq: tcp.Seq(header.TCP(quote).SequenceNumber())}
+	switch te.Kind() {
+	case stack.PacketTooBigTransportError:
+		m.Kind = tcp.ICMPTooBig
+		if mtu := te.Info(); mtu > 0 {
+			// The stack has taken IP's header off.
+			m.MTU = mtu + header.IPv4MinimumSize
+			if pkt.NetworkProtocolNumber == header.IPv6ProtocolNumber {
+				m.MTU = mtu + header.IPv6MinimumSize
+			}
+		}
+	case stack.DestinationNetworkUnreachableTransportError:
+		m.Kind = tcp.ICMPNetUnreachable
+	case stack.DestinationHostUnreachableTransportError, stack.DestinationHostDownTransportError, stack.SourceHostIsolatedTransportError,
+		stack.SourceRouteFailedTransportError:
+		m.Kind = tcp.ICMPHostUnreachable
+	case stack.DestinationPortUnreachableTransportError:
+		m.Kind = tcp.ICMPPortUnreachable
+	case stack.DestinationProtoUnreachableTransportError:
+		m.Kind = tcp.ICMPProtocolUnreachable
+	default:
+		return
+	}
+	e.inMu.Lock()
+	if len(e.icmp) < maxInbox {
+		e.icmp = append(e.icmp, m)
+	}
+	e.inMu.Unlock()
+	e.kick()
+}

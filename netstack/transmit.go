@@ -1,0 +1,173 @@
+package netstack
+
+import (
+	"math"
+
+	"gvisor.dev/gvisor/pkg/buffer"
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/checksum"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack/tcp"
+)
+
+// packet is what leaves in one piece: a segment, or several that follow each other, for the link to cut.
+type packet struct {
+	first   int    // among the output's segments
+	mss     uint32 // the octets of each segment but the last, if there is more than one
+	payload buffer.Buffer
+}
+
+// way is what packets need beside the route.
+type way struct {
+	id       stack.TransportEndpointID
+	ttl, tos uint8
+	df       bool
+	mark     uint32
+	gso      stack.GSO
+	owner    tcpip.PacketOwner
+}
+
+// way returns what the next packets need.
+func (e *Endpoint) way() way {
+	w := way{id: e.info.ID, tos: e.opts.tos, df: e.opts.setsDF(), mark: e.ops.GetMark(), gso: e.gso, owner: e.opts.owner}
+	if r := e.route; r != nil {
+		w.ttl = e.opts.timeToLive(r)
+	}
+	return w
+}
+
+// setRoute gives the connection a route, whose reference it takes.
+func (e *Endpoint) setRoute(r *stack.Route) {
+	e.route = r
+	if !r.HasHostGSOCapability() {
+		return
+	}
+	e.gso = stack.GSO{
+		Type: stack.GSOTCPv4, L3HdrLen: header.IPv4MinimumSize,
+		NeedsCsum: true, CsumOffset: header.TCPChecksumOffset, MaxSize: r.GSOMaxSize(),
+	}
+	if isIPv6(r) {
+		e.gso.Type, e.gso.L3HdrLen = stack.GSOTCPv6, header.IPv6MinimumSize
+	}
+}
+
+// path is what the engine has to know of the route.
+func (e *Endpoint) path() tcp.Path {
+	// The stack's MTU is without IP's header.
+	const most = 1 << 16
+	if isIPv6(e.route) {
+		return tcp.Path{MTU: int(min(e.route.MTU()+header.IPv6MinimumSize, most)), IPv6: true}
+	}
+	return tcp.Path{MTU: int(min(e.route.MTU()+header.IPv4MinimumSize, most))}
+}
+
+// gather takes the payloads of what is to be sent out of the send queue, and joins segments that the link can cut.
+func (e *Endpoint) gather(p *pass) {
+	p.packets = p.packets[:0]
+	segs := p.out.Segments
+	most := uint32(0) // octets of payload in one packet of several segments
+	if e.gso.Type != stack.GSONone {
+		const headers = header.IPv6MinimumSize + tcp.MaxHeaderLen
+		most = min(e.gso.MaxSize, math.MaxUint16) - headers
+	}
+	for i := 0; i < len(segs); {
+		s := &segs[i]
+		n, j := s.Len, i+1
+		for s.Len > 0 && j < len(segs) && n+segs[j].Len <= most && follows(s, &segs[j-1], &segs[j]) {
+			n += segs[j].Len
+			j++
+		}
+		pk := packet{first: i, mss: s.Len}
+		if n > 0 {
+			pk.payload = e.snd.window(s.Offset, n)
+		}
+		if last := &segs[j-1]; j > i+1 {
+			s.Header.Flags |= last.Header.Flags & (tcp.PSH | tcp.FIN)
+		}
+		p.packets = append(p.packets, pk)
+		i = j
+	}
+	if len(segs) > 0 {
+		if h := &segs[len(segs)-1].Header; h.Flags&(tcp.ACK|tcp.RST) == tcp.ACK {
+			e.last = lastSent{ack: h.Ack, recent: h.Options.TSEcr, stamped: h.Options.HasTimestamps}
+			e.last.nxt = h.Seq.Add(tcp.Arrival{Len: segs[len(segs)-1].Len, SYN: h.Flags.Has(tcp.SYN), FIN: h.Flags.Has(tcp.FIN)}.SegLen())
+		}
+	}
+}
+
+// follows reports whether b can leave in one packet with first and those up to a, which is the one before it: the same header but for
+// the sequence number, and the same length. The last one may be shorter, and have PSH and FIN.
+func follows(first, a, b *tcp.Outgoing) bool {
+	const ends = tcp.PSH | tcp.FIN
+	h, g := &first.Header, &b.Header
+	return b.Len > 0 && b.Len <= first.Len && a.Len == first.Len && b.Offset == a.Offset+uint64(a.Len) &&
+		a.Header.Flags&ends == 0 && h.Flags == g.Flags&^ends && h.Flags&(tcp.SYN|tcp.RST|tcp.URG|tcp.CWR) == 0 &&
+		h.Ack == g.Ack && h.Window == g.Window && first.ECT == b.ECT && h.Options == g.Options
+}
+
+// transmit sends what gather has found. It is called under the baton, without a lock.
+func (e *Endpoint) transmit(p *pass, r *stack.Route, w way) {
+	for i := range p.packets {
+		pk := &p.packets[i]
+		s := &p.out.Segments[pk.first]
+		h := &s.Header
+		h.SrcPort, h.DstPort = w.id.LocalPort, w.id.RemotePort
+		if r == nil {
+			pk.payload.Release()
+			continue
+		}
+		size := pk.payload.Size()
+		out := stack.NewPacketBuffer(stack.PacketBufferOptions{
+			ReserveHeaderBytes: h.HeaderLen() + int(r.MaxHeaderLength()),
+			Payload:            pk.payload,
+			Mark:               w.mark,
+		})
+		pk.payload = buffer.Buffer{}
+		out.Owner = w.owner
+		gso := w.gso
+		if gso.Type != stack.GSONone {
+			// All packets have it, as gVisor's: it asks for the checksum, too.
+			if gso.MSS = uint16(min(pk.mss, math.MaxUint16)); size == 0 {
+				gso.MSS = math.MaxUint16
+			}
+		}
+		params := stack.NetworkHeaderParams{Protocol: ProtocolNumber, TTL: w.ttl, TOS: w.tos, DF: w.df}
+		if s.ECT {
+			params.TOS |= 2 // RFC 3168 §5: ECT(0)
+		}
+		if e.p.write(r, out, h, gso, params) {
+			e.stats.SegmentsSent.Increment()
+		} else {
+			e.stats.SendErrors.SegmentSendToNetworkFailed.Increment()
+		}
+		out.DecRef()
+	}
+}
+
+// write puts the header before the payload and sends the packet.
+func (p *protocol) write(r *stack.Route, out *stack.PacketBuffer, h *tcp.Header, gso stack.GSO, params stack.NetworkHeaderParams) bool {
+	raw := out.TransportHeader().Push(h.HeaderLen())
+	h.Checksum = 0
+	h.AppendTo(raw[:0])
+	out.TransportProtocolNumber = ProtocolNumber
+	out.GSOOptions = gso
+	sum := r.PseudoHeaderChecksum(ProtocolNumber, uint16(out.Size()))
+	th := header.TCP(raw)
+	switch {
+	case gso.Type != stack.GSONone && gso.NeedsCsum:
+		th.SetChecksum(sum) // of the pseudo-header: the link goes on from there
+	case r.RequiresTXTransportChecksum():
+		th.SetChecksum(^th.CalculateChecksum(checksum.Combine(sum, out.Data().Checksum())))
+	}
+	if err := r.WritePacket(params, out); err != nil {
+		p.stats.SegmentSendErrors.Increment()
+		return false
+	}
+	p.stats.SegmentsSent.Increment()
+	if h.Flags.Has(tcp.RST) {
+		p.stats.ResetsSent.Increment()
+	}
+	return true
+}
