@@ -1,0 +1,305 @@
+package netstack
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/waiter"
+)
+
+// eventually waits until f holds.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for range 2000 {
+		if f() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatalf("%s: not after 10 s", what)
+}
+
+func forAll(t *testing.T, f func(t *testing.T, n *pairNet)) {
+	for _, p := range protocols {
+		t.Run(p.name, func(t *testing.T) { f(t, newPair(t, pairConfig{a: p.a, b: p.b})) })
+	}
+}
+
+// TestHalfClose has one end finish its stream, and the other answer all the same.
+func TestHalfClose(t *testing.T) {
+	forAll(t, func(t *testing.T, n *pairNet) {
+		a, b := n.connect(false)
+		a.Write([]byte("question"))
+		if err := a.CloseWrite(); err != nil {
+			t.Fatalf("CloseWrite: %v", err)
+		}
+		got, err := io.ReadAll(b)
+		if err != nil || string(got) != "question" {
+			t.Fatalf("b read %q, %v, want the question and the end", got, err)
+		}
+		if _, err := b.Write([]byte("answer")); err != nil {
+			t.Fatalf("b writes into the open half: %v", err)
+		}
+		b.Close()
+		if got, err = io.ReadAll(a); err != nil || string(got) != "answer" {
+			t.Fatalf("a read %q, %v, want the answer and the end", got, err)
+		}
+		if _, err := a.Write([]byte("more")); err == nil {
+			t.Error("a wrote after CloseWrite, want an error")
+		}
+	})
+}
+
+// TestReset closes a connection with octets unread, which resets it.
+func TestReset(t *testing.T) {
+	forAll(t, func(t *testing.T, n *pairNet) {
+		a, b := n.connect(false)
+		if _, err := a.Write([]byte("nobody reads this")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		b.Close()
+		_, err := a.Read(make([]byte, 1))
+		if want := (&tcpip.ErrConnectionReset{}).String(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a reads: %v, want %s", err, want)
+		}
+	})
+}
+
+// TestRefused dials a port that nobody has.
+func TestRefused(t *testing.T) {
+	forAll(t, func(t *testing.T, n *pairNet) {
+		families(t, func(t *testing.T, v6 bool) {
+			_, err := n.tryDial(v6, 5*time.Second)
+			if want := (&tcpip.ErrConnectionRefused{}).String(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("dial: %v, want %s", err, want)
+			}
+		})
+	})
+}
+
+// TestDeadline has a read and a write that wait run into their deadlines, and go on after.
+func TestDeadline(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	a, b := n.connect(false)
+	a.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+	var ne net.Error
+	if _, err := a.Read(make([]byte, 1)); !errors.As(err, &ne) || !ne.Timeout() {
+		t.Fatalf("read: %v, want a timeout", err)
+	}
+	a.SetReadDeadline(time.Time{})
+	b.Write([]byte("x"))
+	if _, err := a.Read(make([]byte, 1)); err != nil {
+		t.Fatalf("read after the deadline was lifted: %v", err)
+	}
+	a.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+	wrote, err := a.Write(make([]byte, 32<<20))
+	if !errors.As(err, &ne) || !ne.Timeout() {
+		t.Fatalf("write of more than the buffers take: %d, %v, want a timeout", wrote, err)
+	}
+	go a.CloseWrite()
+	if got, _ := io.Copy(io.Discard, b); int(got) != wrote {
+		t.Errorf("b read %d octets, want the %d that were written", got, wrote)
+	}
+}
+
+// TestDialTimeout dials over a link that loses all, and gives up.
+func TestDialTimeout(t *testing.T) {
+	n := newPair(t, pairConfig{loss: 1})
+	if _, err := n.tryDial(false, 30*time.Millisecond); err == nil {
+		t.Fatal("dial over a dead link succeeded")
+	}
+	// Close gave the port and the registration back.
+	if left := n.a.stack.RegisteredEndpoints(); len(left) != 0 {
+		t.Errorf("%d endpoints are registered after the dial was given up", len(left))
+	}
+}
+
+// TestLoss exchanges over a link that loses packets in both directions.
+func TestLoss(t *testing.T) {
+	for _, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			n := newPair(t, pairConfig{a: p.a, b: p.b, loss: 0.02})
+			a, b := n.connect(false)
+			exchange(t, a, b, 300_000)
+		})
+	}
+}
+
+// TestManyConnections has many connections at once, each of which is echoed.
+func TestManyConnections(t *testing.T) {
+	forAll(t, func(t *testing.T, n *pairNet) {
+		l := n.listen(false)
+		var servers sync.WaitGroup
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				servers.Add(1)
+				go func() {
+					defer servers.Done()
+					io.Copy(c, c)
+					c.Close()
+				}()
+			}
+		}()
+		const conns = 100
+		var wg sync.WaitGroup
+		for i := range conns {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				c, err := n.tryDial(false, 20*time.Second)
+				if err != nil {
+					t.Errorf("dial %d: %v", i, err)
+					return
+				}
+				defer c.Close()
+				c.SetDeadline(time.Now().Add(20 * time.Second))
+				msg := bytes.Repeat([]byte{byte(i)}, 1000+100*i)
+				go func() {
+					c.Write(msg)
+					c.CloseWrite()
+				}()
+				if got, err := io.ReadAll(c); err != nil || !bytes.Equal(got, msg) {
+					t.Errorf("connection %d: %d octets of %d came back, %v", i, len(got), len(msg), err)
+				}
+			}()
+		}
+		wg.Wait()
+		servers.Wait()
+	})
+}
+
+// TestDualStack connects over IPv4 to a listener of IPv6, and from a socket of IPv6 to an address of IPv4.
+func TestDualStack(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	l, err := gonet.ListenTCP(n.b.stack, tcpip.FullAddress{Port: pairPort}, 0x86dd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, v6 := range []bool{false, true} {
+		a := n.dial(v6)
+		b, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		exchange(t, a, b.(*gonet.TCPConn), 10_000)
+		b.Close()
+	}
+	mapped := tcpip.AddrFrom16([16]byte{10: 0xff, 11: 0xff, 12: 10, 15: 2})
+	c, err := gonet.DialTCP(n.a.stack, tcpip.FullAddress{NIC: 1, Addr: mapped, Port: pairPort}, 0x86dd)
+	if err != nil {
+		t.Fatalf("dial of a mapped address: %v", err)
+	}
+	c.Close()
+}
+
+// TestTimeWaitReuse connects again from the port of a connection in TIME-WAIT.
+func TestTimeWaitReuse(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	l := n.listen(false)
+	at, proto := n.b.at(false)
+	local := tcpip.FullAddress{NIC: 1, Addr: n.a.addr4, Port: 4000}
+	for i := range 3 {
+		a, err := gonet.DialTCPWithBind(t.Context(), n.a.stack, local, at, proto)
+		if err != nil {
+			t.Fatalf("dial %d: %v", i, err)
+		}
+		b, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The listener's side closes first, and is in TIME-WAIT.
+		b.Close()
+		if _, err := a.Read(make([]byte, 1)); err != io.EOF {
+			t.Fatalf("read: %v, want the end", err)
+		}
+		a.Close()
+		eventually(t, "a is gone", func() bool { return len(n.a.stack.RegisteredEndpoints()) == 0 })
+		time.Sleep(2 * time.Millisecond) // so that timestamps tell the next incarnation
+	}
+}
+
+// TestStates follows a connection through the numbers that State gives, which are gVisor's.
+func TestStates(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	n.listen(false)
+	var wq waiter.Queue
+	ep, err := n.a.stack.NewEndpoint(ProtocolNumber, ipv4.ProtocolNumber, &wq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(s gtcp.EndpointState) {
+		t.Helper()
+		eventually(t, s.String(), func() bool { return gtcp.EndpointState(ep.State()) == s })
+	}
+	want(gtcp.StateInitial)
+	if got := ep.Readiness(waiter.EventIn); got != waiter.EventHUp {
+		t.Errorf("readiness of a new endpoint = %b, want EventHUp", got)
+	}
+	if err := ep.Bind(tcpip.FullAddress{}); err != nil {
+		t.Fatal(err)
+	}
+	want(gtcp.StateBound)
+	n.a.link.setDrop(func(*stack.PacketBuffer) bool { return true })
+	at, _ := n.b.at(false)
+	if _, ok := ep.Connect(at).(*tcpip.ErrConnectStarted); !ok {
+		t.Fatal("Connect did not start")
+	}
+	want(gtcp.StateSynSent)
+	if _, ok := ep.Connect(at).(*tcpip.ErrAlreadyConnecting); !ok {
+		t.Error("a second Connect, want ErrAlreadyConnecting")
+	}
+	n.a.link.setDrop(nil)
+	want(gtcp.StateEstablished) // the SYN was sent again after a second
+	ep.Shutdown(tcpip.ShutdownWrite)
+	want(gtcp.StateFinWait2)
+	ep.Close()
+}
+
+// TestStats compares what a connection counts with what gVisor's would.
+func TestStats(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	a, b := n.connect(false)
+	as, bs := n.a.stack.Stats().TCP, n.b.stack.Stats().TCP
+	eventually(t, "both ends are counted", func() bool {
+		return as.CurrentEstablished.Value() == 1 && bs.CurrentEstablished.Value() == 1
+	})
+	exchange(t, a, b, 100_000)
+	a.Close()
+	b.Close()
+	for _, c := range []struct {
+		name string
+		got  uint64
+		want uint64
+	}{
+		{"ActiveConnectionOpenings", as.ActiveConnectionOpenings.Value(), 1},
+		{"PassiveConnectionOpenings", bs.PassiveConnectionOpenings.Value(), 1},
+		{"a's CurrentEstablished", as.CurrentEstablished.Value(), 0},
+		{"b's CurrentEstablished", bs.CurrentEstablished.Value(), 0},
+		{"ResetsSent", as.ResetsSent.Value() + bs.ResetsSent.Value(), 0},
+		{"ChecksumErrors", as.ChecksumErrors.Value() + bs.ChecksumErrors.Value(), 0},
+		{"segments lost between the stacks", as.SegmentsSent.Value() - bs.ValidSegmentsReceived.Value(), 0},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s = %d, want %d", c.name, c.got, c.want)
+		}
+	}
+}
