@@ -228,6 +228,8 @@ func (e *Endpoint) do(now wheel.Time, o *tcp.Output) {
 		e.conn.Wrote(now, t.wrote, flags, o)
 	}
 	switch {
+	case (t.abort || t.close) && e.opening != opened:
+		o.Events |= tcp.EventClosed // it had not begun
 	case t.abort:
 		e.conn.Abort(now, o)
 	case t.close && t.linger0:

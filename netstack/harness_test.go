@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/refs"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
@@ -104,6 +105,14 @@ func newPair(t *testing.T, cfg pairConfig) *pairNet {
 
 func newSide(t *testing.T, f stack.TransportProtocolFactory, link *lossy, host byte) side {
 	t.Helper()
+	s := newSideOn(t, f, link, host)
+	s.link = link
+	return s
+}
+
+// newSideOn is newSide on any link.
+func newSideOn(t *testing.T, f stack.TransportProtocolFactory, link stack.LinkEndpoint, host byte) side {
+	t.Helper()
 	s := side{
 		stack: stack.New(stack.Options{
 			NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},
@@ -111,7 +120,6 @@ func newSide(t *testing.T, f stack.TransportProtocolFactory, link *lossy, host b
 		}),
 		addr4: tcpip.AddrFrom4([4]byte{10, 0, 0, host}),
 		addr6: tcpip.AddrFrom16([16]byte{0: 0xfd, 15: host}),
-		link:  link,
 	}
 	if err := s.stack.CreateNIC(1, link); err != nil {
 		t.Fatalf("NIC: %v", err)
@@ -303,3 +311,5 @@ func families(t *testing.T, f func(t *testing.T, v6 bool)) {
 	t.Run("ipv4", func(t *testing.T) { f(t, false) })
 	t.Run("ipv6", func(t *testing.T) { f(t, true) })
 }
+
+func viewWith(b []byte) *buffer.View { return buffer.NewViewWithData(b) }

@@ -171,50 +171,67 @@ func (l *listener) syn(id stack.TransportEndpointID, seg *segment, pkt *stack.Pa
 	case always || many:
 		l.sendCookie(id, seg, pkt)
 	default:
-		if c := l.open(id, seg, pkt, nil, 0); c != nil {
+		if c := l.open(id, seg, pkt, nil); c != nil {
 			c.deliver(seg)
 		}
 	}
 }
 
-// open makes the connection that a segment begins, nil if there cannot be one: a SYN, or the answer to a cookie, which was iss.
-func (l *listener) open(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer, ck *cookie, iss tcp.Seq) *Endpoint {
-	e, p := l.e, l.e.p
-	net := pkt.NetworkProtocolNumber
-	r, err := p.stack.FindRoute(pkt.NICID, id.LocalAddress, id.RemoteAddress, net, false)
+// open makes the connection that a segment begins, nil if there cannot be one: a SYN, or the answer to a cookie.
+func (l *listener) open(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer, ck *cookie) *Endpoint {
+	e, err := l.e.p.openPassive(new(waiter.Queue), id, seg, pkt, func(e *Endpoint) {
+		l.e.mu.Lock()
+		e.inherit(l.e)
+		e.bound.flags, e.bound.device = l.e.bound.flags, l.e.bound.device
+		l.e.mu.Unlock()
+		e.parent, e.cookie = l, ck
+		if ck != nil {
+			e.opening = openCookie
+		}
+	})
 	if err != nil {
 		return nil
 	}
-	c := p.newEndpoint(net, new(waiter.Queue))
 	e.mu.Lock()
-	c.inherit(e)
-	b := binding{nets: []tcpip.NetworkProtocolNumber{net}, flags: e.bound.flags, device: e.bound.device, nic: pkt.NICID, registered: true}
-	e.mu.Unlock()
-	c.info.ID, c.info.RegisterNICID = id, pkt.NICID
-	c.setRoute(r)
-	c.initConn(iss, seg.leastISS)
-	c.bound, c.parent, c.phase, c.opening = b, l, phaseConn, openSYN
-	if ck != nil {
-		c.opening, c.cookie = openCookie, ck
-	}
-
 	l.mu.Lock()
 	gone := l.closed || l.shut
-	if !gone {
-		l.halfOpen[c] = seg.at
+	if !gone && !e.queued && e.phase == phaseConn {
+		l.halfOpen[e] = seg.at
 	}
 	l.mu.Unlock()
-	if !gone {
-		err = p.stack.RegisterTransportEndpoint(b.nets, ProtocolNumber, id, c, b.flags, b.device)
-	}
-	if gone || err != nil {
-		l.mu.Lock()
-		delete(l.halfOpen, c)
-		l.mu.Unlock()
-		r.Release()
+	e.mu.Unlock()
+	if gone {
+		e.Abort()
 		return nil
 	}
-	return c
+	return e
+}
+
+// openPassive makes and registers the endpoint of the connection that a segment begins, which is then to be delivered to it. prepare sets
+// what the endpoint has of its own.
+func (p *protocol) openPassive(wq *waiter.Queue, id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer, prepare func(*Endpoint)) (*Endpoint, tcpip.Error) {
+	net := pkt.NetworkProtocolNumber
+	r, err := p.stack.FindRoute(pkt.NICID, id.LocalAddress, id.RemoteAddress, net, false)
+	if err != nil {
+		return nil, err
+	}
+	e := p.newEndpoint(net, wq)
+	e.bound = binding{nets: []tcpip.NetworkProtocolNumber{net}, nic: pkt.NICID, registered: true}
+	e.opening = openSYN
+	prepare(e)
+	e.info.ID, e.info.RegisterNICID = id, pkt.NICID
+	e.setRoute(r)
+	var iss tcp.Seq
+	if e.cookie != nil {
+		iss = e.cookie.iss
+	}
+	e.initConn(iss, seg.leastISS)
+	e.phase = phaseConn
+	if err := p.stack.RegisterTransportEndpoint(e.bound.nets, ProtocolNumber, id, e, e.bound.flags, e.bound.device); err != nil {
+		r.Release()
+		return nil, err
+	}
+	return e, nil
 }
 
 // follow notes what has become of a connection that nobody has accepted. queue tells that its handshake is over, ended that it is no

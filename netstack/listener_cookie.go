@@ -8,6 +8,7 @@ import (
 
 // cookie is what a SYN cookie has told of the SYN.
 type cookie struct {
+	iss     tcp.Seq // the cookie
 	mss     uint16
 	options tcp.CookieOptions
 	stamped bool
@@ -95,14 +96,14 @@ func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 		l.e.stats.ReceiveErrors.ListenOverflowAckDrop.Increment()
 		return true
 	}
-	ck := &cookie{mss: mss}
+	ck := &cookie{iss: iss, mss: mss}
 	l.e.mu.Lock()
 	cfg := p.config(&l.e.opts, l.e.opts.socket(&l.e.ops), l.e.recvBuffer())
 	l.e.mu.Unlock()
 	if ck.stamped = cfg.Timestamps && h.Options.HasTimestamps; ck.stamped {
 		ck.options = tcp.CookieOptionsFrom(h.Options.TSEcr)
 	}
-	c := l.open(id, seg, pkt, ck, iss)
+	c := l.open(id, seg, pkt, ck)
 	if c == nil {
 		return true
 	}
