@@ -5,6 +5,8 @@ go 1.26.3
 require (
 	github.com/rogpeppe/go-internal v1.16.0 // testscript: the tests of cmd/tcpwheel
 	github.com/spf13/cobra v1.10.2 // the command line of cmd/tcpwheel
+	github.com/vishvananda/netlink v1.3.1 // the kernel's addresses, routes and link state: package tun
+	golang.org/x/sys v0.48.0 // system calls on TUN devices and network namespaces: package tun
 )
 
 require (
@@ -14,7 +16,6 @@ require (
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/sync v0.23.0 // indirect
-	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
 	gvisor.dev/gvisor v0.0.0-20260905035102-160fafc42237 // the network stack that package netstack plugs into
 	honnef.co/go/tools v0.8.2 // indirect
@@ -22,6 +23,7 @@ require (
 
 require (
 	github.com/google/btree v1.1.2 // indirect
+	github.com/vishvananda/netns v0.0.5 // indirect
 	golang.org/x/exp v0.0.0-20250711185948-6ae5c78190dc // indirect
 	golang.org/x/time v0.15.0 // indirect
 )

@@ -52,6 +52,7 @@ var policy = layout{
 	deps: []dependency{
 		{path: "gvisor.dev/gvisor", rooms: []string{"netstack", "tun"}},
 		{path: "golang.org/x/sys", rooms: []string{"netstack", "tun"}},
+		{path: "github.com/vishvananda/netlink", rooms: []string{"tun"}},
 		{path: "github.com/gopacket/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/google/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/spf13/cobra", rooms: []string{"cmd"}},

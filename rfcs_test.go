@@ -8,6 +8,7 @@ type rfc struct {
 
 // rfcs are the documents of TCP that this project works by, titled as the RFC Editor titles them.
 var rfcs = map[int]rfc{
+	768:  {title: "User Datagram Protocol"},
 	791:  {title: "Internet Protocol"},
 	792:  {title: "Internet Control Message Protocol"},
 	793:  {title: "Transmission Control Protocol", obsoletedBy: 9293},

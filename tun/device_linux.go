@@ -1,0 +1,256 @@
+package tun
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Options say how to open a device. The zero value is a device with one queue and offload in the network namespace of
+// the process.
+type Options struct {
+	// Netns is the network namespace, as for InNamespace.
+	Netns string
+
+	// Queues is the number of queues, 1 to 256; 0 is 1. Each is read by a goroutine of its own, and a connection stays on
+	// the queue that the hash of its packets picks.
+	Queues int
+
+	// MTU is that of the device and of its endpoint, 68 to 65535; 0 leaves the kernel's, which is 1500.
+	MTU int
+
+	// NoOffload makes the kernel and the stack cut and sum each packet themselves.
+	NoOffload bool
+}
+
+const maxQueues = 256 // the kernel's MAX_TAP_QUEUES
+
+func (o *Options) check() error {
+	if o.Queues < 0 || o.Queues > maxQueues {
+		return fmt.Errorf("tun: %d queues, want 1 to %d", o.Queues, maxQueues)
+	}
+	if o.MTU != 0 && (o.MTU < minMTU || o.MTU > maxMTU) {
+		return fmt.Errorf("tun: MTU %d, want %d to %d", o.MTU, minMTU, maxMTU)
+	}
+	return nil
+}
+
+const (
+	minMTU = 68 // RFC 791 §3.2: "Every internet module must be able to forward a datagram of 68 octets"
+	maxMTU = 65535
+)
+
+// Device is an open TUN device. Multiple goroutines may invoke methods on it.
+type Device struct {
+	name     string
+	index    int
+	offload  bool
+	queues   []*queue
+	endpoint *Endpoint
+	kernel   *netlink.Handle // in the namespace of the device
+
+	done     chan struct{} // closed at the end: see Done
+	mu       sync.Mutex
+	err      error
+	ended    bool // done is closed
+	isClosed bool
+}
+
+// Open makes the TUN device of that name, or opens the persistent one that is there. A name with %d in it gets the first
+// number that is free; an empty name is "tun%d". The device goes when it is closed, unless it is persistent. It is down
+// and without address until Up and AddAddress.
+//
+// An error that is due to rights, to the device file or to the kernel is an *Error, and says what to do.
+func Open(name string, o Options) (*Device, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Queues == 0 {
+		o.Queues = 1
+	}
+	d := &Device{name: name, offload: !o.NoOffload, done: make(chan struct{})}
+	if err := InNamespace(o.Netns, func() error { return d.open(o) }); err != nil {
+		d.release()
+		return nil, err
+	}
+	mtu, err := d.kernelMTU()
+	if err == nil && o.MTU != 0 {
+		mtu, err = o.MTU, d.setKernelMTU(o.MTU)
+	}
+	if err != nil {
+		d.release()
+		return nil, err
+	}
+	d.endpoint = newEndpoint(d, uint32(mtu))
+	return d, nil
+}
+
+// open runs in the namespace of the device.
+func (d *Device) open(o Options) (err error) {
+	for range o.Queues {
+		q, name, err := openQueue(d.name, o.Queues > 1, d.offload)
+		if err != nil {
+			return err
+		}
+		d.queues = append(d.queues, q)
+		d.name = name
+	}
+	if d.kernel, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
+		return &Error{"open netlink socket", err, ""}
+	}
+	link, err := d.kernel.LinkByName(d.name)
+	if err != nil {
+		return &Error{"find device " + d.name, err, ""}
+	}
+	d.index = link.Attrs().Index
+	return nil
+}
+
+// openQueue opens one queue of a device, and returns the name that the device has.
+func openQueue(name string, multi, offload bool) (*queue, string, error) {
+	fd, err := unix.Open(deviceFile, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, "", &Error{"open " + deviceFile, err, hintOpen(err)}
+	}
+	name, err = setUpQueue(fd, name, multi, offload)
+	if err != nil {
+		unix.Close(fd)
+		return nil, "", err
+	}
+	// Only now: a descriptor without a device must not get into the poller, which would find it in error for ever.
+	q, err := newQueue(fd)
+	return q, name, err
+}
+
+func setUpQueue(fd int, name string, multi, offload bool) (string, error) {
+	ifr, err := unix.NewIfreq(name)
+	if err != nil {
+		return "", &Error{"name " + name, err, ""}
+	}
+	flags := uint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
+	if multi {
+		flags |= unix.IFF_MULTI_QUEUE
+	}
+	ifr.SetUint16(flags)
+	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr); err != nil {
+		return "", &Error{"TUNSETIFF " + name, err, hintSetIff(err, name)}
+	}
+	if err := unix.IoctlSetPointerInt(fd, unix.TUNSETVNETHDRSZ, vnetSize); err != nil {
+		return "", &Error{"TUNSETVNETHDRSZ", err, hintKernel}
+	}
+	if err := unix.IoctlSetPointerInt(fd, unix.TUNSETVNETLE, 1); err != nil {
+		return "", &Error{"TUNSETVNETLE", err, hintKernel}
+	}
+	flagsOff := 0
+	if offload {
+		flagsOff = unix.TUN_F_CSUM | unix.TUN_F_TSO4 | unix.TUN_F_TSO6
+	}
+	if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, flagsOff); err != nil {
+		return "", &Error{"TUNSETOFFLOAD", err, hintKernel + ", or open it with NoOffload"}
+	}
+	return ifr.Name(), nil
+}
+
+const (
+	deviceFile = "/dev/net/tun"
+	hintKernel = "the kernel's TUN driver is too old: use Linux 3.19 or later"
+)
+
+func hintOpen(err error) string {
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return "there is no such file: modprobe tun, or mkdir -p /dev/net and mknod /dev/net/tun c 10 200; " +
+			"in a container pass it in (--device /dev/net/tun)"
+	case errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENXIO):
+		return "the kernel has no TUN driver: modprobe tun, or use a kernel with CONFIG_TUN"
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return "run as root, or let the user read and write the file; in a container pass it in (--device /dev/net/tun)"
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		return "too many open files: raise ulimit -n, or use fewer queues"
+	}
+	return ""
+}
+
+func hintSetIff(err error, name string) string {
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return "run as root or with CAP_NET_ADMIN (--cap-add NET_ADMIN for a container), or have root make the device: " +
+			"ip tuntap add dev NAME mode tun user USER vnet_hdr"
+	case errors.Is(err, unix.EBUSY):
+		return "the device is in use: end the program that has it open, or use another name"
+	case errors.Is(err, unix.EINVAL):
+		return fmt.Sprintf("%s is there and of another kind: use another name, or ip link del %s", name, name)
+	case errors.Is(err, unix.E2BIG):
+		return "too many queues: use fewer"
+	}
+	return ""
+}
+
+// Name returns the name of the device.
+func (d *Device) Name() string { return d.name }
+
+// Index returns the kernel's number of the device.
+func (d *Device) Index() int { return d.index }
+
+// Queues returns the number of queues.
+func (d *Device) Queues() int { return len(d.queues) }
+
+// Endpoint returns the stack's end of the device: one for all queues, and always the same.
+func (d *Device) Endpoint() *Endpoint { return d.endpoint }
+
+// Done returns a channel that is closed when the device has come to its end: by Close, or because somebody deleted it,
+// or its namespace. A device without an attached stack does not notice the latter.
+func (d *Device) Done() <-chan struct{} { return d.done }
+
+// Err returns why the device has come to its end: nil before, os.ErrClosed after Close.
+func (d *Device) Err() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
+}
+
+// end notes the end of the device; the first reason stays.
+func (d *Device) end(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.ended {
+		d.ended, d.err = true, err
+		close(d.done)
+	}
+}
+
+// Close detaches the stack, waits for the goroutines of the device, and gives it back to the kernel, which removes it
+// with its addresses and routes unless it is persistent. The second call does nothing. It must not be called by what the
+// endpoint delivers a packet to, for which it waits.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	closed := d.isClosed
+	d.isClosed = true
+	d.mu.Unlock()
+	if closed {
+		return nil
+	}
+	d.end(os.ErrClosed)
+	d.endpoint.detach(true)
+	d.endpoint.Wait()
+	return d.release()
+}
+
+// release closes what is open.
+func (d *Device) release() error {
+	var err error
+	for _, q := range d.queues {
+		err = errors.Join(err, q.close())
+	}
+	if d.kernel != nil {
+		d.kernel.Close()
+	}
+	return err
+}

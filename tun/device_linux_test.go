@@ -1,0 +1,496 @@
+package tun
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"io"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+)
+
+// tunPair is a kernel in a namespace of its own, and a gVisor stack, with a device between them.
+type tunPair struct {
+	t     *testing.T
+	ns    *Namespace
+	dev   *Device
+	stack *stack.Stack
+	link  stack.LinkEndpoint // what the stack is attached to
+	port  uint16             // the last that the stack listened on
+}
+
+// The addresses of both sides.
+var (
+	tunKernel4 = netip.MustParsePrefix("10.7.0.1/24")
+	tunKernel6 = netip.MustParsePrefix("fd07::1/64")
+	tunStack4  = netip.MustParsePrefix("10.7.0.2/24")
+	tunStack6  = netip.MustParsePrefix("fd07::2/64")
+)
+
+// newTunNamespace makes a namespace that ends with the test, which is skipped where that is not allowed.
+func newTunNamespace(t *testing.T) *Namespace {
+	t.Helper()
+	ns, err := NewNamespace()
+	if err == nil {
+		t.Cleanup(func() { ns.Close() })
+		var d *Device
+		if d, err = Open("", Options{Netns: ns.Path()}); err == nil {
+			d.Close()
+		}
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) {
+		t.Skipf("no TUN device to be had here: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ns
+}
+
+func newTunPair(t *testing.T, o Options, wrap func(stack.LinkEndpoint) stack.LinkEndpoint) *tunPair {
+	t.Helper()
+	p := &tunPair{t: t, ns: newTunNamespace(t)}
+	o.Netns = p.ns.Path()
+	dev, err := Open("wheel%d", o)
+	p.must("open", err)
+	p.dev = dev
+	p.link = dev.Endpoint()
+	if wrap != nil {
+		p.link = wrap(p.link)
+	}
+	p.must("add address", dev.AddAddress(tunKernel4))
+	p.must("add address", dev.AddAddress(tunKernel6))
+	p.must("up", dev.Up())
+	p.stack = newTunStack(t, p.link)
+	t.Cleanup(p.close)
+	return p
+}
+
+// newTunStack makes a stack with gVisor's TCP on a link.
+func newTunStack(t *testing.T, link stack.LinkEndpoint) *stack.Stack {
+	t.Helper()
+	s := stack.New(stack.Options{
+		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},
+		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol},
+	})
+	sack := tcpip.TCPSACKEnabled(true)
+	s.SetTransportProtocolOption(tcp.ProtocolNumber, &sack)
+	if err := s.CreateNIC(1, link); err != nil {
+		t.Fatalf("CreateNIC: %v", err)
+	}
+	for _, prefix := range []netip.Prefix{tunStack4, tunStack6} {
+		proto := header.IPv4ProtocolNumber
+		if prefix.Addr().Is6() {
+			proto = header.IPv6ProtocolNumber
+		}
+		addr := tcpip.ProtocolAddress{Protocol: proto, AddressWithPrefix: tcpip.AddressWithPrefix{
+			Address: tcpip.AddrFromSlice(prefix.Addr().AsSlice()), PrefixLen: prefix.Bits()}}
+		if err := s.AddProtocolAddress(1, addr, stack.AddressProperties{}); err != nil {
+			t.Fatalf("AddProtocolAddress: %v", err)
+		}
+	}
+	s.SetRouteTable([]tcpip.Route{
+		{Destination: header.IPv4EmptySubnet, NIC: 1}, {Destination: header.IPv6EmptySubnet, NIC: 1}})
+	return s
+}
+
+func (p *tunPair) must(what string, err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func (p *tunPair) close() {
+	if p.link != stack.LinkEndpoint(p.dev.Endpoint()) {
+		p.link.Attach(nil)
+		p.link.Wait()
+		p.link.Close()
+	}
+	if err := p.dev.Close(); err != nil {
+		p.t.Errorf("close the device: %v", err)
+	}
+	p.stack.Destroy()
+}
+
+func tunFull(a netip.AddrPort) (tcpip.FullAddress, tcpip.NetworkProtocolNumber) {
+	proto := header.IPv4ProtocolNumber
+	if a.Addr().Is6() {
+		proto = header.IPv6ProtocolNumber
+	}
+	return tcpip.FullAddress{NIC: 1, Addr: tcpip.AddrFromSlice(a.Addr().AsSlice()), Port: a.Port()}, proto
+}
+
+// dialStack connects from the kernel to the stack, and returns both ends.
+func (p *tunPair) dialStack(to netip.Addr) (kernel, stack net.Conn) {
+	p.t.Helper()
+	p.port++
+	at := netip.AddrPortFrom(to, p.port)
+	full, proto := tunFull(at)
+	l, err := gonet.ListenTCP(p.stack, full, proto)
+	p.must("listen", err)
+	defer l.Close()
+	p.must("dial", p.ns.Do(func() (err error) {
+		kernel, err = net.DialTimeout("tcp", at.String(), 10*time.Second)
+		return err
+	}))
+	stack, err = l.Accept()
+	p.must("accept", err)
+	return kernel, stack
+}
+
+// dialKernel connects from the stack to the kernel, and returns both ends.
+func (p *tunPair) dialKernel(to netip.Addr) (kernel, stack net.Conn) {
+	p.t.Helper()
+	var l net.Listener
+	p.must("listen", p.ns.Do(func() (err error) {
+		l, err = net.Listen("tcp", netip.AddrPortFrom(to, 0).String())
+		return err
+	}))
+	defer l.Close()
+	full, proto := tunFull(l.Addr().(*net.TCPAddr).AddrPort())
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	stack, err := gonet.DialContextTCP(ctx, p.stack, full, proto)
+	p.must("dial", err)
+	kernel, err = l.Accept()
+	p.must("accept", err)
+	return kernel, stack
+}
+
+// transfer sends n octets from one end to the other, then an EOF, and compares checksums.
+func tunTransfer(t *testing.T, from, to net.Conn, n int) {
+	t.Helper()
+	table := crc64.MakeTable(crc64.ECMA)
+	chunk := tunPayload(64 << 10)
+	want := crc64.New(table)
+	sent := make(chan error, 1)
+	deadline := time.Now().Add(60 * time.Second)
+	from.SetDeadline(deadline)
+	to.SetDeadline(deadline)
+	go func() {
+		left := n
+		for left > 0 {
+			chunk[0]++
+			b := chunk[:min(left, len(chunk))]
+			want.Write(b)
+			if _, err := from.Write(b); err != nil {
+				sent <- fmt.Errorf("write, %d octets to go: %w", left, err)
+				return
+			}
+			left -= len(b)
+		}
+		sent <- from.(interface{ CloseWrite() error }).CloseWrite()
+	}()
+	got := crc64.New(table)
+	m, err := io.CopyBuffer(got, struct{ io.Reader }{to}, make([]byte, 256<<10))
+	if err != nil {
+		t.Errorf("read after %d of %d octets: %v", m, n, err)
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	if m != int64(n) || got.Sum64() != want.Sum64() {
+		t.Errorf("%d octets with checksum %x arrived, want %d with %x", m, got.Sum64(), n, want.Sum64())
+	}
+}
+
+// TestTransfers runs gVisor's TCP on the endpoint against the kernel's TCP.
+func TestTransfers(t *testing.T) {
+	const n = 8<<20 + 13
+	for _, test := range []struct {
+		name string
+		o    Options
+	}{
+		{"one queue", Options{}},
+		{"three queues", Options{Queues: 3}},
+		{"no offload", Options{NoOffload: true}},
+		{"large MTU", Options{MTU: 65535}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newTunPair(t, test.o, nil)
+			for _, to := range []struct {
+				name          string
+				kernel, stack netip.Prefix
+			}{{"IPv4", tunKernel4, tunStack4}, {"IPv6", tunKernel6, tunStack6}} {
+				run := func(name string, dial func(netip.Addr) (k, s net.Conn), at netip.Prefix, fromKernel bool) {
+					k, s := dial(at.Addr())
+					defer k.Close()
+					defer s.Close()
+					before, start := p.dev.Stats(), time.Now()
+					if fromKernel {
+						tunTransfer(t, k, s, n)
+					} else {
+						tunTransfer(t, s, k, n)
+					}
+					after := p.dev.Stats()
+					t.Logf("%s, %s: %.1f Gbit/s, %d packets in with %d super-segments, %d out with %d", to.name, name,
+						8*float64(n)/float64(time.Since(start).Nanoseconds()),
+						after.RxPackets-before.RxPackets, after.RxSuperSegments-before.RxSuperSegments,
+						after.TxPackets-before.TxPackets, after.TxSuperSegments-before.TxSuperSegments)
+					if test.o.MTU != 0 {
+						return
+					}
+					super := after.TxSuperSegments - before.TxSuperSegments
+					if fromKernel {
+						super = after.RxSuperSegments - before.RxSuperSegments
+					}
+					if (super > 0) == test.o.NoOffload {
+						t.Errorf("%s, %s: %d super-segments", to.name, name, super)
+					}
+				}
+				run("kernel dials and sends", p.dialStack, to.stack, true)
+				run("kernel dials, stack sends", p.dialStack, to.stack, false)
+				run("stack dials and sends", p.dialKernel, to.kernel, false)
+				run("stack dials, kernel sends", p.dialKernel, to.kernel, true)
+			}
+			if s := p.dev.Stats(); s.RxMalformed+s.RxBadChecksums+s.TxErrors != 0 {
+				t.Errorf("something was dropped: %+v", s)
+			}
+		})
+	}
+}
+
+// TestQueuesShareTheConnections opens connections on a device with several queues: more than one carries packets.
+func TestQueuesShareTheConnections(t *testing.T) {
+	p := newTunPair(t, Options{Queues: 4}, nil)
+	for range 16 {
+		k, s := p.dialKernel(tunKernel4.Addr())
+		tunTransfer(t, s, k, 10_000)
+		k.Close()
+		s.Close()
+	}
+	rx, tx := 0, 0
+	for i := range p.dev.Queues() {
+		s := p.dev.QueueStats(i)
+		t.Logf("queue %d: %+v", i, s)
+		if s.RxPackets > 0 {
+			rx++
+		}
+		if s.TxPackets > 0 {
+			tx++
+		}
+	}
+	if rx < 2 || tx < 2 {
+		t.Errorf("%d queues received and %d sent, want 2 of 4 at least", rx, tx)
+	}
+}
+
+// tunGoroutines fails the test if a goroutine of this package is left.
+func tunGoroutines(t *testing.T) {
+	t.Helper()
+	b := make([]byte, 1<<20)
+	b = b[:runtime.Stack(b, true)]
+	for _, g := range bytes.Split(b, []byte("\n\n")) {
+		if bytes.Contains(g, []byte("tcpwheel/tun.(*queue)")) {
+			t.Errorf("a goroutine is left:\n%s", g)
+		}
+	}
+}
+
+func tunLinks(t *testing.T, ns *Namespace) (names []string) {
+	t.Helper()
+	if err := ns.Do(func() error {
+		links, err := net.Interfaces()
+		for _, l := range links {
+			names = append(names, l.Name)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestCloseLeavesNothing closes a device under load: no goroutine and no device is left, and the writers get an error.
+func TestCloseLeavesNothing(t *testing.T) {
+	p := newTunPair(t, Options{Queues: 2}, nil)
+	t.Logf("devices: %v", tunLinks(t, p.ns))
+	k, s := p.dialStack(tunStack4.Addr())
+	defer k.Close()
+	go io.Copy(io.Discard, s)
+	buf := make([]byte, 1<<16)
+	go func() {
+		for {
+			if _, err := k.Write(buf); err != nil {
+				return
+			}
+		}
+	}()
+	for p.dev.Stats().RxPackets < 100 {
+		runtime.Gosched()
+	}
+	if err := p.dev.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.dev.Endpoint().Wait()
+	tunGoroutines(t)
+	if names := tunLinks(t, p.ns); len(names) != 1 || names[0] != "lo" {
+		t.Errorf("devices after Close: %v, want lo", names)
+	}
+	if err := p.dev.Err(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Err() = %v, want %v", err, os.ErrClosed)
+	}
+	if err := p.dev.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	pkt := tunPacket(tunTCP(t, false, 0x10, nil), stack.GSO{})
+	defer pkt.DecRef()
+	var list stack.PacketBufferList
+	list.PushBack(pkt)
+	if n, err := p.dev.Endpoint().WritePackets(list); n != 0 || err == nil {
+		t.Errorf("WritePackets on a closed device = %d, %v", n, err)
+	}
+	p.dev.Endpoint().Attach(p)
+	if p.dev.Endpoint().IsAttached() {
+		t.Error("a closed device was attached to")
+	}
+}
+
+// DeliverNetworkPacket and DeliverLinkPacket make a tunPair a dispatcher.
+func (*tunPair) DeliverNetworkPacket(tcpip.NetworkProtocolNumber, *stack.PacketBuffer) {}
+func (*tunPair) DeliverLinkPacket(tcpip.NetworkProtocolNumber, *stack.PacketBuffer)    {}
+
+// TestAttachAgain takes a device from one stack to the next.
+func TestAttachAgain(t *testing.T) {
+	p := newTunPair(t, Options{Queues: 2}, nil)
+	for i := range 5 {
+		k, s := p.dialStack(tunStack4.Addr())
+		tunTransfer(t, k, s, 1000)
+		k.Close()
+		s.Close()
+		if err := p.stack.RemoveNIC(1); err != nil {
+			t.Fatalf("RemoveNIC: %v", err)
+		}
+		if p.link.IsAttached() {
+			t.Fatal("still attached after RemoveNIC")
+		}
+		if i == 0 {
+			p.link.Wait()
+			tunGoroutines(t)
+		}
+		p.stack.Destroy()
+		p.stack = newTunStack(t, p.link)
+	}
+}
+
+// TestDeviceDeletedByOthers deletes the device under us.
+func TestDeviceDeletedByOthers(t *testing.T) {
+	p := newTunPair(t, Options{Queues: 2}, nil)
+	p.must("remove", Remove(p.dev.Name(), p.ns.Path()))
+	<-p.dev.Done()
+	if err := p.dev.Err(); !errors.Is(err, unix.EBADFD) {
+		t.Errorf("Err() = %v, want %v", err, unix.EBADFD)
+	} else {
+		t.Log(err)
+	}
+	if err := Remove(p.dev.Name(), p.ns.Path()); err == nil {
+		t.Error("Remove removed what is not there")
+	}
+}
+
+// TestDeviceHelpers sets what can be set, and reads it back from the kernel.
+func TestDeviceHelpers(t *testing.T) {
+	p := newTunPair(t, Options{MTU: 1400}, nil)
+	check := func(mtu int, up bool) {
+		t.Helper()
+		p.must("read back", p.ns.Do(func() error {
+			i, err := net.InterfaceByName(p.dev.Name())
+			if err == nil && (i.MTU != mtu || (i.Flags&net.FlagUp != 0) != up || i.Index != p.dev.Index()) {
+				t.Errorf("device %+v, want MTU %d, up %v, index %d", i, mtu, up, p.dev.Index())
+			}
+			return err
+		}))
+		if p.dev.MTU() != mtu || p.link.MTU() != uint32(mtu) {
+			t.Errorf("MTU() = %d and %d, want %d", p.dev.MTU(), p.link.MTU(), mtu)
+		}
+	}
+	check(1400, true)
+	p.must("set MTU", p.dev.SetMTU(9000))
+	p.must("add route", p.dev.AddRoute(netip.MustParsePrefix("10.8.0.0/16")))
+	p.must("remove address", p.dev.RemoveAddress(tunKernel4))
+	p.must("down", p.dev.Down())
+	check(9000, false)
+	for what, err := range map[string]error{
+		"MTU":            p.dev.SetMTU(67),
+		"address":        p.dev.AddAddress(netip.Prefix{}),
+		"route when off": p.dev.AddRoute(netip.MustParsePrefix("10.9.0.0/16")),
+		"no address":     p.dev.RemoveAddress(tunKernel4),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", what)
+		} else {
+			t.Logf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestOpenSaysWhatToDo(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		hint func(error) string
+		want string
+	}{
+		{syscall.ENOENT, hintOpen, "modprobe tun"},
+		{syscall.ENODEV, hintOpen, "CONFIG_TUN"},
+		{syscall.EACCES, hintOpen, "root"},
+		{syscall.EPERM, func(err error) string { return hintSetIff(err, "x") }, "CAP_NET_ADMIN"},
+		{syscall.EBUSY, func(err error) string { return hintSetIff(err, "x") }, "another name"},
+		{syscall.EINVAL, func(err error) string { return hintSetIff(err, "x") }, "ip link del x"},
+	} {
+		err := error(&Error{"step", test.err, test.hint(test.err)})
+		if !strings.Contains(err.Error(), test.want) || !errors.Is(err, test.err) {
+			t.Errorf("%q does not say %q", err, test.want)
+		}
+		t.Log(err)
+	}
+	for _, name := range []string{"a/b", "0123456789abcdef", "..", "a b"} {
+		if _, err := Open(name, Options{}); err == nil {
+			t.Errorf("Open(%q) gave no error", name)
+		} else {
+			t.Log(err)
+		}
+	}
+	for _, o := range []Options{{Queues: 257}, {Queues: -1}, {MTU: 67}, {MTU: 65536}} {
+		if _, err := Open("", o); err == nil {
+			t.Errorf("Open(%+v) gave no error", o)
+		} else {
+			t.Log(err)
+		}
+	}
+	_, err := Open("", Options{Netns: "no-such-namespace"})
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "ip netns add no-such-namespace") {
+		t.Errorf("Open in a namespace that is not there: %v", err)
+	}
+}
+
+// TestOpenTwice opens a device that is in use.
+func TestOpenTwice(t *testing.T) {
+	p := newTunPair(t, Options{}, nil)
+	d, err := Open(p.dev.Name(), Options{Netns: p.ns.Path()})
+	if err == nil {
+		d.Close()
+		t.Fatal("a device was opened twice")
+	}
+	if !errors.Is(err, unix.EBUSY) || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("Open = %v", err)
+	}
+}

@@ -1,0 +1,188 @@
+package tun
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+)
+
+// Endpoint is the stack's end of a Device: a stack.LinkEndpoint and stack.GSOEndpoint. It may be attached again after it
+// was detached, to the same or another stack, as long as its device is open. Multiple goroutines may invoke methods on it.
+type Endpoint struct {
+	dev *Device
+	mtu atomic.Uint32
+
+	mu      sync.Mutex
+	readers *readers // of the attached stack; nil if there is none
+	last    *readers // the last there were
+	closed  bool
+	onClose func()
+}
+
+// readers are the goroutines that read for one attachment.
+type readers struct {
+	stop atomic.Bool
+	left atomic.Int32  // that have not ended
+	done chan struct{} // closed when all have ended, those of earlier attachments included
+}
+
+var (
+	_ stack.LinkEndpoint = (*Endpoint)(nil)
+	_ stack.GSOEndpoint  = (*Endpoint)(nil)
+)
+
+func newEndpoint(d *Device, mtu uint32) *Endpoint {
+	e := &Endpoint{dev: d}
+	e.mtu.Store(mtu)
+	return e
+}
+
+// Attach implements stack.LinkEndpoint. With a dispatcher it starts one goroutine per queue; with nil it tells them to
+// end, and does not wait, as the stack calls it with locks held that a packet on its way up may need. Packets are
+// delivered without a lock; one that is on its way up may still arrive after Attach(nil), none after Wait.
+func (e *Endpoint) Attach(to stack.NetworkDispatcher) {
+	if to == nil {
+		e.detach(false)
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.readers != nil || e.closed {
+		return
+	}
+	before := e.last
+	r := &readers{done: make(chan struct{})}
+	e.readers, e.last = r, r
+	r.left.Store(int32(len(e.dev.queues)))
+	for _, q := range e.dev.queues {
+		go func() {
+			if before != nil {
+				<-before.done
+			}
+			if err := q.serve(&r.stop, to); err != nil {
+				e.dev.end(&Error{"read from " + e.dev.name, err, ""})
+			}
+			if r.left.Add(-1) == 0 {
+				close(r.done)
+			}
+		}()
+	}
+}
+
+// detach ends the goroutines of the attached stack, and with forever keeps others from starting.
+func (e *Endpoint) detach(forever bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = e.closed || forever
+	if r := e.readers; r != nil {
+		e.readers = nil
+		r.stop.Store(true)
+		for _, q := range e.dev.queues {
+			q.interrupt()
+		}
+	}
+}
+
+// IsAttached implements stack.LinkEndpoint.
+func (e *Endpoint) IsAttached() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.readers != nil
+}
+
+// Wait implements stack.LinkEndpoint: it returns when the goroutines of all attachments have ended, so not before the
+// last stack is detached. It returns at once if none ever was attached.
+//
+// stack.Stack.Wait calls it with the stack's lock held. If a packet is on its way up then whose delivery needs that lock,
+// they wait for each other: close the device before the stack, which does not.
+func (e *Endpoint) Wait() {
+	e.mu.Lock()
+	last := e.last
+	e.mu.Unlock()
+	if last != nil {
+		<-last.done
+	}
+}
+
+// Close implements stack.LinkEndpoint: it detaches the stack and calls the action of SetOnCloseAction. The device stays
+// open, since whoever opened it closes it, and may attach it to another stack before.
+func (e *Endpoint) Close() {
+	e.detach(false)
+	e.mu.Lock()
+	action := e.onClose
+	e.onClose = nil
+	e.mu.Unlock()
+	if action != nil {
+		action()
+	}
+}
+
+// SetOnCloseAction implements stack.LinkEndpoint.
+func (e *Endpoint) SetOnCloseAction(action func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.onClose = action
+}
+
+// WritePackets implements stack.LinkWriter. Each packet goes to the queue of its hash, by one system call in the
+// caller's goroutine, which does not block. It stops at the first that the kernel does not take.
+func (e *Endpoint) WritePackets(pkts stack.PacketBufferList) (n int, err tcpip.Error) {
+	queues := e.dev.queues
+	for _, pkt := range pkts.AsSlice() {
+		q := queues[0]
+		if len(queues) > 1 {
+			q = queues[pkt.Hash%uint32(len(queues))]
+		}
+		if err := q.write(pkt); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// MTU implements stack.LinkEndpoint.
+func (e *Endpoint) MTU() uint32 { return e.mtu.Load() }
+
+// SetMTU implements stack.LinkEndpoint. It is the stack's side only; Device.SetMTU sets both.
+func (e *Endpoint) SetMTU(mtu uint32) { e.mtu.Store(mtu) }
+
+// Capabilities implements stack.LinkEndpoint: see the package comment under Offload.
+func (e *Endpoint) Capabilities() stack.LinkEndpointCapabilities {
+	return stack.CapabilityRXChecksumOffload
+}
+
+// maxGSO is the largest IP packet with which both IP versions can express their length.
+const maxGSO = 65535
+
+// GSOMaxSize implements stack.GSOEndpoint: the octets of the largest super-segment, headers included.
+func (e *Endpoint) GSOMaxSize() uint32 { return maxGSO }
+
+// SupportedGSO implements stack.GSOEndpoint.
+func (e *Endpoint) SupportedGSO() stack.SupportedGSO {
+	if !e.dev.offload {
+		return stack.GSONotSupported
+	}
+	return stack.HostGSOSupported
+}
+
+// MaxHeaderLength implements stack.LinkEndpoint: there is no link header.
+func (*Endpoint) MaxHeaderLength() uint16 { return 0 }
+
+// LinkAddress implements stack.LinkEndpoint: there is none.
+func (*Endpoint) LinkAddress() tcpip.LinkAddress { return "" }
+
+// SetLinkAddress implements stack.LinkEndpoint, and does nothing.
+func (*Endpoint) SetLinkAddress(tcpip.LinkAddress) {}
+
+// ARPHardwareType implements stack.LinkEndpoint.
+func (*Endpoint) ARPHardwareType() header.ARPHardwareType { return header.ARPHardwareNone }
+
+// AddHeader implements stack.LinkEndpoint, and does nothing.
+func (*Endpoint) AddHeader(*stack.PacketBuffer) {}
+
+// ParseHeader implements stack.LinkEndpoint.
+func (*Endpoint) ParseHeader(*stack.PacketBuffer) bool { return true }
