@@ -155,9 +155,6 @@ func (e *Endpoint) Capabilities() stack.LinkEndpointCapabilities {
 	return stack.CapabilityRXChecksumOffload
 }
 
-// maxGSO is the largest IP packet with which both IP versions can express their length.
-const maxGSO = 65535
-
 // GSOMaxSize implements stack.GSOEndpoint: the octets of the largest super-segment, headers included.
 func (e *Endpoint) GSOMaxSize() uint32 { return maxGSO }
 

@@ -9,6 +9,9 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
+// maxGSO is the largest IP packet with which both IP versions can express their length.
+const maxGSO = 65535
+
 // split returns the packets that a wire would carry for pkt: its segments if it is a super-segment, else itself, with
 // complete checksums. They have their headers set, share the payload of pkt, and belong to the caller. A packet whose
 // headers cannot be read comes back as it is.
