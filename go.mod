@@ -7,6 +7,7 @@ require (
 	github.com/spf13/cobra v1.10.2 // the command line of cmd/tcpwheel
 	github.com/vishvananda/netlink v1.3.1 // the kernel's addresses, routes and link state: package tun
 	golang.org/x/sys v0.48.0 // system calls on TUN devices and network namespaces: package tun
+	gvisor.dev/gvisor v0.0.0-20260905035102-160fafc42237 // the network stack that package netstack plugs into
 )
 
 require (
@@ -17,7 +18,6 @@ require (
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
-	gvisor.dev/gvisor v0.0.0-20260905035102-160fafc42237 // the network stack that package netstack plugs into
 	honnef.co/go/tools v0.8.2 // indirect
 )
 
