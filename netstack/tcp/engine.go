@@ -191,6 +191,9 @@ func (e *Engine) apply(s *Socket) {
 	if len(o.Segments) > 0 {
 		e.queue(s)
 	}
+	if len(o.landed) > 0 {
+		e.freeLanded()
+	}
 	events := o.Events
 	o.Reset()
 	if events != 0 {

@@ -215,7 +215,7 @@ func (e *Engine) checkTimers(s *Socket) (n int, err error) {
 	records, runs := 0, 0 // in socketTimers
 	s.eachTimer(func(slot Slot, ref timerRef) {
 		_, running := e.wheel.Deadline(ref.timer())
-		if !ofSocket(slot) {
+		if counted(slot) {
 			records++
 			if running {
 				runs++

@@ -13,17 +13,27 @@ const timerRuns = 1 << 31
 func (r timerRef) timer() wheel.Timer { return wheel.Timer(r &^ timerRuns) }
 func (r timerRef) running() bool      { return r&timerRuns != 0 }
 
-// socketTimers are the timer records of a connection, which are made when they are first started. Those of the keepalive and
-// the delayed-ACK timer are apart: an idle connection may have the one, and one that only receives the other.
+// socketTimers are the timer records of a connection that are of one kind each, which are made when they are first started. Those
+// of the keepalive and the delayed-ACK timer are apart: an idle connection may have the one, and one that only receives
+// the other. Those of segments are named by the slots of the flight.
 type socketTimers struct {
-	kinds    [tcptimers.Kinds]timerRef
-	segments []timerRef // from SegmentSlot(1) on
-	records  uint32     // of both
-	runs     uint32     // of these
+	kinds   [tcptimers.Kinds]timerRef
+	records uint32
+	runs    uint32 // of these
 }
+
+// sparePool is how many socketTimers are kept for others.
+const sparePool = 1024
 
 // timerRef returns where the record of a slot is named.
 func (e *Engine) timerRef(s *Socket, slot Slot) *timerRef {
+	if id := slot.Segment(); id != 0 {
+		f := s.conn.fl
+		if f == &atRest { // in the call at hand it has landed
+			f = e.out.landed[len(e.out.landed)-1]
+		}
+		return &f.sent.arena[id-1].ref
+	}
 	switch slot {
 	case Slot(tcptimers.Keepalive):
 		return &s.keepalive
@@ -39,14 +49,7 @@ func (e *Engine) timerRef(s *Socket, slot Slot) *timerRef {
 		}
 		s.timers = t
 	}
-	if slot < Slot(tcptimers.Kinds) {
-		return &t.kinds[slot]
-	}
-	i := int(slot) - tcptimers.Kinds
-	for i >= len(t.segments) {
-		t.segments = append(t.segments, 0)
-	}
-	return &t.segments[i]
+	return &t.kinds[slot]
 }
 
 // eachTimer calls f with each record of s.
@@ -57,17 +60,30 @@ func (s *Socket) eachTimer(f func(Slot, timerRef)) {
 	if s.delack != 0 {
 		f(Slot(tcptimers.DelAck), s.delack)
 	}
-	if s.timers == nil {
-		return
-	}
-	for i, r := range s.timers.kinds {
-		if r != 0 {
-			f(Slot(i), r)
+	if s.timers != nil {
+		for i, r := range s.timers.kinds {
+			if r != 0 {
+				f(Slot(i), r)
+			}
 		}
 	}
-	for i, r := range s.timers.segments {
-		if r != 0 {
-			f(Slot(tcptimers.Kinds+i), r)
+	q := &s.conn.fl.sent
+	for i := range q.arena[:q.used] {
+		if r := q.arena[i].ref; r != 0 {
+			f(SegmentSlot(SegmentID(i+1)), r)
+		}
+	}
+}
+
+// freeLanded gives back the records of the segments of flights that have landed.
+func (e *Engine) freeLanded() {
+	for _, f := range e.out.landed {
+		q := &f.sent
+		for i := range q.arena[:q.used] {
+			if r := &q.arena[i].ref; *r != 0 {
+				e.wheel.Free(r.timer())
+				*r = 0
+			}
 		}
 	}
 }
@@ -79,23 +95,6 @@ func timerOwner(index uint32, slot Slot) uint64 { return uint64(index)<<32 | uin
 func (e *Engine) applyTimers(s *Socket) {
 	for i := range e.out.Timers {
 		op := &e.out.Timers[i]
-		if t, k := s.timers, int(op.Slot)-tcptimers.Kinds; t != nil && k >= 0 && k < len(t.segments) && t.segments[k] != 0 {
-			// The usual case, written out: a segment's timer whose record is there.
-			ref := &t.segments[k]
-			switch {
-			case op.Start:
-				e.wheel.Schedule(ref.timer(), op.At)
-				if !ref.running() {
-					*ref |= timerRuns
-					t.runs++
-				}
-			case ref.running():
-				e.wheel.Stop(ref.timer())
-				*ref &^= timerRuns
-				t.runs--
-			}
-			continue
-		}
 		ref := e.timerRef(s, op.Slot)
 		if op.Start {
 			if *ref == 0 {
@@ -120,40 +119,39 @@ func (e *Engine) applyTimers(s *Socket) {
 	}
 }
 
-// ofSocket reports whether the record of a slot is named by the socket itself: those of which an idle connection, and
-// one that only receives, may have one.
-func ofSocket(slot Slot) bool {
-	return slot == Slot(tcptimers.Keepalive) || slot == Slot(tcptimers.DelAck)
+// counted reports whether the record of a slot is in socketTimers.
+func counted(slot Slot) bool {
+	return slot < Slot(tcptimers.Kinds) && slot != Slot(tcptimers.Keepalive) && slot != Slot(tcptimers.DelAck)
 }
 
 // countTimers notes a change in the number of records, and of those that run, in socketTimers.
 func (s *Socket) countTimers(slot Slot, records, runs int) {
-	if !ofSocket(slot) {
+	if counted(slot) {
 		s.timers.records += uint32(records)
 		s.timers.runs += uint32(runs)
 	}
 }
 
-// freeTimers gives back all records of s, but those of a keepalive or delayed-ACK timer that runs.
+// freeTimers gives back the records of s that do not run, which all of socketTimers are.
 func (e *Engine) freeTimers(s *Socket) {
-	s.eachTimer(func(slot Slot, ref timerRef) {
-		if !ofSocket(slot) || !ref.running() {
+	for _, ref := range []*timerRef{&s.keepalive, &s.delack} {
+		if *ref != 0 && !ref.running() {
 			e.wheel.Free(ref.timer())
+			*ref = 0
 		}
-	})
-	if !s.keepalive.running() {
-		s.keepalive = 0
-	}
-	if !s.delack.running() {
-		s.delack = 0
 	}
 	t := s.timers
 	if t == nil {
 		return
 	}
+	for _, ref := range t.kinds {
+		if ref != 0 {
+			e.wheel.Free(ref.timer())
+		}
+	}
 	s.timers = nil
-	if cap(t.segments) <= maxSpareArena && len(e.pool) < maxSpareFlights {
-		*t = socketTimers{segments: t.segments[:0]}
+	if len(e.pool) < sparePool {
+		*t = socketTimers{}
 		e.pool = append(e.pool, t)
 	}
 }

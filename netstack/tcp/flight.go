@@ -50,13 +50,21 @@ func (c *Conn) takeOff(o *Output) {
 	c.fl.hint = c.sndNxt
 }
 
-// land gives the flight back, when nothing is left of it.
+// land gives the flight back, when nothing is left of it. Output.Reset makes it fit for others.
 func (c *Conn) land(o *Output) {
-	f := c.fl
+	o.landed = append(o.landed, c.fl)
 	c.fl = &atRest
-	f.sent.recycle()
-	if len(f.sent.arena) <= maxSpareArena && len(o.spare) < maxSpareFlights {
-		*f = flight{sent: f.sent}
-		o.spare = append(o.spare, f)
+}
+
+// recycle makes the flights that have landed fit for other connections.
+func (o *Output) recycle() {
+	for i, f := range o.landed {
+		o.landed[i] = nil
+		f.sent.recycle()
+		if len(f.sent.arena) <= maxSpareArena && len(o.spare) < maxSpareFlights {
+			*f = flight{sent: f.sent}
+			o.spare = append(o.spare, f)
+		}
 	}
+	o.landed = o.landed[:0]
 }

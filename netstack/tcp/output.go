@@ -22,6 +22,7 @@ type Output struct {
 	Rand      *rand.Rand        // for RTO randomisation: needed only by policies with Jitter
 
 	spare     []*flight
+	landed    []*flight           // since the last Reset
 	estimator tcptimers.Estimator // whose New is cheap, for connections of the configuration
 	madeFor   *Config
 }
@@ -29,6 +30,9 @@ type Output struct {
 // Reset empties the results, and keeps their memory.
 func (o *Output) Reset() {
 	o.Segments, o.Timers, o.Events = o.Segments[:0], o.Timers[:0], 0
+	if len(o.landed) > 0 {
+		o.recycle()
+	}
 }
 
 // Outgoing is a segment to be sent. The ports of its header, the checksum and all of IP's are the owner's to fill in.

@@ -31,6 +31,10 @@ type Segment struct {
 	newer, older SegmentID // in the order of last transmissions, while queued in it
 	skip         SegmentID // of a sacked one: a later segment, with none but sacked ones between
 
+	// ref is the engine's name of the record of the timer of this slot. It stays with the slot from one segment to the next, on the
+	// cache line that a segment is on anyway.
+	ref timerRef
+
 	Flags         SegmentFlags
 	Transmissions uint8 // held at 255
 	state         segmentState

@@ -115,8 +115,9 @@ func (q *SentQueue) Push(now wheel.Time, seq Seq, length uint32, flags SegmentFl
 	back := q.Back()
 	id := q.alloc()
 	q.latest = max(q.latest, now)
-	*q.seg(id) = Segment{
-		Seq: seq, Len: length, Flags: flags, FirstSent: q.latest, Sent: q.latest, Transmissions: 1, prev: back,
+	s := q.seg(id)
+	*s = Segment{
+		Seq: seq, Len: length, Flags: flags, FirstSent: q.latest, Sent: q.latest, Transmissions: 1, prev: back, ref: s.ref,
 	}
 	if back != 0 {
 		q.seg(back).next = id
@@ -179,7 +180,7 @@ func (q *SentQueue) pop(id SegmentID) {
 	if s.next != 0 {
 		q.seg(s.next).prev = 0
 	}
-	*s = Segment{next: q.free}
+	*s = Segment{next: q.free, ref: s.ref}
 	q.free = id
 	q.head = (q.head + 1) & uint32(len(q.order)-1)
 	q.n--
@@ -228,7 +229,9 @@ func (q *SentQueue) split(id SegmentID, at Seq, most uint32) (second SegmentID, 
 	i := q.position(at)
 	second = q.alloc()
 	s, t := q.seg(id), q.seg(second)
+	ref := t.ref
 	*t = *s
+	t.ref = ref
 	first := at.Sub(s.Seq)
 	t.Seq, t.Len, t.Timer, t.Flags = at, s.Len-first, 0, s.Flags&^SegmentSYN
 	s.Len, s.Flags = first, s.Flags&^(SegmentFIN|SegmentPSH)
