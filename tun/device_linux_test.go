@@ -29,7 +29,7 @@ import (
 
 // tunPair is a kernel in a namespace of its own, and a gVisor stack, with a device between them.
 type tunPair struct {
-	t     *testing.T
+	t     testing.TB
 	ns    *Namespace
 	dev   *Device
 	stack *stack.Stack
@@ -46,7 +46,7 @@ var (
 )
 
 // newTunNamespace makes a namespace that ends with the test, which is skipped where that is not allowed.
-func newTunNamespace(t *testing.T) *Namespace {
+func newTunNamespace(t testing.TB) *Namespace {
 	t.Helper()
 	ns, err := NewNamespace()
 	if err == nil {
@@ -65,7 +65,7 @@ func newTunNamespace(t *testing.T) *Namespace {
 	return ns
 }
 
-func newTunPair(t *testing.T, o Options, wrap func(stack.LinkEndpoint) stack.LinkEndpoint) *tunPair {
+func newTunPair(t testing.TB, o Options, wrap func(stack.LinkEndpoint) stack.LinkEndpoint) *tunPair {
 	t.Helper()
 	p := &tunPair{t: t, ns: newTunNamespace(t)}
 	o.Netns = p.ns.Path()
@@ -85,7 +85,7 @@ func newTunPair(t *testing.T, o Options, wrap func(stack.LinkEndpoint) stack.Lin
 }
 
 // newTunStack makes a stack with gVisor's TCP on a link.
-func newTunStack(t *testing.T, link stack.LinkEndpoint) *stack.Stack {
+func newTunStack(t testing.TB, link stack.LinkEndpoint) *stack.Stack {
 	t.Helper()
 	s := stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},
@@ -492,5 +492,34 @@ func TestOpenTwice(t *testing.T) {
 	}
 	if !errors.Is(err, unix.EBUSY) || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("Open = %v", err)
+	}
+}
+
+// TestInNamespaceEndsItsThread looks for what a namespace may leave behind: the caller is where it was.
+func TestInNamespaceEndsItsThread(t *testing.T) {
+	ns := newTunNamespace(t)
+	where := func() string {
+		link, err := os.Readlink("/proc/thread-self/ns/net")
+		if err != nil {
+			t.Error(err)
+		}
+		return link
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := where()
+	inside := ""
+	if err := ns.Do(func() error { inside = where(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if after := where(); after != before || inside == before {
+		t.Errorf("in %s before, %s inside, %s after", before, inside, after)
+	}
+	if err := ns.Do(func() error { runtime.Goexit(); return nil }); err == nil {
+		t.Error("a function that ended its goroutine gave no error")
+	}
+	want := errors.New("mine")
+	if err := ns.Do(func() error { return want }); err != want {
+		t.Errorf("Do = %v, want %v", err, want)
 	}
 }

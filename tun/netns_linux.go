@@ -38,10 +38,12 @@ func InNamespace(name string, f func() error) error {
 
 // onOwnThread calls f on a thread that does nothing else, and that ends with it, whatever f did to it.
 func onOwnThread(f func() error) error {
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() {
+		err := errors.New("tun: the function ended its goroutine") // as t.Fatal does
+		defer func() { done <- err }()
 		runtime.LockOSThread() // and never unlock: the runtime then ends the thread with the goroutine
-		done <- f()
+		err = f()
 	}()
 	return <-done
 }
