@@ -146,6 +146,12 @@ func (e *Endpoint) transmit(p *pass, r *stack.Route, w way) {
 	}
 }
 
+// flowHash is what links with several queues tell connections apart by: a packet stays in the queue of those before it.
+func flowHash(local, remote uint16) uint32 {
+	h := (uint32(local)<<16 | uint32(remote)) * 0x9e3779b1 // Knuth's multiplicative hash: the upper bits are mixed well
+	return h ^ h>>16
+}
+
 // write puts the header before the payload and sends the packet.
 func (p *protocol) write(r *stack.Route, out *stack.PacketBuffer, h *tcp.Header, gso stack.GSO, params stack.NetworkHeaderParams) bool {
 	raw := out.TransportHeader().Push(h.HeaderLen())
@@ -153,6 +159,7 @@ func (p *protocol) write(r *stack.Route, out *stack.PacketBuffer, h *tcp.Header,
 	h.AppendTo(raw[:0])
 	out.TransportProtocolNumber = ProtocolNumber
 	out.GSOOptions = gso
+	out.Hash = flowHash(h.SrcPort, h.DstPort)
 	sum := r.PseudoHeaderChecksum(ProtocolNumber, uint16(out.Size()))
 	th := header.TCP(raw)
 	switch {
