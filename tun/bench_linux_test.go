@@ -6,21 +6,23 @@ import (
 	"testing"
 )
 
-// BenchmarkTransfer is gVisor's TCP against the kernel's over one device at MTU 1500.
+// BenchmarkTransfer is a stack's TCP against the kernel's over one device at MTU 1500.
 func BenchmarkTransfer(b *testing.B) {
-	for _, offload := range []string{"on", "off"} {
-		for _, from := range []string{"kernel", "stack"} {
-			b.Run("offload="+offload+"/from="+from, func(b *testing.B) {
-				p := newTunPair(b, Options{NoOffload: offload == "off"}, nil)
-				k, s := p.dialStack(tunStack4.Addr())
-				defer k.Close()
-				defer s.Close()
-				if from == "kernel" {
-					benchTransfer(b, k, s)
-				} else {
-					benchTransfer(b, s, k)
-				}
-			})
+	for _, tcp := range tunTCPs {
+		for _, offload := range []string{"on", "off"} {
+			for _, from := range []string{"kernel", "stack"} {
+				b.Run("tcp="+tcp.name+"/offload="+offload+"/from="+from, func(b *testing.B) {
+					p := newTunPairOf(b, tcp.factory, Options{NoOffload: offload == "off"}, nil)
+					k, s := p.dialStack(tunStack4.Addr())
+					defer k.Close()
+					defer s.Close()
+					if from == "kernel" {
+						benchTransfer(b, k, s)
+					} else {
+						benchTransfer(b, s, k)
+					}
+				})
+			}
 		}
 	}
 }

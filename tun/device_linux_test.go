@@ -25,6 +25,8 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+
+	"tcpwheel/netstack"
 )
 
 // tunPair is a kernel in a namespace of its own, and a gVisor stack, with a device between them.
@@ -34,7 +36,8 @@ type tunPair struct {
 	dev   *Device
 	stack *stack.Stack
 	link  stack.LinkEndpoint // what the stack is attached to
-	port  uint16             // the last that the stack listened on
+	tcp   stack.TransportProtocolFactory
+	port  uint16 // the last that the stack listened on
 }
 
 // The addresses of both sides.
@@ -65,9 +68,15 @@ func newTunNamespace(t testing.TB) *Namespace {
 	return ns
 }
 
+// newTunPair runs gVisor's TCP on the stack's side.
 func newTunPair(t testing.TB, o Options, wrap func(stack.LinkEndpoint) stack.LinkEndpoint) *tunPair {
 	t.Helper()
-	p := &tunPair{t: t, ns: newTunNamespace(t)}
+	return newTunPairOf(t, tcp.NewProtocol, o, wrap)
+}
+
+func newTunPairOf(t testing.TB, tcp stack.TransportProtocolFactory, o Options, wrap func(stack.LinkEndpoint) stack.LinkEndpoint) *tunPair {
+	t.Helper()
+	p := &tunPair{t: t, ns: newTunNamespace(t), tcp: tcp}
 	o.Netns = p.ns.Path()
 	dev, err := Open("wheel%d", o)
 	p.must("open", err)
@@ -79,17 +88,17 @@ func newTunPair(t testing.TB, o Options, wrap func(stack.LinkEndpoint) stack.Lin
 	p.must("add address", dev.AddAddress(tunKernel4))
 	p.must("add address", dev.AddAddress(tunKernel6))
 	p.must("up", dev.Up())
-	p.stack = newTunStack(t, p.link)
+	p.stack = newTunStack(t, p.link, p.tcp)
 	t.Cleanup(p.close)
 	return p
 }
 
-// newTunStack makes a stack with gVisor's TCP on a link.
-func newTunStack(t testing.TB, link stack.LinkEndpoint) *stack.Stack {
+// newTunStack makes a stack on a link.
+func newTunStack(t testing.TB, link stack.LinkEndpoint, protocol stack.TransportProtocolFactory) *stack.Stack {
 	t.Helper()
 	s := stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},
-		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol},
+		TransportProtocols: []stack.TransportProtocolFactory{protocol},
 	})
 	sack := tcpip.TCPSACKEnabled(true)
 	s.SetTransportProtocolOption(tcp.ProtocolNumber, &sack)
@@ -213,7 +222,13 @@ func tunTransfer(t *testing.T, from, to net.Conn, n int) {
 	}
 }
 
-// TestTransfers runs gVisor's TCP on the endpoint against the kernel's TCP.
+// tunTCPs are the two that a stack may have.
+var tunTCPs = []struct {
+	name    string
+	factory stack.TransportProtocolFactory
+}{{"gvisor", tcp.NewProtocol}, {"ours", netstack.NewProtocol}}
+
+// TestTransfers runs gVisor's TCP, and ours, on the endpoint against the kernel's TCP.
 func TestTransfers(t *testing.T) {
 	const n = 8<<20 + 13
 	for _, test := range []struct {
@@ -225,53 +240,64 @@ func TestTransfers(t *testing.T) {
 		{"no offload", Options{NoOffload: true}},
 		{"large MTU", Options{MTU: 65535}},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			p := newTunPair(t, test.o, nil)
-			for _, to := range []struct {
-				name          string
-				kernel, stack netip.Prefix
-			}{{"IPv4", tunKernel4, tunStack4}, {"IPv6", tunKernel6, tunStack6}} {
-				run := func(name string, dial func(netip.Addr) (k, s net.Conn), at netip.Prefix, fromKernel bool) {
-					k, s := dial(at.Addr())
-					defer k.Close()
-					defer s.Close()
-					before, start := p.dev.Stats(), time.Now()
-					if fromKernel {
-						tunTransfer(t, k, s, n)
-					} else {
-						tunTransfer(t, s, k, n)
-					}
-					after := p.dev.Stats()
-					t.Logf("%s, %s: %.1f Gbit/s, %d packets in with %d super-segments, %d out with %d", to.name, name,
-						8*float64(n)/float64(time.Since(start).Nanoseconds()),
-						after.RxPackets-before.RxPackets, after.RxSuperSegments-before.RxSuperSegments,
-						after.TxPackets-before.TxPackets, after.TxSuperSegments-before.TxSuperSegments)
-					if test.o.MTU != 0 {
-						return
-					}
-					super := after.TxSuperSegments - before.TxSuperSegments
-					if fromKernel {
-						super = after.RxSuperSegments - before.RxSuperSegments
-					}
-					if (super > 0) == test.o.NoOffload {
-						t.Errorf("%s, %s: %d super-segments", to.name, name, super)
-					}
-				}
-				run("kernel dials and sends", p.dialStack, to.stack, true)
-				run("kernel dials, stack sends", p.dialStack, to.stack, false)
-				run("stack dials and sends", p.dialKernel, to.kernel, false)
-				run("stack dials, kernel sends", p.dialKernel, to.kernel, true)
+		for _, tcp := range tunTCPs {
+			t.Run(test.name+"/"+tcp.name, func(t *testing.T) {
+				tunTransfers(t, newTunPairOf(t, tcp.factory, test.o, nil), test.o, n)
+			})
+		}
+	}
+}
+
+// tunTransfers sends n octets in both directions, over both IP versions, opened from both sides.
+func tunTransfers(t *testing.T, p *tunPair, o Options, n int) {
+	for _, to := range []struct {
+		name          string
+		kernel, stack netip.Prefix
+	}{{"IPv4", tunKernel4, tunStack4}, {"IPv6", tunKernel6, tunStack6}} {
+		run := func(name string, dial func(netip.Addr) (k, s net.Conn), at netip.Prefix, fromKernel bool) {
+			k, s := dial(at.Addr())
+			defer k.Close()
+			defer s.Close()
+			before, start := p.dev.Stats(), time.Now()
+			if fromKernel {
+				tunTransfer(t, k, s, n)
+			} else {
+				tunTransfer(t, s, k, n)
 			}
-			if s := p.dev.Stats(); s.RxMalformed+s.RxBadChecksums+s.TxErrors != 0 {
-				t.Errorf("something was dropped: %+v", s)
+			after := p.dev.Stats()
+			t.Logf("%s, %s: %.1f Gbit/s, %d packets in with %d super-segments, %d out with %d", to.name, name,
+				8*float64(n)/float64(time.Since(start).Nanoseconds()),
+				after.RxPackets-before.RxPackets, after.RxSuperSegments-before.RxSuperSegments,
+				after.TxPackets-before.TxPackets, after.TxSuperSegments-before.TxSuperSegments)
+			if o.MTU != 0 {
+				return
 			}
-		})
+			super := after.TxSuperSegments - before.TxSuperSegments
+			if fromKernel {
+				super = after.RxSuperSegments - before.RxSuperSegments
+			}
+			if (super > 0) == o.NoOffload {
+				t.Errorf("%s, %s: %d super-segments", to.name, name, super)
+			}
+		}
+		run("kernel dials and sends", p.dialStack, to.stack, true)
+		run("kernel dials, stack sends", p.dialStack, to.stack, false)
+		run("stack dials and sends", p.dialKernel, to.kernel, false)
+		run("stack dials, kernel sends", p.dialKernel, to.kernel, true)
+	}
+	if s := p.dev.Stats(); s.RxMalformed+s.RxBadChecksums+s.TxErrors != 0 {
+		t.Errorf("something was dropped: %+v", s)
 	}
 }
 
 // TestQueuesShareTheConnections opens connections on a device with several queues: more than one carries packets.
 func TestQueuesShareTheConnections(t *testing.T) {
-	p := newTunPair(t, Options{Queues: 4}, nil)
+	for _, tcp := range tunTCPs {
+		t.Run(tcp.name, func(t *testing.T) { tunSpread(t, newTunPairOf(t, tcp.factory, Options{Queues: 4}, nil)) })
+	}
+}
+
+func tunSpread(t *testing.T, p *tunPair) {
 	for range 16 {
 		k, s := p.dialKernel(tunKernel4.Addr())
 		tunTransfer(t, s, k, 10_000)
@@ -388,7 +414,7 @@ func TestAttachAgain(t *testing.T) {
 			tunGoroutines(t)
 		}
 		p.stack.Destroy()
-		p.stack = newTunStack(t, p.link)
+		p.stack = newTunStack(t, p.link, p.tcp)
 	}
 }
 

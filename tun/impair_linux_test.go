@@ -11,14 +11,20 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// TestImpairedTransfers runs gVisor's TCP against the kernel's over an emulated link with all that can go wrong.
+// TestImpairedTransfers runs gVisor's TCP, and ours, against the kernel's over an emulated link with all that can go wrong.
 func TestImpairedTransfers(t *testing.T) {
+	for _, tcp := range tunTCPs {
+		t.Run(tcp.name, func(t *testing.T) { tunImpaired(t, tcp.factory) })
+	}
+}
+
+func tunImpaired(t *testing.T, tcp stack.TransportProtocolFactory) {
 	bad := sim.LinkConfig{
 		Rate: 1e9, Queue: sim.Limit{Packets: 200}, Delay: 500 * time.Microsecond,
 		Loss: sim.Losses{sim.Bernoulli{P: 0.003}}, Reorder: sim.Reorder{Probability: 0.01}, Duplicate: 0.01, Corrupt: 0.003,
 	}
 	var link *Impaired
-	p := newTunPair(t, Options{}, func(below stack.LinkEndpoint) stack.LinkEndpoint {
+	p := newTunPairOf(t, tcp, Options{}, func(below stack.LinkEndpoint) stack.LinkEndpoint {
 		var err error
 		link, err = Impair(below, LinkOptions{There: bad, Back: bad, Seed: 3, Clock: newTunClock(t)})
 		if err != nil {
@@ -70,7 +76,7 @@ func TestImpairedAttachAgain(t *testing.T) {
 		}
 		p.link.Wait()
 		p.stack.Destroy()
-		p.stack = newTunStack(t, p.link)
+		p.stack = newTunStack(t, p.link, p.tcp)
 	}
 }
 
