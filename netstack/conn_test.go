@@ -106,7 +106,7 @@ func TestDeadline(t *testing.T) {
 		t.Fatalf("read after the deadline was lifted: %v", err)
 	}
 	a.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
-	wrote, err := a.Write(make([]byte, 32<<20))
+	wrote, err := a.Write(make([]byte, 8<<20))
 	if !errors.As(err, &ne) || !ne.Timeout() {
 		t.Fatalf("write of more than the buffers take: %d, %v, want a timeout", wrote, err)
 	}
