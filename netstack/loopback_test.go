@@ -1,0 +1,220 @@
+package netstack
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"testing"
+	"time"
+	"unsafe"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
+	"gvisor.dev/gvisor/pkg/tcpip/faketime"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/link/loopback"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/waiter"
+)
+
+// newLoop makes a stack that talks to itself.
+func newLoop(t testing.TB, f stack.TransportProtocolFactory, clock tcpip.Clock, local bool) *stack.Stack {
+	s := stack.New(stack.Options{
+		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol},
+		TransportProtocols: []stack.TransportProtocolFactory{f},
+		Clock:              clock,
+		HandleLocal:        local,
+	})
+	if err := s.CreateNIC(1, loopback.New()); err != nil {
+		t.Fatal(err)
+	}
+	addr := tcpip.ProtocolAddress{Protocol: ipv4.ProtocolNumber, AddressWithPrefix: header.IPv4Loopback.WithPrefix()}
+	if err := s.AddProtocolAddress(1, addr, stack.AddressProperties{}); err != nil {
+		t.Fatal(err)
+	}
+	s.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: 1}})
+	t.Cleanup(s.Destroy)
+	return s
+}
+
+var loopAddr = tcpip.FullAddress{NIC: 1, Addr: header.IPv4Loopback, Port: pairPort}
+
+// connectLoop returns both ends of a connection of a stack with itself.
+func connectLoop(t testing.TB, s *stack.Stack, l *gonet.TCPListener) (a, b *gonet.TCPConn) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	a, err := gonet.DialContextTCP(ctx, s, loopAddr, ipv4.ProtocolNumber)
+	if err != nil {
+		t.Fatalf("dial: %v", err)
+	}
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatalf("accept: %v", err)
+	}
+	return a, c.(*gonet.TCPConn)
+}
+
+func listenLoop(t testing.TB, s *stack.Stack) *gonet.TCPListener {
+	l, err := gonet.ListenTCP(s, loopAddr, ipv4.ProtocolNumber)
+	if err != nil {
+		t.Fatalf("listen: %v", err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// TestLoopback talks over links that deliver in the goroutine of the sender, both ends in one stack.
+func TestLoopback(t *testing.T) {
+	for _, local := range []bool{false, true} {
+		s := newLoop(t, NewProtocol, nil, local)
+		a, b := connectLoop(t, s, listenLoop(t, s))
+		exchange(t, a, b, 2<<20)
+		a.Close()
+		b.Close()
+	}
+}
+
+// TestManualClock has a stack whose clock stands still until it is told: a SYN that was lost is sent again when a second has passed.
+func TestManualClock(t *testing.T) {
+	clock := faketime.NewManualClock()
+	s := newLoop(t, NewProtocol, clock, false)
+	var lost bool
+	s.SetTransportProtocolHandler(ProtocolNumber, func(stack.TransportEndpointID, *stack.PacketBuffer) bool {
+		lost = true // nobody listens yet
+		return true
+	})
+	var wq waiter.Queue
+	ep, err := s.NewEndpoint(ProtocolNumber, ipv4.ProtocolNumber, &wq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ep.Close()
+	if _, ok := ep.Connect(loopAddr).(*tcpip.ErrConnectStarted); !ok || !lost {
+		t.Fatal("no SYN was sent")
+	}
+	listenLoop(t, s)
+	clock.Advance(999 * time.Millisecond)
+	if got := gtcp.EndpointState(ep.State()); got != gtcp.StateSynSent {
+		t.Fatalf("state before the timeout = %v, want SYN-SENT", got)
+	}
+	clock.Advance(2 * time.Millisecond)
+	eventually(t, "established", func() bool { return gtcp.EndpointState(ep.State()) == gtcp.StateEstablished })
+}
+
+// TestConnectsLeaveNothing connects and closes many times, and looks for what is left.
+func TestConnectsLeaveNothing(t *testing.T) {
+	s := newLoop(t, NewProtocol, nil, false)
+	tw := tcpip.TCPTimeWaitTimeoutOption(2 * time.Millisecond)
+	if err := s.SetTransportProtocolOption(ProtocolNumber, &tw); err != nil {
+		t.Fatal(err)
+	}
+	l := listenLoop(t, s)
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	some := func(n int) {
+		for range n {
+			a, b := connectLoop(t, s, l)
+			a.Write([]byte("x"))
+			b.Read(make([]byte, 1))
+			a.Close()
+			b.Read(make([]byte, 1))
+			b.Close()
+		}
+		eventually(t, "all connections end", func() bool { return len(s.RegisteredEndpoints()) == 1 })
+	}
+	some(100)
+	before := heap()
+	const conns = 1000
+	some(conns)
+	if after := heap(); after > before+conns*200 {
+		t.Errorf("%d connects and closes left %d octets of heap", conns, after-before)
+	}
+	for _, sh := range s.TransportProtocolInstance(ProtocolNumber).(*protocol).shards {
+		sh.mu.Lock()
+		if n := sh.wheel.Len(); n != 0 {
+			t.Errorf("%d timers run for connections that are gone", n)
+		}
+		sh.mu.Unlock()
+	}
+}
+
+// TestEndpointSize keeps an idle endpoint small: issue 4 allows 3.2 KB with all that hangs on it.
+func TestEndpointSize(t *testing.T) {
+	s := newLoop(t, NewProtocol, nil, false)
+	l := listenLoop(t, s)
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc + m.StackInuse
+	}
+	connectLoop(t, s, l)
+	before := heap()
+	const conns = 500
+	var keep [][2]*gonet.TCPConn
+	for range conns {
+		a, b := connectLoop(t, s, l)
+		keep = append(keep, [2]*gonet.TCPConn{a, b})
+	}
+	per := (int(heap()) - int(before)) / (2 * conns)
+	t.Logf("an Endpoint is %d octets; with all that hangs on it, gonet's part included, %d", unsafe.Sizeof(Endpoint{}), per)
+	for _, c := range keep {
+		c[0].Close()
+		c[1].Close()
+	}
+}
+
+// BenchmarkTransfer sends one way over a pipe between two stacks.
+func BenchmarkTransfer(b *testing.B) {
+	for _, p := range []struct {
+		name string
+		f    stack.TransportProtocolFactory
+	}{{"ours", NewProtocol}, {"gvisor", gtcp.NewProtocol}} {
+		b.Run("impl="+p.name, func(b *testing.B) {
+			s := newLoop(b, p.f, nil, false)
+			a, c := connectLoop(b, s, listenLoop(b, s))
+			const size = 1 << 20
+			go io.Copy(io.Discard, c)
+			buf := make([]byte, size)
+			b.SetBytes(size)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := a.Write(buf); err != nil {
+					b.Fatal(err)
+				}
+			}
+			a.Close()
+			c.Close()
+		})
+	}
+}
+
+// BenchmarkConnect sets connections up and closes them.
+func BenchmarkConnect(b *testing.B) {
+	for _, p := range []struct {
+		name string
+		f    stack.TransportProtocolFactory
+	}{{"ours", NewProtocol}, {"gvisor", gtcp.NewProtocol}} {
+		b.Run("impl="+p.name, func(b *testing.B) {
+			s := newLoop(b, p.f, nil, false)
+			tw := tcpip.TCPTimeWaitTimeoutOption(time.Millisecond)
+			s.SetTransportProtocolOption(ProtocolNumber, &tw)
+			l := listenLoop(b, s)
+			b.ReportAllocs()
+			for b.Loop() {
+				x, y := connectLoop(b, s, l)
+				x.Close()
+				y.Close()
+			}
+		})
+	}
+}
