@@ -99,6 +99,7 @@ type todo struct {
 // binding is what an endpoint has of the stack's: ports and places in its tables.
 type binding struct {
 	nets       []tcpip.NetworkProtocolNumber
+	addr       tcpip.Address // with which the port is reserved
 	reserved   bool
 	registered bool
 	flags      ports.Flags

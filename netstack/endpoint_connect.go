@@ -1,6 +1,7 @@
 package netstack
 
 import (
+	"slices"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -31,7 +32,7 @@ func (e *Endpoint) bindLocked(addr tcpip.FullAddress) tcpip.Error {
 		return err
 	}
 	b := binding{
-		nets: []tcpip.NetworkProtocolNumber{net}, flags: e.opts.flags, device: tcpip.NICID(e.ops.GetBindToDevice()),
+		nets: []tcpip.NetworkProtocolNumber{net}, flags: e.opts.flags, device: tcpip.NICID(e.ops.GetBindToDevice()), addr: addr.Addr,
 	}
 	if net == header.IPv6ProtocolNumber && !e.ops.GetV6Only() && addr.Addr == (tcpip.Address{}) && e.p.stack.CheckNetworkProtocol(header.IPv4ProtocolNumber) {
 		b.nets = append(b.nets, header.IPv4ProtocolNumber)
@@ -44,7 +45,7 @@ func (e *Endpoint) bindLocked(addr tcpip.FullAddress) tcpip.Error {
 		}
 		id.LocalAddress = addr.Addr
 	}
-	port, err := e.p.stack.ReservePort(e.p.stack.SecureRNG(), b.reservation(addr.Addr, addr.Port), func(port uint16) (bool, tcpip.Error) {
+	port, err := e.p.stack.ReservePort(e.p.stack.SecureRNG(), b.reservation(addr.Port), func(port uint16) (bool, tcpip.Error) {
 		at := id
 		at.LocalPort = port
 		return e.p.stack.CheckRegisterTransportEndpoint(b.nets, ProtocolNumber, at, b.flags, b.device) == nil, nil
@@ -60,9 +61,9 @@ func (e *Endpoint) bindLocked(addr tcpip.FullAddress) tcpip.Error {
 }
 
 // reservation is how the stack knows the port that the binding has.
-func (b *binding) reservation(addr tcpip.Address, port uint16) ports.Reservation {
+func (b *binding) reservation(port uint16) ports.Reservation {
 	return ports.Reservation{
-		Networks: b.nets, Transport: ProtocolNumber, Addr: addr, Port: port, Flags: b.flags, BindToDevice: b.device, Dest: b.dest,
+		Networks: b.nets, Transport: ProtocolNumber, Addr: b.addr, Port: port, Flags: b.flags, BindToDevice: b.device, Dest: b.dest,
 	}
 }
 
@@ -94,13 +95,14 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 	id, b, flags, device := e.info.ID, e.bound, e.opts.flags, tcpip.NICID(e.ops.GetBindToDevice())
 	e.mu.Unlock()
 
+	bound, at := b, id
 	fail := func(err tcpip.Error) tcpip.Error {
 		e.mu.Lock()
 		e.phase = was
 		closed := e.closed
 		e.mu.Unlock()
 		if closed {
-			e.giveUp(b, id)
+			e.giveUp(bound, at)
 		}
 		return err
 	}
@@ -108,32 +110,29 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 	if err != nil {
 		return fail(err)
 	}
-	v4Port := b.alsoV4
-	reservedAddr := id.LocalAddress
+	both := b.alsoV4
 	id.LocalAddress, id.RemoteAddress, id.RemotePort = r.LocalAddress(), r.RemoteAddress(), addr.Port
 	nets := []tcpip.NetworkProtocolNumber{net}
 	if id.LocalPort != 0 {
 		err = e.p.stack.RegisterTransportEndpoint(nets, ProtocolNumber, id, e, b.flags, b.device)
 	} else {
-		b = binding{nets: nets, flags: flags, device: device, dest: addr}
+		b = binding{nets: nets, addr: id.LocalAddress, flags: flags, device: device, dest: addr}
 		id.LocalPort, err = e.pickPort(id, b)
 		b.reserved = err == nil
-		reservedAddr = id.LocalAddress
 	}
 	if err != nil {
 		r.Release()
 		if _, ok := err.(*tcpip.ErrPortInUse); ok {
 			err = &tcpip.ErrBadLocalAddress{}
 		}
-		id.LocalAddress = reservedAddr
 		return fail(err)
 	}
 	b.nic = nic
-	if v4Port {
-		// A socket bound to any address has the port for IPv4 too, which it needs no longer.
-		only := b
-		only.nets = []tcpip.NetworkProtocolNumber{header.IPv4ProtocolNumber}
-		e.p.stack.ReleasePort(only.reservation(reservedAddr, id.LocalPort))
+	if both {
+		// A socket bound to any address has the port for both versions of IP, of which it needs one.
+		other := b
+		other.nets = slices.DeleteFunc(slices.Clone(b.nets), func(n tcpip.NetworkProtocolNumber) bool { return n == net })
+		e.p.stack.ReleasePort(other.reservation(id.LocalPort))
 		b.alsoV4 = false
 	}
 	b.nets, b.registered = nets, true
@@ -195,7 +194,7 @@ func (e *Endpoint) pickPort(id stack.TransportEndpointID, b binding) (uint16, tc
 		}
 		at := id
 		at.LocalPort = port
-		res := b.reservation(id.LocalAddress, port)
+		res := b.reservation(port)
 		if _, err := st.ReservePort(st.SecureRNG(), res, nil); err != nil {
 			if _, inUse := err.(*tcpip.ErrPortInUse); !inUse || !reuse || !e.p.endTimeWait(b.nets[0], at) {
 				return false, nil

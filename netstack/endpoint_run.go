@@ -168,7 +168,7 @@ func (q *recvQueue) keep(e *Endpoint, s *segment, v tcp.Verdict) {
 	n := uint32(q.end - before)
 	if e.shut&tcpip.ShutdownRead != 0 {
 		// Nobody will read it: the window opens at once.
-		q.ready.Release()
+		q.ready.Truncate(q.ready.Size() - int64(n))
 		e.todo.consumed += n
 		return
 	}
@@ -317,7 +317,7 @@ func (e *Endpoint) giveUp(b binding, id stack.TransportEndpointID) {
 		e.p.stack.UnregisterTransportEndpoint(b.nets, ProtocolNumber, id, e, b.flags, b.device)
 	}
 	if b.reserved {
-		e.p.stack.ReleasePort(b.reservation(id.LocalAddress, id.LocalPort))
+		e.p.stack.ReleasePort(b.reservation(id.LocalPort))
 	}
 }
 

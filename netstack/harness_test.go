@@ -71,7 +71,7 @@ type side struct {
 
 // pairNet is two stacks on the ends of a pipe.
 type pairNet struct {
-	t    *testing.T
+	t    testing.TB
 	a, b side
 }
 
@@ -81,7 +81,7 @@ type pairConfig struct {
 	loss float64
 }
 
-func newPair(t *testing.T, cfg pairConfig) *pairNet {
+func newPair(t testing.TB, cfg pairConfig) *pairNet {
 	t.Helper()
 	if cfg.mtu == 0 {
 		cfg.mtu = 1500
@@ -103,7 +103,7 @@ func newPair(t *testing.T, cfg pairConfig) *pairNet {
 	return n
 }
 
-func newSide(t *testing.T, f stack.TransportProtocolFactory, link *lossy, host byte) side {
+func newSide(t testing.TB, f stack.TransportProtocolFactory, link *lossy, host byte) side {
 	t.Helper()
 	s := newSideOn(t, f, link, host)
 	s.link = link
@@ -111,7 +111,7 @@ func newSide(t *testing.T, f stack.TransportProtocolFactory, link *lossy, host b
 }
 
 // newSideOn is newSide on any link.
-func newSideOn(t *testing.T, f stack.TransportProtocolFactory, link stack.LinkEndpoint, host byte) side {
+func newSideOn(t testing.TB, f stack.TransportProtocolFactory, link stack.LinkEndpoint, host byte) side {
 	t.Helper()
 	s := side{
 		stack: stack.New(stack.Options{

@@ -173,27 +173,40 @@ func TestEndpointSize(t *testing.T) {
 	}
 }
 
-// BenchmarkTransfer sends one way over a pipe between two stacks.
+// BenchmarkTransfer sends one way: over the loopback device, whose MTU is 64 KiB, and over a pipe of Ethernet's between two stacks.
 func BenchmarkTransfer(b *testing.B) {
+	transfer := func(b *testing.B, a, c *gonet.TCPConn) {
+		const size = 1 << 20
+		done := make(chan struct{})
+		go func() {
+			io.Copy(io.Discard, c)
+			close(done)
+		}()
+		buf := make([]byte, size)
+		b.SetBytes(size)
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := a.Write(buf); err != nil {
+				b.Fatal(err)
+			}
+		}
+		a.Close()
+		<-done
+		c.Close()
+	}
 	for _, p := range []struct {
 		name string
 		f    stack.TransportProtocolFactory
 	}{{"ours", NewProtocol}, {"gvisor", gtcp.NewProtocol}} {
-		b.Run("impl="+p.name, func(b *testing.B) {
+		b.Run("mtu=65536/impl="+p.name, func(b *testing.B) {
 			s := newLoop(b, p.f, nil, false)
 			a, c := connectLoop(b, s, listenLoop(b, s))
-			const size = 1 << 20
-			go io.Copy(io.Discard, c)
-			buf := make([]byte, size)
-			b.SetBytes(size)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := a.Write(buf); err != nil {
-					b.Fatal(err)
-				}
-			}
-			a.Close()
-			c.Close()
+			transfer(b, a, c)
+		})
+		b.Run("mtu=1500/impl="+p.name, func(b *testing.B) {
+			n := newPair(b, pairConfig{a: p.f, b: p.f})
+			a, c := n.connect(false)
+			transfer(b, a, c)
 		})
 	}
 }

@@ -1,0 +1,195 @@
+package netstack
+
+import (
+	"encoding/binary"
+	"io"
+	"testing"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/buffer"
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/waiter"
+)
+
+// TestPortComesBack binds a socket to any address, connects and closes it: the port is free again.
+func TestPortComesBack(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	l := n.listen(false)
+	for range 2 {
+		var wq waiter.Queue
+		ep, err := n.a.stack.NewEndpoint(ProtocolNumber, ipv6.ProtocolNumber, &wq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ep.Bind(tcpip.FullAddress{Port: 4001}); err != nil {
+			t.Fatalf("bind: %v", err)
+		}
+		at, _ := n.b.at(false)
+		if _, ok := ep.Connect(at).(*tcpip.ErrConnectStarted); !ok {
+			t.Fatal("Connect did not start")
+		}
+		c, aerr := l.Accept()
+		if aerr != nil {
+			t.Fatal(aerr)
+		}
+		ep.(*Endpoint).Abort()
+		c.Close()
+		eventually(t, "the endpoints are gone", func() bool {
+			return len(n.a.stack.RegisteredEndpoints()) == 0 && len(n.b.stack.RegisteredEndpoints()) == 1
+		})
+	}
+}
+
+// TestShutdownRead ends reading with octets unread: these can be read, what comes later cannot, and the sender is not held up.
+func TestShutdownRead(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	a, b := n.connect(false)
+	a.Write([]byte("before"))
+	if _, err := io.ReadFull(b, make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
+	b.CloseRead()
+	a.SetWriteDeadline(time.Now().Add(20 * time.Second))
+	if _, err := a.Write(make([]byte, 5<<20)); err != nil {
+		t.Fatalf("write to an end that reads no more: %v", err)
+	}
+	if got, err := io.ReadAll(b); string(got) != "ore" || err != nil {
+		t.Errorf("read %q, %v, want what came before the shutdown, and the end", got, err)
+	}
+}
+
+// TestDeferAccept has a listener wait for the first octets.
+func TestDeferAccept(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	var wq waiter.Queue
+	ep, err := n.b.stack.NewEndpoint(ProtocolNumber, ipv4.ProtocolNumber, &wq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ep.Close()
+	wait := tcpip.TCPDeferAcceptOption(time.Minute)
+	ep.SetSockOpt(&wait)
+	at, _ := n.b.at(false)
+	if err := ep.Bind(at); err != nil {
+		t.Fatal(err)
+	}
+	if err := ep.Listen(5); err != nil {
+		t.Fatal(err)
+	}
+	a := n.dial(false)
+	if _, _, err := ep.Accept(nil); err == nil {
+		t.Fatal("accepted before the first octets")
+	}
+	a.Write([]byte("now"))
+	var c tcpip.Endpoint
+	eventually(t, "accepted", func() bool {
+		c, _, err = ep.Accept(nil)
+		return err == nil
+	})
+	c.Close()
+}
+
+// TestBacklog fills the queue of a listener: connections wait for room, and none is lost.
+func TestBacklog(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	var wq waiter.Queue
+	ep, err := n.b.stack.NewEndpoint(ProtocolNumber, ipv4.ProtocolNumber, &wq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ep.Close()
+	at, _ := n.b.at(false)
+	if err := ep.Bind(at); err != nil {
+		t.Fatal(err)
+	}
+	if err := ep.Listen(2); err != nil {
+		t.Fatal(err)
+	}
+	n.dial(false)
+	n.dial(false)
+	if _, err := n.tryDial(false, 20*time.Millisecond); err == nil {
+		t.Fatal("a third connection with a backlog of 2, want none")
+	}
+	if got := n.b.stack.Stats().TCP.ListenOverflowSynDrop.Value(); got != 1 {
+		t.Errorf("ListenOverflowSynDrop = %d, want 1", got)
+	}
+	for range 2 {
+		c, _, err := ep.Accept(nil)
+		if err != nil {
+			t.Fatalf("accept: %v", err)
+		}
+		c.Close()
+	}
+	n.dial(false)
+}
+
+// TestKeepalive has a peer that is gone noticed by an idle connection.
+func TestKeepalive(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	a, _ := n.connect(false)
+	for _, te := range n.a.stack.RegisteredEndpoints() {
+		ep := te.(*Endpoint)
+		idle, every := tcpip.KeepaliveIdleOption(20*time.Millisecond), tcpip.KeepaliveIntervalOption(10*time.Millisecond)
+		ep.SetSockOpt(&idle)
+		ep.SetSockOpt(&every)
+		ep.SetSockOptInt(tcpip.KeepaliveCountOption, 2)
+		ep.SocketOptions().SetKeepAlive(true)
+	}
+	eventually(t, "probes are answered", func() bool {
+		c, _ := Counters(n.a.stack)
+		return c.TCPKeepAlive >= 3
+	})
+	n.a.link.setDrop(func(*stack.PacketBuffer) bool { return true })
+	if _, err := a.Read(make([]byte, 1)); err == nil {
+		t.Error("read from a peer that is gone: no error")
+	}
+}
+
+// TestPathMTU has a router in the way say that packets are too big: the same octets leave in smaller segments.
+func TestPathMTU(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	a, b := n.connect(false)
+	var ep *Endpoint
+	for _, te := range n.a.stack.RegisteredEndpoints() {
+		ep = te.(*Endpoint)
+	}
+	const mtu = 1000
+	n.a.link.setDrop(func(pkt *stack.PacketBuffer) bool {
+		if pkt.Size() <= mtu {
+			return false
+		}
+		quote := append([]byte(nil), pkt.TransportHeader().Slice()[:8]...)
+		go func() {
+			pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(quote)})
+			defer pkt.DecRef()
+			pkt.NetworkProtocolNumber = ipv4.ProtocolNumber
+			ep.HandleError(&icmpError{kind: stack.PacketTooBigTransportError, info: mtu - 20}, pkt)
+		}()
+		return true
+	})
+	exchange(t, a, b, 100_000)
+	if got := ep.ConnInfo().PMTU; got != mtu {
+		t.Errorf("path MTU = %d, want %d", got, mtu)
+	}
+}
+
+// TestBadSegments gives the stack segments with bad checksums and headers, which it counts and drops, and one to a port that
+// nobody has.
+func TestBadSegments(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	n.listen(false)
+	n.a.link.setDrop(func(pkt *stack.PacketBuffer) bool {
+		h := pkt.TransportHeader().Slice()
+		binary.BigEndian.PutUint16(h[16:], binary.BigEndian.Uint16(h[16:])+1)
+		return false
+	})
+	if _, err := n.tryDial(false, 20*time.Millisecond); err == nil {
+		t.Fatal("a SYN with a bad checksum was answered")
+	}
+	if got := n.b.stack.Stats().TCP.ChecksumErrors.Value(); got == 0 {
+		t.Error("no checksum error was counted")
+	}
+}
