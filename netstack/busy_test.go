@@ -2,6 +2,7 @@ package netstack
 
 import (
 	"io"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -52,7 +53,8 @@ func TestCloseWhileBusy(t *testing.T) {
 			s.Shutdown()
 		}
 		l.Close()
-		if i%4 == 0 {
+		if i%4 == 0 || i%3 != 0 {
+			// Where packets are lost, a RST may be, and its peer waits for ever, as TCP has it.
 			n.b.stack.Destroy()
 			n.a.stack.Destroy()
 		}
@@ -61,7 +63,8 @@ func TestCloseWhileBusy(t *testing.T) {
 		select {
 		case <-done:
 		case <-time.After(30 * time.Second):
-			t.Fatal("somebody still waits after all was closed")
+			buf := make([]byte, 1<<20)
+			t.Fatalf("somebody still waits after all was closed:\n%s", buf[:runtime.Stack(buf, true)])
 		}
 	}
 }

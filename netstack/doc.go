@@ -29,4 +29,10 @@
 //
 // What the application has written is kept in views of chunks with counted references. Segments that are sent, and sent again, refer
 // to windows of them; and what has arrived is read from the chunks in which it came.
+//
+// # Limitations
+//
+// A socket's TCP_WINDOW_CLAMP, and a congestion control, receive buffer or number of SYNs that are set on a socket that is connected, are told
+// by their getters and do not change the connection. TCP_QUICKACK is gVisor's: it changes nothing. Urgent data is read in line. Stacks are
+// not saved and restored.
 package netstack

@@ -25,56 +25,6 @@ type listener struct {
 	cookieAt wheel.Time
 }
 
-// Listen implements tcpip.Endpoint.
-func (e *Endpoint) Listen(backlog int) tcpip.Error {
-	err := e.listen(max(backlog, 1))
-	if err != nil && !err.IgnoreStats() {
-		e.p.stats.FailedConnectionAttempts.Increment()
-		e.stats.FailedConnectionAttempts.Increment()
-	}
-	return err
-}
-
-func (e *Endpoint) listen(backlog int) tcpip.Error {
-	e.mu.Lock()
-	switch e.phase {
-	case phaseListen:
-		defer e.mu.Unlock()
-		return e.listener.again(backlog)
-	case phaseInitial:
-		if err := e.bindLocked(tcpip.FullAddress{}); err != nil {
-			e.mu.Unlock()
-			return err
-		}
-	case phaseBound:
-	default:
-		e.mu.Unlock()
-		e.stats.ReadErrors.InvalidEndpointState.Increment()
-		return &tcpip.ErrInvalidEndpointState{}
-	}
-	e.phase = phaseListen
-	e.listener = &listener{e: e, backlog: backlog, halfOpen: make(map[*Endpoint]wheel.Time)}
-	b, id := e.bound, e.info.ID
-	e.mu.Unlock()
-	err := e.p.stack.RegisterTransportEndpoint(b.nets, ProtocolNumber, id, e, b.flags, b.device)
-	e.mu.Lock()
-	switch {
-	case err != nil:
-		e.phase = phaseClosed
-		e.bound.reserved = false
-	case e.closed:
-		b.registered, b.reserved = true, false // Close has given the port back
-		err = &tcpip.ErrInvalidEndpointState{}
-	default:
-		e.bound.registered = true
-	}
-	e.mu.Unlock()
-	if err != nil {
-		e.giveUp(b, id)
-	}
-	return err
-}
-
 // again is Listen on a listener: the backlog changes, and a shutdown is over.
 func (l *listener) again(backlog int) tcpip.Error {
 	l.mu.Lock()
@@ -84,46 +34,6 @@ func (l *listener) again(backlog int) tcpip.Error {
 	}
 	l.backlog, l.shut = backlog, false
 	return nil
-}
-
-// listening returns the listener, nil if the endpoint is none.
-func (e *Endpoint) listening() *listener {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.phase != phaseListen {
-		return nil
-	}
-	return e.listener
-}
-
-// Accept implements tcpip.Endpoint.
-func (e *Endpoint) Accept(peer *tcpip.FullAddress) (tcpip.Endpoint, *waiter.Queue, tcpip.Error) {
-	l := e.listening()
-	if l == nil {
-		return nil, nil, &tcpip.ErrInvalidEndpointState{}
-	}
-	l.mu.Lock()
-	if l.shut || l.closed {
-		l.mu.Unlock()
-		return nil, nil, &tcpip.ErrInvalidEndpointState{}
-	}
-	if len(l.queue) == 0 {
-		l.mu.Unlock()
-		return nil, nil, &tcpip.ErrWouldBlock{}
-	}
-	c := l.queue[0]
-	l.queue[0] = nil
-	if l.queue = l.queue[1:]; len(l.queue) == 0 {
-		l.queue = nil
-	}
-	l.mu.Unlock()
-	c.mu.Lock()
-	c.parent = nil
-	if peer != nil {
-		*peer = c.remote()
-	}
-	c.mu.Unlock()
-	return c, c.wq, nil
 }
 
 // ready reports whether Accept has a connection to return, or has failed.
@@ -280,21 +190,6 @@ func (l *listener) holds(c *Endpoint, s *segment, now wheel.Time, o *tcp.Output)
 	return false
 }
 
-// shutdownListener ends listening for reading: what waits is reset, and what comes refused. The caller holds the lock.
-func (e *Endpoint) shutdownListener(flags tcpip.ShutdownFlags) tcpip.Error {
-	l := e.listener
-	e.mu.Unlock()
-	if flags&tcpip.ShutdownRead == 0 {
-		return nil
-	}
-	l.mu.Lock()
-	l.shut = true
-	l.mu.Unlock()
-	l.reset()
-	e.wq.Notify(hungUp)
-	return nil
-}
-
 // close ends the listener.
 func (l *listener) close() {
 	l.mu.Lock()
@@ -315,40 +210,4 @@ func (l *listener) reset() {
 	for _, c := range all {
 		c.Abort()
 	}
-}
-
-// reincarnate hands a SYN that has ended a connection in TIME-WAIT to whoever listens.
-func (e *Endpoint) reincarnate(seg *segment) {
-	pkt := seg.pkt
-	if pkt == nil {
-		return
-	}
-	e.mu.Lock()
-	id := e.info.ID
-	e.mu.Unlock()
-	at := stack.TransportEndpointID{LocalAddress: id.LocalAddress, LocalPort: id.LocalPort}
-	le, ok := e.p.stack.FindTransportEndpoint(pkt.NetworkProtocolNumber, ProtocolNumber, at, pkt.NICID).(*Endpoint)
-	if !ok {
-		return
-	}
-	if l := le.listening(); l != nil {
-		next := *seg
-		next.pkt = nil // the payload of a SYN is not kept
-		le.listenInput(l, id, &next, pkt)
-	}
-}
-
-// inherit takes the options of the listener, whose lock is held.
-func (e *Endpoint) inherit(l *Endpoint) {
-	e.opts = l.opts
-	e.ops.SetV6Only(l.ops.GetV6Only())
-	e.ops.SetDelayOption(l.ops.GetDelayOption())
-	e.ops.SetCorkOption(l.ops.GetCorkOption())
-	e.ops.SetKeepAlive(l.ops.GetKeepAlive())
-	e.ops.SetLinger(l.ops.GetLinger())
-	e.ops.SetMark(l.ops.GetMark())
-	e.ops.SetSendBufferSize(l.ops.GetSendBufferSize(), false)
-	e.ops.SetReceiveBufferSize(l.ops.GetReceiveBufferSize(), false)
-	e.opts = l.opts
-	e.info.BindAddr = l.info.BindAddr
 }

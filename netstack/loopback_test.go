@@ -104,6 +104,21 @@ func TestManualClock(t *testing.T) {
 	eventually(t, "established", func() bool { return gtcp.EndpointState(ep.State()) == gtcp.StateEstablished })
 }
 
+// TestWheelClock has the wheel be the clock of the whole stack.
+func TestWheelClock(t *testing.T) {
+	clock, err := NewClock(ClockConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer clock.Close()
+	s := newLoop(t, NewProtocol, clock, false)
+	defer s.Destroy()
+	a, b := connectLoop(t, s, listenLoop(t, s))
+	exchange(t, a, b, 1<<20)
+	a.Close()
+	b.Close()
+}
+
 // TestConnectsLeaveNothing connects and closes many times, and looks for what is left.
 func TestConnectsLeaveNothing(t *testing.T) {
 	s := newLoop(t, NewProtocol, nil, false)
