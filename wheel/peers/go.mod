@@ -1,6 +1,6 @@
 module tcpwheel/wheel/peers
 
-go 1.26.0
+go 1.26.3
 
 replace tcpwheel => ../..
 
