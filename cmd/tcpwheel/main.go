@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -30,7 +31,7 @@ func main() {
 
 // run is the whole command, for tests to call. It returns the exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot(stdin, stdout, stderr)
 	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the arguments of the process
@@ -98,7 +99,7 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		}
 		return usage(cmd, err)
 	})
-	root.AddCommand(newWheel(), newScript(), newSim(), newVersion())
+	root.AddCommand(newWheel(), newScript(), newSim(), newUp(), newVersion())
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

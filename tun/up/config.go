@@ -1,0 +1,146 @@
+package up
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/tcptimers"
+)
+
+// The TCPs that a stack may have.
+const (
+	Ours   = "ours"
+	GVisor = "gvisor"
+)
+
+// Config says what to run. The zero value of a field stands for its default, except for the addresses.
+type Config struct {
+	Device string // its name, as for tun.Open
+	Netns  string // the network namespace of the device, as for tun.InNamespace
+	MTU    int    // 0 is the kernel's default
+
+	Addrs     []netip.Prefix // the stack's
+	HostAddrs []netip.Prefix // the kernel's, on the device
+
+	TCP     string        // Ours by default
+	Policy  string        // of Ours: of timers, as tcptimers.NewPolicy or NewProfile knows it
+	Tick    time.Duration // granularity of the timers: by default the policy's, and none for GVisor
+	Control string        // congestion control: cubic by default
+
+	// Link is what either direction between kernel and stack does with its packets, and Seed where its luck comes from.
+	Link sim.LinkConfig
+	Seed uint64
+}
+
+// Check returns an error that names the first field that cannot be, its value and the bound.
+func (c *Config) Check() error {
+	if err := c.checkAddrs(); err != nil {
+		return err
+	}
+	if c.MTU != 0 && (c.MTU < minMTU || c.MTU > maxMTU) {
+		return fmt.Errorf("MTU %d, want %d to %d", c.MTU, minMTU, maxMTU)
+	}
+	if c.Tick < 0 || c.Tick > time.Second {
+		return fmt.Errorf("tick %v, want 0s to 1s", c.Tick)
+	}
+	switch c.TCP {
+	case "", Ours:
+		p, err := c.protocol()
+		if err != nil {
+			return err
+		}
+		if _, err := netstack.NewProtocolWith(p); err != nil {
+			return err
+		}
+	case GVisor:
+		if c.Policy != "" {
+			return fmt.Errorf("policy %q with TCP %s, which has its own", c.Policy, GVisor)
+		}
+	default:
+		return fmt.Errorf("TCP %q, want %s or %s", c.TCP, Ours, GVisor)
+	}
+	if names := c.controls(); c.Control != "" && !slices.Contains(names, c.Control) {
+		return fmt.Errorf("congestion control %q, want one of %s", c.Control, strings.Join(names, ", "))
+	}
+	if err := c.Link.Check(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// The IPv6 of the stack and of the kernel is off below an MTU of 1280, IPv4 is not.
+const (
+	minMTU = 68
+	maxMTU = math.MaxUint16
+)
+
+func (c *Config) checkAddrs() error {
+	if len(c.Addrs) == 0 {
+		return fmt.Errorf("no address for the stack, want at least one")
+	}
+	if len(c.HostAddrs) == 0 {
+		return fmt.Errorf("no address for the kernel, want at least one")
+	}
+	var seen []netip.Addr
+	for _, p := range slices.Concat(c.Addrs, c.HostAddrs) {
+		switch a := p.Addr(); {
+		case !p.IsValid() || a.Is4In6():
+			return fmt.Errorf("address %v, want one with a prefix length, as in 10.7.0.2/24", p)
+		case a.IsMulticast() || a.IsUnspecified() || a.IsLoopback():
+			return fmt.Errorf("address %v, want one that a host can have", a)
+		case slices.Contains(seen, a):
+			return fmt.Errorf("address %v twice", a)
+		default:
+			seen = append(seen, a)
+		}
+	}
+	for _, p := range c.Addrs {
+		if !slices.ContainsFunc(c.HostAddrs, func(h netip.Prefix) bool { return h.Addr().Is6() == p.Addr().Is6() }) {
+			return fmt.Errorf("address %v, but none of that family for the kernel", p)
+		}
+	}
+	return nil
+}
+
+// controls are the names of the congestion controls that the TCP has.
+func (c *Config) controls() []string {
+	if c.TCP == GVisor {
+		return []string{"reno", "cubic"}
+	}
+	return congestion.Names()
+}
+
+// protocol is the configuration of Ours.
+func (c *Config) protocol() (netstack.Config, error) {
+	name := c.Policy
+	if name == "" {
+		name = tcptimers.DefaultPolicy
+	}
+	policy, err := tcptimers.NewPolicy(name)
+	if err != nil && tcptimers.IsProfile(name) {
+		policy, err = tcptimers.NewProfile(name)
+	}
+	if err != nil {
+		return netstack.Config{}, err
+	}
+	if c.Tick != 0 {
+		policy.Tick = c.Tick
+	}
+	p := netstack.Config{Conn: tcp.DefaultConfig(policy)}
+	if c.Control != "" {
+		p.Conn.Control = c.Control
+	}
+	return p, nil
+}
+
+// isImpaired reports whether the link does anything to packets.
+func (c *Config) isImpaired() bool { return !reflect.DeepEqual(c.Link, sim.LinkConfig{}) }

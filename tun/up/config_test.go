@@ -1,0 +1,87 @@
+package up
+
+import (
+	"crypto/sha256"
+	"io"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"tcpwheel/netstack/sim"
+)
+
+func prefixes(list ...string) (p []netip.Prefix) {
+	for _, s := range list {
+		p = append(p, netip.MustParsePrefix(s))
+	}
+	return p
+}
+
+func TestCheck(t *testing.T) {
+	with := func(change func(*Config)) Config {
+		c := Config{Addrs: prefixes("10.7.0.2/24"), HostAddrs: prefixes("10.7.0.1/24")}
+		change(&c)
+		return c
+	}
+	for _, test := range []struct {
+		c    Config
+		want string // in the error; empty for none
+	}{
+		{with(func(c *Config) {}), ""},
+		{with(func(c *Config) { c.TCP = GVisor; c.Control = "reno"; c.Tick = time.Millisecond }), ""},
+		{with(func(c *Config) { c.Policy = "datacenter"; c.Tick = time.Microsecond; c.Control = "newreno" }), ""},
+		{with(func(c *Config) { c.Addrs = nil }), "no address for the stack"},
+		{with(func(c *Config) { c.HostAddrs = nil }), "no address for the kernel"},
+		{with(func(c *Config) { c.Addrs = []netip.Prefix{{}} }), "with a prefix length"},
+		{with(func(c *Config) { c.Addrs = prefixes("::ffff:10.7.0.2/120") }), "with a prefix length"},
+		{with(func(c *Config) { c.Addrs = prefixes("0.0.0.0/0") }), "address 0.0.0.0"},
+		{with(func(c *Config) { c.Addrs = c.HostAddrs }), "address 10.7.0.1 twice"},
+		{with(func(c *Config) { c.Addrs = prefixes("fd07::2/64") }), "none of that family"},
+		{with(func(c *Config) { c.MTU = 65536 }), "MTU 65536, want 68 to 65535"},
+		{with(func(c *Config) { c.Tick = -1 }), "tick -1ns"},
+		{with(func(c *Config) { c.TCP = "bsd" }), `TCP "bsd"`},
+		{with(func(c *Config) { c.Policy = "x" }), `unknown policy "x"`},
+		{with(func(c *Config) { c.TCP = GVisor; c.Policy = "bsd" }), `policy "bsd" with TCP gvisor`},
+		{with(func(c *Config) { c.TCP = GVisor; c.Control = "vegas" }), `"vegas", want one of reno, cubic`},
+		{with(func(c *Config) { c.Control = "x" }), `"x"`},
+		{with(func(c *Config) { c.Link.Loss = sim.Losses{sim.Bernoulli{P: 2}} }), "bernoulli"},
+	} {
+		err := test.c.Check()
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("Check(%+v) = %v, want %q", test.c, err, test.want)
+		}
+	}
+}
+
+// TestContent reads the octets in pieces and from anywhere: they are the same.
+func TestContent(t *testing.T) {
+	all, err := io.ReadAll(&Content{Size: 1003})
+	if err != nil || len(all) != 1003 {
+		t.Fatalf("read %d octets, %v, want 1003", len(all), err)
+	}
+	if err := iotest.TestReader(&Content{Size: 1003}, all); err != nil {
+		t.Error(err)
+	}
+	more, _ := io.ReadAll(&Content{Size: 5000})
+	if sha256.Sum256(more[:1003]) != sha256.Sum256(all) {
+		t.Error("the first 1003 of 5000 octets are others than those of 1003")
+	}
+	if _, err := (&Content{}).Seek(-1, io.SeekStart); err == nil {
+		t.Error("Seek before the beginning gave no error")
+	}
+}
+
+// TestChargenLines has each line begin with the character after the one before, as in the example of chargen's RFC.
+func TestChargenLines(t *testing.T) {
+	lines := strings.SplitAfter(string(chargenLines), "\r\n")
+	if len(lines) != 96 || lines[95] != "" {
+		t.Fatalf("%d lines, want 95", len(lines)-1)
+	}
+	for i, line := range lines[:95] {
+		if len(line) != 74 || line[0] != byte(' '+i) || line[:71] != lines[(i+94)%95][1:72] {
+			t.Errorf("line %d is %q after %q", i, line, lines[(i+94)%95])
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package up
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// Content is what /bytes/N serves: Size octets that are the same in each run, and whose place shows if one is lost. Word i,
+// of 8 octets, little-endian, is splitmix64's mix of i+1. Its zero value is empty. It is an io.ReadSeeker, and not safe for concurrent use.
+type Content struct {
+	Size int64
+	off  int64
+}
+
+// Read implements io.Reader.
+func (c *Content) Read(p []byte) (n int, err error) {
+	if c.off >= c.Size {
+		return 0, io.EOF
+	}
+	p = p[:min(int64(len(p)), c.Size-c.off)]
+	for n < len(p) {
+		var word [8]byte
+		binary.LittleEndian.PutUint64(word[:], mix(uint64(c.off/8)+1))
+		m := copy(p[n:], word[c.off%8:])
+		n += m
+		c.off += int64(m)
+	}
+	return n, nil
+}
+
+// Seek implements io.Seeker.
+func (c *Content) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += c.off
+	case io.SeekEnd:
+		offset += c.Size
+	}
+	if offset < 0 {
+		return 0, errors.New("up: seek before the beginning")
+	}
+	c.off = offset
+	return offset, nil
+}
+
+// mix is the mixing of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
+func mix(x uint64) uint64 {
+	x *= 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

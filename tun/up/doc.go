@@ -1,0 +1,27 @@
+// Package up runs a TCP/IP stack behind a TUN device, with services on it, for programs of the kernel's side to talk to.
+//
+// # Usage
+//
+//	site, err := up.Start(up.Config{
+//		Device:    "wheel0",
+//		Addrs:     []netip.Prefix{netip.MustParsePrefix("10.7.0.2/24")},
+//		HostAddrs: []netip.Prefix{netip.MustParsePrefix("10.7.0.1/24")},
+//	})
+//	...
+//	site.Close()
+//
+// Run does that until a context ends. The command tcpwheel up is Run with flags.
+//
+// # Services
+//
+// On each address of the stack: echo at port 7, discard at 9, chargen at 19, and HTTP at 80 with "/", "/bytes/N" and
+// "/info". What /bytes/N serves is the first N octets of Content.
+//
+// # Concurrency
+//
+// Multiple goroutines may invoke the methods of a Site.
+//
+// # Limitations
+//
+// Linux only. The stack forwards nothing: it is one host.
+package up

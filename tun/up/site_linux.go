@@ -1,0 +1,204 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack"
+	"tcpwheel/tun"
+	"tcpwheel/wheel"
+)
+
+// Site is a stack with services behind a TUN device.
+type Site struct {
+	config   Config
+	device   *tun.Device
+	link     stack.LinkEndpoint
+	impaired *tun.Impaired   // nil without an emulated link
+	wheel    *wheel.Realtime // of the emulated link, or nil
+	clock    *netstack.Clock // of the stack, or nil
+	stack    *stack.Stack
+	services *services
+}
+
+// Start makes the device, gives the kernel its addresses, sets it up and starts the stack and its services. An error is one
+// of Config.Check, or of package tun, which says what to do.
+func Start(c Config) (*Site, error) {
+	if err := c.Check(); err != nil {
+		return nil, fmt.Errorf("up: %w", err)
+	}
+	s := &Site{config: c}
+	s.config.Addrs, s.config.HostAddrs = slices.Clone(c.Addrs), slices.Clone(c.HostAddrs)
+	if err := s.start(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Site) start() (err error) {
+	c := &s.config
+	if s.device, err = tun.Open(c.Device, tun.Options{Netns: c.Netns, MTU: c.MTU}); err != nil {
+		return err
+	}
+	s.link = s.device.Endpoint()
+	if c.isImpaired() {
+		if err := s.impair(); err != nil {
+			return err
+		}
+	}
+	var clock tcpip.Clock
+	if c.TCP == GVisor && c.Tick != 0 {
+		if s.clock, err = netstack.NewClock(netstack.ClockConfig{RealtimeConfig: wheel.RealtimeConfig{Tick: c.Tick}}); err != nil {
+			return err
+		}
+		clock = s.clock
+	}
+	if s.stack, err = c.newStack(s.link, clock); err != nil {
+		return fmt.Errorf("up: %w", err)
+	}
+	if s.services, err = startServices(s.stack, c.Addrs, newWeb(s.Report)); err != nil {
+		return fmt.Errorf("up: %w", err)
+	}
+	return s.setUpKernel()
+}
+
+// linkTick is the granularity of an emulated link.
+const linkTick = 20 * time.Microsecond
+
+func (s *Site) impair() (err error) {
+	if s.wheel, err = wheel.Start(wheel.RealtimeConfig{Tick: linkTick}); err != nil {
+		return fmt.Errorf("up: %w", err)
+	}
+	l := s.config.Link
+	s.impaired, err = tun.Impair(s.link, tun.LinkOptions{There: l, Back: l, Seed: s.config.Seed, Clock: s.wheel})
+	if err == nil {
+		s.link = s.impaired
+	}
+	return err
+}
+
+// setUpKernel gives the kernel its addresses, and routes to those of the stack that are not in its subnets.
+func (s *Site) setUpKernel() error {
+	for _, p := range s.config.HostAddrs {
+		if err := s.device.AddAddress(p); err != nil {
+			return err
+		}
+	}
+	if err := s.device.Up(); err != nil {
+		return err
+	}
+	for _, p := range s.config.Addrs {
+		a := p.Addr()
+		if slices.ContainsFunc(s.config.HostAddrs, func(h netip.Prefix) bool { return h.Contains(a) }) {
+			continue
+		}
+		if err := s.device.AddRoute(netip.PrefixFrom(a, a.BitLen())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Device returns the device.
+func (s *Site) Device() *tun.Device { return s.device }
+
+// Stack returns the stack.
+func (s *Site) Stack() *stack.Stack { return s.stack }
+
+// Dial connects from the stack, to the kernel or to where it forwards.
+func (s *Site) Dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	at, proto := full(to)
+	return gonet.DialContextTCP(ctx, s.stack, at, proto)
+}
+
+// Report returns what /info tells.
+func (s *Site) Report() Report {
+	r := Report{
+		Device: s.device.Name(), MTU: s.device.MTU(), Addrs: s.config.Addrs, HostAddrs: s.config.HostAddrs,
+		TCP: s.config.tcpName(), Packets: s.device.Stats(),
+	}
+	if s.impaired != nil {
+		counts := s.impaired.Counts()
+		r.Link = &counts
+	}
+	if c, ok := netstack.Counters(s.stack); ok {
+		r.Counters = &c
+	}
+	r.addEndpoints(s.stack)
+	return r
+}
+
+func (c *Config) tcpName() string {
+	if c.TCP == "" {
+		return Ours
+	}
+	return c.TCP
+}
+
+// String tells in one line what is where.
+func (s *Site) String() string {
+	list := func(prefixes []netip.Prefix) string {
+		var b []string
+		for _, p := range prefixes {
+			b = append(b, p.String())
+		}
+		return strings.Join(b, " ")
+	}
+	return fmt.Sprintf("%s: kernel %s, stack %s with TCP %s: echo %d, discard %d, chargen %d, http %d", s.device.Name(),
+		list(s.config.HostAddrs), list(s.config.Addrs), s.config.tcpName(), EchoPort, DiscardPort, ChargenPort, HTTPPort)
+}
+
+// Close ends the services, resets what is still connected, and gives the device back to the kernel, which removes it with
+// its addresses and routes.
+func (s *Site) Close() error {
+	var err error
+	if s.services != nil {
+		s.services.close()
+	}
+	if s.stack != nil {
+		s.stack.Close() // resets the connections, while there is a link to do it on
+	}
+	if s.impaired != nil {
+		s.impaired.Attach(nil)
+		s.impaired.Wait()
+	}
+	if s.device != nil {
+		err = s.device.Close()
+	}
+	if s.stack != nil {
+		s.stack.Destroy()
+	}
+	if s.clock != nil {
+		err = errors.Join(err, s.clock.Close())
+	}
+	if s.wheel != nil {
+		err = errors.Join(err, s.wheel.Close())
+	}
+	return err
+}
+
+// Run runs a Site until the context ends, which is no error, or somebody takes the device away, which is one. It calls
+// ready with its String when it can be used.
+func Run(ctx context.Context, c Config, ready func(string)) error {
+	s, err := Start(c)
+	if err != nil {
+		return err
+	}
+	ready(s.String())
+	select {
+	case <-ctx.Done():
+		return s.Close()
+	case <-s.device.Done():
+		return errors.Join(s.device.Err(), s.Close())
+	}
+}
