@@ -1,10 +1,12 @@
 package tun
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -45,12 +47,38 @@ func (d *Device) AddRoute(p netip.Prefix) error {
 	return nil
 }
 
-// Up makes the device carry packets.
+// Up makes the device carry packets. IPv6 addresses are better given after it: see Ready.
 func (d *Device) Up() error {
 	if err := d.kernel.LinkSetUp(d.ref()); err != nil {
 		return &Error{"set up " + d.name, err, hintNetlink(err, netip.Prefix{})}
 	}
 	return nil
+}
+
+// Ready waits until the kernel takes what comes for the addresses that the device was given after Up. For an IPv6 address
+// that is when some work in the background is done: before, it drops the answer to a SYN, which costs a second. For one that
+// was given before Up the kernel does not tell when. The error is that of the context, or of netlink.
+func (d *Device) Ready(ctx context.Context) error {
+	addrs, err := d.kernel.AddrList(d.ref(), netlink.FAMILY_V6)
+	if err != nil {
+		return &Error{"list addresses of " + d.name, err, hintNetlink(err, netip.Prefix{})}
+	}
+	for _, a := range addrs {
+		for !a.IP.IsLinkLocalUnicast() && !d.isLocal(a.IP) {
+			select {
+			case <-ctx.Done():
+				return &Error{fmt.Sprintf("wait until %s has address %v", d.name, a.IP), ctx.Err(), ""}
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
+// isLocal reports whether the kernel takes packets to an address for its own.
+func (d *Device) isLocal(ip net.IP) bool {
+	routes, err := d.kernel.RouteGet(ip)
+	return err == nil && len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL
 }
 
 // Down makes the device carry no packets. The kernel forgets its routes, and IPv6 addresses.

@@ -549,3 +549,19 @@ func TestInNamespaceEndsItsThread(t *testing.T) {
 		t.Errorf("Do = %v, want %v", err, want)
 	}
 }
+
+// TestReady gives a device that is up an address: after Ready the kernel takes packets to it.
+func TestReady(t *testing.T) {
+	p := newTunPair(t, Options{}, nil)
+	for i := range 5 {
+		a := netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0xfd, 1: 8, 15: byte(i + 1)}), 64)
+		p.must("add address", p.dev.AddAddress(a))
+		p.must("ready", p.dev.Ready(t.Context()))
+		if !p.dev.isLocal(a.Addr().AsSlice()) {
+			t.Errorf("the kernel does not take packets to %v after Ready", a)
+		}
+	}
+	if p.dev.isLocal(tunStack6.Addr().AsSlice()) {
+		t.Errorf("the kernel takes packets to the stack's %v", tunStack6)
+	}
+}
