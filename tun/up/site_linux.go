@@ -89,13 +89,13 @@ func (s *Site) impair() (err error) {
 
 // setUpKernel gives the kernel its addresses, and routes to those of the stack that are not in its subnets.
 func (s *Site) setUpKernel() error {
+	if err := s.device.Up(); err != nil {
+		return err
+	}
 	for _, p := range s.config.HostAddrs {
 		if err := s.device.AddAddress(p); err != nil {
 			return err
 		}
-	}
-	if err := s.device.Up(); err != nil {
-		return err
 	}
 	for _, p := range s.config.Addrs {
 		a := p.Addr()
@@ -106,7 +106,9 @@ func (s *Site) setUpKernel() error {
 			return err
 		}
 	}
-	return nil
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return s.device.Ready(ctx)
 }
 
 // Device returns the device.
