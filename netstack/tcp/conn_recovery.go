@@ -159,7 +159,10 @@ func (c *Conn) beforeRecover() bool { return c.ca == CALoss && c.sndUna.Before(c
 // detectLoss is RACK's, for an ACK and when its timer expires.
 func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 	r := &c.rec
-	before := c.pipe()
+	before := uint32(0)
+	if a.byTimer {
+		before = c.pipe()
+	}
 	any := false // also with nothing in flight: DSACKs and the end of a recovery change the window of reordering
 	timeout, ok := r.rack.Detect(now, &c.fl.sent, RackState{
 		SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(),

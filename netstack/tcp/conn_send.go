@@ -235,10 +235,7 @@ func (c *Conn) sendLost(now wheel.Time, o *Output) {
 // sendNextSeg sends in the order of RFC 6675 §4, NextSeg.
 func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 	r := &c.rec
-	for {
-		if in, _ := c.fl.l6675.InRecovery(); in == 0 && !c.fl.l6675.inRecovery {
-			return
-		}
+	for c.fl.l6675.inRecovery {
 		canSendNew := c.queued() > 0 && c.snd.Usable(c.sndUna, c.sndNxt) > 0
 		id, rule := c.fl.l6675.NextSeg(&c.fl.sent, canSendNew)
 		if first := c.fl.sent.Front(); r.force && first != 0 && c.fl.sent.seg(first).state.waits() {
