@@ -101,10 +101,10 @@ func (c *Config) Check() error {
 	switch {
 	case c.TimestampTick < time.Microsecond || c.TimestampTick > time.Second:
 		return fmt.Errorf("tcp: timestamp tick %v, want 1µs to 1s", c.TimestampTick)
-	case c.RecvBuffer < 1 || c.RecvBuffer > 65535<<maxScale:
-		return fmt.Errorf("tcp: receive buffer %d, want 1..%d", c.RecvBuffer, 65535<<maxScale)
-	case c.RecvBufferMax > 65535<<maxScale:
-		return fmt.Errorf("tcp: largest receive buffer %d, want 0..%d", c.RecvBufferMax, 65535<<maxScale)
+	case c.RecvBuffer < 1 || c.RecvBuffer > 65535<<MaxWScale:
+		return fmt.Errorf("tcp: receive buffer %d, want 1..%d", c.RecvBuffer, 65535<<MaxWScale)
+	case c.RecvBufferMax > 65535<<MaxWScale:
+		return fmt.Errorf("tcp: largest receive buffer %d, want 0..%d", c.RecvBufferMax, 65535<<MaxWScale)
 	case c.MaxOutOfOrder < 1 || c.MaxOutOfOrder > 4096:
 		return fmt.Errorf("tcp: out-of-order ranges %d, want 1..4096", c.MaxOutOfOrder)
 	case c.MaxSegments < 1 || c.MaxSegments > MaxSentSegments:

@@ -25,7 +25,7 @@ const (
 	// MaxSACKBlocks is how many blocks a header without other options can have (RFC 2018 §3).
 	MaxSACKBlocks = 4
 
-	// MaxWScale is the largest shift count (RFC 7323 §2.3).
+	// MaxWScale is the largest shift count, so that a window is at most 2^30 (RFC 7323 §2.3).
 	MaxWScale = 14
 
 	timestampsLen = 12 // with two NOPs for alignment
@@ -172,7 +172,7 @@ func (o *Options) Len() int {
 }
 
 // Fit returns how many SACK blocks there is room for beside the other options, at most MaxSACKBlocks: 3 beside timestamps.
-func (o *Options) Fit() int { return min((MaxOptionsLen-o.lenBeforeSACK()-4)/8, MaxSACKBlocks) }
+func (o *Options) Fit() int { return SACKBlocksIn(MaxOptionsLen - o.lenBeforeSACK()) }
 
 // lenBeforeSACK returns the octets of all options but SACK: at most 24.
 func (o *Options) lenBeforeSACK() (n int) {
@@ -195,7 +195,7 @@ func (o *Options) lenBeforeSACK() (n int) {
 
 // sackThatFit returns how many of the SACK blocks are written behind n octets of other options.
 func (o *Options) sackThatFit(n int) int {
-	return min(int(o.NumSACK), (MaxOptionsLen-n-4)/8, MaxSACKBlocks)
+	return min(int(o.NumSACK), SACKBlocksIn(MaxOptionsLen-n))
 }
 
 // appendTo writes the options to dst. Each begins where its numbers are aligned to their words, as Linux lays them out

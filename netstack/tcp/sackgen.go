@@ -1,18 +1,15 @@
 package tcp
 
-// maxSACKBlocks is how many blocks fit into 40 octets of options.
-const maxSACKBlocks = 4
-
 // SACKBlocksIn returns how many SACK blocks fit into space octets of options, the option's two octets and two of padding
 // counted: 4 in all 40, 3 beside timestamps.
 func SACKBlocksIn(space int) int {
-	return max(0, min(maxSACKBlocks, (space-4)/8))
+	return max(0, min(MaxSACKBlocks, (space-4)/8))
 }
 
 // SACKGen chooses the SACK blocks of the receiver's acknowledgements (RFC 2018 §4, RFC 2883 §4). The zero value has nothing
 // to report. It remembers an octet of each of the blocks reported last, 28 bytes whatever arrives.
 type SACKGen struct {
-	recent [maxSACKBlocks]Seq // the most recent first
+	recent [MaxSACKBlocks]Seq // the most recent first
 	n      uint8
 	hasDup bool
 	dup    Range
@@ -33,7 +30,7 @@ func (g *SACKGen) OnInsert(ins *Insertion) {
 		i++
 	}
 	if i == int(g.n) {
-		i = min(i, maxSACKBlocks-1)
+		i = min(i, MaxSACKBlocks-1)
 		g.n = uint8(i + 1)
 	}
 	copy(g.recent[1:i+1], g.recent[:i])

@@ -83,7 +83,7 @@ func TestSACKGenProperties(t *testing.T) {
 		for range 100 {
 			ins := q.Insert(Arrival{Seq: q.Nxt() + Seq(rnd.IntN(200)-20), Len: uint32(1 + rnd.IntN(20))}, 1<<16)
 			g.OnInsert(&ins)
-			var buf [maxSACKBlocks]Range
+			var buf [MaxSACKBlocks]Range
 			room := rnd.IntN(5)
 			blocks := buf[:g.Blocks(q, buf[:room])]
 			g.OnAckSent(q)

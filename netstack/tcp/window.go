@@ -2,12 +2,9 @@ package tcp
 
 import "fmt"
 
-// maxScale is the largest shift. RFC 7323 §2.3 limits it to 14, so that a window is at most 2^30.
-const maxScale = 14
-
 // ScaleFor returns the least window scale with which a buffer of n octets can be offered whole, 14 for those that cannot.
 func ScaleFor(n uint32) (scale uint8) {
-	for scale < maxScale && 65535<<scale < n {
+	for scale < MaxWScale && 65535<<scale < n {
 		scale++
 	}
 	return scale
@@ -25,10 +22,10 @@ type RecvWindow struct {
 // offered from nxt on by the SYN, whose field is not scaled.
 func (w *RecvWindow) Init(nxt Seq, wnd uint16, buff uint32, scale uint8) error {
 	switch {
-	case buff < 1 || buff > 65535<<maxScale:
-		return fmt.Errorf("tcp: receive buffer %d, want 1..%d", buff, 65535<<maxScale)
-	case scale > maxScale:
-		return fmt.Errorf("tcp: window scale %d, want 0..%d", scale, maxScale)
+	case buff < 1 || buff > 65535<<MaxWScale:
+		return fmt.Errorf("tcp: receive buffer %d, want 1..%d", buff, 65535<<MaxWScale)
+	case scale > MaxWScale:
+		return fmt.Errorf("tcp: window scale %d, want 0..%d", scale, MaxWScale)
 	}
 	*w = RecvWindow{nxt.Add(uint32(wnd)), buff, scale}
 	return nil
