@@ -52,25 +52,3 @@ func (d *DupAcks) Recover(sndNxt Seq) { d.recover, d.hasRecover = sndNxt, true }
 func (d *DupAcks) FastRetransmit(ack Seq) bool {
 	return d.n == dupThresh && (!d.hasRecover || ack.After(d.recover))
 }
-
-// Partial reports whether an ACK of new data in a fast recovery leaves some of what it began with (RFC 6582 §3.2 step 3).
-func (d *DupAcks) Partial(ack Seq) bool { return d.hasRecover && ack.Before(d.recover) }
-
-// LimitedTransmit are the conditions of RFC 3042 §2 for sending new data on the first two duplicate ACKs. Sizes are in octets;
-// Next is the size of the segment that would be sent.
-type LimitedTransmit struct {
-	Flight, Cwnd, SMSS, Next uint32
-	RwndAllows               bool // the receiver's window has room for it
-	NewlySACKed              bool // the ACK has SACK information that is news
-	SACK                     bool // the connection uses SACK
-}
-
-// Allowed reports whether a segment of new data may be sent on the n-th duplicate ACK. The congestion window stays as it is.
-func (c LimitedTransmit) Allowed(n uint32) bool {
-	// RFC 3042 §2: not on a duplicate ACK without news, where there is SACK.
-	if n < 1 || n >= dupThresh || !c.RwndAllows || c.SACK && !c.NewlySACKed {
-		return false
-	}
-	// RFC 3042 §2: what is outstanding stays at or below the congestion window and two segments.
-	return uint64(c.Flight)+uint64(c.Next) <= uint64(c.Cwnd)+2*uint64(c.SMSS)
-}

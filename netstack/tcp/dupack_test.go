@@ -48,32 +48,4 @@ func TestDupAcks(t *testing.T) {
 	d.Recover(1000)
 	d.Advanced(1000)
 	third(1000, false)
-	if !d.Partial(999) || d.Partial(1000) {
-		t.Errorf("Partial(999), Partial(1000) = %v, %v, want true, false", d.Partial(999), d.Partial(1000))
-	}
-}
-
-// RFC 3042 §2: new data on the first two duplicate ACKs, if the windows allow, and with SACK if the ACK has news.
-func TestLimitedTransmit(t *testing.T) {
-	ok := LimitedTransmit{Flight: 1100, Cwnd: 1000, SMSS: 100, Next: 100, RwndAllows: true}
-	for n, want := range []bool{false, true, true, false, false} {
-		if got := ok.Allowed(uint32(n)); got != want {
-			t.Errorf("%+v.Allowed(%d) = %v, want %v", ok, n, got, want)
-		}
-	}
-	for _, change := range []func(*LimitedTransmit){
-		func(c *LimitedTransmit) { c.Flight++ },
-		func(c *LimitedTransmit) { c.RwndAllows = false },
-		func(c *LimitedTransmit) { c.SACK = true },
-	} {
-		c := ok
-		change(&c)
-		if c.Allowed(1) {
-			t.Errorf("%+v.Allowed(1) = true", c)
-		}
-	}
-	ok.SACK, ok.NewlySACKed = true, true
-	if !ok.Allowed(2) {
-		t.Errorf("%+v.Allowed(2) = false", ok)
-	}
 }

@@ -251,13 +251,6 @@ func (q *SentQueue) split(id SegmentID, at Seq, most uint32) (second SegmentID, 
 	return second, true
 }
 
-// Shrink gives the memory of an empty queue back, and does nothing with another.
-func (q *SentQueue) Shrink() {
-	if q.n == 0 {
-		q.arena, q.order, q.free, q.used, q.head = nil, nil, 0, 0, 0
-	}
-}
-
 // recycle makes an empty queue fit for another connection, with the memory that it has. Names are given out from 1 again.
 func (q *SentQueue) recycle() {
 	if q.n != 0 {
