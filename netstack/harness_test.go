@@ -8,14 +8,11 @@ import (
 	"math/rand"
 	"net"
 	"os"
-	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/buffer"
-	"gvisor.dev/gvisor/pkg/refs"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
@@ -25,41 +22,12 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+
+	"tcpwheel/netstack/leaktest"
 )
 
 // TestMain checks after all tests that no goroutine and no packet buffer is left.
-func TestMain(m *testing.M) {
-	refs.SetLeakMode(refs.LeaksPanic)
-	code := m.Run()
-	if code == 0 {
-		if left := goroutinesLeft(); left != "" {
-			fmt.Fprintln(os.Stderr, "goroutines are left:\n"+left)
-			code = 1
-		}
-		refs.DoLeakCheck()
-	}
-	os.Exit(code)
-}
-
-// goroutinesLeft returns the stacks of goroutines that run code of this package or gVisor's, after some time to end.
-func goroutinesLeft() string {
-	var left []string
-	for range 100 {
-		buf := make([]byte, 1<<20)
-		buf = buf[:runtime.Stack(buf, true)]
-		left = left[:0]
-		for _, g := range strings.Split(string(buf), "\n\n") {
-			if !strings.Contains(g, "TestMain") && (strings.Contains(g, "tcpwheel/netstack") || strings.Contains(g, "gvisor.dev")) {
-				left = append(left, g)
-			}
-		}
-		if len(left) == 0 {
-			return ""
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return strings.Join(left, "\n\n")
-}
+func TestMain(m *testing.M) { os.Exit(leaktest.Main(m, "tcpwheel/netstack")) }
 
 // side is one stack of a pair.
 type side struct {
