@@ -40,7 +40,7 @@ type ackFacts struct {
 // takeAck takes the acknowledgement, the SACK blocks and the window of an acceptable segment: SND.UNA ≤ SEG.ACK ≤ SND.NXT.
 func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	h := in.Header
-	a := ackFacts{ack: h.Ack, una: c.sndUna, ece: h.Flags.Has(ECE) && c.ecn.On(), flight: c.fl.sent.Outstanding().Octets}
+	a := ackFacts{ack: h.Ack, una: c.sndUna, ece: c.echoes(h), flight: c.fl.sent.Outstanding().Octets}
 	wnd := uint32(h.Window)
 	if !h.Flags.Has(SYN) {
 		wnd <<= c.sndScale
@@ -136,7 +136,7 @@ func (c *Conn) tookDelivery(now wheel.Time, s *Segment, h *Header, a *ackFacts, 
 	a.delivered += s.Len
 	c.delivered++
 	o.Counters.TCPDelivered++
-	if c.echoes(h) {
+	if a.ece {
 		c.deliveredCE++
 		o.Counters.TCPDeliveredCE++
 	}
@@ -275,7 +275,7 @@ func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
 }
 
 // grow tells congestion control of an ACK of new data.
-func (c *Conn) grow(now wheel.Time, h *Header, a *ackFacts) {
+func (c *Conn) grow(now wheel.Time, a *ackFacts) {
 	minRTT, _ := c.rec.rack.MinRTT()
 	rtt := time.Duration(0)
 	if a.hasRTT && !a.rexmitted {
@@ -284,7 +284,7 @@ func (c *Conn) grow(now wheel.Time, h *Header, a *ackFacts) {
 	c.cc.OnAck(now, congestion.Ack{
 		Acked: a.acked, Delivered: a.delivered, Flight: a.flight,
 		Una: uint32(c.sndUna), Nxt: uint32(c.sndNxt),
-		RTT: rtt, SRTT: c.est.SRTT(), MinRTT: minRTT, Limited: c.rec.limited, ECE: c.echoes(h),
+		RTT: rtt, SRTT: c.est.SRTT(), MinRTT: minRTT, Limited: c.rec.limited, ECE: a.ece,
 	})
 }
 

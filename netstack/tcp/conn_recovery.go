@@ -54,7 +54,7 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	if r.tlp.inFlight {
 		c.ackProbe(now, h, a, o)
 	}
-	if c.echoes(h) && (c.ca == CAOpen || c.ca == CADisorder) && c.ecn.OnECE(c.sndUna, c.sndNxt) {
+	if a.ece && (c.ca == CAOpen || c.ca == CADisorder) && c.ecn.OnECE(c.sndUna, c.sndNxt) {
 		c.enterCWR(now, a, o, congestion.ECN)
 	}
 	if a.dsack {
@@ -76,7 +76,7 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 	c.detect(now, a, leaving, o)
 	if advanced && growing && c.ca != CARecovery {
-		c.grow(now, h, a)
+		c.grow(now, a)
 	}
 	if c.ca == CARecovery {
 		delivered := a.delivered
