@@ -1,0 +1,2 @@
+// Package capture reads TCP segments out of packet captures.
+package capture
