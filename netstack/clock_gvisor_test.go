@@ -22,7 +22,7 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// clockNet is two stacks with gVisor's own TCP, a at 10.0.0.1 and b at 10.0.0.2, on the two ends of a wire. The wire
+// clockNet is two stacks, with gVisor's own TCP if nothing else is said, a at 10.0.0.1 and b at 10.0.0.2, on the two ends of a wire. The wire
 // delivers in functions of the clock, and writes down each packet that is sent.
 type clockNet struct {
 	t     *testing.T
@@ -43,6 +43,8 @@ type clockPacket struct {
 	data  int
 	hash  uint64 // of all bytes
 	lost  bool
+
+	causes []Cause
 }
 
 func (p clockPacket) String() string {
@@ -58,6 +60,20 @@ func clockAddr(host byte) tcpip.Address { return tcpip.AddrFrom4([4]byte{10, 0, 
 // newClockNet makes the net with the given clock for stack a: the net's own if view is nil.
 func newClockNet(t *testing.T, delay time.Duration, view func(*VirtualClock) tcpip.Clock) *clockNet {
 	t.Helper()
+	n := newClockNetOf(t, delay, view, tcp.NewProtocol)
+	// RACK and tail loss probes come before the retransmission timer, which is what is looked at here.
+	for _, s := range []*stack.Stack{n.a, n.b} {
+		none := tcpip.TCPRecovery(0)
+		if err := s.SetTransportProtocolOption(tcp.ProtocolNumber, &none); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
+// newClockNetOf is newClockNet with a TCP.
+func newClockNetOf(t *testing.T, delay time.Duration, view func(*VirtualClock) tcpip.Clock, f stack.TransportProtocolFactory) *clockNet {
+	t.Helper()
 	clock, err := NewVirtualClock(VirtualClockConfig{})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +84,7 @@ func newClockNet(t *testing.T, delay time.Duration, view func(*VirtualClock) tcp
 		aClock = view(clock)
 	}
 	la, lb := channel.New(1024, 1500, ""), channel.New(1024, 1500, "")
-	n.a, n.b = n.newStack(1, aClock, la), n.newStack(2, clock, lb)
+	n.a, n.b = n.newStack(1, aClock, la, f), n.newStack(2, clock, lb, f)
 	la.AddNotify(&clockWire{n, 'a', la, lb})
 	lb.AddNotify(&clockWire{n, 'b', lb, la})
 	clock.SetSettle(func() { Settle(n.a, n.b) })
@@ -79,14 +95,14 @@ func newClockNet(t *testing.T, delay time.Duration, view func(*VirtualClock) tcp
 	return n
 }
 
-func (n *clockNet) newStack(host byte, clock tcpip.Clock, link stack.LinkEndpoint) *stack.Stack {
+func (n *clockNet) newStack(host byte, clock tcpip.Clock, link stack.LinkEndpoint, f stack.TransportProtocolFactory) *stack.Stack {
 	n.t.Helper()
 	s := stack.New(stack.Options{
 		Clock:              clock,
 		RandSource:         &clockRand{src: rand.NewSource(int64(host))},
 		SecureRNG:          &clockRand{src: rand.NewSource(int64(host))},
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol},
-		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol},
+		TransportProtocols: []stack.TransportProtocolFactory{f},
 	})
 	if err := s.CreateNIC(1, link); err != nil {
 		n.t.Fatal(err)
@@ -96,11 +112,6 @@ func (n *clockNet) newStack(host byte, clock tcpip.Clock, link stack.LinkEndpoin
 		n.t.Fatal(err)
 	}
 	s.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: 1}})
-	// RACK and tail loss probes come before the retransmission timer, which is what is looked at here.
-	none := tcpip.TCPRecovery(0)
-	if err := s.SetTransportProtocolOption(tcp.ProtocolNumber, &none); err != nil {
-		n.t.Fatal(err)
-	}
 	return s
 }
 
@@ -138,8 +149,9 @@ func (w *clockWire) WriteNotify() {
 		view := pkt.ToView()
 		data := bytes.Clone(view.AsSlice())
 		view.Release()
-		pkt.DecRef()
 		p := parseClockPacket(data)
+		p.causes = Causes(pkt)
+		pkt.DecRef()
 		p.at, p.from = time.Duration(n.clock.Time()), w.name
 		p.lost = n.drop != nil && n.drop(p)
 		n.log = append(n.log, p)

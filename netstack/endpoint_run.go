@@ -67,7 +67,7 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 		e.takeICMP(now, m, o)
 	}
 	if e.expired.Swap(false) {
-		e.expire(now, o)
+		e.expire(now, p)
 	}
 	e.do(now, o)
 
@@ -93,6 +93,7 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 	e.p.countState(before, state)
 	e.transmit(p, route, way)
 	o.Reset()
+	p.causes = p.causes[:0]
 	if ended {
 		e.cleanUp()
 	}
@@ -195,14 +196,17 @@ func (e *Endpoint) takeICMP(now wheel.Time, m tcp.ICMPError, o *tcp.Output) {
 }
 
 // expire tells the connection of timers that have expired and were not stopped since.
-func (e *Endpoint) expire(now wheel.Time, o *tcp.Output) {
+func (e *Endpoint) expire(now wheel.Time, p *pass) {
+	o := &p.out
 	for {
 		slot, ok := e.shard.takeFired(e, o.Timers)
 		o.Timers = o.Timers[:0]
 		if !ok {
 			return
 		}
+		n := len(o.Segments)
 		e.conn.Expire(now, slot, o)
+		e.noteCause(p, slot, now, n)
 	}
 }
 

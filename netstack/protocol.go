@@ -29,6 +29,8 @@ type Config struct {
 	Conn tcp.Config
 
 	Shards int // wheels; 0 is one per processor
+
+	Causes bool // packets tell the link which timers made them leave: see Causes
 }
 
 // DefaultConfig returns the configuration of NewProtocol: policy per-segment, CUBIC.
@@ -73,6 +75,7 @@ type protocol struct {
 	conn   tcp.Config
 	secret tcp.Secret
 	shards []*shard
+	causes bool
 	next   atomic.Uint32 // the shard of the next connection
 
 	mu      sync.RWMutex
@@ -86,7 +89,7 @@ var (
 )
 
 func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
-	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn}
+	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn, causes: cfg.Causes}
 	p.opts.init(&cfg.Conn)
 	var key [16]byte
 	rng := s.SecureRNG()

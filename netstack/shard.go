@@ -51,8 +51,9 @@ type endpointTimers struct {
 	busy     int    // records that run or have fired
 	kinds    [tcptimers.Kinds]timerRef
 	segments []timerRef
-	fired    []tcp.Slot // in the order in which they expired; some may have been started or stopped again since
-	queued   bool       // among shard.due
+	starts   []timerStart // by slot, with Config.Causes
+	fired    []tcp.Slot   // in the order in which they expired; some may have been started or stopped again since
+	queued   bool         // among shard.due
 }
 
 func (t *endpointTimers) ref(slot tcp.Slot) *timerRef {
@@ -97,6 +98,9 @@ func (s *shard) applyLocked(e *Endpoint, ops []tcp.TimerOp) {
 				ref.timer = s.wheel.New(uint64(t.index)<<32 | uint64(op.Slot))
 			}
 			s.wheel.Schedule(ref.timer, op.At)
+			if s.p.causes {
+				t.noteStart(op, e.now)
+			}
 			if ref.state == timerIdle {
 				t.busy++
 			}
@@ -262,6 +266,7 @@ type pass struct {
 	packets []packet
 	told    tcp.Counters // the counters that the stack's statistics have
 	in      []segment    // what is being processed
+	causes  []Cause      // of the output's segments, with Config.Causes
 }
 
 // borrow returns a pass.

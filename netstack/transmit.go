@@ -125,7 +125,7 @@ func (e *Endpoint) transmit(p *pass, r *stack.Route, w way) {
 			Mark:               w.mark,
 		})
 		pk.payload = buffer.Buffer{}
-		out.Owner = w.owner
+		out.Owner = p.owner(i, &w)
 		gso := w.gso
 		if gso.Type != stack.GSONone {
 			// All packets have it, as gVisor's: it asks for the checksum, too.

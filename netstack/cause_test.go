@@ -1,0 +1,206 @@
+package netstack
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/tcptimers"
+)
+
+// newCauseNet is a net with our TCP, whose packets tell which timers made them leave.
+func newCauseNet(t *testing.T, delay time.Duration, change func(*Config)) *clockNet {
+	t.Helper()
+	cfg := DefaultConfig()
+	cfg.Causes = true
+	if change != nil {
+		change(&cfg)
+	}
+	f, err := NewProtocolWith(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newClockNetOf(t, delay, nil, f)
+}
+
+// timed returns what the packets that timers made leave tell of them, from the n-th packet of the log on.
+func (n *clockNet) timed(first int) (list []string) {
+	for _, p := range n.log[first:] {
+		for _, c := range p.causes {
+			s := fmt.Sprintf("%v %c data %d: %v armed %v for %v", p.at, p.from, p.data, c.Kind, c.Armed, c.Deadline)
+			if c.SYN {
+				s += " SYN"
+			}
+			if c.OfSegment {
+				s += " segment"
+			}
+			if c.Of != 1 || time.Duration(c.Expired) != p.at {
+				s += fmt.Sprintf(" %+v", c)
+			}
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func (n *clockNet) wantTimed(first int, want ...string) {
+	n.t.Helper()
+	if got := n.timed(first); !slices.Equal(got, want) {
+		n.t.Errorf("timers made these leave: %q, want %q\n%s", got, want, n)
+	}
+}
+
+// dropOnly loses the i-th packets from now on, counted from 1.
+func (n *clockNet) dropOnly(numbers ...int) {
+	i := 0
+	n.drop = func(clockPacket) bool {
+		i++
+		return slices.Contains(numbers, i)
+	}
+}
+
+// send has an endpoint write octets, loses packets, and lets time pass. It returns how long the log was before.
+func (n *clockNet) send(ep tcpip.Endpoint, octets int, wait time.Duration, lost ...int) (first int) {
+	n.t.Helper()
+	n.dropOnly(lost...)
+	first = len(n.log)
+	n.write(ep, make([]byte, octets))
+	n.clock.Advance(wait)
+	return first
+}
+
+// TestCauses has packets leave because of each timer that sends, at instants that follow from the path's 100 ms.
+func TestCauses(t *testing.T) {
+	const ms = time.Millisecond
+	n := newCauseNet(t, 50*ms, nil)
+
+	n.dropOnly(1)
+	client, server := n.dial()
+	n.wantTimed(0, "1s a data 0: rexmit armed 0s for 1s SYN segment")
+
+	client.SocketOptions().SetDelayOption(false)
+	n.send(client, 4*1448, time.Second) // so that the window lets two leave at once
+	n.send(client, 8*1448, time.Second)
+	n.wantTimed(n.send(client, 2*1448, time.Second, 2), "5.15s a data 1448: rexmit armed 5s for 5.15s segment")
+	// RFC 8985 §6.2: RACK waits for a quarter of the least round-trip time.
+	n.wantTimed(n.send(client, 2*1448, time.Second, 1), "6.125s a data 1448: reorder armed 6.1s for 6.125s")
+	// RFC 6298 §5 (5.5): the timeout backs off.
+	n.wantTimed(n.send(client, 1448, time.Second, 1, 2), "7.15s a data 1448: rexmit armed 7s for 7.15s segment",
+		"7.3s a data 1448: rexmit armed 7.15s for 7.3s segment")
+
+	for range 16 {
+		n.send(client, 100, 60*ms) // as long as the receiver acknowledges at once
+	}
+	n.wantTimed(n.send(client, 100, 100*ms), "9.05s b data 0: delack armed 9.01s for 9.05s")
+
+	idle, interval := tcpip.KeepaliveIdleOption(10*time.Second), tcpip.KeepaliveIntervalOption(time.Second)
+	for _, o := range []tcpip.SettableSocketOption{&idle, &interval} {
+		if err := client.SetSockOpt(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.clock.Advance(940 * ms)
+	client.SocketOptions().SetKeepAlive(true)
+	first := len(n.log)
+	n.clock.Advance(15 * time.Second)
+	n.wantTimed(first, "20s a data 0: keepalive armed 10s for 20s")
+	client.SocketOptions().SetKeepAlive(false)
+
+	n.read(server)
+	for range 30 { // until both buffers are full: the server reads no more
+		if _, err := client.Write(bytes.NewReader(make([]byte, 1<<20)), tcpip.WriteOptions{}); err != nil {
+			break
+		}
+		n.clock.Advance(200 * ms)
+	}
+	first = len(n.log)
+	n.clock.Advance(10 * time.Second)
+	list := n.timed(first)
+	if len(list) < 3 || !strings.Contains(list[len(list)-1], "a data 1: persist armed ") {
+		t.Errorf("timers made these leave when the window is closed: %q, want probes by the persist timer", list)
+	}
+}
+
+// TestCauseOfProbe has a tail loss probe leave under Linux's policy. One segment is in flight, so that the probe waits for an ACK that
+// the peer may delay, but no longer than the timeout (RFC 8985 §7.2): SRTT and 200 ms.
+func TestCauseOfProbe(t *testing.T) {
+	const ms = time.Millisecond
+	n := newCauseNet(t, 5*ms, func(c *Config) { c.Conn = tcp.DefaultConfig(tcptimers.MustPolicy("linux")) })
+	client, _ := n.dial()
+	client.SocketOptions().SetDelayOption(false)
+	n.send(client, 8*1448, time.Second)
+	first := n.send(client, 3*1448, time.Second, 3)
+	n.wantTimed(first, "2.228s a data 1448: tlp armed 2.018s for 2.228s")
+}
+
+// TestCausesAreAskedFor: without Config.Causes packets tell nothing, and have the owner that the endpoint has.
+func TestCausesAreAskedFor(t *testing.T) {
+	n := newCauseNet(t, 50*time.Millisecond, func(c *Config) { c.Causes = false })
+	n.dropOnly(1)
+	n.dial()
+	n.wantTimed(0)
+}
+
+// TestCausesOfSuperSegments: what timers made leave is told by the places of its segments in the packet.
+func TestCausesOfSuperSegments(t *testing.T) {
+	p := &pass{packets: []packet{{first: 0}, {first: 3}, {first: 4}}}
+	p.out.Segments = make([]tcp.Outgoing, 7)
+	w := &way{owner: causeOwner{}}
+	if got := p.owner(0, w); got != w.owner {
+		t.Errorf("owner %v without a timer, want the endpoint's", got)
+	}
+	p.causes = []Cause{{First: 1, Last: 4, Kind: tcptimers.TLP}, {First: 5, Last: 6}}
+	for i, want := range [][]Cause{
+		{{First: 1, Last: 2, Of: 3, Kind: tcptimers.TLP}},
+		{{First: 0, Last: 0, Of: 1, Kind: tcptimers.TLP}},
+		{{First: 0, Last: 0, Of: 3, Kind: tcptimers.TLP}, {First: 1, Last: 2, Of: 3}},
+	} {
+		owner := p.owner(i, w)
+		pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{})
+		pkt.Owner = owner
+		if got := Causes(pkt); !slices.Equal(got, want) || owner.KUID() != 1000 || owner.KGID() != 100 {
+			t.Errorf("packet %d: causes %+v of the owner %d, %d, want %+v of 1000, 100", i, got, owner.KUID(), owner.KGID(), want)
+		}
+		pkt.DecRef()
+	}
+}
+
+type causeOwner struct{}
+
+func (causeOwner) KUID() uint32 { return 1000 }
+func (causeOwner) KGID() uint32 { return 100 }
+
+// TestArmed: a connection tells which of its timers run, one for each segment in flight among them.
+func TestArmed(t *testing.T) {
+	const ms = time.Millisecond
+	n := newCauseNet(t, 50*ms, nil)
+	client, server := n.dial()
+	client.SocketOptions().SetDelayOption(false)
+	n.send(client, 100, time.Second)
+	if got := client.(*Endpoint).Armed(); len(got) != 0 {
+		t.Errorf("%+v run on a connection that is idle, want none", got)
+	}
+	n.write(client, make([]byte, 3*1448))
+	now := n.clock.Time()
+	want := ArmedTimers{Kind: tcptimers.Rexmit, OfSegment: true, Count: 3, Deadline: now.Add(client.(*Endpoint).ConnInfo().RTO)}
+	if got := client.(*Endpoint).Armed(); !slices.Contains(got, want) {
+		t.Errorf("%+v run with three segments in flight, want %+v among them", got, want)
+	}
+	if got, ok := CountArmed(n.a); got < 3 || !ok {
+		t.Errorf("%d timers run in the stack, %v, want 3 at least", got, ok)
+	}
+	if got := server.(*Endpoint).Armed(); len(got) != 0 {
+		t.Errorf("%+v run for the receiver, want none", got)
+	}
+	n.clock.Advance(time.Second)
+	if _, ok := CountArmed(newClockNet(t, ms, nil).a); ok {
+		t.Error("timers of gVisor's TCP were counted")
+	}
+}
