@@ -25,6 +25,7 @@ type Pcapng struct {
 const (
 	blockSection   = 0x0a0d0d0a
 	blockInterface = 1
+	blockStats     = 5
 	blockPacket    = 6
 
 	optEnd      = 0
@@ -32,6 +33,9 @@ const (
 	optUserAppl = 4 // of a section
 	optName     = 2 // of an interface
 	optTsResol  = 9 // of an interface
+	optFlags    = 2 // of a packet
+	optReceived = 4 // of statistics
+	optDropped  = 5 // of statistics
 
 	maxOption = 1<<16 - 1
 )
@@ -65,10 +69,29 @@ func (p *Pcapng) AddInterface(name string, linkType uint16) (uint32, error) {
 	return p.interfaces - 1, p.end(true)
 }
 
+// Heading is the direction of a packet, as the interface that it passes sees it.
+type Heading uint8
+
+const (
+	NoHeading Heading = iota // not told
+	Inbound
+	Outbound
+)
+
+// headingFlags are the flags of a packet, little-endian.
+var headingFlags = [...]string{"", "\x01\x00\x00\x00", "\x02\x00\x00\x00"}
+
 // WritePacket writes a packet of that many octets in all, of which octets were kept, with a comment if that is not
 // empty. at counts from 1970, and is not before.
 func (p *Pcapng) WritePacket(iface uint32, at wheel.Time, octets []byte, length uint32, comment string) error {
+	return p.WriteHeaded(iface, at, NoHeading, octets, length, comment)
+}
+
+// WriteHeaded is WritePacket for a packet whose direction is told.
+func (p *Pcapng) WriteHeaded(iface uint32, at wheel.Time, heading Heading, octets []byte, length uint32, comment string) error {
 	switch {
+	case heading > Outbound:
+		return fmt.Errorf("sim: pcapng heading %d, want 0 to %d", heading, Outbound)
 	case iface >= p.interfaces:
 		return fmt.Errorf("sim: pcapng interface %d, want one of %d", iface, p.interfaces)
 	case at < 0:
@@ -87,7 +110,23 @@ func (p *Pcapng) WritePacket(iface uint32, at wheel.Time, octets []byte, length 
 	p.buf = append(p.buf, octets...)
 	p.pad()
 	p.option(optComment, comment)
-	return p.end(comment != "")
+	p.option(optFlags, headingFlags[heading])
+	return p.end(comment != "" || heading != NoHeading)
+}
+
+// WriteStatistics writes how many packets an interface has seen until then, from the beginning of the capture, and how many of
+// them are missing in it.
+func (p *Pcapng) WriteStatistics(iface uint32, at wheel.Time, received, dropped uint64) error {
+	if iface >= p.interfaces || at < 0 {
+		return fmt.Errorf("sim: pcapng statistics of interface %d at %d ns, want one of %d at 0 at least", iface, int64(at), p.interfaces)
+	}
+	p.begin(blockStats)
+	p.u32(iface)
+	p.u32(uint32(uint64(at) >> 32))
+	p.u32(uint32(at))
+	p.option(optReceived, string(binary.LittleEndian.AppendUint64(nil, received)))
+	p.option(optDropped, string(binary.LittleEndian.AppendUint64(nil, dropped)))
+	return p.end(true)
 }
 
 func (p *Pcapng) u32(v uint32) { p.buf = binary.LittleEndian.AppendUint32(p.buf, v) }

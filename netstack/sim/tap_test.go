@@ -49,6 +49,9 @@ func readPcapng(file []byte) (lines []string, err error) {
 			at := uint64(le.Uint32(body[4:]))<<32 | uint64(le.Uint32(body[8:]))
 			line = fmt.Sprintf("packet %d at %d of %d: %x", le.Uint32(body), at, le.Uint32(body[16:]), body[20:20+n])
 			body = body[20+(n+3)/4*4:]
+		case 5:
+			line = fmt.Sprintf("statistics %d at %d", le.Uint32(body), uint64(le.Uint32(body[4:]))<<32|uint64(le.Uint32(body[8:])))
+			body = body[12:]
 		default:
 			return lines, fmt.Errorf("block of type %d", kind)
 		}
@@ -125,6 +128,43 @@ func TestCaptureIsReadBack(t *testing.T) {
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("read\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestDirectionsAndStatistics: a packet tells its direction, and an interface what is missing.
+func TestDirectionsAndStatistics(t *testing.T) {
+	var file bytes.Buffer
+	out, err := NewPcapng(&file, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	iface, err := out.AddInterface("x", LinkTypeRaw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for heading, comment := range map[Heading]string{Inbound: "", Outbound: "late"} {
+		file.Reset()
+		if err := out.WriteHeaded(iface, 7, heading, []byte{1}, 1, comment); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("packet 0 at 7 of 1: 01 2=%q", []byte{byte(heading), 0, 0, 0})
+		if comment != "" {
+			want = `packet 0 at 7 of 1: 01 1="late" 2="\x02\x00\x00\x00"`
+		}
+		if got, err := readPcapng(file.Bytes()); err != nil || len(got) != 1 || got[0] != want {
+			t.Errorf("read %q, %v, want %q", got, err, want)
+		}
+	}
+	file.Reset()
+	if err := out.WriteStatistics(iface, 1<<32+7, 258, 1); err != nil {
+		t.Fatal(err)
+	}
+	want := `statistics 0 at 4294967303 4="\x02\x01\x00\x00\x00\x00\x00\x00" 5="\x01\x00\x00\x00\x00\x00\x00\x00"`
+	if got, err := readPcapng(file.Bytes()); err != nil || len(got) != 1 || got[0] != want {
+		t.Errorf("read %q, %v, want %q", got, err, want)
+	}
+	if out.WriteStatistics(1, 0, 0, 0) == nil || out.WriteStatistics(0, -1, 0, 0) == nil || out.WriteHeaded(0, 0, 3, nil, 0, "") == nil {
+		t.Error("an interface that is not there, an instant before 1970, or a fourth direction gave no error")
 	}
 }
 
