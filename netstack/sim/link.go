@@ -28,6 +28,7 @@ func (v Verdict) String() string {
 type Fate struct {
 	At         wheel.Time // of arrival, if Delivered
 	Verdict    Verdict
+	Model      int  // if Lost: which of Loss lost it, from 0; the first, if several did
 	Duplicated bool // arrives twice, both at At
 	Reordered  bool // picked by Reorder
 	Marked     bool // CE was set on the way
@@ -106,9 +107,9 @@ func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
 	l.now = now
 	l.counts.Packets++
 	n := l.counts.Packets
-	for _, d := range l.droppers { // all see all, whatever else happens
-		if d.Lost(now, n, p) {
-			f.Verdict = Lost
+	for i, d := range l.droppers { // all see all, whatever else happens
+		if d.Lost(now, n, p) && f.Verdict != Lost {
+			f.Verdict, f.Model = Lost, i
 		}
 	}
 	sent := now

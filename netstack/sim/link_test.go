@@ -404,3 +404,17 @@ func BenchmarkLinkSend(b *testing.B) {
 		l.Send(now, &p)
 	}
 }
+
+// A fate says which of several models lost a packet: the first, if several did.
+func TestFateNamesTheModel(t *testing.T) {
+	losses, err := ParseLosses("packets:2,3;packets:3-4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newTestLink(t, LinkConfig{Loss: losses})
+	for n, want := range []Fate{{}, {Verdict: Lost}, {Verdict: Lost}, {Verdict: Lost, Model: 1}, {}} {
+		if got := l.sendSize(0, 100); got != want {
+			t.Errorf("packet %d: fate %+v, want %+v", n+1, got, want)
+		}
+	}
+}
