@@ -2,6 +2,7 @@ package tun
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"gvisor.dev/gvisor/pkg/buffer"
@@ -28,17 +29,27 @@ func (d Direction) String() string {
 	return [...]string{"there", "back"}[d]
 }
 
+// Passing is what an emulated link knows of a packet on it.
+type Passing struct {
+	Direction Direction
+	Number    uint64     // of the packets of its direction, from 1, in the order of sending
+	Model     sim.Packet // as the model has seen it, with its place in its TCP stream: see LinkOptions.There
+	Fate      sim.Fate
+}
+
 // Tap sees all packets of an emulated link. now is that of the link's clock. Its methods must not keep the packet, nor
 // call back into the link. Each is called by one goroutine at a time for a direction, and else they may be called at once.
 type Tap interface {
 	// Sent is called in the order in which packets are handed to the link, before their marks and flipped bits.
-	Sent(now wheel.Time, d Direction, pkt *stack.PacketBuffer, fate sim.Fate)
-	// Arrived is called in the order of arrival, right before a packet leaves the link.
-	Arrived(now wheel.Time, d Direction, pkt *stack.PacketBuffer)
+	Sent(now wheel.Time, p *Passing, pkt *stack.PacketBuffer)
+	// Arrived is called in the order of arrival, right before a packet leaves the link: twice for a duplicated one.
+	Arrived(now wheel.Time, p *Passing, pkt *stack.PacketBuffer)
 }
 
 // LinkOptions say what an emulated link does.
 type LinkOptions struct {
+	// There and Back are the plans. To the loss model sim.Ranges, the octets of a TCP stream count from 0, the one behind
+	// its SYN, for each connection and direction by itself; a FIN takes the place of an octet.
 	There, Back sim.LinkConfig
 
 	// Seed is where all randomness comes from, as in sim.Config: the n-th packet of a direction has the same luck in
@@ -60,19 +71,22 @@ func (o *LinkOptions) wires(out [2]func(*stack.PacketBuffer)) (w [2]*wire, err e
 	}
 	for d, cfg := range [2]sim.LinkConfig{o.There, o.Back} {
 		d := Direction(d)
-		for _, l := range cfg.Loss {
-			if _, ok := l.(sim.Ranges); ok {
-				return w, fmt.Errorf("tun: link %v: loss %v: only a sender in the model counts transmissions", d, l)
-			}
-		}
 		link, err := sim.NewLink(cfg, sim.LinkKey(o.Seed, d.String()))
 		if err != nil {
 			return w, fmt.Errorf("tun: link %v: %w", d, err)
 		}
 		w[d] = &wire{direction: d, clock: o.Clock, tap: o.Tap, out: out[d], link: link}
+		if o.Tap != nil || slices.ContainsFunc(cfg.Loss, isRanges) {
+			w[d].sent = &transmissions{}
+		}
 		w[d].idle.L = &w[d].mu
 	}
 	return w, nil
+}
+
+func isRanges(l sim.Loss) bool {
+	_, ok := l.(sim.Ranges)
+	return ok
 }
 
 // wire is one direction of an emulated link: sim.Link in real time. Multiple goroutines may invoke its methods.
@@ -88,6 +102,7 @@ type wire struct {
 	mu      sync.Mutex
 	idle    sync.Cond // busy has become false
 	link    *sim.Link
+	sent    *transmissions // nil if nobody asks
 	pending arrivals
 	started uint64 // packets that were ever pending
 	due     []arrival
@@ -117,9 +132,15 @@ func (w *wire) sendOne(now wheel.Time, pkt *stack.PacketBuffer) {
 		pkt.DecRef()
 		return
 	}
-	fate := w.link.Send(now, &sim.Packet{Size: uint32(size), ECN: ecnOf(pkt)})
+	model := sim.Packet{Size: uint32(size), ECN: ecnOf(pkt)}
+	if w.sent != nil {
+		w.sent.note(pkt, &model)
+	}
+	fate := w.link.Send(now, &model)
+	var known *Passing
 	if w.tap != nil {
-		w.tap.Sent(now, w.direction, pkt, fate)
+		known = &Passing{w.direction, w.link.Counts().Packets, model, fate}
+		w.tap.Sent(now, known, pkt)
 	}
 	if fate.Verdict != sim.Delivered {
 		pkt.DecRef()
@@ -131,15 +152,15 @@ func (w *wire) sendOne(now wheel.Time, pkt *stack.PacketBuffer) {
 	if fate.Corrupt {
 		pkt = corrupted(pkt, fate.Bit)
 	}
-	w.push(fate.At, pkt)
+	w.push(fate.At, pkt, known)
 	if fate.Duplicated {
-		w.push(fate.At, pkt.Clone())
+		w.push(fate.At, pkt.Clone(), known)
 	}
 }
 
-func (w *wire) push(at wheel.Time, pkt *stack.PacketBuffer) {
+func (w *wire) push(at wheel.Time, pkt *stack.PacketBuffer, known *Passing) {
 	w.started++
-	w.pending.push(arrival{at, w.started, pkt})
+	w.pending.push(arrival{at, w.started, pkt, known})
 }
 
 // run sends on what has arrived, and sets the timer for what is next. It is called with the lock held and releases it.
@@ -160,8 +181,8 @@ func (w *wire) run() {
 		}
 		w.mu.Unlock()
 		for i := range due {
-			if w.tap != nil {
-				w.tap.Arrived(now, w.direction, due[i].pkt)
+			if w.tap != nil { // which is to know how late each is, and not only the first
+				w.tap.Arrived(w.clock.Now(), due[i].known, due[i].pkt)
 			}
 			w.out(due[i].pkt)
 			due[i].pkt.DecRef()
@@ -229,6 +250,8 @@ type arrival struct {
 	at  wheel.Time
 	n   uint64 // the order of sending: of one instant, the earlier comes first
 	pkt *stack.PacketBuffer
+
+	known *Passing // by the tap; nil without one
 }
 
 // arrivals are a heap, the next to arrive in front.
