@@ -1,0 +1,81 @@
+package tun
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestNamedNamespace(t *testing.T) {
+	newTunNamespace(t) // skips without rights
+	name := fmt.Sprintf("tcpwheel-test-%d", os.Getpid())
+	n, err := AddNamespace(name)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		t.Skipf("no named namespace to be had here: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := AddNamespace(name); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "another name") {
+		t.Errorf("a second one of the name: %v", err)
+	}
+	d, err := Open("named0", Options{Netns: name})
+	if err != nil {
+		t.Error(err)
+	} else {
+		if _, err := os.Stat("/sys/class/net/named0"); err == nil {
+			t.Error("the device is in the namespace of the process")
+		}
+		if err := d.SetQueueLen(0); err == nil {
+			t.Error("a queue of no packets is taken")
+		}
+		if err := d.SetQueueLen(5000); err != nil {
+			t.Error(err)
+		}
+		if n, err := d.KernelDrops(); n != 0 || err != nil {
+			t.Errorf("%d packets dropped, %v", n, err)
+		}
+		d.Close()
+	}
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(n.path); err == nil {
+		t.Errorf("%s is still there", n.path)
+	}
+	for _, bad := range []string{"", "..", "a/b"} {
+		if _, err := AddNamespace(bad); err == nil {
+			t.Errorf("AddNamespace(%q) gave no error", bad)
+		}
+	}
+}
+
+// TestKernelDropsAreCounted fills the queue of a device that nobody reads.
+func TestKernelDropsAreCounted(t *testing.T) {
+	p := newTunPair(t, Options{}, nil)
+	if err := p.dev.SetQueueLen(10); err != nil {
+		t.Fatal(err)
+	}
+	p.dev.Endpoint().Attach(nil)
+	p.dev.Endpoint().Wait()
+	p.must("send", p.ns.Do(func() error {
+		conn, err := net.Dial("udp", netip.AddrPortFrom(tunStack4.Addr(), 9).String())
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		for range 50 {
+			conn.Write([]byte("x"))
+		}
+		return nil
+	}))
+	if n, err := p.dev.KernelDrops(); n != 40 || err != nil {
+		t.Errorf("%d packets dropped, %v, want 40", n, err)
+	}
+}
