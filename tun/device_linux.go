@@ -39,11 +39,6 @@ func (o *Options) check() error {
 	return nil
 }
 
-const (
-	minMTU = 68 // RFC 791 §3.2: "Every internet module must be able to forward a datagram of 68 octets"
-	maxMTU = 65535
-)
-
 // Device is an open TUN device. Multiple goroutines may invoke methods on it.
 type Device struct {
 	name     string

@@ -32,7 +32,8 @@ func (d Direction) String() string {
 // Passing is what an emulated link knows of a packet on it.
 type Passing struct {
 	Direction Direction
-	Number    uint64     // of the packets of its direction, from 1, in the order of sending
+	Number    uint64     // of the packets of its direction that the model has seen, from 1, in the order of sending; else 0
+	TooBig    bool       // larger than LinkOptions.PathMTU: the model has not seen it
 	Model     sim.Packet // as the model has seen it, with its place in its TCP stream: see LinkOptions.There
 	Fate      sim.Fate
 }
@@ -42,7 +43,8 @@ type Passing struct {
 type Tap interface {
 	// Sent is called in the order in which packets are handed to the link, before their marks and flipped bits.
 	Sent(now wheel.Time, p *Passing, pkt *stack.PacketBuffer)
-	// Arrived is called in the order of arrival, right before a packet leaves the link: twice for a duplicated one.
+	// Arrived is called in the order of arrival, right before a packet leaves the link: twice for a duplicated one. One without
+	// a number is of the link itself: an ICMP error for a packet that was too big.
 	Arrived(now wheel.Time, p *Passing, pkt *stack.PacketBuffer)
 }
 
@@ -51,6 +53,10 @@ type LinkOptions struct {
 	// There and Back are the plans. To the loss model sim.Ranges, the octets of a TCP stream count from 0, the one behind
 	// its SYN, for each connection and direction by itself; a FIN takes the place of an octet.
 	There, Back sim.LinkConfig
+
+	// PathMTU is the size of packets, in octets, that the link takes; 0 is without bound. A larger one is dropped, and its
+	// sender is told at once, as by a router next to it, if it may not be fragmented: an IPv4 packet with DF, and all of IPv6.
+	PathMTU int
 
 	// Seed is where all randomness comes from, as in sim.Config: the n-th packet of a direction has the same luck in
 	// each run. Which packet is the n-th is up to real time.
@@ -66,6 +72,9 @@ type LinkOptions struct {
 
 // wires makes both directions.
 func (o *LinkOptions) wires(out [2]func(*stack.PacketBuffer)) (w [2]*wire, err error) {
+	if o.PathMTU < 0 || o.PathMTU > 0 && o.PathMTU < minMTU {
+		return w, fmt.Errorf("tun: path MTU %d, want 0 or %d at least", o.PathMTU, minMTU)
+	}
 	if o.Clock == nil {
 		return w, fmt.Errorf("tun: link without a clock: set LinkOptions.Clock")
 	}
@@ -81,6 +90,8 @@ func (o *LinkOptions) wires(out [2]func(*stack.PacketBuffer)) (w [2]*wire, err e
 		}
 		w[d].idle.L = &w[d].mu
 	}
+	w[There].mtu, w[There].back = o.PathMTU, w[Back]
+	w[Back].mtu, w[Back].back = o.PathMTU, w[There]
 	return w, nil
 }
 
@@ -98,6 +109,8 @@ type wire struct {
 	clock     *wheel.Realtime
 	tap       Tap
 	out       func(*stack.PacketBuffer) // takes no reference
+	mtu       int                       // 0 is without bound
+	back      *wire                     // the other direction, for errors
 
 	mu      sync.Mutex
 	idle    sync.Cond // busy has become false
@@ -117,12 +130,45 @@ const maxPasses = 16
 // send puts pkt on the wire, cut into what a wire carries. It takes no reference.
 func (w *wire) send(pkt *stack.PacketBuffer) {
 	packets := split(pkt)
+	var errors []*stack.PacketBuffer
 	w.mu.Lock()
 	now := w.clock.Now()
 	for _, p := range packets {
+		if w.mtu != 0 && p.Size() > w.mtu && !w.closed {
+			if e := w.refuse(now, p); e != nil {
+				errors = append(errors, e)
+			}
+			continue
+		}
 		w.sendOne(now, p)
 	}
 	w.run()
+	for _, e := range errors { // without the lock, since the other direction may refuse at the same time
+		w.back.inject(now, e)
+	}
+}
+
+// refuse drops a packet that is too big, and returns the error to be sent back, or nil. It owns pkt.
+func (w *wire) refuse(now wheel.Time, pkt *stack.PacketBuffer) *stack.PacketBuffer {
+	if w.tap != nil {
+		w.tap.Sent(now, &Passing{Direction: w.direction, TooBig: true}, pkt)
+	}
+	defer pkt.DecRef()
+	return tooBig(pkt, w.mtu)
+}
+
+// inject has a packet arrive now that the model does not see, in a goroutine of its own: the caller may be the receiver.
+func (w *wire) inject(now wheel.Time, pkt *stack.PacketBuffer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		pkt.DecRef()
+		return
+	}
+	w.push(now, pkt, &Passing{Direction: w.direction})
+	if !w.busy {
+		w.arm()
+	}
 }
 
 // sendOne owns pkt.
@@ -139,7 +185,7 @@ func (w *wire) sendOne(now wheel.Time, pkt *stack.PacketBuffer) {
 	fate := w.link.Send(now, &model)
 	var known *Passing
 	if w.tap != nil {
-		known = &Passing{w.direction, w.link.Counts().Packets, model, fate}
+		known = &Passing{Direction: w.direction, Number: w.link.Counts().Packets, Model: model, Fate: fate}
 		w.tap.Sent(now, known, pkt)
 	}
 	if fate.Verdict != sim.Delivered {
@@ -194,17 +240,22 @@ func (w *wire) run() {
 	w.busy = false
 	w.idle.Broadcast()
 	if len(w.pending) > 0 {
-		at := w.pending[0].at
-		if w.timer == nil {
-			w.timer = w.clock.AfterFunc(at.Sub(w.clock.Now()), func() {
-				w.mu.Lock()
-				w.run()
-			})
-		} else {
-			w.timer.ResetAt(at)
-		}
+		w.arm()
 	}
 	w.mu.Unlock()
+}
+
+// arm sets the timer for the first that is pending.
+func (w *wire) arm() {
+	at := w.pending[0].at
+	if w.timer == nil {
+		w.timer = w.clock.AfterFunc(at.Sub(w.clock.Now()), func() {
+			w.mu.Lock()
+			w.run()
+		})
+	} else {
+		w.timer.ResetAt(at)
+	}
 }
 
 // open lets packets onto the wire again after stop.

@@ -245,6 +245,7 @@ func TestLinkOptionsThatAreRefused(t *testing.T) {
 	clock := newTunClock(t)
 	for what, o := range map[string]LinkOptions{
 		"without a clock": {},
+		"path MTU 67":     {Clock: clock, PathMTU: 67},
 		"Delay":           {Clock: clock, Back: sim.LinkConfig{Delay: -1}},
 	} {
 		_, err := o.wires([2]func(*stack.PacketBuffer){})
