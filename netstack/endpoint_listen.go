@@ -4,8 +4,6 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	"gvisor.dev/gvisor/pkg/waiter"
-
-	"tcpwheel/wheel"
 )
 
 // Listen implements tcpip.Endpoint.
@@ -36,7 +34,7 @@ func (e *Endpoint) listen(backlog int) tcpip.Error {
 		return &tcpip.ErrInvalidEndpointState{}
 	}
 	e.phase = phaseListen
-	e.listener = &listener{e: e, backlog: backlog, halfOpen: make(map[*Endpoint]wheel.Time)}
+	e.listener = &listener{e: e, backlog: backlog, halfOpen: make(map[*Endpoint]pending)}
 	b, id := e.bound, e.info.ID
 	e.mu.Unlock()
 	err := e.p.stack.RegisterTransportEndpoint(b.nets, ProtocolNumber, id, e, b.flags, b.device)

@@ -1,6 +1,9 @@
 package netstack
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"sync"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -17,12 +20,19 @@ type listener struct {
 
 	mu       sync.Mutex // taken behind an endpoint's lock
 	backlog  int
-	halfOpen map[*Endpoint]wheel.Time // connections in SYN-RECEIVED, and when their SYN came
-	queue    []*Endpoint              // those that Accept will return
-	shut     bool                     // Shutdown: what comes is refused
+	halfOpen map[*Endpoint]pending // connections in SYN-RECEIVED
+	opened   uint64                // connections that were half-open, ever
+	queue    []*Endpoint           // those that Accept will return
+	shut     bool                  // Shutdown: what comes is refused
 	closed   bool
 	cookies  bool // one was sent
 	cookieAt wheel.Time
+}
+
+// pending is what a listener knows of a half-open connection.
+type pending struct {
+	since wheel.Time // when the SYN came
+	nth   uint64     // of all, from 1 on: they are reset in that order
 }
 
 // again is Listen on a listener: the backlog changes, and a shutdown is over.
@@ -106,7 +116,8 @@ func (l *listener) open(id stack.TransportEndpointID, seg *segment, pkt *stack.P
 	l.mu.Lock()
 	gone := l.closed || l.shut
 	if !gone && !e.queued && e.phase == phaseConn {
-		l.halfOpen[e] = seg.at
+		l.opened++
+		l.halfOpen[e] = pending{seg.at, l.opened}
 	}
 	l.mu.Unlock()
 	e.mu.Unlock()
@@ -173,7 +184,7 @@ func (l *listener) holds(c *Endpoint, s *segment, now wheel.Time, o *tcp.Output)
 		return false
 	}
 	l.mu.Lock()
-	full, since := l.full(), l.halfOpen[c]
+	full, since := l.full(), l.halfOpen[c].since
 	l.mu.Unlock()
 	wait := c.opts.deferAccept
 	switch {
@@ -198,13 +209,13 @@ func (l *listener) close() {
 	l.reset()
 }
 
-// reset aborts what nobody has accepted.
+// reset aborts what nobody has accepted: the connections in the queue, and then the half-open ones in the order of their SYNs.
 func (l *listener) reset() {
 	l.mu.Lock()
-	all := l.queue
-	for c := range l.halfOpen {
-		all = append(all, c)
-	}
+	half := slices.SortedFunc(maps.Keys(l.halfOpen), func(a, b *Endpoint) int {
+		return cmp.Compare(l.halfOpen[a].nth, l.halfOpen[b].nth)
+	})
+	all := append(l.queue, half...)
 	l.queue = nil
 	l.mu.Unlock()
 	for _, c := range all {

@@ -2,11 +2,9 @@ package netstack
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
@@ -74,6 +72,7 @@ type protocol struct {
 	stats  tcpip.TCPStats // the stack's
 	conn   tcp.Config
 	secret tcp.Secret
+	limit  *challenges
 	shards []*shard
 	causes bool
 	next   atomic.Uint32 // the shard of the next connection
@@ -97,6 +96,7 @@ func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 		return nil, fmt.Errorf("netstack: random numbers: %w", err)
 	}
 	p.secret = tcp.NewSecret(key)
+	p.limit = newChallenges(uint64(s.InsecureRNG().Int63()))
 	n := cfg.Shards
 	if n == 0 {
 		n = runtime.GOMAXPROCS(0)
@@ -109,16 +109,6 @@ func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 		p.shards = append(p.shards, sh)
 	}
 	return p, nil
-}
-
-// newChallengeLimiter returns a limit of Linux's 1000 challenge ACKs a second. There is one for each pass: as many as connections run
-// at the same time.
-func (p *protocol) newChallengeLimiter() *tcp.ChallengeLimiter {
-	l, err := tcp.NewChallengeLimiter(1000, time.Second, rand.New(rand.NewPCG(uint64(p.stack.InsecureRNG().Int63()), 1)))
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return l
 }
 
 // Number implements stack.TransportProtocol.

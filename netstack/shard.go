@@ -259,7 +259,7 @@ func (s *shard) close() {
 	}
 }
 
-// pass is what one pass over a connection needs. It has counters, a limit and randomness of its own, so that passes over several
+// pass is what one pass over a connection needs. It has counters and randomness of its own, so that passes over several
 // connections do not meet.
 type pass struct {
 	out     tcp.Output
@@ -280,7 +280,7 @@ func (s *shard) borrow() *pass {
 	}
 	p := new(pass)
 	p.out.Rand = rand.New(rand.NewSource(s.p.stack.InsecureRNG().Int63()))
-	p.out.Challenge = s.p.newChallengeLimiter()
+	p.out.Challenge = s.p.limit
 	s.passes = append(s.passes, p)
 	return p
 }

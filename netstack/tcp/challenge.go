@@ -8,6 +8,11 @@ import (
 	"tcpwheel/wheel"
 )
 
+// Limiter says whether one more challenge ACK may leave at now. ChallengeLimiter is one.
+type Limiter interface {
+	Allow(now wheel.Time) bool
+}
+
 // ChallengeLimiter bounds the challenge ACKs that an engine sends, over all of its connections. RFC 5961 §7 wants such a
 // throttle. It is a bucket that is filled anew in each period, to a level drawn at random between half the limit and one
 // and a half: with a fixed level, an attacker counts how many of the ACKs that he provokes on a connection of his own are

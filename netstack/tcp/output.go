@@ -17,9 +17,9 @@ type Output struct {
 	Timers   []TimerOp
 	Events   Events
 
-	Counters  Counters          // grow, and are not reset
-	Challenge *ChallengeLimiter // nil is no limit
-	Rand      *rand.Rand        // for RTO randomisation: needed only by policies with Jitter
+	Counters  Counters   // grow, and are not reset
+	Challenge Limiter    // nil is no limit
+	Rand      *rand.Rand // for RTO randomisation: needed only by policies with Jitter
 
 	spare     []*flight
 	landed    []*flight           // since the last Reset
