@@ -208,17 +208,20 @@ func (e *Endpoint) Readiness(mask waiter.EventMask) (result waiter.EventMask) {
 	case e.phase == phaseInitial || e.phase == phaseBound:
 		return waiter.EventHUp // so that a socket that lingers and was never connected blocks nobody
 	case e.phase == phaseListen:
-		if e.listener.ready() {
-			result |= mask & waiter.ReadableEvents
+		if mask&waiter.ReadableEvents != 0 && e.listener.ready() {
+			result |= waiter.ReadableEvents
 		}
-	case e.phase == phaseClosed || e.phase == phaseError || e.connected() && e.conn.State() == tcp.StateTimeWait:
+	case e.phase == phaseClosed || e.phase == phaseError:
 		result = mask
 	case e.connected():
-		if e.sndClosed() || e.snd.size() < int(e.ops.GetSendBufferSize()) {
-			result |= mask & waiter.WritableEvents
+		if e.conn.State() == tcp.StateTimeWait {
+			result = mask
 		}
-		if e.rcvUsed > 0 || e.rcvClosed() {
-			result |= mask & waiter.ReadableEvents
+		if mask&waiter.WritableEvents != 0 && (e.sndClosed() || e.snd.size() < int(e.ops.GetSendBufferSize())) {
+			result |= waiter.WritableEvents
+		}
+		if mask&waiter.ReadableEvents != 0 && (e.rcvUsed > 0 || e.rcvClosed()) {
+			result |= waiter.ReadableEvents
 		}
 	}
 	if e.connected() && e.rcvClosed() && !e.sndClosed() {

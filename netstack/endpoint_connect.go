@@ -293,10 +293,10 @@ func (e *Endpoint) close(abort bool) {
 		linger := e.ops.GetLinger()
 		e.todo.close = e.todo.close || first
 		e.todo.linger0 = linger.Enabled && linger.Timeout == 0
-		e.todo.abort = e.todo.abort || abort
-		if !abort && e.conn.State() <= tcp.StateSynReceived {
-			e.todo.abort = true // the handshake is given up
+		if e.conn.State() <= tcp.StateSynReceived {
+			abort = true // the handshake is given up
 		}
+		e.todo.abort = e.todo.abort || abort
 		if abort {
 			e.hardErr = &tcpip.ErrAborted{}
 		}

@@ -27,6 +27,7 @@ func (e *Endpoint) run(first *segment) {
 			break
 		}
 	}
+	e.p.count(p, e)
 	e.shard.giveBack(p)
 }
 
@@ -54,7 +55,7 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 		p.letGo()
 		return
 	}
-	before := e.conn.State()
+	before, timeouts := e.conn.State(), o.Counters.TCPAbortOnTimeout
 	var after *segment // a SYN that is for the next incarnation
 	for i := range p.in {
 		if e.input(&p.in[i], o) {
@@ -78,7 +79,9 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 	}
 	state := e.conn.State()
 	events := o.Events
-	mask, ended := e.take(events)
+	timedOut := o.Counters.TCPAbortOnTimeout != timeouts
+	mask, ended := e.take(events, before, timedOut)
+	phase := e.phase
 	parent, queue := e.parent, false
 	if parent != nil && events&(tcp.EventConnected|tcp.EventClosed) != 0 {
 		queue = events.Has(tcp.EventConnected) && !e.queued
@@ -95,6 +98,7 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 	o.Reset()
 	p.causes = p.causes[:0]
 	if ended {
+		e.p.countEnd(before, phase, timedOut)
 		e.cleanUp()
 	}
 	if parent != nil {
@@ -245,8 +249,9 @@ func (e *Endpoint) do(now wheel.Time, o *tcp.Output) {
 	}
 }
 
-// take notes what has happened, and returns what the application is to be told. ended is true when the connection is no longer there.
-func (e *Endpoint) take(events tcp.Events) (mask waiter.EventMask, ended bool) {
+// take notes what has happened to a connection that was in the state before, and returns what the application is to be told. ended is true
+// when the connection is no longer there.
+func (e *Endpoint) take(events tcp.Events, before tcp.State, timedOut bool) (mask waiter.EventMask, ended bool) {
 	if events.Has(tcp.EventConnected) {
 		mask |= waiter.WritableEvents
 	}
@@ -264,19 +269,37 @@ func (e *Endpoint) take(events tcp.Events) (mask waiter.EventMask, ended bool) {
 	if !events.Has(tcp.EventClosed) {
 		return mask, false
 	}
-	e.phase = phaseClosed
-	if err, ok := e.conn.Err().(tcp.Error); ok {
-		e.phase = phaseError
-		if e.hardErr == nil {
-			e.hardErr = errorOf(err)
-		}
-	}
+	e.end(before, timedOut)
 	e.snd.drop()
 	if e.closed {
 		e.rcv.drop()
 		e.rcvUsed = 0
 	}
 	return mask | waiter.EventHUp | waiter.EventErr | waiter.ReadableEvents | waiter.WritableEvents, true
+}
+
+// end notes why the connection has ended, as gVisor's TCP tells it.
+func (e *Endpoint) end(before tcp.State, timedOut bool) {
+	e.phase = phaseClosed
+	err, ok := e.conn.Err().(tcp.Error)
+	switch {
+	case !ok:
+		return
+	case err == tcp.ErrReset && before == tcp.StateCloseWait:
+		// Linux's EPIPE: the peer, which has closed, does not want to hear more.
+		e.hardErr = &tcpip.ErrAborted{}
+		return
+	}
+	e.phase = phaseError
+	if e.hardErr == nil {
+		e.hardErr = errorOf(err)
+	}
+	switch {
+	case timedOut:
+		e.lastErr = &tcpip.ErrTimeout{}
+	case before < tcp.StateEstablished:
+		e.lastErr = e.hardErr
+	}
 }
 
 // errorOf returns gVisor's error for one of the engine's.
@@ -293,7 +316,7 @@ func errorOf(err tcp.Error) tcpip.Error {
 	case tcp.ErrNetUnreachable:
 		return &tcpip.ErrNetworkUnreachable{}
 	case tcp.ErrAborted:
-		return &tcpip.ErrAborted{}
+		return &tcpip.ErrConnectionAborted{}
 	case tcp.ErrMessageSize:
 		return &tcpip.ErrMessageTooLong{}
 	}

@@ -63,11 +63,15 @@ func (e *Endpoint) wrote(views []*buffer.View, n int, more bool) {
 	e.todo.more = more
 }
 
-// room returns how many octets can be written, or why none can.
-func (e *Endpoint) room() (int, tcpip.Error) {
+// room returns how many octets can be written, or why none can, which is counted as gVisor's TCP counts it: a full buffer, too.
+func (e *Endpoint) room() (n int, err tcpip.Error) {
+	defer func() {
+		if err != nil {
+			e.stats.WriteErrors.WriteClosed.Increment()
+		}
+	}()
 	switch {
 	case e.phase == phaseError:
-		e.stats.WriteErrors.WriteClosed.Increment()
 		if err := e.takeHardErr(); err != nil {
 			return 0, err
 		}
@@ -75,7 +79,6 @@ func (e *Endpoint) room() (int, tcpip.Error) {
 	case e.connecting():
 		return 0, &tcpip.ErrWouldBlock{}
 	case !e.connected() || e.sndClosed() || e.closed || !e.conn.CanWrite():
-		e.stats.WriteErrors.WriteClosed.Increment()
 		return 0, &tcpip.ErrClosedForSend{}
 	}
 	if n := int(e.ops.GetSendBufferSize()) - e.snd.size(); n > 0 {

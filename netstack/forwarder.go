@@ -63,7 +63,7 @@ func (f *Forwarder) SetDestinationLimit(n int) {
 // HandlePacket takes a SYN, and returns true; other segments it leaves to the stack.
 func (f *Forwarder) HandlePacket(id stack.TransportEndpointID, pkt *stack.PacketBuffer) bool {
 	seg := segment{at: f.p.now()}
-	if !seg.parse(f.p, pkt) || seg.header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) != tcp.SYN {
+	if seg.parse(pkt) != faultless || seg.header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) != tcp.SYN {
 		return false
 	}
 	to := destination{id.LocalAddress, id.LocalPort}

@@ -136,10 +136,10 @@ func (*protocol) ParsePorts(b []byte) (src, dst uint16, err tcpip.Error) {
 // Parse implements stack.TransportProtocol.
 func (*protocol) Parse(pkt *stack.PacketBuffer) bool { return parse.TCP(pkt) }
 
-// HandleUnknownDestinationPacket answers a segment to a port that nobody has.
+// HandleUnknownDestinationPacket answers a segment to a port that nobody has. As in gVisor, what is wrong with it is the stack's to count.
 func (p *protocol) HandleUnknownDestinationPacket(id stack.TransportEndpointID, pkt *stack.PacketBuffer) stack.UnknownDestinationPacketDisposition {
 	var seg segment
-	if !seg.parse(p, pkt) {
+	if seg.parse(pkt) != faultless {
 		return stack.UnknownDestinationPacketMalformed
 	}
 	p.refuse(id, &seg, pkt)

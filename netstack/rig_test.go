@@ -97,24 +97,42 @@ func sameAsGVisor(t *testing.T, script func(r *rig)) {
 		r.notef("dropped %d", r.s.Stats().DroppedPackets.Value())
 		logs[i] = r.log
 	}
-	if slices.Equal(logs[0], logs[1]) {
-		return
+	if !slices.Equal(logs[0], logs[1]) {
+		t.Errorf("transcripts differ, ours (-) and gVisor's (+):\n%s", lineDiff(logs[0], logs[1]))
 	}
-	var b strings.Builder
-	for i := range max(len(logs[0]), len(logs[1])) {
-		var l [2]string
-		for k := range l {
-			if i < len(logs[k]) {
-				l[k] = logs[k][i]
+}
+
+// lineDiff returns the lines of both, those of a only behind "-" and those of b only behind "+".
+func lineDiff(a, b []string) string {
+	// common[i][j] is the length of the longest common subsequence of a[i:] and b[j:].
+	common := make([][]int, len(a)+1)
+	for i := range common {
+		common[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
 			}
 		}
-		if l[0] == l[1] {
-			fmt.Fprintf(&b, "    %s\n", l[0])
-			continue
-		}
-		fmt.Fprintf(&b, "  o %s\n  g %s\n", l[0], l[1])
 	}
-	t.Errorf("transcripts differ, ours (o) and gVisor's (g):\n%s", b.String())
+	var out strings.Builder
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			fmt.Fprintf(&out, "    %s\n", a[i])
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
+			fmt.Fprintf(&out, "  - %s\n", a[i])
+			i++
+		default:
+			fmt.Fprintf(&out, "  + %s\n", b[j])
+			j++
+		}
+	}
+	return out.String()
 }
 
 func (r *rig) notef(format string, args ...any) { r.log = append(r.log, fmt.Sprintf(format, args...)) }

@@ -24,29 +24,32 @@ type segment struct {
 	leastISS      tcp.Seq
 }
 
-// parse reads the headers of a packet and checks the checksum, unless the link has. It reports false for a packet that is malformed,
-// which it counts. The packet is not kept, and only its headers are touched before it may be cloned.
-func (s *segment) parse(p *protocol, pkt *stack.PacketBuffer) bool {
+// fault is what is wrong with a packet.
+type fault uint8
+
+const (
+	faultless fault = iota
+	malformed
+	badChecksum
+)
+
+// parse reads the headers of a packet and checks the checksum, unless the link has. The packet is not kept, and only its headers are
+// touched before it may be cloned.
+func (s *segment) parse(pkt *stack.PacketBuffer) fault {
 	raw := pkt.TransportHeader().Slice()
 	h, n, err := tcp.ParseHeader(raw)
 	if n == 0 {
 		_ = err // an option that is malformed does not matter: n is 0 for everything else
-		p.stats.InvalidSegmentsReceived.Increment()
-		return false
+		return malformed
 	}
 	data := pkt.Data().Size()
 	ip := pkt.Network()
 	if !pkt.RXChecksumValidated && !header.TCP(raw).IsChecksumValid(ip.SourceAddress(), ip.DestinationAddress(), pkt.Data().Checksum(), uint16(data)) {
-		p.stats.ChecksumErrors.Increment()
-		return false
+		return badChecksum
 	}
 	tos, _ := ip.TOS()
 	s.header, s.len, s.ce = h, uint32(data), tos&3 == 3
-	p.stats.ValidSegmentsReceived.Increment()
-	if h.Flags.Has(tcp.RST) {
-		p.stats.ResetsReceived.Increment()
-	}
-	return true
+	return faultless
 }
 
 func (s *segment) inbound() tcp.Inbound {
@@ -109,11 +112,22 @@ func (p *protocol) answer(pkt *stack.PacketBuffer, id stack.TransportEndpointID,
 // HandlePacket implements stack.TransportEndpoint: a segment arrives. It is stamped here, before it waits for anything.
 func (e *Endpoint) HandlePacket(id stack.TransportEndpointID, pkt *stack.PacketBuffer) {
 	seg := segment{at: e.p.now()}
-	if !seg.parse(e.p, pkt) {
+	stats := &e.p.stats
+	switch seg.parse(pkt) {
+	case malformed:
+		stats.InvalidSegmentsReceived.Increment()
 		e.stats.ReceiveErrors.MalformedPacketsReceived.Increment()
 		return
+	case badChecksum:
+		stats.ChecksumErrors.Increment()
+		e.stats.ReceiveErrors.ChecksumErrors.Increment()
+		return
 	}
+	stats.ValidSegmentsReceived.Increment()
 	e.stats.SegmentsReceived.Increment()
+	if seg.header.Flags.Has(tcp.RST) {
+		stats.ResetsReceived.Increment()
+	}
 	if l := e.listening(); l != nil {
 		e.listenInput(l, id, &seg, pkt)
 		return

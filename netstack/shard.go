@@ -287,7 +287,6 @@ func (s *shard) borrow() *pass {
 
 // giveBack takes a pass back.
 func (s *shard) giveBack(p *pass) {
-	s.p.count(p)
 	s.mu.Lock()
 	s.spare = append(s.spare, p)
 	s.mu.Unlock()

@@ -6,33 +6,40 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// count adds to the stack's statistics what a pass has counted since the last time, under gVisor's names. What passes through
-// the stack one by one, segments, resets and checksums, is counted where it does.
-func (p *protocol) count(pass *pass) {
+// count adds to the stack's statistics, and the endpoint's, what a pass over it has counted since the last time, under gVisor's names.
+// What passes through the stack one by one, segments, resets and checksums, is counted where it does.
+func (p *protocol) count(pass *pass, e *Endpoint) {
 	now, told := &pass.out.Counters, &pass.told
-	add := func(to *tcpip.StatCounter, now, told *uint64) {
-		if *now != *told {
-			to.IncrementBy(*now - *told)
-			*told = *now
+	since := func(now, told *uint64) uint64 {
+		n := *now - *told
+		*told = *now
+		return n
+	}
+	add := func(to *tcpip.StatCounter, n uint64) {
+		if n != 0 {
+			to.IncrementBy(n)
 		}
 	}
-	s := &p.stats
-	add(s.ActiveConnectionOpenings, &now.ActiveOpens, &told.ActiveOpens)
-	add(s.FailedConnectionAttempts, &now.AttemptFails, &told.AttemptFails)
-	add(s.EstablishedResets, &now.EstabResets, &told.EstabResets)
-	add(s.EstablishedTimedout, &now.TCPAbortOnTimeout, &told.TCPAbortOnTimeout)
-	add(s.Retransmits, &now.RetransSegs, &told.RetransSegs)
-	add(s.FastRecovery, &now.TCPRenoRecovery, &told.TCPRenoRecovery)
-	add(s.SACKRecovery, &now.TCPSackRecovery, &told.TCPSackRecovery)
-	add(s.TLPRecovery, &now.TCPLossProbeRecovery, &told.TCPLossProbeRecovery)
-	add(s.SlowStartRetransmits, &now.TCPSlowStartRetrans, &told.TCPSlowStartRetrans)
-	add(s.FastRetransmit, &now.TCPFastRetrans, &told.TCPFastRetrans)
-	add(s.Timeouts, &now.TCPTimeouts, &told.TCPTimeouts)
-	add(s.SegmentsAckedWithDSACK, &now.TCPDSACKRecv, &told.TCPDSACKRecv)
-	add(s.SegmentsAckedWithDSACK, &now.TCPDSACKOfoRecv, &told.TCPDSACKOfoRecv)
-	add(s.SpuriousRecovery, &now.TCPDSACKUndo, &told.TCPDSACKUndo)
-	add(s.SpuriousRecovery, &now.TCPFullUndo, &told.TCPFullUndo)
-	add(s.SpuriousRTORecovery, &now.TCPSpuriousRTOs, &told.TCPSpuriousRTOs)
+	s, own := &p.stats, &e.stats.SendErrors
+	add(s.ActiveConnectionOpenings, since(&now.ActiveOpens, &told.ActiveOpens))
+	// A SYN that is sent again is none of gVisor's retransmits.
+	again := since(&now.RetransSegs, &told.RetransSegs) - since(&now.TCPSynRetrans, &told.TCPSynRetrans)
+	add(s.Retransmits, again)
+	add(&own.Retransmits, again)
+	fast := since(&now.TCPFastRetrans, &told.TCPFastRetrans)
+	add(s.FastRetransmit, fast)
+	add(&own.FastRetransmit, fast)
+	// One timer is that of retransmissions and of window probes there.
+	timeouts := since(&now.TCPTimeouts, &told.TCPTimeouts) + since(&now.TCPWinProbe, &told.TCPWinProbe)
+	add(s.Timeouts, timeouts)
+	add(&own.Timeouts, timeouts)
+	add(s.FastRecovery, since(&now.TCPRenoRecovery, &told.TCPRenoRecovery))
+	add(s.SACKRecovery, since(&now.TCPSackRecovery, &told.TCPSackRecovery))
+	add(s.TLPRecovery, since(&now.TCPLossProbeRecovery, &told.TCPLossProbeRecovery))
+	add(s.SlowStartRetransmits, since(&now.TCPSlowStartRetrans, &told.TCPSlowStartRetrans))
+	add(s.SegmentsAckedWithDSACK, since(&now.TCPDSACKRecv, &told.TCPDSACKRecv)+since(&now.TCPDSACKOfoRecv, &told.TCPDSACKOfoRecv))
+	add(s.SpuriousRecovery, since(&now.TCPDSACKUndo, &told.TCPDSACKUndo)+since(&now.TCPFullUndo, &told.TCPFullUndo))
+	add(s.SpuriousRTORecovery, since(&now.TCPSpuriousRTOs, &told.TCPSpuriousRTOs))
 }
 
 // countState counts the connections that are established, and connected.
@@ -51,7 +58,35 @@ func (p *protocol) countState(before, after tcp.State) {
 	s := &p.stats
 	count(s.CurrentEstablished, before == tcp.StateEstablished, after == tcp.StateEstablished)
 	count(s.CurrentConnected, before >= tcp.StateEstablished, after >= tcp.StateEstablished)
-	if after == tcp.StateClosed && before >= tcp.StateEstablished {
+}
+
+// countEnd counts what a connection has ended from, and by: an EstablishedReset is any end that skips the closing handshake.
+func (p *protocol) countEnd(before tcp.State, phase phase, timedOut bool) {
+	s := &p.stats
+	if before == tcp.StateEstablished || before == tcp.StateCloseWait {
+		s.EstablishedResets.Increment()
+	}
+	if before >= tcp.StateEstablished && phase == phaseClosed {
 		s.EstablishedClosed.Increment()
 	}
+	if before >= tcp.StateEstablished && timedOut {
+		s.EstablishedTimedout.Increment()
+	}
+}
+
+// countSent counts what a segment of the endpoint says of the receive buffer, of which used octets of size are taken.
+func (e *Endpoint) countSent(h *tcp.Header, used, size int) {
+	switch {
+	case h.Flags&(tcp.SYN|tcp.RST) != 0:
+	case h.Window == 0:
+		e.stats.ReceiveErrors.ZeroRcvWindowState.Increment()
+	case used >= size:
+		e.stats.ReceiveErrors.WantZeroRcvWindow.Increment()
+	}
+}
+
+// failedOpen counts a connection that could not be opened; by is the endpoint that wanted it.
+func (p *protocol) failedOpen(by *Endpoint) {
+	p.stats.FailedConnectionAttempts.Increment()
+	by.stats.FailedConnectionAttempts.Increment()
 }

@@ -27,11 +27,14 @@ type way struct {
 	mark     uint32
 	gso      stack.GSO
 	owner    tcpip.PacketOwner
+
+	rcvUsed, rcvSize int // octets in the receive buffer, and that it has room for
 }
 
 // way returns what the next packets need.
 func (e *Endpoint) way() way {
 	w := way{id: e.info.ID, tos: e.opts.tos, df: e.opts.setsDF(), mark: e.ops.GetMark(), gso: e.gso, owner: e.opts.owner}
+	w.rcvUsed, w.rcvSize = e.rcvUsed, int(e.ops.GetReceiveBufferSize())
 	if r := e.route; r != nil {
 		w.ttl = e.opts.timeToLive(r)
 	}
@@ -137,10 +140,14 @@ func (e *Endpoint) transmit(p *pass, r *stack.Route, w way) {
 		if s.ECT {
 			params.TOS |= 2 // RFC 3168 §5: ECT(0)
 		}
+		e.countSent(h, w.rcvUsed, w.rcvSize)
 		if e.p.write(r, out, h, gso, params) {
 			e.stats.SegmentsSent.Increment()
 		} else {
 			e.stats.SendErrors.SegmentSendToNetworkFailed.Increment()
+			if h.Flags.Has(tcp.SYN) {
+				e.stats.SendErrors.SynSendToNetworkFailed.Increment()
+			}
 		}
 		out.DecRef()
 	}
