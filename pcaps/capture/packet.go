@@ -15,7 +15,7 @@ type Packet struct {
 	Interface int        // in its file, from 0
 
 	Src, Dst netip.AddrPort // innermost, where there are tunnels; IPv4 addresses are never mapped into IPv6
-	Path     uint64         // a hash of what lies outside the innermost IP header: VLANs, tunnels and their ends; 0 if there is nothing
+	Path     uint64         // a hash of what lies outside the innermost IP header: VLANs, tunnels and their ends; 0 if there is nothing; the same if a tunnel's ends are swapped
 
 	Header tcp.Header
 	Len    uint32 // octets of payload by the lengths in the IP and TCP headers, whether they were kept or not
@@ -23,21 +23,46 @@ type Packet struct {
 	// Payload is what was kept of the payload. It is valid until the next call of Next.
 	Payload []byte
 
-	ID       uint32 // IPv4's identification, or that of IPv6's fragment header
-	HasID    bool   // always with IPv4
-	TTL      uint8  // or IPv6's hop limit
-	TOS      uint8  // or IPv6's traffic class: DSCP and ECN
-	Problems Problems
+	ID        uint32 // IPv4's identification, or that of IPv6's fragment header
+	HasID     bool   // always with IPv4
+	TTL       uint8  // or IPv6's hop limit
+	TOS       uint8  // or IPv6's traffic class: DSCP and ECN
+	Direction Direction
+	Problems  Problems
+}
+
+// Direction is which way a packet went at the host that captured it, where the capture says so: link types SLL and SLL2,
+// flags of pcapng, and a few others do.
+type Direction uint8
+
+const (
+	Unknown  Direction = iota
+	Inbound            // the host got it
+	Outbound           // the host sent it
+)
+
+// String returns "unknown", "inbound" or "outbound".
+func (d Direction) String() string {
+	switch d {
+	case Inbound:
+		return "inbound"
+	case Outbound:
+		return "outbound"
+	}
+	return "unknown"
 }
 
 // Problems are what is odd about a packet that can be used all the same.
 type Problems uint8
 
 const (
-	OptionsCut  Problems = 1 << iota // the capture, or an error of the sender, cut the TCP options short: those before are there
-	BadChecksum                      // TCP's checksum is wrong, all octets are there, and it does not look like offload
-	Fragment                         // it is the first fragment of an IP datagram: Len is that of the whole if it was put together, else of the fragment
-	ClockBack                        // its stamp is before that of the packet before on the same interface
+	OptionsCut      Problems = 1 << iota // the capture, or an error of the sender, cut the TCP options short: those before are there
+	BadChecksum                          // TCP's checksum is wrong, all octets are there, and it does not look like offload
+	Fragment                             // it came in fragments: see Reader.Next
+	ClockBack                            // its stamp is before that of the packet before on the same interface
+	PartialChecksum                      // TCP's checksum was left to the network interface: the packet was captured at its sender, or never left the host
+	NoLength                             // the length in the IP header is 0, as of a super-packet: Len is what the record in the file has
+	NoStamp                              // the file has no stamp for it (pcapng's simple packets): Time is that of the packet before
 )
 
 // Has reports whether all of q are in p.
