@@ -77,6 +77,9 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 	if len(o.Timers) > 0 {
 		e.shard.apply(e, o.Timers)
 	}
+	if e.p.verify {
+		e.verify()
+	}
 	state := e.conn.State()
 	events := o.Events
 	timedOut := o.Counters.TCPAbortOnTimeout != timeouts

@@ -125,7 +125,7 @@ func TestSegmentationOffload(t *testing.T) {
 			back := &cutter{t: t, mtu: 1500, whole: whole}
 			back.Endpoint.Init(lb, back)
 			n := &pairNet{t: t}
-			n.a, n.b = newSideOn(t, NewProtocol, cut, 1), newSideOn(t, NewProtocol, back, 2)
+			n.a, n.b = newSideOn(t, verified, cut, 1), newSideOn(t, verified, back, 2)
 			t.Cleanup(func() {
 				n.a.stack.Destroy()
 				n.b.stack.Destroy()

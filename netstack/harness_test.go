@@ -55,10 +55,10 @@ func newPair(t testing.TB, cfg pairConfig) *pairNet {
 		cfg.mtu = 1500
 	}
 	if cfg.a == nil {
-		cfg.a = NewProtocol
+		cfg.a = verified
 	}
 	if cfg.b == nil {
-		cfg.b = NewProtocol
+		cfg.b = verified
 	}
 	la, lb := pipe.New("\x02\x00\x00\x00\x00\x01", "\x02\x00\x00\x00\x00\x02", cfg.mtu)
 	n := &pairNet{t: t}
@@ -270,10 +270,21 @@ var protocols = []struct {
 	name string
 	a, b stack.TransportProtocolFactory
 }{
-	{"ours-ours", NewProtocol, NewProtocol},
-	{"ours-gvisor", NewProtocol, gtcp.NewProtocol},
-	{"gvisor-ours", gtcp.NewProtocol, NewProtocol},
+	{"ours-ours", verified, verified},
+	{"ours-gvisor", verified, gtcp.NewProtocol},
+	{"gvisor-ours", gtcp.NewProtocol, verified},
 }
+
+// verified is NewProtocol with its invariants checked in each pass.
+var verified = func() stack.TransportProtocolFactory {
+	cfg := DefaultConfig()
+	cfg.Verify = true
+	f, err := NewProtocolWith(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return f
+}()
 
 func families(t *testing.T, f func(t *testing.T, v6 bool)) {
 	t.Run("ipv4", func(t *testing.T) { f(t, false) })

@@ -69,7 +69,7 @@ func listenLoop(t testing.TB, s *stack.Stack) *gonet.TCPListener {
 // TestLoopback talks over links that deliver in the goroutine of the sender, both ends in one stack.
 func TestLoopback(t *testing.T) {
 	for _, local := range []bool{false, true} {
-		s := newLoop(t, NewProtocol, nil, local)
+		s := newLoop(t, verified, nil, local)
 		a, b := connectLoop(t, s, listenLoop(t, s))
 		exchange(t, a, b, 2<<20)
 		a.Close()
@@ -80,7 +80,7 @@ func TestLoopback(t *testing.T) {
 // TestManualClock has a stack whose clock stands still until it is told: a SYN that was lost is sent again when a second has passed.
 func TestManualClock(t *testing.T) {
 	clock := faketime.NewManualClock()
-	s := newLoop(t, NewProtocol, clock, false)
+	s := newLoop(t, verified, clock, false)
 	var lost bool
 	s.SetTransportProtocolHandler(ProtocolNumber, func(stack.TransportEndpointID, *stack.PacketBuffer) bool {
 		lost = true // nobody listens yet
@@ -111,7 +111,7 @@ func TestWheelClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer clock.Close()
-	s := newLoop(t, NewProtocol, clock, false)
+	s := newLoop(t, verified, clock, false)
 	defer s.Destroy()
 	a, b := connectLoop(t, s, listenLoop(t, s))
 	exchange(t, a, b, 1<<20)
@@ -121,7 +121,7 @@ func TestWheelClock(t *testing.T) {
 
 // TestConnectsLeaveNothing connects and closes many times, and looks for what is left.
 func TestConnectsLeaveNothing(t *testing.T) {
-	s := newLoop(t, NewProtocol, nil, false)
+	s := newLoop(t, verified, nil, false)
 	tw := tcpip.TCPTimeWaitTimeoutOption(2 * time.Millisecond)
 	if err := s.SetTransportProtocolOption(ProtocolNumber, &tw); err != nil {
 		t.Fatal(err)

@@ -29,6 +29,10 @@ type Config struct {
 	Shards int // wheels; 0 is one per processor
 
 	Causes bool // packets tell the link which timers made them leave: see Causes
+
+	// Verify has each pass over a connection end with a check of its invariants, and panic if one does not hold. It is for tests: a
+	// pass costs O(segments in flight) then.
+	Verify bool
 }
 
 // DefaultConfig returns the configuration of NewProtocol: policy per-segment, CUBIC.
@@ -73,6 +77,7 @@ type protocol struct {
 	conn   tcp.Config
 	secret tcp.Secret
 	limit  *challenges
+	verify bool
 	shards []*shard
 	causes bool
 	next   atomic.Uint32 // the shard of the next connection
@@ -88,7 +93,7 @@ var (
 )
 
 func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
-	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn, causes: cfg.Causes}
+	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn, causes: cfg.Causes, verify: cfg.Verify}
 	p.opts.init(&cfg.Conn)
 	var key [16]byte
 	rng := s.SecureRNG()
