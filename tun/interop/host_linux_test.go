@@ -1,0 +1,369 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/waiter"
+
+	"tcpwheel/netstack"
+	"tcpwheel/tun"
+)
+
+// host is one end of a network: a kernel in a namespace of its own, or a stack.
+type host struct {
+	tcp   string
+	addrs [2]netip.Prefix // of IPv4 and IPv6
+	ns    *tun.Namespace  // of a kernel
+	stack *stack.Stack    // else
+}
+
+// conn is one end of a connection.
+type conn interface {
+	net.Conn
+	CloseRead() error
+	CloseWrite() error
+	abort() // closes with a RST
+	keepalive(t *testing.T, idle, interval time.Duration, count int)
+	noDelay(t *testing.T, on bool)
+}
+
+// listener is what a host listens by.
+type listener interface {
+	accept() (conn, error)
+	net.Listener
+}
+
+func (h *host) at(v6 bool, port uint16) netip.AddrPort {
+	i := 0
+	if v6 {
+		i = 1
+	}
+	return netip.AddrPortFrom(h.addrs[i].Addr(), port)
+}
+
+// newStack makes the stack of a host on a link.
+func newStack(t *testing.T, h *host, link stack.LinkEndpoint, p *plan) *stack.Stack {
+	t.Helper()
+	factory := gtcp.NewProtocol
+	if h.tcp == ours {
+		cfg := netstack.DefaultConfig()
+		cfg.Verify = !p.fast
+		if p.config != nil {
+			p.config(&cfg)
+		}
+		var err error
+		factory, err = netstack.NewProtocolWith(cfg)
+		must(t, err)
+	}
+	s := stack.New(stack.Options{
+		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},
+		TransportProtocols: []stack.TransportProtocolFactory{factory},
+	})
+	if h.tcp == gvisor {
+		sack, moderate := tcpip.TCPSACKEnabled(true), tcpip.TCPModerateReceiveBufferOption(true)
+		for _, o := range []tcpip.SettableTransportProtocolOption{&sack, &moderate} {
+			mustNot(t, s.SetTransportProtocolOption(gtcp.ProtocolNumber, o))
+		}
+	}
+	mustNot(t, s.CreateNIC(1, link))
+	for _, p := range h.addrs {
+		addr := tcpip.ProtocolAddress{Protocol: family(p.Addr()), AddressWithPrefix: tcpip.AddressWithPrefix{
+			Address: tcpip.AddrFromSlice(p.Addr().AsSlice()), PrefixLen: p.Bits()}}
+		mustNot(t, s.AddProtocolAddress(1, addr, stack.AddressProperties{}))
+	}
+	s.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: 1}, {Destination: header.IPv6EmptySubnet, NIC: 1}})
+	return s
+}
+
+func mustNot(t *testing.T, err tcpip.Error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func family(a netip.Addr) tcpip.NetworkProtocolNumber {
+	if a.Is6() {
+		return header.IPv6ProtocolNumber
+	}
+	return header.IPv4ProtocolNumber
+}
+
+func full(a netip.AddrPort) tcpip.FullAddress {
+	if !a.IsValid() {
+		return tcpip.FullAddress{}
+	}
+	return tcpip.FullAddress{NIC: 1, Addr: tcpip.AddrFromSlice(a.Addr().AsSlice()), Port: a.Port()}
+}
+
+// kernelConn is a connection's end in a kernel.
+type kernelConn struct{ *net.TCPConn }
+
+func (c kernelConn) abort() {
+	c.SetLinger(0)
+	c.Close()
+}
+
+func (c kernelConn) keepalive(t *testing.T, idle, interval time.Duration, count int) {
+	t.Helper()
+	must(t, c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: idle, Interval: interval, Count: count}))
+}
+
+func (c kernelConn) noDelay(t *testing.T, on bool) {
+	t.Helper()
+	must(t, c.SetNoDelay(on))
+}
+
+// stackConn is one in a stack.
+type stackConn struct {
+	*gonet.TCPConn
+	ep tcpip.Endpoint
+}
+
+func (c stackConn) abort() {
+	c.ep.SocketOptions().SetLinger(tcpip.LingerOption{Enabled: true})
+	c.Close()
+}
+
+func (c stackConn) keepalive(t *testing.T, idle, interval time.Duration, count int) {
+	t.Helper()
+	i, v := tcpip.KeepaliveIdleOption(idle), tcpip.KeepaliveIntervalOption(interval)
+	mustNot(t, c.ep.SetSockOpt(&i))
+	mustNot(t, c.ep.SetSockOpt(&v))
+	mustNot(t, c.ep.SetSockOptInt(tcpip.KeepaliveCountOption, count))
+	c.ep.SocketOptions().SetKeepAlive(true)
+}
+
+func (c stackConn) noDelay(t *testing.T, on bool) {
+	t.Helper()
+	c.ep.SocketOptions().SetDelayOption(!on)
+}
+
+// state returns the state of a stack's end, by gVisor's name.
+func (c stackConn) state() gtcp.EndpointState { return gtcp.EndpointState(c.ep.State()) }
+
+// dial connects. from may be the zero value.
+func (h *host) dial(ctx context.Context, from, to netip.AddrPort) (c conn, err error) {
+	if h.stack != nil {
+		return h.dialStack(ctx, from, to)
+	}
+	err = h.ns.Do(func() error {
+		d := net.Dialer{KeepAlive: -1}
+		if from.IsValid() {
+			d.LocalAddr = net.TCPAddrFromAddrPort(from)
+		}
+		k, err := d.DialContext(ctx, "tcp", to.String())
+		if err == nil {
+			c = kernelConn{k.(*net.TCPConn)}
+		}
+		return err
+	})
+	return c, err
+}
+
+func (h *host) dialStack(ctx context.Context, from, to netip.AddrPort) (conn, error) {
+	wq := &waiter.Queue{}
+	ep, terr := h.stack.NewEndpoint(gtcp.ProtocolNumber, family(to.Addr()), wq)
+	if terr != nil {
+		return nil, errors.New(terr.String())
+	}
+	fail := func(err error) (conn, error) {
+		ep.Close()
+		return nil, err
+	}
+	ep.SocketOptions().SetDelayOption(false)
+	entry, ready := waiter.NewChannelEntry(waiter.WritableEvents)
+	wq.EventRegister(&entry)
+	defer wq.EventUnregister(&entry)
+	if from.IsValid() {
+		if err := ep.Bind(full(from)); err != nil {
+			return fail(errors.New(err.String()))
+		}
+	}
+	terr = ep.Connect(full(to))
+	if _, ok := terr.(*tcpip.ErrConnectStarted); ok {
+		select {
+		case <-ctx.Done():
+			return fail(ctx.Err())
+		case <-ready:
+		}
+		terr = ep.LastError()
+	}
+	if terr != nil {
+		return fail(errors.New(terr.String()))
+	}
+	return stackConn{gonet.NewTCPConn(wq, ep), ep}, nil
+}
+
+type kernelListener struct{ net.Listener }
+
+func (l kernelListener) accept() (conn, error) {
+	c, err := l.Accept()
+	if err != nil {
+		return nil, err
+	}
+	k := c.(*net.TCPConn)
+	k.SetKeepAlive(false)
+	return kernelConn{k}, nil
+}
+
+// stackListener is a gonet listener whose connections show their endpoints.
+type stackListener struct {
+	*gonet.TCPListener
+	ep   tcpip.Endpoint
+	wq   *waiter.Queue
+	stop chan struct{}
+	once *sync.Once
+}
+
+func (l stackListener) accept() (conn, error) {
+	entry, ready := waiter.NewChannelEntry(waiter.ReadableEvents)
+	l.wq.EventRegister(&entry)
+	defer l.wq.EventUnregister(&entry)
+	for {
+		ep, wq, err := l.ep.Accept(nil)
+		if err == nil {
+			return stackConn{gonet.NewTCPConn(wq, ep), ep}, nil
+		}
+		if _, ok := err.(*tcpip.ErrWouldBlock); !ok {
+			return nil, errors.New(err.String())
+		}
+		select {
+		case <-ready:
+		case <-l.stop:
+			return nil, net.ErrClosed
+		}
+	}
+}
+
+func (l stackListener) Accept() (net.Conn, error) { return l.accept() }
+
+func (l stackListener) Close() error {
+	l.once.Do(func() {
+		close(l.stop)
+		l.ep.Close()
+	})
+	return nil
+}
+
+// listen listens until the test ends.
+func (h *host) listen(t *testing.T, at netip.AddrPort) (l listener) {
+	t.Helper()
+	if h.stack != nil {
+		wq := &waiter.Queue{}
+		ep, err := h.stack.NewEndpoint(gtcp.ProtocolNumber, family(at.Addr()), wq)
+		mustNot(t, err)
+		mustNot(t, ep.Bind(full(at)))
+		mustNot(t, ep.Listen(8192))
+		l = stackListener{gonet.NewTCPListener(h.stack, wq, ep), ep, wq, make(chan struct{}), new(sync.Once)}
+	} else {
+		must(t, h.ns.Do(func() error {
+			k, err := net.Listen("tcp", at.String())
+			l = kernelListener{k}
+			return err
+		}))
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// testLimit is how long a dial or a transfer may take.
+const testLimit = 60 * time.Second
+
+// connect returns both ends of a connection that a opens.
+func (n *network) connect(v6 bool) (a, b conn) {
+	n.t.Helper()
+	n.port++
+	to := n.b.at(v6, n.port)
+	l := n.b.listen(n.t, to)
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(n.t.Context(), testLimit)
+	defer cancel()
+	a, err := n.a.dial(ctx, netip.AddrPort{}, to)
+	if err != nil {
+		n.t.Fatalf("%s dials %s at %v: %v", n.a.tcp, n.b.tcp, to, err)
+	}
+	n.t.Cleanup(func() { a.Close() })
+	type accepted struct {
+		c   conn
+		err error
+	}
+	done := make(chan accepted, 1)
+	go func() {
+		c, err := l.accept()
+		done <- accepted{c, err}
+	}()
+	select {
+	case got := <-done:
+		must(n.t, got.err)
+		b = got.c
+	case <-time.After(testLimit):
+		n.t.Fatal("no connection to accept")
+	}
+	n.t.Cleanup(func() { b.Close() })
+	for _, c := range []conn{a, b} {
+		c.SetDeadline(time.Now().Add(testLimit))
+	}
+	return a, b
+}
+
+// ourEnd returns the end that is of our stack: b's, if both are.
+func (n *network) ourEnd(a, b conn) stackConn {
+	if n.b.tcp == ours {
+		return b.(stackConn)
+	}
+	return a.(stackConn)
+}
+
+// is reports whether an error of either kind of host is the one that programs know by that number.
+func is(err error, want syscall.Errno) bool {
+	if err == nil {
+		return false
+	}
+	if errors.Is(err, want) {
+		return true
+	}
+	text := map[syscall.Errno]tcpip.Error{
+		syscall.ECONNRESET:   &tcpip.ErrConnectionReset{},
+		syscall.ECONNREFUSED: &tcpip.ErrConnectionRefused{},
+		syscall.ECONNABORTED: &tcpip.ErrConnectionAborted{},
+		syscall.ETIMEDOUT:    &tcpip.ErrTimeout{},
+		syscall.EPIPE:        &tcpip.ErrClosedForSend{},
+	}[want]
+	return text != nil && strings.HasSuffix(err.Error(), text.String())
+}
+
+// readEnd wants the end of the stream, and nothing before it.
+func readEnd(t *testing.T, c conn) {
+	t.Helper()
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("read %d octets, %v, want the end of the stream", n, err)
+	}
+}
+
+// eventually waits until f holds.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for until := time.Now().Add(testLimit); time.Now().Before(until); time.Sleep(2 * time.Millisecond) {
+		if f() {
+			return
+		}
+	}
+	t.Fatalf("%s: not after %v", what, testLimit)
+}

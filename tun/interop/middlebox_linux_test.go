@@ -1,0 +1,172 @@
+package interop
+
+import (
+	"sync"
+
+	"gvisor.dev/gvisor/pkg/buffer"
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/checksum"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/link/nested"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/tun"
+)
+
+// middlebox is what is on the way: a firewall and a router. Packets that come There are the stack's above it.
+type middlebox struct {
+	nested.Endpoint
+	wait sync.WaitGroup // for ICMP messages on their way
+
+	mu      sync.Mutex
+	drop    func(d tun.Direction, pkt *stack.PacketBuffer) bool
+	mtu     int // beyond it packets are dropped, and their senders told; 0 is none
+	tooBig  int // packets that were
+	refused int // packets that drop was true of
+}
+
+func newMiddlebox(below stack.LinkEndpoint) *middlebox {
+	m := &middlebox{}
+	m.Endpoint.Init(below, m)
+	return m
+}
+
+// setDrop has packets dropped for which f is true; nil is none.
+func (m *middlebox) setDrop(f func(d tun.Direction, pkt *stack.PacketBuffer) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.drop = f
+}
+
+// dropAll has everything dropped.
+func (m *middlebox) dropAll() {
+	m.setDrop(func(tun.Direction, *stack.PacketBuffer) bool { return true })
+}
+
+func (m *middlebox) setMTU(mtu int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mtu = mtu
+}
+
+// counts returns how many packets were too big, and how many were dropped otherwise.
+func (m *middlebox) counts() (tooBig, refused int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.tooBig, m.refused
+}
+
+func (m *middlebox) WritePackets(pkts stack.PacketBufferList) (int, tcpip.Error) {
+	for _, pkt := range pkts.AsSlice() {
+		if m.passes(tun.There, pkt) {
+			var one stack.PacketBufferList
+			one.PushBack(pkt)
+			if _, err := m.Endpoint.WritePackets(one); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return pkts.Len(), nil
+}
+
+func (m *middlebox) DeliverNetworkPacket(proto tcpip.NetworkProtocolNumber, pkt *stack.PacketBuffer) {
+	if m.passes(tun.Back, pkt) {
+		m.Endpoint.DeliverNetworkPacket(proto, pkt)
+	}
+}
+
+// passes reports whether a packet goes on. The segments of one that is to be cut count for themselves.
+func (m *middlebox) passes(d tun.Direction, pkt *stack.PacketBuffer) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.drop != nil && m.drop(d, pkt) {
+		m.refused++
+		return false
+	}
+	if m.mtu == 0 {
+		return true
+	}
+	b := pkt.ToBuffer()
+	defer b.Release()
+	view, ok := b.PullUp(0, min(int(b.Size()), 100))
+	if !ok {
+		return true
+	}
+	head := view.AsSlice()
+	ipLen := header.IPv6MinimumSize
+	if head[0]>>4 == 4 {
+		ipLen = int(header.IPv4(head).HeaderLength())
+	}
+	size := int(b.Size())
+	if g := &pkt.GSOOptions; g.Type != stack.GSONone && g.MSS > 0 && len(head) >= ipLen+header.TCPMinimumSize {
+		size = min(size, ipLen+int(header.TCP(head[ipLen:]).DataOffset())+int(g.MSS))
+	}
+	if size <= m.mtu {
+		return true
+	}
+	m.tooBig++
+	answer := tooBig4(head, m.mtu)
+	if head[0]>>4 == 6 {
+		answer = tooBig6(head, m.mtu)
+	}
+	m.wait.Add(1)
+	go func() { // the sender may hold locks of its own
+		defer m.wait.Done()
+		m.tell(d, answer)
+	}()
+	return false
+}
+
+// tell sends an ICMP message back to where packets of a direction come from.
+func (m *middlebox) tell(d tun.Direction, message []byte) {
+	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(message)})
+	defer pkt.DecRef()
+	pkt.NetworkProtocolNumber = header.IPv4ProtocolNumber
+	if message[0]>>4 == 6 {
+		pkt.NetworkProtocolNumber = header.IPv6ProtocolNumber
+	}
+	if d == tun.There {
+		m.Endpoint.DeliverNetworkPacket(pkt.NetworkProtocolNumber, pkt)
+		return
+	}
+	var one stack.PacketBufferList
+	one.PushBack(pkt)
+	_, _ = m.Endpoint.WritePackets(one)
+}
+
+// tooBig4 is RFC 1191 §4's message for a packet that begins with head, from where it was sent to.
+func tooBig4(head []byte, mtu int) []byte {
+	quote := head[:min(len(head), header.IPv4MinimumSize+8)]
+	b := make([]byte, header.IPv4MinimumSize+header.ICMPv4MinimumSize+len(quote))
+	of := header.IPv4(head)
+	header.IPv4(b).Encode(&header.IPv4Fields{
+		TotalLength: uint16(len(b)), TTL: 64, Protocol: uint8(header.ICMPv4ProtocolNumber),
+		SrcAddr: of.DestinationAddress(), DstAddr: of.SourceAddress(),
+	})
+	header.IPv4(b).SetChecksum(^header.IPv4(b).CalculateChecksum())
+	icmp := header.ICMPv4(b[header.IPv4MinimumSize:])
+	icmp.SetType(header.ICMPv4DstUnreachable)
+	icmp.SetCode(header.ICMPv4FragmentationNeeded)
+	icmp.SetMTU(uint16(mtu))
+	copy(icmp[header.ICMPv4MinimumSize:], quote)
+	icmp.SetChecksum(^checksum.Checksum(icmp, 0))
+	return b
+}
+
+// tooBig6 is RFC 4443 §3.2's.
+func tooBig6(head []byte, mtu int) []byte {
+	b := make([]byte, header.IPv6MinimumSize+header.ICMPv6PacketTooBigMinimumSize+len(head))
+	of := header.IPv6(head)
+	header.IPv6(b).Encode(&header.IPv6Fields{
+		PayloadLength: uint16(len(b) - header.IPv6MinimumSize), TransportProtocol: header.ICMPv6ProtocolNumber, HopLimit: 64,
+		SrcAddr: of.DestinationAddress(), DstAddr: of.SourceAddress(),
+	})
+	icmp := header.ICMPv6(b[header.IPv6MinimumSize:])
+	icmp.SetType(header.ICMPv6PacketTooBig)
+	icmp.SetMTU(uint32(mtu))
+	copy(icmp[header.ICMPv6PacketTooBigMinimumSize:], head)
+	icmp.SetChecksum(header.ICMPv6Checksum(header.ICMPv6ChecksumParams{
+		Header: icmp, Src: of.DestinationAddress(), Dst: of.SourceAddress(),
+	}))
+	return b
+}

@@ -1,0 +1,211 @@
+package interop
+
+import (
+	"errors"
+	"io/fs"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"gvisor.dev/gvisor/pkg/tcpip/link/pipe"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/tun"
+	"tcpwheel/wheel"
+)
+
+// The TCPs that a host may have.
+const (
+	ours   = "ours"
+	gvisor = "gvisor"
+	kernel = "kernel"
+)
+
+// pair names who opens connections, and who listens.
+type pair struct{ a, b string }
+
+var (
+	withKernel = []pair{{kernel, ours}, {ours, kernel}}
+	inProcess  = []pair{{ours, gvisor}, {gvisor, ours}, {ours, ours}}
+	allPairs   = append(append([]pair{}, withKernel...), inProcess...)
+)
+
+// plan is what a network is made by. The zero value is one without any effect.
+type plan struct {
+	link   sim.LinkConfig // of both directions
+	mtu    int
+	sysctl map[string]string       // of the kernel: below net/ipv4, or net for names that begin with it
+	config func(*netstack.Config)  // of ours
+	fast   bool                    // without Verify
+	tun    tun.Options             // but for its namespace and MTU
+	clock  wheel.RealtimeConfig    // of the link
+	setUp  func(*testing.T, *host) // of each host
+}
+
+// network is two hosts and what is between them. The stack that is nearest to the link is a, or the one that is no kernel.
+type network struct {
+	t    *testing.T
+	a, b *host
+	box  *middlebox
+	link *tun.Impaired // nil without an emulated link
+	dev  *tun.Device   // nil without a kernel
+	port uint16        // the last that was used for listening
+}
+
+// The addresses of the hosts.
+var (
+	addrsA = [2]netip.Prefix{netip.MustParsePrefix("10.7.0.1/24"), netip.MustParsePrefix("fd07::1/64")}
+	addrsB = [2]netip.Prefix{netip.MustParsePrefix("10.7.0.2/24"), netip.MustParsePrefix("fd07::2/64")}
+)
+
+// forPairs runs a test over each of the pairs, in parallel.
+func forPairs(t *testing.T, pairs []pair, p plan, f func(t *testing.T, n *network)) {
+	t.Helper()
+	for _, who := range pairs {
+		t.Run(who.a+"-"+who.b, func(t *testing.T) {
+			t.Parallel()
+			f(t, newNetwork(t, who, p))
+		})
+	}
+}
+
+// forFamilies runs a test on one network over IPv4, then IPv6.
+func forFamilies(t *testing.T, n *network, f func(t *testing.T, n *network, v6 bool)) {
+	for _, v6 := range []bool{false, true} {
+		t.Run(map[bool]string{false: "ipv4", true: "ipv6"}[v6], func(t *testing.T) {
+			sub := *n
+			sub.t = t
+			f(t, &sub, v6)
+			n.port = sub.port
+		})
+	}
+}
+
+func newNetwork(t *testing.T, who pair, p plan) *network {
+	t.Helper()
+	n := &network{t: t, a: &host{tcp: who.a, addrs: addrsA}, b: &host{tcp: who.b, addrs: addrsB}, port: 999}
+	near, far := n.a, n.b // of the stack that has the link
+	if near.tcp == kernel {
+		near, far = far, near
+	}
+	var below stack.LinkEndpoint
+	mtu := p.mtu
+	if mtu == 0 {
+		mtu = 1500
+	}
+	if far.tcp == kernel {
+		far.ns = newNamespace(t)
+		far.setSysctls(t, p.sysctl)
+		o := p.tun
+		o.Netns, o.MTU = far.ns.Path(), mtu
+		dev, err := tun.Open("wheel%d", o)
+		must(t, err)
+		n.dev, below = dev, dev.Endpoint()
+	} else {
+		x, y := pipe.New("", "", uint32(mtu))
+		below = x
+		far.stack = newStack(t, far, y, &p)
+	}
+	n.box = newMiddlebox(below)
+	var link stack.LinkEndpoint = n.box
+	if !isNothing(p.link) {
+		if p.clock.Tick == 0 {
+			p.clock.Tick = 50 * time.Microsecond
+		}
+		clock, err := wheel.Start(p.clock)
+		must(t, err)
+		t.Cleanup(func() { clock.Close() })
+		n.link, err = tun.Impair(link, tun.LinkOptions{There: p.link, Back: p.link, Seed: 1, Clock: clock})
+		must(t, err)
+		link = n.link
+	}
+	near.stack = newStack(t, near, link, &p)
+	if n.dev != nil {
+		must(t, n.dev.Up())
+		for _, a := range far.addrs {
+			if a.Addr().Is4() || mtu >= 1280 {
+				must(t, n.dev.AddAddress(a))
+			}
+		}
+		must(t, n.dev.Ready(t.Context()))
+	}
+	t.Cleanup(func() { n.close(near, far) })
+	if p.setUp != nil {
+		p.setUp(t, n.a)
+		p.setUp(t, n.b)
+	}
+	return n
+}
+
+// close ends all that is between the hosts, and the stacks.
+func (n *network) close(near, far *host) {
+	for _, h := range []*host{near, far} {
+		if h.stack != nil {
+			h.stack.Close()
+		}
+	}
+	if n.link != nil {
+		n.link.Attach(nil)
+		n.link.Wait()
+	}
+	n.box.wait.Wait()
+	if n.dev != nil {
+		if err := n.dev.Close(); err != nil {
+			n.t.Errorf("close the device: %v", err)
+		}
+	}
+	near.stack.Destroy()
+	if far.stack != nil {
+		far.stack.Destroy()
+	}
+}
+
+// newNamespace makes a namespace that ends with the test, which is skipped where that is not allowed.
+func newNamespace(t *testing.T) *tun.Namespace {
+	t.Helper()
+	ns, err := tun.NewNamespace()
+	if err == nil {
+		t.Cleanup(func() { ns.Close() })
+		var d *tun.Device
+		if d, err = tun.Open("", tun.Options{Netns: ns.Path()}); err == nil {
+			d.Close()
+		}
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) {
+		t.Skipf("no TUN device to be had here: %v", err)
+	}
+	must(t, err)
+	return ns
+}
+
+// setSysctls sets what the plan says of a kernel. A kernel that does not have one skips the test.
+func (h *host) setSysctls(t *testing.T, all map[string]string) {
+	t.Helper()
+	for name, value := range all {
+		if !strings.HasPrefix(name, "net/") {
+			name = "net/ipv4/" + name
+		}
+		err := h.ns.Do(func() error { return os.WriteFile("/proc/sys/"+name, []byte(value), 0) })
+		if errors.Is(err, fs.ErrNotExist) {
+			t.Skipf("this kernel has no %s", name)
+		}
+		must(t, err)
+	}
+}
+
+func isNothing(c sim.LinkConfig) bool {
+	text, err := c.MarshalJSON()
+	return err == nil && string(text) == "{}"
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

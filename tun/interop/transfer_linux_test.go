@@ -1,0 +1,75 @@
+package interop
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/tun"
+)
+
+// TestSizes sends streams of many lengths in both directions at once.
+func TestSizes(t *testing.T) {
+	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
+		forFamilies(t, n, func(t *testing.T, n *network, v6 bool) {
+			for _, size := range []int{0, 1, 2, 535, 536, 1000, 1447, 1448, 1449, 65535, 65536, 1 << 20, 8 << 20} {
+				a, b := n.connect(v6)
+				exchange(t, a, b, size)
+				a.Close()
+				b.Close()
+			}
+		})
+	})
+}
+
+// TestLinks sends over devices of other kinds.
+func TestLinks(t *testing.T) {
+	for name, p := range map[string]plan{
+		"no-offload":   {tun: tun.Options{NoOffload: true}},
+		"three-queues": {tun: tun.Options{Queues: 3}},
+		"mtu-576":      {mtu: 576},
+		"mtu-1280":     {mtu: 1280},
+		"mtu-9000":     {mtu: 9000},
+		"mtu-65535":    {mtu: 65535},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forPairs(t, allPairs, p, func(t *testing.T, n *network) {
+				for _, v6 := range []bool{false, true} {
+					if v6 && p.mtu > 0 && p.mtu < 1280 {
+						break // RFC 8200 §5: "IPv6 requires that every link in the Internet have an MTU of 1280 octets or greater."
+					}
+					a, b := n.connect(v6)
+					exchange(t, a, b, 1<<20)
+				}
+			})
+		})
+	}
+}
+
+// TestGigabyte sends 1 GiB between the kernel and our stack, either way. A machine on which that would take long is spared it.
+func TestGigabyte(t *testing.T) {
+	if testing.Short() {
+		t.Skip("1 GiB is not short")
+	}
+	for _, who := range withKernel {
+		t.Run(who.a+"-"+who.b, func(t *testing.T) {
+			n := newNetwork(t, who, plan{fast: true})
+			for _, v6 := range []bool{false, true} {
+				a, b := n.connect(v6)
+				for _, c := range []conn{a, b} {
+					c.SetDeadline(time.Time{})
+				}
+				for _, ends := range [2][2]conn{{a, b}, {b, a}} {
+					const some, all = 64 << 20, 1 << 30
+					start := time.Now()
+					transfer(t, ends[0], ends[1], some)
+					if took := time.Since(start); took*(all/some) > 10*time.Second {
+						t.Skipf("64 MiB took %v here", took)
+					}
+					start = time.Now()
+					transfer(t, ends[0], ends[1], all)
+					t.Logf("1 GiB in %v", time.Since(start))
+				}
+			}
+		})
+	}
+}
