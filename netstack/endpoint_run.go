@@ -2,6 +2,7 @@ package netstack
 
 import (
 	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	"gvisor.dev/gvisor/pkg/waiter"
 
@@ -51,7 +52,11 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 	o := &p.out
 	e.mu.Lock()
 	if e.phase != phaseConn {
+		ended := e.phase == phaseClosed || e.phase == phaseError
 		e.mu.Unlock()
+		if ended {
+			e.tooLate(p.in)
+		}
 		p.letGo()
 		return
 	}
@@ -114,6 +119,31 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 		e.reincarnate(after)
 	}
 	p.letGo()
+}
+
+// tooLate answers segments that came when the connection had just ended, as if they had found nobody: on a link that delivers at once,
+// the challenge ACK that answers a RST comes before the endpoint is unregistered.
+func (e *Endpoint) tooLate(in []segment) {
+	if len(in) == 0 {
+		return
+	}
+	e.mu.Lock()
+	id, nic, net := e.info.ID, e.info.RegisterNICID, e.info.NetProto
+	e.mu.Unlock()
+	if id.RemoteAddress.BitLen() == header.IPv4AddressSizeBits {
+		net = header.IPv4ProtocolNumber // on a socket of IPv6, too
+	}
+	from := stack.NewPacketBuffer(stack.PacketBufferOptions{})
+	defer from.DecRef()
+	from.NICID, from.NetworkProtocolNumber = nic, net
+	for i := range in {
+		s := &in[i]
+		if s.header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) == tcp.SYN {
+			e.reincarnate(s)
+			continue
+		}
+		e.p.refuse(id, s, from)
+	}
 }
 
 // letGo gives back the packets of the segments that were processed.

@@ -3,6 +3,7 @@ package netstack
 import (
 	"encoding/binary"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -191,5 +192,28 @@ func TestBadSegments(t *testing.T) {
 	}
 	if got := n.b.stack.Stats().TCP.ChecksumErrors.Value(); got == 0 {
 		t.Error("no checksum error was counted")
+	}
+}
+
+// TestResetIsVerified aborts a connection whose last octets were lost: its RST is not at RCV.NXT, the peer asks by a challenge ACK (RFC
+// 5961 §3.2), and that is answered, although the link delivers it before the endpoint is gone.
+func TestResetIsVerified(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	a, b := n.connect(false)
+	n.a.link.setDrop(func(*stack.PacketBuffer) bool { return true })
+	if _, err := a.Write([]byte("lost")); err != nil {
+		t.Fatal(err)
+	}
+	n.a.link.setDrop(nil)
+	for _, te := range n.a.stack.RegisteredEndpoints() {
+		te.Abort()
+	}
+	b.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_, err := b.Read(make([]byte, 1))
+	if want := (&tcpip.ErrConnectionReset{}).String(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("the peer reads: %v, want %s", err, want)
+	}
+	if c, _ := Counters(n.b.stack); c.TCPChallengeACK != 1 {
+		t.Errorf("%d challenge ACKs, want 1", c.TCPChallengeACK)
 	}
 }
