@@ -284,7 +284,7 @@ func (h *host) listen(t *testing.T, at netip.AddrPort) (l listener) {
 }
 
 // testLimit is how long a dial or a transfer may take.
-const testLimit = 60 * time.Second
+const testLimit = 30 * time.Second
 
 // connect returns both ends of a connection that a opens.
 func (n *network) connect(v6 bool) (a, b conn) {
@@ -319,6 +319,7 @@ func (n *network) connect(v6 bool) (a, b conn) {
 	n.t.Cleanup(func() { b.Close() })
 	for _, c := range []conn{a, b} {
 		c.SetDeadline(time.Now().Add(testLimit))
+		*n.conns = append(*n.conns, c)
 	}
 	return a, b
 }

@@ -55,6 +55,8 @@ type network struct {
 	link *tun.Impaired // nil without an emulated link
 	dev  *tun.Device   // nil without a kernel
 	port uint16        // the last that was used for listening
+
+	conns *[]conn // both ends of all that were made
 }
 
 // The addresses of the hosts.
@@ -88,7 +90,7 @@ func forFamilies(t *testing.T, n *network, f func(t *testing.T, n *network, v6 b
 
 func newNetwork(t *testing.T, who pair, p plan) *network {
 	t.Helper()
-	n := &network{t: t, a: &host{tcp: who.a, addrs: addrsA}, b: &host{tcp: who.b, addrs: addrsB}, port: 999}
+	n := &network{t: t, a: &host{tcp: who.a, addrs: addrsA}, b: &host{tcp: who.b, addrs: addrsB}, port: 999, conns: new([]conn)}
 	near, far := n.a, n.b // of the stack that has the link
 	if near.tcp == kernel {
 		near, far = far, near
