@@ -3,6 +3,8 @@ module tcpwheel
 go 1.26.3
 
 require (
+	github.com/google/gopacket v1.1.19 // link types that package pcaps/capture does not decode itself, and a twin in its tests
+	github.com/klauspost/compress v1.20.3 // captures that are compressed with gzip or zstd: package pcaps/capture
 	github.com/rogpeppe/go-internal v1.16.0 // testscript: the tests of cmd/tcpwheel
 	github.com/spf13/cobra v1.10.2 // the command line of cmd/tcpwheel
 	github.com/vishvananda/netlink v1.3.1 // the kernel's addresses, routes and link state: package tun

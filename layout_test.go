@@ -55,6 +55,7 @@ var policy = layout{
 		{path: "github.com/vishvananda/netlink", rooms: []string{"tun"}},
 		{path: "github.com/gopacket/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/google/gopacket", rooms: []string{"pcaps"}},
+		{path: "github.com/klauspost/compress", rooms: []string{"pcaps"}},
 		{path: "github.com/spf13/cobra", rooms: []string{"cmd"}},
 		{path: "github.com/spf13/pflag", rooms: []string{"cmd"}},
 		{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd"}, testsOnly: true},

@@ -1,0 +1,89 @@
+package capture
+
+import "io"
+
+const (
+	inputSize = 256 << 10 // octets that are read at once
+
+	// maxRecord is how many octets a packet can have in a file, as for sim.MaxSize: more than any super-packet has. A file
+	// that says otherwise is damaged.
+	maxRecord = 1 << 24
+)
+
+// input is a window that slides over a stream. Unlike bufio.Reader it grows for what is longer than its buffer, and only as
+// far as octets really come, so that a length that is a lie costs nothing.
+type input struct {
+	r          io.Reader
+	buf        []byte
+	start, end int   // of what was read and not consumed, in buf
+	offset     int64 // of buf[start] in the stream
+	err        error // of r; nothing is read after it
+}
+
+func newInput(r io.Reader) *input { return &input{r: r, buf: make([]byte, inputSize)} }
+
+// peek returns the next n octets, which stay valid until the next call of peek or discard. If there are fewer, it returns
+// those with the reason, which is io.EOF at the end of the stream.
+func (in *input) peek(n int) ([]byte, error) {
+	if in.end-in.start < n {
+		if err := in.fill(n); err != nil {
+			return in.buf[in.start:in.end], err
+		}
+	}
+	return in.buf[in.start : in.start+n], nil
+}
+
+// fill reads until there are n octets in the window.
+func (in *input) fill(n int) error {
+	for empty := 0; in.end-in.start < n; {
+		if in.err != nil {
+			return in.err
+		}
+		if in.start > 0 {
+			copy(in.buf, in.buf[in.start:in.end])
+			in.start, in.end = 0, in.end-in.start
+		}
+		if in.end == len(in.buf) {
+			in.buf = append(in.buf, make([]byte, len(in.buf))...)
+		}
+		var got int
+		got, in.err = in.r.Read(in.buf[in.end:])
+		in.end += got
+		if empty++; got > 0 {
+			empty = 0
+		}
+		if empty == 100 && in.err == nil {
+			in.err = io.ErrNoProgress
+		}
+	}
+	return nil
+}
+
+// advance consumes n octets that were peeked at.
+func (in *input) advance(n int) {
+	in.start += n
+	in.offset += int64(n)
+}
+
+// discard consumes n octets, in pieces if they are many. It returns how many of them were missing.
+func (in *input) discard(n int64) (missing int64, err error) {
+	return in.copy(nil, n)
+}
+
+// copy is discard that writes what it consumes to w, unless that is nil.
+func (in *input) copy(w io.Writer, n int64) (missing int64, err error) {
+	for n > 0 {
+		var b []byte
+		if b, err = in.peek(int(min(n, inputSize))); len(b) == 0 {
+			return n, err
+		}
+		if w != nil {
+			if _, err := w.Write(b); err != nil {
+				return n, err
+			}
+		}
+		in.advance(len(b))
+		n -= int64(len(b))
+	}
+	return 0, nil
+}

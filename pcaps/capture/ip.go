@@ -1,0 +1,191 @@
+package capture
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// Protocols over IP, by IANA's numbers.
+const (
+	protoHopByHop = 0
+	protoICMP     = 1
+	protoIGMP     = 2
+	protoIPv4     = 4
+	protoTCP      = 6
+	protoUDP      = 17
+	protoIPv6     = 41
+	protoRouting  = 43
+	protoFragment = 44
+	protoGRE      = 47
+	protoAH       = 51
+	protoICMPv6   = 58
+	protoOptions  = 60 // for the destination
+	protoEtherIP  = 97
+	protoMobility = 135
+	protoMPLS     = 137
+	protoHIP      = 139
+	protoShim6    = 140
+)
+
+// ip decodes an IP packet, by the version that its first octet says.
+func (d *decoder) ip(b []byte, n int) Reason {
+	if d.deeper() {
+		return TooDeep
+	}
+	if len(b) < 1 {
+		return short(1, n)
+	}
+	d.tunnel()
+	switch b[0] >> 4 {
+	case 4:
+		return d.ipv4(b, n)
+	case 6:
+		return d.ipv6(b, n)
+	}
+	return Malformed
+}
+
+// ipv4 decodes IPv4 (RFC 791 §3.1). What follows the length that the header says is padding of the link.
+func (d *decoder) ipv4(b []byte, n int) Reason {
+	if len(b) < 20 {
+		return short(20, n)
+	}
+	header, total := int(b[0]&15)*4, int(binary.BigEndian.Uint16(b[2:]))
+	if total == 0 {
+		total = n
+		d.p.Problems |= NoLength
+	}
+	if header < 20 || total < header {
+		return Malformed
+	}
+	if len(b) < header {
+		return CutHeader
+	}
+	p := &d.p
+	p.Src = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[12:16])), 0)
+	p.Dst = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[16:20])), 0)
+	p.TOS, p.TTL = b[1], b[8]
+	p.ID, p.HasID = uint32(binary.BigEndian.Uint16(b[4:])), true
+	d.addressed = true
+	b, protocol, place := b[:min(len(b), total)], b[9], binary.BigEndian.Uint16(b[6:])
+	if place&0x3fff != 0 {
+		return d.fragment(piece{
+			protocol: protocol, offset: int(place&0x1fff) * 8, more: place&0x2000 != 0,
+			kept: b[header:], size: total - header,
+		})
+	}
+	return d.transport(protocol, b[header:], total-header)
+}
+
+// ipv6 decodes IPv6 (RFC 8200 §3).
+func (d *decoder) ipv6(b []byte, n int) Reason {
+	const header = 40
+	if len(b) < header {
+		return short(header, n)
+	}
+	size, protocol := int(binary.BigEndian.Uint16(b[4:])), b[6]
+	if size == 0 {
+		// A jumbogram says its length in an option (RFC 2675 §2), a super-packet not at all.
+		if size = jumbo(protocol, b[header:]); size == 0 {
+			size = n - header
+			d.p.Problems |= NoLength
+		}
+	}
+	p := &d.p
+	p.Src = netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[8:24])), 0)
+	p.Dst = netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[24:40])), 0)
+	p.TOS, p.TTL = byte(binary.BigEndian.Uint16(b)>>4), b[7]
+	p.ID, p.HasID = 0, false
+	d.addressed = true
+	return d.transport(protocol, b[header:min(len(b), header+size)], size)
+}
+
+// jumbo returns the payload's length that a hop-by-hop option says, 0 if there is none.
+func jumbo(protocol byte, b []byte) int {
+	if protocol != protoHopByHop || len(b) < 8 {
+		return 0
+	}
+	for o := b[2:min(len(b), 8+8*int(b[1]))]; len(o) > 1; {
+		if o[0] == 0 {
+			o = o[1:]
+			continue
+		}
+		if o[0] == 0xc2 && o[1] == 4 && len(o) >= 6 {
+			return int(min(binary.BigEndian.Uint32(o[2:]), maxRecord))
+		}
+		o = o[min(len(o), 2+int(o[1])):]
+	}
+	return 0
+}
+
+// transport decodes what an IP header has after it, which has n octets: IPv6's extension headers, tunnels, TCP.
+func (d *decoder) transport(protocol byte, b []byte, n int) Reason {
+	for {
+		if protocol == protoTCP {
+			return d.segment(b, n)
+		}
+		if d.deeper() {
+			return TooDeep
+		}
+		switch protocol {
+		case protoUDP:
+			return d.udp(b, n)
+		case protoICMP, protoICMPv6, protoIGMP:
+			return ICMP
+		case protoIPv4, protoIPv6:
+			return d.ip(b, n)
+		case protoGRE:
+			return d.gre(b, n)
+		case protoMPLS:
+			return d.mpls(b, n)
+		case protoEtherIP:
+			if len(b) < 2 {
+				return short(2, n)
+			}
+			return d.nested(b[2:], n-2)
+		case protoHopByHop, protoRouting, protoOptions, protoAH, protoMobility, protoHIP, protoShim6, protoFragment:
+		default:
+			return OtherProtocol
+		}
+		if len(b) < 8 {
+			return short(8, n)
+		}
+		size := 8 + 8*int(b[1])
+		switch protocol {
+		case protoAH:
+			size = 8 + 4*int(b[1])
+		case protoRouting:
+			d.route(b)
+		case protoFragment:
+			place := binary.BigEndian.Uint16(b[2:])
+			d.p.ID, d.p.HasID = binary.BigEndian.Uint32(b[4:]), true
+			if place&^6 != 0 { // else it is a whole datagram
+				return d.fragment(piece{
+					protocol: b[0], offset: int(place &^ 7), more: place&1 != 0, kept: b[8:], size: n - 8,
+				})
+			}
+			size = 8
+		}
+		if size > n {
+			return Malformed
+		}
+		if size > len(b) {
+			return CutHeader
+		}
+		protocol, b, n = b[0], b[size:], n-size
+	}
+}
+
+// route takes the destination of the whole way from a routing header, where the packet is still under way: the connection's
+// address is that, and the checksum's too (RFC 8200 §8.1).
+func (d *decoder) route(b []byte) {
+	kind, left, size := b[2], int(b[3]), 8+8*int(b[1])
+	last := size - 16
+	if kind == 4 { // RFC 8754 §2: the last is the first of the list
+		last = 8
+	}
+	if left == 0 || last < 8 || len(b) < last+16 || kind != 0 && kind != 2 && kind != 4 {
+		return
+	}
+	d.p.Dst = netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[last:last+16])), 0)
+}

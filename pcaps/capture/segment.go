@@ -1,0 +1,90 @@
+package capture
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"tcpwheel/netstack/tcp"
+)
+
+// segment decodes a TCP segment of n octets.
+func (d *decoder) segment(b []byte, n int) Reason {
+	if n < tcp.HeaderLen || len(b) < tcp.HeaderLen {
+		return short(tcp.HeaderLen, n)
+	}
+	size := int(b[12]>>4) * 4
+	if size < tcp.HeaderLen || size > n {
+		return Malformed
+	}
+	p := &d.p
+	var err error
+	if size <= len(b) {
+		p.Header, _, err = tcp.ParseHeader(b)
+		p.Payload = b[size:]
+	} else {
+		p.Header, err = parseCut(b)
+		p.Problems |= OptionsCut
+		p.Payload = nil
+	}
+	if err != nil {
+		p.Problems |= OptionsCut
+	}
+	p.Len = uint32(n - size)
+	p.Src = netip.AddrPortFrom(p.Src.Addr(), p.Header.SrcPort)
+	p.Dst = netip.AddrPortFrom(p.Dst.Addr(), p.Header.DstPort)
+	if len(b) == n {
+		p.Problems |= checksum(p.Src.Addr(), p.Dst.Addr(), b)
+	}
+	return isTCP
+}
+
+// parseCut parses a header whose options were not all kept, by leaving out those that are not whole.
+func parseCut(b []byte) (tcp.Header, error) {
+	var whole [tcp.MaxHeaderLen]byte // the rest is the end of options
+	i := tcp.HeaderLen
+	for i < len(b) {
+		size := 1
+		if b[i] > 1 {
+			if i+1 == len(b) {
+				break
+			}
+			size = max(int(b[i+1]), 2)
+		}
+		if i+size > len(b) {
+			break
+		}
+		i += size
+	}
+	copy(whole[:], b[:i])
+	whole[12] = tcp.MaxHeaderLen / 4 << 4
+	h, _, err := tcp.ParseHeader(whole[:])
+	return h, err
+}
+
+// longest is how long a segment can be that came from a wire as it is, so that its checksum was its own. One that is longer
+// was put together by the host or its network interface, and has the checksum of its first part, or none.
+const longest = 1500 - 20
+
+// checksum checks a segment that is all there.
+func checksum(src, dst netip.Addr, b []byte) Problems {
+	if src.Is4() != dst.Is4() {
+		return 0
+	}
+	// What a host leaves to its network interface: the sum of the pseudo-header, in which Windows leaves out the length of
+	// what is to be cut, or nothing at all.
+	got := binary.BigEndian.Uint16(b[16:])
+	pseudo := tcp.PseudoHeader(src, dst, len(b))
+	if got == ^pseudo.Checksum() {
+		return PartialChecksum
+	}
+	if pseudo.Add(b).Checksum() == 0 {
+		return 0
+	}
+	if got == 0 || got == ^tcp.PseudoHeader(src, dst, 0).Checksum() {
+		return PartialChecksum
+	}
+	if len(b) > longest {
+		return 0
+	}
+	return BadChecksum
+}
