@@ -1,7 +1,9 @@
 package up
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/netip"
 	"reflect"
@@ -27,6 +29,7 @@ type Config struct {
 	Device string // its name, as for tun.Open
 	Netns  string // the network namespace of the device, as for tun.InNamespace
 	MTU    int    // 0 is the kernel's default
+	Queues int    // of the device, as for tun.Options
 
 	Addrs     []netip.Prefix // the stack's
 	HostAddrs []netip.Prefix // the kernel's, on the device
@@ -36,9 +39,20 @@ type Config struct {
 	Tick    time.Duration // granularity of the timers: by default the policy's, and none for GVisor
 	Control string        // congestion control: cubic by default
 
-	// Link is what either direction between kernel and stack does with its packets, and Seed where its luck comes from.
+	// Link is what either direction between kernel and stack does with its packets, and Seed where its luck comes from. A Plan takes the
+	// place of Link, and its seed, if it has one, that of Seed.
 	Link sim.LinkConfig
 	Seed uint64
+	Plan *Plan
+
+	// Capture is the file, "-" for Stdout, to which everything is written that passes between the stack and its end of the link, as
+	// pcapng with nanoseconds. A packet that a timer made leave has a comment about it, with TCP Ours. Super-segments are
+	// written as they pass, and checksums that are left to the device as they will be.
+	Capture string
+	Stdout  io.Writer
+
+	// Log is told what the users of a site should know while it runs, in one line, each cause once. It may be nil.
+	Log func(string)
 }
 
 // Check returns an error that names the first field that cannot be, its value and the bound.
@@ -48,6 +62,9 @@ func (c *Config) Check() error {
 	}
 	if c.MTU != 0 && (c.MTU < minMTU || c.MTU > maxMTU) {
 		return fmt.Errorf("MTU %d, want %d to %d", c.MTU, minMTU, maxMTU)
+	}
+	if c.Queues < 0 || c.Queues > maxQueues {
+		return fmt.Errorf("queues %d, want 1 to %d", c.Queues, maxQueues)
 	}
 	if c.Tick < 0 || c.Tick > time.Second {
 		return fmt.Errorf("tick %v, want 0s to 1s", c.Tick)
@@ -71,16 +88,34 @@ func (c *Config) Check() error {
 	if names := c.controls(); c.Control != "" && !slices.Contains(names, c.Control) {
 		return fmt.Errorf("congestion control %q, want one of %s", c.Control, strings.Join(names, ", "))
 	}
-	if err := c.Link.Check(); err != nil {
+	if c.Plan != nil && !reflect.DeepEqual(c.Link, sim.LinkConfig{}) {
+		return errors.New("a plan and a link beside it, want one of them")
+	}
+	there, back, _ := c.links()
+	if err := there.Check(); err != nil {
 		return err
 	}
-	return nil
+	return back.Check()
+}
+
+// links is what the directions from the stack and to it do, and the seed.
+func (c *Config) links() (there, back sim.LinkConfig, seed uint64) {
+	p := c.Plan
+	if p == nil {
+		return c.Link, c.Link, c.Seed
+	}
+	if seed = c.Seed; p.Seed != nil {
+		seed = *p.Seed
+	}
+	return p.FromStack, p.ToStack, seed
 }
 
 // The IPv6 of the stack and of the kernel is off below an MTU of 1280, IPv4 is not.
 const (
 	minMTU = 68
 	maxMTU = math.MaxUint16
+
+	maxQueues = 256 // the kernel's
 )
 
 func (c *Config) checkAddrs() error {
@@ -135,7 +170,7 @@ func (c *Config) protocol() (netstack.Config, error) {
 	if c.Tick != 0 {
 		policy.Tick = c.Tick
 	}
-	p := netstack.Config{Conn: tcp.DefaultConfig(policy)}
+	p := netstack.Config{Conn: tcp.DefaultConfig(policy), Causes: c.Capture != ""}
 	if c.Control != "" {
 		p.Conn.Control = c.Control
 	}
@@ -143,4 +178,13 @@ func (c *Config) protocol() (netstack.Config, error) {
 }
 
 // isImpaired reports whether the link does anything to packets.
-func (c *Config) isImpaired() bool { return !reflect.DeepEqual(c.Link, sim.LinkConfig{}) }
+func (c *Config) isImpaired() bool {
+	return c.Plan != nil || !reflect.DeepEqual(c.Link, sim.LinkConfig{})
+}
+
+// log tells the users of a site something.
+func (c *Config) log(format string, args ...any) {
+	if c.Log != nil {
+		c.Log(fmt.Sprintf(format, args...))
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
@@ -12,7 +13,9 @@ import (
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/tcptimers"
 	"tcpwheel/tun"
+	"tcpwheel/wheel"
 )
 
 // Report is what /info tells of a Site.
@@ -23,7 +26,8 @@ type Report struct {
 	HostAddrs   []netip.Prefix     `json:"host_addrs"`
 	TCP         string             `json:"tcp"`
 	Packets     tun.Stats          `json:"packets"`
-	Link        *[2]sim.LinkCounts `json:"link,omitempty"`     // of an emulated link: from the stack, and to it
+	Link        *[2]sim.LinkCounts `json:"link,omitempty"` // of an emulated link: from the stack, and to it
+	Capture     *CaptureReport     `json:"capture,omitempty"`
 	Counters    *tcp.Counters      `json:"counters,omitempty"` // of Ours
 	Listeners   []netip.AddrPort   `json:"listeners"`
 	Connections []ConnectionReport `json:"connections"`
@@ -34,12 +38,30 @@ type ConnectionReport struct {
 	Local  netip.AddrPort `json:"local"`
 	Remote netip.AddrPort `json:"remote"`
 	State  string         `json:"state"`
-	Info   *tcp.Info      `json:"info,omitempty"` // of Ours; times in nanoseconds
+	Timers []TimerReport  `json:"timers,omitempty"` // that run, of Ours
+	Info   *tcp.Info      `json:"info,omitempty"`   // of Ours; times in nanoseconds
+}
+
+// TimerReport is about the timers of one kind that run for a connection: one, but for those of segments in flight.
+type TimerReport struct {
+	Kind      tcptimers.Kind `json:"kind"`
+	OfSegment bool           `json:"of_segment,omitempty"`
+	Count     int            `json:"count"`
+	Due       time.Duration  `json:"due"` // the earliest: from now on, in nanoseconds; below 0 it is late
+}
+
+// timers tells about the timers of a connection.
+func timers(e *netstack.Endpoint, now wheel.Time) (list []TimerReport) {
+	for _, t := range e.Armed() {
+		list = append(list, TimerReport{t.Kind, t.OfSegment, t.Count, t.Deadline.Sub(now)})
+	}
+	return list
 }
 
 // addEndpoints tells about the listeners and the connections of a stack, by address.
 func (r *Report) addEndpoints(s *stack.Stack) {
 	r.Listeners, r.Connections = []netip.AddrPort{}, []ConnectionReport{}
+	now := wheel.Time(s.Clock().NowMonotonic().Sub(tcpip.MonotonicTime{}))
 	seen := make(map[stack.TransportEndpoint]bool)
 	for _, t := range s.RegisteredEndpoints() {
 		e, ok := t.(tcpip.Endpoint)
@@ -59,7 +81,7 @@ func (r *Report) addEndpoints(s *stack.Stack) {
 		c := ConnectionReport{Local: local, Remote: addrPort(info.ID.RemoteAddress, info.ID.RemotePort)}
 		if ours, ok := e.(*netstack.Endpoint); ok {
 			info := ours.ConnInfo()
-			c.Info, c.State = &info, info.State.String()
+			c.Info, c.State, c.Timers = &info, info.State.String(), timers(ours, now)
 		} else {
 			c.State = gtcp.EndpointState(e.State()).String()
 		}

@@ -27,27 +27,35 @@ type Site struct {
 	impaired *tun.Impaired   // nil without an emulated link
 	wheel    *wheel.Realtime // of the emulated link, or nil
 	clock    *netstack.Clock // of the stack, or nil
+	capture  *capture        // or nil
 	stack    *stack.Stack
 	services *services
 }
 
 // Start makes the device, gives the kernel its addresses, sets it up and starts the stack and its services. An error is one
 // of Config.Check, or of package tun, which says what to do.
-func Start(c Config) (*Site, error) {
+func Start(c Config) (*Site, error) { return start(context.Background(), c) }
+
+// start is Start, which gives up when the context ends.
+func start(ctx context.Context, c Config) (*Site, error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("up: %w", err)
 	}
 	s := &Site{config: c}
 	s.config.Addrs, s.config.HostAddrs = slices.Clone(c.Addrs), slices.Clone(c.HostAddrs)
-	if err := s.start(); err != nil {
-		return nil, errors.Join(err, s.Close())
+	if err := s.start(ctx); err != nil {
+		err = errors.Join(err, s.Close())
+		if s.capture != nil {
+			s.capture.remove()
+		}
+		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Site) start() (err error) {
+func (s *Site) start(ctx context.Context) (err error) {
 	c := &s.config
-	if s.device, err = tun.Open(c.Device, tun.Options{Netns: c.Netns, MTU: c.MTU}); err != nil {
+	if s.device, err = tun.Open(c.Device, tun.Options{Netns: c.Netns, MTU: c.MTU, Queues: c.Queues}); err != nil {
 		return err
 	}
 	s.link = s.device.Endpoint()
@@ -56,12 +64,18 @@ func (s *Site) start() (err error) {
 			return err
 		}
 	}
-	var clock tcpip.Clock
+	clock := tcpip.NewStdClock()
 	if c.TCP == GVisor && c.Tick != 0 {
 		if s.clock, err = netstack.NewClock(netstack.ClockConfig{RealtimeConfig: wheel.RealtimeConfig{Tick: c.Tick}}); err != nil {
 			return err
 		}
 		clock = s.clock
+	}
+	if c.Capture != "" {
+		if s.capture, err = newCapture(c.Capture, s.device.Name(), c.Stdout, clock); err != nil {
+			return fmt.Errorf("up: %w", err)
+		}
+		s.link = newTapped(s.link, s.capture)
 	}
 	if s.stack, err = c.newStack(s.link, clock); err != nil {
 		return fmt.Errorf("up: %w", err)
@@ -69,7 +83,7 @@ func (s *Site) start() (err error) {
 	if s.services, err = startServices(s.stack, c.Addrs, newWeb(s.Report)); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
-	return s.setUpKernel()
+	return s.setUpKernel(ctx)
 }
 
 // linkTick is the granularity of an emulated link.
@@ -79,8 +93,9 @@ func (s *Site) impair() (err error) {
 	if s.wheel, err = wheel.Start(wheel.RealtimeConfig{Tick: linkTick}); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
-	l := s.config.Link
-	s.impaired, err = tun.Impair(s.link, tun.LinkOptions{There: l, Back: l, Seed: s.config.Seed, Clock: s.wheel})
+	o := tun.LinkOptions{Clock: s.wheel}
+	o.There, o.Back, o.Seed = s.config.links()
+	s.impaired, err = tun.Impair(s.link, o)
 	if err == nil {
 		s.link = s.impaired
 	}
@@ -88,7 +103,7 @@ func (s *Site) impair() (err error) {
 }
 
 // setUpKernel gives the kernel its addresses, and routes to those of the stack that are not in its subnets.
-func (s *Site) setUpKernel() error {
+func (s *Site) setUpKernel(ctx context.Context) error {
 	if err := s.device.Up(); err != nil {
 		return err
 	}
@@ -106,7 +121,7 @@ func (s *Site) setUpKernel() error {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	return s.device.Ready(ctx)
 }
@@ -132,6 +147,10 @@ func (s *Site) Report() Report {
 	if s.impaired != nil {
 		counts := s.impaired.Counts()
 		r.Link = &counts
+	}
+	if s.capture != nil {
+		c := s.capture.report()
+		r.Capture = &c
 	}
 	if c, ok := netstack.Counters(s.stack); ok {
 		r.Counters = &c
@@ -183,24 +202,11 @@ func (s *Site) Close() error {
 	if s.clock != nil {
 		err = errors.Join(err, s.clock.Close())
 	}
+	if s.capture != nil {
+		err = errors.Join(err, s.capture.close())
+	}
 	if s.wheel != nil {
 		err = errors.Join(err, s.wheel.Close())
 	}
 	return err
-}
-
-// Run runs a Site until the context ends, which is no error, or somebody takes the device away, which is one. It calls
-// ready with its String when it can be used.
-func Run(ctx context.Context, c Config, ready func(string)) error {
-	s, err := Start(c)
-	if err != nil {
-		return err
-	}
-	ready(s.String())
-	select {
-	case <-ctx.Done():
-		return s.Close()
-	case <-s.device.Done():
-		return errors.Join(s.device.Err(), s.Close())
-	}
 }

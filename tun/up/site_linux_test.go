@@ -373,7 +373,7 @@ func TestRunLeavesNothing(t *testing.T) {
 			ready, done := make(chan string, 1), make(chan error, 1)
 			c := Config{Device: "site0", Netns: ns.Path(), TCP: whose, Tick: time.Millisecond,
 				Addrs: prefixes("10.9.0.2/32", "fd09::2/128"), HostAddrs: siteKernels} // reached by a route
-			go func() { done <- Run(ctx, c, func(s string) { ready <- s }) }()
+			go func() { done <- Run(ctx, c, func(s Running) { ready <- s.String() }) }()
 			select {
 			case s := <-ready:
 				if want := "site0: kernel 10.7.0.1/24 fd07::1/64, stack 10.9.0.2/32 fd09::2/128 with TCP " + whose; !strings.HasPrefix(s, want) {
@@ -413,7 +413,7 @@ func TestDeviceTakenAway(t *testing.T) {
 	ns := siteNamespace(t)
 	ready, done := make(chan string, 1), make(chan error, 1)
 	c := Config{Device: "site0", Netns: ns.Path(), Addrs: siteStacks, HostAddrs: siteKernels}
-	go func() { done <- Run(t.Context(), c, func(s string) { ready <- s }) }()
+	go func() { done <- Run(t.Context(), c, func(s Running) { ready <- s.String() }) }()
 	select {
 	case <-ready:
 	case err := <-done:

@@ -9,7 +9,7 @@ import (
 )
 
 // Run runs a Site until the context ends. Here there are no TUN devices as Linux has them, so that it is always an error.
-func Run(_ context.Context, c Config, _ func(string)) error {
+func Run(_ context.Context, c Config, _ func(Running)) error {
 	if err := c.Check(); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}

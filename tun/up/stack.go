@@ -17,7 +17,7 @@ import (
 // nic is the number of the only interface of a stack.
 const nic tcpip.NICID = 1
 
-// newStack makes the stack on its link. A clock of nil is gVisor's.
+// newStack makes the stack on its link.
 func (c *Config) newStack(link stack.LinkEndpoint, clock tcpip.Clock) (*stack.Stack, error) {
 	factory := gtcp.NewProtocol
 	if c.TCP != GVisor {

@@ -1,0 +1,276 @@
+package up
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/checksum"
+	"gvisor.dev/gvisor/pkg/tcpip/link/nested"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/wheel"
+)
+
+// capture writes the packets of a link as pcapng. The data path copies them into a queue of octets, and never waits: what does not fit
+// is counted. One goroutine writes the queue out. Multiple goroutines may invoke its methods.
+type capture struct {
+	name  string // of the file
+	now   func() wheel.Time
+	epoch wheel.Time // what now counts from, since 1970
+	most  int        // octets that may wait
+
+	file   io.Closer // nil for standard output
+	remove func()    // the file
+	buf    *bufio.Writer
+	out    *sim.Pcapng
+	iface  uint32
+
+	wake   chan struct{} // something waits, or the end has come
+	ended  chan struct{} // the goroutine has
+	failed chan struct{} // closed at the first error of writing
+
+	mu     sync.Mutex
+	queue  captured
+	closed bool
+	err    error
+	counts CaptureReport
+}
+
+// captured are packets in the order in which they have passed.
+type captured struct {
+	packets []capturedPacket
+	octets  []byte
+}
+
+type capturedPacket struct {
+	at      wheel.Time
+	heading sim.Heading
+	size    int // octets
+	sum     int // where the checksum begins that is left to the link; 0 is none
+	field   int // where it is to stand
+	causes  []netstack.Cause
+}
+
+// CaptureReport is what a Report tells of a capture.
+type CaptureReport struct {
+	File    string `json:"file"`
+	Packets uint64 `json:"packets"` // that were captured
+	Octets  uint64 `json:"octets"`
+	Dropped uint64 `json:"dropped"` // that are missing, since the file is slower than the link
+	Timed   uint64 `json:"timed"`   // of Packets: with a comment on the timer that sent it
+}
+
+// captureQueue is how many octets may wait to be written. There may be as many that are being written.
+const captureQueue = 32 << 20
+
+// newCapture makes the file, "-" being stdout, and begins to write. The interface has the name of the device.
+func newCapture(file, device string, stdout io.Writer, clock tcpip.Clock) (*capture, error) {
+	mono := func() wheel.Time { return wheel.Time(clock.NowMonotonic().Sub(tcpip.MonotonicTime{})) }
+	c := &capture{
+		name: file, now: mono, epoch: wheel.Time(clock.Now().UnixNano()) - mono(), most: captureQueue, remove: func() {},
+		wake: make(chan struct{}, 1), ended: make(chan struct{}), failed: make(chan struct{}),
+		counts: CaptureReport{File: file},
+	}
+	to := stdout
+	switch {
+	case file != "-":
+		f, err := os.Create(file)
+		if err != nil {
+			return nil, fmt.Errorf("capture: %w", err)
+		}
+		c.file, to = f, f
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			c.remove = func() { os.Remove(file) }
+		}
+	case to == nil:
+		return nil, errors.New("capture: no standard output to write to")
+	}
+	c.buf = bufio.NewWriterSize(to, 256<<10)
+	var err error
+	if c.out, err = sim.NewPcapng(c.buf, "tcpwheel"); err == nil {
+		if c.iface, err = c.out.AddInterface(device, sim.LinkTypeRaw); err == nil {
+			err = c.buf.Flush()
+		}
+	}
+	go c.run()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("capture: %w", err), c.abandon())
+	}
+	return c, nil
+}
+
+// add captures a packet.
+func (c *capture) add(pkt *stack.PacketBuffer, heading sim.Heading) {
+	size := pkt.Size()
+	p := capturedPacket{heading: heading, size: size}
+	if g := &pkt.GSOOptions; g.Type != stack.GSONone && g.NeedsCsum {
+		p.sum, p.field = int(g.L3HdrLen), int(g.L3HdrLen)+int(g.CsumOffset)
+	}
+	if heading == sim.Outbound {
+		p.causes = netstack.Causes(pkt)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed || c.err != nil:
+		return
+	case len(c.queue.octets)+size > c.most:
+		c.counts.Dropped++
+		return
+	}
+	p.at = c.now() // under the lock, so that the stamps of the file rise
+	views, skip := pkt.AsViewList()
+	for v := views.Front(); v != nil; v = v.Next() {
+		b := v.AsSlice()
+		n := min(skip, len(b))
+		skip -= n
+		c.queue.octets = append(c.queue.octets, b[n:]...)
+	}
+	c.counts.Packets++
+	c.counts.Octets += uint64(size)
+	if len(p.causes) > 0 {
+		c.counts.Timed++
+	}
+	c.queue.packets = append(c.queue.packets, p)
+	if len(c.queue.packets) == 1 {
+		c.poke()
+	}
+}
+
+// poke wakes up the goroutine.
+func (c *capture) poke() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run writes what waits, until the end.
+func (c *capture) run() {
+	defer close(c.ended)
+	var batch captured
+	for range c.wake {
+		c.mu.Lock()
+		batch, c.queue = c.queue, captured{batch.packets[:0], batch.octets[:0]}
+		closed, err, counts := c.closed, c.err, c.counts
+		c.mu.Unlock()
+		if err == nil {
+			err = c.write(&batch)
+		}
+		if closed && err == nil {
+			err = c.out.WriteStatistics(c.iface, c.epoch+c.now(), counts.Packets+counts.Dropped, counts.Dropped)
+		}
+		if err == nil {
+			err = c.buf.Flush()
+		}
+		clear(batch.packets)
+		if err != nil {
+			c.fail(err)
+		}
+		if closed {
+			return
+		}
+	}
+}
+
+// fail notes the first error, after which nothing is captured.
+func (c *capture) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+		close(c.failed)
+	}
+}
+
+// write writes the packets.
+func (c *capture) write(batch *captured) error {
+	rest := batch.octets
+	for i := range batch.packets {
+		p := &batch.packets[i]
+		b := rest[:p.size]
+		rest = rest[p.size:]
+		if p.sum > 0 && p.field+2 <= len(b) {
+			// What is there is the sum of the pseudo-header.
+			checksum.Put(b[p.field:], ^checksum.Checksum(b[p.sum:], 0))
+		}
+		if err := c.out.WriteHeaded(c.iface, c.epoch+p.at, p.heading, b, uint32(p.size), comment(p.at, p.causes)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report returns the counts.
+func (c *capture) report() CaptureReport {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts
+}
+
+// close writes what waits, and ends. It returns the first error of writing.
+func (c *capture) close() error {
+	c.mu.Lock()
+	closed := c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if closed {
+		return nil
+	}
+	c.poke()
+	<-c.ended
+	err := c.err
+	if c.file != nil {
+		err = errors.Join(err, c.file.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("capture: %w", err)
+	}
+	return nil
+}
+
+// abandon closes a capture of what has never begun, and leaves no file.
+func (c *capture) abandon() error {
+	err := c.close()
+	c.remove()
+	return err
+}
+
+// tapped is a link endpoint whose packets are captured: what its stack sends, right before the link below gets it, and what the stack
+// receives, right before it does.
+type tapped struct {
+	nested.Endpoint
+	capture *capture
+}
+
+var (
+	_ stack.LinkEndpoint = (*tapped)(nil)
+	_ stack.GSOEndpoint  = (*tapped)(nil)
+)
+
+func newTapped(link stack.LinkEndpoint, c *capture) *tapped {
+	t := &tapped{capture: c}
+	t.Endpoint.Init(link, t)
+	return t
+}
+
+// WritePackets implements stack.LinkWriter.
+func (t *tapped) WritePackets(pkts stack.PacketBufferList) (int, tcpip.Error) {
+	for _, pkt := range pkts.AsSlice() {
+		t.capture.add(pkt, sim.Outbound)
+	}
+	return t.Endpoint.WritePackets(pkts)
+}
+
+// DeliverNetworkPacket implements stack.NetworkDispatcher, for the link below.
+func (t *tapped) DeliverNetworkPacket(protocol tcpip.NetworkProtocolNumber, pkt *stack.PacketBuffer) {
+	t.capture.add(pkt, sim.Inbound)
+	t.Endpoint.DeliverNetworkPacket(protocol, pkt)
+}

@@ -1,0 +1,213 @@
+package up
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/wheel"
+)
+
+func readCapture(t *testing.T, file string) capturedFile {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mustParse(t, text)
+}
+
+// TestCaptureOfSite captures a transfer: all of its octets are in the file, with checksums that are right, in both directions.
+func TestCaptureOfSite(t *testing.T) {
+	for _, whose := range []string{Ours, GVisor} {
+		t.Run("tcp="+whose, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "site.pcapng")
+			s := newSite(t, Config{Capture: file, Queues: 2, TCP: whose})
+			const n = 3 << 20
+			for _, stack := range siteStacks {
+				s.getBytes(stack.Addr(), n)
+			}
+			r := s.Report()
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			got := readCapture(t, file)
+			for _, stack := range siteStacks {
+				checkTransfer(t, got, stack.Addr(), n, whose == Ours)
+			}
+			if got.device != s.Device().Name() || got.dropped != 0 || got.received != uint64(len(got.packets)) || r.Capture.Packets > got.received {
+				t.Errorf("at %s, %d captured and %d dropped, want %d; /info told of %+v", got.device, got.received, got.dropped, len(got.packets), r.Capture)
+			}
+		})
+	}
+}
+
+// checkTransfer wants a transfer of so many octets from the stack, over one connection.
+func checkTransfer(t *testing.T, got capturedFile, stack netip.Addr, size uint32, comments bool) {
+	t.Helper()
+	var first, end, octets, supers, received uint32
+	for i := range got.packets {
+		p := &got.packets[i]
+		us := tcpip.AddrFromSlice(stack.AsSlice())
+		from, want := p.ip().SourceAddress() == us, sim.Inbound
+		if from {
+			want = sim.Outbound
+		}
+		if p.ip().TransportProtocol() != header.TCPProtocolNumber || !from && p.ip().DestinationAddress() != us {
+			continue
+		}
+		if p.heading != want || !p.sumIsRight() || !comments && p.comment != "" {
+			t.Fatalf("packet %d: heading %d, want %d, its checksum right: %t, comment %q", i, p.heading, want, p.sumIsRight(), p.comment)
+		}
+		payload, seq := uint32(len(p.tcp().Payload())), p.tcp().SequenceNumber()
+		switch {
+		case !from:
+			received += payload
+			continue
+		case p.tcp().Flags().Contains(header.TCPFlagSyn):
+			first, end = seq+1, seq+1
+			continue
+		case payload == 0:
+			continue
+		case seq != end && (p.comment == "" && comments || int32(seq-end) > 0):
+			t.Errorf("packet %d begins at %d, want %d", i, seq-first, end-first)
+		case seq == end:
+			octets += payload
+			end += payload
+		}
+		if payload > 1460 {
+			supers++
+		}
+	}
+	if octets < size || octets > size+1000 || received == 0 || supers == 0 {
+		t.Errorf("%v: %d octets of %d packets, %d of them super-segments, want %d and HTTP's header", stack, octets, len(got.packets), supers, size)
+	}
+}
+
+// TestCaptureTellsTimers sends a message at a time over a link that loses some: what is sent again says that a timer did it, for
+// how long it was armed, and how late it was.
+func TestCaptureTellsTimers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "site.pcapng")
+	plan := &Plan{FromStack: sim.LinkConfig{Delay: time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.2}}}}
+	s := newSite(t, Config{Capture: file, Plan: plan, Seed: 3})
+	c := s.mustDial(siteStacks[0].Addr(), EchoPort)
+	buf := make([]byte, 100)
+	for range 60 {
+		if _, err := c.Write(buf); err != nil {
+			t.Fatal(err)
+		}
+		for have := 0; have < len(buf); {
+			n, err := c.Read(buf[have:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			have += n
+		}
+	}
+	counters := s.Report().Counters
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := readCapture(t, file)
+	sent := map[uint32]wheel.Time{} // sequence numbers of data, and when they left last
+	again, timed := uint64(0), uint64(0)
+	for i := range got.packets {
+		p := &got.packets[i]
+		if p.heading != sim.Outbound || p.ip().TransportProtocol() != header.TCPProtocolNumber || p.tcp().SourcePort() != EchoPort {
+			continue
+		}
+		name, rest, isTimed := strings.Cut(p.comment, ": ")
+		if len(p.tcp().Payload()) == 0 && !p.tcp().Flags().Contains(header.TCPFlagSyn) {
+			continue
+		}
+		before, was := sent[p.tcp().SequenceNumber()]
+		sent[p.tcp().SequenceNumber()] = p.at
+		if was {
+			again++
+		}
+		if was != isTimed {
+			t.Errorf("packet %d, sent before: %t, has the comment %q", i, was, p.comment)
+		}
+		if !isTimed {
+			continue
+		}
+		timed++
+		ago, late, armed := parseComment(t, rest)
+		if name != "RTO" && name != "TLP PTO" && name != "SYN RTO" || ago != armed+late || late < 0 || late > time.Second {
+			t.Errorf("packet %d: %q, want a timer of retransmission, and times that agree", i, p.comment)
+		}
+		// The timer was armed when the segment was sent, or since.
+		if gap := p.at.Sub(before); ago > gap+10*time.Millisecond {
+			t.Errorf("packet %d was sent %v after it was sent before, and says %q", i, gap, p.comment)
+		}
+	}
+	if again != counters.RetransSegs || again == 0 || timed != again {
+		t.Errorf("%d packets were sent again, %d with a comment, want %d", again, timed, counters.RetransSegs)
+	}
+}
+
+// parseComment reads "armed 201ms ago for 200ms, left 1ms late".
+func parseComment(t *testing.T, text string) (ago, late, armed time.Duration) {
+	t.Helper()
+	words := strings.Fields(strings.ReplaceAll(text, ",", ""))
+	if len(words) != 8 {
+		t.Fatalf("%q, want armed D ago for D, left D late", text)
+	}
+	for i, to := range map[int]*time.Duration{1: &ago, 4: &armed, 6: &late} {
+		d, err := time.ParseDuration(words[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		*to = d
+	}
+	return ago, late, armed
+}
+
+// TestCaptureEndsSite: a site whose capture cannot be written says so, and ends.
+func TestCaptureEndsSite(t *testing.T) {
+	ns := siteNamespace(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	ready, done := make(chan string, 1), make(chan error, 1)
+	c := Config{Device: "site0", Netns: ns.Path(), Addrs: siteStacks, HostAddrs: siteKernels, Capture: "-", Stdout: w}
+	go func() { done <- Run(t.Context(), c, func(s Running) { ready <- s.String() }) }()
+	select {
+	case <-ready:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	r.Close()
+	s := &siteTest{t: t, ns: ns}
+	if c, err := s.dial(siteStacks[0].Addr(), EchoPort); err == nil { // it may end before
+		c.Close()
+	}
+	if err := <-done; !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("Run = %v, want %v", err, syscall.EPIPE)
+	}
+}
+
+// TestNoCaptureIsLeft: a site that cannot start leaves no file.
+func TestNoCaptureIsLeft(t *testing.T) {
+	ns := siteNamespace(t)
+	file := filepath.Join(t.TempDir(), "site.pcapng")
+	c := Config{Netns: ns.Path(), Addrs: siteStacks, HostAddrs: siteKernels, MTU: 1000, Capture: file} // too small for IPv6
+	if s, err := Start(c); err == nil {
+		s.Close()
+		t.Fatal("Start gave no error")
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is there: %v", err)
+	}
+}

@@ -1,0 +1,328 @@
+package up
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/buffer"
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/checksum"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/waiter"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// capturedFile is what is read of a capture.
+type capturedFile struct {
+	device            string
+	packets           []readPacket
+	received, dropped uint64
+	ended             bool // with statistics
+}
+
+type readPacket struct {
+	at      wheel.Time
+	heading sim.Heading
+	octets  []byte
+	comment string
+}
+
+func (p *readPacket) ip() header.Network {
+	if header.IPVersion(p.octets) == header.IPv6Version {
+		return header.IPv6(p.octets)
+	}
+	return header.IPv4(p.octets)
+}
+
+func (p *readPacket) tcp() header.TCP { return header.TCP(p.ip().Payload()) }
+
+// sumIsRight reports whether the checksum of TCP is.
+func (p *readPacket) sumIsRight() bool {
+	ip, tcp := p.ip(), p.tcp()
+	sum := header.PseudoHeaderChecksum(header.TCPProtocolNumber, ip.SourceAddress(), ip.DestinationAddress(), uint16(len(tcp)))
+	return checksum.Checksum(tcp, sum) == 0xffff
+}
+
+// parseCapture reads a capture as its format is described, and wants what every reader would.
+func parseCapture(file []byte) (c capturedFile, err error) {
+	le := binary.LittleEndian
+	for n := 0; len(file) > 0; n++ {
+		if len(file) < 12 {
+			return c, fmt.Errorf("%d octets left, want a block", len(file))
+		}
+		kind, length := le.Uint32(file), int(le.Uint32(file[4:]))
+		if length < 12 || length%4 != 0 || length > len(file) || int(le.Uint32(file[length-4:])) != length {
+			return c, fmt.Errorf("block of %d octets among %d, want the same length at both ends", length, len(file))
+		}
+		body := file[8 : length-4]
+		file = file[length:]
+		if (kind == 0x0a0d0d0a) != (n == 0) || (kind == 1) != (n == 1) || c.ended {
+			return c, fmt.Errorf("block %d is of type %#x", n, kind)
+		}
+		var p readPacket
+		switch kind {
+		case 0x0a0d0d0a:
+			body = body[16:]
+		case 1:
+			if le.Uint16(body) != 101 {
+				return c, fmt.Errorf("link type %d, want 101", le.Uint16(body))
+			}
+			body = body[8:]
+		case 5:
+			c.ended = true
+			body = body[12:]
+		case 6:
+			size := int(le.Uint32(body[12:]))
+			if int(le.Uint32(body[16:])) != size {
+				return c, errors.New("a packet is cut")
+			}
+			p.at = wheel.Time(uint64(le.Uint32(body[4:]))<<32 | uint64(le.Uint32(body[8:])))
+			p.octets = body[20 : 20+size]
+			body = body[20+(size+3)/4*4:]
+		default:
+			return c, fmt.Errorf("block of type %#x", kind)
+		}
+		for len(body) > 0 {
+			code, n := le.Uint16(body), int(le.Uint16(body[2:]))
+			value := body[4 : 4+n]
+			switch {
+			case kind == 1 && code == 2:
+				c.device = string(value)
+			case kind == 6 && code == 1:
+				p.comment = string(value)
+			case kind == 6 && code == 2:
+				p.heading = sim.Heading(value[0])
+			case kind == 5 && code == 4:
+				c.received = le.Uint64(value)
+			case kind == 5 && code == 5:
+				c.dropped = le.Uint64(value)
+			}
+			body = body[4+(n+3)/4*4:]
+		}
+		if kind == 6 {
+			if k := len(c.packets); k > 0 && p.at < c.packets[k-1].at {
+				return c, fmt.Errorf("packet %d is stamped before the one before it", k)
+			}
+			c.packets = append(c.packets, p)
+		}
+	}
+	return c, nil
+}
+
+func mustParse(t *testing.T, file []byte) capturedFile {
+	t.Helper()
+	c, err := parseCapture(file)
+	if err != nil || !c.ended {
+		t.Fatalf("after %d packets: %v, statistics: %t", len(c.packets), err, c.ended)
+	}
+	return c
+}
+
+// TestCaptureInVirtualTime has a stack dial into the void: the SYNs of its timer say which it was, and when, to the nanosecond.
+func TestCaptureInVirtualTime(t *testing.T) {
+	clock, err := netstack.NewVirtualClock(netstack.VirtualClockConfig{Epoch: time.Unix(1e9, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	c, err := newCapture("-", "void", &file, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := Config{Addrs: prefixes("10.7.0.2/24"), Capture: "-"}
+	s, err := config.newStack(newTapped(channel.New(100, 1500, ""), c), clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Destroy()
+	ep, nsErr := s.NewEndpoint(gtcp.ProtocolNumber, header.IPv4ProtocolNumber, &waiter.Queue{})
+	if nsErr != nil {
+		t.Fatal(nsErr)
+	}
+	defer ep.Abort()
+	ep.Connect(tcpip.FullAddress{NIC: nic, Addr: tcpip.AddrFrom4([4]byte{10, 7, 0, 1}), Port: 80})
+	clock.Advance(10 * time.Second)
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	got := mustParse(t, file.Bytes())
+	var list []string
+	for _, p := range got.packets {
+		if !p.sumIsRight() || p.heading != sim.Outbound || p.tcp().Flags() != header.TCPFlagSyn {
+			t.Errorf("a packet of heading %d with flags %v, its checksum right: %t, want a SYN that leaves", p.heading, p.tcp().Flags(), p.sumIsRight())
+		}
+		list = append(list, fmt.Sprintf("%v %s", p.at, p.comment))
+	}
+	want := []string{
+		"277777h46m40s ",
+		"277777h46m41s SYN RTO: armed 1s ago for 1s, left 0s late",
+		"277777h46m43s SYN RTO: armed 2s ago for 2s, left 0s late",
+		"277777h46m47s SYN RTO: armed 4s ago for 4s, left 0s late",
+	}
+	if !slices.Equal(list, want) || got.device != "void" || got.received != 4 || got.dropped != 0 {
+		t.Errorf("captured at %s: %q, %d of them, %d dropped, want at void: %q", got.device, list, got.received, got.dropped, want)
+	}
+	if r := c.report(); r != (CaptureReport{File: "-", Packets: 4, Octets: r.Octets, Timed: 3}) || r.Octets < 4*40 {
+		t.Errorf("report %+v", r)
+	}
+}
+
+func TestComment(t *testing.T) {
+	const ms = wheel.Time(time.Millisecond)
+	cause := netstack.Cause{Kind: tcptimers.Rexmit, OfSegment: true, Armed: 10 * ms, Deadline: 210 * ms, Of: 1}
+	part := netstack.Cause{Kind: tcptimers.Pacing, Armed: 200 * ms, Deadline: 210 * ms, Of: 5}
+	for i, test := range []struct {
+		change func(a, b *netstack.Cause)
+		want   string
+	}{
+		{func(a, b *netstack.Cause) {}, "RTO: armed 201ms ago for 200ms, left 1ms late"},
+		{func(a, b *netstack.Cause) { a.Kind = tcptimers.DelAck }, "delayed ACK: armed 201ms ago for 200ms, left 1ms late"},
+		{func(a, b *netstack.Cause) { a.Kind, a.Of, a.Last = tcptimers.TLP, 2, 1 }, "TLP PTO: armed 201ms ago for 200ms, left 1ms late"},
+		{func(a, b *netstack.Cause) { a.Of, b.First, b.Last = 5, 1, 3 }, "segment 1 of 5 by RTO: armed 201ms ago for 200ms, left 1ms late; " +
+			"segments 2 to 4 of 5 by pacing: armed 11ms ago for 10ms, left 1ms late"},
+	} {
+		a, b := cause, part
+		test.change(&a, &b)
+		list := []netstack.Cause{a}
+		if b.Last > 0 {
+			list = append(list, b)
+		}
+		if got := comment(211*ms, list); got != test.want {
+			t.Errorf("%d: %q, want %q", i, got, test.want)
+		}
+	}
+	if got := comment(0, nil); got != "" {
+		t.Errorf("%q without a timer, want nothing", got)
+	}
+	for k := range tcptimers.Kind(tcptimers.Kinds) {
+		if name := timerName(&netstack.Cause{Kind: k}); name == "" || strings.Contains(name, "Kind(") {
+			t.Errorf("%v has no name", k)
+		}
+	}
+}
+
+// stuckWriter takes the first blocks, and then nothing until it is let go.
+type stuckWriter struct {
+	once  sync.Once
+	stuck chan struct{} // closed when it is
+	goOn  chan struct{}
+	bytes.Buffer
+}
+
+func (w *stuckWriter) Write(b []byte) (int, error) {
+	if w.Len() > 1000 {
+		w.once.Do(func() { close(w.stuck) })
+		<-w.goOn
+	}
+	return w.Buffer.Write(b)
+}
+
+// addPacket captures a packet of so many octets.
+func addPacket(c *capture, n int) {
+	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(make([]byte, n))})
+	defer pkt.DecRef()
+	c.add(pkt, sim.Inbound)
+}
+
+// TestCaptureDrops captures more than the file takes: the data path does not wait, and what is missing is counted.
+func TestCaptureDrops(t *testing.T) {
+	w := &stuckWriter{stuck: make(chan struct{}), goOn: make(chan struct{})}
+	c, err := newCapture("-", "x", w, tcpip.NewStdClock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	c.most = 10_000
+	c.mu.Unlock()
+	for range 10 { // until the writer is stuck with a batch
+		addPacket(c, 1000)
+		addPacket(c, 1000)
+		select {
+		case <-w.stuck:
+		case <-time.After(time.Millisecond):
+		}
+	}
+	<-w.stuck
+	for range 1000 {
+		addPacket(c, 1000)
+	}
+	r := c.report()
+	if r.Dropped < 900 || r.Packets+r.Dropped != 1020 || r.Packets < 10 {
+		t.Errorf("report %+v of 1020 packets with room for 10 that wait", r)
+	}
+	close(w.goOn)
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	got := mustParse(t, w.Bytes())
+	if uint64(len(got.packets)) != r.Packets || got.received != 1020 || got.dropped != r.Dropped {
+		t.Errorf("%d packets in the file, which tells of %d and %d dropped, want %+v", len(got.packets), got.received, got.dropped, r)
+	}
+	addPacket(c, 1) // is not captured any more
+	if after := c.report(); after != r {
+		t.Errorf("report %+v after the end, want %+v", after, r)
+	}
+}
+
+// TestCaptureFails: the first error of writing is told, at once and at the end.
+func TestCaptureFails(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skipf("no device that is always full: %v", err)
+	}
+	full.Close()
+	if _, err := newCapture("/dev/full", "x", nil, tcpip.NewStdClock()); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("a device that is full: %v", err)
+	}
+	if _, err := newCapture(filepath.Join(t.TempDir(), "no", "file"), "x", nil, tcpip.NewStdClock()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a directory that is not there: %v", err)
+	}
+	if _, err := newCapture("-", "x", nil, tcpip.NewStdClock()); err == nil {
+		t.Error("no standard output: no error")
+	}
+	r, w := io.Pipe()
+	go io.CopyN(io.Discard, r, 100)
+	c, err := newCapture("-", "x", w, tcpip.NewStdClock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	addPacket(c, 1000)
+	r.CloseWithError(io.ErrClosedPipe)
+	<-c.failed
+	addPacket(c, 1000)
+	if err := c.close(); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("close: %v, want that of the writer", err)
+	}
+}
+
+// TestCaptureIsAbandoned: what has never begun leaves no file.
+func TestCaptureIsAbandoned(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x.pcapng")
+	c, err := newCapture(name, "x", nil, tcpip.NewStdClock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.abandon(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is there: %v", err)
+	}
+}

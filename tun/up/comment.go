@@ -1,0 +1,48 @@
+package up
+
+import (
+	"fmt"
+	"strings"
+
+	"tcpwheel/netstack"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// comment says which timers made a packet leave, "" if none did: for each of them its name, how long before the packet's stamp it
+// was armed, for how long, and how long after its deadline the packet left.
+//
+//	RTO: armed 203.107ms ago for 203ms, left 107µs late
+//	segments 2 to 3 of 5 by pacing: armed 12µs ago for 10µs, left 2µs late
+func comment(at wheel.Time, causes []netstack.Cause) string {
+	var all []string
+	for i := range causes {
+		c := &causes[i]
+		text := timerName(c)
+		switch {
+		case c.First == c.Last && c.Of > 1:
+			text = fmt.Sprintf("segment %d of %d by %s", c.First+1, c.Of, text)
+		case c.Last-c.First+1 < c.Of:
+			text = fmt.Sprintf("segments %d to %d of %d by %s", c.First+1, c.Last+1, c.Of, text)
+		}
+		all = append(all, fmt.Sprintf("%s: armed %v ago for %v, left %v late", text, at.Sub(c.Armed), c.Deadline.Sub(c.Armed), at.Sub(c.Deadline)))
+	}
+	return strings.Join(all, "; ")
+}
+
+// timerNames are the names of timers in comments, where the RFCs have one.
+var timerNames = map[tcptimers.Kind]string{
+	tcptimers.Rexmit: "RTO", tcptimers.DelAck: "delayed ACK", tcptimers.TLP: "TLP PTO", tcptimers.Reorder: "RACK reordering",
+	tcptimers.UserTimeout: "user timeout", tcptimers.FinWait2: "FIN-WAIT-2", tcptimers.TimeWait: "TIME-WAIT",
+}
+
+func timerName(c *netstack.Cause) string {
+	name := timerNames[c.Kind]
+	if name == "" {
+		name = c.Kind.String()
+	}
+	if c.SYN {
+		name = "SYN " + name
+	}
+	return name
+}

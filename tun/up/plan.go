@@ -1,0 +1,113 @@
+package up
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"tcpwheel/netstack/sim"
+)
+
+// Plan is an emulated link whose directions differ. A direction that it does not name does nothing to packets.
+type Plan struct {
+	FromStack sim.LinkConfig
+	ToStack   sim.LinkConfig
+	Seed      *uint64 // nil leaves Config.Seed
+}
+
+// maxPlan bounds a plan file: loss models may be long lists.
+const maxPlan = 16 << 20
+
+// ReadPlan reads a plan file: a JSON object whose members are from_stack and to_stack, in the form of sim.LinkConfig, and seed.
+//
+//	{"from_stack": {"delay": "25ms", "loss": "packets:3,7-9"}, "to_stack": {"delay": "25ms", "rate": 100000000}, "seed": 7}
+//
+// An error names the file, the field, its value and the bound.
+func ReadPlan(name string) (*Plan, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxPlan+1))
+	if err == nil && len(text) > maxPlan {
+		err = fmt.Errorf("longer than %d octets", maxPlan)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("plan %s: %w", name, err)
+	}
+	p, err := ParsePlan(text)
+	if err != nil {
+		return nil, fmt.Errorf("plan %s: %w", name, err)
+	}
+	return p, nil
+}
+
+// ParsePlan is ReadPlan for what is in the file.
+func ParsePlan(text []byte) (*Plan, error) {
+	var raw struct {
+		FromStack json.RawMessage `json:"from_stack"`
+		ToStack   json.RawMessage `json:"to_stack"`
+		Seed      *uint64         `json:"seed"`
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(&raw)
+	if err == nil {
+		if _, more := d.Token(); more != io.EOF {
+			err = errors.New("more than one JSON value, want one")
+		}
+	}
+	if err != nil {
+		return nil, planError(text, err)
+	}
+	p := &Plan{Seed: raw.Seed}
+	for _, way := range []struct {
+		name string
+		text json.RawMessage
+		to   *sim.LinkConfig
+	}{{"from_stack", raw.FromStack, &p.FromStack}, {"to_stack", raw.ToStack, &p.ToStack}} {
+		if len(way.text) == 0 || string(way.text) == "null" {
+			continue
+		}
+		if *way.to, err = sim.ParseLinkConfig(way.text); err != nil {
+			return nil, fmt.Errorf("%s: %w", way.name, planError(nil, err))
+		}
+	}
+	return p, nil
+}
+
+// planError says in the file's words what package json says in Go's: the line of what is no JSON, the name of a field.
+func planError(text []byte, err error) error {
+	var (
+		syntax *json.SyntaxError
+		kind   *json.UnmarshalTypeError
+	)
+	switch {
+	case errors.As(err, &syntax) && text != nil:
+		at := min(int(syntax.Offset), len(text))
+		return fmt.Errorf("line %d: %w", 1+bytes.Count(text[:at], []byte("\n")), err)
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the JSON object has no end")
+	case errors.As(err, &kind):
+		want := map[string]string{"uint64": "a whole number", "uint32": "a whole number", "float64": "a number", "bool": "true or false",
+			"sim.span": "a span of time as in \"25ms\"", "sim.Losses": "a loss model as in \"bernoulli:0.01\""}[kind.Type.String()]
+		if want == "" {
+			want = "an object"
+		}
+		field := kind.Field
+		if field == "" {
+			field = "it"
+		}
+		return fmt.Errorf("%s is a JSON %s, want %s", field, kind.Value, want)
+	}
+	// "json: unknown field" is the only one that is left.
+	if msg, ok := strings.CutPrefix(err.Error(), "json: "); ok {
+		return errors.New(msg)
+	}
+	return err
+}

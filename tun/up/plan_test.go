@@ -1,0 +1,70 @@
+package up
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReadPlan(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "plan.json")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"from_stack": {"delay": "25ms", "loss": "packets:3,7-9"}, "seed": 7}`)
+	p, err := ReadPlan(name)
+	if err != nil || p.FromStack.Delay != 25*time.Millisecond || p.FromStack.Loss.String() != "packets:3,7-9" ||
+		p.ToStack.Delay != 0 || p.Seed == nil || *p.Seed != 7 {
+		t.Errorf("ReadPlan = %+v, %v", p, err)
+	}
+	for text, want := range map[string]string{
+		"":                              "the JSON object has no end",
+		"{":                             "the JSON object has no end",
+		"[]":                            "it is a JSON array, want an object",
+		"{}{}":                          "more than one JSON value",
+		"{\n\n,}":                       "line 3: invalid character ','",
+		`{"to":1}`:                      `unknown field "to"`,
+		`{"to_stack":{"delai":"1s"}}`:   `to_stack: sim: link: json: unknown field "delai"`,
+		`{"to_stack":{"delay":"-1ms"}}`: "to_stack: sim: delay -1ms, want 0s to 24h0m0s",
+		`{"to_stack":{"delay":25}}`:     `to_stack: delay is a JSON number, want a span of time as in "25ms"`,
+		`{"to_stack":{"delay":"25"}}`:   `to_stack: sim: link: time: missing unit in duration "25"`,
+		`{"from_stack":{"rate":"1e9"}}`: "from_stack: rate is a JSON string, want a whole number",
+		`{"from_stack":{"queue":{"packets":-1}}}`:            "from_stack: queue.packets is a JSON number -1, want a whole number",
+		`{"from_stack":{"reorder":{"probability":2}}}`:       "from_stack: sim: reorder probability 2, want 0 to 1",
+		`{"from_stack":{"loss":"lost"}}`:                     `from_stack: sim: link: sim: loss "lost", want none, bernoulli`,
+		`{"seed":-1}`:                                        "seed is a JSON number -1, want a whole number",
+		"{\"seed\": 1 " + strings.Repeat(" ", maxPlan) + "}": "longer than 16777216 octets",
+	} {
+		write(text)
+		_, err := ReadPlan(name)
+		if err == nil || !strings.HasPrefix(err.Error(), "plan "+name+": ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: %v, want plan %s: %s", text, err, name, want)
+		}
+	}
+	if _, err := ReadPlan(name + ".not"); err == nil || !strings.Contains(err.Error(), "plan: open "+name+".not") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// FuzzParsePlan: whatever the file says, it is read or refused, and what is read is fit for a link.
+func FuzzParsePlan(f *testing.F) {
+	f.Add([]byte(`{"from_stack": {"delay": "25ms", "loss": "packets:3,7-9"}, "to_stack": {"rate": 100000000}, "seed": 7}`))
+	f.Add([]byte(`{"to_stack": null}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := ParsePlan(text)
+		if err != nil {
+			return
+		}
+		if err := p.FromStack.Check(); err != nil {
+			t.Error(err)
+		}
+		if err := p.ToStack.Check(); err != nil {
+			t.Error(err)
+		}
+	})
+}

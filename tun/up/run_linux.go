@@ -1,0 +1,62 @@
+package up
+
+import (
+	"context"
+	"errors"
+
+	"tcpwheel/netstack"
+)
+
+// Run runs a Site until the context ends, which is no error, also while it starts. Somebody who takes the device away is one, and so is
+// a capture that cannot be written. It calls ready when the Site can be used.
+func Run(ctx context.Context, c Config, ready func(Running)) error {
+	s, err := start(ctx, c)
+	switch {
+	case ctx.Err() != nil && err == nil:
+		return s.end()
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return nil
+	case err != nil:
+		return err
+	}
+	ready(s)
+	var failed chan struct{}
+	if s.capture != nil {
+		failed = s.capture.failed
+	}
+	select {
+	case <-ctx.Done():
+	case <-failed: // Close tells why
+	case <-s.device.Done():
+		return errors.Join(s.device.Err(), s.end())
+	}
+	return s.end()
+}
+
+// end closes the site, and tells what was captured.
+func (s *Site) end() error {
+	err := s.Close()
+	if s.capture == nil || err != nil {
+		return err
+	}
+	r := s.capture.report()
+	if r.Dropped == 0 {
+		s.config.log("captured %d packets", r.Packets)
+	} else {
+		s.config.log("captured %d packets, and dropped %d: the file is slower than the link", r.Packets, r.Dropped)
+	}
+	return nil
+}
+
+// Status returns what the site is at.
+func (s *Site) Status() Status {
+	device, tcp := s.device.Stats(), s.stack.Stats().TCP
+	n, ok := netstack.CountArmed(s.stack)
+	if !ok {
+		n = -1
+	}
+	return Status{
+		ToStack: device.RxOctets, FromStack: device.TxOctets, Rexmits: tcp.Retransmits.Value(),
+		Connections: int(tcp.CurrentEstablished.Value()), Timers: n,
+	}
+}
