@@ -94,6 +94,7 @@ type todo struct {
 	close           bool
 	linger0         bool // close with a RST
 	abort           bool
+	recycle         bool // TIME-WAIT ends, for a new incarnation
 }
 
 // binding is what an endpoint has of the stack's: ports and places in its tables.
@@ -101,6 +102,7 @@ type binding struct {
 	nets       []tcpip.NetworkProtocolNumber
 	addr       tcpip.Address // with which the port is reserved
 	reserved   bool
+	tuple      bool // the port is shared with the listener's
 	registered bool
 	flags      ports.Flags
 	device     tcpip.NICID

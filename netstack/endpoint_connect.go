@@ -243,7 +243,7 @@ func (p *protocol) endTimeWait(net tcpip.NetworkProtocolNumber, id stack.Transpo
 	old.mu.Lock()
 	ok = old.phase == phaseConn && old.conn.State() == tcp.StateTimeWait && now.Sub(old.now) >= time.Second
 	if ok {
-		old.todo.abort = true
+		old.todo.recycle = true
 	}
 	old.mu.Unlock()
 	if ok {

@@ -8,7 +8,7 @@ import (
 
 // Listen implements tcpip.Endpoint.
 func (e *Endpoint) Listen(backlog int) tcpip.Error {
-	err := e.listen(max(backlog, 1))
+	err := e.listen(backlog)
 	if err != nil && !err.IgnoreStats() {
 		e.p.stats.FailedConnectionAttempts.Increment()
 		e.stats.FailedConnectionAttempts.Increment()
@@ -111,7 +111,8 @@ func (e *Endpoint) shutdownListener(flags tcpip.ShutdownFlags) tcpip.Error {
 	return nil
 }
 
-// reincarnate hands a SYN that has ended a connection in TIME-WAIT to whoever listens.
+// reincarnate ends a connection in TIME-WAIT for a SYN that may do so, and hands the SYN to whoever listens. If nobody does, nothing
+// happens. It is called under the baton.
 func (e *Endpoint) reincarnate(seg *segment) {
 	pkt := seg.pkt
 	if pkt == nil {
@@ -126,6 +127,13 @@ func (e *Endpoint) reincarnate(seg *segment) {
 		return
 	}
 	if l := le.listening(); l != nil {
+		e.mu.Lock()
+		e.todo.recycle = true
+		e.mu.Unlock()
+		p := e.shard.borrow()
+		e.pass(p, nil)
+		e.p.count(p, e)
+		e.shard.giveBack(p)
 		next := *seg
 		next.pkt = nil // the payload of a SYN is not kept
 		le.listenInput(l, id, &next, pkt)

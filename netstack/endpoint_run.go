@@ -60,7 +60,7 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 		p.letGo()
 		return
 	}
-	before, timeouts := e.conn.State(), o.Counters.TCPAbortOnTimeout
+	before, counted, unacked := e.conn.State(), p.before(), e.snd.size() > 0
 	var after *segment // a SYN that is for the next incarnation
 	for i := range p.in {
 		if e.input(&p.in[i], o) {
@@ -87,7 +87,8 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 	}
 	state := e.conn.State()
 	events := o.Events
-	timedOut := o.Counters.TCPAbortOnTimeout != timeouts
+	timedOut := o.Counters.TCPAbortOnTimeout != counted.ends
+	p.adjust(counted, before, e.conn.SlowStart(), timedOut && unacked)
 	mask, ended := e.take(events, before, timedOut)
 	phase := e.phase
 	parent, queue := e.parent, false
@@ -185,8 +186,6 @@ func (e *Endpoint) input(s *segment, o *tcp.Output) (after bool) {
 	}
 	if e.conn.State() == tcp.StateTimeWait && s.header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) == tcp.SYN && e.last.newIncarnation(&s.header) {
 		s.afterTimeWait, s.leastISS = true, e.last.nxt
-		o.Counters.TWRecycled++
-		e.conn.Abort(now, o)
 		return true
 	}
 	if e.parent != nil && !e.queued && e.parent.holds(e, s, now, o) {
@@ -271,6 +270,9 @@ func (e *Endpoint) do(now wheel.Time, o *tcp.Output) {
 	switch {
 	case (t.abort || t.close) && e.opening != opened:
 		o.Events |= tcp.EventClosed // it had not begun
+	case t.recycle:
+		o.Counters.TWRecycled++
+		e.conn.Abort(now, o)
 	case t.abort:
 		e.conn.Abort(now, o)
 	case t.close && t.linger0:
@@ -316,8 +318,8 @@ func (e *Endpoint) end(before tcp.State, timedOut bool) {
 	e.phase = phaseClosed
 	err, ok := e.conn.Err().(tcp.Error)
 	switch {
-	case !ok:
-		return
+	case !ok, before == tcp.StateTimeWait && e.hardErr == nil:
+		return // well, or for its next incarnation
 	case err == tcp.ErrReset && before == tcp.StateCloseWait:
 		// Linux's EPIPE: the peer, which has closed, does not want to hear more.
 		e.hardErr = &tcpip.ErrAborted{}

@@ -46,11 +46,11 @@ func (l *listener) again(backlog int) tcpip.Error {
 	return nil
 }
 
-// ready reports whether Accept has a connection to return, or has failed.
+// ready reports whether Accept has a connection to return.
 func (l *listener) ready() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.queue) > 0 || l.shut
+	return len(l.queue) > 0
 }
 
 func (l *listener) full() bool { return len(l.queue) >= l.backlog }
@@ -64,6 +64,7 @@ func (e *Endpoint) listenInput(l *listener, id stack.TransportEndpointID, seg *s
 	switch {
 	case h.Flags.Has(tcp.RST):
 		// RFC 9293 §3.10.7.2: "An incoming RST should be ignored. Return."
+		e.p.dropped()
 	case shut:
 		e.p.refuse(id, seg, pkt)
 	case h.Flags.Has(tcp.ACK):
@@ -74,6 +75,8 @@ func (e *Endpoint) listenInput(l *listener, id stack.TransportEndpointID, seg *s
 		}
 	case h.Flags.Has(tcp.SYN):
 		l.syn(id, seg, pkt)
+	default:
+		e.p.dropped()
 	}
 }
 
@@ -82,10 +85,12 @@ func (l *listener) syn(id stack.TransportEndpointID, seg *segment, pkt *stack.Pa
 	p := l.e.p
 	always := p.options().alwaysCookies
 	l.mu.Lock()
-	full, many := l.full(), len(l.halfOpen) >= l.backlog
+	// As in gVisor, whose backlog is Linux's and one more: no more than that are half-open.
+	full, many := l.full(), len(l.halfOpen) >= l.backlog-1
 	l.mu.Unlock()
 	switch {
 	case full || id.RemotePort == 0 || id.LocalAddress == id.RemoteAddress && id.LocalPort == id.RemotePort:
+		p.dropped()
 		p.stats.ListenOverflowSynDrop.Increment()
 		l.e.stats.ReceiveErrors.ListenOverflowSynDrop.Increment()
 	case always || many:
@@ -104,12 +109,16 @@ func (l *listener) open(id stack.TransportEndpointID, seg *segment, pkt *stack.P
 		e.inherit(l.e)
 		e.bound.flags, e.bound.device = l.e.bound.flags, l.e.bound.device
 		l.e.mu.Unlock()
+		// The port stays taken when the listener is closed.
+		e.bound.addr, e.bound.dest = id.LocalAddress, tcpip.FullAddress{Addr: id.RemoteAddress, Port: id.RemotePort}
+		e.bound.tuple = true
 		e.parent, e.cookie = l, ck
 		if ck != nil {
 			e.opening = openCookie
 		}
 	})
 	if err != nil {
+		l.e.p.failedOpen(l.e)
 		return nil
 	}
 	e.mu.Lock()
@@ -148,7 +157,17 @@ func (p *protocol) openPassive(wq *waiter.Queue, id stack.TransportEndpointID, s
 	}
 	e.initConn(iss, seg.leastISS)
 	e.phase = phaseConn
-	if err := p.stack.RegisterTransportEndpoint(e.bound.nets, ProtocolNumber, id, e, e.bound.flags, e.bound.device); err != nil {
+	if e.bound.tuple {
+		if e.bound.reserved = p.stack.ReserveTuple(e.bound.reservation(id.LocalPort)); !e.bound.reserved {
+			p.stats.FailedPortReservations.Increment()
+			r.Release()
+			return nil, &tcpip.ErrConnectionAborted{}
+		}
+	}
+	b := e.bound
+	if err := p.stack.RegisterTransportEndpoint(b.nets, ProtocolNumber, id, e, b.flags, b.device); err != nil {
+		b.registered = false
+		e.giveUp(b, id)
 		r.Release()
 		return nil, err
 	}
@@ -180,8 +199,8 @@ func (l *listener) follow(c *Endpoint, queue, ended bool) {
 
 // holds reports whether a segment to a half-open connection is dropped because the listener does not want it established yet.
 func (l *listener) holds(c *Endpoint, s *segment, now wheel.Time, o *tcp.Output) bool {
-	if s.header.Flags&(tcp.SYN|tcp.RST|tcp.ACK) != tcp.ACK {
-		return false
+	if s.header.Flags&(tcp.SYN|tcp.RST|tcp.ACK) != tcp.ACK || !c.conn.Opens(s.header.Ack) {
+		return false // it would not establish it
 	}
 	l.mu.Lock()
 	full, since := l.full(), l.halfOpen[c].since
@@ -192,10 +211,13 @@ func (l *listener) holds(c *Endpoint, s *segment, now wheel.Time, o *tcp.Output)
 		// Our SYN-ACK is sent again, until there is room or the handshake has taken too long.
 		o.Counters.ListenOverflows++
 		o.Counters.ListenDrops++
-		c.p.stats.ListenOverflowAckDrop.Increment()
+		c.p.dropped()
 		return true
 	case wait > 0 && s.len == 0 && !s.header.Flags.Has(tcp.FIN) && now.Sub(since) < wait:
+		// The peer is there. The SYN-ACK is sent again only when the wait is over, to draw another ACK.
 		o.Counters.TCPDeferAcceptDrop++
+		c.p.dropped()
+		c.conn.DeferOpen(now, since, wait, o)
 		return true
 	}
 	return false

@@ -68,7 +68,12 @@ func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 	l.cookies, l.cookieAt = true, seg.at
 	l.mu.Unlock()
 	p.stats.ListenOverflowSynCookieSent.Increment()
-	p.answer(pkt, id, h, tos)
+	if p.answer(pkt, id, h, tos) {
+		e.stats.SegmentsSent.Increment()
+	} else {
+		e.stats.SendErrors.SegmentSendToNetworkFailed.Increment()
+		e.stats.SendErrors.SynSendToNetworkFailed.Increment()
+	}
 }
 
 // takeCookie takes an ACK that may be the answer to a SYN cookie, and reports whether it is.
@@ -80,6 +85,8 @@ func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 	full := l.full()
 	l.mu.Unlock()
 	if !possible {
+		p.stats.ListenOverflowInvalidSynCookieRcvd.Increment()
+		p.dropped()
 		return false
 	}
 	h := &seg.header
@@ -87,15 +94,17 @@ func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 	iss := h.Ack.Add(^uint32(0))
 	mss, ok := p.secret.CheckSYNCookie(seg.at, local, remote, h.Seq.Add(^uint32(0)), iss)
 	if !ok {
+		p.dropped()
 		p.stats.ListenOverflowInvalidSynCookieRcvd.Increment()
 		return false
 	}
-	p.stats.ListenOverflowSynCookieRcvd.Increment()
 	if full {
+		p.dropped()
 		p.stats.ListenOverflowAckDrop.Increment()
 		l.e.stats.ReceiveErrors.ListenOverflowAckDrop.Increment()
 		return true
 	}
+	p.stats.ListenOverflowSynCookieRcvd.Increment()
 	ck := &cookie{iss: iss, mss: mss}
 	l.e.mu.Lock()
 	cfg := p.config(&l.e.opts, l.e.opts.socket(&l.e.ops), l.e.recvBuffer())

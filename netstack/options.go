@@ -25,6 +25,7 @@ type endpointOptions struct {
 	deferAccept  time.Duration
 	maxSeg       uint16
 	synRetries   uint8
+	synSet       bool // it was chosen: else the policy tells how long a SYN is sent again
 	windowClamp  uint32
 	fixedRecv    bool // SO_RCVBUF was set: the buffer does not grow by itself
 	ttl          uint8
@@ -38,7 +39,7 @@ type endpointOptions struct {
 func (o *endpointOptions) init(p *protocolOptions, c *tcp.Config) {
 	*o = endpointOptions{
 		control: p.control, keepIdle: gtcp.DefaultKeepaliveIdle, keepInterval: gtcp.DefaultKeepaliveInterval, keepCount: gtcp.DefaultKeepaliveCount,
-		linger: p.linger, synRetries: p.synRetries, windowClamp: gtcp.DefaultReceiveBufferSize,
+		linger: p.linger, synRetries: p.synRetries, synSet: p.synSet, windowClamp: gtcp.DefaultReceiveBufferSize,
 		ttl: tcpip.UseDefaultIPv4TTL, hopLimit: tcpip.UseDefaultIPv6HopLimit,
 	}
 }
@@ -47,7 +48,7 @@ func (o *endpointOptions) init(p *protocolOptions, c *tcp.Config) {
 func (o *endpointOptions) socket(ops *tcpip.SocketOptions) tcp.SocketOptions {
 	return tcp.SocketOptions{
 		NoDelay: !ops.GetDelayOption(), Cork: ops.GetCorkOption(),
-		UserTimeout: max(o.userTimeout, 0), MaxSeg: o.maxSeg,
+		UserTimeout: max(o.userTimeout, 0), MaxSeg: o.maxSeg, FinWait2: max(o.linger, time.Nanosecond),
 		Keepalive: ops.GetKeepAlive(), KeepIdle: max(o.keepIdle, 1), KeepInterval: max(o.keepInterval, 1), KeepCount: min(max(o.keepCount, 1), 255),
 	}
 }
@@ -112,7 +113,7 @@ func (e *Endpoint) SetSockOptInt(opt tcpip.SockOptInt, v int) tcpip.Error {
 		if v < 1 || v > 255 {
 			return &tcpip.ErrInvalidOptionValue{}
 		}
-		e.change(func(o *endpointOptions) { o.synRetries = uint8(v) })
+		e.change(func(o *endpointOptions) { o.synRetries, o.synSet = uint8(v), true })
 	case tcpip.TCPWindowClampOption:
 		if v == 0 {
 			e.mu.Lock()

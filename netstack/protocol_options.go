@@ -26,7 +26,9 @@ type protocolOptions struct {
 	timeWaitReuse  tcpip.TCPTimeWaitReuseOption
 	minRTO, maxRTO time.Duration
 	maxRetries     uint32
+	retriesSet     bool // it was chosen: else the policy tells when to give up
 	synRetries     uint8
+	synSet         bool // the same for a SYN
 	alwaysCookies  bool
 }
 
@@ -62,8 +64,11 @@ func (o *protocolOptions) init(c *tcp.Config) {
 		timeWaitReuse: tcpip.TCPTimeWaitReuseLoopbackOnly,
 		minRTO:        c.Policy.Bounds.Min,
 		maxRTO:        c.Policy.Bounds.Max,
-		maxRetries:    uint32(c.Policy.MaxRexmits),
+		maxRetries:    gtcp.MaxRetries,
 		synRetries:    gtcp.DefaultSynRetries,
+	}
+	if n := c.Policy.MaxRexmits; n > 0 {
+		o.maxRetries = uint32(n)
 	}
 	if c.Policy.RACK {
 		o.recovery = tcpip.TCPRACKLossDetection
@@ -127,14 +132,14 @@ func (p *protocol) SetOption(option tcpip.SettableTransportProtocolOption) tcpip
 		}
 		o.maxRTO = max
 	case *tcpip.TCPMaxRetriesOption:
-		o.maxRetries = uint32(*v)
+		o.maxRetries, o.retriesSet = uint32(*v), true
 	case *tcpip.TCPAlwaysUseSynCookies:
 		o.alwaysCookies = bool(*v)
 	case *tcpip.TCPSynRetriesOption:
 		if *v < 1 {
 			return &tcpip.ErrInvalidOptionValue{}
 		}
-		o.synRetries = uint8(*v)
+		o.synRetries, o.synSet = uint8(*v), true
 	default:
 		return &tcpip.ErrUnknownProtocolOption{}
 	}
@@ -202,12 +207,13 @@ func (p *protocol) config(e *endpointOptions, socket tcp.SocketOptions, recvBuff
 	c.SACK = o.sack
 	pol := &c.Policy
 	pol.Bounds.Min, pol.Bounds.Max = o.minRTO, o.maxRTO
-	pol.MaxRexmits = int(o.maxRetries)
+	if o.retriesSet {
+		pol.MaxRexmits, pol.R2 = rexmitBound(o.maxRetries)
+	}
 	pol.RACK = pol.RACK && o.recovery&tcpip.TCPRACKLossDetection != 0
 	pol.TLP = pol.TLP && pol.RACK
 	pol.MSL = max(o.timeWait/2, time.Nanosecond)
-	pol.FinWait2 = max(e.linger, time.Nanosecond)
-	if e.synRetries != gtcp.DefaultSynRetries {
+	if e.synSet {
 		pol.SynR2 = synR2(e.synRetries)
 	}
 	c.Socket = socket
@@ -233,6 +239,14 @@ func (p *protocol) config(e *endpointOptions, socket tcp.SocketOptions, recvBuff
 	}
 	p.configs = append(p.configs, &c)
 	return &c
+}
+
+// rexmitBound returns what makes a policy give up after n retransmissions of a segment.
+func rexmitBound(n uint32) (rexmits int, r2 time.Duration) {
+	if n == 0 {
+		return 0, time.Nanosecond // at the first timeout
+	}
+	return int(min(n, 254)), 0 // the engine counts no further
 }
 
 // synR2 returns how long a SYN is sent again at most n times: 1 s, 2 s, 4 s … after the one before.

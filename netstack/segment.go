@@ -96,17 +96,17 @@ func (p *protocol) refuse(id stack.TransportEndpointID, s *segment, pkt *stack.P
 	}
 }
 
-// answer sends a segment of no connection back to where pkt came from.
-func (p *protocol) answer(pkt *stack.PacketBuffer, id stack.TransportEndpointID, h tcp.Header, tos uint8) {
+// answer sends a segment of no connection back to where pkt came from, and reports whether it has left.
+func (p *protocol) answer(pkt *stack.PacketBuffer, id stack.TransportEndpointID, h tcp.Header, tos uint8) bool {
 	r, err := p.stack.FindRoute(pkt.NICID, id.LocalAddress, id.RemoteAddress, pkt.NetworkProtocolNumber, false)
 	if err != nil {
-		return
+		return false
 	}
 	defer r.Release()
 	h.SrcPort, h.DstPort = id.LocalPort, id.RemotePort
 	out := stack.NewPacketBuffer(stack.PacketBufferOptions{ReserveHeaderBytes: h.HeaderLen() + int(r.MaxHeaderLength())})
 	defer out.DecRef()
-	p.write(r, out, &h, stack.GSO{}, stack.NetworkHeaderParams{Protocol: ProtocolNumber, TTL: r.DefaultTTL(), TOS: tos})
+	return p.write(r, out, &h, stack.GSO{}, stack.NetworkHeaderParams{Protocol: ProtocolNumber, TTL: r.DefaultTTL(), TOS: tos})
 }
 
 // HandlePacket implements stack.TransportEndpoint: a segment arrives. It is stamped here, before it waits for anything.

@@ -265,6 +265,7 @@ type pass struct {
 	out     tcp.Output
 	packets []packet
 	told    tcp.Counters // the counters that the stack's statistics have
+	slow    uint64       // segments sent again in slow start, that they have not
 	in      []segment    // what is being processed
 	causes  []Cause      // of the output's segments, with Config.Causes
 }

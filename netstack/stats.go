@@ -36,10 +36,35 @@ func (p *protocol) count(pass *pass, e *Endpoint) {
 	add(s.FastRecovery, since(&now.TCPRenoRecovery, &told.TCPRenoRecovery))
 	add(s.SACKRecovery, since(&now.TCPSackRecovery, &told.TCPSackRecovery))
 	add(s.TLPRecovery, since(&now.TCPLossProbeRecovery, &told.TCPLossProbeRecovery))
-	add(s.SlowStartRetransmits, since(&now.TCPSlowStartRetrans, &told.TCPSlowStartRetrans))
+	add(s.SlowStartRetransmits, pass.slow)
+	pass.slow = 0
 	add(s.SegmentsAckedWithDSACK, since(&now.TCPDSACKRecv, &told.TCPDSACKRecv)+since(&now.TCPDSACKOfoRecv, &told.TCPDSACKOfoRecv))
 	add(s.SpuriousRecovery, since(&now.TCPDSACKUndo, &told.TCPDSACKUndo)+since(&now.TCPFullUndo, &told.TCPFullUndo))
 	add(s.SpuriousRTORecovery, since(&now.TCPSpuriousRTOs, &told.TCPSpuriousRTOs))
+}
+
+// counted are counters as they were before a pass.
+type counted struct{ ends, timeouts, again uint64 }
+
+func (p *pass) before() counted {
+	c := &p.out.Counters
+	return counted{c.TCPAbortOnTimeout, c.TCPTimeouts, c.RetransSegs - c.TCPSynRetrans}
+}
+
+// adjust has the stack's statistics tell of a pass what gVisor counts otherwise than the engine. before are the counters, and was the
+// state, as they were before it. gaveUp is true if it has found that what was sent again often enough is not acknowledged.
+func (p *pass) adjust(before counted, was tcp.State, slowStart, gaveUp bool) {
+	now := p.before()
+	switch {
+	case was < tcp.StateEstablished:
+		p.told.TCPTimeouts += now.timeouts - before.timeouts // a SYN that is sent again is no timeout
+	case gaveUp:
+		p.told.TCPTimeouts-- // the last timeout is one
+	}
+	if slowStart {
+		// Of all that is sent again below ssthresh, and not only of what follows the first after a timeout.
+		p.slow += now.again - before.again
+	}
 }
 
 // countState counts the connections that are established, and connected.
@@ -84,6 +109,9 @@ func (e *Endpoint) countSent(h *tcp.Header, used, size int) {
 		e.stats.ReceiveErrors.WantZeroRcvWindow.Increment()
 	}
 }
+
+// dropped counts a segment that nobody takes.
+func (p *protocol) dropped() { p.stack.Stats().DroppedPackets.Increment() }
 
 // failedOpen counts a connection that could not be opened; by is the endpoint that wanted it.
 func (p *protocol) failedOpen(by *Endpoint) {

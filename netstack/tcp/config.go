@@ -58,6 +58,9 @@ type SocketOptions struct {
 	// MaxSeg is the most that the MSS may be (TCP_MAXSEG), MinMSS..65535; 0 is no bound of its own.
 	MaxSeg uint16
 
+	// FinWait2 is how long a closed connection waits for the peer's FIN (TCP_LINGER2); 0 leaves it to the policy.
+	FinWait2 time.Duration
+
 	Keepalive              bool // SO_KEEPALIVE
 	KeepIdle, KeepInterval time.Duration
 	KeepCount              int
@@ -123,6 +126,8 @@ func (o *SocketOptions) Check() error {
 		return fmt.Errorf("tcp: user timeout %v, want 0s to %v", o.UserTimeout, longest)
 	case o.MaxSeg != 0 && o.MaxSeg < MinMSS:
 		return fmt.Errorf("tcp: largest segment %d, want 0, or %d..65535", o.MaxSeg, MinMSS)
+	case o.FinWait2 < 0 || o.FinWait2 > longest:
+		return fmt.Errorf("tcp: FIN-WAIT-2 %v, want 0s to %v", o.FinWait2, longest)
 	case o.KeepIdle <= 0 || o.KeepIdle > longest:
 		return fmt.Errorf("tcp: keepalive idle time %v, want more than 0s to %v", o.KeepIdle, longest)
 	case o.KeepInterval <= 0 || o.KeepInterval > longest:

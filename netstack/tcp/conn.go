@@ -126,6 +126,9 @@ func (c *Conn) State() State { return c.state }
 // CAState returns what congestion control and loss recovery are at.
 func (c *Conn) CAState() CAState { return c.ca }
 
+// SlowStart reports whether the congestion window is below its threshold.
+func (c *Conn) SlowStart() bool { return c.cc != nil && c.cc.InSlowStart() }
+
 // Err returns why the connection has ended before its time, nil if it has not. The error is an Error.
 func (c *Conn) Err() error {
 	if c.err == ErrNone {

@@ -64,8 +64,17 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 		c.start(o, tcptimers.Linger, c.cfg.Policy.Deadline(now, linger))
 	}
 	if c.state == StateFinWait2 && !c.runs(tcptimers.FinWait2) {
-		c.start(o, tcptimers.FinWait2, c.cfg.Policy.Deadline(now, c.cfg.Policy.FinWait2))
+		c.awaitFIN(now, o)
 	}
+}
+
+// awaitFIN starts the timer that ends FIN-WAIT-2 for an application that does not wait itself.
+func (c *Conn) awaitFIN(now wheel.Time, o *Output) {
+	wait := c.opts.FinWait2
+	if wait == 0 {
+		wait = c.cfg.Policy.FinWait2
+	}
+	c.start(o, tcptimers.FinWait2, c.cfg.Policy.Deadline(now, wait))
 }
 
 // Abort ends the connection at once, with a RST where RFC 9293 §3.10.5 wants one.

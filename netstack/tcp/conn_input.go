@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
@@ -393,7 +392,7 @@ func (c *Conn) onFINAcked(now wheel.Time, o *Output) {
 	case StateFinWait1:
 		c.setState(StateFinWait2, o)
 		if c.readClosed {
-			c.start(o, tcptimers.FinWait2, c.cfg.Policy.Deadline(now, c.cfg.Policy.FinWait2))
+			c.awaitFIN(now, o)
 		}
 	case StateClosing:
 		c.timeWait(now, o)

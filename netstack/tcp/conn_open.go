@@ -1,6 +1,8 @@
 package tcp
 
 import (
+	"time"
+
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
@@ -205,9 +207,14 @@ func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 	}
 }
 
-// deferOpen takes an ACK that would end the handshake, and must not yet: TCP_DEFER_ACCEPT. The round trip is measured by it, and the
-// SYN-ACK sent again not before until.
-func (c *Conn) deferOpen(now, until wheel.Time, o *Output) {
+// Opens reports whether a segment that acknowledges ack would end the handshake of a passive open.
+func (c *Conn) Opens(ack Seq) bool { return c.state == StateSynReceived && ack == c.sndNxt }
+
+// DeferOpen takes, in place of Input, an ACK that would end the handshake and must not yet: TCP_DEFER_ACCEPT, for a SYN that came at
+// since and a wait for data of wait. The round trip is measured by it, and the SYN-ACK is sent again when the wait is over, to draw
+// another ACK. From the second call on it changes nothing.
+func (c *Conn) DeferOpen(now, since wheel.Time, wait time.Duration, o *Output) {
+	until := c.cfg.Policy.Deadline(since, wait)
 	id := c.fl.sent.Front()
 	if c.openHeld || id == 0 {
 		return

@@ -212,7 +212,7 @@ func (l *Listener) handle(s *Socket, events Events) {
 // holds reports whether a segment to a half-open connection is dropped because the listener does not want it established
 // yet, and counts it.
 func (p *pending) holds(now wheel.Time, c *Conn, in *Inbound, o *Output) bool {
-	if p.queued || in.Header.Flags&(SYN|RST|ACK) != ACK || in.Header.Ack != c.sndNxt {
+	if p.queued || in.Header.Flags&(SYN|RST|ACK) != ACK || !c.Opens(in.Header.Ack) {
 		return false // it would not establish it
 	}
 	l := p.listener
@@ -225,7 +225,7 @@ func (p *pending) holds(now wheel.Time, c *Conn, in *Inbound, o *Output) bool {
 	case l.deferAccept > 0 && in.Len == 0 && !in.Header.Flags.Has(FIN) && now.Sub(p.since) < l.deferAccept:
 		// The peer is there. The SYN-ACK is sent again only when the wait is over, to draw another ACK.
 		o.Counters.TCPDeferAcceptDrop++
-		c.deferOpen(now, l.cfg.Policy.Deadline(p.since, l.deferAccept), o)
+		c.DeferOpen(now, p.since, l.deferAccept, o)
 		return true
 	}
 	return false
