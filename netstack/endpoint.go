@@ -30,7 +30,7 @@ type Endpoint struct {
 
 	inMu sync.Mutex // guards what waits for the next pass
 	in   []segment
-	icmp []tcp.ICMPError
+	icmp []icmpMessage
 
 	readMu sync.Mutex // is held by the one that reads, while it copies
 
@@ -42,7 +42,8 @@ type Endpoint struct {
 	shut     tcpip.ShutdownFlags
 	hardErr  tcpip.Error // why the connection ended, until somebody was told
 	lastErr  tcpip.Error
-	told     bool // that it is connected, by Connect
+	errs     uint8 // records in the error queue since it was empty
+	told     bool  // that it is connected, by Connect
 	listener *listener
 	parent   *listener // of a connection that nobody has accepted yet
 	queued   bool      // in the parent's queue

@@ -321,6 +321,7 @@ func (e *Endpoint) close(abort bool) {
 	}
 	e.rcv.drop()
 	e.rcvUsed = 0
+	e.dropErrors()
 	e.mu.Unlock()
 	e.giveUp(b, id)
 	if l != nil {

@@ -57,6 +57,9 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 		if ended {
 			e.tooLate(p.in)
 		}
+		for i := range icmp {
+			icmp[i].release()
+		}
 		p.letGo()
 		return
 	}
@@ -69,8 +72,8 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 		}
 	}
 	now := e.at(e.p.now())
-	for _, m := range icmp {
-		e.takeICMP(now, m, o)
+	for i := range icmp {
+		e.takeICMP(now, &icmp[i], o)
 	}
 	if e.expired.Swap(false) {
 		e.expire(now, p)
@@ -212,25 +215,6 @@ func (q *recvQueue) keep(e *Endpoint, s *segment, v tcp.Verdict) {
 	e.rcvUsed += int(n)
 }
 
-// takeICMP tells the connection of an ICMP message. As in gVisor and Linux, a handshake of ours ends with any that says that the
-// destination cannot be reached.
-func (e *Endpoint) takeICMP(now wheel.Time, m tcp.ICMPError, o *tcp.Output) {
-	before := o.Events
-	o.Events = 0
-	e.conn.ICMP(now, m, o)
-	soft := o.Events.Has(tcp.EventSoftError)
-	o.Events |= before
-	if !soft {
-		return
-	}
-	err, _ := e.conn.SoftErr().(tcp.Error)
-	e.lastErr = errorOf(err)
-	if s := e.conn.State(); s == tcp.StateSynSent || s == tcp.StateSynReceived {
-		e.hardErr = errorOf(err)
-		e.conn.Abort(now, o)
-	}
-}
-
 // expire tells the connection of timers that have expired and were not stopped since.
 func (e *Endpoint) expire(now wheel.Time, p *pass) {
 	o := &p.out
@@ -309,6 +293,7 @@ func (e *Endpoint) take(events tcp.Events, before tcp.State, timedOut bool) (mas
 	if e.closed {
 		e.rcv.drop()
 		e.rcvUsed = 0
+		e.dropErrors()
 	}
 	return mask | waiter.EventHUp | waiter.EventErr | waiter.ReadableEvents | waiter.WritableEvents, true
 }
@@ -331,6 +316,10 @@ func (e *Endpoint) end(before tcp.State, timedOut bool) {
 	}
 	switch {
 	case timedOut:
+		// What ICMP has said, unless somebody knows of it already, comes first.
+		if e.hardErr = e.lastErr; e.hardErr == nil {
+			e.hardErr = &tcpip.ErrTimeout{}
+		}
 		e.lastErr = &tcpip.ErrTimeout{}
 	case before < tcp.StateEstablished:
 		e.lastErr = e.hardErr

@@ -179,7 +179,7 @@ func (r *rig) sent(b []byte, net tcpip.NetworkProtocolNumber) {
 		raw = header.TCP(ip.Payload())
 	}
 	p := r.peer(raw.DestinationPort())
-	p.last = append(header.TCP(nil), raw...)
+	p.last, p.packet = append(header.TCP(nil), raw...), slices.Clone(b)
 	flags, n := raw.Flags(), len(raw)-int(raw.DataOffset())
 	if flags.Contains(header.TCPFlagSyn) && !p.known {
 		p.theirs, p.known = raw.SequenceNumber(), true
@@ -228,7 +228,8 @@ type rigPeer struct {
 	nxt    uint32 // what the stack sends next, from theirs
 	sent   int    // segments from the stack
 	last   header.TCP
-	bare   bool // SYNs have no options
+	packet []byte // IP's, with last
+	bare   bool   // SYNs have no options
 }
 
 func (r *rig) peer(port uint16) *rigPeer {
@@ -299,6 +300,24 @@ func (p *rigPeer) fin() {
 	p.snd++
 }
 func (p *rigPeer) rst() { p.send(header.TCPFlagRst, p.snd, 0, 0) }
+
+// icmp has a router say something about the last segment from the stack.
+func (p *rigPeer) icmp(code header.ICMPv4Code, mtu uint16) {
+	quote := p.packet[:min(len(p.packet), 60)]
+	b := make([]byte, header.IPv4MinimumSize+header.ICMPv4MinimumSize+len(quote))
+	ip := header.IPv4(b)
+	ip.Encode(&header.IPv4Fields{
+		TotalLength: uint16(len(b)), TTL: 64, Protocol: uint8(header.ICMPv4ProtocolNumber), SrcAddr: rigThere, DstAddr: rigHere,
+	})
+	ip.SetChecksum(^ip.CalculateChecksum())
+	m := header.ICMPv4(b[header.IPv4MinimumSize:])
+	m.SetType(header.ICMPv4DstUnreachable)
+	m.SetCode(code)
+	m.SetMTU(mtu)
+	copy(m[header.ICMPv4MinimumSize:], quote)
+	m.SetChecksum(header.ICMPv4Checksum(m, 0))
+	p.r.inject(b)
+}
 
 // rigSocket is an endpoint of a rig. Its methods write down what they return, and the state after it.
 type rigSocket struct {

@@ -1,0 +1,137 @@
+package netstack
+
+import (
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// icmpMessage is an ICMP message about a segment of the connection.
+type icmpMessage struct {
+	tcp.ICMPError
+	err    tcpip.Error      // what gVisor's TCP makes of it; nil for a packet that is too big
+	record *tcpip.SockError // for the error queue; nil unless IP_RECVERR is set
+}
+
+// HandleError implements stack.TransportEndpoint: an ICMP message is about a segment of the connection.
+func (e *Endpoint) HandleError(te stack.TransportError, pkt *stack.PacketBuffer) {
+	quote, ok := pkt.Data().PullUp(8) // RFC 792: the first 64 bits of the segment are there
+	if !ok {
+		return
+	}
+	m := icmpMessage{ICMPError: tcp.ICMPError{Seq: tcp.Seq(header.TCP(quote).SequenceNumber())}}
+	switch te.Kind() {
+	case stack.PacketTooBigTransportError:
+		m.Kind = tcp.ICMPTooBig
+		if mtu := te.Info(); mtu > 0 {
+			// The stack has taken IP's header off.
+			m.MTU = mtu + header.IPv4MinimumSize
+			if pkt.NetworkProtocolNumber == header.IPv6ProtocolNumber {
+				m.MTU = mtu + header.IPv6MinimumSize
+			}
+		}
+	case stack.DestinationNetworkUnreachableTransportError:
+		m.Kind, m.err = tcp.ICMPNetUnreachable, &tcpip.ErrNetworkUnreachable{}
+	case stack.DestinationHostUnreachableTransportError:
+		m.Kind, m.err = tcp.ICMPHostUnreachable, &tcpip.ErrHostUnreachable{}
+	case stack.DestinationHostDownTransportError:
+		m.Kind, m.err = tcp.ICMPHostUnreachable, &tcpip.ErrHostDown{}
+	case stack.SourceHostIsolatedTransportError:
+		m.Kind, m.err = tcp.ICMPHostUnreachable, &tcpip.ErrNoNet{}
+	case stack.SourceRouteFailedTransportError:
+		m.Kind, m.err = tcp.ICMPHostUnreachable, &tcpip.ErrNotSupported{}
+	case stack.DestinationPortUnreachableTransportError:
+		m.Kind, m.err = tcp.ICMPPortUnreachable, &tcpip.ErrConnectionRefused{}
+	case stack.DestinationProtoUnreachableTransportError:
+		m.Kind, m.err = tcp.ICMPProtocolUnreachable, &tcpip.ErrUnknownProtocolOption{}
+	default:
+		return
+	}
+	if m.err != nil && e.wantsErrors(pkt.NetworkProtocolNumber) {
+		m.record = &tcpip.SockError{
+			Err: m.err, Cause: te, Payload: pkt.Data().AsRange().ToView(), NetProto: pkt.NetworkProtocolNumber,
+			Dst: tcpip.FullAddress{NIC: pkt.NICID}, Offender: tcpip.FullAddress{NIC: pkt.NICID},
+		}
+	}
+	e.inMu.Lock()
+	if len(e.icmp) < maxInbox {
+		e.icmp = append(e.icmp, m)
+	} else {
+		m.release()
+	}
+	e.inMu.Unlock()
+	e.kick()
+}
+
+// release gives back what was not put into the queue.
+func (m *icmpMessage) release() {
+	if m.record != nil {
+		m.record.Payload.Release()
+		m.record = nil
+	}
+}
+
+// dropErrors empties the error queue, which nobody will read any more.
+func (e *Endpoint) dropErrors() {
+	for r := e.ops.DequeueErr(); r != nil; r = e.ops.DequeueErr() {
+		r.Payload.Release()
+	}
+}
+
+// wantsErrors reports whether IP_RECVERR is set, or IPV6_RECVERR.
+func (e *Endpoint) wantsErrors(net tcpip.NetworkProtocolNumber) bool {
+	if net == header.IPv6ProtocolNumber {
+		return e.ops.GetIPv6RecvError()
+	}
+	return e.ops.GetIPv4RecvError()
+}
+
+// takeICMP tells the connection of an ICMP message. As in gVisor and Linux, a handshake of ours ends with any that says that the
+// destination cannot be reached.
+//
+// Unlike gVisor's TCP, a message counts only if it quotes a segment that is in flight (RFC 5927 §4.1), which who is not on the path
+// cannot do at will: one that does not is not told, and not queued either.
+func (e *Endpoint) takeICMP(now wheel.Time, m *icmpMessage, o *tcp.Output) {
+	defer m.release()
+	was, strays := e.conn.State(), o.Counters.OutOfWindowIcmps
+	e.conn.ICMP(now, m.ICMPError, o)
+	if m.err == nil || was == tcp.StateClosed || was == tcp.StateTimeWait || o.Counters.OutOfWindowIcmps != strays {
+		return
+	}
+	e.lastErr = m.err
+	e.queueError(m)
+	if was == tcp.StateSynSent || was == tcp.StateSynReceived {
+		e.hardErr = m.err
+		e.conn.Abort(now, o)
+		e.p.stats.FailedConnectionAttempts.Increment()
+		if l := e.parent; l != nil {
+			l.e.stats.FailedConnectionAttempts.Increment()
+		}
+	}
+}
+
+// maxErrors is how many records the error queue takes until somebody has read all of them.
+const maxErrors = 64
+
+// queueError adds to the error queue, unless it is full: messages from the network take no memory without bound.
+func (e *Endpoint) queueError(m *icmpMessage) {
+	r := m.record
+	if r == nil {
+		return
+	}
+	if e.ops.PeekErr() == nil {
+		e.errs = 0
+	}
+	if e.errs == maxErrors {
+		return
+	}
+	e.errs++
+	m.record = nil
+	id := e.info.ID
+	r.Dst.Addr, r.Dst.Port = id.RemoteAddress, id.RemotePort
+	r.Offender.Addr, r.Offender.Port = id.LocalAddress, id.LocalPort
+	e.ops.QueueErr(r)
+}
