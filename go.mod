@@ -8,6 +8,7 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0 // testscript: the tests of cmd/tcpwheel
 	github.com/spf13/cobra v1.10.2 // the command line of cmd/tcpwheel
 	github.com/vishvananda/netlink v1.3.1 // the kernel's addresses, routes and link state: package tun
+	golang.org/x/net v0.59.0 // nettest, what is asked of a net.Conn: the tests of netstack/sockets
 	golang.org/x/sys v0.48.0 // system calls on TUN devices and network namespaces: package tun
 	gvisor.dev/gvisor v0.0.0-20260905035102-160fafc42237 // the network stack that package netstack plugs into
 )

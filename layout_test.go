@@ -51,6 +51,7 @@ var policy = layout{
 
 	deps: []dependency{
 		{path: "gvisor.dev/gvisor", rooms: []string{"netstack", "tun"}},
+		{path: "golang.org/x/net", rooms: []string{"netstack"}, testsOnly: true},
 		{path: "golang.org/x/sys", rooms: []string{"netstack", "tun"}},
 		{path: "github.com/vishvananda/netlink", rooms: []string{"tun"}},
 		{path: "github.com/gopacket/gopacket", rooms: []string{"pcaps"}},

@@ -1,0 +1,169 @@
+package sockets_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"testing"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack"
+)
+
+// apis are ours, and gVisor's gonet, on the same stack.
+var apis = []struct {
+	name    string
+	connect func(s *stack.Stack) (a, b net.Conn, err error)
+}{
+	{"sockets", func(s *stack.Stack) (net.Conn, net.Conn, error) {
+		a, b, err := pipe(s)
+		return a, b, err
+	}},
+	{"gonet", func(s *stack.Stack) (net.Conn, net.Conn, error) {
+		at := tcpip.FullAddress{Addr: tcpip.AddrFrom4([4]byte{127, 0, 0, 1})}
+		l, err := gonet.ListenTCP(s, at, ipv4.ProtocolNumber)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer l.Close()
+		at.Port = uint16(l.Addr().(*net.TCPAddr).Port)
+		a, err := gonet.DialContextTCP(context.Background(), s, at, ipv4.ProtocolNumber)
+		if err != nil {
+			return nil, nil, err
+		}
+		b, err := l.Accept()
+		return a, b, err
+	}},
+}
+
+// BenchmarkRoundTrip sends an octet there and back, both ends waiting in Read.
+func BenchmarkRoundTrip(b *testing.B) {
+	for _, api := range apis {
+		b.Run("api="+api.name, func(b *testing.B) {
+			x, y, err := api.connect(newLoop(b, netstack.NewProtocol))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer y.Close()
+			defer x.Close()
+			go func() {
+				buf := make([]byte, 1)
+				for {
+					if _, err := y.Read(buf); err != nil {
+						return
+					}
+					if _, err := y.Write(buf); err != nil {
+						return
+					}
+				}
+			}()
+			buf := make([]byte, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				x.Write(buf)
+				if _, err := x.Read(buf); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkReadWrite writes and reads an octet, neither of which waits.
+func BenchmarkReadWrite(b *testing.B) {
+	for _, api := range apis {
+		b.Run("api="+api.name, func(b *testing.B) {
+			x, y, err := api.connect(newLoop(b, netstack.NewProtocol))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer y.Close()
+			defer x.Close()
+			buf := make([]byte, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				x.Write(buf)
+				if _, err := y.Read(buf); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkCopy has io.Copy empty a connection into one that throws away.
+func BenchmarkCopy(b *testing.B) {
+	for _, api := range apis {
+		b.Run("api="+api.name, func(b *testing.B) {
+			x, y, err := api.connect(newLoop(b, netstack.NewProtocol))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer y.Close()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				io.Copy(struct{ io.Writer }{io.Discard}, y)
+			}()
+			buf := make([]byte, 256<<10)
+			b.SetBytes(int64(len(buf)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := x.Write(buf); err != nil {
+					b.Fatal(err)
+				}
+			}
+			x.Close()
+			<-done
+		})
+	}
+}
+
+// BenchmarkConnect dials and accepts, on one listener.
+func BenchmarkConnect(b *testing.B) {
+	for _, api := range apis {
+		b.Run("api="+api.name, func(b *testing.B) {
+			s := newLoop(b, netstack.NewProtocol)
+			tw := tcpip.TCPTimeWaitTimeoutOption(1)
+			if err := s.SetTransportProtocolOption(netstack.ProtocolNumber, &tw); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				x, y, err := api.connect(s)
+				if err != nil {
+					b.Fatal(err)
+				}
+				x.Close()
+				y.Close()
+			}
+		})
+	}
+}
+
+// TestAllocations: writing and reading allocate what the endpoint does, and nothing of their own. An endpoint's segment is a view and
+// what sends it.
+func TestAllocations(t *testing.T) {
+	s := newLoop(t, netstack.NewProtocol)
+	per := func(connect func(s *stack.Stack) (a, b net.Conn, err error)) float64 {
+		x, y, err := connect(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer y.Close()
+		defer x.Close()
+		buf := make([]byte, 1)
+		return testing.AllocsPerRun(1000, func() {
+			x.Write(buf)
+			y.Read(buf)
+		})
+	}
+	ours, gonets := per(apis[0].connect), per(apis[1].connect)
+	if ours > gonets-2 {
+		t.Errorf("a write and a read make %v allocations, and gonet's %v: want two less at least", ours, gonets)
+	}
+}
