@@ -177,6 +177,19 @@ func (c *Config) protocol() (netstack.Config, error) {
 	return p, nil
 }
 
+// clockTick is the granularity of the stack's clock, 0 for gVisor's own. Ours has a clock that is finer than its timers, so that they
+// are late by no more than their tick and a little; gVisor's, on which timers are late by a millisecond, is that of GVisor.
+func (c *Config) clockTick() time.Duration {
+	if c.TCP == GVisor {
+		return c.Tick
+	}
+	tick := 100 * time.Microsecond
+	if p, err := c.protocol(); err == nil {
+		tick = max(min(tick, p.Conn.Policy.Tick), 10*time.Microsecond)
+	}
+	return tick
+}
+
 // isImpaired reports whether the link does anything to packets.
 func (c *Config) isImpaired() bool {
 	return c.Plan != nil || !reflect.DeepEqual(c.Link, sim.LinkConfig{})

@@ -26,7 +26,7 @@ type Site struct {
 	link     stack.LinkEndpoint
 	impaired *tun.Impaired   // nil without an emulated link
 	wheel    *wheel.Realtime // of the emulated link, or nil
-	clock    *netstack.Clock // of the stack, or nil
+	clock    *netstack.Clock // of the stack; nil is gVisor's
 	capture  *capture        // or nil
 	stack    *stack.Stack
 	services *services
@@ -65,9 +65,9 @@ func (s *Site) start(ctx context.Context) (err error) {
 		}
 	}
 	clock := tcpip.NewStdClock()
-	if c.TCP == GVisor && c.Tick != 0 {
-		if s.clock, err = netstack.NewClock(netstack.ClockConfig{RealtimeConfig: wheel.RealtimeConfig{Tick: c.Tick}}); err != nil {
-			return err
+	if tick := c.clockTick(); tick != 0 {
+		if s.clock, err = netstack.NewClock(netstack.ClockConfig{RealtimeConfig: wheel.RealtimeConfig{Tick: tick}}); err != nil {
+			return fmt.Errorf("up: %w", err)
 		}
 		clock = s.clock
 	}
