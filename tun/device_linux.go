@@ -42,6 +42,7 @@ func (o *Options) check() error {
 // Device is an open TUN device. Multiple goroutines may invoke methods on it.
 type Device struct {
 	name     string
+	netns    string
 	index    int
 	offload  bool
 	queues   []*queue
@@ -70,7 +71,7 @@ func Open(name string, o Options) (*Device, error) {
 	if o.Queues == 0 {
 		o.Queues = 1
 	}
-	d := &Device{name: name, offload: !o.NoOffload, done: make(chan struct{})}
+	d := &Device{name: name, netns: o.Netns, offload: !o.NoOffload, done: make(chan struct{})}
 	if err := InNamespace(o.Netns, func() error { return d.open(o) }); err != nil {
 		d.release()
 		return nil, err
@@ -193,6 +194,9 @@ func (d *Device) Name() string { return d.name }
 
 // Index returns the kernel's number of the device.
 func (d *Device) Index() int { return d.index }
+
+// InNamespace is InNamespace for the network namespace of the device.
+func (d *Device) InNamespace(f func() error) error { return InNamespace(d.netns, f) }
 
 // Queues returns the number of queues.
 func (d *Device) Queues() int { return len(d.queues) }

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/tun/link"
+)
+
+func newLink() *cobra.Command {
+	var (
+		c      link.Config
+		f      linkFlags
+		cmds   link.Commands
+		addrs  [2][]string
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "link [flags] [-- COMMAND]",
+		Short: "two kernels joined by an emulated link that logs each packet's fate",
+		Long: "Link makes two TUN devices, in two network namespaces or one, and joins them by\n" +
+			"an emulated link until it gets SIGINT or SIGTERM, or COMMAND, which runs in the\n" +
+			"namespace of a, has ended. Then it removes the devices, with their addresses and\n" +
+			"routes, and prints what each direction has done: to standard output, or to\n" +
+			"standard error beside a COMMAND. It needs root.\n\n" +
+			"A loss is a probability or a model: packets:3,7-9 loses these of a direction,\n" +
+			"ranges:0-1448@1 the first transmission of these octets of each TCP stream,\n" +
+			"outages:1s-1.5s what is sent then, gilbert-elliott:p=0.01,r=0.3 bursts; models\n" +
+			"may be joined by semicolons. Flags hold for both directions; --a-to-b and\n" +
+			"--b-to-a, such as --a-to-b loss=packets:20, for one.\n\n" +
+			"The log is a JSON object per line: the plan, a line for each packet with its\n" +
+			"number, times, fate and TCP header, and the counts. The captures are nanosecond\n" +
+			"pcapng of what each kernel sends and gets, with comments on fates. To keep\n" +
+			"packets what they are, the kernels do not offload, unless --offload is given.",
+		Example:               "  tcpwheel link --make-netns --delay 5ms --a-to-b loss=packets:20 --log fates",
+		DisableFlagsInUseLine: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if n := cmd.ArgsLenAtDash(); len(args) > 0 && n != 0 {
+				return usage(cmd, fmt.Errorf("link: unexpected argument %q: a command stands behind --", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := error(nil)
+			if c.Links, err = f.links(); err == nil {
+				err = fillSides(&c, addrs)
+			}
+			if err == nil {
+				err = c.Check()
+			}
+			if err != nil {
+				err = fmt.Errorf("link: %w", err)
+				if errors.As(err, new(*fs.PathError)) {
+					return err // the plan cannot be read
+				}
+				return usage(cmd, err)
+			}
+			if len(args) > 0 {
+				cmds.A = args
+			}
+			cmds.Stdin, cmds.Stdout, cmds.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+			out := cmd.OutOrStdout()
+			if cmds.A != nil {
+				out = cmd.ErrOrStderr()
+			}
+			talk := cmd.ErrOrStderr()
+			s, err := link.Run(cmd.Context(), c, cmds, func(l *link.Link) func() {
+				fmt.Fprintf(talk, "tcpwheel: link: %v\n", l)
+				if isTerminal(talk) && cmds.A == nil && cmds.B == "" {
+					return linkStatus(talk, l.Summary)
+				}
+				return func() {}
+			})
+			if s[0].Direction == "" { // it has not begun
+				return err
+			}
+			if e := writeLinkSummary(out, s, asJSON); err == nil {
+				err = e
+			}
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	for i, side := range []string{"a", "b"} {
+		s := &c.Sides[i]
+		flags.StringVar(&s.Device, side, "", "device of "+side+"; %d: a free number (default link%d)")
+		flags.StringVar(&s.Netns, side+"-netns", "", "its network namespace")
+		flags.StringSliceVar(&addrs[i], side+"-addr", nil, fmt.Sprintf("address of %s (default 10.9.0.%d/24)", side, i+1))
+	}
+	flags.BoolVar(&c.MakeNamespaces, "make-netns", false, "make the namespaces, and remove them")
+	flags.StringVar(&cmds.B, "b-run", "", "shell command to run in the namespace of b")
+	f.register(flags)
+	flags.IntVar(&c.MTU, "mtu", 0, "MTU of the devices (default: the kernel's)")
+	flags.IntVar(&c.PathMTU, "path-mtu", 0, "size that the link takes; ICMP tells of it")
+	flags.BoolVar(&c.Offload, "offload", false, "let the kernels offload segmentation")
+	flags.Uint64Var(&c.Seed, "seed", 1, "seed of the link's random numbers")
+	flags.StringVar(&c.Log, "log", "", "file for the fate of each packet, as JSON")
+	flags.StringVar(&c.Captures[0], "pcap-a", "", "file for what passes at a, as pcapng")
+	flags.StringVar(&c.Captures[1], "pcap-b", "", "file for what passes at b")
+	flags.BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	return cmd
+}
+
+// fillSides reads the addresses, and gives names to namespaces that are to be made.
+func fillSides(c *link.Config, addrs [2][]string) (err error) {
+	for i := range c.Sides {
+		s := &c.Sides[i]
+		if len(addrs[i]) == 0 {
+			addrs[i] = []string{fmt.Sprintf("10.9.0.%d/24", i+1)}
+		}
+		if s.Addrs, err = parsePrefixes([]string{"a-addr", "b-addr"}[i], addrs[i]); err != nil {
+			return err
+		}
+		if c.MakeNamespaces && s.Netns == "" {
+			s.Netns = []string{"tcpwheel-a", "tcpwheel-b"}[i]
+		}
+	}
+	return nil
+}
+
+func writeLinkSummary(w io.Writer, s [2]link.Summary, asJSON bool) error {
+	if !asJSON {
+		return link.WriteTable(w, s)
+	}
+	enc := json.NewEncoder(w)
+	for _, d := range s {
+		if err := enc.Encode(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linkStatus keeps a line on a terminal up to date, until the function that it returns is called, which clears it.
+func linkStatus(w io.Writer, summary func() [2]link.Summary) (stop func()) {
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		t := time.NewTicker(500 * time.Millisecond)
+		defer t.Stop()
+		for before := summary(); ; {
+			select {
+			case <-end:
+				fmt.Fprint(w, "\r\x1b[K")
+				return
+			case <-t.C:
+				now := summary()
+				fmt.Fprintf(w, "\r\x1b[K%s", linkStatusLine(before, now, 500*time.Millisecond))
+				before = now
+			}
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
+}
+
+// linkStatusLine tells what has passed so far, and how fast.
+func linkStatusLine(before, now [2]link.Summary, d time.Duration) (line string) {
+	for i, s := range now {
+		if i > 0 {
+			line += " | "
+		}
+		rate := float64(s.Octets-before[i].Octets) * 8 / d.Seconds() / 1e6
+		line += fmt.Sprintf("%s %d, %d gone, %.1f Mbit/s", s.Direction, s.Packets, s.Packets-s.Delivered, rate)
+	}
+	return line
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tcpwheel/tun"
+	"tcpwheel/tun/link"
+)
+
+// TestLinkCommand pings over a link that the command makes, as root.
+func TestLinkCommand(t *testing.T) {
+	for _, name := range []string{"tcpwheel-a", "tcpwheel-b"} {
+		ns, err := tun.AddNamespace(name)
+		if err != nil {
+			t.Skipf("no namespace to be had here: %v", err)
+		}
+		if err := ns.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := filepath.Join(t.TempDir(), "log")
+	var out, talk bytes.Buffer
+	status := run([]string{"link", "--make-netns", "--delay", "1ms", "--a-to-b", "loss=packets:1", "--log", log, "--json",
+		"--b-run", "echo b", "--", "/bin/sh", "-c", "echo a; exit 3"}, strings.NewReader(""), &out, &talk)
+	if status != exitFailed || !strings.Contains(talk.String(), "exit status 3") || !strings.Contains(out.String(), "a\n") {
+		t.Fatalf("status %d, %q, %q", status, out.String(), talk.String())
+	}
+	var s [2]link.Summary
+	_, objects, _ := strings.Cut(talk.String(), "are joined\n")
+	dec := json.NewDecoder(strings.NewReader(objects))
+	for i := range s {
+		if err := dec.Decode(&s[i]); err != nil || s[i].Direction != link.Direction(i) {
+			t.Errorf("object %d of %q: %v", i, objects, err)
+		}
+	}
+	if b, err := os.ReadFile(log); err != nil || !bytes.Contains(b, []byte(`"record":"end"`)) {
+		t.Errorf("log %q, %v", b, err)
+	}
+	if status := run([]string{"link", "--log", log + "/x", "--make-netns"}, nil, io.Discard, &talk); status != exitFailed {
+		t.Errorf("status %d of a log that cannot be, want %d", status, exitFailed)
+	}
+}
+
+func TestLinkStatusLine(t *testing.T) {
+	now := [2]link.Summary{{Direction: "a-to-b", Packets: 10, Delivered: 8, Octets: 125000}, {Direction: "b-to-a"}}
+	want := "a-to-b 10, 2 gone, 2.0 Mbit/s | b-to-a 0, 0 gone, 0.0 Mbit/s"
+	if got := linkStatusLine([2]link.Summary{}, now, 500e6); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

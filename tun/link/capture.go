@@ -1,0 +1,105 @@
+package link
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/wheel"
+)
+
+// capture is a file of what passes at one end, in the order of the stamps. Packets of the two directions come a little out of
+// order: each is held back until nothing before it can come any more.
+type capture struct {
+	sink  *sink
+	out   *sim.Pcapng
+	epoch wheel.Time // as nanoseconds since 1970
+	held  []captured
+}
+
+type captured struct {
+	at      wheel.Time
+	octets  []byte
+	comment string
+}
+
+func newCapture(file, name string, epoch wheel.Time) (*capture, error) {
+	s, err := createSink(file)
+	if err != nil {
+		return nil, err
+	}
+	c := &capture{sink: s, epoch: epoch}
+	if c.out, err = sim.NewPcapng(s, "tcpwheel link"); err == nil {
+		_, err = c.out.AddInterface(name, sim.LinkTypeRaw)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	s.flush()
+	return c, nil
+}
+
+// add takes a packet, whose octets it keeps. A nil capture takes nothing.
+func (c *capture) add(at wheel.Time, octets []byte, comment string) {
+	if c != nil {
+		c.held = append(c.held, captured{at, octets, comment})
+	}
+}
+
+// write writes what was stamped before the instant until.
+func (c *capture) write(until wheel.Time) {
+	if c == nil {
+		return
+	}
+	slices.SortStableFunc(c.held, func(a, b captured) int { return cmp.Compare(a.at, b.at) })
+	n := 0
+	for ; n < len(c.held) && c.held[n].at < until; n++ {
+		p := &c.held[n]
+		if err := c.out.WritePacket(0, c.epoch+p.at, p.octets, uint32(len(p.octets)), p.comment); err != nil && c.sink.err == nil {
+			c.sink.err = err
+		}
+	}
+	c.held = slices.Delete(c.held, 0, n)
+	c.sink.flush()
+}
+
+// sentComment says what becomes of a packet that is sent, "" if it just arrives.
+func sentComment(f *sim.Fate, loss sim.Losses) string {
+	switch f.Verdict {
+	case sim.QueueDropped:
+		return "dropped: the queue is full"
+	case sim.Lost:
+		return "lost: " + loss[f.Model].String()
+	}
+	var words []string
+	for _, w := range []struct {
+		is   bool
+		word string
+	}{{f.Marked, "marked CE"}, {f.Reordered, "reordered"}, {f.Duplicated, "duplicated"}, {f.Corrupt, "corrupted"}} {
+		if w.is {
+			words = append(words, w.word)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// arrivedComment says what is not ordinary about a packet that arrives.
+func arrivedComment(f *sim.Fate, again bool) string {
+	var words []string
+	if f.Marked {
+		words = append(words, "marked CE")
+	}
+	if f.Reordered {
+		words = append(words, "reordered")
+	}
+	if again {
+		words = append(words, "duplicate")
+	}
+	if f.Corrupt {
+		words = append(words, "bit "+strconv.FormatUint(uint64(f.Bit), 10)+" flipped")
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,150 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Commands are programs to run in the namespaces while there is a link. Their standard output and error are the caller's.
+type Commands struct {
+	B string   // a command of the shell in the namespace of b, started first, without input; "" for none
+	A []string // a program with its arguments in that of a, with whose end the link ends; nil for none
+
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+}
+
+// Run runs a link until the context ends, which is no error, or Commands.A has ended, whose failure is one, or somebody
+// takes a device away, which is one. It calls ready with the link when it can be used, and what that returns before the link
+// is closed.
+func Run(ctx context.Context, c Config, cmds Commands, ready func(*Link) (ending func())) ([2]Summary, error) {
+	l, err := Start(c)
+	if err != nil {
+		return [2]Summary{}, err
+	}
+	if cmds.Stdout == cmds.Stderr {
+		w := together(cmds.Stdout)
+		cmds.Stdout, cmds.Stderr = w, w
+	} else {
+		cmds.Stdout, cmds.Stderr = together(cmds.Stdout), together(cmds.Stderr)
+	}
+	ending := ready(l)
+	err = l.run(ctx, cmds)
+	ending()
+	s, closing := l.Close()
+	return s, errors.Join(err, closing)
+}
+
+func (l *Link) run(ctx context.Context, cmds Commands) (err error) {
+	var a, b *program
+	defer func() {
+		a.stop()
+		b.stop()
+	}()
+	if cmds.B != "" {
+		cmd := exec.Command("/bin/sh", "-c", cmds.B)
+		cmd.Stdout, cmd.Stderr = cmds.Stdout, cmds.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what the shell starts is to end with it
+		if b, err = l.startProgram(1, cmd); err != nil {
+			return err
+		}
+	}
+	ended := make(<-chan struct{}) // never, without a program
+	if cmds.A != nil {
+		cmd := exec.Command(cmds.A[0], cmds.A[1:]...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = cmds.Stdin, cmds.Stdout, cmds.Stderr
+		if a, err = l.startProgram(0, cmd); err != nil {
+			return err
+		}
+		ended = a.done
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-ended:
+		if a.err != nil {
+			return fmt.Errorf("link: %s: %w", cmds.A[0], a.err)
+		}
+		return nil
+	case <-l.devices[0].Done():
+		return l.devices[0].Err()
+	case <-l.devices[1].Done():
+		return l.devices[1].Err()
+	}
+}
+
+// program is one that runs.
+type program struct {
+	pid   int // negative: a group
+	group bool
+	done  chan struct{} // closed when it has ended
+	err   error         // then: nil is status 0
+}
+
+// together returns a writer that two programs may share: files can be, as they are.
+func together(w io.Writer) io.Writer {
+	switch w.(type) {
+	case nil, *os.File:
+		return w
+	}
+	return &sharedWriter{w: w}
+}
+
+type sharedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (s *sharedWriter) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(b)
+}
+
+// startProgram starts a program in the namespace of a side.
+func (l *Link) startProgram(side int, cmd *exec.Cmd) (*program, error) {
+	if err := l.InSide(side, cmd.Start); err != nil {
+		return nil, fmt.Errorf("link: start in the namespace of %s: %w", sideName(side), err)
+	}
+	cmd.WaitDelay = time.Second // for what it has left behind to let go of the output
+	p := &program{pid: cmd.Process.Pid, done: make(chan struct{})}
+	if cmd.SysProcAttr != nil && cmd.SysProcAttr.Setpgid {
+		p.pid, p.group = -p.pid, true
+	}
+	go func() {
+		if err := cmd.Wait(); !errors.Is(err, exec.ErrWaitDelay) {
+			p.err = err
+		}
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// stop asks a program to end, makes it two seconds later, and waits for its end. Of a group, nothing is left then. It does
+// nothing to a nil one.
+func (p *program) stop() {
+	if p == nil {
+		return
+	}
+	select {
+	case <-p.done:
+	default:
+		_ = syscall.Kill(p.pid, syscall.SIGTERM) // it may just have ended
+		select {
+		case <-p.done:
+		case <-time.After(2 * time.Second):
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+			<-p.done
+		}
+	}
+	if p.group {
+		_ = syscall.Kill(p.pid, syscall.SIGKILL)
+	}
+}

@@ -1,0 +1,89 @@
+package link
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tcpwheel/tun"
+)
+
+// runTest runs a link with commands in namespaces that it makes, and returns what they printed.
+func runTest(t *testing.T, ctx context.Context, cmds Commands, ready func()) (out string, err error) {
+	t.Helper()
+	c := testConfig(t) // skips
+	c.Log, c.Captures = "", [2]string{}
+	c.MakeNamespaces = true
+	for i := range c.Sides {
+		c.Sides[i].Netns = fmt.Sprintf("tcpwheel-test-%d-%s", os.Getpid(), sideName(i))
+	}
+	var b bytes.Buffer
+	cmds.Stdout, cmds.Stderr = &b, &b
+	_, err = Run(ctx, c, cmds, func(l *Link) func() {
+		if !strings.Contains(l.String(), c.Sides[0].Netns) {
+			t.Errorf("the link is %v", l)
+		}
+		ready()
+		return func() {}
+	})
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		t.Skipf("no named namespace to be had here: %v", err)
+	}
+	for i := range c.Sides {
+		if err := tun.InNamespace(c.Sides[i].Netns, func() error { return nil }); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("namespace %s: %v, want none", c.Sides[i].Netns, err)
+		}
+	}
+	return b.String(), err
+}
+
+// TestCommands runs a program at each end: that of a ends the link, and that of b goes with all that it has started.
+func TestCommands(t *testing.T) {
+	out, err := runTest(t, context.Background(), Commands{
+		B: "sleep 60 & echo $!; wait",
+		A: []string{"/bin/sh", "-c", "read line < /proc/net/dev; echo up; sleep 0.2"},
+	}, func() {})
+	lines := strings.Fields(out)
+	if err != nil || len(lines) != 2 {
+		t.Fatalf("%q, %v", out, err)
+	}
+	pid := lines[0]
+	if pid == "up" {
+		pid = lines[1]
+	}
+	for range 100 {
+		if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err != nil || strings.Contains(string(stat), ") Z ") {
+			return // gone, or a zombie until whoever inherits it looks
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("process %s is left", pid)
+}
+
+func TestCommandThatFails(t *testing.T) {
+	if _, err := runTest(t, context.Background(), Commands{A: []string{"/bin/sh", "-c", "exit 7"}}, func() {}); err == nil || !strings.Contains(err.Error(), "exit status 7") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := runTest(t, context.Background(), Commands{A: []string{"/no/such/program"}}, func() {}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestContextEnds: the link ends as asked, and asks its program to end.
+func TestContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	start := time.Now()
+	out, err := runTest(t, ctx, Commands{A: []string{"/bin/sh", "-c", "trap 'echo asked; exit' TERM; echo ready; while :; do sleep 0.01; done"}},
+		func() { time.AfterFunc(200*time.Millisecond, cancel) })
+	if err != nil || out != "ready\nasked\n" || time.Since(start) > 10*time.Second {
+		t.Errorf("%q, %v, after %v", out, err, time.Since(start))
+	}
+}

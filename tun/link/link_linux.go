@@ -1,0 +1,235 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"tcpwheel/tun"
+	"tcpwheel/wheel"
+)
+
+// Link is two devices with an emulated link between them.
+type Link struct {
+	config   Config
+	spaces   [2]*tun.NamedNamespace
+	devices  [2]*tun.Device
+	clock    *wheel.Realtime
+	recorder *recorder
+	joined   *tun.Joined
+	closed   bool
+}
+
+const (
+	tick     = time.Microsecond // of the clock: half of it is added to each delay on average
+	queueLen = 10000            // packets that a kernel holds until they are read
+)
+
+// Start makes the devices, gives the kernels their addresses, and joins them. An error is one of Config.Check, of a file, or
+// of package tun, which says what to do; nothing is left of the link then, except for files that it had made.
+func Start(c Config) (*Link, error) {
+	if err := c.Check(); err != nil {
+		return nil, fmt.Errorf("link: %w", err)
+	}
+	l := &Link{config: c}
+	if err := l.start(); err != nil {
+		_, closing := l.Close()
+		return nil, errors.Join(err, closing)
+	}
+	return l, nil
+}
+
+func (l *Link) start() (err error) {
+	c := &l.config
+	if c.MakeNamespaces {
+		for i := range l.spaces {
+			if l.spaces[i], err = tun.AddNamespace(c.Sides[i].Netns); err != nil {
+				return err
+			}
+			if err := loopbackUp(c.Sides[i].Netns); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range l.devices {
+		name := c.Sides[i].Device
+		if name == "" {
+			name = "link%d"
+		}
+		o := tun.Options{Netns: c.Sides[i].Netns, MTU: c.MTU, NoOffload: !c.Offload}
+		if l.devices[i], err = tun.Open(name, o); err != nil {
+			return err
+		}
+		if err := l.devices[i].SetQueueLen(queueLen); err != nil {
+			return err
+		}
+	}
+	epoch := time.Now()
+	if l.clock, err = wheel.Start(wheel.RealtimeConfig{Tick: tick, Alarm: wheel.AlarmConfig{Epoch: epoch}}); err != nil {
+		return fmt.Errorf("link: %w", err)
+	}
+	if l.recorder, err = newRecorder(c, l.clock, epoch); err != nil {
+		return fmt.Errorf("link: %w", err)
+	}
+	l.joined, err = tun.Join(l.devices[0].Endpoint(), l.devices[1].Endpoint(), tun.LinkOptions{
+		There: c.Links[0], Back: c.Links[1], Seed: c.Seed, PathMTU: c.PathMTU, Clock: l.clock, Tap: l.recorder,
+	})
+	if err != nil {
+		return err
+	}
+	for i, d := range l.devices {
+		if err := setUp(d, c.Sides[i].Addrs, c.Sides[1-i].Addrs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setUp gives the kernel its addresses, and routes to those of the other side that are not in its subnets.
+func setUp(d *tun.Device, own, other []netip.Prefix) error {
+	quieten(d, own)
+	if err := d.Up(); err != nil {
+		return err
+	}
+	for _, p := range own {
+		if err := d.AddAddress(p); err != nil {
+			return err
+		}
+	}
+	for _, p := range other {
+		a := p.Addr()
+		near := false
+		for _, q := range own {
+			near = near || q.Contains(a)
+		}
+		if near {
+			continue
+		}
+		if err := d.AddRoute(netip.PrefixFrom(a, a.BitLen())); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return d.Ready(ctx)
+}
+
+// quieten keeps the kernel from sending packets of its own accord, with which the numbers of the others would be up to
+// chance: IPv6 solicits routers. Where it cannot be set, it stays.
+func quieten(d *tun.Device, own []netip.Prefix) {
+	settings := map[string]string{"disable_ipv6": "1"}
+	for _, p := range own {
+		if p.Addr().Is6() {
+			settings = map[string]string{"addr_gen_mode": "1", "router_solicitations": "0", "accept_ra": "0"}
+		}
+	}
+	_ = d.InNamespace(func() error {
+		for name, value := range settings {
+			_ = os.WriteFile(filepath.Join("/proc/sys/net/ipv6/conf", d.Name(), name), []byte(value), 0)
+		}
+		return nil
+	})
+}
+
+// loopbackUp sets the loopback device of a namespace up, so that its programs can talk to each other.
+func loopbackUp(netns string) error {
+	return tun.InNamespace(netns, func() error {
+		kernel, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+		if err != nil {
+			return err
+		}
+		defer kernel.Close()
+		lo, err := kernel.LinkByName("lo")
+		if err == nil {
+			err = kernel.LinkSetUp(lo)
+		}
+		return err
+	})
+}
+
+// Device returns the device of a side.
+func (l *Link) Device(side int) *tun.Device { return l.devices[side] }
+
+// Summary returns what both directions have done so far.
+func (l *Link) Summary() (s [2]Summary) {
+	for d := range s {
+		s[d].Direction = Direction(d)
+		if l.joined == nil {
+			continue
+		}
+		c := l.joined.Counts()[d]
+		r := l.recorder
+		r.mu.Lock()
+		s[d].TooBig, s[d].Octets = r.tooBig[d], r.octets[d]
+		r.mu.Unlock()
+		s[d].Packets, s[d].Delivered, s[d].Queue, s[d].Lost = c.Packets+s[d].TooBig, c.Delivered, c.QueueDropped, c.Lost
+		s[d].Reordered, s[d].Duplicated, s[d].Corrupted, s[d].Marked = c.Reordered, c.Duplicated, c.Corrupted, c.Marked
+		s[d].LateP50, s[d].LateP99, s[d].LateMax = r.lateness(d)
+		s[d].KernelDrops, _ = l.devices[d].KernelDrops() // a device that is gone tells nothing
+		s[d].Refused = l.devices[1-d].Stats().TxErrors
+	}
+	return s
+}
+
+// InSide calls f on a thread that is in the namespace of a side: what f opens and starts stays there.
+func (l *Link) InSide(side int, f func() error) error {
+	return tun.InNamespace(l.config.Sides[side].Netns, f)
+}
+
+// Close ends the link, closes the files, and removes devices and namespaces. It returns what the directions have done. The
+// second call does nothing.
+func (l *Link) Close() (s [2]Summary, err error) {
+	if l.closed {
+		return s, nil
+	}
+	l.closed = true
+	if l.joined != nil {
+		l.joined.Close()
+	}
+	s = l.Summary()
+	if l.recorder != nil {
+		err = l.recorder.close(s)
+		if err != nil {
+			err = fmt.Errorf("link: %w", err)
+		}
+	}
+	for _, d := range l.devices {
+		if d != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}
+	for _, n := range l.spaces {
+		if n != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}
+	if l.clock != nil {
+		err = errors.Join(err, l.clock.Close())
+	}
+	return s, err
+}
+
+// String tells in one line what is where.
+func (l *Link) String() string {
+	var sides [2]string
+	for i, d := range l.devices {
+		s := &l.config.Sides[i]
+		words := []string{d.Name()}
+		for _, p := range s.Addrs {
+			words = append(words, p.String())
+		}
+		if s.Netns != "" {
+			words = append(words, "in "+s.Netns)
+		}
+		sides[i] = strings.Join(words, " ")
+	}
+	return sides[0] + " and " + sides[1] + " are joined"
+}

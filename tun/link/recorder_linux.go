@@ -1,0 +1,344 @@
+package link
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/tun"
+	"tcpwheel/wheel"
+)
+
+// recorder is the tap of a link: it writes the log and the captures, in a goroutine of its own, so that no packet waits for a
+// file. It copies what it is shown.
+type recorder struct {
+	links [2]sim.LinkConfig
+	clock *wheel.Realtime
+	files bool
+
+	mu      sync.Mutex
+	late    [2]lateness
+	tooBig  [2]uint64
+	octets  [2]uint64
+	batch   []event
+	size    int // octets of the batch
+	room    sync.Cond
+	waiting bool // the writer will look
+	closed  bool
+
+	wake chan struct{} // to the writer; closed at the end
+	done chan struct{}
+
+	// The writer's.
+	log      *sink
+	json     *json.Encoder
+	captures [2]*capture
+	open     [2][]*line // entries that are not written yet, in the order of sending
+	lines    map[*tun.Passing]*line
+	twice    map[*tun.Passing]bool // duplicated packets of which one has arrived
+}
+
+// event is a packet that was sent or has arrived.
+type event struct {
+	now     wheel.Time
+	arrived bool
+	known   *tun.Passing
+	octets  []byte
+}
+
+// line is an entry of the log with what can still happen to it.
+type line struct {
+	Entry
+	arrivals int // that are to come
+}
+
+const (
+	flushEvery = 10 * time.Millisecond
+	holdBack   = 50 * time.Millisecond // by how much packets of two directions may come out of order
+	mostQueued = 64 << 20              // octets: then packets wait for the writer
+)
+
+// newRecorder opens the files. epoch is that of the clock.
+func newRecorder(c *Config, clock *wheel.Realtime, epoch time.Time) (*recorder, error) {
+	r := &recorder{
+		links: c.Links, clock: clock, files: c.Log != "" || c.Captures != [2]string{},
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+		lines: make(map[*tun.Passing]*line), twice: make(map[*tun.Passing]bool),
+	}
+	r.room.L = &r.mu
+	if err := r.openFiles(c, epoch); err != nil {
+		return nil, errors.Join(err, r.closeFiles())
+	}
+	go r.serve()
+	return r, nil
+}
+
+func (r *recorder) openFiles(c *Config, epoch time.Time) (err error) {
+	for i, name := range c.Captures {
+		if name != "" {
+			if r.captures[i], err = newCapture(name, sideName(i), wheel.Time(epoch.UnixNano())); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Log == "" {
+		return nil
+	}
+	if r.log, err = createSink(c.Log); err != nil {
+		return err
+	}
+	r.json = json.NewEncoder(r.log)
+	r.json.SetEscapeHTML(false)
+	_ = r.json.Encode(planRecord{"plan", epoch.UnixNano(), c.Seed, c.Links[0], c.Links[1], c.PathMTU}) // a sink never fails
+	r.log.flush()
+	return nil
+}
+
+// planRecord is the first line of a log.
+type planRecord struct {
+	Record  string         `json:"record"` // "plan"
+	Epoch   int64          `json:"epoch"`
+	Seed    uint64         `json:"seed"`
+	AToB    sim.LinkConfig `json:"a_to_b"`
+	BToA    sim.LinkConfig `json:"b_to_a"`
+	PathMTU int            `json:"path_mtu,omitempty"`
+}
+
+// endRecord is the last line of a log.
+type endRecord struct {
+	Record  string     `json:"record"` // "end"
+	Time    wheel.Time `json:"time"`
+	Summary [2]Summary `json:"summary"`
+}
+
+// Sent implements tun.Tap.
+func (r *recorder) Sent(now wheel.Time, p *tun.Passing, pkt *stack.PacketBuffer) {
+	r.note(event{now, false, p, nil}, pkt)
+}
+
+// Arrived implements tun.Tap.
+func (r *recorder) Arrived(now wheel.Time, p *tun.Passing, pkt *stack.PacketBuffer) {
+	r.note(event{now, true, p, nil}, pkt)
+}
+
+func (r *recorder) note(e event, pkt *stack.PacketBuffer) {
+	if r.files {
+		view := pkt.ToView()
+		e.octets = bytes.Clone(view.AsSlice())
+		view.Release()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d := e.known.Direction
+	switch {
+	case e.known.TooBig:
+		r.tooBig[d]++
+	case e.arrived && e.known.Number != 0:
+		r.late[d].add(e.now.Sub(e.known.Fate.At))
+		r.octets[d] += uint64(pkt.Size())
+	}
+	if !r.files || r.closed {
+		return
+	}
+	for r.size > mostQueued && !r.closed {
+		r.room.Wait()
+	}
+	r.batch = append(r.batch, e)
+	r.size += len(e.octets)
+	if !r.waiting {
+		r.waiting = true
+		r.wake <- struct{}{} // has room: the writer took the last before it let others wake it
+	}
+}
+
+// serve writes what was noted, until close.
+func (r *recorder) serve() {
+	defer close(r.done)
+	for range r.wake {
+		time.Sleep(flushEvery) // one round for all that comes meanwhile
+		r.mu.Lock()
+		r.waiting = false
+		batch := r.take()
+		closed := r.closed
+		r.mu.Unlock()
+		now := r.clock.Now()
+		for i := range batch {
+			r.write(&batch[i])
+		}
+		r.flush(now.Add(-holdBack))
+		if !closed && r.holds() {
+			r.again()
+		}
+	}
+}
+
+// take returns the batch, and makes room. The lock is held.
+func (r *recorder) take() []event {
+	batch := r.batch
+	r.batch, r.size = nil, 0
+	r.room.Broadcast()
+	return batch
+}
+
+// holds reports whether a capture has packets that are held back.
+func (r *recorder) holds() bool {
+	for _, c := range r.captures {
+		if c != nil && len(c.held) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// again has serve look once more, as it holds packets back.
+func (r *recorder) again() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.waiting && !r.closed {
+		r.waiting = true
+		r.wake <- struct{}{}
+	}
+}
+
+// write takes one event into the files.
+func (r *recorder) write(e *event) {
+	d, p := int(e.known.Direction), e.known
+	if e.arrived {
+		r.captures[1-d].add(e.now, e.octets, r.arrived(d, e))
+		return
+	}
+	comment := sentComment(&p.Fate, r.links[d].Loss)
+	if p.TooBig {
+		comment = "dropped: larger than the path MTU"
+	}
+	r.captures[d].add(e.now, e.octets, comment)
+	if r.log == nil {
+		return
+	}
+	l := &line{Entry: *newEntry(d, p.Number, e.now, e.octets, &p.Model)}
+	l.describe(p, r.links[d].Loss)
+	r.open[d] = append(r.open[d], l)
+	if l.arrivals > 0 {
+		r.lines[p] = l
+	} else {
+		r.writeLines(d)
+	}
+}
+
+// describe fills in what the model has decided.
+func (l *line) describe(p *tun.Passing, loss sim.Losses) {
+	f := &p.Fate
+	l.Reordered, l.Duplicated, l.Marked = f.Reordered, f.Duplicated, f.Marked
+	if f.Corrupt {
+		l.CorruptBit = &f.Bit
+	}
+	switch {
+	case p.TooBig:
+		l.Fate = FateTooBig
+	case f.Verdict == sim.QueueDropped:
+		l.Fate = FateQueue
+	case f.Verdict == sim.Lost:
+		l.Fate, l.By = FateLost, loss[f.Model].String()
+	default:
+		l.Fate, l.Due, l.arrivals = FateDelivered, &f.At, 1
+		if f.Duplicated {
+			l.arrivals = 2
+		}
+	}
+}
+
+// arrived notes an arrival in the log, and returns the comment on it.
+func (r *recorder) arrived(d int, e *event) (comment string) {
+	p := e.known
+	if p.Number == 0 {
+		return "made by the link: a packet was larger than the path MTU"
+	}
+	again := r.twice[p]
+	if again {
+		delete(r.twice, p)
+	} else if p.Fate.Duplicated {
+		r.twice[p] = true
+	}
+	if l := r.lines[p]; l != nil {
+		l.Arrived = append(l.Arrived, e.now)
+		if l.arrivals--; l.arrivals == 0 {
+			delete(r.lines, p)
+			r.writeLines(d)
+		}
+	}
+	return arrivedComment(&p.Fate, again)
+}
+
+// writeLines writes the entries to which nothing more can happen, in order.
+func (r *recorder) writeLines(d int) {
+	n := 0
+	for ; n < len(r.open[d]) && r.open[d][n].arrivals == 0; n++ {
+		_ = r.json.Encode(&r.open[d][n].Entry) // a sink never fails
+	}
+	clear(r.open[d][:n])
+	r.open[d] = r.open[d][n:]
+}
+
+func (r *recorder) flush(until wheel.Time) {
+	for _, c := range r.captures {
+		c.write(until)
+	}
+	if r.log != nil {
+		r.log.flush()
+	}
+}
+
+// close writes what is left, the end of the log, and closes the files. The link must have ended.
+func (r *recorder) close(summary [2]Summary) error {
+	r.mu.Lock()
+	r.closed = true
+	close(r.wake)
+	r.mu.Unlock()
+	<-r.done
+	for _, e := range r.take() {
+		r.write(&e)
+	}
+	for d := range r.open {
+		for _, l := range r.open[d] {
+			if l.arrivals > 0 {
+				l.arrivals = 0
+				if len(l.Arrived) == 0 {
+					l.Fate = FateUnfinished
+				}
+			}
+		}
+		r.writeLines(d)
+	}
+	if r.log != nil {
+		_ = r.json.Encode(endRecord{"end", r.clock.Now(), summary})
+	}
+	r.flush(math.MaxInt64)
+	return r.closeFiles()
+}
+
+func (r *recorder) closeFiles() error {
+	var err error
+	for _, c := range r.captures {
+		if c != nil {
+			err = errors.Join(err, c.sink.close())
+		}
+	}
+	if r.log != nil {
+		err = errors.Join(err, r.log.close())
+	}
+	return err
+}
+
+// lateness returns by how much the packets of a direction were later than the model has them.
+func (r *recorder) lateness(d int) (p50, p99, most time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := &r.late[d]
+	return l.quantile(0.5), l.quantile(0.99), l.max
+}

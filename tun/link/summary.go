@@ -1,0 +1,70 @@
+package link
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// Summary is what a direction has done. Packets is the sum of Delivered, Queue, Lost and TooBig.
+type Summary struct {
+	Direction   string `json:"direction"`
+	Packets     uint64 `json:"packets"`
+	Delivered   uint64 `json:"delivered"`
+	Queue       uint64 `json:"queue"` // dropped as the queue was full
+	Lost        uint64 `json:"lost"`
+	TooBig      uint64 `json:"too_big"`
+	Reordered   uint64 `json:"reordered"`
+	Duplicated  uint64 `json:"duplicated"`
+	Corrupted   uint64 `json:"corrupted"`
+	Marked      uint64 `json:"marked"`
+	Octets      uint64 `json:"octets"`       // that have arrived
+	KernelDrops uint64 `json:"kernel_drops"` // packets that the sending kernel dropped before the link: not in Packets
+	Refused     uint64 `json:"refused"`      // packets that the receiving kernel did not take: of Delivered
+
+	// How much later than the model has them packets were, in nanoseconds.
+	LateP50 time.Duration `json:"late_p50_ns"`
+	LateP99 time.Duration `json:"late_p99_ns"`
+	LateMax time.Duration `json:"late_max_ns"`
+}
+
+// WriteTable writes both directions as a table.
+func WriteTable(w io.Writer, s [2]Summary) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tw, "\tpackets\tdelivered\tqueue\tlost\ttoo big\tlate p50\tp99\tmax\t")
+	for _, d := range s {
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\t%d\t%v\t%v\t%v\t\n", d.Direction, d.Packets, d.Delivered, d.Queue, d.Lost, d.TooBig,
+			round(d.LateP50), round(d.LateP99), round(d.LateMax))
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	for _, d := range s {
+		for _, more := range []struct {
+			n    uint64
+			what string
+		}{
+			{d.Reordered, "reordered"}, {d.Duplicated, "duplicated"}, {d.Corrupted, "corrupted"}, {d.Marked, "marked CE"},
+			{d.KernelDrops, "dropped by the sending kernel before the link"}, {d.Refused, "refused by the receiving kernel"},
+		} {
+			if more.n > 0 {
+				if _, err := fmt.Fprintf(w, "%s: %d %s\n", d.Direction, more.n, more.what); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// round keeps three digits or so.
+func round(d time.Duration) time.Duration {
+	switch {
+	case d >= 100*time.Millisecond:
+		return d.Round(time.Millisecond)
+	case d >= 100*time.Microsecond:
+		return d.Round(time.Microsecond)
+	}
+	return d.Round(100 * time.Nanosecond)
+}
