@@ -11,19 +11,17 @@ func (d *decoder) byGopacket(link uint16, b []byte, n int) Reason {
 	if link >= uint16(len(layers.LinkTypeMetadata)) || layers.LinkTypeMetadata[link].Name == "UnknownLinkType" {
 		return UnknownLink
 	}
-	// gopacket recovers from the panics of its decoders.
-	packet := gopacket.NewPacket(b, layers.LinkType(link), gopacket.DecodeOptions{Lazy: true, NoCopy: true})
+	// gopacket recovers from the panics of its decoders. One of them appends to the packet: not into what follows in memory.
+	packet := gopacket.NewPacket(b[:len(b):len(b)], layers.LinkType(link), gopacket.DecodeOptions{Lazy: true, NoCopy: true})
 	ip := packet.NetworkLayer()
-	if ip == nil {
+	if ip == nil || len(ip.LayerContents()) == 0 {
 		if n > len(b) {
 			return CutHeader
 		}
 		return NotIP
 	}
-	// NoCopy: the header is a part of b.
-	at := cap(b) - cap(ip.LayerContents())
-	if at < 0 || at >= len(b) || &b[at] != &ip.LayerContents()[0] {
-		return NotIP
-	}
-	return d.ip(b[at:], n-at)
+	// The payload follows the header in memory.
+	header := ip.LayerContents()
+	whole := header[:min(len(header)+len(ip.LayerPayload()), cap(header))]
+	return d.ip(whole, len(whole)+n-len(b))
 }

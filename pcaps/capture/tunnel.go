@@ -242,7 +242,10 @@ func (d *decoder) l2tp(b []byte, n int) Reason {
 
 // teredo decodes IPv6 over UDP (RFC 4380 §5.1.1), after the authentication and the origin where they are.
 func (d *decoder) teredo(b []byte, n int) Reason {
-	for len(b) >= 4 && b[0] == 0 {
+	for len(b) > 0 && b[0] == 0 {
+		if len(b) < 4 {
+			return short(4, n)
+		}
 		size := 8
 		switch b[1] {
 		case 0:
