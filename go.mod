@@ -28,6 +28,7 @@ require (
 	github.com/google/btree v1.1.2 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
 	golang.org/x/exp v0.0.0-20250711185948-6ae5c78190dc // indirect
+	golang.org/x/net v0.59.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 )
 

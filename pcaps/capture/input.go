@@ -17,6 +17,7 @@ type input struct {
 	buf        []byte
 	start, end int   // of what was read and not consumed, in buf
 	offset     int64 // of buf[start] in the stream
+	unit       int64 // offset of the packet or block that is being read, for errors
 	err        error // of r; nothing is read after it
 }
 

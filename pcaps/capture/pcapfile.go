@@ -96,6 +96,7 @@ func (f *pcapFile) u32(b []byte) uint32 {
 }
 
 func (f *pcapFile) next(rec *record) error {
+	f.in.unit = f.in.offset
 	head, err := f.in.peek(f.header)
 	if err != nil {
 		if len(head) == 0 && err == io.EOF {

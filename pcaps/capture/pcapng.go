@@ -65,6 +65,7 @@ func (b block) String() string {
 // peekBlock reads the frame of the next block. For a section header it takes over the section's byte order. io.EOF is the
 // orderly end of the file.
 func (f *pcapng) peekBlock() (block, error) {
+	f.in.unit = f.in.offset
 	head, err := f.in.peek(12)
 	if err != nil {
 		if len(head) == 0 && err == io.EOF {

@@ -119,7 +119,7 @@ func (r *Reader) end(err error) {
 func (r *Reader) wrap(err error, packet int64) error {
 	e := &Error{File: r.source.name, Packet: packet, Err: err}
 	if r.in != nil {
-		e.Offset = r.in.offset
+		e.Offset = r.in.unit
 	}
 	return e
 }
