@@ -116,10 +116,12 @@ func (f *fragments) find(key datagramKey, now wheel.Time) *datagram {
 	if len(f.waiting) == maxWaiting {
 		f.giveUp(f.waiting[0])
 	}
-	g := &datagram{}
-	if n := len(f.free); n > 0 {
-		g, f.free = f.free[n-1], f.free[:n-1]
+	if len(f.free) == 0 {
+		f.free = append(f.free, &datagram{})
 	}
+	last := len(f.free) - 1
+	g := f.free[last]
+	f.free = f.free[:last]
 	*g = datagram{key: key, since: now, spans: g.spans[:0], buf: g.buf}
 	f.waiting = append(f.waiting, g)
 	return g
