@@ -95,7 +95,9 @@ func (d *decoder) decodeLate(g *datagram) Reason {
 	d.p.Problems |= Fragment
 	d.depth, d.addressed = 0, true
 	total, kept := g.prefix()
-	return d.transport(g.protocol, g.buf[:kept], total)
+	got := d.transport(g.protocol, g.buf[:kept], total)
+	d.p.Problems &^= BadChecksum // it is that of the whole
+	return got
 }
 
 // find returns the datagram of a key, a new one if there is none, and gives up those that have waited for too long.
