@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -83,4 +84,64 @@ func BenchmarkTransfer(b *testing.B) {
 			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(data), "ns/segment")
 		})
 	}
+}
+
+// BenchmarkBulk is what a data segment costs the sender of a bulk flow, with its timers and ACKs, each of which is for 44 segments.
+func BenchmarkBulk(b *testing.B) {
+	for _, train := range []uint32{0, 65000} {
+		b.Run(fmt.Sprintf("train=%d", train), func(b *testing.B) {
+			const segments, mss = 44, 1448
+			s := newBulkSender(b, train)
+			for range 100 { // lets the window grow
+				s.round(b, segments*mss)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := 0; i < b.N; i += segments {
+				s.round(b, segments*mss)
+			}
+		})
+	}
+}
+
+// bulkSender is a connection that sends to a peer made of ACKs.
+type bulkSender struct {
+	conn Conn
+	out  Output
+	now  wheel.Time
+	peer Header // of what comes next
+}
+
+func newBulkSender(t testing.TB, train uint32) *bulkSender {
+	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
+	s := &bulkSender{peer: Header{Seq: 1000, Window: 65535}}
+	s.out.MaxTrain, s.out.plain = train, train == 0
+	s.conn.Init(&cfg, Path{MTU: 1500}, 0, 0)
+	s.conn.Connect(s.now, &s.out)
+	s.peer.Flags, s.peer.Ack = SYN|ACK, s.conn.sndNxt
+	s.peer.Options = Options{HasMSS: true, MSS: 1460, SACKPermitted: true, HasWScale: true, WScale: 10, HasTimestamps: true, TSVal: 1}
+	s.input()
+	s.peer.Flags, s.peer.Options = ACK, Options{HasTimestamps: true, TSVal: 1}
+	s.peer.Seq++
+	if s.conn.State() != StateEstablished {
+		t.Fatalf("state %v, want ESTABLISHED", s.conn.State())
+	}
+	return s
+}
+
+func (s *bulkSender) input() {
+	s.now = s.now.Add(20 * time.Microsecond)
+	s.peer.Options.TSEcr = s.conn.timestamp(s.now)
+	s.conn.Input(s.now, &Inbound{Header: &s.peer}, &s.out)
+	s.out.Reset()
+}
+
+// round writes n octets more, and has those of the round before acknowledged.
+func (s *bulkSender) round(t testing.TB, n uint32) {
+	before := s.conn.sndNxt
+	s.now = s.now.Add(20 * time.Microsecond)
+	s.conn.Wrote(s.now, n, WriteMore, &s.out)
+	s.out.Reset()
+	s.peer.Ack = before
+	s.input()
 }

@@ -337,6 +337,7 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 	for {
 		hold, sent := c.sendOne(now, false, o)
 		if sent && !c.allSent() {
+			c.sendTrain(now, o)
 			continue
 		}
 		switch {

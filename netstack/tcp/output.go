@@ -17,9 +17,14 @@ type Output struct {
 	Timers   []TimerOp
 	Events   Events
 
+	// MaxTrain is how many octets of data the owner takes in one Outgoing that stands for several segments; 0 if it takes none.
+	MaxTrain uint32
+
 	Counters  Counters   // grow, and are not reset
 	Challenge Limiter    // nil is no limit
 	Rand      *rand.Rand // for RTO randomisation: needed only by policies with Jitter
+
+	plain bool // sendTrain does nothing: its tests' twin
 
 	spare     []*flight
 	landed    []*flight           // since the last Reset
@@ -35,13 +40,17 @@ func (o *Output) Reset() {
 	}
 }
 
-// Outgoing is a segment to be sent. The ports of its header, the checksum and all of IP's are the owner's to fill in.
+// Outgoing is a segment to be sent, or a train of them. The ports of its header, the checksum and all of IP's are the owner's to fill in.
 type Outgoing struct {
 	Header Header
 
 	// The payload is Len octets from Offset on in what the application has written since the beginning of the connection.
 	Offset uint64
 	Len    uint32
+
+	// MSS is not 0 for a train: full segments of MSS octets each that follow each other, with the same header but for the sequence
+	// number, and sent for the first time. Len is that of all.
+	MSS uint32
 
 	ECT bool // it is to be sent as ECN-capable, ECT(0)
 

@@ -1,0 +1,57 @@
+package tcp
+
+import (
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// sendTrain sends full segments behind the one that sendOne has sent just now, of the same header but for the sequence number, as far
+// as windows and what is queued allow. It is what sendOne would do again and again, with everything that cannot change in between looked at
+// once. The last segment of what is queued is left to sendOne, which knows of PSH and FIN, and so is everything out of the ordinary.
+func (c *Conn) sendTrain(now wheel.Time, o *Output) {
+	if o.plain || c.ca != CAOpen || c.rec.newLeft > 0 || c.gen != nil || c.urgent || c.cfg.Pacing || c.cfg.Policy.Jitter != 0 || c.fl.frto.Active() {
+		return
+	}
+	last := &o.Segments[len(o.Segments)-1]
+	mss := c.mss
+	if last.Len != mss || last.Header.Flags&^ECE != ACK {
+		return
+	}
+	pipe := c.pipe()
+	n := min((c.queued()-1)/mss, c.snd.Usable(c.sndUna, c.sndNxt)/mss, (c.cc.Cwnd()-min(c.cc.Cwnd(), pipe))/mss)
+	if c.queued() == 0 || n == 0 {
+		return
+	}
+	first := c.fl.sent.seg(c.fl.sent.Back())
+	var at wheel.Time
+	if c.perSegment() {
+		at = c.cfg.Policy.RexmitDeadline(now, c.est.RTO(), tcptimers.Flight{Sent: first.Sent})
+	}
+	sent := uint32(0)
+	for ; sent < n; sent++ {
+		id, ok := c.fl.sent.Push(now, c.sndNxt, mss, 0)
+		if !ok {
+			break
+		}
+		if c.perSegment() {
+			c.rearmSegment(id, at, o)
+		}
+		if last.Len+mss <= o.MaxTrain {
+			last.MSS = mss
+			last.Len += mss
+		} else {
+			o.Segments = append(o.Segments, *last)
+			next := &o.Segments[len(o.Segments)-1]
+			next.Header.Seq = c.sndNxt
+			next.Offset = c.acked + uint64(c.sndNxt.Sub(c.dataUna()))
+			next.Len, next.MSS = mss, 0
+			last = next
+		}
+		c.sndNxt = c.sndNxt.Add(mss)
+	}
+	c.segsOut += sent
+	c.dataOut += sent
+	c.bytesSent += uint64(sent) * uint64(mss)
+	o.Counters.OutSegs += uint64(sent)
+	o.Counters.TCPOrigDataSent += uint64(sent)
+}
