@@ -17,17 +17,18 @@ type shard struct {
 	p *protocol
 
 	mu     sync.Mutex
-	wheel  wheel.Facility
+	wheel  *wheel.Scheme6
 	owners []*Endpoint // by the upper half of a timer's owner
 	free   []uint32    // the places in owners that nobody has, the last one given back first
 	clock  tcpip.Timer // nil until it is first needed
 	armed  bool        // clock is to go off at at
 	at     wheel.Time
 	closed bool
-	due    []*Endpoint // those with expired timers, while the wheel is advanced
-	spare  []*pass     // that no connection is running
-	passes []*pass     // all
-	pool   []*endpointTimers
+	due    []*Endpoint       // those with expired timers, while the wheel is advanced
+	spare  []*pass           // that no connection is running
+	passes []*pass           // all
+	pool   []*endpointTimers // that no connection has: all of their records stand still
+	pooled int               // records of segments in pool
 }
 
 // timerState is what a timer record is at.
@@ -72,7 +73,7 @@ func newShard(p *protocol) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &shard{p: p, wheel: w}, nil
+	return &shard{p: p, wheel: w.(*wheel.Scheme6)}, nil // the type saves dynamic calls, of which there are two for each segment
 }
 
 // apply carries out the timer operations of a connection, in their order.
@@ -83,15 +84,16 @@ func (s *shard) apply(e *Endpoint, ops []tcp.TimerOp) {
 }
 
 func (s *shard) applyLocked(e *Endpoint, ops []tcp.TimerOp) {
+	t := e.timers
 	for i := range ops {
 		op := &ops[i]
-		if e.timers == nil {
+		if t == nil {
 			if !op.Start || s.closed {
 				continue
 			}
 			s.adopt(e)
+			t = e.timers
 		}
-		t := e.timers
 		ref := t.ref(op.Slot)
 		if op.Start {
 			if ref.timer == 0 {
@@ -115,7 +117,7 @@ func (s *shard) applyLocked(e *Endpoint, ops []tcp.TimerOp) {
 			ref.state = timerIdle
 		}
 	}
-	if e.timers != nil && e.timers.busy == 0 {
+	if t != nil && t.busy == 0 {
 		// A connection with no timer at all gives its records back: others will need them before it does.
 		s.release(e)
 	}
@@ -124,52 +126,67 @@ func (s *shard) applyLocked(e *Endpoint, ops []tcp.TimerOp) {
 
 // adopt gives a connection timer records.
 func (s *shard) adopt(e *Endpoint) {
-	var t *endpointTimers
 	if n := len(s.pool); n > 0 {
-		t = s.pool[n-1]
+		e.timers = s.pool[n-1]
 		s.pool = s.pool[:n-1]
-	} else {
-		t = new(endpointTimers)
+		s.pooled -= len(e.timers.segments)
+		s.owners[e.timers.index] = e
+		return
 	}
+	e.timers = new(endpointTimers)
 	if n := len(s.free); n > 0 {
-		t.index = s.free[n-1]
+		e.timers.index = s.free[n-1]
 		s.free = s.free[:n-1]
-		s.owners[t.index] = e
+		s.owners[e.timers.index] = e
 	} else {
-		t.index = uint32(len(s.owners))
+		e.timers.index = uint32(len(s.owners))
 		s.owners = append(s.owners, e)
 	}
-	e.timers = t
 }
 
 const (
-	maxSpareTimers   = 64  // sets of records that a shard keeps
-	maxSpareSegments = 256 // records that one of them has room for
+	maxSpareTimers   = 64      // sets of records that a shard keeps
+	maxSpareSegments = 1 << 13 // records of segments in all of them
 )
 
-// release takes all timer records from a connection, which stops them.
+// release takes all timer records from a connection, which stops them. The next connection finds them as they are: made, in the wheel's
+// memory and in the cache.
 func (s *shard) release(e *Endpoint) {
 	t := e.timers
 	if t == nil {
 		return
 	}
-	for i := range t.kinds {
-		if t.kinds[i].timer != 0 {
-			s.wheel.Free(t.kinds[i].timer)
+	e.timers = nil
+	s.owners[t.index] = nil
+	if t.busy > 0 {
+		t.each(func(r *timerRef) {
+			if r.state == timerRunning {
+				s.wheel.Stop(r.timer)
+			}
+			r.state = timerIdle
+		})
+	}
+	t.busy, t.fired, t.queued = 0, t.fired[:0], false
+	if len(s.pool) < maxSpareTimers && s.pooled+len(t.segments) <= maxSpareSegments {
+		s.pool = append(s.pool, t)
+		s.pooled += len(t.segments)
+		return
+	}
+	t.each(func(r *timerRef) {
+		if r.timer != 0 {
+			s.wheel.Free(r.timer)
 		}
+	})
+	s.free = append(s.free, t.index)
+}
+
+// each calls f with all records, those included that were never made.
+func (t *endpointTimers) each(f func(*timerRef)) {
+	for i := range t.kinds {
+		f(&t.kinds[i])
 	}
 	for i := range t.segments {
-		if t.segments[i].timer != 0 {
-			s.wheel.Free(t.segments[i].timer)
-		}
-	}
-	s.owners[t.index] = nil
-	s.free = append(s.free, t.index)
-	e.timers = nil
-	if cap(t.segments) <= maxSpareSegments && len(s.pool) < maxSpareTimers {
-		clear(t.segments[:cap(t.segments)])
-		*t = endpointTimers{segments: t.segments[:0], fired: t.fired[:0]}
-		s.pool = append(s.pool, t)
+		f(&t.segments[i])
 	}
 }
 
