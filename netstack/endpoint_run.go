@@ -71,6 +71,7 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 			break
 		}
 	}
+	o.MaxTrain = e.mostInOne()
 	now := e.at(e.p.now())
 	for i := range icmp {
 		e.takeICMP(now, &icmp[i], o)

@@ -15,7 +15,7 @@ import (
 // packet is what leaves in one piece: a segment, or several that follow each other, for the link to cut.
 type packet struct {
 	first   int    // among the output's segments
-	mss     uint32 // the octets of each segment but the last, if there is more than one
+	mss     uint32 // the octets of each segment but the last
 	payload buffer.Buffer
 }
 
@@ -66,27 +66,33 @@ func (e *Endpoint) path() tcp.Path {
 	return tcp.Path{MTU: int(min(e.route.MTU()+header.IPv4MinimumSize, most))}
 }
 
+// mostInOne is how many octets of payload the link takes in one packet of several segments, 0 if it takes none such.
+func (e *Endpoint) mostInOne() uint32 {
+	if e.gso.Type == stack.GSONone {
+		return 0
+	}
+	const headers = header.IPv6MinimumSize + tcp.MaxHeaderLen
+	return min(e.gso.MaxSize, math.MaxUint16) - headers
+}
+
 // gather takes the payloads of what is to be sent out of the send queue, and joins segments that the link can cut.
 func (e *Endpoint) gather(p *pass) {
 	p.packets = p.packets[:0]
 	segs := p.out.Segments
-	most := uint32(0) // octets of payload in one packet of several segments
-	if e.gso.Type != stack.GSONone {
-		const headers = header.IPv6MinimumSize + tcp.MaxHeaderLen
-		most = min(e.gso.MaxSize, math.MaxUint16) - headers
-	}
+	most := e.mostInOne()
 	for i := 0; i < len(segs); {
 		s := &segs[i]
-		n, j := s.Len, i+1
-		for s.Len > 0 && j < len(segs) && n+segs[j].Len <= most && follows(s, &segs[j-1], &segs[j]) {
+		mss, n, j := cut(s), s.Len, i+1
+		for s.Len > 0 && j < len(segs) && n+segs[j].Len <= most && n%mss == 0 && follows(s, &segs[j-1], &segs[j]) {
 			n += segs[j].Len
 			j++
 		}
-		pk := packet{first: i, mss: s.Len}
+		pk := packet{first: i, mss: mss}
 		if n > 0 {
 			pk.payload = e.snd.window(s.Offset, n)
 		}
-		if last := &segs[j-1]; j > i+1 {
+		last := &segs[j-1]
+		if j > i+1 {
 			s.Header.Flags |= last.Header.Flags & (tcp.PSH | tcp.FIN)
 		}
 		p.packets = append(p.packets, pk)
@@ -100,12 +106,20 @@ func (e *Endpoint) gather(p *pass) {
 	}
 }
 
+// cut is how long the segments are that s stands for, but for the last one.
+func cut(s *tcp.Outgoing) uint32 {
+	if s.MSS != 0 {
+		return s.MSS
+	}
+	return s.Len
+}
+
 // follows reports whether b can leave in one packet with first and those up to a, which is the one before it: the same header but for
-// the sequence number, and the same length. The last one may be shorter, and have PSH and FIN.
+// the sequence number, and segments of the same length. The last one may be shorter, and have PSH and FIN.
 func follows(first, a, b *tcp.Outgoing) bool {
 	const ends = tcp.PSH | tcp.FIN
 	h, g := &first.Header, &b.Header
-	return b.Len > 0 && b.Len <= first.Len && a.Len == first.Len && b.Offset == a.Offset+uint64(a.Len) &&
+	return b.Len > 0 && (b.MSS == cut(first) || b.MSS == 0 && b.Len <= cut(first)) && b.Offset == a.Offset+uint64(a.Len) &&
 		a.Header.Flags&ends == 0 && h.Flags == g.Flags&^ends && h.Flags&(tcp.SYN|tcp.RST|tcp.URG|tcp.CWR) == 0 &&
 		h.Ack == g.Ack && h.Window == g.Window && first.ECT == b.ECT && h.Options == g.Options
 }
