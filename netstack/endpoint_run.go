@@ -281,7 +281,7 @@ func (e *Endpoint) take(events tcp.Events, before tcp.State, timedOut bool) (mas
 	if events.Has(tcp.EventPeerClosed) {
 		mask |= waiter.ReadableEvents | waiter.EventRdHUp
 	}
-	if e.sndFull && e.snd.size() < int(e.ops.GetSendBufferSize())/2 {
+	if e.sndFull && e.snd.size() < e.growSend()/2 {
 		// Only when half of the buffer is free, so that writers do not wake up for each ACK.
 		e.sndFull = false
 		mask |= waiter.WritableEvents

@@ -217,3 +217,30 @@ func TestResetIsVerified(t *testing.T) {
 		t.Errorf("%d challenge ACKs, want 1", c.TCPChallengeACK)
 	}
 }
+
+// TestSendBufferGrows has the send buffer follow the congestion window, as gVisor's does, unless the application has set it.
+func TestSendBufferGrows(t *testing.T) {
+	for _, fixed := range []bool{false, true} {
+		n := newPair(t, pairConfig{})
+		limits := tcpip.TCPSendBufferSizeRangeOption{Min: 4096, Default: 16 << 10, Max: 100 << 10}
+		if err := n.a.stack.SetTransportProtocolOption(ProtocolNumber, &limits); err != nil {
+			t.Fatal(err)
+		}
+		a, b := n.connect(false)
+		var ep *Endpoint
+		for _, e := range n.a.stack.RegisteredEndpoints() {
+			ep = e.(*Endpoint)
+		}
+		if fixed {
+			ep.SocketOptions().SetSendBufferSize(20<<10, true)
+		}
+		exchange(t, a, b, 1<<20)
+		least, most := int64(limits.Default)+1, int64(limits.Max)
+		if fixed {
+			least, most = 20<<10, 20<<10
+		}
+		if got := ep.SocketOptions().GetSendBufferSize(); got < least || got > most {
+			t.Errorf("send buffer after a transfer = %d, want %d..%d with fixed=%v", got, least, most, fixed)
+		}
+	}
+}

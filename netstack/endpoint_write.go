@@ -88,6 +88,21 @@ func (e *Endpoint) room() (n int, err tcpip.Error) {
 	return 0, &tcpip.ErrWouldBlock{}
 }
 
+// growSend has the send buffer follow the congestion window, unless the application has set its size, and returns the size: twice
+// the window, as gVisor has it, so that there is something to send when what is in flight was acknowledged.
+func (e *Endpoint) growSend() int {
+	size := e.ops.GetSendBufferSize()
+	want := 2 * int64(e.conn.Cwnd())
+	if want <= size || e.opts.fixedSend {
+		return int(size)
+	}
+	if want = min(want, int64(e.p.options().send.Max)); want > size {
+		size = want
+		e.ops.SetSendBufferSize(size, false)
+	}
+	return int(size)
+}
+
 // readViews reads n octets.
 func readViews(p io.Reader, n int) ([]*buffer.View, tcpip.Error) {
 	views := make([]*buffer.View, 0, (n+buffer.MaxChunkSize-1)/buffer.MaxChunkSize)

@@ -28,6 +28,7 @@ type endpointOptions struct {
 	synSet       bool // it was chosen: else the policy tells how long a SYN is sent again
 	windowClamp  uint32
 	fixedRecv    bool // SO_RCVBUF was set: the buffer does not grow by itself
+	fixedSend    bool // the same of SO_SNDBUF
 	ttl          uint8
 	hopLimit     int16
 	tos          uint8
@@ -306,8 +307,13 @@ func (e *Endpoint) UpdateLastError(err tcpip.Error) {
 // HasNIC reports whether there is such a device; 0 stands for any.
 func (e *Endpoint) HasNIC(id int32) bool { return id == 0 || e.p.stack.HasNIC(tcpip.NICID(id)) }
 
-// OnSetSendBufferSize takes SO_SNDBUF.
-func (*Endpoint) OnSetSendBufferSize(n int64) int64 { return n }
+// OnSetSendBufferSize takes SO_SNDBUF, which ends the buffer's growing by itself.
+func (e *Endpoint) OnSetSendBufferSize(n int64) int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.opts.fixedSend = true
+	return n
+}
 
 // OnSetReceiveBufferSize takes SO_RCVBUF, which ends the buffer's growing by itself. A connection keeps what it has offered.
 func (e *Endpoint) OnSetReceiveBufferSize(n, _ int64) (int64, func()) {

@@ -149,6 +149,14 @@ func (c *Conn) SoftErr() error {
 // Acked returns how many octets of what was written are acknowledged: the owner needs to keep only those after.
 func (c *Conn) Acked() uint64 { return c.acked }
 
+// Cwnd returns the congestion window in octets, 0 before the connection is established.
+func (c *Conn) Cwnd() uint32 {
+	if c.cc == nil {
+		return 0
+	}
+	return c.cc.Cwnd()
+}
+
 // Received returns how many octets of what the peer sends have become readable.
 func (c *Conn) Received() uint64 { return c.received }
 
