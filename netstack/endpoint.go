@@ -90,6 +90,7 @@ const (
 type todo struct {
 	wrote, consumed uint32
 	more            bool
+	flush           bool // tell of more, though nothing was written
 	options         bool // to be set anew
 	shutdown        bool
 	close           bool

@@ -17,6 +17,14 @@ func (e *Endpoint) kick() {
 	}
 }
 
+// hand announces work as kick does, and has another goroutine run the connection, so that its caller need not wait for the device. The
+// goroutine ends when there is no work left.
+func (e *Endpoint) hand() {
+	if e.work.Add(1) == 1 {
+		go e.run(nil)
+	}
+}
+
 // run makes passes until there is no work left. first is a segment that has not waited, nil if there is none.
 func (e *Endpoint) run(first *segment) {
 	p := e.shard.borrow()
@@ -63,6 +71,7 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 		p.letGo()
 		return
 	}
+	o.MaxTrain = e.mostInOne()
 	before, counted, unacked := e.conn.State(), p.before(), e.snd.size() > 0
 	var after *segment // a SYN that is for the next incarnation
 	for i := range p.in {
@@ -71,7 +80,6 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 			break
 		}
 	}
-	o.MaxTrain = e.mostInOne()
 	now := e.at(e.p.now())
 	for i := range icmp {
 		e.takeICMP(now, &icmp[i], o)
@@ -245,7 +253,7 @@ func (e *Endpoint) do(now wheel.Time, o *tcp.Output) {
 	if t.consumed > 0 {
 		e.conn.Consumed(now, t.consumed, o)
 	}
-	if t.wrote > 0 {
+	if t.wrote > 0 || t.flush {
 		var flags tcp.WriteFlags
 		if t.more {
 			flags = tcp.WriteMore

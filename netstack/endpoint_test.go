@@ -3,12 +3,15 @@ package netstack
 import (
 	"encoding/binary"
 	"io"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
@@ -242,5 +245,35 @@ func TestSendBufferGrows(t *testing.T) {
 		if got := ep.SocketOptions().GetSendBufferSize(); got < least || got > most {
 			t.Errorf("send buffer after a transfer = %d, want %d..%d with fixed=%v", got, least, most, fixed)
 		}
+	}
+}
+
+// TestLongWriteIsOneWrite wants the pieces of a long write to leave as if they were none: full segments, and one at the end with PSH.
+func TestLongWriteIsOneWrite(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	a, b := n.connect(false)
+	ours := a.LocalAddr().(*net.TCPAddr).Port
+	var mu sync.Mutex
+	small, mss := map[uint32]bool{}, 0 // sequence numbers: a loss probe may send the last segment again
+	n.a.link.setDrop(func(pkt *stack.PacketBuffer) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		h := header.TCP(pkt.TransportHeader().Slice())
+		if size := pkt.Data().Size(); int(h.SourcePort()) == ours && size > 0 {
+			if mss = max(mss, size); size < mss || h.Flags()&header.TCPFlagPsh != 0 {
+				small[h.SequenceNumber()] = true
+			}
+		}
+		return false
+	})
+	const size = 5*pieceSize + 100
+	go a.Write(make([]byte, size))
+	if _, err := io.ReadFull(b, make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(small) != 1 {
+		t.Errorf("%d segments were small or had PSH, want 1", len(small))
 	}
 }

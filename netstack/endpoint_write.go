@@ -16,44 +16,84 @@ const (
 	readHangUp = waiter.EventRdHUp
 )
 
-// Write implements tcpip.Endpoint. No lock is held while p is read. An atomic write takes all or nothing.
+// pieceSize is how many octets of a long write are copied before the connection is told of them.
+const pieceSize = buffer.MaxChunkSize
+
+// Write implements tcpip.Endpoint. No lock is held while p is read. An atomic write takes all or nothing. A long one is taken in pieces,
+// which are sent while those behind them are copied.
 func (e *Endpoint) Write(p tcpip.Payloader, opts tcpip.WriteOptions) (int64, tcpip.Error) {
 	e.mu.Lock()
 	room, err := e.room()
-	n := min(p.Len(), room)
-	if err == nil && n == room {
+	left := min(p.Len(), room)
+	if err == nil && left == room {
 		e.sndFull = true
 	}
-	if opts.Atomic && err == nil && n < p.Len() {
-		n, err = 0, &tcpip.ErrWouldBlock{}
-	}
 	e.mu.Unlock()
-	if err != nil || n == 0 {
+	switch {
+	case err != nil || left == 0:
 		return 0, err
+	case opts.Atomic && left < p.Len():
+		return 0, &tcpip.ErrWouldBlock{}
 	}
+	written := 0
+	for left > 0 {
+		n := min(left, pieceSize)
+		if opts.Atomic {
+			n = left
+		}
+		left -= n
+		took, err := e.writePiece(p, n, left > 0, opts)
+		written += took
+		if took < n {
+			if written == 0 {
+				return 0, err
+			}
+			if left > 0 {
+				e.noMore(opts.More)
+			}
+			break
+		}
+	}
+	return int64(written), nil
+}
+
+// writePiece takes n octets of p, or fewer if another writer was faster. With follows there are others to come at once.
+func (e *Endpoint) writePiece(p tcpip.Payloader, n int, follows bool, opts tcpip.WriteOptions) (int, tcpip.Error) {
 	views, err := readViews(p, n)
 	if err != nil {
 		return 0, err
 	}
 	e.mu.Lock()
-	if room, err = e.room(); err != nil {
+	room, err := e.room()
+	if err == nil && room < n && opts.Atomic {
+		err = &tcpip.ErrWouldBlock{}
+	}
+	if err != nil {
 		e.mu.Unlock()
 		releaseViews(views)
 		return 0, err
 	}
-	if room < n { // another writer was faster
-		if opts.Atomic {
-			e.mu.Unlock()
-			releaseViews(views)
-			return 0, &tcpip.ErrWouldBlock{}
-		}
+	if room < n {
 		views, n = truncateViews(views, room), room
 		e.sndFull = true
 	}
-	e.wrote(views, n, opts.More)
+	bulk := follows || e.snd.size() >= pieceSize
+	e.wrote(views, n, follows || opts.More)
+	e.mu.Unlock()
+	if bulk && e.p.parallel {
+		e.hand()
+	} else {
+		e.kick()
+	}
+	return n, nil
+}
+
+// noMore ends a write that was to have more pieces.
+func (e *Endpoint) noMore(more bool) {
+	e.mu.Lock()
+	e.todo.more, e.todo.flush = more, true
 	e.mu.Unlock()
 	e.kick()
-	return int64(n), nil
 }
 
 // wrote queues what was written.

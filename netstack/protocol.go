@@ -82,6 +82,8 @@ type protocol struct {
 	causes bool
 	next   atomic.Uint32 // the shard of the next connection
 
+	parallel bool // there is more than one processor
+
 	mu      sync.RWMutex
 	opts    protocolOptions
 	configs []*tcp.Config // those that connections were made by last
@@ -93,7 +95,7 @@ var (
 )
 
 func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
-	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn, causes: cfg.Causes, verify: cfg.Verify}
+	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn, causes: cfg.Causes, verify: cfg.Verify, parallel: runtime.GOMAXPROCS(0) > 1}
 	p.opts.init(&cfg.Conn)
 	var key [16]byte
 	rng := s.SecureRNG()
