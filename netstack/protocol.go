@@ -82,7 +82,7 @@ type protocol struct {
 	causes bool
 	next   atomic.Uint32 // the shard of the next connection
 
-	parallel bool // there is more than one processor
+	parallel bool // there is more than one processor, and the order of what happens need not be the same each time
 
 	mu      sync.RWMutex
 	opts    protocolOptions
@@ -95,7 +95,10 @@ var (
 )
 
 func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
-	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn, causes: cfg.Causes, verify: cfg.Verify, parallel: runtime.GOMAXPROCS(0) > 1}
+	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn, causes: cfg.Causes, verify: cfg.Verify}
+	if _, virtual := s.Clock().(*VirtualClock); !virtual {
+		p.parallel = runtime.GOMAXPROCS(0) > 1
+	}
 	p.opts.init(&cfg.Conn)
 	var key [16]byte
 	rng := s.SecureRNG()
