@@ -49,7 +49,11 @@ type Config struct {
 type SocketOptions struct {
 	NoDelay  bool // TCP_NODELAY: no Nagle
 	Cork     bool // TCP_CORK: full segments only, for at most 200 ms
-	QuickAck bool // TCP_QUICKACK: no ACK is delayed
+	QuickAck bool // no ACK is delayed
+
+	// NoQuickAck has also the first segments, which the policy would have acknowledged at once, wait for the timer (TCP_QUICKACK
+	// set to 0). When it ends, the policy's quick ACKs begin anew.
+	NoQuickAck bool
 
 	// UserTimeout is how long data may stay unacknowledged, or unsent because the window is closed, before the connection is given
 	// up (TCP_USER_TIMEOUT; RFC 9293 §3.8.3, RFC 5482); 0 leaves it to R2 of the policy.
@@ -60,6 +64,10 @@ type SocketOptions struct {
 
 	// FinWait2 is how long a closed connection waits for the peer's FIN (TCP_LINGER2); 0 leaves it to the policy.
 	FinWait2 time.Duration
+
+	// WindowClamp is the most that the window offers, whatever the receive buffer is (TCP_WINDOW_CLAMP); 0 is no bound of its own.
+	// What is on offer already is not taken back.
+	WindowClamp uint32
 
 	Keepalive              bool // SO_KEEPALIVE
 	KeepIdle, KeepInterval time.Duration

@@ -52,6 +52,7 @@ type Conn struct {
 	corkOver   bool // the cork, or the small window, has had its time
 	holding    bool // the persist timer, if it runs, is that of the cork or the small window
 	shut       bool // the window that was advertised last was closed
+	recvFixed  bool // the receive buffer does not grow by itself: SetRecvBuffer
 
 	// The sender (RFC 9293 §3.3.1). SND.NXT is what was never sent; what is sent again is the sent queue's.
 	iss    Seq
@@ -184,6 +185,17 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 	}
 	if opts.UserTimeout != was.UserTimeout {
 		c.armUserTimeout(now, o)
+	}
+	if opts.WindowClamp != was.WindowClamp {
+		c.win.Clamp(opts.WindowClamp)
+		if c.state.canReceive() && c.win.UpdateDue(c.rq.Nxt(), c.user, c.windowMSS()) {
+			c.ackDue = true
+		}
+	}
+	if opts.NoQuickAck && !was.NoQuickAck {
+		c.delack.Slow()
+	} else if was.NoQuickAck && !opts.NoQuickAck {
+		c.delack.Requicken()
 	}
 	if opts.QuickAck && c.armed&(1<<tcptimers.DelAck) != 0 {
 		c.ackDue = true

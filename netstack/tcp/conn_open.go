@@ -122,10 +122,14 @@ func (c *Conn) learn(now wheel.Time, h *Header) {
 	if err := c.rq.Init(nxt, c.cfg.MaxOutOfOrder); err != nil {
 		panic("BUG: " + err.Error())
 	}
-	if err := c.win.Init(nxt, SYNField(c.cfg.RecvBuffer), c.cfg.RecvBuffer, c.rcvScale); err != nil {
+	if err := c.win.Init(nxt, c.synWindow(), c.cfg.RecvBuffer, c.rcvScale); err != nil {
 		panic("BUG: " + err.Error())
 	}
+	c.win.Clamp(c.opts.WindowClamp)
 	c.sentAck = nxt
+	if c.opts.NoQuickAck {
+		c.delack.Slow()
+	}
 	c.delack.rmss = uint32(c.announcedMSS())
 	c.delack.mss = min(c.delack.rmss, DefaultMSS4) // until larger ones come, or several of one size: as in Linux
 	c.lastRecv = now
@@ -158,6 +162,15 @@ func (c *Conn) pushSYN(now wheel.Time, o *Output) {
 	c.armRexmit(now, id, o)
 }
 
+// synWindow is the window that our SYN offers.
+func (c *Conn) synWindow() uint16 {
+	wnd := c.cfg.RecvBuffer
+	if n := c.opts.WindowClamp; n != 0 {
+		wnd = min(wnd, n)
+	}
+	return SYNField(wnd)
+}
+
 // announcedMSS is RMSS, the MSS that our SYN tells the peer.
 func (c *Conn) announcedMSS() uint16 {
 	mss := AdvertisedMSS(int(c.mtu), int(c.ip))
@@ -172,7 +185,7 @@ func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 	o.Segments = append(o.Segments, Outgoing{Rexmit: rexmit})
 	h := &o.Segments[len(o.Segments)-1].Header
 	h.Seq, h.Flags = c.iss, SYN
-	h.Window = SYNField(c.cfg.RecvBuffer)
+	h.Window = c.synWindow()
 	opt := &h.Options
 	opt.HasMSS, opt.MSS = true, c.announcedMSS()
 	ack := c.state == StateSynReceived

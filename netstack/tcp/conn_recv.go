@@ -98,7 +98,7 @@ func (c *Conn) delayAck(now wheel.Time, in *Inbound, a Arrival, ins *Insertion, 
 	if a.Len > 0 {
 		c.lastCE = in.CE
 	}
-	if a.Len > 0 && c.delack.idle(now) > c.est.RTO() {
+	if a.Len > 0 && !c.opts.NoQuickAck && c.delack.idle(now) > c.est.RTO() {
 		// The peer begins anew with a small window: RFC 5681 §4.1.
 		c.delack.Requicken()
 	}
@@ -126,17 +126,14 @@ func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {
 	if !c.state.canReceive() {
 		return
 	}
-	if most := c.cfg.RecvBufferMax; most > c.cfg.RecvBuffer {
+	if most := c.cfg.RecvBufferMax; most > c.cfg.RecvBuffer && !c.recvFixed {
 		if rtt, ok := c.rcvRTT.RTT(); ok {
 			if buff, ok := c.tune.OnRead(now, n, rtt, c.mss, most); ok {
 				c.win.Grow(buff)
 			}
 		}
 	}
-	if c.win.UpdateDue(c.rq.Nxt(), c.user, c.windowMSS()) {
-		c.ackDue = true
-		c.output(now, o)
-	}
+	c.updateWindow(now, o)
 }
 
 // windowMSS is by how much the window opens at least. RFC 9293 §3.8.6.2.2: "the receiver must use its own Eff.snd.MSS, making the

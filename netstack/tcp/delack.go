@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"math"
 	"time"
 
 	"tcpwheel/tcptimers"
@@ -116,6 +117,9 @@ func (d *DelAck) idle(now wheel.Time) time.Duration {
 
 // Requicken begins the quick acknowledgements anew, as Linux does after idle times.
 func (d *DelAck) Requicken() { d.quick = 0 }
+
+// Slow ends them.
+func (d *DelAck) Slow() { d.quick = math.MaxUint8 }
 
 // measure follows the size of the peer's full-sized segments: the largest, until two of another size come in a row of
 // which no PSH says that they are the end of a write.

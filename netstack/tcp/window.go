@@ -15,6 +15,7 @@ func ScaleFor(n uint32) (scale uint8) {
 type RecvWindow struct {
 	edge  Seq
 	buff  uint32 // RCV.BUFF, octets
+	clamp uint32 // the most to be offered; 0 is no bound
 	scale uint8  // Rcv.Wind.Shift
 }
 
@@ -27,7 +28,7 @@ func (w *RecvWindow) Init(nxt Seq, wnd uint16, buff uint32, scale uint8) error {
 	case scale > MaxWScale:
 		return fmt.Errorf("tcp: window scale %d, want 0..%d", scale, MaxWScale)
 	}
-	*w = RecvWindow{nxt.Add(uint32(wnd)), buff, scale}
+	*w = RecvWindow{edge: nxt.Add(uint32(wnd)), buff: buff, scale: scale}
 	return nil
 }
 
@@ -49,6 +50,12 @@ func (w *RecvWindow) Buff() uint32 { return w.buff }
 
 // Grow raises RCV.BUFF to buff, if that is more, and at most to what the scale can offer.
 func (w *RecvWindow) Grow(buff uint32) { w.buff = max(w.buff, min(buff, 65535<<w.scale)) }
+
+// Resize sets RCV.BUFF to buff, at least 1 and at most what the scale can offer. The edge that the peer knows of stays where it is.
+func (w *RecvWindow) Resize(buff uint32) { w.buff = max(1, min(buff, 65535<<w.scale)) }
+
+// Clamp has no more than n octets be offered from then on, 0 for no such bound (TCP_WINDOW_CLAMP).
+func (w *RecvWindow) Clamp(n uint32) { w.clamp = n }
 
 // Advertise returns the window field of a segment about to be sent, and moves the edge by it. nxt is RCV.NXT, user RCV.USER,
 // the octets received in order and not yet read, and mss Eff.snd.MSS.
@@ -93,5 +100,9 @@ func (w *RecvWindow) UpdateDue(nxt Seq, user, mss uint32) bool {
 
 // target is the right edge that the buffer has room for.
 func (w *RecvWindow) target(nxt Seq, user uint32) Seq {
-	return nxt.Add(min(w.buff-min(user, w.buff), 65535<<w.scale))
+	room := min(w.buff-min(user, w.buff), 65535<<w.scale)
+	if w.clamp != 0 {
+		room = min(room, w.clamp)
+	}
+	return nxt.Add(room)
 }

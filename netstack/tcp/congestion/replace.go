@@ -1,0 +1,29 @@
+package congestion
+
+// based are the controls of this package.
+type standard interface{ common() *window }
+
+func (w *window) common() *window { return w }
+
+// Replace makes the named control, as New does, to go on where old is: with its window and threshold, and in the recovery that it is in.
+// What the control has learnt of the path begins anew, and an event before the change cannot be undone. old is not to be used again.
+//
+// It panics if old was not made by New.
+func Replace(old Controller, name string, cfg Config) (Controller, error) {
+	c, err := New(name, cfg)
+	if err != nil {
+		return nil, err
+	}
+	o, ok := old.(standard)
+	if !ok {
+		panic("BUG: congestion: a control that was not made by New is to be replaced")
+	}
+	w, was := c.(standard).common(), o.common()
+	w.cwnd = min(max(was.cwnd, w.mss), w.limit)
+	w.ssthresh, w.fresh = was.ssthresh, was.fresh
+	w.afterTimeout, w.recovering = was.afterTimeout, was.recovering
+	if c, ok := c.(*cubic); ok {
+		c.cwndPrior = w.cwnd
+	}
+	return c, nil
+}

@@ -1,0 +1,130 @@
+package tcp
+
+import (
+	"fmt"
+
+	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// CanReconfigure returns an error that names what of cfg a connection cannot take while it is open; nil if Reconfigure may be called.
+func (c *Conn) CanReconfigure(cfg *Config) error {
+	switch {
+	case !c.opened() || c.state == StateClosed:
+		return nil
+	case !c.state.synchronized():
+		return fmt.Errorf("tcp: configuration of a connection in %v, want it to be before or after the handshake", c.state)
+	case cfg.TimestampTick != c.cfg.TimestampTick:
+		return fmt.Errorf("tcp: timestamp tick %v, want %v, which the peer was told", cfg.TimestampTick, c.cfg.TimestampTick)
+	case cfg.Policy.RACK != c.cfg.Policy.RACK:
+		return fmt.Errorf("tcp: RACK %v, want %v, as when the connection was opened", cfg.Policy.RACK, c.cfg.Policy.RACK)
+	}
+	return nil
+}
+
+// Reconfigure gives a connection another configuration, which was checked and which CanReconfigure allows.
+//
+// What was agreed on in the handshake stays: timestamps, SACK, window scaling, and that there is no ECN; if the new configuration has
+// no ECN, the connection ceases to use it. The receive buffer and the socket options stay, too: SetRecvBuffer and SetOptions change
+// them. Retransmission timers count anew, by the new policy, from when their segments were sent; the others, from their next start.
+// An estimator with other parameters begins with the smoothed round trip for a sample, and another congestion control with
+// the window. It costs O(segments in flight).
+func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
+	if err := c.CanReconfigure(cfg); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	was := c.cfg
+	if was == cfg {
+		return
+	}
+	opts := *c.opts
+	c.cfg, c.opts = cfg, &opts
+	if !c.opened() {
+		c.opts = &cfg.Socket
+		return
+	}
+	if c.state == StateClosed || c.state == StateTimeWait {
+		return
+	}
+	if !cfg.ECN {
+		c.ecn.Disable()
+	}
+	c.changeControl(was)
+	c.changeTimers(now, was, o)
+	if was.Pacing && !cfg.Pacing {
+		c.stop(o, tcptimers.Pacing)
+	}
+	c.output(now, o)
+}
+
+// changeControl gives the connection another congestion control, if the configuration has another than was.
+func (c *Conn) changeControl(was *Config) {
+	if c.cfg.Control == was.Control && c.cfg.Congestion == was.Congestion && c.cfg.Pacing == was.Pacing {
+		return
+	}
+	cfg := c.cfg.Congestion
+	cfg.MSS, cfg.SYNLost, cfg.Paced = c.mss, c.synLost, c.cfg.Pacing
+	cc, err := congestion.Replace(c.cc, c.cfg.Control, cfg)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	c.cc = cc
+}
+
+// changeTimers has the timers follow another policy than was.
+func (c *Conn) changeTimers(now wheel.Time, was *Config, o *Output) {
+	p, old := &c.cfg.Policy, &was.Policy
+	if c.cfg.VegasCheck && c.few().fine == nil {
+		c.few().fine = tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
+	}
+	if *p == *old {
+		return
+	}
+	if p.Estimator != old.Estimator || p.Bounds != old.Bounds || p.RTTTick != old.RTTTick || p.VarMin != old.VarMin {
+		srtt := c.est.SRTT()
+		c.est = p.NewEstimator()
+		if srtt > 0 {
+			c.est.Sample(tcptimers.Sample{RTT: srtt, Round: true, Expected: 1})
+		}
+	}
+	c.timed = c.timed && p.OneSample
+	if !p.TLP {
+		c.stop(o, tcptimers.TLP)
+	}
+	c.stop(o, tcptimers.Rexmit)
+	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
+		c.stopSegment(id, o)
+	}
+	if c.fl.sent.Len() == 0 {
+		return
+	}
+	if !c.perSegment() {
+		c.restartRexmit(now, o)
+		return
+	}
+	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
+		at := p.RexmitDeadline(now, c.rto(o), tcptimers.Flight{Sent: c.fl.sent.Get(id).Sent})
+		c.rearmSegment(id, max(at, now), o)
+	}
+}
+
+// SetRecvBuffer sets the receive buffer to n octets, 1 and more, as far as the scale that the peer was told can offer them (SO_RCVBUF).
+// It does not grow by itself from then on. What is on offer is not taken back: a smaller buffer holds when it was used
+// (RFC 9293 §3.8.6, SHLD-14). Before the connection is opened it changes nothing.
+func (c *Conn) SetRecvBuffer(now wheel.Time, n uint32, o *Output) {
+	if !c.state.canReceive() || c.state == StateSynReceived {
+		return
+	}
+	c.win.Resize(n)
+	c.recvFixed = true
+	c.updateWindow(now, o)
+}
+
+// updateWindow sends an ACK if the window has opened enough to tell.
+func (c *Conn) updateWindow(now wheel.Time, o *Output) {
+	if c.win.UpdateDue(c.rq.Nxt(), c.user, c.windowMSS()) {
+		c.ackDue = true
+		c.output(now, o)
+	}
+}

@@ -1,0 +1,230 @@
+package tcp
+
+import (
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/tcptimers"
+)
+
+// TestReconfigureAtAnyTime has both ends change between all configurations that a connection may have, at any moment of a transfer under
+// loss: the invariants hold, and every octet arrives.
+func TestReconfigureAtAnyTime(t *testing.T) {
+	for _, rack := range []bool{true, false} {
+		for seed := range int64(12) {
+			var all []Config
+			names := []string{}
+			for name := range pairConfigs() {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			for _, name := range names {
+				c := pairConfigs()[name]
+				c.Timestamps, c.SACK = true, true
+				if c.Policy.RACK == rack {
+					all = append(all, c)
+				}
+			}
+			for _, control := range []string{"newreno", "cubic", "vegas"} {
+				c := all[0]
+				c.Control = control
+				all = append(all, c)
+			}
+			rng := rand.New(rand.NewSource(seed))
+			p := newPair(t, 5*time.Millisecond, all[0], all[len(all)-1])
+			p.open()
+			p.drop = func(*pairPacket) bool { return rng.Float64() < float64(seed)/200 }
+			const n = 200_000
+			p.write(0, n)
+			p.write(1, n/2)
+			for range 60 {
+				p.run(time.Duration(rng.Intn(40)) * time.Millisecond)
+				i := rng.Intn(2)
+				p.do(i, func(c *Conn, o *Output) { c.Reconfigure(p.now, &all[rng.Intn(len(all))], o) })
+			}
+			p.shutdown(0)
+			p.shutdown(1)
+			p.run(900 * time.Second)
+			if a, b := p.ends[1].got, p.ends[0].got; a != n || b != n/2 {
+				t.Fatalf("RACK %v, seed %d: %d and %d octets arrived, want %d and %d", rack, seed, a, b, n, n/2)
+			}
+		}
+	}
+}
+
+// TestReconfigureMovesTheTimers lowers the floor on the RTO of a connection with a segment in flight that is lost.
+func TestReconfigureMovesTheTimers(t *testing.T) {
+	slow := DefaultConfig(tcptimers.MustPolicy("rfc6298"))
+	fast := slow
+	fast.Policy.Bounds.Min = 20 * time.Millisecond
+	each := fast
+	each.Policy.Rexmit = tcptimers.RexmitPerSegment
+	for _, c := range []struct {
+		name     string
+		cfg      *Config
+		min, max time.Duration
+	}{
+		{"as it was", &slow, time.Second, 1010 * time.Millisecond},
+		{"a lower floor", &fast, 20 * time.Millisecond, 60 * time.Millisecond},
+		{"a timer for each segment", &each, 20 * time.Millisecond, 60 * time.Millisecond},
+	} {
+		p := newPair(t, time.Millisecond, slow, slow)
+		p.open()
+		p.write(0, 100)
+		p.run(time.Second)
+		p.drop = func(*pairPacket) bool { return true }
+		p.write(0, 100)
+		sent := p.now
+		p.do(0, func(conn *Conn, o *Output) { conn.Reconfigure(p.now, c.cfg, o) })
+		for n := p.n; p.n == n; {
+			if !p.step(sent.Add(time.Minute)) {
+				t.Fatalf("%s: the segment was not sent again", c.name)
+			}
+		}
+		if d := p.now.Sub(sent); d < c.min || d > c.max {
+			t.Errorf("%s: sent again after %v, want %v to %v", c.name, d, c.min, c.max)
+		}
+	}
+}
+
+// TestReconfigureRefuses lists what an open connection cannot take.
+func TestReconfigureRefuses(t *testing.T) {
+	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
+	p := newPair(t, time.Millisecond, cfg, cfg)
+	conn := &p.ends[0].conn
+	other := cfg
+	other.TimestampTick *= 2
+	if err := conn.CanReconfigure(&other); err != nil {
+		t.Errorf("before it is opened: %v, want no error", err)
+	}
+	p.do(0, func(c *Conn, o *Output) { c.Connect(p.now, o) })
+	if err := conn.CanReconfigure(&cfg); err == nil || !strings.Contains(err.Error(), "SYN-SENT") {
+		t.Errorf("in the handshake: %v, want an error that names the state", err)
+	}
+	p.run(time.Second)
+	if err := conn.CanReconfigure(&other); err == nil || !strings.Contains(err.Error(), "timestamp tick") {
+		t.Errorf("another timestamp tick: %v, want an error that names it", err)
+	}
+	other = cfg
+	other.Policy.RACK, other.Policy.TLP = false, false
+	if err := conn.CanReconfigure(&other); err == nil || !strings.Contains(err.Error(), "RACK") {
+		t.Errorf("without RACK: %v, want an error that names it", err)
+	}
+}
+
+// offers returns the last window that side 1 has offered, in octets.
+func offers(p *pair) *uint32 {
+	wnd := new(uint32)
+	p.drop = func(k *pairPacket) bool {
+		if k.from == 1 {
+			*wnd = uint32(k.out.Header.Window) << p.ends[1].conn.rcvScale
+		}
+		return false
+	}
+	return wnd
+}
+
+// TestSetRecvBuffer changes the receive buffer of a connection whose application does not read.
+//
+// RFC 9293 §3.8.6 (SHLD-14): "A TCP receiver SHOULD NOT shrink the window, i.e., move the right window edge to the left."
+func TestSetRecvBuffer(t *testing.T) {
+	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
+	cfg.RecvBuffer, cfg.RecvBufferMax = 60_000, 1<<20
+	p := newPair(t, 10*time.Millisecond, cfg, cfg)
+	p.open()
+	wnd := offers(p)
+	p.ends[1].lazy = true
+	set := func(n uint32) {
+		p.do(1, func(c *Conn, o *Output) { c.SetRecvBuffer(p.now, n, o) })
+		p.run(time.Second)
+	}
+	p.write(0, 20_000)
+	p.run(time.Second)
+	set(30_000)
+	p.write(0, 15_000)
+	p.run(time.Second)
+	if got := *wnd; got > 60_000-35_000+1<<p.ends[1].conn.rcvScale || got == 0 {
+		t.Errorf("window after the buffer shrank to 30000 with 35000 unread of 60000 offered: %d, want what was on offer", got)
+	}
+	p.write(0, 100_000)
+	p.run(10 * time.Second)
+	if got := p.ends[1].conn.Received(); got < 59_000 || got >= 60_000+1<<p.ends[1].conn.rcvScale {
+		t.Errorf("%d octets taken, want the 60000 on offer when the buffer shrank, and no more", got)
+	}
+	before := p.n
+	set(200_000)
+	if p.n == before || p.ends[1].conn.Received() != 135_000 {
+		t.Errorf("%d octets taken after the buffer grew, want all of 135000", p.ends[1].conn.Received())
+	}
+	// It does not grow by itself any more.
+	p.ends[1].lazy = false
+	p.do(1, func(c *Conn, o *Output) { c.Consumed(p.now, 135_000, o) })
+	p.ends[1].got = 135_000
+	p.write(0, 5<<20)
+	p.run(10 * time.Second)
+	if got := p.ends[1].conn.win.Buff(); got != 200_000 {
+		t.Errorf("buffer %d after 5 MiB were read, want the 200000 that were set", got)
+	}
+}
+
+// TestWindowClamp bounds the window from the SYN on, and later.
+func TestWindowClamp(t *testing.T) {
+	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
+	cfg.Socket.WindowClamp = 5000
+	p := newPair(t, 10*time.Millisecond, DefaultConfig(tcptimers.MustPolicy("per-segment")), cfg)
+	most := uint32(0)
+	p.drop = func(k *pairPacket) bool {
+		if k.from == 1 {
+			scale := p.ends[1].conn.rcvScale
+			if k.out.Header.Flags.Has(SYN) {
+				scale = 0
+			}
+			most = max(most, uint32(k.out.Header.Window)<<scale)
+		}
+		return false
+	}
+	p.open()
+	p.write(0, 200_000)
+	p.run(10 * time.Second)
+	if most > 5000 || p.ends[1].got != 200_000 {
+		t.Errorf("window of up to %d offered and %d octets taken, want 5000 and all", most, p.ends[1].got)
+	}
+	opts := p.ends[1].conn.Options()
+	opts.WindowClamp = 0
+	p.do(1, func(c *Conn, o *Output) { c.SetOptions(p.now, opts, o) })
+	if most < 100_000 {
+		t.Errorf("window of up to %d offered after the bound was lifted, want an ACK that tells of the whole", most)
+	}
+}
+
+// TestNoQuickAck has the first segments of a connection acknowledged like those that follow.
+func TestNoQuickAck(t *testing.T) {
+	for _, quick := range []bool{true, false} {
+		cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
+		cfg.Socket.NoQuickAck = !quick
+		p := newPair(t, 0, cfg, cfg)
+		p.open()
+		p.write(0, 10) // draws an ACK in any case, which tells of a window that the SYN-ACK had no room for
+		p.run(time.Second)
+		acked := func() time.Duration {
+			start := p.now
+			p.write(0, 10)
+			for p.ends[0].conn.Acked() < p.ends[1].got || p.ends[1].got == 0 || p.ends[0].conn.fl.sent.Len() > 0 {
+				p.step(start.Add(time.Second))
+			}
+			return p.now.Sub(start)
+		}
+		if d := acked(); quick != (d == 0) {
+			t.Errorf("quick %v: acknowledged after %v", quick, d)
+		}
+		opts := p.ends[1].conn.Options()
+		opts.NoQuickAck = quick
+		p.do(1, func(c *Conn, o *Output) { c.SetOptions(p.now, opts, o) })
+		if d := acked(); quick != (d > 0) {
+			t.Errorf("changed to quick %v: acknowledged after %v", !quick, d)
+		}
+	}
+}
