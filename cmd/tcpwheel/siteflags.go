@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/tun/up"
+)
+
+// siteFlags are the flags that say where a stack is, what TCP it has, and how the link to it is: those of up and nc. What is more than a
+// field of up.Config waits here for fill.
+type siteFlags struct {
+	addrs, hostAddrs []string
+	loss, rate       string
+}
+
+// siteHelp tells about the flags of the link, for the text of a command.
+const siteHelp = "The flags from --delay on put an emulated link between kernel and stack. What\n" +
+	"they say holds for each direction. A loss is a probability, or the text of a\n" +
+	"model, such as gilbert-elliott:p=0.01,r=0.3 or packets:3,7-9."
+
+// register adds the flags to a command, which set c and f.
+func (f *siteFlags) register(cmd *cobra.Command, c *up.Config) {
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&c.Device, "tun", "wheel%d", "device; %d: a free number")
+	fs.StringSliceVar(&f.addrs, "addr", nil, "address of the stack, as a.b.c.d/n or IPv6")
+	fs.StringSliceVar(&f.hostAddrs, "host-addr", nil, "address of the kernel on the device")
+	fs.StringVar(&c.Netns, "netns", "", "network namespace of the device")
+	fs.IntVar(&c.MTU, "mtu", 0, "MTU of the device (default: the kernel's)")
+	fs.StringVar(&c.TCP, "tcp", up.Ours, "whose TCP: ours or gvisor")
+	fs.StringVar(&c.Policy, "policy", "", "timer policy or profile of our TCP")
+	fs.DurationVar(&c.Tick, "tick", 0, "granularity of timers (default: policy's)")
+	fs.StringVar(&c.Control, "cc", "", "congestion control (default: cubic)")
+	fs.DurationVar(&c.Link.Delay, "delay", 0, "time that a packet takes")
+	fs.StringVar(&f.loss, "loss", "", "loss of packets")
+	fs.Float64Var(&c.Link.Reorder.Probability, "reorder", 0, "probability to pass those before")
+	fs.StringVar(&f.rate, "rate", "", "rate in bit/s (default: no bound)")
+	fs.Uint32Var(&c.Link.Queue.Packets, "queue", 0, "packets that may wait (default: 2^24)")
+	fs.Uint64Var(&c.Seed, "seed", 1, "seed of the link's random numbers")
+}
+
+// fill reads the flags that are text into c.
+func (f *siteFlags) fill(c *up.Config) (err error) {
+	if c.Addrs, err = parsePrefixes("addr", f.addrs); err != nil {
+		return err
+	}
+	if c.HostAddrs, err = parsePrefixes("host-addr", f.hostAddrs); err != nil {
+		return err
+	}
+	if p, err := strconv.ParseFloat(f.loss, 64); err == nil {
+		if p != 0 {
+			c.Link.Loss = sim.Losses{sim.Bernoulli{P: p}}
+		}
+	} else if c.Link.Loss, err = sim.ParseLosses(f.loss); err != nil {
+		return err
+	}
+	if f.rate != "" {
+		r, err := strconv.ParseFloat(f.rate, 64)
+		if err != nil || r != math.Trunc(r) || r < 1 || r > 1e15 {
+			return fmt.Errorf("rate %q, want a whole number of bit/s up to 1e15, such as 1e9", f.rate)
+		}
+		c.Link.Rate = uint64(r)
+	}
+	return nil
+}
+
+func parsePrefixes(flag string, list []string) (prefixes []netip.Prefix, err error) {
+	for _, s := range list {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return nil, fmt.Errorf("%s %q, want an address with a prefix length, such as 10.7.0.2/24 or fd07::2/64", flag, s)
+		}
+		prefixes = append(prefixes, p)
+	}
+	return prefixes, nil
+}
