@@ -10,7 +10,7 @@ import (
 )
 
 // Joined are two link endpoints with an emulated link between them, as by a cable: what one receives, the other sends.
-// With two devices, two kernels, or two namespaces of one, talk over it. No TTL is counted down.
+// Neither may wait for anything when it is written to. With two devices, two kernels, or two namespaces of one, talk over it. No TTL is counted down.
 type Joined struct {
 	ends  [2]stack.LinkEndpoint
 	wires [2]*wire
@@ -34,6 +34,9 @@ func Join(a, b stack.LinkEndpoint, o LinkOptions) (*Joined, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	for _, w := range j.wires {
+		w.inline = true // a device takes a packet or does not, at once
 	}
 	a.Attach(joinedEnd{j.wires[There]})
 	b.Attach(joinedEnd{j.wires[Back]})

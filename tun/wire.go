@@ -109,6 +109,7 @@ type wire struct {
 	clock     *wheel.Realtime
 	tap       Tap
 	out       func(*stack.PacketBuffer) // takes no reference
+	inline    bool                      // out returns soon: packets leave in the goroutine of the clock
 	mtu       int                       // 0 is without bound
 	back      *wire                     // the other direction, for errors
 
@@ -249,7 +250,11 @@ func (w *wire) run() {
 func (w *wire) arm() {
 	at := w.pending[0].at
 	if w.timer == nil {
-		w.timer = w.clock.AfterFunc(at.Sub(w.clock.Now()), func() {
+		start := w.clock.AfterFunc
+		if w.inline {
+			start = w.clock.InlineFunc
+		}
+		w.timer = start(at.Sub(w.clock.Now()), func() {
 			w.mu.Lock()
 			w.run()
 		})
