@@ -254,10 +254,28 @@ func checkFiles(t *testing.T, c *Config, s [2]Summary, written [2]uint64) testLo
 	return log
 }
 
+// drain waits until nothing has happened on the link for a while, and all that was delivered has arrived.
+func drain(l *Link) {
+	var before [2]Summary
+	for quiet := 0; quiet < 5; quiet++ {
+		time.Sleep(20 * time.Millisecond)
+		now := l.Summary()
+		for d := range now {
+			l.recorder.mu.Lock()
+			arrived := l.recorder.late[d].n
+			l.recorder.mu.Unlock()
+			if now[d].Packets != before[d].Packets || arrived != now[d].Delivered+now[d].Duplicated {
+				quiet = -1
+			}
+		}
+		before = now
+	}
+}
+
 // endTest closes the link and checks its files.
 func endTest(t *testing.T, l *Link) ([2]Summary, testLog) {
 	t.Helper()
-	time.Sleep(30 * time.Millisecond) // what is on the wire
+	drain(l)
 	written := [2]uint64{l.Device(0).Stats().TxPackets, l.Device(1).Stats().TxPackets}
 	c := l.config
 	s, err := l.Close()
@@ -476,7 +494,12 @@ func TestUnfinished(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(20 * time.Millisecond)
+	for range 500 {
+		if l.Summary()[0].Packets > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	s, err := l.Close()
 	log := readLog(t, c.Log)
 	if err != nil || len(log.packets) != 1 || log.packets[0].Fate != FateUnfinished || log.end == nil || s[0].Packets != 1 {
