@@ -172,7 +172,7 @@ func (g *ng) packet(iface int, stamp uint64, data []byte, options ...[]byte) *ng
 // asPcapng rewrites a classic file with stamps in microseconds in the newer format.
 func asPcapng(t testing.TB, file []byte) []byte {
 	t.Helper()
-	f, err := newPcapFile(newInput(bytes.NewReader(file)))
+	f, err := newPcapFile(newInput(bytes.NewReader(file), -1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,13 @@ type input struct {
 	err        error // of r; nothing is read after it
 }
 
-func newInput(r io.Reader) *input { return &input{r: r, buf: make([]byte, inputSize)} }
+// newInput returns an input over r, which has so many octets, or -1 if that is not known.
+func newInput(r io.Reader, size int64) *input {
+	if size < 0 || size > inputSize {
+		size = inputSize
+	}
+	return &input{r: r, buf: make([]byte, max(size, 64))}
+}
 
 // peek returns the next n octets, which stay valid until the next call of peek or discard. If there are fewer, it returns
 // those with the reason, which is io.EOF at the end of the stream.

@@ -45,10 +45,13 @@ func openSource(name string) (*source, error) {
 
 func newSource(r io.Reader, name string) *source {
 	s := &source{name: name, under: r, size: -1}
-	if f, ok := r.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+	switch r := r.(type) {
+	case *os.File:
+		if info, err := r.Stat(); err == nil && info.Mode().IsRegular() {
 			s.size = info.Size()
 		}
+	case interface{ Len() int }: // of a bytes.Reader, say
+		s.size = int64(r.Len())
 	}
 	return s
 }
@@ -84,7 +87,7 @@ var others = []struct {
 
 // open finds out what the stream is, and returns a reader of its packets.
 func (s *source) open() (in *input, f format, err error) {
-	in = newInput(s)
+	in = newInput(s, s.size)
 	magic, err := in.peek(4)
 	if len(magic) == 4 {
 		err = nil
@@ -106,7 +109,7 @@ func (s *source) open() (in *input, f format, err error) {
 		plain = bzip2.NewReader(rest)
 	}
 	if err == nil && plain != nil {
-		in = newInput(plain)
+		in = newInput(plain, -1)
 		magic, err = in.peek(4)
 		if len(magic) == 4 {
 			err = nil

@@ -1,0 +1,108 @@
+package capture
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"testing"
+)
+
+// FuzzReader reads any file: no panic, no packet that contradicts itself, an end that is told, and counts that add up.
+func FuzzReader(f *testing.F) {
+	packets := []raw{{at: 1e9, data: ether(0x0800, hello())}, {at: 2e9, data: ether(0x86dd, hello6())[:70], length: 200}}
+	for _, order := range orders {
+		for _, magic := range []uint32{magicMicro, magicNano, magicKuznet} {
+			f.Add(pcapOf(order, magic, 1, packets...))
+		}
+		g := (&ng{byteOrder: order}).section()
+		g.port(1, 0, g.option(2, []byte("eth0")), g.option(9, []byte{0x80 | 20}), g.option(14, g.AppendUint64(nil, 3)))
+		g.packet(0, 7, ether(0x0800, hello()), g.option(1, []byte("why")), g.option(2, g.u32(nil, 1)))
+		g.block(blockSimple, g.u32(nil, 9), repeat(0, 9))
+		g.block(blockOldPacket, g.u32(nil, 0, 0, 0, 2, 9), repeat(0, 4))
+		g.block(blockStatistics, g.u32(nil, 0, 0, 0), g.option(5, g.AppendUint64(nil, 3)))
+		f.Add(g.block(10, repeat(0, 16)).section().b)
+	}
+	var parts []raw
+	for i, part := range pieces(77, 480, here4.As4(), there4.As4(), large()[:1000]) {
+		parts = append(parts, raw{at: int64(i) * 4e8, data: part})
+	}
+	f.Add(pcapOf(binary.LittleEndian, magicNano, 101, parts...))
+	f.Add(gzipped(f, pcapOfHello(101, hello())))
+	f.Add(zstded(f, pcapOfHello(101, hello())))
+	f.Add([]byte(bzipped))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		if len(file) > 1<<16 {
+			t.Skip("more of the same")
+		}
+		r, err := NewReader(bytes.NewReader(file), "fuzz")
+		if err != nil {
+			var e *Error
+			if !errors.As(err, &e) {
+				t.Errorf("%v is not an Error", err)
+			}
+			return
+		}
+		defer r.Close()
+		var segments, octets int64
+		for segments < 1<<16 {
+			p, nextErr := r.Next()
+			if err = nextErr; err != nil {
+				break
+			}
+			segments++
+			octets += int64(len(p.Payload))
+			if uint32(len(p.Payload)) > p.Len || p.Number < 1 || p.Number > r.Stats().Packets || !p.Src.IsValid() || !p.Dst.IsValid() ||
+				p.Interface < 0 || p.Interface >= len(r.Interfaces()) {
+				t.Fatalf("%+v", *p)
+			}
+			r.Comments()
+		}
+		s := r.Stats()
+		sum := s.TCP
+		for _, n := range s.Skipped {
+			sum += n
+		}
+		if s.TCP != segments || s.Packets != sum {
+			t.Errorf("%d segments, %+v", segments, s)
+		}
+		var e *Error
+		if err == nil {
+			return // a bomb of compression
+		}
+		if err != io.EOF && !errors.As(err, &e) {
+			t.Errorf("%v is neither the end nor an Error", err)
+		}
+		if _, again := r.Next(); again != err {
+			t.Errorf("%v after %v", again, err)
+		}
+	})
+}
+
+// FuzzDecode decodes any packet of any link type: no panic; a segment that is found where less was kept is found in the
+// whole, too, with the same addresses.
+func FuzzDecode(f *testing.F) {
+	for _, c := range carried {
+		f.Add(uint16(c.link), c.data, uint16(len(c.data)-3))
+	}
+	f.Fuzz(func(t *testing.T, link uint16, data []byte, keep uint16) {
+		if len(data) > 1<<14 {
+			t.Skip("more of the same")
+		}
+		whole, got := decodeOne(int(link), data, len(data))
+		if got == isTCP && (uint32(len(whole.p.Payload)) > whole.p.Len || !whole.p.Src.Addr().IsValid() || whole.p.Src.Addr().Is4() != whole.p.Dst.Addr().Is4()) {
+			t.Fatalf("%+v", whole.p)
+		}
+		cut, gotCut := decodeOne(int(link), data, min(int(keep), len(data)))
+		if gotCut != isTCP {
+			return
+		}
+		if uint32(len(cut.p.Payload)) > cut.p.Len {
+			t.Fatalf("%+v", cut.p)
+		}
+		// gopacket takes the last octets of a wireless frame for its check sequence, cut or not, and reads IPv6 by what is there.
+		if link != 105 && link != 127 && link != 119 && link != 10 && (got != isTCP || cut.p.Src != whole.p.Src || cut.p.Len != whole.p.Len) {
+			t.Errorf("link type %d, %d of %d octets: %+v, whole: %v %+v", link, keep, len(data), cut.p, got, whole.p)
+		}
+	})
+}
