@@ -1,0 +1,85 @@
+package track
+
+import "tcpwheel/wheel"
+
+// segment is a range of one direction's octets that is not acknowledged yet, as far as its sender knows, and what the capture has of
+// it. SYN and FIN count as octets.
+type segment struct {
+	start, end int64
+	seen       wheel.Time // when the first was captured, or those behind what is missing
+	first      wheel.Time // of the first transmission seen; of one that was not, when it was noticed that it is missing
+	sent       wheel.Time // of the last one
+	after      wheel.Time // of one that is missing: when what stands before it was sent
+	number     int64      // the packet with the first one seen; 0 for none
+	firstTS    uint32     // its TSval
+	ts         uint32     // that of the last one
+	txs        uint16     // transmissions seen
+	hasTS      bool
+	sacked     bool
+	missing    bool // octets behind it were seen and none of its own
+	late       bool // what was missing came as a retransmission
+}
+
+// book is the segments from the first that is not acknowledged, in order and without gaps between them.
+type book struct {
+	all  []segment
+	head int
+}
+
+func (b *book) len() int          { return len(b.all) - b.head }
+func (b *book) at(i int) *segment { return &b.all[b.head+i] }
+
+// push adds a segment behind the last.
+func (b *book) push(s segment) *segment {
+	if b.head >= 64 && b.head >= len(b.all)/2 {
+		n := copy(b.all, b.all[b.head:])
+		b.all, b.head = b.all[:n], 0
+	}
+	b.all = append(b.all, s)
+	return &b.all[len(b.all)-1]
+}
+
+// pop takes the first off.
+func (b *book) pop() {
+	b.head++
+	if b.head == len(b.all) {
+		b.all, b.head = b.all[:0], 0
+	}
+}
+
+// find returns the number of the first segment that ends behind pos, len if there is none.
+func (b *book) find(pos int64) int {
+	lo, hi := b.head, len(b.all)
+	for lo < hi {
+		mid := int(uint(lo+hi) / 2)
+		if b.all[mid].end <= pos {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo - b.head
+}
+
+// split cuts segment i at pos, which lies inside.
+func (b *book) split(i int, pos int64) {
+	i += b.head
+	b.all = append(b.all, segment{})
+	copy(b.all[i+1:], b.all[i:])
+	b.all[i].end, b.all[i+1].start = pos, pos
+}
+
+// cut makes segments begin at start and end at end, and returns the numbers from first to before last of those in between.
+func (b *book) cut(start, end int64) (first, last int) {
+	first = b.find(start)
+	if first < b.len() && b.at(first).start < start {
+		b.split(first, start)
+		first++
+	}
+	for last = first; last < b.len() && b.at(last).start < end; last++ {
+		if b.at(last).end > end {
+			b.split(last, end)
+		}
+	}
+	return first, last
+}

@@ -1,0 +1,178 @@
+package track
+
+import (
+	"time"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// explain finds the kind of a retransmission, from what its sender knew and how long it had heard nothing.
+func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
+	v := &f.view
+	now := r.At
+	if h.Flags.Has(tcp.SYN) || r.start == 0 && f.HasSYN {
+		r.Kind, r.Timed = SYN, true
+		f.fit.handshake(f, r)
+		return
+	}
+	if first == last {
+		// What is acknowledged already was on its way, and was part of what went on then.
+		r.Kind = v.cause
+		r.GoBack = v.lossy && r.Kind == RTO
+		return
+	}
+	s := f.book.at(first)
+	silence := infinite
+	if v.heard {
+		silence = span(v.lastACK, now)
+	}
+	answer := silence <= f.promptly()
+	if v.resent != 0 && v.resent > v.lastACK && now.Sub(v.resent) <= burst && s.sent < v.resent && v.cause != TLP && v.cause != Unknown {
+		// One of several that leave at once.
+		r.Kind, r.GoBack = v.cause, v.cause == RTO
+		return
+	}
+	isFirst := f.firstUnsacked() >= first && f.firstUnsacked() < last
+	isLast := f.book.at(last-1).end >= f.max
+	one := isFirst && (isLast || first+1 == f.book.len())
+	switch proof := f.proof(first, last); {
+	case v.lossy:
+		// After a timeout, all that was in flight then follows from it.
+		r.Kind = RTO
+		if since := span(maxTime(v.lastACK, v.resent), now); isFirst && s.sent < now && !answer && since >= f.patience() {
+			f.expired(r, s, RTO)
+			return
+		}
+		r.GoBack = true
+	case proof == none && answer && f.ep != nil && f.ep.Kind == Fast && isFirst && v.advanced == v.lastACK:
+		r.Kind = Fast // a partial ACK (RFC 6582 §3.2)
+	case proof != none:
+		r.Kind = Fast
+		busy := span(maxTime(v.sentNew, v.resent), now) <= f.promptly()
+		if isFirst && !answer && now.Sub(s.sent) >= f.patience() && !(busy && f.blurred()) {
+			r.Kind, r.Timed, r.ambiguous = f.fit.either(f, r, s, f.reorderTimer(s, now)), true, true
+		}
+	case answer && f.lag() > 0 && (v.cause == Fast || v.cause == RTO) && now.Sub(v.resent) < 2*f.RTT.Min:
+		// What the sender takes for one recovery may look like several, as octets in flight were lost before they came here.
+		r.Kind, r.GoBack = v.cause, v.cause == RTO
+	case answer && !isFirst, answer && v.dups > 0 && f.book.len() <= 4:
+		r.Kind = Fast // early, as fewer ACKs are to come than are asked for
+	case now.Sub(s.sent) < f.RTT.Min/2:
+		r.Kind = Unknown
+	case one:
+		f.expired(r, s, Unknown)
+	case isFirst:
+		f.expired(r, s, RTO)
+	case isLast:
+		f.expired(r, s, TLP)
+	default:
+		r.Kind = Unknown
+	}
+}
+
+const (
+	infinite = time.Duration(1<<63 - 1)
+
+	// burst is how far apart packets are that leave for one reason.
+	burst = time.Millisecond
+)
+
+func maxTime(a, b wheel.Time) wheel.Time {
+	if a > b {
+		return a
+	}
+	return b
+}
+
+// promptly is how soon after an ACK a packet is an answer to it.
+func (f *Flow) promptly() time.Duration {
+	if f.lag() == 0 {
+		return 2 * time.Millisecond
+	}
+	return 2*time.Millisecond + f.lag()/8
+}
+
+// blurred reports whether it cannot be told when a packet was sent, because queues on its way here delay it and it has no timestamp.
+func (f *Flow) blurred() bool { return f.lag() > 0 && f.clock.tick == 0 }
+
+// patience is the least silence that a retransmission timer can be about.
+func (f *Flow) patience() time.Duration { return max(f.RTT.Min, 4*f.promptly()/2) }
+
+// firstUnsacked returns the number of the first segment that Src must take for missing.
+func (f *Flow) firstUnsacked() int {
+	for i := range f.book.len() {
+		if !f.book.at(i).sacked {
+			return i
+		}
+	}
+	return 0
+}
+
+// proof is what tells a sender that a segment is lost.
+type proof uint8
+
+const (
+	none proof = iota
+	rack       // a segment that was sent later has arrived (RFC 8985 §6)
+	dups       // three duplicate ACKs, or as much SACKed above (RFC 6675 §4)
+)
+
+// proof returns what Src knows of the loss of the segments from first to before last.
+func (f *Flow) proof(first, last int) proof {
+	v := &f.view
+	if !v.sackOn {
+		if v.dups >= 3 {
+			return dups
+		}
+		return none
+	}
+	above, later := 0, false
+	sent := f.book.at(first).sent
+	if s := f.book.at(first); s.missing {
+		sent = s.after
+	}
+	for i := last; i < f.book.len() && above < 3; i++ {
+		if s := f.book.at(i); s.sacked {
+			above++
+			later = later || s.sent >= sent
+		}
+	}
+	switch {
+	case above >= 3:
+		return dups
+	case above > 0 && later, v.rackSent > sent:
+		return rack
+	}
+	return none
+}
+
+// reorderTimer returns how likely RACK's reordering timer is to have waited until now, as timerModel.likely does: a quarter of the least
+// round trip more than the last one took, or several quarters after DSACKs, up to SRTT (RFC 8985 §6.2).
+func (f *Flow) reorderTimer(s *segment, now wheel.Time) float64 {
+	wait := now.Sub(s.sent) - f.view.rackRTT
+	quarter := f.RTT.Min / 4
+	width := 8*time.Millisecond + f.lag()/8
+	if !f.view.sackOn {
+		return -unlikely
+	}
+	f.fit.begin(f)
+	srtt := f.fit.exact.SRTT()
+	off, places := min(wait.Abs(), (wait-quarter).Abs()), 1
+	if f.DSACKs > 0 && quarter > 0 {
+		for places = 2; places < 16 && time.Duration(places)*quarter < srtt; places++ {
+			off = min(off, (wait - time.Duration(places)*quarter).Abs())
+		}
+		off = min(off, (wait - srtt).Abs())
+	}
+	return density(width*time.Duration(places), max(off-width/2, 0), width)
+}
+
+// expired explains a retransmission by a timer: which, the models say if it is not clear (sure is Unknown).
+func (f *Flow) expired(r *Rexmit, s *segment, sure Kind) {
+	r.Timed = true
+	r.Kind = f.fit.expired(f, r, s, sure)
+	if sure == Unknown {
+		r.ambiguous = true
+	}
+}

@@ -1,0 +1,303 @@
+package track
+
+import (
+	"math"
+	"time"
+
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// timerModel is a stack's timers, as far as they show.
+type timerModel struct {
+	name   string
+	policy tcptimers.Policy
+	slack  time.Duration // how late its timers may be beside the tick
+}
+
+// models are the stacks whose timers are tried on a flow. Of those that explain it equally well the first counts.
+var models = func() []timerModel {
+	with := func(name string, change func(p *tcptimers.Policy)) tcptimers.Policy {
+		p := tcptimers.MustPolicy(name)
+		change(&p)
+		return p
+	}
+	const ms = time.Millisecond
+	return []timerModel{
+		{"linux", tcptimers.MustPolicy("linux"), 6 * ms},
+		{"linux-no-tlp", with("linux", func(p *tcptimers.Policy) { p.TLP = false }), 6 * ms},
+
+		// gVisor: MinRTO 200 ms on the whole timeout, MaxRTO 120 s, one timer, RACK and TLP.
+		{"gvisor", with("rfc6298", func(p *tcptimers.Policy) {
+			p.Bounds = tcptimers.Bounds{Initial: time.Second, Min: 200 * ms, Max: 120 * time.Second}
+			p.TLP, p.RACK = true, true
+		}), 2 * ms},
+
+		// Windows: a floor of 300 ms, ticks of 15.6 ms, a first timeout of 1 s (3 s before it was lowered), RACK and TLP in later ones.
+		{"windows", with("rfc6298", func(p *tcptimers.Policy) {
+			p.Bounds = tcptimers.Bounds{Initial: time.Second, Min: 300 * ms, Max: 60 * time.Second}
+			p.Tick, p.RTTTick = 15625*time.Microsecond, 15625*time.Microsecond
+		}), 2 * ms},
+		{"rfc6298", tcptimers.MustPolicy("rfc6298"), 2 * ms},
+		{"rfc7765", tcptimers.MustPolicy("rfc7765"), 2 * ms},
+		{"bsd", tcptimers.MustPolicy("bsd"), 2 * ms},
+		{"per-segment", tcptimers.MustPolicy("per-segment"), 2 * ms},
+	}
+}()
+
+// maxModels bounds len(models).
+const maxModels = 8
+
+// ModelNames returns the names that Fit may have.
+func ModelNames() []string {
+	names := make([]string, len(models))
+	for i := range models {
+		names[i] = models[i].name
+	}
+	return names
+}
+
+// kindsByModel is what each model calls a retransmission.
+type kindsByModel [maxModels]Kind
+
+func (k *kindsByModel) of(model int) Kind { return k[model] }
+
+// Fit is which timers explain best when a sender's timers expired.
+type Fit struct {
+	Gaps     int    // silences that were ended by a timer, and that the models were tried on
+	Best     string // "" if there was none
+	RunnerUp string
+
+	// Margin is the natural logarithm of how much likelier the gaps are by the best model than by the runner-up, and PerGap that of the
+	// density of a gap by the best, in 1/ms: below -9 it explains next to nothing.
+	Margin, PerGap float64
+}
+
+// fitting tries the models on a flow. Until a timer has expired it keeps nothing.
+type fitting struct {
+	begun bool
+	est   [maxModels]tcptimers.Estimator
+	exact tcptimers.Estimator
+	score [maxModels]float64
+	gaps  int
+}
+
+// begin makes the estimators, and tells them of the round trips so far.
+func (m *fitting) begin(f *Flow) {
+	if m.begun {
+		return
+	}
+	m.begun = true
+	for i := range models {
+		m.est[i] = models[i].policy.NewEstimator()
+	}
+	m.exact = fineRTO()
+	r := &f.rtts
+	for i := range r.ring {
+		m.feed(r.ring[(r.next+i)%len(r.ring)])
+	}
+}
+
+func (m *fitting) sample(s sample) {
+	if m.begun {
+		m.feed(s)
+	}
+}
+
+func (m *fitting) feed(s sample) {
+	m.exact.Sample(tcptimers.Sample{RTT: span(s.sent, s.acked), Round: s.round, Expected: s.n})
+	for i := range models {
+		p := &models[i].policy
+		if p.OneSample && !s.round {
+			continue
+		}
+		n := s.n
+		if p.OneSample {
+			n = 1
+		}
+		m.est[i].Sample(tcptimers.Sample{RTT: p.Measure(s.sent, s.acked), Round: s.round, Expected: n})
+	}
+}
+
+// fine returns the timeout of an exact clock without a floor.
+func (m *fitting) fine(f *Flow) time.Duration {
+	m.begin(f)
+	return m.exact.RTO() >> min(m.exact.Backoffs(), 62)
+}
+
+// handshake tries the models on a SYN that was sent again.
+func (m *fitting) handshake(f *Flow, r *Rexmit) {
+	if r.Before == r.At || f.RTT.Samples > 0 {
+		return
+	}
+	m.begin(f)
+	m.gaps++
+	for i := range models {
+		rto := m.est[i].RTO()
+		m.score[i] += models[i].likely(r.Before.Add(rto), r.At, rto)
+		m.est[i].Backoff()
+	}
+}
+
+// expired tries the models on the silence before a retransmission, and returns its kind: sure, unless that is Unknown. Then the flight
+// is a single segment, which a probe and a timeout both send again.
+func (m *fitting) expired(f *Flow, r *Rexmit, s *segment, sure Kind) Kind {
+	m.begin(f)
+	m.gaps++
+	v := &f.view
+	for i := range models {
+		t := &models[i]
+		rto := m.est[i].RTO()
+		mayProbe := t.policy.TLP && !f.noSACK() && !v.lossy && f.ep == nil && v.sacked == 0 && !v.probed
+		kind := RTO
+		if sure == TLP || sure == Unknown && mayProbe {
+			kind = TLP
+		}
+		if kind == TLP && !mayProbe {
+			m.score[i] -= unlikely
+		} else {
+			m.score[i] += t.score(f, s, r.At, rto, m.est[i].SRTT(), kind)
+		}
+		if sure != Unknown {
+			kind = sure
+		}
+		r.byModel[i] = kind
+		if kind == RTO {
+			m.est[i].Backoff()
+		}
+	}
+	if sure == RTO || sure == Unknown {
+		m.exact.Backoff()
+	}
+	if sure != Unknown {
+		return sure
+	}
+	return r.byModel[m.best()]
+}
+
+// either decides between the retransmission timer and one that is as likely as given, and returns the kind as of now: RTO or Fast.
+func (m *fitting) either(f *Flow, r *Rexmit, s *segment, other float64) Kind {
+	m.begin(f)
+	m.gaps++
+	for i := range models {
+		t := &models[i]
+		likely := t.score(f, s, r.At, m.est[i].RTO(), 0, RTO)
+		r.byModel[i] = Fast
+		if likely > other || other <= -unlikely {
+			r.byModel[i] = RTO
+			m.est[i].Backoff()
+		}
+		m.score[i] += max(likely, other)
+	}
+	return r.byModel[m.best()]
+}
+
+// noSACK reports whether the handshake shows that there is no SACK.
+func (f *Flow) noSACK() bool {
+	g := f.other()
+	return f.HasSYN && !f.SYN.SACKPermitted || g.HasSYN && !g.SYN.SACKPermitted
+}
+
+// starts returns when the retransmission timer may have been started that s is sent again by.
+func (t *timerModel) starts(f *Flow, s *segment) (starts [3]wheel.Time, n int) {
+	v := &f.view
+	p := &t.policy
+	restarted := maxTime(maxTime(v.began, v.advanced), v.timed)
+	add := func(start wheel.Time) {
+		starts[n] = start
+		n++
+	}
+	switch p.Rexmit {
+	case tcptimers.RexmitPerSegment:
+		add(maxTime(s.sent, v.timed))
+		if v.timed > s.sent {
+			add(s.sent)
+		}
+	case tcptimers.RexmitRTORestart:
+		if f.book.len() < tcptimers.RRThresh {
+			add(s.sent)
+		} else {
+			add(restarted)
+		}
+	default:
+		add(restarted)
+		if p.Estimator == tcptimers.EstimatorLinux {
+			// What is left of the timeout of the first segment, once a probe was scheduled (tcp_rearm_rto), or since the probe was sent.
+			add(s.sent)
+			add(maxTime(restarted, v.sentNew))
+		}
+	}
+	return starts, n
+}
+
+// score returns how likely the model would have retransmitted s at that instant.
+func (t *timerModel) score(f *Flow, s *segment, at wheel.Time, rto, srtt time.Duration, kind Kind) float64 {
+	v := &f.view
+	best := math.Inf(-1)
+	starts, n := t.starts(f, s)
+	for _, start := range starts[:n] {
+		due := start.Add(rto)
+		if kind == TLP {
+			pto := 2 * srtt
+			if srtt == 0 {
+				pto = time.Second
+			}
+			if f.book.len() == 1 {
+				pto += t.policy.MaxAckDelay
+			}
+			if at := maxTime(v.sentNew, v.advanced).Add(pto); at < due {
+				due = at
+			}
+		}
+		best = max(best, t.likely(due, at, rto))
+	}
+	return best
+}
+
+// unlikely is what a gap counts for that a model does not explain.
+const unlikely = 14
+
+// likely returns the logarithm of the density, in 1/ms, of an expiry at that instant of a timer that was due then.
+func (t *timerModel) likely(due, at wheel.Time, rto time.Duration) float64 {
+	early := time.Millisecond + rto/100
+	late := t.policy.Tick + t.slack + rto/50
+	if t.policy.Phase == tcptimers.PhaseCountdown {
+		early, late = t.policy.Tick+early, t.slack+rto/50
+	}
+	return density(early+late, max(due.Sub(at)-early, at.Sub(due)-late, 0), early+late)
+}
+
+// density is the logarithm of the density of what is spread evenly over a width, and is off by so much: within a quarter of scale it falls
+// by 1/e.
+func density(width, off, scale time.Duration) float64 {
+	return max(-math.Log(float64(width)/float64(time.Millisecond))-4*float64(off)/float64(scale), -unlikely)
+}
+
+// best returns the model that explains most.
+func (m *fitting) best() int {
+	best := 0
+	for i := range models {
+		if m.score[i] > m.score[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// result returns what came of it.
+func (m *fitting) result() Fit {
+	if m.gaps == 0 {
+		return Fit{}
+	}
+	best := m.best()
+	second := -1
+	for i := range models {
+		if i != best && (second < 0 || m.score[i] > m.score[second]) {
+			second = i
+		}
+	}
+	return Fit{
+		Gaps: m.gaps, Best: models[best].name, RunnerUp: models[second].name,
+		Margin: m.score[best] - m.score[second], PerGap: m.score[best] / float64(m.gaps),
+	}
+}

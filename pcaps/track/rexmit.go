@@ -1,0 +1,168 @@
+package track
+
+import (
+	"time"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/wheel"
+)
+
+// Rexmit is a packet whose octets were sent before.
+type Rexmit struct {
+	Packet int64
+	At     wheel.Time
+	Before wheel.Time // when they were sent last before
+	Octets int        // with SYN and FIN
+	Seq    tcp.Seq    // of the first
+
+	Kind   Kind
+	GoBack bool // the timer had expired before, and what was in flight then follows (only RTO)
+	Timed  bool // it was silence that caused it, and not an ACK
+
+	Spurious Verdict
+	Evidence Evidence
+
+	start, end int64
+	ts         uint32
+	hasTS      bool
+	seen       bool // an earlier transmission was captured
+	tellsTime  bool // its TSval differs from that of the transmission before
+	answered   bool // the first ACK of its octets has come
+	paid       bool // by a DSACK
+	byModel    kindsByModel
+	ambiguous  bool // the kind is what the best model says
+}
+
+// judge sets a verdict if its evidence is better than what there was.
+func (r *Rexmit) judge(v Verdict, e Evidence) {
+	if e > r.Evidence {
+		r.Spurious, r.Evidence = v, e
+	}
+}
+
+// again takes in octets below what was sent before: a retransmission, unless they only come late.
+func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, probe bool) {
+	h := &p.Header
+	from := max(start, f.una)
+	if m := &f.missed; start >= m.start && end <= m.end && now.Sub(m.at) < lateStamp {
+		f.Unseen -= min(end-start, f.Unseen)
+		f.arrivedLate(p, at, from, end)
+		return
+	}
+	first, last := f.book.cut(from, max(end, from))
+	if first < last {
+		if s := f.book.at(first); s.missing && f.overtaken(s, first, p, now) {
+			f.Reordered++
+			f.arrivedLate(p, at, from, end)
+			return
+		}
+	}
+	if f.isLateOriginal(first, last, h) {
+		f.original(start, end)
+		return
+	}
+	f.Rexmits++
+	if probe && !h.Flags.HasAny(tcp.SYN|tcp.FIN) {
+		f.touch(first, last, p, at)
+		return
+	}
+	r := &Rexmit{
+		Packet: p.Number, At: at, Octets: int(end - start), Seq: h.Seq, start: start, end: end,
+		ts: h.Options.TSVal, hasTS: h.Options.HasTimestamps,
+	}
+	for i := first; i < last; i++ {
+		s := f.book.at(i)
+		r.seen = r.seen || s.txs > 0
+		if i == first {
+			r.Before = s.sent
+			r.tellsTime = r.hasTS && s.hasTS && s.ts != r.ts && !s.missing
+		}
+	}
+	if first == last {
+		r.Before, r.seen = at, true // it is acknowledged already
+	}
+	f.explain(r, first, last, h)
+	f.join(r, first, last)
+	f.touch(first, last, p, at)
+	v := &f.view
+	v.resent, v.cause = at, r.Kind
+	if r.Timed {
+		v.timed, v.fresh = at, true
+		if r.Kind == RTO && !r.GoBack {
+			v.lossy, v.recover = true, f.max
+		}
+		v.probed = v.probed || r.Kind == TLP
+	}
+}
+
+// lateStamp is how much later than its ACK a packet may be captured, where several queues are captured at once.
+const lateStamp = 5 * time.Millisecond
+
+// touch notes a transmission of segments.
+func (f *Flow) touch(first, last int, p *capture.Packet, at wheel.Time) {
+	for i := first; i < last; i++ {
+		s := f.book.at(i)
+		if s.missing {
+			s.missing, s.late = false, true
+			s.firstTS = p.Header.Options.TSVal
+			if s.number == 0 {
+				s.number = p.Number
+			}
+		}
+		s.sent, s.ts, s.hasTS = at, p.Header.Options.TSVal, p.Header.Options.HasTimestamps
+		if s.txs < 1<<15 {
+			s.txs++
+		}
+	}
+}
+
+// arrivedLate fills what was missing with a first transmission.
+func (f *Flow) arrivedLate(p *capture.Packet, at wheel.Time, start, end int64) {
+	first, last := f.book.cut(start, max(end, start))
+	for i := first; i < last; i++ {
+		if s := f.book.at(i); s.missing {
+			s.missing, s.txs, s.number = false, 1, p.Number
+			s.sent, s.first = at, at
+			s.ts, s.firstTS, s.hasTS = p.Header.Options.TSVal, p.Header.Options.TSVal, p.Header.Options.HasTimestamps
+			f.Octets += s.end - s.start
+		}
+	}
+}
+
+// overtaken reports whether a packet that fills a gap was sent before those behind the gap, and only came later: its timestamp is
+// older, or, where that does not tell, it came too soon to be an answer to what is missing.
+func (f *Flow) overtaken(s *segment, i int, p *capture.Packet, now wheel.Time) bool {
+	if p.Header.Options.HasTimestamps && i+1 < f.book.len() {
+		if next := f.book.at(i + 1); next.hasTS && next.number > 0 {
+			if d := int32(p.Header.Options.TSVal - next.firstTS); d != 0 {
+				return d < 0
+			}
+		}
+	}
+	least := f.RTT.Min
+	if f.RTT.Samples == 0 {
+		least = f.half.least + f.other().half.least
+	}
+	return now.Sub(s.seen) < max(least-least/8, lateStamp/5)
+}
+
+// isLateOriginal reports whether a packet is older than what was seen of its octets: the original, overtaken by its retransmission.
+func (f *Flow) isLateOriginal(first, last int, h *tcp.Header) bool {
+	if first >= last || !h.Options.HasTimestamps {
+		return false
+	}
+	s := f.book.at(first)
+	return s.hasTS && s.number > 0 && int32(h.Options.TSVal-s.ts) < 0
+}
+
+// original judges the retransmission that has overtaken its original.
+func (f *Flow) original(start, end int64) {
+	f.Reordered++
+	for i := len(f.rexmits) - 1; i >= 0; i-- {
+		if r := f.rexmits[i]; r.start < end && start < r.end {
+			r.judge(Spurious, ByCapture)
+			return
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package track
+
+import (
+	"net/netip"
+	"time"
+
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/wheel"
+)
+
+// Config is how a tracker works.
+type Config struct {
+	// Done gets each connection when it is complete. The tracker keeps nothing of it.
+	Done func(*Conn)
+
+	MaxConns    int // connections that are followed at once, of which the one unheard of for longest goes first; 0 is 1<<18
+	MaxSegments int // segments of one direction that wait for their ACK; 0 is 1<<15
+	MaxEpisodes int // of one direction that are kept, the others are counted; 0 is 1<<12
+}
+
+const (
+	defaultConns    = 1 << 18
+	defaultSegments = 1 << 15
+	defaultEpisodes = 1 << 12
+
+	// maxRexmits is how many retransmissions of an episode are kept; the others are counted.
+	maxRexmits = 1 << 10
+
+	// closedFor is how long a connection that has ended is kept, for what comes late.
+	closedFor = time.Minute
+)
+
+// Tracker follows all connections of a capture. Its memory is bounded by those that are open, with their segments in flight.
+type Tracker struct {
+	cfg   Config
+	conns map[key]*Conn
+	last  *Conn
+
+	open, closed list // by the last packet, the latest at the end
+	made         int
+	evicted      int
+}
+
+// key is a connection's ends, the lesser first, and what lies outside of them.
+type key struct {
+	a, b netip.AddrPort
+	path uint64
+}
+
+// New makes a tracker that has seen nothing.
+func New(cfg Config) *Tracker {
+	or := func(n *int, d int) {
+		if *n <= 0 {
+			*n = d
+		}
+	}
+	or(&cfg.MaxConns, defaultConns)
+	or(&cfg.MaxSegments, defaultSegments)
+	or(&cfg.MaxEpisodes, defaultEpisodes)
+	return &Tracker{cfg: cfg, conns: map[key]*Conn{}}
+}
+
+// Add takes the next packet in, and keeps nothing of it. It costs O(1) and allocates nothing, but for new connections, losses, and as
+// more is in flight than before.
+func (t *Tracker) Add(p *capture.Packet) {
+	c, dir := t.find(p)
+	c.add(p, dir)
+	l := &t.open
+	if c.closed() {
+		l = &t.closed
+	}
+	if c.in != l || l.last != c {
+		c.in.remove(c)
+		l.append(c)
+	}
+	for t.closed.first != nil && c.Last.Sub(t.closed.first.Last) > closedFor {
+		t.finish(t.closed.first)
+	}
+}
+
+// Close completes all connections, in the order of their last packets.
+func (t *Tracker) Close() {
+	for t.closed.first != nil {
+		t.finish(t.closed.first)
+	}
+	for t.open.first != nil {
+		t.finish(t.open.first)
+	}
+}
+
+// Evicted returns how many connections were completed only to bound their number.
+func (t *Tracker) Evicted() int { return t.evicted }
+
+// find returns the connection of a packet, and which of its flows the packet is of. A SYN may begin another one between the same ends.
+func (t *Tracker) find(p *capture.Packet) (*Conn, int) {
+	c := t.last
+	if c == nil || c.key.path != p.Path || !c.between(p) {
+		c = t.conns[keyOf(p)]
+	}
+	if c != nil {
+		t.last = c
+		dir := c.direction(p)
+		if !c.reused(p, dir) {
+			return c, dir
+		}
+		c.How = Replaced
+		t.finish(c)
+	}
+	return t.begin(p), 0
+}
+
+func keyOf(p *capture.Packet) key {
+	if p.Src.Compare(p.Dst) <= 0 {
+		return key{p.Src, p.Dst, p.Path}
+	}
+	return key{p.Dst, p.Src, p.Path}
+}
+
+// begin makes the connection that the packet is the first of.
+func (t *Tracker) begin(p *capture.Packet) *Conn {
+	if t.open.n+t.closed.n >= t.cfg.MaxConns {
+		oldest := t.closed.first
+		if oldest == nil {
+			oldest = t.open.first
+		}
+		oldest.How = Evicted
+		t.evicted++
+		t.finish(oldest)
+	}
+	c := &Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, FirstPacket: p.Number, key: keyOf(p), cfg: &t.cfg}
+	t.made++
+	c.Flows[0].Src, c.Flows[0].Dst = p.Src, p.Dst
+	c.Flows[1].Src, c.Flows[1].Dst = p.Dst, p.Src
+	for i := range c.Flows {
+		c.Flows[i].conn = c
+	}
+	t.conns[c.key] = c
+	t.open.append(c)
+	t.last = c
+	return c
+}
+
+// finish completes a connection and forgets it.
+func (t *Tracker) finish(c *Conn) {
+	c.in.remove(c)
+	delete(t.conns, c.key)
+	if t.last == c {
+		t.last = nil
+	}
+	c.finish()
+	if t.cfg.Done != nil {
+		t.cfg.Done(c)
+	}
+}
+
+// list is connections by the time of their last packet.
+type list struct {
+	first, last *Conn
+	n           int
+}
+
+func (l *list) append(c *Conn) {
+	c.in, c.prev, c.next = l, l.last, nil
+	if l.last != nil {
+		l.last.next = c
+	} else {
+		l.first = c
+	}
+	l.last = c
+	l.n++
+}
+
+func (l *list) remove(c *Conn) {
+	if c.prev != nil {
+		c.prev.next = c.next
+	} else {
+		l.first = c.next
+	}
+	if c.next != nil {
+		c.next.prev = c.prev
+	} else {
+		l.last = c.prev
+	}
+	c.in, c.prev, c.next = nil, nil, nil
+	l.n--
+}
+
+// span is how long something took, never less than nothing.
+func span(from, to wheel.Time) time.Duration { return max(to.Sub(from), 0) }
