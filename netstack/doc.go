@@ -8,7 +8,7 @@
 //	})
 //
 // From then on programs that use the stack's endpoints, or gonet on top of them, run over this TCP. NewProtocolWith takes a
-// configuration: the timer policy, the congestion control, ECN, pacing.
+// configuration: the timer policy, the congestion control, ECN, pacing. Endpoint.SetSocketConfig gives single sockets another.
 //
 // # Time
 //
@@ -30,9 +30,20 @@
 // What the application has written is kept in views of chunks with counted references. Segments that are sent, and sent again, refer
 // to windows of them; and what has arrived is read from the chunks in which it came.
 //
+// # Options
+//
+// Options, errors, states and statistics are gVisor's, and tests run the same scripts with both TCPs. What differs on purpose:
+//
+//   - An accepted socket has all options of its listener, as in Linux, and not only some.
+//   - TCP_MAXSEG of a connection tells the MSS in use, as in Linux. TCP_WINDOW_CLAMP, TCP_QUICKACK and TCP_SYNCNT, which gVisor only keeps,
+//     take effect; TCP_SYNCNT from the next handshake on.
+//   - An ICMP message counts if it quotes a segment in flight (RFC 5927 §4.1), and the error queue is bounded.
+//   - A connection that keepalive or Abort ends in SYN-RECEIVED tells its peer by a RST.
+//   - TIME-WAIT lasts four minutes at most, and the RTO a day, whatever the options say.
+//
+// SocketConfig is what a socket may have of its own beside gVisor's options: its timer policy, ECN, pacing.
+//
 // # Limitations
 //
-// A socket's TCP_WINDOW_CLAMP, and a congestion control, receive buffer or number of SYNs that are set on a socket that is connected, are told
-// by their getters and do not change the connection. TCP_QUICKACK is gVisor's: it changes nothing. Urgent data is read in line. Stacks are
-// not saved and restored.
+// Urgent data is read in line. Stacks are not saved and restored.
 package netstack

@@ -44,6 +44,7 @@ type Endpoint struct {
 	lastErr  tcpip.Error
 	errs     uint8 // records in the error queue since it was empty
 	told     bool  // that it is connected, by Connect
+	noQuick  bool  // the connection knows that TCP_QUICKACK is off
 	listener *listener
 	parent   *listener // of a connection that nobody has accepted yet
 	queued   bool      // in the parent's queue
@@ -92,6 +93,9 @@ type todo struct {
 	more            bool
 	flush           bool // tell of more, though nothing was written
 	options         bool // to be set anew
+	config          bool // the same for opts.own
+	control         bool // the same for the congestion control
+	resize          bool // the same for the receive buffer, when the connection is established
 	shutdown        bool
 	close           bool
 	linger0         bool // close with a RST

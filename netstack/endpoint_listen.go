@@ -153,4 +153,8 @@ func (e *Endpoint) inherit(l *Endpoint) {
 	e.ops.SetReceiveBufferSize(l.ops.GetReceiveBufferSize(), false)
 	e.opts = l.opts
 	e.info.BindAddr = l.info.BindAddr
+	if own := e.opts.own; own != nil {
+		// The wheels have been made when the listener was configured.
+		e.shard, _ = e.p.shardFor(&own.Policy)
+	}
 }

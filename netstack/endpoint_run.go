@@ -73,6 +73,9 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 	}
 	o.MaxTrain = e.mostInOne()
 	before, counted, unacked := e.conn.State(), p.before(), e.snd.size() > 0
+	if len(p.in) > 0 {
+		e.noticeQuickAck(o)
+	}
 	var after *segment // a SYN that is for the next incarnation
 	for i := range p.in {
 		if e.input(&p.in[i], o) {
@@ -247,8 +250,8 @@ func (e *Endpoint) do(now wheel.Time, o *tcp.Output) {
 		e.opening = opened
 		e.conn.Connect(now, o)
 	}
-	if t.options {
-		e.conn.SetOptions(now, e.opts.socket(&e.ops), o)
+	if t.config || t.control || t.options || t.resize {
+		e.change(now, t, o)
 	}
 	if t.consumed > 0 {
 		e.conn.Consumed(now, t.consumed, o)

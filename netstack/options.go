@@ -1,6 +1,7 @@
 package netstack
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -27,6 +28,7 @@ type endpointOptions struct {
 	synRetries   uint8
 	synSet       bool // it was chosen: else the policy tells how long a SYN is sent again
 	windowClamp  uint32
+	clampSet     bool // it was chosen: what it is by default bounds nothing
 	fixedRecv    bool // SO_RCVBUF was set: the buffer does not grow by itself
 	fixedSend    bool // the same of SO_SNDBUF
 	ttl          uint8
@@ -35,6 +37,7 @@ type endpointOptions struct {
 	pmtud        tcpip.PMTUDStrategy
 	flags        ports.Flags
 	owner        tcpip.PacketOwner
+	own          *SocketConfig // nil is the stack's
 }
 
 func (o *endpointOptions) init(p *protocolOptions, c *tcp.Config) {
@@ -47,11 +50,21 @@ func (o *endpointOptions) init(p *protocolOptions, c *tcp.Config) {
 
 // socket returns what the engine has of the options.
 func (o *endpointOptions) socket(ops *tcpip.SocketOptions) tcp.SocketOptions {
+	clamp := uint32(0)
+	if o.clampSet {
+		clamp = o.windowClamp
+	}
 	return tcp.SocketOptions{
 		NoDelay: !ops.GetDelayOption(), Cork: ops.GetCorkOption(),
-		UserTimeout: max(o.userTimeout, 0), MaxSeg: o.maxSeg, FinWait2: max(o.linger, time.Nanosecond),
-		Keepalive: ops.GetKeepAlive(), KeepIdle: max(o.keepIdle, 1), KeepInterval: max(o.keepInterval, 1), KeepCount: min(max(o.keepCount, 1), 255),
+		QuickAck: o.own != nil && o.own.QuickAck, NoQuickAck: !ops.GetQuickAck(), WindowClamp: clamp,
+		UserTimeout: within(o.userTimeout, 0), MaxSeg: o.maxSeg, FinWait2: within(o.linger, 1),
+		Keepalive: ops.GetKeepAlive(), KeepIdle: within(o.keepIdle, 1), KeepInterval: within(o.keepInterval, 1), KeepCount: min(max(o.keepCount, 1), 255),
 	}
+}
+
+// within returns what the engine takes of a time that an option may have at will: from least on to 68 years.
+func within(d, least time.Duration) time.Duration {
+	return min(max(d, least), math.MaxInt32*time.Second)
 }
 
 func (o *endpointOptions) setsDF() bool {
@@ -73,8 +86,8 @@ func (e *Endpoint) recvBuffer() uint32 {
 	return uint32(min(max(e.ops.GetReceiveBufferSize(), 1), 65535<<14))
 }
 
-// change changes options, and tells the connection if there is one.
-func (e *Endpoint) change(f func(*endpointOptions)) {
+// set changes options, and tells the connection if there is one.
+func (e *Endpoint) set(f func(*endpointOptions)) {
 	e.mu.Lock()
 	f(&e.opts)
 	tell := e.phase == phaseConn
@@ -90,14 +103,14 @@ func (e *Endpoint) SetSockOptInt(opt tcpip.SockOptInt, v int) tcpip.Error {
 	const ecn = 3 // the bits of the old TOS that are the connection's business
 	switch opt {
 	case tcpip.KeepaliveCountOption:
-		e.change(func(o *endpointOptions) { o.keepCount = v })
+		e.set(func(o *endpointOptions) { o.keepCount = v })
 	case tcpip.IPv4TOSOption, tcpip.IPv6TrafficClassOption:
-		e.change(func(o *endpointOptions) { o.tos = uint8(v) &^ ecn })
+		e.set(func(o *endpointOptions) { o.tos = uint8(v) &^ ecn })
 	case tcpip.MaxSegOption:
 		if v < header.TCPMinimumMSS || v > header.TCPMaximumMSS {
 			return &tcpip.ErrInvalidOptionValue{}
 		}
-		e.change(func(o *endpointOptions) { o.maxSeg = uint16(v) })
+		e.set(func(o *endpointOptions) { o.maxSeg = uint16(v) })
 	case tcpip.MTUDiscoverOption:
 		s := tcpip.PMTUDStrategy(v)
 		switch s {
@@ -105,16 +118,16 @@ func (e *Endpoint) SetSockOptInt(opt tcpip.SockOptInt, v int) tcpip.Error {
 		default:
 			return &tcpip.ErrNotSupported{}
 		}
-		e.change(func(o *endpointOptions) { o.pmtud = s })
+		e.set(func(o *endpointOptions) { o.pmtud = s })
 	case tcpip.IPv4TTLOption:
-		e.change(func(o *endpointOptions) { o.ttl = uint8(v) })
+		e.set(func(o *endpointOptions) { o.ttl = uint8(v) })
 	case tcpip.IPv6HopLimitOption:
-		e.change(func(o *endpointOptions) { o.hopLimit = int16(v) })
+		e.set(func(o *endpointOptions) { o.hopLimit = int16(v) })
 	case tcpip.TCPSynCountOption:
 		if v < 1 || v > 255 {
 			return &tcpip.ErrInvalidOptionValue{}
 		}
-		e.change(func(o *endpointOptions) { o.synRetries, o.synSet = uint8(v), true })
+		e.set(func(o *endpointOptions) { o.synRetries, o.synSet = uint8(v), true })
 	case tcpip.TCPWindowClampOption:
 		if v == 0 {
 			e.mu.Lock()
@@ -122,11 +135,11 @@ func (e *Endpoint) SetSockOptInt(opt tcpip.SockOptInt, v int) tcpip.Error {
 			if e.phase != phaseInitial && e.phase != phaseClosed {
 				return &tcpip.ErrInvalidOptionValue{}
 			}
-			e.opts.windowClamp = 0
+			e.opts.windowClamp, e.opts.clampSet = 0, true
 			return nil
 		}
 		v = max(v, e.p.options().recv.Min/2)
-		e.change(func(o *endpointOptions) { o.windowClamp = uint32(v) })
+		e.set(func(o *endpointOptions) { o.windowClamp, o.clampSet = uint32(v), true })
 	}
 	return nil
 }
@@ -175,16 +188,19 @@ func (e *Endpoint) GetSockOptInt(opt tcpip.SockOptInt) (int, tcpip.Error) {
 func (e *Endpoint) SetSockOpt(opt tcpip.SettableSocketOption) tcpip.Error {
 	switch v := opt.(type) {
 	case *tcpip.KeepaliveIdleOption:
-		e.change(func(o *endpointOptions) { o.keepIdle = time.Duration(*v) })
+		e.set(func(o *endpointOptions) { o.keepIdle = time.Duration(*v) })
 	case *tcpip.KeepaliveIntervalOption:
-		e.change(func(o *endpointOptions) { o.keepInterval = time.Duration(*v) })
+		e.set(func(o *endpointOptions) { o.keepInterval = time.Duration(*v) })
 	case *tcpip.TCPUserTimeoutOption:
-		e.change(func(o *endpointOptions) { o.userTimeout = time.Duration(*v) })
+		e.set(func(o *endpointOptions) { o.userTimeout = time.Duration(*v) })
 	case *tcpip.CongestionControlOption:
 		if !slices.Contains(controls, string(*v)) {
 			return &tcpip.ErrNoSuchFile{} // Linux's ENOENT
 		}
-		e.change(func(o *endpointOptions) { o.control = string(*v) })
+		e.set(func(o *endpointOptions) {
+			e.todo.control = e.phase == phaseConn && o.control != string(*v)
+			o.control = string(*v)
+		})
 	case *tcpip.TCPLingerTimeoutOption:
 		switch {
 		case *v < 0:
@@ -193,10 +209,10 @@ func (e *Endpoint) SetSockOpt(opt tcpip.SettableSocketOption) tcpip.Error {
 			*v = tcpip.TCPLingerTimeoutOption(e.p.options().linger)
 		}
 		*v = min(*v, tcpip.TCPLingerTimeoutOption(gtcp.MaxTCPLingerTimeout))
-		e.change(func(o *endpointOptions) { o.linger = time.Duration(*v) })
+		e.set(func(o *endpointOptions) { o.linger = time.Duration(*v) })
 	case *tcpip.TCPDeferAcceptOption:
 		*v = min(*v, tcpip.TCPDeferAcceptOption(gtcp.MaxRTO))
-		e.change(func(o *endpointOptions) { o.deferAccept = time.Duration(*v) })
+		e.set(func(o *endpointOptions) { o.deferAccept = time.Duration(*v) })
 	}
 	return nil
 }
@@ -277,13 +293,13 @@ func (e *Endpoint) OnReusePortSet(v bool) {
 }
 
 // OnKeepAliveSet takes SO_KEEPALIVE.
-func (e *Endpoint) OnKeepAliveSet(bool) { e.change(func(*endpointOptions) {}) }
+func (e *Endpoint) OnKeepAliveSet(bool) { e.set(func(*endpointOptions) {}) }
 
 // OnDelayOptionSet takes TCP_NODELAY.
-func (e *Endpoint) OnDelayOptionSet(bool) { e.change(func(*endpointOptions) {}) }
+func (e *Endpoint) OnDelayOptionSet(bool) { e.set(func(*endpointOptions) {}) }
 
 // OnCorkOptionSet takes TCP_CORK.
-func (e *Endpoint) OnCorkOptionSet(bool) { e.change(func(*endpointOptions) {}) }
+func (e *Endpoint) OnCorkOptionSet(bool) { e.set(func(*endpointOptions) {}) }
 
 // LastError returns SO_ERROR: why the connection has ended, or the last error that the network reported, once.
 func (e *Endpoint) LastError() tcpip.Error {
@@ -315,12 +331,21 @@ func (e *Endpoint) OnSetSendBufferSize(n int64) int64 {
 	return n
 }
 
-// OnSetReceiveBufferSize takes SO_RCVBUF, which ends the buffer's growing by itself. A connection keeps what it has offered.
+// OnSetReceiveBufferSize takes SO_RCVBUF, which ends the buffer's growing by itself. What the window offers already is not taken back.
 func (e *Endpoint) OnSetReceiveBufferSize(n, _ int64) (int64, func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.opts.fixedRecv = true
-	return max(n, 1), nil
+	if e.phase != phaseConn {
+		return max(n, 1), nil
+	}
+	// As much as the smallest window that the scale can express, at least.
+	return max(n, 1<<e.conn.RecvScale()), func() {
+		e.mu.Lock()
+		e.todo.resize = true
+		e.mu.Unlock()
+		e.kick()
+	}
 }
 
 // WakeupWriters tells writers that the send buffer has grown.

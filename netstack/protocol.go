@@ -86,6 +86,7 @@ type protocol struct {
 
 	mu      sync.RWMutex
 	opts    protocolOptions
+	others  [][]*shard    // with wheels of other ticks, for sockets with a policy of their own
 	configs []*tcp.Config // those that connections were made by last
 }
 
@@ -112,7 +113,7 @@ func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 		n = runtime.GOMAXPROCS(0)
 	}
 	for range n {
-		sh, err := newShard(p)
+		sh, err := newShard(p, &p.conn.Policy)
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +159,7 @@ func (p *protocol) HandleUnknownDestinationPacket(id stack.TransportEndpointID, 
 
 // Close implements stack.TransportProtocol: no timer expires after it.
 func (p *protocol) Close() {
-	for _, s := range p.shards {
+	for _, s := range p.allShards() {
 		s.close()
 	}
 }
@@ -176,7 +177,7 @@ func Counters(s *stack.Stack) (c tcp.Counters, ok bool) {
 	if !ok {
 		return c, false
 	}
-	for _, sh := range p.shards {
+	for _, sh := range p.allShards() {
 		sh.mu.Lock()
 		for _, pass := range sh.spare {
 			c.Add(&pass.out.Counters)

@@ -10,6 +10,7 @@ import (
 
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/tcptimers"
 )
 
 // protocolOptions are the options of the protocol, which gVisor's TCP has too, with its defaults where the configuration has none.
@@ -23,6 +24,7 @@ type protocolOptions struct {
 	moderate       bool
 	linger         time.Duration
 	timeWait       time.Duration
+	timeWaitSet    bool // it was chosen: else it is the policy's
 	timeWaitReuse  tcpip.TCPTimeWaitReuseOption
 	minRTO, maxRTO time.Duration
 	maxRetries     uint32
@@ -107,7 +109,7 @@ func (p *protocol) SetOption(option tcpip.SettableTransportProtocolOption) tcpip
 	case *tcpip.TCPLingerTimeoutOption:
 		o.linger = max(time.Duration(*v), 0)
 	case *tcpip.TCPTimeWaitTimeoutOption:
-		o.timeWait = max(time.Duration(*v), 0)
+		o.timeWait, o.timeWaitSet = max(time.Duration(*v), 0), true
 	case *tcpip.TCPTimeWaitReuseOption:
 		if *v < tcpip.TCPTimeWaitReuseDisabled || *v > tcpip.TCPTimeWaitReuseLoopbackOnly {
 			return &tcpip.ErrInvalidOptionValue{}
@@ -199,39 +201,59 @@ func (p *protocol) options() protocolOptions {
 
 // config returns the configuration for connections of an endpoint. Those that are alike share one.
 func (p *protocol) config(e *endpointOptions, socket tcp.SocketOptions, recvBuffer uint32) *tcp.Config {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	o := &p.opts
-	c := p.conn
+	return p.share(p.makeConfig(e, socket, recvBuffer))
+}
+
+// makeConfig makes the configuration that follows from the options of the stack and of an endpoint. What an option may be and the engine does
+// not take is brought within its bounds.
+func (p *protocol) makeConfig(e *endpointOptions, socket tcp.SocketOptions, recvBuffer uint32) (c tcp.Config) {
+	o := p.options()
+	c = p.conn
 	c.Control = engineControl(e.control)
 	c.SACK = o.sack
-	pol := &c.Policy
-	pol.Bounds.Min, pol.Bounds.Max = o.minRTO, o.maxRTO
-	if o.retriesSet {
-		pol.MaxRexmits, pol.R2 = rexmitBound(o.maxRetries)
+	if own := e.own; own != nil {
+		c.Policy, c.ECN, c.Pacing, c.VegasCheck = own.Policy, own.ECN, own.Pacing, own.VegasCheck
+	} else {
+		o.bound(&c.Policy)
 	}
-	pol.RACK = pol.RACK && o.recovery&tcpip.TCPRACKLossDetection != 0
-	pol.TLP = pol.TLP && pol.RACK
-	pol.MSL = max(o.timeWait/2, time.Nanosecond)
+	if o.timeWaitSet {
+		c.Policy.MSL = min(max(o.timeWait/2, time.Nanosecond), 2*time.Minute) // RFC 9293 §3.4.2
+	}
 	if e.synSet {
-		pol.SynR2 = synR2(e.synRetries)
+		c.Policy.SynR2 = synR2(e.synRetries, c.Policy.Bounds)
 	}
 	c.Socket = socket
-	c.RecvBuffer, c.RecvBufferMax = recvBuffer, 0
+	const most = 65535 << tcp.MaxWScale
+	c.RecvBuffer, c.RecvBufferMax = min(max(recvBuffer, 1), most), 0
 	if o.moderate && !e.fixedRecv {
-		c.RecvBufferMax = uint32(min(o.recv.Max, 65535<<14))
+		c.RecvBufferMax = uint32(min(max(o.recv.Max, 0), most))
 	}
+	return c
+}
+
+// bound has a policy follow the options of the stack.
+func (o *protocolOptions) bound(p *tcptimers.Policy) {
+	const least, most = time.Nanosecond, 24 * time.Hour // the bounds of tcptimers.Bounds
+	p.Bounds.Min = min(max(o.minRTO, least), most)
+	p.Bounds.Max = min(max(o.maxRTO, p.Bounds.Min), most)
+	if o.retriesSet {
+		p.MaxRexmits, p.R2 = rexmitBound(o.maxRetries)
+	}
+	p.RACK = p.RACK && o.recovery&tcpip.TCPRACKLossDetection != 0
+	p.TLP = p.TLP && p.RACK
+}
+
+// share returns a configuration that is like c, and that others may have already.
+func (p *protocol) share(c tcp.Config) *tcp.Config {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, have := range p.configs {
 		if *have == c {
 			return have
 		}
 	}
-	if c.Check() != nil {
-		// An option went beyond what the engine takes: the rest of them stands.
-		c.Policy = p.conn.Policy
-		if c.Check() != nil {
-			c = p.conn
-		}
+	if err := c.Check(); err != nil {
+		panic("BUG: " + err.Error())
 	}
 	const most = 8
 	if len(p.configs) == most {
@@ -249,7 +271,12 @@ func rexmitBound(n uint32) (rexmits int, r2 time.Duration) {
 	return int(min(n, 254)), 0 // the engine counts no further
 }
 
-// synR2 returns how long a SYN is sent again at most n times: 1 s, 2 s, 4 s … after the one before.
-func synR2(n uint8) time.Duration {
-	return min(time.Second<<(min(n, 30)+1)-time.Second, time.Hour)
+// synR2 returns how long a SYN is sent again at most n times under the bounds: after 1 s, 2 s, 4 s … up to the ceiling.
+func synR2(n uint8, b tcptimers.Bounds) (d time.Duration) {
+	rto := min(max(b.Initial, b.Min), b.Max)
+	for range int(n) + 1 {
+		d += rto
+		rto = min(2*rto, b.Max)
+	}
+	return d
 }

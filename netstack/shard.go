@@ -14,7 +14,8 @@ import (
 // shard has the timers of some of the connections: a wheel, its lock, and one timer of the clock for the next tick that matters. It also
 // has what passes over its connections need and give back.
 type shard struct {
-	p *protocol
+	p     *protocol
+	ticks granularity
 
 	mu     sync.Mutex
 	wheel  *wheel.Scheme6
@@ -68,12 +69,14 @@ func (t *endpointTimers) ref(slot tcp.Slot) *timerRef {
 	return &t.segments[i]
 }
 
-func newShard(p *protocol) (*shard, error) {
-	w, err := p.conn.Policy.NewWheel(wheel.Default, p.now(), false)
+// newShard makes a shard for connections under policies whose ticks are those of pol.
+func newShard(p *protocol, pol *tcptimers.Policy) (*shard, error) {
+	w, err := pol.NewWheel(wheel.Default, p.now(), false)
 	if err != nil {
 		return nil, err
 	}
-	return &shard{p: p, wheel: w.(*wheel.Scheme6)}, nil // the type saves dynamic calls, of which there are two for each segment
+	// The type saves dynamic calls, of which there are two for each segment.
+	return &shard{p: p, wheel: w.(*wheel.Scheme6), ticks: granularityOf(pol)}, nil
 }
 
 // apply carries out the timer operations of a connection, in their order.

@@ -161,6 +161,12 @@ func (c *Conn) Cwnd() uint32 {
 // Received returns how many octets of what the peer sends have become readable.
 func (c *Conn) Received() uint64 { return c.received }
 
+// RecvScale returns by how many bits the windows that the peer is told are shifted.
+func (c *Conn) RecvScale() uint8 { return c.rcvScale }
+
+// Config returns the configuration, which is not to be changed.
+func (c *Conn) Config() *Config { return c.cfg }
+
 // Options returns the socket options.
 func (c *Conn) Options() SocketOptions { return *c.opts }
 

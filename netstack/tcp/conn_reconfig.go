@@ -14,6 +14,10 @@ func (c *Conn) CanReconfigure(cfg *Config) error {
 	case !c.opened() || c.state == StateClosed:
 		return nil
 	case !c.state.synchronized():
+		// The control is made when the handshake is over.
+		if same := *cfg; same.likeWithControl(c.cfg) {
+			return nil
+		}
 		return fmt.Errorf("tcp: configuration of a connection in %v, want it to be before or after the handshake", c.state)
 	case cfg.TimestampTick != c.cfg.TimestampTick:
 		return fmt.Errorf("tcp: timestamp tick %v, want %v, which the peer was told", cfg.TimestampTick, c.cfg.TimestampTick)
@@ -21,6 +25,12 @@ func (c *Conn) CanReconfigure(cfg *Config) error {
 		return fmt.Errorf("tcp: RACK %v, want %v, as when the connection was opened", cfg.Policy.RACK, c.cfg.Policy.RACK)
 	}
 	return nil
+}
+
+// likeWithControl reports whether c, which it changes, differs from d in no more than the congestion control.
+func (c *Config) likeWithControl(d *Config) bool {
+	c.Control, c.Congestion = d.Control, d.Congestion
+	return *c == *d
 }
 
 // Reconfigure gives a connection another configuration, which was checked and which CanReconfigure allows.
@@ -60,7 +70,7 @@ func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 
 // changeControl gives the connection another congestion control, if the configuration has another than was.
 func (c *Conn) changeControl(was *Config) {
-	if c.cfg.Control == was.Control && c.cfg.Congestion == was.Congestion && c.cfg.Pacing == was.Pacing {
+	if c.cc == nil || c.cfg.Control == was.Control && c.cfg.Congestion == was.Congestion && c.cfg.Pacing == was.Pacing {
 		return
 	}
 	cfg := c.cfg.Congestion
@@ -84,8 +94,8 @@ func (c *Conn) changeTimers(now wheel.Time, was *Config, o *Output) {
 	if p.Estimator != old.Estimator || p.Bounds != old.Bounds || p.RTTTick != old.RTTTick || p.VarMin != old.VarMin {
 		srtt := c.est.SRTT()
 		c.est = p.NewEstimator()
-		if srtt > 0 {
-			c.est.Sample(tcptimers.Sample{RTT: srtt, Round: true, Expected: 1})
+		if srtt > 0 || !c.synLost { // the handshake has given a sample, of nothing perhaps
+			c.est.Sample(tcptimers.Sample{RTT: max(srtt, 1), Round: true, Expected: 1})
 		}
 	}
 	c.timed = c.timed && p.OneSample

@@ -101,10 +101,19 @@ func TestReconfigureRefuses(t *testing.T) {
 		t.Errorf("before it is opened: %v, want no error", err)
 	}
 	p.do(0, func(c *Conn, o *Output) { c.Connect(p.now, o) })
-	if err := conn.CanReconfigure(&cfg); err == nil || !strings.Contains(err.Error(), "SYN-SENT") {
+	vegas, paced := cfg, cfg
+	vegas.Control, paced.Pacing = "vegas", true
+	if err := conn.CanReconfigure(&vegas); err != nil {
+		t.Errorf("another control in the handshake: %v, want no error", err)
+	}
+	p.do(0, func(c *Conn, o *Output) { c.Reconfigure(p.now, &vegas, o) })
+	if err := conn.CanReconfigure(&paced); err == nil || !strings.Contains(err.Error(), "SYN-SENT") {
 		t.Errorf("in the handshake: %v, want an error that names the state", err)
 	}
 	p.run(time.Second)
+	if got := conn.cc.Name(); got != "vegas" {
+		t.Errorf("control after the handshake: %s, want vegas", got)
+	}
 	if err := conn.CanReconfigure(&other); err == nil || !strings.Contains(err.Error(), "timestamp tick") {
 		t.Errorf("another timestamp tick: %v, want an error that names it", err)
 	}
