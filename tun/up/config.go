@@ -45,6 +45,10 @@ type Config struct {
 	Seed uint64
 	Plan *Plan
 
+	// Ports whose connections go on: Expose from the stack to the kernel, Forward from the kernel through the stack.
+	Expose, Forward []Forward
+	MaxForwarded    int // connections of one of them at a time, others wait: 4096 by default
+
 	// Capture is the file, "-" for Stdout, to which everything is written that passes between the stack and its end of the link, as
 	// pcapng with nanoseconds. A packet that a timer made leave has a comment about it, with TCP Ours. Super-segments are
 	// written as they pass, and checksums that are left to the device as they will be.
@@ -58,6 +62,9 @@ type Config struct {
 // Check returns an error that names the first field that cannot be, its value and the bound.
 func (c *Config) Check() error {
 	if err := c.checkAddrs(); err != nil {
+		return err
+	}
+	if err := c.checkForwards(); err != nil {
 		return err
 	}
 	if c.MTU != 0 && (c.MTU < minMTU || c.MTU > maxMTU) {

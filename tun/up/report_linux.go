@@ -27,6 +27,7 @@ type Report struct {
 	TCP         string             `json:"tcp"`
 	Packets     tun.Stats          `json:"packets"`
 	Link        *[2]sim.LinkCounts `json:"link,omitempty"` // of an emulated link: from the stack, and to it
+	Forwards    []ForwardReport    `json:"forwards,omitempty"`
 	Capture     *CaptureReport     `json:"capture,omitempty"`
 	Counters    *tcp.Counters      `json:"counters,omitempty"` // of Ours
 	Listeners   []netip.AddrPort   `json:"listeners"`

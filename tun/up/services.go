@@ -7,8 +7,10 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 
+	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
@@ -38,17 +40,24 @@ type services struct {
 	conns     map[net.Conn]struct{}
 }
 
-// startServices listens on all addresses. What it has started ends with close, also if it returns an error.
-func startServices(s *stack.Stack, addrs []netip.Prefix, web http.Handler) (*services, error) {
+// startServices listens on all addresses, but for those that are taken. What it has started ends with close, also if it returns an error.
+func startServices(s *stack.Stack, addrs []netip.Prefix, taken []netip.AddrPort, web http.Handler) (*services, error) {
+	free := func(a netip.Addr, port uint16) bool { return !slices.Contains(taken, netip.AddrPortFrom(a, port)) }
 	v := &services{stack: s, conns: make(map[net.Conn]struct{})}
 	v.web.Handler = web
 	for _, p := range addrs {
 		for port, serve := range map[uint16]func(*gonet.TCPConn){EchoPort: echo, DiscardPort: discard, ChargenPort: chargen} {
+			if !free(p.Addr(), port) {
+				continue
+			}
 			l, err := v.listen(netip.AddrPortFrom(p.Addr(), port))
 			if err != nil {
 				return v, err
 			}
 			v.wait.Go(func() { v.accept(l, serve) })
+		}
+		if !free(p.Addr(), HTTPPort) {
+			continue
 		}
 		l, err := v.listen(netip.AddrPortFrom(p.Addr(), HTTPPort))
 		if err != nil {
@@ -59,10 +68,10 @@ func startServices(s *stack.Stack, addrs []netip.Prefix, web http.Handler) (*ser
 	return v, nil
 }
 
-func (v *services) listen(at netip.AddrPort) (net.Listener, error) {
+// listenEndpoint makes an endpoint that listens.
+func listenEndpoint(s *stack.Stack, at netip.AddrPort, wq *waiter.Queue) (tcpip.Endpoint, error) {
 	to, proto := full(at)
-	wq := &waiter.Queue{}
-	ep, err := v.stack.NewEndpoint(gtcp.ProtocolNumber, proto, wq)
+	ep, err := s.NewEndpoint(gtcp.ProtocolNumber, proto, wq)
 	if err == nil {
 		if err = ep.Bind(to); err == nil {
 			err = ep.Listen(backlog)
@@ -73,6 +82,15 @@ func (v *services) listen(at netip.AddrPort) (net.Listener, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen at %v: %s", at, err)
+	}
+	return ep, nil
+}
+
+func (v *services) listen(at netip.AddrPort) (net.Listener, error) {
+	wq := &waiter.Queue{}
+	ep, err := listenEndpoint(v.stack, at, wq)
+	if err != nil {
+		return nil, err
 	}
 	l := gonet.NewTCPListener(v.stack, wq, ep)
 	v.mu.Lock()

@@ -30,6 +30,7 @@ type Site struct {
 	capture  *capture        // or nil
 	stack    *stack.Stack
 	services *services
+	forwards *forwards
 }
 
 // Start makes the device, gives the kernel its addresses, sets it up and starts the stack and its services. An error is one
@@ -80,7 +81,10 @@ func (s *Site) start(ctx context.Context) (err error) {
 	if s.stack, err = c.newStack(s.link, clock); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
-	if s.services, err = startServices(s.stack, c.Addrs, newWeb(s.Report)); err != nil {
+	if s.forwards, err = startForwards(s.stack, c); err != nil {
+		return fmt.Errorf("up: %w", err)
+	}
+	if s.services, err = startServices(s.stack, c.Addrs, c.exposed(), newWeb(s.Report)); err != nil { // who ask for reports
 		return fmt.Errorf("up: %w", err)
 	}
 	return s.setUpKernel(ctx)
@@ -152,6 +156,7 @@ func (s *Site) Report() Report {
 		c := s.capture.report()
 		r.Capture = &c
 	}
+	r.Forwards = s.forwards.report()
 	if c, ok := netstack.Counters(s.stack); ok {
 		r.Counters = &c
 	}
@@ -185,6 +190,9 @@ func (s *Site) Close() error {
 	var err error
 	if s.services != nil {
 		s.services.close()
+	}
+	if s.forwards != nil {
+		s.forwards.close()
 	}
 	if s.stack != nil {
 		s.stack.Close() // resets the connections, while there is a link to do it on

@@ -1,0 +1,265 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack/sockets"
+)
+
+const (
+	maxForwarded   = 4096             // Config.MaxForwarded by default
+	forwardTimeout = 60 * time.Second // for the way on
+)
+
+// forwards are the ports that are exposed and forwarded.
+type forwards struct {
+	stack  *stack.Stack
+	log    func(format string, args ...any)
+	most   int // connections of each
+	ctx    context.Context
+	cancel context.CancelFunc
+	wait   sync.WaitGroup
+	all    []*forwarding
+
+	mu     sync.Mutex
+	closed bool
+	ends   map[duplex]struct{}
+	told   map[string]bool // causes
+}
+
+// forwarding is a Forward that works, with what it has counted.
+type forwarding struct {
+	Forward
+	exposed   bool
+	listeners []net.Listener
+	slots     chan struct{} // one for each connection
+	open      atomic.Int64
+	accepted  atomic.Uint64
+	failed    atomic.Uint64
+	passed    [2]atomic.Uint64 // octets from the side that listens, and to it
+}
+
+// ForwardReport is what a Report tells of a Forward.
+type ForwardReport struct {
+	Kind     string           `json:"kind"` // expose or forward
+	Listen   []netip.AddrPort `json:"listen"`
+	To       string           `json:"to"`
+	Open     int              `json:"open"`
+	Accepted uint64           `json:"accepted"`
+	Failed   uint64           `json:"failed"` // whose way on could not be had
+	There    uint64           `json:"there"`  // octets from those who connected
+	Back     uint64           `json:"back"`
+}
+
+// startForwards listens. What it has started ends with close, also if it returns an error.
+func startForwards(s *stack.Stack, c *Config) (*forwards, error) {
+	v := &forwards{stack: s, log: c.log, ends: make(map[duplex]struct{}), told: make(map[string]bool)}
+	if v.most = c.MaxForwarded; v.most == 0 {
+		v.most = maxForwarded
+	}
+	v.ctx, v.cancel = context.WithCancel(context.Background())
+	for _, f := range c.Expose {
+		w := v.add(f, true)
+		for _, at := range f.addrs(c) {
+			l, err := sockets.Listen(s, at)
+			if err != nil {
+				return v, fmt.Errorf("expose %v: %w", f, err)
+			}
+			w.listeners = append(w.listeners, l)
+		}
+	}
+	for _, f := range c.Forward {
+		w := v.add(f, false)
+		l, err := net.Listen("tcp", f.bind())
+		if err != nil {
+			return v, fmt.Errorf("forward %v: %w", f, err)
+		}
+		w.listeners = append(w.listeners, l)
+	}
+	for _, w := range v.all {
+		for _, l := range w.listeners {
+			v.wait.Go(func() { v.serve(w, l) })
+		}
+	}
+	return v, nil
+}
+
+func (v *forwards) add(f Forward, exposed bool) *forwarding {
+	w := &forwarding{Forward: f, exposed: exposed, slots: make(chan struct{}, v.most)}
+	v.all = append(v.all, w)
+	return w
+}
+
+// serve accepts connections until the listener is closed.
+func (v *forwards) serve(w *forwarding, l net.Listener) {
+	for {
+		select {
+		case w.slots <- struct{}{}:
+		case <-v.ctx.Done():
+			return
+		}
+		c, err := l.Accept()
+		if err != nil {
+			<-w.slots
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			v.tell(w, err) // too many open files, say, of which there will be less
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-v.ctx.Done():
+				return
+			}
+			continue
+		}
+		w.accepted.Add(1)
+		w.open.Add(1)
+		v.wait.Go(func() {
+			defer func() {
+				w.open.Add(-1)
+				<-w.slots
+			}()
+			v.forward(w, duplexOf(c))
+		})
+	}
+}
+
+// forward connects on, and carries everything both ways. Whoever has connected gets a reset if there is no way on.
+func (v *forwards) forward(w *forwarding, c duplex) {
+	if !v.hold(c) {
+		return
+	}
+	defer v.let(c)
+	to, err := v.dial(w)
+	if err != nil {
+		w.failed.Add(1)
+		if v.ctx.Err() == nil {
+			v.tell(w, err)
+		}
+		_ = c.SetLinger(0)
+		c.Close()
+		return
+	}
+	if !v.hold(to) {
+		return
+	}
+	defer v.let(to)
+	splice(c, to, &w.passed)
+}
+
+func (v *forwards) dial(w *forwarding) (duplex, error) {
+	ctx, cancel := context.WithTimeout(v.ctx, forwardTimeout)
+	defer cancel()
+	if w.exposed {
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", w.to())
+		if err != nil {
+			return nil, err
+		}
+		return duplexOf(c), nil
+	}
+	at, err := netip.ParseAddrPort(w.to())
+	if err != nil {
+		return nil, err
+	}
+	return sockets.Dial(ctx, v.stack, at)
+}
+
+// hold has close reset a connection. It reports false when that has happened, at once.
+func (v *forwards) hold(c duplex) bool {
+	v.mu.Lock()
+	closed := v.closed
+	if !closed {
+		v.ends[c] = struct{}{}
+	}
+	v.mu.Unlock()
+	if closed {
+		_ = c.SetLinger(0)
+		c.Close()
+	}
+	return !closed
+}
+
+func (v *forwards) let(c duplex) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.ends, c)
+}
+
+// tell tells an error, each cause once.
+func (v *forwards) tell(w *forwarding, err error) {
+	kind := "forward"
+	if w.exposed {
+		kind = "expose"
+	}
+	cause := err.Error()
+	if errno := syscall.Errno(0); errors.As(err, &errno) {
+		cause = errno.Error() // without the ports
+	}
+	cause = fmt.Sprintf("%s %v: %s", kind, w.Forward, cause)
+	v.mu.Lock()
+	told := v.told[cause] || len(v.told) == 1000
+	v.told[cause] = true
+	v.mu.Unlock()
+	if !told {
+		v.log("%s %v: %v (is told once)", kind, w.Forward, err)
+	}
+}
+
+// report tells about all of them.
+func (v *forwards) report() (list []ForwardReport) {
+	for _, w := range v.all {
+		r := ForwardReport{Kind: "forward", To: w.to(), Open: int(w.open.Load()), Accepted: w.accepted.Load(), Failed: w.failed.Load(),
+			There: w.passed[0].Load(), Back: w.passed[1].Load()}
+		if w.exposed {
+			r.Kind = "expose"
+		}
+		for _, l := range w.listeners {
+			r.Listen = append(r.Listen, unmapped(l.Addr()))
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+// close resets what is forwarded, and waits for the goroutines.
+func (v *forwards) close() {
+	v.cancel()
+	v.mu.Lock()
+	v.closed = true
+	ends := v.ends
+	v.ends = make(map[duplex]struct{})
+	v.mu.Unlock()
+	for c := range ends {
+		_ = c.SetLinger(0)
+		c.Close()
+	}
+	for _, w := range v.all {
+		for _, l := range w.listeners {
+			l.Close()
+		}
+	}
+	v.wait.Wait()
+}
+
+// duplexOf returns what a listener or dialer of either side has made.
+func duplexOf(c net.Conn) duplex {
+	if k, ok := c.(*net.TCPConn); ok {
+		return kernelConn{k}
+	}
+	return c.(*sockets.Conn)
+}
+
+func unmapped(a net.Addr) netip.AddrPort {
+	at := a.(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+}
