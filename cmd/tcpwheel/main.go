@@ -31,8 +31,13 @@ func main() {
 
 // run is the whole command, for tests to call. It returns the exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as by nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal ends what does not end by the first
 	root := newRoot(stdin, stdout, stderr)
 	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the arguments of the process
 	return report(stderr, root.ExecuteContext(ctx))

@@ -17,15 +17,25 @@ import (
 type siteFlags struct {
 	addrs, hostAddrs []string
 	loss, rate       string
+	plan             string
 }
 
 // siteHelp tells about the flags of the link, for the text of a command.
 const siteHelp = "The flags from --delay on put an emulated link between kernel and stack. What\n" +
 	"they say holds for each direction. A loss is a probability, or the text of a\n" +
-	"model, such as gilbert-elliott:p=0.01,r=0.3 or packets:3,7-9."
+	"model, such as gilbert-elliott:p=0.01,r=0.3 or packets:3,7-9. A plan is a JSON\n" +
+	"object that has them apart, and more of them:\n\n" +
+	"  {\"from_stack\": {\"delay\": \"25ms\", \"loss\": \"packets:3,7-9\"},\n" +
+	"   \"to_stack\": {\"delay\": \"25ms\", \"rate\": 100000000}, \"seed\": 7}"
 
 // register adds the flags to a command, which set c and f.
 func (f *siteFlags) register(cmd *cobra.Command, c *up.Config) {
+	f.registerStack(cmd, c)
+	f.registerLink(cmd, c)
+}
+
+// registerStack adds those of the stack.
+func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&c.Device, "tun", "wheel%d", "device; %d: a free number")
@@ -37,12 +47,20 @@ func (f *siteFlags) register(cmd *cobra.Command, c *up.Config) {
 	fs.StringVar(&c.Policy, "policy", "", "timer policy or profile of our TCP")
 	fs.DurationVar(&c.Tick, "tick", 0, "granularity of timers (default: policy's)")
 	fs.StringVar(&c.Control, "cc", "", "congestion control (default: cubic)")
+	fs.IntVar(&c.Queues, "queues", 1, "queues of the device")
+	fs.StringVar(&c.Capture, "pcap", "", "file for a capture, pcapng; - is stdout")
+}
+
+// registerLink adds those of the emulated link.
+func (f *siteFlags) registerLink(cmd *cobra.Command, c *up.Config) {
+	fs := cmd.Flags()
 	fs.DurationVar(&c.Link.Delay, "delay", 0, "time that a packet takes")
 	fs.StringVar(&f.loss, "loss", "", "loss of packets")
 	fs.Float64Var(&c.Link.Reorder.Probability, "reorder", 0, "probability to pass those before")
 	fs.StringVar(&f.rate, "rate", "", "rate in bit/s (default: no bound)")
 	fs.Uint32Var(&c.Link.Queue.Packets, "queue", 0, "packets that may wait (default: 2^24)")
 	fs.Uint64Var(&c.Seed, "seed", 1, "seed of the link's random numbers")
+	fs.StringVar(&f.plan, "plan", "", "file with a plan of the link")
 }
 
 // fill reads the flags that are text into c.
@@ -67,7 +85,10 @@ func (f *siteFlags) fill(c *up.Config) (err error) {
 		}
 		c.Link.Rate = uint64(r)
 	}
-	return nil
+	if f.plan != "" {
+		c.Plan, err = up.ReadPlan(f.plan)
+	}
+	return err
 }
 
 func parsePrefixes(flag string, list []string) (prefixes []netip.Prefix, err error) {

@@ -1,42 +1,112 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"tcpwheel/tun/up"
 )
 
+// upFlags are the flags that only up has.
+type upFlags struct {
+	siteFlags
+	expose, forward []string
+}
+
 func newUp() *cobra.Command {
 	var (
 		c up.Config
-		f siteFlags
+		f upFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "a TCP stack behind a TUN device, with services on it",
 		Long: "Up makes a TUN device, gives the kernel an address on it, and runs a TCP/IP\n" +
-			"stack behind it until it gets SIGINT or SIGTERM. The device then goes, with its\n" +
-			"addresses and routes. It needs root, or CAP_NET_ADMIN.\n\n" +
+			"stack behind it until it gets SIGINT, SIGTERM or SIGHUP. The device then goes,\n" +
+			"with its addresses and routes. It needs root, or CAP_NET_ADMIN.\n\n" +
 			"On each address of the stack there are echo at port 7, discard at 9, chargen at\n" +
 			"19, and HTTP at 80: /bytes/N serves N octets that are always the same, and\n" +
-			"/info all connections as JSON.\n\n" +
+			"/info all connections with their timers, as JSON.\n\n" +
+			"Other programs get to it by ports whose connections go on, as with ssh -R and\n" +
+			"-L. IPv6 addresses stand in [], and both may be given more than once:\n\n" +
+			"  --expose [ADDR:]PORT:HOST:HOSTPORT\n" +
+			"      the stack listens, at all of its addresses or at ADDR, and connections go\n" +
+			"      on to HOST of the kernel: iperf3 -s behind our TCP\n" +
+			"  --forward [BIND:]PORT:ADDR:PORT\n" +
+			"      the kernel listens, at 127.0.0.1, at BIND, or at all its addresses (*), and\n" +
+			"      the stack connects to ADDR: iperf3 -c in front of our TCP\n\n" +
+			"The kernel's side of both is in the network namespace of the command, which\n" +
+			"with --netns is not that of the device.\n\n" +
+			"The capture has what passes the stack's end of the link, with nanoseconds, and\n" +
+			"with a comment on each packet of our TCP that a timer sent: which one, armed\n" +
+			"when, and how late. Super-segments are captured as they pass. Packets that the\n" +
+			"file is too slow for are dropped from it, counted and told.\n\n" +
 			siteHelp,
 		Example: "  tcpwheel up --tun wheel0 --host-addr 10.7.0.1/24 --addr 10.7.0.2/24",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Stdout = cmd.OutOrStdout()
 			err := f.fill(&c)
 			if err == nil {
 				err = c.Check()
 			}
+			if err == nil && c.Capture == "-" && isTerminal(c.Stdout) {
+				err = errors.New("pcap to standard output, which is a terminal")
+			}
 			if err != nil {
 				return usage(cmd, fmt.Errorf("up: %w", err))
 			}
+			status := &statusLine{w: cmd.ErrOrStderr()}
+			defer status.stop()
+			c.Log = func(what string) { status.print("tcpwheel: up: " + what) }
 			return up.Run(cmd.Context(), c, func(s up.Running) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: up: %s\n", s)
+				c.Log(s.String())
+				before := s.Status()
+				status.start(func(d time.Duration) string {
+					now := s.Status()
+					line := upStatus(before, now, d)
+					before = now
+					return line
+				})
 			})
 		},
 	}
-	f.register(cmd, &c)
+	f.registerStack(cmd, &c)
+	cmd.Flags().StringArrayVar(&f.expose, "expose", nil, "port of the stack that leads to the kernel")
+	cmd.Flags().StringArrayVar(&f.forward, "forward", nil, "port of the kernel that leads on by the stack")
+	f.registerLink(cmd, &c)
 	return cmd
+}
+
+// fill reads the flags that are text into c.
+func (f *upFlags) fill(c *up.Config) error {
+	if err := f.siteFlags.fill(c); err != nil {
+		return err
+	}
+	for _, list := range []struct {
+		name  string
+		texts []string
+		to    *[]up.Forward
+	}{{"expose", f.expose, &c.Expose}, {"forward", f.forward, &c.Forward}} {
+		for _, text := range list.texts {
+			forward, err := up.ParseForward(text)
+			if err != nil {
+				return fmt.Errorf("%s %w", list.name, err)
+			}
+			*list.to = append(*list.to, forward)
+		}
+	}
+	return nil
+}
+
+// upStatus is the status line. In and out are the stack's.
+func upStatus(before, now up.Status, d time.Duration) string {
+	line := fmt.Sprintf("in %s, out %s, %d connections, %d sent again", perSecond(now.ToStack-before.ToStack, d),
+		perSecond(now.FromStack-before.FromStack, d), now.Connections, now.Rexmits)
+	if now.Timers >= 0 {
+		line += fmt.Sprintf(", %d timers", now.Timers)
+	}
+	return line
 }

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// statusEvery is how often a status line is brought up to date.
+const statusEvery = 500 * time.Millisecond
+
+// statusLine is a line at the bottom of a terminal, with what else is told there above it. On anything but a terminal it shows nothing,
+// and never wakes up.
+type statusLine struct {
+	w    io.Writer
+	done chan struct{}
+	wait sync.WaitGroup
+
+	mu    sync.Mutex
+	shown int // columns
+}
+
+// start shows what line returns, twice a second. d is the time since the call before.
+func (s *statusLine) start(line func(d time.Duration) string) {
+	if !isTerminal(s.w) {
+		return
+	}
+	s.begin(statusEvery, line)
+}
+
+func (s *statusLine) begin(every time.Duration, line func(d time.Duration) string) {
+	s.done = make(chan struct{})
+	s.wait.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for last := time.Now(); ; {
+			select {
+			case <-s.done:
+				return
+			case now := <-tick.C:
+				s.show(line(now.Sub(last)))
+				last = now
+			}
+		}
+	})
+}
+
+// statusColumns is what a line may take: one less than a terminal that is not wide.
+const statusColumns = 79
+
+func (s *statusLine) show(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line = line[:min(len(line), statusColumns)]
+	fmt.Fprintf(s.w, "\r%-*s", s.shown, line)
+	s.shown = len(line)
+}
+
+// print writes a line of talk above the status.
+func (s *statusLine) print(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	fmt.Fprintln(s.w, text)
+}
+
+func (s *statusLine) erase() {
+	if s.shown > 0 {
+		fmt.Fprintf(s.w, "\r%*s\r", s.shown, "")
+		s.shown = 0
+	}
+}
+
+// stop erases the line. It may be called without start.
+func (s *statusLine) stop() {
+	if s.done != nil {
+		close(s.done)
+		s.wait.Wait()
+		s.done = nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+}
+
+// perSecond writes a rate with up to three figures and a decimal unit, of n octets in d.
+func perSecond(n uint64, d time.Duration) string {
+	f, units := float64(n)/max(d.Seconds(), 1e-9), []string{"B/s", "kB/s", "MB/s", "GB/s", "TB/s"}
+	for f >= 999.5 && len(units) > 1 {
+		f /= 1000
+		units = units[1:]
+	}
+	if f < 9.95 {
+		return fmt.Sprintf("%.2g %s", f, units[0])
+	}
+	return fmt.Sprintf("%.0f %s", f, units[0])
+}
