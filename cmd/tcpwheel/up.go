@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,6 +59,9 @@ func newUp() *cobra.Command {
 			}
 			if err != nil {
 				return usage(cmd, fmt.Errorf("up: %w", err))
+			}
+			if c.Capture == "-" {
+				signal.Ignore(syscall.SIGPIPE) // who reads no more ends the site, not the process
 			}
 			status := &statusLine{w: cmd.ErrOrStderr()}
 			defer status.stop()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -59,6 +60,15 @@ type ForwardReport struct {
 	Failed   uint64           `json:"failed"` // whose way on could not be had
 	There    uint64           `json:"there"`  // octets from those who connected
 	Back     uint64           `json:"back"`
+}
+
+// at is where it listens.
+func (r *ForwardReport) at() string {
+	var list []string
+	for _, at := range r.Listen {
+		list = append(list, at.String())
+	}
+	return strings.Join(list, " ")
 }
 
 // startForwards listens. What it has started ends with close, also if it returns an error.

@@ -20,6 +20,9 @@ func Run(ctx context.Context, c Config, ready func(Running)) error {
 		return err
 	}
 	ready(s)
+	for _, r := range s.forwards.report() {
+		c.log("%s %s, which leads to %s", r.Kind, r.at(), r.To)
+	}
 	var failed chan struct{}
 	if s.capture != nil {
 		failed = s.capture.failed
