@@ -215,7 +215,8 @@ func TestWeb(t *testing.T) {
 				t.Errorf("%s: status %d, %q, want %d", path, status, body, want)
 			}
 		}
-		if status, body := s.get(stack, "/"); status != 200 || !strings.Contains(string(body), "/bytes/N") {
+		if status, body := s.get(stack, "/"); status != 200 || !strings.Contains(string(body), "<a href=\"/info\">") ||
+			!strings.Contains(string(body), "TCP "+s.config.TCP+" behind "+s.Device().Name()) || strings.Contains(string(body), "ZgotmplZ") {
 			t.Errorf("/: status %d, %q", status, body)
 		}
 	})
@@ -267,6 +268,30 @@ func TestInfo(t *testing.T) {
 		}
 		t.Errorf("no connection %v in %s", want, body)
 	})
+}
+
+// TestInfoTellsTimers has a service send to who does not read: the timers of the connection are told, each segment's own among them
+// until all is acknowledged, and then the one that probes the window.
+func TestInfoTellsTimers(t *testing.T) {
+	c := Config{Plan: &Plan{ToStack: sim.LinkConfig{Delay: 100 * time.Millisecond}}}
+	s := newSite(t, c)
+	conn := s.mustDial(siteStacks[0].Addr(), ChargenPort)
+	seen := map[string]int{} // the largest Count of a kind
+	for deadline := time.Now().Add(siteLimit); seen["rexmit"] < 2 || seen["persist"] == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timers seen: %v, want some of segments and one that probes", seen)
+		}
+		for _, r := range s.Report().Connections {
+			for _, timer := range r.Timers {
+				name := timer.Kind.String()
+				seen[name] = max(seen[name], timer.Count)
+				if timer.Count < 1 || timer.Count > 1 && !timer.OfSegment || timer.Due < -siteLimit || timer.Due > time.Hour {
+					t.Errorf("timer %+v", timer)
+				}
+			}
+		}
+	}
+	conn.Close()
 }
 
 // TestEcho sends much, and ends its half; what comes back is all of it, and an end.
