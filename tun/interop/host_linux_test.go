@@ -284,7 +284,7 @@ func (h *host) listen(t *testing.T, at netip.AddrPort) (l listener) {
 }
 
 // testLimit is how long a dial or a transfer may take.
-const testLimit = 30 * time.Second
+const testLimit = 60 * time.Second
 
 // connect returns both ends of a connection that a opens.
 func (n *network) connect(v6 bool) (a, b conn) {

@@ -1,0 +1,116 @@
+package interop
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/tcptimers"
+)
+
+// badLinks are links on which something goes wrong, in both directions, with how much is sent each way.
+var badLinks = []struct {
+	name string
+	size int
+	link sim.LinkConfig
+}{
+	{"loses-3-percent", 400_000, sim.LinkConfig{Delay: time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.03}}}},
+	{"reorders", 1 << 20, sim.LinkConfig{Delay: time.Millisecond, Reorder: sim.Reorder{Probability: 0.1, Extra: 3 * time.Millisecond}}},
+	{"overtakes", 1 << 20, sim.LinkConfig{Delay: 2 * time.Millisecond, Jitter: sim.Jitter{Amount: 2 * time.Millisecond, Overtake: true}}},
+	{"duplicates", 1 << 20, sim.LinkConfig{Delay: time.Millisecond, Duplicate: 0.2}},
+	{"corrupts", 400_000, sim.LinkConfig{Delay: time.Millisecond, Corrupt: 0.03}},
+	{"narrow", 400_000, sim.LinkConfig{Delay: 2 * time.Millisecond, Rate: 20_000_000, Queue: sim.Limit{Packets: 10}}},
+	{"everything", 200_000, sim.LinkConfig{Delay: time.Millisecond, Jitter: sim.Jitter{Amount: time.Millisecond, Overtake: true},
+		Rate: 20_000_000, Queue: sim.Limit{Packets: 5}, Loss: sim.Losses{sim.Bernoulli{P: 0.03}}, Duplicate: 0.03, Corrupt: 0.02,
+		Reorder: sim.Reorder{Probability: 0.03, Extra: 5 * time.Millisecond}}},
+}
+
+// TestBadLinks sends in both directions at once over links on which something goes wrong.
+func TestBadLinks(t *testing.T) {
+	t.Parallel()
+	for _, bad := range badLinks {
+		t.Run(bad.name, func(t *testing.T) {
+			t.Parallel()
+			forPairs(t, allPairs, plan{link: bad.link}, func(t *testing.T, n *network) {
+				for _, v6 := range []bool{false, true} {
+					a, b := n.connect(v6)
+					exchange(t, a, b, bad.size)
+				}
+				for d, c := range n.link.Counts() {
+					l := &bad.link
+					if l.Loss != nil && c.Lost == 0 || l.Duplicate > 0 && c.Duplicated == 0 || l.Corrupt > 0 && c.Corrupted == 0 ||
+						l.Reorder.Probability > 0 && c.Reordered == 0 || l.Queue.Packets > 0 && c.QueueDropped == 0 {
+						t.Errorf("direction %d: nothing went wrong: %+v", d, c)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestHeavyLoss opens connections and sends over links that lose three packets of ten in both directions. With one of two retransmissions
+// in vain the time that it takes has no mean, if the timeout doubles without end: it ends early on all hosts.
+func TestHeavyLoss(t *testing.T) {
+	t.Parallel()
+	p := plan{
+		link: sim.LinkConfig{Delay: 200 * time.Microsecond, Loss: sim.Losses{sim.Bernoulli{P: 0.3}}},
+		sysctl: map[string]string{
+			"tcp_rto_min_us": "50000", "tcp_rto_max_ms": "1000", "tcp_retries2": "100", "tcp_syn_retries": "20", "tcp_synack_retries": "20",
+		},
+		config: func(c *netstack.Config) {
+			c.Conn.Policy.Bounds.Initial, c.Conn.Policy.Bounds.Max = time.Second/8, time.Second/8
+		},
+		setUp: func(t *testing.T, h *host) {
+			if h.tcp != gvisor {
+				return
+			}
+			longest, retries, syns := tcpip.TCPMaxRTOOption(time.Second/2), tcpip.TCPMaxRetriesOption(100), tcpip.TCPSynRetriesOption(20)
+			for _, o := range []tcpip.SettableTransportProtocolOption{&longest, &retries, &syns} {
+				mustNot(t, h.stack.SetTransportProtocolOption(gtcp.ProtocolNumber, o))
+			}
+		},
+	}
+	forPairs(t, allPairs, p, func(t *testing.T, n *network) {
+		for _, v6 := range []bool{false, true} {
+			a, b := n.connect(v6)
+			exchange(t, a, b, 30_000)
+		}
+		for d, c := range n.link.Counts() {
+			if c.Lost*5 < c.Packets {
+				t.Errorf("direction %d: %d packets of %d were lost, want three of ten", d, c.Lost, c.Packets)
+			}
+		}
+	})
+}
+
+// TestPolicies sends over a link that loses packets, with each policy of timers at ticks from fine to coarse.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	link := sim.LinkConfig{Delay: 500 * time.Microsecond, Loss: sim.Losses{sim.Bernoulli{P: 0.01}}}
+	for _, name := range tcptimers.PolicyNames() {
+		for _, tick := range []time.Duration{0, 100 * time.Microsecond, 10 * time.Millisecond, 100 * time.Millisecond} {
+			policy := tcptimers.MustPolicy(name)
+			if tick != 0 {
+				policy.Tick = tick
+			}
+			if policy.Check() != nil {
+				continue // 4.4BSD's sweeps are what they are
+			}
+			t.Run(fmt.Sprintf("%s/tick=%v", name, policy.Tick), func(t *testing.T) {
+				t.Parallel()
+				config := func(c *netstack.Config) { c.Conn = tcp.DefaultConfig(policy) }
+				pairs := []pair{{kernel, ours}, {ours, kernel}, {ours, ours}}
+				forPairs(t, pairs, plan{link: link, config: config}, func(t *testing.T, n *network) {
+					a, b := n.connect(tick == 0)
+					exchange(t, a, b, 150_000)
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package interop
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/tun"
+)
+
+// counters returns what all connections of our stacks have counted.
+func (n *network) counters(t *testing.T) (all tcp.Counters) {
+	t.Helper()
+	for _, h := range []*host{n.a, n.b} {
+		if h.tcp == ours {
+			c, ok := netstack.Counters(h.stack)
+			if !ok {
+				t.Fatal("our stack has no counters")
+			}
+			all.Add(&c)
+		}
+	}
+	return all
+}
+
+// isOurs returns the end if it is one of our stack's.
+func isOurs(c conn) (us stackConn, ok bool) {
+	if us, ok = c.(stackConn); ok {
+		_, ok = us.ep.(*netstack.Endpoint)
+	}
+	return us, ok
+}
+
+// info tells of a connection of our stack.
+func (c stackConn) info() tcp.Info { return c.ep.(*netstack.Endpoint).ConnInfo() }
+
+// TestKeepaliveIsAnswered has an idle connection outlive many probes of either end, which then finds the other gone.
+func TestKeepaliveIsAnswered(t *testing.T) {
+	t.Parallel()
+	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
+		a, b := n.connect(false)
+		c, d := n.connect(true)
+		probing := []conn{a, d}
+		for _, end := range probing {
+			end.keepalive(t, time.Second, time.Second, 2) // the shortest that Linux takes
+		}
+		before := n.ourEnd(a, b).info().SegsIn
+		time.Sleep(3500 * time.Millisecond)
+		if got := n.ourEnd(a, b).info().SegsIn - before; got < 2 {
+			t.Errorf("%d segments came while the connection was idle for 3.5 s, want a probe or an answer a second", got)
+		}
+		transfer(t, a, b, 10_000)
+		transfer(t, c, d, 10_000)
+		n.box.dropAll()
+		for _, end := range probing {
+			if _, err := end.Read(make([]byte, 1)); !is(err, syscall.ETIMEDOUT) {
+				t.Errorf("read from a peer that is gone: %v, want a timeout", err)
+			}
+		}
+	})
+}
+
+// TestZeroWindow has a reader that reads nothing for longer than the persist timer waits, and then all. The connection lives, and a
+// window that is closed is probed.
+func TestZeroWindow(t *testing.T) {
+	t.Parallel()
+	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
+		bothWays(t, n, func(t *testing.T, x, y conn) {
+			const size = 24 << 20 // more than all buffers hold
+			sent := make(chan error, 1)
+			go func() { sent <- send(x, size) }()
+			if us, ok := isOurs(x); ok {
+				before := n.counters(t).TCPWinProbe
+				eventually(t, "a window without room for a segment", func() bool { i := us.info(); return i.SndWnd < i.SndMSS })
+				if us.info().SndWnd == 0 {
+					eventually(t, "window probes", func() bool { return n.counters(t).TCPWinProbe >= before+3 })
+				}
+			} else {
+				time.Sleep(700 * time.Millisecond)
+			}
+			must(t, receive(y, size))
+			must(t, <-sent)
+		})
+	})
+}
+
+// TestWindowUpdateIsLost loses all that the reader sends while it makes room: only the sender's probes can find out.
+func TestWindowUpdateIsLost(t *testing.T) {
+	t.Parallel()
+	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
+		for _, fromA := range []bool{true, false} {
+			x, y := n.connect(false)
+			towards := tun.Back // x, which is on the stack's side of the link
+			if n.a.tcp == kernel {
+				towards = tun.There
+			}
+			if !fromA {
+				x, y = y, x
+				towards = map[tun.Direction]tun.Direction{tun.There: tun.Back, tun.Back: tun.There}[towards]
+			}
+			const size = 24 << 20
+			sent := make(chan error, 1)
+			go func() { sent <- send(x, size) }()
+			time.Sleep(300 * time.Millisecond)
+			n.box.setDrop(func(d tun.Direction, _ *stack.PacketBuffer) bool { return d == towards })
+			got := make(chan error, 1)
+			go func() { got <- receive(y, size) }()
+			time.Sleep(300 * time.Millisecond)
+			n.box.setDrop(nil)
+			must(t, <-got)
+			must(t, <-sent)
+		}
+	})
+}
+
+// TestPathMTU has the way become narrow in the middle of a transfer, which a router tells by ICMP, and narrower still. Each time it is a
+// new network, because kernels remember.
+func TestPathMTU(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		v6    bool
+		fromA bool
+		mtus  []int
+	}{
+		{"ipv4", false, true, []int{1400, 1000, 576}}, // above Linux's route/min_pmtu
+		{"ipv4-back", false, false, []int{1400, 1000, 576}},
+		{"ipv6", true, true, []int{1400, 1300, 1280}},
+		{"ipv6-back", true, false, []int{1400, 1300, 1280}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
+				x, y := n.connect(test.v6)
+				from := n.a
+				if !test.fromA {
+					x, y, from = y, x, n.b
+				}
+				if from.tcp == gvisor {
+					t.Skip("gVisor's TCP stops when the path MTU shrinks, towards itself, too")
+				}
+				transfer(t, x, y, 1<<20)
+				for _, mtu := range test.mtus {
+					n.box.setMTU(mtu)
+					transfer(t, x, y, 1<<20)
+				}
+				if got, _ := n.box.counts(); got < len(test.mtus) {
+					t.Errorf("%d packets were too big, want one at least for each of %v", got, test.mtus)
+				}
+				if us, ok := isOurs(x); ok {
+					if got, want := us.info().PMTU, uint32(test.mtus[2]); got != want {
+						t.Errorf("path MTU %d, want %d", got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestDeviceMTU changes the MTU of the device in the middle of transfers in both directions.
+func TestDeviceMTU(t *testing.T) {
+	t.Parallel()
+	forPairs(t, withKernel, plan{mtu: 3000}, func(t *testing.T, n *network) {
+		for _, v6 := range []bool{false, true} {
+			a, b := n.connect(v6)
+			done := make(chan error, 1)
+			go func() { done <- tryExchange(a, b, 30<<20) }()
+			for i := range 20 {
+				must(t, n.dev.SetMTU([]int{1500, 3000, 1280, 9000}[i%4]))
+				time.Sleep(5 * time.Millisecond)
+			}
+			must(t, <-done)
+		}
+	})
+}
