@@ -350,6 +350,12 @@ func is(err error, want syscall.Errno) bool {
 	return text != nil && strings.HasSuffix(err.Error(), text.String())
 }
 
+// isTimeout reports whether a deadline has passed.
+func isTimeout(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Timeout()
+}
+
 // readEnd wants the end of the stream, and nothing before it.
 func readEnd(t *testing.T, c conn) {
 	t.Helper()

@@ -35,10 +35,13 @@ func send(c conn, n int) error {
 }
 
 // receive reads n octets, and compares each.
-func receive(c conn, n int) error {
-	buf := make([]byte, piece)
-	for at := 0; at < n; {
-		m, err := c.Read(buf[:min(n-at, piece)])
+func receive(c conn, n int) error { return receiveFrom(c, 0, n) }
+
+// receiveFrom is receive for the octets from offset at on.
+func receiveFrom(c conn, at, n int) error {
+	buf := make([]byte, min(n-at, piece))
+	for at < n {
+		m, err := c.Read(buf[:min(n-at, len(buf))])
 		if !bytes.Equal(buf[:m], pattern[at%period:][:m]) {
 			return fmt.Errorf("read: other octets between %d and %d than were written", at, at+m)
 		}

@@ -1,0 +1,205 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/tcptimers"
+)
+
+var (
+	soakFor  = flag.Duration("soak", time.Second, "how long TestSoak runs")
+	soakSeed = flag.Uint64("soak-seed", 1, "where the luck of TestSoak comes from")
+)
+
+// soakLinks are what the networks of the soak have between them, in turn.
+var soakLinks = []sim.LinkConfig{
+	{Delay: 300 * time.Microsecond, Loss: sim.Losses{sim.Bernoulli{P: 0.02}}},
+	{Delay: time.Millisecond, Jitter: sim.Jitter{Amount: time.Millisecond, Overtake: true}, Corrupt: 0.01},
+	{Delay: time.Millisecond, Reorder: sim.Reorder{Probability: 0.05, Extra: 4 * time.Millisecond}, Duplicate: 0.05,
+		Loss: sim.Losses{sim.GilbertElliott{P: 0.005, R: 0.3, Bad: 0.7}}},
+	{Delay: 2 * time.Millisecond, Rate: 30_000_000, Queue: sim.Limit{Packets: 15}, Mark: sim.Limit{Packets: 5}},
+	{Delay: 500 * time.Microsecond, Loss: sim.Losses{sim.Bernoulli{P: 0.05}}, Duplicate: 0.02, Corrupt: 0.02,
+		Reorder: sim.Reorder{Probability: 0.02, Extra: 10 * time.Millisecond}},
+}
+
+// TestSoak runs mixed traffic over bad links for the time of -soak: every policy of timers and every pair of TCPs, the invariants
+// checked after each pass, every octet compared. At the end all connections are gone; TestMain looks for goroutines and buffers.
+func TestSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a soak is not short")
+	}
+	until := time.Now().Add(*soakFor)
+	for i, name := range append(tcptimers.PolicyNames(), "datacenter") {
+		policy, err := tcptimers.NewPolicy(name)
+		if err != nil {
+			policy, err = tcptimers.NewProfile(name)
+		}
+		must(t, err)
+		for j, who := range allPairs {
+			if *soakFor < time.Minute && i%len(allPairs) != j {
+				continue // the short one has each policy once
+			}
+			t.Run(name+"/"+who.a+"-"+who.b, func(t *testing.T) {
+				t.Parallel()
+				link := soakLinks[(i+j+1)%len(soakLinks)]
+				n := newNetwork(t, who, plan{link: link, config: func(c *netstack.Config) {
+					c.Conn = tcp.DefaultConfig(policy)
+					c.Conn.ECN = i%2 == 0
+					c.Conn.SACK = j != 1
+					c.Conn.Timestamps = i != 1
+					c.Conn.Control = []string{"cubic", "newreno", "vegas"}[i%3]
+				}})
+				n.soak(until, rand.New(rand.NewPCG(*soakSeed, uint64(i*100+j))))
+			})
+		}
+	}
+}
+
+// soakers is how many connections a network of the soak has at the same time.
+const soakers = 3
+
+// soak has connections do one thing after the other until the time is over.
+func (n *network) soak(until time.Time, rng *rand.Rand) {
+	var done [len(soakDeeds)]atomic.Uint64
+	var wait sync.WaitGroup
+	for w := range soakers {
+		mine := rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))
+		at := [2]netip.AddrPort{n.b.at(false, uint16(2000+w)), n.b.at(true, uint16(2000+w))}
+		ls := [2]listener{n.b.listen(n.t, at[0]), n.b.listen(n.t, at[1])}
+		wait.Go(func() {
+			for time.Now().Before(until) && !n.t.Failed() {
+				v6, deed := mine.IntN(2), mine.IntN(len(soakDeeds))
+				if err := n.soakOnce(ls[v6], at[v6], soakDeeds[deed].do, mine); err != nil {
+					n.t.Errorf("%s to %v: %v", soakDeeds[deed].name, at[v6], err)
+					return
+				}
+				done[deed].Add(1)
+			}
+		})
+	}
+	wait.Wait()
+	text := ""
+	for i := range done {
+		text += fmt.Sprintf(" %s %d", soakDeeds[i].name, done[i].Load())
+	}
+	c := n.counters(n.t)
+	n.t.Logf("%s; %d segments in, %d out, %d sent again, %d timeouts", text[1:], c.InSegs, c.OutSegs, c.RetransSegs, c.TCPTimeouts)
+	n.wantNoConnections()
+}
+
+// wantNoConnections is wantNothingLeft for a network whose listeners are open. A connection whose last ACKs are lost may take long.
+func (n *network) wantNoConnections() {
+	for _, h := range []*host{n.a, n.b} {
+		if h.tcp == ours {
+			eventually(n.t, "all connections end", func() bool { return h.busy() == 0 })
+		}
+	}
+}
+
+// soakLimit is how long one thing may take. 4.4BSD's timers are slow.
+const soakLimit = 5 * time.Minute
+
+// soakOnce makes a connection, does something over it, and closes it.
+func (n *network) soakOnce(l listener, at netip.AddrPort, do func(x, y conn, rng *rand.Rand) error, rng *rand.Rand) error {
+	ctx, cancel := context.WithTimeout(n.t.Context(), soakLimit)
+	defer cancel()
+	a, err := n.a.dial(ctx, netip.AddrPort{}, at)
+	if err != nil {
+		return fmt.Errorf("dial: %w", err)
+	}
+	defer a.Close()
+	b, err := l.accept()
+	if err != nil {
+		return fmt.Errorf("accept: %w", err)
+	}
+	defer b.Close()
+	for _, c := range []conn{a, b} {
+		c.SetDeadline(time.Now().Add(soakLimit))
+		c.noDelay(n.t, rng.IntN(2) == 0)
+	}
+	if rng.IntN(2) == 0 {
+		a, b = b, a
+	}
+	return do(a, b, rng)
+}
+
+// soakDeeds are what connections do.
+var soakDeeds = [...]struct {
+	name string
+	do   func(x, y conn, rng *rand.Rand) error
+}{
+	{"exchange", func(x, y conn, rng *rand.Rand) error { return tryExchange(x, y, rng.IntN(100_000)) }},
+	{"small", func(x, y conn, rng *rand.Rand) error { return tryExchange(x, y, rng.IntN(20)) }},
+	{"bulk", func(x, y conn, rng *rand.Rand) error { return oneWay(x, y, 100_000+rng.IntN(900_000), 0) }},
+	{"slow-reader", func(x, y conn, rng *rand.Rand) error {
+		return oneWay(x, y, 300_000, time.Duration(rng.IntN(300))*time.Millisecond)
+	}},
+	{"ping-pong", func(x, y conn, rng *rand.Rand) error {
+		for range 10 + rng.IntN(20) {
+			k := 1 + rng.IntN(3000)
+			for _, d := range [2][2]conn{{x, y}, {y, x}} {
+				if err := oneWay(d[0], d[1], k, 0); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}},
+	{"half-close", func(x, y conn, rng *rand.Rand) error {
+		if err := x.CloseWrite(); err != nil {
+			return err
+		}
+		if err := receiveEnd(y, 0); err != nil {
+			return err
+		}
+		return oneWay(y, x, rng.IntN(200_000), 0)
+	}},
+	{"abort", func(x, y conn, rng *rand.Rand) error {
+		go func() { // in the middle of what follows
+			time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
+			x.abort()
+		}()
+		for _, c := range []conn{x, y} {
+			go func() { _ = send(c, 1<<20) }()
+		}
+		y.SetDeadline(time.Now().Add(2 * time.Second)) // the RST may be lost, and nobody sends it again
+		err := receive(y, 1<<20)
+		if err == nil || is(err, syscall.ECONNRESET) || isTimeout(err) || errors.Is(err, io.EOF) {
+			return nil // the end of the stream, if the writer was told of the RST
+		}
+		return err
+	}},
+}
+
+// oneWay sends n octets, to a reader that waits before it reads the second half.
+func oneWay(from, to conn, n int, pause time.Duration) error {
+	sent := make(chan error, 1)
+	go func() { sent <- send(from, n) }()
+	buf := n / 2
+	err := receive(to, buf)
+	if err == nil {
+		time.Sleep(pause)
+		err = receiveFrom(to, buf, n)
+	}
+	if err != nil {
+		to.Close()
+	}
+	if e := <-sent; err == nil {
+		err = e
+	}
+	return err
+}
