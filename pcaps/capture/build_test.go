@@ -80,7 +80,6 @@ func udp(src, dst int, payload []byte) []byte {
 
 // raw is one record of a file that is built.
 type raw struct {
-	iface  int
 	at     int64 // ns
 	data   []byte
 	length int // 0 for that of data

@@ -38,7 +38,9 @@ func (d *decoder) ethertype(t uint16, b []byte, n int) Reason {
 			if len(b) < 4 {
 				return short(4, n)
 			}
-			d.outer(etherVLAN, uint64(binary.BigEndian.Uint16(b)&0xfff))
+			if id := binary.BigEndian.Uint16(b) & 0xfff; id != 0 { // 0 is a priority without a VLAN
+				d.outer(etherVLAN, uint64(id))
+			}
 			tag = 4
 		case etherCisco:
 			// Version and length of one octet each, the options, of which the length counts those of 4 octets.

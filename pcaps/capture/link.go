@@ -110,7 +110,7 @@ func (d *decoder) sll(b []byte, n int) Reason {
 	if d.p.Direction == Unknown {
 		d.p.Direction = linuxDirection(binary.BigEndian.Uint16(b))
 	}
-	return d.linuxProtocol(binary.BigEndian.Uint16(b[14:]), binary.BigEndian.Uint16(b[2:]), b[16:], n-16)
+	return d.linuxProtocol(binary.BigEndian.Uint16(b[14:]), b[16:], n-16)
 }
 
 func (d *decoder) sll2(b []byte, n int) Reason {
@@ -120,21 +120,14 @@ func (d *decoder) sll2(b []byte, n int) Reason {
 	if d.p.Direction == Unknown {
 		d.p.Direction = linuxDirection(uint16(b[10]))
 	}
-	return d.linuxProtocol(binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[8:]), b[20:], n-20)
+	return d.linuxProtocol(binary.BigEndian.Uint16(b), b[20:], n-20)
 }
 
-// linuxProtocol decodes what Linux calls a protocol, which below 1536 is not an ethertype.
-func (d *decoder) linuxProtocol(protocol, hardware uint16, b []byte, n int) Reason {
-	const (
-		ethP8022   = 4   // 802.2 LLC
-		arphrdGRE  = 778 // GRE tunnels, whose protocol field is GRE's
-		arphrdNone = 0xfffe
-	)
-	switch {
-	case protocol == ethP8022:
+// linuxProtocol decodes what Linux calls a protocol, which is an ethertype or, below 1536, a number of its own.
+func (d *decoder) linuxProtocol(protocol uint16, b []byte, n int) Reason {
+	const ethP8022 = 4 // 802.2 LLC
+	if protocol == ethP8022 {
 		return d.llc(b, n)
-	case protocol == 0 && (hardware == arphrdNone || hardware == arphrdGRE):
-		return d.ip(b, n)
 	}
 	return d.ethertype(protocol, b, n)
 }
