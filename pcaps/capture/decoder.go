@@ -12,6 +12,7 @@ type decoder struct {
 	p         Packet
 	depth     int
 	addressed bool // p has addresses: a further IP header is within a tunnel
+	foreign   bool // gopacket found the IP header
 	frags     fragments
 }
 
@@ -23,7 +24,7 @@ func (d *decoder) decode(link uint16, rec *record) Reason {
 	p := &d.p
 	p.Number, p.Time, p.Interface = rec.number, rec.time, rec.iface
 	p.Direction, p.Problems = rec.direction, rec.problems
-	d.depth, d.addressed, p.Path = 0, false, 0
+	d.depth, d.addressed, d.foreign, p.Path = 0, false, false, 0
 	return d.link(link, rec.data, int(rec.length))
 }
 

@@ -39,6 +39,9 @@ var carried = []struct {
 	{name: "VN-Tag", link: 1, data: ether(0x8926, join(be16(1, 2, 0x0800), hello()))},
 	{name: "E-Tag", link: 1, data: ether(0x893f, join(be16(1, 2, 3, 0x0800), hello()))},
 	{name: "R-Tag", link: 1, data: ether(0xf1c1, join(be16(0, 7, 0x0800), hello()))},
+	{name: "PBB", link: 1, data: ether(0x88a8, vlan(7, 0x88e7, join([]byte{0, 0, 0, 9}, ether(0x8100, vlan(8, 0x0800, hello()))))), path: true},
+	{name: "NSH", link: 1, data: ether(0x894f, join(be16(0x0fc6, 0x0101, 0, 0x01ff), repeat(0, 16), hello()))},
+	{name: "NSH with Ethernet", link: 1, data: ether(0x894f, join(be16(0x0fc2, 0x0203, 0, 0x01ff), ether(0x86dd, hello6())))},
 	{name: "MPLS", link: 1, data: ether(0x8847, join([]byte{0, 1, 0, 64, 0, 2, 1, 64}, hello()))},
 	{name: "MPLS, IPv6", link: 1, data: ether(0x8848, join([]byte{0, 2, 1, 64}, hello6()))},
 	{name: "MPLS with a pseudowire", link: 1, data: ether(0x8847, join([]byte{0, 2, 1, 64}, repeat(0, 4), ether(0x0800, hello())))},
@@ -69,6 +72,13 @@ var carried = []struct {
 	{name: "PKTAP, sent", link: 258, data: pktap(1, 2, ether(0x0800, hello())), direction: Outbound},
 	{name: "PKTAP, received over NULL", link: 149, data: pktap(0, 1, join([]byte{30, 0, 0, 0}, hello6())), direction: Inbound},
 	{name: "Ethernet with preamble", link: 274, data: join(repeat(0x55, 7), []byte{0xd5}, ether(0x0800, hello()), crc(ether(0x0800, hello())))},
+	{name: "Token Ring", link: 6, data: join(be16(0x1040), repeat(2, 12), []byte{0xaa, 0xaa, 3, 0, 0, 0}, be16(0x0800), hello())},
+	{name: "Token Ring with routing", link: 6, data: join(be16(0x1040), repeat(2, 6), repeat(0x82, 6), []byte{6, 0x30, 1, 2, 3, 0}, []byte{0xaa, 0xaa, 3, 0, 0, 0}, be16(0x86dd), hello6())},
+	{name: "IP over IEEE 1394", link: 138, data: join(repeat(2, 16), be16(0x0800), hello())},
+	{name: "IPNET", link: 226, data: join([]byte{1, 2}, be16(0, 0, len(hello())), repeat(0, 16), hello())},
+	{name: "IP over InfiniBand", link: 242, data: join(repeat(0, 40), be16(0x86dd, 0), hello6())},
+	{name: "802.11 with PPI", link: 192, data: join([]byte{0, 0, 8, 0, 105, 0, 0, 0}, wlan(hello()))},
+	{name: "802.11 with AVS's header", link: 163, data: join([]byte{0x80, 0x21, 0x10, 1, 0, 0, 0, 64}, repeat(0, 56), wlan(hello()))},
 	{name: "802.11", link: 105, data: wlan(hello())},
 	{name: "802.11 with radiotap", link: 127, data: join([]byte{0, 0, 8, 0, 0, 0, 0, 0}, wlan(hello()))},
 	{name: "PFLOG", link: 117, data: join([]byte{61, 2}, repeat(0, 62), hello())},
@@ -98,6 +108,8 @@ var carried = []struct {
 	{name: "VXLAN over IPv6 with a VLAN", link: 101, data: ip6(17, endA6, endB6, udp(50000, 8472, join(be16(0x0800, 0, 0, 9<<8), ether(0x8100, vlan(3, 0x86dd, hello6()))))), path: true},
 	{name: "VXLAN-GPE with IP", link: 101, data: ip4(17, endA, endB, udp(50000, 4790, join([]byte{0x0c, 0, 0, 1}, be16(0, 9<<8), hello()))), path: true},
 	{name: "VXLAN-GPE with Ethernet", link: 101, data: ip4(17, endA, endB, udp(50000, 4790, join([]byte{0x0c, 0, 0, 3}, be16(0, 9<<8), ether(0x86dd, hello6())))), path: true},
+	{name: "VXLAN-GPE with NSH", link: 101, data: ip4(17, endA, endB, udp(50000, 4790, join([]byte{0x0c, 0, 0, 4}, be16(0, 9<<8, 0x0fc2, 0x0201, 0, 0x01ff), hello6()))), path: true},
+	{name: "LISP", link: 101, data: ip4(17, endA, endB, udp(50000, 4341, join([]byte{0xc0}, repeat(1, 7), hello()))), path: true},
 	{name: "Geneve", link: 101, data: ip4(17, endA, endB, udp(50000, 6081, join([]byte{2, 0}, be16(0x6558, 0, 9<<8), repeat(1, 8), ether(0x0800, hello())))), path: true},
 	{name: "Geneve with IP", link: 101, data: ip4(17, endA, endB, udp(50000, 6081, join([]byte{0, 0}, be16(0x86dd, 0, 9<<8), hello6()))), path: true},
 	{name: "GTP-U", link: 101, data: ip4(17, endA, endB, udp(2152, 2152, join([]byte{0x30, 0xff}, be16(len(hello()), 0, 5), hello()))), back: ip4(17, endB, endA, udp(2152, 2152, join([]byte{0x30, 0xff}, be16(len(hello()), 0, 99), helloBack()))), path: true},
@@ -202,7 +214,7 @@ func TestCutAnywhere(t *testing.T) {
 					t.Errorf("%s: cut at %d: %v, want a segment, which it is with less", c.name, keep, got)
 				}
 			case NotIP: // gopacket's view of half a wireless header
-				if c.link != 105 && c.link != 127 {
+				if c.link != 105 && c.link != 127 && c.link != 163 && c.link != 192 {
 					t.Errorf("%s: cut at %d: %v", c.name, keep, got)
 				}
 			default:

@@ -22,10 +22,10 @@
 // additions; pcapng with any number of sections and interfaces; either as it is or compressed with gzip, zstd or bzip2.
 // The first octets decide, and not the name.
 //
-// Link types: Ethernet, raw IP, NULL and LOOP, Linux's SLL and SLL2, PPP, PPPoE, Cisco HDLC, ATM, NFLOG, PKTAP, ENC,
-// and what gopacket knows, wireless ones above all. Tags: VLANs in any number, Cisco's security group tags, VN-Tag, E-Tag,
-// R-Tag, FabricPath, MPLS. Tunnels: IP in IP, GRE, NVGRE, PPTP, ERSPAN, EtherIP, VXLAN, Geneve, GTP-U, L2TP, Teredo, TZSP,
-// MPLS over IP and UDP. The innermost TCP counts. IP fragments are put together.
+// Link types: Ethernet, raw IP, NULL and LOOP, Linux's SLL and SLL2, PPP, PPPoE, Cisco HDLC, ATM, Token Ring, IP over IEEE 1394 and
+// InfiniBand, NFLOG, PKTAP, IPNET, ENC, and what gopacket knows, wireless ones above all. Tags: VLANs in any number, PBB, Cisco's
+// security group tags, VN-Tag, E-Tag, R-Tag, FabricPath, MPLS, NSH. Tunnels: IP in IP, GRE, NVGRE, PPTP, ERSPAN, EtherIP,
+// VXLAN, Geneve, GTP-U, L2TP, Teredo, LISP, TZSP, MPLS over IP and UDP. The innermost TCP counts. IP fragments are put together.
 //
 // # Time and memory
 //

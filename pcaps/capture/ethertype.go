@@ -16,6 +16,8 @@ const (
 	etherMPLSMany = 0x8848
 	etherPPP      = 0x880b
 	etherPPPoE    = 0x8864
+	etherPBB      = 0x88e7 // 802.1ah
+	etherNSH      = 0x894f // service function chains
 	etherCisco    = 0x8909 // Cisco metadata, with security group tags
 	etherCiscoLen = 0x8903 // Cisco FabricPath
 	etherVNTag    = 0x8926
@@ -59,6 +61,13 @@ func (d *decoder) ethertype(t uint16, b []byte, n int) Reason {
 			return d.nested(b[2:], n-2)
 		case etherBridge:
 			return d.nested(b, n)
+		case etherPBB:
+			if len(b) < 4 {
+				return short(4, n)
+			}
+			return d.frame(etherPBB, uint64(binary.BigEndian.Uint32(b)&0xffffff), b[4:], n-4)
+		case etherNSH:
+			return d.nsh(b, n)
 		case etherMPLS, etherMPLSMany:
 			return d.mpls(b, n)
 		case etherPPPoE:
@@ -88,6 +97,34 @@ func (d *decoder) nested(b []byte, n int) Reason {
 		return TooDeep
 	}
 	return d.ethernet(b, n)
+}
+
+// nsh decodes the network service header (RFC 8300 §2). The path through the services is of one direction.
+func (d *decoder) nsh(b []byte, n int) Reason {
+	if len(b) < 8 {
+		return short(8, n)
+	}
+	size, next := 4*int(b[1]&0x3f), b[3]
+	if d.deeper() {
+		return TooDeep
+	}
+	switch {
+	case size < 8 || size > n:
+		return Malformed
+	case size > len(b):
+		return CutHeader
+	}
+	switch b, n = b[size:], n-size; next {
+	case 1, 2:
+		return d.ip(b, n)
+	case 3:
+		return d.nested(b, n)
+	case 4:
+		return d.nsh(b, n)
+	case 5:
+		return d.mpls(b, n)
+	}
+	return NotIP
 }
 
 // llc decodes 802.2: IP comes with SNAP, or by its own number.

@@ -20,6 +20,7 @@ func (d *decoder) byGopacket(link uint16, b []byte, n int) Reason {
 		}
 		return NotIP
 	}
+	d.foreign = true
 	// The payload follows the header in memory.
 	header := ip.LayerContents()
 	whole := header[:min(len(header)+len(ip.LayerPayload()), cap(header))]

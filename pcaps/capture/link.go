@@ -8,6 +8,7 @@ import (
 const (
 	linkNull       = 0
 	linkEthernet   = 1
+	linkTokenRing  = 6
 	linkPPP        = 9
 	linkRawBSD     = 12
 	linkRawOpenBSD = 14
@@ -15,18 +16,18 @@ const (
 	linkPPPoE      = 51
 	linkATM        = 100
 	linkRaw        = 101
-	linkCiscoHDLC  = 104
+	linkWireless   = 105
 	linkLoop       = 108
-	linkEnc        = 109
 	linkSLL        = 113
 	linkPktapOld   = 149
+	linkAVS        = 163
 	linkPPPPPPD    = 166
+	linkPPI        = 192
 	linkPPPDir     = 204
 	linkIPv4       = 228
 	linkIPv6       = 229
 	linkNFLOG      = 239
 	linkPktap      = 258
-	linkMPacket    = 274
 	linkSLL2       = 276
 )
 
@@ -52,21 +53,23 @@ func (d *decoder) link(link uint16, b []byte, n int) Reason {
 		return d.pppoe(b, n)
 	case linkPPPDir:
 		return d.pppDirected(b, n)
-	case linkCiscoHDLC:
-		return d.ciscoHDLC(b, n)
 	case linkATM:
 		return d.llc(b, n)
-	case linkEnc:
-		return d.inside(12, b, n)
 	case linkNFLOG:
 		return d.nflog(b, n)
 	case linkPktap, linkPktapOld:
 		return d.pktap(b, n)
-	case linkMPacket:
-		if len(b) < 8 {
-			return short(8, n)
+	case linkTokenRing:
+		return d.tokenRing(b, n)
+	case linkPPI:
+		return d.ppi(b, n)
+	case linkAVS:
+		return d.avs(b, n)
+	}
+	for _, p := range plainLinks {
+		if p.link == link {
+			return d.plain(p, b, n)
 		}
-		return d.ethernet(b[8:], n-8) // after the preamble
 	}
 	return d.byGopacket(link, b, n)
 }
@@ -146,13 +149,6 @@ func (d *decoder) pppDirected(b []byte, n int) Reason {
 	return d.ppp(b[1:], n-1)
 }
 
-func (d *decoder) ciscoHDLC(b []byte, n int) Reason {
-	if len(b) < 4 {
-		return short(4, n)
-	}
-	return d.ethertype(binary.BigEndian.Uint16(b[2:]), b[4:], n-4)
-}
-
 // nflog decodes Linux's netfilter log: attributes in the byte order of the host, of which one is the IP packet.
 func (d *decoder) nflog(b []byte, n int) Reason {
 	const payload = 9
@@ -186,14 +182,7 @@ func (d *decoder) pktap(b []byte, n int) Reason {
 	if len(b) < 40 {
 		return short(40, n)
 	}
-	header := int(binary.LittleEndian.Uint32(b))
-	link := binary.LittleEndian.Uint32(b[8:])
-	if header < 40 || header > n || link > 0xffff || link == linkPktap || link == linkPktapOld {
-		return Malformed
-	}
-	if header > len(b) {
-		return CutHeader
-	}
+	header := int(min(binary.LittleEndian.Uint32(b), maxRecord))
 	if d.p.Direction == Unknown {
 		switch binary.LittleEndian.Uint32(b[36:]) & 3 {
 		case 1:
@@ -201,6 +190,86 @@ func (d *decoder) pktap(b []byte, n int) Reason {
 		case 2:
 			d.p.Direction = Outbound
 		}
+	}
+	return d.after(header, binary.LittleEndian.Uint32(b[8:]), b, n)
+}
+
+// plainLink is a link type with a header of fixed length, before what kind says.
+type plainLink struct {
+	link   uint16
+	header int
+	kind   int // where the ethertype is in the header, or one of the following
+}
+
+const (
+	ipFollows       = -1
+	ethernetFollows = -2
+)
+
+var plainLinks = []plainLink{
+	{104, 4, 2},               // Cisco HDLC
+	{109, 12, ipFollows},      // ENC: IPsec of OpenBSD
+	{138, 18, 16},             // IP over IEEE 1394
+	{226, 24, ipFollows},      // IPNET of Solaris
+	{242, 44, 40},             // IP over InfiniBand
+	{274, 8, ethernetFollows}, // Ethernet with the preamble
+}
+
+func (d *decoder) plain(p plainLink, b []byte, n int) Reason {
+	if len(b) < p.header {
+		return short(p.header, n)
+	}
+	rest, n := b[p.header:], n-p.header
+	switch p.kind {
+	case ipFollows:
+		return d.ip(rest, n)
+	case ethernetFollows:
+		return d.ethernet(rest, n)
+	}
+	return d.ethertype(binary.BigEndian.Uint16(b[p.kind:]), rest, n)
+}
+
+// tokenRing decodes IEEE 802.5, with the routing that the highest bit of the source's address announces.
+func (d *decoder) tokenRing(b []byte, n int) Reason {
+	if len(b) < 15 {
+		return short(15, n)
+	}
+	if b[1]>>6 != 1 { // not LLC
+		return NotIP
+	}
+	header := 14
+	if b[8]&0x80 != 0 {
+		header += int(b[14] & 0x1f)
+	}
+	if len(b) < header {
+		return short(header, n)
+	}
+	return d.llc(b[header:], n-header)
+}
+
+// ppi decodes Per-Packet Information, which says what link type follows.
+func (d *decoder) ppi(b []byte, n int) Reason {
+	if len(b) < 8 {
+		return short(8, n)
+	}
+	return d.after(int(binary.LittleEndian.Uint16(b[2:])), binary.LittleEndian.Uint32(b[4:]), b, n)
+}
+
+// avs decodes the header of AVS, before a wireless frame.
+func (d *decoder) avs(b []byte, n int) Reason {
+	if len(b) < 8 {
+		return short(8, n)
+	}
+	return d.after(int(min(binary.BigEndian.Uint32(b[4:]), maxRecord)), linkWireless, b, n)
+}
+
+// after decodes a packet of a link type after a header of so many octets, which has 8 at least.
+func (d *decoder) after(header int, link uint32, b []byte, n int) Reason {
+	switch {
+	case header < 8 || header > n || link > 0xffff:
+		return Malformed
+	case header > len(b):
+		return CutHeader
 	}
 	return d.link(uint16(link), b[header:], n-header)
 }

@@ -86,6 +86,7 @@ const (
 	portTeredo   = 3544
 	portTZSP     = 37008
 	portMPLS     = 6635
+	portLISP     = 4341
 )
 
 // udp decodes the tunnels over UDP that are told by their port. If it does not look like one, the port was a coincidence.
@@ -107,6 +108,8 @@ func (d *decoder) udp(b []byte, n int) Reason {
 		got = d.tzsp(b, n)
 	case portMPLS:
 		got = d.mpls(b, n)
+	case portLISP:
+		got = d.inside(8, b, n) // RFC 9300 §5
 	default:
 		switch {
 		case src == portGTPU || dst == portGTPU:
@@ -152,6 +155,9 @@ func (d *decoder) vxlanGPE(b []byte, n int) Reason {
 	case next == 1 || next == 2:
 		d.outer(portVXLAN, number)
 		return d.ip(b[8:], n-8)
+	case next == 4:
+		d.outer(portVXLAN, number)
+		return d.nsh(b[8:], n-8)
 	}
 	return Malformed
 }
