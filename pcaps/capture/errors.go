@@ -11,6 +11,9 @@ import (
 // packets before the cut were read.
 var ErrCutShort = errors.New("the file is cut short")
 
+// ErrStopped is in the error of a reader that was told to stop.
+var ErrStopped = errors.New("stopped")
+
 // Error says where a capture could not be read any further, and why.
 type Error struct {
 	File   string

@@ -2,7 +2,7 @@ package capture
 
 import "io"
 
-// Reader reads the TCP segments of a capture. It is not safe for concurrent use, but for Progress.
+// Reader reads the TCP segments of a capture. It is not safe for concurrent use, but for Progress and Stop.
 type Reader struct {
 	source *source
 	in     *input
@@ -161,6 +161,10 @@ func (r *Reader) Name() string { return r.source.name }
 // Progress returns how many octets of the file were read, before decompression, and how many it has: -1 if that is not
 // known, as of a pipe. It may be called at any time from any goroutine.
 func (r *Reader) Progress() (read, size int64) { return r.source.read.Load(), r.source.size }
+
+// Stop lets Next end soon, with ErrStopped, wherever it is in the file. It may be called at any time from any goroutine. It does
+// not wake a reader that waits for a pipe.
+func (r *Reader) Stop() { r.source.stop.Store(true) }
 
 // Close closes the file that Open opened. There may be no more calls of Next.
 func (r *Reader) Close() error { return r.source.Close() }

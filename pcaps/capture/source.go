@@ -19,11 +19,15 @@ type source struct {
 	under io.Reader
 	size  int64 // of the file, -1 if it is not known
 	read  atomic.Int64
+	stop  atomic.Bool
 	close []func() error
 }
 
 // Read counts.
 func (s *source) Read(b []byte) (int, error) {
+	if s.stop.Load() {
+		return 0, ErrStopped
+	}
 	n, err := s.under.Read(b)
 	s.read.Add(int64(n))
 	return n, err

@@ -127,6 +127,25 @@ func TestReaderThatFails(t *testing.T) {
 	}
 }
 
+// TestStop stops a reader in the middle of packets of which none is TCP.
+func TestStop(t *testing.T) {
+	record := pcapOf(binary.LittleEndian, magicMicro, 101, raw{data: repeat(0, 1000)})[24:]
+	var r *Reader
+	file := &endless{left: 1 << 30, packet: func(n int) []byte {
+		if n == 1000 {
+			r.Stop()
+		}
+		return record
+	}}
+	r, err := NewReader(io.MultiReader(bytes.NewReader(pcapOf(binary.LittleEndian, magicMicro, 101)), file), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Next(); !errors.Is(err, ErrStopped) || errors.Is(err, ErrCutShort) || r.Stats().Packets > 2000 {
+		t.Errorf("%v after %d packets", err, r.Stats().Packets)
+	}
+}
+
 type lazyReader struct{}
 
 func (lazyReader) Read([]byte) (int, error) { return 0, nil }
