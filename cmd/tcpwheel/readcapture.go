@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/pcaps/capture"
+)
+
+// readCapture hands each TCP segment of a capture to use, which may keep it but for its payload. The name "-" is the command's
+// standard input. On a terminal it shows how far it is. The error may be of a file that is cut short (capture.ErrCutShort):
+// all that comes before the cut was handed over.
+func readCapture(cmd *cobra.Command, name string, use func(*capture.Packet) error) (capture.Stats, error) {
+	r, err := openCapture(cmd, name)
+	if err != nil {
+		return capture.Stats{}, err
+	}
+	defer r.Close()
+	if talk := cmd.ErrOrStderr(); isTerminal(talk) {
+		defer showReading(talk, r)()
+	}
+	// Between two segments there may be gigabytes of something else.
+	defer context.AfterFunc(cmd.Context(), r.Stop)()
+	for {
+		p, err := r.Next()
+		switch {
+		case err == io.EOF:
+			return r.Stats(), nil
+		case errors.Is(err, capture.ErrStopped):
+			return r.Stats(), cmd.Context().Err()
+		case err == nil:
+			err = use(p)
+		}
+		if err != nil {
+			return r.Stats(), err
+		}
+	}
+}
+
+func openCapture(cmd *cobra.Command, name string) (*capture.Reader, error) {
+	if name == "-" {
+		return capture.NewReader(cmd.InOrStdin(), "standard input")
+	}
+	return capture.Open(name)
+}
+
+// showReading keeps a line on a terminal up to date, until the function that it returns is called, which clears it.
+func showReading(w io.Writer, r *capture.Reader) (stop func()) {
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		t := time.NewTicker(500 * time.Millisecond)
+		defer t.Stop()
+		for {
+			select {
+			case <-end:
+				fmt.Fprint(w, "\r\x1b[K")
+				return
+			case <-t.C:
+				read, size := r.Progress()
+				fmt.Fprintf(w, "\r\x1b[K%s: %s", r.Name(), readingLine(read, size))
+			}
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
+}
+
+// readingLine says how much of a file was read, of size octets, or -1 if nobody knows.
+func readingLine(read, size int64) string {
+	if size <= 0 {
+		return fmt.Sprintf("%.1f MB read", float64(read)/1e6)
+	}
+	return fmt.Sprintf("%d %% of %.1f MB read", 100*read/size, float64(size)/1e6)
+}
+
+// unusedPackets says what was in a capture besides TCP, and what is missing from it; "" if nothing is.
+func unusedPackets(s capture.Stats) string {
+	var parts []string
+	if n := s.Packets - s.TCP; n > 0 {
+		var kinds []string
+		for _, reason := range capture.Reasons() {
+			if n := s.Skipped[reason]; n > 0 {
+				kinds = append(kinds, fmt.Sprintf("%d %v", n, reason))
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%d of %d packets are not TCP (%s)", n, s.Packets, strings.Join(kinds, ", ")))
+	}
+	if s.Dropped > 0 {
+		parts = append(parts, fmt.Sprintf("the capture missed %d packets by its own account", s.Dropped))
+	}
+	return strings.Join(parts, "; ")
+}
