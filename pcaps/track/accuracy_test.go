@@ -106,6 +106,9 @@ func (w *world) compare(f *Flow, point int, note func(string, ...any)) *tally {
 			}
 			found[k] = true
 			t := &w.sent[k]
+			if t.inPlace && r.Kind == RTO {
+				t.kind = RTO
+			}
 			s.packets[t.kind][r.Kind]++
 			if i == 0 {
 				s.episodes[t.kind][e.Kind]++

@@ -150,7 +150,7 @@ func (f *Flow) catchUp(now wheel.Time, echo uint32, hasTS bool) {
 				return
 			}
 			newest = newest || d == 0
-		} else if at > now {
+		} else if at > now.Add(min(f.lag()/2, time.Millisecond)) {
 			return
 		}
 		f.arrive(now)
@@ -250,6 +250,7 @@ func (f *Flow) advance(a *ack, m *measured) {
 			s.start = a.pos
 			break
 		}
+		f.past.add(s)
 		f.book.pop()
 	}
 	f.una = max(f.una, a.pos)

@@ -20,6 +20,35 @@ type segment struct {
 	late       bool // what was missing came as a retransmission
 }
 
+// earliest returns when the last transmission can have been, at the earliest.
+func (s *segment) earliest() wheel.Time {
+	if s.missing {
+		return s.after
+	}
+	return s.sent
+}
+
+// past is the last segments that were acknowledged, for retransmissions that come all the same.
+type past struct {
+	ring [16]segment
+	next uint8
+}
+
+func (h *past) add(s *segment) {
+	h.ring[h.next] = *s
+	h.next = (h.next + 1) % uint8(len(h.ring))
+}
+
+// find returns the one that has the octet at pos, nil if it is forgotten.
+func (h *past) find(pos int64) *segment {
+	for i := range h.ring {
+		if s := &h.ring[i]; s.start <= pos && pos < s.end {
+			return s
+		}
+	}
+	return nil
+}
+
 // book is the segments from the first that is not acknowledged, in order and without gaps between them.
 type book struct {
 	all  []segment

@@ -17,9 +17,7 @@ func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
 		return
 	}
 	if first == last {
-		// What is acknowledged already was on its way, and was part of what went on then.
-		r.Kind = v.cause
-		r.GoBack = v.lossy && r.Kind == RTO
+		f.explainLate(r)
 		return
 	}
 	s := f.book.at(first)
@@ -36,6 +34,9 @@ func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
 	isFirst := f.firstUnsacked() >= first && f.firstUnsacked() < last
 	isLast := f.book.at(last-1).end >= f.max
 	one := isFirst && (isLast || first+1 == f.book.len())
+	if now.Sub(s.first) < f.leastRTT()/2 && !s.missing {
+		return // nothing can have told the sender yet
+	}
 	switch proof := f.proof(first, last); {
 	case v.lossy:
 		// After a timeout, all that was in flight then follows from it.
@@ -58,8 +59,8 @@ func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
 		r.Kind, r.GoBack = v.cause, v.cause == RTO
 	case answer && !isFirst, answer && v.dups > 0 && f.book.len() <= 4:
 		r.Kind = Fast // early, as fewer ACKs are to come than are asked for
-	case now.Sub(s.sent) < f.RTT.Min/2:
-		r.Kind = Unknown
+	case now.Sub(s.earliest()) < f.leastRTT()-f.leastRTT()/8-f.promptly():
+		r.Kind = Unknown // no timer is that short
 	case one:
 		f.expired(r, s, Unknown)
 	case isFirst:
@@ -70,6 +71,22 @@ func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
 		r.Kind = Unknown
 	}
 }
+
+// explainLate finds the kind of a retransmission of what is acknowledged already: it was on its way, and part of what went on then; or its
+// sender has not got the ACK.
+func (f *Flow) explainLate(r *Rexmit) {
+	v := &f.view
+	switch age := span(r.Before, r.At); {
+	case v.resent != 0 && r.At.Sub(v.resent) < 2*f.RTT.Min+lateStamp:
+		r.Kind = v.cause
+		r.GoBack = r.Kind == RTO
+	case age >= leastTimeout && age > f.RTT.Min:
+		r.Kind, r.Timed = RTO, true
+	}
+}
+
+// leastTimeout is less than nearly all stacks wait for, whatever the round trip.
+const leastTimeout = 190 * time.Millisecond
 
 const (
 	infinite = time.Duration(1<<63 - 1)
@@ -128,10 +145,7 @@ func (f *Flow) proof(first, last int) proof {
 		return none
 	}
 	above, later := 0, false
-	sent := f.book.at(first).sent
-	if s := f.book.at(first); s.missing {
-		sent = s.after
-	}
+	sent := f.book.at(first).earliest()
 	for i := last; i < f.book.len() && above < 3; i++ {
 		if s := f.book.at(i); s.sacked {
 			above++

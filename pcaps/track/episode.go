@@ -10,15 +10,17 @@ import (
 // Episode is a loss, or what a sender took for one, from the first retransmission until all is acknowledged that was in flight then. Its
 // times are of the sender's clock: see the package's comment.
 type Episode struct {
-	Kind     Kind // of the first retransmission
-	Spurious Verdict
-	Evidence Evidence
+	Kind      Kind // of the first retransmission
+	Ambiguous bool // another timer model would give another kind
+	Spurious  Verdict
+	Evidence  Evidence
 
 	// The octets that were retransmitted first.
 	Seq    tcp.Seq
 	Octets int
 
-	Sent     wheel.Time // their transmission before
+	First    wheel.Time // their first transmission
+	Sent     wheel.Time // the transmission before the first retransmission: First, unless they were sent again in an earlier episode
 	Detected wheel.Time // the first retransmission
 	Resent   wheel.Time // the retransmission that arrived, if Repaired
 	Acked    wheel.Time // their acknowledgement, if Repaired
@@ -27,7 +29,7 @@ type Episode struct {
 	Closed   bool
 
 	// The packets of these; 0 for what was not seen.
-	SentPacket, DetectedPacket, ResentPacket, AckedPacket, EndedPacket int64
+	FirstPacket, DetectedPacket, ResentPacket, AckedPacket, EndedPacket int64
 
 	D, A, P time.Duration // A and P if Repaired
 	TRec    time.Duration // D + A + P, if Repaired
@@ -49,7 +51,8 @@ type Episode struct {
 	Rexmits []Rexmit // the first 1024
 	All     int      // how many there were
 	Timeouts,
-	Probes int // how many of them were sent by a timer: RTO and TLP
+	Probes int // how many of those kept were sent by a timer: RTO and TLP
+	Needless int // how many of those kept were spurious
 
 	start, end, recover int64
 	sends               []*Rexmit // of start
@@ -63,12 +66,6 @@ func (f *Flow) join(r *Rexmit, first, last int) {
 		e = f.open(r, first, last)
 	}
 	e.All++
-	if r.Timed && r.Kind == RTO {
-		e.Timeouts++
-	}
-	if r.Timed && r.Kind == TLP {
-		e.Probes++
-	}
 	if len(e.kept) < maxRexmits {
 		e.kept = append(e.kept, r)
 	}
@@ -84,7 +81,7 @@ func (f *Flow) join(r *Rexmit, first, last int) {
 // open begins an episode.
 func (f *Flow) open(r *Rexmit, first, last int) *Episode {
 	e := &Episode{
-		Kind: r.Kind, Seq: r.Seq, Octets: r.Octets, Sent: r.Before, Detected: r.At, DetectedPacket: r.Packet,
+		Kind: r.Kind, Seq: r.Seq, Octets: r.Octets, First: r.Before, Sent: r.Before, Detected: r.At, DetectedPacket: r.Packet,
 		start: r.start, end: r.end, recover: max(f.max, r.end),
 	}
 	e.D = span(r.Before, r.At)
@@ -93,15 +90,18 @@ func (f *Flow) open(r *Rexmit, first, last int) *Episode {
 	if first < last {
 		s := f.book.at(first)
 		e.start = max(e.start, s.start)
-		e.SentPacket = s.number
+		e.FirstPacket, e.First = s.number, s.first
 		if s.missing {
-			e.Estimated, e.SentPacket = true, 0
+			e.Estimated, e.FirstPacket = true, 0
 			e.Hole = span(s.first, r.At)
 		}
 		if f.proof(first, last) != none {
 			e.Ideal = e.RTT + e.RTT/4
 			e.Inferable, e.HasInferable = f.view.lastACK, true
 		}
+	}
+	if first == last {
+		e.FirstPacket = r.original
 	}
 	e.TimerTax = e.D - e.Ideal
 	if len(f.Episodes) < f.conn.cfg.MaxEpisodes {
@@ -163,13 +163,20 @@ func (f *Flow) finish() {
 		for _, r := range e.kept {
 			f.settled(r)
 		}
-		if e.kept[0].ambiguous {
-			e.Kind = e.kept[0].Kind
-		}
+		e.Kind, e.Ambiguous = e.kept[0].Kind, e.kept[0].ambiguous && e.kept[0].byModel.differ()
 		e.Spurious, e.Evidence = e.kept[0].Spurious, e.kept[0].Evidence
 		e.Rexmits = make([]Rexmit, len(e.kept))
 		for i, r := range e.kept {
 			e.Rexmits[i] = *r
+			if r.Timed && r.Kind == RTO {
+				e.Timeouts++
+			}
+			if r.Timed && r.Kind == TLP {
+				e.Probes++
+			}
+			if r.Spurious == Spurious {
+				e.Needless++
+			}
 		}
 		e.kept, e.sends = nil, nil
 	}

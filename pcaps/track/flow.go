@@ -55,10 +55,12 @@ type Flow struct {
 
 	fin      bool
 	finEnd   int64
+	finSeen  wheel.Time
 	finAcked bool
 	missed   missed // the last octets that were acknowledged before they were seen
 
 	book    book
+	past    past
 	pending acks
 	marks   stamps
 	clock   senderClock
@@ -220,7 +222,11 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 	}
 	end := start + n
 	if h.Flags.Has(tcp.FIN) {
-		f.fin, f.finEnd = true, end
+		if f.resendsFIN(p, start, at) {
+			f.finSeen = at
+			return
+		}
+		f.fin, f.finEnd, f.finSeen = true, end, at
 	}
 	probe := f.window.closed() && p.Len <= 1 && start >= f.acked && !h.Flags.HasAny(tcp.SYN|tcp.FIN)
 	if probe {
@@ -273,6 +279,13 @@ func (f *Flow) superSized() bool { return !f.Src.Addr().IsLoopback() }
 func (f *Flow) isStale(h *tcp.Header) bool {
 	m := &f.marks
 	return h.Options.HasTimestamps && m.any && !h.Flags.Has(tcp.SYN) && int32(h.Options.TSVal-m.echoed) < -1
+}
+
+// resendsFIN reports whether a packet is an ACK that has the FIN with it once more, as some stacks send it where both ends close at the
+// same time: it leaves at once, and acknowledges the FIN of the other end.
+func (f *Flow) resendsFIN(p *capture.Packet, start int64, at wheel.Time) bool {
+	g := f.other()
+	return p.Len == 0 && f.fin && start == f.finEnd-1 && g.fin && g.pos(p.Header.Ack) == g.finEnd && at.Sub(g.finSeen) <= f.lag()+f.promptly()
 }
 
 // isKeepalive reports whether a packet is a keepalive, or a probe of a closed window that looks the same: it begins at SND.NXT-1 with

@@ -2,6 +2,7 @@ package track
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"tcpwheel/tcptimers"
@@ -13,9 +14,11 @@ type timerModel struct {
 	name   string
 	policy tcptimers.Policy
 	slack  time.Duration // how late its timers may be beside the tick
+	rare   float64       // how much it must explain more than the commonest, as logarithms
 }
 
-// models are the stacks whose timers are tried on a flow. Of those that explain it equally well the first counts.
+// models are the stacks whose timers are tried on a flow. Of those that explain it equally well the first counts: a probe that takes the
+// place of a timeout, at the same instant, looks like one.
 var models = func() []timerModel {
 	with := func(name string, change func(p *tcptimers.Policy)) tcptimers.Policy {
 		p := tcptimers.MustPolicy(name)
@@ -24,24 +27,24 @@ var models = func() []timerModel {
 	}
 	const ms = time.Millisecond
 	return []timerModel{
-		{"linux", tcptimers.MustPolicy("linux"), 6 * ms},
-		{"linux-no-tlp", with("linux", func(p *tcptimers.Policy) { p.TLP = false }), 6 * ms},
+		{"linux", with("linux", func(p *tcptimers.Policy) { p.TLP = false }), 6 * ms, 0},
+		{"linux", tcptimers.MustPolicy("linux"), 6 * ms, 0},
 
 		// gVisor: MinRTO 200 ms on the whole timeout, MaxRTO 120 s, one timer, RACK and TLP.
 		{"gvisor", with("rfc6298", func(p *tcptimers.Policy) {
 			p.Bounds = tcptimers.Bounds{Initial: time.Second, Min: 200 * ms, Max: 120 * time.Second}
 			p.TLP, p.RACK = true, true
-		}), 2 * ms},
+		}), 2 * ms, 3},
 
 		// Windows: a floor of 300 ms, ticks of 15.6 ms, a first timeout of 1 s (3 s before it was lowered), RACK and TLP in later ones.
 		{"windows", with("rfc6298", func(p *tcptimers.Policy) {
 			p.Bounds = tcptimers.Bounds{Initial: time.Second, Min: 300 * ms, Max: 60 * time.Second}
 			p.Tick, p.RTTTick = 15625*time.Microsecond, 15625*time.Microsecond
-		}), 2 * ms},
-		{"rfc6298", tcptimers.MustPolicy("rfc6298"), 2 * ms},
-		{"rfc7765", tcptimers.MustPolicy("rfc7765"), 2 * ms},
-		{"bsd", tcptimers.MustPolicy("bsd"), 2 * ms},
-		{"per-segment", tcptimers.MustPolicy("per-segment"), 2 * ms},
+		}), 2 * ms, 1},
+		{"rfc6298", tcptimers.MustPolicy("rfc6298"), 2 * ms, 2},
+		{"rfc7765", tcptimers.MustPolicy("rfc7765"), 2 * ms, 3},
+		{"bsd", tcptimers.MustPolicy("bsd"), 2 * ms, 2},
+		{"per-segment", tcptimers.MustPolicy("per-segment"), 2 * ms, 2},
 	}
 }()
 
@@ -50,9 +53,11 @@ const maxModels = 8
 
 // ModelNames returns the names that Fit may have.
 func ModelNames() []string {
-	names := make([]string, len(models))
+	var names []string
 	for i := range models {
-		names[i] = models[i].name
+		if !slices.Contains(names, models[i].name) {
+			names = append(names, models[i].name)
+		}
 	}
 	return names
 }
@@ -61,6 +66,16 @@ func ModelNames() []string {
 type kindsByModel [maxModels]Kind
 
 func (k *kindsByModel) of(model int) Kind { return k[model] }
+
+// differ reports whether models call it by different names.
+func (k *kindsByModel) differ() bool {
+	for i := range models {
+		if k[i] != k[0] {
+			return true
+		}
+	}
+	return false
+}
 
 // Fit is which timers explain best when a sender's timers expired.
 type Fit struct {
@@ -89,6 +104,7 @@ func (m *fitting) begin(f *Flow) {
 	}
 	m.begun = true
 	for i := range models {
+		m.score[i] = -models[i].rare
 		m.est[i] = models[i].policy.NewEstimator()
 	}
 	m.exact = fineRTO()
@@ -145,6 +161,7 @@ func (m *fitting) expired(f *Flow, r *Rexmit, s *segment, sure Kind) Kind {
 	m.begin(f)
 	m.gaps++
 	v := &f.view
+	explained := false
 	for i := range models {
 		t := &models[i]
 		rto := m.est[i].RTO()
@@ -156,7 +173,9 @@ func (m *fitting) expired(f *Flow, r *Rexmit, s *segment, sure Kind) Kind {
 		if kind == TLP && !mayProbe {
 			m.score[i] -= unlikely
 		} else {
-			m.score[i] += t.score(f, s, r.At, rto, m.est[i].SRTT(), kind)
+			likely := t.score(f, s, r.At, rto, m.est[i].SRTT(), kind)
+			m.score[i] += likely
+			explained = explained || likely > -unlikely
 		}
 		if sure != Unknown {
 			kind = sure
@@ -168,6 +187,17 @@ func (m *fitting) expired(f *Flow, r *Rexmit, s *segment, sure Kind) Kind {
 	}
 	if sure == RTO || sure == Unknown {
 		m.exact.Backoff()
+	}
+	if sure == Unknown && !explained {
+		// No model knows it: what has waited for so long has timed out.
+		sure = RTO
+		if span(s.sent, r.At) < leastTimeout {
+			sure = Unknown
+		}
+		for i := range models {
+			r.byModel[i] = sure
+		}
+		return sure
 	}
 	if sure != Unknown {
 		return sure
@@ -273,6 +303,10 @@ func density(width, off, scale time.Duration) float64 {
 	return max(-math.Log(float64(width)/float64(time.Millisecond))-4*float64(off)/float64(scale), -unlikely)
 }
 
+// clearly is by how much a model with probes must explain more than the same one without: where a single segment is in flight, the two
+// are due at nearly the same instant.
+const clearly = 0.5
+
 // best returns the model that explains most.
 func (m *fitting) best() int {
 	best := 0
@@ -280,6 +314,9 @@ func (m *fitting) best() int {
 		if m.score[i] > m.score[best] {
 			best = i
 		}
+	}
+	if best > 0 && models[best].name == models[best-1].name && m.score[best]-m.score[best-1] < clearly {
+		best--
 	}
 	return best
 }
@@ -292,7 +329,7 @@ func (m *fitting) result() Fit {
 	best := m.best()
 	second := -1
 	for i := range models {
-		if i != best && (second < 0 || m.score[i] > m.score[second]) {
+		if models[i].name != models[best].name && (second < 0 || m.score[i] > m.score[second]) {
 			second = i
 		}
 	}

@@ -26,10 +26,11 @@ type Rexmit struct {
 	start, end int64
 	ts         uint32
 	hasTS      bool
-	seen       bool // an earlier transmission was captured
-	tellsTime  bool // its TSval differs from that of the transmission before
-	answered   bool // the first ACK of its octets has come
-	paid       bool // by a DSACK
+	seen       bool  // an earlier transmission was captured
+	tellsTime  bool  // its TSval differs from that of the transmission before
+	answered   bool  // the first ACK of its octets has come
+	paid       bool  // by a DSACK
+	original   int64 // the packet that had them, if they are acknowledged already
 	byModel    kindsByModel
 	ambiguous  bool // the kind is what the best model says
 }
@@ -79,8 +80,13 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 			r.tellsTime = r.hasTS && s.hasTS && s.ts != r.ts && !s.missing
 		}
 	}
-	if first == last {
-		r.Before, r.seen = at, true // it is acknowledged already
+	if first == last { // it is acknowledged already, but its sender did not know it then
+		r.Before, r.seen = at, true
+		if s := f.past.find(start); s != nil {
+			r.Before, r.seen = s.sent, s.txs > 0
+			r.original = s.number
+			s.sent = at
+		}
 	}
 	f.explain(r, first, last, h)
 	f.join(r, first, last)
@@ -140,10 +146,7 @@ func (f *Flow) overtaken(s *segment, i int, p *capture.Packet, now wheel.Time) b
 			}
 		}
 	}
-	least := f.RTT.Min
-	if f.RTT.Samples == 0 {
-		least = f.half.least + f.other().half.least
-	}
+	least := f.leastRTT()
 	return now.Sub(s.seen) < max(least-least/8, lateStamp/5)
 }
 

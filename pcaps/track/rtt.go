@@ -142,6 +142,14 @@ func (f *Flow) usual(before wheel.Time) time.Duration {
 	return (near[(len(near)-1)/2] + near[len(near)/2]) / 2
 }
 
+// leastRTT returns the least round trip of the path, as far as is known.
+func (f *Flow) leastRTT() time.Duration {
+	if f.RTT.Samples == 0 {
+		return f.half.least + f.other().half.least
+	}
+	return f.RTT.Min
+}
+
 // half is the round trip between the point of capture and a host.
 type half struct {
 	known bool

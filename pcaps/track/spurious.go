@@ -55,17 +55,11 @@ func (f *Flow) settled(r *Rexmit) {
 	if r.ambiguous {
 		r.Kind = r.byModel.of(f.fit.best())
 	}
-	switch f.Near {
-	case AtReceiver:
-		if r.seen {
-			r.judge(Spurious, ByCapture)
-		} else {
-			r.judge(Necessary, ByCapture)
-		}
-	case InTheMiddle:
-		if !r.seen {
-			r.judge(Necessary, ByCapture)
-		}
+	switch {
+	case f.lag() > 0 && !r.seen:
+		r.judge(Necessary, ByCapture)
+	case f.Near == AtReceiver && f.other().here() && f.acked >= r.end:
+		r.judge(Spurious, ByCapture)
 	}
 	if f.DSACKs > 0 && !r.paid && r.answered && r.Evidence < ByDSACK && f.Duplicates == 0 && r.Spurious != Spurious {
 		r.judge(Necessary, ByDSACK)

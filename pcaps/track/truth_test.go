@@ -43,6 +43,7 @@ type truth struct {
 	kind     Kind
 	rexmit   bool
 	goBack   bool
+	inPlace  bool // a probe that leaves in place of a timeout, at the instant for which that was due: nothing tells them apart
 	spurious bool // octets of an earlier transmission have arrived, or will
 	opens    bool // an episode
 	arrived  bool
@@ -59,6 +60,10 @@ type world struct {
 	queue    []tcp.TraceEvent // segments that were traced and not handed to the link yet
 	caOf     map[uint64]tcp.CAState
 	una, max tcp.Seq
+
+	armed          wheel.Time // when a retransmission timer was last armed
+	due, dueBefore wheel.Time // for when, and for when before that instant
+
 	sender   *host.Host
 	receiver *host.Host
 
@@ -86,6 +91,13 @@ func (w *world) Trace(ev *tcp.TraceEvent) {
 		w.una = ev.Vars.SndUna
 		if ev.Changed&tcp.TraceCAState != 0 {
 			w.caOf[ev.Conn] = ev.Vars.CAState
+		}
+	case tcp.TraceArmed:
+		if ev.Timer == tcptimers.Rexmit {
+			if ev.T > w.armed {
+				w.dueBefore = w.due
+			}
+			w.armed, w.due = ev.T, ev.Deadline
 		}
 	case tcp.TraceSent:
 		w.queue = append(w.queue, *ev)
@@ -152,6 +164,11 @@ func (w *world) noteSent(now wheel.Time, d *host.Datagram) {
 		case probed && ev.Timed:
 			// A probe takes the place of a timeout that is due at the same instant, and the trace names the timer of that.
 			t.kind = TLP
+			due := w.due
+			if w.armed == now {
+				due = w.dueBefore
+			}
+			t.inPlace = due <= now
 		case ev.Timed && ev.Timer == tcptimers.Rexmit:
 			t.kind, t.goBack = RTO, !expired
 		case ev.Timed && ev.Timer == tcptimers.Persist:
