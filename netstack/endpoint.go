@@ -28,9 +28,10 @@ type Endpoint struct {
 	expired atomic.Bool     // timers have expired
 	timers  *endpointTimers // under the shard's lock; nil is none
 
-	inMu sync.Mutex // guards what waits for the next pass
-	in   []segment
-	icmp []icmpMessage
+	inMu   sync.Mutex // guards what waits for the next pass
+	in     []segment
+	inSize int // octets of their payload
+	icmp   []icmpMessage
 
 	readMu sync.Mutex // is held by the one that reads, while it copies
 

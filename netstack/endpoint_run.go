@@ -48,6 +48,7 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 	}
 	e.inMu.Lock()
 	p.in = append(p.in, e.in...)
+	e.inSize = 0
 	if clear(e.in); cap(e.in) > 64 {
 		e.in = nil
 	} else {

@@ -1,6 +1,7 @@
 package netstack
 
 import (
+	"slices"
 	"sort"
 
 	"gvisor.dev/gvisor/pkg/buffer"
@@ -23,7 +24,7 @@ type recvChunk struct {
 
 func (c *recvChunk) end() uint64 { return c.start + uint64(c.data.Size()) }
 
-// insert keeps what the verdict says of a segment's payload, in the chunks in which it came.
+// insert keeps what the verdict says of a segment's payload, in the chunks in which it came if it fills half of them.
 func (q *recvQueue) insert(pkt *stack.PacketBuffer, v tcp.Verdict) {
 	if v.Len > 0 {
 		b := pkt.Data().ToBuffer()
@@ -48,7 +49,7 @@ func (q *recvQueue) take(c *recvChunk) {
 		return
 	}
 	c.data.TrimFront(int64(q.end - c.start))
-	q.ready.Merge(&c.data)
+	join(&q.ready, &c.data)
 	q.end = end
 }
 
@@ -78,7 +79,22 @@ func (q *recvQueue) put(c recvChunk) {
 	if j < len(q.later) && q.later[j].start < c.end() {
 		c.data.Truncate(int64(q.later[j].start - c.start))
 	}
-	q.later = append(q.later[:i], append([]recvChunk{c}, q.later[j:]...)...)
+	// Where it meets those before and behind it, they become one.
+	if j < len(q.later) && q.later[j].start == c.end() {
+		join(&c.data, &q.later[j].data)
+		j++
+	}
+	if i > 0 && q.later[i-1].end() == c.start {
+		join(&q.later[i-1].data, &c.data)
+		q.later = slices.Delete(q.later, i, j)
+		return
+	}
+	if wasteful(&c.data) {
+		b := c.data
+		c.data = buffer.Buffer{}
+		join(&c.data, &b)
+	}
+	q.later = slices.Replace(q.later, i, j, c)
 }
 
 // drop lets go of everything, and returns how many octets were ready.

@@ -148,8 +148,10 @@ func (e *Endpoint) deliver(seg *segment) {
 		return
 	}
 	e.inMu.Lock()
-	full := len(e.in) >= maxInbox
+	// As in gVisor, octets beyond the receive buffer do not wait either.
+	full := len(e.in) >= maxInbox || seg.len > 0 && e.inSize > int(e.ops.GetReceiveBufferSize())
 	if !full {
+		e.inSize += int(seg.len)
 		e.in = append(e.in, *seg)
 	}
 	e.inMu.Unlock()
