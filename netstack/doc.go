@@ -38,7 +38,7 @@
 //   - TCP_MAXSEG of a connection tells the MSS in use, as in Linux. TCP_WINDOW_CLAMP, TCP_QUICKACK and TCP_SYNCNT, which gVisor only keeps,
 //     take effect; TCP_SYNCNT from the next handshake on.
 //   - An ICMP message counts if it quotes a segment in flight (RFC 5927 §4.1), and the error queue is bounded.
-//   - A connection that keepalive or Abort ends in SYN-RECEIVED tells its peer by a RST.
+//   - A connection that ends by keepalive, or half-open with its listener, tells its peer by a RST.
 //   - TIME-WAIT lasts four minutes at most, and the RTO a day, whatever the options say.
 //
 // SocketConfig is what a socket may have of its own beside gVisor's options: its timer policy, ECN, pacing.

@@ -168,7 +168,6 @@ func (r *ForwarderRequest) CreateEndpoint(wq *waiter.Queue) (tcpip.Endpoint, tcp
 			e.Close()
 			return nil, err
 		default:
-			r.f.p.stats.PassiveConnectionOpenings.Increment()
 			return e, nil
 		}
 	}

@@ -336,7 +336,8 @@ func (e *Endpoint) OnSetReceiveBufferSize(n, _ int64) (int64, func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.opts.fixedRecv = true
-	if e.phase != phaseConn {
+	if !e.connected() {
+		e.todo.resize = e.phase == phaseConn
 		return max(n, 1), nil
 	}
 	// As much as the smallest window that the scale can express, at least.
