@@ -245,6 +245,12 @@ func (c *Conn) LocalAddr() net.Addr { return tcpAddr(c.local) }
 // RemoteAddr implements net.Conn.
 func (c *Conn) RemoteAddr() net.Addr { return tcpAddr(c.remote) }
 
+// LocalAddrPort is LocalAddr as a value.
+func (c *Conn) LocalAddrPort() netip.AddrPort { return c.local }
+
+// RemoteAddrPort is RemoteAddr as a value.
+func (c *Conn) RemoteAddrPort() netip.AddrPort { return c.remote }
+
 // SetDeadline implements net.Conn.
 func (c *Conn) SetDeadline(t time.Time) error {
 	if err := c.SetReadDeadline(t); err != nil {

@@ -354,6 +354,34 @@ func TestHTTP(t *testing.T) {
 	})
 }
 
+// TestAcceptReset accepts a connection that was reset before.
+func TestAcceptReset(t *testing.T) {
+	forProtocols(t, func(t *testing.T, p stack.TransportProtocolFactory) {
+		s := newLoop(t, p)
+		l, err := sockets.Listen(s, port("127.0.0.1:0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		a, err := sockets.Dial(t.Context(), s, l.Addr().(*net.TCPAddr).AddrPort())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.SetLinger(0)
+		a.Close()
+		b, err := l.AcceptTCP()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		if b.RemoteAddr() == nil || b.RemoteAddr().String() != a.LocalAddr().String() || b.LocalAddr().String() != l.Addr().String() {
+			t.Errorf("accepted from %v at %v, want from %v at %v", b.RemoteAddr(), b.LocalAddr(), a.LocalAddr(), l.Addr())
+		}
+		_, err = b.Read(make([]byte, 1))
+		wantError(t, "read", err, syscall.ECONNRESET)
+	})
+}
+
 // TestNewConn has a connection that a forwarder has made.
 func TestNewConn(t *testing.T) {
 	s := newLoop(t, netstack.NewProtocol)

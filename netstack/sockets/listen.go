@@ -155,10 +155,11 @@ func (l *Listener) AcceptTCP() (*Conn, error) {
 		if err := l.gate.err(); err != nil {
 			return nil, l.opError("accept", err)
 		}
-		ep, wq, err := l.ep.Accept(nil)
+		var peer tcpip.FullAddress
+		ep, wq, err := l.ep.Accept(&peer)
 		switch err.(type) {
 		case nil:
-			return l.accepted(ep, wq), nil
+			return l.accepted(ep, wq, addrPort(peer)), nil
 		case *tcpip.ErrWouldBlock:
 			l.wait(&l.gate, seq)
 		default:
@@ -170,10 +171,12 @@ func (l *Listener) AcceptTCP() (*Conn, error) {
 	}
 }
 
-func (l *Listener) accepted(ep tcpip.Endpoint, wq *waiter.Queue) *Conn {
+// accepted makes a connection of an endpoint, which may have ended already.
+func (l *Listener) accepted(ep tcpip.Endpoint, wq *waiter.Queue, peer netip.AddrPort) *Conn {
 	c := &Conn{socket: socket{ep: ep, clock: l.clock, tasks: l.tasks}}
 	c.listenTo(wq)
 	c.learnAddresses()
+	c.remote = peer
 	if l.keepAlive.Enable {
 		_ = setKeepAlive(ep, l.keepAlive) // its values are clamped, not refused
 	}
