@@ -34,6 +34,8 @@ type Config struct {
 	Addrs     []netip.Prefix // the stack's
 	HostAddrs []netip.Prefix // the kernel's, on the device
 
+	Bare bool // without services: what listens is the caller's business
+
 	TCP     string        // Ours by default
 	Policy  string        // of Ours: of timers, as tcptimers.NewPolicy or NewProfile knows it
 	Tick    time.Duration // granularity of the timers: by default the policy's, and none for GVisor

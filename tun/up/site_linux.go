@@ -84,8 +84,11 @@ func (s *Site) start(ctx context.Context) (err error) {
 	if s.forwards, err = startForwards(s.stack, c); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
-	if s.services, err = startServices(s.stack, c.Addrs, c.exposed(), newWeb(s.Report)); err != nil { // who ask for reports
-		return fmt.Errorf("up: %w", err)
+	if !c.Bare {
+		s.services, err = startServices(s.stack, c.Addrs, c.exposed(), newWeb(s.Report)) // who ask for reports
+		if err != nil {
+			return fmt.Errorf("up: %w", err)
+		}
 	}
 	return s.setUpKernel(ctx)
 }
@@ -180,8 +183,11 @@ func (s *Site) String() string {
 		}
 		return strings.Join(b, " ")
 	}
-	return fmt.Sprintf("%s: kernel %s, stack %s with TCP %s: echo %d, discard %d, chargen %d, http %d", s.device.Name(),
-		list(s.config.HostAddrs), list(s.config.Addrs), s.config.tcpName(), EchoPort, DiscardPort, ChargenPort, HTTPPort)
+	what := fmt.Sprintf("%s: kernel %s, stack %s with TCP %s", s.device.Name(), list(s.config.HostAddrs), list(s.config.Addrs), s.config.tcpName())
+	if s.config.Bare {
+		return what
+	}
+	return fmt.Sprintf("%s: echo %d, discard %d, chargen %d, http %d", what, EchoPort, DiscardPort, ChargenPort, HTTPPort)
 }
 
 // Close ends the services, resets what is still connected, and gives the device back to the kernel, which removes it with
