@@ -104,7 +104,7 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		}
 		return usage(cmd, err)
 	})
-	root.AddCommand(newWheel(), newScript(), newSim(), newUp(), newLink(), newVersion())
+	root.AddCommand(newWheel(), newScript(), newSim(), newUp(), newNC(), newLink(), newVersion())
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -119,7 +119,7 @@ func settle(cmd *cobra.Command) {
 		cmd.Args = cobra.ArbitraryArgs
 		cmd.RunE = unknownCommand
 		cmd.SuggestionsMinimumDistance = 2
-	case cmd.Name() != "help" && !strings.Contains(cmd.Use, "FILE") && !strings.Contains(cmd.Use, "COMMAND"):
+	case cmd.Args == nil && cmd.Name() != "help" && !strings.Contains(cmd.Use, "FILE") && !strings.Contains(cmd.Use, "COMMAND"):
 		cmd.Args = noArguments
 	}
 	for _, sub := range cmd.Commands() {

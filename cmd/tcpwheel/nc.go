@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/tun/nc"
+)
+
+// ncFlags are the flags of nc that are more than fields of nc.Config.
+type ncFlags struct {
+	site          siteFlags
+	timeout       string
+	source        string
+	port          uint16
+	info, verbose bool
+}
+
+func newNC() *cobra.Command {
+	var (
+		c nc.Config
+		f ncFlags
+	)
+	cmd := &cobra.Command{
+		Use:   "nc [flags] [ADDR] PORT",
+		Short: "netcat on a TCP stack behind a TUN device",
+		Long: "Nc makes a TUN device with a TCP/IP stack behind it, as up does, connects from\n" +
+			"the stack to ADDR and PORT, and sends standard input and prints what comes. With\n" +
+			"-l it waits for a connection to PORT instead, at ADDR or at all addresses of the\n" +
+			"stack. The other end is a program on the kernel's side. It needs root, or\n" +
+			"CAP_NET_ADMIN.\n\n" +
+			"The end of standard input ends the stream to the peer, and not the connection:\n" +
+			"nc ends when the peer has ended its stream, too, and has acknowledged all of\n" +
+			"ours. At a terminal it ends when the peer ends its stream. It exits with 1 if\n" +
+			"the connection was refused, reset or lost, or was idle for longer than -w.\n\n" +
+			siteHelp,
+		Example: "  tcpwheel nc --addr 10.7.0.2/24 --host-addr 10.7.0.1/24 10.7.0.1 8080\n" +
+			"  tcpwheel nc --addr 10.7.0.2/24 --host-addr 10.7.0.1/24 -l 8080",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(cmd, errors.New("nc: no port given"))
+			}
+			if len(args) > 2 {
+				return usage(cmd, fmt.Errorf("nc: unexpected argument %q", args[2]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := f.fill(&c, args)
+			if err == nil {
+				err = c.Check()
+			}
+			if err == nil && c.Site.Capture == "-" {
+				err = errors.New("pcap to standard output, which is the connection's")
+			}
+			if err != nil {
+				return usage(cmd, fmt.Errorf("nc: %w", err))
+			}
+			return f.run(cmd, c)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.BoolVarP(&c.Listen, "listen", "l", false, "wait for a connection")
+	fs.BoolVarP(&c.Keep, "keep", "k", false, "with -l: and for the next, until a signal")
+	fs.StringVarP(&f.timeout, "timeout", "w", "", "bound on connecting and idling, as 5 or 1.5s")
+	fs.StringVarP(&f.source, "source", "s", "", "address to connect from")
+	fs.Uint16VarP(&f.port, "port", "p", 0, "port to connect from")
+	fs.BoolVar(&f.info, "info", false, "tell of each connection at its end, as JSON")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens")
+	f.site.register(cmd, &c.Site)
+	fs.Lookup("pcap").Usage = "file for a capture, pcapng" // and not standard output
+	return cmd
+}
+
+// fill reads the flags that are text, and the arguments, into c.
+func (f *ncFlags) fill(c *nc.Config, args []string) (err error) {
+	if err := f.site.fill(&c.Site); err != nil {
+		return err
+	}
+	if f.timeout != "" {
+		if c.Timeout, err = parseSeconds(f.timeout); err != nil {
+			return fmt.Errorf("timeout %w", err)
+		}
+	}
+	var from, at netip.Addr
+	if f.source != "" {
+		if from, err = netip.ParseAddr(f.source); err != nil {
+			return fmt.Errorf("source %q, want an IP address", f.source)
+		}
+	}
+	if f.source != "" || f.port != 0 {
+		c.Source = netip.AddrPortFrom(from, f.port)
+	}
+	word := args[len(args)-1]
+	port, err := strconv.ParseUint(word, 10, 16)
+	if err != nil || port == 0 {
+		return fmt.Errorf("port %q, want 1 to 65535", word)
+	}
+	if len(args) == 2 {
+		if at, err = netip.ParseAddr(args[0]); err != nil {
+			return fmt.Errorf("address %q, want an IP address", args[0])
+		}
+	}
+	c.At = netip.AddrPortFrom(at, uint16(port))
+	return nil
+}
+
+// parseSeconds reads a duration, of which a bare number is in seconds, as netcats have it.
+func parseSeconds(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if n, e := strconv.ParseFloat(s, 64); e == nil {
+		d, err = time.Duration(n*float64(time.Second)), nil
+	}
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q, want a number of seconds, or a duration such as 500ms", s)
+	}
+	return d, nil
+}
+
+// run runs a client or a server with a command's streams.
+func (f *ncFlags) run(cmd *cobra.Command, c nc.Config) error {
+	c.In, c.Out = cmd.InOrStdin(), cmd.OutOrStdout()
+	in, _ := c.In.(io.Writer) // an *os.File is one
+	c.Interactive = in != nil && isTerminal(in)
+	status := &statusLine{w: cmd.ErrOrStderr()}
+	defer status.stop()
+	c.Site.Log = func(what string) { status.print("tcpwheel: nc: " + what) }
+	if f.verbose {
+		c.Say = c.Site.Log
+	}
+	if f.info {
+		c.Report = func(r *nc.Connection) {
+			b, err := json.Marshal(r)
+			if err != nil {
+				b = []byte("tcpwheel: nc: info: " + err.Error())
+			}
+			status.print(string(b))
+		}
+	}
+	c.Counts = &nc.Counts{}
+	if !isTerminal(c.Out) { // where what comes is shown itself
+		var sent, received uint64
+		status.start(func(d time.Duration) string {
+			s, r := c.Counts.Sent.Load(), c.Counts.Received.Load()
+			line := ncStatus(s, r, sent, received, d)
+			sent, received = s, r
+			return line
+		})
+	}
+	return nc.Run(cmd.Context(), c)
+}
+
+// ncStatus is the status line: what was sent and received, and how fast since it was less, d ago.
+func ncStatus(sent, received, sentBefore, receivedBefore uint64, d time.Duration) string {
+	return fmt.Sprintf("sent %s, %s; received %s, %s", octets(sent), perSecond(sent-sentBefore, d), octets(received), perSecond(received-receivedBefore, d))
+}
+
+// octets writes n with three figures and a decimal unit.
+func octets(n uint64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, unit := float64(n), 0
+	for f >= 999.5 {
+		f /= 1000
+		unit++
+	}
+	return fmt.Sprintf("%.3g %cB", f, " kMGTPE"[unit])
+}
