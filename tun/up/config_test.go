@@ -1,7 +1,9 @@
 package up
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"io"
 	"net/netip"
 	"strings"
@@ -70,6 +72,24 @@ func TestContent(t *testing.T) {
 	}
 	if _, err := (&Content{}).Seek(-1, io.SeekStart); err == nil {
 		t.Error("Seek before the beginning gave no error")
+	}
+}
+
+// TestContentIsTheMix reads pieces of every size from every place, which are what the words say.
+func TestContentIsTheMix(t *testing.T) {
+	var all []byte
+	for i := range uint64(10) {
+		all = binary.LittleEndian.AppendUint64(all, mix(i+1))
+	}
+	for from := range len(all) {
+		for n := range len(all) - from {
+			c := &Content{Size: int64(len(all))}
+			c.Seek(int64(from), io.SeekStart)
+			got := make([]byte, n)
+			if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, all[from:from+n]) || c.off != int64(from+n) {
+				t.Fatalf("%d octets from %d are %x, %v, want %x", n, from, got, err, all[from:from+n])
+			}
+		}
 	}
 }
 

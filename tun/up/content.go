@@ -20,6 +20,14 @@ func (c *Content) Read(p []byte) (n int, err error) {
 	}
 	p = p[:min(int64(len(p)), c.Size-c.off)]
 	for n < len(p) {
+		if at := uint64(c.off / 8); c.off%8 == 0 && len(p)-n >= 8 {
+			for ; len(p)-n >= 8; n += 8 {
+				at++
+				binary.LittleEndian.PutUint64(p[n:], mix(at))
+			}
+			c.off = int64(at * 8)
+			continue
+		}
 		var word [8]byte
 		binary.LittleEndian.PutUint64(word[:], mix(uint64(c.off/8)+1))
 		m := copy(p[n:], word[c.off%8:])
