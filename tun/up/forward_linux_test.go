@@ -314,3 +314,59 @@ func TestForwardFails(t *testing.T) {
 		t.Errorf("devices %q are left", got)
 	}
 }
+
+// failingListener has no descriptors left at first, and then a connection.
+type failingListener struct {
+	net.Listener
+	errs []error
+}
+
+func (l *failingListener) Accept() (net.Conn, error) {
+	if len(l.errs) == 0 {
+		return l.Listener.Accept()
+	}
+	err := l.errs[0]
+	l.errs = l.errs[1:]
+	return nil, err
+}
+
+// TestForwardGoesOn: a listener that fails for a while is told once, and accepts again.
+func TestForwardGoesOn(t *testing.T) {
+	in, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	var s forwardTest
+	v, err := startForwards(nil, &Config{Log: s.tell})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.close()
+	to := out.Addr().(*net.TCPAddr).AddrPort()
+	w := v.add(Forward{Host: to.Addr().String(), HostPort: to.Port()}, true)
+	emfile := &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	w.listeners = []net.Listener{&failingListener{in, []error{emfile, emfile, emfile}}}
+	v.wait.Go(func() { v.serve(w, w.listeners[0]) })
+	client, err := net.Dial("tcp", in.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	server, err := out.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if told := s.told(); len(told) != 1 || !strings.Contains(told[0], "too many open files") {
+		t.Errorf("told %q, want one line of too many open files", told)
+	}
+	client.Write([]byte("x"))
+	if b, err := io.ReadAll(io.LimitReader(server, 1)); err != nil || string(b) != "x" {
+		t.Errorf("read %q, %v, want x", b, err)
+	}
+}
