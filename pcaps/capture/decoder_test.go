@@ -46,6 +46,8 @@ var carried = []struct {
 	{name: "MPLS, IPv6", link: 1, data: ether(0x8848, join([]byte{0, 2, 1, 64}, hello6()))},
 	{name: "MPLS with a pseudowire", link: 1, data: ether(0x8847, join([]byte{0, 2, 1, 64}, repeat(0, 4), ether(0x0800, hello())))},
 	{name: "MPLS with a pseudowire without control word", link: 1, data: ether(0x8847, join([]byte{0, 2, 1, 64}, repeat(0x12, 12), be16(0x0800), hello()))},
+	{name: "MPLS with a pseudowire to an address like IPv4", link: 1, data: ether(0x8847, join([]byte{0, 2, 1, 64}, repeat(0x45, 12), be16(0x8100), vlan(0, 0x0800, hello())))},
+	{name: "MPLS with a pseudowire to an address like a control word", link: 1, data: ether(0x8847, join([]byte{0, 2, 1, 64}, repeat(0, 12), be16(0x86dd), hello6()))},
 	{name: "PPPoE", link: 1, data: ether(0x8864, join([]byte{0x11, 0}, be16(5, 2+len(hello()), 0x0021), hello())), path: true},
 	{name: "PPPoE, IPv6, on a VLAN", link: 1, data: ether(0x8100, vlan(3, 0x8864, join([]byte{0x11, 0}, be16(5, 2+len(hello6()), 0x0057), hello6()))), path: true},
 	{name: "PPPoE by its own type", link: 51, data: join([]byte{0x11, 0}, be16(5, 2+len(hello()), 0x0021), hello()), path: true},

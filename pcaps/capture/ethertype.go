@@ -19,7 +19,7 @@ const (
 	etherPBB      = 0x88e7 // 802.1ah
 	etherNSH      = 0x894f // service function chains
 	etherCisco    = 0x8909 // Cisco metadata, with security group tags
-	etherCiscoLen = 0x8903 // Cisco FabricPath
+	etherFabric   = 0x8903 // Cisco FabricPath
 	etherVNTag    = 0x8926
 	etherETag     = 0x893f // 802.1BR
 	etherRTag     = 0xf1c1 // 802.1CB
@@ -54,7 +54,7 @@ func (d *decoder) ethertype(t uint16, b []byte, n int) Reason {
 			tag = 6
 		case etherETag:
 			tag = 8
-		case etherCiscoLen:
+		case etherFabric:
 			if len(b) < 2 {
 				return short(2, n)
 			}
@@ -150,8 +150,8 @@ func (d *decoder) llc(b []byte, n int) Reason {
 	return NotIP
 }
 
-// mpls passes the labels, and decodes what follows, which nothing names: IP by its version, or an Ethernet frame, with or
-// without a control word.
+// mpls passes the labels, and decodes what follows, which nothing names: an Ethernet frame with or without a control word if
+// it looks like one, else IP by its version.
 func (d *decoder) mpls(b []byte, n int) Reason {
 	for {
 		if d.deeper() {
@@ -166,19 +166,36 @@ func (d *decoder) mpls(b []byte, n int) Reason {
 			break
 		}
 	}
-	if len(b) < 1 {
+	if n < 1 || len(b) < min(n, 40) { // a segment in IP is no shorter, and less cannot be told apart
 		return short(1, n)
 	}
-	switch b[0] >> 4 {
-	case 4, 6:
+	switch version := b[0] >> 4; {
+	case (version == 4 || version == 6) && !looksLikeFrame(b, n):
 		return d.ip(b, n)
-	case 0:
-		if len(b) < 4 {
-			return short(4, n)
-		}
+	case version == 0 && len(b) < 4:
+		return short(4, n)
+	case version == 0 && !looksLikeFrame(b, n): // a control word
 		return d.nested(b[4:], n-4)
 	}
 	return d.nested(b, n)
+}
+
+// looksLikeFrame reports whether there is an Ethernet frame with IP in it, whatever its addresses look like.
+func looksLikeFrame(b []byte, n int) bool {
+	for tags := 0; tags < 4 && len(b) >= 18; tags++ {
+		switch t := binary.BigEndian.Uint16(b[12:]); t {
+		case etherIPv4:
+			size := int(binary.BigEndian.Uint16(b[16:]))
+			return b[14]>>4 == 4 && b[14]&15 >= 5 && size >= 20 && size <= n-14
+		case etherIPv6:
+			return b[14]>>4 == 6
+		case etherVLAN, etherQinQ:
+			b, n = b[4:], n-4
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // pppoe decodes a PPPoE session (RFC 2516 §4).
