@@ -117,7 +117,7 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 		err = e.p.stack.RegisterTransportEndpoint(nets, ProtocolNumber, id, e, b.flags, b.device)
 	} else {
 		b = binding{nets: nets, addr: id.LocalAddress, flags: flags, device: device, dest: addr}
-		id.LocalPort, err = e.pickPort(id, b)
+		id.LocalPort, err = e.pickPort(id, b, r.NICID())
 		b.reserved = err == nil
 	}
 	if err != nil {
@@ -184,7 +184,7 @@ func (e *Endpoint) mayConnect(addr tcpip.FullAddress) (to tcpip.FullAddress, net
 }
 
 // pickPort reserves an ephemeral port and registers the endpoint there.
-func (e *Endpoint) pickPort(id stack.TransportEndpointID, b binding) (uint16, tcpip.Error) {
+func (e *Endpoint) pickPort(id stack.TransportEndpointID, b binding, nic tcpip.NICID) (uint16, tcpip.Error) {
 	st := e.p.stack
 	same := id.LocalAddress == id.RemoteAddress
 	reuse := e.p.reuses(id)
@@ -196,7 +196,7 @@ func (e *Endpoint) pickPort(id stack.TransportEndpointID, b binding) (uint16, tc
 		at.LocalPort = port
 		res := b.reservation(port)
 		if _, err := st.ReservePort(st.SecureRNG(), res, nil); err != nil {
-			if _, inUse := err.(*tcpip.ErrPortInUse); !inUse || !reuse || !e.p.endTimeWait(b.nets[0], at) {
+			if _, inUse := err.(*tcpip.ErrPortInUse); !inUse || !reuse || !e.p.endTimeWait(b.nets[0], at, nic) {
 				return false, nil
 			}
 			if _, err := st.ReservePort(st.SecureRNG(), res, nil); err != nil {
@@ -234,8 +234,8 @@ func (p *protocol) reuses(id stack.TransportEndpointID) bool {
 }
 
 // endTimeWait ends a connection that has been in TIME-WAIT for a second at least, and reports whether it did.
-func (p *protocol) endTimeWait(net tcpip.NetworkProtocolNumber, id stack.TransportEndpointID) bool {
-	old, ok := p.stack.FindTransportEndpoint(net, ProtocolNumber, id, 0).(*Endpoint)
+func (p *protocol) endTimeWait(net tcpip.NetworkProtocolNumber, id stack.TransportEndpointID, nic tcpip.NICID) bool {
+	old, ok := p.stack.FindTransportEndpoint(net, ProtocolNumber, id, nic).(*Endpoint)
 	if !ok {
 		return false
 	}

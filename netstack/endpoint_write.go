@@ -19,8 +19,9 @@ const (
 // pieceSize is how many octets of a long write are copied before the connection is told of them.
 const pieceSize = buffer.MaxChunkSize
 
-// Write implements tcpip.Endpoint. No lock is held while p is read. An atomic write takes all or nothing. A long one is taken in pieces,
-// which are sent while those behind them are copied.
+// Write implements tcpip.Endpoint. No lock is held while p is read. An atomic write takes as much as there is room for, in one piece, and
+// all that it has read, even if other writers have taken the room meanwhile. Any other long one is taken in pieces, which are sent while
+// those behind them are copied.
 func (e *Endpoint) Write(p tcpip.Payloader, opts tcpip.WriteOptions) (int64, tcpip.Error) {
 	e.mu.Lock()
 	room, err := e.room()
@@ -29,11 +30,8 @@ func (e *Endpoint) Write(p tcpip.Payloader, opts tcpip.WriteOptions) (int64, tcp
 		e.sndFull = true
 	}
 	e.mu.Unlock()
-	switch {
-	case err != nil || left == 0:
+	if err != nil || left == 0 {
 		return 0, err
-	case opts.Atomic && left < p.Len():
-		return 0, &tcpip.ErrWouldBlock{}
 	}
 	written := 0
 	for left > 0 {
@@ -65,8 +63,8 @@ func (e *Endpoint) writePiece(p tcpip.Payloader, n int, follows bool, opts tcpip
 	}
 	e.mu.Lock()
 	room, err := e.room()
-	if err == nil && room < n && opts.Atomic {
-		err = &tcpip.ErrWouldBlock{}
+	if _, full := err.(*tcpip.ErrWouldBlock); opts.Atomic && (err == nil || full) {
+		room, err = n, nil // what was read cannot be given back
 	}
 	if err != nil {
 		e.mu.Unlock()

@@ -14,6 +14,7 @@ func TestPortsAsGVisor(t *testing.T) {
 	bindTo := func(s *rigSocket, addr tcpip.Address, nic tcpip.NICID, port uint16) *rigSocket {
 		return s.say("bind", s.ep.Bind(tcpip.FullAddress{Addr: addr, NIC: nic, Port: port}))
 	}
+	const both = tcpip.ShutdownRead | tcpip.ShutdownWrite
 	runParity(t, []parityScript{
 		{"taken", func(r *rig) {
 			a, b := r.socket("a"), r.socket("b")
@@ -94,6 +95,36 @@ func TestPortsAsGVisor(t *testing.T) {
 			q.ack()
 			n.accept("again")
 			c.look().read()
+		}},
+		{"the only ephemeral port, with a connection in TIME-WAIT", func(r *rig) {
+			r.say(r.s.SetPortRange(5000, 5000))
+			for _, how := range []tcpip.TCPTimeWaitReuseOption{
+				tcpip.TCPTimeWaitReuseLoopbackOnly, tcpip.TCPTimeWaitReuseDisabled, tcpip.TCPTimeWaitReuseGlobal,
+			} {
+				r.notef("reuse %d", how)
+				r.say(r.s.SetTransportProtocolOption(ProtocolNumber, &how))
+				r.peers = map[uint16]*rigPeer{}
+				a := r.socket("a")
+				p := a.connect(2000)
+				p.synAck()
+				a.shutdown(both)
+				p.ack()
+				p.fin()
+				a.look()
+				b := r.socket("b")
+				if how != tcpip.TCPTimeWaitReuseGlobal {
+					b.connect(2000) // without timestamps, gVisor's would not wait for a second
+				}
+				r.pass(1500 * time.Millisecond)
+				r.peers = map[uint16]*rigPeer{}
+				b.connect(2000)
+				a.look()
+				c := r.socket("c")
+				c.connect(2001)
+				c.abort()
+				b.abort()
+				r.pass(2 * time.Minute)
+			}
 		}},
 		{"connected from a port", func(r *rig) {
 			a := r.socket("a").bind(90)

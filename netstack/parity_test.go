@@ -115,6 +115,21 @@ func TestSameAsGVisor(t *testing.T) {
 			p.ack()
 			c.look().write(3)
 		}},
+		{"atomic writes", func(r *rig) {
+			_, c, p := r.established()
+			c.ep.SocketOptions().SetSendBufferSize(4000, true)
+			c.writeAtomic(1000).writeAtomic(10_000).writeAtomic(1)
+			p.ack()
+			c.writeAtomic(500)
+			c.close().writeAtomic(1)
+		}},
+		{"a full send buffer", func(r *rig) {
+			_, c, p := r.established()
+			c.ep.SocketOptions().SetSendBufferSize(4000, true)
+			c.write(3999).look().write(2).look().write(1)
+			p.ack()
+			c.look().write(1).stats()
+		}},
 		{"data after close", func(r *rig) {
 			_, c, p := r.established()
 			c.close()

@@ -138,6 +138,8 @@ func lineDiff(a, b []string) string {
 
 func (r *rig) notef(format string, args ...any) { r.log = append(r.log, fmt.Sprintf(format, args...)) }
 
+func (r *rig) say(err tcpip.Error) { r.notef("%s", errName(err)) }
+
 // errName returns the name of an error, as both TCPs have them.
 func errName(err tcpip.Error) string {
 	if err == nil {
@@ -377,6 +379,10 @@ func (s *rigSocket) shutdown(f tcpip.ShutdownFlags) *rigSocket {
 func (s *rigSocket) write(n int) *rigSocket {
 	_, err := s.ep.Write(strings.NewReader(strings.Repeat("x", n)), tcpip.WriteOptions{})
 	return s.say(fmt.Sprint("write ", n), err)
+}
+func (s *rigSocket) writeAtomic(n int) *rigSocket {
+	took, err := s.ep.Write(strings.NewReader(strings.Repeat("x", n)), tcpip.WriteOptions{Atomic: true})
+	return s.say(fmt.Sprintf("atomic write of %d takes %d", n, took), err)
 }
 func (s *rigSocket) read() *rigSocket {
 	var b strings.Builder
