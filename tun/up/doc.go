@@ -17,6 +17,14 @@
 // On each address of the stack: echo at port 7, discard at 9, chargen at 19, and HTTP at 80 with "/", "/bytes/N" and
 // "/info". What /bytes/N serves is the first N octets of Content.
 //
+// Other programs get to the stack by Config.Expose, ports of the stack that lead to the kernel, and Config.Forward, ports of
+// the kernel that lead on by the stack. Octets, the ends of halves and resets are carried both ways.
+//
+// # Time
+//
+// The stack's clock is a wheel that is finer than the timers of our TCP. A Config.Capture has, on each packet that a timer sent, which
+// one it was and how late the packet left.
+//
 // # Concurrency
 //
 // Multiple goroutines may invoke the methods of a Site.
