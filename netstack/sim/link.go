@@ -38,9 +38,15 @@ type Fate struct {
 
 // LinkCounts are what a link has done so far. Packets is the sum of Delivered, QueueDropped and Lost.
 type LinkCounts struct {
-	Packets, Delivered, QueueDropped, Lost   uint64
-	Marked, Reordered, Duplicated, Corrupted uint64
-	WireOctets                               uint64 // of packets sent, lost ones included, with their Overhead
+	Packets      uint64 `json:"packets"`
+	Delivered    uint64 `json:"delivered"`
+	QueueDropped uint64 `json:"queue_dropped"`
+	Lost         uint64 `json:"lost"`
+	Marked       uint64 `json:"marked"`
+	Reordered    uint64 `json:"reordered"`
+	Duplicated   uint64 `json:"duplicated"`
+	Corrupted    uint64 `json:"corrupted"`
+	WireOctets   uint64 `json:"wire_octets"` // of packets sent, lost ones included, with their Overhead
 }
 
 // Link is the model of one direction of a link. It knows no clock and no network: each call brings its own now. A now
