@@ -104,7 +104,16 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		}
 		return usage(cmd, err)
 	})
-	root.AddCommand(newWheel(), newScript(), newSim(), newUp(), newNC(), newLink(), newVersion())
+	root.AddCommand(
+		newWheel(),
+		newScript(),
+		newSim(),
+		newUp(),
+		newNC(),
+		newLink(),
+		newTail(),
+		newVersion(),
+	)
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/tcptimers"
+	"tcpwheel/tun/tail"
+)
+
+func newTail() *cobra.Command {
+	var (
+		c        tail.Config
+		policies []string
+		beside   []string
+		within   float64
+		asJSON   bool
+	)
+	cmd := &cobra.Command{
+		Use:   "tail",
+		Short: "how soon the lost last segment of a response is sent again, by whose TCP",
+		Long: "Tail measures how long senders take to notice that the last segment of a\n" +
+			"response was lost, once: our TCP by timer policies, gVisor's, and Linux's, over\n" +
+			"an emulated path, as seen on the path. It tells the time from the segment's\n" +
+			"first transmission to the next, which timer sent it, and when the response was\n" +
+			"complete, all from its first transmission on.\n\n" +
+			"In vain is what was sent again beyond what was lost, in that run and in one\n" +
+			"without losses, in which the client puts off the ACK of a lone segment by 40 ms,\n" +
+			"as the last column shows.\n\n" +
+			"The client is the kernel, in a network namespace that the command makes and\n" +
+			"removes, as is that of Linux's sender: it needs root. With --virtual all runs\n" +
+			"in virtual time, without Linux and without root, and always the same.\n\n" +
+			"A policy is the name of one or of a profile, or NAME:FLOOR with another floor on\n" +
+			"the variation in the timeout. With --within it exits with 3 if the first policy\n" +
+			"takes more round trips than that, or sends in vain.",
+		Example: "  tcpwheel tail --virtual --policy per-segment,per-segment:20ms,rfc6298",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("beside") && c.Virtual {
+				beside = []string{tail.GVisor}
+			}
+			for _, p := range policies {
+				c.Senders = append(c.Senders, tail.Ours(p))
+			}
+			c.Senders = append(c.Senders, beside...)
+			if err := c.Check(); err != nil {
+				return usage(cmd, fmt.Errorf("tail: %w", err))
+			}
+			if within < 0 || within > 0 && len(policies) == 0 {
+				return usage(cmd, fmt.Errorf("tail: within %v round trips of %d policies, want a number from 0 on, and one at least", within, len(policies)))
+			}
+			var progress func(string)
+			end := func() {}
+			if talk := cmd.ErrOrStderr(); isTerminal(talk) {
+				progress = func(what string) { fmt.Fprintf(talk, "\r\x1b[K%s", what) }
+				end = func() { fmt.Fprint(talk, "\r\x1b[K") }
+			}
+			results, err := tail.Run(cmd.Context(), c, progress)
+			end()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				enc := json.NewEncoder(cmd.OutOrStdout())
+				for _, r := range results {
+					if err := enc.Encode(r); err != nil {
+						return err
+					}
+				}
+			} else if err := tail.WriteTable(cmd.OutOrStdout(), results); err != nil {
+				return err
+			}
+			return tailBar(results, within)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.DurationVar(&c.RTT, "rtt", 10*time.Millisecond, "round-trip time of the path")
+	f.IntVar(&c.Count, "count", 20, "connections of each run")
+	f.IntSliceVar(&c.Segments, "segments", []int{1, 10}, "sizes of the response")
+	f.StringSliceVar(&policies, "policy", []string{tcptimers.DefaultPolicy}, "timer policies of our TCP")
+	f.StringSliceVar(&beside, "beside", []string{tail.GVisor, tail.Linux}, "other senders")
+	f.BoolVar(&c.Virtual, "virtual", false, "in virtual time")
+	f.Float64Var(&within, "within", 0, "exit with 3 beyond so many round trips (0: never)")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	return cmd
+}
+
+// tailBar returns an error if the first sender breaks the bar: so many round trips, and nothing in vain. 0 is no bar.
+func tailBar(results []tail.Result, within float64) error {
+	for _, r := range results {
+		switch {
+		case within == 0 || r.Sender != results[0].Sender:
+		case r.ResendRTT > within:
+			return &violation{fmt.Errorf("tail: %s, %d segments: sent again after %.1f round trips, want %v at most", r.Sender, r.Segments, r.ResendRTT, within)}
+		case r.Spurious+r.ControlSpurious > 0:
+			return &violation{fmt.Errorf("tail: %s, %d segments: sent again %d times in vain, want none", r.Sender, r.Segments, r.Spurious+r.ControlSpurious)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package tail
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func skipWithoutRights(t *testing.T, err error) {
+	t.Helper()
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.ENXIO) {
+		t.Skipf("no TUN device to be had here: %v", err)
+	}
+}
+
+// TestReal measures the three in real time. How soon they are is up to the machine; the bounds are those of their timers, which are
+// never early, and of a machine that is busy.
+func TestReal(t *testing.T) {
+	t.Parallel()
+	const rtt = 10 * time.Millisecond
+	for sender, least := range map[string]time.Duration{
+		Ours("per-segment"): rtt + 50*time.Millisecond, GVisor: 200 * time.Millisecond, Linux: 200 * time.Millisecond,
+	} {
+		t.Run(sender, func(t *testing.T) {
+			t.Parallel()
+			c := Config{RTT: rtt, Count: 3, Segments: []int{1}, Senders: []string{sender}}
+			results, err := Run(t.Context(), c, nil)
+			skipWithoutRights(t, err)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := results[0]
+			t.Logf("%+v", r)
+			if r.ResendP50 < least || r.ResendP50 > least+2*time.Second || r.CompleteP50 < r.ResendP50+rtt/2 {
+				t.Errorf("sent again after %v and complete after %v, want %v at least", r.ResendP50, r.CompleteP50, least)
+			}
+			if r.Timeouts+r.Probes < 3 {
+				t.Errorf("causes %+v, want a timer for each of 3", r.Causes)
+			}
+			if r.ControlDelayP50 < 30*time.Millisecond {
+				t.Errorf("ACKs are put off by %v, want 40ms or so", r.ControlDelayP50)
+			}
+			if r.Control == "" {
+				t.Error("the congestion control is not known")
+			}
+		})
+	}
+}
+
+// TestRealIsInterrupted ends soon, and leaves nothing.
+func TestRealIsInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	_, err := Run(ctx, Config{RTT: time.Second, Count: 5, Segments: []int{10}, Senders: []string{Ours("rfc6298")}}, nil)
+	skipWithoutRights(t, err)
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 10*time.Second {
+		t.Errorf("error %v after %v", err, time.Since(start))
+	}
+}
