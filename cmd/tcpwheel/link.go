@@ -70,6 +70,12 @@ func newLink() *cobra.Command {
 				out = cmd.ErrOrStderr()
 			}
 			talk := cmd.ErrOrStderr()
+			if !cmd.Flags().Changed("realtime") {
+				if err := link.CheckRealtime(); err != nil {
+					c.Realtime = false
+					fmt.Fprintf(talk, "tcpwheel: link: packets may be late: no priority of real time: %v\n", err)
+				}
+			}
 			s, err := link.Run(cmd.Context(), c, cmds, func(l *link.Link) func() {
 				fmt.Fprintf(talk, "tcpwheel: link: %v\n", l)
 				if isTerminal(talk) && cmds.A == nil && cmds.B == "" {
@@ -100,6 +106,7 @@ func newLink() *cobra.Command {
 	flags.IntVar(&c.MTU, "mtu", 0, "MTU of the devices (default: the kernel's)")
 	flags.IntVar(&c.PathMTU, "path-mtu", 0, "size that the link takes; ICMP tells of it")
 	flags.BoolVar(&c.Offload, "offload", false, "let the kernels offload segmentation")
+	flags.BoolVar(&c.Realtime, "realtime", true, "run before ordinary programs, for precision")
 	flags.Uint64Var(&c.Seed, "seed", 1, "seed of the link's random numbers")
 	flags.StringVar(&c.Log, "log", "", "file for the fate of each packet, as JSON")
 	flags.StringVar(&c.Captures[0], "pcap-a", "", "file for what passes at a, as pcapng")

@@ -110,7 +110,11 @@ func (s *sharedWriter) Write(b []byte) (int, error) {
 
 // startProgram starts a program in the namespace of a side.
 func (l *Link) startProgram(side int, cmd *exec.Cmd) (*program, error) {
-	if err := l.InSide(side, cmd.Start); err != nil {
+	start := func() error { return l.InSide(side, cmd.Start) }
+	if l.first {
+		start = func() error { return l.InSide(side, func() error { return asOrdinary(cmd.Start) }) }
+	}
+	if err := start(); err != nil {
 		return nil, fmt.Errorf("link: start in the namespace of %s: %w", sideName(side), err)
 	}
 	cmd.WaitDelay = time.Second // for what it has left behind to let go of the output

@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"tcpwheel/tun"
 )
@@ -85,5 +89,43 @@ func TestContextEnds(t *testing.T) {
 		func() { time.AfterFunc(200*time.Millisecond, cancel) })
 	if err != nil || out != "ready\nasked\n" || time.Since(start) > 10*time.Second {
 		t.Errorf("%q, %v, after %v", out, err, time.Since(start))
+	}
+}
+
+// TestRealtime: the threads of the process have priority as long as there is a link, and its commands have none.
+func TestRealtime(t *testing.T) {
+	c := testConfig(t)
+	c.Realtime = true
+	policies := func() string {
+		tasks, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, task := range tasks {
+			id, _ := strconv.Atoi(task.Name())
+			if attr, err := unix.SchedGetAttr(id, 0); err == nil {
+				all = append(all, fmt.Sprint(attr.Policy))
+			}
+		}
+		slices.Sort(all)
+		return strings.Join(slices.Compact(all), " ")
+	}
+	before := policies()
+	var during string
+	var b bytes.Buffer
+	_, err := Run(context.Background(), c, Commands{A: []string{"/bin/sh", "-c", "cut -d' ' -f41 /proc/self/stat"}, Stdout: &b, Stderr: &b},
+		func(*Link) func() {
+			during = policies()
+			return func() {}
+		})
+	if errors.Is(err, fs.ErrPermission) {
+		t.Skipf("no priority to be had here: %v", err)
+	}
+	if err != nil || before != "0" || during != "2" || b.String() != "0\n" {
+		t.Errorf("policies %s, then %s, of the command %q, %v, want 0, 2 and 0", before, during, b.String(), err)
+	}
+	if after := policies(); after != "0" {
+		t.Errorf("policies %s after Close, want 0", after)
 	}
 }

@@ -27,6 +27,10 @@ type Config struct {
 	// acknowledges less often.
 	Offload bool
 
+	// Realtime has the process run before all ordinary programs as long as there is a link, so that these do not make packets
+	// late. What Commands run is ordinary. On a link that is always busy, they may hardly run.
+	Realtime bool
+
 	// MakeNamespaces makes those of Sides, which must not be there, and removes them in the end.
 	MakeNamespaces bool
 

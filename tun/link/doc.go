@@ -29,12 +29,14 @@
 // it gets, stamped as it leaves the link, by the clock and with the times of the log plus the epoch. They are in the order of
 // their stamps. A comment tells what happened to a packet beyond its arrival. Packets have no link header (LINKTYPE_RAW).
 //
-// All files hold whole lines or blocks at any time, up to about 20 ms ago.
+// All files hold whole lines or blocks at any time, up to about 0.1 s ago.
 //
 // # Precision
 //
-// A packet is never earlier than the model has it. How late packets were is in the Summary. What the kernels take before
-// a packet is read from the device, and after it is written, is not part of it.
+// A packet is never earlier than the model has it. How late packets were is in the Summary, and in the log for each. What
+// the kernels take before a packet is read from the device, and after it is written, is not part of it. With
+// Config.Realtime lateness is that of the timer, tens of microseconds; without, other programs that want the processors
+// add milliseconds. A link that is given more than it can carry is late without bound.
 //
 // # Concurrency
 //

@@ -25,6 +25,7 @@ type Link struct {
 	clock    *wheel.Realtime
 	recorder *recorder
 	joined   *tun.Joined
+	first    bool // the process has priority
 	closed   bool
 }
 
@@ -89,6 +90,10 @@ func (l *Link) start() (err error) {
 		if err := setUp(d, c.Sides[i].Addrs, c.Sides[1-i].Addrs); err != nil {
 			return err
 		}
+	}
+	if c.Realtime {
+		l.first = true
+		return setPriority(true)
 	}
 	return nil
 }
@@ -191,14 +196,16 @@ func (l *Link) Close() (s [2]Summary, err error) {
 		return s, nil
 	}
 	l.closed = true
+	if l.first {
+		err = setPriority(false)
+	}
 	if l.joined != nil {
 		l.joined.Close()
 	}
 	s = l.Summary()
 	if l.recorder != nil {
-		err = l.recorder.close(s)
-		if err != nil {
-			err = fmt.Errorf("link: %w", err)
+		if e := l.recorder.close(s); e != nil {
+			err = errors.Join(err, fmt.Errorf("link: %w", e))
 		}
 	}
 	for _, d := range l.devices {

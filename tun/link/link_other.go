@@ -18,6 +18,9 @@ func (*Link) String() string { return "" }
 // Summary returns nothing.
 func (*Link) Summary() (s [2]Summary) { return s }
 
+// CheckRealtime returns an error if Config.Realtime is not to be had.
+func CheckRealtime() error { return errors.New("link: only on Linux") }
+
 // Commands are programs to run in the namespaces while there is a link.
 type Commands struct {
 	B string

@@ -1,0 +1,63 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// setPriority has all threads of the process run before those of all ordinary programs, or makes them ordinary ones. A thread
+// that is made later is as the one that makes it.
+func setPriority(first bool) error {
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
+	if first {
+		attr.Policy, attr.Priority = unix.SCHED_RR, 1
+	}
+	done := make(map[string]bool)
+	for more := true; more; { // threads that are made meanwhile
+		more = false
+		tasks, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			id, err := strconv.Atoi(t.Name())
+			if err != nil || done[t.Name()] {
+				continue
+			}
+			more, done[t.Name()] = true, true
+			if err := unix.SchedSetAttr(id, &attr, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("link: priority of real time: %w: run as root or with CAP_SYS_NICE", err)
+			}
+		}
+	}
+	return nil
+}
+
+// asOrdinary calls f on a thread without priority, the caller's: programs that f starts have none either.
+func asOrdinary(f func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
+	if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
+		return err
+	}
+	err := f()
+	attr.Policy, attr.Priority = unix.SCHED_RR, 1
+	return errors.Join(err, unix.SchedSetAttr(0, &attr, 0))
+}
+
+// CheckRealtime returns an error if Config.Realtime is not to be had.
+func CheckRealtime() error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlock: the thread ends with the goroutine
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
+		done <- unix.SchedSetAttr(0, &attr, 0)
+	}()
+	return <-done
+}
