@@ -3,7 +3,6 @@ package netstack
 import (
 	"context"
 	"io"
-	"math"
 	"runtime"
 	"testing"
 	"time"
@@ -118,53 +117,6 @@ func TestWheelClock(t *testing.T) {
 	exchange(t, a, b, 1<<20)
 	a.Close()
 	b.Close()
-}
-
-// TestConnectsLeaveNothing connects and closes many times, and looks for what is left.
-func TestConnectsLeaveNothing(t *testing.T) {
-	s := newLoop(t, verified, nil, false)
-	tw := tcpip.TCPTimeWaitTimeoutOption(2 * time.Millisecond)
-	if err := s.SetTransportProtocolOption(ProtocolNumber, &tw); err != nil {
-		t.Fatal(err)
-	}
-	l := listenLoop(t, s)
-	heap := func() uint64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	some := func(n int) {
-		for range n {
-			a, b := connectLoop(t, s, l)
-			a.Write([]byte("x"))
-			b.Read(make([]byte, 1))
-			a.Close()
-			b.Read(make([]byte, 1))
-			b.Close()
-		}
-		eventually(t, "all connections end", func() bool { return len(s.RegisteredEndpoints()) == 1 })
-	}
-	// What leaks grows in each round, and what is kept for the next connections does not.
-	const conns, rounds = 500, 6
-	some(conns)
-	least := int64(math.MaxInt64)
-	for range rounds {
-		before := heap()
-		some(conns)
-		least = min(least, int64(heap())-int64(before))
-	}
-	if least > conns*16 {
-		t.Errorf("%d connects and closes leave %d octets of heap each time", conns, least)
-	}
-	for _, sh := range s.TransportProtocolInstance(ProtocolNumber).(*protocol).shards {
-		sh.mu.Lock()
-		if n := sh.wheel.Len(); n != 0 {
-			t.Errorf("%d timers run for connections that are gone", n)
-		}
-		sh.mu.Unlock()
-	}
 }
 
 // TestEndpointSize keeps an idle endpoint small: issue 4 allows 3.2 KB with all that hangs on it.

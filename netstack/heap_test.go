@@ -1,0 +1,142 @@
+package netstack
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+)
+
+// heapInUse returns how much of the heap is reachable.
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// wantNoTimers wants no timer to run for connections that are gone.
+func wantNoTimers(t *testing.T, s *stack.Stack) {
+	t.Helper()
+	for _, sh := range s.TransportProtocolInstance(ProtocolNumber).(*protocol).shards {
+		sh.mu.Lock()
+		if n := sh.wheel.Len(); n != 0 {
+			t.Errorf("%d timers run for connections that are gone", n)
+		}
+		sh.mu.Unlock()
+	}
+}
+
+// TestConnectsLeaveNothing connects and closes ten thousand times, ending each connection in one of the ways there are. The heap is where
+// it began, and no goroutine and no timer is left; TestMain finds each packet buffer that is.
+func TestConnectsLeaveNothing(t *testing.T) {
+	const conns = 10_000
+	s := newLoop(t, verified, nil, false)
+	tw := tcpip.TCPTimeWaitTimeoutOption(2 * time.Millisecond)
+	if err := s.SetTransportProtocolOption(ProtocolNumber, &tw); err != nil {
+		t.Fatal(err)
+	}
+	l := listenLoop(t, s)
+	octet := make([]byte, 1)
+	ends := []func(a, b *gonet.TCPConn){
+		func(a, b *gonet.TCPConn) { a.Close(); b.Read(octet); b.Close() },
+		func(a, b *gonet.TCPConn) { b.Close(); a.Read(octet); a.Close() },
+		func(a, b *gonet.TCPConn) { a.Write([]byte("unread")); b.Close(); a.Close() }, // a RST
+		func(a, b *gonet.TCPConn) {
+			a.CloseWrite()
+			b.Read(octet)
+			b.Write(octet)
+			b.Close()
+			io.Copy(io.Discard, a)
+			a.Close()
+		},
+	}
+	some := func(n int) {
+		for i := range n {
+			a, b := connectLoop(t, s, l)
+			a.Write([]byte("x"))
+			b.Read(octet)
+			ends[i%len(ends)](a, b)
+		}
+		eventually(t, "all connections end", func() bool { return len(s.RegisteredEndpoints()) == 1 })
+	}
+	some(1000)
+	heap, goroutines := heapInUse(), runtime.NumGoroutine()
+	some(conns)
+	if after := heapInUse(); after > heap+256<<10 {
+		t.Errorf("%d connects and closes left %d octets of heap", conns, after-heap)
+	}
+	if after := runtime.NumGoroutine(); after > goroutines {
+		t.Errorf("%d goroutines after %d connects and closes, want %d", after, conns, goroutines)
+	}
+	wantNoTimers(t, s)
+}
+
+// TestLossLeavesNothing has many connections at once lose packets, keep octets in both queues, and be given up: none stays registered, no
+// timer runs, and TestMain finds each packet buffer that is left. The heap is no measure here, as the flights of connections are kept for
+// the next ones, up to a bound.
+func TestLossLeavesNothing(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	l := n.listen(false)
+	lose := func(p float64) {
+		for _, link := range []*lossy{n.a.link, n.b.link} {
+			link.mu.Lock()
+			link.loss = p
+			link.mu.Unlock()
+		}
+	}
+	some := func(conns int) {
+		var wait sync.WaitGroup
+		var ends []net.Conn
+		for range conns {
+			a, err := n.tryDial(false, 20*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends = append(ends, a, b)
+		}
+		lose(0.05)
+		for i := 0; i < len(ends); i += 2 {
+			a, b := ends[i], ends[i+1]
+			wait.Go(func() {
+				a.SetDeadline(time.Now().Add(5 * time.Millisecond))
+				a.Write(make([]byte, 1<<17))
+			})
+			wait.Go(func() {
+				b.SetDeadline(time.Now().Add(5 * time.Millisecond))
+				io.CopyN(io.Discard, b, 10_000)
+			})
+		}
+		wait.Wait()
+		lose(0)
+		for _, c := range ends {
+			c.Close()
+		}
+		for _, side := range []side{n.a, n.b} {
+			for _, te := range side.stack.RegisteredEndpoints() {
+				if e := te.(*Endpoint); e.listening() == nil {
+					e.Abort()
+				}
+			}
+		}
+		eventually(t, "all connections end", func() bool {
+			return len(n.a.stack.RegisteredEndpoints())+len(n.b.stack.RegisteredEndpoints()) == 1
+		})
+	}
+	for range 10 {
+		some(30)
+	}
+	wantNoTimers(t, n.a.stack)
+	wantNoTimers(t, n.b.stack)
+}
