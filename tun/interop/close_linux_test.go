@@ -256,6 +256,9 @@ func (n *network) wantNothingLeft() {
 
 // busy returns how many connections a stack has, but for those that wait for time to pass.
 func (h *host) busy() (n int) {
+	if h.stack == nil {
+		return 0
+	}
 	for _, te := range h.stack.RegisteredEndpoints() {
 		switch gtcp.EndpointState(te.(tcpip.Endpoint).State()) {
 		case gtcp.StateListen, gtcp.StateTimeWait, gtcp.StateFinWait2:

@@ -31,6 +31,8 @@ type host struct {
 	addrs [2]netip.Prefix // of IPv4 and IPv6
 	ns    *tun.Namespace  // of a kernel
 	stack *stack.Stack    // else
+
+	maxSeg int // TCP_MAXSEG of a stack's sockets, if it is not 0
 }
 
 // conn is one end of a connection.
@@ -160,21 +162,34 @@ func (c stackConn) state() gtcp.EndpointState { return gtcp.EndpointState(c.ep.S
 
 // dial connects. from may be the zero value.
 func (h *host) dial(ctx context.Context, from, to netip.AddrPort) (c conn, err error) {
-	if h.stack != nil {
-		return h.dialStack(ctx, from, to)
-	}
-	err = h.ns.Do(func() error {
-		d := net.Dialer{KeepAlive: -1}
-		if from.IsValid() {
-			d.LocalAddr = net.TCPAddrFromAddrPort(from)
-		}
-		k, err := d.DialContext(ctx, "tcp", to.String())
-		if err == nil {
-			c = kernelConn{k.(*net.TCPConn)}
-		}
+	err = h.do(func() error {
+		c, err = h.dialHere(ctx, from, to)
 		return err
 	})
 	return c, err
+}
+
+// do calls f where dialHere may be called: for a kernel, on a thread that is in its namespace.
+func (h *host) do(f func() error) error {
+	if h.stack != nil {
+		return f()
+	}
+	return h.ns.Do(f)
+}
+
+func (h *host) dialHere(ctx context.Context, from, to netip.AddrPort) (conn, error) {
+	if h.stack != nil {
+		return h.dialStack(ctx, from, to)
+	}
+	d := net.Dialer{KeepAlive: -1}
+	if from.IsValid() {
+		d.LocalAddr = net.TCPAddrFromAddrPort(from)
+	}
+	c, err := d.DialContext(ctx, "tcp", to.String())
+	if err != nil {
+		return nil, err
+	}
+	return kernelConn{c.(*net.TCPConn)}, nil
 }
 
 func (h *host) dialStack(ctx context.Context, from, to netip.AddrPort) (conn, error) {
@@ -188,6 +203,11 @@ func (h *host) dialStack(ctx context.Context, from, to netip.AddrPort) (conn, er
 		return nil, err
 	}
 	ep.SocketOptions().SetDelayOption(false)
+	if h.maxSeg != 0 {
+		if err := ep.SetSockOptInt(tcpip.MaxSegOption, h.maxSeg); err != nil {
+			return fail(errors.New(err.String()))
+		}
+	}
 	entry, ready := waiter.NewChannelEntry(waiter.WritableEvents)
 	wq.EventRegister(&entry)
 	defer wq.EventUnregister(&entry)
@@ -263,14 +283,23 @@ func (l stackListener) Close() error {
 }
 
 // listen listens until the test ends.
-func (h *host) listen(t *testing.T, at netip.AddrPort) (l listener) {
+func (h *host) listen(t *testing.T, at netip.AddrPort) listener {
+	t.Helper()
+	return h.listenFor(t, at, 8192)
+}
+
+// listenFor is listen with a backlog, of a stack.
+func (h *host) listenFor(t *testing.T, at netip.AddrPort, backlog int) (l listener) {
 	t.Helper()
 	if h.stack != nil {
 		wq := &waiter.Queue{}
 		ep, err := h.stack.NewEndpoint(gtcp.ProtocolNumber, family(at.Addr()), wq)
 		mustNot(t, err)
 		mustNot(t, ep.Bind(full(at)))
-		mustNot(t, ep.Listen(8192))
+		if h.maxSeg != 0 {
+			mustNot(t, ep.SetSockOptInt(tcpip.MaxSegOption, h.maxSeg))
+		}
+		mustNot(t, ep.Listen(backlog))
 		l = stackListener{gonet.NewTCPListener(h.stack, wq, ep), ep, wq, make(chan struct{}), new(sync.Once)}
 	} else {
 		must(t, h.ns.Do(func() error {
