@@ -112,6 +112,7 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		newNC(),
 		newLink(),
 		newTail(),
+		newAnalyze(),
 		newVersion(),
 	)
 	root.SetHelpCommand(newHelp())

@@ -199,7 +199,7 @@ func (f *Flow) apply(a *ack) {
 	if a.sacks > 0 {
 		v.sackOn = true
 	}
-	var m measured
+	m := measured{fack: v.fack, hasFack: v.hasFack}
 	news := false
 	for _, b := range a.sack[first:max(a.sacks, first)] {
 		if b.end > a.pos {
@@ -272,7 +272,7 @@ func (f *Flow) delivered(s *segment, m *measured, at wheel.Time) {
 			m.once, m.first = true, s.sent
 		}
 		m.last = s.sent
-		if v.hasFack && s.end < v.fack {
+		if m.hasFack && s.end < m.fack {
 			f.Reordered++
 		}
 	}
@@ -315,7 +315,7 @@ func (f *Flow) sacked(a *ack, b block, m *measured) (news bool) {
 		if s.sacked {
 			continue
 		}
-		var one measured
+		one := measured{fack: m.fack, hasFack: m.hasFack}
 		f.delivered(s, &one, a.at)
 		if one.once && (!m.sack || one.last > m.sackAt) {
 			m.sack, m.sackAt = true, one.last

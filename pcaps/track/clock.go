@@ -13,6 +13,8 @@ type senderClock struct {
 	ts      uint32 // of the first packet
 	at      wheel.Time
 	tick    time.Duration // 0 as long as it is not known
+	guess   time.Duration // what it was the first time that it could be told
+	guessed time.Duration // and how long that was after the first packet
 	least   time.Duration // how far stamps are behind, at least: of this window and of the one before
 	before  time.Duration
 	since   wheel.Time
@@ -21,7 +23,7 @@ type senderClock struct {
 
 // ticks are those of known stacks.
 var ticks = [...]time.Duration{
-	time.Microsecond, 100 * time.Microsecond, time.Millisecond, 4 * time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond,
+	time.Microsecond, 100 * time.Microsecond, time.Millisecond, time.Second / 300, 4 * time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond,
 	500 * time.Millisecond, time.Second,
 }
 
@@ -29,7 +31,8 @@ const (
 	// clockWindow is how long the fastest packet counts, at most twice that: clocks drift apart by up to 0.1 ms each second.
 	clockWindow = 5 * time.Second
 
-	// A clock is known after that time and that many ticks, if it keeps the time of one of those above to a tenth.
+	// A clock is known if it keeps the time of one of those above to a tenth, after that time and that many ticks, and again after twice
+	// as long.
 	clockLearns = 50 * time.Millisecond
 	clockTicks  = 16
 )
@@ -56,7 +59,7 @@ func (c *senderClock) sent(ts uint32, now wheel.Time) wheel.Time {
 		c.since, c.least, c.before = now, behind, c.least
 		// The stamps wrap around, and a tick that is a little off adds up: begin anew.
 		if n > 1<<29 {
-			*c = senderClock{begun: true, ts: ts, at: now, tick: c.tick}
+			*c = senderClock{begun: true, ts: ts, at: now, tick: c.tick} // the windows too
 			return now
 		}
 	default:
@@ -77,10 +80,16 @@ func (c *senderClock) learn(n int64, now wheel.Time) {
 	}
 	per := passed / time.Duration(n)
 	for _, tick := range ticks {
-		if d := (per - tick).Abs(); d <= tick/10 {
-			c.tick = tick
-			return
+		if d := (per - tick).Abs(); d > tick/10 {
+			continue
 		}
+		// What delays packets makes the clock look slow, and seldom twice in the same way.
+		if c.guess != tick {
+			c.guess, c.guessed = tick, passed
+		} else if passed >= 2*c.guessed {
+			c.tick = tick
+		}
+		return
 	}
 	if n > 1<<20 || passed > time.Minute {
 		c.begun = false // it was not what it seemed

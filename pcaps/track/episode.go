@@ -22,6 +22,7 @@ type Episode struct {
 	First    wheel.Time // their first transmission
 	Sent     wheel.Time // the transmission before the first retransmission: First, unless they were sent again in an earlier episode
 	Detected wheel.Time // the first retransmission
+	Seen     wheel.Time // the same, by the capture
 	Resent   wheel.Time // the retransmission that arrived, if Repaired
 	Acked    wheel.Time // their acknowledgement, if Repaired
 	Repaired bool
@@ -39,6 +40,7 @@ type Episode struct {
 	Excess   time.Duration // TRec - RTT, if Repaired
 	Ideal    time.Duration // what D might have been: RTT and a quarter if later octets were delivered, else SRTT + 4·RTTVAR
 	TimerTax time.Duration // D - Ideal
+	HasIdeal bool          // the round-trip time is known
 
 	// Estimated says that the transmission before was not captured: Sent is then when its absence was noticed. Hole is how long octets
 	// behind it waited there for it.
@@ -81,12 +83,14 @@ func (f *Flow) join(r *Rexmit, first, last int) {
 // open begins an episode.
 func (f *Flow) open(r *Rexmit, first, last int) *Episode {
 	e := &Episode{
-		Kind: r.Kind, Seq: r.Seq, Octets: r.Octets, First: r.Before, Sent: r.Before, Detected: r.At, DetectedPacket: r.Packet,
+		Kind: r.Kind, Seq: r.Seq, Octets: r.Octets, First: r.Before, Sent: r.Before, Detected: r.At, Seen: r.Seen, DetectedPacket: r.Packet,
 		start: r.start, end: r.end, recover: max(f.max, r.end),
 	}
 	e.D = span(r.Before, r.At)
 	e.RTT = f.usual(r.Before)
-	e.Ideal = f.fit.fine(f)
+	if f.RTT.Samples > 0 {
+		e.Ideal, e.HasIdeal = f.fit.fine(f), true
+	}
 	if first < last {
 		s := f.book.at(first)
 		e.start = max(e.start, s.start)
@@ -96,7 +100,7 @@ func (f *Flow) open(r *Rexmit, first, last int) *Episode {
 			e.Hole = span(s.first, r.At)
 		}
 		if f.proof(first, last) != none {
-			e.Ideal = e.RTT + e.RTT/4
+			e.Ideal, e.HasIdeal = e.RTT+e.RTT/4, e.RTT > 0
 			e.Inferable, e.HasInferable = f.view.lastACK, true
 		}
 	}

@@ -80,11 +80,11 @@ func (k *kindsByModel) differ() bool {
 // Fit is which timers explain best when a sender's timers expired.
 type Fit struct {
 	Gaps     int    // silences that were ended by a timer, and that the models were tried on
-	Best     string // "" if there was none
+	Best     string // "" if there was none, or no model explains them
 	RunnerUp string
 
 	// Margin is the natural logarithm of how much likelier the gaps are by the best model than by the runner-up, and PerGap that of the
-	// density of a gap by the best, in 1/ms: below -9 it explains next to nothing.
+	// density of a gap by the best, in 1/ms.
 	Margin, PerGap float64
 }
 
@@ -284,6 +284,9 @@ func (t *timerModel) score(f *Flow, s *segment, at wheel.Time, rto, srtt time.Du
 	return best
 }
 
+// unexplained is a PerGap below which no model explains anything.
+const unexplained = -8
+
 // unlikely is what a gap counts for that a model does not explain.
 const unlikely = 14
 
@@ -332,6 +335,9 @@ func (m *fitting) result() Fit {
 		if models[i].name != models[best].name && (second < 0 || m.score[i] > m.score[second]) {
 			second = i
 		}
+	}
+	if m.score[best] < unexplained*float64(m.gaps) {
+		return Fit{Gaps: m.gaps, PerGap: m.score[best] / float64(m.gaps)}
 	}
 	return Fit{
 		Gaps: m.gaps, Best: models[best].name, RunnerUp: models[second].name,

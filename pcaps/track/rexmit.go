@@ -11,8 +11,9 @@ import (
 // Rexmit is a packet whose octets were sent before.
 type Rexmit struct {
 	Packet int64
-	At     wheel.Time
-	Before wheel.Time // when they were sent last before
+	Seen   wheel.Time // by the capture
+	At     wheel.Time // by the sender's clock
+	Before wheel.Time // when they were sent last before, by that
 	Octets int        // with SYN and FIN
 	Seq    tcp.Seq    // of the first
 
@@ -69,7 +70,7 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 		return
 	}
 	r := &Rexmit{
-		Packet: p.Number, At: at, Octets: int(end - start), Seq: h.Seq, start: start, end: end,
+		Packet: p.Number, Seen: now, At: at, Octets: int(end - start), Seq: h.Seq, start: start, end: end,
 		ts: h.Options.TSVal, hasTS: h.Options.HasTimestamps,
 	}
 	for i := first; i < last; i++ {

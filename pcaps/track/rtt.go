@@ -42,6 +42,8 @@ func (r *RTT) finish() {
 
 // measured is what an ACK tells of the round-trip time.
 type measured struct {
+	fack     int64 // the end of the highest segment that was delivered before; only if hasFack
+	hasFack  bool
 	advanced bool
 	segments int
 	octets   int64

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel"
+)
+
+// connFilter is which connections, and which episodes, are told of.
+type connFilter struct {
+	conns    []connPattern // any of them; none is all
+	from, to moment
+}
+
+// connPattern is a connection by its number, or by an end.
+type connPattern struct {
+	id   int // -1 for none
+	addr netip.Addr
+	port uint16 // 0 for any
+}
+
+// moment is a time, or one since the first packet of a file.
+type moment struct {
+	set, since bool
+	at         time.Time
+	after      time.Duration
+}
+
+func parseConnFilter(conns []string, from, to string) (f connFilter, err error) {
+	for _, text := range conns {
+		p, err := parseConnPattern(text)
+		if err != nil {
+			return f, err
+		}
+		f.conns = append(f.conns, p)
+	}
+	if f.from, err = parseMoment("from", from); err != nil {
+		return f, err
+	}
+	f.to, err = parseMoment("to", to)
+	return f, err
+}
+
+func parseConnPattern(text string) (connPattern, error) {
+	p := connPattern{id: -1}
+	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
+		p.id = int(n)
+		return p, nil
+	}
+	if port, ok := strings.CutPrefix(text, ":"); ok {
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil && n > 0 {
+			p.port = uint16(n)
+			return p, nil
+		}
+	}
+	if end, err := netip.ParseAddrPort(text); err == nil && end.Port() > 0 {
+		p.addr, p.port = end.Addr().Unmap(), end.Port()
+		return p, nil
+	}
+	if addr, err := netip.ParseAddr(text); err == nil {
+		p.addr = addr.Unmap()
+		return p, nil
+	}
+	return p, fmt.Errorf("conn %q, want a number, an address, address:port or :port", text)
+}
+
+func parseMoment(flag, text string) (moment, error) {
+	if text == "" {
+		return moment{}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		return moment{set: true, since: true, after: d}, nil
+	}
+	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return moment{set: true, at: at}, nil
+	}
+	return moment{}, fmt.Errorf("%s %q, want a time such as 2026-01-02T15:04:05Z, or one since the first packet, such as 1.5s", flag, text)
+}
+
+// in returns the moment in a file that begins at first.
+func (m *moment) in(first wheel.Time) wheel.Time {
+	if m.since {
+		return first.Add(m.after)
+	}
+	return wheel.Time(m.at.UnixNano())
+}
+
+// hasConn reports whether the connection is told of.
+func (f *connFilter) hasConn(c *track.Conn, first wheel.Time) bool {
+	if f.from.set && c.Last < f.from.in(first) || f.to.set && c.First > f.to.in(first) {
+		return false
+	}
+	if len(f.conns) == 0 {
+		return true
+	}
+	for _, p := range f.conns {
+		if p.id >= 0 {
+			if p.id == c.ID {
+				return true
+			}
+			continue
+		}
+		for i := range c.Flows {
+			end := c.Flows[i].Src
+			if (!p.addr.IsValid() || p.addr == end.Addr()) && (p.port == 0 || p.port == end.Port()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasTime reports whether what happens at that time is told of.
+func (f *connFilter) hasTime(at, first wheel.Time) bool {
+	return !(f.from.set && at < f.from.in(first) || f.to.set && at > f.to.in(first))
+}

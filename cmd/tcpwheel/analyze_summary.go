@@ -1,0 +1,355 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel"
+)
+
+// summary is what analyze tells of one file. It keeps sums, spans for quantiles, and the episodes of the table.
+type summary struct {
+	a     *analysis
+	file  string
+	first wheel.Time
+
+	stats   capture.Stats
+	cut     bool
+	evicted int
+
+	conns, lossy int
+	packets      int64
+	octets       int64
+	kinds        [track.Kinds]kindSums
+	rexmits      int64
+	needless     int
+	rows         []episodeRow
+	episodes     int
+
+	copies, reordered, keepalives, probes, zeroWindows int64
+	unseen, stale                                      int64
+	stalled                                            time.Duration
+	delayed                                            int64
+	timers                                             map[string]int
+	near                                               map[string]int
+}
+
+// kindSums are what episodes of a kind have in common.
+type kindSums struct {
+	n, spurious, unknown int
+	d, tRec              spans
+	waited               time.Duration // the sum of D
+}
+
+// spans keeps spans for quantiles: all up to 65536, then each second one of twice as many, and so on.
+type spans struct {
+	all  []time.Duration
+	step int
+	seen int
+}
+
+const maxSpans = 1 << 16
+
+func (s *spans) add(d time.Duration) {
+	s.step = max(s.step, 1)
+	if s.seen%s.step == 0 {
+		if len(s.all) == maxSpans {
+			for i := range maxSpans / 2 {
+				s.all[i] = s.all[2*i]
+			}
+			s.all, s.step = s.all[:maxSpans/2], 2*s.step
+		}
+		s.all = append(s.all, d)
+	}
+	s.seen++
+}
+
+// quantile returns the span that a share q of all are not longer than, "-" if there are none.
+func (s *spans) quantile(q float64) string {
+	if len(s.all) == 0 {
+		return "-"
+	}
+	slices.Sort(s.all)
+	return shortSpan(s.all[int(q*float64(len(s.all)-1)+0.5)])
+}
+
+// episodeRow is a line of the table.
+type episodeRow struct {
+	conn          int
+	flow          string
+	packet        int64
+	at            wheel.Time
+	kind, verdict string
+	rexmits       int
+	d, tRec, tax  time.Duration
+	repaired      bool
+	hasTax        bool
+}
+
+func newSummary(file string, a *analysis) *summary {
+	return &summary{a: a, file: file, timers: map[string]int{}, near: map[string]int{}}
+}
+
+func (s *summary) begin(at wheel.Time) { s.first = at }
+
+// skips reports whether the connection is not to be told of.
+func (s *summary) skips(c *track.Conn) bool { return !s.a.filter.hasConn(c, s.first) }
+
+// add takes a connection in, and prints its lines where lines are wanted.
+func (s *summary) add(c *track.Conn) error {
+	s.conns++
+	s.packets += c.Packets
+	s.copies += c.Copies
+	if s.a.asJSON {
+		if err := s.a.enc.Encode(c.Record(s.file)); err != nil {
+			return err
+		}
+	}
+	lost := false
+	switch c.Flows[0].Near {
+	case track.AtSender, track.AtReceiver:
+		s.near["one of the hosts"]++
+	case track.AtBoth:
+		s.near["both hosts"]++
+	case track.InTheMiddle:
+		s.near["neither"]++
+	default:
+		s.near["an unknown place"]++
+	}
+	for i := range c.Flows {
+		f := &c.Flows[i]
+		s.octets += f.Octets
+		s.rexmits += f.Rexmits
+		s.reordered += f.Reordered
+		s.keepalives += f.Keepalives
+		s.probes += f.Probes
+		s.zeroWindows += f.ZeroWindows
+		s.stalled += f.Stalled
+		s.unseen += f.Unseen
+		s.stale += f.Stale
+		s.delayed += f.Delayed.Count
+		if f.Timers.Gaps > 0 {
+			s.timers[cmp.Or(f.Timers.Best, "none that is known")]++
+		}
+		for _, e := range f.Episodes {
+			if !s.a.filter.hasTime(e.Seen, s.first) {
+				continue
+			}
+			lost = true
+			if err := s.episode(c, f, e); err != nil {
+				return err
+			}
+		}
+	}
+	if lost {
+		s.lossy++
+	}
+	return nil
+}
+
+func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error {
+	s.episodes++
+	s.needless += e.Needless
+	k := &s.kinds[e.Kind]
+	k.n++
+	k.d.add(e.D)
+	k.waited += e.D
+	if e.Repaired {
+		k.tRec.add(e.TRec)
+	}
+	switch e.Spurious {
+	case track.Spurious:
+		k.spurious++
+	case track.Undecided:
+		k.unknown++
+	}
+	switch {
+	case s.a.asJSON:
+		return s.a.enc.Encode(f.Record(s.file, e))
+	case s.a.asCSV:
+		r := f.Record(s.file, e)
+		return s.a.csv.Write(csvRow(&r))
+	}
+	s.rows = append(s.rows, episodeRow{
+		conn: c.ID, flow: f.Src.String() + " > " + f.Dst.String(), packet: e.DetectedPacket, at: e.Seen, kind: e.Kind.String(),
+		verdict: e.Spurious.String(), rexmits: e.All, d: e.D, tRec: e.TRec, tax: e.TimerTax, repaired: e.Repaired, hasTax: e.HasIdeal,
+	})
+	if !s.a.all && len(s.rows) >= 4*(s.a.top+64) {
+		s.longest()
+	}
+	return nil
+}
+
+// longest keeps the rows that the table shows.
+func (s *summary) longest() {
+	slices.SortStableFunc(s.rows, func(a, b episodeRow) int {
+		return cmp.Or(cmp.Compare(b.length(), a.length()), cmp.Compare(a.packet, b.packet))
+	})
+	s.rows = s.rows[:min(len(s.rows), s.a.top)]
+}
+
+// length is how long an episode took, as far as it is known.
+func (r *episodeRow) length() time.Duration { return max(r.d, r.tRec) }
+
+// fileRecord is the last line of JSON of a file.
+//
+//	type              "file"
+//	file
+//	packets, tcp      of all kinds, and TCP segments
+//	skipped           packets that are no TCP segments, by why
+//	connections       that are told of
+//	lossy             of these, those with an episode
+//	episodes
+//	evicted           connections that were given up to bound memory
+//	cut_short         true if the file is, and was analysed up to there
+type fileRecord struct {
+	Type     string           `json:"type"`
+	File     string           `json:"file"`
+	Packets  int64            `json:"packets"`
+	TCP      int64            `json:"tcp"`
+	Skipped  map[string]int64 `json:"skipped,omitempty"`
+	Conns    int              `json:"connections"`
+	Lossy    int              `json:"lossy"`
+	Episodes int              `json:"episodes"`
+	Evicted  int              `json:"evicted,omitempty"`
+	Cut      bool             `json:"cut_short,omitempty"`
+}
+
+// write prints what is left to be printed.
+func (s *summary) write() error {
+	switch {
+	case s.a.asCSV:
+		s.a.csv.Flush()
+		return s.a.csv.Error()
+	case s.a.asJSON:
+		r := fileRecord{
+			Type: "file", File: s.file, Packets: s.stats.Packets, TCP: s.stats.TCP, Conns: s.conns, Lossy: s.lossy, Episodes: s.episodes,
+			Evicted: s.evicted, Cut: s.cut,
+		}
+		for _, why := range capture.Reasons() {
+			if n := s.stats.Skipped[why]; n > 0 {
+				if r.Skipped == nil {
+					r.Skipped = map[string]int64{}
+				}
+				r.Skipped[why.String()] = n
+			}
+		}
+		return s.a.enc.Encode(r)
+	}
+	var b strings.Builder
+	if s.a.printed {
+		b.WriteByte('\n')
+	}
+	s.a.printed = true
+	s.print(&b)
+	_, err := io.WriteString(s.a.stdout, b.String())
+	return err
+}
+
+// print writes the summary and the table.
+func (s *summary) print(b *strings.Builder) {
+	fmt.Fprintf(b, "%s: %s in %s, %s with %s\n", s.file, plural(s.stats.TCP, "TCP packet"), shortSpan(s.stats.Last.Sub(s.stats.First)),
+		plural(int64(s.conns), "connection"), octetText(s.octets))
+	for _, note := range []struct {
+		n    int64
+		text string
+	}{
+		{s.stats.Packets - s.stats.TCP, "other packets, which were left out"},
+		{int64(s.evicted), "connections given up before their end, to bound memory (--max-conns)"},
+	} {
+		if note.n > 0 {
+			fmt.Fprintf(b, "%s: %d\n", note.text, note.n)
+		}
+	}
+	if s.cut {
+		fmt.Fprintln(b, "the file is cut short")
+	}
+	if line := joined(s.near); line != "" {
+		fmt.Fprintf(b, "captured at: %s (connections)\n", line)
+	}
+	if all := s.remarks(); len(all) > 0 {
+		wrapText(b, "seen: ", all)
+	}
+	if s.episodes == 0 {
+		fmt.Fprintln(b, "no loss")
+		return
+	}
+	fmt.Fprintf(b, "%s in %s: %s sent again, %d needlessly\n", plural(int64(s.episodes), "loss episode"),
+		plural(int64(s.lossy), "connection"), plural(s.rexmits, "packet"), s.needless)
+	if line := joined(s.timers); line != "" {
+		fmt.Fprintf(b, "timers like those of %s (flows)\n", line)
+	}
+	const row = "%-8s %8s %8s %8s %9s %9s %9s %9s\n"
+	fmt.Fprintf(b, "\n"+row, "kind", "episodes", "spurious", "unknown", "D median", "D p95", "T_rec med", "T_rec p95")
+	for kind := range s.kinds {
+		if k := &s.kinds[kind]; k.n > 0 {
+			fmt.Fprintf(b, row, track.Kind(kind), fmt.Sprint(k.n), fmt.Sprint(k.spurious), fmt.Sprint(k.unknown),
+				k.d.quantile(0.5), k.d.quantile(0.95), k.tRec.quantile(0.5), k.tRec.quantile(0.95))
+		}
+	}
+	s.table(b)
+}
+
+// table writes the episodes.
+func (s *summary) table(b *strings.Builder) {
+	if s.a.all {
+		slices.SortStableFunc(s.rows, func(x, y episodeRow) int {
+			return cmp.Or(cmp.Compare(x.conn, y.conn), cmp.Compare(x.at, y.at), cmp.Compare(x.packet, y.packet))
+		})
+	} else {
+		s.longest()
+	}
+	if len(s.rows) == 0 {
+		return
+	}
+	if s.a.all || len(s.rows) == s.episodes {
+		fmt.Fprintln(b)
+	} else {
+		fmt.Fprintf(b, "\nthe %d longest of them (--all shows all)\n", len(s.rows))
+	}
+	const row = "%5s %8s %11s %-8s %-8s %5s %9s %9s %9s\n"
+	fmt.Fprintf(b, row, "conn", "packet", "at", "kind", "spurious", "again", "D", "T_rec", "tax")
+	flow := ""
+	for _, r := range s.rows {
+		tRec, tax := "-", "-"
+		if r.repaired {
+			tRec = shortSpan(r.tRec)
+		}
+		if r.hasTax {
+			tax = shortSpan(r.tax)
+		}
+		if s.a.all && r.flow != flow {
+			flow = r.flow
+			fmt.Fprintf(b, "%5d %s\n", r.conn, flow)
+		}
+		fmt.Fprintf(b, row, fmt.Sprint(r.conn), fmt.Sprint(r.packet), fmt.Sprintf("%.6f", r.at.Sub(s.first).Seconds()), r.kind, r.verdict,
+			fmt.Sprint(r.rexmits), shortSpan(r.d), tRec, tax)
+	}
+}
+
+// remarks says what else was seen.
+func (s *summary) remarks() []string {
+	var all []string
+	for _, r := range []struct {
+		n    int64
+		what string
+	}{
+		{s.copies, "packet captured again"}, {s.reordered, "segment out of order"}, {s.keepalives, "keepalive"},
+		{s.delayed, "delayed ACK"}, {s.zeroWindows, "zero window"}, {s.probes, "window probe"},
+		{s.unseen, "octet acknowledged and never captured"}, {s.stale, "packet with a stale timestamp"},
+	} {
+		if r.n > 0 {
+			all = append(all, plural(r.n, r.what))
+		}
+	}
+	if s.stalled > 0 {
+		all = append(all, "windows closed for "+shortSpan(s.stalled))
+	}
+	return all
+}
