@@ -74,9 +74,9 @@ func newAnalyze() *cobra.Command {
 	f.StringArrayVar(&conns, "conn", nil, "only this `connection`: its number, or an end,\nas 10.0.0.1, 10.0.0.1:80 or :80")
 	f.StringVar(&from, "from", "", "only from that `time` on: 2026-01-02T15:04:05Z,\nor since the first packet, as 1.5s")
 	f.StringVar(&to, "to", "", "only up to that `time`")
-	f.IntVar(&a.top, "top", 10, "episodes that the table shows, the longest")
+	f.IntVar(&a.top, "top", 10, "episodes in the table, the longest")
 	f.BoolVar(&a.all, "all", false, "show all episodes, by connection")
-	f.IntVar(&a.maxConns, "max-conns", 1<<18, "connections followed at once, to bound memory")
+	f.IntVar(&a.maxConns, "max-conns", 1<<18, "connections at once, to bound memory")
 	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
 	f.BoolVar(&a.asCSV, "csv", false, "print the episodes as CSV")
 	return cmd

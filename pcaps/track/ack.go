@@ -231,11 +231,7 @@ func (f *Flow) advance(a *ack, m *measured) {
 			break
 		}
 		part := s.end > a.pos
-		if s.sacked {
-			if !part {
-				v.sacked--
-			}
-		} else {
+		if !s.sacked {
 			f.delivered(s, m, a.at)
 		}
 		if s.txs > 1 || s.missing || s.late {
@@ -255,9 +251,6 @@ func (f *Flow) advance(a *ack, m *measured) {
 	}
 	f.una = max(f.una, a.pos)
 	v.advanced, v.dups = a.at, 0
-	if v.sacked < 0 {
-		v.sacked = 0
-	}
 	if v.lossy && f.una >= v.recover {
 		v.lossy = false
 	}
@@ -320,8 +313,7 @@ func (f *Flow) sacked(a *ack, b block, m *measured) (news bool) {
 		if one.once && (!m.sack || one.last > m.sackAt) {
 			m.sack, m.sackAt = true, one.last
 		}
-		s.sacked = true
-		v.sacked++
+		f.book.sack(i)
 		news = true
 	}
 	return news

@@ -51,8 +51,9 @@ func (h *past) find(pos int64) *segment {
 
 // book is the segments from the first that is not acknowledged, in order and without gaps between them.
 type book struct {
-	all  []segment
-	head int
+	all    []segment
+	head   int
+	sacked int // how many are
 }
 
 func (b *book) len() int          { return len(b.all) - b.head }
@@ -70,6 +71,9 @@ func (b *book) push(s segment) *segment {
 
 // pop takes the first off.
 func (b *book) pop() {
+	if b.all[b.head].sacked {
+		b.sacked--
+	}
 	b.head++
 	if b.head == len(b.all) {
 		b.all, b.head = b.all[:0], 0
@@ -96,6 +100,15 @@ func (b *book) split(i int, pos int64) {
 	b.all = append(b.all, segment{})
 	copy(b.all[i+1:], b.all[i:])
 	b.all[i].end, b.all[i+1].start = pos, pos
+	if b.all[i].sacked {
+		b.sacked++
+	}
+}
+
+// sack marks segment i.
+func (b *book) sack(i int) {
+	b.at(i).sacked = true
+	b.sacked++
 }
 
 // cut makes segments begin at start and end at end, and returns the numbers from first to before last of those in between.

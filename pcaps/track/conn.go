@@ -158,6 +158,8 @@ func (c *Conn) add(p *capture.Packet, dir int) {
 	if h.Flags.Has(tcp.ACK) {
 		g.ack(p, now)
 	}
+	f.trim()
+	g.trim()
 }
 
 // swap makes the second flow the first: the capture began with a SYN-ACK.

@@ -295,12 +295,18 @@ func (f *Flow) isKeepalive(p *capture.Packet, start int64) bool {
 		start == f.max-1 && f.acked == f.max && f.max > 1 && f.other().started
 }
 
-// extend adds a segment behind all others. If there are too many, the first is given up.
+// extend adds a segment behind all others.
 func (f *Flow) extend(s segment) {
 	f.book.push(s)
 	f.max = s.end
+	f.trim()
+}
+
+// trim gives the first segments up if there are too many.
+func (f *Flow) trim() {
 	for f.book.len() > f.conn.cfg.MaxSegments {
-		f.una = f.book.at(0).end
+		s := f.book.at(0)
+		f.una = max(f.una, s.end)
 		f.book.pop()
 	}
 }

@@ -165,7 +165,7 @@ func (m *fitting) expired(f *Flow, r *Rexmit, s *segment, sure Kind) Kind {
 	for i := range models {
 		t := &models[i]
 		rto := m.est[i].RTO()
-		mayProbe := t.policy.TLP && !f.noSACK() && !v.lossy && f.ep == nil && v.sacked == 0 && !v.probed
+		mayProbe := t.policy.TLP && !f.noSACK() && !v.lossy && f.ep == nil && f.book.sacked == 0 && !v.probed
 		kind := RTO
 		if sure == TLP || sure == Unknown && mayProbe {
 			kind = TLP

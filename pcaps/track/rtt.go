@@ -180,7 +180,7 @@ func (f *Flow) measureHalf(number tcp.Seq, now wheel.Time) {
 		return
 	}
 	// What was received before lies below a hole that has just been filled, and was acknowledged late.
-	if f.view.sacked > 0 || f.view.dups > 0 || f.ep != nil {
+	if f.book.sacked > 0 || f.view.dups > 0 || f.ep != nil {
 		return
 	}
 	f.other().half.add(now.Sub(s.sent))
