@@ -52,7 +52,7 @@ func hintNamespace(err error, name string) string {
 	switch {
 	case errors.Is(err, unix.ENOENT) && !strings.Contains(name, "/"):
 		return fmt.Sprintf("make it: ip netns add %s", name)
-	case errors.Is(err, unix.EPERM):
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return "run as root, or with CAP_SYS_ADMIN and CAP_NET_ADMIN"
 	case errors.Is(err, unix.EINVAL):
 		return "name the ns/net file of a process, or a namespace of ip netns"
