@@ -5,8 +5,11 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Info tells how the connection is. It costs O(1).
+// Info tells how the connection is. It costs O(1). Before Init it is the zero Info.
 func (c *Conn) Info(now wheel.Time) Info {
+	if c.cfg == nil {
+		return Info{}
+	}
 	i := Info{
 		State: c.state, CAState: c.ca,
 		ATO: c.delack.ATO(), Probes: int(c.probes),

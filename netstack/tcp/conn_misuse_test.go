@@ -122,3 +122,11 @@ func TestPathCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestInfoBeforeInit asks a connection that is not there yet, as a listener's is.
+func TestInfoBeforeInit(t *testing.T) {
+	var c Conn
+	if got := c.Info(0); got != (Info{}) {
+		t.Errorf("Info before Init = %+v, want the zero Info", got)
+	}
+}
