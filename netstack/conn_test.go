@@ -285,6 +285,9 @@ func TestStats(t *testing.T) {
 	exchange(t, a, b, 100_000)
 	a.Close()
 	b.Close()
+	eventually(t, "every segment that was sent has come", func() bool { // it is counted behind the link, which delivers at once
+		return as.SegmentsSent.Value() == bs.ValidSegmentsReceived.Value()
+	})
 	for _, c := range []struct {
 		name string
 		got  uint64
@@ -296,7 +299,6 @@ func TestStats(t *testing.T) {
 		{"b's CurrentEstablished", bs.CurrentEstablished.Value(), 0},
 		{"ResetsSent", as.ResetsSent.Value() + bs.ResetsSent.Value(), 0},
 		{"ChecksumErrors", as.ChecksumErrors.Value() + bs.ChecksumErrors.Value(), 0},
-		{"segments lost between the stacks", as.SegmentsSent.Value() - bs.ValidSegmentsReceived.Value(), 0},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s = %d, want %d", c.name, c.got, c.want)

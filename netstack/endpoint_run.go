@@ -1,6 +1,9 @@
 package netstack
 
 import (
+	"runtime"
+	"time"
+
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
@@ -21,21 +24,51 @@ func (e *Endpoint) kick() {
 // goroutine ends when there is no work left.
 func (e *Endpoint) hand() {
 	if e.work.Add(1) == 1 {
-		go e.run(nil)
+		go e.runAlone()
 	}
 }
 
-// run makes passes until there is no work left. first is a segment that has not waited, nil if there is none.
+// turn is for how long a connection runs before others have their turn: long for a flow, and short for whoever dials beside many.
+const turn = 200 * time.Microsecond
+
+// run makes passes until there is no work left. first is a segment that has not waited, nil if there is none. If that takes long, it has
+// another goroutine go on: its caller, who reads from a device or the application's, has more to do.
 func (e *Endpoint) run(first *segment) {
+	if e.runFor(turn, first) {
+		go e.runAlone()
+	}
+}
+
+// runAlone is run in a goroutine of its own.
+func (e *Endpoint) runAlone() {
+	for e.runFor(turn, nil) {
+		runtime.Gosched()
+	}
+}
+
+// runFor makes passes until there is no work left, or the time is over, and reports whether there is some. Then its caller has the baton
+// still.
+func (e *Endpoint) runFor(d time.Duration, first *segment) bool {
 	p := e.shard.borrow()
+	defer e.finish(p)
+	start := wheel.Time(-1)
 	for {
 		n := e.work.Load()
 		e.pass(p, first)
 		first = nil
 		if e.work.Add(-n) == 0 {
-			break
+			return false
+		}
+		if now := e.p.now(); start < 0 {
+			start = now
+		} else if now.Sub(start) > d {
+			return true
 		}
 	}
+}
+
+// finish gives a pass back.
+func (e *Endpoint) finish(p *pass) {
 	e.p.count(p, e)
 	e.shard.giveBack(p)
 }
@@ -243,6 +276,9 @@ func (e *Endpoint) expire(now wheel.Time, p *pass) {
 	}
 }
 
+// mostWrote is how many octets that the application has written the connection is told of in one pass, where each segment is a packet.
+const mostWrote = 2 * pieceSize
+
 // do tells the connection what the application has done.
 func (e *Endpoint) do(now wheel.Time, o *tcp.Output) {
 	t := e.todo
@@ -256,6 +292,14 @@ func (e *Endpoint) do(now wheel.Time, o *tcp.Output) {
 	}
 	if t.consumed > 0 {
 		e.conn.Consumed(now, t.consumed, o)
+	}
+	if rest := t.wrote - min(t.wrote, mostWrote); rest > 0 && e.gso.Type == stack.GSONone && !t.abort {
+		// The rest is for another pass, and so is what was done after the writes.
+		e.conn.Wrote(now, mostWrote, tcp.WriteMore, o)
+		t.wrote, t.options, t.consumed = rest, false, 0
+		e.todo = t
+		e.work.Add(1)
+		return
 	}
 	if t.wrote > 0 || t.flush {
 		var flags tcp.WriteFlags
