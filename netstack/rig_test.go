@@ -9,16 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip"
-	"gvisor.dev/gvisor/pkg/tcpip/checksum"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
-	"gvisor.dev/gvisor/pkg/waiter"
 )
 
 // rig is a stack whose peer is the test: it makes up what the stack receives, and writes down what it sends, what its calls return and
@@ -169,7 +166,7 @@ func (r *rig) sent(b []byte, net tcpip.NetworkProtocolNumber) {
 	var raw header.TCP
 	if net == ipv6.ProtocolNumber {
 		ip := header.IPv6(b)
-		if ip.TransportProtocol() != header.TCPProtocolNumber {
+		if ip.NextHeader() != uint8(header.TCPProtocolNumber) {
 			return
 		}
 		raw = header.TCP(ip.Payload())
@@ -218,202 +215,6 @@ func (r *rig) sent(b []byte, net tcpip.NetworkProtocolNumber) {
 		flags&^header.TCPFlagPsh, seq, ack, n, options, zero)
 }
 
-// rigPeer is a port of the peer's.
-type rigPeer struct {
-	r      *rig
-	port   uint16 // the peer's
-	here   uint16 // the stack's
-	iss    uint32
-	snd    uint32 // what the peer sends next, from its iss
-	theirs uint32 // the stack's initial sequence number, once known
-	known  bool
-	nxt    uint32 // what the stack sends next, from theirs
-	sent   int    // segments from the stack
-	last   header.TCP
-	packet []byte // IP's, with last
-	bare   bool   // SYNs have no options
-}
-
-func (r *rig) peer(port uint16) *rigPeer {
-	p := r.peers[port]
-	if p == nil {
-		p = &rigPeer{r: r, port: port, here: rigPort, iss: rigISS}
-		r.peers[port] = p
-	}
-	return p
-}
-
-// send gives the stack a segment, whose numbers count from the initial ones.
-func (p *rigPeer) send(flags header.TCPFlags, seq, ack uint32, n int) {
-	p.raw(flags, p.iss+seq, p.theirs+ack, make([]byte, n), 0)
-}
-
-// raw is send with numbers as they are on the wire, and with what is added to the checksum.
-func (p *rigPeer) raw(flags header.TCPFlags, seq, ack uint32, data []byte, bad uint16) {
-	r := p.r
-	var opts []byte
-	if flags.Contains(header.TCPFlagSyn) && !p.bare {
-		opts = []byte{header.TCPOptionMSS, 4, 1460 >> 8, 1460 & 255}
-	}
-	if !flags.Contains(header.TCPFlagAck) {
-		ack = 0
-	}
-	size := header.TCPMinimumSize + len(opts)
-	b := make([]byte, header.IPv4MinimumSize+size+len(data))
-	ip := header.IPv4(b)
-	ip.Encode(&header.IPv4Fields{
-		TotalLength: uint16(len(b)), TTL: 64, Protocol: uint8(header.TCPProtocolNumber), SrcAddr: rigThere, DstAddr: rigHere,
-	})
-	ip.SetChecksum(^ip.CalculateChecksum())
-	seg := header.TCP(b[header.IPv4MinimumSize:])
-	seg.Encode(&header.TCPFields{
-		SrcPort: p.port, DstPort: p.here, SeqNum: seq, AckNum: ack, DataOffset: uint8(size), Flags: flags, WindowSize: 65535,
-	})
-	copy(seg[header.TCPMinimumSize:], opts)
-	copy(seg[size:], data)
-	sum := header.PseudoHeaderChecksum(header.TCPProtocolNumber, rigThere, rigHere, uint16(len(seg)))
-	seg.SetChecksum(^seg.CalculateChecksum(checksum.Combine(sum, checksum.Checksum(data, 0))) + bad)
-	r.inject(b)
-}
-
-func (r *rig) inject(b []byte) {
-	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(b)})
-	r.link.InjectInbound(ipv4.ProtocolNumber, pkt)
-	pkt.DecRef()
-	r.drain()
-}
-
-// What peers send in order.
-func (p *rigPeer) syn() {
-	p.send(header.TCPFlagSyn, 0, 0, 0)
-	p.snd = 1
-}
-func (p *rigPeer) synAck() {
-	p.send(header.TCPFlagSyn|header.TCPFlagAck, 0, 1, 0)
-	p.snd = 1
-}
-func (p *rigPeer) ack() { p.send(header.TCPFlagAck, p.snd, p.nxt, 0) }
-func (p *rigPeer) data(n int) {
-	p.send(header.TCPFlagAck, p.snd, p.nxt, n)
-	p.snd += uint32(n)
-}
-func (p *rigPeer) fin() {
-	p.send(header.TCPFlagFin|header.TCPFlagAck, p.snd, p.nxt, 0)
-	p.snd++
-}
-func (p *rigPeer) rst() { p.send(header.TCPFlagRst, p.snd, 0, 0) }
-
-// icmp has a router say something about the last segment from the stack.
-func (p *rigPeer) icmp(code header.ICMPv4Code, mtu uint16) {
-	quote := p.packet[:min(len(p.packet), 60)]
-	b := make([]byte, header.IPv4MinimumSize+header.ICMPv4MinimumSize+len(quote))
-	ip := header.IPv4(b)
-	ip.Encode(&header.IPv4Fields{
-		TotalLength: uint16(len(b)), TTL: 64, Protocol: uint8(header.ICMPv4ProtocolNumber), SrcAddr: rigThere, DstAddr: rigHere,
-	})
-	ip.SetChecksum(^ip.CalculateChecksum())
-	m := header.ICMPv4(b[header.IPv4MinimumSize:])
-	m.SetType(header.ICMPv4DstUnreachable)
-	m.SetCode(code)
-	m.SetMTU(mtu)
-	copy(m[header.ICMPv4MinimumSize:], quote)
-	m.SetChecksum(header.ICMPv4Checksum(m, 0))
-	p.r.inject(b)
-}
-
-// rigSocket is an endpoint of a rig. Its methods write down what they return, and the state after it.
-type rigSocket struct {
-	r    *rig
-	name string
-	ep   tcpip.Endpoint
-	wq   *waiter.Queue
-}
-
-func (r *rig) socket(name string) *rigSocket { return r.socketOf(name, ipv4.ProtocolNumber) }
-
-func (r *rig) socketOf(name string, net tcpip.NetworkProtocolNumber) *rigSocket {
-	r.t.Helper()
-	wq := new(waiter.Queue)
-	ep, err := r.s.NewEndpoint(header.TCPProtocolNumber, net, wq)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(ep.Close)
-	return &rigSocket{r, name, ep, wq}
-}
-
-func (s *rigSocket) say(what string, err tcpip.Error) *rigSocket {
-	s.r.drain()
-	s.r.notef("%s.%s: %s, %v", s.name, what, errName(err), gtcp.EndpointState(s.ep.State()))
-	return s
-}
-
-func (s *rigSocket) bind(port uint16) *rigSocket {
-	return s.say(fmt.Sprint("bind ", port), s.ep.Bind(tcpip.FullAddress{Port: port}))
-}
-func (s *rigSocket) listen(backlog int) *rigSocket {
-	return s.say(fmt.Sprint("listen ", backlog), s.ep.Listen(backlog))
-}
-
-// connect connects to a port of the peer's.
-func (s *rigSocket) connect(port uint16) *rigPeer {
-	err := s.ep.Connect(tcpip.FullAddress{Addr: rigThere, Port: port})
-	p := s.r.peer(port)
-	if at, err := s.ep.GetLocalAddress(); err == nil {
-		p.here = at.Port
-	}
-	s.say(fmt.Sprint("connect ", port), err)
-	return p
-}
-func (s *rigSocket) close() *rigSocket {
-	s.ep.Close()
-	return s.say("close", nil)
-}
-func (s *rigSocket) abort() *rigSocket {
-	s.ep.Abort()
-	return s.say("abort", nil)
-}
-func (s *rigSocket) shutdown(f tcpip.ShutdownFlags) *rigSocket {
-	return s.say(fmt.Sprint("shutdown ", f), s.ep.Shutdown(f))
-}
-func (s *rigSocket) write(n int) *rigSocket {
-	_, err := s.ep.Write(strings.NewReader(strings.Repeat("x", n)), tcpip.WriteOptions{})
-	return s.say(fmt.Sprint("write ", n), err)
-}
-func (s *rigSocket) writeAtomic(n int) *rigSocket {
-	took, err := s.ep.Write(strings.NewReader(strings.Repeat("x", n)), tcpip.WriteOptions{Atomic: true})
-	return s.say(fmt.Sprintf("atomic write of %d takes %d", n, took), err)
-}
-func (s *rigSocket) read() *rigSocket {
-	var b strings.Builder
-	res, err := s.ep.Read(&b, tcpip.ReadOptions{})
-	return s.say(fmt.Sprint("read ", res.Count), err)
-}
-
-// soError reads SO_ERROR.
-func (s *rigSocket) soError() *rigSocket { return s.say("error", s.ep.SocketOptions().GetLastError()) }
-
-// look writes the state down, and what the socket is ready for.
-func (s *rigSocket) look() *rigSocket {
-	const all = waiter.EventIn | waiter.EventOut | waiter.EventHUp | waiter.EventErr | waiter.EventRdHUp
-	s.r.drain()
-	s.r.notef("%s is %v, ready for %b", s.name, gtcp.EndpointState(s.ep.State()), s.ep.Readiness(all))
-	return s
-}
-
-// accept takes a connection, nil if there is none.
-func (s *rigSocket) accept(name string) *rigSocket {
-	var from tcpip.FullAddress
-	ep, wq, err := s.ep.Accept(&from)
-	s.say("accept", err)
-	if err != nil {
-		return nil
-	}
-	s.r.notef("from %v port %d on %d", from.Addr, from.Port, from.NIC)
-	s.r.t.Cleanup(ep.Close)
-	return &rigSocket{s.r, name, ep, wq}
-}
-
 // quietly does what f does, and forgets the segments that leave meanwhile.
 func (r *rig) quietly(f func()) {
 	n := len(r.log)
@@ -424,24 +225,6 @@ func (r *rig) quietly(f func()) {
 // timing has what depends on when timers expire not be compared: it is each TCP's own business.
 func (r *rig) timing() {
 	r.skip = append(r.skip, "SegmentsSent", "Retransmits", "Timeouts")
-}
-
-// established returns a connection that the peer has opened, with the listener and the peer.
-func (r *rig) established() (l, c *rigSocket, p *rigPeer) {
-	r.t.Helper()
-	l = r.socket("l").bind(rigPort).listen(8)
-	p = r.peer(2000)
-	p.syn()
-	p.ack()
-	if c = l.accept("c"); c == nil {
-		r.t.Fatalf("nothing to accept:\n%s", strings.Join(r.log, "\n"))
-	}
-	return l, c, p
-}
-
-// stats writes down what the endpoint has counted.
-func (s *rigSocket) stats() {
-	s.r.counters(s.name, reflect.Indirect(reflect.ValueOf(s.ep.Stats())).Interface())
 }
 
 // counters writes down all counters of a struct that are not 0.
