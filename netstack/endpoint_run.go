@@ -223,7 +223,7 @@ func (e *Endpoint) input(s *segment, o *tcp.Output) (after bool) {
 		e.opening = opened
 		e.conn.Accept(now, &in, o)
 		return false
-	case e.opening == openCookie:
+	case e.opening == openCookie || e.parent != nil && !e.queued && e.opening == opened && e.parent.lateCookie(e, s, o):
 		e.opening = opened
 		c := e.cookie
 		e.cookie = nil

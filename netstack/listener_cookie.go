@@ -79,21 +79,11 @@ func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 // takeCookie takes an ACK that may be the answer to a SYN cookie, and reports whether it is.
 func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) bool {
 	p := l.e.p
-	l.mu.Lock()
-	// An ACK is looked at only while a cookie can be about: else whoever can guess one in 2^28 would need no SYN.
-	possible := l.cookies && seg.at.Sub(l.cookieAt) <= tcp.CookieMaxLifetime
-	full := l.full()
-	l.mu.Unlock()
-	if !possible {
-		p.stats.ListenOverflowInvalidSynCookieRcvd.Increment()
-		p.dropped()
-		return false
-	}
-	h := &seg.header
-	local, remote := end(id.LocalAddress, id.LocalPort), end(id.RemoteAddress, id.RemotePort)
-	iss := h.Ack.Add(^uint32(0))
-	mss, ok := p.secret.CheckSYNCookie(seg.at, local, remote, h.Seq.Add(^uint32(0)), iss)
-	if !ok {
+	l.e.mu.Lock()
+	cfg := p.config(&l.e.opts, l.e.opts.socket(&l.e.ops), l.e.recvBuffer())
+	l.e.mu.Unlock()
+	ck, full := l.cookie(id, seg, cfg)
+	if ck == nil {
 		p.dropped()
 		p.stats.ListenOverflowInvalidSynCookieRcvd.Increment()
 		return false
@@ -105,13 +95,6 @@ func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 		return true
 	}
 	p.stats.ListenOverflowSynCookieRcvd.Increment()
-	ck := &cookie{iss: iss, mss: mss}
-	l.e.mu.Lock()
-	cfg := p.config(&l.e.opts, l.e.opts.socket(&l.e.ops), l.e.recvBuffer())
-	l.e.mu.Unlock()
-	if ck.stamped = cfg.Timestamps && h.Options.HasTimestamps; ck.stamped {
-		ck.options = tcp.CookieOptionsFrom(h.Options.TSEcr)
-	}
 	c := l.open(id, seg, pkt, ck)
 	if c == nil {
 		return true
@@ -120,5 +103,46 @@ func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 		seg.pkt = pkt.IncRef()
 	}
 	c.deliver(seg)
+	return true
+}
+
+// cookie returns what the cookie that a segment acknowledges has told, nil if it is none, and whether the queue for Accept is full. cfg is
+// what the SYN-ACK was made by.
+func (l *listener) cookie(id stack.TransportEndpointID, seg *segment, cfg *tcp.Config) (ck *cookie, full bool) {
+	l.mu.Lock()
+	// An ACK is looked at only while a cookie can be about: else whoever can guess one in 2^28 would need no SYN.
+	possible := l.cookies && seg.at.Sub(l.cookieAt) <= tcp.CookieMaxLifetime
+	full = l.full()
+	l.mu.Unlock()
+	if !possible {
+		return nil, full
+	}
+	h := &seg.header
+	local, remote := end(id.LocalAddress, id.LocalPort), end(id.RemoteAddress, id.RemotePort)
+	iss := h.Ack.Add(^uint32(0))
+	mss, ok := l.e.p.secret.CheckSYNCookie(seg.at, local, remote, h.Seq.Add(^uint32(0)), iss)
+	if !ok {
+		return nil, full
+	}
+	ck = &cookie{iss: iss, mss: mss}
+	if ck.stamped = cfg.Timestamps && h.Options.HasTimestamps; ck.stamped {
+		ck.options = tcp.CookieOptionsFrom(h.Options.TSEcr)
+	}
+	return ck, full
+}
+
+// lateCookie has a half-open connection, whose lock is held, be the one that a cookie was sent for, if the segment acknowledges that: the
+// peer's SYN was answered by a cookie, and came once more when there was room. It reports true if the connection is to be opened by it.
+func (l *listener) lateCookie(c *Endpoint, seg *segment, o *tcp.Output) bool {
+	if seg.header.Flags&(tcp.SYN|tcp.RST|tcp.ACK) != tcp.ACK || c.conn.Opens(seg.header.Ack) || c.conn.State() != tcp.StateSynReceived {
+		return false
+	}
+	ck, full := l.cookie(c.info.ID, seg, c.conn.Config())
+	if ck == nil || full {
+		return false
+	}
+	c.conn.Forget(o)
+	c.cookie, c.opening = ck, openCookie
+	c.initConn(ck.iss, 0)
 	return true
 }

@@ -88,6 +88,23 @@ func TestListenersAsGVisor(t *testing.T) {
 			p.send(header.TCPFlagAck, 1, 77777, 0)
 			l.stats()
 		}},
+		{"a cookie comes back to a half-open connection", func(r *rig) {
+			l := r.socket("l").bind(rigPort).listen(2)
+			q, p := r.peer(2001), r.peer(2000)
+			q.syn()
+			p.syn() // a cookie answers
+			q.rst()
+			r.quietly(p.syn) // there is room now, and another sequence number
+			p.nxt = 1
+			p.data(5)
+			if c := l.accept("c"); c != nil {
+				c.read().write(7)
+				p.ack()
+				p.data(3)
+				c.read().close()
+			}
+			l.stats()
+		}},
 		{"an ACK that nobody waits for", func(r *rig) {
 			l := r.socket("l").bind(rigPort).listen(2)
 			p := r.peer(2000)

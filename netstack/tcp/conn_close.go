@@ -105,6 +105,16 @@ func (c *Conn) abort(now wheel.Time, lost bool, o *Output) {
 	c.closed(ErrAborted, o)
 }
 
+// Forget ends a connection without a word to its peer or its application: another takes its place.
+func (c *Conn) Forget(o *Output) {
+	if c.state == StateClosed {
+		return
+	}
+	c.stopAll(o)
+	c.setState(StateClosed, o)
+	c.dropFlight(o)
+}
+
 // timeWait enters TIME-WAIT: RFC 9293 §3.6.1. All other timers stop.
 func (c *Conn) timeWait(now wheel.Time, o *Output) {
 	c.setState(StateTimeWait, o)
