@@ -1,6 +1,7 @@
 package sockets
 
 import (
+	"errors"
 	"net"
 	"time"
 
@@ -21,6 +22,26 @@ func (c *Conn) Info() (info tcp.Info, ok bool) {
 		info = e.ConnInfo()
 	}
 	return info, ok
+}
+
+// SetConfig gives the connection a configuration of its own: timer policy, ECN, pacing. What can be changed while it is connected is
+// said at netstack.Endpoint.SetSocketConfig, whose errors it returns. The stack's TCP must be package netstack's.
+func (c *Conn) SetConfig(cfg netstack.SocketConfig) error {
+	if c.closed() {
+		return c.opError("set", net.ErrClosed)
+	}
+	if err := setConfig(c.ep, cfg); err != nil {
+		return c.opError("set", err)
+	}
+	return nil
+}
+
+func setConfig(ep tcpip.Endpoint, cfg netstack.SocketConfig) error {
+	e, ok := ep.(*netstack.Endpoint)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return e.SetSocketConfig(cfg)
 }
 
 // set calls f unless the connection is closed.

@@ -22,6 +22,7 @@ import (
 
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sockets"
+	"tcpwheel/tcptimers"
 )
 
 // TestCloseWakes closes what goroutines wait for.
@@ -179,6 +180,51 @@ func TestOptions(t *testing.T) {
 		wantError(t, "period 0", a.SetKeepAlivePeriod(0), syscall.EINVAL)
 		wantError(t, "buffer 0", a.SetReadBuffer(0), syscall.EINVAL)
 	})
+}
+
+// TestConfig has either end of a connection have a timer policy of its own, and change it.
+func TestConfig(t *testing.T) {
+	config := func(policy string) *netstack.SocketConfig {
+		return &netstack.SocketConfig{Policy: tcptimers.MustPolicy(policy)}
+	}
+	s := newLoop(t, netstack.NewProtocol)
+	l, err := (&sockets.ListenConfig{Stack: s, Config: config("bsd")}).ListenTCP(port("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	a, err := (&sockets.Dialer{Stack: s, Config: config("linux")}).DialTCP(t.Context(), l.Addr().(*net.TCPAddr).AddrPort())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b, err := l.AcceptTCP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for c, want := range map[*sockets.Conn]string{a: "linux", b: "bsd"} {
+		if info, _ := c.Info(); info.Policy != want {
+			t.Errorf("policy %q, want %q", info.Policy, want)
+		}
+	}
+	if err := a.SetConfig(*config("rfc6298")); err == nil {
+		t.Error("a tick finer than the connection's wheel was taken")
+	}
+	if err := a.SetConfig(netstack.SocketConfig{}); err == nil {
+		t.Error("a policy without fields was taken")
+	}
+	again := *config("linux")
+	again.Pacing = true
+	if err := a.SetConfig(again); err != nil {
+		t.Errorf("SetConfig: %v", err)
+	}
+
+	g := newLoop(t, gtcp.NewProtocol)
+	_, err = (&sockets.ListenConfig{Stack: g, Config: config("bsd")}).Listen("tcp", "127.0.0.1:0")
+	wantError(t, "gVisor's listens with a policy", err, errors.ErrUnsupported)
+	_, err = (&sockets.Dialer{Stack: g, Config: config("bsd")}).Dial("tcp", "127.0.0.1:1")
+	wantError(t, "gVisor's dials with a policy", err, errors.ErrUnsupported)
 }
 
 // TestInfo tells of our connections, and not of gVisor's.

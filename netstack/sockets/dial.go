@@ -13,6 +13,8 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/waiter"
+
+	"tcpwheel/netstack"
 )
 
 // Dialer connects. The zero value of each field but Stack stands for its default. Multiple goroutines may invoke its methods.
@@ -31,6 +33,9 @@ type Dialer struct {
 
 	// KeepAlive is off by default.
 	KeepAlive net.KeepAliveConfig
+
+	// Config, if not nil, is what the connections have of their own: timer policy, ECN, pacing. The stack's TCP must be package netstack's.
+	Config *netstack.SocketConfig
 
 	// Control, if not nil, is called with each endpoint before it is bound and connects, to set options.
 	Control func(ep tcpip.Endpoint) error
@@ -183,10 +188,8 @@ func (d *Dialer) connect(ctx context.Context, c *Conn, to netip.AddrPort) error 
 			return callError("setsockopt", err)
 		}
 	}
-	if d.Control != nil {
-		if err := d.Control(c.ep); err != nil {
-			return err
-		}
+	if err := prepare(c.ep, d.Config, d.Control); err != nil {
+		return err
 	}
 	if d.LocalAddr != (netip.AddrPort{}) {
 		if err := c.ep.Bind(full(d.Stack, d.NIC, d.LocalAddr)); err != nil {
@@ -226,6 +229,19 @@ func (d *Dialer) connect(ctx context.Context, c *Conn, to netip.AddrPort) error 
 		c.wait(&c.wr, seq)
 		seq = c.wr.events.Load()
 	}
+}
+
+// prepare sets what a Dialer or a ListenConfig wants of an endpoint.
+func prepare(ep tcpip.Endpoint, cfg *netstack.SocketConfig, control func(tcpip.Endpoint) error) error {
+	if cfg != nil {
+		if err := setConfig(ep, *cfg); err != nil {
+			return err
+		}
+	}
+	if control != nil {
+		return control(ep)
+	}
+	return nil
 }
 
 // connected reports whether the handshake is over, and how it ended.

@@ -11,6 +11,8 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/waiter"
+
+	"tcpwheel/netstack"
 )
 
 // ListenConfig listens. The zero value of each field but Stack stands for its default. Multiple goroutines may invoke its methods.
@@ -22,6 +24,9 @@ type ListenConfig struct {
 
 	// KeepAlive, of the connections, is off by default.
 	KeepAlive net.KeepAliveConfig
+
+	// Config, if not nil, is what the connections have of their own: timer policy, ECN, pacing. The stack's TCP must be package netstack's.
+	Config *netstack.SocketConfig
 
 	// Control, if not nil, is called with the endpoint before it is bound, to set options. Connections inherit them.
 	Control func(ep tcpip.Endpoint) error
@@ -105,10 +110,8 @@ func (lc *ListenConfig) bind(l *Listener, network string, at netip.AddrPort) err
 	ops.SetV6Only(network == "tcp6")
 	ops.SetDelayOption(false)
 	ops.SetReuseAddress(true) // as package net does: connections in TIME-WAIT do not keep the port
-	if lc.Control != nil {
-		if err := lc.Control(l.ep); err != nil {
-			return err
-		}
+	if err := prepare(l.ep, lc.Config, lc.Control); err != nil {
+		return err
 	}
 	if err := l.ep.Bind(full(lc.Stack, lc.NIC, at)); err != nil {
 		return callError("bind", err)
