@@ -40,16 +40,24 @@ var apis = []struct {
 	}},
 }
 
+// connected returns both ends of a connection on a stack of its own.
+func connected(b *testing.B, connect func(s *stack.Stack) (x, y net.Conn, err error)) (x, y net.Conn) {
+	x, y, err := connect(newLoop(b, netstack.NewProtocol))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		x.Close()
+		y.Close()
+	})
+	return x, y
+}
+
 // BenchmarkRoundTrip sends an octet there and back, both ends waiting in Read.
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, api := range apis {
 		b.Run("api="+api.name, func(b *testing.B) {
-			x, y, err := api.connect(newLoop(b, netstack.NewProtocol))
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer y.Close()
-			defer x.Close()
+			x, y := connected(b, api.connect)
 			go func() {
 				buf := make([]byte, 1)
 				for {
@@ -77,12 +85,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 func BenchmarkReadWrite(b *testing.B) {
 	for _, api := range apis {
 		b.Run("api="+api.name, func(b *testing.B) {
-			x, y, err := api.connect(newLoop(b, netstack.NewProtocol))
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer y.Close()
-			defer x.Close()
+			x, y := connected(b, api.connect)
 			buf := make([]byte, 1)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -99,11 +102,7 @@ func BenchmarkReadWrite(b *testing.B) {
 func BenchmarkCopy(b *testing.B) {
 	for _, api := range apis {
 		b.Run("api="+api.name, func(b *testing.B) {
-			x, y, err := api.connect(newLoop(b, netstack.NewProtocol))
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer y.Close()
+			x, y := connected(b, api.connect)
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
