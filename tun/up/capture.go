@@ -171,6 +171,9 @@ func (c *capture) run() {
 			err = c.buf.Flush()
 		}
 		clear(batch.packets)
+		if n := cap(batch.octets); n > 1<<20 && len(batch.octets) < n/8 {
+			batch = captured{} // the memory of a burst that is over
+		}
 		if err != nil {
 			c.fail(err)
 		}

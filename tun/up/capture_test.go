@@ -326,3 +326,38 @@ func TestCaptureIsAbandoned(t *testing.T) {
 		t.Errorf("the file is there: %v", err)
 	}
 }
+
+// TestCaptureGivesMemoryBack: what a burst took is not kept.
+func TestCaptureGivesMemoryBack(t *testing.T) {
+	w := &stuckWriter{stuck: make(chan struct{}), goOn: make(chan struct{})}
+	c, err := newCapture("-", "x", w, tcpip.NewStdClock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	addPacket(c, 60_000)
+	addPacket(c, 300_000) // more than is written at once, so that the writer is stuck
+	<-w.stuck
+	for range 100 {
+		addPacket(c, 60_000)
+	}
+	close(w.goOn)
+	for i := range uint64(20) { // each makes two buffers change places, when the one before is written
+		addPacket(c, 100)
+		for c.report().Packets != 103+i || len(c.wake) > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	c.mu.Lock()
+	n := cap(c.queue.octets)
+	c.mu.Unlock()
+	if n > 1<<20 {
+		t.Errorf("%d octets are kept for the next packets", n)
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustParse(t, w.Bytes()); len(got.packets) != 122 {
+		t.Errorf("%d packets in the file, want 122", len(got.packets))
+	}
+}
