@@ -78,10 +78,11 @@ func newLink() *cobra.Command {
 			}
 			s, err := link.Run(cmd.Context(), c, cmds, func(l *link.Link) func() {
 				fmt.Fprintf(talk, "tcpwheel: link: %v\n", l)
-				if isTerminal(talk) && cmds.A == nil && cmds.B == "" {
-					return linkStatus(talk, l.Summary)
+				status := statusLine{w: talk}
+				if cmds.A == nil && cmds.B == "" { // whose terminal it is
+					status.start(linkStatus(l.Summary))
 				}
-				return func() {}
+				return status.stop
 			})
 			if s[0].Direction == "" { // it has not begun
 				return err
@@ -145,39 +146,18 @@ func writeLinkSummary(w io.Writer, s [2]link.Summary, asJSON bool) error {
 	return nil
 }
 
-// linkStatus keeps a line on a terminal up to date, until the function that it returns is called, which clears it.
-func linkStatus(w io.Writer, summary func() [2]link.Summary) (stop func()) {
-	end, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		t := time.NewTicker(500 * time.Millisecond)
-		defer t.Stop()
-		for before := summary(); ; {
-			select {
-			case <-end:
-				fmt.Fprint(w, "\r\x1b[K")
-				return
-			case <-t.C:
-				now := summary()
-				fmt.Fprintf(w, "\r\x1b[K%s", linkStatusLine(before, now, 500*time.Millisecond))
-				before = now
+// linkStatus returns what tells what has passed so far, and how fast.
+func linkStatus(summary func() [2]link.Summary) func(d time.Duration) string {
+	before := summary()
+	return func(d time.Duration) (line string) {
+		now := summary()
+		for i, s := range now {
+			if i > 0 {
+				line += ", "
 			}
+			line += fmt.Sprintf("%s %d (%d gone) %s", s.Direction, s.Packets, s.Packets-s.Delivered, perSecond(s.Octets-before[i].Octets, d))
 		}
-	}()
-	return func() {
-		close(end)
-		<-ended
+		before = now
+		return line
 	}
-}
-
-// linkStatusLine tells what has passed so far, and how fast.
-func linkStatusLine(before, now [2]link.Summary, d time.Duration) (line string) {
-	for i, s := range now {
-		if i > 0 {
-			line += " | "
-		}
-		rate := float64(s.Octets-before[i].Octets) * 8 / d.Seconds() / 1e6
-		line += fmt.Sprintf("%s %d, %d gone, %.1f Mbit/s", s.Direction, s.Packets, s.Packets-s.Delivered, rate)
-	}
-	return line
 }

@@ -47,10 +47,12 @@ func TestLinkCommand(t *testing.T) {
 	}
 }
 
-func TestLinkStatusLine(t *testing.T) {
-	now := [2]link.Summary{{Direction: "a-to-b", Packets: 10, Delivered: 8, Octets: 125000}, {Direction: "b-to-a"}}
-	want := "a-to-b 10, 2 gone, 2.0 Mbit/s | b-to-a 0, 0 gone, 0.0 Mbit/s"
-	if got := linkStatusLine([2]link.Summary{}, now, 500e6); got != want {
+func TestLinkStatus(t *testing.T) {
+	now := [2]link.Summary{{Direction: "a-to-b"}, {Direction: "b-to-a", Packets: 3, Delivered: 3, Octets: 70}}
+	line := linkStatus(func() [2]link.Summary { return now })
+	now[0] = link.Summary{Direction: "a-to-b", Packets: 10, Delivered: 8, Octets: 125000}
+	want := "a-to-b 10 (2 gone) 250 kB/s, b-to-a 3 (0 gone) 0 B/s"
+	if got := line(500e6); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

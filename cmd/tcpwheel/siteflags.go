@@ -2,13 +2,10 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"net/netip"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
-	"tcpwheel/netstack/sim"
 	"tcpwheel/tun/up"
 )
 
@@ -71,19 +68,13 @@ func (f *siteFlags) fill(c *up.Config) (err error) {
 	if c.HostAddrs, err = parsePrefixes("host-addr", f.hostAddrs); err != nil {
 		return err
 	}
-	if p, err := strconv.ParseFloat(f.loss, 64); err == nil {
-		if p != 0 {
-			c.Link.Loss = sim.Losses{sim.Bernoulli{P: p}}
-		}
-	} else if c.Link.Loss, err = sim.ParseLosses(f.loss); err != nil {
+	if c.Link.Loss, err = parseLoss(f.loss); err != nil {
 		return err
 	}
 	if f.rate != "" {
-		r, err := strconv.ParseFloat(f.rate, 64)
-		if err != nil || r != math.Trunc(r) || r < 1 || r > 1e15 {
-			return fmt.Errorf("rate %q, want a whole number of bit/s up to 1e15, such as 1e9", f.rate)
+		if c.Link.Rate, err = parseRate(f.rate); err != nil {
+			return err
 		}
-		c.Link.Rate = uint64(r)
 	}
 	if f.plan != "" {
 		c.Plan, err = up.ReadPlan(f.plan)

@@ -52,13 +52,12 @@ func newTail() *cobra.Command {
 				return usage(cmd, fmt.Errorf("tail: within %v round trips of %d policies, want a number from 0 on, and one at least", within, len(policies)))
 			}
 			var progress func(string)
-			end := func() {}
-			if talk := cmd.ErrOrStderr(); isTerminal(talk) {
-				progress = func(what string) { fmt.Fprintf(talk, "\r\x1b[K%s", what) }
-				end = func() { fmt.Fprint(talk, "\r\x1b[K") }
+			status := statusLine{w: cmd.ErrOrStderr()}
+			if isTerminal(status.w) {
+				progress = status.show
 			}
 			results, err := tail.Run(cmd.Context(), c, progress)
-			end()
+			status.stop()
 			if err != nil {
 				return err
 			}
