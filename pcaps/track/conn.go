@@ -121,7 +121,7 @@ func (c *Conn) add(p *capture.Packet, dir int) {
 		c.BadSums++
 		return
 	}
-	if f.copies.isCopy(p, f.RTT.Min) {
+	if f.copies.isCopy(p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) {
 		c.Copies++
 		return
 	}

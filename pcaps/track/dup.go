@@ -13,9 +13,6 @@ import (
 type copies struct {
 	seen [8]packetMark
 	next uint8
-
-	twins int64 // copies that were recognised
-	all   int64
 }
 
 // packetMark is what two captures of one packet have in common.
@@ -40,12 +37,13 @@ const (
 	copyAtOnce = 500 * time.Microsecond
 )
 
-// isCopy reports whether the packet is one of the last few once more. least is the least round-trip time, 0 if it is not known.
+// isCopy reports whether the packet is one of the last few once more. least is the least round-trip time, 0 if it is not known; mirrored
+// says that many packets of the connection are captured more than once.
 //
 // An identification that is not 0 is a packet's own for long enough. Without one, octets that come again so soon were not sent again.
 // ACKs may well repeat each other, so that they count as copies only where octets, or identifications, have shown that packets
 // are captured twice.
-func (c *copies) isCopy(p *capture.Packet, least time.Duration) bool {
+func (c *copies) isCopy(p *capture.Packet, least time.Duration, mirrored bool) bool {
 	h := &p.Header
 	m := packetMark{
 		at: p.Time, seq: h.Seq, ack: h.Ack, ts: h.Options.TSVal, len: p.Len, window: h.Window, flags: h.Flags,
@@ -57,7 +55,6 @@ func (c *copies) isCopy(p *capture.Packet, least time.Duration) bool {
 	if m.sacks > 0 {
 		m.sack = h.Options.SACK[0]
 	}
-	c.all++
 	for i := range c.seen {
 		s := &c.seen[i]
 		if !s.used || s.seq != m.seq || s.len != m.len || s.ack != m.ack || s.ts != m.ts || s.id != m.id ||
@@ -72,10 +69,9 @@ func (c *copies) isCopy(p *capture.Packet, least time.Duration) bool {
 		case p.SegLen() > 0:
 			same = age <= copyAtOnce && (least == 0 || age < least/2)
 		default:
-			same = age <= copyAtOnce && c.twins >= 8 && 4*c.twins >= c.all
+			same = age <= copyAtOnce && mirrored
 		}
 		if same {
-			c.twins++
 			return true
 		}
 	}

@@ -285,7 +285,7 @@ func (t *timerModel) score(f *Flow, s *segment, at wheel.Time, rto, srtt time.Du
 }
 
 // unexplained is a PerGap below which no model explains anything.
-const unexplained = -8
+const unexplained = -10
 
 // unlikely is what a gap counts for that a model does not explain.
 const unlikely = 14

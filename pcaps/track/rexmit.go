@@ -65,10 +65,6 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 		return
 	}
 	f.Rexmits++
-	if probe && !h.Flags.HasAny(tcp.SYN|tcp.FIN) {
-		f.touch(first, last, p, at)
-		return
-	}
 	r := &Rexmit{
 		Packet: p.Number, Seen: now, At: at, Octets: int(end - start), Seq: h.Seq, start: start, end: end,
 		ts: h.Options.TSVal, hasTS: h.Options.HasTimestamps,
@@ -89,7 +85,11 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 			s.sent = at
 		}
 	}
-	f.explain(r, first, last, h)
+	if probe {
+		r.Kind, r.Timed = Probe, true
+	} else {
+		f.explain(r, first, last, h)
+	}
 	f.join(r, first, last)
 	f.touch(first, last, p, at)
 	v := &f.view

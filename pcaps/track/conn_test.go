@@ -1,0 +1,241 @@
+package track
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/capture"
+)
+
+type packet = capture.Packet
+
+func TestPortReuse(t *testing.T) {
+	for name, end := range map[string]func(l *lab){
+		"after FINs": func(l *lab) {
+			l.send(100, true, 101, 0, 1, withFlags(tcp.FIN|tcp.ACK))
+			l.send(150, false, 1, 0, 102, withFlags(tcp.FIN|tcp.ACK))
+			l.send(150, true, 102, 0, 2)
+		},
+		"after a reset": func(l *lab) { l.send(100, false, 1, 0, 1, withFlags(tcp.RST|tcp.ACK)) },
+		"after nothing": func(l *lab) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, Config{})
+			l.open(0)
+			l.send(60, true, 1, 100, 1)
+			l.send(110, false, 1, 0, 101)
+			end(l)
+			l.isn[0] += 1 << 20
+			l.open(1000)
+			l.wantClean(2)
+			if l.conns[0].How == Open || l.conns[1].How != Open || !l.conns[1].Handshake.Complete {
+				t.Errorf("ends %v and %v", l.conns[0].How, l.conns[1].How)
+			}
+		})
+	}
+}
+
+// TestSYNAgain has the same SYN twice, which is a loss, and no other connection.
+func TestSYNAgain(t *testing.T) {
+	l := newLab(t, Config{})
+	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN))
+	l.send(1000, true, 0, 0, 0, withFlags(tcp.SYN))
+	l.send(3000, true, 0, 0, 0, withFlags(tcp.SYN))
+	l.send(3050, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+	l.send(3050, true, 1, 0, 1)
+	e := l.only()
+	if e.Kind != SYN || e.All != 2 || e.D != time.Second || e.A != 2*time.Second || e.P != 50*ms {
+		t.Errorf("%v, %d, D %v A %v P %v, want syn 2 1s 2s 50ms", e.Kind, e.All, e.D, e.A, e.P)
+	}
+}
+
+// TestCopies has every packet twice, as a mirror port gives it, with identifications and without.
+func TestCopies(t *testing.T) {
+	for _, ids := range []bool{true, false} {
+		l := newLab(t, Config{})
+		id := uint32(0)
+		both := func(at float64, fromA bool, seq, length, ack int, options ...option) {
+			id++
+			if ids {
+				options = append(options, withID(id))
+			}
+			l.send(at, fromA, seq, length, ack, options...)
+			l.send(at+0.02, fromA, seq, length, ack, append(options, func(p *packet) { p.Interface, p.TTL = 1, p.TTL-1 })...)
+		}
+		both(0, true, 0, 0, 0, withFlags(tcp.SYN))
+		both(50, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+		both(50.1, true, 1, 0, 1)
+		for i := range 20 {
+			at := 100 * float64(i+1)
+			both(at, true, 1+500*i, 500, 1)
+			both(at+50, false, 1, 0, 501+500*i)
+		}
+		c := l.wantClean(1)[0]
+		// Without identifications, ACKs are known for copies only once octets have been.
+		if want := int64(43); c.Copies > want || c.Copies < want-16 || ids && c.Copies != want {
+			t.Errorf("identifications %v: %d copies, want %d", ids, c.Copies, want)
+		}
+	}
+}
+
+// TestBeginsAndEndsInTheMiddle follows a connection whose handshake and end were not captured.
+func TestBeginsAndEndsInTheMiddle(t *testing.T) {
+	l := newLab(t, Config{})
+	for i := range 10 {
+		at := 100 * float64(i)
+		l.send(at, true, 5000+100*i, 100, 1)
+		l.send(at+50, false, 1, 0, 5100+100*i)
+	}
+	l.send(2000, true, 6000, 100, 1)
+	l.send(2300, true, 6000, 100, 1)
+	e := l.only()
+	if e.Kind != RTO || e.Repaired || e.Closed || e.D != 300*ms {
+		t.Errorf("%v, repaired %v, closed %v, D %v, want rto false false 300ms", e.Kind, e.Repaired, e.Closed, e.D)
+	}
+	if c := l.conns[0]; c.How != Open || c.Handshake.Complete || c.Flows[0].HasSYN {
+		t.Errorf("%v, handshake %+v", c.How, c.Handshake)
+	}
+}
+
+// TestPacketsThatTheCaptureMissed has ACKs of octets that were never seen: nothing was lost.
+func TestPacketsThatTheCaptureMissed(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 500, 1)
+	l.send(150, false, 1, 0, 1001)  // of 501 to 1000 too
+	l.send(200, true, 1501, 500, 1) // and 1001 to 1500 were missed as well
+	l.send(250, false, 1, 0, 2001)
+	l.send(300, true, 2001, 500, 1)
+	l.send(350, false, 1, 0, 2501)
+	f := &l.wantClean(1)[0].Flows[0]
+	if f.Unseen != 500 || f.Octets != 1500 {
+		t.Errorf("%d octets unseen, %d seen, want 500 and 1500", f.Unseen, f.Octets)
+	}
+}
+
+// TestACKBeforeItsData has the capture stamp an ACK before what it acknowledges, as several queues of an interface do.
+func TestACKBeforeItsData(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, false, 1, 0, 501)
+	l.send(100.1, true, 1, 500, 1)
+	l.send(150, true, 501, 500, 1)
+	l.send(200, false, 1, 0, 1001)
+	if f := &l.wantClean(1)[0].Flows[0]; f.Unseen != 0 {
+		t.Errorf("%d octets unseen, want 0", f.Unseen)
+	}
+}
+
+// TestClockSteps: a stamp that goes back by much does not make spans negative, and what follows keeps its distance.
+func TestClockSteps(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 500, 1)
+	l.send(-4850, false, 1, 0, 501) // 5 s back: 150 ms it should be
+	l.send(-4800, true, 501, 500, 1)
+	l.send(-4500, true, 501, 500, 1)
+	l.send(-4450, false, 1, 0, 1001)
+	e := l.only()
+	if e.D != 300*ms || e.P != 50*ms || l.conns[0].ClockSteps != 1 {
+		t.Errorf("D %v, P %v, %d steps, want 300ms 50ms 1", e.D, e.P, l.conns[0].ClockSteps)
+	}
+}
+
+// TestSuperPacketsAreCut has a super-packet of four segments, of which the third is lost and sent again.
+func TestSuperPacketsAreCut(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 4*1460, 1)
+	l.send(150, false, 1, 0, 2921)
+	l.send(150.1, false, 1, 0, 2921, sacks([2]tcp.Seq{1460, 2920}))
+	l.send(160, true, 2921, 1460, 1)
+	l.send(210, false, 1, 0, 5841)
+	e := l.only()
+	if e.Kind != Fast || e.Octets != 1460 || e.D != 60*ms {
+		t.Errorf("%v, %d octets, D %v, want fast 1460 60ms", e.Kind, e.Octets, e.D)
+	}
+	if f := &l.conns[0].Flows[0]; f.Data != 2 || f.Octets != 5840 {
+		t.Errorf("%d packets, %d octets, want 2 and 5840", f.Data, f.Octets)
+	}
+}
+
+func TestKeepalives(t *testing.T) {
+	for _, octets := range []int{0, 1} {
+		l := newLab(t, Config{})
+		l.open(0)
+		l.send(100, true, 1, 500, 1)
+		l.send(150, false, 1, 0, 501)
+		for i := range 3 {
+			at := 10000 * float64(i+1)
+			l.send(at, true, 500, octets, 1)
+			l.send(at+50, false, 1, 0, 501)
+		}
+		if f := &l.wantClean(1)[0].Flows[0]; f.Keepalives != 3 || f.Probes != 0 {
+			t.Errorf("octets %d: %d keepalives, %d probes, want 3 and 0", octets, f.Keepalives, f.Probes)
+		}
+	}
+}
+
+// TestZeroWindow has a window close, probes of both kinds, and the window open again. Only octets that are sent again make an episode, and
+// that is no loss but a probe.
+func TestZeroWindow(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 500, 1)
+	l.send(150, false, 1, 0, 501, withWindow(0))
+	l.send(400, true, 500, 0, 1) // as Linux
+	l.send(450, false, 1, 0, 501, withWindow(0))
+	l.send(1000, true, 501, 1, 1) // as BSD
+	l.send(1050, false, 1, 0, 501, withWindow(0))
+	l.send(2000, true, 501, 1, 1)
+	l.send(2050, false, 1, 0, 502, withWindow(100))
+	e := l.only()
+	if e.Kind != Probe || e.DetectedPacket != 10 {
+		t.Errorf("%v in packet %d, want probe in 10", e.Kind, e.DetectedPacket)
+	}
+	if f := &l.conns[0].Flows[0]; f.Probes != 3 || f.ZeroWindows != 3 || f.Stalled != 1900*ms || f.Keepalives != 0 {
+		t.Errorf("%d probes, %d zero windows, stalled for %v, %d keepalives, want 3 3 1.9s 0", f.Probes, f.ZeroWindows, f.Stalled, f.Keepalives)
+	}
+}
+
+// TestFINsThatCrossAreNoLoss: where both ends close at once, some stacks acknowledge with the FIN once more.
+func TestFINsThatCrossAreNoLoss(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	fin := withFlags(tcp.FIN | tcp.ACK)
+	l.send(100, true, 1, 0, 1, fin)
+	l.send(100.1, false, 1, 0, 1, fin)
+	l.send(100.2, true, 1, 0, 2, fin)
+	l.send(150, false, 2, 0, 2)
+	l.wantClean(1)
+}
+
+// TestTooManyConnections gives up the one that was quiet for longest.
+func TestTooManyConnections(t *testing.T) {
+	l := newLab(t, Config{MaxConns: 3})
+	for i := range 5 {
+		l.open(1000*float64(i), withPort(uint16(5000+i)))
+		l.send(1000*float64(i)+60, true, 1, 100, 1, withPort(5000)) // the first stays busy
+	}
+	conns := l.done(5)
+	if l.tr.Evicted() != 2 || conns[0].Flows[0].Src.Port() != 5001 || conns[1].Flows[0].Src.Port() != 5002 || conns[0].How != Evicted {
+		t.Errorf("%d given up, first %v and %v", l.tr.Evicted(), conns[0].Flows[0].Src, conns[1].Flows[0].Src)
+	}
+}
+
+// TestReorderingIsNoLoss has segments overtake each other before the point of capture.
+func TestReorderingIsNoLoss(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	for i := range 10 {
+		at := 100 * float64(i+1)
+		l.send(at, false, 1001+2000*i, 1000, 1)
+		l.send(at, true, 1, 0, 1+2000*i, sacks([2]tcp.Seq{1000, 2000}))
+		l.send(at+3, false, 1+2000*i, 1000, 1)
+		l.send(at+3, true, 1, 0, 2001+2000*i)
+	}
+	if f := &l.wantClean(1)[0].Flows[1]; f.Reordered < 10 {
+		t.Errorf("%d out of order, want 10 at least", f.Reordered)
+	}
+}
