@@ -97,7 +97,6 @@ type view struct {
 	cause    Kind       // of the last retransmission
 	dups     int        // duplicate ACKs since SND.UNA moved
 	sackOn   bool
-	sacked   int   // segments that are SACKed
 	fack     int64 // the end of the highest that was delivered
 	hasFack  bool
 	rackSent wheel.Time // when the latest was sent of those that were delivered

@@ -17,7 +17,6 @@ type lab struct {
 	tr    *Tracker
 	conns []*Conn
 	n     int64
-	at    time.Duration
 	a, b  netip.AddrPort
 	isn   [2]tcp.Seq
 }

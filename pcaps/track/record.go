@@ -170,8 +170,9 @@ type ConnRecord struct {
 //	keepalives, window_probes
 //	zero_windows, stalled_s         ACKs that closed the window, and for how long it was closed
 //	delayed_acks                    count, median_s, max_s, and timer: fixed, heartbeat or adaptive
-//	timers                          best, runner_up: the stacks whose timers explain best when src's expired; gaps: how many times that was;
-//	                                margin: how much likelier the best is, as a natural logarithm; fit: of the density of a gap, in 1/ms
+//	timers                          best, runner_up: the stacks whose timers explain best when src's expired, none if no stack's do;
+//	                                gaps: how many times that was; margin: how much likelier the best is, as a natural logarithm;
+//	                                fit: that of the density of a gap, in 1/ms
 type FlowRecord struct {
 	Src     string `json:"src"`
 	Dst     string `json:"dst"`
@@ -223,10 +224,10 @@ type DelayedRecord struct {
 
 // FitRecord is Fit in FlowRecord.
 type FitRecord struct {
-	Best     string  `json:"best"`
-	RunnerUp string  `json:"runner_up"`
+	Best     string  `json:"best,omitempty"`
+	RunnerUp string  `json:"runner_up,omitempty"`
 	Gaps     int     `json:"gaps"`
-	Margin   float64 `json:"margin"`
+	Margin   float64 `json:"margin,omitempty"`
 	PerGap   float64 `json:"fit"`
 }
 

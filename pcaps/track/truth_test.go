@@ -64,6 +64,9 @@ type world struct {
 	armed          wheel.Time // when a retransmission timer was last armed
 	due, dueBefore wheel.Time // for when, and for when before that instant
 
+	file   *sim.Pcapng // where what is captured at the sender goes too; nil for nowhere
+	octets []byte
+
 	sender   *host.Host
 	receiver *host.Host
 
@@ -215,6 +218,12 @@ func (w *world) capture(point int, now wheel.Time, d *host.Datagram) {
 		}
 	}
 	w.packets[point] = append(w.packets[point], p)
+	if w.file != nil && point == atSender {
+		w.octets = w.net.Serializer().Serialize(w.octets[:0], d)
+		if err := w.file.WritePacket(0, p.Time, w.octets, d.Size, ""); err != nil {
+			panic(err)
+		}
+	}
 }
 
 // config is that of the engines.
@@ -229,6 +238,12 @@ func (s *scenario) config(side byte) (tcp.EngineConfig, error) {
 // run lets the scenario happen.
 func run(t *testing.T, s scenario) *world {
 	t.Helper()
+	return runTo(t, s, nil)
+}
+
+// runTo has what is captured at the sender written too, unless file is nil.
+func runTo(t *testing.T, s scenario, file *sim.Pcapng) *world {
+	t.Helper()
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -237,7 +252,7 @@ func run(t *testing.T, s scenario) *world {
 	}
 	net, err := host.NewWorld(sim.Config{Seed: s.seed})
 	check(err)
-	w := &world{scenario: s, net: net, caOf: map[uint64]tcp.CAState{}}
+	w := &world{scenario: s, net: net, file: file, caOf: map[uint64]tcp.CAState{}}
 	for i := range w.which {
 		w.which[i] = map[int64]int{}
 	}
