@@ -40,7 +40,7 @@ func TestBadLinks(t *testing.T) {
 			forPairs(t, allPairs, plan{link: bad.link}, func(t *testing.T, n *network) {
 				for _, v6 := range []bool{false, true} {
 					a, b := n.connect(v6)
-					exchange(t, a, b, bad.size)
+					n.exchange(t, a, b, bad.size)
 				}
 				for d, c := range n.link.Counts() {
 					l := &bad.link
@@ -79,7 +79,7 @@ func TestHeavyLoss(t *testing.T) {
 	forPairs(t, allPairs, p, func(t *testing.T, n *network) {
 		for _, v6 := range []bool{false, true} {
 			a, b := n.connect(v6)
-			exchange(t, a, b, 30_000)
+			n.exchange(t, a, b, 30_000)
 		}
 		for d, c := range n.link.Counts() {
 			if c.Lost*5 < c.Packets {
@@ -108,7 +108,7 @@ func TestPolicies(t *testing.T) {
 				pairs := []pair{{kernel, ours}, {ours, kernel}, {ours, ours}}
 				forPairs(t, pairs, plan{link: link, config: config}, func(t *testing.T, n *network) {
 					a, b := n.connect(tick == 0)
-					exchange(t, a, b, 150_000)
+					n.exchange(t, a, b, 150_000)
 				})
 			})
 		}

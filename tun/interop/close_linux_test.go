@@ -37,7 +37,7 @@ func TestHalfClose(t *testing.T) {
 			if _, err := x.Write([]byte("x")); !is(err, syscall.EPIPE) {
 				t.Errorf("write after CloseWrite: %v, want a broken pipe", err)
 			}
-			transfer(t, y, x, 3<<20)
+			n.transfer(t, y, x, 3<<20)
 			must(t, y.CloseWrite())
 			readEnd(t, x)
 		})
@@ -50,7 +50,7 @@ func TestReset(t *testing.T) {
 	t.Parallel()
 	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
 		bothWays(t, n, func(t *testing.T, x, y conn) {
-			transfer(t, x, y, 1000)
+			n.transfer(t, x, y, 1000)
 			x.abort() // SO_LINGER of 0
 			if _, err := y.Read(make([]byte, 1)); !is(err, syscall.ECONNRESET) {
 				t.Errorf("read after a RST: %v, want a reset", err)
@@ -148,7 +148,7 @@ func TestSimultaneousOpen(t *testing.T) {
 			if x.err != nil || y.err != nil {
 				t.Fatalf("dials: %v, %v", x.err, y.err)
 			}
-			exchange(t, x.c, y.c, 100_000)
+			n.exchange(t, x.c, y.c, 100_000)
 			x.c.Close()
 			y.c.Close()
 		}

@@ -348,8 +348,12 @@ func (n *network) connect(v6 bool) (a, b conn) {
 		n.t.Fatal("no connection to accept")
 	}
 	n.t.Cleanup(func() { b.Close() })
+	limit := testLimit
+	if n.a.tcp == gvisor || n.b.tcp == gvisor {
+		limit /= 2 // see network.stopped
+	}
 	for _, c := range []conn{a, b} {
-		c.SetDeadline(time.Now().Add(testLimit))
+		c.SetDeadline(time.Now().Add(limit))
 		*n.conns = append(*n.conns, c)
 	}
 	return a, b

@@ -12,7 +12,7 @@ import (
 // their way, so that many may do so at once.
 func TestMain(m *testing.M) {
 	if f := flag.Lookup("test.parallel"); f != nil {
-		_ = f.Value.Set("64") // the command line says otherwise if it says anything
+		_ = f.Value.Set("32") // the command line says otherwise if it says anything
 	}
 	os.Exit(leaktest.Main(m, "tcpwheel/"))
 }

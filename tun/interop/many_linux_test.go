@@ -254,45 +254,48 @@ func TestHTTP(t *testing.T) {
 // TestSmallRequests has requests in two small writes, each of which is answered, by ends with and without Nagle's algorithm. How long they
 // take is told and not judged: machines are busy.
 func TestSmallRequests(t *testing.T) {
-	t.Parallel()
-	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
-		for _, nagle := range []bool{false, true} {
-			a, b := n.connect(false)
-			a.noDelay(t, !nagle)
-			b.noDelay(t, true)
-			const requests = 50
-			done := make(chan error, 1)
-			go func() {
-				buf := make([]byte, 300)
-				for range requests {
-					if _, err := io.ReadFull(b, buf); err != nil {
-						done <- err
-						return
-					}
-					if _, err := b.Write(buf[:100]); err != nil {
-						done <- err
-						return
-					}
-				}
-				done <- nil
-			}()
-			buf := make([]byte, 100)
-			var took []time.Duration
+	for _, who := range allPairs {
+		t.Run(who.a+"-"+who.b, func(t *testing.T) { smallRequests(t, newNetwork(t, who, plan{})) })
+	}
+}
+
+func smallRequests(t *testing.T, n *network) {
+	for _, nagle := range []bool{false, true} {
+		a, b := n.connect(false)
+		a.noDelay(t, !nagle)
+		b.noDelay(t, true)
+		const requests = 50
+		done := make(chan error, 1)
+		go func() {
+			buf := make([]byte, 300)
 			for range requests {
-				start := time.Now()
-				for _, size := range []int{100, 200} {
-					if _, err := a.Write(pattern[:size]); err != nil {
-						t.Fatal(err)
-					}
+				if _, err := io.ReadFull(b, buf); err != nil {
+					done <- err
+					return
 				}
-				if _, err := io.ReadFull(a, buf); err != nil {
+				if _, err := b.Write(buf[:100]); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+		buf := make([]byte, 100)
+		var took []time.Duration
+		for range requests {
+			start := time.Now()
+			for _, size := range []int{100, 200} {
+				if _, err := a.Write(pattern[:size]); err != nil {
 					t.Fatal(err)
 				}
-				took = append(took, time.Since(start))
 			}
-			must(t, <-done)
-			slices.Sort(took)
-			t.Logf("%d requests with Nagle's algorithm %v: median %v, at most %v", requests, nagle, took[requests/2], took[requests-1])
+			if _, err := io.ReadFull(a, buf); err != nil {
+				t.Fatal(err)
+			}
+			took = append(took, time.Since(start))
 		}
-	})
+		must(t, <-done)
+		slices.Sort(took)
+		t.Logf("%d requests with Nagle's algorithm %v: median %v, at most %v", requests, nagle, took[requests/2], took[requests-1])
+	}
 }

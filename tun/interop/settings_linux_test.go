@@ -57,7 +57,7 @@ func TestSettings(t *testing.T) {
 			forPairs(t, withKernel, test.plan, func(t *testing.T, n *network) {
 				for _, v6 := range []bool{false, true} {
 					a, b := n.connect(v6)
-					exchange(t, a, b, 200_000)
+					n.exchange(t, a, b, 200_000)
 					if i := n.ourEnd(a, b).info(); test.want != nil && !test.want(&i) {
 						t.Errorf("the connection has timestamps %v, SACK %v, scaling %v, ECN %v with %d marks, segments of %d",
 							i.Timestamps, i.SACK, i.WScale, i.ECN, i.DeliveredCE, i.SndMSS)
@@ -103,7 +103,7 @@ func TestUrgent(t *testing.T) {
 			at += 100
 		}
 		must(t, receive(us, at))
-		transfer(t, us, k, 10_000)
+		n.transfer(t, us, k, 10_000)
 	})
 }
 
@@ -172,7 +172,7 @@ func TestOurSYNCookies(t *testing.T) {
 			forPairs(t, pairs, plan{setUp: always, sysctl: sysctl}, func(t *testing.T, n *network) {
 				for _, v6 := range []bool{false, true} {
 					a, b := n.connect(v6)
-					exchange(t, a, b, 300_000)
+					n.exchange(t, a, b, 300_000)
 					if got := n.b.stack.Stats().TCP.ListenOverflowSynCookieRcvd.Value(); got == 0 {
 						t.Error("no cookie came back")
 					}

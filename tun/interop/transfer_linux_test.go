@@ -14,7 +14,7 @@ func TestSizes(t *testing.T) {
 		forFamilies(t, n, func(t *testing.T, n *network, v6 bool) {
 			for _, size := range []int{0, 1, 2, 535, 536, 1000, 1447, 1448, 1449, 65535, 65536, 1 << 20, 8 << 20} {
 				a, b := n.connect(v6)
-				exchange(t, a, b, size)
+				n.exchange(t, a, b, size)
 				a.Close()
 				b.Close()
 			}
@@ -41,7 +41,7 @@ func TestLinks(t *testing.T) {
 						break // RFC 8200 §5: "IPv6 requires that every link in the Internet have an MTU of 1280 octets or greater."
 					}
 					a, b := n.connect(v6)
-					exchange(t, a, b, 1<<20)
+					n.exchange(t, a, b, 1<<20)
 				}
 			})
 		})
@@ -66,12 +66,12 @@ func TestGigabyte(t *testing.T) {
 				}
 				const some, all = 64 << 20, 1 << 30
 				start := time.Now()
-				transfer(t, from, to, some)
+				n.transfer(t, from, to, some)
 				if took := time.Since(start); took*(all/some) > 10*time.Second {
 					t.Skipf("64 MiB took %v here", took)
 				}
 				start = time.Now()
-				transfer(t, from, to, all)
+				n.transfer(t, from, to, all)
 				t.Logf("1 GiB in %v", time.Since(start))
 			}
 		})

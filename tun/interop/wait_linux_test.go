@@ -53,8 +53,8 @@ func TestKeepaliveIsAnswered(t *testing.T) {
 		if got := n.ourEnd(a, b).info().SegsIn - before; got < 2 {
 			t.Errorf("%d segments came while the connection was idle for 3.5 s, want a probe or an answer a second", got)
 		}
-		transfer(t, a, b, 10_000)
-		transfer(t, c, d, 10_000)
+		n.transfer(t, a, b, 10_000)
+		n.transfer(t, c, d, 10_000)
 		n.box.dropAll()
 		for _, end := range probing {
 			if _, err := end.Read(make([]byte, 1)); !is(err, syscall.ETIMEDOUT) {
@@ -139,10 +139,10 @@ func TestPathMTU(t *testing.T) {
 				if !test.fromA {
 					x, y = y, x
 				}
-				transfer(t, x, y, 1<<20)
+				n.transfer(t, x, y, 1<<20)
 				for _, mtu := range test.mtus {
 					n.box.setMTU(mtu)
-					transfer(t, x, y, 1<<20)
+					n.transfer(t, x, y, 1<<20)
 				}
 				if got, _ := n.box.counts(); got < len(test.mtus) {
 					t.Errorf("%d packets were too big, want one at least for each of %v", got, test.mtus)
