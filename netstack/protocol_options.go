@@ -252,15 +252,16 @@ func (p *protocol) share(c tcp.Config) *tcp.Config {
 			return have
 		}
 	}
-	if err := c.Check(); err != nil {
+	kept := c // so that only what is new takes memory
+	if err := kept.Check(); err != nil {
 		panic("BUG: " + err.Error())
 	}
 	const most = 8
 	if len(p.configs) == most {
 		p.configs = slices.Delete(p.configs, 0, 1)
 	}
-	p.configs = append(p.configs, &c)
-	return &c
+	p.configs = append(p.configs, &kept)
+	return &kept
 }
 
 // rexmitBound returns what makes a policy give up after n retransmissions of a segment.
