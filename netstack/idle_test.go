@@ -116,8 +116,8 @@ type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
-// heapInUse returns what the heap and the stacks of goroutines take after a collection.
-func heapInUse() int {
+// heapAndStacks returns what the heap and the stacks of goroutines take after a collection.
+func heapAndStacks() int {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -129,10 +129,10 @@ func heapInUse() int {
 func (s *idlers) perEndpoint(n int) (octets, goroutines int) {
 	s.connect(32)
 	time.Sleep(50 * time.Millisecond) // for delayed ACKs, and timers that notice that they are not needed
-	before, had := heapInUse(), runtime.NumGoroutine()
+	before, had := heapAndStacks(), runtime.NumGoroutine()
 	s.connect(n)
 	time.Sleep(50 * time.Millisecond)
-	return (heapInUse() - before) / (2 * n), runtime.NumGoroutine() - had
+	return (heapAndStacks() - before) / (2 * n), runtime.NumGoroutine() - had
 }
 
 // TestIdle keeps an idle connection small, without a goroutine and without a timer that wakes anybody up.
