@@ -26,12 +26,12 @@ type Endpoint struct {
 	// The baton: how much work there is. Who raises it from 0 runs the connection.
 	work    atomic.Int64
 	expired atomic.Bool     // timers have expired
+	inSize  uint32          // octets of payload in in; here, because there is room
 	timers  *endpointTimers // under the shard's lock; nil is none
 
-	inMu   sync.Mutex // guards what waits for the next pass
-	in     []segment
-	inSize int // octets of their payload
-	icmp   []icmpMessage
+	inMu sync.Mutex // guards what waits for the next pass
+	in   []segment
+	icmp []icmpMessage
 
 	readMu sync.Mutex // is held by the one that reads, while it copies
 
@@ -39,16 +39,17 @@ type Endpoint struct {
 	info stack.TransportEndpointInfo // NetProto, and from Bind, Connect or Accept on the ends
 	opts endpointOptions
 	phase
-	closed   bool // the application has called Close
-	shut     tcpip.ShutdownFlags
-	hardErr  tcpip.Error // why the connection ended, until somebody was told
-	lastErr  tcpip.Error
+	closed   bool  // the application has called Close
 	errs     uint8 // records in the error queue since it was empty
 	told     bool  // that it is connected, by Connect
 	noQuick  bool  // the connection knows that TCP_QUICKACK is off
+	queued   bool  // in the parent's queue
+	sndFull  bool  // somebody waits for room in snd
+	shut     tcpip.ShutdownFlags
+	hardErr  tcpip.Error // why the connection ended, until somebody was told
+	lastErr  tcpip.Error
 	listener *listener
 	parent   *listener // of a connection that nobody has accepted yet
-	queued   bool      // in the parent's queue
 	bound    binding
 
 	conn    tcp.Conn
@@ -60,7 +61,6 @@ type Endpoint struct {
 	gso     stack.GSO
 	last    lastSent
 	snd     sendQueue
-	sndFull bool // somebody waits for room in snd
 	rcv     recvQueue
 	rcvUsed int // octets in rcv.ready, those included that are being read
 }

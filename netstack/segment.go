@@ -149,9 +149,9 @@ func (e *Endpoint) deliver(seg *segment) {
 	}
 	e.inMu.Lock()
 	// As in gVisor, octets beyond the receive buffer do not wait either.
-	full := len(e.in) >= maxInbox || seg.len > 0 && e.inSize > int(e.ops.GetReceiveBufferSize())
+	full := len(e.in) >= maxInbox || seg.len > 0 && int64(e.inSize) > e.ops.GetReceiveBufferSize()
 	if !full {
-		e.inSize += int(seg.len)
+		e.inSize += seg.len
 		e.in = append(e.in, *seg)
 	}
 	e.inMu.Unlock()
