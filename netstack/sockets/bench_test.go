@@ -147,6 +147,9 @@ func BenchmarkConnect(b *testing.B) {
 // TestAllocations: writing and reading allocate what the endpoint does, and nothing of their own. An endpoint's segment is a view and
 // what sends it.
 func TestAllocations(t *testing.T) {
+	if raceDetector {
+		t.Skip("under the race detector pools forget things at random")
+	}
 	s := newLoop(t, netstack.NewProtocol)
 	per := func(connect func(s *stack.Stack) (a, b net.Conn, err error)) float64 {
 		x, y, err := connect(s)

@@ -1,0 +1,5 @@
+//go:build !race
+
+package sockets_test
+
+const raceDetector = false
