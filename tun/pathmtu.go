@@ -75,7 +75,7 @@ func fragmentationNeeded(b []byte, ipLen, mtu int) []byte {
 func packetTooBig(b []byte, mtu int) []byte {
 	const most = header.IPv6MinimumMTU - header.IPv6MinimumSize - header.ICMPv6PacketTooBigMinimumSize
 	ip := header.IPv6(b)
-	if ip.TransportProtocol() == header.ICMPv6ProtocolNumber && len(b) > header.IPv6MinimumSize && b[header.IPv6MinimumSize] < 128 {
+	if ip.NextHeader() == uint8(header.ICMPv6ProtocolNumber) && len(b) > header.IPv6MinimumSize && b[header.IPv6MinimumSize] < 128 {
 		return nil // RFC 4443 §2.4 (e): not for an ICMPv6 error message
 	}
 	quote := b[:min(len(b), most)]
