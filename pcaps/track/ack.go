@@ -85,9 +85,11 @@ func (f *Flow) ack(p *capture.Packet, now wheel.Time) {
 		if f.book.len() == 0 {
 			f.una = max(f.una, f.max)
 		}
+		f.tell(Missing, p.Number, now, now, f.max, pos, nil)
 		f.extend(segment{start: f.max, end: pos, seen: now, first: now, sent: now, missing: true})
 	}
 	f.acked = max(f.acked, pos)
+	f.tellACK(&a)
 	if f.fin && f.acked >= f.finEnd {
 		f.finAcked = true
 	}
@@ -121,6 +123,12 @@ func (f *Flow) readSACK(a *ack, o *tcp.Options) {
 		a.dsack = a.sack[1].start <= a.sack[0].start && a.sack[0].end <= a.sack[1].end
 	}
 }
+
+// Lag returns how long an ACK takes from the point of capture until what it causes is seen there, as far as is known by now.
+func (f *Flow) Lag() time.Duration { return f.lag() }
+
+// Seq returns the sequence number of a place.
+func (f *Flow) Seq(place int64) tcp.Seq { return f.base + tcp.Seq(place) }
 
 // lag returns how long an ACK takes from the point of capture until what it causes is seen there.
 func (f *Flow) lag() time.Duration {

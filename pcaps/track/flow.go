@@ -236,6 +236,7 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 		start = f.max
 	} else if start > f.max {
 		// Octets are missing: lost on the way here, late, or not captured.
+		f.tell(Missing, p.Number, now, at, f.max, start, nil)
 		f.extend(segment{start: f.max, end: start, seen: now, first: at, sent: at, after: f.view.sentNew, missing: true})
 	}
 	if end <= start {
@@ -245,6 +246,7 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 		f.view.began = at
 	}
 	f.view.sentNew = at
+	f.tell(Sent, p.Number, now, at, start, end, nil)
 	size := f.segmentSize()
 	if n > 3*size && f.conn.Handshake.SYN == 0 && !f.superSized() {
 		size = n // segments of that size are usual here

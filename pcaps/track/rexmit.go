@@ -49,6 +49,7 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 	from := max(start, f.una)
 	if m := &f.missed; start >= m.start && end <= m.end && now.Sub(m.at) < lateStamp {
 		f.Unseen -= min(end-start, f.Unseen)
+		f.tell(Late, p.Number, now, at, start, end, nil)
 		f.arrivedLate(p, at, from, end)
 		return
 	}
@@ -56,11 +57,13 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 	if first < last {
 		if s := f.book.at(first); s.missing && f.overtaken(s, first, p, now) {
 			f.Reordered++
+			f.tell(Late, p.Number, now, at, start, end, nil)
 			f.arrivedLate(p, at, from, end)
 			return
 		}
 	}
 	if f.isLateOriginal(first, last, h) {
+		f.tell(Late, p.Number, now, at, start, end, nil)
 		f.original(start, end)
 		return
 	}
@@ -91,6 +94,7 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 		f.explain(r, first, last, h)
 	}
 	f.join(r, first, last)
+	f.tell(Resent, p.Number, now, at, start, end, r)
 	f.touch(first, last, p, at)
 	v := &f.view
 	v.resent, v.cause = at, r.Kind

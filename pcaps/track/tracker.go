@@ -13,6 +13,9 @@ type Config struct {
 	// Done gets each connection when it is complete. The tracker keeps nothing of it.
 	Done func(*Conn)
 
+	// Event is told what each packet was found to be, as it comes; nil for nobody. It must not call the tracker.
+	Event func(*Event)
+
 	MaxConns    int // connections that are followed at once, of which the one unheard of for longest goes first; 0 is 1<<18
 	MaxSegments int // segments of one direction that wait for their ACK; 0 is 1<<15
 	MaxEpisodes int // of one direction that are kept, the others are counted; 0 is 1<<12

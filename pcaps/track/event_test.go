@@ -1,0 +1,44 @@
+package track
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"tcpwheel/netstack/tcp"
+)
+
+// TestEvents is told of a loss and its repair, of octets that the capture missed, and of all ACKs.
+func TestEvents(t *testing.T) {
+	var got []string
+	l := newLab(t, Config{Event: func(ev *Event) {
+		if ev.Flow != &ev.Conn.Flows[0] {
+			return
+		}
+		text := fmt.Sprintf("%d: %d %d-%d", ev.Packet, ev.Kind, ev.Start, ev.End)
+		if ev.Rexmit != nil {
+			text += " " + ev.Rexmit.Kind.String()
+		}
+		for _, b := range ev.SACK[:ev.NumSACK] {
+			text += fmt.Sprintf(" [%d,%d)", b[0], b[1])
+		}
+		got = append(got, text)
+	}})
+	l.open(0)
+	for i := range 5 {
+		if i != 3 {
+			l.send(100+float64(i)/10, true, 1+1000*i, 1000, 1)
+		}
+	}
+	l.send(150, false, 1, 0, 1, sacks([2]tcp.Seq{1000, 5000}))
+	l.send(151, true, 1, 1000, 1)
+	l.send(200, false, 1, 0, 5001)
+	l.done(1)
+	want := []string{
+		"1: 0 0-1", "2: 4 1-1", "4: 0 1-1001", "5: 0 1001-2001", "6: 0 2001-3001", "7: 3 3001-4001", "7: 0 4001-5001",
+		"8: 4 1-1 [1001,5001)", "9: 1 1-1001 fast", "10: 4 5001-5001",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
