@@ -64,6 +64,8 @@ type tally struct {
 	episodes, packets confusion
 
 	verdicts verdictTable
+
+	errors []time.Duration // of D, for episodes of the right kind
 }
 
 // verdictTable counts retransmissions that arrived: by whether they were spurious, and by what was said.
@@ -79,6 +81,7 @@ func (v *verdictTable) String() string {
 }
 
 func (s *tally) add(o *tally) {
+	s.errors = append(s.errors, o.errors...)
 	s.episodes.add(&o.episodes)
 	s.packets.add(&o.packets)
 	for i := range s.verdicts {
@@ -112,6 +115,9 @@ func (w *world) compare(f *Flow, point int, note func(string, ...any)) *tally {
 			s.packets[t.kind][r.Kind]++
 			if i == 0 {
 				s.episodes[t.kind][e.Kind]++
+				if t.kind == e.Kind {
+					s.errors = append(s.errors, w.errorOfD(k, point, e.D))
+				}
 				if t.kind != e.Kind {
 					note("%s point %d: packet %d at %v is %v (go back: %v), and was called %v (go back: %v)", w.scenario, point, r.Packet,
 						time.Duration(r.At)-time.Hour, t.kind, t.goBack, r.Kind, r.GoBack)
@@ -141,6 +147,21 @@ func (w *world) compare(f *Flow, point int, note func(string, ...any)) *tally {
 		}
 	}
 	return &s
+}
+
+// errorOfD returns by how much D is off of a transmission, as time since one of those before that had the same octets. Elsewhere than at
+// the sender, those lost on the way do not show, and the first is meant.
+func (w *world) errorOfD(k, point int, d time.Duration) time.Duration {
+	off := time.Duration(1<<63 - 1)
+	for i := k - 1; i >= 0; i-- {
+		if o := &w.sent[i]; o.seq.AtOrBefore(w.sent[k].seq) && o.end.After(w.sent[k].seq) {
+			off = min(off, (d - w.sent[k].at.Sub(o.at)).Abs())
+			if point == atSender {
+				break
+			}
+		}
+	}
+	return off
 }
 
 // visible reports whether a capture at the point can show that a transmission is not the first: one before it was seen, or a gap where
@@ -239,6 +260,8 @@ func TestAccuracy(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		s := sums[name]
 		right, all := s.episodes.right()
+		slices.Sort(s.errors)
+		t.Logf("%s: D is off by %v in the median, %v at the 95th percentile", name, s.errors[len(s.errors)/2], s.errors[len(s.errors)*95/100])
 		t.Logf("%s: %d of %d episodes are of the right kind, %.2f%%\n%v\nretransmitted packets, by kind\n%v\n%v", name, right, all,
 			percent(right, all), &s.episodes, &s.packets, &s.verdicts)
 	}
@@ -250,6 +273,9 @@ func TestAccuracy(t *testing.T) {
 		if percent(right, all) < gate.want {
 			t.Errorf("%s: %.2f%% of the episodes are of the right kind, want %v%%", gate.name, percent(right, all), gate.want)
 		}
+	}
+	if off := sums["sender"].errors; off[len(off)*95/100] != 0 {
+		t.Errorf("at the sender D is off by %v at the 95th percentile, want 0s", off[len(off)*95/100])
 	}
 	for _, point := range points {
 		v := &sums[point+", SACK"].verdicts

@@ -17,6 +17,7 @@ type segment struct {
 	hasTS      bool
 	sacked     bool
 	missing    bool // octets behind it were seen and none of its own
+	tail       bool // and seems to belong to what stands before it, rather than to what was seen behind it
 	late       bool // what was missing came as a retransmission
 }
 

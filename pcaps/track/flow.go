@@ -91,6 +91,7 @@ type view struct {
 	advanced wheel.Time // when SND.UNA last moved
 	began    wheel.Time // when something was in flight again, after nothing was
 	sentNew  wheel.Time // when octets were last sent for the first time
+	more     bool       // and not the last of what the application had written
 	resent   wheel.Time // the same, sent again
 	timed    wheel.Time // when a timer last sent something
 	fresh    bool       // no ACK has come since then
@@ -237,7 +238,10 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 	} else if start > f.max {
 		// Octets are missing: lost on the way here, late, or not captured.
 		f.tell(Missing, p.Number, now, at, f.max, start, nil)
-		f.extend(segment{start: f.max, end: start, seen: now, first: at, sent: at, after: f.view.sentNew, missing: true})
+		f.extend(segment{
+			start: f.max, end: start, seen: now, first: at, sent: at, after: f.view.sentNew, missing: true,
+			tail: f.view.more && at.Sub(f.view.sentNew) > f.leastRTT()/4,
+		})
 	}
 	if end <= start {
 		return
@@ -245,7 +249,7 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 	if f.book.len() == 0 {
 		f.view.began = at
 	}
-	f.view.sentNew = at
+	f.view.sentNew, f.view.more = at, !h.Flags.HasAny(tcp.PSH|tcp.FIN|tcp.SYN)
 	f.tell(Sent, p.Number, now, at, start, end, nil)
 	size := f.segmentSize()
 	if n > 3*size && f.conn.Handshake.SYN == 0 && !f.superSized() {

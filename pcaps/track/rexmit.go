@@ -77,6 +77,9 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 		r.seen = r.seen || s.txs > 0
 		if i == first {
 			r.Before = s.sent
+			if s.missing && (s.tail || at.Sub(s.sent) < f.leastRTT()-f.leastRTT()/8) {
+				r.Before = s.after // it was sent before what showed that it is missing, by far
+			}
 			r.tellsTime = r.hasTS && s.hasTS && s.ts != r.ts && !s.missing
 		}
 	}
