@@ -3,6 +3,7 @@ package netstack
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
@@ -305,8 +306,13 @@ func (e *Endpoint) SetOwner(owner tcpip.PacketOwner) {
 // ModerateRecvBuf implements tcpip.Endpoint. What was read is known from Read.
 func (*Endpoint) ModerateRecvBuf(int) {}
 
-// Wait implements stack.TransportEndpoint. There is no goroutine to wait for.
-func (*Endpoint) Wait() {}
+// Wait implements stack.TransportEndpoint. It waits until nobody runs the connection, so that all has left that was to be sent, but not
+// for longer than a second: it may be the one who runs it that waits.
+func (e *Endpoint) Wait() {
+	for end := time.Now().Add(time.Second); e.work.Load() != 0 && time.Now().Before(end); {
+		time.Sleep(50 * time.Microsecond)
+	}
+}
 
 // isIPv6 reports whether the route is one of IPv6.
 func isIPv6(r *stack.Route) bool { return r.NetProto() == header.IPv6ProtocolNumber }

@@ -157,8 +157,12 @@ func (p *protocol) HandleUnknownDestinationPacket(id stack.TransportEndpointID, 
 	return stack.UnknownDestinationPacketHandled
 }
 
-// Close implements stack.TransportProtocol: no timer expires after it.
+// Close implements stack.TransportProtocol: no timer expires after it. The stack has aborted its endpoints before: their RSTs have left
+// when Close returns, also those of connections that others are running, so that the links can be closed.
 func (p *protocol) Close() {
+	for _, e := range p.stack.RegisteredEndpoints() {
+		e.Wait()
+	}
 	for _, s := range p.allShards() {
 		s.close()
 	}
