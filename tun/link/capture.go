@@ -2,6 +2,7 @@ package link
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,10 +18,12 @@ type capture struct {
 	out   *sim.Pcapng
 	epoch wheel.Time // as nanoseconds since 1970
 	held  []captured
+	count uint64 // packets
 }
 
 type captured struct {
 	at      wheel.Time
+	heading sim.Heading // to the end or from it
 	octets  []byte
 	comment string
 }
@@ -43,9 +46,10 @@ func newCapture(file, name string, epoch wheel.Time) (*capture, error) {
 }
 
 // add takes a packet, whose octets it keeps. A nil capture takes nothing.
-func (c *capture) add(at wheel.Time, octets []byte, comment string) {
+func (c *capture) add(at wheel.Time, heading sim.Heading, octets []byte, comment string) {
 	if c != nil {
-		c.held = append(c.held, captured{at, octets, comment})
+		c.count++
+		c.held = append(c.held, captured{at, heading, octets, comment})
 	}
 }
 
@@ -58,12 +62,21 @@ func (c *capture) write(until wheel.Time) {
 	n := 0
 	for ; n < len(c.held) && c.held[n].at < until; n++ {
 		p := &c.held[n]
-		if err := c.out.WritePacket(0, c.epoch+p.at, p.octets, uint32(len(p.octets)), p.comment); err != nil && c.sink.err == nil {
+		if err := c.out.WriteHeaded(0, c.epoch+p.at, p.heading, p.octets, uint32(len(p.octets)), p.comment); err != nil && c.sink.err == nil {
 			c.sink.err = err
 		}
 	}
 	c.held = slices.Delete(c.held, 0, n)
 	c.sink.flush()
+}
+
+// end writes how many packets there were, and how many the kernel has dropped before the link, and closes the file.
+func (c *capture) end(now wheel.Time, dropped uint64) error {
+	c.write(math.MaxInt64)
+	if err := c.out.WriteStatistics(0, c.epoch+now, c.count, dropped); err != nil && c.sink.err == nil {
+		c.sink.err = err
+	}
+	return c.sink.close()
 }
 
 // sentComment says what becomes of a packet that is sent, "" if it just arrives.

@@ -15,9 +15,10 @@ type readPacket struct {
 	size    uint32
 	octets  []byte
 	comment string
+	inbound bool
 }
 
-// readCapture reads what Pcapng writes: little-endian blocks, stamps in nanoseconds, comments as the only option.
+// readCapture reads what Pcapng writes: little-endian blocks, stamps in nanoseconds, and of options comments and flags.
 func readCapture(t *testing.T, name string) (packets []readPacket) {
 	t.Helper()
 	b, err := os.ReadFile(name)
@@ -36,9 +37,16 @@ func readCapture(t *testing.T, name string) (packets []readPacket) {
 			continue
 		}
 		n := u32(block[12:])
-		p := readPacket{wheel.Time(uint64(u32(block[4:]))<<32 | uint64(u32(block[8:]))), u32(block[16:]), block[20 : 20+n], ""}
-		if options := block[20+(n+3)/4*4:]; len(options) > 4 {
-			p.comment = string(options[4 : 4+binary.LittleEndian.Uint16(options[2:])])
+		p := readPacket{at: wheel.Time(uint64(u32(block[4:]))<<32 | uint64(u32(block[8:]))), size: u32(block[16:]), octets: block[20 : 20+n]}
+		for options := block[20+(n+3)/4*4:]; len(options) > 4; {
+			size := int(binary.LittleEndian.Uint16(options[2:]))
+			switch value := options[4 : 4+size]; binary.LittleEndian.Uint16(options) {
+			case 1:
+				p.comment = string(value)
+			case 2:
+				p.inbound = u32(value)&3 == 1
+			}
+			options = options[4+(size+3)/4*4:]
 		}
 		packets = append(packets, p)
 	}

@@ -27,7 +27,8 @@
 //
 // Config.Captures are what would be captured at either end: what its kernel sends, stamped as it enters the link, and what
 // it gets, stamped as it leaves the link, by the clock and with the times of the log plus the epoch. They are in the order of
-// their stamps. A comment tells what happened to a packet beyond its arrival. Packets have no link header (LINKTYPE_RAW).
+// their stamps. A comment tells what happened to a packet beyond its arrival. Packets have their
+// direction, and no link header (LINKTYPE_RAW).
 //
 // All files hold whole lines or blocks at any time, up to about 0.1 s ago.
 //

@@ -177,8 +177,9 @@ func checkFiles(t *testing.T, c *Config, s [2]Summary, written [2]uint64) testLo
 	}
 	epoch := wheel.Time(log.plan.Epoch)
 	type seen struct {
-		at   wheel.Time
-		size uint32
+		at      wheel.Time
+		size    uint32
+		inbound bool
 	}
 	var want [2]map[seen]int
 	for i := range want {
@@ -189,7 +190,7 @@ func checkFiles(t *testing.T, c *Config, s [2]Summary, written [2]uint64) testLo
 		arrivals := uint64(0)
 		for _, e := range log.direction(t, d) {
 			got.Packets++
-			want[d][seen{epoch + e.Sent, e.Size}]++
+			want[d][seen{epoch + e.Sent, e.Size, false}]++
 			switch e.Fate {
 			case FateDelivered:
 				got.Delivered++
@@ -205,7 +206,7 @@ func checkFiles(t *testing.T, c *Config, s [2]Summary, written [2]uint64) testLo
 					t.Errorf("%s %d: sent %v, due %v, arrived %v", e.Direction, e.N, e.Sent, *e.Due, e.Arrived)
 				}
 				for _, at := range e.Arrived {
-					want[1-d][seen{epoch + at, e.Size}]++
+					want[1-d][seen{epoch + at, e.Size, true}]++
 					arrivals++
 				}
 			case FateLost:
@@ -237,7 +238,7 @@ func checkFiles(t *testing.T, c *Config, s [2]Summary, written [2]uint64) testLo
 				made++
 				continue
 			}
-			k := seen{p.at, p.size}
+			k := seen{p.at, p.size, p.inbound}
 			if want[i][k]--; want[i][k] < 0 {
 				t.Errorf("capture %s has a packet of %d octets at %v that is not in the log", sideName(i), p.size, p.at)
 			}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"math"
 	"sync"
 	"time"
 
@@ -73,7 +72,12 @@ func newRecorder(c *Config, clock *wheel.Realtime, epoch time.Time) (*recorder, 
 	}
 	r.room.L = &r.mu
 	if err := r.openFiles(c, epoch); err != nil {
-		return nil, errors.Join(err, r.closeFiles())
+		for _, c := range r.captures {
+			if c != nil {
+				c.sink.close()
+			}
+		}
+		return nil, err
 	}
 	go r.serve()
 	return r, nil
@@ -210,14 +214,14 @@ func (r *recorder) again() {
 func (r *recorder) write(e *event) {
 	d, p := int(e.known.Direction), e.known
 	if e.arrived {
-		r.captures[1-d].add(e.now, e.octets, r.arrived(d, e))
+		r.captures[1-d].add(e.now, sim.Inbound, e.octets, r.arrived(d, e))
 		return
 	}
 	comment := sentComment(&p.Fate, r.links[d].Loss)
 	if p.TooBig {
 		comment = "dropped: larger than the path MTU"
 	}
-	r.captures[d].add(e.now, e.octets, comment)
+	r.captures[d].add(e.now, sim.Outbound, e.octets, comment)
 	if r.log == nil {
 		return
 	}
@@ -315,21 +319,15 @@ func (r *recorder) close(summary [2]Summary) error {
 		}
 		r.writeLines(d)
 	}
-	if r.log != nil {
-		_ = r.json.Encode(endRecord{"end", r.clock.Now(), summary})
-	}
-	r.flush(math.MaxInt64)
-	return r.closeFiles()
-}
-
-func (r *recorder) closeFiles() error {
+	now := r.clock.Now()
 	var err error
-	for _, c := range r.captures {
+	for i, c := range r.captures {
 		if c != nil {
-			err = errors.Join(err, c.sink.close())
+			err = errors.Join(err, c.end(now, summary[i].KernelDrops))
 		}
 	}
 	if r.log != nil {
+		_ = r.json.Encode(endRecord{"end", now, summary}) // a sink never fails
 		err = errors.Join(err, r.log.close())
 	}
 	return err
