@@ -37,7 +37,7 @@ func TestHalfClose(t *testing.T) {
 			if _, err := x.Write([]byte("x")); !is(err, syscall.EPIPE) {
 				t.Errorf("write after CloseWrite: %v, want a broken pipe", err)
 			}
-			n.transfer(t, y, x, 3<<20)
+			n.transfer(t, y, x, fewer(3<<20))
 			must(t, y.CloseWrite())
 			readEnd(t, x)
 		})

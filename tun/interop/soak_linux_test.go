@@ -124,7 +124,7 @@ func (n *network) wantNoConnections() {
 }
 
 // soakLimit is how long one thing may take. 4.4BSD's timers are slow.
-const soakLimit = 2 * time.Minute
+const soakLimit = 5 * time.Minute
 
 // soakOnce makes a connection, does something over it, and closes it.
 func (n *network) soakOnce(l listener, at netip.AddrPort, do func(x, y conn, rng *rand.Rand) error, rng *rand.Rand) error {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"tcpwheel/netstack"
@@ -64,13 +65,28 @@ func TestKeepaliveIsAnswered(t *testing.T) {
 	})
 }
 
+// smallBuffers is a plan of hosts whose buffers are soon full.
+var smallBuffers = plan{
+	sysctl: map[string]string{"tcp_rmem": "4096 131072 524288", "tcp_wmem": "4096 131072 524288"},
+	setUp: func(t *testing.T, h *host) {
+		if h.tcp == kernel {
+			return
+		}
+		const least, usual, most = 4096, 131072, 524288
+		in := tcpip.TCPReceiveBufferSizeRangeOption{Min: least, Default: usual, Max: most}
+		out := tcpip.TCPSendBufferSizeRangeOption{Min: least, Default: usual, Max: most}
+		mustNot(t, h.stack.SetTransportProtocolOption(netstack.ProtocolNumber, &in))
+		mustNot(t, h.stack.SetTransportProtocolOption(netstack.ProtocolNumber, &out))
+	},
+}
+
 // TestZeroWindow has a reader that reads nothing for longer than the persist timer waits, and then all. The connection lives, and a
 // window that is closed is probed.
 func TestZeroWindow(t *testing.T) {
 	t.Parallel()
-	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
+	forPairs(t, allPairs, smallBuffers, func(t *testing.T, n *network) {
 		bothWays(t, n, func(t *testing.T, x, y conn) {
-			const size = 24 << 20 // more than all buffers hold
+			const size = 4 << 20 // more than all buffers hold
 			sent := make(chan error, 1)
 			go func() { sent <- send(x, size) }()
 			if us, ok := isOurs(x); ok {
@@ -91,7 +107,7 @@ func TestZeroWindow(t *testing.T) {
 // TestWindowUpdateIsLost loses all that the reader sends while it makes room: only the sender's probes can find out.
 func TestWindowUpdateIsLost(t *testing.T) {
 	t.Parallel()
-	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
+	forPairs(t, allPairs, smallBuffers, func(t *testing.T, n *network) {
 		for _, fromA := range []bool{true, false} {
 			x, y := n.connect(false)
 			towards := tun.Back // x, which is on the stack's side of the link
@@ -102,7 +118,7 @@ func TestWindowUpdateIsLost(t *testing.T) {
 				x, y = y, x
 				towards = map[tun.Direction]tun.Direction{tun.There: tun.Back, tun.Back: tun.There}[towards]
 			}
-			const size = 24 << 20
+			const size = 4 << 20
 			sent := make(chan error, 1)
 			go func() { sent <- send(x, size) }()
 			time.Sleep(300 * time.Millisecond)
@@ -139,10 +155,10 @@ func TestPathMTU(t *testing.T) {
 				if !test.fromA {
 					x, y = y, x
 				}
-				n.transfer(t, x, y, 1<<20)
+				n.transfer(t, x, y, fewer(1<<20))
 				for _, mtu := range test.mtus {
 					n.box.setMTU(mtu)
-					n.transfer(t, x, y, 1<<20)
+					n.transfer(t, x, y, fewer(1<<20))
 				}
 				if got, _ := n.box.counts(); got < len(test.mtus) {
 					t.Errorf("%d packets were too big, want one at least for each of %v", got, test.mtus)
@@ -164,7 +180,7 @@ func TestDeviceMTU(t *testing.T) {
 		for _, v6 := range []bool{false, true} {
 			a, b := n.connect(v6)
 			done := make(chan error, 1)
-			go func() { done <- tryExchange(a, b, 30<<20) }()
+			go func() { done <- tryExchange(a, b, fewer(24<<20)) }()
 			for i := range 20 {
 				must(t, n.dev.SetMTU([]int{1500, 3000, 1280, 9000}[i%4]))
 				time.Sleep(5 * time.Millisecond)
