@@ -50,8 +50,8 @@ func TestLinks(t *testing.T) {
 
 // TestGigabyte sends 1 GiB between the kernel and our stack, to the one that listens over IPv4 and to the other over IPv6. A machine on which that would take long is spared it.
 func TestGigabyte(t *testing.T) {
-	if testing.Short() {
-		t.Skip("1 GiB is not short")
+	if testing.Short() || raced {
+		t.Skip("1 GiB is neither short nor to be watched octet by octet")
 	}
 	for _, who := range withKernel {
 		t.Run(who.a+"-"+who.b, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestGigabyte(t *testing.T) {
 				const some, all = 64 << 20, 1 << 30
 				start := time.Now()
 				n.transfer(t, from, to, some)
-				if took := time.Since(start); took*(all/some) > 10*time.Second {
+				if took := time.Since(start); took*(all/some) > 6*time.Second {
 					t.Skipf("64 MiB took %v here", took)
 				}
 				start = time.Now()
