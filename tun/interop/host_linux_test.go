@@ -317,6 +317,13 @@ func (h *host) listenFor(t *testing.T, at netip.AddrPort, backlog int) (l listen
 // testLimit is how long a dial or a transfer may take.
 const testLimit = 60 * time.Second
 
+// acceptWithin accepts a connection. If there is none for that long, the listener is closed.
+func acceptWithin(l listener, limit time.Duration) (conn, error) {
+	late := time.AfterFunc(limit, func() { l.Close() })
+	defer late.Stop()
+	return l.accept()
+}
+
 // connect returns both ends of a connection that a opens.
 func (n *network) connect(v6 bool) (a, b conn) {
 	n.t.Helper()
@@ -331,22 +338,8 @@ func (n *network) connect(v6 bool) (a, b conn) {
 		n.t.Fatalf("%s dials %s at %v: %v", n.a.tcp, n.b.tcp, to, err)
 	}
 	n.t.Cleanup(func() { a.Close() })
-	type accepted struct {
-		c   conn
-		err error
-	}
-	done := make(chan accepted, 1)
-	go func() {
-		c, err := l.accept()
-		done <- accepted{c, err}
-	}()
-	select {
-	case got := <-done:
-		must(n.t, got.err)
-		b = got.c
-	case <-time.After(testLimit):
-		n.t.Fatal("no connection to accept")
-	}
+	b, err = acceptWithin(l, testLimit)
+	must(n.t, err)
 	n.t.Cleanup(func() { b.Close() })
 	limit := testLimit
 	if n.a.tcp == gvisor || n.b.tcp == gvisor {

@@ -30,7 +30,7 @@ var soakLinks = []sim.LinkConfig{
 	{Delay: 300 * time.Microsecond, Loss: sim.Losses{sim.Bernoulli{P: 0.02}}},
 	{Delay: time.Millisecond, Jitter: sim.Jitter{Amount: time.Millisecond, Overtake: true}, Corrupt: 0.01},
 	{Delay: time.Millisecond, Reorder: sim.Reorder{Probability: 0.05, Extra: 4 * time.Millisecond}, Duplicate: 0.05,
-		Loss: sim.Losses{sim.GilbertElliott{P: 0.005, R: 0.3, Bad: 0.7}}},
+		Loss: sim.Losses{sim.GilbertElliott{P: 0.005, R: 0.5, Bad: 0.5}}},
 	{Delay: 2 * time.Millisecond, Rate: 30_000_000, Queue: sim.Limit{Packets: 15}, Mark: sim.Limit{Packets: 5}},
 	{Delay: 500 * time.Microsecond, Loss: sim.Losses{sim.Bernoulli{P: 0.05}}, Duplicate: 0.02, Corrupt: 0.02,
 		Reorder: sim.Reorder{Probability: 0.02, Extra: 10 * time.Millisecond}},
@@ -135,7 +135,7 @@ func (n *network) soakOnce(l listener, at netip.AddrPort, do func(x, y conn, rng
 		return fmt.Errorf("dial: %w", err)
 	}
 	defer a.Close()
-	b, err := l.accept()
+	b, err := acceptWithin(l, soakLimit)
 	if err != nil {
 		return fmt.Errorf("accept: %w", err)
 	}
