@@ -5,4 +5,8 @@
 // two hosts, with a middlebox between them that drops what it is told to and knows a path MTU, and an emulated link. All have the
 // invariants of the connections checked after each pass (netstack.Config.Verify), and TestMain looks for goroutines and packet
 // buffers that are left. The pairs with a kernel need root, and are skipped with a reason without it.
+//
+// TestSoak runs mixed traffic for as long as it is told, with every policy and pair from a minute on:
+//
+//	go test ./tun/interop -run TestSoak -v -soak 5m -soak-seed 2
 package interop
