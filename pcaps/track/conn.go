@@ -46,7 +46,7 @@ type Conn struct {
 	ClockSteps int   // stamps that went back; time then stands still
 	BadSums    int64 // packets with a wrong checksum, which were not looked at
 
-	key        key
+	keys       []key // under which the tracker has it: its own first, then that of any path
 	cfg        *Config
 	in         *list
 	prev, next *Conn

@@ -239,3 +239,30 @@ func TestReorderingIsNoLoss(t *testing.T) {
 		t.Errorf("%d out of order, want 10 at least", f.Reordered)
 	}
 }
+
+// TestPathOfEachDirection has tags on the packets of one direction only; and a mirror that shows the connection with tags and without.
+func TestPathOfEachDirection(t *testing.T) {
+	tag := func(p *packet) { p.Path = 7 }
+	l := newLab(t, Config{})
+	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN), tag)
+	l.send(50, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+	l.send(50, true, 1, 0, 1, tag)
+	l.send(60, true, 1, 100, 1, tag)
+	l.send(110, false, 1, 0, 101)
+	if c := l.wantClean(1)[0]; !c.Handshake.Complete || len(l.tr.conns) != 0 {
+		t.Errorf("handshake %+v, %d keys left", c.Handshake, len(l.tr.conns))
+	}
+
+	l = newLab(t, Config{})
+	for _, options := range [][]option{{withFlags(tcp.SYN)}, {withFlags(tcp.SYN), tag}} {
+		l.send(0, true, 0, 0, 0, options...)
+	}
+	for _, options := range [][]option{{withFlags(tcp.SYN | tcp.ACK)}, {withFlags(tcp.SYN | tcp.ACK), tag}} {
+		l.send(50, false, 0, 0, 1, options...)
+	}
+	for _, c := range l.wantClean(2) {
+		if c.Flows[0].Packets != 1 || c.Flows[1].Packets != 1 {
+			t.Errorf("%d and %d packets, want 1 and 1", c.Flows[0].Packets, c.Flows[1].Packets)
+		}
+	}
+}

@@ -36,7 +36,7 @@ const (
 // Tracker follows all connections of a capture. Its memory is bounded by those that are open, with their segments in flight.
 type Tracker struct {
 	cfg   Config
-	conns map[key]*Conn
+	conns map[key]*Conn // by all keys that they are known under
 	last  *Conn
 
 	open, closed list // by the last packet, the latest at the end
@@ -49,6 +49,9 @@ type key struct {
 	a, b netip.AddrPort
 	path uint64
 }
+
+// anyPath is in the key of the connection between two ends that began last, whatever lies outside of it.
+const anyPath = ^uint64(0)
 
 // New makes a tracker that has seen nothing.
 func New(cfg Config) *Tracker {
@@ -97,8 +100,10 @@ func (t *Tracker) Evicted() int { return t.evicted }
 // find returns the connection of a packet, and which of its flows the packet is of. A SYN may begin another one between the same ends.
 func (t *Tracker) find(p *capture.Packet) (*Conn, int) {
 	c := t.last
-	if c == nil || c.key.path != p.Path || !c.between(p) {
-		c = t.conns[keyOf(p)]
+	if c == nil || c.keys[0].path != p.Path || !c.between(p) {
+		if c = t.conns[keyOf(p)]; c == nil {
+			c = t.otherWay(p)
+		}
 	}
 	if c != nil {
 		t.last = c
@@ -110,6 +115,19 @@ func (t *Tracker) find(p *capture.Packet) (*Conn, int) {
 		t.finish(c)
 	}
 	return t.begin(p), 0
+}
+
+// otherWay returns the connection whose other direction alone was seen so far, on another path: with tags that only one direction has, for
+// one. From then on it is known under both.
+func (t *Tracker) otherWay(p *capture.Packet) *Conn {
+	k := keyOf(p)
+	c := t.conns[key{k.a, k.b, anyPath}]
+	if c == nil || c.Flows[c.direction(p)].Packets > 0 || len(c.keys) > 2 {
+		return nil
+	}
+	c.keys = append(c.keys, k)
+	t.conns[k] = c
+	return c
 }
 
 func keyOf(p *capture.Packet) key {
@@ -130,14 +148,18 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 		t.evicted++
 		t.finish(oldest)
 	}
-	c := &Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, FirstPacket: p.Number, key: keyOf(p), cfg: &t.cfg}
+	c := &Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, FirstPacket: p.Number, cfg: &t.cfg}
 	t.made++
 	c.Flows[0].Src, c.Flows[0].Dst = p.Src, p.Dst
 	c.Flows[1].Src, c.Flows[1].Dst = p.Dst, p.Src
 	for i := range c.Flows {
 		c.Flows[i].conn = c
 	}
-	t.conns[c.key] = c
+	k := keyOf(p)
+	c.keys = append(c.keys, k, key{k.a, k.b, anyPath})
+	for _, k := range c.keys {
+		t.conns[k] = c
+	}
 	t.open.append(c)
 	t.last = c
 	return c
@@ -146,7 +168,11 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 // finish completes a connection and forgets it.
 func (t *Tracker) finish(c *Conn) {
 	c.in.remove(c)
-	delete(t.conns, c.key)
+	for _, k := range c.keys {
+		if t.conns[k] == c {
+			delete(t.conns, k)
+		}
+	}
 	if t.last == c {
 		t.last = nil
 	}
