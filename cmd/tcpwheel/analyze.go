@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,11 +21,10 @@ type analysis struct {
 	filter        connFilter
 	maxConns      int
 
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	enc            *json.Encoder
-	printed        bool // a summary
-	csv            *csv.Writer
+	stdout  io.Writer
+	enc     *json.Encoder
+	csv     *csv.Writer
+	printed bool // a summary
 }
 
 func newAnalyze() *cobra.Command {
@@ -66,8 +62,8 @@ func newAnalyze() *cobra.Command {
 			if a.filter, err = parseConnFilter(conns, from, to); err != nil {
 				return usage(cmd, err)
 			}
-			a.stdin, a.stdout, a.stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-			return a.run(cmd.Context(), files)
+			a.stdout = cmd.OutOrStdout()
+			return a.run(cmd, files)
 		},
 	}
 	f := cmd.Flags()
@@ -83,7 +79,7 @@ func newAnalyze() *cobra.Command {
 }
 
 // run analyses the files, one after the other. One that cannot be read does not keep the others from it.
-func (a *analysis) run(ctx context.Context, files []string) error {
+func (a *analysis) run(cmd *cobra.Command, files []string) error {
 	a.enc = json.NewEncoder(a.stdout)
 	a.enc.SetEscapeHTML(false)
 	if a.asCSV {
@@ -94,16 +90,16 @@ func (a *analysis) run(ctx context.Context, files []string) error {
 	}
 	var failed error
 	for _, name := range files {
-		err := a.file(ctx, name)
-		if ctx.Err() != nil {
-			return ctx.Err()
+		err := a.file(cmd, name)
+		if cmd.Context().Err() != nil {
+			return cmd.Context().Err()
 		}
 		var broken *outputError
 		if errors.As(err, &broken) {
 			return broken.err
 		}
 		if err != nil && failed != nil {
-			fmt.Fprintf(a.stderr, "tcpwheel: error: %v\n", failed)
+			fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: error: %v\n", failed)
 		}
 		if err != nil {
 			failed = err
@@ -118,54 +114,31 @@ type outputError struct{ err error }
 func (e *outputError) Error() string { return e.err.Error() }
 
 // file analyses one file. One that is cut short is analysed up to the cut, and that is said.
-func (a *analysis) file(ctx context.Context, name string) error {
-	var (
-		r   *capture.Reader
-		err error
-	)
-	if name == "-" {
-		r, err = capture.NewReader(a.stdin, "standard input")
-	} else {
-		r, err = capture.Open(name)
-	}
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	s := newSummary(r.Name(), a)
+func (a *analysis) file(cmd *cobra.Command, name string) error {
+	s := newSummary(name, a)
 	var wrong error
 	tracker := track.New(track.Config{MaxConns: a.maxConns, Done: func(c *track.Conn) {
 		if wrong == nil && !s.skips(c) {
 			wrong = s.add(c)
 		}
 	}})
-	progress := progressOf(r, a.stderr)
-	for n := 0; ; n++ {
-		var p *capture.Packet
-		if p, err = r.Next(); err != nil {
-			break
-		}
-		if n == 0 {
-			s.begin(p.Time)
+	stats, err := readCapture(cmd, name, func(p *capture.Packet) error {
+		if s.first == 0 {
+			s.first = p.Time
 		}
 		tracker.Add(p)
-		if n&0xfff == 0xfff {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if wrong != nil {
-				break
-			}
-			progress()
-		}
+		return wrong
+	})
+	if cmd.Context().Err() != nil {
+		return cmd.Context().Err()
+	}
+	if err != nil && stats.Packets == 0 && !errors.Is(err, capture.ErrCutShort) {
+		return err // nothing was read
 	}
 	tracker.Close()
-	s.stats, s.evicted = r.Stats(), tracker.Evicted()
-	if err == io.EOF {
-		err = nil
-	}
+	s.stats, s.evicted = stats, tracker.Evicted()
 	if errors.Is(err, capture.ErrCutShort) {
-		fmt.Fprintf(a.stderr, "tcpwheel: %v; what comes before was analysed\n", err)
+		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: %v; what comes before was analysed\n", err)
 		s.cut, err = true, nil
 	}
 	if wrong == nil {
@@ -175,25 +148,4 @@ func (a *analysis) file(ctx context.Context, name string) error {
 		return &outputError{wrong}
 	}
 	return err
-}
-
-// progressOf returns what is to be called now and then: on a terminal it tells how far the file is read, each second from the second on.
-func progressOf(r *capture.Reader, stderr io.Writer) func() {
-	f, ok := stderr.(*os.File)
-	if !ok {
-		return func() {}
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return func() {}
-	}
-	last := time.Now().Add(time.Second)
-	return func() {
-		if time.Since(last) < time.Second {
-			return
-		}
-		last = time.Now()
-		if read, size := r.Progress(); size > 0 {
-			fmt.Fprintf(f, "%s: %d%% of %d MB\r", r.Name(), 100*read/size, size>>20)
-		}
-	}
 }

@@ -96,8 +96,6 @@ func newSummary(file string, a *analysis) *summary {
 	return &summary{a: a, file: file, timers: map[string]int{}, near: map[string]int{}}
 }
 
-func (s *summary) begin(at wheel.Time) { s.first = at }
-
 // skips reports whether the connection is not to be told of.
 func (s *summary) skips(c *track.Conn) bool { return !s.a.filter.hasConn(c, s.first) }
 
@@ -114,13 +112,13 @@ func (s *summary) add(c *track.Conn) error {
 	lost := false
 	switch c.Flows[0].Near {
 	case track.AtSender, track.AtReceiver:
-		s.near["one of the hosts"]++
+		s.near["a host"]++
 	case track.AtBoth:
 		s.near["both hosts"]++
 	case track.InTheMiddle:
-		s.near["neither"]++
+		s.near["between the hosts"]++
 	default:
-		s.near["an unknown place"]++
+		s.near["unknown"]++
 	}
 	for i := range c.Flows {
 		f := &c.Flows[i]
@@ -135,7 +133,7 @@ func (s *summary) add(c *track.Conn) error {
 		s.stale += f.Stale
 		s.delayed += f.Delayed.Count
 		if f.Timers.Gaps > 0 {
-			s.timers[cmp.Or(f.Timers.Best, "none that is known")]++
+			s.timers[cmp.Or(f.Timers.Best, "none known")]++
 		}
 		for _, e := range f.Episodes {
 			if !s.a.filter.hasTime(e.Seen, s.first) {
@@ -256,22 +254,17 @@ func (s *summary) write() error {
 func (s *summary) print(b *strings.Builder) {
 	fmt.Fprintf(b, "%s: %s in %s, %s with %s\n", s.file, plural(s.stats.TCP, "TCP packet"), shortSpan(s.stats.Last.Sub(s.stats.First)),
 		plural(int64(s.conns), "connection"), octetText(s.octets))
-	for _, note := range []struct {
-		n    int64
-		text string
-	}{
-		{s.stats.Packets - s.stats.TCP, "other packets, which were left out"},
-		{int64(s.evicted), "connections given up before their end, to bound memory (--max-conns)"},
-	} {
-		if note.n > 0 {
-			fmt.Fprintf(b, "%s: %d\n", note.text, note.n)
-		}
+	if line := unusedPackets(s.stats); line != "" {
+		wrapText(b, "", strings.Split(line, ", "))
+	}
+	if s.evicted > 0 {
+		fmt.Fprintf(b, "connections given up before their end, to bound memory (--max-conns): %d\n", s.evicted)
 	}
 	if s.cut {
 		fmt.Fprintln(b, "the file is cut short")
 	}
 	if line := joined(s.near); line != "" {
-		fmt.Fprintf(b, "captured at: %s (connections)\n", line)
+		fmt.Fprintf(b, "point of capture, by connections: %s\n", line)
 	}
 	if all := s.remarks(); len(all) > 0 {
 		wrapText(b, "seen: ", all)
@@ -283,7 +276,7 @@ func (s *summary) print(b *strings.Builder) {
 	fmt.Fprintf(b, "%s in %s: %s sent again, %d needlessly\n", plural(int64(s.episodes), "loss episode"),
 		plural(int64(s.lossy), "connection"), plural(s.rexmits, "packet"), s.needless)
 	if line := joined(s.timers); line != "" {
-		fmt.Fprintf(b, "timers like those of %s (flows)\n", line)
+		fmt.Fprintf(b, "timers that fit, by flows: %s\n", line)
 	}
 	const row = "%-8s %8s %8s %8s %9s %9s %9s %9s\n"
 	fmt.Fprintf(b, "\n"+row, "kind", "episodes", "spurious", "unknown", "D median", "D p95", "T_rec med", "T_rec p95")
