@@ -28,6 +28,7 @@ type Endpoint struct {
 	work    atomic.Int64
 	expired atomic.Bool     // timers have expired
 	inSize  uint32          // octets of payload in in; here, because there is room
+	bulk    atomic.Bool     // much is written and not acknowledged, and there is another processor
 	timers  *endpointTimers // under the shard's lock; nil is none
 
 	inMu sync.Mutex // guards what waits for the next pass

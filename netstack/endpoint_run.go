@@ -128,6 +128,9 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 
 	e.gather(p)
 	e.snd.release(min(e.conn.Acked(), e.snd.end))
+	if bulk := e.p.parallel && e.snd.size() > 2*pieceSize; bulk != e.bulk.Load() {
+		e.bulk.Store(bulk)
+	}
 	if len(o.Timers) > 0 {
 		e.shard.apply(e, o.Timers)
 	}

@@ -141,9 +141,11 @@ func (e *Endpoint) HandlePacket(id stack.TransportEndpointID, pkt *stack.PacketB
 // maxInbox is how many segments wait for a connection that is run by another goroutine. More are dropped, as by a full link.
 const maxInbox = 4096
 
-// deliver hands a segment to the connection.
+// deliver hands a segment to the connection. What the ACKs of a bulk flow let go is sent by a goroutine of its own, since others wait for
+// what the caller will read next.
 func (e *Endpoint) deliver(seg *segment) {
-	if e.work.CompareAndSwap(0, 1) {
+	bulk := e.bulk.Load()
+	if !bulk && e.work.CompareAndSwap(0, 1) {
 		e.run(seg)
 		return
 	}
@@ -161,5 +163,9 @@ func (e *Endpoint) deliver(seg *segment) {
 		e.stats.ReceiveErrors.SegmentQueueDropped.Increment()
 		return
 	}
-	e.kick()
+	if bulk {
+		e.hand()
+	} else {
+		e.kick()
+	}
 }
