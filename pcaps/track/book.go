@@ -31,7 +31,7 @@ func (s *segment) earliest() wheel.Time {
 
 // past is the last segments that were acknowledged, for retransmissions that come all the same.
 type past struct {
-	ring [16]segment
+	ring [4]segment
 	next uint8
 }
 

@@ -92,7 +92,7 @@ func (c *Conn) reused(p *capture.Packet, dir int) bool {
 	}
 	f := &c.Flows[dir]
 	if f.HasSYN {
-		return f.base != h.Seq
+		return f.base != h.Seq || f.finAcked && c.Flows[1-dir].finAcked
 	}
 	return f.started && (c.closed() || !h.Seq.InWindow(f.base+tcp.Seq(f.una)-1<<16, 1<<17))
 }

@@ -36,6 +36,20 @@ func TestPortReuse(t *testing.T) {
 	}
 }
 
+// TestSameNumberAfterTheEnd has a connection begin with the number of the one before, which has ended: where a capture is read twice, if
+// nowhere else.
+func TestSameNumberAfterTheEnd(t *testing.T) {
+	l := newLab(t, Config{})
+	for i := range 2 {
+		at := 10_000 * float64(i)
+		l.open(at)
+		l.send(at+100, true, 1, 0, 1, withFlags(tcp.FIN|tcp.ACK))
+		l.send(at+150, false, 1, 0, 2, withFlags(tcp.FIN|tcp.ACK))
+		l.send(at+150, true, 2, 0, 2)
+	}
+	l.wantClean(2)
+}
+
 // TestSYNAgain has the same SYN twice, which is a loss, and no other connection.
 func TestSYNAgain(t *testing.T) {
 	l := newLab(t, Config{})
