@@ -130,6 +130,14 @@ func (f *Flow) Lag() time.Duration { return f.lag() }
 // Seq returns the sequence number of a place.
 func (f *Flow) Seq(place int64) tcp.Seq { return f.base + tcp.Seq(place) }
 
+// Half returns the least round trip between the point of capture and Src: 0 if that is the host that captured, or nothing tells.
+func (f *Flow) Half() time.Duration {
+	if f.Near == AtSender || f.Near == AtBoth {
+		return 0
+	}
+	return f.lag()
+}
+
 // lag returns how long an ACK takes from the point of capture until what it causes is seen there.
 func (f *Flow) lag() time.Duration {
 	if f.half.least < atOnce {

@@ -129,6 +129,7 @@ func (c *Conn) add(p *capture.Packet, dir int) {
 	h := &p.Header
 	if h.Flags.Has(tcp.RST) {
 		c.reset = true
+		c.each(p, f, now)
 		return
 	}
 	if h.Flags.Has(tcp.SYN) {
@@ -138,6 +139,7 @@ func (c *Conn) add(p *capture.Packet, dir int) {
 			f, g = &c.Flows[1], &c.Flows[0]
 		}
 	}
+	c.each(p, f, now)
 	c.shake(p, f, now)
 	if h.Flags.Has(tcp.ACK) && g.started {
 		g.measureHalf(h.Ack, now)
@@ -160,6 +162,18 @@ func (c *Conn) add(p *capture.Packet, dir int) {
 	}
 	f.trim()
 	g.trim()
+}
+
+// each tells of a packet that counts.
+func (c *Conn) each(p *capture.Packet, f *Flow, now wheel.Time) {
+	if c.cfg.Each == nil {
+		return
+	}
+	flow := 0
+	if f == &c.Flows[1] {
+		flow = 1
+	}
+	c.cfg.Each(c, flow, p, now)
 }
 
 // swap makes the second flow the first: the capture began with a SYN-ACK.

@@ -62,6 +62,17 @@ func ModelNames() []string {
 	return names
 }
 
+// ModelPolicy returns the timers of the model of that name, which ModelNames has.
+func ModelPolicy(name string) (tcptimers.Policy, bool) {
+	policy, ok := tcptimers.Policy{}, false
+	for i := range models {
+		if models[i].name == name { // the last of that name is with all that it has
+			policy, ok = models[i].policy, true
+		}
+	}
+	return policy, ok
+}
+
 // kindsByModel is what each model calls a retransmission.
 type kindsByModel [maxModels]Kind
 

@@ -15,6 +15,9 @@ type Config struct {
 
 	// Event is told what each packet was found to be, as it comes; nil for nobody. It must not call the tracker.
 	Event func(*Event)
+	// Each, if there is one, gets each packet that counts, in order: not copies, nor what has a wrong checksum. flow is the index of its
+	// flow, and at its time, which never goes back within a connection. The connection is not complete.
+	Each func(c *Conn, flow int, p *capture.Packet, at wheel.Time)
 
 	MaxConns    int // connections that are followed at once, of which the one unheard of for longest goes first; 0 is 1<<18
 	MaxSegments int // segments of one direction that wait for their ACK; 0 is 1<<15

@@ -1,0 +1,39 @@
+// Package replay runs what a capture shows once more, in virtual time and with other retransmission timers, and tells what each loss
+// would have cost.
+//
+// # Usage
+//
+//	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, err error) { … }})
+//	for … { rec.Add(&packet) }
+//	rec.Close()
+//	out, err := s.Run(replay.Options{Policy: policy, Key: replay.ByRange})
+//
+// # The script
+//
+// A Script is what a capture tells of one connection and what is kept as it was: the path, as the fate and delay of each transmission in
+// both directions; and the ends, as what each application wrote when, or after what it had received, how each end acknowledges, and what
+// they agreed on in the handshake. It is data, in JSON too.
+//
+// When an application wrote can be seen only as far as its octets were sent: the instant is an upper bound. Octets that leave as an ACK
+// arrives which made room for them belong to the write before. An application that was silent until octets came from the other side
+// waits for them in the replay too, and then as long as it did. What the capture saw at one point is taken to both ends by half of the
+// least round trip from there; where the way of a packet can be seen by its ACK, all that varies is laid on the way of data.
+//
+// # The run
+//
+// Both ends are engines under the policy in question, with the ACKs of the captured ones. The path between decides the fate of each
+// packet by one of three keys; the truth lies between them.
+//
+// Congestion control is one for all policies, so that what differs is due to timers. It begins with a window of the captured first
+// flight.
+//
+// # Limitations
+//
+// Fates that the capture does not tell are filled in, and counted: see Outcome.Imputed. A tail that was lost before it came to the
+// point of capture shows no loss. Windows are constant. Retransmissions in place of others make no difference to the path: a queue that
+// the sender filled itself stays as it was.
+//
+// # Concurrency
+//
+// A Script may be run by several goroutines at once, as nothing changes it. A Recorder is not safe for concurrent use.
+package replay

@@ -1,0 +1,47 @@
+package replay
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/tcptimers"
+)
+
+// identityRTTs are odd, so that no two things happen at one instant by chance.
+var identityRTTs = []time.Duration{4_020_304, 40_302_010, 180_706_050}
+
+// TestIdentity is V0: a capture of the simulator, replayed under the timers that it was made with, gives the same packets at the same
+// nanoseconds.
+func TestIdentity(t *testing.T) {
+	n, same := 0, 0
+	for _, policy := range tcptimers.PolicyNames() {
+		for _, rtt := range identityRTTs {
+			for _, app := range apps {
+				n++
+				s := scenario{
+					policy: policy, rtt: rtt, loss: sim.Losses{sim.Bernoulli{P: 0.03}}, client: app.client, server: app.server,
+					seed: uint64(n), stamps: n%2 == 0,
+				}
+				name := fmt.Sprintf("%s/%v/%s", policy, rtt.Round(time.Millisecond), app.name)
+				_, all, errs := scripts(t, s.capture(t))
+				if len(all) != 1 || errs[0] != nil {
+					t.Errorf("%s: %d scripts, errors %v", name, len(all), errs)
+					continue
+				}
+				out, err := all[0].Run(Options{Policy: tcptimers.MustPolicy(policy), OwnACKs: true})
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					continue
+				}
+				if d := Diverge(all[0].Log(), out.Log()); d != nil {
+					t.Errorf("%s: %v", name, d)
+					continue
+				}
+				same++
+			}
+		}
+	}
+	t.Logf("%d of %d captures are replayed to the nanosecond", same, n)
+}
