@@ -103,8 +103,8 @@ func (m *maker) wasPrompt(d int, late time.Duration) bool {
 	switch {
 	case late <= time.Millisecond, late > longestDelay:
 		return true
-	case policy.Heartbeat > 0:
-		return false
+	case policy.Heartbeat > 0, policy.Every == 0:
+		return false // by a sweep, or nobody knows yet
 	}
 	return late <= shortestDelay || policy.Every == 1
 }

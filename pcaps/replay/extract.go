@@ -77,9 +77,7 @@ func extract(c *track.Conn, packets []packet) (*Script, error) {
 	m.live()
 	// How an end acknowledges tells which ACKs came late for the way, and not because they were put off: once more, with that.
 	for d := range m.ways {
-		if policy, share := m.acknowledging(d); policy.Heartbeat > 0 || share > 0.9 {
-			m.acks[d] = policy
-		}
+		m.acks[d], _ = m.acknowledging(d)
 	}
 	for d := range m.ways {
 		s.Ways[d] = m.way(d, rtt)
@@ -136,7 +134,7 @@ func (m *maker) prepare() {
 
 func (m *maker) virtual(at wheel.Time) wheel.Time { return wheel.Time(at.Sub(m.epoch)) }
 
-// segmentSize returns how long the segments of an end are: the longest that came often, or what the handshake allows.
+// segmentSize returns how long the segments of an end are: the longest that came often and ended no write, or what the handshake allows.
 func (m *maker) segmentSize(d int) int64 {
 	allowed := int64(0)
 	if f := &m.conn.Flows[1-d]; f.HasSYN && f.SYN.HasMSS {
@@ -149,7 +147,7 @@ func (m *maker) segmentSize(d int) int64 {
 	longest := uint32(0)
 	for i := range m.packets {
 		p := &m.packets[i]
-		if int(p.flow) != d || p.len == 0 || allowed > 0 && int64(p.len) > allowed {
+		if int(p.flow) != d || p.len == 0 || allowed > 0 && int64(p.len) > allowed || p.flags.Has(tcp.PSH) {
 			continue
 		}
 		if counts[p.len]++; counts[p.len] >= 3 || len(counts) > 1<<12 {

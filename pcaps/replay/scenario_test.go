@@ -57,6 +57,7 @@ func (t clientTap) add(now wheel.Time, d *host.Datagram) {
 	}
 	p.Src = netip.AddrPortFrom(t.w.Addr(d.From), d.Body.Header.SrcPort)
 	p.Dst = netip.AddrPortFrom(t.w.Addr(d.To), d.Body.Header.DstPort)
+	p.ID = uint32(p.Number & 0xffff)
 	*t.packets = append(*t.packets, p)
 }
 

@@ -49,7 +49,7 @@ type wayMaker struct {
 	deaf     []Span
 	near     time.Duration // to the source and back
 	far      time.Duration // to the destination and back
-	acks     int
+	acks     []wheel.Time
 }
 
 // find returns the index of the piece that holds pos, or of the first one behind it.
@@ -153,7 +153,7 @@ type block struct{ start, end int64 }
 
 // ack takes an acknowledgement in.
 func (w *wayMaker) ack(a *acknowledgement) {
-	w.acks++
+	w.acks = append(w.acks, a.at)
 	if a.pos > w.max {
 		gap := sent{at: a.at.Add(-w.far), start: w.max, end: a.pos, unseen: true}
 		w.push(gap)
@@ -279,6 +279,7 @@ func (w *wayMaker) finish(end wheel.Time, rtt time.Duration) {
 	for i := range w.pieces {
 		p := &w.pieces[i]
 		if p.done {
+			w.decide(p, end)
 			continue
 		}
 		for k, n := range p.tries {
@@ -286,7 +287,7 @@ func (w *wayMaker) finish(end wheel.Time, rtt time.Duration) {
 			switch {
 			case w.far == 0 && !s.unseen:
 				p.fates[k] = Delivered // it was captured where it arrived
-			case k+1 < len(p.tries), w.acks > 0 && end.Sub(s.at) > 2*rtt+300*time.Millisecond:
+			case k+1 < len(p.tries), len(w.acks) > 0 && end.Sub(s.at) > 2*rtt+300*time.Millisecond:
 				p.fates[k] = Lost
 			}
 		}
@@ -300,6 +301,27 @@ func (w *wayMaker) finish(end wheel.Time, rtt time.Duration) {
 			if !w.sent[n].unseen {
 				p.fates[k] = Delivered
 			}
+		}
+	}
+}
+
+// decide finds what became of transmissions that were not needed. A receiver answers each with an ACK at once (RFC 9293 §3.10.7.4): where
+// there is none at that time, it did not get it.
+func (w *wayMaker) decide(p *piece, end wheel.Time) {
+	for k, n := range p.tries {
+		if p.fates[k] != Unknown {
+			continue
+		}
+		from := w.sent[n].at.Add(w.far - w.far/16)
+		to := w.sent[n].at.Add(w.far + w.far/4 + 5*time.Millisecond)
+		if to.After(end) {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(w.acks, from, func(a, b wheel.Time) int { return int(a.Sub(b)) })
+		if i < len(w.acks) && !w.acks[i].After(to) {
+			p.fates[k] = Delivered
+		} else {
+			p.fates[k] = Lost
 		}
 	}
 }
