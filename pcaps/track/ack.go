@@ -88,6 +88,11 @@ func (f *Flow) ack(p *capture.Packet, now wheel.Time) {
 		f.tell(Missing, p.Number, now, now, f.max, pos, nil)
 		f.extend(segment{start: f.max, end: pos, seen: now, first: now, sent: now, missing: true})
 	}
+	if pos > f.acked {
+		f.dupsSeen = 0
+	} else if pos == f.acked && a.pure && f.Packets > 0 && (a.sacks > 0 && !a.dsack || f.max > pos) {
+		f.dupsSeen++
+	}
 	f.acked = max(f.acked, pos)
 	f.tellACK(&a)
 	if f.fin && f.acked >= f.finEnd {

@@ -14,6 +14,7 @@ type segment struct {
 	firstTS    uint32     // its TSval
 	ts         uint32     // that of the last one
 	txs        uint16     // transmissions seen
+	id         uint16     // the identification of the packet with the first one; 0 for none
 	hasTS      bool
 	sacked     bool
 	missing    bool // octets behind it were seen and none of its own
@@ -23,7 +24,7 @@ type segment struct {
 
 // earliest returns when the last transmission can have been, at the earliest.
 func (s *segment) earliest() wheel.Time {
-	if s.missing {
+	if s.missing && s.after != 0 {
 		return s.after
 	}
 	return s.sent

@@ -61,6 +61,8 @@ func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
 		r.Kind = Fast // early, as fewer ACKs are to come than are asked for
 	case now.Sub(s.earliest()) < f.leastRTT()-f.leastRTT()/8-f.promptly():
 		r.Kind = Unknown // no timer is that short
+	case s.missing && f.dupsSeen > 0 && !f.half.known && span(s.earliest(), now) < leastTimeout:
+		r.Kind = Fast // how far away the sender is cannot be told, but it is being asked
 	case one:
 		f.expired(r, s, Unknown)
 	case isFirst:

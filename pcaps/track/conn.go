@@ -157,6 +157,7 @@ func (c *Conn) add(p *capture.Packet, dir int) {
 	}
 	g.settle(now)
 	f.send(p, at, now)
+	f.idents.note(p)
 	if h.Flags.Has(tcp.ACK) {
 		g.ack(p, now)
 	}

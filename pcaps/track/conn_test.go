@@ -280,3 +280,34 @@ func TestPathOfEachDirection(t *testing.T) {
 		}
 	}
 }
+
+// TestIdentificationTellsTheOrder has a gap filled at once, by what was sent before, or by what was sent after what stands behind it.
+func TestIdentificationTellsTheOrder(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		l := newLab(t, Config{})
+		for i := range 4 {
+			l.send(float64(i)/10, false, 1+1000*i, 1000, 1, withID(uint32(60+i)))
+		}
+		for i := range 4 {
+			l.send(50+float64(i)/10, false, 5001+1000*i, 1000, 1, withID(uint32(65+i)))
+			l.send(50.05+float64(i)/10, true, 1, 0, 4001, sacks([2]tcp.Seq{1000, tcp.Seq(2000 + 1000*i)}))
+		}
+		id := uint32(64)
+		if again {
+			id = 69
+		}
+		l.send(50.4, false, 4001, 1000, 1, withID(id))
+		l.send(50.45, true, 1, 0, 9001)
+		c := l.done(1)[0]
+		f := &c.Flows[0]
+		if f.Src.Port() != 80 {
+			f = &c.Flows[1]
+		}
+		if again != (len(f.Episodes) == 1) || again == (f.Reordered > 0) {
+			t.Errorf("sent again %v: %d episodes, %d out of order", again, len(f.Episodes), f.Reordered)
+		}
+		if again && len(f.Episodes) == 1 && f.Episodes[0].Kind != Fast {
+			t.Errorf("%v, want fast", f.Episodes[0].Kind)
+		}
+	}
+}

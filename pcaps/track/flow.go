@@ -45,13 +45,14 @@ type Flow struct {
 	conn *Conn
 
 	// Places in the sequence space are counted from base, without end.
-	base    tcp.Seq
-	started bool
-	odd     int   // packets in a row that lie nowhere near
-	max     int64 // SND.NXT, as far as was seen
-	una     int64 // SND.UNA, as far as Src knows
-	acked   int64 // SND.UNA, as far as was seen
-	mss     int64 // of the segments that super-packets are cut into
+	base     tcp.Seq
+	started  bool
+	odd      int   // packets in a row that lie nowhere near
+	max      int64 // SND.NXT, as far as was seen
+	una      int64 // SND.UNA, as far as Src knows
+	acked    int64 // SND.UNA, as far as was seen
+	dupsSeen int   // ACKs captured that repeat the one before, and may not have reached Src yet
+	mss      int64 // of the segments that super-packets are cut into
 
 	fin      bool
 	finEnd   int64
@@ -76,6 +77,7 @@ type Flow struct {
 	ep      *Episode // the open one
 	rexmits []*Rexmit
 	site    where
+	idents  idents
 }
 
 // missed is a range that was acknowledged before it was seen. If it comes at once after all, the capture has changed the order.
@@ -269,7 +271,7 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 			cut = end // the FIN goes with the last segment
 		}
 		f.extend(segment{
-			start: start, end: cut, seen: now, first: at, sent: at, number: p.Number, firstTS: h.Options.TSVal, ts: h.Options.TSVal,
+			start: start, end: cut, seen: now, first: at, sent: at, number: p.Number, id: identOf(p), firstTS: h.Options.TSVal, ts: h.Options.TSVal,
 			txs: 1, hasTS: h.Options.HasTimestamps,
 		})
 		start = cut

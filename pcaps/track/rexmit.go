@@ -77,7 +77,7 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 		r.seen = r.seen || s.txs > 0
 		if i == first {
 			r.Before = s.sent
-			if s.missing && (s.tail || at.Sub(s.sent) < f.leastRTT()-f.leastRTT()/8) {
+			if s.missing && s.after != 0 && (s.tail || at.Sub(s.sent) < f.leastRTT()-f.leastRTT()/8) {
 				r.Before = s.after // it was sent before what showed that it is missing, by far
 			}
 			r.tellsTime = r.hasTS && s.hasTS && s.ts != r.ts && !s.missing
@@ -144,14 +144,22 @@ func (f *Flow) arrivedLate(p *capture.Packet, at wheel.Time, start, end int64) {
 	}
 }
 
-// overtaken reports whether a packet that fills a gap was sent before those behind the gap, and only came later: its timestamp is
-// older, or, where that does not tell, it came too soon to be an answer to what is missing.
+// overtaken reports whether a packet that fills a gap was sent before those behind the gap, and only came later: its timestamp or its
+// identification is older, or, where these do not tell, it came too soon to be an answer to what is missing.
 func (f *Flow) overtaken(s *segment, i int, p *capture.Packet, now wheel.Time) bool {
-	if p.Header.Options.HasTimestamps && i+1 < f.book.len() {
-		if next := f.book.at(i + 1); next.hasTS && next.number > 0 {
+	behind := i + 1
+	for behind < f.book.len() && behind < i+64 && f.book.at(behind).number == 0 {
+		behind++
+	}
+	if behind < f.book.len() {
+		next := f.book.at(behind)
+		if p.Header.Options.HasTimestamps && next.hasTS && next.number > 0 {
 			if d := int32(p.Header.Options.TSVal - next.firstTS); d != 0 {
 				return d < 0
 			}
+		}
+		if order := f.idents.order(identOf(p), next.id); order != 0 {
+			return order < 0
 		}
 	}
 	least := f.leastRTT()

@@ -30,7 +30,7 @@ func (f *Flow) answered(a *ack) {
 			continue
 		}
 		r.answered = true
-		soon := f.RTT.Samples > 0 && span(r.At, a.at) < f.RTT.Min*3/4
+		soon := f.RTT.Samples > 0 && f.half.known && span(r.At, a.at) < f.RTT.Min*3/4
 		switch {
 		case r.start > f.una || f.una >= r.end:
 			// The ACK may have been drawn by what stands before it.
@@ -56,9 +56,9 @@ func (f *Flow) settled(r *Rexmit) {
 		r.Kind = r.byModel.of(f.fit.best())
 	}
 	switch {
-	case f.lag() > 0 && !r.seen:
+	case !r.seen && (f.lag() > 0 || f.Near == AtReceiver):
 		r.judge(Necessary, ByCapture)
-	case f.Near == AtReceiver && f.other().here() && f.acked >= r.end:
+	case r.seen && f.Near == AtReceiver && f.other().here() && f.acked >= r.end:
 		r.judge(Spurious, ByCapture)
 	}
 	if f.DSACKs > 0 && !r.paid && r.answered && r.Evidence < ByDSACK && f.Duplicates == 0 && r.Spurious != Spurious {
