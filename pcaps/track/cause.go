@@ -59,7 +59,7 @@ func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
 		r.Kind, r.GoBack = v.cause, v.cause == RTO
 	case answer && !isFirst, answer && v.dups > 0 && f.book.len() <= 4:
 		r.Kind = Fast // early, as fewer ACKs are to come than are asked for
-	case now.Sub(s.earliest()) < f.leastRTT()-f.leastRTT()/8-f.promptly():
+	case now.Sub(s.earliest()) < max(f.leastRTT()-f.leastRTT()/8-f.promptly(), leastTimer):
 		r.Kind = Unknown // no timer is that short
 	case s.missing && f.dupsSeen > 0 && !f.half.known && span(s.earliest(), now) < leastTimeout:
 		r.Kind = Fast // how far away the sender is cannot be told, but it is being asked
@@ -86,6 +86,9 @@ func (f *Flow) explainLate(r *Rexmit) {
 		r.Kind, r.Timed = RTO, true
 	}
 }
+
+// leastTimer is less than any stack's timers wait for, but for those that were made for a single data centre: 5 ms are usual there.
+const leastTimer = 4 * time.Millisecond
 
 // leastTimeout is less than nearly all stacks wait for, whatever the round trip.
 const leastTimeout = 190 * time.Millisecond

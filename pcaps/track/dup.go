@@ -3,30 +3,37 @@ package track
 import (
 	"time"
 
-	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/wheel"
 )
 
 // copies recognises packets that were captured more than once: on several interfaces, or by a mirror port that shows both ends of
-// a cable. It knows the last few packets of one direction.
+// a cable or both sides of a router. It knows some of the last packets of one direction.
 type copies struct {
-	seen [8]packetMark
-	next uint8
+	seen [64]packetMark // by the mark's lowest bits: a later one takes the place of an earlier one
 }
 
-// packetMark is what two captures of one packet have in common.
+// packetMark is what two captures of one packet have in common, mixed, and when it was captured. Time to live and interface are not in it.
 type packetMark struct {
-	at       wheel.Time
-	seq, ack tcp.Seq
-	ts       uint32
-	len      uint32
-	id       uint32
-	window   uint16
-	flags    tcp.Flags
-	sacks    uint8
-	used     bool
-	sack     tcp.Range // the first
+	mark uint64
+	at   wheel.Time
+}
+
+// markOf mixes what two captures of one packet have in common. It is never 0.
+func markOf(p *capture.Packet) uint64 {
+	h := &p.Header
+	o := &h.Options
+	mark := uint64(h.Seq)<<32 | uint64(h.Ack)
+	mix := func(v uint64) {
+		mark = (mark ^ v) * 0x9e3779b97f4a7c15
+		mark ^= mark >> 29
+	}
+	mix(uint64(p.Len)<<32 | uint64(o.TSVal))
+	mix(uint64(identOf(p))<<32 | uint64(h.Window)<<16 | uint64(h.Flags)<<8 | uint64(o.NumSACK))
+	if o.NumSACK > 0 {
+		mix(uint64(o.SACK[0].Start)<<32 | uint64(o.SACK[0].End))
+	}
+	return mark | 1<<63
 }
 
 const (
@@ -44,27 +51,12 @@ const (
 // ACKs may well repeat each other, so that they count as copies only where octets, or identifications, have shown that packets
 // are captured twice.
 func (c *copies) isCopy(p *capture.Packet, least time.Duration, mirrored bool) bool {
-	h := &p.Header
-	m := packetMark{
-		at: p.Time, seq: h.Seq, ack: h.Ack, ts: h.Options.TSVal, len: p.Len, window: h.Window, flags: h.Flags,
-		sacks: h.Options.NumSACK, used: true,
-	}
-	if p.HasID {
-		m.id = p.ID
-	}
-	if m.sacks > 0 {
-		m.sack = h.Options.SACK[0]
-	}
-	for i := range c.seen {
-		s := &c.seen[i]
-		if !s.used || s.seq != m.seq || s.len != m.len || s.ack != m.ack || s.ts != m.ts || s.id != m.id ||
-			s.window != m.window || s.flags != m.flags || s.sacks != m.sacks || s.sack != m.sack {
-			continue
-		}
-		age := m.at.Sub(s.at).Abs()
-		same := false
+	mark := markOf(p)
+	s := &c.seen[mark%uint64(len(c.seen))]
+	if s.mark == mark {
+		age, same := p.Time.Sub(s.at).Abs(), false
 		switch {
-		case m.id != 0:
+		case identOf(p) != 0:
 			same = age <= copyWithin
 		case p.SegLen() > 0:
 			same = age <= copyAtOnce && (least == 0 || age < least/2)
@@ -75,7 +67,6 @@ func (c *copies) isCopy(p *capture.Packet, least time.Duration, mirrored bool) b
 			return true
 		}
 	}
-	c.seen[c.next] = m
-	c.next = (c.next + 1) % uint8(len(c.seen))
+	*s = packetMark{mark, p.Time}
 	return false
 }
