@@ -10,7 +10,7 @@ import (
 // copies recognises packets that were captured more than once: on several interfaces, or by a mirror port that shows both ends of
 // a cable or both sides of a router. It knows some of the last packets of one direction.
 type copies struct {
-	seen [64]packetMark // by the mark's lowest bits: a later one takes the place of an earlier one
+	seen [16][4]packetMark // by the mark's lowest bits: of those, the last four
 }
 
 // packetMark is what two captures of one packet have in common, mixed, and when it was captured. Time to live and interface are not in it.
@@ -52,8 +52,16 @@ const (
 // are captured twice.
 func (c *copies) isCopy(p *capture.Packet, least time.Duration, mirrored bool) bool {
 	mark := markOf(p)
-	s := &c.seen[mark%uint64(len(c.seen))]
-	if s.mark == mark {
+	set := &c.seen[mark%uint64(len(c.seen))]
+	oldest := 0
+	for i := range set {
+		s := &set[i]
+		if s.at < set[oldest].at {
+			oldest = i
+		}
+		if s.mark != mark {
+			continue
+		}
 		age, same := p.Time.Sub(s.at).Abs(), false
 		switch {
 		case identOf(p) != 0:
@@ -66,7 +74,9 @@ func (c *copies) isCopy(p *capture.Packet, least time.Duration, mirrored bool) b
 		if same {
 			return true
 		}
+		oldest = i // it comes again, and counts anew
+		break
 	}
-	*s = packetMark{mark, p.Time}
+	set[oldest] = packetMark{mark, p.Time}
 	return false
 }
