@@ -53,6 +53,7 @@ type Conn struct {
 	offset     time.Duration // what stamps that went back by far are corrected by
 	timestamps bool
 	reset      bool
+	flags      tcp.Flags // of the packet at hand, for Config.Event
 }
 
 // Handshake is the three packets that open a connection, as far as they were seen.
@@ -117,12 +118,14 @@ func (c *Conn) add(p *capture.Packet, dir int) {
 	c.Last = now
 	c.Packets++
 	f.Packets++
+	c.flags = p.Header.Flags
 	if p.Problems.Has(capture.BadChecksum) {
 		c.BadSums++
 		return
 	}
 	if f.copies.isCopy(p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) {
 		c.Copies++
+		f.tell(Copied, p.Number, now, now, 0, 0, nil)
 		return
 	}
 	f.place(p)
@@ -130,6 +133,7 @@ func (c *Conn) add(p *capture.Packet, dir int) {
 	if h.Flags.Has(tcp.RST) {
 		c.reset = true
 		c.each(p, f, now)
+		f.tell(Aborted, p.Number, now, now, f.max, f.max, nil)
 		return
 	}
 	if h.Flags.Has(tcp.SYN) {

@@ -105,7 +105,7 @@ func (f *Flow) open(r *Rexmit, first, last int) *Episode {
 		}
 	}
 	if first == last {
-		e.FirstPacket = r.original
+		e.FirstPacket = r.First
 	}
 	e.TimerTax = e.D - e.Ideal
 	if len(f.Episodes) < f.conn.cfg.MaxEpisodes {

@@ -1,16 +1,24 @@
 package track
 
-import "tcpwheel/wheel"
+import (
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
 
 // EventKind is what a packet was found to be.
 type EventKind uint8
 
 const (
-	Sent    EventKind = iota // octets for the first time
-	Resent                   // octets once more: Rexmit
-	Late                     // octets that others have overtaken, for the first time
-	Missing                  // octets that were not seen, as others behind them, or an ACK of them, were
-	Acked                    // what a packet of the other direction says of this one
+	Sent     EventKind = iota // octets for the first time
+	Resent                    // octets once more: Rexmit
+	Late                      // octets that others have overtaken, for the first time
+	Missing                   // octets that were not seen, as others behind them, or an ACK of them, were
+	Acked                     // what a packet of the other direction says of this one
+	Copied                    // a packet that was captured before, and counts for nothing
+	Kept                      // a keepalive
+	Probed                    // a probe of a closed window, of an octet or none
+	Aborted                   // a RST
+	Measured                  // a round trip, from At to Seen, both by the sender's clock; Packet is that of the ACK
 )
 
 // Event is a part of what Config.Event is told, in the order of the capture: what time-sequence diagrams and replays are made of. Places
@@ -20,6 +28,7 @@ type Event struct {
 	Conn   *Conn // which is not complete yet
 	Flow   *Flow // whose octets it is about
 	Packet int64
+	Flags  tcp.Flags  // of that packet; none of Measured
 	Seen   wheel.Time // by the capture
 	At     wheel.Time // by the sender's clock; of Acked the same as Seen: Flow.Lag later the sender has it
 
@@ -37,7 +46,7 @@ func (f *Flow) tell(kind EventKind, number int64, seen, at wheel.Time, start, en
 		return
 	}
 	f.conn.cfg.Event(&Event{
-		Kind: kind, Conn: f.conn, Flow: f, Packet: number, Seen: seen, At: at, Start: start, End: end, Rexmit: r,
+		Kind: kind, Conn: f.conn, Flow: f, Packet: number, Flags: f.conn.flags, Seen: seen, At: at, Start: start, End: end, Rexmit: r,
 	})
 }
 
@@ -47,11 +56,19 @@ func (f *Flow) tellACK(a *ack) {
 		return
 	}
 	ev := &Event{
-		Kind: Acked, Conn: f.conn, Flow: f, Packet: a.number, Seen: a.seen, At: a.seen, Start: a.pos, End: a.pos, Window: a.window,
+		Kind: Acked, Conn: f.conn, Flow: f, Packet: a.number, Flags: f.conn.flags, Seen: a.seen, At: a.seen, Start: a.pos, End: a.pos, Window: a.window,
 		NumSACK: int(a.sacks),
 	}
 	for i, b := range a.sack[:a.sacks] {
 		ev.SACK[i] = [2]int64{b.start, b.end}
 	}
 	f.conn.cfg.Event(ev)
+}
+
+// tellMeasured does so for a round trip.
+func (f *Flow) tellMeasured(sent wheel.Time, a *ack) {
+	if f.conn.cfg.Event == nil {
+		return
+	}
+	f.conn.cfg.Event(&Event{Kind: Measured, Conn: f.conn, Flow: f, Packet: a.number, Seen: a.at, At: sent, Start: a.pos, End: a.pos})
 }

@@ -12,12 +12,12 @@ import (
 func TestEvents(t *testing.T) {
 	var got []string
 	l := newLab(t, Config{Event: func(ev *Event) {
-		if ev.Flow != &ev.Conn.Flows[0] {
+		if ev.Flow != &ev.Conn.Flows[0] || ev.Kind == Measured {
 			return
 		}
 		text := fmt.Sprintf("%d: %d %d-%d", ev.Packet, ev.Kind, ev.Start, ev.End)
 		if ev.Rexmit != nil {
-			text += " " + ev.Rexmit.Kind.String()
+			text += fmt.Sprintf(" %v of %d", ev.Rexmit.Kind, ev.Rexmit.First)
 		}
 		for _, b := range ev.SACK[:ev.NumSACK] {
 			text += fmt.Sprintf(" [%d,%d)", b[0], b[1])
@@ -36,8 +36,41 @@ func TestEvents(t *testing.T) {
 	l.done(1)
 	want := []string{
 		"1: 0 0-1", "2: 4 1-1", "4: 0 1-1001", "5: 0 1001-2001", "6: 0 2001-3001", "7: 3 3001-4001", "7: 0 4001-5001",
-		"8: 4 1-1 [1001,5001)", "9: 1 1-1001 fast", "10: 4 5001-5001",
+		"8: 4 1-1 [1001,5001)", "9: 1 1-1001 fast of 4", "10: 4 5001-5001",
 	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestOddEvents is told of copies, keepalives, probes of a closed window, round trips and RSTs.
+func TestOddEvents(t *testing.T) {
+	var got []string
+	l := newLab(t, Config{Event: func(ev *Event) {
+		if ev.Flow != &ev.Conn.Flows[0] || ev.Kind < Copied {
+			return
+		}
+		text := fmt.Sprintf("%d: %d", ev.Packet, ev.Kind)
+		if ev.Kind == Measured {
+			text += " " + ev.Seen.Sub(ev.At).String()
+		}
+		if ev.Flags.Has(tcp.RST) {
+			text += " RST"
+		}
+		got = append(got, text)
+	}})
+	l.open(0)
+	l.send(100, true, 1, 1000, 1, withID(7))
+	l.send(100.01, true, 1, 1000, 1, withID(7))
+	l.send(150, false, 1, 0, 1001)
+	l.send(9000, true, 1000, 0, 1)
+	l.send(9050, false, 1, 0, 1001, withWindow(0))
+	l.send(9500, true, 1000, 0, 1)
+	l.send(9550, false, 1, 0, 1001, withWindow(0))
+	l.send(9900, true, 1001, 1, 1)
+	l.send(10000, true, 1002, 0, 1, withFlags(tcp.RST|tcp.ACK))
+	l.done(1)
+	want := []string{"2: 9 50ms", "5: 5", "6: 9 50ms", "7: 6", "9: 7", "11: 7", "12: 8 RST"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -204,14 +204,17 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 		return
 	}
 	n := int64(p.SegLen())
+	end := start + n
 	if p.Len > 0 {
 		f.Data++
 	}
 	if f.isKeepalive(p, start) {
 		if f.window.closed() {
 			f.Probes++
+			f.tell(Probed, p.Number, now, at, start, end, nil)
 		} else {
 			f.Keepalives++
+			f.tell(Kept, p.Number, now, at, start, end, nil)
 		}
 		return
 	}
@@ -222,7 +225,6 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 		f.Stale++
 		return
 	}
-	end := start + n
 	if h.Flags.Has(tcp.FIN) {
 		if f.resendsFIN(p, start, at) {
 			f.finSeen = at
@@ -233,6 +235,7 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 	probe := f.window.closed() && p.Len <= 1 && start >= f.acked && !h.Flags.HasAny(tcp.SYN|tcp.FIN)
 	if probe {
 		f.Probes++
+		f.tell(Probed, p.Number, now, at, start, end, nil)
 	}
 	if start < f.max {
 		f.again(p, at, now, start, min(end, f.max), probe)

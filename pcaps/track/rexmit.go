@@ -11,6 +11,7 @@ import (
 // Rexmit is a packet whose octets were sent before.
 type Rexmit struct {
 	Packet int64
+	First  int64      // the packet that had its first octet before, the first one if there were several; 0 if none was captured
 	Seen   wheel.Time // by the capture
 	At     wheel.Time // by the sender's clock
 	Before wheel.Time // when they were sent last before, by that
@@ -27,11 +28,10 @@ type Rexmit struct {
 	start, end int64
 	ts         uint32
 	hasTS      bool
-	seen       bool  // an earlier transmission was captured
-	tellsTime  bool  // its TSval differs from that of the transmission before
-	answered   bool  // the first ACK of its octets has come
-	paid       bool  // by a DSACK
-	original   int64 // the packet that had them, if they are acknowledged already
+	seen       bool // an earlier transmission was captured
+	tellsTime  bool // its TSval differs from that of the transmission before
+	answered   bool // the first ACK of its octets has come
+	paid       bool // by a DSACK
 	byModel    kindsByModel
 	ambiguous  bool // the kind is what the best model says
 }
@@ -76,7 +76,7 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 		s := f.book.at(i)
 		r.seen = r.seen || s.txs > 0
 		if i == first {
-			r.Before = s.sent
+			r.Before, r.First = s.sent, s.number
 			if s.missing && s.after != 0 && (s.tail || at.Sub(s.sent) < f.leastRTT()-f.leastRTT()/8) {
 				r.Before = s.after // it was sent before what showed that it is missing, by far
 			}
@@ -87,7 +87,7 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 		r.Before, r.seen = at, true
 		if s := f.past.find(start); s != nil {
 			r.Before, r.seen = s.sent, s.txs > 0
-			r.original = s.number
+			r.First = s.number
 			s.sent = at
 		}
 	}

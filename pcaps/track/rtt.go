@@ -90,6 +90,7 @@ func (f *Flow) measure(a *ack, m *measured) {
 	}
 	rtt := span(at, a.at)
 	f.RTT.add(rtt)
+	f.tellMeasured(at, a)
 	f.view.probed = false
 	f.delay(a, m, rtt)
 	f.sample(at, a.at)
