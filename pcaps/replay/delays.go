@@ -24,21 +24,6 @@ func (m *maker) way(d int, rtt time.Duration) Way {
 	if w.far == 0 {
 		out.Base = near
 	}
-	delays := make([]time.Duration, len(w.sent))
-	exact := make([]bool, len(w.sent))
-	for i := range w.sent {
-		s := &w.sent[i]
-		switch took := s.rx.Sub(s.at); {
-		case w.far == 0 && !s.unseen:
-			delays[i], exact[i] = near, true
-			if s.late {
-				delays[i] += 0
-			}
-		case !s.acked || s.unseen:
-		case !s.alone || m.wasPrompt(d, took-least):
-			delays[i], exact[i] = max(near+took-far, out.Base), true
-		}
-	}
 	for _, p := range w.pieces {
 		for k, n := range p.tries {
 			if p.fates[k] == Delivered {
@@ -46,24 +31,46 @@ func (m *maker) way(d int, rtt time.Duration) Way {
 			}
 		}
 	}
+	order := w.inOrder()
+	delays := make([]time.Duration, len(w.sent))
+	exact := make([]bool, len(w.sent))
+	for k, i := range order {
+		s := &w.sent[i]
+		took := s.rx.Sub(s.at)
+		// Another segment came soon after it, and would have been acknowledged with it, if its ACK had been put off.
+		followed := false
+		if k+1 < len(order) {
+			next := &w.sent[order[k+1]]
+			followed = next.covers && next.start == s.end && next.at.Sub(s.at) < shortestDelay
+		}
+		switch {
+		case w.far == 0 && !s.unseen:
+			delays[i], exact[i] = near, true
+		case !s.acked || s.unseen:
+		case !s.alone || m.wasPrompt(d, took-least, followed):
+			delays[i], exact[i] = max(near+took-far, out.Base), true
+		}
+	}
 	// What was not seen lies between its neighbours, and no later than its own ACK tells.
 	var known []Delay
-	order := make([]int, 0, len(w.sent))
-	for i := range w.sent {
-		order = append(order, i)
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return int(w.sent[a].at.Sub(w.sent[b].at)) })
 	for _, i := range order {
 		if exact[i] && !w.sent[i].late {
 			known = append(known, Delay{m.virtual(w.sent[i].at.Add(-near)), delays[i]})
 		}
 	}
-	for _, i := range order {
+	before := -1 // the last one that is exact
+	for k, i := range order {
 		s := &w.sent[i]
 		if exact[i] {
+			if !s.late {
+				before = k
+			}
 			continue
 		}
 		delays[i] = interpolate(known, m.virtual(s.at.Add(-near)), out.Base)
+		if before >= 0 && s.at.Sub(w.sent[order[before]].at) <= together {
+			delays[i] = m.inBurst(w, order, delays, exact, before, k)
+		}
 		bound := s.limit
 		if s.acked && (bound == 0 || s.rx.Before(bound)) {
 			bound = s.rx
@@ -98,13 +105,17 @@ func (m *maker) way(d int, rtt time.Duration) Way {
 
 // wasPrompt reports whether an ACK of a single segment that came so late came late for the way, and was not put off by its sender: no
 // timer is that short, or that long, or it puts none off.
-func (m *maker) wasPrompt(d int, late time.Duration) bool {
+func (m *maker) wasPrompt(d int, late time.Duration, followed bool) bool {
 	policy := &m.acks[1-d]
 	switch {
 	case late <= time.Millisecond, late > longestDelay:
 		return true
-	case policy.Heartbeat > 0, policy.Every == 0:
-		return false // by a sweep, or nobody knows yet
+	case policy.Heartbeat > 0:
+		return false
+	case followed:
+		return true
+	case policy.Every == 0:
+		return false // nobody knows yet
 	}
 	return late <= shortestDelay || policy.Every == 1
 }
@@ -113,6 +124,35 @@ const (
 	shortestDelay = 8 * time.Millisecond   // less than any timer of delayed ACKs, but for sweeps
 	longestDelay  = 510 * time.Millisecond // RFC 9293 §3.8.6.3 (MUST-40): less than 0.5 seconds
 )
+
+// together is how far apart packets leave that leave as one: a few at the full rate of an interface.
+const together = 20 * time.Microsecond
+
+// inBurst returns the delay of the k-th packet, which left with one whose delay is known: they arrive evenly up to the next one that is
+// known, or with it.
+func (m *maker) inBurst(w *wayMaker, order []int, delays []time.Duration, exact []bool, before, k int) time.Duration {
+	a := order[before]
+	for next := k + 1; next < len(order); next++ {
+		b := order[next]
+		if w.sent[b].at.Sub(w.sent[a].at) > together {
+			break
+		}
+		if exact[b] && !w.sent[b].late {
+			return delays[a] + max(delays[b]-delays[a], 0)*time.Duration(k-before)/time.Duration(next-before)
+		}
+	}
+	return delays[a]
+}
+
+// inOrder returns the transmissions by when they were sent.
+func (w *wayMaker) inOrder() []int {
+	order := make([]int, len(w.sent))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return int(w.sent[a].at.Sub(w.sent[b].at)) })
+	return order
+}
 
 // index counts transmissions, and finds the spans in which nothing was delivered.
 func (m *maker) index(w *wayMaker, out *Way, near time.Duration) {
@@ -124,11 +164,7 @@ func (m *maker) index(w *wayMaker, out *Way, near time.Duration) {
 			}
 		}
 	}
-	order := make([]int, len(w.sent))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return int(w.sent[a].at.Sub(w.sent[b].at)) })
+	order := w.inOrder()
 	out.Sent = len(order)
 	before, open := m.virtual(m.packets[0].at)-1, false
 	for _, n := range order {

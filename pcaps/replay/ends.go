@@ -177,7 +177,7 @@ func (m *maker) writes(d int) (all []Write, flight uint32) {
 		if !x.data || !x.first || x.end <= next {
 			continue
 		}
-		octets := x.end - max(x.start, next)
+		octets := x.end - next // with what is missing before it, which was written no later
 		if x.fin {
 			octets--
 		}

@@ -339,6 +339,7 @@ func (m *maker) losses() {
 			l := Loss{
 				Flow: d, Start: uint64(max(start, 0)), End: uint64(max(start+int64(e.Octets), 0)), Kind: e.Kind, Verdict: e.Spurious,
 				At: m.virtual(e.Detected), D: e.D, RTT: e.RTT, Rexmits: e.All, Needless: e.Needless, Packet: e.DetectedPacket, Try: 1,
+				Estimated: e.Estimated,
 			}
 			if e.Repaired {
 				l.TRec = e.TRec

@@ -102,8 +102,12 @@ func (p *path) send(now wheel.Time, d *host.Datagram) {
 	if h.Flags.Has(tcp.ACK) && back.started {
 		ack = back.place + int64(int32(h.Ack-(back.iss+tcp.Seq(back.place))))
 	}
-	half := p.run.script.Ends[p.flow].Half / 2
-	p.log = append(p.log, Event{At: now.Add(half), Flow: p.flow, Flags: h.Flags, Start: uint64(pos), End: uint64(end), Ack: uint64(max(ack, 0))})
+	half := p.run.script.Ends[p.flow].Half
+	atArrival := half > 0 && p.run.script.Ends[1-p.flow].Half == 0
+	event := Event{At: now.Add(half / 2), Flow: p.flow, Flags: h.Flags, Start: uint64(pos), End: uint64(end), Ack: uint64(max(ack, 0))}
+	if !atArrival {
+		p.log = append(p.log, event)
+	}
 	var took time.Duration
 	if end > pos {
 		x := p.judge(now, pos, end, int(d.Attempt))
@@ -119,6 +123,10 @@ func (p *path) send(now wheel.Time, d *host.Datagram) {
 		took = p.delay(now)
 	}
 	at := max(now.Add(took), now)
+	if atArrival {
+		event.At = at
+		p.log = append(p.log, event)
+	}
 	p.order++
 	heap.Push(&p.waiting, arrival{at, p.order, *d, end, ack})
 	p.run.world.Net.StartTimer(p.timer, max(p.waiting[0].at, now))
@@ -260,10 +268,7 @@ func (p *path) gone(now wheel.Time, t *Try) (lost, known bool) {
 		}
 	}
 	d := p.way.Delays
-	if len(d) == 0 || now < d[0].Sent || now > d[len(d)-1].Sent {
-		return false, false
-	}
-	return false, true
+	return false, len(d) > 0 && now <= d[len(d)-1].Sent.Add(p.near())
 }
 
 // draw decides by chance: a loss is as likely as the captured ones say, by the rule of succession. The same transmission has the same

@@ -137,6 +137,9 @@ type Loss struct {
 	Rexmits  int           `json:"rexmits"`
 	Needless int           `json:"needless"`
 	Packet   int64         `json:"packet"` // the retransmission
+
+	// Estimated says that the transmission before was not captured: D and TRec count from when later octets were sent.
+	Estimated bool `json:"estimated,omitempty"`
 }
 
 // Log returns the packets as they were captured, super-packets in segments, and without keepalives and resets.

@@ -1,0 +1,131 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tcpwheel/pcaps/track"
+	"tcpwheel/tcptimers"
+)
+
+// Captured is the name of the timers that explain a capture best, which are others for each connection.
+const Captured = "captured"
+
+// DefaultPolicies are what a study tries if it is told nothing else: the captured timers as a model has them, then those of known stacks
+// and of this project's, the latter at several ticks.
+func DefaultPolicies() []string {
+	return []string{
+		Captured, "linux", "rfc6298", "rfc7765", "per-segment@exact", "per-segment@1ms", "per-segment@10ms", "per-segment@100ms",
+		"per-segment@500ms", "bsd",
+	}
+}
+
+// PolicyNames returns the names that may begin the text of a policy.
+func PolicyNames() []string {
+	names := []string{Captured}
+	for _, more := range [][]string{tcptimers.PolicyNames(), tcptimers.ProfileNames(), track.ModelNames()} {
+		for _, name := range more {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// Choice is a policy by its text: a name, then perhaps the tick at which its timers expire, and then what it is to do or not to do beside.
+//
+//	NAME[@TICK][+tlp|-tlp][+rack|-rack][+frto|-frto]
+//
+// as in "per-segment@10ms-tlp". The tick "exact" is a microsecond, the finest. A Choice is good for use if ParseChoice has made it.
+type Choice struct {
+	Text string
+	name string
+	tick time.Duration
+	with []string
+}
+
+// ParseChoice reads the text of a policy. Its error names what is wrong.
+func ParseChoice(text string) (Choice, error) {
+	c := Choice{Text: text}
+	rest := text
+	// Names have hyphens of their own.
+	for {
+		i := strings.LastIndexAny(rest, "+-")
+		if i < 0 || !slices.Contains(knobs, rest[i+1:]) {
+			break
+		}
+		c.with = append(c.with, rest[i:])
+		rest = rest[:i]
+	}
+	slices.Reverse(c.with)
+	name, tick, ticked := strings.Cut(rest, "@")
+	c.name = name
+	switch {
+	case !slices.Contains(PolicyNames(), name):
+		return c, fmt.Errorf("policy %q, want one of %s", name, strings.Join(PolicyNames(), ", "))
+	case ticked && tick == "exact":
+		c.tick = time.Microsecond
+	case ticked:
+		d, err := time.ParseDuration(tick)
+		if err != nil || d < time.Microsecond || d > 500*time.Millisecond {
+			return c, fmt.Errorf("policy %q: tick %q, want exact, or 1µs to 500ms", text, tick)
+		}
+		c.tick = d
+	}
+	model := name
+	if name == Captured {
+		model = "linux"
+	}
+	p, err := c.policy(model)
+	if err == nil {
+		err = p.Check()
+	}
+	if err != nil {
+		return c, fmt.Errorf("policy %q: %w", text, err)
+	}
+	return c, nil
+}
+
+var knobs = []string{"tlp", "rack", "frto"}
+
+// policy makes the policy. model is what stands for captured timers.
+func (c *Choice) policy(model string) (p tcptimers.Policy, err error) {
+	name := c.name
+	if name == Captured {
+		name = model
+	}
+	switch {
+	case c.name == Captured || !slices.Contains(tcptimers.PolicyNames(), name) && !tcptimers.IsProfile(name):
+		m, ok := track.ModelPolicy(name)
+		if !ok {
+			return p, fmt.Errorf("no timers are known as %q", name)
+		}
+		p = m
+	case slices.Contains(tcptimers.PolicyNames(), name):
+		p, err = tcptimers.NewPolicy(name)
+	default:
+		p, err = tcptimers.NewProfile(name)
+	}
+	if err != nil {
+		return p, err
+	}
+	if c.tick > 0 {
+		p.Tick = c.tick
+	}
+	for _, w := range c.with {
+		on := w[0] == '+'
+		switch w[1:] {
+		case "tlp":
+			p.TLP = on
+		case "rack":
+			p.RACK = on
+		case "frto":
+			p.FRTO = on
+		}
+	}
+	p.Name = c.Text
+	return p, nil
+}
