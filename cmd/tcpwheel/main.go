@@ -112,7 +112,7 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		newNC(),
 		newLink(),
 		newTail(),
-		newAnalyze(),
+		newAnalyze(), newReplay(),
 		newVersion(),
 	)
 	root.SetHelpCommand(newHelp())
