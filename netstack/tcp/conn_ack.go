@@ -33,6 +33,8 @@ type ackFacts struct {
 	hasRTT   bool
 	hasSack  bool
 	sentAt   wheel.Time    // when the segment left that gave rtt
+	again    wheel.Time    // when the last one left again of those acknowledged whose first transmission, or one before, is echoed
+	stale    bool          // there is one
 	sample   time.Duration // what the estimator was given, 0 for nothing
 	finAcked bool
 }
@@ -143,7 +145,9 @@ func (c *Conn) tookDelivery(now wheel.Time, s *Segment, h *Header, a *ackFacts, 
 	stale := false
 	if s.Retransmitted() {
 		a.rexmitted = true
-		stale = c.tsOn && tsBefore(h.Options.TSEcr, c.timestamp(s.Sent))
+		if stale = c.tsOn && tsBefore(h.Options.TSEcr, c.timestamp(s.Sent)); stale {
+			a.again, a.stale = max(a.again, s.Sent), true
+		}
 		if c.ca == CALoss && s.Sent < c.fl.lossAt {
 			a.fresh = true
 		}
@@ -220,6 +224,15 @@ func (c *Conn) isDSACK(blocks []Range, ack Seq) bool {
 	return b.Start.Before(ack) && b.End.AtOrBefore(ack) || len(blocks) > 1 && blocks[1].Contains(b)
 }
 
+// drawnAgain reports whether the ACK may have been drawn by a retransmission, although it echoes what was sent before: it came a round
+// trip after it, or more. A receiver to which a segment comes twice, as the ACK of the first was lost, and which takes no timestamp from
+// what it drops, as gVisor's TCP, echoes the first one for as long as nothing new comes. What passed since then is no round-trip time: with
+// backoff it would double the timeout again and again.
+func (c *Conn) drawnAgain(now wheel.Time, a *ackFacts) bool {
+	least, ok := c.rec.rack.MinRTT()
+	return a.stale && ok && now.Sub(a.again) >= least
+}
+
 // sample gives the estimator what the ACK measured: by Karn's algorithm, of segments that were sent once only (RFC 6298 §3), or by the
 // echo of a timestamp (RFC 7323 §4).
 func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
@@ -237,7 +250,7 @@ func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
 	if ok {
 		c.rec.rack.SampleRTT(now, rtt)
 		c.rec.tlp.Sampled()
-	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 && !a.dsack {
+	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 && !a.dsack && !c.drawnAgain(now, a) {
 		// An ACK that reports a duplicate was drawn by it, and echoes the timestamp of what came before the duplicate.
 		// RFC 7323 §4.1: "A TSecr value received in a segment MAY be used to update the averaged RTT measurement only if the
 		// segment advances the left edge of the send window, i.e., SND.UNA is increased."
