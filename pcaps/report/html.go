@@ -1,0 +1,315 @@
+package report
+
+import (
+	"bufio"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"tcpwheel/pcaps/track"
+)
+
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageCSS string
+	//go:embed page.js
+	pageJS string
+
+	pages = template.Must(template.New("").Parse(pageHTML))
+)
+
+// shell is what each page has.
+type shell struct {
+	Title  string
+	Policy string
+	Style  template.CSS
+	Script template.JS
+}
+
+// newShell makes one. The policy lets the page load nothing, and run no script but its own.
+func newShell(title string) shell {
+	sum := sha256.Sum256([]byte(pageJS))
+	return shell{
+		Title:  title,
+		Policy: "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
+		Style:  template.CSS(pageCSS), Script: template.JS(pageJS),
+	}
+}
+
+// Data of page.html.
+type (
+	pageView struct {
+		shell
+		Sections []sectionView
+	}
+	sectionView struct {
+		ID, File                string
+		Facts                   []factView
+		Notes                   []string
+		Kinds                   []kindView
+		Recoveries              *figure
+		EpisodesNote, ConnsNote string
+		Episodes                []episodeView
+		Conns                   []connView
+		DrawnNote               string
+		Drawn                   []drawnView
+	}
+	factView struct{ Name, Value string }
+	kindView struct {
+		Kind                 string
+		N, Spurious, Unknown int
+		Spans                []string
+	}
+	cellView    struct{ Value, Text string }
+	episodeView struct {
+		track.EpisodeRecord
+		Packet int64
+		At     string
+		Spans  []cellView
+	}
+	connView struct {
+		Conn                  int
+		Drawn, Src, Dst       string
+		Packets, Out, Back    int64
+		Spans                 []cellView
+		Rexmits               int64
+		Spurious, Episodes    int
+		Lost                  cellView
+		TimersOut, TimersBack string
+		End                   string
+	}
+	drawnView struct {
+		ID             string
+		Conn           int
+		Ends           string
+		Words          []string
+		Figures, Zooms []figure
+	}
+)
+
+// cell is a span in a table: "" if there is none.
+func cell(d time.Duration, known bool) cellView {
+	if !known {
+		return cellView{}
+	}
+	return cellView{strconv.FormatFloat(d.Seconds(), 'g', -1, 64), SpanText(d)}
+}
+
+// secondsCell is cell for a record's seconds.
+func secondsCell(s *float64) cellView {
+	if s == nil {
+		return cellView{}
+	}
+	return cell(time.Duration(*s*1e9+0.5), true)
+}
+
+// Write writes the page. All sections must have ended.
+func (p *Page) Write(w io.Writer) error {
+	view := pageView{shell: newShell(title(p.sections))}
+	for i, s := range p.sections {
+		view.Sections = append(view.Sections, s.view("capture"+strconv.Itoa(i)))
+	}
+	b := bufio.NewWriterSize(w, 1<<16)
+	if err := pages.ExecuteTemplate(b, "page", view); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+func title(all []*Section) string {
+	if len(all) == 1 {
+		return "TCP losses in " + filepath.Base(all[0].file)
+	}
+	return fmt.Sprintf("TCP losses in %d captures", len(all))
+}
+
+// view gathers what the template shows of a section.
+func (s *Section) view(id string) sectionView {
+	v := sectionView{ID: id, File: s.file, Notes: s.facts.Notes}
+	v.Facts = []factView{
+		{"began, UTC", time.Unix(0, int64(s.facts.First)).UTC().Format("2006-01-02 15:04:05.000000")},
+		{"lasted", SpanText(max(s.facts.Last.Sub(s.facts.First), 0))},
+		{"TCP packets", strconv.FormatInt(s.facts.TCP, 10)},
+		{"other packets", strconv.FormatInt(s.facts.Packets-s.facts.TCP, 10)},
+		{"connections", strconv.Itoa(s.conns)},
+		{"with loss", strconv.Itoa(s.lossy)},
+		{"payload", OctetText(s.octets)},
+		{"packets sent again", strconv.FormatInt(s.rexmits, 10)},
+		{"of these spurious", strconv.Itoa(s.needless)},
+		{"loss episodes", strconv.Itoa(s.episodes)},
+	}
+	for kind := range s.kinds {
+		k := &s.kinds[kind]
+		if k.n == 0 {
+			continue
+		}
+		spans := []string{SpanText(k.d.Quantile(0.5)), SpanText(k.d.Quantile(0.95))}
+		for _, q := range []float64{0.5, 0.95, 0.99} {
+			text := "-"
+			if k.tRec.Len() > 0 {
+				text = SpanText(k.tRec.Quantile(q))
+			}
+			spans = append(spans, text)
+		}
+		v.Kinds = append(v.Kinds, kindView{track.Kind(kind).String(), k.n, k.spurious, k.undecided, spans})
+	}
+	if fig, ok := s.recoveries(); ok {
+		v.Recoveries = &fig
+	}
+	if n := len(s.events); n < s.episodes {
+		v.EpisodesNote = fmt.Sprintf("The %d longest of %d.", n, s.episodes)
+	}
+	if n := len(s.rows); n < s.conns {
+		v.ConnsNote = fmt.Sprintf("The %d that lost the most time, of %d.", n, s.conns)
+	}
+	for i := range s.events {
+		v.Episodes = append(v.Episodes, s.events[i].view(s))
+	}
+	drawn := map[int]string{}
+	for i := range s.drawn {
+		d := &s.drawn[i]
+		name := id + "conn" + strconv.Itoa(d.conn.ID)
+		drawn[d.conn.ID] = name
+		v.Drawn = append(v.Drawn, d.view(name, s))
+	}
+	for i := range s.rows {
+		v.Conns = append(v.Conns, s.rows[i].view(drawn))
+	}
+	if n := len(s.drawn); n < s.conns {
+		v.DrawnNote = fmt.Sprintf("Below are %d of %d connections: those that lost the most time, and of equal ones the largest.", n, s.conns)
+	}
+	if s.given > 0 {
+		v.DrawnNote += fmt.Sprintf(" %d were given up while they were open, to bound memory, and cannot be drawn.", s.given)
+	}
+	return v
+}
+
+func (e *episodeRow) view(s *Section) episodeView {
+	return episodeView{
+		EpisodeRecord: e.EpisodeRecord, Packet: e.RexmitPacket, At: micro(e.at.Sub(s.facts.First).Seconds()),
+		Spans: []cellView{
+			secondsCell(&e.D), secondsCell(e.A), secondsCell(e.P), secondsCell(e.TRec), secondsCell(e.RTT), secondsCell(e.TimerTax),
+		},
+	}
+}
+
+func (r *connRow) view(drawn map[int]string) connView {
+	out, back := &r.Flows[0], &r.Flows[1]
+	v := connView{
+		Conn: r.Conn, Drawn: drawn[r.Conn], Src: out.Src, Dst: out.Dst, Packets: r.Packets, Out: out.Octets, Back: back.Octets,
+		Rexmits: out.Rexmits + back.Rexmits, Spurious: out.Spurious + back.Spurious, Lost: cell(r.lost, r.lost > 0),
+		TimersOut: timersOf(out), TimersBack: timersOf(back), End: r.End,
+	}
+	for i := range r.Flows {
+		for _, n := range r.Flows[i].Episodes {
+			v.Episodes += n
+		}
+	}
+	v.Spans = []cellView{secondsCell(&r.Duration), rttCell(out), rttCell(back)}
+	return v
+}
+
+// timersOf names the stack whose timers fit a flow.
+func timersOf(f *track.FlowRecord) string {
+	switch t := f.Timers; {
+	case t == nil:
+		return ""
+	case t.Best == "":
+		return "no known"
+	default:
+		return t.Best
+	}
+}
+
+func rttCell(f *track.FlowRecord) cellView {
+	if f.RTT == nil {
+		return cellView{}
+	}
+	return secondsCell(&f.RTT.Mean)
+}
+
+// view draws the connection.
+func (d *drawing) view(id string, s *Section) drawnView {
+	c := d.conn
+	v := drawnView{ID: id, Conn: c.ID, Ends: fmt.Sprintf("%v and %v", c.Flows[0].Src, c.Flows[1].Src)}
+	if why := c.Flows[0].Why; len(why) > 0 {
+		v.Words = append(v.Words, fmt.Sprintf("Where it was captured, seen from %v: %v (%s; a is %v).", c.Flows[0].Src, c.Flows[0].Near, strings.Join(why, ", "), c.Flows[0].Src))
+	}
+	origin := s.facts.First
+	for i := range c.Flows {
+		f := &c.Flows[i]
+		if text := flowText(f); text != "" {
+			v.Words = append(v.Words, text)
+		}
+		// What a client of a download sends is a line at the bottom.
+		if f.Octets == 0 && len(f.Episodes) == 0 {
+			continue
+		}
+		if fig, ok := d.overview(i, origin); ok {
+			v.Figures = append(v.Figures, fig)
+		}
+	}
+	if fig, ok := d.roundTrips(origin); ok {
+		v.Figures = append(v.Figures, fig)
+	}
+	for i := range c.Flows {
+		all := longest(d.shown[i], s.limits.Zooms)
+		for _, e := range all {
+			v.Zooms = append(v.Zooms, d.zoom(i, e, origin))
+		}
+		if n := len(d.shown[i]) + int(c.Flows[i].More); n > len(all) {
+			v.Words = append(v.Words, fmt.Sprintf("From %v, the %d longest of %d episodes are magnified.", c.Flows[i].Src, len(all), n))
+		}
+	}
+	return v
+}
+
+// flowText says what is not in the diagram of a flow.
+func flowText(f *track.Flow) string {
+	var parts []string
+	add := func(n int64, what string) {
+		if n > 0 {
+			if n == 1 {
+				what = strings.TrimSuffix(strings.Replace(what, "s ", " ", 1), "s")
+			}
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	if t := &f.RTT; t.Samples > 0 {
+		parts = append(parts, fmt.Sprintf("round trip %s to %s, mean %s", SpanText(t.Min), SpanText(t.Max), SpanText(t.Mean)))
+	}
+	if t := &f.Timers; t.Gaps > 0 {
+		parts = append(parts, fmt.Sprintf("timers %s, then %s (%d gaps)", orNone(t.Best), orNone(t.RunnerUp), t.Gaps))
+	}
+	add(f.Rexmits, "sent again")
+	add(f.Reordered, "out of order")
+	add(f.DSACKs, "duplicates reported")
+	add(f.Keepalives, "keepalives")
+	add(f.Probes, "window probes")
+	add(f.ZeroWindows, "zero windows")
+	add(f.Delayed.Count, "delayed ACKs")
+	add(f.Unseen, "octets acknowledged and never captured")
+	if f.Stalled > 0 {
+		parts = append(parts, "window closed for "+SpanText(f.Stalled))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("From %v: %s.", f.Src, strings.Join(parts, "; "))
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "of no known stack"
+	}
+	return s
+}

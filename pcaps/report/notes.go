@@ -1,0 +1,231 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel"
+)
+
+// Notes are comments for the packets of a capture: what each retransmission was, what was lost, and what was found besides.
+type Notes struct {
+	conns  map[*track.Conn]*connNotes
+	all    map[int64]string
+	octets int
+	missed int64
+}
+
+// connNotes are findings of a connection that is not complete.
+type connNotes struct {
+	found []finding
+	flows [2]windowNote
+}
+
+// windowNote is when a window was closed.
+type windowNote struct {
+	closed bool
+	since  wheel.Time
+	packet int64
+}
+
+// finding is what one packet was found to be.
+type finding struct {
+	packet int64
+	rexmit *track.Rexmit // then the text is made of it
+	flow   int8
+	text   string
+}
+
+// maxNotes bounds the octets of all comments, and maxFindings what is kept of a connection until it is complete.
+const (
+	maxNotes    = 256 << 20
+	maxFindings = 1 << 18
+)
+
+// NewNotes makes an empty set of comments.
+func NewNotes() *Notes {
+	return &Notes{conns: map[*track.Conn]*connNotes{}, all: map[int64]string{}}
+}
+
+// Missed returns how many comments were left out to bound memory.
+func (n *Notes) Missed() int64 { return n.missed }
+
+// Comment returns the comment of a packet, "" if there is nothing to say.
+func (n *Notes) Comment(number int64) string { return n.all[number] }
+
+// Event is track.Config.Event.
+func (n *Notes) Event(ev *track.Event) {
+	i := int8(0)
+	if ev.Flow == &ev.Conn.Flows[1] {
+		i = 1
+	}
+	var f finding
+	switch ev.Kind {
+	case track.Resent:
+		f.rexmit = ev.Rexmit
+	case track.Late:
+		f.text = "came late: packets sent after it have overtaken it. It is no retransmission."
+	case track.Missing:
+		f.text = fmt.Sprintf("%s before it %s not captured, or not yet", octets(ev.End-ev.Start), were(ev.End-ev.Start))
+		if ev.Packet > 0 && ev.At == ev.Seen && ev.Flags == 0 {
+			return
+		}
+	case track.Copied:
+		f.text = "captured once more: a copy of a packet before, and no retransmission"
+	case track.Kept:
+		f.text = "keepalive"
+	case track.Probed:
+		f.text = "probe of a closed window"
+	case track.Acked:
+		w := &n.of(ev.Conn).flows[i]
+		switch {
+		case ev.Window == 0 && !w.closed:
+			*w = windowNote{true, ev.Seen, ev.Packet}
+			f.text = "closes the window"
+		case ev.Window != 0 && w.closed:
+			f.text = fmt.Sprintf("opens the window, which packet %d closed %s before", w.packet, SpanText(ev.Seen.Sub(w.since)))
+			*w = windowNote{}
+		default:
+			return
+		}
+	default:
+		return
+	}
+	c := n.of(ev.Conn)
+	if len(c.found) >= maxFindings {
+		n.missed++
+		return
+	}
+	f.packet, f.flow = ev.Packet, i
+	c.found = append(c.found, f)
+}
+
+// of returns the findings of a connection.
+func (n *Notes) of(c *track.Conn) *connNotes {
+	k := n.conns[c]
+	if k == nil {
+		k = &connNotes{}
+		n.conns[c] = k
+	}
+	return k
+}
+
+// Skip is to be called for a connection that is complete and not to be told of.
+func (n *Notes) Skip(c *track.Conn) { delete(n.conns, c) }
+
+// Add makes comments of what was found in a connection that is complete. Only episodes count for which keep returns true; nil is all.
+func (n *Notes) Add(c *track.Conn, keep func(*track.Episode) bool) {
+	k := n.of(c)
+	delete(n.conns, c)
+	hidden := map[int64]bool{}
+	for i := range c.Flows {
+		f := &c.Flows[i]
+		for _, e := range f.Episodes {
+			if keep == nil || keep(e) {
+				n.episode(f, e)
+				continue
+			}
+			for j := range e.Rexmits {
+				hidden[e.Rexmits[j].Packet] = true
+			}
+		}
+	}
+	for i := range k.found {
+		x := &k.found[i]
+		if x.rexmit == nil {
+			n.note(x.packet, x.text)
+			continue
+		}
+		if hidden[x.packet] {
+			continue
+		}
+		n.rexmit(x.rexmit, c.Flows[x.flow].Timers.Best)
+	}
+}
+
+// rexmit comments on a retransmission, and on what it repeats.
+func (n *Notes) rexmit(r *track.Rexmit, timers string) {
+	after := SpanText(r.At.Sub(r.Before))
+	text := "retransmission by " + causeText(r, timers)
+	if r.Kind == track.Unknown {
+		text = "retransmission without a known cause"
+	}
+	if r.First > 0 {
+		text += fmt.Sprintf(", of packet %d", r.First)
+	}
+	text += fmt.Sprintf(", %s after the transmission before; %s", after, verdictText(r.Spurious, r.Evidence))
+	n.note(r.Packet, text)
+	if r.First > 0 && r.First != r.Packet {
+		what := "was sent again"
+		switch r.Spurious {
+		case track.Necessary:
+			what = "was lost, and sent again"
+		case track.Spurious:
+			what = "was sent again, needlessly,"
+		}
+		n.note(r.First, fmt.Sprintf("%s as packet %d (%s)", what, r.Packet, r.Kind))
+	}
+}
+
+// episode comments on the packets at which an episode begins and is repaired.
+func (n *Notes) episode(f *track.Flow, e *track.Episode) {
+	text := fmt.Sprintf("a loss episode begins: D %s", SpanText(e.D))
+	if e.Estimated {
+		text += " (estimated: the transmission before was not captured)"
+	}
+	if e.HasIdeal {
+		text += fmt.Sprintf(", might have been %s (timer tax %s)", SpanText(e.Ideal), SpanText(e.TimerTax))
+	}
+	n.note(e.DetectedPacket, text)
+	if e.Repaired {
+		again := ""
+		if e.A > 0 {
+			again = " + A " + SpanText(e.A)
+		}
+		text := fmt.Sprintf("acknowledges what packet %d sent again: D %s%s + P %s = T_rec %s", e.ResentPacket, SpanText(e.D), again, SpanText(e.P), SpanText(e.TRec))
+		if e.RTT > 0 {
+			text += fmt.Sprintf(", %s more than a round trip", SpanText(e.Excess))
+		}
+		n.note(e.AckedPacket, text)
+	}
+	if e.Closed && e.EndedPacket != e.AckedPacket {
+		n.note(e.EndedPacket, fmt.Sprintf("ends the loss episode that began at packet %d, after %s: all that was in flight then is acknowledged", e.DetectedPacket, SpanText(e.Whole)))
+	}
+}
+
+// longestNote is how long a comment may become.
+const longestNote = 4096
+
+// note adds a sentence to a packet's comment.
+func (n *Notes) note(packet int64, text string) {
+	if packet <= 0 {
+		return
+	}
+	old := n.all[packet]
+	if old == "" {
+		text = "tcpwheel: " + text
+	} else {
+		text = old + "\n" + text
+	}
+	if len(text) > longestNote || n.octets+len(text)-len(old) > maxNotes || strings.Contains(old, text) {
+		n.missed++
+		return
+	}
+	n.octets += len(text) - len(old)
+	n.all[packet] = text
+}
+
+func octets(n int64) string {
+	if n == 1 {
+		return "1 octet"
+	}
+	return fmt.Sprintf("%d octets", n)
+}
+
+func were(n int64) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}

@@ -1,0 +1,291 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel"
+)
+
+// Limits bound what is kept of a capture, and so the page. What is 0 or less is the default.
+type Limits struct {
+	Conns  int // connections that are drawn: 12
+	Zooms  int // episodes that are magnified, of a connection: 6
+	Rows   int // of the tables of connections and of episodes: 500
+	Marks  int // of a flow: 2000
+	Memory int // marks of all open connections together: 1<<19, of 88 octets
+}
+
+// Page is a report of captures.
+type Page struct {
+	limits   Limits
+	sections []*Section
+}
+
+// NewPage makes an empty page.
+func NewPage(l Limits) *Page {
+	or := func(n *int, d int) {
+		if *n <= 0 {
+			*n = d
+		}
+	}
+	or(&l.Conns, 12)
+	or(&l.Zooms, 6)
+	or(&l.Rows, 500)
+	or(&l.Marks, 2000)
+	or(&l.Memory, 1<<19)
+	return &Page{limits: l}
+}
+
+// Begin begins the section of a capture.
+func (p *Page) Begin(file string) *Section {
+	s := &Section{file: file, limits: p.limits, traces: map[*track.Conn]*connTrace{}, limit: 4 * p.limits.Marks}
+	p.sections = append(p.sections, s)
+	return s
+}
+
+// Facts is what only the reader of a capture knows.
+type Facts struct {
+	First, Last  wheel.Time
+	Packets, TCP int64
+	Notes        []string // what else is to be said of the file, as that it is cut short
+}
+
+// Section is the part of a page that is about one capture.
+type Section struct {
+	file   string
+	facts  Facts
+	limits Limits
+
+	traces map[*track.Conn]*connTrace
+	marks  int // in traces
+	limit  int // marks of an open flow
+	given  int // connections of which too much was open to keep their packets
+
+	conns, lossy, episodes int
+	octets, rexmits        int64
+	needless               int
+	kinds                  [track.Kinds]kindStats
+	rows                   []connRow
+	events                 []episodeRow
+	drawn                  []drawing
+}
+
+// kindStats is what the episodes of a kind have in common.
+type kindStats struct {
+	n, spurious, undecided, open int
+	d, tRec                      Spans
+}
+
+// connRow is a row of the table of connections.
+type connRow struct {
+	track.ConnRecord
+	lost time.Duration // in episodes
+}
+
+// episodeRow is a row of the table of episodes.
+type episodeRow struct {
+	track.EpisodeRecord
+	at     wheel.Time
+	length time.Duration
+}
+
+// drawing is a connection that is drawn.
+type drawing struct {
+	conn  *track.Conn
+	trace *connTrace
+	lost  time.Duration
+	shown [2][]*track.Episode // the episodes that pass the filter
+}
+
+// Event is track.Config.Event.
+func (s *Section) Event(ev *track.Event) {
+	t := s.traces[ev.Conn]
+	if t == nil {
+		t = &connTrace{}
+		s.traces[ev.Conn] = t
+	}
+	if t.dropped {
+		return
+	}
+	i := 0
+	if ev.Flow == &ev.Conn.Flows[1] {
+		i = 1
+	}
+	f := &t.flows[i]
+	before := len(f.marks)
+	f.add(ev)
+	if len(f.marks) > s.limit {
+		f.compact(ev.Flow, s.limit/2, s.limits.Zooms)
+	}
+	s.marks += len(f.marks) - before
+	if s.marks > s.limits.Memory {
+		s.shrink()
+	}
+}
+
+// leastMarks is how many marks of a flow are kept at least, before whole connections are given up.
+const leastMarks = 64
+
+// shrink makes room: less of each flow, and at last nothing of those open connections that have lost the least time.
+func (s *Section) shrink() {
+	enough := s.limits.Memory * 3 / 4
+	for s.marks > enough {
+		s.marks = 0
+		for c, t := range s.traces {
+			for i := range t.flows {
+				t.flows[i].compact(&c.Flows[i], s.limit/2, 1)
+			}
+			s.marks += t.len()
+		}
+		if s.limit/2 <= leastMarks {
+			break
+		}
+		s.limit /= 2
+	}
+	if s.marks <= enough {
+		return
+	}
+	type candidate struct {
+		c    *track.Conn
+		lost time.Duration
+	}
+	var all []candidate
+	for c := range s.traces {
+		k := candidate{c: c}
+		for i := range c.Flows {
+			for _, e := range c.Flows[i].Episodes {
+				k.lost += lasted(e)
+			}
+		}
+		all = append(all, k)
+	}
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.lost, b.lost), cmp.Compare(a.c.ID, b.c.ID)) })
+	for _, k := range all {
+		if s.marks <= s.limits.Memory/2 {
+			return
+		}
+		t := s.traces[k.c]
+		s.marks -= t.len()
+		*t = connTrace{dropped: true}
+		s.given++
+	}
+}
+
+// Skip is to be called for a connection that is complete and not to be told of.
+func (s *Section) Skip(c *track.Conn) { s.take(c) }
+
+// take returns what was seen of a connection.
+func (s *Section) take(c *track.Conn) *connTrace {
+	t := s.traces[c]
+	if t == nil {
+		return &connTrace{}
+	}
+	delete(s.traces, c)
+	s.marks -= t.len()
+	return t
+}
+
+// Add takes a connection in that is complete. Only the episodes count for which keep returns true; nil is all. The section keeps c if it
+// draws it.
+func (s *Section) Add(c *track.Conn, keep func(*track.Episode) bool) {
+	t := s.take(c)
+	s.conns++
+	d := drawing{conn: c, trace: t}
+	for i := range c.Flows {
+		f := &c.Flows[i]
+		s.octets += f.Octets
+		s.rexmits += f.Rexmits
+		for _, e := range f.Episodes {
+			if keep != nil && !keep(e) {
+				continue
+			}
+			d.shown[i] = append(d.shown[i], e)
+			d.lost += lasted(e)
+			s.episode(f, e)
+		}
+	}
+	if len(d.shown[0])+len(d.shown[1]) > 0 {
+		s.lossy++
+	}
+	s.rows = append(s.rows, connRow{c.Record(s.file), d.lost})
+	if len(s.rows) >= 2*s.limits.Rows+64 {
+		s.trimRows()
+	}
+	s.draw(d)
+}
+
+// draw keeps a connection if it is among those that have lost the most time, and among equal ones, sent the most.
+func (s *Section) draw(d drawing) {
+	if d.trace.len() == 0 || d.trace.dropped {
+		return
+	}
+	s.drawn = append(s.drawn, d)
+	slices.SortStableFunc(s.drawn, func(a, b drawing) int {
+		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(size(b.conn), size(a.conn)), cmp.Compare(a.conn.ID, b.conn.ID))
+	})
+	if len(s.drawn) > s.limits.Conns {
+		s.drawn = slices.Delete(s.drawn, s.limits.Conns, len(s.drawn))
+	}
+	for i := range s.drawn {
+		if s.drawn[i].conn != d.conn {
+			continue
+		}
+		for j := range d.trace.flows {
+			d.trace.flows[j].compact(&d.conn.Flows[j], s.limits.Marks, s.limits.Zooms)
+		}
+	}
+}
+
+// size is how much a connection has sent, of octets and of packets.
+func size(c *track.Conn) int64 { return c.Flows[0].Octets + c.Flows[1].Octets + c.Packets }
+
+func (s *Section) episode(f *track.Flow, e *track.Episode) {
+	s.episodes++
+	s.needless += e.Needless
+	k := &s.kinds[e.Kind]
+	k.n++
+	k.d.Add(e.D)
+	if e.Repaired {
+		k.tRec.Add(e.TRec)
+	} else {
+		k.open++
+	}
+	switch e.Spurious {
+	case track.Spurious:
+		k.spurious++
+	case track.Undecided:
+		k.undecided++
+	}
+	s.events = append(s.events, episodeRow{f.Record(s.file, e), e.Seen, lasted(e)})
+	if len(s.events) >= 2*s.limits.Rows+64 {
+		s.trimEvents()
+	}
+}
+
+// trimRows keeps the connections that have lost the most time.
+func (s *Section) trimRows() {
+	slices.SortStableFunc(s.rows, func(a, b connRow) int {
+		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(b.Packets, a.Packets), cmp.Compare(a.Conn, b.Conn))
+	})
+	s.rows = s.rows[:min(len(s.rows), s.limits.Rows)]
+}
+
+// trimEvents keeps the longest episodes.
+func (s *Section) trimEvents() {
+	slices.SortStableFunc(s.events, func(a, b episodeRow) int {
+		return cmp.Or(cmp.Compare(b.length, a.length), cmp.Compare(a.RexmitPacket, b.RexmitPacket))
+	})
+	s.events = s.events[:min(len(s.events), s.limits.Rows)]
+}
+
+// End completes the section.
+func (s *Section) End(f Facts) {
+	s.facts = f
+	s.trimRows()
+	s.trimEvents()
+	slices.SortFunc(s.drawn, func(a, b drawing) int { return cmp.Compare(a.conn.ID, b.conn.ID) })
+	s.traces = nil
+}

@@ -1,0 +1,420 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel"
+)
+
+// figure is a diagram with what belongs to it.
+type figure struct {
+	SVG     template.HTML
+	Title   string
+	Caption string
+	Legend  []legendItem
+	Data    string // as CSV
+	Name    string // of the file that the data may be saved as
+	Wide    bool
+}
+
+// legendItem is a colour, by its class, and what it stands for.
+type legendItem struct{ Class, Text string }
+
+// legendOf has the words for classes, in the order in which legends have them.
+var legendOf = []legendItem{
+	{"d", "data"}, {"r", "R sent again"}, {"o", "O overtaken, late"}, {"x", "not captured"}, {"a", "acknowledged"},
+	{"w", "end of the window"}, {"s", "S selectively acknowledged"}, {"ds", "D duplicate reported"}, {"z", "Z window closed"},
+	{"p", "◆ PSH"}, {"k", "K keepalive, P window probe"}, {"f", "SYN, FIN, RST"},
+}
+
+// Sizes of figures, in pixels of their own.
+const (
+	figureWidth  = 760
+	marginLeft   = 58
+	marginRight  = 14
+	marginTop    = 26
+	marginBottom = 40
+)
+
+// maxTitles is how many retransmissions of a figure tell of themselves under the pointer.
+const maxTitles = 300
+
+// plotter draws marks.
+type plotter struct {
+	c      *canvas
+	f      frame
+	origin wheel.Time
+	detail bool // arrows, PSH, duplicate ACKs
+	used   map[string]bool
+	taken  [][2]float64 // where labels are
+}
+
+func (p *plotter) x(t wheel.Time) float64 { return p.f.x.at(t.Sub(p.origin).Seconds()) }
+func (p *plotter) y(place int64) float64  { return p.f.y.at(float64(place)) }
+
+// label writes a letter, unless there is one already.
+func (p *plotter) label(class string, x, y float64, text string) {
+	p.used[class] = true
+	for i := len(p.taken) - 1; i >= 0 && i >= len(p.taken)-64; i-- {
+		if q := p.taken[i]; math.Abs(q[0]-x) < 5+3*float64(len(text)) && math.Abs(q[1]-y) < 9 {
+			return
+		}
+	}
+	p.taken = append(p.taken, [2]float64{x, y})
+	anchor, half := "m", 3.5*float64(len(text))
+	switch {
+	case x-half < p.f.x.from-4:
+		anchor = ""
+	case x+half > p.f.x.to+4:
+		anchor = "e"
+	}
+	p.c.text("l "+class, anchor, x, y, text)
+}
+
+// column gathers vertical lines and writes one for each pixel.
+type column struct {
+	d           strings.Builder
+	x, from, to float64
+	any         bool
+}
+
+func (k *column) add(x, y1, y2 float64) {
+	lo, hi := min(y1, y2), max(y1, y2)
+	if hi-lo < 1 {
+		mid := (lo + hi) / 2
+		lo, hi = mid-0.5, mid+0.5
+	}
+	x = math.Round(2*x) / 2
+	if k.any && k.x == x && lo <= k.to+1 && hi >= k.from-1 {
+		k.from, k.to = min(k.from, lo), max(k.to, hi)
+		return
+	}
+	k.flush()
+	k.any, k.x, k.from, k.to = true, x, lo, hi
+}
+
+func (k *column) flush() {
+	if k.any {
+		k.d.WriteString("M" + num(k.x) + " " + num(k.from) + "V" + num(k.to))
+	}
+	k.any = false
+}
+
+// draw draws the marks.
+func (p *plotter) draw(marks []mark, timers string) {
+	p.acks(marks)
+	p.plain(marks)
+	titles := 0
+	for i := range marks {
+		m := &marks[i]
+		if m.kind != resent {
+			continue
+		}
+		p.used["r"] = true
+		x, y1, y2 := p.x(m.at), p.y(m.start), p.y(m.end)
+		if titles++; titles > maxTitles {
+			p.c.line("r", x, y1, x, min(y2, y1-1.5))
+			continue
+		}
+		p.c.titled(resentTitle(m, timers), func() {
+			p.c.line("r", x, y1, x, min(y2, y1-1.5))
+			p.label("r", x, min(y1, y2)-3, "R")
+		})
+	}
+}
+
+// plain draws all but ACKs and retransmissions.
+func (p *plotter) plain(marks []mark) {
+	var data, lost, overtaken, blocks, dups column
+	var arrows strings.Builder
+	for i := range marks {
+		m := &marks[i]
+		x, y1, y2 := p.x(m.at), p.y(m.start), p.y(m.end)
+		switch m.kind {
+		case sent:
+			p.used["d"] = true
+			if x2 := p.x(m.until); x2-x >= 1 {
+				data.flush()
+				data.d.WriteString("M" + num(x) + " " + num(y1) + "L" + num(x2) + " " + num(y2))
+			} else {
+				data.add(x, y1, y2)
+			}
+			if p.detail && y1-y2 >= 3 {
+				fmt.Fprintf(&arrows, "M%s %sl-2.5 3M%s %sl2.5 3M%s %sl-2.5-3M%s %sl2.5-3", num(x), num(y2), num(x), num(y2), num(x), num(y1), num(x), num(y1))
+			}
+			if p.detail && m.flags.Has(tcp.PSH) && m.merged == 0 {
+				p.used["p"] = true
+				fmt.Fprintf(&p.c.b, `<path class="p" d="M%s %sl3-3 3 3-3 3z"/>`, num(x-3), num(y2))
+			}
+			p.flags(m, x, y2)
+		case late:
+			p.used["o"] = true
+			overtaken.add(x, y1, y2)
+			p.label("o", x, min(y1, y2)-3, "O")
+		case missing:
+			p.used["x"] = true
+			lost.add(x, y1, y2)
+		case sacked:
+			p.used["s"] = true
+			blocks.add(x, y1, y2)
+			if p.detail {
+				p.label("s", x, min(y1, y2)-3, "S")
+			}
+		case dsacked:
+			dups.add(x, y1, y2)
+			p.label("ds", x, min(y1, y2)-3, "D")
+		case keepalive:
+			p.label("k", x, y1-3, "K")
+		case probe:
+			p.label("k", x, y1-3, "P")
+		case reset:
+			p.label("f", x, y1-3, "RST")
+		}
+	}
+	for _, k := range []struct {
+		class string
+		k     *column
+	}{{"x", &lost}, {"d", &data}, {"o", &overtaken}, {"s", &blocks}, {"ds", &dups}} {
+		k.k.flush()
+		p.c.path(k.class, &k.k.d)
+	}
+	p.c.path("d", &arrows)
+}
+
+// flags names a SYN and a FIN.
+func (p *plotter) flags(m *mark, x, y float64) {
+	if m.flags.Has(tcp.SYN) {
+		p.label("f", x, y-4, "SYN")
+	}
+	if m.flags.Has(tcp.FIN) {
+		p.label("f", x, y-4, "FIN")
+	}
+}
+
+// acks draws the line of what is acknowledged, and that of the window's end.
+func (p *plotter) acks(marks []mark) {
+	var line, window, ticks strings.Builder
+	var lastX, lastY, winX, winY float64
+	drawn, open, closed := false, false, wheel.Time(-1)
+	var place int64
+	for i := range marks {
+		m := &marks[i]
+		if m.kind != acked {
+			continue
+		}
+		p.used["a"] = true
+		x, y := p.x(m.at), p.y(m.start)
+		if !drawn {
+			line.WriteString("M" + num(x) + " " + num(y))
+			drawn, place, lastX, lastY = true, m.start, x, y
+		}
+		x = max(x, lastX)
+		switch {
+		case m.start < place: // an old one
+		case m.start == place && p.detail && m.merged == 0:
+			ticks.WriteString("M" + num(x) + " " + num(y) + "v4")
+		case math.Abs(y-lastY) >= 0.5 || x-lastX >= 40:
+			line.WriteString("H" + num(x) + "V" + num(y))
+			lastX, lastY = x, y
+		}
+		place = max(place, m.start)
+		// The window.
+		if m.end < 0 {
+			open = false
+			continue
+		}
+		p.used["w"] = true
+		y = p.y(m.end)
+		switch {
+		case !open:
+			window.WriteString("M" + num(x) + " " + num(y))
+			open, winX, winY = true, x, y
+		case math.Abs(y-winY) >= 0.5 || x-winX >= 40:
+			window.WriteString("H" + num(max(x, winX)) + "V" + num(y))
+			winX, winY = x, y
+		}
+		switch {
+		case m.end == m.start && closed < 0:
+			closed = m.at
+			p.label("z", x, y+11, "Z")
+		case m.end > m.start && closed >= 0:
+			from := p.x(closed)
+			p.c.rect("zb", from, p.f.y.to, x-from, p.f.y.from-p.f.y.to)
+			closed = -1
+		}
+	}
+	if drawn {
+		line.WriteString("H" + num(max(lastX, p.f.x.to)))
+	}
+	if open {
+		window.WriteString("H" + num(max(winX, p.f.x.to)))
+	}
+	p.c.path("w", &window)
+	p.c.path("a", &line)
+	p.c.path("a", &ticks)
+}
+
+// legend returns what is in the figure.
+func (p *plotter) legend() (items []legendItem) {
+	for _, item := range legendOf {
+		if p.used[item.Class] {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// resentTitle tells of a retransmission.
+func resentTitle(m *mark, timers string) string {
+	if m.merged > 0 {
+		return fmt.Sprintf("%d packets sent again", m.merged+1)
+	}
+	r := m.rexmit
+	text := fmt.Sprintf("packet %d: %s", r.Packet, causeText(r, timers))
+	if r.First > 0 {
+		text += fmt.Sprintf(", again what packet %d had", r.First)
+	}
+	return text + fmt.Sprintf(", %s after the transmission before; %s", SpanText(r.At.Sub(r.Before)), verdictText(r.Spurious, r.Evidence))
+}
+
+// causeText says what made a retransmission leave, and in brackets the stack whose timers fit.
+func causeText(r *track.Rexmit, timers string) string {
+	of := ""
+	if timers != "" {
+		of = " (" + timers + ")"
+	}
+	switch {
+	case r.Kind == track.SYN:
+		return "the handshake's timer"
+	case r.Kind == track.RTO && r.GoBack:
+		return "behind a timeout"
+	case r.Kind == track.RTO:
+		return "the retransmission timer" + of
+	case r.Kind == track.TLP:
+		return "the tail's probe timer" + of
+	case r.Kind == track.Fast:
+		return "ACKs, no timer"
+	case r.Kind == track.Probe:
+		return "the timer of a closed window"
+	}
+	return "unknown cause"
+}
+
+// verdictText says whether it was needed, and what tells.
+func verdictText(v track.Verdict, e track.Evidence) string {
+	by := ""
+	if e != track.NoEvidence {
+		by = " (" + e.String() + ")"
+	}
+	switch v {
+	case track.Spurious:
+		return "spurious" + by
+	case track.Necessary:
+		return "needed" + by
+	}
+	return "spurious or not: unknown"
+}
+
+// within returns the marks that touch a stretch of time, in order of time, and the last ACK before, which tells where lines begin.
+func within(marks []mark, s stretch) []mark {
+	var in []mark
+	var before *mark
+	for i := range marks {
+		m := &marks[i]
+		switch {
+		case m.at > s.to || m.until < s.from:
+			if m.kind == acked && m.at < s.from && (before == nil || m.at >= before.at) {
+				before = m
+			}
+		default:
+			in = append(in, *m)
+		}
+	}
+	slices.SortStableFunc(in, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
+	if before != nil {
+		first := *before
+		first.at = max(first.at, s.from)
+		in = slices.Insert(in, 0, first)
+	}
+	return in
+}
+
+// dataOf returns marks as CSV.
+func dataOf(marks []mark, origin wheel.Time) string {
+	var t table
+	t.row("time_s", "what", "packet", "start", "end", "kind", "spurious", "merged")
+	for i := range marks {
+		m := &marks[i]
+		kind, spurious, end := "", "", strconv.FormatInt(m.end, 10)
+		if m.rexmit != nil {
+			kind, spurious = m.rexmit.Kind.String(), m.rexmit.Spurious.String()
+		}
+		if m.kind == acked && m.end < 0 {
+			end = ""
+		}
+		t.row(micro(m.at.Sub(origin).Seconds()), markNames[m.kind], strconv.FormatInt(m.packet, 10), strconv.FormatInt(m.start, 10), end,
+			kind, spurious, strconv.Itoa(int(m.merged)))
+	}
+	return t.b.String()
+}
+
+// overview draws a flow from its first mark to its last.
+func (d *drawing) overview(i int, origin wheel.Time) (figure, bool) {
+	f, t := &d.conn.Flows[i], &d.trace.flows[i]
+	marks := within(t.marks, stretch{math.MinInt64, math.MaxInt64})
+	data := 0
+	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
+	var window int64
+	for k := range marks {
+		m := &marks[k]
+		switch m.kind {
+		case sent, resent, late, missing:
+			data++
+			lo, hi = min(lo, m.start), max(hi, m.end)
+		case acked:
+			window = max(window, m.end)
+		}
+	}
+	if data == 0 {
+		return figure{}, false
+	}
+	// A window that is far away is not worth the space.
+	if window > hi {
+		hi = min(window, hi+(hi-lo)/3)
+	}
+	first, last := marks[0].at, marks[len(marks)-1].until
+	label := fmt.Sprintf("time-sequence diagram of %v to %v", f.Src, f.Dst)
+	c := newCanvas(figureWidth, 380, label)
+	p := plotter{c: c, origin: origin, used: map[string]bool{}, detail: len(marks) <= 160, f: frame{
+		x: newScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
+		y: newScale(float64(lo), float64(hi)+float64(hi-lo)/20, 380-marginBottom, marginTop),
+	}}
+	c.axes(p.f, 8, 6, plainTick, octetTick, "seconds since the capture began", "octets of the stream")
+	p.inside(func() { p.draw(marks, f.Timers.Best) })
+	caption := ""
+	if t.merged > 0 {
+		caption = fmt.Sprintf("%d marks are merged into others beside them; retransmissions are not.", t.merged)
+	}
+	return figure{
+		SVG: c.end(), Title: fmt.Sprintf("%v → %v", f.Src, f.Dst), Caption: caption, Legend: p.legend(), Data: dataOf(marks, origin), Wide: true,
+		Name: fmt.Sprintf("conn%d-flow%d.csv", d.conn.ID, i),
+	}, true
+}
+
+// inside draws what is cut off at the frame.
+func (p *plotter) inside(draw func()) {
+	x, y := p.f.x.from-6, p.f.y.to-14
+	w, h := p.f.x.to-p.f.x.from+12, p.f.y.from-p.f.y.to+20
+	box := num(x) + ` ` + num(y) + ` ` + num(w) + ` ` + num(h)
+	p.c.raw(`<svg x="` + num(x) + `" y="` + num(y) + `" width="` + num(w) + `" height="` + num(h) + `" viewBox="` + box + `">`)
+	draw()
+	p.c.raw(`</svg>`)
+}

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// SpanText returns a span with three digits and its unit, as "631 ms".
+func SpanText(d time.Duration) string {
+	sign := ""
+	if d < 0 {
+		sign, d = "-", -d
+	}
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "µs"}} {
+		if d >= u.unit {
+			return sign + threeDigits(float64(d)/float64(u.unit)) + " " + u.name
+		}
+	}
+	return sign + strconv.FormatInt(int64(d), 10) + " ns"
+}
+
+// threeDigits writes a number of at least 1.
+func threeDigits(x float64) string {
+	digits := 0
+	if x < 99.95 {
+		digits = 1
+	}
+	if x < 9.995 {
+		digits = 2
+	}
+	return strconv.FormatFloat(x, 'f', digits, 64)
+}
+
+// OctetText returns so many octets with three digits and their unit.
+func OctetText(n int64) string {
+	x := float64(n)
+	for _, unit := range []string{"octets", "kB", "MB", "GB"} {
+		if x < 1000 || unit == "GB" {
+			switch {
+			case n == 1:
+				return "1 octet"
+			case unit == "octets":
+				return strconv.FormatInt(n, 10) + " octets"
+			}
+			return strconv.FormatFloat(x, 'g', max(3, len(strconv.Itoa(int(x)))), 64) + " " + unit
+		}
+		x /= 1000
+	}
+	return ""
+}
+
+// plainTick writes the label of a tick, without needless zeros.
+func plainTick(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	return strconv.FormatFloat(v, 'g', 10, 64)
+}
+
+// octetTick is plainTick for octets, with k, M or G.
+func octetTick(v float64) string {
+	for _, u := range []struct {
+		unit float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if v >= u.unit || v <= -u.unit {
+			return plainTick(v/u.unit) + u.name
+		}
+	}
+	return plainTick(v)
+}
+
+// spanTick is plainTick for spans in seconds, with their unit.
+func spanTick(s float64) string {
+	switch {
+	case s == 0:
+		return "0"
+	case s < 0.9995e-3:
+		return plainTick(roundTo(s*1e6)) + " µs"
+	case s < 0.9995:
+		return plainTick(roundTo(s*1e3)) + " ms"
+	}
+	return plainTick(roundTo(s)) + " s"
+}
+
+// roundTo takes the noise of binary fractions off.
+func roundTo(x float64) float64 {
+	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 9, 64), 64)
+	return y
+}
+
+// table is data beside a figure, as CSV.
+type table struct{ b strings.Builder }
+
+func (t *table) row(fields ...string) {
+	t.b.WriteString(strings.Join(fields, ","))
+	t.b.WriteByte('\n')
+}
+
+// micro writes seconds to the microsecond.
+func micro(s float64) string { return strconv.FormatFloat(s, 'f', 6, 64) }

@@ -1,0 +1,224 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel"
+)
+
+// markKind is what a mark of a time-sequence diagram stands for.
+type markKind uint8
+
+const (
+	sent    markKind = iota // octets for the first time
+	resent                  // once more
+	late                    // overtaken by others
+	missing                 // not captured
+	acked                   // an ACK: from the first octet that it does not acknowledge to the end of the window
+	sacked
+	dsacked
+	keepalive
+	probe
+	reset
+
+	markKinds
+)
+
+var markNames = [markKinds]string{"data", "again", "late", "missing", "ack", "sack", "dsack", "keepalive", "probe", "reset"}
+
+// mark is a thing to draw. Times are of the sender's clock.
+type mark struct {
+	at, until  wheel.Time // until differs where several are merged
+	start, end int64
+	packet     int64
+	rexmit     *track.Rexmit
+	merged     int32 // how many others are in it
+	kind       markKind
+	flags      tcp.Flags
+}
+
+// rtt is a round trip that an ACK has told.
+type rtt struct {
+	at   wheel.Time
+	took time.Duration
+}
+
+// flowTrace is what was seen of a flow.
+type flowTrace struct {
+	marks   []mark
+	rtts    []rtt
+	merged  int64 // marks that are in others
+	rttStep int   // only each so-many-th is kept
+	rttSeen int
+}
+
+// connTrace is what was seen of a connection.
+type connTrace struct {
+	flows   [2]flowTrace
+	dropped bool // nothing more is kept of it
+}
+
+func (c *connTrace) len() int { return len(c.flows[0].marks) + len(c.flows[1].marks) }
+
+// add takes in what the tracker tells.
+func (t *flowTrace) add(ev *track.Event) {
+	m := mark{at: ev.At, until: ev.At, start: ev.Start, end: ev.End, packet: ev.Packet, flags: ev.Flags}
+	switch ev.Kind {
+	case track.Sent:
+		m.kind = sent
+	case track.Resent:
+		m.kind, m.rexmit = resent, ev.Rexmit
+	case track.Late:
+		m.kind = late
+	case track.Missing:
+		m.kind = missing
+	case track.Kept:
+		m.kind = keepalive
+	case track.Probed:
+		m.kind = probe
+	case track.Aborted:
+		m.kind = reset
+	case track.Measured:
+		t.measure(rtt{ev.Seen, ev.Seen.Sub(ev.At)})
+		return
+	case track.Acked:
+		m.kind = acked
+		m.at = ev.At.Add(ev.Flow.Lag())
+		m.until, m.end = m.at, -1
+		if ev.Window >= 0 {
+			m.end = ev.Start + ev.Window
+		}
+		t.marks = append(t.marks, m)
+		for i, b := range ev.SACK[:ev.NumSACK] {
+			m.kind, m.start, m.end = sacked, b[0], b[1]
+			if i == 0 && b[1] <= ev.Start {
+				m.kind = dsacked
+			}
+			t.marks = append(t.marks, m)
+		}
+		return
+	default:
+		return
+	}
+	t.marks = append(t.marks, m)
+}
+
+// maxRTTs is how many round trips are kept of a flow.
+const maxRTTs = 1 << 11
+
+// measure keeps a round trip; of more than maxRTTs each second one, and so on.
+func (t *flowTrace) measure(r rtt) {
+	t.rttStep = max(t.rttStep, 1)
+	if t.rttSeen++; (t.rttSeen-1)%t.rttStep != 0 {
+		return
+	}
+	if len(t.rtts) == maxRTTs {
+		for i := range maxRTTs / 2 {
+			t.rtts[i] = t.rtts[2*i]
+		}
+		t.rtts, t.rttStep = t.rtts[:maxRTTs/2], 2*t.rttStep
+		if (t.rttSeen-1)%t.rttStep != 0 {
+			return
+		}
+	}
+	t.rtts = append(t.rtts, r)
+}
+
+// stretch is a time that is kept whole.
+type stretch struct{ from, to wheel.Time }
+
+// around returns what is magnified of an episode: all of it, and a round trip before and after.
+func around(e *track.Episode) stretch {
+	end := e.Detected
+	if e.Repaired {
+		end = max(end, e.Acked)
+	}
+	if e.Closed {
+		end = max(end, min(e.Ended, end.Add(2*e.RTT+end.Sub(e.Sent)/2)))
+	}
+	pad := max(e.RTT, end.Sub(e.Sent)/12)
+	return stretch{e.Sent.Add(-pad), end.Add(pad / 2)}
+}
+
+// longest returns the n longest episodes, the longest first.
+func longest(all []*track.Episode, n int) []*track.Episode {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b *track.Episode) int {
+		return cmp.Or(cmp.Compare(lasted(b), lasted(a)), cmp.Compare(a.DetectedPacket, b.DetectedPacket))
+	})
+	return all[:min(n, len(all))]
+}
+
+// lasted is how long an episode was, as far as it is known.
+func lasted(e *track.Episode) time.Duration { return max(e.D, e.TRec) }
+
+// compact merges marks until at most limit are left: neighbours of a kind, first those outside of the longest episodes, at last
+// inside too. Retransmissions are merged only if there are more of them than the limit.
+func (t *flowTrace) compact(f *track.Flow, limit, zooms int) {
+	for n := zooms; len(t.marks) > limit; n /= 2 {
+		var keep []stretch
+		for _, e := range longest(f.Episodes, n) {
+			keep = append(keep, around(e))
+		}
+		for len(t.marks) > limit {
+			before := len(t.marks)
+			t.halve(keep, false)
+			if len(t.marks) > before*15/16 {
+				break
+			}
+		}
+		if n == 0 {
+			break
+		}
+	}
+	for len(t.marks) > limit {
+		before := len(t.marks)
+		if t.halve(nil, true); len(t.marks) == before {
+			return
+		}
+	}
+}
+
+// halve merges each second mark into the one of its kind before.
+func (t *flowTrace) halve(keep []stretch, all bool) {
+	var open [markKinds]int // where the last one of the kind is that may take another in, +1
+	kept := t.marks[:0]
+	for _, m := range t.marks {
+		mergeable := all || m.kind == sent && !m.flags.HasAny(tcp.SYN|tcp.FIN) || m.kind == acked || m.kind == sacked || m.kind == missing || m.kind == late
+		for _, s := range keep {
+			mergeable = mergeable && (m.until < s.from || m.at > s.to)
+		}
+		if !mergeable {
+			kept = append(kept, m)
+			continue
+		}
+		if i := open[m.kind]; i > 0 {
+			kept[i-1].merge(&m)
+			t.merged++
+			open[m.kind] = 0
+			continue
+		}
+		kept = append(kept, m)
+		open[m.kind] = len(kept)
+	}
+	clear(t.marks[len(kept):])
+	t.marks = kept
+}
+
+// merge takes a later mark of the kind in. Of ACKs the later counts.
+func (m *mark) merge(o *mark) {
+	if m.kind == acked {
+		n := m.merged
+		*m = *o
+		m.merged += n + 1
+		return
+	}
+	m.start, m.end = min(m.start, o.start), max(m.end, o.end)
+	m.at, m.until = min(m.at, o.at), max(m.until, o.until)
+	m.merged += o.merged + 1
+	m.flags |= o.flags
+}
