@@ -20,6 +20,7 @@ type analysis struct {
 	all           bool
 	filter        connFilter
 	maxConns      int
+	reports       reports
 
 	stdout  io.Writer
 	enc     *json.Encoder
@@ -58,7 +59,10 @@ func newAnalyze() *cobra.Command {
 			case a.maxConns < 1:
 				return usage(cmd, fmt.Errorf("max-conns %d, want at least 1", a.maxConns))
 			}
-			var err error
+			err := a.reports.check(files, false)
+			if err != nil {
+				return usage(cmd, err)
+			}
 			if a.filter, err = parseConnFilter(conns, from, to); err != nil {
 				return usage(cmd, err)
 			}
@@ -75,6 +79,8 @@ func newAnalyze() *cobra.Command {
 	f.IntVar(&a.maxConns, "max-conns", 1<<18, "connections at once, to bound memory")
 	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
 	f.BoolVar(&a.asCSV, "csv", false, "print the episodes as CSV")
+	f.StringVar(&a.reports.html, "html", "", "write a page with diagrams to this `file` too")
+	f.StringVar(&a.reports.annotate, "annotate", "", "write a copy of the capture to this `file` too, as\npcapng with comments that Wireshark shows")
 	return cmd
 }
 
@@ -105,6 +111,9 @@ func (a *analysis) run(cmd *cobra.Command, files []string) error {
 			failed = err
 		}
 	}
+	if err := a.reports.write(a.stdout); err != nil && failed == nil {
+		failed = err
+	}
 	return failed
 }
 
@@ -116,11 +125,14 @@ func (e *outputError) Error() string { return e.err.Error() }
 // file analyses one file. One that is cut short is analysed up to the cut, and that is said.
 func (a *analysis) file(cmd *cobra.Command, name string) error {
 	s := newSummary(name, a)
+	rep := a.reports.begin(name)
 	var wrong error
-	tracker := track.New(track.Config{MaxConns: a.maxConns, Done: func(c *track.Conn) {
-		if wrong == nil && !s.skips(c) {
+	tracker := track.New(track.Config{MaxConns: a.maxConns, Event: rep.event(), Done: func(c *track.Conn) {
+		skipped := s.skips(c)
+		if wrong == nil && !skipped {
 			wrong = s.add(c)
 		}
+		rep.done(c, !skipped, func(e *track.Episode) bool { return a.filter.hasTime(e.Seen, s.first) })
 	}})
 	stats, err := readCapture(cmd, name, func(p *capture.Packet) error {
 		if s.first == 0 {
@@ -146,6 +158,9 @@ func (a *analysis) file(cmd *cobra.Command, name string) error {
 	}
 	if wrong != nil {
 		return &outputError{wrong}
+	}
+	if failed := a.reports.end(cmd, rep, s); err == nil {
+		err = failed
 	}
 	return err
 }

@@ -11,48 +11,15 @@ import (
 	"time"
 	"unicode/utf8"
 
+	pages "tcpwheel/pcaps/report"
 	"tcpwheel/pcaps/track"
 )
 
 // shortSpan returns a span with three digits and its unit, as "631 ms".
-func shortSpan(d time.Duration) string {
-	sign := ""
-	if d < 0 {
-		sign, d = "-", -d
-	}
-	for _, u := range []struct {
-		unit time.Duration
-		name string
-	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "µs"}} {
-		if d >= u.unit {
-			x := float64(d) / float64(u.unit)
-			digits := 0
-			if x < 99.95 {
-				digits = 1
-			}
-			if x < 9.995 {
-				digits = 2
-			}
-			return sign + strconv.FormatFloat(x, 'f', digits, 64) + " " + u.name
-		}
-	}
-	return sign + strconv.FormatInt(int64(d), 10) + " ns"
-}
+func shortSpan(d time.Duration) string { return pages.SpanText(d) }
 
 // octetText returns so many octets with three digits and their unit.
-func octetText(n int64) string {
-	x := float64(n)
-	for _, unit := range []string{"octets", "kB", "MB", "GB"} {
-		if x < 1000 || unit == "GB" {
-			if unit == "octets" {
-				return plural(n, "octet")
-			}
-			return strconv.FormatFloat(x, 'g', max(3, len(strconv.Itoa(int(x)))), 64) + " " + unit
-		}
-		x /= 1000
-	}
-	return ""
-}
+func octetText(n int64) string { return pages.OctetText(n) }
 
 // plural returns the number with its noun, to whose first word an s is added for more than one.
 func plural(n int64, noun string) string {

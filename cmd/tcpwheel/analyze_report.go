@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/pcaps/capture"
+	pages "tcpwheel/pcaps/report"
+	"tcpwheel/pcaps/track"
+)
+
+// reports are the files that analyze writes besides what it prints.
+type reports struct {
+	html, annotate string
+
+	page *pages.Page
+}
+
+// check says what is wrong with the flags.
+func (r *reports) check(files []string, printed bool) error {
+	switch {
+	case r.annotate != "" && len(files) != 1:
+		return fmt.Errorf("analyze: --annotate copies one file, and %d were given", len(files))
+	case r.annotate != "" && files[0] == "-":
+		return errors.New("analyze: --annotate reads the file twice, which standard input cannot be")
+	case r.html == "-" && r.annotate == "-", printed && (r.html == "-" || r.annotate == "-"):
+		return errors.New("analyze: more than one result for standard output")
+	}
+	return nil
+}
+
+// begin returns what a file's packets are to be told to: nil if nothing is to be written.
+func (r *reports) begin(file string) *fileReport {
+	if r.html == "" && r.annotate == "" {
+		return nil
+	}
+	f := &fileReport{}
+	if r.html != "" {
+		if r.page == nil {
+			r.page = pages.NewPage(pages.Limits{})
+		}
+		f.section = r.page.Begin(file)
+	}
+	if r.annotate != "" {
+		f.notes = pages.NewNotes()
+	}
+	return f
+}
+
+// write writes the page.
+func (r *reports) write(stdout io.Writer) error {
+	if r.page == nil {
+		return nil
+	}
+	return writeWhole(r.html, stdout, r.page.Write)
+}
+
+// fileReport is the part of reports that is about one file. A nil one does nothing.
+type fileReport struct {
+	section *pages.Section
+	notes   *pages.Notes
+}
+
+// event returns track.Config.Event.
+func (f *fileReport) event() func(*track.Event) {
+	if f == nil {
+		return nil
+	}
+	return func(ev *track.Event) {
+		if f.section != nil {
+			f.section.Event(ev)
+		}
+		if f.notes != nil {
+			f.notes.Event(ev)
+		}
+	}
+}
+
+// done takes a connection in, of which only some episodes may be wanted, or nothing.
+func (f *fileReport) done(c *track.Conn, wanted bool, keep func(*track.Episode) bool) {
+	if f == nil {
+		return
+	}
+	if f.section != nil {
+		if wanted {
+			f.section.Add(c, keep)
+		} else {
+			f.section.Skip(c)
+		}
+	}
+	if f.notes != nil {
+		if wanted {
+			f.notes.Add(c, keep)
+		} else {
+			f.notes.Skip(c)
+		}
+	}
+}
+
+// end completes what is told of the file, and writes its annotated copy.
+func (r *reports) end(cmd *cobra.Command, f *fileReport, s *summary) error {
+	if f == nil {
+		return nil
+	}
+	if f.section != nil {
+		facts := pages.Facts{First: s.stats.First, Last: s.stats.Last, Packets: s.stats.Packets, TCP: s.stats.TCP}
+		if s.cut {
+			facts.Notes = append(facts.Notes, "The file is cut short, and was read up to the cut.")
+		}
+		if text := unusedPackets(s.stats); text != "" {
+			facts.Notes = append(facts.Notes, "Left out: "+text+".")
+		}
+		if s.evicted > 0 {
+			facts.Notes = append(facts.Notes, fmt.Sprintf("%d connections were given up before their end, to bound memory.", s.evicted))
+		}
+		f.section.End(facts)
+	}
+	if f.notes == nil {
+		return nil
+	}
+	if n := f.notes.Missed(); n > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: %d comments are left out, to bound memory\n", n)
+	}
+	return writeWhole(r.annotate, cmd.OutOrStdout(), func(w io.Writer) error {
+		err := capture.Annotate(w, s.file, f.notes.Comment)
+		if s.cut && errors.Is(err, capture.ErrCutShort) {
+			return nil // which was said
+		}
+		return err
+	})
+}
