@@ -130,7 +130,12 @@ func (c *Conn) learn(now wheel.Time, h *Header) {
 	if c.opts.NoQuickAck {
 		c.delack.Slow()
 	}
+	// The peer takes the options off what it was told (RFC 9293 §3.7.1), and a full segment with the first octets of the next, received as
+	// one, would look like a full one.
 	c.delack.rmss = uint32(c.announcedMSS())
+	if opts := (&Options{HasTimestamps: c.tsOn}).Len(); c.delack.rmss > uint32(opts) {
+		c.delack.rmss -= uint32(opts)
+	}
 	c.delack.mss = min(c.delack.rmss, DefaultMSS4) // until larger ones come, or several of one size: as in Linux
 	c.lastRecv = now
 	c.tune.Init(now, c.cfg.RecvBuffer/2)

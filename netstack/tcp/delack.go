@@ -23,7 +23,7 @@ const (
 type DelAck struct {
 	octets  uint32 // received and not acknowledged
 	mss     uint32 // the peer's full-sized segment, as far as it is known
-	rmss    uint32 // RMSS, which the peer was told, 0 for none: what is longer is several segments, received as one
+	rmss    uint32 // RMSS, which the peer was told, less the options that all segments have, 0 for none: what is longer is several segments, received as one
 	lastLen uint32
 	pending bool
 	any     bool // a segment came: last is good
