@@ -1,7 +1,6 @@
 package netstack
 
 import (
-	"runtime"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -20,29 +19,18 @@ func (e *Endpoint) kick() {
 	}
 }
 
-// hand announces work as kick does, and has another goroutine run the connection, so that its caller need not wait for the device. The
-// goroutine ends when there is no work left.
+// hand announces work as kick does, and has the crew run the connection, so that its caller need not wait for the device.
 func (e *Endpoint) hand() {
 	if e.work.Add(1) == 1 {
-		go e.runAlone()
+		e.p.crew.add(e)
 	}
 }
-
-// turn is for how long a connection runs before others have their turn: long for a flow, and short for whoever dials beside many.
-const turn = 200 * time.Microsecond
 
 // run makes passes until there is no work left. first is a segment that has not waited, nil if there is none. If that takes long, it has
-// another goroutine go on: its caller, who reads from a device or the application's, has more to do.
+// the crew go on: its caller, who reads from a device or the application's, has more to do.
 func (e *Endpoint) run(first *segment) {
 	if e.runFor(turn, first) {
-		go e.runAlone()
-	}
-}
-
-// runAlone is run in a goroutine of its own.
-func (e *Endpoint) runAlone() {
-	for e.runFor(turn, nil) {
-		runtime.Gosched()
+		e.p.crew.add(e)
 	}
 }
 

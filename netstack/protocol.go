@@ -81,6 +81,7 @@ type protocol struct {
 	shards []*shard
 	causes bool
 	next   atomic.Uint32 // the shard of the next connection
+	crew   crew
 
 	parallel bool // there is more than one processor, and the order of what happens need not be the same each time
 
@@ -100,6 +101,7 @@ func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 	if _, virtual := s.Clock().(*VirtualClock); !virtual {
 		p.parallel = runtime.GOMAXPROCS(0) > 1
 	}
+	p.crew.most = runtime.GOMAXPROCS(0)
 	p.opts.init(&cfg.Conn)
 	var key [16]byte
 	rng := s.SecureRNG()
@@ -168,7 +170,8 @@ func (p *protocol) Close() {
 	}
 }
 
-// Wait, Pause, Resume and Restore implement stack.TransportProtocol. There are no goroutines to wait for or to pause.
+// Wait, Pause, Resume and Restore implement stack.TransportProtocol. No goroutine outlasts what it is there to do, so that there
+// is none to wait for or to pause.
 func (*protocol) Wait()    {}
 func (*protocol) Pause()   {}
 func (*protocol) Resume()  {}

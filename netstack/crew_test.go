@@ -1,0 +1,107 @@
+package netstack
+
+import (
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+)
+
+func (c *crew) state() (running, waiting int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running, len(c.waiting) - c.head
+}
+
+func crewOf(s *stack.Stack) *crew {
+	return &s.TransportProtocolInstance(ProtocolNumber).(*protocol).crew
+}
+
+// TestCrewHasAGoroutineForEachProcessor has many flows send at once: all arrive, no more goroutines run them than there are processors,
+// and none is left when nothing is to be done.
+func TestCrewHasAGoroutineForEachProcessor(t *testing.T) {
+	n := newPair(t, pairConfig{})
+	c := crewOf(n.a.stack)
+	if !n.a.stack.TransportProtocolInstance(ProtocolNumber).(*protocol).parallel {
+		t.Skip("there is one processor")
+	}
+	const flows, size = 24, 1 << 20
+	var wait sync.WaitGroup
+	l := n.listen(false)
+	for range flows {
+		a, err := n.tryDial(false, 20*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait.Go(func() {
+			if _, err := a.Write(make([]byte, size)); err != nil {
+				t.Error(err)
+			}
+			a.Close()
+		})
+		wait.Go(func() {
+			if got, err := io.Copy(io.Discard, b); got != size || err != nil {
+				t.Errorf("got %d octets, %v, want %d", got, err, size)
+			}
+			b.Close()
+		})
+	}
+	done := make(chan struct{})
+	go func() { wait.Wait(); close(done) }()
+	seen := 0
+	for over := false; !over; {
+		select {
+		case <-done:
+			over = true
+		case <-time.After(100 * time.Microsecond):
+		}
+		running, waiting := c.state()
+		if running > c.most {
+			t.Errorf("%d goroutines run connections, want %d at most", running, c.most)
+		}
+		if running == 0 && waiting > 0 {
+			t.Errorf("%d connections wait and nobody runs them", waiting)
+		}
+		seen = max(seen, running)
+	}
+	if seen == 0 {
+		t.Error("the crew never ran")
+	}
+	eventually(t, "nobody runs or waits", func() bool {
+		running, waiting := c.state()
+		return running == 0 && waiting == 0
+	})
+}
+
+// TestCrewIsFirstComeFirstServed takes connections out of the queue in the order in which they came; one whose turn is over goes behind the
+// others.
+func TestCrewIsFirstComeFirstServed(t *testing.T) {
+	c := crew{running: 1}
+	ends := make([]*Endpoint, 100)
+	for i := range ends {
+		ends[i] = new(Endpoint)
+		c.push(ends[i])
+	}
+	e := c.next(nil)
+	for turn := range 1000 {
+		if want := ends[turn%len(ends)]; e != want {
+			t.Fatalf("turn %d is another connection's", turn)
+		}
+		e = c.next(e)
+	}
+	for range len(ends) - 1 {
+		e = c.next(nil)
+	}
+	if next := c.next(nil); e == nil || next != nil || c.running != 0 {
+		t.Fatalf("the last connections: %v, then %v with %d goroutines", e != nil, next, c.running)
+	}
+	if len(c.waiting) != 0 || c.head != 0 || cap(c.waiting) > 512 {
+		t.Errorf("an empty queue has %d places, %d used", cap(c.waiting), len(c.waiting))
+	}
+}
