@@ -76,6 +76,10 @@ type Policy struct {
 	// 0 to 500 ms.
 	MaxAckDelay time.Duration
 
+	// AckEvidence has the probe go by what the ACKs of its flight have shown of when the peer acknowledges: where that is at
+	// once, MaxAckDelay is not allowed for. It is for senders with TLP.
+	AckEvidence bool
+
 	// When to give up. RFC 9293 §3.8.3: at R1 retransmissions of a segment the network layer is told ("SHOULD correspond to
 	// at least 3 retransmissions, at the current RTO"), and at R2 or MaxRexmits the connection is closed; see GivesUp.
 

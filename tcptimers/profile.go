@@ -62,6 +62,7 @@ func internet() Policy {
 	p.VarMin = 50 * time.Millisecond
 	p.PersistMin = 50 * time.Millisecond
 	p.RACK, p.TLP, p.FRTO = true, true, true
+	p.AckEvidence = true
 	return p
 }
 

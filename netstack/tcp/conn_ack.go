@@ -17,6 +17,8 @@ type ackFacts struct {
 	acked     uint32 // octets newly acknowledged cumulatively
 	delivered uint32 // octets newly known to have arrived, SACKed ones included
 	sacked    uint32 // octets newly SACKed
+	segments  int    // cumulatively acknowledged
+	whole     uint32 // octets of these segments
 	known     uint32 // octets cumulatively acknowledged that had been SACKed before
 	lost      bool   // it showed further loss
 	byTimer   bool   // no ACK at all: RACK's timer has expired
@@ -35,6 +37,7 @@ type ackFacts struct {
 	sentAt   wheel.Time    // when the segment left that gave rtt
 	again    wheel.Time    // when the last one left again of those acknowledged whose first transmission, or one before, is echoed
 	stale    bool          // there is one
+	lastSent wheel.Time    // when the last of the segments left that are cumulatively acknowledged
 	sample   time.Duration // what the estimator was given, 0 for nothing
 	finAcked bool
 }
@@ -76,6 +79,7 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 		o.Counters.TCPSACKReorder++
 	}
 	c.sample(now, h, &a)
+	c.paceAck(now, in, &a)
 	if c.synLost && a.una == c.iss {
 		// RFC 6298 §5 (5.7): "the RTO MUST be re-initialized to 3 seconds when data transmission begins (i.e., after the
 		// three-way handshake completes)." That is also where its timestamps have given a sample just now.
@@ -100,6 +104,7 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 			c.stopSegment(id, o)
 		}
 		c.tookDelivery(now, s, h, a, o)
+		a.segments, a.whole, a.lastSent = a.segments+1, a.whole+s.Len, s.Sent
 	})
 	a.acked = a.flight - c.fl.sent.Outstanding().Octets
 	// The acknowledged part of a segment that remains is delivered too.

@@ -21,15 +21,44 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 		rtoAt = p.RexmitDeadline(now, c.est.RTO(), tcptimers.Flight{Sent: front.Sent})
 	}
 	srtt := c.est.SRTT()
-	pto := PTO(now, PTOInput{
-		SRTT: srtt, HasSRTT: srtt > 0, Flight: uint32(c.fl.sent.Len()), MaxAckDelay: p.MaxAckDelay, RTOExpiry: rtoAt,
-	})
+	in := PTOInput{SRTT: srtt, HasSRTT: srtt > 0, Flight: uint32(c.fl.sent.Len()), MaxAckDelay: p.MaxAckDelay, RTOExpiry: rtoAt}
+	if p.AckEvidence {
+		// DEVIATION RFC 8985 §7.2, SHOULD: small segments count as one where they fill no more than one together. RFC 5681 §4.2 has peers
+		// acknowledge "at least every second full-sized segment", and many put off the ACK of two that are not.
+		if c.fl.sent.Outstanding().Octets <= c.mss {
+			in.Flight = 1
+		}
+		in.LastSent, in.RTTVar = c.fl.sent.seg(c.fl.sent.Back()).Sent, c.est.RTTVar()
+		switch {
+		case !r.tlp.MayBeEarly():
+		case in.Flight == 1:
+			in.Prompt = c.fl.pace.PromptAlone(in.LastSent, srtt)
+		default:
+			in.Prompt = c.fl.pace.Prompt(in.LastSent, srtt)
+		}
+	}
+	pto, early := PTO(now, in)
+	c.fl.probeEarly = early
 	at := p.Deadline(now, pto)
 	if c.runs(tcptimers.TLP) && c.fl.probeAt == at {
 		return
 	}
 	c.fl.probeAt = at
 	c.start(o, tcptimers.TLP, at)
+}
+
+// paceAck takes what an ACK says of when the peer acknowledges.
+func (c *Conn) paceAck(now wheel.Time, in *Inbound, a *ackFacts) {
+	if !c.cfg.Policy.AckEvidence || c.fl == &atRest || a.acked == 0 && !a.duplicate {
+		return
+	}
+	p := &c.fl.pace
+	if c.fl.sent.Len() == 0 || c.ca != CAOpen || in.Len > 0 || in.Header.Flags.HasAny(SYN|FIN) || a.ece || a.dsack || a.sacked > 0 ||
+		!a.hasRTT || a.rexmitted || a.acked != a.whole || c.fl.sent.Sacked().Segments > 0 {
+		p.Reset()
+		return
+	}
+	p.Acked(now, PaceAck{Segments: a.segments, Sent: a.lastSent, RTT: a.rtt, SRTT: c.est.SRTT()})
 }
 
 // expireProbe sends the loss probe, a segment of new data if there is one and else the last one once more (RFC 8985 §7.3), and
@@ -49,7 +78,7 @@ func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 		c.retransmit(now, id, o)
 	}
 	o.Counters.TCPLossProbes++
-	r.tlp.Probed(c.sndNxt, retrans)
+	r.tlp.Probed(c.sndNxt, retrans, c.fl.probeEarly)
 	c.fl.probedAt = now
 	r.probeDue = false
 	if !c.perSegment() {

@@ -24,6 +24,9 @@ type flight struct {
 	rexmitAt wheel.Time // when the only retransmission timer expires, if it runs
 	probeAt  wheel.Time // when the loss probe is due, if its timer runs
 	timedAt  wheel.Time // when the segment left that is being timed: Policy.OneSample
+
+	pace       AckPace // Policy.AckEvidence
+	probeEarly bool    // the loss probe is due early
 }
 
 // atRest is the flight of all connections that have nothing in flight. It is never written.

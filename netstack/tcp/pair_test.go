@@ -21,6 +21,7 @@ type pair struct {
 	drop  func(p *pairPacket) bool // nil drops nothing
 	log   bool
 	n     int // packets sent so far
+	merge int // how many segments in a row side 1 is given as one, if they arrive together; 0 is 1
 }
 
 type pairEnd struct {
@@ -128,6 +129,15 @@ func (p *pair) step(until wheel.Time) bool {
 	case packet >= 0:
 		pkt := p.wire[packet]
 		p.wire = append(p.wire[:packet], p.wire[packet+1:]...)
+		for n := 1; n < p.merge && pkt.from == 0 && pkt.out.Len > 0 && packet < len(p.wire); n++ {
+			next := &p.wire[packet]
+			if next.from != 0 || next.at != at || next.out.Len == 0 || next.out.Offset != pkt.out.Offset+uint64(pkt.out.Len) {
+				break
+			}
+			pkt.out.Len += next.out.Len
+			pkt.out.Header.Flags |= next.out.Header.Flags & PSH
+			p.wire = append(p.wire[:packet], p.wire[packet+1:]...)
+		}
 		p.now = max(p.now, at)
 		to := 1 - pkt.from
 		p.do(to, func(c *Conn, o *Output) {

@@ -16,23 +16,44 @@ type PTOInput struct {
 	Flight      uint32        // segments in flight
 	MaxAckDelay time.Duration // TLP.max_ack_delay: the longest that the peer holds an ACK back
 	RTOExpiry   wheel.Time    // when the retransmission timer expires
+
+	// Prompt says that the ACK of the last segment, which left at LastSent, was to come right behind those that have come.
+	Prompt   bool
+	LastSent wheel.Time
+	RTTVar   time.Duration
 }
 
-// PTO returns how long from now the loss probe timer is to run (RFC 8985 §7.2, TLP_calc_PTO), never less than 0.
-func PTO(now wheel.Time, in PTOInput) time.Duration {
-	pto := ptoWithoutRTT
+// ptoPrompt is how long after an ACK a probe leaves at the earliest that counts on prompt ones: what a peer's host may take
+// for itself.
+const ptoPrompt = 5 * time.Millisecond
+
+// PTO returns how long from now the loss probe timer is to run (RFC 8985 §7.2, TLP_calc_PTO), never less than 0. early says that
+// Prompt has made it shorter.
+func PTO(now wheel.Time, in PTOInput) (pto time.Duration, early bool) {
+	pto = ptoWithoutRTT
 	if in.HasSRTT {
 		// RFC 8985 §7.2: "PTO = 2 * SRTT", and "If FlightSize is one segment: PTO += TLP.max_ack_delay".
 		pto = 2 * in.SRTT
 		if in.Flight == 1 {
 			pto += in.MaxAckDelay
 		}
+		// DEVIATION RFC 8985 §7.2, SHOULD: the timer counts from each ACK there, with TLP.max_ack_delay if one segment is left. An
+		// application waits most for the last segment of a response, and that way three round trips or MaxAckDelay. Where the
+		// ACKs of its flight show that its own is not put off, that one is due by now: the timer counts from its transmission, as it
+		// did when it was sent, and gives it another round trip behind the ACK that has come, and the variation of the timeout.
+		if in.Prompt {
+			at := in.LastSent.Add(in.SRTT + max(in.SRTT, 4*in.RTTVar))
+			at = max(at, now.Add(max(in.SRTT, ptoPrompt)))
+			if d := at.Sub(now); d < pto {
+				pto, early = d, true
+			}
+		}
 	}
 	// RFC 8985 §7.2: "If Now() + PTO > TCP_RTO_expiration(): PTO = TCP_RTO_expiration() - Now()".
 	if now.Add(pto) > in.RTOExpiry {
-		pto = in.RTOExpiry.Sub(now)
+		pto, early = in.RTOExpiry.Sub(now), false
 	}
-	return max(pto, 0)
+	return max(pto, 0), early
 }
 
 // TLP is the state of tail loss probing (RFC 8985 §7.1 and RFC 8985 §7.4) of one connection. The zero value is ready. It is set back to
@@ -42,22 +63,27 @@ type TLP struct {
 	inFlight   bool
 	isRetrans  bool // TLP.is_retrans
 	wantSample bool // no round trip was measured since the last probe
+	early      bool // the probe in flight left early
+	misled     bool // one that did was in vain
 }
 
 // MayProbe reports whether a probe may be sent when the timer expires (RFC 8985 §7.3): no other is in flight, and a round
 // trip was measured since the last one. If not, the retransmission timer is armed instead.
 func (p *TLP) MayProbe() bool { return !p.inFlight && !p.wantSample }
 
-// Probed notes that a probe was sent; sndNxt is SND.NXT after it, and retrans says that it was old data.
-func (p *TLP) Probed(sndNxt Seq, retrans bool) {
-	*p = TLP{endSeq: sndNxt, inFlight: true, isRetrans: retrans, wantSample: true}
+// Probed notes that a probe was sent; sndNxt is SND.NXT after it, retrans says that it was old data, and early what PTO said.
+func (p *TLP) Probed(sndNxt Seq, retrans, early bool) {
+	*p = TLP{endSeq: sndNxt, inFlight: true, isRetrans: retrans, wantSample: true, early: early, misled: p.misled}
 }
+
+// MayBeEarly reports whether a probe may leave early: none was in vain so far that did.
+func (p *TLP) MayBeEarly() bool { return !p.misled }
 
 // Sampled notes a measurement of the round-trip time.
 func (p *TLP) Sampled() { p.wantSample = false }
 
 // Reset forgets a probe in flight, when a recovery starts (RFC 8985 §7.1). The wait for a measurement goes on.
-func (p *TLP) Reset() { *p = TLP{wantSample: p.wantSample} }
+func (p *TLP) Reset() { *p = TLP{wantSample: p.wantSample, misled: p.misled} }
 
 // TLPAck is what TLP has to know of an ACK.
 type TLPAck struct {
@@ -75,12 +101,14 @@ func (p *TLP) Acked(a TLPAck) (repaired bool) {
 	switch {
 	case !p.isRetrans: // new data, which arrived
 	case a.DSACKProbe: // both the original and the probe arrived
+		p.misled = p.misled || p.early
 	case a.Ack.After(p.endSeq):
 		repaired = true
 	case a.DupNoSACK: // the probe was a duplicate, to a receiver without DSACK
+		p.misled = p.misled || p.early
 	default:
 		return false // it remains open
 	}
-	p.inFlight, p.isRetrans = false, false
+	p.inFlight, p.isRetrans, p.early = false, false, false
 	return repaired
 }

@@ -20,8 +20,62 @@ func TestPTO(t *testing.T) {
 		{PTOInput{SRTT: 50 * ms, HasSRTT: true, Flight: 1, MaxAckDelay: 200 * ms, RTOExpiry: now.Add(250 * ms)}, 250 * ms},
 		{PTOInput{SRTT: 50 * ms, HasSRTT: true, Flight: 2, RTOExpiry: now.Add(-ms)}, 0},
 	} {
-		if got := PTO(now, c.in); got != c.want {
+		if got, early := PTO(now, c.in); got != c.want || early {
 			t.Errorf("PTO(%+v) = %v, want %v", c.in, got, c.want)
+		}
+	}
+}
+
+// Where the ACK of the last segment was to come right behind those that have come, the probe counts from its transmission.
+func TestPTOBehindPromptAcks(t *testing.T) {
+	sent := wheel.Time(time.Second)
+	for _, c := range []struct {
+		name  string
+		now   wheel.Time
+		in    PTOInput
+		want  time.Duration // from the transmission
+		early bool
+	}{
+		{"two round trips", sent.Add(50 * ms), PTOInput{SRTT: 50 * ms, Flight: 1, MaxAckDelay: 200 * ms}, 100 * ms, true},
+		{"also of two segments", sent.Add(50 * ms), PTOInput{SRTT: 50 * ms, Flight: 2, MaxAckDelay: 200 * ms}, 100 * ms, true},
+		{"the variation", sent.Add(50 * ms), PTOInput{SRTT: 50 * ms, RTTVar: 20 * ms, Flight: 1, MaxAckDelay: 200 * ms}, 130 * ms, true},
+		{"one behind the ACK", sent.Add(70 * ms), PTOInput{SRTT: 50 * ms, Flight: 1, MaxAckDelay: 200 * ms}, 120 * ms, true},
+		{"some ms behind the ACK", sent.Add(1 * ms), PTOInput{SRTT: 1 * ms, Flight: 1, MaxAckDelay: 200 * ms}, 6 * ms, true},
+		{"no later than without", sent.Add(50 * ms), PTOInput{SRTT: 50 * ms, RTTVar: 100 * ms, Flight: 2, MaxAckDelay: 200 * ms}, 150 * ms, false},
+		{"no later than the RTO", sent.Add(50 * ms), PTOInput{SRTT: 50 * ms, Flight: 1, MaxAckDelay: 200 * ms, RTOExpiry: sent.Add(90 * ms)}, 90 * ms, false},
+	} {
+		c.in.HasSRTT, c.in.Prompt, c.in.LastSent = true, true, sent
+		if c.in.RTOExpiry == 0 {
+			c.in.RTOExpiry = sent.Add(time.Hour)
+		}
+		pto, early := PTO(c.now, c.in)
+		if got := c.now.Add(pto).Sub(sent); got != c.want || early != c.early {
+			t.Errorf("%s: %v, early %v, want %v, %v", c.name, got, early, c.want, c.early)
+		}
+	}
+}
+
+// None leaves early once one that did was in vain.
+func TestTLPIsMisledOnce(t *testing.T) {
+	for _, c := range []struct {
+		early bool
+		ack   TLPAck
+		may   bool
+	}{
+		{true, TLPAck{Ack: 100, DSACKProbe: true}, false},
+		{true, TLPAck{Ack: 100, DupNoSACK: true}, false},
+		{true, TLPAck{Ack: 101}, true},
+		{false, TLPAck{Ack: 100, DSACKProbe: true}, true},
+	} {
+		var p TLP
+		p.Probed(100, true, c.early)
+		p.Acked(c.ack)
+		p.Reset()
+		p.Sampled()
+		p.Probed(200, true, false)
+		p.Acked(TLPAck{Ack: 200, DSACKProbe: true})
+		if got := p.MayBeEarly(); got != c.may {
+			t.Errorf("early %v, %+v: may be early again %v, want %v", c.early, c.ack, got, c.may)
 		}
 	}
 }
@@ -36,13 +90,13 @@ func TestTLPMayProbe(t *testing.T) {
 		}
 	}
 	want("at first", true)
-	p.Probed(100, false)
+	p.Probed(100, false, false)
 	want("in flight", false)
 	p.Acked(TLPAck{Ack: 100})
 	want("without a measurement", false)
 	p.Sampled()
 	want("with one", true)
-	p.Probed(200, true)
+	p.Probed(200, true, false)
 	p.Sampled()
 	want("in flight, measured", false)
 	p.Reset() // RFC 8985 §7.1
@@ -68,7 +122,7 @@ func TestTLPAcked(t *testing.T) {
 		{"past it", true, TLPAck{Ack: 101}, true, false},
 	} {
 		var p TLP
-		p.Probed(100, c.retrans)
+		p.Probed(100, c.retrans, false)
 		if got := p.Acked(c.ack); got != c.repaired || p.inFlight != c.open {
 			t.Errorf("%s: repaired %v, open %v, want %v, %v", c.name, got, p.inFlight, c.repaired, c.open)
 		}

@@ -41,9 +41,11 @@ func TestVirtual(t *testing.T) {
 	}{
 		// SRTT + 50 ms, at which a probe takes the place of the timeout (RFC 8985 §7.2).
 		{sender: Ours("per-segment"), segments: 1, resend: rtt + ms(50), probes: 3, isPutOff: true},
-		{sender: Ours("per-segment"), segments: 10, resend: rtt + ms(50), probes: 3},
+		// 2·SRTT from its transmission, as the ACKs of the others show that the client puts off none.
+		{sender: Ours("per-segment"), segments: 10, resend: 2 * rtt, probes: 3},
 		// SRTT + 20 ms is sooner than an ACK that is put off by 40 ms.
 		{sender: Ours("per-segment:20ms"), segments: 1, resend: rtt + ms(20), probes: 3, isInVain: true, isPutOff: true},
+		{sender: Ours("per-segment:20ms"), segments: 10, resend: 2 * rtt, probes: 3},
 		// 1 s from the segment's transmission, or from the ACK of the segments before it.
 		{sender: Ours("rfc6298"), segments: 1, resend: ms(1000), timeouts: 3, isPutOff: true},
 		{sender: Ours("rfc6298"), segments: 10, resend: rtt + ms(1000), timeouts: 3},

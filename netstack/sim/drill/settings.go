@@ -178,6 +178,7 @@ var options = []knob{
 	boolean("rack", "Policy.RACK", func(p *plan) *bool { return &p.conn.Policy.RACK }),
 	boolean("tlp", "Policy.TLP", func(p *plan) *bool { return &p.conn.Policy.TLP }),
 	boolean("frto", "Policy.FRTO", func(p *plan) *bool { return &p.conn.Policy.FRTO }),
+	boolean("ack_evidence", "Policy.AckEvidence", func(p *plan) *bool { return &p.conn.Policy.AckEvidence }),
 	span("max_ack_delay", "Policy.MaxAckDelay", func(p *plan) *time.Duration { return &p.conn.Policy.MaxAckDelay }),
 	number("r1", "Policy.R1", count, func(p *plan) *int { return &p.conn.Policy.R1 }),
 	span("r2", "Policy.R2", func(p *plan) *time.Duration { return &p.conn.Policy.R2 }),
