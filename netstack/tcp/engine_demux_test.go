@@ -188,7 +188,7 @@ func TestInitialSequenceNumbersDiffer(t *testing.T) {
 		seen[seq] = port
 	}
 	a, b := iss(newTestEngine(t, nil), 0, 1), iss(newTestEngine(t, nil), wheel.Time(4*time.Millisecond), 1)
-	if b != a+1000 {
-		t.Errorf("ISN %d, and %d 4 ms later, want 1000 more", a, b)
+	if b != a+62_500 {
+		t.Errorf("ISN %d, and %d 4 ms later, want 62500 more", a, b)
 	}
 }

@@ -29,18 +29,18 @@ func otherEnds() [][2]netip.AddrPort {
 }
 
 func TestISNFollowsTheClock(t *testing.T) {
-	// RFC 9293 §3.4.1: "ISN = M + F(localip, localport, remoteip, remoteport, secretkey)", where M ticks every 4 µs.
+	// RFC 9293 §3.4.1: "ISN = M + F(localip, localport, remoteip, remoteport, secretkey)", where M ticks every 64 ns.
 	first := secret.ISN(0, server, client)
 	for now, want := range map[wheel.Time]uint32{
-		3999: 0, 4000: 1, 7999: 1, 8000: 2, wheel.Time(time.Second): 250_000,
-		-1: 1<<32 - 1, -4000: 1<<32 - 1, -4001: 1<<32 - 2,
-		4000 << 32: 0, // after 4.77 h the numbers begin again
+		63: 0, 64: 1, 127: 1, 128: 2, wheel.Time(time.Second): 15_625_000,
+		-1: 1<<32 - 1, -64: 1<<32 - 1, -65: 1<<32 - 2,
+		64 << 32: 0, // after 275 s the numbers begin again
 	} {
 		if got := uint32(secret.ISN(now, server, client) - first); got != want {
 			t.Errorf("ISN at %v is that at 0 plus %d, want %d", now, got, want)
 		}
 	}
-	for now, want := range map[wheel.Time]int64{math.MaxInt64: (1<<63 - 1) / 4000, math.MinInt64: -1<<63/4000 - 1} {
+	for now, want := range map[wheel.Time]int64{math.MaxInt64: (1<<63 - 1) / 64, math.MinInt64: -1 << 63 / 64} {
 		if got := secret.ISN(now, server, client) - first; got != Seq(want) {
 			t.Errorf("ISN at %d is that at 0 plus %d, want %d", now, got, Seq(want))
 		}
