@@ -59,7 +59,7 @@ func newAnalyze() *cobra.Command {
 			case a.maxConns < 1:
 				return usage(cmd, fmt.Errorf("max-conns %d, want at least 1", a.maxConns))
 			}
-			err := a.reports.check(files, false)
+			err := a.reports.check(files)
 			if err != nil {
 				return usage(cmd, err)
 			}
@@ -111,7 +111,7 @@ func (a *analysis) run(cmd *cobra.Command, files []string) error {
 			failed = err
 		}
 	}
-	if err := a.reports.write(a.stdout); err != nil && failed == nil {
+	if err := a.reports.write(); err != nil && failed == nil {
 		failed = err
 	}
 	return failed
@@ -145,6 +145,7 @@ func (a *analysis) file(cmd *cobra.Command, name string) error {
 		return cmd.Context().Err()
 	}
 	if err != nil && stats.Packets == 0 && !errors.Is(err, capture.ErrCutShort) {
+		rep.unread(err)
 		return err // nothing was read
 	}
 	tracker.Close()
@@ -159,7 +160,7 @@ func (a *analysis) file(cmd *cobra.Command, name string) error {
 	if wrong != nil {
 		return &outputError{wrong}
 	}
-	if failed := a.reports.end(cmd, rep, s); err == nil {
+	if failed := a.reports.end(cmd, rep, s, err); err == nil {
 		err = failed
 	}
 	return err

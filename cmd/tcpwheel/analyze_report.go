@@ -17,17 +17,25 @@ type reports struct {
 	html, annotate string
 
 	page *pages.Page
+	read bool // a file could be read
 }
 
 // check says what is wrong with the flags.
-func (r *reports) check(files []string, printed bool) error {
+func (r *reports) check(files []string) error {
 	switch {
 	case r.annotate != "" && len(files) != 1:
 		return fmt.Errorf("analyze: --annotate copies one file, and %d were given", len(files))
 	case r.annotate != "" && files[0] == "-":
 		return errors.New("analyze: --annotate reads the file twice, which standard input cannot be")
-	case r.html == "-" && r.annotate == "-", printed && (r.html == "-" || r.annotate == "-"):
-		return errors.New("analyze: more than one result for standard output")
+	case r.html != "" && r.html == r.annotate:
+		return errors.New("analyze: --html and --annotate name the same file")
+	}
+	for _, out := range []struct{ flag, name string }{{"html", r.html}, {"annotate", r.annotate}} {
+		if out.name != "" {
+			if err := checkOutFile(out.flag, out.name, files); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -50,12 +58,12 @@ func (r *reports) begin(file string) *fileReport {
 	return f
 }
 
-// write writes the page.
-func (r *reports) write(stdout io.Writer) error {
-	if r.page == nil {
+// write writes the page, if there is something to tell.
+func (r *reports) write() error {
+	if r.page == nil || !r.read {
 		return nil
 	}
-	return writeWhole(r.html, stdout, r.page.Write)
+	return writeWhole(r.html, r.page.Write)
 }
 
 // fileReport is the part of reports that is about one file. A nil one does nothing.
@@ -100,11 +108,19 @@ func (f *fileReport) done(c *track.Conn, wanted bool, keep func(*track.Episode) 
 	}
 }
 
-// end completes what is told of the file, and writes its annotated copy.
-func (r *reports) end(cmd *cobra.Command, f *fileReport, s *summary) error {
+// unread completes what is told of a file that could not be read.
+func (f *fileReport) unread(err error) {
+	if f != nil && f.section != nil {
+		f.section.End(pages.Facts{Notes: []string{"This file could not be read: " + err.Error()}})
+	}
+}
+
+// end completes what is told of the file, and writes its annotated copy. wrong is what kept the rest from being read, if anything did.
+func (r *reports) end(cmd *cobra.Command, f *fileReport, s *summary, wrong error) error {
 	if f == nil {
 		return nil
 	}
+	r.read = true
 	if f.section != nil {
 		facts := pages.Facts{First: s.stats.First, Last: s.stats.Last, Packets: s.stats.Packets, TCP: s.stats.TCP}
 		if s.cut {
@@ -116,15 +132,18 @@ func (r *reports) end(cmd *cobra.Command, f *fileReport, s *summary) error {
 		if s.evicted > 0 {
 			facts.Notes = append(facts.Notes, fmt.Sprintf("%d connections were given up before their end, to bound memory.", s.evicted))
 		}
+		if wrong != nil {
+			facts.Notes = append(facts.Notes, "The rest could not be read: "+wrong.Error())
+		}
 		f.section.End(facts)
 	}
-	if f.notes == nil {
+	if f.notes == nil || wrong != nil {
 		return nil
 	}
 	if n := f.notes.Missed(); n > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: %d comments are left out, to bound memory\n", n)
 	}
-	return writeWhole(r.annotate, cmd.OutOrStdout(), func(w io.Writer) error {
+	return writeWhole(r.annotate, func(w io.Writer) error {
 		err := capture.Annotate(w, s.file, f.notes.Comment)
 		if s.cut && errors.Is(err, capture.ErrCutShort) {
 			return nil // which was said

@@ -8,11 +8,8 @@ import (
 )
 
 // writeWhole writes a file that is there whole or not at all: what write writes goes to a file beside it, which then takes its name.
-// What is no plain file, as a pipe or a terminal, is written as it is, and "-" is stdout.
-func writeWhole(name string, stdout io.Writer, write func(io.Writer) error) error {
-	if name == "-" {
-		return write(stdout)
-	}
+// What is no plain file, as a pipe or a terminal, is written as it is.
+func writeWhole(name string, write func(io.Writer) error) error {
 	mode := os.FileMode(0o666)
 	if info, err := os.Stat(name); err == nil {
 		mode = info.Mode().Perm()
@@ -50,4 +47,30 @@ func writeWhole(name string, stdout io.Writer, write func(io.Writer) error) erro
 		os.Remove(f.Name())
 	}
 	return err
+}
+
+// checkOutFile tells early what would keep writeWhole from writing the file, as far as that shows: there is no such directory, or the
+// file is one of those that are read.
+func checkOutFile(flag, name string, inputs []string) error {
+	if name == "-" {
+		return fmt.Errorf("%s %q, want the name of a file", flag, name)
+	}
+	if info, err := os.Stat(filepath.Dir(name)); err != nil {
+		return err
+	} else if !info.IsDir() {
+		return fmt.Errorf("%s: is no directory", filepath.Dir(name))
+	}
+	out, err := os.Stat(name)
+	if err != nil {
+		return nil // it is new
+	}
+	if out.IsDir() {
+		return fmt.Errorf("%s: is a directory", name)
+	}
+	for _, input := range inputs {
+		if in, err := os.Stat(input); err == nil && os.SameFile(in, out) {
+			return fmt.Errorf("%s %s is a file that is read", flag, name)
+		}
+	}
+	return nil
 }

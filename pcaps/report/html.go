@@ -135,9 +135,13 @@ func title(all []*Section) string {
 // view gathers what the template shows of a section.
 func (s *Section) view(id string) sectionView {
 	v := sectionView{ID: id, File: s.file, Notes: s.facts.Notes}
-	v.Facts = []factView{
-		{"began, UTC", time.Unix(0, int64(s.facts.First)).UTC().Format("2006-01-02 15:04:05.000000")},
-		{"lasted", SpanText(max(s.facts.Last.Sub(s.facts.First), 0))},
+	if s.facts.Packets > 0 {
+		v.Facts = []factView{
+			{"began, UTC", time.Unix(0, int64(s.facts.First)).UTC().Format("2006-01-02 15:04:05.000000")},
+			{"lasted", SpanText(max(s.facts.Last.Sub(s.facts.First), 0))},
+		}
+	}
+	v.Facts = append(v.Facts, []factView{
 		{"TCP packets", strconv.FormatInt(s.facts.TCP, 10)},
 		{"other packets", strconv.FormatInt(s.facts.Packets-s.facts.TCP, 10)},
 		{"connections", strconv.Itoa(s.conns)},
@@ -146,7 +150,7 @@ func (s *Section) view(id string) sectionView {
 		{"packets sent again", strconv.FormatInt(s.rexmits, 10)},
 		{"of these spurious", strconv.Itoa(s.needless)},
 		{"loss episodes", strconv.Itoa(s.episodes)},
-	}
+	}...)
 	for kind := range s.kinds {
 		k := &s.kinds[kind]
 		if k.n == 0 {

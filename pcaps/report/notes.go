@@ -67,10 +67,8 @@ func (n *Notes) Event(ev *track.Event) {
 	case track.Late:
 		f.text = "came late: packets sent after it have overtaken it. It is no retransmission."
 	case track.Missing:
-		f.text = fmt.Sprintf("%s before it %s not captured, or not yet", octets(ev.End-ev.Start), were(ev.End-ev.Start))
-		if ev.Packet > 0 && ev.At == ev.Seen && ev.Flags == 0 {
-			return
-		}
+		n := ev.End - ev.Start
+		f.text = fmt.Sprintf("%s before what it has, or acknowledges, %s not captured until here", octets(n), were(n))
 	case track.Copied:
 		f.text = "captured once more: a copy of a packet before, and no retransmission"
 	case track.Kept:
