@@ -25,6 +25,7 @@ type replaying struct {
 	maxConns      int
 	asJSON, asCSV bool
 	scripts       bool
+	html          string
 	stdout        io.Writer
 	stderr        io.Writer
 
@@ -80,6 +81,11 @@ func newReplay() *cobra.Command {
 			case !slices.Contains(congestion.Names(), r.study.Control):
 				return usage(cmd, fmt.Errorf("control %q, want one of %s", r.study.Control, strings.Join(congestion.Names(), ", ")))
 			}
+			if r.html != "" {
+				if err := checkOutFile("html", r.html, files); err != nil {
+					return usage(cmd, err)
+				}
+			}
 			for _, text := range policies {
 				c, err := replay.ParseChoice(text)
 				if err != nil {
@@ -106,6 +112,7 @@ func newReplay() *cobra.Command {
 	f.IntVar(&r.maxConns, "max-conns", 1<<16, "connections at once, to bound memory")
 	f.BoolVar(&r.asJSON, "json", false, "print one JSON object per line")
 	f.BoolVar(&r.asCSV, "csv", false, "print a line of CSV for each loss and policy")
+	f.StringVar(&r.html, "html", "", "write a page with diagrams to this `file` too")
 	f.BoolVar(&r.scripts, "scripts", false, "with --json: the scripts of the connections too")
 	return cmd
 }
@@ -154,6 +161,9 @@ func (r *replaying) run(cmd *cobra.Command, files []string) error {
 		err = r.writeCSV()
 	default:
 		err = r.writeTables()
+	}
+	if err == nil && r.html != "" {
+		err = r.writeHTML()
 	}
 	if err == nil {
 		err = failed

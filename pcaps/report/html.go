@@ -292,7 +292,14 @@ func flowText(f *track.Flow) string {
 		parts = append(parts, fmt.Sprintf("round trip %s to %s, mean %s", SpanText(t.Min), SpanText(t.Max), SpanText(t.Mean)))
 	}
 	if t := &f.Timers; t.Gaps > 0 {
-		parts = append(parts, fmt.Sprintf("timers %s, then %s (%d gaps)", orNone(t.Best), orNone(t.RunnerUp), t.Gaps))
+		text := "its timers are of no stack that is known"
+		if t.Best != "" {
+			text = "timers as those of " + t.Best
+		}
+		if t.Best != "" && t.RunnerUp != "" {
+			text += ", then " + t.RunnerUp
+		}
+		parts = append(parts, fmt.Sprintf("%s (silences: %d)", text, t.Gaps))
 	}
 	add(f.Rexmits, "sent again")
 	add(f.Reordered, "out of order")
@@ -309,11 +316,4 @@ func flowText(f *track.Flow) string {
 		return ""
 	}
 	return fmt.Sprintf("From %v: %s.", f.Src, strings.Join(parts, "; "))
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "of no known stack"
-	}
-	return s
 }

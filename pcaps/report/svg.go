@@ -128,7 +128,10 @@ func (s scale) ticks(n int) (all []float64) {
 		}
 		return all
 	}
-	raw := (s.hi - s.lo) / float64(max(n, 1))
+	if n <= 0 || !(s.hi > s.lo) {
+		return nil
+	}
+	raw := (s.hi - s.lo) / float64(n)
 	power := math.Pow(10, math.Floor(math.Log10(raw)))
 	step := 10 * power
 	for _, k := range []float64{1, 2, 5} {

@@ -1,0 +1,360 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/wheel"
+)
+
+// Replays is what a page of replays is made of.
+type Replays struct {
+	Choices  []replay.Choice
+	Results  []*replay.Result
+	First    func(*replay.Result) wheel.Time // the first packet of the capture that it is from
+	Conns    int                             // connections of the captures
+	Lossy    int                             // those with losses
+	Refusals []Refusal
+	Notes    []string
+}
+
+// Refusal is a connection with losses that could not be replayed, and why.
+type Refusal struct{ File, Conn, Reason string }
+
+// Data of replay.html.
+type (
+	replayView struct {
+		shell
+		Facts    []factView
+		Notes    []string
+		Policies []policyView
+		Savings  *figure
+		Curves   []figure
+		Pairs    []figure
+		Losses   []lossView
+		Heads    []string // of the policies' columns
+		LossNote string
+		Refusals []Refusal
+		More     int // refusals that are not shown
+	}
+	policyView struct {
+		Name, Verdict string
+		N, Needless   string
+		Spans         []cellView
+		Shares        []cellView
+		Beyond        string
+	}
+	lossView struct {
+		Conn           int
+		Packet         int64
+		At, Kind       string
+		Spurious, From string
+		Spans          []cellView
+	}
+)
+
+// Bounds of a page of replays.
+const (
+	maxLossRows = 500
+	maxPairs    = 400 // lines of a paired plot
+	maxRefusals = 100
+	perCurves   = 5 // policies beside the capture in a figure of distributions
+)
+
+// Write writes the page: what the policies did beside each other, how they fared loss by loss, and how certain that is.
+func (r *Replays) Write(w io.Writer) error {
+	v := replayView{shell: newShell(r.title()), Notes: r.Notes}
+	v.Facts = []factView{
+		{"connections", strconv.Itoa(r.Conns)}, {"with losses", strconv.Itoa(r.Lossy)}, {"replayed", strconv.Itoa(len(r.Results))},
+		{"policies", strconv.Itoa(len(r.Choices))},
+	}
+	v.Refusals = r.Refusals[:min(len(r.Refusals), maxRefusals)]
+	v.More = len(r.Refusals) - len(v.Refusals)
+	if len(r.Results) > 0 {
+		v.Policies = r.policies()
+		if fig, ok := r.savings(); ok {
+			v.Savings = &fig
+		}
+		v.Curves, v.Pairs = r.curves(), r.pairs()
+		r.losses(&v)
+	}
+	b := bufio.NewWriterSize(w, 1<<16)
+	if err := pages.ExecuteTemplate(b, "replay", v); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// title names the one capture, or says how many there are.
+func (r *Replays) title() string {
+	var files []string
+	add := func(name string) {
+		if !slices.Contains(files, name) {
+			files = append(files, name)
+		}
+	}
+	for _, x := range r.Results {
+		add(x.File)
+	}
+	for _, x := range r.Refusals {
+		add(x.File)
+	}
+	switch len(files) {
+	case 0:
+		return "Losses with other timers"
+	case 1:
+		return "The losses of " + filepath.Base(files[0]) + " with other timers"
+	}
+	return fmt.Sprintf("The losses of %d captures with other timers", len(files))
+}
+
+// policies returns the rows of the table of policies, the capture first.
+func (r *Replays) policies() []policyView {
+	row := func(name string, s *replay.Summary) policyView {
+		v := policyView{Name: name, N: strconv.Itoa(s.N), Needless: strconv.Itoa(s.Needless)}
+		for _, d := range []time.Duration{s.Median, s.P95, s.P99, s.Stall} {
+			v.Spans = append(v.Spans, cell(d, s.N > 0))
+		}
+		return v
+	}
+	c := replay.CapturedSummary(r.Results)
+	all := []policyView{row("as captured", &c)}
+	all[0].Spans = append(all[0].Spans, cellView{})
+	all[0].Shares = make([]cellView, 5)
+	for i := range r.Choices {
+		s := replay.Summarize(r.Results, i)
+		v := row(r.Choices[i].Text, &s)
+		v.Spans = append(v.Spans, cell(s.Saved[replay.ByRange], s.Of[replay.ByRange] > 0))
+		for k := range s.Saved {
+			v.Shares = append(v.Shares, shareCell(s.Saved[k], s.Of[k]))
+		}
+		interval := cellView{}
+		if lo, hi, ok := r.interval(i); ok {
+			interval = cellView{strconv.FormatFloat(lo, 'f', 1, 64), fmt.Sprintf("%.1f to %.1f %%", lo, hi)}
+		}
+		v.Shares = append(v.Shares, interval, cellView{strconv.FormatFloat(s.Share(), 'g', 4, 64), fmt.Sprintf("%.2f %%", 100*s.Share())})
+		v.Beyond = strconv.Itoa(s.Beyond)
+		switch {
+		case s.Refused == len(r.Results):
+			v.Verdict = "refused"
+		case s.Refused > 0:
+			v.Verdict = fmt.Sprintf("all but %d", s.Refused)
+		default:
+			v.Verdict = "yes"
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+func shareCell(part, of time.Duration) cellView {
+	if of <= 0 {
+		return cellView{}
+	}
+	share := 100 * float64(part) / float64(of)
+	return cellView{strconv.FormatFloat(share, 'g', 6, 64), fmt.Sprintf("%.1f %%", share)}
+}
+
+// losses fills the table of losses in.
+func (r *Replays) losses(v *replayView) {
+	for _, c := range r.Choices {
+		v.Heads = append(v.Heads, c.Text)
+	}
+	total := 0
+	for _, x := range r.Results {
+		total += len(x.Script.Loss)
+	}
+	rows := replay.Longest(r.Results, maxLossRows)
+	if len(rows) < total {
+		v.LossNote = fmt.Sprintf("The %d longest of %d. ", len(rows), total)
+	}
+	for _, at := range rows {
+		x := r.Results[at[0]]
+		l := &x.Script.Loss[at[1]]
+		row := lossView{
+			Conn: x.ID, Packet: l.Packet, At: micro(x.Script.Seconds(l.At, r.First(x))), Kind: l.Kind.String(), Spurious: l.Verdict.String(),
+			From:  [2]string{x.Client.String(), x.Server.String()}[l.Flow],
+			Spans: []cellView{cell(l.TRec, l.TRec > 0)},
+		}
+		for i := range r.Choices {
+			rec := &x.Outcomes[i][replay.ByRange].Recoveries[at[1]]
+			span := cell(rec.TRec, rec.Sent && !rec.Beyond)
+			if x.Refused(i) {
+				span = cellView{Value: "refused", Text: "refused"}
+			}
+			row.Spans = append(row.Spans, span)
+		}
+		v.Losses = append(v.Losses, row)
+	}
+}
+
+// pair is a loss that counts under a policy: its recovery time as captured, and by each key; -1 where it has none.
+type pair struct {
+	result   *replay.Result
+	loss     *replay.Loss
+	captured time.Duration
+	replayed time.Duration
+}
+
+// paired returns the losses that count under a choice, by range, in order.
+func (r *Replays) paired(choice int) (all []pair) {
+	for _, x := range r.Results {
+		for i := range x.Script.Loss {
+			if rec, ok := x.Recovery(i, choice, replay.ByRange); ok {
+				l := &x.Script.Loss[i]
+				all = append(all, pair{x, l, l.TRec, rec.TRec})
+			}
+		}
+	}
+	return all
+}
+
+// curves draws the distributions of recovery times, some policies and the capture in each figure.
+func (r *Replays) curves() (figures []figure) {
+	var captured []time.Duration
+	for _, x := range r.Results {
+		for i := range x.Script.Loss {
+			if l := &x.Script.Loss[i]; l.Counts() {
+				captured = append(captured, l.TRec)
+			}
+		}
+	}
+	slices.Sort(captured)
+	for from := 0; from < len(r.Choices); from += perCurves {
+		list := []curve{{"as captured", "d", thinned(captured), len(captured)}}
+		for i := from; i < min(from+perCurves, len(r.Choices)); i++ {
+			var all []time.Duration
+			for _, p := range r.paired(i) {
+				all = append(all, p.replayed)
+			}
+			slices.Sort(all)
+			if len(all) > 0 {
+				list = append(list, curve{r.Choices[i].Text, "c" + strconv.Itoa(1+(i-from)%7), thinned(all), len(all)})
+			}
+		}
+		if len(list) < 2 {
+			continue
+		}
+		fig, ok := distribution("Recovery times by policy", "T_rec, from the transmission before to the acknowledgement", fmt.Sprintf("recovery-times-%d.csv", from/perCurves+1), list)
+		if ok {
+			figures = append(figures, fig)
+		}
+	}
+	return figures
+}
+
+// thinned returns at most 1000 of ordered spans, evenly, with the first and the last.
+func thinned(all []time.Duration) []time.Duration {
+	const most = 1000
+	if len(all) <= most {
+		return all
+	}
+	few := make([]time.Duration, most)
+	for i := range few {
+		few[i] = all[i*(len(all)-1)/(most-1)]
+	}
+	return few
+}
+
+// pairs draws for each policy the recovery time of each loss as captured, and beside it that of the replay.
+func (r *Replays) pairs() (figures []figure) {
+	const width, height = 380, 330
+	lo, hi := time.Duration(0), time.Duration(0)
+	lists := make([][]pair, len(r.Choices))
+	for i := range r.Choices {
+		lists[i] = r.paired(i)
+		for _, p := range lists[i] {
+			for _, d := range []time.Duration{p.captured, p.replayed} {
+				if d > 0 && (lo == 0 || d < lo) {
+					lo = d
+				}
+				hi = max(hi, d)
+			}
+		}
+	}
+	if lo == 0 {
+		return nil
+	}
+	for i := range r.Choices {
+		all := lists[i]
+		if len(all) == 0 {
+			continue
+		}
+		c := newCanvas(width, height, "recovery times as captured and with "+r.Choices[i].Text)
+		y := newLogScale(lo.Seconds(), hi.Seconds(), height-34, marginTop)
+		const left, right = marginLeft + 14, width - 60
+		var grid strings.Builder
+		for _, v := range y.ticks(6) {
+			grid.WriteString("M" + num(marginLeft) + " " + num(y.at(v)) + "H" + num(width-46))
+			c.text("t", "e", marginLeft-6, y.at(v)+4, spanTick(v))
+		}
+		c.path("grid", &grid)
+		c.text("t", "", 4, marginTop-10, "T_rec")
+		c.text("t", "m", left, height-14, "captured")
+		c.text("t", "m", right, height-14, "replayed")
+		var t table
+		t.row("file", "conn", "packet", "kind", "captured_s", "replayed_s")
+		var better, worse strings.Builder
+		fewer, more, same, drawn := 0, 0, 0, 0
+		step := (len(all) + maxPairs - 1) / maxPairs
+		// The longest, and of the others evenly as many as there is room for.
+		order := slices.Clone(all)
+		slices.SortStableFunc(order, func(a, b pair) int { return cmp.Compare(b.captured, a.captured) })
+		for k, p := range order {
+			t.row(csvText(p.result.File), strconv.Itoa(p.result.ID), strconv.FormatInt(p.loss.Packet, 10), p.loss.Kind.String(),
+				strconv.FormatFloat(p.captured.Seconds(), 'g', 9, 64), strconv.FormatFloat(p.replayed.Seconds(), 'g', 9, 64))
+			to := &worse
+			switch difference := p.replayed - p.captured; {
+			case difference <= p.captured/100 && -difference <= p.captured/100:
+				same++
+				to = &better
+			case difference < 0:
+				fewer++
+				to = &better
+			default:
+				more++
+			}
+			if k%step != 0 && k >= 20 {
+				continue
+			}
+			drawn++
+			to.WriteString("M" + num(left) + " " + num(y.at(max(p.captured, lo).Seconds())) + "L" + num(right) + " " + num(y.at(max(p.replayed, lo).Seconds())))
+		}
+		c.path("up better", &better)
+		c.path("up worse", &worse)
+		s := replay.Summarize(r.Results, i)
+		var before []time.Duration
+		for _, p := range all {
+			before = append(before, p.captured)
+		}
+		median := replay.Quantile(before, 0.5)
+		c.titled(fmt.Sprintf("medians: %s and %s", SpanText(median), SpanText(s.Median)), func() {
+			c.line("d c", left, y.at(max(median, lo).Seconds()), right, y.at(max(s.Median, lo).Seconds()))
+		})
+		caption := fmt.Sprintf("%d sooner, %d later, %d within 1 %%.", fewer, more, same)
+		if drawn < len(all) {
+			caption += fmt.Sprintf(" %d of %d are drawn.", drawn, len(all))
+		}
+		figures = append(figures, figure{
+			SVG: c.end(), Title: r.Choices[i].Text, Caption: caption, Data: t.b.String(), Name: fmt.Sprintf("paired-%d.csv", i+1),
+			Legend: []legendItem{{"a", "sooner"}, {"r", "later"}, {"d", "medians"}},
+		})
+	}
+	return figures
+}
+
+// csvText makes a field of CSV of any text.
+func csvText(s string) string {
+	if !strings.ContainsAny(s, ",\"\r\n") {
+		return s
+	}
+	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+}

@@ -1,0 +1,121 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel"
+)
+
+// replayed runs the connections of a capture under policies.
+func replayed(t testing.TB, file string, b []byte, policies ...string) *Replays {
+	t.Helper()
+	var st replay.Study
+	for _, text := range policies {
+		c, err := replay.ParseChoice(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st.Choices = append(st.Choices, c)
+	}
+	var first wheel.Time
+	r := &Replays{Choices: st.Choices, First: func(*replay.Result) wheel.Time { return first }}
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, err error) {
+		r.Conns++
+		if s == nil && err == nil {
+			return
+		}
+		r.Lossy++
+		if err != nil {
+			r.Refusals = append(r.Refusals, Refusal{file, fmt.Sprint(c.Flows[0].Src), err.Error()})
+			return
+		}
+		x, err := st.Run(file, c, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Results = append(r.Results, x)
+	}})
+	in, err := capture.NewReader(bytes.NewReader(b), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		p, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == 0 {
+			first = p.Time
+		}
+		rec.Add(p)
+	}
+	rec.Close()
+	return r
+}
+
+func written(t testing.TB, r *Replays) string {
+	t.Helper()
+	var b strings.Builder
+	if err := r.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestReplayPageIsGolden holds a page of replays to its outline.
+func TestReplayPageIsGolden(t *testing.T) {
+	page := written(t, replayed(t, "lossy.pcapng", captured(t, 1, 200_000, lossy), "linux", "rfc6298", "per-segment@1ms", "bsd"))
+	golden(t, "replay.golden", outline(page))
+}
+
+// TestReplayPageIsWellFormed parses its diagrams, with several connections and thus intervals.
+func TestReplayPageIsWellFormed(t *testing.T) {
+	b := captured(t, 6, 100_000, "bernoulli:0.04")
+	r := replayed(t, "lossy.pcapng", b, "linux", "bsd", "rfc7765", "rfc6298", "per-segment", "per-segment@10ms", "per-segment@500ms")
+	page := written(t, r)
+	all := svgs.FindAllString(page, -1)
+	if want := 1 + 2 + 7; len(all) != want {
+		t.Errorf("%d diagrams, want %d", len(all), want)
+	}
+	wellFormed(t, all)
+	lo, hi, ok := r.interval(1)
+	s := replay.Summarize(r.Results, 1)
+	share := 100 * float64(s.Saved[replay.ByRange]) / float64(s.Of[replay.ByRange])
+	if !ok || lo > share || hi < share || lo == hi {
+		t.Errorf("between %.1f and %.1f (%v), want %.1f between", lo, hi, ok, share)
+	}
+	if written(t, r) != page {
+		t.Error("two pages of the same replays differ")
+	}
+}
+
+// TestReplayNamesAreEscaped has a file whose name is code, and no connection that can be replayed.
+func TestReplayNamesAreEscaped(t *testing.T) {
+	const evil = `"><script>alert(1)</script><img src=x onerror=alert(1)>,` + "\n=1+1"
+	r := replayed(t, evil, captured(t, 1, 100_000, lossy), "linux")
+	r.Refusals = append(r.Refusals, Refusal{evil, evil, evil})
+	r.Notes = append(r.Notes, evil)
+	page := written(t, r)
+	if n := strings.Count(page, "<script"); n != 1 {
+		t.Errorf("%d scripts, want 1", n)
+	}
+	if strings.Contains(page, "<img") {
+		t.Error("the page has the name's image in it")
+	}
+	if page := written(t, &Replays{Refusals: []Refusal{{evil, evil, evil}}, Lossy: 1, Conns: 1}); !strings.Contains(page, "None of the connections") {
+		t.Error("the page does not say that nothing can be replayed")
+	}
+	if page := written(t, &Replays{Conns: 1}); !strings.Contains(page, "There is no loss in it") {
+		t.Error("the page does not say that there is no loss")
+	}
+}

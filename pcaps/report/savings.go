@@ -1,0 +1,163 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"tcpwheel/pcaps/replay"
+)
+
+// resamples is how many times connections are drawn for an interval.
+const resamples = 1000
+
+// interval returns between which shares of the captured recovery times, in percent, the saving of a choice lies with 95 %: connections
+// are drawn again and again with replacement, as losses of one connection are not independent. ok is false with fewer than two.
+func (r *Replays) interval(choice int) (lo, hi float64, ok bool) {
+	type sums struct{ saved, of float64 }
+	var conns []sums
+	for _, x := range r.Results {
+		var s sums
+		for i := range x.Script.Loss {
+			if rec, ok := x.Recovery(i, choice, replay.ByRange); ok {
+				l := &x.Script.Loss[i]
+				s.saved += (l.TRec - rec.TRec).Seconds()
+				s.of += l.TRec.Seconds()
+			}
+		}
+		if s.of > 0 {
+			conns = append(conns, s)
+		}
+	}
+	if len(conns) < 2 {
+		return 0, 0, false
+	}
+	rng := rand.New(rand.NewPCG(1, 2)) // the same intervals each time
+	shares := make([]float64, resamples)
+	for i := range shares {
+		var s sums
+		for range conns {
+			c := conns[rng.IntN(len(conns))]
+			s.saved += c.saved
+			s.of += c.of
+		}
+		shares[i] = 100 * s.saved / s.of
+	}
+	slices.Sort(shares)
+	return shares[resamples/40], shares[resamples-1-resamples/40], true
+}
+
+// savings draws what each policy saves, with the three keys and the interval.
+func (r *Replays) savings() (figure, bool) {
+	type row struct {
+		name    string
+		shares  [replay.Keys]float64
+		known   [replay.Keys]bool
+		lo, hi  float64
+		between bool
+	}
+	var rows []row
+	least, most := 0.0, 0.0
+	reach := func(v float64) { least, most = min(least, v), max(most, v) }
+	for i := range r.Choices {
+		s := replay.Summarize(r.Results, i)
+		w := row{name: r.Choices[i].Text}
+		for k := range s.Saved {
+			if s.Of[k] > 0 {
+				w.shares[k], w.known[k] = 100*float64(s.Saved[k])/float64(s.Of[k]), true
+			}
+		}
+		w.lo, w.hi, w.between = r.interval(i)
+		rows = append(rows, w)
+	}
+	for _, w := range rows {
+		for k := range w.shares {
+			reach(w.shares[k])
+		}
+		if w.between {
+			reach(w.lo)
+			reach(w.hi)
+		}
+	}
+	// A policy that is many times slower would leave no room for the others: the axis ends here, and the bar says how long it is.
+	least = max(least, -100)
+	if most-least < 1 {
+		most = least + 1
+	}
+	const line, left = 30, 170
+	height := float64(marginTop + marginBottom + line*len(rows))
+	c := newCanvas(figureWidth, height, "share of the captured recovery times that each policy saves")
+	f := frame{
+		x: newScale(least-(most-least)/50, most+(most-least)/20, left, figureWidth-marginRight-8),
+		y: newScale(0, 1, height-marginBottom, marginTop),
+	}
+	c.axes(frame{f.x, scale{0, 0, f.y.from, f.y.to, false}}, 8, 0, func(v float64) string { return plainTick(v) + " %" },
+		func(float64) string { return "" }, "saved of the captured recovery times", "")
+	zero := f.x.at(0)
+	clip := func(v float64) float64 { return min(max(f.x.at(v), f.x.from), f.x.to) }
+	var t table
+	t.row("policy", "by_range_percent", "by_time_percent", "by_index_percent", "low_percent", "high_percent")
+	field := func(v float64, ok bool) string {
+		if !ok {
+			return ""
+		}
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	for i, w := range rows {
+		y := marginTop + line*float64(i) + line/2
+		c.text("", "e", left-10, y+4, shortened(w.name, 24))
+		t.row(csvText(w.name), field(w.shares[0], w.known[0]), field(w.shares[1], w.known[1]), field(w.shares[2], w.known[2]),
+			field(w.lo, w.between), field(w.hi, w.between))
+		if !w.known[replay.ByRange] {
+			c.text("t", "", max(zero, left)+8, y+4, "no verdict")
+			continue
+		}
+		class, end := "bar a", clip(w.shares[replay.ByRange])
+		if end < zero {
+			class = "bar r"
+		}
+		words := fmt.Sprintf("%s: by range %.1f %%", w.name, w.shares[0])
+		for k, key := range []string{"", "time", "index"} {
+			if k > 0 && w.known[k] {
+				words += fmt.Sprintf(", by %s %.1f %%", key, w.shares[k])
+			}
+		}
+		if w.between {
+			words += fmt.Sprintf("; 95 %% between %.1f and %.1f %%", w.lo, w.hi)
+		}
+		c.titled(words, func() {
+			c.rect(class, min(zero, end), y-8, math.Abs(end-zero), 16)
+			if w.between {
+				x1, x2 := clip(w.lo), clip(w.hi)
+				c.line("d", x1, y, x2, y)
+				c.line("d", x1, y-5, x1, y+5)
+				c.line("d", x2, y-5, x2, y+5)
+			}
+			if w.shares[replay.ByRange] < f.x.lo {
+				c.text("bt", "", f.x.from+12, y+4, fmt.Sprintf("◀ %.0f %%", w.shares[replay.ByRange]))
+			}
+			if w.known[replay.ByTime] {
+				fmt.Fprintf(&c.b, `<path class="d key" d="M%s %sl4 4-4 4-4-4z"/>`, num(clip(w.shares[replay.ByTime])), num(y-4))
+			}
+			if w.known[replay.ByIndex] {
+				fmt.Fprintf(&c.b, `<path class="d key" d="M%s %sl4.5 8h-9z"/>`, num(clip(w.shares[replay.ByIndex])), num(y-4))
+			}
+		})
+	}
+	c.line("d", zero, marginTop, zero, height-marginBottom)
+	caption := "Bars: the n-th transmission of octets fares as it did in the capture (by range). ◇ what is sent at a time fares as what was sent then (by time). △ the n-th packet fares as the n-th (by index). Lines: 95 % by drawing connections again."
+	if len(r.Results) < 2 {
+		caption = caption[:len(caption)-len(" Lines: 95 % by drawing connections again.")] + " One connection gives no interval."
+	}
+	return figure{SVG: c.end(), Title: "What each policy saves", Caption: caption, Data: t.b.String(), Name: "savings.csv"}, true
+}
+
+// shortened cuts a text to so many characters.
+func shortened(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
