@@ -15,7 +15,7 @@ type Limits struct {
 	Zooms  int // episodes that are magnified, of a connection: 6
 	Rows   int // of the tables of connections and of episodes: 500
 	Marks  int // of a flow: 2000
-	Memory int // marks of all open connections together: 1<<19, of 88 octets
+	Memory int // marks of all open connections together: 1<<19, of 64 octets
 }
 
 // Page is a report of captures.

@@ -33,6 +33,7 @@ var markNames = [markKinds]string{"data", "again", "late", "missing", "ack", "sa
 // mark is a thing to draw. Times are of the sender's clock.
 type mark struct {
 	at, until  wheel.Time // until differs where several are merged
+	began      wheel.Time // at, of the first that is merged
 	start, end int64
 	packet     int64
 	rexmit     *track.Rexmit
@@ -50,6 +51,7 @@ type rtt struct {
 // flowTrace is what was seen of a flow.
 type flowTrace struct {
 	marks   []mark
+	grain   time.Duration // marks of a kind within less are merged
 	rtts    []rtt
 	merged  int64 // marks that are in others
 	rttStep int   // only each so-many-th is kept
@@ -66,7 +68,7 @@ func (c *connTrace) len() int { return len(c.flows[0].marks) + len(c.flows[1].ma
 
 // add takes in what the tracker tells.
 func (t *flowTrace) add(ev *track.Event) {
-	m := mark{at: ev.At, until: ev.At, start: ev.Start, end: ev.End, packet: ev.Packet, flags: ev.Flags}
+	m := mark{at: ev.At, until: ev.At, began: ev.At, start: ev.Start, end: ev.End, packet: ev.Packet, flags: ev.Flags}
 	switch ev.Kind {
 	case track.Sent:
 		m.kind = sent
@@ -88,7 +90,7 @@ func (t *flowTrace) add(ev *track.Event) {
 	case track.Acked:
 		m.kind = acked
 		m.at = ev.At.Add(ev.Flow.Lag())
-		m.until, m.end = m.at, -1
+		m.until, m.began, m.end = m.at, m.at, -1
 		if ev.Window >= 0 {
 			m.end = ev.Start + ev.Window
 		}
@@ -156,51 +158,61 @@ func longest(all []*track.Episode, n int) []*track.Episode {
 // lasted is how long an episode was, as far as it is known.
 func lasted(e *track.Episode) time.Duration { return max(e.D, e.TRec) }
 
-// compact merges marks until at most limit are left: neighbours of a kind, first those outside of the longest episodes, at last
-// inside too. Retransmissions are merged only if there are more of them than the limit.
+// compact merges marks until at most limit are left: neighbours of a kind, the nearest first, and those outside of the longest episodes
+// before those inside. Retransmissions are merged only if there are more of them than the limit.
 func (t *flowTrace) compact(f *track.Flow, limit, zooms int) {
-	for n := zooms; len(t.marks) > limit; n /= 2 {
+	if len(t.marks) <= limit {
+		return
+	}
+	first, last := t.marks[0].at, t.marks[0].until
+	for i := range t.marks {
+		first, last = min(first, t.marks[i].at), max(last, t.marks[i].until)
+	}
+	whole := last.Sub(first) + 1
+	grain := max(t.grain, whole/8192, 1)
+	for n := zooms; ; n /= 2 {
 		var keep []stretch
 		for _, e := range longest(f.Episodes, n) {
 			keep = append(keep, around(e))
 		}
-		for len(t.marks) > limit {
-			before := len(t.marks)
-			t.halve(keep, false)
-			if len(t.marks) > before*15/16 {
-				break
-			}
+		most := whole / 256 // rather less magnified than no diagram of the whole
+		if n == 0 {
+			most = whole
+		}
+		for g := grain; len(t.marks) > limit && g/2 < most; g *= 2 {
+			t.thin(keep, g, false)
+			t.grain = min(g, whole/256)
+		}
+		if len(t.marks) <= limit {
+			return
 		}
 		if n == 0 {
 			break
 		}
 	}
-	for len(t.marks) > limit {
-		before := len(t.marks)
-		if t.halve(nil, true); len(t.marks) == before {
-			return
-		}
+	for g := grain; len(t.marks) > limit && g/4 < whole; g *= 2 {
+		t.thin(nil, g, true)
 	}
 }
 
-// halve merges each second mark into the one of its kind before.
-func (t *flowTrace) halve(keep []stretch, all bool) {
-	var open [markKinds]int // where the last one of the kind is that may take another in, +1
+// thin merges marks of a kind that follow each other within a span.
+func (t *flowTrace) thin(keep []stretch, within time.Duration, all bool) {
+	var open [markKinds]int // where the last one of the kind is that may take others in, +1
 	kept := t.marks[:0]
 	for _, m := range t.marks {
-		mergeable := all || m.kind == sent && !m.flags.HasAny(tcp.SYN|tcp.FIN) || m.kind == acked || m.kind == sacked || m.kind == missing || m.kind == late
-		for _, s := range keep {
-			mergeable = mergeable && (m.until < s.from || m.at > s.to)
-		}
-		if !mergeable {
+		if !all && !m.mergeable(keep) {
+			if m.kind == acked {
+				open[acked] = 0
+			}
 			kept = append(kept, m)
 			continue
 		}
 		if i := open[m.kind]; i > 0 {
-			kept[i-1].merge(&m)
-			t.merged++
-			open[m.kind] = 0
-			continue
+			if into := &kept[i-1]; m.until.Sub(into.began) <= within {
+				into.merge(&m)
+				t.merged++
+				continue
+			}
 		}
 		kept = append(kept, m)
 		open[m.kind] = len(kept)
@@ -209,16 +221,40 @@ func (t *flowTrace) halve(keep []stretch, all bool) {
 	t.marks = kept
 }
 
+// mergeable reports whether a mark may be merged into others: it is not magnified, and not one to be seen.
+func (m *mark) mergeable(keep []stretch) bool {
+	switch m.kind {
+	case sent:
+		if m.flags.HasAny(tcp.SYN | tcp.FIN) {
+			return false
+		}
+	case acked:
+		if m.end == m.start {
+			return false // it closes the window
+		}
+	case sacked, missing, late:
+	default:
+		return false
+	}
+	for _, s := range keep {
+		if m.until >= s.from && m.at <= s.to {
+			return false
+		}
+	}
+	return true
+}
+
 // merge takes a later mark of the kind in. Of ACKs the later counts.
 func (m *mark) merge(o *mark) {
 	if m.kind == acked {
 		n := m.merged
+		began := m.began
 		*m = *o
-		m.merged += n + 1
+		m.merged, m.began = m.merged+n+1, began
 		return
 	}
 	m.start, m.end = min(m.start, o.start), max(m.end, o.end)
-	m.at, m.until = min(m.at, o.at), max(m.until, o.until)
+	m.at, m.until, m.began = min(m.at, o.at), max(m.until, o.until), min(m.began, o.began)
 	m.merged += o.merged + 1
 	m.flags |= o.flags
 }
