@@ -167,7 +167,8 @@ func (f *Flow) proof(first, last int) proof {
 }
 
 // reorderTimer returns how likely RACK's reordering timer is to have waited until now, as timerModel.likely does: a quarter of the least
-// round trip more than the last one took, or several quarters after DSACKs, up to SRTT (RFC 8985 §6.2).
+// round trip more than the last one took, or several quarters after DSACKs, up to SRTT (RFC 8985 §6.2). Linux sets it for two of its jiffies
+// more, of up to 10 ms (tcp_rack_mark_lost).
 func (f *Flow) reorderTimer(s *segment, now wheel.Time) float64 {
 	wait := now.Sub(s.sent) - f.view.rackRTT
 	quarter := f.RTT.Min / 4
@@ -177,6 +178,9 @@ func (f *Flow) reorderTimer(s *segment, now wheel.Time) float64 {
 	}
 	f.fit.begin(f)
 	srtt := f.fit.exact.SRTT()
+	if wait > 0 {
+		wait = max(wait-twoJiffies, 0)
+	}
 	off, places := min(wait.Abs(), (wait-quarter).Abs()), 1
 	if f.DSACKs > 0 && quarter > 0 {
 		for places = 2; places < 16 && time.Duration(places)*quarter < srtt; places++ {
@@ -186,6 +190,8 @@ func (f *Flow) reorderTimer(s *segment, now wheel.Time) float64 {
 	}
 	return density(width*time.Duration(places), max(off-width/2, 0), width)
 }
+
+const twoJiffies = 8 * time.Millisecond // of 4 ms, the commonest
 
 // expired explains a retransmission by a timer: which, the models say if it is not clear (sure is Unknown).
 func (f *Flow) expired(r *Rexmit, s *segment, sure Kind) {

@@ -216,6 +216,10 @@ func (m *fitting) expired(f *Flow, r *Rexmit, s *segment, sure Kind) Kind {
 	return r.byModel[m.best()]
 }
 
+// plausible is a likelihood of the other explanation above which either tells nothing about the models: those with the narrowest timers would
+// win by chance.
+const plausible = -6
+
 // either decides between the retransmission timer and one that is as likely as given, and returns the kind as of now: RTO or Fast.
 func (m *fitting) either(f *Flow, r *Rexmit, s *segment, other float64) Kind {
 	m.begin(f)
@@ -228,7 +232,9 @@ func (m *fitting) either(f *Flow, r *Rexmit, s *segment, other float64) Kind {
 			r.byModel[i] = RTO
 			m.est[i].Backoff()
 		}
-		m.score[i] += max(likely, other)
+		if other <= plausible {
+			m.score[i] += max(likely, other)
+		}
 	}
 	return r.byModel[m.best()]
 }
