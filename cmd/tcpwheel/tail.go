@@ -29,7 +29,7 @@ func newTail() *cobra.Command {
 			"complete, all from its first transmission on.\n\n" +
 			"In vain is what was sent again beyond what was lost, in that run and in one\n" +
 			"without losses, in which the client puts off the ACK of a lone segment by 40 ms,\n" +
-			"as the last column shows.\n\n" +
+			"as the last column shows. With --delay-acks it does so in both.\n\n" +
 			"The client is the kernel, in a network namespace that the command makes and\n" +
 			"removes, as is that of Linux's sender: it needs root. With --virtual all runs\n" +
 			"in virtual time, without Linux and without root, and always the same.\n\n" +
@@ -81,6 +81,7 @@ func newTail() *cobra.Command {
 	f.IntSliceVar(&c.Segments, "segments", []int{1, 10}, "sizes of the response")
 	f.StringSliceVar(&policies, "policy", []string{tcptimers.DefaultPolicy}, "timer policies of our TCP")
 	f.StringSliceVar(&beside, "beside", []string{tail.GVisor, tail.Linux}, "other senders")
+	f.BoolVar(&c.DelayAcks, "delay-acks", false, "put ACKs off also where the segment is lost")
 	f.BoolVar(&c.Virtual, "virtual", false, "in virtual time")
 	f.Float64Var(&within, "within", 0, "exit with 3 beyond so many round trips (0: never)")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")

@@ -13,11 +13,12 @@ import (
 
 // Config says what to measure.
 type Config struct {
-	RTT      time.Duration // of the path, 1 ms to 1 s
-	Count    int           // connections of each run, 1 to 1000
-	Segments []int         // sizes of the response, 1 to 10 each: what a first window holds
-	Senders  []string      // Ours with a policy, GVisor, Linux: see ParseSender
-	Virtual  bool          // in virtual time, which Linux is not to be had in
+	RTT       time.Duration // of the path, 1 ms to 1 s
+	Count     int           // connections of each run, 1 to 1000
+	Segments  []int         // sizes of the response, 1 to 10 each: what a first window holds
+	Senders   []string      // Ours with a policy, GVisor, Linux: see ParseSender
+	DelayAcks bool          // the client puts off the ACKs of the response that counts too
+	Virtual   bool          // in virtual time, which Linux is not to be had in
 }
 
 // Senders that are no policy of ours.

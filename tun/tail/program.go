@@ -23,6 +23,7 @@ type program struct {
 	size    int
 	count   int
 	control bool // nothing is lost, and ACKs are put off in the end
+	delay   bool // they are also where the last segment is lost
 
 	mu   sync.Mutex
 	errs []error
@@ -94,7 +95,7 @@ func (p *program) client(c net.Conn) error {
 	}
 	response := make([]byte, p.size)
 	for i := range rounds {
-		if err := p.acks(c, !p.control || i < warm); err != nil {
+		if err := p.acks(c, i < warm || !p.control && !p.delay); err != nil {
 			return err
 		}
 		if _, err := c.Write([]byte{'?'}); err != nil {

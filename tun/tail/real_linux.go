@@ -269,7 +269,7 @@ func (c *Config) converse(ctx context.Context, s *site, l net.Listener, size int
 		cut []net.Conn // to be closed if the context ends
 	)
 	p := &program{
-		spawn: func(f func()) { all.Go(f) }, rtt: c.RTT, size: size, count: c.Count, control: control, acks: setAcks,
+		spawn: func(f func()) { all.Go(f) }, rtt: c.RTT, size: size, count: c.Count, control: control, delay: c.DelayAcks, acks: setAcks,
 		sleep: func(d time.Duration) {
 			select {
 			case <-ctx.Done():

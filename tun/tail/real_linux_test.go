@@ -3,6 +3,7 @@ package tail
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"syscall"
 	"testing"
@@ -21,12 +22,22 @@ func skipWithoutRights(t *testing.T, err error) {
 func TestReal(t *testing.T) {
 	t.Parallel()
 	const rtt = 10 * time.Millisecond
-	for sender, least := range map[string]time.Duration{
-		Ours("per-segment"): rtt + 50*time.Millisecond, GVisor: 200 * time.Millisecond, Linux: 200 * time.Millisecond,
+	for _, test := range []struct {
+		sender   string
+		segments int
+		delay    bool
+		least    time.Duration
+	}{
+		{Ours("per-segment"), 1, false, rtt + 50*time.Millisecond},
+		{Ours("per-segment"), 10, false, 2 * rtt},
+		{Ours("per-segment"), 10, true, 2 * rtt},
+		{GVisor, 1, false, 200 * time.Millisecond},
+		{Linux, 1, false, 200 * time.Millisecond},
 	} {
-		t.Run(sender, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s/%d/delay=%v", test.sender, test.segments, test.delay), func(t *testing.T) {
 			t.Parallel()
-			c := Config{RTT: rtt, Count: 3, Segments: []int{1}, Senders: []string{sender}}
+			least := test.least
+			c := Config{RTT: rtt, Count: 3, Segments: []int{test.segments}, Senders: []string{test.sender}, DelayAcks: test.delay}
 			results, err := Run(t.Context(), c, nil)
 			skipWithoutRights(t, err)
 			if err != nil {
@@ -40,7 +51,7 @@ func TestReal(t *testing.T) {
 			if r.Timeouts+r.Probes < 3 {
 				t.Errorf("causes %+v, want a timer for each of 3", r.Causes)
 			}
-			if r.ControlDelayP50 < 30*time.Millisecond {
+			if test.segments == 1 && r.ControlDelayP50 < 30*time.Millisecond {
 				t.Errorf("ACKs are put off by %v, want 40ms or so", r.ControlDelayP50)
 			}
 			if r.Control == "" {

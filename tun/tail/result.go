@@ -18,6 +18,8 @@ type Result struct {
 	Count    int           `json:"count"`
 	Virtual  bool          `json:"virtual"`
 
+	DelayAcks bool `json:"delay_acks"` // the client put off the ACKs of that response
+
 	// From the first transmission of the segment that was lost to its next one.
 	ResendP50 time.Duration `json:"resend_p50_ns"`
 	ResendP95 time.Duration `json:"resend_p95_ns"`
@@ -103,7 +105,11 @@ func WriteTable(w io.Writer, results []Result) error {
 			if r.Segments > 1 {
 				what = fmt.Sprintf("last of %d segments", r.Segments)
 			}
-			fmt.Fprintf(tw, "%s lost, round trip %v, %d times\n", what, r.RTT, r.Count)
+			delay := ""
+			if r.DelayAcks {
+				delay = ", ACKs put off"
+			}
+			fmt.Fprintf(tw, "%s lost, round trip %v, %d times%s\n", what, r.RTT, r.Count, delay)
 			fmt.Fprint(tw, "\tsent again\t\t\t\tcomplete\tin vain\tACK after\n")
 			fmt.Fprint(tw, "sender\tp50\tp95\tRTT\tby\tp50\tloss/none\tp50\n")
 		}

@@ -18,7 +18,7 @@ func Run(ctx context.Context, c Config, progress func(string)) (results []Result
 			if progress != nil {
 				progress(fmt.Sprintf("%s, %d segments", sender, segments))
 			}
-			r := Result{Sender: sender, Segments: segments, RTT: c.RTT, Count: c.Count, Virtual: c.Virtual}
+			r := Result{Sender: sender, Segments: segments, RTT: c.RTT, Count: c.Count, DelayAcks: c.DelayAcks, Virtual: c.Virtual}
 			if err := c.measure(ctx, &r); err != nil {
 				return results, fmt.Errorf("tail: %w", err)
 			}
@@ -42,7 +42,7 @@ func (c *Config) measure(ctx context.Context, r *Result) error {
 		all.Go(func() {
 			var done outcome
 			if c.Virtual {
-				done, errs[i] = runVirtual(r.Sender, c.RTT, c.Count, r.Segments, control)
+				done, errs[i] = c.runVirtual(r.Sender, r.Segments, control)
 			} else {
 				done, errs[i] = c.runReal(ctx, r.Sender, r.Segments, control)
 			}

@@ -22,7 +22,7 @@ import (
 )
 
 // runVirtual does one run in virtual time.
-func runVirtual(sender string, rtt time.Duration, count, segments int, control bool) (outcome, error) {
+func (c *Config) runVirtual(sender string, segments int, control bool) (outcome, error) {
 	clock, err := netstack.NewVirtualClock(netstack.VirtualClockConfig{})
 	if err != nil {
 		return outcome{}, err
@@ -31,14 +31,14 @@ func runVirtual(sender string, rtt time.Duration, count, segments int, control b
 	if err != nil {
 		return outcome{}, err
 	}
-	client, err := netstack.NewProtocolWith(netstack.Config{Conn: tcp.DefaultConfig(clientPolicy(control))})
+	client, err := netstack.NewProtocolWith(netstack.Config{Conn: tcp.DefaultConfig(clientPolicy(control || c.DelayAcks))})
 	if err != nil {
 		return outcome{}, err
 	}
 	w := newWatch(segments)
 	ends := [2]*channel.Endpoint{channel.New(1<<12, 1500, ""), channel.New(1<<12, 1500, "")}
 	for i, end := range ends {
-		end.AddNotify(&virtualWire{clock: clock, watch: w, fromServer: i == 0, lossy: !control, delay: rtt / 2, from: end, to: ends[1-i]})
+		end.AddNotify(&virtualWire{clock: clock, watch: w, fromServer: i == 0, lossy: !control, delay: c.RTT / 2, from: end, to: ends[1-i]})
 	}
 	var stacks [2]*stack.Stack
 	for i, at := range []netip.Prefix{serverAddr, clientAddr} {
@@ -56,7 +56,7 @@ func runVirtual(sender string, rtt time.Duration, count, segments int, control b
 	defer clock.SetSettle(nil)
 	at := netip.AddrPortFrom(serverAddr.Addr(), port)
 	p := &program{
-		spawn: tasks.Go, sleep: tasks.Sleep, rtt: rtt, size: int(w.size), count: count, control: control,
+		spawn: tasks.Go, sleep: tasks.Sleep, rtt: c.RTT, size: int(w.size), count: c.Count, control: control,
 		dial: func() (net.Conn, error) {
 			return (&sockets.Dialer{Stack: stacks[1], Tasks: tasks}).Dial("tcp", at.String())
 		},
@@ -96,11 +96,11 @@ func (c *strictClock) NowMonotonic() tcpip.MonotonicTime {
 	return tcpip.MonotonicTime{}.Add(c.last)
 }
 
-// clientPolicy acknowledges at once; in a control run it puts ACKs off by Linux's 40 ms from the beginning.
-func clientPolicy(control bool) tcptimers.Policy {
+// clientPolicy acknowledges at once, or puts ACKs off by Linux's 40 ms from the beginning.
+func clientPolicy(delay bool) tcptimers.Policy {
 	p := tcptimers.MustPolicy(tcptimers.DefaultPolicy)
 	p.DelAck = tcptimers.DelAckConfig{Every: 1}
-	if control {
+	if delay {
 		p.DelAck = tcptimers.DelAckConfig{Every: 2, Delay: 40 * time.Millisecond, Min: 40 * time.Millisecond, Max: 40 * time.Millisecond}
 	}
 	return p

@@ -78,6 +78,31 @@ func TestVirtual(t *testing.T) {
 	}
 }
 
+// TestVirtualDelayedAcks has a client that acknowledges every second segment at once, and puts off the ACK of one: of an even number,
+// two are outstanding when the last is lost, and of an odd one its ACK may be put off.
+func TestVirtualDelayedAcks(t *testing.T) {
+	const rtt = 10 * time.Millisecond
+	us := Ours("per-segment")
+	c := Config{RTT: rtt, Count: 2, Segments: []int{2, 3, 4, 7, 8, 9, 10}, Senders: []string{us}, DelayAcks: true, Virtual: true}
+	results, err := Run(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		// ACKs that were put off before are in RTTVAR.
+		least, most := rtt+50*time.Millisecond, 2*(rtt+50*time.Millisecond)
+		if r.Segments%2 == 0 {
+			least, most = 2*rtt, 3*rtt
+		}
+		if r.ResendP50 < least || r.ResendP95 > most || !r.DelayAcks {
+			t.Errorf("last of %d: sent again after %v to %v, want %v to %v", r.Segments, r.ResendP50, r.ResendP95, least, most)
+		}
+		if r.Spurious+r.ControlSpurious > 0 {
+			t.Errorf("last of %d: %d and %d sent in vain", r.Segments, r.Spurious, r.ControlSpurious)
+		}
+	}
+}
+
 func TestContextThatHasEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
