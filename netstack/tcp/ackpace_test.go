@@ -203,6 +203,42 @@ func TestEvidenceIsNotWorseTowardsLongDelays(t *testing.T) {
 	}
 }
 
+func TestEvidenceIsNotWorseUnderJitter(t *testing.T) {
+	// Where each packet takes up to two round trips more, in order, some timeouts are spurious anyway. The evidence of ACKs
+	// adds none, but for the one that a peer with 16 ACKs at once may mislead a connection to.
+	for _, peer := range tailPeers() {
+		for _, rtt := range tailRTTs {
+			for _, jitter := range []time.Duration{rtt / 8, rtt / 2, 2 * rtt} {
+				for seed := range int64(2) {
+					var n [2]uint64
+					for i, evidence := range []bool{false, true} {
+						rng := rand.New(rand.NewSource(seed))
+						p := tailPair(t, rtt, peer, evidence)
+						var last [2]wheel.Time
+						p.drop = func(pkt *pairPacket) bool {
+							pkt.at = max(pkt.at.Add(time.Duration(rng.Int63n(int64(jitter)))), last[pkt.from])
+							last[pkt.from] = pkt.at
+							return false
+						}
+						for range 100 {
+							p.write(0, uint32(4+rng.Intn(9))*1448-uint32(rng.Intn(2)*rng.Intn(1448)))
+							p.run(rtt + time.Duration(rng.Intn(200))*ms)
+						}
+						n[i] = p.ends[0].conn.Info(p.now).TotalRetrans
+					}
+					most := n[0]
+					if peer.delack.Quick > 0 {
+						most++
+					}
+					if n[1] > most {
+						t.Errorf("%s, %v, jitter %v, seed %d: %d sent in vain, and without evidence %d", peer.name, rtt, jitter, seed, n[1], n[0])
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestTailIsSentAgainInThreeRoundTrips(t *testing.T) {
 	// The last segment of a response is lost. It is sent again within three round trips if the peer puts off no ACK, from the fourth
 	// segment on, or if two are outstanding then: of an even number, to a peer that acknowledges every second one. Else its ACK may

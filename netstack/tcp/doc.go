@@ -24,6 +24,7 @@
 //	conn*.go                     a connection: open, input, ack, recovery, send, recv, timers, rexmit, probe, close, icmp, info
 //	engine*.go, listener*.go     a host; trace*.go: what happens there, as JSON lines
 //	sent*.go, rack.go, tlp.go    the sender's book, and how it finds losses; loss6675.go, dupack.go: without RACK
+//	ackpace.go                   what ACKs show of when the peer sends them, for the probe of tlp.go
 //	reassembly.go, sackgen.go    the receiver's book; delack.go, window.go, rcvtune.go: when it acknowledges, and how much
 //	header.go, options.go        the wire; accept.go, blind.go, paws.go: what is to be believed of it
 //	congestion                   controls of the window, PRR, and who undoes what was spurious
