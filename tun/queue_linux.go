@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
@@ -21,6 +22,8 @@ type queue struct {
 
 	writing sync.RWMutex // read-locked while fd is written to
 	closed  bool
+
+	waits atomic.Bool // the reader has found nothing to read
 
 	stats queueStats
 }
@@ -52,9 +55,18 @@ func (q *queue) close() error {
 	return q.file.Close()
 }
 
-// interrupt makes serve return soon, if its stop is set.
+// interrupt makes serve return soon, if its stop is set, and read otherwise.
 func (q *queue) interrupt() {
 	_ = q.file.SetReadDeadline(time.Unix(1, 0)) // fails on a closed file, which nobody serves
+}
+
+// look has the reader see at once whether there is something to read. While all processors are busy, the Go runtime asks the kernel each
+// 10 ms only what has become readable. Whoever dials beside flows that keep them busy would wait for that, though the kernel has answered
+// the SYN when the write returns.
+func (q *queue) look() {
+	if q.waits.CompareAndSwap(true, false) {
+		q.interrupt()
+	}
 }
 
 // serve reads packets and delivers them until stop is set, and returns nil then. Else its error tells why there are no
@@ -66,27 +78,39 @@ func (q *queue) serve(stop *atomic.Bool, to stack.NetworkDispatcher) error {
 	// interrupt comes after stop is set. So either its deadline stands, or stop is seen below.
 	var r receiver
 	defer r.release()
-	var failed error
-	err := q.conn.Read(func(fd uintptr) (done bool) {
-		for !stop.Load() {
-			n, err := unix.Readv(int(fd), r.pieces())
-			switch {
-			case err == unix.EAGAIN:
-				return false
-			case err == unix.EINTR:
-			case err != nil:
-				failed = err
-				return true
-			default:
-				q.receive(&r, n, to)
+	for {
+		var failed error
+		err := q.conn.Read(func(fd uintptr) (done bool) {
+			q.waits.Store(false)
+			for !stop.Load() {
+				n, err := unix.Readv(int(fd), r.pieces())
+				switch {
+				case err == unix.EAGAIN:
+					q.waits.Store(true)
+					return false
+				case err == unix.EINTR:
+				case err != nil:
+					failed = err
+					return true
+				default:
+					q.receive(&r, n, to)
+				}
+			}
+			return true
+		})
+		q.waits.Store(false)
+		if failed == nil && errors.Is(err, os.ErrDeadlineExceeded) {
+			// A writer has woken it up, unless it was interrupt: see above.
+			err = q.file.SetReadDeadline(time.Time{})
+			if err == nil && !stop.Load() {
+				continue
 			}
 		}
-		return true
-	})
-	if stop.Load() {
-		return nil
+		if stop.Load() {
+			return nil
+		}
+		return errors.Join(failed, err)
 	}
-	return errors.Join(failed, err)
 }
 
 // receive delivers the packet that has been read as n octets.
@@ -136,6 +160,9 @@ func (q *queue) write(pkt *stack.PacketBuffer) tcpip.Error {
 	if super {
 		q.stats.txSuper.Add(1)
 	}
+	if opens(pkt) {
+		q.look()
+	}
 	return nil
 }
 
@@ -154,4 +181,10 @@ func writeError(err error) tcpip.Error {
 		return tcpip.TranslateErrno(errno)
 	}
 	return &tcpip.ErrInvalidEndpointState{}
+}
+
+// opens reports whether a packet opens a connection.
+func opens(pkt *stack.PacketBuffer) bool {
+	h := header.TCP(pkt.TransportHeader().Slice())
+	return pkt.TransportProtocolNumber == header.TCPProtocolNumber && len(h) >= header.TCPMinimumSize && h.Flags()&header.TCPFlagSyn != 0
 }
