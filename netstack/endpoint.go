@@ -27,26 +27,28 @@ type Endpoint struct {
 	// The baton: how much work there is. Who raises it from 0 runs the connection.
 	work    atomic.Int64
 	expired atomic.Bool     // timers have expired
-	inSize  uint32          // octets of payload in in; here, because there is room
 	bulk    atomic.Bool     // much is written and not acknowledged, and there is another processor
 	timers  *endpointTimers // under the shard's lock; nil is none
 
-	inMu sync.Mutex // guards what waits for the next pass
-	in   []segment
-	icmp []icmpMessage
+	inMu sync.Mutex // guards in
+	in   *inbox     // what waits for the next pass; nil is nothing
 
 	readMu sync.Mutex // is held by the one that reads, while it copies
 
 	mu   sync.Mutex                  // guards all that follows; never held while the stack or the application is called
 	info stack.TransportEndpointInfo // NetProto, and from Bind, Connect or Accept on the ends
-	opts endpointOptions
+	opts *endpointOptions
 	phase
-	closed   bool  // the application has called Close
-	errs     uint8 // records in the error queue since it was empty
-	told     bool  // that it is connected, by Connect
-	noQuick  bool  // the connection knows that TCP_QUICKACK is off
-	queued   bool  // in the parent's queue
-	sndFull  bool  // somebody waits for room in snd
+	closed  bool  // the application has called Close
+	errs    uint8 // records in the error queue since it was empty
+	told    bool  // that it is connected, by Connect
+	noQuick bool  // the connection knows that TCP_QUICKACK is off
+	queued  bool  // in the parent's queue
+	sndFull bool  // somebody waits for room in snd
+
+	fixedRecv bool // SO_RCVBUF was set: the buffer does not grow by itself
+	fixedSend bool // the same of SO_SNDBUF
+
 	shut     tcpip.ShutdownFlags
 	hardErr  tcpip.Error // why the connection ended, until somebody was told
 	lastErr  tcpip.Error
@@ -139,13 +141,13 @@ func (p *protocol) newEndpoint(net tcpip.NetworkProtocolNumber, wq *waiter.Queue
 		info: stack.TransportEndpointInfo{NetProto: net, TransProto: ProtocolNumber},
 	}
 	o := p.options()
-	e.opts.init(&o, &p.conn)
+	e.opts = p.defaultOptions(&o)
 	e.ops.InitHandler(e, p.stack, gtcp.GetTCPSendBufferLimits, gtcp.GetTCPReceiveBufferLimits)
 	e.ops.SetMulticastLoop(true)
 	e.ops.SetQuickAck(true)
 	e.ops.SetSendBufferSize(int64(o.send.Default), false)
 	e.ops.SetReceiveBufferSize(int64(o.recv.Default), false)
-	e.opts.fixedRecv = false // setting the default is no choice of the application
+	e.fixedRecv = false // setting the default is no choice of the application
 	if o.delay {
 		e.ops.SetDelayOption(true)
 	}
@@ -301,7 +303,7 @@ func (e *Endpoint) SocketOptions() *tcpip.SocketOptions { return &e.ops }
 func (e *Endpoint) SetOwner(owner tcpip.PacketOwner) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.opts.owner = owner
+	e.setQuietly(func(o *endpointOptions) { o.owner = owner })
 }
 
 // ModerateRecvBuf implements tcpip.Endpoint. What was read is known from Read.

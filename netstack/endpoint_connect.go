@@ -266,7 +266,7 @@ func (e *Endpoint) initConn(iss, least tcp.Seq) {
 		iss = least.Add(gap)
 	}
 	socket := e.opts.socket(&e.ops)
-	cfg := e.p.config(&e.opts, socket, e.recvBuffer())
+	cfg := e.p.config(e.opts, e.fixedRecv, socket, e.recvBuffer())
 	e.conn.Init(cfg, e.path(), iss, e.p.secret.TimestampOffset(local, remote))
 }
 

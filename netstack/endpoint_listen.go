@@ -151,7 +151,7 @@ func (e *Endpoint) inherit(l *Endpoint) {
 	e.ops.SetMark(l.ops.GetMark())
 	e.ops.SetSendBufferSize(l.ops.GetSendBufferSize(), false)
 	e.ops.SetReceiveBufferSize(l.ops.GetReceiveBufferSize(), false)
-	e.opts = l.opts
+	e.fixedRecv, e.fixedSend = l.fixedRecv, l.fixedSend
 	e.info.BindAddr = l.info.BindAddr
 	if own := e.opts.own; own != nil {
 		// The wheels have been made when the listener was configured.

@@ -67,17 +67,7 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 	if first != nil {
 		p.in = append(p.in, *first)
 	}
-	e.inMu.Lock()
-	p.in = append(p.in, e.in...)
-	e.inSize = 0
-	if clear(e.in); cap(e.in) > 64 {
-		e.in = nil
-	} else {
-		e.in = e.in[:0]
-	}
-	icmp := e.icmp
-	e.icmp = nil
-	e.inMu.Unlock()
+	icmp := e.takeIn(p)
 
 	o := &p.out
 	e.mu.Lock()

@@ -131,7 +131,7 @@ func (e *Endpoint) room() (n int, err tcpip.Error) {
 func (e *Endpoint) growSend() int {
 	size := e.ops.GetSendBufferSize()
 	want := 2 * int64(e.conn.Cwnd())
-	if want <= size || e.opts.fixedSend {
+	if want <= size || e.fixedSend {
 		return int(size)
 	}
 	if want = min(want, int64(e.p.options().send.Max)); want > size {

@@ -143,7 +143,7 @@ func (r *ForwarderRequest) CreateEndpoint(wq *waiter.Queue) (tcpip.Endpoint, tcp
 	wq.EventRegister(&entry)
 	defer wq.EventUnregister(&entry)
 	e, err := r.f.p.openPassive(wq, r.id, &r.seg, pkt, func(e *Endpoint) {
-		e.opts.fixedRecv = r.f.rcvWnd != gtcp.DefaultReceiveBufferSize
+		e.fixedRecv = r.f.rcvWnd != gtcp.DefaultReceiveBufferSize
 		e.ops.SetReceiveBufferSize(int64(r.f.rcvWnd), false)
 	})
 	if err != nil {

@@ -57,8 +57,8 @@ func (e *Endpoint) HandleError(te stack.TransportError, pkt *stack.PacketBuffer)
 		}
 	}
 	e.inMu.Lock()
-	if len(e.icmp) < maxInbox {
-		e.icmp = append(e.icmp, m)
+	if in := e.box(); len(in.icmp) < maxInbox {
+		in.icmp = append(in.icmp, m)
 	} else {
 		m.release()
 	}

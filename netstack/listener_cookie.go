@@ -27,7 +27,7 @@ func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 	r.Release()
 
 	e.mu.Lock()
-	cfg := p.config(&e.opts, e.opts.socket(&e.ops), e.recvBuffer())
+	cfg := p.config(e.opts, e.fixedRecv, e.opts.socket(&e.ops), e.recvBuffer())
 	tos := e.opts.tos
 	e.mu.Unlock()
 	syn, opt := &seg.header, &seg.header.Options
@@ -80,7 +80,7 @@ func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) bool {
 	p := l.e.p
 	l.e.mu.Lock()
-	cfg := p.config(&l.e.opts, l.e.opts.socket(&l.e.ops), l.e.recvBuffer())
+	cfg := p.config(l.e.opts, l.e.fixedRecv, l.e.opts.socket(&l.e.ops), l.e.recvBuffer())
 	l.e.mu.Unlock()
 	ck, full := l.cookie(id, seg, cfg)
 	if ck == nil {

@@ -14,7 +14,8 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// endpointOptions are the options of a socket that tcpip.SocketOptions has not.
+// endpointOptions are the options of a socket that tcpip.SocketOptions has not. They do not change: who sets one makes others. So the many
+// sockets that have the same share them.
 type endpointOptions struct {
 	control      string
 	keepIdle     time.Duration
@@ -28,8 +29,6 @@ type endpointOptions struct {
 	synSet       bool // it was chosen: else the policy tells how long a SYN is sent again
 	windowClamp  uint32
 	clampSet     bool // it was chosen: what it is by default bounds nothing
-	fixedRecv    bool // SO_RCVBUF was set: the buffer does not grow by itself
-	fixedSend    bool // the same of SO_SNDBUF
 	ttl          uint8
 	hopLimit     int16
 	tos          uint8
@@ -39,8 +38,18 @@ type endpointOptions struct {
 	own          *SocketConfig // nil is the stack's
 }
 
-func (o *endpointOptions) init(p *protocolOptions, c *tcp.Config) {
-	*o = endpointOptions{
+// defaultOptions returns the options that sockets begin with.
+func (p *protocol) defaultOptions(o *protocolOptions) *endpointOptions {
+	d := p.defaults.Load()
+	if d == nil || d.control != o.control || d.linger != o.linger || d.synRetries != o.synRetries || d.synSet != o.synSet {
+		d = newEndpointOptions(o)
+		p.defaults.Store(d)
+	}
+	return d
+}
+
+func newEndpointOptions(p *protocolOptions) *endpointOptions {
+	return &endpointOptions{
 		control: p.control, keepIdle: gtcp.DefaultKeepaliveIdle, keepInterval: gtcp.DefaultKeepaliveInterval, keepCount: gtcp.DefaultKeepaliveCount,
 		linger: p.linger, synRetries: p.synRetries, synSet: p.synSet, windowClamp: gtcp.DefaultReceiveBufferSize,
 		ttl: tcpip.UseDefaultIPv4TTL, hopLimit: tcpip.UseDefaultIPv6HopLimit,
@@ -88,7 +97,19 @@ func (e *Endpoint) recvBuffer() uint32 {
 // set changes options, and tells the connection if there is one.
 func (e *Endpoint) set(f func(*endpointOptions)) {
 	e.mu.Lock()
-	f(&e.opts)
+	e.setQuietly(f)
+	e.tellOptions()
+}
+
+// setQuietly changes options, under the lock, of which the connection need not be told.
+func (e *Endpoint) setQuietly(f func(*endpointOptions)) {
+	o := *e.opts
+	f(&o)
+	e.opts = &o
+}
+
+// tellOptions tells the connection, if there is one, that options have changed. It gives up the lock.
+func (e *Endpoint) tellOptions() {
 	tell := e.phase == phaseConn
 	e.todo.options = e.todo.options || tell
 	e.mu.Unlock()
@@ -134,7 +155,7 @@ func (e *Endpoint) SetSockOptInt(opt tcpip.SockOptInt, v int) tcpip.Error {
 			if e.phase != phaseInitial && e.phase != phaseClosed {
 				return &tcpip.ErrInvalidOptionValue{}
 			}
-			e.opts.windowClamp, e.opts.clampSet = 0, true
+			e.setQuietly(func(o *endpointOptions) { o.windowClamp, o.clampSet = 0, true })
 			return nil
 		}
 		v = max(v, e.p.options().recv.Min/2)
@@ -147,7 +168,7 @@ func (e *Endpoint) SetSockOptInt(opt tcpip.SockOptInt, v int) tcpip.Error {
 func (e *Endpoint) GetSockOptInt(opt tcpip.SockOptInt) (int, tcpip.Error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	o := &e.opts
+	o := e.opts
 	switch opt {
 	case tcpip.KeepaliveCountOption:
 		return o.keepCount, nil
@@ -231,7 +252,7 @@ func (e *Endpoint) GetSockOpt(opt tcpip.GettableSocketOption) tcpip.Error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	o := &e.opts
+	o := e.opts
 	switch v := opt.(type) {
 	case *tcpip.TCPInfoOption:
 		*v = e.tcpInfo()

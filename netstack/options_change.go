@@ -8,7 +8,7 @@ import (
 // change tells the connection of options that were set.
 func (e *Endpoint) change(now wheel.Time, t todo, o *tcp.Output) {
 	if t.config {
-		e.conn.Reconfigure(now, e.p.config(&e.opts, e.conn.Options(), e.recvBuffer()), o)
+		e.conn.Reconfigure(now, e.p.config(e.opts, e.fixedRecv, e.conn.Options(), e.recvBuffer()), o)
 	}
 	if t.control {
 		// All but the control stays as it was when the connection was opened.

@@ -11,24 +11,30 @@ import (
 func (e *Endpoint) OnReuseAddressSet(v bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.opts.flags.TupleOnly = v
+	e.setQuietly(func(o *endpointOptions) { o.flags.TupleOnly = v })
 }
 
 // OnReusePortSet takes SO_REUSEPORT.
 func (e *Endpoint) OnReusePortSet(v bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.opts.flags.LoadBalanced = v
+	e.setQuietly(func(o *endpointOptions) { o.flags.LoadBalanced = v })
+}
+
+// changed tells the connection of an option that tcpip.SocketOptions has.
+func (e *Endpoint) changed() {
+	e.mu.Lock()
+	e.tellOptions()
 }
 
 // OnKeepAliveSet takes SO_KEEPALIVE.
-func (e *Endpoint) OnKeepAliveSet(bool) { e.set(func(*endpointOptions) {}) }
+func (e *Endpoint) OnKeepAliveSet(bool) { e.changed() }
 
 // OnDelayOptionSet takes TCP_NODELAY.
-func (e *Endpoint) OnDelayOptionSet(bool) { e.set(func(*endpointOptions) {}) }
+func (e *Endpoint) OnDelayOptionSet(bool) { e.changed() }
 
 // OnCorkOptionSet takes TCP_CORK.
-func (e *Endpoint) OnCorkOptionSet(bool) { e.set(func(*endpointOptions) {}) }
+func (e *Endpoint) OnCorkOptionSet(bool) { e.changed() }
 
 // LastError returns SO_ERROR: why the connection has ended, or the last error that the network reported, once.
 func (e *Endpoint) LastError() tcpip.Error {
@@ -56,7 +62,7 @@ func (e *Endpoint) HasNIC(id int32) bool { return id == 0 || e.p.stack.HasNIC(tc
 func (e *Endpoint) OnSetSendBufferSize(n int64) int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.opts.fixedSend = true
+	e.fixedSend = true
 	return n
 }
 
@@ -64,7 +70,7 @@ func (e *Endpoint) OnSetSendBufferSize(n int64) int64 {
 func (e *Endpoint) OnSetReceiveBufferSize(n, _ int64) (int64, func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.opts.fixedRecv = true
+	e.fixedRecv = true
 	if !e.connected() {
 		e.todo.resize = e.phase == phaseConn
 		return max(n, 1), nil

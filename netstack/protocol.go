@@ -83,6 +83,8 @@ type protocol struct {
 	next   atomic.Uint32 // the shard of the next connection
 	crew   crew
 
+	defaults atomic.Pointer[endpointOptions] // of the sockets that were made last
+
 	parallel bool // there is more than one processor, and the order of what happens need not be the same each time
 
 	mu      sync.RWMutex

@@ -200,13 +200,13 @@ func (p *protocol) options() protocolOptions {
 }
 
 // config returns the configuration for connections of an endpoint. Those that are alike share one.
-func (p *protocol) config(e *endpointOptions, socket tcp.SocketOptions, recvBuffer uint32) *tcp.Config {
-	return p.share(p.makeConfig(e, socket, recvBuffer))
+func (p *protocol) config(e *endpointOptions, fixedRecv bool, socket tcp.SocketOptions, recvBuffer uint32) *tcp.Config {
+	return p.share(p.makeConfig(e, fixedRecv, socket, recvBuffer))
 }
 
-// makeConfig makes the configuration that follows from the options of the stack and of an endpoint. What an option may be and the engine does
+// makeConfig makes the configuration that follows from the options of the stack and of an endpoint, whose buffer grows unless it is fixed. What an option may be and the engine does
 // not take is brought within its bounds.
-func (p *protocol) makeConfig(e *endpointOptions, socket tcp.SocketOptions, recvBuffer uint32) (c tcp.Config) {
+func (p *protocol) makeConfig(e *endpointOptions, fixedRecv bool, socket tcp.SocketOptions, recvBuffer uint32) (c tcp.Config) {
 	o := p.options()
 	c = p.conn
 	c.Control = engineControl(e.control)
@@ -225,7 +225,7 @@ func (p *protocol) makeConfig(e *endpointOptions, socket tcp.SocketOptions, recv
 	c.Socket = socket
 	const most = 65535 << tcp.MaxWScale
 	c.RecvBuffer, c.RecvBufferMax = min(max(recvBuffer, 1), most), 0
-	if o.moderate && !e.fixedRecv {
+	if o.moderate && !fixedRecv {
 		c.RecvBufferMax = uint32(min(max(o.recv.Max, 0), most))
 	}
 	return c

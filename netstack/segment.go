@@ -138,9 +138,6 @@ func (e *Endpoint) HandlePacket(id stack.TransportEndpointID, pkt *stack.PacketB
 	e.deliver(&seg)
 }
 
-// maxInbox is how many segments wait for a connection that is run by another goroutine. More are dropped, as by a full link.
-const maxInbox = 4096
-
 // deliver hands a segment to the connection. What the ACKs of a bulk flow let go is sent by a goroutine of its own, since others wait for
 // what the caller will read next.
 func (e *Endpoint) deliver(seg *segment) {
@@ -150,11 +147,12 @@ func (e *Endpoint) deliver(seg *segment) {
 		return
 	}
 	e.inMu.Lock()
+	in := e.box()
 	// As in gVisor, octets beyond the receive buffer do not wait either.
-	full := len(e.in) >= maxInbox || seg.len > 0 && int64(e.inSize) > e.ops.GetReceiveBufferSize()
+	full := len(in.segments) >= maxInbox || seg.len > 0 && int64(in.octets) > e.ops.GetReceiveBufferSize()
 	if !full {
-		e.inSize += seg.len
-		e.in = append(e.in, *seg)
+		in.octets += seg.len
+		in.segments = append(in.segments, *seg)
 	}
 	e.inMu.Unlock()
 	if full {

@@ -34,7 +34,7 @@ func (e *Endpoint) SocketConfig() SocketConfig {
 	if e.opts.own != nil {
 		return *e.opts.own
 	}
-	c := e.p.makeConfig(&e.opts, tcp.SocketOptions{}, 1)
+	c := e.p.makeConfig(e.opts, e.fixedRecv, tcp.SocketOptions{}, 1)
 	return SocketConfig{Policy: c.Policy, ECN: c.ECN, Pacing: c.Pacing, VegasCheck: c.VegasCheck}
 }
 
@@ -79,7 +79,7 @@ func (e *Endpoint) SetSocketConfig(c SocketConfig) error {
 	if e.phase != phaseListen { // which has no timers, and whose connections find their own
 		e.shard = s
 	}
-	e.opts.own = &c
+	e.setQuietly(func(o *endpointOptions) { o.own = &c })
 	return nil
 }
 
@@ -88,13 +88,13 @@ func (e *Endpoint) reconfigure(c *SocketConfig) error {
 	if !e.shard.expresses(&c.Policy) {
 		return fmt.Errorf("netstack: tick %v, want a multiple of %v, which the connection's wheel has", c.Policy.WheelTick(), e.shard.ticks.tick)
 	}
-	opts := e.opts
+	opts := *e.opts
 	opts.own = c
-	cfg := e.p.config(&opts, e.conn.Options(), e.recvBuffer())
+	cfg := e.p.config(&opts, e.fixedRecv, e.conn.Options(), e.recvBuffer())
 	if err := e.conn.CanReconfigure(cfg); err != nil {
 		return err
 	}
-	e.opts.own = c
+	e.opts = &opts
 	e.todo.config, e.todo.options = true, true
 	return nil
 }
