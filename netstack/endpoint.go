@@ -22,7 +22,7 @@ type Endpoint struct {
 	shard *shard
 	wq    *waiter.Queue
 	ops   tcpip.SocketOptions
-	stats gtcp.Stats
+	stats endpointStats
 
 	// The baton: how much work there is. Who raises it from 0 runs the connection.
 	work    atomic.Int64
@@ -294,7 +294,7 @@ func (e *Endpoint) ConnInfo() tcp.Info {
 }
 
 // Stats implements tcpip.Endpoint. It is of gVisor's type.
-func (e *Endpoint) Stats() tcpip.EndpointStats { return &e.stats }
+func (e *Endpoint) Stats() tcpip.EndpointStats { return e.stats.all() }
 
 // SocketOptions implements tcpip.Endpoint.
 func (e *Endpoint) SocketOptions() *tcpip.SocketOptions { return &e.ops }

@@ -72,7 +72,7 @@ func (e *Endpoint) Connect(addr tcpip.FullAddress) tcpip.Error {
 	err := e.connect(addr)
 	if err != nil && !err.IgnoreStats() {
 		e.p.stats.FailedConnectionAttempts.Increment()
-		e.stats.FailedConnectionAttempts.Increment()
+		e.stats.more().FailedConnectionAttempts.Increment()
 		e.wq.Notify(hungUp)
 	}
 	return err

@@ -11,7 +11,7 @@ func (e *Endpoint) Listen(backlog int) tcpip.Error {
 	err := e.listen(backlog)
 	if err != nil && !err.IgnoreStats() {
 		e.p.stats.FailedConnectionAttempts.Increment()
-		e.stats.FailedConnectionAttempts.Increment()
+		e.stats.more().FailedConnectionAttempts.Increment()
 	}
 	return err
 }
@@ -30,7 +30,7 @@ func (e *Endpoint) listen(backlog int) tcpip.Error {
 	case phaseBound:
 	default:
 		e.mu.Unlock()
-		e.stats.ReadErrors.InvalidEndpointState.Increment()
+		e.stats.more().ReadErrors.InvalidEndpointState.Increment()
 		return &tcpip.ErrInvalidEndpointState{}
 	}
 	e.phase = phaseListen

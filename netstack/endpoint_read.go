@@ -18,7 +18,7 @@ func (e *Endpoint) Read(dst io.Writer, opts tcpip.ReadOptions) (tcpip.ReadResult
 	if err := e.checkRead(); err != nil {
 		e.mu.Unlock()
 		if _, ok := err.(*tcpip.ErrClosedForReceive); ok {
-			e.stats.ReadErrors.ReadClosed.Increment()
+			e.stats.more().ReadErrors.ReadClosed.Increment()
 		}
 		return tcpip.ReadResult{}, err
 	}
@@ -87,7 +87,7 @@ func (e *Endpoint) checkRead() tcpip.Error {
 	case s == gtcp.StateClose:
 		return &tcpip.ErrClosedForReceive{}
 	case !e.connected():
-		e.stats.ReadErrors.NotConnected.Increment()
+		e.stats.more().ReadErrors.NotConnected.Increment()
 		return &tcpip.ErrNotConnected{}
 	case e.rcvClosed():
 		return &tcpip.ErrClosedForReceive{}

@@ -105,7 +105,7 @@ func (e *Endpoint) wrote(views []*buffer.View, n int, more bool) {
 func (e *Endpoint) room() (n int, err tcpip.Error) {
 	defer func() {
 		if err != nil {
-			e.stats.WriteErrors.WriteClosed.Increment()
+			e.stats.more().WriteErrors.WriteClosed.Increment()
 		}
 	}()
 	switch {

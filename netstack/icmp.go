@@ -108,7 +108,7 @@ func (e *Endpoint) takeICMP(now wheel.Time, m *icmpMessage, o *tcp.Output) {
 		e.conn.Abort(now, o)
 		e.p.stats.FailedConnectionAttempts.Increment()
 		if l := e.parent; l != nil {
-			l.e.stats.FailedConnectionAttempts.Increment()
+			l.e.stats.more().FailedConnectionAttempts.Increment()
 		}
 	}
 }

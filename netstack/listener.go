@@ -92,7 +92,7 @@ func (l *listener) syn(id stack.TransportEndpointID, seg *segment, pkt *stack.Pa
 	case full || id.RemotePort == 0 || id.LocalAddress == id.RemoteAddress && id.LocalPort == id.RemotePort:
 		p.dropped()
 		p.stats.ListenOverflowSynDrop.Increment()
-		l.e.stats.ReceiveErrors.ListenOverflowSynDrop.Increment()
+		l.e.stats.more().ReceiveErrors.ListenOverflowSynDrop.Increment()
 	case always || many:
 		l.sendCookie(id, seg, pkt)
 	default:

@@ -69,10 +69,10 @@ func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 	l.mu.Unlock()
 	p.stats.ListenOverflowSynCookieSent.Increment()
 	if p.answer(pkt, id, h, tos) {
-		e.stats.SegmentsSent.Increment()
+		e.stats.segmentSent()
 	} else {
-		e.stats.SendErrors.SegmentSendToNetworkFailed.Increment()
-		e.stats.SendErrors.SynSendToNetworkFailed.Increment()
+		e.stats.more().SendErrors.SegmentSendToNetworkFailed.Increment()
+		e.stats.more().SendErrors.SynSendToNetworkFailed.Increment()
 	}
 }
 
@@ -91,7 +91,7 @@ func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 	if full {
 		p.dropped()
 		p.stats.ListenOverflowAckDrop.Increment()
-		l.e.stats.ReceiveErrors.ListenOverflowAckDrop.Increment()
+		l.e.stats.more().ReceiveErrors.ListenOverflowAckDrop.Increment()
 		return true
 	}
 	p.stats.ListenOverflowSynCookieRcvd.Increment()

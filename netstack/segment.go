@@ -116,15 +116,15 @@ func (e *Endpoint) HandlePacket(id stack.TransportEndpointID, pkt *stack.PacketB
 	switch seg.parse(pkt) {
 	case malformed:
 		stats.InvalidSegmentsReceived.Increment()
-		e.stats.ReceiveErrors.MalformedPacketsReceived.Increment()
+		e.stats.more().ReceiveErrors.MalformedPacketsReceived.Increment()
 		return
 	case badChecksum:
 		stats.ChecksumErrors.Increment()
-		e.stats.ReceiveErrors.ChecksumErrors.Increment()
+		e.stats.more().ReceiveErrors.ChecksumErrors.Increment()
 		return
 	}
 	stats.ValidSegmentsReceived.Increment()
-	e.stats.SegmentsReceived.Increment()
+	e.stats.segmentReceived()
 	if seg.header.Flags.Has(tcp.RST) {
 		stats.ResetsReceived.Increment()
 	}
@@ -158,7 +158,7 @@ func (e *Endpoint) deliver(seg *segment) {
 	if full {
 		seg.release()
 		e.p.stack.Stats().DroppedPackets.Increment()
-		e.stats.ReceiveErrors.SegmentQueueDropped.Increment()
+		e.stats.more().ReceiveErrors.SegmentQueueDropped.Increment()
 		return
 	}
 	if bulk {

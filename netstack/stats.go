@@ -20,19 +20,22 @@ func (p *protocol) count(pass *pass, e *Endpoint) {
 			to.IncrementBy(n)
 		}
 	}
-	s, own := &p.stats, &e.stats.SendErrors
+	s := &p.stats
 	add(s.ActiveConnectionOpenings, since(&now.ActiveOpens, &told.ActiveOpens))
 	// A SYN that is sent again is none of gVisor's retransmits.
 	again := since(&now.RetransSegs, &told.RetransSegs) - since(&now.TCPSynRetrans, &told.TCPSynRetrans)
 	add(s.Retransmits, again)
-	add(&own.Retransmits, again)
 	fast := since(&now.TCPFastRetrans, &told.TCPFastRetrans)
 	add(s.FastRetransmit, fast)
-	add(&own.FastRetransmit, fast)
 	// One timer is that of retransmissions and of window probes there.
 	timeouts := since(&now.TCPTimeouts, &told.TCPTimeouts) + since(&now.TCPWinProbe, &told.TCPWinProbe)
 	add(s.Timeouts, timeouts)
-	add(&own.Timeouts, timeouts)
+	if again+fast+timeouts > 0 {
+		own := &e.stats.more().SendErrors
+		add(&own.Retransmits, again)
+		add(&own.FastRetransmit, fast)
+		add(&own.Timeouts, timeouts)
+	}
 	add(s.FastRecovery, since(&now.TCPRenoRecovery, &told.TCPRenoRecovery))
 	add(s.SACKRecovery, since(&now.TCPSackRecovery, &told.TCPSackRecovery))
 	add(s.TLPRecovery, since(&now.TCPLossProbeRecovery, &told.TCPLossProbeRecovery))
@@ -104,9 +107,9 @@ func (e *Endpoint) countSent(h *tcp.Header, used, size int) {
 	switch {
 	case h.Flags&(tcp.SYN|tcp.RST) != 0:
 	case h.Window == 0:
-		e.stats.ReceiveErrors.ZeroRcvWindowState.Increment()
+		e.stats.more().ReceiveErrors.ZeroRcvWindowState.Increment()
 	case used >= size:
-		e.stats.ReceiveErrors.WantZeroRcvWindow.Increment()
+		e.stats.more().ReceiveErrors.WantZeroRcvWindow.Increment()
 	}
 }
 
@@ -116,5 +119,5 @@ func (p *protocol) dropped() { p.stack.Stats().DroppedPackets.Increment() }
 // failedOpen counts a connection that could not be opened; by is the endpoint that wanted it.
 func (p *protocol) failedOpen(by *Endpoint) {
 	p.stats.FailedConnectionAttempts.Increment()
-	by.stats.FailedConnectionAttempts.Increment()
+	by.stats.more().FailedConnectionAttempts.Increment()
 }

@@ -156,11 +156,11 @@ func (e *Endpoint) transmit(p *pass, r *stack.Route, w way) {
 		}
 		e.countSent(h, w.rcvUsed, w.rcvSize)
 		if e.p.write(r, out, h, gso, params) {
-			e.stats.SegmentsSent.Increment()
+			e.stats.segmentSent()
 		} else {
-			e.stats.SendErrors.SegmentSendToNetworkFailed.Increment()
+			e.stats.more().SendErrors.SegmentSendToNetworkFailed.Increment()
 			if h.Flags.Has(tcp.SYN) {
-				e.stats.SendErrors.SynSendToNetworkFailed.Increment()
+				e.stats.more().SendErrors.SynSendToNetworkFailed.Increment()
 			}
 		}
 		out.DecRef()
