@@ -335,6 +335,7 @@ func (f *Flow) sacked(a *ack, b block, m *measured) (news bool) {
 			m.sack, m.sackAt = true, one.last
 		}
 		f.book.sack(i)
+		f.arrivedBySACK(s, a)
 		news = true
 	}
 	return news

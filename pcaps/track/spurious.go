@@ -1,25 +1,43 @@
 package track
 
-// paid has a DSACK pay for one retransmission. RFC 3708 §3 counts them against each other: the last that can have arrived by then, or the
-// first that is left. The echo tells nothing: what lies below the window does not change it (RFC 7323 §5.3).
+import "tcpwheel/wheel"
+
+// paid has a DSACK pay for one retransmission of each octet in it: a receiver that delays its ACKs may report several segments at once.
+// RFC 3708 §3 counts them against each other: the last that can have arrived by then, or the first that is left. The echo tells nothing:
+// what lies below the window does not change it (RFC 7323 §5.3).
 func (f *Flow) paid(a *ack) {
-	b := a.sack[0]
+	b, any := a.sack[0], false
+	for b.start < b.end {
+		r := f.payable(b, a.at)
+		if r == nil {
+			break
+		}
+		any, r.paid = true, true
+		r.judge(Spurious, ByDSACK)
+		b.start = max(b.start, r.end)
+	}
+	if !any {
+		f.Duplicates++
+	}
+}
+
+// payable returns the retransmission that a DSACK of b pays for, of those with the lowest octets, nil if there is none.
+func (f *Flow) payable(b block, at wheel.Time) *Rexmit {
 	var best *Rexmit
 	for i := len(f.rexmits) - 1; i >= 0; i-- {
 		r := f.rexmits[i]
 		if r.paid || r.start >= b.end || b.start >= r.end {
 			continue
 		}
-		if best == nil || span(best.At, a.at) < f.RTT.Min*3/4 {
+		switch {
+		case best == nil || r.end <= best.start:
+			best = r
+		case r.start >= best.end:
+		case span(best.At, at) < f.RTT.Min*3/4:
 			best = r
 		}
 	}
-	if best == nil {
-		f.Duplicates++
-		return
-	}
-	best.paid = true
-	best.judge(Spurious, ByDSACK)
+	return best
 }
 
 // answered judges the retransmissions whose octets an ACK is the first to acknowledge, before SND.UNA moves.
@@ -40,12 +58,33 @@ func (f *Flow) answered(a *ack) {
 		case r.tellsTime && a.hasTS && int32(a.echo-r.ts) < 0:
 			// RFC 3522 §3.2 (step 5): "the value of the Timestamp Echo Reply field of the first acceptable ACK" is less.
 			r.judge(Spurious, ByEifel)
+			if r.Kind == RTO && !r.GoBack {
+				f.view.lossy = false // the sender knows it, too
+			}
 		case r.tellsTime && a.hasTS:
 			r.judge(Necessary, ByEifel)
 		case soon:
 			r.judge(Spurious, ByTiming)
 		default:
 			r.judge(Necessary, ByTiming)
+		}
+	}
+}
+
+// arrivedBySACK judges the last retransmission of a segment that is SACKed for the first time: what arrives out of order is reported at
+// once (RFC 5681 §4.2), so that an earlier transmission had not.
+func (f *Flow) arrivedBySACK(s *segment, a *ack) {
+	if s.txs < 2 && !s.late || f.RTT.Samples == 0 {
+		return
+	}
+	for i := len(f.rexmits) - 1; i >= 0; i-- {
+		if r := f.rexmits[i]; r.start <= s.start && s.start < r.end && !r.answered {
+			if span(r.At, a.at) < f.RTT.Min*3/4 {
+				r.judge(Spurious, ByTiming)
+			} else {
+				r.judge(Necessary, ByTiming)
+			}
+			return
 		}
 	}
 }

@@ -132,7 +132,9 @@ func (c *Conn) whereabouts() (Vantage, []string) {
 		}
 	}
 	fullA, fullB := a.packets > 0 && a.fullTTL*2 > a.packets, b.packets > 0 && b.fullTTL*2 > b.packets
-	if a.packets > 0 && b.packets > 0 && fullA != fullB {
+	if middle && c.Handshake.Complete && min(ha.least, hb.least) >= atOnce {
+		// Neither host answered a handshake at once. A router next to one sees packets of it with a full TTL, too.
+	} else if a.packets > 0 && b.packets > 0 && fullA != fullB {
 		if fullA {
 			vote(0, 2, "TTL of a")
 		} else {

@@ -1,0 +1,106 @@
+package track
+
+import (
+	"testing"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/capture"
+)
+
+// TestRexmitAtAReceiverNearby has a receiver's capture so near to both hosts that nothing seems to take time: what was lost before it
+// came here was needed all the same.
+func TestRexmitAtAReceiverNearby(t *testing.T) {
+	l := newLab(t, Config{})
+	// The receiver is b, whose packets have a full TTL; a's have passed a router.
+	at := func(ms float64, fromA bool, seq, length, ack int, more ...option) {
+		ttl := func(p *capture.Packet) { p.TTL = map[bool]uint8{true: 63, false: 64}[fromA] }
+		l.send(ms, fromA, seq, length, ack, append([]option{ttl}, more...)...)
+	}
+	syn := func(p *capture.Packet) {
+		p.Header.Options.HasMSS, p.Header.Options.MSS, p.Header.Options.SACKPermitted = true, 1460, true
+	}
+	at(0, true, 0, 0, 0, withFlags(tcp.SYN), syn)
+	at(0.01, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK), syn)
+	at(0.2, true, 1, 0, 1)
+	at(1, true, 1, 1000, 1)
+	at(1.01, false, 1, 0, 1001)
+	for i := range 3 { // 1001 to 2001 is lost on the way here
+		at(2+float64(i)/10, true, 2001+1000*i, 1000, 1)
+		at(2.01+float64(i)/10, false, 1, 0, 1001, sacks([2]tcp.Seq{1000, tcp.Seq(2000 + 1000*i)}))
+	}
+	at(3, true, 1001, 1000, 1)
+	at(3.01, false, 1, 0, 5001)
+	f := &l.done(1)[0].Flows[0]
+	if f.Near != AtReceiver || len(f.Episodes) != 1 {
+		t.Fatalf("captured at %v, %d episodes, want the receiver and 1", f.Near, len(f.Episodes))
+	}
+	if e := f.Episodes[0]; e.Spurious != Necessary {
+		t.Errorf("spurious: %v by %v, want no", e.Spurious, e.Evidence)
+	}
+}
+
+// TestDSACKOfSeveral has one report pay for all that it covers.
+func TestDSACKOfSeveral(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	for i := range 4 {
+		l.send(100, true, 1+1000*i, 1000, 1)
+	}
+	for i := range 4 { // a timeout, and what it sends
+		l.send(400+float64(i)/10, true, 1+1000*i, 1000, 1)
+	}
+	l.send(410, false, 1, 0, 4001)
+	dsack := func(p *capture.Packet) {
+		o := &p.Header.Options
+		o.SACK[0], o.NumSACK = tcp.Range{Start: l.isn[0] + 1, End: l.isn[0] + 3001}, 1
+	}
+	l.send(450, false, 1, 0, 4001, dsack)
+	e := l.only()
+	reported := 0
+	for i := range e.Rexmits {
+		if e.Rexmits[i].Evidence == ByDSACK {
+			reported++
+		}
+	}
+	if reported != 3 {
+		t.Errorf("the report pays for %d, want 3", reported)
+	}
+}
+
+// TestSACKOfARetransmission wants a verdict where a later segment's retransmission arrives before an earlier one's.
+func TestSACKOfARetransmission(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	for i := range 3 {
+		l.send(100, true, 1+1000*i, 1000, 1)
+	}
+	l.send(150, false, 1, 0, 1001)
+	l.send(260, true, 2001, 1000, 1) // the probe of the tail
+	l.send(310, false, 1, 0, 1001, sacks([2]tcp.Seq{1000, 2000}))
+	l.send(315, true, 1001, 1000, 1)
+	l.send(365, false, 1, 0, 3001)
+	e := l.only()
+	if r := &e.Rexmits[0]; r.Kind != TLP || r.Spurious != Necessary {
+		t.Errorf("the probe is %v, spurious: %v, want tlp, no", r.Kind, r.Spurious)
+	}
+}
+
+// TestFirstRouter wants a capture at the router of a host to be told from one at the host, although all that comes from it has a full TTL:
+// the handshake shows that it takes 30 ms to get there and back.
+func TestFirstRouter(t *testing.T) {
+	l := newLab(t, Config{})
+	syn := func(p *capture.Packet) { p.Header.Options.HasMSS, p.Header.Options.MSS = true, 1460 }
+	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN), syn)
+	l.send(50, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK), syn)
+	l.send(80, true, 1, 0, 1)
+	for i := range 5 {
+		ms := 100 + 100*float64(i)
+		l.send(ms, true, 1+100*i, 100, 1+100*i)
+		l.send(ms+50, false, 1+100*i, 100, 101+100*i)
+		l.send(ms+80, true, 101+100*i, 0, 101+100*i)
+	}
+	c := l.done(1)[0]
+	if got := c.Flows[0].Near; got != InTheMiddle {
+		t.Errorf("captured at %v (%v), want the middle", got, c.Flows[0].Why)
+	}
+}
