@@ -226,9 +226,10 @@ func (m *fitting) either(f *Flow, r *Rexmit, s *segment, other float64) Kind {
 	m.gaps++
 	for i := range models {
 		t := &models[i]
-		likely := t.score(f, s, r.At, m.est[i].RTO(), 0, RTO)
+		rto := m.est[i].RTO()
+		likely := t.score(f, s, r.At, rto, 0, RTO)
 		r.byModel[i] = Fast
-		if likely > other || other <= -unlikely {
+		if likely > other || other <= -unlikely && r.At.Sub(s.earliest()) >= rto-rto/8 {
 			r.byModel[i] = RTO
 			m.est[i].Backoff()
 		}

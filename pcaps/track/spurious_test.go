@@ -104,3 +104,20 @@ func TestFirstRouter(t *testing.T) {
 		t.Errorf("captured at %v (%v), want the middle", got, c.Flows[0].Why)
 	}
 }
+
+// TestSilenceShorterThanATimeout wants what SACK has shown to be lost to be taken for a consequence of that, and not of a timer that cannot
+// have expired yet: Linux has RACK's timer wait for up to two of its jiffies more.
+func TestSilenceShorterThanATimeout(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 1000, 1)
+	l.send(150, false, 1, 0, 1001)
+	l.send(160, true, 1001, 1000, 1)
+	l.send(230, true, 2001, 1000, 1)
+	l.send(280, false, 1, 0, 1001, sacks([2]tcp.Seq{1000, 2000}))
+	l.send(295, true, 1001, 1000, 1)
+	l.send(345, false, 1, 0, 3001)
+	if e := l.only(); e.Kind != Fast {
+		t.Errorf("%v after %v, want fast", e.Kind, e.D)
+	}
+}
