@@ -16,6 +16,7 @@ import (
 // analysis is analyze at work.
 type analysis struct {
 	asJSON, asCSV bool
+	csvConns      bool // and asCSV: of connections
 	top           int
 	all           bool
 	filter        connFilter
@@ -45,8 +46,9 @@ func newAnalyze() *cobra.Command {
 			"the acknowledgement, by the sender's clock. The tax is what of D a timer with\n" +
 			"an exact clock and no floor, or ACKs if there were some, would have saved.\n\n" +
 			"With --json it prints a line for each connection, for each episode and, at\n" +
-			"last, for the file; with --csv a table of the episodes. docs/captures.md has\n" +
-			"the fields, and what other tools make of the same captures.",
+			"last, for the file; with --csv a table of the episodes, with --csv-conns one\n" +
+			"of the connections. docs/captures.md has the fields, and what other tools make\n" +
+			"of the same captures.",
 		Example: "  tcpwheel analyze --conn :443 lossy.pcapng.gz",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			switch {
@@ -54,11 +56,14 @@ func newAnalyze() *cobra.Command {
 				return usage(cmd, errors.New("analyze: no file given"))
 			case a.asJSON && a.asCSV:
 				return usage(cmd, errors.New("analyze: --json and --csv, want one of them"))
+			case a.csvConns && (a.asJSON || a.asCSV):
+				return usage(cmd, errors.New("analyze: --csv-conns and --json or --csv, want one of them"))
 			case a.top < 0:
 				return usage(cmd, fmt.Errorf("top %d, want 0 or more", a.top))
 			case a.maxConns < 1:
 				return usage(cmd, fmt.Errorf("max-conns %d, want at least 1", a.maxConns))
 			}
+			a.asCSV = a.asCSV || a.csvConns
 			err := a.reports.check(files)
 			if err != nil {
 				return usage(cmd, err)
@@ -79,6 +84,7 @@ func newAnalyze() *cobra.Command {
 	f.IntVar(&a.maxConns, "max-conns", 1<<18, "connections at once, to bound memory")
 	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
 	f.BoolVar(&a.asCSV, "csv", false, "print the episodes as CSV")
+	f.BoolVar(&a.csvConns, "csv-conns", false, "print the connections as CSV, a line for each\ndirection")
 	f.StringVar(&a.reports.html, "html", "", "write a page with diagrams to this `file` too")
 	f.StringVar(&a.reports.annotate, "annotate", "", "write a copy of the capture to this `file` too, as\npcapng with comments that Wireshark shows")
 	return cmd
@@ -90,7 +96,7 @@ func (a *analysis) run(cmd *cobra.Command, files []string) error {
 	a.enc.SetEscapeHTML(false)
 	if a.asCSV {
 		a.csv = csv.NewWriter(a.stdout)
-		if err := a.csv.Write(csvHeader()); err != nil {
+		if err := a.csv.Write(a.header()); err != nil {
 			return err
 		}
 	}
@@ -115,6 +121,14 @@ func (a *analysis) run(cmd *cobra.Command, files []string) error {
 		failed = err
 	}
 	return failed
+}
+
+// header returns the columns of CSV.
+func (a *analysis) header() []string {
+	if a.csvConns {
+		return flowHeader()
+	}
+	return episodeHeader()
 }
 
 // outputError is one of writing results: there is no use in going on.

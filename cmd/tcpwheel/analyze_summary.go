@@ -109,6 +109,14 @@ func (s *summary) add(c *track.Conn) error {
 			return err
 		}
 	}
+	if s.a.csvConns {
+		r := c.Record(s.file)
+		for _, row := range flowRows(&r) {
+			if err := s.a.csv.Write(row); err != nil {
+				return err
+			}
+		}
+	}
 	lost := false
 	switch c.Flows[0].Near {
 	case track.AtSender, track.AtReceiver:
@@ -170,9 +178,11 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 	switch {
 	case s.a.asJSON:
 		return s.a.enc.Encode(f.Record(s.file, e))
+	case s.a.csvConns:
+		return nil
 	case s.a.asCSV:
 		r := f.Record(s.file, e)
-		return s.a.csv.Write(csvRow(&r))
+		return s.a.csv.Write(episodeRecordRow(&r))
 	}
 	s.rows = append(s.rows, episodeRow{
 		conn: c.ID, flow: f.Src.String() + " > " + f.Dst.String(), packet: e.DetectedPacket, at: e.Seen, kind: e.Kind.String(),

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	pages "tcpwheel/pcaps/report"
-	"tcpwheel/pcaps/track"
 )
 
 // shortSpan returns a span with three digits and its unit, as "631 ms".
@@ -69,38 +67,4 @@ func wrapText(b *strings.Builder, head string, items []string) {
 		column += n
 	}
 	b.WriteByte('\n')
-}
-
-// csvHeader returns the names of an EpisodeRecord's fields, but for its type.
-func csvHeader() (names []string) {
-	t := reflect.TypeFor[track.EpisodeRecord]()
-	for i := 1; i < t.NumField(); i++ {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		names = append(names, name)
-	}
-	return names
-}
-
-// csvRow returns the fields, those that are not known as empty text, and several packets with blanks between.
-func csvRow(r *track.EpisodeRecord) (row []string) {
-	v := reflect.ValueOf(r).Elem()
-	for i := 1; i < v.NumField(); i++ {
-		f := v.Field(i)
-		if f.Kind() == reflect.Pointer {
-			if f.IsNil() {
-				row = append(row, "")
-				continue
-			}
-			f = f.Elem()
-		}
-		switch f.Kind() {
-		case reflect.Slice:
-			row = append(row, strings.Trim(fmt.Sprint(f.Interface()), "[]"))
-		case reflect.Float64:
-			row = append(row, strconv.FormatFloat(f.Float(), 'g', -1, 64))
-		default:
-			row = append(row, fmt.Sprint(f.Interface()))
-		}
-	}
-	return row
 }
