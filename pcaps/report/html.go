@@ -72,6 +72,7 @@ type (
 	cellView    struct{ Value, Text string }
 	episodeView struct {
 		track.EpisodeRecord
+		Drawn  string // where its connection is drawn
 		Packet int64
 		At     string
 		Spans  []cellView
@@ -175,15 +176,17 @@ func (s *Section) view(id string) sectionView {
 	if n := len(s.rows); n < s.conns {
 		v.ConnsNote = fmt.Sprintf("The %d that lost the most time, of %d.", n, s.conns)
 	}
-	for i := range s.events {
-		v.Episodes = append(v.Episodes, s.events[i].view(s))
-	}
 	drawn := map[int]string{}
 	for i := range s.drawn {
 		d := &s.drawn[i]
 		name := id + "conn" + strconv.Itoa(d.conn.ID)
 		drawn[d.conn.ID] = name
 		v.Drawn = append(v.Drawn, d.view(name, s))
+	}
+	for i := range s.events {
+		e := s.events[i].view(s)
+		e.Drawn = drawn[e.Conn]
+		v.Episodes = append(v.Episodes, e)
 	}
 	for i := range s.rows {
 		v.Conns = append(v.Conns, s.rows[i].view(drawn))

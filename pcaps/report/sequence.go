@@ -147,7 +147,7 @@ func (p *plotter) plain(marks []mark) {
 			} else {
 				data.add(x, y1, y2)
 			}
-			if p.detail && y1-y2 >= 3 {
+			if p.detail && y1-y2 >= 7 {
 				fmt.Fprintf(&arrows, "M%s %sl-2.5 3M%s %sl2.5 3M%s %sl-2.5-3M%s %sl2.5-3", num(x), num(y2), num(x), num(y2), num(x), num(y1), num(x), num(y1))
 			}
 			if p.detail && m.flags.Has(tcp.PSH) && m.merged == 0 {
