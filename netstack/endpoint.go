@@ -7,7 +7,6 @@ import (
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
-	"gvisor.dev/gvisor/pkg/tcpip/ports"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/waiter"
@@ -35,26 +34,28 @@ type Endpoint struct {
 
 	readMu sync.Mutex // is held by the one that reads, while it copies
 
-	mu   sync.Mutex                  // guards all that follows; never held while the stack or the application is called
-	info stack.TransportEndpointInfo // NetProto, and from Bind, Connect or Accept on the ends
+	mu   sync.Mutex // guards all that follows; never held while the stack or the application is called
+	info ends
 	opts *endpointOptions
 	phase
-	closed  bool  // the application has called Close
-	errs    uint8 // records in the error queue since it was empty
-	told    bool  // that it is connected, by Connect
-	noQuick bool  // the connection knows that TCP_QUICKACK is off
-	queued  bool  // in the parent's queue
-	sndFull bool  // somebody waits for room in snd
+	closed    bool  // the application has called Close
+	errs      uint8 // records in the error queue since it was empty
+	told      bool  // that it is connected, by Connect
+	noQuick   bool  // the connection knows that TCP_QUICKACK is off
+	queued    bool  // in the parent's queue
+	sndFull   bool  // somebody waits for room in snd
+	shutRead  bool  // Shutdown was called
+	shutWrite bool  // the same
 
 	fixedRecv bool // SO_RCVBUF was set: the buffer does not grow by itself
 	fixedSend bool // the same of SO_SNDBUF
 
-	shut     tcpip.ShutdownFlags
 	hardErr  tcpip.Error // why the connection ended, until somebody was told
 	lastErr  tcpip.Error
 	listener *listener
 	parent   *listener // of a connection that nobody has accepted yet
 	bound    binding
+	gsoMax   uint32 // octets of the largest packet of several segments, for a link that cuts it; 0 if the link takes none such
 
 	conn    tcp.Conn
 	now     wheel.Time // the latest that conn was told
@@ -62,7 +63,6 @@ type Endpoint struct {
 	cookie  *cookie // with opening == openCookie
 	todo    todo
 	route   *stack.Route
-	gso     stack.GSO
 	last    lastSent
 	snd     sendQueue
 	rcv     recvQueue
@@ -108,20 +108,6 @@ type todo struct {
 	recycle         bool // TIME-WAIT ends, for a new incarnation
 }
 
-// binding is what an endpoint has of the stack's: ports and places in its tables.
-type binding struct {
-	nets       []tcpip.NetworkProtocolNumber
-	addr       tcpip.Address // with which the port is reserved
-	reserved   bool
-	tuple      bool // the port is shared with the listener's
-	registered bool
-	flags      ports.Flags
-	device     tcpip.NICID
-	nic        tcpip.NICID
-	dest       tcpip.FullAddress
-	alsoV4     bool
-}
-
 // lastSent is what the last segment with ACK said. In TIME-WAIT these are SND.NXT, RCV.NXT and TS.Recent.
 type lastSent struct {
 	nxt, ack tcp.Seq
@@ -138,7 +124,7 @@ var (
 func (p *protocol) newEndpoint(net tcpip.NetworkProtocolNumber, wq *waiter.Queue) *Endpoint {
 	e := &Endpoint{
 		p: p, wq: wq, shard: p.shards[int(p.next.Add(1))%len(p.shards)],
-		info: stack.TransportEndpointInfo{NetProto: net, TransProto: ProtocolNumber},
+		info: ends{NetProto: net},
 	}
 	o := p.options()
 	e.opts = p.defaultOptions(&o)
@@ -243,11 +229,11 @@ func (e *Endpoint) Readiness(mask waiter.EventMask) (result waiter.EventMask) {
 	return result
 }
 
-func (e *Endpoint) sndClosed() bool { return e.shut&tcpip.ShutdownWrite != 0 }
+func (e *Endpoint) sndClosed() bool { return e.shutWrite }
 
 // rcvClosed reports whether nothing more will come.
 func (e *Endpoint) rcvClosed() bool {
-	if e.shut&tcpip.ShutdownRead != 0 {
+	if e.shutRead {
 		return true
 	}
 	switch e.conn.State() {
@@ -282,8 +268,7 @@ func (e *Endpoint) remote() tcpip.FullAddress {
 func (e *Endpoint) Info() tcpip.EndpointInfo {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	info := e.info
-	return &info
+	return e.info.tell()
 }
 
 // ConnInfo returns what users of Linux's TCP_INFO expect.

@@ -1,12 +1,10 @@
 package netstack
 
 import (
-	"slices"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
-	"gvisor.dev/gvisor/pkg/tcpip/ports"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	"gvisor.dev/gvisor/pkg/waiter"
 
@@ -26,17 +24,17 @@ func (e *Endpoint) bindLocked(addr tcpip.FullAddress) tcpip.Error {
 	if e.phase != phaseInitial {
 		return &tcpip.ErrAlreadyBound{}
 	}
-	e.info.BindAddr = addr.Addr
-	addr, net, err := e.info.AddrNetProtoLocked(addr, e.ops.GetV6Only(), true)
+	asked := addr.Addr
+	e.info.bind = &asked
+	addr, net, err := e.info.tell().AddrNetProtoLocked(addr, e.ops.GetV6Only(), true)
 	if err != nil {
 		return err
 	}
 	b := binding{
-		nets: []tcpip.NetworkProtocolNumber{net}, flags: e.opts.flags, device: tcpip.NICID(e.ops.GetBindToDevice()), addr: addr.Addr,
+		nets: network(net), flags: e.opts.flags, device: tcpip.NICID(e.ops.GetBindToDevice()), any: addr.Addr.Len() == 0,
 	}
 	if net == header.IPv6ProtocolNumber && !e.ops.GetV6Only() && addr.Addr == (tcpip.Address{}) && e.p.stack.CheckNetworkProtocol(header.IPv4ProtocolNumber) {
-		b.nets = append(b.nets, header.IPv4ProtocolNumber)
-		b.alsoV4 = true
+		b.nets = bothVersions
 	}
 	id := e.info.ID
 	if addr.Addr.Len() != 0 {
@@ -45,10 +43,11 @@ func (e *Endpoint) bindLocked(addr tcpip.FullAddress) tcpip.Error {
 		}
 		id.LocalAddress = addr.Addr
 	}
-	port, err := e.p.stack.ReservePort(e.p.stack.SecureRNG(), b.reservation(addr.Port), func(port uint16) (bool, tcpip.Error) {
+	id.LocalPort = addr.Port
+	port, err := e.p.stack.ReservePort(e.p.stack.SecureRNG(), b.reservation(&id), func(port uint16) (bool, tcpip.Error) {
 		at := id
 		at.LocalPort = port
-		return e.p.stack.CheckRegisterTransportEndpoint(b.nets, ProtocolNumber, at, b.flags, b.device) == nil, nil
+		return e.p.stack.CheckRegisterTransportEndpoint(b.nets.list(), ProtocolNumber, at, b.flags, b.device) == nil, nil
 	})
 	if err != nil {
 		e.p.stats.FailedPortReservations.Increment()
@@ -58,13 +57,6 @@ func (e *Endpoint) bindLocked(addr tcpip.FullAddress) tcpip.Error {
 	id.LocalPort = port
 	e.bound, e.info.ID, e.phase = b, id, phaseBound
 	return nil
-}
-
-// reservation is how the stack knows the port that the binding has.
-func (b *binding) reservation(port uint16) ports.Reservation {
-	return ports.Reservation{
-		Networks: b.nets, Transport: ProtocolNumber, Addr: b.addr, Port: port, Flags: b.flags, BindToDevice: b.device, Dest: b.dest,
-	}
 }
 
 // Connect implements tcpip.Endpoint.
@@ -110,13 +102,12 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 	if err != nil {
 		return fail(err)
 	}
-	both := b.alsoV4
+	both := b.nets == bothVersions
 	id.LocalAddress, id.RemoteAddress, id.RemotePort = r.LocalAddress(), r.RemoteAddress(), addr.Port
-	nets := []tcpip.NetworkProtocolNumber{net}
 	if id.LocalPort != 0 {
-		err = e.p.stack.RegisterTransportEndpoint(nets, ProtocolNumber, id, e, b.flags, b.device)
+		err = e.p.stack.RegisterTransportEndpoint(network(net).list(), ProtocolNumber, id, e, b.flags, b.device)
 	} else {
-		b = binding{nets: nets, addr: id.LocalAddress, flags: flags, device: device, dest: addr}
+		b = binding{nets: network(net), toPeer: true, flags: flags, device: device}
 		id.LocalPort, err = e.pickPort(id, b, r.NICID())
 		b.reserved = err == nil
 	}
@@ -131,11 +122,12 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 	if both {
 		// A socket bound to any address has the port for both versions of IP, of which it needs one.
 		other := b
-		other.nets = slices.DeleteFunc(slices.Clone(b.nets), func(n tcpip.NetworkProtocolNumber) bool { return n == net })
-		e.p.stack.ReleasePort(other.reservation(id.LocalPort))
-		b.alsoV4 = false
+		if other.nets = onlyV4; network(net) == onlyV4 {
+			other.nets = onlyV6
+		}
+		e.p.stack.ReleasePort(other.reservation(&id))
 	}
-	b.nets, b.registered = nets, true
+	b.nets, b.registered = network(net), true
 
 	e.mu.Lock()
 	if e.closed {
@@ -155,7 +147,7 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 
 // mayConnect returns where the endpoint is to connect to, or why it may not.
 func (e *Endpoint) mayConnect(addr tcpip.FullAddress) (to tcpip.FullAddress, net tcpip.NetworkProtocolNumber, nic tcpip.NICID, err tcpip.Error) {
-	to, net, err = e.info.AddrNetProtoLocked(addr, e.ops.GetV6Only(), false)
+	to, net, err = e.info.tell().AddrNetProtoLocked(addr, e.ops.GetV6Only(), false)
 	if err != nil {
 		return to, net, 0, err
 	}
@@ -194,16 +186,16 @@ func (e *Endpoint) pickPort(id stack.TransportEndpointID, b binding, nic tcpip.N
 		}
 		at := id
 		at.LocalPort = port
-		res := b.reservation(port)
+		res := b.reservation(&at)
 		if _, err := st.ReservePort(st.SecureRNG(), res, nil); err != nil {
-			if _, inUse := err.(*tcpip.ErrPortInUse); !inUse || !reuse || !e.p.endTimeWait(b.nets[0], at, nic) {
+			if _, inUse := err.(*tcpip.ErrPortInUse); !inUse || !reuse || !e.p.endTimeWait(b.nets.list()[0], at, nic) {
 				return false, nil
 			}
 			if _, err := st.ReservePort(st.SecureRNG(), res, nil); err != nil {
 				return false, nil
 			}
 		}
-		if err := st.RegisterTransportEndpoint(b.nets, ProtocolNumber, at, e, b.flags, b.device); err != nil {
+		if err := st.RegisterTransportEndpoint(b.nets.list(), ProtocolNumber, at, e, b.flags, b.device); err != nil {
 			st.ReleasePort(res)
 			if _, inUse := err.(*tcpip.ErrPortInUse); inUse {
 				return false, nil
@@ -300,7 +292,7 @@ func (e *Endpoint) close(abort bool) {
 		if abort {
 			e.hardErr = &tcpip.ErrAborted{}
 		}
-		e.shut |= tcpip.ShutdownRead | tcpip.ShutdownWrite
+		e.shutRead, e.shutWrite = true, true
 		e.mu.Unlock()
 		e.kick()
 		// What was not read is dropped after the connection has been told of the close, so that it answers with a RST.

@@ -37,7 +37,7 @@ func (e *Endpoint) listen(backlog int) tcpip.Error {
 	e.listener = &listener{e: e, backlog: backlog, halfOpen: make(map[*Endpoint]pending)}
 	b, id := e.bound, e.info.ID
 	e.mu.Unlock()
-	err := e.p.stack.RegisterTransportEndpoint(b.nets, ProtocolNumber, id, e, b.flags, b.device)
+	err := e.p.stack.RegisterTransportEndpoint(b.nets.list(), ProtocolNumber, id, e, b.flags, b.device)
 	e.mu.Lock()
 	switch {
 	case err != nil:
@@ -152,7 +152,7 @@ func (e *Endpoint) inherit(l *Endpoint) {
 	e.ops.SetSendBufferSize(l.ops.GetSendBufferSize(), false)
 	e.ops.SetReceiveBufferSize(l.ops.GetReceiveBufferSize(), false)
 	e.fixedRecv, e.fixedSend = l.fixedRecv, l.fixedSend
-	e.info.BindAddr = l.info.BindAddr
+	e.info.bind = l.info.bind
 	if own := e.opts.own; own != nil {
 		// The wheels have been made when the listener was configured.
 		e.shard, _ = e.p.shardFor(&own.Policy)

@@ -124,7 +124,8 @@ func (e *Endpoint) Shutdown(flags tcpip.ShutdownFlags) tcpip.Error {
 // shutdown notes which directions of a connection are closed.
 func (e *Endpoint) shutdown(flags tcpip.ShutdownFlags) (mask eventMask, err tcpip.Error) {
 	already := e.sndClosed()
-	e.shut |= flags
+	e.shutRead = e.shutRead || flags&tcpip.ShutdownRead != 0
+	e.shutWrite = e.shutWrite || flags&tcpip.ShutdownWrite != 0
 	if flags&tcpip.ShutdownRead != 0 {
 		mask |= readable
 		if !e.sndClosed() {

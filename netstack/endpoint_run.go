@@ -233,7 +233,7 @@ func (q *recvQueue) keep(e *Endpoint, s *segment, v tcp.Verdict) {
 	before := q.end
 	q.insert(s.pkt, v)
 	n := uint32(q.end - before)
-	if e.shut&tcpip.ShutdownRead != 0 {
+	if e.shutRead {
 		// Nobody will read it: the window opens at once.
 		q.ready.Truncate(q.ready.Size() - int64(n))
 		e.todo.consumed += n
@@ -274,7 +274,7 @@ func (e *Endpoint) do(now wheel.Time, o *tcp.Output) {
 	if t.consumed > 0 {
 		e.conn.Consumed(now, t.consumed, o)
 	}
-	if rest := t.wrote - min(t.wrote, mostWrote); rest > 0 && e.gso.Type == stack.GSONone && !t.abort {
+	if rest := t.wrote - min(t.wrote, mostWrote); rest > 0 && e.gsoMax == 0 && !t.abort {
 		// The rest is for another pass, and so is what was done after the writes.
 		e.conn.Wrote(now, mostWrote, tcp.WriteMore, o)
 		t.wrote, t.options, t.consumed = rest, false, 0
@@ -403,10 +403,10 @@ func (e *Endpoint) cleanUp() {
 // giveUp unregisters the endpoint and gives its port back.
 func (e *Endpoint) giveUp(b binding, id stack.TransportEndpointID) {
 	if b.registered {
-		e.p.stack.UnregisterTransportEndpoint(b.nets, ProtocolNumber, id, e, b.flags, b.device)
+		e.p.stack.UnregisterTransportEndpoint(b.nets.list(), ProtocolNumber, id, e, b.flags, b.device)
 	}
 	if b.reserved {
-		e.p.stack.ReleasePort(b.reservation(id.LocalPort))
+		e.p.stack.ReleasePort(b.reservation(&id))
 	}
 }
 

@@ -140,8 +140,15 @@ func TestIdle(t *testing.T) {
 	const conns = 1000
 	s := newIdlers(t, NewProtocol)
 	octets, goroutines := s.perEndpoint(conns)
-	if octets > 4000 {
-		t.Errorf("an idle endpoint takes %d octets, want 4000 at most", octets)
+	for range 3 {
+		if octets > 3200 { // maps that have just doubled, or pools that were just filled, are no endpoint's
+			again, _ := s.perEndpoint(conns)
+			octets = min(octets, again)
+		}
+	}
+	t.Logf("an idle endpoint takes %d octets", octets)
+	if octets > 3200 {
+		t.Errorf("an idle endpoint takes %d octets, want 3200 at most", octets)
 	}
 	if goroutines > 2 {
 		t.Errorf("%d goroutines more for %d connections, want none", goroutines, conns)

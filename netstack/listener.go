@@ -110,8 +110,7 @@ func (l *listener) open(id stack.TransportEndpointID, seg *segment, pkt *stack.P
 		e.bound.flags, e.bound.device = l.e.bound.flags, l.e.bound.device
 		l.e.mu.Unlock()
 		// The port stays taken when the listener is closed.
-		e.bound.addr, e.bound.dest = id.LocalAddress, tcpip.FullAddress{Addr: id.RemoteAddress, Port: id.RemotePort}
-		e.bound.tuple = true
+		e.bound.toPeer, e.bound.tuple = true, true
 		e.parent, e.cookie = l, ck
 		if ck != nil {
 			e.opening = openCookie
@@ -146,7 +145,7 @@ func (p *protocol) openPassive(wq *waiter.Queue, id stack.TransportEndpointID, s
 		return nil, err
 	}
 	e := p.newEndpoint(net, wq)
-	e.bound = binding{nets: []tcpip.NetworkProtocolNumber{net}, nic: pkt.NICID, registered: true}
+	e.bound = binding{nets: network(net), nic: pkt.NICID, registered: true}
 	e.opening = openSYN
 	prepare(e)
 	e.info.ID, e.info.RegisterNICID = id, pkt.NICID
@@ -158,14 +157,14 @@ func (p *protocol) openPassive(wq *waiter.Queue, id stack.TransportEndpointID, s
 	e.initConn(iss, seg.leastISS)
 	e.phase = phaseConn
 	if e.bound.tuple {
-		if e.bound.reserved = p.stack.ReserveTuple(e.bound.reservation(id.LocalPort)); !e.bound.reserved {
+		if e.bound.reserved = p.stack.ReserveTuple(e.bound.reservation(&id)); !e.bound.reserved {
 			p.stats.FailedPortReservations.Increment()
 			r.Release()
 			return nil, &tcpip.ErrConnectionAborted{}
 		}
 	}
 	b := e.bound
-	if err := p.stack.RegisterTransportEndpoint(b.nets, ProtocolNumber, id, e, b.flags, b.device); err != nil {
+	if err := p.stack.RegisterTransportEndpoint(b.nets.list(), ProtocolNumber, id, e, b.flags, b.device); err != nil {
 		b.registered = false
 		e.giveUp(b, id)
 		r.Release()

@@ -33,7 +33,7 @@ type way struct {
 
 // way returns what the next packets need.
 func (e *Endpoint) way() way {
-	w := way{id: e.info.ID, tos: e.opts.tos, df: e.opts.setsDF(), mark: e.ops.GetMark(), gso: e.gso, owner: e.opts.owner}
+	w := way{id: e.info.ID, tos: e.opts.tos, df: e.opts.setsDF(), mark: e.ops.GetMark(), gso: e.gso(), owner: e.opts.owner}
 	w.rcvUsed, w.rcvSize = e.rcvUsed, int(e.ops.GetReceiveBufferSize())
 	if r := e.route; r != nil {
 		w.ttl = e.opts.timeToLive(r)
@@ -44,16 +44,24 @@ func (e *Endpoint) way() way {
 // setRoute gives the connection a route, whose reference it takes.
 func (e *Endpoint) setRoute(r *stack.Route) {
 	e.route = r
-	if !r.HasHostGSOCapability() {
-		return
+	if r.HasHostGSOCapability() {
+		e.gsoMax = r.GSOMaxSize()
 	}
-	e.gso = stack.GSO{
+}
+
+// gso returns what the link is to do with packets, but for the length of their segments.
+func (e *Endpoint) gso() (g stack.GSO) {
+	if e.gsoMax == 0 || e.route == nil {
+		return g
+	}
+	g = stack.GSO{
 		Type: stack.GSOTCPv4, L3HdrLen: header.IPv4MinimumSize,
-		NeedsCsum: true, CsumOffset: header.TCPChecksumOffset, MaxSize: r.GSOMaxSize(),
+		NeedsCsum: true, CsumOffset: header.TCPChecksumOffset, MaxSize: e.gsoMax,
 	}
-	if isIPv6(r) {
-		e.gso.Type, e.gso.L3HdrLen = stack.GSOTCPv6, header.IPv6MinimumSize
+	if isIPv6(e.route) {
+		g.Type, g.L3HdrLen = stack.GSOTCPv6, header.IPv6MinimumSize
 	}
+	return g
 }
 
 // path is what the engine has to know of the route.
@@ -68,11 +76,11 @@ func (e *Endpoint) path() tcp.Path {
 
 // mostInOne is how many octets of payload the link takes in one packet of several segments, 0 if it takes none such.
 func (e *Endpoint) mostInOne() uint32 {
-	if e.gso.Type == stack.GSONone {
+	if e.gsoMax == 0 {
 		return 0
 	}
 	const headers = header.IPv6MinimumSize + tcp.MaxHeaderLen
-	return min(e.gso.MaxSize, math.MaxUint16) - headers
+	return min(e.gsoMax, math.MaxUint16) - headers
 }
 
 // gather takes the payloads of what is to be sent out of the send queue, and joins segments that the link can cut.
