@@ -26,6 +26,8 @@ type replaying struct {
 	asJSON, asCSV bool
 	scripts       bool
 	html          string
+	validating    bool
+	wire          bool
 	stdout        io.Writer
 	stderr        io.Writer
 
@@ -86,6 +88,23 @@ func newReplay() *cobra.Command {
 					return usage(cmd, err)
 				}
 			}
+			if r.wire {
+				if r.validating || r.asCSV || r.scripts || r.html != "" {
+					return usage(cmd, errors.New("replay: --wire has a table of its own"))
+				}
+				if !cmd.Flags().Changed("policy") {
+					policies = []string{replay.Captured}
+				}
+			}
+			if r.validating {
+				if cmd.Flags().Changed("policy") || r.asCSV || r.html != "" {
+					return usage(cmd, errors.New("replay: --validate has policies and a table of its own"))
+				}
+				policies = validators
+				if !cmd.Flags().Changed("control") {
+					r.study.Control = "cubic"
+				}
+			}
 			for _, text := range policies {
 				c, err := replay.ParseChoice(text)
 				if err != nil {
@@ -113,6 +132,8 @@ func newReplay() *cobra.Command {
 	f.BoolVar(&r.asJSON, "json", false, "print one JSON object per line")
 	f.BoolVar(&r.asCSV, "csv", false, "print a line of CSV for each loss and policy")
 	f.StringVar(&r.html, "html", "", "write a page with diagrams to this `file` too")
+	f.BoolVar(&r.wire, "wire", false, "feed an engine what the captured end heard, and\ntell what it sends (policy: captured)")
+	f.BoolVar(&r.validating, "validate", false, "captures of Linux: how near replays come to them")
 	f.BoolVar(&r.scripts, "scripts", false, "with --json: the scripts of the connections too")
 	return cmd
 }
@@ -155,6 +176,12 @@ func (r *replaying) run(cmd *cobra.Command, files []string) error {
 	}
 	var err error
 	switch {
+	case r.validating:
+		if err = r.validate(); failed == nil {
+			return err
+		}
+	case r.wire:
+		err = r.wires()
 	case r.asJSON:
 		err = r.writeJSON()
 	case r.asCSV:

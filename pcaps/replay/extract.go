@@ -88,6 +88,7 @@ func extract(c *track.Conn, packets []packet) (*Script, error) {
 	}
 	m.opening(rtt)
 	m.losses()
+	m.feeds()
 	return s, nil
 }
 

@@ -23,6 +23,9 @@ type Script struct {
 	Loss  []Loss      `json:"losses"`
 	Notes []string    `json:"notes,omitempty"` // what the capture left open
 	log   []Event
+
+	wire       wire
+	wireStamps [2][]stampAt
 }
 
 // Endpoint is a host and its application.

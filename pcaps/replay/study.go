@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"errors"
 	"net/netip"
 	"slices"
 	"time"
@@ -41,20 +42,49 @@ func Model(c *track.Conn) string {
 // Run replays a connection.
 func (st *Study) Run(file string, c *track.Conn, s *Script) (*Result, error) {
 	r := &Result{File: file, ID: c.ID, Client: c.Flows[0].Src, Server: c.Flows[0].Dst, Model: Model(c), Script: s}
+	return r, st.RunAgain(r)
+}
+
+// RunAgain replays the script of a result, in place of what it has.
+func (st *Study) RunAgain(r *Result) error {
+	r.Outcomes = nil
 	for i := range st.Choices {
 		p, err := st.Choices[i].policy(r.Model)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		var by [Keys]*Outcome
 		for k := range by {
-			if by[k], err = s.Run(Options{Policy: p, Key: Key(k), Control: st.Control}); err != nil {
-				return nil, err
+			if by[k], err = r.Script.Run(Options{Policy: p, Key: Key(k), Control: st.Control}); err != nil {
+				return err
 			}
 		}
 		r.Outcomes = append(r.Outcomes, by)
 	}
-	return r, nil
+	return nil
+}
+
+// Wire runs the ends that had losses in open loops, under a choice. What an end cannot do is nil.
+func (st *Study) Wire(r *Result, choice int) (ends [2]*WireOutcome, err error) {
+	p, err := st.Choices[choice].policy(r.Model)
+	if err != nil {
+		return ends, err
+	}
+	for _, l := range r.Script.Loss {
+		if ends[l.Flow] != nil {
+			continue
+		}
+		out, err := r.Script.Wire(l.Flow, Options{Policy: p, Control: st.Control})
+		if err != nil {
+			var refusal *Refusal
+			if errors.As(err, &refusal) {
+				continue
+			}
+			return ends, err
+		}
+		ends[l.Flow] = out
+	}
+	return ends, nil
 }
 
 // Refused reports whether the capture tells too little for a verdict on a choice: more than MostImputed of what it sent in the replay.

@@ -1,0 +1,140 @@
+package replay
+
+import (
+	"slices"
+	"time"
+
+	"tcpwheel/pcaps/track"
+	"tcpwheel/tcptimers"
+)
+
+// Validation is how near a replay under the timers that a capture was made with comes to it, over the losses that count.
+type Validation struct {
+	Policy string
+
+	// How many losses there are that a timeout, a probe, and ACKs detected, and for how many of them D is as captured: within what Linux's
+	// wheel of timers rounds to, within two jiffies, and within 1 ms.
+	Timeouts, TimeoutsRight int
+	Probes, ProbesRight     int
+	Fast, FastRight         int
+
+	First, FirstRight int // first transmissions, and those within 1 ms, in the open loop
+
+	// Recoveries is how many were repaired in both, and Median and P95 by how much of the captured time the recovery times are off.
+	Recoveries  int
+	Median, P95 float64
+}
+
+// The bands of a validation.
+const (
+	mostRight  = 0.95
+	mostMedian = 0.05
+	mostP95    = 0.10
+	fastBand   = time.Millisecond
+	jiffy      = 4 * time.Millisecond // HZ 250
+)
+
+// Validate compares the captured losses with those under a choice: when they were detected, by an engine in an open loop, which hears what
+// the captured sender heard; and how long the recovery took, in the replay by range. Only what was captured at its sender counts.
+func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
+	var v Validation
+	var off []time.Duration // in parts of a million
+	for _, r := range results {
+		o := r.Outcomes[choice][ByRange]
+		v.Policy = o.Policy
+		wires, err := st.Wire(r, choice)
+		if err != nil {
+			return v, err
+		}
+		for _, w := range wires {
+			if w != nil {
+				v.First += w.First
+				v.FirstRight += w.FirstRight
+			}
+		}
+		for i := range r.Script.Loss {
+			l := &r.Script.Loss[i]
+			rec := &o.Recoveries[i]
+			if !l.Counts() || l.Estimated || l.Kind == track.Unknown || l.Kind == track.Probe {
+				continue
+			}
+			w := wires[l.Flow]
+			if w == nil || r.Script.Ends[l.Flow].Half > 0 {
+				continue
+			}
+			took, right := w.Detected(l.Start, l.Try)
+			d := (took - l.D).Abs()
+			count := func(n, good *int, band time.Duration) {
+				*n++
+				if right && d <= band {
+					*good++
+				}
+			}
+			switch l.Kind {
+			case track.RTO, track.SYN:
+				count(&v.Timeouts, &v.TimeoutsRight, timeoutBand(l.D))
+			case track.TLP:
+				count(&v.Probes, &v.ProbesRight, 2*jiffy)
+			case track.Fast:
+				count(&v.Fast, &v.FastRight, fastBand)
+			}
+			part := time.Duration(1e6) // not repaired at all
+			if rec.Sent {
+				part = time.Duration(1e6 * float64((rec.TRec - l.TRec).Abs()) / float64(l.TRec))
+			}
+			off = append(off, part)
+		}
+	}
+	v.Recoveries = len(off)
+	v.Median, v.P95 = float64(Quantile(off, 0.5))/1e6, float64(Quantile(off, 0.95))/1e6
+	return v, nil
+}
+
+// timeoutBand is by how much a timeout may be off. Linux rounds it up to a jiffy, and its wheel fires at the next one or, from 63 jiffies on,
+// at a multiple of eight, which is 32 ms, of a jiffy more: so a band of 4 ms or 2 % would ask for more than its timers keep.
+func timeoutBand(d time.Duration) time.Duration {
+	if d >= 63*jiffy {
+		return max(9*jiffy, d/50)
+	}
+	return 2 * jiffy
+}
+
+// Passes reports whether the replay is as near as it has to be for its figures to be believed: at least 95 % of each kind are right, and
+// the recovery times are off by 5 % at most in the median, and by 10 % for 95 % of them.
+func (v *Validation) Passes() bool {
+	enough := func(right, n int) bool { return n == 0 || float64(right) >= mostRight*float64(n) }
+	return v.Recoveries > 0 && enough(v.TimeoutsRight, v.Timeouts) && enough(v.ProbesRight, v.Probes) && enough(v.FastRight, v.Fast) &&
+		v.Median <= mostMedian && v.P95 <= mostP95
+}
+
+// HoldOut returns the second half of the results, each second one, with scripts whose ends acknowledge as those of the first half mostly
+// do, and begin with their first flights: nothing of what is then measured was learnt from the same connection.
+func HoldOut(results []*Result) (half []*Script) {
+	var acks [2]map[tcptimers.DelAckConfig]int
+	var flights [2][]time.Duration
+	for d := range acks {
+		acks[d] = map[tcptimers.DelAckConfig]int{}
+	}
+	for i := 0; i < len(results); i += 2 {
+		for d, e := range results[i].Script.Ends {
+			acks[d][e.ACKs]++
+			if e.Flight > 0 {
+				flights[d] = append(flights[d], time.Duration(e.Flight))
+			}
+		}
+	}
+	for i := 1; i < len(results); i += 2 {
+		s := *results[i].Script
+		for d := range s.Ends {
+			most := 0
+			for _, c := range ackers { // in a fixed order
+				if n := acks[d][c]; n > most {
+					most, s.Ends[d].ACKs = n, c
+				}
+			}
+			s.Ends[d].Flight = uint32(Quantile(slices.Clone(flights[d]), 0.5))
+		}
+		half = append(half, &s)
+	}
+	return half
+}
