@@ -2,6 +2,7 @@ package replay
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"tcpwheel/netstack/sim"
@@ -161,12 +162,12 @@ func (p *path) deaf(now wheel.Time) bool {
 	if p.run.options.Key == ByIndex {
 		return false
 	}
-	for _, s := range p.way.Deaf {
-		if s.From <= now && now <= s.To {
-			return true
-		}
-	}
-	return false
+	return p.way.deaf(now)
+}
+
+// deaf reports whether ACKs are lost that are sent at that time.
+func (w *Way) deaf(at wheel.Time) bool {
+	return slices.ContainsFunc(w.Deaf, func(s Span) bool { return s.From <= at && at <= s.To })
 }
 
 // near is how far from its captured time a transmission may be sent and still take as long as the captured one.

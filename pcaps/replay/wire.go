@@ -41,7 +41,7 @@ func (m *maker) feeds() {
 					*t = append(*t, stampAt{x.at, p.tsval})
 				}
 			}
-			if !x.sends && !x.reset {
+			if !x.sends && !x.reset && !(x.n < 0 && m.script.Ways[1-d].deaf(m.virtual(m.packets[x.order].at.Add(-m.half[1-d]/2)))) {
 				w.got[d] = append(w.got[d], feed{x.at, x.order, x.start, x.end, x.ack})
 			}
 		}
