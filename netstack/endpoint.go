@@ -38,6 +38,7 @@ type Endpoint struct {
 	info ends
 	opts *endpointOptions
 	phase
+	opening   opening
 	closed    bool  // the application has called Close
 	errs      uint8 // records in the error queue since it was empty
 	told      bool  // that it is connected, by Connect
@@ -59,7 +60,6 @@ type Endpoint struct {
 
 	conn    tcp.Conn
 	now     wheel.Time // the latest that conn was told
-	opening opening
 	cookie  *cookie // with opening == openCookie
 	todo    todo
 	route   *stack.Route
