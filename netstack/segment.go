@@ -138,10 +138,13 @@ func (e *Endpoint) HandlePacket(id stack.TransportEndpointID, pkt *stack.PacketB
 	e.deliver(&seg)
 }
 
-// deliver hands a segment to the connection. What the ACKs of a bulk flow let go is sent by a goroutine of its own, since others wait for
-// what the caller will read next.
+// bulkSegment is how many octets make a segment one of a bulk flow: the link has joined what came together.
+const bulkSegment = pieceSize / 2
+
+// deliver hands a segment to the connection. Those of a bulk flow, and the ACKs that let more of it go, are worked off by the crew: others
+// wait for what the caller will read next, and what comes meanwhile is acknowledged together.
 func (e *Endpoint) deliver(seg *segment) {
-	bulk := e.bulk.Load()
+	bulk := e.bulk.Load() || e.p.parallel && seg.len >= bulkSegment
 	if !bulk && e.work.CompareAndSwap(0, 1) {
 		e.run(seg)
 		return

@@ -83,13 +83,27 @@ func (e *Endpoint) mostInOne() uint32 {
 	return min(e.gsoMax, math.MaxUint16) - headers
 }
 
-// gather takes the payloads of what is to be sent out of the send queue, and joins segments that the link can cut.
+// gather takes the payloads of what is to be sent out of the send queue, and joins segments that the link can cut. Of ACKs that follow
+// each other, as when a pass has taken many segments in, only the last leaves.
 func (e *Endpoint) gather(p *pass) {
 	p.packets = p.packets[:0]
 	segs := p.out.Segments
+	if len(segs) > 0 {
+		if h := &segs[len(segs)-1].Header; h.Flags&(tcp.ACK|tcp.RST) == tcp.ACK {
+			e.last = lastSent{ack: h.Ack, recent: h.Options.TSEcr, stamped: h.Options.HasTimestamps}
+			e.last.nxt = h.Seq.Add(tcp.Arrival{Len: segs[len(segs)-1].Len, SYN: h.Flags.Has(tcp.SYN), FIN: h.Flags.Has(tcp.FIN)}.SegLen())
+		}
+	}
 	most := e.mostInOne()
 	for i := 0; i < len(segs); {
 		s := &segs[i]
+		if i+1 < len(segs) && len(p.causes) == 0 && superseded(s, &segs[i+1]) {
+			// RFC 7323 §4.3: an ACK of several segments echoes the timestamp of the earliest.
+			segs[i+1].Header.Options.TSEcr = s.Header.Options.TSEcr
+			p.out.Counters.OutSegs--
+			i++
+			continue
+		}
 		mss, n, j := cut(s), s.Len, i+1
 		for s.Len > 0 && j < len(segs) && n+segs[j].Len <= most && n%mss == 0 && follows(s, &segs[j-1], &segs[j]) {
 			n += segs[j].Len
@@ -106,12 +120,14 @@ func (e *Endpoint) gather(p *pass) {
 		p.packets = append(p.packets, pk)
 		i = j
 	}
-	if len(segs) > 0 {
-		if h := &segs[len(segs)-1].Header; h.Flags&(tcp.ACK|tcp.RST) == tcp.ACK {
-			e.last = lastSent{ack: h.Ack, recent: h.Options.TSEcr, stamped: h.Options.HasTimestamps}
-			e.last.nxt = h.Seq.Add(tcp.Arrival{Len: segs[len(segs)-1].Len, SYN: h.Flags.Has(tcp.SYN), FIN: h.Flags.Has(tcp.FIN)}.SegLen())
-		}
-	}
+}
+
+// superseded reports whether nothing is lost if only b leaves of two segments that follow each other: both are mere ACKs, of which b
+// acknowledges more, and neither tells of anything else.
+func superseded(a, b *tcp.Outgoing) bool {
+	h, g := &a.Header, &b.Header
+	return a.Len == 0 && b.Len == 0 && h.Flags == tcp.ACK && g.Flags == tcp.ACK && g.Ack.After(h.Ack) && h.Seq == g.Seq &&
+		h.Options.NumSACK == 0 && g.Options.NumSACK == 0 && a.ECT == b.ECT
 }
 
 // cut is how long the segments are that s stands for, but for the last one.
