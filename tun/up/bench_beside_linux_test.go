@@ -1,0 +1,82 @@
+package up
+
+import (
+	"net"
+	"slices"
+	"testing"
+	"time"
+)
+
+// BenchmarkTUNBeside sends over one connection between a stack and the kernel as BenchmarkTUN does, in slices, each TCP in its turn. ratio
+// is the median of how many times as fast ours is in two slices that follow each other, of which ratio-25 and ratio-75 are the quartiles;
+// cpu-ratio is that of how many times as much processor time it takes, of both ends.
+func BenchmarkTUNBeside(b *testing.B) {
+	for _, dir := range []string{"to-kernel", "from-kernel"} {
+		b.Run("dir="+dir, func(b *testing.B) {
+			var send [2]func() (took, cpu time.Duration)
+			for i, whose := range []string{Ours, GVisor} {
+				send[i] = newSlices(b, newSite(b, Config{TCP: whose}), dir == "to-kernel")
+				send[i]() // lets the windows grow
+			}
+			var speed, cost []float64
+			var took [2]time.Duration
+			b.SetBytes(2 * benchOctets)
+			for b.Loop() {
+				var t, c [2]time.Duration
+				for i := range send {
+					i := (i + len(speed)) % 2 // who is first changes
+					t[i], c[i] = send[i]()
+					took[i] += t[i]
+				}
+				speed = append(speed, float64(t[1])/float64(t[0]))
+				cost = append(cost, float64(c[0])/float64(c[1]))
+			}
+			slices.Sort(speed)
+			slices.Sort(cost)
+			n := len(speed)
+			b.ReportMetric(speed[n/2], "ratio")
+			b.ReportMetric(speed[n/4], "ratio-25")
+			b.ReportMetric(speed[n*3/4], "ratio-75")
+			b.ReportMetric(cost[n/2], "cpu-ratio")
+			b.ReportMetric(float64(n)*benchOctets/took[0].Seconds()/1e6, "ours-MB/s")
+			b.ReportMetric(float64(n)*benchOctets/took[1].Seconds()/1e6, "gvisor-MB/s")
+		})
+	}
+}
+
+// newSlices connects a stack and the kernel. What it returns sends benchOctets, and tells how long that took and the processor time.
+func newSlices(b *testing.B, s *siteTest, toKernel bool) func() (took, cpu time.Duration) {
+	stack, kernel := s.dialKernel(siteKernels[0].Addr())
+	for _, c := range []net.Conn{stack, kernel} {
+		c.SetDeadline(time.Time{})
+	}
+	from, to := kernel, stack
+	if toKernel {
+		from, to = stack, kernel
+	}
+	chunk, buf := make([]byte, 256<<10), make([]byte, 256<<10)
+	return func() (took, cpu time.Duration) {
+		before, start := cpuTime(b), time.Now()
+		sent := make(chan error, 1)
+		go func() {
+			for n := benchOctets; n > 0; n -= len(chunk) {
+				if _, err := from.Write(chunk); err != nil {
+					sent <- err
+					return
+				}
+			}
+			sent <- nil
+		}()
+		for n := benchOctets; n > 0; {
+			m, err := to.Read(buf[:min(n, len(buf))])
+			if err != nil {
+				b.Fatalf("read: %v", err)
+			}
+			n -= m
+		}
+		if err := <-sent; err != nil {
+			b.Fatalf("write: %v", err)
+		}
+		return time.Since(start), cpuTime(b) - before
+	}
+}
