@@ -13,6 +13,7 @@ type Notes struct {
 	conns  map[*track.Conn]*connNotes
 	all    map[int64]string
 	octets int
+	held   int // findings in conns
 	missed int64
 }
 
@@ -37,10 +38,10 @@ type finding struct {
 	text   string
 }
 
-// maxNotes bounds the octets of all comments, and maxFindings what is kept of a connection until it is complete.
+// maxNotes bounds the octets of all comments, and maxFindings what is kept of connections until they are complete.
 const (
 	maxNotes    = 256 << 20
-	maxFindings = 1 << 18
+	maxFindings = 1 << 22
 )
 
 // NewNotes makes an empty set of comments.
@@ -90,11 +91,12 @@ func (n *Notes) Event(ev *track.Event) {
 	default:
 		return
 	}
-	c := n.of(ev.Conn)
-	if len(c.found) >= maxFindings {
+	if n.held >= maxFindings {
 		n.missed++
 		return
 	}
+	n.held++
+	c := n.of(ev.Conn)
 	f.packet, f.flow = ev.Packet, i
 	c.found = append(c.found, f)
 }
@@ -110,12 +112,22 @@ func (n *Notes) of(c *track.Conn) *connNotes {
 }
 
 // Skip is to be called for a connection that is complete and not to be told of.
-func (n *Notes) Skip(c *track.Conn) { delete(n.conns, c) }
+func (n *Notes) Skip(c *track.Conn) { n.take(c) }
+
+// take returns what was found in a connection.
+func (n *Notes) take(c *track.Conn) []finding {
+	k := n.conns[c]
+	if k == nil {
+		return nil
+	}
+	delete(n.conns, c)
+	n.held -= len(k.found)
+	return k.found
+}
 
 // Add makes comments of what was found in a connection that is complete. Only episodes count for which keep returns true; nil is all.
 func (n *Notes) Add(c *track.Conn, keep func(*track.Episode) bool) {
-	k := n.of(c)
-	delete(n.conns, c)
+	found := n.take(c)
 	hidden := map[int64]bool{}
 	for i := range c.Flows {
 		f := &c.Flows[i]
@@ -129,8 +141,8 @@ func (n *Notes) Add(c *track.Conn, keep func(*track.Episode) bool) {
 			}
 		}
 	}
-	for i := range k.found {
-		x := &k.found[i]
+	for i := range found {
+		x := &found[i]
 		if x.rexmit == nil {
 			n.note(x.packet, x.text)
 			continue

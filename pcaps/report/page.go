@@ -15,7 +15,7 @@ type Limits struct {
 	Zooms  int // episodes that are magnified, of a connection: 6
 	Rows   int // of the tables of connections and of episodes: 500
 	Marks  int // of a flow: 2000
-	Memory int // marks of all open connections together: 1<<19, of 64 octets
+	Memory int // marks and round trips of all open connections together: 1<<19, of 64 octets
 }
 
 // Page is a report of captures.
@@ -60,7 +60,7 @@ type Section struct {
 	limits Limits
 
 	traces map[*track.Conn]*connTrace
-	marks  int // in traces
+	marks  int // in traces, and round trips
 	limit  int // marks of an open flow
 	given  int // connections of which too much was open to keep their packets
 
@@ -115,12 +115,12 @@ func (s *Section) Event(ev *track.Event) {
 		i = 1
 	}
 	f := &t.flows[i]
-	before := len(f.marks)
+	before := f.len()
 	f.add(ev)
 	if len(f.marks) > s.limit {
 		f.compact(ev.Flow, s.limit/2, s.limits.Zooms)
 	}
-	s.marks += len(f.marks) - before
+	s.marks += f.len() - before
 	if s.marks > s.limits.Memory {
 		s.shrink()
 	}
@@ -136,7 +136,11 @@ func (s *Section) shrink() {
 		s.marks = 0
 		for c, t := range s.traces {
 			for i := range t.flows {
-				t.flows[i].compact(&c.Flows[i], s.limit/2, 1)
+				f := &t.flows[i]
+				f.compact(&c.Flows[i], s.limit/2, 1)
+				for len(f.rtts) > s.limit/4 {
+					f.fewerRTTs()
+				}
 			}
 			s.marks += t.len()
 		}

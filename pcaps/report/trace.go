@@ -64,7 +64,10 @@ type connTrace struct {
 	dropped bool // nothing more is kept of it
 }
 
-func (c *connTrace) len() int { return len(c.flows[0].marks) + len(c.flows[1].marks) }
+// len returns how many marks and round trips are kept.
+func (t *flowTrace) len() int { return len(t.marks) + len(t.rtts) }
+
+func (c *connTrace) len() int { return c.flows[0].len() + c.flows[1].len() }
 
 // add takes in what the tracker tells.
 func (t *flowTrace) add(ev *track.Event) {
@@ -119,15 +122,21 @@ func (t *flowTrace) measure(r rtt) {
 		return
 	}
 	if len(t.rtts) == maxRTTs {
-		for i := range maxRTTs / 2 {
-			t.rtts[i] = t.rtts[2*i]
-		}
-		t.rtts, t.rttStep = t.rtts[:maxRTTs/2], 2*t.rttStep
+		t.fewerRTTs()
 		if (t.rttSeen-1)%t.rttStep != 0 {
 			return
 		}
 	}
 	t.rtts = append(t.rtts, r)
+}
+
+// fewerRTTs keeps each second one.
+func (t *flowTrace) fewerRTTs() {
+	n := (len(t.rtts) + 1) / 2
+	for i := range n {
+		t.rtts[i] = t.rtts[2*i]
+	}
+	t.rtts, t.rttStep = t.rtts[:n], 2*t.rttStep
 }
 
 // stretch is a time that is kept whole.
@@ -168,7 +177,11 @@ func (t *flowTrace) compact(f *track.Flow, limit, zooms int) {
 	for i := range t.marks {
 		first, last = min(first, t.marks[i].at), max(last, t.marks[i].until)
 	}
-	whole := last.Sub(first) + 1
+	// Stamps may be anything, and centuries are more than a span can be.
+	whole := time.Duration(1 << 60)
+	if d := last.Sub(first); d >= 0 && d < whole {
+		whole = d + 1
+	}
 	grain := max(t.grain, whole/8192, 1)
 	for n := zooms; ; n /= 2 {
 		var keep []stretch
