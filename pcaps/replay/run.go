@@ -60,7 +60,7 @@ const slackAfter = 10 * time.Minute
 const lingers = time.Second
 
 // A replay has at most so many events for each transmission of the capture, and so many more.
-const stepsEach, stepsMore = 200, 100_000
+const stepsEach, stepsMore = 50, 20_000
 
 // Run lets the connection happen under other timers. The same script and options give the same outcome, to the nanosecond. It costs about
 // a microsecond for each packet, and its memory grows with them.
