@@ -60,7 +60,7 @@ type Endpoint struct {
 
 	conn    tcp.Conn
 	now     wheel.Time // the latest that conn was told
-	cookie  *cookie // with opening == openCookie
+	cookie  *cookie    // with opening == openCookie
 	todo    todo
 	route   *stack.Route
 	last    lastSent
