@@ -112,6 +112,8 @@ func (r *replaying) trustTable(b *strings.Builder) {
 		switch {
 		case s.Refused == len(r.results):
 			verdict = "refused"
+		case s.N == 0:
+			verdict = "none" // nothing that was needed was repaired
 		case s.Refused > 0:
 			verdict = fmt.Sprintf("all but %d", s.Refused)
 		}

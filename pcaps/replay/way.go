@@ -225,7 +225,7 @@ func (w *wayMaker) settle(p *piece, a *acknowledgement) bool {
 		w.deaf = append(w.deaf, Span{from, a.at.Add(-w.far/2 - 1)})
 		return false
 	}
-	for j > 0 && a.at.Sub(w.sent[p.tries[j]].at) < w.far-w.far/4 {
+	for j > 0 && a.at.Sub(w.sent[p.tries[j]].at) < w.far-w.far/4 && !w.needed(p, j) {
 		j--
 	}
 	if a.hasTS && len(a.blocks) == 0 {
@@ -267,6 +267,12 @@ func (w *wayMaker) timed(number int64) bool { return w.verdicts[number].Timed }
 func (w *wayMaker) spurious(p *piece, k int) bool {
 	r, ok := w.verdicts[w.sent[p.tries[k]].number]
 	return ok && r.Spurious == track.Spurious
+}
+
+// needed reports whether the tracker says that a transmission was needed, or it is of the handshake, of which one point tells too little.
+func (w *wayMaker) needed(p *piece, k int) bool {
+	r, ok := w.verdicts[w.sent[p.tries[k]].number]
+	return ok && (r.Spurious == track.Necessary || r.Kind == track.SYN && r.Spurious != track.Spurious)
 }
 
 func (w *wayMaker) necessary(p *piece, k int) bool {
