@@ -49,7 +49,8 @@ func newAnalyze() *cobra.Command {
 			"last, for the file; with --csv a table of the episodes, with --csv-conns one\n" +
 			"of the connections. docs/captures.md has the fields, and what other tools make\n" +
 			"of the same captures.",
-		Example: "  tcpwheel analyze --conn :443 lossy.pcapng.gz",
+		Example: "  tcpwheel analyze --conn :443 lossy.pcapng.gz\n" +
+			"  tcpwheel analyze --html page.html --annotate notes.pcapng lossy.pcap",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			switch {
 			case len(files) == 0:
