@@ -1,0 +1,69 @@
+// Package samples has small captures that the project made itself, of the TCPs of two kernels over an emulated link, with the truth about
+// each transmission. They are part of the program, so that it can show what it does anywhere.
+//
+// README.md says how each was made, and `make samples` makes them anew, as root on Linux, from scenarios.json.
+package samples
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+//go:embed */*.gz scenarios.json
+var files embed.FS
+
+// Sample is what is known of a scenario.
+type Sample struct {
+	Name     string
+	About    string
+	Captures []string // for Open: "tail-one/a.pcapng.gz" and so on
+}
+
+// Scenarios returns the scenarios of the samples, as package tun/kernels reads them.
+func Scenarios() []byte {
+	text, err := files.ReadFile("scenarios.json")
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return text
+}
+
+// List returns the samples, in the order of the scenarios.
+func List() []Sample {
+	var all []Sample
+	if err := json.Unmarshal(Scenarios(), &all); err != nil {
+		panic("BUG: scenarios.json: " + err.Error())
+	}
+	for i := range all {
+		s := &all[i]
+		for _, point := range []string{"a", "middle", "b"} {
+			name := path.Join(s.Name, point+".pcapng.gz")
+			if _, err := fs.Stat(files, name); err == nil {
+				s.Captures = append(s.Captures, name)
+			}
+		}
+	}
+	return all
+}
+
+// Open opens a file of a sample. The caller closes it.
+func Open(name string) (io.ReadCloser, error) {
+	f, err := files.Open(strings.TrimPrefix(name, "./"))
+	if err != nil {
+		return nil, fmt.Errorf("samples: no %s: List tells which there are: %w", name, fs.ErrNotExist)
+	}
+	return f, nil
+}
+
+// Dir returns the files of a sample.
+func Dir(name string) (fs.FS, error) {
+	if info, err := fs.Stat(files, name); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("samples: no sample %q: %w", name, fs.ErrNotExist)
+	}
+	return fs.Sub(files, name)
+}
