@@ -1,0 +1,207 @@
+package truth
+
+import (
+	"errors"
+	"io"
+	"net/netip"
+	"time"
+
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel"
+)
+
+// Side is on which side of the losses a capture was made, as seen from a sender.
+type Side uint8
+
+const (
+	SenderSide Side = iota
+	OnTheWay
+	ReceiverSide
+
+	Sides = int(iota)
+)
+
+// String returns "sender", "middle" or "receiver".
+func (s Side) String() string { return [...]string{"sender", "middle", "receiver"}[s] }
+
+// Class is what belongs together: the side of the capture, and the options that the connection has.
+type Class struct {
+	Side             Side
+	SACK, Timestamps bool
+}
+
+// Tallies are by class.
+type Tallies map[Class]*Tally
+
+// Add adds o.
+func (t Tallies) Add(o Tallies) {
+	for c, s := range o {
+		t.of(c).Add(s)
+	}
+}
+
+func (t Tallies) of(c Class) *Tally {
+	if t[c] == nil {
+		t[c] = &Tally{}
+	}
+	return t[c]
+}
+
+// Sum returns the sum of the classes that are wanted.
+func (t Tallies) Sum(want func(Class) bool) *Tally {
+	var s Tally
+	for c, o := range t {
+		if want(c) {
+			s.Add(o)
+		}
+	}
+	return &s
+}
+
+// Compare has package track analyse the capture of a point, and returns how the flows came out. What differs is told to note, unless
+// that is nil.
+func (k *Kernels) Compare(point int, note func(format string, args ...any)) (tallies Tallies, err error) {
+	tallies = Tallies{}
+	if note == nil {
+		note = func(string, ...any) {}
+	}
+	name := pointNames[point] + ".pcapng.gz"
+	in, err := k.dir.Open(name)
+	if err != nil {
+		return tallies, err
+	}
+	defer in.Close()
+	r, err := capture.NewReader(in, name)
+	if err != nil {
+		return tallies, err
+	}
+	defer r.Close()
+	stamps := []wheel.Time{0} // by number
+	found := map[[2]netip.AddrPort]*track.Flow{}
+	options := map[[2]netip.AddrPort]Class{}
+	tr := track.New(track.Config{Done: func(c *track.Conn) {
+		a, b := &c.Flows[0].SYN, &c.Flows[1].SYN
+		for i := range c.Flows {
+			f := &c.Flows[i]
+			ends := [2]netip.AddrPort{f.Src, f.Dst}
+			found[ends] = f
+			options[ends] = Class{SACK: a.SACKPermitted && b.SACKPermitted, Timestamps: a.HasTimestamps && b.HasTimestamps}
+		}
+	}})
+	for {
+		p, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return tallies, err
+		}
+		for int64(len(stamps)) <= p.Number {
+			stamps = append(stamps, p.Time)
+		}
+		tr.Add(p)
+	}
+	tr.Close()
+	for ends, f := range k.Flows {
+		class := options[ends]
+		switch {
+		case point == InMiddle:
+			class.Side = OnTheWay
+		case !f.seenAtSource(point):
+			class.Side = ReceiverSide
+		}
+		g := found[ends]
+		if g == nil {
+			g = &track.Flow{}
+		}
+		tallies.of(class).Add(f.compare(g, point, stamps, class, func(format string, args ...any) {
+			note("%v > %v, captured at %s: "+format, append([]any{f.Src, f.Dst, pointNames[point]}, args...)...)
+		}))
+	}
+	return tallies, nil
+}
+
+// compare holds what was found against the truth.
+func (f *Flow) compare(g *track.Flow, point int, stamps []wheel.Time, class Class, note func(string, ...any)) *Tally {
+	var s Tally
+	found := map[int]bool{}
+	for _, e := range g.Episodes {
+		for i := range e.Rexmits {
+			r := &e.Rexmits[i]
+			k, ok := f.number(point, stamps[r.Packet])
+			if !ok || !f.Sent[k].Rexmit {
+				s.Packets[track.Kinds][r.Kind]++
+				if i == 0 {
+					s.Episodes[track.Kinds][r.Kind]++
+				}
+				note("packet %d is no retransmission, and was called %v", r.Packet, r.Kind)
+				continue
+			}
+			found[k] = true
+			t := &f.Sent[k]
+			kind := t.Kind
+			if t.InPlace && r.Kind == track.RTO {
+				kind = track.RTO
+				if i == 0 {
+					s.InPlace++
+				}
+			}
+			s.Packets[kind][r.Kind]++
+			if i == 0 {
+				s.Episodes[kind][r.Kind]++
+				if kind == r.Kind {
+					s.Errors = append(s.Errors, f.errorOfD(k, point, e.D))
+				}
+			}
+			if kind != r.Kind {
+				note("packet %d (%d of the episode) is %v (go back: %v), and was called %v (go back: %v)", r.Packet, i+1, kind, t.GoBack, r.Kind, r.GoBack)
+			}
+			if !t.Arrived {
+				continue // nothing can tell
+			}
+			if class.SACK && class.Side != ReceiverSide && t.Spurious && !t.Reported && r.Spurious != track.Spurious {
+				s.Unreported++ // what should have told it was lost
+				continue
+			}
+			truly := 0
+			if t.Spurious {
+				truly = 1
+			}
+			s.Verdicts[truly][r.Spurious]++
+			if r.Spurious == track.Undecided || (r.Spurious == track.Spurious) != t.Spurious {
+				note("packet %d, %v, is spurious: %v, and was called so: %v, by %v", r.Packet, t.Kind, t.Spurious, r.Spurious, r.Evidence)
+			}
+		}
+	}
+	for k, visible := range f.visible(point) {
+		if t := &f.Sent[k]; t.Rexmit && !found[k] && visible {
+			s.Packets[t.Kind][track.Kinds]++
+			if t.Opens {
+				s.Episodes[t.Kind][track.Kinds]++
+			}
+			note("the %v of %d at %v was not found", t.Kind, t.Seq, time.Unix(0, int64(t.At)).UTC().Format("15:04:05.000000"))
+		}
+	}
+	return &s
+}
+
+// errorOfD returns by how much D is off of a transmission, as time since one of those before that had the same octets. Elsewhere than at
+// the sender, those lost on the way do not show, and the first is meant.
+func (f *Flow) errorOfD(k, point int, d time.Duration) time.Duration {
+	off := time.Duration(1<<63 - 1)
+	for i := k - 1; i >= 0; i-- {
+		if o := &f.Sent[i]; o.Seq.AtOrBefore(f.Sent[k].Seq) && o.End.After(f.Sent[k].Seq) {
+			off = min(off, (d - f.Sent[k].At.Sub(o.At)).Abs())
+			if f.seenAtSource(point) {
+				break
+			}
+		}
+	}
+	return off
+}
+
+// seenAtSource reports whether the point is where the flow comes from: the subnet of a is the first.
+func (f *Flow) seenAtSource(point int) bool {
+	return point == AtA && f.Src.Addr().Less(f.Dst.Addr()) || point == AtB && f.Dst.Addr().Less(f.Src.Addr())
+}

@@ -1,0 +1,21 @@
+// Package truth is what is known of the transmissions in a capture from elsewhere, and holds what package track finds against it.
+//
+// # Usage
+//
+//	k, err := truth.Load(dir)                 // what package tun/kernels has written
+//	for _, p := range k.Points {              // "a", "middle", "b"
+//		tally, err := k.Compare(p, nil)
+//	}
+//
+// # What counts
+//
+// An episode is right if its first retransmission is of the kind that the kernel says. Four things are left out: a transmission of which
+// the point of capture shows nothing that makes it one of octets sent before; a verdict on one that did not arrive; a spurious one that was not found, where
+// SACK would have told it and the ACK with the DSACK was lost: Tally.Unreported; and the name of a
+// probe that left when the timeout was due whose place it takes, as nothing tells the two apart: Tally.InPlace counts those.
+//
+// # Limitations
+//
+// The kernel's trace has no sequence numbers: a retransmission in the log of the link belongs to the event that is nearest in time.
+// Octets that arrived may have been dropped by the receiving kernel, for want of room or for their timestamp: Counters tell.
+package truth

@@ -1,0 +1,415 @@
+package truth
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"slices"
+	"time"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/track"
+	"tcpwheel/wheel"
+)
+
+// Points of capture, as their files are called.
+const (
+	AtA = iota
+	InMiddle
+	AtB
+)
+
+var pointNames = [3]string{"a", "middle", "b"}
+
+// PointName returns "a", "middle" or "b".
+func PointName(point int) string { return pointNames[point] }
+
+// Kernels is the truth about captures of connections between two kernels.
+type Kernels struct {
+	Release  string // of the kernel
+	Points   []int  // of which there are captures
+	Flows    map[[2]netip.AddrPort]*Flow
+	Counters map[string]map[string]uint64 // by side
+
+	// Unmatched is how many retransmissions the kernel's trace says nothing of.
+	Unmatched int
+
+	dir fs.FS
+}
+
+// fate is a line of the log of a link, as far as it matters here.
+type fate struct {
+	Record    string       `json:"record"`
+	Epoch     wheel.Time   `json:"epoch"` // of the plan
+	Direction string       `json:"direction"`
+	Sent      wheel.Time   `json:"sent"`
+	Arrived   []wheel.Time `json:"arrived"`
+	Corrupt   *uint32      `json:"corrupt_bit"`
+	Src       string       `json:"src"`
+	Dst       string       `json:"dst"`
+	TCP       *segment     `json:"tcp"`
+}
+
+type segment struct {
+	Flags   string `json:"flags"`
+	Seq     uint32 `json:"seq"`
+	Ack     uint32 `json:"ack"`
+	Len     uint32 `json:"len"`
+	Window  uint16 `json:"window"`
+	TSVal   uint32 `json:"tsval"`
+	Attempt uint32 `json:"attempt"`
+
+	SACK [][2]uint32 `json:"sack"`
+}
+
+// identity is what tells packets of a direction from each other on the next link.
+type identity struct {
+	src, dst, flags      string
+	seq, ack, len, tsval uint32
+	window               uint16
+}
+
+func (e *fate) identity() identity {
+	t := e.TCP
+	return identity{e.Src, e.Dst, t.Flags, t.Seq, t.Ack, t.Len, t.TSVal, t.Window}
+}
+
+// hop is the log of a link: what went to b, and what to a.
+type hop [2][]*fate
+
+// event is a line of kernel.jsonl.
+type event struct {
+	Record   string            `json:"record"`
+	Release  string            `json:"release"`
+	At       wheel.Time        `json:"at"`
+	Src      string            `json:"src"`
+	Dst      string            `json:"dst"`
+	Cause    string            `json:"cause"`
+	GoBack   bool              `json:"go_back"`
+	Side     string            `json:"side"`
+	Counters map[string]uint64 `json:"counters"`
+}
+
+var causes = map[string]track.Kind{"syn": track.SYN, "rto": track.RTO, "tlp": track.TLP, "fast": track.Fast}
+
+// Load reads what package tun/kernels has written of one scenario.
+func Load(dir fs.FS) (*Kernels, error) {
+	k := &Kernels{dir: dir, Flows: map[[2]netip.AddrPort]*Flow{}, Counters: map[string]map[string]uint64{}}
+	for point, name := range pointNames {
+		if _, err := fs.Stat(dir, name+".pcapng.gz"); err == nil {
+			k.Points = append(k.Points, point)
+		}
+	}
+	hops := make([]hop, 1, 2)
+	if err := hops[0].load(dir, "fates.jsonl.gz"); err != nil {
+		return nil, err
+	}
+	var far hop
+	switch err := far.load(dir, "far-fates.jsonl.gz"); {
+	case err == nil:
+		hops = append(hops, far)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	if err := k.follow(hops, 0); err != nil {
+		return nil, err
+	}
+	if err := k.follow(hops, 1); err != nil {
+		return nil, err
+	}
+	if err := k.explain(); err != nil {
+		return nil, err
+	}
+	for _, f := range k.Flows {
+		f.settle()
+	}
+	return k, nil
+}
+
+// readLines reads a compressed file of a JSON object per line.
+func readLines[T any](dir fs.FS, name string, each func(T) error) error {
+	in, err := dir.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	for d := json.NewDecoder(z); ; {
+		var line T
+		if err := d.Decode(&line); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := each(line); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+}
+
+// load reads the log of a link. Times are since 1970 then.
+func (h *hop) load(dir fs.FS, name string) error {
+	var epoch wheel.Time
+	ended := false
+	err := readLines(dir, name, func(e *fate) error {
+		switch {
+		case e.Record == "plan":
+			epoch = e.Epoch
+		case e.Record == "end":
+			ended = true
+		case e.Record == "packet" && e.TCP != nil:
+			e.Sent += epoch
+			for i := range e.Arrived {
+				e.Arrived[i] += epoch
+			}
+			d := 0
+			if e.Direction == "b-to-a" {
+				d = 1
+			}
+			h[d] = append(h[d], e)
+		}
+		return nil
+	})
+	if err == nil && !ended {
+		err = fmt.Errorf("%s: no end, want the log of a link that was closed", name)
+	}
+	return err
+}
+
+// follow takes the packets of a direction from link to link.
+func (k *Kernels) follow(hops []hop, direction int) error {
+	order := slices.Clone(hops)
+	source, sink := AtA, AtB
+	if direction == 1 {
+		slices.Reverse(order)
+		source, sink = sink, source
+	}
+	var next map[identity][]*fate
+	if len(order) == 2 {
+		next = map[identity][]*fate{}
+		for _, e := range order[1][direction] {
+			next[e.identity()] = append(next[e.identity()], e)
+		}
+	}
+	acks, err := k.acks(order[0][1-direction])
+	if err != nil {
+		return err
+	}
+	for _, e := range order[0][direction] {
+		f, err := k.flow(e.Src, e.Dst)
+		if err != nil {
+			return err
+		}
+		s := e.TCP
+		n := s.Len
+		for _, flag := range s.Flags {
+			if flag == 'S' || flag == 'F' {
+				n++
+			}
+		}
+		path := []*fate{e}
+		if next != nil && e.Corrupt == nil {
+			for range e.Arrived {
+				if same := next[e.identity()]; len(same) > 0 {
+					path = append(path, same[0])
+					next[e.identity()] = same[1:]
+				}
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		t := Sent{At: e.Sent, Seq: tcp.Seq(s.Seq), End: tcp.Seq(s.Seq).Add(n), Rexmit: s.Attempt > 1}
+		t.una, t.acked = acks[[2]string{e.Src, e.Dst}].by(e.Sent, t.Seq)
+		if i := len(f.Sent) - 1; i >= 0 {
+			t.max, t.newData = f.Sent[i].max, f.Sent[i].newData
+			if f.Sent[i].End.After(t.max) {
+				t.max, t.newData = f.Sent[i].End, f.Sent[i].At
+			}
+		} else {
+			t.una, t.max = t.Seq, t.Seq
+		}
+		i := len(f.Sent)
+		f.note(source, e.Sent, i)
+		last := path
+		if next != nil {
+			last = path[1:]
+		}
+		if next != nil && direction == 0 {
+			for _, at := range e.Arrived {
+				f.note(InMiddle, at, i)
+			}
+		}
+		for _, l := range last {
+			if next != nil && direction == 1 {
+				f.note(InMiddle, l.Sent, i) // the capture is on the side of a
+			}
+			for _, at := range l.Arrived {
+				f.note(sink, at, i)
+				t.Arrived = t.Arrived || l.Corrupt == nil
+			}
+		}
+		f.Sent = append(f.Sent, t)
+	}
+	for _, f := range k.Flows {
+		if a := acks[[2]string{f.Src.String(), f.Dst.String()}]; a != nil && len(f.Sent) > 0 {
+			f.measure(a)
+			f.reports = *a
+		}
+	}
+	return nil
+}
+
+// flow returns that between two ends.
+func (k *Kernels) flow(src, dst string) (*Flow, error) {
+	a, err := netip.ParseAddrPort(src)
+	if err != nil {
+		return nil, err
+	}
+	b, err := netip.ParseAddrPort(dst)
+	if err != nil {
+		return nil, err
+	}
+	f := k.Flows[[2]netip.AddrPort{a, b}]
+	if f == nil {
+		f = &Flow{Src: a, Dst: b}
+		for i := range f.which {
+			f.which[i] = map[wheel.Time]int{}
+		}
+		k.Flows[[2]netip.AddrPort{a, b}] = f
+	}
+	return f, nil
+}
+
+func (f *Flow) note(point int, stamp wheel.Time, i int) { f.which[point][stamp] = i }
+
+// told is what a sender was told, and when.
+type told struct {
+	at  wheel.Time
+	una tcp.Seq
+
+	// What came twice, if it was told so.
+	twice     bool
+	from, end tcp.Seq
+}
+
+// progress is all that tells something new.
+type progress []told
+
+// acks returns what the packets of the other direction told each sender.
+func (k *Kernels) acks(back []*fate) (map[[2]string]*progress, error) {
+	type arrival struct {
+		at wheel.Time
+		e  *fate
+	}
+	var all []arrival
+	for _, e := range back {
+		if e.Corrupt == nil && len(e.Arrived) > 0 && slices.Contains([]byte(e.TCP.Flags), '.') {
+			all = append(all, arrival{e.Arrived[0], e})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b arrival) int { return int(max(min(a.at.Sub(b.at), 1), -1)) })
+	out := map[[2]string]*progress{}
+	for _, a := range all {
+		key := [2]string{a.e.Dst, a.e.Src}
+		p := out[key]
+		if p == nil {
+			p = &progress{}
+			out[key] = p
+		}
+		t := told{at: a.at, una: tcp.Seq(a.e.TCP.Ack)}
+		t.dsack(a.e.TCP.SACK)
+		switch n := len(*p); {
+		case n == 0 || t.una.After((*p)[n-1].una):
+			*p = append(*p, t)
+		case t.twice:
+			t.una = (*p)[n-1].una
+			*p = append(*p, t)
+		}
+	}
+	return out, nil
+}
+
+// by returns SND.UNA at an instant, and since when.
+func (p *progress) by(at wheel.Time, none tcp.Seq) (tcp.Seq, wheel.Time) {
+	if p == nil {
+		return none, 0
+	}
+	i, _ := slices.BinarySearchFunc(*p, at, func(e told, at wheel.Time) int {
+		if e.at <= at {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 {
+		return none, 0
+	}
+	una := (*p)[i-1].una
+	for i > 1 && (*p)[i-2].una == una {
+		i--
+	}
+	return una, (*p)[i-1].at
+}
+
+// dsack takes the first block if it reports a duplicate (RFC 2883 §4).
+func (t *told) dsack(blocks [][2]uint32) {
+	if len(blocks) == 0 {
+		return
+	}
+	from, end := tcp.Seq(blocks[0][0]), tcp.Seq(blocks[0][1])
+	inside := len(blocks) > 1 && tcp.Seq(blocks[1][0]).AtOrBefore(from) && end.AtOrBefore(tcp.Seq(blocks[1][1]))
+	if end.AtOrBefore(t.una) || inside {
+		t.twice, t.from, t.end = true, from, end
+	}
+}
+
+// near is how far the kernel's word of a retransmission may be from the log of the link.
+const near = 25 * time.Millisecond
+
+// explain has the kernel's trace tell why each retransmission was sent.
+func (k *Kernels) explain() error {
+	events := map[[2]string][]*event{}
+	err := readLines(k.dir, "kernel.jsonl.gz", func(e *event) error {
+		switch e.Record {
+		case "kernel":
+			k.Release = e.Release
+		case "counters":
+			k.Counters[e.Side] = e.Counters
+		case "retransmission":
+			key := [2]string{e.Src, e.Dst}
+			events[key] = append(events[key], e)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range k.Flows {
+		all := events[[2]string{f.Src.String(), f.Dst.String()}]
+		for i := range f.Sent {
+			t := &f.Sent[i]
+			if !t.Rexmit {
+				continue
+			}
+			var best *event
+			for _, e := range all {
+				if best == nil || e.At.Sub(t.At).Abs() < best.At.Sub(t.At).Abs() {
+					best = e
+				}
+			}
+			if best == nil || best.At.Sub(t.At).Abs() > near {
+				k.Unmatched++
+				continue
+			}
+			t.Kind, t.GoBack = causes[best.Cause], best.GoBack
+		}
+	}
+	return nil
+}
