@@ -88,10 +88,12 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tcpwheel",
 		Short: "timing wheels, and a userspace TCP on top of them",
-		Long: "tcpwheel measures the timer facilities of Varghese and Lauck's timing wheels on this machine.\n\n" +
-			"It exits with 0 if all went well, 1 if it failed, 2 if it was called wrongly, and 3 if it ran and found a\n" +
-			"violation.",
-		Example:       "  tcpwheel wheel bench --schemes scheme6,runtime --n 1000",
+		Long: "tcpwheel tells of captures what their losses cost and what other timers would have\n" +
+			"made of them, runs a userspace TCP with a timer for each segment over TUN and in\n" +
+			"virtual time, and measures timing wheels.\n\n" +
+			"It exits with 0 if all went well, 1 if it failed, 2 if it was called wrongly, and 3\n" +
+			"if it ran and found a violation.",
+		Example:       "  tcpwheel analyze lossy.pcapng.gz\n  tcpwheel wheel bench --schemes scheme6,runtime --n 1000",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
