@@ -1,4 +1,4 @@
-.PHONY: check test bench fuzz
+.PHONY: check test bench fuzz samples
 
 check: ## what CI runs
 	.ci/run
@@ -11,3 +11,6 @@ bench:
 
 fuzz:
 	.ci/run fuzz
+
+samples: ## as root: the sample captures, anew
+	go run ./cmd/tcpwheel samples --make pcaps/samples

@@ -115,6 +115,9 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		newLink(),
 		newTail(),
 		newAnalyze(), newReplay(),
+		newAnalyze(),
+		newSamples(),
+		newAccuracy(),
 		newVersion(),
 	)
 	root.SetHelpCommand(newHelp())

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/pcaps/samples"
+	"tcpwheel/pcaps/truth"
+	"tcpwheel/tun/kernels"
+)
+
+func newSamples() *cobra.Command {
+	var (
+		only []string
+		anew bool
+	)
+	cmd := &cobra.Command{
+		Use:   "samples [DIR]",
+		Short: "list the captures that the program has with it, or write them out",
+		Long: "Samples lists the captures of the TCPs of two kernels that are part of the\n" +
+			"program, or writes them into DIR, with the truth about each packet: which were\n" +
+			"lost, and why the kernel sent something again.",
+		Example: "  tcpwheel samples kernels",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage(cmd, fmt.Errorf("samples: unexpected argument %q", args[1]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case anew && len(args) == 0:
+				return usage(cmd, errors.New("samples: --make without a directory"))
+			case anew:
+				return makeSamples(cmd.Context(), args[0], only, cmd.ErrOrStderr())
+			case len(args) == 1:
+				return writeSamples(args[0])
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			for _, s := range samples.List() {
+				fmt.Fprintf(w, "%s\t%d captures\t%s\n", s.Name, len(s.Captures), shorten(s.About, 46))
+			}
+			return w.Flush()
+		},
+	}
+	// For the project itself: as root, with DIR/scenarios.json.
+	cmd.Flags().BoolVar(&anew, "make", false, "make the samples of DIR anew")
+	cmd.Flags().StringSliceVar(&only, "only", nil, "only these")
+	for _, name := range []string{"make", "only"} {
+		if err := cmd.Flags().MarkHidden(name); err != nil {
+			panic("BUG: " + err.Error())
+		}
+	}
+	return cmd
+}
+
+// shorten cuts text to n characters.
+func shorten(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return text
+}
+
+// writeSamples copies all files of the samples.
+func writeSamples(dir string) error {
+	for _, s := range samples.List() {
+		from, err := samples.Dir(s.Name)
+		if err == nil {
+			err = os.CopyFS(filepath.Join(dir, s.Name), from)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeSamples makes them from the scenarios in the directory.
+func makeSamples(ctx context.Context, dir string, only []string, talk io.Writer) error {
+	text, err := os.ReadFile(filepath.Join(dir, "scenarios.json"))
+	if err != nil {
+		return err
+	}
+	all, err := kernels.ParseScenarios(text)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, name := range only {
+		wanted[name] = true
+	}
+	for _, s := range all {
+		if len(only) > 0 && !wanted[s.Name] {
+			continue
+		}
+		delete(wanted, s.Name)
+		fmt.Fprintf(talk, "tcpwheel: samples: %s\n", s.Name)
+		if err := kernels.Run(ctx, s, filepath.Join(dir, s.Name)); err != nil {
+			return err
+		}
+	}
+	for name := range wanted {
+		return fmt.Errorf("samples: no scenario %q", name)
+	}
+	return writeReadme(dir, all)
+}
+
+const readmeHead = `# Sample captures
+
+Captures of the TCPs of two Linux kernels over an emulated link, which the project made itself. What was lost is known, and what made the
+kernel send something again.
+
+All are made anew, as root, by
+
+` + "```text\nmake samples\n```" + `
+
+or one by ` + "`go run ./cmd/tcpwheel samples --make --only NAME pcaps/samples`" + `. [scenarios.json](scenarios.json) says what happens in each; this
+file is written by the same command. The time stamps and the ports differ each time; the losses that are given by octets do not.
+
+| file | |
+|---|---|
+| ` + "`a.pcapng.gz`, `b.pcapng.gz`" + ` | captured at either end. a is 10.77.1.1 or fd77:1::1, b is 10.77.2.1 or fd77:2::1 |
+| ` + "`middle.pcapng.gz`" + ` | captured at the router between them, on the side of a, where there is one |
+| ` + "`fates.jsonl.gz`" + ` | the log of the link at a: the fate of each packet, as in [docs/link.md](../../docs/link.md) |
+| ` + "`far-fates.jsonl.gz`" + ` | that of the link between the router and b |
+| ` + "`kernel.jsonl.gz`" + ` | what the kernels say: each retransmission with its cause, and their counters |
+| ` + "`analyze.golden`" + ` | what ` + "`tcpwheel analyze --all`" + ` says of the captures; ` + "`go test ./cmd/tcpwheel -update`" + ` rewrites it |
+`
+
+// writeReadme says how each was made.
+func writeReadme(dir string, all []kernels.Scenario) error {
+	var b strings.Builder
+	b.WriteString(readmeHead)
+	for _, s := range all {
+		k, err := truth.Load(os.DirFS(filepath.Join(dir, s.Name)))
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\nLinux %s, `tcpwheel samples --make --only %s pcaps/samples`\n\n| file | octets | SHA-256 |\n|---|---|---|\n",
+			s.Name, strings.ToUpper(s.About[:1])+s.About[1:], k.Release, s.Name)
+		names, err := filepath.Glob(filepath.Join(dir, s.Name, "*.gz"))
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, "| %s | %d | `%x` |\n", filepath.Base(name), len(data), sha256.Sum256(data))
+		}
+		if k.Unmatched > 0 {
+			return errors.New(s.Name + ": the kernel's trace does not tell of all retransmissions: make it again")
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, "README.md"), []byte(b.String()), 0o666)
+}
