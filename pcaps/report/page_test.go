@@ -256,7 +256,7 @@ func TestNamesAreEscaped(t *testing.T) {
 func TestSameCaptureSamePage(t *testing.T) {
 	b := captured(t, 20, 50_000, "bernoulli:0.05")
 	l := Limits{Memory: 4000, Conns: 5, Rows: 8}
-	if pageOf(t, "a", b, l) != pageOf(t, "a", b, l) {
+	if first, second := pageOf(t, "a", b, l), pageOf(t, "a", b, l); first != second {
 		t.Error("two pages of the same capture differ")
 	}
 }
