@@ -66,6 +66,9 @@ func extract(c *track.Conn, packets []packet) (*Script, error) {
 	for d := range m.ways {
 		m.ways[d].finish(packets[len(packets)-1].at, rtt)
 	}
+	for d := range m.ways {
+		m.ways[d].loseDeaf(m.ways[1-d].deaf)
+	}
 	s := m.script
 	s.Epoch = m.epoch
 	s.End = m.virtual(packets[len(packets)-1].at)

@@ -65,12 +65,9 @@ func (r *run) settle() {
 func (r *run) recovery(l *Loss) (rec Recovery) {
 	p := r.paths[l.Flow]
 	begun := wheel.Time(0)
-	tries, missed := 0, !l.Estimated
+	tries := 0
 	for i := range p.sent {
 		x := &p.sent[i]
-		if !missed && tries > 0 && rec.Rexmits == 0 && x.start >= int64(l.End) && x.try == 1 && !x.lost {
-			begun, missed = x.at, true // only then was it missed
-		}
 		if x.start > int64(l.Start) || x.end <= int64(l.Start) {
 			continue
 		}

@@ -141,7 +141,7 @@ type Loss struct {
 	Needless int           `json:"needless"`
 	Packet   int64         `json:"packet"` // the retransmission
 
-	// Estimated says that the transmission before was not captured: D and TRec count from when later octets were sent.
+	// Estimated says that the transmission before was not captured, and when it was sent is a guess.
 	Estimated bool `json:"estimated,omitempty"`
 }
 

@@ -311,6 +311,19 @@ func (w *wayMaker) finish(end wheel.Time, rtt time.Duration) {
 	}
 }
 
+// loseDeaf takes for lost what was sent while ACKs of this way were lost behind the point of capture, and sent again later.
+func (w *wayMaker) loseDeaf(deaf []Span) {
+	for i := range w.pieces {
+		p := &w.pieces[i]
+		for k := 0; k+1 < len(p.tries); k++ {
+			at := w.sent[p.tries[k]].at.Add(-w.near / 2)
+			if slices.ContainsFunc(deaf, func(s Span) bool { return s.From <= at && at <= s.To }) {
+				p.fates[k] = Lost
+			}
+		}
+	}
+}
+
 // decide finds what became of transmissions that were not needed. A receiver answers each with an ACK at once (RFC 9293 §3.10.7.4): where
 // there is none at that time, it did not get it.
 func (w *wayMaker) decide(p *piece, end wheel.Time) {
