@@ -107,17 +107,17 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		return usage(cmd, err)
 	})
 	root.AddCommand(
-		newWheel(),
-		newScript(),
-		newSim(),
+		newAnalyze(),
+		newReplay(),
+		newSamples(),
+		newAccuracy(),
 		newUp(),
 		newNC(),
 		newLink(),
 		newTail(),
-		newAnalyze(), newReplay(),
-		newAnalyze(),
-		newSamples(),
-		newAccuracy(),
+		newScript(),
+		newSim(),
+		newWheel(),
 		newVersion(),
 	)
 	root.SetHelpCommand(newHelp())

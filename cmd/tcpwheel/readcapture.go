@@ -11,10 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/samples"
 )
 
 // readCapture hands each TCP segment of a capture to use, which may keep it but for its payload. The name "-" is the command's
-// standard input. On a terminal it shows how far it is. The error may be of a file that is cut short (capture.ErrCutShort):
+// standard input, and "sample:" begins those of the samples. On a terminal it shows how far it is. The error may be of a file that is cut short (capture.ErrCutShort):
 // all that comes before the cut was handed over.
 func readCapture(cmd *cobra.Command, name string, use func(*capture.Packet) error) (capture.Stats, error) {
 	r, err := openCapture(cmd, name)
@@ -43,9 +44,27 @@ func readCapture(cmd *cobra.Command, name string, use func(*capture.Packet) erro
 	}
 }
 
+// samplePrefix begins the names of captures that are part of the program.
+const samplePrefix = "sample:"
+
+// sampleCaptures returns one capture of each sample: at the host that sends.
+func sampleCaptures() (names []string) {
+	for _, s := range samples.List() {
+		names = append(names, samplePrefix+s.Captures[0])
+	}
+	return names
+}
+
 func openCapture(cmd *cobra.Command, name string) (*capture.Reader, error) {
 	if name == "-" {
 		return capture.NewReader(cmd.InOrStdin(), "standard input")
+	}
+	if sample, ok := strings.CutPrefix(name, samplePrefix); ok {
+		f, err := samples.Open(sample)
+		if err != nil {
+			return nil, err
+		}
+		return capture.NewReader(f, name)
 	}
 	return capture.Open(name)
 }

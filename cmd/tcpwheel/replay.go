@@ -51,12 +51,13 @@ func newReplay() *cobra.Command {
 		from, to string
 	)
 	cmd := &cobra.Command{
-		Use:   "replay FILE...",
+		Use:   "replay [FILE...]",
 		Short: "what the losses of captures would have cost with other timers",
 		Long: "Replay takes the losses, delays and applications of each connection out of a\n" +
 			"capture and runs it again in virtual time, once for each policy of timers.\n" +
 			"Congestion control, ACKs and windows stay the same for all. A FILE that is - is\n" +
-			"standard input.\n\n" +
+			"standard input; sample:NAME is a sample capture (tcpwheel samples), and without\n" +
+			"a FILE those are taken that were made at the sender.\n\n" +
 			"A POLICY is NAME[@TICK] and then +tlp, -tlp, +rack, -rack, +frto or -frto, as\n" +
 			"in per-segment@10ms-tlp. Names are\n  " + strings.Join(wrapNames(replay.PolicyNames()), "\n  ") + "\n" +
 			"where captured is the one that explains the capture best.\n\n" +
@@ -69,9 +70,11 @@ func newReplay() *cobra.Command {
 			"with a loss could be replayed, and with 3 if all verdicts were refused.",
 		Example: "  tcpwheel replay --policy linux,per-segment@1ms --conn :443 lossy.pcapng.gz",
 		RunE: func(cmd *cobra.Command, files []string) error {
+			if len(files) == 0 {
+				files = sampleCaptures()
+				fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: replay: no file given: the %d sample captures are taken (tcpwheel samples)\n", len(files))
+			}
 			switch {
-			case len(files) == 0:
-				return usage(cmd, errors.New("replay: no file given"))
 			case r.asJSON && r.asCSV:
 				return usage(cmd, errors.New("replay: --json and --csv, want one of them"))
 			case r.scripts && !r.asJSON:
