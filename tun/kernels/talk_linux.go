@@ -18,9 +18,8 @@ import (
 // talker is one end of the connections of a scenario.
 type talker struct {
 	s     *Scenario
-	side  string         // "a" or "b"
-	flood net.Conn       // UDP to the other end
-	other netip.AddrPort // b's
+	side  string   // "a" or "b"
+	flood net.Conn // UDP to b
 }
 
 // talk takes the turns of a connection.
