@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/samples"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
@@ -56,8 +58,8 @@ func newReplay() *cobra.Command {
 		Long: "Replay takes the losses, delays and applications of each connection out of a\n" +
 			"capture and runs it again in virtual time, once for each policy of timers.\n" +
 			"Congestion control, ACKs and windows stay the same for all. A FILE that is - is\n" +
-			"standard input; sample:NAME is a sample capture (tcpwheel samples), and without\n" +
-			"a FILE those are taken that were made at the sender.\n\n" +
+			"standard input. Without a FILE it takes samples that the project made of Linux,\n" +
+			"at their senders; sample:tail-one/a.pcapng.gz is one of them.\n\n" +
 			"A POLICY is NAME[@TICK] and then +tlp, -tlp, +rack, -rack, +frto or -frto, as\n" +
 			"in per-segment@10ms-tlp. Names are\n  " + strings.Join(wrapNames(replay.PolicyNames()), "\n  ") + "\n" +
 			"where captured is the one that explains the capture best.\n\n" +
@@ -71,7 +73,7 @@ func newReplay() *cobra.Command {
 		Example: "  tcpwheel replay --policy linux,per-segment@1ms --conn :443 lossy.pcapng.gz",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if len(files) == 0 {
-				files = sampleCaptures()
+				files = sampleFiles()
 				fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: replay: no file given: the %d sample captures are taken (tcpwheel samples)\n", len(files))
 			}
 			switch {
@@ -85,6 +87,9 @@ func newReplay() *cobra.Command {
 				return usage(cmd, fmt.Errorf("max-conns %d, want at least 1", r.maxConns))
 			case !slices.Contains(congestion.Names(), r.study.Control):
 				return usage(cmd, fmt.Errorf("control %q, want one of %s", r.study.Control, strings.Join(congestion.Names(), ", ")))
+			}
+			if len(files) == 0 {
+				files = sampleFiles()
 			}
 			if r.html != "" {
 				if err := checkOutFile("html", r.html, files); err != nil {
@@ -139,6 +144,18 @@ func newReplay() *cobra.Command {
 	f.BoolVar(&r.validating, "validate", false, "captures of Linux: how near replays come to them")
 	f.BoolVar(&r.scripts, "scripts", false, "with --json: the scripts of the connections too")
 	return cmd
+}
+
+// sampleFiles returns the captures that are part of the program and were made at a sender.
+func sampleFiles() (files []string) {
+	for _, s := range samples.List() {
+		for _, name := range s.Captures {
+			if strings.HasPrefix(path.Base(name), "a.") {
+				files = append(files, samplePrefix+name)
+			}
+		}
+	}
+	return files
 }
 
 // wrapNames puts names into lines of at most 78 columns.
