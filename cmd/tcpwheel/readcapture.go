@@ -44,8 +44,16 @@ func readCapture(cmd *cobra.Command, name string, use func(*capture.Packet) erro
 	}
 }
 
-// samplePrefix stands before the names of captures that are part of the program.
+// samplePrefix begins the names of captures that are part of the program.
 const samplePrefix = "sample:"
+
+// sampleCaptures returns one capture of each sample: at the host that sends.
+func sampleCaptures() (names []string) {
+	for _, s := range samples.List() {
+		names = append(names, samplePrefix+s.Captures[0])
+	}
+	return names
+}
 
 func openCapture(cmd *cobra.Command, name string) (*capture.Reader, error) {
 	if name == "-" {
@@ -54,7 +62,7 @@ func openCapture(cmd *cobra.Command, name string) (*capture.Reader, error) {
 	if sample, ok := strings.CutPrefix(name, samplePrefix); ok {
 		f, err := samples.Open(sample)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, err
 		}
 		return capture.NewReader(f, name)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"slices"
 	"strings"
 
@@ -14,7 +13,6 @@ import (
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/replay"
-	"tcpwheel/pcaps/samples"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
@@ -58,8 +56,8 @@ func newReplay() *cobra.Command {
 		Long: "Replay takes the losses, delays and applications of each connection out of a\n" +
 			"capture and runs it again in virtual time, once for each policy of timers.\n" +
 			"Congestion control, ACKs and windows stay the same for all. A FILE that is - is\n" +
-			"standard input. Without a FILE it takes samples that the project made of Linux,\n" +
-			"at their senders; sample:tail-one/a.pcapng.gz is one of them.\n\n" +
+			"standard input; sample:NAME is a sample capture (tcpwheel samples), and without\n" +
+			"a FILE those are taken that were made at the sender.\n\n" +
 			"A POLICY is NAME[@TICK] and then +tlp, -tlp, +rack, -rack, +frto or -frto, as\n" +
 			"in per-segment@10ms-tlp. Names are\n  " + strings.Join(wrapNames(replay.PolicyNames()), "\n  ") + "\n" +
 			"where captured is the one that explains the capture best.\n\n" +
@@ -73,7 +71,7 @@ func newReplay() *cobra.Command {
 		Example: "  tcpwheel replay --policy linux,per-segment@1ms --conn :443 lossy.pcapng.gz",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if len(files) == 0 {
-				files = sampleFiles()
+				files = sampleCaptures()
 				fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: replay: no file given: the %d sample captures are taken (tcpwheel samples)\n", len(files))
 			}
 			switch {
@@ -87,9 +85,6 @@ func newReplay() *cobra.Command {
 				return usage(cmd, fmt.Errorf("max-conns %d, want at least 1", r.maxConns))
 			case !slices.Contains(congestion.Names(), r.study.Control):
 				return usage(cmd, fmt.Errorf("control %q, want one of %s", r.study.Control, strings.Join(congestion.Names(), ", ")))
-			}
-			if len(files) == 0 {
-				files = sampleFiles()
 			}
 			if r.html != "" {
 				if err := checkOutFile("html", r.html, files); err != nil {
@@ -130,7 +125,7 @@ func newReplay() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&policies, "policy", replay.DefaultPolicies(), "`policies` of timers to try, separated by commas")
-	f.Lookup("policy").DefValue = ""
+	f.Lookup("policy").DefValue = "[]" // it is long
 	f.StringVar(&r.study.Control, "control", "newreno", "congestion `control` of all: "+strings.Join(congestion.Names(), ", "))
 	f.StringArrayVar(&conns, "conn", nil, "only this `connection`: its number, or an end,\nas 10.0.0.1, 10.0.0.1:80 or :80")
 	f.StringVar(&from, "from", "", "only connections from that `time` on:\n2026-01-02T15:04:05Z, or since the first packet, as\n1.5s")
@@ -144,18 +139,6 @@ func newReplay() *cobra.Command {
 	f.BoolVar(&r.validating, "validate", false, "captures of Linux: how near replays come to them")
 	f.BoolVar(&r.scripts, "scripts", false, "with --json: the scripts of the connections too")
 	return cmd
-}
-
-// sampleFiles returns the captures that are part of the program and were made at a sender.
-func sampleFiles() (files []string) {
-	for _, s := range samples.List() {
-		for _, name := range s.Captures {
-			if strings.HasPrefix(path.Base(name), "a.") {
-				files = append(files, samplePrefix+name)
-			}
-		}
-	}
-	return files
 }
 
 // wrapNames puts names into lines of at most 78 columns.
