@@ -19,7 +19,6 @@ type maker struct {
 	base    [2]tcp.Seq
 	started [2]bool
 	last    [2]int64 // the last place, to count on from
-	scale   [2]uint8
 	epoch   wheel.Time
 	script  *Script
 	deeds   [2][]deed

@@ -29,7 +29,6 @@ type path struct {
 	index   int // of packets with octets
 	sent    []passage
 	acks    []Delay // when each ACK of this direction's octets arrived at their sender; Took is the place
-	heard   prefix
 	log     []Event
 }
 

@@ -92,11 +92,10 @@ type run struct {
 	options Options
 	out     *Outcome
 
-	world    *host.World
-	hosts    [2]*host.Host
-	paths    [2]*path
-	apps     [2]*app
-	accepted bool
+	world *host.World
+	hosts [2]*host.Host
+	paths [2]*path
+	apps  [2]*app
 }
 
 const serverPort = 80
