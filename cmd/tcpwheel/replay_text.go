@@ -49,6 +49,7 @@ func (r *replaying) lossTable(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "\nrecovery times of the longest losses, by range (* was not needed)\n")
+	name := r.namesOf(b, rows)
 	for from := 0; from < len(r.study.Choices); from += columns {
 		to := min(from+columns, len(r.study.Choices))
 		fmt.Fprintf(b, "%5s %9s %-8s%8s", "conn", "at", "kind", "capture")
@@ -63,7 +64,7 @@ func (r *replaying) lossTable(b *strings.Builder) {
 			if !l.Counts() && l.TRec > 0 {
 				kind += "*"
 			}
-			fmt.Fprintf(b, "%5d %8.3fs %-8s%s", x.ID, x.Script.Seconds(l.At, r.first[x]), kind, pad(spanOrDash(l.TRec, l.TRec > 0), 8))
+			fmt.Fprintf(b, "%5s %8.3fs %-8s%s", name(x), x.Script.Seconds(l.At, r.first[x]), kind, pad(spanOrDash(l.TRec, l.TRec > 0), 8))
 			for i := from; i < to; i++ {
 				rec := &x.Outcomes[i][replay.ByRange].Recoveries[at[1]]
 				text := spanOrDash(rec.TRec, rec.Sent && !rec.Beyond)
@@ -78,6 +79,27 @@ func (r *replaying) lossTable(b *strings.Builder) {
 			b.WriteByte('\n')
 		}
 	}
+}
+
+// namesOf returns what connections are called in a table: their number, with that of their file before it if the table has several, which
+// are listed then.
+func (r *replaying) namesOf(b *strings.Builder, rows [][2]int) func(*replay.Result) string {
+	numbers, files := map[string]int{}, []string{}
+	for _, at := range rows {
+		file := r.results[at[0]].File
+		if _, ok := numbers[file]; !ok {
+			files = append(files, file)
+			numbers[file] = len(files)
+		}
+	}
+	if len(files) == 1 {
+		return func(x *replay.Result) string { return strconv.Itoa(x.ID) }
+	}
+	for i, file := range files {
+		fmt.Fprintf(b, "%5s %s\n", fmt.Sprintf("%d:", i+1), file)
+	}
+	b.WriteByte('\n')
+	return func(x *replay.Result) string { return fmt.Sprintf("%d:%d", numbers[x.File], x.ID) }
 }
 
 // policyTable prints how each policy has done over all losses.
