@@ -15,8 +15,8 @@ import (
 )
 
 // readCapture hands each TCP segment of a capture to use, which may keep it but for its payload. The name "-" is the command's
-// standard input, and "sample:" begins those of the samples. On a terminal it shows how far it is. The error may be of a file that is cut short (capture.ErrCutShort):
-// all that comes before the cut was handed over.
+// standard input, and "sample:" begins those of the samples. On a terminal it shows how far it is. The error may be of a file that
+// is cut short (capture.ErrCutShort): all that comes before the cut was handed over.
 func readCapture(cmd *cobra.Command, name string, use func(*capture.Packet) error) (capture.Stats, error) {
 	r, err := openCapture(cmd, name)
 	if err != nil {
