@@ -7,7 +7,9 @@ require (
 	github.com/klauspost/compress v1.20.3 // captures that are compressed with gzip or zstd: package pcaps/capture
 	github.com/rogpeppe/go-internal v1.16.0 // testscript: the tests of cmd/tcpwheel
 	github.com/spf13/cobra v1.10.2 // the command line of cmd/tcpwheel
+	github.com/spf13/pflag v1.0.9 // kinds of flags of cmd/tcpwheel
 	github.com/vishvananda/netlink v1.3.1 // the kernel's addresses, routes and link state: package tun
+	go.yaml.in/yaml/v3 v3.0.6 // plans of studies: package experiments/plan
 	golang.org/x/net v0.59.0 // nettest, what is asked of a net.Conn: the tests of netstack/sockets
 	golang.org/x/sys v0.48.0 // system calls on TUN devices and network namespaces: package tun
 	gvisor.dev/gvisor v0.0.0-20260905035102-160fafc42237 // the network stack that package netstack plugs into
@@ -16,7 +18,6 @@ require (
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
-	github.com/spf13/pflag v1.0.9 // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/sync v0.23.0 // indirect
@@ -28,7 +29,6 @@ require (
 	github.com/google/btree v1.1.2 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
 	golang.org/x/exp v0.0.0-20250711185948-6ae5c78190dc // indirect
-	golang.org/x/net v0.59.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 )
 

@@ -1,0 +1,24 @@
+// Package all lists the studies.
+package all
+
+import (
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/expiry"
+)
+
+// Studies returns all studies, those first that matter most.
+func Studies() []*experiments.Study {
+	return []*experiments.Study{
+		expiry.Study,
+	}
+}
+
+// Find returns the study of that name or ID, or nil.
+func Find(name string) *experiments.Study {
+	for _, s := range Studies() {
+		if s.Name == name || s.ID == name {
+			return s
+		}
+	}
+	return nil
+}

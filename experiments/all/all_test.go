@@ -1,0 +1,89 @@
+package all
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"tcpwheel/experiments"
+)
+
+func TestStudies(t *testing.T) {
+	names := map[string]bool{}
+	for _, s := range Studies() {
+		t.Run(s.Name, func(t *testing.T) {
+			if names[s.Name] || names[s.ID] || s.Question == "" || !regexp.MustCompile(`^[a-z0-9]+$`).MatchString(s.Name) {
+				t.Errorf("study %s %q: want a name and a question of its own", s.ID, s.Name)
+			}
+			names[s.Name], names[s.ID] = true, true
+			if _, err := fs.Stat(os.DirFS(".."), s.Name+"/plan.yaml"); err != nil {
+				t.Errorf("a study's name is its folder's: %v", err)
+			}
+			for _, part := range []string{"# " + s.ID + ":", "**Question.**", "**Prior claim.**", "**Method.**", "`tcpwheel experiment run " + s.Name + "`", "**What would change our mind.**"} {
+				if !strings.Contains(s.Readme, part) {
+					t.Errorf("README.md has no %q", part)
+				}
+			}
+			for _, quick := range []bool{false, true} {
+				if _, err := s.Open(quick); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestFoldersAreListed finds studies that Studies has not.
+func TestFoldersAreListed(t *testing.T) {
+	plans, err := fs.Glob(os.DirFS(".."), "*/plan.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range plans {
+		if name, _, _ := strings.Cut(p, "/"); Find(name) == nil {
+			t.Errorf("experiments/%s is in no list of studies", name)
+		}
+	}
+}
+
+// TestCellsAreTheSameAnywhere runs the least costly cells of each study twice, beside each other.
+func TestCellsAreTheSameAnywhere(t *testing.T) {
+	for _, s := range Studies() {
+		t.Run(s.Name, func(t *testing.T) {
+			j, err := s.Open(true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			slices.SortStableFunc(j.Cells, func(a, b experiments.Work) int {
+				switch {
+				case a.Cost < b.Cost:
+					return -1
+				case a.Cost > b.Cost:
+					return 1
+				}
+				return 0
+			})
+			j.Cells = j.Cells[:min(2, len(j.Cells))]
+			run := func() string {
+				r, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{}, runtime.GOMAXPROCS(0), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := json.Marshal(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(text)
+			}
+			if a, b := run(), run(); a != b {
+				t.Errorf("two runs of the same cells differ:\n%s\n%s", a, b)
+			}
+		})
+	}
+}

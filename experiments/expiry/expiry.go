@@ -1,0 +1,52 @@
+// Package expiry is study E12: how late timers expire.
+package expiry
+
+import (
+	"embed"
+	"fmt"
+	"time"
+
+	"tcpwheel/experiments"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	Timers   int             `plan:"timers" min:"100" max:"10000000"`
+	Shortest time.Duration   `plan:"shortest" min:"1us" max:"1h"`
+	Longest  time.Duration   `plan:"longest" min:"1us" max:"24h"`
+	Ticks    []time.Duration `plan:"ticks" min:"1us" max:"10s"`
+	Schemes  []string        `plan:"schemes"`
+	BSDTick  time.Duration   `plan:"bsd_tick" min:"1ms" max:"10s"`
+	BSD      []int           `plan:"bsd_counts" min:"1" max:"128"`
+	Seeds    int             `plan:"seeds" min:"1" max:"1000"`
+}
+
+// Cell is what was seen at one granularity under one seed.
+type Cell struct {
+	Tick  time.Duration `json:"tick"`            // G
+	Count int           `json:"count,omitempty"` // of 4.4BSD's ticks; 0 is a facility of package wheel
+	Seed  int           `json:"seed"`
+
+	Early    int      `json:"early"` // timers that expired before their deadline
+	Mean     float64  `json:"mean"`  // of the errors, in ticks
+	Greatest float64  `json:"greatest"`
+	KS       float64  `json:"ks"`               // p of the even distribution, but for errors of whole nanoseconds
+	Differ   []string `json:"differ,omitempty"` // schemes with other errors than the first
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E12", Name: "expiry", Class: experiments.Exact, Files: files,
+	Question: "How late do timers expire at each granularity, and is one ever early?",
+	Check: func(p *Plan) error {
+		if p.Longest <= p.Shortest {
+			return fmt.Errorf("longest: %v, want more than shortest, %v", p.Longest, p.Shortest)
+		}
+		return nil
+	},
+	Cells: cells,
+	Judge: judge,
+})

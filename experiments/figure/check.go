@@ -1,0 +1,75 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+)
+
+var fileName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// Check finds what is missing from a figure, or does not fit together.
+func (f *Figure) Check() error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("figure %q: %s", f.Name, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case !fileName.MatchString(f.Name):
+		return fail("want a name of lower case letters, digits and hyphens")
+	case f.Title == "" || f.X.Label == "" || f.Y.Label == "":
+		return fail("want a title and the labels of both axes")
+	case (f.Map == nil) == (len(f.Series) == 0):
+		return fail("want series or a map")
+	}
+	for _, s := range f.Series {
+		if !slices.Contains([]Kind{Line, Steps, Points, Bars}, s.Kind) {
+			return fail("series %q: kind %q", s.Name, s.Kind)
+		}
+		if len(s.X) == 0 || len(s.X) != len(s.Y) || len(s.Lo) != len(s.Hi) || s.Lo != nil && len(s.Lo) != len(s.Y) {
+			return fail("series %q: %d x, %d y, %d lo, %d hi", s.Name, len(s.X), len(s.Y), len(s.Lo), len(s.Hi))
+		}
+		for i := range s.X {
+			if bad(s.X[i]) || bad(s.Y[i]) || f.X.Log && s.X[i] <= 0 || f.Y.Log && s.Y[i] <= 0 {
+				return fail("series %q: point %d at %v, %v cannot be drawn", s.Name, i, s.X[i], s.Y[i])
+			}
+			if i > 0 && s.Kind != Points && s.X[i] < s.X[i-1] {
+				return fail("series %q: x falls from %v to %v", s.Name, s.X[i-1], s.X[i])
+			}
+		}
+	}
+	if m := f.Map; m != nil {
+		grid := func(rows int, columns func(i int) int) bool {
+			if rows == 0 {
+				return true
+			}
+			for i := range rows {
+				if columns(i) != len(m.Columns) {
+					return false
+				}
+			}
+			return rows == len(m.Rows)
+		}
+		if (m.Value == nil) == (m.Class == nil) || !grid(len(m.Value), func(i int) int { return len(m.Value[i]) }) ||
+			!grid(len(m.Class), func(i int) int { return len(m.Class[i]) }) || !grid(len(m.Text), func(i int) int { return len(m.Text[i]) }) {
+			return fail("want values or classes of %d rows and %d columns", len(m.Rows), len(m.Columns))
+		}
+		for _, row := range m.Class {
+			for _, c := range row {
+				if c < 0 || c >= len(m.Classes) {
+					return fail("class %d of %d", c, len(m.Classes))
+				}
+			}
+		}
+		for _, row := range m.Value {
+			for _, v := range row {
+				if bad(v) || m.Log && v <= 0 {
+					return fail("value %v cannot be drawn", v)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func bad(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }

@@ -1,0 +1,219 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"tcpwheel/experiments/figure"
+	"tcpwheel/experiments/stat"
+)
+
+// Outcome is what a study has to tell.
+type Outcome struct {
+	Claims  []Claim         `json:"claims"`
+	Tables  []Table         `json:"tables"`
+	Figures []figure.Figure `json:"figures,omitempty"`
+	// Notes are paragraphs: why a figure differs, what else was seen.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Verdict is what became of a claim.
+type Verdict string
+
+// The verdicts.
+const (
+	Reproduced    Verdict = "reproduced"     // within the band that was set beforehand
+	Differs       Verdict = "differs"        // the effect is there, and its size is not within the band
+	NotReproduced Verdict = "not reproduced" // what would falsify the claim was seen, or the effect is not there
+)
+
+// Tag says where a figure comes from.
+type Tag string
+
+// The tags. A figure that was recalled and not checked has none of them, and is never shown as published.
+const (
+	FromSource Tag = "source"   // read in the text of the paper
+	FromPrint  Tag = "document" // read in a published document, public source code or its summary
+	Computed   Tag = "computed" // computed for this project from the definition
+	Standard   Tag = "standard" // the text of an RFC
+)
+
+// Claim is a published figure, or a law, beside what was measured.
+type Claim struct {
+	Name      string  `json:"name"`                // unique within the study, as "bsd-mean-wait"
+	Text      string  `json:"text"`                // what is claimed, in a line
+	Published string  `json:"published,omitempty"` // as it stands in the source, with its unit; "" if only a shape is claimed
+	Source    string  `json:"source"`              // where it stands
+	Tag       Tag     `json:"tag"`
+	Measured  Measure `json:"measured"`
+	Expected  string  `json:"expected"` // the band that was set beforehand, in words
+	Verdict   Verdict `json:"verdict"`
+	Why       string  `json:"why,omitempty"` // why it differs, or may differ; wanted unless it is reproduced
+}
+
+// Claim adds a claim. otherwise says why it would not hold, and becomes its Why if it does not and says nothing itself.
+func (o *Outcome) Claim(c Claim, otherwise string) {
+	if c.Verdict != Reproduced && c.Why == "" {
+		c.Why = otherwise
+	}
+	o.Claims = append(o.Claims, c)
+}
+
+// Measure is what was measured: a number with its 95 % interval, or words if one number does not tell it.
+type Measure struct {
+	Value float64  `json:"value,omitempty"`
+	Lo    *float64 `json:"lo,omitempty"`
+	Hi    *float64 `json:"hi,omitempty"`
+	Unit  string   `json:"unit,omitempty"`
+	Text  string   `json:"text,omitempty"` // in place of the number
+}
+
+// Measured is a number that is exact.
+func Measured(value float64, unit string) Measure { return Measure{Value: value, Unit: unit} }
+
+// MeasuredSpan is a time that is exact, in the unit that suits it.
+func MeasuredSpan(d time.Duration) Measure { return Measure{Value: d.Seconds() * 1e3, Unit: "ms"} }
+
+// MeasuredWithin is a number with the interval that package stat has found.
+func MeasuredWithin(in stat.Interval, unit string) Measure {
+	return Measure{Value: in.Value, Lo: &in.Lo, Hi: &in.Hi, Unit: unit}
+}
+
+// MeasuredText is words.
+func MeasuredText(format string, args ...any) Measure {
+	return Measure{Text: fmt.Sprintf(format, args...)}
+}
+
+// String returns the number with four significant digits and its unit.
+func (m Measure) String() string {
+	if m.Text != "" {
+		return m.Text
+	}
+	return strings.TrimSpace(Number(m.Value) + " " + m.Unit)
+}
+
+// Interval returns the interval as text, "exact" of a number without one, and "" of words.
+func (m Measure) Interval() string {
+	switch {
+	case m.Text != "":
+		return ""
+	case m.Lo == nil:
+		return "exact"
+	}
+	return Number(*m.Lo) + " to " + Number(*m.Hi)
+}
+
+// Number writes a number with four significant digits, and whole numbers whole, in groups of three digits.
+func Number(x float64) string {
+	text := strconv.FormatFloat(x, 'g', 4, 64)
+	if a := math.Abs(x); a == 0 || a >= 1e-4 && a < 1e15 {
+		decimals := 0
+		if a > 0 && a < 1000 {
+			decimals = 3 - int(math.Floor(math.Log10(a)))
+		}
+		text = strconv.FormatFloat(x, 'f', max(decimals, 0), 64)
+		if strings.Contains(text, ".") {
+			text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+		}
+	}
+	return grouped(text)
+}
+
+func grouped(text string) string {
+	whole, rest, dot := strings.Cut(text, ".")
+	digits := strings.TrimLeft(whole, "-")
+	if len(digits) < 5 || strings.ContainsAny(text, "eIN") {
+		return text
+	}
+	out := whole[:len(whole)-len(digits)]
+	for i := range len(digits) {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			out += ","
+		}
+		out += digits[i : i+1]
+	}
+	if dot {
+		out += "." + rest
+	}
+	return out
+}
+
+// Judged returns the verdict on a number: Reproduced within [lo, hi], Differs within [least, most], and else NotReproduced. For a
+// claim without middle ground the bounds are the same.
+func Judged(value, lo, hi, least, most float64) Verdict {
+	switch {
+	case value >= lo && value <= hi:
+		return Reproduced
+	case value >= least && value <= most:
+		return Differs
+	}
+	return NotReproduced
+}
+
+// Holds is Reproduced if what was claimed holds, and else NotReproduced.
+func Holds(ok bool) Verdict {
+	if ok {
+		return Reproduced
+	}
+	return NotReproduced
+}
+
+// Table is rows of values, which are strings, whole numbers, float64s, bools or time.Durations (shown in ms, written in seconds).
+type Table struct {
+	Name    string   `json:"name"`  // of its file, as "waits": lower case, digits and hyphens
+	Title   string   `json:"title"` // in a line
+	Columns []string `json:"columns"`
+	Rows    [][]any  `json:"rows"`
+	// Data marks a table that is written for other programs only: the page names its file and does not show it.
+	Data bool `json:"data,omitempty"`
+}
+
+// Add appends a row.
+func (t *Table) Add(values ...any) { t.Rows = append(t.Rows, values) }
+
+// Check finds what is missing from an outcome, before it is shown to anyone.
+func (o *Outcome) Check() error {
+	names := map[string]bool{}
+	for _, c := range o.Claims {
+		switch {
+		case c.Name == "" || names["claim "+c.Name]:
+			return fmt.Errorf("claim %q: want a name of its own", c.Name)
+		case c.Text == "" || c.Source == "" || c.Expected == "":
+			return fmt.Errorf("claim %s: want text, source and what was expected", c.Name)
+		case c.Tag != FromSource && c.Tag != FromPrint && c.Tag != Computed && c.Tag != Standard:
+			return fmt.Errorf("claim %s: tag %q", c.Name, c.Tag)
+		case c.Verdict != Reproduced && c.Verdict != Differs && c.Verdict != NotReproduced:
+			return fmt.Errorf("claim %s: verdict %q", c.Name, c.Verdict)
+		case c.Verdict != Reproduced && c.Why == "":
+			return fmt.Errorf("claim %s: %s, and no word on why", c.Name, c.Verdict)
+		case math.IsNaN(c.Measured.Value) || math.IsInf(c.Measured.Value, 0):
+			return fmt.Errorf("claim %s: measured %v", c.Name, c.Measured.Value)
+		}
+		names["claim "+c.Name] = true
+	}
+	for _, t := range o.Tables {
+		if t.Name == "" || names["table "+t.Name] || len(t.Columns) == 0 {
+			return fmt.Errorf("table %q: want a name of its own, and columns", t.Name)
+		}
+		names["table "+t.Name] = true
+		for i, r := range t.Rows {
+			if len(r) != len(t.Columns) {
+				return fmt.Errorf("table %s, row %d: %d values in %d columns", t.Name, i+1, len(r), len(t.Columns))
+			}
+		}
+	}
+	for i := range o.Figures {
+		f := &o.Figures[i]
+		if names["figure "+f.Name] {
+			return fmt.Errorf("figure %s stands twice", f.Name)
+		}
+		names["figure "+f.Name] = true
+		if err := f.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

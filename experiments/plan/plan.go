@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxSize is the most octets that a plan may have.
+const MaxSize = 1 << 20
+
+// File is a plan that was read and not decoded yet.
+type File struct {
+	Name  string // for errors
+	Study string // the study that it names; "" if it names none
+	Text  []byte
+
+	root, quick *yaml.Node
+}
+
+// Parse reads a plan. name stands in errors.
+func Parse(name string, text []byte) (*File, error) {
+	if len(text) > MaxSize {
+		return nil, fmt.Errorf("%s: %d octets, want at most %d", name, len(text), MaxSize)
+	}
+	dec := yaml.NewDecoder(strings.NewReader(string(text)))
+	var doc, more yaml.Node
+	if err := dec.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%s: empty, want a mapping of keys to values", name)
+		}
+		return nil, fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: more than one document", name)
+	}
+	f := &File{Name: name, Text: text}
+	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%s:%d: want a mapping of keys to values", name, max(doc.Line, 1))
+	}
+	f.root = doc.Content[0]
+	if err := f.plain(f.root); err != nil {
+		return nil, err
+	}
+	for i := 0; i+1 < len(f.root.Content); i += 2 {
+		switch key, value := f.root.Content[i], f.root.Content[i+1]; key.Value {
+		case "study":
+			if value.Kind != yaml.ScalarNode || value.Value == "" {
+				return nil, f.fault(value, "study", "want the name of a study")
+			}
+			f.Study = value.Value
+		case "quick":
+			if value.Kind != yaml.MappingNode {
+				return nil, f.fault(value, "quick", "want a mapping of keys to the values of a quick run")
+			}
+			f.quick = value
+		}
+	}
+	return f, nil
+}
+
+// plain refuses what makes a plan other than it looks.
+func (f *File) plain(n *yaml.Node) error {
+	if n.Kind == yaml.AliasNode || n.Anchor != "" {
+		return fmt.Errorf("%s:%d: anchors and aliases are not read", f.Name, n.Line)
+	}
+	seen := map[string]bool{}
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			if c.Kind != yaml.ScalarNode {
+				return fmt.Errorf("%s:%d: a key that is no plain word", f.Name, c.Line)
+			}
+			if seen[c.Value] {
+				return fmt.Errorf("%s:%d: %s: stands twice", f.Name, c.Line, c.Value)
+			}
+			seen[c.Value] = true
+		}
+		if err := f.plain(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *File) fault(n *yaml.Node, key, want string) error {
+	if n.Kind == yaml.ScalarNode {
+		return fmt.Errorf("%s:%d: %s: %q, %s", f.Name, n.Line, key, n.Value, want)
+	}
+	return fmt.Errorf("%s:%d: %s: %s", f.Name, n.Line, key, want)
+}
+
+// Decode writes the values of the plan into the fields of *into, a struct, over what stands there; with quick those of the
+// mapping "quick" after them. What the plan does not name stays.
+func (f *File) Decode(into any, quick bool) error {
+	d := decoder{file: f}
+	d.document(f.root, into, true)
+	if quick && f.quick != nil {
+		d.document(f.quick, into, false)
+	} else if f.quick != nil {
+		d.try(f.quick, into)
+	}
+	return errors.Join(d.faults...)
+}

@@ -1,0 +1,131 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+type policy string
+
+func (p *policy) UnmarshalText(text []byte) error {
+	if string(text) != "bsd" && string(text) != "linux" {
+		return fmt.Errorf("no policy")
+	}
+	*p = policy(text)
+	return nil
+}
+
+func (p *policy) Allowed() string { return "a policy: bsd or linux" }
+
+type link struct {
+	Rate  uint64        `plan:"rate" min:"1"`
+	Delay time.Duration `plan:"delay" min:"0s" max:"1s"`
+}
+
+type example struct {
+	Policies []policy        `plan:"policies"`
+	RTT      []time.Duration `plan:"rtt" min:"1us" max:"10s"`
+	Seeds    int             `plan:"seeds" min:"1" max:"10000"`
+	Share    float64         `plan:"share" min:"0" max:"1"`
+	Mode     string          `plan:"mode" oneof:"fast slow"`
+	Link     link            `plan:"link"`
+	SACK     bool            `plan:"sack"`
+	Extra    []int           `plan:"extra" optional:"true"`
+	hidden   int
+}
+
+type seeds struct {
+	Seeds int `plan:"seeds" min:"1" max:"10000"`
+}
+
+func TestDecode(t *testing.T) {
+	f, err := Parse("p.yaml", []byte("study: tail\npolicies: [bsd, linux]\nrtt: 20ms\nshare: 0.5\nmode: slow\nlink:\n  delay: 5ms\nsack: true\nextra: []\nquick:\n  rtt: [1ms, 2ms]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := example{Link: link{Rate: 7}, hidden: 3}
+	if err := f.Decode(&p, false); err != nil {
+		t.Fatal(err)
+	}
+	if f.Study != "tail" || fmt.Sprint(p) != "{[bsd linux] [20ms] 0 0.5 slow {7 5ms} true [] 3}" {
+		t.Errorf("study %q, plan %v", f.Study, p)
+	}
+	if err := f.Decode(&p, true); err != nil || fmt.Sprint(p.RTT) != "[1ms 2ms]" {
+		t.Errorf("quick: %v, %v", p.RTT, err)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", "p.yaml: empty, want a mapping of keys to values"},
+		{"[1]", "p.yaml:1: want a mapping of keys to values"},
+		{"a: [", "p.yaml: line 1: did not find expected node content"},
+		{"a: 1\n---\nb: 2", "p.yaml: more than one document"},
+		{"rtt: &x 1ms\nseeds: *x", "p.yaml:1: anchors and aliases are not read"},
+		{"rtt: 1ms\nrtt: 2ms", "p.yaml:2: rtt: stands twice"},
+		{"study: [a]", "p.yaml:1: study: want the name of a study"},
+		{"quick: 3", `p.yaml:1: quick: "3", want a mapping of keys to the values of a quick run`},
+		{"\nrtts: 1ms", "p.yaml:2: rtts: no such key, want one of policies, rtt, seeds, share, mode, link, sack, extra, quick, study"},
+		{"rtt: 20", `p.yaml:1: rtt: "20", want a duration such as 20ms, 1us to 10s`},
+		{"rtt: [1ms, 20s]", `p.yaml:1: rtt: "20s", want a duration such as 20ms, 1us to 10s`},
+		{"rtt: []", "p.yaml:1: rtt: want at least one value"},
+		{"share: nan", `p.yaml:1: share: "nan", want a number, 0 to 1`},
+		{"share: 2", `p.yaml:1: share: "2", want a number, 0 to 1`},
+		{"mode: medium", `p.yaml:1: mode: "medium", want one of fast, slow`},
+		{"sack: yes", `p.yaml:1: sack: "yes", want true or false`},
+		{"policies: reno", `p.yaml:1: policies: "reno", no policy; want a policy: bsd or linux`},
+		{"link: fast", `p.yaml:1: link: "fast", want a mapping with the keys rate, delay`},
+		{"link:\n  rate: 0", `p.yaml:2: link.rate: "0", want a whole number, 1 or more`},
+		{"link:\n  loss: 0", "p.yaml:2: link.loss: no such key, want one of rate, delay"},
+		{"quick:\n  rtt: 0", `p.yaml:2: rtt: "0", want a duration such as 20ms, 1us to 10s`},
+		{"rtt: ~", `p.yaml:1: rtt: want at least one value`},
+	} {
+		f, err := Parse("p.yaml", []byte(c.text))
+		if err == nil {
+			var p example
+			err = f.Decode(&p, false)
+		}
+		if err == nil || strings.ReplaceAll(err.Error(), `"~", `, "") != c.want {
+			t.Errorf("plan %q:\n got %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+func TestAllFaultsAreTold(t *testing.T) {
+	f, err := Parse("p.yaml", []byte("seeds: 0\nseed: 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p seeds
+	err = f.Decode(&p, false)
+	want := "p.yaml:1: seeds: \"0\", want a whole number, 1 to 10000\np.yaml:2: seed: no such key, want one of seeds, quick, study"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add("policies: [bsd]\nrtt: 1ms\nlink: {rate: 1}\nquick: {seeds: 1}")
+	f.Add("a: &a [*a]")
+	f.Fuzz(func(t *testing.T, text string) {
+		file, err := Parse("p.yaml", []byte(text))
+		if err != nil {
+			return
+		}
+		var p struct {
+			seeds
+			Policies []policy        `plan:"policies"`
+			RTT      []time.Duration `plan:"rtt" min:"1us" max:"10s"`
+			Link     link            `plan:"link"`
+		}
+		if file.Decode(&p, true) == nil {
+			for _, rtt := range p.RTT {
+				if rtt < time.Microsecond || rtt > 10*time.Second {
+					t.Errorf("%q: rtt %v beyond its bounds", text, rtt)
+				}
+			}
+		}
+	})
+}

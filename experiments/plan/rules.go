@@ -1,0 +1,92 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// rules are what the tags of a field allow.
+type rules struct{ tag reflect.StructTag }
+
+func (r rules) optional() bool { return r.tag.Get("optional") == "true" }
+
+func (r rules) oneOf() []string { return strings.Fields(r.tag.Get("oneof")) }
+
+// within reports whether v keeps its bounds.
+func (r rules) within(v reflect.Value) bool {
+	if all := r.oneOf(); len(all) > 0 {
+		return slices.Contains(all, fmt.Sprint(v.Interface()))
+	}
+	return r.compare(v, "min") >= 0 && r.compare(v, "max") <= 0
+}
+
+// compare compares v with a bound, which is 0 if there is none.
+func (r rules) compare(v reflect.Value, which string) int {
+	text, ok := r.tag.Lookup(which)
+	if !ok {
+		return 0
+	}
+	fail := func(err error) {
+		if err != nil {
+			panic(fmt.Sprintf("BUG: plan: %s:%q of a field of type %v", which, text, v.Type()))
+		}
+	}
+	switch {
+	case v.Type() == durationType:
+		bound, err := time.ParseDuration(text)
+		fail(err)
+		return cmp.Compare(v.Int(), int64(bound))
+	case v.CanInt():
+		bound, err := strconv.ParseInt(text, 10, 64)
+		fail(err)
+		return cmp.Compare(v.Int(), bound)
+	case v.CanUint():
+		bound, err := strconv.ParseUint(text, 10, 64)
+		fail(err)
+		return cmp.Compare(v.Uint(), bound)
+	case v.CanFloat():
+		bound, err := strconv.ParseFloat(text, 64)
+		fail(err)
+		return cmp.Compare(v.Float(), bound)
+	}
+	panic("BUG: plan: bounds of a field of type " + v.Type().String())
+}
+
+// want says what a field may be.
+func (r rules) want(v reflect.Value) string {
+	if all := r.oneOf(); len(all) > 0 {
+		return "one of " + strings.Join(all, ", ")
+	}
+	if v.CanAddr() {
+		if a, ok := v.Addr().Interface().(Allower); ok {
+			return a.Allowed()
+		}
+	}
+	what := "text"
+	switch {
+	case v.Type() == durationType:
+		what = "a duration such as 20ms"
+	case v.Kind() == reflect.Bool:
+		what = "true or false"
+	case v.CanInt(), v.CanUint():
+		what = "a whole number"
+	case v.CanFloat():
+		what = "a number"
+	}
+	lo, hasLo := r.tag.Lookup("min")
+	hi, hasHi := r.tag.Lookup("max")
+	switch {
+	case hasLo && hasHi:
+		what += fmt.Sprintf(", %s to %s", lo, hi)
+	case hasLo:
+		what += fmt.Sprintf(", %s or more", lo)
+	case hasHi:
+		what += fmt.Sprintf(", at most %s", hi)
+	}
+	return what
+}

@@ -1,0 +1,137 @@
+package experiments
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+)
+
+// Progress is told after each cell how much of the work is done, by cost, and which cell it was. It is called by one goroutine
+// at a time.
+type Progress func(done, total float64, study, cell string)
+
+// Results are the results of the cells of some studies: by study, in the order of its cells; nil is one that did not run.
+type Results map[string][]json.RawMessage
+
+// Shard is a part of a run: number Index, from 0, of Of. The zero value is the whole run.
+type Shard struct{ Index, Of int }
+
+// Check returns an error unless 0 ≤ Index < Of ≤ 10,000 or s is the zero value.
+func (s Shard) Check() error {
+	if s != (Shard{}) && (s.Of < 1 || s.Of > 10_000 || s.Index < 0 || s.Index >= s.Of) {
+		return fmt.Errorf("shard %d of %d, want one of 0 to n-1 of n, and n from 1 to 10000", s.Index, s.Of)
+	}
+	return nil
+}
+
+// task is a cell among those of all studies.
+type task struct {
+	job  *Job
+	cell int
+}
+
+func (t task) cost() float64 { return t.job.Cells[t.cell].Cost }
+
+// share returns the cells of a shard, the most costly first. Each shard gets about the same cost: the cells, from the most
+// costly down, go to the shard with the least so far.
+func share(jobs []*Job, s Shard) []task {
+	var all []task
+	for _, j := range jobs {
+		for i := range j.Cells {
+			all = append(all, task{j, i})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b task) int { return cmp.Compare(b.cost(), a.cost()) })
+	if s.Of < 2 {
+		return all
+	}
+	var mine []task
+	load := make([]float64, s.Of)
+	for _, t := range all {
+		least := 0
+		for i := range load {
+			if load[i] < load[least] {
+				least = i
+			}
+		}
+		load[least] += t.cost()
+		if least == s.Index {
+			mine = append(mine, t)
+		}
+	}
+	return mine
+}
+
+// Run runs the cells of the jobs that are the shard's, on as many goroutines as workers says, and returns their results. It
+// stops at the first that fails; the error names study and cell. progress may be nil.
+func Run(ctx context.Context, jobs []*Job, shard Shard, workers int, progress Progress) (Results, error) {
+	if err := shard.Check(); err != nil {
+		return nil, err
+	}
+	results := Results{}
+	for _, j := range jobs {
+		if results[j.Study.Name] != nil {
+			return nil, fmt.Errorf("study %s stands twice", j.Study.Name)
+		}
+		results[j.Study.Name] = make([]json.RawMessage, len(j.Cells))
+	}
+	tasks := share(jobs, shard)
+	total, done := 0.0, 0.0
+	for _, t := range tasks {
+		total += t.cost()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var (
+		wait sync.WaitGroup
+		mu   sync.Mutex
+		next int
+	)
+	take := func() (t task, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if next == len(tasks) || ctx.Err() != nil {
+			return t, false
+		}
+		next++
+		return tasks[next-1], true
+	}
+	for range max(1, min(workers, len(tasks))) {
+		wait.Go(func() {
+			for t, ok := take(); ok; t, ok = take() {
+				w := &t.job.Cells[t.cell]
+				result, err := runCell(ctx, w)
+				if err != nil {
+					cancel(fmt.Errorf("study %s, cell %q: %w", t.job.Study.Name, w.Name, err))
+					return
+				}
+				mu.Lock()
+				results[t.job.Study.Name][t.cell] = result
+				done += w.Cost
+				if progress != nil {
+					progress(done, total, t.job.Study.Name, w.Name)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// runCell turns a panic into an error that says which cell it was.
+func runCell(ctx context.Context, w *Work) (result json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return w.Run(ctx)
+}

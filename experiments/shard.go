@@ -1,0 +1,205 @@
+package experiments
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// A shard's file is lines of JSON: a header, then a line for each cell.
+
+// shardFormat is the version of shards' files.
+const shardFormat = "tcpwheel experiment shard 1"
+
+type shardHeader struct {
+	Format  string      `json:"format"`
+	Program string      `json:"program"` // shards are merged only if one program has made them
+	Index   int         `json:"index"`
+	Of      int         `json:"of"`
+	Quick   bool        `json:"quick"`
+	Studies []shardPlan `json:"studies"`
+}
+
+type shardPlan struct {
+	Study string `json:"study"`
+	Hash  string `json:"hash"` // of the plan
+	Plan  string `json:"plan,omitempty"`
+	Cells int    `json:"cells"`
+}
+
+type shardLine struct {
+	Study  string          `json:"study"`
+	Cell   int             `json:"cell"`
+	Name   string          `json:"name"`
+	Result json.RawMessage `json:"result"`
+}
+
+// Hash returns the SHA-256 of the plan's text and of whether the run is a quick one, in hexadecimal digits.
+func (j *Job) Hash() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\nquick: %v\n%s", j.Study.Name, j.Quick, j.Plan))
+	return hex.EncodeToString(sum[:])
+}
+
+func header(jobs []*Job, s Shard, program string) shardHeader {
+	h := shardHeader{Format: shardFormat, Program: program, Index: s.Index, Of: max(s.Of, 1)}
+	for _, j := range jobs {
+		p := shardPlan{Study: j.Study.Name, Hash: j.Hash(), Cells: len(j.Cells)}
+		if j.User {
+			p.Plan = j.Plan
+		}
+		h.Quick = j.Quick
+		h.Studies = append(h.Studies, p)
+	}
+	return h
+}
+
+// WriteShard writes the results of a shard. program tells builds of the program apart.
+func WriteShard(w io.Writer, jobs []*Job, s Shard, program string, results Results) error {
+	b := bufio.NewWriter(w)
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(header(jobs, s, program)); err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		for i, r := range results[j.Study.Name] {
+			if r == nil {
+				continue
+			}
+			if err := enc.Encode(shardLine{j.Study.Name, i, j.Cells[i].Name, r}); err != nil {
+				return err
+			}
+		}
+	}
+	return b.Flush()
+}
+
+// ShardInput is a shard's file to read.
+type ShardInput struct {
+	Name string // for errors
+	Data io.Reader
+}
+
+// maxShardLine is the most octets that a line of a shard's file may have.
+const maxShardLine = 256 << 20
+
+// Merge reads the files of all shards of a run and returns its jobs and results. open makes the job of a study; its second
+// argument is a user's plan, or "" for the study's own. Files of different runs, a shard that is missing or stands twice, or a
+// cell that is missing is an error that names it.
+func Merge(inputs []ShardInput, program string, open func(study, plan string, quick bool) (*Job, error)) ([]*Job, Results, error) {
+	if len(inputs) == 0 {
+		return nil, nil, errors.New("no shards to merge")
+	}
+	var (
+		first   shardHeader
+		jobs    []*Job
+		results = Results{}
+		byIndex = map[int]string{}
+	)
+	for n, in := range inputs {
+		lines := bufio.NewScanner(in.Data)
+		lines.Buffer(nil, maxShardLine)
+		if !lines.Scan() {
+			return nil, nil, fmt.Errorf("%s: %w", in.Name, cmpErr(lines.Err(), errors.New("empty, want the results of a shard")))
+		}
+		var h shardHeader
+		if err := json.Unmarshal(lines.Bytes(), &h); err != nil || h.Format != shardFormat {
+			return nil, nil, fmt.Errorf("%s: not the results of a shard: the first line is no header of format %q", in.Name, shardFormat)
+		}
+		if h.Program != program {
+			return nil, nil, fmt.Errorf("%s: made by %s, and this is %s: their results may differ", in.Name, h.Program, program)
+		}
+		if err := (Shard{h.Index, h.Of}).Check(); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", in.Name, err)
+		}
+		if other, twice := byIndex[h.Index]; twice {
+			return nil, nil, fmt.Errorf("%s: shard %d/%d stands in %s, too", in.Name, h.Index, h.Of, other)
+		}
+		byIndex[h.Index] = in.Name
+		if n == 0 {
+			first = h
+			for _, p := range h.Studies {
+				j, err := open(p.Study, p.Plan, h.Quick)
+				if err != nil {
+					return nil, nil, fmt.Errorf("%s: %w", in.Name, err)
+				}
+				if j.Hash() != p.Hash || len(j.Cells) != p.Cells {
+					return nil, nil, fmt.Errorf("%s: study %s ran under another plan than this program has", in.Name, p.Study)
+				}
+				if results[p.Study] != nil {
+					return nil, nil, fmt.Errorf("%s: study %s stands twice", in.Name, p.Study)
+				}
+				jobs = append(jobs, j)
+				results[p.Study] = make([]json.RawMessage, len(j.Cells))
+			}
+		} else if !sameRun(first, h) {
+			return nil, nil, fmt.Errorf("%s: of another run than %s", in.Name, inputs[0].Name)
+		}
+		for line := 2; lines.Scan(); line++ {
+			if err := results.add(jobs, lines.Bytes()); err != nil {
+				return nil, nil, fmt.Errorf("%s:%d: %w", in.Name, line, err)
+			}
+		}
+		if err := lines.Err(); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", in.Name, err)
+		}
+	}
+	for i := range first.Of {
+		if byIndex[i] == "" {
+			return nil, nil, fmt.Errorf("shard %d/%d is missing", i, first.Of)
+		}
+	}
+	for _, j := range jobs {
+		for i, r := range results[j.Study.Name] {
+			if r == nil {
+				return nil, nil, fmt.Errorf("study %s: the result of cell %q is in no shard", j.Study.Name, j.Cells[i].Name)
+			}
+		}
+	}
+	return jobs, results, nil
+}
+
+func cmpErr(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+// sameRun reports whether two headers differ by their index only.
+func sameRun(a, b shardHeader) bool {
+	b.Index = a.Index
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// add takes a line of a shard's file.
+func (r Results) add(jobs []*Job, text []byte) error {
+	var l shardLine
+	if err := json.Unmarshal(text, &l); err != nil {
+		return fmt.Errorf("not a result: %w", err)
+	}
+	all := r[l.Study]
+	if l.Cell < 0 || l.Cell >= len(all) {
+		return fmt.Errorf("study %q has no cell %d", l.Study, l.Cell)
+	}
+	if all[l.Cell] != nil {
+		return fmt.Errorf("study %s: cell %q stands twice", l.Study, l.Name)
+	}
+	if len(l.Result) == 0 {
+		return fmt.Errorf("study %s: cell %q has no result", l.Study, l.Name)
+	}
+	for _, j := range jobs {
+		if j.Study.Name == l.Study && j.Cells[l.Cell].Name != l.Name {
+			return fmt.Errorf("study %s: cell %d is %q, want %q", l.Study, l.Cell, l.Name, j.Cells[l.Cell].Name)
+		}
+	}
+	all[l.Cell] = l.Result
+	return nil
+}

@@ -1,0 +1,202 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+
+	"tcpwheel/experiments/plan"
+)
+
+// Class is how a study is to be believed.
+type Class string
+
+// The classes of studies.
+const (
+	Exact     Class = "A" // exact or analytic: the result is a law, and holds to the last digit
+	Published Class = "P" // beside figures that were published, within a band set beforehand
+	Shape     Class = "S" // beside a shape that was published: an order, a knee, a trade-off
+)
+
+// Spec is what a study is made of. P is its plan, a struct that package plan decodes, and R what a cell returns, which
+// encoding/json writes and reads back without loss: no NaN, no infinity, no unexported field.
+type Spec[P, R any] struct {
+	ID       string // as in "E12"
+	Name     string // its folder, and its name on the command line
+	Question string // in a line
+	Class    Class
+
+	// Files has README.md and plan.yaml.
+	Files fs.FS
+
+	// Check finds faults of a decoded plan that its tags cannot tell, such as two fields that exclude each other; it may be nil.
+	Check func(p *P) error
+
+	// Cells cuts the plan into cells, in an order that depends on the plan alone.
+	Cells func(p *P) []Cell[R]
+
+	// Judge makes the outcome of the results, which stand in the order of the cells.
+	Judge func(p *P, cells []R) (*Outcome, error)
+
+	// Live are the parts that this machine's clock or kernel has a part in; it may be nil.
+	Live []LivePart[P]
+}
+
+// Cell is a part of a study that runs by itself.
+type Cell[R any] struct {
+	Name string  // its parameters, unique within the study, as "policy=bsd rtt=20ms seed=3"
+	Cost float64 // about how many seconds it takes on one processor, above 0; shards and the order of work go by it
+	// Run must give the same result whenever and wherever it is called. Others run at the same time.
+	Run func(ctx context.Context) (R, error)
+}
+
+// LivePart is a part of a study whose figures are those of one machine.
+type LivePart[P any] struct {
+	Name string // as "clock" or "kernel"
+	// Needs says why it cannot run here, as "root"; nil is that it can.
+	Needs func() error
+	Run   func(ctx context.Context, p *P) (*Outcome, error)
+}
+
+// Study is a study of any plan and cells. Define makes one.
+type Study struct {
+	ID, Name, Question string
+	Class              Class
+
+	Readme string // the text of README.md
+	Plan   string // the text of plan.yaml
+
+	open func(source *plan.File, quick bool) (*Job, error)
+}
+
+// Job is a study with a plan, ready to run.
+type Job struct {
+	Study *Study
+	Plan  string // its text: the study's own, or that of a user
+	Quick bool
+	User  bool // the plan is a user's
+
+	Cells []Work
+	Live  []LiveWork
+
+	judge func(results []json.RawMessage) (*Outcome, error)
+}
+
+// Work is a cell whose result is JSON.
+type Work struct {
+	Name string
+	Cost float64
+	Run  func(ctx context.Context) (json.RawMessage, error)
+}
+
+// LiveWork is a LivePart of a plan.
+type LiveWork struct {
+	Name  string
+	Needs func() error
+	Run   func(ctx context.Context) (*Outcome, error)
+}
+
+// Define makes a study. It panics if the study's own files are missing or its plan is wrong: TestStudies of package
+// experiments/all finds that.
+func Define[P, R any](s Spec[P, R]) *Study {
+	study := &Study{ID: s.ID, Name: s.Name, Question: s.Question, Class: s.Class}
+	study.Readme, study.Plan = mustRead(s.Name, s.Files, "README.md"), mustRead(s.Name, s.Files, "plan.yaml")
+	own, err := plan.Parse(s.Name+"/plan.yaml", []byte(study.Plan))
+	if err == nil && own.Study != s.Name {
+		err = fmt.Errorf("%s: study: %q, want %q", own.Name, own.Study, s.Name)
+	}
+	if err == nil {
+		err = own.Decode(new(P), true)
+	}
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	study.open = func(source *plan.File, quick bool) (*Job, error) {
+		p := new(P)
+		// A user's plan says what differs from the study's own.
+		if err := own.Decode(p, quick); err != nil {
+			return nil, err
+		}
+		if source != nil {
+			if err := source.Decode(p, quick); err != nil {
+				return nil, err
+			}
+		}
+		if s.Check != nil {
+			if err := s.Check(p); err != nil {
+				name := own.Name
+				if source != nil {
+					name = source.Name
+				}
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		return newJob(study, source, quick, &s, p)
+	}
+	return study
+}
+
+func mustRead(study string, files fs.FS, name string) string {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: study %s: %v", study, err))
+	}
+	return string(text)
+}
+
+// Open returns the study with its own plan; with quick as a quick run has it.
+func (s *Study) Open(quick bool) (*Job, error) { return s.open(nil, quick) }
+
+// OpenPlan returns the study with the plan of a user, over its own.
+func (s *Study) OpenPlan(source *plan.File, quick bool) (*Job, error) { return s.open(source, quick) }
+
+func newJob[P, R any](study *Study, source *plan.File, quick bool, s *Spec[P, R], p *P) (*Job, error) {
+	j := &Job{Study: study, Plan: study.Plan, Quick: quick}
+	if source != nil {
+		j.Plan, j.User = string(source.Text), true
+	}
+	seen := map[string]bool{}
+	for _, c := range s.Cells(p) {
+		if c.Name == "" || seen[c.Name] || !(c.Cost > 0) {
+			return nil, fmt.Errorf("study %s: cell %q: want a name of its own, and a cost above 0", s.Name, c.Name)
+		}
+		seen[c.Name] = true
+		j.Cells = append(j.Cells, Work{c.Name, c.Cost, func(ctx context.Context) (json.RawMessage, error) {
+			r, err := c.Run(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(r)
+		}})
+	}
+	for _, l := range s.Live {
+		j.Live = append(j.Live, LiveWork{l.Name, l.Needs, func(ctx context.Context) (*Outcome, error) { return l.Run(ctx, p) }})
+	}
+	j.judge = func(raw []json.RawMessage) (*Outcome, error) {
+		results := make([]R, len(raw))
+		for i := range raw {
+			if err := json.Unmarshal(raw[i], &results[i]); err != nil {
+				return nil, fmt.Errorf("study %s, cell %q: %w", s.Name, j.Cells[i].Name, err)
+			}
+		}
+		out, err := s.Judge(p, results)
+		if err != nil {
+			return nil, fmt.Errorf("study %s: %w", s.Name, err)
+		}
+		return out, nil
+	}
+	return j, nil
+}
+
+// Judge makes the outcome of the results of all cells, in their order.
+func (j *Job) Judge(results []json.RawMessage) (*Outcome, error) {
+	if len(results) != len(j.Cells) {
+		return nil, fmt.Errorf("study %s: %d results of %d cells", j.Study.Name, len(results), len(j.Cells))
+	}
+	out, err := j.judge(results)
+	if err != nil {
+		return nil, err
+	}
+	return out, out.Check()
+}
