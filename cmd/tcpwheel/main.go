@@ -115,6 +115,7 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		newNC(),
 		newLink(),
 		newTail(),
+		newExperiment(),
 		newScript(),
 		newSim(),
 		newWheel(),
