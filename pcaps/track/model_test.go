@@ -3,52 +3,7 @@ package track
 import (
 	"testing"
 	"time"
-
-	"tcpwheel/netstack/sim"
-	"tcpwheel/netstack/sim/host"
-	"tcpwheel/tcptimers"
 )
-
-// TestBestModel finds the policy that a simulated sender has, from its gaps, at each point of capture.
-func TestBestModel(t *testing.T) {
-	for _, policy := range tcptimers.PolicyNames() {
-		right, all := 0, 0
-		for seed := range uint64(12) {
-			w := run(t, scenario{
-				policy: policy, sack: true, stamps: true, rtt: 40 * time.Millisecond, rate: 20_000_000, loss: sim.Losses{sim.Bernoulli{P: 0.1}},
-				app: func() host.App {
-					return &host.OnOff{Burst: 3400, Pause: 650 * time.Millisecond, Bursts: 60, Finish: true}
-				}, seed: 1000 + seed, span: 5 * time.Minute,
-			})
-			fit := w.follow(t, atSender).Timers
-			if fit.Gaps < 4 {
-				continue
-			}
-			all++
-			if fit.Best == policy {
-				right++
-			} else {
-				t.Logf("%s, seed %d: %+v", policy, seed, fit)
-			}
-		}
-		t.Logf("%s: %d of %d", policy, right, all)
-		if all < 6 || 10*right < 9*all {
-			t.Errorf("%s: %d of %d connections are recognised, want nine tenths", policy, right, all)
-		}
-	}
-}
-
-// TestVantage tells the three points of capture of the simulator from each other.
-func TestVantage(t *testing.T) {
-	w := run(t, scenario{
-		policy: "linux", sack: true, stamps: true, rtt: 40 * time.Millisecond, rate: 20_000_000, app: apps[0].make, seed: 1, span: time.Minute,
-	})
-	for point, want := range [3]Vantage{AtSender, InTheMiddle, AtReceiver} {
-		if f := w.follow(t, point); f.Near != want {
-			t.Errorf("point %d is taken for %v, want %v: %v", point, f.Near, want, f.Why)
-		}
-	}
-}
 
 // TestDelayedACKs infers the timer of a receiver that delays its ACKs.
 func TestDelayedACKs(t *testing.T) {

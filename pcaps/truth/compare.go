@@ -105,31 +105,27 @@ func (k *Kernels) Compare(point int, note func(format string, args ...any)) (tal
 	tr.Close()
 	for ends, f := range k.Flows {
 		class := options[ends]
-		switch {
-		case point == InMiddle:
-			class.Side = OnTheWay
-		case !f.seenAtSource(point):
-			class.Side = ReceiverSide
-		}
+		class.Side = f.side(point)
 		g := found[ends]
 		if g == nil {
 			g = &track.Flow{}
 		}
-		tallies.of(class).Add(f.compare(g, point, stamps, class, func(format string, args ...any) {
+		mark := func(packet int64) int64 { return int64(stamps[packet]) }
+		tallies.of(class).Add(f.compare(g, point, mark, class, func(format string, args ...any) {
 			note("%v > %v, captured at %s: "+format, append([]any{f.Src, f.Dst, pointNames[point]}, args...)...)
 		}))
 	}
 	return tallies, nil
 }
 
-// compare holds what was found against the truth.
-func (f *Flow) compare(g *track.Flow, point int, stamps []wheel.Time, class Class, note func(string, ...any)) *Tally {
+// compare holds what was found against the truth. mark gives the mark of a packet by its number.
+func (f *Flow) compare(g *track.Flow, point int, mark func(int64) int64, class Class, note func(string, ...any)) *Tally {
 	var s Tally
 	found := map[int]bool{}
 	for _, e := range g.Episodes {
 		for i := range e.Rexmits {
 			r := &e.Rexmits[i]
-			k, ok := f.number(point, stamps[r.Packet])
+			k, ok := f.number(point, mark(r.Packet))
 			if !ok || !f.Sent[k].Rexmit {
 				s.Packets[track.Kinds][r.Kind]++
 				if i == 0 {
@@ -183,6 +179,7 @@ func (f *Flow) compare(g *track.Flow, point int, stamps []wheel.Time, class Clas
 			note("the %v of %d at %v was not found", t.Kind, t.Seq, time.Unix(0, int64(t.At)).UTC().Format("15:04:05.000000"))
 		}
 	}
+	s.Flows = []FlowShares{s.shares()}
 	return &s
 }
 
@@ -199,6 +196,17 @@ func (f *Flow) errorOfD(k, point int, d time.Duration) time.Duration {
 		}
 	}
 	return off
+}
+
+// side returns on which side of its losses the point is.
+func (f *Flow) side(point int) Side {
+	switch {
+	case point == InMiddle:
+		return OnTheWay
+	case f.seenAtSource(point):
+		return SenderSide
+	}
+	return ReceiverSide
 }
 
 // seenAtSource reports whether the point is where the flow comes from: the subnet of a is the first.

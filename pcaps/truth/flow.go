@@ -36,17 +36,28 @@ type Flow struct {
 	Src, Dst netip.AddrPort
 	Sent     []Sent
 
-	which [3]map[wheel.Time]int // by point: the packet with that stamp is that transmission
+	which [3]map[int64]int // by point: the packet with that mark, which is its own there, is that transmission
 
 	estimates []estimate
 	reports   progress
 }
 
-// settle works out what follows from the order of things: episodes, and what was needless.
-func (f *Flow) settle() {
+// newFlow returns one that has sent nothing.
+func newFlow(src, dst netip.AddrPort) *Flow {
+	f := &Flow{Src: src, Dst: dst}
+	for i := range f.which {
+		f.which[i] = map[int64]int{}
+	}
+	return f
+}
+
+// note has the packet with that mark be a transmission, captured at a point.
+func (f *Flow) note(point int, mark int64, i int) { f.which[point][mark] = i }
+
+// settle works out what follows from the order of things: episodes, and what was needless. It returns which were.
+func (f *Flow) settle() (again []int) {
 	var recover tcp.Seq
 	open := false
-	var again []int // what was spurious
 	for i := range f.Sent {
 		t := &f.Sent[i]
 		if !t.Rexmit {
@@ -68,9 +79,17 @@ func (f *Flow) settle() {
 		if t.Spurious {
 			again = append(again, i)
 		}
-		t.InPlace = t.Kind == track.TLP && f.inPlace(t)
 	}
-	f.report(again)
+	return again
+}
+
+// settleKernel does so for what a kernel has sent.
+func (f *Flow) settleKernel() {
+	f.report(f.settle())
+	for i := range f.Sent {
+		t := &f.Sent[i]
+		t.InPlace = t.Rexmit && t.Kind == track.TLP && f.inPlace(t)
+	}
 }
 
 // report has each DSACK account for the last transmission of its octets that is left, of those that were spurious.
@@ -146,9 +165,9 @@ func (f *Flow) measure(p *progress) {
 	}
 }
 
-// number returns which transmission a packet is of a capture at that point.
-func (f *Flow) number(point int, stamp wheel.Time) (int, bool) {
-	i, ok := f.which[point][stamp]
+// number returns which transmission a packet is of a capture at that point, by its mark.
+func (f *Flow) number(point int, mark int64) (int, bool) {
+	i, ok := f.which[point][mark]
 	return i, ok
 }
 

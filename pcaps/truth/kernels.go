@@ -125,7 +125,7 @@ func Load(dir fs.FS) (*Kernels, error) {
 		return nil, err
 	}
 	for _, f := range k.Flows {
-		f.settle()
+		f.settleKernel()
 	}
 	return k, nil
 }
@@ -237,22 +237,22 @@ func (k *Kernels) follow(hops []hop, direction int) error {
 			t.una, t.max = t.Seq, t.Seq
 		}
 		i := len(f.Sent)
-		f.note(source, e.Sent, i)
+		f.note(source, int64(e.Sent), i)
 		last := path
 		if next != nil {
 			last = path[1:]
 		}
 		if next != nil && direction == 0 {
 			for _, at := range e.Arrived {
-				f.note(InMiddle, at, i)
+				f.note(InMiddle, int64(at), i)
 			}
 		}
 		for _, l := range last {
 			if next != nil && direction == 1 {
-				f.note(InMiddle, l.Sent, i) // the capture is on the side of a
+				f.note(InMiddle, int64(l.Sent), i) // the capture is on the side of a
 			}
 			for _, at := range l.Arrived {
-				f.note(sink, at, i)
+				f.note(sink, int64(at), i)
 				t.Arrived = t.Arrived || l.Corrupt == nil
 			}
 		}
@@ -279,16 +279,11 @@ func (k *Kernels) flow(src, dst string) (*Flow, error) {
 	}
 	f := k.Flows[[2]netip.AddrPort{a, b}]
 	if f == nil {
-		f = &Flow{Src: a, Dst: b}
-		for i := range f.which {
-			f.which[i] = map[wheel.Time]int{}
-		}
+		f = newFlow(a, b)
 		k.Flows[[2]netip.AddrPort{a, b}] = f
 	}
 	return f, nil
 }
-
-func (f *Flow) note(point int, stamp wheel.Time, i int) { f.which[point][stamp] = i }
 
 // told is what a sender was told, and when.
 type told struct {

@@ -1,8 +1,6 @@
 package truth
 
 import (
-	"fmt"
-	"io"
 	"time"
 
 	"tcpwheel/pcaps/track"
@@ -24,40 +22,25 @@ func (c *Confusion) Right() (right, all int) {
 	return right, all
 }
 
-// write writes the table, without the rows of what there is none of.
-func (c *Confusion) write(w io.Writer) {
-	fmt.Fprintf(w, "%14s", "true \\ found")
-	for k := range track.Kinds {
-		fmt.Fprintf(w, "%9s", track.Kind(k))
-	}
-	fmt.Fprintf(w, "%9s\n", "missed")
-	for i := range c {
-		if c[i] == [track.Kinds + 1]int{} {
-			continue
-		}
-		name := "none"
-		if i < track.Kinds {
-			name = track.Kind(i).String()
-		}
-		fmt.Fprintf(w, "%14s", name)
-		for _, n := range c[i] {
-			fmt.Fprintf(w, "%9d", n)
-		}
-		fmt.Fprintln(w)
-	}
-}
-
 // Verdicts counts retransmissions that arrived: by whether they were spurious, and by what was said.
 type Verdicts [2][3]int
 
+// parts returns what is spurious of what was called so, and what was called so of what is.
+func (v *Verdicts) parts() (precision, recall Part) {
+	right := v[1][track.Spurious]
+	return Part{right, v[0][track.Spurious] + right}, Part{right, v[1][track.Undecided] + v[1][track.Necessary] + right}
+}
+
 // Precision returns the part of what was called spurious that is, in percent.
 func (v *Verdicts) Precision() float64 {
-	return percent(v[1][track.Spurious], v[0][track.Spurious]+v[1][track.Spurious])
+	p, _ := v.parts()
+	return percent(p.Right, p.All)
 }
 
 // Recall returns the part of what is spurious that was called so, in percent.
 func (v *Verdicts) Recall() float64 {
-	return percent(v[1][track.Spurious], v[1][track.Undecided]+v[1][track.Necessary]+v[1][track.Spurious])
+	_, p := v.parts()
+	return percent(p.Right, p.All)
 }
 
 // percent is 100 of nothing.
@@ -80,6 +63,10 @@ type Tally struct {
 	Unreported int
 
 	Errors []time.Duration // of D, for episodes of the right kind
+
+	Flows []FlowShares // by flow
+
+	Labels Labels // tshark's, of the retransmitted packets
 }
 
 // Add adds o.
@@ -98,29 +85,9 @@ func (s *Tally) Add(o *Tally) {
 	s.InPlace += o.InPlace
 	s.Unreported += o.Unreported
 	s.Errors = append(s.Errors, o.Errors...)
+	s.Flows = append(s.Flows, o.Flows...)
+	s.Labels.add(&o.Labels)
 }
 
 // Kinds returns the part of the episodes that are of the right kind, in percent.
 func (s *Tally) Kinds() float64 { return percent(s.Episodes.Right()) }
-
-// Write writes the tables.
-func (s *Tally) Write(w io.Writer) {
-	right, all := s.Episodes.Right()
-	fmt.Fprintf(w, "%d of %d episodes are of the right kind: %.2f %%\n", right, all, s.Kinds())
-	if s.InPlace > 0 {
-		fmt.Fprintf(w, "of those, probes in place of a timeout that were called timeouts: %d\n", s.InPlace)
-	}
-	s.Episodes.write(w)
-	right, all = s.Packets.Right()
-	fmt.Fprintf(w, "%d of %d retransmitted packets: %.2f %%\n", right, all, percent(right, all))
-	s.Packets.write(w)
-	v := &s.Verdicts
-	fmt.Fprintf(w, "spurious: %.2f %% of what is called so is, %.2f %% of what is is called so\n", v.Precision(), v.Recall())
-	if s.Unreported > 0 {
-		fmt.Fprintf(w, "beside those that were not found, as their DSACKs were lost: %d\n", s.Unreported)
-	}
-	fmt.Fprintf(w, "%14s%9s%9s%9s\n", "spurious", track.Undecided, track.Necessary, track.Spurious)
-	for i, name := range [2]string{"no", "yes"} {
-		fmt.Fprintf(w, "%14s%9d%9d%9d\n", name, v[i][track.Undecided], v[i][track.Necessary], v[i][track.Spurious])
-	}
-}

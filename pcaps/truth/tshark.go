@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/pcaps/track"
 )
@@ -17,36 +19,83 @@ import (
 // is none of them.
 var labels = [...]struct{ field, name string }{
 	{"fast_retransmission", "fast"}, {"spurious_retransmission", "spurious"}, {"retransmission", "generic"}, {"out_of_order", "disorder"},
-	{"keep_alive", "keep-al."}, {"", "nothing"},
+	{"keep_alive", "keepal"}, {"", "none"},
 }
 
 // LabelTable counts retransmitted packets by what is true and by tshark's label, and the labels of others in the last row.
 type LabelTable [track.Kinds + 1][len(labels)]int
 
-// Write writes the table, without the rows of what there is none of.
-func (l *LabelTable) Write(w io.Writer) {
-	fmt.Fprintf(w, "%14s", "true \\ label")
-	for _, label := range labels {
-		fmt.Fprintf(w, "%9s", label.name)
+// LabelVerdicts count retransmitted packets that arrived: by whether they were spurious, and by whether tshark calls them so.
+type LabelVerdicts [2][2]int
+
+// Labels are what tshark says.
+type Labels struct {
+	Kinds    LabelTable
+	Verdicts LabelVerdicts
+}
+
+// Any reports whether there are any.
+func (l *Labels) Any() bool { return l.Kinds != LabelTable{} }
+
+func (l *Labels) add(o *Labels) {
+	for i := range l.Kinds {
+		for k := range l.Kinds[i] {
+			l.Kinds[i][k] += o.Kinds[i][k]
+		}
 	}
-	fmt.Fprintln(w)
-	for i := range l {
-		if l[i] == [len(labels)]int{} {
-			continue
+	for i := range l.Verdicts {
+		for k := range l.Verdicts[i] {
+			l.Verdicts[i][k] += o.Verdicts[i][k]
 		}
-		name := "none"
-		if i < track.Kinds {
-			name = track.Kind(i).String()
-		}
-		fmt.Fprintf(w, "%14s", name)
-		for k, n := range l[i] {
-			if i == track.Kinds && labels[k].field == "" {
-				break
-			}
-			fmt.Fprintf(w, "%9d", n)
-		}
-		fmt.Fprintln(w)
 	}
+}
+
+// count takes the label of a transmission, nil for what is none.
+func (l *Labels) count(t *Sent, label int) {
+	if t == nil || !t.Rexmit {
+		if label < len(labels)-1 {
+			l.Kinds[track.Kinds][label]++
+		}
+		return
+	}
+	l.Kinds[t.Kind][label]++
+	if !t.Arrived {
+		return
+	}
+	truly, said := 0, 0
+	if t.Spurious {
+		truly = 1
+	}
+	if labels[label].name == "spurious" {
+		said = 1
+	}
+	l.Verdicts[truly][said]++
+}
+
+func (l *LabelTable) columns() (out []column) {
+	for k := range labels {
+		c := column{head: labels[k].name}
+		for i := range l {
+			c.rows = append(c.rows, l[i][k])
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func (v *LabelVerdicts) columns() (out []column) {
+	for k, name := range [2]string{"no", "yes"} {
+		out = append(out, column{name, []int{v[0][k], v[1][k]}})
+	}
+	return out
+}
+
+// LabelNames returns what the columns of a LabelTable are.
+func LabelNames() (names []string) {
+	for _, l := range labels {
+		names = append(names, l.name)
+	}
+	return names
 }
 
 // FindTshark returns the program, "" if it is not installed.
@@ -58,52 +107,69 @@ func FindTshark() string {
 	return name
 }
 
-// Label has tshark read the capture of a point, and adds its labels to the table.
-func (k *Kernels) Label(tshark string, point int, table *LabelTable) error {
+// Label has tshark read the capture of a point, and returns its labels, with no more in the tallies.
+func (k *Kernels) Label(tshark string, point int) (Tallies, error) {
 	name := pointNames[point] + ".pcapng.gz"
 	in, err := k.dir.Open(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer in.Close()
 	file, err := os.CreateTemp("", "tcpwheel-truth-*.pcapng.gz")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.Remove(file.Name())
 	_, err = io.Copy(file, in)
 	if err = errors.Join(err, file.Close()); err != nil {
-		return err
+		return nil, err
 	}
 	said, err := tsharkSays(tshark, file.Name())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r, err := capture.Open(file.Name())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer r.Close()
+	found := map[*Flow]*Labels{}
+	offers := map[*Flow]tcp.Options{}
 	for {
 		p, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			break
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		label, ok := said[p.Number]
 		if !ok {
 			label = len(labels) - 1
 		}
-		kind := track.Kinds
-		if f, err := k.flow(p.Src.String(), p.Dst.String()); err == nil {
-			if i, ok := f.number(point, p.Time); ok && f.Sent[i].Rexmit {
-				kind = int(f.Sent[i].Kind)
-			}
+		f := k.Flows[[2]netip.AddrPort{p.Src, p.Dst}]
+		if f == nil {
+			continue
 		}
-		table[kind][label]++
+		if p.Header.Flags.Has(tcp.SYN) {
+			offers[f] = p.Header.Options
+		}
+		var t *Sent
+		if i, ok := f.number(point, int64(p.Time)); ok {
+			t = &f.Sent[i]
+		}
+		if found[f] == nil {
+			found[f] = &Labels{}
+		}
+		found[f].count(t, label)
 	}
+	out := Tallies{}
+	for f, l := range found {
+		a, b := offers[f], offers[k.Flows[[2]netip.AddrPort{f.Dst, f.Src}]]
+		class := Class{Side: f.side(point), SACK: a.SACKPermitted && b.SACKPermitted, Timestamps: a.HasTimestamps && b.HasTimestamps}
+		out.of(class).Labels.add(l)
+	}
+	return out, nil
 }
 
 // tsharkSays returns the labels by the numbers of the packets, of those that have one.

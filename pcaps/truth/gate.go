@@ -1,0 +1,235 @@
+package truth
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// Gate is the plan of many simulated connections: all timer policies, with options on and off, at several round-trip times, with and without
+// reordering, losing 2 and 8 % singly and less in bursts.
+type Gate struct {
+	Seeds  int    // how many connections of each kind, 1 and more
+	Tshark string // the program that labels the captures at both ends; "" for none
+
+	// Note is told what differs, in order; nil for nobody.
+	Note func(format string, args ...any)
+}
+
+// apps are what the senders do.
+var apps = []func() host.App{
+	func() host.App { return &host.Bulk{Octets: 1 << 20, Finish: true} },
+	func() host.App {
+		return &host.OnOff{Burst: 20_000, Pause: 700 * time.Millisecond, Bursts: 40, Finish: true}
+	},
+	func() host.App {
+		return &host.OnOff{Burst: 900, Pause: 450 * time.Millisecond, Bursts: 60, Finish: true}
+	},
+}
+
+// scenarios returns the plan.
+func (g *Gate) scenarios() (all []Scenario) {
+	seed := uint64(0)
+	for _, name := range tcptimers.PolicyNames() {
+		policy := tcptimers.MustPolicy(name)
+		for _, options := range [][2]bool{{true, true}, {true, false}, {false, true}, {false, false}} {
+			for _, rtt := range []time.Duration{4 * time.Millisecond, 40 * time.Millisecond, 180 * time.Millisecond} {
+				for _, app := range apps {
+					for _, reorder := range []float64{0, 0.01, 0.05} {
+						for range g.Seeds {
+							seed++
+							loss := sim.Losses{sim.Bernoulli{P: 0.02}}
+							switch seed % 4 {
+							case 1:
+								loss = sim.Losses{sim.Bernoulli{P: 0.08}}
+							case 2:
+								loss = sim.Losses{sim.GilbertElliott{P: 0.008, R: 0.3, Bad: 1}}
+							}
+							all = append(all, Scenario{
+								Policy: policy, SACK: options[0], Timestamps: options[1], RTT: rtt, Rate: 20_000_000, Loss: loss,
+								Upstream: seed%3 == 0, Reorder: reorder, Jitter: rtt / 100, App: app, Seed: seed, Span: 5 * time.Minute,
+							})
+						}
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// batchSize is how many connections one pair of captures has, for tshark takes long to start. They follow each other in time.
+const batchSize = 64
+
+// Run has the plan happen, on all processors, and returns how it came out and of how many connections. The result does not depend on
+// their number.
+func (g *Gate) Run(ctx context.Context) (Tallies, int, error) {
+	if g.Seeds < 1 {
+		return nil, 0, fmt.Errorf("truth: %d seeds, want 1 and more", g.Seeds)
+	}
+	all := g.scenarios()
+	batches := make([]batch, (len(all)+batchSize-1)/batchSize)
+	var next sync.Mutex
+	taken := 0
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for {
+				next.Lock()
+				i := taken
+				taken++
+				next.Unlock()
+				if i >= len(batches) {
+					return
+				}
+				batches[i].run(ctx, g, i*batchSize, all[i*batchSize:min((i+1)*batchSize, len(all))])
+			}
+		})
+	}
+	workers.Wait()
+	sum := Tallies{}
+	for i := range batches {
+		b := &batches[i]
+		if b.err != nil {
+			return nil, 0, b.err
+		}
+		for _, n := range b.notes {
+			g.Note("%s", n)
+		}
+		sum.Add(b.sum)
+	}
+	return sum, len(all), nil
+}
+
+// batch is some connections.
+type batch struct {
+	sum   Tallies
+	notes []string
+	err   error
+}
+
+// run has the scenarios happen, the first of which has that number.
+func (b *batch) run(ctx context.Context, g *Gate, first int, scenarios []Scenario) {
+	b.sum = Tallies{}
+	var files [3]*labelled
+	if g.Tshark != "" {
+		dir, err := os.MkdirTemp("", "tcpwheel-truth-")
+		if err != nil {
+			b.err = err
+			return
+		}
+		defer os.RemoveAll(dir)
+		for _, point := range [2]int{AtA, AtB} {
+			if files[point], b.err = newLabelled(filepath.Join(dir, PointName(point)+".pcapng")); b.err != nil {
+				return
+			}
+			defer files[point].file.Close()
+		}
+	}
+	for i, s := range scenarios {
+		if b.err = ctx.Err(); b.err != nil {
+			return
+		}
+		n := first + i
+		s.Sender = netip.AddrFrom4([4]byte{10, byte(1 + n>>16), byte(n >> 8), byte(n)})
+		s.Epoch = wheel.Time(i) * wheel.Time(2*s.Span)
+		for point, f := range files {
+			if f != nil {
+				s.Files[point] = f.out
+			}
+		}
+		w, err := Simulate(s)
+		if err != nil {
+			b.err = err
+			return
+		}
+		for point := range w.Packets {
+			var note func(string, ...any)
+			if g.Note != nil {
+				note = func(format string, args ...any) {
+					b.notes = append(b.notes, fmt.Sprintf("%v, captured at %s: ", &s, PointName(point))+fmt.Sprintf(format, args...))
+				}
+			}
+			b.sum.of(w.Class(point)).Add(w.Compare(point, note))
+			if files[point] != nil {
+				files[point].add(w, point)
+			}
+		}
+	}
+	for _, f := range files {
+		if f != nil && b.err == nil {
+			b.err = f.label(g.Tshark, b.sum)
+		}
+	}
+}
+
+// labelled is a capture of several connections for tshark, and what is true of each packet in it.
+type labelled struct {
+	file  *os.File
+	buf   *bufio.Writer
+	out   *sim.Pcapng
+	truth []labelledPacket
+}
+
+type labelledPacket struct {
+	sent  *Sent // nil if it is of the other direction, or carries nothing
+	class Class
+}
+
+func newLabelled(name string) (*labelled, error) {
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	l := &labelled{file: file, buf: bufio.NewWriterSize(file, 1<<16)}
+	if l.out, err = sim.NewPcapng(l.buf, ""); err == nil {
+		_, err = l.out.AddInterface("", sim.LinkTypeRaw)
+	}
+	if err != nil {
+		file.Close()
+	}
+	return l, err
+}
+
+// add takes the packets of a connection, which are in the file.
+func (l *labelled) add(w *Simulated, point int) {
+	class := w.Class(point)
+	for i := range w.Packets[point] {
+		p := labelledPacket{class: class}
+		if k, ok := w.number(point, int64(i+1)); ok {
+			p.sent = &w.Sent[k]
+		}
+		l.truth = append(l.truth, p)
+	}
+}
+
+// label has tshark read the file, and adds its labels.
+func (l *labelled) label(tshark string, to Tallies) error {
+	if err := l.buf.Flush(); err != nil {
+		return err
+	}
+	said, err := tsharkSays(tshark, l.file.Name())
+	if err != nil {
+		return err
+	}
+	for i := range l.truth {
+		label, ok := said[int64(i+1)]
+		if !ok {
+			label = len(labels) - 1
+		}
+		p := &l.truth[i]
+		to.of(p.class).Labels.count(p.sent, label)
+	}
+	return nil
+}
