@@ -60,10 +60,7 @@ func (f *Flow) place(p *capture.Packet) {
 }
 
 // here reports whether the flow's Src is the very host that captured, and not one near it.
-func (f *Flow) here() bool {
-	w := &f.site
-	return w.outbound > 0 || 2*w.fullTTL > w.packets
-}
+func (f *Flow) here() bool { return 2*f.site.fullTTL > f.site.packets }
 
 // locate finds out where the capture was made. Evidence of the host itself counts first, then the round trips to both ends, then TTLs.
 func (c *Conn) locate() {
@@ -107,7 +104,12 @@ func (c *Conn) whereabouts() (Vantage, []string) {
 			vote(i, n, "unfinished checksums of "+name)
 		}
 		if w.outbound > 0 && w.inbound == 0 {
-			vote(i, 4, "outbound packets of "+name)
+			// A router's packets are outbound, too, and not its own.
+			n := 4
+			if 2*w.fullTTL < w.packets {
+				n = 0
+			}
+			vote(i, n, "outbound packets of "+name)
 		}
 		if w.large > 0 {
 			why = append(why, "super-packets of "+name)
