@@ -182,6 +182,18 @@ func (f *Flow) catchUp(now wheel.Time, echo uint32, hasTS bool) {
 	}
 }
 
+// hasten has those ACKs arrive that may have caused a retransmission that was captured now: they have the timestamp that it echoes, and
+// came by early enough. What acknowledges its octets has not.
+func (f *Flow) hasten(now, at wheel.Time, start int64, o *tcp.Options) {
+	for o.HasTimestamps && f.pending.len() > 0 {
+		a := f.pending.first()
+		if !a.hasTS || int32(a.ts-o.TSEcr) > 0 || a.seen.Add(f.lag()-f.promptly()) > now || a.pos > start {
+			return
+		}
+		f.arrive(at)
+	}
+}
+
 // settle has those ACKs arrive that must have by now, whatever the sender says.
 func (f *Flow) settle(now wheel.Time) {
 	for f.pending.len() > 0 && now.Sub(f.pending.first().seen) > 3*f.lag()+time.Second/5 {
@@ -246,6 +258,7 @@ func (f *Flow) advance(a *ack, m *measured) {
 	v := &f.view
 	m.advanced = true
 	f.answered(a)
+	proved := f.book.sacked >= 3 || !v.sackOn && v.dups >= 3
 	for f.book.len() > 0 {
 		s := f.book.at(0)
 		if s.start >= a.pos {
@@ -267,6 +280,7 @@ func (f *Flow) advance(a *ack, m *measured) {
 			s.start = a.pos
 			break
 		}
+		s.proved = proved && !s.sacked
 		f.past.add(s)
 		f.book.pop()
 	}

@@ -20,12 +20,13 @@ type segment struct {
 	missing    bool // octets behind it were seen and none of its own
 	tail       bool // and seems to belong to what stands before it, rather than to what was seen behind it
 	late       bool // what was missing came as a retransmission
+	proved     bool // of one that is acknowledged: ACKs before had shown that it was lost
 }
 
 // earliest returns when the last transmission can have been, at the earliest.
 func (s *segment) earliest() wheel.Time {
 	if s.missing && s.after != 0 {
-		return s.after
+		return min(s.after, s.sent) // by a clock with ticks, either may be the earlier
 	}
 	return s.sent
 }

@@ -51,7 +51,7 @@ func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
 	case proof != none:
 		r.Kind = Fast
 		busy := span(maxTime(v.sentNew, v.resent), now) <= f.promptly()
-		if isFirst && !answer && now.Sub(s.sent) >= f.patience() && !(busy && f.blurred()) {
+		if isFirst && !answer && now.Sub(s.sent) >= f.patience() && !(busy && f.blurred()) && !f.pace.turn(f, now) {
 			r.Kind, r.Timed, r.ambiguous = f.fit.either(f, r, s, f.reorderTimer(s, now)), true, true
 		}
 	case answer && f.lag() > 0 && (v.cause == Fast || v.cause == RTO) && now.Sub(v.resent) < 2*f.RTT.Min:
@@ -79,10 +79,12 @@ func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
 func (f *Flow) explainLate(r *Rexmit) {
 	v := &f.view
 	switch age := span(r.Before, r.At); {
+	case r.proved && span(v.advanced, r.At) < max(2*f.RTT.Min, leastTimeout):
+		r.Kind = Fast // its sender was still being told so
 	case v.resent != 0 && r.At.Sub(v.resent) < 2*f.RTT.Min+lateStamp:
 		r.Kind = v.cause
 		r.GoBack = r.Kind == RTO
-	case age >= leastTimeout && age > f.RTT.Min:
+	case max(age, span(maxTime(v.sentNew, v.resent), r.At)) >= max(leastTimeout, f.RTT.Min+1):
 		r.Kind, r.Timed = RTO, true
 	}
 }

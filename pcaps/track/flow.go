@@ -78,6 +78,8 @@ type Flow struct {
 	rexmits []*Rexmit
 	site    where
 	idents  idents
+	pace    pace
+	broke   int64 // the end of the last octets that were seen for the first time after a silence as long as a timeout, of both directions
 }
 
 // missed is a range that was acknowledged before it was seen. If it comes at once after all, the capture has changed the order.
@@ -243,6 +245,9 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 	} else if start > f.max {
 		// Octets are missing: lost on the way here, late, or not captured.
 		f.tell(Missing, p.Number, now, at, f.max, start, nil)
+		if f.timedOut(start, at) {
+			f.view.lossy, f.view.recover = true, start
+		}
 		f.extend(segment{
 			start: f.max, end: start, seen: now, first: at, sent: at, after: f.view.sentNew, missing: true,
 			tail: f.view.more && at.Sub(f.view.sentNew) > f.leastRTT()/4,
@@ -254,6 +259,10 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 	if f.book.len() == 0 {
 		f.view.began = at
 	}
+	if last := maxTime(f.view.sentNew, f.view.resent); last != 0 && at.Sub(last) >= max(leastTimeout, f.RTT.Min) && f.other().view.sentNew <= last {
+		f.broke = end
+	}
+	f.pace.note(f, at)
 	f.view.sentNew, f.view.more = at, !h.Flags.HasAny(tcp.PSH|tcp.FIN|tcp.SYN)
 	f.tell(Sent, p.Number, now, at, start, end, nil)
 	size := f.segmentSize()
@@ -279,6 +288,13 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 		})
 		start = cut
 	}
+}
+
+// timedOut reports whether what is missing up to there was sent before a timeout: after a silence there came a segment alone, and its ACK drew what
+// stands further behind it than that ACK allowed. Then the segment was a retransmission of what was never seen here, and so will be what is
+// missing. One more may have been lost of those that left with the segment, and in slow start one of two that the ACK drew.
+func (f *Flow) timedOut(start int64, at wheel.Time) bool {
+	return f.lag() > 0 && start-f.max > 2*f.segmentSize() && f.broke != 0 && f.broke == f.max && f.una == f.max && at.Sub(f.view.advanced) <= f.promptly()
 }
 
 // superSized reports whether packets above the MTU of Ethernet can only be super-packets: between machines they are.

@@ -44,7 +44,7 @@ var models = func() []timerModel {
 		{"rfc6298", tcptimers.MustPolicy("rfc6298"), 2 * ms, 2},
 		{"rfc7765", tcptimers.MustPolicy("rfc7765"), 2 * ms, 3},
 		{"bsd", tcptimers.MustPolicy("bsd"), 2 * ms, 2},
-		{"per-segment", tcptimers.MustPolicy("per-segment"), 2 * ms, 2},
+		{"per-segment", tcptimers.MustPolicy("per-segment"), 2 * ms, 5},
 	}
 }()
 

@@ -32,6 +32,7 @@ type Rexmit struct {
 	tellsTime  bool // its TSval differs from that of the transmission before
 	answered   bool // the first ACK of its octets has come
 	paid       bool // by a DSACK
+	proved     bool // ACKs had shown that an earlier transmission was lost, before the one that acknowledged it
 	byModel    kindsByModel
 	ambiguous  bool // the kind is what the best model says
 }
@@ -46,6 +47,7 @@ func (r *Rexmit) judge(v Verdict, e Evidence) {
 // again takes in octets below what was sent before: a retransmission, unless they only come late.
 func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, probe bool) {
 	h := &p.Header
+	f.hasten(now, at, start, &h.Options)
 	from := max(start, f.una)
 	if m := &f.missed; start >= m.start && end <= m.end && now.Sub(m.at) < lateStamp {
 		f.Unseen -= min(end-start, f.Unseen)
@@ -88,6 +90,7 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 		if s := f.past.find(start); s != nil {
 			r.Before, r.seen = s.sent, s.txs > 0
 			r.First = s.number
+			r.proved = s.proved
 			s.sent = at
 		}
 	}
@@ -137,7 +140,8 @@ func (f *Flow) arrivedLate(p *capture.Packet, at wheel.Time, start, end int64) {
 	for i := first; i < last; i++ {
 		if s := f.book.at(i); s.missing {
 			s.missing, s.txs, s.number = false, 1, p.Number
-			s.sent, s.first = at, at
+			s.sent = min(s.sent, at) // before what stands behind it
+			s.first = s.sent
 			s.ts, s.firstTS, s.hasTS = p.Header.Options.TSVal, p.Header.Options.TSVal, p.Header.Options.HasTimestamps
 			f.Octets += s.end - s.start
 		}

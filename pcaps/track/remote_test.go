@@ -1,0 +1,136 @@
+package track
+
+import (
+	"testing"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/capture"
+)
+
+// atB is a lab whose captures are made at b: a's packets have passed routers.
+type atB struct{ *lab }
+
+// send is lab.send with the TTLs that b sees.
+func (l atB) send(at float64, fromA bool, seq, length, ack int, more ...option) {
+	l.t.Helper()
+	ttl := func(p *capture.Packet) { p.TTL = map[bool]uint8{true: 57, false: 64}[fromA] }
+	l.lab.send(at, fromA, seq, length, ack, append([]option{ttl}, more...)...)
+}
+
+// open is a handshake with a round trip of 50 ms.
+func (l atB) open() {
+	syn := func(p *capture.Packet) {
+		p.Header.Options.HasMSS, p.Header.Options.MSS, p.Header.Options.SACKPermitted = true, 1460, true
+	}
+	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN), syn)
+	l.send(0.1, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK), syn)
+	l.send(50, true, 1, 0, 1)
+}
+
+// first returns the kind of the one episode of a's flow.
+func (l atB) first() *Rexmit {
+	l.t.Helper()
+	return &l.only().Rexmits[0]
+}
+
+// TestRouterIsNotAHost has a router call the packets that it forwards outbound.
+func TestRouterIsNotAHost(t *testing.T) {
+	l := newLab(t, Config{})
+	forwarded := func(p *capture.Packet) { p.TTL, p.Direction = 63, capture.Outbound }
+	from := func(p *capture.Packet) { p.TTL, p.Direction = 64, capture.Inbound }
+	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN), from)
+	l.send(20, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK), forwarded)
+	l.send(40, true, 1, 0, 1, from)
+	l.send(50, true, 1, 1000, 1, from)
+	l.send(70, false, 1, 0, 1001, forwarded)
+	l.send(90, true, 1001, 1000, 1, from)
+	l.send(110, false, 1, 0, 2001, forwarded)
+	if f := &l.wantClean(1)[0].Flows[0]; f.Near != InTheMiddle {
+		t.Errorf("captured at %v, want the middle: %q", f.Near, f.Why)
+	}
+}
+
+// TestPacedSender has a sender that sends a segment every 10 ms, between its ACKs: what SACK has it retransmit waits for its turn, and
+// for no timer.
+func TestPacedSender(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	const lost = 20
+	var holes []option
+	again := 0
+	for i := range 40 {
+		at := 100 + 10*float64(i)
+		if i == lost+8 { // the third SACK is 5 ms old
+			l.send(at, true, 1+1000*lost, 1000, 1)
+			again = i
+			continue
+		}
+		k := i
+		if again > 0 {
+			k--
+		}
+		l.send(at, true, 1+1000*k, 1000, 1)
+		if answered := k - 5; answered >= 0 { // by an ACK 55 ms after it was sent
+			ack := 1 + 1000*(answered+1)
+			holes = nil
+			if answered >= lost {
+				ack = 1 + 1000*lost
+				holes = []option{sacks([2]tcp.Seq{1000, tcp.Seq(1000 * (answered - lost + 1))})}
+			}
+			if answered != lost {
+				l.send(at+5, false, 1, 0, ack, holes...)
+			}
+		}
+	}
+	e := l.only()
+	if r := &e.Rexmits[0]; r.Kind != Fast || r.Timed {
+		t.Errorf("%v, by a timer: %v, want fast, by no timer", r.Kind, r.Timed)
+	}
+}
+
+// TestLateOriginal has the original come late to a receiver, and its retransmission after it: the sender was told by SACK that it was lost.
+func TestLateOriginal(t *testing.T) {
+	l := atB{newLab(t, Config{})}
+	l.open()
+	l.send(60, true, 1, 1000, 1, withID(10))
+	l.send(60.1, false, 1, 0, 1001)
+	for i := range 4 {
+		l.send(110+float64(i)/10, true, 2001+1000*i, 1000, 1, withID(uint32(12+i)))
+		l.send(110.05+float64(i)/10, false, 1, 0, 1001, sacks([2]tcp.Seq{1000, tcp.Seq(2000 + 1000*i)}))
+	}
+	l.send(140, true, 1001, 1000, 1, withID(11))
+	l.send(140.1, false, 1, 0, 6001)
+	l.send(195, true, 1001, 1000, 1, withID(16))
+	if r := l.first(); r.Kind != Fast || r.Spurious != Spurious {
+		t.Errorf("%v, spurious %v, want fast, yes", r.Kind, r.Spurious)
+	}
+}
+
+// TestTimeoutBeforeTheReceiver loses all of a flight on the way to a receiver. What is seen first after the timeout looks new, and shows by
+// what its ACK draws that it was not.
+func TestTimeoutBeforeTheReceiver(t *testing.T) {
+	for _, request := range []bool{false, true} {
+		l := atB{newLab(t, Config{})}
+		l.open()
+		l.send(60, true, 1, 1000, 1)
+		l.send(60.1, false, 1, 0, 1001)
+		if request { // then it was b that was silent, and part of the answer was lost
+			l.send(450, false, 1, 100, 1001)
+		}
+		l.send(500, true, 1001, 1400, 1)
+		l.send(500.1, false, 1, 0, 2401)
+		for i := range 2 {
+			l.send(550+float64(i)/10, true, 10001+1000*i, 1000, 1)
+			l.send(550.05+float64(i)/10, false, 1, 0, 2401, sacks([2]tcp.Seq{7600, tcp.Seq(8600 + 1000*i)}))
+		}
+		l.send(600, true, 2401, 1400, 1)
+		l.send(600.1, false, 1, 0, 3801, sacks([2]tcp.Seq{6200, 8200}))
+		want := RTO
+		if request {
+			want = Fast
+		}
+		if r := l.first(); r.Kind != want {
+			t.Errorf("asked for %v: %v, want %v", request, r.Kind, want)
+		}
+	}
+}
