@@ -4,11 +4,13 @@ package all
 import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/expiry"
+	"tcpwheel/experiments/orderedlist"
 )
 
 // Studies returns all studies, those first that matter most.
 func Studies() []*experiments.Study {
 	return []*experiments.Study{
+		orderedlist.Study,
 		expiry.Study,
 	}
 }

@@ -1,0 +1,40 @@
+package orderedlist
+
+import (
+	"testing"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/studytest"
+)
+
+const small = "study: orderedlist\nseeds: 3\noutstanding: [100]\n"
+
+func TestLabelsAreInterchanged(t *testing.T) {
+	out := studytest.Run(t, Study, small)
+	studytest.Want(t, out, experiments.Reproduced, "exponential-head", "exponential-rear", "uniform-head", "uniform-rear",
+		"narrow-head", "constant-head", "constant-rear", "interchanged", "both-ends")
+	studytest.Want(t, out, experiments.NotReproduced, "printed-exponential-head", "printed-exponential-rear", "printed-uniform-head")
+	if got := studytest.Claim(t, out, "constant-head").Measured.Value; got != 1 {
+		t.Errorf("with constant intervals a search from the head passes %v of the list, want all of it", got)
+	}
+}
+
+// If exponential intervals passed two thirds of the list, as the paper has it, the claims would turn.
+func TestFalsifier(t *testing.T) {
+	p := &Plan{Intervals: []string{"exponential", "uniform"}, Mean: 1e6, Outstanding: []int{100}, Insertions: 20000, WarmUp: 10, Seeds: 2}
+	var swapped []Cell
+	for _, c := range cells(p) {
+		r, err := c.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Intervals = map[string]string{"exponential": "uniform", "uniform": "exponential"}[r.Intervals]
+		swapped = append(swapped, r)
+	}
+	out, err := judge(p, swapped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	studytest.Want(t, out, experiments.NotReproduced, "exponential-head", "uniform-head", "interchanged")
+	studytest.Want(t, out, experiments.Reproduced, "printed-exponential-head", "printed-exponential-rear", "printed-uniform-head")
+}
