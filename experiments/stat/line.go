@@ -1,0 +1,22 @@
+package stat
+
+import "math"
+
+// Line returns the line of least squares through points, and R², the share of the variance of y that it explains: 1 if
+// all y are the same. x has two different values at least; else all are NaN.
+func Line(x, y []float64) (slope, intercept, r2 float64) {
+	mx, my := Mean(x), Mean(y)
+	var xx, xy, yy float64
+	for i := range x {
+		dx, dy := x[i]-mx, y[i]-my
+		xx, xy, yy = xx+dx*dx, xy+dx*dy, yy+dy*dy
+	}
+	if xx == 0 || len(x) == 0 {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
+	slope = xy / xx
+	if yy == 0 {
+		return slope, my, 1
+	}
+	return slope, my - slope*mx, xy * xy / (xx * yy)
+}
