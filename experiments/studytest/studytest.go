@@ -16,6 +16,45 @@ import (
 // Run runs a study in quick form with a plan over its own; "" is its own. The test fails if the study does.
 func Run(t *testing.T, s *experiments.Study, text string) *experiments.Outcome {
 	t.Helper()
+	j := open(t, s, text)
+	results, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{}, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := j.Judge(results[s.Name])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Live runs the live part of that name as Run does the cells. The test is skipped if it cannot run here.
+func Live(t *testing.T, s *experiments.Study, name, text string) *experiments.Outcome {
+	t.Helper()
+	for _, l := range open(t, s, text).Live {
+		if l.Name != name {
+			continue
+		}
+		if l.Needs != nil {
+			if err := l.Needs(); err != nil {
+				t.Skip(err)
+			}
+		}
+		out, err := l.Run(t.Context())
+		if err == nil {
+			err = out.Check()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	t.Fatalf("study %s has no live part %q", s.Name, name)
+	return nil
+}
+
+func open(t *testing.T, s *experiments.Study, text string) *experiments.Job {
+	t.Helper()
 	var source *plan.File
 	if text != "" {
 		f, err := plan.Parse("test", []byte(text))
@@ -28,15 +67,7 @@ func Run(t *testing.T, s *experiments.Study, text string) *experiments.Outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{}, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := j.Judge(results[s.Name])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return j
 }
 
 // Want checks the verdicts on the claims of those names, and on all if none is named.
