@@ -4,6 +4,7 @@ package all
 import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/expiry"
+	"tcpwheel/experiments/fig9"
 	"tcpwheel/experiments/orderedlist"
 )
 
@@ -11,6 +12,7 @@ import (
 func Studies() []*experiments.Study {
 	return []*experiments.Study{
 		orderedlist.Study,
+		fig9.Study,
 		expiry.Study,
 	}
 }

@@ -1,0 +1,120 @@
+// Package fig9 is study E2: what START and STOP cost beside n other timers.
+package fig9
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+
+	"tcpwheel/experiments"
+	"tcpwheel/wheel"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	Iterations  int   `plan:"iterations" min:"10" max:"10000000"`
+	Outstanding []int `plan:"outstanding" min:"0" max:"100000"`
+	Beyond      []int `plan:"beyond" min:"1000" max:"100000000" optional:"true"`
+	Rounds      int   `plan:"rounds" min:"3" max:"1000"`
+}
+
+// Cell is what was counted in one kernel beside n timers.
+type Cell struct {
+	Kernel string `json:"kernel"`
+	N      int    `json:"n"`
+	Start  uint64 `json:"start"` // records that START looked at, in all iterations
+	Stop   uint64 `json:"stop"`  // and STOP
+	Moves  uint64 `json:"moves"` // records that were put in another place
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E2", Name: "fig9", Class: experiments.Exact, Files: files,
+	Question: "What does it cost to set and cancel a timer beside n others?",
+	Check: func(p *Plan) error {
+		if !slices.IsSorted(p.Outstanding) || !slices.IsSorted(p.Beyond) || len(p.Outstanding) < 2 {
+			return fmt.Errorf("outstanding: %v, beyond: %v, want them to rise, and two outstanding at least", p.Outstanding, p.Beyond)
+		}
+		return nil
+	},
+	Cells: cells,
+	Judge: judge,
+	Live:  []experiments.LivePart[Plan]{{Name: "clock", Run: clock}},
+})
+
+// kernel is one way to set and cancel timers.
+type kernel struct {
+	name, about string
+	scheme      string
+	lookup      bool // by func and arg, else by handle
+	linear      int  // records passed per iteration and timer outstanding; 0 is none
+}
+
+var kernels = []kernel{
+	{"callout", "4.4BSD's callout list, func and arg", "callout", true, 2},
+	{"wheel-lookup", "Scheme 6, func and arg through a hash table", "scheme6-list", true, 0},
+	{"wheel-handle", "Scheme 6, handle", "scheme6-list", false, 0},
+	{"packed-handle", "Scheme 6, packed and lazy, handle", "scheme6", false, 0},
+	{"hierarchy", "Scheme 7, handle", "scheme7", false, 0},
+	{"heap", "Scheme 3, a heap, handle", "scheme3", false, 0},
+	{"ordered", "Scheme 2, an ordered list, handle", "scheme2", false, 1},
+}
+
+// bench is a kernel with n timers in place.
+type bench struct {
+	f        wheel.Facility
+	callouts *wheel.Callouts // nil is by handle
+	farther  wheel.Time
+	spare    wheel.Timer
+	arg      uint64
+}
+
+const (
+	retransmit = 1       // the func of all callouts
+	table      = 1000    // callouts for which the hash table has room at least: it is one and the same all over Fig. 9
+	ours       = 1 << 40 // the args of those that are set and cancelled count from here
+)
+
+// open puts n timers in place. They are set from the farthest to the nearest, so that an ordered list takes each at its head.
+func (k *kernel) open(n int, count bool) (*bench, error) {
+	f, err := wheel.New(k.scheme, wheel.Config{Count: count})
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{f: f, farther: wheel.Time(n+1) * 1e6}
+	if k.lookup {
+		b.callouts = wheel.NewCallouts(f)
+		b.callouts.Reserve(max(n, table) + 1)
+	} else {
+		f.Reserve(n + 1)
+	}
+	for i := n; i >= 1; i-- {
+		at := wheel.Time(i) * 1e6 // a tick each
+		if k.lookup {
+			b.callouts.Timeout(retransmit, uint64(i), at)
+		} else {
+			f.Schedule(f.New(uint64(i)), at)
+		}
+	}
+	if !k.lookup {
+		b.spare = f.New(ours)
+	}
+	return b, nil
+}
+
+// iterate sets and cancels a timer. Its arg is a new one each time, so that its chain of the hash table is one at random.
+func (b *bench) iterate(times int) {
+	for range times {
+		if b.callouts != nil {
+			b.arg++
+			b.callouts.Timeout(retransmit, ours+b.arg, b.farther)
+			b.callouts.Untimeout(retransmit, ours+b.arg)
+			continue
+		}
+		b.f.Schedule(b.spare, b.farther)
+		b.f.Stop(b.spare)
+	}
+}
