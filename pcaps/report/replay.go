@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/report/draw"
 	"tcpwheel/wheel"
 )
 
@@ -288,18 +289,18 @@ func (r *Replays) pairs() (figures []figure) {
 		if len(all) == 0 {
 			continue
 		}
-		c := newCanvas(width, height, "recovery times as captured and with "+r.Choices[i].Text)
-		y := newLogScale(lo.Seconds(), hi.Seconds(), height-34, marginTop)
+		c := draw.NewCanvas(width, height, "recovery times as captured and with "+r.Choices[i].Text)
+		y := draw.NewLogScale(lo.Seconds(), hi.Seconds(), height-34, marginTop)
 		const left, right = marginLeft + 14, width - 60
 		var grid strings.Builder
-		for _, v := range y.ticks(6) {
-			grid.WriteString("M" + num(marginLeft) + " " + num(y.at(v)) + "H" + num(width-46))
-			c.text("t", "e", marginLeft-6, y.at(v)+4, spanTick(v))
+		for _, v := range y.Ticks(6) {
+			grid.WriteString("M" + draw.Num(marginLeft) + " " + draw.Num(y.At(v)) + "H" + draw.Num(width-46))
+			c.Text("t", "e", marginLeft-6, y.At(v)+4, spanTick(v))
 		}
-		c.path("grid", &grid)
-		c.text("t", "", 4, marginTop-10, "T_rec")
-		c.text("t", "m", left, height-14, "captured")
-		c.text("t", "m", right, height-14, "replayed")
+		c.Path("grid", &grid)
+		c.Text("t", "", 4, marginTop-10, "T_rec")
+		c.Text("t", "m", left, height-14, "captured")
+		c.Text("t", "m", right, height-14, "replayed")
 		var t table
 		t.row("file", "conn", "packet", "kind", "captured_s", "replayed_s")
 		var better, worse strings.Builder
@@ -326,25 +327,25 @@ func (r *Replays) pairs() (figures []figure) {
 				continue
 			}
 			drawn++
-			to.WriteString("M" + num(left) + " " + num(y.at(max(p.captured, lo).Seconds())) + "L" + num(right) + " " + num(y.at(max(p.replayed, lo).Seconds())))
+			to.WriteString("M" + draw.Num(left) + " " + draw.Num(y.At(max(p.captured, lo).Seconds())) + "L" + draw.Num(right) + " " + draw.Num(y.At(max(p.replayed, lo).Seconds())))
 		}
-		c.path("up better", &better)
-		c.path("up worse", &worse)
+		c.Path("up better", &better)
+		c.Path("up worse", &worse)
 		s := replay.Summarize(r.Results, i)
 		var before []time.Duration
 		for _, p := range all {
 			before = append(before, p.captured)
 		}
 		median := replay.Quantile(before, 0.5)
-		c.titled(fmt.Sprintf("medians: %s and %s", SpanText(median), SpanText(s.Median)), func() {
-			c.line("d c", left, y.at(max(median, lo).Seconds()), right, y.at(max(s.Median, lo).Seconds()))
+		c.Titled(fmt.Sprintf("medians: %s and %s", SpanText(median), SpanText(s.Median)), func() {
+			c.Line("d c", left, y.At(max(median, lo).Seconds()), right, y.At(max(s.Median, lo).Seconds()))
 		})
 		caption := fmt.Sprintf("%d sooner, %d later, %d within 1 %%.", fewer, more, same)
 		if drawn < len(all) {
 			caption += fmt.Sprintf(" %d of %d are drawn.", drawn, len(all))
 		}
 		figures = append(figures, figure{
-			SVG: c.end(), Title: r.Choices[i].Text, Caption: caption, Data: t.b.String(), Name: fmt.Sprintf("paired-%d.csv", i+1),
+			SVG: c.End(), Title: r.Choices[i].Text, Caption: caption, Data: t.b.String(), Name: fmt.Sprintf("paired-%d.csv", i+1),
 			Legend: []legendItem{{"a", "sooner"}, {"r", "later"}, {"d", "medians"}},
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/report/draw"
 )
 
 // resamples is how many times connections are drawn for an interval.
@@ -88,15 +89,15 @@ func (r *Replays) savings() (figure, bool) {
 	}
 	const line, left = 30, 170
 	height := float64(marginTop + marginBottom + line*len(rows))
-	c := newCanvas(figureWidth, height, "share of the captured recovery times that each policy saves")
+	c := draw.NewCanvas(figureWidth, height, "share of the captured recovery times that each policy saves")
 	f := frame{
-		x: newScale(least-(most-least)/50, most+(most-least)/20, left, figureWidth-marginRight-8),
-		y: newScale(0, 1, height-marginBottom, marginTop),
+		x: draw.NewScale(least-(most-least)/50, most+(most-least)/20, left, figureWidth-marginRight-8),
+		y: draw.NewScale(0, 1, height-marginBottom, marginTop),
 	}
-	c.axes(frame{f.x, scale{0, 0, f.y.from, f.y.to, false}}, 8, 0, func(v float64) string { return plainTick(v) + " %" },
+	axes(c, frame{f.x, draw.Scale{From: f.y.From, To: f.y.To}}, 8, 0, func(v float64) string { return plainTick(v) + " %" },
 		func(float64) string { return "" }, "saved of the captured recovery times", "")
-	zero := f.x.at(0)
-	clip := func(v float64) float64 { return min(max(f.x.at(v), f.x.from), f.x.to) }
+	zero := f.x.At(0)
+	clip := func(v float64) float64 { return min(max(f.x.At(v), f.x.From), f.x.To) }
 	var t table
 	t.row("policy", "by_range_percent", "by_time_percent", "by_index_percent", "low_percent", "high_percent")
 	field := func(v float64, ok bool) string {
@@ -107,11 +108,11 @@ func (r *Replays) savings() (figure, bool) {
 	}
 	for i, w := range rows {
 		y := marginTop + line*float64(i) + line/2
-		c.text("", "e", left-10, y+4, shortened(w.name, 24))
+		c.Text("", "e", left-10, y+4, shortened(w.name, 24))
 		t.row(csvText(w.name), field(w.shares[0], w.known[0]), field(w.shares[1], w.known[1]), field(w.shares[2], w.known[2]),
 			field(w.lo, w.between), field(w.hi, w.between))
 		if !w.known[replay.ByRange] {
-			c.text("t", "", max(zero, left)+8, y+4, "no verdict")
+			c.Text("t", "", max(zero, left)+8, y+4, "no verdict")
 			continue
 		}
 		class, end := "bar a", clip(w.shares[replay.ByRange])
@@ -127,31 +128,31 @@ func (r *Replays) savings() (figure, bool) {
 		if w.between {
 			words += fmt.Sprintf("; 95 %% between %.1f and %.1f %%", w.lo, w.hi)
 		}
-		c.titled(words, func() {
-			c.rect(class, min(zero, end), y-8, math.Abs(end-zero), 16)
+		c.Titled(words, func() {
+			c.Rect(class, min(zero, end), y-8, math.Abs(end-zero), 16)
 			if w.between {
 				x1, x2 := clip(w.lo), clip(w.hi)
-				c.line("d", x1, y, x2, y)
-				c.line("d", x1, y-5, x1, y+5)
-				c.line("d", x2, y-5, x2, y+5)
+				c.Line("d", x1, y, x2, y)
+				c.Line("d", x1, y-5, x1, y+5)
+				c.Line("d", x2, y-5, x2, y+5)
 			}
-			if w.shares[replay.ByRange] < f.x.lo {
-				c.text("bt", "", f.x.from+12, y+4, fmt.Sprintf("◀ %.0f %%", w.shares[replay.ByRange]))
+			if w.shares[replay.ByRange] < f.x.Lo {
+				c.Text("bt", "", f.x.From+12, y+4, fmt.Sprintf("◀ %.0f %%", w.shares[replay.ByRange]))
 			}
 			if w.known[replay.ByTime] {
-				fmt.Fprintf(&c.b, `<path class="d key" d="M%s %sl4 4-4 4-4-4z"/>`, num(clip(w.shares[replay.ByTime])), num(y-4))
+				fmt.Fprintf(c, `<path class="d key" d="M%s %sl4 4-4 4-4-4z"/>`, draw.Num(clip(w.shares[replay.ByTime])), draw.Num(y-4))
 			}
 			if w.known[replay.ByIndex] {
-				fmt.Fprintf(&c.b, `<path class="d key" d="M%s %sl4.5 8h-9z"/>`, num(clip(w.shares[replay.ByIndex])), num(y-4))
+				fmt.Fprintf(c, `<path class="d key" d="M%s %sl4.5 8h-9z"/>`, draw.Num(clip(w.shares[replay.ByIndex])), draw.Num(y-4))
 			}
 		})
 	}
-	c.line("d", zero, marginTop, zero, height-marginBottom)
+	c.Line("d", zero, marginTop, zero, height-marginBottom)
 	caption := "Bars: the n-th transmission of octets fares as it did in the capture (by range). ◇ what is sent at a time fares as what was sent then (by time). △ the n-th packet fares as the n-th (by index). Lines: 95 % by drawing connections again."
 	if len(r.Results) < 2 {
 		caption = caption[:len(caption)-len(" Lines: 95 % by drawing connections again.")] + " One connection gives no interval."
 	}
-	return figure{SVG: c.end(), Title: "What each policy saves", Caption: caption, Data: t.b.String(), Name: "savings.csv"}, true
+	return figure{SVG: c.End(), Title: "What each policy saves", Caption: caption, Data: t.b.String(), Name: "savings.csv"}, true
 }
 
 // shortened cuts a text to so many characters.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/report/draw"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
@@ -49,7 +50,7 @@ const maxTitles = 300
 
 // plotter draws marks.
 type plotter struct {
-	c      *canvas
+	c      *draw.Canvas
 	f      frame
 	origin wheel.Time
 	detail bool // arrows, PSH, duplicate ACKs
@@ -57,8 +58,8 @@ type plotter struct {
 	taken  [][2]float64 // where labels are
 }
 
-func (p *plotter) x(t wheel.Time) float64 { return p.f.x.at(t.Sub(p.origin).Seconds()) }
-func (p *plotter) y(place int64) float64  { return p.f.y.at(float64(place)) }
+func (p *plotter) x(t wheel.Time) float64 { return p.f.x.At(t.Sub(p.origin).Seconds()) }
+func (p *plotter) y(place int64) float64  { return p.f.y.At(float64(place)) }
 
 // label writes a letter, unless there is one already.
 func (p *plotter) label(class string, x, y float64, text string) {
@@ -71,12 +72,12 @@ func (p *plotter) label(class string, x, y float64, text string) {
 	p.taken = append(p.taken, [2]float64{x, y})
 	anchor, half := "m", 3.5*float64(len(text))
 	switch {
-	case x-half < p.f.x.from-4:
+	case x-half < p.f.x.From-4:
 		anchor = ""
-	case x+half > p.f.x.to+4:
+	case x+half > p.f.x.To+4:
 		anchor = "e"
 	}
-	p.c.text("l "+class, anchor, x, y, text)
+	p.c.Text("l "+class, anchor, x, y, text)
 }
 
 // column gathers vertical lines and writes one for each pixel.
@@ -103,7 +104,7 @@ func (k *column) add(x, y1, y2 float64) {
 
 func (k *column) flush() {
 	if k.any {
-		k.d.WriteString("M" + num(k.x) + " " + num(k.from) + "V" + num(k.to))
+		k.d.WriteString("M" + draw.Num(k.x) + " " + draw.Num(k.from) + "V" + draw.Num(k.to))
 	}
 	k.any = false
 }
@@ -121,11 +122,11 @@ func (p *plotter) draw(marks []mark, timers string) {
 		p.used["r"] = true
 		x, y1, y2 := p.x(m.at), p.y(m.start), p.y(m.end)
 		if titles++; titles > maxTitles {
-			p.c.line("r", x, y1, x, min(y2, y1-1.5))
+			p.c.Line("r", x, y1, x, min(y2, y1-1.5))
 			continue
 		}
-		p.c.titled(resentTitle(m, timers), func() {
-			p.c.line("r", x, y1, x, min(y2, y1-1.5))
+		p.c.Titled(resentTitle(m, timers), func() {
+			p.c.Line("r", x, y1, x, min(y2, y1-1.5))
 			p.label("r", x, min(y1, y2)-3, "R")
 		})
 	}
@@ -143,16 +144,16 @@ func (p *plotter) plain(marks []mark) {
 			p.used["d"] = true
 			if x2 := p.x(m.until); x2-x >= 1 {
 				data.flush()
-				data.d.WriteString("M" + num(x) + " " + num(y1) + "L" + num(x2) + " " + num(y2))
+				data.d.WriteString("M" + draw.Num(x) + " " + draw.Num(y1) + "L" + draw.Num(x2) + " " + draw.Num(y2))
 			} else {
 				data.add(x, y1, y2)
 			}
 			if p.detail && y1-y2 >= 7 {
-				fmt.Fprintf(&arrows, "M%s %sl-2.5 3M%s %sl2.5 3M%s %sl-2.5-3M%s %sl2.5-3", num(x), num(y2), num(x), num(y2), num(x), num(y1), num(x), num(y1))
+				fmt.Fprintf(&arrows, "M%s %sl-2.5 3M%s %sl2.5 3M%s %sl-2.5-3M%s %sl2.5-3", draw.Num(x), draw.Num(y2), draw.Num(x), draw.Num(y2), draw.Num(x), draw.Num(y1), draw.Num(x), draw.Num(y1))
 			}
 			if p.detail && m.flags.Has(tcp.PSH) && m.merged == 0 {
 				p.used["p"] = true
-				fmt.Fprintf(&p.c.b, `<path class="p" d="M%s %sl3-3 3 3-3 3z"/>`, num(x-3), num(y2))
+				fmt.Fprintf(p.c, `<path class="p" d="M%s %sl3-3 3 3-3 3z"/>`, draw.Num(x-3), draw.Num(y2))
 			}
 			p.flags(m, x, y2)
 		case late:
@@ -184,9 +185,9 @@ func (p *plotter) plain(marks []mark) {
 		k     *column
 	}{{"x", &lost}, {"d", &data}, {"o", &overtaken}, {"s", &blocks}, {"ds", &dups}} {
 		k.k.flush()
-		p.c.path(k.class, &k.k.d)
+		p.c.Path(k.class, &k.k.d)
 	}
-	p.c.path("d", &arrows)
+	p.c.Path("d", &arrows)
 }
 
 // flags names a SYN and a FIN.
@@ -213,16 +214,16 @@ func (p *plotter) acks(marks []mark) {
 		p.used["a"] = true
 		x, y := p.x(m.at), p.y(m.start)
 		if !drawn {
-			line.WriteString("M" + num(x) + " " + num(y))
+			line.WriteString("M" + draw.Num(x) + " " + draw.Num(y))
 			drawn, place, lastX, lastY = true, m.start, x, y
 		}
 		x = max(x, lastX)
 		switch {
 		case m.start < place: // an old one
 		case m.start == place && p.detail && m.merged == 0:
-			ticks.WriteString("M" + num(x) + " " + num(y) + "v4")
+			ticks.WriteString("M" + draw.Num(x) + " " + draw.Num(y) + "v4")
 		case math.Abs(y-lastY) >= 0.5 || x-lastX >= 40:
-			line.WriteString("H" + num(x) + "V" + num(y))
+			line.WriteString("H" + draw.Num(x) + "V" + draw.Num(y))
 			lastX, lastY = x, y
 		}
 		place = max(place, m.start)
@@ -235,10 +236,10 @@ func (p *plotter) acks(marks []mark) {
 		y = p.y(m.end)
 		switch {
 		case !open:
-			window.WriteString("M" + num(x) + " " + num(y))
+			window.WriteString("M" + draw.Num(x) + " " + draw.Num(y))
 			open, winX, winY = true, x, y
 		case math.Abs(y-winY) >= 0.5 || x-winX >= 40:
-			window.WriteString("H" + num(max(x, winX)) + "V" + num(y))
+			window.WriteString("H" + draw.Num(max(x, winX)) + "V" + draw.Num(y))
 			winX, winY = x, y
 		}
 		switch {
@@ -247,19 +248,19 @@ func (p *plotter) acks(marks []mark) {
 			p.label("z", x, y+11, "Z")
 		case m.end > m.start && closed >= 0:
 			from := p.x(closed)
-			p.c.rect("zb", from, p.f.y.to, x-from, p.f.y.from-p.f.y.to)
+			p.c.Rect("zb", from, p.f.y.To, x-from, p.f.y.From-p.f.y.To)
 			closed = -1
 		}
 	}
 	if drawn {
-		line.WriteString("H" + num(max(lastX, p.f.x.to)))
+		line.WriteString("H" + draw.Num(max(lastX, p.f.x.To)))
 	}
 	if open {
-		window.WriteString("H" + num(max(winX, p.f.x.to)))
+		window.WriteString("H" + draw.Num(max(winX, p.f.x.To)))
 	}
-	p.c.path("w", &window)
-	p.c.path("a", &line)
-	p.c.path("a", &ticks)
+	p.c.Path("w", &window)
+	p.c.Path("a", &line)
+	p.c.Path("a", &ticks)
 }
 
 // legend returns what is in the figure.
@@ -392,29 +393,29 @@ func (d *drawing) overview(i int, origin wheel.Time) (figure, bool) {
 	}
 	first, last := marks[0].at, marks[len(marks)-1].until
 	label := fmt.Sprintf("time-sequence diagram of %v to %v", f.Src, f.Dst)
-	c := newCanvas(figureWidth, 380, label)
+	c := draw.NewCanvas(figureWidth, 380, label)
 	p := plotter{c: c, origin: origin, used: map[string]bool{}, detail: len(marks) <= 160, f: frame{
-		x: newScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
-		y: newScale(float64(lo), float64(hi)+float64(hi-lo)/20, 380-marginBottom, marginTop),
+		x: draw.NewScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
+		y: draw.NewScale(float64(lo), float64(hi)+float64(hi-lo)/20, 380-marginBottom, marginTop),
 	}}
-	c.axes(p.f, 8, 6, plainTick, octetTick, "seconds since the capture began", "octets of the stream")
+	axes(c, p.f, 8, 6, plainTick, octetTick, "seconds since the capture began", "octets of the stream")
 	p.inside(func() { p.draw(marks, f.Timers.Best) })
 	caption := ""
 	if t.merged > 0 {
 		caption = fmt.Sprintf("%d marks are merged into others beside them; retransmissions are not.", t.merged)
 	}
 	return figure{
-		SVG: c.end(), Title: fmt.Sprintf("%v → %v", f.Src, f.Dst), Caption: caption, Legend: p.legend(), Data: dataOf(marks, origin), Wide: true,
+		SVG: c.End(), Title: fmt.Sprintf("%v → %v", f.Src, f.Dst), Caption: caption, Legend: p.legend(), Data: dataOf(marks, origin), Wide: true,
 		Name: fmt.Sprintf("conn%d-flow%d.csv", d.conn.ID, i),
 	}, true
 }
 
 // inside draws what is cut off at the frame.
-func (p *plotter) inside(draw func()) {
-	x, y := p.f.x.from-6, p.f.y.to-14
-	w, h := p.f.x.to-p.f.x.from+12, p.f.y.from-p.f.y.to+20
-	box := num(x) + ` ` + num(y) + ` ` + num(w) + ` ` + num(h)
-	p.c.raw(`<svg x="` + num(x) + `" y="` + num(y) + `" width="` + num(w) + `" height="` + num(h) + `" viewBox="` + box + `">`)
-	draw()
-	p.c.raw(`</svg>`)
+func (p *plotter) inside(content func()) {
+	x, y := p.f.x.From-6, p.f.y.To-14
+	w, h := p.f.x.To-p.f.x.From+12, p.f.y.From-p.f.y.To+20
+	box := draw.Num(x) + ` ` + draw.Num(y) + ` ` + draw.Num(w) + ` ` + draw.Num(h)
+	p.c.Raw(`<svg x="` + draw.Num(x) + `" y="` + draw.Num(y) + `" width="` + draw.Num(w) + `" height="` + draw.Num(h) + `" viewBox="` + box + `">`)
+	content()
+	p.c.Raw(`</svg>`)
 }

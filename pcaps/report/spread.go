@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/pcaps/report/draw"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
@@ -33,12 +34,12 @@ func distribution(title, axis, name string, curves []curve) (figure, bool) {
 		return figure{}, false
 	}
 	const height = 340
-	c := newCanvas(figureWidth, height, title)
+	c := draw.NewCanvas(figureWidth, height, title)
 	f := frame{
-		x: newLogScale(lo.Seconds(), hi.Seconds(), marginLeft, figureWidth-marginRight-6),
-		y: newScale(0, 100, height-marginBottom, marginTop),
+		x: draw.NewLogScale(lo.Seconds(), hi.Seconds(), marginLeft, figureWidth-marginRight-6),
+		y: draw.NewScale(0, 100, height-marginBottom, marginTop),
 	}
-	c.axes(f, 8, 5, spanTick, func(v float64) string { return plainTick(v) + " %" }, axis, "share that took no longer")
+	axes(c, f, 8, 5, spanTick, func(v float64) string { return plainTick(v) + " %" }, axis, "share that took no longer")
 	var t table
 	t.row("curve", "span_s", "share")
 	fig := figure{Title: title, Name: name, Wide: true}
@@ -48,28 +49,28 @@ func distribution(title, axis, name string, curves []curve) (figure, bool) {
 		}
 		var d strings.Builder
 		lastX := -1.0
-		y := f.y.at(0)
+		y := f.y.At(0)
 		for i, span := range k.all {
 			share := float64(i+1) / float64(len(k.all))
 			t.row(k.name, strconv.FormatFloat(span.Seconds(), 'g', 9, 64), strconv.FormatFloat(share, 'f', 4, 64))
-			x := f.x.at(max(span, lo).Seconds())
+			x := f.x.At(max(span, lo).Seconds())
 			if d.Len() == 0 {
-				d.WriteString("M" + num(x) + " " + num(y))
+				d.WriteString("M" + draw.Num(x) + " " + draw.Num(y))
 			}
 			// Steps within a pixel are one.
 			if i+1 < len(k.all) && x-lastX < 0.5 && lastX >= 0 {
 				continue
 			}
-			y = f.y.at(100 * share)
-			d.WriteString("H" + num(x) + "V" + num(y))
+			y = f.y.At(100 * share)
+			d.WriteString("H" + draw.Num(x) + "V" + draw.Num(y))
 			lastX = x
 		}
-		d.WriteString("H" + num(f.x.to))
+		d.WriteString("H" + draw.Num(f.x.To))
 		median := k.all[len(k.all)/2]
-		c.titled(fmt.Sprintf("%s: %d, median %s", k.name, k.n, SpanText(median)), func() { c.path("c "+k.class, &d) })
+		c.Titled(fmt.Sprintf("%s: %d, median %s", k.name, k.n, SpanText(median)), func() { c.Path("c "+k.class, &d) })
 		fig.Legend = append(fig.Legend, legendItem{k.class, fmt.Sprintf("%s (%d)", k.name, k.n)})
 	}
-	fig.SVG, fig.Data = c.end(), t.b.String()
+	fig.SVG, fig.Data = c.End(), t.b.String()
 	return fig, true
 }
 
@@ -101,12 +102,12 @@ func (d *drawing) roundTrips(origin wheel.Time) (figure, bool) {
 		return figure{}, false
 	}
 	const height = 250
-	c := newCanvas(figureWidth, height, "round-trip times of the connection")
+	c := draw.NewCanvas(figureWidth, height, "round-trip times of the connection")
 	f := frame{
-		x: newScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
-		y: newScale(0, hi.Seconds()*1.05, height-marginBottom, marginTop),
+		x: draw.NewScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
+		y: draw.NewScale(0, hi.Seconds()*1.05, height-marginBottom, marginTop),
 	}
-	c.axes(f, 8, 5, plainTick, spanTick, "seconds since the capture began", "round trip, without ambiguous samples")
+	axes(c, f, 8, 5, plainTick, spanTick, "seconds since the capture began", "round trip, without ambiguous samples")
 	var t table
 	t.row("time_s", "src", "rtt_s")
 	fig := figure{Title: "Round-trip times", Name: fmt.Sprintf("conn%d-rtt.csv", d.conn.ID), Wide: true}
@@ -120,20 +121,20 @@ func (d *drawing) roundTrips(origin wheel.Time) (figure, bool) {
 		lastX, lastY := -9.0, -9.0
 		for _, r := range tr.rtts {
 			t.row(micro(r.at.Sub(origin).Seconds()), src, strconv.FormatFloat(r.took.Seconds(), 'g', 9, 64))
-			x, y := f.x.at(r.at.Sub(origin).Seconds()), f.y.at(r.took.Seconds())
+			x, y := f.x.At(r.at.Sub(origin).Seconds()), f.y.At(r.took.Seconds())
 			if x-lastX < 0.7 && y-lastY < 0.7 && lastY-y < 0.7 {
 				continue
 			}
-			dots.WriteString("M" + num(x) + " " + num(y) + "h0")
+			dots.WriteString("M" + draw.Num(x) + " " + draw.Num(y) + "h0")
 			lastX, lastY = x, y
 		}
 		class := "c" + strconv.Itoa(3*i+1)
-		c.path("dot "+class, &dots)
+		c.Path("dot "+class, &dots)
 		fig.Legend = append(fig.Legend, legendItem{class, fmt.Sprintf("from %s (%d samples)", src, d.conn.Flows[i].RTT.Samples)})
 		if tr.rttStep > 1 {
 			fig.Caption = fmt.Sprintf("Each %d. sample of a direction at most.", max(tr.rttStep, 1))
 		}
 	}
-	fig.SVG, fig.Data = c.end(), t.b.String()
+	fig.SVG, fig.Data = c.End(), t.b.String()
 	return fig, true
 }

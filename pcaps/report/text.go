@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tcpwheel/pcaps/report/draw"
 )
 
 // SpanText returns a span with three digits and its unit, as "631 ms".
@@ -80,17 +82,11 @@ func spanTick(s float64) string {
 	case s == 0:
 		return "0"
 	case s < 0.9995e-3:
-		return plainTick(roundTo(s*1e6)) + " µs"
+		return plainTick(draw.Round(s*1e6)) + " µs"
 	case s < 0.9995:
-		return plainTick(roundTo(s*1e3)) + " ms"
+		return plainTick(draw.Round(s*1e3)) + " ms"
 	}
-	return plainTick(roundTo(s)) + " s"
-}
-
-// roundTo takes the noise of binary fractions off.
-func roundTo(x float64) float64 {
-	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 9, 64), 64)
-	return y
+	return plainTick(draw.Round(s)) + " s"
 }
 
 // table is data beside a figure, as CSV.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/pcaps/report/draw"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
@@ -28,38 +29,38 @@ func (d *drawing) zoom(i int, e *track.Episode, origin wheel.Time) figure {
 	}
 	const height, bottom = 400, 400 - marginBottom
 	const lane = bottom - 46 // above it the plot, below it the spans
-	c := newCanvas(figureWidth, height, "loss episode at packet "+fmt.Sprint(e.DetectedPacket))
+	c := draw.NewCanvas(figureWidth, height, "loss episode at packet "+fmt.Sprint(e.DetectedPacket))
 	margin := float64(hi-lo)/12 + 1
 	p := plotter{c: c, origin: origin, used: map[string]bool{}, detail: len(marks) <= 400, f: frame{
-		x: newScale(s.from.Sub(origin).Seconds(), s.to.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
-		y: newScale(float64(lo)-margin, float64(hi)+margin, lane, marginTop),
+		x: draw.NewScale(s.from.Sub(origin).Seconds(), s.to.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
+		y: draw.NewScale(float64(lo)-margin, float64(hi)+margin, lane, marginTop),
 	}}
-	c.zoomAxes(p.f, bottom)
+	zoomAxes(c, p.f, bottom)
 	p.spans(e, lane)
 	p.inside(func() { p.draw(marks, f.Timers.Best) })
 	return figure{
-		SVG: c.end(), Title: fmt.Sprintf("packet %d: %s, D %s", e.DetectedPacket, e.Kind, SpanText(e.D)),
+		SVG: c.End(), Title: fmt.Sprintf("packet %d: %s, D %s", e.DetectedPacket, e.Kind, SpanText(e.D)),
 		Caption: episodeText(f, e), Legend: p.legend(), Data: dataOf(marks, origin), Wide: true,
 		Name: fmt.Sprintf("conn%d-packet%d.csv", d.conn.ID, e.DetectedPacket),
 	}
 }
 
 // zoomAxes draws axes with a lane for spans between the plot and the time.
-func (c *canvas) zoomAxes(f frame, bottom float64) {
+func zoomAxes(c *draw.Canvas, f frame, bottom float64) {
 	var grid strings.Builder
-	for _, v := range f.x.ticks(7) {
-		x := f.x.at(v)
-		grid.WriteString("M" + num(x) + " " + num(f.y.to) + "V" + num(bottom))
-		c.text("t", "m", x, bottom+16, plainTick(v))
+	for _, v := range f.x.Ticks(7) {
+		x := f.x.At(v)
+		grid.WriteString("M" + draw.Num(x) + " " + draw.Num(f.y.To) + "V" + draw.Num(bottom))
+		c.Text("t", "m", x, bottom+16, plainTick(v))
 	}
-	for _, v := range f.y.ticks(6) {
-		y := f.y.at(v)
-		grid.WriteString("M" + num(f.x.from) + " " + num(y) + "H" + num(f.x.to))
-		c.text("t", "e", f.x.from-6, y+4, octetTick(v))
+	for _, v := range f.y.Ticks(6) {
+		y := f.y.At(v)
+		grid.WriteString("M" + draw.Num(f.x.From) + " " + draw.Num(y) + "H" + draw.Num(f.x.To))
+		c.Text("t", "e", f.x.From-6, y+4, octetTick(v))
 	}
-	c.path("grid", &grid)
-	c.text("t", "e", f.x.to, bottom+32, "seconds since the capture began, by the sender's clock")
-	c.text("t", "", 4, f.y.to-8, "octets of the stream")
+	c.Path("grid", &grid)
+	c.Text("t", "e", f.x.To, bottom+32, "seconds since the capture began, by the sender's clock")
+	c.Text("t", "", 4, f.y.To-8, "octets of the stream")
 }
 
 // spans draws D, A and P as bars in the lane, with lines up into the plot where they begin and end.
@@ -78,21 +79,21 @@ func (p *plotter) spans(e *track.Episode, lane float64) {
 			continue
 		}
 		x1, x2 := p.x(b.from), p.x(b.to)
-		fmt.Fprintf(&lines, "M%s %sV%sM%s %sV%s", num(x1), num(p.f.y.to), num(lane+30), num(x2), num(p.f.y.to), num(lane+30))
-		p.c.titled(b.name+" "+SpanText(b.to.Sub(b.from)), func() { p.c.rect(b.class, x1, lane+12, max(x2-x1, 1), 18) })
+		fmt.Fprintf(&lines, "M%s %sV%sM%s %sV%s", draw.Num(x1), draw.Num(p.f.y.To), draw.Num(lane+30), draw.Num(x2), draw.Num(p.f.y.To), draw.Num(lane+30))
+		p.c.Titled(b.name+" "+SpanText(b.to.Sub(b.from)), func() { p.c.Rect(b.class, x1, lane+12, max(x2-x1, 1), 18) })
 		text := b.name + " " + SpanText(b.to.Sub(b.from))
 		switch room := x2 - x1; {
 		case b.name == "D" && room > 7*float64(len(text)+24):
-			p.c.text("bt", "m", (x1+x2)/2, lane+25, text+": "+shortCause(e))
+			p.c.Text("bt", "m", (x1+x2)/2, lane+25, text+": "+shortCause(e))
 		case room > 7*float64(len(text)):
-			p.c.text("bt", "m", (x1+x2)/2, lane+25, text)
+			p.c.Text("bt", "m", (x1+x2)/2, lane+25, text)
 		case room > 10:
-			p.c.text("bt", "m", (x1+x2)/2, lane+25, b.name)
+			p.c.Text("bt", "m", (x1+x2)/2, lane+25, b.name)
 		default:
-			p.c.text("t", "m", (x1+x2)/2, lane+42, b.name)
+			p.c.Text("t", "m", (x1+x2)/2, lane+42, b.name)
 		}
 	}
-	p.c.path("guide", &lines)
+	p.c.Path("guide", &lines)
 }
 
 // shortCause is causeText for a bar.

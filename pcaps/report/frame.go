@@ -1,0 +1,31 @@
+package report
+
+import (
+	"strings"
+
+	"tcpwheel/pcaps/report/draw"
+)
+
+// frame is the plot inside of a figure.
+type frame struct {
+	x, y draw.Scale
+}
+
+// axes draws the grid, the labels of the ticks and the names of the axes.
+func axes(c *draw.Canvas, f frame, nx, ny int, xTick, yTick func(float64) string, xName, yName string) {
+	left, right, top, bottom := f.x.From, f.x.To, f.y.To, f.y.From
+	var grid strings.Builder
+	for _, v := range f.x.Ticks(nx) {
+		x := f.x.At(v)
+		grid.WriteString("M" + draw.Num(x) + " " + draw.Num(top) + "V" + draw.Num(bottom))
+		c.Text("t", "m", x, bottom+16, xTick(v))
+	}
+	for _, v := range f.y.Ticks(ny) {
+		y := f.y.At(v)
+		grid.WriteString("M" + draw.Num(left) + " " + draw.Num(y) + "H" + draw.Num(right))
+		c.Text("t", "e", left-6, y+4, yTick(v))
+	}
+	c.Path("grid", &grid)
+	c.Text("t", "e", right, bottom+32, xName)
+	c.Text("t", "", 4, top-8, yName)
+}
