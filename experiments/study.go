@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"strconv"
 
 	"tcpwheel/experiments/plan"
 )
@@ -162,7 +163,7 @@ func newJob[P, R any](study *Study, source *plan.File, quick bool, s *Spec[P, R]
 			return nil, fmt.Errorf("study %s: cell %q: want a name of its own, and a cost above 0", s.Name, c.Name)
 		}
 		seen[c.Name] = true
-		j.Cells = append(j.Cells, Work{c.Name, c.Cost, func(ctx context.Context) (json.RawMessage, error) {
+		j.Cells = append(j.Cells, Work{c.Name, rounded(c.Cost), func(ctx context.Context) (json.RawMessage, error) {
 			r, err := c.Run(ctx)
 			if err != nil {
 				return nil, err
@@ -187,6 +188,15 @@ func newJob[P, R any](study *Study, source *plan.File, quick bool, s *Spec[P, R]
 		return out, nil
 	}
 	return j, nil
+}
+
+// rounded leaves three digits, so that all machines share out the same cells, whatever the last digit of their sums is.
+func rounded(cost float64) float64 {
+	x, err := strconv.ParseFloat(strconv.FormatFloat(cost, 'g', 3, 64), 64)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return x
 }
 
 // Judge makes the outcome of the results of all cells, in their order.

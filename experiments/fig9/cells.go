@@ -21,7 +21,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 		for _, n := range p.counts(k) {
 			all = append(all, experiments.Cell[Cell]{
 				Name: fmt.Sprintf("kernel=%s n=%d", k.name, n),
-				Cost: 1e-4 + 1e-7*float64(n) + 3e-9*float64(p.Iterations)*float64(10+k.linear*n),
+				Cost: 1e-4 + float64(1e-7*float64(n)) + float64(3e-9*float64(p.Iterations)*float64(10+k.linear*n)),
 				Run:  func(context.Context) (Cell, error) { return run(p, k, n) },
 			})
 		}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/stat"
 	"tcpwheel/wheel"
 )
 
@@ -46,7 +47,7 @@ func run(p *Plan, d *distribution, n, seed int) (Cell, error) {
 			rear.ResetCounts()
 			c.Seen = 0
 		}
-		now += p.Mean / float64(n) * r.ExpFloat64()
+		now += float64(p.Mean / float64(n) * stat.Exponential(r))
 		head.Advance(wheel.Time(now), 0, expire)
 		rear.Advance(wheel.Time(now), 0, func(wheel.Timer) {})
 		if len(idle) == 0 {
@@ -56,7 +57,7 @@ func run(p *Plan, d *distribution, n, seed int) (Cell, error) {
 		t := idle[len(idle)-1]
 		idle = idle[:len(idle)-1]
 		c.Seen += uint64(head.Len())
-		at := wheel.Time(now + max(1, p.Mean*d.draw(r)))
+		at := wheel.Time(now + max(1, float64(p.Mean*d.draw(r))))
 		head.Schedule(t, at)
 		rear.Schedule(t, at)
 	}

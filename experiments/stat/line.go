@@ -9,7 +9,7 @@ func Line(x, y []float64) (slope, intercept, r2 float64) {
 	var xx, xy, yy float64
 	for i := range x {
 		dx, dy := x[i]-mx, y[i]-my
-		xx, xy, yy = xx+dx*dx, xy+dx*dy, yy+dy*dy
+		xx, xy, yy = xx+float64(dx*dx), xy+float64(dx*dy), yy+float64(dy*dy)
 	}
 	if xx == 0 || len(x) == 0 {
 		return math.NaN(), math.NaN(), math.NaN()
@@ -18,5 +18,5 @@ func Line(x, y []float64) (slope, intercept, r2 float64) {
 	if yy == 0 {
 		return slope, my, 1
 	}
-	return slope, my - slope*mx, xy * xy / (xx * yy)
+	return slope, my - float64(slope*mx), xy * xy / (xx * yy)
 }
