@@ -33,7 +33,7 @@ func (s *segment) earliest() wheel.Time {
 
 // past is the last segments that were acknowledged, for retransmissions that come all the same.
 type past struct {
-	ring [4]segment
+	ring [8]segment
 	next uint8
 }
 
