@@ -280,8 +280,10 @@ func (f *Flow) advance(a *ack, m *measured) {
 			s.start = a.pos
 			break
 		}
-		s.proved = proved && !s.sacked
-		f.past.add(s)
+		if s.proved = proved && !s.sacked; !s.sacked || !proved {
+			f.past.add(s) // of a flight with holes only these are sent again
+		}
+		proved = proved && v.sackOn // or only the first, which duplicate ACKs are about
 		f.book.pop()
 	}
 	f.una = max(f.una, a.pos)
