@@ -53,6 +53,8 @@ func (p *Policy) checkLoss() error {
 		return fmt.Errorf("tcptimers: retransmission mode %d, want below %d", uint8(p.Rexmit), rexmitModes)
 	case p.MaxAckDelay < 0 || p.MaxAckDelay > maxDelAck:
 		return fmt.Errorf("tcptimers: peer's ACK delay %v, want 0 to %v", p.MaxAckDelay, maxDelAck)
+	case p.ProbeSlack < 0 || p.ProbeSlack > maxDelAck:
+		return fmt.Errorf("tcptimers: slack of the probe %v, want 0 to %v", p.ProbeSlack, maxDelAck)
 	}
 	return nil
 }

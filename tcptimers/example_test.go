@@ -40,13 +40,14 @@ func ExampleNewProfile() {
 	// internet   per-segment tick 1ms   RTO 60ms
 	// datacenter per-segment tick 10µs  RTO 30ms
 	// linux      restart     tick 4ms   RTO 210ms
+	// linux-jiffies restart     tick 4ms   RTO 210ms
 	// bsd        restart     tick 500ms RTO 1.5s
 }
 
-// The three phases of a tick: a timer of 1.2 s that is started at 0.3 s.
+// The phases of a tick: a timer of 1.2 s that is started at 0.3 s.
 func ExamplePhase() {
 	p := tcptimers.MustPolicy("bsd")
-	for _, p.Phase = range []tcptimers.Phase{tcptimers.PhaseShared, tcptimers.PhaseOwn, tcptimers.PhaseCountdown} {
+	for _, p.Phase = range []tcptimers.Phase{tcptimers.PhaseShared, tcptimers.PhaseOwn, tcptimers.PhaseCountdown, tcptimers.PhaseJiffies} {
 		at := p.Deadline(wheel.Time(300*time.Millisecond), 1200*time.Millisecond)
 		fmt.Println(p.Phase, at)
 	}
@@ -54,6 +55,7 @@ func ExamplePhase() {
 	// shared 1.5s
 	// own 1.8s
 	// countdown 1.5s
+	// jiffies 2s
 }
 
 func ExampleEstimator() {

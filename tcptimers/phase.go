@@ -25,18 +25,38 @@ const (
 	// DEVIATION RFC 6298 §5, MUST: so it may be early by less than a tick. 4.4BSD's estimator has that tick to spare.
 	PhaseCountdown
 
+	// PhaseJiffies is Linux's wheel of timers (kernel/time/timer.c since 4.8), with ticks that all share at Policy.Origin + k·Policy.Tick,
+	// its jiffies. A timer's interval is rounded up to ticks, and counts from the last tick before its start. It expires at the first
+	// tick after that, or if it is of 63 ticks and more, at the first multiple after that of
+	//
+	//	ticks     multiple of    at HZ 250
+	//	63        8              32 ms, from 252 ms on
+	//	504       64             256 ms, from 2.016 s on
+	//	4032      512            2.048 s, from 16.128 s on
+	//
+	// and so on in steps of 8: late by more than nothing and up to a tick, or up to a seventh of the interval.
+	PhaseJiffies
+
 	phases
 )
 
-var phaseNames = [phases]string{"shared", "own", "countdown"}
+var phaseNames = [phases]string{"shared", "own", "countdown", "jiffies"}
 
-// String returns "shared", "own" or "countdown".
+// String returns "shared", "own", "countdown" or "jiffies".
 func (p Phase) String() string {
 	if p >= phases {
 		return fmt.Sprintf("Phase(%d)", uint8(p))
 	}
 	return phaseNames[p]
 }
+
+// Linux's wheel: LVL_DEPTH levels, each coarser than the one before by 1<<LVL_CLK_SHIFT, and timers of LVL_SIZE-1 slots and more go to
+// the next.
+const (
+	jiffyLevels = 9
+	jiffyStep   = 8
+	jiffySlots  = 63
+)
 
 // ownTick is the tick of the wheel under PhaseOwn.
 const ownTick = time.Microsecond
@@ -64,6 +84,13 @@ func (p *Policy) Deadline(start wheel.Time, interval time.Duration) wheel.Time {
 		return ceilTo(start.Add(roundUp(interval, p.Tick)), p.Origin, ownTick)
 	case PhaseCountdown:
 		return floorTo(start, p.Origin, p.Tick).Add(max(roundUp(interval, p.Tick), p.Tick))
+	case PhaseJiffies:
+		interval = roundUp(interval, p.Tick)
+		multiple := p.Tick
+		for level := 1; level < jiffyLevels && interval >= jiffySlots*multiple; level++ {
+			multiple *= jiffyStep
+		}
+		return floorTo(floorTo(start, p.Origin, p.Tick).Add(interval), p.Origin, multiple).Add(multiple)
 	}
 	return ceilTo(start.Add(interval), p.Origin, p.Tick)
 }

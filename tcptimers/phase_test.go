@@ -85,6 +85,39 @@ func TestOwnPhase(t *testing.T) {
 	}
 }
 
+// TestJiffies: as Linux 6.18 at HZ 250 was seen to retransmit, whose ticks of 32 ms lay at 9.6 ms then.
+func TestJiffies(t *testing.T) {
+	p := profile(t, "linux-jiffies")
+	p.Origin = wheel.Time(9600 * time.Microsecond)
+	at := func(us int64) wheel.Time { return wheel.Time(us * int64(time.Microsecond)) }
+	for _, c := range []struct {
+		start, interval int64 // µs
+		want            int64
+	}{
+		{9600, 0, 13600},                         // on a tick: the next one
+		{13599, 1, 17600},                        // a tick begun counts
+		{13600, 4000, 21600},                     // a whole one
+		{20000, 47999, 69600},                    // 12 ticks
+		{20000, 62 * 4000, 17600 + 63*4000},      // the last one that is exact to the tick
+		{20000, 63 * 4000, 9600 + 9*32_000},      // from 252 ms on to 32 ms: 17.6 + 252 ms are 9.6 + 260
+		{9600, 63 * 4000, 9600 + 8*32_000},       // 252 ms, and the next multiple behind it
+		{9600, 64 * 4000, 9600 + 9*32_000},       // 256 ms are one, and expire at the next
+		{20000, 2_016_000, 9600 + 8*256_000},     // from 2.016 s on to 256 ms
+		{20000, 16_128_000, 9600 + 8*2_048_000},  // from 16.128 s on to 2.048 s
+		{20000, 64_000_000, 9600 + 32*2_048_000}, // a backed-off RTO
+	} {
+		if got := p.Deadline(at(c.start), time.Duration(c.interval)*time.Microsecond); got != at(c.want) {
+			t.Errorf("Deadline(%d µs, %d µs) = %v, want %v", c.start, c.interval, got, at(c.want))
+		}
+	}
+	for interval := time.Duration(0); interval < 20*time.Second; interval += 3_333_333 {
+		late := p.Deadline(12_345_678, interval).Sub(12_345_678) - interval
+		if most := max(interval/7, 0) + 2*p.Tick; late <= 0 || late > most {
+			t.Errorf("%v: late by %v, want above 0 and up to %v", interval, late, most)
+		}
+	}
+}
+
 // TestCountdown: a timer of n ticks expires at the n-th sweep after its start, in ((n-1)·500, n·500] ms.
 func TestCountdown(t *testing.T) {
 	p := MustPolicy("bsd")
@@ -173,7 +206,7 @@ func TestWheelTick(t *testing.T) {
 
 // TestDeadlineNearTheEnds: instants are held at the ends of their range, and rounding is the same before the origin.
 func TestDeadlineNearTheEnds(t *testing.T) {
-	for _, phase := range []Phase{PhaseShared, PhaseOwn, PhaseCountdown} {
+	for _, phase := range []Phase{PhaseShared, PhaseOwn, PhaseCountdown, PhaseJiffies} {
 		p := MustPolicy("per-segment")
 		p.Phase = phase
 		var got []wheel.Time
@@ -186,6 +219,8 @@ func TestDeadlineNearTheEnds(t *testing.T) {
 			before = wheel.Time(time.Hour - 1500*time.Microsecond)
 		case PhaseCountdown:
 			before = wheel.Time(time.Hour - 2*ms)
+		case PhaseJiffies: // 3.6 million ticks are of the seventh level, whose multiple is 8^6
+			before = wheel.Time(14 * 1 << 18 * ms)
 		}
 		if !slices.Equal(got, []wheel.Time{math.MaxInt64, before}) {
 			t.Errorf("%v: %v, want the end of time and %v", phase, got, before)

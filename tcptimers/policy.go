@@ -76,6 +76,10 @@ type Policy struct {
 	// 0 to 500 ms.
 	MaxAckDelay time.Duration
 
+	// ProbeSlack is what the timer of the probe, with more than one segment in flight, and that of RACK's reordering window are longer by:
+	// 0 to 500 ms. Linux has TCP_TIMEOUT_MIN_US, "Min TCP timeout in microsecs" (include/net/tcp.h): 2 ms.
+	ProbeSlack time.Duration
+
 	// AckEvidence has the probe go by what the ACKs of its flight have shown of when the peer acknowledges: where that is at
 	// once, MaxAckDelay is not allowed for. It is for senders with TLP.
 	AckEvidence bool

@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 		{func(p *Policy) { p.RTTTick = time.Second }, "tcptimers: RTT tick 1s, want 0 (exact) to 500ms"},
 		{func(p *Policy) { p.Tick = 999 }, "tcptimers: tick 999ns, want 1µs to 500ms"},
 		{func(p *Policy) { p.Tick = 501 * ms }, "tcptimers: tick 501ms, want 1µs to 500ms"},
-		{func(p *Policy) { p.Phase = 3 }, "tcptimers: phase 3, want below 3"},
+		{func(p *Policy) { p.Phase = 4 }, "tcptimers: phase 4, want below 4"},
 		{func(p *Policy) { p.Estimator = 9 }, "tcptimers: estimator 9, want below 3"},
 		{func(p *Policy) { p.Estimator = EstimatorBSD },
 			"tcptimers: RTT tick 0s, want 1µs to 500ms for an estimator that counts ticks"},
@@ -64,6 +64,7 @@ func TestCheck(t *testing.T) {
 		{func(p *Policy) { p.Bounds.Max = ms }, "tcptimers: maximum RTO 1ms, want 50ms (the minimum) to 24h0m0s"},
 		{func(p *Policy) { p.Rexmit = 3 }, "tcptimers: retransmission mode 3, want below 3"},
 		{func(p *Policy) { p.MaxAckDelay = time.Second }, "tcptimers: peer's ACK delay 1s, want 0 to 500ms"},
+		{func(p *Policy) { p.ProbeSlack = time.Second }, "tcptimers: slack of the probe 1s, want 0 to 500ms"},
 		{func(p *Policy) { p.R1 = 0 }, "tcptimers: R1 0, want at least 1"},
 		{func(p *Policy) { p.R2 = -1 }, "tcptimers: R2 -1ns, want at least 0"},
 		{func(p *Policy) { p.MaxRexmits = -1 }, "tcptimers: retransmissions -1, want 0..254"},
@@ -123,7 +124,7 @@ func TestNames(t *testing.T) {
 		{EstimatorRFC6298, "rfc6298"}, {EstimatorLinux, "linux"}, {EstimatorBSD, "bsd"}, {EstimatorKind(7), "EstimatorKind(7)"},
 		{RexmitPerSegment, "per-segment"}, {RexmitRestart, "restart"}, {RexmitRTORestart, "rto-restart"},
 		{RexmitMode(7), "RexmitMode(7)"},
-		{PhaseShared, "shared"}, {PhaseOwn, "own"}, {PhaseCountdown, "countdown"}, {Phase(7), "Phase(7)"},
+		{PhaseShared, "shared"}, {PhaseOwn, "own"}, {PhaseCountdown, "countdown"}, {PhaseJiffies, "jiffies"}, {Phase(7), "Phase(7)"},
 		{Rexmit, "rexmit"}, {Linger, "linger"}, {Kind(99), "Kind(99)"},
 	} {
 		if c.got.String() != c.want {

@@ -15,6 +15,7 @@ var profiles = []struct {
 	{"internet", internet},
 	{"datacenter", datacenter},
 	{"linux", linuxPolicy},
+	{"linux-jiffies", linuxJiffies},
 	{"bsd", bsd44},
 }
 
@@ -33,6 +34,7 @@ func ProfileNames() []string {
 //	internet     per segment   SRTT + max(50 ms, 4·RTTVAR), ≤ 60 s   1 ms            40 ms
 //	datacenter   per segment   SRTT + max(5 ms, 4·RTTVAR), ≤ 60 s    10 µs           1 to 4 ms
 //	linux        one           SRTT + max(200 ms, 4·RTTVAR) ≤ 120 s  4 ms            40 to 200 ms
+//	linux-jiffies   as linux, by the kernel's own wheel of timers: PhaseJiffies
 //	bsd          one           3 ticks and more, ≤ 64 s              500 ms, swept   the next 200 ms
 func NewProfile(name string) (Policy, error) {
 	for _, p := range profiles {
@@ -99,6 +101,15 @@ func linuxPolicy() Policy {
 	p.R2 = 924600 * time.Millisecond
 	p.SynR2 = 127 * time.Second
 	p.PersistMin, p.PersistMax = 200*time.Millisecond, 120*time.Second
+	return p
+}
+
+// linuxJiffies is Linux to the jiffy, for those who compare with captures: its timers expire as its wheel has them, and not at the next
+// tick, and those of the probe and of RACK are longer by TCP_TIMEOUT_MIN_US. CONFIG_HZ is Tick.
+func linuxJiffies() Policy {
+	p := linuxPolicy()
+	p.Phase = PhaseJiffies
+	p.ProbeSlack = 2 * time.Millisecond
 	return p
 }
 
