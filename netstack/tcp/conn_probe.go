@@ -21,7 +21,7 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 		rtoAt = p.RexmitDeadline(now, c.est.RTO(), tcptimers.Flight{Sent: front.Sent})
 	}
 	srtt := c.est.SRTT()
-	in := PTOInput{SRTT: srtt, HasSRTT: srtt > 0, Flight: uint32(c.fl.sent.Len()), MaxAckDelay: p.MaxAckDelay, RTOExpiry: rtoAt}
+	in := PTOInput{SRTT: srtt, HasSRTT: srtt > 0, Flight: uint32(c.fl.sent.Len()), MaxAckDelay: p.MaxAckDelay, Slack: p.ProbeSlack, RTOExpiry: rtoAt}
 	if p.AckEvidence {
 		// DEVIATION RFC 8985 §7.2, SHOULD: small segments count as one where they fill no more than one together. RFC 5681 §4.2 has peers
 		// acknowledge "at least every second full-sized segment", and many put off the ACK of two that are not.

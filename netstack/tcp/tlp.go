@@ -15,6 +15,7 @@ type PTOInput struct {
 	HasSRTT     bool
 	Flight      uint32        // segments in flight
 	MaxAckDelay time.Duration // TLP.max_ack_delay: the longest that the peer holds an ACK back
+	Slack       time.Duration // what the policy adds with more than one segment in flight
 	RTOExpiry   wheel.Time    // when the retransmission timer expires
 
 	// Prompt says that the ACK of the last segment, which left at LastSent, was to come right behind those that have come.
@@ -36,6 +37,8 @@ func PTO(now wheel.Time, in PTOInput) (pto time.Duration, early bool) {
 		pto = 2 * in.SRTT
 		if in.Flight == 1 {
 			pto += in.MaxAckDelay
+		} else {
+			pto += in.Slack
 		}
 		// DEVIATION RFC 8985 §7.2, SHOULD: the timer counts from each ACK there, with TLP.max_ack_delay if one segment is left. An
 		// application waits most for the last segment of a response, and that way three round trips or MaxAckDelay. Where the

@@ -60,5 +60,5 @@ func ExampleOptions() {
 	}
 	// Output:
 	// --rto_min=time: Policy.Bounds.Min
-	// --phase=shared, own, countdown: Policy.Phase
+	// --phase=shared, own, countdown, jiffies: Policy.Phase
 }
