@@ -175,7 +175,7 @@ func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 		c.noteLost(id)
 	})
 	if ok {
-		c.start(o, tcptimers.Reorder, c.cfg.Policy.Deadline(now, timeout))
+		c.start(o, tcptimers.Reorder, c.cfg.Policy.Deadline(now, timeout+c.cfg.Policy.ProbeSlack))
 	} else {
 		c.stop(o, tcptimers.Reorder)
 	}
