@@ -153,6 +153,10 @@ func (c *Conn) tookDelivery(now wheel.Time, s *Segment, h *Header, a *ackFacts, 
 		if stale = c.tsOn && tsBefore(h.Options.TSEcr, c.timestamp(s.Sent)); stale {
 			a.again, a.stale = max(a.again, s.Sent), true
 		}
+		// DEVIATION RFC 8985 §6.2 step 2: where it is SACKed, the echo is none of it. RFC 7323 §4.3: an ACK of what came out of order
+		// echoes the last segment that came in order. So a probe that is SACKed would show no loss, which it is for. Linux goes by
+		// the least round trip alone.
+		stale = stale && s.End().AtOrBefore(h.Ack)
 		if c.ca == CALoss && s.Sent < c.fl.lossAt {
 			a.fresh = true
 		}
