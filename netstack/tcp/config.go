@@ -21,6 +21,10 @@ type Config struct {
 	VegasCheck bool // the fine-grained check of TCP Vegas, under any control
 	Pacing     bool // segments are spread over the round trip by a timer
 
+	// Permits are when what is sent first may leave, in order, for connections whose windows are known; nil leaves it to congestion
+	// control.
+	Permits *Permits
+
 	// What is offered to the peer in a SYN, and agreed to in a SYN-ACK.
 	Timestamps bool // RFC 7323 §3
 	WScale     bool // RFC 7323 §2
@@ -122,6 +126,9 @@ func (c *Config) Check() error {
 		return fmt.Errorf("tcp: max segments %d, want 1..%d", c.MaxSegments, MaxSentSegments)
 	case c.InvalidAckInterval < 0 || c.InvalidAckInterval > time.Hour:
 		return fmt.Errorf("tcp: invalid ACK interval %v, want 0s to 1h", c.InvalidAckInterval)
+	}
+	if err := c.Permits.Check(); err != nil {
+		return err
 	}
 	return c.Socket.Check()
 }

@@ -404,7 +404,7 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold SendHold, sen
 				c.rec.limited = true
 				return HoldNot, false
 			}
-		} else if !c.allows(n) {
+		} else if !c.permits(n) {
 			c.rec.limited = true
 			return HoldNot, false
 		}

@@ -68,6 +68,8 @@ type Controller interface {
 	OnApplicationLimited(now wheel.Time)
 	// OnIdle tells for how long nothing was sent, before something is.
 	OnIdle(now wheel.Time, idle, rto time.Duration)
+	// Raise sets the window to so much at least, where it is known from elsewhere.
+	Raise(window uint32)
 	// SetMSS tells a new sender maximum segment size, 1 to 65535 octets. It panics beyond that.
 	SetMSS(mss uint32)
 

@@ -252,3 +252,18 @@ func TestAllocationAndSize(t *testing.T) {
 		t.Errorf("cubic takes %d octets, want 256 at most", n)
 	}
 }
+
+// TestRaise: the window is what it is raised to, never less than before, and never more than it may be.
+func TestRaise(t *testing.T) {
+	for _, name := range Names() {
+		c, err := New(name, Config{MSS: 1000, MaxWindow: 50_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct{ to, want uint32 }{{1, 10_000}, {20_500, 20_500}, {3000, 20_500}, {math.MaxUint32, 50_000}} {
+			if c.Raise(step.to); c.Cwnd() != step.want {
+				t.Errorf("%s: Raise(%d) has made it %d, want %d", name, step.to, c.Cwnd(), step.want)
+			}
+		}
+	}
+}

@@ -65,6 +65,7 @@ func (w *window) restart() uint32 {
 
 func (w *window) Cwnd() uint32      { return w.cwnd }
 func (w *window) Ssthresh() uint32  { return w.ssthresh }
+func (w *window) Raise(to uint32)   { w.cwnd = max(w.cwnd, min(to, w.limit)) }
 func (w *window) InSlowStart() bool { return w.cwnd < w.ssthresh }
 
 // admit notes an ACK, and returns the octets that may count for growth: none if the window was not what limited the

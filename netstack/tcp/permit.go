@@ -1,0 +1,76 @@
+package tcp
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Permit says how much of what was never sent may leave, in place of congestion control: for those who run again what was captured, with
+// the windows that it shows. Retransmissions are left to congestion control, and so is what the probe for a lost tail sends.
+type Permit struct {
+	// Delivered is how many octets of what the application has written have arrived, as ACKs and SACKs tell. The permit holds from then on
+	// up to the next one.
+	Delivered uint64 `json:"delivered"`
+
+	// Octets is how many more may have been sent by then.
+	Octets uint32 `json:"octets"`
+
+	// AtLeast says that nothing more was written, and more might have been sent: congestion control decides on it.
+	AtLeast bool `json:"at_least,omitempty"`
+}
+
+// Permits are those of a stream, in the order of Delivered.
+type Permits struct{ All []Permit }
+
+// Check returns an error that names the first permit that is not behind the one before it. It may be called on nil.
+func (p *Permits) Check() error {
+	if p == nil {
+		return nil
+	}
+	for i := 1; i < len(p.All); i++ {
+		if p.All[i].Delivered <= p.All[i-1].Delivered {
+			return fmt.Errorf("tcp: permit %d at %d octets, want more than %d", i, p.All[i].Delivered, p.All[i-1].Delivered)
+		}
+	}
+	return nil
+}
+
+// at returns the permit for so many octets delivered, nil if there is none yet. It costs O(log permits).
+func (p *Permits) at(delivered uint64) *Permit {
+	i, found := slices.BinarySearchFunc(p.All, delivered, func(x Permit, delivered uint64) int {
+		switch {
+		case x.Delivered < delivered:
+			return -1
+		case x.Delivered > delivered:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return nil
+	}
+	return &p.All[i]
+}
+
+// permits reports whether n octets that were never sent may leave.
+func (c *Conn) permits(n uint32) bool {
+	if c.cfg.Permits == nil {
+		return c.allows(n)
+	}
+	delivered := c.acked + uint64(c.fl.sent.Sacked().Octets)
+	p := c.cfg.Permits.at(delivered)
+	if p == nil {
+		return c.allows(n)
+	}
+	sent := c.acked + uint64(c.sndNxt.Sub(c.dataUna())) + uint64(n)
+	if sent > delivered+uint64(p.Octets) {
+		return p.AtLeast && c.allows(n)
+	}
+	if c.ca < CACWR {
+		c.cc.Raise(c.pipe() + n)
+	}
+	return true
+}
