@@ -72,6 +72,10 @@ type Policy struct {
 	TLP    bool // the probe of RFC 8985 §7
 	FRTO   bool // RFC 5682
 
+	// SACKsFirst has RACK take the SACKs of an ACK before what is acknowledged cumulatively, as Linux does: RACK.rtt is then that of the
+	// last segment of the latter, which may be longer. tcp_ack calls tcp_sacktag_write_queue first, and each calls tcp_rack_advance.
+	SACKsFirst bool
+
 	// MaxAckDelay is what a probe timeout allows the peer for its delayed ACK if one segment is in flight (RFC 8985 §7.2):
 	// 0 to 500 ms.
 	MaxAckDelay time.Duration

@@ -110,6 +110,7 @@ func linuxJiffies() Policy {
 	p := linuxPolicy()
 	p.Phase = PhaseJiffies
 	p.ProbeSlack = 2 * time.Millisecond
+	p.SACKsFirst = true
 	return p
 }
 

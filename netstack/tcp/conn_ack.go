@@ -70,7 +70,12 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 		c.advance(now, h, &a, o)
 	}
 	if c.sackOn && h.Options.NumSACK > 0 {
+		rtt, arrived := c.rec.rack.RTT()
+		arrived = arrived && a.delivered > 0
 		c.takeSACK(now, h, &a, o)
+		if arrived && c.cfg.Policy.SACKsFirst {
+			c.rec.rack.rtt = rtt
+		}
 		// RFC 6675 §2: "an ACK which carries new SACK data is counted as a duplicate acknowledgment under this definition even if
 		// it carries new data, changes the advertised window, or moves the cumulative acknowledgment point".
 		a.duplicate = a.duplicate || a.sacked > 0
