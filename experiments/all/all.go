@@ -5,6 +5,7 @@ import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/expiry"
 	"tcpwheel/experiments/fig9"
+	"tcpwheel/experiments/hierarchy"
 	"tcpwheel/experiments/orderedlist"
 )
 
@@ -13,6 +14,7 @@ func Studies() []*experiments.Study {
 	return []*experiments.Study{
 		orderedlist.Study,
 		fig9.Study,
+		hierarchy.Study,
 		expiry.Study,
 	}
 }
