@@ -7,6 +7,7 @@ import (
 	"tcpwheel/experiments/fig9"
 	"tcpwheel/experiments/hierarchy"
 	"tcpwheel/experiments/orderedlist"
+	"tcpwheel/experiments/tailmap"
 )
 
 // Studies returns all studies, those first that matter most.
@@ -16,6 +17,7 @@ func Studies() []*experiments.Study {
 		fig9.Study,
 		hierarchy.Study,
 		expiry.Study,
+		tailmap.Study,
 	}
 }
 

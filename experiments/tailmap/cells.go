@@ -1,0 +1,176 @@
+package tailmap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/tun/tail"
+	"tcpwheel/wheel"
+)
+
+// mss is what a segment holds: 1500 octets less the headers, without timestamps.
+const mss = 1460
+
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
+	add := func(name string, cost float64, c Cell, rules []string, lost []int) {
+		all = append(all, experiments.Cell[Cell]{Name: name, Cost: cost, Run: func(context.Context) (Cell, error) {
+			c := c
+			for _, rule := range rules {
+				for _, j := range lost {
+					t, err := tailLoss(p, &c, rule, j)
+					if err != nil {
+						return c, fmt.Errorf("%s, %d lost: %w", rule, j, err)
+					}
+					c.Tails = append(c.Tails, t)
+				}
+			}
+			return c, nil
+		}})
+	}
+	everyone := append([]string{shipped}, rules...)
+	for _, floor := range floors {
+		for _, rtt := range p.RTTs {
+			add(fmt.Sprintf("floor=%.1s rtt=%v", floor, rtt), 2e-3*float64(5*len(p.Lost)),
+				Cell{Kind: kindMap, Floor: floor, RTT: rtt, Tick: lab.Exact}, everyone, p.Lost)
+		}
+		for _, gap := range p.Gaps {
+			add(fmt.Sprintf("floor=%.1s gap=%v", floor, gap), 2e-3*float64(3*len(p.Lost)),
+				Cell{Kind: kindAge, Floor: floor, RTT: p.GapRTT, Gap: gap, Tick: lab.Exact}, rules[:3], p.Lost)
+		}
+	}
+	for _, tick := range p.Ticks {
+		for seed := 1; seed <= p.Seeds; seed++ {
+			add(fmt.Sprintf("tick=%v seed=%d", tick, seed), 2e-3*float64(4*len(p.Lost)),
+				Cell{Kind: kindTick, Floor: floorLinux, RTT: p.TickRTT, Tick: tick, Seed: seed}, rules, p.Lost)
+		}
+	}
+	add("ladder", 0.01, Cell{Kind: kindLadder, Floor: floorLinux, RTT: p.LadderRTT, Tick: lab.Exact}, everyone, []int{p.LadderLost})
+	for _, rtt := range p.GVisorRTTs {
+		all = append(all, experiments.Cell[Cell]{
+			Name: fmt.Sprintf("gvisor rtt=%v", rtt), Cost: 0.2,
+			Run: func(ctx context.Context) (Cell, error) { return others(ctx, p, rtt, tail.GVisor, true) },
+		})
+	}
+	return all
+}
+
+// watch is a tcp.Tracer that follows one flight.
+type watch struct {
+	next     tcp.Seq // behind all that was sent
+	on       bool
+	start    wheel.Time // of the flight
+	from, to tcp.Seq    // of what is lost
+	base     tcp.Seq    // of the flight
+	first    wheel.Time // when from was sent first
+	lastAck  wheel.Time // before the first resend
+	resent   wheel.Time
+	complete wheel.Time
+	sent     []Sent
+}
+
+// Trace implements tcp.Tracer.
+func (w *watch) Trace(ev *tcp.TraceEvent) {
+	if ev.Kind == tcp.TraceSent && ev.Rexmit == 0 {
+		w.next = ev.Header.Seq.Add(ev.Len)
+		if ev.Header.Flags.Has(tcp.SYN) {
+			w.next = w.next.Add(1)
+		}
+	}
+	switch {
+	case !w.on:
+	case ev.Kind == tcp.TraceSent && ev.Len > 0:
+		if ev.Header.Seq == w.from && ev.Rexmit == 0 {
+			w.first = ev.T
+		}
+		if ev.Rexmit > 0 && w.resent == 0 {
+			w.resent = ev.T
+		}
+		w.sent = append(w.sent, Sent{ev.T.Sub(w.start), int(ev.Header.Seq.Sub(w.base))/mss + 1, ev.Rexmit > 0})
+	case ev.Kind == tcp.TraceReceived:
+		if w.resent == 0 && ev.Header.Ack.AtOrBefore(w.from) {
+			w.lastAck = ev.T
+		}
+		if w.complete == 0 && ev.Header.Ack == w.to {
+			w.complete = ev.T
+		}
+	}
+}
+
+// tailLoss has a flight lose its tail in the set-up of c.
+func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
+	tm := timers(rule, c.Floor, c.Tick)
+	cfg := tm.Config()
+	cfg.Congestion.InitialWindow = 64 * mss
+	cfg.Socket.NoDelay = true
+	var from uint64 // of what is lost, in the stream; 0 while nothing is
+	link := sim.LinkConfig{Delay: c.RTT / 2}
+	lossy := link
+	lossy.Loss = sim.Losses{&lab.Fates{Rule: func(_ wheel.Time, start, _ uint64, attempt uint32) bool {
+		return from > 0 && start >= from && attempt == 1
+	}}}
+	pair, err := lab.NewPair(lab.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: link, Trace: true, Verify: true})
+	if err != nil {
+		return t, err
+	}
+	w := &watch{}
+	pair.Records[0].Next = w
+	if err := pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
+		return t, err
+	}
+	session, err := pair.Client.Dial(pair.Server, 80, nil, host.AppFunc(func(wheel.Time, *host.Session, tcp.Events) {}))
+	if err != nil {
+		return t, err
+	}
+	run := func(d time.Duration) { pair.Run(pair.World.Net.Now().Add(d)) }
+	run(2 * c.RTT)
+	for range p.Warm {
+		session.Write(mss, 0)
+		run(2 * c.RTT)
+	}
+	if c.Seed > 0 { // the phase, which all rules have in common
+		run(time.Duration(lab.Uniform(uint64(c.Seed), 0xe17) * float64(c.Tick)))
+	}
+	info := session.Conn().Info(pair.World.Net.Now())
+	good := p.Segments - lost
+	from = session.Wrote() + uint64(good*mss)
+	w.base = w.next
+	w.on, w.start = true, pair.World.Net.Now()
+	w.from, w.to = w.base.Add(uint32(good*mss)), w.base.Add(uint32(p.Segments*mss))
+	if c.Gap == 0 {
+		session.Write(uint32(p.Segments*mss), 0)
+	} else {
+		for range p.Segments {
+			session.Write(mss, 0)
+			run(c.Gap)
+		}
+	}
+	run(time.Minute)
+	switch err := errors.Join(pair.World.Faults()...); {
+	case err != nil:
+		return t, err
+	case w.first == 0 || w.resent == 0 || w.complete == 0:
+		return t, fmt.Errorf("the tail was not repaired within a minute")
+	}
+	t = Tail{Rule: rule, Lost: lost, RTO: info.RTO, Resend: w.resent.Sub(w.first), Complete: w.complete.Sub(w.first), Age: w.lastAck.Sub(w.first)}
+	if c.Kind == kindLadder {
+		t.Sent = w.sent
+	}
+	return t, nil
+}
+
+// others has another TCP lose the last segment of responses of all sizes of the plan.
+func others(ctx context.Context, p *Plan, rtt time.Duration, sender string, virtual bool) (Cell, error) {
+	c := Cell{Kind: kindGVisor, RTT: rtt}
+	results, err := tail.Run(ctx, tail.Config{RTT: rtt, Count: 1, Segments: p.GVisorSegments, Senders: []string{sender}, Virtual: virtual}, nil)
+	for _, r := range results {
+		c.Tails = append(c.Tails, Tail{Rule: sender, Segments: r.Segments, Lost: 1, Resend: r.ResendP50, Complete: r.CompleteP50 + rtt/2})
+	}
+	return c, err
+}
