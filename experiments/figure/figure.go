@@ -1,7 +1,3 @@
-// Package figure is the figures of the studies: data that is drawn as SVG and written as CSV beside it.
-//
-// A Figure says what is shown, not how: axes, series with an interval for each point if there is one, lines for what was
-// published, or a map of cells. The renderers draw all figures of the house alike.
 package figure
 
 // Figure is one diagram. Title, axes and at least one series or Map are wanted; Check says what is missing.

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Canvas is an SVG in the making. Colours and fonts are those of classes in a style, so that they follow the theme.
+// Canvas is an SVG in the making. Colours and fonts are those of classes in a style, so that they follow the theme. The zero value is
+// a part without the tags at both ends, which Body returns.
 type Canvas struct {
 	b             strings.Builder
 	Width, Height float64
@@ -31,6 +32,9 @@ func (c *Canvas) Raw(s string) { c.b.WriteString(s) }
 
 // Write is Raw, as an io.Writer.
 func (c *Canvas) Write(b []byte) (int, error) { return c.b.Write(b) }
+
+// Body returns what was drawn so far.
+func (c *Canvas) Body() string { return c.b.String() }
 
 // End returns the figure.
 func (c *Canvas) End() template.HTML {

@@ -1,0 +1,249 @@
+package figure
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"tcpwheel/pcaps/report/draw"
+)
+
+// span is the range of the values that an axis shows.
+type span struct {
+	lo, hi float64
+	any    bool
+}
+
+func (s *span) add(v float64) {
+	if !s.any || v < s.lo {
+		s.lo = v
+	}
+	if !s.any || v > s.hi {
+		s.hi = v
+	}
+	s.any = true
+}
+
+// ranges finds what the axes have to show.
+func (f *Figure) ranges() (x, y span) {
+	for _, s := range f.Series {
+		for i := range s.X {
+			x.add(s.X[i])
+			y.add(s.Y[i])
+			if s.Lo != nil {
+				if !f.Y.Log || s.Lo[i] > 0 {
+					y.add(s.Lo[i])
+				}
+				y.add(s.Hi[i])
+			}
+		}
+		if s.Kind == Bars && !f.Y.Log {
+			y.add(0)
+		}
+		if s.Kind == Bars && len(f.X.Ticks) == 0 && !f.X.Log {
+			half := s.slot(f) / 2
+			x.add(s.X[0] - half)
+			x.add(s.X[len(s.X)-1] + half)
+		}
+	}
+	for _, m := range f.Marks {
+		if m.Vertical {
+			if !f.X.Log || m.At > 0 {
+				x.add(m.At)
+			}
+		} else if !f.Y.Log || m.At > 0 {
+			y.add(m.At)
+		}
+	}
+	return x, y
+}
+
+// slot is the least distance between places of bars, 1 if there is one only.
+func (s *Series) slot(f *Figure) float64 {
+	least := math.Inf(1)
+	for _, o := range f.Series {
+		for i := 1; i < len(o.X) && o.Kind == Bars; i++ {
+			if d := o.X[i] - o.X[i-1]; d > 0 {
+				least = min(least, d)
+			}
+		}
+	}
+	if math.IsInf(least, 1) {
+		return 1
+	}
+	return least
+}
+
+// scale makes the scale of an axis, of data with a range. It begins at 0 if that is not far.
+func (a *Axis) scale(data span, from, to float64) draw.Scale {
+	fixed := a.Hi > a.Lo
+	switch {
+	case len(a.Ticks) > 0:
+		return draw.NewScale(-0.5, float64(len(a.Ticks))-0.5, from, to)
+	case a.Log && fixed && a.Lo > 0:
+		return draw.Scale{Lo: a.Lo, Hi: a.Hi, From: from, To: to, Log: true}
+	case a.Log && fixed:
+		return draw.NewLogScale(min(data.lo, a.Hi/10), a.Hi, from, to)
+	case a.Log:
+		return draw.NewLogScale(data.lo, data.hi, from, to)
+	case fixed:
+		return draw.NewScale(a.Lo, a.Hi, from, to)
+	}
+	lo, hi := data.lo, data.hi
+	if lo >= 0 && lo < 0.4*hi {
+		lo = 0
+	}
+	if hi <= lo {
+		pad := max(math.Abs(lo)*0.1, 0.5)
+		if lo != 0 {
+			lo -= pad
+		}
+		hi += pad
+	}
+	pad := 0.04 * (hi - lo)
+	if lo != 0 {
+		lo -= pad
+	}
+	if hi != 0 {
+		hi += pad
+	}
+	return draw.NewScale(lo, hi, from, to)
+}
+
+// tick is a place on an axis with its label.
+type tick struct {
+	at   float64
+	text string
+}
+
+// ticks returns about n ticks.
+func (a *Axis) ticks(s draw.Scale, n int) (all []tick) {
+	for i, text := range a.Ticks {
+		all = append(all, tick{float64(i), text})
+	}
+	if len(a.Ticks) > 0 {
+		return all
+	}
+	values := s.Ticks(n)
+	if s.Log && len(values) < 3 { // less than a decade
+		linear := s
+		linear.Log = false
+		values = linear.Ticks(n)
+	}
+	for len(values) > 3*n/2 && s.Log {
+		values = decades(values)
+		if len(values) > 3*n/2 {
+			values = everyOther(values)
+		}
+	}
+	for _, v := range values {
+		all = append(all, tick{v, tickText(v)})
+	}
+	return all
+}
+
+// decades are the powers of ten among values, all of them if there are none to leave out.
+func decades(values []float64) (all []float64) {
+	for _, v := range values {
+		if l := math.Log10(v); math.Abs(l-math.Round(l)) < 1e-9 {
+			all = append(all, v)
+		}
+	}
+	if len(all) < 2 {
+		return everyOther(values)
+	}
+	return all
+}
+
+func everyOther(values []float64) (all []float64) {
+	for i := 0; i < len(values); i += 2 {
+		all = append(all, values[i])
+	}
+	return all
+}
+
+// tickText writes a round number shortly, as 0.05, 1000, 25k or 2·10⁻⁵.
+func tickText(v float64) string {
+	a := math.Abs(v)
+	switch {
+	case v == 0:
+		return "0"
+	case a >= 1e12 || a < 0.999e-3:
+		exp := int(math.Floor(math.Log10(a) + 1e-9))
+		digits := strconv.FormatFloat(draw.Round(v/math.Pow(10, float64(exp))), 'g', 6, 64)
+		power := "10" + superscript(exp)
+		switch digits {
+		case "1":
+			return power
+		case "-1":
+			return "-" + power
+		}
+		return digits + "·" + power
+	}
+	for _, u := range []struct {
+		unit float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if a >= u.unit && (a >= 1e4 || u.unit > 1e3) {
+			return strconv.FormatFloat(draw.Round(v/u.unit), 'g', 6, 64) + u.name
+		}
+	}
+	return strconv.FormatFloat(v, 'g', 6, 64)
+}
+
+func superscript(n int) string {
+	return strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹").
+		Replace(strconv.Itoa(n))
+}
+
+// valueText writes a value with four digits.
+func valueText(v float64) string {
+	if a := math.Abs(v); v == math.Trunc(v) && a < 1e9 || a >= 1e3 && a < 1e9 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// labelTicks writes labels below an axis: straight if they fit beside each other, in lines if their words do, and else slanted.
+// It returns how much room they took.
+func (s *sheet) labelTicks(all []tick, at func(float64) float64, y, slot float64) float64 {
+	const size = 11.5
+	widest, longest := 0.0, 0.0
+	for _, t := range all {
+		widest = max(widest, textWidth(t.text, size))
+		for _, word := range strings.Fields(t.text) {
+			longest = max(longest, textWidth(word, size))
+		}
+	}
+	switch {
+	case widest+6 <= slot:
+		for _, t := range all {
+			s.Text("t", "m", at(t.at), y+16, t.text)
+		}
+		return 20
+	case longest+4 <= slot:
+		most := 0
+		for _, t := range all {
+			lines := wrap(t.text, slot-4, size)
+			for i, line := range lines {
+				s.Text("t", "m", at(t.at), y+16+13*float64(i), line)
+			}
+			most = max(most, len(lines))
+		}
+		return 20 + 13*float64(most-1)
+	}
+	// Where slanted labels touch, too, some are left out.
+	skip := 1
+	for slot*float64(skip) < 15 {
+		skip++
+	}
+	for i, t := range all {
+		if i%skip != 0 {
+			continue
+		}
+		x := at(t.at)
+		text := cut(t.text, 150, size)
+		s.Raw(`<text class="t e" transform="translate(` + draw.Num(x+4) + ` ` + draw.Num(y+13) + `)rotate(-40)">` + escape(text) + `</text>`)
+	}
+	return 16 + min(widest, 150)*0.65
+}

@@ -1,0 +1,355 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tcpwheel/pcaps/report/draw"
+)
+
+// Bounds of what is drawn singly.
+const (
+	mostTitles   = 400 // points that have words under the pointer, of all series
+	mostSigns    = 40  // points of a line that have a sign
+	mostWhiskers = 40  // intervals of a line; more are a band
+)
+
+// plot is a frame with series inside.
+type plot struct {
+	*sheet
+	x, y        draw.Scale
+	left, right float64 // the frame; the scale may end inside
+	titles      bool
+}
+
+// look is how a series is told from others.
+type look struct {
+	colour, sign int
+	second       bool // the colours began anew
+}
+
+func (l look) class() string { return "k" + strconv.Itoa(l.colour) }
+
+// looks gives each series its colour and sign, by group and marker.
+func (f *Figure) looks() []look {
+	all := make([]look, len(f.Series))
+	index := func(key func(s *Series) int) func(i int) int {
+		order := map[int]int{}
+		next := 0
+		return func(i int) int {
+			k := key(&f.Series[i])
+			if k == 0 {
+				next++
+				return next - 1
+			}
+			n, ok := order[k]
+			if !ok {
+				n = next
+				order[k] = n
+				next++
+			}
+			return n
+		}
+	}
+	colour, sign := index(func(s *Series) int { return s.Group }), index(func(s *Series) int { return s.Marker })
+	for i := range f.Series {
+		n := colour(i)
+		all[i] = look{n % 8, sign(i) % signs, n/8%2 == 1}
+	}
+	return all
+}
+
+func (s *sheet) plot() {
+	f := s.f
+	dataX, dataY := f.ranges()
+	top, bottom := s.y+4, s.y+4+plotHeight
+	y := f.Y.scale(dataY, bottom, top)
+	yTicks := f.Y.ticks(y, 6)
+	left := 0.0
+	for _, t := range yTicks {
+		left = max(left, min(textWidth(t.text, 11.5), 130))
+	}
+	left += edge + 8
+	right := s.Width - edge - 10
+	gutter := 7.0 // points at the ends stand clear of the labels
+	if f.X.Hi > f.X.Lo || len(f.X.Ticks) > 0 {
+		gutter = 0
+	}
+	p := &plot{sheet: s, x: f.X.scale(dataX, left+gutter, right-gutter), y: y, left: left, right: right}
+	xTicks := f.X.ticks(p.x, 8)
+
+	var grid strings.Builder
+	for _, t := range yTicks {
+		v := y.At(t.at)
+		grid.WriteString("M" + draw.Num(left) + " " + draw.Num(v) + "H" + draw.Num(right))
+		s.Text("t", "e", left-6, v+4, cut(t.text, 130, 11.5))
+	}
+	if len(f.X.Ticks) == 0 {
+		for _, t := range xTicks {
+			grid.WriteString("M" + draw.Num(p.x.At(t.at)) + " " + draw.Num(top) + "V" + draw.Num(bottom))
+		}
+	}
+	s.Path("grid", &grid)
+	slot := (right - left) / float64(max(len(xTicks), 1))
+	for i := 1; i < len(xTicks); i++ {
+		if d := p.x.At(xTicks[i].at) - p.x.At(xTicks[i-1].at); i == 1 || d < slot {
+			slot = d
+		}
+	}
+	room := s.labelTicks(xTicks, p.x.At, bottom, slot)
+
+	points := 0
+	for _, o := range f.Series {
+		points += len(o.X)
+	}
+	p.titles = points <= mostTitles
+	// What lies beyond an axis that was set is cut off.
+	box := fmt.Sprintf("%s %s %s %s", draw.Num(left-5), draw.Num(top-5), draw.Num(right-left+10), draw.Num(bottom-top+10))
+	s.Raw(`<svg x="` + draw.Num(left-5) + `" y="` + draw.Num(top-5) + `" width="` + draw.Num(right-left+10) + `" height="` + draw.Num(bottom-top+10) + `" viewBox="` + box + `">`)
+	looks := f.looks()
+	for _, kind := range []bool{true, false} { // bars behind all else
+		for i := range f.Series {
+			if (f.Series[i].Kind == Bars) == kind {
+				p.series(i, looks[i])
+			}
+		}
+	}
+	s.Raw("</svg>")
+	s.Line("axis", left, bottom, right, bottom)
+	p.marks()
+
+	s.y = bottom + room + 14
+	s.Text("t", "e", right, s.y, f.X.Label)
+	s.legend(p.legendItems(looks))
+}
+
+// series draws one.
+func (p *plot) series(i int, l look) {
+	o := &p.f.Series[i]
+	class := l.class()
+	if l.second && !o.Dashed {
+		class += " second"
+	}
+	if o.Dashed {
+		class += " expected"
+	}
+	p.Titled(o.Name, func() {
+		switch o.Kind {
+		case Bars:
+			p.bars(i, class)
+			return
+		case Line, Steps:
+			if o.Lo != nil && len(o.X) > mostWhiskers {
+				p.band(o, l.class())
+			}
+			p.path(o, class)
+		}
+		shift := p.dodge(i)
+		if o.Lo != nil && (o.Kind == Points || len(o.X) <= mostWhiskers) {
+			p.whiskers(o, l.class(), shift)
+		}
+		if o.Kind == Points || o.Kind == Line && len(o.X) <= mostSigns && (!o.Dashed || o.Marker != 0) {
+			p.signs(o, l, shift)
+		}
+	})
+}
+
+// dodge returns by how much points of a series stand beside those of others at the same category.
+func (p *plot) dodge(i int) float64 {
+	if len(p.f.X.Ticks) == 0 || p.f.Series[i].Kind != Points {
+		return 0
+	}
+	n, mine := 0, 0
+	for j := range p.f.Series {
+		if j == i {
+			mine = n
+		}
+		if p.f.Series[j].Kind == Points {
+			n++
+		}
+	}
+	step := min(9, (p.x.At(1)-p.x.At(0))*0.8/float64(n))
+	return (float64(mine) - float64(n-1)/2) * step
+}
+
+// path joins points, those of thinned.
+func (p *plot) path(o *Series, class string) {
+	var d strings.Builder
+	for n, i := range p.thinned(o) {
+		x, y := draw.Num(p.x.At(o.X[i])), draw.Num(p.y.At(o.Y[i]))
+		switch {
+		case n == 0:
+			d.WriteString("M" + x + " " + y)
+		case o.Kind == Steps:
+			d.WriteString("H" + x + "V" + y)
+		default:
+			d.WriteString("L" + x + " " + y)
+		}
+	}
+	if o.Kind == Steps {
+		d.WriteString("H" + draw.Num(p.right))
+	}
+	p.Path(class, &d)
+}
+
+// thinned returns the points of a line that show: of those within half a pixel, or two if there are many, the first, the last, the lowest and the highest.
+func (p *plot) thinned(o *Series) (all []int) {
+	step := 0.5
+	if len(o.X) > 1000 {
+		step = 2
+	}
+	for i := 0; i < len(o.X); {
+		least, most, last := i, i, i
+		for j := i + 1; j < len(o.X) && p.x.At(o.X[j])-p.x.At(o.X[i]) < step; j++ {
+			last = j
+			if o.Y[j] < o.Y[least] {
+				least = j
+			}
+			if o.Y[j] > o.Y[most] {
+				most = j
+			}
+		}
+		of := []int{i, min(least, most), max(least, most), last}
+		for k, n := range of {
+			if k == 0 || n != of[k-1] {
+				all = append(all, n)
+			}
+		}
+		i = last + 1
+	}
+	return all
+}
+
+// floor is what an interval of a logarithmic axis that begins below it is drawn from.
+func (p *plot) floor(v float64) float64 {
+	if p.y.Log && v <= 0 {
+		return p.y.Lo / 100
+	}
+	return v
+}
+
+func (p *plot) band(o *Series, class string) {
+	var d strings.Builder
+	shown := p.thinned(o)
+	for n, i := range shown {
+		op := "L"
+		if n == 0 {
+			op = "M"
+		}
+		d.WriteString(op + draw.Num(p.x.At(o.X[i])) + " " + draw.Num(p.y.At(o.Hi[i])))
+	}
+	for _, i := range slices.Backward(shown) {
+		d.WriteString("L" + draw.Num(p.x.At(o.X[i])) + " " + draw.Num(p.y.At(p.floor(o.Lo[i]))))
+	}
+	d.WriteString("Z")
+	p.Raw(`<g class="` + class + `">`)
+	p.Path("band", &d)
+	p.Raw("</g>")
+}
+
+func (p *plot) whiskers(o *Series, class string, shift float64) {
+	var d strings.Builder
+	for i := range o.X {
+		p.whisker(&d, p.x.At(o.X[i])+shift, p.floor(o.Lo[i]), o.Hi[i])
+	}
+	p.Path(class+" whisker", &d)
+}
+
+func (p *plot) whisker(d *strings.Builder, x, lo, hi float64) {
+	a, b := p.y.At(lo), p.y.At(hi)
+	if math.Abs(a-b) < 0.5 {
+		return
+	}
+	fmt.Fprintf(d, "M%s %sh6m-3 0V%sm-3 0h6", draw.Num(x-3), draw.Num(a), draw.Num(b))
+}
+
+// bars draws bars beside those of other series.
+func (p *plot) bars(i int, class string) {
+	o := &p.f.Series[i]
+	n, mine := 0, 0
+	for j := range p.f.Series {
+		if j == i {
+			mine = n
+		}
+		if p.f.Series[j].Kind == Bars {
+			n++
+		}
+	}
+	slot := 1.0
+	if len(p.f.X.Ticks) == 0 {
+		slot = o.slot(p.f)
+	}
+	zero := p.y.From
+	if !p.y.Log && p.y.Lo < 0 {
+		zero = p.y.At(0)
+	}
+	var whiskers strings.Builder
+	for k := range o.X {
+		var full, x float64
+		if p.x.Log {
+			full = 14
+		} else {
+			full = (p.x.At(slot) - p.x.At(0)) * 0.8
+		}
+		w := full / float64(n)
+		x = p.x.At(o.X[k]) - full/2 + w*float64(mine)
+		y := p.y.At(o.Y[k])
+		bar := func() { p.Rect("bar "+class, x+0.5, min(y, zero), w-1, math.Abs(zero-y)) }
+		if p.titles {
+			p.Titled(p.pointText(o, k), bar)
+		} else {
+			bar()
+		}
+		if o.Lo != nil {
+			p.whisker(&whiskers, x+w/2, p.floor(o.Lo[k]), o.Hi[k])
+		}
+	}
+	p.Path(class+" whisker", &whiskers)
+}
+
+// pointText says what stands at a point.
+func (p *plot) pointText(o *Series, i int) string {
+	x := valueText(o.X[i])
+	if n := int(math.Round(o.X[i])); len(p.f.X.Ticks) > n && n >= 0 {
+		x = p.f.X.Ticks[n]
+	}
+	y := valueText(o.Y[i])
+	if n := int(math.Round(o.Y[i])); len(p.f.Y.Ticks) > n && n >= 0 {
+		y = p.f.Y.Ticks[n]
+	}
+	text := o.Name + ": " + x + ", " + y
+	if o.Lo != nil {
+		text += " (" + valueText(o.Lo[i]) + " to " + valueText(o.Hi[i]) + ")"
+	}
+	return text
+}
+
+// legendItems are those of the series; one that is alone and has the name of the axis needs none.
+func (p *plot) legendItems(looks []look) (all []legendItem) {
+	for i := range p.f.Series {
+		o, l := &p.f.Series[i], looks[i]
+		class := l.class()
+		if l.second && !o.Dashed {
+			class += " second"
+		}
+		if o.Dashed {
+			class += " expected"
+		}
+		all = append(all, legendItem{o.Name, func(x, y float64) {
+			switch o.Kind {
+			case Bars:
+				p.Rect("bar "+class, x+4, y-5, 14, 10)
+				return
+			case Line, Steps:
+				p.Line(class, x, y, x+22, y)
+			}
+			if o.Kind == Points || o.Kind == Line && len(o.X) <= mostSigns && (!o.Dashed || o.Marker != 0) {
+				p.sign(l, x+11, y)
+			}
+		}})
+	}
+	return all
+}

@@ -1,0 +1,158 @@
+package figure
+
+import (
+	_ "embed"
+	"html/template"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"tcpwheel/pcaps/report/draw"
+)
+
+// Style is the CSS that drawings need. It concerns nothing outside of them.
+//
+//go:embed style.css
+var Style string
+
+// Sizes of a drawing, in its own pixels.
+const (
+	width      = 480.0 // of most figures
+	plotHeight = 250.0
+	lineHeight = 17.0
+	edge       = 6.0 // what is left free at the sides
+)
+
+// Drawing returns the figure as SVG, for a page that has Style. The figure must pass Check.
+func (f *Figure) Drawing() template.HTML { return f.draw(false) }
+
+// File returns the figure as an SVG file, with the style inside. The figure must pass Check.
+func (f *Figure) File() []byte { return []byte(f.draw(true) + "\n") }
+
+// sheet is a drawing in the making.
+type sheet struct {
+	*draw.Canvas
+	f *Figure
+	y float64 // where what comes next begins
+}
+
+func (f *Figure) draw(alone bool) template.HTML {
+	w := width
+	if f.Map != nil {
+		w = f.Map.width()
+	}
+	title := wrap(f.Title, w-2*edge, 13.5)
+	// What is below the plot is known only when it is drawn, and so is the height.
+	s := &sheet{Canvas: &draw.Canvas{Width: w}, f: f, y: edge}
+	for _, line := range title {
+		s.y += lineHeight
+		s.Text("title", "", edge, s.y-4, line)
+	}
+	s.Text("t", "", edge, s.y+14, f.Y.Label)
+	s.y += 22
+	if f.Map != nil {
+		s.grid(f.Map)
+	} else {
+		s.plot()
+	}
+	body := s.Body()
+
+	class := `class="fig"`
+	if w > width {
+		class = `class="fig wide"`
+	}
+	c := draw.NewCanvas(w, math.Ceil(s.y+edge), f.Title, class)
+	if alone {
+		c = draw.NewCanvas(w, math.Ceil(s.y+edge), f.Title, class, `xmlns="http://www.w3.org/2000/svg"`)
+		c.Raw("<style>\n" + Style + "</style>")
+		if f.Caption != "" {
+			c.Raw("<desc>" + escape(f.Caption) + "</desc>")
+		}
+	}
+	c.Rect("back", 0, 0, c.Width, c.Height)
+	c.Raw(body)
+	return c.End()
+}
+
+// escape makes text markup.
+func escape(text string) string { return template.HTMLEscapeString(text) }
+
+// textWidth estimates how wide text of a size is.
+func textWidth(text string, size float64) float64 {
+	w := 0.0
+	for _, r := range text {
+		switch {
+		case strings.ContainsRune("ijlI.,:;'|!()[] ", r):
+			w += 0.31
+		case strings.ContainsRune("mwMW—", r):
+			w += 0.86
+		case r >= 'A' && r <= 'Z' || strings.ContainsRune("≤≥=+×→", r):
+			w += 0.68
+		default:
+			w += 0.56
+		}
+	}
+	return w * size
+}
+
+// wrap cuts text into lines that are as wide at most, if its words are.
+func wrap(text string, width, size float64) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && textWidth(line+" "+word, size) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+// cut shortens text to a width, with an ellipsis.
+func cut(text string, width, size float64) string {
+	if textWidth(text, size) <= width {
+		return text
+	}
+	for text != "" && textWidth(text+"…", size) > width {
+		_, n := utf8.DecodeLastRuneInString(text)
+		text = text[:len(text)-n]
+	}
+	return text + "…"
+}
+
+// legendItem is a sample of so many pixels, and what it stands for.
+type legendItem struct {
+	text   string
+	sample func(x, y float64)
+}
+
+// legend writes items in rows below each other.
+func (s *sheet) legend(items []legendItem) {
+	const sample = 26.0
+	x, widest := edge, 0.0
+	for _, it := range items {
+		widest = max(widest, sample+textWidth(it.text, 11.5)+14)
+	}
+	// Items of much the same width stand in columns.
+	columns := math.Max(1, math.Floor((s.Width-2*edge)/widest))
+	step := (s.Width - 2*edge) / columns
+	even := len(items) > 3 && columns >= 2
+	s.y += 4
+	s.y += lineHeight
+	for i, it := range items {
+		w := sample + textWidth(it.text, 11.5) + 14
+		if even {
+			w = step
+		}
+		if i > 0 && x+w > s.Width+8 {
+			x = edge
+			s.y += lineHeight
+		}
+		it.sample(x, s.y-4)
+		s.Text("t", "", x+sample, s.y, cut(it.text, s.Width-edge-x-sample, 11.5))
+		x += w
+	}
+	s.y += 4
+}
