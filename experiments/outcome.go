@@ -161,19 +161,6 @@ func Holds(ok bool) Verdict {
 	return NotReproduced
 }
 
-// Table is rows of values, which are strings, whole numbers, float64s, bools or time.Durations (shown in ms, written in seconds).
-type Table struct {
-	Name    string   `json:"name"`  // of its file, as "waits": lower case, digits and hyphens
-	Title   string   `json:"title"` // in a line
-	Columns []string `json:"columns"`
-	Rows    [][]any  `json:"rows"`
-	// Data marks a table that is written for other programs only: the page names its file and does not show it.
-	Data bool `json:"data,omitempty"`
-}
-
-// Add appends a row.
-func (t *Table) Add(values ...any) { t.Rows = append(t.Rows, values) }
-
 // Check finds what is missing from an outcome, before it is shown to anyone.
 func (o *Outcome) Check() error {
 	names := map[string]bool{}

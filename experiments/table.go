@@ -1,0 +1,129 @@
+package experiments
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Table is rows of values, which are strings, whole numbers, float64s, bools or time.Durations. Spans are shown and written in
+// milliseconds: their columns say "ms".
+type Table struct {
+	Name    string   `json:"name"`  // of its file, as "waits": lower case, digits and hyphens
+	Title   string   `json:"title"` // in a line
+	Columns []string `json:"columns"`
+	Rows    [][]any  `json:"rows"`
+	// Data marks a table that is written for other programs only: the page names its file and does not show it.
+	Data bool `json:"data,omitempty"`
+}
+
+// Add appends a row.
+func (t *Table) Add(values ...any) { t.Rows = append(t.Rows, values) }
+
+// Text is a value of a table for people: numbers with four digits, "-" for what is no number.
+func Text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case bool:
+		if v {
+			return "yes"
+		}
+		return "no"
+	case time.Duration:
+		return Number(milliseconds(v))
+	case float32:
+		return Text(float64(v))
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return "-"
+		}
+		return Number(v)
+	}
+	text := fmt.Sprint(v)
+	if isWhole(v) {
+		text = grouped(text)
+	}
+	return text
+}
+
+// IsNumber reports whether a value of a table is one, to be set flush right.
+func IsNumber(v any) bool {
+	switch v.(type) {
+	case time.Duration, float32, float64:
+		return true
+	}
+	return isWhole(v)
+}
+
+func isWhole(v any) bool {
+	switch v.(type) {
+	case int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
+		return true
+	}
+	return false
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Field is a value of a table for programs, as exact as it is known, "" for what is no number.
+func Field(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case time.Duration:
+		return Field(milliseconds(v))
+	case float32:
+		return Field(float64(v))
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return ""
+		}
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+// WriteCSV writes the columns' names, and the rows.
+func (t *Table) WriteCSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	c.Write(t.Columns) // an error stays with c
+	for _, r := range t.Rows {
+		row := make([]string, len(r))
+		for i, v := range r {
+			row[i] = Field(v)
+		}
+		c.Write(row)
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// MarshalJSON writes spans as milliseconds, and null for what is no number.
+func (t Table) MarshalJSON() ([]byte, error) {
+	type plain Table
+	out := plain(t)
+	out.Rows = make([][]any, len(t.Rows))
+	for i, r := range t.Rows {
+		row := make([]any, len(r))
+		for k, v := range r {
+			switch x := v.(type) {
+			case time.Duration:
+				v = milliseconds(x)
+			case float64:
+				if math.IsNaN(x) || math.IsInf(x, 0) {
+					v = nil
+				}
+			}
+			row[k] = v
+		}
+		out.Rows[i] = row
+	}
+	return json.Marshal(out)
+}
