@@ -2,9 +2,7 @@ package report
 
 import (
 	"bufio"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -13,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/pcaps/report/shell"
 	"tcpwheel/pcaps/track"
 )
 
@@ -21,34 +20,27 @@ var (
 	pageHTML string
 	//go:embed page.css
 	pageCSS string
-	//go:embed page.js
-	pageJS string
 
 	pages = template.Must(template.New("").Parse(pageHTML))
 )
 
-// shell is what each page has.
-type shell struct {
+// frameView is what each page has.
+type frameView struct {
 	Title  string
 	Policy string
 	Style  template.CSS
 	Script template.JS
 }
 
-// newShell makes one. The policy lets the page load nothing, and run no script but its own.
-func newShell(title string) shell {
-	sum := sha256.Sum256([]byte(pageJS))
-	return shell{
-		Title:  title,
-		Policy: "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
-		Style:  template.CSS(pageCSS), Script: template.JS(pageJS),
-	}
+// newFrame makes one. The policy lets the page load nothing, and run no script but its own.
+func newFrame(title string) frameView {
+	return frameView{Title: title, Policy: shell.Policy(), Style: template.CSS(pageCSS), Script: shell.Script()}
 }
 
 // Data of page.html.
 type (
 	pageView struct {
-		shell
+		frameView
 		Sections []sectionView
 	}
 	sectionView struct {
@@ -115,7 +107,7 @@ func secondsCell(s *float64) cellView {
 
 // Write writes the page. All sections must have ended.
 func (p *Page) Write(w io.Writer) error {
-	view := pageView{shell: newShell(title(p.sections))}
+	view := pageView{frameView: newFrame(title(p.sections))}
 	for i, s := range p.sections {
 		view.Sections = append(view.Sections, s.view("capture"+strconv.Itoa(i)))
 	}

@@ -33,7 +33,7 @@ type Refusal struct{ File, Conn, Reason string }
 // Data of replay.html.
 type (
 	replayView struct {
-		shell
+		frameView
 		Facts    []factView
 		Notes    []string
 		Policies []policyView
@@ -72,7 +72,7 @@ const (
 
 // Write writes the page: what the policies did beside each other, how they fared loss by loss, and how certain that is.
 func (r *Replays) Write(w io.Writer) error {
-	v := replayView{shell: newShell(r.title()), Notes: r.Notes}
+	v := replayView{frameView: newFrame(r.title()), Notes: r.Notes}
 	v.Facts = []factView{
 		{"connections", strconv.Itoa(r.Conns)}, {"with losses", strconv.Itoa(r.Lossy)}, {"replayed", strconv.Itoa(len(r.Results))},
 		{"policies", strconv.Itoa(len(r.Choices))},
