@@ -5,6 +5,7 @@ import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/expiry"
 	"tcpwheel/experiments/fig9"
+	"tcpwheel/experiments/hashing"
 	"tcpwheel/experiments/hierarchy"
 	"tcpwheel/experiments/orderedlist"
 	"tcpwheel/experiments/tailmap"
@@ -16,6 +17,7 @@ func Studies() []*experiments.Study {
 		orderedlist.Study,
 		fig9.Study,
 		hierarchy.Study,
+		hashing.Study,
 		expiry.Study,
 		tailmap.Study,
 	}

@@ -1,0 +1,56 @@
+// Package hashing is study E4: what the hash of Scheme 6 controls, and what not.
+package hashing
+
+import (
+	"embed"
+	"fmt"
+
+	"tcpwheel/experiments"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	Timers    int      `plan:"timers" min:"100" max:"10000000"`
+	Slots     []int    `plan:"slots" min:"2" max:"16777216"`
+	Spreads   []string `plan:"spreads" oneof:"random even one heartbeat"`
+	Heartbeat int      `plan:"heartbeat" min:"1" max:"1000000"`
+	Rotations int      `plan:"rotations" min:"1" max:"100"`
+	Schemes   []string `plan:"schemes" oneof:"scheme6-list scheme6-eager scheme6"`
+	Seeds     int      `plan:"seeds" min:"1" max:"1000"`
+}
+
+// Cell is what ticks cost under one spread and seed.
+type Cell struct {
+	Spread string `json:"spread"`
+	M      int    `json:"m"`
+	Seed   int    `json:"seed"`
+
+	// Costs are how many ticks cost so many looks, by rising looks.
+	Costs  []Cost   `json:"costs"`
+	Differ []string `json:"differ,omitempty"` // schemes in which a tick costs something else than in the first
+}
+
+// Cost is a number of looks at timer records in a tick, and how many ticks had it.
+type Cost struct {
+	Looks int `json:"looks"`
+	Ticks int `json:"ticks"`
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E4", Name: "hashing", Class: experiments.Exact, Files: files,
+	Question: "What does the hash of a hashed wheel control: the mean of a tick's cost, or its variance?",
+	Check: func(p *Plan) error {
+		for _, m := range p.Slots {
+			if m&(m-1) != 0 {
+				return fmt.Errorf("slots: %d, want powers of two", m)
+			}
+		}
+		return nil
+	},
+	Cells: cells,
+	Judge: judge,
+})

@@ -1,0 +1,50 @@
+package hashing
+
+import (
+	"math"
+	"testing"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/studytest"
+)
+
+const small = "study: hashing\ntimers: 1000\nslots: [64]\nseeds: 10\n"
+
+func TestTheHashControlsTheVarianceOnly(t *testing.T) {
+	out := studytest.Run(t, Study, small)
+	studytest.Want(t, out, experiments.Reproduced)
+	for _, row := range out.Tables[0].Rows {
+		if mean := row[2].(float64); mean != 1000./64 {
+			t.Errorf("%s: a tick costs %v looks in the mean, want %v", row[0], mean, 1000./64)
+		}
+	}
+}
+
+func TestPoissonMax(t *testing.T) {
+	// The greatest of one draw is the mean; of very many draws of mean 1, 3 to 4 standard deviations above and more.
+	if got := poissonMax(5, 1); math.Abs(got-5) > 1e-6 {
+		t.Errorf("the greatest of one draw of mean 5 is %v", got)
+	}
+	if got := poissonMax(1, 1000); got < 5 || got > 6 {
+		t.Errorf("the greatest of 1000 draws of mean 1 is %v, want between 5 and 6", got)
+	}
+}
+
+// A wheel whose mean depends on the spread would be found out.
+func TestFalsifier(t *testing.T) {
+	p := &Plan{Timers: 100, Slots: []int{16}, Spreads: []string{"random", "one"}, Heartbeat: 5, Rotations: 1, Schemes: []string{"scheme6"}, Seeds: 1}
+	var results []Cell
+	for _, c := range cells(p) {
+		r, err := c.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Costs[len(r.Costs)-1].Looks--
+		results = append(results, r)
+	}
+	out, err := judge(p, results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	studytest.Want(t, out, experiments.NotReproduced, "mean", "one-worst")
+}
