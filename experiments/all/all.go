@@ -9,6 +9,7 @@ import (
 	"tcpwheel/experiments/hierarchy"
 	"tcpwheel/experiments/orderedlist"
 	"tcpwheel/experiments/tailmap"
+	"tcpwheel/experiments/incast"
 )
 
 // Studies returns all studies, those first that matter most.
@@ -20,6 +21,7 @@ func Studies() []*experiments.Study {
 		hashing.Study,
 		expiry.Study,
 		tailmap.Study,
+		incast.Study,
 	}
 }
 

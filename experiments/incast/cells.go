@@ -1,0 +1,116 @@
+package incast
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/netstack/sim"
+)
+
+// subject is a TCP that meets the queries.
+type subject struct {
+	text    string
+	classic bool
+	queries int
+	servers []int
+}
+
+// timers is the text of the classic TCP with a floor and a way to delay ACKs.
+func (p *Plan) timers(floor time.Duration, delack string) string {
+	return fmt.Sprintf("%s floor=%v delack=%s", p.Classic.Text, floor, delack)
+}
+
+// ticked is the text of the fine floor on a tick: of expiry alone, or of the clock too.
+func (p *Plan) ticked(tick time.Duration, clock bool) string {
+	words := strings.Fields(p.timers(p.Fine, p.DelAcks[0]))
+	policy, _, _ := strings.Cut(words[0], "@")
+	words[0] = fmt.Sprintf("%s@%v", policy, tick)
+	if clock {
+		words = append(words, fmt.Sprintf("rtt-tick=%v", tick))
+	}
+	return strings.Join(words, " ")
+}
+
+// subjects are all TCPs of the plan.
+func (p *Plan) subjects() (all []subject) {
+	for i, delack := range p.DelAcks {
+		for _, floor := range p.Floors {
+			s := subject{p.timers(floor, delack), true, p.Fewer, p.Servers}
+			if i == 0 && (floor == p.Fine || floor == p.coarse()) {
+				s.queries = p.Queries
+			}
+			all = append(all, s)
+		}
+	}
+	for _, tick := range p.Ticks {
+		all = append(all, subject{p.ticked(tick, false), true, p.Fewer, p.Ticked}, subject{p.ticked(tick, true), true, p.Fewer, p.Ticked})
+	}
+	for _, t := range p.Others {
+		all = append(all, subject{t.Text, t.Control == "newreno", p.Fewer, p.Servers})
+	}
+	return all
+}
+
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
+	for _, s := range p.subjects() {
+		for _, n := range s.servers {
+			for seed := 1; seed <= p.Seeds; seed++ {
+				all = append(all, experiments.Cell[Cell]{
+					Name: fmt.Sprintf("timers=%q servers=%d seed=%d", s.text, n, seed),
+					Cost: 1e-9 * float64((s.queries+p.Warmup)*(p.Octets+5000*n)),
+					Run:  func(context.Context) (Cell, error) { return run(p, s, n, seed) },
+				})
+			}
+		}
+	}
+	return all
+}
+
+// run asks n servers under one seed.
+func run(p *Plan, s subject, n, seed int) (Cell, error) {
+	c := Cell{Timers: s.text, Servers: n, Seed: seed}
+	timers, err := lab.ParseTimers(s.text)
+	if err != nil {
+		return c, err
+	}
+	conn := timers.Config()
+	conn.Socket.NoDelay = true
+	if s.classic {
+		conn.Congestion.InitialWindow = uint32(p.Window)
+	}
+	// Each way has two links.
+	link := sim.LinkConfig{Rate: uint64(p.Rate), Overhead: uint32(p.Overhead), Delay: p.RoundTrip / 4}
+	port := link
+	port.Queue.Packets = uint32(p.Buffer)
+	star, err := lab.NewStar(lab.StarPlan{Seed: uint64(seed), Client: conn, Server: conn, Servers: n, Access: link, Port: port, Back: link})
+	if err != nil {
+		return c, err
+	}
+	queries, err := lab.FanIn{
+		Seed: lab.Key(uint64(seed), uint64(n)), Request: uint32(p.Request), Response: uint32((p.Octets + n - 1) / n),
+		Queries: s.queries, Warmup: p.Warmup, Service: p.Service, Think: p.Think, Limit: 100 * time.Hour,
+	}.Run(star)
+	if err != nil {
+		return c, err
+	}
+	for _, q := range queries {
+		c.Queries++
+		c.Took += q.Took
+		c.Longest = max(c.Longest, q.Took)
+		c.Timeouts += q.Timeouts
+		if q.Timeouts > 0 {
+			c.Timed++
+			if c.Least == 0 || q.Took < c.Least {
+				c.Least = q.Took
+			}
+		}
+	}
+	sum := star.Counters()
+	c.Rexmits, c.Spurious = sum.RetransSegs, sum.TCPDSACKRecv+sum.TCPDSACKOfoRecv
+	c.Dropped = star.World.Net.Link(star.Links.Bottleneck).Counts().QueueDropped
+	return c, nil
+}

@@ -1,0 +1,84 @@
+// Package incast is study E15: incast, and what floor and granularity of the timeout do about it.
+package incast
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	Octets    int           `plan:"octets" min:"1000" max:"100000000"`
+	Request   int           `plan:"request" min:"1" max:"1460"`
+	Servers   []int         `plan:"servers" min:"1" max:"1000"`
+	Rate      int           `plan:"rate" min:"1000000" max:"100000000000"`
+	Overhead  int           `plan:"overhead" min:"0" max:"1000"`
+	RoundTrip time.Duration `plan:"round_trip" min:"1us" max:"100ms"`
+	Buffer    int           `plan:"buffer" min:"1" max:"100000"`
+	Service   time.Duration `plan:"service" min:"0s" max:"1s"`
+	Think     time.Duration `plan:"think" min:"0s" max:"10s"`
+
+	Classic lab.Timers      `plan:"classic"`
+	Window  int             `plan:"initial_window" min:"536" max:"65535"`
+	Floors  []time.Duration `plan:"floors" min:"100us" max:"10s"`
+	DelAcks []string        `plan:"delacks"`
+	Fine    time.Duration   `plan:"fine" min:"100us" max:"10s"`
+	Ticks   []time.Duration `plan:"ticks" min:"1us" max:"500ms"`
+	Ticked  []int           `plan:"ticked_servers" min:"1" max:"1000"`
+	Others  []lab.Timers    `plan:"others" optional:"true"`
+
+	Queries int `plan:"queries" min:"1" max:"100000"`
+	Fewer   int `plan:"fewer" min:"1" max:"100000"`
+	Warmup  int `plan:"warmup" min:"0" max:"1000"`
+	Seeds   int `plan:"seeds" min:"1" max:"1000"`
+}
+
+// coarse is the greatest floor.
+func (p *Plan) coarse() time.Duration { return slices.Max(p.Floors) }
+
+// Cell is what became of the queries to so many servers under one seed.
+type Cell struct {
+	Timers  string `json:"timers"`
+	Servers int    `json:"servers"`
+	Seed    int    `json:"seed"`
+
+	Queries  int           `json:"queries"`
+	Took     time.Duration `json:"took"`            // of all queries together
+	Timed    int           `json:"timed"`           // queries with a timeout
+	Least    time.Duration `json:"least,omitempty"` // the shortest of these; 0 without any
+	Longest  time.Duration `json:"longest"`         // of all
+	Timeouts uint64        `json:"timeouts"`
+	Rexmits  uint64        `json:"rexmits"`  // segments that were sent again, during the warm-up too
+	Spurious uint64        `json:"spurious"` // duplicates that the client has reported by DSACK
+	Dropped  uint64        `json:"dropped"`  // packets at the port
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E15", Name: "incast", Class: experiments.Published, Files: files,
+	Question: "When many servers answer at once, what do floor and granularity of the timeout cost?",
+	Check: func(p *Plan) error {
+		if !slices.Contains(p.Floors, p.Fine) || p.Fine == p.coarse() {
+			return fmt.Errorf("fine: %v, want one of the floors below the greatest, %v", p.Fine, p.coarse())
+		}
+		if !slices.IsSorted(p.Servers) || p.Servers[0] != 1 || p.Servers[len(p.Servers)-1] < 20 {
+			return fmt.Errorf("servers: %v, want rising numbers from 1 to 20 or more", p.Servers)
+		}
+		for _, s := range p.subjects() {
+			if _, err := lab.ParseTimers(s.text); err != nil {
+				return fmt.Errorf("timers %q: %w", s.text, err)
+			}
+		}
+		return nil
+	},
+	Cells: cells,
+	Judge: judge,
+})

@@ -1,0 +1,407 @@
+package incast
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/figure"
+	"tcpwheel/experiments/stat"
+)
+
+// The bands, from what was published.
+const (
+	leastFloor, mostFloor = 8.0, 8.8 // ms: what a query takes that meets no loss
+	firstOnset, lastOnset = 8, 16    // servers at which timeouts begin: above 10 in the paper
+	onsetShare            = 0.1      // of queries: what counts as the beginning
+	fineRatio             = 0.2      // of the mean time past 20 servers, of the fine floor to the coarse one
+	collapse              = 0.5      // of the goodput of one server
+	fineEnough            = time.Millisecond
+	fineServers           = 16    // for which a floor of fineEnough is said to suffice
+	smallLoss, largeLoss  = 1, 25 // % of the goodput: what is small, though noticeable
+)
+
+// group is all cells of a TCP and a number of servers.
+type group struct {
+	cells    []Cell
+	mean     stat.Interval // ms
+	share    stat.Interval // of queries with a timeout
+	least    time.Duration // of the queries with a timeout; 0 without any
+	queries  int
+	timed    int
+	timeouts uint64
+	spurious uint64
+	rexmits  uint64
+	dropped  uint64
+}
+
+type key struct {
+	timers  string
+	servers int
+}
+
+func groups(cells []Cell) map[key]*group {
+	all := map[key]*group{}
+	for _, c := range cells {
+		k := key{c.Timers, c.Servers}
+		g := all[k]
+		if g == nil {
+			g = &group{}
+			all[k] = g
+		}
+		g.cells = append(g.cells, c)
+		g.queries, g.timed = g.queries+c.Queries, g.timed+c.Timed
+		g.timeouts, g.spurious, g.rexmits, g.dropped = g.timeouts+c.Timeouts, g.spurious+c.Spurious, g.rexmits+c.Rexmits, g.dropped+c.Dropped
+		if c.Timed > 0 && (g.least == 0 || c.Least < g.least) {
+			g.least = c.Least
+		}
+	}
+	for _, g := range all {
+		g.mean = bySeed(g.cells, func(c Cell) float64 { return float64(c.Took) / 1e6 })
+		g.share = bySeed(g.cells, func(c Cell) float64 { return float64(c.Timed) })
+	}
+	return all
+}
+
+// bySeed is a sum over the number of queries, with its interval by seeds.
+func bySeed(cells []Cell, of func(Cell) float64) stat.Interval {
+	seeds := make([][]Cell, len(cells))
+	for i := range cells {
+		seeds[i] = cells[i : i+1]
+	}
+	return stat.Bootstrap(seeds, 1, func(all []Cell) float64 {
+		sum, n := 0.0, 0
+		for _, c := range all {
+			sum, n = sum+of(c), n+c.Queries
+		}
+		return sum / float64(n)
+	})
+}
+
+// goodput is that of a query of mean time, in Mbit/s.
+func (p *Plan) goodput(ms float64) float64 { return 8 * float64(p.Octets) / ms / 1e3 }
+
+func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
+	all := groups(cells)
+	out := &experiments.Outcome{}
+	p.tables(out, all)
+	p.figures(out, all)
+	p.claims(out, all)
+	out.Notes = append(out.Notes,
+		"The tick of expiry alone makes a timer late by up to a tick: a floor of 10 ms on a tick of 500 ms is over after 10 to 510 ms. It is the clock, "+
+			"by G in RTO = SRTT + max(G, 4·RTTVAR), that adds a tick to that.",
+		"The testbed of the paper ran another stack on real hosts, whose receive windows, interrupts and delays between the hosts are not known: "+
+			"its curves are compared by where they begin and by their ratio, not point by point. DCTCP itself is not part of this project, and none of its figures is claimed.",
+		"A timeout whose segment had arrived counts as one too. With ACKs that wait longer than the floor, a server whose answer ends with an "+
+			"odd segment retransmits it in vain: see the duplicates reported.")
+	return out, nil
+}
+
+func (p *Plan) tables(out *experiments.Outcome, all map[key]*group) {
+	data := experiments.Table{
+		Name: "queries", Title: "Queries by TCP and number of servers", Data: true,
+		Columns: []string{"timers", "servers", "queries", "mean, ms", "95 % from", "to", "with a timeout", "timeouts", "sent again", "duplicates reported", "dropped at the port"},
+	}
+	shown := experiments.Table{
+		Name: "stacks", Title: fmt.Sprintf("Mean time of a query, and the share of queries with a timeout, in %%: %d octets in all", p.Octets),
+		Columns: []string{"timers"},
+	}
+	var at []int
+	for _, n := range []int{p.Servers[0], 10, 20, p.Servers[len(p.Servers)-1]} {
+		i, _ := slices.BinarySearch(p.Servers, n)
+		if n := p.Servers[min(i, len(p.Servers)-1)]; !slices.Contains(at, n) {
+			at = append(at, n)
+			shown.Columns = append(shown.Columns, fmt.Sprintf("ms, n = %d", n), "timeouts, %")
+		}
+	}
+	ticks := experiments.Table{
+		Name: "ticks", Title: fmt.Sprintf("A floor of %v on coarser ticks", p.Fine),
+		Columns: []string{"tick of", "tick, ms", "servers", "mean, ms", "95 % from", "to", "with a timeout, %", "shortest of these, ms", "goodput, Mbit/s"},
+	}
+	for _, s := range p.subjects() {
+		for _, n := range s.servers {
+			g := all[key{s.text, n}]
+			data.Add(s.text, n, g.queries, g.mean.Value, g.mean.Lo, g.mean.Hi, g.timed, int(g.timeouts), int(g.rexmits), int(g.spurious), int(g.dropped))
+		}
+		if len(s.servers) < len(p.Servers) {
+			continue
+		}
+		row := []any{s.text}
+		for _, n := range at {
+			g := all[key{s.text, n}]
+			row = append(row, g.mean.Value, 100*g.share.Value)
+		}
+		shown.Add(row...)
+	}
+	for _, clock := range []bool{false, true} {
+		what := "expiry alone"
+		if clock {
+			what = "clock and expiry"
+		}
+		for _, tick := range p.Ticks {
+			for _, n := range p.Ticked {
+				g := all[key{p.ticked(tick, clock), n}]
+				ticks.Add(what, float64(tick)/1e6, n, g.mean.Value, g.mean.Lo, g.mean.Hi, 100*g.share.Value, float64(g.least)/1e6, p.goodput(g.mean.Value))
+			}
+		}
+	}
+	bound := experiments.Table{
+		Name: "bound", Title: "Goodput of a query that waits for one timeout and then sends all, and what queries reached, Mbit/s",
+		Columns: []string{"floor, ms", "ACKs wait", "wait, then send", "all queries, most servers", "best of those with a timeout"},
+	}
+	for _, delack := range p.DelAcks {
+		for _, floor := range p.Floors {
+			most := p.Servers[len(p.Servers)-1]
+			g := all[key{p.timers(floor, delack), most}]
+			best := 0.0
+			if g.least > 0 {
+				best = p.goodput(float64(g.least) / 1e6)
+			}
+			bound.Add(float64(floor)/1e6, delack, p.bound(floor), p.goodput(g.mean.Value), best)
+		}
+	}
+	out.Tables = append(out.Tables, shown, ticks, bound, data)
+}
+
+// bound is the goodput of a query that takes as long as its octets and one floor, in Mbit/s. One that sends meanwhile is better.
+func (p *Plan) bound(floor time.Duration) float64 {
+	return p.goodput(8e3*float64(p.Octets)/float64(p.Rate) + float64(floor)/1e6)
+}
+
+// curve is a series over the numbers of servers.
+func (p *Plan) curve(all map[key]*group, name, timers string, of func(*group) stat.Interval) figure.Series {
+	s := figure.Series{Name: name, Kind: figure.Line}
+	for _, n := range p.Servers {
+		in := of(all[key{timers, n}])
+		s.X, s.Y = append(s.X, float64(n)), append(s.Y, in.Value)
+		s.Lo, s.Hi = append(s.Lo, in.Lo), append(s.Hi, in.Hi)
+	}
+	return s
+}
+
+func (p *Plan) figures(out *experiments.Outcome, all map[key]*group) {
+	type line struct{ name, timers string }
+	panels := func(name, title string, lines []line, caption string) {
+		time := figure.Figure{
+			Name: name + "-time", Title: title + ": mean time of a query",
+			X: figure.Axis{Label: "servers"}, Y: figure.Axis{Label: "mean time of a query, ms", Log: true},
+			Marks:   []figure.Mark{{Label: "8 ms, the least", At: 8e3 * float64(p.Octets) / float64(p.Rate)}, {Label: "10 servers", At: 10, Vertical: true}},
+			Caption: caption,
+		}
+		share := figure.Figure{
+			Name: name + "-timeouts", Title: title + ": queries with a timeout",
+			X: figure.Axis{Label: "servers"}, Y: figure.Axis{Label: "share of queries with a timeout", Lo: 0, Hi: 1},
+			Marks:   []figure.Mark{{Label: "10 servers", At: 10, Vertical: true}},
+			Caption: "The second panel of Fig. 18. Published for 300 ms and 10 ms: timeouts of TCP begin above 10 servers.",
+		}
+		for _, l := range lines {
+			time.Series = append(time.Series, p.curve(all, l.name, l.timers, func(g *group) stat.Interval { return g.mean }))
+			share.Series = append(share.Series, p.curve(all, l.name, l.timers, func(g *group) stat.Interval { return g.share }))
+		}
+		out.Figures = append(out.Figures, time, share)
+	}
+	for i, delack := range p.DelAcks {
+		var lines []line
+		for _, floor := range p.Floors {
+			lines = append(lines, line{fmt.Sprintf("floor %v", floor), p.timers(floor, delack)})
+		}
+		how := "ACKs wait " + delack
+		if delack == "off" {
+			how = "no ACK waits"
+		}
+		panels(fmt.Sprintf("incast-%d", i+1), "Incast, "+how, lines,
+			"Fig. 18 of the DCTCP paper has TCP with a floor of 300 ms and of 10 ms. Look at the distance of the curves past 20 servers.")
+	}
+	if len(p.Others) > 0 {
+		lines := []line{{"2010, floor " + p.coarse().String(), p.timers(p.coarse(), p.DelAcks[0])}}
+		for _, o := range p.Others {
+			lines = append(lines, line{o.Text, o.Text})
+		}
+		panels("incast-stacks", "Incast today", lines, "RACK and TLP repair most of what was left to the timer, but not where too few packets get through to be acknowledged.")
+	}
+	f := figure.Figure{
+		Name: "incast-ticks", Title: fmt.Sprintf("A floor of %v is worth as much as its tick", p.Fine),
+		X: figure.Axis{Label: "tick, ms", Log: true}, Y: figure.Axis{Label: "mean time of a query with a timeout, at least, ms", Log: true},
+		Caption: "The shortest query with a timeout, at each tick. Where the tick is coarser than the floor, the tick rules: the law is max(floor, tick).",
+	}
+	for _, clock := range []bool{false, true} {
+		s := figure.Series{Name: "tick of expiry alone", Kind: figure.Line}
+		if clock {
+			s.Name = "tick of clock and expiry"
+		}
+		for _, tick := range p.Ticks {
+			if least := p.leastTimed(all, p.ticked(tick, clock), p.Ticked); least > 0 {
+				s.X, s.Y = append(s.X, float64(tick)/1e6), append(s.Y, float64(least)/1e6)
+			}
+		}
+		if len(s.X) > 0 {
+			f.Series = append(f.Series, s)
+		}
+	}
+	if len(f.Series) > 0 {
+		f.Y.Label = "shortest query with a timeout, ms"
+		out.Figures = append(out.Figures, f)
+	}
+}
+
+// leastTimed is the shortest query with a timeout; 0 without any.
+func (p *Plan) leastTimed(all map[key]*group, timers string, servers []int) (least time.Duration) {
+	for _, n := range servers {
+		if g := all[key{timers, n}]; g.timed > 0 && (least == 0 || g.least < least) {
+			least = g.least
+		}
+	}
+	return least
+}
+
+// onset is the least number of servers at which so many queries have a timeout; 0 is none.
+func (p *Plan) onset(all map[key]*group, timers string) int {
+	for _, n := range p.Servers {
+		if all[key{timers, n}].share.Value >= onsetShare {
+			return n
+		}
+	}
+	return 0
+}
+
+func (p *Plan) claims(out *experiments.Outcome, all map[key]*group) {
+	const paper = "Alizadeh et al., DCTCP, SIGCOMM 2010, Fig. 18"
+	coarse, one, most := p.coarse(), p.Servers[0], p.Servers[len(p.Servers)-1]
+	first := p.timers(coarse, p.DelAcks[0])
+	alone := all[key{first, one}].mean
+	out.Claim(experiments.Claim{
+		Name: "least-time", Text: "a query that meets no loss takes as long as its octets on the wire", Published: "8 ms", Source: paper, Tag: experiments.FromPrint,
+		Measured: experiments.MeasuredWithin(alone, "ms"), Expected: "8.0 to 8.8 ms with headers",
+		Verdict: experiments.Judged(alone.Value, leastFloor, mostFloor, leastFloor, mostFloor),
+	}, "one server alone loses packets, or waits")
+	for _, delack := range p.DelAcks {
+		n := p.onset(all, p.timers(coarse, delack))
+		verdict := experiments.NotReproduced
+		if n > 0 {
+			verdict = experiments.Judged(float64(n), firstOnset, lastOnset, 2, float64(most))
+		}
+		out.Claim(experiments.Claim{
+			Name: "onset-" + delack, Text: fmt.Sprintf("timeouts begin above 10 servers at a floor of %v, delayed ACKs %s", coarse, delack),
+			Published: "above 10 servers", Source: paper, Tag: experiments.FromPrint,
+			Measured: experiments.Measured(float64(n), "servers"), Expected: fmt.Sprintf("one query in ten has a timeout first at %d to %d servers", firstOnset, lastOnset),
+			Verdict: verdict,
+		}, "at fewer servers too, the port drops what no duplicate ACK can tell: tails of answers, with ACKs at once nearly all of it, and, with "+
+			"ACKs that wait, retransmissions that are lost again, which RFC 6675 does not see; nothing but the port holds the windows back, "+
+			"and what the paper's hosts offered as receive windows is not known")
+	}
+	p.claimFloors(out, all)
+	for _, delack := range p.DelAcks {
+		worst, at := 0.0, 0
+		for _, n := range p.Servers {
+			if n <= 20 && n != most {
+				continue
+			}
+			ratio := all[key{p.timers(p.Fine, delack), n}].mean.Value / all[key{p.timers(coarse, delack), n}].mean.Value
+			if ratio > worst {
+				worst, at = ratio, n
+			}
+		}
+		out.Claim(experiments.Claim{
+			Name: "fine-ratio-" + delack, Text: fmt.Sprintf("past 20 servers a query takes a fifth of the time, or less, at %v of that at %v, delayed ACKs %s", p.Fine, coarse, delack),
+			Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredText("%s, worst, at %d servers", experiments.Number(worst), at),
+			Expected: "at most 0.2", Verdict: experiments.Judged(worst, 0, fineRatio, 0, 0.5),
+		}, delackWhy)
+	}
+	full := p.goodput(alone.Value)
+	lost := p.goodput(all[key{first, most}].mean.Value) / full
+	out.Claim(experiments.Claim{
+		Name: "collapse", Text: fmt.Sprintf("at a floor of %v, goodput collapses", coarse), Published: "up to 90 % lost",
+		Source: "Vasudevan et al., SIGCOMM 2009, abstract", Tag: experiments.FromPrint,
+		Measured: experiments.MeasuredText("%s %% lost at %d servers", experiments.Number(100*(1-lost)), most), Expected: "more than half of one server's",
+		Verdict: experiments.Holds(lost < collapse),
+	}, "the collapse is gone")
+	for _, delack := range p.DelAcks {
+		least, floorAt, serversAt := math.Inf(1), time.Duration(0), 0
+		for _, floor := range p.Floors {
+			for _, n := range p.Servers {
+				if got := p.goodput(all[key{p.timers(floor, delack), n}].mean.Value) / full; floor <= fineEnough && n <= fineServers && got < least {
+					least, floorAt, serversAt = got, floor, n
+				}
+			}
+		}
+		if floorAt == 0 {
+			continue
+		}
+		out.Claim(experiments.Claim{
+			Name: "no-collapse-" + delack, Text: fmt.Sprintf("a floor of 1 ms or less avoids the collapse for up to 16 servers, delayed ACKs %s", delack),
+			Published: "1 ms, 16 servers", Source: "Vasudevan et al., SIGCOMM 2009, abstract", Tag: experiments.FromPrint,
+			Measured: experiments.MeasuredText("%s %% of one server's goodput, worst, at %v and %d servers", experiments.Number(100*least), floorAt, serversAt),
+			Expected: "at least half of one server's", Verdict: experiments.Holds(least >= collapse),
+		}, "what is lost at a fine floor is not the wait")
+	}
+	p.claimDelAck(out, all)
+	p.claimTicks(out, all)
+}
+
+const delackWhy = "an ACK that waits longer than the floor makes the timer expire in vain; by timestamps or DSACK the sender takes that back, " +
+	"the marks of what was really lost behind it too, which waits for the next timeout then, of twice the time"
+
+// claimDelAck claims that the delayed ACK costs little where it waits longer than the floor.
+func (p *Plan) claimDelAck(out *experiments.Outcome, all map[key]*group) {
+	if len(p.DelAcks) < 2 || !slices.Contains(p.Floors, fineEnough) {
+		return
+	}
+	n := 0
+	for _, m := range p.Servers {
+		if m <= fineServers {
+			n = m
+		}
+	}
+	with, without := all[key{p.timers(fineEnough, p.DelAcks[0]), n}].mean.Value, all[key{p.timers(fineEnough, p.DelAcks[1]), n}].mean.Value
+	cost := 100 * (1 - without/with)
+	out.Claim(experiments.Claim{
+		Name: "delack-cost", Text: fmt.Sprintf("ACKs that wait %s cost little at a floor of %v", p.DelAcks[0], fineEnough), Published: "small, though noticeable",
+		Source: "Vasudevan et al., SIGCOMM 2009, summary", Tag: experiments.FromPrint,
+		Measured: experiments.MeasuredText("%s %% of the goodput at %d servers", experiments.Number(cost), n), Expected: "1 to 25 % of the goodput",
+		Verdict: experiments.Judged(cost, smallLoss, largeLoss, 0, 75),
+	}, delackWhy)
+}
+
+// claimFloors claims that no query with a timeout is shorter than the floor.
+func (p *Plan) claimFloors(out *experiments.Outcome, all map[key]*group) {
+	timed, short := 0, 0
+	for _, delack := range p.DelAcks {
+		for _, floor := range p.Floors {
+			for _, n := range p.Servers {
+				for _, c := range all[key{p.timers(floor, delack), n}].cells {
+					timed += c.Timed
+					if c.Timed > 0 && c.Least < floor {
+						short++
+					}
+				}
+			}
+		}
+	}
+	out.Claim(experiments.Claim{
+		Name: "timed-out", Text: "a query with a timeout takes the floor, at least", Source: "RFC 6298 §5", Tag: experiments.Standard,
+		Measured: experiments.MeasuredText("%d cells have a shorter one; %d queries with a timeout", short, timed), Expected: "none",
+		Verdict: experiments.Holds(short == 0 && timed > 0),
+	}, "a segment of the query before it timed out, which was not acknowledged yet")
+}
+
+// claimTicks claims that the tick rules where it is coarser than the floor.
+func (p *Plan) claimTicks(out *experiments.Outcome, all map[key]*group) {
+	for _, tick := range p.Ticks {
+		if tick <= p.Fine {
+			continue
+		}
+		text := p.ticked(tick, true)
+		least, timed := p.leastTimed(all, text, p.Ticked), 0
+		for _, n := range p.Ticked {
+			timed += all[key{text, n}].timed
+		}
+		out.Claim(experiments.Claim{
+			Name: fmt.Sprintf("tick-%dms", tick.Milliseconds()), Text: fmt.Sprintf("a floor of %v on a clock and a tick of %v behaves as one of %v or more", p.Fine, tick, tick),
+			Source: "RFC 6298 §2: RTO = SRTT + max(G, K·RTTVAR)", Tag: experiments.Standard,
+			Measured: experiments.MeasuredText("shortest of %d queries with a timeout: %v", timed, least.Round(10*time.Microsecond)), Expected: fmt.Sprintf("at least %v", tick),
+			Verdict: experiments.Holds(timed > 0 && least >= tick),
+		}, "G does not count in the timeout")
+	}
+}
