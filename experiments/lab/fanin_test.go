@@ -8,7 +8,7 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-func fanIn(t *testing.T, f FanIn, port sim.Limit) ([]Query, error) {
+func askAll(t *testing.T, f FanIn, port sim.Limit) ([]Query, error) {
 	t.Helper()
 	tm := MustTimers("rfc6298@exact floor=300ms control=newreno delack=off")
 	link := sim.LinkConfig{Rate: 1e9, Delay: 25 * time.Microsecond}
@@ -23,7 +23,7 @@ func fanIn(t *testing.T, f FanIn, port sim.Limit) ([]Query, error) {
 
 func TestFanIn(t *testing.T) {
 	f := FanIn{Seed: 1, Request: 100, Response: 14480, Queries: 3, Warmup: 1, Think: time.Second, Limit: time.Minute}
-	queries, err := fanIn(t, f, sim.Limit{})
+	queries, err := askAll(t, f, sim.Limit{})
 	if err != nil || len(queries) != 3 {
 		t.Fatalf("queries %v, %v, want 3", queries, err)
 	}
@@ -34,7 +34,7 @@ func TestFanIn(t *testing.T) {
 		}
 	}
 	// A port for one packet drops tails, which only the timer can repair.
-	queries, err = fanIn(t, f, sim.Limit{Packets: 1})
+	queries, err = askAll(t, f, sim.Limit{Packets: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestFanIn(t *testing.T) {
 		}
 	}
 	f.Limit = 100 * time.Millisecond
-	if _, err := fanIn(t, f, sim.Limit{Packets: 1}); err == nil || !strings.Contains(err.Error(), "of 3 queries in") {
+	if _, err := askAll(t, f, sim.Limit{Packets: 1}); err == nil || !strings.Contains(err.Error(), "of 3 queries in") {
 		t.Errorf("Run past its limit: %v, want an error", err)
 	}
 }
