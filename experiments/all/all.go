@@ -3,6 +3,7 @@ package all
 
 import (
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/comb"
 	"tcpwheel/experiments/expiry"
 	"tcpwheel/experiments/fig9"
 	"tcpwheel/experiments/hashing"
@@ -22,6 +23,7 @@ func Studies() []*experiments.Study {
 		expiry.Study,
 		tailmap.Study,
 		incast.Study,
+		comb.Study,
 	}
 }
 

@@ -1,0 +1,95 @@
+package comb
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+)
+
+// small is a plan of a second's work.
+func small() *Plan {
+	return &Plan{
+		Connections: 1000, RTT: 10 * time.Millisecond, Outage: 500 * time.Millisecond, Rate: 100_000_000, Queue: 100, Watch: 10 * time.Second,
+		Timers: []lab.Timers{
+			lab.MustTimers("bsd"),
+			lab.MustTimers("per-segment@500ms floor=1s phase=own -tlp -rack -frto"),
+			lab.MustTimers("per-segment@100ms floor=1s -tlp -rack -frto"),
+			lab.MustTimers("per-segment@exact floor=1s -tlp -rack -frto"),
+		},
+		Shipped: lab.MustTimers("per-segment"), Seeds: 1,
+	}
+}
+
+func run(t *testing.T, p *Plan) (all []Cell) {
+	t.Helper()
+	for _, c := range cells(p) {
+		got, err := c.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, got)
+	}
+	return all
+}
+
+func TestComb(t *testing.T) {
+	p := small()
+	out, err := judge(p, run(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range out.Claims {
+		// Of 2 in a millisecond, chance bunches more than 10 in one: less than a hundredth of 1000.
+		if c.Verdict != experiments.Reproduced && c.Name != "peaks" {
+			t.Errorf("%s: %s, %v", c.Name, c.Verdict, c.Measured)
+		}
+	}
+	if err := out.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTooth tells the story of a tooth: 1000 segments at one instant, of which the link takes one, the queue 100, and the rest meets again.
+func TestTooth(t *testing.T) {
+	p := small()
+	c, err := outage(p, p.Timers[0], false, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Peak != 1000 || c.PeakAt != 1500*time.Millisecond || c.Dropped != 899 || c.Bins != 1 {
+		t.Errorf("%+v, want a tooth of 1000 at 1.5s, of which 899 are dropped", c)
+	}
+	// 3 ticks, then 6, then 12: the others at 4.5 s and 10.5 s, which is too late.
+	want := [][2]int{{1500, 1000}, {4500, 899}}
+	if len(c.Comb) != 2 || c.Comb[0] != want[0] || c.Comb[1] != want[1] || c.Unrepaired != 798 {
+		t.Errorf("comb %v, %d never repaired, want %v and 798", c.Comb, c.Unrepaired, want)
+	}
+}
+
+// TestFalsifier has fine timers stand where 4.4BSD's should.
+func TestFalsifier(t *testing.T) {
+	p := small()
+	all := run(t, p)
+	fine := all[len(all)-2]
+	for i := range all {
+		if all[i].Timers == "bsd" {
+			straddles := all[i].Straddles
+			all[i] = fine
+			all[i].Timers, all[i].Straddles = "bsd", straddles
+		}
+	}
+	out, err := judge(p, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range out.Claims {
+		switch c.Name {
+		case "one-bin", "two-bins", "ratio", "ratio-straddling", "peaks", "drops":
+			if c.Verdict != experiments.NotReproduced {
+				t.Errorf("%s: %s without a comb", c.Name, c.Verdict)
+			}
+		}
+	}
+}
