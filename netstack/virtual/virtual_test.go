@@ -1,0 +1,125 @@
+package virtual_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/leaktest"
+	"tcpwheel/netstack/virtual"
+	"tcpwheel/wheel"
+)
+
+func TestMain(m *testing.M) { os.Exit(leaktest.Main(m, "tcpwheel/")) }
+
+// logWire takes 10 ms, loses what has octet 3000 of end 0 once, and notes what passes.
+type logWire struct {
+	log  strings.Builder
+	lost bool
+}
+
+func (w *logWire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+	if p.End > p.Start {
+		fmt.Fprintf(&w.log, "%v %d [%d,%d)\n", time.Duration(now), from, p.Start, p.End)
+	}
+	p.Mark = int64(p.Start)
+	return 10 * time.Millisecond, true
+}
+
+func (w *logWire) Arrive(_ wheel.Time, from int, p *virtual.Packet) bool {
+	if p.Mark != int64(p.Start) {
+		panic("the mark is another")
+	}
+	if from == 0 && p.Start <= 3000 && 3000 < p.End && !w.lost {
+		w.lost = true
+		return false
+	}
+	return true
+}
+
+// answer has end 1 ask and end 0 answer with 7000 octets, and returns the log of the wire.
+func answer(t *testing.T, ends [2]virtual.TCP) string {
+	t.Helper()
+	w := &logWire{}
+	n, err := virtual.New(virtual.Config{Seed: 3, TCP: ends, Wire: w, MTU: 1452})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	n.Tasks.Go(func() {
+		l, err := n.Listen(0, 80)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer l.Close()
+		c, err := l.AcceptTCP()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		if _, err := io.ReadFull(c, make([]byte, 100)); err != nil {
+			t.Error(err)
+		}
+		if _, err := c.Write(make([]byte, 7000)); err != nil {
+			t.Error(err)
+		}
+	})
+	n.Tasks.Go(func() {
+		c, err := n.Dial(1, 40000, 80)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		if _, err := c.Write(make([]byte, 100)); err != nil {
+			t.Error(err)
+		}
+		if got, err := io.Copy(io.Discard, c); got != 7000 || err != nil {
+			t.Errorf("got %d octets, %v", got, err)
+		}
+	})
+	n.Run(time.Minute, func() bool { return n.Tasks.Living() == 0 })
+	if n.Tasks.Living() != 0 || !w.lost {
+		t.Errorf("%d tasks wait, lost is %v", n.Tasks.Living(), w.lost)
+	}
+	if c := n.Counts(0); c.Fast+c.Probes+c.Timeouts != 1 {
+		t.Errorf("counts %+v, want one segment sent again", c)
+	}
+	return w.log.String()
+}
+
+func TestWire(t *testing.T) {
+	ours := virtual.TCP{Config: netstack.DefaultConfig()}
+	logs := map[bool]string{}
+	for _, gvisor := range []bool{false, true} {
+		ends := [2]virtual.TCP{ours, ours}
+		ends[0].GVisor = gvisor
+		a, b := answer(t, ends), answer(t, ends)
+		if a != b {
+			t.Errorf("two runs differ:\n%s\n%s", a, b)
+		}
+		logs[gvisor] = a
+	}
+	// The request arrives after two ways and one more; the third segment is sent again when the ACKs of those behind it are there.
+	want := "20ms 1 [0,100)\n30ms 0 [0,1400)\n30ms 0 [1400,2800)\n30ms 0 [2800,4200)\n30ms 0 [4200,5600)\n30ms 0 [5600,7000)\n"
+	if !strings.HasPrefix(logs[false], want) || strings.Count(logs[false], "[2800,4200)") != 2 {
+		t.Errorf("the wire was told\n%s\nwant, at first,\n%s", logs[false], want)
+	}
+	if !strings.HasPrefix(logs[true], "20ms 1 [0,100)\n30ms 0 [0,") {
+		t.Errorf("the wire was told of gVisor\n%s", logs[true])
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for _, cfg := range []virtual.Config{{MTU: 100, Wire: &logWire{}}, {}, {Wire: &logWire{}, TCP: [2]virtual.TCP{{GVisor: true, Control: "none"}}}} {
+		if _, err := virtual.New(cfg); err == nil {
+			t.Errorf("New(%+v) made a net", cfg)
+		}
+	}
+}
