@@ -16,21 +16,21 @@ func (c *Cell) describe() (mean, variance, greatest float64) {
 	n, sum, squares := 0.0, 0.0, 0.0
 	for _, of := range c.Costs {
 		t, x := float64(of.Ticks), float64(of.Looks)
-		n, sum, squares = n+t, sum+t*x, squares+t*x*x
+		n, sum, squares = n+t, sum+float64(t*x), squares+float64(t*x*x)
 		greatest = max(greatest, x)
 	}
 	mean = sum / n
-	return mean, squares/n - mean*mean, greatest
+	return mean, squares/n - float64(mean*mean), greatest
 }
 
 // poissonMax returns the mean of the greatest of m draws from a Poisson distribution: the sum of the probabilities that it
 // exceeds 0, 1, 2 and so on.
 func poissonMax(mean float64, m int) (max float64) {
-	term, below := math.Exp(-mean), 0.0 // terms of up to e^-745; the plans have means of hundreds at most
+	term, below := stat.Exp(-mean), 0.0 // terms of up to e^-700; the plans have means of hundreds at most
 	for k := 0.0; ; k++ {
 		below += term
 		term *= mean / (k + 1)
-		exceed := 1 - math.Pow(math.Min(below, 1), float64(m))
+		exceed := 1 - stat.Power(min(below, 1), m)
 		max += exceed
 		if k > mean && exceed < 1e-9 {
 			return max

@@ -3,11 +3,11 @@ package hierarchy
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/bits"
 	"math/rand/v2"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/stat"
 	"tcpwheel/wheel"
 )
 
@@ -16,7 +16,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 		for seed := 1; seed <= p.Seeds; seed++ {
 			cost := 1e-3
 			for _, m := range p.Slots {
-				cost += 1e-7*float64(p.timers(t, m))*float64(2+t/m) + 1e-8*float64(m*len(p.Levels))
+				cost += float64(1e-7*float64(p.timers(t, m))*float64(2+t/m)) + float64(1e-8*float64(m*len(p.Levels)))
 			}
 			all = append(all, experiments.Cell[Cell]{
 				Name: fmt.Sprintf("T=%d seed=%d", t, seed), Cost: cost,
@@ -39,7 +39,7 @@ var examples = map[int]struct {
 }{1000: {256, 4.43}, 100: {1024, 1.00}}
 
 // exampleTimers is how many timers an example has: so many that the mean is within 1 %.
-const exampleTimers = 40_000
+const exampleTimers = 400_000
 
 func run(p *Plan, t, seed int) (Cell, error) {
 	c := Cell{T: t, Seed: seed}
@@ -73,7 +73,7 @@ func run(p *Plan, t, seed int) (Cell, error) {
 	}
 	if e, ok := examples[t]; ok {
 		r, err := six(e.slots, exampleTimers/p.Seeds, seed, func(r *rand.Rand) uint64 {
-			return 1 + uint64(r.ExpFloat64()*float64(t))
+			return 1 + uint64(stat.Exponential(r)*float64(t))
 		})
 		if err != nil {
 			return c, err
@@ -131,7 +131,7 @@ func share(slots, levels int) int {
 }
 
 // reach returns how many ticks a hierarchy covers.
-func reach(per, levels int) float64 { return math.Pow(float64(per), float64(levels)) }
+func reach(per, levels int) float64 { return stat.Power(float64(per), levels) }
 
 // seven runs timers of mean interval t one after another in Scheme 7, if it reaches far enough for them.
 func seven(slots, per, levels, timers, seed, t int) (Run, error) {

@@ -76,7 +76,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 			Name: fmt.Sprintf("exponential-%d", t), Source: "1/(1-exp(-M/T)), computed", Tag: experiments.Computed,
 			Text:     fmt.Sprintf("exponential intervals of mean T = %d, M = %d", t, e.slots),
 			Measured: experiments.Measured(r.looks(), "looks per timer"), Expected: fmt.Sprintf("%.2f ± 1 %%", e.looks),
-			Verdict: experiments.Holds(math.Abs(r.looks()-e.looks) <= 0.01*e.looks+0.005),
+			Verdict: experiments.Holds(math.Abs(r.looks()-e.looks) <= float64(0.01*e.looks)+0.005),
 		}, "the intervals are not exponential, or are rounded otherwise")
 	}
 
@@ -145,7 +145,7 @@ func crossovers(p *Plan, out *experiments.Outcome, cells []Cell, c6 float64, c7 
 				a, b := sum(cells, t, func(c *Cell) Run { return c.Six[i-1] }), sum(cells, t, func(c *Cell) Run { return c.Six[i] })
 				if a.cost() >= want && b.cost() < want {
 					share := (a.cost() - want) / (a.cost() - b.cost())
-					at = a.rotations() + share*(b.rotations()-a.rotations())
+					at = a.rotations() + float64(share*(b.rotations()-a.rotations()))
 				}
 			}
 			predicted := float64(m) * c7[k] / c6

@@ -60,12 +60,12 @@ var distributions = []distribution{
 		paperHead: 2. / 3, paperHeadText: "2 + 2n/3", paperRear: 1. / 3, paperRearText: "2 + n/3",
 	},
 	{
-		name: "uniform", about: "uniform, 0 to 2 means", draw: func(r *rand.Rand) float64 { return 2 * r.Float64() }, head: 2. / 3,
+		name: "uniform", about: "uniform, 0 to 2 means", draw: func(r *rand.Rand) float64 { return 2 * float64(r.Float64()) }, head: 2. / 3,
 		paperHead: 1. / 2, paperHeadText: "2 + n/2",
 	},
 	// For a uniform distribution of mean 1 from 1-w to 1+w it is 1 - w/3: a new interval y is longer than what is left of
 	// another with the probability that the integral of 1-F from 0 to y gives, and the mean of that over y is 1 - w/3.
-	{name: "narrow", about: "uniform, 0.9 to 1.1 means", draw: func(r *rand.Rand) float64 { return 0.9 + float64(0.2*r.Float64()) }, head: 1 - 0.1/3},
+	{name: "narrow", about: "uniform, 0.9 to 1.1 means", draw: func(r *rand.Rand) float64 { return 0.9 + float64(0.2*float64(r.Float64())) }, head: 1 - 0.1/3},
 	{name: "constant", about: "constant", draw: func(*rand.Rand) float64 { return 1 }, head: 1},
 }
 

@@ -52,14 +52,26 @@ func Exp(x float64) float64 {
 	return math.Ldexp(sum, int(k))
 }
 
+// Power returns x to the n-th power, for n from 0 up, by squaring: the same on all machines. O(log n).
+func Power(x float64, n int) float64 {
+	p := 1.0
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			p *= x
+		}
+		x *= x
+	}
+	return p
+}
+
 // Exponential draws from the negative exponential distribution of mean 1, the same on all machines.
-func Exponential(r *rand.Rand) float64 { return -Log(1 - r.Float64()) }
+func Exponential(r *rand.Rand) float64 { return -Log(1 - float64(r.Float64())) }
 
 // Normal draws from the standard normal distribution, the same on all machines, by Marsaglia's polar method (G. Marsaglia and
 // T. Bray, SIAM Review 6, 1964).
 func Normal(r *rand.Rand) float64 {
 	for {
-		u, v := float64(2*r.Float64())-1, float64(2*r.Float64())-1
+		u, v := float64(2*float64(r.Float64()))-1, float64(2*float64(r.Float64()))-1
 		if s := float64(u*u) + float64(v*v); s > 0 && s < 1 {
 			return u * math.Sqrt(float64(-2*Log(s))/s)
 		}

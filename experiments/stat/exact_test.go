@@ -42,6 +42,18 @@ func TestLogIsTheSameOnAllMachines(t *testing.T) {
 	}
 }
 
+func TestPower(t *testing.T) {
+	for _, c := range []struct {
+		x    float64
+		n    int
+		want float64
+	}{{2, 0, 1}, {2, 10, 1024}, {0.5, 3, 0.125}, {0, 0, 1}, {-3, 3, -27}} {
+		if got := Power(c.x, c.n); got != c.want {
+			t.Errorf("Power(%v, %d) = %v, want %v", c.x, c.n, got, c.want)
+		}
+	}
+}
+
 func TestDraws(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var exponential, normal []float64
