@@ -15,6 +15,9 @@ type timerModel struct {
 	policy tcptimers.Policy
 	slack  time.Duration // how late its timers may be beside the tick
 	rare   float64       // how much it must explain more than the commonest, as logarithms
+
+	// within is the round trip that it is for, at most; 0 for any.
+	within time.Duration
 }
 
 // models are the stacks whose timers are tried on a flow. Of those that explain it equally well the first counts: a probe that takes the
@@ -27,29 +30,41 @@ var models = func() []timerModel {
 	}
 	const ms = time.Millisecond
 	return []timerModel{
-		{"linux", with("linux", func(p *tcptimers.Policy) { p.TLP = false }), 6 * ms, 0},
-		{"linux", tcptimers.MustPolicy("linux"), 6 * ms, 0},
+		{"linux", with("linux", func(p *tcptimers.Policy) { p.TLP = false }), 6 * ms, 0, 0},
+		{"linux", tcptimers.MustPolicy("linux"), 6 * ms, 0, 0},
 
 		// gVisor: MinRTO 200 ms on the whole timeout, MaxRTO 120 s, one timer, RACK and TLP.
 		{"gvisor", with("rfc6298", func(p *tcptimers.Policy) {
 			p.Bounds = tcptimers.Bounds{Initial: time.Second, Min: 200 * ms, Max: 120 * time.Second}
 			p.TLP, p.RACK = true, true
-		}), 2 * ms, 3},
+		}), 2 * ms, 3, 0},
 
 		// Windows: a floor of 300 ms, ticks of 15.6 ms, a first timeout of 1 s (3 s before it was lowered), RACK and TLP in later ones.
 		{"windows", with("rfc6298", func(p *tcptimers.Policy) {
 			p.Bounds = tcptimers.Bounds{Initial: time.Second, Min: 300 * ms, Max: 60 * time.Second}
 			p.Tick, p.RTTTick = 15625*time.Microsecond, 15625*time.Microsecond
-		}), 2 * ms, 1},
-		{"rfc6298", tcptimers.MustPolicy("rfc6298"), 2 * ms, 2},
-		{"rfc7765", tcptimers.MustPolicy("rfc7765"), 2 * ms, 3},
-		{"bsd", tcptimers.MustPolicy("bsd"), 2 * ms, 2},
-		{"per-segment", tcptimers.MustPolicy("per-segment"), 2 * ms, 5},
+		}), 2 * ms, 1, 0},
+		{"rfc6298", tcptimers.MustPolicy("rfc6298"), 2 * ms, 2, 0},
+		{"rfc7765", tcptimers.MustPolicy("rfc7765"), 2 * ms, 3, 0},
+		{"bsd", tcptimers.MustPolicy("bsd"), 2 * ms, 2, 0},
+
+		// This house's own, which few hosts have.
+		{"per-segment", tcptimers.MustPolicy("per-segment"), 2 * ms, 5, 0},
+		{"datacenter", profile("datacenter"), ms, 5, 2 * ms},
 	}
 }()
 
+// profile is tcptimers.NewProfile for names that are constants.
+func profile(name string) tcptimers.Policy {
+	p, err := tcptimers.NewProfile(name)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return p
+}
+
 // maxModels bounds len(models).
-const maxModels = 8
+const maxModels = 9
 
 // ModelNames returns the names that Fit may have.
 func ModelNames() []string {
@@ -184,7 +199,7 @@ func (m *fitting) expired(f *Flow, r *Rexmit, s *segment, sure Kind) Kind {
 		if kind == TLP && !mayProbe {
 			m.score[i] -= unlikely
 		} else {
-			likely := t.score(f, s, r.At, rto, m.est[i].SRTT(), kind)
+			likely := t.score(f, s, r.At, rto, m.est[i], kind)
 			m.score[i] += likely
 			explained = explained || likely > -unlikely
 		}
@@ -227,7 +242,7 @@ func (m *fitting) either(f *Flow, r *Rexmit, s *segment, other float64) Kind {
 	for i := range models {
 		t := &models[i]
 		rto := m.est[i].RTO()
-		likely := t.score(f, s, r.At, rto, 0, RTO)
+		likely := t.score(f, s, r.At, rto, m.est[i], RTO)
 		r.byModel[i] = Fast
 		if likely > other || other <= -unlikely && r.At.Sub(s.earliest()) >= rto-rto/8 {
 			r.byModel[i] = RTO
@@ -279,28 +294,50 @@ func (t *timerModel) starts(f *Flow, s *segment) (starts [3]wheel.Time, n int) {
 }
 
 // score returns how likely the model would have retransmitted s at that instant.
-func (t *timerModel) score(f *Flow, s *segment, at wheel.Time, rto, srtt time.Duration, kind Kind) float64 {
-	v := &f.view
+func (t *timerModel) score(f *Flow, s *segment, at wheel.Time, rto time.Duration, est tcptimers.Estimator, kind Kind) float64 {
+	if t.within > 0 && f.leastRTT() > t.within {
+		return -unlikely
+	}
 	best := math.Inf(-1)
 	starts, n := t.starts(f, s)
 	for _, start := range starts[:n] {
 		due := start.Add(rto)
-		if kind == TLP {
-			pto := 2 * srtt
-			if srtt == 0 {
-				pto = time.Second
-			}
-			if f.book.len() == 1 {
-				pto += t.policy.MaxAckDelay
-			}
-			if at := maxTime(v.sentNew, v.advanced).Add(pto); at < due {
-				due = at
-			}
+		if kind != TLP {
+			best = max(best, t.likely(due, at, rto))
+			continue
 		}
-		best = max(best, t.likely(due, at, rto))
+		probes, k := t.probes(f, est)
+		for _, probe := range probes[:k] {
+			best = max(best, t.likely(min(probe, due), at, rto))
+		}
 	}
 	return best
 }
+
+// probes returns when a probe may be due, by the last octets and ACKs: RFC 8985 §7.2.
+func (t *timerModel) probes(f *Flow, est tcptimers.Estimator) (due [2]wheel.Time, n int) {
+	v := &f.view
+	srtt := est.SRTT()
+	if srtt == 0 {
+		due[0] = maxTime(v.sentNew, v.advanced).Add(time.Second)
+		return due, 1
+	}
+	early := t.policy.AckEvidence
+	pto := 2 * srtt
+	if f.book.len() == 1 || early && f.max-f.una <= f.segmentSize() {
+		pto += t.policy.MaxAckDelay
+	}
+	due[0] = maxTime(v.sentNew, v.advanced).Add(pto)
+	if !early {
+		return due, 1
+	}
+	// Where ACKs of the flight have shown that the peer does not put them off (tcp.PTO).
+	due[1] = min(maxTime(v.sentNew.Add(srtt+max(srtt, 4*est.RTTVar())), v.advanced.Add(max(srtt, promptPeer))), due[0])
+	return due, 2
+}
+
+// promptPeer is what this house's sender lets a peer's host take for itself.
+const promptPeer = 5 * time.Millisecond
 
 // unexplained is a PerGap below which no model explains anything.
 const unexplained = -10
@@ -311,7 +348,7 @@ const unlikely = 14
 // likely returns the logarithm of the density, in 1/ms, of an expiry at that instant of a timer that was due then.
 func (t *timerModel) likely(due, at wheel.Time, rto time.Duration) float64 {
 	early := time.Millisecond + rto/100
-	late := t.policy.Tick + t.slack + rto/50
+	late := t.policy.Tick + t.slack + rto/50 + time.Duration(t.policy.Jitter*float64(rto))
 	if t.policy.Phase == tcptimers.PhaseCountdown {
 		early, late = t.policy.Tick+early, t.slack+rto/50
 	}

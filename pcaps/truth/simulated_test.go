@@ -61,3 +61,44 @@ func TestVantage(t *testing.T) {
 		}
 	}
 }
+
+// TestEarlyProbes has senders of this house answer in small flights, whose lost tails they probe for early (tcp.AckPace): at the sender 99 of
+// 100 episodes are of the right kind, and the timers are recognised.
+func TestEarlyProbes(t *testing.T) {
+	for profile, model := range map[string]string{"internet": "per-segment", "datacenter": "datacenter"} {
+		sum, known, all := &Tally{}, 0, 0
+		policy, err := tcptimers.NewProfile(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seed := range uint64(40) {
+			rtt := []time.Duration{2, 10, 40, 100}[seed%4] * time.Millisecond
+			if profile == "datacenter" {
+				rtt = []time.Duration{100, 250, 500, 1000}[seed%4] * time.Microsecond
+			}
+			w := simulate(t, Scenario{
+				Policy: policy, SACK: true, Timestamps: true, RTT: rtt, Rate: 100_000_000, Loss: sim.Losses{sim.Bernoulli{P: 0.05}},
+				App: func() host.App {
+					return &host.OnOff{Burst: 1000 + 1448*uint32(seed%7), Pause: 300 * time.Millisecond, Bursts: 80, Finish: true}
+				}, Seed: 9000 + seed, Span: 5 * time.Minute,
+			})
+			sum.Add(w.Compare(AtA, func(format string, args ...any) {
+				t.Logf("rtt %v, seed %d: "+format, append([]any{rtt, seed}, args...)...)
+			}))
+			if fit := w.Track(AtA).Timers; fit.Gaps >= 4 {
+				all++
+				if fit.Best == model {
+					known++
+				} else {
+					t.Logf("seed %d: %+v", seed, fit)
+				}
+			}
+		}
+		if n := sum.Episodes[track.TLP][track.TLP]; n < 20 || sum.Kinds() < 99 {
+			t.Errorf("%s: %d probes, %.2f %% of the kinds, want 20 at least, and 99 %%", profile, n, sum.Kinds())
+		}
+		if 10*known < 9*all || all < 10 {
+			t.Errorf("%s: the timers of %d of %d connections are recognised, want nine tenths", profile, known, all)
+		}
+	}
+}
