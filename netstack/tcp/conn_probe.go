@@ -40,6 +40,9 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	pto, early := PTO(now, in)
 	c.fl.probeEarly = early
 	at := p.Deadline(now, pto)
+	if now.Add(pto) >= rtoAt {
+		at = rtoAt // it is an instant of the wheel already
+	}
 	if c.runs(tcptimers.TLP) && c.fl.probeAt == at {
 		return
 	}
