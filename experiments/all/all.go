@@ -8,6 +8,7 @@ import (
 	"tcpwheel/experiments/fig9"
 	"tcpwheel/experiments/hashing"
 	"tcpwheel/experiments/hierarchy"
+	"tcpwheel/experiments/nichols"
 	"tcpwheel/experiments/orderedlist"
 	"tcpwheel/experiments/tailmap"
 	"tcpwheel/experiments/incast"
@@ -20,6 +21,7 @@ func Studies() []*experiments.Study {
 		fig9.Study,
 		hierarchy.Study,
 		hashing.Study,
+		nichols.Study,
 		expiry.Study,
 		tailmap.Study,
 		incast.Study,

@@ -1,0 +1,55 @@
+package nichols
+
+import (
+	"math"
+	"testing"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/studytest"
+	"tcpwheel/wheel"
+)
+
+func TestLosses(t *testing.T) {
+	out := studytest.Run(t, Study, "study: nichols\nslots: [64]\nstride: 60\n")
+	studytest.Want(t, out, experiments.Reproduced, "loss-nearest", "loss-down", "loss-up", "formulas", "up-never-early", "others-early", "one-migration")
+	studytest.Want(t, out, experiments.Differs, "printed")
+}
+
+func TestTheExampleOfThePaper(t *testing.T) {
+	// One slot and a half, rounded down to one: half of what is set, and a third of what was asked for.
+	p := &Plan{Slots: []int{64}, Stride: 60}
+	c, err := run(p, "scheme7-nomigration", 1, wheel.RoundDown, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if late := c.Late[96-64]; late != -32 {
+		t.Errorf("96 ticks in slots of 64, rounded down, expire %d ticks late, want 32 early", late)
+	}
+	if got := c.Boundary.OfRequested; math.Abs(got-63./127) > 1e-12 {
+		t.Errorf("the worst loses %v of its interval, want 63 ticks of 127", got)
+	}
+}
+
+// Rounding to the nearest in place of up would be found out.
+func TestFalsifier(t *testing.T) {
+	p := &Plan{Slots: []int{16}, Stride: 16}
+	var results []Cell
+	for _, c := range cells(p) {
+		r, err := c.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch r.Rounding {
+		case "up":
+			r.Rounding = "nearest"
+		case "nearest":
+			r.Rounding = "up"
+		}
+		results = append(results, r)
+	}
+	out, err := judge(p, results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	studytest.Want(t, out, experiments.NotReproduced, "up-never-early", "others-early", "formulas", "loss-up", "loss-nearest")
+}
