@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
@@ -103,5 +104,21 @@ func TestCrewIsFirstComeFirstServed(t *testing.T) {
 	}
 	if len(c.waiting) != 0 || c.head != 0 || cap(c.waiting) > 512 {
 		t.Errorf("an empty queue has %d places, %d used", cap(c.waiting), len(c.waiting))
+	}
+}
+
+// TestVirtualTimeHasNoCrew: on a clock that a driver moves, whatever view of it a stack is given, no goroutine works beside the driver.
+func TestVirtualTimeHasNoCrew(t *testing.T) {
+	virtual, err := NewVirtualClock(VirtualClockConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapped := struct{ *VirtualClock }{virtual}
+	for _, c := range []tcpip.Clock{virtual, virtual.Coarse(time.Millisecond), wrapped} {
+		s := stack.New(stack.Options{Clock: c, TransportProtocols: []stack.TransportProtocolFactory{NewProtocol}})
+		if s.TransportProtocolInstance(ProtocolNumber).(*protocol).parallel {
+			t.Errorf("on a %T flows are run by a crew", c)
+		}
+		s.Destroy()
 	}
 }

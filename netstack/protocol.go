@@ -100,7 +100,7 @@ var (
 
 func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn, causes: cfg.Causes, verify: cfg.Verify}
-	if _, virtual := s.Clock().(*VirtualClock); !virtual {
+	if !isVirtual(s.Clock()) {
 		p.parallel = runtime.GOMAXPROCS(0) > 1
 	}
 	p.crew.most = runtime.GOMAXPROCS(0)
@@ -124,6 +124,12 @@ func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 		p.shards = append(p.shards, sh)
 	}
 	return p, nil
+}
+
+// isVirtual reports whether a clock is a VirtualClock, a view of one, or has one embedded.
+func isVirtual(c tcpip.Clock) bool {
+	_, ok := c.(interface{ SetSettle(settle func()) })
+	return ok
 }
 
 // Number implements stack.TransportProtocol.
