@@ -43,8 +43,10 @@ func (c *Conn) armRexmit(now wheel.Time, id SegmentID, o *Output) {
 		return
 	}
 	// RFC 6298 §5 (5.1): "Every time a packet containing data is sent (including a retransmission), if the timer is not
-	// running, start it running so that it will expire after RTO seconds".
-	if !c.runs(tcptimers.Rexmit) {
+	// running, start it running so that it will expire after RTO seconds". And for the earliest segment, which the timer is to
+	// retransmit: "a segment is never retransmitted too early, i.e., less than one RTO after the previous transmission of that
+	// segment." So its fast retransmission moves the timer, as in 4.4BSD and Linux.
+	if again := s.Retransmitted() && s.Flags&SegmentSYN == 0; !c.runs(tcptimers.Rexmit) || again && id == c.fl.sent.Front() {
 		c.restartRexmit(now, o)
 	}
 }

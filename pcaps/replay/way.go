@@ -253,9 +253,10 @@ func (w *wayMaker) settle(p *piece, a *acknowledgement) bool {
 func (w *wayMaker) mark(p *piece, j int) {
 	for k := range p.fates {
 		p.fates[k] = Lost
-		if k == j {
+		if t := &w.sent[p.tries[k]]; k == j {
 			p.fates[k] = Delivered
-		} else if k > j {
+		} else if k > j || t.end == w.max && t.end == t.start+1 {
+			// Nor is there a SACK of a FIN alone that has come behind a hole: decide goes by the ACK that answers it.
 			p.fates[k] = Unknown
 		}
 	}
