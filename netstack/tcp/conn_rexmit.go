@@ -46,6 +46,11 @@ func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
 		// RFC 8985 §7.3: after a probe, the retransmission timer counts from there.
 		due = max(due, p.Deadline(c.fl.probedAt, rto))
 	}
+	if front := c.fl.sent.Front(); c.ca == CARecovery && !c.sackOn && id != front {
+		// Without SACK there is no word of a segment behind a hole until the hole is filled: that it has none of its own says
+		// nothing. The segment waits for as long as the first one may, which was sent again after it.
+		due = max(due, p.Deadline(c.fl.sent.seg(front).Sent, rto))
+	}
 	if due > now {
 		c.rearmSegment(id, due, o)
 		return
