@@ -190,7 +190,11 @@ func (l *Link) arrive(sent wheel.Time, n uint64, f *Fate) {
 	}
 	f.At = sent.Add(l.cfg.Delay)
 	if l.cfg.Jitter.Amount != 0 {
-		f.At = f.At.Add(l.jitter(n))
+		draw := n
+		if hold := l.cfg.Jitter.Hold; hold != 0 {
+			draw = uint64(sent / wheel.Time(hold))
+		}
+		f.At = f.At.Add(l.jitter(draw))
 	}
 	switch {
 	case f.Reordered:
@@ -201,7 +205,7 @@ func (l *Link) arrive(sent wheel.Time, n uint64, f *Fate) {
 	}
 }
 
-// jitter returns what packet n's delay differs by from Delay.
+// jitter returns what the n-th draw of a delay differs by from Delay.
 func (l *Link) jitter(n uint64) time.Duration {
 	amount := l.cfg.Jitter.Amount
 	if !l.cfg.Jitter.Normal {

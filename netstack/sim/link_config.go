@@ -44,10 +44,14 @@ type Limit struct {
 // Jitter varies the delay: evenly within ±Amount, or, if Normal is set, as a normal distribution with Amount as its
 // standard deviation, cut off at six of them and at ±Delay, so that the mean stays Delay. An even Amount is at most Delay.
 // A packet does not overtake others by jitter, but arrives right after them, unless Overtake is set.
+//
+// Each packet has a draw of its own. With Hold, from 0 to an hour, the path varies more slowly: packets whose last bits are sent
+// within the same span of it, counted from 0 on, share a draw, so that those of a burst take the same time.
 type Jitter struct {
 	Amount   time.Duration
 	Normal   bool
 	Overtake bool
+	Hold     time.Duration
 }
 
 // Reorder picks packets by chance among every Gap-th one (all, if Gap is 0 or 1). If Extra is above 0, a picked packet takes
@@ -96,6 +100,9 @@ func (c *LinkConfig) Check() error {
 	if c.Jitter.Amount < 0 || c.Jitter.Amount > most {
 		return fmt.Errorf("sim: jitter %v, want 0s to %v", c.Jitter.Amount, most)
 	}
+	if c.Jitter.Hold < 0 || c.Jitter.Hold > time.Hour {
+		return fmt.Errorf("sim: jitter hold %v, want 0s to 1h", c.Jitter.Hold)
+	}
 	if c.Reorder.Extra < 0 || c.Reorder.Extra > maxDelay {
 		return fmt.Errorf("sim: reorder extra %v, want 0s to %v", c.Reorder.Extra, maxDelay)
 	}
@@ -139,6 +146,7 @@ type jitterJSON struct {
 	Amount   span `json:"amount"`
 	Normal   bool `json:"normal,omitempty"`
 	Overtake bool `json:"overtake,omitempty"`
+	Hold     span `json:"hold,omitempty"`
 }
 
 type reorderJSON struct {
@@ -150,7 +158,7 @@ type reorderJSON struct {
 // MarshalJSON writes c without its zero fields.
 func (c LinkConfig) MarshalJSON() ([]byte, error) {
 	return json.Marshal(linkJSON{c.Rate, c.Overhead, c.Queue, c.Mark, span(c.Delay),
-		jitterJSON{span(c.Jitter.Amount), c.Jitter.Normal, c.Jitter.Overtake}, c.Loss,
+		jitterJSON{span(c.Jitter.Amount), c.Jitter.Normal, c.Jitter.Overtake, span(c.Jitter.Hold)}, c.Loss,
 		reorderJSON{c.Reorder.Probability, c.Reorder.Gap, span(c.Reorder.Extra)}, c.Duplicate, c.Corrupt})
 }
 
@@ -166,7 +174,7 @@ func (c *LinkConfig) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("sim: link: more than one JSON value, want one")
 	}
 	*c = LinkConfig{j.Rate, j.Overhead, j.Queue, j.Mark, time.Duration(j.Delay),
-		Jitter{time.Duration(j.Jitter.Amount), j.Jitter.Normal, j.Jitter.Overtake}, j.Loss,
+		Jitter{time.Duration(j.Jitter.Amount), j.Jitter.Normal, j.Jitter.Overtake, time.Duration(j.Jitter.Hold)}, j.Loss,
 		Reorder{j.Reorder.Probability, j.Reorder.Gap, time.Duration(j.Reorder.Extra)}, j.Duplicate, j.Corrupt}
 	return nil
 }

@@ -106,10 +106,30 @@ func TestMarkingAboveTheThreshold(t *testing.T) {
 	}
 }
 
+// TestJitterHold has the packets of a burst take the same time, and those of other bursts another one.
+func TestJitterHold(t *testing.T) {
+	l := newTestLink(t, LinkConfig{Delay: 100 * time.Millisecond, Jitter: Jitter{Amount: 30 * time.Millisecond, Normal: true, Hold: 10 * time.Millisecond}})
+	var took [3]wheel.Time
+	for burst := range took {
+		for k := range wheel.Time(8) {
+			now := wheel.Time(burst)*1000*ms + k*ms
+			d := l.sendSize(now, 100).At - now
+			if k == 0 {
+				took[burst] = d
+			} else if d != took[burst] {
+				t.Errorf("burst %d: packet %d takes %v, and the first one %v", burst, k, d, took[burst])
+			}
+		}
+	}
+	if took[0] == took[1] || took[1] == took[2] {
+		t.Errorf("bursts take %v, want them to differ", took)
+	}
+}
+
 func TestJitterKeepsOrderUnlessItMayOvertake(t *testing.T) {
 	for _, normal := range []bool{false, true} {
 		for _, overtake := range []bool{false, true} {
-			l := newTestLink(t, LinkConfig{Delay: 20 * time.Millisecond, Jitter: Jitter{5 * time.Millisecond, normal, overtake}})
+			l := newTestLink(t, LinkConfig{Delay: 20 * time.Millisecond, Jitter: Jitter{Amount: 5 * time.Millisecond, Normal: normal, Overtake: overtake}})
 			var last wheel.Time
 			overtaken, sum, squares := 0, 0.0, 0.0
 			const n = 100_000

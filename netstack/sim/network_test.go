@@ -171,7 +171,7 @@ func TestStepIsRun(t *testing.T) {
 		var buf bytes.Buffer
 		a := n.mustAdd(t, "a", nodeFunc(sink))
 		b := n.mustAdd(t, "b", nodeFunc(sink))
-		ab, _ = n.mustConnect(t, a, b, LinkConfig{Delay: ms10, Jitter: Jitter{ms10, false, true}, Duplicate: 0.5})
+		ab, _ = n.mustConnect(t, a, b, LinkConfig{Delay: ms10, Jitter: Jitter{Amount: ms10, Overtake: true}, Duplicate: 0.5})
 		n.Tap(ab, logTap{"ab", &buf})
 		for k := range uint64(1000) {
 			n.Send(ab, &Datagram[uint64]{Packet: Packet{Size: 1}, Body: k})
