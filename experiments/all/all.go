@@ -10,6 +10,7 @@ import (
 	"tcpwheel/experiments/hierarchy"
 	"tcpwheel/experiments/nichols"
 	"tcpwheel/experiments/orderedlist"
+	"tcpwheel/experiments/outage"
 	"tcpwheel/experiments/tailmap"
 	"tcpwheel/experiments/incast"
 )
@@ -26,6 +27,7 @@ func Studies() []*experiments.Study {
 		tailmap.Study,
 		incast.Study,
 		comb.Study,
+		outage.Study,
 	}
 }
 

@@ -1,0 +1,158 @@
+package outage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// mss is what a segment holds: 1500 octets less the headers, without timestamps.
+const mss = 1460
+
+// sides are one timer, and a timer per segment.
+var sides = [2]tcptimers.RexmitMode{tcptimers.RexmitRestart, tcptimers.RexmitPerSegment}
+
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
+	for _, flight := range p.Flights {
+		for _, span := range p.Spans {
+			for _, part := range p.Parts {
+				for seed := 1; seed <= p.Seeds; seed++ {
+					if (span == 0 || flight == 1) && seed > 1 {
+						break // nothing is drawn
+					}
+					all = append(all, experiments.Cell[Cell]{
+						Name: fmt.Sprintf("flight=%d span=%v delivered=%d seed=%d", flight, span, part, seed), Cost: 0.005 * float64(len(p.Outages)),
+						Run: func(context.Context) (Cell, error) {
+							return cell(p, Cell{Flight: flight, Span: span, Part: part, Seed: seed})
+						},
+					})
+				}
+			}
+		}
+	}
+	return all
+}
+
+func cell(p *Plan, c Cell) (Cell, error) {
+	for _, outage := range p.Outages {
+		for _, sack := range []bool{true, false} {
+			for _, frto := range []bool{true, false} {
+				x := Case{Outage: outage, SACK: sack, FRTO: frto}
+				for i, into := range []*Side{&x.One, &x.Each} {
+					var err error
+					if *into, c.RTO, err = lose(p, &c, &x, sides[i]); err != nil {
+						return c, fmt.Errorf("outage %v, SACK %v, F-RTO %v, %v: %w", outage, sack, frto, sides[i], err)
+					}
+				}
+				c.Cases = append(c.Cases, x)
+			}
+		}
+	}
+	return c, nil
+}
+
+// starts are the instants at which the segments of a flight leave: the first at once, the others by chance over the span.
+func starts(c *Cell) []time.Duration {
+	all := make([]time.Duration, c.Flight)
+	for i := 1; i < c.Flight; i++ {
+		all[i] = time.Duration(lab.Uniform(uint64(c.Seed), 0xe24, uint64(i)) * float64(c.Span))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// lose has the flight of c lost in the way of x.
+func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto time.Duration, err error) {
+	tm := p.Timers
+	tm.Policy.Rexmit, tm.Policy.FRTO = mode, x.FRTO
+	cfg := tm.Config()
+	cfg.SACK = x.SACK
+	cfg.Congestion.InitialWindow = 64 * mss
+	cfg.Socket.NoDelay = true
+	var begin wheel.Time // of the flight; 0 is not yet
+	var from uint64
+	link := sim.LinkConfig{Delay: p.RTT / 2}
+	lossy := link
+	lossy.Loss = sim.Losses{&lab.Fates{Rule: func(now wheel.Time, start, _ uint64, attempt uint32) bool {
+		return begin > 0 && start >= from && (attempt == 1 || now < begin.Add(x.Outage))
+	}}}
+	pair, err := lab.NewPair(lab.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: link, Trace: true, Verify: true})
+	if err != nil {
+		return s, 0, err
+	}
+	if err := pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
+		return s, 0, err
+	}
+	session, err := pair.Client.Dial(pair.Server, 80, nil, host.AppFunc(func(wheel.Time, *host.Session, tcp.Events) {}))
+	if err != nil {
+		return s, 0, err
+	}
+	net := pair.World.Net
+	conn := session.Conn()
+	run := func(d time.Duration) { pair.Run(net.Now().Add(d)) }
+	run(2 * p.RTT)
+	for range p.Warm {
+		session.Write(mss, 0)
+		run(2 * p.RTT)
+	}
+	rto = conn.Info(net.Now()).RTO
+	begin, from = net.Now(), session.Wrote()+uint64(c.Flight*c.Part/100*mss)
+	for _, at := range starts(c) {
+		pair.Run(begin.Add(at))
+		session.Write(mss, 0)
+	}
+	record := &pair.Records[0]
+	for end := begin.Add(2 * time.Minute); len(record.Resends) == 0 && net.Now() < end; {
+		if !net.Step() {
+			break
+		}
+	}
+	if len(record.Resends) == 0 {
+		return s, rto, errors.New("nothing was sent again within two minutes")
+	}
+	first := record.Resends[0].At
+	pair.Run(first.Add(p.RTT - time.Microsecond))
+	info := conn.Info(net.Now())
+	s.First, s.Backoffs, s.Ssthresh = first.Sub(begin), info.Backoff, info.Ssthresh
+	for end := begin.Add(10 * time.Minute); conn.Acked() < session.Wrote() && net.Now() < end; {
+		if !net.Step() {
+			break
+		}
+	}
+	s.Complete = net.Now().Sub(begin)
+	run(2 * p.RTT)
+	if conn.Acked() < session.Wrote() {
+		return s, rto, errors.New("the flight was not repaired within ten minutes")
+	}
+	if err := errors.Join(pair.World.Faults()...); err != nil {
+		return s, rto, err
+	}
+	s.Timeouts = int(pair.Client.Counters().TCPTimeouts)
+	s.Spare = math.MaxInt64
+	zero, good := record.Resends[0].Seq, c.Flight*c.Part/100
+	for i := range record.Resends {
+		r := &record.Resends[i]
+		if r.At < first.Add(p.RTT) {
+			s.Octets += int(r.Len)
+		}
+		if r.At < begin.Add(x.Outage) {
+			s.Blind++
+		}
+		s.Spare = min(s.Spare, r.Wait()-rto)
+		if c.Flight == p.Story && c.Span == p.Spans[len(p.Spans)-1] && c.Part == p.Parts[len(p.Parts)-1] && c.Seed == 1 && x.Outage == 0 && x.SACK && !x.FRTO {
+			s.Again = append(s.Again, Again{r.At.Sub(begin), int(r.Seq.Sub(zero))/mss + good + 1})
+		}
+	}
+	return s, rto, nil
+}

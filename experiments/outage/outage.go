@@ -1,0 +1,72 @@
+// Package outage is study E24: whether a timer per segment makes one timeout into many.
+package outage
+
+import (
+	"embed"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	RTT     time.Duration   `plan:"rtt" min:"1ms" max:"1s"`
+	Flights []int           `plan:"flights" min:"1" max:"64"`
+	Spans   []time.Duration `plan:"spans" min:"0s" max:"1s"`
+	Parts   []int           `plan:"delivered" min:"0" max:"90"`
+	Outages []time.Duration `plan:"outages" min:"0s" max:"1m"`
+	Timers  lab.Timers      `plan:"timers"`
+	Warm    int             `plan:"warm" min:"1" max:"1000"`
+	Story   int             `plan:"story" min:"1" max:"64"`
+	Seeds   int             `plan:"seeds" min:"1" max:"1000"`
+}
+
+// Cell is what became of one flight.
+type Cell struct {
+	Flight int           `json:"flight"`
+	Span   time.Duration `json:"span"`
+	Part   int           `json:"part"` // of the flight that arrives, in percent
+	Seed   int           `json:"seed"`
+	RTO    time.Duration `json:"rto"` // when the flight left
+	Cases  []Case        `json:"cases"`
+}
+
+// Case is one flight under one timer and under a timer for each segment.
+type Case struct {
+	Outage time.Duration `json:"outage"`
+	SACK   bool          `json:"sack"`
+	FRTO   bool          `json:"frto"`
+	One    Side          `json:"one"`
+	Each   Side          `json:"each"`
+}
+
+// Side is what one of them did.
+type Side struct {
+	Timeouts int           `json:"timeouts"` // until all was acknowledged
+	Backoffs int           `json:"backoffs"` // of the timeout, a round trip after the first retransmission
+	Ssthresh uint32        `json:"ssthresh"` // then
+	Octets   int           `json:"octets"`   // that left again in that round trip
+	Blind    int           `json:"blind"`    // segments that left into the outage after the flight
+	Spare    time.Duration `json:"spare"`    // the least wait for a retransmission, less the RTO
+	First    time.Duration `json:"first"`    // the first retransmission, since the flight began
+	Complete time.Duration `json:"complete"` // the last ACK
+	Again    []Again       `json:"again,omitempty"`
+}
+
+// Again is a retransmission of the diagram.
+type Again struct {
+	At      time.Duration `json:"at"` // since the flight began
+	Segment int           `json:"segment"`
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E24", Name: "outage", Class: experiments.Exact, Files: files,
+	Question: "Does a timer per segment make one timeout into many?",
+	Cells:    cells,
+	Judge:    judge,
+})

@@ -1,0 +1,87 @@
+package outage
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+)
+
+func small() *Plan {
+	return &Plan{
+		RTT: 100 * time.Millisecond, Flights: []int{1, 8}, Spans: []time.Duration{0, 100 * time.Millisecond}, Parts: []int{0, 50},
+		Outages: []time.Duration{0, 3 * time.Second}, Timers: lab.MustTimers("per-segment@exact -tlp -rack delack=off control=newreno -timestamps"),
+		Warm: 40, Story: 8, Seeds: 2,
+	}
+}
+
+func run(t *testing.T, p *Plan) (all []Cell) {
+	t.Helper()
+	for _, c := range cells(p) {
+		got, err := c.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, got)
+	}
+	return all
+}
+
+func TestOutage(t *testing.T) {
+	p := small()
+	out, err := judge(p, run(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range out.Claims {
+		if c.Verdict != experiments.Reproduced {
+			t.Errorf("%s: %s, %v", c.Name, c.Verdict, c.Measured)
+		}
+	}
+	if err := out.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOneEvent tells the story of eight segments, back to back, of which four arrive. A timer per segment sends the fifth again after an RTO
+// of 150 ms, one timer 150 ms after the ACKs came, at 100 ms. Either then sends 1, 2 and the last.
+func TestOneEvent(t *testing.T) {
+	p := small()
+	c := Cell{Flight: 8, Part: 50, Seed: 1}
+	x := Case{SACK: true}
+	for _, test := range []struct {
+		side  int
+		first time.Duration
+	}{{0, 250 * time.Millisecond}, {1, 150 * time.Millisecond}} {
+		got, rto, err := lose(p, &c, &x, sides[test.side])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rto != 150*time.Millisecond || got.First != test.first || got.Timeouts != 1 || got.Backoffs != 1 || got.Octets != mss ||
+			got.Complete != test.first+3*p.RTT {
+			t.Errorf("%v: RTO %v, %+v; want one segment after %v, and all three round trips later", sides[test.side], rto, got, test.first)
+		}
+	}
+}
+
+// TestFalsifier has the flight of the timer per segment do what its timers would do if each were an event.
+func TestFalsifier(t *testing.T) {
+	p := small()
+	all := run(t, p)
+	for i := range all {
+		for j := range all[i].Cases {
+			e := &all[i].Cases[j].Each
+			e.Timeouts, e.Backoffs, e.Octets, e.Ssthresh, e.Spare = e.Timeouts*8, 8, 8*mss, 2*mss-1, -1
+		}
+	}
+	out, err := judge(p, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range out.Claims {
+		if c.Verdict != experiments.NotReproduced {
+			t.Errorf("%s: %s though each timer is an event", c.Name, c.Verdict)
+		}
+	}
+}
