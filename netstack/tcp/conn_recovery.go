@@ -135,8 +135,9 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 		}
 	case c.ca == CARecovery && a.acked > 0 && c.fl.sent.Len() > 0:
 		// RFC 6582 §3.2 step 3: a partial ACK; "retransmit the first unacknowledged segment."
+		// It does whatever PRR says, which counts on no more than was in flight, and has counted the duplicate ACKs.
 		c.markLost(c.fl.sent.Front())
-		a.lost = true
+		a.lost, r.force = true, true
 	case c.ca < CARecovery && a.duplicate && c.fl.sent.Len() > 0 && r.dup.FastRetransmit(a.ack):
 		c.markLost(c.fl.sent.Front())
 		c.enterRecovery(now, a, o)
