@@ -57,8 +57,8 @@ func (p *Permits) at(delivered uint64) *Permit {
 
 // permits reports whether n octets that were never sent may leave.
 func (c *Conn) permits(n uint32) bool {
-	if c.cfg.Permits == nil {
-		return c.allows(n)
+	if c.cfg.Permits == nil || !c.sackOn && (c.ca >= CARecovery || c.rec.dup.N() > 0) {
+		return c.allows(n) // duplicate ACKs without SACK do not tell how much has arrived
 	}
 	delivered := c.acked + uint64(c.fl.sent.Sacked().Octets)
 	p := c.cfg.Permits.at(delivered)
