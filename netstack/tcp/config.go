@@ -25,6 +25,10 @@ type Config struct {
 	// control.
 	Permits *Permits
 
+	// TimingSlack is by how much the times may be off at which segments come and go, 0 to 1 s: for those who run again what was captured. The
+	// ACK of a retransmission that came sooner than the least round trip by no more than that is believed to be its own.
+	TimingSlack time.Duration
+
 	// What is offered to the peer in a SYN, and agreed to in a SYN-ACK.
 	Timestamps bool // RFC 7323 §3
 	WScale     bool // RFC 7323 §2
@@ -126,6 +130,9 @@ func (c *Config) Check() error {
 		return fmt.Errorf("tcp: max segments %d, want 1..%d", c.MaxSegments, MaxSentSegments)
 	case c.InvalidAckInterval < 0 || c.InvalidAckInterval > time.Hour:
 		return fmt.Errorf("tcp: invalid ACK interval %v, want 0s to 1h", c.InvalidAckInterval)
+	}
+	if c.TimingSlack < 0 || c.TimingSlack > time.Second {
+		return fmt.Errorf("tcp: timing slack %v, want 0s to 1s", c.TimingSlack)
 	}
 	if err := c.Permits.Check(); err != nil {
 		return err

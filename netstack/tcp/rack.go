@@ -27,6 +27,7 @@ type Rack struct {
 	minRTT, minRTTBefore time.Duration // in this window and the one before it
 	minRTTSince          wheel.Time
 	reoWnd               time.Duration
+	slack                time.Duration // Config.TimingSlack
 
 	endSeq      Seq // RACK.end_seq
 	fack        Seq
@@ -81,7 +82,7 @@ func (r *Rack) Delivered(now wheel.Time, s *Segment, staleEcho bool) (reordered 
 		if staleEcho {
 			return reordered
 		}
-		if least, ok := r.MinRTT(); ok && rtt < least {
+		if least, ok := r.MinRTT(); ok && rtt < least-r.slack {
 			return reordered
 		}
 	}

@@ -342,3 +342,22 @@ func TestRackWorkFromTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestRackTimingSlack: where the times of a capture may be off, the ACK of a retransmission may come a little sooner than the least round
+// trip, and is still believed to be its own.
+func TestRackTimingSlack(t *testing.T) {
+	for _, slack := range []time.Duration{0, ms} {
+		rt := newRackTest(t)
+		rt.r.slack = slack
+		rt.push(2)
+		rt.at(200 * ms)
+		rt.retransmit(1)
+		rt.at(300*ms - ms)
+		rt.sack(1)
+		rt.at(400 * ms)
+		// RFC 8985 §6.2 step 2: an ACK within less than the least round trip, 100 ms, is that of the first transmission.
+		if _, delivered := rt.r.RTT(); delivered != (slack > 0) {
+			t.Errorf("slack %v: it counts: %v", slack, delivered)
+		}
+	}
+}
