@@ -8,6 +8,7 @@ import (
 	"tcpwheel/experiments/fig9"
 	"tcpwheel/experiments/hashing"
 	"tcpwheel/experiments/hierarchy"
+	"tcpwheel/experiments/interrupts"
 	"tcpwheel/experiments/nichols"
 	"tcpwheel/experiments/orderedlist"
 	"tcpwheel/experiments/outage"
@@ -23,6 +24,7 @@ func Studies() []*experiments.Study {
 		hierarchy.Study,
 		hashing.Study,
 		nichols.Study,
+		interrupts.Study,
 		expiry.Study,
 		tailmap.Study,
 		incast.Study,
