@@ -9,6 +9,7 @@ import (
 	"tcpwheel/experiments/hashing"
 	"tcpwheel/experiments/hierarchy"
 	"tcpwheel/experiments/interrupts"
+	"tcpwheel/experiments/locks"
 	"tcpwheel/experiments/nichols"
 	"tcpwheel/experiments/orderedlist"
 	"tcpwheel/experiments/outage"
@@ -25,6 +26,7 @@ func Studies() []*experiments.Study {
 		hashing.Study,
 		nichols.Study,
 		interrupts.Study,
+		locks.Study,
 		expiry.Study,
 		tailmap.Study,
 		incast.Study,
