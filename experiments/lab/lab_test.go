@@ -129,3 +129,42 @@ func TestUniform(t *testing.T) {
 		t.Error("keys that should differ are the same")
 	}
 }
+
+// What an engine traces of its timers is what its wheel counts.
+func TestTracersSeeWhatTheWheelCounts(t *testing.T) {
+	tm := MustTimers("per-segment")
+	var armed, stopped, expired uint64
+	count := tracerFunc(func(ev *tcp.TraceEvent) {
+		switch ev.Kind {
+		case tcp.TraceArmed:
+			armed++
+		case tcp.TraceStopped:
+			stopped++
+		case tcp.TraceExpired:
+			expired++
+		}
+	})
+	link := sim.LinkConfig{Delay: 10 * time.Millisecond}
+	p, err := NewPair(PairPlan{Seed: 1, Client: tm.Config(), Server: tm.Config(), Up: link, Down: link, Count: true, Trace: true, Tracers: [2]tcp.Tracer{count}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Client.Dial(p.Server, 80, nil, &host.Bulk{Octets: 100 * 1448}); err != nil {
+		t.Fatal(err)
+	}
+	p.Run(wheel.Time(time.Minute))
+	w := p.Client.Engine().Wheel()
+	if armed == 0 || w.Starts != armed || w.Stops != stopped || w.Expiries != expired {
+		t.Errorf("traced %d starts, %d stops, %d expiries; the wheel has counted %+v", armed, stopped, expired, w)
+	}
+	if p.Records[0].Sent != 0 {
+		t.Errorf("a record was filled beside the tracer")
+	}
+}
+
+type tracerFunc func(ev *tcp.TraceEvent)
+
+func (f tracerFunc) Trace(ev *tcp.TraceEvent) { f(ev) }

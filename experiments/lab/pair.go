@@ -25,7 +25,9 @@ type PairPlan struct {
 	Scheme         string         // of the engines' wheels; "" is the default
 	Up, Down       sim.LinkConfig // from the client to the server, and back
 	MTU            int            // 0 is 1500
+	Count          bool           // the engines' wheels count their operations
 	Trace          bool           // fill Records
+	Tracers        [2]tcp.Tracer  // of the client's engine and the server's; where one is set, its Record is not filled
 	Verify         bool           // each octet is to arrive once and in order
 }
 
@@ -42,7 +44,10 @@ func NewPair(p PairPlan) (*Pair, error) {
 			Conn: cfg, Scheme: p.Scheme, MTU: p.MTU, Seed: Key(p.Seed, 0x5eed, uint64(side)),
 			Key: [16]byte{0: byte(side + 1), 1: byte(p.Seed), 2: byte(p.Seed >> 8)},
 		}
-		if p.Trace {
+		engine.Count = p.Count
+		if p.Tracers[side] != nil {
+			engine.Trace = p.Tracers[side]
+		} else if p.Trace {
 			engine.Trace = &pair.Records[side]
 		}
 		h, err := w.NewHost(netip.AddrFrom4([4]byte{10, 0, 0, byte(side + 1)}), engine)
