@@ -15,6 +15,7 @@ import (
 	"tcpwheel/experiments/outage"
 	"tcpwheel/experiments/tailmap"
 	"tcpwheel/experiments/incast"
+	"tcpwheel/experiments/vegas"
 )
 
 // Studies returns all studies, those first that matter most.
@@ -27,6 +28,7 @@ func Studies() []*experiments.Study {
 		nichols.Study,
 		interrupts.Study,
 		locks.Study,
+		vegas.Study,
 		expiry.Study,
 		tailmap.Study,
 		incast.Study,

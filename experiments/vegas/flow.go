@@ -1,0 +1,264 @@
+package vegas
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// kind is a loss that only a timeout can repair.
+type kind struct {
+	name    string
+	flight  int    // segments of an exchange
+	lost    int    // which of them is lost, from 0; -1 is any, by chance
+	attempt uint32 // up to which transmission it is lost
+}
+
+var kinds = []kind{
+	{"alone", 1, 0, 1},     // nothing else is in flight
+	{"of three", 3, -1, 1}, // at most two duplicate ACKs come
+	{"again", 8, 0, 2},     // a fast retransmission is lost
+}
+
+// mss is the payload of a full segment without timestamps over an MTU of 1500.
+const mss = 1460
+
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
+	for _, t := range p.timers() {
+		for _, rtt := range p.RTTs {
+			for seed := 1; seed <= p.Seeds; seed++ {
+				all = append(all, experiments.Cell[Cell]{
+					Name: fmt.Sprintf("timers=%q rtt=%v seed=%d", t.Text, rtt, seed),
+					Cost: 4e-5 * float64(p.Losses*(p.Between+1)),
+					Run: func(context.Context) (Cell, error) {
+						c := Cell{Timers: t.Text, RTT: rtt, Seed: seed}
+						for i := range kinds {
+							f, err := flow{plan: p, timers: t, rtt: rtt, kind: i, key: lab.Key(uint64(seed), 0xe8, uint64(rtt), uint64(i))}.run()
+							if err != nil {
+								return c, err
+							}
+							c.Flows = append(c.Flows, f)
+						}
+						return c, nil
+					},
+				})
+			}
+		}
+	}
+	for _, rtt := range p.StillRTTs {
+		for seed := 1; seed <= p.Seeds; seed++ {
+			all = append(all, experiments.Cell[Cell]{
+				Name: fmt.Sprintf("still rtt=%v seed=%d", rtt, seed),
+				Cost: 6e-6 * float64(p.StillLosses*(p.StillBetween+1)),
+				Run: func(context.Context) (Cell, error) {
+					f, err := flow{plan: p, timers: p.Coarse, rtt: rtt, still: true, key: lab.Key(uint64(seed), 0x5e8, uint64(rtt))}.run()
+					return Cell{Timers: p.Coarse.Text, RTT: rtt, Seed: seed, Still: true, Flows: []Flow{f}}, err
+				},
+			})
+		}
+	}
+	return all
+}
+
+// flow is one flow from the client to the server: exchanges one after the other, each of a few segments and their ACKs.
+type flow struct {
+	plan   *Plan
+	timers lab.Timers
+	rtt    time.Duration
+	kind   int // index of kinds
+	still  bool
+	key    uint64
+}
+
+func (f *flow) losses() int {
+	if f.still {
+		return f.plan.StillLosses
+	}
+	return f.plan.Losses
+}
+
+func (f *flow) between() int {
+	if f.still {
+		return f.plan.StillBetween
+	}
+	return f.plan.Between
+}
+
+// lossy reports whether exchange n, counted from 0, loses a segment: the last of each between+1.
+func (f *flow) lossy(n int) bool { return n%(f.between()+1) == f.between() }
+
+// lost returns which segment of exchange n is lost.
+func (f *flow) lost(n int) int {
+	k := &kinds[f.kind]
+	if k.lost < 0 {
+		return int(lab.Key(f.key, 1, uint64(n)) % uint64(k.flight))
+	}
+	return k.lost
+}
+
+// run runs the flow to its end.
+func (f flow) run() (Flow, error) {
+	k := &kinds[f.kind]
+	out := Flow{Waits: []float64{}}
+	losses := watch{}
+	octets := uint64(k.flight * mss)
+	back := f.rtt / 10
+	up := sim.LinkConfig{Delay: f.rtt - back, Loss: sim.Losses{&lab.Fates{Rule: func(now wheel.Time, start, end uint64, attempt uint32) bool {
+		n := int(start / octets)
+		if !f.lossy(n) || int(start%octets/mss) != f.lost(n) {
+			return false
+		}
+		return losses.sent(now, n, attempt, k.attempt)
+	}}}}
+	if f.plan.CV > 0 && !f.still {
+		// The segments of one exchange, which leave together, take the same time, and those of the next another one: a round trip
+		// takes no less than the way back.
+		up.Jitter = sim.Jitter{Amount: time.Duration(math.Round(f.plan.CV * float64(f.rtt))), Normal: true, Hold: back}
+	}
+	cfg := f.timers.Config()
+	pair, err := lab.NewPair(lab.PairPlan{Seed: f.key, Client: cfg, Server: cfg, Up: up, Down: sim.LinkConfig{Delay: back}, Trace: true, Verify: true})
+	if err != nil {
+		return out, err
+	}
+	err = pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return host.Apps{&host.Sink{}, &host.Closer{}} })
+	if err != nil {
+		return out, err
+	}
+	app := &exchanges{flow: &f, octets: uint32(octets), total: f.losses() * (f.between() + 1), net: pair.World.Net}
+	if _, err := pair.Client.Dial(pair.Server, 80, nil, app); err != nil {
+		return out, err
+	}
+	for until := time.Minute; !app.closed; until += time.Minute {
+		if until > 100*time.Hour {
+			return out, fmt.Errorf("%d of %d exchanges after %v", app.n, app.total, until)
+		}
+		pair.Run(wheel.Time(until))
+	}
+	for _, err := range append(pair.World.Faults(), app.err) {
+		if err != nil {
+			return out, err
+		}
+	}
+	waits, other := losses.waits(pair.Records[0].Resends)
+	out.Waits, out.Other = append(out.Waits, waits...), other
+	if want := f.losses(); len(waits)+other != want {
+		return out, fmt.Errorf("%d losses were seen, want %d", len(waits)+other, want)
+	}
+	return out, nil
+}
+
+// exchanges is the application: it writes the octets of an exchange, and the next when they are acknowledged.
+type exchanges struct {
+	flow   *flow
+	octets uint32
+	total  int
+	net    *sim.Network[host.Body]
+
+	n       int // exchanges that were begun
+	running bool
+	s       *host.Session
+	timer   wheel.Timer
+	closed  bool
+	err     error
+}
+
+// OnEvents implements host.App.
+func (x *exchanges) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
+	switch {
+	case ev.Has(tcp.EventClosed):
+		x.closed, x.err = true, s.Err()
+		if x.s != nil {
+			x.net.FreeTimer(x.timer)
+		}
+	case x.s == nil && ev.Has(tcp.EventConnected):
+		x.s, x.timer = s, x.net.NewTimer(x)
+		x.next(now)
+	case x.running && ev.Has(tcp.EventSent):
+		if x.running = false; x.n == x.total {
+			s.Shutdown()
+			return
+		}
+		x.next(now)
+	}
+}
+
+// next begins the next exchange, at once or at the instant that suits it.
+func (x *exchanges) next(now wheel.Time) {
+	f := x.flow
+	phase := time.Duration(lab.Key(f.key, 2, uint64(x.n)) % uint64(tcptimers.SlowTick))
+	tick := now.Add(tcptimers.SlowTick - time.Duration(now)%tcptimers.SlowTick)
+	switch {
+	case f.still && f.lossy(x.n):
+		x.net.StartTimer(x.timer, tick.Add(phase))
+	case f.still:
+		x.net.StartTimer(x.timer, tick.Add(f.plan.StillOffset))
+	case x.n%(f.between()+1) == 0:
+		x.net.StartTimer(x.timer, now.Add(phase)) // the tick has been at a phase of its own since the last timeout
+	default:
+		x.Expire(now)
+	}
+}
+
+// Expire implements sim.Handler: it is time for the next exchange.
+func (x *exchanges) Expire(wheel.Time) {
+	x.n++
+	x.running = true
+	x.s.Write(x.octets, 0)
+}
+
+// watch is what the link sees of the segments that are lost.
+type watch struct {
+	all []loss
+}
+
+type loss struct {
+	exchange  int
+	at, again wheel.Time // when the last one that was lost left, and the one after it
+	attempt   int        // which was the one after it; 0 before it
+}
+
+// sent takes in that the segment of an exchange was sent, and reports whether it is lost.
+func (w *watch) sent(now wheel.Time, exchange int, attempt, upTo uint32) bool {
+	if attempt == 1 {
+		w.all = append(w.all, loss{exchange: exchange})
+	}
+	l := &w.all[len(w.all)-1]
+	if attempt <= upTo {
+		l.at = now
+		return true
+	}
+	if l.attempt == 0 {
+		l.again, l.attempt = now, int(attempt)
+	}
+	return false
+}
+
+// waits returns how long each loss took to be repaired by a retransmission timer that was not backed off, in ms, and how many
+// were not so.
+func (w *watch) waits(resends []lab.Resend) (waits []float64, other int) {
+	timed := map[wheel.Time]map[int]bool{} // whether the attempt at that instant was caused by a retransmission timer
+	for i := range resends {
+		r := &resends[i]
+		if timed[r.At] == nil {
+			timed[r.At] = map[int]bool{}
+		}
+		timed[r.At][r.Attempt] = r.Timed && r.Timer == tcptimers.Rexmit
+	}
+	for _, l := range w.all {
+		if !timed[l.again][l.attempt] || l.attempt > 2 && timed[l.at][l.attempt-1] {
+			other++
+			continue
+		}
+		waits = append(waits, l.again.Sub(l.at).Seconds()*1e3)
+	}
+	return waits, other
+}

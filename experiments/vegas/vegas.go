@@ -1,0 +1,79 @@
+// Package vegas is study E8: how long a loss waits for a timer of 500 ms, and for a fine one.
+package vegas
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/tcptimers"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	Coarse lab.Timers   `plan:"coarse"`
+	Fine   lab.Timers   `plan:"fine"`
+	Others []lab.Timers `plan:"others" optional:"true"`
+
+	RTTs    []time.Duration `plan:"rtts" min:"1ms" max:"1s"`
+	CV      float64         `plan:"cv" min:"0" max:"1"`
+	Losses  int             `plan:"losses" min:"1" max:"1000"`
+	Between int             `plan:"between" min:"2" max:"1000"`
+
+	StillRTTs    []time.Duration `plan:"still_rtts" min:"1ms" max:"100ms"`
+	StillLosses  int             `plan:"still_losses" min:"1" max:"10000"`
+	StillBetween int             `plan:"still_between" min:"2" max:"1000"`
+	StillOffset  time.Duration   `plan:"still_offset" min:"1us" max:"100ms"`
+
+	Seeds int `plan:"seeds" min:"1" max:"1000"`
+}
+
+// timers returns all timers: the coarse ones, the fine ones, and the others.
+func (p *Plan) timers() []lab.Timers { return append([]lab.Timers{p.Coarse, p.Fine}, p.Others...) }
+
+// Cell is what one flow of each kind has seen under one seed.
+type Cell struct {
+	Timers string        `json:"timers"`
+	RTT    time.Duration `json:"rtt"`
+	Seed   int           `json:"seed"`
+	Still  bool          `json:"still,omitempty"` // no sample crosses a tick
+	Flows  []Flow        `json:"flows"`           // by kind: those of kinds, or alone only
+}
+
+// Flow is what was seen of losses of one kind.
+type Flow struct {
+	Waits []float64 `json:"waits"` // ms, from each transmission that was lost to the next
+	// Other are losses that something else than a retransmission timer has repaired, or that waited for a backed-off one.
+	Other int `json:"other,omitempty"`
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E8", Name: "vegas", Class: experiments.Published, Files: files,
+	Question: "How long does a loss wait for timers of 500 ms, and for fine ones?",
+	Check:    check,
+	Cells:    cells,
+	Judge:    judge,
+})
+
+func check(p *Plan) error {
+	var texts []string
+	for _, t := range p.timers() {
+		if slices.Contains(texts, t.Text) {
+			return fmt.Errorf("others: %q stands twice", t.Text)
+		}
+		texts = append(texts, t.Text)
+	}
+	for _, rtt := range p.StillRTTs {
+		if end := p.StillOffset + rtt; end >= tcptimers.SlowTick {
+			return fmt.Errorf("still_rtts: %v after still_offset %v ends after %v, want less than a tick of %v", rtt, p.StillOffset, end, tcptimers.SlowTick)
+		}
+	}
+	return nil
+}

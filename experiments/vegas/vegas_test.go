@@ -1,0 +1,83 @@
+package vegas
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/studytest"
+)
+
+const plain = " delack=off control=newreno -tlp -rack -frto -sack -timestamps"
+
+func TestFixedPoint(t *testing.T) {
+	samples := make([]int, 30)
+	samples[20] = 1
+	all := recurrence(samples)
+	// The first sample is one tick: t_srtt is 8 and t_rttvar 2. Then 4.4BSD takes the 1 off with which it began to count.
+	if all[0] != (state{8, 2, 3}) || slices.ContainsFunc(all[1:20], func(s state) bool { return s != rested }) {
+		t.Errorf("round trips below a tick lead to %v, want 8, 2, 3 and then %v", all[:20], rested)
+	}
+	if want := []state{{8, 4, 5}, {7, 4, 4}, rested}; !slices.Equal(all[20:23], want) {
+		t.Errorf("a tick that is crossed leads to %v, want %v", all[20:23], want)
+	}
+}
+
+// TestOneLoss follows single losses of a segment that is alone, at a round trip of 100 ms that does not vary.
+func TestOneLoss(t *testing.T) {
+	p := &Plan{Losses: 5, Between: 16, StillLosses: 5, StillBetween: 4, StillOffset: time.Millisecond}
+	waits := func(timers string, kind int, still bool) []float64 {
+		t.Helper()
+		out, err := flow{plan: p, timers: lab.MustTimers(timers + plain), rtt: 100 * time.Millisecond, kind: kind, still: still, key: 1}.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Other != 0 {
+			t.Errorf("%s: %d losses were repaired otherwise than by a timeout, want none", timers, out.Other)
+		}
+		return out.Waits
+	}
+	for _, w := range waits("bsd", 0, true) {
+		if w <= 1000 || w > 1500 {
+			t.Errorf("4.4BSD at rest waits for %v ms, want above 1000 and up to 1500", w)
+		}
+	}
+	for kind := range kinds {
+		// SRTT is 100 ms and the variation next to nothing: the floor of 50 ms is on it, and a tick of 1 ms above.
+		for _, w := range waits("per-segment", kind, false) {
+			if w < 150 || w > 151 {
+				t.Errorf("%s: a timer for each segment waits for %v ms, want 150 to 151", kinds[kind].name, w)
+			}
+		}
+		for _, w := range waits("rfc6298", kind, false) {
+			// ACKs of those before it restart the only timer.
+			if more := kinds[kind].name == "of three"; w < 1000 || w > 1001 && (!more || w > 1101) {
+				t.Errorf("%s: RFC 6298 waits for %v ms, want its floor of 1000", kinds[kind].name, w)
+			}
+		}
+	}
+}
+
+func TestClaims(t *testing.T) {
+	out := studytest.Run(t, Study, "study: vegas\nrtts: [100ms]\nlosses: 20\nothers: []\n")
+	studytest.Want(t, out, experiments.Reproduced, "fixed-point", "mean-at-rest", "even-at-rest", "coarse-mean", "fine-mean", "ratio")
+}
+
+// With a fine clock and no floor under the name of the coarse one nothing of it holds.
+func TestFalsifier(t *testing.T) {
+	out := studytest.Run(t, Study, "study: vegas\nrtts: [100ms]\nlosses: 5\nothers: []\ncoarse: rfc6298@10ms floor=1ns"+plain+"\n")
+	studytest.Want(t, out, experiments.NotReproduced, "mean-at-rest", "even-at-rest", "coarse-mean", "ratio")
+}
+
+func TestCheck(t *testing.T) {
+	p := &Plan{Coarse: lab.MustTimers("bsd"), Fine: lab.MustTimers("bsd")}
+	if err := check(p); err == nil || err.Error() != `others: "bsd" stands twice` {
+		t.Errorf("the same timers twice: %v", err)
+	}
+	p = &Plan{StillRTTs: []time.Duration{100 * time.Millisecond}, StillOffset: 400 * time.Millisecond, Fine: lab.MustTimers("linux")}
+	if err := check(p); err == nil {
+		t.Error("an exchange that crosses a tick is not refused")
+	}
+}
