@@ -16,6 +16,7 @@ import (
 	"tcpwheel/experiments/tailmap"
 	"tcpwheel/experiments/incast"
 	"tcpwheel/experiments/vegas"
+	"tcpwheel/experiments/randomised"
 )
 
 // Studies returns all studies, those first that matter most.
@@ -34,6 +35,7 @@ func Studies() []*experiments.Study {
 		incast.Study,
 		comb.Study,
 		outage.Study,
+		randomised.Study,
 	}
 }
 

@@ -1,0 +1,84 @@
+package randomised
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp"
+)
+
+// text is the text of the timers of a cell.
+func (p *Plan) text(floor time.Duration, jitter bool) string {
+	text := fmt.Sprintf("%s floor=%v", p.Timers.Text, floor)
+	if jitter {
+		text += fmt.Sprintf(" jitter=%v", p.Jitter)
+	}
+	return text
+}
+
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
+	for network := range p.Rates {
+		for _, floor := range p.Floors {
+			for _, n := range p.Servers {
+				for seed := 1; seed <= p.Seeds; seed++ {
+					for _, jitter := range []bool{false, true} {
+						c := Cell{Network: network, Floor: floor, Jitter: jitter, Servers: n, Seed: seed}
+						all = append(all, experiments.Cell[Cell]{
+							Name: fmt.Sprintf("rate=%d timers=%q servers=%d seed=%d", p.Rates[network], p.text(floor, jitter), n, seed),
+							Cost: 2e-8 * float64(p.Queries*n*(2000+p.Octets)),
+							Run:  func(context.Context) (Cell, error) { return run(p, c) },
+						})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// run asks the servers of a cell.
+func run(p *Plan, c Cell) (Cell, error) {
+	timers, err := lab.ParseTimers(p.text(c.Floor, c.Jitter))
+	if err != nil {
+		return c, err
+	}
+	conn := timers.Config()
+	conn.Socket.NoDelay = true
+	conn.Congestion.InitialWindow = uint32(p.Window)
+	// Each way has two links.
+	link := sim.LinkConfig{Rate: uint64(p.Rates[c.Network]), Overhead: uint32(p.Overhead), Delay: p.RoundTrips[c.Network] / 4}
+	port := link
+	port.Queue.Packets = uint32(p.Buffer)
+	star, err := lab.NewStar(lab.StarPlan{
+		Seed: uint64(c.Seed), Client: conn, Server: conn, Servers: c.Servers, Access: link, Port: port, Back: link,
+	})
+	if err != nil {
+		return c, err
+	}
+	queries, err := lab.FanIn{
+		Seed: lab.Key(uint64(c.Seed), uint64(c.Servers)), Request: uint32(p.Request), Response: uint32(p.Octets),
+		Queries: p.Queries, Service: p.Service, Think: p.Think, Limit: 100 * time.Hour,
+	}.Run(star)
+	if err != nil {
+		return c, err
+	}
+	for _, q := range queries {
+		c.Took = append(c.Took, q.Took)
+		c.Timeouts += q.Timeouts
+	}
+	c.Rexmits = star.Counters().RetransSegs
+	ruled, now := 0, star.World.Net.Now()
+	for _, h := range star.Servers {
+		h.Engine().Sockets(func(s *tcp.Socket) {
+			if i := s.Conn().Info(now); i.SRTT+4*i.RTTVar <= c.Floor {
+				ruled++
+			}
+		})
+	}
+	c.Ruled = float64(ruled) / float64(c.Servers)
+	return c, nil
+}

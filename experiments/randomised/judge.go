@@ -1,0 +1,184 @@
+package randomised
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/figure"
+	"tcpwheel/experiments/stat"
+)
+
+const (
+	many  = 1000 // servers, above which randomising is said to help
+	helps = 1.1  // times the goodput: what is a help, for Vasudevan's position
+	none  = 1.05 // what is none, for Chen's
+)
+
+// pair is a seed without jitter and with it.
+type pair struct{ without, with Cell }
+
+// group is all seeds of a network, a floor and a number of servers.
+type group struct {
+	network int
+	floor   time.Duration
+	servers int
+
+	// Of settled connections, and of new ones: goodput in Mbit/s, and the ratio of that with jitter to that without.
+	without, with stat.Interval
+	ratio, fresh  stat.Interval
+
+	ruled       float64 // share of servers whose timeout the floor has set, without jitter
+	again, less uint64  // segments that were sent again without jitter, and with it
+}
+
+// groups are in the order of the cells, of which those of one seed stand beside each other.
+func groups(p *Plan, cells []Cell) (all []group) {
+	for len(cells) > 0 {
+		n := 2 * p.Seeds
+		of := cells[:n]
+		cells = cells[n:]
+		g := group{network: of[0].Network, floor: of[0].Floor, servers: of[0].Servers}
+		seeds := make([][]pair, 0, p.Seeds)
+		for i := 0; i < n; i += 2 {
+			seeds = append(seeds, []pair{{of[i], of[i+1]}})
+			g.ruled += of[i].Ruled / float64(p.Seeds)
+			g.again, g.less = g.again+of[i].Rexmits, g.less+of[i+1].Rexmits
+		}
+		took := func(all []pair, from, to int) (without, with float64) {
+			for _, x := range all {
+				for i := from; i < to; i++ {
+					without, with = without+x.without.Took[i].Seconds(), with+x.with.Took[i].Seconds()
+				}
+			}
+			return without, with
+		}
+		settled := func(all []pair) (without, with float64) { return took(all, p.Unsettled, p.Queries) }
+		bits := 8e-6 * float64(p.Octets*g.servers*(p.Queries-p.Unsettled)) // of a seed, in Mbit
+		g.without = stat.Bootstrap(seeds, 1, func(all []pair) float64 {
+			without, _ := settled(all)
+			return bits * float64(len(all)) / without
+		})
+		g.with = stat.Bootstrap(seeds, 1, func(all []pair) float64 {
+			_, with := settled(all)
+			return bits * float64(len(all)) / with
+		})
+		g.ratio = stat.Bootstrap(seeds, 1, func(all []pair) float64 {
+			without, with := settled(all)
+			return without / with
+		})
+		g.fresh = stat.Bootstrap(seeds, 1, func(all []pair) float64 {
+			without, with := took(all, 0, 1)
+			return without / with
+		})
+		all = append(all, g)
+	}
+	return all
+}
+
+func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
+	all := groups(p, cells)
+	out := &experiments.Outcome{}
+	table := experiments.Table{
+		Name: "goodput", Title: fmt.Sprintf("Goodput without a random part of the timeout, and with one up to %v of it", p.Jitter),
+		Columns: []string{"Mbit/s", "floor, ms", "servers", "without, Mbit/s", "with, Mbit/s", "ratio", "95 %", "ratio, first query", "timeouts set by the floor, %"},
+	}
+	for _, g := range all {
+		table.Add(p.Rates[g.network]/1e6, float64(g.floor)/1e6, g.servers, g.without.Value, g.with.Value, g.ratio.Value, fmt.Sprintf("%.2f to %.2f", g.ratio.Lo, g.ratio.Hi), g.fresh.Value, 100*g.ruled)
+	}
+	resent := experiments.Table{
+		Name: "resent", Title: "Segments sent again, of all seeds", Data: true, Columns: []string{"Mbit/s", "floor, ms", "servers", "without", "with"},
+	}
+	for _, g := range all {
+		resent.Add(p.Rates[g.network]/1e6, float64(g.floor)/1e6, g.servers, int(g.again), int(g.less))
+	}
+	out.Tables = append(out.Tables, table, resent)
+	p.figures(out, all)
+	claims(out, all)
+	out.Notes = append(out.Notes,
+		"Both sides are right of a part. Senders that lost together send again together if their timeouts are closer to each other than the link takes to "+
+			"send what comes at once. They are where the floor sets all of them: each round then gets no more through than the port holds, and the next comes "+
+			"after twice the time. They are nearly so behind a port that is short against the timeout, and where connections are new and have measured the same. "+
+			"There a random part helps, the more the more servers there are. Behind a port that is long against the timeout, senders have measured round trips of "+
+			"all lengths: their timeouts differ anyway, and a random part only makes them longer.",)
+	return out, nil
+}
+
+func (p *Plan) figures(out *experiments.Outcome, all []group) {
+	for network, rate := range p.Rates {
+		f := figure.Figure{
+			Name: fmt.Sprintf("randomised-%d", network+1), Title: fmt.Sprintf("Randomised timeouts, %d Gbit/s, round trip %v", rate/1e9, p.RoundTrips[network]),
+			X:       figure.Axis{Label: "servers", Log: true},
+			Y:       figure.Axis{Label: "goodput, Mbit/s", Log: true},
+			Marks:   []figure.Mark{{Label: "1000 servers", At: many, Vertical: true}},
+			Caption: "Solid lines are without a random part of the timeout, and dashed ones with it. They part where the floor sets the timeout of most senders.",
+		}
+		for i, floor := range p.Floors {
+			for _, jitter := range []bool{false, true} {
+				s := figure.Series{Name: fmt.Sprintf("floor %v", floor), Kind: figure.Line, Group: i + 1, Dashed: jitter}
+				if jitter {
+					s.Name += ", randomised"
+				}
+				for _, g := range all {
+					if g.network != network || g.floor != floor {
+						continue
+					}
+					in := g.without
+					if jitter {
+						in = g.with
+					}
+					s.X, s.Y = append(s.X, float64(g.servers)), append(s.Y, in.Value)
+					s.Lo, s.Hi = append(s.Lo, in.Lo), append(s.Hi, in.Hi)
+				}
+				f.Series = append(f.Series, s)
+			}
+		}
+		out.Figures = append(out.Figures, f)
+	}
+}
+
+// verdict is Reproduced if all hold, and NotReproduced if none does.
+func verdict(hold, of int) experiments.Verdict {
+	switch {
+	case hold == of:
+		return experiments.Reproduced
+	case hold == 0:
+		return experiments.NotReproduced
+	}
+	return experiments.Differs
+}
+
+const whose = "it helps where the senders' timeouts are nearly the same, by a common floor or a short queue, and not where the round trips that they " +
+	"have measured in a long queue make them differ anyway"
+
+func claims(out *experiments.Outcome, all []group) {
+	helped, of := 0, 0
+	least, most := math.Inf(1), 0.0
+	quiet := 0
+	for _, g := range all {
+		if g.ratio.Value <= none {
+			quiet++
+		}
+		if g.servers <= many {
+			continue
+		}
+		of++
+		if g.ratio.Value >= helps {
+			helped++
+		}
+		least, most = min(least, g.ratio.Value), max(most, g.ratio.Value)
+	}
+	out.Claim(experiments.Claim{
+		Name: "vasudevan", Text: "above 1000 servers, randomised timeouts help", Published: "(RTO + rand(0.5)·RTO)·2^backoff helps",
+		Source: "Vasudevan et al., SIGCOMM 2009", Tag: experiments.FromPrint,
+		Measured: experiments.MeasuredText("goodput times %s to %s; a help in %d of %d settings", experiments.Number(least), experiments.Number(most), helped, of),
+		Expected: "goodput times 1.1 or more at each floor and in each network", Verdict: verdict(helped, of),
+	}, whose)
+	out.Claim(experiments.Claim{
+		Name: "chen", Text: "randomised timeouts do not help", Published: "randomising does not help",
+		Source: "Chen et al., WREN 2009", Tag: experiments.FromPrint,
+		Measured: experiments.MeasuredText("no help in %d of %d settings", quiet, len(all)),
+		Expected: "goodput times 1.05 or less in all settings", Verdict: verdict(quiet, len(all)),
+	}, whose)
+}

@@ -1,0 +1,77 @@
+// Package randomised is study E16: randomised retransmission timeouts in incast with very many servers.
+package randomised
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	Octets     int             `plan:"octets" min:"1" max:"1000000"`
+	Request    int             `plan:"request" min:"1" max:"1460"`
+	Servers    []int           `plan:"servers" min:"1" max:"10000"`
+	Rates      []int           `plan:"rates" min:"1000000" max:"100000000000"`
+	RoundTrips []time.Duration `plan:"round_trips" min:"1us" max:"100ms"`
+	Overhead   int             `plan:"overhead" min:"0" max:"1000"`
+	Buffer     int             `plan:"buffer" min:"1" max:"100000"`
+	Service    time.Duration   `plan:"service" min:"0s" max:"1s"`
+	Think      time.Duration   `plan:"think" min:"0s" max:"10s"`
+
+	Timers lab.Timers      `plan:"timers"`
+	Window int             `plan:"initial_window" min:"536" max:"65535"`
+	Floors []time.Duration `plan:"floors" min:"100us" max:"50ms"`
+	Jitter float64         `plan:"jitter" min:"0.01" max:"1"`
+
+	Queries   int `plan:"queries" min:"2" max:"1000"`
+	Unsettled int `plan:"unsettled" min:"1" max:"1000"`
+	Seeds     int `plan:"seeds" min:"1" max:"1000"`
+}
+
+// Cell is what became of the queries of one seed.
+type Cell struct {
+	Network int           `json:"network"` // its place in Plan.Rates
+	Floor   time.Duration `json:"floor"`
+	Jitter  bool          `json:"jitter"`
+	Servers int           `json:"servers"`
+	Seed    int           `json:"seed"`
+
+	Took     []time.Duration `json:"took"` // of each query
+	Timeouts uint64          `json:"timeouts"`
+	Rexmits  uint64          `json:"rexmits"` // segments that were sent again
+	// Ruled is the share of servers whose timeout the floor has set in the end, without backoff.
+	Ruled float64 `json:"ruled"`
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E16", Name: "randomised", Class: experiments.Shape, Files: files,
+	Question: "Do randomised timeouts help when thousands of servers answer at once?",
+	Check: func(p *Plan) error {
+		if len(p.Rates) != len(p.RoundTrips) {
+			return fmt.Errorf("round_trips: %d, want one for each of %d rates", len(p.RoundTrips), len(p.Rates))
+		}
+		if p.Unsettled >= p.Queries {
+			return fmt.Errorf("unsettled: %d, want less than queries, %d", p.Unsettled, p.Queries)
+		}
+		if !slices.IsSorted(p.Servers) || p.Servers[len(p.Servers)-1] <= many {
+			return fmt.Errorf("servers: %v, want rising numbers, the last above %d", p.Servers, many)
+		}
+		for _, floor := range p.Floors {
+			if _, err := lab.ParseTimers(p.text(floor, true)); err != nil {
+				return fmt.Errorf("timers: %w", err)
+			}
+		}
+		return nil
+	},
+	Cells: cells,
+	Judge: judge,
+})

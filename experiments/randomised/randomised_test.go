@@ -1,0 +1,82 @@
+package randomised
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/plan"
+)
+
+func parse(t *testing.T, text string) *plan.File {
+	t.Helper()
+	f, err := plan.Parse("test", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestLockstep tells why a random part may help: with a floor far above the round trip, all servers that lost send again at one
+// instant, and as many get through in each round as the port holds.
+func TestLockstep(t *testing.T) {
+	p := new(Plan)
+	if err := parse(t, Study.Plan).Decode(p, true); err != nil {
+		t.Fatal(err)
+	}
+	p.Queries = 2
+	ask := func(jitter bool) Cell {
+		c, err := run(p, Cell{Floor: 10 * time.Millisecond, Jitter: jitter, Servers: 400, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	without, with := ask(false), ask(true)
+	// 400 servers' 1200 packets take 15 ms; three rounds of backoff are 10 + 20 + 40 ms.
+	if without.Took[1] < 70*time.Millisecond || without.Ruled != 1 || with.Took[1] > without.Took[1]/2 {
+		t.Errorf("without: %+v, with a random part: %+v, want three rounds of timeouts, and half of the time", without, with)
+	}
+}
+
+func verdicts(t *testing.T, text string) (vasudevan, chen experiments.Verdict) {
+	t.Helper()
+	j, err := Study.OpenPlan(parse(t, "study: randomised\n"+text), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{}, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := j.Judge(r[Study.Name])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.Claims[0].Verdict, o.Claims[1].Verdict
+}
+
+// TestFalsifiers finds each position wrong where it must be: Vasudevan's if the port holds all that comes, Chen's in lockstep.
+func TestFalsifiers(t *testing.T) {
+	const small = "seeds: 1\nqueries: 2\nunsettled: 1\nrates: [1000000000]\nround_trips: [100us]\nfloors: [10ms]\nservers: [1001]\n"
+	if v, c := verdicts(t, small+"octets: 100\nbuffer: 10000\n"); v != experiments.NotReproduced || c != experiments.Reproduced {
+		t.Errorf("a port for all: Vasudevan %q, Chen %q", v, c)
+	}
+	if v, c := verdicts(t, small+"octets: 1448\n"); v != experiments.Reproduced || c != experiments.NotReproduced {
+		t.Errorf("lockstep: Vasudevan %q, Chen %q", v, c)
+	}
+}
+
+func TestPlanIsChecked(t *testing.T) {
+	for text, want := range map[string]string{
+		"rates: [1000000]": "round_trips: 2, want one for each of 1 rates",
+		"servers: [1000]":  "servers: [1000], want rising numbers, the last above 1000",
+		"unsettled: 6":     "unsettled: 6, want less than queries, 6",
+	} {
+		if _, err := Study.OpenPlan(parse(t, "study: randomised\n"+text), false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("plan %q: %v, want %s", text, err, want)
+		}
+	}
+}
