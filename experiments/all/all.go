@@ -17,6 +17,7 @@ import (
 	"tcpwheel/experiments/incast"
 	"tcpwheel/experiments/vegas"
 	"tcpwheel/experiments/randomised"
+	"tcpwheel/experiments/shrew"
 )
 
 // Studies returns all studies, those first that matter most.
@@ -36,6 +37,7 @@ func Studies() []*experiments.Study {
 		comb.Study,
 		outage.Study,
 		randomised.Study,
+		shrew.Study,
 	}
 }
 

@@ -1,0 +1,138 @@
+package shrew
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
+	add := func(timers lab.Timers, pulse, period time.Duration) {
+		duty := 0.0
+		if period > 0 {
+			duty = float64(pulse) / float64(period)
+		}
+		packets := (p.Settle + p.Duration).Seconds() * (float64(p.Rate)/12000 + duty*float64(p.PulseRate)/8/float64(p.Packet))
+		for seed := 1; seed <= p.Seeds; seed++ {
+			all = append(all, experiments.Cell[Cell]{
+				Name: fmt.Sprintf("timers=%q pulse=%v period=%v seed=%d", timers.Text, pulse, period, seed),
+				Cost: 1e-6 * packets,
+				Run: func(context.Context) (Cell, error) {
+					return run(p, timers, Cell{Timers: timers.Text, Pulse: pulse, Period: period, Seed: seed})
+				},
+			})
+		}
+	}
+	for i, timers := range append(p.Timers[:len(p.Timers):len(p.Timers)], p.BSD) {
+		for k, pulse := range p.Pulses {
+			if i > 0 && k > 0 {
+				continue
+			}
+			if k == 0 {
+				add(timers, pulse, 0)
+			}
+			for _, period := range p.Periods {
+				add(timers, pulse, period)
+			}
+		}
+	}
+	return all
+}
+
+// run has one flow send against the pulses of a cell.
+func run(p *Plan, timers lab.Timers, c Cell) (Cell, error) {
+	w, err := host.NewWorld(sim.Config{Seed: uint64(c.Seed)})
+	if err != nil {
+		return c, err
+	}
+	var hosts [2]*host.Host
+	for side := range hosts {
+		hosts[side], err = w.NewHost(netip.AddrFrom4([4]byte{10, 0, 0, byte(side + 1)}), tcp.EngineConfig{
+			Conn: timers.Config(), Seed: lab.Key(uint64(c.Seed), uint64(side)), Key: [16]byte{0: byte(side + 1), 1: byte(c.Seed)},
+		})
+		if err != nil {
+			return c, err
+		}
+	}
+	link := sim.LinkConfig{Rate: uint64(p.Rate), Delay: p.RoundTrip / 2, Queue: sim.Limit{Octets: uint64(p.Buffer)}}
+	attack := &pulses{plan: p, cell: c}
+	built, err := sim.Build(w.Net, sim.Topology{Kind: "dumbbell", Senders: 2, Bottleneck: link},
+		[]sim.Node[host.Body]{hosts[0], attack}, []sim.Node[host.Body]{hosts[1], sink{}})
+	if err != nil {
+		return c, err
+	}
+	if err := w.Attach(hosts[0], built.Senders[0], built.SenderOut[0]); err != nil {
+		return c, err
+	}
+	if err := w.Attach(hosts[1], built.Receivers[0], built.ReceiverOut[0]); err != nil {
+		return c, err
+	}
+	if err := hosts[1].Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
+		return c, err
+	}
+	if _, err := hosts[0].Dial(hosts[1], 80, nil, &host.Bulk{}); err != nil {
+		return c, err
+	}
+	begin := wheel.Time(p.Settle)
+	if c.Period > 0 {
+		attack.start(w.Net, built, begin)
+	}
+	w.Net.Run(begin)
+	before, timeouts := hosts[1].Counts().Readable, hosts[0].Counters().TCPTimeouts
+	w.Net.Run(begin.Add(p.Duration))
+	c.Share = 8 * float64(hosts[1].Counts().Readable-before) / p.Duration.Seconds() / float64(p.Rate)
+	c.Timeouts = hosts[0].Counters().TCPTimeouts - timeouts
+	if faults := w.Faults(); len(faults) > 0 {
+		return c, faults[0]
+	}
+	return c, nil
+}
+
+// pulses sends packets that nobody waits for, for the length of a pulse in each period.
+type pulses struct {
+	plan  *Plan
+	cell  Cell
+	net   *sim.Network[host.Body]
+	out   sim.LinkID
+	dg    host.Datagram
+	timer wheel.Timer
+	begin wheel.Time // of the pulse at hand
+	sent  int        // of its packets
+}
+
+// start has the first pulse begin within a period after the instant, at a phase of the seed's own.
+func (a *pulses) start(net *sim.Network[host.Body], built *sim.Built, at wheel.Time) {
+	a.net, a.out = net, built.SenderOut[1]
+	a.dg.From, a.dg.To, a.dg.Size = built.Senders[1], built.Receivers[1], uint32(a.plan.Packet)
+	a.begin = at.Add(time.Duration(lab.Uniform(uint64(a.cell.Seed), 0xe20) * float64(a.cell.Period)))
+	a.timer = net.NewTimer(a)
+	net.StartTimer(a.timer, a.begin)
+}
+
+// Expire implements sim.Handler: it is time for the next packet.
+func (a *pulses) Expire(wheel.Time) {
+	a.net.Send(a.out, &a.dg)
+	a.sent++
+	since := time.Duration(float64(a.sent) * 8e9 * float64(a.plan.Packet) / float64(a.plan.PulseRate))
+	if since >= a.cell.Pulse {
+		a.begin, a.sent, since = a.begin.Add(a.cell.Period), 0, 0
+	}
+	a.net.StartTimer(a.timer, a.begin.Add(since))
+}
+
+// Receive implements sim.Node: nobody writes to the attacker.
+func (a *pulses) Receive(wheel.Time, sim.LinkID, *host.Datagram) {}
+
+// sink takes what the attacker sends.
+type sink struct{}
+
+// Receive implements sim.Node.
+func (sink) Receive(wheel.Time, sim.LinkID, *host.Datagram) {}

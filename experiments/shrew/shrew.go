@@ -1,0 +1,68 @@
+// Package shrew is study E20: what short pulses do to a flow if they come once in each retransmission timeout.
+package shrew
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	Rate      int           `plan:"rate" min:"10000" max:"10000000000"`
+	Buffer    int           `plan:"buffer" min:"1500" max:"100000000"`
+	RoundTrip time.Duration `plan:"round_trip" min:"1ms" max:"1s"`
+
+	Pulses    []time.Duration `plan:"pulses" min:"1ms" max:"10s"`
+	PulseRate int             `plan:"pulse_rate" min:"10000" max:"10000000000"`
+	Packet    int             `plan:"packet" min:"40" max:"1500"`
+	Periods   []time.Duration `plan:"periods" min:"10ms" max:"100s"`
+
+	Timers []lab.Timers `plan:"timers"`
+	BSD    lab.Timers   `plan:"bsd"`
+
+	Settle   time.Duration `plan:"settle" min:"1s" max:"10m"`
+	Duration time.Duration `plan:"duration" min:"1s" max:"1h"`
+	Seeds    int           `plan:"seeds" min:"1" max:"1000"`
+}
+
+// Cell is what a flow reached against pulses of a period under one seed.
+type Cell struct {
+	Timers string        `json:"timers"`
+	Pulse  time.Duration `json:"pulse"`
+	Period time.Duration `json:"period"` // 0 is without pulses
+	Seed   int           `json:"seed"`
+
+	Share    float64 `json:"share"`    // of the bottleneck's rate that arrived as data
+	Timeouts uint64  `json:"timeouts"` // of the sender
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E20", Name: "shrew", Class: experiments.Published, Files: files,
+	Question: "Do pulses at the period of the retransmission timeout shut a flow out?",
+	Check: func(p *Plan) error {
+		switch {
+		case len(p.Timers) < 3:
+			return fmt.Errorf("timers: %d, want 3 or more", len(p.Timers))
+		case !slices.IsSorted(p.Periods) || p.Periods[0] <= slices.Max(p.Pulses):
+			return fmt.Errorf("periods: %v, want rising ones above the longest pulse", p.Periods)
+		}
+		floor := p.Timers[0].Policy.Bounds.Min
+		for _, period := range []time.Duration{floor, floor / 2} {
+			if !slices.Contains(p.Periods, period) {
+				return fmt.Errorf("periods: without %v, want the floor of the first timers, and half of it", period)
+			}
+		}
+		return nil
+	},
+	Cells: cells,
+	Judge: judge,
+})

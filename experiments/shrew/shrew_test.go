@@ -1,0 +1,91 @@
+package shrew
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/plan"
+)
+
+func parse(t *testing.T, text string) *plan.File {
+	t.Helper()
+	f, err := plan.Parse("test", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestPulses tells the attack: pulses each second shut a flow out that waits a second, and one that waits a fifth of it loses a
+// timeout to each pulse and little more.
+func TestPulses(t *testing.T) {
+	p := new(Plan)
+	if err := parse(t, Study.Plan).Decode(p, true); err != nil {
+		t.Fatal(err)
+	}
+	share := func(timers string, period time.Duration) Cell {
+		c, err := run(p, lab.MustTimers(timers), Cell{Pulse: 100 * time.Millisecond, Period: period, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	const coarse, fine = "rfc6298@exact floor=1s control=newreno delack=off", "rfc6298@exact floor=200ms control=newreno delack=off"
+	if c := share(coarse, 0); c.Share < 0.95 || c.Timeouts != 0 {
+		t.Errorf("without pulses: %+v, want 95 %% of the rate, and no timeout", c)
+	}
+	if c := share(coarse, time.Second); c.Share > 0.05 || c.Timeouts > 10 {
+		t.Errorf("a floor of 1 s, pulses each second: %+v, want less than 5 %%, and timeouts that back off", c)
+	}
+	if c := share(fine, time.Second); c.Share < 0.5 || c.Timeouts < 35 || c.Timeouts > 45 {
+		t.Errorf("a floor of 200 ms, pulses each second: %+v, want half of the rate and more, and a timeout for each pulse", c)
+	}
+}
+
+// TestFalsifier finds that pulses that do not fill the queue shut nothing out.
+func TestFalsifier(t *testing.T) {
+	j, err := Study.OpenPlan(parse(t, "study: shrew\npulse_rate: 100000\nperiods: [500ms, 1s]\nseeds: 2\nduration: 10s\n"), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{}, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := j.Judge(r[Study.Name])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range o.Claims {
+		if strings.HasPrefix(c.Name, "null") && c.Verdict != experiments.NotReproduced {
+			t.Errorf("weak pulses: %s is %q with %v, want not reproduced", c.Name, c.Verdict, c.Measured)
+		}
+	}
+}
+
+func TestModel(t *testing.T) {
+	for _, c := range []struct {
+		period time.Duration
+		want   float64
+	}{{time.Second, 0}, {500 * time.Millisecond, 0}, {2 * time.Second, 0.5}, {800 * time.Millisecond, 0.375}} {
+		if got := model(time.Second, c.period); got != c.want {
+			t.Errorf("model(1s, %v) = %v, want %v", c.period, got, c.want)
+		}
+	}
+}
+
+func TestPlanIsChecked(t *testing.T) {
+	for text, want := range map[string]string{
+		"periods: [700ms, 1s]":     "periods: without 500ms",
+		"periods: [50ms, 1s]":      "above the longest pulse",
+		"timers: [\"linux\", bsd]": "timers: 2, want 3 or more",
+	} {
+		if _, err := Study.OpenPlan(parse(t, "study: shrew\n"+text), false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("plan %q: %v, want %s", text, err, want)
+		}
+	}
+}
