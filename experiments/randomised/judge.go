@@ -101,7 +101,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 			"send what comes at once. They are where the floor sets all of them: each round then gets no more through than the port holds, and the next comes "+
 			"after twice the time. They are nearly so behind a port that is short against the timeout, and where connections are new and have measured the same. "+
 			"There a random part helps, the more the more servers there are. Behind a port that is long against the timeout, senders have measured round trips of "+
-			"all lengths: their timeouts differ anyway, and a random part only makes them longer.",)
+			"all lengths: their timeouts differ anyway, and a random part only makes them longer.")
 	return out, nil
 }
 
