@@ -4,6 +4,7 @@ package all
 import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/comb"
+	"tcpwheel/experiments/delack"
 	"tcpwheel/experiments/expiry"
 	"tcpwheel/experiments/fig9"
 	"tcpwheel/experiments/hashing"
@@ -38,6 +39,7 @@ func Studies() []*experiments.Study {
 		outage.Study,
 		randomised.Study,
 		shrew.Study,
+		delack.Study,
 	}
 }
 

@@ -1,0 +1,315 @@
+package delack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/stat"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// mss is what a segment holds: 1500 octets less the headers, without timestamps.
+const mss = 1460
+
+// longest is how long an ACK may be put off (RFC 5681 §4.2).
+const longest = 500 * time.Millisecond
+
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
+	add := func(name string, cost float64, c Cell, run func(p *Plan, c *Cell) error) {
+		name = fmt.Sprintf("%s %s seed=%d", c.Kind, name, c.Seed)
+		all = append(all, experiments.Cell[Cell]{Name: name, Cost: cost, Run: func(context.Context) (Cell, error) {
+			c := c
+			err := run(p, &c)
+			return c, err
+		}})
+	}
+	peers := append([]time.Duration{0}, p.Delays...)
+	for seed := 1; seed <= p.Seeds; seed++ {
+		for _, delay := range peers {
+			for _, burst := range p.Bursts {
+				add(fmt.Sprintf("delay=%v burst=%d", delay, burst), 1e-5*float64(p.Arrivals), Cell{Kind: kindArrivals, Delay: delay, Seed: seed, RTT: p.ArrivalRTT, Burst: burst}, arrivals)
+			}
+			for _, rtt := range p.WaitRTTs {
+				add(fmt.Sprintf("delay=%v rtt=%v", delay, rtt), 1e-5*float64(p.WaitSegments), Cell{Kind: kindWait, Delay: delay, Seed: seed, RTT: rtt}, wait)
+			}
+			for _, policy := range p.Policies {
+				for _, tail := range p.GridTails {
+					add(fmt.Sprintf("%s delay=%v tail=%d", policy, delay, tail), 2e-5*float64(p.Tails*p.Evens),
+						Cell{Kind: kindPolicy, Delay: delay, Seed: seed, RTT: p.GridRTT, Burst: tail, Policy: policy}, policies)
+				}
+			}
+		}
+	}
+	for _, second := range []bool{false, true} {
+		for _, tail := range p.GridTails {
+			cost := 4e-5 * float64(p.Tails*p.Evens*len(p.Floors))
+			for _, delay := range p.GridDelays {
+				add(fmt.Sprintf("delay=%v tail=%d second=%v", delay, tail, second), cost,
+					Cell{Kind: kindGrid, Delay: delay, Seed: 1, RTT: p.GridRTT, Burst: tail, Second: second}, grid)
+			}
+			for seed := 1; seed <= p.Seeds; seed++ {
+				add(fmt.Sprintf("heartbeat tail=%d second=%v", tail, second), cost,
+					Cell{Kind: kindGrid, Seed: seed, RTT: p.GridRTT, Burst: tail, Second: second}, grid)
+			}
+			add(fmt.Sprintf("tail=%d second=%v", tail, second), cost, Cell{Kind: kindRemedy, Seed: 1, RTT: p.GridRTT, Burst: tail, Second: second}, remedy)
+		}
+	}
+	return all
+}
+
+// bed is a sender, and a receiver that delays its ACKs.
+type bed struct {
+	pair    *lab.Pair
+	session *host.Session
+	rtt     time.Duration
+	watch   watch
+}
+
+// watch is a tcp.Tracer of the receiver: it has how long the last ACK was put off.
+type watch struct {
+	last wheel.Time // when data came last
+	put  time.Duration
+}
+
+// Trace implements tcp.Tracer.
+func (w *watch) Trace(ev *tcp.TraceEvent) {
+	switch {
+	case ev.Kind == tcp.TraceReceived && ev.Len > 0:
+		w.last = ev.T
+	case ev.Kind == tcp.TraceSent && ev.Len == 0:
+		w.put = ev.T.Sub(w.last)
+	}
+}
+
+// newBed connects the two. delay 0 is the heartbeat.
+func newBed(p *Plan, c *Cell, tm lab.Timers, delay time.Duration, app host.App) (*bed, error) {
+	b := &bed{rtt: c.RTT}
+	cfg := tm.Config()
+	cfg.Socket.NoDelay = true
+	cfg.Congestion.InitialWindow = 16 * mss
+	link := sim.LinkConfig{Delay: c.RTT / 2}
+	var err error
+	b.pair, err = lab.NewPair(lab.PairPlan{Seed: uint64(c.Seed), Client: cfg, Server: tcp.DefaultConfig(peerPolicy(p, delay)), Up: link, Down: link, Trace: true, Verify: true})
+	if err != nil {
+		return nil, err
+	}
+	b.pair.Records[1].Next = &b.watch
+	if err := b.pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
+		return nil, err
+	}
+	if app == nil {
+		app = host.AppFunc(func(wheel.Time, *host.Session, tcp.Events) {})
+	}
+	b.session, err = b.pair.Client.Dial(b.pair.Server, 80, nil, app)
+	if err != nil {
+		return nil, err
+	}
+	// A receiver that has seen no full-sized segment takes the first for more than one, and puts off the ACK of the second.
+	b.run(2 * b.rtt)
+	b.burst(2)
+	b.run(2*b.rtt + longest)
+	return b, nil
+}
+
+// peerPolicy has a timer for delayed ACKs, or the heartbeat if delay is 0.
+func peerPolicy(p *Plan, delay time.Duration) tcptimers.Policy {
+	peer := lab.MustTimers("rfc6298@exact").Policy
+	peer.DelAck = tcptimers.DelAckConfig{Every: 2, Delay: delay, Min: delay, Max: delay}
+	if delay == 0 {
+		peer.DelAck = tcptimers.DelAckConfig{Every: 2, Heartbeat: p.Heartbeat, Max: p.Heartbeat}
+	}
+	return peer
+}
+
+func (b *bed) now() wheel.Time       { return b.pair.World.Net.Now() }
+func (b *bed) run(d time.Duration)   { b.pair.Run(b.now().Add(d)) }
+func (b *bed) record() *lab.Record   { return &b.pair.Records[0] }
+func (b *bed) faults() error         { return errors.Join(b.pair.World.Faults()...) }
+func (b *bed) burst(segments int)    { b.session.Write(uint32(segments*mss), 0) }
+func (b *bed) rto() time.Duration    { return b.session.Conn().Info(b.now()).RTO }
+func draw(seed int, n int) float64   { return lab.Uniform(uint64(seed), 0xe13, uint64(n)) }
+func ms(d time.Duration) float64     { return float64(d) / 1e6 }
+func patient(text string) lab.Timers { return lab.MustTimers(text + " control=newreno -timestamps") }
+
+// arrivals has bursts come at random, each when all before is acknowledged.
+func arrivals(p *Plan, c *Cell) error {
+	b, err := newBed(p, c, patient("rfc6298@exact floor=3s"), c.Delay, nil)
+	if err != nil {
+		return err
+	}
+	var put []float64
+	for i := range p.Arrivals {
+		b.run(time.Duration(draw(c.Seed, i) * float64(p.Heartbeat)))
+		b.watch.put = -1
+		b.burst(c.Burst)
+		b.run(c.RTT + p.Heartbeat + longest)
+		if b.session.Unacked() > 0 || b.watch.put < 0 {
+			return fmt.Errorf("burst %d is not acknowledged", i)
+		}
+		put = append(put, ms(b.watch.put))
+	}
+	if len(b.record().Resends) > 0 {
+		return errors.New("something was sent again")
+	}
+	c.Mean, c.P99 = stat.Mean(put), stat.Quantile(put, 0.99)
+	c.Least, c.Greatest = stat.Quantile(put, 0), stat.Quantile(put, 1)
+	_, c.KS = stat.KolmogorovSmirnov(put, func(x float64) float64 { return min(max(x/ms(p.Heartbeat), 0), 1) })
+	if c.Seed == 1 {
+		for q := range 51 {
+			c.Quantiles = append(c.Quantiles, stat.Quantile(put, float64(q)/50))
+		}
+	}
+	return b.faults()
+}
+
+// wait has a sender send a segment when the one before is acknowledged, from a random instant on.
+func wait(p *Plan, c *Cell) error {
+	const settle = 10
+	sent, from, until := 0, wheel.Time(0), wheel.Time(0)
+	app := host.AppFunc(func(now wheel.Time, s *host.Session, ev tcp.Events) {
+		if sent == 0 || s.Unacked() > 0 || sent > settle+p.WaitSegments || ev.Has(tcp.EventClosed) {
+			return
+		}
+		switch sent {
+		case settle:
+			from = now
+		case settle + p.WaitSegments:
+			until = now
+		}
+		sent++
+		s.Write(500, 0)
+	})
+	b, err := newBed(p, c, patient("rfc6298@exact floor=6s"), c.Delay, app)
+	if err != nil {
+		return err
+	}
+	b.run(time.Duration(draw(c.Seed, 0) * float64(p.Heartbeat)))
+	sent++
+	b.session.Write(500, 0)
+	b.run(time.Duration(settle+p.WaitSegments+1) * (c.RTT + 2*p.Heartbeat))
+	if until == 0 || len(b.record().Resends) > 0 {
+		return fmt.Errorf("%d segments of %d were sent, %d again", sent, settle+p.WaitSegments, len(b.record().Resends))
+	}
+	c.Period = until.Sub(from) / time.Duration(p.WaitSegments)
+	return b.faults()
+}
+
+// floored returns one timer, or a timer per segment, over a floor on the variation, or on the timeout.
+func floored(floor time.Duration, second, each bool) lab.Timers {
+	text := "linux@exact rexmit=restart -tlp -rack -frto floor=" + floor.String()
+	if second {
+		text = "rfc6298@exact rexmit=restart -tlp -rack -frto floor=" + floor.String()
+	}
+	tm := patient(text)
+	if each {
+		tm.Policy.Rexmit = tcptimers.RexmitPerSegment
+	}
+	return tm
+}
+
+// grid has the tails of all floors meet the delay of c.
+func grid(p *Plan, c *Cell) error {
+	for _, floor := range p.Floors {
+		for _, each := range []bool{false, true} {
+			pt := Point{Floor: floor, Each: each}
+			if err := tails(p, c, floored(floor, c.Second, each), c.Delay, &pt); err != nil {
+				return fmt.Errorf("floor %v: %w", floor, err)
+			}
+			c.Grid = append(c.Grid, pt)
+		}
+	}
+	return nil
+}
+
+// remedy has the peer delay its ACKs by a tick less than the floor.
+func remedy(p *Plan, c *Cell) error {
+	for _, floor := range p.Floors {
+		delay := floor - p.Tick
+		if delay <= 0 || delay > longest {
+			continue // RFC 5681 §4.2 allows no more
+		}
+		for _, each := range []bool{false, true} {
+			pt := Point{Floor: floor, Each: each}
+			if err := tails(p, c, floored(floor, c.Second, each), delay, &pt); err != nil {
+				return fmt.Errorf("floor %v: %w", floor, err)
+			}
+			c.Grid = append(c.Grid, pt)
+		}
+	}
+	return nil
+}
+
+// policies has whole policies meet the delay of c.
+func policies(p *Plan, c *Cell) error {
+	pt := Point{}
+	err := tails(p, c, lab.MustTimers(c.Policy+" -timestamps"), c.Delay, &pt)
+	c.Grid = []Point{pt}
+	return err
+}
+
+// tails sends odd tails behind even bursts, and counts those that were sent again in vain.
+func tails(p *Plan, c *Cell, tm lab.Timers, delay time.Duration, pt *Point) error {
+	b, err := newBed(p, c, tm, delay, nil)
+	if err != nil {
+		return err
+	}
+	for tail := range p.Tails {
+		for i := range p.Evens {
+			b.burst(2)
+			b.run(c.RTT + time.Millisecond)
+			if b.session.Unacked() > 0 { // the window has not grown back yet, and its only segment is put off
+				b.run(longest)
+			}
+			if i == 0 { // the phase
+				b.run(time.Duration(draw(c.Seed, tail) * float64(p.Heartbeat)))
+			}
+		}
+		if b.session.Unacked() > 0 {
+			b.run(time.Minute)
+		}
+		before, begin, rto := len(b.record().Resends), b.now(), b.rto()
+		b.burst(c.Burst)
+		b.run(c.RTT)
+		expires := tm.Policy.Deadline(begin, rto)
+		if c.Burst > 1 {
+			// ACKs of the pairs before the last segment have come, with samples of the round trip. They restart one timer; that of a
+			// segment is not put off but for a timeout that has grown.
+			if pt.Each {
+				expires = max(expires, tm.Policy.Deadline(begin, b.rto()))
+			} else {
+				expires = tm.Policy.Deadline(b.now(), b.rto())
+			}
+		}
+		comes := ackComes(p, begin, c.RTT, delay)
+		b.run(longest)
+		vain := false
+		for _, r := range b.record().Resends[before:] {
+			vain = vain || r.First >= begin
+		}
+		// At one instant either may come first.
+		if expires != comes && vain != (expires < comes) {
+			pt.Against++
+		}
+		pt.Tails++
+		if vain {
+			pt.Vain++
+		}
+		b.run(time.Minute) // whatever timeout was backed off
+	}
+	return b.faults()
+}
+
+// ackComes is when the ACK of a lone segment, or of the last of an odd burst, that leaves at begin comes back: behind the delay, or at
+// the first beat after it has arrived.
+func ackComes(p *Plan, begin wheel.Time, rtt, delay time.Duration) wheel.Time {
+	peer := peerPolicy(p, delay)
+	return peer.DelAckDeadline(begin.Add(rtt/2), delay).Add(rtt / 2)
+}

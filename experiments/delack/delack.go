@@ -1,0 +1,86 @@
+// Package delack is study E13: what delayed ACKs do to timers.
+package delack
+
+import (
+	"embed"
+	"time"
+
+	"tcpwheel/experiments"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	Heartbeat time.Duration   `plan:"heartbeat" min:"1ms" max:"500ms"`
+	Delays    []time.Duration `plan:"delays" min:"1ms" max:"500ms"`
+
+	Bursts     []int         `plan:"bursts" min:"1" max:"10"`
+	Arrivals   int           `plan:"arrivals" min:"10" max:"100000"`
+	ArrivalRTT time.Duration `plan:"arrival_rtt" min:"100us" max:"1s"`
+
+	WaitRTTs     []time.Duration `plan:"wait_rtts" min:"100us" max:"2s"`
+	WaitSegments int             `plan:"wait_segments" min:"1" max:"100000"`
+
+	GridRTT    time.Duration   `plan:"grid_rtt" min:"100us" max:"1s"`
+	Floors     []time.Duration `plan:"floors" min:"1ms" max:"10s"`
+	GridDelays []time.Duration `plan:"grid_delays" min:"1ms" max:"500ms"`
+	GridTails  []int           `plan:"grid_tails" min:"1" max:"9"`
+	Tails      int             `plan:"tails" min:"1" max:"1000"`
+	Evens      int             `plan:"evens" min:"10" max:"1000"`
+	Tick       time.Duration   `plan:"tick" min:"1us" max:"10ms"`
+	Policies   []string        `plan:"policies" oneof:"per-segment linux rfc6298 rfc7765 bsd datacenter"`
+
+	Seeds int `plan:"seeds" min:"1" max:"1000"`
+}
+
+type kind string
+
+const (
+	kindArrivals kind = "arrivals" // bursts that come at random
+	kindWait     kind = "wait"     // a sender that waits for each ACK
+	kindGrid     kind = "grid"     // floors against delays
+	kindRemedy   kind = "remedy"   // a delay a tick under the floor
+	kindPolicy   kind = "policy"   // whole policies
+)
+
+// Cell is what was seen in one set-up.
+type Cell struct {
+	Kind   kind          `json:"kind"`
+	Delay  time.Duration `json:"delay,omitempty"` // of the peer's timer; 0 is the heartbeat
+	Seed   int           `json:"seed"`
+	RTT    time.Duration `json:"rtt"`
+	Burst  int           `json:"burst,omitempty"`
+	Policy string        `json:"policy,omitempty"`
+	Second bool          `json:"second,omitempty"` // the floor is on the timeout, not on the variation
+
+	// Of arrivals: how long the last ACK of a burst was put off, in ms.
+	Mean      float64   `json:"mean,omitempty"`
+	P99       float64   `json:"p99,omitempty"`
+	Least     float64   `json:"least,omitempty"`
+	Greatest  float64   `json:"greatest,omitempty"`
+	KS        float64   `json:"ks,omitempty"`        // p of an even share of a beat
+	Quantiles []float64 `json:"quantiles,omitempty"` // of the first seed: 0, 2 %, …, 100 %
+
+	Period time.Duration `json:"period,omitempty"` // of a sender that waits
+
+	Grid []Point `json:"grid,omitempty"`
+}
+
+// Point is the tails of one floor and delay.
+type Point struct {
+	Floor   time.Duration `json:"floor"`
+	Each    bool          `json:"each"` // a timer per segment, or one timer
+	Tails   int           `json:"tails"`
+	Vain    int           `json:"vain"`    // tails that were sent again
+	Against int           `json:"against"` // tails that the rule does not hold for
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E13", Name: "delack", Class: experiments.Exact, Files: files,
+	Question: "What do delayed ACKs do to timers: how late, at what rate, and when in vain?",
+	Cells:    cells,
+	Judge:    judge,
+})
