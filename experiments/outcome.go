@@ -52,6 +52,8 @@ type Claim struct {
 	Expected  string  `json:"expected"` // the band that was set beforehand, in words
 	Verdict   Verdict `json:"verdict"`
 	Why       string  `json:"why,omitempty"` // why it differs, or may differ; wanted unless it is reproduced
+	// Doubted marks what was published and is held to be wrong: that an exact study does not reproduce it is no violation.
+	Doubted bool `json:"doubted,omitempty"`
 }
 
 // Claim adds a claim. otherwise says why it would not hold, and becomes its Why if it does not and says nothing itself.
