@@ -21,6 +21,7 @@ const (
 	plotHeight = 250.0
 	lineHeight = 17.0
 	edge       = 6.0 // what is left free at the sides
+	bold       = 1.1 // as wide as other text
 )
 
 // Drawing returns the figure as SVG, for a page that has Style. The figure must pass Check.
@@ -41,7 +42,7 @@ func (f *Figure) draw(alone bool) template.HTML {
 	if f.Map != nil {
 		w = f.Map.width()
 	}
-	title := wrap(f.Title, w-2*edge, 13.5)
+	title := wrap(f.Title, w-2*edge, 13.5*bold)
 	// What is below the plot is known only when it is drawn, and so is the height.
 	s := &sheet{Canvas: &draw.Canvas{Width: w}, f: f, y: edge}
 	for _, line := range title {
@@ -83,13 +84,13 @@ func textWidth(text string, size float64) float64 {
 	for _, r := range text {
 		switch {
 		case strings.ContainsRune("ijlI.,:;'|!()[] ", r):
-			w += 0.31
+			w += 0.34
 		case strings.ContainsRune("mwMW—", r):
 			w += 0.86
 		case r >= 'A' && r <= 'Z' || strings.ContainsRune("≤≥=+×→", r):
-			w += 0.68
+			w += 0.7
 		default:
-			w += 0.56
+			w += 0.6
 		}
 	}
 	return w * size
