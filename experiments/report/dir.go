@@ -1,0 +1,225 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tcpwheel/experiments"
+)
+
+// sumsName is the file that says what belongs to a report.
+const sumsName = "SHA256SUMS"
+
+// file is one of a report.
+type file struct {
+	name string // with slashes
+	data []byte
+}
+
+// files makes all files of the directory, but for the sums.
+func (r *Report) files() (all []file, err error) {
+	add := func(name string, write func(w io.Writer) error) {
+		var b bytes.Buffer
+		if err == nil {
+			if err = write(&b); err != nil {
+				err = fmt.Errorf("%s: %w", name, err)
+			}
+			all = append(all, file{name, b.Bytes()})
+		}
+	}
+	add("index.html", r.WritePage)
+	add("claims.json", indented(r.claims()))
+	for i := range r.Studies {
+		s := &r.Studies[i]
+		in := s.Job.Study.Name + "/"
+		add(in+"plan.yaml", text(s.Job.Plan))
+		add(in+"cells.jsonl", s.writeCells(r.Program))
+		add(in+"result.json", indented(resultFile{s.record(), s.Job.Quick, s.Outcome}))
+		outcomeFiles(add, in, s.Outcome)
+		for _, l := range s.Live {
+			add(in+"live-"+l.Name+".json", indented(liveFile{s.Job.Study.Name, r.Machine, l}))
+			if l.Outcome != nil {
+				outcomeFiles(add, in+"live-"+l.Name+"-", l.Outcome)
+			}
+		}
+	}
+	return all, err
+}
+
+func outcomeFiles(add func(name string, write func(io.Writer) error), prefix string, out *experiments.Outcome) {
+	for i := range out.Tables {
+		add(prefix+out.Tables[i].Name+".csv", out.Tables[i].WriteCSV)
+	}
+	for i := range out.Figures {
+		f := &out.Figures[i]
+		add(prefix+"figure-"+f.Name+".svg", text(string(f.File())))
+		add(prefix+"figure-"+f.Name+".csv", f.WriteCSV)
+	}
+}
+
+func text(s string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, s)
+		return err
+	}
+}
+
+func indented(v any) func(io.Writer) error {
+	return func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "\t")
+		return e.Encode(v)
+	}
+}
+
+// writeCells writes the results of the cells as a shard that is the whole run of the study.
+func (s *Study) writeCells(program string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		return experiments.WriteShard(w, []*experiments.Job{s.Job}, experiments.Shard{}, program, experiments.Results{s.Job.Study.Name: s.Results})
+	}
+}
+
+// CheckDir returns an error if WriteDir would refuse to write to dir: it is a file, or holds other things than a report.
+func CheckDir(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s: is no directory", dir)
+	}
+	own, err := listed(dir)
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err == nil && !slices.Contains(own, filepath.ToSlash(name)) {
+			err = fmt.Errorf("%s: holds %s, which is of no report: want a directory that is new, empty or a report", dir, filepath.ToSlash(name))
+		}
+		return err
+	})
+}
+
+// listed returns the files that the sums of a directory name, and the sums.
+func listed(dir string) (names []string, err error) {
+	sums, err := os.ReadFile(filepath.Join(dir, sumsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for line := range strings.Lines(string(sums)) {
+		if _, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  "); ok {
+			names = append(names, name)
+		}
+	}
+	return append(names, sumsName), err
+}
+
+// WriteDir writes the report to a directory, whole or not at all. Its parent must be there. A report that is there is replaced, and
+// anything else is an error.
+func (r *Report) WriteDir(dir string) (err error) {
+	if err := CheckDir(dir); err != nil {
+		return err
+	}
+	all, err := r.files()
+	if err != nil {
+		return err
+	}
+	var sums strings.Builder
+	for _, f := range all {
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(f.data), f.name)
+	}
+	all = append(all, file{sumsName, []byte(sums.String())})
+	dir = filepath.Clean(dir)
+	part, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".part-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(part) // what is left of it
+	for _, f := range all {
+		name := filepath.Join(part, filepath.FromSlash(f.name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, f.data, 0o666); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(part, 0o755); err != nil {
+		return err
+	}
+	// The old report steps aside first: a directory takes the place of an empty one only.
+	old := part + ".old"
+	switch err := os.Rename(dir, old); {
+	case err == nil:
+		if err := os.Rename(part, dir); err != nil {
+			return errors.Join(err, os.Rename(old, dir))
+		}
+		return os.RemoveAll(old)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return os.Rename(part, dir)
+}
+
+// Open opens a study by name, with a plan of a user or "" for its own, as experiments.Merge wants it.
+type Open func(study, plan string, quick bool) (*experiments.Job, error)
+
+// Read reads the results of the cells from a directory that WriteDir has written, and judges them again. It returns an error if a
+// study's plan is another by now. Live parts are not read.
+func Read(dir string, open Open) (*Report, error) {
+	names, err := listed(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: no report: there is no %s in it", dir, sumsName)
+	}
+	var (
+		jobs    []*experiments.Job
+		results = experiments.Results{}
+		program string
+	)
+	for _, name := range names {
+		if !strings.HasSuffix(name, "/cells.jsonl") {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			return nil, err
+		}
+		var head struct {
+			Program string `json:"program"`
+		}
+		line, _, _ := bytes.Cut(data, []byte("\n"))
+		if err := json.Unmarshal(line, &head); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		program = head.Program
+		j, of, err := experiments.Merge([]experiments.ShardInput{{Name: name, Data: bytes.NewReader(data)}}, program, open)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, j...)
+		for study, raw := range of {
+			results[study] = raw
+		}
+	}
+	return New(program, jobs, results)
+}

@@ -1,0 +1,69 @@
+package report
+
+import (
+	"html/template"
+	"regexp"
+	"strings"
+)
+
+var (
+	boldText  = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+	soft      = regexp.MustCompile(`(^|[\s(])\*([^*\s][^*]*)\*`)
+	codeText  = regexp.MustCompile("`([^`]+)`")
+	linkText  = regexp.MustCompile(`\[([^\]]+)\]\(([^)\s]+)\)`)
+	webAdress = regexp.MustCompile(`^https?://`)
+)
+
+// inline turns emphasis, code and links of a paragraph into markup. Links to files lead nowhere on a page that is alone, and are
+// shown as their words.
+func inline(text string) string {
+	var code []string
+	text = codeText.ReplaceAllStringFunc(text, func(s string) string {
+		code = append(code, s[1:len(s)-1])
+		return "\x00"
+	})
+	text = template.HTMLEscapeString(text) // which makes U+FFFD of NUL
+	text = linkText.ReplaceAllStringFunc(text, func(s string) string {
+		m := linkText.FindStringSubmatch(s)
+		if webAdress.MatchString(m[2]) {
+			return `<a href="` + m[2] + `">` + m[1] + `</a>`
+		}
+		return m[1]
+	})
+	text = boldText.ReplaceAllString(text, "<b>$1</b>")
+	text = soft.ReplaceAllString(text, "$1<i>$2</i>")
+	for _, c := range code {
+		text = strings.Replace(text, "\uFFFD", "<code>"+template.HTMLEscapeString(c)+"</code>", 1)
+	}
+	return text
+}
+
+// markdown shows the part of a README that explains a study: all but its title and its results, which the page has itself.
+func markdown(text string) template.HTML {
+	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "# ") {
+		text = rest
+	}
+	text = withoutResult(text)
+	var b strings.Builder
+	for block := range strings.SplitSeq(text, "\n\n") {
+		block = strings.Trim(block, "\n")
+		switch {
+		case strings.TrimSpace(block) == "":
+		case strings.HasPrefix(block, "- "):
+			b.WriteString("<ul>")
+			for item := range strings.SplitSeq("\n"+block, "\n- ") {
+				if item != "" {
+					b.WriteString("<li>" + inline(item) + "</li>")
+				}
+			}
+			b.WriteString("</ul>\n")
+		case strings.HasPrefix(block, "|"), strings.HasPrefix(block, "```"), strings.HasPrefix(block, "    "):
+			b.WriteString("<pre>" + template.HTMLEscapeString(strings.Trim(block, "`")) + "</pre>\n")
+		case strings.HasPrefix(block, "#"):
+			b.WriteString("<p><b>" + inline(strings.TrimLeft(block, "# ")) + "</b></p>\n")
+		default:
+			b.WriteString("<p>" + inline(block) + "</p>\n")
+		}
+	}
+	return template.HTML(b.String())
+}

@@ -1,0 +1,204 @@
+package report
+
+import (
+	"bufio"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/figure"
+	"tcpwheel/pcaps/report/shell"
+)
+
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageCSS string
+
+	page = template.Must(template.New("").Funcs(template.FuncMap{"inline": func(s string) template.HTML { return template.HTML(inline(s)) }}).Parse(pageHTML))
+)
+
+// mostData is how many octets of a figure's data stand on the page; what is more stands in its file only.
+const mostData = 128 << 10
+
+// Data of page.html.
+type (
+	pageView struct {
+		Title, Policy, Program, Command string
+		Style                           template.CSS
+		Script                          template.JS
+		Facts                           []factView
+		Claims                          []claimView
+		Table                           claimsView // of all
+		Open                            []claimView
+		Studies                         []studyView
+		Live                            []liveView
+		Machine                         []factView
+	}
+	factView  struct{ Name, Value string }
+	claimView struct {
+		experiments.Claim
+		Study, ID, Value, Interval, Kind string // Kind is the verdict as a class
+	}
+	claimsView struct {
+		Claims []claimView
+		Linked bool // to the studies
+	}
+	tableView struct {
+		experiments.Table
+		File string
+		Head []headView
+		Body [][]cellView
+	}
+	headView struct {
+		Text string
+		Word bool
+	}
+	cellView struct {
+		Text, Value string
+		Word        bool
+	}
+	figureView struct {
+		Figure              *figure.Figure
+		SVG                 template.HTML
+		File, Data, Command string
+		Wide                bool
+	}
+	outcomeView struct {
+		Claims  []claimView
+		Tables  []tableView
+		Files   []tableView // that are not shown
+		Figures []figureView
+		Notes   []string
+	}
+	studyView struct {
+		ID, Name, Question, Class, Command, Plan string
+		User                                     bool
+		Readme                                   template.HTML
+		Facts                                    []factView
+		outcomeView
+	}
+	liveView struct {
+		ID, Study, Name, Skipped string
+		outcomeView
+	}
+)
+
+// classText says how a study of a class is to be believed.
+var classText = map[experiments.Class]string{
+	experiments.Exact:     "exact: the result is a law, and holds to the last digit",
+	experiments.Published: "beside published figures, within bands that were set beforehand",
+	experiments.Shape:     "beside a published shape: an order, a knee, a trade-off",
+}
+
+// WritePage writes index.html.
+func (r *Report) WritePage(w io.Writer) error {
+	n := r.Count()
+	v := pageView{
+		Title: "Timer granularity and TCP: what was published, what was measured", Policy: shell.Policy(),
+		Style: template.CSS(figure.Style + pageCSS), Script: shell.Script(), Program: r.Program, Command: r.Command(),
+	}
+	run, cells := "full", 0
+	if r.Quick {
+		run = "quick: fewer seeds and cells"
+	}
+	for i := range r.Studies {
+		cells += len(r.Studies[i].Job.Cells)
+		s := r.Studies[i].view()
+		v.Studies = append(v.Studies, s)
+		v.Claims = append(v.Claims, s.Claims...)
+		for _, c := range s.Claims {
+			if c.Verdict != experiments.Reproduced {
+				v.Open = append(v.Open, c)
+			}
+		}
+		for _, l := range r.Studies[i].Live {
+			v.Live = append(v.Live, r.Studies[i].liveView(l))
+		}
+	}
+	v.Facts = []factView{
+		{"studies", fmt.Sprint(len(r.Studies))}, {"claims", fmt.Sprint(n.All)}, {"reproduced", fmt.Sprint(n.Reproduced)},
+		{"differ", fmt.Sprint(n.Differs)}, {"not reproduced", fmt.Sprint(n.NotReproduced)}, {"run", run}, {"cells", experiments.Text(cells)},
+		{"program", r.Program},
+	}
+	if m := r.Machine; m != nil {
+		v.Machine = []factView{{"system", m.OS}, {"kernel", m.Kernel}, {"processor", m.CPU}, {"processors", fmt.Sprint(m.CPUs)}, {"Go", m.Go}}
+	}
+	v.Table = claimsView{v.Claims, true}
+	b := bufio.NewWriterSize(w, 1<<16)
+	if err := page.ExecuteTemplate(b, "page", v); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// Table is the claims of one study.
+func (v outcomeView) Table() claimsView { return claimsView{Claims: v.Claims} }
+
+func claimViews(study *experiments.Study, claims []experiments.Claim) (all []claimView) {
+	for _, c := range claims {
+		all = append(all, claimView{c, study.Name, study.ID, c.Measured.String(), c.Measured.Interval(), strings.ReplaceAll(string(c.Verdict), " ", "-")})
+	}
+	return all
+}
+
+func (s *Study) view() studyView {
+	j := s.Job
+	rec := s.record()
+	v := studyView{
+		ID: j.Study.ID, Name: j.Study.Name, Question: j.Study.Question, Class: classText[j.Study.Class], Command: s.Command(), Plan: j.Plan,
+		User: j.User, Readme: markdown(j.Study.Readme),
+		Facts: []factView{
+			{"cells", experiments.Text(len(j.Cells))}, {"plan, SHA-256", rec.Plan[:16]}, {"results, SHA-256", rec.Results[:16]},
+		},
+	}
+	v.outcomeView = outcome(j.Study, s.Outcome, j.Study.Name+"/", v.Command)
+	return v
+}
+
+func (s *Study) liveView(l Live) liveView {
+	v := liveView{ID: s.Job.Study.ID, Study: s.Job.Study.Name, Name: l.Name, Skipped: l.Skipped}
+	if l.Outcome != nil {
+		v.outcomeView = outcome(s.Job.Study, l.Outcome, s.Job.Study.Name+"/live-"+l.Name+"-", s.Command()+" --live")
+	}
+	return v
+}
+
+// outcome gathers what is shown of an outcome whose files have a prefix.
+func outcome(study *experiments.Study, out *experiments.Outcome, prefix, command string) outcomeView {
+	v := outcomeView{Claims: claimViews(study, out.Claims), Notes: out.Notes}
+	for i := range out.Tables {
+		t := tableView{Table: out.Tables[i], File: prefix + out.Tables[i].Name + ".csv"}
+		if t.Data {
+			v.Files = append(v.Files, t)
+			continue
+		}
+		for c, name := range t.Columns {
+			word := len(t.Rows) > 0 && !experiments.IsNumber(t.Rows[0][c])
+			t.Head = append(t.Head, headView{name, word})
+		}
+		for _, r := range t.Rows {
+			var row []cellView
+			for c, value := range r {
+				row = append(row, cellView{experiments.Text(value), experiments.Field(value), t.Head[c].Word})
+			}
+			t.Body = append(t.Body, row)
+		}
+		v.Tables = append(v.Tables, t)
+	}
+	for i := range out.Figures {
+		f := &out.Figures[i]
+		fv := figureView{Figure: f, SVG: f.Drawing(), File: prefix + "figure-" + f.Name, Command: command}
+		fv.Wide = strings.Contains(string(fv.SVG[:min(len(fv.SVG), 200)]), `class="fig wide"`)
+		var data strings.Builder
+		if err := f.WriteCSV(&data); err == nil && data.Len() <= mostData {
+			fv.Data = data.String()
+		}
+		v.Figures = append(v.Figures, fv)
+	}
+	return v
+}

@@ -1,0 +1,144 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"tcpwheel/experiments"
+)
+
+// Report is what studies have found.
+type Report struct {
+	Program string // its version
+	Quick   bool
+	Studies []Study
+	Machine *Machine // where live parts ran; nil if none did
+}
+
+// Study is a study with its outcome.
+type Study struct {
+	Job     *experiments.Job
+	Results []json.RawMessage
+	Outcome *experiments.Outcome
+	Live    []Live
+}
+
+// Live is what a live part has found, or why it could not run.
+type Live struct {
+	Name    string               `json:"name"`
+	Outcome *experiments.Outcome `json:"outcome,omitempty"`
+	Skipped string               `json:"skipped,omitempty"`
+}
+
+// Machine is where live parts ran.
+type Machine struct {
+	OS     string `json:"os"` // and its architecture
+	Kernel string `json:"kernel,omitempty"`
+	CPU    string `json:"cpu,omitempty"`
+	CPUs   int    `json:"cpus"`
+	Go     string `json:"go"`
+}
+
+// New judges the results of a run.
+func New(program string, jobs []*experiments.Job, results experiments.Results) (*Report, error) {
+	r := &Report{Program: program}
+	for _, j := range jobs {
+		of := results[j.Study.Name]
+		out, err := j.Judge(of)
+		if err != nil {
+			return nil, err
+		}
+		r.Quick = j.Quick
+		r.Studies = append(r.Studies, Study{Job: j, Results: of, Outcome: out})
+	}
+	return r, nil
+}
+
+// Command is the command that makes the study's tables and figures again.
+func (s *Study) Command() string {
+	what := s.Job.Study.Name
+	if s.Job.User {
+		what = what + "/plan.yaml"
+	}
+	return "tcpwheel experiment run " + what + quickFlag(s.Job.Quick) + " --out DIR"
+}
+
+// Command is the command that makes the report again.
+func (r *Report) Command() string {
+	what := "--all"
+	if len(r.Studies) < 5 {
+		what = ""
+		for i := range r.Studies {
+			if i > 0 {
+				what += " "
+			}
+			what += r.Studies[i].Job.Study.Name
+			if r.Studies[i].Job.User {
+				what += "/plan.yaml"
+			}
+		}
+	}
+	return "tcpwheel experiment run " + what + quickFlag(r.Quick) + " --out DIR"
+}
+
+func quickFlag(quick bool) string {
+	if quick {
+		return " --quick"
+	}
+	return ""
+}
+
+// Counts are how many claims there are of each verdict.
+type Counts struct{ All, Reproduced, Differs, NotReproduced int }
+
+// Count counts the claims of outcomes, but for live parts.
+func (r *Report) Count() (n Counts) {
+	for i := range r.Studies {
+		n.add(r.Studies[i].Outcome)
+	}
+	return n
+}
+
+func (n *Counts) add(o *experiments.Outcome) {
+	for _, c := range o.Claims {
+		n.All++
+		switch c.Verdict {
+		case experiments.Reproduced:
+			n.Reproduced++
+		case experiments.Differs:
+			n.Differs++
+		default:
+			n.NotReproduced++
+		}
+	}
+}
+
+// String says it in words.
+func (n Counts) String() string {
+	claims := "claims"
+	if n.All == 1 {
+		claims = "claim"
+	}
+	differ := "differ"
+	if n.Differs == 1 {
+		differ = "differs"
+	}
+	return fmt.Sprintf("%d %s: %d reproduced, %d %s, %d not reproduced", n.All, claims, n.Reproduced, n.Differs, differ, n.NotReproduced)
+}
+
+// Violations names the claims of exact studies that are not reproduced, but those that were doubted: these hold to the last digit, or
+// something is broken.
+func (r *Report) Violations() (all []string) {
+	for i := range r.Studies {
+		s := &r.Studies[i]
+		if s.Job.Study.Class != experiments.Exact || s.Job.User {
+			continue
+		}
+		for _, c := range s.Outcome.Claims {
+			if c.Verdict == experiments.NotReproduced && !c.Doubted {
+				all = append(all, s.Job.Study.Name+"/"+c.Name)
+			}
+		}
+	}
+	return all
+}
