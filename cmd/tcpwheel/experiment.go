@@ -4,107 +4,287 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"runtime"
+	"os"
 	"strings"
-	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"tcpwheel/experiments"
 	studies "tcpwheel/experiments/all"
+	"tcpwheel/experiments/plan"
 )
 
 func newExperiment() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "experiment",
-		Short:   "the studies: what timer granularity does to TCP",
-		Long:    "The studies run the engine and the wheels in virtual time, and set what they measure\nbeside what was published.",
-		Example: "  tcpwheel experiment run expiry --quick",
+		Use:   "experiment",
+		Short: "the studies: what timer granularity does to TCP",
+		Long: "The studies run the engine and the wheels in virtual time, and set what they measure\n" +
+			"beside what was published. The same plans and seeds give the same results, to the\n" +
+			"last digit, on one machine or split over several.",
+		Example: "  tcpwheel experiment list\n" +
+			"  tcpwheel experiment run expiry --quick\n" +
+			"  tcpwheel experiment run --all --quick --out report",
 	}
-	cmd.AddCommand(newExperimentRun())
+	cmd.AddCommand(newExperimentList(), newExperimentShow(), newExperimentRun(), newExperimentMerge(), newExperimentDocs())
 	return cmd
 }
 
-func newExperimentRun() *cobra.Command {
-	var quick, asJSON bool
+// studyInfo is a line of the list of studies.
+type studyInfo struct {
+	ID       string            `json:"id"`
+	Study    string            `json:"study"`
+	Class    experiments.Class `json:"class"`
+	Question string            `json:"question"`
+	Full     runInfo           `json:"full"`
+	Quick    runInfo           `json:"quick"`
+	Live     []string          `json:"live,omitempty"`
+}
+
+// runInfo is how much there is to run.
+type runInfo struct {
+	Cells   int     `json:"cells"`
+	Seconds float64 `json:"cpu_seconds"` // estimated
+}
+
+func infoOf(s *experiments.Study) (studyInfo, error) {
+	info := studyInfo{ID: s.ID, Study: s.Name, Class: s.Class, Question: s.Question}
+	for _, quick := range []bool{false, true} {
+		j, err := s.Open(quick)
+		if err != nil {
+			return info, err
+		}
+		run := runInfo{len(j.Cells), j.Cost()}
+		if quick {
+			info.Quick = run
+			continue
+		}
+		info.Full = run
+		for _, l := range j.Live {
+			info.Live = append(info.Live, l.Name)
+		}
+	}
+	return info, nil
+}
+
+func newExperimentList() *cobra.Command {
+	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "run STUDY...",
-		Short:   "run studies",
-		Long:    "run runs studies, and prints their tables and claims.",
-		Example: "  tcpwheel experiment run expiry --quick",
-		Args:    cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var jobs []*experiments.Job
-			for _, name := range args {
-				s := studies.Find(name)
-				if s == nil {
-					return usage(cmd, fmt.Errorf("no study %q", name))
+		Use:   "list",
+		Short: "list the studies",
+		Long: "List prints each study's number, name, class and question. Class A is exact: the result is\n" +
+			"a law and holds to the last digit. P stands beside published figures, S beside a\n" +
+			"published shape, within bands that were set beforehand.",
+		Example: "  tcpwheel experiment list --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var rows [][]string
+			for _, s := range studies.Studies() {
+				if asJSON {
+					info, err := infoOf(s)
+					if err != nil {
+						return err
+					}
+					if err := json.NewEncoder(cmd.OutOrStdout()).Encode(info); err != nil {
+						return err
+					}
+					continue
 				}
-				j, err := s.Open(quick)
-				if err != nil {
-					return err
-				}
-				jobs = append(jobs, j)
+				rows = append(rows, []string{s.ID, s.Name, string(s.Class), s.Question})
 			}
-			results, err := experiments.Run(cmd.Context(), jobs, experiments.Shard{}, runtime.GOMAXPROCS(0), nil)
+			if asJSON {
+				return nil
+			}
+			return writeColumns(cmd.OutOrStdout(), []string{"id", "study", "class", "question"}, rows, nil)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	return cmd
+}
+
+func newExperimentShow() *cobra.Command {
+	var asPlan bool
+	cmd := &cobra.Command{
+		Use:   "show STUDY",
+		Short: "show what a study asks, and its plan",
+		Long: "Show prints the README of a study, how much there is to run, and its plan. A plan of one's\n" +
+			"own is a file that names the study and says what differs, as\n\n" +
+			"  study: expiry\n  ticks: [2ms, 7ms]\n  seeds: 5",
+		Example: "  tcpwheel experiment show expiry\n  tcpwheel experiment show expiry --plan",
+		Args:    wantStudies(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := findStudy(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			for _, j := range jobs {
-				out, err := j.Judge(results[j.Study.Name])
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					err = json.NewEncoder(cmd.OutOrStdout()).Encode(out)
-				} else {
-					err = writeOutcome(cmd.OutOrStdout(), j.Study, out)
-				}
-				if err != nil {
-					return err
-				}
+			w := cmd.OutOrStdout()
+			if asPlan {
+				_, err := io.WriteString(w, s.Plan)
+				return err
 			}
-			return nil
+			info, err := infoOf(s)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(w, strings.TrimRight(s.Readme, "\n"))
+			fmt.Fprintf(w, "\nFull run: %s. Quick run: %s.\n", info.Full, info.Quick)
+			if len(info.Live) > 0 {
+				fmt.Fprintf(w, "By the clock of the machine, with --live: %s.\n", strings.Join(info.Live, ", "))
+			}
+			_, err = fmt.Fprintf(w, "\nplan.yaml:\n\n%s", s.Plan)
+			return err
 		},
 	}
-	cmd.Flags().BoolVar(&quick, "quick", false, "the smaller plan of a quick run")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "an object for each study")
+	cmd.Flags().BoolVar(&asPlan, "plan", false, "print the plan alone, to begin one's own with")
 	return cmd
 }
 
-func writeOutcome(w io.Writer, s *experiments.Study, out *experiments.Outcome) error {
-	fmt.Fprintf(w, "%s %s: %s\n", s.ID, s.Name, s.Question)
-	for _, t := range out.Tables {
-		if t.Data {
-			continue
+func (r runInfo) String() string {
+	span := time.Duration(r.Seconds * float64(time.Second))
+	text := span.Round(time.Second).String()
+	if span < 10*time.Second {
+		text = experiments.Number(r.Seconds) + "s"
+	}
+	cells := "cells"
+	if r.Cells == 1 {
+		cells = "cell"
+	}
+	return fmt.Sprintf("%d %s, about %s of one processor", r.Cells, cells, text)
+}
+
+// wantStudies is the check of arguments that are studies.
+func wantStudies(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usage(cmd, fmt.Errorf("%sno study given", within(cmd)))
+		case len(args) > most:
+			return usage(cmd, fmt.Errorf("%sunexpected argument %q", within(cmd), args[most]))
 		}
-		fmt.Fprintf(w, "\n%s\n", t.Title)
-		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(tw, strings.Join(t.Columns, "\t"))
-		for _, r := range t.Rows {
-			for i, v := range r {
-				if x, ok := v.(float64); ok {
-					v = experiments.Number(x)
-				}
-				if i > 0 {
-					fmt.Fprint(tw, "\t")
-				}
-				fmt.Fprint(tw, v)
+		return nil
+	}
+}
+
+// findStudy returns the study of that name or number.
+func findStudy(cmd *cobra.Command, name string) (*experiments.Study, error) {
+	if s := studies.Find(name); s != nil {
+		return s, nil
+	}
+	return nil, &usageError{
+		err:  fmt.Errorf("%sno study %q", within(cmd), name),
+		hint: "'tcpwheel experiment list' names all studies; a plan is a file with .yaml in its name",
+	}
+}
+
+// openStudy is experiments.Merge's open.
+func openStudy(study, text string, quick bool) (*experiments.Job, error) {
+	s := studies.Find(study)
+	if s == nil {
+		return nil, fmt.Errorf("no study %q", study)
+	}
+	if text == "" {
+		return s.Open(quick)
+	}
+	f, err := plan.Parse("plan of "+study, []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return s.OpenPlan(f, quick)
+}
+
+// openArgument opens the study of that name, or the plan in that file.
+func openArgument(cmd *cobra.Command, arg string, quick bool) (*experiments.Job, error) {
+	if !strings.HasSuffix(arg, ".yaml") && !strings.HasSuffix(arg, ".yml") {
+		s, err := findStudy(cmd, arg)
+		if err != nil {
+			return nil, err
+		}
+		return s.Open(quick)
+	}
+	text, err := readPlan(arg)
+	if err != nil {
+		return nil, err
+	}
+	f, err := plan.Parse(arg, text)
+	if err != nil {
+		return nil, usage(cmd, err)
+	}
+	var names []string
+	for _, s := range studies.Studies() {
+		names = append(names, s.Name)
+	}
+	if f.Study == "" {
+		return nil, usage(cmd, fmt.Errorf("%s: names no study: want study: one of %s", arg, strings.Join(names, ", ")))
+	}
+	s := studies.Find(f.Study)
+	if s == nil {
+		return nil, usage(cmd, fmt.Errorf("%s: study: %q, want one of %s", arg, f.Study, strings.Join(names, ", ")))
+	}
+	j, err := s.OpenPlan(f, quick)
+	if err != nil {
+		return nil, usage(cmd, err)
+	}
+	return j, nil
+}
+
+// readPlan reads a file that is no longer than a plan may be.
+func readPlan(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, plan.MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > plan.MaxSize {
+		return nil, fmt.Errorf("%s: more than %d octets", name, plan.MaxSize)
+	}
+	return text, nil
+}
+
+// openAll opens all studies, or those of the arguments.
+func openAll(cmd *cobra.Command, args []string, all, quick bool) (jobs []*experiments.Job, err error) {
+	switch {
+	case all && len(args) > 0:
+		return nil, usage(cmd, fmt.Errorf("%s--all runs all studies, and %q is named besides", within(cmd), args[0]))
+	case !all && len(args) == 0:
+		return nil, &usageError{err: fmt.Errorf("%sno study given", within(cmd)), hint: "name studies or plans, or give --all"}
+	}
+	if all {
+		for _, s := range studies.Studies() {
+			j, err := s.Open(quick)
+			if err != nil {
+				return nil, err
 			}
-			fmt.Fprintln(tw)
+			jobs = append(jobs, j)
 		}
-		tw.Flush()
+		return jobs, nil
 	}
-	fmt.Fprintln(w)
-	for _, c := range out.Claims {
-		fmt.Fprintf(w, "%s: %s: %s (%s); published %s; expected %s\n", c.Verdict, c.Text, c.Measured, c.Measured.Interval(), c.Published, c.Expected)
-		if c.Why != "" {
-			fmt.Fprintf(w, "    %s\n", c.Why)
+	seen := map[string]bool{}
+	for _, arg := range args {
+		j, err := openArgument(cmd, arg, quick)
+		if err != nil {
+			return nil, err
 		}
+		if seen[j.Study.Name] {
+			return nil, usage(cmd, fmt.Errorf("%sstudy %s stands twice", within(cmd), j.Study.Name))
+		}
+		seen[j.Study.Name] = true
+		jobs = append(jobs, j)
 	}
-	for _, n := range out.Notes {
-		fmt.Fprintf(w, "\n%s\n", n)
+	return jobs, nil
+}
+
+// programVersion tells builds apart, as far as the toolchain has written it into the binary.
+func programVersion() string {
+	b := readBuildInfo()
+	text := "tcpwheel " + b.Version
+	if b.Revision != "" && !strings.Contains(b.Version, b.Revision[:min(12, len(b.Revision))]) {
+		text += " " + b.Revision
 	}
-	_, err := fmt.Fprintln(w)
-	return err
+	if b.Modified {
+		text += ", modified"
+	}
+	return text
 }

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/experiments"
+	studies "tcpwheel/experiments/all"
+	findings "tcpwheel/experiments/report"
+)
+
+func newExperimentMerge() *cobra.Command {
+	var (
+		out    string
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "merge SHARD...",
+		Short: "make one report of all shards of a run",
+		Long: "Merge reads the files that 'experiment run --shard' has written, or the directories they\n" +
+			"are in, and goes on as the run would have: what it writes and prints is the same,\n" +
+			"octet for octet. A shard that is missing, or of another run, is an error.",
+		Example: "  tcpwheel experiment merge shards --out report",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(cmd, fmt.Errorf("%sno shard given", within(cmd)))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out != "" {
+				if err := checkReportDir(out); err != nil {
+					return usage(cmd, fmt.Errorf("%s--out %w", within(cmd), err))
+				}
+			}
+			names, err := shardFiles(args)
+			if err != nil {
+				return err
+			}
+			jobs, results, err := mergeFiles(names)
+			if err != nil {
+				return err
+			}
+			r, err := findings.New(programVersion(), jobs, results)
+			if err != nil {
+				return err
+			}
+			return tell(cmd, r, out, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "write a report to this directory")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per study")
+	return cmd
+}
+
+// shardFiles puts the shards in a directory in its place.
+func shardFiles(args []string) (names []string, err error) {
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			names = append(names, arg)
+			continue
+		}
+		in, err := filepath.Glob(filepath.Join(globEscape(arg), "shard-*-of-*.jsonl"))
+		if err != nil {
+			return nil, err
+		}
+		if len(in) == 0 {
+			return nil, fmt.Errorf("%s: holds no shard-*-of-*.jsonl", arg)
+		}
+		names = append(names, in...)
+	}
+	slices.Sort(names) // which one is named first in an error does not depend on the order given
+	return slices.Compact(names), nil
+}
+
+// globEscape makes a path one that stands for itself.
+func globEscape(path string) string {
+	var out []rune
+	for _, r := range path {
+		if slices.Contains([]rune(`*?[\`), r) {
+			out = append(out, '\\')
+		}
+		out = append(out, r)
+	}
+	return string(out)
+}
+
+// mergeFiles opens a file when its turn comes, so that a thousand shards do not need a thousand files open.
+func mergeFiles(names []string) ([]*experiments.Job, experiments.Results, error) {
+	var inputs []experiments.ShardInput
+	for _, name := range names {
+		inputs = append(inputs, experiments.ShardInput{Name: name, Data: &lazyFile{name: name}})
+	}
+	return experiments.Merge(inputs, programVersion(), openStudy)
+}
+
+// lazyFile is a file that is open from the first Read to its end.
+type lazyFile struct {
+	name string
+	f    *os.File
+	err  error
+}
+
+func (l *lazyFile) Read(b []byte) (int, error) {
+	if l.err != nil {
+		return 0, l.err
+	}
+	if l.f == nil {
+		if l.f, l.err = os.Open(l.name); l.err != nil {
+			return 0, l.err
+		}
+	}
+	n, err := l.f.Read(b)
+	if err != nil {
+		l.err = err
+		if closed := l.f.Close(); errors.Is(err, io.EOF) && closed != nil {
+			l.err = closed
+		}
+	}
+	return n, err
+}
+
+func newExperimentDocs() *cobra.Command {
+	var root string
+	cmd := &cobra.Command{
+		Use:   "docs DIR",
+		Short: "write a report's results into the documents of this repository",
+		Long: "Docs is for those who work on the studies. It takes the report of a full run of all\n" +
+			"studies, and writes docs/results.md, the figures in docs/figures, the results in the\n" +
+			"README of each study, and experiments/sums.txt, by which a test finds results that\n" +
+			"are stale.",
+		Example: "  tcpwheel experiment docs report",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage(cmd, fmt.Errorf("%swant one directory, which 'experiment run --all --out' has written", within(cmd)))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := findings.Read(args[0], openStudy)
+			if err != nil {
+				return err
+			}
+			for i, s := range studies.Studies() {
+				if i >= len(r.Studies) || r.Studies[i].Job.Study != s {
+					return fmt.Errorf("%s: has not all studies: want a report of 'experiment run --all', %s is missing", args[0], s.Name)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(root, "experiments", "all", "all.go")); err != nil {
+				return fmt.Errorf("%s is not the root of the repository: %w", root, err)
+			}
+			if err := r.WriteDocs(root); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), r.Count())
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&root, "root", ".", "the root of the repository")
+	return cmd
+}

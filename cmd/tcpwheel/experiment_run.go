@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tcpwheel/experiments"
+	findings "tcpwheel/experiments/report"
+)
+
+// runFlags are the flags of experiment run.
+type runFlags struct {
+	all, quick, live, asJSON bool
+	out, shard               string
+	workers                  int
+}
+
+func newExperimentRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run STUDY|PLAN.yaml... | --all",
+		Short: "run studies, and write what they found",
+		Long: "Run runs studies, given by name or by a plan of one's own, on all processors. It prints\n" +
+			"their tables and claims, or writes a report to the directory that --out names: a page\n" +
+			"that opens without a network, and beside it claims.json, tables, figures, plans and\n" +
+			"what each cell returned. A report that is there is replaced, anything else is not.\n\n" +
+			"With --shard i/n it runs the i-th part of n, counted from 0, and writes the file\n" +
+			"DIR/shard-i-of-n.jsonl for 'experiment merge'. --shard auto takes i and n from the\n" +
+			"variables of a Slurm array, and auto/n takes i from those or a Kubernetes Job's.\n\n" +
+			"It exits with 3 if a claim of an exact study is not reproduced.",
+		Example: "  tcpwheel experiment run expiry --quick\n" +
+			"  tcpwheel experiment run --all --out report\n" +
+			"  tcpwheel experiment run --all --shard 2/8 --out shards",
+		Args: cobra.ArbitraryArgs, // which openAll checks
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	cmd.Flags().BoolVar(&f.all, "all", false, "run all studies")
+	cmd.Flags().BoolVar(&f.quick, "quick", false, "the smaller plans of a quick run")
+	cmd.Flags().BoolVar(&f.live, "live", false, "run the parts that this machine's clock or kernel has a part in, too")
+	cmd.Flags().StringVar(&f.out, "out", "", "write a report to this directory, or a shard's results")
+	cmd.Flags().StringVar(&f.shard, "shard", "", "run a part only: i/n, auto or auto/n")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object per study")
+	cmd.Flags().IntVar(&f.workers, "workers", 0, "cells that run at a time; 0 is the number of processors")
+	return cmd
+}
+
+func (f *runFlags) run(cmd *cobra.Command, args []string) error {
+	shard, err := parseShard(f.shard, os.Getenv)
+	if err != nil {
+		return usage(cmd, fmt.Errorf("%s--shard %s: %w", within(cmd), f.shard, err))
+	}
+	switch {
+	case f.workers < 0 || f.workers > 4096:
+		return usage(cmd, fmt.Errorf("%s--workers %d, want 0 to 4096", within(cmd), f.workers))
+	case f.shard != "" && f.out == "":
+		return usage(cmd, fmt.Errorf("%s--shard without --out: where are the results to be written", within(cmd)))
+	case f.shard != "" && f.live:
+		return usage(cmd, fmt.Errorf("%s--live runs on one machine, and not in shards", within(cmd)))
+	case f.shard != "" && f.asJSON:
+		return usage(cmd, fmt.Errorf("%s--json prints what studies found, which one shard does not know", within(cmd)))
+	}
+	jobs, err := openAll(cmd, args, f.all, f.quick)
+	if err != nil {
+		return err
+	}
+	if f.out != "" && f.shard == "" {
+		if err := checkReportDir(f.out); err != nil {
+			return usage(cmd, fmt.Errorf("%s--out %w", within(cmd), err))
+		}
+	}
+	if f.workers == 0 {
+		f.workers = runtime.GOMAXPROCS(0)
+	}
+	begun := time.Now()
+	results, err := runCells(cmd, jobs, shard, f.workers)
+	if err != nil {
+		return err
+	}
+	if f.shard != "" {
+		return writeShard(cmd, f.out, jobs, shard, results)
+	}
+	r, err := findings.New(programVersion(), jobs, results)
+	if err != nil {
+		return err
+	}
+	if f.live {
+		if err := runLive(cmd, r); err != nil {
+			return err
+		}
+	}
+	if f.out != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: ran for %v\n", time.Since(begun).Round(time.Second))
+	}
+	return tell(cmd, r, f.out, f.asJSON)
+}
+
+// checkReportDir tells early what would keep a report from being written.
+func checkReportDir(dir string) error {
+	parent := filepath.Dir(filepath.Clean(dir))
+	if info, err := os.Stat(parent); err != nil {
+		return err
+	} else if !info.IsDir() {
+		return fmt.Errorf("%s: is no directory", parent)
+	}
+	return findings.CheckDir(dir)
+}
+
+// runCells runs the cells with a line that says how far it is, if a terminal watches.
+func runCells(cmd *cobra.Command, jobs []*experiments.Job, shard experiments.Shard, workers int) (experiments.Results, error) {
+	var (
+		mu   sync.Mutex
+		last string
+		part float64
+	)
+	line := statusLine{w: cmd.ErrOrStderr()}
+	begun := time.Now()
+	line.start(func(time.Duration) string {
+		mu.Lock()
+		defer mu.Unlock()
+		return progressText(part, time.Since(begun), last)
+	})
+	defer line.stop()
+	return experiments.Run(cmd.Context(), jobs, shard, workers, func(done, total float64, study, cell string) {
+		mu.Lock()
+		defer mu.Unlock()
+		last, part = study+": "+cell, done/total
+	})
+}
+
+// progressText says how much of the work is done, how long the rest may take, and what was last.
+func progressText(part float64, spent time.Duration, last string) string {
+	text := fmt.Sprintf("%3.0f %%, %v", 100*part, spent.Round(time.Second))
+	if part > 0.02 && spent > 2*time.Second {
+		left := time.Duration(float64(spent) * (1 - part) / part)
+		text += fmt.Sprintf(", about %v left", left.Round(time.Second))
+	}
+	if last != "" {
+		text += "  " + last
+	}
+	return text
+}
+
+func writeShard(cmd *cobra.Command, dir string, jobs []*experiments.Job, s experiments.Shard, results experiments.Results) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	s.Of = max(s.Of, 1)
+	name := filepath.Join(dir, fmt.Sprintf("shard-%d-of-%d.jsonl", s.Index, s.Of))
+	err := writeWhole(name, func(w io.Writer) error { return experiments.WriteShard(w, jobs, s, programVersion(), results) })
+	if err == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: wrote %s\n", name)
+	}
+	return err
+}
+
+// tell writes the report, or prints what was found. The error is a violation if an exact claim does not hold.
+func tell(cmd *cobra.Command, r *findings.Report, dir string, asJSON bool) error {
+	w := cmd.OutOrStdout()
+	if dir != "" {
+		if err := r.WriteDir(dir); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: wrote %s\n", filepath.Join(dir, "index.html"))
+	}
+	for i := range r.Studies {
+		s := &r.Studies[i]
+		var err error
+		switch {
+		case asJSON:
+			err = writeJSON(w, s, r.Machine)
+		case dir == "":
+			err = writeStudy(w, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !asJSON && (dir != "" || len(r.Studies) > 1) {
+		if err := writeSummary(w, r); err != nil {
+			return err
+		}
+	}
+	if wrong := r.Violations(); len(wrong) > 0 {
+		return &violation{fmt.Errorf("exact, and not reproduced: %s", strings.Join(wrong, ", "))}
+	}
+	return nil
+}
+
+// runLive runs the live parts of all studies, one at a time.
+func runLive(cmd *cobra.Command, r *findings.Report) error {
+	r.Machine = thisMachine()
+	for i := range r.Studies {
+		s := &r.Studies[i]
+		for _, l := range s.Job.Live {
+			if l.Needs != nil {
+				if err := l.Needs(); err != nil {
+					s.Live = append(s.Live, findings.Live{Name: l.Name, Skipped: err.Error()})
+					continue
+				}
+			}
+			out, err := runLivePart(cmd, s.Job.Study.Name+": "+l.Name, l.Run)
+			if err != nil {
+				return fmt.Errorf("study %s, %s: %w", s.Job.Study.Name, l.Name, err)
+			}
+			s.Live = append(s.Live, findings.Live{Name: l.Name, Outcome: out})
+		}
+	}
+	return nil
+}
+
+func runLivePart(cmd *cobra.Command, name string, run func(context.Context) (*experiments.Outcome, error)) (*experiments.Outcome, error) {
+	line := statusLine{w: cmd.ErrOrStderr()}
+	begun := time.Now()
+	line.start(func(time.Duration) string { return fmt.Sprintf("%v  %s", time.Since(begun).Round(time.Second), name) })
+	defer line.stop()
+	out, err := run(cmd.Context())
+	if err == nil {
+		err = out.Check()
+	}
+	return out, err
+}

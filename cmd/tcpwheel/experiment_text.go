@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"tcpwheel/experiments"
+	findings "tcpwheel/experiments/report"
+)
+
+// writeJSON writes what a study has found, and each of its live parts, a line each.
+func writeJSON(w io.Writer, s *findings.Study, m *findings.Machine) error {
+	line, err := s.JSON()
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "%s\n", line); err != nil {
+		return err
+	}
+	for _, l := range s.Live {
+		err := json.NewEncoder(w).Encode(struct {
+			Study   string            `json:"study"`
+			Machine *findings.Machine `json:"machine"`
+			Live    findings.Live     `json:"live"`
+		}{s.Job.Study.Name, m, l})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeStudy prints what a study has found.
+func writeStudy(w io.Writer, s *findings.Study) error {
+	var b bytes.Buffer
+	study := s.Job.Study
+	writeWrapped(&b, "", fmt.Sprintf("%s %s: %s", study.ID, study.Name, study.Question))
+	b.WriteString("\n")
+	writeOutcome(&b, s.Outcome)
+	for _, l := range s.Live {
+		fmt.Fprintf(&b, "By the clock of this machine: %s\n\n", l.Name)
+		if l.Skipped != "" {
+			writeWrapped(&b, "  ", "could not run: "+l.Skipped)
+			b.WriteString("\n")
+			continue
+		}
+		writeOutcome(&b, l.Outcome)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func writeOutcome(b *bytes.Buffer, out *experiments.Outcome) {
+	for i := range out.Tables {
+		t := &out.Tables[i]
+		if t.Data {
+			continue
+		}
+		writeWrapped(b, "", t.Title)
+		var rows [][]string
+		flush := make([]bool, len(t.Columns))
+		for _, r := range t.Rows {
+			var row []string
+			for c, v := range r {
+				row = append(row, experiments.Text(v))
+				flush[c] = flush[c] || experiments.IsNumber(v)
+			}
+			rows = append(rows, row)
+		}
+		writeColumns(b, t.Columns, rows, flush) // into memory
+		b.WriteString("\n")
+	}
+	for _, c := range out.Claims {
+		writeClaim(b, "", c)
+	}
+	if len(out.Claims) > 0 {
+		b.WriteString("\n")
+	}
+	for _, n := range out.Notes {
+		writeWrapped(b, "", n)
+		b.WriteString("\n")
+	}
+}
+
+func writeClaim(b *bytes.Buffer, study string, c experiments.Claim) {
+	writeWrapped(b, "    ", fmt.Sprintf("%s: %s%s", c.Verdict, study, c.Text))
+	text := "measured " + c.Measured.String()
+	if in := c.Measured.Interval(); in != "" {
+		text += " (" + in + ")"
+	}
+	if c.Published != "" {
+		text += "; published " + c.Published
+	}
+	text += fmt.Sprintf("; expected %s; %s", c.Expected, c.Source)
+	writeWrapped(b, "    ", "    "+text)
+	if c.Why != "" {
+		writeWrapped(b, "    ", "    "+c.Why)
+	}
+}
+
+// writeSummary prints how many claims there are of each verdict, and those that are not reproduced.
+func writeSummary(w io.Writer, r *findings.Report) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s\n", r.Count())
+	for i := range r.Studies {
+		s := &r.Studies[i]
+		for _, c := range s.Outcome.Claims {
+			if c.Verdict != experiments.Reproduced {
+				b.WriteString("\n")
+				writeClaim(&b, s.Job.Study.Name+": ", c)
+			}
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// thisMachine says where live parts run.
+func thisMachine() *findings.Machine {
+	m := &findings.Machine{OS: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version()}
+	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		m.Kernel = strings.TrimSpace(string(text))
+	}
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				m.CPU = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	return m
+}
