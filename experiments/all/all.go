@@ -19,6 +19,7 @@ import (
 	"tcpwheel/experiments/vegas"
 	"tcpwheel/experiments/randomised"
 	"tcpwheel/experiments/shrew"
+	"tcpwheel/experiments/sweep"
 )
 
 // Studies returns all studies, those first that matter most.
@@ -40,6 +41,7 @@ func Studies() []*experiments.Study {
 		randomised.Study,
 		shrew.Study,
 		delack.Study,
+		sweep.Study,
 	}
 }
 

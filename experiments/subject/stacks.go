@@ -53,8 +53,10 @@ func runStacks(ctx context.Context, s *Spec) (Result, error) {
 		{Config: netstack.Config{Conn: s.sender()}, NoSACK: s.SACK != nil && !*s.SACK, Control: s.Control},
 		{Config: netstack.Config{Conn: s.peer()}},
 	}}
-	cfg.TCP[0].NoSACK = cfg.TCP[0].NoSACK || s.Timers.NoSACK
 	cfg.TCP[0].GVisor = s.Kind == GVisor
+	if s.Kind == Binding && s.SACK == nil {
+		cfg.TCP[0].NoSACK = s.Timers.NoSACK
+	}
 	if s.Kind == GVisor && s.Control == "newreno" {
 		cfg.TCP[0].Control = "reno"
 	}

@@ -1,0 +1,186 @@
+package sweep
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tcpwheel/experiments/subject"
+)
+
+// axis is a list of a plan that is crossed with the others.
+type axis struct {
+	key    string
+	sender bool     // it is about the sender; else it is a condition that all senders meet
+	labels []string // of its values; one empty label stands for a list that is not there
+	values []float64
+	unit   string // of values, which are nil if they are no numbers
+}
+
+func (a *axis) varies() bool  { return len(a.labels) > 1 }
+func (a *axis) numeric() bool { return a.values != nil }
+
+// combination is an index into each axis.
+type combination []int
+
+// The axes of a plan, in the order in which they are crossed: the last varies first.
+func (p *Plan) axes() []axis {
+	spans := func(key string, sender bool, all []time.Duration) axis {
+		return number(key, sender, "ms", all, func(d time.Duration) float64 { return d.Seconds() * 1e3 })
+	}
+	return []axis{
+		words("workload", false, p.Workload),
+		number("octets", false, "octets", p.Octets, func(n uint64) float64 { return float64(n) }),
+		number("flows", false, "", p.Flows, func(n int) float64 { return float64(n) }),
+		spans("rtt", false, p.RTT),
+		number("rate", false, "Mbit/s", p.Rate, func(r Rate) float64 { return float64(r) / 1e6 }),
+		number("queue", false, "packets", p.Queue, func(n int) float64 { return float64(n) }),
+		spans("jitter", false, p.Jitter),
+		number("reorder", false, "%", p.Reorder, func(x float64) float64 { return 100 * x }),
+		losses("loss", p.Loss),
+		losses("ack_loss", p.AckLoss),
+		words("peer", false, p.Peer),
+		words("control", false, p.Control),
+		words("sack", false, p.SACK),
+		words("timestamps", false, p.Timestamps),
+		words("subject", true, p.Subject),
+		words("timers", true, p.Timers),
+		spans("tick", true, p.Tick),
+		spans("floor", true, p.Floor),
+		spans("rtt_tick", true, p.RTTTick),
+		words("wheel", true, p.Wheel),
+	}
+}
+
+// axisKeys are the keys of the axes, in their order.
+var axisKeys = func() (keys []string) {
+	for _, a := range (&Plan{}).axes() {
+		keys = append(keys, a.key)
+	}
+	return keys
+}()
+
+func words[T any](key string, sender bool, all []T) axis {
+	a := axis{key: key, sender: sender}
+	for _, x := range all {
+		a.labels = append(a.labels, fmt.Sprint(x))
+	}
+	if len(all) == 0 {
+		a.labels = []string{""}
+	}
+	return a
+}
+
+func number[T any](key string, sender bool, unit string, all []T, value func(T) float64) axis {
+	a := words(key, sender, all)
+	a.unit = unit
+	for _, x := range all {
+		a.values = append(a.values, value(x))
+	}
+	return a
+}
+
+// losses is numbers if all of them are plain probabilities.
+func losses(key string, all []subject.Fates) axis {
+	a := words(key, false, all)
+	for _, f := range all {
+		x, ok := f.Chance()
+		if !ok {
+			a.values = nil
+			return a
+		}
+		a.values, a.unit = append(a.values, 100*x), "%"
+	}
+	return a
+}
+
+// pick returns the value of a list in a combination, the zero value if the list is not there.
+func pick[T any](list []T, c combination, key string) (x T) {
+	if len(list) > 0 {
+		x = list[c[slices.Index(axisKeys, key)]]
+	}
+	return x
+}
+
+// combinations returns all of them, conditions first. Of what says nothing to a sender, such as timers to gVisor's own TCP, it has
+// the first value only.
+func (p *Plan) combinations() (all []combination) {
+	axes := p.axes()
+	c := make(combination, len(axes))
+	for {
+		if p.sensible(c) {
+			all = append(all, slices.Clone(c))
+		}
+		i := len(axes) - 1
+		for ; i >= 0; i-- {
+			if c[i]++; c[i] < len(axes[i].labels) {
+				break
+			}
+			c[i] = 0
+		}
+		if i < 0 {
+			return all
+		}
+	}
+}
+
+func (p *Plan) sensible(c combination) bool {
+	index := func(key string) int { return c[slices.Index(axisKeys, key)] }
+	switch subject.Kind(pick(p.Subject, c, "subject")) {
+	case subject.GVisor:
+		return index("timers")+index("tick")+index("floor")+index("rtt_tick")+index("wheel") == 0
+	case subject.Binding:
+		return index("wheel") == 0
+	}
+	return true
+}
+
+// sender returns the label of the sender of a combination, without the parts of the axes named.
+func (p *Plan) sender(c combination, without ...string) string {
+	kind := pick(p.Subject, c, "subject")
+	if kind == string(subject.GVisor) {
+		return "gvisor's own"
+	}
+	first, rest, _ := strings.Cut(pick(p.Timers, c, "timers").Text, " ")
+	var parts []string
+	if len(p.Subject) > 1 {
+		parts = append(parts, kind)
+	}
+	if len(p.Tick) > 0 && !slices.Contains(without, "tick") {
+		first += "@" + pick(p.Tick, c, "tick").String()
+	}
+	parts = append(parts, first)
+	if rest != "" {
+		parts = append(parts, rest)
+	}
+	for _, o := range []struct {
+		key, prefix string
+		list        []time.Duration
+	}{{"floor", "floor=", p.Floor}, {"rtt_tick", "rtt-tick=", p.RTTTick}} {
+		if len(o.list) > 0 && !slices.Contains(without, o.key) {
+			parts = append(parts, o.prefix+pick(o.list, c, o.key).String())
+		}
+	}
+	if len(p.Wheel) > 1 && kind == string(subject.Engine) {
+		parts = append(parts, pick(p.Wheel, c, "wheel"))
+	}
+	return strings.Join(parts, " ")
+}
+
+// condition returns the label of the condition of a combination: the lists that have more than one value, as "rtt=20ms loss=tail:1", without
+// the axes named; "" if there is none.
+func (p *Plan) condition(c combination, without ...string) string {
+	var parts []string
+	for i, a := range p.axes() {
+		if !a.sender && a.varies() && !slices.Contains(without, a.key) {
+			parts = append(parts, a.key+"="+a.labels[c[i]])
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// name names a combination, as cells and errors do.
+func (p *Plan) name(c combination) string {
+	return strings.TrimSpace(fmt.Sprintf("timers=%s %s", p.sender(c), p.condition(c)))
+}

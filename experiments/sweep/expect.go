@@ -1,0 +1,194 @@
+package sweep
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"tcpwheel/experiments"
+)
+
+// Expectation is a claim of the user's: that a metric lies within bounds, wherever the plan has what Where says.
+type Expectation struct {
+	Text      string   `plan:"text" about:"the claim, in a line; by default made of the rest"`
+	Metric    string   `plan:"metric" about:"one of those below"`
+	Where     Where    `plan:"where" about:"labels of values of the lists above that it is about; what is not named is any"`
+	Lo        *float64 `plan:"lo" about:"the least, in the metric's unit"`
+	Hi        *float64 `plan:"hi" about:"the most"`
+	Published string   `plan:"published" about:"as it stands in the source, if it was published"`
+	Source    string   `plan:"source" about:"where it stands; by default the plan"`
+	Why       string   `plan:"why" about:"why it may not hold, to be shown if it does not"`
+}
+
+// Where names values of the axes by their labels, as tables show them.
+type Where struct {
+	Workload   string `plan:"workload"`
+	Octets     string `plan:"octets"`
+	Flows      string `plan:"flows"`
+	RTT        string `plan:"rtt"`
+	Rate       string `plan:"rate"`
+	Queue      string `plan:"queue"`
+	Jitter     string `plan:"jitter"`
+	Reorder    string `plan:"reorder"`
+	Loss       string `plan:"loss"`
+	AckLoss    string `plan:"ack_loss"`
+	Peer       string `plan:"peer"`
+	Control    string `plan:"control"`
+	SACK       string `plan:"sack"`
+	Timestamps string `plan:"timestamps"`
+	Subject    string `plan:"subject"`
+	Timers     string `plan:"timers"`
+	Tick       string `plan:"tick"`
+	Floor      string `plan:"floor"`
+	RTTTick    string `plan:"rtt_tick"`
+	Wheel      string `plan:"wheel"`
+}
+
+// labels returns the labels in the order of the axes, "" for what is not named.
+func (w *Where) labels() (all []string) {
+	v := reflect.ValueOf(w).Elem()
+	for _, key := range axisKeys {
+		for i := range v.NumField() {
+			if v.Type().Field(i).Tag.Get("plan") == key {
+				all = append(all, asLabel(v.Field(i).String()))
+			}
+		}
+	}
+	return all
+}
+
+// asLabel writes a duration as labels have it: 200us is 200µs.
+func asLabel(text string) string {
+	if d, err := time.ParseDuration(text); err == nil && text != "0" {
+		return d.String()
+	}
+	return text
+}
+
+// String returns what is named, as "timers=linux rtt=20ms".
+func (w *Where) String() string {
+	var parts []string
+	for i, l := range w.labels() {
+		if l != "" {
+			parts = append(parts, axisKeys[i]+"="+l)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// has reports whether a combination is among those that w names.
+func (p *Plan) has(w *Where, c combination) bool {
+	for i, l := range w.labels() {
+		if a := p.axes()[i]; l != "" && a.labels[c[i]] != l {
+			return false
+		}
+	}
+	return true
+}
+
+// checkExpectations finds what no result could answer.
+func (p *Plan) checkExpectations() error {
+	axes := p.axes()
+	for i := range p.Expect {
+		e := &p.Expect[i]
+		fail := func(format string, args ...any) error {
+			return fmt.Errorf("expect, number %d: %s", i+1, fmt.Sprintf(format, args...))
+		}
+		if !slices.Contains(metricNames(), e.Metric) {
+			return fail("metric %q, want one of %s", e.Metric, strings.Join(metricNames(), ", "))
+		}
+		if e.Lo == nil && e.Hi == nil {
+			return fail("neither lo nor hi, want a bound at least")
+		}
+		if e.Lo != nil && e.Hi != nil && *e.Lo > *e.Hi {
+			return fail("lo %v above hi %v", *e.Lo, *e.Hi)
+		}
+		for j, l := range e.Where.labels() {
+			if l != "" && !slices.Contains(axes[j].labels, l) {
+				return fail("where %s: %q, want one of %s", axisKeys[j], l, strings.Join(axes[j].labels, ", "))
+			}
+		}
+		if !slices.ContainsFunc(p.combinations(), func(c combination) bool { return p.has(&e.Where, c) }) {
+			return fail("where %s: the plan has no such combination", &e.Where)
+		}
+	}
+	return nil
+}
+
+// claims judges what the user expects: it is reproduced where all combinations keep the bounds, and differs where some do.
+func (p *Plan) claims(out *experiments.Outcome, rows []*row) {
+	for i := range p.Expect {
+		e := &p.Expect[i]
+		m := metricsOf[slices.IndexFunc(metricsOf, func(m metric) bool { return m.name == e.Metric })]
+		kept, all := 0, 0
+		lo, hi := math.Inf(1), math.Inf(-1)
+		var only *row
+		for _, r := range rows {
+			if !p.has(&e.Where, r.at) {
+				continue
+			}
+			all++
+			x, ok := r.metrics[e.Metric]
+			if !ok {
+				continue
+			}
+			only, lo, hi = r, min(lo, x), max(hi, x)
+			if (e.Lo == nil || x >= *e.Lo) && (e.Hi == nil || x <= *e.Hi) {
+				kept++
+			}
+		}
+		c := experiments.Claim{
+			Name: fmt.Sprintf("expect-%d", i+1), Text: e.Text, Published: e.Published, Source: e.Source, Tag: experiments.Computed,
+			Expected: e.bounds(m), Verdict: experiments.Differs, Why: "",
+		}
+		if c.Text == "" {
+			c.Text = strings.TrimSpace(fmt.Sprintf("%s, %s", e.Metric, &e.Where))
+			c.Text = strings.TrimSuffix(c.Text, ",")
+		}
+		if c.Source == "" {
+			c.Source = "the plan"
+		}
+		if e.Published != "" {
+			c.Tag = experiments.FromPrint
+		}
+		switch {
+		case only == nil:
+			c.Measured, c.Verdict = experiments.MeasuredText("nothing: no run has it"), experiments.NotReproduced
+		case all == 1:
+			c.Measured = experiments.Measured(only.metrics[e.Metric], m.unit)
+			if in := only.interval(e.Metric); in != nil {
+				c.Measured = experiments.MeasuredWithin(*in, m.unit)
+			}
+		default:
+			c.Measured = experiments.MeasuredText("%s to %s %s, in %d of %d within", experiments.Number(lo), experiments.Number(hi), m.unit, kept, all)
+		}
+		switch kept {
+		case all:
+			c.Verdict = experiments.Reproduced
+		case 0:
+			c.Verdict = experiments.NotReproduced
+		}
+		why := e.Why
+		if why == "" {
+			why = "the plan does not say why it may not hold"
+		}
+		out.Claim(c, why)
+	}
+}
+
+func (e *Expectation) bounds(m metric) string {
+	unit := ""
+	if m.unit != "" {
+		unit = " " + m.unit
+	}
+	switch {
+	case e.Lo == nil:
+		return fmt.Sprintf("at most %s%s", experiments.Number(*e.Hi), unit)
+	case e.Hi == nil:
+		return fmt.Sprintf("at least %s%s", experiments.Number(*e.Lo), unit)
+	}
+	return fmt.Sprintf("%s to %s%s", experiments.Number(*e.Lo), experiments.Number(*e.Hi), unit)
+}

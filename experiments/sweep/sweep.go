@@ -1,0 +1,231 @@
+// Package sweep is study U1, which is a user's: a plan crosses timers, path and work, and the study tells what each combination does.
+//
+// `tcpwheel experiment run my-plan.yaml` runs a plan whose first line is "study: sweep". docs/studies.md has every key.
+//
+// A combination is a sender (subject, timers, tick, floor, rtt_tick, wheel) under a condition (all other lists). Under each
+// condition all senders meet the same losses, pauses and starts, and are compared with the first of them, object by object.
+package sweep
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/subject"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/wheel"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is a plan of the study. All lists are crossed.
+type Plan struct {
+	Subject []string        `plan:"subject" oneof:"engine binding gvisor" about:"whose TCP sends: the engine in the virtual network, the engine in a gVisor stack, or gVisor's own, which has timers of its own"`
+	Timers  []lab.Timers    `plan:"timers" about:"of the sender; the first is what others are compared with"`
+	Tick    []time.Duration `plan:"tick" min:"1us" max:"500ms" optional:"true" about:"of expiry, in place of that of the timers"`
+	Floor   []time.Duration `plan:"floor" min:"0s" max:"1m" optional:"true" about:"on the timeout, in place of that of the timers"`
+	RTTTick []time.Duration `plan:"rtt_tick" min:"0s" max:"500ms" optional:"true" about:"of the clock that measures round trips, in place of that of the timers; 0s is exact"`
+	Wheel   []string        `plan:"wheel" optional:"true" about:"scheme of the sender's timing wheel, of subject engine: see tcpwheel bench"`
+
+	Control    []string `plan:"control" oneof:"newreno cubic vegas" optional:"true" about:"of congestion, in place of that of the timers"`
+	SACK       []bool   `plan:"sack" optional:"true" about:"of the sender, in place of what the timers say"`
+	Timestamps []bool   `plan:"timestamps" optional:"true" about:"of the sender, in place of what the timers say"`
+
+	Peer    []lab.Timers    `plan:"peer" about:"timers of the receivers, and with them their delayed ACKs, as in linux delack=200ms"`
+	RTT     []time.Duration `plan:"rtt" min:"10us" max:"10s" about:"round trip of the path without queues"`
+	Rate    []Rate          `plan:"rate" about:"of the shared link towards the receivers"`
+	Queue   []int           `plan:"queue" min:"0" max:"1000000" about:"packets that wait for the shared link, at most; 0 is without bound"`
+	Jitter  []time.Duration `plan:"jitter" min:"0s" max:"5s" about:"by which the delay towards the receivers varies evenly, up or down, at most half of the round trip; nothing overtakes by it"`
+	Reorder []float64       `plan:"reorder" min:"0" max:"1" about:"share of packets that are late by reorder_by, and let others pass"`
+	Loss    []subject.Fates `plan:"loss" about:"towards the receivers, by flow"`
+	AckLoss []subject.Fates `plan:"ack_loss" about:"on the way back, by flow; fates and tail lose requests there and no ACKs"`
+
+	Workload []string `plan:"workload" oneof:"bulk request-response web tail stop-and-wait" about:"how the objects of a flow follow one another"`
+	Octets   []uint64 `plan:"octets" min:"1" max:"1073741824" about:"of an object; n times 1400 are n segments to all subjects, where n is at most 30"`
+	Flows    []int    `plan:"flows" min:"1" max:"1000" about:"from one sender, each to a receiver of its own"`
+
+	ReorderBy time.Duration `plan:"reorder_by" min:"0s" max:"10s" about:"see reorder"`
+	Objects   int           `plan:"objects" min:"1" max:"10000" about:"of each flow, those of warming up included; bulk has one"`
+	Warmup    int           `plan:"warmup" min:"0" max:"9999" about:"of the objects, how many come first, are spared by fates and tail, and do not count"`
+	Request   uint32        `plan:"request" min:"1" max:"65535" about:"octets of a request"`
+	Think     time.Duration `plan:"think" min:"0s" max:"1m" about:"pause between objects: evenly from half of it to one and a half"`
+	Stagger   time.Duration `plan:"stagger" min:"0s" max:"1m" about:"flows begin at instants drawn evenly from this span, so that ticks lie by chance"`
+	Limit     time.Duration `plan:"limit" min:"1ms" max:"24h" about:"of virtual time; what is unfinished then counts with its age"`
+	MTU       int           `plan:"mtu" min:"576" max:"9000" about:"of the path"`
+	Seeds     int           `plan:"seeds" min:"1" max:"1000" about:"1 to this: each a run of its own"`
+
+	Expect []Expectation `plan:"expect" optional:"true" about:"what you expect, to be judged"`
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, subject.Result]{
+	ID: "U1", Name: "sweep", Class: experiments.Shape, Files: files,
+	Question: "What do timers of your choice do to work of your choice, over a path of your choice?",
+	Check:    check,
+	Cells:    cells,
+	Judge:    judge,
+})
+
+// Bounds of a plan, so that none can take a machine down.
+const (
+	MaxCells = 100_000
+	MaxCost  = 30.0       // seconds of a cell, estimated
+	MaxTimes = 20_000_000 // objects of all cells, whose times are kept
+)
+
+// The cost of a segment and of an object, in seconds, on one core of 2.1 GHz or so: right by a factor of two to three.
+var costs = map[subject.Kind]struct{ segment, object float64 }{
+	subject.Engine:  {4e-6, 20e-6},
+	subject.Binding: {25e-6, 150e-6},
+	subject.GVisor:  {45e-6, 250e-6},
+}
+
+// cost estimates how long a cell takes, in seconds.
+func cost(s *subject.Spec) float64 {
+	c := costs[s.Kind]
+	objects := float64(s.Flows * s.Work.Objects)
+	return 1e-4 + s.Segments()*c.segment + objects*c.object + float64(s.Flows)*1e-4
+}
+
+// check finds what the tags cannot tell.
+func check(p *Plan) error {
+	if err := p.checkOverrides(); err != nil {
+		return err
+	}
+	for _, w := range p.Wheel {
+		if !slices.Contains(wheel.Schemes(), w) || w == "runtime" {
+			return fmt.Errorf("wheel: %q, want one of %s", w, strings.Join(wheel.Schemes(), ", "))
+		}
+	}
+	for _, r := range p.Reorder {
+		if r > 0 && p.ReorderBy == 0 {
+			return fmt.Errorf("reorder: %v without reorder_by, want a time by which packets are late", r)
+		}
+	}
+	n := 1.0
+	for _, a := range p.axes() {
+		for i, l := range a.labels {
+			if slices.Contains(a.labels[:i], l) {
+				return fmt.Errorf("%s: %s stands twice", a.key, l)
+			}
+		}
+		n *= float64(len(a.labels))
+	}
+	if n *= float64(p.Seeds); n > MaxCells {
+		return fmt.Errorf("%.0f cells, which is all lists crossed times %d seeds, want at most %d: shorten lists, or make plans of parts", n, p.Seeds, MaxCells)
+	}
+	times := 0.0
+	for _, c := range p.combinations() {
+		if _, err := p.timers(c); err != nil {
+			return fmt.Errorf("%s: %w", p.name(c), err)
+		}
+		s := p.spec(c, 1)
+		if s.Work.Shape != subject.Bulk && p.Warmup >= p.Objects {
+			return fmt.Errorf("warmup: %d of %d objects, want fewer than there are", p.Warmup, p.Objects)
+		}
+		if err := s.Check(); err != nil {
+			return fmt.Errorf("%s: %w", p.name(c), err)
+		}
+		times += float64(s.Flows*s.Work.Objects) * float64(p.Seeds)
+		if t := cost(s); t > MaxCost {
+			return fmt.Errorf("%s: a cell of %.0f segments, which takes about %.0f s, want at most %.0f s: lower flows, objects or octets",
+				p.name(c), s.Segments(), t, MaxCost)
+		}
+	}
+	if times > MaxTimes {
+		return fmt.Errorf("%.0f objects in all cells, want at most %d: lower flows, objects or seeds, or shorten lists", times, MaxTimes)
+	}
+	return p.checkExpectations()
+}
+
+// checkOverrides refuses a list that says again what the timers have said in their text.
+func (p *Plan) checkOverrides() error {
+	for _, t := range p.Timers {
+		words := strings.Fields(t.Text)
+		has := func(prefix string) bool {
+			return slices.ContainsFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, prefix) })
+		}
+		for _, o := range []struct {
+			key       string
+			set, said bool
+		}{
+			{"tick", len(p.Tick) > 0, strings.Contains(words[0], "@")},
+			{"floor", len(p.Floor) > 0, has("floor=")},
+			{"rtt_tick", len(p.RTTTick) > 0, has("rtt-tick=")},
+			{"control", len(p.Control) > 0, has("control=")},
+			{"sack", len(p.SACK) > 0, has("+sack") || has("-sack")},
+			{"timestamps", len(p.Timestamps) > 0, has("+timestamps") || has("-timestamps")},
+		} {
+			if o.set && o.said {
+				return fmt.Errorf("%s: timers %q say it themselves, want it in one place", o.key, t.Text)
+			}
+		}
+	}
+	return nil
+}
+
+// spec is the run of a combination under a seed.
+func (p *Plan) spec(c combination, seed int) *subject.Spec {
+	timers, _ := p.timers(c) // check has seen the error
+	rtt, jitter := pick(p.RTT, c, "rtt"), pick(p.Jitter, c, "jitter")
+	data := sim.LinkConfig{
+		Delay: rtt - rtt/2, Rate: uint64(pick(p.Rate, c, "rate")), Queue: sim.Limit{Packets: uint32(pick(p.Queue, c, "queue"))},
+		Jitter: sim.Jitter{Amount: jitter},
+	}
+	if share := pick(p.Reorder, c, "reorder"); share > 0 {
+		data.Reorder = sim.Reorder{Probability: share, Extra: p.ReorderBy}
+	}
+	s := &subject.Spec{
+		Kind: subject.Kind(pick(p.Subject, c, "subject")), Timers: timers, Peer: pick(p.Peer, c, "peer"),
+		Seed: uint64(seed),
+		Work: subject.Work{
+			Shape: subject.Shape(pick(p.Workload, c, "workload")), Objects: p.Objects, Warm: p.Warmup, Octets: pick(p.Octets, c, "octets"),
+			Request: p.Request, Think: p.Think,
+		},
+		Path: subject.Path{
+			Data: data, Acks: sim.LinkConfig{Delay: rtt / 2},
+			Fates: pick(p.Loss, c, "loss"), AckFates: pick(p.AckLoss, c, "ack_loss"),
+		},
+		Flows: pick(p.Flows, c, "flows"), Stagger: p.Stagger, Limit: p.Limit, MTU: p.MTU,
+		Control: pick(p.Control, c, "control"),
+	}
+	if s.Work.Shape == subject.Bulk {
+		s.Work.Objects, s.Work.Warm = 1, 0
+	}
+	if s.Kind == subject.Engine {
+		s.Scheme = pick(p.Wheel, c, "wheel")
+	}
+	if len(p.SACK) > 0 {
+		s.SACK = new(pick(p.SACK, c, "sack"))
+	}
+	if len(p.Timestamps) > 0 {
+		s.Timestamps = new(pick(p.Timestamps, c, "timestamps"))
+	}
+	return s
+}
+
+// timers returns the timers of a combination, with what the lists have in place of what they say. An error is that of a tick which
+// does not go with the rest.
+func (p *Plan) timers(c combination) (lab.Timers, error) {
+	t := pick(p.Timers, c, "timers")
+	words := strings.Fields(t.Text)
+	if len(p.Tick) > 0 {
+		words[0] += "@" + pick(p.Tick, c, "tick").String()
+	}
+	if len(p.Floor) > 0 {
+		words = slices.Insert(words, 1, "floor="+pick(p.Floor, c, "floor").String())
+	}
+	if len(p.RTTTick) > 0 {
+		words = slices.Insert(words, 1, "rtt-tick="+pick(p.RTTTick, c, "rtt_tick").String())
+	}
+	text := strings.Join(words, " ")
+	if text == t.Text {
+		return t, nil
+	}
+	return lab.ParseTimers(text)
+}

@@ -1,0 +1,242 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/plan"
+	"tcpwheel/experiments/stat"
+)
+
+// run runs a plan of a user, and checks its outcome.
+func run(t *testing.T, name, text string, quick bool) *experiments.Outcome {
+	t.Helper()
+	f, err := plan.Parse(name, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := Study.OpenPlan(f, quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{}, runtime.GOMAXPROCS(0), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := j.Judge(r[Study.Name])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestExamples runs each example as a quick run has it: what it expects is seen.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("examples/*.yaml")
+	if err != nil || len(files) < 3 {
+		t.Fatalf("%d examples, %v", len(files), err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := run(t, name, string(text), true)
+		if len(out.Claims) == 0 {
+			t.Errorf("%s expects nothing", name)
+		}
+		for _, c := range out.Claims {
+			if c.Verdict != experiments.Reproduced {
+				t.Errorf("%s: %s: %s: %v, want %s", name, c.Verdict, c.Text, c.Measured, c.Expected)
+			}
+		}
+	}
+}
+
+// open opens a plan of a user, and returns what is wrong with it.
+func open(text string) (*experiments.Job, error) {
+	f, err := plan.Parse("my.yaml", []byte("study: sweep\n"+text))
+	if err != nil {
+		return nil, err
+	}
+	return Study.OpenPlan(f, false)
+}
+
+// TestFaults looks at wrong plans through the eyes of those who wrote them.
+func TestFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		"timer: linux":                     `my.yaml:2: timer: no such key, want one of subject, timers, tick, `,
+		"timers: [linux, reno]":            `my.yaml:2: timers: "reno", policy "reno" is none of `,
+		"timers: []":                       `my.yaml:2: timers: want at least one value`,
+		"rtt: 20":                          `my.yaml:2: rtt: "20", want a duration such as 20ms, 10us to 10s`,
+		"rate: fast":                       `my.yaml:2: rate: "fast", "fast" is no rate; want none, or a rate such as 10Mbit, `,
+		"rate: 5Tbit":                      `my.yaml:2: rate: "5Tbit", "5Tbit" is no rate; want `,
+		"loss: 0.01":                       `my.yaml:2: loss: "0.01", `,
+		"loss: \"tail:0\"":                 `my.yaml:2: loss: "tail:0", "tail:0": "0" segments, want 1 to 1000; want none, fates:P`,
+		"workload: video":                  `my.yaml:2: workload: "video", want one of bulk, request-response, web, tail, stop-and-wait`,
+		"subject: linux":                   `my.yaml:2: subject: "linux", want one of engine, binding, gvisor`,
+		"rtt: [20ms, 20ms]":                `my.yaml: rtt: 20ms stands twice`,
+		"wheel: heap":                      `my.yaml: wheel: "heap", want one of `,
+		"reorder: 0.1":                     `my.yaml: reorder: 0.1 without reorder_by, want a time by which packets are late`,
+		"timers: linux@1ms\ntick: 10ms":    `my.yaml: tick: timers "linux@1ms" say it themselves, want it in one place`,
+		"timers: linux floor=1s\nfloor: 0": `my.yaml: floor: timers "linux floor=1s" say it themselves, want it in one place`,
+		"warmup: 200":                      `my.yaml: warmup: 200 of 200 objects, want fewer than there are`,
+		"subject: gvisor\nworkload: stop-and-wait": `my.yaml: timers=gvisor's own: subject: stop-and-wait of subject gvisor, want subject engine: ` +
+			`others do not tell when they are acknowledged`,
+		"jitter: 100ms": `my.yaml: timers=per-segment@1ms: `,
+		"seeds: 1000\nrtt: [1ms, 2ms, 3ms, 4ms, 5ms]\nflows: [1, 2, 3, 4, 5]": `my.yaml: 200000 cells, which is all lists crossed times 1000 ` +
+			`seeds, want at most 100000: shorten lists, or make plans of parts`,
+		"octets: 1000000000\nflows: 50\nworkload: bulk": `my.yaml: timers=per-segment@1ms: a cell of 34530400 segments, which takes about 138 s, ` +
+			`want at most 30 s: lower flows, objects or octets`,
+		"objects: 10000\nflows: 10\nseeds: 100":                 `my.yaml: 80000000 objects in all cells, want at most 20000000: `,
+		"expect:\n  - metric: speed":                            `my.yaml: expect, number 1: metric "speed", want one of mean, median, `,
+		"expect:\n  - {metric: mean}":                           `my.yaml: expect, number 1: neither lo nor hi, want a bound at least`,
+		"expect:\n  - {metric: mean, lo: x}":                    `my.yaml:3: expect.lo: "x", want a number`,
+		"expect:\n  - {metric: mean, lo: 2, hi: 1}":             `my.yaml: expect, number 1: lo 2 above hi 1`,
+		"expect:\n  - {metric: mean, lo: 2, where: {rtt: 1s}}":  `my.yaml: expect, number 1: where rtt: "1s", want one of 50ms`,
+		"expect:\n  - {metric: mean, lo: 2, where: {speed: 1}}": `my.yaml:3: expect.where.speed: no such key, want one of workload, `,
+		"subject: [engine, gvisor]\nexpect:\n  - {metric: mean, lo: 2, where: {subject: gvisor, timers: bsd}}": `my.yaml: expect, number 1: ` +
+			`where subject=gvisor timers=bsd: the plan has no such combination`,
+	} {
+		if _, err := open(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("plan %q:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// TestCrossing: all lists are crossed, but for what says nothing to a sender.
+func TestCrossing(t *testing.T) {
+	j, err := open("subject: [engine, binding, gvisor]\ntimers: [linux, bsd]\ntick: [1ms, 10ms]\nrtt: [10ms, 20ms]\nwheel: [scheme6, scheme7]\nseeds: 2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Under each of two round trips: the engine with 2 timers, 2 ticks and 2 wheels, the binding without wheels, gVisor once.
+	if want := 2 * (8 + 4 + 1) * 2; len(j.Cells) != want {
+		t.Errorf("%d cells, want %d", len(j.Cells), want)
+	}
+	if got, want := j.Cells[0].Name, "timers=engine linux@1ms scheme6 rtt=10ms seed=1"; got != want {
+		t.Errorf("the first cell is %q, want %q", got, want)
+	}
+	if got, want := j.Cells[len(j.Cells)-1].Name, "timers=gvisor's own rtt=20ms seed=2"; got != want {
+		t.Errorf("the last cell is %q, want %q", got, want)
+	}
+}
+
+// TestTheSameTimersDoTheSame: the tick that a policy has anyway makes no difference, nor does the scheme of the wheel; and an expectation
+// that does not hold says so, and why.
+func TestTheSameTimersDoTheSame(t *testing.T) {
+	out := run(t, "my.yaml", `study: sweep
+timers: [linux, linux@4ms, bsd]
+wheel: [scheme6, scheme7]
+loss: "fates:0.05"
+objects: 40
+seeds: 2
+expect:
+  - {metric: ratio, where: {timers: linux@4ms}, lo: 1, hi: 1}
+  - {metric: difference, where: {timers: linux}, lo: 0, hi: 0}
+  - {metric: ratio, where: {timers: bsd}, hi: 1, why: BSD is slower}
+  - {metric: mean, lo: 1, hi: 1000000}
+  - {metric: wait, where: {wheel: scheme7, timers: bsd}, lo: 1000}
+  - {metric: goodput, hi: 0}
+`, false)
+	for i, want := range []string{"reproduced", "reproduced", "not reproduced BSD is slower", "reproduced", "", "not reproduced the plan does not say why it may not hold"} {
+		c := out.Claims[i]
+		if got := strings.TrimSpace(string(c.Verdict) + " " + c.Why); want != "" && got != want {
+			t.Errorf("claim %q is %q, measured %v, want %q", c.Text, got, c.Measured, want)
+		}
+	}
+	times := out.Tables[0]
+	if times.Name != "times" || len(times.Rows) != 6 || slices.Contains(times.Columns, "where") {
+		t.Errorf("table %s of %d rows has the columns %v", times.Name, len(times.Rows), times.Columns)
+	}
+}
+
+// TestFigures: what is drawn follows from the lists with several values.
+func TestFigures(t *testing.T) {
+	const common = "study: sweep\nobjects: 10\nwarmup: 1\nseeds: 2\nloss: \"tail:1\"\ntimers: [linux, bsd]\n"
+	for text, want := range map[string]string{
+		"":                         "mean:2 bars p99:2 bars distribution:2 steps",
+		"tick: [1ms, 10ms, 100ms]": "mean:2 line p99:2 line distribution:6 steps",
+		"tick: [1ms, 10ms]\nsubject: [engine, gvisor]":       "mean:3 line p99:3 line distribution:5 steps",
+		"workload: [tail, request-response]":                 "mean:2 bars p99:2 bars distribution:2 steps",
+		"rtt: [10ms, 20ms, 200ms]\nworkload: [tail, web]":    "mean-1:2 line p99-1:2 line mean-2:2 line p99-2:2 line distribution:2 steps least:map",
+		"rtt: [10ms, 20ms, 200ms]\nloss: [none, \"tail:2\"]": "mean-1:2 line p99-1:2 line mean-2:2 line p99-2:2 line distribution:2 steps least:map",
+	} {
+		var got []string
+		if strings.Contains(text, "loss") {
+			text = strings.Replace(common, "loss: \"tail:1\"\n", "", 1) + text
+		} else {
+			text = common + text
+		}
+		for _, f := range run(t, "my.yaml", text, false).Figures {
+			if strings.HasPrefix(f.Name, "needless") {
+				continue
+			}
+			if f.Map != nil {
+				got = append(got, f.Name+":map")
+				continue
+			}
+			n := len(f.Series)
+			if f.Series[0].Kind == "bars" && n == 1 {
+				n = len(f.Series[0].X)
+			}
+			got = append(got, fmt.Sprintf("%s:%d %s", f.Name, n, f.Series[0].Kind))
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("plan\n%s\nis drawn as %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+// TestManyRowsAreData: beyond what a page can show, tables are for programs, and winners are counted.
+func TestManyRowsAreData(t *testing.T) {
+	out := run(t, "my.yaml", "study: sweep\nobjects: 6\nwarmup: 1\nseeds: 1\ntimers: [linux, bsd, rfc6298]\nrtt: [1ms, 2ms, 3ms, 4ms]\nrate: [1Mbit, 2Mbit, 3Mbit, none]\n", false)
+	for _, table := range out.Tables {
+		if table.Data != (table.Name != "best") {
+			t.Errorf("table %s of %d rows: data is %v", table.Name, len(table.Rows), table.Data)
+		}
+	}
+	if len(out.Notes) == 0 || !strings.Contains(out.Notes[0], "48 combinations") {
+		t.Errorf("notes %q", out.Notes)
+	}
+}
+
+func TestQuantilesAgreeWithStat(t *testing.T) {
+	var groups [][]time.Duration
+	for g := range 7 {
+		var times []time.Duration
+		for i := range 30 + g {
+			times = append(times, time.Duration((i*7919+g*104729)%1000)*time.Millisecond)
+		}
+		groups = append(groups, times)
+	}
+	qs := []float64{0.5, 0.95, 0.99}
+	for i, got := range quantiles(groups, qs) {
+		want := stat.Bootstrap(groups, 3, func(all []time.Duration) float64 { return ms(stat.Quantile(all, qs[i])) })
+		if got != want {
+			t.Errorf("quantile %v is %+v, want %+v", qs[i], got, want)
+		}
+	}
+}
+
+func TestRateText(t *testing.T) {
+	for text, want := range map[string]Rate{"none": 0, "1bit": 1, "56kbit": 56_000, "1.5Mbit": 1_500_000, "10Gbit": 10_000_000_000} {
+		var r Rate
+		if err := r.UnmarshalText([]byte(text)); err != nil || r != want || r.String() != text {
+			t.Errorf("rate %q is %d, %v, and %q again", text, r, err, r)
+		}
+	}
+	for _, text := range []string{"", "0Mbit", "-1kbit", "NaNbit", "1e30Gbit", "1", "0.1bit"} {
+		if new(Rate).UnmarshalText([]byte(text)) == nil {
+			t.Errorf("rate %q is read", text)
+		}
+	}
+}
