@@ -47,7 +47,8 @@ func (f *flow) begins() wheel.Time {
 // pause returns how long it is from the end of an object to the next.
 func (f *flow) pause(object int) time.Duration {
 	s := f.run.spec
-	return time.Duration((0.5 + lab.Uniform(s.Seed, 0x9a5e, uint64(f.index), uint64(object))) * float64(s.Work.Think))
+	share := lab.Uniform(s.Seed, 0x9a5e, uint64(f.index), uint64(object))
+	return s.Work.Think/2 + time.Duration(share*float64(s.Work.Think))
 }
 
 // start notes that an object is wanted, or sent, from now on.

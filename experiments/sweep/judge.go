@@ -114,13 +114,13 @@ func (p *Plan) winners(rows []*row, senders []string) experiments.Table {
 				continue
 			}
 			n++
-			logs += math.Log(r.ratio)
+			logs += stat.Log(r.ratio)
 			lo, hi = min(lo, r.ratio), max(hi, r.ratio)
 			if r.mean.Value == least[r.where] {
 				best++
 			}
 		}
-		t.Add(s, n, best, math.Exp(logs/float64(n)), lo, hi)
+		t.Add(s, n, best, stat.Exp(logs/float64(n)), lo, hi)
 	}
 	return t
 }

@@ -89,7 +89,7 @@ var costs = map[subject.Kind]struct{ segment, object float64 }{
 func cost(s *subject.Spec) float64 {
 	c := costs[s.Kind]
 	objects := float64(s.Flows * s.Work.Objects)
-	return 1e-4 + s.Segments()*c.segment + objects*c.object + float64(s.Flows)*1e-4
+	return 1e-4 + float64(s.Segments()*c.segment) + float64(objects*c.object) + float64(float64(s.Flows)*1e-4)
 }
 
 // check finds what the tags cannot tell.
@@ -131,7 +131,7 @@ func check(p *Plan) error {
 		if err := s.Check(); err != nil {
 			return fmt.Errorf("%s: %w", p.name(c), err)
 		}
-		times += float64(s.Flows*s.Work.Objects) * float64(p.Seeds)
+		times += float64(s.Flows * s.Work.Objects * p.Seeds)
 		if t := cost(s); t > MaxCost {
 			return fmt.Errorf("%s: a cell of %.0f segments, which takes about %.0f s, want at most %.0f s: lower flows, objects or octets",
 				p.name(c), s.Segments(), t, MaxCost)
