@@ -9,17 +9,17 @@ import (
 	"tcpwheel/experiments/fig9"
 	"tcpwheel/experiments/hashing"
 	"tcpwheel/experiments/hierarchy"
+	"tcpwheel/experiments/incast"
 	"tcpwheel/experiments/interrupts"
 	"tcpwheel/experiments/locks"
 	"tcpwheel/experiments/nichols"
 	"tcpwheel/experiments/orderedlist"
 	"tcpwheel/experiments/outage"
-	"tcpwheel/experiments/tailmap"
-	"tcpwheel/experiments/incast"
-	"tcpwheel/experiments/vegas"
 	"tcpwheel/experiments/randomised"
 	"tcpwheel/experiments/shrew"
 	"tcpwheel/experiments/sweep"
+	"tcpwheel/experiments/tailmap"
+	"tcpwheel/experiments/vegas"
 )
 
 // Studies returns all studies, those first that matter most.
