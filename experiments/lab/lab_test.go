@@ -26,7 +26,7 @@ func TestTimers(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"":                   "no policy named",
-		"reno":               `policy "reno" is none of `,
+		"reno":               `no policy "reno"`,
 		"linux@1s":           `tick "1s": want 1µs to 500ms, or exact`,
 		"linux floor=-1s":    `floor: "-1s": want 0s to 1m0s`,
 		"linux phase=full":   `phase: "full": want one of shared, own, countdown`,

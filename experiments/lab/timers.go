@@ -51,7 +51,7 @@ func ParseTimers(text string) (Timers, error) {
 	case tcptimers.IsProfile(name):
 		t.Policy, err = tcptimers.NewProfile(name)
 	default:
-		err = fmt.Errorf("policy %q is none of %s", name, strings.Join(names(), ", "))
+		err = fmt.Errorf("no policy %q", name)
 	}
 	if err != nil {
 		return t, err
@@ -75,7 +75,15 @@ func ParseTimers(text string) (Timers, error) {
 	return t, nil
 }
 
-func names() []string { return append(tcptimers.PolicyNames(), tcptimers.ProfileNames()...) }
+// names are those of policies and of profiles; some are both.
+func names() (all []string) {
+	for _, name := range slices.Concat(tcptimers.PolicyNames(), tcptimers.ProfileNames()) {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
 
 func span(text string, lo, hi time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
