@@ -246,6 +246,11 @@ func (f *Flow) apply(a *ack) {
 		v.dups++
 		f.DupACKs++
 	}
+	if a.pos == f.una && !m.advanced && a.pure && a.sacks == 0 && !closedBefore && !f.window.closed() {
+		if !f.receipt(a) {
+			v.repeated = a.at
+		}
+	}
 	f.measure(a, &m)
 	if a.pos >= f.una || news {
 		v.heard, v.lastACK, v.fresh = true, a.at, false
@@ -257,6 +262,9 @@ func (f *Flow) apply(a *ack) {
 func (f *Flow) advance(a *ack, m *measured) {
 	v := &f.view
 	m.advanced = true
+	if f.book.len() > 0 {
+		f.confirm()
+	}
 	f.answered(a)
 	proved := f.book.sacked >= 3 || !v.sackOn && v.dups >= 3
 	for f.book.len() > 0 {

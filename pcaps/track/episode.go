@@ -184,5 +184,5 @@ func (f *Flow) finish() {
 		}
 		e.kept, e.sends = nil, nil
 	}
-	f.book, f.pending, f.rexmits, f.ep, f.rtts = book{}, acks{}, nil, nil, samples{}
+	f.book, f.pending, f.rexmits, f.ep, f.rtts, f.jumps = book{}, acks{}, nil, nil, samples{}, jumps{}
 }

@@ -76,6 +76,7 @@ type Flow struct {
 	rtts    samples
 	ep      *Episode // the open one
 	rexmits []*Rexmit
+	jumps   jumps
 	site    where
 	idents  idents
 	pace    pace
@@ -101,6 +102,7 @@ type view struct {
 	fresh    bool       // no ACK has come since then
 	cause    Kind       // of the last retransmission
 	dups     int        // duplicate ACKs since SND.UNA moved
+	repeated wheel.Time // when the last ACK came that only repeats another, and is no receipt
 	sackOn   bool
 	fack     int64 // the end of the highest that was delivered
 	hasFack  bool

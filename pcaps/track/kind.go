@@ -63,6 +63,9 @@ const (
 	// came later than that.
 	ByTiming
 
+	// ByDupACK: an ACK jumped over the octets, and then there came as many duplicate ACKs as retransmissions that it had jumped over.
+	ByDupACK
+
 	// ByEifel: the first ACK of the octets echoes a timestamp older than its own (RFC 3522 §3.2), or its own.
 	ByEifel
 
@@ -75,7 +78,7 @@ const (
 	evidences
 )
 
-var evidenceNames = [evidences]string{"", "timing", "eifel", "capture", "dsack"}
+var evidenceNames = [evidences]string{"", "timing", "dupack", "eifel", "capture", "dsack"}
 
 // String returns the name that the evidence has in tables and JSON, "" for none.
 func (e Evidence) String() string {

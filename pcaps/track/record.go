@@ -16,7 +16,7 @@ import (
 //	vantage                  sender, receiver, middle, both or unknown: where the capture was made
 //	kind                     syn, rto, fast, tlp, probe or unknown: what made the first retransmission leave
 //	ambiguous                true if other timers than those that fit best would make it another kind
-//	spurious, evidence       yes, no or unknown, of the first retransmission; and timing, eifel, capture or dsack
+//	spurious, evidence       yes, no or unknown, of the first retransmission; and timing, dupack, eifel, capture or dsack
 //	seq, octets              what was retransmitted first
 //	first, first_packet      its first transmission
 //	sent                     the transmission before the first retransmission, where it is another one than the first

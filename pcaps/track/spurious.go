@@ -1,6 +1,10 @@
 package track
 
-import "tcpwheel/wheel"
+import (
+	"slices"
+
+	"tcpwheel/wheel"
+)
 
 // paid has a DSACK pay for one retransmission of each octet in it: a receiver that delays its ACKs may report several segments at once.
 // RFC 3708 §3 counts them against each other: the last that can have arrived by then, or the first that is left. The echo tells nothing:
@@ -42,6 +46,7 @@ func (f *Flow) payable(b block, at wheel.Time) *Rexmit {
 
 // answered judges the retransmissions whose octets an ACK is the first to acknowledge, before SND.UNA moves.
 func (f *Flow) answered(a *ack) {
+	var over []*Rexmit
 	for i := len(f.rexmits) - 1; i >= 0; i-- {
 		r := f.rexmits[i]
 		if r.answered || r.end > a.pos {
@@ -54,6 +59,9 @@ func (f *Flow) answered(a *ack) {
 			// The ACK may have been drawn by what stands before it.
 			if soon {
 				r.judge(Spurious, ByTiming)
+			}
+			if r.start > f.una && !f.view.sackOn {
+				over = append(over, r)
 			}
 		case r.tellsTime && a.hasTS && int32(a.echo-r.ts) < 0:
 			// RFC 3522 §3.2 (step 5): "the value of the Timestamp Echo Reply field of the first acceptable ACK" is less.
@@ -68,6 +76,12 @@ func (f *Flow) answered(a *ack) {
 		default:
 			r.judge(Necessary, ByTiming)
 		}
+	}
+	if len(over) > 0 {
+		slices.Reverse(over) // in the order in which they were sent
+		if f.view.repeated.Sub(over[0].At) < f.RTT.Min*15/16 {
+			f.jumps.add(a.at, over)
+		} // or one of them may have come before that at SND.UNA, and have drawn that ACK
 	}
 }
 

@@ -121,3 +121,50 @@ func TestSilenceShorterThanATimeout(t *testing.T) {
 		t.Errorf("%v after %v, want fast", e.Kind, e.D)
 	}
 }
+
+// TestJumpedOver goes back after a timeout, without SACK, over four segments of which the receiver has the third and the fourth. The third is on its
+// way again when the ACK of the second jumps over both: one duplicate ACK, which nothing else can have drawn, tells that it came twice.
+func TestJumpedOver(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		more []float64 // when duplicate ACKs come
+		want Verdict
+	}{
+		{"as many as were jumped over", []float64{503}, Spurious},
+		{"none", nil, Undecided},
+		{"too late to be an answer", []float64{560}, Undecided},
+		{"before, too: the third may have come before the second", []float64{498, 503}, Undecided},
+	} {
+		l := newLab(t, Config{})
+		l.isn = [2]tcp.Seq{100, 200}
+		noSACK := func(p *capture.Packet) { p.Header.Options.SACKPermitted = false }
+		l.open(0, noSACK)
+		for i := range 4 {
+			l.send(100, true, 1+1000*i, 1000, 1)
+		}
+		l.send(150, false, 1, 0, 1) // the third and the fourth have come
+		l.send(150, false, 1, 0, 1)
+		l.send(400, true, 1, 1000, 1)
+		l.send(450, false, 1, 0, 1001)
+		l.send(451, true, 1001, 1000, 1)
+		l.send(451, true, 2001, 1000, 1)
+		jumped := false
+		for _, at := range append(test.more, 1000) {
+			if at > 501 && !jumped {
+				l.send(501, false, 1, 0, 4001)
+				jumped = true
+			}
+			ack := 4001
+			if at < 501 {
+				ack = 1001
+			}
+			if at < 1000 {
+				l.send(at, false, 1, 0, ack)
+			}
+		}
+		r := l.only().Rexmits
+		if len(r) != 3 || r[2].Spurious != test.want || test.want == Spurious && r[2].Evidence != ByDupACK {
+			t.Errorf("%s: %d retransmissions, the last spurious: %v by %v, want %v", test.name, len(r), r[len(r)-1].Spurious, r[len(r)-1].Evidence, test.want)
+		}
+	}
+}
