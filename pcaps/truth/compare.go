@@ -136,6 +136,9 @@ func (f *Flow) compare(g *track.Flow, point int, mark func(int64) int64, class C
 			}
 			found[k] = true
 			t := &f.Sent[k]
+			if t.Kind == track.Unknown {
+				continue // no truth is known of it: Kernels.Unmatched
+			}
 			kind := t.Kind
 			if t.InPlace && r.Kind == track.RTO {
 				kind = track.RTO
@@ -171,7 +174,7 @@ func (f *Flow) compare(g *track.Flow, point int, mark func(int64) int64, class C
 		}
 	}
 	for k, visible := range f.visible(point) {
-		if t := &f.Sent[k]; t.Rexmit && !found[k] && visible {
+		if t := &f.Sent[k]; t.Rexmit && t.Kind != track.Unknown && !found[k] && visible {
 			s.Packets[t.Kind][track.Kinds]++
 			if t.Opens {
 				s.Episodes[t.Kind][track.Kinds]++
