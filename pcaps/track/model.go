@@ -297,7 +297,7 @@ func (t *timerModel) starts(f *Flow, s *segment) (starts [3]wheel.Time, n int) {
 
 // score returns how likely the model would have retransmitted s at that instant.
 func (t *timerModel) score(f *Flow, s *segment, at wheel.Time, rto time.Duration, est tcptimers.Estimator, kind Kind) float64 {
-	if t.within > 0 && f.leastRTT() > t.within {
+	if t.within > 0 && (f.RTT.Samples == 0 || f.RTT.Min > t.within) {
 		return -unlikely
 	}
 	best := math.Inf(-1)
@@ -367,9 +367,12 @@ func density(width, off, scale time.Duration) float64 {
 // are due at nearly the same instant.
 const clearly = 0.5
 
-// best returns the model that explains most.
+// best returns the model that explains most, and the first if none explains anything: what has timed out then did not probe.
 func (m *fitting) best() int {
 	best := 0
+	if slices.Max(m.score[:len(models)]) < unexplained*float64(m.gaps) {
+		return best
+	}
 	for i := range models {
 		if m.score[i] > m.score[best] {
 			best = i
