@@ -11,8 +11,8 @@
 // # The script
 //
 // A Script is what a capture tells of one connection and what is kept as it was: the path, as the fate and delay of each transmission in
-// both directions; and the ends, as what each application wrote when, or after what it had received, how each end acknowledges, and what
-// they agreed on in the handshake. It is data, in JSON too.
+// both directions; and the ends, as what each application wrote when, or after what it had received, how much each end had in flight and when
+// it acknowledged by how much had arrived, and what they agreed on in the handshake. It is data, in JSON too.
 //
 // When an application wrote can be seen only as far as its octets were sent: the instant is an upper bound. Octets that leave as an ACK
 // arrives which made room for them belong to the write before. An application that was silent until octets came from the other side
@@ -21,16 +21,21 @@
 //
 // # The run
 //
-// Both ends are engines under the policy in question, with the ACKs of the captured ones. The path between decides the fate of each
-// packet by one of three keys; the truth lies between them.
+// Both ends are engines under the policy in question. They acknowledge at once, and their ACKs are held back up to when the captured end had
+// got as much and sent one. The path between decides the fate of each packet by one of three keys; the truth lies between them.
 //
-// Congestion control is one for all policies, so that what differs is due to timers. It begins with a window of the captured first
-// flight.
+// Congestion windows are those of the capture, so that what differs is due to timers: when so many octets are known to have arrived, so
+// many more may be in flight as were. Where the capture does not tell, as the application had no more to write, and for retransmissions, it is
+// a control's to say that is one for all policies. A timer that saves a timeout therefore gains no larger window by it: what it would save beside
+// is not counted.
+//
+// What Linux's timers round to depends on when the ticks of the captured host were. Those retransmissions tell that no packet caused.
 //
 // # Limitations
 //
 // Fates that the capture does not tell are filled in, and counted: see Outcome.Imputed. A tail that was lost before it came to the
-// point of capture shows no loss. Windows are constant. Retransmissions in place of others make no difference to the path: a queue that
+// point of capture shows no loss. Receivers' windows are constant, but that what was not sent for want of one waits for as much to arrive.
+// Retransmissions in place of others make no difference to the path: a queue that
 // the sender filled itself stays as it was.
 //
 // # Concurrency

@@ -106,6 +106,9 @@ func (m *maker) end(d int) Endpoint {
 	}
 	e.ACKs, e.ACKsRight = m.acknowledging(d)
 	e.Writes, e.Flight = m.writes(d)
+	e.Permits = m.permits(d, e.Writes)
+	e.Timed = m.timed(d)
+	e.Answers = m.answers(d)
 	return e
 }
 
@@ -136,6 +139,7 @@ func (m *maker) writes(d int) (all []Write, flight uint32) {
 		wroteAt   = m.opened(d)
 		anyACK    bool
 		firstRoom int64
+		arrived   arrived
 	)
 	add := func(x *deed, octets int64, fin bool) {
 		w := Write{Octets: uint64(octets), FIN: fin, Reset: x.reset}
@@ -160,9 +164,9 @@ func (m *maker) writes(d int) (all []Write, flight uint32) {
 					gotAt = x.at
 				}
 			}
-			if x.ack > acked {
+			if x.ack > 0 && arrived.ack(m, d, x) || x.ack > acked {
 				inFlight = acked < next && next > 1
-				acked, ackedAt, ackBare = x.ack, x.at, !x.data
+				acked, ackedAt, ackBare = max(acked, x.ack), x.at, !x.data
 				if acked > 1 && !anyACK {
 					anyACK = true
 					firstRoom = next - 1

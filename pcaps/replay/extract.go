@@ -354,6 +354,7 @@ func (m *maker) losses() {
 					}
 				}
 			}
+			l.Timed = slices.ContainsFunc(m.script.Ends[d].Timed, func(t Timed) bool { return t.At.Sub(l.At.Add(-m.half[d]/2)).Abs() < quietBefore })
 			if l.End > l.Start {
 				m.script.Loss = append(m.script.Loss, l)
 			}

@@ -30,6 +30,8 @@ type path struct {
 	sent    []passage
 	acks    []Delay // when each ACK of this direction's octets arrived at their sender; Took is the place
 	log     []Event
+
+	answers *answering // of the end that sends this way; nil if it acknowledges by itself
 }
 
 // passage is a transmission of the replay.
@@ -102,6 +104,15 @@ func (p *path) send(now wheel.Time, d *host.Datagram) {
 	if h.Flags.Has(tcp.ACK) && back.started {
 		ack = back.place + int64(int32(h.Ack-(back.iss+tcp.Seq(back.place))))
 	}
+	if p.answers != nil && !p.answers.take(now, d, pos, ack) {
+		return
+	}
+	p.pass(now, d, pos, end, ack)
+}
+
+// pass sends a packet on its way.
+func (p *path) pass(now wheel.Time, d *host.Datagram, pos, end, ack int64) {
+	h := &d.Body.Header
 	half := p.run.script.Ends[p.flow].Half
 	atArrival := half > 0 && p.run.script.Ends[1-p.flow].Half == 0
 	event := Event{At: now.Add(half / 2), Flow: p.flow, Flags: h.Flags, Start: uint64(pos), End: uint64(end), Ack: uint64(max(ack, 0))}

@@ -98,6 +98,8 @@ func (c *Choice) policy(model string) (p tcptimers.Policy, err error) {
 		name = model
 	}
 	switch {
+	case c.name == Captured && name == "linux":
+		p, err = tcptimers.NewProfile("linux-jiffies")
 	case c.name == Captured || !slices.Contains(tcptimers.PolicyNames(), name) && !tcptimers.IsProfile(name):
 		m, ok := track.ModelPolicy(name)
 		if !ok {

@@ -37,10 +37,11 @@ func (k Key) String() string { return keyNames[min(int(k), Keys-1)] }
 
 // Options are how a script is run.
 type Options struct {
-	Policy  tcptimers.Policy // of both ends, but for their ACKs
-	Key     Key
-	Control string // of congestion; "" is newreno
-	OwnACKs bool   // both ends acknowledge by the policy, and not as in the capture
+	Policy    tcptimers.Policy // of both ends, but for their ACKs
+	Key       Key
+	Control   string // of congestion; "" is newreno
+	OwnWindow bool   // congestion control alone decides when what was never sent leaves, and not the captured windows
+	OwnACKs   bool   // both ends acknowledge by the policy, and not as in the capture
 }
 
 // Event is a packet, as it passes the point of capture.
@@ -118,6 +119,9 @@ func (r *run) build() error {
 		if cfgs[d], err = r.config(d); err != nil {
 			return err
 		}
+		if !r.options.OwnACKs {
+			cfgs[d].Conn.Policy.DelAck = tcptimers.DelAckConfig{Every: 1} // they are held back on their way
+		}
 		if r.hosts[d], err = w.NewHost(addrs[d], cfgs[d]); err != nil {
 			return err
 		}
@@ -144,6 +148,9 @@ func (r *run) build() error {
 	}
 	for d := range r.paths {
 		r.paths[d].begin(r, d)
+		if !r.options.OwnACKs {
+			r.paths[d].answers = newAnswering(r.paths[d], &s.Ends[d])
+		}
 		r.apps[d] = newApp(r, d)
 	}
 	if err := r.hosts[1].Listen(serverPort, tcp.ListenConfig{Backlog: 1}, func() host.App { return r.apps[1] }); err != nil {
@@ -171,6 +178,11 @@ func (r *run) config(d int) (tcp.EngineConfig, error) {
 		policy.DelAck = e.ACKs
 	}
 	policy.Keepalive = false
+	if policy.Phase == tcptimers.PhaseJiffies {
+		if origin, ok := ticks(&policy, e.Timed); ok {
+			policy.Origin = origin
+		}
+	}
 	cfg := tcp.EngineConfig{Conn: tcp.DefaultConfig(policy), Seed: 1 + uint64(d)}
 	cfg.Key[0] = byte(d + 1)
 	c := &cfg.Conn
@@ -185,6 +197,12 @@ func (r *run) config(d int) (tcp.EngineConfig, error) {
 	c.RecvBuffer, c.RecvBufferMax = max(e.Window, 1), 0
 	c.Socket.NoDelay = true
 	c.Congestion.InitialWindow = e.Flight
+	if !r.options.OwnACKs {
+		c.TimingSlack = takesACKs
+	}
+	if !r.options.OwnWindow && len(e.Permits) > 0 {
+		c.Permits = &tcp.Permits{All: e.Permits}
+	}
 	headers := 40
 	if r.script.IPv6 {
 		headers = 60

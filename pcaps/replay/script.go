@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
@@ -39,6 +40,9 @@ type Endpoint struct {
 
 	ACKs      tcptimers.DelAckConfig `json:"acks"`     // what tells best when it acknowledged
 	ACKsRight float64                `json:"acks_fit"` // the share of its ACKs that this foretells
+	Permits   []tcp.Permit           `json:"permits"`  // when its octets may leave, as its congestion window was
+	Timed     []Timed                `json:"timed,omitempty"`
+	Answers   []Answer               `json:"answers"` // its ACKs
 	Writes    []Write                `json:"writes"`
 	Half      time.Duration          `json:"half_ns"` // to the point of capture, and back
 }
@@ -140,6 +144,9 @@ type Loss struct {
 	Rexmits  int           `json:"rexmits"`
 	Needless int           `json:"needless"`
 	Packet   int64         `json:"packet"` // the retransmission
+
+	// Timed says that no packet caused the retransmission, but a timer.
+	Timed bool `json:"timed,omitempty"`
 
 	// Estimated says that the transmission before was not captured, and when it was sent is a guess.
 	Estimated bool `json:"estimated,omitempty"`

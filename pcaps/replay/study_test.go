@@ -106,6 +106,9 @@ func TestImputedFatesAreCountedAndRefused(t *testing.T) {
 	c := choices(t, "datacenter")
 	st := &Study{Choices: c}
 	all[0].Ends[1].ACKs = tcptimers.DelAckConfig{Every: 2, Delay: 500 * time.Millisecond, Min: 500 * time.Millisecond, Max: 500 * time.Millisecond}
+	for i := range all[0].Ends[1].Answers {
+		all[0].Ends[1].Answers[i].After = 500 * time.Millisecond
+	}
 	r, err := st.Run("", conns[0], all[0])
 	if err != nil {
 		t.Fatal(err)

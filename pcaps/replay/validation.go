@@ -12,10 +12,11 @@ import (
 type Validation struct {
 	Policy string
 
-	// How many losses there are that a timeout, a probe, and ACKs detected, and for how many of them D is as captured: within what Linux's
-	// wheel of timers rounds to, within two jiffies, and within 1 ms.
+	// How many losses there are that a timeout, a probe, RACK's timer for reordering, and an ACK detected, and for how many of them D is as
+	// captured: within a jiffy or 2 %, within two jiffies, within two, and within 1 ms.
 	Timeouts, TimeoutsRight int
 	Probes, ProbesRight     int
+	Reorders, ReordersRight int
 	Fast, FastRight         int
 
 	First, FirstRight int // first transmissions, and those within 1 ms, in the open loop
@@ -76,7 +77,11 @@ func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 			case track.TLP:
 				count(&v.Probes, &v.ProbesRight, 2*jiffy)
 			case track.Fast:
-				count(&v.Fast, &v.FastRight, fastBand)
+				if l.Timed {
+					count(&v.Reorders, &v.ReordersRight, 2*jiffy)
+				} else {
+					count(&v.Fast, &v.FastRight, fastBand)
+				}
 			}
 			part := time.Duration(1e6) // not repaired at all
 			if rec.Sent {
@@ -90,25 +95,21 @@ func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 	return v, nil
 }
 
-// timeoutBand is by how much a timeout may be off. Linux rounds it up to a jiffy, and its wheel fires at the next one or, from 63 jiffies on,
-// at a multiple of eight, which is 32 ms, of a jiffy more: so a band of 4 ms or 2 % would ask for more than its timers keep.
-func timeoutBand(d time.Duration) time.Duration {
-	if d >= 63*jiffy {
-		return max(9*jiffy, d/50)
-	}
-	return 2 * jiffy
-}
+// timeoutBand is by how much a timeout may be off: a jiffy, or 2 %.
+func timeoutBand(d time.Duration) time.Duration { return max(jiffy, d/50) }
 
 // Passes reports whether the replay is as near as it has to be for its figures to be believed: at least 95 % of each kind are right, and
 // the recovery times are off by 5 % at most in the median, and by 10 % for 95 % of them.
 func (v *Validation) Passes() bool {
 	enough := func(right, n int) bool { return n == 0 || float64(right) >= mostRight*float64(n) }
-	return v.Recoveries > 0 && enough(v.TimeoutsRight, v.Timeouts) && enough(v.ProbesRight, v.Probes) && enough(v.FastRight, v.Fast) &&
+	return v.Recoveries > 0 && enough(v.TimeoutsRight, v.Timeouts) && enough(v.ProbesRight, v.Probes) && enough(v.ReordersRight, v.Reorders) &&
+		enough(v.FastRight, v.Fast) &&
 		v.Median <= mostMedian && v.P95 <= mostP95
 }
 
 // HoldOut returns the second half of the results, each second one, with scripts whose ends acknowledge as those of the first half mostly
-// do, and begin with their first flights: nothing of what is then measured was learnt from the same connection.
+// do, begin with their first flights, and have the ticks that their timers tell: no parameter was learnt from the connection that is then
+// measured. What remains of it is the script: the path, the applications, and when windows and ACKs let more go.
 func HoldOut(results []*Result) (half []*Script) {
 	var acks [2]map[tcptimers.DelAckConfig]int
 	var flights [2][]time.Duration
@@ -123,6 +124,11 @@ func HoldOut(results []*Result) (half []*Script) {
 			}
 		}
 	}
+	var learnt []*Result
+	for i := 0; i < len(results); i += 2 {
+		learnt = append(learnt, results[i])
+	}
+	known := timers(learnt)
 	for i := 1; i < len(results); i += 2 {
 		s := *results[i].Script
 		for d := range s.Ends {
@@ -132,6 +138,7 @@ func HoldOut(results []*Result) (half []*Script) {
 					most, s.Ends[d].ACKs = n, c
 				}
 			}
+			s.Ends[d].Timed = ticksOf(results[i].addr(d), s.Epoch, known)
 			s.Ends[d].Flight = uint32(Quantile(slices.Clone(flights[d]), 0.5))
 		}
 		half = append(half, &s)

@@ -222,6 +222,9 @@ func (w *wayMaker) settle(p *piece, a *acknowledgement) bool {
 		w.mark(p, j)
 		p.fates[j+1] = Delivered
 		from := w.sent[p.tries[j]].at.Add(w.far / 2)
+		if n := len(w.acks) - 2; w.near == 0 && n >= 0 {
+			from = max(from, w.acks[n].Add(-w.far/2+1)) // the ones that came here its sender had
+		}
 		w.deaf = append(w.deaf, Span{from, a.at.Add(-w.far/2 - 1)})
 		return false
 	}

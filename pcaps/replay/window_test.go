@@ -1,0 +1,106 @@
+package replay
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// TestCapturedWindows replays bulk flows of CUBIC whose peers acknowledge in a way of their own under another congestion control: with the
+// windows and ACKs that the captures show most losses are repaired as in them; what is left is when NewReno lets retransmissions go.
+func TestCapturedWindows(t *testing.T) {
+	far := func(own bool) (off, n int) {
+		for seed := range uint64(6) {
+			s := scenario{
+				policy: "linux", control: "cubic", rtt: identityRTTs[1], rate: 20_000_000, loss: sim.Losses{sim.Bernoulli{P: 0.01}},
+				acks:   tcptimers.DelAckConfig{Every: 2, Quick: 3, Delay: 25 * time.Millisecond, Min: 25 * time.Millisecond, Max: 25 * time.Millisecond},
+				client: func() host.App { return &host.Bulk{Octets: 2_000_000, Finish: true} }, server: sink, seed: 40 + seed, stamps: true,
+			}
+			_, all, errs := scripts(t, s.capture(t))
+			if errs[0] != nil {
+				t.Fatal(errs[0])
+			}
+			out, err := all[0].Run(Options{Policy: tcptimers.MustPolicy("linux"), OwnWindow: own, Control: "newreno"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, l := range all[0].Loss {
+				if !l.Counts() {
+					continue
+				}
+				n++
+				if r := &out.Recoveries[i]; !r.Sent || (r.TRec-l.TRec).Abs() > l.TRec/10 {
+					off++
+				}
+			}
+		}
+		return off, n
+	}
+	captured, n := far(false)
+	own, _ := far(true)
+	t.Logf("of %d losses %d are off by more than 10 %% with the captured windows, and %d without", n, captured, own)
+	if n < 40 || own*4 < n || captured*2 > own {
+		t.Errorf("want 40 losses, a quarter of them off without the captured windows, and half of these or less with them")
+	}
+}
+
+// TestPermits: what a window was is told where more waited, and the least of it where not.
+func TestPermits(t *testing.T) {
+	s := scenario{policy: "linux", rtt: identityRTTs[1], client: apps[0].client, server: apps[0].server, seed: 1, stamps: true}
+	_, all, errs := scripts(t, s.capture(t))
+	if errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	permits := all[0].Ends[0].Permits
+	if len(permits) < 20 {
+		t.Fatalf("%d permits", len(permits))
+	}
+	if p := permits[0]; p.Delivered != 0 || p.Octets != 10*1448 || p.AtLeast {
+		t.Errorf("the first window is %+v, want that of ten segments", p)
+	}
+	if p := permits[len(permits)-1]; !p.AtLeast || p.Delivered < 300_000 {
+		t.Errorf("the last one is %+v, want the least, as nothing was left", p)
+	}
+	for i, p := range permits {
+		if i > 0 && p.Delivered <= permits[i-1].Delivered {
+			t.Errorf("permit %d at %d octets is not behind the one before it", i, p.Delivered)
+		}
+	}
+	for i, a := range all[0].Ends[1].Answers {
+		if i > 0 && a.Octets <= all[0].Ends[1].Answers[i-1].Octets {
+			t.Errorf("answer %d at %d octets is not behind the one before it", i, a.Octets)
+		}
+	}
+}
+
+// TestTicks finds the ticks of a host by when its timers expired: of 4 ms, of 32 ms if some of them were long, and none if too few agree.
+func TestTicks(t *testing.T) {
+	p, err := tcptimers.NewProfile("linux-jiffies")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ms = time.Millisecond
+	at := func(ns time.Duration, quiet time.Duration) Timed { return Timed{wheel.Time(ns), quiet} }
+	short := []Timed{at(1601*1000+100*4*ms, 20*ms), at(1630*1000+17*4*ms, 90*ms), at(1604*1000+9*4*ms, 200*ms)}
+	long := []Timed{at(9650*1000+32*32*ms, 300*ms), at(9610*1000+5*32*ms, 320*ms)}
+	for _, test := range []struct {
+		name string
+		all  []Timed
+		want time.Duration // -1: none
+	}{
+		{"none", nil, -1},
+		{"one", short[:1], -1},
+		{"short", short, 1601*1000 - hostLag},
+		{"long too", append(short[:3:3], long...), 9610*1000 - hostLag},
+		{"nothing in common", []Timed{at(0, ms), at(ms, ms), at(2*ms, ms), at(3*ms, ms)}, -1},
+	} {
+		origin, ok := ticks(&p, test.all)
+		if ok != (test.want >= 0) || ok && origin != wheel.Time(test.want) {
+			t.Errorf("%s: %v, %v, want %v", test.name, time.Duration(origin), ok, test.want)
+		}
+	}
+}
