@@ -19,8 +19,14 @@ type Answer struct {
 // atOnce is how soon after a packet an ACK is sent that no timer held back.
 const atOnce = time.Millisecond
 
-// answers finds when the end d acknowledged what it got.
-func (m *maker) answers(d int) (all []Answer) {
+// answers finds when the end d acknowledged what it got. Without SACK its ACKs count only what came in order.
+func (m *maker) answers(d int, sack bool) (all []Answer) {
+	count := func(a *arrived) int64 {
+		if sack {
+			return a.octets()
+		}
+		return max(a.una-1, 0)
+	}
 	var (
 		got  []telling // how much had come when
 		come arrived
@@ -31,9 +37,9 @@ func (m *maker) answers(d int) (all []Answer) {
 		switch {
 		case x.reset:
 		case !x.sends && x.data && x.end > 1:
-			was := come.octets()
-			if come.take(block{max(x.start, 1), x.end}); come.octets() > was {
-				got = append(got, telling{x.at, come.octets()})
+			was := count(&come)
+			if come.take(block{max(x.start, 1), x.end}); count(&come) > was {
+				got = append(got, telling{x.at, count(&come)})
 			}
 		case x.sends && x.ack > 0 && said.ack(m, 1-d, x) && !x.data:
 			a := Answer{Octets: uint64(said.octets())}

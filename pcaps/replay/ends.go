@@ -108,7 +108,7 @@ func (m *maker) end(d int) Endpoint {
 	e.Writes, e.Flight = m.writes(d)
 	e.Permits = m.permits(d, e.Writes)
 	e.Timed = m.timed(d)
-	e.Answers = m.answers(d)
+	e.Answers = m.answers(d, e.SACK)
 	return e
 }
 

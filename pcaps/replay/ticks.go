@@ -42,7 +42,7 @@ func (m *maker) timed(d int) (all []Timed) {
 }
 
 // tickSpread is how late a timer is behind its tick, at most: what comes later counts as another tick.
-const tickSpread = 400 * time.Microsecond
+const tickSpread = 500 * time.Microsecond
 
 // hostLag is how much later than its tick the first packet of a timer is captured, about; and how much later than it was captured a host
 // takes a packet in.
@@ -62,7 +62,20 @@ func ticks(p *tcptimers.Policy, all []Timed) (origin wheel.Time, ok bool) {
 			}
 		}
 		phase, most := densest(residues, period)
-		if most < 2 || 2*most <= len(residues) {
+		if 2*most <= len(residues) || most < 1 {
+			break
+		}
+		if fine := time.Duration(origin.Add(hostLag)); period > p.Tick {
+			// A coarser tick is one of the finer ones too: a single timer that agrees with these is enough for it.
+			late := (phase - fine%p.Tick + p.Tick) % p.Tick
+			if late > p.Tick/2 {
+				late -= p.Tick
+			}
+			if late.Abs() > tickSpread {
+				break
+			}
+			phase -= late
+		} else if most < 2 {
 			break
 		}
 		origin, ok = wheel.Time(phase).Add(-hostLag), true

@@ -63,8 +63,11 @@ func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 			if w == nil || r.Script.Ends[l.Flow].Half > 0 {
 				continue
 			}
-			took, right := w.Detected(l.Start, l.Try)
+			took, at, right := w.Detected(l.Start, l.Try)
 			d := (took - l.D).Abs()
+			if l.Kind == track.Fast && !l.Timed {
+				d = at.Sub(l.At).Abs() // the ACK that caused it came at the same instant
+			}
 			count := func(n, good *int, band time.Duration) {
 				*n++
 				if right && d <= band {

@@ -95,7 +95,9 @@ func TestTicks(t *testing.T) {
 		{"none", nil, -1},
 		{"one", short[:1], -1},
 		{"short", short, 1601*1000 - hostLag},
-		{"long too", append(short[:3:3], long...), 9610*1000 - hostLag},
+		{"long too", append(short[:3:3], long...), 9601*1000 - hostLag},
+		{"one long", append(short[:3:3], long[0]), 9601*1000 - hostLag},
+		{"one long beside the ticks", append(short[:3:3], at(11*ms, 300*ms)), 1601*1000 - hostLag},
 		{"nothing in common", []Timed{at(0, ms), at(ms, ms), at(2*ms, ms), at(3*ms, ms)}, -1},
 	} {
 		origin, ok := ticks(&p, test.all)

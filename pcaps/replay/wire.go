@@ -253,8 +253,8 @@ func (w *wireRun) echo(ecr uint32) uint32 {
 	return w.sentTS[max(k-1, 0)].ts
 }
 
-// Detected returns how long after the try-th transmission of octets the next one left the engine, and whether there was one.
-func (o *WireOutcome) Detected(start uint64, try int) (time.Duration, bool) {
+// Detected returns how long after the try-th transmission of octets the next one left the engine, and when, and whether there was one.
+func (o *WireOutcome) Detected(start uint64, try int) (after time.Duration, at wheel.Time, ok bool) {
 	n := 0
 	before := wheel.Time(0)
 	for _, e := range o.Got {
@@ -262,11 +262,11 @@ func (o *WireOutcome) Detected(start uint64, try int) (time.Duration, bool) {
 			continue
 		}
 		if n++; n == try+1 {
-			return e.At.Sub(before), true
+			return e.At.Sub(before), e.At, true
 		}
 		before = e.At
 	}
-	return 0, false
+	return 0, 0, false
 }
 
 // compare puts what the engine sent beside what the captured end sent.
