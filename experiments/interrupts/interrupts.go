@@ -4,9 +4,9 @@ package interrupts
 import (
 	"embed"
 	"fmt"
-	"math"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/stat"
 	"tcpwheel/wheel"
 )
 
@@ -86,7 +86,7 @@ func (f *facility) reach() wheel.Time {
 	if f.levels == 0 {
 		return 0
 	}
-	return wheel.Time(math.Pow(float64(f.slots), float64(f.levels)))
+	return wheel.Time(stat.Power(float64(f.slots), f.levels))
 }
 
 func find(name string) *facility {

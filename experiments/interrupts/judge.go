@@ -78,7 +78,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 				continue
 			}
 			each := 1/float64(f.slots) + 1/float64(2*p.Mean) // T/M+½ times in T ticks
-			want := 1 - math.Pow(1-each, float64(n))
+			want := 1 - stat.Power(1-each, n)
 			law.X, law.Y = append(law.X, float64(n)), append(law.Y, want)
 			if x := stat.Mean(share) / want; math.Abs(x-1) > math.Abs(worstShare-1) {
 				worstShare = x
