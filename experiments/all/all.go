@@ -18,6 +18,7 @@ import (
 	"tcpwheel/experiments/randomised"
 	"tcpwheel/experiments/shrew"
 	"tcpwheel/experiments/sweep"
+	"tcpwheel/experiments/rates"
 	"tcpwheel/experiments/tailmap"
 	"tcpwheel/experiments/vegas"
 )
@@ -33,6 +34,7 @@ func Studies() []*experiments.Study {
 		interrupts.Study,
 		locks.Study,
 		vegas.Study,
+		rates.Study,
 		expiry.Study,
 		tailmap.Study,
 		incast.Study,

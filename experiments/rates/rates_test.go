@@ -1,0 +1,47 @@
+package rates
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/studytest"
+)
+
+const small = "study: rates\nround_trips: [20ms]\nwatched: 100ms\nsettle: 1s\nbusy: [25000]\n" +
+	"timers: [\"per-segment control=newreno delack=40ms -tlp -rack -frto\", \"rfc6298 control=newreno delack=40ms -tlp -rack\"]\n"
+
+func TestRates(t *testing.T) {
+	studytest.Want(t, studytest.Run(t, Study, small), experiments.Reproduced)
+}
+
+func TestASegmentHasOneTimerForOneRoundTrip(t *testing.T) {
+	p := &Plan{Rate: 1e9, Overhead: 38, Window: 1, Watched: 50 * time.Millisecond, Settle: 300 * time.Millisecond, Connections: 1}
+	c, err := run(p, lab.MustTimers("per-segment control=newreno delack=40ms -tlp -rack -frto"), time.Millisecond, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := c.Sides[0].kind("rexmit")
+	if k.Started != c.Sent || k.Expired != 0 || k.Lived < time.Millisecond || k.Lived > 1200*time.Microsecond {
+		t.Errorf("%d segments in a round trip of 1 ms: %+v, want a timer each that runs for it", c.Sent, k)
+	}
+}
+
+// A timer that is lost, and a segment without one, would be found out.
+func TestFalsifier(t *testing.T) {
+	p := &Plan{
+		Rate: 1e8, Overhead: 38, Window: 1, Watched: 20 * time.Millisecond, Settle: 200 * time.Millisecond, Connections: 1, RoundTrips: []time.Duration{time.Millisecond},
+		Timers: []lab.Timers{lab.MustTimers("per-segment control=newreno delack=40ms -tlp -rack -frto")},
+	}
+	c, err := run(p, p.Timers[0], time.Millisecond, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Sides[0].Kinds[0].Started--
+	out, err := judge(p, []Cell{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	studytest.Want(t, out, experiments.NotReproduced, "conservation", "per-segment")
+}
