@@ -19,10 +19,10 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			cost := 1e-3
 			for _, j := range p.Intervals {
 				n, _ := f.law(j)
-				cost += 3e-8 * float64(n) * float64(p.Phases+company/4)
+				cost += float64(3e-8 * float64(n) * float64(p.Phases+company/4))
 			}
 			for _, n := range p.Timers {
-				cost += 1e-8 * float64(p.Turns*n+p.Mean*p.Turns) * 3
+				cost += float64(3e-8 * float64(p.Turns*n+p.Mean*p.Turns))
 			}
 			all = append(all, experiments.Cell[Cell]{
 				Name: fmt.Sprintf("facility=%s seed=%d", f.name, seed), Cost: cost,

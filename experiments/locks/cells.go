@@ -12,7 +12,7 @@ import (
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	for _, scheme := range p.Schemes {
 		all = append(all, experiments.Cell[Cell]{
-			Name: fmt.Sprintf("scheme=%s holds", scheme), Cost: 1e-3 + 1e-7*float64(p.Timers[len(p.Timers)-1]),
+			Name: fmt.Sprintf("scheme=%s holds", scheme), Cost: 1e-3 + float64(1e-7*float64(p.Timers[len(p.Timers)-1])),
 			Run: func(context.Context) (Cell, error) { return holds(p, scheme) },
 		})
 		for seed := 1; seed <= p.Seeds; seed++ {

@@ -77,7 +77,7 @@ func of(rounding string, m int) loss {
 	case "nearest":
 		return loss{1. / 3, (g/2 - 1) / g}
 	case "down":
-		return loss{(g - 1) / (2*g - 1), (g - 1) / g}
+		return loss{(g - 1) / (g + g - 1), (g - 1) / g}
 	}
 	return loss{(g - 1) / (g + 1), (g - 1) / (2 * g)}
 }

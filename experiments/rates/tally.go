@@ -60,7 +60,7 @@ func (t *tally) side(now wheel.Time, watched time.Duration, before, after wheel.
 
 // turn notes that from now on so many more timers run.
 func (k *kindTally) turn(now wheel.Time, more int) {
-	k.area += float64(k.running) * float64(now-k.since)
+	k.area += float64(float64(k.running) * float64(now-k.since))
 	k.since = now
 	k.running += more
 }
