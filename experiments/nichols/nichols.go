@@ -75,7 +75,7 @@ func of(rounding string, m int) loss {
 	g := float64(m)
 	switch rounding {
 	case "nearest":
-		return loss{1. / 3, (g/2 - 1) / g}
+		return loss{1. / 3, (float64(g/2) - 1) / g}
 	case "down":
 		return loss{(g - 1) / (g + g - 1), (g - 1) / g}
 	}
