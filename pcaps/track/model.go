@@ -283,13 +283,14 @@ func (t *timerModel) starts(f *Flow, s *segment) (starts [3]wheel.Time, n int) {
 			add(restarted)
 		}
 	default:
+		if p.Estimator == tcptimers.EstimatorBSD && s.txs > 1 {
+			restarted = maxTime(restarted, s.sent) // as tcp_input does after three duplicate ACKs
+		}
 		add(restarted)
 		if p.Estimator == tcptimers.EstimatorLinux {
 			// What is left of the timeout of the first segment, once a probe was scheduled (tcp_rearm_rto), or since the probe was sent.
 			add(s.sent)
 			add(maxTime(restarted, v.sentNew))
-		} else if s.sent > restarted {
-			add(s.sent) // its fast retransmission has moved the timer
 		}
 	}
 	return starts, n
