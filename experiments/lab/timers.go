@@ -20,6 +20,7 @@ type Timers struct {
 	Control    string // "" is that of the engine
 	VegasCheck bool
 	Pacing     bool
+	Reno       bool // tcp.Config.Reno
 	NoSACK     bool
 	Timestamps *bool // nil is that of the engine
 }
@@ -94,7 +95,7 @@ func span(text string, lo, hi time.Duration) (time.Duration, error) {
 }
 
 const keysAndSwitches = "rtt-tick=, floor=, phase=, rexmit=, delack=, var-min=, jitter=, control=, and + or - with tlp, rack, frto, sack, " +
-	"timestamps, vegas-check, pacing"
+	"timestamps, vegas-check, pacing, reno"
 
 // word takes one word after the policy.
 func (t *Timers) word(w string) (err error) {
@@ -156,6 +157,8 @@ func (t *Timers) word(w string) (err error) {
 		t.VegasCheck = on
 	case "pacing":
 		t.Pacing = on
+	case "reno":
+		t.Reno = on
 	default:
 		return fmt.Errorf("%q: no such switch, want %s", w, keysAndSwitches)
 	}
@@ -195,7 +198,7 @@ func (t *Timers) Config() tcp.Config {
 	if t.Control != "" {
 		c.Control = t.Control
 	}
-	c.VegasCheck, c.Pacing = t.VegasCheck, t.Pacing
+	c.VegasCheck, c.Pacing, c.Reno = t.VegasCheck, t.Pacing, t.Reno
 	if t.NoSACK {
 		c.SACK = false
 	}

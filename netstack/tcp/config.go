@@ -21,6 +21,12 @@ type Config struct {
 	VegasCheck bool // the fine-grained check of TCP Vegas, under any control
 	Pacing     bool // segments are spread over the round trip by a timer
 
+	// Reno has a fast recovery without SACK end with the first ACK of new data, as 4.3BSD Reno has it: what else was lost of the flight
+	// waits for duplicate ACKs of its own, or for the timer.
+	//
+	// DEVIATION RFC 6582 §3.2: it is for studies of what was measured before NewReno.
+	Reno bool
+
 	// Permits are when what is sent first may leave, in order, for connections whose windows are known; nil leaves it to congestion
 	// control.
 	Permits *Permits

@@ -69,7 +69,11 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 
 	leaving := false
 	growing := c.ca != CARecovery && c.ca != CACWR
-	if advanced && c.ca >= CACWR && c.sndUna.AtOrAfter(r.recover) {
+	reno := c.cfg.Reno && !c.sackOn && c.ca == CARecovery
+	if advanced && c.ca >= CACWR && (c.sndUna.AtOrAfter(r.recover) || reno) {
+		if reno {
+			r.dup.Forget()
+		}
 		leaving = c.ca >= CARecovery
 		growing = c.ca == CALoss
 		c.leaveRecovery(now, o)
@@ -146,6 +150,9 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 		if s := c.fl.sent.seg(c.fl.sent.Front()); (a.duplicate || a.acked > 0) && !s.Sacked() && !s.RetransOut() &&
 			v.vegas.OnAck(now, a.duplicate, s.Sent, v.fine.RTO()) {
 			c.markLost(c.fl.sent.Front())
+			if c.cfg.Reno && c.ca < CACWR && s.Seq.Before(c.rec.recover) {
+				c.ca = CACWR // of a flight for which the window was reduced already, as Brakmo and Peterson have it
+			}
 			if c.ca != CARecovery {
 				c.enterRecovery(now, a, o)
 			}

@@ -40,6 +40,9 @@ func (d *DupAcks) Repaired(segments uint32) { d.n -= min(d.n, segments) }
 // Advanced notes SND.UNA: a recovery that it has gone past is forgotten, long before the numbers come round again.
 func (d *DupAcks) Advanced(una Seq) { d.hasRecover = d.hasRecover && !una.After(d.recover) }
 
+// Forget forgets the last recovery, as a sender before NewReno knows of none.
+func (d *DupAcks) Forget() { d.hasRecover = false }
+
 // N returns how many duplicate ACKs there were since the last Reset.
 func (d *DupAcks) N() uint32 { return d.n }
 

@@ -215,6 +215,7 @@ var options = []knob{
 	boolean("validate", "Congestion.Validate", func(p *plan) *bool { return &p.conn.Congestion.Validate }),
 	boolean("no_fast_convergence", "Congestion.NoFastConvergence", func(p *plan) *bool { return &p.conn.Congestion.NoFastConvergence }),
 	boolean("vegas_check", "Config.VegasCheck", func(p *plan) *bool { return &p.conn.VegasCheck }),
+	boolean("reno", "Config.Reno", func(p *plan) *bool { return &p.conn.Reno }),
 	boolean("pacing", "Config.Pacing", func(p *plan) *bool { return &p.conn.Pacing }),
 	boolean("timestamps", "Config.Timestamps", func(p *plan) *bool { return &p.conn.Timestamps }),
 	boolean("wscale", "Config.WScale", func(p *plan) *bool { return &p.conn.WScale }),
