@@ -19,6 +19,7 @@ import (
 	"tcpwheel/experiments/shrew"
 	"tcpwheel/experiments/sweep"
 	"tcpwheel/experiments/rates"
+	"tcpwheel/experiments/tableiv"
 	"tcpwheel/experiments/tailmap"
 	"tcpwheel/experiments/vegas"
 )
@@ -35,6 +36,7 @@ func Studies() []*experiments.Study {
 		locks.Study,
 		vegas.Study,
 		rates.Study,
+		tableiv.Study,
 		expiry.Study,
 		tailmap.Study,
 		incast.Study,

@@ -1,0 +1,76 @@
+// Package tableiv is study E9: what fine timers do for a transfer of a megabyte, as Table IV of the paper on TCP Vegas has it.
+package tableiv
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	Rate    int           `plan:"rate" min:"10000" max:"1000000000"`
+	Buffers []int         `plan:"buffers" min:"1" max:"10000"`
+	Delay   time.Duration `plan:"delay" min:"10us" max:"10s"`
+	Access  int           `plan:"access" min:"10000" max:"100000000000"`
+
+	Octets        int `plan:"octets" min:"1000" max:"100000000"`
+	SendBuffer    int `plan:"send_buffer" min:"1000" max:"100000000"`
+	InitialWindow int `plan:"initial_window" min:"1" max:"100"`
+
+	Reno   lab.Timers   `plan:"reno"`
+	Fine   lab.Timers   `plan:"fine"`
+	Check  lab.Timers   `plan:"check"`
+	Vegas  lab.Timers   `plan:"vegas"`
+	Others []lab.Timers `plan:"others" optional:"true"`
+
+	Load   float64       `plan:"load" min:"0" max:"2"`
+	Median int           `plan:"median" min:"1" max:"1000000"`
+	Spread float64       `plan:"spread" min:"0" max:"3"`
+	WarmUp time.Duration `plan:"warm_up" min:"0s" max:"10m"`
+	Short  lab.Timers    `plan:"short"`
+
+	Seeds int `plan:"seeds" min:"1" max:"10000"`
+}
+
+// rows returns the senders of the transfer.
+func (p *Plan) rows() []lab.Timers {
+	return append([]lab.Timers{p.Reno, p.Fine, p.Check, p.Vegas}, p.Others...)
+}
+
+// Cell is one transfer.
+type Cell struct {
+	Sender  string `json:"sender"`
+	Buffers int    `json:"buffers"`
+	Seed    int    `json:"seed"`
+
+	Seconds  float64 `json:"seconds"` // from the SYN to the ACK of the last octet
+	Timeouts int     `json:"timeouts"`
+	Resent   int     `json:"resent"`  // octets
+	Silence  float64 `json:"silence"` // s, in which nothing was sent before a timeout, in all
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E9", Name: "tableiv", Class: experiments.Published, Files: files,
+	Question: "What do fine timers do for a transfer of 1 MB beside short flows, and what does Vegas's window?",
+	Check: func(p *Plan) error {
+		var texts []string
+		for _, t := range p.rows() {
+			if slices.Contains(texts, t.Text) {
+				return fmt.Errorf("others: %q stands twice", t.Text)
+			}
+			texts = append(texts, t.Text)
+		}
+		return nil
+	},
+	Cells: cells,
+	Judge: judge,
+})
