@@ -4,6 +4,7 @@ package all
 import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/comb"
+	"tcpwheel/experiments/deadpeer"
 	"tcpwheel/experiments/delack"
 	"tcpwheel/experiments/expiry"
 	"tcpwheel/experiments/fig9"
@@ -46,6 +47,7 @@ func Studies() []*experiments.Study {
 		shrew.Study,
 		delack.Study,
 		sweep.Study,
+		deadpeer.Study,
 	}
 }
 

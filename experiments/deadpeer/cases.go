@@ -1,0 +1,88 @@
+package deadpeer
+
+import (
+	"fmt"
+	"time"
+
+	"tcpwheel/experiments/lab"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// what a connection is doing when its peer dies.
+type what uint8
+
+const (
+	idle    what = iota // nothing, with keepalive
+	data                // data is under way
+	opening             // the peer was never there
+)
+
+// death is a case: who notices, and by what.
+type death struct {
+	name   string
+	what   what
+	timers lab.Timers
+	idle   time.Duration // of keepalive
+	each   time.Duration
+	count  int
+	user   time.Duration // the user timeout; 0 is none
+}
+
+const noProbes = " -tlp -rack control=newreno"
+
+func deaths(p *Plan) (all []death) {
+	keep := func(name, timers string, idle, each time.Duration, count int) {
+		all = append(all, death{name: "keepalive, " + name, timers: lab.MustTimers(timers + noProbes), idle: idle, each: each, count: count})
+	}
+	keep("4.4BSD", "bsd", 2*time.Hour, 75*time.Second, 8)
+	keep("Linux and gVisor", "linux", 2*time.Hour, 75*time.Second, 9)
+	for _, tick := range p.Ticks {
+		keep(fmt.Sprintf("fast, tick of %v", tick), "per-segment@"+tick.String(), p.FastIdle, p.FastInterval, p.FastCount)
+	}
+	for _, user := range p.UserTimeouts {
+		all = append(all, death{name: fmt.Sprintf("user timeout of %v", user), what: data, timers: lab.MustTimers("per-segment" + noProbes), user: user})
+	}
+	for _, who := range []struct{ name, timers string }{{"4.4BSD", "bsd"}, {"Linux", "linux"}, {"default", "per-segment"}} {
+		tm := lab.MustTimers(who.timers + noProbes)
+		all = append(all, death{name: "R2, " + who.name, what: data, timers: tm}, death{name: "SYN, " + who.name, what: opening, timers: tm})
+	}
+	return all
+}
+
+// config is the configuration of the connection.
+func (d *death) config() tcp.Config {
+	cfg := d.timers.Config()
+	if d.what == idle {
+		cfg.Socket.Keepalive, cfg.Socket.KeepIdle, cfg.Socket.KeepInterval, cfg.Socket.KeepCount = true, d.idle, d.each, d.count
+	}
+	cfg.Socket.UserTimeout = d.user
+	return cfg
+}
+
+// countdown reports whether ticks are counted and not rounded up to, which takes a share of one off.
+func (d *death) countdown() bool { return d.timers.Policy.Phase == tcptimers.PhaseCountdown }
+
+// rule is how long the connection is to live on from start, when its timeout was rto. It is exact if ok, and else what a share of a tick
+// comes on top of.
+func (d *death) rule(start wheel.Time, rto time.Duration) (life time.Duration, ok bool) {
+	p := &d.timers.Policy
+	switch {
+	case d.what == idle:
+		return d.idle + time.Duration(d.count)*d.each, false
+	case d.user > 0:
+		return d.user, false
+	case d.what == opening:
+		return p.SynR2, false
+	}
+	// RFC 6298 §5 (5.5): the timeout doubles with each expiry, up to the ceiling. At R2, or after so many retransmissions, it is the last.
+	at := start
+	for n := 0; ; n++ {
+		at = p.Deadline(at, rto)
+		if p.GivesUp(at, start, n) {
+			return at.Sub(start), true
+		}
+		rto = min(2*rto, p.Bounds.Max)
+	}
+}

@@ -1,0 +1,48 @@
+// Package deadpeer is study E14: when a dead peer is noticed.
+package deadpeer
+
+import (
+	"embed"
+	"time"
+
+	"tcpwheel/experiments"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	RTT          time.Duration   `plan:"rtt" min:"1ms" max:"1s"`
+	FastIdle     time.Duration   `plan:"fast_idle" min:"1s" max:"2h"`
+	FastInterval time.Duration   `plan:"fast_interval" min:"500ms" max:"75s"`
+	FastCount    int             `plan:"fast_count" min:"1" max:"255"`
+	Ticks        []time.Duration `plan:"ticks" min:"1us" max:"500ms"`
+	UserTimeouts []time.Duration `plan:"user_timeouts" min:"100ms" max:"1h"`
+	Phases       int             `plan:"phases" min:"1" max:"10000"`
+	Seeds        int             `plan:"seeds" min:"1" max:"1000"`
+}
+
+// Cell is what became of connections of one case under one seed.
+type Cell struct {
+	Case string        `json:"case"`
+	Seed int           `json:"seed"`
+	Tick time.Duration `json:"tick"`
+	Rule time.Duration `json:"rule"` // the sum of the timers; of R2, in the mean, as 4.4BSD's timeout follows the phase
+
+	Off      int       `json:"off"`      // connections that ended elsewhere than the rule allows
+	Least    float64   `json:"least"`    // end less rule, in ticks
+	Mean     float64   `json:"mean"`     //
+	Greatest float64   `json:"greatest"` //
+	KS       float64   `json:"ks"`       // p of an even share of a tick
+	Took     float64   `json:"took"`     // in seconds, in the mean
+	Late     []float64 `json:"late,omitempty"`
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E14", Name: "deadpeer", Class: experiments.Exact, Files: files,
+	Question: "When is a dead peer noticed, by keepalive, user timeout and R2?",
+	Cells:    cells,
+	Judge:    judge,
+})

@@ -1,0 +1,90 @@
+package deadpeer
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+)
+
+func small() *Plan {
+	return &Plan{
+		RTT: 20 * time.Millisecond, FastIdle: 10 * time.Second, FastInterval: time.Second, FastCount: 3,
+		Ticks: []time.Duration{time.Millisecond, 500 * time.Millisecond}, UserTimeouts: []time.Duration{7 * time.Second}, Phases: 20, Seeds: 1,
+	}
+}
+
+func run(t *testing.T, p *Plan) (all []Cell) {
+	t.Helper()
+	for _, c := range cells(p) {
+		got, err := c.Run(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", c.Name, err)
+		}
+		all = append(all, got)
+	}
+	return all
+}
+
+func TestDeaths(t *testing.T) {
+	p := small()
+	out, err := judge(p, run(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range out.Claims {
+		if c.Verdict != experiments.Reproduced {
+			t.Errorf("%s: %s, %v", c.Name, c.Verdict, c.Measured)
+		}
+	}
+	if err := out.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFastOverACoarseTick tells the story of one death: the last segment comes at 0.1 of a tick of 500 ms, half a round trip late, so that
+// 10 s later is not a tick; the next one is 440 ms away. The probes then leave and go unanswered at ticks.
+func TestFastOverACoarseTick(t *testing.T) {
+	p := small()
+	for _, d := range deaths(p) {
+		if d.name != "keepalive, fast, tick of 500ms" {
+			continue
+		}
+		life, rule, exact, err := d.one(p, 0.1)
+		if want := 13*time.Second + 440*time.Millisecond; err != nil || life != want || rule != 13*time.Second || exact {
+			t.Errorf("lives for %v (rule %v, exact %v), %v; want %v", life, rule, exact, err, want)
+		}
+		return
+	}
+	t.Error("no such case")
+}
+
+// TestRuleOfR2 has the instants of Linux's timeouts: 0.2 s, doubled up to 120 s, end at 924.6 s as tcp_retries2 of 15 has it.
+func TestRuleOfR2(t *testing.T) {
+	for _, d := range deaths(small()) {
+		if d.name == "R2, Linux" {
+			if life, exact := d.rule(0, 200*time.Millisecond); !exact || life != 924600*time.Millisecond {
+				t.Errorf("R2 after %v, want 924.6s", life)
+			}
+		}
+	}
+}
+
+// TestFalsifier has each connection end two ticks later.
+func TestFalsifier(t *testing.T) {
+	p := small()
+	all := run(t, p)
+	for i := range all {
+		c := &all[i]
+		c.Off, c.Least, c.Mean, c.Greatest, c.KS = p.Phases, c.Least+2, c.Mean+2, c.Greatest+2, 0
+	}
+	out, err := judge(p, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range out.Claims {
+		if c.Verdict != experiments.NotReproduced && c.Name != "rfc9293" {
+			t.Errorf("%s: %s though all end late", c.Name, c.Verdict)
+		}
+	}
+}
