@@ -21,6 +21,7 @@ import (
 	"tcpwheel/experiments/sweep"
 	"tcpwheel/experiments/rates"
 	"tcpwheel/experiments/tableiv"
+	"tcpwheel/experiments/spike"
 	"tcpwheel/experiments/tailmap"
 	"tcpwheel/experiments/vegas"
 )
@@ -48,6 +49,7 @@ func Studies() []*experiments.Study {
 		delack.Study,
 		sweep.Study,
 		deadpeer.Study,
+		spike.Study,
 	}
 }
 

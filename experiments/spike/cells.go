@@ -1,0 +1,202 @@
+package spike
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// The responses to a timeout that was spurious. none has no means of finding out.
+const (
+	none  = "none"
+	frto  = "F-RTO"
+	eifel = "Eifel"
+	dsack = "DSACK"
+	every = "all three"
+)
+
+var responses = []string{none, frto, eifel, dsack, every}
+
+// apply sets the response.
+func apply(cfg *tcp.Config, response string) {
+	cfg.Policy.FRTO = response == frto || response == every
+	cfg.Timestamps = response == eifel || response == every
+	cfg.SACK = response == dsack || response == every
+}
+
+// family is what timers of a kind have in common.
+type family string
+
+const (
+	ofTick   family = "granularity"
+	ofFloor  family = "floor"
+	ofPolicy family = "policy"
+)
+
+// timers are some timers with their name.
+type timers struct {
+	name   string
+	family family
+	size   time.Duration // G, or the floor
+	lab    lab.Timers
+}
+
+func (p *Plan) all() (all []timers) {
+	const bare = " -tlp -rack control=newreno"
+	for _, g := range p.Ticks {
+		all = append(all, timers{fmt.Sprintf("G=%v", g), ofTick, g, lab.MustTimers(fmt.Sprintf("per-segment@%v rtt-tick=%v var-min=0s floor=1ms%s", g, g, bare))})
+	}
+	for _, floor := range p.Floors {
+		all = append(all, timers{fmt.Sprintf("floor=%v", floor), ofFloor, floor, lab.MustTimers(fmt.Sprintf("per-segment@1ms rtt-tick=1ms var-min=%v%s", floor, bare))})
+	}
+	for _, name := range p.Policies {
+		all = append(all, timers{name, ofPolicy, 0, lab.MustTimers(name + " control=newreno")})
+	}
+	return all
+}
+
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
+	for _, tm := range p.all() {
+		for seed := 1; seed <= p.Seeds; seed++ {
+			all = append(all, experiments.Cell[Cell]{
+				Name: fmt.Sprintf("%s seed=%d", tm.name, seed), Cost: 6e-4 * (p.Warm + p.Watch).Seconds() * float64(len(p.Peaks)+4*len(p.Tried)),
+				Run: func(context.Context) (Cell, error) { return cell(p, &tm, seed) },
+			})
+		}
+	}
+	return all
+}
+
+func cell(p *Plan, tm *timers, seed int) (c Cell, err error) {
+	c = Cell{Timers: tm.name, Seed: seed}
+	run := func(peak time.Duration, response string) error {
+		s := Spike{Peak: peak, Response: response}
+		if err := spike(p, tm, seed, &s); err != nil {
+			return fmt.Errorf("%s, seed %d, peak %v, %s: %w", tm.name, seed, peak, response, err)
+		}
+		c.Spikes = append(c.Spikes, s)
+		return nil
+	}
+	for _, peak := range append([]time.Duration{p.RTT}, p.Peaks...) {
+		if err := run(peak, none); err != nil {
+			return c, err
+		}
+	}
+	for _, peak := range p.Tried {
+		for _, response := range responses[1:] {
+			if err := run(peak, response); err != nil {
+				return c, err
+			}
+		}
+	}
+	c.Waits, err = waits(p, tm, seed)
+	return c, err
+}
+
+// config is that of both sides. Whole policies keep their delayed ACKs at the sender only, which receives nothing.
+func config(tm *timers) (client, server tcp.Config) {
+	client = tm.lab.Config()
+	p := tm.lab.Policy
+	p.DelAck = tcptimers.DelAckConfig{Every: 1}
+	return client, tcp.DefaultConfig(p)
+}
+
+// spike has the path slow down during a transfer.
+func spike(p *Plan, tm *timers, seed int, s *Spike) error {
+	const mss = 1448
+	client, server := config(tm)
+	apply(&client, s.Response)
+	apply(&server, s.Response)
+	client.Congestion.MaxWindow = uint32(p.Window * mss)
+	b, err := newBed(p, client, server)
+	if err != nil {
+		return err
+	}
+	if err := b.server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
+		return err
+	}
+	session, err := b.client.Dial(b.server, 80, nil, &host.Bulk{Buffer: 1 << 20})
+	if err != nil {
+		return err
+	}
+	net, conn := b.world.Net, session.Conn()
+	net.Run(wheel.Time(p.Warm) + wheel.Time(lab.Uniform(uint64(seed), 0xe23)*float64(tcptimers.SlowTick)))
+	begin := net.Now()
+	counted := b.client.Counters()
+	again, acked := len(b.record.Resends), conn.Acked()
+	s.Before = conn.Info(begin).Cwnd
+	s.Least = s.Before
+	b.path.rtt = s.Peak
+	slow, after := begin.Add(p.Lasts), begin.Add(p.Lasts+s.Peak+p.RTT)
+	for at := begin; at < begin.Add(p.Watch); {
+		at = at.Add(10 * time.Millisecond)
+		net.Run(at)
+		if at >= slow {
+			b.path.rtt = p.RTT
+		}
+		info := conn.Info(at)
+		s.Least = min(s.Least, info.Cwnd)
+		if s.After == 0 && at >= after {
+			s.After, s.Ssthresh = info.Cwnd, info.Ssthresh
+		}
+	}
+	now := b.client.Counters()
+	s.Again, s.Octets = len(b.record.Resends)-again, conn.Acked()-acked
+	s.Timeouts = int(now.TCPTimeouts - counted.TCPTimeouts)
+	s.Undone = int(now.TCPSpuriousRTOs + now.TCPLossUndo + now.TCPDSACKUndo + now.TCPFullUndo -
+		(counted.TCPSpuriousRTOs + counted.TCPLossUndo + counted.TCPDSACKUndo + counted.TCPFullUndo))
+	return errors.Join(b.world.Faults()...)
+}
+
+// waits has lone segments lost, each once, and returns how long after they left they were sent again.
+func waits(p *Plan, tm *timers, seed int) (waits []int64, err error) {
+	const size = 1000
+	client, server := config(tm)
+	apply(&client, every)
+	apply(&server, every)
+	lost := ^uint64(0)
+	link := sim.LinkConfig{Delay: p.RTT / 2}
+	lossy := link
+	lossy.Loss = sim.Losses{&lab.Fates{Rule: func(_ wheel.Time, start, _ uint64, attempt uint32) bool { return start == lost && attempt == 1 }}}
+	pair, err := lab.NewPair(lab.PairPlan{Seed: uint64(seed), Client: client, Server: server, Up: lossy, Down: link, Trace: true, Verify: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
+		return nil, err
+	}
+	session, err := pair.Client.Dial(pair.Server, 80, nil, host.AppFunc(func(wheel.Time, *host.Session, tcp.Events) {}))
+	if err != nil {
+		return nil, err
+	}
+	run := func(d time.Duration) { pair.Run(pair.World.Net.Now().Add(d)) }
+	run(2 * p.RTT)
+	record := &pair.Records[0]
+	for i := range p.Losses {
+		for j := range p.Exchanges {
+			// Instants drawn by chance, so that a coarse clock measures what is right in the mean.
+			run(2*p.RTT + time.Duration(lab.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))*float64(tcptimers.SlowTick)))
+			session.Write(size, 0)
+		}
+		run(20 * time.Second)
+		before := len(record.Resends)
+		lost = session.Wrote()
+		session.Write(size, 0)
+		run(time.Minute)
+		if len(record.Resends) == before || session.Unacked() > 0 {
+			return nil, fmt.Errorf("loss %d was not repaired within a minute", i)
+		}
+		r := &record.Resends[before]
+		waits = append(waits, r.Wait().Microseconds())
+	}
+	return waits, errors.Join(pair.World.Faults()...)
+}

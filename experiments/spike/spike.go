@@ -1,0 +1,80 @@
+// Package spike is study E23: delay spikes, and what coarse timers sleep through at what price.
+package spike
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	RTT    time.Duration   `plan:"rtt" min:"2ms" max:"1s"`
+	Rate   int             `plan:"rate" min:"1000000" max:"1000000000"` // bit/s
+	Window int             `plan:"window" min:"4" max:"1000"`           // segments
+	Peaks  []time.Duration `plan:"peaks" min:"2ms" max:"10s"`
+	Lasts  time.Duration   `plan:"lasts" min:"100ms" max:"30s"`
+	Tried  []time.Duration `plan:"tried" min:"2ms" max:"10s"`
+	Warm   time.Duration   `plan:"warm" min:"1s" max:"1m"`
+	Watch  time.Duration   `plan:"watch" min:"1s" max:"1m"`
+
+	Ticks    []time.Duration `plan:"ticks" min:"1ms" max:"500ms"`
+	Floors   []time.Duration `plan:"floors" min:"1ms" max:"1m"`
+	Policies []string        `plan:"policies" oneof:"per-segment linux rfc6298 rfc7765 bsd datacenter"`
+
+	Losses    int `plan:"losses" min:"1" max:"1000"`
+	Exchanges int `plan:"exchanges" min:"10" max:"1000"`
+	Seeds     int `plan:"seeds" min:"1" max:"1000"`
+}
+
+// Cell is what became of the spikes under some timers and one seed.
+type Cell struct {
+	Timers string  `json:"timers"` // the name of Plan.all
+	Seed   int     `json:"seed"`
+	Spikes []Spike `json:"spikes"`
+	Waits  []int64 `json:"waits,omitempty"` // for lone segments that were lost, in µs
+}
+
+// Spike is one spike and what followed.
+type Spike struct {
+	Peak     time.Duration `json:"peak"` // the round trip; that of the plan is no spike
+	Response string        `json:"response"`
+	Again    int           `json:"again"`    // segments sent again, all in vain
+	Timeouts int           `json:"timeouts"` // that counted
+	Undone   int           `json:"undone"`   // episodes that were found spurious
+	Before   uint32        `json:"before"`   // the window before the spike, in octets
+	Least    uint32        `json:"least"`    // the least while it was watched
+	After    uint32        `json:"after"`    // and a round trip after the path is fast again
+	Ssthresh uint32        `json:"ssthresh"` // then
+	Octets   uint64        `json:"octets"`   // acknowledged while it was watched
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E23", Name: "spike", Class: experiments.Shape, Files: files,
+	Question: "Do coarse timers sleep through a delay spike, and at what price?",
+	Check: func(p *Plan) error {
+		for i, peak := range p.Peaks {
+			if peak <= p.RTT || i > 0 && peak <= p.Peaks[i-1] {
+				return fmt.Errorf("peaks: %v, want them to rise, above the rtt of %v", peak, p.RTT)
+			}
+		}
+		for _, peak := range p.Tried {
+			if !slices.Contains(p.Peaks, peak) {
+				return fmt.Errorf("tried: %v is none of the peaks", peak)
+			}
+		}
+		if last := p.Peaks[len(p.Peaks)-1]; p.Watch < p.Lasts+2*last {
+			return fmt.Errorf("watch: %v, want at least %v, for all ACKs to come back", p.Watch, p.Lasts+2*last)
+		}
+		return nil
+	},
+	Cells: cells,
+	Judge: judge,
+})
