@@ -2,6 +2,7 @@ package figure
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,6 +40,8 @@ func (f *Figure) ranges() (x, y span) {
 		}
 		if s.Kind == Bars && !f.Y.Log {
 			y.add(0)
+		} else if s.Kind == Bars {
+			y.add(slices.Min(s.Y) * 0.7) // the lowest is seen, too
 		}
 		if s.Kind == Bars && len(f.X.Ticks) == 0 && !f.X.Log {
 			half := s.slot(f) / 2

@@ -77,7 +77,18 @@ func samples() []Figure {
 		}
 		winner.Class = append(winner.Class, class)
 	}
+	var comb, ground Series
+	comb, ground = Series{Name: "4.4BSD", Kind: Bars}, Series{Name: "no tick", Kind: Bars}
+	for i := range 600 {
+		ground.X, ground.Y = append(ground.X, float64(1000+i)), append(ground.Y, 15+float64(i%9))
+		if i%250 == 100 {
+			comb.X, comb.Y = append(comb.X, float64(1000+i)), append(comb.Y, 9000)
+		}
+	}
+	falling := Series{Name: "share that is longer", Kind: Steps, X: []float64{1, 2, 3, 5}, Y: []float64{1, 0.4, 0.1, 0.01}}
 	return []Figure{
+		{Name: "comb", Title: "Bars that are too many to be wide", X: Axis{Label: "ms"}, Y: Axis{Label: "sent again", Log: true}, Series: []Series{comb, ground}},
+		{Name: "falling", Title: "Steps that fall", X: Axis{Label: "x", Hi: 8}, Y: Axis{Label: "share", Log: true}, Series: []Series{falling}},
 		{Name: "steps", Title: "Loss to resend: <1100 & less than 300 ms in 1995, with a title that is so long that it takes two lines",
 			X: Axis{Label: "from the transmission to the next, ms"}, Y: Axis{Label: "share that took no longer", Lo: 0, Hi: 1},
 			Series: []Series{cdf, fine}, Marks: []Mark{{"published: 1100 ms", 1100, true}, {"published: < 300 ms", 300, true}, {"mean", 1250, true}},
@@ -194,7 +205,7 @@ func TestDrawingsAreSound(t *testing.T) {
 
 // TestLabelsOfMarksKeepApart has marks at the same place, at both axes.
 func TestLabelsOfMarksKeepApart(t *testing.T) {
-	f := samples()[0]
+	f := samples()[2]
 	f.Marks = nil
 	for i := range 5 {
 		f.Marks = append(f.Marks, Mark{fmt.Sprintf("down %d", i), 0.01 * float64(i), false}, Mark{fmt.Sprintf("up %d", i), 1400 + float64(i), true})
@@ -244,7 +255,7 @@ func TestCSV(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d", f.Name, len(rows), want)
 		}
 	}
-	f := samples()[3]
+	f := samples()[5]
 	var b strings.Builder
 	if err := f.WriteCSV(&b); err != nil {
 		t.Fatal(err)

@@ -189,7 +189,8 @@ func (p *plot) path(o *Series, class string) {
 			d.WriteString("L" + x + " " + y)
 		}
 	}
-	if o.Kind == Steps {
+	// A distribution stays at its end; what falls ends where its data does.
+	if o.Kind == Steps && o.Y[len(o.Y)-1] >= o.Y[0] {
 		d.WriteString("H" + draw.Num(p.right))
 	}
 	p.Path(class, &d)
@@ -286,16 +287,18 @@ func (p *plot) bars(i int, class string) {
 	if !p.y.Log && p.y.Lo < 0 {
 		zero = p.y.At(0)
 	}
+	full := 14.0
+	if !p.x.Log {
+		full = (p.x.At(slot) - p.x.At(0)) * 0.8
+	}
+	w := full / float64(n)
+	if w < 2.5 {
+		p.needles(o, class, zero)
+		return
+	}
 	var whiskers strings.Builder
 	for k := range o.X {
-		var full, x float64
-		if p.x.Log {
-			full = 14
-		} else {
-			full = (p.x.At(slot) - p.x.At(0)) * 0.8
-		}
-		w := full / float64(n)
-		x = p.x.At(o.X[k]) - full/2 + w*float64(mine)
+		x := p.x.At(o.X[k]) - full/2 + w*float64(mine)
 		y := p.y.At(o.Y[k])
 		bar := func() { p.Rect("bar "+class, x+0.5, min(y, zero), w-1, math.Abs(zero-y)) }
 		if p.titles {
@@ -308,6 +311,21 @@ func (p *plot) bars(i int, class string) {
 		}
 	}
 	p.Path(class+" whisker", &whiskers)
+}
+
+// needles draws bars that are too many to be wide: of those within a pixel, the highest. Those of series after cover those before.
+func (p *plot) needles(o *Series, class string, zero float64) {
+	var d strings.Builder
+	for k := 0; k < len(o.X); {
+		x, y := p.x.At(o.X[k]), p.y.At(o.Y[k])
+		for k++; k < len(o.X) && p.x.At(o.X[k])-x < 1; k++ {
+			y = min(y, p.y.At(o.Y[k]))
+		}
+		if math.Abs(y-zero) >= 0.1 {
+			d.WriteString("M" + draw.Num(x) + " " + draw.Num(zero) + "V" + draw.Num(y))
+		}
+	}
+	p.Path(class+" needle", &d)
 }
 
 // pointText says what stands at a point.
