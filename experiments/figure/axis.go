@@ -207,17 +207,42 @@ func valueText(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
+// Labels of ticks.
+const (
+	tickSize    = 11.5
+	mostSlanted = 150.0 // how long a slanted one may be
+	slantWide   = 0.766 // of its length, to the left
+	slantDeep   = 0.65  // and down
+)
+
+// tickWidths returns how wide the widest of labels is, and the widest word.
+func tickWidths(all []tick) (label, word float64) {
+	for _, t := range all {
+		label = max(label, textWidth(t.text, tickSize))
+		for _, w := range strings.Fields(t.text) {
+			word = max(word, textWidth(w, tickSize))
+		}
+	}
+	return label, word
+}
+
+// slantRoom returns how far slanted labels of categories reach to the left of the frame, 0 if they are not slanted.
+func slantRoom(all []tick, wide float64) (room float64) {
+	slot := wide / float64(max(len(all), 1))
+	if _, word := tickWidths(all); word+4 <= slot {
+		return 0
+	}
+	for i, t := range all {
+		room = max(room, min(textWidth(t.text, tickSize), mostSlanted)*slantWide-slot*(float64(i)+0.5))
+	}
+	return room
+}
+
 // labelTicks writes labels below an axis: straight if they fit beside each other, in lines if their words do, and else slanted.
 // It returns how much room they took.
 func (s *sheet) labelTicks(all []tick, at func(float64) float64, y, slot float64) float64 {
-	const size = 11.5
-	widest, longest := 0.0, 0.0
-	for _, t := range all {
-		widest = max(widest, textWidth(t.text, size))
-		for _, word := range strings.Fields(t.text) {
-			longest = max(longest, textWidth(word, size))
-		}
-	}
+	const size = tickSize
+	widest, longest := tickWidths(all)
 	switch {
 	case widest+6 <= slot:
 		for _, t := range all {
@@ -245,8 +270,8 @@ func (s *sheet) labelTicks(all []tick, at func(float64) float64, y, slot float64
 			continue
 		}
 		x := at(t.at)
-		text := cut(t.text, 150, size)
+		text := cut(t.text, min(mostSlanted, (x-2)/slantWide), size)
 		s.Raw(`<text class="t e" transform="translate(` + draw.Num(x+4) + ` ` + draw.Num(y+13) + `)rotate(-40)">` + escape(text) + `</text>`)
 	}
-	return 16 + min(widest, 150)*0.65
+	return 16 + min(widest, mostSlanted)*slantDeep
 }

@@ -106,7 +106,7 @@ func samples() []Figure {
 		{Name: "bars", Title: "Bars of categories with long names", X: Axis{Label: "policy", Ticks: []string{"Reno, 500 ms tick", "Vegas-1,3", "Vegas-2,4 with more", "per segment"}},
 			Y: Axis{Label: "coarse timeouts per MB"}, Series: []Series{bars("10 buffers", 5.6, 0.9, 0.9, 1.2), bars("15 buffers", 4.6, 0.7, 0.9, 1), bars("20 buffers", 3.3, 0.8, 0.8, 0.4)},
 			Marks: []Mark{{"published: 5.6", 5.6, false}}},
-		{Name: "many-ticks", Title: "Bars in many categories, on a logarithmic axis", X: Axis{Label: "granularity", Ticks: strings.Fields("exact 10µs 1ms 4ms 10ms 100ms 200ms 500ms 1000ms-and-more")},
+		{Name: "many-ticks", Title: "Bars in many categories, on a logarithmic axis", X: Axis{Label: "granularity", Ticks: strings.Fields("per-segment@exact 10µs 1ms 4ms 10ms 100ms 200ms 500ms 1000ms-and-more")},
 			Y: Axis{Label: "wakes per second", Log: true}, Series: []Series{bars("wakes", 1e6, 1e5, 1000, 250, 100, 10, 5, 2, 1)}},
 		{Name: "points", Title: "Frontier: colour by floor, sign by granularity", X: Axis{Label: "bad timeouts, %", Log: true}, Y: Axis{Label: "mean wait, round trips"},
 			Series: []Series{points("floor 0, G 1 ms", 1, 1, 0), points("floor 0, G 100 ms", 1, 2, 0.3), points("floor 200 ms, G 1 ms", 2, 1, 0.6), points("floor 200 ms, G 100 ms", 2, 2, 0.9),

@@ -74,6 +74,9 @@ func (s *sheet) plot() {
 	}
 	left += edge + 8
 	right := s.Width - edge - 10
+	if len(f.X.Ticks) > 0 {
+		left = max(left, edge+slantRoom(f.X.ticks(draw.Scale{}, 0), right-left))
+	}
 	gutter := 7.0 // points at the ends stand clear of the labels
 	if f.X.Hi > f.X.Lo || len(f.X.Ticks) > 0 {
 		gutter = 0

@@ -152,7 +152,12 @@ func (s *sheet) legend(items []legendItem) {
 			s.y += lineHeight
 		}
 		it.sample(x, s.y-4)
-		s.Text("t", "", x+sample, s.y, cut(it.text, s.Width-edge-x-sample, 11.5))
+		for n, line := range wrap(it.text, s.Width-edge-x-sample, 11.5) {
+			if n > 0 {
+				s.y += 13
+			}
+			s.Text("t", "", x+sample, s.y, cut(line, s.Width-edge-x-sample, 11.5))
+		}
 		x += w
 	}
 	s.y += 4
