@@ -186,3 +186,22 @@ func writeWrapped(b *bytes.Buffer, indent, text string) {
 		b.WriteString(first + line + "\n")
 	}
 }
+
+// writeProse prints the paragraphs and lists of a text in Markdown as wide as a terminal, and the rest as it is.
+func writeProse(b *bytes.Buffer, text string) {
+	for block := range strings.SplitSeq(strings.Trim(text, "\n"), "\n\n") {
+		switch {
+		case strings.HasPrefix(block, "- "):
+			for item := range strings.SplitSeq("\n"+block, "\n- ") {
+				if item != "" {
+					writeWrapped(b, "  ", "- "+item)
+				}
+			}
+		case block != "" && !strings.ContainsRune("#|`< \t", rune(block[0])):
+			writeWrapped(b, "", block)
+		default:
+			b.WriteString(block + "\n")
+		}
+		b.WriteString("\n")
+	}
+}

@@ -54,3 +54,18 @@ func TestColumnsAreFlush(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 }
+
+func TestProse(t *testing.T) {
+	var b bytes.Buffer
+	long := strings.Repeat("word ", 30)
+	writeProse(&b, "# Title\n\n"+long+"\n\n- "+long+"\n- two\n\n| a | table |\n")
+	text := b.String()
+	for line := range strings.Lines(text) {
+		if n := width(strings.TrimSuffix(line, "\n")); n > terminalColumns {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if !strings.HasPrefix(text, "# Title\n\nword ") || !strings.Contains(text, "\n- word") || !strings.Contains(text, "\n  word") || !strings.HasSuffix(text, "\n- two\n\n| a | table |\n\n") {
+		t.Errorf("got\n%s", text)
+	}
+}

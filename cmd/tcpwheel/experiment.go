@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,9 +20,9 @@ func newExperiment() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment",
 		Short: "the studies: what timer granularity does to TCP",
-		Long: "The studies run the engine and the wheels in virtual time, and set what they measure\n" +
-			"beside what was published. The same plans and seeds give the same results, to the\n" +
-			"last digit, on one machine or split over several.",
+		Long: "The studies run the engine and the wheels in virtual time, and set what they\n" +
+			"measure beside what was published. The same plans and seeds give the same\n" +
+			"results, to the last digit, on one machine or split over several.",
 		Example: "  tcpwheel experiment list\n" +
 			"  tcpwheel experiment run expiry --quick\n" +
 			"  tcpwheel experiment run --all --quick --out report",
@@ -72,9 +73,9 @@ func newExperimentList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list the studies",
-		Long: "List prints each study's number, name, class and question. Class A is exact: the result is\n" +
-			"a law and holds to the last digit. P stands beside published figures, S beside a\n" +
-			"published shape, within bands that were set beforehand.",
+		Long: "List prints each study's number, name, class and question. Class A is exact:\n" +
+			"the result is a law and holds to the last digit. P stands beside published\n" +
+			"figures, S beside a published shape, within bands that were set beforehand.",
 		Example: "  tcpwheel experiment list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows [][]string
@@ -106,9 +107,12 @@ func newExperimentShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show STUDY",
 		Short: "show what a study asks, and its plan",
-		Long: "Show prints the README of a study, how much there is to run, and its plan. A plan of one's\n" +
-			"own is a file that names the study and says what differs, as\n\n" +
-			"  study: expiry\n  ticks: [2ms, 7ms]\n  seeds: 5",
+		Long: "Show prints the README of a study, how much there is to run, and its plan. A\n" +
+			"plan of one's own is a file that names the study and says what differs, as\n" +
+			"\n" +
+			"  study: expiry\n" +
+			"  ticks: [2ms, 7ms]\n" +
+			"  seeds: 5",
 		Example: "  tcpwheel experiment show expiry\n  tcpwheel experiment show expiry --plan",
 		Args:    wantStudies(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -125,12 +129,14 @@ func newExperimentShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(w, strings.TrimRight(s.Readme, "\n"))
-			fmt.Fprintf(w, "\nFull run: %s. Quick run: %s.\n", info.Full, info.Quick)
+			var b bytes.Buffer
+			writeProse(&b, s.Readme)
+			fmt.Fprintf(&b, "Full run: %s.\nQuick run: %s.\n", info.Full, info.Quick)
 			if len(info.Live) > 0 {
-				fmt.Fprintf(w, "By the clock of the machine, with --live: %s.\n", strings.Join(info.Live, ", "))
+				fmt.Fprintf(&b, "By the clock of the machine, with --live: %s.\n", strings.Join(info.Live, ", "))
 			}
-			_, err = fmt.Fprintf(w, "\nplan.yaml:\n\n%s", s.Plan)
+			fmt.Fprintf(&b, "\nplan.yaml:\n\n%s", s.Plan)
+			_, err = w.Write(b.Bytes())
 			return err
 		},
 	}

@@ -23,9 +23,10 @@ func newExperimentMerge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge SHARD...",
 		Short: "make one report of all shards of a run",
-		Long: "Merge reads the files that 'experiment run --shard' has written, or the directories they\n" +
-			"are in, and goes on as the run would have: what it writes and prints is the same,\n" +
-			"octet for octet. A shard that is missing, or of another run, is an error.",
+		Long: "Merge reads the files that 'experiment run --shard' has written, or the\n" +
+			"directories they are in, and goes on as the run would have: what it writes and\n" +
+			"prints is the same, octet for octet. A shard that is missing, or of another\n" +
+			"run, is an error.",
 		Example: "  tcpwheel experiment merge shards --out report",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -135,10 +136,10 @@ func newExperimentDocs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "docs DIR",
 		Short: "write a report's results into the documents of this repository",
-		Long: "Docs is for those who work on the studies. It takes the report of a full run of all\n" +
-			"studies, and writes docs/results.md, the figures in docs/figures, the results in the\n" +
-			"README of each study, and experiments/sums.txt, by which a test finds results that\n" +
-			"are stale.",
+		Long: "Docs is for those who work on the studies. It takes the report of a full run of\n" +
+			"all studies, and writes docs/results.md, the figures in docs/figures, the\n" +
+			"results in the README of each study, and experiments/sums.txt, by which a test\n" +
+			"finds results that are stale.",
 		Example: "  tcpwheel experiment docs report",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {

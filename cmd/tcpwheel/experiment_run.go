@@ -29,14 +29,19 @@ func newExperimentRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run STUDY|PLAN.yaml... | --all",
 		Short: "run studies, and write what they found",
-		Long: "Run runs studies, given by name or by a plan of one's own, on all processors. It prints\n" +
-			"their tables and claims, or writes a report to the directory that --out names: a page\n" +
-			"that opens without a network, and beside it claims.json, tables, figures, plans and\n" +
-			"what each cell returned. A report that is there is replaced, anything else is not.\n\n" +
-			"With --shard i/n it runs the i-th part of n, counted from 0, and writes the file\n" +
-			"DIR/shard-i-of-n.jsonl for 'experiment merge'. --shard auto takes i and n from the\n" +
-			"variables of a Slurm array, and auto/n takes i from those or a Kubernetes Job's.\n\n" +
-			"It exits with 3 if a claim of an exact study is not reproduced.",
+		Long: "Run runs studies, given by name or by a plan of one's own, on all processors.\n" +
+			"It prints their tables and claims, or writes a report to the directory that\n" +
+			"--out names: a page that opens without a network, and beside it claims.json,\n" +
+			"tables, figures, plans and what each cell returned. A report that is there is\n" +
+			"replaced, anything else is not.\n" +
+			"\n" +
+			"With --shard i/n it runs the i-th part of n, counted from 0, and writes the\n" +
+			"file DIR/shard-i-of-n.jsonl for 'experiment merge'. --shard auto takes i and n\n" +
+			"from the variables of a Slurm array, and auto/n takes i from those or a\n" +
+			"Kubernetes Job's.\n" +
+			"\n" +
+			"It exits with 3 if a claim of an exact study is not reproduced, unless the study\n" +
+			"says that it holds what was published to be wrong.",
 		Example: "  tcpwheel experiment run expiry --quick\n" +
 			"  tcpwheel experiment run --all --out report\n" +
 			"  tcpwheel experiment run --all --shard 2/8 --out shards",
@@ -45,7 +50,7 @@ func newExperimentRun() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&f.all, "all", false, "run all studies")
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "the smaller plans of a quick run")
-	cmd.Flags().BoolVar(&f.live, "live", false, "run the parts that this machine's clock or kernel has a part in, too")
+	cmd.Flags().BoolVar(&f.live, "live", false, "also time what this machine alone can tell")
 	cmd.Flags().StringVar(&f.out, "out", "", "write a report to this directory, or a shard's results")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "run a part only: i/n, auto or auto/n")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object per study")
