@@ -107,14 +107,9 @@ func writeClaim(b *bytes.Buffer, study string, c experiments.Claim) {
 func writeSummary(w io.Writer, r *findings.Report) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n", r.Count())
-	for i := range r.Studies {
-		s := &r.Studies[i]
-		for _, c := range s.Outcome.Claims {
-			if c.Verdict != experiments.Reproduced {
-				b.WriteString("\n")
-				writeClaim(&b, s.Job.Study.Name+": ", c)
-			}
-		}
+	for _, o := range r.Open() {
+		b.WriteString("\n")
+		writeClaim(&b, o.Study.Job.Study.Name+": ", o.Claim)
 	}
 	_, err := w.Write(b.Bytes())
 	return err

@@ -173,19 +173,16 @@ func (r *Report) Markdown() string {
 	}
 	writeClaims(&b, claims, rows)
 	b.WriteString("\n## What was not reproduced\n\n")
-	open := 0
-	for i, c := range claims {
-		if c.Verdict == experiments.Reproduced {
-			continue
-		}
-		open++
-		fmt.Fprintf(&b, "- **%s**: [%s %s](#%s): %s. ", capital(string(c.Verdict)), rows[i].Job.Study.ID, rows[i].Job.Study.Name, rows[i].anchor(), inTable(c.Text))
+	open := r.Open()
+	for _, o := range open {
+		c, study := o.Claim, o.Study.Job.Study
+		fmt.Fprintf(&b, "- **%s**: [%s %s](#%s): %s. ", capital(string(c.Verdict)), study.ID, study.Name, o.Study.anchor(), inTable(c.Text))
 		if c.Published != "" {
 			fmt.Fprintf(&b, "Published: %s (%s). ", inTable(c.Published), inTable(c.Source))
 		}
-		fmt.Fprintf(&b, "Expected: %s. Measured: %s. %s\n", inTable(c.Expected), inTable(measured(c)), sentence(c.Why))
+		fmt.Fprintf(&b, "Expected: %s. Measured: %s. Why: %s\n", inTable(c.Expected), inTable(measured(c)), sentence(c.Why))
 	}
-	if open == 0 {
+	if len(open) == 0 {
 		b.WriteString("Nothing: each claim is within the band that was set for it.\n")
 	}
 	for i := range r.Studies {

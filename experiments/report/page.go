@@ -111,14 +111,12 @@ func (r *Report) WritePage(w io.Writer) error {
 		s := r.Studies[i].view()
 		v.Studies = append(v.Studies, s)
 		v.Claims = append(v.Claims, s.Claims...)
-		for _, c := range s.Claims {
-			if c.Verdict != experiments.Reproduced {
-				v.Open = append(v.Open, c)
-			}
-		}
 		for _, l := range r.Studies[i].Live {
 			v.Live = append(v.Live, r.Studies[i].liveView(l))
 		}
+	}
+	for _, o := range r.Open() {
+		v.Open = append(v.Open, claimViews(o.Study.Job.Study, []experiments.Claim{o.Claim})...)
 	}
 	v.Facts = []factView{
 		{"studies", fmt.Sprint(len(r.Studies))}, {"claims", fmt.Sprint(n.All)}, {"reproduced", fmt.Sprint(n.Reproduced)},
@@ -135,6 +133,9 @@ func (r *Report) WritePage(w io.Writer) error {
 	}
 	return b.Flush()
 }
+
+// Because is why the claim is open, as a sentence.
+func (c claimView) Because() string { return sentence(c.Why) }
 
 // Table is the claims of one study.
 func (v outcomeView) Table() claimsView { return claimsView{Claims: v.Claims} }

@@ -126,6 +126,26 @@ func (n Counts) String() string {
 	return fmt.Sprintf("%d %s: %d reproduced, %d %s, %d not reproduced", n.All, claims, n.Reproduced, n.Differs, differ, n.NotReproduced)
 }
 
+// OpenClaim is a claim that was not reproduced, or differs.
+type OpenClaim struct {
+	Study *Study
+	Claim experiments.Claim
+}
+
+// Open returns the claims that were not reproduced, and then those that differ, each in the order of the studies.
+func (r *Report) Open() (all []OpenClaim) {
+	for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs} {
+		for i := range r.Studies {
+			for _, c := range r.Studies[i].Outcome.Claims {
+				if c.Verdict == verdict {
+					all = append(all, OpenClaim{&r.Studies[i], c})
+				}
+			}
+		}
+	}
+	return all
+}
+
 // Violations names the claims of exact studies that are not reproduced, but those that were doubted: these hold to the last digit, or
 // something is broken.
 func (r *Report) Violations() (all []string) {
