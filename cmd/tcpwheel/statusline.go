@@ -52,9 +52,10 @@ const statusColumns = 79
 func (s *statusLine) show(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	line = line[:min(len(line), statusColumns)]
-	fmt.Fprintf(s.w, "\r%-*s", s.shown, line)
-	s.shown = len(line)
+	text := []rune(line)
+	text = text[:min(len(text), statusColumns)]
+	fmt.Fprintf(s.w, "\r%-*s", s.shown, string(text))
+	s.shown = len(text)
 }
 
 // print writes a line of talk above the status.

@@ -103,3 +103,13 @@ func TestUpStatus(t *testing.T) {
 		t.Errorf("%q, want nothing about timers that are not told", got)
 	}
 }
+
+// TestStatusIsCutBetweenCharacters has characters of several octets at the end of the line.
+func TestStatusIsCutBetweenCharacters(t *testing.T) {
+	var b bytes.Buffer
+	s := statusLine{w: &b}
+	s.show(strings.Repeat("µ", 100))
+	if want := "\r" + strings.Repeat("µ", statusColumns); b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
