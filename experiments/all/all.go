@@ -6,6 +6,7 @@ import (
 	"tcpwheel/experiments/comb"
 	"tcpwheel/experiments/deadpeer"
 	"tcpwheel/experiments/delack"
+	"tcpwheel/experiments/counterfactual"
 	"tcpwheel/experiments/expiry"
 	"tcpwheel/experiments/fig9"
 	"tcpwheel/experiments/hashing"
@@ -47,6 +48,7 @@ func Studies() []*experiments.Study {
 		randomised.Study,
 		shrew.Study,
 		delack.Study,
+		counterfactual.Study,
 		sweep.Study,
 		deadpeer.Study,
 		spike.Study,

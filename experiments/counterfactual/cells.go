@@ -1,0 +1,190 @@
+package counterfactual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/samples"
+	"tcpwheel/pcaps/track"
+)
+
+// files of samples by the point at which they were captured.
+var pointFile = map[string]string{"sender": "a.pcapng.gz", "middle": "middle.pcapng.gz", "receiver": "b.pcapng.gz"}
+
+// The checks of the replays: under the timers of the kernels, under two that must be told from them, and with the parameters of others.
+const (
+	asCaptured = "V2, Linux as captured"
+	otherFloor = "V3, a floor on the whole timeout"
+	otherBSD   = "V3, 4.4BSD"
+	holdOut    = "V4, parameters of other connections"
+)
+
+var checks = []struct{ name, policy string }{
+	{asCaptured, "linux"}, {otherFloor, "gvisor"}, {otherBSD, "bsd"}, {holdOut, "linux"},
+}
+
+// checkControl is the congestion control of the kernels.
+const checkControl = "cubic"
+
+// cells are the captures, and then the checks.
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
+	for _, s := range p.Samples {
+		for _, point := range p.Points {
+			if !has(s, point) {
+				continue
+			}
+			all = append(all, experiments.Cell[Cell]{
+				Name: fmt.Sprintf("sample=%s point=%s", s, point), Cost: 0.01 * float64(len(p.Policies)),
+				Run: func(context.Context) (Cell, error) { return capturedAt(p, s, point) },
+			})
+		}
+	}
+	for _, c := range checks {
+		all = append(all, experiments.Cell[Cell]{
+			Name: "check=" + c.name, Cost: 0.02 * float64(len(p.Samples)),
+			Run: func(ctx context.Context) (Cell, error) { return validate(ctx, p, c.name, c.policy) },
+		})
+	}
+	return all
+}
+
+// has reports whether a sample was captured at a point.
+func has(sample, point string) bool {
+	f, err := samples.Open(path.Join(sample, pointFile[point]))
+	if err != nil {
+		return false
+	}
+	_ = f.Close() // it was only looked for
+	return true
+}
+
+// replayed runs the connections of a capture that had losses, and calls refused with the reason for each that cannot be.
+func replayed(study *replay.Study, name string, refused func(reason string)) (results []*replay.Result, err error) {
+	f, err := samples.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	in, err := capture.NewReader(f, name)
+	if err != nil {
+		return nil, err
+	}
+	var wrong error
+	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, err error) {
+		if s == nil && err == nil || wrong != nil {
+			return // it had no loss
+		}
+		var r *replay.Result
+		if err == nil {
+			r, err = study.Run(name, c, s)
+		}
+		if refusal, ok := errors.AsType[*replay.Refusal](err); ok {
+			refused(refusal.Reason)
+		} else if err != nil {
+			wrong = fmt.Errorf("%s: connection %d: %w", name, c.ID, err)
+		} else {
+			results = append(results, r)
+		}
+	}})
+	for {
+		p, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		rec.Add(p)
+	}
+	rec.Close()
+	return results, wrong
+}
+
+// capturedAt runs one capture under all policies.
+func capturedAt(p *Plan, sample, point string) (Cell, error) {
+	study := replay.Study{Control: p.Control}
+	for _, c := range p.Policies {
+		study.Choices = append(study.Choices, c.Choice)
+	}
+	out := Cell{Sample: sample, Point: point, Policies: make([]Overall, len(p.Policies))}
+	results, err := replayed(&study, path.Join(sample, pointFile[point]), func(reason string) { out.Refuse = append(out.Refuse, reason) })
+	if err != nil {
+		return out, err
+	}
+	out.Conns = len(results) + len(out.Refuse)
+	for n, r := range results {
+		for i := range r.Script.Loss {
+			l := &r.Script.Loss[i]
+			loss := Loss{Conn: n, Kind: l.Kind.String(), RTT: l.RTT, Took: l.TRec, Count: l.Counts()}
+			for c := range p.Policies {
+				var by [replay.Keys]time.Duration
+				for k := range by {
+					by[k] = -1
+					if rec, ok := r.Recovery(i, c, replay.Key(k)); ok {
+						by[k] = rec.TRec
+					}
+				}
+				loss.By = append(loss.By, by)
+			}
+			out.Losses = append(out.Losses, loss)
+		}
+		for c := range p.Policies {
+			o, of := &out.Policies[c], r.Outcomes[c][replay.ByRange]
+			if r.Refused(c) {
+				o.Refused++
+			}
+			o.Deliveries += of.Deliveries
+			o.Imputed += of.Imputed
+			o.Rexmits += of.Rexmits
+			o.Needless += of.Spurious
+		}
+	}
+	return out, nil
+}
+
+// validate makes one check over all samples, captured at their senders.
+func validate(ctx context.Context, p *Plan, name, policy string) (Cell, error) {
+	out := Cell{Check: name}
+	c, err := replay.ParseChoice(policy)
+	if err != nil {
+		return out, err
+	}
+	study := replay.Study{Choices: []replay.Choice{c}, Control: checkControl}
+	var all []*replay.Result
+	for _, s := range p.Samples {
+		results, err := replayed(&study, path.Join(s, pointFile["sender"]), func(string) {})
+		if err != nil {
+			return out, err
+		}
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		all = append(all, results...)
+	}
+	out.Conns = len(all)
+	if name == holdOut {
+		var held []*replay.Result
+		for i, s := range replay.HoldOut(all) {
+			x := *all[2*i+1]
+			x.Script = s
+			if err := study.RunAgain(&x); err != nil {
+				return out, err
+			}
+			held = append(held, &x)
+		}
+		all = held
+	}
+	if len(all) == 0 {
+		return out, nil
+	}
+	v, err := study.Validate(all, 0)
+	out.Validation = &v
+	return out, err
+}

@@ -1,0 +1,113 @@
+// Package counterfactual is study C1: what the losses of the sample captures would have cost with other timers.
+package counterfactual
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/samples"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	Samples  []string `plan:"samples"`
+	Points   []string `plan:"points" oneof:"sender middle receiver"`
+	Policies []choice `plan:"policies"`
+	Control  string   `plan:"control"`
+}
+
+// choice is a replay.Choice as a value of a plan.
+type choice struct{ replay.Choice }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *choice) UnmarshalText(text []byte) (err error) {
+	c.Choice, err = replay.ParseChoice(string(text))
+	return err
+}
+
+// Allowed implements plan.Allower.
+func (c *choice) Allowed() string {
+	return "NAME[@TICK] and then + or - with tlp, rack, frto; NAME is one of " + strings.Join(replay.PolicyNames(), ", ")
+}
+
+// Cell is what was found in one capture, or by one check of the replays.
+type Cell struct {
+	Sample string   `json:"sample,omitempty"`
+	Point  string   `json:"point,omitempty"`
+	Conns  int      `json:"conns"`            // with losses
+	Refuse []string `json:"refuse,omitempty"` // why connections cannot be replayed, one reason each
+
+	Losses   []Loss    `json:"losses,omitempty"`
+	Policies []Overall `json:"policies,omitempty"` // in the order of the plan
+
+	Check      string             `json:"check,omitempty"`
+	Validation *replay.Validation `json:"validation,omitempty"`
+}
+
+// Loss is a loss of a capture. Spans are nanoseconds.
+type Loss struct {
+	Conn  int           `json:"conn"`
+	Kind  string        `json:"kind"`
+	RTT   time.Duration `json:"rtt"`
+	Took  time.Duration `json:"took"`  // its recovery in the capture
+	Count bool          `json:"count"` // it was needed, and repaired
+	// By has the time of its recovery by policy and key; -1 is that there is no verdict.
+	By [][replay.Keys]time.Duration `json:"by"`
+}
+
+// Overall is how a policy has done in a capture, by the key of range.
+type Overall struct {
+	Refused    int `json:"refused"` // connections without a verdict
+	Deliveries int `json:"deliveries"`
+	Imputed    int `json:"imputed"`
+	Rexmits    int `json:"rexmits"`
+	Needless   int `json:"needless"`
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "C1", Name: "counterfactual", Class: experiments.Shape, Files: files,
+	Question: "What would the losses of real captures have cost with other timers?",
+	Check:    check,
+	Cells:    cells,
+	Judge:    judge,
+})
+
+func check(p *Plan) error {
+	var names []string
+	for _, s := range samples.List() {
+		names = append(names, s.Name)
+	}
+	for i, s := range p.Samples {
+		if !slices.Contains(names, s) {
+			return fmt.Errorf("samples: %q, want one of %s", s, strings.Join(names, ", "))
+		}
+		if slices.Contains(p.Samples[:i], s) {
+			return fmt.Errorf("samples: %s stands twice", s)
+		}
+	}
+	if !slices.Contains(p.Points, "sender") {
+		return errors.New("points: no sender, want it, which verdicts go by")
+	}
+	for i, c := range p.Policies {
+		for _, o := range p.Policies[:i] {
+			if o.Text == c.Text {
+				return fmt.Errorf("policies: %s stands twice", c.Text)
+			}
+		}
+	}
+	if !slices.Contains(congestion.Names(), p.Control) {
+		return fmt.Errorf("control: %q, want one of %s", p.Control, strings.Join(congestion.Names(), ", "))
+	}
+	return nil
+}

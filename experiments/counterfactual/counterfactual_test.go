@@ -1,0 +1,149 @@
+package counterfactual
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/plan"
+	"tcpwheel/pcaps/replay"
+)
+
+// open opens a plan, which says what differs from the study's own.
+func open(text string) (*Plan, error) {
+	own, err := plan.Parse("plan.yaml", []byte(Study.Plan))
+	if err != nil {
+		return nil, err
+	}
+	f, err := plan.Parse("my.yaml", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	p := new(Plan)
+	if err := own.Decode(p, false); err != nil {
+		return nil, err
+	}
+	if err := f.Decode(p, false); err != nil {
+		return nil, err
+	}
+	return p, check(p)
+}
+
+func mustOpen(t *testing.T, text string) *Plan {
+	t.Helper()
+	p, err := open(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// run runs all cells of a plan.
+func run(t *testing.T, p *Plan) (all []Cell) {
+	t.Helper()
+	for _, c := range cells(p) {
+		r, err := c.Run(context.Background())
+		if err != nil {
+			t.Fatalf("%s: %v", c.Name, err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// TestALostTailUnderThreeTimers: the kernel lost the last segment of a response over 20 ms, and its probe repaired it. Without a probe a timer
+// with a floor of 1 s takes more than a second, and 4.4BSD's too; the kernel's own timers take what it took.
+func TestALostTailUnderThreeTimers(t *testing.T) {
+	p := mustOpen(t, "samples: tail-one\npoints: sender\npolicies: [linux, rfc6298, bsd, per-segment@1ms]")
+	c, err := capturedAt(p, "tail-one", "sender")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := 0
+	for _, l := range c.Losses {
+		if !l.Count {
+			continue
+		}
+		counted++
+		linux, rfc, bsd, segment := l.By[0][replay.ByRange], l.By[1][replay.ByRange], l.By[2][replay.ByRange], l.By[3][replay.ByRange]
+		if off := (linux - l.Took).Abs(); off > l.Took/10 {
+			t.Errorf("the kernel took %v, and a replay with its timers %v", l.Took, linux)
+		}
+		if segment <= 0 || segment > l.Took {
+			t.Errorf("timers of each segment take %v, the kernel %v", segment, l.Took)
+		}
+		for _, slow := range []time.Duration{rfc, bsd} {
+			if slow >= 0 && slow < time.Second { // -1 is no verdict
+				t.Errorf("with a floor of a second it takes %v", slow)
+			}
+		}
+	}
+	if counted != 2 || c.Conns == 0 || len(c.Refuse) != 0 {
+		t.Errorf("%d losses count of %d connections, %q refused; want 2", counted, c.Conns, c.Refuse)
+	}
+}
+
+// TestJudge: what replays of the kernels' timers must not be mistaken for does not pass; and were it to pass, that would be told.
+func TestJudge(t *testing.T) {
+	p := mustOpen(t, "samples: [tail-one, incast, lost-rexmit-tail, outage]\npoints: sender")
+	all := run(t, p)
+	verdicts := func() map[string]experiments.Verdict {
+		out, err := judge(p, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := out.Check(); err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]experiments.Verdict{}
+		for _, c := range out.Claims {
+			found[c.Name] = c.Verdict
+		}
+		return found
+	}
+	if v := verdicts(); len(v) != 5 || v["negative-control"] == experiments.NotReproduced {
+		t.Errorf("verdicts %v", v)
+	}
+	// All in order, but for 4.4BSD's timers, which come as near as the kernels'.
+	good := replay.Validation{Timeouts: 10, TimeoutsRight: 10, Probes: 10, ProbesRight: 10, Fast: 10, FastRight: 10, First: 100, FirstRight: 100, Recoveries: 30}
+	for i := range all {
+		if v := all[i].Validation; v != nil && (all[i].Check == asCaptured || all[i].Check == otherBSD) {
+			*v = good
+		}
+	}
+	if v := verdicts(); v["as-captured"] != experiments.Reproduced || v["negative-control"] != experiments.NotReproduced {
+		t.Errorf("with BSD's timers that pass the verdicts are %v", v)
+	}
+	// Timers that are always slower than the capture's.
+	for i := range all {
+		for j := range all[i].Losses {
+			l := &all[i].Losses[j]
+			for k := range l.By {
+				for key := range l.By[k] {
+					l.By[k][key] = 2 * l.Took
+				}
+			}
+		}
+	}
+	if v := verdicts(); v["per-segment-saves"] != experiments.NotReproduced || v["bsd-costs"] != experiments.Reproduced {
+		t.Errorf("with timers that take twice as long the verdicts are %v", v)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		"samples: [tail-one, web]":  `samples: "web", want one of tail-one, `,
+		"samples: [incast, incast]": `samples: incast stands twice`,
+		"points: receiver":          `points: no sender, want it, which verdicts go by`,
+		"policies: [linux, linux]":  `policies: linux stands twice`,
+		"policies: reno":            `my.yaml:1: policies: "reno", `,
+		"control: bbr":              `control: "bbr", want one of newreno, cubic, vegas`,
+		"points: [sender, sky]":     `my.yaml:1: points: "sky", want one of sender, middle, receiver`,
+	} {
+		if _, err := open(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("plan %q: got %v, want %s", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,347 @@
+package counterfactual
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/figure"
+	"tcpwheel/experiments/stat"
+	"tcpwheel/pcaps/replay"
+)
+
+// pair is a loss under a policy: what it took in the capture, and what it would have taken.
+type pair struct{ was, is time.Duration }
+
+// pairs returns the losses that count under a policy by a key, grouped by connection, in cells that keep says.
+func pairs(cells []Cell, policy int, key replay.Key, keep func(*Cell) bool) (groups [][]pair) {
+	for i := range cells {
+		c := &cells[i]
+		if c.Check != "" || !keep(c) {
+			continue
+		}
+		conns := map[int]int{} // to the group
+		for _, l := range c.Losses {
+			is := l.By[policy][key]
+			if !l.Count || is < 0 {
+				continue
+			}
+			g, ok := conns[l.Conn]
+			if !ok {
+				g = len(groups)
+				conns[l.Conn], groups = g, append(groups, nil)
+			}
+			groups[g] = append(groups[g], pair{l.Took, is})
+		}
+	}
+	return groups
+}
+
+func atSender(c *Cell) bool { return c.Point == "sender" }
+
+// saved is the share of the captured recovery times that a policy saves.
+func saved(all []pair) float64 {
+	was, less := time.Duration(0), time.Duration(0)
+	for _, p := range all {
+		was, less = was+p.was, less+p.was-p.is
+	}
+	if was == 0 {
+		return 0
+	}
+	return float64(less) / float64(was)
+}
+
+// savings are those of a policy by each key, with their intervals by connection. ok is false if a key has no losses.
+func savings(cells []Cell, policy int, keep func(*Cell) bool) (by [replay.Keys]stat.Interval, ok bool) {
+	ok = true
+	for k := range by {
+		groups := pairs(cells, policy, replay.Key(k), keep)
+		if len(groups) == 0 {
+			return by, false
+		}
+		by[k] = stat.Bootstrap(groups, uint64(k+1), saved)
+	}
+	return by, ok
+}
+
+// times returns the recovery times of a policy by range.
+func times(cells []Cell, policy int, keep func(*Cell) bool) (all []time.Duration) {
+	for _, g := range pairs(cells, policy, replay.ByRange, keep) {
+		for _, p := range g {
+			all = append(all, p.is)
+		}
+	}
+	return all
+}
+
+// captured returns the recovery times of the captures that count.
+func captured(cells []Cell, keep func(*Cell) bool) (all []time.Duration) {
+	for i := range cells {
+		if cells[i].Check != "" || !keep(&cells[i]) {
+			continue
+		}
+		for _, l := range cells[i].Losses {
+			if l.Count {
+				all = append(all, l.Took)
+			}
+		}
+	}
+	return all
+}
+
+func ms[T time.Duration | float64](d T) float64 { return float64(d) / 1e6 }
+
+func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
+	out := &experiments.Outcome{}
+	if len(captured(cells, atSender)) == 0 {
+		out.Notes = append(out.Notes, "No loss of these samples counts: none was needed and repaired.")
+		return out, nil
+	}
+	out.Tables = append(out.Tables, policies(p, cells), refusals(p, cells), scenarios(p, cells), validations(cells))
+	if len(p.Points) > 1 {
+		out.Tables = append(out.Tables, points(p, cells))
+	}
+	out.Tables = append(out.Tables, everything(p, cells))
+	out.Figures = append(out.Figures, distribution(p, cells), spread(p, cells), byScenario(p, cells))
+	claims(p, cells, out)
+	out.Notes = append(out.Notes,
+		"By range, the n-th transmission of octets fares as the n-th did in the capture: it flatters a policy that sends again sooner, if what lost "+
+			"the first copies would have lost more. By time, what is sent fares as what was sent then: octets that another policy sends at "+
+			"another time may so escape their loss, and a slow policy seem to save. By number lies between them. Where the three do not "+
+			"agree on the sign, the captures do not tell.")
+	return out, nil
+}
+
+// policies is how each policy does.
+func policies(p *Plan, cells []Cell) experiments.Table {
+	t := experiments.Table{
+		Name: "policies", Title: "Recovery times at the senders, and what a policy saves of the captured ones, by three keys of fates",
+		Columns: []string{"policy", "losses", "median, ms", "p95, ms", "by range, %", "95 % from", "to", "by time, %", "by number, %"},
+	}
+	all := captured(cells, atSender)
+	t.Add("(as captured)", len(all), ms(stat.Median(all)), ms(stat.Quantile(all, 0.95)), "", "", "", "", "")
+	for i, c := range p.Policies {
+		took := times(cells, i, atSender)
+		by, ok := savings(cells, i, atSender)
+		if !ok {
+			t.Add(c.Text, len(took), "", "", "", "", "", "", "")
+			continue
+		}
+		t.Add(c.Text, len(took), ms(stat.Median(took)), ms(stat.Quantile(took, 0.95)), 100*by[replay.ByRange].Value, 100*by[replay.ByRange].Lo,
+			100*by[replay.ByRange].Hi, 100*by[replay.ByTime].Value, 100*by[replay.ByIndex].Value)
+	}
+	return t
+}
+
+// refusals is where there is no verdict, and why.
+func refusals(p *Plan, cells []Cell) experiments.Table {
+	t := experiments.Table{
+		Name: "refusals", Title: "Connections with losses at the senders: how many have no verdict, and what the captures do not tell",
+		Columns: []string{"policy", "connections", "not replayable", "refused", "segments sent", "filled in, %", "sent again", "needlessly"},
+	}
+	for i, c := range p.Policies {
+		conns, not := 0, 0
+		var o Overall
+		for j := range cells {
+			x := &cells[j]
+			if x.Check != "" || !atSender(x) {
+				continue
+			}
+			of := x.Policies[i]
+			conns, not = conns+x.Conns, not+len(x.Refuse)
+			o.Refused += of.Refused
+			o.Deliveries += of.Deliveries
+			o.Imputed += of.Imputed
+			o.Rexmits += of.Rexmits
+			o.Needless += of.Needless
+		}
+		t.Add(c.Text, conns, not, o.Refused, o.Deliveries, 100*float64(o.Imputed)/float64(max(1, o.Deliveries)), o.Rexmits, o.Needless)
+	}
+	return t
+}
+
+// scenarios is what policies save in each sample.
+func scenarios(p *Plan, cells []Cell) experiments.Table {
+	t := experiments.Table{
+		Name: "scenarios", Title: "Saved of the captured recovery times in each sample, in percent, by range",
+		Columns: []string{"sample", "losses", "median, ms"},
+	}
+	shown := p.shown()
+	for _, i := range shown {
+		t.Columns = append(t.Columns, p.Policies[i].Text)
+	}
+	for _, s := range p.Samples {
+		keep := func(c *Cell) bool { return atSender(c) && c.Sample == s }
+		all := captured(cells, keep)
+		if len(all) == 0 {
+			continue
+		}
+		row := []any{s, len(all), ms(stat.Median(all))}
+		for _, i := range shown {
+			var all []pair
+			for _, g := range pairs(cells, i, replay.ByRange, keep) {
+				all = append(all, g...)
+			}
+			if len(all) > 0 {
+				row = append(row, 100*saved(all))
+			} else {
+				row = append(row, "")
+			}
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+// shown are the policies of tables and figures that have room for few.
+func (p *Plan) shown() (all []int) {
+	for _, name := range []string{"linux", "rfc6298", "per-segment@1ms", "per-segment@100ms", "per-segment@500ms", "bsd"} {
+		if i := p.index(name); i >= 0 {
+			all = append(all, i)
+		}
+	}
+	for i := range p.Policies {
+		if len(all) < 4 && !slices.Contains(all, i) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// index returns the place of a policy in the plan, -1 if it is not there.
+func (p *Plan) index(name string) int {
+	return slices.IndexFunc(p.Policies, func(c choice) bool { return c.Text == name })
+}
+
+func validations(cells []Cell) experiments.Table {
+	t := experiments.Table{
+		Name: "validation", Title: "How near replays come to the captures: detections that are right, and by how much recovery times are off",
+		Columns: []string{"check", "losses", "timeouts", "probes", "by ACKs", "first sent, %", "median off, %", "p95 off, %", "passes"},
+	}
+	for i := range cells {
+		c := &cells[i]
+		if v := c.Validation; v != nil {
+			t.Add(c.Check, v.Recoveries, of(v.TimeoutsRight, v.Timeouts), of(v.ProbesRight, v.Probes), of(v.FastRight, v.Fast),
+				100*float64(v.FirstRight)/float64(max(1, v.First)), 100*v.Median, 100*v.P95, v.Passes())
+		}
+	}
+	return t
+}
+
+func of(right, all int) string { return fmt.Sprintf("%d of %d", right, all) }
+
+// points is whether the point of capture makes a difference.
+func points(p *Plan, cells []Cell) experiments.Table {
+	t := experiments.Table{
+		Name: "points", Title: "What a capture at another point says of the same losses: saved, in percent, by range",
+		Columns: []string{"policy", "point", "losses", "saved, %", "95 % from", "to"},
+	}
+	for _, i := range p.shown() {
+		for _, point := range p.Points {
+			// The same samples at all points.
+			keep := func(c *Cell) bool { return c.Point == point && has(c.Sample, "middle") }
+			if by, ok := savings(cells, i, keep); ok {
+				in := by[replay.ByRange]
+				t.Add(p.Policies[i].Text, point, len(times(cells, i, keep)), 100*in.Value, 100*in.Lo, 100*in.Hi)
+			}
+		}
+	}
+	return t
+}
+
+// everything has each loss under each policy by each key.
+func everything(p *Plan, cells []Cell) experiments.Table {
+	t := experiments.Table{
+		Name: "losses", Title: "Each loss under each policy; nothing where there is no verdict", Data: true,
+		Columns: []string{"sample", "point", "connection", "kind", "rtt, ms", "counts", "captured, ms", "policy", "by range, ms", "by time, ms", "by number, ms"},
+	}
+	show := func(d time.Duration) any {
+		if d < 0 {
+			return ""
+		}
+		return ms(d)
+	}
+	for i := range cells {
+		c := &cells[i]
+		for _, l := range c.Losses {
+			for n, by := range l.By {
+				t.Add(c.Sample, c.Point, l.Conn, l.Kind, ms(l.RTT), l.Count, ms(l.Took), p.Policies[n].Text, show(by[replay.ByRange]),
+					show(by[replay.ByTime]), show(by[replay.ByIndex]))
+			}
+		}
+	}
+	return t
+}
+
+// distribution draws the recovery times of all policies.
+func distribution(p *Plan, cells []Cell) figure.Figure {
+	f := figure.Figure{
+		Name: "recovery-times", Title: "Recovery times of the captured losses, by policy",
+		X: figure.Axis{Label: "from the loss to its ACK, ms", Log: true}, Y: figure.Axis{Label: "share of losses", Lo: 0, Hi: 1},
+		Caption: "By range, at the senders. The dashed line is what was captured.",
+	}
+	draw := func(name string, all []time.Duration, dashed bool) {
+		all = slices.DeleteFunc(slices.Clone(all), func(d time.Duration) bool { return d <= 0 })
+		if len(all) == 0 {
+			return
+		}
+		slices.Sort(all)
+		s := figure.Series{Name: name, Kind: figure.Steps, Dashed: dashed}
+		for i, d := range all {
+			s.X, s.Y = append(s.X, ms(d)), append(s.Y, float64(i+1)/float64(len(all)))
+		}
+		f.Series = append(f.Series, s)
+	}
+	draw("as captured", captured(cells, atSender), true)
+	for _, i := range p.shown() {
+		draw(p.Policies[i].Text, times(cells, i, atSender), false)
+	}
+	return f
+}
+
+// spread draws the saving of each policy with the spread of the keys.
+func spread(p *Plan, cells []Cell) figure.Figure {
+	f := figure.Figure{
+		Name: "savings", Title: "What policies save of the captured recovery times", X: figure.Axis{Label: "policy"},
+		Y: figure.Axis{Label: "saved, %"}, Marks: []figure.Mark{{Label: "as captured", At: 0}},
+		Caption: "The point is by range, the bar reaches from the least to the greatest of the three keys: where it crosses 0 the captures do not tell.",
+	}
+	s := figure.Series{Name: "all losses at the senders", Kind: figure.Points}
+	for i, c := range p.Policies {
+		f.X.Ticks = append(f.X.Ticks, c.Text)
+		by, ok := savings(cells, i, atSender)
+		if !ok {
+			continue
+		}
+		s.X, s.Y = append(s.X, float64(i)), append(s.Y, 100*by[replay.ByRange].Value)
+		s.Lo = append(s.Lo, 100*min(by[0].Value, by[1].Value, by[2].Value))
+		s.Hi = append(s.Hi, 100*max(by[0].Value, by[1].Value, by[2].Value))
+	}
+	f.Series = []figure.Series{s}
+	return f
+}
+
+// byScenario draws the recovery times of each sample in bars.
+func byScenario(p *Plan, cells []Cell) figure.Figure {
+	f := figure.Figure{
+		Name: "by-scenario", Title: "Median recovery time in each sample, by policy", X: figure.Axis{Label: "sample", Ticks: p.Samples},
+		Y: figure.Axis{Label: "from the loss to its ACK, ms", Log: true}, Caption: "By range, at the senders.",
+	}
+	draw := func(name string, of func(keep func(*Cell) bool) []time.Duration) {
+		s := figure.Series{Name: name, Kind: figure.Bars}
+		for i, sample := range p.Samples {
+			if all := of(func(c *Cell) bool { return atSender(c) && c.Sample == sample }); len(all) > 0 && stat.Median(all) > 0 {
+				s.X, s.Y = append(s.X, float64(i)), append(s.Y, stat.Median(all)/1e6)
+			}
+		}
+		if len(s.X) > 0 {
+			f.Series = append(f.Series, s)
+		}
+	}
+	draw("as captured", func(keep func(*Cell) bool) []time.Duration { return captured(cells, keep) })
+	for _, i := range p.shown() {
+		draw(p.Policies[i].Text, func(keep func(*Cell) bool) []time.Duration { return times(cells, i, keep) })
+	}
+	return f
+}
