@@ -29,6 +29,10 @@ func (p *Plan) axes() []axis {
 	spans := func(key string, sender bool, all []time.Duration) axis {
 		return number(key, sender, "ms", all, func(d time.Duration) float64 { return d.Seconds() * 1e3 })
 	}
+	timers := words("timers", true, p.Timers)
+	if len(p.Names) > 0 {
+		timers.labels = p.Names
+	}
 	return []axis{
 		words("workload", false, p.Workload),
 		number("octets", false, "octets", p.Octets, func(n uint64) float64 { return float64(n) }),
@@ -45,7 +49,7 @@ func (p *Plan) axes() []axis {
 		words("sack", false, p.SACK),
 		words("timestamps", false, p.Timestamps),
 		words("subject", true, p.Subject),
-		words("timers", true, p.Timers),
+		timers,
 		spans("tick", true, p.Tick),
 		spans("floor", true, p.Floor),
 		spans("rtt_tick", true, p.RTTTick),
@@ -143,6 +147,9 @@ func (p *Plan) sender(c combination, without ...string) string {
 		return "gvisor's own"
 	}
 	first, rest, _ := strings.Cut(pick(p.Timers, c, "timers").Text, " ")
+	if len(p.Names) > 0 {
+		first, rest = pick(p.Names, c, "timers"), ""
+	}
 	var parts []string
 	if len(p.Subject) > 1 {
 		parts = append(parts, kind)

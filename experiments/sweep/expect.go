@@ -15,7 +15,7 @@ import (
 type Expectation struct {
 	Text      string   `plan:"text" about:"the claim, in a line; by default made of the rest"`
 	Metric    string   `plan:"metric" about:"one of those below"`
-	Where     Where    `plan:"where" about:"labels of values of the lists above that it is about; what is not named is any"`
+	Where     Where    `plan:"where" about:"labels of values of the lists above that it is about, timers by their names if they have any; what is not named is any"`
 	Lo        *float64 `plan:"lo" about:"the least, in the metric's unit"`
 	Hi        *float64 `plan:"hi" about:"the most"`
 	Published string   `plan:"published" about:"as it stands in the source, if it was published"`

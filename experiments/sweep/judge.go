@@ -128,10 +128,18 @@ func (p *Plan) winners(rows []*row, senders []string) experiments.Table {
 func times(rows []*row, data bool) experiments.Table {
 	t := experiments.Table{
 		Name: "times", Title: "How long objects took, in ms, with the 95 % interval of the mean", Data: data,
-		Columns: []string{"timers", "where", "mean", "from", "to", "median", "p95", "p99", "unfinished"},
+		Columns: []string{"timers", "where", "mean", "from", "to", "median", "p95", "p99"},
+	}
+	unfinished := slices.ContainsFunc(rows, func(r *row) bool { return r.metrics["unfinished"] > 0 })
+	if unfinished {
+		t.Columns = append(t.Columns, "unfinished")
 	}
 	for _, r := range rows {
-		t.Add(r.sender, r.where, r.mean.Value, r.mean.Lo, r.mean.Hi, r.median.Value, r.p95.Value, r.p99.Value, r.metrics["unfinished"])
+		values := []any{r.sender, r.where, r.mean.Value, r.mean.Lo, r.mean.Hi, r.median.Value, r.p95.Value, r.p99.Value}
+		if unfinished {
+			values = append(values, r.metrics["unfinished"])
+		}
+		t.Add(values...)
 	}
 	return t
 }

@@ -27,6 +27,7 @@ var files embed.FS
 type Plan struct {
 	Subject []string        `plan:"subject" oneof:"engine binding gvisor" about:"whose TCP sends: the engine in the virtual network, the engine in a gVisor stack, or gVisor's own, which has timers of its own"`
 	Timers  []lab.Timers    `plan:"timers" about:"of the sender; the first is what others are compared with"`
+	Names   []string        `plan:"names" optional:"true" about:"short names of the timers for tables and figures, as many as there are timers"`
 	Tick    []time.Duration `plan:"tick" min:"1us" max:"500ms" optional:"true" about:"of expiry, in place of that of the timers"`
 	Floor   []time.Duration `plan:"floor" min:"0s" max:"1m" optional:"true" about:"on the timeout, in place of that of the timers"`
 	RTTTick []time.Duration `plan:"rtt_tick" min:"0s" max:"500ms" optional:"true" about:"of the clock that measures round trips, in place of that of the timers; 0s is exact"`
@@ -96,6 +97,9 @@ func cost(s *subject.Spec) float64 {
 func check(p *Plan) error {
 	if err := p.checkOverrides(); err != nil {
 		return err
+	}
+	if n := len(p.Names); n > 0 && n != len(p.Timers) {
+		return fmt.Errorf("names: %d of %d timers, want one of each", n, len(p.Timers))
 	}
 	for _, w := range p.Wheel {
 		if !slices.Contains(wheel.Schemes(), w) || w == "runtime" {

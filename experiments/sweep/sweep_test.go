@@ -73,9 +73,10 @@ func open(text string) (*experiments.Job, error) {
 // TestFaults looks at wrong plans through the eyes of those who wrote them.
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"timer: linux":                     `my.yaml:2: timer: no such key, want one of subject, timers, tick, `,
+		"timer: linux":                     `my.yaml:2: timer: no such key, want one of subject, timers, names, tick, `,
 		"timers: [linux, reno]":            `my.yaml:2: timers: "reno", policy "reno" is none of `,
 		"timers: []":                       `my.yaml:2: timers: want at least one value`,
+		"names: [a, b]":                    `my.yaml: names: 2 of 8 timers, want one of each`,
 		"rtt: 20":                          `my.yaml:2: rtt: "20", want a duration such as 20ms, 10us to 10s`,
 		"rate: fast":                       `my.yaml:2: rate: "fast", "fast" is no rate; want none, or a rate such as 10Mbit, `,
 		"rate: 5Tbit":                      `my.yaml:2: rate: "5Tbit", "5Tbit" is no rate; want `,
