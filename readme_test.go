@@ -12,7 +12,7 @@ import (
 )
 
 // documents are what shows commands, in blocks marked sh, a command on each line.
-var documents = []string{"README.md", "CONTRIBUTING.md", "wheel/peers/README.md"}
+var documents = []string{"README.md", "CONTRIBUTING.md", "wheel/peers/README.md", "docs/studies.md"}
 
 // TestCommandsOfTheDocumentation tries every command that the documentation shows: those of tcpwheel are run, at a
 // size that takes no time; of the others, what they name must exist.

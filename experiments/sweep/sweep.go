@@ -31,7 +31,7 @@ type Plan struct {
 	Tick    []time.Duration `plan:"tick" min:"1us" max:"500ms" optional:"true" about:"of expiry, in place of that of the timers"`
 	Floor   []time.Duration `plan:"floor" min:"0s" max:"1m" optional:"true" about:"on the timeout, in place of that of the timers"`
 	RTTTick []time.Duration `plan:"rtt_tick" min:"0s" max:"500ms" optional:"true" about:"of the clock that measures round trips, in place of that of the timers; 0s is exact"`
-	Wheel   []string        `plan:"wheel" optional:"true" about:"scheme of the sender's timing wheel, of subject engine: see tcpwheel bench"`
+	Wheel   []string        `plan:"wheel" optional:"true" about:"scheme of the sender's timing wheel, of subject engine, as tcpwheel wheel bench names them; by default scheme6"`
 
 	Control    []string `plan:"control" oneof:"newreno cubic vegas" optional:"true" about:"of congestion, in place of that of the timers"`
 	SACK       []bool   `plan:"sack" optional:"true" about:"of the sender, in place of what the timers say"`
