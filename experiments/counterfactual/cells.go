@@ -18,7 +18,8 @@ import (
 // files of samples by the point at which they were captured.
 var pointFile = map[string]string{"sender": "a.pcapng.gz", "middle": "middle.pcapng.gz", "receiver": "b.pcapng.gz"}
 
-// The checks of the replays: under the timers of the kernels, under two that must be told from them, and with the parameters of others.
+// The checks of the replays: under the timers of the kernels, under two that must be told from them, and with the
+// parameters of others.
 const (
 	asCaptured = "V2, Linux as captured"
 	otherFloor = "V3, a floor on the whole timeout"
@@ -65,7 +66,8 @@ func has(sample, point string) bool {
 	return true
 }
 
-// replayed runs the connections of a capture that had losses, and calls refused with the reason for each that cannot be.
+// replayed runs the connections of a capture that had losses, and calls refused with the reason for each that cannot
+// be.
 func replayed(study *replay.Study, name string, refused func(reason string)) (results []*replay.Result, err error) {
 	f, err := samples.Open(name)
 	if err != nil {

@@ -53,8 +53,9 @@ func run(t *testing.T, p *Plan) (all []Cell) {
 	return all
 }
 
-// TestALostTailUnderThreeTimers: the kernel lost the last segment of a response over 20 ms, and its probe repaired it. Without a probe a timer
-// with a floor of 1 s takes more than a second, and 4.4BSD's too; the kernel's own timers take what it took.
+// TestALostTailUnderThreeTimers: the kernel lost the last segment of a response over 20 ms, and its probe repaired it.
+// Without a probe a timer with a floor of 1 s takes more than a second, and 4.4BSD's too; the kernel's own timers take
+// what it took.
 func TestALostTailUnderThreeTimers(t *testing.T) {
 	p := mustOpen(t, "samples: tail-one\npoints: sender\npolicies: [linux, rfc6298, bsd, per-segment@1ms]")
 	c, err := capturedAt(p, "tail-one", "sender")
@@ -85,7 +86,8 @@ func TestALostTailUnderThreeTimers(t *testing.T) {
 	}
 }
 
-// TestJudge: what replays of the kernels' timers must not be mistaken for does not pass; and were it to pass, that would be told.
+// TestJudge: what replays of the kernels' timers must not be mistaken for does not pass; and were it to pass, that
+// would be told.
 func TestJudge(t *testing.T) {
 	p := mustOpen(t, "samples: [tail-one, incast, lost-rexmit-tail, outage]\npoints: sender")
 	all := run(t, p)

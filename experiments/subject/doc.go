@@ -1,5 +1,6 @@
-// Package subject runs one small piece of work over an emulated link in virtual time, with a TCP of choice as its sender, and tells
-// what came of it: how long each object took, and what was sent again, when, and whether it had to be.
+// Package subject runs one small piece of work over an emulated link in virtual time, with a TCP of choice as its
+// sender, and tells what came of it: how long each object took, and what was sent again, when, and whether it had to
+// be.
 //
 // # Usage
 //
@@ -12,21 +13,22 @@
 //
 // # Subjects
 //
-// Engine is package netstack/tcp in the virtual network of package netstack/sim. Binding is the same engine in a gVisor stack, as
-// package netstack has it, and GVisor is gVisor's own TCP; both run on package netstack/virtual. The receiver is this house's
-// TCP with Spec.Peer, in the same surroundings as the sender. All of them meet the same links and the same fates.
+// Engine is package netstack/tcp in the virtual network of package netstack/sim. Binding is the same engine in a gVisor
+// stack, as package netstack has it, and GVisor is gVisor's own TCP; both run on package netstack/virtual. The receiver
+// is this house's TCP with Spec.Peer, in the same surroundings as the sender. All of them meet the same links and the
+// same fates.
 //
 // # Fates
 //
-// What a Fates loses is a function of the seed, the flow, the connection of the flow, the place in its stream and how often that
-// has been sent: subjects and timers that differ meet the same luck, as far as they send the same. Models of package sim draw by the
-// number of the packet on its flow instead.
+// What a Fates loses is a function of the seed, the flow, the connection of the flow, the place in its stream and how
+// often that has been sent: subjects and timers that differ meet the same luck, as far as they send the same. Models of
+// package sim draw by the number of the packet on its flow instead.
 //
 // # What is seen
 //
-// All that is counted of segments is seen on the path, for all subjects alike: a transmission was lost, or it was not. A
-// retransmission is needless if an earlier one of the same octets was not lost. Only the causes, timeouts and probes, are told by the
-// sender.
+// All that is counted of segments is seen on the path, for all subjects alike: a transmission was lost, or it was not.
+// A retransmission is needless if an earlier one of the same octets was not lost. Only the causes, timeouts and probes,
+// are told by the sender.
 //
 // # Determinism
 //

@@ -11,8 +11,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Fates is what loses the packets of a flow: nothing, or models of which each sees all packets. Its text is "none", or models joined by
-// ";": those of sim.ParseLosses, and these, which spare objects of warming up and packets without octets:
+// Fates is what loses the packets of a flow: nothing, or models of which each sees all packets. Its text is "none", or
+// models joined by ";": those of sim.ParseLosses, and these, which spare objects of warming up and packets without
+// octets:
 //
 //	fates:P             each transmission of octets with probability P
 //	fates:P,burst=N     N full segments of the stream that are neighbours share one fate

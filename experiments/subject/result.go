@@ -8,9 +8,9 @@ import (
 
 // Result is what came of a Spec. Spans in JSON are nanoseconds.
 type Result struct {
-	// Times are how long each object took that counts, by flow and then in order: from when it was written (Bulk, Tail, StopAndWait),
-	// asked for (Answers), or the connection dialled (Web), to the arrival of its last octet, or its ACK (StopAndWait). What was
-	// unfinished at the limit has its age then, which is less than what it takes.
+	// Times are how long each object took that counts, by flow and then in order: from when it was written (Bulk, Tail,
+	// StopAndWait), asked for (Answers), or the connection dialled (Web), to the arrival of its last octet, or its ACK
+	// (StopAndWait). What was unfinished at the limit has its age then, which is less than what it takes.
 	Times      []time.Duration `json:"times"`
 	Unfinished int             `json:"unfinished,omitempty"`
 
@@ -23,8 +23,8 @@ type Result struct {
 	Resent   int `json:"resent"`
 	Needless int `json:"needless"` // of Resent: an earlier transmission of the same was not lost
 
-	// Waits are how long after a transmission that was lost the next one of the same octets left; at most 500 of them, evenly
-	// picked. Repaired is how many there were, and WaitSum the sum of all.
+	// Waits are how long after a transmission that was lost the next one of the same octets left; at most 500 of them,
+	// evenly picked. Repaired is how many there were, and WaitSum the sum of all.
 	Waits    []time.Duration `json:"waits,omitempty"`
 	Repaired int             `json:"repaired"`
 	WaitSum  time.Duration   `json:"wait_sum_ns"`
@@ -53,8 +53,8 @@ func (r *Result) Goodput() float64 {
 	return 8 * float64(r.Octets) / r.Span.Seconds()
 }
 
-// Run runs a Spec. It costs about 5 µs for each segment of Engine, and ten times that for others. Its error is that of Check,
-// of the context, or names what may never happen.
+// Run runs a Spec. It costs about 5 µs for each segment of Engine, and ten times that for others. Its error is that of
+// Check, of the context, or names what may never happen.
 func Run(ctx context.Context, s *Spec) (Result, error) {
 	if err := s.Check(); err != nil {
 		return Result{}, err

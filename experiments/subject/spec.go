@@ -191,7 +191,8 @@ func (s *Spec) mtu() int {
 	return s.MTU
 }
 
-// mss is how many octets a full segment of data has: what RFC 9293 §3.7.1 leaves of the MTU, and without timestamps 12 more.
+// mss is how many octets a full segment of data has: what RFC 9293 §3.7.1 leaves of the MTU, and without timestamps 12
+// more.
 func (s *Spec) mss() uint64 {
 	cfg, peer := s.sender(), s.peer()
 	if !cfg.Timestamps || !peer.Timestamps {

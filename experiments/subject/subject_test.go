@@ -40,8 +40,8 @@ func mustRun(t *testing.T, s *Spec) Result {
 	return r
 }
 
-// TestSubjectsMeetTheSame runs each work with each subject twice. Engine and Binding are one TCP in two surroundings: what they do
-// is the same, to the nanosecond. Without loss all take the same time.
+// TestSubjectsMeetTheSame runs each work with each subject twice. Engine and Binding are one TCP in two surroundings:
+// what they do is the same, to the nanosecond. Without loss all take the same time.
 func TestSubjectsMeetTheSame(t *testing.T) {
 	for _, shape := range Shapes() {
 		for _, fates := range []string{"none", "fates:0.05", "tail:1", "bernoulli:0.05"} {
@@ -82,7 +82,8 @@ func TestSubjectsMeetTheSame(t *testing.T) {
 // TestTailIsLostOnce: of each object that counts the last segment is lost once, and sent again when the timers say.
 func TestTailIsLostOnce(t *testing.T) {
 	for timers, want := range map[string]time.Duration{
-		// RTO = SRTT + 200 ms, from when the segment left; and from the ACK of the segments before, which is a round trip later.
+		// RTO = SRTT + 200 ms, from when the segment left; and from the ACK of the segments before, which is a round
+		// trip later.
 		"per-segment@exact var-min=200ms floor=10ms -tlp -rack": 220 * time.Millisecond,
 		"linux@exact rexmit=restart -tlp -rack":                 240 * time.Millisecond,
 	} {
@@ -104,8 +105,8 @@ func TestTailIsLostOnce(t *testing.T) {
 	}
 }
 
-// TestStopAndWaitWaitsForTheHeartbeat: 4.4BSD puts ACKs off to a heartbeat of 200 ms, so that a sender that waits for each sends five
-// segments a second.
+// TestStopAndWaitWaitsForTheHeartbeat: 4.4BSD puts ACKs off to a heartbeat of 200 ms, so that a sender that waits for
+// each sends five segments a second.
 func TestStopAndWaitWaitsForTheHeartbeat(t *testing.T) {
 	s := spec(Engine, StopAndWait, "none")
 	s.Peer, s.Work.Think, s.Work.Octets, s.Work.Objects, s.Flows = lab.MustTimers("bsd"), 0, 1000, 24, 1

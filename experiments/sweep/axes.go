@@ -107,8 +107,8 @@ func pick[T any](list []T, c combination, key string) (x T) {
 	return x
 }
 
-// combinations returns all of them, conditions first. Of what says nothing to a sender, such as timers to gVisor's own TCP, it has
-// the first value only.
+// combinations returns all of them, conditions first. Of what says nothing to a sender, such as timers to gVisor's own
+// TCP, it has the first value only.
 func (p *Plan) combinations() (all []combination) {
 	axes := p.axes()
 	c := make(combination, len(axes))
@@ -175,8 +175,8 @@ func (p *Plan) sender(c combination, without ...string) string {
 	return strings.Join(parts, " ")
 }
 
-// condition returns the label of the condition of a combination: the lists that have more than one value, as "rtt=20ms loss=tail:1", without
-// the axes named; "" if there is none.
+// condition returns the label of the condition of a combination: the lists that have more than one value, as "rtt=20ms
+// loss=tail:1", without the axes named; "" if there is none.
 func (p *Plan) condition(c combination, without ...string) string {
 	var parts []string
 	for i, a := range p.axes() {

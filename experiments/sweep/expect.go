@@ -118,7 +118,8 @@ func (p *Plan) checkExpectations() error {
 	return nil
 }
 
-// claims judges what the user expects: it is reproduced where all combinations keep the bounds, and differs where some do.
+// claims judges what the user expects: it is reproduced where all combinations keep the bounds, and differs where some
+// do.
 func (p *Plan) claims(out *experiments.Outcome, rows []*row) {
 	for i := range p.Expect {
 		e := &p.Expect[i]

@@ -18,8 +18,8 @@ const (
 	mostCurves = 12
 )
 
-// figures chooses by the lists with several values: lines over the numeric one with the most, else bars; of the others a panel for
-// each combination, up to mostPanels; and a map of winners over two of them.
+// figures chooses by the lists with several values: lines over the numeric one with the most, else bars; of the others
+// a panel for each combination, up to mostPanels; and a map of winners over two of them.
 func (p *Plan) figures(rows []*row) (all []figure.Figure) {
 	axes := p.axes()
 	x := -1

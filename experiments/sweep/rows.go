@@ -169,8 +169,8 @@ func (r *row) measure() {
 	r.metrics = m
 }
 
-// quantiles returns quantiles of times in ms, as stat.Quantile has them, with their 95 % intervals by the bootstrap over groups. It
-// sorts once, and so costs O(1000·n) for all of them.
+// quantiles returns quantiles of times in ms, as stat.Quantile has them, with their 95 % intervals by the bootstrap
+// over groups. It sorts once, and so costs O(1000·n) for all of them.
 func quantiles(groups [][]time.Duration, qs []float64) []stat.Interval {
 	type value struct {
 		time  time.Duration

@@ -1,9 +1,11 @@
-// Package sweep is study U1, which is a user's: a plan crosses timers, path and work, and the study tells what each combination does.
+// Package sweep is study U1, which is a user's: a plan crosses timers, path and work, and the study tells what each
+// combination does.
 //
 // `tcpwheel experiment run my-plan.yaml` runs a plan whose first line is "study: sweep". docs/studies.md has every key.
 //
-// A combination is a sender (subject, timers, tick, floor, rtt_tick, wheel) under a condition (all other lists). Under each
-// condition all senders meet the same losses, pauses and starts, and are compared with the first of them, object by object.
+// A combination is a sender (subject, timers, tick, floor, rtt_tick, wheel) under a condition (all other lists). Under
+// each condition all senders meet the same losses, pauses and starts, and are compared with the first of them, object
+// by object.
 package sweep
 
 import (
@@ -213,8 +215,8 @@ func (p *Plan) spec(c combination, seed int) *subject.Spec {
 	return s
 }
 
-// timers returns the timers of a combination, with what the lists have in place of what they say. An error is that of a tick which
-// does not go with the rest.
+// timers returns the timers of a combination, with what the lists have in place of what they say. An error is that of a
+// tick which does not go with the rest.
 func (p *Plan) timers(c combination) (lab.Timers, error) {
 	t := pick(p.Timers, c, "timers")
 	words := strings.Fields(t.Text)

@@ -119,7 +119,8 @@ func TestCrossing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Under each of two round trips: the engine with 2 timers, 2 ticks and 2 wheels, the binding without wheels, gVisor once.
+	// Under each of two round trips: the engine with 2 timers, 2 ticks and 2 wheels, the binding without wheels, gVisor
+	// once.
 	if want := 2 * (8 + 4 + 1) * 2; len(j.Cells) != want {
 		t.Errorf("%d cells, want %d", len(j.Cells), want)
 	}
@@ -131,8 +132,8 @@ func TestCrossing(t *testing.T) {
 	}
 }
 
-// TestTheSameTimersDoTheSame: the tick that a policy has anyway makes no difference, nor does the scheme of the wheel; and an expectation
-// that does not hold says so, and why.
+// TestTheSameTimersDoTheSame: the tick that a policy has anyway makes no difference, nor does the scheme of the wheel;
+// and an expectation that does not hold says so, and why.
 func TestTheSameTimersDoTheSame(t *testing.T) {
 	out := run(t, "my.yaml", `study: sweep
 timers: [linux, linux@4ms, bsd]

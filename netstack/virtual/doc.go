@@ -1,5 +1,5 @@
-// Package virtual is two network stacks and the wire between them, in virtual time: the TCPs of this house and of gVisor, as programs
-// use them, for studies that are deterministic to the byte.
+// Package virtual is two network stacks and the wire between them, in virtual time: the TCPs of this house and of
+// gVisor, as programs use them, for studies that are deterministic to the byte.
 //
 // # Usage
 //
@@ -11,14 +11,14 @@
 //
 // # The wire
 //
-// A Wire decides about each packet when it leaves one end and once more when it comes to the other: how long it takes, and
-// whether it arrives. It is told which octets of its stream a segment carries, counted from behind the SYN.
+// A Wire decides about each packet when it leaves one end and once more when it comes to the other: how long it takes,
+// and whether it arrives. It is told which octets of its stream a segment carries, counted from behind the SYN.
 //
 // # Time
 //
-// Both stacks have one clock, of nanoseconds. To gVisor's TCP it never tells the same time twice, as that of a machine does not:
-// to its RACK, of two segments that were sent at the same time the later one is lost when the earlier one has arrived
-// (rackControl.detectLoss), for which there is no occasion in real time.
+// Both stacks have one clock, of nanoseconds. To gVisor's TCP it never tells the same time twice, as that of a machine
+// does not: to its RACK, of two segments that were sent at the same time the later one is lost when the earlier one has
+// arrived (rackControl.detectLoss), for which there is no occasion in real time.
 //
 // # Concurrency
 //

@@ -16,7 +16,8 @@ import (
 type Packet struct {
 	Segment bool       // it is one; else the fields of one are 0
 	Header  tcp.Header // of the segment
-	// Start, End is the place of its octets in the stream: octet 0 is the one behind the SYN. They are the same if it has none.
+	// Start, End is the place of its octets in the stream: octet 0 is the one behind the SYN. They are the same if it
+	// has none.
 	Start, End uint64
 
 	Size uint32 // octets, those of the IP header included

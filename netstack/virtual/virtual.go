@@ -177,8 +177,8 @@ func (n *Net) Counts(end int) Counts {
 // Now returns the virtual time.
 func (n *Net) Now() wheel.Time { return n.Clock.Time() }
 
-// Run lets time pass until nothing is left to happen, the span is over, or done, if it is not nil, returns true. It is asked after
-// each event.
+// Run lets time pass until nothing is left to happen, the span is over, or done, if it is not nil, returns true. It is
+// asked after each event.
 func (n *Net) Run(span time.Duration, done func() bool) {
 	until := n.Now().Add(span)
 	for done == nil || !done() {

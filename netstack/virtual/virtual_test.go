@@ -106,7 +106,8 @@ func TestWire(t *testing.T) {
 		}
 		logs[gvisor] = a
 	}
-	// The request arrives after two ways and one more; the third segment is sent again when the ACKs of those behind it are there.
+	// The request arrives after two ways and one more; the third segment is sent again when the ACKs of those behind it
+	// are there.
 	want := "20ms 1 [0,100)\n30ms 0 [0,1400)\n30ms 0 [1400,2800)\n30ms 0 [2800,4200)\n30ms 0 [4200,5600)\n30ms 0 [5600,7000)\n"
 	if !strings.HasPrefix(logs[false], want) || strings.Count(logs[false], "[2800,4200)") != 2 {
 		t.Errorf("the wire was told\n%s\nwant, at first,\n%s", logs[false], want)
