@@ -7,6 +7,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/figure"
+	"tcpwheel/experiments/stat"
 	"tcpwheel/tcptimers"
 )
 
@@ -87,7 +88,7 @@ func table(p *Plan, cells []Cell) experiments.Table {
 					}
 				}
 			}
-			naive := min(rto.Seconds()*math.Pow(2, float64(lost)), p.Timers.Policy.Bounds.Max.Seconds())
+			naive := min(rto.Seconds()*stat.Power(2, lost), p.Timers.Policy.Bounds.Max.Seconds())
 			t.Add(flight, outage.Seconds(), n, one[0], each[0], one[1], each[1], lost*mss, naive)
 		}
 	}

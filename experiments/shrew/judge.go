@@ -55,7 +55,7 @@ func (j *judgement) share(timers string, period time.Duration) stat.Interval {
 // model is the share that a floor leaves to a flow against pulses of a period.
 func model(floor, period time.Duration) float64 {
 	n := math.Ceil(float64(floor) / float64(period))
-	return (n*float64(period) - float64(floor)) / (n * float64(period))
+	return (float64(n*float64(period)) - float64(floor)) / (n * float64(period))
 }
 
 func (j *judgement) all() (texts []string) {

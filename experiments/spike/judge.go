@@ -118,7 +118,7 @@ func ranks(x, y []float64) float64 {
 	ma, mb := stat.Mean(a), stat.Mean(b)
 	var sab, saa, sbb float64
 	for i := range a {
-		sab, saa, sbb = sab+(a[i]-ma)*(b[i]-mb), saa+(a[i]-ma)*(a[i]-ma), sbb+(b[i]-mb)*(b[i]-mb)
+		sab, saa, sbb = sab+float64((a[i]-ma)*(b[i]-mb)), saa+float64((a[i]-ma)*(a[i]-ma)), sbb+float64((b[i]-mb)*(b[i]-mb))
 	}
 	if saa == 0 || sbb == 0 {
 		return 0
