@@ -172,8 +172,7 @@ func (c *Conn) tookDelivery(now wheel.Time, s *Segment, h *Header, a *ackFacts, 
 		}
 	}
 	if c.cfg.Policy.RACK && c.sackOn {
-		c.rec.rack.slack = c.cfg.TimingSlack
-		a.reordered = c.rec.rack.Delivered(now, s, stale) || a.reordered
+		a.reordered = c.rec.rack.Delivered(now, s, stale, c.cfg.TimingSlack) || a.reordered
 	}
 }
 

@@ -27,7 +27,6 @@ type Rack struct {
 	minRTT, minRTTBefore time.Duration // in this window and the one before it
 	minRTTSince          wheel.Time
 	reoWnd               time.Duration
-	slack                time.Duration // Config.TimingSlack
 
 	endSeq      Seq // RACK.end_seq
 	fack        Seq
@@ -68,9 +67,10 @@ func (r *Rack) ReorderingSeen() bool { return r.reorderingSeen }
 
 // Delivered is steps 2 and 3 of RFC 8985 §6.2, for a segment that is newly acknowledged or SACKed, in the order in which
 // SentQueue tells of them; one that was SACKed before changes nothing. staleEcho says that the ACK has a timestamp option,
-// and that its echo is older than the stamp of the segment's last transmission.
+// and that its echo is older than the stamp of the segment's last transmission; slack by how
+// much times may be off: Config.TimingSlack.
 // It reports whether the segment was overtaken by others.
-func (r *Rack) Delivered(now wheel.Time, s *Segment, staleEcho bool) (reordered bool) {
+func (r *Rack) Delivered(now wheel.Time, s *Segment, staleEcho bool, slack time.Duration) (reordered bool) {
 	if s.Sacked() {
 		return false
 	}
@@ -82,7 +82,7 @@ func (r *Rack) Delivered(now wheel.Time, s *Segment, staleEcho bool) (reordered 
 		if staleEcho {
 			return reordered
 		}
-		if least, ok := r.MinRTT(); ok && rtt < least-r.slack {
+		if least, ok := r.MinRTT(); ok && rtt < least-slack {
 			return reordered
 		}
 	}

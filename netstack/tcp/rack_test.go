@@ -12,12 +12,13 @@ import (
 // rackTest has segments of 100 octets, named by their number, and a connection without a clock.
 type rackTest struct {
 	*testing.T
-	q    SentQueue
-	r    Rack
-	st   RackState
-	now  wheel.Time
-	sent int
-	lost []int
+	q     SentQueue
+	r     Rack
+	st    RackState
+	now   wheel.Time
+	slack time.Duration
+	sent  int
+	lost  []int
 }
 
 func newRackTest(t *testing.T) *rackTest {
@@ -42,7 +43,7 @@ func (t *rackTest) push(n int) {
 
 func (t *rackTest) at(d time.Duration) { t.now = wheel.Time(d) }
 
-func (t *rackTest) deliver(id SegmentID) { t.r.Delivered(t.now, t.q.Get(id), false) }
+func (t *rackTest) deliver(id SegmentID) { t.r.Delivered(t.now, t.q.Get(id), false, t.slack) }
 
 func (t *rackTest) sack(i int) { t.q.Sack(Range{Seq(100 * i), Seq(100*i + 100)}, t.deliver) }
 
@@ -160,7 +161,7 @@ func TestRackSpuriousRetransmission(t *testing.T) {
 		test.at(90 * ms)
 		test.retransmit(0)
 		test.now = test.now.Add(c.after)
-		test.r.Delivered(test.now, test.q.Get(test.q.Front()), c.stale)
+		test.r.Delivered(test.now, test.q.Get(test.q.Front()), c.stale, 0)
 		if rtt, ok := test.r.RTT(); ok != c.want || ok && rtt != c.after {
 			t.Errorf("acknowledged after %v, stale %v: RTT %v, %v, want %v", c.after, c.stale, rtt, ok, c.want)
 		}
@@ -348,7 +349,7 @@ func TestRackWorkFromTheEnd(t *testing.T) {
 func TestRackTimingSlack(t *testing.T) {
 	for _, slack := range []time.Duration{0, ms} {
 		rt := newRackTest(t)
-		rt.r.slack = slack
+		rt.slack = slack
 		rt.push(2)
 		rt.at(200 * ms)
 		rt.retransmit(1)
