@@ -9,6 +9,7 @@ import (
 	"tcpwheel/experiments/delack"
 	"tcpwheel/experiments/expiry"
 	"tcpwheel/experiments/fig9"
+	"tcpwheel/experiments/frontier"
 	"tcpwheel/experiments/hashing"
 	"tcpwheel/experiments/hierarchy"
 	"tcpwheel/experiments/incast"
@@ -40,6 +41,7 @@ func Studies() []*experiments.Study {
 		vegas.Study,
 		rates.Study,
 		tableiv.Study,
+		frontier.Study,
 		expiry.Study,
 		tailmap.Study,
 		incast.Study,

@@ -1,0 +1,145 @@
+package frontier
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"tcpwheel/experiments"
+	"tcpwheel/tcptimers"
+)
+
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
+	configs := p.configs()
+	for i, process := range p.Processes {
+		for seed := 1; seed <= p.Seeds; seed++ {
+			all = append(all, experiments.Cell[Cell]{
+				Name: fmt.Sprintf("process=%s seed=%d", process, seed),
+				Cost: 6e-8 * float64(p.Connections*p.Rounds*len(configs)),
+				Run: func(context.Context) (Cell, error) {
+					w := path{plan: p, process: process, rng: rand.New(rand.NewPCG(uint64(seed), 0xe10+uint64(i)<<16))}
+					timers := make([]timer, len(configs))
+					for k, c := range configs {
+						timers[k] = c.timer()
+					}
+					c := Cell{Process: process, Seed: seed, Rounds: p.Connections * p.Rounds, Tallies: make([]Tally, len(configs))}
+					for range p.Connections {
+						rounds := w.connection()
+						for k := range configs {
+							c.Tallies[k].follow(&timers[k], configs[k].sampling, rounds)
+						}
+					}
+					return c, nil
+				},
+			})
+		}
+	}
+	return all
+}
+
+// follow has a timer go through the rounds of a connection.
+func (t *Tally) follow(timer *timer, s sampling, rounds []round) {
+	p := &timer.policy
+	e := timer.made.New()
+	for i := range rounds {
+		r := &rounds[i]
+		due := p.Deadline(r.sent, e.RTO())
+		if r.lost > 0 {
+			for k := range r.lost {
+				if k > 0 {
+					e.Backoff()
+					due = p.Deadline(due, e.RTO())
+				}
+				t[good]++
+			}
+			wait := due.Sub(r.sent)
+			t[waited] += wait.Seconds()
+			t[normalised] += float64(wait) / float64(r.rtts[0])
+			continue // Karn's algorithm: there is no sample of it
+		}
+		if r.sent.Add(r.rtts[0]) > due {
+			t[bad]++
+		}
+		timed, expected := r.rtts[:1], 1
+		if s != first {
+			timed = r.rtts
+		}
+		if s == diluted {
+			expected = len(timed)
+		}
+		for k, rtt := range timed {
+			e.Sample(tcptimers.Sample{RTT: p.Measure(r.sent, r.sent.Add(rtt)), Round: k == 0, Expected: expected})
+		}
+	}
+}
+
+// add adds what another one has counted.
+func (t *Tally) add(o Tally) {
+	for i := range t {
+		t[i] += o[i]
+	}
+}
+
+// share is B: the share of bad timeouts among all, in percent.
+func (t Tally) share() float64 {
+	if t[good]+t[bad] == 0 {
+		return 0
+	}
+	return 100 * t[bad] / (t[good] + t[bad])
+}
+
+// mean is the wait of a timeout, in round trips.
+func (t Tally) mean() float64 { return t[normalised] / max(t[good], 1) }
+
+// seconds is how long a timeout takes, in the mean.
+func (t Tally) seconds() float64 { return t[waited] / max(t[good], 1) }
+
+// results are the cells, with the places of the configurations.
+type results struct {
+	cells  []Cell
+	places map[config]int
+}
+
+func newResults(p *Plan, cells []Cell) results {
+	r := results{cells, map[config]int{}}
+	for i, c := range p.configs() {
+		r.places[c] = i
+	}
+	return r
+}
+
+// bySeed returns the tallies of a configuration, in groups of a seed, of one process or, with "", of all.
+func (r results) bySeed(c config, process string) (groups [][]Tally) {
+	k, ok := r.places[c]
+	if !ok {
+		panic("BUG: no configuration " + c.String())
+	}
+	var seeds []int
+	for i := range r.cells {
+		cell := &r.cells[i]
+		if process != "" && cell.Process != process {
+			continue
+		}
+		j := slices.Index(seeds, cell.Seed)
+		if j < 0 {
+			j = len(seeds)
+			seeds, groups = append(seeds, cell.Seed), append(groups, nil)
+		}
+		groups[j] = append(groups[j], cell.Tallies[k])
+	}
+	return groups
+}
+
+// sum adds tallies up.
+func sum(all []Tally) (t Tally) {
+	for _, o := range all {
+		t.add(o)
+	}
+	return t
+}
+
+// of returns the tally of a configuration, of one process or of all.
+func (r results) of(c config, process string) Tally {
+	return sum(slices.Concat(r.bySeed(c, process)...))
+}

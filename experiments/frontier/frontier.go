@@ -1,0 +1,80 @@
+// Package frontier is study E10: what floor, granularity, gains and sampling do to a timeout, without feedback.
+package frontier
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	Processes   []string `plan:"processes" oneof:"lognormal spikes shifts bloat bursts delack"`
+	Connections int      `plan:"connections" min:"1" max:"100000"`
+	Rounds      int      `plan:"rounds" min:"10" max:"100000"`
+
+	RTT      time.Duration `plan:"rtt" min:"1ms" max:"10s"`
+	Spread   float64       `plan:"spread" min:"0" max:"3"`
+	LeastRTT time.Duration `plan:"least_rtt" min:"1us" max:"10s"`
+	MostRTT  time.Duration `plan:"most_rtt" min:"1us" max:"1m"`
+
+	Flight int     `plan:"flight" min:"1" max:"64"`
+	Loss   float64 `plan:"loss" min:"0.0001" max:"0.4"`
+	Again  float64 `plan:"again" min:"0" max:"0.9"`
+
+	Floors []time.Duration `plan:"floors" min:"0s" max:"10s"`
+	Ticks  []time.Duration `plan:"ticks" min:"0s" max:"500ms"`
+	Alone  []time.Duration `plan:"alone" min:"1us" max:"500ms"`
+	Alphas []int           `plan:"alphas" min:"1" max:"1024"`
+	Betas  []int           `plan:"betas" min:"1" max:"1024"`
+
+	Seeds int `plan:"seeds" min:"1" max:"1000"`
+}
+
+// Cell is what all estimators have made of the connections of a process under one seed.
+type Cell struct {
+	Process string  `json:"process"`
+	Seed    int     `json:"seed"`
+	Rounds  int     `json:"rounds"`
+	Tallies []Tally `json:"tallies"` // of each configuration, in their order
+}
+
+// Tally counts timeouts: good ones, bad ones, the seconds that losses waited, and their waits in round trips, added up.
+type Tally [4]float64
+
+// The fields of a Tally.
+const (
+	good = iota
+	bad
+	waited
+	normalised
+)
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E10", Name: "frontier", Class: experiments.Shape, Files: files,
+	Question: "What do floor, granularity, gains and sampling do to a timeout?",
+	Check: func(p *Plan) error {
+		if p.MostRTT < p.LeastRTT {
+			return fmt.Errorf("most_rtt: %v, want at least least_rtt, %v", p.MostRTT, p.LeastRTT)
+		}
+		if !slices.Contains(p.Ticks, 0) || !slices.Contains(p.Floors, 0) || len(p.Floors) < 3 {
+			return fmt.Errorf("ticks and floors: want 0 in both, and three floors at least")
+		}
+		if !slices.IsSorted(p.Floors) || !slices.IsSorted(p.Ticks) {
+			return fmt.Errorf("ticks and floors: want them in rising order")
+		}
+		if !slices.Contains(p.Alphas, standardAlpha) || !slices.Contains(p.Betas, standardBeta) {
+			return fmt.Errorf("alphas and betas: want %d and %d among them", standardAlpha, standardBeta)
+		}
+		return nil
+	},
+	Cells: cells,
+	Judge: judge,
+})

@@ -1,0 +1,87 @@
+package frontier
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/studytest"
+	"tcpwheel/wheel"
+)
+
+// TestFollow has an estimator follow rounds that take 100 ms, of which one is lost twice and one takes 700 ms.
+func TestFollow(t *testing.T) {
+	const ms = time.Millisecond
+	rounds := make([]round, 40)
+	at := wheel.Time(7 * ms)
+	for i := range rounds {
+		rounds[i] = round{sent: at, rtts: []time.Duration{100 * ms}}
+		if i == 20 {
+			rounds[i].lost = 2
+		}
+		if i == 30 {
+			rounds[i].rtts[0] = 700 * ms
+		}
+		at = at.Add(rounds[i].rtts[0])
+	}
+	tally := func(c config) (t Tally) {
+		timer := c.timer()
+		t.follow(&timer, c.sampling, rounds)
+		return t
+	}
+	// A floor of 1 s: 1 s and, backed off, 2 s; nothing is late.
+	if got, want := tally(standard(time.Second)), (Tally{2, 0, 3, 30}); got != want {
+		t.Errorf("a floor of 1s: %v, want %v", got, want)
+	}
+	// With none, RTTVAR is 50 ms · 0.75^19 after 20 samples, so that the timeout is just above the round trip; twice that comes after it.
+	if got := tally(standard(0)); got[good] != 2 || got[bad] != 1 || got[waited] < 0.3 || got[waited] > 0.31 {
+		t.Errorf("no floor: %v, want 2 good, 1 bad, 0.3 s", got)
+	}
+	// A tick of 500 ms is a floor of G: RTO = SRTT + max(G, ·), and expires at a tick.
+	if got := tally(both(0, 500*ms)); got[good] != 2 || got[waited] < 1.5 || got[waited] > 3 {
+		t.Errorf("ticks of 500 ms: %v, want 2 good, 1.5 to 3 s", got)
+	}
+}
+
+// TestRounds has each process lose about as much as the plan says: of first transmissions, and of all of them where losses come in bursts.
+func TestRounds(t *testing.T) {
+	p := &Plan{Rounds: 2000, RTT: 100 * time.Millisecond, Spread: 0.8, LeastRTT: 5 * time.Millisecond, MostRTT: 2 * time.Second, Flight: 4, Loss: 0.05, Again: 0.1}
+	for i, process := range []string{"lognormal", "spikes", "shifts", "bloat", "bursts", "delack"} {
+		w := path{plan: p, process: process, rng: rand.New(rand.NewPCG(1, uint64(i)))}
+		lost, all := 0, 0
+		for range 20 {
+			for _, r := range w.connection() {
+				all++
+				if process == "bursts" {
+					all, lost = all+r.lost, lost+r.lost
+				} else if r.lost > 0 {
+					lost++
+				}
+				for _, rtt := range r.rtts {
+					if rtt <= 0 {
+						t.Fatalf("%s: a round trip of %v", process, rtt)
+					}
+				}
+			}
+		}
+		if share := float64(lost) / float64(all); share < 0.04 || share > 0.06 {
+			t.Errorf("%s: %v is lost, want 0.05", process, share)
+		}
+	}
+}
+
+const small = "study: frontier\nseeds: 3\nconnections: 40\nrounds: 100\nprocesses: [lognormal, spikes]\n"
+
+func TestClaims(t *testing.T) {
+	out := studytest.Run(t, Study, small)
+	studytest.Want(t, out, experiments.Reproduced, "wait-falls", "bad-rises", "order-wait", "order-bad")
+	// A coarse tick is a floor: the published order does not hold where there is none.
+	studytest.Want(t, out, experiments.Differs, "order-wait-anywhere", "fine-ticks")
+}
+
+// Where the floors tried are next to nothing, the gains matter more than they do.
+func TestFalsifier(t *testing.T) {
+	out := studytest.Run(t, Study, small+"floors: [0s, 1ms, 2ms]\n")
+	studytest.Want(t, out, experiments.NotReproduced, "order-wait", "order-bad", "fine-ticks")
+}
