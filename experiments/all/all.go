@@ -18,6 +18,7 @@ import (
 	"tcpwheel/experiments/nichols"
 	"tcpwheel/experiments/orderedlist"
 	"tcpwheel/experiments/outage"
+	"tcpwheel/experiments/quantisation"
 	"tcpwheel/experiments/randomised"
 	"tcpwheel/experiments/rates"
 	"tcpwheel/experiments/shrew"
@@ -42,6 +43,7 @@ func Studies() []*experiments.Study {
 		rates.Study,
 		tableiv.Study,
 		frontier.Study,
+		quantisation.Study,
 		expiry.Study,
 		tailmap.Study,
 		incast.Study,

@@ -1,0 +1,102 @@
+package quantisation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
+	for _, tick := range p.Ticks {
+		all = append(all, experiments.Cell[Cell]{
+			Name: fmt.Sprintf("errors tick=%v", tick),
+			Cost: 4e-8 * phases * float64(phases+len(p.Thousandths)),
+			Run:  func(context.Context) (Cell, error) { return errors(p, tick), nil },
+		})
+	}
+	for _, tick := range p.Ticks {
+		for seed := 1; seed <= p.Seeds; seed++ {
+			all = append(all, experiments.Cell[Cell]{
+				Name: fmt.Sprintf("timeouts tick=%v seed=%d", tick, seed),
+				Cost: 1e-7 * float64(p.Samples*len(p.RTTs)),
+				Run:  func(context.Context) (Cell, error) { return timeouts(p, tick, seed), nil },
+			})
+		}
+	}
+	return all
+}
+
+// clock is a policy whose clock has that tick, and whose timers are exact.
+func clock(tick time.Duration) tcptimers.Policy {
+	p := tcptimers.MustPolicy("rfc6298")
+	p.RTTTick, p.Tick, p.Bounds.Min = tick, time.Microsecond, 1
+	return p
+}
+
+// over calls f with the error of a round trip at each phase, in units of a thousandth of a tick.
+func over(p *tcptimers.Policy, unit time.Duration, thousandths int, f func(measured time.Duration, err int)) {
+	rtt := time.Duration(thousandths) * unit
+	for phase := range phases {
+		sent := wheel.Time(time.Duration(phase) * unit)
+		measured := p.Measure(sent, sent.Add(rtt))
+		f(measured, int((measured-rtt)/unit))
+	}
+}
+
+// errors adds errors up over all phases.
+func errors(p *Plan, tick time.Duration) Cell {
+	c := Cell{Tick: tick}
+	unit := tick / phases
+	policy, exact := clock(tick), clock(0)
+	for _, n := range p.Thousandths {
+		e := Errors{Thousandths: n}
+		over(&policy, unit, n, func(_ time.Duration, err int) { e.Sum, e.Squares = e.Sum+err, e.Squares+err*err })
+		c.Errors = append(c.Errors, e)
+	}
+	for n := range phases {
+		over(&exact, unit, n, func(_ time.Duration, err int) {
+			if err != 0 {
+				c.Exact++
+			}
+		})
+		over(&policy, unit, n, func(measured time.Duration, err int) {
+			c.Read += err
+			c.Up += (phases - n) % phases
+			e := tcptimers.NewBSD(tick, tcptimers.Bounds{})
+			e.Sample(tcptimers.Sample{RTT: measured})
+			c.BSD += int(e.SRTT()/unit) - n
+		})
+	}
+	return c
+}
+
+// timeouts has the estimators take samples of round trips that do not vary.
+func timeouts(p *Plan, tick time.Duration, seed int) Cell {
+	c := Cell{Tick: tick, Seed: seed}
+	rng := rand.New(rand.NewPCG(uint64(seed), 0xe11))
+	policy := clock(tick)
+	for _, rtt := range p.RTTs {
+		e, bsd := policy.NewEstimator(), tcptimers.NewBSD(tick, tcptimers.Bounds{Initial: 3 * time.Second, Min: 1})
+		t := Timeout{RTT: rtt}
+		var srtt, rto, coarse time.Duration
+		for i := range p.Samples {
+			sent := wheel.Time(rng.Int64N(int64(tick)))
+			s := tcptimers.Sample{RTT: policy.Measure(sent, sent.Add(rtt)), Round: true, Expected: 1}
+			e.Sample(s)
+			bsd.Sample(s)
+			srtt, rto, coarse = srtt+e.SRTT(), rto+e.RTO(), coarse+bsd.RTO()
+			if i == 0 || e.RTO() < t.Least {
+				t.Least = e.RTO()
+			}
+		}
+		all := float64(rtt) * float64(p.Samples)
+		t.SRTT, t.RTO, t.BSD = float64(srtt)/all, float64(rto)/all, float64(coarse)/all
+		c.Timeouts = append(c.Timeouts, t)
+	}
+	return c
+}

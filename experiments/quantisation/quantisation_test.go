@@ -1,0 +1,47 @@
+package quantisation
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/studytest"
+)
+
+func TestClaims(t *testing.T) {
+	out := studytest.Run(t, Study, "study: quantisation\nticks: [10us, 500ms]\nsamples: 200\n")
+	studytest.Want(t, out, experiments.Reproduced)
+	for name, want := range map[string]float64{"rounding-up": 0.4995, "from-one": 1} {
+		if got := studytest.Claim(t, out, name).Measured.Value; got != want {
+			t.Errorf("%s: %v ticks, want %v", name, got, want)
+		}
+	}
+}
+
+// TestHalf has a round trip of half a tick: of a thousand phases, half tell 0 and half tell 1.
+func TestHalf(t *testing.T) {
+	c := errors(&Plan{Thousandths: []int{500, 2250}}, 100*time.Millisecond)
+	if got, want := c.Errors[0], (Errors{500, 0, 1000 * 500 * 500}); got != want {
+		t.Errorf("half a tick: %+v, want %+v", got, want)
+	}
+	// A quarter beyond two ticks: 250 phases tell 3, by 0.75 too much, and 750 tell 2, by 0.25 too little.
+	if got, want := c.Errors[1], (Errors{2250, 0, 250*750*750 + 750*250*250}); got != want {
+		t.Errorf("two ticks and a quarter: %+v, want %+v", got, want)
+	}
+}
+
+// A clock that is off by a thousandth of a tick at one phase turns the claims.
+func TestFalsifier(t *testing.T) {
+	p := &Plan{Ticks: []time.Duration{time.Millisecond}, Thousandths: []int{500}, RTTs: []time.Duration{time.Millisecond}, Samples: 100, Seeds: 1}
+	c := errors(p, time.Millisecond)
+	c.Errors[0].Sum++
+	c.Errors[0].Squares++
+	c.Exact, c.Up, c.BSD = 1, c.Up+1, c.BSD-1
+	late := timeouts(p, time.Millisecond, 1)
+	late.Timeouts[0].Least = late.Tick - 1
+	out, err := judge(p, []Cell{c, late})
+	if err != nil {
+		t.Fatal(err)
+	}
+	studytest.Want(t, out, experiments.NotReproduced)
+}
