@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/experiments"
-	studies "tcpwheel/experiments/all"
 	findings "tcpwheel/experiments/report"
 )
 
@@ -48,7 +47,7 @@ func newExperimentMerge() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := findings.New(programVersion(), jobs, results)
+			r, err := newReport(jobs, results)
 			if err != nil {
 				return err
 			}
@@ -152,10 +151,8 @@ func newExperimentDocs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for i, s := range studies.Studies() {
-				if i >= len(r.Studies) || r.Studies[i].Job.Study != s {
-					return fmt.Errorf("%s: has not all studies: want a report of 'experiment run --all', %s is missing", args[0], s.Name)
-				}
+			if r.All = isAll(r); !r.All {
+				return fmt.Errorf("%s: has not all studies, or not in their order: want a report of 'experiment run --all'", args[0])
 			}
 			if _, err := os.Stat(filepath.Join(root, "experiments", "all", "all.go")); err != nil {
 				return fmt.Errorf("%s is not the root of the repository: %w", root, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/experiments"
+	studies "tcpwheel/experiments/all"
 	findings "tcpwheel/experiments/report"
 )
 
@@ -93,7 +94,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if f.shard != "" {
 		return writeShard(cmd, f.out, jobs, shard, results)
 	}
-	r, err := findings.New(programVersion(), jobs, results)
+	r, err := newReport(jobs, results)
 	if err != nil {
 		return err
 	}
@@ -106,6 +107,27 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: ran for %v\n", time.Since(begun).Round(time.Second))
 	}
 	return tell(cmd, r, f.out, f.asJSON)
+}
+
+// newReport judges the results of a run.
+func newReport(jobs []*experiments.Job, results experiments.Results) (*findings.Report, error) {
+	r, err := findings.New(programVersion(), jobs, results)
+	if err != nil {
+		return nil, err
+	}
+	r.All = isAll(r)
+	return r, nil
+}
+
+// isAll reports whether a report is of all studies with their own plans.
+func isAll(r *findings.Report) bool {
+	all := studies.Studies()
+	for i := range r.Studies {
+		if len(all) != len(r.Studies) || r.Studies[i].Job.Study != all[i] || r.Studies[i].Job.User {
+			return false
+		}
+	}
+	return true
 }
 
 // checkReportDir tells early what would keep a report from being written.

@@ -11,6 +11,7 @@ import (
 type Report struct {
 	Program string // its version
 	Quick   bool
+	All     bool // these are all studies there are, each with its own plan
 	Studies []Study
 	Machine *Machine // where live parts ran; nil if none did
 }
@@ -66,7 +67,7 @@ func (s *Study) Command() string {
 // Command is the command that makes the report again.
 func (r *Report) Command() string {
 	what := "--all"
-	if len(r.Studies) < 5 {
+	if !r.All {
 		what = ""
 		for i := range r.Studies {
 			if i > 0 {
