@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"tcpwheel/experiments"
 )
@@ -142,13 +143,15 @@ func (s *Study) result() string {
 		n Counts
 	)
 	n.add(s.Outcome)
-	fmt.Fprintf(&b, "**Result.** %s cells; results `%s` by their SHA-256. [docs/results.md](../../%s#%s) has tables and figures.\n\n",
-		experiments.Text(len(s.Job.Cells)), s.Job.Digest(s.Results)[:12], resultsName, s.anchor())
+	prose(&b, "", fmt.Sprintf("**Result.** %s cells; results `%s` by their SHA-256. [docs/results.md](../../%s#%s) has tables and figures.",
+		experiments.Text(len(s.Job.Cells)), s.Job.Digest(s.Results)[:12], resultsName, s.anchor()))
+	b.WriteString("\n")
 	writeClaims(&b, s.Outcome.Claims, nil)
 	fmt.Fprintf(&b, "\n**Verdict.** %s.\n", n)
 	for _, c := range s.Outcome.Claims {
 		if c.Verdict != experiments.Reproduced {
-			fmt.Fprintf(&b, "\n%s, *%s*: %s\n", capital(string(c.Verdict)), inTable(c.Text), sentence(c.Why))
+			b.WriteString("\n")
+			prose(&b, "", fmt.Sprintf("%s, *%s*: %s", capital(string(c.Verdict)), inTable(c.Text), sentence(c.Why)))
 		}
 	}
 	return b.String()
@@ -161,8 +164,9 @@ func (r *Report) Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Results of the studies\n\n")
 	fmt.Fprintf(&b, "Written by `tcpwheel experiment docs` of a run of\n\n    %s\n\n", r.Command())
-	fmt.Fprintf(&b, "%s. Bands that decide verdicts were set before anything was measured. Each study says in its README what is\n"+
-		"asked, how, and what would change our mind. Numbers have four digits; the run writes all of them.\n\n", r.Count())
+	prose(&b, "", fmt.Sprintf("%s. Bands that decide verdicts were set before anything was measured. Each study says in its README what is "+
+		"asked, how, and what would change our mind. Numbers have four digits; the run writes all of them.", r.Count()))
+	b.WriteString("\n")
 	b.WriteString("## Claims\n\n")
 	rows := make([]*Study, 0)
 	var claims []experiments.Claim
@@ -176,11 +180,12 @@ func (r *Report) Markdown() string {
 	open := r.Open()
 	for _, o := range open {
 		c, study := o.Claim, o.Study.Job.Study
-		fmt.Fprintf(&b, "- **%s**: [%s %s](#%s): %s. ", capital(string(c.Verdict)), study.ID, study.Name, o.Study.anchor(), inTable(c.Text))
+		text := fmt.Sprintf("- **%s**: [%s %s](#%s): %s. ", capital(string(c.Verdict)), study.ID, study.Name, o.Study.anchor(), inTable(c.Text))
 		if c.Published != "" {
-			fmt.Fprintf(&b, "Published: %s (%s). ", inTable(c.Published), inTable(c.Source))
+			text += fmt.Sprintf("Published: %s (%s). ", inTable(c.Published), inTable(c.Source))
 		}
-		fmt.Fprintf(&b, "Expected: %s. Measured: %s. Why: %s\n", inTable(c.Expected), inTable(measured(c)), sentence(c.Why))
+		text += fmt.Sprintf("Expected: %s. Measured: %s. Why: %s", inTable(c.Expected), inTable(measured(c)), sentence(c.Why))
+		prose(&b, "  ", text)
 	}
 	if len(open) == 0 {
 		b.WriteString("Nothing: each claim is within the band that was set for it.\n")
@@ -203,7 +208,8 @@ func (s *Study) markdown(b *strings.Builder) {
 		f := &s.Outcome.Figures[k]
 		fmt.Fprintf(b, "\n![%s](%s)\n", strings.NewReplacer("[", "(", "]", ")").Replace(f.Title), strings.TrimPrefix(s.figureName(f.Name), "docs/"))
 		if f.Caption != "" {
-			fmt.Fprintf(b, "\n%s\n", f.Caption)
+			b.WriteString("\n")
+			prose(b, "", f.Caption)
 		}
 	}
 	for k := range s.Outcome.Tables {
@@ -215,7 +221,8 @@ func (s *Study) markdown(b *strings.Builder) {
 		writeTable(b, t)
 	}
 	for _, n := range s.Outcome.Notes {
-		fmt.Fprintf(b, "\n%s\n", n)
+		b.WriteString("\n")
+		prose(b, "", n)
 	}
 }
 
@@ -278,6 +285,34 @@ func measured(c experiments.Claim) string {
 // inTable keeps text within a cell.
 func inTable(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(s)
+}
+
+// proseWidth is how wide the lines of a paragraph may be.
+const proseWidth = 120
+
+// prose writes a paragraph, whose lines after the first begin with indent.
+func prose(b *strings.Builder, indent, text string) {
+	column := 0
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case column+1+n > proseWidth && !startsBlock(word):
+			b.WriteString("\n" + indent)
+			column = len(indent)
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	b.WriteByte('\n')
+}
+
+// startsBlock reports whether a line that begins with a word would be a list, a title or a rule.
+func startsBlock(word string) bool {
+	return strings.Trim(word, "-+*=#>|") == "" || strings.Trim(word, "0123456789") == "." || strings.Trim(word, "0123456789") == ")"
 }
 
 func capital(s string) string {

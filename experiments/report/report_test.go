@@ -348,3 +348,13 @@ func TestWritersFail(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestProse(t *testing.T) {
+	var b strings.Builder
+	prose(&b, "  ", "- "+strings.Repeat("word - 3. ", 40))
+	for i, line := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") {
+		if len(line) > proseWidth+6 || i > 0 && !strings.HasPrefix(line, "  word") {
+			t.Errorf("line %d: %q", i+1, line)
+		}
+	}
+}
