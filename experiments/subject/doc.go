@@ -16,7 +16,7 @@
 // Engine is package netstack/tcp in the virtual network of package netstack/sim. Binding is the same engine in a gVisor
 // stack, as package netstack has it, and GVisor is gVisor's own TCP; both run on package netstack/virtual. The receiver
 // is this house's TCP with Spec.Peer, in the same surroundings as the sender. All of them meet the same links and the
-// same fates.
+// same fates. RunKernel has the kernel of this machine do the same in real time.
 //
 // # Fates
 //

@@ -180,8 +180,8 @@ func (r *engineRun) dial(f *flow, now wheel.Time) {
 	if s.Work.Shape == Web {
 		f.start(f.arrived, now)
 	}
-	app := &client{engineRun: r, flow: f, conn: f.conn}
-	if _, err := r.clients[f.index].DialFrom(s.port(f.index, f.conn), r.sender, servePort, nil, app); err != nil {
+	app := &client{engineRun: r, flow: f, conn: int(f.conn.Load())}
+	if _, err := r.clients[f.index].DialFrom(s.port(f.index, int(f.conn.Load())), r.sender, servePort, nil, app); err != nil {
 		r.failed = err
 	}
 }
@@ -201,7 +201,7 @@ func (c *client) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
 		c.flow.start(c.flow.arrived, now)
 		s.Write(c.spec.request(), 0)
 	}
-	if ev.Has(tcp.EventFailed) && c.conn == c.flow.conn && c.flow.arrived < len(c.flow.objects) {
+	if ev.Has(tcp.EventFailed) && c.conn == int(c.flow.conn.Load()) && c.flow.arrived < len(c.flow.objects) {
 		c.giveUp() // nothing more comes of the flow
 	}
 	n := s.Readable()
@@ -240,7 +240,7 @@ func (c *client) complete(now wheel.Time, s *host.Session) {
 		})
 	case Web:
 		c.at(next, func(now wheel.Time) {
-			f.conn++
+			f.conn.Add(1)
 			c.dial(f, now)
 		})
 	case Tail:

@@ -174,7 +174,10 @@ func (d *flowDropper) Lost(_ wheel.Time, _ uint64, p *sim.Packet) bool {
 	s := d.flow.run.spec
 	object, from := int(p.Start/s.Work.Octets), p.Start
 	if s.Work.Shape == Web {
-		object = d.flow.conn
+		if from >= s.Work.Octets {
+			return false // a FIN, where it is counted
+		}
+		object = int(d.flow.conn.Load())
 	} else {
 		from -= uint64(object) * s.Work.Octets
 	}
@@ -191,5 +194,5 @@ func (d *flowDropper) Lost(_ wheel.Time, _ uint64, p *sim.Packet) bool {
 	if d.burst == 1 {
 		place = p.Start
 	}
-	return d.p > 0 && lab.Uniform(d.key, uint64(d.flow.conn), place, uint64(p.Attempt)) < d.p
+	return d.p > 0 && lab.Uniform(d.key, uint64(d.flow.conn.Load()), place, uint64(p.Attempt)) < d.p
 }

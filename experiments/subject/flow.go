@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"sync/atomic"
 	"time"
 
 	"tcpwheel/experiments/lab"
@@ -18,8 +19,8 @@ type flow struct {
 	run     *run
 	index   int
 	objects []object
-	conn    int // the connection under way
-	arrived int // objects that have arrived
+	conn    atomic.Int32 // the connection under way
+	arrived int          // objects that have arrived
 }
 
 // run is a Spec at work, whoever runs it.

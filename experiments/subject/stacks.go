@@ -233,11 +233,11 @@ func (r *stacksRun) receive(f *flow) {
 		}
 		if c == nil || s.Work.Shape == Web {
 			if s.Work.Shape == Web {
-				f.conn = object
+				f.conn.Store(int32(object))
 				f.start(object, r.net.Now())
 			}
 			var err error
-			if c, err = r.net.Dial(clientEnd, s.port(f.index, f.conn), servePort); err != nil {
+			if c, err = r.net.Dial(clientEnd, s.port(f.index, int(f.conn.Load())), servePort); err != nil {
 				r.giveUp()
 				return
 			}

@@ -72,6 +72,7 @@ var Study = experiments.Define(experiments.Spec[Plan, subject.Result]{
 	Check:    check,
 	Cells:    cells,
 	Judge:    judge,
+	Live:     []experiments.LivePart[Plan]{{Name: "kernel", Needs: needsRoot, Run: kernel}},
 })
 
 // Bounds of a plan, so that none can take a machine down.

@@ -242,3 +242,30 @@ func TestRateText(t *testing.T) {
 		}
 	}
 }
+
+// TestKernelWork: the kernel takes of a plan what it can, and no more than takes a while.
+func TestKernelWork(t *testing.T) {
+	f, err := plan.Parse("my.yaml", []byte("study: sweep\nrtt: [10ms, 20ms]\nflows: [1, 2]\nworkload: [tail, stop-and-wait]\ntimers: [linux, bsd]\nobjects: 10000\nthink: 1s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := new(Plan)
+	own, _ := plan.Parse("plan.yaml", []byte(Study.Plan))
+	for _, source := range []*plan.File{own, f} {
+		if err := source.Decode(p, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	work := kernelWork(p)
+	if len(work) != 2 {
+		t.Fatalf("%d conditions, want two: one flow, and not stop-and-wait", len(work))
+	}
+	if s := p.kernelSpec(work[1], 2); s.Work.Objects != 5+9 || s.Timers.Text != "linux" || s.Seed != 2 || s.Flows != 1 {
+		t.Errorf("spec %+v", s)
+	}
+	out, err := kernel(t.Context(), &Plan{Seeds: 1, Subject: []string{"engine"}, Timers: p.Timers, Peer: p.Peer, RTT: p.RTT, Rate: p.Rate, Queue: p.Queue,
+		Jitter: p.Jitter, Reorder: p.Reorder, Loss: p.Loss, AckLoss: p.AckLoss, Workload: []string{"tail"}, Octets: p.Octets, Flows: []int{2}})
+	if err != nil || len(out.Tables) != 0 || len(out.Notes) != 1 {
+		t.Errorf("of a plan without work for the kernel: %+v, %v", out, err)
+	}
+}

@@ -7,8 +7,8 @@ import (
 
 // Config is what a Site is made of.
 type Config struct {
-	// There leads from the server to the client, and Back from the client to the server. Octets of a stream count from 0, the
-	// one behind the SYN; a FIN takes the place of one.
+	// There leads from the server to the client, and Back from the client to the server. Octets of a stream count from
+	// 0, the one behind the SYN; a FIN takes the place of one.
 	There, Back sim.LinkConfig
 	Seed        uint64 // of the links
 

@@ -8,9 +8,9 @@
 //	l, err := s.Listen(80)             // in the server's kernel
 //	c, err := s.Dial(ctx, 40000, 80)   // in the client's
 //
-// The kernels are those of two network namespaces with a TUN device each, which end with Close. Nothing is offloaded, so
-// that segments are packets. What connections have learnt is forgotten, and congestion control is CUBIC where the kernel
-// has it.
+// The kernels are those of two network namespaces with a TUN device each, which end with Close. Nothing is offloaded,
+// so that segments are packets. What connections have learnt is forgotten, and congestion control is CUBIC where the
+// kernel has it.
 //
 // # Concurrency
 //

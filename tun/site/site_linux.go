@@ -74,7 +74,8 @@ func (h *host) open() (err error) {
 	if h.dev, err = tun.Open("site0", tun.Options{Netns: h.space.Path(), NoOffload: true}); err != nil {
 		return err
 	}
-	// What a connection has learnt is not to help the next one. Without IPv6 the kernel sends nothing of its own accord.
+	// What a connection has learnt is not to help the next one. Without IPv6 the kernel sends nothing of its own
+	// accord.
 	err = h.space.Do(func() error {
 		return errors.Join(os.WriteFile("/proc/sys/net/ipv4/tcp_no_metrics_save", []byte("1"), 0),
 			os.WriteFile("/proc/sys/net/ipv6/conf/site0/disable_ipv6", []byte("1"), 0))
@@ -129,8 +130,8 @@ func (s *Site) Dial(ctx context.Context, local, remote uint16) (c net.Conn, err 
 	return c, err
 }
 
-// AckAtOnce has the kernel of a connection acknowledge at once. It goes back by itself, so that this is to be called after
-// each read.
+// AckAtOnce has the kernel of a connection acknowledge at once. It goes back by itself, so that this is to be called
+// after each read.
 func (*Site) AckAtOnce(c net.Conn) error {
 	raw, err := c.(*net.TCPConn).SyscallConn()
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(leaktest.Main(m, "tcpwheel/")) }
 
-// TestLostTail: a response of the kernel loses its last octet's segment once, and the kernel sends it again, by its probe or
-// its timer, not before two round trips are over.
+// TestLostTail: a response of the kernel loses its last octet's segment once, and the kernel sends it again, by its
+// probe or its timer, not before two round trips are over.
 func TestLostTail(t *testing.T) {
 	const rtt, octets = 20 * time.Millisecond, 3000
 	var (
