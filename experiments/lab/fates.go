@@ -25,7 +25,9 @@ func mix(z uint64) uint64 {
 }
 
 // Uniform returns the draw of Key as a number in [0, 1).
-func Uniform(seed uint64, parts ...uint64) float64 { return float64(Key(seed, parts...)>>11) * 0x1p-53 }
+func Uniform(seed uint64, parts ...uint64) float64 {
+	return float64(float64(Key(seed, parts...)>>11) * 0x1p-53)
+}
 
 // Fates is a sim.Loss that loses packets with payload by what they carry: each with probability P, by its place in the stream and
 // its attempt. Burst is how many octets of the stream share a fate, 0 for each packet by itself; so losses come in bursts of
