@@ -27,6 +27,7 @@ import (
 	"tcpwheel/experiments/tableiv"
 	"tcpwheel/experiments/tailmap"
 	"tcpwheel/experiments/vegas"
+	"tcpwheel/experiments/web"
 )
 
 // Studies returns all studies, those first that matter most.
@@ -50,6 +51,7 @@ func Studies() []*experiments.Study {
 		comb.Study,
 		outage.Study,
 		randomised.Study,
+		web.Study,
 		shrew.Study,
 		delack.Study,
 		counterfactual.Study,

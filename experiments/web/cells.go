@@ -1,0 +1,183 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+func cells(p *Plan) (all []experiments.Cell[Cell]) {
+	for _, timers := range p.Timers {
+		for _, burst := range p.Bursts {
+			for seed := 1; seed <= p.Seeds; seed++ {
+				all = append(all, experiments.Cell[Cell]{
+					Name: fmt.Sprintf("timers=%q burst=%v seed=%d", timers.Text, burst, seed),
+					Cost: 4e-4 * float64(p.Flows),
+					Run:  func(context.Context) (Cell, error) { return run(p, timers, burst, seed) },
+				})
+			}
+		}
+	}
+	return all
+}
+
+// answer is one answer, as its draws have it.
+type answer struct {
+	seed   uint64 // of its own
+	octets int
+	trip   time.Duration
+	loss   float64
+}
+
+// draw returns answer i of a seed, the same for all timers and lengths of bursts.
+func (p *Plan) draw(seed, i int) answer {
+	key := lab.Key(uint64(seed), uint64(i))
+	return answer{
+		seed:   key,
+		octets: int(between(p.Shares, p.Sizes, lab.Uniform(key, 1))),
+		trip:   time.Duration(between(p.TripShares, p.RoundTrips, lab.Uniform(key, 2))),
+		loss:   p.LossFrom + float64((p.LossTo-p.LossFrom)*lab.Uniform(key, 3)),
+	}
+}
+
+// between returns the value at a share u in [0, 1), on straight lines between those given.
+func between[T ~int | ~int64](shares []float64, values []T, u float64) float64 {
+	i := 1
+	for i < len(shares)-1 && shares[i] <= u {
+		i++
+	}
+	part := (u - shares[i-1]) / (shares[i] - shares[i-1])
+	return float64(values[i-1]) + float64(part*float64(values[i]-values[i-1]))
+}
+
+// slot is the time for which the path stays as it is.
+const slot = time.Millisecond
+
+// weather is the path of an answer: a chain of two states in time, the same for all timers. What is sent in the bad state is lost. It
+// begins as it is in the long run, and is asked for instants that do not go back.
+type weather struct {
+	answer
+	enter, leave float64
+	at           int64 // the slot
+	bad          bool
+}
+
+func (a answer) weather(burst time.Duration) *weather {
+	leave := float64(slot) / float64(burst)
+	return &weather{
+		answer: a, enter: a.loss / (1 - a.loss) * leave, leave: leave,
+		bad: lab.Uniform(a.seed, 4) < a.loss,
+	}
+}
+
+// lost reports whether the path is bad at the instant.
+func (w *weather) lost(at wheel.Time) bool {
+	for w.at < int64(at)/int64(slot) {
+		w.at++
+		u := lab.Uniform(w.seed, 5, uint64(w.at))
+		if w.bad {
+			w.bad = u >= w.leave
+		} else {
+			w.bad = u < w.enter
+		}
+	}
+	return w.bad
+}
+
+// run has all answers of a seed sent.
+func run(p *Plan, timers lab.Timers, burst time.Duration, seed int) (Cell, error) {
+	c := Cell{Timers: timers.Text, Burst: burst, Seed: seed, Flows: p.Flows}
+	for i := range p.Flows {
+		a := p.draw(seed, i)
+		took, n, counters, err := p.send(timers, a, a.weather(burst).lost)
+		if err != nil {
+			return c, fmt.Errorf("answer %d: %w", i, err)
+		}
+		c.Took += took
+		c.Tail = append(c.Tail, took.Microseconds())
+		c.Lost += n
+		inflation := 1.0
+		if n > 0 {
+			alone, _, _, err := p.send(timers, a, func(wheel.Time) bool { return false })
+			if err != nil {
+				return c, fmt.Errorf("answer %d: %w", i, err)
+			}
+			c.Lossy++
+			c.LossyTook += took
+			inflation = float64(took) / float64(alone)
+			c.Inflation += inflation
+		}
+		c.Worst = append(c.Worst, inflation)
+		c.Sent += counters.TCPOrigDataSent + counters.RetransSegs
+		c.Fast += counters.TCPFastRetrans
+		c.Probes += counters.TCPLossProbes
+		c.Late += counters.TCPTimeouts + counters.TCPSlowStartRetrans
+		c.Timeouts += counters.TCPTimeouts
+		c.Spurious += counters.TCPDSACKRecv + counters.TCPDSACKOfoRecv
+	}
+	c.Tail, c.Worst = greatest(c.Tail), greatest(c.Worst)
+	return c, nil
+}
+
+// greatest returns the greatest twentieth of all, the greatest first.
+func greatest[T cmp.Ordered](all []T) []T {
+	slices.Sort(all)
+	slices.Reverse(all)
+	return all[:(len(all)+19)/20]
+}
+
+// headers are the octets of IP and TCP, with timestamps.
+const headers = 52
+
+// limit is the longest that an answer may take.
+const limit = wheel.Time(time.Hour)
+
+// send sends one answer, and returns how long it took, from the request to the last octet, how many of its segments were lost, and the
+// server's counters. bad tells whether what leaves the link at an instant is lost.
+func (p *Plan) send(timers lab.Timers, a answer, bad func(wheel.Time) bool) (took time.Duration, lost int, c tcp.Counters, err error) {
+	link := sim.LinkConfig{Rate: uint64(p.Rate), Delay: a.trip / 2}
+	down := link
+	free := wheel.Time(0) // when the link will have sent what it was given
+	down.Loss = sim.Losses{&lab.Fates{Rule: func(now wheel.Time, start, end uint64, _ uint32) bool {
+		free = max(free, now).Add(time.Duration(8e9 * float64(end-start+headers) / float64(p.Rate)))
+		hit := bad(free)
+		if hit {
+			lost++
+		}
+		return hit
+	}}}
+	cfg := timers.Config()
+	pair, err := lab.NewPair(lab.PairPlan{Seed: a.seed, Client: cfg, Server: cfg, Up: link, Down: down})
+	if err != nil {
+		return 0, 0, c, err
+	}
+	err = pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App {
+		return &host.Responder{Request: uint32(p.Request), Response: uint32(a.octets)}
+	})
+	if err != nil {
+		return 0, 0, c, err
+	}
+	ask := &host.Requests{Request: uint32(p.Request), Response: uint32(a.octets), Count: 1, Keep: true}
+	if _, err := pair.Client.Dial(pair.Server, 80, nil, ask); err != nil {
+		return 0, 0, c, err
+	}
+	net := pair.World.Net
+	for len(ask.Latency) == 0 {
+		if !net.Step() || net.Now() > limit {
+			return 0, 0, c, fmt.Errorf("no end after %v of %d octets", time.Duration(net.Now()), a.octets)
+		}
+	}
+	if faults := pair.World.Faults(); len(faults) > 0 {
+		return 0, 0, c, faults[0]
+	}
+	return ask.Latency[0], lost, pair.Server.Counters(), nil
+}

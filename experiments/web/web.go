@@ -1,0 +1,95 @@
+// Package web is study E18: answers of a web server over lossy paths, by the sender's timers.
+package web
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	Flows   int `plan:"flows" min:"1" max:"100000"`
+	Request int `plan:"request" min:"1" max:"1460"`
+
+	Shares     []float64       `plan:"shares" min:"0" max:"1"`
+	Sizes      []int           `plan:"sizes" min:"1" max:"10000000"`
+	TripShares []float64       `plan:"round_trip_shares" min:"0" max:"1"`
+	RoundTrips []time.Duration `plan:"round_trips" min:"1ms" max:"10s"`
+	Rate       int             `plan:"rate" min:"100000" max:"100000000000"`
+
+	LossFrom float64         `plan:"loss_from" min:"0.0001" max:"0.3"`
+	LossTo   float64         `plan:"loss_to" min:"0.0001" max:"0.3"`
+	Bursts   []time.Duration `plan:"bursts" min:"1ms" max:"10s"`
+	Share    float64         `plan:"timeout_share" min:"0.01" max:"0.99"`
+
+	Timers []lab.Timers `plan:"timers"`
+	Seeds  int          `plan:"seeds" min:"1" max:"1000"`
+}
+
+// Cell is what became of the answers of a seed.
+type Cell struct {
+	Timers string        `json:"timers"`
+	Burst  time.Duration `json:"burst"`
+	Seed   int           `json:"seed"`
+
+	Flows int           `json:"flows"`
+	Took  time.Duration `json:"took"` // of all answers together, from the request to the last octet
+	// Tail are the longest answers, one in twenty, the longest first, in microseconds.
+	Tail []int64 `json:"tail"`
+
+	Lossy     int           `json:"lossy"`      // answers that lost a segment
+	LossyTook time.Duration `json:"lossy_took"` // of these together
+	Inflation float64       `json:"inflation"`  // the sum, over these, of the time over that of the same answer without losses
+	// Worst are the greatest of these, of one answer in twenty, the greatest first. 1 stands for an answer without losses.
+	Worst []float64 `json:"worst"`
+
+	Lost     int    `json:"lost"`     // segments, those sent again included
+	Sent     uint64 `json:"sent"`     // segments with octets, those sent again included
+	Fast     uint64 `json:"fast"`     // segments sent again in fast recovery
+	Late     uint64 `json:"late"`     // segments sent again by a timeout or in the slow start after it
+	Probes   uint64 `json:"probes"`   // for lost tails
+	Timeouts uint64 `json:"timeouts"` // expiries
+	Spurious uint64 `json:"spurious"` // duplicates that the client has reported by DSACK
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E18", Name: "web", Class: experiments.Published, Files: files,
+	Question: "What do a sender's timers cost the answers of a web server over lossy paths?",
+	Check: func(p *Plan) error {
+		if err := checkShares("shares", "sizes", p.Shares, len(p.Sizes)); err != nil {
+			return err
+		}
+		if err := checkShares("round_trip_shares", "round_trips", p.TripShares, len(p.RoundTrips)); err != nil {
+			return err
+		}
+		switch {
+		case !slices.IsSorted(p.Sizes):
+			return fmt.Errorf("sizes: %v, want rising ones", p.Sizes)
+		case !slices.IsSorted(p.RoundTrips):
+			return fmt.Errorf("round_trips: %v, want rising ones", p.RoundTrips)
+		case p.LossTo < p.LossFrom:
+			return fmt.Errorf("loss_to: %v, want at least loss_from, %v", p.LossTo, p.LossFrom)
+		case len(p.Timers) < 2:
+			return fmt.Errorf("timers: %d, want 2 or more", len(p.Timers))
+		}
+		return nil
+	},
+	Cells: cells,
+	Judge: judge,
+})
+
+func checkShares(name, of string, shares []float64, n int) error {
+	if len(shares) != n || n < 2 || shares[0] != 0 || shares[n-1] != 1 || !slices.IsSorted(shares) {
+		return fmt.Errorf("%s: %v, want as many as %s, %d, rising from 0 to 1", name, shares, of, n)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package web
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/plan"
+	"tcpwheel/wheel"
+)
+
+func parse(t *testing.T, text string) *plan.File {
+	t.Helper()
+	f, err := plan.Parse("test", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func own(t *testing.T) *Plan {
+	t.Helper()
+	p := new(Plan)
+	if err := parse(t, Study.Plan).Decode(p, true); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestTail tells what a lost tail costs: the last three of ten segments are lost, and no ACK of the others tells of it. Without probes
+// the timer repairs them, with probes an ACK does.
+func TestTail(t *testing.T) {
+	p := own(t)
+	a := answer{seed: 1, octets: 10 * 1448, trip: 40 * time.Millisecond}
+	// The handshake and the request take 60 ms and a little, and the segments 1.2 ms each.
+	bad := func(at wheel.Time) bool {
+		return at > wheel.Time(69*time.Millisecond) && at < wheel.Time(80*time.Millisecond)
+	}
+	for _, c := range []struct {
+		timers           string
+		least, most      time.Duration
+		timeouts, probes uint64
+	}{
+		{"linux -tlp", 300 * time.Millisecond, 400 * time.Millisecond, 1, 0},
+		{"linux", 150 * time.Millisecond, 260 * time.Millisecond, 0, 1},
+		{"rfc6298", 1050 * time.Millisecond, 1200 * time.Millisecond, 1, 0},
+	} {
+		took, lost, counters, err := p.send(lab.MustTimers(c.timers), a, bad)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lost != 3 || took < c.least || took > c.most || counters.TCPTimeouts != c.timeouts || counters.TCPLossProbes != c.probes {
+			t.Errorf("%s: %v, %d lost, %d timeouts, %d probes, want %v to %v, 3, %d, %d",
+				c.timers, took, lost, counters.TCPTimeouts, counters.TCPLossProbes, c.least, c.most, c.timeouts, c.probes)
+		}
+	}
+}
+
+// TestWeather finds bursts as long and as frequent as asked for.
+func TestWeather(t *testing.T) {
+	const slots = 2_000_000
+	w := answer{seed: 7, loss: 0.02}.weather(10 * time.Millisecond)
+	bad, bursts := 0, 0
+	was := false
+	for i := range slots {
+		is := w.lost(wheel.Time(i) * wheel.Time(time.Millisecond))
+		if is {
+			bad++
+			if !was {
+				bursts++
+			}
+		}
+		was = is
+	}
+	if share, length := float64(bad)/slots, float64(bad)/float64(bursts); share < 0.018 || share > 0.022 || length < 9.5 || length > 10.5 {
+		t.Errorf("bad for a share of %v, in bursts of %v ms, want 0.02 and 10", share, length)
+	}
+}
+
+func TestBetween(t *testing.T) {
+	shares, values := []float64{0, 0.5, 1}, []int{10, 20, 100}
+	for u, want := range map[float64]float64{0: 10, 0.25: 15, 0.5: 20, 0.75: 60} {
+		if got := between(shares, values, u); got != want {
+			t.Errorf("between at %v: %v, want %v", u, got, want)
+		}
+	}
+}
+
+// TestFalsifier finds that few are left to timeouts where losses are short, and that to take probes away gains nothing.
+func TestFalsifier(t *testing.T) {
+	f := parse(t, "study: web\nbursts: [1ms]\nseeds: 2\nflows: 150\ntimers: [\"linux\", \"linux -tlp\"]\n")
+	j, err := Study.OpenPlan(f, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{}, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := j.Judge(r[Study.Name])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range o.Claims {
+		if slices.Contains([]string{"timeout-share", "probes-timeouts", "probes-mean"}, c.Name) && c.Verdict != experiments.NotReproduced {
+			t.Errorf("%s is %q with %v, want not reproduced", c.Name, c.Verdict, c.Measured)
+		}
+	}
+}
+
+func TestPlanIsChecked(t *testing.T) {
+	for text, want := range map[string]string{
+		"sizes: [1, 2]":           "shares: ",
+		"loss_to: 0.005":          "loss_to: 0.005, want at least loss_from, 0.01",
+		"timers: [\"linux\"]":     "timers: 1, want 2 or more",
+		"round_trips: [1ms, 2ms]": "round_trip_shares: ",
+	} {
+		if _, err := Study.OpenPlan(parse(t, "study: web\n"+text), false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("plan %q: %v, want %s", text, err, want)
+		}
+	}
+}
