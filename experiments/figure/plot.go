@@ -303,7 +303,8 @@ func (p *plot) bars(i int, class string) {
 	for k := range o.X {
 		x := p.x.At(o.X[k]) - full/2 + w*float64(mine)
 		y := p.y.At(o.Y[k])
-		bar := func() { p.Rect("bar "+class, x+0.5, min(y, zero), w-1, math.Abs(zero-y)) }
+		wide := max(w-1, 1) // where there are more bars than pixels, they overlap
+		bar := func() { p.Rect("bar "+class, x+(w-wide)/2, min(y, zero), wide, math.Abs(zero-y)) }
 		if p.titles {
 			p.Titled(p.pointText(o, k), bar)
 		} else {
