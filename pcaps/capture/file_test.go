@@ -248,8 +248,10 @@ func TestDamagedFiles(t *testing.T) {
 		want string
 	}{
 		{[]byte("hello, world\n"), `built: not a capture: it begins with "hello, world\n", want pcap or pcapng, plain or compressed with gzip, zstd or bzip2`},
-		{[]byte("\xfd7zXZ\x00 etc."), "built: a file compressed with xz, want pcap or pcapng, plain or compressed with gzip, zstd or bzip2"},
-		{[]byte("snoop\x00\x00\x00\x00\x00\x00\x02"), "built: a file of snoop, want pcap or pcapng, plain or compressed with gzip, zstd or bzip2"},
+		{[]byte("\xfd7zXZ\x00 etc."), "built: a file compressed with xz, want pcap or pcapng, plain or compressed with gzip, zstd or bzip2: xz -d unpacks it"},
+		{[]byte("snoop\x00\x00\x00\x00\x00\x00\x02"), "built: a file of snoop, want pcap or pcapng, plain or compressed with gzip, zstd or bzip2: editcap -F pcapng converts it"},
+		{erfRecords(2), "built: a file of Endace's ERF, want pcap or pcapng, plain or compressed with gzip, zstd or bzip2: editcap -F pcapng converts it"},
+		{erfRecords(1), `built: not a capture: it begins with "\x00\x00\x00\x00\x00\x00\x00\x00\x02\x04\x00P\x00\x00\x00>", want pcap or pcapng, plain or compressed with gzip, zstd or bzip2`},
 		{change(classic, 4, 3), "built: pcap version 3.4, want 2.0 to 2.4"},
 		{change(classic, 32, 1, 0, 0, 1), "built: packet 1: at octet 24: a packet of 16777217 octets, want 0 to 16777216"},
 		{change(classic, 32, 1, 0, 0, 0xff), "built: packet 1: at octet 24: a packet of 4278190081 octets, want 0 to 16777216"},
@@ -342,4 +344,14 @@ func TestAgreesWithPcapgo(t *testing.T) {
 			t.Errorf("%s: no packets", name)
 		}
 	}
+}
+
+// erfRecords returns so many records of Ethernet in ERF, and the beginning of nothing.
+func erfRecords(n int) (file []byte) {
+	for i := range n {
+		record := make([]byte, 80)
+		record[0], record[8], record[9], record[11], record[15] = byte(i), 2, 4, 80, 62
+		file = append(file, record...)
+	}
+	return file
 }

@@ -3,6 +3,7 @@ package capture
 import (
 	"bytes"
 	"compress/bzip2"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -71,23 +72,29 @@ var (
 	magicBzip2 = []byte("BZh")
 )
 
-// others are formats that are recognised, to say so.
+// others are formats that are recognised, to say so, and what makes a capture of them that can be read.
 var others = []struct {
-	magic, name string
+	magic, name, way string
 }{
-	{"\xfd7zXZ\x00", "compressed with xz"},
-	{"\x04\x22\x4d\x18", "compressed with lz4"},
-	{"PK\x03\x04", "a zip archive"},
-	{"\x1f\x9d", "compressed with compress"},
-	{"snoop\x00\x00\x00", "of snoop"},
-	{"GMBU", "of Microsoft Network Monitor"},
-	{"RTSS", "of Microsoft Network Monitor"},
-	{"TRSNIFF data", "of NetXray or Sniffer"},
-	{"XCP\x00", "of NetXray or Sniffer"},
-	{"\x7fver", "of EtherPeek"},
-	{"\xac\x01\x00\x1c", "of an IXIA device"},
-	{"\xab\x01\x00\x1c", "of an IXIA device"},
+	{"\xfd7zXZ\x00", "compressed with xz", "xz -d unpacks it"},
+	{"\x04\x22\x4d\x18", "compressed with lz4", "lz4 -d unpacks it"},
+	{"PK\x03\x04", "a zip archive", "unzip unpacks it"},
+	{"\x1f\x9d", "compressed with compress", "gzip -d unpacks it"},
+	{"snoop\x00\x00\x00", "of snoop", editcap},
+	{"btsnoop\x00", "of btsnoop", editcap},
+	{"GMBU", "of Microsoft Network Monitor", editcap},
+	{"RTSS", "of Microsoft Network Monitor", editcap},
+	{"TRSNIFF data", "of NetXray or Sniffer", editcap},
+	{"XCP\x00", "of NetXray or Sniffer", editcap},
+	{"\x7fver", "of EtherPeek", editcap},
+	{"iptrace ", "of AIX's iptrace", editcap},
+	{"\x54\x52\x00\x64\x00", "of HP-UX's nettl", editcap},
+	{"\xac\x01\x00\x1c", "of an IXIA device", editcap},
+	{"\xab\x01\x00\x1c", "of an IXIA device", editcap},
 }
+
+// editcap is part of Wireshark, and reads some dozens of formats.
+const editcap = "editcap -F pcapng converts it"
 
 // open finds out what the stream is, and returns a reader of its packets.
 func (s *source) open() (in *input, f format, err error) {
@@ -143,15 +150,44 @@ func pcapFormat(in *input) (format, error) {
 	return f, nil
 }
 
+// wanted is what can be read.
+const wanted = "want pcap or pcapng, plain or compressed with gzip, zstd or bzip2"
+
 // unknown says what a file is instead of a capture.
 func (s *source) unknown(in *input) error {
 	head, _ := in.peek(16)
 	for _, o := range others {
 		if bytes.HasPrefix(head, []byte(o.magic)) {
-			return fmt.Errorf("a file %s, want pcap or pcapng, plain or compressed with gzip, zstd or bzip2", o.name)
+			return fmt.Errorf("a file %s, %s: %s", o.name, wanted, o.way)
 		}
 	}
-	return fmt.Errorf("not a capture: it begins with %q, want pcap or pcapng, plain or compressed with gzip, zstd or bzip2", head)
+	first := string(head) // peeking further moves it
+	if isERF(in) {
+		return fmt.Errorf("a file of Endace's ERF, %s: %s", wanted, editcap)
+	}
+	return fmt.Errorf("not a capture: it begins with %q, %s", first, wanted)
+}
+
+// isERF reports whether the stream seems to be in Endace's extensible record format, which has no magic number: two records whose type is
+// one of those that there are, whose length is that of a header at least, and whose stamps do not go back. In a record the stamp comes first,
+// little-endian; then the type, with a bit for headers that follow, flags, and the record's length, big-endian.
+func isERF(in *input) bool {
+	const header, lastType = 16, 48
+	head, _ := in.peek(header)
+	if len(head) < header {
+		return false
+	}
+	n, stamp := int(binary.BigEndian.Uint16(head[10:])), binary.LittleEndian.Uint64(head)
+	if kind := head[8] & 0x7f; kind == 0 || kind > lastType || n < header {
+		return false
+	}
+	both, _ := in.peek(n + header)
+	if len(both) < n+header {
+		return false
+	}
+	next := both[n:]
+	kind := next[8] & 0x7f
+	return kind > 0 && kind <= lastType && binary.BigEndian.Uint16(next[10:]) >= header && binary.LittleEndian.Uint64(next) >= stamp
 }
 
 // unread is a reader of what an input has and will have.
