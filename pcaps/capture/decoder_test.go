@@ -351,3 +351,26 @@ func TestSuperPackets(t *testing.T) {
 		}
 	}
 }
+
+// TestPaddedACKs: middleboxes count the padding of a short frame in the IP header's length.
+func TestPaddedACKs(t *testing.T) {
+	ack := tcp.Header{SrcPort: 1, DstPort: 2, Flags: tcp.ACK}
+	push := tcp.Header{SrcPort: 1, DstPort: 2, Flags: tcp.ACK | tcp.PSH}
+	for _, test := range []struct {
+		h       tcp.Header
+		payload []byte
+		want    uint32
+	}{
+		{ack, repeat(0, 6), 0},
+		{ack, repeat(0, 2), 0},
+		{ack, repeat(0, 5), 5},
+		{ack, []byte{0, 0, 0, 0, 0, 1}, 6},
+		{push, repeat(0, 6), 6},
+	} {
+		data := ether(0x0800, ip4(6, here4, there4, segment(here4, there4, test.h, test.payload)))
+		d, got := decodeOne(1, data, len(data))
+		if got != isTCP || d.p.Len != test.want || len(d.p.Payload) != int(test.want) || d.p.Problems.Has(Padded) != (test.want == 0) {
+			t.Errorf("%v, %v: %v, Len %d, problems %b, want %d octets", test.h.Flags, test.payload, got, d.p.Len, d.p.Problems, test.want)
+		}
+	}
+}

@@ -63,6 +63,7 @@ const (
 	PartialChecksum                      // TCP's checksum was left to the network interface: the packet was captured at its sender, or never left the host
 	NoLength                             // the length in the IP header is 0, as of a super-packet: Len is what the record in the file has
 	NoStamp                              // the file has no stamp for it (pcapng's simple packets): Time is that of the packet before
+	Padded                               // a bare ACK whose IP length counts the zeros that pad an Ethernet frame: Len is without them
 
 	numberOfProblems = iota
 )

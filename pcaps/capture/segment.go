@@ -35,7 +35,26 @@ func (d *decoder) segment(b []byte, n int) Reason {
 	if len(b) == n {
 		p.Problems |= checksum(p.Src.Addr(), p.Dst.Addr(), b)
 	}
+	if p.Header.Flags == tcp.ACK && p.Src.Addr().Is4() && len(b) == n && isPadding(p.Payload, n) {
+		p.Payload, p.Len = nil, 0
+		p.Problems |= Padded
+	}
 	return isTCP
+}
+
+// isPadding reports whether what a bare ACK of n octets carries is the padding of an Ethernet frame, which some middleboxes take into the IP
+// packet: zeros up to the 46 octets that a frame has at least, or 42 beside a VLAN tag. Its sender does not count them.
+func isPadding(payload []byte, n int) bool {
+	const header, least, tag = 20, 46, 4
+	if n != least-header && n != least-tag-header || len(payload) == 0 {
+		return false
+	}
+	for _, b := range payload {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // parseCut parses a header whose options were not all kept, by leaving out those that are not whole.
