@@ -15,6 +15,7 @@ import (
 	"tcpwheel/experiments/incast"
 	"tcpwheel/experiments/interrupts"
 	"tcpwheel/experiments/locks"
+	"tcpwheel/experiments/million"
 	"tcpwheel/experiments/nichols"
 	"tcpwheel/experiments/orderedlist"
 	"tcpwheel/experiments/outage"
@@ -45,6 +46,7 @@ func Studies() []*experiments.Study {
 		tableiv.Study,
 		frontier.Study,
 		quantisation.Study,
+		million.Study,
 		expiry.Study,
 		tailmap.Study,
 		incast.Study,

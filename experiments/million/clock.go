@@ -1,0 +1,118 @@
+package million
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/figure"
+	"tcpwheel/experiments/stopwatch"
+)
+
+const (
+	clockRounds = 5
+	idleTicks   = 2000 // of a round
+	activeTicks = 200
+
+	// wantOctets is the most that a timer may take, slots included.
+	wantOctets = 64
+)
+
+// clock measures octets, nanoseconds, and the share of a processor.
+func clock(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
+	out := &experiments.Outcome{}
+	n := p.Connections
+	table := experiments.Table{
+		Name: "clock", Title: fmt.Sprintf("%s connections, %s timer records, %s of them active, on this machine", experiments.Number(float64(n)),
+			experiments.Number(float64(n*records)), experiments.Number(float64(n/p.Active))),
+		Columns: []string{"facility", "octets per record", "idle, ns per tick", "idle, % of a processor", "active, ns per tick", "active, % of a processor", "ns per packet"},
+	}
+	fig := figure.Figure{
+		Name: "processor", Title: "What a million connections' timers take of a processor",
+		X: figure.Axis{Label: "facility"}, Y: figure.Axis{Label: "% of a processor"},
+		Series:  []figure.Series{{Name: "idle", Kind: figure.Bars, Group: 1}, {Name: "active", Kind: figure.Bars, Group: 2}},
+		Caption: fmt.Sprintf("Ticks of %v. Active: %s packets a second.", p.Tick, experiments.Number(float64(p.Packets))),
+	}
+	packets := float64(p.Packets) / p.perSecond() // of a tick
+	share := func(ns float64) float64 { return ns * p.perSecond() / 1e7 }
+	most, of := 0.0, ""
+	for i := range p.Facilities {
+		f := &p.Facilities[i]
+		before := stopwatch.HeapBytes()
+		w, err := f.open(p.Tick, false)
+		if err != nil {
+			return nil, err
+		}
+		l := p.newLoad(w, 1, 0)
+		octets := float64(stopwatch.HeapBytes()-before-uint64(len(l.running))) / float64(n*records)
+		if octets > most {
+			most, of = octets, f.Text
+		}
+		ns, err := stopwatch.Time(ctx, clockRounds, []stopwatch.Piece{
+			{Ops: idleTicks, Run: func() {
+				for range idleTicks {
+					l.tick()
+				}
+			}},
+			{Ops: activeTicks, Run: func() {
+				for range activeTicks {
+					l.tick()
+					l.packets()
+				}
+			}},
+		})
+		if err != nil {
+			return nil, err
+		}
+		m := stopwatch.Medians(ns)
+		idle, active := m[0].Value, m[1].Value
+		table.Add(f.Text, octets, idle, share(idle), active, share(active), (active-idle)/packets)
+		x := float64(len(fig.X.Ticks))
+		fig.X.Ticks = append(fig.X.Ticks, f.Text)
+		for k, v := range []float64{share(idle), share(active)} {
+			s := &fig.Series[k]
+			s.X, s.Y = append(s.X, x), append(s.Y, v)
+		}
+	}
+	octets, reset, err := runtimeTimers(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	table.Add("Go runtime", octets, "", "", "", "", reset)
+	out.Tables, out.Figures = append(out.Tables, table), append(out.Figures, fig)
+	out.Notes = append(out.Notes, "The Go runtime's row is a keepalive timer of each connection that was started by time.AfterFunc, octets for each of them, "+
+		"and what Reset takes for a random one. It has no tick, and no records that wait to be started.")
+	out.Claim(experiments.Claim{
+		Name: "octets", Text: fmt.Sprintf("a timer record takes at most %d octets, slots included", wantOctets), Source: "layout of package wheel", Tag: experiments.Computed,
+		Measured: experiments.MeasuredText("%s at most, in %s; Go runtime %s", experiments.Number(most), of, experiments.Number(octets)),
+		Expected: fmt.Sprintf("at most %d in each facility", wantOctets), Verdict: experiments.Holds(most <= wantOctets),
+	}, "a facility keeps more per record than it needs")
+	return out, nil
+}
+
+// runtimeTimers returns the octets of one of the runtime's timers, and what it takes to put one off.
+func runtimeTimers(ctx context.Context, p *Plan) (octets, ns float64, err error) {
+	n := p.Connections
+	before := stopwatch.HeapBytes()
+	timers := make([]*time.Timer, n)
+	for i := range timers {
+		timers[i] = time.AfterFunc(p.Keepalive+time.Hour, func() {})
+	}
+	octets = float64(stopwatch.HeapBytes()-before) / float64(n)
+	const resets = 10_000
+	r := rand.New(rand.NewPCG(1, 0xe22))
+	times, err := stopwatch.Time(ctx, clockRounds, []stopwatch.Piece{{Ops: resets, Run: func() {
+		for range resets {
+			timers[r.IntN(n)].Reset(p.Keepalive + time.Hour)
+		}
+	}}})
+	for _, t := range timers {
+		t.Stop()
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	return octets, stopwatch.Medians(times)[0].Value, nil
+}

@@ -1,0 +1,124 @@
+// Package million is study E22: what the timers of a million idle connections cost.
+package million
+
+import (
+	"embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/wheel"
+)
+
+//go:embed README.md plan.yaml
+var files embed.FS
+
+// Plan is the plan of the study.
+type Plan struct {
+	Connections int           `plan:"connections" min:"1000" max:"50000000"`
+	Keepalive   time.Duration `plan:"keepalive" min:"1s" max:"24h"`
+	Tick        time.Duration `plan:"tick" min:"1us" max:"1s"`
+	Facilities  []Facility    `plan:"facilities"`
+	Rotations   int           `plan:"rotations" min:"1" max:"1000"`
+	Active      int           `plan:"active" min:"1" max:"1000"`
+	Packets     int           `plan:"packets" min:"1" max:"10000000"`
+	Watched     time.Duration `plan:"watched" min:"10ms" max:"1h"`
+	RTO         time.Duration `plan:"rto" min:"1ms" max:"1m"`
+	DelAck      time.Duration `plan:"delack" min:"1ms" max:"500ms"`
+	Seeds       int           `plan:"seeds" min:"1" max:"100"`
+}
+
+// interval returns the keepalive interval in ticks.
+func (p *Plan) interval() uint64 { return uint64((p.Keepalive + p.Tick - 1) / p.Tick) }
+
+// perSecond returns how many ticks a second has.
+func (p *Plan) perSecond() float64 { return float64(time.Second) / float64(p.Tick) }
+
+// Facility is a facility by its text.
+type Facility struct {
+	Text, Scheme  string
+	Slots, Levels int // 0 is the default
+	Lazy          bool
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (f *Facility) UnmarshalText(text []byte) error {
+	*f = Facility{Text: string(text)}
+	for i, word := range strings.Fields(f.Text) {
+		key, value, has := strings.Cut(word, "=")
+		n, err := strconv.Atoi(value)
+		switch {
+		case i == 0 && !has:
+			f.Scheme = word
+		case key == "slots" && has && err == nil:
+			f.Slots = n
+		case key == "levels" && has && err == nil:
+			f.Levels = n
+		case word == "lazy":
+			f.Lazy = true
+		default:
+			return fmt.Errorf("%q: want slots=, levels= or lazy after the scheme", word)
+		}
+	}
+	if f.Scheme == "runtime" {
+		return fmt.Errorf("scheme %q has no virtual time", f.Scheme)
+	}
+	w, err := f.open(time.Millisecond, false)
+	if err == nil && f.Slots == 0 && strings.HasPrefix(w.Scheme(), "scheme6") {
+		err = fmt.Errorf("%q: slots= is wanted", f.Text)
+	}
+	return err
+}
+
+// Allowed implements plan.Allower.
+func (f *Facility) Allowed() string { return "a scheme of package wheel, then slots=, levels= or lazy" }
+
+// String returns the text.
+func (f Facility) String() string { return f.Text }
+
+func (f *Facility) open(tick time.Duration, count bool) (wheel.Facility, error) {
+	return wheel.New(f.Scheme, wheel.Config{Tick: tick, Slots: f.Slots, Levels: f.Levels, Lazy: f.Lazy, Count: count})
+}
+
+// hashed reports whether the facility is a hashed wheel, Scheme 6.
+func (f *Facility) hashed() bool { return strings.HasPrefix(f.Scheme, "scheme6") }
+
+// Mode is what the connections do.
+type Mode string
+
+// The modes.
+const (
+	Idle   Mode = "idle"   // no timer expires meanwhile
+	Steady Mode = "steady" // keepalive timers expire as they do
+	Active Mode = "active" // and some connections are active
+)
+
+// Cell is what was counted in one facility and mode under one seed.
+type Cell struct {
+	Facility string `json:"facility"`
+	Mode     Mode   `json:"mode"`
+	Seed     int    `json:"seed"`
+
+	Ticks    uint64       `json:"ticks"`
+	Counts   wheel.Counts `json:"counts"`
+	Busiest  uint64       `json:"busiest"`  // looks, moves and comparisons of the tick with the most
+	Expiring uint64       `json:"expiring"` // expiries of the tick with the most
+	Calls    uint64       `json:"calls"`    // of START and STOP
+}
+
+// Study is the study.
+var Study = experiments.Define(experiments.Spec[Plan, Cell]{
+	ID: "E22", Name: "million", Class: experiments.Shape, Files: files,
+	Question: "What do the timers of a million idle connections cost, and is Scheme 6 the right one?",
+	Check: func(p *Plan) error {
+		if p.Keepalive < 2*p.Watched || p.interval() < 1000 {
+			return fmt.Errorf("keepalive: %v, want twice %v (watched) at least, and 1000 ticks", p.Keepalive, p.Watched)
+		}
+		return nil
+	},
+	Cells: cells,
+	Judge: judge,
+	Live:  []experiments.LivePart[Plan]{{Name: "clock", Run: clock}},
+})

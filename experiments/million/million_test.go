@@ -1,0 +1,84 @@
+package million
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/plan"
+	"tcpwheel/experiments/studytest"
+)
+
+const small = "study: million\nconnections: 20000\nkeepalive: 10m\nfacilities: [scheme6 slots=4096, scheme6-eager slots=4096, scheme7 slots=64 levels=4, scheme3]\n" +
+	"rotations: 2\nwatched: 200ms\nseeds: 1\n"
+
+func TestMillion(t *testing.T) {
+	out := studytest.Run(t, Study, small)
+	studytest.Want(t, out, experiments.Reproduced)
+	// 20,000 timers in 4096 slots, a thousand ticks a second.
+	if got := studytest.Claim(t, out, "idle-4096").Measured.Value; got != 20_000./4096*1000 {
+		t.Errorf("%v looks a second, want n/M per tick", got)
+	}
+}
+
+func TestAPacketPutsTimersOff(t *testing.T) {
+	p := &Plan{Connections: 1000, Keepalive: time.Minute, Tick: time.Millisecond, Active: 10, Packets: 10_000, Watched: time.Second, RTO: 200 * time.Millisecond, DelAck: 40 * time.Millisecond}
+	f := Facility{Text: "scheme3", Scheme: "scheme3"}
+	c, err := run(p, &f, Active, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Each packet puts a keepalive timer off; half start a retransmission timer.
+	if s := c.Counts.Starts; s < 10_000+5_000 || s > 10_000+10_000+c.Counts.Expiries || c.Calls != s+c.Counts.Stops {
+		t.Errorf("10,000 packets: %+v, %d calls", c.Counts, c.Calls)
+	}
+}
+
+// A wheel of half the slots in the place of another would be found out.
+func TestFalsifier(t *testing.T) {
+	p := &Plan{
+		Connections: 1000, Keepalive: time.Minute, Tick: time.Millisecond, Rotations: 2, Active: 10, Packets: 1000, Watched: time.Second,
+		RTO: 200 * time.Millisecond, DelAck: 40 * time.Millisecond, Facilities: []Facility{{Text: "scheme6 slots=1024", Scheme: "scheme6", Slots: 1024}}, Seeds: 1,
+	}
+	half := Facility{Text: p.Facilities[0].Text, Scheme: "scheme6", Slots: 512}
+	var results []Cell
+	for _, mode := range []Mode{Idle, Steady, Active} {
+		c, err := run(p, &half, mode, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, c)
+	}
+	out, err := judge(p, results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	studytest.Want(t, out, experiments.NotReproduced, "idle-1024", "once-per-rotation", "steady")
+}
+
+func TestFacilityText(t *testing.T) {
+	for text, want := range map[string]string{
+		"scheme6":                   "slots= is wanted",
+		"scheme9 slots=4":           "unknown scheme",
+		"scheme6 slots=1000":        "power of two",
+		"scheme7 slots=64 depth=3":  "want slots=, levels= or lazy",
+		"runtime":                   "no virtual time",
+		"scheme7 slots=64 levels=9": "levels 9",
+	} {
+		f, err := plan.Parse("test", []byte("study: million\nfacilities: [\""+text+"\"]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Study.OpenPlan(f, true); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("facility %q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestClockRuns(t *testing.T) {
+	out := studytest.Live(t, Study, "clock", small+"packets: 1000\n")
+	if len(out.Tables) != 1 || len(out.Tables[0].Rows) != 5 {
+		t.Errorf("tables %+v, want a row for each facility and the runtime", out.Tables)
+	}
+}
