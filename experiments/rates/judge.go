@@ -24,7 +24,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 		Columns: []string{"timers", "packets in and out", "starts", "moves", "stops", "expiries", "run at once, mean", "most", "looks at timers"},
 	}
 	bars := figure.Figure{
-		Name: "operations", Title: fmt.Sprintf("Operations on the sender's timers at %s bit/s, round trip %v", experiments.Number(float64(p.Rate)), p.RoundTrips[0]),
+		Name: "operations", Title: fmt.Sprintf("Operations on the sender's timers at %s Mbit/s, round trip %v", experiments.Number(float64(p.Rate)/1e6), p.RoundTrips[0]),
 		X: figure.Axis{Label: "timers"}, Y: figure.Axis{Label: "thousands in a second"},
 		Series:  []figure.Series{{Name: "starts"}, {Name: "moves"}, {Name: "stops"}, {Name: "expiries"}},
 		Caption: "A timer per segment is started for each packet and stopped by the ACKs; one timer is moved by each ACK. Hardly any expires.",
