@@ -36,7 +36,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	r.knee(p, out)
 	r.tables(p, atStandard, anywhere, out)
 	r.figures(p, out)
-	out.Notes = append(out.Notes,
+	out.Notes = append(out.Notes, r.variation(p),
 		"There is no feedback: a bad timeout costs nothing here but its count, and one that is avoided gains nothing. Losses and round trips are drawn "+
 			"from processes, and not taken from traces as in 1999, so that levels are not to be compared with those of the paper, only shapes.",
 		"A clock of tick G that measures round trips makes the timeout at least G by itself (RFC 6298 §4): without a floor, it is the floor. One that "+
@@ -279,6 +279,22 @@ func (r results) knee(p *Plan, out *experiments.Outcome) {
 	}, "where the curve bends depends on how long round trips are, and on what they vary by")
 }
 
+// variation says how a floor on the variation, which Linux has, does beside one on the timeout.
+func (r results) variation(p *Plan) string {
+	linux := r.of(config{other: "linux"}, "")
+	text := fmt.Sprintf("Linux's floor of 200 ms is on the variation and not on the timeout: its good timeouts take %s round trips, and %s %% of its timeouts are bad.",
+		experiments.Number(linux.mean()), experiments.Number(linux.share()))
+	for i := 1; i < len(p.Floors); i++ {
+		low, high := r.of(standard(p.Floors[i-1]), ""), r.of(standard(p.Floors[i]), "")
+		if low.mean() <= linux.mean() && linux.mean() <= high.mean() {
+			part := (linux.mean() - low.mean()) / (high.mean() - low.mean())
+			share := low.share() + float64(part*(high.share()-low.share()))
+			return text + fmt.Sprintf(" A floor on the timeout, between %v and %v, has %s %% where it takes as long.", p.Floors[i-1], p.Floors[i], experiments.Number(share))
+		}
+	}
+	return text
+}
+
 // label names a tick or a floor.
 func label(d time.Duration, zero string) string {
 	if d == 0 {
@@ -393,12 +409,16 @@ func (r results) tables(p *Plan, standardEffects, anywhere [4]effect, out *exper
 func (r results) figures(p *Plan, out *experiments.Outcome) {
 	frontier := figure.Figure{
 		Name: "frontier", Title: "What a lower floor gains and costs",
-		X:       figure.Axis{Label: "mean wait of a good timeout, round trips"},
-		Y:       figure.Axis{Label: "bad timeouts, % of all"},
-		Caption: "A colour for each floor, a sign for each granularity of both clocks. Along a sign's points the floor moves the estimator; a coarse tick holds it at the far end.",
+		X: figure.Axis{Label: "mean wait of a good timeout, round trips"},
+		Y: figure.Axis{Label: "bad timeouts, % of all"},
+		Caption: "A colour for each floor, a sign for each granularity of both clocks; finer ones lie on those without a tick. Along a sign's points the floor " +
+			"moves the estimator; a coarse tick holds it at the far end.",
 	}
 	for i, floor := range p.Floors {
 		for k, tick := range p.Ticks {
+			if tick != 0 && tick < fineTick {
+				continue
+			}
 			t := r.of(both(floor, tick), "")
 			frontier.Series = append(frontier.Series, figure.Series{
 				Name: "floor " + label(floor, "none") + ", tick " + label(tick, "none"), Kind: figure.Points,
@@ -410,6 +430,10 @@ func (r results) figures(p *Plan, out *experiments.Outcome) {
 		Name: "wait-by-floor", Title: "The wait by the floor, for each granularity",
 		X: figure.Axis{Label: "floor, ms"}, Y: figure.Axis{Label: "mean wait of a good timeout, s"},
 		Caption: "Both clocks have the tick. Without a floor a coarse tick is one.",
+	}
+	for _, name := range others {
+		t := r.of(config{other: name}, "")
+		frontier.Series = append(frontier.Series, figure.Series{Name: name, Kind: figure.Points, X: []float64{t.mean()}, Y: []float64{t.share()}})
 	}
 	for _, tick := range p.Ticks {
 		s := figure.Series{Name: "tick " + label(tick, "none"), Kind: figure.Line}

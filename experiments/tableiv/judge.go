@@ -166,7 +166,7 @@ func (r results) tables(p *Plan, out *experiments.Outcome) {
 func (r results) figures(p *Plan, out *experiments.Outcome) {
 	fig := figure.Figure{
 		Name: "throughput", Title: "Throughput of 1 MB, by sender and buffers",
-		X: figure.Axis{Label: "buffers of the bottleneck"}, Y: figure.Axis{Label: "KB/s", Lo: 0, Hi: 160},
+		X: figure.Axis{Label: "buffers of the bottleneck"}, Y: figure.Axis{Label: "KB/s", Lo: 0, Hi: 110},
 		Marks:   []figure.Mark{{Label: "Reno, 1995", At: 58.30}, {Label: "Vegas-1,3, 1995", At: 89.40}},
 		Caption: "Bars with 95 % intervals over seeds. From the first sender to the second only the timers change, from the first to the third only Vegas's check is new.",
 	}

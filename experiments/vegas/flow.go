@@ -258,7 +258,7 @@ func (w *watch) waits(resends []lab.Resend) (waits []float64, other int) {
 			other++
 			continue
 		}
-		waits = append(waits, l.again.Sub(l.at).Seconds()*1e3)
+		waits = append(waits, float64(l.again.Sub(l.at)/time.Microsecond)/1e3)
 	}
 	return waits, other
 }
