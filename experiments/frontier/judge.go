@@ -206,20 +206,23 @@ func (r results) order(standard, anywhere [4]effect, top time.Duration, out *exp
 	)
 	claim("order-wait", fmt.Sprintf("one at a time beside RFC 6298's estimator with a floor of %v and exact clocks: the wait is moved most by the floor, then by the "+
 		"granularity, then by the gains", top), standard, wait, times, "one of the gains tried is far from those of RFC 6298")
-	claim("order-bad", "and so is the share of bad timeouts", standard, share, points, "one of the gains tried is far from those of RFC 6298")
-	claim("order-wait-anywhere", "the same of the wait, each factor over all levels of floor and granularity", anywhere, wait, times, coarse)
-	claim("order-bad-anywhere", "the same of the share of bad timeouts, each factor over all levels of floor and granularity", anywhere, share, points, coarse)
+	claim("order-bad", fmt.Sprintf("one at a time beside RFC 6298's estimator with a floor of %v and exact clocks: the share of bad timeouts is moved most by the floor, "+
+		"then by the granularity, then by the gains", top), standard, share, points, "one of the gains tried is far from those of RFC 6298")
+	claim("order-wait-anywhere", "over all levels of the others: the wait is moved most by the floor, then by the granularity, then by the gains", anywhere, wait, times, coarse)
+	claim("order-bad-anywhere", "over all levels of the others: the share of bad timeouts is moved most by the floor, then by the granularity, then by the gains", anywhere, share, points, coarse)
 	sampling := func(name, text string, e [4]effect) {
 		s, few := e[bySampling], e[bySampling].wait.Value < e[byTick].wait.Value && e[bySampling].share.Value < e[byFloor].share.Value
 		out.Claim(experiments.Claim{
 			Name: name, Text: text, Source: paper, Tag: experiments.FromPrint,
 			Measured: experiments.MeasuredText("wait %s times, bad timeouts %s percentage points", experiments.Number(s.wait.Value), experiments.Number(s.share.Value)),
-			Expected: "less than these", Verdict: experiments.Holds(few),
+			Expected: fmt.Sprintf("less than %s times and %s points", experiments.Number(e[byTick].wait.Value), experiments.Number(e[byFloor].share.Value)), Verdict: experiments.Holds(few),
 		}, "with a sample of each segment and gains that are not divided, the averages remember little more than a flight: where no floor is above "+
 			"them, that shows as bad timeouts. RFC 7323 §G divides the gains for it, and then there is no such effect")
 	}
-	sampling("sampling", "how often round trips are measured moves the wait less than the granularity does, and bad timeouts less than the floor does", standard)
-	sampling("sampling-anywhere", "the same over all levels of the floor", anywhere)
+	sampling("sampling", fmt.Sprintf("beside a floor of %v, how often round trips are measured moves the wait less than the granularity does, and bad timeouts less than "+
+		"the floor does", top), standard)
+	sampling("sampling-anywhere", "over all levels of the floor, how often round trips are measured moves the wait less than the granularity does, and bad timeouts less than the "+
+		"floor does", anywhere)
 }
 
 // fine judges clocks of up to 100 ms.
