@@ -119,6 +119,7 @@ func fuzzStart(t *testing.T, in *fuzzInput) (*hostile, *hostileEnd) {
 	cfg.RecvBufferMax = 4 * cfg.RecvBuffer
 	cfg.MaxOutOfOrder, cfg.MaxSegments = 16, 64
 	cfg.VegasCheck = more&16 != 0
+	cfg.Reno = cfg.VegasCheck
 	h := newHostile(t, cfg, EngineConfig{})
 	opts := Options{HasMSS: true, MSS: 536, SACKPermitted: bits&2 != 0, HasWScale: bits&4 != 0, WScale: 3, HasTimestamps: bits&1 != 0, TSVal: 77}
 	switch more >> 5 {

@@ -19,6 +19,7 @@ func pairAnyConfig(r *rand.Rand) Config {
 	c.SACK, c.Timestamps, c.ECN = r.Intn(3) > 0, half(), half()
 	c.Control = []string{"newreno", "cubic", "vegas"}[r.Intn(3)]
 	c.Pacing, c.VegasCheck = r.Intn(4) == 0, r.Intn(4) == 0
+	c.Reno = r.Intn(2) == 0
 	if r.Intn(4) == 0 {
 		c.RecvBuffer, c.RecvBufferMax = 5000, 0
 	}
