@@ -62,7 +62,7 @@ func claims(p *Plan, cells []Cell, out *experiments.Outcome) {
 // tells is what a validation has found, in a line.
 func tells(v *replay.Validation) string {
 	return fmt.Sprintf("timeouts %s, probes %s, by ACKs %s, recovery times %s %% off in the median, p95 %s %%", of(v.TimeoutsRight, v.Timeouts),
-		of(v.ProbesRight, v.Probes), of(v.FastRight, v.Fast), experiments.Number(100*v.Median), experiments.Number(100*v.P95))
+		of(v.ProbesRight, v.Probes), of(v.FastRight+v.ReordersRight, v.Fast+v.Reorders), experiments.Number(100*v.Median), experiments.Number(100*v.P95))
 }
 
 // signs claims what this project is for: that its own timers save time, and that those of 4.4BSD would have cost it.

@@ -196,7 +196,7 @@ func scenarios(p *Plan, cells []Cell) experiments.Table {
 
 // shown are the policies of tables and figures that have room for few.
 func (p *Plan) shown() (all []int) {
-	for _, name := range []string{"linux", "rfc6298", "per-segment@1ms", "per-segment@100ms", "per-segment@500ms", "bsd"} {
+	for _, name := range []string{"linux-jiffies", "rfc6298", "per-segment@1ms", "per-segment@100ms", "per-segment@500ms", "bsd"} {
 		if i := p.index(name); i >= 0 {
 			all = append(all, i)
 		}
@@ -222,7 +222,7 @@ func validations(cells []Cell) experiments.Table {
 	for i := range cells {
 		c := &cells[i]
 		if v := c.Validation; v != nil {
-			t.Add(c.Check, v.Recoveries, of(v.TimeoutsRight, v.Timeouts), of(v.ProbesRight, v.Probes), of(v.FastRight, v.Fast),
+			t.Add(c.Check, v.Recoveries, of(v.TimeoutsRight, v.Timeouts), of(v.ProbesRight, v.Probes), of(v.FastRight+v.ReordersRight, v.Fast+v.Reorders),
 				100*float64(v.FirstRight)/float64(max(1, v.First)), 100*v.Median, 100*v.P95, v.Passes())
 		}
 	}
