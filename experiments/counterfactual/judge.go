@@ -300,12 +300,13 @@ func distribution(p *Plan, cells []Cell) figure.Figure {
 	return f
 }
 
-// spread draws the saving of each policy with the spread of the keys.
+// spread draws what the losses take under each policy, with the spread of the keys.
 func spread(p *Plan, cells []Cell) figure.Figure {
 	f := figure.Figure{
-		Name: "savings", Title: "What policies save of the captured recovery times", X: figure.Axis{Label: "policy"},
-		Y: figure.Axis{Label: "saved, %"}, Marks: []figure.Mark{{Label: "as captured", At: 0}},
-		Caption: "The point is by range, the bar reaches from the least to the greatest of the three keys: where it crosses 0 the captures do not tell.",
+		Name: "savings", Title: "What the losses take under each policy, over what they took", X: figure.Axis{Label: "policy"},
+		Y: figure.Axis{Label: "recovery times over the captured ones", Log: true}, Marks: []figure.Mark{{Label: "as captured", At: 1}},
+		Caption: "The point is by range, the bar reaches from the least to the greatest of the three keys: where it crosses 1 the " +
+			"captures do not tell.",
 	}
 	s := figure.Series{Name: "all losses at the senders", Kind: figure.Points}
 	for i, c := range p.Policies {
@@ -314,9 +315,10 @@ func spread(p *Plan, cells []Cell) figure.Figure {
 		if !ok {
 			continue
 		}
-		s.X, s.Y = append(s.X, float64(i)), append(s.Y, 100*by[replay.ByRange].Value)
-		s.Lo = append(s.Lo, 100*min(by[0].Value, by[1].Value, by[2].Value))
-		s.Hi = append(s.Hi, 100*max(by[0].Value, by[1].Value, by[2].Value))
+		ratio := func(k replay.Key) float64 { return max(0.001, 1-by[k].Value) }
+		s.X, s.Y = append(s.X, float64(i)), append(s.Y, ratio(replay.ByRange))
+		s.Lo = append(s.Lo, min(ratio(replay.ByRange), ratio(replay.ByTime), ratio(replay.ByIndex)))
+		s.Hi = append(s.Hi, max(ratio(replay.ByRange), ratio(replay.ByTime), ratio(replay.ByIndex)))
 	}
 	f.Series = []figure.Series{s}
 	return f
