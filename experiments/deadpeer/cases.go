@@ -22,6 +22,7 @@ const (
 // death is a case: who notices, and by what.
 type death struct {
 	name   string
+	short  string // in the diagram
 	what   what
 	timers lab.Timers
 	idle   time.Duration // of keepalive
@@ -33,20 +34,21 @@ type death struct {
 const noProbes = " -tlp -rack control=newreno"
 
 func deaths(p *Plan) (all []death) {
-	keep := func(name, timers string, idle, each time.Duration, count int) {
-		all = append(all, death{name: "keepalive, " + name, timers: lab.MustTimers(timers + noProbes), idle: idle, each: each, count: count})
+	keep := func(name, short, timers string, idle, each time.Duration, count int) {
+		all = append(all, death{name: "keepalive, " + name, short: short, timers: lab.MustTimers(timers + noProbes), idle: idle, each: each, count: count})
 	}
-	keep("4.4BSD", "bsd", 2*time.Hour, 75*time.Second, 8)
-	keep("Linux and gVisor", "linux", 2*time.Hour, 75*time.Second, 9)
+	keep("4.4BSD", "4.4BSD idle", "bsd", 2*time.Hour, 75*time.Second, 8)
+	keep("Linux and gVisor", "Linux idle", "linux", 2*time.Hour, 75*time.Second, 9)
 	for _, tick := range p.Ticks {
-		keep(fmt.Sprintf("fast, tick of %v", tick), "per-segment@"+tick.String(), p.FastIdle, p.FastInterval, p.FastCount)
+		keep(fmt.Sprintf("fast, tick of %v", tick), "fast", "per-segment@"+tick.String(), p.FastIdle, p.FastInterval, p.FastCount)
 	}
 	for _, user := range p.UserTimeouts {
-		all = append(all, death{name: fmt.Sprintf("user timeout of %v", user), what: data, timers: lab.MustTimers("per-segment" + noProbes), user: user})
+		all = append(all, death{name: fmt.Sprintf("user timeout of %v", user), short: fmt.Sprintf("user %v", user), what: data, timers: lab.MustTimers("per-segment" + noProbes), user: user})
 	}
 	for _, who := range []struct{ name, timers string }{{"4.4BSD", "bsd"}, {"Linux", "linux"}, {"default", "per-segment"}} {
 		tm := lab.MustTimers(who.timers + noProbes)
-		all = append(all, death{name: "R2, " + who.name, what: data, timers: tm}, death{name: "SYN, " + who.name, what: opening, timers: tm})
+		all = append(all, death{name: "R2, " + who.name, short: "R2 " + who.name, what: data, timers: tm},
+			death{name: "SYN, " + who.name, short: "SYN " + who.name, what: opening, timers: tm})
 	}
 	return all
 }

@@ -106,6 +106,13 @@ func figures(p *Plan, cells []Cell) (all []figure.Figure) {
 	for i, delay := range append([]time.Duration{0}, p.Delays...) {
 		s := figure.Series{Name: peerName(p, delay), Kind: figure.Points, Group: i + 1, Marker: 1}
 		law := figure.Series{Name: "rule, " + peerName(p, delay), Kind: figure.Line, Dashed: true, Group: i + 1}
+		if delay == 0 {
+			law.Kind = figure.Steps
+		}
+		for rtt := p.WaitRTTs[0]; rtt <= p.WaitRTTs[len(p.WaitRTTs)-1]; rtt += time.Millisecond {
+			law.X = append(law.X, ms(rtt))
+			law.Y = append(law.Y, 1/lawPeriod(p, &Cell{Delay: delay, RTT: rtt}).Seconds())
+		}
 		cdf := figure.Series{Name: peerName(p, delay), Kind: figure.Steps, Group: i + 1}
 		for j := range cells {
 			c := &cells[j]
@@ -114,7 +121,6 @@ func figures(p *Plan, cells []Cell) (all []figure.Figure) {
 			}
 			if c.Kind == kindWait {
 				s.X, s.Y = append(s.X, ms(c.RTT)), append(s.Y, 1/c.Period.Seconds())
-				law.X, law.Y = append(law.X, ms(c.RTT)), append(law.Y, 1/lawPeriod(p, c).Seconds())
 			}
 			if c.Kind == kindArrivals && c.Burst == p.Bursts[0] {
 				for q, x := range c.Quantiles {
