@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/subject"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
@@ -55,7 +57,13 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	for _, rtt := range p.GVisorRTTs {
 		all = append(all, experiments.Cell[Cell]{
 			Name: fmt.Sprintf("gvisor rtt=%v", rtt), Cost: 0.2,
-			Run: func(ctx context.Context) (Cell, error) { return others(ctx, p, rtt, tail.GVisor, true) },
+			Run: func(ctx context.Context) (Cell, error) {
+				c, err := others(ctx, p, rtt, tail.GVisor, true)
+				if err != nil {
+					return c, err
+				}
+				return c, gvisorTails(ctx, p, &c)
+			},
 		})
 	}
 	return all
@@ -173,4 +181,32 @@ func others(ctx context.Context, p *Plan, rtt time.Duration, sender string, virt
 		c.Tails = append(c.Tails, Tail{Rule: sender, Segments: r.Segments, Lost: 1, Resend: r.ResendP50, Complete: r.CompleteP50 + rtt/2})
 	}
 	return c, err
+}
+
+// gvisorTails has gVisor lose more than the last segment.
+func gvisorTails(ctx context.Context, p *Plan, c *Cell) error {
+	const octets = 1400 // of a segment: less than any TCP here puts into one, so that a flight is of as many
+	way := sim.LinkConfig{Delay: c.RTT / 2}
+	for _, lost := range p.Lost {
+		if lost == 1 {
+			continue
+		}
+		fates, err := subject.ParseFates(fmt.Sprintf("tail:%d", lost))
+		if err != nil {
+			return err
+		}
+		r, err := subject.Run(ctx, &subject.Spec{
+			Kind: subject.GVisor, Timers: timers(oneTimer, floorLinux, lab.Exact), Peer: lab.MustTimers("per-segment@exact delack=off"), Seed: 1,
+			Work: subject.Work{Shape: subject.Tail, Objects: p.Warm + 1, Warm: p.Warm, Octets: uint64(min(p.Segments, 10) * octets), Think: time.Second},
+			Path: subject.Path{Data: way, Acks: way, Fates: fates}, Flows: 1, Limit: time.Hour,
+		})
+		if err != nil {
+			return err
+		}
+		if r.Lost != lost || len(r.Times) != 1 || r.Unfinished > 0 {
+			return fmt.Errorf("gVisor lost %d segments, want %d, or did not recover", r.Lost, lost)
+		}
+		c.Tails = append(c.Tails, Tail{Rule: gvisor, Segments: min(p.Segments, 10), Lost: lost, Resend: slices.Min(r.Waits), Complete: r.Times[0] + c.RTT/2})
+	}
+	return nil
 }

@@ -15,18 +15,20 @@ const jiffy = 4 * time.Millisecond
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
 // lawGVisor is when gVisor sends the last of a response again: the probe counts from the ACK of the others, or from the transmission if
-// there are none.
-func lawGVisor(rtt time.Duration, segments int) time.Duration {
-	since := rtt
-	if segments == 1 {
-		since = 0
+// there are none, and allows for a delayed ACK if one segment is in flight.
+func lawGVisor(rtt time.Duration, segments, lost int) time.Duration {
+	switch {
+	case lost > 1:
+		return 3 * rtt
+	case segments == 1:
+		return 2*rtt + maxAckDelay
 	}
-	return since + 2*rtt + maxAckDelay
+	return 3*rtt + maxAckDelay
 }
 
 // lawLinux is the same of Linux, where the timer bounds the probe as RFC 8985 §7.2 has it.
 func lawLinux(rtt time.Duration, segments int) time.Duration {
-	return lawGVisor(rtt, segments) - 2*rtt - maxAckDelay + min(2*rtt+maxAckDelay, timeout(floorLinux, rtt))
+	return lawGVisor(rtt, segments, 1) - 2*rtt - maxAckDelay + min(2*rtt+maxAckDelay, timeout(floorLinux, rtt))
 }
 
 // score counts tails that a law does not hold for.
@@ -146,7 +148,9 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	}, "the probe has taken the place of a timer that was due before")
 	out.Claim(gvisorClaim(cells), "gVisor's TCP has another rule")
 	out.Notes = append(out.Notes, "gVisor's schedulePTO means to bound the probe by the retransmission timer, and asks whether that runs before it is "+
-		"started: so the probe comes 2·SRTT + 200 ms after the last ACK even where the timeout of 200 ms would have come before.")
+		"started: so the probe comes 2·SRTT + 200 ms after the last ACK even where the timeout of 200 ms would have come before.",
+		"Of several lost segments gVisor's probe repairs the last. What its SACK tells begins no recovery: the others wait for the timeout, which counts "+
+			"from the probe.")
 	return out, nil
 }
 
@@ -196,13 +200,13 @@ func gvisorClaim(cells []Cell) experiments.Claim {
 	for _, c := range cells {
 		if c.Kind == kindGVisor {
 			for _, t := range c.Tails {
-				s.add(t.Resend-lawGVisor(c.RTT, t.Segments), 0, time.Millisecond)
+				s.add(t.Resend-lawGVisor(c.RTT, t.Segments, t.Lost), 0, time.Millisecond)
 			}
 		}
 	}
 	return experiments.Claim{
-		Name: "gvisor", Text: "gVisor's own TCP probes for a lone lost segment 2·SRTT + 200 ms after the last ACK",
-		Published: "2·SRTT + 200 ms", Source: "gVisor, pkg/tcpip/transport/tcp/rack.go, schedulePTO", Tag: experiments.FromPrint,
+		Name: "gvisor", Text: "gVisor's own TCP probes for a lone lost segment 2·SRTT + 200 ms after the last ACK, and 2·SRTT for several",
+		Published: "2·SRTT + 200 ms; 2·SRTT", Source: "gVisor, pkg/tcpip/transport/tcp/rack.go, schedulePTO", Tag: experiments.FromPrint,
 		Measured: s.measure(), Expected: "within 1 ms", Verdict: s.verdict(),
 	}
 }

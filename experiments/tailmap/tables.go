@@ -86,15 +86,18 @@ func tickTable(p *Plan, cells []Cell) experiments.Table {
 
 func gvisorTable(cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "gvisor", Title: "gVisor's own TCP in virtual time: the last segment of a response is lost",
-		Columns: []string{"round trip, ms", "segments", "sent again, ms", "rule, ms", "complete, ms"},
+		Name: "gvisor", Title: "gVisor's own TCP in virtual time: the last segments of a response are lost",
+		Columns: []string{"round trip, ms", "segments", "lost", "sent again, ms", "rule, ms", "complete, ms"},
 	}
 	for _, c := range cells {
 		if c.Kind != kindGVisor {
 			continue
 		}
 		for _, x := range c.Tails {
-			t.Add(ms(c.RTT), x.Segments, ms(x.Resend), ms(lawGVisor(c.RTT, x.Segments)), ms(x.Complete))
+			if x.Lost > 4 {
+				continue
+			}
+			t.Add(ms(c.RTT), x.Segments, x.Lost, ms(x.Resend), ms(lawGVisor(c.RTT, x.Segments, x.Lost)), ms(x.Complete))
 		}
 	}
 	return t
@@ -152,9 +155,13 @@ func figures(p *Plan, cells []Cell) (all []figure.Figure) {
 
 // ladderFigure is one case, segment by segment.
 func ladderFigure(c Cell) figure.Figure {
+	last := 0
+	for _, x := range c.Tails[0].Sent {
+		last = max(last, x.Segment)
+	}
 	f := figure.Figure{
 		Name: "ladder", Title: fmt.Sprintf("The last %d segments of a flight are lost: what each rule sends, and when", c.Tails[0].Lost),
-		X: figure.Axis{Label: "time since the flight left, ms"}, Y: figure.Axis{Label: "segment"},
+		X: figure.Axis{Label: "time since the flight left, ms"}, Y: figure.Axis{Label: "segment", Lo: 0, Hi: float64(last) + 1.5},
 		Marks: []figure.Mark{{Label: "ACKs of the others", At: ms(c.RTT), Vertical: true}},
 		Caption: fmt.Sprintf("Round trip %v, floor of %s. At 0 all have sent the flight. The probe sends the last segment and learns of the others by its SACK; "+
 			"a timer per segment sends the first lost one a round trip before the one timer.", c.RTT, c.Floor),
@@ -163,7 +170,8 @@ func ladderFigure(c Cell) figure.Figure {
 		s := figure.Series{Name: t.Rule, Kind: figure.Points, Group: i + 1, Marker: i + 1}
 		for _, x := range t.Sent {
 			if x.Again || i == 0 {
-				s.X, s.Y = append(s.X, ms(x.At)), append(s.Y, float64(x.Segment))
+				// Rules that send at one instant are drawn a little apart.
+				s.X, s.Y = append(s.X, ms(x.At)), append(s.Y, float64(x.Segment)+float64(0.15*float64(i-2)))
 			}
 		}
 		f.Series = append(f.Series, s)
