@@ -415,7 +415,9 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold SendHold, sen
 	if !c.push(now, n, c.finQueued && n == queued && usable > n, o) {
 		return HoldNot, false
 	}
-	c.spend(n)
+	if c.cfg.Permits == nil || !c.sackOn { // else retransmissions are not to wait for what the capture let go
+		c.spend(n)
+	}
 	if c.rec.newLeft > 0 {
 		c.rec.newLeft--
 	}
