@@ -99,6 +99,7 @@ func (h *answering) take(now wheel.Time, d *host.Datagram, pos, ack int64) bool 
 		return true
 	}
 	was := h.heard.octets()
+	filled := len(h.heard.blocks) > 0 && ack > h.heard.una
 	h.heard.una = max(h.heard.una, ack)
 	for i := range head.Options.NumSACK {
 		r := head.Options.SACK[i]
@@ -123,7 +124,8 @@ func (h *answering) take(now wheel.Time, d *host.Datagram, pos, ack int64) bool 
 		wait = h.script[h.next].After
 		h.next++
 	}
-	if wait == 0 || count == was {
+	// RFC 5681 §4.2: an ACK is sent at once for what fills a gap.
+	if wait == 0 || count == was || filled {
 		h.drop()
 		return true
 	}
