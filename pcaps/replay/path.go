@@ -160,11 +160,10 @@ func (p *path) Expire(now wheel.Time) {
 	}
 }
 
-// delay returns how long a packet takes that is sent now and not one of the captured ones. It overtakes none.
+// delay returns how long a packet without octets takes that is sent now. It overtakes none, and holds up none: how long it took is a guess,
+// and what follows has times of its own.
 func (p *path) delay(now wheel.Time) time.Duration {
-	at := max(now.Add(interpolate(p.way.Delays, now, p.way.Base)), p.last)
-	p.last = at
-	return at.Sub(now)
+	return max(now.Add(interpolate(p.way.Delays, now, p.way.Base)), p.last).Sub(now)
 }
 
 // deaf reports whether ACKs are lost that are sent now.
