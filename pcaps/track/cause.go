@@ -59,10 +59,10 @@ func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
 		r.Kind, r.GoBack = v.cause, v.cause == RTO
 	case answer && !isFirst, answer && v.dups > 0 && f.book.len() <= 4:
 		r.Kind = Fast // early, as fewer ACKs are to come than are asked for
-	case now.Sub(s.earliest()) < max(f.leastRTT()-f.leastRTT()/8-f.promptly(), leastTimer):
-		r.Kind = Unknown // no timer is that short
 	case s.missing && f.dupsSeen > 0 && !f.half.known && span(s.earliest(), now) < leastTimeout:
 		r.Kind = Fast // how far away the sender is cannot be told, but it is being asked
+	case now.Sub(s.earliest()) < max(f.leastRTT()-f.leastRTT()/8-f.promptly(), leastTimer):
+		r.Kind = Unknown // no timer is that short
 	case one:
 		f.expired(r, s, Unknown)
 	case isFirst:
