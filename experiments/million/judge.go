@@ -3,6 +3,7 @@ package million
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/figure"
@@ -52,7 +53,8 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	trade := figure.Figure{
 		Name: "busiest", Title: "The mean is not all: what the busiest tick does",
 		X: figure.Axis{Label: "work in a second", Log: true}, Y: figure.Axis{Label: "work in the busiest tick", Log: true},
-		Caption: "Down and to the left is better. A hierarchy takes a whole coarse slot apart in one tick; Scheme 6 spreads its work.",
+		Caption: "Down and to the left is better. A hierarchy takes a whole coarse slot apart in one tick; Scheme 6 spreads its " +
+			"work, and has less of it the more slots it has.",
 	}
 	var line, law figure.Series
 	line.Name, line.Kind, law.Name, law.Kind, law.Dashed = "Scheme 6", figure.Line, "n/M per tick", figure.Line, true
@@ -72,11 +74,21 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 		}
 		steady, idle := sum(cells, f, Steady), sum(cells, f, Idle)
 		rate := float64(steady.per(work(steady.Counts)) * perSecond)
-		trade.Series = append(trade.Series, figure.Series{
-			Name: f.Text, Kind: figure.Points, X: []float64{max(rate, 1)}, Y: []float64{max(float64(steady.Busiest), 1)}, Group: i + 1,
-		})
+		kind := f.Scheme
+		if f.Lazy {
+			kind += " lazy"
+		}
+		at := slices.IndexFunc(trade.Series, func(s figure.Series) bool { return s.Name == kind })
+		if at < 0 {
+			at = len(trade.Series)
+			trade.Series = append(trade.Series, figure.Series{Name: kind, Kind: figure.Points, Group: at + 1, Marker: at + 1})
+		}
+		s := &trade.Series[at]
+		s.X, s.Y = append(s.X, max(rate, 1)), append(s.Y, max(float64(steady.Busiest), 1))
 		if !f.hashed() {
-			byM.Marks = append(byM.Marks, figure.Mark{Label: f.Text, At: rate})
+			if !f.Lazy { // which is the same, as nobody puts these timers off
+				byM.Marks = append(byM.Marks, figure.Mark{Label: f.Text, At: rate})
+			}
 			continue
 		}
 		share := float64(p.Connections) / float64(f.Slots)
