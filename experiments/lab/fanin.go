@@ -56,8 +56,7 @@ func (f FanIn) Run(s *Star) ([]Query, error) {
 		if err != nil {
 			return nil, err
 		}
-		asker := host.AppFunc(r.arrived)
-		session, err := s.Client.Dial(h, fanInPort, nil, asker)
+		session, err := s.Client.Dial(h, fanInPort, nil, &asker{run: r})
 		if err != nil {
 			return nil, err
 		}
@@ -77,20 +76,34 @@ func (f FanIn) Run(s *Star) ([]Query, error) {
 	return r.queries, r.err
 }
 
-// arrived is the client's part of a connection.
-func (r *fanIn) arrived(now wheel.Time, s *host.Session, ev tcp.Events) {
-	switch {
-	case ev.Has(tcp.EventClosed):
+// asker is the client's part of a connection.
+type asker struct {
+	run  *fanIn
+	have uint64 // octets of the answer at hand, which were read
+}
+
+// OnEvents implements host.App. What arrives is read at once, so that the window stays open.
+func (a *asker) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
+	r := a.run
+	if ev.Has(tcp.EventClosed) {
 		r.err = fmt.Errorf("lab: a connection ended at %v: %w", time.Duration(now), s.Err())
 		return
-	case ev.Has(tcp.EventConnected):
-		r.left--
-	case s.Readable() >= uint64(r.Response):
-		s.Consume(r.Response)
-		r.left--
-	default:
-		return
 	}
+	if ev.Has(tcp.EventConnected) {
+		r.arrived(now)
+	}
+	if n := s.Readable(); n > 0 {
+		s.Consume(uint32(n))
+		if a.have += n; a.have == uint64(r.Response) {
+			a.have = 0
+			r.arrived(now)
+		}
+	}
+}
+
+// arrived notes that a connection is open, or that an answer is there, and after the last of them asks anew.
+func (r *fanIn) arrived(now wheel.Time) {
+	r.left--
 	if r.left > 0 {
 		return
 	}
