@@ -3,6 +3,7 @@ package incast
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,10 +14,25 @@ import (
 
 // subject is a TCP that meets the queries.
 type subject struct {
-	text    string
+	text    string // of its timers, and of its window if it has one of its own
 	classic bool
 	queries int
 	servers []int
+	window  int // octets that the client offers; 0 is the engine's own
+}
+
+// timers is the text of its timers.
+func (s *subject) timers() string {
+	text, _, _ := strings.Cut(s.text, windowed)
+	return text
+}
+
+// windowed is between the timers and the window in a subject's text.
+const windowed = " window="
+
+// windowed is the text of the classic TCP with the greatest floor towards a client that offers a window of so many octets.
+func (p *Plan) windowed(window int, delack string) string {
+	return p.timers(p.coarse(), delack) + windowed + strconv.Itoa(window)
 }
 
 // timers is the text of the classic TCP with a floor and a way to delay ACKs.
@@ -39,7 +55,7 @@ func (p *Plan) ticked(tick time.Duration, clock bool) string {
 func (p *Plan) subjects() (all []subject) {
 	for i, delack := range p.DelAcks {
 		for _, floor := range p.Floors {
-			s := subject{p.timers(floor, delack), true, p.Fewer, p.Servers}
+			s := subject{text: p.timers(floor, delack), classic: true, queries: p.Fewer, servers: p.Servers}
 			if i == 0 && (floor == p.Fine || floor == p.coarse()) {
 				s.queries = p.Queries
 			}
@@ -47,10 +63,17 @@ func (p *Plan) subjects() (all []subject) {
 		}
 	}
 	for _, tick := range p.Ticks {
-		all = append(all, subject{p.ticked(tick, false), true, p.Fewer, p.Ticked}, subject{p.ticked(tick, true), true, p.Fewer, p.Ticked})
+		for _, clock := range []bool{false, true} {
+			all = append(all, subject{text: p.ticked(tick, clock), classic: true, queries: p.Fewer, servers: p.Ticked})
+		}
 	}
 	for _, t := range p.Others {
-		all = append(all, subject{t.Text, t.Control == "newreno", p.Fewer, p.Servers})
+		all = append(all, subject{text: t.Text, classic: t.Control == "newreno", queries: p.Fewer, servers: p.Servers})
+	}
+	for _, window := range p.Windows {
+		for _, delack := range p.DelAcks {
+			all = append(all, subject{text: p.windowed(window, delack), classic: true, queries: p.Fewer, servers: p.Servers, window: window})
+		}
 	}
 	return all
 }
@@ -73,7 +96,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 // run asks n servers under one seed.
 func run(p *Plan, s subject, n, seed int) (Cell, error) {
 	c := Cell{Timers: s.text, Servers: n, Seed: seed}
-	timers, err := lab.ParseTimers(s.text)
+	timers, err := lab.ParseTimers(s.timers())
 	if err != nil {
 		return c, err
 	}
@@ -82,11 +105,15 @@ func run(p *Plan, s subject, n, seed int) (Cell, error) {
 	if s.classic {
 		conn.Congestion.InitialWindow = uint32(p.Window)
 	}
+	client := conn
+	if s.window != 0 {
+		client.RecvBuffer, client.RecvBufferMax = uint32(s.window), 0
+	}
 	// Each way has two links.
 	link := sim.LinkConfig{Rate: uint64(p.Rate), Overhead: uint32(p.Overhead), Delay: p.RoundTrip / 4}
 	port := link
 	port.Queue.Packets = uint32(p.Buffer)
-	star, err := lab.NewStar(lab.StarPlan{Seed: uint64(seed), Client: conn, Server: conn, Servers: n, Access: link, Port: port, Back: link})
+	star, err := lab.NewStar(lab.StarPlan{Seed: uint64(seed), Client: client, Server: conn, Servers: n, Access: link, Port: port, Back: link})
 	if err != nil {
 		return c, err
 	}

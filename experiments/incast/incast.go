@@ -34,6 +34,7 @@ type Plan struct {
 	Ticks   []time.Duration `plan:"ticks" min:"1us" max:"500ms"`
 	Ticked  []int           `plan:"ticked_servers" min:"1" max:"1000"`
 	Others  []lab.Timers    `plan:"others" optional:"true"`
+	Windows []int           `plan:"receive_windows" min:"2896" max:"1000000" optional:"true"`
 
 	Queries int `plan:"queries" min:"1" max:"100000"`
 	Fewer   int `plan:"fewer" min:"1" max:"100000"`
@@ -73,7 +74,7 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 			return fmt.Errorf("servers: %v, want rising numbers from 1 to 20 or more", p.Servers)
 		}
 		for _, s := range p.subjects() {
-			if _, err := lab.ParseTimers(s.text); err != nil {
+			if _, err := lab.ParseTimers(s.timers()); err != nil {
 				return fmt.Errorf("timers %q: %w", s.text, err)
 			}
 		}

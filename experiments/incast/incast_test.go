@@ -28,7 +28,7 @@ func own(t *testing.T) *Plan {
 func TestQueries(t *testing.T) {
 	p := own(t)
 	ask := func(floor time.Duration, n int) Cell {
-		c, err := run(p, subject{p.timers(floor, "off"), true, 5, nil}, n, 1)
+		c, err := run(p, subject{text: p.timers(floor, "off"), classic: true, queries: 5}, n, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func outcome(t *testing.T, text string) map[string]experiments.Verdict {
 	return verdicts
 }
 
-const small = "servers: [1, 16, 40]\nseeds: 2\nqueries: 4\nfewer: 4\nticks: [100ms]\nticked_servers: [40]\nothers: []\ndelacks: [\"off\"]\n"
+const small = "servers: [1, 16, 40]\nseeds: 2\nqueries: 4\nfewer: 4\nticks: [100ms]\nticked_servers: [40]\nothers: []\nreceive_windows: [8688]\ndelacks: [\"off\"]\n"
 
 // TestFalsifier finds that the collapse is gone where the great floor is not great.
 func TestFalsifier(t *testing.T) {
@@ -80,7 +80,7 @@ func TestFalsifier(t *testing.T) {
 		t.Errorf("floors of 2 ms and 1 ms: verdicts %v, want no collapse", got)
 	}
 	got := outcome(t, small+"floors: [300ms, 1ms]\nfine: 1ms\n")
-	for _, name := range []string{"collapse", "least-time", "timed-out", "no-collapse-off", "tick-100ms"} {
+	for _, name := range []string{"collapse", "least-time", "timed-out", "no-collapse-off", "tick-100ms", "windows-fit"} {
 		if got[name] != experiments.Reproduced {
 			t.Errorf("floors of 300 ms and 1 ms: %s is %q, want reproduced", name, got[name])
 		}
@@ -92,6 +92,7 @@ func TestPlanIsChecked(t *testing.T) {
 		"fine: 7ms":            "fine: 7ms, want one of the floors",
 		"servers: [2, 40]":     "servers: [2 40], want rising numbers from 1",
 		"delacks: [\"never\"]": `delack: "never": want`,
+		"receive_windows: 100": "receive_windows",
 	} {
 		f, err := plan.Parse("test", []byte("study: incast\n"+text))
 		if err != nil {

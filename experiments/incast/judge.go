@@ -125,7 +125,7 @@ func (p *Plan) tables(out *experiments.Outcome, all map[key]*group) {
 			g := all[key{s.text, n}]
 			data.Add(s.text, n, g.queries, g.mean.Value, g.mean.Lo, g.mean.Hi, g.timed, int(g.timeouts), int(g.rexmits), int(g.spurious), int(g.dropped))
 		}
-		if len(s.servers) < len(p.Servers) {
+		if len(s.servers) < len(p.Servers) || s.window != 0 {
 			continue
 		}
 		row := []any{s.text}
@@ -162,7 +162,17 @@ func (p *Plan) tables(out *experiments.Outcome, all map[key]*group) {
 			bound.Add(float64(floor)/1e6, delack, p.bound(floor), p.goodput(g.mean.Value), best)
 		}
 	}
-	out.Tables = append(out.Tables, shown, ticks, bound, data)
+	windows := experiments.Table{
+		Name: "windows", Title: fmt.Sprintf("Where timeouts begin, by what the client offers, floor %v", p.coarse()),
+		Columns: []string{"window, octets", "ACKs wait", "servers whose windows the port holds", "servers at which one query in ten has a timeout"},
+	}
+	for _, delack := range p.DelAcks {
+		for _, window := range p.Windows {
+			windows.Add(window, delack, p.fit(window), p.onset(all, p.windowed(window, delack)))
+		}
+		windows.Add("1 MiB and more", delack, 0, p.onset(all, p.timers(p.coarse(), delack)))
+	}
+	out.Tables = append(out.Tables, shown, windows, ticks, bound, data)
 }
 
 // bound is the goodput of a query that takes as long as its octets and one floor, in Mbit/s. One that sends meanwhile is better.
@@ -220,6 +230,14 @@ func (p *Plan) figures(out *experiments.Outcome, all map[key]*group) {
 			lines = append(lines, line{o.Text, o.Text})
 		}
 		panels("incast-stacks", "Incast today", lines, "RACK and TLP repair most of what was left to the timer, but not where too few packets get through to be acknowledged.")
+	}
+	if len(p.Windows) > 0 {
+		lines := []line{{"the engine's own", p.timers(p.coarse(), p.DelAcks[0])}}
+		for _, window := range p.Windows {
+			lines = append(lines, line{fmt.Sprintf("%d octets", window), p.windowed(window, p.DelAcks[0])})
+		}
+		panels("incast-windows", fmt.Sprintf("Incast by receive window, floor %v", p.coarse()), lines,
+			"As long as the windows of all servers fit into the port, nothing is lost, whatever the timers are. Where they begin not to fit, timeouts begin.")
 	}
 	f := figure.Figure{
 		Name: "incast-ticks", Title: fmt.Sprintf("A floor of %v is worth as much as its tick", p.Fine),
@@ -287,10 +305,9 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]*group) {
 			Published: "above 10 servers", Source: paper, Tag: experiments.FromPrint,
 			Measured: experiments.Measured(float64(n), "servers"), Expected: fmt.Sprintf("one query in ten has a timeout first at %d to %d servers", firstOnset, lastOnset),
 			Verdict: verdict,
-		}, "at fewer servers too, the port drops what no duplicate ACK can tell: tails of answers, with ACKs at once nearly all of it, and, with "+
-			"ACKs that wait, retransmissions that are lost again, which RFC 6675 does not see; nothing but the port holds the windows back, "+
-			"and what the paper's hosts offered as receive windows is not known")
+		}, p.onsetWhy(all, delack))
 	}
+	p.claimWindows(out, all)
 	p.claimFloors(out, all)
 	for _, delack := range p.DelAcks {
 		worst, at := 0.0, 0
@@ -307,7 +324,7 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]*group) {
 			Name: "fine-ratio-" + delack, Text: fmt.Sprintf("past 20 servers a query takes a fifth of the time, or less, at %v of that at %v, delayed ACKs %s", p.Fine, coarse, delack),
 			Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredText("%s, worst, at %d servers", experiments.Number(worst), at),
 			Expected: "at most 0.2", Verdict: experiments.Judged(worst, 0, fineRatio, 0, 0.5),
-		}, delackWhy)
+		}, p.ratioWhy(delack))
 	}
 	full := p.goodput(alone.Value)
 	lost := p.goodput(all[key{first, most}].mean.Value) / full
@@ -362,6 +379,55 @@ func (p *Plan) claimDelAck(out *experiments.Outcome, all map[key]*group) {
 		Measured: experiments.MeasuredText("%s %% of the goodput at %d servers", experiments.Number(cost), n), Expected: "1 to 25 % of the goodput",
 		Verdict: experiments.Judged(cost, smallLoss, largeLoss, 0, 75),
 	}, delackWhy)
+}
+
+// onsetWhy says why timeouts begin elsewhere.
+func (p *Plan) onsetWhy(all map[key]*group, delack string) string {
+	why := "at fewer servers too, the port drops what no duplicate ACK can tell: tails of answers, with ACKs at once nearly all of it, and, with " +
+		"ACKs that wait, retransmissions that are lost again, which RFC 6675 does not see; nothing but the port holds the windows back here"
+	for _, window := range p.Windows {
+		if n := p.onset(all, p.windowed(window, delack)); n > 0 {
+			why += fmt.Sprintf("; where the client offers %d octets, timeouts begin at %d servers", window, n)
+		}
+	}
+	return why + "; what the paper's client offered is not known"
+}
+
+// ratioWhy says why the fine floor is not worth as much.
+func (p *Plan) ratioWhy(delack string) string {
+	if delack == "off" {
+		return "where few queries have a timeout at the great floor either, the others make most of the mean"
+	}
+	return delackWhy
+}
+
+// fit is how many servers' windows the port holds all at once, each in packets of 1500 octets.
+func (p *Plan) fit(window int) int {
+	const mss = 1448
+	return p.Buffer / ((window + mss - 1) / mss)
+}
+
+// claimWindows claims that nothing is lost as long as all windows fit into the port.
+func (p *Plan) claimWindows(out *experiments.Outcome, all map[key]*group) {
+	if len(p.Windows) == 0 {
+		return
+	}
+	fit, dropped, settings := 0, uint64(0), 0
+	for _, window := range p.Windows {
+		for _, delack := range p.DelAcks {
+			for _, n := range p.Servers {
+				if n <= p.fit(window) {
+					g := all[key{p.windowed(window, delack), n}]
+					fit, dropped, settings = fit+g.queries, dropped+g.dropped, settings+1
+				}
+			}
+		}
+	}
+	out.Claim(experiments.Claim{
+		Name: "windows-fit", Text: "nothing is lost as long as the receive windows of all servers fit into the port together", Source: "definition of a drop-tail queue", Tag: experiments.Computed,
+		Measured: experiments.MeasuredText("%d packets dropped in %d queries of %d settings", dropped, fit, settings), Expected: "none",
+		Verdict: experiments.Holds(dropped == 0 && fit > 0),
+	}, "servers send beyond the window")
 }
 
 // claimFloors claims that no query with a timeout is shorter than the floor.
