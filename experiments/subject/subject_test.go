@@ -105,6 +105,21 @@ func TestTailIsLostOnce(t *testing.T) {
 	}
 }
 
+// TestTheFINTellsOfALostTail: what follows the tail is a FIN, whose SACK tells the sender that the tail was lost: no timer has to.
+func TestTheFINTellsOfALostTail(t *testing.T) {
+	for _, kind := range []Kind{Engine, Binding} {
+		r := mustRun(t, spec(kind, Web, "tail:1"))
+		if r.Lost != 16 || r.Repaired != 16 || r.Timeouts+r.Probes != 0 {
+			t.Errorf("%s: %d lost, %d repaired, by %d timeouts and %d probes", kind, r.Lost, r.Repaired, r.Timeouts, r.Probes)
+		}
+		for _, w := range r.Waits {
+			if w < 20*time.Millisecond || w > 40*time.Millisecond {
+				t.Errorf("%s: sent again after %v, want a round trip and some", kind, w)
+			}
+		}
+	}
+}
+
 // TestStopAndWaitWaitsForTheHeartbeat: 4.4BSD puts ACKs off to a heartbeat of 200 ms, so that a sender that waits for
 // each sends five segments a second.
 func TestStopAndWaitWaitsForTheHeartbeat(t *testing.T) {

@@ -87,7 +87,7 @@ func (c *Conn) countArrival(ins *Insertion, a Arrival, o *Output) {
 		}
 	case ins.Block.Len() > 0 && ins.Keep.Len() > 0:
 		o.Counters.TCPOFOQueue++
-	case ins.Block.Len() > 0:
+	case ins.Block.Len() > 0 && a.Len > 0:
 		o.Counters.TCPOFOMerge++
 	}
 }

@@ -107,7 +107,7 @@ func (c *Conn) segment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoin
 
 // hasBlocks reports whether the next segment has SACK blocks.
 func (c *Conn) hasBlocks() bool {
-	return c.sackOn && c.gen != nil && (len(c.rq.Held()) > 0 || c.gen.hasDup)
+	return c.sackOn && c.gen != nil && (c.rq.Beyond() || c.gen.hasDup)
 }
 
 // segmentMSS returns how many octets of data the next segment may have.

@@ -36,6 +36,9 @@ func (q *RecvQueue) Finished() bool { return q.finDone }
 // Held returns the ranges beyond RCV.NXT in order. The slice is the queue's own and is good until the next Insert.
 func (q *RecvQueue) Held() []Range { return q.held }
 
+// Beyond reports whether anything beyond RCV.NXT has arrived: octets, or the FIN.
+func (q *RecvQueue) Beyond() bool { return len(q.held) > 0 || q.finSeen && !q.finDone }
+
 // HeldOctets returns how many octets the ranges beyond RCV.NXT have. It costs O(ranges).
 func (q *RecvQueue) HeldOctets() (n uint32) {
 	for _, r := range q.held {
@@ -44,8 +47,14 @@ func (q *RecvQueue) HeldOctets() (n uint32) {
 	return n
 }
 
-// Find returns the held range that the octet s is in.
+// Find returns the held range that the octet s is in. A FIN beyond RCV.NXT is in the range that it follows, or is one by itself.
 func (q *RecvQueue) Find(s Seq) (r Range, ok bool) {
+	if q.finSeen && !q.finDone && s == q.fin {
+		if n := len(q.held); n > 0 && q.held[n-1].End == q.fin {
+			return q.held[n-1], true
+		}
+		return Range{q.fin, q.fin + 1}, true
+	}
 	i := q.search(s)
 	if i < len(q.held) && q.held[i].Start.AtOrBefore(s) {
 		return q.held[i], true
@@ -78,7 +87,8 @@ type Insertion struct {
 	Offset uint32
 	// Duplicate is the first contiguous run of octets in the segment that had been received before: what a DSACK reports.
 	Duplicate Range
-	// Block is the held range that the segment is in now, empty if RCV.NXT has gone past it or nothing was kept.
+	// Block is the held range that the segment is in now, empty if RCV.NXT has gone past it or nothing was kept. That of a FIN
+	// without octets is what Find tells of it.
 	Block Range
 	// InOrder is how many octets have become readable, from the old RCV.NXT on. The FIN is not counted.
 	InOrder uint32
@@ -123,6 +133,8 @@ func (q *RecvQueue) Insert(a Arrival, wnd uint32) (ins Insertion) {
 		q.nxt++
 		q.finDone, ins.FIN = true, true
 		q.held = nil
+	} else if q.finSeen && fit.FIN && r.Len() == 0 && fit.Keep.End == q.fin {
+		ins.Block, _ = q.Find(q.fin)
 	}
 	return ins
 }

@@ -86,6 +86,11 @@ func (g *SACKGen) Blocks(q *RecvQueue, dst []Range) int {
 		}
 		add(r)
 	}
+	if q.finSeen && !q.finDone && n < len(dst) {
+		if r, _ := q.Find(q.fin); r.Start == q.fin {
+			add(r)
+		}
+	}
 	return n
 }
 

@@ -73,6 +73,48 @@ func TestDSACKExamples(t *testing.T) {
 	s.receive(6500, 7500, 7500, Range{6500, 7000})
 }
 
+// TestSACKOfALoneFIN: a FIN is a part of the sequence space, and one that has come before octets in front of it tells the sender that
+// these were lost, as in Linux.
+func TestSACKOfALoneFIN(t *testing.T) {
+	fin := func(s *sackTest, at, nxt Seq, want ...Range) {
+		t.Helper()
+		ins := s.q.Insert(Arrival{Seq: at, FIN: true}, 1<<20)
+		s.g.OnInsert(&ins)
+		var buf [3]Range
+		n := s.g.Blocks(s.q, buf[:])
+		s.g.OnAckSent(s.q)
+		if s.q.Nxt() != nxt || !slices.Equal(buf[:n], want) {
+			t.Errorf("FIN at %v: ACK %v SACK %v, want ACK %v SACK %v", at, s.q.Nxt(), buf[:n], nxt, want)
+		}
+	}
+	// Alone, then once more, then with the octets before it, until all has come.
+	s := newSACKTest(t, 5000)
+	fin(s, 6000, 5000, Range{6000, 6001})
+	if !s.q.Beyond() || len(s.q.Held()) != 0 || s.q.HeldOctets() != 0 {
+		t.Error("a FIN beyond RCV.NXT is nothing, or octets")
+	}
+	fin(s, 6000, 5000, Range{6000, 6001})
+	s.receive(5500, 6000, 5000, Range{5500, 6001})
+	s.receive(5000, 5500, 6001)
+	if s.q.Beyond() {
+		t.Error("the FIN is reached, and still beyond")
+	}
+	// RFC 2018 §4: "The first SACK block" "MUST specify the contiguous block of data containing the segment which triggered
+	// this ACK".
+	s = newSACKTest(t, 5000)
+	s.receive(5200, 5300, 5000, Range{5200, 5300})
+	fin(s, 6000, 5000, Range{6000, 6001}, Range{5200, 5300})
+	s.receive(5400, 5500, 5000, Range{5400, 5500}, Range{6000, 6001}, Range{5200, 5300})
+	// Behind octets that are held already.
+	s = newSACKTest(t, 5000)
+	s.receive(5500, 6000, 5000, Range{5500, 6000})
+	fin(s, 6000, 5000, Range{5500, 6001})
+	s.receive(5000, 5500, 6001)
+	// In order.
+	s = newSACKTest(t, 5000)
+	fin(s, 5000, 5001)
+}
+
 // TestSACKGenProperties receives at random, and holds every option against the rules.
 func TestSACKGenProperties(t *testing.T) {
 	// RFC 2018 §4: "The data receiver SHOULD include as many distinct SACK blocks as possible in the SACK option."
