@@ -260,6 +260,7 @@ func (s *sheet) labelTicks(all []tick, at func(float64) float64, y, slot float64
 		}
 		return 20 + 13*float64(most-1)
 	}
+	slot = max(slot, 1) // what is drawn of almost equal values
 	// Where slanted labels touch, too, some are left out.
 	skip := 1
 	for slot*float64(skip) < 15 {

@@ -33,9 +33,22 @@ func (f *Figure) Check() error {
 			if bad(s.X[i]) || bad(s.Y[i]) || f.X.Log && s.X[i] <= 0 || f.Y.Log && s.Y[i] <= 0 {
 				return fail("series %q: point %d at %v, %v cannot be drawn", s.Name, i, s.X[i], s.Y[i])
 			}
+			if s.Lo != nil && (bad(s.Lo[i]) || bad(s.Hi[i]) || s.Lo[i] > s.Hi[i] || f.Y.Log && s.Hi[i] <= 0) {
+				return fail("series %q: interval %d from %v to %v cannot be drawn", s.Name, i, s.Lo[i], s.Hi[i])
+			}
 			if i > 0 && s.Kind != Points && s.X[i] < s.X[i-1] {
 				return fail("series %q: x falls from %v to %v", s.Name, s.X[i-1], s.X[i])
 			}
+		}
+	}
+	for _, m := range f.Marks {
+		if m.Label == "" || bad(m.At) {
+			return fail("mark %q at %v: want a label and a place", m.Label, m.At)
+		}
+	}
+	for _, a := range []Axis{f.X, f.Y} {
+		if bad(a.Lo) || bad(a.Hi) {
+			return fail("axis %q: ends %v and %v", a.Label, a.Lo, a.Hi)
 		}
 	}
 	if m := f.Map; m != nil {

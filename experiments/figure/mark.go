@@ -24,7 +24,7 @@ func (p *plot) marks() {
 	slices.SortStableFunc(across, func(a, b Mark) int { return cmp.Compare(b.At, a.At) })
 	last := top - 3
 	for i, m := range across {
-		y := p.y.At(m.At)
+		y := p.atY(m.At)
 		if y < top-1 || y > bottom+1 {
 			continue // beyond an axis that was set
 		}
@@ -44,7 +44,7 @@ func (p *plot) marks() {
 	slices.SortStableFunc(up, func(a, b Mark) int { return cmp.Compare(a.At, b.At) })
 	var boxes []placed
 	for _, m := range up {
-		x := p.x.At(m.At)
+		x := p.atX(m.At)
 		if x < left-1 || x > right+1 {
 			continue
 		}
@@ -69,7 +69,7 @@ func (p *plot) crowd(left, right, top, bottom float64) (n int) {
 	for i := range p.f.Series {
 		o := &p.f.Series[i]
 		for k := range o.X {
-			x, y := p.x.At(o.X[k]), p.y.At(o.Y[k])
+			x, y := p.atX(o.X[k]), p.atY(o.Y[k])
 			if x >= left && x <= right && (y >= top && y <= bottom || o.Kind == Bars && y <= bottom) {
 				n++
 			}

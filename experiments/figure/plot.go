@@ -25,6 +25,12 @@ type plot struct {
 	titles      bool
 }
 
+// far is how far outside, in pixels, what is beyond an axis is drawn at most: renderers count with few digits.
+const far = 1e6
+
+func (p *plot) atX(v float64) float64 { return min(max(p.x.At(v), -far), far) }
+func (p *plot) atY(v float64) float64 { return min(max(p.y.At(v), -far), far) }
+
 // look is how a series is told from others.
 type look struct {
 	colour, sign int
@@ -92,17 +98,17 @@ func (s *sheet) plot() {
 	}
 	if len(f.X.Ticks) == 0 {
 		for _, t := range xTicks {
-			grid.WriteString("M" + draw.Num(p.x.At(t.at)) + " " + draw.Num(top) + "V" + draw.Num(bottom))
+			grid.WriteString("M" + draw.Num(p.atX(t.at)) + " " + draw.Num(top) + "V" + draw.Num(bottom))
 		}
 	}
 	s.Path("grid", &grid)
 	slot := (right - left) / float64(max(len(xTicks), 1))
 	for i := 1; i < len(xTicks); i++ {
-		if d := p.x.At(xTicks[i].at) - p.x.At(xTicks[i-1].at); i == 1 || d < slot {
+		if d := p.atX(xTicks[i].at) - p.atX(xTicks[i-1].at); i == 1 || d < slot {
 			slot = d
 		}
 	}
-	room := s.labelTicks(xTicks, p.x.At, bottom, slot)
+	room := s.labelTicks(xTicks, p.atX, bottom, slot)
 
 	points := 0
 	for _, o := range f.Series {
@@ -174,7 +180,7 @@ func (p *plot) dodge(i int) float64 {
 			n++
 		}
 	}
-	step := min(9, (p.x.At(1)-p.x.At(0))*0.8/float64(n))
+	step := min(9, (p.atX(1)-p.atX(0))*0.8/float64(n))
 	return (float64(mine) - float64(n-1)/2) * step
 }
 
@@ -182,7 +188,7 @@ func (p *plot) dodge(i int) float64 {
 func (p *plot) path(o *Series, class string) {
 	var d strings.Builder
 	for n, i := range p.thinned(o) {
-		x, y := draw.Num(p.x.At(o.X[i])), draw.Num(p.y.At(o.Y[i]))
+		x, y := draw.Num(p.atX(o.X[i])), draw.Num(p.atY(o.Y[i]))
 		switch {
 		case n == 0:
 			d.WriteString("M" + x + " " + y)
@@ -207,7 +213,7 @@ func (p *plot) thinned(o *Series) (all []int) {
 	}
 	for i := 0; i < len(o.X); {
 		least, most, last := i, i, i
-		for j := i + 1; j < len(o.X) && p.x.At(o.X[j])-p.x.At(o.X[i]) < step; j++ {
+		for j := i + 1; j < len(o.X) && p.atX(o.X[j])-p.atX(o.X[i]) < step; j++ {
 			last = j
 			if o.Y[j] < o.Y[least] {
 				least = j
@@ -243,10 +249,10 @@ func (p *plot) band(o *Series, class string) {
 		if n == 0 {
 			op = "M"
 		}
-		d.WriteString(op + draw.Num(p.x.At(o.X[i])) + " " + draw.Num(p.y.At(o.Hi[i])))
+		d.WriteString(op + draw.Num(p.atX(o.X[i])) + " " + draw.Num(p.atY(o.Hi[i])))
 	}
 	for _, i := range slices.Backward(shown) {
-		d.WriteString("L" + draw.Num(p.x.At(o.X[i])) + " " + draw.Num(p.y.At(p.floor(o.Lo[i]))))
+		d.WriteString("L" + draw.Num(p.atX(o.X[i])) + " " + draw.Num(p.atY(p.floor(o.Lo[i]))))
 	}
 	d.WriteString("Z")
 	p.Raw(`<g class="` + class + `">`)
@@ -257,13 +263,13 @@ func (p *plot) band(o *Series, class string) {
 func (p *plot) whiskers(o *Series, class string, shift float64) {
 	var d strings.Builder
 	for i := range o.X {
-		p.whisker(&d, p.x.At(o.X[i])+shift, p.floor(o.Lo[i]), o.Hi[i])
+		p.whisker(&d, p.atX(o.X[i])+shift, p.floor(o.Lo[i]), o.Hi[i])
 	}
 	p.Path(class+" whisker", &d)
 }
 
 func (p *plot) whisker(d *strings.Builder, x, lo, hi float64) {
-	a, b := p.y.At(lo), p.y.At(hi)
+	a, b := p.atY(lo), p.atY(hi)
 	if math.Abs(a-b) < 0.5 {
 		return
 	}
@@ -288,11 +294,11 @@ func (p *plot) bars(i int, class string) {
 	}
 	zero := p.y.From
 	if !p.y.Log && p.y.Lo < 0 {
-		zero = p.y.At(0)
+		zero = p.atY(0)
 	}
 	full := 14.0
 	if !p.x.Log {
-		full = (p.x.At(slot) - p.x.At(0)) * 0.8
+		full = (p.atX(slot) - p.atX(0)) * 0.8
 	}
 	w := full / float64(n)
 	if w < 2.5 {
@@ -301,8 +307,8 @@ func (p *plot) bars(i int, class string) {
 	}
 	var whiskers strings.Builder
 	for k := range o.X {
-		x := p.x.At(o.X[k]) - full/2 + w*float64(mine)
-		y := p.y.At(o.Y[k])
+		x := p.atX(o.X[k]) - full/2 + w*float64(mine)
+		y := p.atY(o.Y[k])
 		wide := max(w-1, 1) // where there are more bars than pixels, they overlap
 		bar := func() { p.Rect("bar "+class, x+(w-wide)/2, min(y, zero), wide, math.Abs(zero-y)) }
 		if p.titles {
@@ -321,9 +327,9 @@ func (p *plot) bars(i int, class string) {
 func (p *plot) needles(o *Series, class string, zero float64) {
 	var d strings.Builder
 	for k := 0; k < len(o.X); {
-		x, y := p.x.At(o.X[k]), p.y.At(o.Y[k])
-		for k++; k < len(o.X) && p.x.At(o.X[k])-x < 1; k++ {
-			y = min(y, p.y.At(o.Y[k]))
+		x, y := p.atX(o.X[k]), p.atY(o.Y[k])
+		for k++; k < len(o.X) && p.atX(o.X[k])-x < 1; k++ {
+			y = min(y, p.atY(o.Y[k]))
 		}
 		if math.Abs(y-zero) >= 0.1 {
 			d.WriteString("M" + draw.Num(x) + " " + draw.Num(zero) + "V" + draw.Num(y))

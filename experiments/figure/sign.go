@@ -32,7 +32,7 @@ func (s *sheet) sign(l look, x, y float64) {
 // signs draws those of a series.
 func (p *plot) signs(o *Series, l look, shift float64) {
 	for i := range o.X {
-		x, y := p.x.At(o.X[i])+shift, p.y.At(o.Y[i])
+		x, y := p.atX(o.X[i])+shift, p.atY(o.Y[i])
 		if p.titles {
 			p.Titled(p.pointText(o, i), func() { p.sign(l, x, y) })
 		} else {
