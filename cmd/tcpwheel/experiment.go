@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -55,7 +56,7 @@ func infoOf(s *experiments.Study) (studyInfo, error) {
 		if err != nil {
 			return info, err
 		}
-		run := runInfo{len(j.Cells), j.Cost()}
+		run := runInfo{len(j.Cells), math.Round(1000*j.Cost()) / 1000}
 		if quick {
 			info.Quick = run
 			continue
