@@ -85,9 +85,16 @@ func samples() []Figure {
 			comb.X, comb.Y = append(comb.X, float64(1000+i)), append(comb.Y, 9000)
 		}
 	}
+	var crossed []Series
+	for i := range 28 {
+		group, marker := 1+i/4, 1+i%4
+		crossed = append(crossed, Series{Name: fmt.Sprintf("floor %d ms, tick %d ms", 100*group, 10*marker), Kind: Points, Group: group, Marker: marker,
+			X: []float64{float64(group) + 0.1*float64(marker)}, Y: []float64{10 - float64(group) + 0.3*float64(marker)}})
+	}
 	falling := Series{Name: "share that is longer", Kind: Steps, X: []float64{1, 2, 3, 5}, Y: []float64{1, 0.4, 0.1, 0.01}}
 	return []Figure{
 		{Name: "comb", Title: "Bars that are too many to be wide", X: Axis{Label: "ms"}, Y: Axis{Label: "sent again", Log: true}, Series: []Series{comb, ground}},
+		{Name: "crossed", Title: "Many groups under many markers", X: Axis{Label: "wait"}, Y: Axis{Label: "bad, %"}, Series: crossed},
 		{Name: "falling", Title: "Steps that fall", X: Axis{Label: "x", Hi: 8}, Y: Axis{Label: "share", Log: true}, Series: []Series{falling}},
 		{Name: "steps", Title: "Loss to resend: <1100 & less than 300 ms in 1995, with a title that is so long that it takes two lines",
 			X: Axis{Label: "from the transmission to the next, ms"}, Y: Axis{Label: "share that took no longer", Lo: 0, Hi: 1},
@@ -208,7 +215,7 @@ func TestDrawingsAreSound(t *testing.T) {
 
 // TestLabelsOfMarksKeepApart has marks at the same place, at both axes.
 func TestLabelsOfMarksKeepApart(t *testing.T) {
-	f := samples()[2]
+	f := samples()[3]
 	f.Marks = nil
 	for i := range 5 {
 		f.Marks = append(f.Marks, Mark{fmt.Sprintf("down %d", i), 0.01 * float64(i), false}, Mark{fmt.Sprintf("up %d", i), 1400 + float64(i), true})
@@ -258,7 +265,7 @@ func TestCSV(t *testing.T) {
 			t.Errorf("%s: %d rows, want %d", f.Name, len(rows), want)
 		}
 	}
-	f := samples()[5]
+	f := samples()[6]
 	var b strings.Builder
 	if err := f.WriteCSV(&b); err != nil {
 		t.Fatal(err)

@@ -37,7 +37,15 @@ type look struct {
 	second       bool // the colours began anew
 }
 
-func (l look) class() string { return "k" + strconv.Itoa(l.colour) }
+// neutral is the colour of signs that stand for series of any colour.
+const neutral = -1
+
+func (l look) class() string {
+	if l.colour == neutral {
+		return "neutral"
+	}
+	return "k" + strconv.Itoa(l.colour)
+}
 
 // looks gives each series its colour and sign, by group and marker.
 func (f *Figure) looks() []look {
@@ -132,7 +140,11 @@ func (s *sheet) plot() {
 
 	s.y = bottom + room + 14
 	s.Text("t", "e", right, s.y, f.X.Label)
-	s.legend(p.legendItems(looks))
+	items, ok := p.crossedItems(looks)
+	if !ok {
+		items = p.legendItems(looks)
+	}
+	s.legend(items)
 }
 
 // series draws one.
@@ -355,7 +367,38 @@ func (p *plot) pointText(o *Series, i int) string {
 	return text
 }
 
-// legendItems are those of the series; one that is alone and has the name of the axis needs none.
+// crossedItems are those of many series that are each a group under a marker, as "floor 1s, tick 10ms": a colour for each of the
+// first words, and a sign for each of the second.
+func (p *plot) crossedItems(looks []look) (all []legendItem, ok bool) {
+	const many = 12
+	if len(p.f.Series) <= many {
+		return nil, false
+	}
+	groups, markers := map[int]string{}, map[int]string{}
+	var colours, marks []legendItem
+	for i := range p.f.Series {
+		o, l := &p.f.Series[i], looks[i]
+		first, second, two := strings.Cut(o.Name, ", ")
+		if !two || o.Kind != Points || o.Group == 0 || o.Marker == 0 || l.second {
+			return nil, false
+		}
+		if have, there := groups[o.Group]; there && have != first {
+			return nil, false
+		} else if !there {
+			groups[o.Group] = first
+			colours = append(colours, legendItem{first, func(x, y float64) { p.Rect("swatch "+l.class(), x+4, y-5, 14, 10) }})
+		}
+		if have, there := markers[o.Marker]; there && have != second {
+			return nil, false
+		} else if !there {
+			markers[o.Marker] = second
+			marks = append(marks, legendItem{second, func(x, y float64) { p.sign(look{colour: neutral, sign: l.sign}, x+11, y) }})
+		}
+	}
+	return append(colours, marks...), true
+}
+
+// legendItems are those of the series.
 func (p *plot) legendItems(looks []look) (all []legendItem) {
 	for i := range p.f.Series {
 		o, l := &p.f.Series[i], looks[i]
