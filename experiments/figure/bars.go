@@ -1,0 +1,69 @@
+package figure
+
+import (
+	"math"
+	"strings"
+
+	"tcpwheel/pcaps/report/draw"
+)
+
+// bars draws bars beside those of other series.
+func (p *plot) bars(i int, class string) {
+	o := &p.f.Series[i]
+	n, mine := 0, 0
+	for j := range p.f.Series {
+		if j == i {
+			mine = n
+		}
+		if p.f.Series[j].Kind == Bars {
+			n++
+		}
+	}
+	slot := 1.0
+	if len(p.f.X.Ticks) == 0 {
+		slot = o.slot(p.f)
+	}
+	zero := p.y.From
+	if !p.y.Log && p.y.Lo < 0 {
+		zero = p.atY(0)
+	}
+	full := 14.0
+	if !p.x.Log {
+		full = (p.x.At(slot) - p.x.At(0)) * 0.8
+	}
+	w := full / float64(n)
+	if w < 2.5 {
+		p.needles(o, class, zero)
+		return
+	}
+	var whiskers strings.Builder
+	for k := range o.X {
+		x := p.atX(o.X[k]) - full/2 + w*float64(mine)
+		y := p.atY(o.Y[k])
+		bar := func() { p.Rect("bar "+class, x+0.5, min(y, zero), w-1, math.Abs(zero-y)) }
+		if p.titles {
+			p.Titled(p.pointText(o, k), bar)
+		} else {
+			bar()
+		}
+		if o.Lo != nil {
+			p.whisker(&whiskers, x+w/2, p.floor(o.Lo[k]), o.Hi[k])
+		}
+	}
+	p.Path(class+" whisker", &whiskers)
+}
+
+// needles draws bars that are too many to be wide: of those within a pixel, the highest. Those of series after cover those before.
+func (p *plot) needles(o *Series, class string, zero float64) {
+	var d strings.Builder
+	for k := 0; k < len(o.X); {
+		x, y := p.atX(o.X[k]), p.atY(o.Y[k])
+		for k++; k < len(o.X) && p.atX(o.X[k])-x < 1; k++ {
+			y = min(y, p.atY(o.Y[k]))
+		}
+		if math.Abs(y-zero) >= 0.1 {
+			d.WriteString("M" + draw.Num(x) + " " + draw.Num(zero) + "V" + draw.Num(y))
+		}
+	}
+	p.Path(class+" needle", &d)
+}
