@@ -15,6 +15,7 @@ import (
 	"tcpwheel/experiments"
 	studies "tcpwheel/experiments/all"
 	"tcpwheel/experiments/plan"
+	findings "tcpwheel/experiments/report"
 )
 
 func newExperiment() *cobra.Command {
@@ -131,7 +132,7 @@ func newExperimentShow() *cobra.Command {
 				return err
 			}
 			var b bytes.Buffer
-			writeProse(&b, s.Readme)
+			writeProse(&b, findings.WithoutResult(s.Readme))
 			fmt.Fprintf(&b, "Full run: %s.\nQuick run: %s.\n", info.Full, info.Quick)
 			if len(info.Live) > 0 {
 				fmt.Fprintf(&b, "By the clock of the machine, with --live: %s.\n", strings.Join(info.Live, ", "))

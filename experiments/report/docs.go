@@ -130,8 +130,8 @@ func withResult(readme, result string) string {
 	return strings.TrimRight(readme, "\n") + "\n\n" + part + "\n"
 }
 
-// withoutResult takes the part that WriteDocs has written out of a README.
-func withoutResult(readme string) string {
+// WithoutResult takes the part that WriteDocs has written out of a README.
+func WithoutResult(readme string) string {
 	before, after, _ := split(readme)
 	return before + strings.TrimPrefix(after, "\n\n")
 }
@@ -267,11 +267,16 @@ func writeClaims(b *strings.Builder, claims []experiments.Claim, studies []*Stud
 		if published == "" {
 			published = "–"
 		}
-		if c.Tag == experiments.Computed {
+		if isComputed(c) {
 			source += " (computed for this project)"
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", inTable(c.Text), inTable(published), inTable(source), inTable(measured(c)), inTable(c.Expected), c.Verdict)
 	}
+}
+
+// isComputed reports whether it is to be said of a claim that its figure was computed here.
+func isComputed(c experiments.Claim) bool {
+	return c.Tag == experiments.Computed && !strings.Contains(c.Source, "computed")
 }
 
 func measured(c experiments.Claim) string {

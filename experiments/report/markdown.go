@@ -43,7 +43,7 @@ func markdown(text string) template.HTML {
 	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "# ") {
 		text = rest
 	}
-	text = withoutResult(text)
+	text = WithoutResult(text)
 	var b strings.Builder
 	for block := range strings.SplitSeq(text, "\n\n") {
 		block = strings.Trim(block, "\n")

@@ -137,6 +137,9 @@ func (r *Report) WritePage(w io.Writer) error {
 // Because is why the claim is open, as a sentence.
 func (c claimView) Because() string { return sentence(c.Why) }
 
+// Computed reports whether it is to be said that the figure was computed here.
+func (c claimView) Computed() bool { return isComputed(c.Claim) }
+
 // Table is the claims of one study.
 func (v outcomeView) Table() claimsView { return claimsView{Claims: v.Claims} }
 

@@ -285,8 +285,8 @@ func TestDocs(t *testing.T) {
 	if strings.Count(readme, "**Result.**") != 1 || strings.Index(readme, "**Verdict.** 3 claims: 1 reproduced") > strings.Index(readme, "**What would change our mind.**") {
 		t.Errorf("README.md:\n%s", readme)
 	}
-	if withoutResult(readme) != study.Readme {
-		t.Errorf("without its result:\n%s\nwant\n%s", withoutResult(readme), study.Readme)
+	if WithoutResult(readme) != study.Readme {
+		t.Errorf("without its result:\n%s\nwant\n%s", WithoutResult(readme), study.Readme)
 	}
 	if all["docs/figures/a-gone.svg"] != "" || all["docs/figures/other.svg"] == "" || all["docs/figures/a-values.svg"] == "" {
 		t.Error("figures that are not there, or still are")
