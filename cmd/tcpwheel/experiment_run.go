@@ -253,5 +253,14 @@ func runLivePart(cmd *cobra.Command, name string, run func(context.Context) (*ex
 	if err == nil {
 		err = out.Check()
 	}
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	for i := range out.Claims {
+		// What the clock tells is not exact, though it comes without an interval.
+		if m := &out.Claims[i].Measured; m.Interval() == "exact" {
+			m.Text = m.String()
+		}
+	}
+	return out, nil
 }

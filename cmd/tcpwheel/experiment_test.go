@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -65,5 +67,26 @@ func TestProgressText(t *testing.T) {
 		if got := progressText(c.part, c.spent, c.last); got != c.want {
 			t.Errorf("progressText(%v, %v) = %q, want %q", c.part, c.spent, got, c.want)
 		}
+	}
+}
+
+// TestLiveIsNotExact runs a part whose claim has no interval.
+func TestLiveIsNotExact(t *testing.T) {
+	cmd := newExperimentRun()
+	cmd.SetContext(t.Context())
+	cmd.SetErr(io.Discard)
+	out, err := runLivePart(cmd, "toy", func(context.Context) (*experiments.Outcome, error) {
+		o := &experiments.Outcome{}
+		o.Claim(experiments.Claim{
+			Name: "fast", Text: "it is fast", Source: "hearsay", Tag: experiments.Computed, Expected: "below 9 ns",
+			Measured: experiments.Measured(3.25, "ns"), Verdict: experiments.Reproduced,
+		}, "")
+		return o, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := out.Claims[0].Measured; m.Interval() != "" || m.String() != "3.25 ns" {
+		t.Errorf("measured %q, interval %q, want no interval", m, m.Interval())
 	}
 }
