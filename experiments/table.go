@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Table is rows of values, which are strings, whole numbers, float64s, bools or time.Durations. Spans are shown and written in
-// milliseconds: their columns say "ms".
+// Table is rows of values, which are strings, whole numbers, float64s, bools or time.Durations. Spans are shown and
+// written in milliseconds: their columns say "ms".
 type Table struct {
 	Name    string   `json:"name"`  // of its file, as "waits": lower case, digits and hyphens
 	Title   string   `json:"title"` // in a line

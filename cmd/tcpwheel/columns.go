@@ -14,8 +14,9 @@ const terminalColumns = 80
 // gap stands between columns.
 const gap = 2
 
-// writeColumns prints a table that is 80 columns wide at most, if its words are short enough: heads and words are wrapped, and what
-// does not fit then follows below, with the first column again. flush columns are set to the right; nil is none.
+// writeColumns prints a table that is 80 columns wide at most, if its words are short enough: heads and words are
+// wrapped, and what does not fit then follows below, with the first column again. flush columns are set to the right;
+// nil is none.
 func writeColumns(w io.Writer, head []string, rows [][]string, flush []bool) error {
 	if flush == nil {
 		flush = make([]bool, len(head))
@@ -68,7 +69,8 @@ func comfortable(natural, least int, flush bool) int {
 	return max(least, min(natural, 24))
 }
 
-// fit gives the columns of a block their widths: the widest give way if they are too wide, and heads spread if there is room.
+// fit gives the columns of a block their widths: the widest give way if they are too wide, and heads spread if there is
+// room.
 func fit(head []string, columns, natural, least []int) []int {
 	widths := make([]int, len(columns))
 	sum := gap * (len(columns) - 1)

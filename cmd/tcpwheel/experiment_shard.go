@@ -9,8 +9,8 @@ import (
 	"tcpwheel/experiments"
 )
 
-// parseShard reads a shard: "i/n", "auto/n" with i from the variables of a Kubernetes indexed Job or a Slurm array, or "auto" with
-// both from a Slurm array. "" is the whole run.
+// parseShard reads a shard: "i/n", "auto/n" with i from the variables of a Kubernetes indexed Job or a Slurm array, or
+// "auto" with both from a Slurm array. "" is the whole run.
 func parseShard(text string, env func(string) string) (s experiments.Shard, err error) {
 	if text == "" {
 		return s, nil

@@ -238,8 +238,8 @@ func slantRoom(all []tick, wide float64) (room float64) {
 	return room
 }
 
-// labelTicks writes labels below an axis: straight if they fit beside each other, in lines if their words do, and else slanted.
-// It returns how much room they took.
+// labelTicks writes labels below an axis: straight if they fit beside each other, in lines if their words do, and else
+// slanted. It returns how much room they took.
 func (s *sheet) labelTicks(all []tick, at func(float64) float64, y, slot float64) float64 {
 	const size = tickSize
 	widest, longest := tickWidths(all)

@@ -53,7 +53,8 @@ func (p *plot) bars(i int, class string) {
 	p.Path(class+" whisker", &whiskers)
 }
 
-// needles draws bars that are too many to be wide: of those within a pixel, the highest. Those of series after cover those before.
+// needles draws bars that are too many to be wide: of those within a pixel, the highest. Those of series after cover
+// those before.
 func (p *plot) needles(o *Series, class string, zero float64) {
 	var d strings.Builder
 	for k := 0; k < len(o.X); {

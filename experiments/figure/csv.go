@@ -7,8 +7,9 @@ import (
 	"strconv"
 )
 
-// WriteCSV writes the data of the figure: a line for each point, with its interval if any series has some, for each mark, or for
-// each cell of a map. The head has the labels of the axes. Numbers are written as exactly as they are known.
+// WriteCSV writes the data of the figure: a line for each point, with its interval if any series has some, for each
+// mark, or for each cell of a map. The head has the labels of the axes. Numbers are written as exactly as they are
+// known.
 func (f *Figure) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	if f.Map != nil {

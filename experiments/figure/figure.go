@@ -47,7 +47,8 @@ type Series struct {
 	Hi []float64 `json:"hi,omitempty"`
 	// Dashed tells what was expected, or published, from what was measured.
 	Dashed bool `json:"dashed,omitempty"`
-	// Group gives series of one group the same colour, and Marker those of one marker the same sign: 0 is one of its own.
+	// Group gives series of one group the same colour, and Marker those of one marker the same sign: 0 is one of its
+	// own.
 	Group  int `json:"group,omitempty"`
 	Marker int `json:"marker,omitempty"`
 }

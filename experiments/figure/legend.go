@@ -45,8 +45,8 @@ func (s *sheet) legend(items []legendItem) {
 	s.y += 4
 }
 
-// crossedItems are those of many series that are each a group under a marker, as "floor 1s, tick 10ms": a colour for each of the
-// first words, and a sign for each of the second.
+// crossedItems are those of many series that are each a group under a marker, as "floor 1s, tick 10ms": a colour for
+// each of the first words, and a sign for each of the second.
 func (p *plot) crossedItems(looks []look) (all []legendItem, ok bool) {
 	const many = 12
 	if len(p.f.Series) <= many {

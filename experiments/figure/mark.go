@@ -8,7 +8,8 @@ import (
 // placed is a label with its box.
 type placed struct{ left, right, y float64 }
 
-// marks draws the lines for published values, with labels that keep clear of each other, on the side where less data is.
+// marks draws the lines for published values, with labels that keep clear of each other, on the side where less data
+// is.
 func (p *plot) marks() {
 	var across, up []Mark
 	for _, m := range p.f.Marks {

@@ -217,7 +217,8 @@ func (p *plot) path(o *Series, class string) {
 	p.Path(class, &d)
 }
 
-// thinned returns the points of a line that show: of those within half a pixel, or two if there are many, the first, the last, the lowest and the highest.
+// thinned returns the points of a line that show: of those within half a pixel, or two if there are many, the first,
+// the last, the lowest and the highest.
 func (p *plot) thinned(o *Series) (all []int) {
 	step := 0.5
 	if len(o.X) > 1000 {

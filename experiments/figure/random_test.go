@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAnyFigureIsDrawn draws figures of any data that Check lets pass: of one value, of very great and very small ones, of few
-// categories and of many, with ends of axes and marks far from the data.
+// TestAnyFigureIsDrawn draws figures of any data that Check lets pass: of one value, of very great and very small ones,
+// of few categories and of many, with ends of axes and marks far from the data.
 func TestAnyFigureIsDrawn(t *testing.T) {
 	number := regexp.MustCompile(` (d|x|y|width|height|viewBox|transform)="[^"]*(NaN|Inf|\d[eE])`)
 	drawn := 0

@@ -25,8 +25,8 @@
 //
 // # How it is written
 //
-// All files are written to a directory beside, which then takes the name: what is there is whole. A directory that is there
-// already is replaced if it holds such a report and nothing else.
+// All files are written to a directory beside, which then takes the name: what is there is whole. A directory that is
+// there already is replaced if it holds such a report and nothing else.
 //
 // # Limitations
 //

@@ -24,9 +24,9 @@ const (
 	resultEnd   = "<!-- What was written ends. -->"
 )
 
-// WriteDocs writes the results into the repository at root: docs/results.md, the figures in docs/figures, the results in the
-// README of each study, and experiments/sums.txt, by which tests find results that are stale. The report must be of a full run with
-// the studies' own plans. Files that say so already are not touched.
+// WriteDocs writes the results into the repository at root: docs/results.md, the figures in docs/figures, the results
+// in the README of each study, and experiments/sums.txt, by which tests find results that are stale. The report must be
+// of a full run with the studies' own plans. Files that say so already are not touched.
 func (r *Report) WriteDocs(root string) error {
 	if r.Quick {
 		return errors.New("the results of a quick run: documents show those of a full one")
@@ -117,7 +117,8 @@ func split(readme string) (before, after string, ok bool) {
 	return before, after, true
 }
 
-// withResult puts the result into a README: where it stood, or before what would change our mind, as the house orders it.
+// withResult puts the result into a README: where it stood, or before what would change our mind, as the house orders
+// it.
 func withResult(readme, result string) string {
 	part := resultBegin + "\n\n" + result + "\n" + resultEnd
 	if before, after, ok := split(readme); ok {

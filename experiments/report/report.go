@@ -147,8 +147,8 @@ func (r *Report) Open() (all []OpenClaim) {
 	return all
 }
 
-// Violations names the claims of exact studies that are not reproduced, but those that were doubted: these hold to the last digit, or
-// something is broken.
+// Violations names the claims of exact studies that are not reproduced, but those that were doubted: these hold to the
+// last digit, or something is broken.
 func (r *Report) Violations() (all []string) {
 	for i := range r.Studies {
 		s := &r.Studies[i]

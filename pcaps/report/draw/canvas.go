@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Canvas is an SVG in the making. Colours and fonts are those of classes in a style, so that they follow the theme. The zero value is
-// a part without the tags at both ends, which Body returns.
+// Canvas is an SVG in the making. Colours and fonts are those of classes in a style, so that they follow the theme. The
+// zero value is a part without the tags at both ends, which Body returns.
 type Canvas struct {
 	b             strings.Builder
 	Width, Height float64
 }
 
-// NewCanvas begins a figure that says so much to those who cannot see it. attributes, as a class or a name space, stand in its
-// tag as they are.
+// NewCanvas begins a figure that says so much to those who cannot see it. attributes, as a class or a name space, stand
+// in its tag as they are.
 func NewCanvas(width, height float64, label string, attributes ...string) *Canvas {
 	c := &Canvas{Width: width, Height: height}
 	c.Raw(`<svg viewBox="0 0 ` + Num(width) + ` ` + Num(height) + `" role="img" aria-label="` + html.EscapeString(label) + `"`)

@@ -1,5 +1,5 @@
-// Package shell is what all pages of the house have in common: a script that sorts tables and saves data, and the policy that lets
-// a page load nothing and run no script but that.
+// Package shell is what all pages of the house have in common: a script that sorts tables and saves data, and the
+// policy that lets a page load nothing and run no script but that.
 //
 // The script sorts each table of class "sort" by the column whose head is touched, and gives each pre of class "csv" a
 // button that saves its text under the name in data-name. A page is whole without it.
