@@ -267,9 +267,11 @@ func (p *path) impute(now wheel.Time, pos int64, try int) bool {
 	return p.draw(now, pos, try)
 }
 
-// gone reports whether nothing came through at that time, if the capture tells. A captured transmission of that time speaks for itself.
+// gone reports whether nothing came through at that time, if the capture tells. A captured transmission of the same octets speaks for itself
+// if it was sent then, about: else a retransmission that leaves a little sooner than in the capture would be lost before it, in the span which the
+// captured one has ended.
 func (p *path) gone(now wheel.Time, t *Try) (lost, known bool) {
-	if t != nil && t.Fate != Unknown && now.Sub(t.Sent).Abs() <= 10*time.Microsecond {
+	if t != nil && t.Fate != Unknown && now.Sub(t.Sent).Abs() <= p.near() {
 		return t.Fate == Lost, true
 	}
 	for _, s := range p.way.Gone {
