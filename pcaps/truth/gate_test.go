@@ -107,6 +107,33 @@ func TestLabels(t *testing.T) {
 	t.Log(text.String())
 }
 
+// TestWideTables stand below each other.
+func TestWideTables(t *testing.T) {
+	s := &Tally{}
+	for k := range track.Kinds {
+		for i := range s.Packets[k] {
+			s.Packets[k][i] = 12345
+		}
+		for i := range s.Labels.Kinds[k] {
+			s.Labels.Kinds[k][i] = 12345
+		}
+	}
+	var text strings.Builder
+	s.Write(&text)
+	heads := 0
+	for line := range strings.Lines(text.String()) {
+		if len(line) > 81 {
+			t.Errorf("%d columns, want 80: %s", len(line)-1, line)
+		}
+		if strings.Contains(line, "found:") || strings.Contains(line, "tshark:") {
+			heads++
+		}
+	}
+	if heads != 4 { // of episodes, of packets twice, of verdicts
+		t.Errorf("%d heads, want 4:\n%s", heads, &text)
+	}
+}
+
 func TestGateOfNothing(t *testing.T) {
 	if _, _, err := (&Gate{}).Run(context.Background()); err == nil {
 		t.Error("no seeds: no error")

@@ -83,8 +83,25 @@ func (g *grid) add(head string, columns []column) *grid {
 	return g
 }
 
-// write writes the tables without rows and columns of which all is 0. Columns are as wide as they must be.
+// lineWidth is how wide the tables may be beside each other.
+const lineWidth = 80
+
+// write writes the tables without rows and columns of which all is 0, below each other if they are too wide. Columns are as wide as they
+// must be.
 func (g *grid) write(w io.Writer) {
+	var text strings.Builder
+	g.lines(&text)
+	if first, _, _ := strings.Cut(text.String(), "\n"); len(first) <= lineWidth || len(g.tables) == 1 {
+		io.WriteString(w, text.String())
+		return
+	}
+	for i := range g.tables {
+		(&grid{g.names, g.heads[i : i+1], g.tables[i : i+1]}).lines(w)
+	}
+}
+
+// lines writes the tables beside each other.
+func (g *grid) lines(w io.Writer) {
 	names := g.names
 	if names == nil {
 		for k := range track.Kinds {

@@ -19,7 +19,7 @@ import (
 // is none of them.
 var labels = [...]struct{ field, name string }{
 	{"fast_retransmission", "fast"}, {"spurious_retransmission", "spurious"}, {"retransmission", "generic"}, {"out_of_order", "disorder"},
-	{"keep_alive", "keepal"}, {"", "none"},
+	{"keep_alive", "keepalive"}, {"", "none"},
 }
 
 // LabelTable counts retransmitted packets by what is true and by tshark's label, and the labels of others in the last row.
