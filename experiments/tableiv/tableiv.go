@@ -32,6 +32,7 @@ type Plan struct {
 	Others []lab.Timers `plan:"others" optional:"true"`
 
 	Load   float64       `plan:"load" min:"0" max:"2"`
+	Loads  []float64     `plan:"other_loads" min:"0" max:"2" optional:"true"`
 	Median int           `plan:"median" min:"1" max:"1000000"`
 	Spread float64       `plan:"spread" min:"0" max:"3"`
 	WarmUp time.Duration `plan:"warm_up" min:"0s" max:"10m"`
@@ -40,16 +41,16 @@ type Plan struct {
 	Seeds int `plan:"seeds" min:"1" max:"10000"`
 }
 
-// rows returns the senders of the transfer.
-func (p *Plan) rows() []lab.Timers {
-	return append([]lab.Timers{p.Reno, p.Fine, p.Check, p.Vegas}, p.Others...)
-}
+// claimed returns the senders that the claims are about, and rows those and the others.
+func (p *Plan) claimed() []lab.Timers { return []lab.Timers{p.Reno, p.Fine, p.Check, p.Vegas} }
+func (p *Plan) rows() []lab.Timers    { return append(p.claimed(), p.Others...) }
 
 // Cell is one transfer.
 type Cell struct {
-	Sender  string `json:"sender"`
-	Buffers int    `json:"buffers"`
-	Seed    int    `json:"seed"`
+	Sender  string  `json:"sender"`
+	Load    float64 `json:"load"`
+	Buffers int     `json:"buffers"`
+	Seed    int     `json:"seed"`
 
 	Seconds  float64 `json:"seconds"` // from the SYN to the ACK of the last octet
 	Timeouts int     `json:"timeouts"`
@@ -68,6 +69,9 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 				return fmt.Errorf("others: %q stands twice", t.Text)
 			}
 			texts = append(texts, t.Text)
+		}
+		if slices.Contains(p.Loads, p.Load) {
+			return fmt.Errorf("other_loads: %v is load, want others", p.Load)
 		}
 		return nil
 	},

@@ -23,18 +23,22 @@ const port = 80
 const mss = 1460
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
-	for _, row := range p.rows() {
-		for _, buffers := range p.Buffers {
-			for seed := 1; seed <= p.Seeds; seed++ {
-				all = append(all, experiments.Cell[Cell]{
-					Name: fmt.Sprintf("sender=%q buffers=%d seed=%d", row.Text, buffers, seed),
-					Cost: 1e-7 * float64(p.Octets),
-					Run: func(context.Context) (Cell, error) {
-						return transfer(p, row, buffers, seed)
-					},
-				})
+	add := func(senders []lab.Timers, load float64) {
+		for _, row := range senders {
+			for _, buffers := range p.Buffers {
+				for seed := 1; seed <= p.Seeds; seed++ {
+					all = append(all, experiments.Cell[Cell]{
+						Name: fmt.Sprintf("sender=%q load=%v buffers=%d seed=%d", row.Text, load, buffers, seed),
+						Cost: 3e-8 * float64(p.Octets),
+						Run:  func(context.Context) (Cell, error) { return transfer(p, row, load, buffers, seed) },
+					})
+				}
 			}
 		}
+	}
+	add(p.rows(), p.Load)
+	for _, load := range p.Loads {
+		add(p.claimed(), load)
 	}
 	return all
 }
@@ -55,7 +59,8 @@ type run struct {
 	record    lab.Record
 	silence   silences
 
-	rng   *rand.Rand // of the short flows
+	load  float64    // of the short flows
+	rng   *rand.Rand // which draws them
 	timer wheel.Timer
 	err   error // of a short flow that could not begin
 
@@ -123,13 +128,13 @@ func newRun(p *Plan, row lab.Timers, buffers, seed int) (*run, error) {
 }
 
 // transfer runs one transfer.
-func transfer(p *Plan, row lab.Timers, buffers, seed int) (Cell, error) {
-	c := Cell{Sender: row.Text, Buffers: buffers, Seed: seed}
+func transfer(p *Plan, row lab.Timers, load float64, buffers, seed int) (Cell, error) {
+	c := Cell{Sender: row.Text, Load: load, Buffers: buffers, Seed: seed}
 	r, err := newRun(p, row, buffers, seed)
 	if err != nil {
 		return c, err
 	}
-	if p.Load > 0 {
+	if r.load = load; load > 0 {
 		r.timer = r.world.Net.NewTimer(r)
 		r.next(0)
 	}
@@ -190,7 +195,7 @@ func (r *run) watch(now wheel.Time, s *host.Session, ev tcp.Events) {
 func (r *run) next(now wheel.Time) {
 	p := r.plan
 	mean := float64(p.Median) * stat.Exp(p.Spread*p.Spread/2) // octets
-	every := mean / (p.Load * float64(p.Rate) / 8)            // s
+	every := mean / (r.load * float64(p.Rate) / 8)            // s
 	wait := time.Duration(stat.Exponential(r.rng) * every * float64(time.Second))
 	r.world.Net.StartTimer(r.timer, now.Add(wait))
 }
