@@ -148,10 +148,9 @@ func (f flow) run() (Flow, error) {
 			return out, err
 		}
 	}
-	waits, other := losses.waits(pair.Records[0].Resends)
-	out.Waits, out.Other = append(out.Waits, waits...), other
-	if want := f.losses(); len(waits)+other != want {
-		return out, fmt.Errorf("%d losses were seen, want %d", len(waits)+other, want)
+	losses.waits(pair.Records[0].Resends, &out)
+	if seen, want := len(out.Waits)+len(out.BackedOff)+out.Other, f.losses(); seen != want {
+		return out, fmt.Errorf("%d losses were seen, want %d", seen, want)
 	}
 	return out, nil
 }
@@ -242,9 +241,8 @@ func (w *watch) sent(now wheel.Time, exchange int, attempt, upTo uint32) bool {
 	return false
 }
 
-// waits returns how long each loss took to be repaired by a retransmission timer that was not backed off, in ms, and how many
-// were not so.
-func (w *watch) waits(resends []lab.Resend) (waits []float64, other int) {
+// waits takes in how long each loss waited, and for what.
+func (w *watch) waits(resends []lab.Resend, out *Flow) {
 	timed := map[wheel.Time]map[int]bool{} // whether the attempt at that instant was caused by a retransmission timer
 	for i := range resends {
 		r := &resends[i]
@@ -254,11 +252,14 @@ func (w *watch) waits(resends []lab.Resend) (waits []float64, other int) {
 		timed[r.At][r.Attempt] = r.Timed && r.Timer == tcptimers.Rexmit
 	}
 	for _, l := range w.all {
-		if !timed[l.again][l.attempt] || l.attempt > 2 && timed[l.at][l.attempt-1] {
-			other++
-			continue
+		wait := float64(l.again.Sub(l.at)/time.Microsecond) / 1e3
+		switch {
+		case !timed[l.again][l.attempt]:
+			out.Other++
+		case l.attempt > 2 && timed[l.at][l.attempt-1]:
+			out.BackedOff = append(out.BackedOff, wait)
+		default:
+			out.Waits = append(out.Waits, wait)
 		}
-		waits = append(waits, float64(l.again.Sub(l.at)/time.Microsecond)/1e3)
 	}
-	return waits, other
 }

@@ -49,8 +49,10 @@ type Cell struct {
 // Flow is what was seen of losses of one kind.
 type Flow struct {
 	Waits []float64 `json:"waits"` // ms, from each transmission that was lost to the next
-	// Other are losses that something else than a retransmission timer has repaired, or that waited for a backed-off one.
-	Other int `json:"other,omitempty"`
+	// BackedOff are the waits of losses of a transmission that a timeout had caused already: those of a backed-off timer. Other are
+	// losses that something else than a retransmission timer has repaired.
+	BackedOff []float64 `json:"backed_off,omitempty"`
+	Other     int       `json:"other,omitempty"`
 }
 
 // Study is the study.

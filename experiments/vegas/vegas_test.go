@@ -34,7 +34,7 @@ func TestOneLoss(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out.Other != 0 {
+		if out.Other != 0 || out.BackedOff != nil {
 			t.Errorf("%s: %d losses were repaired otherwise than by a timeout, want none", timers, out.Other)
 		}
 		return out.Waits
