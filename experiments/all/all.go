@@ -34,32 +34,22 @@ import (
 // Studies returns all studies, those first that matter most.
 func Studies() []*experiments.Study {
 	return []*experiments.Study{
-		orderedlist.Study,
-		fig9.Study,
-		hierarchy.Study,
-		hashing.Study,
-		nichols.Study,
-		interrupts.Study,
-		locks.Study,
-		vegas.Study,
-		rates.Study,
-		tableiv.Study,
-		frontier.Study,
-		quantisation.Study,
-		million.Study,
-		expiry.Study,
-		tailmap.Study,
-		incast.Study,
-		comb.Study,
-		outage.Study,
-		randomised.Study,
-		web.Study,
-		shrew.Study,
-		delack.Study,
+		// What losses wait for, and why.
+		vegas.Study, tableiv.Study,
+		// Captures under other timers.
 		counterfactual.Study,
+		// Floor and granularity apart.
+		frontier.Study, quantisation.Study, spike.Study, delack.Study,
+		// Incast, and whether timeouts by chance help.
+		incast.Study, randomised.Study,
+		// The wheel's ledger.
+		orderedlist.Study, fig9.Study, hierarchy.Study, hashing.Study, nichols.Study, interrupts.Study, locks.Study, rates.Study, million.Study,
+		// Tails, outages and their timers.
+		tailmap.Study, comb.Study, outage.Study, expiry.Study, deadpeer.Study,
+		// Traffic of the world.
+		web.Study, shrew.Study,
+		// A study of the user's own.
 		sweep.Study,
-		deadpeer.Study,
-		spike.Study,
 	}
 }
 
