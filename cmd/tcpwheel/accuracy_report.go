@@ -31,8 +31,8 @@ func kindsOf(f *truth.FlowShares) truth.Part     { return f.Kinds }
 func precisionOf(f *truth.FlowShares) truth.Part { return f.Precision }
 func recallOf(f *truth.FlowShares) truth.Part    { return f.Recall }
 
-// viewRecord is a view as JSON. Kinds are in the order of the names; rows are what is true, columns what was found, the last one of either
-// is none. Of tshark's tables the columns are its labels.
+// viewRecord is a view as JSON. Kinds are in the order of the names; rows are what is true, columns what was found, the
+// last one of either is none. Of tshark's tables the columns are its labels.
 type viewRecord struct {
 	Type      string          `json:"type"`   // "accuracy"
 	Origin    string          `json:"origin"` // simulator, samples, directories or kernels

@@ -42,8 +42,9 @@ func (d *decoder) segment(b []byte, n int) Reason {
 	return isTCP
 }
 
-// isPadding reports whether what a bare ACK of n octets carries is the padding of an Ethernet frame, which some middleboxes take into the IP
-// packet: zeros up to the 46 octets that a frame has at least, or 42 beside a VLAN tag. Its sender does not count them.
+// isPadding reports whether what a bare ACK of n octets carries is the padding of an Ethernet frame, which some
+// middleboxes take into the IP packet: zeros up to the 46 octets that a frame has at least, or 42 beside a VLAN tag.
+// Its sender does not count them.
 func isPadding(payload []byte, n int) bool {
 	const header, least, tag = 20, 46, 4
 	if n != least-header && n != least-tag-header || len(payload) == 0 {

@@ -168,9 +168,10 @@ func (s *source) unknown(in *input) error {
 	return fmt.Errorf("not a capture: it begins with %q, %s", first, wanted)
 }
 
-// isERF reports whether the stream seems to be in Endace's extensible record format, which has no magic number: two records whose type is
-// one of those that there are, whose length is that of a header at least, and whose stamps do not go back. In a record the stamp comes first,
-// little-endian; then the type, with a bit for headers that follow, flags, and the record's length, big-endian.
+// isERF reports whether the stream seems to be in Endace's extensible record format, which has no magic number: two
+// records whose type is one of those that there are, whose length is that of a header at least, and whose stamps do not
+// go back. In a record the stamp comes first, little-endian; then the type, with a bit for headers that follow, flags,
+// and the record's length, big-endian.
 func isERF(in *input) bool {
 	const header, lastType = 16, 48
 	head, _ := in.peek(header)

@@ -182,8 +182,8 @@ func (f *Flow) catchUp(now wheel.Time, echo uint32, hasTS bool) {
 	}
 }
 
-// hasten has those ACKs arrive that may have caused a retransmission that was captured now: they have the timestamp that it echoes, and
-// came by early enough. What acknowledges its octets has not.
+// hasten has those ACKs arrive that may have caused a retransmission that was captured now: they have the timestamp
+// that it echoes, and came by early enough. What acknowledges its octets has not.
 func (f *Flow) hasten(now, at wheel.Time, start int64, o *tcp.Options) {
 	for o.HasTimestamps && f.pending.len() > 0 {
 		a := f.pending.first()

@@ -292,9 +292,10 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 	}
 }
 
-// timedOut reports whether what is missing up to there was sent before a timeout: after a silence there came a segment alone, and its ACK drew what
-// stands further behind it than that ACK allowed. Then the segment was a retransmission of what was never seen here, and so will be what is
-// missing. One more may have been lost of those that left with the segment, and in slow start one of two that the ACK drew.
+// timedOut reports whether what is missing up to there was sent before a timeout: after a silence there came a segment
+// alone, and its ACK drew what stands further behind it than that ACK allowed. Then the segment was a retransmission of
+// what was never seen here, and so will be what is missing. One more may have been lost of those that left with the
+// segment, and in slow start one of two that the ACK drew.
 func (f *Flow) timedOut(start int64, at wheel.Time) bool {
 	return f.lag() > 0 && start-f.max > 2*f.segmentSize() && f.broke != 0 && f.broke == f.max && f.una == f.max && at.Sub(f.view.advanced) <= f.promptly()
 }

@@ -63,7 +63,8 @@ const (
 	// came later than that.
 	ByTiming
 
-	// ByDupACK: an ACK jumped over the octets, and then there came as many duplicate ACKs as retransmissions that it had jumped over.
+	// ByDupACK: an ACK jumped over the octets, and then there came as many duplicate ACKs as retransmissions that it
+	// had jumped over.
 	ByDupACK
 
 	// ByEifel: the first ACK of the octets echoes a timestamp older than its own (RFC 3522 §3.2), or its own.

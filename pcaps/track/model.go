@@ -368,7 +368,8 @@ func density(width, off, scale time.Duration) float64 {
 // are due at nearly the same instant.
 const clearly = 0.5
 
-// best returns the model that explains most, and the first if none explains anything: what has timed out then did not probe.
+// best returns the model that explains most, and the first if none explains anything: what has timed out then did not
+// probe.
 func (m *fitting) best() int {
 	best := 0
 	if slices.Max(m.score[:len(models)]) < unexplained*float64(m.gaps) {

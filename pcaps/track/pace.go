@@ -6,8 +6,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// pace tells a sender that spreads its packets over the round trip, as with BBR, from one that answers ACKs at once: it often begins to
-// send when no ACK has just come, though it had more to send before. What ACKs make such a sender retransmit waits for its turn, too.
+// pace tells a sender that spreads its packets over the round trip, as with BBR, from one that answers ACKs at once: it
+// often begins to send when no ACK has just come, though it had more to send before. What ACKs make such a sender
+// retransmit waits for its turn, too.
 type pace struct {
 	begun      int // times that it began to send, of late
 	unprompted int // those without an ACK just before

@@ -6,16 +6,18 @@ import (
 	"tcpwheel/wheel"
 )
 
-// jump is retransmissions that an ACK has jumped over, beyond the one at SND.UNA: without SACK nothing tells whether that one has drawn the
-// ACK, so that they were needless, or one of them. But what arrives twice is acknowledged at once (RFC 9293 §3.10.7.4), by a duplicate
-// ACK. If there are as many of these as were jumped over, at the time at which their answers are due, all were needless.
+// jump is retransmissions that an ACK has jumped over, beyond the one at SND.UNA: without SACK nothing tells whether
+// that one has drawn the ACK, so that they were needless, or one of them. But what arrives twice is acknowledged at
+// once (RFC 9293 §3.10.7.4), by a duplicate ACK. If there are as many of these as were jumped over, at the time at
+// which their answers are due, all were needless.
 type jump struct {
 	at       wheel.Time // of the ACK
 	over     []*Rexmit
 	receipts int
 	moved    bool // one of them has moved the window, too
 
-	// Duplicate ACKs that later segments may have drawn, too, if the first that is not acknowledged was lost, which was sent then.
+	// Duplicate ACKs that later segments may have drawn, too, if the first that is not acknowledged was lost, which was
+	// sent then.
 	unsure int
 	first  wheel.Time
 }
@@ -60,8 +62,8 @@ func (g *jump) settled() bool {
 	return true
 }
 
-// receipt takes a duplicate ACK without SACK, and reports whether it belongs to a jump. One of those for a jump may move the window: the
-// application has read what the jump brought.
+// receipt takes a duplicate ACK without SACK, and reports whether it belongs to a jump. One of those for a jump may
+// move the window: the application has read what the jump brought.
 func (f *Flow) receipt(a *ack) (taken bool) {
 	f.jumps.each(func(g *jump) bool {
 		first, last := g.over[0], g.over[len(g.over)-1]
@@ -84,8 +86,8 @@ func (f *Flow) receipt(a *ack) (taken bool) {
 	return taken
 }
 
-// confirm takes duplicate ACKs for receipts once the first segment is acknowledged, and was not sent again: those that were sent after it
-// arrived after it, and have drawn none before.
+// confirm takes duplicate ACKs for receipts once the first segment is acknowledged, and was not sent again: those that
+// were sent after it arrived after it, and have drawn none before.
 func (f *Flow) confirm() {
 	f.jumps.each(func(g *jump) bool {
 		if g.unsure == 0 {
@@ -99,8 +101,8 @@ func (f *Flow) confirm() {
 	})
 }
 
-// noneLate reports whether no segment that left since then, beyond the first that is not acknowledged, can have arrived just now, and have
-// drawn a duplicate ACK. What left before has arrived before, if at all.
+// noneLate reports whether no segment that left since then, beyond the first that is not acknowledged, can have arrived
+// just now, and have drawn a duplicate ACK. What left before has arrived before, if at all.
 func (f *Flow) noneLate(since, now wheel.Time) bool {
 	for i := 1; i < f.book.len(); i++ {
 		if s := f.book.at(i); s.sent >= since && span(s.sent, now) >= f.RTT.Min*3/4 {

@@ -50,8 +50,8 @@ func TestRouterIsNotAHost(t *testing.T) {
 	}
 }
 
-// TestPacedSender has a sender that sends a segment every 10 ms, between its ACKs: what SACK has it retransmit waits for its turn, and
-// for no timer.
+// TestPacedSender has a sender that sends a segment every 10 ms, between its ACKs: what SACK has it retransmit waits
+// for its turn, and for no timer.
 func TestPacedSender(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
@@ -88,7 +88,8 @@ func TestPacedSender(t *testing.T) {
 	}
 }
 
-// TestLateOriginal has the original come late to a receiver, and its retransmission after it: the sender was told by SACK that it was lost.
+// TestLateOriginal has the original come late to a receiver, and its retransmission after it: the sender was told by
+// SACK that it was lost.
 func TestLateOriginal(t *testing.T) {
 	l := atB{newLab(t, Config{})}
 	l.open()
@@ -106,8 +107,8 @@ func TestLateOriginal(t *testing.T) {
 	}
 }
 
-// TestTimeoutBeforeTheReceiver loses all of a flight on the way to a receiver. What is seen first after the timeout looks new, and shows by
-// what its ACK draws that it was not.
+// TestTimeoutBeforeTheReceiver loses all of a flight on the way to a receiver. What is seen first after the timeout
+// looks new, and shows by what its ACK draws that it was not.
 func TestTimeoutBeforeTheReceiver(t *testing.T) {
 	for _, request := range []bool{false, true} {
 		l := atB{newLab(t, Config{})}

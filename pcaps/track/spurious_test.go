@@ -122,8 +122,9 @@ func TestSilenceShorterThanATimeout(t *testing.T) {
 	}
 }
 
-// TestJumpedOver goes back after a timeout, without SACK, over four segments of which the receiver has the third and the fourth. The third is on its
-// way again when the ACK of the second jumps over both: one duplicate ACK, which nothing else can have drawn, tells that it came twice.
+// TestJumpedOver goes back after a timeout, without SACK, over four segments of which the receiver has the third and
+// the fourth. The third is on its way again when the ACK of the second jumps over both: one duplicate ACK, which
+// nothing else can have drawn, tells that it came twice.
 func TestJumpedOver(t *testing.T) {
 	for _, test := range []struct {
 		name string

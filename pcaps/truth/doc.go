@@ -10,14 +10,15 @@
 //
 // # What counts
 //
-// An episode is right if its first retransmission is of the kind that the sender says. Five things are left out: a transmission that a kernel's
-// trace does not explain, as its last ones before the trace ends: Kernels.Unmatched; one of which the point of capture shows nothing that
-// makes it one of octets sent before; a verdict on one that did not arrive; a spurious one that was not found, where SACK would have told
-// it and the ACK with the DSACK was lost: Tally.Unreported; and the name of a probe that left when the timeout was due whose place it
-// takes, as nothing tells the two apart: Tally.InPlace counts those.
+// An episode is right if its first retransmission is of the kind that the sender says. Five things are left out: a
+// transmission that a kernel's trace does not explain, as its last ones before the trace ends: Kernels.Unmatched; one
+// of which the point of capture shows nothing that makes it one of octets sent before; a verdict on one that did not
+// arrive; a spurious one that was not found, where SACK would have told it and the ACK with the DSACK was lost:
+// Tally.Unreported; and the name of a probe that left when the timeout was due whose place it takes, as nothing tells
+// the two apart: Tally.InPlace counts those.
 //
-// A Share has the interval in which it lies with a probability of 95 %, made of as many episodes as would be independent: those of one flow
-// are not.
+// A Share has the interval in which it lies with a probability of 95 %, made of as many episodes as would be
+// independent: those of one flow are not.
 //
 // # Limitations
 //

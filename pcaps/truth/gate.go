@@ -17,8 +17,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Gate is the plan of many simulated connections: all timer policies, with options on and off, at several round-trip times, with and without
-// reordering, losing 2 and 8 % singly and less in bursts.
+// Gate is the plan of many simulated connections: all timer policies, with options on and off, at several round-trip
+// times, with and without reordering, losing 2 and 8 % singly and less in bursts.
 type Gate struct {
 	Seeds  int    // how many connections of each kind, 1 and more
 	Tshark string // the program that labels the captures at both ends; "" for none
@@ -69,11 +69,12 @@ func (g *Gate) scenarios() (all []Scenario) {
 	return all
 }
 
-// batchSize is how many connections one pair of captures has, for tshark takes long to start. They follow each other in time.
+// batchSize is how many connections one pair of captures has, for tshark takes long to start. They follow each other in
+// time.
 const batchSize = 64
 
-// Run has the plan happen, on all processors, and returns how it came out and of how many connections. The result does not depend on
-// their number.
+// Run has the plan happen, on all processors, and returns how it came out and of how many connections. The result does
+// not depend on their number.
 func (g *Gate) Run(ctx context.Context) (Tallies, int, error) {
 	if g.Seeds < 1 {
 		return nil, 0, fmt.Errorf("truth: %d seeds, want 1 and more", g.Seeds)

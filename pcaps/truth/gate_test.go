@@ -17,8 +17,9 @@ import (
 
 var differences = flag.Bool("differences", false, "TestGate tells of each retransmission that was taken for something else")
 
-// TestGate holds what is found of simulated connections to what the analysis promises: at the sender 99 of 100 episodes are of the right kind, at
-// the receiver with timestamps 97, and of 100 retransmissions that are called duplicates with DSACK, and of 100 that are, 99 are spurious.
+// TestGate holds what is found of simulated connections to what the analysis promises: at the sender 99 of 100 episodes
+// are of the right kind, at the receiver with timestamps 97, and of 100 retransmissions that are called duplicates with
+// DSACK, and of 100 that are, 99 are spurious.
 func TestGate(t *testing.T) {
 	g := Gate{Seeds: 1}
 	if *differences {

@@ -22,9 +22,9 @@ func (s *Tally) shares() (f FlowShares) {
 // Share is a part in percent, and where it lies with a probability of 95 %.
 type Share struct{ Percent, Low, High float64 }
 
-// Share returns the part that the flows have together. Its interval is Wilson's (1927), of as many as would tell as much if they were
-// independent: their variance is that between flows, if it is larger (the design effect of samples by clusters, Kish 1965). 100 % of
-// nothing lies between 0 and 100.
+// Share returns the part that the flows have together. Its interval is Wilson's (1927), of as many as would tell as
+// much if they were independent: their variance is that between flows, if it is larger (the design effect of samples by
+// clusters, Kish 1965). 100 % of nothing lies between 0 and 100.
 func (s *Tally) Share(of func(*FlowShares) Part) Share {
 	var sum Part
 	flows := 0

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestShare has flows that are independent, and such of which each is all right or all wrong: their intervals are those of as many flows.
+// TestShare has flows that are independent, and such of which each is all right or all wrong: their intervals are those
+// of as many flows.
 func TestShare(t *testing.T) {
 	kinds := func(f *FlowShares) Part { return f.Kinds }
 	flows := func(parts ...Part) *Tally {

@@ -14,8 +14,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Scenario is a connection in the simulator, from a to b with two routers between. Losses, reordering and a queue are on the way there;
-// all ACKs arrive.
+// Scenario is a connection in the simulator, from a to b with two routers between. Losses, reordering and a queue are
+// on the way there; all ACKs arrive.
 type Scenario struct {
 	Policy           tcptimers.Policy // of both ends
 	SACK, Timestamps bool
@@ -31,8 +31,8 @@ type Scenario struct {
 
 	Sender netip.Addr // 10.1.0.1 if it is not valid
 
-	// Files are where captures go at the sender, behind the first router and at the receiver, without most of the payload, on an interface 0
-	// of the link type sim.LinkTypeRaw; nil for nowhere. Their stamps count from Epoch.
+	// Files are where captures go at the sender, behind the first router and at the receiver, without most of the
+	// payload, on an interface 0 of the link type sim.LinkTypeRaw; nil for nowhere. Their stamps count from Epoch.
 	Files [3]*sim.Pcapng
 	Epoch wheel.Time
 }
@@ -42,7 +42,8 @@ func (s *Scenario) String() string {
 	return fmt.Sprintf("%s rtt=%v sack=%v ts=%v reorder=%v loss=%v seed=%d", s.Policy.Name, s.RTT, s.SACK, s.Timestamps, s.Reorder, s.Loss, s.Seed)
 }
 
-// Simulated is what happened in a scenario: what was captured at three points, AtA, InMiddle and AtB, and the truth about the sender.
+// Simulated is what happened in a scenario: what was captured at three points, AtA, InMiddle and AtB, and the truth
+// about the sender.
 type Simulated struct {
 	*Flow
 	Scenario Scenario
@@ -278,7 +279,8 @@ func (w *Simulated) Class(point int) Class {
 	return Class{Side: Side(point), SACK: w.Scenario.SACK, Timestamps: w.Scenario.Timestamps}
 }
 
-// Compare has package track analyse the capture of a point, and returns how it came out. What differs is told to note, unless that is nil.
+// Compare has package track analyse the capture of a point, and returns how it came out. What differs is told to note,
+// unless that is nil.
 func (w *Simulated) Compare(point int, note func(format string, args ...any)) *Tally {
 	if note == nil {
 		note = func(string, ...any) {}

@@ -62,8 +62,8 @@ func TestVantage(t *testing.T) {
 	}
 }
 
-// TestEarlyProbes has senders of this house answer in small flights, whose lost tails they probe for early (tcp.AckPace): at the sender 99 of
-// 100 episodes are of the right kind, and the timers are recognised.
+// TestEarlyProbes has senders of this house answer in small flights, whose lost tails they probe for early
+// (tcp.AckPace): at the sender 99 of 100 episodes are of the right kind, and the timers are recognised.
 func TestEarlyProbes(t *testing.T) {
 	for profile, model := range map[string]string{"internet": "per-segment", "datacenter": "datacenter"} {
 		sum, known, all := &Tally{}, 0, 0

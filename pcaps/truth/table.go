@@ -10,7 +10,8 @@ import (
 	"tcpwheel/pcaps/track"
 )
 
-// Write writes how it came out: episodes by their first packet, packets with tshark's labels beside if there are any, and verdicts.
+// Write writes how it came out: episodes by their first packet, packets with tshark's labels beside if there are any,
+// and verdicts.
 func (s *Tally) Write(w io.Writer) {
 	right, all := s.Episodes.Right()
 	fmt.Fprintf(w, "%d of %d episodes are of the right kind: %.2f %%\n", right, all, s.Kinds())
@@ -49,7 +50,8 @@ type column struct {
 	rows []int
 }
 
-// columns returns a column for each kind that was found, and what was missed. A row is for each true kind, and for what is none.
+// columns returns a column for each kind that was found, and what was missed. A row is for each true kind, and for what
+// is none.
 func (c *Confusion) columns() (out []column) {
 	for k := range c[0] {
 		col := column{head: "missed"}
@@ -86,8 +88,8 @@ func (g *grid) add(head string, columns []column) *grid {
 // lineWidth is how wide the tables may be beside each other.
 const lineWidth = 80
 
-// write writes the tables without rows and columns of which all is 0, below each other if they are too wide. Columns are as wide as they
-// must be.
+// write writes the tables without rows and columns of which all is 0, below each other if they are too wide. Columns
+// are as wide as they must be.
 func (g *grid) write(w io.Writer) {
 	var text strings.Builder
 	g.lines(&text)

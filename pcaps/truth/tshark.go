@@ -25,7 +25,8 @@ var labels = [...]struct{ field, name string }{
 // LabelTable counts retransmitted packets by what is true and by tshark's label, and the labels of others in the last row.
 type LabelTable [track.Kinds + 1][len(labels)]int
 
-// LabelVerdicts count retransmitted packets that arrived: by whether they were spurious, and by whether tshark calls them so.
+// LabelVerdicts count retransmitted packets that arrived: by whether they were spurious, and by whether tshark calls
+// them so.
 type LabelVerdicts [2][2]int
 
 // Labels are what tshark says.
