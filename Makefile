@@ -1,4 +1,4 @@
-.PHONY: check test bench fuzz samples
+.PHONY: check test bench fuzz samples results
 
 check: ## what CI runs
 	.ci/run
@@ -14,3 +14,8 @@ fuzz:
 
 samples: ## as root: the sample captures, anew
 	go run ./cmd/tcpwheel samples --make pcaps/samples
+
+results: ## the results in docs/results.md, docs/figures, the studies' READMEs and experiments/sums.txt, anew: ten minutes
+	rm -rf report
+	go run ./cmd/tcpwheel experiment run --all --out report
+	go run ./cmd/tcpwheel experiment docs report
