@@ -1,0 +1,44 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"tcpwheel/pcaps/track"
+	"tcpwheel/pcaps/truth"
+)
+
+// TestAccuracyGate finds what is promised violated, but not by a single error.
+func TestAccuracyGate(t *testing.T) {
+	sender := truth.Class{Side: truth.SenderSide, SACK: true, Timestamps: true}
+	receiver := truth.Class{Side: truth.ReceiverSide, Timestamps: true}
+	for _, test := range []struct {
+		name    string
+		class   truth.Class
+		wrong   int // of 100 episodes
+		missed  int // of 100 spurious retransmissions
+		problem string
+	}{
+		{"right", sender, 0, 0, ""},
+		{"a single error", sender, 1, 1, ""},
+		{"kinds at the sender", sender, 2, 0, "samples, sender, all: 98.00 % of the kinds are right, want 99 %"},
+		{"verdicts at the sender", sender, 0, 2, "samples, sender, SACK: 98.00 % of the verdicts with DSACK, want 99 %"},
+		{"three at the receiver", receiver, 3, 2, ""},
+		{"four at the receiver", receiver, 4, 0, "samples, receiver, timestamps: 96.00 % of the kinds are right, want 97 %"},
+	} {
+		s := &truth.Tally{}
+		s.Episodes[track.RTO][track.RTO], s.Episodes[track.RTO][track.Fast] = 100-test.wrong, test.wrong
+		s.Verdicts[1][track.Spurious], s.Verdicts[1][track.Necessary] = 100-test.missed, test.missed
+		a := &assessment{}
+		a.origin("samples", "scenarios").sum[test.class] = s
+		err := a.judge()
+		var v *violation
+		switch {
+		case test.problem == "" && err != nil:
+			t.Errorf("%s: %v, want none", test.name, err)
+		case test.problem != "" && (!errors.As(err, &v) || !strings.Contains(err.Error(), test.problem)):
+			t.Errorf("%s: %v, want %q", test.name, err, test.problem)
+		}
+	}
+}
