@@ -63,7 +63,7 @@ func (r *replaying) validate() error {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	if !r.asJSON {
-		fmt.Fprintf(&b, "%-16s%-8s%9s%8s%9s%9s%9s%9s%8s\n", "check", "first", "timeouts", "probes", "reorder", "by ACKs", "T_rec", "p95", "passes")
+		fmt.Fprintf(&b, "%-16s%-8s%8s%7s%8s%8s%8s%9s%7s\n", "check", "first", "timeout", "probe", "reorder", "ACK", "T_rec", "p95", "passes")
 	}
 	good := true
 	for i := range rows {
@@ -84,7 +84,7 @@ func (r *replaying) validate() error {
 		}
 		first := fmt.Sprintf("%.1f %%", 100*float64(x.FirstRight)/float64(max(x.First, 1)))
 		of := func(right, n int) string { return fmt.Sprintf("%d/%d", right, n) }
-		fmt.Fprintf(&b, "%-16s%-8s%9s%8s%9s%9s%9s%9s%8s\n", x.Check, first, of(x.TimeoutsRight, x.Timeouts), of(x.ProbesRight, x.Probes),
+		fmt.Fprintf(&b, "%-16s%-8s%8s%7s%8s%8s%8s%9s%7s\n", x.Check, first, of(x.TimeoutsRight, x.Timeouts), of(x.ProbesRight, x.Probes),
 			of(x.ReordersRight, x.Reorders), of(x.FastRight, x.Fast), fmt.Sprintf("%.1f %%", 100*x.Median), fmt.Sprintf("%.1f %%", 100*x.P95), passes)
 	}
 	if _, err := r.stdout.Write([]byte(b.String())); err != nil {
