@@ -165,8 +165,9 @@ func (r *Report) Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Results of the studies\n\n")
 	fmt.Fprintf(&b, "Written by `tcpwheel experiment docs` of a run of\n\n    %s\n\n", r.Command())
-	prose(&b, "", fmt.Sprintf("%s. Bands that decide verdicts were set before anything was measured. Each study says in its README what is "+
-		"asked, how, and what would change our mind. Numbers have four digits; the run writes all of them.", r.Count()))
+	prose(&b, "", fmt.Sprintf("%s. Bands that decide verdicts come from the sources and from definitions; a study whose bands or settings "+
+		"were added after a first run says so in its README. There is also what is asked, how, and what would change our mind. Numbers "+
+		"have four digits; the run writes all of them.", r.Count()))
 	b.WriteString("\n")
 	b.WriteString("## Claims\n\n")
 	rows := make([]*Study, 0)
