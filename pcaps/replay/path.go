@@ -182,6 +182,10 @@ func (w *Way) deaf(at wheel.Time) bool {
 // near is how far from its captured time a transmission may be sent and still take as long as the captured one.
 func (p *path) near() time.Duration { return max(p.way.Base/4, time.Millisecond) }
 
+// asGood is how far from its captured time a transmission may be sent and still arrive when the captured one did: captures are off by as much,
+// and what hosts and queues add differs by as much, so that errors do not add up.
+const asGood = time.Millisecond
+
 // judge decides the fate of octets that are sent now.
 func (p *path) judge(now wheel.Time, pos, end int64, try int) passage {
 	x := passage{at: now, start: pos, end: end, try: try}
@@ -225,6 +229,9 @@ func (p *path) judge(now wheel.Time, pos, end int64, try int) passage {
 	switch {
 	case t != nil && t.Fate == Delivered && (now.Sub(t.Sent)).Abs() <= p.near():
 		x.arrives = now.Add(t.Delay)
+		if now.Sub(t.Sent).Abs() <= asGood {
+			x.arrives = max(t.Sent.Add(t.Delay), now)
+		}
 		if !t.Late {
 			x.arrives = max(x.arrives, p.last)
 		}
