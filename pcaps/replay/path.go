@@ -160,10 +160,10 @@ func (p *path) Expire(now wheel.Time) {
 	}
 }
 
-// delay returns how long a packet without octets takes that is sent now. It overtakes none, and holds up none: how long it took is a guess,
-// and what follows has times of its own.
+// delay returns how long a packet without octets takes that is sent now: the least time, as the script has taken it to have been. It overtakes
+// none, and holds up none, as what follows has times of its own.
 func (p *path) delay(now wheel.Time) time.Duration {
-	return max(now.Add(interpolate(p.way.Delays, now, p.way.Base)), p.last).Sub(now)
+	return max(now.Add(p.way.Base), p.last).Sub(now)
 }
 
 // deaf reports whether ACKs are lost that are sent now.
