@@ -59,6 +59,10 @@ func (m *maker) permits(d int, writes []Write) (all []tcp.Permit) {
 			}
 			continue
 		}
+		if x.data && !x.first && len(told) > 0 {
+			// What follows a retransmission was let go by no ACK before the one that caused that.
+			told, by = told[len(told)-1:], -1
+		}
 		if !x.data || !x.first || x.end <= next || x.start == 0 && x.end <= 1 {
 			continue
 		}
