@@ -2,6 +2,7 @@ package figure
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -45,21 +46,25 @@ func (s *sheet) legend(items []legendItem) {
 	s.y += 4
 }
 
-// crossedItems are those of many series that are each a group under a marker, as "floor 1s, tick 10ms": a colour for
-// each of the first words, and a sign for each of the second.
+// crossedItems are those of many series that are a group under a marker, as "floor 1s, tick 10ms": a colour for each of the
+// first words, and a sign for each of the second. The others have an item each behind them.
 func (p *plot) crossedItems(looks []look) (all []legendItem, ok bool) {
 	const many = 12
 	if len(p.f.Series) <= many {
 		return nil, false
 	}
 	groups, markers := map[int]string{}, map[int]string{}
-	var colours, marks []legendItem
+	var colours, marks, others []legendItem
+	crossed := 0
+	each := p.legendItems(looks)
 	for i := range p.f.Series {
 		o, l := &p.f.Series[i], looks[i]
 		first, second, two := strings.Cut(o.Name, ", ")
 		if !two || o.Kind != Points || o.Group == 0 || o.Marker == 0 || l.second {
-			return nil, false
+			others = append(others, each[i])
+			continue
 		}
+		crossed++
 		if have, there := groups[o.Group]; there && have != first {
 			return nil, false
 		} else if !there {
@@ -73,7 +78,7 @@ func (p *plot) crossedItems(looks []look) (all []legendItem, ok bool) {
 			marks = append(marks, legendItem{second, func(x, y float64) { p.sign(look{colour: neutral, sign: l.sign}, x+11, y) }})
 		}
 	}
-	return append(colours, marks...), true
+	return slices.Concat(colours, marks, others), crossed > many
 }
 
 // legendItems are those of the series.
