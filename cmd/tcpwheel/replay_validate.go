@@ -21,6 +21,14 @@ type validationRow struct {
 	Want   bool `json:"want"`
 }
 
+// percent is a share in seven columns.
+func percent(part float64) string {
+	if part >= 10 {
+		return "> 999 %"
+	}
+	return fmt.Sprintf("%.1f %%", 100*part)
+}
+
 // validate compares captures of Linux with replays under its timers, and under others that must not come near.
 func (r *replaying) validate() error {
 	if len(r.results) == 0 {
@@ -63,7 +71,7 @@ func (r *replaying) validate() error {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	if !r.asJSON {
-		fmt.Fprintf(&b, "%-16s%-8s%8s%7s%8s%8s%8s%9s%7s\n", "check", "first", "timeout", "probe", "reorder", "ACK", "T_rec", "p95", "passes")
+		fmt.Fprintf(&b, "%-16s%-7s %7s %6s %7s %9s %7s %7s %6s\n", "check", "first", "timeout", "probe", "reorder", "ACK", "T_rec", "p95", "passes")
 	}
 	good := true
 	for i := range rows {
@@ -84,8 +92,8 @@ func (r *replaying) validate() error {
 		}
 		first := fmt.Sprintf("%.1f %%", 100*float64(x.FirstRight)/float64(max(x.First, 1)))
 		of := func(right, n int) string { return fmt.Sprintf("%d/%d", right, n) }
-		fmt.Fprintf(&b, "%-16s%-8s%8s%7s%8s%8s%8s%9s%7s\n", x.Check, first, of(x.TimeoutsRight, x.Timeouts), of(x.ProbesRight, x.Probes),
-			of(x.ReordersRight, x.Reorders), of(x.FastRight, x.Fast), fmt.Sprintf("%.1f %%", 100*x.Median), fmt.Sprintf("%.1f %%", 100*x.P95), passes)
+		fmt.Fprintf(&b, "%-16s%-7s %7s %6s %7s %9s %7s %7s %6s\n", x.Check, first, of(x.TimeoutsRight, x.Timeouts), of(x.ProbesRight, x.Probes),
+			of(x.ReordersRight, x.Reorders), of(x.FastRight, x.Fast), percent(x.Median), percent(x.P95), passes)
 	}
 	if _, err := r.stdout.Write([]byte(b.String())); err != nil {
 		return err
