@@ -7,7 +7,7 @@
 //	defer n.Close()
 //	n.Tasks.Go(func() { l, err := n.Listen(0, 80); … })
 //	n.Tasks.Go(func() { c, err := n.Dial(1, 40000, 80); … })
-//	n.Run(time.Minute)
+//	n.Run(time.Minute, nil)
 //
 // # The wire
 //
@@ -18,7 +18,8 @@
 //
 // Both stacks have one clock, of nanoseconds. To gVisor's TCP it never tells the same time twice, as that of a machine
 // does not: to its RACK, of two segments that were sent at the same time the later one is lost when the earlier one has
-// arrived (rackControl.detectLoss), for which there is no occasion in real time.
+// arrived (rackControl.detectLoss), for which there is no occasion in real time. With TCP.Strict that of this house has
+// such a clock too.
 //
 // # Concurrency
 //

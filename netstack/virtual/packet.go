@@ -23,7 +23,7 @@ type Packet struct {
 	Size uint32 // octets, those of the IP header included
 	Mark int64  // whatever the Wire writes there in Send, for Arrive to read
 
-	octets []byte
+	Octets []byte // all of it, from the IP header on, for reading only
 }
 
 // flowKey is one direction of a connection.
@@ -47,7 +47,7 @@ type direction struct {
 func (w *direction) WriteNotify() {
 	for pkt := w.from.Read(); pkt != nil; pkt = w.from.Read() {
 		view := pkt.ToView()
-		p := &Packet{octets: bytes.Clone(view.AsSlice())}
+		p := &Packet{Octets: bytes.Clone(view.AsSlice())}
 		view.Release()
 		pkt.DecRef()
 		w.parse(p)
@@ -59,7 +59,7 @@ func (w *direction) WriteNotify() {
 			if !w.net.wire.Arrive(w.net.Now(), w.index, p) {
 				return
 			}
-			in := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(p.octets)})
+			in := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(p.Octets)})
 			defer in.DecRef()
 			w.to.InjectInbound(header.IPv4ProtocolNumber, in)
 		})
@@ -68,7 +68,7 @@ func (w *direction) WriteNotify() {
 
 // parse fills in what is known of a packet.
 func (w *direction) parse(p *Packet) {
-	b := p.octets
+	b := p.Octets
 	p.Size = uint32(len(b))
 	if len(b) < 20 || b[0]>>4 != 4 || b[9] != 6 {
 		return

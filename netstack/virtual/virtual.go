@@ -35,6 +35,7 @@ type TCP struct {
 	NoSACK  bool
 	Control string // of congestion, as gVisor names it: "cubic", "reno"; "" is "cubic" for gVisor, and that of Config
 	Buffer  int    // octets that a connection may have to send, at most; 0 is 4 MiB
+	Strict  bool   // its clock never tells the same time twice, as that of gVisor's TCP never does in any case
 }
 
 // Wire is what packets pass. Its methods are called one at a time, and must not call the Net.
@@ -77,7 +78,7 @@ func New(cfg Config) (n *Net, err error) {
 	for i := range n.stacks {
 		seed := int64(2*cfg.Seed) + int64(i)
 		clock := tcpip.Clock(n.Clock)
-		if cfg.TCP[i].GVisor {
+		if cfg.TCP[i].GVisor || cfg.TCP[i].Strict {
 			clock = &strictClock{VirtualClock: n.Clock}
 		}
 		// One wheel for all connections, so that the number of processors makes no difference.
@@ -144,6 +145,9 @@ func newStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr)
 
 // Addr returns the address of an end, 0 or 1.
 func (n *Net) Addr(end int) netip.Addr { return netip.AddrFrom4([4]byte{10, 9, 0, byte(end + 1)}) }
+
+// Stack returns the stack of an end, for what a Net does not tell. It is the Net's to destroy.
+func (n *Net) Stack(end int) *stack.Stack { return n.stacks[end] }
 
 // Dial connects from a port of an end to a port of the other, as a task.
 func (n *Net) Dial(end int, local, remote uint16) (*sockets.Conn, error) {

@@ -26,6 +26,9 @@ func (w *logWire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Durati
 	if p.End > p.Start {
 		fmt.Fprintf(&w.log, "%v %d [%d,%d)\n", time.Duration(now), from, p.Start, p.End)
 	}
+	if len(p.Octets) != int(p.Size) || p.Octets[0]>>4 != 4 {
+		panic("the octets are not those of the packet")
+	}
 	p.Mark = int64(p.Start)
 	return 10 * time.Millisecond, true
 }
@@ -91,6 +94,9 @@ func answer(t *testing.T, ends [2]virtual.TCP) string {
 	if c := n.Counts(0); c.Fast+c.Probes+c.Timeouts != 1 {
 		t.Errorf("counts %+v, want one segment sent again", c)
 	}
+	if c := n.Stack(0).Stats().TCP.Retransmits.Value(); ends[0].GVisor && c != 1 {
+		t.Errorf("the stack has sent %d segments again, want 1", c)
+	}
 	return w.log.String()
 }
 
@@ -114,6 +120,27 @@ func TestWire(t *testing.T) {
 	}
 	if !strings.HasPrefix(logs[true], "20ms 1 [0,100)\n30ms 0 [0,") {
 		t.Errorf("the wire was told of gVisor\n%s", logs[true])
+	}
+}
+
+// TestStrict reads the clocks twice at one instant.
+func TestStrict(t *testing.T) {
+	ours := virtual.TCP{Config: netstack.DefaultConfig()}
+	strict := ours
+	strict.Strict = true
+	for _, test := range []struct {
+		end  virtual.TCP
+		same bool
+	}{{ours, true}, {strict, false}} {
+		n, err := virtual.New(virtual.Config{TCP: [2]virtual.TCP{test.end, test.end}, Wire: &logWire{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clock := n.Stack(0).Clock()
+		if a, b := clock.NowMonotonic(), clock.NowMonotonic(); (a == b) != test.same || b.Before(a) {
+			t.Errorf("readings %v and %v, want the same: %v", a, b, test.same)
+		}
+		n.Close()
 	}
 }
 
