@@ -4,6 +4,10 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack"
 )
 
 // Run measures all senders with all sizes of the response, one after another. It calls progress, if that is not nil, with the
@@ -66,4 +70,14 @@ type outcome struct {
 	watch   *watch
 	causes  Causes
 	control string // the congestion control of the sender
+}
+
+// causes returns what a stack has counted.
+func causes(s *stack.Stack) Causes {
+	if c, ok := netstack.Counters(s); ok {
+		return Causes{Timeouts: c.TCPTimeouts, Probes: c.TCPLossProbes, Fast: c.TCPFastRetrans}
+	}
+	c := s.Stats().TCP
+	timeouts, fast, all := c.Timeouts.Value(), c.FastRetransmit.Value(), c.Retransmits.Value()
+	return Causes{Timeouts: timeouts, Probes: all - min(all, timeouts+fast), Fast: fast}
 }

@@ -57,13 +57,3 @@ func newStack(o stack.Options, link stack.LinkEndpoint, addr netip.Prefix) (*sta
 	s.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: 1}})
 	return s, nil
 }
-
-// causes returns what a stack has counted.
-func causes(s *stack.Stack) Causes {
-	if c, ok := netstack.Counters(s); ok {
-		return Causes{Timeouts: c.TCPTimeouts, Probes: c.TCPLossProbes, Fast: c.TCPFastRetrans}
-	}
-	c := s.Stats().TCP
-	timeouts, fast, all := c.Timeouts.Value(), c.FastRetransmit.Value(), c.Retransmits.Value()
-	return Causes{Timeouts: timeouts, Probes: all - min(all, timeouts+fast), Fast: fast}
-}
