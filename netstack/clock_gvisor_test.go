@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -99,8 +98,8 @@ func (n *clockNet) newStack(host byte, clock tcpip.Clock, link stack.LinkEndpoin
 	n.t.Helper()
 	s := stack.New(stack.Options{
 		Clock:              clock,
-		RandSource:         &clockRand{src: rand.NewSource(int64(host))},
-		SecureRNG:          &clockRand{src: rand.NewSource(int64(host))},
+		RandSource:         NewSeeded(int64(host)),
+		SecureRNG:          NewSeeded(int64(host)),
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol},
 		TransportProtocols: []stack.TransportProtocolFactory{f},
 	})
@@ -113,27 +112,6 @@ func (n *clockNet) newStack(host byte, clock tcpip.Clock, link stack.LinkEndpoin
 	}
 	s.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: 1}})
 	return s
-}
-
-// clockRand is a seeded source that goroutines may share.
-type clockRand struct {
-	mu  sync.Mutex
-	src rand.Source
-}
-
-func (r *clockRand) Int63() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.src.Int63()
-}
-
-func (r *clockRand) Seed(int64) { panic("not used") }
-
-func (r *clockRand) Read(b []byte) (int, error) {
-	for i := range b {
-		b[i] = byte(r.Int63())
-	}
-	return len(b), nil
 }
 
 // clockWire is one direction of the wire.

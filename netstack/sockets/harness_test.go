@@ -2,10 +2,8 @@ package sockets_test
 
 import (
 	"bytes"
-	"math/rand"
 	"net/netip"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
@@ -104,7 +102,7 @@ func newVirtual(p stack.TransportProtocolFactory, link sim.LinkConfig) *virtual 
 	}
 	stackAt := func(host int64, link stack.LinkEndpoint, addr string) *stack.Stack {
 		return newStack(stack.Options{
-			Clock: clock, RandSource: &seeded{src: rand.NewSource(host)}, SecureRNG: &seeded{src: rand.NewSource(host)},
+			Clock: clock, RandSource: netstack.NewSeeded(host), SecureRNG: netstack.NewSeeded(host),
 			TransportProtocols: []stack.TransportProtocolFactory{p},
 		}, link, netip.PrefixFrom(netip.MustParseAddr(addr), 24))
 	}
@@ -162,26 +160,3 @@ func deliver(to *channel.Endpoint, proto tcpip.NetworkProtocolNumber, data []byt
 	defer pkt.DecRef()
 	to.InjectInbound(proto, pkt)
 }
-
-// seeded is a source of numbers that goroutines may share.
-type seeded struct {
-	mu  sync.Mutex
-	src rand.Source
-}
-
-func (r *seeded) Int63() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.src.Int63()
-}
-
-func (*seeded) Seed(int64) {}
-
-func (r *seeded) Read(b []byte) (int, error) {
-	for i := range b {
-		b[i] = byte(r.Int63())
-	}
-	return len(b), nil
-}
-
-func newSource(seed int64) rand.Source { return rand.NewSource(seed) }

@@ -17,6 +17,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
+	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
 )
@@ -297,7 +298,7 @@ func TestRunsAreIdentical(t *testing.T) {
 					}
 					defer c.Close()
 					data := make([]byte, size)
-					(&seeded{src: newSource(int64(i))}).Read(data)
+					netstack.NewSeeded(int64(i)).Read(data)
 					v.tasks.Go(func() {
 						c.Write(data)
 						c.CloseWrite()

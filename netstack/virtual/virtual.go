@@ -3,7 +3,6 @@ package virtual
 import (
 	"context"
 	"fmt"
-	"math/rand"
 	"net/netip"
 	"sync"
 	"time"
@@ -84,7 +83,7 @@ func New(cfg Config) (n *Net, err error) {
 		// One wheel for all connections, so that the number of processors makes no difference.
 		cfg.TCP[i].Config.Shards = 1
 		o := stack.Options{
-			Clock: clock, RandSource: &seeded{src: rand.NewSource(seed)}, SecureRNG: &seeded{src: rand.NewSource(^seed)},
+			Clock: clock, RandSource: netstack.NewSeeded(seed), SecureRNG: netstack.NewSeeded(^seed),
 			NetworkProtocols: []stack.NetworkProtocolFactory{ipv4.NewProtocol},
 		}
 		if n.stacks[i], err = newStack(o, &cfg.TCP[i], ends[i], n.Addr(i)); err != nil {
@@ -220,28 +219,4 @@ func (c *strictClock) NowMonotonic() tcpip.MonotonicTime {
 	defer c.mu.Unlock()
 	c.last = max(c.last+1, time.Duration(c.Time()))
 	return tcpip.MonotonicTime{}.Add(c.last)
-}
-
-// seeded is a source of numbers that goroutines may share.
-type seeded struct {
-	mu  sync.Mutex
-	src rand.Source
-}
-
-// Int63 implements rand.Source.
-func (r *seeded) Int63() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.src.Int63()
-}
-
-// Seed implements rand.Source, and does nothing.
-func (*seeded) Seed(int64) {}
-
-// Read implements io.Reader.
-func (r *seeded) Read(b []byte) (int, error) {
-	for i := range b {
-		b[i] = byte(r.Int63())
-	}
-	return len(b), nil
 }
