@@ -101,8 +101,8 @@ func (c *VirtualClock) next(until wheel.Time) (f func()) {
 //
 // With it a run of gVisor's own TCP is deterministic, packet by packet, on these conditions:
 //
-//   - Options.RandSource and Options.SecureRNG of each stack are seeded (NewSeeded): sequence numbers, timestamps and ports
-//     are drawn from them.
+//   - Options.RandSource and Options.SecureRNG of each stack are seeded (NewSeeded): sequence numbers, timestamps and
+//     ports are drawn from them.
 //   - Links deliver in functions of the clock, and not from within WritePackets: a pipe or loopback link hands segments
 //     to the receiver's goroutines while the sender's still sends, and how many a receiver finds together is a race.
 //   - The program calls the stacks from the driver only, in functions of timers or between Advance and Advance. What

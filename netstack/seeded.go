@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Seeded is a source of numbers for stack.Options.RandSource and SecureRNG in virtual time: its numbers are always those
-// of its seed. Anybody can foresee them, so it is for nothing else. Multiple goroutines may invoke its methods.
+// Seeded is a source of numbers for stack.Options.RandSource and SecureRNG in virtual time: its numbers are always
+// those of its seed. Anybody can foresee them, so it is for nothing else. Multiple goroutines may invoke its methods.
 type Seeded struct {
 	mu  sync.Mutex
 	src rand.Source
