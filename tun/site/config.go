@@ -25,8 +25,9 @@ type Passed struct {
 	Fate       sim.Fate
 }
 
-// Counts are what the server's kernel has counted.
+// Counts are what a kernel has counted.
 type Counts struct {
 	Timeouts uint64 // TCPTimeouts
 	Probes   uint64 // TCPLossProbes
+	Fast     uint64 // TCPFastRetrans
 }
