@@ -3,17 +3,11 @@ package tail
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
@@ -21,47 +15,9 @@ import (
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/tun"
+	"tcpwheel/tun/site"
 	"tcpwheel/wheel"
 )
-
-// host is a kernel in a network namespace, with a device. A server that is a stack has none.
-type host struct {
-	space *tun.Namespace
-	dev   *tun.Device
-}
-
-// newHost makes a namespace with a device that has an address.
-func newHost(addr netip.Prefix) (h *host, err error) {
-	h = &host{}
-	if h.space, err = tun.NewNamespace(); err != nil {
-		return nil, err
-	}
-	if h.dev, err = tun.Open("tail0", tun.Options{Netns: h.space.Path(), NoOffload: true}); err != nil {
-		return nil, errors.Join(err, h.close())
-	}
-	// What a connection has learnt is not to help the next one. Without IPv6 the kernel sends nothing of its own accord.
-	err = h.space.Do(func() error {
-		return errors.Join(os.WriteFile("/proc/sys/net/ipv4/tcp_no_metrics_save", []byte("1"), 0),
-			os.WriteFile("/proc/sys/net/ipv6/conf/tail0/disable_ipv6", []byte("1"), 0))
-	})
-	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
-		return nil, errors.Join(fmt.Errorf("set up the kernel of %v: %w", addr, err), h.close())
-	}
-	if err = h.dev.AddAddress(addr); err == nil {
-		err = h.dev.Up()
-	}
-	if err != nil {
-		return nil, errors.Join(err, h.close())
-	}
-	return h, nil
-}
-
-func (h *host) close() (err error) {
-	if h.dev != nil {
-		err = h.dev.Close()
-	}
-	return errors.Join(err, h.space.Close())
-}
 
 // pathTap hands what passes to a watch. server is the direction from the server.
 type pathTap struct {
@@ -83,16 +39,16 @@ func (t pathTap) Arrived(now wheel.Time, p *tun.Passing, pkt *stack.PacketBuffer
 	t.arrived(now, p.Direction == t.server, view.AsSlice())
 }
 
-// site is a server and a client, with the path between them.
-type site struct {
-	client  *host
+// setup is a server and a client, with the path between them.
+type setup struct {
+	client  *site.Host
 	control string // congestion control of the server
 	listen  func() (net.Listener, error)
 	causes  func() (Causes, error)
 	closers []func() error // to be called from the last on
 }
 
-func (s *site) close() (err error) {
+func (s *setup) close() (err error) {
 	for i := len(s.closers) - 1; i >= 0; i-- {
 		err = errors.Join(err, s.closers[i]())
 	}
@@ -102,9 +58,9 @@ func (s *site) close() (err error) {
 // pathTick is the granularity of the path.
 const pathTick = time.Microsecond
 
-// newSite makes them. There is from the server to the client.
-func (c *Config) newSite(sender string, control bool, w *watch) (s *site, err error) {
-	s = &site{control: "cubic"}
+// newSetup makes them. There is from the server to the client.
+func (c *Config) newSetup(sender string, control bool, w *watch) (s *setup, err error) {
+	s = &setup{control: "cubic"}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -115,12 +71,12 @@ func (c *Config) newSite(sender string, control bool, w *watch) (s *site, err er
 		return s, err
 	}
 	s.closers = append(s.closers, clock.Close)
-	if s.client, err = newHost(clientAddr); err != nil {
+	if s.client, err = site.NewHost(clientAddr); err != nil {
 		return s, err
 	}
-	s.closers = append(s.closers, s.client.close)
-	path := sim.LinkConfig{Delay: c.RTT / 2}
-	o := tun.LinkOptions{There: path, Back: path, Clock: clock, Tap: pathTap{w, tun.There}}
+	s.closers = append(s.closers, s.client.Close)
+	link := sim.LinkConfig{Delay: c.RTT / 2}
+	o := tun.LinkOptions{There: link, Back: link, Clock: clock, Tap: pathTap{w, tun.There}}
 	if !control {
 		o.There.Loss = sim.Losses{sim.Ranges{{From: w.last(), To: w.last() + 1, Attempt: 1}}}
 	}
@@ -131,7 +87,7 @@ func (c *Config) newSite(sender string, control bool, w *watch) (s *site, err er
 }
 
 // serveStack has a stack as the server.
-func (s *site) serveStack(sender string, o tun.LinkOptions) error {
+func (s *setup) serveStack(sender string, o tun.LinkOptions) error {
 	p, err := factory(sender)
 	if err != nil {
 		return err
@@ -145,7 +101,7 @@ func (s *site) serveStack(sender string, o tun.LinkOptions) error {
 		s.closers = append(s.closers, c.Close)
 		clock = c
 	}
-	link, err := tun.Impair(s.client.dev.Endpoint(), o)
+	link, err := tun.Impair(s.client.Device.Endpoint(), o)
 	if err != nil {
 		return err
 	}
@@ -157,7 +113,7 @@ func (s *site) serveStack(sender string, o tun.LinkOptions) error {
 		st.Close()
 		link.Attach(nil)
 		link.Wait()
-		err := s.client.dev.Close() // before the stack: see tun.Endpoint.Wait
+		err := s.client.Device.Close() // before the stack: see tun.Endpoint.Wait
 		st.Destroy()
 		return err
 	})
@@ -167,13 +123,13 @@ func (s *site) serveStack(sender string, o tun.LinkOptions) error {
 }
 
 // serveKernel has the kernel as the server, in a namespace of its own.
-func (s *site) serveKernel(o tun.LinkOptions) error {
-	server, err := newHost(serverAddr)
+func (s *setup) serveKernel(o tun.LinkOptions) error {
+	server, err := site.NewHost(serverAddr)
 	if err != nil {
 		return err
 	}
-	s.closers = append(s.closers, server.close)
-	joined, err := tun.Join(server.dev.Endpoint(), s.client.dev.Endpoint(), o)
+	s.closers = append(s.closers, server.Close)
+	joined, err := tun.Join(server.Device.Endpoint(), s.client.Device.Endpoint(), o)
 	if err != nil {
 		return err
 	}
@@ -182,72 +138,20 @@ func (s *site) serveKernel(o tun.LinkOptions) error {
 		return nil
 	})
 	s.listen = func() (l net.Listener, err error) {
-		err = server.space.Do(func() error {
-			l, err = net.Listen("tcp", netip.AddrPortFrom(serverAddr.Addr(), port).String())
-			return err
-		})
-		if err == nil {
-			s.control, err = setControl(l.(*net.TCPListener))
-		}
+		l, s.control, err = server.Listen(port)
 		return l, err
 	}
-	s.causes = func() (c Causes, err error) {
-		err = server.space.Do(func() error {
-			c, err = kernelCauses()
-			return err
-		})
-		return c, err
+	s.causes = func() (Causes, error) {
+		c, err := server.Counts()
+		return Causes(c), err
 	}
 	return nil
-}
-
-// setControl gives a listener, and the connections of it, CUBIC, and returns what it has then: the kernel may not have it.
-func setControl(l *net.TCPListener) (name string, err error) {
-	raw, err := l.SyscallConn()
-	if err != nil {
-		return "", err
-	}
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic")
-		name, failed = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-	})
-	return strings.TrimRight(name, "\x00"), errors.Join(err, failed)
-}
-
-// kernelCauses reads what the kernel has counted in the namespace of the caller's thread.
-func kernelCauses() (c Causes, err error) {
-	text, err := os.ReadFile(filepath.Join("/proc/thread-self", "net", "netstat"))
-	if err != nil {
-		return c, err
-	}
-	lines := strings.Split(string(text), "\n")
-	for i := 0; i+1 < len(lines); i += 2 {
-		names, values := strings.Fields(lines[i]), strings.Fields(lines[i+1])
-		for j := 1; j < min(len(names), len(values)); j++ {
-			var to *uint64
-			switch names[j] {
-			case "TCPTimeouts":
-				to = &c.Timeouts
-			case "TCPLossProbes":
-				to = &c.Probes
-			case "TCPFastRetrans":
-				to = &c.Fast
-			default:
-				continue
-			}
-			if *to, err = strconv.ParseUint(values[j], 10, 64); err != nil {
-				return c, err
-			}
-		}
-	}
-	return c, nil
 }
 
 // runReal does one run in real time.
 func (c *Config) runReal(ctx context.Context, sender string, segments int, control bool) (o outcome, err error) {
 	o.watch = newWatch(segments)
-	s, err := c.newSite(sender, control, o.watch)
+	s, err := c.newSetup(sender, control, o.watch)
 	if err != nil {
 		return o, err
 	}
@@ -262,14 +166,14 @@ func (c *Config) runReal(ctx context.Context, sender string, segments int, contr
 }
 
 // converse has all clients and the server talk, until they have ended or the context has.
-func (c *Config) converse(ctx context.Context, s *site, l net.Listener, size int, control bool) error {
+func (c *Config) converse(ctx context.Context, s *setup, l net.Listener, size int, control bool) error {
 	var (
 		all sync.WaitGroup
 		mu  sync.Mutex
 		cut []net.Conn // to be closed if the context ends
 	)
 	p := &program{
-		spawn: func(f func()) { all.Go(f) }, rtt: c.RTT, size: size, count: c.Count, control: control, delay: c.DelayAcks, acks: setAcks,
+		spawn: func(f func()) { all.Go(f) }, rtt: c.RTT, size: size, count: c.Count, control: control, delay: c.DelayAcks, acks: site.SetAckAtOnce,
 		sleep: func(d time.Duration) {
 			select {
 			case <-ctx.Done():
@@ -281,7 +185,7 @@ func (c *Config) converse(ctx context.Context, s *site, l net.Listener, size int
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		err = s.client.space.Do(func() error {
+		err = s.client.Do(func() error {
 			conn, err = net.DialTimeout("tcp", netip.AddrPortFrom(serverAddr.Addr(), port).String(), 30*time.Second)
 			return err
 		})
@@ -311,19 +215,4 @@ func (c *Config) converse(ctx context.Context, s *site, l net.Listener, size int
 		return err
 	}
 	return p.err()
-}
-
-// setAcks has the kernel acknowledge at once, or take the connection for an interactive one, whose ACKs it puts off.
-func setAcks(c net.Conn, atOnce bool) error {
-	raw, err := c.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		return err
-	}
-	value := 0
-	if atOnce {
-		value = 1
-	}
-	var failed error
-	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, value) })
-	return errors.Join(err, failed)
 }
