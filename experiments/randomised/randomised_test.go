@@ -1,31 +1,17 @@
 package randomised
 
 import (
-	"context"
-	"strings"
 	"testing"
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/plan"
+	"tcpwheel/experiments/studytest"
 )
-
-func parse(t *testing.T, text string) *plan.File {
-	t.Helper()
-	f, err := plan.Parse("test", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
 
 // TestLockstep tells why a random part may help: with a floor far above the round trip, all servers that lost send again at one
 // instant, and as many get through in each round as the port holds.
 func TestLockstep(t *testing.T) {
-	p := new(Plan)
-	if err := parse(t, Study.Plan).Decode(p, true); err != nil {
-		t.Fatal(err)
-	}
+	p := studytest.Own[Plan](t, Study)
 	p.Queries = 2
 	ask := func(jitter bool) Cell {
 		c, err := run(p, Cell{Floor: 10 * time.Millisecond, Jitter: jitter, Servers: 400, Seed: 1})
@@ -43,18 +29,7 @@ func TestLockstep(t *testing.T) {
 
 func verdicts(t *testing.T, text string) (vasudevan, chen experiments.Verdict) {
 	t.Helper()
-	j, err := Study.OpenPlan(parse(t, "study: randomised\n"+text), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{}, 2, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := j.Judge(r[Study.Name])
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := studytest.Run(t, Study, "study: randomised\n"+text)
 	return o.Claims[0].Verdict, o.Claims[1].Verdict
 }
 
@@ -70,13 +45,9 @@ func TestFalsifiers(t *testing.T) {
 }
 
 func TestPlanIsChecked(t *testing.T) {
-	for text, want := range map[string]string{
+	studytest.WantRefused(t, Study, map[string]string{
 		"rates: [1000000]": "round_trips: 2, want one for each of 1 rates",
 		"servers: [1000]":  "servers: [1000], want rising numbers, the last above 1000",
 		"unsettled: 6":     "unsettled: 6, want less than queries, 6",
-	} {
-		if _, err := Study.OpenPlan(parse(t, "study: randomised\n"+text), false); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("plan %q: %v, want %s", text, err, want)
-		}
-	}
+	})
 }

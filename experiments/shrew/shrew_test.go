@@ -1,32 +1,19 @@
 package shrew
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/plan"
+	"tcpwheel/experiments/studytest"
 )
-
-func parse(t *testing.T, text string) *plan.File {
-	t.Helper()
-	f, err := plan.Parse("test", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
 
 // TestPulses tells the attack: pulses each second shut a flow out that waits a second, and one that waits a fifth of it loses a
 // timeout to each pulse and little more.
 func TestPulses(t *testing.T) {
-	p := new(Plan)
-	if err := parse(t, Study.Plan).Decode(p, true); err != nil {
-		t.Fatal(err)
-	}
+	p := studytest.Own[Plan](t, Study)
 	share := func(timers string, period time.Duration) Cell {
 		c, err := run(p, lab.MustTimers(timers), Cell{Pulse: 100 * time.Millisecond, Period: period, Seed: 1})
 		if err != nil {
@@ -48,18 +35,7 @@ func TestPulses(t *testing.T) {
 
 // TestFalsifier finds that pulses that do not fill the queue shut nothing out.
 func TestFalsifier(t *testing.T) {
-	j, err := Study.OpenPlan(parse(t, "study: shrew\npulse_rate: 100000\nperiods: [500ms, 1s]\nseeds: 2\nduration: 10s\n"), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{}, 2, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := j.Judge(r[Study.Name])
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := studytest.Run(t, Study, "study: shrew\npulse_rate: 100000\nperiods: [500ms, 1s]\nseeds: 2\nduration: 10s\n")
 	for _, c := range o.Claims {
 		if strings.HasPrefix(c.Name, "null") && c.Verdict != experiments.NotReproduced {
 			t.Errorf("weak pulses: %s is %q with %v, want not reproduced", c.Name, c.Verdict, c.Measured)
@@ -79,13 +55,9 @@ func TestModel(t *testing.T) {
 }
 
 func TestPlanIsChecked(t *testing.T) {
-	for text, want := range map[string]string{
+	studytest.WantRefused(t, Study, map[string]string{
 		"periods: [700ms, 1s]":     "periods: without 500ms",
 		"periods: [50ms, 1s]":      "above the longest pulse",
 		"timers: [\"linux\", bsd]": "timers: 2, want 3 or more",
-	} {
-		if _, err := Study.OpenPlan(parse(t, "study: shrew\n"+text), false); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("plan %q: %v, want %s", text, err, want)
-		}
-	}
+	})
 }
