@@ -1,40 +1,19 @@
 package web
 
 import (
-	"context"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/plan"
+	"tcpwheel/experiments/studytest"
 	"tcpwheel/wheel"
 )
-
-func parse(t *testing.T, text string) *plan.File {
-	t.Helper()
-	f, err := plan.Parse("test", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func own(t *testing.T) *Plan {
-	t.Helper()
-	p := new(Plan)
-	if err := parse(t, Study.Plan).Decode(p, true); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 // TestTail tells what a lost tail costs: the last three of ten segments are lost, and no ACK of the others tells of it. Without probes
 // the timer repairs them, with probes an ACK does.
 func TestTail(t *testing.T) {
-	p := own(t)
+	p := studytest.Own[Plan](t, Study)
 	a := answer{seed: 1, octets: 10 * 1448, trip: 40 * time.Millisecond}
 	// The handshake and the request take 60 ms and a little, and the segments 1.2 ms each.
 	bad := func(at wheel.Time) bool {
@@ -92,35 +71,15 @@ func TestBetween(t *testing.T) {
 
 // TestFalsifier finds that few are left to timeouts where losses are short, and that to take probes away gains nothing.
 func TestFalsifier(t *testing.T) {
-	f := parse(t, "study: web\nbursts: [1ms]\nseeds: 2\nflows: 150\ntimers: [\"linux\", \"linux -tlp\"]\n")
-	j, err := Study.OpenPlan(f, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := experiments.Run(context.Background(), []*experiments.Job{j}, experiments.Shard{}, 2, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := j.Judge(r[Study.Name])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range o.Claims {
-		if slices.Contains([]string{"timeout-share", "probes-timeouts", "probes-mean"}, c.Name) && c.Verdict != experiments.NotReproduced {
-			t.Errorf("%s is %q with %v, want not reproduced", c.Name, c.Verdict, c.Measured)
-		}
-	}
+	out := studytest.Run(t, Study, "study: web\nbursts: [1ms]\nseeds: 2\nflows: 150\ntimers: [\"linux\", \"linux -tlp\"]\n")
+	studytest.Want(t, out, experiments.NotReproduced, "timeout-share", "probes-timeouts", "probes-mean")
 }
 
 func TestPlanIsChecked(t *testing.T) {
-	for text, want := range map[string]string{
+	studytest.WantRefused(t, Study, map[string]string{
 		"sizes: [1, 2]":           "shares: ",
 		"loss_to: 0.005":          "loss_to: 0.005, want at least loss_from, 0.01",
 		"timers: [\"linux\"]":     "timers: 1, want 2 or more",
 		"round_trips: [1ms, 2ms]": "round_trip_shares: ",
-	} {
-		if _, err := Study.OpenPlan(parse(t, "study: web\n"+text), false); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("plan %q: %v, want %s", text, err, want)
-		}
-	}
+	})
 }
