@@ -6,6 +6,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/studytest"
 )
 
 // small is a plan of a second's work.
@@ -22,33 +23,12 @@ func small() *Plan {
 	}
 }
 
-func run(t *testing.T, p *Plan) (all []Cell) {
-	t.Helper()
-	for _, c := range cells(p) {
-		got, err := c.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, got)
-	}
-	return all
-}
-
 func TestComb(t *testing.T) {
 	p := small()
-	out, err := judge(p, run(t, p))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range out.Claims {
-		// Of 2 in a millisecond, chance bunches more than 10 in one: less than a hundredth of 1000.
-		if c.Verdict != experiments.Reproduced && c.Name != "peaks" {
-			t.Errorf("%s: %s, %v", c.Name, c.Verdict, c.Measured)
-		}
-	}
-	if err := out.Check(); err != nil {
-		t.Error(err)
-	}
+	out := studytest.Judge(t, judge, p, studytest.Cells(t, cells(p)))
+	studytest.Check(t, out)
+	// Of 2 in a millisecond, chance bunches more than 10 in one: less than a hundredth of 1000.
+	studytest.WantOthers(t, out, experiments.Reproduced, "peaks")
 }
 
 // TestTooth tells the story of a tooth: 1000 segments at one instant, of which the link takes one, the queue 100, and the rest meets again.
@@ -71,7 +51,7 @@ func TestTooth(t *testing.T) {
 // TestFalsifier has fine timers stand where 4.4BSD's should.
 func TestFalsifier(t *testing.T) {
 	p := small()
-	all := run(t, p)
+	all := studytest.Cells(t, cells(p))
 	fine := all[len(all)-2]
 	for i := range all {
 		if all[i].Timers == "bsd" {
@@ -80,16 +60,6 @@ func TestFalsifier(t *testing.T) {
 			all[i].Timers, all[i].Straddles = "bsd", straddles
 		}
 	}
-	out, err := judge(p, all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range out.Claims {
-		switch c.Name {
-		case "one-bin", "two-bins", "ratio", "ratio-straddling", "peaks", "drops":
-			if c.Verdict != experiments.NotReproduced {
-				t.Errorf("%s: %s without a comb", c.Name, c.Verdict)
-			}
-		}
-	}
+	out := studytest.Judge(t, judge, p, all)
+	studytest.Want(t, out, experiments.NotReproduced, "one-bin", "two-bins", "ratio", "ratio-straddling", "peaks", "drops")
 }

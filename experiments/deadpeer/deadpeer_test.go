@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/studytest"
 )
 
 func small() *Plan {
@@ -14,32 +15,11 @@ func small() *Plan {
 	}
 }
 
-func run(t *testing.T, p *Plan) (all []Cell) {
-	t.Helper()
-	for _, c := range cells(p) {
-		got, err := c.Run(t.Context())
-		if err != nil {
-			t.Fatalf("%s: %v", c.Name, err)
-		}
-		all = append(all, got)
-	}
-	return all
-}
-
 func TestDeaths(t *testing.T) {
 	p := small()
-	out, err := judge(p, run(t, p))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range out.Claims {
-		if c.Verdict != experiments.Reproduced {
-			t.Errorf("%s: %s, %v", c.Name, c.Verdict, c.Measured)
-		}
-	}
-	if err := out.Check(); err != nil {
-		t.Error(err)
-	}
+	out := studytest.Judge(t, judge, p, studytest.Cells(t, cells(p)))
+	studytest.Check(t, out)
+	studytest.Want(t, out, experiments.Reproduced)
 }
 
 // TestFastOverACoarseTick tells the story of one death: the last segment comes at 0.1 of a tick of 500 ms, half a round trip late, so that
@@ -73,18 +53,11 @@ func TestRuleOfR2(t *testing.T) {
 // TestFalsifier has each connection end two ticks later.
 func TestFalsifier(t *testing.T) {
 	p := small()
-	all := run(t, p)
+	all := studytest.Cells(t, cells(p))
 	for i := range all {
 		c := &all[i]
 		c.Off, c.Least, c.Mean, c.Greatest, c.KS = p.Phases, c.Least+2, c.Mean+2, c.Greatest+2, 0
 	}
-	out, err := judge(p, all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range out.Claims {
-		if c.Verdict != experiments.NotReproduced && c.Name != "rfc9293" {
-			t.Errorf("%s: %s though all end late", c.Name, c.Verdict)
-		}
-	}
+	out := studytest.Judge(t, judge, p, all)
+	studytest.WantOthers(t, out, experiments.NotReproduced, "rfc9293")
 }

@@ -6,6 +6,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/studytest"
 )
 
 func small() *Plan {
@@ -16,32 +17,11 @@ func small() *Plan {
 	}
 }
 
-func run(t *testing.T, p *Plan) (all []Cell) {
-	t.Helper()
-	for _, c := range cells(p) {
-		got, err := c.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, got)
-	}
-	return all
-}
-
 func TestOutage(t *testing.T) {
 	p := small()
-	out, err := judge(p, run(t, p))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range out.Claims {
-		if c.Verdict != experiments.Reproduced {
-			t.Errorf("%s: %s, %v", c.Name, c.Verdict, c.Measured)
-		}
-	}
-	if err := out.Check(); err != nil {
-		t.Error(err)
-	}
+	out := studytest.Judge(t, judge, p, studytest.Cells(t, cells(p)))
+	studytest.Check(t, out)
+	studytest.Want(t, out, experiments.Reproduced)
 }
 
 // TestOneEvent tells the story of eight segments, back to back, of which four arrive. A timer per segment sends the fifth again after an RTO
@@ -68,20 +48,13 @@ func TestOneEvent(t *testing.T) {
 // TestFalsifier has the flight of the timer per segment do what its timers would do if each were an event.
 func TestFalsifier(t *testing.T) {
 	p := small()
-	all := run(t, p)
+	all := studytest.Cells(t, cells(p))
 	for i := range all {
 		for j := range all[i].Cases {
 			e := &all[i].Cases[j].Each
 			e.Timeouts, e.Backoffs, e.Octets, e.Ssthresh, e.Spare = e.Timeouts*8, 8, 8*mss, 2*mss-1, -1
 		}
 	}
-	out, err := judge(p, all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range out.Claims {
-		if c.Verdict != experiments.NotReproduced {
-			t.Errorf("%s: %s though each timer is an event", c.Name, c.Verdict)
-		}
-	}
+	out := studytest.Judge(t, judge, p, all)
+	studytest.Want(t, out, experiments.NotReproduced)
 }
