@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/studytest"
 )
 
 const millisecond = time.Millisecond
@@ -19,37 +20,13 @@ func small() *Plan {
 	}
 }
 
-func run(t *testing.T, p *Plan) (all []Cell) {
-	t.Helper()
-	for _, c := range cells(p) {
-		got, err := c.Run(t.Context())
-		if err != nil {
-			t.Fatalf("%s: %v", c.Name, err)
-		}
-		all = append(all, got)
-	}
-	return all
-}
-
 func TestDelayedACKs(t *testing.T) {
 	p := small()
-	all := run(t, p)
-	out, err := judge(p, all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range out.Claims {
-		want := experiments.Reproduced
-		if c.Name == "remedy-timeout" {
-			want = experiments.Differs // the round trip is longer than the tick
-		}
-		if c.Verdict != want {
-			t.Errorf("%s: %s, %v", c.Name, c.Verdict, c.Measured)
-		}
-	}
-	if err := out.Check(); err != nil {
-		t.Error(err)
-	}
+	all := studytest.Cells(t, cells(p))
+	out := studytest.Judge(t, judge, p, all)
+	studytest.Check(t, out)
+	studytest.WantOthers(t, out, experiments.Reproduced, "remedy-timeout")
+	studytest.Want(t, out, experiments.Differs, "remedy-timeout") // the round trip is longer than the tick
 	// The floor of 50 ms on the variation is for delays of 40 ms: the default sends nothing again in vain there, and all towards 200 ms.
 	for _, c := range all {
 		if c.Kind == kindPolicy && c.Policy == "per-segment" && c.Delay > 0 {
@@ -86,7 +63,7 @@ func TestOneVainTimeout(t *testing.T) {
 // TestFalsifier has the receivers change places.
 func TestFalsifier(t *testing.T) {
 	p := small()
-	all := run(t, p)
+	all := studytest.Cells(t, cells(p))
 	for i := range all {
 		c := &all[i]
 		switch {
@@ -100,16 +77,6 @@ func TestFalsifier(t *testing.T) {
 			c.Delay = 0
 		}
 	}
-	out, err := judge(p, all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range out.Claims {
-		switch c.Name {
-		case "even", "mean", "p99", "fixed", "lock", "diagonal":
-			if c.Verdict != experiments.NotReproduced {
-				t.Errorf("%s: %s with the receivers swapped", c.Name, c.Verdict)
-			}
-		}
-	}
+	out := studytest.Judge(t, judge, p, all)
+	studytest.Want(t, out, experiments.NotReproduced, "even", "mean", "p99", "fixed", "lock", "diagonal")
 }

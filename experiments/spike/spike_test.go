@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/studytest"
 )
 
 const millisecond = time.Millisecond
@@ -18,48 +19,14 @@ func small() *Plan {
 	}
 }
 
-func run(t *testing.T, p *Plan) (all []Cell) {
-	t.Helper()
-	for _, c := range cells(p) {
-		got, err := c.Run(t.Context())
-		if err != nil {
-			t.Fatalf("%s: %v", c.Name, err)
-		}
-		all = append(all, got)
-	}
-	return all
-}
-
-func verdicts(t *testing.T, p *Plan, cells []Cell) map[string]experiments.Verdict {
-	t.Helper()
-	out, err := judge(p, cells)
-	if err == nil {
-		err = out.Check()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := map[string]experiments.Verdict{}
-	for _, c := range out.Claims {
-		v[c.Name] = c.Verdict
-	}
-	return v
-}
-
 func TestSpikes(t *testing.T) {
 	p := small()
-	all := run(t, p)
-	v := verdicts(t, p, all)
-	for _, name := range []string{"hidden", "fewer", "price", "trade-off", "harm", "undo-eifel"} {
-		if v[name] != experiments.Reproduced {
-			t.Errorf("%s: %s", name, v[name])
-		}
-	}
-	for _, name := range []string{"undo-frto", "undo-dsack"} {
-		if v[name] != experiments.Differs {
-			t.Errorf("%s: %s, want it to differ: it does not serve a spike of several timeouts", name, v[name])
-		}
-	}
+	all := studytest.Cells(t, cells(p))
+	out := studytest.Judge(t, judge, p, all)
+	studytest.Check(t, out)
+	studytest.Want(t, out, experiments.Reproduced, "hidden", "fewer", "price", "trade-off", "harm", "undo-eifel")
+	// Neither serves a spike of several timeouts.
+	studytest.Want(t, out, experiments.Differs, "undo-frto", "undo-dsack")
 
 	// The falsifier: coarse and fine timers change places.
 	for i := range all {
@@ -70,12 +37,9 @@ func TestSpikes(t *testing.T) {
 			all[i].Timers = "G=1ms"
 		}
 	}
-	v = verdicts(t, p, all)
-	for _, name := range []string{"hidden", "fewer", "price"} {
-		if v[name] != experiments.NotReproduced {
-			t.Errorf("%s: %s with the timers swapped", name, v[name])
-		}
-	}
+	out = studytest.Judge(t, judge, p, all)
+	studytest.Check(t, out)
+	studytest.Want(t, out, experiments.NotReproduced, "hidden", "fewer", "price")
 }
 
 // TestOneSpike tells the story of a round trip that rises from 100 to 300 ms. The timer of a granularity of 100 ms expires once, and all of

@@ -1,64 +1,18 @@
 package tailmap
 
 import (
-	"context"
-	"encoding/json"
 	"testing"
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/studytest"
 )
 
-// run runs the quick plan, with the cells changed by sabotage if that is not nil.
-func run(t *testing.T, sabotage func(c *Cell)) (cells []Cell, out *experiments.Outcome) {
-	t.Helper()
-	job, err := Study.Open(true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	results, err := experiments.Run(context.Background(), []*experiments.Job{job}, experiments.Shard{}, 2, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw := results[Study.Name]
-	for i := range raw {
-		var c Cell
-		if err := json.Unmarshal(raw[i], &c); err != nil {
-			t.Fatal(err)
-		}
-		if sabotage != nil {
-			sabotage(&c)
-			if raw[i], err = json.Marshal(c); err != nil {
-				t.Fatal(err)
-			}
-		}
-		cells = append(cells, c)
-	}
-	if out, err = job.Judge(raw); err != nil {
-		t.Fatal(err)
-	}
-	return cells, out
-}
-
-func verdicts(out *experiments.Outcome) map[string]experiments.Verdict {
-	v := map[string]experiments.Verdict{}
-	for _, c := range out.Claims {
-		v[c.Name] = c.Verdict
-	}
-	return v
-}
-
 func TestTails(t *testing.T) {
-	cells, out := run(t, nil)
-	for _, c := range out.Claims {
-		want := experiments.Reproduced
-		if c.Name == "complete" || c.Name == "complete-probe" {
-			want = experiments.Differs // what was expected leaves out ssthresh, and RFC 9937
-		}
-		if c.Verdict != want {
-			t.Errorf("%s: %s, %v; want %s", c.Name, c.Verdict, c.Measured, want)
-		}
-	}
+	cells, out := studytest.RunAltered[Cell](t, Study, "", nil)
+	studytest.WantOthers(t, out, experiments.Reproduced, "complete", "complete-probe")
+	// What was expected leaves out ssthresh, and RFC 9937.
+	studytest.Want(t, out, experiments.Differs, "complete", "complete-probe")
 	// A round trip of 20 ms over Linux's floor: 240 / 220 / 60 ms, and 240 alone; over a floor of 1 s: 1020 / 1000 / 60 and 260 ms.
 	for _, c := range cells {
 		if c.Kind != kindMap || c.RTT != 20*time.Millisecond {
@@ -80,7 +34,7 @@ func TestTails(t *testing.T) {
 
 // TestFalsifier has the one timer and the timer per segment change places.
 func TestFalsifier(t *testing.T) {
-	_, out := run(t, func(c *Cell) {
+	_, out := studytest.RunAltered(t, Study, "", func(c *Cell) {
 		for i := range c.Tails {
 			switch c.Tails[i].Rule {
 			case oneTimer:
@@ -90,12 +44,7 @@ func TestFalsifier(t *testing.T) {
 			}
 		}
 	})
-	v := verdicts(out)
-	for _, name := range []string{"first-resend", "age"} {
-		if v[name] != experiments.NotReproduced {
-			t.Errorf("%s: %s with the rules swapped", name, v[name])
-		}
-	}
+	studytest.Want(t, out, experiments.NotReproduced, "first-resend", "age")
 }
 
 func TestRounds(t *testing.T) {
