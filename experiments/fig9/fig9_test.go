@@ -23,24 +23,17 @@ func TestFig9(t *testing.T) {
 // A wheel that searched its timers would be found out: here, an ordered list that is taken for one.
 func TestFalsifier(t *testing.T) {
 	p := &Plan{Iterations: 100, Outstanding: []int{0, 1000}, Rounds: 3}
-	var results []Cell
-	for _, c := range cells(p) {
-		r, err := c.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+	results := studytest.Cells(t, cells(p))
+	for i := range results {
+		r := &results[i]
 		switch r.Kernel {
 		case "ordered":
 			r.Kernel = "wheel-handle"
 		case "wheel-handle":
 			r.Kernel = "ordered"
 		}
-		results = append(results, r)
 	}
-	out, err := judge(p, results)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := studytest.Judge(t, judge, p, results)
 	studytest.Want(t, out, experiments.NotReproduced, "wheel-handle-flat", "ordered-linear")
 }
 

@@ -33,18 +33,11 @@ func TestPoissonMax(t *testing.T) {
 // A wheel whose mean depends on the spread would be found out.
 func TestFalsifier(t *testing.T) {
 	p := &Plan{Timers: 100, Slots: []int{16}, Spreads: []string{"random", "one"}, Heartbeat: 5, Rotations: 1, Schemes: []string{"scheme6"}, Seeds: 1}
-	var results []Cell
-	for _, c := range cells(p) {
-		r, err := c.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+	results := studytest.Cells(t, cells(p))
+	for i := range results {
+		r := &results[i]
 		r.Costs[len(r.Costs)-1].Looks--
-		results = append(results, r)
 	}
-	out, err := judge(p, results)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := studytest.Judge(t, judge, p, results)
 	studytest.Want(t, out, experiments.NotReproduced, "mean", "one-worst")
 }

@@ -30,23 +30,13 @@ func TestATimerOfFourRotations(t *testing.T) {
 // A wheel of half the slots, which wakes the host twice as often, would be found out.
 func TestFalsifier(t *testing.T) {
 	p := &Plan{Intervals: []int{1000}, Phases: 5, Timers: []int{100}, Mean: 1024, Turns: 4, Seeds: 1}
-	var results []Cell
-	for _, c := range cells(p) {
-		r, err := c.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		results = append(results, r)
-	}
+	results := studytest.Cells(t, cells(p))
 	small := facility{"Scheme 6, 4096 slots", "scheme6-list", 64, 0}
 	r, err := run(p, &small, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	results[1] = r
-	out, err := judge(p, results)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := studytest.Judge(t, judge, p, results)
 	studytest.Want(t, out, experiments.NotReproduced, "six", "together", "busy")
 }

@@ -31,19 +31,12 @@ func TestAScheduleIsExact(t *testing.T) {
 // A list that is searched in the place of Scheme 6 would be found out.
 func TestFalsifier(t *testing.T) {
 	p := &Plan{Timers: []int{0, 100}, Schemes: []string{"scheme2", "scheme6"}, Processors: []int{1, 8}, Running: 1000, Operations: 100, Work: 16, Longest: 1000, Seeds: 1}
-	var results []Cell
-	for _, c := range cells(p) {
-		r, err := c.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+	results := studytest.Cells(t, cells(p))
+	for i := range results {
+		r := &results[i]
 		r.Scheme = map[string]string{"scheme2": "scheme6", "scheme6": "scheme2"}[r.Scheme]
-		results = append(results, r)
 	}
-	out, err := judge(p, results)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := studytest.Judge(t, judge, p, results)
 	studytest.Want(t, out, experiments.NotReproduced, "scheme2-hold", "scheme2-speedup", "constant-hold")
 }
 

@@ -33,23 +33,16 @@ func TestTheExampleOfThePaper(t *testing.T) {
 // Rounding to the nearest in place of up would be found out.
 func TestFalsifier(t *testing.T) {
 	p := &Plan{Slots: []int{16}, Stride: 16}
-	var results []Cell
-	for _, c := range cells(p) {
-		r, err := c.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+	results := studytest.Cells(t, cells(p))
+	for i := range results {
+		r := &results[i]
 		switch r.Rounding {
 		case "up":
 			r.Rounding = "nearest"
 		case "nearest":
 			r.Rounding = "up"
 		}
-		results = append(results, r)
 	}
-	out, err := judge(p, results)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := studytest.Judge(t, judge, p, results)
 	studytest.Want(t, out, experiments.NotReproduced, "up-never-early", "others-early", "formulas", "loss-up", "loss-nearest")
 }

@@ -22,19 +22,12 @@ func TestLabelsAreInterchanged(t *testing.T) {
 // If exponential intervals passed two thirds of the list, as the paper has it, the claims would turn.
 func TestFalsifier(t *testing.T) {
 	p := &Plan{Intervals: []string{"exponential", "uniform"}, Mean: 1e6, Outstanding: []int{100}, Insertions: 20000, WarmUp: 10, Seeds: 2}
-	var swapped []Cell
-	for _, c := range cells(p) {
-		r, err := c.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+	swapped := studytest.Cells(t, cells(p))
+	for i := range swapped {
+		r := &swapped[i]
 		r.Intervals = map[string]string{"exponential": "uniform", "uniform": "exponential"}[r.Intervals]
-		swapped = append(swapped, r)
 	}
-	out, err := judge(p, swapped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := studytest.Judge(t, judge, p, swapped)
 	studytest.Want(t, out, experiments.NotReproduced, "exponential-head", "uniform-head", "interchanged")
 	studytest.Want(t, out, experiments.Reproduced, "printed-exponential-head", "printed-exponential-rear", "printed-uniform-head")
 }
