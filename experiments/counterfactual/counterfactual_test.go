@@ -1,13 +1,13 @@
 package counterfactual
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/plan"
+	"tcpwheel/experiments/studytest"
 	"tcpwheel/pcaps/replay"
 )
 
@@ -38,19 +38,6 @@ func mustOpen(t *testing.T, text string) *Plan {
 		t.Fatal(err)
 	}
 	return p
-}
-
-// run runs all cells of a plan.
-func run(t *testing.T, p *Plan) (all []Cell) {
-	t.Helper()
-	for _, c := range cells(p) {
-		r, err := c.Run(context.Background())
-		if err != nil {
-			t.Fatalf("%s: %v", c.Name, err)
-		}
-		all = append(all, r)
-	}
-	return all
 }
 
 // TestALostTailUnderThreeTimers: the kernel lost the last segment of a response over 20 ms, and its probe repaired it.
@@ -90,20 +77,11 @@ func TestALostTailUnderThreeTimers(t *testing.T) {
 // would be told.
 func TestJudge(t *testing.T) {
 	p := mustOpen(t, "samples: [tail-one, incast, lost-rexmit-tail, outage]\npoints: sender")
-	all := run(t, p)
+	all := studytest.Cells(t, cells(p))
 	verdicts := func() map[string]experiments.Verdict {
-		out, err := judge(p, all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := out.Check(); err != nil {
-			t.Fatal(err)
-		}
-		found := map[string]experiments.Verdict{}
-		for _, c := range out.Claims {
-			found[c.Name] = c.Verdict
-		}
-		return found
+		out := studytest.Judge(t, judge, p, all)
+		studytest.Check(t, out)
+		return studytest.Verdicts(out)
 	}
 	if v := verdicts(); len(v) != 5 || v["negative-control"] == experiments.NotReproduced {
 		t.Errorf("verdicts %v", v)

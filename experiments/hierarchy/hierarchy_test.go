@@ -38,10 +38,7 @@ func TestFalsifier(t *testing.T) {
 	}
 	c.Six[0].Miscounted++
 	c.Seven[0].Most = 2
-	out, err := judge(p, []Cell{c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := studytest.Judge(t, judge, p, []Cell{c})
 	studytest.Want(t, out, experiments.NotReproduced, "looks", "migrations")
 }
 

@@ -1,12 +1,10 @@
 package million
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/plan"
 	"tcpwheel/experiments/studytest"
 )
 
@@ -50,30 +48,19 @@ func TestFalsifier(t *testing.T) {
 		}
 		results = append(results, c)
 	}
-	out, err := judge(p, results)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := studytest.Judge(t, judge, p, results)
 	studytest.Want(t, out, experiments.NotReproduced, "idle-1024", "once-per-rotation", "steady")
 }
 
 func TestFacilityText(t *testing.T) {
-	for text, want := range map[string]string{
-		"scheme6":                   "slots= is wanted",
-		"scheme9 slots=4":           "unknown scheme",
-		"scheme6 slots=1000":        "power of two",
-		"scheme7 slots=64 depth=3":  "want slots=, levels= or lazy",
-		"runtime":                   "no virtual time",
-		"scheme7 slots=64 levels=9": "levels 9",
-	} {
-		f, err := plan.Parse("test", []byte("study: million\nfacilities: [\""+text+"\"]\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Study.OpenPlan(f, true); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("facility %q: %v, want %s", text, err, want)
-		}
-	}
+	studytest.WantRefused(t, Study, map[string]string{
+		"facilities: [scheme6]":                   "slots= is wanted",
+		"facilities: [scheme9 slots=4]":           "unknown scheme",
+		"facilities: [scheme6 slots=1000]":        "power of two",
+		"facilities: [scheme7 slots=64 depth=3]":  "want slots=, levels= or lazy",
+		"facilities: [runtime]":                   "no virtual time",
+		"facilities: [scheme7 slots=64 levels=9]": "levels 9",
+	})
 }
 
 func TestClockRuns(t *testing.T) {

@@ -39,9 +39,6 @@ func TestFalsifier(t *testing.T) {
 	c.Exact, c.Up, c.BSD = 1, c.Up+1, c.BSD-1
 	late := timeouts(p, time.Millisecond, 1)
 	late.Timeouts[0].Least = late.Tick - 1
-	out, err := judge(p, []Cell{c, late})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := studytest.Judge(t, judge, p, []Cell{c, late})
 	studytest.Want(t, out, experiments.NotReproduced)
 }

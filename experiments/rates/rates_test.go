@@ -39,9 +39,6 @@ func TestFalsifier(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Sides[0].Kinds[0].Started--
-	out, err := judge(p, []Cell{c})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := studytest.Judge(t, judge, p, []Cell{c})
 	studytest.Want(t, out, experiments.NotReproduced, "conservation", "per-segment")
 }
