@@ -173,7 +173,8 @@ func (n *Net) Counts(end int) Counts {
 		return Counts{Timeouts: c.TCPTimeouts, Probes: c.TCPLossProbes, Fast: c.TCPFastRetrans}
 	}
 	c := s.Stats().TCP
-	timeouts, fast, all := c.Timeouts.Value(), c.FastRetransmit.Value()+c.SlowStartRetransmits.Value(), c.Retransmits.Value()
+	// What is below ssthresh is in SlowStartRetransmits too, whatever has caused it: probes, above all.
+	timeouts, fast, all := c.Timeouts.Value(), c.FastRetransmit.Value(), c.Retransmits.Value()
 	return Counts{Timeouts: timeouts, Probes: all - min(all, timeouts+fast), Fast: fast}
 }
 

