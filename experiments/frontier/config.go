@@ -76,16 +76,7 @@ func (p *Plan) configs() (all []config) {
 			c.rttTick, c.tick = 0, tick
 			add(c)
 		}
-		for _, alpha := range p.Alphas {
-			for _, beta := range p.Betas {
-				c := standard(floor)
-				c.alpha, c.beta = alpha, beta
-				add(c)
-			}
-		}
-		for _, s := range []sampling{every, diluted} {
-			c := standard(floor)
-			c.sampling = s
+		for _, c := range p.gained(floor) {
 			add(c)
 		}
 	}
@@ -111,4 +102,21 @@ func (c config) timer() timer {
 	bounds := p.Bounds
 	bounds.Min = max(c.floor, 1)
 	return timer{p, tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: bounds, G: c.rttTick, AlphaInv: c.alpha, BetaInv: c.beta})}
+}
+
+// gained are the estimators that differ from the standard one by their gains, and then those that differ by what they time.
+func (p *Plan) gained(floor time.Duration) (all []config) {
+	for _, alpha := range p.Alphas {
+		for _, beta := range p.Betas {
+			c := standard(floor)
+			c.alpha, c.beta = alpha, beta
+			all = append(all, c)
+		}
+	}
+	for _, s := range []sampling{every, diluted} {
+		c := standard(floor)
+		c.sampling = s
+		all = append(all, c)
+	}
+	return all
 }

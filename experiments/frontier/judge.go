@@ -366,21 +366,9 @@ func (r results) tables(p *Plan, standardEffects, anywhere [4]effect, out *exper
 		Columns: []string{"floor, ms", "alpha", "beta", "timed", "wait, s", "round trips", "bad, %"},
 	}
 	for _, floor := range []time.Duration{p.Floors[0], p.Floors[len(p.Floors)-1]} {
-		add := func(c config) {
+		for _, c := range p.gained(floor) {
 			t := r.of(c, "")
 			gains.Add(floor.Milliseconds(), fmt.Sprintf("1/%d", c.alpha), fmt.Sprintf("1/%d", c.beta), samplings[c.sampling], t.seconds(), t.mean(), t.share())
-		}
-		for _, alpha := range p.Alphas {
-			for _, beta := range p.Betas {
-				c := standard(floor)
-				c.alpha, c.beta = alpha, beta
-				add(c)
-			}
-		}
-		for _, s := range []sampling{every, diluted} {
-			c := standard(floor)
-			c.sampling = s
-			add(c)
 		}
 	}
 	byProcess := experiments.Table{
