@@ -8,7 +8,7 @@
 //	POLICY[@TICK] [KEY=VALUE]... [+SWITCH|-SWITCH]...
 //
 // as in "linux", "rfc6298@10ms floor=1s -tlp -rack" or "per-segment@500ms". POLICY is a name of package tcptimers. TICK is the tick
-// of expiry, or "exact", which is a microsecond. Keys are rtt-tick, floor, phase (shared, own, countdown), rexmit (per-segment,
+// of expiry, or "exact", which is a microsecond. Keys are rtt-tick, floor, phase (shared, own, countdown, jiffies), rexmit (per-segment,
 // restart, rto-restart), delack (a duration, or off), var-min, jitter, control. Switches are tlp, rack, frto, sack, timestamps,
 // vegas-check, pacing, reno. The four knobs of granularity stay apart: @TICK is the tick of expiry and nothing else.
 //

@@ -29,7 +29,7 @@ func TestTimers(t *testing.T) {
 		"reno":               `no policy "reno"`,
 		"linux@1s":           `tick "1s": want 1µs to 500ms, or exact`,
 		"linux floor=-1s":    `floor: "-1s": want 0s to 1m0s`,
-		"linux phase=full":   `phase: "full": want one of shared, own, countdown`,
+		"linux phase=full":   `phase: "full": want one of shared, own, countdown, jiffies`,
 		"linux delack=never": `delack: "never": want 1µs to 500ms, or off`,
 		"linux control=bbr":  `control: "bbr": want one of newreno, cubic, vegas`,
 		"linux speed=3":      `"speed=3": no such key, want `,

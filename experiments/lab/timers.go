@@ -114,7 +114,7 @@ func (t *Timers) word(w string) (err error) {
 				err = fmt.Errorf("want 0 to 1")
 			}
 		case "phase":
-			err = pick(value, &p.Phase, tcptimers.PhaseShared, tcptimers.PhaseOwn, tcptimers.PhaseCountdown)
+			err = pick(value, &p.Phase, tcptimers.PhaseShared, tcptimers.PhaseOwn, tcptimers.PhaseCountdown, tcptimers.PhaseJiffies)
 		case "rexmit":
 			err = pick(value, &p.Rexmit, tcptimers.RexmitPerSegment, tcptimers.RexmitRestart, tcptimers.RexmitRTORestart)
 		case "delack":
