@@ -32,26 +32,33 @@ func tunImpaired(t *testing.T, tcp stack.TransportProtocolFactory) {
 		}
 		return link
 	})
-	for _, to := range []netip.Prefix{tunStack4, tunStack6} {
-		k, s := p.dialStack(to.Addr())
-		start := time.Now()
-		tunTransfer(t, k, s, 1<<20)
-		t.Logf("to %v: %v", to.Addr(), time.Since(start))
-		k.Close()
-		s.Close()
+	exchange := func() {
+		for _, to := range []netip.Prefix{tunStack4, tunStack6} {
+			k, s := p.dialStack(to.Addr())
+			tunTransfer(t, k, s, 1<<20)
+			k.Close()
+			s.Close()
+		}
+		for _, to := range []netip.Prefix{tunKernel4, tunKernel6} {
+			k, s := p.dialKernel(to.Addr())
+			tunTransfer(t, s, k, 1<<20)
+			k.Close()
+			s.Close()
+		}
 	}
-	for _, to := range []netip.Prefix{tunKernel4, tunKernel6} {
-		k, s := p.dialKernel(to.Addr())
-		start := time.Now()
-		tunTransfer(t, s, k, 1<<20)
-		t.Logf("to %v: %v", to.Addr(), time.Since(start))
-		k.Close()
-		s.Close()
+	all := func(c sim.LinkCounts) bool {
+		return c.Lost > 0 && c.Duplicated > 0 && c.Corrupted > 0 && c.Reordered > 0
 	}
-	for d, c := range link.Counts() {
-		t.Logf("%v: %+v", Direction(d), c)
-		if c.Lost == 0 || c.Duplicated == 0 || c.Corrupted == 0 || c.Reordered == 0 {
-			t.Errorf("%v: nothing went wrong: %+v", Direction(d), c)
+	// How many packets, and acknowledgements above all, there are is up to how busy the machine is.
+	for i := 1; ; i++ {
+		exchange()
+		c := link.Counts()
+		t.Logf("after %d rounds: %+v", i, c)
+		if all(c[There]) && all(c[Back]) {
+			return
+		}
+		if i == 10 {
+			t.Fatalf("not all has gone wrong in both directions: %+v", c)
 		}
 	}
 }

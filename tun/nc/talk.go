@@ -1,6 +1,7 @@
 package nc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,8 @@ type Counts struct{ Sent, Received atomic.Uint64 }
 func (c *Config) talk(ctx context.Context, conn *sockets.Conn, in *source) error {
 	c.say("connected, %v to %v", conn.LocalAddr(), conn.RemoteAddr())
 	t := &talk{Config: c, conn: conn, idle: func() {}, start: time.Now(), sent: c.Counts.Sent.Load(), received: c.Counts.Received.Load()}
-	ctx, cancel := context.WithCancelCause(ctx)
+	whole := ctx
+	ctx, cancel := context.WithCancelCause(whole)
 	defer cancel(nil)
 	if c.Timeout > 0 {
 		timer := time.AfterFunc(c.Timeout, func() { cancel(idleError(c.Timeout)) })
@@ -36,7 +38,8 @@ func (c *Config) talk(ctx context.Context, conn *sockets.Conn, in *source) error
 	})
 	defer stop()
 	err := t.run(ctx, in)
-	if why := context.Cause(ctx); why != nil {
+	// A peer that ends with the same context may have reset the connection before the end came down from whole to ctx.
+	if why := cmp.Or(context.Cause(ctx), context.Cause(whole)); why != nil {
 		err = why
 	}
 	if c.Report != nil {
