@@ -132,3 +132,59 @@ func shorten(args []string) []string {
 	}
 	return args
 }
+
+// TestReadmeShowsWhatReplayPrints runs the first command of the README, whose output it shows a few lines of.
+func TestReadmeShowsWhatReplayPrints(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("go", "run", "-buildvcs=false", "./cmd/tcpwheel", "replay").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)```text\n( conn .*?)```").FindSubmatch(text)
+	if shown == nil {
+		t.Fatal("README.md shows no table of replay")
+	}
+	for line := range strings.Lines(string(shown[1])) {
+		if !strings.Contains("\n"+string(out), "\n"+line) {
+			t.Errorf("README.md shows a line that tcpwheel replay does not print:\n%s", line)
+		}
+	}
+}
+
+// TestProofsExist looks for each test, fuzz target and benchmark that a document names.
+func TestProofsExist(t *testing.T) {
+	defined := make(map[string]bool)
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
+	err := filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range function.FindAllSubmatch(text, -1) {
+			defined[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`\b((?:Test|Fuzz|Benchmark)[A-Z]\w*)(\*?)`)
+	for _, name := range append([]string{"docs/captures.md", "docs/performance.md", "docs/link.md", "docs/up.md"}, documents...) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			found := defined[m[1]]
+			for test := range defined {
+				found = found || m[2] != "" && strings.HasPrefix(test, m[1])
+			}
+			if !found {
+				t.Errorf("%s: there is no %s", name, m[0])
+			}
+		}
+	}
+}
