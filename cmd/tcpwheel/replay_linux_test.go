@@ -68,9 +68,9 @@ func lossyScenario(seed uint64) kernels.Scenario {
 }
 
 // TestReplayKernels is V2 to V4 with kernels: it captures connections of two kernels and has the command validate replays of them. How many
-// it takes is TCPWHEEL_SCENARIOS, 8 if it is not set, and their first seed TCPWHEEL_SEED; -v shows the table. Where much else runs beside, the
-// timers of the kernels are late, and no model knows by how much. So what fails here is only what no load explains: other timers that come
-// as near, or replays that are far off mostly.
+// it takes is TCPWHEEL_SCENARIOS, 8 if it is not set, and their first seed TCPWHEEL_SEED; the captures stay in the folder TCPWHEEL_KEEP, if it
+// is set, each in one by its seed; -v shows the table. Where much else runs beside, the timers of the kernels are late, and no model knows by
+// how much. So what fails here is only what no load explains: other timers that come as near, or replays that are far off mostly.
 func TestReplayKernels(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes ten seconds")
@@ -95,6 +95,9 @@ func TestReplayKernels(t *testing.T) {
 	slots := make(chan struct{}, 3)
 	for i := range n {
 		dir := t.TempDir()
+		if keep := os.Getenv("TCPWHEEL_KEEP"); keep != "" {
+			dir = filepath.Join(keep, strconv.Itoa(seed+i))
+		}
 		args = append(args, filepath.Join(dir, "a.pcapng.gz"))
 		all.Go(func() {
 			slots <- struct{}{}
