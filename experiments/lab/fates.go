@@ -10,18 +10,12 @@ import (
 
 // Key hashes a seed and what tells draws apart, such as a flow, an offset and an attempt, into 64 bits: the same for all policies.
 func Key(seed uint64, parts ...uint64) uint64 {
-	h := mix(seed + 0x9e3779b97f4a7c15)
+	const golden = 0x9e3779b97f4a7c15 // SplitMix64's step
+	h := sim.Mix64(seed + golden)
 	for _, p := range parts {
-		h = mix(h ^ mix(p+0x9e3779b97f4a7c15))
+		h = sim.Mix64(h ^ sim.Mix64(p+golden))
 	}
 	return h
-}
-
-// mix is the output function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), a bijection.
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
 }
 
 // Uniform returns the draw of Key as a number in [0, 1).

@@ -11,8 +11,9 @@ type stream uint64
 
 const golden = 0x9e3779b97f4a7c15
 
-// mix64 is the output function of SplitMix64, a bijection.
-func mix64(z uint64) uint64 {
+// Mix64 is the output function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a bijection that spreads each bit of z over all 64.
+// It keeps no secrets. O(1).
+func Mix64(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
@@ -35,7 +36,7 @@ const (
 
 // newStream returns the stream of a purpose under key.
 func newStream(key uint64, p purpose) stream {
-	return stream(mix64(mix64(key+golden) + uint64(p)*golden))
+	return stream(Mix64(Mix64(key+golden) + uint64(p)*golden))
 }
 
 // LinkKey returns the key under which the link of that name draws in a plan with that seed.
@@ -44,11 +45,11 @@ func LinkKey(seed uint64, name string) uint64 {
 	for i := range len(name) {
 		h = (h ^ uint64(name[i])) * 1099511628211
 	}
-	return mix64(mix64(seed+golden) ^ h)
+	return Mix64(Mix64(seed+golden) ^ h)
 }
 
 // at returns the n-th draw, of 64 bits.
-func (s stream) at(n uint64) uint64 { return mix64(uint64(s) + n*golden) }
+func (s stream) at(n uint64) uint64 { return Mix64(uint64(s) + n*golden) }
 
 // chance is a probability as a bound on the upper 53 bits of a draw.
 type chance uint64

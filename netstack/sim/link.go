@@ -84,7 +84,7 @@ func NewLink(cfg LinkConfig, key uint64) (*Link, error) {
 		drawJitter: [3]stream{newStream(key, forJitter), newStream(key, forJitter2), newStream(key, forJitter3)},
 	}
 	for i, m := range cfg.Loss {
-		l.droppers = append(l.droppers, m.Start(mix64(key+uint64(i))))
+		l.droppers = append(l.droppers, m.Start(Mix64(key+uint64(i))))
 	}
 	l.cfg.Queue = l.cfg.Queue.or(Limit{maxPackets, maxOctets})
 	l.cfg.Mark = l.cfg.Mark.or(Limit{1<<32 - 1, 1<<64 - 1})
