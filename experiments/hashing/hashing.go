@@ -3,7 +3,6 @@ package hashing
 
 import (
 	"embed"
-	"fmt"
 
 	"tcpwheel/experiments"
 )
@@ -14,7 +13,7 @@ var files embed.FS
 // Plan is the plan of the study.
 type Plan struct {
 	Timers    int      `plan:"timers" min:"100" max:"10000000"`
-	Slots     []int    `plan:"slots" min:"2" max:"16777216"`
+	Slots     []int    `plan:"slots" min:"2" max:"16777216" power:"two"`
 	Spreads   []string `plan:"spreads" oneof:"random even one heartbeat"`
 	Heartbeat int      `plan:"heartbeat" min:"1" max:"1000000"`
 	Rotations int      `plan:"rotations" min:"1" max:"100"`
@@ -43,14 +42,6 @@ type Cost struct {
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E4", Name: "hashing", Class: experiments.Exact, Files: files,
 	Question: "What does the hash of a hashed wheel control: the mean of a tick's cost, or its variance?",
-	Check: func(p *Plan) error {
-		for _, m := range p.Slots {
-			if m&(m-1) != 0 {
-				return fmt.Errorf("slots: %d, want powers of two", m)
-			}
-		}
-		return nil
-	},
-	Cells: cells,
-	Judge: judge,
+	Cells:    cells,
+	Judge:    judge,
 })

@@ -15,7 +15,7 @@ var files embed.FS
 // Plan is the plan of the study.
 type Plan struct {
 	Intervals []int `plan:"intervals" min:"2" max:"1000000000"`
-	Slots     []int `plan:"slots" min:"8" max:"16777216"`
+	Slots     []int `plan:"slots" min:"8" max:"16777216" power:"two"`
 	Levels    []int `plan:"levels" min:"1" max:"8"`
 	Timers    int   `plan:"timers" min:"20" max:"1000000"`
 	Looks     int   `plan:"looks" min:"1000" max:"1000000000"`
@@ -58,11 +58,6 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E3", Name: "hierarchy", Class: experiments.Exact, Files: files,
 	Question: "When does a hierarchy of wheels beat a hashed wheel?",
 	Check: func(p *Plan) error {
-		for _, m := range p.Slots {
-			if m&(m-1) != 0 {
-				return fmt.Errorf("slots: %d, want powers of two", m)
-			}
-		}
 		if !slices.IsSorted(p.Slots) || !slices.IsSorted(p.Intervals) || !slices.IsSorted(p.Levels) {
 			return fmt.Errorf("intervals, slots and levels: want each to rise")
 		}

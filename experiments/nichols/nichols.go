@@ -3,7 +3,6 @@ package nichols
 
 import (
 	"embed"
-	"fmt"
 
 	"tcpwheel/experiments"
 )
@@ -13,7 +12,7 @@ var files embed.FS
 
 // Plan is the plan of the study.
 type Plan struct {
-	Slots  []int `plan:"slots" min:"4" max:"1024"`
+	Slots  []int `plan:"slots" min:"4" max:"1024" power:"two"`
 	Stride int   `plan:"stride" min:"1" max:"1024"`
 }
 
@@ -44,16 +43,8 @@ type Errors struct {
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E5", Name: "nichols", Class: experiments.Exact, Files: files,
 	Question: "How much precision does a hierarchy lose that rounds, and of what are 50 % a share?",
-	Check: func(p *Plan) error {
-		for _, m := range p.Slots {
-			if m&(m-1) != 0 {
-				return fmt.Errorf("slots: %d, want powers of two", m)
-			}
-		}
-		return nil
-	},
-	Cells: cells,
-	Judge: judge,
+	Cells:    cells,
+	Judge:    judge,
 })
 
 // schemes are the facilities.

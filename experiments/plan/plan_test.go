@@ -33,6 +33,7 @@ type example struct {
 	Link     link            `plan:"link"`
 	SACK     bool            `plan:"sack"`
 	Extra    []int           `plan:"extra" optional:"true"`
+	Slots    []int           `plan:"slots" min:"4" max:"1024" power:"two"`
 	hidden   int
 }
 
@@ -41,7 +42,7 @@ type seeds struct {
 }
 
 func TestDecode(t *testing.T) {
-	f, err := Parse("p.yaml", []byte("study: tail\npolicies: [bsd, linux]\nrtt: 20ms\nshare: 0.5\nmode: slow\nlink:\n  delay: 5ms\nsack: true\nextra: []\nquick:\n  rtt: [1ms, 2ms]\n"))
+	f, err := Parse("p.yaml", []byte("study: tail\npolicies: [bsd, linux]\nrtt: 20ms\nshare: 0.5\nmode: slow\nlink:\n  delay: 5ms\nsack: true\nextra: []\nslots: [4, 1024]\nquick:\n  rtt: [1ms, 2ms]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func TestDecode(t *testing.T) {
 	if err := f.Decode(&p, false); err != nil {
 		t.Fatal(err)
 	}
-	if f.Study != "tail" || fmt.Sprint(p) != "{[bsd linux] [20ms] 0 0.5 slow {7 5ms} true [] 3}" {
+	if f.Study != "tail" || fmt.Sprint(p) != "{[bsd linux] [20ms] 0 0.5 slow {7 5ms} true [] [4 1024] 3}" {
 		t.Errorf("study %q, plan %v", f.Study, p)
 	}
 	if err := f.Decode(&p, true); err != nil || fmt.Sprint(p.RTT) != "[1ms 2ms]" {
@@ -67,7 +68,7 @@ func TestFaults(t *testing.T) {
 		{"rtt: 1ms\nrtt: 2ms", "p.yaml:2: rtt: stands twice"},
 		{"study: [a]", "p.yaml:1: study: want the name of a study"},
 		{"quick: 3", `p.yaml:1: quick: "3", want a mapping of keys to the values of a quick run`},
-		{"\nrtts: 1ms", "p.yaml:2: rtts: no such key, want one of policies, rtt, seeds, share, mode, link, sack, extra, quick, study"},
+		{"\nrtts: 1ms", "p.yaml:2: rtts: no such key, want one of policies, rtt, seeds, share, mode, link, sack, extra, slots, quick, study"},
 		{"rtt: 20", `p.yaml:1: rtt: "20", want a duration such as 20ms, 1us to 10s`},
 		{"rtt: [1ms, 20s]", `p.yaml:1: rtt: "20s", want a duration such as 20ms, 1us to 10s`},
 		{"rtt: []", "p.yaml:1: rtt: want at least one value"},
@@ -79,6 +80,9 @@ func TestFaults(t *testing.T) {
 		{"link: fast", `p.yaml:1: link: "fast", want a mapping with the keys rate, delay`},
 		{"link:\n  rate: 0", `p.yaml:2: link.rate: "0", want a whole number, 1 or more`},
 		{"link:\n  loss: 0", "p.yaml:2: link.loss: no such key, want one of rate, delay"},
+		{"slots: [8, 12]", `p.yaml:1: slots: "12", want a power of two, 4 to 1024`},
+		{"slots: 2048", `p.yaml:1: slots: "2048", want a power of two, 4 to 1024`},
+		{"slots: 0", `p.yaml:1: slots: "0", want a power of two, 4 to 1024`},
 		{"quick:\n  rtt: 0", `p.yaml:2: rtt: "0", want a duration such as 20ms, 1us to 10s`},
 		{"rtt: ~", `p.yaml:1: rtt: want at least one value`},
 	} {

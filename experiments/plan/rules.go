@@ -17,12 +17,21 @@ func (r rules) optional() bool { return r.tag.Get("optional") == "true" }
 
 func (r rules) oneOf() []string { return strings.Fields(r.tag.Get("oneof")) }
 
+// powers reports whether whole numbers are to be powers of two.
+func (r rules) powers() bool {
+	power, ok := r.tag.Lookup("power")
+	if ok && power != "two" {
+		panic(fmt.Sprintf("BUG: plan: power:%q, want two", power))
+	}
+	return ok
+}
+
 // within reports whether v keeps its bounds.
 func (r rules) within(v reflect.Value) bool {
 	if all := r.oneOf(); len(all) > 0 {
 		return slices.Contains(all, fmt.Sprint(v.Interface()))
 	}
-	return r.compare(v, "min") >= 0 && r.compare(v, "max") <= 0
+	return r.compare(v, "min") >= 0 && r.compare(v, "max") <= 0 && (!r.powers() || v.Int() > 0 && v.Int()&(v.Int()-1) == 0)
 }
 
 // compare compares v with a bound, which is 0 if there is none.
@@ -75,6 +84,9 @@ func (r rules) want(v reflect.Value) string {
 		what = "true or false"
 	case v.CanInt(), v.CanUint():
 		what = "a whole number"
+		if r.powers() {
+			what = "a power of two"
+		}
 	case v.CanFloat():
 		what = "a number"
 	}
