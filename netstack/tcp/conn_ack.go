@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -302,17 +303,22 @@ func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
 }
 
 // grow tells congestion control of an ACK of new data.
-func (c *Conn) grow(now wheel.Time, a *ackFacts) {
+func (c *Conn) grow(now wheel.Time, a *ackFacts, o *Output) {
 	minRTT, _ := c.rec.rack.MinRTT()
 	rtt := time.Duration(0)
 	if a.hasRTT && !a.rexmitted {
 		rtt = a.rtt
 	}
+	ssthresh := c.cc.Ssthresh()
 	c.cc.OnAck(now, congestion.Ack{
 		Acked: a.acked, Delivered: a.delivered, Flight: a.flight,
 		Una: uint32(c.sndUna), Nxt: uint32(c.sndNxt),
 		RTT: rtt, SRTT: c.est.SRTT(), MinRTT: minRTT, Limited: c.rec.limited, ECE: a.ece,
 	})
+	if ssthresh == math.MaxUint32 && c.cc.Ssthresh() != ssthresh { // an ACK sets the first threshold for its round trip alone
+		o.Counters.TCPHystartDelayDetect++
+		o.Counters.TCPHystartDelayCwnd += uint64(c.cc.Cwnd() / c.mss)
+	}
 }
 
 // afterAdvance does what an advance of SND.UNA means to timers and to the state.

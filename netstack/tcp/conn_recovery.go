@@ -80,7 +80,7 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 	c.detect(now, a, leaving, o)
 	if advanced && growing && c.ca != CARecovery {
-		c.grow(now, a)
+		c.grow(now, a, o)
 	}
 	if c.ca == CARecovery {
 		delivered := a.delivered
