@@ -74,9 +74,10 @@ func ExampleAlarm() {
 
 	// Any goroutine starts timers; only one that is to expire before all others costs a system call.
 	mu.Lock()
+	now := alarm.Now()
 	for i := last; i > 0; i-- {
 		t := w.New(uint64(i))
-		w.Schedule(t, alarm.Now().Add(time.Duration(i)*10*time.Millisecond))
+		w.Schedule(t, now.Add(time.Duration(i)*10*time.Millisecond))
 		at, _ := w.Deadline(t)
 		alarm.ArmEarlier(at)
 	}
