@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"tcpwheel/experiments"
@@ -19,7 +20,7 @@ var (
 	//go:embed page.css
 	pageCSS string
 
-	page = template.Must(template.New("").Funcs(template.FuncMap{"inline": func(s string) template.HTML { return template.HTML(inline(s)) }}).Parse(pageHTML))
+	page = template.Must(shell.Templates().Funcs(template.FuncMap{"inline": func(s string) template.HTML { return template.HTML(inline(s)) }}).Parse(pageHTML))
 )
 
 // mostData is how many octets of a figure's data stand on the page; what is more stands in its file only.
@@ -28,18 +29,16 @@ const mostData = 128 << 10
 // Data of page.html.
 type (
 	pageView struct {
-		Title, Policy, Program, Command string
-		Style                           template.CSS
-		Script                          template.JS
-		Facts                           []factView
-		Claims                          []claimView
-		Table                           claimsView // of all
-		Open                            []claimView
-		Studies                         []studyView
-		Live                            []liveView
-		Machine                         []factView
+		shell.Frame
+		Command string
+		Facts   []shell.Fact
+		Claims  []claimView
+		Table   claimsView // of all
+		Open    []claimView
+		Studies []studyView
+		Live    []liveView
+		Machine []shell.Fact
 	}
-	factView  struct{ Name, Value string }
 	claimView struct {
 		experiments.Claim
 		Study, ID, Value, Interval, Kind string // Kind is the verdict as a class
@@ -79,7 +78,7 @@ type (
 		ID, Name, Question, Class, Command, Plan string
 		User                                     bool
 		Readme                                   template.HTML
-		Facts                                    []factView
+		Facts                                    []shell.Fact
 		outcomeView
 	}
 	liveView struct {
@@ -90,17 +89,16 @@ type (
 
 // classText says how a study of a class is to be believed.
 var classText = map[experiments.Class]string{
-	experiments.Exact:     "exact: the result is a law, and holds to the last digit",
-	experiments.Published: "beside published figures, within bands that were set beforehand",
-	experiments.Shape:     "beside a published shape: an order, a knee, a trade-off",
+	experiments.Exact:     "Exact: the result is a law, and holds to the last digit",
+	experiments.Published: "Beside published figures, within bands that were set beforehand",
+	experiments.Shape:     "Beside a published shape: an order, a knee, a trade-off",
 }
 
 // WritePage writes index.html.
 func (r *Report) WritePage(w io.Writer) error {
 	n := r.Count()
 	v := pageView{
-		Title: "Timer granularity and TCP: what was published, what was measured", Policy: shell.Policy(),
-		Style: template.CSS(figure.Style + pageCSS), Script: shell.Script(), Program: r.Program, Command: r.Command(),
+		Frame: shell.NewFrame("Timer granularity and TCP: what was published, what was measured", figure.Style+pageCSS), Command: r.Command(),
 	}
 	run, cells := "full", 0
 	if r.Quick {
@@ -118,13 +116,13 @@ func (r *Report) WritePage(w io.Writer) error {
 	for _, o := range r.Open() {
 		v.Open = append(v.Open, claimViews(o.Study.Job.Study, []experiments.Claim{o.Claim})...)
 	}
-	v.Facts = []factView{
+	v.Facts = []shell.Fact{
 		{"studies", fmt.Sprint(len(r.Studies))}, {"claims", fmt.Sprint(n.All)}, {"reproduced", fmt.Sprint(n.Reproduced)},
 		{"differ", fmt.Sprint(n.Differs)}, {"not reproduced", fmt.Sprint(n.NotReproduced)}, {"run", run}, {"cells", experiments.Text(cells)},
 		{"program", r.Program},
 	}
 	if m := r.Machine; m != nil {
-		v.Machine = []factView{{"system", m.OS}, {"kernel", m.Kernel}, {"processor", m.CPU}, {"processors", fmt.Sprint(m.CPUs)}, {"Go", m.Go}}
+		v.Machine = []shell.Fact{{"system", m.OS}, {"kernel", m.Kernel}, {"processor", m.CPU}, {"processors", fmt.Sprint(m.CPUs)}, {"Go", m.Go}}
 	}
 	v.Table = claimsView{v.Claims, true}
 	b := bufio.NewWriterSize(w, 1<<16)
@@ -154,9 +152,9 @@ func (s *Study) view() studyView {
 	j := s.Job
 	rec := s.record()
 	v := studyView{
-		ID: j.Study.ID, Name: j.Study.Name, Question: j.Study.Question, Class: classText[j.Study.Class], Command: s.Command(), Plan: j.Plan,
+		ID: j.Study.ID, Name: j.Study.Name, Question: j.Study.Question, Class: sentence(classText[j.Study.Class]), Command: s.Command(), Plan: j.Plan,
 		User: j.User, Readme: markdown(j.Study.Readme),
-		Facts: []factView{
+		Facts: []shell.Fact{
 			{"cells", experiments.Text(len(j.Cells))}, {"plan, SHA-256", rec.Plan[:16]}, {"results, SHA-256", rec.Results[:16]},
 		},
 	}
@@ -182,8 +180,7 @@ func outcome(study *experiments.Study, out *experiments.Outcome, prefix, command
 			continue
 		}
 		for c, name := range t.Columns {
-			word := len(t.Rows) > 0 && !experiments.IsNumber(t.Rows[0][c])
-			t.Head = append(t.Head, headView{name, word})
+			t.Head = append(t.Head, headView{name, isWords(t.Rows, c)})
 		}
 		for _, r := range t.Rows {
 			var row []cellView
@@ -205,4 +202,11 @@ func outcome(study *experiments.Study, out *experiments.Outcome, prefix, command
 		v.Figures = append(v.Figures, fv)
 	}
 	return v
+}
+
+// isWords reports whether a column has a cell that is neither a number nor empty.
+func isWords(rows [][]any, column int) bool {
+	return slices.ContainsFunc(rows, func(row []any) bool {
+		return !experiments.IsNumber(row[column]) && experiments.Text(row[column]) != ""
+	})
 }

@@ -358,3 +358,13 @@ func TestProse(t *testing.T) {
 		}
 	}
 }
+
+// TestColumnsAreFlush tells columns of numbers, in which there may be gaps, from those of words.
+func TestColumnsAreFlush(t *testing.T) {
+	rows := [][]any{{"", "", 1, ""}, {2.5, "a", "exact", ""}, {"", 3, 4, ""}}
+	for column, want := range []bool{false, true, true, false} {
+		if got := isWords(rows, column); got != want {
+			t.Errorf("isWords(rows, %d) = %v, want %v", column, got, want)
+		}
+	}
+}

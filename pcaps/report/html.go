@@ -21,31 +21,18 @@ var (
 	//go:embed page.css
 	pageCSS string
 
-	pages = template.Must(template.New("").Parse(pageHTML))
+	pages = template.Must(shell.Templates().Parse(pageHTML))
 )
-
-// frameView is what each page has.
-type frameView struct {
-	Title  string
-	Policy string
-	Style  template.CSS
-	Script template.JS
-}
-
-// newFrame makes one. The policy lets the page load nothing, and run no script but its own.
-func newFrame(title string) frameView {
-	return frameView{Title: title, Policy: shell.Policy(), Style: template.CSS(pageCSS), Script: shell.Script()}
-}
 
 // Data of page.html.
 type (
 	pageView struct {
-		frameView
+		shell.Frame
 		Sections []sectionView
 	}
 	sectionView struct {
 		ID, File                string
-		Facts                   []factView
+		Facts                   []shell.Fact
 		Notes                   []string
 		Kinds                   []kindView
 		Recoveries              *figure
@@ -55,7 +42,6 @@ type (
 		DrawnNote               string
 		Drawn                   []drawnView
 	}
-	factView struct{ Name, Value string }
 	kindView struct {
 		Kind                 string
 		N, Spurious, Unknown int
@@ -107,7 +93,7 @@ func secondsCell(s *float64) cellView {
 
 // Write writes the page. All sections must have ended.
 func (p *Page) Write(w io.Writer) error {
-	view := pageView{frameView: newFrame(title(p.sections))}
+	view := pageView{Frame: shell.NewFrame(title(p.sections), pageCSS)}
 	for i, s := range p.sections {
 		view.Sections = append(view.Sections, s.view("capture"+strconv.Itoa(i)))
 	}
@@ -129,12 +115,12 @@ func title(all []*Section) string {
 func (s *Section) view(id string) sectionView {
 	v := sectionView{ID: id, File: s.file, Notes: s.facts.Notes}
 	if s.facts.Packets > 0 {
-		v.Facts = []factView{
+		v.Facts = []shell.Fact{
 			{"began, UTC", time.Unix(0, int64(s.facts.First)).UTC().Format("2006-01-02 15:04:05.000000")},
 			{"lasted", SpanText(max(s.facts.Last.Sub(s.facts.First), 0))},
 		}
 	}
-	v.Facts = append(v.Facts, []factView{
+	v.Facts = append(v.Facts, []shell.Fact{
 		{"TCP packets", strconv.FormatInt(s.facts.TCP, 10)},
 		{"other packets", strconv.FormatInt(s.facts.Packets-s.facts.TCP, 10)},
 		{"connections", strconv.Itoa(s.conns)},

@@ -13,6 +13,7 @@ import (
 
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/report/draw"
+	"tcpwheel/pcaps/report/shell"
 	"tcpwheel/wheel"
 )
 
@@ -33,8 +34,8 @@ type Refusal struct{ File, Conn, Reason string }
 // Data of replay.html.
 type (
 	replayView struct {
-		frameView
-		Facts    []factView
+		shell.Frame
+		Facts    []shell.Fact
 		Notes    []string
 		Policies []policyView
 		Savings  *figure
@@ -72,8 +73,8 @@ const (
 
 // Write writes the page: what the policies did beside each other, how they fared loss by loss, and how certain that is.
 func (r *Replays) Write(w io.Writer) error {
-	v := replayView{frameView: newFrame(r.title()), Notes: r.Notes}
-	v.Facts = []factView{
+	v := replayView{Frame: shell.NewFrame(r.title(), pageCSS), Notes: r.Notes}
+	v.Facts = []shell.Fact{
 		{"connections", strconv.Itoa(r.Conns)}, {"with losses", strconv.Itoa(r.Lossy)}, {"replayed", strconv.Itoa(len(r.Results))},
 		{"policies", strconv.Itoa(len(r.Choices))},
 	}
