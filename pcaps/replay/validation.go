@@ -24,6 +24,23 @@ type Validation struct {
 	// Recoveries is how many were repaired in both, and Median and P95 by how much of the captured time the recovery times are off.
 	Recoveries  int
 	Median, P95 float64
+
+	Judged []Judged `json:"-"` // these losses
+}
+
+// Judged is a loss of a validation.
+type Judged struct {
+	Result *Result
+	Loss   int
+
+	// D is how long the engine took to send it again in the open loop, if Detected, and Right is whether that is within the band.
+	D               time.Duration
+	Detected, Right bool
+
+	// TRec is how long the recovery took in the replay, if Repaired, and Off by how much of the captured time that is off, or 1.
+	TRec     time.Duration
+	Repaired bool
+	Off      float64
 }
 
 // The bands of a validation.
@@ -68,10 +85,12 @@ func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 			if l.Kind == track.Fast && !l.Timed {
 				d = at.Sub(l.At).Abs() // the ACK that caused it came at the same instant
 			}
+			judged := Judged{Result: r, Loss: i, D: took, Detected: right, TRec: rec.TRec, Repaired: rec.Sent}
 			count := func(n, good *int, band time.Duration) {
 				*n++
 				if right && d <= band {
 					*good++
+					judged.Right = true
 				}
 			}
 			switch l.Kind {
@@ -91,6 +110,8 @@ func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 				part = time.Duration(1e6 * float64((rec.TRec - l.TRec).Abs()) / float64(l.TRec))
 			}
 			off = append(off, part)
+			judged.Off = float64(part) / 1e6
+			v.Judged = append(v.Judged, judged)
 		}
 	}
 	v.Recoveries = len(off)

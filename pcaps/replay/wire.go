@@ -182,7 +182,11 @@ func (w *wireRun) Receive(now wheel.Time, _ sim.LinkID, d *host.Datagram) {
 	if n := len(w.sentTS); h.Options.HasTimestamps && (n == 0 || w.sentTS[n-1].ts != h.Options.TSVal) {
 		w.sentTS = append(w.sentTS, stampAt{now, h.Options.TSVal})
 	}
-	w.log = append(w.log, Event{At: now, Flow: w.end, Flags: h.Flags, Start: uint64(max(pos, 0)), End: uint64(max(end, 0)), Ack: uint64(h.Ack - w.script.wire.base[1-w.end])})
+	e := Event{At: now, Flow: w.end, Flags: h.Flags, Start: uint64(max(pos, 0)), End: uint64(max(end, 0))}
+	if h.Flags.Has(tcp.ACK) {
+		e.Ack = uint64(h.Ack - w.script.wire.base[1-w.end])
+	}
+	w.log = append(w.log, e)
 }
 
 // Expire implements sim.Handler: the next packet arrives.
@@ -280,49 +284,26 @@ func (w *wireRun) compare() *WireOutcome {
 			out.Want = append(out.Want, e)
 		}
 	}
-	type key struct {
-		start uint64
-		try   int
-	}
-	when := map[key]wheel.Time{}
-	tries := map[uint64]int{}
-	for _, e := range out.Got {
-		if e.End > e.Start {
-			tries[e.Start]++
-			when[key{e.Start, tries[e.Start]}] = e.At
-		}
-	}
-	matched := 0
 	var off []time.Duration
-	clear(tries)
-	for i := range out.Want {
-		e := &out.Want[i]
-		if e.End == e.Start {
+	for _, p := range out.Pairs() {
+		if p.Want == nil {
+			out.More++
 			continue
 		}
-		tries[e.Start]++
-		at, ok := when[key{e.Start, tries[e.Start]}]
-		d := at.Sub(e.At).Abs()
-		right := ok && d <= wireBand
-		if ok {
-			matched++
-			off = append(off, d)
+		if d, ok := p.Off(); ok {
+			off = append(off, d.Abs())
 		}
 		n, good := &out.First, &out.FirstRight
-		if tries[e.Start] > 1 {
+		if p.Try > 1 {
 			n, good = &out.Again, &out.AgainRight
 		}
 		*n++
-		if right {
+		if p.Right() {
 			*good++
 		} else if out.Divergence == nil {
-			out.Divergence = &Divergence{Index: i, Want: e}
-			if k := slices.IndexFunc(out.Got, func(g Event) bool { return ok && g.Start == e.Start && g.At == at }); k >= 0 {
-				out.Divergence.Got = &out.Got[k]
-			}
+			out.Divergence = &Divergence{Index: p.index, Want: p.Want, Got: p.Got}
 		}
 	}
-	out.More = len(when) - matched
 	out.Median, out.P95 = Quantile(off, 0.5), Quantile(off, 0.95)
 	return out
 }
