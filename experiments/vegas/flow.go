@@ -110,22 +110,9 @@ func (f flow) run() (Flow, error) {
 	k := &kinds[f.kind]
 	out := Flow{Waits: []float64{}}
 	losses := watch{}
-	octets := uint64(k.flight * mss)
-	back := f.rtt / 10
-	up := sim.LinkConfig{Delay: f.rtt - back, Loss: sim.Losses{&lab.Fates{Rule: func(now wheel.Time, start, end uint64, attempt uint32) bool {
-		n := int(start / octets)
-		if !f.lossy(n) || int(start%octets/mss) != f.lost(n) {
-			return false
-		}
-		return losses.sent(now, n, attempt, k.attempt)
-	}}}}
-	if f.plan.CV > 0 && !f.still {
-		// The segments of one exchange, which leave together, take the same time, and those of the next another one: a round trip
-		// takes no less than the way back.
-		up.Jitter = sim.Jitter{Amount: time.Duration(math.Round(f.plan.CV * float64(f.rtt))), Normal: true, Hold: back}
-	}
+	up, down := f.links(&losses)
 	cfg := f.timers.Config()
-	pair, err := lab.NewPair(lab.PairPlan{Seed: f.key, Client: cfg, Server: cfg, Up: up, Down: sim.LinkConfig{Delay: back}, Trace: true, Verify: true})
+	pair, err := lab.NewPair(lab.PairPlan{Seed: f.key, Client: cfg, Server: cfg, Up: up, Down: down, Trace: true, Verify: true})
 	if err != nil {
 		return out, err
 	}
@@ -133,7 +120,7 @@ func (f flow) run() (Flow, error) {
 	if err != nil {
 		return out, err
 	}
-	app := &exchanges{flow: &f, octets: uint32(octets), total: f.losses() * (f.between() + 1), net: pair.World.Net}
+	app := &exchanges{flow: &f, octets: uint32(k.flight * mss), total: f.losses() * (f.between() + 1), net: pair.World.Net}
 	if _, err := pair.Client.Dial(pair.Server, 80, nil, app); err != nil {
 		return out, err
 	}
@@ -148,11 +135,42 @@ func (f flow) run() (Flow, error) {
 			return out, err
 		}
 	}
-	losses.waits(pair.Records[0].Resends, &out)
-	if seen, want := len(out.Waits)+len(out.BackedOff)+out.Other, f.losses(); seen != want {
-		return out, fmt.Errorf("%d losses were seen, want %d", seen, want)
+	return out, losses.waits(pair.Records[0].Resends, f.losses(), &out)
+}
+
+// links are the link towards the server, which loses segments and tells losses of them, and the one back.
+func (f *flow) links(losses *watch) (up, down sim.LinkConfig) {
+	k := &kinds[f.kind]
+	octets := uint64(k.flight * mss)
+	down.Delay = f.rtt / 10
+	up = sim.LinkConfig{Delay: f.rtt - down.Delay, Loss: sim.Losses{&lab.Fates{Rule: func(now wheel.Time, start, end uint64, attempt uint32) bool {
+		n := int(start / octets)
+		if !f.lossy(n) || int(start%octets/mss) != f.lost(n) {
+			return false
+		}
+		return losses.sent(now, n, attempt, k.attempt)
+	}}}}
+	if f.plan.CV > 0 && !f.still {
+		// The segments of one exchange, which leave together, take the same time, and those of the next another one: a round trip
+		// takes no less than the way back.
+		up.Jitter = sim.Jitter{Amount: time.Duration(math.Round(f.plan.CV * float64(f.rtt))), Normal: true, Hold: down.Delay}
 	}
-	return out, nil
+	return up, down
+}
+
+// begins returns when exchange n begins if the one before has ended now.
+func (f *flow) begins(n int, now wheel.Time) wheel.Time {
+	phase := time.Duration(lab.Key(f.key, 2, uint64(n)) % uint64(tcptimers.SlowTick))
+	tick := now.Add(tcptimers.SlowTick - time.Duration(now)%tcptimers.SlowTick)
+	switch {
+	case f.still && f.lossy(n):
+		return tick.Add(phase)
+	case f.still:
+		return tick.Add(f.plan.StillOffset)
+	case n%(f.between()+1) == 0:
+		return now.Add(phase) // the tick has been at a phase of its own since the last timeout
+	}
+	return now
 }
 
 // exchanges is the application: it writes the octets of an exchange, and the next when they are acknowledged.
@@ -192,19 +210,11 @@ func (x *exchanges) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
 
 // next begins the next exchange, at once or at the instant that suits it.
 func (x *exchanges) next(now wheel.Time) {
-	f := x.flow
-	phase := time.Duration(lab.Key(f.key, 2, uint64(x.n)) % uint64(tcptimers.SlowTick))
-	tick := now.Add(tcptimers.SlowTick - time.Duration(now)%tcptimers.SlowTick)
-	switch {
-	case f.still && f.lossy(x.n):
-		x.net.StartTimer(x.timer, tick.Add(phase))
-	case f.still:
-		x.net.StartTimer(x.timer, tick.Add(f.plan.StillOffset))
-	case x.n%(f.between()+1) == 0:
-		x.net.StartTimer(x.timer, now.Add(phase)) // the tick has been at a phase of its own since the last timeout
-	default:
-		x.Expire(now)
+	if at := x.flow.begins(x.n, now); at > now {
+		x.net.StartTimer(x.timer, at)
+		return
 	}
+	x.Expire(now)
 }
 
 // Expire implements sim.Handler: it is time for the next exchange.
@@ -241,8 +251,8 @@ func (w *watch) sent(now wheel.Time, exchange int, attempt, upTo uint32) bool {
 	return false
 }
 
-// waits takes in how long each loss waited, and for what.
-func (w *watch) waits(resends []lab.Resend, out *Flow) {
+// waits takes in how long each loss waited, and for what. There are to be as many as want.
+func (w *watch) waits(resends []lab.Resend, want int, out *Flow) error {
 	timed := map[wheel.Time]map[int]bool{} // whether the attempt at that instant was caused by a retransmission timer
 	for i := range resends {
 		r := &resends[i]
@@ -262,4 +272,8 @@ func (w *watch) waits(resends []lab.Resend, out *Flow) {
 			out.Waits = append(out.Waits, wait)
 		}
 	}
+	if seen := len(out.Waits) + len(out.BackedOff) + out.Other; seen != want {
+		return fmt.Errorf("%d losses were seen, want %d", seen, want)
+	}
+	return nil
 }
