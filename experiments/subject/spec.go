@@ -85,6 +85,9 @@ const (
 	firstPort  = 10_000
 )
 
+// gvisorControls are what gVisor has to control congestion, and "", which is one of them.
+var gvisorControls = []string{"", "newreno", "cubic"}
+
 // Check returns an error that names the first field out of its bounds, its value and the bound.
 func (s *Spec) Check() error {
 	w := &s.Work
@@ -117,6 +120,8 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("subject: %s of subject %s, want subject %s: others do not tell when they are acknowledged", w.Shape, s.Kind, Engine)
 	case s.Kind != Engine && s.Scheme != "":
 		return fmt.Errorf("subject: wheel %q of subject %s, want subject %s", s.Scheme, s.Kind, Engine)
+	case s.Kind == GVisor && !slices.Contains(gvisorControls, s.Control):
+		return fmt.Errorf("subject: control %q of subject %s, want %s", s.Control, GVisor, strings.Join(gvisorControls[1:], " or "))
 	}
 	for _, l := range []*sim.LinkConfig{&s.Path.Data, &s.Path.Acks} {
 		if len(l.Loss) > 0 || l.Duplicate > 0 || l.Corrupt > 0 {

@@ -57,9 +57,6 @@ func runStacks(ctx context.Context, s *Spec) (Result, error) {
 	if s.Kind == Binding && s.SACK == nil {
 		cfg.TCP[0].NoSACK = s.Timers.NoSACK
 	}
-	if s.Kind == GVisor && s.Control == "newreno" {
-		cfg.TCP[0].Control = "reno"
-	}
 	net, err := virtual.New(cfg)
 	if err != nil {
 		return Result{}, s.fault(err)

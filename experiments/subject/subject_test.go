@@ -158,6 +158,25 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
+// TestControls: a control goes by the same name with all subjects, in timers as by itself.
+func TestControls(t *testing.T) {
+	for _, control := range []string{"newreno", "cubic"} {
+		var times []string
+		for _, kind := range Kinds() {
+			s := spec(kind, Bulk, "none")
+			s.Control = control
+			a := mustRun(t, s)
+			s.Timers, s.Peer, s.Control = lab.MustTimers("linux control="+control), lab.MustTimers("linux delack=off control="+control), ""
+			if b := mustRun(t, s); kind != GVisor {
+				times = append(times, fmt.Sprint(a.Times, b.Times))
+			}
+		}
+		if times[0] != times[1] {
+			t.Errorf("%s: engine %s, binding %s", control, times[0], times[1])
+		}
+	}
+}
+
 func TestFatesText(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                  `empty, want none or models of loss`,
@@ -192,6 +211,7 @@ func TestCheck(t *testing.T) {
 		`subject: limit 0s, want more than 0, and up to 24h`:                                                           func(s *Spec) { s.Limit = 0 },
 		`subject: a shared link with loss, duplicates or corruption, want Fates`:                                       func(s *Spec) { s.Path.Acks.Duplicate = 1 },
 		`subject: stop-and-wait of subject gvisor, want subject engine: others do not tell when they are acknowledged`: func(s *Spec) { s.Kind, s.Work.Shape = GVisor, StopAndWait },
+		`subject: control "vegas" of subject gvisor, want newreno or cubic`:                                           func(s *Spec) { s.Kind, s.Control = GVisor, "vegas" },
 		`subject: wheel "scheme7" of subject binding, want subject engine`:                                             func(s *Spec) { s.Kind, s.Scheme = Binding, "scheme7" },
 	} {
 		s := spec(Engine, Answers, "none")

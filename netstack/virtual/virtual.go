@@ -32,7 +32,7 @@ type TCP struct {
 	GVisor  bool            // gVisor's own, in place of this house's
 	Config  netstack.Config // of this house's
 	NoSACK  bool
-	Control string // of congestion, as gVisor names it: "cubic", "reno"; "" is "cubic" for gVisor, and that of Config
+	Control string // of congestion: "cubic" or "newreno", and "vegas" but for gVisor; "" is "cubic" for gVisor, and that of Config
 	Buffer  int    // octets that a connection may have to send, at most; 0 is 4 MiB
 	Strict  bool   // its clock never tells the same time twice, as that of gVisor's TCP never does in any case
 }
@@ -118,6 +118,9 @@ func newStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr)
 		if !t.GVisor {
 			control = t.Config.Conn.Control
 		}
+	}
+	if control == "newreno" {
+		control = "reno" // what gVisor calls it
 	}
 	buffer := t.Buffer
 	if buffer == 0 {
