@@ -211,7 +211,7 @@ func TestCheck(t *testing.T) {
 		`subject: limit 0s, want more than 0, and up to 24h`:                                                           func(s *Spec) { s.Limit = 0 },
 		`subject: a shared link with loss, duplicates or corruption, want Fates`:                                       func(s *Spec) { s.Path.Acks.Duplicate = 1 },
 		`subject: stop-and-wait of subject gvisor, want subject engine: others do not tell when they are acknowledged`: func(s *Spec) { s.Kind, s.Work.Shape = GVisor, StopAndWait },
-		`subject: control "vegas" of subject gvisor, want newreno or cubic`:                                           func(s *Spec) { s.Kind, s.Control = GVisor, "vegas" },
+		`subject: control "vegas" of subject gvisor, want newreno or cubic`:                                            func(s *Spec) { s.Kind, s.Control = GVisor, "vegas" },
 		`subject: wheel "scheme7" of subject binding, want subject engine`:                                             func(s *Spec) { s.Kind, s.Scheme = Binding, "scheme7" },
 	} {
 		s := spec(Engine, Answers, "none")

@@ -42,7 +42,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 					Run: func(context.Context) (Cell, error) {
 						c := Cell{Timers: t.Text, RTT: rtt, Seed: seed}
 						for i := range kinds {
-							f, err := flow{plan: p, timers: t, rtt: rtt, kind: i, key: lab.Key(uint64(seed), 0xe8, uint64(rtt), uint64(i))}.run()
+							f, err := flow{plan: p, timers: t, rtt: rtt, kind: i, key: flowKey(seed, rtt, i)}.run()
 							if err != nil {
 								return c, err
 							}
@@ -66,7 +66,12 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			})
 		}
 	}
-	return all
+	return append(all, gvisorCells(p)...)
+}
+
+// flowKey is the key of a flow's draws: the same for all timers.
+func flowKey(seed int, rtt time.Duration, kind int) uint64 {
+	return lab.Key(uint64(seed), 0xe8, uint64(rtt), uint64(kind))
 }
 
 // flow is one flow from the client to the server: exchanges one after the other, each of a few segments and their ACKs.

@@ -31,7 +31,8 @@ type Plan struct {
 	StillBetween int             `plan:"still_between" min:"2" max:"1000"`
 	StillOffset  time.Duration   `plan:"still_offset" min:"1us" max:"100ms"`
 
-	Seeds int `plan:"seeds" min:"1" max:"1000"`
+	GVisorSeeds int `plan:"gvisor_seeds" min:"0" max:"1000"`
+	Seeds       int `plan:"seeds" min:"1" max:"1000"`
 }
 
 // timers returns all timers: the coarse ones, the fine ones, and the others.
@@ -39,7 +40,7 @@ func (p *Plan) timers() []lab.Timers { return append([]lab.Timers{p.Coarse, p.Fi
 
 // Cell is what one flow of each kind has seen under one seed.
 type Cell struct {
-	Timers string        `json:"timers"`
+	Timers string        `json:"timers"` // their text, or gVisor's name
 	RTT    time.Duration `json:"rtt"`
 	Seed   int           `json:"seed"`
 	Still  bool          `json:"still,omitempty"` // no sample crosses a tick
