@@ -29,6 +29,9 @@ var kinds = []kind{
 	{"again", 8, 0, 2},     // a fast retransmission is lost
 }
 
+// kindAgain is the index of the last of kinds.
+const kindAgain = 2
+
 // mss is the payload of a full segment without timestamps over an MTU of 1500.
 const mss = 1460
 

@@ -9,7 +9,6 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/figure"
-	"tcpwheel/experiments/lab"
 	"tcpwheel/experiments/stat"
 )
 
@@ -74,15 +73,17 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out := &experiments.Outcome{}
 	fixedPoint(out)
 	r.still(p, out)
-	if !slices.ContainsFunc(p.RTTs, short) {
-		return nil, fmt.Errorf("rtts: none up to %v, for which there are figures", atMost)
-	}
 	r.claims(p, out)
+	r.gvisor(p, out)
 	r.tables(p, out)
 	r.figures(p, out)
 	out.Notes = append(out.Notes, r.others(p), "The published 1100 ms are below the 1250 ms that 4.4BSD's arithmetic gives for round trips far below a tick, "+
 		"and within the 1000 to 1500 ms in which each single wait lies. The paper does not tell the round trips, nor how many "+
 		"timeouts the average is of. With longer round trips the mean only rises, as more samples cross a tick.")
+	if groups, _ := r.of(gvisor, kindAgain, short); len(slices.Concat(groups...)) > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("gVisor's timer is not started again by a fast retransmission, which RFC 6298 §5 does not ask for: it counts from the last ACK. "+
+			"So a retransmission that is lost waits for less than the floor, %s ms at least.", experiments.Number(slices.Min(slices.Concat(groups...)))))
+	}
 	return out, nil
 }
 
@@ -263,6 +264,39 @@ func (r results) claims(p *Plan, out *experiments.Outcome) {
 	}
 }
 
+// gvisor compares gVisor's own TCP with its floor.
+func (r results) gvisor(p *Plan, out *experiments.Outcome) {
+	if p.GVisorSeeds == 0 {
+		return
+	}
+	near := func(rtt time.Duration) bool { return rtt <= gvisorFloor/8 } // SRTT + 4·RTTVAR is far below the floor
+	floor := float64(gvisorFloor / time.Millisecond)
+	early, lone, atFloor, close := 0, 0, 0, 0
+	groups, _ := r.of(gvisor, 0, func(time.Duration) bool { return true })
+	for _, w := range slices.Concat(groups...) {
+		if lone++; w < floor {
+			early++
+		}
+	}
+	groups, _ = r.of(gvisor, 0, near)
+	for _, w := range slices.Concat(groups...) {
+		if close++; w < floor+1 {
+			atFloor++
+		}
+	}
+	text, measured := fmt.Sprintf("gVisor's own TCP sends a lone segment again no sooner than after its floor of %v", gvisorFloor), fmt.Sprintf("%d of %d sooner", early, lone)
+	expected := "none"
+	if close > 0 {
+		text += fmt.Sprintf(", and at round trips up to %v right then", gvisorFloor/8)
+		measured += fmt.Sprintf(", %d of %d right then", atFloor, close)
+		expected = "none; all within 1 ms"
+	}
+	out.Claim(experiments.Claim{
+		Name: "gvisor", Text: text, Published: "MinRTO = 200 ms", Source: "gVisor, pkg/tcpip/transport/tcp/snd.go", Tag: experiments.FromPrint,
+		Measured: experiments.MeasuredText("%s", measured), Expected: expected, Verdict: experiments.Holds(early == 0 && atFloor == close && lone > 0),
+	}, "gVisor's timer has another rule")
+}
+
 func (r results) tables(p *Plan, out *experiments.Outcome) {
 	byRTT := experiments.Table{
 		Name: "waits", Title: "From the transmission that was lost to the next, by timers and round trip; all kinds of loss",
@@ -272,18 +306,21 @@ func (r results) tables(p *Plan, out *experiments.Outcome) {
 		Name: "kinds", Title: fmt.Sprintf("The same by kind of loss, at round trips up to %v", atMost),
 		Columns: []string{"timers", "segment lost", "losses", "mean, ms", "95 % from", "to", "least, ms", "p95, ms", "others"},
 	}
-	row := func(t *experiments.Table, timers lab.Timers, what any, groups [][]float64, other int) {
+	row := func(t *experiments.Table, timers string, what any, groups [][]float64, other int) {
+		if len(slices.Concat(groups...)) == 0 {
+			return // all were repaired otherwise
+		}
 		all := slices.Concat(groups...)
 		in := stat.Bootstrap(groups, 1, stat.Mean[float64])
-		t.Add(name(timers.Text), what, len(all), in.Value, in.Lo, in.Hi, slices.Min(all), stat.Quantile(all, 0.95), other)
+		t.Add(name(timers), what, len(all), in.Value, in.Lo, in.Hi, slices.Min(all), stat.Quantile(all, 0.95), other)
 	}
-	for _, timers := range p.timers() {
+	for _, timers := range p.subjects() {
 		for _, rtt := range p.RTTs {
-			groups, other := r.of(timers.Text, -1, exactly(rtt))
+			groups, other := r.of(timers, -1, exactly(rtt))
 			row(&byRTT, timers, rtt.Milliseconds(), groups, other)
 		}
 		for k := range kinds {
-			groups, other := r.of(timers.Text, k, short)
+			groups, other := r.of(timers, k, short)
 			row(&byKind, timers, kinds[k].name, groups, other)
 		}
 	}
@@ -307,15 +344,15 @@ func (r results) figures(p *Plan, out *experiments.Outcome) {
 		Marks:   []figure.Mark{{Label: "1100 ms, measured in 1995", At: publishedCoarse}, {Label: "300 ms would have done", At: publishedFine}},
 		Caption: "All kinds of loss, with 95 % intervals over seeds. Dashed is what the recurrence gives for a segment that is alone.",
 	}
-	for _, timers := range p.timers() {
-		groups, _ := r.of(timers.Text, -1, short)
+	for _, timers := range p.subjects() {
+		groups, _ := r.of(timers, -1, short)
 		x, y := distribution(slices.Concat(groups...))
-		dist.Series = append(dist.Series, figure.Series{Name: name(timers.Text), Kind: figure.Steps, X: x, Y: y})
-		s := figure.Series{Name: name(timers.Text), Kind: figure.Line}
+		dist.Series = append(dist.Series, figure.Series{Name: name(timers), Kind: figure.Steps, X: x, Y: y})
+		s := figure.Series{Name: name(timers), Kind: figure.Line}
 		rtts := slices.Clone(p.RTTs)
 		slices.Sort(rtts)
 		for _, rtt := range slices.Compact(rtts) {
-			groups, _ := r.of(timers.Text, -1, exactly(rtt))
+			groups, _ := r.of(timers, -1, exactly(rtt))
 			in := stat.Bootstrap(groups, 1, stat.Mean[float64])
 			s.X, s.Y = append(s.X, rtt.Seconds()*1e3), append(s.Y, in.Value)
 			s.Lo, s.Hi = append(s.Lo, in.Lo), append(s.Hi, in.Hi)

@@ -38,6 +38,17 @@ type Plan struct {
 // timers returns all timers: the coarse ones, the fine ones, and the others.
 func (p *Plan) timers() []lab.Timers { return append([]lab.Timers{p.Coarse, p.Fine}, p.Others...) }
 
+// subjects returns the texts of all timers, and gVisor's name if it runs.
+func (p *Plan) subjects() (all []string) {
+	for _, t := range p.timers() {
+		all = append(all, t.Text)
+	}
+	if p.GVisorSeeds > 0 {
+		all = append(all, gvisor)
+	}
+	return all
+}
+
 // Cell is what one flow of each kind has seen under one seed.
 type Cell struct {
 	Timers string        `json:"timers"` // their text, or gVisor's name
@@ -77,6 +88,9 @@ func check(p *Plan) error {
 		if end := p.StillOffset + rtt; end >= tcptimers.SlowTick {
 			return fmt.Errorf("still_rtts: %v after still_offset %v ends after %v, want less than a tick of %v", rtt, p.StillOffset, end, tcptimers.SlowTick)
 		}
+	}
+	if !slices.ContainsFunc(p.RTTs, short) {
+		return fmt.Errorf("rtts: %v, want one of %v or less, for which there are figures", p.RTTs, atMost)
 	}
 	return nil
 }

@@ -60,9 +60,28 @@ func TestOneLoss(t *testing.T) {
 	}
 }
 
+// TestGVisor follows gVisor's own TCP over the round trips that an engine meets: a lone segment waits for the floor of 200 ms.
+func TestGVisor(t *testing.T) {
+	p := &Plan{Losses: 3, Between: 4, CV: 0.3}
+	for kind := range kinds {
+		f := flow{plan: p, timers: lab.MustTimers("per-segment" + plain), rtt: 20 * time.Millisecond, kind: kind, key: 1}
+		a, err := f.gvisor()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := f.gvisor()
+		if err != nil || !slices.Equal(a.Waits, b.Waits) {
+			t.Errorf("%s: two runs differ: %v, %v, %v", kinds[kind].name, a, b, err)
+		}
+		if a.Other != 0 || len(a.Waits) != 3 || kind == 0 && (slices.Min(a.Waits) < 200 || slices.Max(a.Waits) > 201) {
+			t.Errorf("%s: %+v, want three waits for a timeout, of 200 ms if it is alone", kinds[kind].name, a)
+		}
+	}
+}
+
 func TestClaims(t *testing.T) {
-	out := studytest.Run(t, Study, "study: vegas\nrtts: [100ms]\nlosses: 20\nothers: []\n")
-	studytest.Want(t, out, experiments.Reproduced, "fixed-point", "mean-at-rest", "even-at-rest", "coarse-mean", "fine-mean", "ratio")
+	out := studytest.Run(t, Study, "study: vegas\nrtts: [20ms, 100ms]\nlosses: 20\nothers: []\n")
+	studytest.Want(t, out, experiments.Reproduced, "fixed-point", "mean-at-rest", "even-at-rest", "coarse-mean", "fine-mean", "ratio", "gvisor")
 }
 
 // With a fine clock and no floor under the name of the coarse one nothing of it holds.
@@ -79,5 +98,9 @@ func TestCheck(t *testing.T) {
 	p = &Plan{StillRTTs: []time.Duration{100 * time.Millisecond}, StillOffset: 400 * time.Millisecond, Fine: lab.MustTimers("linux")}
 	if err := check(p); err == nil {
 		t.Error("an exchange that crosses a tick is not refused")
+	}
+	p = &Plan{RTTs: []time.Duration{200 * time.Millisecond}, Fine: lab.MustTimers("linux")}
+	if err := check(p); err == nil {
+		t.Error("a plan without a round trip that the figures are of is not refused")
 	}
 }
