@@ -1,12 +1,11 @@
 package tcp
 
-// Blind is what is done with a segment that an attacker who sees nothing may have made up (RFC 5961).
+// Blind is what is done with a RST that an attacker who sees nothing may have made up (RFC 5961).
 type Blind uint8
 
 // What may be done.
 const (
-	BlindProcess   Blind = iota // go on with the segment
-	BlindReset                  // the RST is the peer's: reset the connection
+	BlindReset     Blind = iota // the RST is the peer's: reset the connection
 	BlindChallenge              // drop it and send a challenge ACK, <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>, if the limiter allows
 	BlindDrop                   // drop it silently
 )
@@ -26,17 +25,6 @@ func CheckRST(nxt Seq, wnd uint32, seq Seq) Blind {
 	// RFC 5961 §3.2: "If the RST bit is set and the sequence number is outside the current receive window, silently drop
 	// the segment."
 	return BlindDrop
-}
-
-// CheckSYN says what to do with a segment without RST in a synchronized state, TIME-WAIT apart, where a SYN may open
-// the next incarnation.
-func CheckSYN(syn bool) Blind {
-	if syn {
-		// RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK (also referred to
-		// as challenge ACK) to the remote peer".
-		return BlindChallenge
-	}
-	return BlindProcess
 }
 
 // AckStanding is where an acknowledgement number stands.

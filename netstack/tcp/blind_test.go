@@ -29,17 +29,6 @@ func TestCheckRST(t *testing.T) {
 	}
 }
 
-func TestCheckSYN(t *testing.T) {
-	// RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK (also referred to as
-	// challenge ACK) to the remote peer".
-	if got := CheckSYN(true); got != BlindChallenge {
-		t.Errorf("CheckSYN(true) = %d", got)
-	}
-	if got := CheckSYN(false); got != BlindProcess {
-		t.Errorf("CheckSYN(false) = %d", got)
-	}
-}
-
 func TestCheckAck(t *testing.T) {
 	// RFC 5961 §5.2: "The ACK value is considered acceptable only if it is in the range of ((SND.UNA - MAX.SND.WND) <=
 	// SEG.ACK <= SND.NXT)."

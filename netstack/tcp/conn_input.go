@@ -1,8 +1,6 @@
 package tcp
 
-import (
-	"tcpwheel/wheel"
-)
+import "tcpwheel/wheel"
 
 // Input takes a segment (RFC 9293 §3.10.7).
 func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) (v Verdict) {
@@ -84,82 +82,48 @@ func (c *Conn) ownEcho(now wheel.Time, tsecr uint32) bool {
 }
 
 // inputSynchronized is RFC 9293 §3.10.7.4, for SYN-RECEIVED and the states after it.
-func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) (v Verdict) {
+func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Verdict {
 	h := in.Header
 	a := Arrival{Seq: h.Seq, Len: in.Len, SYN: h.Flags.Has(SYN), FIN: h.Flags.Has(FIN)}
 	if c.state == StateSynReceived && a.SYN && h.Seq == c.irs {
 		if !h.Flags.Has(ACK) {
-			// The peer's SYN once more: ours was lost.
-			if id := c.fl.sent.Front(); id != 0 && !h.Flags.Has(RST) {
-				if !ECNSetupSYN(h.Flags.Has(ECE), h.Flags.Has(CWR)) {
-					// RFC 3168 §6.1.1: a host that has received a SYN without ECN should not set ECT.
-					c.ecn.Disable()
-				}
-				c.answer(now, o, true)
-			}
+			c.answerSYN(now, h, o)
 			return Verdict{}
 		}
 		// The SYN-ACK of a simultaneous open (RFC 9293 §3.5, Figure 7): its SYN is the one that was received before.
 		a.Seq, a.SYN = h.Seq.Add(1), false
 	}
 	fit, ok := c.admit(now, in, a, o)
-	if !ok {
+	if !ok || !c.inputAck(now, in, a.Seq, o) {
 		return Verdict{}
-	}
-
-	// Fifth, check the ACK field.
-	if !h.Flags.Has(ACK) {
-		return Verdict{}
-	}
-	if c.state == StateSynReceived {
-		// RFC 9293 §3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state", else a reset.
-		if !h.Ack.After(c.sndUna) || h.Ack.After(c.sndNxt) {
-			c.sendRST(now, h.Ack, o)
-			return Verdict{}
-		}
-		c.establish(now, h, o)
-		c.closeAfterOpen(o)
-	}
-	if c.probed && h.Ack == c.sndNxt.Add(1) {
-		c.probeArrived(now, o)
-	}
-	switch CheckAck(c.sndUna, c.sndNxt, c.snd.MaxWnd, h.Ack) {
-	case AckUnacceptable:
-		// RFC 5961 §5.2: data is not taken from a segment whose acknowledgment is that far off.
-		if h.Ack.After(c.sndNxt) {
-			// RFC 9293 §3.10.7.4: "send an ACK, drop the segment, and return"
-			if !c.answer(now, o, false) {
-				*c.skipped(o)++
-			}
-		} else {
-			c.challenge(now, o)
-		}
-		return Verdict{}
-	case AckOld:
-		c.noteTimestamp(now, h, a.Seq)
-	default:
-		c.noteTimestamp(now, h, a.Seq)
-		c.lastRecv, c.probes = now, 0
-		c.takeAck(now, in, o)
-		if c.state == StateClosed {
-			return Verdict{}
-		}
 	}
 
 	// Sixth, check the URG bit.
 	c.takeUrgent(h, a.Seq, o)
 
 	// Seventh, process the segment text; eighth, check the FIN bit.
-	if a.Len > 0 || a.FIN {
-		if fit == ControlOnly && a.Len > 0 { // a FIN alone needs no room
-			o.Counters.TCPZeroWindowDrop++
-			c.ackDue = true
-			return Verdict{}
-		}
-		return c.takeData(now, in, a, o)
+	if a.Len == 0 && !a.FIN {
+		o.Counters.TCPPureAcks++
+		return Verdict{}
 	}
-	o.Counters.TCPPureAcks++
-	return Verdict{}
+	if fit == ControlOnly && a.Len > 0 { // a FIN alone needs no room
+		o.Counters.TCPZeroWindowDrop++
+		c.ackDue = true
+		return Verdict{}
+	}
+	return c.takeData(now, in, a, o)
+}
+
+// answerSYN answers the peer's SYN that has come once more: our SYN-ACK was lost.
+func (c *Conn) answerSYN(now wheel.Time, h *Header, o *Output) {
+	if c.fl.sent.Len() == 0 || h.Flags.Has(RST) {
+		return
+	}
+	if !ECNSetupSYN(h.Flags.Has(ECE), h.Flags.Has(CWR)) {
+		// RFC 3168 §6.1.1: a host that has received a SYN without ECN should not set ECT.
+		c.ecn.Disable()
+	}
+	c.answer(now, o, true)
 }
 
 // admit is the first four steps of RFC 9293 §3.10.7.4, with what RFC 7323 and RFC 5961 have added, for the segment that a stands
@@ -170,44 +134,18 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit Acc
 	wnd := c.win.Wnd(nxt)
 	rst := h.Flags.Has(RST)
 
-	if c.state.synchronized() && !rst && CheckSYN(a.SYN) == BlindChallenge {
-		// RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number", and of its timestamp.
-		o.Counters.TCPSYNChallenge++
-		c.challenge(now, o)
+	if c.state.synchronized() && a.SYN && !rst {
+		c.challengeSYN(now, o) // whatever its timestamp is, too
 		return fit, false
 	}
-	if c.tsOn {
-		switch c.paws.Check(now, h.Options.HasTimestamps, h.Options.TSVal, rst) {
-		case PAWSOld:
-			// RFC 7323 §5.3, R1: "Send an acknowledgment in reply" "and drop the segment."
-			o.Counters.PAWSEstab++
-			c.insertOld(a, o)
-			if !c.answer(now, o, a.SegLen() > 0 && !a.SYN) {
-				o.Counters.TCPACKSkippedPAWS++
-			}
-			return fit, false
-		case PAWSMissing:
-			// A SYN is of a peer that has begun anew, and is to learn that there is a connection.
-			if !a.SYN {
-				return fit, false
-			}
-		}
+	if c.tsOn && !c.passesPAWS(now, h, a, o) {
+		return fit, false
 	}
 
 	// First, check sequence number.
 	fit = Accept(nxt, wnd, a.Seq, a.SegLen())
 	if fit == Unacceptable && !rst {
-		// RFC 9293 §3.10.7.4: "If an incoming segment is not acceptable, an acknowledgment should be sent in reply".
-		c.insertOld(a, o)
-		if wnd == 0 && in.Len > 0 {
-			o.Counters.TCPZeroWindowDrop++
-		}
-		if c.state == StateTimeWait && a.FIN {
-			c.restartTimeWait(now, o)
-		}
-		if !c.answer(now, o, a.SegLen() > 0 && !a.SYN) {
-			*c.skipped(o)++
-		}
+		c.refuse(now, a, wnd, o)
 		return fit, false
 	}
 
@@ -222,19 +160,98 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit Acc
 		return fit, false
 	}
 
-	// Fourth, check the SYN bit.
-	if a.SYN && c.state == StateSynReceived && c.passive {
+	// The third step, of security compartments, is not done. Fourth, check the SYN bit: in SYN-RECEIVED, as the other states have
+	// come no further than to the challenge.
+	if a.SYN && c.passive {
 		// RFC 9293 §3.10.7.4: "If the connection was initiated with a passive OPEN, then return this connection to the LISTEN
 		// state and return."
 		c.reset(o)
 		return fit, false
 	}
-	if CheckSYN(a.SYN) == BlindChallenge {
-		o.Counters.TCPSYNChallenge++
-		c.challenge(now, o)
+	if a.SYN {
+		c.challengeSYN(now, o)
 		return fit, false
 	}
 	return fit, true
+}
+
+// challengeSYN answers a SYN on a connection that is there. RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number,
+// TCP MUST send an ACK (also referred to as challenge ACK) to the remote peer".
+func (c *Conn) challengeSYN(now wheel.Time, o *Output) {
+	o.Counters.TCPSYNChallenge++
+	c.challenge(now, o)
+}
+
+// passesPAWS reports whether the timestamp of a segment lets it go on (RFC 7323 §5.3), and answers it if not.
+func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool {
+	switch c.paws.Check(now, h.Options.HasTimestamps, h.Options.TSVal, h.Flags.Has(RST)) {
+	case PAWSOld:
+		// RFC 7323 §5.3, R1: "Send an acknowledgment in reply" "and drop the segment."
+		o.Counters.PAWSEstab++
+		c.insertOld(a, o)
+		if !c.answer(now, o, a.SegLen() > 0 && !a.SYN) {
+			o.Counters.TCPACKSkippedPAWS++
+		}
+		return false
+	case PAWSMissing:
+		return a.SYN // of a peer that has begun anew, and is to learn that there is a connection
+	}
+	return true
+}
+
+// refuse answers a segment that is not in the window of wnd octets. RFC 9293 §3.10.7.4: "If an incoming segment is not acceptable, an
+// acknowledgment should be sent in reply".
+func (c *Conn) refuse(now wheel.Time, a Arrival, wnd uint32, o *Output) {
+	c.insertOld(a, o)
+	if wnd == 0 && a.Len > 0 {
+		o.Counters.TCPZeroWindowDrop++
+	}
+	if c.state == StateTimeWait && a.FIN {
+		c.restartTimeWait(now, o)
+	}
+	if !c.answer(now, o, a.SegLen() > 0 && !a.SYN) {
+		*c.skipped(o)++
+	}
+}
+
+// inputAck is the fifth step of RFC 9293 §3.10.7.4, the ACK field, for a segment that begins at seq. It reports whether the sixth is to
+// follow.
+func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
+	h := in.Header
+	if !h.Flags.Has(ACK) {
+		return false
+	}
+	if c.state == StateSynReceived {
+		// RFC 9293 §3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state", else a reset.
+		if !h.Ack.After(c.sndUna) || h.Ack.After(c.sndNxt) {
+			c.sendRST(now, h.Ack, o)
+			return false
+		}
+		c.establish(now, h, o)
+		c.closeAfterOpen(o)
+	}
+	if c.probed && h.Ack == c.sndNxt.Add(1) {
+		c.probeArrived(now, o)
+	}
+	standing := CheckAck(c.sndUna, c.sndNxt, c.snd.MaxWnd, h.Ack)
+	if standing == AckUnacceptable {
+		// RFC 5961 §5.2: data is not taken from a segment whose acknowledgment is that far off.
+		if !h.Ack.After(c.sndNxt) {
+			c.challenge(now, o)
+		} else if !c.answer(now, o, false) { // RFC 9293 §3.10.7.4: "send an ACK, drop the segment, and return"
+			*c.skipped(o)++
+		}
+		return false
+	}
+	if c.tsOn {
+		c.paws.Update(now, h.Options.TSVal, seq, c.sentAck)
+	}
+	if standing == AckOld {
+		return true
+	}
+	c.lastRecv, c.probes = now, 0
+	c.takeAck(now, in, o)
+	return c.state != StateClosed
 }
 
 // takeUrgent takes the urgent pointer of a segment at seq.
@@ -262,14 +279,6 @@ func (c *Conn) insertOld(a Arrival, o *Output) {
 	if c.sackOn {
 		c.noteInsertion(&Insertion{Duplicate: fit.Old})
 	}
-}
-
-// noteTimestamp records the timestamp of an acceptable segment, and samples the receiver's round trip.
-func (c *Conn) noteTimestamp(now wheel.Time, h *Header, seq Seq) {
-	if !c.tsOn {
-		return
-	}
-	c.paws.Update(now, h.Options.TSVal, seq, c.sentAck)
 }
 
 // answer sends an ACK for a segment that is not acceptable: at once if it has data or a FIN, which is no part of a war of ACKs,
