@@ -154,9 +154,6 @@ func (c *Conn) givesUp(now wheel.Time, id SegmentID, o *Output) bool {
 
 // timeout is the event: RFC 6298 §5 (5.4) to (5.6), RFC 5681 §3.1, RFC 8985 §6.3.
 func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
-	r := &c.rec
-	p := &c.cfg.Policy
-	s := c.fl.sent.seg(id)
 	o.Counters.TCPTimeouts++
 	base := c.est.RTO()
 	// RFC 6298 §5 (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer")."
@@ -169,43 +166,14 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 		}
 		return
 	}
-	first := !(c.ca == CALoss && s.Retransmitted() && s.Seq.Before(r.recover))
-	c.cc.OnTimeout(now, c.fl.sent.Outstanding().Octets, first)
-	if c.ca != CALoss || first {
-		c.fl.baseRTO = base
-	}
-	switch c.ca {
-	case CARecovery:
-		if c.sackOn {
-			o.Counters.TCPSackFailures++
-		} else {
-			o.Counters.TCPRenoFailures++
-		}
-	case CALoss:
-		o.Counters.TCPLossFailures++
-	}
-	c.fl.l6675.Leave()
 	was := c.ca
-	chained := was == CALoss
-	c.ca = CALoss
-	c.fl.lossAt = now
-	una := c.sndUna
-	wasUndoable := r.undoable && chained
-	c.beginEpisode(o)
-	r.rtoEpisode = true
-	r.undoable = !chained || wasUndoable
-	r.force = false
-	r.newLeft = 0
-	c.fl.sndcnt = 0
-	c.stop(o, tcptimers.Reorder)
-	c.stop(o, tcptimers.Pacing)
-
+	c.enterLoss(now, id, base, o)
 	c.markTimeout(now, id, base)
-	c.fl.hint = una
+	c.fl.hint = c.sndUna
 	// One segment leaves whatever the window says: RFC 6298 §5 (5.4): "Retransmit the earliest segment".
 	if first := c.nextLost(); first != id {
 		if c.perSegment() {
-			c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
+			c.rearmSegment(id, c.cfg.Policy.Deadline(now, c.est.RTO()), o)
 		}
 		id = first
 	}
@@ -217,11 +185,42 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 		c.restartRexmit(now, o)
 	}
 	// RFC 5682 §3.1: not if the sender was in loss recovery already.
-	if p.FRTO && atFront && was != CARecovery {
-		c.fl.frto.OnTimeout(uint32(una), uint32(end), uint32(c.sndNxt), c.sackOn)
+	if c.cfg.Policy.FRTO && atFront && was != CARecovery {
+		c.fl.frto.OnTimeout(uint32(c.sndUna), uint32(end), uint32(c.sndNxt), c.sackOn)
 	} else {
 		c.fl.frto.Reset()
 	}
+}
+
+// enterLoss has congestion control respond to the timeout of the segment id, which was base, and begins the episode, or the next in a
+// chain of them.
+func (c *Conn) enterLoss(now wheel.Time, id SegmentID, base time.Duration, o *Output) {
+	r := &c.rec
+	s := c.fl.sent.seg(id)
+	chained := c.ca == CALoss
+	first := !(chained && s.Retransmitted() && s.Seq.Before(r.recover)) // it was not retransmitted by a timeout of this episode
+	c.cc.OnTimeout(now, c.fl.sent.Outstanding().Octets, first)
+	if first {
+		c.fl.baseRTO = base
+	}
+	switch {
+	case chained:
+		o.Counters.TCPLossFailures++
+	case c.ca == CARecovery && c.sackOn:
+		o.Counters.TCPSackFailures++
+	case c.ca == CARecovery:
+		o.Counters.TCPRenoFailures++
+	}
+	c.fl.l6675.Leave()
+	c.ca = CALoss
+	c.fl.lossAt = now
+	undoable := r.undoable || !chained
+	c.beginEpisode(o)
+	r.rtoEpisode, r.undoable = true, undoable
+	r.force, r.newLeft = false, 0
+	c.fl.sndcnt = 0
+	c.stop(o, tcptimers.Reorder)
+	c.stop(o, tcptimers.Pacing)
 }
 
 // markTimeout marks what the timeout of the segment id, which was base, shows to be lost.
