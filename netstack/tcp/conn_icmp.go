@@ -99,14 +99,14 @@ func (c *Conn) tooBig(now wheel.Time, m ICMPError, o *Output) {
 		return
 	}
 	// What is longer than the path takes is lost, which is no sign of congestion (RFC 8201 §5.4).
-	any := false
+	found := false
 	for id := c.fl.sent.nextUnsacked(c.fl.sent.Front()); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
 		if s := c.fl.sent.seg(id); s.payload() > c.mss && !s.state.waits() {
 			c.markLost(id)
-			any = true
+			found = true
 		}
 	}
-	if any {
+	if found {
 		c.rec.tooBig, c.rec.tooBigEnd = true, c.sndNxt
 		c.fl.frto.Reset()
 		c.output(now, o)

@@ -32,12 +32,48 @@ type recovery struct {
 
 // respond is the response to an ACK: RFC 5681 §3.2, RFC 6675 §5, RFC 6582 §3.2, RFC 8985 §6.2.
 func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
-	r := &c.rec
 	advanced := a.acked > 0
-	if advanced || a.sacked > 0 {
+	c.count(a)
+	c.judge(now, h, a, o)
+
+	leaving := false
+	growing := c.ca != CARecovery && c.ca != CACWR
+	reno := c.cfg.Reno && !c.sackOn && c.ca == CARecovery
+	if advanced && c.ca >= CACWR && (c.sndUna.AtOrAfter(c.rec.recover) || reno) {
+		if reno {
+			c.rec.dup.Forget()
+		}
+		leaving = c.ca >= CARecovery
+		growing = c.ca == CALoss
+		c.leaveRecovery(now, o)
+	}
+	c.detect(now, a, leaving, o)
+	if advanced && growing && c.ca != CARecovery {
+		c.grow(now, a, o)
+	}
+	if c.ca == CARecovery {
+		delivered := a.delivered
+		if !c.sackOn && (advanced || a.duplicate) {
+			delivered = c.fl.prr.DeliveredWithoutSACK(a.acked)
+		}
+		c.fl.sndcnt = c.fl.prr.OnAck(delivered, c.pipe(), advanced, a.lost)
+	}
+	amiss := c.fl.sent.Sacked().Segments > 0 || c.rec.dup.N() > 0
+	switch {
+	case c.ca == CAOpen && amiss:
+		c.ca = CADisorder
+	case c.ca == CADisorder && !amiss:
+		c.ca = CAOpen
+	}
+}
+
+// count takes what an ACK changes before anything is judged by it: duplicate ACKs, and whether a loss probe is to be scheduled.
+func (c *Conn) count(a *ackFacts) {
+	r := &c.rec
+	if a.acked > 0 || a.sacked > 0 {
 		r.probeDue = true // or to be taken back: there is none while something is SACKed
 	}
-	if advanced {
+	if a.acked > 0 {
 		r.tooBig = r.tooBig && c.sndUna.Before(r.tooBigEnd)
 		r.undoable = r.undoable && !c.sndUna.After(r.recover.Add(1<<30)) // numbers come round again
 		r.dup.Advanced(c.sndUna)
@@ -51,6 +87,11 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	if a.duplicate && (!c.sackOn || a.sacked > 0) {
 		r.dup.Count()
 	}
+}
+
+// judge takes what an ACK says of what was done before it: of the loss probe in flight, of marks, and of what was spurious.
+func (c *Conn) judge(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+	r := &c.rec
 	if r.tlp.inFlight {
 		c.ackProbe(now, h, a, o)
 	}
@@ -60,42 +101,11 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	if a.dsack {
 		c.judgeDSACK(now, h, a, o)
 	}
-	if advanced && r.undoable && c.tsOn && r.eifel.OnAck(h.Options.TSEcr) == congestion.Spurious {
+	if a.acked > 0 && r.undoable && c.tsOn && r.eifel.OnAck(h.Options.TSEcr) == congestion.Spurious {
 		c.undo(now, a, a.acked, o)
 	}
-	if c.fl.frto.Active() && (advanced || a.duplicate) {
+	if c.fl.frto.Active() && (a.acked > 0 || a.duplicate) {
 		c.judgeFRTO(now, h, a, o)
-	}
-
-	leaving := false
-	growing := c.ca != CARecovery && c.ca != CACWR
-	reno := c.cfg.Reno && !c.sackOn && c.ca == CARecovery
-	if advanced && c.ca >= CACWR && (c.sndUna.AtOrAfter(r.recover) || reno) {
-		if reno {
-			r.dup.Forget()
-		}
-		leaving = c.ca >= CARecovery
-		growing = c.ca == CALoss
-		c.leaveRecovery(now, o)
-	}
-	c.detect(now, a, leaving, o)
-	if advanced && growing && c.ca != CARecovery {
-		c.grow(now, a, o)
-	}
-	if c.ca == CARecovery {
-		delivered := a.delivered
-		if !c.sackOn {
-			if advanced || a.duplicate {
-				delivered = c.fl.prr.DeliveredWithoutSACK(a.acked)
-			}
-		}
-		c.fl.sndcnt = c.fl.prr.OnAck(delivered, c.pipe(), advanced, a.lost)
-	}
-	switch {
-	case c.ca == CAOpen && (c.fl.sent.Sacked().Segments > 0 || r.dup.N() > 0):
-		c.ca = CADisorder
-	case c.ca == CADisorder && c.fl.sent.Sacked().Segments == 0 && r.dup.N() == 0:
-		c.ca = CAOpen
 	}
 }
 
@@ -146,17 +156,27 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 		c.markLost(c.fl.sent.Front())
 		c.enterRecovery(now, a, o)
 	}
-	if v := c.rare; v != nil && v.fine != nil && c.fl.sent.Len() > 0 && c.ca < CALoss {
-		if s := c.fl.sent.seg(c.fl.sent.Front()); (a.duplicate || a.acked > 0) && !s.Sacked() && !s.RetransOut() &&
-			v.vegas.OnAck(now, a.duplicate, s.Sent, v.fine.RTO()) {
-			c.markLost(c.fl.sent.Front())
-			if c.cfg.Reno && c.ca < CACWR && s.Seq.Before(c.rec.recover) {
-				c.ca = CACWR // of a flight for which the window was reduced already, as Brakmo and Peterson have it
-			}
-			if c.ca != CARecovery {
-				c.enterRecovery(now, a, o)
-			}
-		}
+	if c.rare != nil && c.rare.fine != nil {
+		c.checkVegas(now, a, o)
+	}
+}
+
+// checkVegas has the first segment be lost if it was sent longer ago than the fine-grained timeout, as TCP Vegas looks at duplicate ACKs
+// and at the first ACKs after a retransmission.
+func (c *Conn) checkVegas(now wheel.Time, a *ackFacts, o *Output) {
+	if c.fl.sent.Len() == 0 || c.ca >= CALoss || !a.duplicate && a.acked == 0 {
+		return
+	}
+	s := c.fl.sent.seg(c.fl.sent.Front())
+	if s.Sacked() || s.RetransOut() || !c.rare.vegas.OnAck(now, a.duplicate, s.Sent, c.rare.fine.RTO()) {
+		return
+	}
+	c.markLost(c.fl.sent.Front())
+	if c.cfg.Reno && c.ca < CACWR && s.Seq.Before(c.rec.recover) {
+		c.ca = CACWR // of a flight for which the window was reduced already, as Brakmo and Peterson have it
+	}
+	if c.ca != CARecovery {
+		c.enterRecovery(now, a, o)
 	}
 }
 
@@ -171,12 +191,13 @@ func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 	if a.byTimer {
 		before = c.pipe()
 	}
-	any := false // also with nothing in flight: DSACKs and the end of a recovery change the window of reordering
+	found := false
+	// With nothing in flight too: DSACKs and the end of a recovery change the window of reordering.
 	timeout, ok := r.rack.Detect(now, &c.fl.sent, RackState{
 		SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(),
 		InRecovery: c.ca >= CARecovery, LeavingRecovery: leaving, DSACK: a.dsack,
 	}, func(id SegmentID) {
-		any = true
+		found = true
 		if c.fl.sent.seg(id).RetransOut() {
 			o.Counters.TCPLostRetransmit++
 		}
@@ -187,8 +208,8 @@ func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 	} else {
 		c.stop(o, tcptimers.Reorder)
 	}
-	a.lost = a.lost || any
-	if c.ca < CARecovery && (any || c.fl.sent.waitingLost() > 0 && !r.tooBig) {
+	a.lost = a.lost || found
+	if c.ca < CARecovery && (found || c.fl.sent.waitingLost() > 0 && !r.tooBig) {
 		c.enterRecovery(now, a, o)
 		if a.byTimer { // no ACK follows to move PRR
 			c.fl.sndcnt = c.fl.prr.OnAck(1, c.pipe(), false, true)
