@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"tcpwheel/netstack/tcp/congestion"
@@ -175,131 +174,6 @@ func (c *Conn) tookDelivery(now wheel.Time, s *Segment, h *Header, a *ackFacts, 
 	if c.cfg.Policy.RACK && c.sackOn {
 		a.reordered = c.rec.rack.Delivered(now, s, stale, c.cfg.TimingSlack) || a.reordered
 	}
-}
-
-// takeSACK takes the SACK blocks, of which the first may report a duplicate (RFC 2883 §4).
-func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
-	blocks := h.Options.SACK[:h.Options.NumSACK]
-	first := 0
-	if c.isDSACK(blocks, h.Ack) {
-		first = 1
-		a.dsack = true
-		c.dsacks++
-		if blocks[0].Start.Before(h.Ack) {
-			o.Counters.TCPDSACKRecv++
-		} else {
-			o.Counters.TCPDSACKOfoRecv++
-		}
-	}
-	// The blocks come latest first (RFC 2018 §4). In the order of their numbers, none looks as if it had been overtaken.
-	var sorted [len(h.Options.SACK)]Range
-	blocks = sorted[:copy(sorted[:], blocks[first:])]
-	slices.SortFunc(blocks, func(a, b Range) int { return int(int32(a.Start - b.Start)) })
-	for _, b := range blocks {
-		if !b.Start.Before(b.End) || b.Start.Before(c.sndUna) || b.End.After(c.sndNxt) {
-			o.Counters.TCPSACKDiscard++
-			continue
-		}
-		n := c.fl.sent.Len()
-		c.fl.sent.Sack(b, func(id SegmentID) {
-			s := c.fl.sent.seg(id)
-			hadRTT := a.hasRTT
-			c.tookDelivery(now, s, h, a, o)
-			if a.hasRTT && !hadRTT {
-				a.sackRTT, a.hasSack, a.hasRTT = a.rtt, true, false
-			}
-			a.sacked += s.Len
-			if s.End().After(c.rec.recover) {
-				a.above = true
-			}
-		})
-		if c.fl.sent.Len() != n {
-			c.armSplit(b.Start, o)
-			c.armSplit(b.End, o)
-		}
-	}
-}
-
-// armSplit starts the timer of the segment at seq, if a split has made it.
-func (c *Conn) armSplit(seq Seq, o *Output) {
-	if !c.perSegment() {
-		return
-	}
-	if id := c.fl.sent.Find(seq); id != 0 && c.fl.sent.seg(id).Timer == 0 {
-		c.rearmSegment(id, c.cfg.Policy.Deadline(c.fl.sent.seg(id).Sent, c.est.RTO()), o)
-	}
-}
-
-// isDSACK reports whether the first block reports a duplicate: it is below the acknowledgement number, or inside of the second.
-func (c *Conn) isDSACK(blocks []Range, ack Seq) bool {
-	b := blocks[0]
-	if !b.Start.Before(b.End) || uint64(b.End.Sub(b.Start)) > c.acked+uint64(c.sndNxt.Sub(c.sndUna)) {
-		return false
-	}
-	return b.Start.Before(ack) && b.End.AtOrBefore(ack) || len(blocks) > 1 && blocks[1].Contains(b)
-}
-
-// drawnAgain reports whether the ACK may have been drawn by a retransmission, although it echoes what was sent before: it came a round
-// trip after it, or more. A receiver to which a segment comes twice, as the ACK of the first was lost, and which takes no timestamp from
-// what it drops, as gVisor's TCP, echoes the first one for as long as nothing new comes. What passed since then is no round-trip time: with
-// backoff it would double the timeout again and again.
-func (c *Conn) drawnAgain(now wheel.Time, a *ackFacts) bool {
-	least, ok := c.rec.rack.MinRTT()
-	return a.stale && ok && now.Sub(a.again) >= least
-}
-
-// sample gives the estimator what the ACK measured: by Karn's algorithm, of segments that were sent once only (RFC 6298 §3), or by the
-// echo of a timestamp (RFC 7323 §4).
-func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
-	if c.openHeld {
-		c.openHeld = false // the SYN-ACK arrived long ago, and was measured then
-		return
-	}
-	rtt, ok := a.rtt, a.hasRTT && !a.rexmitted
-	at := a.sentAt
-	if !ok && a.hasSack && c.ca != CALoss {
-		// After a timeout, what is SACKed may have arrived long ago, and the ACK that told it first been lost.
-		rtt, ok, at = a.sackRTT, true, now.Add(-a.sackRTT)
-	}
-	p := &c.cfg.Policy
-	if ok {
-		c.rec.rack.SampleRTT(now, rtt)
-		c.rec.tlp.Sampled()
-	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 && !a.dsack && !c.drawnAgain(now, a) {
-		// An ACK that reports a duplicate was drawn by it, and echoes the timestamp of what came before the duplicate.
-		// RFC 7323 §4.1: "A TSecr value received in a segment MAY be used to update the averaged RTT measurement only if the
-		// segment advances the left edge of the send window, i.e., SND.UNA is increased."
-		if ticks := int32(c.timestamp(now) - h.Options.TSEcr); ticks >= 0 && time.Duration(ticks) < time.Hour/c.cfg.TimestampTick {
-			rtt, ok = c.cfg.TimestampTick*time.Duration(max(ticks, 1)), true
-			at = now.Add(-rtt)
-			c.rec.tlp.Sampled()
-		}
-	}
-	if !ok {
-		return
-	}
-	if c.rare != nil && c.rare.fine != nil {
-		c.rare.fine.Sample(tcptimers.Sample{RTT: rtt})
-	}
-	if p.OneSample {
-		if !c.timed || !a.ack.After(c.timedSeq) {
-			return
-		}
-		c.timed = false
-		c.est.Sample(tcptimers.Sample{RTT: p.Measure(c.fl.timedAt, now), Round: true, Expected: 1})
-		return
-	}
-	s := tcptimers.Sample{RTT: p.Measure(at, now), Expected: int((a.flight + 2*c.mss - 1) / (2 * max(c.mss, 1)))}
-	if a.ack.After(c.roundEnd) {
-		s.Round, c.roundEnd = true, c.sndNxt
-	}
-	a.sample = s.RTT
-	if c.rec.spurious && at >= c.rare.spuriousAt {
-		c.rec.spurious = false
-		c.est.Spurious(s.RTT)
-		return
-	}
-	c.est.Sample(s)
 }
 
 // grow tells congestion control of an ACK of new data.

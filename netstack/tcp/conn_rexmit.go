@@ -1,250 +1,155 @@
 package tcp
 
-import (
-	"time"
+import "tcpwheel/wheel"
 
-	"tcpwheel/tcptimers"
-	"tcpwheel/wheel"
-)
-
-// expireRexmit is the expiry of the only retransmission timer: RFC 6298 §5 (5.4): "Retransmit the earliest segment that has
-// not been acknowledged by the TCP receiver."
-func (c *Conn) expireRexmit(now wheel.Time, o *Output) {
-	id := c.fl.sent.Front()
-	if id == 0 {
+// sendLost retransmits what is lost, as far as congestion control allows.
+func (c *Conn) sendLost(now wheel.Time, o *Output) {
+	r := &c.rec
+	if c.fl.frto.Active() {
+		r.limited = true // by the window of one segment that the timeout left
+		return           // F-RTO finds out first whether anything was lost
+	}
+	if c.ca == CARecovery && c.sackOn && !c.cfg.Policy.RACK {
+		c.sendNextSeg(now, o)
 		return
 	}
-	if c.probeFirst(now, o) {
-		return
-	}
-	if c.fl.sent.seg(id).Sacked() {
-		c.renege(o)
-	}
-	if c.givesUp(now, id, o) {
-		return
-	}
-	c.timeout(now, id, o)
-}
-
-// expireSegment is the expiry of the retransmission timer of the segment id.
-func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
-	p := &c.cfg.Policy
-	if c.probeFirst(now, o) && c.fl.sent.has(id) && c.fl.sent.seg(id).Timer != 0 {
-		return // the segment was the probe, and its timer runs again
-	}
-	s := c.fl.sent.seg(id)
-	inChain := c.ca == CALoss && s.Sent < c.fl.lossAt
-
-	// The timeout may have grown since the timer was armed. What left before a timeout that is an event already keeps the
-	// timeout of then: backing off is for what is sent after it.
-	rto := c.est.RTO()
-	if inChain {
-		rto = c.fl.baseRTO
-	}
-	due := p.RexmitDeadline(now, rto, tcptimers.Flight{Sent: s.Sent})
-	if c.rec.tlp.inFlight {
-		// RFC 8985 §7.3: after a probe, the retransmission timer counts from there.
-		due = max(due, p.Deadline(c.fl.probedAt, rto))
-	}
-	if front := c.fl.sent.Front(); c.ca == CARecovery && !c.sackOn && id != front {
-		// Without SACK there is no word of a segment behind a hole until the hole is filled: that it has none of its own says
-		// nothing. The segment waits for as long as the first one may, which was sent again after it.
-		due = max(due, p.Deadline(c.fl.sent.seg(front).Sent, rto))
-	}
-	if due > now {
-		c.rearmSegment(id, due, o)
-		return
-	}
-	switch {
-	case s.Sacked():
-		if id != c.fl.sent.Front() {
-			c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
+	for id := c.nextLost(); id != 0; id = c.nextLost() {
+		s := c.fl.sent.seg(id)
+		n := min(s.Len, c.mss)
+		if !r.force && (!c.allows(n) || !c.pace(now, o)) {
+			r.limited = true
 			return
 		}
-		c.renege(o)
-	case s.state.waits() && !c.forgotten(now, id, rto):
-		// Known to be lost, and waiting for the leave of congestion control, or for F-RTO, which has waited for long enough.
-		if now.Sub(c.fl.lossAt) >= c.fl.baseRTO { // not one of the flight that is expiring
-			c.fl.frto.Reset()
-		}
-		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
-		return
-	case inChain:
-		// One flight, one event: the window and the backoff have had theirs. What was sent no later expires at this instant
-		// too, and is lost before anything leaves: so the earliest leaves first, whatever the order of the timers.
-		for next := c.fl.sent.oldest; next != 0 && c.fl.sent.seg(next).Sent <= s.Sent; next = c.fl.sent.oldest {
-			c.markLost(next)
-		}
-		if !s.state.waits() {
-			c.markLost(id)
-		}
-		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
-		return
-	}
-	if c.givesUp(now, id, o) {
-		return
-	}
-	c.timeout(now, id, o)
-}
-
-// forgotten reports whether the segment id, which waits to be retransmitted, would wait for ever: nothing is on its way that an ACK
-// could answer, or it is the first one, and nothing came for as long as the timeout.
-func (c *Conn) forgotten(now wheel.Time, id SegmentID, rto time.Duration) bool {
-	if c.ca == CARecovery && c.fl.sent.Pipe().Octets == 0 {
-		return true
-	}
-	return id == c.fl.sent.Front() && now > c.fl.lossAt && !c.fl.frto.Active() && now.Sub(c.lastRecv) >= rto
-}
-
-// probeFirst has a loss probe leave whose timer is due at the same instant, which takes the place of the timeout (RFC 8985 §7.2), and
-// reports whether it left.
-func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
-	if !c.runs(tcptimers.TLP) || c.fl.probeAt > now {
-		return false
-	}
-	c.stop(o, tcptimers.TLP)
-	return c.expireProbe(now, o)
-}
-
-// renege is what follows from a first segment that is SACKed and still not acknowledged a timeout later: the receiver has dropped what
-// it held. RFC 2018 §5: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits".
-//
-// DEVIATION RFC 2018 §5: at other timeouts the bits stay, as in Linux; RFC 6675 §5.1 knows of the practice.
-func (c *Conn) renege(o *Output) {
-	o.Counters.TCPSACKReneging++
-	c.fl.sent.ForgetSacks(nil)
-	c.fl.hint = c.sndUna
-}
-
-// r2Over reports whether R2 of the policy is over. A user timeout takes its place, and has a timer of its own. RFC 9293 §3.8.3: "An
-// application MUST (MUST-21) be able to set the value for R2 for a particular connection."
-func (c *Conn) r2Over(now, first wheel.Time, rexmits int) bool {
-	return c.opts.UserTimeout == 0 && c.cfg.Policy.GivesUp(now, first, rexmits)
-}
-
-// givesUp closes the connection at R2 (RFC 9293 §3.8.3), and tells the application at R1.
-func (c *Conn) givesUp(now wheel.Time, id SegmentID, o *Output) bool {
-	p := &c.cfg.Policy
-	s := c.fl.sent.seg(id)
-	n := int(s.Transmissions) - 1
-	if n+1 == p.R1 {
-		// RFC 9293 §3.8.3: at R1, "pass negative advice" "to the IP layer", and tell the application (SHLD-9), of SYNs too.
-		if c.softErr == ErrNone {
-			c.softErr = ErrTimeout
-		}
-		o.Events |= EventSoftError
-	}
-	if c.state == StateSynSent || c.state == StateSynReceived {
-		if !p.GivesUpSyn(now, s.FirstSent) {
-			return false
-		}
-		o.Counters.AttemptFails++
-	} else {
-		// A peer that still answers, with a window that it has closed behind us, is alive.
-		if c.snd.Wnd == 0 && c.lastRecv > s.FirstSent && !c.readClosed && !c.r2Over(now, c.lastRecv, 0) {
-			return false
-		}
-		if !c.r2Over(now, s.FirstSent, n) {
-			return false
-		}
-	}
-	c.timedOut(o)
-	return true
-}
-
-// timeout is the event: RFC 6298 §5 (5.4) to (5.6), RFC 5681 §3.1, RFC 8985 §6.3.
-func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
-	o.Counters.TCPTimeouts++
-	base := c.est.RTO()
-	// RFC 6298 §5 (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer")."
-	c.est.Backoff()
-	if c.state == StateSynSent || c.state == StateSynReceived {
-		c.synLost = c.synLost || !c.openHeld
+		r.force = false
 		c.retransmit(now, id, o)
-		if !c.perSegment() {
-			c.restartRexmit(now, o)
+		c.spend(n)
+		if c.ca == CALoss {
+			o.Counters.TCPSlowStartRetrans++
+		} else {
+			o.Counters.TCPFastRetrans++
 		}
+	}
+}
+
+// sendNextSeg sends in the order of RFC 6675 §4, NextSeg.
+func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
+	r := &c.rec
+	for c.fl.l6675.inRecovery {
+		canSendNew := c.queued() > 0 && c.snd.Usable(c.sndUna, c.sndNxt) > 0
+		id, rule := c.fl.l6675.NextSeg(&c.fl.sent, canSendNew)
+		if first := c.fl.sent.Front(); r.force && first != 0 && c.fl.sent.seg(first).state.waits() {
+			// RFC 6675 §5 (4.3): "Retransmit the first data segment presumed dropped -- the segment starting with sequence
+			// number HighACK + 1." Others than IsLost may have presumed it.
+			id, rule = first, NextSegLost
+		} else if again := c.nextLost(); again != 0 && c.fl.sent.seg(again).Seq.Before(c.fl.l6675.highRxtEnd) {
+			// A retransmission below HighRxt may be known to be lost too, by Vegas's check or for a smaller MTU.
+			id, rule = again, NextSegLost
+		}
+		if rule == NextSegNone || rule == NextSegNew {
+			return // new data follows
+		}
+		n := min(c.fl.sent.seg(id).Len, c.mss)
+		if !r.force && (!c.allows(n) || !c.pace(now, o)) {
+			r.limited = true
+			return
+		}
+		r.force = false
+		c.retransmit(now, id, o)
+		c.fl.l6675.Retransmitted(&c.fl.sent, id, rule)
+		c.spend(n)
+		o.Counters.TCPFastRetrans++
+	}
+}
+
+// retransmit sends the segment id again, the first MSS of it if it is longer.
+func (c *Conn) retransmit(now wheel.Time, id SegmentID, o *Output) {
+	s := c.fl.sent.seg(id)
+	c.timed = false // RFC 6298 §3: Karn's algorithm
+	if s.Flags&SegmentSYN != 0 {
+		c.fl.sent.Retransmit(now, id)
+		c.emitSYN(now, s.Transmissions-1, o)
+		c.armRexmit(now, id, o)
 		return
 	}
-	was := c.ca
-	c.enterLoss(now, id, base, o)
-	c.markTimeout(now, id, base)
-	c.fl.hint = c.sndUna
-	// One segment leaves whatever the window says: RFC 6298 §5 (5.4): "Retransmit the earliest segment".
-	if first := c.nextLost(); first != id {
-		if c.perSegment() {
-			c.rearmSegment(id, c.cfg.Policy.Deadline(now, c.est.RTO()), o)
-		}
-		id = first
-	}
-	end := c.fl.sent.seg(id).End()
-	atFront := id == c.fl.sent.Front()
-	c.retransmit(now, id, o)
-	if !c.perSegment() {
-		// RFC 6298 §5 (5.6): "Start the retransmission timer, such that it expires after RTO seconds".
-		c.restartRexmit(now, o)
-	}
-	// RFC 5682 §3.1: not if the sender was in loss recovery already.
-	if c.cfg.Policy.FRTO && atFront && was != CARecovery {
-		c.fl.frto.OnTimeout(uint32(c.sndUna), uint32(end), uint32(c.sndNxt), c.sackOn)
-	} else {
-		c.fl.frto.Reset()
-	}
-}
-
-// enterLoss has congestion control respond to the timeout of the segment id, which was base, and begins the episode, or the next in a
-// chain of them.
-func (c *Conn) enterLoss(now wheel.Time, id SegmentID, base time.Duration, o *Output) {
-	r := &c.rec
-	s := c.fl.sent.seg(id)
-	chained := c.ca == CALoss
-	first := !(chained && s.Retransmitted() && s.Seq.Before(r.recover)) // it was not retransmitted by a timeout of this episode
-	c.cc.OnTimeout(now, c.fl.sent.Outstanding().Octets, first)
-	if first {
-		c.fl.baseRTO = base
-	}
-	switch {
-	case chained:
-		o.Counters.TCPLossFailures++
-	case c.ca == CARecovery && c.sackOn:
-		o.Counters.TCPSackFailures++
-	case c.ca == CARecovery:
-		o.Counters.TCPRenoFailures++
-	}
-	c.fl.l6675.Leave()
-	c.ca = CALoss
-	c.fl.lossAt = now
-	undoable := r.undoable || !chained
-	c.beginEpisode(o)
-	r.rtoEpisode, r.undoable = true, undoable
-	r.force, r.newLeft = false, 0
-	c.fl.sndcnt = 0
-	c.stop(o, tcptimers.Reorder)
-	c.stop(o, tcptimers.Pacing)
-}
-
-// markTimeout marks what the timeout of the segment id, which was base, shows to be lost.
-func (c *Conn) markTimeout(now wheel.Time, id SegmentID, base time.Duration) {
-	s := c.fl.sent.seg(id)
-	switch {
-	case c.perSegment():
-		// The others of the flight have timers of their own, and are lost when these expire. Some do at this very instant.
-		if !s.state.waits() {
-			c.markLost(id)
-		}
-		for next := c.fl.sent.oldest; next != 0 && c.cfg.Policy.Deadline(c.fl.sent.seg(next).Sent, base) <= now; next = c.fl.sent.oldest {
-			c.markLost(next)
-		}
-	case c.sackOn && c.cfg.Policy.RACK:
-		c.rec.rack.MarkLossesOnRTO(now, &c.fl.sent, c.noteLost)
-		if s = c.fl.sent.seg(id); !s.Lost() || s.RetransOut() {
-			c.markLost(id)
-		}
-	default:
-		for next := c.fl.sent.nextUnsacked(c.fl.sent.Front()); next != 0; next = c.fl.sent.nextUnsacked(c.fl.sent.seg(next).next) {
-			if !c.fl.sent.seg(next).state.waits() {
-				c.markLost(next)
+	mss := c.segmentMSS()
+	if payload := s.payload(); payload > mss {
+		if second, ok := c.fl.sent.splitToFit(id, s.Seq.Add(mss)); ok {
+			s = c.fl.sent.seg(id)
+			if c.perSegment() {
+				c.rearmSegment(second, c.cfg.Policy.Deadline(s.Sent, c.est.RTO()), o)
 			}
 		}
 	}
+	again := s.Transmissions > 1
+	if c.rare != nil {
+		c.rare.vegas.OnRetransmit()
+	}
+	if c.rec.undoable {
+		if c.tsOn {
+			c.rec.eifel.OnRetransmit(c.timestamp(now))
+		}
+		c.rec.dsack.OnRetransmit(again && s.Sent >= c.fl.lossAt)
+	}
+	rexmit := s.Transmissions
+	seq, payload, fin := s.Seq, s.payload(), s.Flags&SegmentFIN != 0
+	c.fl.sent.Retransmit(now, id)
+	c.armRexmit(now, id, o)
+
+	flags := Flags(0)
+	if fin {
+		flags |= FIN
+	}
+	if seq.Add(payload) == c.sndEnd || c.fl.sent.seg(id).Flags&SegmentPSH != 0 {
+		flags |= PSH
+	}
+	if payload == 0 {
+		flags &^= PSH
+	}
+	out := c.segment(now, seq, flags, o)
+	out.Offset, out.Len, out.Rexmit = c.acked+uint64(seq.Sub(c.dataUna())), payload, rexmit
+	c.lastSent, c.heard = now, true
+	c.rexmits++
+	c.bytesRexmit += uint64(payload)
+	c.bytesSent += uint64(payload)
+	c.dataOut++
+	o.Counters.RetransSegs++
+	c.paced(now, payload)
+}
+
+// markLost notes a loss.
+func (c *Conn) markLost(id SegmentID) {
+	c.noteLost(id)
+	c.fl.sent.MarkLost(id)
+}
+
+// noteLost is told of a segment before it is marked lost.
+func (c *Conn) noteLost(id SegmentID) {
+	if s := c.fl.sent.seg(id); s.Seq.Before(c.fl.hint) || c.fl.sent.waitingLost() == 0 {
+		c.fl.hint = s.Seq
+	}
+}
+
+// nextLost returns the first segment that is lost and was not retransmitted since.
+func (c *Conn) nextLost() SegmentID {
+	if c.fl.sent.waitingLost() == 0 {
+		return 0
+	}
+	if id := c.lostFrom(c.fl.sent.Find(MaxSeq(c.fl.hint, c.sndUna))); id != 0 {
+		return id
+	}
+	if id := c.lostFrom(c.fl.sent.Front()); id != 0 { // it was left behind: look from the start, once
+		return id
+	}
+	panic("BUG: a lost segment that waits is not found")
+}
+
+// lostFrom is nextLost among the segments from id on, and moves the hint there. It returns 0 if there is none.
+func (c *Conn) lostFrom(id SegmentID) SegmentID {
+	for id = c.fl.sent.nextUnsacked(id); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
+		if s := c.fl.sent.seg(id); s.state.waits() {
+			c.fl.hint = s.Seq
+			return id
+		}
+	}
+	return 0
 }

@@ -21,13 +21,28 @@
 //
 // # Files
 //
-//	conn*.go                     a connection: open, input, ack, recovery, send, recv, timers, rexmit, probe, close, icmp, info
-//	engine*.go, listener*.go     a host; trace*.go: what happens there, as JSON lines
-//	sent*.go, rack.go, tlp.go    the sender's book, and how it finds losses; loss6675.go, dupack.go: without RACK
+// Begin with conn.go, which has the state of a connection, then conn_input.go for what a segment does and conn_send.go for what
+// leaves after it.
+//
+//	conn_open, conn_close        the handshake; FIN, RST and TIME-WAIT
+//	conn_input, conn_admit       SEGMENT ARRIVES; what of it is refused or challenged
+//	conn_ack, conn_sack, conn_rtt
+//	                             the acknowledgement: cumulative, selective, and the round trip that it measures
+//	conn_recovery, conn_undo     the response to losses; taking back what was spurious
+//	conn_recv                    text that arrives, and when it is acknowledged
+//	conn_send, conn_train        new data, the windows, Nagle; full segments in a row
+//	conn_rexmit, conn_segment    what is sent again; the segment as it leaves
+//	conn_timers, conn_timeout, conn_probe
+//	                             starting, stopping and expiry; the retransmission timeout; loss probes and window probes
+//	conn_icmp, conn_reconfig, conn_info, conn_check
+//	                             ICMP; another configuration; TCP_INFO; the invariants
+//	flight.go                    what a connection keeps only while something is in flight
+//	sent*.go, segment_sent.go    the sender's book; rack.go, tlp.go find losses by it; loss6675.go, dupack.go: without RACK
 //	ackpace.go                   what ACKs show of when the peer sends them, for the probe of tlp.go
 //	reassembly.go, sackgen.go    the receiver's book; delack.go, window.go, rcvtune.go: when it acknowledges, and how much
 //	header.go, options.go        the wire; accept.go, blind.go, paws.go: what is to be believed of it
-//	congestion                   controls of the window, PRR, and who undoes what was spurious
+//	engine*.go, listener*.go     a host; trace*.go: what happens there, as JSON lines
+//	congestion                   a package: controls of the window, PRR, and who undoes what was spurious
 //
 // # Time
 //

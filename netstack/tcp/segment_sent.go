@@ -67,6 +67,18 @@ func (s *Segment) RetransOut() bool { return s.state&stateRetransOut != 0 }
 // Retransmitted reports whether s was sent more than once.
 func (s *Segment) Retransmitted() bool { return s.Transmissions > 1 }
 
+// payload returns how many of the sequence numbers of s are octets of data.
+func (s *Segment) payload() uint32 {
+	n := s.Len
+	if s.Flags&SegmentSYN != 0 {
+		n--
+	}
+	if s.Flags&SegmentFIN != 0 {
+		n--
+	}
+	return n
+}
+
 // Count is a number of segments and the sequence numbers in them.
 type Count struct {
 	Segments, Octets uint32

@@ -1,0 +1,71 @@
+package tcp
+
+import (
+	"time"
+
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// sample gives the estimator what the ACK measured: by Karn's algorithm, of segments that were sent once only (RFC 6298 §3), or by the
+// echo of a timestamp (RFC 7323 §4).
+func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
+	if c.openHeld {
+		c.openHeld = false // the SYN-ACK arrived long ago, and was measured then
+		return
+	}
+	rtt, ok := a.rtt, a.hasRTT && !a.rexmitted
+	at := a.sentAt
+	if !ok && a.hasSack && c.ca != CALoss {
+		// After a timeout, what is SACKed may have arrived long ago, and the ACK that told it first been lost.
+		rtt, ok, at = a.sackRTT, true, now.Add(-a.sackRTT)
+	}
+	p := &c.cfg.Policy
+	if ok {
+		c.rec.rack.SampleRTT(now, rtt)
+		c.rec.tlp.Sampled()
+	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 && !a.dsack && !c.drawnAgain(now, a) {
+		// An ACK that reports a duplicate was drawn by it, and echoes the timestamp of what came before the duplicate.
+		// RFC 7323 §4.1: "A TSecr value received in a segment MAY be used to update the averaged RTT measurement only if the
+		// segment advances the left edge of the send window, i.e., SND.UNA is increased."
+		if ticks := int32(c.timestamp(now) - h.Options.TSEcr); ticks >= 0 && time.Duration(ticks) < time.Hour/c.cfg.TimestampTick {
+			rtt, ok = c.cfg.TimestampTick*time.Duration(max(ticks, 1)), true
+			at = now.Add(-rtt)
+			c.rec.tlp.Sampled()
+		}
+	}
+	if !ok {
+		return
+	}
+	if c.rare != nil && c.rare.fine != nil {
+		c.rare.fine.Sample(tcptimers.Sample{RTT: rtt})
+	}
+	if p.OneSample {
+		if !c.timed || !a.ack.After(c.timedSeq) {
+			return
+		}
+		c.timed = false
+		c.est.Sample(tcptimers.Sample{RTT: p.Measure(c.fl.timedAt, now), Round: true, Expected: 1})
+		return
+	}
+	s := tcptimers.Sample{RTT: p.Measure(at, now), Expected: int((a.flight + 2*c.mss - 1) / (2 * max(c.mss, 1)))}
+	if a.ack.After(c.roundEnd) {
+		s.Round, c.roundEnd = true, c.sndNxt
+	}
+	a.sample = s.RTT
+	if c.rec.spurious && at >= c.rare.spuriousAt {
+		c.rec.spurious = false
+		c.est.Spurious(s.RTT)
+		return
+	}
+	c.est.Sample(s)
+}
+
+// drawnAgain reports whether the ACK may have been drawn by a retransmission, although it echoes what was sent before: it came a round
+// trip after it, or more. A receiver to which a segment comes twice, as the ACK of the first was lost, and which takes no timestamp from
+// what it drops, as gVisor's TCP, echoes the first one for as long as nothing new comes. What passed since then is no round-trip time: with
+// backoff it would double the timeout again and again.
+func (c *Conn) drawnAgain(now wheel.Time, a *ackFacts) bool {
+	least, ok := c.rec.rack.MinRTT()
+	return a.stale && ok && now.Sub(a.again) >= least
+}

@@ -1,0 +1,69 @@
+package tcp
+
+import (
+	"slices"
+
+	"tcpwheel/wheel"
+)
+
+// takeSACK takes the SACK blocks, of which the first may report a duplicate (RFC 2883 §4).
+func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+	blocks := h.Options.SACK[:h.Options.NumSACK]
+	first := 0
+	if c.isDSACK(blocks, h.Ack) {
+		first = 1
+		a.dsack = true
+		c.dsacks++
+		if blocks[0].Start.Before(h.Ack) {
+			o.Counters.TCPDSACKRecv++
+		} else {
+			o.Counters.TCPDSACKOfoRecv++
+		}
+	}
+	// The blocks come latest first (RFC 2018 §4). In the order of their numbers, none looks as if it had been overtaken.
+	var sorted [len(h.Options.SACK)]Range
+	blocks = sorted[:copy(sorted[:], blocks[first:])]
+	slices.SortFunc(blocks, func(a, b Range) int { return int(int32(a.Start - b.Start)) })
+	for _, b := range blocks {
+		if !b.Start.Before(b.End) || b.Start.Before(c.sndUna) || b.End.After(c.sndNxt) {
+			o.Counters.TCPSACKDiscard++
+			continue
+		}
+		n := c.fl.sent.Len()
+		c.fl.sent.Sack(b, func(id SegmentID) {
+			s := c.fl.sent.seg(id)
+			hadRTT := a.hasRTT
+			c.tookDelivery(now, s, h, a, o)
+			if a.hasRTT && !hadRTT {
+				a.sackRTT, a.hasSack, a.hasRTT = a.rtt, true, false
+			}
+			a.sacked += s.Len
+			if s.End().After(c.rec.recover) {
+				a.above = true
+			}
+		})
+		if c.fl.sent.Len() != n {
+			c.armSplit(b.Start, o)
+			c.armSplit(b.End, o)
+		}
+	}
+}
+
+// armSplit starts the timer of the segment at seq, if a split has made it.
+func (c *Conn) armSplit(seq Seq, o *Output) {
+	if !c.perSegment() {
+		return
+	}
+	if id := c.fl.sent.Find(seq); id != 0 && c.fl.sent.seg(id).Timer == 0 {
+		c.rearmSegment(id, c.cfg.Policy.Deadline(c.fl.sent.seg(id).Sent, c.est.RTO()), o)
+	}
+}
+
+// isDSACK reports whether the first block reports a duplicate: it is below the acknowledgement number, or inside of the second.
+func (c *Conn) isDSACK(blocks []Range, ack Seq) bool {
+	b := blocks[0]
+	if !b.Start.Before(b.End) || uint64(b.End.Sub(b.Start)) > c.acked+uint64(c.sndNxt.Sub(c.sndUna)) {
+		return false
+	}
+	return b.Start.Before(ack) && b.End.AtOrBefore(ack) || len(blocks) > 1 && blocks[1].Contains(b)
+}

@@ -1,0 +1,105 @@
+package tcp
+
+import (
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// segment adds a segment with ACK to what is to be sent. The pointer is good until the next one.
+func (c *Conn) segment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoing {
+	o.Segments = append(o.Segments, Outgoing{})
+	s := &o.Segments[len(o.Segments)-1]
+	h := &s.Header
+	h.Seq, h.Flags, h.Ack = seq, flags|ACK, c.rq.Nxt()
+	if c.tsOn {
+		h.Options.HasTimestamps, h.Options.TSVal = true, c.timestamp(now)
+		h.Options.TSEcr, _ = c.paws.Recent()
+	}
+	if c.hasBlocks() {
+		room := h.Options.Fit()
+		h.Options.NumSACK = uint8(c.gen.Blocks(&c.rq, h.Options.SACK[:room]))
+		if c.gen.hasDup {
+			if c.gen.dup.Start.Before(h.Ack) {
+				o.Counters.TCPDSACKOldSent++
+			} else {
+				o.Counters.TCPDSACKOfoSent++
+			}
+		}
+		if c.gen.OnAckSent(&c.rq); c.gen.n == 0 {
+			c.gen = nil
+		}
+	}
+	h.Window = c.win.Advertise(h.Ack, c.user, c.windowMSS())
+	if shut := h.Window == 0; shut != c.shut {
+		c.shut = shut
+		if shut {
+			o.Counters.TCPToZeroWindowAdv++
+		} else {
+			o.Counters.TCPFromZeroWindowAdv++
+		}
+	}
+	if c.ecn.ECE() {
+		h.Flags |= ECE
+	}
+	if c.urgent && seq.Before(c.sndUp) {
+		h.Flags |= URG
+		h.Urgent = uint16(min(c.sndUp.Sub(seq), 65535)) // as far as it reaches: the urgent data goes on behind it
+	}
+	c.sentAck = h.Ack
+	c.delack.OnAckSent()
+	c.stop(o, tcptimers.DelAck)
+	c.ackDue = false
+	c.segsOut++
+	return s
+}
+
+// hasBlocks reports whether the next segment has SACK blocks.
+func (c *Conn) hasBlocks() bool {
+	return c.sackOn && c.gen != nil && (c.rq.Beyond() || c.gen.hasDup)
+}
+
+// segmentMSS returns how many octets of data the next segment may have.
+func (c *Conn) segmentMSS() uint32 {
+	if !c.hasBlocks() {
+		return c.mss
+	}
+	opt := Options{HasTimestamps: c.tsOn}
+	opt.NumSACK = uint8(c.gen.Blocks(&c.rq, opt.SACK[:opt.Fit()]))
+	return c.effectiveMSS(opt.Len())
+}
+
+// sendAck sends a segment that is nothing but an ACK.
+func (c *Conn) sendAck(now wheel.Time, o *Output) { c.sendAckFrom(now, c.ackSeq(), o) }
+
+// ackSeq returns the sequence number for a segment without octets: SND.NXT, or the right edge of the peer's window if the
+// peer has taken back some of what is in flight, since it would not accept what is beyond.
+func (c *Conn) ackSeq() Seq {
+	if edge := c.sndUna.Add(c.snd.Wnd); c.sndNxt.After(edge.Add(1 << c.sndScale)) {
+		return edge
+	}
+	return c.sndNxt
+}
+
+func (c *Conn) sendAckFrom(now wheel.Time, seq Seq, o *Output) {
+	c.segment(now, seq, 0, o)
+	o.Counters.OutSegs++
+}
+
+// sendRST sends a reset that is believed at seq: <SEQ=seq><CTL=RST>, with an ACK where the peer's numbers are known.
+func (c *Conn) sendRST(now wheel.Time, seq Seq, o *Output) {
+	o.Segments = append(o.Segments, Outgoing{})
+	h := &o.Segments[len(o.Segments)-1].Header
+	h.Seq, h.Flags = seq, RST
+	if c.state.synchronized() {
+		h.Flags |= ACK
+		h.Ack = c.rq.Nxt()
+	}
+	if c.tsOn {
+		// RFC 7323 §3.2: the option must be in every segment but a RST, and should be in that too.
+		h.Options.HasTimestamps, h.Options.TSVal = true, c.timestamp(now)
+		h.Options.TSEcr, _ = c.paws.Recent()
+	}
+	c.segsOut++
+	o.Counters.OutSegs++
+	o.Counters.OutRsts++
+}

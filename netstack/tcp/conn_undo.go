@@ -1,0 +1,99 @@
+package tcp
+
+import (
+	"math"
+
+	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/wheel"
+)
+
+// undo takes back what the episode did to the window, as it was not needed (RFC 4015 §3.4).
+// acked is what may leave in a burst, at most an initial window.
+func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) {
+	r := &c.rec
+	r.undoable = false
+	if a.ece {
+		return // RFC 4015 §3.4: where the ACK bears ECN-Echo, there was congestion all the same
+	}
+	if !c.cc.Undo(now, c.fl.sent.Outstanding().Octets, acked) {
+		return
+	}
+	if c.fl != &atRest {
+		c.fl.sent.forgetLosses()
+		c.fl.frto.Reset()
+	}
+	r.newLeft = 0
+	if c.ca == CALoss {
+		o.Counters.TCPLossUndo++
+	} else {
+		o.Counters.TCPFullUndo++
+	}
+	if r.rtoEpisode {
+		// RFC 4015 §3.6 takes the round trip of what is sent after the timeout. What the ACK at hand measured is as long at
+		// least as the timeout that was too short, and saves the segments in flight from another.
+		if a.sample > 0 {
+			c.est.Spurious(a.sample)
+		} else {
+			r.spurious, c.few().spuriousAt = true, now
+		}
+	}
+	if c.ca >= CARecovery {
+		c.fl.l6675.Leave()
+		r.force = false
+		c.ca = CAOpen
+	}
+}
+
+// judgeDSACK counts a duplicate against the retransmissions of the episode (RFC 3708).
+func (c *Conn) judgeDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+	r := &c.rec
+	b := h.Options.SACK[0]
+	if !r.undoable || b.Start.Before(r.began) || !b.Start.Before(r.recover) {
+		return
+	}
+	n := (b.Len() + c.mss - 1) / c.mss
+	if r.dsack.OnDuplicate(n) == congestion.Spurious {
+		o.Counters.TCPDSACKUndo++
+		// The ACKs of what was in flight came before: this one may acknowledge nothing.
+		c.undo(now, a, math.MaxUint32, o)
+	}
+}
+
+// judgeFRTO is steps 2 and 3 of RFC 5682.
+func (c *Conn) judgeFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+	r := &c.rec
+	probing := c.fl.frto.Probing()
+	verdict, next := c.fl.frto.OnAck(uint32(a.una), uint32(a.ack), uint32(c.sndNxt), a.fresh, a.above)
+	if verdict == congestion.Spurious {
+		o.Counters.TCPSpuriousRTOs++
+		c.undo(now, a, a.acked, o)
+		return
+	}
+	r.newLeft = 0
+	if verdict == congestion.Genuine && probing && c.fl.sent.waitingLost() > 0 {
+		// RFC 5682 §2.1 (3a): the window may be of 3·MSS then, two of which are the new segments: one retransmission leaves at once.
+		r.force = true
+	}
+	if next == congestion.SendNew {
+		if c.queued() == 0 || c.snd.Usable(c.sndUna, c.sndNxt) == 0 {
+			c.fl.frto.NoNewData()
+			return
+		}
+		r.newLeft = 2
+	}
+}
+
+// ackProbe is RFC 8985 §7.4.2.
+func (c *Conn) ackProbe(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+	r := &c.rec
+	covers := a.dsack && h.Options.SACK[0].End.AtOrAfter(r.tlp.endSeq) && h.Options.SACK[0].Start.Before(r.tlp.endSeq)
+	if r.tlp.Acked(TLPAck{Ack: a.ack, DSACKProbe: covers, DupNoSACK: a.duplicate && h.Options.NumSACK == 0}) {
+		o.Counters.TCPLossProbeRecovery++
+		if c.ca < CACWR {
+			c.enterCWR(now, a, o, congestion.FastRetransmit)
+			if c.sndUna.AtOrAfter(c.rec.recover) {
+				c.ca = CAOpen
+			}
+		}
+	}
+}
