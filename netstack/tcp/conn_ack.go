@@ -105,7 +105,7 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	fin := c.finSent
 	c.fl.sent.Ack(h.Ack, func(id SegmentID) {
 		s := c.fl.sent.seg(id)
-		if s.Timer != 0 {
+		if s.Armed {
 			c.stopSegment(id, o)
 		}
 		c.tookDelivery(now, s, h, a, o)

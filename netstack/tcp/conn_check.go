@@ -52,8 +52,8 @@ func (c *Conn) Check() error {
 			waiting++
 		}
 		// Every outstanding segment has exactly one timer that runs.
-		if c.perSegment() != (s.Timer != 0) {
-			return fmt.Errorf("tcp: segment at %d: timer %v, want %v", s.Seq-c.iss, s.Timer != 0, c.perSegment())
+		if c.perSegment() != (s.Armed) {
+			return fmt.Errorf("tcp: segment at %d: timer %v, want %v", s.Seq-c.iss, s.Armed, c.perSegment())
 		}
 	}
 	switch {

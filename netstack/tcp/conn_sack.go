@@ -54,7 +54,7 @@ func (c *Conn) armSplit(seq Seq, o *Output) {
 	if !c.perSegment() {
 		return
 	}
-	if id := c.fl.sent.Find(seq); id != 0 && c.fl.sent.seg(id).Timer == 0 {
+	if id := c.fl.sent.Find(seq); id != 0 && !c.fl.sent.seg(id).Armed {
 		c.rearmSegment(id, c.cfg.Policy.Deadline(c.fl.sent.seg(id).Sent, c.est.RTO()), o)
 	}
 }

@@ -29,7 +29,7 @@ func (c *Conn) expireRexmit(now wheel.Time, o *Output) {
 // expireSegment is the expiry of the retransmission timer of the segment id.
 func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
 	p := &c.cfg.Policy
-	if c.probeFirst(now, o) && c.fl.sent.has(id) && c.fl.sent.seg(id).Timer != 0 {
+	if c.probeFirst(now, o) && c.fl.sent.has(id) && c.fl.sent.seg(id).Armed {
 		return // the segment was the probe, and its timer runs again
 	}
 	s := c.fl.sent.seg(id)

@@ -38,7 +38,7 @@ func (c *Conn) armRexmit(now wheel.Time, id SegmentID, o *Output) {
 	s := c.fl.sent.Get(id)
 	if c.perSegment() {
 		at := c.cfg.Policy.RexmitDeadline(now, c.rto(o), tcptimers.Flight{Sent: s.Sent})
-		s.Timer = 1
+		s.Armed = true
 		o.Timers = append(o.Timers, TimerOp{Slot: SegmentSlot(id), Start: true, At: at})
 		return
 	}
@@ -61,14 +61,14 @@ func (c *Conn) restartRexmit(now wheel.Time, o *Output) {
 
 // rearmSegment starts the timer of a segment again that has expired without a retransmission.
 func (c *Conn) rearmSegment(id SegmentID, at wheel.Time, o *Output) {
-	c.fl.sent.Get(id).Timer = 1
+	c.fl.sent.Get(id).Armed = true
 	o.Timers = append(o.Timers, TimerOp{Slot: SegmentSlot(id), Start: true, At: at})
 }
 
 // stopSegment stops the timer of a segment that is about to leave the queue.
 func (c *Conn) stopSegment(id SegmentID, o *Output) {
-	if s := c.fl.sent.seg(id); s.Timer != 0 {
-		s.Timer = 0
+	if s := c.fl.sent.seg(id); s.Armed {
+		s.Armed = false
 		o.Timers = append(o.Timers, TimerOp{Slot: SegmentSlot(id)})
 	}
 }
@@ -80,10 +80,10 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 		return
 	}
 	if id := slot.Segment(); id != 0 {
-		if !c.fl.sent.has(id) || c.fl.sent.seg(id).Timer == 0 {
+		if !c.fl.sent.has(id) || !c.fl.sent.seg(id).Armed {
 			return
 		}
-		c.fl.sent.seg(id).Timer = 0
+		c.fl.sent.seg(id).Armed = false
 		n := len(o.Segments)
 		c.expireSegment(now, id, o)
 		c.output(now, o)
@@ -144,7 +144,7 @@ func (c *Conn) Armed(f func(Slot)) {
 		}
 	}
 	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
-		if c.fl.sent.seg(id).Timer != 0 {
+		if c.fl.sent.seg(id).Armed {
 			f(SegmentSlot(id))
 		}
 	}

@@ -17,15 +17,13 @@ const (
 )
 
 // Segment is what is remembered of a segment in flight: its range and its history, and not its octets. It is read through
-// SentQueue.Get; only Timer is the owner's to write.
+// SentQueue.Get; only Armed is the owner's to write.
 type Segment struct {
 	Seq Seq
 	Len uint32 // in sequence numbers, those of SYN and FIN included; at least 1
 
 	FirstSent wheel.Time // the first transmission
 	Sent      wheel.Time // the last transmission
-
-	Timer uint32 // the owner's business, such as a handle of its timer; 0 in a new segment and in one that a split made
 
 	next, prev   SegmentID // in sequence order
 	newer, older SegmentID // in the order of last transmissions, while queued in it
@@ -37,6 +35,7 @@ type Segment struct {
 
 	Flags         SegmentFlags
 	Transmissions uint8 // held at 255
+	Armed         bool  // the owner's word that its retransmission timer runs; not so in a new segment and in one that a split made
 	state         segmentState
 }
 

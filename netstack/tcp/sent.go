@@ -19,7 +19,7 @@ const maxFlight = 1<<30 + 2
 // of the names in sequence order serves binary search. Both grow by doubling up to the bound.
 //
 // Callbacks are called with a segment as it was before the change that they are told of, and must not change the queue,
-// Segment.Timer apart. Not safe for concurrent use; not to be copied once it is used.
+// Segment.Armed apart. Not safe for concurrent use; not to be copied once it is used.
 type SentQueue struct {
 	arena []Segment // by SegmentID-1
 	free  SegmentID // those given back, through next
@@ -142,7 +142,7 @@ func (q *SentQueue) Find(seq Seq) SegmentID {
 }
 
 // Ack takes out what is before una, and calls f for each segment that is wholly acknowledged, in sequence order, before
-// it goes. One that is acknowledged in part loses that part and nothing else; its stamps and its Timer stay. It returns the
+// it goes. One that is acknowledged in part loses that part and nothing else; its stamps and Armed stay. It returns the
 // sequence numbers taken out, 0 for a una that is old. It costs O(1) for each segment taken out.
 func (q *SentQueue) Ack(una Seq, f func(SegmentID)) (octets uint32) {
 	before := q.outstanding.Octets
@@ -203,7 +203,7 @@ func (q *SentQueue) uncount(state segmentState, c Count) {
 }
 
 // Split cuts the segment id in two where at is, which must be inside of it: after a smaller MSS, or for a part of it that was
-// SACKed. id keeps the first part; the second, whose name is returned, has the same stamps and state, no Timer, and the FIN and PSH.
+// SACKed. id keeps the first part; the second, whose name is returned, has the same stamps and state, no timer, and the FIN and PSH.
 // It reports false, and does nothing, if the queue is full. It costs O(log n), and moving the names of at most half of the
 // segments, 4 octets each.
 func (q *SentQueue) Split(id SegmentID, at Seq) (second SegmentID, ok bool) {
@@ -233,7 +233,7 @@ func (q *SentQueue) split(id SegmentID, at Seq, most uint32) (second SegmentID, 
 	*t = *s
 	t.ref = ref
 	first := at.Sub(s.Seq)
-	t.Seq, t.Len, t.Timer, t.Flags = at, s.Len-first, 0, s.Flags&^SegmentSYN
+	t.Seq, t.Len, t.Armed, t.Flags = at, s.Len-first, false, s.Flags&^SegmentSYN
 	s.Len, s.Flags = first, s.Flags&^(SegmentFIN|SegmentPSH)
 	t.prev, s.next = id, second
 	if t.next != 0 {

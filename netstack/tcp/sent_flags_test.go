@@ -12,14 +12,14 @@ func TestSplitKeepsStampsAndFlags(t *testing.T) {
 	q, _ := NewSentQueue(4)
 	id, _ := q.Push(7, 100, 10, SegmentSYN|SegmentPSH|SegmentFIN)
 	q.Retransmit(9, id)
-	q.Get(id).Timer = 5
+	q.Get(id).Armed = true
 	second, ok := q.Split(id, 104)
 	if !ok {
 		t.Fatal("the split is refused")
 	}
 	a, b := q.Get(id), q.Get(second)
-	if a.Flags != SegmentSYN || b.Flags != SegmentPSH|SegmentFIN || a.Timer != 5 || b.Timer != 0 {
-		t.Errorf("parts have flags %b, %b and timers %d, %d", a.Flags, b.Flags, a.Timer, b.Timer)
+	if a.Flags != SegmentSYN || b.Flags != SegmentPSH|SegmentFIN || !a.Armed || b.Armed {
+		t.Errorf("parts have flags %b, %b and timers %v, %v", a.Flags, b.Flags, a.Armed, b.Armed)
 	}
 	for _, s := range []*Segment{a, b} {
 		if s.FirstSent != 7 || s.Sent != 9 || s.Transmissions != 2 || !s.RetransOut() || !s.Retransmitted() {
