@@ -48,6 +48,10 @@ func (j *Joined) Counts() [2]sim.LinkCounts {
 	return [2]sim.LinkCounts{j.wires[There].counts(), j.wires[Back].counts()}
 }
 
+// Noted reports whether the tap has been told of all that was sent before the call. It does not wait: while a packet is being sent, it
+// returns false.
+func (j *Joined) Noted() bool { return j.wires[There].noted() && j.wires[Back].noted() }
+
 // Close detaches both endpoints, drops what is on the wire, and waits until nothing of the link runs any more. The
 // endpoints stay as they are.
 func (j *Joined) Close() {

@@ -294,6 +294,15 @@ func (w *wire) wait() {
 	}
 }
 
+// noted reports whether nobody is between reading the clock and telling the tap. It does not wait, as the tap may.
+func (w *wire) noted() bool {
+	if !w.mu.TryLock() {
+		return false
+	}
+	w.mu.Unlock()
+	return true
+}
+
 // counts returns what the model has counted.
 func (w *wire) counts() sim.LinkCounts {
 	w.mu.Lock()

@@ -86,6 +86,9 @@ func (l *Link) start() (err error) {
 	if err != nil {
 		return err
 	}
+	l.recorder.mu.Lock()
+	l.recorder.noted = l.joined.Noted
+	l.recorder.mu.Unlock()
 	for i, d := range l.devices {
 		if err := setUp(d, c.Sides[i].Addrs, c.Sides[1-i].Addrs); err != nil {
 			return err

@@ -30,6 +30,7 @@ type recorder struct {
 	room    sync.Cond
 	waiting bool // the writer will look
 	closed  bool
+	noted   func() bool // whether all that was sent before has been noted; nil as long as there is no link
 
 	wake chan struct{} // to the writer; closed at the end
 	done chan struct{}
@@ -59,8 +60,7 @@ type line struct {
 
 const (
 	flushEvery = 10 * time.Millisecond
-	holdBack   = 50 * time.Millisecond // by how much packets of two directions may come out of order
-	mostQueued = 64 << 20              // octets: then packets wait for the writer
+	mostQueued = 64 << 20 // octets: then packets wait for the writer
 )
 
 // newRecorder opens the files. epoch is that of the clock.
@@ -126,7 +126,8 @@ func (r *recorder) Sent(now wheel.Time, p *tun.Passing, pkt *stack.PacketBuffer)
 	r.note(event{now, false, p, nil}, pkt)
 }
 
-// Arrived implements tun.Tap.
+// Arrived implements tun.Tap. The stamp is read anew with the lock held, so that what is noted later has a later one: a machine that
+// is busy may take long from the link's reading to here.
 func (r *recorder) Arrived(now wheel.Time, p *tun.Passing, pkt *stack.PacketBuffer) {
 	r.note(event{now, true, p, nil}, pkt)
 }
@@ -139,6 +140,12 @@ func (r *recorder) note(e event, pkt *stack.PacketBuffer) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for r.files && r.size > mostQueued && !r.closed {
+		r.room.Wait()
+	}
+	if e.arrived {
+		e.now = r.clock.Now()
+	}
 	d := e.known.Direction
 	switch {
 	case e.known.TooBig:
@@ -149,9 +156,6 @@ func (r *recorder) note(e event, pkt *stack.PacketBuffer) {
 	}
 	if !r.files || r.closed {
 		return
-	}
-	for r.size > mostQueued && !r.closed {
-		r.room.Wait()
 	}
 	r.batch = append(r.batch, e)
 	r.size += len(e.octets)
@@ -166,20 +170,31 @@ func (r *recorder) serve() {
 	defer close(r.done)
 	for range r.wake {
 		time.Sleep(flushEvery) // one round for all that comes meanwhile
+		now, noted := r.clock.Now(), r.allNoted()
 		r.mu.Lock()
 		r.waiting = false
 		batch := r.take()
 		closed := r.closed
 		r.mu.Unlock()
-		now := r.clock.Now()
 		for i := range batch {
 			r.write(&batch[i])
 		}
-		r.flush(now.Add(-holdBack))
+		if !noted {
+			now = 0 // somebody is about to note what was sent before: it waits for the next round
+		}
+		r.flush(now)
 		if !closed && r.holds() {
 			r.again()
 		}
 	}
+}
+
+// allNoted reports whether all that was sent before the call has been noted.
+func (r *recorder) allNoted() bool {
+	r.mu.Lock()
+	noted := r.noted
+	r.mu.Unlock()
+	return noted != nil && noted() // without the lock, which those wait for that are asked about
 }
 
 // take returns the batch, and makes room. The lock is held.
