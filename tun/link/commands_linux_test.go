@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,9 +51,10 @@ func runTest(t *testing.T, ctx context.Context, cmds Commands, ready func()) (ou
 
 // TestCommands runs a program at each end: that of a ends the link, and that of b goes with all that it has started.
 func TestCommands(t *testing.T) {
+	said := filepath.Join(t.TempDir(), "said") // b's program has
 	out, err := runTest(t, context.Background(), Commands{
-		B: "sleep 60 & echo $!; wait",
-		A: []string{"/bin/sh", "-c", "read line < /proc/net/dev; echo up; sleep 0.2"},
+		B: "sleep 60 & echo $!; : > " + said + "; wait",
+		A: []string{"/bin/sh", "-c", "read line < /proc/net/dev; echo up; until [ -e " + said + " ]; do sleep 0.01; done"},
 	}, func() {})
 	lines := strings.Fields(out)
 	if err != nil || len(lines) != 2 {
@@ -62,7 +64,7 @@ func TestCommands(t *testing.T) {
 	if pid == "up" {
 		pid = lines[1]
 	}
-	for range 100 {
+	for range 2000 {
 		if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err != nil || strings.Contains(string(stat), ") Z ") {
 			return // gone, or a zombie until whoever inherits it looks
 		}
@@ -84,9 +86,18 @@ func TestCommandThatFails(t *testing.T) {
 func TestContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	start := time.Now()
-	out, err := runTest(t, ctx, Commands{A: []string{"/bin/sh", "-c", "trap 'echo asked; exit' TERM; echo ready; while :; do sleep 0.01; done"}},
-		func() { time.AfterFunc(200*time.Millisecond, cancel) })
+	waits := filepath.Join(t.TempDir(), "waits") // for the signal
+	var start time.Time
+	out, err := runTest(t, ctx, Commands{A: []string{"/bin/sh", "-c",
+		"trap 'echo asked; exit' TERM; echo ready; : > " + waits + "; while :; do sleep 0.01; done"}}, func() {
+		go func() {
+			for _, err := os.Stat(waits); err != nil && ctx.Err() == nil; _, err = os.Stat(waits) {
+				time.Sleep(10 * time.Millisecond)
+			}
+			start = time.Now()
+			cancel()
+		}()
+	})
 	if err != nil || out != "ready\nasked\n" || time.Since(start) > 10*time.Second {
 		t.Errorf("%q, %v, after %v", out, err, time.Since(start))
 	}
