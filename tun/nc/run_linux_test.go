@@ -42,6 +42,10 @@ type kernel struct {
 // newKernel makes a namespace that ends with the test, which is skipped where that is not allowed.
 func newKernel(t *testing.T) *kernel {
 	t.Helper()
+	// Package net finds out once whether there is IPv6. In a namespace whose loopback device is down it would find none.
+	if l, err := net.Listen("tcp", ":0"); err == nil {
+		l.Close()
+	}
 	ns, err := tun.NewNamespace()
 	if err == nil {
 		t.Cleanup(func() { ns.Close() })

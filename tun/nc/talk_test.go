@@ -226,8 +226,9 @@ func TestEnds(t *testing.T) {
 			wantServer     error
 			wantClient     error
 		}{
-			{"idle client", Config{In: never()}, Config{In: never(), Timeout: 100 * time.Millisecond}, syscall.ECONNRESET, os.ErrDeadlineExceeded},
-			{"idle server", Config{In: never(), Timeout: 100 * time.Millisecond}, Config{In: never()}, os.ErrDeadlineExceeded, syscall.ECONNRESET},
+			// The time is one for the dial, too.
+			{"idle client", Config{In: never()}, Config{In: never(), Timeout: time.Second}, syscall.ECONNRESET, os.ErrDeadlineExceeded},
+			{"idle server", Config{In: never(), Timeout: time.Second}, Config{In: never()}, os.ErrDeadlineExceeded, syscall.ECONNRESET},
 			{"input", Config{In: never()}, Config{In: iotest.ErrReader(broken)}, syscall.ECONNRESET, broken},
 			{"output", Config{In: strings.NewReader("x")}, Config{In: never(), Out: failing{broken}}, syscall.ECONNRESET, broken},
 		} {
