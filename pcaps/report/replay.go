@@ -2,7 +2,6 @@ package report
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/replay"
-	"tcpwheel/pcaps/report/draw"
 	"tcpwheel/pcaps/report/shell"
 	"tcpwheel/wheel"
 )
@@ -43,7 +41,11 @@ type (
 		Pairs    []figure
 		Losses   []lossView
 		Heads    []string // of the policies' columns
+		Files    bool     // there are several captures
 		LossNote string
+		Models   string // the timers that stand for the captured ones
+		Unsure   []unsureView
+		Surer    int // of these, that are not shown
 		Refusals []Refusal
 		More     int // refusals that are not shown
 	}
@@ -54,7 +56,11 @@ type (
 		Shares        []cellView
 		Beyond        string
 	}
+	unsureView struct {
+		File, Conn, Policy, Share string
+	}
 	lossView struct {
+		File           string
 		Conn           int
 		Packet         int64
 		At, Kind       string
@@ -76,12 +82,13 @@ func (r *Replays) Write(w io.Writer) error {
 	v := replayView{Frame: shell.NewFrame(r.title(), pageCSS), Notes: r.Notes}
 	v.Facts = []shell.Fact{
 		{"connections", strconv.Itoa(r.Conns)}, {"with losses", strconv.Itoa(r.Lossy)}, {"replayed", strconv.Itoa(len(r.Results))},
-		{"policies", strconv.Itoa(len(r.Choices))},
+		{"losses", strconv.Itoa(r.total())}, {"policies", strconv.Itoa(len(r.Choices))},
 	}
 	v.Refusals = r.Refusals[:min(len(r.Refusals), maxRefusals)]
 	v.More = len(r.Refusals) - len(v.Refusals)
 	if len(r.Results) > 0 {
-		v.Policies = r.policies()
+		v.Policies, v.Models = r.policies(), r.models()
+		r.unsure(&v)
 		if fig, ok := r.savings(); ok {
 			v.Savings = &fig
 		}
@@ -157,6 +164,42 @@ func (r *Replays) policies() []policyView {
 	return all
 }
 
+// models names the timers that stand for the captured ones, the most frequent first; "" if no policy has them.
+func (r *Replays) models() string {
+	if !slices.ContainsFunc(r.Choices, func(c replay.Choice) bool { return strings.HasPrefix(c.Text, replay.Captured) }) {
+		return ""
+	}
+	count := map[string]int{}
+	var names []string
+	for _, x := range r.Results {
+		if count[x.Model]++; count[x.Model] == 1 {
+			names = append(names, x.Model)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return count[b] - count[a] })
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s (%d)", name, count[name])
+	}
+	return strings.Join(names, ", ")
+}
+
+// unsure lists the connections and policies for which there is no verdict.
+func (r *Replays) unsure(v *replayView) {
+	for _, x := range r.Results {
+		for i, c := range r.Choices {
+			if !x.Refused(i) {
+				continue
+			}
+			if len(v.Unsure) == maxRefusals {
+				v.Surer++
+				continue
+			}
+			v.Unsure = append(v.Unsure, unsureView{x.File, fmt.Sprintf("%d: %v > %v", x.ID, x.Client, x.Server), c.Text,
+				fmt.Sprintf("%.2f %%", 100*x.Outcomes[i][replay.ByRange].Share())})
+		}
+	}
+}
+
 func shareCell(part, of time.Duration) cellView {
 	if of <= 0 {
 		return cellView{}
@@ -165,32 +208,42 @@ func shareCell(part, of time.Duration) cellView {
 	return cellView{strconv.FormatFloat(share, 'g', 6, 64), fmt.Sprintf("%.1f %%", share)}
 }
 
+// total returns how many losses there are.
+func (r *Replays) total() (n int) {
+	for _, x := range r.Results {
+		n += len(x.Script.Loss)
+	}
+	return n
+}
+
 // losses fills the table of losses in.
 func (r *Replays) losses(v *replayView) {
 	for _, c := range r.Choices {
 		v.Heads = append(v.Heads, c.Text)
 	}
-	total := 0
 	for _, x := range r.Results {
-		total += len(x.Script.Loss)
+		v.Files = v.Files || x.File != r.Results[0].File
 	}
 	rows := replay.Longest(r.Results, maxLossRows)
-	if len(rows) < total {
+	if total := r.total(); len(rows) < total {
 		v.LossNote = fmt.Sprintf("The %d longest of %d. ", len(rows), total)
 	}
 	for _, at := range rows {
 		x := r.Results[at[0]]
 		l := &x.Script.Loss[at[1]]
 		row := lossView{
-			Conn: x.ID, Packet: l.Packet, At: micro(x.Script.Seconds(l.At, r.First(x))), Kind: l.Kind.String(), Spurious: l.Verdict.String(),
+			File: x.File, Conn: x.ID, Packet: l.Packet, At: micro(x.Script.Seconds(l.At, r.First(x))), Kind: l.Kind.String(), Spurious: l.Verdict.String(),
 			From:  [2]string{x.Client.String(), x.Server.String()}[l.Flow],
 			Spans: []cellView{cell(l.TRec, l.TRec > 0)},
 		}
 		for i := range r.Choices {
 			rec := &x.Outcomes[i][replay.ByRange].Recoveries[at[1]]
 			span := cell(rec.TRec, rec.Sent && !rec.Beyond)
-			if x.Refused(i) {
+			switch {
+			case x.Refused(i):
 				span = cellView{Value: "refused", Text: "refused"}
+			case rec.Sent && rec.Beyond:
+				span = cellView{Value: "beyond", Text: "beyond"}
 			}
 			row.Spans = append(row.Spans, span)
 		}
@@ -268,87 +321,27 @@ func thinned(all []time.Duration) []time.Duration {
 
 // pairs draws for each policy the recovery time of each loss as captured, and beside it that of the replay.
 func (r *Replays) pairs() (figures []figure) {
-	const width, height = 380, 330
-	lo, hi := time.Duration(0), time.Duration(0)
-	lists := make([][]pair, len(r.Choices))
+	lists := make([][]slope, len(r.Choices))
 	for i := range r.Choices {
-		lists[i] = r.paired(i)
-		for _, p := range lists[i] {
-			for _, d := range []time.Duration{p.captured, p.replayed} {
-				if d > 0 && (lo == 0 || d < lo) {
-					lo = d
-				}
-				hi = max(hi, d)
-			}
+		for _, p := range r.paired(i) {
+			lists[i] = append(lists[i], slope{p.captured, p.replayed, []string{
+				csvText(p.result.File), strconv.Itoa(p.result.ID), strconv.FormatInt(p.loss.Packet, 10), p.loss.Kind.String(),
+				strconv.FormatFloat(p.captured.Seconds(), 'g', 9, 64), strconv.FormatFloat(p.replayed.Seconds(), 'g', 9, 64),
+			}})
 		}
 	}
-	if lo == 0 {
+	lo, hi, ok := slopesSpan(lists...)
+	if !ok {
 		return nil
 	}
-	for i := range r.Choices {
-		all := lists[i]
-		if len(all) == 0 {
+	for i, c := range r.Choices {
+		if len(lists[i]) == 0 {
 			continue
 		}
-		c := draw.NewCanvas(width, height, "recovery times as captured and with "+r.Choices[i].Text)
-		y := draw.NewLogScale(lo.Seconds(), hi.Seconds(), height-34, marginTop)
-		const left, right = marginLeft + 14, width - 60
-		var grid strings.Builder
-		for _, v := range y.Ticks(6) {
-			grid.WriteString("M" + draw.Num(marginLeft) + " " + draw.Num(y.At(v)) + "H" + draw.Num(width-46))
-			c.Text("t", "e", marginLeft-6, y.At(v)+4, spanTick(v))
-		}
-		c.Path("grid", &grid)
-		c.Text("t", "", 4, marginTop-10, "T_rec")
-		c.Text("t", "m", left, height-14, "captured")
-		c.Text("t", "m", right, height-14, "replayed")
-		var t table
-		t.row("file", "conn", "packet", "kind", "captured_s", "replayed_s")
-		var better, worse strings.Builder
-		fewer, more, same, drawn := 0, 0, 0, 0
-		step := (len(all) + maxPairs - 1) / maxPairs
-		// The longest, and of the others evenly as many as there is room for.
-		order := slices.Clone(all)
-		slices.SortStableFunc(order, func(a, b pair) int { return cmp.Compare(b.captured, a.captured) })
-		for k, p := range order {
-			t.row(csvText(p.result.File), strconv.Itoa(p.result.ID), strconv.FormatInt(p.loss.Packet, 10), p.loss.Kind.String(),
-				strconv.FormatFloat(p.captured.Seconds(), 'g', 9, 64), strconv.FormatFloat(p.replayed.Seconds(), 'g', 9, 64))
-			to := &worse
-			switch difference := p.replayed - p.captured; {
-			case difference <= p.captured/100 && -difference <= p.captured/100:
-				same++
-				to = &better
-			case difference < 0:
-				fewer++
-				to = &better
-			default:
-				more++
-			}
-			if k%step != 0 && k >= 20 {
-				continue
-			}
-			drawn++
-			to.WriteString("M" + draw.Num(left) + " " + draw.Num(y.At(max(p.captured, lo).Seconds())) + "L" + draw.Num(right) + " " + draw.Num(y.At(max(p.replayed, lo).Seconds())))
-		}
-		c.Path("up better", &better)
-		c.Path("up worse", &worse)
-		s := replay.Summarize(r.Results, i)
-		var before []time.Duration
-		for _, p := range all {
-			before = append(before, p.captured)
-		}
-		median := replay.Quantile(before, 0.5)
-		c.Titled(fmt.Sprintf("medians: %s and %s", SpanText(median), SpanText(s.Median)), func() {
-			c.Line("d c", left, y.At(max(median, lo).Seconds()), right, y.At(max(s.Median, lo).Seconds()))
-		})
-		caption := fmt.Sprintf("%d sooner, %d later, %d within 1 %%.", fewer, more, same)
-		if drawn < len(all) {
-			caption += fmt.Sprintf(" %d of %d are drawn.", drawn, len(all))
-		}
-		figures = append(figures, figure{
-			SVG: c.End(), Title: r.Choices[i].Text, Caption: caption, Data: t.b.String(), Name: fmt.Sprintf("paired-%d.csv", i+1),
-			Legend: []legendItem{{"a", "sooner"}, {"r", "later"}, {"d", "medians"}},
-		})
+		figures = append(figures, paired{
+			title: c.Text, label: "recovery times as captured and with " + c.Text, axis: "T_rec", before: "captured", after: "replayed",
+			head: []string{"file", "conn", "packet", "kind", "captured_s", "replayed_s"}, name: fmt.Sprintf("paired-%d.csv", i+1),
+		}.draw(lists[i], lo, hi))
 	}
 	return figures
 }

@@ -83,18 +83,19 @@ func (r *Replays) savings() (figure, bool) {
 		}
 	}
 	// A policy that is many times slower would leave no room for the others: the axis ends here, and the bar says how long it is.
+	beyond := least < -100
 	least = max(least, -100)
 	if most-least < 1 {
 		most = least + 1
 	}
-	const line, left = 30, 170
+	const line, left = 30, 150
 	height := float64(marginTop + marginBottom + line*len(rows))
-	c := draw.NewCanvas(figureWidth, height, "share of the captured recovery times that each policy saves")
+	c := draw.NewCanvas(fitWidth, height, "share of the captured recovery times that each policy saves")
 	f := frame{
-		x: draw.NewScale(least-(most-least)/50, most+(most-least)/20, left, figureWidth-marginRight-8),
+		x: draw.NewScale(least-(most-least)/50, most+(most-least)/20, left, fitWidth-marginRight-8),
 		y: draw.NewScale(0, 1, height-marginBottom, marginTop),
 	}
-	axes(c, frame{f.x, draw.Scale{From: f.y.From, To: f.y.To}}, 8, 0, func(v float64) string { return plainTick(v) + " %" },
+	axes(c, frame{f.x, draw.Scale{From: f.y.From, To: f.y.To}}, 6, 0, func(v float64) string { return plainTick(v) + " %" },
 		func(float64) string { return "" }, "saved of the captured recovery times", "")
 	zero := f.x.At(0)
 	clip := func(v float64) float64 { return min(max(f.x.At(v), f.x.From), f.x.To) }
@@ -136,23 +137,30 @@ func (r *Replays) savings() (figure, bool) {
 				c.Line("d", x1, y-5, x1, y+5)
 				c.Line("d", x2, y-5, x2, y+5)
 			}
+			for _, key := range []struct {
+				key   replay.Key
+				shape string
+			}{{replay.ByTime, "l4 4-4 4-4-4z"}, {replay.ByIndex, "l4.5 8h-9z"}} {
+				if share := w.shares[key.key]; w.known[key.key] && share >= f.x.Lo {
+					fmt.Fprintf(c, `<path class="d key" d="M%s %s%s"/>`, draw.Num(clip(share)), draw.Num(y-4), key.shape)
+				}
+			}
 			if w.shares[replay.ByRange] < f.x.Lo {
-				c.Text("bt", "", f.x.From+12, y+4, fmt.Sprintf("◀ %.0f %%", w.shares[replay.ByRange]))
-			}
-			if w.known[replay.ByTime] {
-				fmt.Fprintf(c, `<path class="d key" d="M%s %sl4 4-4 4-4-4z"/>`, draw.Num(clip(w.shares[replay.ByTime])), draw.Num(y-4))
-			}
-			if w.known[replay.ByIndex] {
-				fmt.Fprintf(c, `<path class="d key" d="M%s %sl4.5 8h-9z"/>`, draw.Num(clip(w.shares[replay.ByIndex])), draw.Num(y-4))
+				c.Text("bt", "e", zero-6, y+4, fmt.Sprintf("◀ %.0f %%", w.shares[replay.ByRange]))
 			}
 		})
 	}
 	c.Line("d", zero, marginTop, zero, height-marginBottom)
-	caption := "Bars: the n-th transmission of octets fares as it did in the capture (by range). ◇ what is sent at a time fares as what was sent then (by time). △ the n-th packet fares as the n-th (by index). Lines: 95 % by drawing connections again."
+	caption := "Bars: the n-th transmission of octets fares as it did in the capture (by range). ◇ what is sent at a time fares as what was sent then (by time). △ the n-th packet fares as the n-th (by index)."
 	if len(r.Results) < 2 {
-		caption = caption[:len(caption)-len(" Lines: 95 % by drawing connections again.")] + " One connection gives no interval."
+		caption += " One connection gives no interval."
+	} else {
+		caption += " Lines: 95 % by drawing connections again."
 	}
-	return figure{SVG: c.End(), Title: "What each policy saves", Caption: caption, Data: t.b.String(), Name: "savings.csv"}, true
+	if beyond {
+		caption += " What lies beyond the axis is in the data."
+	}
+	return figure{SVG: c.End(), Title: "What each policy saves", Caption: caption, Data: t.b.String(), Name: "savings.csv", Fit: true}, true
 }
 
 // shortened cuts a text to so many characters.

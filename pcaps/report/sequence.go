@@ -23,7 +23,7 @@ type figure struct {
 	Legend  []legendItem
 	Data    string // as CSV
 	Name    string // of the file that the data may be saved as
-	Wide    bool
+	Fit     bool   // it is narrow enough for a phone
 }
 
 // legendItem is a colour, by its class, and what it stands for.
@@ -39,6 +39,7 @@ var legendOf = []legendItem{
 // Sizes of figures, in pixels of their own.
 const (
 	figureWidth  = 760
+	fitWidth     = 470 // of those that are to be read on a phone as a whole
 	marginLeft   = 58
 	marginRight  = 14
 	marginTop    = 26
@@ -405,7 +406,7 @@ func (d *drawing) overview(i int, origin wheel.Time) (figure, bool) {
 		caption = fmt.Sprintf("%d marks are merged into others beside them; retransmissions are not.", t.merged)
 	}
 	return figure{
-		SVG: c.End(), Title: fmt.Sprintf("%v → %v", f.Src, f.Dst), Caption: caption, Legend: p.legend(), Data: dataOf(marks, origin), Wide: true,
+		SVG: c.End(), Title: fmt.Sprintf("%v → %v", f.Src, f.Dst), Caption: caption, Legend: p.legend(), Data: dataOf(marks, origin),
 		Name: fmt.Sprintf("conn%d-flow%d.csv", d.conn.ID, i),
 	}, true
 }

@@ -33,16 +33,16 @@ func distribution(title, axis, name string, curves []curve) (figure, bool) {
 	if lo == 0 {
 		return figure{}, false
 	}
-	const height = 340
-	c := draw.NewCanvas(figureWidth, height, title)
+	const height = 300
+	c := draw.NewCanvas(fitWidth, height, title)
 	f := frame{
-		x: draw.NewLogScale(lo.Seconds(), hi.Seconds(), marginLeft, figureWidth-marginRight-6),
+		x: draw.NewLogScale(lo.Seconds(), hi.Seconds(), marginLeft-8, fitWidth-marginRight-6),
 		y: draw.NewScale(0, 100, height-marginBottom, marginTop),
 	}
 	axes(c, f, 8, 5, spanTick, func(v float64) string { return plainTick(v) + " %" }, axis, "share that took no longer")
 	var t table
 	t.row("curve", "span_s", "share")
-	fig := figure{Title: title, Name: name, Wide: true}
+	fig := figure{Title: title, Name: name, Fit: true}
 	for _, k := range curves {
 		if len(k.all) == 0 {
 			continue
@@ -110,7 +110,7 @@ func (d *drawing) roundTrips(origin wheel.Time) (figure, bool) {
 	axes(c, f, 8, 5, plainTick, spanTick, "seconds since the capture began", "round trip, without ambiguous samples")
 	var t table
 	t.row("time_s", "src", "rtt_s")
-	fig := figure{Title: "Round-trip times", Name: fmt.Sprintf("conn%d-rtt.csv", d.conn.ID), Wide: true}
+	fig := figure{Title: "Round-trip times", Name: fmt.Sprintf("conn%d-rtt.csv", d.conn.ID)}
 	for i := range d.trace.flows {
 		tr := &d.trace.flows[i]
 		if len(tr.rtts) == 0 {

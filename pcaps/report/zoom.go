@@ -40,7 +40,7 @@ func (d *drawing) zoom(i int, e *track.Episode, origin wheel.Time) figure {
 	p.inside(func() { p.draw(marks, f.Timers.Best) })
 	return figure{
 		SVG: c.End(), Title: fmt.Sprintf("packet %d: %s, D %s", e.DetectedPacket, e.Kind, SpanText(e.D)),
-		Caption: episodeText(f, e), Legend: p.legend(), Data: dataOf(marks, origin), Wide: true,
+		Caption: episodeText(f, e), Legend: p.legend(), Data: dataOf(marks, origin),
 		Name: fmt.Sprintf("conn%d-packet%d.csv", d.conn.ID, e.DetectedPacket),
 	}
 }

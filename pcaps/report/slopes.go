@@ -1,0 +1,105 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/report/draw"
+)
+
+// slope is a span before and after, of which a line is drawn from one to the other.
+type slope struct {
+	before, after time.Duration
+	fields        []string // of its row of the data
+}
+
+// paired is a figure of slopes.
+type paired struct {
+	title, label  string // the heading, and what it says to those who cannot see it
+	axis          string
+	before, after string // what is on the left and on the right
+	head          []string
+	name          string // of the data
+}
+
+// slopesSpan returns the least and the greatest span of slopes, so that several figures may have one scale. ok is false if there is none above 0.
+func slopesSpan(lists ...[]slope) (lo, hi time.Duration, ok bool) {
+	for _, all := range lists {
+		for _, s := range all {
+			for _, d := range []time.Duration{s.before, s.after} {
+				if d > 0 && (lo == 0 || d < lo) {
+					lo = d
+				}
+				hi = max(hi, d)
+			}
+		}
+	}
+	return lo, hi, lo > 0
+}
+
+// alike reports whether two spans are within 1 % of the first.
+func alike(before, after time.Duration) bool { return (after - before).Abs() <= before/100 }
+
+// draw draws the slopes, on a scale from lo to hi: the longest, and of the others evenly as many as there is room for.
+func (f paired) draw(all []slope, lo, hi time.Duration) figure {
+	const width, height = 380, 330
+	const left, right = marginLeft + 14, width - 60
+	c := draw.NewCanvas(width, height, f.label)
+	y := draw.NewLogScale(lo.Seconds(), hi.Seconds(), height-34, marginTop)
+	var grid strings.Builder
+	for _, v := range y.Ticks(6) {
+		grid.WriteString("M" + draw.Num(marginLeft) + " " + draw.Num(y.At(v)) + "H" + draw.Num(width-46))
+		c.Text("t", "e", marginLeft-6, y.At(v)+4, spanTick(v))
+	}
+	c.Path("grid", &grid)
+	c.Text("t", "", 4, marginTop-10, f.axis)
+	c.Text("t", "m", left, height-14, f.before)
+	c.Text("t", "m", right, height-14, f.after)
+	var t table
+	t.row(f.head...)
+	var better, same, worse strings.Builder
+	sooner, later, equal, drawn := 0, 0, 0, 0
+	step := (len(all) + maxPairs - 1) / maxPairs
+	order := slices.Clone(all)
+	slices.SortStableFunc(order, func(a, b slope) int { return cmp.Compare(b.before, a.before) })
+	var befores, afters []time.Duration
+	for k, p := range order {
+		t.row(p.fields...)
+		befores, afters = append(befores, p.before), append(afters, p.after)
+		to := &worse
+		switch {
+		case alike(p.before, p.after):
+			equal++
+			to = &same
+		case p.after < p.before:
+			sooner++
+			to = &better
+		default:
+			later++
+		}
+		if k%step != 0 && k >= 20 {
+			continue
+		}
+		drawn++
+		to.WriteString("M" + draw.Num(left) + " " + draw.Num(y.At(max(p.before, lo).Seconds())) + "L" + draw.Num(right) + " " + draw.Num(y.At(max(p.after, lo).Seconds())))
+	}
+	c.Path("up same", &same)
+	c.Path("up better", &better)
+	c.Path("up worse", &worse)
+	before, after := replay.Quantile(befores, 0.5), replay.Quantile(afters, 0.5)
+	c.Titled(fmt.Sprintf("medians: %s and %s", SpanText(before), SpanText(after)), func() {
+		c.Line("d c", left, y.At(max(before, lo).Seconds()), right, y.At(max(after, lo).Seconds()))
+	})
+	caption := fmt.Sprintf("%d sooner, %d later, %d within 1 %%; medians %s and %s.", sooner, later, equal, SpanText(before), SpanText(after))
+	if drawn < len(all) {
+		caption += fmt.Sprintf(" %d of %d are drawn.", drawn, len(all))
+	}
+	return figure{
+		SVG: c.End(), Title: f.title, Caption: caption, Data: t.b.String(), Name: f.name,
+		Legend: []legendItem{{"up better", "sooner"}, {"up worse", "later"}, {"up same", "within 1 %"}, {"d", "medians"}},
+	}
+}
