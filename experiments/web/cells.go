@@ -156,6 +156,7 @@ func (p *Plan) send(timers lab.Timers, a answer, bad func(wheel.Time) bool) (too
 		return hit
 	}}}
 	cfg := timers.Config()
+	cfg.Socket.NoDelay = true // or the last segment waits for the ACK of those before
 	pair, err := lab.NewPair(lab.PairPlan{Seed: a.seed, Client: cfg, Server: cfg, Up: link, Down: down})
 	if err != nil {
 		return 0, 0, c, err

@@ -39,6 +39,17 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// TestAnswersLeaveAtOnce: what fits into the initial window of ten segments takes a round trip and its time on the link, the last segment,
+// which is not full, included.
+func TestAnswersLeaveAtOnce(t *testing.T) {
+	p := studytest.Own[Plan](t, Study)
+	a := answer{seed: 1, octets: 9*1448 + 300, trip: 40 * time.Millisecond}
+	took, _, _, err := p.send(lab.MustTimers("linux"), a, func(wheel.Time) bool { return false })
+	if err != nil || took < a.trip || took > a.trip+12*time.Millisecond {
+		t.Errorf("an answer of ten segments took %v, %v, want a round trip of %v and ten times 1.2 ms at most", took, err, a.trip)
+	}
+}
+
 // TestWeather finds bursts as long and as frequent as asked for.
 func TestWeather(t *testing.T) {
 	const slots = 2_000_000
