@@ -66,7 +66,7 @@ func (p *Plan) configs() (all []config) {
 		}
 	}
 	for _, floor := range p.Floors {
-		for _, tick := range p.Ticks {
+		for _, tick := range p.allTicks() {
 			add(both(floor, tick))
 		}
 		for _, tick := range p.Alone {

@@ -30,11 +30,19 @@ type Plan struct {
 
 	Floors []time.Duration `plan:"floors" min:"0s" max:"10s"`
 	Ticks  []time.Duration `plan:"ticks" min:"0s" max:"500ms"`
+	Later  []time.Duration `plan:"later_ticks" min:"1us" max:"500ms" optional:"true"`
 	Alone  []time.Duration `plan:"alone" min:"1us" max:"500ms"`
 	Alphas []int           `plan:"alphas" min:"1" max:"1024"`
 	Betas  []int           `plan:"betas" min:"1" max:"1024"`
 
 	Seeds int `plan:"seeds" min:"1" max:"1000"`
+}
+
+// allTicks are all granularities of both clocks, in rising order, each once.
+func (p *Plan) allTicks() []time.Duration {
+	all := slices.Concat(p.Ticks, p.Later)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Cell is what all estimators have made of the connections of a process under one seed.

@@ -29,13 +29,19 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out := &experiments.Outcome{}
 	r.monotone(p, out)
 	top := p.Floors[len(p.Floors)-1]
-	atStandard := r.effects(p.factors([]time.Duration{top}, []time.Duration{0}))
-	anywhere := r.effects(p.factors(p.Floors, p.Ticks))
-	r.order(atStandard, anywhere, top, out)
+	atStandard := r.effects(p.factors(levels{p.Floors, p.Ticks, allSamplings}, []time.Duration{top}, []time.Duration{0}))
+	anywhere := r.effects(p.factors(levels{p.Floors, p.Ticks, allSamplings}, p.Floors, p.Ticks))
+	r.order(p, atStandard, anywhere, top, out)
 	r.fine(p, out)
 	r.knee(p, out)
 	r.tables(p, atStandard, anywhere, out)
 	r.figures(p, out)
+	if len(p.Later) > 0 {
+		all := r.effects(p.factors(levels{p.Floors, p.allTicks(), allSamplings}, p.Floors, p.allTicks()))
+		out.Notes = append(out.Notes, fmt.Sprintf("A mean over all levels goes by which levels are in it. With the ticks that were added later the floor moves the wait %s times and "+
+			"the share of bad timeouts %s points, the granularity %s times and %s points.", experiments.Number(all[byFloor].wait.Value), experiments.Number(all[byFloor].share.Value),
+			experiments.Number(all[byTick].wait.Value), experiments.Number(all[byTick].share.Value)))
+	}
 	out.Notes = append(out.Notes, r.variation(p),
 		"There is no feedback: a bad timeout costs nothing here but its count, and one that is avoided gains nothing. Losses and round trips are drawn "+
 			"from processes, and not taken from traces as in 1999, so that levels are not to be compared with those of the paper, only shapes.",
@@ -91,19 +97,27 @@ const (
 	bySampling
 )
 
+// levels are those of the factors, beside the gains.
+type levels struct {
+	floors, ticks []time.Duration
+	samplings     []sampling
+}
+
+var allSamplings = []sampling{first, every, diluted}
+
 // factors returns, by factor, groups of configurations that differ in nothing else: one for each of the others' levels, which are those
 // ticks for the floor, and those floors for the rest.
-func (p *Plan) factors(floors, ticks []time.Duration) (all [4][][]config) {
+func (p *Plan) factors(l levels, floors, ticks []time.Duration) (all [4][][]config) {
 	for _, tick := range ticks {
 		var g []config
-		for _, floor := range p.Floors {
+		for _, floor := range l.floors {
 			g = append(g, both(floor, tick))
 		}
 		all[byFloor] = append(all[byFloor], g)
 	}
 	for _, floor := range floors {
 		var ticks, gains, samplings []config
-		for _, tick := range p.Ticks {
+		for _, tick := range l.ticks {
 			ticks = append(ticks, both(floor, tick))
 		}
 		for _, alpha := range p.Alphas {
@@ -113,7 +127,7 @@ func (p *Plan) factors(floors, ticks []time.Duration) (all [4][][]config) {
 				gains = append(gains, c)
 			}
 		}
-		for _, s := range []sampling{first, every, diluted} {
+		for _, s := range l.samplings {
 			c := standard(floor)
 			c.sampling = s
 			samplings = append(samplings, c)
@@ -179,7 +193,7 @@ func overGroups(all []Tally, size int, value func(Tally) float64, compare func(l
 
 // order judges which factor moves most: beside the estimator of RFC 6298 with its floor, where the published study has its clocks, and
 // wherever the others are.
-func (r results) order(standard, anywhere [4]effect, top time.Duration, out *experiments.Outcome) {
+func (r results) order(p *Plan, standard, anywhere [4]effect, top time.Duration, out *experiments.Outcome) {
 	verdict := func(floor, tick, gains float64) experiments.Verdict {
 		switch {
 		case gains >= floor:
@@ -201,23 +215,36 @@ func (r results) order(standard, anywhere [4]effect, top time.Duration, out *exp
 	const (
 		times  = "times from least to greatest"
 		points = "percentage points from least to greatest"
-		coarse = "a clock with a tick of 500 ms makes the timeout at least that: where the floor is lower, the granularity is the floor. So the two are one " +
-			"factor there, and the coarser of them rules"
 	)
+	apart, about := r.apart(p)
+	coarse := func(of func(effect) float64, unit string) string {
+		const why = "a clock with a tick makes the timeout at least that: where the floor is lower, the granularity is the floor, and the two are one factor"
+		if about == "" {
+			return why
+		}
+		text := fmt.Sprintf("%s. %s, floor %s, granularity %s, gains %s %s", why, about,
+			experiments.Number(of(apart[byFloor])), experiments.Number(of(apart[byTick])), experiments.Number(of(apart[byGains])), unit)
+		if of(apart[byFloor]) > max(of(apart[byTick]), of(apart[byGains])) {
+			text += ": the floor is first"
+		}
+		return text
+	}
 	claim("order-wait", fmt.Sprintf("one at a time beside RFC 6298's estimator with a floor of %v and exact clocks: the wait is moved most by the floor, then by the "+
 		"granularity, then by the gains", top), standard, wait, times, "one of the gains tried is far from those of RFC 6298")
 	claim("order-bad", fmt.Sprintf("one at a time beside RFC 6298's estimator with a floor of %v and exact clocks: the share of bad timeouts is moved most by the floor, "+
 		"then by the granularity, then by the gains", top), standard, share, points, "one of the gains tried is far from those of RFC 6298")
-	claim("order-wait-anywhere", "over all levels of the others: the wait is moved most by the floor, then by the granularity, then by the gains", anywhere, wait, times, coarse)
-	claim("order-bad-anywhere", "over all levels of the others: the share of bad timeouts is moved most by the floor, then by the granularity, then by the gains", anywhere, share, points, coarse)
+	claim("order-wait-anywhere", "over all levels of the others: the wait is moved most by the floor, then by the granularity, then by the gains", anywhere, wait, times, coarse(wait, times))
+	claim("order-bad-anywhere", "over all levels of the others: the share of bad timeouts is moved most by the floor, then by the granularity, then by the gains", anywhere, share, points, coarse(share, points))
+	divided := r.effects(p.factors(levels{p.Floors, p.Ticks, []sampling{first, diluted}}, p.Floors, p.Ticks))[bySampling]
 	sampling := func(name, text string, e [4]effect) {
 		s, few := e[bySampling], e[bySampling].wait.Value < e[byTick].wait.Value && e[bySampling].share.Value < e[byFloor].share.Value
 		out.Claim(experiments.Claim{
 			Name: name, Text: text, Source: paper, Tag: experiments.FromPrint,
 			Measured: experiments.MeasuredText("wait %s times, bad timeouts %s percentage points", experiments.Number(s.wait.Value), experiments.Number(s.share.Value)),
 			Expected: fmt.Sprintf("less than %s times and %s points", experiments.Number(e[byTick].wait.Value), experiments.Number(e[byFloor].share.Value)), Verdict: experiments.Holds(few),
-		}, "with a sample of each segment and gains that are not divided, the averages remember little more than a flight: where no floor is above "+
-			"them, that shows as bad timeouts. RFC 7323 §G divides the gains for it, and then there is no such effect")
+		}, fmt.Sprintf("with a sample of each segment and gains that are not divided, the averages remember little more than a flight: where no floor is above "+
+			"them, that shows as bad timeouts. RFC 7323 §G divides the gains for it; with those alone it is %s times and %s points",
+			experiments.Number(divided.wait.Value), experiments.Number(divided.share.Value)))
 	}
 	sampling("sampling", fmt.Sprintf("beside a floor of %v, how often round trips are measured moves the wait less than the granularity does, and bad timeouts less than "+
 		"the floor does", top), standard)
@@ -225,12 +252,33 @@ func (r results) order(standard, anywhere [4]effect, top time.Duration, out *exp
 		"floor does", anywhere)
 }
 
+// apart is what the factors move where no tick is above a floor, and says where that is; "" is nowhere.
+func (r results) apart(p *Plan) (all [4]effect, about string) {
+	var l levels
+	for _, floor := range p.Floors {
+		if floor >= fineTick {
+			l.floors = append(l.floors, floor)
+		}
+	}
+	for _, tick := range p.Ticks {
+		if tick <= fineTick {
+			l.ticks = append(l.ticks, tick)
+		}
+	}
+	if len(l.floors) < 2 || len(l.ticks) < 2 {
+		return all, ""
+	}
+	l.samplings = allSamplings
+	return r.effects(p.factors(l, l.floors, l.ticks)),
+		fmt.Sprintf("Over floors from %v up and ticks up to %v, where no tick is above the floor", l.floors[0], l.ticks[len(l.ticks)-1])
+}
+
 // fine judges clocks of up to 100 ms.
 func (r results) fine(p *Plan, out *experiments.Outcome) {
 	worst, worstFloor, top := 0.0, time.Duration(0), 0.0
 	for _, floor := range p.Floors {
 		exact := r.of(both(floor, 0), "")
-		for _, tick := range p.Ticks {
+		for _, tick := range p.allTicks() {
 			if tick == 0 || tick > fineTick {
 				continue
 			}
@@ -256,8 +304,21 @@ func (r results) fine(p *Plan, out *experiments.Outcome) {
 		Measured: experiments.MeasuredText("within %s %% with a floor of %v; within %s %% with any, the most at %v",
 			experiments.Number(100*top), p.Floors[len(p.Floors)-1], experiments.Number(100*worst), worstFloor),
 		Expected: "within 10 % with each floor; more with the floor of 1 s is not reproduced", Verdict: verdict,
-	}, "with a low floor the tick of 100 ms is a floor itself, and its expiry adds half a tick to waits that are not much longer: the claim holds "+
-		"where a floor is far above the tick")
+	}, r.fineWhy(p, worstFloor))
+}
+
+// fineWhy says which of the two clocks makes losses wait with a floor.
+func (r results) fineWhy(p *Plan, floor time.Duration) string {
+	const why = "with a low floor the tick of a clock is a floor itself, and that of expiry adds half a tick to waits that are not much longer"
+	if !slices.Contains(p.Alone, fineTick) {
+		return why
+	}
+	clock, expiry := standard(floor), standard(floor)
+	clock.rttTick, expiry.tick = fineTick, fineTick
+	more := func(c config) string {
+		return experiments.Number(100 * (r.of(c, "")[waited]/r.of(standard(floor), "")[waited] - 1))
+	}
+	return fmt.Sprintf("%s: with a floor of %v a tick of %v adds %s %% where the clock alone has it, and %s %% where expiry alone has it", why, floor, fineTick, more(clock), more(expiry))
 }
 
 // knee finds the floor at which the curve bends most: that farthest from the chord between its ends.
