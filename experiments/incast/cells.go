@@ -3,6 +3,7 @@ package incast
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,25 +15,57 @@ import (
 
 // subject is a TCP that meets the queries.
 type subject struct {
-	text    string // of its timers, and of its window if it has one of its own
+	text    string // of its timers, and of its window or port if these are not those of the plan
 	classic bool
 	queries int
 	servers []int
-	window  int // octets that the client offers; 0 is the engine's own
+	window  int  // octets that the client offers; 0 is the engine's own
+	buffer  int  // packets that the port holds; 0 is that of the plan
+	varied  bool // it is there to tell why, and not to be compared
 }
 
 // timers is the text of its timers.
 func (s *subject) timers() string {
 	text, _, _ := strings.Cut(s.text, windowed)
+	text, _, _ = strings.Cut(text, buffered)
 	return text
 }
 
-// windowed is between the timers and the window in a subject's text.
-const windowed = " window="
+// These are between the timers and the window or the port in a subject's text.
+const (
+	windowed = " window="
+	buffered = " buffer="
+)
 
 // windowed is the text of the classic TCP with the greatest floor towards a client that offers a window of so many octets.
 func (p *Plan) windowed(window int, delack string) string {
 	return p.timers(p.coarse(), delack) + windowed + strconv.Itoa(window)
+}
+
+// buffered is the text of the same through a port of so many packets.
+func (p *Plan) buffered(buffer int, delack string) string {
+	return p.timers(p.coarse(), delack) + buffered + strconv.Itoa(buffer)
+}
+
+// repaired is the text of the same with something that repairs losses before the timer does.
+func (p *Plan) repaired(repair, delack string) string {
+	return p.timers(p.coarse(), delack) + " " + repair
+}
+
+// blind is the text of the classic TCP that is not told of timeouts in vain: it has no timestamps (RFC 3522) and no SACK, and so no DSACK
+// (RFC 3708) either.
+func (p *Plan) blind(floor time.Duration) string {
+	return p.timers(floor, p.DelAcks[0]) + " -timestamps -sack"
+}
+
+// blindFloors are the floors of blind: those that ratios are made of, and that of the claim on delayed ACKs.
+func (p *Plan) blindFloors() (all []time.Duration) {
+	for _, floor := range p.Floors {
+		if floor == p.coarse() || floor == p.Fine || floor == fineEnough {
+			all = append(all, floor)
+		}
+	}
+	return all
 }
 
 // timers is the text of the classic TCP with a floor and a way to delay ACKs.
@@ -49,6 +82,19 @@ func (p *Plan) ticked(tick time.Duration, clock bool) string {
 		words = append(words, fmt.Sprintf("rtt-tick=%v", tick))
 	}
 	return strings.Join(words, " ")
+}
+
+// most are the numbers of servers that claims on delayed ACKs are about.
+func (p *Plan) most() []int { return p.Servers[slices.Index(p.Servers, p.upTo(fineServers)):] }
+
+// upTo is the greatest number of servers up to a bound.
+func (p *Plan) upTo(bound int) (n int) {
+	for _, m := range p.Servers {
+		if m <= bound {
+			n = m
+		}
+	}
+	return n
 }
 
 // subjects are all TCPs of the plan.
@@ -72,8 +118,21 @@ func (p *Plan) subjects() (all []subject) {
 	}
 	for _, window := range p.Windows {
 		for _, delack := range p.DelAcks {
-			all = append(all, subject{text: p.windowed(window, delack), classic: true, queries: p.Fewer, servers: p.Servers, window: window})
+			all = append(all, subject{text: p.windowed(window, delack), classic: true, queries: p.Fewer, servers: p.Servers, window: window, varied: true})
 		}
+	}
+	for _, buffer := range p.Buffers {
+		for _, delack := range p.DelAcks {
+			all = append(all, subject{text: p.buffered(buffer, delack), classic: true, queries: p.Fewer, servers: p.Servers, buffer: buffer, varied: true})
+		}
+	}
+	for _, repair := range p.Repairs {
+		for _, delack := range p.DelAcks {
+			all = append(all, subject{text: p.repaired(repair, delack), classic: true, queries: p.Fewer, servers: p.Repaired, varied: true})
+		}
+	}
+	for _, floor := range p.blindFloors() {
+		all = append(all, subject{text: p.blind(floor), classic: true, queries: p.Fewer, servers: p.most(), varied: true})
 	}
 	return all
 }
@@ -113,6 +172,9 @@ func run(p *Plan, s subject, n, seed int) (Cell, error) {
 	link := sim.LinkConfig{Rate: uint64(p.Rate), Overhead: uint32(p.Overhead), Delay: p.RoundTrip / 4}
 	port := link
 	port.Queue.Packets = uint32(p.Buffer)
+	if s.buffer != 0 {
+		port.Queue.Packets = uint32(s.buffer)
+	}
 	star, err := lab.NewStar(lab.StarPlan{Seed: uint64(seed), Client: client, Server: conn, Servers: n, Access: link, Port: port, Back: link})
 	if err != nil {
 		return c, err

@@ -35,6 +35,10 @@ type Plan struct {
 	Ticked  []int           `plan:"ticked_servers" min:"1" max:"1000"`
 	Others  []lab.Timers    `plan:"others" optional:"true"`
 	Windows []int           `plan:"receive_windows" min:"2896" max:"1000000" optional:"true"`
+	Buffers []int           `plan:"buffers" min:"1" max:"100000" optional:"true"`
+
+	Repairs  []string `plan:"repairs" optional:"true"`
+	Repaired []int    `plan:"repaired_servers" min:"1" max:"1000" optional:"true"`
 
 	Queries int `plan:"queries" min:"1" max:"100000"`
 	Fewer   int `plan:"fewer" min:"1" max:"100000"`
@@ -72,6 +76,11 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 		}
 		if !slices.IsSorted(p.Servers) || p.Servers[0] != 1 || p.Servers[len(p.Servers)-1] < 20 {
 			return fmt.Errorf("servers: %v, want rising numbers from 1 to 20 or more", p.Servers)
+		}
+		for _, n := range p.Repaired {
+			if !slices.Contains(p.Servers, n) {
+				return fmt.Errorf("repaired_servers: %d, want one of servers, %v", n, p.Servers)
+			}
 		}
 		for _, s := range p.subjects() {
 			if _, err := lab.ParseTimers(s.timers()); err != nil {

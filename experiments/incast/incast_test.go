@@ -30,7 +30,7 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-const small = "study: incast\nservers: [1, 16, 40]\nseeds: 2\nqueries: 4\nfewer: 4\nticks: [100ms]\nticked_servers: [40]\nothers: []\nreceive_windows: [8688]\ndelacks: [\"off\"]\n"
+const small = "study: incast\nservers: [1, 16, 40]\nseeds: 2\nqueries: 4\nfewer: 4\nticks: [100ms]\nticked_servers: [40]\nothers: []\nreceive_windows: [8688]\nbuffers: [200]\nrepairs: [\"+tlp\"]\nrepaired_servers: [16]\ndelacks: [\"off\"]\n"
 
 // TestFalsifier finds that the collapse is gone where the great floor is not great.
 func TestFalsifier(t *testing.T) {
@@ -46,5 +46,7 @@ func TestPlanIsChecked(t *testing.T) {
 		"servers: [2, 40]":     "servers: [2 40], want rising numbers from 1",
 		"delacks: [\"never\"]": `delack: "never": want`,
 		"receive_windows: 100": "receive_windows",
+		"repairs: [tlp]":       `"tlp": want`,
+		"repaired_servers: 5":  "repaired_servers: 5, want one of servers",
 	})
 }

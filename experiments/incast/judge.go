@@ -125,7 +125,7 @@ func (p *Plan) tables(out *experiments.Outcome, all map[key]*group) {
 			g := all[key{s.text, n}]
 			data.Add(s.text, n, g.queries, g.mean.Value, g.mean.Lo, g.mean.Hi, g.timed, int(g.timeouts), int(g.rexmits), int(g.spurious), int(g.dropped))
 		}
-		if len(s.servers) < len(p.Servers) || s.window != 0 {
+		if len(s.servers) < len(p.Servers) || s.varied {
 			continue
 		}
 		row := []any{s.text}
@@ -162,17 +162,63 @@ func (p *Plan) tables(out *experiments.Outcome, all map[key]*group) {
 			bound.Add(float64(floor)/1e6, delack, p.bound(floor), p.goodput(g.mean.Value), best)
 		}
 	}
-	windows := experiments.Table{
-		Name: "windows", Title: fmt.Sprintf("Where timeouts begin, by what the client offers, floor %v", p.coarse()),
-		Columns: []string{"window, octets", "ACKs wait", "servers whose windows the port holds", "servers at which one query in ten has a timeout"},
+	out.Tables = append(out.Tables, shown, p.begins(all), p.causes(all), p.told(all), ticks, bound, data)
+}
+
+// begins is the table of where timeouts begin.
+func (p *Plan) begins(all map[key]*group) experiments.Table {
+	t := experiments.Table{
+		Name: "windows", Title: fmt.Sprintf("Where timeouts begin, by what the client offers and what the port holds, floor %v", p.coarse()),
+		Columns: []string{"window, octets", "port, packets", "ACKs wait", "servers whose windows the port holds", "servers at which one query in ten has a timeout"},
 	}
+	const own = "1 MiB and more"
 	for _, delack := range p.DelAcks {
 		for _, window := range p.Windows {
-			windows.Add(window, delack, p.fit(window), p.onset(all, p.windowed(window, delack)))
+			t.Add(window, p.Buffer, delack, p.fit(window), p.onset(all, p.windowed(window, delack)))
 		}
-		windows.Add("1 MiB and more", delack, 0, p.onset(all, p.timers(p.coarse(), delack)))
+		t.Add(own, p.Buffer, delack, 0, p.onset(all, p.timers(p.coarse(), delack)))
+		for _, buffer := range p.Buffers {
+			t.Add(own, buffer, delack, 0, p.onset(all, p.buffered(buffer, delack)))
+		}
 	}
-	out.Tables = append(out.Tables, shown, windows, ticks, bound, data)
+	return t
+}
+
+// causes is the table of what else would have repaired what had a timeout.
+func (p *Plan) causes(all map[key]*group) experiments.Table {
+	t := experiments.Table{
+		Name: "causes", Title: fmt.Sprintf("Queries with a timeout where others repair too, in %%, floor %v: a probe (+tlp) finds lost tails, RACK retransmissions that are lost again", p.coarse()),
+		Columns: append([]string{"ACKs wait", "servers", "the timer alone"}, p.Repairs...),
+	}
+	for _, delack := range p.DelAcks {
+		for _, n := range p.Repaired {
+			row := []any{delack, n, 100 * all[key{p.timers(p.coarse(), delack), n}].share.Value}
+			for _, repair := range p.Repairs {
+				row = append(row, 100*all[key{p.repaired(repair, delack), n}].share.Value)
+			}
+			t.Add(row...)
+		}
+	}
+	return t
+}
+
+// told is the table of what it costs to be told of timeouts in vain.
+func (p *Plan) told(all map[key]*group) experiments.Table {
+	t := experiments.Table{
+		Name: "told", Title: fmt.Sprintf("Mean time of a query where ACKs wait %s, in ms: with timestamps and SACK, which tell of timeouts in vain, and without either", p.DelAcks[0]),
+		Columns: []string{"servers"},
+	}
+	for _, floor := range p.blindFloors() {
+		t.Columns = append(t.Columns, fmt.Sprintf("floor %v, with", floor), fmt.Sprintf("floor %v, without", floor))
+	}
+	for _, n := range p.most() {
+		row := []any{n}
+		for _, floor := range p.blindFloors() {
+			row = append(row, all[key{p.timers(floor, p.DelAcks[0]), n}].mean.Value, all[key{p.blind(floor), n}].mean.Value)
+		}
+		t.Add(row...)
+	}
+	return t
 }
 
 // bound is the goodput of a query that takes as long as its octets and one floor, in Mbit/s. One that sends meanwhile is better.
@@ -310,21 +356,12 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]*group) {
 	p.claimWindows(out, all)
 	p.claimFloors(out, all)
 	for _, delack := range p.DelAcks {
-		worst, at := 0.0, 0
-		for _, n := range p.Servers {
-			if n <= 20 && n != most {
-				continue
-			}
-			ratio := all[key{p.timers(p.Fine, delack), n}].mean.Value / all[key{p.timers(coarse, delack), n}].mean.Value
-			if ratio > worst {
-				worst, at = ratio, n
-			}
-		}
+		worst, at := p.worstRatio(all, p.timers(p.Fine, delack), p.timers(coarse, delack), 0)
 		out.Claim(experiments.Claim{
 			Name: "fine-ratio-" + delack, Text: fmt.Sprintf("past 20 servers a query takes a fifth of the time, or less, at %v of that at %v, delayed ACKs %s", p.Fine, coarse, delack),
 			Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredText("%s, worst, at %d servers", experiments.Number(worst), at),
 			Expected: "at most 0.2", Verdict: experiments.Judged(worst, 0, fineRatio, 0, 0.5),
-		}, p.ratioWhy(delack))
+		}, p.ratioWhy(all, delack, alone.Value))
 	}
 	full := p.goodput(alone.Value)
 	lost := p.goodput(all[key{first, most}].mean.Value) / full
@@ -358,47 +395,82 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]*group) {
 }
 
 const delackWhy = "an ACK that waits longer than the floor makes the timer expire in vain; by timestamps or DSACK the sender takes that back, " +
-	"the marks of what was really lost behind it too, which waits for the next timeout then, of twice the time"
+	"the marks of what was really lost behind it too, which waits for the next timeout then. "
+
+// worstRatio is the greatest ratio of mean times past 20 servers, of one TCP to another, less a time that both take.
+func (p *Plan) worstRatio(all map[key]*group, fine, coarse string, less float64) (worst float64, at int) {
+	for _, n := range p.Servers {
+		if n <= 20 && n != p.Servers[len(p.Servers)-1] {
+			continue
+		}
+		ratio := (all[key{fine, n}].mean.Value - less) / (all[key{coarse, n}].mean.Value - less)
+		if ratio > worst {
+			worst, at = ratio, n
+		}
+	}
+	return worst, at
+}
 
 // claimDelAck claims that the delayed ACK costs little where it waits longer than the floor.
 func (p *Plan) claimDelAck(out *experiments.Outcome, all map[key]*group) {
 	if len(p.DelAcks) < 2 || !slices.Contains(p.Floors, fineEnough) {
 		return
 	}
-	n := 0
-	for _, m := range p.Servers {
-		if m <= fineServers {
-			n = m
-		}
-	}
+	n := p.upTo(fineServers)
 	with, without := all[key{p.timers(fineEnough, p.DelAcks[0]), n}].mean.Value, all[key{p.timers(fineEnough, p.DelAcks[1]), n}].mean.Value
 	cost := 100 * (1 - without/with)
+	blind := 100 * (1 - without/all[key{p.blind(fineEnough), n}].mean.Value)
 	out.Claim(experiments.Claim{
 		Name: "delack-cost", Text: fmt.Sprintf("ACKs that wait %s cost little at a floor of %v", p.DelAcks[0], fineEnough), Published: "small, though noticeable",
 		Source: "Vasudevan et al., SIGCOMM 2009, summary", Tag: experiments.FromPrint,
 		Measured: experiments.MeasuredText("%s %% of the goodput at %d servers", experiments.Number(cost), n), Expected: "1 to 25 % of the goodput",
 		Verdict: experiments.Judged(cost, smallLoss, largeLoss, 0, 75),
-	}, delackWhy)
+	}, delackWhy+fmt.Sprintf("Without timestamps and SACK, and so without being told, they cost %s %%", experiments.Number(blind)))
 }
 
 // onsetWhy says why timeouts begin elsewhere.
 func (p *Plan) onsetWhy(all map[key]*group, delack string) string {
-	why := "at fewer servers too, the port drops what no duplicate ACK can tell: tails of answers, with ACKs at once nearly all of it, and, with " +
-		"ACKs that wait, retransmissions that are lost again, which RFC 6675 does not see; nothing but the port holds the windows back here"
-	for _, window := range p.Windows {
-		if n := p.onset(all, p.windowed(window, delack)); n > 0 {
-			why += fmt.Sprintf("; where the client offers %d octets, timeouts begin at %d servers", window, n)
+	why := "at fewer servers too the port drops what no duplicate ACK can tell: tails of answers, and retransmissions, whose loss RFC 6675 does not see"
+	if len(p.Repairs) > 0 && len(p.Repaired) > 0 {
+		share := func(text string) string {
+			timed, queries := 0, 0
+			for _, n := range p.Repaired {
+				g := all[key{text, n}]
+				timed, queries = timed+g.timed, queries+g.queries
+			}
+			return experiments.Number(100 * float64(timed) / float64(queries))
 		}
+		why += fmt.Sprintf(". From %d to %d servers %s %% of the queries have a timeout", p.Repaired[0], p.Repaired[len(p.Repaired)-1], share(p.timers(p.coarse(), delack)))
+		for _, repair := range p.Repairs {
+			why += fmt.Sprintf(", with %s %s %%", repair, share(p.repaired(repair, delack)))
+		}
+	}
+	for _, window := range p.Windows {
+		why += fmt.Sprintf("; where the client offers %d octets, timeouts begin at %s", window, atServers(p.onset(all, p.windowed(window, delack))))
+	}
+	for _, buffer := range p.Buffers {
+		why += fmt.Sprintf("; where the port holds %d packets, as one may that shares the memory of the switch, at %s", buffer, atServers(p.onset(all, p.buffered(buffer, delack))))
 	}
 	return why + "; what the paper's client offered is not known"
 }
 
-// ratioWhy says why the fine floor is not worth as much.
-func (p *Plan) ratioWhy(delack string) string {
-	if delack == "off" {
-		return "where few queries have a timeout at the great floor either, the others make most of the mean"
+// atServers says at how many servers timeouts begin.
+func atServers(n int) string {
+	if n == 0 {
+		return "none"
 	}
-	return delackWhy
+	return fmt.Sprintf("%d servers", n)
+}
+
+// ratioWhy says why the fine floor is not worth as much; alone is what a query takes that loses nothing, in ms.
+func (p *Plan) ratioWhy(all map[key]*group, delack string, alone float64) string {
+	if delack == p.DelAcks[0] && delack != "off" {
+		worst, at := p.worstRatio(all, p.blind(p.Fine), p.blind(p.coarse()), 0)
+		return delackWhy + fmt.Sprintf("Without timestamps and SACK, and so without being told, it is %s, worst, at %d servers", experiments.Number(worst), at)
+	}
+	worst, at := p.worstRatio(all, p.timers(p.Fine, delack), p.timers(p.coarse(), delack), alone)
+	return fmt.Sprintf("a mean is that of queries without a timeout too, and what the octets take on the wire is in both. Of the time beyond that, it is %s, worst, at %d servers",
+		experiments.Number(worst), at)
 }
 
 // fit is how many servers' windows the port holds all at once, each in packets of 1500 octets.
