@@ -71,6 +71,13 @@ func (e *Endpoint) windowMatters() bool {
 	return e.todo.consumed >= 1024 || e.rcvUsed == 0
 }
 
+// growRecv has SO_RCVBUF follow the buffer that the connection has given itself: as much as it offers may come at once.
+func (e *Endpoint) growRecv() {
+	if n := int64(e.conn.RecvBuffer()); !e.fixedRecv && n > e.ops.GetReceiveBufferSize() {
+		e.ops.SetReceiveBufferSize(n, false)
+	}
+}
+
 // checkRead returns why nothing can be read, nil if something can.
 func (e *Endpoint) checkRead() tcpip.Error {
 	if e.rcvUsed > 0 {

@@ -273,6 +273,7 @@ func (e *Endpoint) do(now wheel.Time, o *tcp.Output) {
 	}
 	if t.consumed > 0 {
 		e.conn.Consumed(now, t.consumed, o)
+		e.growRecv()
 	}
 	if rest := t.wrote - min(t.wrote, mostWrote); rest > 0 && e.gsoMax == 0 && !t.abort {
 		// The rest is for another pass, and so is what was done after the writes.

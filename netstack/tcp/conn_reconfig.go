@@ -131,6 +131,9 @@ func (c *Conn) SetRecvBuffer(now wheel.Time, n uint32, o *Output) {
 	c.updateWindow(now, o)
 }
 
+// RecvBuffer returns RCV.BUFF, octets: what the configuration said or SetRecvBuffer, or what it has grown to since. Before the handshake it is 0.
+func (c *Conn) RecvBuffer() uint32 { return c.win.Buff() }
+
 // updateWindow sends an ACK if the window has opened enough to tell.
 func (c *Conn) updateWindow(now wheel.Time, o *Output) {
 	if c.win.UpdateDue(c.rq.Nxt(), c.user, c.windowMSS()) {

@@ -151,3 +151,58 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// farWire takes 50 ms and loses nothing.
+type farWire struct{}
+
+func (farWire) Send(wheel.Time, int, *virtual.Packet) (time.Duration, bool) {
+	return 50 * time.Millisecond, true
+}
+func (farWire) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
+
+// TestReceiveBufferTellsHowFarItHasGrown: what waits for a connection that is busy is bounded by SO_RCVBUF, so that must not stay behind
+// what the window offers.
+func TestReceiveBufferTellsHowFarItHasGrown(t *testing.T) {
+	n, err := virtual.New(virtual.Config{Seed: 3, TCP: [2]virtual.TCP{{Config: netstack.DefaultConfig()}, {Config: netstack.DefaultConfig()}}, Wire: farWire{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	n.Tasks.Go(func() {
+		l, err := n.Listen(0, 80)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer l.Close()
+		c, err := l.AcceptTCP()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		before := c.Endpoint().SocketOptions().GetReceiveBufferSize()
+		if _, err := io.CopyN(io.Discard, c, 20<<20); err != nil {
+			t.Error(err)
+		}
+		info, _ := c.Info()
+		if after := c.Endpoint().SocketOptions().GetReceiveBufferSize(); after != int64(info.RcvSpace) || after <= before {
+			t.Errorf("SO_RCVBUF was %d and is %d, and the connection's buffer %d, want these as much and more than before", before, after, info.RcvSpace)
+		}
+	})
+	n.Tasks.Go(func() {
+		c, err := n.Dial(1, 40000, 80)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		if _, err := c.Write(make([]byte, 20<<20)); err != nil {
+			t.Error(err)
+		}
+	})
+	n.Run(time.Minute, func() bool { return n.Tasks.Living() == 0 })
+	if n.Tasks.Living() != 0 {
+		t.Errorf("%d tasks wait", n.Tasks.Living())
+	}
+}

@@ -475,3 +475,22 @@ func TestStartFails(t *testing.T) {
 		t.Errorf("devices %q are left", got)
 	}
 }
+
+// TestNothingThatTheKernelMaySendIsDropped has the kernel send as fast as it can, until the window has grown.
+func TestNothingThatTheKernelMaySendIsDropped(t *testing.T) {
+	s := newSite(t, Config{})
+	stack, kernel := s.dialKernel(siteKernels[0].Addr())
+	const size = 128 << 20
+	go func() {
+		defer kernel.Close()
+		if n, err := kernel.Write(make([]byte, size)); err != nil {
+			t.Errorf("the kernel has sent %d octets: %v", n, err)
+		}
+	}()
+	if n, err := io.Copy(io.Discard, stack); n != size || err != nil {
+		t.Errorf("got %d octets, %v, want %d", n, err, size)
+	}
+	if n := s.Stack().Stats().DroppedPackets.Value(); n != 0 {
+		t.Errorf("%d packets were dropped", n)
+	}
+}
