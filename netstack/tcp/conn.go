@@ -16,7 +16,10 @@ import (
 //	Input, ICMP, Expire             what comes from the network, and the expiry of a timer
 //	Wrote, Consumed                 the application has written, or read
 //	Shutdown, Close, Abort          the application is done with writing, or altogether
+//	SetOptions, SetRecvBuffer       other settings; Reconfigure: another configuration
+//	DeferOpen, Forget               for owners that have listeners, as Engine
 //
+// Each costs O(1) and O(1) for each segment that it sends or takes out of flight, where nothing else is said.
 // After EventClosed all calls do nothing. A Conn belongs to one goroutine at a time; it is not to be copied once Init was called.
 type Conn struct {
 	cfg     *Config
@@ -46,7 +49,7 @@ type Conn struct {
 	finSent    bool // SND.NXT is beyond it
 	readClosed bool // the application will read no more
 	urgent     bool // SND.UP is valid
-	smallSent  bool
+	smallSent  bool // small is valid
 	rcvUrgent  bool // RCV.UP is valid
 	more       bool // the last write said MSG_MORE
 	corkOver   bool // the cork, or the small window, has had its time
@@ -60,7 +63,7 @@ type Conn struct {
 	sndNxt Seq
 	sndEnd Seq // after what the application has written
 	sndUp  Seq
-	small  Seq // after the last segment that was not full: SND.sml, if smallSent
+	small  Seq // after the last segment that was not full (RFC 9293 §A.3): SND.sml, if smallSent
 	snd    SendWindow
 	acked  uint64 // octets of what was written that are acknowledged
 	fl     *flight
@@ -75,27 +78,27 @@ type Conn struct {
 	paws     PAWS
 	rcvRTT   RecvRTT
 	tune     RecvTune
-	rcvUp    Seq
+	rcvUp    Seq    // RCV.UP, if rcvUrgent
 	received uint64 // octets that became readable
 	user     uint32 // RCV.USER: of these, not yet read
 	ackDue   bool   // an ACK leaves at the end of this call
 	sentAck  Seq    // Last.ACK.sent
 	ecn      ECN
-	lastCE   bool
+	lastCE   bool // the last segment with text bore a CE mark
 
 	// Timers.
 	est      tcptimers.Estimator
-	armed    uint16 // the kinds that run
-	tsOffset uint32
+	armed    uint16     // the kinds that run
+	tsOffset uint32     // of the clock of timestamps
 	lastRecv wheel.Time // when anything acceptable came last
 	lastSent wheel.Time // when data left last
-	heard    bool       // lastSent is valid
+	hasSent  bool       // lastSent is valid
 	probes   uint8      // window or keepalive probes without an answer
 	persistN uint8      // window probes since the window was closed
 	probed   bool       // the octet at SND.NXT, or the FIN there, left as a window probe
 	timed    bool       // one segment is being timed: Policy.OneSample
-	timedSeq Seq
-	roundEnd Seq // what SND.NXT was at the first sample of this round
+	timedSeq Seq        // where it begins
+	roundEnd Seq        // what SND.NXT was at the first sample of this round
 
 	cc  congestion.Controller // from ESTABLISHED on
 	rec recovery
@@ -260,8 +263,8 @@ type rareState struct {
 	spuriousAt wheel.Time          // when a timeout was found to be spurious
 }
 
-// few returns the rare state, and makes it if there is none.
-func (c *Conn) few() *rareState {
+// needRare returns the rare state, and makes it if there is none.
+func (c *Conn) needRare() *rareState {
 	if c.rare == nil {
 		c.rare = new(rareState)
 	}

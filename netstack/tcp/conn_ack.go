@@ -52,7 +52,7 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	}
 	was := c.snd.Wnd
 	c.snd.Update(h.Seq, h.Ack, wnd)
-	a.duplicate = IsDuplicateAck(AckFacts{
+	a.duplicate = IsDuplicateAck(DupAckFacts{
 		Ack: h.Ack, SndUna: c.sndUna, SegLen: in.Len, SYNOrFIN: h.Flags.HasAny(SYN | FIN),
 		SameWindow: was == c.snd.Wnd, HasInFlight: c.fl.sent.Len() > 0 || c.rec.tlp.inFlight,
 	})

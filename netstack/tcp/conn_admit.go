@@ -105,7 +105,7 @@ func (c *Conn) answer(now wheel.Time, o *Output, always bool) bool {
 		return false
 	}
 	if !always {
-		r := c.few()
+		r := c.needRare()
 		r.answeredAt, r.answered = now, true
 	}
 	if c.state == StateSynReceived {

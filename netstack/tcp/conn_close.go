@@ -45,7 +45,7 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 	}
 	c.readClosed = true
 	if c.persistN > 0 {
-		c.few().closedAt = now
+		c.needRare().closedAt = now
 	}
 	switch {
 	case c.state == StateTimeWait:
@@ -158,7 +158,7 @@ func (c *Conn) closed(err Error, o *Output) {
 func (c *Conn) dropFlight(o *Output) {
 	if c.fl != &atRest {
 		c.fl.sent.Ack(c.sndNxt, nil)
-		c.land(o)
+		c.returnFlight(o)
 	}
 }
 

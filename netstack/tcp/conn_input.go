@@ -175,7 +175,7 @@ func (c *Conn) probeArrived(now wheel.Time, o *Output) {
 		}
 		flags = SegmentFIN
 	}
-	c.takeOff(o)
+	c.needFlight(o)
 	id, ok := c.fl.sent.Push(now, c.sndNxt, 1, flags)
 	if !ok {
 		return

@@ -30,7 +30,7 @@ func (c *Conn) prepare(o *Output) {
 	c.est = o.estimator.New()
 	if c.cfg.VegasCheck {
 		// Its timeout is that of the fine clock, without a floor.
-		c.few().fine = tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
+		c.needRare().fine = tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
 	}
 }
 
@@ -145,7 +145,7 @@ func (c *Conn) learn(now wheel.Time, h *Header) {
 // pushSYN sends the SYN or SYN-ACK for the first time.
 func (c *Conn) pushSYN(now wheel.Time, o *Output) {
 	if c.fl.sent.Len() == 0 {
-		c.takeOff(o)
+		c.needFlight(o)
 		id, ok := c.fl.sent.Push(now, c.iss, 1, SegmentSYN)
 		if !ok {
 			panic("BUG: no room for a SYN")

@@ -99,7 +99,7 @@ func (c *Conn) startPersist(now wheel.Time, o *Output) {
 	}
 	c.holding = false
 	if c.persistN == 0 {
-		c.few().closedAt = now
+		c.needRare().closedAt = now
 	}
 	rto := c.est.RTO()
 	if n := c.est.Backoffs(); n > 0 {
@@ -137,7 +137,7 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 		c.timedOut(o)
 		return
 	}
-	if c.few().closedAt == 0 {
+	if c.needRare().closedAt == 0 {
 		c.rare.closedAt = now // the window was closed while a small segment was held back
 	}
 	c.probes += min(1, 255-c.probes)

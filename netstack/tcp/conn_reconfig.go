@@ -85,8 +85,8 @@ func (c *Conn) changeControl(was *Config) {
 // changeTimers has the timers follow another policy than was.
 func (c *Conn) changeTimers(now wheel.Time, was *Config, o *Output) {
 	p, old := &c.cfg.Policy, &was.Policy
-	if c.cfg.VegasCheck && c.few().fine == nil {
-		c.few().fine = tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
+	if c.cfg.VegasCheck && c.needRare().fine == nil {
+		c.needRare().fine = tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
 	}
 	if *p == *old {
 		return

@@ -107,7 +107,7 @@ func (c *Conn) retransmit(now wheel.Time, id SegmentID, o *Output) {
 	}
 	out := c.segment(now, seq, flags, o)
 	out.Offset, out.Len, out.Rexmit = c.acked+uint64(seq.Sub(c.dataUna())), payload, rexmit
-	c.lastSent, c.heard = now, true
+	c.lastSent, c.hasSent = now, true
 	c.rexmits++
 	c.bytesRexmit += uint64(payload)
 	c.bytesSent += uint64(payload)

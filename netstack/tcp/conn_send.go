@@ -53,7 +53,7 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 		c.sendAck(now, o)
 	}
 	if c.fl.sent.Len() == 0 && c.fl != &atRest && c.ca == CAOpen {
-		c.land(o)
+		c.returnFlight(o)
 	}
 }
 
@@ -87,7 +87,7 @@ func (c *Conn) pace(now wheel.Time, o *Output) bool {
 		return true
 	}
 	p := &c.cfg.Policy
-	next := c.few().pacer.Next(now)
+	next := c.needRare().pacer.Next(now)
 	if next <= now.Add(p.Tick) {
 		return true
 	}
@@ -100,13 +100,13 @@ func (c *Conn) pace(now wheel.Time, o *Output) bool {
 func (c *Conn) paced(now wheel.Time, n uint32) {
 	if c.cfg.Pacing {
 		rate, _ := congestion.PacingRate(c.cc.Cwnd(), c.cc.Ssthresh(), c.est.SRTT())
-		c.few().pacer.OnSent(now, n, rate)
+		c.needRare().pacer.OnSent(now, n, rate)
 	}
 }
 
 // sendNew sends what was never sent, as far as the windows allow.
 func (c *Conn) sendNew(now wheel.Time, o *Output) {
-	if c.heard && c.fl.sent.Len() == 0 {
+	if c.hasSent && c.fl.sent.Len() == 0 {
 		c.cc.OnIdle(now, now.Sub(c.lastSent), c.est.RTO())
 	}
 	for {
@@ -224,7 +224,7 @@ func (c *Conn) push(now wheel.Time, n uint32, fin bool, o *Output) bool {
 		segFlags |= SegmentPSH
 	}
 	seq := c.sndNxt
-	c.takeOff(o)
+	c.needFlight(o)
 	id, ok := c.fl.sent.Push(now, seq, length, segFlags)
 	if !ok {
 		return false
@@ -244,7 +244,7 @@ func (c *Conn) push(now wheel.Time, n uint32, fin bool, o *Output) bool {
 			out.Header.Flags |= CWR
 		}
 	}
-	c.lastSent, c.heard = now, true
+	c.lastSent, c.hasSent = now, true
 	c.dataOut++
 	c.bytesSent += uint64(n)
 	c.rec.probeDue = true

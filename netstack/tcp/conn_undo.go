@@ -34,7 +34,7 @@ func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) {
 		if a.sample > 0 {
 			c.est.Spurious(a.sample)
 		} else {
-			r.spurious, c.few().spuriousAt = true, now
+			r.spurious, c.needRare().spuriousAt = true, now
 		}
 	}
 	if c.ca >= CARecovery {

@@ -1,7 +1,7 @@
 package tcp
 
-// AckFacts are what makes an ACK a duplicate one.
-type AckFacts struct {
+// DupAckFacts are what makes an ACK a duplicate one.
+type DupAckFacts struct {
 	Ack, SndUna Seq
 	SegLen      uint32 // octets of data in the segment
 	SYNOrFIN    bool
@@ -11,7 +11,7 @@ type AckFacts struct {
 
 // IsDuplicateAck reports whether an ACK is a duplicate in the sense of RFC 5681 §2: something is in flight, the segment carries no
 // data, SYN or FIN, and neither its acknowledgement number nor its window is news.
-func IsDuplicateAck(a AckFacts) bool {
+func IsDuplicateAck(a DupAckFacts) bool {
 	return a.HasInFlight && a.SegLen == 0 && !a.SYNOrFIN && a.Ack == a.SndUna && a.SameWindow
 }
 

@@ -4,16 +4,16 @@ import "testing"
 
 // RFC 5681 §2: what makes an ACK a duplicate; each condition counts.
 func TestIsDuplicateAck(t *testing.T) {
-	dup := AckFacts{Ack: 100, SndUna: 100, SameWindow: true, HasInFlight: true}
+	dup := DupAckFacts{Ack: 100, SndUna: 100, SameWindow: true, HasInFlight: true}
 	if !IsDuplicateAck(dup) {
 		t.Errorf("IsDuplicateAck(%+v) = false", dup)
 	}
-	for _, change := range []func(*AckFacts){
-		func(a *AckFacts) { a.Ack = 101 },
-		func(a *AckFacts) { a.SegLen = 1 },
-		func(a *AckFacts) { a.SYNOrFIN = true },
-		func(a *AckFacts) { a.SameWindow = false },
-		func(a *AckFacts) { a.HasInFlight = false },
+	for _, change := range []func(*DupAckFacts){
+		func(a *DupAckFacts) { a.Ack = 101 },
+		func(a *DupAckFacts) { a.SegLen = 1 },
+		func(a *DupAckFacts) { a.SYNOrFIN = true },
+		func(a *DupAckFacts) { a.SameWindow = false },
+		func(a *DupAckFacts) { a.HasInFlight = false },
 	} {
 		a := dup
 		change(&a)

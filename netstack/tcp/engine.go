@@ -155,10 +155,11 @@ func (c *EngineConfig) check() error {
 	return nil
 }
 
-// Packets returns what is to be sent, in order; Notices what has happened. Both are good until Reset.
+// Packets returns what is to be sent, in order. They are good until Reset.
 func (e *Engine) Packets() []Packet { return e.packets }
 
-// Notices returns what has happened to connections, in order, one for each call that had something to tell.
+// Notices returns what has happened to connections, in order, one for each call that had something to tell. They are good until
+// Reset.
 func (e *Engine) Notices() []Notice { return e.notices }
 
 // Reset forgets packets and notices, which the owner has taken.
@@ -191,8 +192,8 @@ func (e *Engine) apply(s *Socket) {
 	if len(o.Segments) > 0 {
 		e.queue(s)
 	}
-	if len(o.landed) > 0 {
-		e.freeLanded()
+	if len(o.returned) > 0 {
+		e.freeReturned()
 	}
 	events := o.Events
 	o.Reset()
@@ -230,7 +231,8 @@ func (e *Engine) queue(s *Socket) {
 	}
 }
 
-// Wrote, Consumed, Shutdown, Close, Abort and SetOptions are those of Conn. On a connection that is closed they do nothing.
+// Wrote tells that the application has written n octets. As Consumed, Shutdown, Close, Abort and SetOptions below, it is that of Conn,
+// which says more, and does nothing on a connection that is closed.
 func (e *Engine) Wrote(now wheel.Time, s *Socket, n uint32, flags WriteFlags) {
 	if now = e.at(now); s.open() {
 		s.conn.Wrote(now, n, flags, &e.out)

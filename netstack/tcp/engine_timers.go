@@ -29,8 +29,8 @@ const sparePool = 1024
 func (e *Engine) timerRef(s *Socket, slot Slot) *timerRef {
 	if id := slot.Segment(); id != 0 {
 		f := s.conn.fl
-		if f == &atRest { // in the call at hand it has landed
-			f = e.out.landed[len(e.out.landed)-1]
+		if f == &atRest { // it was given back in the call at hand
+			f = e.out.returned[len(e.out.returned)-1]
 		}
 		return &f.sent.arena[id-1].ref
 	}
@@ -75,9 +75,9 @@ func (s *Socket) eachTimer(f func(Slot, timerRef)) {
 	}
 }
 
-// freeLanded gives back the records of the segments of flights that have landed.
-func (e *Engine) freeLanded() {
-	for _, f := range e.out.landed {
+// freeReturned gives back the records of the segments of flights that were given back.
+func (e *Engine) freeReturned() {
+	for _, f := range e.out.returned {
 		q := &f.sent
 		for i := range q.arena[:q.used] {
 			if r := &q.arena[i].ref; *r != 0 {

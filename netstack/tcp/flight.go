@@ -37,8 +37,8 @@ const (
 	maxSpareArena   = 1 << 12 // segments that one of them has room for
 )
 
-// takeOff gives c a flight of its own, if it has none.
-func (c *Conn) takeOff(o *Output) {
+// needFlight gives c a flight of its own, if it has none.
+func (c *Conn) needFlight(o *Output) {
 	if c.fl != &atRest {
 		return
 	}
@@ -53,21 +53,21 @@ func (c *Conn) takeOff(o *Output) {
 	c.fl.hint = c.sndNxt
 }
 
-// land gives the flight back, when nothing is left of it. Output.Reset makes it fit for others.
-func (c *Conn) land(o *Output) {
-	o.landed = append(o.landed, c.fl)
+// returnFlight gives the flight back, when nothing is left of it. Output.Reset makes it fit for others.
+func (c *Conn) returnFlight(o *Output) {
+	o.returned = append(o.returned, c.fl)
 	c.fl = &atRest
 }
 
-// recycle makes the flights that have landed fit for other connections.
+// recycle makes the flights that were given back fit for other connections.
 func (o *Output) recycle() {
-	for i, f := range o.landed {
-		o.landed[i] = nil
+	for i, f := range o.returned {
+		o.returned[i] = nil
 		f.sent.recycle()
 		if len(f.sent.arena) <= maxSpareArena && len(o.spare) < maxSpareFlights {
 			*f = flight{sent: f.sent}
 			o.spare = append(o.spare, f)
 		}
 	}
-	o.landed = o.landed[:0]
+	o.returned = o.returned[:0]
 }

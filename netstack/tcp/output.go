@@ -27,7 +27,7 @@ type Output struct {
 	plain bool // sendTrain does nothing: its tests' twin
 
 	spare     []*flight
-	landed    []*flight           // since the last Reset
+	returned  []*flight           // since the last Reset
 	estimator tcptimers.Estimator // whose New is cheap, for connections of the configuration
 	madeFor   *Config
 }
@@ -35,7 +35,7 @@ type Output struct {
 // Reset empties the results, and keeps their memory.
 func (o *Output) Reset() {
 	o.Segments, o.Timers, o.Events = o.Segments[:0], o.Timers[:0], 0
-	if len(o.landed) > 0 {
+	if len(o.returned) > 0 {
 		o.recycle()
 	}
 }
