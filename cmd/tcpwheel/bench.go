@@ -136,19 +136,6 @@ func parseNumbers(list []string) (numbers []int, err error) {
 	return numbers, nil
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(info, null)
-}
-
 // processor names what the figures were taken on.
 func processor() string {
 	cpus := fmt.Sprintf("%d processors", runtime.NumCPU())

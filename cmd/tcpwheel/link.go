@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,18 +8,22 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tcpwheel/tun/link"
 )
 
+// linkCommand are the flags of link.
+type linkCommand struct {
+	config link.Config
+	links  linkFlags
+	cmds   link.Commands
+	addrs  [2][]string
+	asJSON bool
+}
+
 func newLink() *cobra.Command {
-	var (
-		c      link.Config
-		f      linkFlags
-		cmds   link.Commands
-		addrs  [2][]string
-		asJSON bool
-	)
+	l := new(linkCommand)
 	cmd := &cobra.Command{
 		Use:   "link [flags] [-- COMMAND]",
 		Short: "two kernels joined by an emulated link that logs each packet's fate",
@@ -46,64 +49,24 @@ func newLink() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			err := error(nil)
-			if c.Links, err = f.links(); err == nil {
-				err = fillSides(&c, addrs)
-			}
-			if err == nil {
-				err = c.Check()
-			}
-			if err != nil {
-				err = fmt.Errorf("link: %w", err)
-				if errors.As(err, new(*fs.PathError)) {
-					return err // the plan cannot be read
-				}
-				return usage(cmd, err)
-			}
-			if len(args) > 0 {
-				cmds.A = args
-			}
-			cmds.Stdin, cmds.Stdout, cmds.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
-			out := cmd.OutOrStdout()
-			if cmds.A != nil {
-				out = cmd.ErrOrStderr()
-			}
-			talk := cmd.ErrOrStderr()
-			if !cmd.Flags().Changed("realtime") {
-				if err := link.CheckRealtime(); err != nil {
-					c.Realtime = false
-					fmt.Fprintf(talk, "tcpwheel: link: packets may be late: no priority of real time: %v\n", err)
-				}
-			}
-			s, err := link.Run(cmd.Context(), c, cmds, func(l *link.Link) func() {
-				fmt.Fprintf(talk, "tcpwheel: link: %v\n", l)
-				status := statusLine{w: talk}
-				if cmds.A == nil && cmds.B == "" { // whose terminal it is
-					status.start(linkStatus(l.Summary))
-				}
-				return status.stop
-			})
-			if s[0].Direction == "" { // it has not begun
-				return err
-			}
-			if e := writeLinkSummary(out, s, asJSON); err == nil {
-				err = e
-			}
-			return err
-		},
+		RunE: l.run,
 	}
-	flags := cmd.Flags()
+	l.register(cmd.Flags())
+	return cmd
+}
+
+func (l *linkCommand) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
+	c := &l.config
 	for i, side := range []string{"a", "b"} {
 		s := &c.Sides[i]
 		flags.StringVar(&s.Device, side, "", "device of "+side+"; %d: a free number (default link%d)")
 		flags.StringVar(&s.Netns, side+"-netns", "", "its network namespace")
-		flags.StringSliceVar(&addrs[i], side+"-addr", nil, fmt.Sprintf("address of %s (default 10.9.0.%d/24)", side, i+1))
+		flags.StringSliceVar(&l.addrs[i], side+"-addr", nil, fmt.Sprintf("address of %s (default 10.9.0.%d/24)", side, i+1))
 	}
 	flags.BoolVar(&c.MakeNamespaces, "make-netns", false, "make the namespaces, and remove them")
-	flags.StringVar(&cmds.B, "b-run", "", "shell command to run in the namespace of b")
-	f.register(flags)
+	flags.StringVar(&l.cmds.B, "b-run", "", "shell command to run in the namespace of b")
+	l.links.register(flags)
 	flags.IntVar(&c.MTU, "mtu", 0, "MTU of the devices (default: the kernel's)")
 	flags.IntVar(&c.PathMTU, "path-mtu", 0, "size that the link takes; ICMP tells of it")
 	flags.BoolVar(&c.Offload, "offload", false, "let the kernels offload segmentation")
@@ -112,8 +75,59 @@ func newLink() *cobra.Command {
 	flags.StringVar(&c.Log, "log", "", "file for the fate of each packet, as JSON")
 	flags.StringVar(&c.Captures[0], "pcap-a", "", "file for what passes at a, as pcapng")
 	flags.StringVar(&c.Captures[1], "pcap-b", "", "file for what passes at b")
-	flags.BoolVar(&asJSON, "json", false, "print one JSON object per line")
-	return cmd
+	flags.BoolVar(&l.asJSON, "json", false, "print one JSON object per line")
+}
+
+// fill makes the configuration of the flags, and checks it.
+func (l *linkCommand) fill() (err error) {
+	if l.config.Links, err = l.links.links(); err != nil {
+		return err
+	}
+	if err := fillSides(&l.config, l.addrs); err != nil {
+		return err
+	}
+	return l.config.Check()
+}
+
+func (l *linkCommand) run(cmd *cobra.Command, args []string) error {
+	if err := l.fill(); err != nil {
+		err = fmt.Errorf("link: %w", err)
+		if errors.As(err, new(*fs.PathError)) {
+			return err // the plan cannot be read
+		}
+		return usage(cmd, err)
+	}
+	out, talk := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	l.cmds.Stdin, l.cmds.Stdout, l.cmds.Stderr = cmd.InOrStdin(), out, talk
+	if len(args) > 0 {
+		l.cmds.A = args
+		out = talk // standard output is the command's
+	}
+	if !cmd.Flags().Changed("realtime") {
+		if err := link.CheckRealtime(); err != nil {
+			l.config.Realtime = false
+			fmt.Fprintf(talk, "tcpwheel: link: packets may be late: no priority of real time: %v\n", err)
+		}
+	}
+	s, err := link.Run(cmd.Context(), l.config, l.cmds, func(running *link.Link) func() {
+		fmt.Fprintf(talk, "tcpwheel: link: %v\n", running)
+		status := statusLine{w: talk}
+		if l.cmds.A == nil && l.cmds.B == "" { // whose terminal it is
+			status.start(linkStatus(running.Summary))
+		}
+		return status.stop
+	})
+	if s[0].Direction == "" { // it has not begun
+		return err
+	}
+	write := link.WriteTable
+	if l.asJSON {
+		write = func(w io.Writer, s [2]link.Summary) error { return writeRecords(w, s[:]) }
+	}
+	if e := write(out, s); err == nil {
+		err = e
+	}
+	return err
 }
 
 // fillSides reads the addresses, and gives names to namespaces that are to be made.
@@ -128,19 +142,6 @@ func fillSides(c *link.Config, addrs [2][]string) (err error) {
 		}
 		if c.MakeNamespaces && s.Netns == "" {
 			s.Netns = []string{"tcpwheel-a", "tcpwheel-b"}[i]
-		}
-	}
-	return nil
-}
-
-func writeLinkSummary(w io.Writer, s [2]link.Summary, asJSON bool) error {
-	if !asJSON {
-		return link.WriteTable(w, s)
-	}
-	enc := json.NewEncoder(w)
-	for _, d := range s {
-		if err := enc.Encode(d); err != nil {
-			return err
 		}
 	}
 	return nil

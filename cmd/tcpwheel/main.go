@@ -1,5 +1,6 @@
-// Command tcpwheel is the front of the whole house: it runs its instruments and, as the rooms are built, its stacks and
-// studies. Results go to standard output, as tables or with --json as one object per line; talk goes to standard error.
+// Command tcpwheel is the front of the whole house: captures are analysed and replayed, stacks put behind TUN devices, studies and
+// scenarios run, and wheels timed. Results go to standard output, as tables or with --json as one object per line; talk goes to
+// standard error.
 //
 // It exits with 0 if all went well, 1 if it failed, 2 if it was called wrongly, and 3 if it ran and found a violation.
 package main

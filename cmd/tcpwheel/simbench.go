@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -82,11 +81,10 @@ func newSimBench() *cobra.Command {
 			"former costs more is the overhead. The two may send different segments, so that CPU time per segment is compared.",
 		Example: "  tcpwheel sim bench --flows 10000 --rate 1e10 --loss 0.001 --runs 1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := strconv.ParseFloat(rate, 64)
-			if err != nil || r != math.Trunc(r) || r < 1 || r > 1e15 {
-				return usage(cmd, fmt.Errorf("rate %q, want a whole number of bit/s up to 1e15, such as 1e9", rate))
+			var err error
+			if b.rate, err = parseRate(rate); err != nil {
+				return usage(cmd, err)
 			}
-			b.rate = uint64(r)
 			n, err := strconv.ParseFloat(segments, 64)
 			if err != nil || n != math.Trunc(n) || n < 1 || n > 1e15 {
 				return usage(cmd, fmt.Errorf("segments %q, want a whole number up to 1e15, such as 1e6", segments))
@@ -209,13 +207,7 @@ func (b *simBench) run(ctx context.Context, w io.Writer, asJSON bool) error {
 
 func writeSimSeries(w io.Writer, all []simSeries, asJSON bool) error {
 	if asJSON {
-		enc := json.NewEncoder(w)
-		for _, s := range all {
-			if err := enc.Encode(s); err != nil {
-				return err
-			}
-		}
-		return nil
+		return writeRecords(w, all)
 	}
 	s := all[0]
 	fmt.Fprintf(w, "# %s %s/%s, %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor())

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 )
@@ -96,4 +97,18 @@ func perSecond(n uint64, d time.Duration) string {
 		return fmt.Sprintf("%.2g %s", f, units[0])
 	}
 	return fmt.Sprintf("%.0f %s", f, units[0])
+}
+
+// isTerminal reports whether somebody may be looking at what is written to w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
 }

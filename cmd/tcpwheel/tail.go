@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -11,14 +10,17 @@ import (
 	"tcpwheel/tun/tail"
 )
 
+// tailCommand are the flags of tail.
+type tailCommand struct {
+	config   tail.Config
+	policies []string
+	beside   []string
+	within   float64
+	asJSON   bool
+}
+
 func newTail() *cobra.Command {
-	var (
-		c        tail.Config
-		policies []string
-		beside   []string
-		within   float64
-		asJSON   bool
-	)
+	t := new(tailCommand)
 	cmd := &cobra.Command{
 		Use:   "tail",
 		Short: "how soon the lost last segment of a response is sent again, by whose TCP",
@@ -37,55 +39,55 @@ func newTail() *cobra.Command {
 			"the variation in the timeout. With --within it exits with 3 if the first policy\n" +
 			"takes more round trips than that, or sends in vain.",
 		Example: "  tcpwheel tail --virtual --policy per-segment,per-segment:20ms,rfc6298",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("beside") && c.Virtual {
-				beside = []string{tail.GVisor}
-			}
-			for _, p := range policies {
-				c.Senders = append(c.Senders, tail.Ours(p))
-			}
-			c.Senders = append(c.Senders, beside...)
-			if err := c.Check(); err != nil {
-				return usage(cmd, fmt.Errorf("tail: %w", err))
-			}
-			if within < 0 || within > 0 && len(policies) == 0 {
-				return usage(cmd, fmt.Errorf("tail: within %v round trips of %d policies, want a number from 0 on, and one at least", within, len(policies)))
-			}
-			var progress func(string)
-			status := statusLine{w: cmd.ErrOrStderr()}
-			if isTerminal(status.w) {
-				progress = status.show
-			}
-			results, err := tail.Run(cmd.Context(), c, progress)
-			status.stop()
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				for _, r := range results {
-					if err := enc.Encode(r); err != nil {
-						return err
-					}
-				}
-			} else if err := tail.WriteTable(cmd.OutOrStdout(), results); err != nil {
-				return err
-			}
-			return tailBar(results, within)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.DurationVar(&c.RTT, "rtt", 10*time.Millisecond, "round-trip time of the path")
-	f.IntVar(&c.Count, "count", 20, "connections of each run")
-	f.IntSliceVar(&c.Segments, "segments", []int{1, 10}, "sizes of the response")
-	f.StringSliceVar(&policies, "policy", []string{tcptimers.DefaultPolicy}, "timer policies of our TCP")
-	f.StringSliceVar(&beside, "beside", []string{tail.GVisor, tail.Linux}, "other senders")
-	f.BoolVar(&c.DelayAcks, "delay-acks", false, "put ACKs off also where the segment is lost")
-	f.BoolVar(&c.Virtual, "virtual", false, "in virtual time")
-	f.Float64Var(&within, "within", 0, "exit with 3 beyond so many round trips (0: never)")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")
+	f.DurationVar(&t.config.RTT, "rtt", 10*time.Millisecond, "round-trip time of the path")
+	f.IntVar(&t.config.Count, "count", 20, "connections of each run")
+	f.IntSliceVar(&t.config.Segments, "segments", []int{1, 10}, "sizes of the response")
+	f.StringSliceVar(&t.policies, "policy", []string{tcptimers.DefaultPolicy}, "timer policies of our TCP")
+	f.StringSliceVar(&t.beside, "beside", []string{tail.GVisor, tail.Linux}, "other senders")
+	f.BoolVar(&t.config.DelayAcks, "delay-acks", false, "put ACKs off also where the segment is lost")
+	f.BoolVar(&t.config.Virtual, "virtual", false, "in virtual time")
+	f.Float64Var(&t.within, "within", 0, "exit with 3 beyond so many round trips (0: never)")
+	f.BoolVar(&t.asJSON, "json", false, "print one JSON object per line")
 	return cmd
+}
+
+func (t *tailCommand) run(cmd *cobra.Command) error {
+	c := &t.config
+	if !cmd.Flags().Changed("beside") && c.Virtual {
+		t.beside = []string{tail.GVisor}
+	}
+	for _, p := range t.policies {
+		c.Senders = append(c.Senders, tail.Ours(p))
+	}
+	c.Senders = append(c.Senders, t.beside...)
+	if err := c.Check(); err != nil {
+		return usage(cmd, fmt.Errorf("tail: %w", err))
+	}
+	if t.within < 0 || t.within > 0 && len(t.policies) == 0 {
+		return usage(cmd, fmt.Errorf("tail: within %v round trips of %d policies, want a number from 0 on, and one at least", t.within, len(t.policies)))
+	}
+	var progress func(string)
+	status := statusLine{w: cmd.ErrOrStderr()}
+	if isTerminal(status.w) {
+		progress = status.show
+	}
+	results, err := tail.Run(cmd.Context(), *c, progress)
+	status.stop()
+	if err != nil {
+		return err
+	}
+	write := tail.WriteTable
+	if t.asJSON {
+		write = writeRecords[tail.Result]
+	}
+	if err := write(cmd.OutOrStdout(), results); err != nil {
+		return err
+	}
+	return tailBar(results, t.within)
 }
 
 // tailBar returns an error if the first sender breaks the bar: so many round trips, and nothing in vain. 0 is no bar.

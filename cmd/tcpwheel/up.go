@@ -48,41 +48,44 @@ func newUp() *cobra.Command {
 			"file is too slow for are dropped from it, counted and told.\n\n" +
 			siteHelp,
 		Example: "  tcpwheel up --tun wheel0 --host-addr 10.7.0.1/24 --addr 10.7.0.2/24",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.Stdout = cmd.OutOrStdout()
-			err := f.fill(&c)
-			if err == nil {
-				err = c.Check()
-			}
-			if err == nil && c.Capture == "-" && isTerminal(c.Stdout) {
-				err = errors.New("pcap to standard output, which is a terminal")
-			}
-			if err != nil {
-				return usage(cmd, fmt.Errorf("up: %w", err))
-			}
-			if c.Capture == "-" {
-				signal.Ignore(syscall.SIGPIPE) // who reads no more ends the site, not the process
-			}
-			status := &statusLine{w: cmd.ErrOrStderr()}
-			defer status.stop()
-			c.Log = func(what string) { status.print("tcpwheel: up: " + what) }
-			return up.Run(cmd.Context(), c, func(s up.Running) {
-				c.Log(s.String())
-				before := s.Status()
-				status.start(func(d time.Duration) string {
-					now := s.Status()
-					line := upStatus(before, now, d)
-					before = now
-					return line
-				})
-			})
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, c) },
 	}
 	f.registerStack(cmd, &c)
 	cmd.Flags().StringArrayVar(&f.expose, "expose", nil, "port of the stack that leads to the kernel")
 	cmd.Flags().StringArrayVar(&f.forward, "forward", nil, "port of the kernel that leads on by the stack")
 	f.registerLink(cmd, &c)
 	return cmd
+}
+
+// run runs the site of c, filled with what is text in the flags, until it is told to end.
+func (f *upFlags) run(cmd *cobra.Command, c up.Config) error {
+	c.Stdout = cmd.OutOrStdout()
+	err := f.fill(&c)
+	if err == nil {
+		err = c.Check()
+	}
+	if err == nil && c.Capture == "-" && isTerminal(c.Stdout) {
+		err = errors.New("pcap to standard output, which is a terminal")
+	}
+	if err != nil {
+		return usage(cmd, fmt.Errorf("up: %w", err))
+	}
+	if c.Capture == "-" {
+		signal.Ignore(syscall.SIGPIPE) // who reads no more ends the site, not the process
+	}
+	status := &statusLine{w: cmd.ErrOrStderr()}
+	defer status.stop()
+	c.Log = func(what string) { status.print("tcpwheel: up: " + what) }
+	return up.Run(cmd.Context(), c, func(s up.Running) {
+		c.Log(s.String())
+		before := s.Status()
+		status.start(func(d time.Duration) string {
+			now := s.Status()
+			line := upStatus(before, now, d)
+			before = now
+			return line
+		})
+	})
 }
 
 // fill reads the flags that are text into c.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -57,13 +56,7 @@ func newSchemes() *cobra.Command {
 				writeSchemes(cmd.OutOrStdout(), allSchemes())
 				return nil
 			}
-			enc := json.NewEncoder(cmd.OutOrStdout())
-			for _, s := range allSchemes() {
-				if err := enc.Encode(s); err != nil {
-					return err
-				}
-			}
-			return nil
+			return writeRecords(cmd.OutOrStdout(), allSchemes())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
