@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -20,6 +22,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun/kernels"
+	"tcpwheel/tun/link"
 )
 
 // lossyScenario draws what V2 is to be told by: one to three connections over 4 to 100 ms, some of them over 5 to 100 Mbit/s, of which 1 to
@@ -70,7 +73,8 @@ func lossyScenario(seed uint64) kernels.Scenario {
 // TestReplayKernels is V2 to V4 with kernels: it captures connections of two kernels and has the command validate replays of them. How many
 // it takes is TCPWHEEL_SCENARIOS, 8 if it is not set, and their first seed TCPWHEEL_SEED; the captures stay in the folder TCPWHEEL_KEEP, if it
 // is set, each in one by its seed; -v shows the table. Where much else runs beside, the timers of the kernels are late, and no model knows by
-// how much. So what fails here is only what no load explains: other timers that come as near, or replays that are far off mostly.
+// how much. So what fails here is only what no load explains: other timers that come as near, or replays that are far off mostly although the
+// links were in time. If they were not, it is tried again.
 func TestReplayKernels(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes ten seconds")
@@ -87,22 +91,48 @@ func TestReplayKernels(t *testing.T) {
 		return n
 	}
 	n, seed := number("TCPWHEEL_SCENARIOS", 8), number("TCPWHEEL_SEED", 1)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(n)*30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), rounds*time.Duration(n)*30*time.Second)
 	defer cancel()
-	args := []string{"replay", "--validate"}
-	errs := make([]error, n)
+	for round := 1; ; round++ {
+		files, late := captureKernels(ctx, t, n, uint64(seed))
+		t.Logf("of the packets of a link, one in a hundred was late by %v or more", late)
+		wrong, off := judgeReplays(ctx, t, files)
+		for _, what := range wrong {
+			t.Error(what)
+		}
+		switch {
+		case len(off) == 0:
+			return
+		case late < busyLink:
+			t.Fatalf("%s, although the links were in time", strings.Join(off, "; "))
+		case round == rounds:
+			t.Skipf("%s: others are busy, too", strings.Join(off, "; "))
+		}
+		t.Logf("once more: %s", strings.Join(off, "; "))
+	}
+}
+
+const (
+	rounds   = 4                    // how often scenarios are tried where much else runs
+	busyLink = 2 * time.Millisecond // of a hundred packets one was later than that: the kernels' timers were as late
+)
+
+// captureKernels runs n scenarios, and returns the captures at a's end and the largest p99 of how late packets of a link were.
+func captureKernels(ctx context.Context, t *testing.T, n int, seed uint64) (files []string, late time.Duration) {
+	t.Helper()
+	dirs, errs := make([]string, n), make([]error, n)
 	var all sync.WaitGroup
 	slots := make(chan struct{}, 3)
 	for i := range n {
-		dir := t.TempDir()
+		dirs[i] = t.TempDir()
 		if keep := os.Getenv("TCPWHEEL_KEEP"); keep != "" {
-			dir = filepath.Join(keep, strconv.Itoa(seed+i))
+			dirs[i] = filepath.Join(keep, strconv.FormatUint(seed+uint64(i), 10))
 		}
-		args = append(args, filepath.Join(dir, "a.pcapng.gz"))
+		files = append(files, filepath.Join(dirs[i], "a.pcapng.gz"))
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			errs[i] = kernels.Run(ctx, lossyScenario(uint64(seed+i)), dir)
+			errs[i] = kernels.Run(ctx, lossyScenario(seed+uint64(i)), dirs[i])
 		})
 	}
 	all.Wait()
@@ -115,6 +145,39 @@ func TestReplayKernels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, dir := range dirs {
+		late = max(late, lateLink(t, filepath.Join(dir, "fates.jsonl.gz")))
+	}
+	return files, late
+}
+
+// lateLink returns the p99 of how late packets of a link were, as its log tells, in the worse direction.
+func lateLink(t *testing.T, log string) (late time.Duration) {
+	t.Helper()
+	f, err := os.Open(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := json.NewDecoder(z); ; {
+		var line struct{ Summary [2]link.Summary }
+		if err := lines.Decode(&line); err == io.EOF {
+			return late
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		late = max(late, line.Summary[0].LateP99, line.Summary[1].LateP99)
+	}
+}
+
+// judgeReplays validates replays of captures, and returns what is wrong whatever runs beside, and what is off.
+func judgeReplays(ctx context.Context, t *testing.T, files []string) (wrong, off []string) {
+	t.Helper()
+	args := append([]string{"replay", "--validate"}, files...)
 	validate := func(args ...string) []byte {
 		var out bytes.Buffer
 		cmd := newRoot(bytes.NewReader(nil), &out, io.Discard)
@@ -131,17 +194,18 @@ func TestReplayKernels(t *testing.T) {
 		var row validationRow
 		if err := rows.Decode(&row); err == io.EOF {
 			if i < 4 {
-				t.Errorf("%d rows, want V2, two of V3, and V4", i)
+				wrong = append(wrong, fmt.Sprintf("%d rows, want V2, two of V3, and V4", i))
 			}
-			return
+			return wrong, off
 		} else if err != nil {
 			t.Fatal(err)
 		}
 		switch {
 		case !row.Want && row.Passes:
-			t.Errorf("%s passes, with other timers than the kernel's", row.Check)
+			wrong = append(wrong, row.Check+" passes, with other timers than the kernel's")
 		case row.Want && (row.Median > 0.05 || row.FastRight*5 < row.Fast*4):
-			t.Errorf("%s: recovery times are off by %.1f %% in the median, and %d of %d fast retransmissions are right", row.Check, 100*row.Median, row.FastRight, row.Fast)
+			off = append(off, fmt.Sprintf("%s: recovery times are off by %.1f %% in the median, and %d of %d fast retransmissions are right",
+				row.Check, 100*row.Median, row.FastRight, row.Fast))
 		}
 	}
 }

@@ -220,6 +220,8 @@ func TestEnds(t *testing.T) {
 		return r
 	}
 	forLoops(t, func(t *testing.T, s *stack.Stack) {
+		breaks, breakIt := io.Pipe()
+		defer breaks.Close()
 		for _, test := range []struct {
 			name           string
 			server, client Config
@@ -229,13 +231,17 @@ func TestEnds(t *testing.T) {
 			// The time is one for the dial, too.
 			{"idle client", Config{In: never()}, Config{In: never(), Timeout: time.Second}, syscall.ECONNRESET, os.ErrDeadlineExceeded},
 			{"idle server", Config{In: never(), Timeout: time.Second}, Config{In: never()}, os.ErrDeadlineExceeded, syscall.ECONNRESET},
-			{"input", Config{In: never()}, Config{In: iotest.ErrReader(broken)}, syscall.ECONNRESET, broken},
+			{"input", Config{In: never()}, Config{In: breaks}, syscall.ECONNRESET, broken},
 			{"output", Config{In: strings.NewReader("x")}, Config{In: never(), Out: failing{broken}}, syscall.ECONNRESET, broken},
 		} {
 			t.Run(test.name, func(t *testing.T) {
 				test.server.Listen = true
 				server := start(t.Context(), t, s, test.server)
 				client := start(t.Context(), t, s, test.client)
+				if test.client.In == breaks { // not before the server has a connection that can be reset
+					<-server.said
+					breakIt.CloseWithError(broken)
+				}
 				if err := client.wait(t); !errors.Is(err, test.wantClient) {
 					t.Errorf("client: %v, want %v", err, test.wantClient)
 				}
