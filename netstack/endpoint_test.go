@@ -114,10 +114,9 @@ func TestBacklog(t *testing.T) {
 	}
 	n.dial(false)
 	n.dial(false)
-	if _, err := n.tryDial(false, 20*time.Millisecond); err == nil {
-		t.Fatal("a third connection with a backlog of 2, want none")
-	}
-	if got := n.b.stack.Stats().TCP.ListenOverflowSynDrop.Value(); got != 1 {
+	dropped := n.b.stack.Stats().TCP.ListenOverflowSynDrop
+	n.dialInVain("a third connection with a backlog of 2", dropped.Value)
+	if got := dropped.Value(); got != 1 {
 		t.Errorf("ListenOverflowSynDrop = %d, want 1", got)
 	}
 	for range 2 {
@@ -190,12 +189,7 @@ func TestBadSegments(t *testing.T) {
 		binary.BigEndian.PutUint16(h[16:], binary.BigEndian.Uint16(h[16:])+1)
 		return false
 	})
-	if _, err := n.tryDial(false, 20*time.Millisecond); err == nil {
-		t.Fatal("a SYN with a bad checksum was answered")
-	}
-	if got := n.b.stack.Stats().TCP.ChecksumErrors.Value(); got == 0 {
-		t.Error("no checksum error was counted")
-	}
+	n.dialInVain("a SYN with a bad checksum", n.b.stack.Stats().TCP.ChecksumErrors.Value)
 }
 
 // TestResetIsVerified aborts a connection whose last octets were lost: its RST is not at RCV.NXT, the peer asks by a challenge ACK (RFC
@@ -203,11 +197,10 @@ func TestBadSegments(t *testing.T) {
 func TestResetIsVerified(t *testing.T) {
 	n := newPair(t, pairConfig{})
 	a, b := n.connect(false)
-	n.a.link.setDrop(func(*stack.PacketBuffer) bool { return true })
+	n.a.link.setDrop(func(pkt *stack.PacketBuffer) bool { return pkt.Data().Size() > 0 }) // and so is what a probe would send again
 	if _, err := a.Write([]byte("lost")); err != nil {
 		t.Fatal(err)
 	}
-	n.a.link.setDrop(nil)
 	for _, te := range n.a.stack.RegisteredEndpoints() {
 		te.Abort()
 	}

@@ -141,9 +141,11 @@ func TestIdle(t *testing.T) {
 	s := newIdlers(t, NewProtocol)
 	octets, goroutines := s.perEndpoint(conns)
 	for range 3 {
-		if octets > 3200 { // maps that have just doubled, or pools that were just filled, are no endpoint's
-			again, _ := s.perEndpoint(conns)
-			octets = min(octets, again)
+		// Maps that have just doubled, or pools that were just filled, are no endpoint's, nor is a goroutine that a busy machine has
+		// not let end.
+		if octets > 3200 || goroutines > 2 {
+			again, more := s.perEndpoint(conns)
+			octets, goroutines = min(octets, again), min(goroutines, more)
 		}
 	}
 	t.Logf("an idle endpoint takes %d octets", octets)
