@@ -280,6 +280,14 @@ func (e *Engine) SetOptions(now wheel.Time, s *Socket, opts SocketOptions) {
 	}
 }
 
+// Resend sends again what another host had sent again: see Conn.Resend.
+func (e *Engine) Resend(now wheel.Time, s *Socket, r Range, n uint8) {
+	if now = e.at(now); s.open() {
+		s.conn.Resend(now, r, n, &e.out)
+		e.apply(s)
+	}
+}
+
 // Counters returns what was counted so far.
 func (e *Engine) Counters() Counters { return e.out.Counters }
 

@@ -3,6 +3,8 @@ package tcp
 import (
 	"fmt"
 	"slices"
+
+	"tcpwheel/wheel"
 )
 
 // Permit says how much of what was never sent may leave, in place of congestion control: for those who run again what was captured, with
@@ -73,4 +75,25 @@ func (c *Conn) permits(n uint32) bool {
 		c.cc.Raise(c.pipe() + n)
 	}
 	return true
+}
+
+// Resend sends again what lies in the range and was sent fewer than n times, and is not SACKed: for those who run again what was captured, with
+// retransmissions that another host made. It counts as retransmitted, for Karn's algorithm too, and its timer starts anew; but it is not deemed
+// lost, and congestion control hears nothing of it. What is not in flight is left out. It costs O(log n) for each segment of the range.
+func (c *Conn) Resend(now wheel.Time, r Range, n uint8, o *Output) {
+	for at := r.Start; at.Before(r.End); {
+		id := c.fl.sent.Find(at)
+		if id == 0 {
+			if at.Before(c.sndUna) {
+				at = c.sndUna
+				continue
+			}
+			return
+		}
+		s := c.fl.sent.Get(id)
+		at = s.Seq.Add(s.Len)
+		if !s.Sacked() && s.Transmissions < n {
+			c.retransmit(now, id, o)
+		}
+	}
 }

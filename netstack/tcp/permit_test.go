@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"testing"
+	"time"
 )
 
 // TestPermits has the captured windows of a connection decide what leaves: not more than they say though the congestion window is larger, as
@@ -50,5 +51,39 @@ func TestPermitsCheck(t *testing.T) {
 	const want = "tcp: permit 1 at 5 octets, want more than 5"
 	if err := cfg.Check(); err == nil || err.Error() != want {
 		t.Errorf("Check() = %v, want %s", err, want)
+	}
+}
+
+// TestResend has retransmissions that another host made counted as the connection's own: they leave once, are no round trips, and are none of
+// congestion control's.
+func TestResend(t *testing.T) {
+	cfg := hostileConfig()
+	h := newHostile(t, cfg, EngineConfig{})
+	x := h.connect(t, 65535, Options{HasMSS: true, MSS: 1000, SACKPermitted: true})
+	h.e.Wrote(h.now, x.s, 4000, 0)
+	h.collect()
+	srtt := x.s.Conn().Info(h.now).SRTT
+	cwnd := x.s.Conn().Info(h.now).Cwnd
+	una := x.iss.Add(1)
+	for range 2 {
+		h.now = h.now.Add(50 * time.Millisecond)
+		h.e.Resend(h.now, x.s, Range{Start: una, End: una.Add(4000)}, 2)
+		h.collect()
+	}
+	if n := x.s.Conn().Info(h.now).TotalRetrans; n != 4 {
+		t.Errorf("%d segments were sent again, want the four of the range, once", n)
+	}
+	h.ack(x, una.Add(4000), 65535)
+	info := x.s.Conn().Info(h.now)
+	if info.SRTT > 2*srtt+time.Millisecond {
+		t.Errorf("the smoothed round trip is %v after the ACK, %v before it: want none by what was sent twice", info.SRTT, srtt)
+	}
+	if info.Cwnd < cwnd {
+		t.Errorf("cwnd %d, want %d at least", info.Cwnd, cwnd)
+	}
+	h.e.Resend(h.now, x.s, Range{Start: una, End: una.Add(9000)}, 9) // nothing is in flight
+	h.collect()
+	if n := x.s.Conn().Info(h.now).TotalRetrans; n != 4 {
+		t.Errorf("%d segments were sent again though all was acknowledged", n)
 	}
 }
