@@ -169,7 +169,7 @@ func (m *maker) index(w *wayMaker, out *Way, near time.Duration) {
 	before, open := m.virtual(m.packets[0].at)-1, false
 	for _, n := range order {
 		at := m.virtual(w.sent[n].at.Add(-near))
-		out.Index = append(out.Index, lost[n])
+		out.Index, out.order = append(out.Index, lost[n]), append(out.order, at)
 		if lost[n] {
 			out.Lost++
 			open = true

@@ -20,8 +20,10 @@ func (m *maker) live() {
 		for _, x := range own[1-d] {
 			x.sends = false
 			if x.n < 0 {
-				x.at = m.virtual(x.at.Add(m.half[d] / 2))
-				all = append(all, x)
+				if !m.unheard(1-d, &x) {
+					x.at = m.virtual(x.at.Add(m.half[d] / 2))
+					all = append(all, x)
+				}
 				continue
 			}
 			at, ok := wheel.Time(0), false
@@ -43,6 +45,11 @@ func (m *maker) live() {
 		})
 		m.deeds[d] = all
 	}
+}
+
+// unheard reports whether a packet without octets that an end sent must have been lost behind the point of capture.
+func (m *maker) unheard(d int, x *deed) bool {
+	return !x.reset && m.script.Ways[d].deaf(m.virtual(x.at.Add(-m.half[d]/2)))
 }
 
 // arrivals returns when each transmission of a direction arrived, 0 for those that did not.

@@ -47,51 +47,48 @@ func (r *run) settle() {
 	o := r.out
 	a, b := r.apps[0], r.apps[1]
 	o.Complete = a.finished() && b.finished() && a.received() == b.written() && b.received() == a.written()
-	for d, p := range r.paths {
+	for _, p := range r.paths {
 		for i := range p.sent {
 			if p.sent[i].try > 1 {
 				o.Rexmits++
 			}
 		}
-		_ = d
 	}
+	tries := r.tries()
 	for i := range r.script.Loss {
-		o.Recoveries = append(o.Recoveries, r.recovery(&r.script.Loss[i]))
+		o.Recoveries = append(o.Recoveries, r.recovery(&r.script.Loss[i], tries[i]))
 	}
 	o.log = r.log()
 }
 
-// recovery measures what became of the octets of a loss: from the transmission before that was sent again in the capture, to the ACK.
-func (r *run) recovery(l *Loss) (rec Recovery) {
+// recovery measures what became of the octets of a loss, of which these transmissions left then: from the transmission before that was sent
+// again in the capture, to the ACK.
+func (r *run) recovery(l *Loss, tries []wheel.Time) (rec Recovery) {
+	if len(tries) == 0 {
+		return rec
+	}
 	p := r.paths[l.Flow]
-	begun := wheel.Time(0)
-	tries := 0
-	for i := range p.sent {
-		x := &p.sent[i]
-		if x.start > int64(l.Start) || x.end <= int64(l.Start) {
-			continue
-		}
-		tries++
-		switch {
-		case tries <= l.Try:
-			begun = x.at
-		case rec.Rexmits == 0:
-			rec.D = x.at.Sub(begun)
-			rec.Rexmits++
-		default:
-			rec.Rexmits++
-		}
+	before := min(l.Try, len(tries)) - 1
+	begun := tries[before]
+	if again := tries[before+1:]; len(again) > 0 {
+		rec.D, rec.Rexmits = again[0].Sub(begun), len(again)
 	}
-	if tries == 0 {
+	at, ok := p.acknowledged(l.End)
+	if !ok {
 		return rec
 	}
-	i, _ := slices.BinarySearchFunc(p.acks, spanOf(l.End), func(d Delay, to time.Duration) int { return int(d.Took - to) })
-	if i == len(p.acks) {
-		return rec
-	}
-	rec.Sent, rec.TRec = true, max(p.acks[i].Sent.Sub(begun), 0)
-	rec.Beyond = r.out.Horizon != 0 && p.acks[i].Sent > r.out.Horizon
+	rec.Sent, rec.TRec = true, max(at.Sub(begun), 0)
+	rec.Beyond = r.out.Horizon != 0 && at > r.out.Horizon
 	return rec
+}
+
+// acknowledged returns when all octets before a place were acknowledged.
+func (p *path) acknowledged(end uint64) (at wheel.Time, ok bool) {
+	i, _ := slices.BinarySearchFunc(p.acks, spanOf(end), func(d Delay, to time.Duration) int { return int(d.Took - to) })
+	if i == len(p.acks) {
+		return 0, false
+	}
+	return p.acks[i].Sent, true
 }
 
 // log returns the packets as the point of capture sees them: those of the near end as they leave, the others only if they arrive.

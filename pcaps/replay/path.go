@@ -104,6 +104,9 @@ func (p *path) send(now wheel.Time, d *host.Datagram) {
 	if h.Flags.Has(tcp.ACK) && back.started {
 		ack = back.place + int64(int32(h.Ack-(back.iss+tcp.Seq(back.place))))
 	}
+	if f := p.run.follower; f != nil {
+		f.note(now, p.flow, d)
+	}
 	if p.answers != nil && !p.answers.take(now, d, pos, ack) {
 		return
 	}
@@ -113,6 +116,10 @@ func (p *path) send(now wheel.Time, d *host.Datagram) {
 // pass sends a packet on its way.
 func (p *path) pass(now wheel.Time, d *host.Datagram, pos, end, ack int64) {
 	h := &d.Body.Header
+	if f := p.run.follower; f != nil && f.holds(now) {
+		f.keep(now, p.flow, d, pos, end, ack)
+		return
+	}
 	half := p.run.script.Ends[p.flow].Half
 	atArrival := half > 0 && p.run.script.Ends[1-p.flow].Half == 0
 	event := Event{At: now.Add(half / 2), Flow: p.flow, Flags: h.Flags, Start: uint64(pos), End: uint64(end), Ack: uint64(max(ack, 0))}
@@ -121,6 +128,10 @@ func (p *path) pass(now wheel.Time, d *host.Datagram, pos, end, ack int64) {
 	}
 	var took time.Duration
 	if end > pos {
+		if f := p.run.follower; f != nil && f.gone(now, p, pos, int(d.Attempt)) {
+			p.sent = append(p.sent, passage{at: now, start: pos, end: end, try: int(d.Attempt), lost: true})
+			return
+		}
 		x := p.judge(now, pos, end, int(d.Attempt))
 		took = x.arrives.Sub(now)
 		p.sent = append(p.sent, x)
@@ -138,6 +149,11 @@ func (p *path) pass(now wheel.Time, d *host.Datagram, pos, end, ack int64) {
 		event.At = at
 		p.log = append(p.log, event)
 	}
+	p.launch(now, at, d, end, ack)
+}
+
+// launch has a packet arrive.
+func (p *path) launch(now, at wheel.Time, d *host.Datagram, end, ack int64) {
 	p.order++
 	heap.Push(&p.waiting, arrival{at, p.order, *d, end, ack})
 	p.run.world.Net.StartTimer(p.timer, max(p.waiting[0].at, now))

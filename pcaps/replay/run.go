@@ -42,6 +42,7 @@ type Options struct {
 	Control   string // of congestion; "" is newreno
 	OwnWindow bool   // congestion control alone decides when what was never sent leaves, and not the captured windows
 	OwnACKs   bool   // both ends acknowledge by the policy, and not as in the capture
+	Drift     bool   // recoveries are those of one run from end to end, and not each of one that follows the capture up to the loss
 }
 
 // Event is a packet, as it passes the point of capture.
@@ -70,21 +71,30 @@ func (s *Script) Run(o Options) (*Outcome, error) {
 	if err := r.build(); err != nil {
 		return nil, err
 	}
-	steps := stepsMore
-	for d := range s.Ways {
-		steps += stepsEach * s.Ways[d].Sent
-	}
-	end := s.End.Add(slackAfter)
-	for n := 0; n < steps && r.world.Net.Now() < end && r.world.Net.Step(); n++ {
-		if r.over() {
-			end = min(end, r.world.Net.Now().Add(lingers)) // for the last ACK
-		}
-	}
+	r.steps(s.End.Add(slackAfter), r.over)
 	if faults := r.world.Faults(); len(faults) > 0 {
 		return nil, fmt.Errorf("BUG: %w", faults[0])
 	}
 	r.settle()
+	if !o.Drift {
+		if err := r.recoveries(); err != nil {
+			return nil, err
+		}
+	}
 	return r.out, nil
+}
+
+// steps lets things happen up to an instant, or until it is over, and a little longer.
+func (r *run) steps(end wheel.Time, over func() bool) {
+	steps := stepsMore
+	for d := range r.script.Ways {
+		steps += stepsEach * r.script.Ways[d].Sent
+	}
+	for n := 0; n < steps && r.world.Net.Now() < end && r.world.Net.Step(); n++ {
+		if over() {
+			end = min(end, r.world.Net.Now().Add(lingers)) // for the last ACK
+		}
+	}
 }
 
 // run is a replay at work.
@@ -97,6 +107,8 @@ type run struct {
 	hosts [2]*host.Host
 	paths [2]*path
 	apps  [2]*app
+
+	follower *follower // nil if the capture is not followed
 }
 
 const serverPort = 80
@@ -165,7 +177,8 @@ type dialer struct{ r *run }
 
 // Expire implements sim.Handler.
 func (d dialer) Expire(wheel.Time) {
-	if _, err := d.r.hosts[0].Dial(d.r.hosts[1], serverPort, nil, d.r.apps[0]); err != nil {
+	var err error
+	if d.r.apps[0].session, err = d.r.hosts[0].Dial(d.r.hosts[1], serverPort, nil, d.r.apps[0]); err != nil {
 		d.r.apps[0].closed = true
 	}
 }

@@ -97,6 +97,8 @@ type Way struct {
 	Sent   int           `json:"sent"`    // transmissions of octets, SYN and FIN
 	Lost   int           `json:"lost"`
 	Index  []bool        `json:"index"` // whether the n-th of them was lost
+
+	order []wheel.Time // when they left
 }
 
 // Range is octets whose transmissions fared alike.

@@ -18,6 +18,8 @@ type wire struct {
 	hasSYN  [2]bool
 	base    [2]tcp.Seq
 	got     [2][]feed // what each end received
+	heard   [2][]hearing
+	again   [2][]repeat
 }
 
 // feed is a packet as it arrives at an end.
@@ -31,7 +33,10 @@ type feed struct {
 // feeds keeps what arrived at each end.
 func (m *maker) feeds() {
 	w := &m.script.wire
-	w.packets, w.base = m.packets, m.base
+	w.packets, w.base, w.heard = m.packets, m.base, m.hearings()
+	for d := range w.again {
+		w.again[d] = m.script.Ways[d].repeats()
+	}
 	for d := range m.deeds {
 		f := &m.conn.Flows[d]
 		w.syn[d], w.hasSYN[d] = f.SYN, f.HasSYN
@@ -41,7 +46,7 @@ func (m *maker) feeds() {
 					*t = append(*t, stampAt{x.at, p.tsval})
 				}
 			}
-			if !x.sends && !x.reset && !(x.n < 0 && m.script.Ways[1-d].deaf(m.virtual(m.packets[x.order].at.Add(-m.half[1-d]/2)))) {
+			if !x.sends && !x.reset {
 				w.got[d] = append(w.got[d], feed{x.at, x.order, x.start, x.end, x.ack})
 			}
 		}
