@@ -438,3 +438,4 @@ func (w *Way) before(at wheel.Time) (n int) {
 	i, _ := slices.BinarySearch(w.order, at)
 	return i
 }
+

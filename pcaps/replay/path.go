@@ -161,6 +161,9 @@ func (p *path) launch(now, at wheel.Time, d *host.Datagram, end, ack int64) {
 
 // Expire implements sim.Handler: a packet arrives.
 func (p *path) Expire(now wheel.Time) {
+	if f := p.run.follower; f != nil {
+		f.listen(now, 1-p.flow) // what left before the ends were let go comes first
+	}
 	for len(p.waiting) > 0 && p.waiting[0].at <= now {
 		x := heap.Pop(&p.waiting).(arrival)
 		if x.ack > 0 {
