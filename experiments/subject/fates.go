@@ -27,6 +27,10 @@ type Fates struct {
 	other sim.Losses
 }
 
+// FatesOf returns Fates of other models, under a text that tells them apart. The models see all packets of a flow, in order, at the
+// instants at which they arrive there: behind the link that all flows share.
+func FatesOf(text string, models ...sim.Loss) Fates { return Fates{text: text, other: models} }
+
 // ownFate is one model of this package: tail, or by chance.
 type ownFate struct {
 	p        float64

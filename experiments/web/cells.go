@@ -21,10 +21,23 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			for seed := 1; seed <= p.Seeds; seed++ {
 				all = append(all, experiments.Cell[Cell]{
 					Name: fmt.Sprintf("timers=%q burst=%v seed=%d", timers.Text, burst, seed),
-					Cost: 4e-4 * float64(p.Flows),
-					Run:  func(context.Context) (Cell, error) { return run(p, timers, burst, seed) },
+					Cost: 2e-4 * float64(p.Flows),
+					Run: func(context.Context) (Cell, error) {
+						return run(p, timers, Cell{Timers: timers.Text, Burst: burst, Seed: seed, Flows: p.Flows})
+					},
 				})
 			}
+		}
+	}
+	for _, burst := range p.GVisorBursts {
+		for seed := 1; seed <= p.Seeds; seed++ {
+			all = append(all, experiments.Cell[Cell]{
+				Name: fmt.Sprintf("gvisor burst=%v seed=%d", burst, seed),
+				Cost: 3e-3 * float64(p.Flows),
+				Run: func(ctx context.Context) (Cell, error) {
+					return gvisorRun(ctx, p, Cell{Timers: gvisor, Burst: burst, Seed: seed, Flows: p.Flows})
+				},
+			})
 		}
 	}
 	return all
@@ -93,30 +106,23 @@ func (w *weather) lost(at wheel.Time) bool {
 	return w.bad
 }
 
-// run has all answers of a seed sent.
-func run(p *Plan, timers lab.Timers, burst time.Duration, seed int) (Cell, error) {
-	c := Cell{Timers: timers.Text, Burst: burst, Seed: seed, Flows: p.Flows}
+// run has all answers of a cell sent.
+func run(p *Plan, timers lab.Timers, c Cell) (Cell, error) {
 	for i := range p.Flows {
-		a := p.draw(seed, i)
-		took, n, counters, err := p.send(timers, a, a.weather(burst).lost)
+		a := p.draw(c.Seed, i)
+		took, n, counters, err := p.send(timers, a, a.weather(c.Burst).lost)
 		if err != nil {
 			return c, fmt.Errorf("answer %d: %w", i, err)
 		}
-		c.Took += took
-		c.Tail = append(c.Tail, took.Microseconds())
-		c.Lost += n
 		inflation := 1.0
 		if n > 0 {
-			alone, _, _, err := p.send(timers, a, func(wheel.Time) bool { return false })
+			alone, _, _, err := p.send(timers, a, never)
 			if err != nil {
 				return c, fmt.Errorf("answer %d: %w", i, err)
 			}
-			c.Lossy++
-			c.LossyTook += took
-			inflation = float64(took) / float64(alone)
-			c.Inflation += inflation
+			inflation = c.lossy(took, alone)
 		}
-		c.Worst = append(c.Worst, inflation)
+		c.add(took, n, inflation)
 		c.Sent += counters.TCPOrigDataSent + counters.RetransSegs
 		c.Fast += counters.TCPFastRetrans
 		c.Probes += counters.TCPLossProbes
@@ -126,6 +132,26 @@ func run(p *Plan, timers lab.Timers, burst time.Duration, seed int) (Cell, error
 	}
 	c.Tail, c.Worst = greatest(c.Tail), greatest(c.Worst)
 	return c, nil
+}
+
+// never is the weather in which nothing is lost.
+func never(wheel.Time) bool { return false }
+
+// add takes in an answer that lost n segments.
+func (c *Cell) add(took time.Duration, n int, inflation float64) {
+	c.Took += took
+	c.Tail = append(c.Tail, took.Microseconds())
+	c.Lost += n
+	c.Worst = append(c.Worst, inflation)
+}
+
+// lossy takes in that an answer with losses took so long, and as long without, and returns how many times as long it took.
+func (c *Cell) lossy(took, alone time.Duration) float64 {
+	inflation := float64(took) / float64(alone)
+	c.Lossy++
+	c.LossyTook += took
+	c.Inflation += inflation
+	return inflation
 }
 
 // greatest returns the greatest twentieth of all, the greatest first.

@@ -106,6 +106,12 @@ func gain(a, b group, f func([]Cell) float64) stat.Interval {
 	})
 }
 
+// lossyMean is the mean time of an answer with losses, in s.
+func lossyMean(cells []Cell) float64 {
+	c := total(cells)
+	return c.LossyTook.Seconds() / float64(c.Lossy)
+}
+
 func timeouts(cells []Cell) float64 { return float64(total(cells).Timeouts) }
 
 func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
@@ -164,13 +170,21 @@ func (p *Plan) tables(out *experiments.Outcome, all map[key]group, fit time.Dura
 			data.Add(t.Text, float64(burst)/1e6, c.Flows, c.Lossy, in.Value, in.Lo, in.Hi, times(g.all()), int(c.Late), int(c.Fast), int(c.Probes), int(c.Timeouts), int(c.Spurious), c.Inflation/float64(max(c.Lossy, 1)))
 		}
 	}
+	for _, burst := range p.GVisorBursts {
+		g := all[key{gvisor, burst}]
+		c, in := total(g.all()), g.of(mean)
+		if burst == fit {
+			shown.Add(gvisor, "", int(c.Timeouts), "", in.Value, times(g.all()), gain(base, g, times).Value, worst(g.all()), ratio(g.all()))
+		}
+		data.Add(gvisor, float64(burst)/1e6, c.Flows, c.Lossy, in.Value, in.Lo, in.Hi, times(g.all()), "", "", "", int(c.Timeouts), "", c.Inflation/float64(max(c.Lossy, 1)))
+	}
 	out.Tables = append(out.Tables, shown, fitting, data)
 }
 
 func (p *Plan) figures(out *experiments.Outcome, all map[key]group, fit time.Duration) {
-	curve := func(text string, f func([]Cell) float64) figure.Series {
-		s := figure.Series{Name: text, Kind: figure.Line}
-		for _, burst := range p.Bursts {
+	curve := func(text string, kind figure.Kind, bursts []time.Duration, f func([]Cell) float64) figure.Series {
+		s := figure.Series{Name: text, Kind: kind}
+		for _, burst := range bursts {
 			in := all[key{text, burst}].of(f)
 			s.X, s.Y = append(s.X, float64(burst)/1e6), append(s.Y, in.Value)
 			s.Lo, s.Hi = append(s.Lo, in.Lo), append(s.Hi, in.Hi)
@@ -192,8 +206,11 @@ func (p *Plan) figures(out *experiments.Outcome, all map[key]group, fit time.Dur
 		Caption: "Sizes and round trips are taken out: what is left is what the losses cost. Fine floors, timers for each segment and probes each take a part of it away.",
 	}
 	for _, t := range p.Timers {
-		shares.Series = append(shares.Series, curve(t.Text, late))
-		inflation.Series = append(inflation.Series, curve(t.Text, worst))
+		shares.Series = append(shares.Series, curve(t.Text, figure.Line, p.Bursts, late))
+		inflation.Series = append(inflation.Series, curve(t.Text, figure.Line, p.Bursts, worst))
+	}
+	if len(p.GVisorBursts) > 0 {
+		inflation.Series = append(inflation.Series, curve(gvisor, figure.Points, p.GVisorBursts, worst))
 	}
 	out.Figures = append(out.Figures, shares, inflation)
 }
@@ -201,7 +218,10 @@ func (p *Plan) figures(out *experiments.Outcome, all map[key]group, fit time.Dur
 func (p *Plan) claims(out *experiments.Outcome, all map[key]group, fit time.Duration) {
 	const draft = "draft of tail loss probes, as quoted on the bloat list"
 	base, probes := all[key{p.Timers[0].Text, fit}], all[key{p.Timers[1].Text, fit}]
-	share := base.of(late)
+	share, sum := base.of(late), total(base.all())
+	byBurst := func(burst time.Duration) float64 {
+		return gain(all[key{p.Timers[0].Text, burst}], all[key{p.Timers[1].Text, burst}], timeouts).Value
+	}
 	out.Claim(experiments.Claim{
 		Name: "timeout-share", Text: fmt.Sprintf("without probes, most of what is sent again is so after a timeout (fitted: bursts of %v)", fit), Published: "about 70 %",
 		Source: draft, Tag: experiments.FromPrint, Measured: percent(share), Expected: "60 to 80 % at some length of bursts",
@@ -222,16 +242,19 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]group, fit time.Dura
 		{
 			"probes-p99", "probes shorten the longest answers", "99th percentile of the response time -10 %", "5 to 15 % shorter", times, leastTail, mostTail,
 			fmt.Sprintf("the longest answers here are the largest over the longest paths, with losses or without; the 99th percentile of the time over that of the same "+
-				"answer without losses falls by %s %%. Sizes and paths are assumed here; where they are more alike, probes show", experiments.Number(gain(base, probes, worst).Value)),
+				"answer without losses falls by %s %%. Sizes and paths, which are assumed here, decide how much of that shows", experiments.Number(gain(base, probes, worst).Value)),
 		},
 		{
 			"probes-mean", "probes shorten the mean answer", "mean response time -7 %", "3.5 to 14 % shorter", mean, publishedMean / 2.0, publishedMean * 2,
-			"few answers have losses here, at bursts of this length; what share had them there is not known",
+			fmt.Sprintf("only answers with losses can gain, and they do by %s %% in the mean: %s %% of the answers, which take %s %% of the time. What share had losses "+
+				"there, and of which answers the mean is, is not known", experiments.Number(gain(base, probes, lossyMean).Value),
+				experiments.Number(100*float64(sum.Lossy)/float64(sum.Flows)), experiments.Number(100*sum.LossyTook.Seconds()/sum.Took.Seconds())),
 		},
 		{
 			"probes-timeouts", "probes take timeouts away", "timeouts -15 %", "7.5 to 30 % fewer", timeouts, publishedTimeouts / 2.0, publishedTimeouts * 2,
-			"nearly each probe here finds the path good again, as bursts are short against two round trips, and one SACK then begins a recovery; where timeouts come of " +
-				"outages, of retransmissions that are lost or of spurious ones, probes change nothing, and the model has few of these",
+			fmt.Sprintf("nearly each probe here finds the path good again, as bursts are short against two round trips, and one SACK then begins a recovery. The longer they are, the "+
+				"fewer: from %s %% at bursts of %v to %s %% at %v. Timeouts of outages are not in the model", experiments.Number(byBurst(p.Bursts[0])), p.Bursts[0],
+				experiments.Number(byBurst(p.Bursts[len(p.Bursts)-1])), p.Bursts[len(p.Bursts)-1]),
 		},
 	} {
 		in := gain(base, probes, c.of)

@@ -30,13 +30,14 @@ type Plan struct {
 	Bursts   []time.Duration `plan:"bursts" min:"1ms" max:"10s"`
 	Share    float64         `plan:"timeout_share" min:"0.01" max:"0.99"`
 
-	Timers []lab.Timers `plan:"timers"`
-	Seeds  int          `plan:"seeds" min:"1" max:"1000"`
+	Timers       []lab.Timers    `plan:"timers"`
+	GVisorBursts []time.Duration `plan:"gvisor_bursts" min:"1ms" max:"10s" optional:"true"`
+	Seeds        int             `plan:"seeds" min:"1" max:"1000"`
 }
 
 // Cell is what became of the answers of a seed.
 type Cell struct {
-	Timers string        `json:"timers"`
+	Timers string        `json:"timers"` // their text, or gVisor's name
 	Burst  time.Duration `json:"burst"`
 	Seed   int           `json:"seed"`
 
@@ -52,6 +53,7 @@ type Cell struct {
 	Worst []float64 `json:"worst"`
 
 	Lost     int    `json:"lost"`     // segments, those sent again included
+	// gVisor's TCP tells of its timeouts; its Fast, Late, Probes and Spurious are 0.
 	Sent     uint64 `json:"sent"`     // segments with octets, those sent again included
 	Fast     uint64 `json:"fast"`     // segments sent again in fast recovery
 	Late     uint64 `json:"late"`     // segments sent again by a timeout or in the slow start after it
@@ -78,6 +80,8 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 			return fmt.Errorf("round_trips: %v, want rising ones", p.RoundTrips)
 		case p.LossTo < p.LossFrom:
 			return fmt.Errorf("loss_to: %v, want at least loss_from, %v", p.LossTo, p.LossFrom)
+		case slices.ContainsFunc(p.GVisorBursts, func(d time.Duration) bool { return !slices.Contains(p.Bursts, d) }):
+			return fmt.Errorf("gvisor_bursts: %v, want some of bursts, %v", p.GVisorBursts, p.Bursts)
 		case len(p.Timers) < 2:
 			return fmt.Errorf("timers: %d, want 2 or more", len(p.Timers))
 		}

@@ -7,6 +7,7 @@ import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/lab"
 	"tcpwheel/experiments/studytest"
+	"tcpwheel/experiments/subject"
 	"tcpwheel/wheel"
 )
 
@@ -71,6 +72,43 @@ func TestWeather(t *testing.T) {
 	}
 }
 
+// TestSubjectsMeetTheSameWeather has answers sent by the engine alone, in package subject and in a gVisor stack: they take the same time,
+// to the nanosecond or to the next. gVisor's own TCP meets the same losses until it sends otherwise.
+func TestSubjectsMeetTheSameWeather(t *testing.T) {
+	p := studytest.Own[Plan](t, Study)
+	const burst = 40 * time.Millisecond
+	lossy := 0
+	for i := range 60 {
+		a := p.draw(1, i)
+		tm := lab.MustTimers("linux")
+		took, lost, counters, err := p.send(tm, a, a.weather(burst).lost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range subject.Kinds() {
+			r, err := p.sendStacks(t.Context(), kind, tm, a, a.weather(burst).lost)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if kind == subject.GVisor {
+				if (r.Lost > 0) != (lost > 0) {
+					t.Errorf("answer %d: gVisor lost %d segments, the engine %d", i, r.Lost, lost)
+				}
+				continue
+			}
+			if d := (r.Times[0] - took).Abs(); d > 10 || r.Lost != lost || r.Timeouts != counters.TCPTimeouts || r.Probes != counters.TCPLossProbes {
+				t.Errorf("answer %d: %s took %v, %d lost, want %v, %d", i, kind, r.Times[0], r.Lost, took, lost)
+			}
+		}
+		if lost > 0 {
+			lossy++
+		}
+	}
+	if lossy < 2 {
+		t.Errorf("%d answers with losses, want some", lossy)
+	}
+}
+
 func TestBetween(t *testing.T) {
 	shares, values := []float64{0, 0.5, 1}, []int{10, 20, 100}
 	for u, want := range map[float64]float64{0: 10, 0.25: 15, 0.5: 20, 0.75: 60} {
@@ -82,7 +120,7 @@ func TestBetween(t *testing.T) {
 
 // TestFalsifier finds that few are left to timeouts where losses are short, and that to take probes away gains nothing.
 func TestFalsifier(t *testing.T) {
-	out := studytest.Run(t, Study, "study: web\nbursts: [1ms]\nseeds: 2\nflows: 150\ntimers: [\"linux\", \"linux -tlp\"]\n")
+	out := studytest.Run(t, Study, "study: web\nbursts: [1ms]\nseeds: 2\nflows: 150\ntimers: [\"linux\", \"linux -tlp\"]\ngvisor_bursts: []\n")
 	studytest.Want(t, out, experiments.NotReproduced, "timeout-share", "probes-timeouts", "probes-mean")
 }
 
@@ -90,6 +128,7 @@ func TestPlanIsChecked(t *testing.T) {
 	studytest.WantRefused(t, Study, map[string]string{
 		"sizes: [1, 2]":           "shares: ",
 		"loss_to: 0.005":          "loss_to: 0.005, want at least loss_from, 0.01",
+		"gvisor_bursts: [3ms]":    "gvisor_bursts: [3ms], want some of bursts",
 		"timers: [\"linux\"]":     "timers: 1, want 2 or more",
 		"round_trips: [1ms, 2ms]": "round_trip_shares: ",
 	})

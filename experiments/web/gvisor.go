@@ -1,0 +1,56 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/subject"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/wheel"
+)
+
+// gvisor stands for gVisor's own TCP where timers have their text.
+const gvisor = "gVisor's own TCP"
+
+// gvisorRun is run with gVisor's own TCP as the server.
+func gvisorRun(ctx context.Context, p *Plan, c Cell) (Cell, error) {
+	for i := range p.Flows {
+		a := p.draw(c.Seed, i)
+		r, err := p.sendStacks(ctx, subject.GVisor, p.Timers[0], a, a.weather(c.Burst).lost)
+		if err != nil {
+			return c, fmt.Errorf("answer %d: %w", i, err)
+		}
+		inflation := 1.0
+		if r.Lost > 0 {
+			alone, err := p.sendStacks(ctx, subject.GVisor, p.Timers[0], a, never)
+			if err != nil {
+				return c, fmt.Errorf("answer %d: %w", i, err)
+			}
+			inflation = c.lossy(r.Times[0], alone.Times[0])
+		}
+		c.add(r.Times[0], r.Lost, inflation)
+		c.Sent += uint64(r.Sent)
+		c.Timeouts += r.Timeouts
+	}
+	c.Tail, c.Worst = greatest(c.Tail), greatest(c.Worst)
+	return c, nil
+}
+
+// sendStacks is send with a subject of package subject as the server, which may be another TCP. What it counts is seen on the path.
+func (p *Plan) sendStacks(ctx context.Context, kind subject.Kind, timers lab.Timers, a answer, bad func(wheel.Time) bool) (subject.Result, error) {
+	way := sim.LinkConfig{Rate: uint64(p.Rate), Delay: a.trip / 2}
+	// A segment meets its fate when it has come over the link, which it left half a round trip before.
+	rule := func(now wheel.Time, _, _ uint64, _ uint32) bool { return bad(now.Add(-way.Delay)) }
+	r, err := subject.Run(ctx, &subject.Spec{
+		Kind: kind, Timers: timers, Peer: p.Timers[0], Seed: a.seed,
+		Work:  subject.Work{Shape: subject.Answers, Objects: 1, Octets: uint64(a.octets), Request: uint32(p.Request)},
+		Path:  subject.Path{Data: way, Acks: way, Fates: subject.FatesOf("weather", &lab.Fates{Rule: rule})},
+		Flows: 1, Limit: time.Duration(limit),
+	})
+	if err == nil && r.Unfinished > 0 {
+		err = fmt.Errorf("no end after %v of %d octets", time.Duration(limit), a.octets)
+	}
+	return r, err
+}
