@@ -52,7 +52,7 @@ type Cell struct {
 	// Worst are the greatest of these, of one answer in twenty, the greatest first. 1 stands for an answer without losses.
 	Worst []float64 `json:"worst"`
 
-	Lost     int    `json:"lost"`     // segments, those sent again included
+	Lost int `json:"lost"` // segments, those sent again included
 	// gVisor's TCP tells of its timeouts; its Fast, Late, Probes and Spurious are 0.
 	Sent     uint64 `json:"sent"`     // segments with octets, those sent again included
 	Fast     uint64 `json:"fast"`     // segments sent again in fast recovery
