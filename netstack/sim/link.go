@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"tcpwheel/wheel"
@@ -34,6 +35,20 @@ type Fate struct {
 	Marked     bool // CE was set on the way
 	Corrupt    bool // bit number Bit was flipped on the way
 	Bit        uint32
+}
+
+// Impairments returns what the link does to a packet that it delivers, as words between commas, "" for nothing.
+func (f *Fate) Impairments() string {
+	var words []string
+	for _, w := range []struct {
+		is   bool
+		word string
+	}{{f.Marked, "marked CE"}, {f.Reordered, "reordered"}, {f.Duplicated, "duplicated"}, {f.Corrupt, "corrupted"}} {
+		if w.is {
+			words = append(words, w.word)
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // LinkCounts are what a link has done so far. Packets is the sum of Delivered, QueueDropped and Lost.

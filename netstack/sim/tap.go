@@ -2,7 +2,6 @@ package sim
 
 import (
 	"strconv"
-	"strings"
 
 	"tcpwheel/wheel"
 )
@@ -80,14 +79,5 @@ func (f *Fate) comment() string {
 	if f.Verdict != Delivered {
 		return "dropped: " + f.Verdict.String()
 	}
-	var words []string
-	for _, w := range []struct {
-		is   bool
-		word string
-	}{{f.Marked, "marked CE"}, {f.Reordered, "reordered"}, {f.Duplicated, "duplicated"}, {f.Corrupt, "corrupted"}} {
-		if w.is {
-			words = append(words, w.word)
-		}
-	}
-	return strings.Join(words, ", ")
+	return f.Impairments()
 }

@@ -87,16 +87,7 @@ func sentComment(f *sim.Fate, loss sim.Losses) string {
 	case sim.Lost:
 		return "lost: " + loss[f.Model].String()
 	}
-	var words []string
-	for _, w := range []struct {
-		is   bool
-		word string
-	}{{f.Marked, "marked CE"}, {f.Reordered, "reordered"}, {f.Duplicated, "duplicated"}, {f.Corrupt, "corrupted"}} {
-		if w.is {
-			words = append(words, w.word)
-		}
-	}
-	return strings.Join(words, ", ")
+	return f.Impairments()
 }
 
 // arrivedComment says what is not ordinary about a packet that arrives.
