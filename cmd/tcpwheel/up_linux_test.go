@@ -179,9 +179,10 @@ func TestUpEndsOnSignals(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "up.pcapng")
 				u := startUp(t, "--pcap", file, "--delay", "1ms")
 				if when == "starting" {
-					for range 2000 { // until the device is there, or almost
-						if len(u.devices()) > 0 {
-							break
+					// Until the device is there: a program that has not come to its first lines is ended by the system.
+					for until := time.Now().Add(upLimit); len(u.devices()) == 0; {
+						if time.Now().After(until) {
+							t.Fatal("there is no device")
 						}
 					}
 				} else {
