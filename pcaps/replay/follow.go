@@ -55,9 +55,25 @@ func (m *maker) hearings() (all [2][]hearing) {
 				next = n + 1
 			}
 		}
-		slices.SortStableFunc(all[to], func(a, b hearing) int { return int(a.at.Sub(b.at)) })
+		inLine(all[to])
 	}
 	return all
+}
+
+// inLine puts what arrives somewhere in order. What the script takes to have overtaken nothing does not, though delays are guesses in part.
+func inLine(all []hearing) {
+	slices.SortStableFunc(all, func(a, b hearing) int { return int(a.sent.Sub(b.sent)) })
+	last := wheel.Time(0)
+	for i := range all {
+		x := &all[i]
+		if x.late {
+			continue
+		}
+		if x.at = max(x.at, last); x.end > x.start {
+			last = x.at
+		}
+	}
+	slices.SortStableFunc(all, func(a, b hearing) int { return int(a.at.Sub(b.at)) })
 }
 
 // repeat is a retransmission of the capture.
@@ -438,4 +454,3 @@ func (w *Way) before(at wheel.Time) (n int) {
 	i, _ := slices.BinarySearch(w.order, at)
 	return i
 }
-

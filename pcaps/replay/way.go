@@ -50,6 +50,7 @@ type wayMaker struct {
 	near     time.Duration // to the source and back
 	far      time.Duration // to the destination and back
 	acks     []wheel.Time
+	acked    []int64 // by each of acks
 }
 
 // find returns the index of the piece that holds pos, or of the first one behind it.
@@ -153,7 +154,7 @@ type block struct{ start, end int64 }
 
 // ack takes an acknowledgement in.
 func (w *wayMaker) ack(a *acknowledgement) {
-	w.acks = append(w.acks, a.at)
+	w.acks, w.acked = append(w.acks, a.at), append(w.acked, a.pos)
 	if a.pos > w.max {
 		gap := sent{at: a.at.Add(-w.far), start: w.max, end: a.pos, unseen: true}
 		w.push(gap)
@@ -210,6 +211,9 @@ func (w *wayMaker) ack(a *acknowledgement) {
 // delivered returns the number of the transmission that was delivered first, -1 for none.
 func (p *piece) delivered() int { return slices.Index(p.fates, Delivered) }
 
+// putOff is for how long most hosts put an ACK off.
+const putOff = 50 * time.Millisecond
+
 // settle finds which transmission of a piece it was whose arrival the ACK tells, and reports whether that is the cause of the ACK.
 func (w *wayMaker) settle(p *piece, a *acknowledgement) bool {
 	j := len(p.tries) - 1
@@ -225,7 +229,9 @@ func (w *wayMaker) settle(p *piece, a *acknowledgement) bool {
 		if n := len(w.acks) - 2; w.near == 0 && n >= 0 {
 			from = max(from, w.acks[n].Add(-w.far/2+1)) // the ones that came here its sender had
 		}
-		w.deaf = append(w.deaf, Span{from, a.at.Add(-w.far/2 - 1)})
+		// It answers what came before the next transmission: what comes later may be heard.
+		last := w.sent[p.tries[j+1]-1].at.Add(w.far/2 + putOff)
+		w.deaf = append(w.deaf, Span{from, max(from, min(last, a.at.Add(-w.far/2-1)))})
 		return false
 	}
 	for j > 0 && a.at.Sub(w.sent[p.tries[j]].at) < w.far-w.far/4 && !w.needed(p, j) {
@@ -341,10 +347,13 @@ func (w *wayMaker) decide(p *piece, end wheel.Time) {
 			continue
 		}
 		i, _ := slices.BinarySearchFunc(w.acks, from, func(a, b wheel.Time) int { return int(a.Sub(b)) })
-		if i < len(w.acks) && !w.acks[i].After(to) {
-			p.fates[k] = Delivered
-		} else {
-			p.fates[k] = Lost
+		p.fates[k] = Lost
+		for ; i < len(w.acks) && !w.acks[i].After(to); i++ {
+			// One that has all before it, and not what came, was sent without it: a FIN, as all else is SACKed.
+			if w.acked[i] != p.start {
+				p.fates[k] = Delivered
+				break
+			}
 		}
 	}
 }
