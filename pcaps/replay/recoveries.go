@@ -37,7 +37,7 @@ type letting struct {
 
 // recoveries has each loss happen to ends that are as the capture has them up to it: they hear what they heard, and are let go when
 // what is lost is about to leave. So no error of one loss is handed on to the next. Losses that happen before the first of them shows
-// share a run.
+// share a run. Where ends cannot follow the capture, the recovery is that of the run from end to end.
 func (r *run) recoveries() error {
 	s := r.script
 	if len(s.Loss) == 0 || len(s.wire.heard[0])+len(s.wire.heard[1]) == 0 {
@@ -48,20 +48,20 @@ func (r *run) recoveries() error {
 		return err
 	}
 	tries := first.tries()
-	all := make([]letting, len(s.Loss))
+	var all []letting
 	for i := range s.Loss {
 		l := &s.Loss[i]
-		x := letting{i, l.At.Add(-l.D), l.At}
-		if t := s.Ways[l.Flow].try(int64(l.Start), l.Try); t != nil {
-			x.at = t.Sent
+		if len(tries[i]) < l.Try {
+			continue // it has not come so far: the capture begins with what was written before, or tells of other octets
 		}
-		if len(tries[i]) >= l.Try {
-			x.at = min(x.at, tries[i][l.Try-1])
+		x := letting{i, tries[i][l.Try-1], l.At}
+		if t := s.Ways[l.Flow].try(int64(l.Start), l.Try); t != nil {
+			x.at = min(x.at, t.Sent)
 		}
 		if len(tries[i]) > l.Try {
 			x.until = min(x.until, tries[i][l.Try])
 		}
-		all[i] = x
+		all = append(all, x)
 	}
 	slices.SortStableFunc(all, func(a, b letting) int { return int(a.at.Sub(b.at)) })
 	for len(all) > 0 {
