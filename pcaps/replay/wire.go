@@ -70,15 +70,23 @@ type WireOutcome struct {
 // wireBand is by how much a transmission may be off in an open loop.
 const wireBand = time.Millisecond
 
+// CanWire returns the Refusal with which Wire would refuse, nil if it would not.
+func (s *Script) CanWire() error {
+	if s.wire.packets == nil {
+		return refuse("it was not made of a capture")
+	}
+	if !s.wire.hasSYN[0] || !s.wire.hasSYN[1] {
+		return refuse("the capture has not the whole handshake")
+	}
+	return nil
+}
+
 // Wire runs one end, 0 for the client, as an engine under the policy that gets the captured packets of the other end at the times at which
 // they arrived, with sequence numbers and timestamps rewritten to its own: an open loop, in which nothing that the engine does changes
 // what it hears. Its application is the script's. It needs the handshake.
 func (s *Script) Wire(end int, o Options) (*WireOutcome, error) {
-	if s.wire.packets == nil {
-		return nil, refuse("it was not made of a capture")
-	}
-	if !s.wire.hasSYN[0] || !s.wire.hasSYN[1] {
-		return nil, refuse("the capture has not the whole handshake")
+	if err := s.CanWire(); err != nil {
+		return nil, err
 	}
 	w := &wireRun{run: run{script: s, options: o, out: &Outcome{}}, end: end, sentTS: []stampAt{}}
 	if err := w.build(); err != nil {

@@ -105,24 +105,34 @@ func (r *Replays) Write(w io.Writer) error {
 // title names the one capture, or says how many there are.
 func (r *Replays) title() string {
 	var files []string
-	add := func(name string) {
-		if !slices.Contains(files, name) {
-			files = append(files, name)
-		}
-	}
 	for _, x := range r.Results {
-		add(x.File)
+		files = append(files, x.File)
 	}
 	for _, x := range r.Refusals {
-		add(x.File)
+		files = append(files, x.File)
 	}
-	switch len(files) {
+	return titled(files, "The losses of %s with other timers", "The losses of %d captures with other timers", "Losses with other timers")
+}
+
+// titled words a title with the name of the one file, with how many there are, or without.
+func titled(files []string, one, several, none string) string {
+	files = slices.Clone(files)
+	slices.Sort(files)
+	switch files = slices.Compact(files); len(files) {
 	case 0:
-		return "Losses with other timers"
+		return none
 	case 1:
-		return "The losses of " + filepath.Base(files[0]) + " with other timers"
+		return fmt.Sprintf(one, baseOf(files[0]))
 	}
-	return fmt.Sprintf("The losses of %d captures with other timers", len(files))
+	return fmt.Sprintf(several, len(files))
+}
+
+// baseOf is the name of a file without its directory. That of a sample is whole.
+func baseOf(file string) string {
+	if strings.HasPrefix(file, "sample:") {
+		return file
+	}
+	return filepath.Base(file)
 }
 
 // policies returns the rows of the table of policies, the capture first.

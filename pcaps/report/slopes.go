@@ -24,6 +24,7 @@ type paired struct {
 	before, after string // what is on the left and on the right
 	head          []string
 	name          string // of the data
+	note          string // for the end of the caption
 }
 
 // slopesSpan returns the least and the greatest span of slopes, so that several figures may have one scale. ok is false if there is none above 0.
@@ -97,6 +98,9 @@ func (f paired) draw(all []slope, lo, hi time.Duration) figure {
 	caption := fmt.Sprintf("%d sooner, %d later, %d within 1 %%; medians %s and %s.", sooner, later, equal, SpanText(before), SpanText(after))
 	if drawn < len(all) {
 		caption += fmt.Sprintf(" %d of %d are drawn.", drawn, len(all))
+	}
+	if f.note != "" {
+		caption += " " + f.note
 	}
 	return figure{
 		SVG: c.End(), Title: f.title, Caption: caption, Data: t.b.String(), Name: f.name,

@@ -1,0 +1,168 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/report/shell"
+	"tcpwheel/wheel"
+)
+
+// Check is a validation that was to pass or to fail.
+type Check struct {
+	Name string
+	Want bool // that it passes
+	replay.Validation
+}
+
+// Validations is what a page of validations is made of.
+type Validations struct {
+	Checks   []Check
+	Ends     []WireEnd                       // of the first check, to be drawn
+	First    func(*replay.Result) wheel.Time // the first packet of the capture that it is from
+	Conns    int                             // connections of the captures
+	Lossy    int                             // those with losses
+	Refusals []Refusal
+}
+
+// Data of the page.
+type (
+	validationView struct {
+		shell.Frame
+		Facts    []shell.Fact
+		Checks   []checkView
+		Files    bool
+		Drawn    []wireDrawnView
+		Refusals []Refusal
+		More     int
+	}
+	checkView struct {
+		Name, Policy         string
+		First                string
+		Counts               []string
+		Median, P95          cellView
+		Passes, Want, Kind   string
+		Detections, Recovery *figure
+		Losses               []judgedView
+		Note                 string
+	}
+	judgedView struct {
+		File, From      string
+		Conn            int
+		Packet          int64
+		At, Kind, Right string
+		Spans           []cellView
+		Off             cellView
+	}
+)
+
+// Write writes the page: how each check came out, loss by loss, and how near in an open loop the timers that should be the captured ones came.
+func (p *Validations) Write(out io.Writer) error {
+	var files []string
+	for _, c := range p.Checks {
+		for _, j := range c.Judged {
+			files = append(files, j.Result.File)
+		}
+	}
+	v := validationView{Frame: shell.NewFrame(titled(files, "How near replays come to %s", "How near replays come to %d captures", "How near replays come"), pageCSS)}
+	v.Facts = []shell.Fact{{"connections", strconv.Itoa(p.Conns)}, {"with losses", strconv.Itoa(p.Lossy)}}
+	for _, c := range p.Checks {
+		v.Facts = append(v.Facts, shell.Fact{"losses, " + c.Name, strconv.Itoa(len(c.Judged))})
+	}
+	files = slices.Compact(slices.Sorted(slices.Values(files)))
+	v.Files = len(files) > 1
+	for i := range p.Checks {
+		v.Checks = append(v.Checks, p.check(&p.Checks[i], i))
+	}
+	w := Wires{Ends: p.Ends, First: p.First}
+	for i, e := range w.worst() {
+		v.Drawn = append(v.Drawn, newWireDrawing(e, p.First(e.Result)).view("end"+strconv.Itoa(i)))
+	}
+	v.Refusals = p.Refusals[:min(len(p.Refusals), maxRefusals)]
+	v.More = len(p.Refusals) - len(v.Refusals)
+	b := bufio.NewWriterSize(out, 1<<16)
+	if err := pages.ExecuteTemplate(b, "validation", v); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// percentCell is a share in percent.
+func percentCell(part float64) cellView {
+	return cellView{strconv.FormatFloat(100*part, 'g', 6, 64), fmt.Sprintf("%.1f %%", 100*part)}
+}
+
+func (p *Validations) check(c *Check, i int) checkView {
+	of := func(right, n int) string { return fmt.Sprintf("%d of %d", right, n) }
+	yes := map[bool]string{true: "yes", false: "no"}
+	v := checkView{
+		Name: c.Name, Policy: c.Policy, First: share{c.FirstRight, c.First}.String(), Median: percentCell(c.Median), P95: percentCell(c.P95),
+		Counts: []string{of(c.TimeoutsRight, c.Timeouts), of(c.ProbesRight, c.Probes), of(c.ReordersRight, c.Reorders), of(c.FastRight, c.Fast)},
+		Passes: yes[c.Passes()], Want: yes[c.Want], Kind: "better",
+	}
+	if c.Passes() != c.Want {
+		v.Kind = "worse"
+	}
+	var detections, recoveries []slope
+	for _, j := range c.Judged {
+		l := &j.Result.Script.Loss[j.Loss]
+		fields := func(before, after float64) []string {
+			return []string{
+				csvText(j.Result.File), strconv.Itoa(j.Result.ID), strconv.FormatInt(l.Packet, 10), l.Kind.String(),
+				strconv.FormatFloat(before, 'g', 9, 64), strconv.FormatFloat(after, 'g', 9, 64),
+			}
+		}
+		if j.Detected {
+			detections = append(detections, slope{l.D, j.D, fields(l.D.Seconds(), j.D.Seconds())})
+		}
+		if j.Repaired {
+			recoveries = append(recoveries, slope{l.TRec, j.TRec, fields(l.TRec.Seconds(), j.TRec.Seconds())})
+		}
+	}
+	head := []string{"file", "conn", "packet", "kind", "captured_s", "replayed_s"}
+	draw := func(what, axis, after, name, missed string, all []slope) *figure {
+		lo, hi, ok := slopesSpan(all)
+		if !ok {
+			return nil
+		}
+		note := ""
+		if n := len(c.Judged) - len(all); n > 0 {
+			note = fmt.Sprintf("%d were not %s.", n, missed)
+		}
+		fig := paired{
+			note: note, title: c.Name + ": " + what, label: what + " as captured and under " + c.Policy, axis: axis, before: "captured", after: after, head: head,
+			name: fmt.Sprintf("%s-%d.csv", name, i+1),
+		}.draw(all, lo, hi)
+		return &fig
+	}
+	v.Detections = draw("detection", "D", "open loop", "detection", "sent again", detections)
+	v.Recovery = draw("recovery", "T_rec", "replayed", "recovery", "repaired", recoveries)
+	if !c.Want {
+		return v // losses under other timers than those captured are far off, as they should be
+	}
+	all := slices.Clone(c.Judged)
+	slices.SortStableFunc(all, func(a, b replay.Judged) int { return cmp.Compare(b.Off, a.Off) })
+	if len(all) > maxLossRows {
+		v.Note = fmt.Sprintf("The %d that are the farthest off, of %d.", maxLossRows, len(all))
+		all = all[:maxLossRows]
+	}
+	for _, j := range all {
+		x := j.Result
+		l := &x.Script.Loss[j.Loss]
+		row := judgedView{
+			File: x.File, From: [2]string{x.Client.String(), x.Server.String()}[l.Flow], Conn: x.ID, Packet: l.Packet,
+			At: micro(x.Script.Seconds(l.At, p.First(x))), Kind: l.Kind.String(), Right: yes[j.Right],
+			Spans: []cellView{cell(l.D, true), cell(j.D, j.Detected), cell(l.TRec, true), cell(j.TRec, j.Repaired)}, Off: percentCell(j.Off),
+		}
+		if !j.Repaired {
+			row.Off.Text = "not repaired"
+		}
+		v.Losses = append(v.Losses, row)
+	}
+	return v
+}

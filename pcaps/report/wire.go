@@ -1,0 +1,247 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/report/shell"
+	"tcpwheel/wheel"
+)
+
+// WireEnd is an end of a captured connection, and what an engine sent that heard what it had heard.
+type WireEnd struct {
+	Result  *replay.Result
+	End     int // 0 for the client
+	Policy  string
+	Outcome *replay.WireOutcome
+}
+
+// Wires is what a page of open loops is made of.
+type Wires struct {
+	Ends     []WireEnd
+	First    func(*replay.Result) wheel.Time // the first packet of the capture that it is from
+	Conns    int                             // connections of the captures
+	Lossy    int                             // those with losses
+	Refusals []Refusal                       // connections, and ends of them, that have no open loop
+	Notes    []string
+}
+
+// Data of the page.
+type (
+	wireView struct {
+		shell.Frame
+		Facts    []shell.Fact
+		Notes    []string
+		Files    bool
+		Ends     []wireEndView
+		EndsNote string
+		Curves   []figure
+		Pairs    []figure
+		Drawn    []wireDrawnView
+		Refusals []Refusal
+		More     int
+		Lossy    int
+	}
+	wireEndView struct {
+		File, Drawn       string
+		Conn              int
+		From, Policy      string
+		First, Again      string
+		More              int
+		Spans             []cellView
+		Captured, Differs string // the first difference
+	}
+	wireDrawnView struct {
+		ID, Title string
+		Words     []string
+		Figures   []figure
+		Zooms     []figure
+	}
+)
+
+// Bounds of a page of open loops.
+const (
+	maxWireEnds  = 500 // rows of the table
+	maxWireDrawn = 12
+	maxWireZooms = 6
+	maxWireRows  = 2000 // of the data of a figure
+)
+
+// Write writes the page: how far what engines sent is off, and for the ends where that is most, diagrams of what was sent beside what the
+// captured end had sent.
+func (w *Wires) Write(out io.Writer) error {
+	v := wireView{Frame: shell.NewFrame(w.title(), pageCSS), Notes: w.Notes, Lossy: w.Lossy}
+	first, again := share{}, share{}
+	for i := range w.Ends {
+		o := w.Ends[i].Outcome
+		first.add(o.FirstRight, o.First)
+		again.add(o.AgainRight, o.Again)
+		v.Files = v.Files || w.Ends[i].Result.File != w.Ends[0].Result.File
+	}
+	v.Facts = []shell.Fact{
+		{"connections", strconv.Itoa(w.Conns)}, {"with losses", strconv.Itoa(w.Lossy)}, {"open loops", strconv.Itoa(len(w.Ends))},
+		{"first transmissions within 1 ms", first.String()}, {"retransmissions within 1 ms", again.String()},
+	}
+	drawn := w.worst()
+	names := map[*WireEnd]string{}
+	for i, e := range drawn {
+		names[e] = "end" + strconv.Itoa(i)
+	}
+	for i := range w.Ends[:min(len(w.Ends), maxWireEnds)] {
+		v.Ends = append(v.Ends, w.Ends[i].view(w.First(w.Ends[i].Result), names[&w.Ends[i]]))
+	}
+	if len(v.Ends) < len(w.Ends) {
+		v.EndsNote = fmt.Sprintf("The first %d of %d.", len(v.Ends), len(w.Ends))
+	}
+	v.Curves, v.Pairs = w.curves(), w.pairs()
+	for _, e := range drawn {
+		v.Drawn = append(v.Drawn, newWireDrawing(e, w.First(e.Result)).view(names[e]))
+	}
+	v.Refusals = w.Refusals[:min(len(w.Refusals), maxRefusals)]
+	v.More = len(w.Refusals) - len(v.Refusals)
+	b := bufio.NewWriterSize(out, 1<<16)
+	if err := pages.ExecuteTemplate(b, "wire", v); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// share is so many of so many.
+type share struct{ part, of int }
+
+func (s *share) add(part, of int) { s.part, s.of = s.part+part, s.of+of }
+
+// String is the share with its percentage.
+func (s share) String() string {
+	if s.of == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d of %d, %.1f %%", s.part, s.of, 100*float64(s.part)/float64(s.of))
+}
+
+func (w *Wires) title() string {
+	var files []string
+	for _, e := range w.Ends {
+		files = append(files, e.Result.File)
+	}
+	for _, x := range w.Refusals {
+		files = append(files, x.File)
+	}
+	return titled(files, "The sender of %s beside an engine", "The senders of %d captures beside an engine", "A sender beside an engine")
+}
+
+// policies returns the policies, in order.
+func (w *Wires) policies() (all []string) {
+	for i := range w.Ends {
+		if p := w.Ends[i].Policy; !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// worst returns the ends that are drawn: those with the most transmissions that are not as captured.
+func (w *Wires) worst() (all []*WireEnd) {
+	for i := range w.Ends {
+		all = append(all, &w.Ends[i])
+	}
+	wrong := func(o *replay.WireOutcome) int { return o.First - o.FirstRight + o.Again - o.AgainRight + o.More }
+	slices.SortStableFunc(all, func(a, b *WireEnd) int {
+		return cmp.Or(wrong(b.Outcome)-wrong(a.Outcome), b.Outcome.Again-a.Outcome.Again)
+	})
+	return all[:min(len(all), maxWireDrawn)]
+}
+
+func (e *WireEnd) addr() string {
+	return [2]string{e.Result.Client.String(), e.Result.Server.String()}[e.End]
+}
+
+func (e *WireEnd) view(first wheel.Time, drawn string) wireEndView {
+	o := e.Outcome
+	v := wireEndView{
+		File: e.Result.File, Drawn: drawn, Conn: e.Result.ID, From: e.addr(), Policy: e.Policy,
+		First: fmt.Sprintf("%d of %d", o.FirstRight, o.First), Again: fmt.Sprintf("%d of %d", o.AgainRight, o.Again), More: o.More,
+		Spans: []cellView{cell(o.Median, o.First > 0), cell(o.P95, o.First > 0)},
+	}
+	if d := o.Divergence; d != nil {
+		v.Captured, v.Differs = EventText(e.Result.Script, d.Want, first), EventText(e.Result.Script, d.Got, first)
+	}
+	return v
+}
+
+// EventText tells of a packet of a script, at the time since an instant of the capture. It is "nothing" of none.
+func EventText(s *replay.Script, e *replay.Event, first wheel.Time) string {
+	if e == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("%.6f s %v %d:%d ack %d", s.Seconds(e.At, first), e.Flags, e.Start, e.End, e.Ack)
+}
+
+// curves draws the distributions of how far transmissions are off, for each policy.
+func (w *Wires) curves() (figures []figure) {
+	for i, policy := range w.policies() {
+		var offs [2][]time.Duration
+		for k := range w.Ends {
+			if w.Ends[k].Policy != policy {
+				continue
+			}
+			for _, p := range w.Ends[k].Outcome.Pairs() {
+				if off, ok := p.Off(); ok {
+					offs[min(p.Try, 2)-1] = append(offs[min(p.Try, 2)-1], off.Abs())
+				}
+			}
+		}
+		var list []curve
+		for k, name := range []string{"first transmissions", "retransmissions"} {
+			slices.Sort(offs[k])
+			if len(offs[k]) > 0 {
+				list = append(list, curve{name, [2]string{"c3", "c2"}[k], thinned(offs[k]), len(offs[k])})
+			}
+		}
+		if fig, ok := distribution("How far off: policy "+policy, "sooner or later than captured", fmt.Sprintf("off-%d.csv", i+1), list); ok {
+			figures = append(figures, fig)
+		}
+	}
+	return figures
+}
+
+// pairs draws for each policy how long after the transmission before octets were sent again, as captured and by the engine.
+func (w *Wires) pairs() (figures []figure) {
+	policies := w.policies()
+	lists := make([][]slope, len(policies))
+	for k := range w.Ends {
+		e := &w.Ends[k]
+		d := newWireDrawing(e, w.First(e.Result))
+		i := slices.Index(policies, e.Policy)
+		for n := range d.pairs {
+			p := &d.pairs[n]
+			captured, engine, ok := d.waits(p)
+			if ok[0] && ok[1] {
+				lists[i] = append(lists[i], slope{captured, engine, []string{
+					csvText(e.Result.File), strconv.Itoa(e.Result.ID), strconv.FormatUint(p.Want.Start, 10), strconv.Itoa(p.Try),
+					strconv.FormatFloat(captured.Seconds(), 'g', 9, 64), strconv.FormatFloat(engine.Seconds(), 'g', 9, 64),
+				}})
+			}
+		}
+	}
+	lo, hi, ok := slopesSpan(lists...)
+	if !ok {
+		return nil
+	}
+	for i, policy := range policies {
+		if len(lists[i]) > 0 {
+			figures = append(figures, paired{
+				title: "Retransmissions: policy " + policy, label: "how long after the transmission before octets were sent again, as captured and by an engine under " + policy,
+				axis: "after the transmission before", before: "captured", after: "engine",
+				head: []string{"file", "conn", "start", "try", "captured_s", "engine_s"}, name: fmt.Sprintf("again-%d.csv", i+1),
+			}.draw(lists[i], lo, hi))
+		}
+	}
+	return figures
+}

@@ -1,0 +1,517 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/replay"
+	"tcpwheel/pcaps/report/draw"
+	"tcpwheel/wheel"
+)
+
+// wireDrawing is an end that is drawn. Its times are of the script, and first is the first packet of the capture in these.
+type wireDrawing struct {
+	end    *WireEnd
+	pairs  []replay.WirePair
+	before map[wireKey]*replay.WirePair
+	first  wheel.Time
+}
+
+// wireKey is a transmission of octets.
+type wireKey struct {
+	start uint64
+	try   int
+}
+
+func keyOf(p *replay.WirePair) wireKey {
+	e := p.Want
+	if e == nil {
+		e = p.Got
+	}
+	return wireKey{e.Start, p.Try}
+}
+
+func newWireDrawing(e *WireEnd, first wheel.Time) *wireDrawing {
+	d := &wireDrawing{end: e, pairs: e.Outcome.Pairs(), before: map[wireKey]*replay.WirePair{}, first: e.Result.Script.Instant(first)}
+	for i := range d.pairs {
+		d.before[keyOf(&d.pairs[i])] = &d.pairs[i]
+	}
+	return d
+}
+
+// waits returns how long after the transmission before of these octets they were sent again, as captured and by the engine, and which of the
+// two is known.
+func (d *wireDrawing) waits(p *replay.WirePair) (captured, engine time.Duration, known [2]bool) {
+	k := keyOf(p)
+	b := d.before[wireKey{k.start, k.try - 1}]
+	if b == nil {
+		return 0, 0, known
+	}
+	if p.Want != nil && b.Want != nil {
+		captured, known[0] = p.Want.At.Sub(b.Want.At), true
+	}
+	if p.Got != nil && b.Got != nil {
+		engine, known[1] = p.Got.At.Sub(b.Got.At), true
+	}
+	return captured, engine, known
+}
+
+// span returns the first and the last instant of a transmission and of what came before it.
+func (d *wireDrawing) span(p *replay.WirePair) stretch {
+	s := stretch{math.MaxInt64, math.MinInt64}
+	k := keyOf(p)
+	for _, q := range []*replay.WirePair{p, d.before[wireKey{k.start, k.try - 1}]} {
+		if q == nil {
+			continue
+		}
+		for _, e := range []*replay.Event{q.Want, q.Got} {
+			if e != nil {
+				s.from, s.to = min(s.from, e.At), max(s.to, e.At)
+			}
+		}
+	}
+	return s
+}
+
+// window returns what is shown of a transmission that is magnified: all of its wait, or its neighbours if it is the first.
+func (d *wireDrawing) window(p *replay.WirePair) stretch {
+	s := d.span(p)
+	pad := s.to.Sub(s.from) / 10
+	if p.Try == 1 {
+		pad *= 15
+	}
+	pad = max(pad, time.Millisecond)
+	return stretch{s.from.Add(-pad), s.to.Add(pad)}
+}
+
+func (d *wireDrawing) view(id string) wireDrawnView {
+	e := d.end
+	x := e.Result
+	v := wireDrawnView{ID: id, Title: fmt.Sprintf("%s, connection %d: %s, policy %s", baseOf(x.File), x.ID, e.addr(), e.Policy)}
+	o := e.Outcome
+	v.Words = append(v.Words, fmt.Sprintf("Of %d first transmissions %d are within 1 ms, of %d retransmissions %d; the engine made %d more.", o.First, o.FirstRight, o.Again, o.AgainRight, o.More))
+	if half := x.Script.Ends[e.End].Half; half > 0 {
+		v.Words = append(v.Words, fmt.Sprintf("It was not captured at this end: times are less %s, half of what a round trip to it took.", SpanText(half/2)))
+	}
+	if fig, ok := d.sequence(stretch{math.MinInt64, math.MaxInt64}, nil); ok {
+		fig.Title, fig.Name = "All of it", id+".csv"
+		v.Figures = append(v.Figures, fig)
+	}
+	if fig, ok := d.offsets(); ok {
+		fig.Name = id + "-off.csv"
+		v.Figures = append(v.Figures, fig)
+	}
+	for i, p := range d.farthest() {
+		if fig, ok := d.sequence(d.window(p), p); ok {
+			fig.Name = fmt.Sprintf("%s-%d.csv", id, i+1)
+			v.Zooms = append(v.Zooms, fig)
+		}
+	}
+	return v
+}
+
+// farthest returns the transmissions that are magnified: those that one of the two has not made, or that are off the most, and
+// retransmissions at any rate. What lies in the picture of another is not magnified again.
+func (d *wireDrawing) farthest() (chosen []*replay.WirePair) {
+	var all []*replay.WirePair
+	for i := range d.pairs {
+		if p := &d.pairs[i]; p.Try > 1 || !p.Right() {
+			all = append(all, p)
+		}
+	}
+	weight := func(p *replay.WirePair) time.Duration {
+		if off, ok := p.Off(); ok {
+			return off.Abs()
+		}
+		return math.MaxInt64
+	}
+	slices.SortStableFunc(all, func(a, b *replay.WirePair) int { return cmp.Compare(weight(b), weight(a)) })
+	var shown []stretch
+	for _, p := range all {
+		if len(chosen) == maxWireZooms {
+			break
+		}
+		s := d.window(p)
+		if slices.ContainsFunc(shown, func(z stretch) bool {
+			common := min(z.to, s.to).Sub(max(z.from, s.from))
+			return 2*common > s.to.Sub(s.from) && z.to.Sub(z.from) <= 4*s.to.Sub(s.from)
+		}) {
+			continue
+		}
+		chosen, shown = append(chosen, p), append(shown, s)
+	}
+	return chosen
+}
+
+// wireLegend has the words for the classes of these diagrams.
+var wireLegend = []legendItem{
+	{"d", "captured"}, {"r", "R captured, sent again"}, {"en", "○ sent by the engine"}, {"ne", "× not sent by the engine"}, {"a", "acknowledged, as heard"},
+}
+
+// sequence draws what was captured and what the engine sent in a stretch of time; about a pair, with how long it waited, if that is not nil.
+func (d *wireDrawing) sequence(s stretch, about *replay.WirePair) (figure, bool) {
+	in := func(e *replay.Event) bool { return e != nil && s.from <= e.At && e.At <= s.to }
+	var here []*replay.WirePair
+	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
+	first, last := wheel.Time(math.MaxInt64), wheel.Time(math.MinInt64)
+	for i := range d.pairs {
+		p := &d.pairs[i]
+		if !in(p.Want) && !in(p.Got) {
+			continue
+		}
+		here = append(here, p)
+		for _, e := range []*replay.Event{p.Want, p.Got} {
+			if e != nil {
+				lo, hi = min(lo, int64(e.Start)), max(hi, int64(e.End))
+				first, last = min(first, e.At), max(last, e.At)
+			}
+		}
+	}
+	if len(here) == 0 {
+		return figure{}, false
+	}
+	if about != nil {
+		first, last = s.from, s.to
+	}
+	height := 380.0
+	bottom := height - marginBottom
+	floor := bottom
+	if about != nil {
+		height += 30
+		bottom += 30
+		floor = bottom - 56
+	}
+	label := "what " + d.end.addr() + " sent, and an engine in its place"
+	c := draw.NewCanvas(figureWidth, height, label)
+	margin := float64(hi-lo) / 14
+	if about == nil {
+		margin = 0
+	}
+	p := plotter{c: c, origin: d.first, used: map[string]bool{}, detail: about != nil && len(here) <= 400, f: frame{
+		x: draw.NewScale(first.Sub(d.first).Seconds(), last.Sub(d.first).Seconds(), marginLeft, figureWidth-marginRight),
+		y: draw.NewScale(float64(lo)-margin, float64(hi)+float64(hi-lo)/14, floor, marginTop),
+	}}
+	fig := figure{Title: "All of it"}
+	if about == nil {
+		axes(c, p.f, 8, 6, plainTick, octetTick, "seconds since the capture began, at this end", "octets of the stream")
+	} else {
+		zoomAxes(c, p.f, bottom)
+		d.lanes(&p, about, floor)
+		fig.Title, fig.Caption = d.text(about)
+	}
+	p.inside(func() {
+		p.acks(within(d.heard(), s))
+		p.engine(here)
+		p.plain(within(firsts(here), s))
+		p.again(here)
+	})
+	for _, item := range wireLegend {
+		if p.used[item.Class] {
+			fig.Legend = append(fig.Legend, item)
+		}
+	}
+	if d.end.Outcome.Divergence == nil && about == nil {
+		fig.Caption = "All of it is within 1 ms."
+	}
+	var note string
+	fig.Data, note = d.data(here)
+	if note != "" {
+		fig.Caption = strings.TrimSpace(fig.Caption + " " + note)
+	}
+	fig.SVG = c.End()
+	return fig, true
+}
+
+// firsts returns the marks of first transmissions as captured.
+func firsts(pairs []*replay.WirePair) (marks []mark) {
+	for _, p := range pairs {
+		if e := p.Want; e != nil && p.Try == 1 {
+			marks = append(marks, mark{at: e.At, until: e.At, began: e.At, start: int64(e.Start), end: int64(e.End), kind: sent, flags: e.Flags &^ tcp.PSH})
+		}
+	}
+	return marks
+}
+
+// heard returns the marks of the ACKs that the end received.
+func (d *wireDrawing) heard() (marks []mark) {
+	for _, e := range d.end.Result.Script.Heard(d.end.End) {
+		if e.Flags.Has(tcp.ACK) {
+			marks = append(marks, mark{at: e.At, until: e.At, began: e.At, start: int64(e.Ack), end: -1, kind: acked})
+		}
+	}
+	return marks
+}
+
+// middle is where a transmission's sign stands.
+func (p *plotter) middle(e *replay.Event) (x, y float64) {
+	return p.x(e.At), (p.y(int64(e.Start)) + p.y(int64(e.End))) / 2
+}
+
+// again draws the captured retransmissions, and what the engine has not sent.
+func (p *plotter) again(pairs []*replay.WirePair) {
+	titles := 0
+	for _, q := range pairs {
+		if q.Want == nil || q.Try == 1 && q.Got != nil {
+			continue
+		}
+		x, y1, y2 := p.x(q.Want.At), p.y(int64(q.Want.Start)), p.y(int64(q.Want.End))
+		sign := func() {
+			if q.Try > 1 {
+				p.used["r"] = true
+				p.c.Line("r", x, y1, x, min(y2, y1-1.5))
+				p.label("r", x, min(y1, y2)-5, "R")
+			}
+			if q.Got == nil {
+				p.label("ne", x, (y1+y2)/2+3.5, "×")
+			}
+		}
+		if titles++; titles > maxTitles {
+			sign()
+			continue
+		}
+		p.c.Titled(wireTitle(q), sign)
+	}
+}
+
+// engine draws what the engine sent: a ring for each transmission, one for each pixel, and a line to it from where it was captured.
+func (p *plotter) engine(pairs []*replay.WirePair) {
+	var rings, lines strings.Builder
+	taken := map[[2]int]bool{}
+	for _, q := range pairs {
+		if q.Got == nil {
+			continue
+		}
+		p.used["en"] = true
+		x, y := p.middle(q.Got)
+		if q.Want != nil {
+			if from := p.x(q.Want.At); math.Abs(x-from) >= 4 {
+				lines.WriteString("M" + draw.Num(from) + " " + draw.Num(y) + "H" + draw.Num(x))
+			}
+		}
+		spot := [2]int{int(x / 1.5), int(y / 1.5)}
+		if taken[spot] {
+			continue
+		}
+		taken[spot] = true
+		if p.detail {
+			rings.WriteString("M" + draw.Num(x-2.5) + " " + draw.Num(y) + "a2.5 2.5 0 1 0 5 0 2.5 2.5 0 1 0-5 0")
+		} else {
+			rings.WriteString("M" + draw.Num(x) + " " + draw.Num(y) + "h0")
+		}
+	}
+	p.c.Path("en way", &lines)
+	if p.detail {
+		p.c.Path("en", &rings)
+	} else {
+		p.c.Path("dot en", &rings)
+	}
+}
+
+// lanes draws below the plot how long octets waited to be sent again, as captured and by the engine.
+func (d *wireDrawing) lanes(p *plotter, q *replay.WirePair, floor float64) {
+	k := keyOf(q)
+	b := d.before[wireKey{k.start, k.try - 1}]
+	if b == nil {
+		return
+	}
+	for i, lane := range []struct {
+		name, class string
+		from, to    *replay.Event
+	}{{"captured", "bd", b.Want, q.Want}, {"engine", "be", b.Got, q.Got}} {
+		y := floor + 10 + 20*float64(i)
+		if lane.from == nil || lane.to == nil {
+			p.c.Text("t", "", p.f.x.From, y+12, lane.name+": it was not sent again")
+			continue
+		}
+		x1, x2 := p.x(lane.from.At), p.x(lane.to.At)
+		text := lane.name + " " + SpanText(lane.to.At.Sub(lane.from.At))
+		p.c.Titled(text, func() { p.c.Rect(lane.class, x1, y, max(x2-x1, 1), 16) })
+		switch {
+		case x2-x1 > 7*float64(len(text)):
+			p.c.Text("bt", "m", (x1+x2)/2, y+12, text)
+		case x2+7*float64(len(text)) < p.f.x.To:
+			p.c.Text("bt", "", x2+5, y+12, text)
+		default:
+			p.c.Text("bt", "e", x1-5, y+12, text)
+		}
+	}
+}
+
+// times says the how-manieth transmission it is.
+func times(try int) string {
+	switch {
+	case try == 1:
+		return "for the first time"
+	case try == 2:
+		return "again"
+	case try%10 == 2 && try%100 != 12:
+		return fmt.Sprintf("for the %dnd time", try)
+	case try%10 == 3 && try%100 != 13:
+		return fmt.Sprintf("for the %drd time", try)
+	case try%10 == 1 && try%100 != 11:
+		return fmt.Sprintf("for the %dst time", try)
+	}
+	return fmt.Sprintf("for the %dth time", try)
+}
+
+// wireTitle tells of a transmission under the pointer.
+func wireTitle(p *replay.WirePair) string {
+	e := p.Want
+	text := fmt.Sprintf("%d to %d, %s: ", e.Start, e.End, times(p.Try))
+	off, ok := p.Off()
+	switch {
+	case !ok:
+		return text + "not sent by the engine"
+	case off == 0:
+		return text + "by the engine at the same time"
+	case off < 0:
+		return text + "by the engine " + SpanText(-off) + " sooner"
+	}
+	return text + "by the engine " + SpanText(off) + " later"
+}
+
+// text heads a magnified transmission, and tells of it.
+func (d *wireDrawing) text(p *replay.WirePair) (title, caption string) {
+	e := p.Want
+	if e == nil {
+		e = p.Got
+	}
+	what := fmt.Sprintf("%d to %d", e.Start, e.End)
+	switch {
+	case e.Flags.Has(tcp.SYN):
+		what = "the SYN"
+	case e.Flags.Has(tcp.FIN) && e.End == e.Start+1:
+		what = "the FIN"
+	case e.Flags.Has(tcp.FIN):
+		what += " with the FIN"
+	}
+	at := fmt.Sprintf("%.3f s", e.At.Sub(d.first).Seconds())
+	before, after, known := d.waits(p)
+	off, ok := p.Off()
+	title = fmt.Sprintf("%s %s, at %s", upper(what), times(p.Try), at)
+	switch {
+	case p.Want == nil:
+		return title, "Only the engine has sent it."
+	case p.Got == nil && known[0]:
+		return title, fmt.Sprintf("Captured %s after the transmission before. The engine has not sent it.", SpanText(before))
+	case !ok:
+		return title, "The engine has not sent it."
+	}
+	how := "at the same time"
+	if off != 0 {
+		how = fmt.Sprintf("%s %s", SpanText(off.Abs()), map[bool]string{true: "later", false: "sooner"}[off > 0])
+	}
+	if known[0] && known[1] {
+		return title, fmt.Sprintf("Captured %s after the transmission before, and by the engine after %s: %s.", SpanText(before), SpanText(after), how)
+	}
+	return title, "By the engine " + how + "."
+}
+
+// data returns pairs as CSV, and says if not all are there: those that are off are, and of the others evenly as many as there is room for.
+func (d *wireDrawing) data(pairs []*replay.WirePair) (data, note string) {
+	var t table
+	t.row("start", "end", "try", "captured_s", "engine_s", "later_s")
+	off := 0
+	for _, p := range pairs {
+		if p.Try > 1 || !p.Right() {
+			off++
+		}
+	}
+	step := 1 + (len(pairs)-off)/max(maxWireRows-off, maxWireRows/4)
+	rows := 0
+	for i, p := range pairs {
+		if p.Try == 1 && p.Right() && i%step != 0 || rows == 2*maxWireRows {
+			continue
+		}
+		rows++
+		e := p.Want
+		if e == nil {
+			e = p.Got
+		}
+		var at [2]string
+		for k, e := range []*replay.Event{p.Want, p.Got} {
+			if e != nil {
+				at[k] = strconv.FormatFloat(e.At.Sub(d.first).Seconds(), 'f', 9, 64)
+			}
+		}
+		later := ""
+		if off, ok := p.Off(); ok {
+			later = strconv.FormatFloat(off.Seconds(), 'g', 9, 64)
+		}
+		t.row(strconv.FormatUint(e.Start, 10), strconv.FormatUint(e.End, 10), strconv.Itoa(p.Try), at[0], at[1], later)
+	}
+	if rows < len(pairs) {
+		note = fmt.Sprintf("The data has %d of %d transmissions, with the farthest.", rows, len(pairs))
+		if off > rows {
+			note = fmt.Sprintf("The data has %d of %d transmissions.", rows, len(pairs))
+		}
+	}
+	return t.b.String(), note
+}
+
+// offsets draws over time by how much transmissions are off.
+func (d *wireDrawing) offsets() (figure, bool) {
+	const least = time.Microsecond
+	hi, n := time.Duration(0), 0
+	first, last := wheel.Time(math.MaxInt64), wheel.Time(math.MinInt64)
+	for i := range d.pairs {
+		if off, ok := d.pairs[i].Off(); ok {
+			at := d.pairs[i].Want.At
+			hi, first, last = max(hi, off.Abs()), min(first, at), max(last, at)
+			n++
+		}
+	}
+	if n < 2 {
+		return figure{}, false
+	}
+	const height = 250
+	c := draw.NewCanvas(figureWidth, height, "how far off the engine's transmissions are, over time")
+	f := frame{
+		x: draw.NewScale(first.Sub(d.first).Seconds(), last.Sub(d.first).Seconds(), marginLeft, figureWidth-marginRight),
+		y: draw.NewLogScale(least.Seconds(), max(hi, 2*time.Millisecond).Seconds(), height-marginBottom, marginTop),
+	}
+	axes(c, f, 8, 5, plainTick, spanTick, "seconds since the capture began, at this end", "sooner or later than captured; 1 µs and less at the bottom")
+	c.Line("guide", f.x.From, f.y.At(0.001), f.x.To, f.y.At(0.001))
+	var dots [2]strings.Builder
+	taken := map[[3]int]bool{}
+	sooner, later := 0, 0
+	for i := range d.pairs {
+		p := &d.pairs[i]
+		off, ok := p.Off()
+		if !ok {
+			continue
+		}
+		switch {
+		case off > time.Millisecond:
+			later++
+		case off < -time.Millisecond:
+			sooner++
+		}
+		kind := min(p.Try, 2) - 1
+		x, y := f.x.At(p.Want.At.Sub(d.first).Seconds()), f.y.At(max(off.Abs(), least).Seconds())
+		spot := [3]int{int(x), int(y), kind}
+		if taken[spot] {
+			continue
+		}
+		taken[spot] = true
+		dots[kind].WriteString("M" + draw.Num(x) + " " + draw.Num(y) + "h0")
+	}
+	c.Path("dot c3", &dots[0])
+	c.Path("dot c2", &dots[1])
+	pairs := make([]*replay.WirePair, len(d.pairs))
+	for i := range d.pairs {
+		pairs[i] = &d.pairs[i]
+	}
+	data, note := d.data(pairs)
+	caption := fmt.Sprintf("By more than 1 ms, the dashed line, %d are later and %d sooner. %s", later, sooner, note)
+	return figure{
+		SVG: c.End(), Title: "How far off", Caption: strings.TrimSpace(caption), Data: data,
+		Legend: []legendItem{{"c3", "first transmissions"}, {"c2", "retransmissions"}},
+	}, true
+}
