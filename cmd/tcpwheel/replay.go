@@ -92,16 +92,16 @@ func newReplay() *cobra.Command {
 				}
 			}
 			if r.wire {
-				if r.validating || r.asCSV || r.scripts || r.html != "" {
-					return usage(cmd, errors.New("replay: --wire has a table of its own"))
+				if r.validating || r.scripts {
+					return usage(cmd, errors.New("replay: --wire with --validate or --scripts, want it alone"))
 				}
 				if !cmd.Flags().Changed("policy") {
 					policies = []string{replay.Captured}
 				}
 			}
 			if r.validating {
-				if cmd.Flags().Changed("policy") || r.asCSV || r.html != "" {
-					return usage(cmd, errors.New("replay: --validate has policies and a table of its own"))
+				if cmd.Flags().Changed("policy") || r.scripts {
+					return usage(cmd, errors.New("replay: --validate with --policy or --scripts, want its own policies and losses"))
 				}
 				policies = validators
 				if !cmd.Flags().Changed("control") {
@@ -184,7 +184,10 @@ func (r *replaying) run(cmd *cobra.Command, files []string) error {
 			return err
 		}
 	case r.wire:
-		err = r.wires()
+		if err = r.wires(); err == nil {
+			err = failed
+		}
+		return err
 	case r.asJSON:
 		err = r.writeJSON()
 	case r.asCSV:
@@ -244,7 +247,11 @@ func (r *replaying) file(cmd *cobra.Command, name string) error {
 		r.lossy++
 		var x *replay.Result
 		if err == nil {
-			x, err = r.study.Run(shown, c, s)
+			study := &r.study
+			if r.wire {
+				study = &replay.Study{} // only the open loop is run
+			}
+			x, err = study.Run(shown, c, s)
 		}
 		var refusal *replay.Refusal
 		switch {

@@ -1,19 +1,19 @@
 package main
 
-import (
-	"tcpwheel/pcaps/replay"
-	pages "tcpwheel/pcaps/report"
-	"tcpwheel/wheel"
-)
+import pages "tcpwheel/pcaps/report"
 
 // writeHTML writes the page of what was replayed.
 func (r *replaying) writeHTML() error {
 	page := pages.Replays{
-		Choices: r.study.Choices, Results: r.results, Conns: r.conns, Lossy: r.lossy,
-		First: func(x *replay.Result) wheel.Time { return r.first[x] },
-	}
-	for _, x := range r.refusals {
-		page.Refusals = append(page.Refusals, pages.Refusal{File: x.file, Conn: x.conn, Reason: x.reason})
+		Choices: r.study.Choices, Results: r.results, Conns: r.conns, Lossy: r.lossy, First: r.firstOf, Refusals: r.pageRefusals(),
 	}
 	return writeWhole(r.html, page.Write)
+}
+
+// pageRefusals returns what is not replayed, for a page.
+func (r *replaying) pageRefusals() (all []pages.Refusal) {
+	for _, x := range r.refusals {
+		all = append(all, pages.Refusal{File: x.file, Conn: x.conn, Reason: x.reason})
+	}
+	return all
 }

@@ -16,20 +16,7 @@ import (
 // writeTables prints the losses, and then how the policies have done.
 func (r *replaying) writeTables() error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %d with losses, %d replayed\n", plural(int64(r.conns), "connection"), r.lossy, len(r.results))
-	reasons := map[string]int{}
-	for _, x := range r.refusals {
-		reasons[x.reason]++
-	}
-	for _, x := range r.refusals {
-		if n := reasons[x.reason]; n > 0 {
-			fmt.Fprintf(&b, "not replayed: %d, because %s\n", n, x.reason)
-			reasons[x.reason] = 0
-		}
-	}
-	if r.lossy == 0 {
-		b.WriteString("there is no loss in it: nothing to compare\n")
-	}
+	r.writeHead(&b, fmt.Sprintf("%d replayed", len(r.results)))
 	if len(r.results) > 0 {
 		r.lossTable(&b)
 		r.policyTable(&b)
@@ -37,6 +24,24 @@ func (r *replaying) writeTables() error {
 	}
 	_, err := r.stdout.Write([]byte(b.String()))
 	return err
+}
+
+// writeHead says how many connections there are, and which of them are not replayed, and why.
+func (r *replaying) writeHead(b *strings.Builder, done string) {
+	fmt.Fprintf(b, "%s, %d with losses, %s\n", plural(int64(r.conns), "connection"), r.lossy, done)
+	reasons := map[string]int{}
+	for _, x := range r.refusals {
+		reasons[x.reason]++
+	}
+	for _, x := range r.refusals {
+		if n := reasons[x.reason]; n > 0 {
+			fmt.Fprintf(b, "not replayed: %d, because %s\n", n, x.reason)
+			reasons[x.reason] = 0
+		}
+	}
+	if r.lossy == 0 {
+		b.WriteString("there is no loss in it: nothing to compare\n")
+	}
 }
 
 // columns is how many policies stand beside each other.
@@ -49,7 +54,11 @@ func (r *replaying) lossTable(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "\nrecovery times of the longest losses, by range (* was not needed)\n")
-	name := r.namesOf(b, rows)
+	var shown []*replay.Result
+	for _, at := range rows {
+		shown = append(shown, r.results[at[0]])
+	}
+	name := namesOf(b, shown)
 	for from := 0; from < len(r.study.Choices); from += columns {
 		to := min(from+columns, len(r.study.Choices))
 		fmt.Fprintf(b, "%5s %9s %-8s%8s", "conn", "at", "kind", "capture")
@@ -83,13 +92,12 @@ func (r *replaying) lossTable(b *strings.Builder) {
 
 // namesOf returns what connections are called in a table: their number, with that of their file before it if the table has several, which
 // are listed then.
-func (r *replaying) namesOf(b *strings.Builder, rows [][2]int) func(*replay.Result) string {
+func namesOf(b *strings.Builder, results []*replay.Result) func(*replay.Result) string {
 	numbers, files := map[string]int{}, []string{}
-	for _, at := range rows {
-		file := r.results[at[0]].File
-		if _, ok := numbers[file]; !ok {
-			files = append(files, file)
-			numbers[file] = len(files)
+	for _, x := range results {
+		if _, ok := numbers[x.File]; !ok {
+			files = append(files, x.File)
+			numbers[x.File] = len(files)
 		}
 	}
 	if len(files) == 1 {
@@ -100,6 +108,15 @@ func (r *replaying) namesOf(b *strings.Builder, rows [][2]int) func(*replay.Resu
 	}
 	b.WriteByte('\n')
 	return func(x *replay.Result) string { return fmt.Sprintf("%d:%d", numbers[x.File], x.ID) }
+}
+
+// policyCell is the text of a policy in so many columns. One that is longer is written in a line of its own before, so many columns in.
+func policyCell(b *strings.Builder, text string, width, indent int) string {
+	if utf8.RuneCountInString(text) < width {
+		return text + strings.Repeat(" ", width-utf8.RuneCountInString(text))
+	}
+	fmt.Fprintf(b, "%*s%s\n", indent, "", text)
+	return strings.Repeat(" ", width)
 }
 
 // policyTable prints how each policy has done over all losses.
@@ -261,16 +278,8 @@ func policyRecordOf(name string, s *replay.Summary) policyRecord {
 func (r *replaying) writeJSON() error {
 	enc := json.NewEncoder(r.stdout)
 	enc.SetEscapeHTML(false)
-	for _, x := range r.refusals {
-		err := enc.Encode(struct {
-			Type   string `json:"type"`
-			File   string `json:"file"`
-			Conn   string `json:"connection"`
-			Reason string `json:"reason"`
-		}{"not_replayed", x.file, x.conn, x.reason})
-		if err != nil {
-			return err
-		}
+	if err := r.writeRefusals(enc); err != nil {
+		return err
 	}
 	if r.scripts {
 		for _, x := range r.results {
@@ -304,6 +313,27 @@ func (r *replaying) writeJSON() error {
 			return err
 		}
 	}
+	return r.writeSummary(enc)
+}
+
+// writeRefusals writes a line for each connection that is not replayed.
+func (r *replaying) writeRefusals(enc *json.Encoder) error {
+	for _, x := range r.refusals {
+		err := enc.Encode(struct {
+			Type   string `json:"type"`
+			File   string `json:"file"`
+			Conn   string `json:"connection"`
+			Reason string `json:"reason"`
+		}{"not_replayed", x.file, x.conn, x.reason})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeSummary writes how many connections there were.
+func (r *replaying) writeSummary(enc *json.Encoder) error {
 	return enc.Encode(struct {
 		Type     string `json:"type"`
 		Conns    int    `json:"connections"`

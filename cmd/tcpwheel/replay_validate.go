@@ -1,12 +1,16 @@
 package main
 
 import (
+	"cmp"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"tcpwheel/pcaps/replay"
+	pages "tcpwheel/pcaps/report"
 )
 
 // validators are the policies of a validation: the timers that the captures were made with, and those that must be told from them.
@@ -31,8 +35,11 @@ func percent(part float64) string {
 
 // validate compares captures of Linux with replays under its timers, and under others that must not come near.
 func (r *replaying) validate() error {
-	if len(r.results) == 0 {
-		return errors.New("replay: no losses to validate by")
+	switch {
+	case r.lossy == 0:
+		return errors.New("replay: there is no loss to validate by")
+	case len(r.results) == 0:
+		return fmt.Errorf("replay: none of %s with losses can be replayed", plural(int64(r.lossy), "connection"))
 	}
 	half := replay.HoldOut(r.results)
 	replay.ShareTicks(r.results)
@@ -58,6 +65,7 @@ func (r *replaying) validate() error {
 		for i, s := range half {
 			x := *r.results[2*i+1]
 			x.Script = s
+			r.first[&x] = r.first[r.results[2*i+1]]
 			if err := r.study.RunAgain(&x); err != nil {
 				return err
 			}
@@ -68,21 +76,36 @@ func (r *replaying) validate() error {
 	if failed != nil {
 		return failed
 	}
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	if !r.asJSON {
-		fmt.Fprintf(&b, "%-16s%-7s %7s %6s %7s %9s %7s %7s %6s\n", "check", "first", "timeout", "probe", "reorder", "ACK", "T_rec", "p95", "passes")
-	}
 	good := true
 	for i := range rows {
-		x := &rows[i]
-		good = good && x.Passes == x.Want
-		if r.asJSON {
-			if err := enc.Encode(x); err != nil {
-				return err
-			}
-			continue
+		good = good && rows[i].Passes == rows[i].Want
+	}
+	var err error
+	switch {
+	case r.asJSON:
+		enc := json.NewEncoder(r.stdout)
+		for i := range rows {
+			err = cmp.Or(err, enc.Encode(&rows[i]))
 		}
+	case r.asCSV:
+		err = r.writeValidationCSV(rows)
+	default:
+		err = r.writeValidationTable(rows)
+	}
+	if err == nil && r.html != "" {
+		err = r.writeValidationPage(rows)
+	}
+	if err == nil && !good {
+		err = &violation{errors.New("replay: the validation has not come out as it should")}
+	}
+	return err
+}
+
+func (r *replaying) writeValidationTable(rows []validationRow) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-16s%-7s %7s %6s %7s %9s %7s %7s %6s\n", "check", "first", "timeout", "probe", "reorder", "ACK", "T_rec", "p95", "passes")
+	for i := range rows {
+		x := &rows[i]
 		passes := "no"
 		if x.Passes {
 			passes = "yes"
@@ -95,11 +118,54 @@ func (r *replaying) validate() error {
 		fmt.Fprintf(&b, "%-16s%-7s %7s %6s %7s %9s %7s %7s %6s\n", x.Check, first, of(x.TimeoutsRight, x.Timeouts), of(x.ProbesRight, x.Probes),
 			of(x.ReordersRight, x.Reorders), of(x.FastRight, x.Fast), percent(x.Median), percent(x.P95), passes)
 	}
-	if _, err := r.stdout.Write([]byte(b.String())); err != nil {
-		return err
+	_, err := r.stdout.Write([]byte(b.String()))
+	return err
+}
+
+// writeValidationCSV prints a line for each loss and check.
+func (r *replaying) writeValidationCSV(rows []validationRow) error {
+	w := csv.NewWriter(r.stdout)
+	err := w.Write([]string{
+		"check", "policy", "file", "conn", "sender", "kind", "at_s", "packet", "captured_d_s", "d_s", "right", "captured_t_rec_s", "t_rec_s", "off",
+	})
+	number := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+	for i := range rows {
+		for _, j := range rows[i].Judged {
+			x := j.Result
+			l := &x.Script.Loss[j.Loss]
+			d, took := "", ""
+			if j.Detected {
+				d = number(j.D.Seconds())
+			}
+			if j.Repaired {
+				took = number(j.TRec.Seconds())
+			}
+			err = cmp.Or(err, w.Write([]string{
+				rows[i].Check, rows[i].Policy, x.File, strconv.Itoa(x.ID), [2]string{"client", "server"}[l.Flow], l.Kind.String(),
+				number(x.Script.Seconds(l.At, r.first[x])), strconv.FormatInt(l.Packet, 10), number(l.D.Seconds()), d, strconv.FormatBool(j.Right),
+				number(l.TRec.Seconds()), took, number(j.Off),
+			}))
+		}
 	}
-	if !good {
-		return &violation{errors.New("replay: the validation has not come out as it should")}
+	w.Flush()
+	return cmp.Or(err, w.Error())
+}
+
+func (r *replaying) writeValidationPage(rows []validationRow) error {
+	page := pages.Validations{First: r.firstOf, Conns: r.conns, Lossy: r.lossy, Refusals: r.pageRefusals()}
+	for i := range rows {
+		page.Checks = append(page.Checks, pages.Check{Name: rows[i].Check, Want: rows[i].Want, Validation: rows[i].Validation})
 	}
-	return nil
+	for _, x := range r.results {
+		ends, err := r.study.Wire(x, 0)
+		if err != nil {
+			return err
+		}
+		for i, o := range ends {
+			if o != nil && x.Script.Ends[i].Half == 0 {
+				page.Ends = append(page.Ends, pages.WireEnd{Result: x, End: i, Policy: r.study.Choices[0].Text, Outcome: o})
+			}
+		}
+	}
+	return writeWhole(r.html, page.Write)
 }

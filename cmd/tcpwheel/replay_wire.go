@@ -1,9 +1,16 @@
 package main
 
 import (
+	"cmp"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
+
+	"tcpwheel/pcaps/replay"
+	pages "tcpwheel/pcaps/report"
+	"tcpwheel/wheel"
 )
 
 // wireRecord is an end in an open loop.
@@ -11,8 +18,11 @@ type wireRecord struct {
 	Type       string  `json:"type"`
 	File       string  `json:"file"`
 	Conn       int     `json:"conn"`
+	Client     string  `json:"client"`
+	Server     string  `json:"server"`
 	End        string  `json:"end"`
 	Policy     string  `json:"policy"`
+	Model      string  `json:"model"`
 	First      int     `json:"first_transmissions"`
 	FirstRight int     `json:"first_within_1ms"`
 	Again      int     `json:"retransmissions"`
@@ -24,46 +34,128 @@ type wireRecord struct {
 	Got        string  `json:"divergence_sent,omitempty"`
 }
 
-// wires prints what engines send that hear what an end of the capture heard.
-func (r *replaying) wires() error {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if !r.asJSON {
-		fmt.Fprintf(&b, "%5s %-6s %-18s%14s%12s%6s%8s%8s\n", "conn", "end", "policy", "first <= 1 ms", "again", "more", "median", "p95")
-	}
+// runWires runs the open loops, of each end that had losses, under each policy.
+func (r *replaying) runWires() (all []pages.WireEnd, err error) {
 	for _, x := range r.results {
+		if err := x.Script.CanWire(); err != nil {
+			r.refusals = append(r.refusals, refusedConn{x.File, fmt.Sprintf("%v > %v", x.Client, x.Server), err.Error()})
+			continue
+		}
 		for c := range r.study.Choices {
 			ends, err := r.study.Wire(x, c)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			for i, o := range ends {
-				if o == nil {
-					continue
+				if o != nil {
+					all = append(all, pages.WireEnd{Result: x, End: i, Policy: r.study.Choices[c].Text, Outcome: o})
 				}
-				rec := wireRecord{
-					Type: "wire", File: x.File, Conn: x.ID, End: [2]string{"client", "server"}[i], Policy: r.study.Choices[c].Text,
-					First: o.First, FirstRight: o.FirstRight, Again: o.Again, AgainRight: o.AgainRight, More: o.More,
-					Median: o.Median.Seconds(), P95: o.P95.Seconds(),
-				}
-				if d := o.Divergence; d != nil {
-					rec.Want, rec.Got = d.Want.String(), d.Got.String()
-				}
-				if r.asJSON {
-					if err := enc.Encode(&rec); err != nil {
-						return err
-					}
-					continue
-				}
-				fmt.Fprintf(&b, "%5d %-6s %-18s%14s%12s%6d%s%s\n", rec.Conn, rec.End, rec.Policy, fmt.Sprintf("%d/%d", o.FirstRight, o.First),
-					fmt.Sprintf("%d/%d", o.AgainRight, o.Again), o.More, pad(spanOrDash(o.Median, o.First > 0), 8), pad(spanOrDash(o.P95, o.First > 0), 8))
-				if d := o.Divergence; d != nil {
-					fmt.Fprintf(&b, "      captured %v\n      sent     %v\n", d.Want, d.Got)
-				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// wires prints what engines send that hear what an end of the capture heard.
+func (r *replaying) wires() error {
+	ends, err := r.runWires()
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.asJSON:
+		err = r.writeWireJSON(ends)
+	case r.asCSV:
+		err = r.writeWireCSV(ends)
+	default:
+		err = r.writeWireTable(ends)
+	}
+	if err == nil && r.html != "" {
+		page := pages.Wires{Ends: ends, Conns: r.conns, Lossy: r.lossy, Refusals: r.pageRefusals(), First: r.firstOf}
+		err = writeWhole(r.html, page.Write)
+	}
+	if err == nil && r.lossy > 0 && len(ends) == 0 {
+		err = fmt.Errorf("replay: none of %s with losses has an open loop", plural(int64(r.lossy), "connection"))
+	}
+	return err
+}
+
+func (r *replaying) firstOf(x *replay.Result) wheel.Time { return r.first[x] }
+
+// wireRecordOf is the record of an end.
+func (r *replaying) wireRecordOf(e *pages.WireEnd) wireRecord {
+	x, o := e.Result, e.Outcome
+	rec := wireRecord{
+		Type: "wire", File: x.File, Conn: x.ID, Client: x.Client.String(), Server: x.Server.String(), End: [2]string{"client", "server"}[e.End],
+		Policy: e.Policy, Model: x.Model, First: o.First, FirstRight: o.FirstRight, Again: o.Again, AgainRight: o.AgainRight, More: o.More,
+		Median: o.Median.Seconds(), P95: o.P95.Seconds(),
+	}
+	if d := o.Divergence; d != nil {
+		rec.Want, rec.Got = pages.EventText(x.Script, d.Want, r.first[x]), pages.EventText(x.Script, d.Got, r.first[x])
+	}
+	return rec
+}
+
+func (r *replaying) writeWireTable(ends []pages.WireEnd) error {
+	var b strings.Builder
+	done := fmt.Sprintf("%d open loops", len(ends))
+	if len(ends) == 1 {
+		done = "1 open loop"
+	}
+	r.writeHead(&b, done)
+	if len(ends) > 0 {
+		var results []*replay.Result
+		for i := range ends {
+			results = append(results, ends[i].Result)
+		}
+		b.WriteByte('\n')
+		name := namesOf(&b, results)
+		fmt.Fprintf(&b, "%5s %-6s %-20s%14s%11s%6s%8s%8s\n", "conn", "end", "policy", "first <= 1 ms", "again", "more", "median", "p95")
+		for i := range ends {
+			e, o := &ends[i], ends[i].Outcome
+			rec := r.wireRecordOf(e)
+			fmt.Fprintf(&b, "%5s %-6s %s%14s%11s%6d%s%s\n", name(e.Result), rec.End, policyCell(&b, rec.Policy, 20, 13), fmt.Sprintf("%d/%d", o.FirstRight, o.First),
+				fmt.Sprintf("%d/%d", o.AgainRight, o.Again), o.More, pad(spanOrDash(o.Median, o.First > 0), 8), pad(spanOrDash(o.P95, o.First > 0), 8))
+			if o.Divergence != nil {
+				fmt.Fprintf(&b, "      captured %s\n      sent     %s\n", rec.Want, rec.Got)
 			}
 		}
 	}
 	_, err := r.stdout.Write([]byte(b.String()))
 	return err
+}
+
+func (r *replaying) writeWireJSON(ends []pages.WireEnd) error {
+	enc := json.NewEncoder(r.stdout)
+	enc.SetEscapeHTML(false)
+	if err := r.writeRefusals(enc); err != nil {
+		return err
+	}
+	for i := range ends {
+		if err := enc.Encode(r.wireRecordOf(&ends[i])); err != nil {
+			return err
+		}
+	}
+	return r.writeSummary(enc)
+}
+
+func (r *replaying) writeWireCSV(ends []pages.WireEnd) error {
+	w := csv.NewWriter(r.stdout)
+	err := w.Write([]string{
+		"file", "conn", "client", "server", "end", "policy", "model", "first_transmissions", "first_within_1ms", "retransmissions",
+		"retransmissions_within_1ms", "not_captured", "median_s", "p95_s", "divergence_captured", "divergence_sent",
+	})
+	for i := range ends {
+		if err != nil {
+			break
+		}
+		x := r.wireRecordOf(&ends[i])
+		number := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+		err = w.Write([]string{
+			x.File, strconv.Itoa(x.Conn), x.Client, x.Server, x.End, x.Policy, x.Model, strconv.Itoa(x.First), strconv.Itoa(x.FirstRight),
+			strconv.Itoa(x.Again), strconv.Itoa(x.AgainRight), strconv.Itoa(x.More), number(x.Median), number(x.P95), x.Want, x.Got,
+		})
+	}
+	w.Flush()
+	return cmp.Or(err, w.Error())
 }
