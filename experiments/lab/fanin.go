@@ -26,6 +26,7 @@ type FanIn struct {
 type Query struct {
 	Took     time.Duration // from the question to the last octet of the last answer
 	Timeouts uint64        // of the servers' retransmission timers meanwhile
+	Most     uint64        // of these, those of the server with the most
 }
 
 const fanInPort = 80
@@ -38,7 +39,7 @@ type fanIn struct {
 	left     int // connections that are not open yet, or answers that are missing
 	asked    int // queries so far
 	since    wheel.Time
-	timeouts uint64
+	timeouts []uint64 // of each server, before the query
 	queries  []Query
 	timer    wheel.Timer
 	err      error
@@ -108,7 +109,12 @@ func (r *fanIn) arrived(now wheel.Time) {
 		return
 	}
 	if r.asked > r.Warmup {
-		r.queries = append(r.queries, Query{now.Sub(r.since), r.star.timeouts() - r.timeouts})
+		q := Query{Took: now.Sub(r.since)}
+		for i, h := range r.star.Servers {
+			n := h.Engine().Counters().TCPTimeouts - r.timeouts[i]
+			q.Timeouts, q.Most = q.Timeouts+n, max(q.Most, n)
+		}
+		r.queries = append(r.queries, q)
 	}
 	wait := time.Duration(Uniform(r.Seed, 0x7417, uint64(r.asked)) * float64(r.Think))
 	r.star.World.Net.StartTimer(r.timer, now.Add(wait))
@@ -117,18 +123,13 @@ func (r *fanIn) arrived(now wheel.Time) {
 // Expire implements sim.Handler: it is time to ask.
 func (r *fanIn) Expire(now wheel.Time) {
 	r.asked++
-	r.left, r.since, r.timeouts = len(r.sessions), now, r.star.timeouts()
+	r.left, r.since, r.timeouts = len(r.sessions), now, r.timeouts[:0]
+	for _, h := range r.star.Servers {
+		r.timeouts = append(r.timeouts, h.Engine().Counters().TCPTimeouts)
+	}
 	for _, s := range r.sessions {
 		s.Write(r.Request, 0)
 	}
-}
-
-// timeouts returns how many retransmission timeouts the servers have had.
-func (s *Star) timeouts() (n uint64) {
-	for _, h := range s.Servers {
-		n += h.Engine().Counters().TCPTimeouts
-	}
-	return n
 }
 
 // answerer is a server's part of a connection.

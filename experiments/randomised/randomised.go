@@ -28,7 +28,7 @@ type Plan struct {
 
 	Timers lab.Timers      `plan:"timers"`
 	Window int             `plan:"initial_window" min:"536" max:"65535"`
-	Floors []time.Duration `plan:"floors" min:"100us" max:"50ms"`
+	Floors []time.Duration `plan:"floors" min:"100us" max:"1s"`
 	Jitter float64         `plan:"jitter" min:"0.01" max:"1"`
 
 	Queries   int `plan:"queries" min:"2" max:"1000"`
@@ -49,6 +49,11 @@ type Cell struct {
 	Rexmits  uint64          `json:"rexmits"` // segments that were sent again
 	// Ruled is the share of servers whose timeout the floor has set in the end, without backoff.
 	Ruled float64 `json:"ruled"`
+	// Most are the timeouts, in each query, of the server with the most. Low and High are the timeouts of the servers in the end, without
+	// backoff: those that one in ten is below, and one in ten above.
+	Most []uint64      `json:"most"`
+	Low  time.Duration `json:"low"`
+	High time.Duration `json:"high"`
 }
 
 // Study is the study.
