@@ -194,7 +194,7 @@ func wait(p *Plan, c *Cell) error {
 	b.run(time.Duration(draw(c.Seed, 0) * float64(p.Heartbeat)))
 	sent++
 	b.session.Write(500, 0)
-	b.run(time.Duration(settle+p.WaitSegments+1) * (c.RTT + 2*p.Heartbeat))
+	b.run(time.Duration(settle+p.WaitSegments+1) * (c.RTT + 2*max(p.Heartbeat, c.Delay)))
 	if until == 0 || len(b.record().Resends) > 0 {
 		return fmt.Errorf("%d segments of %d were sent, %d again", sent, settle+p.WaitSegments, len(b.record().Resends))
 	}

@@ -60,6 +60,24 @@ func TestOneVainTimeout(t *testing.T) {
 	}
 }
 
+// TestPartsOfThePlan: what a plan leaves out has no claim, and what it has is judged.
+func TestPartsOfThePlan(t *testing.T) {
+	for text, claims := range map[string]int{
+		"bursts: [2]":              6, // none of the heartbeat and of timers
+		"bursts: [1]":              9, // none of pairs
+		"wait_rtts: [201ms, 1ms]":  10,
+		"grid_tails: [3]":          9, // none of the diagonal
+		"delays: [5ms]":            10,
+		"heartbeat: 5ms":           10,
+		"grid_delays: [4ms, 40ms]": 10,
+	} {
+		out := studytest.Run(t, Study, "study: delack\nseeds: 1\narrivals: 20\nfloors: [5ms, 250ms]\n"+text+"\n")
+		if len(out.Claims) != claims {
+			t.Errorf("%s: %d claims, want %d", text, len(out.Claims), claims)
+		}
+	}
+}
+
 // TestFalsifier has the receivers change places.
 func TestFalsifier(t *testing.T) {
 	p := small()

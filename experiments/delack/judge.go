@@ -87,28 +87,36 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 		out.Claim(experiments.Claim{Name: name, Text: text, Published: published, Source: source, Tag: experiments.Computed, Measured: m,
 			Expected: expected, Verdict: v}, why)
 	}
-	claim("even", "a heartbeat delays the ACKs of random segments by an even share of a beat", "(0, 200] ms", law,
-		experiments.MeasuredText("%d of %d samples differ at p ≤ 0.01, %d go beyond a beat", uneven, samples, beyond),
-		"5 % at most, and none", experiments.Holds(samples > 0 && beyond == 0 && float64(uneven) <= max(0.05*float64(samples), 1)),
-		"the segments do not come at random, or the beat is not one")
-	mean, p99 := stat.BootstrapMean(means, 1), stat.BootstrapMean(p99s, 1)
-	claim("mean", "half a beat in the mean", "100 ms", law, experiments.MeasuredWithin(mean, "ms"), "half a beat ± 4 %",
-		experiments.Judged(mean.Value, 0.48*beat, 0.52*beat, 0.4*beat, 0.6*beat), "the segments do not come at random")
-	claim("p99", "99 % of a beat at the 99th percentile", "198 ms", law, experiments.MeasuredWithin(p99, "ms"), "0.99 ± 0.01 of a beat",
-		experiments.Judged(p99.Value, 0.98*beat, beat, 0.95*beat, beat), "the segments do not come at random")
-	claim("fixed", "a timer of its own delays it by its interval", "200 and 40 ms", law, experiments.MeasuredText("%d of %d runs off", fixedOff, fixed),
-		"none", experiments.Holds(fixed > 0 && fixedOff == 0), "something else than the timer sends the ACK")
-	claim("pairs", "the ACK of an even burst leaves at once", "0", "RFC 5681 §4.2: an ACK for at least every second full-sized segment",
-		experiments.MeasuredText("%d of %d runs off", evenOff, even), "none", experiments.Holds(evenOff == 0), "the receiver counts otherwise")
-	claim("lock", "a sender that waits for each ACK locks to the heartbeat; with a timer its period is RTT + delay", "200 ms·⌈RTT/200 ms⌉", law,
+	if samples > 0 { // of bursts of an odd size
+		claim("even", "a heartbeat delays the ACKs of random segments by an even share of a beat", fmt.Sprintf("(0, %v] ms", beat), law,
+			experiments.MeasuredText("%d of %d samples differ at p ≤ 0.01, %d go beyond a beat", uneven, samples, beyond),
+			"5 % at most, and none", experiments.Holds(beyond == 0 && float64(uneven) <= max(0.05*float64(samples), 1)),
+			"the segments do not come at random, or the beat is not one")
+		mean, p99 := stat.BootstrapMean(means, 1), stat.BootstrapMean(p99s, 1)
+		claim("mean", "half a beat in the mean", fmt.Sprintf("%v ms", beat/2), law, experiments.MeasuredWithin(mean, "ms"), "half a beat ± 4 %",
+			experiments.Judged(mean.Value, 0.48*beat, 0.52*beat, 0.4*beat, 0.6*beat), "the segments do not come at random")
+		claim("p99", "99 % of a beat at the 99th percentile", fmt.Sprintf("%v ms", experiments.Number(0.99*beat)), law, experiments.MeasuredWithin(p99, "ms"), "0.99 ± 0.01 of a beat",
+			experiments.Judged(p99.Value, 0.98*beat, beat, 0.95*beat, beat), "the segments do not come at random")
+	}
+	if fixed > 0 {
+		claim("fixed", "a timer of its own delays it by its interval", listed(p.Delays), law, experiments.MeasuredText("%d of %d runs off", fixedOff, fixed),
+			"none", experiments.Holds(fixedOff == 0), "something else than the timer sends the ACK")
+	}
+	if even > 0 {
+		claim("pairs", "the ACK of an even burst leaves at once", "0", "RFC 5681 §4.2: an ACK for at least every second full-sized segment",
+			experiments.MeasuredText("%d of %d runs off", evenOff, even), "none", experiments.Holds(evenOff == 0), "the receiver counts otherwise")
+	}
+	claim("lock", "a sender that waits for each ACK locks to the heartbeat; with a timer its period is RTT + delay", fmt.Sprintf("%v ms·⌈RTT/%v ms⌉", beat, beat), law,
 		experiments.MeasuredText("%d of %d runs off; %s", waitsOff, waits, rates(p, cells)), "none; 5.0, 4.98 and 24.4 segments/s at 1 ms",
 		experiments.Holds(waits > 0 && waitsOff == 0), "the next segment does not leave right behind the beat")
 	claim("rule", "a tail is sent again in vain just if its timer expires before RTT + delay", "RTO < RTT + delay", law,
 		experiments.MeasuredText("%d of %d tails off", against, tails), "none", experiments.Holds(tails > 0 && against == 0),
 		"another timer, or another ACK, has a part in it")
-	claim("diagonal", "with the floor on the variation, lone segments are sent again in vain below the diagonal, where the floor is less than the delay, and never above it",
-		"", law, experiments.MeasuredText("%d in vain above; %d of %d not in vain below", above, belowMissed, below), "none",
-		experiments.Holds(above == 0 && belowMissed == 0 && below > 0), "RTTVAR is not worn away, or the floor is not what it seems")
+	if below > 0 {
+		claim("diagonal", "with the floor on the variation, lone segments are sent again in vain below the diagonal, where the floor is less than the delay, and never above it",
+			"", law, experiments.MeasuredText("%d in vain above; %d of %d not in vain below", above, belowMissed, below), "none",
+			experiments.Holds(above == 0 && belowMissed == 0), "RTTVAR is not worn away, or the floor is not what it seems")
+	}
 	claim("remedy", "none is in vain where the peer delays by a tick less than the floor on the variation", "0", "Linux commit bbf80d7, and definition",
 		experiments.MeasuredText("%d of %d", cures[0][0], cures[0][1]), "none", experiments.Holds(cures[0][0] == 0 && cures[0][1] > 0),
 		"the floor is not on the variation")
@@ -125,6 +133,21 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 			"or for round trips under a tick; a tail of three under one timer escapes, as the ACK of the pair restarts it", p.GridRTT))
 	out.Notes = append(out.Notes, "The rule of Psaras and Tsaoussidis, a longer timeout behind odd bursts in place of a floor, is not in the engine and was not tried.")
 	return out, nil
+}
+
+// listed writes delays as in "200 and 40 ms".
+func listed(delays []time.Duration) string {
+	text := ""
+	for i, d := range delays {
+		switch {
+		case i > 0 && i == len(delays)-1:
+			text += " and "
+		case i > 0:
+			text += ", "
+		}
+		text += experiments.Number(ms(d))
+	}
+	return text + " ms"
 }
 
 // rates tells the segments per second at the shortest round trip.

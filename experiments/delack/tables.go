@@ -2,6 +2,7 @@ package delack
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"tcpwheel/experiments"
@@ -109,7 +110,7 @@ func figures(p *Plan, cells []Cell) (all []figure.Figure) {
 		if delay == 0 {
 			law.Kind = figure.Steps
 		}
-		for rtt := p.WaitRTTs[0]; rtt <= p.WaitRTTs[len(p.WaitRTTs)-1]; rtt += time.Millisecond {
+		for rtt := slices.Min(p.WaitRTTs); rtt <= slices.Max(p.WaitRTTs); rtt += time.Millisecond {
 			law.X = append(law.X, ms(rtt))
 			law.Y = append(law.Y, 1/lawPeriod(p, &Cell{Delay: delay, RTT: rtt}).Seconds())
 		}
@@ -170,7 +171,7 @@ func mapFigure(p *Plan, cells []Cell, second bool) figure.Figure {
 	}
 	return figure.Figure{
 		Name: name, Title: "Lone segments sent again in vain, in percent; floor " + floorName(second),
-		X: figure.Axis{Label: "the peer's delay of ACKs, ms; the beat is of 200 ms"}, Y: figure.Axis{Label: "floor on the timeout, ms"}, Map: m,
+		X: figure.Axis{Label: fmt.Sprintf("the peer's delay of ACKs, ms; the beat is of %v ms", ms(p.Heartbeat))}, Y: figure.Axis{Label: "floor on the timeout, ms"}, Map: m,
 		Caption: fmt.Sprintf("All or none, by RTO < RTT + delay at a round trip of %v. Against the heartbeat it is a lottery that the phase decides.", p.GridRTT),
 	}
 }
