@@ -19,6 +19,8 @@ type program struct {
 	// goes back by itself.
 	acks func(c net.Conn, atOnce bool) error
 
+	wrote func(c net.Conn) error // called when the response that counts is written; nil is none
+
 	rtt     time.Duration
 	size    int
 	count   int
@@ -46,13 +48,20 @@ func (p *program) err() error {
 func (p *program) serve(c net.Conn) {
 	defer c.Close()
 	response := make([]byte, p.size)
-	for b := make([]byte, 1); ; {
+	b := make([]byte, 1)
+	for i := 0; ; i++ {
 		if _, err := io.ReadFull(c, b); err != nil {
 			return // the client has closed
 		}
 		if _, err := c.Write(response); err != nil {
 			p.fail("server", err)
 			return
+		}
+		if i == warm && p.wrote != nil {
+			if err := p.wrote(c); err != nil {
+				p.fail("server", err)
+				return
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
@@ -159,21 +160,65 @@ func (c *Config) runReal(ctx context.Context, sender string, segments int, contr
 	if err != nil {
 		return o, errors.Join(err, s.close())
 	}
-	err = c.converse(ctx, s, l, int(o.watch.size), control)
+	var wrote func(net.Conn) error
+	if sender == Linux && !control {
+		var mu sync.Mutex
+		o.kernels = map[uint16]Kernel{}
+		wrote = func(conn net.Conn) error {
+			k, ok, err := knows(ctx, conn)
+			mu.Lock()
+			defer mu.Unlock()
+			if ok {
+				o.kernels[conn.RemoteAddr().(*net.TCPAddr).AddrPort().Port()] = k
+			}
+			return err
+		}
+	}
+	err = c.converse(ctx, s, l, int(o.watch.size), control, wrote)
 	causes, e := s.causes()
 	o.causes, o.control = causes, s.control
 	return o, errors.Join(err, e, s.close())
 }
 
+// knows asks the kernel what it knows of a connection, until it waits for the ACK of one segment only. It is not ok if it was asked too late
+// for that, on a busy machine.
+func knows(ctx context.Context, c net.Conn) (k Kernel, ok bool, err error) {
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return k, false, err
+	}
+	// Its coarse clocks go by jiffies.
+	var jiffy unix.Timespec
+	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &jiffy); err != nil {
+		return k, false, err
+	}
+	for ctx.Err() == nil {
+		var info *unix.TCPInfo
+		e := raw.Control(func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
+		if err = errors.Join(err, e); err != nil {
+			return k, false, err
+		}
+		if info.Retrans > 0 || info.Unacked == 0 {
+			return k, false, nil
+		}
+		if info.Unacked == 1 {
+			const us = time.Microsecond
+			return Kernel{SRTT: time.Duration(info.Rtt) * us, RTO: time.Duration(info.Rto) * us, Jiffy: time.Duration(jiffy.Nano())}, true, nil
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+	return k, false, nil
+}
+
 // converse has all clients and the server talk, until they have ended or the context has.
-func (c *Config) converse(ctx context.Context, s *setup, l net.Listener, size int, control bool) error {
+func (c *Config) converse(ctx context.Context, s *setup, l net.Listener, size int, control bool, wrote func(net.Conn) error) error {
 	var (
 		all sync.WaitGroup
 		mu  sync.Mutex
 		cut []net.Conn // to be closed if the context ends
 	)
 	p := &program{
-		spawn: func(f func()) { all.Go(f) }, rtt: c.RTT, size: size, count: c.Count, control: control, delay: c.DelayAcks, acks: site.SetAckAtOnce,
+		spawn: func(f func()) { all.Go(f) }, rtt: c.RTT, size: size, count: c.Count, control: control, delay: c.DelayAcks, acks: site.SetAckAtOnce, wrote: wrote,
 		sleep: func(d time.Duration) {
 			select {
 			case <-ctx.Done():

@@ -57,6 +57,14 @@ func TestReal(t *testing.T) {
 			if r.Control == "" {
 				t.Error("the congestion control is not known")
 			}
+			if (test.sender == Linux) != (r.Kernels != nil) || len(r.Kernels) > r.Count {
+				t.Errorf("%d kernels of %d connections of %s", len(r.Kernels), r.Count, test.sender)
+			}
+			for _, k := range r.Kernels {
+				if k.SRTT < rtt || k.RTO < k.SRTT+200*time.Millisecond || k.Jiffy < time.Millisecond || k.Jiffy > 10*time.Millisecond || k.Wait < 200*time.Millisecond {
+					t.Errorf("the kernel knew %+v, want a round trip of %v and more, a timeout of 200ms more than that, and to wait for that long", k, rtt)
+				}
+			}
 		})
 	}
 }

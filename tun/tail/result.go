@@ -34,6 +34,20 @@ type Result struct {
 
 	ControlSpurious int           `json:"control_spurious"` // segments that were sent again where nothing was lost
 	ControlDelayP50 time.Duration `json:"control_ack_delay_p50_ns"`
+
+	// Kernels are what Linux knew and did on connections with a loss, in no order: most of them, on a machine that is not busy. It is
+	// nil of other senders.
+	Kernels []Kernel `json:"-"`
+}
+
+// Kernel is what Linux's TCP knew when the last segment was all that it waited for, and what it did then.
+type Kernel struct {
+	SRTT, RTO time.Duration // tcpi_rtt and tcpi_rto of its TCP_INFO
+	Jiffy     time.Duration // the tick of its timers
+
+	// Wait is how long it waited: from the arrival of the last ACK of the others, or from the transmission if there were none, to the
+	// retransmission.
+	Wait time.Duration
 }
 
 // Causes are how often a sender has sent again, by what made it.
@@ -62,8 +76,8 @@ func (c Causes) String() string {
 	return strings.Join(words, ", ")
 }
 
-// fill computes the result of the flows of a run with losses, and of one without.
-func (r *Result) fill(loss, control *watch) error {
+// fill computes the result of the flows of a run with losses, and of one without. kernels are what Linux knew, by the client's port.
+func (r *Result) fill(loss, control *watch, kernels map[uint16]Kernel) error {
 	var resends, completes, delays []time.Duration
 	for _, f := range loss.flows {
 		if !f.first.ok || !f.dropped.ok || !f.resent.ok || !f.complete.ok || f.lost != 1 {
@@ -72,6 +86,18 @@ func (r *Result) fill(loss, control *watch) error {
 		resends = append(resends, f.resent.at.Sub(f.dropped.at))
 		completes = append(completes, f.complete.at.Sub(f.first.at))
 		r.Spurious += f.again - f.lost
+	}
+	for port, k := range kernels {
+		f := loss.flows[port]
+		if f == nil {
+			return fmt.Errorf("a connection of %s was not seen", r.Sender)
+		}
+		since := f.dropped.at
+		if f.heard.ok {
+			since = f.heard.at
+		}
+		k.Wait = f.resent.at.Sub(since)
+		r.Kernels = append(r.Kernels, k)
 	}
 	for _, f := range control.flows {
 		r.ControlSpurious += f.again

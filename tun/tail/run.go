@@ -37,6 +37,7 @@ func (c *Config) measure(ctx context.Context, r *Result) error {
 	var (
 		watches [2]*watch
 		errs    [2]error
+		kernels map[uint16]Kernel
 		all     sync.WaitGroup
 	)
 	if err := ctx.Err(); err != nil {
@@ -52,7 +53,7 @@ func (c *Config) measure(ctx context.Context, r *Result) error {
 			}
 			watches[i] = done.watch
 			if !control {
-				r.Causes, r.Control = done.causes, done.control
+				r.Causes, r.Control, kernels = done.causes, done.control, done.kernels
 			}
 		})
 	}
@@ -62,7 +63,7 @@ func (c *Config) measure(ctx context.Context, r *Result) error {
 			return fmt.Errorf("%s: %w", r.Sender, err)
 		}
 	}
-	return r.fill(watches[0], watches[1])
+	return r.fill(watches[0], watches[1], kernels)
 }
 
 // outcome is what comes of one run.
@@ -70,6 +71,7 @@ type outcome struct {
 	watch   *watch
 	causes  Causes
 	control string // the congestion control of the sender
+	kernels map[uint16]Kernel
 }
 
 // causes returns what a stack has counted.

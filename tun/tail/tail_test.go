@@ -91,11 +91,11 @@ func TestWatch(t *testing.T) {
 		t.Errorf("delays %v, want %v", f.delays, acked.Sub(again+5))
 	}
 	r := Result{Sender: "x", Segments: 1, RTT: 550, Count: 1}
-	if err := r.fill(w, w); err != nil || r.Spurious != 1 || r.ControlSpurious != 2 || r.ResendRTT != 2 {
+	if err := r.fill(w, w, nil); err != nil || r.Spurious != 1 || r.ControlSpurious != 2 || r.ResendRTT != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	r.Count = 2
-	if err := r.fill(w, w); err == nil {
+	if err := r.fill(w, w, nil); err == nil {
 		t.Error("a connection is missing, and nobody minds")
 	}
 }

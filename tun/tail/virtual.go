@@ -58,7 +58,7 @@ func (c *Config) runVirtual(sender string, segments int, control bool) (outcome,
 	if n.Tasks.Living() != 0 {
 		p.fail("after an hour of virtual time", errors.New("connections still wait"))
 	}
-	return outcome{w, causes(n.Stack(serverEnd)), "cubic"}, p.err()
+	return outcome{watch: w, causes: causes(n.Stack(serverEnd)), control: "cubic"}, p.err()
 }
 
 // clientPolicy acknowledges at once, or puts ACKs off by Linux's 40 ms from the beginning.

@@ -26,6 +26,8 @@ type flow struct {
 	lost  int    // segments
 
 	first, dropped, resent, complete instant // of the response that counts, and of its last octet
+	heard                            instant // the last ACK of new data of it that arrived between dropped and resent
+	acked                            uint64  // octets that it acknowledged
 
 	waiting map[uint64]wheel.Time // responses that have arrived and are not acknowledged, by their end
 	delays  []time.Duration       // of ACKs of responses behind the warm ones
@@ -133,12 +135,18 @@ func (f *flow) transmitted(now wheel.Time, w *watch, s *tailed, lost bool) {
 // arrived is called for each packet that leaves the path.
 func (w *watch) arrived(now wheel.Time, fromServer bool, b []byte) {
 	s, ok := parse(b)
-	if !ok || !fromServer || s.len == 0 {
+	if !ok || fromServer && s.len == 0 {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := w.flow(&s, fromServer)
+	if !fromServer {
+		if ack := f.offset(s.header.Ack); f.dropped.ok && !f.resent.ok && ack > max(f.acked, warm*w.size) {
+			f.heard, f.acked = instant{now, true}, ack
+		}
+		return
+	}
 	start, end := f.span(&s)
 	if start <= w.last() && w.last() < end {
 		f.complete.set(now)
