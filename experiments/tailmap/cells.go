@@ -58,7 +58,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 		all = append(all, experiments.Cell[Cell]{
 			Name: fmt.Sprintf("gvisor rtt=%v", rtt), Cost: 0.2,
 			Run: func(ctx context.Context) (Cell, error) {
-				c, err := others(ctx, p, rtt, tail.GVisor, true)
+				c, err := gvisorLast(ctx, p, rtt)
 				if err != nil {
 					return c, err
 				}
@@ -173,12 +173,12 @@ func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 	return t, nil
 }
 
-// others has another TCP lose the last segment of responses of all sizes of the plan.
-func others(ctx context.Context, p *Plan, rtt time.Duration, sender string, virtual bool) (Cell, error) {
+// gvisorLast has gVisor lose the last segment of responses of all sizes of the plan.
+func gvisorLast(ctx context.Context, p *Plan, rtt time.Duration) (Cell, error) {
 	c := Cell{Kind: kindGVisor, RTT: rtt}
-	results, err := tail.Run(ctx, tail.Config{RTT: rtt, Count: 1, Segments: p.GVisorSegments, Senders: []string{sender}, Virtual: virtual}, nil)
+	results, err := tail.Run(ctx, tail.Config{RTT: rtt, Count: 1, Segments: p.GVisorSegments, Senders: []string{tail.GVisor}, Virtual: true}, nil)
 	for _, r := range results {
-		c.Tails = append(c.Tails, Tail{Rule: sender, Segments: r.Segments, Lost: 1, Resend: r.ResendP50, Complete: r.CompleteP50 + rtt/2})
+		c.Tails = append(c.Tails, Tail{Rule: gvisor, Segments: r.Segments, Lost: 1, Resend: r.ResendP50, Complete: r.CompleteP50 + rtt/2})
 	}
 	return c, err
 }

@@ -9,9 +9,6 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// jiffy is the tick of a kernel with HZ 250.
-const jiffy = 4 * time.Millisecond
-
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
 // lawGVisor is when gVisor sends the last of a response again: the probe counts from the ACK of the others, or from the transmission if
@@ -24,11 +21,6 @@ func lawGVisor(rtt time.Duration, segments, lost int) time.Duration {
 		return 2*rtt + maxAckDelay
 	}
 	return 3*rtt + maxAckDelay
-}
-
-// lawLinux is the same of Linux, where the timer bounds the probe as RFC 8985 §7.2 has it.
-func lawLinux(rtt time.Duration, segments int) time.Duration {
-	return lawGVisor(rtt, segments, 1) - 2*rtt - maxAckDelay + min(2*rtt+maxAckDelay, timeout(floorLinux, rtt))
 }
 
 // score counts tails that a law does not hold for.
