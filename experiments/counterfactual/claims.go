@@ -104,8 +104,61 @@ func signs(p *Plan, cells []Cell, out *experiments.Outcome) {
 		out.Claim(experiments.Claim{
 			Name: c.name, Text: c.text, Source: "aim of this project", Tag: experiments.Computed,
 			Measured: experiments.MeasuredText("%s", strings.Join(texts, ", ")), Expected: c.expected + ", with its interval", Verdict: verdict,
-		}, "the keys do not agree, or an interval has 0 in it: few connections, and by time octets that are sent at another time escape their loss")
+		}, signsWhy(cells, i))
 	}
+}
+
+// signsWhy says on which losses of which connections the keys go, and what becomes of those that all have.
+func signsWhy(cells []Cell, policy int) string {
+	losses, conns, sooner, late := 0, 0, 0, 0
+	var told [replay.Keys]int
+	var shared [replay.Keys][]pair
+	for i := range cells {
+		c := &cells[i]
+		if c.Check != "" || !atSender(c) {
+			continue
+		}
+		seen := map[int]bool{}
+		for _, l := range c.Losses {
+			if !l.Count {
+				continue
+			}
+			seen[l.Conn] = true
+			losses++
+			all := true
+			for k, is := range l.By[policy] {
+				if is >= 0 {
+					told[k]++
+				} else {
+					all = false
+				}
+			}
+			by := l.By[policy]
+			if by[replay.ByRange] >= 0 && by[replay.ByRange] < l.Took && by[replay.ByTime] >= 0 {
+				sooner++
+				if by[replay.ByTime] >= l.Took {
+					late++
+				}
+			}
+			if all {
+				for k, is := range by {
+					shared[k] = append(shared[k], pair{l.Took, is})
+				}
+			}
+		}
+		conns += len(seen)
+	}
+	list := func(of func(k int) string) string {
+		var all []string
+		for k := range replay.Keys {
+			all = append(all, fmt.Sprintf("%s by %s", of(k), replay.Key(k)))
+		}
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("there are %d losses of %d connections, of which the captures tell %s; the others are not repaired before the first fate that had to be guessed. Of the %d that all "+
+		"keys have, it saves %s. By time, what was lost stays lost until something was captured to arrive: of %d losses that are repaired sooner by range, %d are not by time",
+		losses, conns, list(func(k int) string { return fmt.Sprint(told[k]) }), len(shared[0]),
+		list(func(k int) string { return experiments.Number(100*saved(shared[k])) + " %" }), sooner, late)
 }
 
 func percent(in stat.Interval) string {
