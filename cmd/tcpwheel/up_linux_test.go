@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"tcpwheel/tun"
+	"tcpwheel/tun/tuntest"
 	"tcpwheel/tun/up"
 )
 
@@ -49,16 +50,7 @@ const upLimit = 60 * time.Second
 // startUp runs the command. The namespace ends with the test, which is skipped where there are none.
 func startUp(t *testing.T, args ...string) *upTest {
 	t.Helper()
-	ns, err := tun.NewNamespace()
-	if err != nil {
-		t.Skipf("no namespace to be had here: %v", err)
-	}
-	t.Cleanup(func() { ns.Close() })
-	d, err := tun.Open("", tun.Options{Netns: ns.Path()})
-	if err != nil {
-		t.Skipf("no TUN device to be had here: %v", err)
-	}
-	d.Close()
+	ns := tuntest.Namespace(t)
 	u := &upTest{t: t, ns: ns, talk: make(chan string, 1000)}
 	u.cmd = exec.Command(os.Args[0], append([]string{"up", "--netns", ns.Path(), "--tun", "up0", "--addr", "10.7.0.2/24,fd07::2/64",
 		"--host-addr", "10.7.0.1/24,fd07::1/64"}, args...)...)
@@ -107,26 +99,10 @@ func (u *upTest) end() error {
 		u.said = append(u.said, line)
 	}
 	err := u.cmd.Wait()
-	if devices := u.devices(); len(devices) > 0 {
+	if devices := tuntest.Devices(u.t, u.ns); len(devices) > 0 {
 		u.t.Errorf("devices %q are left", devices)
 	}
 	return err
-}
-
-func (u *upTest) devices() (names []string) {
-	u.t.Helper()
-	if err := u.ns.Do(func() error {
-		links, err := net.Interfaces()
-		for _, l := range links {
-			if l.Flags&net.FlagLoopback == 0 {
-				names = append(names, l.Name)
-			}
-		}
-		return err
-	}); err != nil {
-		u.t.Fatal(err)
-	}
-	return names
 }
 
 // run runs a program, in the namespace or in that of the test, and returns its standard output.
@@ -180,7 +156,7 @@ func TestUpEndsOnSignals(t *testing.T) {
 				u := startUp(t, "--pcap", file, "--delay", "1ms")
 				if when == "starting" {
 					// Until the device is there: a program that has not come to its first lines is ended by the system.
-					for until := time.Now().Add(upLimit); len(u.devices()) == 0; {
+					for until := time.Now().Add(upLimit); len(tuntest.Devices(u.t, u.ns)) == 0; {
 						if time.Now().After(until) {
 							t.Fatal("there is no device")
 						}

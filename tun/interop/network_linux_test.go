@@ -16,6 +16,7 @@ import (
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun"
+	"tcpwheel/tun/tuntest"
 	"tcpwheel/wheel"
 )
 
@@ -101,7 +102,7 @@ func newNetwork(t *testing.T, who pair, p plan) *network {
 		mtu = 1500
 	}
 	if far.tcp == kernel {
-		far.ns = newNamespace(t)
+		far.ns = tuntest.Namespace(t)
 		far.setSysctls(t, p.sysctl)
 		o := p.tun
 		o.Netns, o.MTU = far.ns.Path(), mtu
@@ -165,24 +166,6 @@ func (n *network) close(near, far *host) {
 	if far.stack != nil {
 		far.stack.Destroy()
 	}
-}
-
-// newNamespace makes a namespace that ends with the test, which is skipped where that is not allowed.
-func newNamespace(t *testing.T) *tun.Namespace {
-	t.Helper()
-	ns, err := tun.NewNamespace()
-	if err == nil {
-		t.Cleanup(func() { ns.Close() })
-		var d *tun.Device
-		if d, err = tun.Open("", tun.Options{Netns: ns.Path()}); err == nil {
-			d.Close()
-		}
-	}
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) {
-		t.Skipf("no TUN device to be had here: %v", err)
-	}
-	must(t, err)
-	return ns
 }
 
 // setSysctls sets what the plan says of a kernel. A kernel that does not have one skips the test.

@@ -13,12 +13,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun"
+	"tcpwheel/tun/tuntest"
 	"tcpwheel/wheel"
 )
 
@@ -33,21 +33,7 @@ func testConfig(t *testing.T) Config {
 	dir := t.TempDir()
 	c := Config{Seed: 1, Log: filepath.Join(dir, "log"), Captures: [2]string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}}
 	for i := range c.Sides {
-		ns, err := tun.NewNamespace()
-		if err == nil {
-			t.Cleanup(func() { ns.Close() })
-			var d *tun.Device
-			if d, err = tun.Open("", tun.Options{Netns: ns.Path()}); err == nil {
-				d.Close()
-			}
-		}
-		if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.ENXIO) {
-			t.Skipf("no TUN device to be had here: %v", err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Sides[i] = Side{Netns: ns.Path(), Addrs: testAddrs[i][:1]}
+		c.Sides[i] = Side{Netns: tuntest.Namespace(t).Path(), Addrs: testAddrs[i][:1]}
 	}
 	return c
 }

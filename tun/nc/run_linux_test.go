@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/netip"
 	"strings"
@@ -15,10 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun"
+	"tcpwheel/tun/tuntest"
 	"tcpwheel/tun/up"
 )
 
@@ -42,25 +40,7 @@ type kernel struct {
 // newKernel makes a namespace that ends with the test, which is skipped where that is not allowed.
 func newKernel(t *testing.T) *kernel {
 	t.Helper()
-	// Package net finds out once whether there is IPv6. In a namespace whose loopback device is down it would find none.
-	if l, err := net.Listen("tcp", ":0"); err == nil {
-		l.Close()
-	}
-	ns, err := tun.NewNamespace()
-	if err == nil {
-		t.Cleanup(func() { ns.Close() })
-		var d *tun.Device
-		if d, err = tun.Open("", tun.Options{Netns: ns.Path()}); err == nil {
-			d.Close()
-		}
-	}
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) {
-		t.Skipf("no TUN device to be had here: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &kernel{t, ns}
+	return &kernel{t, tuntest.Namespace(t)}
 }
 
 // listen has the kernel listen, before there is an address.
@@ -95,23 +75,6 @@ func (k *kernel) dial(a netip.Addr) (c *net.TCPConn) {
 	}
 	k.t.Cleanup(func() { c.Close() })
 	return c
-}
-
-// devices are those of the namespace, but for the loopback.
-func (k *kernel) devices() (names []string) {
-	k.t.Helper()
-	if err := k.ns.Do(func() error {
-		links, err := net.Interfaces()
-		for _, l := range links {
-			if l.Flags&net.FlagLoopback == 0 {
-				names = append(names, l.Name)
-			}
-		}
-		return err
-	}); err != nil {
-		k.t.Fatal(err)
-	}
-	return names
 }
 
 // run runs nc in the background. A server listens when it returns.
@@ -213,7 +176,7 @@ func TestClient(t *testing.T) {
 		if conn == nil || conn.Sent != uint64(there) || conn.Received != back || conn.TCP != tcp || (conn.Info != nil) != (tcp == up.Ours) {
 			t.Errorf("report %+v", conn)
 		}
-		if left := k.devices(); len(left) > 0 {
+		if left := tuntest.Devices(t, k.ns); len(left) > 0 {
 			t.Errorf("devices %q are left", left)
 		}
 	})
@@ -242,7 +205,7 @@ func TestServer(t *testing.T) {
 		}
 		w.Close()
 		(<-received).want(t, "to the stack", sumOf(&up.Content{Size: there}))
-		if left := k.devices(); len(left) > 0 {
+		if left := tuntest.Devices(t, k.ns); len(left) > 0 {
 			t.Errorf("devices %q are left", left)
 		}
 	})
@@ -284,7 +247,7 @@ func TestErrors(t *testing.T) {
 		if ne, ok := errors.AsType[net.Error](err); !ok || !ne.Timeout() {
 			t.Errorf("idle: %v, want a timeout", err)
 		}
-		if left := k.devices(); len(left) > 0 {
+		if left := tuntest.Devices(t, k.ns); len(left) > 0 {
 			t.Errorf("devices %q are left", left)
 		}
 	})
@@ -304,7 +267,7 @@ func TestInterruptedRun(t *testing.T) {
 				if err := <-k.run(ctx, Config{Site: up.Config{TCP: tcp}, At: netip.AddrPortFrom(kernelAt[0].Addr(), ncPort), In: in}); !errors.Is(err, ctx.Err()) {
 					t.Errorf("%v, want %v", err, ctx.Err())
 				}
-				if left := k.devices(); len(left) > 0 {
+				if left := tuntest.Devices(t, k.ns); len(left) > 0 {
 					t.Errorf("devices %q are left", left)
 				}
 			})
@@ -327,7 +290,7 @@ func TestInterruptedRun(t *testing.T) {
 				if _, err := io.Copy(io.Discard, c); !errors.Is(err, syscall.ECONNRESET) {
 					t.Errorf("the kernel reads %v, want %v", err, syscall.ECONNRESET)
 				}
-				if left := k.devices(); len(left) > 0 {
+				if left := tuntest.Devices(t, k.ns); len(left) > 0 {
 					t.Errorf("devices %q are left", left)
 				}
 			})

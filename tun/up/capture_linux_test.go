@@ -14,6 +14,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/tun/tuntest"
 	"tcpwheel/wheel"
 )
 
@@ -174,7 +175,7 @@ func parseComment(t *testing.T, text string) (ago, late, armed time.Duration) {
 
 // TestCaptureEndsSite: a site whose capture cannot be written says so, and ends.
 func TestCaptureEndsSite(t *testing.T) {
-	ns := siteNamespace(t)
+	ns := tuntest.Namespace(t)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +201,7 @@ func TestCaptureEndsSite(t *testing.T) {
 
 // TestNoCaptureIsLeft: a site that cannot start leaves no file.
 func TestNoCaptureIsLeft(t *testing.T) {
-	ns := siteNamespace(t)
+	ns := tuntest.Namespace(t)
 	file := filepath.Join(t.TempDir(), "site.pcapng")
 	c := Config{Netns: ns.Path(), Addrs: siteStacks, HostAddrs: siteKernels, MTU: 1000, Capture: file} // too small for IPv6
 	if s, err := Start(c); err == nil {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tcpwheel/tun/tuntest"
 )
 
 // forwardTest is a site with a forward, in one direction: who dials reaches a server, by way of the stack.
@@ -296,7 +298,7 @@ func TestExposeInPlaceOfAService(t *testing.T) {
 
 // TestForwardFails: a port that is taken is an error of Start, which leaves nothing.
 func TestForwardFails(t *testing.T) {
-	ns := siteNamespace(t)
+	ns := tuntest.Namespace(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -310,7 +312,7 @@ func TestForwardFails(t *testing.T) {
 	} else if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "forward "+c.Forward[1].String()) {
 		t.Errorf("Start: %v", err)
 	}
-	if got := siteDevices(t, ns); len(got) != 0 {
+	if got := tuntest.Devices(t, ns); len(got) != 0 {
 		t.Errorf("devices %q are left", got)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
@@ -18,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"gvisor.dev/gvisor/pkg/tcpip"
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun"
+	"tcpwheel/tun/tuntest"
 )
 
 // The addresses of both sides.
@@ -38,29 +37,9 @@ type siteTest struct {
 	ns *tun.Namespace
 }
 
-// siteNamespace makes a namespace that ends with the test, which is skipped where that is not allowed.
-func siteNamespace(t testing.TB) *tun.Namespace {
-	t.Helper()
-	ns, err := tun.NewNamespace()
-	if err == nil {
-		t.Cleanup(func() { ns.Close() })
-		var d *tun.Device
-		if d, err = tun.Open("", tun.Options{Netns: ns.Path()}); err == nil {
-			d.Close()
-		}
-	}
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) {
-		t.Skipf("no TUN device to be had here: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ns
-}
-
 func newSite(t testing.TB, c Config) *siteTest {
 	t.Helper()
-	s := &siteTest{t: t, ns: siteNamespace(t)}
+	s := &siteTest{t: t, ns: tuntest.Namespace(t)}
 	c.Netns, c.Addrs, c.HostAddrs = s.ns.Path(), siteStacks, siteKernels
 	site, err := Start(c)
 	if err != nil {
@@ -372,27 +351,11 @@ func TestLossyLink(t *testing.T) {
 	t.Logf("link %+v, %d segments sent again", r.Link, r.Counters.RetransSegs)
 }
 
-func siteDevices(t *testing.T, ns *tun.Namespace) (names []string) {
-	t.Helper()
-	if err := ns.Do(func() error {
-		links, err := net.Interfaces()
-		for _, l := range links {
-			if l.Flags&net.FlagLoopback == 0 {
-				names = append(names, l.Name)
-			}
-		}
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return names
-}
-
 // TestRunLeavesNothing ends a site while connections are busy: the kernel's ends are told, and no device is left.
 func TestRunLeavesNothing(t *testing.T) {
 	for _, whose := range []string{Ours, GVisor} {
 		t.Run("tcp="+whose, func(t *testing.T) {
-			ns := siteNamespace(t)
+			ns := tuntest.Namespace(t)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			ready, done := make(chan string, 1), make(chan error, 1)
@@ -407,7 +370,7 @@ func TestRunLeavesNothing(t *testing.T) {
 			case err := <-done:
 				t.Fatal(err)
 			}
-			if got := siteDevices(t, ns); len(got) != 1 || got[0] != "site0" {
+			if got := tuntest.Devices(t, ns); len(got) != 1 || got[0] != "site0" {
 				t.Errorf("devices %q, want site0", got)
 			}
 			s := &siteTest{t: t, ns: ns}
@@ -421,7 +384,7 @@ func TestRunLeavesNothing(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Errorf("Run: %v", err)
 			}
-			if got := siteDevices(t, ns); len(got) != 0 {
+			if got := tuntest.Devices(t, ns); len(got) != 0 {
 				t.Errorf("devices %q are left", got)
 			}
 			for _, c := range conns {
@@ -435,7 +398,7 @@ func TestRunLeavesNothing(t *testing.T) {
 
 // TestDeviceTakenAway deletes the device of a site that runs, which says so.
 func TestDeviceTakenAway(t *testing.T) {
-	ns := siteNamespace(t)
+	ns := tuntest.Namespace(t)
 	ready, done := make(chan string, 1), make(chan error, 1)
 	c := Config{Device: "site0", Netns: ns.Path(), Addrs: siteStacks, HostAddrs: siteKernels}
 	go func() { done <- Run(t.Context(), c, func(s Running) { ready <- s.String() }) }()
@@ -454,7 +417,7 @@ func TestDeviceTakenAway(t *testing.T) {
 
 // TestStartFails starts sites that cannot be, which leaves no device.
 func TestStartFails(t *testing.T) {
-	ns := siteNamespace(t)
+	ns := tuntest.Namespace(t)
 	good := Config{Device: "site0", Netns: ns.Path(), Addrs: siteStacks, HostAddrs: siteKernels}
 	for name, change := range map[string]func(*Config){
 		"policy":    func(c *Config) { c.Policy = "x" },
@@ -471,7 +434,7 @@ func TestStartFails(t *testing.T) {
 			t.Logf("%s: %v", name, err)
 		}
 	}
-	if got := siteDevices(t, ns); len(got) != 0 {
+	if got := tuntest.Devices(t, ns); len(got) != 0 {
 		t.Errorf("devices %q are left", got)
 	}
 }
