@@ -114,8 +114,8 @@ func TestReplayKernels(t *testing.T) {
 }
 
 const (
-	rounds   = 4                    // how often scenarios are tried where much else runs
-	busyLink = 2 * time.Millisecond // of a hundred packets one was later than that: the kernels' timers were as late
+	rounds   = 4                     // how often scenarios are tried where much else runs
+	busyLink = 10 * time.Millisecond // of a hundred packets one was later than that: the kernels' timers were as late
 )
 
 // soonOver reports whether the tests of the package have less time left than that.

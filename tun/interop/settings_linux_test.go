@@ -219,18 +219,27 @@ func (n *network) flood(l listener, to netip.AddrPort, conns int) {
 			done <- err
 		}()
 	}
-	for range conns {
-		c, err := l.accept()
-		must(n.t, err)
-		go func() {
-			defer c.Close()
-			c.SetDeadline(time.Now().Add(testLimit))
-			if receive(c, 100) == nil {
-				_ = send(c, 100)
+	accepted := make(chan error, conns)
+	go func() {
+		for range conns {
+			c, err := l.accept()
+			accepted <- err
+			if err != nil {
+				return
 			}
-		}()
+			go func() {
+				defer c.Close()
+				c.SetDeadline(time.Now().Add(testLimit))
+				if receive(c, 100) == nil {
+					_ = send(c, 100)
+				}
+			}()
+		}
+	}()
+	for range conns { // the first that fails ends the test, and that the listener
+		must(n.t, <-done)
 	}
 	for range conns {
-		must(n.t, <-done)
+		must(n.t, <-accepted)
 	}
 }

@@ -97,8 +97,8 @@ func TestZeroWindow(t *testing.T) {
 			} else {
 				time.Sleep(700 * time.Millisecond)
 			}
-			must(t, receive(y, size))
-			must(t, <-sent)
+			n.check(t, receive(y, size))
+			n.check(t, <-sent)
 		})
 	})
 }
@@ -126,8 +126,8 @@ func TestWindowUpdateIsLost(t *testing.T) {
 			go func() { got <- receive(y, size) }()
 			time.Sleep(300 * time.Millisecond)
 			n.box.setDrop(nil)
-			must(t, <-got)
-			must(t, <-sent)
+			n.check(t, <-got)
+			n.check(t, <-sent)
 		}
 	})
 }
