@@ -267,10 +267,11 @@ func (f *follower) resend(now wheel.Time, end int, before wheel.Time) {
 // hear hands an end a packet of the capture, in the numbers of this run.
 func (f *follower) hear(now wheel.Time, end int, x *hearing) {
 	peer := f.first[1-end]
-	if peer == nil || x.ack > 0 && f.first[end] == nil {
-		return
-	}
 	s := f.run.script
+	answers := x.packet < 0 || s.wire.packets[x.packet].flags.Has(tcp.ACK)
+	if peer == nil || answers && f.first[end] == nil {
+		return // it answers nothing that this run has sent
+	}
 	f.learn(end, x)
 	d := *peer
 	h, o := &d.Body.Header, &d.Body.Header.Options
@@ -292,7 +293,7 @@ func (f *follower) hear(now wheel.Time, end int, x *hearing) {
 			h.Flags &^= tcp.FIN | tcp.PSH
 		}
 		h.Window = s.wire.window(1-end, p, scale)
-		if p.flags.Has(tcp.ACK) && x.ack >= 0 {
+		if answers {
 			for i := range p.sacks {
 				at := x.ack + int64(int32(p.sack[i].Start-p.ack))
 				start := f.first[end].Body.Header.Seq + tcp.Seq(at)
@@ -300,11 +301,11 @@ func (f *follower) hear(now wheel.Time, end int, x *hearing) {
 			}
 			o.NumSACK = p.sacks
 		}
-		if o.HasTimestamps && p.flags.Has(tcp.ACK) {
+		if o.HasTimestamps && answers {
 			o.TSEcr = f.echo(end, p.ecr)
 		}
 	}
-	if f.first[end] != nil && h.Flags.Has(tcp.ACK) {
+	if h.Flags.Has(tcp.ACK) {
 		h.Ack = f.first[end].Body.Header.Seq + tcp.Seq(x.ack)
 	}
 	if o.HasTimestamps {
