@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"tcpwheel/experiments"
@@ -160,9 +161,13 @@ func (j *judgement) claims() {
 			odd = append(odd, period.String())
 		}
 	}
+	which := ""
+	if len(odd) > 0 {
+		which = ": " + strings.Join(odd, ", ")
+	}
 	j.out.Claim(experiments.Claim{
 		Name: "nowhere-else", Text: "there is no null where the floor gives none", Source: paper, Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("%d of %d periods: %v", len(odd), len(j.Periods), odd), Expected: "none where the model leaves 30 % or more",
+		Measured: experiments.MeasuredText("%d of %d periods%s", len(odd), len(j.Periods), which), Expected: "none where the model leaves 30 % or more",
 		Verdict: experiments.Holds(len(odd) == 0),
 	}, "the flow's timeout is longer than its floor, or slow start is too slow between two pulses")
 	atOne, atHalf := j.share(fine, floor), j.share(fine, floor/2)
@@ -172,6 +177,14 @@ func (j *judgement) claims() {
 		Measured: experiments.MeasuredText("%s and %s %% of the rate", experiments.Number(100*atOne.Value), experiments.Number(100*atHalf.Value)), Expected: "above 10 % at both",
 		Verdict: experiments.Holds(atOne.Value > null && atHalf.Value > null),
 	}, "something else than the floor makes the null")
+	if fineFloor := j.Timers[1].Policy.Bounds.Min; slices.Contains(j.Periods, fineFloor) {
+		in := j.share(fine, fineFloor)
+		j.out.Claim(experiments.Claim{
+			Name: "moves-to", Text: fmt.Sprintf("pulses each %v shut out a flow with a floor of %v", fineFloor, fineFloor), Published: "the null moves with minRTO",
+			Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(scale(in), "% of the rate"), Expected: "below 10 %",
+			Verdict: experiments.Judged(in.Value, 0, null, 0, 2*null),
+		}, "the retransmission gets through between two pulses")
+	}
 	least, at := math.Inf(1), time.Duration(0)
 	for _, period := range j.Periods {
 		if s := j.share(none, period).Value; period >= floor/2 && s < least {
