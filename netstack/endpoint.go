@@ -50,6 +50,7 @@ type Endpoint struct {
 
 	fixedRecv bool // SO_RCVBUF was set: the buffer does not grow by itself
 	fixedSend bool // the same of SO_SNDBUF
+	cut       bool // the first view of rcv.ready was full until a part of it was read; readMu guards it
 
 	hardErr  tcpip.Error // why the connection ended, until somebody was told
 	lastErr  tcpip.Error

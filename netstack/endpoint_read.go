@@ -31,21 +31,21 @@ func (e *Endpoint) Read(dst io.Writer, opts tcpip.ReadOptions) (tcpip.ReadResult
 	}
 	e.mu.Unlock()
 
-	n, err := b.ReadToWriter(dst, b.Size())
+	n, err := writeOut(&b, dst)
 	if opts.Peek {
 		b.Release()
 	} else {
-		e.putBack(&b, int(n))
+		e.putBack(&b, n)
 	}
 	if n == 0 && err != nil {
 		return tcpip.ReadResult{}, &tcpip.ErrBadBuffer{}
 	}
-	return tcpip.ReadResult{Count: int(n), Total: int(n)}, nil
+	return tcpip.ReadResult{Count: n, Total: n}, nil
 }
 
 // putBack returns what was not read, of which the first n octets were.
 func (e *Endpoint) putBack(b *buffer.Buffer, n int) {
-	b.TrimFront(int64(n))
+	e.wasRead(b, n)
 	e.mu.Lock()
 	kick := n > 0 && e.phase == phaseConn
 	if e.rcvUsed == 0 { // the endpoint was closed, or ended its reading, meanwhile

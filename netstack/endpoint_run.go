@@ -105,7 +105,7 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 	e.do(now, o)
 
 	e.gather(p)
-	e.snd.release(min(e.conn.Acked(), e.snd.end))
+	e.snd.release(min(e.conn.Acked(), e.snd.end), e.gsoMax > 0) // such a link has written a packet when it returns
 	if bulk := e.p.parallel && e.snd.size() > 2*pieceSize; bulk != e.bulk.Load() {
 		e.bulk.Store(bulk)
 	}

@@ -6,6 +6,8 @@ import (
 	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/waiter"
+
+	"tcpwheel/netstack/spare"
 )
 
 type eventMask = waiter.EventMask
@@ -145,7 +147,7 @@ func (e *Endpoint) growSend() int {
 func readViews(p io.Reader, n int) ([]*buffer.View, tcpip.Error) {
 	views := make([]*buffer.View, 0, (n+buffer.MaxChunkSize-1)/buffer.MaxChunkSize)
 	for n > 0 {
-		v := buffer.NewViewSize(min(n, buffer.MaxChunkSize))
+		v := spare.Get(min(n, buffer.MaxChunkSize))
 		views = append(views, v)
 		if _, err := io.ReadFull(p, v.AsSlice()); err != nil {
 			releaseViews(views)

@@ -4,6 +4,8 @@ import (
 	"sort"
 
 	"gvisor.dev/gvisor/pkg/buffer"
+
+	"tcpwheel/netstack/spare"
 )
 
 // sendQueue is what the application has written and the peer has not acknowledged. Offsets count octets since the beginning of the
@@ -50,14 +52,18 @@ func (q *sendQueue) window(offset uint64, n uint32) (b buffer.Buffer) {
 	return b
 }
 
-// release lets go of what is before offset.
-func (q *sendQueue) release(offset uint64) {
+// release lets go of what is before offset. With alone nobody else has the chunks.
+func (q *sendQueue) release(offset uint64, alone bool) {
 	for q.head < len(q.chunks) {
 		c := &q.chunks[q.head]
 		if c.offset+uint64(c.view.Size()) > offset {
 			break
 		}
-		c.view.Release()
+		if alone {
+			spare.Put(c.view)
+		} else {
+			c.view.Release()
+		}
 		*c = sendChunk{}
 		q.head++
 	}
@@ -73,4 +79,4 @@ func (q *sendQueue) release(offset uint64) {
 }
 
 // drop lets go of everything.
-func (q *sendQueue) drop() { q.release(q.end) }
+func (q *sendQueue) drop() { q.release(q.end, false) }

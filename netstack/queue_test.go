@@ -93,7 +93,7 @@ func TestSendQueue(t *testing.T) {
 					}
 				}
 			case 2:
-				q.release(q.start + uint64(rng.Intn(q.size()+1)))
+				q.release(q.start+uint64(rng.Intn(q.size()+1)), rng.Intn(2) == 0)
 			}
 		}
 		q.drop()

@@ -3,6 +3,8 @@ package tun
 import (
 	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack/spare"
 )
 
 // pieceSizes are the views that a packet is read into: its headers into one of their own, so that a stack which looks at
@@ -24,7 +26,7 @@ func (r *receiver) pieces() [][]byte {
 		if v != nil {
 			break // a packet takes views from the front
 		}
-		v = buffer.NewViewSize(pieceSizes[i])
+		v = spare.Get(pieceSizes[i]) // all that is shown of it will have been read
 		r.views[i], r.iov[1+i] = v, v.AsSlice()
 	}
 	return r.iov[:]
@@ -86,7 +88,7 @@ func (r *receiver) take(n int) (b buffer.Buffer) {
 func (r *receiver) release() {
 	for i, v := range r.views {
 		if v != nil {
-			v.Release()
+			spare.Put(v)
 			r.views[i] = nil
 		}
 	}
