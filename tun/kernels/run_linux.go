@@ -8,14 +8,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -35,9 +32,6 @@ var (
 		netip.MustParsePrefix("fd77:2::254/64"), netip.MustParsePrefix("fd77:2::1/64"),
 	}
 )
-
-// patience is how long connections may stay silent beyond their turns. A lost FIN is sent again for longer.
-const patience = 90 * time.Second
 
 // world is a scenario at work.
 type world struct {
@@ -186,119 +180,6 @@ func (w *world) route() error {
 		}
 		return os.WriteFile(name, []byte("1"), 0)
 	})
-}
-
-// happen has the connections take their turns.
-func (w *world) happen(ctx context.Context) error {
-	addr := w.addrs()[3].Addr()
-	at := netip.AddrPortFrom(addr, w.port).String()
-	var (
-		l     *net.TCPListener
-		drain net.PacketConn
-	)
-	err := w.side(1).Do(func() (err error) {
-		l, drain, err = listen(&w.s, addr, w.port)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	var all sync.WaitGroup
-	defer all.Wait()
-	defer l.Close()
-	defer drain.Close()
-	all.Go(func() {
-		buf := make([]byte, 2048)
-		for err := error(nil); err == nil; {
-			_, _, err = drain.ReadFrom(buf)
-		}
-	})
-	conns := max(w.s.Connections, 1)
-	deadline := time.Now().Add(w.s.length() + patience)
-	if w.s.Limit > 0 {
-		deadline = time.Now().Add(time.Duration(w.s.Limit))
-	}
-	var (
-		errs = make([]error, 2*conns)
-		mine sync.WaitGroup
-		mu   sync.Mutex
-		open []net.Conn
-	)
-	use := func(c net.Conn) error {
-		mu.Lock()
-		defer mu.Unlock()
-		open = append(open, c)
-		return c.SetDeadline(deadline)
-	}
-	stop := context.AfterFunc(ctx, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, c := range open {
-			_ = c.SetDeadline(time.Unix(1, 0))
-		}
-		_ = l.SetDeadline(time.Unix(1, 0))
-	})
-	defer stop()
-	if err := l.SetDeadline(deadline); err != nil {
-		return err
-	}
-	for i := range conns {
-		mine.Go(func() {
-			c, err := l.AcceptTCP()
-			if err == nil {
-				err = use(c)
-			}
-			if err == nil {
-				err = (&talker{s: &w.s, side: "b"}).talk(c)
-			}
-			errs[2*i] = err
-		})
-		mine.Go(func() {
-			t := &talker{s: &w.s, side: "a"}
-			var c net.Conn
-			err := w.side(0).Do(func() (err error) {
-				d := net.Dialer{Deadline: deadline, Control: w.s.prepare, KeepAlive: -1}
-				if t.flood, err = d.Dial("udp", at); err != nil {
-					return err
-				}
-				c, err = d.Dial("tcp", at)
-				return err
-			})
-			if t.flood != nil {
-				defer t.flood.Close()
-			}
-			if err == nil {
-				err = use(c)
-			}
-			if err == nil {
-				err = t.talk(c.(*net.TCPConn))
-			}
-			errs[2*i+1] = err
-		})
-	}
-	mine.Wait()
-	time.Sleep(w.s.delay()) // for the last ACKs
-	if err := errors.Join(errs...); ctx.Err() != nil || w.s.Limit == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
-		return errors.Join(ctx.Err(), err)
-	}
-	return nil
-}
-
-// length returns how long the turns wait, at least.
-func (s *Scenario) length() (d time.Duration) {
-	for _, t := range s.Turns {
-		d += time.Duration(max(t.Times, 1)) * (time.Duration(t.Pause) + time.Duration(t.Stall))
-	}
-	return d * time.Duration(max(s.Rounds, 1))
-}
-
-// delay returns a little more than a packet takes each way.
-func (s *Scenario) delay() time.Duration {
-	d := s.Near.AToB.Delay + s.Near.BToA.Delay
-	if s.Far != nil {
-		d += s.Far.AToB.Delay + s.Far.BToA.Delay
-	}
-	return d + 50*time.Millisecond
 }
 
 // Counters is what the kernel of an end has counted meanwhile: names and meaning are the kernel's, of /proc/net/netstat and snmp.
