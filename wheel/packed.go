@@ -116,6 +116,7 @@ func newScheme6(name string, cfg Config, lazy bool) *Scheme6 {
 // pending is the list of the timers that were due when they were started, behind the near and far lists of all slots.
 func (w *Scheme6) pending() uint32 { return 2*w.mask + 2 }
 
+// New makes a timer, as Facility has it.
 func (w *Scheme6) New(owner uint64) Timer {
 	t := w.free
 	if t != 0 {
@@ -135,6 +136,7 @@ func (w *Scheme6) New(owner uint64) Timer {
 	return Timer(t)
 }
 
+// Reserve makes room for n timers in all, as Facility has it.
 func (w *Scheme6) Reserve(n int) {
 	if n > maxRecords {
 		panic(fmt.Sprintf("BUG: wheel: reserve %d timers, want at most %d", n, maxRecords))
@@ -147,6 +149,7 @@ func (w *Scheme6) Reserve(n int) {
 	w.reserve(n)
 }
 
+// Free gives the record of t back, as Facility has it.
 func (w *Scheme6) Free(t Timer) {
 	w.Stop(t)
 	r := w.rec(t)
@@ -173,10 +176,16 @@ func (w *Scheme6) Now() Time { return w.origin + Time(w.now) }
 // Len returns the number of running timers.
 func (w *Scheme6) Len() int { return int(w.started - w.ended) }
 
+// Counts returns the operation counts, all 0 unless Config.Count was set.
 func (w *Scheme6) Counts() Counts { return w.counts }
-func (w *Scheme6) ResetCounts()   { w.counts = Counts{} }
+
+// ResetCounts starts the counts anew.
+func (w *Scheme6) ResetCounts() { w.counts = Counts{} }
+
+// Scheme returns the name under which New makes the facility.
 func (w *Scheme6) Scheme() string { return w.name }
 
+// Deadline returns the instant of the tick at which t will expire, and whether it runs.
 func (w *Scheme6) Deadline(t Timer) (Time, bool) {
 	if r := w.rec(t); r.deadline != never {
 		return w.time(w.up(r.deadline)), true

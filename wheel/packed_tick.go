@@ -2,6 +2,7 @@ package wheel
 
 import "math"
 
+// Advance does PER_TICK_BOOKKEEPING for all ticks up to now, as Facility has it.
 func (w *Scheme6) Advance(now Time, limit int, expire func(t Timer)) (n int, done bool) {
 	if w.expiring {
 		panic("BUG: wheel: Advance called while a timer expires")
@@ -216,6 +217,7 @@ func (w *Scheme6) scanFar(l uint32) (earliest uint64) {
 	return earliest
 }
 
+// NextExpiry returns the exact instant of the next expiry, if that is not after limit, as Facility has it.
 func (w *Scheme6) NextExpiry(limit Time) (Time, bool) {
 	last := w.floor(limit)
 	if w.Len() == 0 || limit < w.Now() {
@@ -257,6 +259,7 @@ func (w *Scheme6) anyRuns(l uint32) bool {
 	return false
 }
 
+// NextWakeup returns the first instant at which Advance may have work to do, as Facility has it.
 func (w *Scheme6) NextWakeup() (Time, bool) {
 	switch {
 	case w.Len() == 0:
