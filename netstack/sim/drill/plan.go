@@ -42,6 +42,7 @@ func events(s *script.Script) (all []*script.Event) {
 	return all
 }
 
+// newPlan reads the settings of a script. An error is a script.ErrorList, which has all that is wrong.
 func newPlan(s *script.Script, cfg Config) (*plan, error) {
 	p := &plan{
 		policy:     tcptimers.DefaultPolicy,
@@ -55,7 +56,27 @@ func newPlan(s *script.Script, cfg Config) (*plan, error) {
 	fault := func(at script.Pos, err error) {
 		errs = append(errs, &script.Error{File: s.Name, Pos: at, Msg: err.Error()})
 	}
-	// The policy first, for the other settings to change it.
+	policy, err := p.takePolicy(s, cfg)
+	if err != nil {
+		fault(whereOption(s, "policy", "profile"), err)
+		return nil, errs
+	}
+	p.conn = tcp.DefaultConfig(policy)
+	last := p.takeSettings(s, fault)
+	if errs == nil {
+		if err := p.check(); err != nil {
+			fault(last, err)
+		}
+	}
+	p.checkEvents(s, fault)
+	if errs != nil {
+		return nil, errs
+	}
+	return p, nil
+}
+
+// takePolicy returns the timer policy of the script, or of cfg: the other settings change it.
+func (p *plan) takePolicy(s *script.Script, cfg Config) (tcptimers.Policy, error) {
 	for _, item := range s.Items {
 		if o, ok := item.(*script.Option); ok {
 			switch o.Name {
@@ -69,17 +90,15 @@ func newPlan(s *script.Script, cfg Config) (*plan, error) {
 	if cfg.Policy != "" {
 		p.policy, p.profile = cfg.Policy, ""
 	}
-	policy, err := tcptimers.NewPolicy(p.policy)
 	if p.profile != "" {
-		policy, err = tcptimers.NewProfile(p.profile)
+		return tcptimers.NewProfile(p.profile)
 	}
-	if err != nil {
-		fault(whereOption(s, "policy", "profile"), err)
-		return nil, errs
-	}
-	p.conn = tcp.DefaultConfig(policy)
+	return tcptimers.NewPolicy(p.policy)
+}
 
-	last := script.Pos{Line: 1, Column: 1}
+// takeSettings takes the options, and the sysctls before the first event, and returns where the last of them stands.
+func (p *plan) takeSettings(s *script.Script, fault func(script.Pos, error)) (last script.Pos) {
+	last = script.Pos{Line: 1, Column: 1}
 	for _, item := range s.Items {
 		switch item := item.(type) {
 		case *script.Option:
@@ -100,18 +119,10 @@ func newPlan(s *script.Script, cfg Config) (*plan, error) {
 			}
 		}
 	}
-	if errs == nil {
-		if err := p.check(); err != nil {
-			fault(last, err)
-		}
-	}
-	p.checkEvents(s, fault)
-	if errs != nil {
-		return nil, errs
-	}
-	return p, nil
+	return last
 }
 
+// whereOption returns where the first option of either name stands.
 func whereOption(s *script.Script, names ...string) script.Pos {
 	for _, item := range s.Items {
 		if o, ok := item.(*script.Option); ok && (o.Name == names[0] || o.Name == names[1]) {

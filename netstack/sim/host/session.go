@@ -106,11 +106,14 @@ func (s *Session) Conn() *tcp.Conn { return s.socket.Conn() }
 // Socket returns the engine's socket.
 func (s *Session) Socket() *tcp.Socket { return s.socket }
 
-// Wrote returns how many octets the application has written, Arrived how many have become readable, and Read how many of
-// these it has read.
-func (s *Session) Wrote() uint64   { return s.wrote }
+// Wrote returns how many octets the application has written.
+func (s *Session) Wrote() uint64 { return s.wrote }
+
+// Arrived returns how many octets have become readable.
 func (s *Session) Arrived() uint64 { return s.arrived }
-func (s *Session) Read() uint64    { return s.read }
+
+// Read returns how many octets the application has read.
+func (s *Session) Read() uint64 { return s.read }
 
 // Readable returns how many octets can be read.
 func (s *Session) Readable() uint64 { return s.arrived - s.read }
@@ -118,11 +121,14 @@ func (s *Session) Readable() uint64 { return s.arrived - s.read }
 // Unacked returns how many octets were written and are not acknowledged.
 func (s *Session) Unacked() uint64 { return s.wrote - s.socket.Conn().Acked() }
 
-// Ended reports whether the peer's FIN was reached, Closed whether the connection is no longer there, and Err why it ended
-// before its time.
-func (s *Session) Ended() bool  { return s.ended }
+// Ended reports whether the peer's FIN was reached.
+func (s *Session) Ended() bool { return s.ended }
+
+// Closed reports whether the connection is no longer there.
 func (s *Session) Closed() bool { return s.closed }
-func (s *Session) Err() error   { return s.err }
+
+// Err returns why the connection ended before its time, nil if it did not.
+func (s *Session) Err() error { return s.err }
 
 // Write writes n octets.
 func (s *Session) Write(n uint32, flags tcp.WriteFlags) {
