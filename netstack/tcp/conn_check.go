@@ -25,6 +25,21 @@ func (c *Conn) Check() error {
 	if !c.finSent && c.sndNxt.After(c.sndEnd) {
 		return fmt.Errorf("tcp: SND.NXT %d after what was written, %d", c.sndNxt-c.iss, c.sndEnd-c.iss)
 	}
+	if err := c.checkFlight(); err != nil {
+		return err
+	}
+	if !c.perSegment() && c.fl.sent.Len() > 0 != c.runs(tcptimers.Rexmit) {
+		return fmt.Errorf("tcp: %d segments in flight, and the retransmission timer runs: %v", c.fl.sent.Len(), c.runs(tcptimers.Rexmit))
+	}
+	if c.state.synchronized() && c.state != StateTimeWait && c.fl.sent.Len() == 0 && !c.allSent() &&
+		!c.runs(tcptimers.Persist) && !c.runs(tcptimers.Pacing) {
+		return fmt.Errorf("tcp: %d octets wait to be sent, nothing is in flight, and no timer runs", c.queued())
+	}
+	return nil
+}
+
+// checkFlight compares the sums over what is in flight with its segments, and looks for each one's timer.
+func (c *Conn) checkFlight() error {
 	var pipe, sacked, lost Count
 	waiting := uint32(0)
 	seq := c.sndUna
@@ -65,13 +80,6 @@ func (c *Conn) Check() error {
 		return fmt.Errorf("tcp: lost %v, want %v", c.fl.sent.Lost(), lost)
 	case waiting != c.fl.sent.waitingLost():
 		return fmt.Errorf("tcp: %d lost segments wait, want %d", c.fl.sent.waitingLost(), waiting)
-	case !c.perSegment() && c.fl.sent.Len() > 0 != c.runs(tcptimers.Rexmit):
-		return fmt.Errorf("tcp: %d segments in flight, and the retransmission timer runs: %v", c.fl.sent.Len(),
-			c.runs(tcptimers.Rexmit))
-	}
-	if c.state.synchronized() && c.state != StateTimeWait && c.fl.sent.Len() == 0 && !c.allSent() &&
-		!c.runs(tcptimers.Persist) && !c.runs(tcptimers.Pacing) {
-		return fmt.Errorf("tcp: %d octets wait to be sent, nothing is in flight, and no timer runs", c.queued())
 	}
 	return nil
 }

@@ -68,8 +68,9 @@
 //
 // # Limitations
 //
-// Not here: Fast Open, MD5 and AO, multipath; text in a SYN is not kept. The user timeout option of
-// RFC 5482 is read and not acted on.
+// Not here: Fast Open, MD5 and AO, multipath; text in a SYN is not kept. Options reads and writes the user timeout option of RFC 5482,
+// but no connection sends it or follows it, as in Linux: a peer must not make ours hold its memory for longer. An application sets
+// its own timeout by SocketOptions.UserTimeout.
 //
 // # References
 //

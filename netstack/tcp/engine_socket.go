@@ -33,8 +33,10 @@ const noSocket = math.MaxUint32
 // Conn returns the connection, to be asked and not to be changed.
 func (s *Socket) Conn() *Conn { return &s.conn }
 
-// Local and Remote return the ends, without zones.
-func (s *Socket) Local() netip.AddrPort  { return s.ends.end(0, 32) }
+// Local returns our end, without a zone.
+func (s *Socket) Local() netip.AddrPort { return s.ends.end(0, 32) }
+
+// Remote returns the peer's end, without a zone.
 func (s *Socket) Remote() netip.AddrPort { return s.ends.end(16, 34) }
 
 // ID returns the number of the connection among all that the engine has made, from 1 on. Traces name it by that.

@@ -86,8 +86,10 @@ func (e *Engine) listener(local netip.AddrPort) *Listener {
 // Local returns the end that the listener is for.
 func (l *Listener) Local() netip.AddrPort { return l.local }
 
-// Len returns how many connections wait for Accept, and HalfOpen how many are in SYN-RECEIVED.
-func (l *Listener) Len() int      { return len(l.queue) }
+// Len returns how many connections wait for Accept.
+func (l *Listener) Len() int { return len(l.queue) }
+
+// HalfOpen returns how many connections of the listener are in SYN-RECEIVED.
 func (l *Listener) HalfOpen() int { return l.halfOpen }
 
 // Accept takes a connection out of the queue, the one that was established first. Of those that were accepted by nobody,
