@@ -184,7 +184,7 @@ func (f *follower) keep(now wheel.Time, flow int, d *host.Datagram, pos, end, ac
 		if t := p.way.try(pos, try); t != nil {
 			x.lost = t.Fate == Lost
 		}
-		p.sent = append(p.sent, x)
+		p.sent, p.high = append(p.sent, x), max(p.high, end)
 		f.kept[flow] = append(f.kept[flow], k)
 	}
 	if p.answers != nil {

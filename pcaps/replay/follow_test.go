@@ -2,12 +2,14 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
 )
 
 // TestFollowIsExact lets ends go at each loss of captures of the simulator, under the timers that these were made with: it takes as long as
@@ -113,5 +115,30 @@ func TestFollowWithoutHandshake(t *testing.T) {
 	}
 	if n < 5 || near*10 < n*9 {
 		t.Errorf("%d of %d recoveries are near the captured ones, want nine of ten, and five or more", near, n)
+	}
+}
+
+// TestShare: losses share a run if the next one happens before the first shows, and where each in its own would hear too many packets.
+func TestShare(t *testing.T) {
+	s := &Script{}
+	for i := range 1000 {
+		s.wire.heard[i%2] = append(s.wire.heard[i%2], hearing{at: wheel.Time(i)})
+	}
+	all := func() []letting {
+		return []letting{{2, 500, 600}, {0, 100, 200}, {1, 150, 300}, {3, 700, 750}, {4, 800, 850}, {5, 800, 850}}
+	}
+	sizes := func(runs [][]letting) (n []int) {
+		for _, r := range runs {
+			n = append(n, len(r))
+		}
+		return n
+	}
+	for _, test := range []struct {
+		most int
+		want []int
+	}{{10_000, []int{2, 1, 1, 2}}, {2100, []int{2, 1, 1, 2}}, {2099, []int{3, 3}}, {1000, []int{4, 2}}, {1, []int{6}}} {
+		if got := sizes(s.share(all(), test.most)); !slices.Equal(got, test.want) {
+			t.Errorf("share(%d) = %v losses, want %v", test.most, got, test.want)
+		}
 	}
 }

@@ -28,6 +28,7 @@ type path struct {
 	place   int64
 	index   int // of packets with octets
 	sent    []passage
+	high    int64   // all that was ever sent ends here
 	acks    []Delay // when each ACK of this direction's octets arrived at their sender; Took is the place
 	log     []Event
 
@@ -236,12 +237,16 @@ func (p *path) judge(now wheel.Time, pos, end int64, try int) passage {
 			x.lost = p.draw(now, pos, try)
 		}
 	}
-	for i := len(p.sent) - 1; i >= 0; i-- {
-		if o := &p.sent[i]; !o.lost && o.start <= pos && o.end >= end {
-			x.spurious = true
-			break
+	for i := len(p.sent) - 1; i >= 0 && pos < p.high; i-- {
+		o := &p.sent[i]
+		if o.start > pos || o.end < end {
+			continue
+		}
+		if x.spurious = !o.lost; x.spurious || o.try == 1 {
+			break // nothing of it left before its first transmission
 		}
 	}
+	p.high = max(p.high, end)
 	if x.spurious {
 		out.Spurious++
 	}

@@ -63,15 +63,7 @@ func (r *run) recoveries() error {
 		}
 		all = append(all, x)
 	}
-	slices.SortStableFunc(all, func(a, b letting) int { return int(a.at.Sub(b.at)) })
-	for len(all) > 0 {
-		n, until := 1, all[0].until
-		for n < len(all) && all[n].at < until {
-			until = min(until, all[n].until)
-			n++
-		}
-		together := all[:n]
-		all = all[n:]
+	for _, together := range s.share(all, mostFollowed) {
 		x, err := s.followed(r.options, together[0].at, together)
 		if err != nil {
 			return err
@@ -82,6 +74,44 @@ func (r *run) recoveries() error {
 		}
 	}
 	return nil
+}
+
+// mostFollowed is how many packets the runs of a script that follow the capture hear together, about: a second of work. Where it takes more to let
+// go for each loss, neighbours share a run.
+const mostFollowed = 1 << 20
+
+// share puts losses together that share a run.
+func (s *Script) share(all []letting, most int) (runs [][]letting) {
+	slices.SortStableFunc(all, func(a, b letting) int { return int(a.at.Sub(b.at)) })
+	work := 0
+	for len(all) > 0 {
+		n, until := 1, all[0].until
+		for n < len(all) && all[n].at < until {
+			until = min(until, all[n].until)
+			n++
+		}
+		runs = append(runs, all[:n:n])
+		work += s.heardBefore(all[0].at)
+		all = all[n:]
+	}
+	each := (work + most - 1) / most
+	if each <= 1 {
+		return runs
+	}
+	var fewer [][]letting
+	for some := range slices.Chunk(runs, each) {
+		fewer = append(fewer, slices.Concat(some...))
+	}
+	return fewer
+}
+
+// heardBefore returns how many packets arrive before an instant at both ends.
+func (s *Script) heardBefore(at wheel.Time) (n int) {
+	for _, all := range s.wire.heard {
+		i, _ := slices.BinarySearchFunc(all, at, func(x hearing, at wheel.Time) int { return int(x.at.Sub(at)) })
+		n += i
+	}
+	return n
 }
 
 // followed is a run that follows the capture up to an instant, and then until the losses are repaired.

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"net/netip"
+	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"tcpwheel/pcaps/track"
@@ -45,23 +47,28 @@ func (st *Study) Run(file string, c *track.Conn, s *Script) (*Result, error) {
 	return r, st.RunAgain(r)
 }
 
-// RunAgain replays the script of a result, in place of what it has.
+// RunAgain replays the script of a result, in place of what it has, on as many processors as there are.
 func (st *Study) RunAgain(r *Result) error {
-	r.Outcomes = nil
+	r.Outcomes = make([][Keys]*Outcome, len(st.Choices))
+	errs := make([]error, len(st.Choices)*Keys)
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
 	for i := range st.Choices {
 		p, err := st.Choices[i].policy(r.Model)
 		if err != nil {
+			all.Wait()
 			return err
 		}
-		var by [Keys]*Outcome
-		for k := range by {
-			if by[k], err = r.Script.Run(Options{Policy: p, Key: Key(k), Control: st.Control}); err != nil {
-				return err
-			}
+		for k := range Keys {
+			slots <- struct{}{}
+			all.Go(func() {
+				defer func() { <-slots }()
+				r.Outcomes[i][k], errs[i*Keys+k] = r.Script.Run(Options{Policy: p, Key: Key(k), Control: st.Control})
+			})
 		}
-		r.Outcomes = append(r.Outcomes, by)
 	}
-	return nil
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // Wire runs the ends that had losses in open loops, under a choice. What an end cannot do is nil.
