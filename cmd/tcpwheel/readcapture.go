@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +62,13 @@ func openCapture(cmd *cobra.Command, name string) (*capture.Reader, error) {
 		return capture.NewReader(cmd.InOrStdin(), "standard input")
 	}
 	if sample, ok := strings.CutPrefix(name, samplePrefix); ok {
+		if i := slices.IndexFunc(samples.List(), func(s samples.Sample) bool { return s.Name == sample }); i >= 0 {
+			sample = samples.List()[i].Captures[0]
+		}
 		f, err := samples.Open(sample)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: no such sample, see tcpwheel samples", name)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -20,16 +21,18 @@ import (
 
 func newSamples() *cobra.Command {
 	var (
-		only []string
-		anew bool
+		only   []string
+		anew   bool
+		asJSON bool
 	)
 	cmd := &cobra.Command{
 		Use:   "samples [DIR]",
 		Short: "list the captures that the program has with it, or write them out",
 		Long: "Samples lists the captures of the TCPs of two kernels that are part of the\n" +
 			"program, or writes them into DIR, with the truth about each packet: which were\n" +
-			"lost, and why the kernel sent something again.",
-		Example: "  tcpwheel samples kernels",
+			"lost, and why the kernel sent something again. Other commands take sample:NAME,\n" +
+			"and sample:NAME/a.pcapng.gz, middle or b for a point of capture.",
+		Example: "  tcpwheel samples kernels\n  tcpwheel analyze sample:burst",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage(cmd, fmt.Errorf("samples: unexpected argument %q", args[1]))
@@ -38,6 +41,8 @@ func newSamples() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case asJSON && len(args) > 0:
+				return usage(cmd, errors.New("samples: --json with a directory"))
 			case anew && len(args) == 0:
 				return usage(cmd, errors.New("samples: --make without a directory"))
 			case anew:
@@ -45,13 +50,10 @@ func newSamples() *cobra.Command {
 			case len(args) == 1:
 				return writeSamples(args[0])
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			for _, s := range samples.List() {
-				fmt.Fprintf(w, "%s\t%d captures\t%s\n", s.Name, len(s.Captures), shorten(s.About, 46))
-			}
-			return w.Flush()
+			return listSamples(cmd.OutOrStdout(), asJSON)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	// For the project itself: as root, with DIR/scenarios.json.
 	cmd.Flags().BoolVar(&anew, "make", false, "make the samples of DIR anew")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "only these")
@@ -63,12 +65,41 @@ func newSamples() *cobra.Command {
 	return cmd
 }
 
-// shorten cuts text to n characters.
-func shorten(text string, n int) string {
-	if r := []rune(text); len(r) > n {
-		return string(r[:n-1]) + "…"
+// listSamples prints what samples there are.
+func listSamples(w io.Writer, asJSON bool) error {
+	var rows [][]string
+	enc := json.NewEncoder(w)
+	for _, s := range samples.List() {
+		if asJSON {
+			err := enc.Encode(struct {
+				Type     string   `json:"type"`
+				Name     string   `json:"name"`
+				About    string   `json:"about"`
+				Captures []string `json:"captures"`
+			}{"sample", s.Name, s.About, prefixed(s.Captures)})
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		var points []string
+		for _, name := range s.Captures {
+			points = append(points, strings.TrimSuffix(path.Base(name), ".pcapng.gz"))
+		}
+		rows = append(rows, []string{s.Name, strings.Join(points, " "), s.About})
 	}
-	return text
+	if asJSON {
+		return nil
+	}
+	return writeColumns(w, []string{"sample", "at", "what happens"}, rows, nil)
+}
+
+// prefixed returns the names of samples' files as commands take them.
+func prefixed(names []string) (all []string) {
+	for _, name := range names {
+		all = append(all, samplePrefix+name)
+	}
+	return all
 }
 
 // writeSamples copies all files of the samples.
