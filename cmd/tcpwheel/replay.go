@@ -21,6 +21,7 @@ import (
 type replaying struct {
 	study         replay.Study
 	filter        connFilter
+	filtered      bool
 	top           int
 	maxConns      int
 	asJSON, asCSV bool
@@ -47,6 +48,7 @@ func newReplay() *cobra.Command {
 	var (
 		r        replaying
 		policies []string
+		vary     []string
 		conns    []string
 		from, to string
 	)
@@ -66,8 +68,9 @@ func newReplay() *cobra.Command {
 			"as what was sent then (by time), or the n-th packet as the n-th (by index).\n" +
 			"Their spread is the uncertainty. Where the capture tells less than 95 % of the\n" +
 			"fates there is no verdict.\n\n" +
-			"It exits with 0 if there was no loss or some verdict, with 1 if no connection\n" +
-			"with a loss could be replayed, and with 3 if all verdicts were refused.",
+			"It exits with 0 if there was no loss, nothing to compare or some verdict, with 1\n" +
+			"if no connection with a loss could be replayed, and with 3 if no policy had a\n" +
+			"verdict.",
 		Example: "  tcpwheel replay --policy linux,per-segment@1ms --conn :443 lossy.pcapng.gz",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if len(files) == 0 {
@@ -100,22 +103,19 @@ func newReplay() *cobra.Command {
 				}
 			}
 			if r.validating {
-				if cmd.Flags().Changed("policy") || r.scripts {
-					return usage(cmd, errors.New("replay: --validate with --policy or --scripts, want its own policies and losses"))
+				if cmd.Flags().Changed("policy") || len(vary) > 0 || r.scripts {
+					return usage(cmd, errors.New("replay: --validate with --policy, --vary or --scripts, want its own policies and losses"))
 				}
 				policies = validators
 				if !cmd.Flags().Changed("control") {
 					r.study.Control = "cubic"
 				}
 			}
-			for _, text := range policies {
-				c, err := replay.ParseChoice(text)
-				if err != nil {
-					return usage(cmd, err)
-				}
-				r.study.Choices = append(r.study.Choices, c)
-			}
 			var err error
+			if r.study.Choices, err = parseChoices(policies, vary); err != nil {
+				return usage(cmd, err)
+			}
+			r.filtered = len(conns) > 0 || from != "" || to != ""
 			if r.filter, err = parseConnFilter(conns, from, to); err != nil {
 				return usage(cmd, err)
 			}
@@ -126,7 +126,8 @@ func newReplay() *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVar(&policies, "policy", replay.DefaultPolicies(), "`policies` of timers to try, separated by commas")
 	f.Lookup("policy").DefValue = "[]" // it is long
-	f.StringVar(&r.study.Control, "control", "newreno", "congestion `control` of all: "+strings.Join(congestion.Names(), ", "))
+	f.StringSliceVar(&vary, "vary", nil, "try each policy with and without `these`: tlp, rack,\nfrto, separated by commas")
+	f.StringVar(&r.study.Control, "control", "newreno", "congestion `control` of all:\n"+strings.Join(congestion.Names(), ", "))
 	f.StringArrayVar(&conns, "conn", nil, "only this `connection`: its number, or an end,\nas 10.0.0.1, 10.0.0.1:80 or :80")
 	f.StringVar(&from, "from", "", "only connections from that `time` on:\n2026-01-02T15:04:05Z, or since the first packet, as\n1.5s")
 	f.StringVar(&to, "to", "", "only connections up to that `time`")
@@ -139,6 +140,45 @@ func newReplay() *cobra.Command {
 	f.BoolVar(&r.validating, "validate", false, "captures of Linux: how near replays come to them")
 	f.BoolVar(&r.scripts, "scripts", false, "with --json: the scripts of the connections too")
 	return cmd
+}
+
+// parseChoices reads policies, each with and without what is varied, in all ways.
+func parseChoices(policies, vary []string) (all []replay.Choice, err error) {
+	if len(policies) == 0 {
+		return nil, errors.New("no policy, want one at least")
+	}
+	for i, knob := range vary {
+		if !slices.Contains(replay.Knobs(), knob) || slices.Contains(vary[:i], knob) {
+			return nil, fmt.Errorf("vary %q, want each of %s once at most", knob, strings.Join(replay.Knobs(), ", "))
+		}
+	}
+	for _, base := range policies {
+		if _, err := replay.ParseChoice(base); err != nil {
+			return nil, err
+		}
+		texts := []string{base}
+		for _, knob := range vary {
+			if strings.Contains(base, "+"+knob) || strings.HasSuffix(base, "-"+knob) || strings.Contains(base, "-"+knob+"-") || strings.Contains(base, "-"+knob+"+") {
+				return nil, fmt.Errorf("policy %q sets %s, which is varied", base, knob)
+			}
+			var more []string
+			for _, text := range texts {
+				more = append(more, text+"+"+knob, text+"-"+knob)
+			}
+			texts = more
+		}
+		for _, text := range texts {
+			if slices.ContainsFunc(all, func(c replay.Choice) bool { return c.Text == text }) {
+				return nil, fmt.Errorf("policy %q is there twice", text)
+			}
+			c, err := replay.ParseChoice(text)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, c)
+		}
+	}
+	return all, nil
 }
 
 // wrapNames puts names into lines of at most 78 columns.
@@ -207,7 +247,7 @@ func (r *replaying) run(cmd *cobra.Command, files []string) error {
 	return r.verdict()
 }
 
-// verdict returns why there is nothing to compare, nil if there is.
+// verdict returns why there is nothing to compare though there was a loss that counts, nil if there is.
 func (r *replaying) verdict() error {
 	if r.lossy == 0 {
 		return nil
@@ -215,14 +255,21 @@ func (r *replaying) verdict() error {
 	if len(r.results) == 0 {
 		return fmt.Errorf("replay: none of %s with losses can be replayed", plural(int64(r.lossy), "connection"))
 	}
+	given := false // for some connection and policy
 	for i := range r.study.Choices {
-		for _, x := range r.results {
-			if !x.Refused(i) {
-				return nil
-			}
+		if s := replay.Summarize(r.results, i); s.N > 0 {
+			return nil
+		} else if s.Refused < len(r.results) {
+			given = true
 		}
 	}
-	return &violation{fmt.Errorf("replay: no verdict: the capture tells less than %.0f %% of what the policies sent", 100*(1-replay.MostImputed))}
+	switch c := replay.CapturedSummary(r.results); {
+	case !given:
+		return &violation{fmt.Errorf("replay: no verdict: the capture tells less than %.0f %% of what the policies sent", 100*(1-replay.MostImputed))}
+	case c.N > 0:
+		return &violation{errors.New("replay: no verdict: where one could be had, no policy repairs what was lost")}
+	}
+	return nil
 }
 
 // file replays the connections of a file. One that is cut short is replayed up to the cut, and that is said.

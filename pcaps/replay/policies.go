@@ -91,6 +91,9 @@ func ParseChoice(text string) (Choice, error) {
 
 var knobs = []string{"tlp", "rack", "frto"}
 
+// Knobs returns what the text of a policy may switch on or off.
+func Knobs() []string { return slices.Clone(knobs) }
+
 // policy makes the policy. model is what stands for captured timers.
 func (c *Choice) policy(model string) (p tcptimers.Policy, err error) {
 	name := c.name

@@ -164,6 +164,8 @@ func (r *Replays) policies() []policyView {
 		switch {
 		case s.Refused == len(r.Results):
 			v.Verdict = "refused"
+		case s.N == 0:
+			v.Verdict = "none"
 		case s.Refused > 0:
 			v.Verdict = fmt.Sprintf("all but %d", s.Refused)
 		default:
