@@ -40,6 +40,7 @@ const (
 	ofTick   family = "granularity"
 	ofFloor  family = "floor"
 	ofPolicy family = "policy"
+	ofStack  family = "stack" // another TCP
 )
 
 // timers are some timers with their name.
@@ -61,14 +62,21 @@ func (p *Plan) all() (all []timers) {
 	for _, name := range p.Policies {
 		all = append(all, timers{name, ofPolicy, 0, lab.MustTimers(name + " control=newreno")})
 	}
+	if p.GVisorSeeds > 0 {
+		all = append(all, timers{name: gvisor, family: ofStack})
+	}
 	return all
 }
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	for _, tm := range p.all() {
-		for seed := 1; seed <= p.Seeds; seed++ {
+		seeds, cost := p.Seeds, 6e-4*(p.Warm+p.Watch).Seconds()*float64(len(p.Peaks)+4*len(p.Tried))
+		if tm.family == ofStack {
+			seeds, cost = p.GVisorSeeds, 1e-2*(p.Warm+p.Watch).Seconds()*float64(len(p.Peaks)+len(p.Tried))
+		}
+		for seed := 1; seed <= seeds; seed++ {
 			all = append(all, experiments.Cell[Cell]{
-				Name: fmt.Sprintf("%s seed=%d", tm.name, seed), Cost: 6e-4 * (p.Warm + p.Watch).Seconds() * float64(len(p.Peaks)+4*len(p.Tried)),
+				Name: fmt.Sprintf("%s seed=%d", tm.name, seed), Cost: cost,
 				Run: func(context.Context) (Cell, error) { return cell(p, &tm, seed) },
 			})
 		}
@@ -80,7 +88,11 @@ func cell(p *Plan, tm *timers, seed int) (c Cell, err error) {
 	c = Cell{Timers: tm.name, Seed: seed}
 	run := func(peak time.Duration, response string) error {
 		s := Spike{Peak: peak, Response: response}
-		if err := spike(p, tm, seed, &s); err != nil {
+		do := func() error { return spike(p, tm, seed, &s) }
+		if tm.family == ofStack {
+			do = func() error { return gvisorSpike(p, seed, &s) }
+		}
+		if err := do(); err != nil {
 			return fmt.Errorf("%s, seed %d, peak %v, %s: %w", tm.name, seed, peak, response, err)
 		}
 		c.Spikes = append(c.Spikes, s)
@@ -91,14 +103,22 @@ func cell(p *Plan, tm *timers, seed int) (c Cell, err error) {
 			return c, err
 		}
 	}
+	tried := responses[1:]
+	if tm.family == ofStack {
+		tried = []string{every}
+	}
 	for _, peak := range p.Tried {
-		for _, response := range responses[1:] {
+		for _, response := range tried {
 			if err := run(peak, response); err != nil {
 				return c, err
 			}
 		}
 	}
-	c.Waits, err = waits(p, tm, seed)
+	if tm.family == ofStack {
+		c.Waits, err = gvisorWaits(p, seed)
+	} else {
+		c.Waits, err = waits(p, tm, seed)
+	}
 	return c, err
 }
 

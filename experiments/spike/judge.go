@@ -70,6 +70,9 @@ type rescue struct {
 // rescues counts over all timers and tried peaks.
 func rescues(p *Plan, all []row, response string) (r rescue) {
 	for i := range all {
+		if all[i].family == ofStack {
+			continue // it does not tell its window
+		}
 		for _, peak := range p.Tried {
 			var without []*Spike
 			all[i].each(peak, none, func(s *Spike) { without = append(without, s) })
@@ -135,7 +138,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	var finest, coarsest *row
 	for i := range all {
 		r := &all[i]
-		if r.family == ofPolicy {
+		if r.family == ofPolicy || r.family == ofStack {
 			continue
 		}
 		for _, peak := range p.Peaks {
@@ -203,6 +206,11 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 			"back in 95 %", v, x.why)
 	}
 	for i := range all {
+		if r := &all[i]; r.family == ofStack {
+			kept := r.mean(p.Peaks[len(p.Peaks)-1], every, again)
+			out.Notes = append(out.Notes, fmt.Sprintf("gVisor's own TCP waits %s ms for what is lost, a probe's time, and sends %s segments in vain in the greatest spike; %s without SACK and timestamps.",
+				experiments.Number(r.wait.Value), experiments.Number(kept.Value), experiments.Number(r.vain.Value)))
+		}
 		if r := &all[i]; r.name == "per-segment" {
 			kept := r.mean(p.Peaks[len(p.Peaks)-1], every, again)
 			out.Notes = append(out.Notes, fmt.Sprintf("The responses leave the trade-off: the default, which has all three, waits %s ms for what is lost and sends %s segments in vain in "+

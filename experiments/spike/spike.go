@@ -31,6 +31,8 @@ type Plan struct {
 	Losses    int `plan:"losses" min:"1" max:"1000"`
 	Exchanges int `plan:"exchanges" min:"10" max:"1000"`
 	Seeds     int `plan:"seeds" min:"1" max:"1000"`
+
+	GVisorSeeds int `plan:"gvisor_seeds" min:"0" max:"1000"`
 }
 
 // Cell is what became of the spikes under some timers and one seed.
@@ -47,12 +49,13 @@ type Spike struct {
 	Response string        `json:"response"`
 	Again    int           `json:"again"`    // segments sent again, all in vain
 	Timeouts int           `json:"timeouts"` // that counted
-	Undone   int           `json:"undone"`   // episodes that were found spurious
-	Before   uint32        `json:"before"`   // the window before the spike, in octets
-	Least    uint32        `json:"least"`    // the least while it was watched
-	After    uint32        `json:"after"`    // and a round trip after the path is fast again
-	Ssthresh uint32        `json:"ssthresh"` // then
-	Octets   uint64        `json:"octets"`   // acknowledged while it was watched
+	// What follows is not told of gVisor's TCP, but for Octets.
+	Undone   int    `json:"undone"`   // episodes that were found spurious
+	Before   uint32 `json:"before"`   // the window before the spike, in octets
+	Least    uint32 `json:"least"`    // the least while it was watched
+	After    uint32 `json:"after"`    // and a round trip after the path is fast again
+	Ssthresh uint32 `json:"ssthresh"` // then
+	Octets   uint64 `json:"octets"`   // acknowledged while it was watched
 }
 
 // Study is the study.
@@ -69,6 +72,9 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 			if !slices.Contains(p.Peaks, peak) {
 				return fmt.Errorf("tried: %v is none of the peaks", peak)
 			}
+		}
+		if last := p.Peaks[len(p.Peaks)-1]; !slices.Contains(p.Tried, last) {
+			return fmt.Errorf("tried: %v, want the greatest of the peaks, %v, among them", p.Tried, last)
 		}
 		if last := p.Peaks[len(p.Peaks)-1]; p.Watch < p.Lasts+2*last {
 			return fmt.Errorf("watch: %v, want at least %v, for all ACKs to come back", p.Watch, p.Lasts+2*last)

@@ -1,6 +1,7 @@
 package spike
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ func small() *Plan {
 		RTT: 100 * millisecond, Rate: 10_000_000, Window: 40, Peaks: []time.Duration{150 * millisecond, 300 * millisecond, time.Second}, Lasts: 2 * time.Second,
 		Tried: []time.Duration{300 * millisecond, time.Second}, Warm: 3 * time.Second, Watch: 6 * time.Second,
 		Ticks: []time.Duration{millisecond, 100 * millisecond, 500 * millisecond}, Floors: []time.Duration{200 * millisecond}, Policies: []string{"per-segment"},
-		Losses: 3, Exchanges: 30, Seeds: 2,
+		Losses: 3, Exchanges: 30, Seeds: 2, GVisorSeeds: 1,
 	}
 }
 
@@ -60,6 +61,37 @@ func TestOneSpike(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestGVisor: gVisor's timer has a floor of 200 ms and no granularity. A rise to 200 ms is below what it waits, and one to a second beyond:
+// more than the window is sent again in vain without SACK and timestamps, and less with them. A lone segment waits for the probe,
+// 2·SRTT + 200 ms.
+func TestGVisor(t *testing.T) {
+	p := small()
+	for _, test := range []struct {
+		peak        time.Duration
+		response    string
+		least, most int
+	}{{200 * millisecond, none, 0, 0}, {time.Second, none, 60, 200}, {time.Second, every, 1, 50}} {
+		s := Spike{Peak: test.peak, Response: test.response}
+		if err := gvisorSpike(p, 1, &s); err != nil || s.Again < test.least || s.Again > test.most || s.Octets < 2_000_000 {
+			t.Errorf("%+v, %v, want %d to %d segments sent again", s, err, test.least, test.most)
+		}
+	}
+	waits, err := gvisorWaits(p, 1)
+	if err != nil || len(waits) != p.Losses || slices.Min(waits) < 400_000 || slices.Max(waits) > 410_000 {
+		t.Errorf("lone segments wait for %v µs, %v, want 2·SRTT + 200 ms", waits, err)
+	}
+}
+
+func TestPlanIsChecked(t *testing.T) {
+	studytest.WantRefused(t, Study, map[string]string{
+		"tried: [200ms]":         "tried: [200ms], want the greatest of the peaks, 1s, among them",
+		"tried: [250ms, 1s]":     "tried: 250ms is none of the peaks",
+		"peaks: [50ms, 1s]":      "peaks: 50ms, want them to rise, above the rtt of 100ms",
+		"lasts: 5s\nwatch: 6s":   "watch: 6s, want at least 7s",
+		"peaks: [1s]\ntried: []": "want at least one value",
+	})
 }
 
 func TestRanks(t *testing.T) {

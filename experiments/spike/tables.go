@@ -51,8 +51,12 @@ func tables(p *Plan, all []row) []experiments.Table {
 					continue
 				}
 				mean := func(of func(s *Spike) float64) float64 { return r.mean(peak, response, of).Value }
-				detail.Add(r.name, ms(peak), response, mean(again), mean(func(s *Spike) float64 { return float64(s.Timeouts) }),
-					mean(func(s *Spike) float64 { return float64(s.Undone) }), mean(func(s *Spike) float64 { return float64(s.After) / float64(s.Before) }),
+				var undone, window any = "", ""
+				if r.family != ofStack {
+					undone = mean(func(s *Spike) float64 { return float64(s.Undone) })
+					window = mean(func(s *Spike) float64 { return float64(s.After) / float64(s.Before) })
+				}
+				detail.Add(r.name, ms(peak), response, mean(again), mean(func(s *Spike) float64 { return float64(s.Timeouts) }), undone, window,
 					mean(func(s *Spike) float64 { return float64(s.Octets) }))
 			}
 		}
@@ -76,6 +80,7 @@ func figures(p *Plan, all []row) []figure.Figure {
 		ofFloor: {Name: "floor, no response", Kind: figure.Points, Group: 2, Marker: 2},
 	}
 	saved := figure.Series{Name: "whole policies, all three responses", Kind: figure.Points, Group: 3, Marker: 3}
+	stack := figure.Series{Name: "gVisor, no response and all", Kind: figure.Points, Group: 5, Marker: 5}
 	bare := figure.Series{Name: "whole policies, no response", Kind: figure.Points, Group: 4, Marker: 4}
 	for i := range all {
 		r := &all[i]
@@ -89,6 +94,11 @@ func figures(p *Plan, all []row) []figure.Figure {
 			grid.Rows, grid.Value, grid.Text = append(grid.Rows, experiments.Number(ms(r.size))), append(grid.Value, values), append(grid.Text, text)
 		}
 		s := series[r.family]
+		if r.family == ofStack {
+			v := r.mean(peak, every, again)
+			stack.X, stack.Y, stack.Lo, stack.Hi = append(stack.X, r.wait.Value), append(stack.Y, v.Value), append(stack.Lo, v.Lo), append(stack.Hi, v.Hi)
+			s = &stack
+		}
 		if s == nil {
 			s = &bare
 			v := r.mean(peak, every, again)
@@ -97,6 +107,9 @@ func figures(p *Plan, all []row) []figure.Figure {
 		s.X, s.Y, s.Lo, s.Hi = append(s.X, r.wait.Value), append(s.Y, r.vain.Value), append(s.Lo, r.vain.Lo), append(s.Hi, r.vain.Hi)
 	}
 	front.Series = []figure.Series{*series[ofTick], *series[ofFloor], bare, saved}
+	if len(stack.X) > 0 {
+		front.Series = append(front.Series, stack)
+	}
 	sleep := figure.Figure{
 		Name: "hidden", Title: "Segments sent again in vain, by the height of the spike and the granularity of the timers",
 		X: figure.Axis{Label: fmt.Sprintf("round trip in the spike, ms; %v before", p.RTT)}, Y: figure.Axis{Label: "granularity G, ms"}, Map: grid,

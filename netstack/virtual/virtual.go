@@ -34,6 +34,7 @@ type TCP struct {
 	NoSACK  bool
 	Control string // of congestion: "cubic" or "newreno", and "vegas" but for gVisor; "" is "cubic" for gVisor, and that of Config
 	Buffer  int    // octets that a connection may have to send, at most; 0 is 4 MiB
+	Window  int    // octets that it is ready to receive on a connection, at most, 4096 or more; 0 is what the stack has
 	Strict  bool   // its clock never tells the same time twice, as that of gVisor's TCP never does in any case
 }
 
@@ -128,7 +129,12 @@ func newStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr)
 	}
 	sack, name := tcpip.TCPSACKEnabled(!t.NoSACK), tcpip.CongestionControlOption(control)
 	room := tcpip.TCPSendBufferSizeRangeOption{Min: 4096, Default: buffer, Max: buffer}
-	for _, option := range []tcpip.SettableTransportProtocolOption{&sack, &name, &room} {
+	options := []tcpip.SettableTransportProtocolOption{&sack, &name, &room}
+	if t.Window != 0 {
+		fixed := tcpip.TCPModerateReceiveBufferOption(false)
+		options = append(options, &tcpip.TCPReceiveBufferSizeRangeOption{Min: 4096, Default: t.Window, Max: t.Window}, &fixed)
+	}
+	for _, option := range options {
 		if err := s.SetTransportProtocolOption(header.TCPProtocolNumber, option); err != nil {
 			return fail(fmt.Sprintf("set %T", option), err)
 		}
