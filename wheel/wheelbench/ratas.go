@@ -2,6 +2,7 @@ package wheelbench
 
 import (
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"tcpwheel/wheel"
@@ -83,7 +84,7 @@ func RunRatas(scheme string, slots, pairs int, ranges bool, seed uint64) (*Ratas
 		return nil, err
 	}
 	m := newRatas(w, pairs, ranges, seed)
-	m.begin(pairs)
+	m.begin(pairs, new(atomic.Bool))
 	for now := w.Now(); now < wheel.Time(ratasEnd); {
 		now = now.Add(100 * time.Millisecond)
 		n, _ := w.Advance(now, 0, m.expire)
@@ -92,15 +93,18 @@ func RunRatas(scheme string, slots, pairs int, ranges bool, seed uint64) (*Ratas
 	return m, nil
 }
 
-// begin adds pairs at random instants of the first second, one at least.
-func (m *RatasMix) begin(pairs int) {
+// begin adds pairs at random instants of the first second, one at least, unless it is told to stop: it looks at each pair and each tick.
+func (m *RatasMix) begin(pairs int, stop *atomic.Bool) {
 	progress, perTick := 0.0, 2*float64(pairs)/float64(time.Second/ratasTick)
 	for m.w.Now() < wheel.Time(time.Second) {
-		for progress += m.random.Float64() * perTick; progress > 1; progress-- {
+		for progress += m.random.Float64() * perTick; progress > 1 && !stop.Load(); progress-- {
 			m.addPair(ratasInterval + time.Duration(m.random.IntN(100))*ratasTick)
 		}
 		n, _ := m.w.Advance(m.w.Now().Add(ratasTick), 0, m.expire)
 		m.Expiries += int64(n)
+		if stop.Load() {
+			return
+		}
 	}
 	if m.Pairs == 0 {
 		m.addPair(ratasInterval)
@@ -232,7 +236,7 @@ type wheelRatas struct {
 func (l *wheelRatas) fill() bool {
 	l.mix.endless = true
 	l.mix.w.Reserve(ratasTimers * cap(l.mix.units))
-	l.mix.begin(max(l.n/10, 1))
+	l.mix.begin(max(l.n/10, 1), l.stop)
 	return !l.stop.Load()
 }
 

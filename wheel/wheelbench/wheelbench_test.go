@@ -133,16 +133,46 @@ func TestTheRuntimeExpires(t *testing.T) {
 	}
 }
 
-// A cell that the budget does not allow is skipped, says so, and does not take long.
+// A cell that the budget does not allow is skipped, and says so.
 func TestBudget(t *testing.T) {
 	o := Options{Schemes: []string{"scheme1"}, Workloads: []string{"expire"}, N: []int{600_000}, Budget: 20 * time.Millisecond}
-	start := time.Now()
 	r := run(t, o)[0]
 	if r.Figures != nil || !strings.Contains(r.Skipped, "within 400ms") {
 		t.Errorf("figures %v, skipped %q, want skipped for what was not done within 400ms", r.Figures, r.Skipped)
 	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("took %v to give up", took)
+}
+
+// A load that is told to stop does not take long: it does one thing more at most.
+func TestStopEndsALoad(t *testing.T) {
+	for _, w := range workloads {
+		o, err := Options{Schemes: []string{"scheme1"}}.complete()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := cell{runner: &runner{Options: o}, workload: w, scheme: "scheme1", n: 600_000}
+		l, f, err := c.newLoad(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.stop.Store(true)
+		if filled := l.fill(); filled || f.Len() > 1 || f.Counts().Starts > 1 {
+			t.Errorf("%s: filled %t with %d timers when told to stop, want 1 at most", w.Name, filled, f.Len())
+		}
+		l.close()
+	}
+	// Where only whole passes make sense, a pass is not ended.
+	c := cell{runner: &runner{}, workload: &expire, scheme: "scheme1", n: 1000}
+	l, f, err := c.newLoad(true)
+	if err != nil || !l.fill() {
+		t.Fatal("not filled", err)
+	}
+	c.stop.Store(true)
+	if l.ready() || f.Counts().Wakeups > 1 {
+		t.Errorf("expire: %+v when told to stop, want one tick at most", f.Counts())
+	}
+	f.ResetCounts()
+	if done, ok := l.run(1 << 30); ok || done != 0 || f.Counts().Starts > 1 {
+		t.Errorf("expire: %d done, %v, %+v when told to stop, want a start at most", done, ok, f.Counts())
 	}
 }
 
@@ -152,7 +182,14 @@ func TestHopelessIsNotTriedAgain(t *testing.T) {
 		N: []int{6_000_000, 100, 7_000_000}, Budget: time.Millisecond, Rounds: 1}
 	var tried int
 	o.Progress = func(int, int, string) { tried++ }
-	for _, r := range run(t, o) {
+	results := run(t, o)
+	for range 5 {
+		if !slices.ContainsFunc(results, func(r Result) bool { return r.N == 100 && strings.Contains(r.Skipped, "within") }) {
+			break
+		}
+		tried, results = 0, run(t, o) // the machine was busy with something else
+	}
+	for _, r := range results {
 		if skipped := r.Skipped != ""; skipped != (r.N > 100) {
 			t.Errorf("%s, n = %d: skipped %q", r.Workload, r.N, r.Skipped)
 		}
