@@ -227,6 +227,9 @@ func (m *maker) read() {
 			x.push = p.flags.Has(tcp.PSH)
 			x.fin = p.flags.Has(tcp.FIN)
 			m.split(w, p, start, start+n)
+			for x.n < len(w.sent)-1 && w.sent[x.n].number != p.number {
+				x.n++ // what is missing before it
+			}
 		}
 		if p.flags.Has(tcp.ACK) {
 			x.ack = m.acknowledge(1-d, p)

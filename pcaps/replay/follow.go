@@ -420,7 +420,7 @@ func (f *follower) letGo() {
 	for d, p := range r.paths {
 		for i := range f.kept[d] {
 			k := &f.kept[d][i]
-			if t := p.way.try(k.pos, int(k.d.Attempt)); k.end <= f.heard[d].una || t != nil && t.Sent < f.until {
+			if k.end <= f.heard[d].una || p.way.left(k.pos, k.end, int(k.d.Attempt), f.until) {
 				continue
 			}
 			x := p.judge(k.at, k.pos, k.end, int(k.d.Attempt))
@@ -436,9 +436,8 @@ func (f *follower) letGo() {
 }
 
 // gone reports whether what an end sends now has left already: the captured end had sent it a little before they were let go.
-func (f *follower) gone(now wheel.Time, p *path, pos int64, try int) bool {
-	t := p.way.try(pos, try)
-	return t != nil && t.Sent < f.until && now.Sub(t.Sent) <= asGood
+func (f *follower) gone(now wheel.Time, p *path, pos, end int64, try int) bool {
+	return now.Sub(f.until) <= asGood && p.way.left(pos, end, try, f.until) && now.Sub(p.way.try(pos, try).Sent) <= asGood
 }
 
 // try returns what the capture tells of a transmission, nil for nothing.
@@ -448,6 +447,18 @@ func (w *Way) try(pos int64, try int) *Try {
 		return nil
 	}
 	return &r.Tries[try-1]
+}
+
+// left reports whether a transmission of all octets of a segment left before an instant.
+func (w *Way) left(pos, end int64, try int, before wheel.Time) bool {
+	for at := uint64(max(pos, 0)); at < uint64(end); {
+		r, ok := w.find(at)
+		if !ok || try < 1 || try > len(r.Tries) || r.Tries[try-1].Sent >= before {
+			return false
+		}
+		at = r.End
+	}
+	return true
 }
 
 // before returns how many transmissions left before an instant.

@@ -142,3 +142,33 @@ func TestShare(t *testing.T) {
 		}
 	}
 }
+
+// TestHearings: what the script takes to have arrived at an end is all that its application read, though the capture has not all of it.
+func TestHearings(t *testing.T) {
+	for seed := range uint64(12) {
+		s := scenario{
+			policy: "linux", rtt: identityRTTs[1], loss: sim.Losses{sim.Bernoulli{P: 0.05}}, client: apps[1].client, server: apps[1].server,
+			seed: 30 + seed, stamps: true, far: seed%2 == 1,
+		}
+		packets := s.capture(t)
+		if seed%3 == 2 {
+			packets = slices.Delete(packets, 40, 42) // as a slow machine captures
+		}
+		_, all, errs := scripts(t, packets)
+		if errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+		for d := range all[0].wire.heard {
+			var got prefix
+			for _, x := range all[0].wire.heard[d] {
+				if x.end > x.start {
+					got.add(x.start, x.end)
+				}
+			}
+			ranges := all[0].Ways[1-d].Ranges
+			if end := int64(ranges[len(ranges)-1].End); got.end != end {
+				t.Errorf("seed %d: end %d hears all up to %d, want %d", seed, d, got.end, end)
+			}
+		}
+	}
+}

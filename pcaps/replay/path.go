@@ -129,7 +129,7 @@ func (p *path) pass(now wheel.Time, d *host.Datagram, pos, end, ack int64) {
 	}
 	var took time.Duration
 	if end > pos {
-		if f := p.run.follower; f != nil && f.gone(now, p, pos, int(d.Attempt)) {
+		if f := p.run.follower; f != nil && f.gone(now, p, pos, end, int(d.Attempt)) {
 			p.sent = append(p.sent, passage{at: now, start: pos, end: end, try: int(d.Attempt), lost: true})
 			return
 		}
