@@ -33,7 +33,7 @@ type summary struct {
 	episodes     int
 
 	copies, reordered, keepalives, probes, zeroWindows int64
-	unseen, stale                                      int64
+	unseen, stale, badSums, oddSums, clockSteps        int64
 	stalled                                            time.Duration
 	delayed                                            int64
 	timers                                             map[string]int
@@ -104,6 +104,9 @@ func (s *summary) add(c *track.Conn) error {
 	s.conns++
 	s.packets += c.Packets
 	s.copies += c.Copies
+	s.badSums += c.BadSums
+	s.oddSums += c.OddSums
+	s.clockSteps += int64(c.ClockSteps)
 	if s.a.asJSON {
 		if err := s.a.enc.Encode(c.Record(s.file)); err != nil {
 			return err
@@ -279,7 +282,14 @@ func (s *summary) print(b *strings.Builder) {
 	if all := s.remarks(); len(all) > 0 {
 		wrapText(b, "seen: ", all)
 	}
-	if s.episodes == 0 {
+	switch {
+	case s.conns == 0 && s.stats.TCP == 0:
+		fmt.Fprintln(b, "nothing to tell of")
+		return
+	case s.conns == 0:
+		fmt.Fprintln(b, "no connection that was asked for")
+		return
+	case s.episodes == 0:
 		fmt.Fprintln(b, "no loss")
 		return
 	}
@@ -346,6 +356,8 @@ func (s *summary) remarks() []string {
 		{s.copies, "packet captured again"}, {s.reordered, "segment out of order"}, {s.keepalives, "keepalive"},
 		{s.delayed, "delayed ACK"}, {s.zeroWindows, "zero window"}, {s.probes, "window probe"},
 		{s.unseen, "octet acknowledged and never captured"}, {s.stale, "packet with a stale timestamp"},
+		{s.badSums, "packet damaged on the way"}, {s.oddSums, "packet whose wrong checksum tells nothing"},
+		{s.clockSteps, "step back of the clock"},
 	} {
 		if r.n > 0 {
 			all = append(all, plural(r.n, r.what))

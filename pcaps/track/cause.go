@@ -38,6 +38,8 @@ func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
 		return // nothing can have told the sender yet
 	}
 	switch proof := f.proof(first, last); {
+	case r.start == 1 && f.una == 1 && s.txs == 1 && answer && v.advanced == v.lastACK:
+		r.Kind = Fast // the SYN-ACK does not cover what the SYN carried (RFC 7413 §4.2.2)
 	case v.lossy:
 		// After a timeout, all that was in flight then follows from it.
 		r.Kind = RTO

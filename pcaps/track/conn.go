@@ -45,6 +45,8 @@ type Conn struct {
 	Copies     int64 // packets that were captured more than once, and count only once
 	ClockSteps int   // stamps that went back; time then stands still
 	BadSums    int64 // packets with a wrong checksum, which were not looked at
+	Strays     int64 // packets of a connection before, which were not looked at either
+	OddSums    int64 // those that were, as too many are wrong for damage: the addresses were changed in the file, say
 
 	keys       []key // under which the tracker has it: its own first, then that of any path
 	cfg        *Config
@@ -88,7 +90,7 @@ func (c *Conn) closed() bool {
 // stray from before.
 func (c *Conn) reused(p *capture.Packet, dir int) bool {
 	h := &p.Header
-	if h.Flags&(tcp.SYN|tcp.ACK|tcp.RST) != tcp.SYN || p.Problems.Has(capture.BadChecksum) {
+	if h.Flags&(tcp.SYN|tcp.ACK|tcp.RST) != tcp.SYN {
 		return false
 	}
 	f := &c.Flows[dir]
@@ -111,17 +113,36 @@ func (c *Conn) now(p *capture.Packet) wheel.Time {
 	return t
 }
 
-// add takes a packet of flow dir in.
-func (c *Conn) add(p *capture.Packet, dir int) {
+// stray reports whether a packet of f is of a connection before, between the same ends, of which its sender still knows: f has not answered
+// the SYN of g yet, and acknowledges what was never near it, or the packet is the reset that g gives such an ACK (RFC 9293 §3.5.1,
+// Figure 9).
+func (c *Conn) stray(p *capture.Packet, f, g *Flow) bool {
+	const far = 1 << 20
+	h := &p.Header
+	switch {
+	case h.Flags.Has(tcp.SYN):
+	case h.Flags.Has(tcp.ACK):
+		return g.onlySYN && !f.started && uint32(h.Ack-g.base) > far
+	case h.Flags.Has(tcp.RST):
+		return f.onlySYN && !g.started && uint32(h.Seq-f.base) > far
+	}
+	return false
+}
+
+// add takes a packet of flow dir in, which may have been damaged.
+func (c *Conn) add(p *capture.Packet, dir int, damaged bool) {
 	f, g := &c.Flows[dir], &c.Flows[1-dir]
 	now := c.now(p)
 	c.Last = now
 	c.Packets++
 	f.Packets++
 	c.flags = p.Header.Flags
-	if p.Problems.Has(capture.BadChecksum) {
+	if damaged {
 		c.BadSums++
 		return
+	}
+	if p.Problems.Has(capture.BadChecksum) {
+		c.OddSums++
 	}
 	if f.copies.isCopy(p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) {
 		c.Copies++
@@ -129,7 +150,12 @@ func (c *Conn) add(p *capture.Packet, dir int) {
 		return
 	}
 	f.place(p)
+	if c.stray(p, f, g) {
+		c.Strays++
+		return
+	}
 	h := &p.Header
+	f.onlySYN = h.Flags&(tcp.SYN|tcp.ACK) == tcp.SYN && (f.onlySYN || !f.started)
 	if h.Flags.Has(tcp.RST) {
 		c.reset = true
 		c.each(p, f, now)

@@ -274,10 +274,8 @@ func TestPathOfEachDirection(t *testing.T) {
 	for _, options := range [][]option{{withFlags(tcp.SYN | tcp.ACK)}, {withFlags(tcp.SYN | tcp.ACK), tag}} {
 		l.send(50, false, 0, 0, 1, options...)
 	}
-	for _, c := range l.wantClean(2) {
-		if c.Flows[0].Packets != 1 || c.Flows[1].Packets != 1 {
-			t.Errorf("%d and %d packets, want 1 and 1", c.Flows[0].Packets, c.Flows[1].Packets)
-		}
+	if c := l.wantClean(1)[0]; c.Copies != 2 || c.Packets != 4 {
+		t.Errorf("%d copies of %d packets, want 2 of 4", c.Copies, c.Packets)
 	}
 }
 
@@ -309,5 +307,135 @@ func TestIdentificationTellsTheOrder(t *testing.T) {
 		if again && len(f.Episodes) == 1 && f.Episodes[0].Kind != Fast {
 			t.Errorf("%v, want fast", f.Episodes[0].Kind)
 		}
+	}
+}
+
+// TestOnTwoPaths has every packet twice: before and behind a router between two VLANs, or within a tunnel and outside of it. Octets that are
+// sent again are a loss still. The same ends elsewhere, with other numbers, are another connection.
+func TestOnTwoPaths(t *testing.T) {
+	for _, ids := range []bool{true, false} {
+		l := newLab(t, Config{})
+		id := uint32(0)
+		both := func(at float64, fromA bool, seq, length, ack int, options ...option) {
+			id++
+			if ids {
+				options = append(options, withID(id))
+			}
+			l.send(at, fromA, seq, length, ack, append(options, withPath(1<<32|5))...)
+			l.send(at+0.6, fromA, seq, length, ack, append(options, withPath(1<<40|9))...)
+		}
+		both(0, true, 0, 0, 0, withFlags(tcp.SYN))
+		both(50, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+		both(50.7, true, 1, 0, 1)
+		for i := range 20 {
+			at := 100 * float64(i+1)
+			both(at, true, 1+500*i, 500, 1)
+			if i == 10 {
+				both(at+300, true, 1+500*i, 500, 1)
+				at += 30
+			}
+			if i >= 10 {
+				at += 300
+			}
+			both(at+50, false, 1, 0, 501+500*i)
+		}
+		l.isn[0] += 1 << 28
+		l.send(5000, true, 1, 500, 1, withPath(1<<41|7), withID(5000))
+		c := l.done(2)[0]
+		if f := &c.Flows[0]; c.Copies != c.Packets/2 || len(f.Episodes) != 1 || f.Rexmits != 1 || f.Episodes[0].D != 300*ms {
+			t.Errorf("identifications %v: %d copies of %d packets, %d episodes, %d retransmissions", ids, c.Copies, c.Packets, len(f.Episodes), f.Rexmits)
+		}
+	}
+}
+
+// TestWrongChecksums has a file in which addresses were changed, so that all checksums are wrong, and one in which packets were damaged.
+func TestWrongChecksums(t *testing.T) {
+	whole := func(p *packet) { p.Payload = make([]byte, p.Len) }
+	wrong := func(p *packet) { whole(p); p.Problems |= capture.BadChecksum }
+	run := func(sum func(i int) option) *Conn {
+		l := newLab(t, Config{})
+		l.open(0, sum(0))
+		for i := range 20 {
+			at := 100 * float64(i+1)
+			l.send(at, true, 1+500*i, 500, 1, sum(0))
+			if i == 10 {
+				l.send(at+40, true, 1+500*i, 500, 1, sum(1))
+			}
+			l.send(at+50, false, 1, 0, 501+500*i, sum(0))
+		}
+		return l.done(1)[0]
+	}
+	c := run(func(int) option { return wrong })
+	if c.BadSums != 0 || c.OddSums != c.Packets || c.Flows[0].Octets != 10_000 || c.Flows[0].Rexmits != 1 || !c.Handshake.Complete {
+		t.Errorf("all wrong: %d not looked at, %d looked at, of %d; %d octets", c.BadSums, c.OddSums, c.Packets, c.Flows[0].Octets)
+	}
+	c = run(func(i int) option { return []option{whole, wrong}[i] })
+	if c.BadSums != 1 || c.OddSums != 0 || c.Flows[0].Rexmits != 0 {
+		t.Errorf("one wrong: %d not looked at, %d looked at, %d retransmissions", c.BadSums, c.OddSums, c.Flows[0].Rexmits)
+	}
+}
+
+// TestBothOpenAtOnce: a SYN-ACK has the number of the SYN that its sender has sent before (RFC 9293 §3.5, Figure 8). Only its repetition is one.
+func TestBothOpenAtOnce(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		l := newLab(t, Config{})
+		l.send(0, true, 0, 0, 0, withFlags(tcp.SYN))
+		l.send(10, false, 0, 0, 0, withFlags(tcp.SYN))
+		l.send(10.1, true, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+		l.send(30, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+		if again {
+			l.send(1010.1, true, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+			if e := l.only(); e.Kind != SYN || e.All != 1 {
+				t.Errorf("%v of %d packets, want syn of 1", e.Kind, e.All)
+			}
+			continue
+		}
+		l.send(30.1, true, 1, 100, 1)
+		l.send(50, false, 1, 0, 101)
+		l.wantClean(1)
+	}
+}
+
+// TestPeerKnowsAnotherConnection: the peer answers the SYN by an ACK of the connection before, which is reset; the next SYN is answered
+// (RFC 9293 §3.5.1, Figure 9). What the ACK says is of no use.
+func TestPeerKnowsAnotherConnection(t *testing.T) {
+	l := newLab(t, Config{})
+	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN))
+	l.send(30, false, 1<<29, 0, 1<<29+77)
+	l.send(30.1, true, 1<<29+77, 0, 0, withFlags(tcp.RST))
+	l.send(3000, true, 0, 0, 0, withFlags(tcp.SYN))
+	l.send(3030, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+	l.send(3030.1, true, 1, 500, 1)
+	l.send(3060, false, 1, 0, 501)
+	c := l.done(1)[0]
+	a, b := &c.Flows[0], &c.Flows[1]
+	if c.Strays != 2 || c.How != Open || !c.Handshake.Complete || !b.HasSYN || a.Rexmits != 1 || a.Episodes[0].Kind != SYN || a.Unseen != 0 || a.Octets != 500 {
+		t.Errorf("%d strays, %v, SYN-ACK %v, %d retransmissions, %d octets unseen of %d", c.Strays, c.How, b.HasSYN, a.Rexmits, a.Unseen, a.Octets)
+	}
+}
+
+// TestDataOfTheSYNIsNotTaken: what a SYN carries, and the SYN-ACK does not acknowledge, is sent again at once (RFC 7413 §4.2.2): no timer has
+// expired.
+func TestDataOfTheSYNIsNotTaken(t *testing.T) {
+	l := newLab(t, Config{})
+	l.send(0, true, 0, 100, 0, withFlags(tcp.SYN))
+	l.send(20, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+	l.send(20.1, true, 1, 100, 1)
+	l.send(40, false, 1, 0, 101)
+	if e := l.only(); e.Kind != Fast || e.Spurious == Spurious || e.Timeouts != 0 {
+		t.Errorf("%v, spurious %v, %d timeouts, want fast", e.Kind, e.Spurious, e.Timeouts)
+	}
+}
+
+// TestKeepalivesFromTheFirstPacketOn begins with a keepalive of one octet, the only kind of packet that its sender sends.
+func TestKeepalivesFromTheFirstPacketOn(t *testing.T) {
+	l := newLab(t, Config{})
+	for i := range 5 {
+		at := 10_000 * float64(i)
+		l.send(at, true, 5000, 1, 1)
+		l.send(at+50, false, 1, 0, 5001)
+	}
+	if f := &l.wantClean(1)[0].Flows[0]; f.Keepalives != 4 {
+		t.Errorf("%d keepalives, want 4: the first cannot be told", f.Keepalives)
 	}
 }

@@ -47,6 +47,8 @@ type Flow struct {
 	// Places in the sequence space are counted from base, without end.
 	base     tcp.Seq
 	started  bool
+	onlySYN  bool  // nothing but SYNs was seen of it
+	synacked bool  // it has sent a SYN-ACK
 	odd      int   // packets in a row that lie nowhere near
 	max      int64 // SND.NXT, as far as was seen
 	una      int64 // SND.UNA, as far as Src knows
@@ -69,6 +71,7 @@ type Flow struct {
 	echoed  uint32     // and the timestamp that it echoed
 	echoes  bool
 	copies  copies
+	sums    sums
 	half    half // between the point of capture and Src
 	window  window
 	view    view
@@ -241,6 +244,9 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 		f.Probes++
 		f.tell(Probed, p.Number, now, at, start, end, nil)
 	}
+	if h.Flags.Has(tcp.SYN) && f.answersSYN(p, start) {
+		return
+	}
 	if start < f.max {
 		f.again(p, at, now, start, min(end, f.max), probe)
 		start = f.max
@@ -310,6 +316,17 @@ func (f *Flow) isStale(h *tcp.Header) bool {
 	return h.Options.HasTimestamps && m.any && !h.Flags.Has(tcp.SYN) && int32(h.Options.TSVal-m.echoed) < -1
 }
 
+// answersSYN reports whether a packet is the SYN-ACK of an end that has sent a SYN before it got one: both opened the connection at the
+// same time, and nothing was lost (RFC 9293 §3.5, Figure 8).
+func (f *Flow) answersSYN(p *capture.Packet, start int64) bool {
+	if !p.Header.Flags.Has(tcp.ACK) {
+		return false
+	}
+	first := !f.synacked
+	f.synacked = true
+	return first && f.HasSYN && start == 0 && f.max > 0 && f.other().HasSYN
+}
+
 // resendsFIN reports whether a packet is an ACK that has the FIN with it once more, as some stacks send it where both ends close at the
 // same time: it leaves at once, and acknowledges the FIN of the other end.
 func (f *Flow) resendsFIN(p *capture.Packet, start int64, at wheel.Time) bool {
@@ -321,7 +338,7 @@ func (f *Flow) resendsFIN(p *capture.Packet, start int64, at wheel.Time) bool {
 // an octet or none, where all is acknowledged (RFC 9293 §3.8.4).
 func (f *Flow) isKeepalive(p *capture.Packet, start int64) bool {
 	return p.Len <= 1 && !p.Header.Flags.HasAny(tcp.SYN|tcp.FIN) && p.Header.Flags.Has(tcp.ACK) &&
-		start == f.max-1 && f.acked == f.max && f.max > 1 && f.other().started
+		start == f.max-1 && f.acked == f.max && (f.max > 1 || f.max == 1 && !f.HasSYN) && f.other().started
 }
 
 // extend adds a segment behind all others.

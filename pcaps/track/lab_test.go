@@ -35,6 +35,7 @@ func withFlags(f tcp.Flags) option      { return func(p *capture.Packet) { p.Hea
 func withWindow(n uint16) option        { return func(p *capture.Packet) { p.Header.Window = n } }
 func withID(id uint32) option           { return func(p *capture.Packet) { p.HasID, p.ID = true, id } }
 func withStamps(val, ecr uint32) option { return func(p *capture.Packet) { setStamps(p, val, ecr) } }
+func withPath(n uint64) option          { return func(p *capture.Packet) { p.Path = n } }
 func withPort(n uint16) option          { return func(p *capture.Packet) { setPort(p, n) } }
 func sacks(ranges ...[2]tcp.Seq) option {
 	return func(p *capture.Packet) {

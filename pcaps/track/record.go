@@ -132,7 +132,10 @@ func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 //	end                           open, closed, reset, replaced (by another between the same ends) or evicted (to bound memory)
 //	handshake_s                   from the SYN to the ACK, where all three were seen
 //	copies                        packets that were captured more than once
-//	clock_steps, bad_checksums    stamps that went back, and packets that were not looked at
+//	clock_steps                   stamps that went back
+//	strays                        packets of a connection before between the same ends, one of which still knew of it
+//	bad_checksums                 packets with a wrong checksum, which were not looked at
+//	bad_checksums_used            those that were, as too many are wrong for damage: the addresses were changed in the file, say
 //	evidence                      what tells where the capture was made; a is the first flow's src, b its dst
 //	flows                         FlowRecord, two
 type ConnRecord struct {
@@ -149,7 +152,9 @@ type ConnRecord struct {
 	Handshake   *float64      `json:"handshake_s,omitempty"`
 	Copies      int64         `json:"copies,omitempty"`
 	ClockSteps  int           `json:"clock_steps,omitempty"`
+	Strays      int64         `json:"strays,omitempty"`
 	BadSums     int64         `json:"bad_checksums,omitempty"`
+	OddSums     int64         `json:"bad_checksums_used,omitempty"`
 	Evidence    []string      `json:"evidence,omitempty"`
 	Flows       [2]FlowRecord `json:"flows"`
 }
@@ -235,8 +240,8 @@ type FitRecord struct {
 func (c *Conn) Record(file string) ConnRecord {
 	r := ConnRecord{
 		Type: "connection", File: file, Conn: c.ID, First: stampText(c.First), Last: stampText(c.Last), Duration: span(c.First, c.Last).Seconds(),
-		FirstPacket: c.FirstPacket, Packets: c.Packets, End: c.How.String(), Copies: c.Copies, ClockSteps: c.ClockSteps, BadSums: c.BadSums,
-		Evidence: c.Flows[0].Why,
+		FirstPacket: c.FirstPacket, Packets: c.Packets, End: c.How.String(), Copies: c.Copies, ClockSteps: c.ClockSteps, Strays: c.Strays,
+		BadSums: c.BadSums, OddSums: c.OddSums, Evidence: c.Flows[0].Why,
 	}
 	if c.Path != 0 {
 		r.Path = strconv.FormatUint(c.Path, 16)

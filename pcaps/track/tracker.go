@@ -45,6 +45,7 @@ type Tracker struct {
 	open, closed list // by the last packet, the latest at the end
 	made         int
 	evicted      int
+	sums         sums // of all packets
 }
 
 // key is a connection's ends, the lesser first, and what lies outside of them.
@@ -72,8 +73,10 @@ func New(cfg Config) *Tracker {
 // Add takes the next packet in, and keeps nothing of it. It costs O(1) and allocates nothing, but for new connections, losses, and as
 // more is in flight than before.
 func (t *Tracker) Add(p *capture.Packet) {
-	c, dir := t.find(p)
-	c.add(p, dir)
+	c, dir, damaged := t.find(p)
+	t.sums.note(p)
+	c.Flows[dir].sums.note(p)
+	c.add(p, dir, damaged)
 	l := &t.open
 	if c.closed() {
 		l = &t.closed
@@ -100,9 +103,10 @@ func (t *Tracker) Close() {
 // Evicted returns how many connections were completed only to bound their number.
 func (t *Tracker) Evicted() int { return t.evicted }
 
-// find returns the connection of a packet, and which of its flows the packet is of. A SYN may begin another one between the same ends.
-func (t *Tracker) find(p *capture.Packet) (*Conn, int) {
-	c := t.last
+// find returns the connection of a packet, which of its flows the packet is of, and whether it was damaged. A SYN may begin another
+// connection between the same ends.
+func (t *Tracker) find(p *capture.Packet) (c *Conn, dir int, damaged bool) {
+	c = t.last
 	if c == nil || c.keys[0].path != p.Path || !c.between(p) {
 		if c = t.conns[keyOf(p)]; c == nil {
 			c = t.otherWay(p)
@@ -110,22 +114,31 @@ func (t *Tracker) find(p *capture.Packet) (*Conn, int) {
 	}
 	if c != nil {
 		t.last = c
-		dir := c.direction(p)
-		if !c.reused(p, dir) {
-			return c, dir
+		dir = c.direction(p)
+		damaged = t.damaged(p, &c.Flows[dir])
+		if damaged || !c.reused(p, dir) {
+			return c, dir, damaged
 		}
 		c.How = Replaced
 		t.finish(c)
 	}
-	return t.begin(p), 0
+	return t.begin(p), 0, t.damaged(p, nil)
 }
 
-// otherWay returns the connection whose other direction alone was seen so far, on another path: with tags that only one direction has, for
-// one. From then on it is known under both.
+// maxKeys is how many a connection may be known under.
+const maxKeys = 8
+
+// otherWay returns the connection that a packet on a new path belongs to all the same: one whose other direction alone was seen so far, as
+// where only one has tags; or one that has just had this very packet, which was captured within a tunnel and outside of it, or in two VLANs
+// with a router between. From then on it is known under both. Hosts of two networks that have the same addresses, ports and sequence
+// numbers there are not.
 func (t *Tracker) otherWay(p *capture.Packet) *Conn {
 	k := keyOf(p)
 	c := t.conns[key{k.a, k.b, anyPath}]
-	if c == nil || c.Flows[c.direction(p)].Packets > 0 || len(c.keys) > 2 {
+	if c == nil || len(c.keys) == maxKeys {
+		return nil
+	}
+	if f := &c.Flows[c.direction(p)]; f.Packets > 0 && !f.copies.onAnotherPath(p) {
 		return nil
 	}
 	c.keys = append(c.keys, k)
