@@ -146,7 +146,7 @@ func (r *Replays) savings() (figure, bool) {
 				}
 			}
 			if w.shares[replay.ByRange] < f.x.Lo {
-				c.Text("bt", "e", zero-6, y+4, fmt.Sprintf("◀ %.0f %%", w.shares[replay.ByRange]))
+				c.Text("bt halo", "e", zero-6, y+4, fmt.Sprintf("◀ %.0f %%", w.shares[replay.ByRange]))
 			}
 		})
 	}
