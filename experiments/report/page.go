@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"slices"
 	"strings"
 
 	"tcpwheel/experiments"
@@ -204,9 +203,16 @@ func outcome(study *experiments.Study, out *experiments.Outcome, prefix, command
 	return v
 }
 
-// isWords reports whether a column has a cell that is neither a number nor empty.
+// isWords reports whether less than half of the cells of a column, without the empty ones, are numbers.
 func isWords(rows [][]any, column int) bool {
-	return slices.ContainsFunc(rows, func(row []any) bool {
-		return !experiments.IsNumber(row[column]) && experiments.Text(row[column]) != ""
-	})
+	words, numbers := 0, 0
+	for _, row := range rows {
+		switch v := row[column]; {
+		case experiments.IsNumber(v):
+			numbers++
+		case experiments.Text(v) != "":
+			words++
+		}
+	}
+	return words > numbers
 }

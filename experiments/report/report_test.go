@@ -359,10 +359,10 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// TestColumnsAreFlush tells columns of numbers, in which there may be gaps, from those of words.
+// TestColumnsAreFlush tells columns of numbers, in which there may be gaps and a word, from those of words.
 func TestColumnsAreFlush(t *testing.T) {
-	rows := [][]any{{"", "", 1, ""}, {2.5, "a", "exact", ""}, {"", 3, 4, ""}}
-	for column, want := range []bool{false, true, true, false} {
+	rows := [][]any{{"", "", "none", ""}, {2.5, "a", 2, ""}, {"", "b", 4, ""}, {"", 3, time.Second, ""}}
+	for column, want := range []bool{false, true, false, false} {
 		if got := isWords(rows, column); got != want {
 			t.Errorf("isWords(rows, %d) = %v, want %v", column, got, want)
 		}
