@@ -76,6 +76,9 @@ func (r *replaying) validate() error {
 	if failed != nil {
 		return failed
 	}
+	if rows[0].Recoveries == 0 {
+		return errors.New("replay: there is no loss to validate by: none was needed, repaired and captured at its sender")
+	}
 	good := true
 	for i := range rows {
 		good = good && rows[i].Passes == rows[i].Want
