@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,6 +37,14 @@ type wireRecord struct {
 
 // runWires runs the open loops, of each end that had losses, under each policy.
 func (r *replaying) runWires() (all []pages.WireEnd, err error) {
+	// By number, and not as they ended. Those of a file are together.
+	order := map[string]int{}
+	for _, x := range r.results {
+		if _, ok := order[x.File]; !ok {
+			order[x.File] = len(order)
+		}
+	}
+	slices.SortStableFunc(r.results, func(a, b *replay.Result) int { return cmp.Or(order[a.File]-order[b.File], a.ID-b.ID) })
 	for _, x := range r.results {
 		if err := x.Script.CanWire(); err != nil {
 			r.refusals = append(r.refusals, refusedConn{x.File, fmt.Sprintf("%v > %v", x.Client, x.Server), err.Error()})

@@ -36,7 +36,7 @@ func distribution(title, axis, name string, curves []curve) (figure, bool) {
 	const height = 300
 	c := draw.NewCanvas(fitWidth, height, title)
 	f := frame{
-		x: draw.NewLogScale(lo.Seconds(), hi.Seconds(), marginLeft-8, fitWidth-marginRight-6),
+		x: draw.NewLogScale(lo.Seconds(), hi.Seconds(), marginLeft-8, fitWidth-marginRight-12),
 		y: draw.NewScale(0, 100, height-marginBottom, marginTop),
 	}
 	axes(c, f, 8, 5, spanTick, func(v float64) string { return plainTick(v) + " %" }, axis, "share that took no longer")

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/report/shell"
 	"tcpwheel/wheel"
@@ -180,7 +181,11 @@ func EventText(s *replay.Script, e *replay.Event, first wheel.Time) string {
 	if e == nil {
 		return "nothing"
 	}
-	return fmt.Sprintf("%.6f s %v %d:%d ack %d", s.Seconds(e.At, first), e.Flags, e.Start, e.End, e.Ack)
+	text := fmt.Sprintf("%.6f s %v %d:%d", s.Seconds(e.At, first), e.Flags, e.Start, e.End)
+	if e.Flags.Has(tcp.ACK) {
+		text += fmt.Sprintf(" ack %d", e.Ack)
+	}
+	return text
 }
 
 // curves draws the distributions of how far transmissions are off, for each policy.
