@@ -10,6 +10,8 @@
 //	section.End(report.Facts{…})
 //	err := page.Write(w)
 //
+// Pages of replays, of open loops and of validations are the Write of a Replays, a Wires or a Validations that is filled in.
+//
 // # What a page is
 //
 // One HTML file that needs nothing else: no network, font, style or script from elsewhere, which its Content-Security-Policy

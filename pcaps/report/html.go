@@ -97,8 +97,13 @@ func (p *Page) Write(w io.Writer) error {
 	for i, s := range p.sections {
 		view.Sections = append(view.Sections, s.view("capture"+strconv.Itoa(i)))
 	}
+	return execute(w, "page", view)
+}
+
+// execute writes the page of a template.
+func execute(w io.Writer, name string, view any) error {
 	b := bufio.NewWriterSize(w, 1<<16)
-	if err := pages.ExecuteTemplate(b, "page", view); err != nil {
+	if err := pages.ExecuteTemplate(b, name, view); err != nil {
 		return err
 	}
 	return b.Flush()

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -46,8 +45,7 @@ type (
 		Models   string // the timers that stand for the captured ones
 		Unsure   []unsureView
 		Surer    int // of these, that are not shown
-		Refusals []Refusal
-		More     int // refusals that are not shown
+		refusalsView
 	}
 	policyView struct {
 		Name, Verdict string
@@ -77,6 +75,17 @@ const (
 	perCurves   = 5 // policies beside the capture in a figure of distributions
 )
 
+// refusalsView is those refusals that are shown.
+type refusalsView struct {
+	Refusals []Refusal
+	More     int // that are not
+}
+
+func refused(all []Refusal) refusalsView {
+	n := min(len(all), maxRefusals)
+	return refusalsView{all[:n], len(all) - n}
+}
+
 // Write writes the page: what the policies did beside each other, how they fared loss by loss, and how certain that is.
 func (r *Replays) Write(w io.Writer) error {
 	v := replayView{Frame: shell.NewFrame(r.title(), pageCSS), Notes: r.Notes}
@@ -84,8 +93,7 @@ func (r *Replays) Write(w io.Writer) error {
 		{"connections", strconv.Itoa(r.Conns)}, {"with losses", strconv.Itoa(r.Lossy)}, {"replayed", strconv.Itoa(len(r.Results))},
 		{"losses", strconv.Itoa(r.total())}, {"policies", strconv.Itoa(len(r.Choices))},
 	}
-	v.Refusals = r.Refusals[:min(len(r.Refusals), maxRefusals)]
-	v.More = len(r.Refusals) - len(v.Refusals)
+	v.refusalsView = refused(r.Refusals)
 	if len(r.Results) > 0 {
 		v.Policies, v.Models = r.policies(), r.models()
 		r.unsure(&v)
@@ -95,11 +103,7 @@ func (r *Replays) Write(w io.Writer) error {
 		v.Curves, v.Pairs = r.curves(), r.pairs()
 		r.losses(&v)
 	}
-	b := bufio.NewWriterSize(w, 1<<16)
-	if err := pages.ExecuteTemplate(b, "replay", v); err != nil {
-		return err
-	}
-	return b.Flush()
+	return execute(w, "replay", v)
 }
 
 // title names the one capture, or says how many there are.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -34,12 +33,11 @@ type Validations struct {
 type (
 	validationView struct {
 		shell.Frame
-		Facts    []shell.Fact
-		Checks   []checkView
-		Files    bool
-		Drawn    []wireDrawnView
-		Refusals []Refusal
-		More     int
+		Facts  []shell.Fact
+		Checks []checkView
+		Files  bool
+		Drawn  []wireDrawnView
+		refusalsView
 	}
 	checkView struct {
 		Name, Policy         string
@@ -83,13 +81,8 @@ func (p *Validations) Write(out io.Writer) error {
 	for i, e := range w.worst() {
 		v.Drawn = append(v.Drawn, newWireDrawing(e, p.First(e.Result)).view("end"+strconv.Itoa(i)))
 	}
-	v.Refusals = p.Refusals[:min(len(p.Refusals), maxRefusals)]
-	v.More = len(p.Refusals) - len(v.Refusals)
-	b := bufio.NewWriterSize(out, 1<<16)
-	if err := pages.ExecuteTemplate(b, "validation", v); err != nil {
-		return err
-	}
-	return b.Flush()
+	v.refusalsView = refused(p.Refusals)
+	return execute(out, "validation", v)
 }
 
 // percentCell is a share in percent.

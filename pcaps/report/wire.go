@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -45,9 +44,8 @@ type (
 		Curves   []figure
 		Pairs    []figure
 		Drawn    []wireDrawnView
-		Refusals []Refusal
-		More     int
-		Lossy    int
+		refusalsView
+		Lossy int
 	}
 	wireEndView struct {
 		File, Drawn       string
@@ -104,13 +102,8 @@ func (w *Wires) Write(out io.Writer) error {
 	for _, e := range drawn {
 		v.Drawn = append(v.Drawn, newWireDrawing(e, w.First(e.Result)).view(names[e]))
 	}
-	v.Refusals = w.Refusals[:min(len(w.Refusals), maxRefusals)]
-	v.More = len(w.Refusals) - len(v.Refusals)
-	b := bufio.NewWriterSize(out, 1<<16)
-	if err := pages.ExecuteTemplate(b, "wire", v); err != nil {
-		return err
-	}
-	return b.Flush()
+	v.refusalsView = refused(w.Refusals)
+	return execute(out, "wire", v)
 }
 
 // share is so many of so many.
