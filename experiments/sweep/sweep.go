@@ -52,15 +52,16 @@ type Plan struct {
 	Octets   []uint64 `plan:"octets" min:"1" max:"1073741824" about:"of an object; n times 1400 are n segments to all subjects, where n is at most 30"`
 	Flows    []int    `plan:"flows" min:"1" max:"1000" about:"from one sender, each to a receiver of its own"`
 
-	ReorderBy time.Duration `plan:"reorder_by" min:"0s" max:"10s" about:"see reorder"`
-	Objects   int           `plan:"objects" min:"1" max:"10000" about:"of each flow, those of warming up included; bulk has one"`
-	Warmup    int           `plan:"warmup" min:"0" max:"9999" about:"of the objects, how many come first, are spared by fates and tail, and do not count"`
-	Request   uint32        `plan:"request" min:"1" max:"65535" about:"octets of a request"`
-	Think     time.Duration `plan:"think" min:"0s" max:"1m" about:"pause between objects: evenly from half of it to one and a half"`
-	Stagger   time.Duration `plan:"stagger" min:"0s" max:"1m" about:"flows begin at instants drawn evenly from this span, so that ticks lie by chance"`
-	Limit     time.Duration `plan:"limit" min:"1ms" max:"24h" about:"of virtual time; what is unfinished then counts with its age"`
-	MTU       int           `plan:"mtu" min:"576" max:"9000" about:"of the path"`
-	Seeds     int           `plan:"seeds" min:"1" max:"1000" about:"1 to this: each a run of its own"`
+	JitterHold time.Duration `plan:"jitter_hold" min:"0s" max:"1h" about:"how long a delay that jitter has drawn stays: packets sent within it take the same time; 0s draws one for each packet"`
+	ReorderBy  time.Duration `plan:"reorder_by" min:"0s" max:"10s" about:"see reorder"`
+	Objects    int           `plan:"objects" min:"1" max:"10000" about:"of each flow, those of warming up included; bulk has one"`
+	Warmup     int           `plan:"warmup" min:"0" max:"9999" about:"of the objects, how many come first, are spared by fates and tail, and do not count"`
+	Request    uint32        `plan:"request" min:"1" max:"65535" about:"octets of a request"`
+	Think      time.Duration `plan:"think" min:"0s" max:"1m" about:"pause between objects: evenly from half of it to one and a half"`
+	Stagger    time.Duration `plan:"stagger" min:"0s" max:"1m" about:"flows begin at instants drawn evenly from this span, so that ticks lie by chance"`
+	Limit      time.Duration `plan:"limit" min:"1ms" max:"24h" about:"of virtual time; what is unfinished then counts with its age"`
+	MTU        int           `plan:"mtu" min:"576" max:"9000" about:"of the path"`
+	Seeds      int           `plan:"seeds" min:"1" max:"1000" about:"1 to this: each a run of its own"`
 
 	Expect []Expectation `plan:"expect" optional:"true" about:"what you expect, to be judged"`
 }
@@ -182,7 +183,7 @@ func (p *Plan) spec(c combination, seed int) *subject.Spec {
 	rtt, jitter := pick(p.RTT, c, "rtt"), pick(p.Jitter, c, "jitter")
 	data := sim.LinkConfig{
 		Delay: rtt - rtt/2, Rate: uint64(pick(p.Rate, c, "rate")), Queue: sim.Limit{Packets: uint32(pick(p.Queue, c, "queue"))},
-		Jitter: sim.Jitter{Amount: jitter},
+		Jitter: sim.Jitter{Amount: jitter, Hold: p.JitterHold},
 	}
 	if share := pick(p.Reorder, c, "reorder"); share > 0 {
 		data.Reorder = sim.Reorder{Probability: share, Extra: p.ReorderBy}
