@@ -78,6 +78,15 @@ func TestPartsOfThePlan(t *testing.T) {
 	}
 }
 
+// TestRemedyUnderATick: a delay a tick less than the floor on the timeout is a remedy where the round trip is shorter than the tick, as the
+// study says of those that it has no room for.
+func TestRemedyUnderATick(t *testing.T) {
+	for rtt, want := range map[string]experiments.Verdict{"500us": experiments.Reproduced, "5ms": experiments.Differs} {
+		out := studytest.Run(t, Study, "study: delack\nseeds: 1\narrivals: 10\nwait_rtts: [1ms]\nfloors: [50ms]\ngrid_rtt: "+rtt+"\n")
+		studytest.Want(t, out, want, "remedy-timeout")
+	}
+}
+
 // TestFalsifier has the receivers change places.
 func TestFalsifier(t *testing.T) {
 	p := small()

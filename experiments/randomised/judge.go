@@ -190,13 +190,13 @@ func (p *Plan) claims(out *experiments.Outcome, all []group) {
 	whose := fmt.Sprintf("the last claim tells in %d of %d settings which of the two holds", ruled, len(all))
 	out.Claim(experiments.Claim{
 		Name: "vasudevan", Text: "above 1000 servers, randomised timeouts help", Published: "(RTO + rand(0.5)·RTO)·2^backoff helps",
-		Source: "Vasudevan et al., SIGCOMM 2009", Tag: experiments.FromPrint,
+		Source: "Vasudevan et al., SIGCOMM 2009, summary", Tag: experiments.FromPrint,
 		Measured: experiments.MeasuredText("goodput times %s to %s; a help in %d of %d settings", experiments.Number(least), experiments.Number(most), helped, of),
 		Expected: "goodput times 1.1 or more at each floor and in each network", Verdict: verdict(helped, of),
 	}, whose)
 	out.Claim(experiments.Claim{
 		Name: "chen", Text: "randomised timeouts do not help", Published: "randomising does not help",
-		Source: "Chen et al., WREN 2009", Tag: experiments.FromPrint,
+		Source: "Chen et al., WREN 2009, summary", Tag: experiments.FromPrint,
 		Measured: experiments.MeasuredText("no help in %d of %d settings", quiet, len(all)),
 		Expected: "goodput times 1.05 or less in all settings", Verdict: verdict(quiet, len(all)),
 	}, whose)
