@@ -48,11 +48,12 @@ func groups(p *Plan, cells []Cell) (all []group) {
 			g.ruled += of[i].Ruled / float64(p.Seeds)
 			g.again, g.less = g.again+of[i].Rexmits, g.less+of[i+1].Rexmits
 			g.spread += float64(of[i].High) / float64(of[i].Low) / float64(p.Seeds)
-			settled := float64(p.Seeds * (p.Queries - p.Unsettled))
 			for q := p.Unsettled; q < p.Queries; q++ {
-				g.most, g.least = g.most+float64(of[i].Most[q])/settled, g.least+float64(of[i+1].Most[q])/settled
+				g.most, g.least = g.most+float64(of[i].Most[q]), g.least+float64(of[i+1].Most[q])
 			}
 		}
+		queries := float64(p.Seeds * (p.Queries - p.Unsettled))
+		g.most, g.least = g.most/queries, g.least/queries
 		took := func(all []pair, from, to int) (without, with float64) {
 			for _, x := range all {
 				for i := from; i < to; i++ {
