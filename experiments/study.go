@@ -126,11 +126,10 @@ func Define[P, R any](s Spec[P, R]) *Study {
 		}
 		if s.Check != nil {
 			if err := s.Check(p); err != nil {
-				name := own.Name
 				if source != nil {
-					name = source.Name
+					return nil, source.Locate(err, quick)
 				}
-				return nil, fmt.Errorf("%s: %w", name, err)
+				return nil, own.Locate(err, quick)
 			}
 		}
 		return newJob(study, source, quick, &s, p)

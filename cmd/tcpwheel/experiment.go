@@ -225,7 +225,7 @@ func openArgument(cmd *cobra.Command, arg string, quick bool) (*experiments.Job,
 	}
 	s := studies.Find(f.Study)
 	if s == nil {
-		return nil, usage(cmd, fmt.Errorf("%s: study: %q, want one of %s", arg, f.Study, strings.Join(names, ", ")))
+		return nil, usage(cmd, f.Locate(fmt.Errorf("study: %q, want one of %s", f.Study, strings.Join(names, ", ")), false))
 	}
 	j, err := s.OpenPlan(f, quick)
 	if err != nil {

@@ -138,7 +138,11 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string, r rules) {
 	}
 	if err := set(v, n); err != nil || !r.within(v) {
 		if err != nil && isTextOf(v) {
-			d.fault(n, path, "%v; want %s", err, r.want(v))
+			if want := r.want(v); says(err, want) {
+				d.fault(n, path, "%v", err)
+			} else {
+				d.fault(n, path, "%v; want %s", err, want)
+			}
 			return
 		}
 		d.fault(n, path, "want %s", r.want(v))

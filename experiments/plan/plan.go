@@ -32,10 +32,10 @@ func Parse(name string, text []byte) (*File, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("%s: empty, want a mapping of keys to values", name)
 		}
-		return nil, fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, syntax(name, err)
 	}
 	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: more than one document", name)
+		return nil, fmt.Errorf("%s:%d: a document more, want one", name, more.Line)
 	}
 	f := &File{Name: name, Text: text}
 	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -62,8 +63,8 @@ func TestFaults(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "p.yaml: empty, want a mapping of keys to values"},
 		{"[1]", "p.yaml:1: want a mapping of keys to values"},
-		{"a: [", "p.yaml: line 1: did not find expected node content"},
-		{"a: 1\n---\nb: 2", "p.yaml: more than one document"},
+		{"a: [", "p.yaml:2: did not find expected node content"},
+		{"a: 1\n---\nb: 2", "p.yaml:2: a document more, want one"},
 		{"rtt: &x 1ms\nseeds: *x", "p.yaml:1: anchors and aliases are not read"},
 		{"rtt: 1ms\nrtt: 2ms", "p.yaml:2: rtt: stands twice"},
 		{"study: [a]", "p.yaml:1: study: want the name of a study"},
@@ -93,6 +94,49 @@ func TestFaults(t *testing.T) {
 		}
 		if err == nil || strings.ReplaceAll(err.Error(), `"~", `, "") != c.want {
 			t.Errorf("plan %q:\n got %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// TestLocate has errors of whoever checks values together begin with the line of the key that they are about.
+func TestLocate(t *testing.T) {
+	const text = "rtt: 1ms\nseeds: 3\nlist:\n  - {a: 1}\n  - a: 2\n    where:\n      b: 3\nquick:\n  seeds: 2\n"
+	f, err := Parse("p.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		err   string
+		quick bool
+		want  string
+	}{
+		{"seeds: 3, want 4", false, "p.yaml:2: "},
+		{"seeds: 2, want 4", true, "p.yaml:9: "},
+		{"rtt: 1ms, want 2ms", true, "p.yaml:1: "},
+		{"warmup: 3 for 3 seeds", false, "p.yaml:2: "},
+		{"list, number 1: a 1, want 2", false, "p.yaml:4: "},
+		{"list, number 2: a 2, want 1", false, "p.yaml:5: "},
+		{"list, number 2: where b: 3", false, "p.yaml:7: "},
+		{"list, number 3: a 2", false, "p.yaml:3: "},
+		{"rttvar: 3, want 4", false, "p.yaml: "},
+		{"no key is named", true, "p.yaml: "},
+	} {
+		e := errors.New(c.err)
+		if got := f.Locate(e, c.quick); got.Error() != c.want+c.err || !errors.Is(got, e) {
+			t.Errorf("Locate(%q, %v) = %v, want %s before it", c.err, c.quick, got, c.want)
+		}
+	}
+}
+
+// TestSyntax has errors of the decoder name the right line, though its parser counts from 0 and its scanner from 1.
+func TestSyntax(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"a: 1\nb: [1\n", "p.yaml:2: did not find"},
+		{"a: 1\nb:\n\tc: 3\n", "p.yaml:3: found character"},
+		{"a: 1\nb: 2\nc: d: e\n", "p.yaml:3: mapping values"},
+	} {
+		if _, err := Parse("p.yaml", []byte(c.text)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("plan %q: got %v, want %s", c.text, err, c.want)
 		}
 	}
 }

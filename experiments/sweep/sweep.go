@@ -31,7 +31,7 @@ type Plan struct {
 	Timers  []lab.Timers    `plan:"timers" about:"of the sender; the first is what others are compared with"`
 	Names   []string        `plan:"names" optional:"true" about:"short names of the timers for tables and figures, as many as there are timers"`
 	Tick    []time.Duration `plan:"tick" min:"1us" max:"500ms" optional:"true" about:"of expiry, in place of that of the timers"`
-	Floor   []time.Duration `plan:"floor" min:"0s" max:"1m" optional:"true" about:"on the timeout, in place of that of the timers"`
+	Floor   []time.Duration `plan:"floor" min:"0s" max:"1m" optional:"true" about:"on the timeout, in place of that of the timers; 0s is none"`
 	RTTTick []time.Duration `plan:"rtt_tick" min:"0s" max:"500ms" optional:"true" about:"of the clock that measures round trips, in place of that of the timers; 0s is exact"`
 	Wheel   []string        `plan:"wheel" optional:"true" about:"scheme of the sender's timing wheel, of subject engine, as tcpwheel wheel bench names them; by default scheme6"`
 
@@ -130,25 +130,51 @@ func check(p *Plan) error {
 	times := 0.0
 	for _, c := range p.combinations() {
 		if _, err := p.timers(c); err != nil {
-			return fmt.Errorf("%s: %w", p.name(c), err)
+			return p.refused(c, err)
 		}
 		s := p.spec(c, 1)
 		if s.Work.Shape != subject.Bulk && p.Warmup >= p.Objects {
 			return fmt.Errorf("warmup: %d of %d objects, want fewer than there are", p.Warmup, p.Objects)
 		}
 		if err := s.Check(); err != nil {
-			return fmt.Errorf("%s: %w", p.name(c), err)
+			return fmt.Errorf("%s (with %s)", strings.TrimPrefix(err.Error(), "subject: "), p.name(c))
 		}
 		times += float64(s.Flows * s.Work.Objects * p.Seeds)
 		if t := cost(s); t > MaxCost {
-			return fmt.Errorf("%s: a cell of %.0f segments, which takes about %.0f s, want at most %.0f s: lower flows, objects or octets",
-				p.name(c), s.Segments(), t, MaxCost)
+			return fmt.Errorf("a cell of %.0f segments, which takes about %.0f s, want at most %.0f s: lower flows, objects or octets (with %s)",
+				s.Segments(), t, MaxCost, p.name(c))
 		}
 	}
 	if times > MaxTimes {
 		return fmt.Errorf("%.0f objects in all cells, want at most %d: lower flows, objects or seeds, or shorten lists", times, MaxTimes)
 	}
 	return p.checkExpectations()
+}
+
+// refused is the error of timers that do not go with what a list has in their place: it names the list that does not, if one alone does not.
+func (p *Plan) refused(c combination, err error) error {
+	base := pick(p.Timers, c, "timers").Text
+	for _, o := range []struct {
+		key  string
+		list []time.Duration
+	}{{"tick", p.Tick}, {"floor", p.Floor}, {"rtt_tick", p.RTTTick}} {
+		if len(o.list) == 0 {
+			continue
+		}
+		alone := Plan{Timers: p.Timers}
+		switch o.key {
+		case "tick":
+			alone.Tick = o.list
+		case "floor":
+			alone.Floor = o.list
+		case "rtt_tick":
+			alone.RTTTick = o.list
+		}
+		if _, err := alone.timers(c); err != nil {
+			return fmt.Errorf("%s: %v for timers %q: %w", o.key, pick(o.list, c, o.key), base, err)
+		}
+	}
+	return fmt.Errorf("timers: %q: %w (with %s)", base, err, p.name(c))
 }
 
 // checkOverrides refuses a list that says again what the timers have said in their text.
@@ -226,7 +252,7 @@ func (p *Plan) timers(c combination) (lab.Timers, error) {
 		words[0] += "@" + pick(p.Tick, c, "tick").String()
 	}
 	if len(p.Floor) > 0 {
-		words = slices.Insert(words, 1, "floor="+pick(p.Floor, c, "floor").String())
+		words = slices.Insert(words, 1, "floor="+max(pick(p.Floor, c, "floor"), 1).String()) // of a nanosecond is none
 	}
 	if len(p.RTTTick) > 0 {
 		words = slices.Insert(words, 1, "rtt-tick="+pick(p.RTTTick, c, "rtt_tick").String())

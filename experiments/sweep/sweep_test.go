@@ -76,7 +76,7 @@ func TestFaults(t *testing.T) {
 		"timer: linux":                     `my.yaml:2: timer: no such key, want one of subject, timers, names, tick, `,
 		"timers: [linux, reno]":            `my.yaml:2: timers: "reno", no policy "reno"`,
 		"timers: []":                       `my.yaml:2: timers: want at least one value`,
-		"names: [a, b]":                    `my.yaml: names: 2 of 8 timers, want one of each`,
+		"names: [a, b]":                    `my.yaml:2: names: 2 of 8 timers, want one of each`,
 		"rtt: 20":                          `my.yaml:2: rtt: "20", want a duration such as 20ms, 10us to 10s`,
 		"rate: fast":                       `my.yaml:2: rate: "fast", "fast" is no rate; want none, or a rate such as 10Mbit, `,
 		"rate: 5Tbit":                      `my.yaml:2: rate: "5Tbit", "5Tbit" is no rate; want `,
@@ -84,27 +84,28 @@ func TestFaults(t *testing.T) {
 		"loss: \"tail:0\"":                 `my.yaml:2: loss: "tail:0", "tail:0": "0" segments, want 1 to 1000; want none, fates:P`,
 		"workload: video":                  `my.yaml:2: workload: "video", want one of bulk, request-response, web, tail, stop-and-wait`,
 		"subject: linux":                   `my.yaml:2: subject: "linux", want one of engine, binding, gvisor`,
-		"rtt: [20ms, 20ms]":                `my.yaml: rtt: 20ms stands twice`,
-		"wheel: heap":                      `my.yaml: wheel: "heap", want one of `,
-		"reorder: 0.1":                     `my.yaml: reorder: 0.1 without reorder_by, want a time by which packets are late`,
-		"timers: linux@1ms\ntick: 10ms":    `my.yaml: tick: timers "linux@1ms" say it themselves, want it in one place`,
-		"timers: linux floor=1s\nfloor: 0": `my.yaml: floor: timers "linux floor=1s" say it themselves, want it in one place`,
-		"warmup: 200":                      `my.yaml: warmup: 200 of 200 objects, want fewer than there are`,
-		"subject: gvisor\nworkload: stop-and-wait": `my.yaml: timers=gvisor's own: subject: stop-and-wait of subject gvisor, want subject engine: ` +
+		"rtt: [20ms, 20ms]":                `my.yaml:2: rtt: 20ms stands twice`,
+		"wheel: heap":                      `my.yaml:2: wheel: "heap", want one of `,
+		"reorder: 0.1":                     `my.yaml:2: reorder: 0.1 without reorder_by, want a time by which packets are late`,
+		"timers: linux@1ms\ntick: 10ms":    `my.yaml:3: tick: timers "linux@1ms" say it themselves, want it in one place`,
+		"timers: linux floor=1s\nfloor: 0": `my.yaml:3: floor: timers "linux floor=1s" say it themselves, want it in one place`,
+		"warmup: 200":                      `my.yaml:2: warmup: 200 of 200 objects, want fewer than there are`,
+		"subject: gvisor\nworkload: stop-and-wait": `my.yaml:2: stop-and-wait of subject gvisor, want subject engine: ` +
 			`others do not tell when they are acknowledged`,
-		"jitter: 100ms": `my.yaml: timers=per-segment@1ms: `,
-		"seeds: 1000\nrtt: [1ms, 2ms, 3ms, 4ms, 5ms]\nflows: [1, 2, 3, 4, 5]": `my.yaml: 200000 cells, which is all lists crossed times 1000 ` +
+		"jitter: 100ms":             `my.yaml:2: sim: jitter 100ms, want 0s to 25ms (with timers=per-segment@1ms)`,
+		"timers: bsd\nrtt_tick: 0s": `my.yaml:3: rtt_tick: 0s for timers "bsd": tcptimers: RTT tick 0s, want 1µs to `,
+		"seeds: 1000\nrtt: [1ms, 2ms, 3ms, 4ms, 5ms]\nflows: [1, 2, 3, 4, 5]": `my.yaml:2: 200000 cells, which is all lists crossed times 1000 ` +
 			`seeds, want at most 100000: shorten lists, or make plans of parts`,
-		"octets: 1000000000\nflows: 50\nworkload: bulk": `my.yaml: timers=per-segment@1ms: a cell of 34530400 segments, which takes about 138 s, ` +
+		"octets: 1000000000\nflows: 50\nworkload: bulk": `my.yaml:3: a cell of 34530400 segments, which takes about 138 s, ` +
 			`want at most 30 s: lower flows, objects or octets`,
-		"objects: 10000\nflows: 10\nseeds: 100":                 `my.yaml: 80000000 objects in all cells, want at most 20000000: `,
-		"expect:\n  - metric: speed":                            `my.yaml: expect, number 1: metric "speed", want one of mean, median, `,
-		"expect:\n  - {metric: mean}":                           `my.yaml: expect, number 1: neither lo nor hi, want a bound at least`,
+		"objects: 10000\nflows: 10\nseeds: 100":                 `my.yaml:2: 80000000 objects in all cells, want at most 20000000: `,
+		"expect:\n  - metric: speed":                            `my.yaml:3: expect, number 1: metric "speed", want one of mean, median, `,
+		"expect:\n  - {metric: mean}":                           `my.yaml:3: expect, number 1: neither lo nor hi, want a bound at least`,
 		"expect:\n  - {metric: mean, lo: x}":                    `my.yaml:3: expect.lo: "x", want a number`,
-		"expect:\n  - {metric: mean, lo: 2, hi: 1}":             `my.yaml: expect, number 1: lo 2 above hi 1`,
-		"expect:\n  - {metric: mean, lo: 2, where: {rtt: 1s}}":  `my.yaml: expect, number 1: where rtt: "1s", want one of 50ms`,
+		"expect:\n  - {metric: mean, lo: 2, hi: 1}":             `my.yaml:3: expect, number 1: lo 2 above hi 1`,
+		"expect:\n  - {metric: mean, lo: 2, where: {rtt: 1s}}":  `my.yaml:3: expect, number 1: where rtt: "1s", want one of 50ms`,
 		"expect:\n  - {metric: mean, lo: 2, where: {speed: 1}}": `my.yaml:3: expect.where.speed: no such key, want one of workload, `,
-		"subject: [engine, gvisor]\nexpect:\n  - {metric: mean, lo: 2, where: {subject: gvisor, timers: bsd}}": `my.yaml: expect, number 1: ` +
+		"subject: [engine, gvisor]\nexpect:\n  - {metric: mean, lo: 2, where: {subject: gvisor, timers: bsd}}": `my.yaml:4: expect, number 1: ` +
 			`where subject=gvisor timers=bsd: the plan has no such combination`,
 	} {
 		if _, err := open(text); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+var (
+	syntaxLine = regexp.MustCompile(`^line ([0-9]+): `)
+	word       = regexp.MustCompile(`[a-z0-9_]+`)
+	numbered   = regexp.MustCompile(`^, number ([0-9]+)`)
+)
+
+// syntax is an error of the YAML decoder as those of this package are, with the line behind the name of the file.
+func syntax(name string, err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	m := syntaxLine.FindStringSubmatch(text)
+	if m == nil {
+		return fmt.Errorf("%s: %s", name, text)
+	}
+	line, _ := strconv.Atoi(m[1]) // it is digits, and of a file of MaxSize octets
+	text = text[len(m[0]):]
+	if strings.HasPrefix(text, "did not find expected") {
+		line++ // errors of its parser, unlike those of its scanner, count lines from 0
+	}
+	return fmt.Errorf("%s:%d: %s", name, line, text)
+}
+
+// Locate puts the name of the file, and the line of the key that the error is about, before an error of whoever checks the values of a plan
+// together. Its text is to begin with the key, as "tick: 5ms, want ...", or has the key as a word; "expect, number 2: metric" is a key of the
+// second item of a list. With quick, keys are first those of the mapping "quick". If none is in the file there is no line.
+func (f *File) Locate(err error, quick bool) error {
+	if quick && f.quick != nil {
+		if line := find(f.quick, err.Error()); line > 0 {
+			return &located{fmt.Sprintf("%s:%d", f.Name, line), err}
+		}
+	}
+	if line := find(f.root, err.Error()); line > 0 {
+		return &located{fmt.Sprintf("%s:%d", f.Name, line), err}
+	}
+	return &located{f.Name, err}
+}
+
+// located is an error with its place before it.
+type located struct {
+	place string
+	err   error
+}
+
+func (l *located) Error() string { return l.place + ": " + l.err.Error() }
+
+func (l *located) Unwrap() error { return l.err }
+
+// find returns the line of the first key of a mapping that is a word of the text, 0 if there is none.
+func find(n *yaml.Node, text string) int {
+	for _, at := range word.FindAllStringIndex(text, -1) {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key, value := n.Content[i], n.Content[i+1]
+			if key.Value != text[at[0]:at[1]] {
+				continue
+			}
+			rest := text[at[1]:]
+			if m := numbered.FindStringSubmatch(rest); m != nil && value.Kind == yaml.SequenceNode {
+				if k, err := strconv.Atoi(m[1]); err == nil && k >= 1 && k <= len(value.Content) {
+					key, value = value.Content[k-1], value.Content[k-1]
+				}
+			}
+			if value.Kind == yaml.MappingNode {
+				if line := find(value, rest); line > 0 {
+					return line
+				}
+			}
+			return key.Line
+		}
+	}
+	return 0
+}
+
+// says reports whether an error says by itself what is allowed, in words of what a type allows in all.
+func says(err error, allowed string) bool {
+	_, want, ok := strings.Cut(err.Error(), "want ")
+	return ok && strings.Contains(allowed, want)
+}
