@@ -2,13 +2,14 @@ package experiments
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 )
 
 // A shard's file is lines of JSON: a header, then a line for each cell.
@@ -85,6 +86,9 @@ type ShardInput struct {
 	Data io.Reader
 }
 
+// mostMissing is how many missing shards an error names.
+const mostMissing = 10
+
 // maxShardLine is the most octets that a line of a shard's file may have.
 const maxShardLine = 256 << 20
 
@@ -137,8 +141,8 @@ func Merge(inputs []ShardInput, program string, open func(study, plan string, qu
 				jobs = append(jobs, j)
 				results[p.Study] = make([]json.RawMessage, len(j.Cells))
 			}
-		} else if !sameRun(first, h) {
-			return nil, nil, fmt.Errorf("%s: of another run than %s", in.Name, inputs[0].Name)
+		} else if differ := difference(first, h); differ != "" {
+			return nil, nil, fmt.Errorf("%s: of another run than %s: %s", in.Name, inputs[0].Name, differ)
 		}
 		for line := 2; lines.Scan(); line++ {
 			if err := results.add(jobs, lines.Bytes()); err != nil {
@@ -149,10 +153,19 @@ func Merge(inputs []ShardInput, program string, open func(study, plan string, qu
 			return nil, nil, fmt.Errorf("%s: %w", in.Name, err)
 		}
 	}
+	var missing []string
 	for i := range first.Of {
 		if byIndex[i] == "" {
-			return nil, nil, fmt.Errorf("shard %d/%d is missing", i, first.Of)
+			missing = append(missing, fmt.Sprintf("%d/%d", i, first.Of))
 		}
+	}
+	switch n := len(missing); {
+	case n == 1:
+		return nil, nil, fmt.Errorf("shard %s is missing", missing[0])
+	case n > mostMissing:
+		return nil, nil, fmt.Errorf("shards %s and %d more are missing", strings.Join(missing[:mostMissing], ", "), n-mostMissing)
+	case n > 1:
+		return nil, nil, fmt.Errorf("shards %s are missing", strings.Join(missing, ", "))
 	}
 	for _, j := range jobs {
 		for i, r := range results[j.Study.Name] {
@@ -171,12 +184,29 @@ func cmpErr(err, other error) error {
 	return other
 }
 
-// sameRun reports whether two headers differ by their index only.
-func sameRun(a, b shardHeader) bool {
-	b.Index = a.Index
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
+// difference says in what two headers differ, but for their index; "" if they are of one run.
+func difference(a, b shardHeader) string {
+	switch {
+	case a.Of != b.Of:
+		return fmt.Sprintf("it is one of %d shards, and not of %d", b.Of, a.Of)
+	case a.Quick != b.Quick:
+		return "one of them is of a quick run"
+	}
+	names := func(h shardHeader) (all []string) {
+		for _, p := range h.Studies {
+			all = append(all, p.Study)
+		}
+		return all
+	}
+	if x, y := names(a), names(b); !slices.Equal(x, y) {
+		return fmt.Sprintf("it has the studies %s, and not %s", strings.Join(y, ", "), strings.Join(x, ", "))
+	}
+	for i := range a.Studies {
+		if a.Studies[i] != b.Studies[i] {
+			return fmt.Sprintf("study %s ran under another plan", a.Studies[i].Study)
+		}
+	}
+	return ""
 }
 
 // add takes a line of a shard's file.
