@@ -164,7 +164,7 @@ func (p *Plan) claims(out *experiments.Outcome, rows []*row) {
 				c.Measured = experiments.MeasuredWithin(*in, m.unit)
 			}
 		default:
-			c.Measured = experiments.MeasuredText("%s to %s %s, in %d of %d within", experiments.Number(lo), experiments.Number(hi), m.unit, kept, all)
+			c.Measured = experiments.MeasuredText("%s, in %d of %d within", strings.TrimSpace(experiments.Number(lo)+" to "+experiments.Number(hi)+" "+m.unit), kept, all)
 		}
 		switch kept {
 		case all:
