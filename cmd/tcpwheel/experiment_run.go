@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -83,6 +84,14 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 			return usage(cmd, fmt.Errorf("%s--out %w", within(cmd), err))
 		}
 	}
+	if f.shard != "" {
+		if err := os.MkdirAll(f.out, 0o777); err != nil {
+			return err
+		}
+		if err := canMake(f.out); err != nil {
+			return err
+		}
+	}
 	if f.workers == 0 {
 		f.workers = runtime.GOMAXPROCS(0)
 	}
@@ -138,7 +147,19 @@ func checkReportDir(dir string) error {
 	} else if !info.IsDir() {
 		return fmt.Errorf("%s: is no directory", parent)
 	}
-	return findings.CheckDir(dir)
+	if err := findings.CheckDir(dir); err != nil {
+		return err
+	}
+	return canMake(parent)
+}
+
+// canMake reports why nothing can be made in a directory: it would be late to hear that after a run of minutes.
+func canMake(dir string) error {
+	part, err := os.MkdirTemp(dir, ".tcpwheel-*")
+	if err != nil {
+		return fmt.Errorf("%s: nothing can be made there: %w", dir, errors.Unwrap(err))
+	}
+	return os.Remove(part)
 }
 
 // runCells runs the cells with a line that says how far it is, if a terminal watches.
