@@ -91,6 +91,18 @@ func (c *Conn) SetKeepAliveConfig(k net.KeepAliveConfig) error {
 	return c.set(func() tcpip.Error { return setKeepAlive(c.ep, k) })
 }
 
+// SetUserTimeout sets for how long data, or a probe of keepalive, may stay unacknowledged until the connection fails (RFC 5482; TCP_USER_TIMEOUT
+// of Linux); 0 leaves that to the stack. Less than 0 is EINVAL.
+func (c *Conn) SetUserTimeout(d time.Duration) error {
+	return c.set(func() tcpip.Error {
+		if d < 0 {
+			return &tcpip.ErrInvalidOptionValue{}
+		}
+		o := tcpip.TCPUserTimeoutOption(d)
+		return c.ep.SetSockOpt(&o)
+	})
+}
+
 func setKeepAlive(ep tcpip.Endpoint, k net.KeepAliveConfig) tcpip.Error {
 	if !k.Enable {
 		ep.SocketOptions().SetKeepAlive(false)

@@ -177,6 +177,12 @@ func TestOptions(t *testing.T) {
 		if ops.GetKeepAlive() || ops.GetLinger().Enabled || time.Duration(idle) != 5*time.Second {
 			t.Errorf("keepalive %v, linger %v, idle %v", ops.GetKeepAlive(), ops.GetLinger(), time.Duration(idle))
 		}
+		must(a.SetUserTimeout(20 * time.Second))
+		var user tcpip.TCPUserTimeoutOption
+		if a.Endpoint().GetSockOpt(&user); time.Duration(user) != 20*time.Second {
+			t.Errorf("user timeout %v, want 20s", time.Duration(user))
+		}
+		wantError(t, "user timeout below 0", a.SetUserTimeout(-1), syscall.EINVAL)
 		wantError(t, "period 0", a.SetKeepAlivePeriod(0), syscall.EINVAL)
 		wantError(t, "buffer 0", a.SetReadBuffer(0), syscall.EINVAL)
 	})
