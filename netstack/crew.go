@@ -34,8 +34,20 @@ func (c *crew) add(e *Endpoint) {
 	}
 }
 
+// deep is about how many octets of stack a turn takes, down to the device.
+const deep = 8 << 10
+
+// start is the beginning of a goroutine. Its stack grows at once to what turns take, not by doubling and being copied four times.
+//
+//go:noinline
+func (c *crew) start() {
+	var room [deep]byte
+	runtime.KeepAlive(&room)
+}
+
 // work gives connections their turns until there are none.
 func (c *crew) work() {
+	c.start()
 	for e := c.next(nil); e != nil; {
 		if e.runFor(turn, nil) {
 			e = c.next(e)

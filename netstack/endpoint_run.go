@@ -94,6 +94,7 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 			after = &p.in[i]
 			break
 		}
+		p.in[i].release() // so that who reads it at once has it alone
 	}
 	now := e.at(e.p.now())
 	for i := range icmp {
@@ -177,7 +178,7 @@ func (e *Endpoint) tooLate(in []segment) {
 	}
 }
 
-// letGo gives back the packets of the segments that were processed.
+// letGo gives back the packets of the segments that are left.
 func (p *pass) letGo() {
 	for i := range p.in {
 		p.in[i].release()
