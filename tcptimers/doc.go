@@ -13,7 +13,7 @@
 //	w.Schedule(v, p.Deadline(now, p.KeepIdle))
 //
 // PolicyNames lists the policies, which differ in what arms the retransmission timer; ProfileNames lists the profiles, which
-// set all knobs for a kind of network. Both make a Policy.
+// set all knobs for a kind of network. Both make a Policy, and Named either of them.
 //
 // # The four knobs
 //

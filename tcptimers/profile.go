@@ -47,6 +47,24 @@ func NewProfile(name string) (Policy, error) {
 	return Policy{}, fmt.Errorf("tcptimers: unknown profile %q, want one of %s", name, strings.Join(ProfileNames(), ", "))
 }
 
+// Named makes the policy of that name, or else the profile, for commands and plans that take either.
+func Named(name string) (Policy, error) {
+	switch {
+	case slices.Contains(PolicyNames(), name):
+		return NewPolicy(name)
+	case IsProfile(name):
+		return NewProfile(name)
+	}
+	var others []string
+	for _, profile := range ProfileNames() {
+		if !slices.Contains(PolicyNames(), profile) {
+			others = append(others, profile)
+		}
+	}
+	return Policy{}, fmt.Errorf("tcptimers: unknown policy %q, want one of %s, or a profile: %s",
+		name, strings.Join(PolicyNames(), ", "), strings.Join(others, ", "))
+}
+
 // IsProfile reports whether NewProfile knows the name.
 func IsProfile(name string) bool { return slices.Contains(ProfileNames(), name) }
 

@@ -48,10 +48,7 @@ func TestSoak(t *testing.T) {
 		links = links[:2]
 	}
 	for i, name := range append(tcptimers.PolicyNames(), "datacenter") {
-		policy, err := tcptimers.NewPolicy(name)
-		if err != nil {
-			policy, err = tcptimers.NewProfile(name)
-		}
+		policy, err := tcptimers.Named(name)
 		must(t, err)
 		for j, who := range allPairs {
 			if !long && i%len(allPairs) != j {

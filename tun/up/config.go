@@ -169,10 +169,7 @@ func (c *Config) protocol() (netstack.Config, error) {
 	if name == "" {
 		name = tcptimers.DefaultPolicy
 	}
-	policy, err := tcptimers.NewPolicy(name)
-	if err != nil && tcptimers.IsProfile(name) {
-		policy, err = tcptimers.NewProfile(name)
-	}
+	policy, err := tcptimers.Named(name)
 	if err != nil {
 		return netstack.Config{}, err
 	}

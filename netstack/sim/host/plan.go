@@ -32,7 +32,7 @@ type Plan struct {
 	Return *sim.LinkConfig // and back; nil is Link without its loss
 	Access sim.LinkConfig  // between hosts and the bottleneck, of a dumbbell
 
-	Policy string // of tcptimers.NewPolicy, or NewProfile; "" is the default
+	Policy string // as tcptimers.Named has it; "" is the default
 	Rexmit string // "per-segment", "restart" or "rto-restart" instead of the policy's own; "" is that
 	Scheme string // of the engines' wheels; "" is the default
 
@@ -108,11 +108,7 @@ func (p *Plan) policy() (tcptimers.Policy, error) {
 	if name == "" {
 		name = tcptimers.DefaultPolicy
 	}
-	make := tcptimers.NewPolicy
-	if tcptimers.IsProfile(name) {
-		make = tcptimers.NewProfile
-	}
-	policy, err := make(name)
+	policy, err := tcptimers.Named(name)
 	if i := slices.Index(rexmitNames(), p.Rexmit); i >= 0 {
 		policy.Rexmit = tcptimers.RexmitMode(i)
 	}
