@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"math"
 	"time"
 
 	"tcpwheel/netstack/tcp/congestion"
@@ -183,13 +182,12 @@ func (c *Conn) grow(now wheel.Time, a *ackFacts, o *Output) {
 	if a.hasRTT && !a.rexmitted {
 		rtt = a.rtt
 	}
-	ssthresh := c.cc.Ssthresh()
-	c.cc.OnAck(now, congestion.Ack{
+	delayed := c.cc.OnAck(now, congestion.Ack{
 		Acked: a.acked, Delivered: a.delivered, Flight: a.flight,
 		Una: uint32(c.sndUna), Nxt: uint32(c.sndNxt),
 		RTT: rtt, SRTT: c.est.SRTT(), MinRTT: minRTT, Limited: c.rec.limited, ECE: a.ece,
 	})
-	if ssthresh == math.MaxUint32 && c.cc.Ssthresh() != ssthresh { // an ACK sets the first threshold for its round trip alone
+	if delayed {
 		o.Counters.TCPHystartDelayDetect++
 		o.Counters.TCPHystartDelayCwnd += uint64(c.cc.Cwnd() / c.mss)
 	}

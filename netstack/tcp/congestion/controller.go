@@ -50,8 +50,9 @@ type Ack struct {
 // Whatever is passed, the window is one segment at least and Config.MaxWindow at most. Each method is O(1), and none
 // allocates but for the first event.
 type Controller interface {
-	// OnAck grows the window, if the sender was limited by it.
-	OnAck(now wheel.Time, a Ack)
+	// OnAck grows the window, if the sender was limited by it. delayed reports that it ended slow start because the round trip has
+	// grown.
+	OnAck(now wheel.Time, a Ack) (delayed bool)
 	// OnCongestion sets ssthresh, and the window to it. flight is FlightSize.
 	OnCongestion(now wheel.Time, flight uint32, cause Cause)
 	// OnTimeout sets the window to one segment, and ssthresh if first: this segment was not yet retransmitted by a timeout.

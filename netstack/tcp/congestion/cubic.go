@@ -51,29 +51,28 @@ func newCubic(cfg Config) *cubic {
 	return c
 }
 
-func (c *cubic) OnAck(now wheel.Time, a Ack) {
+func (c *cubic) OnAck(now wheel.Time, a Ack) (delayed bool) {
 	acked := c.admit(now, a)
 	if c.InSlowStart() {
 		c.staged = false
-		if c.quick && c.ssthresh == infinite {
-			if c.hystartAck(&c.hystart, a, acked) {
-				// RFC 9438 §4.10: after HyStart++ W_max is undefined, and cwnd_prior is cwnd.
-				c.cwndPrior, c.flat = c.cwnd, true
-			}
-			return
+		if !c.quick || c.ssthresh != infinite {
+			c.slowStart(acked, c.abc())
+		} else if delayed = c.hystartAck(&c.hystart, a, acked); delayed {
+			// RFC 9438 §4.10: after HyStart++ W_max is undefined, and cwnd_prior is cwnd.
+			c.cwndPrior, c.flat = c.cwnd, true
 		}
-		c.slowStart(acked, c.abc())
-		return
+		return delayed
 	}
 	if acked == 0 {
 		c.pause(now)
-		return
+		return false
 	}
 	c.resume(now)
 	if !c.staged {
 		c.begin(now)
 	}
 	c.increase(now, float64(min(acked, c.cwnd)), a)
+	return false
 }
 
 // begin starts a congestion avoidance stage.

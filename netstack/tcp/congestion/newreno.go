@@ -20,16 +20,17 @@ func newNewReno(cfg Config) *newReno {
 	return c
 }
 
-func (c *newReno) OnAck(now wheel.Time, a Ack) {
+func (c *newReno) OnAck(now wheel.Time, a Ack) (delayed bool) {
 	acked := c.admit(now, a)
 	switch {
 	case !c.InSlowStart():
 		c.avoid(acked)
 	case c.hystart != nil && c.ssthresh == infinite:
-		c.hystartAck(c.hystart, a, acked)
+		return c.hystartAck(c.hystart, a, acked)
 	default:
 		c.slowStart(acked, c.abc())
 	}
+	return false
 }
 
 // hystartAck is an ACK in the first slow start with HyStart++. It reports whether that ended slow start.

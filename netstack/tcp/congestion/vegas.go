@@ -37,7 +37,7 @@ func newVegas(cfg Config) (*vegas, error) {
 	return &vegas{window: newWindow(cfg), alpha: cfg.Alpha, beta: cfg.Beta, gamma: cfg.Gamma}, nil
 }
 
-func (c *vegas) OnAck(now wheel.Time, a Ack) {
+func (c *vegas) OnAck(now wheel.Time, a Ack) (delayed bool) {
 	acked := c.admit(now, a)
 	if !c.rounds {
 		c.round(a.Nxt)
@@ -53,21 +53,22 @@ func (c *vegas) OnAck(now wheel.Time, a Ack) {
 		c.slowStart(acked, c.abc())
 	}
 	if before(a.Una, c.end) {
-		return
+		return false
 	}
 	if c.rtt > 0 && c.base > 0 {
-		c.compare(acked > 0 && !slow)
+		delayed = c.compare(acked > 0 && !slow)
 	}
 	c.still = !c.still
 	c.round(a.Nxt)
+	return delayed
 }
 
 func (c *vegas) round(nxt uint32) {
 	c.rounds, c.end, c.start, c.rtt = true, nxt, c.cwnd, 0
 }
 
-// compare is what happens once per round trip. limited is whether the window may grow.
-func (c *vegas) compare(limited bool) {
+// compare is what happens once per round trip. limited is whether the window may grow. It reports whether it ended slow start.
+func (c *vegas) compare(limited bool) (ended bool) {
 	waiting := c.waiting()
 	mss := uint64(c.mss)
 	switch {
@@ -76,6 +77,7 @@ func (c *vegas) compare(limited bool) {
 		if c.still && waiting > uint64(c.gamma)*mss {
 			c.ssthresh = max(c.cwnd, 2*c.mss)
 			c.afterTimeout = false
+			return true
 		}
 	case waiting < uint64(c.alpha)*mss:
 		if limited {
@@ -86,6 +88,7 @@ func (c *vegas) compare(limited bool) {
 		// A window that shrinks by itself stays in this mode.
 		c.ssthresh = min(c.ssthresh, max(c.cwnd, 2*c.mss))
 	}
+	return false
 }
 
 // waiting is cwnd·(RTT-BaseRTT)/RTT, in octets.
