@@ -10,6 +10,20 @@
 // From then on programs that use the stack's endpoints, or gonet on top of them, run over this TCP. NewProtocolWith takes a
 // configuration: the timer policy, the congestion control, ECN, pacing. Endpoint.SetSocketConfig gives single sockets another.
 //
+// # Files
+//
+// Begin with protocol.go, what a stack is given, and endpoint.go, a socket; endpoint_run.go has the passes that are told of below.
+//
+//	endpoint_*.go, listener*.go  the calls of an endpoint; connections that nobody has accepted yet
+//	inbox.go, segment.go, transmit.go, icmp.go
+//	                             what comes from the stack, and goes to it
+//	queue_*.go, recv_join.go     the octets that were written, and that have arrived
+//	shard.go, crew.go            timers of many connections; who runs those that would keep others waiting
+//	options*.go, protocol_options.go, socket_config.go
+//	                             gVisor's options, and those that are only ours
+//	clock*.go, armed.go, cause.go
+//	                             the wheel as a stack's clock; which timers run, and which sent a packet
+//
 // # Time
 //
 // All time comes from the stack's clock. What arrives is stamped when it arrives; timers expire on the ticks of the policy's wheel.

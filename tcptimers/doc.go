@@ -15,6 +15,12 @@
 // PolicyNames lists the policies, which differ in what arms the retransmission timer; ProfileNames lists the profiles, which
 // set all knobs for a kind of network. Both make a Policy, and Named either of them.
 //
+// # Files
+//
+// Begin with policy.go, which has all knobs, and kind.go, the timers of a connection. estimator.go is what rfc6298.go, linux.go and
+// bsd.go implement; rexmit.go, delack.go, persist.go and phase.go are the rules by which timers are set; profile.go has the
+// values for kinds of networks, and check.go the bounds.
+//
 // # The four knobs
 //
 // What is called the granularity of TCP's timers is four things, and they stay apart here:

@@ -13,6 +13,12 @@
 // Open needs the right to make devices, CAP_NET_ADMIN, or a device that somebody with that right has made for the user.
 // Its error says which of rights, device file and kernel support is missing, and what to do.
 //
+// # Files
+//
+// Begin with device_linux.go and endpoint_linux.go; queue_linux.go moves packets between the two, by receiver.go and sender.go.
+// vnet.go, headers.go, checksum.go and split.go are offload; wire.go is the emulated link in real time, impair.go and join.go put it before an
+// endpoint and between two, and transmissions.go and pathmtu.go belong to it; netns*.go are network namespaces.
+//
 // # Offload
 //
 // Each packet that crosses the device carries a virtio-net header. With it, either side hands over TCP super-segments

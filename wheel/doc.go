@@ -16,6 +16,21 @@
 // Programs that just want timers served by the machine's clock use Realtime, which has AfterFunc.
 // Schemes lists the names that New knows; "scheme6" is the default and the fastest.
 //
+// # Files
+//
+// Begin with facility.go, the interface, and scheme6.go, the paper's wheel at its plainest.
+//
+//	front.go, arena.go           what the schemes have in common: the clock, what is due, the records
+//	scheme*.go, heap.go, tree.go the paper's schemes, of which heap.go and tree.go are the third; ring.go: the slots of hashed wheels
+//	nichols.go, logicsim.go, calendar.go, callout*.go, runtime.go
+//	                             variants, what came before, and Go's own timers
+//	packed*.go, chunks.go        scheme6 as it is used by default: the same wheel in the layout that was found fastest
+//	time.go, bitmap.go, counts.go
+//	                             instants and ticks; the busy slots; elementary operations
+//	sharded.go                   several facilities with a lock each
+//	realtime*.go, alarm.go, lead.go, timerfd*.go
+//	                             the only files that know a clock
+//
 // # Contract
 //
 // Facility's methods say what each call does. All schemes keep the same contract, each sentence of which is a test in

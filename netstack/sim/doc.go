@@ -13,6 +13,12 @@
 // A Link is the model of one direction by itself. It knows no clock and no network: Send(now, packet) decides at once
 // what becomes of the packet, so that the same model also runs where now is the time of day.
 //
+// # Files
+//
+// Begin with link.go, the model of one direction, which knows no network: package tun runs it in real time. link_config.go, loss*.go,
+// queue.go and draw.go are what it is made of. network.go joins links and nodes on one clock, topology.go plans some, and tap.go
+// with pcapng.go writes down what passes.
+//
 // # Determinism
 //
 // Same plan, same bytes. Events of one instant happen in the order in which they were scheduled (START order), whatever the

@@ -10,6 +10,11 @@
 // A Dialer's DialContext is what http.Transport takes, and a Listener what http.Server serves. NewConn makes a Conn of an endpoint
 // that came another way, such as a forwarder's.
 //
+// # Files
+//
+// Begin with dial.go and listen.go, then conn.go. gate.go is where goroutines wait, deadline.go for how long at most, and tasks.go runs them
+// in virtual time.
+//
 // # Errors
 //
 // They are those of package net: a *net.OpError around os.ErrDeadlineExceeded, net.ErrClosed, or the *os.SyscallError of a

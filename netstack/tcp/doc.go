@@ -24,17 +24,20 @@
 // Begin with conn.go, which has the state of a connection, then conn_input.go for what a segment does and conn_send.go for what
 // leaves after it.
 //
-//	conn_open, conn_close        the handshake; FIN, RST and TIME-WAIT
-//	conn_input, conn_admit       SEGMENT ARRIVES; what of it is refused or challenged
-//	conn_ack, conn_sack, conn_rtt
+//	conn_open.go, conn_close.go  the handshake; FIN, RST and TIME-WAIT
+//	conn_input.go, conn_admit.go
+//	                             SEGMENT ARRIVES; what of it is refused or challenged
+//	conn_ack.go, conn_sack.go, conn_rtt.go
 //	                             the acknowledgement: cumulative, selective, and the round trip that it measures
-//	conn_recovery, conn_undo     the response to losses; taking back what was spurious
-//	conn_recv                    text that arrives, and when it is acknowledged
-//	conn_send, conn_train        new data, the windows, Nagle; full segments in a row
-//	conn_rexmit, conn_segment    what is sent again; the segment as it leaves
-//	conn_timers, conn_timeout, conn_probe
+//	conn_recovery.go, conn_undo.go
+//	                             the response to losses; taking back what was spurious
+//	conn_recv.go                 text that arrives, and when it is acknowledged
+//	conn_send.go, conn_train.go  new data, the windows, Nagle; full segments in a row
+//	conn_rexmit.go, conn_segment.go
+//	                             what is sent again; the segment as it leaves
+//	conn_timers.go, conn_timeout.go, conn_probe.go
 //	                             starting, stopping and expiry; the retransmission timeout; loss probes and window probes
-//	conn_icmp, conn_reconfig, conn_info, conn_check
+//	conn_icmp.go, conn_reconfig.go, conn_info.go, conn_check.go
 //	                             ICMP; another configuration; TCP_INFO; the invariants
 //	flight.go                    what a connection keeps only while something is in flight
 //	sent*.go, segment_sent.go    the sender's book; rack.go, tlp.go find losses by it; loss6675.go, dupack.go: without RACK

@@ -11,6 +11,12 @@
 // What a script may say, what holds if it says nothing, and all its settings stand in netstack/tcp/testdata/README.md;
 // Options and Sysctls list the settings.
 //
+// # Files
+//
+// Begin with runner.go, which goes through the events. plan.go, settings.go and sysctl.go read what comes before them; call.go, args.go,
+// socket.go, sockopt.go and transfer.go are the program's calls; inject.go and expect.go the packets, flow.go and wire.go their
+// numbers and octets; code.go and info.go the asserts; failure.go and trace.go what is told of a difference.
+//
 // # Time
 //
 // Time is virtual and exact: a packet that must be sent at an instant is sent at this nanosecond, unless the script

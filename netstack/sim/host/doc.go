@@ -13,6 +13,12 @@
 //
 // A Plan is a whole scenario as data, JSON too, and Flows what runs it.
 //
+// # Files
+//
+// Begin with host.go, a node with an engine, and session.go, a connection as its application has it. app.go, readers.go and writers.go are
+// applications; world.go is the network with its hosts; plan.go and flows.go are a whole scenario of bulk flows; octets.go, spans.go and
+// hasher.go check what arrives.
+//
 // # Octets
 //
 // Nothing here holds payload. A datagram says where in its sender's stream its octets begin; the receiver compares that

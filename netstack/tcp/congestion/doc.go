@@ -11,6 +11,12 @@
 //
 // Names lists the names that New knows. All sizes are octets.
 //
+// # Files
+//
+// Begin with controller.go, the interface, and window.go, which all controls have in common. newreno.go, cubic.go and vegas.go are the
+// controls, hystart.go, validation.go and replace.go what they share; prr.go and pacing.go say when segments leave, and frto.go and
+// undo.go which retransmissions were spurious.
+//
 // # Arithmetic
 //
 // Every control computes the same windows on every machine, to the bit. CUBIC uses float64, and a compiler may fuse x*y+z
