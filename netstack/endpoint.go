@@ -60,8 +60,8 @@ type Endpoint struct {
 	gsoMax   uint32 // octets of the largest packet of several segments, for a link that cuts it; 0 if the link takes none such
 
 	conn    tcp.Conn
-	now     wheel.Time // the latest that conn was told
-	cookie  *cookie    // with opening == openCookie
+	now     wheel.Time  // the latest that conn was told
+	cookie  *tcp.Cookie // with opening == openCookie
 	todo    todo
 	route   *stack.Route
 	last    lastSent

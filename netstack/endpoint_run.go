@@ -209,7 +209,7 @@ func (e *Endpoint) input(s *segment, o *tcp.Output) (after bool) {
 		e.opening = opened
 		c := e.cookie
 		e.cookie = nil
-		v := e.conn.AcceptCookie(now, &in, c.mss, c.options, c.stamped, o)
+		v := e.conn.AcceptCookie(now, &in, *c, o)
 		e.rcv.keep(e, s, v)
 		return false
 	case e.opening != opened:

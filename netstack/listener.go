@@ -103,7 +103,7 @@ func (l *listener) syn(id stack.TransportEndpointID, seg *segment, pkt *stack.Pa
 }
 
 // open makes the connection that a segment begins, nil if there cannot be one: a SYN, or the answer to a cookie.
-func (l *listener) open(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer, ck *cookie) *Endpoint {
+func (l *listener) open(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer, ck *tcp.Cookie) *Endpoint {
 	e, err := l.e.p.openPassive(new(waiter.Queue), id, seg, pkt, func(e *Endpoint) {
 		l.e.mu.Lock()
 		e.inherit(l.e)
@@ -152,7 +152,7 @@ func (p *protocol) openPassive(wq *waiter.Queue, id stack.TransportEndpointID, s
 	e.setRoute(r)
 	var iss tcp.Seq
 	if e.cookie != nil {
-		iss = e.cookie.iss
+		iss = e.cookie.ISS
 	}
 	e.initConn(iss, seg.leastISS)
 	e.phase = phaseConn

@@ -6,14 +6,6 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// cookie is what a SYN cookie has told of the SYN.
-type cookie struct {
-	iss     tcp.Seq // the cookie
-	mss     uint16
-	options tcp.CookieOptions
-	stamped bool
-}
-
 // sendCookie answers a SYN with a SYN-ACK whose sequence number is all that is kept of it (RFC 4987 §3.6).
 func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) {
 	e, p := l.e, l.e.p
@@ -30,40 +22,7 @@ func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 	cfg := p.config(e.opts, e.fixedRecv, e.opts.socket(&e.ops), e.recvBuffer())
 	tos := e.opts.tos
 	e.mu.Unlock()
-	syn, opt := &seg.header, &seg.header.Options
-	mss := tcp.DefaultMSS(path.IPv6)
-	if opt.HasMSS {
-		mss = opt.MSS
-	}
-	h := tcp.Header{
-		Seq: p.secret.SYNCookie(seg.at, local, remote, syn.Seq, mss), Ack: syn.Seq.Add(1),
-		Flags: tcp.SYN | tcp.ACK, Window: tcp.SYNField(cfg.RecvBuffer),
-	}
-	ip := 20
-	if path.IPv6 {
-		ip = 40
-	}
-	h.Options.HasMSS, h.Options.MSS = true, tcp.AdvertisedMSS(path.MTU, ip)
-	if cfg.Socket.MaxSeg != 0 {
-		h.Options.MSS = min(h.Options.MSS, cfg.Socket.MaxSeg)
-	}
-	if cfg.Timestamps && opt.HasTimestamps {
-		// What else was offered is remembered in the timestamp, and without one it is refused.
-		offered := tcp.CookieOptions{
-			HasWScale: cfg.WScale && opt.HasWScale, WScale: opt.WScale,
-			SACKPermitted: cfg.SACK && opt.SACKPermitted,
-			ECN:           cfg.ECN && tcp.ECNSetupSYN(syn.Flags.Has(tcp.ECE), syn.Flags.Has(tcp.CWR)),
-		}
-		clock := uint32(int64(seg.at)/int64(cfg.TimestampTick)) + p.secret.TimestampOffset(local, remote)
-		h.Options.HasTimestamps, h.Options.TSVal, h.Options.TSEcr = true, offered.TSVal(clock), opt.TSVal
-		h.Options.SACKPermitted = offered.SACKPermitted
-		if offered.HasWScale {
-			h.Options.HasWScale, h.Options.WScale = true, tcp.ScaleFor(max(cfg.RecvBuffer, cfg.RecvBufferMax))
-		}
-		if offered.ECN {
-			h.Flags |= tcp.ECE
-		}
-	}
+	h := p.secret.CookieSYNAck(seg.at, local, remote, &seg.header, cfg, path)
 	l.mu.Lock()
 	l.cookies, l.cookieAt = true, seg.at
 	l.mu.Unlock()
@@ -108,7 +67,7 @@ func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 
 // cookie returns what the cookie that a segment acknowledges has told, nil if it is none, and whether the queue for Accept is full. cfg is
 // what the SYN-ACK was made by.
-func (l *listener) cookie(id stack.TransportEndpointID, seg *segment, cfg *tcp.Config) (ck *cookie, full bool) {
+func (l *listener) cookie(id stack.TransportEndpointID, seg *segment, cfg *tcp.Config) (ck *tcp.Cookie, full bool) {
 	l.mu.Lock()
 	// An ACK is looked at only while a cookie can be about: else whoever can guess one in 2^28 would need no SYN.
 	possible := l.cookies && seg.at.Sub(l.cookieAt) <= tcp.CookieMaxLifetime
@@ -117,18 +76,12 @@ func (l *listener) cookie(id stack.TransportEndpointID, seg *segment, cfg *tcp.C
 	if !possible {
 		return nil, full
 	}
-	h := &seg.header
 	local, remote := end(id.LocalAddress, id.LocalPort), end(id.RemoteAddress, id.RemotePort)
-	iss := h.Ack.Add(^uint32(0))
-	mss, ok := l.e.p.secret.CheckSYNCookie(seg.at, local, remote, h.Seq.Add(^uint32(0)), iss)
+	taken, ok := l.e.p.secret.TakeCookie(seg.at, local, remote, &seg.header, cfg)
 	if !ok {
 		return nil, full
 	}
-	ck = &cookie{iss: iss, mss: mss}
-	if ck.stamped = cfg.Timestamps && h.Options.HasTimestamps; ck.stamped {
-		ck.options = tcp.CookieOptionsFrom(h.Options.TSEcr)
-	}
-	return ck, full
+	return &taken, full
 }
 
 // lateCookie has a half-open connection, whose lock is held, be the one that a cookie was sent for, if the segment acknowledges that: the
@@ -143,6 +96,6 @@ func (l *listener) lateCookie(c *Endpoint, seg *segment, o *tcp.Output) bool {
 	}
 	c.conn.Forget(o)
 	c.cookie, c.opening = ck, openCookie
-	c.initConn(ck.iss, 0)
+	c.initConn(ck.ISS, 0)
 	return true
 }

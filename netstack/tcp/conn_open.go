@@ -63,15 +63,15 @@ func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {
 	c.pushSYN(now, o)
 }
 
-// AcceptCookie takes the ACK that ends the handshake of a SYN cookie, of which CheckSYNCookie has told the mss, and the
-// timestamps opts, if ok. The connection is established then, and the ACK is input to it.
-func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, mss uint16, opts CookieOptions, ok bool, o *Output) Verdict {
+// AcceptCookie takes the ACK that ends the handshake of a SYN cookie, of which Secret.TakeCookie has told ck. Its ISS is the one of
+// Init. The connection is established then, and the ACK is input to it.
+func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, ck Cookie, o *Output) Verdict {
 	if c.opened() {
 		return Verdict{}
 	}
 	h := ack.Header
-	syn := Header{Seq: h.Seq - 1, Flags: SYN, Options: Options{HasMSS: true, MSS: mss}}
-	if ok {
+	syn := Header{Seq: h.Seq - 1, Flags: SYN, Options: Options{HasMSS: true, MSS: ck.MSS}}
+	if opts := ck.Options; ck.Stamped {
 		syn.Options.HasTimestamps, syn.Options.TSVal = true, h.Options.TSVal
 		syn.Options.HasWScale, syn.Options.WScale = opts.HasWScale, opts.WScale
 		syn.Options.SACKPermitted = opts.SACKPermitted

@@ -43,7 +43,7 @@
 //	sent*.go, segment_sent.go    the sender's book; rack.go, tlp.go find losses by it; loss6675.go, dupack.go: without RACK
 //	ackpace.go                   what ACKs show of when the peer sends them, for the probe of tlp.go
 //	reassembly.go, sackgen.go    the receiver's book; delack.go, window.go, rcvtune.go: when it acknowledges, and how much
-//	header.go, options.go        the wire; accept.go, blind.go, paws.go: what is to be believed of it
+//	header.go, options.go        the wire; accept.go, blind.go, paws.go, cookie.go: what is to be believed of it
 //	engine*.go, listener*.go     a host; trace*.go: what happens there, as JSON lines
 //	congestion                   a package: controls of the window, PRR, and who undoes what was spurious
 //
