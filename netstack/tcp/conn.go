@@ -22,12 +22,12 @@ import (
 // Each costs O(1), O(1) for each segment that it sends or takes out of flight, and O(log n) for each SACK block, where nothing else is said.
 // After EventClosed all calls do nothing. A Conn belongs to one goroutine at a time; it is not to be copied once Init was called.
 type Conn struct {
-	cfg     *Config
-	opts    *SocketOptions // those of cfg until they are changed
-	mtu     uint32         // of the path
-	ip      uint8          // octets of IP's header
-	ipv6    bool
-	counted bool // the engine's: among those in TIME-WAIT
+	cfg        *Config
+	opts       *SocketOptions // those of cfg until they are changed
+	mtu        uint32         // of the path
+	ip         uint8          // octets of IP's header
+	ipv6       bool
+	inTimeWait bool // the engine's: it counts the connection among those in TIME-WAIT
 
 	state   State
 	ca      CAState
@@ -206,7 +206,7 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 	} else if was.NoQuickAck && !opts.NoQuickAck {
 		c.delack.Requicken()
 	}
-	if opts.QuickAck && c.armed&(1<<tcptimers.DelAck) != 0 {
+	if opts.QuickAck && c.runs(tcptimers.DelAck) {
 		c.ackDue = true
 	}
 	c.more = c.more && opts.Cork == was.Cork

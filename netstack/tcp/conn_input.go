@@ -131,7 +131,7 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		c.closeAfterOpen(o)
 	}
 	if c.probed && h.Ack == c.sndNxt.Add(1) {
-		c.probeArrived(now, o)
+		c.probeArrived(now, o) // the octet of a window probe, which SND.NXT does not cover yet
 	}
 	standing := CheckAck(c.sndUna, c.sndNxt, c.snd.MaxWnd, h.Ack)
 	if standing == AckUnacceptable {

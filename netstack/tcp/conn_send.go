@@ -60,7 +60,7 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 // allows reports whether congestion control lets n octets go.
 func (c *Conn) allows(n uint32) bool {
 	if c.fl.sent.Pipe().Octets == 0 {
-		return true
+		return true // with nothing on its way, no ACK would ever bring leave
 	}
 	switch {
 	case c.ca == CARecovery:

@@ -207,7 +207,7 @@ func (e *Engine) apply(s *Socket) {
 		e.remove(s)
 		return
 	}
-	if s.conn.State() == StateTimeWait && !s.conn.counted {
+	if s.conn.State() == StateTimeWait && !s.conn.inTimeWait {
 		e.enterTimeWait(s)
 	}
 }

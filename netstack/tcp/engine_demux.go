@@ -35,7 +35,7 @@ func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Verdict) {
 		e.refuse(local, remote, &in)
 		return nil, Verdict{}
 	}
-	if s.conn.counted && p.Header.Flags&(SYN|ACK|RST) == SYN {
+	if s.conn.inTimeWait && p.Header.Flags&(SYN|ACK|RST) == SYN {
 		if s, ok := e.reincarnate(now, s, &in); ok {
 			return s, Verdict{}
 		}
@@ -101,7 +101,7 @@ func (e *Engine) send(local, remote netip.AddrPort, h Header) {
 
 // enterTimeWait counts a connection that has come to TIME-WAIT, or ends it at once if there are too many.
 func (e *Engine) enterTimeWait(s *Socket) {
-	s.conn.counted = true
+	s.conn.inTimeWait = true
 	e.timeWait++
 	if e.timeWait > e.cfg.MaxTimeWait {
 		e.out.Counters.TCPTimeWaitOverflow++

@@ -119,14 +119,14 @@ func (e *Engine) applyTimers(s *Socket) {
 	}
 }
 
-// counted reports whether the record of a slot is in socketTimers.
-func counted(slot Slot) bool {
+// inSocketTimers reports whether the record of a slot is in socketTimers.
+func inSocketTimers(slot Slot) bool {
 	return slot < Slot(tcptimers.Kinds) && slot != Slot(tcptimers.Keepalive) && slot != Slot(tcptimers.DelAck)
 }
 
 // countTimers notes a change in the number of records, and of those that run, in socketTimers.
 func (s *Socket) countTimers(slot Slot, records, runs int) {
-	if counted(slot) {
+	if inSocketTimers(slot) {
 		s.timers.records += uint32(records)
 		s.timers.runs += uint32(runs)
 	}
