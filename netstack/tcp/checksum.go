@@ -112,12 +112,3 @@ func ValidChecksum(src, dst netip.Addr, segment []byte) bool {
 	// RFC 9293 §3.1: "The TCP checksum is never optional."
 	return SegmentChecksum(src, dst, segment) == 0
 }
-
-// UpdateChecksum returns the checksum of a segment in which one 16-bit word was changed (RFC 1624 §3).
-func UpdateChecksum(checksum, from, to uint16) uint16 {
-	// HC' = ~(~HC + ~m + m'), equation 3 there.
-	v := uint32(^checksum) + uint32(^from) + uint32(to)
-	v = v>>16 + v&0xffff
-	v = v>>16 + v&0xffff
-	return ^uint16(v)
-}

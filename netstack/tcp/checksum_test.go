@@ -91,16 +91,6 @@ func TestSetAndValidChecksum(t *testing.T) {
 			}
 			b[bit/8] ^= 1 << (bit % 8)
 		}
-		// RFC 1624 §3: after one word has changed, the checksum follows from the old one.
-		SetChecksum(addr4a, addr4b, b)
-		old, _, _ := ParseHeader(b)
-		b[14], b[15] = byte(rng.Uint32()), byte(rng.Uint32())
-		to, _, _ := ParseHeader(b)
-		got := UpdateChecksum(old.Checksum, old.Window, to.Window)
-		b[16], b[17] = byte(got>>8), byte(got)
-		if !ValidChecksum(addr4a, addr4b, b) {
-			t.Fatalf("UpdateChecksum(%#04x, %#04x, %#04x) = %#04x is not valid", old.Checksum, old.Window, to.Window, got)
-		}
 	}
 }
 

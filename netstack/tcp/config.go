@@ -175,9 +175,9 @@ type Path struct {
 
 func (p *Path) ipHeaderLen() int {
 	if p.IPv6 {
-		return 40 + p.IPLen
+		return ipv6HeaderLen + p.IPLen
 	}
-	return 20 + p.IPLen
+	return ipv4HeaderLen + p.IPLen
 }
 
 // Check returns an error if the MTU leaves no room for a segment, or there are more options of IP than can be.

@@ -99,15 +99,6 @@ func (h *Host) Listen(port uint16, cfg tcp.ListenConfig, serve func() App) error
 	return nil
 }
 
-// Unlisten ends listening on the port.
-func (h *Host) Unlisten(port uint16) {
-	if l := h.listeners[port]; l != nil {
-		delete(h.listeners, port)
-		l.tcp.Close(h.world.Net.Now())
-		h.Flush()
-	}
-}
-
 // Dial opens a connection to a port of another host, from a port of its own choice. cfg nil is the engine's.
 func (h *Host) Dial(to *Host, port uint16, cfg *tcp.Config, app App) (*Session, error) {
 	for range lastEphemeral - firstEphemeral {
