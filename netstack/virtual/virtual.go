@@ -32,6 +32,7 @@ type TCP struct {
 	GVisor  bool            // gVisor's own, in place of this house's
 	Config  netstack.Config // of this house's
 	NoSACK  bool
+	NoRACK  bool   // gVisor's without RACK, and without its probe for lost tails
 	Control string // of congestion: "cubic" or "newreno", and "vegas" but for gVisor; "" is "cubic" for gVisor, and that of Config
 	Buffer  int    // octets that a connection may have to send, at most; 0 is 4 MiB
 	Window  int    // octets that it is ready to receive on a connection, at most, 4096 or more; 0 is what the stack has
@@ -137,6 +138,11 @@ func newStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr)
 	for _, option := range options {
 		if err := s.SetTransportProtocolOption(header.TCPProtocolNumber, option); err != nil {
 			return fail(fmt.Sprintf("set %T", option), err)
+		}
+	}
+	if none := tcpip.TCPRecovery(0); t.NoRACK && t.GVisor {
+		if err := s.SetTransportProtocolOption(header.TCPProtocolNumber, &none); err != nil {
+			return fail("set RACK", err)
 		}
 	}
 	if err := s.CreateNIC(1, link); err != nil {
