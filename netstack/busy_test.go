@@ -62,7 +62,7 @@ func TestCloseWhileBusy(t *testing.T) {
 		go func() { wg.Wait(); close(done) }()
 		select {
 		case <-done:
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			buf := make([]byte, 1<<20)
 			t.Fatalf("somebody still waits after all was closed:\n%s", buf[:runtime.Stack(buf, true)])
 		}

@@ -21,13 +21,13 @@ import (
 // eventually waits until f holds.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for range 2000 {
+	for range 12_000 {
 		if f() {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatalf("%s: not after 10 s", what)
+	t.Fatalf("%s: not after a minute", what)
 }
 
 func forAll(t *testing.T, f func(t *testing.T, n *pairNet)) {
@@ -83,7 +83,7 @@ func TestReset(t *testing.T) {
 func TestRefused(t *testing.T) {
 	forAll(t, func(t *testing.T, n *pairNet) {
 		families(t, func(t *testing.T, v6 bool) {
-			_, err := n.tryDial(v6, 5*time.Second)
+			_, err := n.tryDial(v6, time.Minute)
 			if want := (&tcpip.ErrConnectionRefused{}).String(); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("dial: %v, want %s", err, want)
 			}
@@ -164,13 +164,13 @@ func TestManyConnections(t *testing.T) {
 			wg.Add(1)
 			go func() {
 				defer wg.Done()
-				c, err := n.tryDial(false, 20*time.Second)
+				c, err := n.tryDial(false, time.Minute)
 				if err != nil {
 					t.Errorf("dial %d: %v", i, err)
 					return
 				}
 				defer c.Close()
-				c.SetDeadline(time.Now().Add(20 * time.Second))
+				c.SetDeadline(time.Now().Add(time.Minute))
 				msg := bytes.Repeat([]byte{byte(i)}, 1000+100*i)
 				go func() {
 					c.Write(msg)

@@ -32,7 +32,7 @@ func TestCrewHasAGoroutineForEachProcessor(t *testing.T) {
 	var wait sync.WaitGroup
 	l := n.listen(false)
 	for range flows {
-		a, err := n.tryDial(false, 20*time.Second)
+		a, err := n.tryDial(false, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,7 @@ func TestShutdownRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.CloseRead()
-	a.SetWriteDeadline(time.Now().Add(20 * time.Second))
+	a.SetWriteDeadline(time.Now().Add(time.Minute))
 	if _, err := a.Write(make([]byte, 5<<20)); err != nil {
 		t.Fatalf("write to an end that reads no more: %v", err)
 	}
@@ -204,7 +204,7 @@ func TestResetIsVerified(t *testing.T) {
 	for _, te := range n.a.stack.RegisteredEndpoints() {
 		te.Abort()
 	}
-	b.SetReadDeadline(time.Now().Add(5 * time.Second))
+	b.SetReadDeadline(time.Now().Add(time.Minute))
 	_, err := b.Read(make([]byte, 1))
 	if want := (&tcpip.ErrConnectionReset{}).String(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("the peer reads: %v, want %s", err, want)

@@ -173,7 +173,7 @@ func (n *pairNet) listen(v6 bool) net.Listener {
 // dial connects a to b.
 func (n *pairNet) dial(v6 bool) *gonet.TCPConn {
 	n.t.Helper()
-	c, err := n.tryDial(v6, 20*time.Second)
+	c, err := n.tryDial(v6, time.Minute)
 	if err != nil {
 		n.t.Fatalf("dial: %v", err)
 	}
@@ -258,7 +258,7 @@ func exchange(t *testing.T, a, b *gonet.TCPConn, size int) {
 	sent := [2]chan result{make(chan result, 1), make(chan result, 1)}
 	got := [2]chan result{make(chan result, 1), make(chan result, 1)}
 	for i, c := range []*gonet.TCPConn{a, b} {
-		c.SetDeadline(time.Now().Add(60 * time.Second))
+		c.SetDeadline(time.Now().Add(3 * time.Minute))
 		go func() {
 			sum, err := send(c, size, int64(i))
 			sent[i] <- result{size, sum, err}

@@ -94,7 +94,7 @@ func TestLossLeavesNothing(t *testing.T) {
 		var wait sync.WaitGroup
 		var ends []net.Conn
 		for range conns {
-			a, err := n.tryDial(false, 20*time.Second)
+			a, err := n.tryDial(false, time.Minute)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -54,7 +54,7 @@ func (s *idlers) endpoint() (tcpip.Endpoint, chan struct{}) {
 // try calls f until it does not say that it would block.
 func (s *idlers) try(f func() tcpip.Error) {
 	s.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Microsecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Microsecond) {
 		err := f()
 		if err == nil {
 			return
@@ -65,7 +65,7 @@ func (s *idlers) try(f func() tcpip.Error) {
 			s.t.Fatal(err)
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("still after 20 s: %v", err)
+			s.t.Fatalf("still after a minute: %v", err)
 		}
 	}
 }

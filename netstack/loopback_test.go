@@ -44,7 +44,7 @@ var loopAddr = tcpip.FullAddress{NIC: 1, Addr: header.IPv4Loopback, Port: pairPo
 // connectLoop returns both ends of a connection of a stack with itself.
 func connectLoop(t testing.TB, s *stack.Stack, l *gonet.TCPListener) (a, b *gonet.TCPConn) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	a, err := gonet.DialContextTCP(ctx, s, loopAddr, ipv4.ProtocolNumber)
 	if err != nil {

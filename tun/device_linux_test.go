@@ -158,7 +158,7 @@ func (p *tunPair) dialStack(to netip.Addr) (kernel, stack net.Conn) {
 	p.must("listen", err)
 	defer l.Close()
 	p.must("dial", p.ns.Do(func() (err error) {
-		kernel, err = net.DialTimeout("tcp", at.String(), 10*time.Second)
+		kernel, err = net.DialTimeout("tcp", at.String(), time.Minute)
 		return err
 	}))
 	stack, err = l.Accept()
@@ -176,7 +176,7 @@ func (p *tunPair) dialKernel(to netip.Addr) (kernel, stack net.Conn) {
 	}))
 	defer l.Close()
 	full, proto := tunFull(l.Addr().(*net.TCPAddr).AddrPort())
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	stack, err := gonet.DialContextTCP(ctx, p.stack, full, proto)
 	p.must("dial", err)
@@ -192,7 +192,7 @@ func tunTransfer(t *testing.T, from, to net.Conn, n int) {
 	chunk := tunPayload(64 << 10)
 	want := crc64.New(table)
 	sent := make(chan error, 1)
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(3 * time.Minute)
 	from.SetDeadline(deadline)
 	to.SetDeadline(deadline)
 	go func() {

@@ -128,7 +128,7 @@ func TestJoin(t *testing.T) {
 	defer l.Close()
 	var a net.Conn
 	if err := spaces[0].Do(func() (err error) {
-		a, err = net.DialTimeout("tcp", l.Addr().String(), 10*time.Second)
+		a, err = net.DialTimeout("tcp", l.Addr().String(), time.Minute)
 		return err
 	}); err != nil {
 		t.Fatal(err)

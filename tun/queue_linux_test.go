@@ -28,7 +28,7 @@ func TestDialsBesideBusyProcessors(t *testing.T) {
 			defer l.Close()
 			full, proto := tunFull(l.Addr().(*net.TCPAddr).AddrPort())
 			dial := func() {
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				c, err := gonet.DialContextTCP(ctx, p.stack, full, proto) // nobody accepts: the backlog has room
 				p.must("dial", err)

@@ -45,7 +45,7 @@ type upTest struct {
 	said []string
 }
 
-const upLimit = 60 * time.Second
+const upLimit = 3 * time.Minute
 
 // startUp runs the command. The namespace ends with the test, which is skipped where there are none.
 func startUp(t *testing.T, args ...string) *upTest {

@@ -250,7 +250,7 @@ func TestInfo(t *testing.T) {
 func TestListen(t *testing.T) {
 	forProtocols(t, func(t *testing.T, p stack.TransportProtocolFactory) {
 		s := newLoop(t, p)
-		lc, d := sockets.ListenConfig{Stack: s}, sockets.Dialer{Stack: s, Timeout: time.Second}
+		lc, d := sockets.ListenConfig{Stack: s}, sockets.Dialer{Stack: s, Timeout: time.Minute}
 		for _, test := range []struct {
 			network, at string
 			v4, v6      bool
@@ -309,7 +309,7 @@ func TestListen(t *testing.T) {
 // TestWrongAddresses names what cannot be dialled or listened at.
 func TestWrongAddresses(t *testing.T) {
 	s := newLoop(t, netstack.NewProtocol)
-	d := sockets.Dialer{Stack: s, Timeout: time.Second}
+	d := sockets.Dialer{Stack: s, Timeout: time.Minute}
 	for _, test := range [][3]string{
 		{"udp", "127.0.0.1:80", "dial udp: unknown network udp"},
 		{"tcp", "127.0.0.1", "dial tcp: address 127.0.0.1: missing port in address"},
@@ -349,7 +349,7 @@ func TestResolver(t *testing.T) {
 	}
 	defer l.Close()
 	_, p, _ := net.SplitHostPort(l.Addr().String())
-	d := sockets.Dialer{Stack: s, Timeout: time.Second, Resolver: names{"both": {"::1", "127.0.0.1"}, "six": {"::1"}}}
+	d := sockets.Dialer{Stack: s, Timeout: time.Minute, Resolver: names{"both": {"::1", "127.0.0.1"}, "six": {"::1"}}}
 	c, err := d.DialContext(t.Context(), "tcp", "both:"+p)
 	if err != nil {
 		t.Fatal(err)

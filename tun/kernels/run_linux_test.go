@@ -21,7 +21,7 @@ import (
 func runTest(t *testing.T, s Scenario) string {
 	t.Helper()
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	err := Run(ctx, s, dir)
 	for _, missing := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.ENODEV, syscall.ENXIO} {

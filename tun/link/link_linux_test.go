@@ -61,7 +61,7 @@ func testTransfer(t *testing.T, l *Link, to netip.Addr, n int) {
 	}
 	defer ln.Close()
 	if err := l.InSide(0, func() (err error) {
-		a, err = net.DialTimeout("tcp", ln.Addr().String(), 20*time.Second)
+		a, err = net.DialTimeout("tcp", ln.Addr().String(), time.Minute)
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func testTransfer(t *testing.T, l *Link, to netip.Addr, n int) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	deadline := time.Now().Add(40 * time.Second)
+	deadline := time.Now().Add(3 * time.Minute)
 	a.SetDeadline(deadline)
 	b.SetDeadline(deadline)
 	data := make([]byte, n)

@@ -28,7 +28,7 @@ var (
 
 const (
 	ncPort = 8080
-	limit  = 60 * time.Second
+	limit  = 3 * time.Minute
 )
 
 // kernel is a kernel in a namespace of its own.

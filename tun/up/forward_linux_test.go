@@ -109,7 +109,7 @@ func (s *forwardTest) connect() (client, server *net.TCPConn) {
 // awaitOpen waits until so many connections are open.
 func (s *forwardTest) awaitOpen(n int) (r ForwardReport) {
 	s.t.Helper()
-	for range 1000 {
+	for range 6000 {
 		if r = s.Report().Forwards[0]; r.Open == n {
 			return r
 		}

@@ -54,7 +54,7 @@ func newSite(t testing.TB, c Config) *siteTest {
 	return s
 }
 
-const siteLimit = 60 * time.Second
+const siteLimit = 3 * time.Minute
 
 // dial connects from the kernel to a port of the stack.
 func (s *siteTest) dial(a netip.Addr, port uint16) (c *net.TCPConn, err error) {
