@@ -100,7 +100,7 @@ func TestScheme3StartDoesNotAllocate(t *testing.T) {
 		timers[i] = f.New(0)
 	}
 	start := Time(0)
-	if got := testing.AllocsPerRun(5, func() {
+	if got := testing.AllocsPerRun(50, func() {
 		start += n
 		for i, x := range timers {
 			f.Schedule(x, start+Time(i*7919%n+1))
