@@ -23,6 +23,7 @@ const maxDepth = 32
 func (d *decoder) decode(link uint16, rec *record) Reason {
 	p := &d.p
 	p.Number, p.Time, p.Interface = rec.number, rec.time, rec.iface
+	p.Device = 0
 	p.Direction, p.Problems = rec.direction, rec.problems
 	d.depth, d.addressed, d.foreign, p.Path = 0, false, false, 0
 	return d.link(link, rec.data, int(rec.length))

@@ -120,6 +120,7 @@ func (d *decoder) sll2(b []byte, n int) Reason {
 	if len(b) < 20 {
 		return short(20, n)
 	}
+	d.p.Device = binary.BigEndian.Uint32(b[4:])
 	if d.p.Direction == Unknown {
 		d.p.Direction = linuxDirection(uint16(b[10]))
 	}

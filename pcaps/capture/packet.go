@@ -13,6 +13,7 @@ type Packet struct {
 	Number    int64      // in its file, from 1, counted over packets of all kinds, as Wireshark's frame.number
 	Time      wheel.Time // nanoseconds since 1970, UTC
 	Interface int        // in its file, from 0
+	Device    uint32     // of the host that captured it on all of its interfaces, by its number there; 0 if the packet does not say: SLL2 does
 
 	Src, Dst netip.AddrPort // innermost, where there are tunnels; IPv4 addresses are never mapped into IPv6
 	Path     uint64         // a hash of what lies outside the innermost IP header: VLANs, tunnels and their ends; 0 if there is nothing; the same if a tunnel's ends are swapped

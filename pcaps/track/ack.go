@@ -78,7 +78,11 @@ func (f *Flow) ack(p *capture.Packet, now wheel.Time) {
 	f.readSACK(&a, o)
 	if pos > f.max {
 		// What is acknowledged was sent, and not captured.
-		f.missed = missed{f.max, pos, now}
+		from := f.max
+		if m := &f.missed; m.end == f.max && now.Sub(m.at) < lateStamp {
+			from = m.start
+		}
+		f.missed = missed{from, pos, now}
 		if f.other().Packets > 0 && f.Packets > 0 {
 			f.Unseen += pos - f.max
 		}
@@ -285,6 +289,11 @@ func (f *Flow) advance(a *ack, m *measured) {
 		m.segments++
 		m.octets += min(s.end, a.pos) - s.start
 		if part {
+			if s.txs > 0 && s.start == 0 { // a SYN with data, which were not taken
+				taken := *s
+				taken.end = a.pos
+				f.past.add(&taken)
+			}
 			s.start = a.pos
 			break
 		}

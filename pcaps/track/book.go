@@ -15,6 +15,7 @@ type segment struct {
 	ts         uint32     // that of the last one
 	txs        uint16     // transmissions seen
 	id         uint16     // the identification of the packet with the first one; 0 for none
+	place      uint8      // where the last one was captured
 	hasTS      bool
 	sacked     bool
 	missing    bool // octets behind it were seen and none of its own

@@ -144,7 +144,7 @@ func (c *Conn) add(p *capture.Packet, dir int, damaged bool) {
 	if p.Problems.Has(capture.BadChecksum) {
 		c.OddSums++
 	}
-	if f.copies.isCopy(p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) {
+	if f.copies.isCopy(p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) || f.isPart(p, now) {
 		c.Copies++
 		f.tell(Copied, p.Number, now, now, 0, 0, nil)
 		return

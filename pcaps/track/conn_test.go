@@ -439,3 +439,107 @@ func TestKeepalivesFromTheFirstPacketOn(t *testing.T) {
 		t.Errorf("%d keepalives, want 4: the first cannot be told", f.Keepalives)
 	}
 }
+
+// TestACKTellsWhatWasLost: all that was sent before a bare ACK was lost before the point of capture, and comes 450 ms later.
+func TestACKTellsWhatWasLost(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 200, 1)
+	l.send(150, false, 1, 0, 201)
+	l.send(500, true, 201, 200, 1)
+	l.send(550, false, 2001, 0, 401)
+	l.send(1000, false, 1, 1000, 401)
+	l.send(1000.1, true, 401, 0, 1001)
+	l.send(1050, false, 1001, 1000, 401)
+	l.send(1050.1, true, 401, 0, 2001)
+	f := &l.done(1)[0].Flows[1]
+	if len(f.Episodes) != 1 || f.Rexmits != 2 || f.Octets != 2000 {
+		t.Fatalf("%d episodes, %d retransmissions, %d octets, want 1, 2, 2000", len(f.Episodes), f.Rexmits, f.Octets)
+	}
+	if e := f.Episodes[0]; e.Kind != RTO || e.D != 450*ms || !e.Estimated || e.Spurious != Necessary {
+		t.Errorf("%v, D %v, estimated %v, spurious %v, want rto 450ms true no", e.Kind, e.D, e.Estimated, e.Spurious)
+	}
+}
+
+// TestACKsCapturedBeforeWhatTheyAcknowledge: a host's interface hands several ACKs over before the super-packet that drew them.
+func TestACKsCapturedBeforeWhatTheyAcknowledge(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 1460, 1)
+	l.send(101, false, 1, 0, 2921)
+	l.send(101.01, false, 1, 0, 4381)
+	l.send(101.02, true, 1461, 11_680, 1)
+	l.send(150, false, 1, 0, 13_141)
+	if f := &l.wantClean(1)[0].Flows[0]; f.Unseen != 0 || f.Octets != 13_140 {
+		t.Errorf("%d octets unseen, %d in all, want 0 of 13140", f.Unseen, f.Octets)
+	}
+}
+
+// TestSYNAgainWithoutItsData: the SYN-ACK did not take the data of the SYN, and was lost behind the capture.
+func TestSYNAgainWithoutItsData(t *testing.T) {
+	l := newLab(t, Config{})
+	l.send(0, true, 0, 500, 0, withFlags(tcp.SYN))
+	l.send(10, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+	l.send(1000, true, 0, 0, 0, withFlags(tcp.SYN))
+	l.send(1010, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+	l.send(1010.1, true, 1, 500, 1)
+	l.send(1030, false, 1, 0, 501)
+	f := &l.done(1)[0].Flows[0]
+	if len(f.Episodes) == 0 || f.Episodes[0].Kind != SYN || f.Episodes[0].D != time.Second {
+		t.Errorf("%d episodes, the first %+v, want syn after 1 s", len(f.Episodes), f.Episodes)
+	}
+}
+
+// TestSuperPacketsBetweenInterfaces has a host captured on all of its interfaces, between two of which it cuts super-packets, or joins
+// segments to one. What is sent again later is a loss still.
+func TestSuperPacketsBetweenInterfaces(t *testing.T) {
+	at2 := func(p *packet) { p.Device = 2 }
+	for _, join := range []bool{false, true} {
+		l := newLab(t, Config{})
+		l.open(0)
+		whole := func(at float64, id uint32, options ...option) {
+			l.send(at, true, 1, 5*1460, 1, append(options, withID(id))...)
+		}
+		pieces := func(at float64, id uint32, options ...option) {
+			for i := range 5 {
+				l.send(at+float64(i)/1000, true, 1+1460*i, 1460, 1, append(options, withID(id+uint32(i)))...)
+			}
+		}
+		first, second := whole, pieces
+		if join {
+			first, second = pieces, whole
+		}
+		first(100, 10)
+		second(100.1, 10, at2)
+		l.send(150, false, 1, 0, 1)
+		first(500, 20)
+		second(500.1, 20, at2)
+		l.send(550, false, 1, 0, 7301)
+		c := l.done(1)[0]
+		f := &c.Flows[0]
+		if len(f.Episodes) != 1 || f.Episodes[0].D != 400*ms || f.Octets != 7300 || c.Copies < 2 || f.Episodes[0].All > 5 {
+			t.Errorf("join %v: %d copies, %d octets, %d episodes", join, c.Copies, f.Octets, len(f.Episodes))
+		}
+	}
+}
+
+// TestCopyWithOptionsCutOff has each packet twice, where the capture has cut the timestamps of the one within a tunnel.
+func TestCopyWithOptionsCutOff(t *testing.T) {
+	l := newLab(t, Config{})
+	both := func(at float64, fromA bool, seq, length, ack int, options ...option) {
+		stamp := uint32(at)
+		l.send(at, fromA, seq, length, ack, append(options, withStamps(stamp, 7))...)
+		l.send(at+0.01, fromA, seq, length, ack, append(options, withPath(77), func(p *packet) { p.Problems |= capture.OptionsCut })...)
+	}
+	both(0, true, 0, 0, 0, withFlags(tcp.SYN))
+	both(50, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
+	both(50.1, true, 1, 0, 1)
+	for i := range 10 {
+		at := 100 * float64(i+1)
+		both(at, true, 1+500*i, 500, 1)
+		both(at+50, false, 1, 0, 501+500*i)
+	}
+	if c := l.wantClean(1)[0]; 2*c.Copies != c.Packets {
+		t.Errorf("%d copies of %d packets, want half", c.Copies, c.Packets)
+	}
+}

@@ -3,6 +3,7 @@ package track
 import (
 	"time"
 
+	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
 	"tcpwheel/wheel"
 )
@@ -13,36 +14,51 @@ type copies struct {
 	seen [16][4]packetMark // by bits of the mark: of those, the last four
 }
 
-// packetMark is what two captures of one packet have in common, mixed, and when it was captured. Time to live and interface are not in it.
+// packetMark is what two captures of one packet have in common, mixed, and when it was captured.
 type packetMark struct {
-	mark uint64 // its lowest pathBits are of the path
+	mark uint64 // 32 bits that are the same, 24 of the options, 8 of the place
 	at   wheel.Time
 }
 
-// pathBits tell captures on different paths apart.
-const pathBits = 0xff
+// optionBits are of the timestamp and the first SACK block; all are 0 if a capture has cut them off.
+const optionBits = 0xffffff00
 
 // set returns those that a mark may be among.
 func (c *copies) set(mark uint64) *[4]packetMark { return &c.seen[mark>>32%uint64(len(c.seen))] }
 
 // isOne reports whether two marks are of one packet.
-func isOne(a, b uint64) bool { return (a^b)&^pathBits == 0 }
+func isOne(a, b uint64) bool {
+	differ := a ^ b
+	return differ>>32 == 0 && (differ&optionBits == 0 || a&optionBits == 0 || b&optionBits == 0)
+}
 
-// markOf mixes what two captures of one packet have in common, and its path. It is never 0.
+// markOf returns the mark of a packet, which is never 0.
 func markOf(p *capture.Packet) uint64 {
+	const golden = 0x9e3779b97f4a7c15
 	h := &p.Header
 	o := &h.Options
-	mark := uint64(h.Seq)<<32 | uint64(h.Ack)
-	mix := func(v uint64) {
-		mark = (mark ^ v) * 0x9e3779b97f4a7c15
-		mark ^= mark >> 29
+	mix := func(h, v uint64) uint64 {
+		h = (h ^ v) * golden
+		return h ^ h>>29
 	}
-	mix(uint64(p.Len)<<32 | uint64(o.TSVal))
-	mix(uint64(identOf(p))<<32 | uint64(h.Window)<<16 | uint64(h.Flags)<<8 | uint64(o.NumSACK))
-	if o.NumSACK > 0 {
-		mix(uint64(o.SACK[0].Start)<<32 | uint64(o.SACK[0].End))
+	same := mix(uint64(h.Seq)<<32|uint64(h.Ack), uint64(p.Len)<<32|uint64(identOf(p))<<16|uint64(h.Window))
+	same = mix(same, uint64(h.Flags))
+	options := uint64(0)
+	if !p.Problems.Has(capture.OptionsCut) {
+		options = mix(uint64(o.TSVal), uint64(o.NumSACK))
+		if o.NumSACK > 0 {
+			options = mix(options, uint64(o.SACK[0].Start)<<32|uint64(o.SACK[0].End))
+		}
+		options = options>>40<<8 | 1<<8
 	}
-	return mark&^pathBits | p.Path&pathBits | 1<<63
+	return same&^(1<<32-1) | 1<<63 | options | uint64(placeOf(p))
+}
+
+// placeOf tells captures at different places apart, as far as packets tell of them: on different interfaces or paths, on the way into the
+// capturing host and out of it, before and behind a router.
+func placeOf(p *capture.Packet) uint8 {
+	h := p.Path ^ uint64(p.Device)<<32 ^ uint64(p.Interface)<<16 ^ uint64(p.Direction)<<8 ^ uint64(p.TTL)
+	return uint8(h * 0x9e3779b97f4a7c15 >> 56)
 }
 
 const (
@@ -52,8 +68,8 @@ const (
 	// copyAtOnce is the same where there is no identification to tell by: less than any retransmission takes.
 	copyAtOnce = 500 * time.Microsecond
 
-	// copyElsewhere is the same for captures within and outside of a tunnel, or before and behind a router between two VLANs, which takes
-	// longer than a cable.
+	// copyElsewhere is the same for captures at different places: within and outside of a tunnel, say, or before and behind a router,
+	// which takes longer than a cable.
 	copyElsewhere = 5 * time.Millisecond
 )
 
@@ -62,7 +78,7 @@ const (
 //
 // An identification that is not 0 is a packet's own for long enough. Without one, octets that come again so soon were not sent again.
 // ACKs may well repeat each other, so that they count as copies only where octets, or identifications, have shown that packets
-// are captured twice, or on another path.
+// are captured twice, or at another place.
 func (c *copies) isCopy(p *capture.Packet, least time.Duration, mirrored bool) bool {
 	mark := markOf(p)
 	set := c.set(mark)
@@ -109,4 +125,30 @@ func (c *copies) onAnotherPath(p *capture.Packet) bool {
 		}
 	}
 	return false
+}
+
+// isPart reports whether octets that were seen just now at another place are captured again, in packets of another length: a host cuts
+// a super-packet between two of its interfaces, or joins segments to one.
+func (f *Flow) isPart(p *capture.Packet, now wheel.Time) bool {
+	const pieces = 64 // of a super-packet, each with an identification of its own
+	if p.Len == 0 || !f.started || p.Header.Flags.Has(tcp.SYN) {
+		return false
+	}
+	start := f.pos(p.Header.Seq)
+	end := start + int64(p.Len)
+	if start < f.una || end > f.max {
+		return false
+	}
+	place := placeOf(p)
+	i := f.book.find(start)
+	if s, id := f.book.at(i), identOf(p); id != 0 && s.id != 0 && s.txs == 1 && id-s.id >= pieces {
+		return false
+	}
+	for ; i < f.book.len() && f.book.at(i).start < end; i++ {
+		s := f.book.at(i)
+		if s.missing || s.place == place || now.Sub(s.sent) > copyElsewhere || p.Header.Options.HasTimestamps && s.hasTS && p.Header.Options.TSVal != s.ts {
+			return false
+		}
+	}
+	return true
 }

@@ -226,6 +226,9 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 		return
 	}
 	if n == 0 {
+		if start > f.max && !f.isStale(h) {
+			f.gap(p, start, at, now) // it carries nothing, and tells all the same how much was sent before
+		}
 		return
 	}
 	if f.isStale(h) {
@@ -251,15 +254,7 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 		f.again(p, at, now, start, min(end, f.max), probe)
 		start = f.max
 	} else if start > f.max {
-		// Octets are missing: lost on the way here, late, or not captured.
-		f.tell(Missing, p.Number, now, at, f.max, start, nil)
-		if f.timedOut(start, at) {
-			f.view.lossy, f.view.recover = true, start
-		}
-		f.extend(segment{
-			start: f.max, end: start, seen: now, first: at, sent: at, after: f.view.sentNew, missing: true,
-			tail: f.view.more && at.Sub(f.view.sentNew) > f.leastRTT()/4,
-		})
+		f.gap(p, start, at, now)
 	}
 	if end <= start {
 		return
@@ -291,11 +286,23 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 			cut = end // the FIN goes with the last segment
 		}
 		f.extend(segment{
-			start: start, end: cut, seen: now, first: at, sent: at, number: p.Number, id: identOf(p), firstTS: h.Options.TSVal, ts: h.Options.TSVal,
+			start: start, end: cut, seen: now, first: at, sent: at, number: p.Number, id: identOf(p), place: placeOf(p), firstTS: h.Options.TSVal, ts: h.Options.TSVal,
 			txs: 1, hasTS: h.Options.HasTimestamps,
 		})
 		start = cut
 	}
+}
+
+// gap notes that octets are missing: lost on the way here, late, or not captured.
+func (f *Flow) gap(p *capture.Packet, start int64, at, now wheel.Time) {
+	f.tell(Missing, p.Number, now, at, f.max, start, nil)
+	if f.timedOut(start, at) {
+		f.view.lossy, f.view.recover = true, start
+	}
+	f.extend(segment{
+		start: f.max, end: start, seen: now, first: at, sent: at, after: f.view.sentNew, missing: true,
+		tail: f.view.more && at.Sub(f.view.sentNew) > f.leastRTT()/4,
+	})
 }
 
 // timedOut reports whether what is missing up to there was sent before a timeout: after a silence there came a segment

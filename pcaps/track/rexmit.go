@@ -51,6 +51,7 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 	from := max(start, f.una)
 	if m := &f.missed; start >= m.start && end <= m.end && now.Sub(m.at) < lateStamp {
 		f.Unseen -= min(end-start, f.Unseen)
+		f.Octets += max(min(from, end)-start, 0) // the others are still missing
 		f.tell(Late, p.Number, now, at, start, end, nil)
 		f.arrivedLate(p, at, from, end)
 		return
@@ -122,11 +123,16 @@ func (f *Flow) touch(first, last int, p *capture.Packet, at wheel.Time) {
 		s := f.book.at(i)
 		if s.missing {
 			s.missing, s.late = false, true
+			f.Octets += s.end - s.start
+			if p.Header.Flags.Has(tcp.FIN) && s.end == f.finEnd {
+				f.Octets--
+			}
 			s.firstTS = p.Header.Options.TSVal
 			if s.number == 0 {
 				s.number = p.Number
 			}
 		}
+		s.place = placeOf(p)
 		s.sent, s.ts, s.hasTS = at, p.Header.Options.TSVal, p.Header.Options.HasTimestamps
 		if s.txs < 1<<15 {
 			s.txs++
