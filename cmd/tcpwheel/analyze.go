@@ -37,7 +37,7 @@ func newAnalyze() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "analyze FILE...",
-		Short: "tell of captures, loss by loss, what was sent again and what it cost",
+		Short: "tell of captures, loss by loss, what was sent again, and its cost",
 		Long: "Analyze follows the TCP connections of captures and finds each loss episode:\n" +
 			"what was retransmitted, whether a timer or ACKs made it leave, whether it was\n" +
 			"needed, and how long the repair took. A FILE that is - is standard input. It\n" +

@@ -30,7 +30,7 @@ func newBench() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "time schemes, and the Go runtime's timers, under the same workloads",
+		Short: "time schemes, and Go's own timers, under the same workloads",
 		Long: "Bench times every scheme under every workload with n timers, their rounds interleaved, and compares\n" +
 			"them with the Go runtime's timers, the scheme \"runtime\". Believe ratios, rather than figures of one run.\n\n" +
 			"Columns: the median time of an operation, and by how much the rounds differ; allocations; bytes of heap\n" +
@@ -39,7 +39,7 @@ func newBench() *cobra.Command {
 			"Workloads:\n" + aboutWorkloads() + "\n" +
 			"What the budget does not allow is skipped, with the reason: a scheme that walks all timers on START would\n" +
 			"need hours to have a million of them in place. Go doc tcpwheel/wheel/wheelbench has the definitions.",
-		Example: "  tcpwheel wheel bench --schemes scheme6,runtime --workloads start-stop,rearm --n 1000,1e5",
+		Example: "  tcpwheel wheel bench --schemes scheme6,runtime --workloads rearm --n 1000,1e5",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if o.N, err = parseNumbers(numbers); err != nil {

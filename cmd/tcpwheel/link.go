@@ -26,7 +26,7 @@ func newLink() *cobra.Command {
 	l := new(linkCommand)
 	cmd := &cobra.Command{
 		Use:   "link [flags] [-- COMMAND]",
-		Short: "two kernels joined by an emulated link that logs each packet's fate",
+		Short: "two kernels joined by an emulated link that logs packets' fates",
 		Long: "Link makes two TUN devices, in two network namespaces or one, and joins them by\n" +
 			"an emulated link until it gets SIGINT or SIGTERM, or COMMAND, which runs in the\n" +
 			"namespace of a, has ended. Then it removes the devices, with their addresses and\n" +

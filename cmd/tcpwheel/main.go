@@ -126,6 +126,7 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	settle(root)
+	fitHelp(root)
 	return root
 }
 

@@ -23,7 +23,7 @@ func newTail() *cobra.Command {
 	t := new(tailCommand)
 	cmd := &cobra.Command{
 		Use:   "tail",
-		Short: "how soon the lost last segment of a response is sent again, by whose TCP",
+		Short: "how soon a lost last segment is sent again, by whose TCP",
 		Long: "Tail measures how long senders take to notice that the last segment of a\n" +
 			"response was lost, once: our TCP by timer policies, gVisor's, and Linux's, over\n" +
 			"an emulated path, as seen on the path. It tells the time from the segment's\n" +

@@ -38,8 +38,8 @@ func newUp() *cobra.Command {
 			"      the stack listens, at all of its addresses or at ADDR, and connections go\n" +
 			"      on to HOST of the kernel: iperf3 -s behind our TCP\n" +
 			"  --forward [BIND:]PORT:ADDR:PORT\n" +
-			"      the kernel listens, at 127.0.0.1, at BIND, or at all its addresses (*), and\n" +
-			"      the stack connects to ADDR: iperf3 -c in front of our TCP\n\n" +
+			"      the kernel listens, at 127.0.0.1, at BIND, or at all its addresses (*),\n" +
+			"      and the stack connects to ADDR: iperf3 -c in front of our TCP\n\n" +
 			"The kernel's side of both is in the network namespace of the command, which\n" +
 			"with --netns is not that of the device.\n\n" +
 			"The capture has what passes the stack's end of the link, with nanoseconds, and\n" +
