@@ -13,7 +13,7 @@ var files embed.FS
 // Plan is the plan of the study.
 type Plan struct {
 	Timers    int      `plan:"timers" min:"100" max:"10000000"`
-	Slots     []int    `plan:"slots" min:"2" max:"16777216" power:"two"`
+	Slots     []int    `plan:"slots" min:"2" max:"16777216" power:"two" order:"rising"`
 	Spreads   []string `plan:"spreads" oneof:"random even one heartbeat"`
 	Heartbeat int      `plan:"heartbeat" min:"1" max:"1000000"`
 	Rotations int      `plan:"rotations" min:"1" max:"100"`

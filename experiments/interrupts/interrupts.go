@@ -15,9 +15,9 @@ var files embed.FS
 
 // Plan is the plan of the study.
 type Plan struct {
-	Intervals []int `plan:"intervals" min:"1" max:"1000000000"`
+	Intervals []int `plan:"intervals" min:"1" max:"1000000000" order:"rising"`
 	Phases    int   `plan:"phases" min:"1" max:"100000"`
-	Timers    []int `plan:"timers" min:"1" max:"1000000"`
+	Timers    []int `plan:"timers" min:"1" max:"1000000" order:"rising"`
 	Mean      int   `plan:"mean" min:"16" max:"1000000"`
 	Turns     int   `plan:"turns" min:"1" max:"1000"`
 	Seeds     int   `plan:"seeds" min:"1" max:"1000"`

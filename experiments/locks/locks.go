@@ -4,7 +4,6 @@ package locks
 import (
 	"embed"
 	"fmt"
-	"slices"
 
 	"tcpwheel/experiments"
 )
@@ -14,9 +13,9 @@ var files embed.FS
 
 // Plan is the plan of the study.
 type Plan struct {
-	Timers     []int    `plan:"timers" min:"0" max:"1000000"`
+	Timers     []int    `plan:"timers" min:"0" max:"1000000" order:"rising"`
 	Schemes    []string `plan:"schemes" oneof:"scheme1 scheme2 scheme2-rear scheme3 scheme5 scheme6 scheme6-eager scheme6-list scheme7"`
-	Processors []int    `plan:"processors" min:"1" max:"256"`
+	Processors []int    `plan:"processors" min:"1" max:"256" order:"rising"`
 	Running    int      `plan:"running" min:"1" max:"1000000"`
 	Operations int      `plan:"operations" min:"10" max:"1000000"`
 	Work       int      `plan:"work" min:"0" max:"1000000"`
@@ -57,8 +56,8 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E7", Name: "locks", Class: experiments.Exact, Files: files,
 	Question: "For how long does a processor lock the timers that others wait for?",
 	Check: func(p *Plan) error {
-		if !slices.IsSorted(p.Processors) || p.Processors[0] != 1 || !slices.IsSorted(p.Timers) {
-			return fmt.Errorf("processors: %v, timers: %v, want them to rise, processors from 1", p.Processors, p.Timers)
+		if p.Processors[0] != 1 {
+			return fmt.Errorf("processors: %v, want 1 first", p.Processors)
 		}
 		return nil
 	},

@@ -16,7 +16,7 @@ var files embed.FS
 type Plan struct {
 	Intervals   []string `plan:"intervals" oneof:"exponential uniform narrow constant"`
 	Mean        float64  `plan:"mean" min:"1000" max:"1e12"`
-	Outstanding []int    `plan:"outstanding" min:"10" max:"100000"`
+	Outstanding []int    `plan:"outstanding" min:"10" max:"100000" order:"rising"`
 	Insertions  int      `plan:"insertions" min:"1000" max:"100000000"`
 	WarmUp      int      `plan:"warm_up" min:"5" max:"1000"`
 	Seeds       int      `plan:"seeds" min:"2" max:"1000"`

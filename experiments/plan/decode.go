@@ -107,7 +107,11 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string, r rules) {
 		}
 		list := reflect.MakeSlice(t, len(nodes), len(nodes))
 		for i, c := range nodes {
+			was := len(d.faults)
 			d.value(c, list.Index(i), path, r)
+			if r.rising() && i > 0 && len(d.faults) == was && !above(list.Index(i), list.Index(i-1)) {
+				d.fault(c, path, "want more than the value before it")
+			}
 		}
 		v.Set(list)
 	case t.Kind() == reflect.Struct:

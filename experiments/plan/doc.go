@@ -19,8 +19,8 @@
 //
 // A field without the tag is not part of the plan. Bounds are inclusive, and hold for each element of a list, as does
 // power:"two", by which whole numbers are powers of two. A single value may stand for a list of one; a list may not be
-// empty unless its field is tagged optional:"true". Durations are text as in "20ms", or 0. Types with UnmarshalText may say
-// what they allow by a method Allowed() string.
+// empty unless its field is tagged optional:"true", and its elements rise if it is tagged order:"rising". Durations are
+// text as in "20ms", or 0. Types with UnmarshalText may say what they allow by a method Allowed() string.
 //
 // # Errors
 //

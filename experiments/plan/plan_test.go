@@ -35,6 +35,7 @@ type example struct {
 	SACK     bool            `plan:"sack"`
 	Extra    []int           `plan:"extra" optional:"true"`
 	Slots    []int           `plan:"slots" min:"4" max:"1024" power:"two"`
+	Spans    []time.Duration `plan:"spans" min:"0s" max:"1s" order:"rising"`
 	hidden   int
 }
 
@@ -43,7 +44,7 @@ type seeds struct {
 }
 
 func TestDecode(t *testing.T) {
-	f, err := Parse("p.yaml", []byte("study: tail\npolicies: [bsd, linux]\nrtt: 20ms\nshare: 0.5\nmode: slow\nlink:\n  delay: 5ms\nsack: true\nextra: []\nslots: [4, 1024]\nquick:\n  rtt: [1ms, 2ms]\n"))
+	f, err := Parse("p.yaml", []byte("study: tail\npolicies: [bsd, linux]\nrtt: 20ms\nshare: 0.5\nmode: slow\nlink:\n  delay: 5ms\nsack: true\nextra: []\nslots: [4, 1024]\nspans: [0s, 1ms]\nquick:\n  rtt: [1ms, 2ms]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestDecode(t *testing.T) {
 	if err := f.Decode(&p, false); err != nil {
 		t.Fatal(err)
 	}
-	if f.Study != "tail" || fmt.Sprint(p) != "{[bsd linux] [20ms] 0 0.5 slow {7 5ms} true [] [4 1024] 3}" {
+	if f.Study != "tail" || fmt.Sprint(p) != "{[bsd linux] [20ms] 0 0.5 slow {7 5ms} true [] [4 1024] [0s 1ms] 3}" {
 		t.Errorf("study %q, plan %v", f.Study, p)
 	}
 	if err := f.Decode(&p, true); err != nil || fmt.Sprint(p.RTT) != "[1ms 2ms]" {
@@ -69,7 +70,7 @@ func TestFaults(t *testing.T) {
 		{"rtt: 1ms\nrtt: 2ms", "p.yaml:2: rtt: stands twice"},
 		{"study: [a]", "p.yaml:1: study: want the name of a study"},
 		{"quick: 3", `p.yaml:1: quick: "3", want a mapping of keys to the values of a quick run`},
-		{"\nrtts: 1ms", "p.yaml:2: rtts: no such key, want one of policies, rtt, seeds, share, mode, link, sack, extra, slots, quick, study"},
+		{"\nrtts: 1ms", "p.yaml:2: rtts: no such key, want one of policies, rtt, seeds, share, mode, link, sack, extra, slots, spans, quick, study"},
 		{"rtt: 20", `p.yaml:1: rtt: "20", want a duration such as 20ms, 1us to 10s`},
 		{"rtt: [1ms, 20s]", `p.yaml:1: rtt: "20s", want a duration such as 20ms, 1us to 10s`},
 		{"rtt: []", "p.yaml:1: rtt: want at least one value"},
@@ -83,6 +84,9 @@ func TestFaults(t *testing.T) {
 		{"link:\n  loss: 0", "p.yaml:2: link.loss: no such key, want one of rate, delay"},
 		{"slots: [8, 12]", `p.yaml:1: slots: "12", want a power of two, 4 to 1024`},
 		{"slots: 2048", `p.yaml:1: slots: "2048", want a power of two, 4 to 1024`},
+		{"spans:\n- 1ms\n- 1ms", `p.yaml:3: spans: "1ms", want more than the value before it`},
+		{"spans: [2ms, 1ms]", `p.yaml:1: spans: "1ms", want more than the value before it`},
+		{"spans: [1ms, 2s]", `p.yaml:1: spans: "2s", want a duration such as 20ms, 0s to 1s`},
 		{"slots: 0", `p.yaml:1: slots: "0", want a power of two, 4 to 1024`},
 		{"quick:\n  rtt: 0", `p.yaml:2: rtt: "0", want a duration such as 20ms, 1us to 10s`},
 		{"rtt: ~", `p.yaml:1: rtt: want at least one value`},

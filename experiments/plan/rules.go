@@ -26,6 +26,26 @@ func (r rules) powers() bool {
 	return ok
 }
 
+// rising reports whether the elements of a list are to rise, each above the one before.
+func (r rules) rising() bool {
+	order, ok := r.tag.Lookup("order")
+	if ok && order != "rising" {
+		panic(fmt.Sprintf("BUG: plan: order:%q, want rising", order))
+	}
+	return ok
+}
+
+// above reports whether b is above a, which are whole numbers, numbers or durations.
+func above(b, a reflect.Value) bool {
+	switch {
+	case b.CanInt():
+		return b.Int() > a.Int()
+	case b.CanUint():
+		return b.Uint() > a.Uint()
+	}
+	return b.Float() > a.Float()
+}
+
 // within reports whether v keeps its bounds.
 func (r rules) within(v reflect.Value) bool {
 	if all := r.oneOf(); len(all) > 0 {

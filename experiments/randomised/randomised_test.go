@@ -46,8 +46,9 @@ func TestFalsifiers(t *testing.T) {
 
 func TestPlanIsChecked(t *testing.T) {
 	studytest.WantRefused(t, Study, map[string]string{
-		"rates: [1000000]": "round_trips: 2, want one for each of 1 rates",
-		"servers: [1000]":  "servers: [1000], want rising numbers, the last above 1000",
-		"unsettled: 6":     "unsettled: 6, want less than queries, 6",
+		"rates: [1000000]":    "round_trips: 2, want one for each of 1 rates",
+		"servers: [1000]":     "servers: [1000], want the last above 1000",
+		"servers: [2000, 16]": "want more than the value before it",
+		"unsettled: 6":        "unsettled: 6, want less than queries, 6",
 	})
 }
