@@ -29,6 +29,7 @@ type death struct {
 	each   time.Duration
 	count  int
 	user   time.Duration // the user timeout; 0 is none
+	bare   bool          // gVisor's TCP, without RACK and its probe
 }
 
 const noProbes = " -tlp -rack control=newreno"

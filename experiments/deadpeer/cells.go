@@ -25,6 +25,11 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			})
 		}
 	}
+	for _, d := range gvisorCases(p) {
+		all = append(all, experiments.Cell[Cell]{
+			Name: d.name, Cost: 0.01, Run: func(context.Context) (Cell, error) { return dieUnderGVisor(p, &d) },
+		})
+	}
 	return all
 }
 

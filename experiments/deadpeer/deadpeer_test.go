@@ -19,7 +19,27 @@ func TestDeaths(t *testing.T) {
 	p := small()
 	out := studytest.Judge(t, judge, p, studytest.Cells(t, cells(p)))
 	studytest.Check(t, out)
-	studytest.Want(t, out, experiments.Reproduced)
+	studytest.WantOthers(t, out, experiments.Reproduced, "gvisor-user-timeout")
+	// gVisor's counts from the probe for the tail, which goes 2·SRTT + 200 ms after the data.
+	studytest.Want(t, out, experiments.Differs, "gvisor-user-timeout")
+}
+
+// TestGVisor has gVisor's own TCP end to the millisecond, but for its user timeout, which waits for its probe.
+func TestGVisor(t *testing.T) {
+	p := small()
+	want := map[string]time.Duration{
+		"gVisor, keepalive": 7875 * time.Second, "gVisor, keepalive, fast": 13 * time.Second,
+		"gVisor, user timeout of 7s": 7240 * time.Millisecond, "gVisor, user timeout of 7s, no probes": 7 * time.Second,
+		"gVisor, SYN": 127 * time.Second,
+	}
+	for _, d := range gvisorCases(p) {
+		c, err := dieUnderGVisor(p, &d)
+		if err != nil {
+			t.Errorf("%s: %v", d.name, err)
+		} else if w, ok := want[d.name]; ok && time.Duration(c.Took*1e3)*time.Millisecond != w {
+			t.Errorf("%s: lives for %v s, want %v", d.name, c.Took, w)
+		}
+	}
 }
 
 // TestFastOverACoarseTick tells the story of one death: the last segment comes at 0.1 of a tick of 500 ms, half a round trip late, so that
@@ -57,6 +77,7 @@ func TestFalsifier(t *testing.T) {
 	for i := range all {
 		c := &all[i]
 		c.Off, c.Least, c.Mean, c.Greatest, c.KS = p.Phases, c.Least+2, c.Mean+2, c.Greatest+2, 0
+		c.Took++
 	}
 	out := studytest.Judge(t, judge, p, all)
 	studytest.WantOthers(t, out, experiments.NotReproduced, "rfc9293")
