@@ -34,23 +34,60 @@ const (
 	MaxSize = buffer.MaxChunkSize
 )
 
-// pools are by capacity: MinSize, twice that, and so on.
-var pools [6]sync.Pool
+// classes are by capacity: MinSize, twice that, and so on.
+var classes [6]class
 
-var _ = [1]struct{}{}[MinSize<<(len(pools)-1)-MaxSize]
+var _ = [1]struct{}{}[MinSize<<(len(classes)-1)-MaxSize]
 
-// pool returns where views of a capacity wait that is enough for size octets, nil if there are none such.
-func pool(size int) *sync.Pool {
+// class has the views of a capacity. The one that was put last is handed out first, as it may still be in a cache: a device fills it faster
+// than one that was not touched for long. What is beyond most is left to a pool that the collector empties.
+type class struct {
+	mu    sync.Mutex
+	views [most]*buffer.View
+	n     int
+	rest  sync.Pool
+}
+
+// most is how many views of a capacity are kept for good, 2 MiB of all capacities.
+const most = 16
+
+func (c *class) get() *buffer.View {
+	c.mu.Lock()
+	if c.n > 0 {
+		c.n--
+		v := c.views[c.n]
+		c.mu.Unlock()
+		return v
+	}
+	c.mu.Unlock()
+	v, _ := c.rest.Get().(*buffer.View)
+	return v
+}
+
+func (c *class) put(v *buffer.View) {
+	c.mu.Lock()
+	if c.n < most {
+		c.views[c.n] = v
+		c.n++
+		c.mu.Unlock()
+		return
+	}
+	c.mu.Unlock()
+	c.rest.Put(v)
+}
+
+// classOf returns where views of a capacity wait that is enough for size octets, nil if there are none such.
+func classOf(size int) *class {
 	if size < MinSize || size > MaxSize || refs.GetLeakMode() != refs.NoLeakChecking {
 		return nil
 	}
-	return &pools[bits.Len(uint(size-1)/MinSize)]
+	return &classes[bits.Len(uint(size-1)/MinSize)]
 }
 
 // Get returns a view of size octets, which are anything. Its capacity is the next power of two.
 func Get(size int) *buffer.View {
-	if p := pool(size); p != nil {
-		if v, ok := p.Get().(*buffer.View); ok {
+	if c := classOf(size); c != nil {
+		if v := c.get(); v != nil {
 			v.Grow(size)
 			return v
 		}
@@ -62,8 +99,8 @@ func Get(size int) *buffer.View {
 // Put is for views of which there are seldom clones.
 func Put(v *buffer.View) {
 	size := v.Capacity()
-	p := pool(size)
-	if p == nil || size&(size-1) != 0 {
+	c := classOf(size)
+	if c == nil || size&(size-1) != 0 {
 		v.Release()
 		return
 	}
@@ -71,5 +108,5 @@ func Put(v *buffer.View) {
 		panic("BUG: " + err.Error())
 	}
 	v.Reset()
-	p.Put(v)
+	c.put(v)
 }
