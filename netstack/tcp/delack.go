@@ -21,30 +21,31 @@ const (
 // DelAck decides when the receiver acknowledges, by RFC 5681 §4.2. It holds no timer: the caller arms one when told, and
 // stops it when it reports an ACK as sent. The zero value is the start of a connection. All methods cost O(1).
 type DelAck struct {
-	octets  uint32 // received and not acknowledged
-	mss     uint32 // the peer's full-sized segment, as far as it is known
-	rmss    uint32 // RMSS, which the peer was told, less the options that all segments have, 0 for none: what is longer is several segments, received as one
-	lastLen uint32
-	pending bool
-	any     bool // a segment came: last is good
-	quick   uint8
-	last    wheel.Time
-	ato     time.Duration
+	octets uint32 // received and not acknowledged
+	mss    uint32 // the peer's full-sized segment, as far as it is known
+
+	// rmss is RMSS, which the peer was told, less the options that all segments have, 0 for none: what is longer is several segments,
+	// received as one.
+	rmss uint32
+
+	lastLen uint32        // of the last segment, octets
+	last    wheel.Time    // when it came, if hasLast
+	ato     time.Duration // the delay that follows the gaps between segments
+	hasLast bool
+	pending bool  // an ACK was put off
+	quick   uint8 // ACKs so far that count towards the quick ones at the start
 }
 
 // SegmentIn is what DelAck wants to know of an arriving segment that takes up sequence numbers or draws an ACK.
 type SegmentIn struct {
 	Len       uint32 // octets of payload
-	PSH       bool
-	FIN       bool // the FIN is reached
-	Duplicate bool // all or part was received before, or it is not acceptable
+	PSH       bool   // it does not make an ACK leave, as in Linux: a request with PSH is what an answer will acknowledge
+	FIN       bool   // the FIN is reached
+	Duplicate bool   // all or part was received before, or it is not acceptable
 	FilledGap bool
 	Gap       bool // octets are held out of order after it
 	CE        bool // it came with the first or last of congestion marks, which the sender wants to know at once
 	Now       bool // the application, or the configuration, wants it acknowledged at once
-
-	// PSH does not make an ACK leave at once: Linux has it so, because a request with PSH is what an answer will
-	// acknowledge.
 }
 
 // OnSegment says when to acknowledge what arrived at now. For AckDelayed it gives the delay that the timer is started with.
@@ -56,7 +57,7 @@ func (d *DelAck) OnSegment(now wheel.Time, c *tcptimers.DelAckConfig, s SegmentI
 	if c.Min < c.Max {
 		d.adapt(now, c)
 	}
-	d.any, d.last = true, now
+	d.hasLast, d.last = true, now
 	d.octets += min(s.Len, 1<<30-min(d.octets, 1<<30))
 	switch {
 	case s.Gap, s.FilledGap:
@@ -109,7 +110,7 @@ func (d *DelAck) OnAckSent() {
 
 // idle returns how long ago the last segment came, 0 if none did.
 func (d *DelAck) idle(now wheel.Time) time.Duration {
-	if !d.any {
+	if !d.hasLast {
 		return 0
 	}
 	return now.Sub(d.last)
@@ -136,7 +137,7 @@ func (d *DelAck) measure(s SegmentIn) {
 
 // adapt moves the ATO towards the gap since the last segment: half of the way down, and up to the bound.
 func (d *DelAck) adapt(now wheel.Time, c *tcptimers.DelAckConfig) {
-	if gap := now.Sub(d.last); d.any && gap >= 0 && gap < d.ato {
+	if gap := now.Sub(d.last); d.hasLast && gap >= 0 && gap < d.ato {
 		d.ato = d.ato/2 + max(gap, c.Min/2)
 	}
 	if d.ato == 0 {

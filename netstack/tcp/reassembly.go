@@ -100,10 +100,10 @@ type Insertion struct {
 	FilledGap bool
 }
 
-// Insert takes the segment a with the window RCV.WND, whose right edge must not go back, and moves RCV.NXT over what is in order now. A segment that is not
-// acceptable may be inserted too: nothing of it is kept, and its duplicate is told. A FIN that is not the first, or lies
-// before octets that are held, is ignored, and so are octets behind a FIN. It costs O(log ranges), and a move of the ranges
-// behind where one comes or goes.
+// Insert takes the segment a with the window RCV.WND, whose right edge must not go back, and moves RCV.NXT over what is in order
+// now. A segment that is not acceptable may be inserted too: nothing of it is kept, and its duplicate is told. A FIN that is not
+// the first, or lies before octets that are held, is ignored, and so are octets behind a FIN. It costs O(log ranges), and a move
+// of the ranges behind where one comes or goes.
 func (q *RecvQueue) Insert(a Arrival, wnd uint32) (ins Insertion) {
 	fit := Trim(q.nxt, wnd, a)
 	ins.Dropped, ins.Duplicate = fit.Beyond, fit.Old
