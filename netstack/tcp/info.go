@@ -28,19 +28,20 @@ func (s CAState) String() string {
 // MarshalText writes the name.
 func (s CAState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Info is what users of Linux's TCP_INFO expect, by the names of its fields; segments where Linux counts segments.
+// Info is what users of Linux's TCP_INFO expect, by the names of its fields; segments where Linux counts segments. In JSON spans are
+// nanoseconds.
 type Info struct {
 	State   State   `json:"state"`
 	CAState CAState `json:"ca_state"`
 
-	RTO    time.Duration `json:"rto"`
-	SRTT   time.Duration `json:"srtt"`
-	RTTVar time.Duration `json:"rttvar"`
-	MinRTT time.Duration `json:"min_rtt"`
-	ATO    time.Duration `json:"ato"`
-	RcvRTT time.Duration `json:"rcv_rtt"`
+	RTO    time.Duration `json:"rto"`     // with its backoff
+	SRTT   time.Duration `json:"srtt"`    // 0 until a round trip was measured, as RTTVar and MinRTT
+	RTTVar time.Duration `json:"rttvar"`  // by the policy's estimator
+	MinRTT time.Duration `json:"min_rtt"` // the least of the last five to ten minutes
+	ATO    time.Duration `json:"ato"`     // for how long an ACK is put off
+	RcvRTT time.Duration `json:"rcv_rtt"` // as the receiver knows it, 0 if it does not
 
-	Backoff     int `json:"backoff"`
+	Backoff     int `json:"backoff"`     // how many times RTO was doubled
 	Retransmits int `json:"retransmits"` // timeouts in a row
 	Probes      int `json:"probes"`      // unanswered: window and keepalive
 
@@ -49,32 +50,32 @@ type Info struct {
 	Ssthresh     uint32 `json:"ssthresh"`  // octets
 	SsthreshSegs uint32 `json:"ssthresh_segs"`
 
-	Unacked      uint32        `json:"unacked"` // segments
-	Sacked       uint32        `json:"sacked"`
-	Lost         uint32        `json:"lost"`
-	Retrans      uint32        `json:"retrans"` // retransmissions that are on their way
-	TotalRetrans uint64        `json:"total_retrans"`
-	Reordering   bool          `json:"reordering"` // reordering was seen
-	ReoWnd       time.Duration `json:"reo_wnd"`
+	Unacked      uint32        `json:"unacked"`       // segments
+	Sacked       uint32        `json:"sacked"`        // segments of these
+	Lost         uint32        `json:"lost"`          // segments of these that are deemed lost
+	Retrans      uint32        `json:"retrans"`       // retransmissions that are on their way
+	TotalRetrans uint64        `json:"total_retrans"` // segments, since the beginning
+	Reordering   bool          `json:"reordering"`    // reordering was seen
+	ReoWnd       time.Duration `json:"reo_wnd"`       // RACK's reordering window
 
-	Delivered     uint64 `json:"delivered"` // segments
-	DeliveredCE   uint64 `json:"delivered_ce"`
-	SegsIn        uint64 `json:"segs_in"`
+	Delivered     uint64 `json:"delivered"`    // segments
+	DeliveredCE   uint64 `json:"delivered_ce"` // of these, those that ECN-Echo came with
+	SegsIn        uint64 `json:"segs_in"`      // segments of any kind, modulo 2^32
 	SegsOut       uint64 `json:"segs_out"`
-	DataSegsIn    uint64 `json:"data_segs_in"`
+	DataSegsIn    uint64 `json:"data_segs_in"` // of these, those with text
 	DataSegsOut   uint64 `json:"data_segs_out"`
-	BytesSent     uint64 `json:"bytes_sent"`
+	BytesSent     uint64 `json:"bytes_sent"` // octets of text, those sent again included
 	BytesRetrans  uint64 `json:"bytes_retrans"`
 	BytesAcked    uint64 `json:"bytes_acked"`
-	BytesReceived uint64 `json:"bytes_received"`
-	NotSent       uint64 `json:"notsent_bytes"`
-	DSACKDups     uint64 `json:"dsack_dups"`
+	BytesReceived uint64 `json:"bytes_received"` // octets that became readable
+	NotSent       uint64 `json:"notsent_bytes"`  // octets that are written and were never sent
+	DSACKDups     uint64 `json:"dsack_dups"`     // DSACKs received
 
-	SndMSS    uint32 `json:"snd_mss"`
-	RcvMSS    uint32 `json:"rcv_mss"`
-	AdvMSS    uint32 `json:"advmss"`
+	SndMSS    uint32 `json:"snd_mss"` // octets, as all of these
+	RcvMSS    uint32 `json:"rcv_mss"` // as the peer's segments show it
+	AdvMSS    uint32 `json:"advmss"`  // what the peer was told
 	PMTU      uint32 `json:"pmtu"`
-	SndWnd    uint32 `json:"snd_wnd"`
+	SndWnd    uint32 `json:"snd_wnd"` // scaled
 	RcvWnd    uint32 `json:"rcv_wnd"`
 	RcvSpace  uint32 `json:"rcv_space"` // the receive buffer
 	SndWScale uint8  `json:"snd_wscale"`
