@@ -29,6 +29,14 @@
 // a control's to say that is one for all policies. A timer that saves a timeout therefore gains no larger window by it: what it would save beside
 // is not counted.
 //
+// Each loss happens to ends that are as the capture has them: both hear what they heard in it, whatever they send, until what is lost is about
+// to leave. Then they are let go, and hear each other; what left before still arrives. So no error of one loss is handed on to the next,
+// and the fates that a policy asked for before do not make those unknown that come after. Until then an end counts as sent again what the captured
+// one sent again, lest a repair that its own timers would have made later be a round trip to it. Losses that happen before the first of
+// them shows share a run, and more neighbours where the runs would hear more than a million packets. What is counted over all, as
+// retransmissions, and the share of fates that are filled in, is of one run from end to end; and so are recoveries with Options.Drift, and where
+// ends cannot follow a capture.
+//
 // What Linux's timers round to depends on when the ticks of the captured host were. Those retransmissions tell that no packet caused.
 //
 // # Limitations

@@ -65,7 +65,8 @@ const lingers = time.Second
 const stepsEach, stepsMore = 50, 20_000
 
 // Run lets the connection happen under other timers. The same script and options give the same outcome, to the nanosecond. It costs about
-// a microsecond for each packet, and its memory grows with them.
+// a microsecond for each packet, and for each that comes before a loss, but not more than some seconds for all losses; its memory grows with
+// the packets.
 func (s *Script) Run(o Options) (*Outcome, error) {
 	r := &run{script: s, options: o, out: &Outcome{Policy: o.Policy.Name, Key: o.Key}}
 	if err := r.build(); err != nil {
