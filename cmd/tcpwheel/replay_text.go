@@ -158,7 +158,7 @@ func (r *replaying) policyTable(b *strings.Builder) {
 // trustTable prints what is saved by each key, and how much of it the capture tells.
 func (r *replaying) trustTable(b *strings.Builder) {
 	refused, none, beyond := r.anyRefused(), false, false
-	fmt.Fprintf(b, "\n%-20s%10s%10s%10s%11s%9s  %s\n", "saved, in percent", "by range", "by time", "by index", "filled in", "horizon", "verdict")
+	fmt.Fprintf(b, "\n%-20s%9s%9s%9s%10s%8s  %s\n", "saved, in percent", "by range", "by time", "by index", "filled in", "horizon", "verdict")
 	for i := range r.study.Choices {
 		s := replay.Summarize(r.results, i)
 		b.WriteString(policyCell(b, r.study.Choices[i].Text, 20, 0))
@@ -167,7 +167,7 @@ func (r *replaying) trustTable(b *strings.Builder) {
 			if s.Of[k] > 0 {
 				text = fmt.Sprintf("%.1f", 100*float64(s.Saved[k])/float64(s.Of[k]))
 			}
-			b.WriteString(pad(text, 10))
+			b.WriteString(pad(text, 9))
 		}
 		verdict := "yes"
 		switch {
@@ -178,7 +178,7 @@ func (r *replaying) trustTable(b *strings.Builder) {
 		case s.Refused > 0:
 			verdict = fmt.Sprintf("all but %d", s.Refused)
 		}
-		fmt.Fprintf(b, "%s%9d  %s\n", pad(fmt.Sprintf("%.2f %%", 100*s.Share()), 11), s.Beyond, verdict)
+		fmt.Fprintf(b, "%s%8d  %s\n", pad(fmt.Sprintf("%.2f %%", 100*s.Share()), 10), s.Beyond, verdict)
 		none, beyond = none || verdict == "none", beyond || s.Beyond > 0
 	}
 	if refused || none || beyond {

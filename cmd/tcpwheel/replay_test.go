@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// publicCaptures is where captures are that others made, if they are at hand.
+const publicCaptures = "../../../shared/captures"
+
+// replayOf are those of which it is known what replay has to say: the status, and words on either output. Of the others something is
+// compared, or refused.
+var replayOf = map[string]struct {
+	status int
+	words  string
+}{
+	"ndt-client-upload-clean.pcap":    {exitOK, "there is no loss in it: nothing to compare"},
+	"ndt-ipv6-zero-window.pcap.gz":    {exitOK, "there is no loss in it: nothing to compare"},
+	"docker-http-keepalive.pcap":      {exitOK, "there is no loss in it: nothing to compare"},
+	"ssh-duplicated-frames.pcap":      {exitOK, "there is no loss in it: nothing to compare"},
+	"http-range-null-loopback.pcap":   {exitOK, "there is no loss in it: nothing to compare"},
+	"pptp-big-endian.pcap":            {exitOK, "there is no loss in it: nothing to compare"},
+	"redis-linux-sll.pcap":            {exitOK, "there is no loss in it: nothing to compare"},
+	"tls-linux-sll2.pcap":             {exitOK, "there is no loss in it: nothing to compare"},
+	"cut-short-ipv6.pcap":             {exitOK, "the file is cut short"},
+	"fuzz-crash-cut-short.pcap":       {exitOK, "there is no connection in it"},
+	"smb-vlan.pcap":                   {exitFailed, "because no round trip was measured"},
+	"tls-3-interfaces.pcapng":         {exitFailed, "because no round trip was measured"},
+	"http-206-sender-loss.pcap":       {exitOK, "2 connections, 2 with losses, 2 replayed"},
+	"tls-browsing-ipv6-spurious.pcap": {exitOK, "refused, because more than 5 % of what was sent had to be filled in:"},
+	"tls-sgt-rto-backoff.pcap":        {exitOK, "nothing to compare: no loss of it was both needed and repaired"},
+}
+
+// TestReplayOfPublicCaptures has a sensible answer in every form for each of the public captures, within 80 columns.
+func TestReplayOfPublicCaptures(t *testing.T) {
+	entries, err := os.ReadDir(publicCaptures)
+	if err != nil {
+		t.Skipf("the public captures are not here: %v", err)
+	}
+	dir := t.TempDir()
+	seen := 0
+	for _, e := range entries {
+		if !strings.Contains(e.Name(), ".pcap") {
+			continue
+		}
+		t.Run(e.Name(), func(t *testing.T) {
+			file, page := filepath.Join(publicCaptures, e.Name()), filepath.Join(dir, "page.html")
+			replay := func(args ...string) (status int, out, talk string) {
+				var stdout, stderr bytes.Buffer
+				status = run(append([]string{"replay", "--policy", "linux,per-segment@1ms"}, append(args, file)...), strings.NewReader(""), &stdout, &stderr)
+				return status, stdout.String(), stderr.String()
+			}
+			status, out, talk := replay("--html", page)
+			if want, ok := replayOf[e.Name()]; ok {
+				seen++
+				if status != want.status || !strings.Contains(out+talk, want.words) {
+					t.Errorf("status %d, want %d and %q:\n%s%s", status, want.status, want.words, out, talk)
+				}
+			} else if status != exitOK && status != exitViolation {
+				t.Errorf("status %d: %s%s", status, out, talk)
+			}
+			for line := range strings.SplitSeq(out, "\n") {
+				if utf8.RuneCountInString(line) > terminalColumns && !strings.Contains(line, file) {
+					t.Errorf("%d columns: %s", utf8.RuneCountInString(line), line)
+				}
+			}
+			if text, err := os.ReadFile(page); err != nil || !bytes.HasSuffix(text, []byte("</html>\n")) {
+				t.Errorf("the page is not whole: %v", err)
+			}
+			if again, out, _ := replay("--json"); again != status {
+				t.Errorf("status %d with --json, %d without", again, status)
+			} else {
+				for line := range strings.Lines(out) {
+					if !json.Valid([]byte(line)) {
+						t.Errorf("no JSON: %s", line)
+					}
+				}
+			}
+			if again, out, _ := replay("--csv"); again != status {
+				t.Errorf("status %d with --csv, %d without", again, status)
+			} else if _, err := csv.NewReader(strings.NewReader(out)).ReadAll(); err != nil {
+				t.Error(err)
+			}
+			if status, out, talk := replay("--wire", "--html", page); status != exitOK && status != exitFailed {
+				t.Errorf("--wire: status %d: %s%s", status, out, talk)
+			}
+		})
+	}
+	if seen < len(replayOf) {
+		t.Errorf("%d of the captures that are known are here, want %d", seen, len(replayOf))
+	}
+}
