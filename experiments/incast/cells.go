@@ -58,10 +58,10 @@ func (p *Plan) blind(floor time.Duration) string {
 	return p.timers(floor, p.DelAcks[0]) + " -timestamps -sack"
 }
 
-// blindFloors are the floors of blind: those that ratios are made of, and that of the claim on delayed ACKs.
+// blindFloors are the floors of blind: those that ratios are made of, and the finest.
 func (p *Plan) blindFloors() (all []time.Duration) {
 	for _, floor := range p.Floors {
-		if floor == p.coarse() || floor == p.Fine || floor == fineEnough {
+		if floor == p.coarse() || floor == p.Fine || floor <= fineEnough {
 			all = append(all, floor)
 		}
 	}

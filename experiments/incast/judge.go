@@ -388,10 +388,20 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]*group) {
 			Published: "1 ms, 16 servers", Source: "Vasudevan et al., SIGCOMM 2009, abstract", Tag: experiments.FromPrint,
 			Measured: experiments.MeasuredText("%s %% of one server's goodput, worst, at %v and %d servers", experiments.Number(100*least), floorAt, serversAt),
 			Expected: "at least half of one server's", Verdict: experiments.Holds(least >= collapse),
-		}, "what is lost at a fine floor is not the wait")
+		}, p.collapseWhy(all, delack, floorAt, full))
 	}
 	p.claimDelAck(out, all)
 	p.claimTicks(out, all)
+}
+
+// collapseWhy says why a floor that is fine enough does not avoid the collapse; full is the goodput of one server.
+func (p *Plan) collapseWhy(all map[key]*group, delack string, floor time.Duration, full float64) string {
+	if delack != p.DelAcks[0] || delack == "off" {
+		return "what is lost at a fine floor is not the wait"
+	}
+	n := p.upTo(fineServers)
+	return delackWhy + fmt.Sprintf("Without timestamps and SACK, and so without being told, it is %s %% at %d servers",
+		experiments.Number(100*p.goodput(all[key{p.blind(floor), n}].mean.Value)/full), n)
 }
 
 const delackWhy = "an ACK that waits longer than the floor makes the timer expire in vain; by timestamps or DSACK the sender takes that back, " +
