@@ -35,7 +35,6 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Ve
 		c.ecn.OnData(in.CE, in.Header.Flags.Has(CWR))
 	}
 	ins := c.rq.Insert(a, wnd)
-	nxt := c.rq.Nxt()
 	if c.sackOn {
 		c.noteInsertion(&ins)
 	}
@@ -49,15 +48,7 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Ve
 		o.Events |= EventReadable
 	}
 	c.countArrival(&ins, a, o)
-	if c.tsOn {
-		if ts := in.Header.Options.TSEcr; ts != 0 && a.Len >= c.delack.mss {
-			if ticks := int32(c.timestamp(now) - ts); ticks >= 0 {
-				c.rcvRTT.OnTimestamp(c.cfg.TimestampTick * time.Duration(max(ticks, 1)))
-			}
-		}
-	} else {
-		c.rcvRTT.OnData(now, nxt, c.win.Wnd(nxt))
-	}
+	c.sampleRcvRTT(now, in.Header, a)
 	c.delayAck(now, in, a, &ins, o)
 	if ins.FIN {
 		c.reachFIN(now, o)
@@ -65,6 +56,21 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Ve
 		c.ackDue = true // it has come too early: RFC 5681 §4.2, which is of data
 	}
 	return v
+}
+
+// sampleRcvRTT measures the receiver's round trip: by the timestamp that a full segment echoes, or else by windows.
+func (c *Conn) sampleRcvRTT(now wheel.Time, h *Header, a Arrival) {
+	if !c.tsOn {
+		nxt := c.rq.Nxt()
+		c.rcvRTT.OnData(now, nxt, c.win.Wnd(nxt))
+		return
+	}
+	if h.Options.TSEcr == 0 || a.Len < c.delack.mss {
+		return
+	}
+	if ticks := int32(c.timestamp(now) - h.Options.TSEcr); ticks >= 0 {
+		c.rcvRTT.OnTimestamp(c.cfg.TimestampTick * time.Duration(max(ticks, 1)))
+	}
 }
 
 // noteInsertion has SACK blocks report what became of a segment.
