@@ -173,7 +173,8 @@ func (c *Conn) Config() *Config { return c.cfg }
 // Options returns the socket options.
 func (c *Conn) Options() SocketOptions { return *c.opts }
 
-// SetOptions changes the socket options, which have been checked.
+// SetOptions changes the socket options, which SocketOptions.Check has found good. Timers whose spans change are moved: the time that
+// has passed counts, but for a keepalive that is turned on.
 func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 	was := c.opts
 	c.opts = &opts

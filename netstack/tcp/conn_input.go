@@ -2,7 +2,9 @@ package tcp
 
 import "tcpwheel/wheel"
 
-// Input takes a segment (RFC 9293 §3.10.7).
+// Input takes a segment that has arrived, in whatever state (RFC 9293 §3.10.7), and returns which of its octets the owner is to keep.
+// What answers it is in o, with all that the acknowledgement lets go. In CLOSED it does nothing: there an Engine, or a Listener,
+// knows what to answer.
 func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) (v Verdict) {
 	c.segsIn++
 	switch c.state {

@@ -34,7 +34,8 @@ func (c *Conn) prepare(o *Output) {
 	}
 }
 
-// Connect sends a SYN: an active OPEN.
+// Connect sends a SYN: an active OPEN (RFC 9293 §3.10.1). It leads to EventConnected, or to EventClosed with Err telling why not. What
+// the application writes meanwhile is kept, and sent behind the handshake. A second call does nothing.
 func (c *Conn) Connect(now wheel.Time, o *Output) {
 	if c.opened() {
 		return

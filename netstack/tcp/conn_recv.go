@@ -122,7 +122,8 @@ func (c *Conn) delayAck(now wheel.Time, in *Inbound, a Arrival, ins *Insertion, 
 	}
 }
 
-// Consumed tells that the application has read n octets.
+// Consumed tells that the application has read n octets, at most what there is to read. An ACK leaves if that has opened the window
+// far enough to tell the peer (RFC 9293 §3.8.6.2.2), and the receive buffer may grow by it.
 func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {
 	n = min(n, c.user)
 	c.user -= n

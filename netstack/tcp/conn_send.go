@@ -6,8 +6,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Wrote tells that the application has written n octets more. Where the state does not allow that, nothing is taken:
-// CanWrite tells before; so do more octets than a window of 2^30 and what is unacknowledged leave room for.
+// Wrote tells that the application has written n octets more, which the owner keeps until Acked has gone past them. All of them are
+// taken, or none: where CanWrite reports false, or there would be more than 2^30 octets that are not acknowledged, the most that a
+// window can be.
 func (c *Conn) Wrote(now wheel.Time, n uint32, flags WriteFlags, o *Output) {
 	if !c.CanWrite() || c.sndEnd.Add(n).Sub(c.sndUna) > maxFlight || n > maxFlight {
 		return
