@@ -25,7 +25,7 @@ const (
 )
 
 // ICMP takes an error message (RFC 5927, RFC 9293 §3.9.2.2). One that quotes nothing in flight is counted, and changes nothing. A hard
-// error ends a connection whose handshake is not complete; every other one is told by EventSoftError and SoftErr, and the
+// error ends a connection whose handshake is not complete; every other one but Source Quench is told by EventSoftError and SoftErr, and the
 // connection goes on. A packet that is too big makes segments smaller, and those in flight that are too long are sent again.
 func (c *Conn) ICMP(now wheel.Time, m ICMPError, o *Output) {
 	if c.state == StateClosed || c.state == StateTimeWait {
