@@ -131,7 +131,7 @@ func newReplay() *cobra.Command {
 	f.StringArrayVar(&conns, "conn", nil, "only this `connection`: its number, or an end,\nas 10.0.0.1, 10.0.0.1:80 or :80")
 	f.StringVar(&from, "from", "", "only connections from that `time` on:\n2026-01-02T15:04:05Z, or since the first packet, as\n1.5s")
 	f.StringVar(&to, "to", "", "only connections up to that `time`")
-	f.IntVar(&r.top, "top", 10, "losses in the table, the longest")
+	f.IntVar(&r.top, "top", 10, "losses in the table: the longest, or with\n--validate those that are farthest off")
 	f.IntVar(&r.maxConns, "max-conns", 1<<16, "connections at once, to bound memory")
 	f.BoolVar(&r.asJSON, "json", false, "print one JSON object per line")
 	f.BoolVar(&r.asCSV, "csv", false, "print a line of CSV for each loss and policy")

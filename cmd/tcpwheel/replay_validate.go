@@ -121,6 +121,7 @@ func (r *replaying) writeValidationTable(rows []validationRow) error {
 		fmt.Fprintf(&b, "%-16s%-7s %7s %6s %7s %9s %7s %7s %6s\n", x.Check, first, of(x.TimeoutsRight, x.Timeouts), of(x.ProbesRight, x.Probes),
 			of(x.ReordersRight, x.Reorders), of(x.FastRight, x.Fast), percent(x.Median), percent(x.P95), passes)
 	}
+	r.writeFar(&b, &rows[0].Validation)
 	_, err := r.stdout.Write([]byte(b.String()))
 	return err
 }
@@ -171,4 +172,25 @@ func (r *replaying) writeValidationPage(rows []validationRow) error {
 		}
 	}
 	return writeWhole(r.html, page.Write)
+}
+
+// writeFar lists the losses whose replays are farthest from what was captured.
+func (r *replaying) writeFar(b *strings.Builder, v *replay.Validation) {
+	all := v.Far()
+	if len(all) == 0 || r.top == 0 {
+		return
+	}
+	counts := map[replay.Why]int{}
+	for _, f := range all {
+		counts[f.Why]++
+	}
+	fmt.Fprintf(b, "\n%d of %d recovery times are off by more than 10 %%: detected at another time by an\n"+
+		"engine that hears what the captured sender heard (timer, %d), only in the replay\n"+
+		"(path, %d), or repaired at another time (repair, %d)\n", len(all), v.Recoveries, counts[replay.WhyTimer], counts[replay.WhyPath], counts[replay.WhyRepair])
+	fmt.Fprintf(b, "%5s %9s %-8s%8s %7s  %-8s%s\n", "conn", "at", "kind", "capture", "replay", "why", "file")
+	for _, f := range all[:min(r.top, len(all))] {
+		l := &f.Result.Script.Loss[f.Loss]
+		fmt.Fprintf(b, "%5d %8.3fs %-8v%s%s  %-8v%s\n", f.Result.ID, f.Result.Script.Seconds(l.At, r.first[f.Result]), l.Kind,
+			pad(spanOrDash(l.TRec, true), 8), pad(spanOrDash(f.TRec, f.Repaired), 8), f.Why, f.Result.File)
+	}
 }

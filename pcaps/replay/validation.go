@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -41,7 +42,30 @@ type Judged struct {
 	TRec     time.Duration
 	Repaired bool
 	Off      float64
+
+	Why Why // that is, if the replay is far from what was captured
 }
+
+// Why is where a replay parts from what was captured.
+type Why uint8
+
+const (
+	// WhyTimer: the loss is detected at another time even by an engine that hears what the captured sender heard.
+	WhyTimer Why = iota
+
+	// WhyPath: such an engine detects it when the captured sender did, and in the replay it is detected at another time.
+	WhyPath
+
+	// WhyRepair: it is detected when it was, and repaired at another time.
+	WhyRepair
+
+	whys
+)
+
+var whyNames = [whys]string{"timer", "path", "repair"}
+
+// String returns "timer", "path" or "repair".
+func (w Why) String() string { return whyNames[min(w, whys-1)] }
 
 // The bands of a validation.
 const (
@@ -111,12 +135,36 @@ func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 			}
 			off = append(off, part)
 			judged.Off = float64(part) / 1e6
+			judged.Why = whyFar(judged.Right, rec.D, l.D)
 			v.Judged = append(v.Judged, judged)
 		}
 	}
 	v.Recoveries = len(off)
 	v.Median, v.P95 = float64(Quantile(off, 0.5))/1e6, float64(Quantile(off, 0.95))/1e6
 	return v, nil
+}
+
+// whyFar returns why a replay is far from what was captured, where the loss was detected in the open loop as in the capture or not, and after
+// d in the replay.
+func whyFar(right bool, d, captured time.Duration) Why {
+	switch {
+	case !right:
+		return WhyTimer
+	case (d - captured).Abs() > timeoutBand(captured):
+		return WhyPath
+	}
+	return WhyRepair
+}
+
+// Far returns the losses whose recovery times are off by more than 10 %, the farthest first.
+func (v *Validation) Far() (far []Judged) {
+	for _, j := range v.Judged {
+		if j.Off > mostP95 {
+			far = append(far, j)
+		}
+	}
+	slices.SortStableFunc(far, func(a, b Judged) int { return cmp.Compare(b.Off, a.Off) })
+	return far
 }
 
 // timeoutBand is by how much a timeout may be off: a jiffy, or 2 %.
