@@ -9,94 +9,6 @@ import (
 	"tcpwheel/wheel"
 )
 
-// hearing is a packet of the capture as it arrives at an end: a segment, or an ACK by itself.
-type hearing struct {
-	at         wheel.Time // it arrives
-	sent       wheel.Time // it left
-	packet     int        // of the capture, -1 for one that is not in it
-	start, end int64
-	ack        int64
-	late       bool // others overtook it
-	tail       bool // the last segment of its packet
-}
-
-// hearings finds what arrives at each end.
-func (m *maker) hearings() (all [2][]hearing) {
-	for d := range m.own {
-		w, to := &m.ways[d], 1-d
-		arrived := m.arrivals(d)
-		add := func(n, packet int, ack int64, tail bool) {
-			s := &w.sent[n]
-			if arrived[n] != 0 {
-				all[to] = append(all[to], hearing{arrived[n], m.virtual(s.at.Add(-w.near / 2)), packet, s.start, s.end, ack, s.late, tail})
-			}
-		}
-		told, next := int64(0), 0
-		for i := range m.own[d] {
-			x := &m.own[d][i]
-			if x.reset {
-				continue
-			}
-			for ; x.n >= 0 && next < x.n; next++ {
-				if w.sent[next].unseen {
-					add(next, -1, told, true)
-				}
-			}
-			told = max(told, x.ack)
-			if x.n < 0 {
-				if !m.unheard(d, x) {
-					at, sent := m.virtual(x.at.Add(m.half[to]/2)), m.virtual(x.at.Add(-m.half[d]/2))
-					all[to] = append(all[to], hearing{at: at, sent: sent, packet: x.order, start: x.start, end: x.start, ack: x.ack})
-				}
-				continue
-			}
-			for n := x.n; n < len(w.sent) && w.sent[n].number == m.packets[x.order].number; n++ {
-				add(n, x.order, x.ack, w.sent[n].end == x.end)
-				next = n + 1
-			}
-		}
-		inLine(all[to])
-	}
-	return all
-}
-
-// inLine puts what arrives somewhere in order. What the script takes to have overtaken nothing does not, though delays are guesses in part.
-func inLine(all []hearing) {
-	slices.SortStableFunc(all, func(a, b hearing) int { return int(a.sent.Sub(b.sent)) })
-	last := wheel.Time(0)
-	for i := range all {
-		x := &all[i]
-		if x.late {
-			continue
-		}
-		if x.at = max(x.at, last); x.end > x.start {
-			last = x.at
-		}
-	}
-	slices.SortStableFunc(all, func(a, b hearing) int { return int(a.at.Sub(b.at)) })
-}
-
-// repeat is a retransmission of the capture.
-type repeat struct {
-	at         wheel.Time
-	start, end int64
-	try        int
-}
-
-// repeats returns the retransmissions, by when they left.
-func (w *Way) repeats() (all []repeat) {
-	for i := range w.Ranges {
-		r := &w.Ranges[i]
-		for k := range r.Tries {
-			if k > 0 {
-				all = append(all, repeat{r.Tries[k].Sent, int64(r.Start), int64(r.End), k + 1})
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b repeat) int { return int(a.at.Sub(b.at)) })
-	return all
-}
-
 // follower has both ends of a run hear what they heard in the capture, whatever they send, until an instant at which they are let go: from then on
 // they hear each other. What left before that instant in the capture still arrives.
 type follower struct {
@@ -145,7 +57,7 @@ func (r *run) follow(until wheel.Time) {
 	f := &follower{run: r, until: until, tick: tcp.DefaultConfig(r.options.Policy).TimestampTick}
 	k := &r.script.wire
 	if len(k.heard[0])+len(k.heard[1]) > 0 && (!k.hasSYN[0] || !k.hasSYN[1]) {
-		f.from = r.script.Began()
+		f.from = r.script.began()
 	}
 	net := r.world.Net
 	for d := range f.timers {
@@ -158,17 +70,6 @@ func (r *run) follow(until wheel.Time) {
 		net.StartTimer(net.NewTimer(release{f}), max(until, 0))
 	}
 	r.follower = f
-}
-
-// Began returns when the first packet of the capture left.
-func (s *Script) Began() wheel.Time {
-	at := s.End
-	for d := range s.wire.heard {
-		for i := range s.wire.heard[d] {
-			at = min(at, s.wire.heard[d][i].sent)
-		}
-	}
-	return at
 }
 
 // holds reports whether what an end sends at now goes nowhere.
@@ -322,20 +223,6 @@ func (f *follower) hear(now wheel.Time, end int, x *hearing) {
 	f.run.hosts[end].Receive(now, 0, &d)
 }
 
-// window returns what an end offers with a packet, as the header of one has it with that scale.
-func (w *wire) window(end int, p *packet, scale uint8) uint16 {
-	switch a, b := &w.syn[end], &w.syn[1-end]; {
-	case p.flags.Has(tcp.SYN):
-		return p.window
-	case !w.hasSYN[end] || !w.hasSYN[1-end]:
-		return 65535 // the scale is not known
-	case a.HasWScale && b.HasWScale:
-		return uint16(min(uint32(p.window)<<min(a.WScale, 14)>>scale, 65535))
-	default:
-		return uint16(min(uint32(p.window)>>scale, 65535))
-	}
-}
-
 // learn notes what a packet tells an end, and forgets what needs no more to be kept.
 func (f *follower) learn(end int, x *hearing) {
 	p := f.run.paths[end]
@@ -438,31 +325,4 @@ func (f *follower) letGo() {
 // gone reports whether what an end sends now has left already: the captured end had sent it a little before they were let go.
 func (f *follower) gone(now wheel.Time, p *path, pos, end int64, try int) bool {
 	return now.Sub(f.until) <= asGood && p.way.left(pos, end, try, f.until) && now.Sub(p.way.try(pos, try).Sent) <= asGood
-}
-
-// try returns what the capture tells of a transmission, nil for nothing.
-func (w *Way) try(pos int64, try int) *Try {
-	r, ok := w.find(uint64(max(pos, 0)))
-	if !ok || try < 1 || try > len(r.Tries) {
-		return nil
-	}
-	return &r.Tries[try-1]
-}
-
-// left reports whether a transmission of all octets of a segment left before an instant.
-func (w *Way) left(pos, end int64, try int, before wheel.Time) bool {
-	for at := uint64(max(pos, 0)); at < uint64(end); {
-		r, ok := w.find(at)
-		if !ok || try < 1 || try > len(r.Tries) || r.Tries[try-1].Sent >= before {
-			return false
-		}
-		at = r.End
-	}
-	return true
-}
-
-// before returns how many transmissions left before an instant.
-func (w *Way) before(at wheel.Time) (n int) {
-	i, _ := slices.BinarySearch(w.order, at)
-	return i
 }
