@@ -47,7 +47,10 @@ type (
 		N, Spurious, Unknown int
 		Spans                []string
 	}
-	cellView    struct{ Value, Text string }
+	cellView struct {
+		Value, Text string
+		Title       string // for the pointer that stands on it
+	}
 	episodeView struct {
 		track.EpisodeRecord
 		Drawn  string // where its connection is drawn
@@ -80,7 +83,7 @@ func cell(d time.Duration, known bool) cellView {
 	if !known {
 		return cellView{}
 	}
-	return cellView{strconv.FormatFloat(d.Seconds(), 'g', -1, 64), SpanText(d)}
+	return cellView{Value: strconv.FormatFloat(d.Seconds(), 'g', -1, 64), Text: SpanText(d)}
 }
 
 // secondsCell is cell for a record's seconds.

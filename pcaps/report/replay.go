@@ -72,7 +72,7 @@ const (
 	maxLossRows = 500
 	maxPairs    = 400 // lines of a paired plot
 	maxRefusals = 100
-	perCurves   = 5 // policies beside the capture in a figure of distributions
+	perCurves   = 5 // policies beside the capture in a figure of distributions, at most
 )
 
 // refusalsView is those refusals that are shown.
@@ -161,9 +161,9 @@ func (r *Replays) policies() []policyView {
 		}
 		interval := cellView{}
 		if lo, hi, ok := r.interval(i); ok {
-			interval = cellView{strconv.FormatFloat(lo, 'f', 1, 64), fmt.Sprintf("%.1f to %.1f %%", lo, hi)}
+			interval = cellView{Value: strconv.FormatFloat(lo, 'f', 1, 64), Text: fmt.Sprintf("%.1f to %.1f %%", lo, hi)}
 		}
-		v.Shares = append(v.Shares, interval, cellView{strconv.FormatFloat(s.Share(), 'g', 4, 64), fmt.Sprintf("%.2f %%", 100*s.Share())})
+		v.Shares = append(v.Shares, interval, cellView{Value: strconv.FormatFloat(s.Share(), 'g', 4, 64), Text: fmt.Sprintf("%.2f %%", 100*s.Share())})
 		v.Beyond = strconv.Itoa(s.Beyond)
 		switch {
 		case s.Refused == len(r.Results):
@@ -221,7 +221,7 @@ func shareCell(part, of time.Duration) cellView {
 		return cellView{}
 	}
 	share := 100 * float64(part) / float64(of)
-	return cellView{strconv.FormatFloat(share, 'g', 6, 64), fmt.Sprintf("%.1f %%", share)}
+	return cellView{Value: strconv.FormatFloat(share, 'g', 6, 64), Text: fmt.Sprintf("%.1f %%", share)}
 }
 
 // total returns how many losses there are.
@@ -261,10 +261,33 @@ func (r *Replays) losses(v *replayView) {
 			case rec.Sent && rec.Beyond:
 				span = cellView{Value: "beyond", Text: "beyond"}
 			}
+			span.Title = otherKeys(x, i, at[1], rec)
 			row.Spans = append(row.Spans, span)
 		}
 		v.Losses = append(v.Losses, row)
 	}
+}
+
+// otherKeys tells of a loss under a choice what the keys but that by range make of it, "" if they make the same.
+func otherKeys(x *replay.Result, choice, loss int, by *replay.Recovery) string {
+	var parts []string
+	same := true
+	for _, k := range []struct {
+		key  replay.Key
+		name string
+	}{{replay.ByTime, "by time "}, {replay.ByIndex, "by index "}} {
+		rec := &x.Outcomes[choice][k.key].Recoveries[loss]
+		same = same && rec.Sent == by.Sent && SpanText(rec.TRec) == SpanText(by.TRec)
+		text := "none"
+		if rec.Sent {
+			text = SpanText(rec.TRec)
+		}
+		parts = append(parts, k.name+text)
+	}
+	if same {
+		return ""
+	}
+	return strings.Join(parts, ", ")
 }
 
 // pair is a loss that counts under a policy: its recovery time as captured, and by each key; -1 where it has none.
@@ -299,9 +322,11 @@ func (r *Replays) curves() (figures []figure) {
 		}
 	}
 	slices.Sort(captured)
-	for from := 0; from < len(r.Choices); from += perCurves {
+	n := max((len(r.Choices)+perCurves-1)/perCurves, 1)
+	each := (len(r.Choices) + n - 1) / n // as many in each figure
+	for from := 0; from < len(r.Choices); from += each {
 		list := []curve{{"as captured", "d", thinned(captured), len(captured)}}
-		for i := from; i < min(from+perCurves, len(r.Choices)); i++ {
+		for i := from; i < min(from+each, len(r.Choices)); i++ {
 			var all []time.Duration
 			for _, p := range r.paired(i) {
 				all = append(all, p.replayed)
@@ -314,7 +339,7 @@ func (r *Replays) curves() (figures []figure) {
 		if len(list) < 2 {
 			continue
 		}
-		fig, ok := distribution("Recovery times by policy", "T_rec, from the transmission before to the acknowledgement", fmt.Sprintf("recovery-times-%d.csv", from/perCurves+1), list)
+		fig, ok := distribution("Recovery times by policy", "T_rec, from the transmission before to the acknowledgement", fmt.Sprintf("recovery-times-%d.csv", from/each+1), list)
 		if ok {
 			figures = append(figures, fig)
 		}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/report/draw"
@@ -88,11 +89,16 @@ func (r *Replays) savings() (figure, bool) {
 	if most-least < 1 {
 		most = least + 1
 	}
-	const line, left = 30, 150
+	const line, longest = 30, 34
+	left := 60.0
+	for _, w := range rows {
+		left = max(left, 16+7.2*float64(min(utf8.RuneCountInString(w.name), longest)))
+	}
+	width := left + 320
 	height := float64(marginTop + marginBottom + line*len(rows))
-	c := draw.NewCanvas(fitWidth, height, "share of the captured recovery times that each policy saves")
+	c := draw.NewCanvas(width, height, "share of the captured recovery times that each policy saves")
 	f := frame{
-		x: draw.NewScale(least-(most-least)/50, most+(most-least)/20, left, fitWidth-marginRight-8),
+		x: draw.NewScale(least-(most-least)/50, most+(most-least)/20, left, width-marginRight-8),
 		y: draw.NewScale(0, 1, height-marginBottom, marginTop),
 	}
 	axes(c, frame{f.x, draw.Scale{From: f.y.From, To: f.y.To}}, 6, 0, func(v float64) string { return plainTick(v) + " %" },
@@ -109,7 +115,7 @@ func (r *Replays) savings() (figure, bool) {
 	}
 	for i, w := range rows {
 		y := marginTop + line*float64(i) + line/2
-		c.Text("", "e", left-10, y+4, shortened(w.name, 24))
+		c.Text("", "e", left-10, y+4, shortened(w.name, longest))
 		t.row(csvText(w.name), field(w.shares[0], w.known[0]), field(w.shares[1], w.known[1]), field(w.shares[2], w.known[2]),
 			field(w.lo, w.between), field(w.hi, w.between))
 		if !w.known[replay.ByRange] {

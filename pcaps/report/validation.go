@@ -87,7 +87,7 @@ func (p *Validations) Write(out io.Writer) error {
 
 // percentCell is a share in percent.
 func percentCell(part float64) cellView {
-	return cellView{strconv.FormatFloat(100*part, 'g', 6, 64), fmt.Sprintf("%.1f %%", 100*part)}
+	return cellView{Value: strconv.FormatFloat(100*part, 'g', 6, 64), Text: fmt.Sprintf("%.1f %%", 100*part)}
 }
 
 func (p *Validations) check(c *Check, i int) checkView {
