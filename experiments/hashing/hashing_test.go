@@ -28,6 +28,12 @@ func TestPoissonMax(t *testing.T) {
 	if got := poissonMax(1, 1000); got < 5 || got > 6 {
 		t.Errorf("the greatest of 1000 draws of mean 1 is %v, want between 5 and 6", got)
 	}
+	// Of two draws with a great mean the greatest is 0.5642 standard deviations above it in the mean, as if they were normal.
+	for _, mean := range []float64{499, 501, 5000, 1e6} {
+		if got, want := poissonMax(mean, 2), mean+0.5642*math.Sqrt(mean); math.Abs(got-want) > 0.5 {
+			t.Errorf("the greatest of two draws of mean %v is %v, want %v", mean, got, want)
+		}
+	}
 }
 
 // A wheel whose mean depends on the spread would be found out.

@@ -26,8 +26,17 @@ func (c *Cell) describe() (mean, variance, greatest float64) {
 // poissonMax returns the mean of the greatest of m draws from a Poisson distribution: the sum of the probabilities that it
 // exceeds 0, 1, 2 and so on.
 func poissonMax(mean float64, m int) (max float64) {
-	term, below := stat.Exp(-mean), 0.0 // terms of up to e^-700; the plans have means of hundreds at most
-	for k := 0.0; ; k++ {
+	k, term, below := 0.0, stat.Exp(-mean), 0.0
+	if mean > 500 {
+		// e^-mean is too small a number soon. Less than 12 standard deviations below the mean is drawn once in 10^31 times.
+		k = math.Floor(mean - float64(12*math.Sqrt(mean)))
+		log := float64(k*stat.Log(mean)) - mean
+		for i := 2.0; i <= k; i++ {
+			log -= stat.Log(i)
+		}
+		term, max = stat.Exp(log), k
+	}
+	for ; ; k++ {
 		below += term
 		term *= mean / (k + 1)
 		exceed := 1 - stat.Power(min(below, 1), m)
