@@ -13,6 +13,7 @@ import (
 
 const (
 	paper = "M. Allman and V. Paxson, SIGCOMM 1999, abstract"
+	shape = "shape expected beforehand, of which the abstract does not tell"
 
 	fineTick = 100 * time.Millisecond // RFC 6298 §4: up to it clocks perform somewhat better
 	band     = 0.1                    // within which the waits of fine clocks are to be
@@ -72,11 +73,11 @@ func (r results) monotone(p *Plan, out *experiments.Outcome) {
 		}
 	}
 	out.Claim(experiments.Claim{
-		Name: "wait-falls", Text: "the lower the floor, the shorter losses wait", Source: paper, Tag: experiments.FromPrint,
+		Name: "wait-falls", Text: "the lower the floor, the shorter losses wait", Source: shape, Tag: experiments.Computed,
 		Measured: experiments.MeasuredText("%d of %d steps of the floor", falls, steps), Expected: "all", Verdict: experiments.Holds(falls == steps),
 	}, "the floor does not bind")
 	out.Claim(experiments.Claim{
-		Name: "bad-rises", Text: "the lower the floor, the more timeouts are bad", Source: paper, Tag: experiments.FromPrint,
+		Name: "bad-rises", Text: "the lower the floor, the more timeouts are bad", Source: shape, Tag: experiments.Computed,
 		Measured: experiments.MeasuredText("%d of %d steps of the floor; both hold in %d of %d steps of single processes", rises, steps, each, all),
 		Expected: "all of the former", Verdict: experiments.Holds(rises == steps),
 	}, "no round trip comes between the floors")
@@ -337,7 +338,7 @@ func (r results) knee(p *Plan, out *experiments.Outcome) {
 		}
 	}
 	out.Claim(experiments.Claim{
-		Name: "knee", Text: "the frontier bends most at a floor of a few hundred milliseconds", Source: paper, Tag: experiments.FromPrint,
+		Name: "knee", Text: "the frontier bends most at a floor of a few hundred milliseconds", Source: shape, Tag: experiments.Computed,
 		Measured: experiments.MeasuredSpan(at), Expected: "200 to 500 ms; at an end of the curve is not reproduced",
 		Verdict: experiments.Judged(at.Seconds(), kneeLeast.Seconds(), kneeMost.Seconds(), p.Floors[1].Seconds(), p.Floors[n-1].Seconds()),
 	}, "where the curve bends depends on how long round trips are, and on what they vary by")
