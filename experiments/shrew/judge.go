@@ -172,7 +172,7 @@ func (j *judgement) claims() {
 	}, "the flow's timeout is longer than its floor, or slow start is too slow between two pulses")
 	atOne, atHalf := j.share(fine, floor), j.share(fine, floor/2)
 	j.out.Claim(experiments.Claim{
-		Name: "moves", Text: fmt.Sprintf("a floor of %v has no null at %v and %v", j.Timers[1].Policy.Bounds.Min, floor, floor/2), Published: "the null moves with minRTO",
+		Name: "moves", Text: fmt.Sprintf("a floor of %v has no null at %v and %v", j.Timers[1].Policy.Bounds.Min, floor, floor/2), Published: "throughput ≈ 0 at minRTO and minRTO/2",
 		Source: paper, Tag: experiments.FromPrint,
 		Measured: experiments.MeasuredText("%s and %s %% of the rate", experiments.Number(100*atOne.Value), experiments.Number(100*atHalf.Value)), Expected: "above 10 % at both",
 		Verdict: experiments.Holds(atOne.Value > null && atHalf.Value > null),
@@ -180,7 +180,7 @@ func (j *judgement) claims() {
 	if fineFloor := j.Timers[1].Policy.Bounds.Min; slices.Contains(j.Periods, fineFloor) {
 		in := j.share(fine, fineFloor)
 		j.out.Claim(experiments.Claim{
-			Name: "moves-to", Text: fmt.Sprintf("pulses each %v shut out a flow with a floor of %v", fineFloor, fineFloor), Published: "the null moves with minRTO",
+			Name: "moves-to", Text: fmt.Sprintf("pulses each %v shut out a flow with a floor of %v", fineFloor, fineFloor), Published: "throughput ≈ 0 at minRTO",
 			Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(scale(in), "% of the rate"), Expected: "below 10 %",
 			Verdict: experiments.Judged(in.Value, 0, null, 0, 2*null),
 		}, "the retransmission gets through between two pulses")
