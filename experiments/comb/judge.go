@@ -116,7 +116,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	}
 	n := p.Connections
 	claim("one-bin", "under 4.4BSD's sweep all retransmissions fall into one bin of a millisecond", fmt.Sprintf("%d in one", n),
-		experiments.MeasuredText("%s in %s bins", number(bsd.mean(peak)), number(bsd.mean(func(c *Cell) float64 { return float64(c.Bins) }))),
+		experiments.MeasuredText("%s at the peak; bins with any: %s", number(bsd.mean(peak)), number(bsd.mean(func(c *Cell) float64 { return float64(c.Bins) }))),
 		"all, in one", experiments.Holds(bsd.all(func(c *Cell) bool { return c.Bins == 1 && c.Peak == n && c.RTOs == 1 })),
 		"the timeouts of the connections differ by a tick, or the sweep is not one")
 	claim("two-bins", "where the outage straddles a sweep they fall into two", "2 bins",
