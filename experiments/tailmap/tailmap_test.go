@@ -6,6 +6,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/studytest"
+	"tcpwheel/tun/tail"
 )
 
 func TestTails(t *testing.T) {
@@ -54,6 +55,25 @@ func TestRounds(t *testing.T) {
 	} {
 		if got := rounds(test.n, test.bound); got != test.want {
 			t.Errorf("rounds(%d, %d) = %d, want %d", test.n, test.bound, got, test.want)
+		}
+	}
+}
+
+// TestWaits has the kernel's wheel make a timeout late by up to a jiffy, and by up to eight of them from 63 jiffies on.
+func TestWaits(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		k           tail.Kernel
+		least, most time.Duration
+	}{
+		{tail.Kernel{SRTT: 10 * ms, RTO: 212 * ms, Jiffy: 4 * ms}, 212 * ms, 216 * ms},      // the timer is before the probe
+		{tail.Kernel{SRTT: 2 * ms, RTO: 208 * ms, Jiffy: 4 * ms}, 204 * ms, 208 * ms},       // the probe
+		{tail.Kernel{SRTT: 100 * ms, RTO: 304 * ms, Jiffy: 4 * ms}, 304 * ms, 336 * ms},     // 76 jiffies
+		{tail.Kernel{SRTT: 1500 * ms, RTO: 1700 * ms, Jiffy: 4 * ms}, 1700 * ms, 1732 * ms}, // 425 of them
+	} {
+		least, most := waits(c.k)
+		if least < c.least || least > c.least+ms || most > c.most || most < c.most-ms {
+			t.Errorf("waits(%+v) = %v, %v, want more than %v, up to %v", c.k, least, most, c.least, c.most)
 		}
 	}
 }
