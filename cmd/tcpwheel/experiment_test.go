@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -66,6 +70,43 @@ func TestProgressText(t *testing.T) {
 	} {
 		if got := progressText(c.part, c.spent, c.last); got != c.want {
 			t.Errorf("progressText(%v, %v) = %q, want %q", c.part, c.spent, got, c.want)
+		}
+	}
+}
+
+// TestInterruptedRunLeavesTheReport ends a run of minutes soon after it began: what was there is there, and nothing beside it.
+func TestInterruptedRunLeavesTheReport(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "report")
+	run := func(ctx context.Context, args ...string) error {
+		cmd := newExperimentRun()
+		cmd.SetContext(ctx)
+		cmd.SetOut(io.Discard)
+		cmd.SetErr(io.Discard)
+		cmd.SetArgs(append(args, "--out", dir))
+		return cmd.Execute()
+	}
+	if err := run(t.Context(), "nichols", "--quick"); err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"frontier"}, {"frontier", "--shard", "0/1"}} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if err := run(ctx, args...); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("run %v: %v, want that its context has ended", args, err)
+		}
+		cancel()
+	}
+	again, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+	if err != nil || !bytes.Equal(sums, again) {
+		t.Errorf("the report is another one (%v)", err)
+	}
+	for in, want := range map[string]int{parent: 1, dir: 4} {
+		if all, err := os.ReadDir(in); err != nil || len(all) != want {
+			t.Errorf("%s holds %v, %v, want %d", in, all, err, want)
 		}
 	}
 }
