@@ -59,6 +59,9 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 		if p.Processors[0] != 1 {
 			return fmt.Errorf("processors: %v, want 1 first", p.Processors)
 		}
+		if p.Timers[len(p.Timers)-1] == 0 {
+			return fmt.Errorf("timers: %v, want some that run", p.Timers)
+		}
 		return nil
 	},
 	Cells: cells,

@@ -16,7 +16,7 @@ var files embed.FS
 type Plan struct {
 	Rate       int             `plan:"rate" min:"1000000" max:"100000000000"`
 	Overhead   int             `plan:"overhead" min:"0" max:"1000"`
-	RoundTrips []time.Duration `plan:"round_trips" min:"100us" max:"1s"`
+	RoundTrips []time.Duration `plan:"round_trips" min:"100us" max:"1s" order:"rising"`
 	Window     float64         `plan:"window" min:"1" max:"2"`
 	Watched    time.Duration   `plan:"watched" min:"10ms" max:"1m"`
 	Settle     time.Duration   `plan:"settle" min:"100ms" max:"1m"`
