@@ -171,7 +171,7 @@ func TestProofsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile(`\b((?:Test|Fuzz|Benchmark)[A-Z]\w*)(\*?)`)
+	named := regexp.MustCompile(`\b((?:Test|Fuzz|Benchmark|Example)[A-Z]\w*)(\*?)`)
 	for _, name := range append([]string{"docs/captures.md", "docs/performance.md", "docs/link.md", "docs/up.md"}, documents...) {
 		text, err := os.ReadFile(name)
 		if err != nil {
