@@ -34,17 +34,23 @@ func (s *segment) earliest() wheel.Time {
 
 // past is the last segments that were acknowledged, for retransmissions that come all the same.
 type past struct {
-	ring [8]segment
+	ring *[8]segment // nil as long as there are none
 	next uint8
 }
 
 func (h *past) add(s *segment) {
+	if h.ring == nil {
+		h.ring = new([8]segment)
+	}
 	h.ring[h.next] = *s
 	h.next = (h.next + 1) % uint8(len(h.ring))
 }
 
 // find returns the one that has the octet at pos, nil if it is forgotten.
 func (h *past) find(pos int64) *segment {
+	if h.ring == nil {
+		return nil
+	}
 	for i := range h.ring {
 		if s := &h.ring[i]; s.start <= pos && pos < s.end {
 			return s

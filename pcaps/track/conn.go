@@ -86,6 +86,11 @@ func (c *Conn) closed() bool {
 	return c.reset || c.Flows[0].finAcked && c.Flows[1].finAcked
 }
 
+// halfOpen reports whether the handshake was seen to begin, and nothing else.
+func (c *Conn) halfOpen() bool {
+	return c.Handshake.SYN != 0 && !c.Handshake.Complete && c.Flows[0].Data == 0 && c.Flows[1].Data == 0
+}
+
 // reused reports whether the packet is the SYN of another connection: one with another number than the one before had, that is no
 // stray from before.
 func (c *Conn) reused(p *capture.Packet, dir int) bool {

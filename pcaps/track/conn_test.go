@@ -543,3 +543,28 @@ func TestCopyWithOptionsCutOff(t *testing.T) {
 		t.Errorf("%d copies of %d packets, want half", c.Copies, c.Packets)
 	}
 }
+
+// TestFloodLeavesConnections: SYNs that nobody answers are given up before connections that are idle.
+func TestFloodLeavesConnections(t *testing.T) {
+	l := newLab(t, Config{MaxConns: 40})
+	for i := range 20 {
+		l.open(float64(i), withPort(uint16(1+i)))
+	}
+	for i := range 1000 {
+		l.send(100+float64(i), true, 0, 0, 0, withFlags(tcp.SYN), withPort(uint16(1000+i)))
+	}
+	for i := range 20 {
+		at := 2000 + float64(i)
+		l.send(at, true, 1, 100, 1, withPort(uint16(1+i)))
+		l.send(at+50, false, 1, 0, 101, withPort(uint16(1+i)))
+	}
+	whole := 0
+	for _, c := range l.wantClean(1020) {
+		if c.Handshake.Complete && c.Flows[0].Octets == 100 && c.How == Open {
+			whole++
+		}
+	}
+	if whole != 20 || l.tr.Evicted() < 980 || l.tr.Evicted() > 995 {
+		t.Errorf("%d of 20 connections are whole, %d were given up", whole, l.tr.Evicted())
+	}
+}

@@ -11,7 +11,8 @@ import (
 // copies recognises packets that were captured more than once: on several interfaces, or by a mirror port that shows both ends of
 // a cable or both sides of a router. It knows some of the last packets of one direction.
 type copies struct {
-	seen [16][4]packetMark // by bits of the mark: of those, the last four
+	few [4]packetMark      // of a flow with as many packets: most are that short where there are many
+	all *[16][4]packetMark // of any other, by bits of the mark: of those, the last four
 }
 
 // packetMark is what two captures of one packet have in common, mixed, and when it was captured.
@@ -24,7 +25,26 @@ type packetMark struct {
 const optionBits = 0xffffff00
 
 // set returns those that a mark may be among.
-func (c *copies) set(mark uint64) *[4]packetMark { return &c.seen[mark>>32%uint64(len(c.seen))] }
+func (c *copies) set(mark uint64) *[4]packetMark {
+	if c.all == nil {
+		return &c.few
+	}
+	return &c.all[mark>>32%uint64(len(c.all))]
+}
+
+// grow makes room for more than a few.
+func (c *copies) grow() {
+	c.all = new([16][4]packetMark)
+	for _, m := range c.few {
+		set := c.set(m.mark)
+		for i := range set {
+			if set[i].mark == 0 {
+				set[i] = m
+				break
+			}
+		}
+	}
+}
 
 // isOne reports whether two marks are of one packet.
 func isOne(a, b uint64) bool {
@@ -107,6 +127,15 @@ func (c *copies) isCopy(p *capture.Packet, least time.Duration, mirrored bool) b
 		}
 		oldest = i // it comes again, and counts anew
 		break
+	}
+	if old := set[oldest].mark; c.all == nil && old != 0 && !isOne(old, mark) {
+		c.grow()
+		set, oldest = c.set(mark), 0
+		for i := range set {
+			if set[i].at < set[oldest].at {
+				oldest = i
+			}
+		}
 	}
 	set[oldest] = packetMark{mark, p.Time}
 	return false

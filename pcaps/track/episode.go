@@ -185,4 +185,5 @@ func (f *Flow) finish() {
 		e.kept, e.sends = nil, nil
 	}
 	f.book, f.pending, f.rexmits, f.ep, f.rtts, f.jumps = book{}, acks{}, nil, nil, samples{}, jumps{}
+	f.past, f.copies = past{}, copies{}
 }

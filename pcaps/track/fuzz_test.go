@@ -160,8 +160,8 @@ func FuzzTracker(f *testing.F) {
 				distinct[c] = true
 				c.check(t)
 			}
-			if len(distinct) > 2 || tr.open.n+tr.closed.n != len(distinct) {
-				t.Fatalf("%d connections, %d and %d in lists", len(distinct), tr.open.n, tr.closed.n)
+			if len(distinct) > 2 || tr.open.n+tr.closed.n+tr.asked.n != len(distinct) {
+				t.Fatalf("%d connections, %d, %d and %d in lists", len(distinct), tr.open.n, tr.closed.n, tr.asked.n)
 			}
 		}
 		tr.Close()

@@ -187,12 +187,15 @@ func (f *Flow) measureHalf(number tcp.Seq, now wheel.Time) {
 	f.other().half.add(now.Sub(s.sent))
 }
 
+// firstSeen is when a timestamp was seen first.
+type firstSeen struct {
+	ts uint32
+	at wheel.Time
+}
+
 // stamps are the last timestamps of a flow, and when each was seen first; and which of them was echoed last.
 type stamps struct {
-	ring [16]struct {
-		ts uint32
-		at wheel.Time
-	}
+	ring    []firstSeen // 16, once there is one
 	next, n int
 	echoed  uint32
 	any     bool
@@ -203,6 +206,9 @@ func (f *Flow) stamp(p *capture.Packet, now wheel.Time) {
 	f.conn.timestamps = true
 	o := &p.Header.Options
 	m := &f.marks
+	if m.ring == nil {
+		m.ring = make([]firstSeen, 16)
+	}
 	if last := &m.ring[(m.next+len(m.ring)-1)%len(m.ring)]; m.n == 0 || int32(o.TSVal-last.ts) > 0 {
 		m.ring[m.next].ts, m.ring[m.next].at = o.TSVal, now
 		m.next = (m.next + 1) % len(m.ring)

@@ -19,7 +19,10 @@ type Config struct {
 	// flow, and at its time, which never goes back within a connection. The connection is not complete.
 	Each func(c *Conn, flow int, p *capture.Packet, at wheel.Time)
 
-	MaxConns    int // connections that are followed at once, of which the one unheard of for longest goes first; 0 is 1<<18
+	// MaxConns is how many connections are followed at once, of which the one unheard of for longest goes first: those that have ended
+	// before those that have not begun, and these before others. A quarter may be those that have not begun, as of a flood of SYNs. One
+	// takes 4 KB, and what is in flight; 0 is 1<<18.
+	MaxConns    int
 	MaxSegments int // segments of one direction that wait for their ACK; 0 is 1<<15
 	MaxEpisodes int // of one direction that are kept, the others are counted; 0 is 1<<12
 }
@@ -42,10 +45,10 @@ type Tracker struct {
 	conns map[key]*Conn // by all keys that they are known under
 	last  *Conn
 
-	open, closed list // by the last packet, the latest at the end
-	made         int
-	evicted      int
-	sums         sums // of all packets
+	open, closed, asked list // by the last packet, the latest at the end; asked has those whose handshake is not complete
+	made                int
+	evicted             int
+	sums                sums // of all packets
 }
 
 // key is a connection's ends, the lesser first, and what lies outside of them.
@@ -78,8 +81,11 @@ func (t *Tracker) Add(p *capture.Packet) {
 	c.Flows[dir].sums.note(p)
 	c.add(p, dir, damaged)
 	l := &t.open
-	if c.closed() {
+	switch {
+	case c.closed():
 		l = &t.closed
+	case c.halfOpen():
+		l = &t.asked
 	}
 	if c.in != l || l.last != c {
 		c.in.remove(c)
@@ -95,8 +101,15 @@ func (t *Tracker) Close() {
 	for t.closed.first != nil {
 		t.finish(t.closed.first)
 	}
-	for t.open.first != nil {
-		t.finish(t.open.first)
+	for {
+		c, d := t.open.first, t.asked.first
+		if c == nil || d != nil && (d.Last < c.Last || d.Last == c.Last && d.ID < c.ID) {
+			c = d
+		}
+		if c == nil {
+			return
+		}
+		t.finish(c)
 	}
 }
 
@@ -155,8 +168,11 @@ func keyOf(p *capture.Packet) key {
 
 // begin makes the connection that the packet is the first of.
 func (t *Tracker) begin(p *capture.Packet) *Conn {
-	if t.open.n+t.closed.n >= t.cfg.MaxConns {
+	if many := t.asked.n > t.cfg.MaxConns/4; many || t.open.n+t.closed.n+t.asked.n >= t.cfg.MaxConns {
 		oldest := t.closed.first
+		if oldest == nil || many {
+			oldest = t.asked.first
+		}
 		if oldest == nil {
 			oldest = t.open.first
 		}
