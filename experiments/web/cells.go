@@ -29,7 +29,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			}
 		}
 	}
-	for _, burst := range p.GVisorBursts {
+	for _, burst := range p.gvisor() {
 		for seed := 1; seed <= p.Seeds; seed++ {
 			all = append(all, experiments.Cell[Cell]{
 				Name: fmt.Sprintf("gvisor burst=%v seed=%d", burst, seed),

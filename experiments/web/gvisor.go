@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"tcpwheel/experiments/lab"
@@ -13,6 +14,16 @@ import (
 
 // gvisor stands for gVisor's own TCP where timers have their text.
 const gvisor = "gVisor's own TCP"
+
+// gvisor returns the bursts for which gVisor's TCP runs: those that the others have too.
+func (p *Plan) gvisor() (all []time.Duration) {
+	for _, burst := range p.GVisorBursts {
+		if slices.Contains(p.Bursts, burst) {
+			all = append(all, burst)
+		}
+	}
+	return all
+}
 
 // gvisorRun is run with gVisor's own TCP as the server.
 func gvisorRun(ctx context.Context, p *Plan, c Cell) (Cell, error) {

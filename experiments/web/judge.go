@@ -170,7 +170,7 @@ func (p *Plan) tables(out *experiments.Outcome, all map[key]group, fit time.Dura
 			data.Add(t.Text, float64(burst)/1e6, c.Flows, c.Lossy, in.Value, in.Lo, in.Hi, times(g.all()), int(c.Late), int(c.Fast), int(c.Probes), int(c.Timeouts), int(c.Spurious), c.Inflation/float64(max(c.Lossy, 1)))
 		}
 	}
-	for _, burst := range p.GVisorBursts {
+	for _, burst := range p.gvisor() {
 		g := all[key{gvisor, burst}]
 		c, in := total(g.all()), g.of(mean)
 		if burst == fit {
@@ -209,8 +209,8 @@ func (p *Plan) figures(out *experiments.Outcome, all map[key]group, fit time.Dur
 		shares.Series = append(shares.Series, curve(t.Text, figure.Line, p.Bursts, late))
 		inflation.Series = append(inflation.Series, curve(t.Text, figure.Line, p.Bursts, worst))
 	}
-	if len(p.GVisorBursts) > 0 {
-		inflation.Series = append(inflation.Series, curve(gvisor, figure.Points, p.GVisorBursts, worst))
+	if len(p.gvisor()) > 0 {
+		inflation.Series = append(inflation.Series, curve(gvisor, figure.Points, p.gvisor(), worst))
 	}
 	out.Figures = append(out.Figures, shares, inflation)
 }

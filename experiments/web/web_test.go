@@ -128,7 +128,6 @@ func TestPlanIsChecked(t *testing.T) {
 	studytest.WantRefused(t, Study, map[string]string{
 		"sizes: [1, 2]":           "shares: ",
 		"loss_to: 0.005":          "loss_to: 0.005, want at least loss_from, 0.01",
-		"gvisor_bursts: [3ms]":    "gvisor_bursts: [3ms], want some of bursts",
 		"timers: [\"linux\"]":     "timers: 1, want 2 or more",
 		"round_trips: [1ms, 2ms]": "round_trip_shares: ",
 	})
