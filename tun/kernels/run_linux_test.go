@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -84,7 +85,7 @@ func TestKernelTellsWhy(t *testing.T) {
 			}
 			const tries, heldUp = 20, 5 * time.Millisecond // half of a round trip
 			for try := 1; ; try++ {
-				late := lateness()
+				late := lateness(t)
 				dir := runTest(t, s)
 				held := late()
 				var causes []string
@@ -104,9 +105,10 @@ func TestKernelTellsWhy(t *testing.T) {
 	}
 }
 
-// lateness begins to look at how late a goroutine that sleeps is woken up, and returns what ends that and tells the most.
-func lateness() (end func() time.Duration) {
-	stop, most := make(chan struct{}), make(chan time.Duration)
+// lateness begins to look at how late a goroutine that sleeps is woken up, and returns what ends that and tells the most. The end of the
+// test ends it, too.
+func lateness(t *testing.T) (end func() time.Duration) {
+	stop, most := make(chan struct{}), make(chan time.Duration, 1)
 	go func() {
 		for late := time.Duration(0); ; {
 			const nap = time.Millisecond
@@ -120,7 +122,9 @@ func lateness() (end func() time.Duration) {
 			}
 		}
 	}()
-	return func() time.Duration { close(stop); return <-most }
+	ended := sync.OnceFunc(func() { close(stop) })
+	t.Cleanup(ended)
+	return func() time.Duration { ended(); return <-most }
 }
 
 // checkLosses wants the three losses in the log, a probe in the counters, and the captures.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func TestReal(t *testing.T) {
 			t.Parallel()
 			least := test.least
 			c := Config{RTT: rtt, Count: 3, Segments: []int{test.segments}, Senders: []string{test.sender}, DelayAcks: test.delay}
-			late := lateness()
+			late := lateness(t)
 			results, err := Run(t.Context(), c, nil)
 			slack := 2*time.Second + 20*late()
 			skipWithoutRights(t, err)
@@ -71,9 +72,10 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// lateness begins to look at how late a goroutine that sleeps is woken up, and returns what ends that and tells the most.
-func lateness() (end func() time.Duration) {
-	stop, most := make(chan struct{}), make(chan time.Duration)
+// lateness begins to look at how late a goroutine that sleeps is woken up, and returns what ends that and tells the most. The end of the
+// test ends it, too.
+func lateness(t *testing.T) (end func() time.Duration) {
+	stop, most := make(chan struct{}), make(chan time.Duration, 1)
 	go func() {
 		for late := time.Duration(0); ; {
 			const nap = time.Millisecond
@@ -87,7 +89,9 @@ func lateness() (end func() time.Duration) {
 			}
 		}
 	}()
-	return func() time.Duration { close(stop); return <-most }
+	ended := sync.OnceFunc(func() { close(stop) })
+	t.Cleanup(ended)
+	return func() time.Duration { ended(); return <-most }
 }
 
 // TestRealIsInterrupted ends soon, and leaves nothing.
