@@ -235,10 +235,10 @@ func writeTable(b *strings.Builder, t *experiments.Table) {
 	}
 	b.WriteString("\n|")
 	for i := range t.Columns {
-		if len(t.Rows) > 0 && experiments.IsNumber(t.Rows[0][i]) {
-			b.WriteString("---:|")
-		} else {
+		if isWords(t.Rows, i) {
 			b.WriteString("---|")
+		} else {
+			b.WriteString("---:|")
 		}
 	}
 	b.WriteString("\n")
