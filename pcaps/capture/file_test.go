@@ -249,6 +249,7 @@ func TestDamagedFiles(t *testing.T) {
 	}{
 		{[]byte("hello, world\n"), `built: not a capture: it begins with "hello, world\n", want pcap or pcapng, plain or compressed with gzip, zstd or bzip2`},
 		{[]byte("\xfd7zXZ\x00 etc."), "built: a file compressed with xz, want pcap or pcapng, plain or compressed with gzip, zstd or bzip2: xz -d unpacks it"},
+		{[]byte("version https://git-lfs.github.com/spec/v1\n"), "built: a file that Git LFS keeps elsewhere, want pcap or pcapng, plain or compressed with gzip, zstd or bzip2: git lfs pull fetches it"},
 		{[]byte("snoop\x00\x00\x00\x00\x00\x00\x02"), "built: a file of snoop, want pcap or pcapng, plain or compressed with gzip, zstd or bzip2: editcap -F pcapng converts it"},
 		{erfRecords(2), "built: a file of Endace's ERF, want pcap or pcapng, plain or compressed with gzip, zstd or bzip2: editcap -F pcapng converts it"},
 		{erfRecords(1), `built: not a capture: it begins with "\x00\x00\x00\x00\x00\x00\x00\x00\x02\x04\x00P\x00\x00\x00>", want pcap or pcapng, plain or compressed with gzip, zstd or bzip2`},

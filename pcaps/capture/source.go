@@ -80,6 +80,7 @@ var others = []struct {
 	{"\x04\x22\x4d\x18", "compressed with lz4", "lz4 -d unpacks it"},
 	{"PK\x03\x04", "a zip archive", "unzip unpacks it"},
 	{"\x1f\x9d", "compressed with compress", "gzip -d unpacks it"},
+	{"version https://", "that Git LFS keeps elsewhere", "git lfs pull fetches it"},
 	{"snoop\x00\x00\x00", "of snoop", editcap},
 	{"btsnoop\x00", "of btsnoop", editcap},
 	{"GMBU", "of Microsoft Network Monitor", editcap},
