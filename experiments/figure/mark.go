@@ -2,14 +2,47 @@ package figure
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
-// placed is a label with its box.
-type placed struct{ left, right, y float64 }
+// box is the place of a label.
+type box struct {
+	left, right, top, bottom float64
+	end                      bool // the label is flush with the right side, whatever its letters take
+}
 
-// marks draws the lines for published values, with labels that keep clear of each other, on the side where less data
-// is.
+// fromLeft is the box of a label of a width from x on, whose letters stand on y.
+func fromLeft(x, width, y float64) box { return box{x, x + width, y - 11, y + 3, false} }
+
+// upTo is that of one that ends at x.
+func upTo(x, width, y float64) box { return box{x - width, x, y - 11, y + 3, true} }
+
+func (b box) meets(o box) bool {
+	return o.left < b.right && b.left < o.right && o.top < b.bottom && b.top < o.bottom
+}
+
+// crosses reports whether a straight line from one point to another comes into the box.
+func (b box) crosses(x0, y0, x1, y1 float64) bool {
+	from, to := 0.0, 1.0 // of the way
+	for _, side := range [...][3]float64{{x0, x1 - x0, b.left}, {-x0, x0 - x1, -b.right}, {y0, y1 - y0, b.top}, {-y0, y0 - y1, -b.bottom}} {
+		at, by, least := side[0], side[1], side[2]
+		switch {
+		case by == 0 && at < least:
+			return false
+		case by > 0:
+			from = max(from, (least-at)/by)
+		case by < 0:
+			to = min(to, (least-at)/by)
+		}
+	}
+	return from <= to
+}
+
+// step is from one line of labels to the next.
+const step = 13.0
+
+// marks draws the lines for published values, with labels that keep clear of each other, where least data is.
 func (p *plot) marks() {
 	var across, up []Mark
 	for _, m := range p.f.Marks {
@@ -21,7 +54,7 @@ func (p *plot) marks() {
 		}
 	}
 	top, bottom, left, right := p.y.To, p.y.From, p.left, p.right
-	const step = 13.0
+	var taken []box
 	slices.SortStableFunc(across, func(a, b Mark) int { return cmp.Compare(b.At, a.At) })
 	last := top - 3
 	for i, m := range across {
@@ -36,14 +69,19 @@ func (p *plot) marks() {
 		last = at
 		text := cut(m.Label, right-left-8, 11)
 		w := textWidth(text, 11)
-		if p.crowd(right-w-6, right, at-11, at+3) <= p.crowd(left, left+w+6, at-11, at+3) {
-			p.Text("label", "e", right-4, at, text)
-		} else {
-			p.Text("label", "", left+4, at, text)
+		var places []box
+		for _, at := range []float64{at, y + 12} { // above the line, then below
+			if at > y && at+3 > bottom {
+				continue
+			}
+			for x := right - 4; x > left+4+w; x -= max(w, step) / 2 {
+				places = append(places, upTo(x, w, at))
+			}
+			places = append(places, fromLeft(left+4, w, at))
 		}
+		taken = append(taken, p.label(text, places, taken))
 	}
 	slices.SortStableFunc(up, func(a, b Mark) int { return cmp.Compare(a.At, b.At) })
-	var boxes []placed
 	for _, m := range up {
 		x := p.atX(m.At)
 		if x < left-1 || x > right+1 {
@@ -51,27 +89,81 @@ func (p *plot) marks() {
 		}
 		p.Line("mark", x, bottom, x, top)
 		text := cut(m.Label, right-left-8, 11)
-		w := textWidth(text, 11) + 8
-		from := x + 4
-		if x+w > right {
-			from = max(x-w+4, left+2)
+		w := textWidth(text, 11)
+		var places []box
+		for y := top + 11; y < bottom-3; y += step {
+			if x+w+8 <= right {
+				places = append(places, fromLeft(x+4, w, y))
+			}
+			if x-w-8 >= left {
+				places = append(places, upTo(x-4, w, y))
+			}
 		}
-		b := placed{from, from + w, top + 11}
-		for slices.ContainsFunc(boxes, func(o placed) bool { return o.y == b.y && o.left < b.right && b.left < o.right }) {
-			b.y += step
+		if places == nil { // as wide as the diagram
+			places = []box{fromLeft(left+2, w, top+11)}
 		}
-		boxes = append(boxes, b)
-		p.Text("label", "", b.left, b.y, text)
+		taken = append(taken, p.label(text, places, taken))
 	}
 }
 
-// crowd counts the points in a box.
-func (p *plot) crowd(left, right, top, bottom float64) (n int) {
+// label writes a text at the first of those places that are free of other labels where the least data is, and returns the place.
+func (p *plot) label(text string, places, taken []box) box {
+	best, least := places[0], math.MaxInt
+	for _, b := range places {
+		if slices.ContainsFunc(taken, b.meets) {
+			continue
+		}
+		if n := p.crowd(b); n < least {
+			best, least = b, n
+		}
+		if least == 0 {
+			break
+		}
+	}
+	if best.end {
+		p.Text("label", "e", best.right, best.bottom-3, text)
+	} else {
+		p.Text("label", "", best.left, best.bottom-3, text)
+	}
+	return best
+}
+
+// crowd counts what of the data comes into a box: points, their intervals, lines between points, and lines for published values.
+func (p *plot) crowd(b box) (n int) {
+	for _, m := range p.f.Marks {
+		at := p.atY(m.At)
+		if m.Vertical {
+			at = p.atX(m.At)
+		}
+		if m.Vertical && at > b.left && at < b.right || !m.Vertical && at > b.top && at < b.bottom {
+			n++
+		}
+	}
 	for i := range p.f.Series {
 		o := &p.f.Series[i]
+		shift := p.dodge(i)
 		for k := range o.X {
-			x, y := p.atX(o.X[k]), p.atY(o.Y[k])
-			if x >= left && x <= right && (y >= top && y <= bottom || o.Kind == Bars && y <= bottom) {
+			x, y := p.atX(o.X[k])+shift, p.atY(o.Y[k])
+			switch {
+			case o.Kind == Bars:
+				if x >= b.left && x <= b.right && y <= b.bottom {
+					n++
+				}
+				continue
+			case b.crosses(x, y, x, y):
+				n++
+			case o.Lo != nil && b.crosses(x, p.atY(p.floor(o.Lo[k])), x, p.atY(o.Hi[k])):
+				n++
+			}
+			if k == 0 || o.Kind == Points {
+				continue
+			}
+			x0, y0 := p.atX(o.X[k-1]), p.atY(o.Y[k-1])
+			if o.Kind == Steps {
+				if b.crosses(x0, y0, x, y0) || b.crosses(x, y0, x, y) {
+					n++
+				}
+			} else if b.crosses(x0, y0, x, y) {
 				n++
 			}
 		}

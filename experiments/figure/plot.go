@@ -70,8 +70,8 @@ func (f *Figure) looks() []look {
 	}
 	colour, sign := index(func(s *Series) int { return s.Group }), index(func(s *Series) int { return s.Marker })
 	for i := range f.Series {
-		n := colour(i)
-		all[i] = look{n % 8, sign(i) % signs, n/8%2 == 1}
+		n, m := colour(i), sign(i)
+		all[i] = look{n % 8, (m + m/signs) % signs, n/8%2 == 1} // whose colour comes again has another sign
 	}
 	return all
 }
