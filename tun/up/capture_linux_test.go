@@ -1,6 +1,7 @@
 package up
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"os"
@@ -183,7 +184,11 @@ func TestCaptureEndsSite(t *testing.T) {
 	defer w.Close()
 	ready, done := make(chan string, 1), make(chan error, 1)
 	c := Config{Device: "site0", Netns: ns.Path(), Addrs: siteStacks, HostAddrs: siteKernels, Capture: "-", Stdout: w}
-	go func() { done <- Run(t.Context(), c, func(s Running) { ready <- s.String() }) }()
+	running, ended := context.WithCancel(t.Context())
+	go func() {
+		defer ended()
+		done <- Run(t.Context(), c, func(s Running) { ready <- s.String() })
+	}()
 	select {
 	case <-ready:
 	case err := <-done:
@@ -191,7 +196,7 @@ func TestCaptureEndsSite(t *testing.T) {
 	}
 	r.Close()
 	s := &siteTest{t: t, ns: ns}
-	if c, err := s.dial(siteStacks[0].Addr(), EchoPort); err == nil { // it may end before
+	if c, err := s.dial(running, siteStacks[0].Addr(), EchoPort); err == nil { // it may end before
 		c.Close()
 	}
 	if err := <-done; !errors.Is(err, syscall.EPIPE) {

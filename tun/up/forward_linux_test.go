@@ -51,7 +51,7 @@ func newExposed(t *testing.T, c Config, family int) *forwardTest {
 	c.Expose = []Forward{{Bind: siteStacks[family].Addr().String(), Port: 8080, Host: at.Addr().String(), HostPort: at.Port()}}
 	c.Log = s.tell
 	s.siteTest = newSite(t, c)
-	s.dialIt = func() (net.Conn, error) { return s.dial(siteStacks[family].Addr(), 8080) }
+	s.dialIt = func() (net.Conn, error) { return s.dial(s.t.Context(), siteStacks[family].Addr(), 8080) }
 	return s
 }
 

@@ -57,9 +57,10 @@ func newSite(t testing.TB, c Config) *siteTest {
 const siteLimit = 3 * time.Minute
 
 // dial connects from the kernel to a port of the stack.
-func (s *siteTest) dial(a netip.Addr, port uint16) (c *net.TCPConn, err error) {
+func (s *siteTest) dial(ctx context.Context, a netip.Addr, port uint16) (c *net.TCPConn, err error) {
 	err = s.ns.Do(func() error {
-		conn, err := net.DialTimeout("tcp", netip.AddrPortFrom(a, port).String(), siteLimit)
+		d := net.Dialer{Timeout: siteLimit}
+		conn, err := d.DialContext(ctx, "tcp", netip.AddrPortFrom(a, port).String())
 		if err == nil {
 			c = conn.(*net.TCPConn)
 			c.SetDeadline(time.Now().Add(siteLimit))
@@ -71,7 +72,7 @@ func (s *siteTest) dial(a netip.Addr, port uint16) (c *net.TCPConn, err error) {
 
 func (s *siteTest) mustDial(a netip.Addr, port uint16) *net.TCPConn {
 	s.t.Helper()
-	c, err := s.dial(a, port)
+	c, err := s.dial(s.t.Context(), a, port)
 	if err != nil {
 		s.t.Fatalf("the kernel dials port %d of %v: %v", port, a, err)
 	}
@@ -323,7 +324,7 @@ func TestStackDials(t *testing.T) {
 // TestRefused has either side dial a port where nobody listens.
 func TestRefused(t *testing.T) {
 	forSites(t, Config{}, func(t *testing.T, s *siteTest, stack, kernel netip.Addr) {
-		if _, err := s.dial(stack, 81); !errors.Is(err, syscall.ECONNREFUSED) {
+		if _, err := s.dial(t.Context(), stack, 81); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("the kernel dials a closed port: %v, want a refusal", err)
 		}
 		_, err := s.Dial(t.Context(), netip.AddrPortFrom(kernel, 81))

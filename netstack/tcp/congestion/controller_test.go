@@ -236,9 +236,13 @@ func TestUndoBeforeThreshold(t *testing.T) {
 }
 
 func TestAllocationAndSize(t *testing.T) {
+	runs := 100
+	if testing.Short() {
+		runs = 10
+	}
 	forAll(t, func(t *testing.T, name string) {
 		h := newControlTest(t, name, Config{Validate: true})
-		if n := testing.AllocsPerRun(100, func() {
+		if n := testing.AllocsPerRun(runs, func() {
 			h.round()
 			h.c.OnCongestion(h.now, h.c.Cwnd(), FastRetransmit)
 			h.c.OnRecovered(h.now, 0)
