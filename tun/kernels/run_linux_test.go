@@ -10,12 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/tun/tuntest"
 )
 
 // runTest runs a scenario, and skips where that cannot be.
@@ -85,7 +85,7 @@ func TestKernelTellsWhy(t *testing.T) {
 			}
 			const tries, heldUp = 20, 5 * time.Millisecond // half of a round trip
 			for try := 1; ; try++ {
-				late := lateness(t)
+				late := tuntest.Lateness(t)
 				dir := runTest(t, s)
 				held := late()
 				var causes []string
@@ -103,28 +103,6 @@ func TestKernelTellsWhy(t *testing.T) {
 			}
 		})
 	}
-}
-
-// lateness begins to look at how late a goroutine that sleeps is woken up, and returns what ends that and tells the most. The end of the
-// test ends it, too.
-func lateness(t *testing.T) (end func() time.Duration) {
-	stop, most := make(chan struct{}), make(chan time.Duration, 1)
-	go func() {
-		for late := time.Duration(0); ; {
-			const nap = time.Millisecond
-			start := time.Now()
-			select {
-			case <-stop:
-				most <- late
-				return
-			case <-time.After(nap):
-				late = max(late, time.Since(start)-nap)
-			}
-		}
-	}()
-	ended := sync.OnceFunc(func() { close(stop) })
-	t.Cleanup(ended)
-	return func() time.Duration { ended(); return <-most }
 }
 
 // checkLosses wants the three losses in the log, a probe in the counters, and the captures.

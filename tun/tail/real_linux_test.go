@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"tcpwheel/tun/tuntest"
 )
 
 func skipWithoutRights(t *testing.T, err error) {
@@ -39,7 +40,7 @@ func TestReal(t *testing.T) {
 			t.Parallel()
 			least := test.least
 			c := Config{RTT: rtt, Count: 3, Segments: []int{test.segments}, Senders: []string{test.sender}, DelayAcks: test.delay}
-			late := lateness(t)
+			late := tuntest.Lateness(t)
 			results, err := Run(t.Context(), c, nil)
 			slack := 2*time.Second + 20*late()
 			skipWithoutRights(t, err)
@@ -70,28 +71,6 @@ func TestReal(t *testing.T) {
 			}
 		})
 	}
-}
-
-// lateness begins to look at how late a goroutine that sleeps is woken up, and returns what ends that and tells the most. The end of the
-// test ends it, too.
-func lateness(t *testing.T) (end func() time.Duration) {
-	stop, most := make(chan struct{}), make(chan time.Duration, 1)
-	go func() {
-		for late := time.Duration(0); ; {
-			const nap = time.Millisecond
-			start := time.Now()
-			select {
-			case <-stop:
-				most <- late
-				return
-			case <-time.After(nap):
-				late = max(late, time.Since(start)-nap)
-			}
-		}
-	}()
-	ended := sync.OnceFunc(func() { close(stop) })
-	t.Cleanup(ended)
-	return func() time.Duration { ended(); return <-most }
 }
 
 // TestRealIsInterrupted ends soon, and leaves nothing.

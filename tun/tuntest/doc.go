@@ -1,3 +1,3 @@
-// Package tuntest gives tests a network namespace in which TUN devices can be made, and tells what devices are left there. It is for
-// Linux; elsewhere it is empty.
+// Package tuntest gives tests a network namespace in which TUN devices can be made, tells what devices are left there, and how busy the
+// machine is meanwhile. The former two are for Linux.
 package tuntest
