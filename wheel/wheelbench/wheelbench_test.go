@@ -113,6 +113,9 @@ func TestCountsAreTheSameInEveryRun(t *testing.T) {
 
 // START, STOP and Advance of the facility do not allocate under any workload.
 func TestNoAllocation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("times every scheme under every workload")
+	}
 	o := Options{Schemes: wheel.Schemes(), N: []int{300}, Budget: 10 * time.Millisecond, Rounds: 1, giveUp: time.Minute}
 	for _, r := range run(t, o) {
 		// The test binary's own goroutines may allocate a little meanwhile.
