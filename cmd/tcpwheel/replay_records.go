@@ -37,6 +37,9 @@ type replayRecord struct {
 	Beyond   bool     `json:"beyond_horizon"`
 }
 
+// endNames are the words for the ends of a connection.
+var endNames = [2]string{"client", "server"}
+
 // records calls use for each loss under each policy.
 func (r *replaying) records(use func(*replayRecord) error) error {
 	for _, x := range r.results {
@@ -45,7 +48,7 @@ func (r *replaying) records(use func(*replayRecord) error) error {
 			for c := range r.study.Choices {
 				rec := replayRecord{
 					Type: "recovery", File: x.File, Conn: x.ID, Client: x.Client.String(), Server: x.Server.String(),
-					Sender: [2]string{"client", "server"}[l.Flow], Kind: l.Kind.String(), Spurious: l.Verdict.String(),
+					Sender: endNames[l.Flow], Kind: l.Kind.String(), Spurious: l.Verdict.String(),
 					At: x.Script.Seconds(l.At, r.first[x]), Packet: l.Packet, RTT: l.RTT.Seconds(), Policy: r.study.Choices[c].Text, Model: x.Model,
 					Refused: x.Refused(c),
 				}

@@ -145,7 +145,7 @@ func (r *replaying) writeValidationCSV(rows []validationRow) error {
 				took = number(j.TRec.Seconds())
 			}
 			err = cmp.Or(err, w.Write([]string{
-				rows[i].Check, rows[i].Policy, x.File, strconv.Itoa(x.ID), [2]string{"client", "server"}[l.Flow], l.Kind.String(),
+				rows[i].Check, rows[i].Policy, x.File, strconv.Itoa(x.ID), endNames[l.Flow], l.Kind.String(),
 				number(x.Script.Seconds(l.At, r.first[x])), strconv.FormatInt(l.Packet, 10), number(l.D.Seconds()), d, strconv.FormatBool(j.Right),
 				number(l.TRec.Seconds()), took, number(j.Off),
 			}))

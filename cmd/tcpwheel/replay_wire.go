@@ -95,7 +95,7 @@ func (r *replaying) firstOf(x *replay.Result) wheel.Time { return r.first[x] }
 func (r *replaying) wireRecordOf(e *pages.WireEnd) wireRecord {
 	x, o := e.Result, e.Outcome
 	rec := wireRecord{
-		Type: "wire", File: x.File, Conn: x.ID, Client: x.Client.String(), Server: x.Server.String(), End: [2]string{"client", "server"}[e.End],
+		Type: "wire", File: x.File, Conn: x.ID, Client: x.Client.String(), Server: x.Server.String(), End: endNames[e.End],
 		Policy: e.Policy, Model: x.Model, First: o.First, FirstRight: o.FirstRight, Again: o.Again, AgainRight: o.AgainRight, More: o.More,
 		Median: o.Median.Seconds(), P95: o.P95.Seconds(),
 	}

@@ -234,11 +234,7 @@ func TestNamesAreEscaped(t *testing.T) {
 	s := p.Begin(evil)
 	read(t, captured(t, 1, 50_000, lossy), s, nil)
 	s.facts.Notes = []string{evil}
-	var b strings.Builder
-	if err := p.Write(&b); err != nil {
-		t.Fatal(err)
-	}
-	page := b.String()
+	page := written(t, p)
 	if n := strings.Count(page, "<script"); n != 1 {
 		t.Errorf("%d scripts, want 1", n)
 	}

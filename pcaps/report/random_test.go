@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/netip"
-	"strings"
 	"testing"
 
 	"tcpwheel/netstack/tcp"
@@ -51,11 +50,7 @@ func TestRandomPackets(t *testing.T) {
 		if len(s.traces) > 0 || n.held != 0 || len(n.conns) > 0 {
 			t.Errorf("seed %d: something is kept of connections that are complete", seed)
 		}
-		var b strings.Builder
-		if err := p.Write(&b); err != nil {
-			t.Fatal(err)
-		}
-		wellFormed(t, svgs.FindAllString(b.String(), -1))
+		wellFormed(t, svgs.FindAllString(written(t, p), -1))
 	}
 }
 

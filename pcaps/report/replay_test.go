@@ -63,10 +63,11 @@ func replayed(t testing.TB, file string, b []byte, policies ...string) *Replays 
 	return r
 }
 
-func written(t testing.TB, r *Replays) string {
+// written is a page.
+func written(t testing.TB, p interface{ Write(io.Writer) error }) string {
 	t.Helper()
 	var b strings.Builder
-	if err := r.Write(&b); err != nil {
+	if err := p.Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

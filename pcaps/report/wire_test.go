@@ -36,23 +36,13 @@ func wired(t testing.TB, file string, b []byte, policies ...string) *Wires {
 	return w
 }
 
-// writtenWires is the page of open loops.
-func writtenWires(t testing.TB, w *Wires) string {
-	t.Helper()
-	var b strings.Builder
-	if err := w.Write(&b); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
 // TestWirePageIsGolden holds a page of open loops to its outline: Linux's timers do what was captured, and 4.4BSD's do not.
 func TestWirePageIsGolden(t *testing.T) {
 	w := wired(t, "lossy.pcapng", captured(t, 1, 200_000, lossy), "linux", "bsd")
-	page := writtenWires(t, w)
+	page := written(t, w)
 	golden(t, "wire.golden", outline(page))
 	wellFormed(t, svgs.FindAllString(page, -1))
-	if writtenWires(t, w) != page {
+	if written(t, w) != page {
 		t.Error("two pages of the same open loops differ")
 	}
 }
@@ -60,7 +50,7 @@ func TestWirePageIsGolden(t *testing.T) {
 // TestWirePageIsBounded has more ends than are drawn, and more transmissions than the data of a figure has.
 func TestWirePageIsBounded(t *testing.T) {
 	w := wired(t, "lossy.pcapng", captured(t, 3, 3_200_000, "bernoulli:0.003"), "linux", "bsd", "rfc6298", "rfc7765", "gvisor")
-	page := writtenWires(t, w)
+	page := written(t, w)
 	if n := strings.Count(page, `<h3 id="end`); n != maxWireDrawn || len(w.Ends) <= n {
 		t.Errorf("%d of %d ends are drawn, want %d", n, len(w.Ends), maxWireDrawn)
 	}
@@ -76,16 +66,16 @@ func TestWirePageIsBounded(t *testing.T) {
 // TestWirePageWithoutEnds says what there is not, and has names escaped.
 func TestWirePageWithoutEnds(t *testing.T) {
 	const evil = `"><script>alert(1)</script><img src=x>`
-	page := writtenWires(t, &Wires{Conns: 1, Lossy: 1, Refusals: []Refusal{{evil, evil, evil}}})
+	page := written(t, &Wires{Conns: 1, Lossy: 1, Refusals: []Refusal{{evil, evil, evil}}})
 	if !strings.Contains(page, "None of the connections") || strings.Contains(page, "<img") || strings.Count(page, "<script") != 1 {
 		t.Error("the page does not say that there is no open loop, or a name is markup")
 	}
-	if page := writtenWires(t, &Wires{Conns: 1}); !strings.Contains(page, "There is no loss in it") {
+	if page := written(t, &Wires{Conns: 1}); !strings.Contains(page, "There is no loss in it") {
 		t.Error("the page does not say that there is no loss")
 	}
 	w := wired(t, evil, captured(t, 1, 100_000, lossy), "linux")
 	w.Notes = append(w.Notes, evil)
-	if page := writtenWires(t, w); strings.Contains(page, "<img") || strings.Count(page, "<script") != 1 {
+	if page := written(t, w); strings.Contains(page, "<img") || strings.Count(page, "<script") != 1 {
 		t.Error("a name is markup")
 	}
 }
