@@ -518,11 +518,17 @@ func TestRealtimeIdleNeverWakes(t *testing.T) {
 		rt := startOnClock(t, alarm)
 		<-rt.NewTimer(0).C
 		rt.AfterFunc(time.Hour, func() {})
-		before := rt.Stats().Wakeups
-		time.Sleep(50 * time.Millisecond)
-		if n := rt.Stats().Wakeups - before; n != 0 {
-			t.Errorf("%d wake-ups with no timer due, want 0", n)
+		// The system may report the instant of the first timer once more, late, when that of the second is set: Alarm.Wait
+		// passes this on. Nothing follows it.
+		var wakeups [3]uint64
+		for i := range wakeups {
+			before := rt.Stats().Wakeups
+			time.Sleep(50 * time.Millisecond)
+			if wakeups[i] = rt.Stats().Wakeups - before; wakeups[i] == 0 {
+				return
+			}
 		}
+		t.Errorf("with no timer due, %d wake-ups in spans of 50 ms, want none", wakeups)
 	})
 }
 
