@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strconv"
+	"sync"
 
 	"tcpwheel/experiments/plan"
 )
@@ -98,23 +99,14 @@ type LiveWork struct {
 	Run   func(ctx context.Context) (*Outcome, error)
 }
 
-// Define makes a study. It panics if the study's own files are missing or its plan is wrong: TestStudies of package
-// experiments/all finds that.
+// Define makes a study. It panics if the study's own files are missing. Its plan is read when it is opened first, as every run of the
+// program defines all studies; it panics then if the plan is wrong: TestStudies of package experiments/all finds both.
 func Define[P, R any](s Spec[P, R]) *Study {
 	study := &Study{ID: s.ID, Name: s.Name, Question: s.Question, Class: s.Class}
 	study.Readme, study.Plan = mustRead(s.Name, s.Files, "README.md"), mustRead(s.Name, s.Files, "plan.yaml")
-	own, err := plan.Parse(s.Name+"/plan.yaml", []byte(study.Plan))
-	if err == nil && own.Study != s.Name {
-		err = fmt.Errorf("%s: study: %q, want %q", own.Name, own.Study, s.Name)
-	}
-	if err == nil {
-		err = own.Decode(new(P), true)
-	}
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
+	ownPlan := sync.OnceValue(func() *plan.File { return mustParse[P](s.Name, study.Plan) })
 	study.open = func(source *plan.File, quick bool) (*Job, error) {
-		p := new(P)
+		own, p := ownPlan(), new(P)
 		// A user's plan says what differs from the study's own.
 		if err := own.Decode(p, quick); err != nil {
 			return nil, err
@@ -143,6 +135,21 @@ func mustRead(study string, files fs.FS, name string) string {
 		panic(fmt.Sprintf("BUG: study %s: %v", study, err))
 	}
 	return string(text)
+}
+
+// mustParse returns a study's own plan, which P takes in a quick run and in a whole one.
+func mustParse[P any](study, text string) *plan.File {
+	own, err := plan.Parse(study+"/plan.yaml", []byte(text))
+	if err == nil && own.Study != study {
+		err = fmt.Errorf("%s: study: %q, want %q", own.Name, own.Study, study)
+	}
+	if err == nil {
+		err = own.Decode(new(P), true)
+	}
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return own
 }
 
 // Open returns the study with its own plan; with quick as a quick run has it.
