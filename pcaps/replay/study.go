@@ -196,9 +196,10 @@ func (s *Summary) quantiles(all []time.Duration) {
 }
 
 // Quantile returns the least of all that at least a part q of them is not above; 0 of none. It sorts them.
-func Quantile(all []time.Duration, q float64) time.Duration {
+func Quantile[T cmp.Ordered](all []T, q float64) T {
 	if len(all) == 0 {
-		return 0
+		var zero T
+		return zero
 	}
 	slices.Sort(all)
 	i := int(q*float64(len(all))+0.999999999) - 1

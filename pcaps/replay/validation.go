@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -80,7 +81,6 @@ const (
 // the captured sender heard; and how long the recovery took, in the replay by range. Only what was captured at its sender counts.
 func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 	var v Validation
-	var off []time.Duration // in parts of a million
 	for _, r := range results {
 		o := r.Outcomes[choice][ByRange]
 		v.Policy = o.Policy
@@ -95,53 +95,64 @@ func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 			}
 		}
 		for i := range r.Script.Loss {
-			l := &r.Script.Loss[i]
-			rec := &o.Recoveries[i]
-			if !l.Counts() || l.Estimated || l.Kind == track.Unknown || l.Kind == track.Probe {
-				continue
+			if w := wires[r.Script.Loss[i].Flow]; w != nil && r.Script.judges(i) {
+				v.judge(r, i, w, &o.Recoveries[i])
 			}
-			w := wires[l.Flow]
-			if w == nil || r.Script.Ends[l.Flow].Half > 0 {
-				continue
-			}
-			took, at, right := w.Detected(l.Start, l.Try)
-			d := (took - l.D).Abs()
-			if l.Kind == track.Fast && !l.Timed {
-				d = at.Sub(l.At).Abs() // the ACK that caused it came at the same instant
-			}
-			judged := Judged{Result: r, Loss: i, D: took, Detected: right, TRec: rec.TRec, Repaired: rec.Sent}
-			count := func(n, good *int, band time.Duration) {
-				*n++
-				if right && d <= band {
-					*good++
-					judged.Right = true
-				}
-			}
-			switch l.Kind {
-			case track.RTO, track.SYN:
-				count(&v.Timeouts, &v.TimeoutsRight, timeoutBand(l.D))
-			case track.TLP:
-				count(&v.Probes, &v.ProbesRight, 2*jiffy)
-			case track.Fast:
-				if l.Timed {
-					count(&v.Reorders, &v.ReordersRight, 2*jiffy)
-				} else {
-					count(&v.Fast, &v.FastRight, fastBand)
-				}
-			}
-			part := time.Duration(1e6) // not repaired at all
-			if rec.Sent {
-				part = time.Duration(1e6 * float64((rec.TRec - l.TRec).Abs()) / float64(l.TRec))
-			}
-			off = append(off, part)
-			judged.Off = float64(part) / 1e6
-			judged.Why = whyFar(judged.Right, rec.D, l.D)
-			v.Judged = append(v.Judged, judged)
 		}
 	}
-	v.Recoveries = len(off)
-	v.Median, v.P95 = float64(Quantile(off, 0.5))/1e6, float64(Quantile(off, 0.95))/1e6
+	var off []float64
+	for i := range v.Judged {
+		off = append(off, v.Judged[i].Off)
+	}
+	v.Recoveries, v.Median, v.P95 = len(off), Quantile(off, 0.5), Quantile(off, 0.95)
 	return v, nil
+}
+
+// judges reports whether a replay is judged by a loss: it counts, its cause is known, and it was captured whole and at its sender.
+func (s *Script) judges(loss int) bool {
+	l := &s.Loss[loss]
+	return l.Counts() && !l.Estimated && l.Kind != track.Unknown && l.Kind != track.Probe && s.Ends[l.Flow].Half == 0
+}
+
+// judge counts a loss of r, as the open loop of its sender detected it, and as it was repaired in the replay.
+func (v *Validation) judge(r *Result, loss int, w *WireOutcome, rec *Recovery) {
+	l := &r.Script.Loss[loss]
+	took, at, detected := w.Detected(l.Start, l.Try)
+	d := (took - l.D).Abs()
+	if l.Kind == track.Fast && !l.Timed {
+		d = at.Sub(l.At).Abs() // the ACK that caused it came at the same instant
+	}
+	n, good, band := v.counters(l)
+	right := detected && d <= band
+	*n++
+	if right {
+		*good++
+	}
+	v.Judged = append(v.Judged, Judged{
+		Result: r, Loss: loss, D: took, Detected: detected, Right: right, TRec: rec.TRec, Repaired: rec.Sent, Off: offBy(l, rec),
+		Why: whyFar(right, rec.D, l.D),
+	})
+}
+
+// counters returns where losses like l are counted, all and those that are right, and within how much D has to be.
+func (v *Validation) counters(l *Loss) (n, right *int, band time.Duration) {
+	switch {
+	case l.Kind == track.TLP:
+		return &v.Probes, &v.ProbesRight, 2 * jiffy
+	case l.Kind == track.Fast && l.Timed:
+		return &v.Reorders, &v.ReordersRight, 2 * jiffy
+	case l.Kind == track.Fast:
+		return &v.Fast, &v.FastRight, fastBand
+	}
+	return &v.Timeouts, &v.TimeoutsRight, timeoutBand(l.D)
+}
+
+// offBy returns by how much of the captured time a recovery is off, in whole millionths of it, or 1 if the loss was not repaired at all.
+func offBy(l *Loss, rec *Recovery) float64 {
+	if !rec.Sent {
+		return 1
+	}
+	return math.Trunc(1e6*float64((rec.TRec-l.TRec).Abs())/float64(l.TRec)) / 1e6
 }
 
 // whyFar returns why a replay is far from what was captured, where the loss was detected in the open loop as in the capture or not, and after
@@ -183,37 +194,41 @@ func (v *Validation) Passes() bool {
 // do, begin with their first flights, and have the ticks that their timers tell: no parameter was learnt from the connection that is then
 // measured. What remains of it is the script: the path, the applications, and when windows and ACKs let more go.
 func HoldOut(results []*Result) (half []*Script) {
-	var acks [2]map[tcptimers.DelAckConfig]int
-	var flights [2][]time.Duration
-	for d := range acks {
-		acks[d] = map[tcptimers.DelAckConfig]int{}
-	}
-	for i := 0; i < len(results); i += 2 {
-		for d, e := range results[i].Script.Ends {
-			acks[d][e.ACKs]++
-			if e.Flight > 0 {
-				flights[d] = append(flights[d], time.Duration(e.Flight))
-			}
-		}
-	}
 	var learnt []*Result
 	for i := 0; i < len(results); i += 2 {
 		learnt = append(learnt, results[i])
 	}
 	known := timers(learnt)
+	acks, flights := habits(learnt)
 	for i := 1; i < len(results); i += 2 {
 		s := *results[i].Script
 		for d := range s.Ends {
+			e := &s.Ends[d]
 			most := 0
 			for _, c := range ackers { // in a fixed order
 				if n := acks[d][c]; n > most {
-					most, s.Ends[d].ACKs = n, c
+					most, e.ACKs = n, c
 				}
 			}
-			s.Ends[d].Timed = ticksOf(results[i].addr(d), s.Epoch, known)
-			s.Ends[d].Flight = uint32(Quantile(slices.Clone(flights[d]), 0.5))
+			e.Timed = ticksOf(results[i].addr(d), s.Epoch, known)
+			e.Flight = Quantile(slices.Clone(flights[d]), 0.5)
 		}
 		half = append(half, &s)
 	}
 	return half
+}
+
+// habits returns how the clients and the servers of results acknowledge, and how often each way, and their first flights, as far as known.
+func habits(results []*Result) (acks [2]map[tcptimers.DelAckConfig]int, flights [2][]uint32) {
+	for d := range acks {
+		acks[d] = map[tcptimers.DelAckConfig]int{}
+		for _, r := range results {
+			e := &r.Script.Ends[d]
+			acks[d][e.ACKs]++
+			if e.Flight > 0 {
+				flights[d] = append(flights[d], e.Flight)
+			}
+		}
+	}
+	return acks, flights
 }
