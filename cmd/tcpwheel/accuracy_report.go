@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"tcpwheel/pcaps/track"
@@ -78,7 +77,7 @@ func (a *assessment) record(o *origin, view string, t *truth.Tally) viewRecord {
 
 func (a *assessment) write() error {
 	if a.asJSON {
-		enc := json.NewEncoder(a.stdout)
+		enc := newJSONLines(a.stdout)
 		for _, o := range a.origins {
 			for _, v := range views {
 				if err := enc.Encode(a.record(o, v.name, o.sum.Sum(v.want))); err != nil {

@@ -93,8 +93,7 @@ func newAnalyze() *cobra.Command {
 
 // run analyses the files, one after the other. One that cannot be read does not keep the others from it.
 func (a *analysis) run(cmd *cobra.Command, files []string) error {
-	a.enc = json.NewEncoder(a.stdout)
-	a.enc.SetEscapeHTML(false)
+	a.enc = newJSONLines(a.stdout)
 	if a.asCSV {
 		a.csv = csv.NewWriter(a.stdout)
 		if err := a.csv.Write(a.header()); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -89,7 +88,7 @@ func bench(ctx context.Context, w io.Writer, o wheelbench.Options, asJSON bool) 
 	if !asJSON {
 		fmt.Fprintf(w, "# %s %s/%s, %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor())
 	}
-	enc := json.NewEncoder(w)
+	enc := newJSONLines(w)
 	for r, err := range wheelbench.Run(ctx, o) {
 		switch {
 		case err != nil:

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -87,7 +86,7 @@ func newExperimentList() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					if err := json.NewEncoder(cmd.OutOrStdout()).Encode(info); err != nil {
+					if err := newJSONLines(cmd.OutOrStdout()).Encode(info); err != nil {
 						return err
 					}
 					continue

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -23,7 +22,7 @@ func writeJSON(w io.Writer, s *findings.Study, m *findings.Machine) error {
 		return err
 	}
 	for _, l := range s.Live {
-		err := json.NewEncoder(w).Encode(struct {
+		err := newJSONLines(w).Encode(struct {
 			Study   string            `json:"study"`
 			Machine *findings.Machine `json:"machine"`
 			Live    findings.Live     `json:"live"`

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -50,7 +49,7 @@ func newLateness() *cobra.Command {
 			case err != nil:
 				return usage(cmd, err)
 			case asJSON:
-				err = json.NewEncoder(cmd.OutOrStdout()).Encode(report)
+				err = newJSONLines(cmd.OutOrStdout()).Encode(report)
 			default:
 				err = report.WriteTable(cmd.OutOrStdout())
 			}

@@ -231,7 +231,7 @@ func (r *replaying) run(cmd *cobra.Command, files []string) error {
 	case r.asJSON:
 		err = r.writeJSON()
 	case r.asCSV:
-		err = r.writeCSV()
+		err = writeCSV(r.stdout, r.records())
 	default:
 		err = r.writeTables()
 	}

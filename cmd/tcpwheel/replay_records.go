@@ -1,22 +1,29 @@
 package main
 
 import (
-	"cmp"
-	"encoding/csv"
 	"encoding/json"
-	"strconv"
+	"iter"
 	"time"
 
 	"tcpwheel/pcaps/replay"
 )
 
-// replayRecord is a loss under a policy.
+// connKey says in a record which connection it is about.
+type connKey struct {
+	File   string `json:"file"`
+	Conn   int    `json:"conn"`
+	Client string `json:"client"`
+	Server string `json:"server"`
+}
+
+func connKeyOf(x *replay.Result) connKey {
+	return connKey{File: x.File, Conn: x.ID, Client: x.Client.String(), Server: x.Server.String()}
+}
+
+// replayRecord is a loss under a policy, as a line of JSON or CSV.
 type replayRecord struct {
-	Type     string   `json:"type"`
-	File     string   `json:"file"`
-	Conn     int      `json:"conn"`
-	Client   string   `json:"client"`
-	Server   string   `json:"server"`
+	Type string `json:"type"`
+	connKey
 	Sender   string   `json:"sender"`
 	Kind     string   `json:"kind"`
 	Spurious string   `json:"spurious"`
@@ -31,53 +38,56 @@ type replayRecord struct {
 	Index    *float64 `json:"t_rec_by_index_s"`
 	D        *float64 `json:"d_s"`
 	Rexmits  int      `json:"retransmissions"`
-	Imputed  float64  `json:"imputed_share"`
 	Refused  bool     `json:"refused"`
-	Horizon  *float64 `json:"horizon_s"`
 	Beyond   bool     `json:"beyond_horizon"`
+	Imputed  float64  `json:"imputed_share"`
+	Horizon  *float64 `json:"horizon_s"`
 }
 
 // endNames are the words for the ends of a connection.
 var endNames = [2]string{"client", "server"}
 
-// records calls use for each loss under each policy.
-func (r *replaying) records(use func(*replayRecord) error) error {
-	for _, x := range r.results {
-		for i := range x.Script.Loss {
-			l := &x.Script.Loss[i]
-			for c := range r.study.Choices {
-				rec := replayRecord{
-					Type: "recovery", File: x.File, Conn: x.ID, Client: x.Client.String(), Server: x.Server.String(),
-					Sender: endNames[l.Flow], Kind: l.Kind.String(), Spurious: l.Verdict.String(),
-					At: x.Script.Seconds(l.At, r.first[x]), Packet: l.Packet, RTT: l.RTT.Seconds(), Policy: r.study.Choices[c].Text, Model: x.Model,
-					Refused: x.Refused(c),
-				}
-				if l.TRec > 0 {
-					rec.Captured = secondsOf(l.TRec)
-				}
-				for k, to := range []**float64{&rec.Range, &rec.Time, &rec.Index} {
-					if y := &x.Outcomes[c][k].Recoveries[i]; y.Sent {
-						*to = secondsOf(y.TRec)
+// records returns each loss under each policy.
+func (r *replaying) records() iter.Seq[replayRecord] {
+	return func(yield func(replayRecord) bool) {
+		for _, x := range r.results {
+			for loss := range x.Script.Loss {
+				for choice := range r.study.Choices {
+					if !yield(r.record(x, loss, choice)) {
+						return
 					}
-				}
-				y := &x.Outcomes[c][replay.ByRange].Recoveries[i]
-				rec.Rexmits, rec.Beyond = y.Rexmits, y.Beyond
-				if y.Rexmits > 0 {
-					rec.D = secondsOf(y.D)
-				}
-				o := x.Outcomes[c][replay.ByRange]
-				rec.Imputed = o.Share()
-				if o.Horizon != 0 {
-					at := x.Script.Seconds(o.Horizon, r.first[x])
-					rec.Horizon = &at
-				}
-				if err := use(&rec); err != nil {
-					return err
 				}
 			}
 		}
 	}
-	return nil
+}
+
+func (r *replaying) record(x *replay.Result, loss, choice int) replayRecord {
+	l := &x.Script.Loss[loss]
+	byRange := x.Outcomes[choice][replay.ByRange]
+	rec := replayRecord{
+		Type: "recovery", connKey: connKeyOf(x), Sender: endNames[l.Flow], Kind: l.Kind.String(), Spurious: l.Verdict.String(),
+		At: x.Script.Seconds(l.At, r.first[x]), Packet: l.Packet, RTT: l.RTT.Seconds(), Policy: r.study.Choices[choice].Text, Model: x.Model,
+		Refused: x.Refused(choice), Imputed: byRange.Share(),
+	}
+	if l.TRec > 0 {
+		rec.Captured = secondsOf(l.TRec)
+	}
+	for k, to := range []**float64{&rec.Range, &rec.Time, &rec.Index} {
+		if y := &x.Outcomes[choice][k].Recoveries[loss]; y.Sent {
+			*to = secondsOf(y.TRec)
+		}
+	}
+	y := &byRange.Recoveries[loss]
+	rec.Rexmits, rec.Beyond = y.Rexmits, y.Beyond
+	if y.Rexmits > 0 {
+		rec.D = secondsOf(y.D)
+	}
+	if byRange.Horizon != 0 {
+		at := x.Script.Seconds(byRange.Horizon, r.first[x])
+		rec.Horizon = &at
+	}
+	return rec
 }
 
 func secondsOf(d time.Duration) *float64 {
@@ -115,8 +125,7 @@ func policyRecordOf(name string, s *replay.Summary) policyRecord {
 }
 
 func (r *replaying) writeJSON() error {
-	enc := json.NewEncoder(r.stdout)
-	enc.SetEscapeHTML(false)
+	enc := newJSONLines(r.stdout)
 	if err := r.writeRefusals(enc); err != nil {
 		return err
 	}
@@ -133,8 +142,10 @@ func (r *replaying) writeJSON() error {
 			}
 		}
 	}
-	if err := r.records(func(rec *replayRecord) error { return enc.Encode(rec) }); err != nil {
-		return err
+	for rec := range r.records() {
+		if err := enc.Encode(rec); err != nil {
+			return err
+		}
 	}
 	c := replay.CapturedSummary(r.results)
 	if err := enc.Encode(policyRecordOf("(as captured)", &c)); err != nil {
@@ -179,31 +190,4 @@ func (r *replaying) writeSummary(enc *json.Encoder) error {
 		Lossy    int    `json:"with_losses"`
 		Replayed int    `json:"replayed"`
 	}{"summary", r.conns, r.lossy, len(r.results)})
-}
-
-func (r *replaying) writeCSV() error {
-	w := csv.NewWriter(r.stdout)
-	err := w.Write([]string{
-		"file", "conn", "client", "server", "sender", "kind", "spurious", "at_s", "packet", "captured_t_rec_s", "rtt_s", "policy", "model",
-		"t_rec_by_range_s", "t_rec_by_time_s", "t_rec_by_index_s", "d_s", "retransmissions", "refused", "beyond_horizon", "imputed_share", "horizon_s",
-	})
-	if err != nil {
-		return err
-	}
-	number := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-	known := func(f *float64) string {
-		if f == nil {
-			return ""
-		}
-		return number(*f)
-	}
-	err = r.records(func(x *replayRecord) error {
-		return w.Write([]string{
-			x.File, strconv.Itoa(x.Conn), x.Client, x.Server, x.Sender, x.Kind, x.Spurious, number(x.At), strconv.FormatInt(x.Packet, 10),
-			known(x.Captured), number(x.RTT), x.Policy, x.Model, known(x.Range), known(x.Time), known(x.Index), known(x.D),
-			strconv.Itoa(x.Rexmits), strconv.FormatBool(x.Refused), strconv.FormatBool(x.Beyond), number(x.Imputed), known(x.Horizon),
-		})
-	})
-	w.Flush()
-	return cmp.Or(err, w.Error())
 }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"cmp"
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tcpwheel/pcaps/replay"
@@ -16,11 +14,8 @@ import (
 
 // wireRecord is an end in an open loop.
 type wireRecord struct {
-	Type       string  `json:"type"`
-	File       string  `json:"file"`
-	Conn       int     `json:"conn"`
-	Client     string  `json:"client"`
-	Server     string  `json:"server"`
+	Type string `json:"type"`
+	connKey
 	End        string  `json:"end"`
 	Policy     string  `json:"policy"`
 	Model      string  `json:"model"`
@@ -75,7 +70,7 @@ func (r *replaying) wires() error {
 	case r.asJSON:
 		err = r.writeWireJSON(ends)
 	case r.asCSV:
-		err = r.writeWireCSV(ends)
+		err = writeCSV(r.stdout, r.wireRecords(ends))
 	default:
 		err = r.writeWireTable(ends)
 	}
@@ -95,14 +90,23 @@ func (r *replaying) firstOf(x *replay.Result) wheel.Time { return r.first[x] }
 func (r *replaying) wireRecordOf(e *pages.WireEnd) wireRecord {
 	x, o := e.Result, e.Outcome
 	rec := wireRecord{
-		Type: "wire", File: x.File, Conn: x.ID, Client: x.Client.String(), Server: x.Server.String(), End: endNames[e.End],
-		Policy: e.Policy, Model: x.Model, First: o.First, FirstRight: o.FirstRight, Again: o.Again, AgainRight: o.AgainRight, More: o.More,
-		Median: o.Median.Seconds(), P95: o.P95.Seconds(),
+		Type: "wire", connKey: connKeyOf(x), End: endNames[e.End], Policy: e.Policy, Model: x.Model, First: o.First, FirstRight: o.FirstRight,
+		Again: o.Again, AgainRight: o.AgainRight, More: o.More, Median: o.Median.Seconds(), P95: o.P95.Seconds(),
 	}
 	if d := o.Divergence; d != nil {
 		rec.Want, rec.Got = pages.EventText(x.Script, d.Want, r.first[x]), pages.EventText(x.Script, d.Got, r.first[x])
 	}
 	return rec
+}
+
+func (r *replaying) wireRecords(ends []pages.WireEnd) iter.Seq[wireRecord] {
+	return func(yield func(wireRecord) bool) {
+		for i := range ends {
+			if !yield(r.wireRecordOf(&ends[i])) {
+				return
+			}
+		}
+	}
 }
 
 func (r *replaying) writeWireTable(ends []pages.WireEnd) error {
@@ -135,36 +139,14 @@ func (r *replaying) writeWireTable(ends []pages.WireEnd) error {
 }
 
 func (r *replaying) writeWireJSON(ends []pages.WireEnd) error {
-	enc := json.NewEncoder(r.stdout)
-	enc.SetEscapeHTML(false)
+	enc := newJSONLines(r.stdout)
 	if err := r.writeRefusals(enc); err != nil {
 		return err
 	}
-	for i := range ends {
-		if err := enc.Encode(r.wireRecordOf(&ends[i])); err != nil {
+	for rec := range r.wireRecords(ends) {
+		if err := enc.Encode(rec); err != nil {
 			return err
 		}
 	}
 	return r.writeSummary(enc)
-}
-
-func (r *replaying) writeWireCSV(ends []pages.WireEnd) error {
-	w := csv.NewWriter(r.stdout)
-	err := w.Write([]string{
-		"file", "conn", "client", "server", "end", "policy", "model", "first_transmissions", "first_within_1ms", "retransmissions",
-		"retransmissions_within_1ms", "not_captured", "median_s", "p95_s", "divergence_captured", "divergence_sent",
-	})
-	for i := range ends {
-		if err != nil {
-			break
-		}
-		x := r.wireRecordOf(&ends[i])
-		number := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-		err = w.Write([]string{
-			x.File, strconv.Itoa(x.Conn), x.Client, x.Server, x.End, x.Policy, x.Model, strconv.Itoa(x.First), strconv.Itoa(x.FirstRight),
-			strconv.Itoa(x.Again), strconv.Itoa(x.AgainRight), strconv.Itoa(x.More), number(x.Median), number(x.P95), x.Want, x.Got,
-		})
-	}
-	w.Flush()
-	return cmp.Or(err, w.Error())
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -68,7 +67,7 @@ func newSamples() *cobra.Command {
 // listSamples prints what samples there are.
 func listSamples(w io.Writer, asJSON bool) error {
 	var rows [][]string
-	enc := json.NewEncoder(w)
+	enc := newJSONLines(w)
 	for _, s := range samples.List() {
 		if asJSON {
 			err := enc.Encode(struct {

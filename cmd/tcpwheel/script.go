@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -119,7 +118,7 @@ func readScenario(name string, stdin io.Reader) ([]byte, error) {
 
 func (s *scenario) write(w io.Writer, asJSON, verbose bool) error {
 	if asJSON {
-		return json.NewEncoder(w).Encode(s)
+		return newJSONLines(w).Encode(s)
 	}
 	var b strings.Builder
 	if verbose {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -64,7 +63,7 @@ func newVersion() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := readBuildInfo()
 			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(b)
+				return newJSONLines(cmd.OutOrStdout()).Encode(b)
 			}
 			b.write(cmd.OutOrStdout())
 			return nil
