@@ -96,11 +96,12 @@ func checkTransfer(t *testing.T, got capturedFile, stack netip.Addr, size uint32
 }
 
 // TestCaptureTellsTimers sends a message at a time over a link that loses some: what is sent again says that a timer did it, for
-// how long it was armed, and how late it was.
+// how long it was armed, and how late it was. What is between an engine and the link may take as long as a machine wakes us up late.
 func TestCaptureTellsTimers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.pcapng")
 	plan := &Plan{FromStack: sim.LinkConfig{Delay: time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.2}}}}
 	s := newSite(t, Config{Capture: file, Plan: plan, Seed: 3})
+	heldUp := tuntest.Lateness(t)
 	c := s.mustDial(siteStacks[0].Addr(), EchoPort)
 	buf := make([]byte, 100)
 	for range 60 {
@@ -116,6 +117,7 @@ func TestCaptureTellsTimers(t *testing.T) {
 		}
 	}
 	counters := s.Report().Counters
+	slack := 20 * heldUp()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -144,11 +146,11 @@ func TestCaptureTellsTimers(t *testing.T) {
 		}
 		timed++
 		ago, late, armed := parseComment(t, rest)
-		if name != "RTO" && name != "TLP PTO" && name != "SYN RTO" || ago != armed+late || late < 0 || late > time.Second {
+		if name != "RTO" && name != "TLP PTO" && name != "SYN RTO" || ago != armed+late || late < 0 || late > time.Second+slack {
 			t.Errorf("packet %d: %q, want a timer of retransmission, and times that agree", i, p.comment)
 		}
 		// The timer was armed when the segment was sent, or since.
-		if gap := p.at.Sub(before); ago > gap+10*time.Millisecond {
+		if gap := p.at.Sub(before); ago > gap+10*time.Millisecond+slack {
 			t.Errorf("packet %d was sent %v after it was sent before, and says %q", i, gap, p.comment)
 		}
 	}
