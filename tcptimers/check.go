@@ -8,6 +8,8 @@ import (
 const (
 	minTick = time.Microsecond
 	maxTick = 500 * time.Millisecond
+
+	maxSynLinear = 127 // MAX_TCP_SYNCNT of Linux, which bounds its tcp_syn_linear_timeouts
 )
 
 // Check returns an error that names the first field that is out of its bounds, its value and the bounds; nil if the policy
@@ -71,6 +73,8 @@ func (p *Policy) checkGivingUp() error {
 		return fmt.Errorf("tcptimers: R2 %v and retransmissions %d, want one above 0", p.R2, p.MaxRexmits)
 	case p.SynR2 <= 0:
 		return fmt.Errorf("tcptimers: R2 of a SYN %v, want above 0", p.SynR2)
+	case p.SynLinearTimeouts < 0 || p.SynLinearTimeouts > maxSynLinear:
+		return fmt.Errorf("tcptimers: linear timeouts of a SYN %d, want 0..%d", p.SynLinearTimeouts, maxSynLinear)
 	}
 	return nil
 }

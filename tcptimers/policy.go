@@ -96,6 +96,9 @@ type Policy struct {
 	MaxRexmits int           // 0 if only R2 counts
 	SynR2      time.Duration // the same for a SYN; see GivesUpSyn
 
+	// SynLinearTimeouts is how many timeouts of a SYN of an active open do not back off, before those that do: 0 to 127. See BacksOffSyn.
+	SynLinearTimeouts int
+
 	// Keepalive. RFC 9293 §3.8.4: it "MUST default to off", and the interval, KeepIdle, "MUST default to no less than two
 	// hours". KeepCount probes that go unanswered, one each KeepInterval, end the connection; all above 0.
 

@@ -71,6 +71,8 @@ func TestCheck(t *testing.T) {
 		{func(p *Policy) { p.MaxRexmits = 255 }, "tcptimers: retransmissions 255, want 0..254"},
 		{func(p *Policy) { p.R2 = 0 }, "tcptimers: R2 0s and retransmissions 0, want one above 0"},
 		{func(p *Policy) { p.SynR2 = 0 }, "tcptimers: R2 of a SYN 0s, want above 0"},
+		{func(p *Policy) { p.SynLinearTimeouts = -1 }, "tcptimers: linear timeouts of a SYN -1, want 0..127"},
+		{func(p *Policy) { p.SynLinearTimeouts = 128 }, "tcptimers: linear timeouts of a SYN 128, want 0..127"},
 		{func(p *Policy) { p.KeepIdle = 0 }, "tcptimers: keepalive after 0s, want above 0"},
 		{func(p *Policy) { p.KeepInterval = 0 }, "tcptimers: keepalive interval 0s, want above 0"},
 		{func(p *Policy) { p.KeepCount = 0 }, "tcptimers: keepalive probes 0, want at least 1"},

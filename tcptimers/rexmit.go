@@ -86,6 +86,25 @@ func (p *Policy) GivesUp(now, first wheel.Time, rexmits int) bool {
 	return p.MaxRexmits > 0 && rexmits >= p.MaxRexmits || p.R2 > 0 && now.Sub(first) >= p.R2
 }
 
-// GivesUpSyn is GivesUp for a SYN, whose R2 is Policy.SynR2. RFC 9293 §3.8.3: "R2 for a SYN segment MUST be set large enough
+// BacksOffSyn reports whether the timeout of a SYN of an active open that was sent again so many times doubles the next one. The first
+// Policy.SynLinearTimeouts do not.
+//
+// DEVIATION RFC 6298 §5 (5.5), MUST: they leave the RTO as it is. Linux since 6.5 has four (net.ipv4.tcp_syn_linear_timeouts), "to retransmit
+// SYNs with a linear backoff timeout before defaulting to an exponential backoff timeout. This has no effect on SYNACK at the passive TCP
+// side" (Documentation/networking/ip-sysctl.rst): its SYNs leave 1, 1, 1, 1, 1, 2, 4 s … after each other.
+func (p *Policy) BacksOffSyn(rexmits int) bool { return rexmits >= p.SynLinearTimeouts }
+
+// R2Syn returns R2 of a SYN: Policy.SynR2, and if it is of an active open, on top of it what the timeouts take that do not back off. So has
+// Linux it (tcp_write_timeout in net/ipv4/tcp_timer.c), where they add to tcp_syn_retries.
+func (p *Policy) R2Syn(active bool) time.Duration {
+	if !active {
+		return p.SynR2
+	}
+	return p.SynR2 + time.Duration(p.SynLinearTimeouts)*p.Bounds.hold(p.Bounds.Initial)
+}
+
+// GivesUpSyn is GivesUp for a SYN, whose R2 is R2Syn. RFC 9293 §3.8.3: "R2 for a SYN segment MUST be set large enough
 // to provide retransmission of the segment for at least 3 minutes (MUST-23)."
-func (p *Policy) GivesUpSyn(now, first wheel.Time) bool { return now.Sub(first) >= p.SynR2 }
+func (p *Policy) GivesUpSyn(now, first wheel.Time, active bool) bool {
+	return now.Sub(first) >= p.R2Syn(active)
+}

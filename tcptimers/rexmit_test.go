@@ -2,6 +2,7 @@ package tcptimers
 
 import (
 	"math/rand"
+	"slices"
 	"testing"
 	"time"
 
@@ -107,7 +108,7 @@ func TestGivesUp(t *testing.T) {
 	if p.GivesUp(at(99*time.Second), 0, 50) || !p.GivesUp(at(100*time.Second), 0, 0) {
 		t.Errorf("R2 %v: want to give up at 100s, after any number of retransmissions", p.R2)
 	}
-	if p.GivesUpSyn(at(179*time.Second), 0) || !p.GivesUpSyn(at(180*time.Second), 0) {
+	if p.GivesUpSyn(at(179*time.Second), 0, true) || !p.GivesUpSyn(at(180*time.Second), 0, true) {
 		t.Errorf("R2 of a SYN %v: want to give up at 3m", p.SynR2)
 	}
 	if p.R1 < 3 {
@@ -116,6 +117,35 @@ func TestGivesUp(t *testing.T) {
 	b := MustPolicy("bsd")
 	if b.GivesUp(at(time.Hour), 0, 11) || !b.GivesUp(at(time.Second), 0, 12) {
 		t.Errorf("4.4BSD: want to give up after 12 retransmissions, at any time")
+	}
+}
+
+// ip-sysctl.rst, tcp_syn_linear_timeouts: "With an initial RTO of 1 and tcp_syn_linear_timeouts = 4 we would expect SYN RTOs to be: 1, 1, 1,
+// 1, 1, 2, 4, ... (4 linear timeouts, and the first exponential backoff using 2^0 * initial_RTO)." And tcp_syn_retries: "Default value is
+// 6, which corresponds to 67seconds (with tcp_syn_linear_timeouts = 4) till the last retransmission with the current initial RTO of 1second.
+// With this the final timeout for an active TCP connection attempt will happen after 131seconds."
+func TestSynLinearTimeouts(t *testing.T) {
+	p := MustPolicy("linux")
+	p.SynLinearTimeouts = 4
+	for _, c := range []struct {
+		active bool
+		want   []time.Duration // in seconds
+	}{
+		{true, []time.Duration{1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64}},
+		{false, []time.Duration{1, 2, 4, 8, 16, 32, 64}},
+	} {
+		e := p.NewEstimator()
+		now, got := at(0), []time.Duration(nil)
+		for rexmits := 0; !p.GivesUpSyn(now, 0, c.active); rexmits++ {
+			now = now.Add(e.RTO())
+			got = append(got, e.RTO()/time.Second)
+			if !c.active || p.BacksOffSyn(rexmits) {
+				e.Backoff()
+			}
+		}
+		if !slices.Equal(got, c.want) || now != at(p.R2Syn(c.active)) {
+			t.Errorf("active open %v: timeouts of %d s, given up after %v, want %d s", c.active, got, now.Sub(0), c.want)
+		}
 	}
 }
 

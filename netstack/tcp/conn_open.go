@@ -155,7 +155,7 @@ func (c *Conn) pushSYN(now wheel.Time, o *Output) {
 		if c.cfg.Policy.OneSample {
 			c.timed, c.timedSeq, c.fl.timedAt = true, c.iss, now
 		}
-		c.start(o, tcptimers.Handshake, c.cfg.Policy.Deadline(now, c.cfg.Policy.SynR2))
+		c.start(o, tcptimers.Handshake, c.cfg.Policy.Deadline(now, c.cfg.Policy.R2Syn(c.state == StateSynSent)))
 		c.emitSYN(now, 0, o)
 		c.armRexmit(now, id, o)
 		return

@@ -135,7 +135,7 @@ func (c *Conn) givesUp(now wheel.Time, id SegmentID, o *Output) bool {
 		o.Events |= EventSoftError
 	}
 	if c.state == StateSynSent || c.state == StateSynReceived {
-		if !p.GivesUpSyn(now, s.FirstSent) {
+		if !p.GivesUpSyn(now, s.FirstSent, c.state == StateSynSent) {
 			return false
 		}
 		o.Counters.AttemptFails++
@@ -155,17 +155,13 @@ func (c *Conn) givesUp(now wheel.Time, id SegmentID, o *Output) bool {
 // timeout is the event: RFC 6298 §5 (5.4) to (5.6), RFC 5681 §3.1, RFC 8985 §6.3.
 func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 	o.Counters.TCPTimeouts++
+	if c.state == StateSynSent || c.state == StateSynReceived {
+		c.timeoutSYN(now, id, o)
+		return
+	}
 	base := c.est.RTO()
 	// RFC 6298 §5 (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer")."
 	c.est.Backoff()
-	if c.state == StateSynSent || c.state == StateSynReceived {
-		c.synLost = c.synLost || !c.openHeld
-		c.retransmit(now, id, o)
-		if !c.perSegment() {
-			c.restartRexmit(now, o)
-		}
-		return
-	}
 	was := c.ca
 	c.enterLoss(now, id, base, o)
 	c.markTimeout(now, id, base)
@@ -189,6 +185,18 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 		c.fl.frto.OnTimeout(uint32(c.sndUna), uint32(end), uint32(c.sndNxt), c.sackOn)
 	} else {
 		c.fl.frto.Reset()
+	}
+}
+
+// timeoutSYN is the timeout of our SYN or SYN-ACK, which is the segment id.
+func (c *Conn) timeoutSYN(now wheel.Time, id SegmentID, o *Output) {
+	if c.state == StateSynReceived || c.cfg.Policy.BacksOffSyn(int(c.fl.sent.seg(id).Transmissions)-1) {
+		c.est.Backoff()
+	}
+	c.synLost = c.synLost || !c.openHeld
+	c.retransmit(now, id, o)
+	if !c.perSegment() {
+		c.restartRexmit(now, o)
 	}
 }
 

@@ -186,6 +186,7 @@ var options = []knob{
 	span("r2", "Policy.R2", func(p *plan) *time.Duration { return &p.conn.Policy.R2 }),
 	number("max_rexmits", "Policy.MaxRexmits", count, func(p *plan) *int { return &p.conn.Policy.MaxRexmits }),
 	span("syn_r2", "Policy.SynR2", func(p *plan) *time.Duration { return &p.conn.Policy.SynR2 }),
+	number("syn_linear_timeouts", "Policy.SynLinearTimeouts", count, func(p *plan) *int { return &p.conn.Policy.SynLinearTimeouts }),
 	spans("delack", "Policy.DelAck.Delay, Min and Max: a fixed delay, 0 for none", func(p *plan, d time.Duration) {
 		c := &p.conn.Policy.DelAck
 		c.Delay, c.Min, c.Max = d, d, d

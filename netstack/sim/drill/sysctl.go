@@ -112,6 +112,7 @@ var sysctls = []knob{
 	}),
 	variable("tcp_syn_retries", "--syn_r2: the time that so many take", 127, synRetries),
 	variable("tcp_synack_retries", "the same", 127, synRetries),
+	variable("tcp_syn_linear_timeouts", "--syn_linear_timeouts", 127, func(p *plan, n uint64) { p.conn.Policy.SynLinearTimeouts = int(n) }),
 	variable("tcp_slow_start_after_idle", "0: --validate=1", 1, func(p *plan, n uint64) { p.conn.Congestion.Validate = n == 0 }),
 	variable("tcp_rto_min_us", "--rto_min, µs", 1e9, func(p *plan, n uint64) {
 		p.conn.Policy.Bounds.Min = time.Duration(n) * time.Microsecond
