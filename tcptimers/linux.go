@@ -21,6 +21,9 @@ type linux struct {
 // LinuxBounds are the limits of Linux: TCP_TIMEOUT_INIT 1 s, TCP_RTO_MIN 200 ms (on the variation), TCP_RTO_MAX 120 s.
 var LinuxBounds = Bounds{Initial: time.Second, Min: 200 * time.Millisecond, Max: 120 * time.Second}
 
+// LinuxSynLinearTimeouts is the default of net.ipv4.tcp_syn_linear_timeouts, which Linux has since 6.5.
+const LinuxSynLinearTimeouts = 4
+
 // NewLinux returns Linux's estimator. b.Min is the floor on 4·RTTVAR; zero fields stand for those of LinuxBounds. It panics
 // if the bounds are none.
 func NewLinux(b Bounds) Estimator {

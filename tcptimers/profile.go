@@ -106,7 +106,9 @@ func datacenter() Policy {
 // the defaults of its sysctls: TCP_DELACK_MIN and MAX, tcp_retries1 3 and tcp_retries2 15 (924.6 s at the least RTO),
 // TCP_TIMEWAIT_LEN and tcp_fin_timeout 60 s.
 //
-// DEVIATION RFC 9293 §3.8.3 (MUST-23): tcp_syn_retries 6 gives up a SYN after 127 s.
+// tcp_syn_linear_timeouts is 4, its default since 6.5; older kernels are had by SynLinearTimeouts 0.
+//
+// DEVIATION RFC 9293 §3.8.3 (MUST-23): tcp_syn_retries 6 gives up a SYN after 131 s, and a SYN-ACK after 127.
 func linuxPolicy() Policy {
 	p := standard
 	p.Rexmit = RexmitRestart
@@ -118,6 +120,7 @@ func linuxPolicy() Policy {
 	p.DelAck.Max = 200 * time.Millisecond
 	p.R2 = 924600 * time.Millisecond
 	p.SynR2 = 127 * time.Second
+	p.SynLinearTimeouts = LinuxSynLinearTimeouts
 	p.PersistMin, p.PersistMax = 200*time.Millisecond, 120*time.Second
 	return p
 }

@@ -126,7 +126,6 @@ func TestGivesUp(t *testing.T) {
 // With this the final timeout for an active TCP connection attempt will happen after 131seconds."
 func TestSynLinearTimeouts(t *testing.T) {
 	p := MustPolicy("linux")
-	p.SynLinearTimeouts = 4
 	for _, c := range []struct {
 		active bool
 		want   []time.Duration // in seconds

@@ -77,7 +77,7 @@ func (d *death) rule(start wheel.Time, rto time.Duration) (life time.Duration, o
 	case d.user > 0:
 		return d.user, false
 	case d.what == opening:
-		return p.SynR2, false
+		return p.R2Syn(true), false
 	}
 	// RFC 6298 §5 (5.5): the timeout doubles with each expiry, up to the ceiling. At R2, or after so many retransmissions, it is the last.
 	at := start
