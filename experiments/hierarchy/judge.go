@@ -3,6 +3,7 @@ package hierarchy
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/figure"
@@ -120,7 +121,7 @@ func crossovers(p *Plan, out *experiments.Outcome, cells []Cell, c6 float64, c7 
 	law := figure.Figure{
 		Name: "cost", Title: "Work per timer: Scheme 6 by T/M, Scheme 7 by its levels",
 		X: figure.Axis{Label: "T/M", Log: true}, Y: figure.Axis{Label: "looks and moves per timer", Log: true},
-		Caption: "Scheme 6 lies on the line c6·(T/M + ½), and never costs less than one look. Each hierarchy costs the same at any M.",
+		Caption: "Scheme 6 lies on the line c6·(T/M + ½), and never costs less than one look. Each hierarchy, dashed, costs m·c7 at any M.",
 	}
 	for _, t := range p.Intervals {
 		s := figure.Series{Name: fmt.Sprintf("Scheme 6, T = %s", experiments.Number(float64(t))), Kind: figure.Points, Group: 1}
@@ -130,6 +131,11 @@ func crossovers(p *Plan, out *experiments.Outcome, cells []Cell, c6 float64, c7 
 		}
 		law.Series = append(law.Series, s)
 	}
+	var ends []float64 // of the axis, between which the cost of a hierarchy is a level line
+	for _, s := range law.Series {
+		ends = append(ends, s.X...)
+	}
+	ends = []float64{slices.Min(ends), slices.Max(ends)}
 	n, within, corrected := 0, 0, 0
 	var ratios []float64
 	for k, m := range p.Levels {
@@ -162,7 +168,8 @@ func crossovers(p *Plan, out *experiments.Outcome, cells []Cell, c6 float64, c7 
 			}
 			table.Add(m, t, just.M/m, just.looks(), float64(just.Moves)/float64(just.Timers), just.cost()/float64(m), at, predicted, predicted-0.5)
 		}
-		law.Marks = append(law.Marks, figure.Mark{Label: fmt.Sprintf("Scheme 7, m = %d", m), At: float64(m) * c7[k]})
+		cost := float64(m) * c7[k]
+		law.Series = append(law.Series, figure.Series{Name: fmt.Sprintf("Scheme 7, m = %d", m), Kind: figure.Line, Dashed: true, X: ends, Y: []float64{cost, cost}})
 	}
 	out.Tables, out.Figures = append(out.Tables, table), append(out.Figures, law)
 	verdict := experiments.NotReproduced
