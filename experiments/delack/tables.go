@@ -171,7 +171,7 @@ func mapFigure(p *Plan, cells []Cell, second bool) figure.Figure {
 	}
 	return figure.Figure{
 		Name: name, Title: "Lone segments sent again in vain, in percent; floor " + floorName(second),
-		X: figure.Axis{Label: fmt.Sprintf("the peer's delay of ACKs, ms; the beat is of %v ms", ms(p.Heartbeat))}, Y: figure.Axis{Label: "floor on the timeout, ms"}, Map: m,
+		X: figure.Axis{Label: fmt.Sprintf("the peer's delay of ACKs, ms; the beat is of %v ms", ms(p.Heartbeat))}, Y: figure.Axis{Label: "floor " + floorName(second) + ", ms"}, Map: m,
 		Caption: fmt.Sprintf("All or none, by RTO < RTT + delay at a round trip of %v. Against the heartbeat it is a lottery that the phase decides.", p.GridRTT),
 	}
 }
