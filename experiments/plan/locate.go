@@ -20,14 +20,14 @@ func syntax(name string, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	m := syntaxLine.FindStringSubmatch(text)
 	if m == nil {
-		return fmt.Errorf("%s: %s", name, text)
+		return fmt.Errorf("%s: not YAML: %s", name, text)
 	}
 	line, _ := strconv.Atoi(m[1]) // it is digits, and of a file of MaxSize octets
 	text = text[len(m[0]):]
 	if strings.HasPrefix(text, "did not find expected") {
 		line++ // errors of its parser, unlike those of its scanner, count lines from 0
 	}
-	return fmt.Errorf("%s:%d: %s", name, line, text)
+	return fmt.Errorf("%s:%d: not YAML: %s", name, line, text)
 }
 
 // Locate puts the name of the file, and the line of the key that the error is about, before an error of whoever checks the values of a plan

@@ -64,7 +64,7 @@ func TestFaults(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "p.yaml: empty, want a mapping of keys to values"},
 		{"[1]", "p.yaml:1: want a mapping of keys to values"},
-		{"a: [", "p.yaml:2: did not find expected node content"},
+		{"a: [", "p.yaml:2: not YAML: did not find expected node content"},
 		{"a: 1\n---\nb: 2", "p.yaml:2: a document more, want one"},
 		{"rtt: &x 1ms\nseeds: *x", "p.yaml:1: anchors and aliases are not read"},
 		{"rtt: 1ms\nrtt: 2ms", "p.yaml:2: rtt: stands twice"},
@@ -135,9 +135,9 @@ func TestLocate(t *testing.T) {
 // TestSyntax has errors of the decoder name the right line, though its parser counts from 0 and its scanner from 1.
 func TestSyntax(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"a: 1\nb: [1\n", "p.yaml:2: did not find"},
-		{"a: 1\nb:\n\tc: 3\n", "p.yaml:3: found character"},
-		{"a: 1\nb: 2\nc: d: e\n", "p.yaml:3: mapping values"},
+		{"a: 1\nb: [1\n", "p.yaml:2: not YAML: did not find"},
+		{"a: 1\nb:\n\tc: 3\n", "p.yaml:3: not YAML: found character"},
+		{"a: 1\nb: 2\nc: d: e\n", "p.yaml:3: not YAML: mapping values"},
 	} {
 		if _, err := Parse("p.yaml", []byte(c.text)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("plan %q: got %v, want %s", c.text, err, c.want)
