@@ -65,7 +65,7 @@ func newAnalyze() *cobra.Command {
 				return usage(cmd, fmt.Errorf("max-conns %d, want at least 1", a.maxConns))
 			}
 			a.asCSV = a.asCSV || a.csvConns
-			err := a.reports.check(files)
+			err := a.reports.check(cmd.Flags().Changed, files)
 			if err != nil {
 				return usage(cmd, err)
 			}

@@ -20,8 +20,8 @@ type reports struct {
 	read bool // a file could be read
 }
 
-// check says what is wrong with the flags.
-func (r *reports) check(files []string) error {
+// check says what is wrong with the flags, of which changed tells whether they were given.
+func (r *reports) check(changed func(flag string) bool, files []string) error {
 	switch {
 	case r.annotate != "" && len(files) != 1:
 		return fmt.Errorf("analyze: --annotate copies one file, and %d were given", len(files))
@@ -31,7 +31,7 @@ func (r *reports) check(files []string) error {
 		return errors.New("analyze: --html and --annotate name the same file")
 	}
 	for _, out := range []struct{ flag, name string }{{"html", r.html}, {"annotate", r.annotate}} {
-		if out.name != "" {
+		if changed(out.flag) {
 			if err := checkOutFile(out.flag, out.name, files); err != nil {
 				return err
 			}

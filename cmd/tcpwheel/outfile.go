@@ -52,7 +52,7 @@ func writeWhole(name string, write func(io.Writer) error) error {
 // checkOutFile tells early what would keep writeWhole from writing the file, as far as that shows: there is no such directory, or the
 // file is one of those that are read.
 func checkOutFile(flag, name string, inputs []string) error {
-	if name == "-" {
+	if name == "" || name == "-" {
 		return fmt.Errorf("%s %q, want the name of a file", flag, name)
 	}
 	if info, err := os.Stat(filepath.Dir(name)); err != nil {

@@ -197,22 +197,26 @@ func judgeReplays(ctx context.Context, t *testing.T, files []string) (wrong, off
 	}
 	t.Logf("\n%s", validate(args...))
 	rows := json.NewDecoder(bytes.NewReader(validate(append(args, "--json")...)))
-	for i := 0; ; i++ {
-		var row validationRow
+	for checks := 0; ; {
+		var row checkRecord
 		if err := rows.Decode(&row); err == io.EOF {
-			if i < 4 {
-				wrong = append(wrong, fmt.Sprintf("%d rows, want V2, two of V3, and V4", i))
+			if checks < 4 {
+				wrong = append(wrong, fmt.Sprintf("%d checks, want V2, two of V3, and V4", checks))
 			}
 			return wrong, off
 		} else if err != nil {
 			t.Fatal(err)
 		}
+		if row.Type != "validation" {
+			continue
+		}
+		checks++
 		switch {
 		case !row.Want && row.Passes:
 			wrong = append(wrong, row.Check+" passes, with other timers than the kernel's")
-		case row.Want && (row.Median > 0.05 || row.FastRight*5 < row.Fast*4):
+		case row.Want && (row.Median > 0.05 || row.ACKsRight*5 < row.ACKs*4):
 			off = append(off, fmt.Sprintf("%s: recovery times are off by %.1f %% in the median, and %d of %d fast retransmissions are right",
-				row.Check, 100*row.Median, row.FastRight, row.Fast))
+				row.Check, 100*row.Median, row.ACKsRight, row.ACKs))
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (r *replaying) record(x *replay.Result, loss, choice int) replayRecord {
 	byRange := x.Outcomes[choice][replay.ByRange]
 	rec := replayRecord{
 		Type: "recovery", connKey: connKeyOf(x), Sender: endNames[l.Flow], Kind: l.Kind.String(), Spurious: l.Verdict.String(),
-		At: x.Script.Seconds(l.At, r.first[x]), Packet: l.Packet, RTT: l.RTT.Seconds(), Policy: r.study.Choices[choice].Text, Model: x.Model,
+		At: x.Script.Seconds(l.At, r.firstOf(x)), Packet: l.Packet, RTT: l.RTT.Seconds(), Policy: r.study.Choices[choice].Text, Model: x.Model,
 		Refused: x.Refused(choice), Imputed: byRange.Share(),
 	}
 	if l.TRec > 0 {
@@ -84,7 +84,7 @@ func (r *replaying) record(x *replay.Result, loss, choice int) replayRecord {
 		rec.D = secondsOf(y.D)
 	}
 	if byRange.Horizon != 0 {
-		at := x.Script.Seconds(byRange.Horizon, r.first[x])
+		at := x.Script.Seconds(byRange.Horizon, r.firstOf(x))
 		rec.Horizon = &at
 	}
 	return rec

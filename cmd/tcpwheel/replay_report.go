@@ -1,6 +1,10 @@
 package main
 
-import pages "tcpwheel/pcaps/report"
+import (
+	"tcpwheel/pcaps/replay"
+	pages "tcpwheel/pcaps/report"
+	"tcpwheel/wheel"
+)
 
 // writeHTML writes the page of what was replayed.
 func (r *replaying) writeHTML() error {
@@ -17,3 +21,6 @@ func (r *replaying) pageRefusals() (all []pages.Refusal) {
 	}
 	return all
 }
+
+// firstOf returns when the first packet was captured of the file that a connection is from.
+func (r *replaying) firstOf(x *replay.Result) wheel.Time { return r.first[x.File] }

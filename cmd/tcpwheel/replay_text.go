@@ -91,7 +91,7 @@ func (r *replaying) lossTable(b *strings.Builder) {
 			if !l.Counts() && l.TRec > 0 {
 				kind += "*"
 			}
-			fmt.Fprintf(b, "%5s %8.3fs %-8s%s", name(x), x.Script.Seconds(l.At, r.first[x]), kind, pad(spanOrDash(l.TRec, l.TRec > 0), 8))
+			fmt.Fprintf(b, "%5s %8.3fs %-8s%s", name(x), x.Script.Seconds(l.At, r.firstOf(x)), kind, pad(spanOrDash(l.TRec, l.TRec > 0), 8))
 			for i := from; i < to; i++ {
 				rec := &x.Outcomes[i][replay.ByRange].Recoveries[at[1]]
 				text := spanOrDash(rec.TRec, rec.Sent)

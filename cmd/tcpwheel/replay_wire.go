@@ -9,7 +9,6 @@ import (
 
 	"tcpwheel/pcaps/replay"
 	pages "tcpwheel/pcaps/report"
-	"tcpwheel/wheel"
 )
 
 // wireRecord is an end in an open loop.
@@ -84,8 +83,6 @@ func (r *replaying) wires() error {
 	return err
 }
 
-func (r *replaying) firstOf(x *replay.Result) wheel.Time { return r.first[x] }
-
 // wireRecordOf is the record of an end.
 func (r *replaying) wireRecordOf(e *pages.WireEnd) wireRecord {
 	x, o := e.Result, e.Outcome
@@ -94,7 +91,7 @@ func (r *replaying) wireRecordOf(e *pages.WireEnd) wireRecord {
 		Again: o.Again, AgainRight: o.AgainRight, More: o.More, Median: o.Median.Seconds(), P95: o.P95.Seconds(),
 	}
 	if d := o.Divergence; d != nil {
-		rec.Want, rec.Got = pages.EventText(x.Script, d.Want, r.first[x]), pages.EventText(x.Script, d.Got, r.first[x])
+		rec.Want, rec.Got = pages.EventText(x.Script, d.Want, r.firstOf(x)), pages.EventText(x.Script, d.Got, r.firstOf(x))
 	}
 	return rec
 }

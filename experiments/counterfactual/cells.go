@@ -175,13 +175,7 @@ func validate(ctx context.Context, p *Plan, name, policy string) (Cell, error) {
 	half := replay.HoldOut(all)
 	replay.ShareTicks(all)
 	if name == holdOut {
-		var held []*replay.Result
-		for i, s := range half {
-			x := *all[2*i+1]
-			x.Script = s
-			held = append(held, &x)
-		}
-		all = held
+		all = half
 	}
 	for _, r := range all {
 		if err := study.RunAgain(r); err != nil {

@@ -44,8 +44,11 @@ type Judged struct {
 	Repaired bool
 	Off      float64
 
-	Why Why // that is, if the replay is far from what was captured
+	Why Why // that is, if the replay is Far from what was captured
 }
+
+// Far reports whether the recovery time is off by more than 10 %.
+func (j *Judged) Far() bool { return j.Off > mostP95 }
 
 // Why is where a replay parts from what was captured.
 type Why uint8
@@ -170,7 +173,7 @@ func whyFar(right bool, d, captured time.Duration) Why {
 // Far returns the losses whose recovery times are off by more than 10 %, the farthest first.
 func (v *Validation) Far() (far []Judged) {
 	for _, j := range v.Judged {
-		if j.Off > mostP95 {
+		if j.Far() {
 			far = append(far, j)
 		}
 	}
@@ -190,10 +193,10 @@ func (v *Validation) Passes() bool {
 		v.Median <= mostMedian && v.P95 <= mostP95
 }
 
-// HoldOut returns the second half of the results, each second one, with scripts whose ends acknowledge as those of the first half mostly
-// do, begin with their first flights, and have the ticks that their timers tell: no parameter was learnt from the connection that is then
-// measured. What remains of it is the script: the path, the applications, and when windows and ACKs let more go.
-func HoldOut(results []*Result) (half []*Script) {
+// HoldOut returns the second half of the results, each second one, to be run (RunAgain) with scripts whose ends acknowledge as those of the
+// first half mostly do, begin with their first flights, and have the ticks that their timers tell: no parameter was learnt from the
+// connection that is then measured. What remains of it is the script: the path, the applications, and when windows and ACKs let more go.
+func HoldOut(results []*Result) (half []*Result) {
 	var learnt []*Result
 	for i := 0; i < len(results); i += 2 {
 		learnt = append(learnt, results[i])
@@ -213,7 +216,9 @@ func HoldOut(results []*Result) (half []*Script) {
 			e.Timed = ticksOf(results[i].addr(d), s.Epoch, known)
 			e.Flight = Quantile(slices.Clone(flights[d]), 0.5)
 		}
-		half = append(half, &s)
+		x := *results[i]
+		x.Script, x.Outcomes = &s, nil
+		half = append(half, &x)
 	}
 	return half
 }
