@@ -200,12 +200,15 @@ func (e *Endpoint) input(s *segment, o *tcp.Output) (after bool) {
 	now := e.at(s.at)
 	in := s.inbound()
 	o.Counters.InSegs++
+	if e.opening == opened && e.parent != nil && !e.queued && e.parent.holds(e, s, now, o) {
+		return false
+	}
 	switch {
 	case e.opening == openSYN && s.header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) == tcp.SYN:
 		e.opening = opened
 		e.conn.Accept(now, &in, o)
 		return false
-	case e.opening == openCookie || e.parent != nil && !e.queued && e.opening == opened && e.parent.lateCookie(e, s, o):
+	case e.opening == openCookie:
 		e.opening = opened
 		c := e.cookie
 		e.cookie = nil
@@ -218,9 +221,6 @@ func (e *Endpoint) input(s *segment, o *tcp.Output) (after bool) {
 	if e.conn.State() == tcp.StateTimeWait && s.header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) == tcp.SYN && e.last.newIncarnation(&s.header) {
 		s.afterTimeWait, s.leastISS = true, e.last.nxt
 		return true
-	}
-	if e.parent != nil && !e.queued && e.parent.holds(e, s, now, o) {
-		return false
 	}
 	e.rcv.keep(e, s, e.conn.Input(now, &in, o))
 	return false

@@ -196,9 +196,14 @@ func (l *listener) follow(c *Endpoint, queue, ended bool) {
 	}
 }
 
-// holds reports whether a segment to a half-open connection is dropped because the listener does not want it established yet.
+// holds reports whether a segment to a half-open connection is dropped because the listener does not want it established yet. If the
+// segment acknowledges a cookie, and there is room, it has the connection be the one that the cookie was sent for.
 func (l *listener) holds(c *Endpoint, s *segment, now wheel.Time, o *tcp.Output) bool {
-	if s.header.Flags&(tcp.SYN|tcp.RST|tcp.ACK) != tcp.ACK || !c.conn.Opens(s.header.Ack) {
+	if s.header.Flags&(tcp.SYN|tcp.RST|tcp.ACK) != tcp.ACK {
+		return false
+	}
+	late := l.lateCookie(c, s)
+	if late == nil && !c.conn.Opens(s.header.Ack) {
 		return false // it would not establish it
 	}
 	l.mu.Lock()
@@ -212,6 +217,8 @@ func (l *listener) holds(c *Endpoint, s *segment, now wheel.Time, o *tcp.Output)
 		o.Counters.ListenDrops++
 		c.p.dropped()
 		return true
+	case late != nil:
+		c.reopen(late, o)
 	case wait > 0 && s.len == 0 && !s.header.Flags.Has(tcp.FIN) && now.Sub(since) < wait:
 		// The peer is there. The SYN-ACK is sent again only when the wait is over, to draw another ACK.
 		o.Counters.TCPDeferAcceptDrop++

@@ -84,18 +84,19 @@ func (l *listener) cookie(id stack.TransportEndpointID, seg *segment, cfg *tcp.C
 	return &taken, full
 }
 
-// lateCookie has a half-open connection, whose lock is held, be the one that a cookie was sent for, if the segment acknowledges that: the
-// peer's SYN was answered by a cookie, and came once more when there was room. It reports true if the connection is to be opened by it.
-func (l *listener) lateCookie(c *Endpoint, seg *segment, o *tcp.Output) bool {
-	if seg.header.Flags&(tcp.SYN|tcp.RST|tcp.ACK) != tcp.ACK || c.conn.Opens(seg.header.Ack) || c.conn.State() != tcp.StateSynReceived {
-		return false
+// lateCookie returns what a cookie has told that a segment to a half-open connection, whose lock is held, acknowledges, nil if it is none:
+// the peer's SYN was answered by a cookie, and came once more when there was room.
+func (l *listener) lateCookie(c *Endpoint, seg *segment) *tcp.Cookie {
+	if c.conn.State() != tcp.StateSynReceived || c.conn.Opens(seg.header.Ack) {
+		return nil
 	}
-	ck, full := l.cookie(c.info.ID, seg, c.conn.Config())
-	if ck == nil || full {
-		return false
-	}
-	c.conn.Forget(o)
-	c.cookie, c.opening = ck, openCookie
-	c.initConn(ck.ISS, 0)
-	return true
+	ck, _ := l.cookie(c.info.ID, seg, c.conn.Config())
+	return ck
+}
+
+// reopen has a half-open connection be the one that a cookie was sent for.
+func (e *Endpoint) reopen(ck *tcp.Cookie, o *tcp.Output) {
+	e.conn.Forget(o)
+	e.cookie, e.opening = ck, openCookie
+	e.initConn(ck.ISS, 0)
 }

@@ -105,6 +105,28 @@ func TestListenersAsGVisor(t *testing.T) {
 			}
 			l.stats()
 		}},
+		{"a cookie comes back to a half-open connection while the queue is full", func(r *rig) {
+			l := r.socket("l").bind(rigPort).listen(2)
+			q, p := r.peer(2001), r.peer(2000)
+			q.syn()
+			p.syn() // a cookie answers
+			q.rst()
+			r.quietly(p.syn) // as above
+			for port := uint16(2002); port < 2004; port++ {
+				r.peer(port).syn() // and here
+				r.peer(port).ack()
+			}
+			p.nxt = 1
+			p.data(5) // there is no room
+			l.accept("first")
+			p.snd -= 5
+			p.data(5)
+			l.accept("second")
+			if c := l.accept("c"); c != nil {
+				c.read().close()
+			}
+			l.stats()
+		}},
 		{"an ACK that nobody waits for", func(r *rig) {
 			l := r.socket("l").bind(rigPort).listen(2)
 			p := r.peer(2000)
