@@ -27,6 +27,8 @@ type listener struct {
 	closed   bool
 	cookies  bool // one was sent
 	cookieAt wheel.Time
+	lost     bool // the answer to one, as the queue was full
+	lostAt   wheel.Time
 }
 
 // pending is what a listener knows of a half-open connection.
@@ -204,7 +206,7 @@ func (l *listener) holds(c *Endpoint, s *segment, now wheel.Time, o *tcp.Output)
 	}
 	late := l.lateCookie(c, s)
 	if late == nil && !c.conn.Opens(s.header.Ack) {
-		return false // it would not establish it
+		return c.conn.State() == tcp.StateSynReceived && l.hasLost(now) // it would not establish it
 	}
 	l.mu.Lock()
 	full, since := l.full(), l.halfOpen[c].since
@@ -216,6 +218,9 @@ func (l *listener) holds(c *Endpoint, s *segment, now wheel.Time, o *tcp.Output)
 		o.Counters.ListenOverflows++
 		o.Counters.ListenDrops++
 		c.p.dropped()
+		if late != nil {
+			l.lose(now)
+		}
 		return true
 	case late != nil:
 		c.reopen(late, o)

@@ -4,6 +4,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
 )
 
 // sendCookie answers a SYN with a SYN-ACK whose sequence number is all that is kept of it (RFC 4987 §3.6).
@@ -35,7 +36,7 @@ func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 	}
 }
 
-// takeCookie takes an ACK that may be the answer to a SYN cookie, and reports whether it is.
+// takeCookie takes an ACK that may be the answer to a SYN cookie, or behind one that was lost, and reports whether it is.
 func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) bool {
 	p := l.e.p
 	l.e.mu.Lock()
@@ -45,9 +46,10 @@ func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 	if ck == nil {
 		p.dropped()
 		p.stats.ListenOverflowInvalidSynCookieRcvd.Increment()
-		return false
+		return l.hasLost(seg.at)
 	}
 	if full {
+		l.lose(seg.at)
 		p.dropped()
 		p.stats.ListenOverflowAckDrop.Increment()
 		l.e.stats.more().ReceiveErrors.ListenOverflowAckDrop.Increment()
@@ -63,6 +65,24 @@ func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 	}
 	c.deliver(seg)
 	return true
+}
+
+// lose notes that the answer to a cookie has found the queue full. Its peer has an established connection, and sends it again if octets were
+// with it; but what comes behind it has no cookie, and would be answered by a RST.
+func (l *listener) lose(now wheel.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost, l.lostAt = true, now
+}
+
+// hasLost reports whether an ACK that nobody waits for may be behind the answer to a cookie that was lost.
+//
+// DEVIATION RFC 9293 §3.10.7.2 and §3.10.7.4, should: such an ACK is dropped, where gVisor and Linux reset a connection that the peer
+// takes to be established.
+func (l *listener) hasLost(now wheel.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost && now.Sub(l.lostAt) <= tcp.CookieMaxLifetime
 }
 
 // cookie returns what the cookie that a segment acknowledges has told, nil if it is none, and whether the queue for Accept is full. cfg is
