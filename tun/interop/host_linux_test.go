@@ -316,7 +316,7 @@ func (h *host) listenFor(t *testing.T, at netip.AddrPort, backlog int) (l listen
 
 const (
 	testLimit   = 3 * time.Minute // for a dial or a transfer, on any machine
-	gvisorLimit = time.Minute     // for both ends of a connection of gVisor's: see network.stopped
+	gvisorLimit = time.Minute     // for what waits for gVisor's sender: see network.stopped
 )
 
 // acceptWithin accepts a connection. If there is none for that long, the listener is closed.
@@ -343,16 +343,19 @@ func (n *network) connect(v6 bool) (a, b conn) {
 	b, err = acceptWithin(l, testLimit)
 	must(n.t, err)
 	n.t.Cleanup(func() { b.Close() })
-	limit := testLimit
-	if n.a.tcp == gvisor || n.b.tcp == gvisor {
-		limit = gvisorLimit
-	}
 	for _, c := range []conn{a, b} {
-		c.SetDeadline(time.Now().Add(limit))
+		c.SetDeadline(time.Now().Add(testLimit))
+		if us, ours := isOurs(c); ours && n.hasGVisor() {
+			us.SetReadDeadline(time.Now().Add(gvisorLimit))
+		} else if n.hasGVisor() {
+			c.SetWriteDeadline(time.Now().Add(gvisorLimit))
+		}
 		*n.conns = append(*n.conns, c)
 	}
 	return a, b
 }
+
+func (n *network) hasGVisor() bool { return n.a.tcp == gvisor || n.b.tcp == gvisor }
 
 // ourEnd returns the end that is of our stack: b's, if both are.
 func (n *network) ourEnd(a, b conn) stackConn {

@@ -134,6 +134,29 @@ func (m *middlebox) tell(d tun.Direction, message []byte) {
 	_, _ = m.Endpoint.WritePackets(one)
 }
 
+// tcpOf returns a copy of a packet's segment, nil if there is none.
+func tcpOf(pkt *stack.PacketBuffer) header.TCP {
+	b := pkt.ToBuffer()
+	defer b.Release()
+	ip := b.Flatten()
+	size := header.IPv4MinimumSize
+	if pkt.NetworkProtocolNumber == header.IPv6ProtocolNumber {
+		size = header.IPv6MinimumSize
+	}
+	if len(ip) < size+header.TCPMinimumSize {
+		return nil
+	}
+	return ip[size:]
+}
+
+// has tells the packets with a flag from others, in either direction.
+func has(flag header.TCPFlags) func(tun.Direction, *stack.PacketBuffer) bool {
+	return func(_ tun.Direction, pkt *stack.PacketBuffer) bool {
+		h := tcpOf(pkt)
+		return h != nil && h.Flags().Contains(flag)
+	}
+}
+
 // tooBig4 is RFC 1191 §4's message for a packet that begins with head, from where it was sent to.
 func tooBig4(head []byte, mtu int) []byte {
 	quote := head[:min(len(head), header.IPv4MinimumSize+8)]

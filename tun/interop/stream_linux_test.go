@@ -36,7 +36,7 @@ func (s *stall) Unwrap() error { return s.error }
 // stopped reports whether the error is of gVisor's sender, which stops for ever now and then when packets are lost, towards itself, too.
 func (n *network) stopped(err error) bool {
 	var s *stall
-	if n.a.tcp != gvisor && n.b.tcp != gvisor || !errors.As(err, &s) {
+	if !n.hasGVisor() || !errors.As(err, &s) {
 		return false
 	}
 	_, us := isOurs(s.c)
