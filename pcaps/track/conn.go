@@ -48,7 +48,7 @@ type Conn struct {
 	Strays     int64 // packets of a connection before, which were not looked at either
 	OddSums    int64 // those that were, as too many are wrong for damage: the addresses were changed in the file, say
 
-	keys       []key // under which the tracker has it: its own first, then that of any path
+	paths      []uint64 // that it was seen on besides its own
 	cfg        *Config
 	in         *list
 	prev, next *Conn

@@ -263,8 +263,8 @@ func TestPathOfEachDirection(t *testing.T) {
 	l.send(50, true, 1, 0, 1, tag)
 	l.send(60, true, 1, 100, 1, tag)
 	l.send(110, false, 1, 0, 101)
-	if c := l.wantClean(1)[0]; !c.Handshake.Complete || len(l.tr.conns) != 0 {
-		t.Errorf("handshake %+v, %d keys left", c.Handshake, len(l.tr.conns))
+	if c := l.wantClean(1)[0]; !c.Handshake.Complete || len(l.tr.conns.all()) != 0 {
+		t.Errorf("handshake %+v, %d keys left", c.Handshake, len(l.tr.conns.all()))
 	}
 
 	l = newLab(t, Config{})

@@ -2,7 +2,9 @@ package track
 
 import (
 	"encoding/binary"
+	"maps"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -156,7 +158,7 @@ func FuzzTracker(f *testing.F) {
 		for i := range packets {
 			tr.Add(&packets[i])
 			distinct := map[*Conn]bool{}
-			for _, c := range tr.conns {
+			for _, c := range tr.conns.all() {
 				distinct[c] = true
 				c.check(t)
 			}
@@ -169,4 +171,9 @@ func FuzzTracker(f *testing.F) {
 			t.Fatalf("%d connections were told of, want %d", len(done), tr.made)
 		}
 	})
+}
+
+// all returns all connections, some more than once.
+func (d *directory) all() []*Conn {
+	return slices.AppendSeq(slices.Collect(maps.Values(d.newest)), maps.Values(d.others))
 }

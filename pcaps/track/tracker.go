@@ -1,7 +1,6 @@
 package track
 
 import (
-	"net/netip"
 	"time"
 
 	"tcpwheel/pcaps/capture"
@@ -42,7 +41,7 @@ const (
 // Tracker follows all connections of a capture. Its memory is bounded by those that are open, with their segments in flight.
 type Tracker struct {
 	cfg   Config
-	conns map[key]*Conn // by all keys that they are known under
+	conns directory
 	last  *Conn
 
 	open, closed, asked list // by the last packet, the latest at the end; asked has those whose handshake is not complete
@@ -50,15 +49,6 @@ type Tracker struct {
 	evicted             int
 	sums                sums // of all packets
 }
-
-// key is a connection's ends, the lesser first, and what lies outside of them.
-type key struct {
-	a, b netip.AddrPort
-	path uint64
-}
-
-// anyPath is in the key of the connection between two ends that began last, whatever lies outside of it.
-const anyPath = ^uint64(0)
 
 // New makes a tracker that has seen nothing.
 func New(cfg Config) *Tracker {
@@ -70,7 +60,7 @@ func New(cfg Config) *Tracker {
 	or(&cfg.MaxConns, defaultConns)
 	or(&cfg.MaxSegments, defaultSegments)
 	or(&cfg.MaxEpisodes, defaultEpisodes)
-	return &Tracker{cfg: cfg, conns: map[key]*Conn{}}
+	return &Tracker{cfg: cfg, conns: directory{map[pair]*Conn{}, map[pairOnPath]*Conn{}}}
 }
 
 // Add takes the next packet in, and keeps nothing of it. It costs O(1) and allocates nothing, but for new connections, losses, and as
@@ -120,10 +110,8 @@ func (t *Tracker) Evicted() int { return t.evicted }
 // connection between the same ends.
 func (t *Tracker) find(p *capture.Packet) (c *Conn, dir int, damaged bool) {
 	c = t.last
-	if c == nil || c.keys[0].path != p.Path || !c.between(p) {
-		if c = t.conns[keyOf(p)]; c == nil {
-			c = t.otherWay(p)
-		}
+	if c == nil || c.Path != p.Path || !c.between(p) {
+		c = t.conns.find(p)
 	}
 	if c != nil {
 		t.last = c
@@ -136,34 +124,6 @@ func (t *Tracker) find(p *capture.Packet) (c *Conn, dir int, damaged bool) {
 		t.finish(c)
 	}
 	return t.begin(p), 0, t.damaged(p, nil)
-}
-
-// maxKeys is how many a connection may be known under.
-const maxKeys = 8
-
-// otherWay returns the connection that a packet on a new path belongs to all the same: one whose other direction alone was seen so far, as
-// where only one has tags; or one that has just had this very packet, which was captured within a tunnel and outside of it, or in two VLANs
-// with a router between. From then on it is known under both. Hosts of two networks that have the same addresses, ports and sequence
-// numbers there are not.
-func (t *Tracker) otherWay(p *capture.Packet) *Conn {
-	k := keyOf(p)
-	c := t.conns[key{k.a, k.b, anyPath}]
-	if c == nil || len(c.keys) == maxKeys {
-		return nil
-	}
-	if f := &c.Flows[c.direction(p)]; f.Packets > 0 && !f.copies.onAnotherPath(p) {
-		return nil
-	}
-	c.keys = append(c.keys, k)
-	t.conns[k] = c
-	return c
-}
-
-func keyOf(p *capture.Packet) key {
-	if p.Src.Compare(p.Dst) <= 0 {
-		return key{p.Src, p.Dst, p.Path}
-	}
-	return key{p.Dst, p.Src, p.Path}
 }
 
 // begin makes the connection that the packet is the first of.
@@ -187,11 +147,7 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 	for i := range c.Flows {
 		c.Flows[i].conn = c
 	}
-	k := keyOf(p)
-	c.keys = append(c.keys, k, key{k.a, k.b, anyPath})
-	for _, k := range c.keys {
-		t.conns[k] = c
-	}
+	t.conns.add(c)
 	t.open.append(c)
 	t.last = c
 	return c
@@ -200,11 +156,7 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 // finish completes a connection and forgets it.
 func (t *Tracker) finish(c *Conn) {
 	c.in.remove(c)
-	for _, k := range c.keys {
-		if t.conns[k] == c {
-			delete(t.conns, k)
-		}
-	}
+	t.conns.remove(c)
 	if t.last == c {
 		t.last = nil
 	}
