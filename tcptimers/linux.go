@@ -12,6 +12,7 @@ type linux struct {
 	Bounds
 	backoffs
 	floor                 time.Duration // TCP_RTO_MIN, on the variation
+	tick                  time.Duration // what a timeout is rounded up to before it is doubled, 0 for nothing
 	srtt8                 time.Duration // SRTT·8
 	mdev4, mdevMax, rttv4 time.Duration // mean deviation, its maximum in this round trip, and RTTVAR: ·4
 	fallback              time.Duration // TCP_TIMEOUT_FALLBACK after a SYN timed out, until the first sample
@@ -33,7 +34,15 @@ func NewLinux(b Bounds) Estimator {
 	return e
 }
 
-func (e *linux) New() Estimator { return &linux{Bounds: e.Bounds, floor: e.floor} }
+// newJiffies is NewLinux with timeouts of whole ticks, as icsk_rto has them: tcp_set_rto rounds up, and tcp_retransmit_timer doubles what is
+// rounded.
+func newJiffies(b Bounds, tick time.Duration) Estimator {
+	e := NewLinux(b).(*linux)
+	e.tick = tick
+	return e
+}
+
+func (e *linux) New() Estimator { return &linux{Bounds: e.Bounds, floor: e.floor, tick: e.tick} }
 
 func (e *linux) Sample(s Sample) {
 	e.backoffs = 0
@@ -70,6 +79,9 @@ func (e *linux) RTO() time.Duration {
 	rto := max(e.Initial, e.fallback)
 	if e.measured {
 		rto = e.srtt8>>3 + e.rttv4
+	}
+	if e.tick > 0 {
+		rto = roundUp(rto, e.tick)
 	}
 	return e.backedOff(rto, e.backoffs)
 }

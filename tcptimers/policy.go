@@ -199,13 +199,17 @@ func MustPolicy(name string) Policy {
 }
 
 // NewEstimator makes the estimator of one connection. It panics if Check has something to say about the policy. To the
-// standard estimator, G is the tick of the clock that measures; 4.4BSD's counts ticks of that clock.
+// standard estimator, G is the tick of the clock that measures; 4.4BSD's counts ticks of that clock, and the timeouts of Linux's are of whole
+// ticks before they are doubled, under PhaseJiffies.
 func (p *Policy) NewEstimator() Estimator {
 	if err := p.Check(); err != nil {
 		panic("BUG: " + err.Error())
 	}
 	switch p.Estimator {
 	case EstimatorLinux:
+		if p.Phase == PhaseJiffies {
+			return newJiffies(p.Bounds, p.Tick)
+		}
 		return NewLinux(p.Bounds)
 	case EstimatorBSD:
 		return NewBSD(p.RTTTick, p.Bounds)
