@@ -21,10 +21,12 @@ type Sum struct {
 }
 
 // PseudoHeader returns the sum of the pseudo-header of a segment with n octets, header included: the one of RFC 9293 §3.1
-// for IPv4, and of RFC 8200 §8.1 for IPv6. An IPv4 address that is mapped into IPv6 counts as IPv4. It panics if the
-// addresses are not both of one version.
+// for IPv4, and of RFC 8200 §8.1 for IPv6. An IPv4 address that is mapped into IPv6 counts as either, as what it is
+// mapped by does not change the sum. It panics if the addresses are not both of one version.
 func PseudoHeader(src, dst netip.Addr, n int) (s Sum) {
-	src, dst = src.Unmap(), dst.Unmap()
+	if src.Is4() || dst.Is4() {
+		src, dst = src.Unmap(), dst.Unmap()
+	}
 	switch {
 	case src.Is4() && dst.Is4():
 		a, b := src.As4(), dst.As4()

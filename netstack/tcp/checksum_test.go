@@ -99,6 +99,9 @@ func TestPseudoHeaderAddresses(t *testing.T) {
 	if PseudoHeader(mapped, addr4b, 20).Checksum() != PseudoHeader(addr4a, addr4b, 20).Checksum() {
 		t.Errorf("%v does not count as %v", mapped, addr4a)
 	}
+	if got, want := PseudoHeader(mapped, addr6a, 20).Checksum(), plainChecksum(plainPseudoHeader(mapped, addr6a, 20)); got != want {
+		t.Errorf("from %v to %v: %#04x, want %#04x", mapped, addr6a, got, want)
+	}
 	defer func() {
 		if recover() == nil {
 			t.Error("a segment from IPv4 to IPv6 has a pseudo-header, want a panic")

@@ -352,6 +352,16 @@ func TestSuperPackets(t *testing.T) {
 	}
 }
 
+// TestMappedAddresses: an IPv6 header may have an IPv4 address that is mapped into IPv6 at one end only.
+func TestMappedAddresses(t *testing.T) {
+	mapped := netip.AddrFrom16(there4.As16())
+	data := ip6(6, here6, mapped, segment(here6, mapped, sampleHeader, []byte("hello")))
+	d, got := decodeOne(101, data, len(data))
+	if got != isTCP || d.p.Dst.Addr() != mapped || d.p.Problems != 0 {
+		t.Errorf("%v to %v, problems %b, want a segment to %v without any", got, d.p.Dst, d.p.Problems, mapped)
+	}
+}
+
 // TestPaddedACKs: middleboxes count the padding of a short frame in the IP header's length.
 func TestPaddedACKs(t *testing.T) {
 	ack := tcp.Header{SrcPort: 1, DstPort: 2, Flags: tcp.ACK}
