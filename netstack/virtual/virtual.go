@@ -32,11 +32,12 @@ type TCP struct {
 	GVisor  bool            // gVisor's own, in place of this house's
 	Config  netstack.Config // of this house's
 	NoSACK  bool
-	NoRACK  bool   // gVisor's without RACK, and without its probe for lost tails
-	Control string // of congestion: "cubic" or "newreno", and "vegas" but for gVisor; "" is "cubic" for gVisor, and that of Config
-	Buffer  int    // octets that a connection may have to send, at most; 0 is 4 MiB
-	Window  int    // octets that it is ready to receive on a connection, at most, 4096 or more; 0 is what the stack has
-	Strict  bool   // its clock never tells the same time twice, as that of gVisor's TCP never does in any case
+	NoRACK  bool          // gVisor's without RACK, and without its probe for lost tails
+	Control string        // of congestion: "cubic" or "newreno", and "vegas" but for gVisor; "" is "cubic" for gVisor, and that of Config
+	Buffer  int           // octets that a connection may have to send, at most; 0 is 4 MiB
+	Window  int           // octets that it is ready to receive on a connection, at most, 4096 or more; 0 is what the stack has
+	MinRTO  time.Duration // gVisor's least timeout, from a millisecond up; 0 is its own, 200 ms
+	Strict  bool          // its clock never tells the same time twice, as that of gVisor's TCP never does in any case
 }
 
 // Wire is what packets pass. Its methods are called one at a time, and must not call the Net.
@@ -138,6 +139,11 @@ func newStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr)
 	for _, option := range options {
 		if err := s.SetTransportProtocolOption(header.TCPProtocolNumber, option); err != nil {
 			return fail(fmt.Sprintf("set %T", option), err)
+		}
+	}
+	if least := tcpip.TCPMinRTOOption(t.MinRTO); t.MinRTO != 0 && t.GVisor {
+		if err := s.SetTransportProtocolOption(header.TCPProtocolNumber, &least); err != nil {
+			return fail("set the least timeout", err)
 		}
 	}
 	if none := tcpip.TCPRecovery(0); t.NoRACK && t.GVisor {
