@@ -1,5 +1,5 @@
 // Package lab is what studies of TCP set up alike: timers by their text, losses that all policies have in common, pairs and
-// stars of hosts, and a record of what was sent again.
+// stars of hosts, stacks with gVisor's own TCP, and a record of what was sent again.
 //
 // # Timers
 //
