@@ -16,15 +16,10 @@ import (
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	add := func(timers lab.Timers, pulse, period time.Duration) {
-		duty := 0.0
-		if period > 0 {
-			duty = float64(pulse) / float64(period)
-		}
-		packets := (p.Settle + p.Duration).Seconds() * (float64(p.Rate)/12000 + duty*float64(p.PulseRate)/8/float64(p.Packet))
 		for seed := 1; seed <= p.Seeds; seed++ {
 			all = append(all, experiments.Cell[Cell]{
 				Name: fmt.Sprintf("timers=%q pulse=%v period=%v seed=%d", timers.Text, pulse, period, seed),
-				Cost: 1e-6 * packets,
+				Cost: 1e-6 * p.packets(pulse, period),
 				Run: func(context.Context) (Cell, error) {
 					return run(p, timers, Cell{Timers: timers.Text, Pulse: pulse, Period: period, Seed: seed})
 				},
@@ -44,7 +39,26 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			}
 		}
 	}
-	return all
+	return append(all, gvisorCells(p)...)
+}
+
+// packets is how many packets a cell has, about.
+func (p *Plan) packets(pulse, period time.Duration) float64 {
+	duty := 0.0
+	if period > 0 {
+		duty = float64(pulse) / float64(period)
+	}
+	return (p.Settle + p.Duration).Seconds() * (float64(p.Rate)/12000 + float64(duty*float64(p.PulseRate)/8/float64(p.Packet)))
+}
+
+// bottleneck is the link that the flow and the pulses share.
+func (p *Plan) bottleneck() sim.LinkConfig {
+	return sim.LinkConfig{Rate: uint64(p.Rate), Delay: p.RoundTrip / 2, Queue: sim.Limit{Octets: uint64(p.Buffer)}}
+}
+
+// share is that of the bottleneck's rate which so many octets are while it is watched.
+func (p *Plan) share(octets uint64) float64 {
+	return 8 * float64(octets) / p.Duration.Seconds() / float64(p.Rate)
 }
 
 // run has one flow send against the pulses of a cell.
@@ -62,9 +76,8 @@ func run(p *Plan, timers lab.Timers, c Cell) (Cell, error) {
 			return c, err
 		}
 	}
-	link := sim.LinkConfig{Rate: uint64(p.Rate), Delay: p.RoundTrip / 2, Queue: sim.Limit{Octets: uint64(p.Buffer)}}
-	attack := &pulses{plan: p, cell: c}
-	built, err := sim.Build(w.Net, sim.Topology{Kind: "dumbbell", Senders: 2, Bottleneck: link},
+	attack := &pulses{train: p.train(&c)}
+	built, err := sim.Build(w.Net, sim.Topology{Kind: "dumbbell", Senders: 2, Bottleneck: p.bottleneck()},
 		[]sim.Node[host.Body]{hosts[0], attack}, []sim.Node[host.Body]{hosts[1], sink{}})
 	if err != nil {
 		return c, err
@@ -83,12 +96,12 @@ func run(p *Plan, timers lab.Timers, c Cell) (Cell, error) {
 	}
 	begin := wheel.Time(p.Settle)
 	if c.Period > 0 {
-		attack.start(w.Net, built, begin)
+		attack.start(w.Net, built)
 	}
 	w.Net.Run(begin)
 	before, timeouts := hosts[1].Counts().Readable, hosts[0].Counters().TCPTimeouts
 	w.Net.Run(begin.Add(p.Duration))
-	c.Share = 8 * float64(hosts[1].Counts().Readable-before) / p.Duration.Seconds() / float64(p.Rate)
+	c.Share = p.share(hosts[1].Counts().Readable - before)
 	c.Timeouts = hosts[0].Counters().TCPTimeouts - timeouts
 	if faults := w.Faults(); len(faults) > 0 {
 		return c, faults[0]
@@ -98,34 +111,27 @@ func run(p *Plan, timers lab.Timers, c Cell) (Cell, error) {
 
 // pulses sends packets that nobody waits for, for the length of a pulse in each period.
 type pulses struct {
-	plan  *Plan
-	cell  Cell
+	train
 	net   *sim.Network[host.Body]
 	out   sim.LinkID
 	dg    host.Datagram
 	timer wheel.Timer
-	begin wheel.Time // of the pulse at hand
-	sent  int        // of its packets
+	sent  int
 }
 
-// start has the first pulse begin within a period after the instant, at a phase of the seed's own.
-func (a *pulses) start(net *sim.Network[host.Body], built *sim.Built, at wheel.Time) {
+// start has the pulses begin.
+func (a *pulses) start(net *sim.Network[host.Body], built *sim.Built) {
 	a.net, a.out = net, built.SenderOut[1]
-	a.dg.From, a.dg.To, a.dg.Size = built.Senders[1], built.Receivers[1], uint32(a.plan.Packet)
-	a.begin = at.Add(time.Duration(lab.Uniform(uint64(a.cell.Seed), 0xe20) * float64(a.cell.Period)))
+	a.dg.From, a.dg.To, a.dg.Size = built.Senders[1], built.Receivers[1], a.size
 	a.timer = net.NewTimer(a)
-	net.StartTimer(a.timer, a.begin)
+	net.StartTimer(a.timer, a.at(0))
 }
 
 // Expire implements sim.Handler: it is time for the next packet.
 func (a *pulses) Expire(wheel.Time) {
 	a.net.Send(a.out, &a.dg)
 	a.sent++
-	since := time.Duration(float64(a.sent) * 8e9 * float64(a.plan.Packet) / float64(a.plan.PulseRate))
-	if since >= a.cell.Pulse {
-		a.begin, a.sent, since = a.begin.Add(a.cell.Period), 0, 0
-	}
-	a.net.StartTimer(a.timer, a.begin.Add(since))
+	a.net.StartTimer(a.timer, a.at(a.sent))
 }
 
 // Receive implements sim.Node: nobody writes to the attacker.

@@ -29,7 +29,10 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	for _, c := range cells {
 		k := key{c.Timers, c.Pulse, c.Period}
 		shares[k] = append(shares[k], c.Share)
-		timeouts[k] += float64(c.Timeouts) / float64(p.Seeds)
+		timeouts[k] += float64(c.Timeouts)
+	}
+	for k := range timeouts {
+		timeouts[k] /= float64(len(shares[k]))
 	}
 	j := &judgement{p, shares, timeouts, &experiments.Outcome{}}
 	j.tables()
@@ -63,7 +66,11 @@ func (j *judgement) all() (texts []string) {
 	for _, t := range j.Timers {
 		texts = append(texts, t.Text)
 	}
-	return append(texts, j.BSD.Text)
+	texts = append(texts, j.BSD.Text)
+	for _, g := range j.gvisors() {
+		texts = append(texts, g.String())
+	}
+	return texts
 }
 
 func (j *judgement) tables() {
@@ -204,6 +211,29 @@ func (j *judgement) claims() {
 			floor, floor/2, experiments.Number(100*slices.Min(spread)), experiments.Number(100*slices.Max(spread)), floor),
 		Expected: "no null in the mean of the phases at minRTO, though in some", Verdict: experiments.Holds(bsdOne.Value >= null && slices.Min(spread) < null),
 	}, "the ticks do not decide, or all phases drawn are alike")
+	j.claimGVisor(paper)
+}
+
+// claimGVisor claims that the floor puts the nulls of gVisor's own TCP where it puts those of the first timers, without RACK and probes as these.
+func (j *judgement) claimGVisor(source string) {
+	floor := j.Timers[0].Policy.Bounds.Min
+	if !slices.Contains(j.GVisorFloors, floor) {
+		return
+	}
+	left := func(bare bool) (at, half float64) {
+		text := gvisor{floor, bare}.String()
+		return j.share(text, floor).Value, j.share(text, floor/2).Value
+	}
+	at, half := left(true)
+	j.out.Claim(experiments.Claim{
+		Name: "gvisor", Text: fmt.Sprintf("pulses each %v and each %v shut out gVisor's own TCP with a floor of %v, without RACK and probes", floor, floor/2, floor), Published: "throughput ≈ 0 at minRTO and minRTO/2",
+		Source: source, Tag: experiments.FromPrint,
+		Measured: experiments.MeasuredText("%s and %s %% of the rate", experiments.Number(100*at), experiments.Number(100*half)), Expected: "below 10 % at both",
+		Verdict: experiments.Judged(max(at, half), 0, null, 0, 2*null),
+	}, "something else than the timer repairs what a pulse has lost")
+	at, half = left(false)
+	j.out.Notes = append(j.out.Notes, fmt.Sprintf("With RACK and its probe for lost tails gVisor's own TCP keeps %s and %s %% of the rate at %v and %v with the same floor: it is not the floor alone "+
+		"that makes its timer expire then.", experiments.Number(100*at), experiments.Number(100*half), floor, floor/2))
 }
 
 func scale(in stat.Interval) stat.Interval {

@@ -31,6 +31,9 @@ type Plan struct {
 	Settle   time.Duration `plan:"settle" min:"1s" max:"10m"`
 	Duration time.Duration `plan:"duration" min:"1s" max:"1h"`
 	Seeds    int           `plan:"seeds" min:"1" max:"1000"`
+
+	GVisorFloors []time.Duration `plan:"gvisor_floors" min:"1ms" max:"1m" optional:"true"`
+	GVisorSeeds  int             `plan:"gvisor_seeds" min:"1" max:"1000"`
 }
 
 // Cell is what a flow reached against pulses of a period under one seed.

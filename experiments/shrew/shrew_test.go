@@ -33,11 +33,32 @@ func TestPulses(t *testing.T) {
 	}
 }
 
+// TestGVisor tells the same of gVisor's own TCP, whose probe makes it other than its floor alone would.
+func TestGVisor(t *testing.T) {
+	p := studytest.Own[Plan](t, Study)
+	share := func(bare bool, period time.Duration) Cell {
+		c, err := gvisor{time.Second, bare}.run(p, Cell{Pulse: 100 * time.Millisecond, Period: period, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if c := share(true, 0); c.Share < 0.95 || c.Timeouts != 0 {
+		t.Errorf("without pulses: %+v, want 95 %% of the rate, and no timeout", c)
+	}
+	if c := share(true, time.Second); c.Share > 0.05 || c.Timeouts > 10 {
+		t.Errorf("pulses each second: %+v, want less than 5 %%, and timeouts that back off", c)
+	}
+	if c := share(false, time.Second/2); c.Share < 0.1 {
+		t.Errorf("with RACK and probes, two pulses a second: %+v, want more than 10 %%", c)
+	}
+}
+
 // TestFalsifier finds that pulses that do not fill the queue shut nothing out.
 func TestFalsifier(t *testing.T) {
-	o := studytest.Run(t, Study, "study: shrew\npulse_rate: 100000\nperiods: [200ms, 500ms, 1s]\nseeds: 2\nduration: 10s\n")
+	o := studytest.Run(t, Study, "study: shrew\npulse_rate: 100000\nperiods: [200ms, 500ms, 1s]\nseeds: 2\nduration: 10s\ngvisor_seeds: 1\n")
 	for _, c := range o.Claims {
-		if (strings.HasPrefix(c.Name, "null") || c.Name == "moves-to") && c.Verdict != experiments.NotReproduced {
+		if (strings.HasPrefix(c.Name, "null") || c.Name == "moves-to" || c.Name == "gvisor") && c.Verdict != experiments.NotReproduced {
 			t.Errorf("weak pulses: %s is %q with %v, want not reproduced", c.Name, c.Verdict, c.Measured)
 		}
 	}

@@ -1,0 +1,113 @@
+package shrew
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sockets"
+	"tcpwheel/netstack/virtual"
+	"tcpwheel/wheel"
+)
+
+// gvisor is gVisor's own TCP over a floor. It is as it comes, with SACK, RACK, probes and CUBIC, but that RACK and probes are off where it is
+// bare. Its NewReno has timeouts of its own making here, without any pulse.
+type gvisor struct {
+	floor time.Duration
+	bare  bool
+}
+
+// String stands where timers have their text.
+func (g gvisor) String() string {
+	text := fmt.Sprintf("gVisor's own TCP, floor=%v", g.floor)
+	if g.bare {
+		text += ", no RACK"
+	}
+	return text
+}
+
+// gvisors are those of the plan.
+func (p *Plan) gvisors() (all []gvisor) {
+	for _, floor := range p.GVisorFloors {
+		all = append(all, gvisor{floor, true}, gvisor{floor, false})
+	}
+	return all
+}
+
+func gvisorCells(p *Plan) (all []experiments.Cell[Cell]) {
+	for _, g := range p.gvisors() {
+		for _, period := range append([]time.Duration{0}, p.Periods...) {
+			for seed := 1; seed <= p.GVisorSeeds; seed++ {
+				c := Cell{Timers: g.String(), Pulse: p.Pulses[0], Period: period, Seed: seed}
+				all = append(all, experiments.Cell[Cell]{
+					Name: fmt.Sprintf("timers=%q pulse=%v period=%v seed=%d", c.Timers, c.Pulse, period, seed),
+					Cost: 1e-5 * p.packets(c.Pulse, period),
+					Run:  func(context.Context) (Cell, error) { return g.run(p, c) },
+				})
+			}
+		}
+	}
+	return all
+}
+
+// stacks is the wire between gVisor's TCP and a receiver of this house. The pulses share the link of the data.
+type stacks struct {
+	train
+	links [2]*sim.Link
+	sent  int // packets of the pulses
+}
+
+// run is run with gVisor's own TCP as the sender.
+func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
+	w := &stacks{train: p.train(&c)}
+	for i := range w.links {
+		var err error
+		if w.links[i], err = sim.NewLink(p.bottleneck(), uint64(i)); err != nil {
+			return c, err
+		}
+	}
+	receiver := netstack.Config{Conn: p.Timers[0].Config()}
+	s, err := lab.NewStacks(uint64(c.Seed), [2]virtual.TCP{lab.DialEnd: {GVisor: true, MinRTO: g.floor, NoRACK: g.bare}, lab.ListenEnd: {Config: receiver}}, w)
+	if err != nil {
+		return c, err
+	}
+	arrived := 0
+	s.Serve(func(conn *sockets.Conn) error { return lab.Discard(conn, func(n int) { arrived += n }) })
+	s.Dial(func(conn *sockets.Conn) error {
+		for b := make([]byte, 64<<10); ; {
+			if _, err := conn.Write(b); err != nil {
+				return err
+			}
+		}
+	})
+	begin := wheel.Time(p.Settle)
+	err = s.Run(begin, nil)
+	before, timeouts := arrived, s.Net.Counts(lab.DialEnd).Timeouts
+	if err == nil {
+		err = s.Run(begin.Add(p.Duration), nil)
+	}
+	c.Share = p.share(uint64(arrived - before))
+	c.Timeouts = s.Net.Counts(lab.DialEnd).Timeouts - timeouts
+	if left := s.Close(); err == nil {
+		err = left
+	}
+	return c, err
+}
+
+// Send implements virtual.Wire. The packets of the pulses that were to come before this one come first.
+func (w *stacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+	if from == lab.DialEnd && w.period > 0 {
+		for ; w.at(w.sent) <= now; w.sent++ {
+			w.links[from].Send(w.at(w.sent), &sim.Packet{Size: w.size})
+		}
+	}
+	fate := w.links[from].Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: 1, Size: p.Size})
+	return fate.At.Sub(now), fate.Verdict == sim.Delivered
+}
+
+// Arrive implements virtual.Wire.
+func (w *stacks) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
