@@ -43,7 +43,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	if !slices.ContainsFunc(p.Timers, func(tm lab.Timers) bool { return tm.Text == p.Shipped.Text }) {
 		add(p.Shipped, false)
 	}
-	return all
+	return append(all, gvisorCells(p)...)
 }
 
 // action is what a connection does at an instant.
@@ -89,7 +89,14 @@ type counter struct {
 
 // Sent implements sim.Tap.
 func (c *counter) Sent(now wheel.Time, d *host.Datagram, f sim.Fate) {
-	if now < c.start || d.Start == d.End || d.Attempt < 2 {
+	if d.Start != d.End {
+		c.sent(now, int(d.Attempt), f)
+	}
+}
+
+// sent counts the transmission of a segment with data.
+func (c *counter) sent(now wheel.Time, attempt int, f sim.Fate) {
+	if now < c.start || attempt < 2 {
 		return
 	}
 	bin := int(now.Sub(c.start) / time.Millisecond)
@@ -97,12 +104,12 @@ func (c *counter) Sent(now wheel.Time, d *host.Datagram, f sim.Fate) {
 		return
 	}
 	c.bins[bin]++
-	if d.Attempt == 2 {
+	if attempt == 2 {
 		c.second[bin]++
 	}
 	if f.Verdict == sim.QueueDropped {
 		c.droppedEver++
-		if d.Attempt == 2 {
+		if attempt == 2 {
 			c.dropped++
 		}
 	}
@@ -110,25 +117,51 @@ func (c *counter) Sent(now wheel.Time, d *host.Datagram, f sim.Fate) {
 
 // Arrived implements sim.Tap.
 func (c *counter) Arrived(now wheel.Time, d *host.Datagram) {
-	if port := d.Body.Header.SrcPort; now >= c.start && d.Attempt > 1 && !c.repaired[port] {
+	c.arrived(now, d.Body.Header.SrcPort, int(d.Attempt))
+}
+
+// arrived counts the arrival of a packet from a port of the client.
+func (c *counter) arrived(now wheel.Time, port uint16, attempt int) {
+	if now >= c.start && attempt > 1 && !c.repaired[port] {
 		c.repaired[port] = true
 		c.times = append(c.times, now.Sub(c.start))
 	}
 }
 
-func outage(p *Plan, tm lab.Timers, straddles bool, seed int) (Cell, error) {
-	c := Cell{Timers: tm.Text, Straddles: straddles, Seed: seed}
-	start := wheel.Time(0).Add((warmTicks + 1) * tcptimers.SlowTick)
-	if straddles {
-		start = start.Add(tcptimers.SlowTick / 2)
-	}
+// begins is when the outage begins: at one of 4.4BSD's sweeps, when all connections have measured their round trips.
+const begins = wheel.Time((warmTicks + 1) * tcptimers.SlowTick)
+
+// links are those towards the server, which loses all in the outage, and back.
+func (p *Plan) links(start wheel.Time) (up, down sim.LinkConfig) {
+	down = sim.LinkConfig{Rate: uint64(p.Rate), Overhead: 38, Queue: sim.Limit{Packets: uint32(p.Queue)}, Delay: p.RTT / 2}
+	up = down
+	from := time.Duration(start)
+	up.Loss = sim.Losses{sim.Outages{{From: from, To: from + p.Outage}}}
+	return up, down
+}
+
+// counter returns one for the whole watch.
+func (p *Plan) counter(start wheel.Time) *counter {
+	ms := int(p.Watch / time.Millisecond)
+	return &counter{start: start, bins: make([]int, ms), second: make([]int, ms)}
+}
+
+// config is that of both engines.
+func config(tm lab.Timers) tcp.Config {
 	tm.Policy.DelAck = tcptimers.DelAckConfig{Every: 1}
 	cfg := tm.Config()
 	cfg.Control = "newreno"
-	link := sim.LinkConfig{Rate: uint64(p.Rate), Overhead: 38, Queue: sim.Limit{Packets: uint32(p.Queue)}, Delay: p.RTT / 2}
-	lossy := link
-	from := time.Duration(start)
-	lossy.Loss = sim.Losses{sim.Outages{{From: from, To: from + p.Outage}}}
+	return cfg
+}
+
+func outage(p *Plan, tm lab.Timers, straddles bool, seed int) (Cell, error) {
+	c := Cell{Timers: tm.Text, Straddles: straddles, Seed: seed}
+	start := begins
+	if straddles {
+		start = start.Add(tcptimers.SlowTick / 2)
+	}
+	cfg := config(tm)
+	lossy, link := p.links(start)
 	pair, err := lab.NewPair(lab.PairPlan{Seed: uint64(seed), Client: cfg, Server: cfg, Up: lossy, Down: link})
 	if err != nil {
 		return c, err
@@ -138,8 +171,7 @@ func outage(p *Plan, tm lab.Timers, straddles bool, seed int) (Cell, error) {
 	if !ok {
 		return c, errors.New("no link from the client to the server")
 	}
-	ms := int(p.Watch / time.Millisecond)
-	tap := &counter{start: start, bins: make([]int, ms), second: make([]int, ms)}
+	tap := p.counter(start)
 	net.Tap(up, tap)
 	if err := pair.Server.Listen(80, tcp.ListenConfig{Backlog: p.Connections}, func() host.App { return &host.Sink{} }); err != nil {
 		return c, err

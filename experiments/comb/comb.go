@@ -25,6 +25,7 @@ type Plan struct {
 	Timers      []lab.Timers  `plan:"timers"`
 	Shipped     lab.Timers    `plan:"shipped"`
 	Seeds       int           `plan:"seeds" min:"1" max:"1000"`
+	GVisorSeeds int           `plan:"gvisor_seeds" min:"1" max:"1000"`
 }
 
 // Cell is what was seen of one kind of timers under one seed.

@@ -78,9 +78,24 @@ func density(c *Cell) float64 {
 	return float64(c.Second) / (float64(c.Last-c.First)/float64(time.Millisecond) + 1)
 }
 
+// gvisorGroups are the rows of gVisor's own TCP.
+func gvisorGroups(cells []Cell) (all []group) {
+	for _, g := range gvisors {
+		row := group{label: g.String()}
+		for _, c := range cells {
+			if c.Timers == row.label {
+				row.cells = append(row.cells, c)
+			}
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
 func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	all := groups(p, cells)
-	out := &experiments.Outcome{Tables: []experiments.Table{table(all)}, Figures: figures(p, all)}
+	gvisors := gvisorGroups(cells)
+	out := &experiments.Outcome{Tables: []experiments.Table{table(append(all[:len(all):len(all)], gvisors...))}, Figures: figures(p, all)}
 
 	// The finest of the shared ticks stands for fine timers.
 	straddled, bsd, fine := &all[0], &all[1], &all[1]
@@ -122,10 +137,14 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	claim("two-bins", "where the outage straddles a sweep they fall into two", "2 bins",
 		experiments.MeasuredText("%s bins", number(straddled.mean(func(c *Cell) float64 { return float64(c.Bins) }))), "2",
 		experiments.Holds(straddled.all(func(c *Cell) bool { return c.Bins == 2 && c.Second == n })), "the sweep is not one")
+	spread := func(name, text string, d stat.Interval) {
+		claim(name, text, experiments.Number(share)+" per ms",
+			experiments.MeasuredWithin(d, "per ms"), "within 2 %", experiments.Judged(d.Value, 0.98*share, 1.02*share, 0.8*share, 1.2*share),
+			"something else than the timers bunches or spreads them")
+	}
 	d := fine.mean(density)
-	claim("fine", "fine timers spread them as the losses were spread: N/500 in a millisecond", experiments.Number(share)+" per ms",
-		experiments.MeasuredWithin(d, "per ms"), "within 2 %", experiments.Judged(d.Value, 0.98*share, 1.02*share, 0.8*share, 1.2*share),
-		"something else than the timers bunches or spreads them")
+	spread("fine", "fine timers spread them as the losses were spread: N/500 in a millisecond", d)
+	spread("gvisor", "so do those of gVisor's own TCP over the same floor, without RACK and its probe", gvisors[0].mean(density))
 	ratio := bsd.mean(peak).Value / d.Value
 	claim("ratio", "4.4BSD's peak is 500 times what fine timers send in a millisecond", "500",
 		experiments.Measured(ratio, "times"), "500 ± 10, below 100 it is false", experiments.Judged(ratio, 490, 510, 100, 1e9), "the outage is shorter than a tick")
