@@ -389,7 +389,7 @@ func TestHTTP(t *testing.T) {
 		tr := &http.Transport{DialContext: (&sockets.Dialer{Stack: s}).DialContext}
 		data := strings.Repeat("tcpwheel ", 100_000)
 		for range 3 {
-			r, err := (&http.Client{Transport: tr, Timeout: 20 * time.Second}).Post("http://127.0.0.1/", "text/plain", strings.NewReader(data))
+			r, err := (&http.Client{Transport: tr, Timeout: 3 * time.Minute}).Post("http://127.0.0.1/", "text/plain", strings.NewReader(data))
 			if err != nil {
 				t.Fatal(err)
 			}

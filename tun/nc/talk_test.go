@@ -120,7 +120,7 @@ func TestTalk(t *testing.T) {
 	forLoops(t, func(t *testing.T, s *stack.Stack) {
 		data := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 		server := start(t.Context(), t, s, Config{Listen: true, In: bytes.NewReader(data)})
-		client := start(t.Context(), t, s, Config{In: iotest.HalfReader(bytes.NewReader(data)), Timeout: 20 * time.Second})
+		client := start(t.Context(), t, s, Config{In: iotest.HalfReader(bytes.NewReader(data)), Timeout: 3 * time.Minute})
 		for _, r := range []*running{client, server} {
 			if err := r.wait(t); err != nil {
 				t.Error(err)
