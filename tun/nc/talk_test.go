@@ -89,6 +89,27 @@ func start(ctx context.Context, t *testing.T, s *stack.Stack, c Config) *running
 	return r
 }
 
+// startBoth starts a server and a client, which have a connection when it returns. Config.Timeout is one for the dial, too, for which a busy
+// machine may take longer, and then both are started anew.
+func startBoth(t *testing.T, s *stack.Stack, server, client Config) (a, b *running) {
+	t.Helper()
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		t.Cleanup(cancel)
+		a, b = start(ctx, t, s, server), start(t.Context(), t, s, client)
+		for len(b.said) == 0 && len(b.done) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if len(b.said) > 0 {
+			return a, b
+		}
+		cancel()
+		a.wait(t)
+	}
+	t.Fatalf("no client connects: %v", b.wait(t))
+	return nil, nil
+}
+
 func (r *running) wait(t *testing.T) error {
 	t.Helper()
 	select {
@@ -228,7 +249,6 @@ func TestEnds(t *testing.T) {
 			wantServer     error
 			wantClient     error
 		}{
-			// The time is one for the dial, too.
 			{"idle client", Config{In: never()}, Config{In: never(), Timeout: time.Second}, syscall.ECONNRESET, os.ErrDeadlineExceeded},
 			{"idle server", Config{In: never(), Timeout: time.Second}, Config{In: never()}, os.ErrDeadlineExceeded, syscall.ECONNRESET},
 			{"input", Config{In: never()}, Config{In: breaks}, syscall.ECONNRESET, broken},
@@ -236,8 +256,7 @@ func TestEnds(t *testing.T) {
 		} {
 			t.Run(test.name, func(t *testing.T) {
 				test.server.Listen = true
-				server := start(t.Context(), t, s, test.server)
-				client := start(t.Context(), t, s, test.client)
+				server, client := startBoth(t, s, test.server, test.client)
 				if test.client.In == breaks { // not before the server has a connection that can be reset
 					<-server.said
 					breakIt.CloseWithError(broken)
