@@ -53,6 +53,8 @@ func (p *Policy) checkLoss() error {
 	switch {
 	case p.Rexmit >= rexmitModes:
 		return fmt.Errorf("tcptimers: retransmission mode %d, want below %d", uint8(p.Rexmit), rexmitModes)
+	case p.SharedTimer && p.Rexmit != RexmitRestart:
+		return fmt.Errorf("tcptimers: a shared timer with mode %v, want %v", p.Rexmit, RexmitRestart)
 	case p.MaxAckDelay < 0 || p.MaxAckDelay > maxDelAck:
 		return fmt.Errorf("tcptimers: peer's ACK delay %v, want 0 to %v", p.MaxAckDelay, maxDelAck)
 	case p.ProbeSlack < 0 || p.ProbeSlack > maxDelAck:

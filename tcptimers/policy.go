@@ -84,6 +84,11 @@ type Policy struct {
 	// 0 to 500 ms. Linux has TCP_TIMEOUT_MIN_US, "Min TCP timeout in microsecs" (include/net/tcp.h): 2 ms.
 	ProbeSlack time.Duration
 
+	// SharedTimer has one timer serve for retransmissions, the probe and RACK's reordering window, as icsk_retransmit_timer of Linux: each takes
+	// the place of the one that runs, and after the probe's or RACK's the retransmission timer counts from when the first segment was last sent.
+	// While RACK's runs, ACKs do not move it. It is for RexmitRestart.
+	SharedTimer bool
+
 	// AckEvidence has the probe go by what the ACKs of its flight have shown of when the peer acknowledges: where that is at
 	// once, MaxAckDelay is not allowed for. It is for senders with TLP.
 	AckEvidence bool

@@ -64,6 +64,7 @@ func TestCheck(t *testing.T) {
 		{func(p *Policy) { p.Bounds.Max = ms }, "tcptimers: maximum RTO 1ms, want 50ms (the minimum) to 24h0m0s"},
 		{func(p *Policy) { p.Rexmit = 3 }, "tcptimers: retransmission mode 3, want below 3"},
 		{func(p *Policy) { p.MaxAckDelay = time.Second }, "tcptimers: peer's ACK delay 1s, want 0 to 500ms"},
+		{func(p *Policy) { p.SharedTimer = true }, "tcptimers: a shared timer with mode per-segment, want restart"},
 		{func(p *Policy) { p.ProbeSlack = time.Second }, "tcptimers: slack of the probe 1s, want 0 to 500ms"},
 		{func(p *Policy) { p.R1 = 0 }, "tcptimers: R1 0, want at least 1"},
 		{func(p *Policy) { p.R2 = -1 }, "tcptimers: R2 -1ns, want at least 0"},

@@ -132,6 +132,7 @@ func linuxJiffies() Policy {
 	p.Phase = PhaseJiffies
 	p.ProbeSlack = 2 * time.Millisecond
 	p.SACKsFirst = true
+	p.SharedTimer = true
 	return p
 }
 

@@ -10,24 +10,25 @@ import (
 
 // ackFacts are what an ACK has brought, collected as it is taken.
 type ackFacts struct {
-	ack       Seq
-	una       Seq    // SND.UNA before
-	flight    uint32 // octets outstanding before
-	acked     uint32 // octets newly acknowledged cumulatively
-	delivered uint32 // octets newly known to have arrived, SACKed ones included
-	sacked    uint32 // octets newly SACKed
-	segments  int    // cumulatively acknowledged
-	whole     uint32 // octets of these segments
-	known     uint32 // octets cumulatively acknowledged that had been SACKed before
-	lost      bool   // it showed further loss
-	byTimer   bool   // no ACK at all: RACK's timer has expired
-	dsack     bool
-	ece       bool // it bears ECN-Echo
-	reordered bool // it tells of a segment that others have overtaken
-	duplicate bool // RFC 5681 §2, or RFC 6675 §2
-	rexmitted bool // something that was sent more than once is acknowledged
-	fresh     bool // something is, or is SACKed, that was not sent again since the timeout
-	above     bool // something SACKed was sent after the timeout
+	ack        Seq
+	una        Seq    // SND.UNA before
+	flight     uint32 // octets outstanding before
+	acked      uint32 // octets newly acknowledged cumulatively
+	delivered  uint32 // octets newly known to have arrived, SACKed ones included
+	sacked     uint32 // octets newly SACKed
+	segments   int    // cumulatively acknowledged
+	whole      uint32 // octets of these segments
+	known      uint32 // octets cumulatively acknowledged that had been SACKed before
+	lost       bool   // it showed further loss
+	byTimer    bool   // no ACK at all: RACK's timer has expired
+	dsack      bool
+	ece        bool // it bears ECN-Echo
+	reordering bool // it has started RACK's timer
+	reordered  bool // it tells of a segment that others have overtaken
+	duplicate  bool // RFC 5681 §2, or RFC 6675 §2
+	rexmitted  bool // something that was sent more than once is acknowledged
+	fresh      bool // something is, or is SACKed, that was not sent again since the timeout
+	above      bool // something SACKed was sent after the timeout
 
 	rtt      time.Duration // of the first segment acknowledged that was sent once
 	sackRTT  time.Duration // of the first one SACKed
@@ -96,6 +97,9 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	c.respond(now, h, &a, o)
 	if a.acked > 0 {
 		c.afterAdvance(now, &a, o)
+	}
+	if c.cfg.Policy.SharedTimer {
+		c.setLossTimer(now, &a, o)
 	}
 }
 
@@ -199,7 +203,7 @@ func (c *Conn) afterAdvance(now wheel.Time, a *ackFacts, o *Output) {
 		if c.fl.sent.Len() == 0 {
 			// RFC 6298 §5 (5.2): "When all outstanding data has been acknowledged, turn off the retransmission timer."
 			c.stop(o, tcptimers.Rexmit)
-		} else {
+		} else if !c.cfg.Policy.SharedTimer {
 			c.restartRexmit(now, o)
 		}
 	}

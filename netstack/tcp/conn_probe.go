@@ -10,6 +10,12 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	r := &c.rec
 	r.probeDue = false
 	p := &c.cfg.Policy
+	if p.SharedTimer {
+		if c.fl.sent.Len() > 0 && c.shareProbe(now, c.untilRTO(now, o)) {
+			c.startLoss(o, tcptimers.TLP, c.fl.probeAt)
+		}
+		return
+	}
 	// RFC 8985 §4 needs SACK, and RFC 8985 §7.2 no recovery and no segment that is SACKed; then something is in flight.
 	if !p.TLP || !c.sackOn || c.ca >= CARecovery || c.fl.sent.Sacked().Segments > 0 || c.fl.sent.Len() == 0 || !r.tlp.MayProbe() {
 		c.stop(o, tcptimers.TLP)
@@ -68,7 +74,7 @@ func (c *Conn) paceAck(now wheel.Time, in *Inbound, a *ackFacts) {
 // reports whether it did.
 func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 	r := &c.rec
-	if c.fl.sent.Len() == 0 || c.ca >= CARecovery || !r.tlp.MayProbe() {
+	if c.fl.sent.Len() == 0 || c.ca >= CARecovery || !c.mayProbe() {
 		return false
 	}
 	retrans := false

@@ -201,10 +201,12 @@ func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 		}
 		c.noteLost(id)
 	})
-	if ok {
-		c.start(o, tcptimers.Reorder, c.cfg.Policy.Deadline(now, timeout+c.cfg.Policy.ProbeSlack))
-	} else {
-		c.stop(o, tcptimers.Reorder)
+	switch shared := c.cfg.Policy.SharedTimer; {
+	case !ok:
+		c.stopLoss(o, tcptimers.Reorder)
+	case !(shared && a.byTimer): // tcp_rack_reo_timeout of Linux looks once
+		c.startLoss(o, tcptimers.Reorder, c.cfg.Policy.Deadline(now, timeout+c.cfg.Policy.ProbeSlack))
+		a.reordering = true
 	}
 	a.lost = a.lost || found
 	if c.ca < CARecovery && (found || c.fl.sent.waitingLost() > 0 && !r.tooBig) {
@@ -232,7 +234,7 @@ func (c *Conn) beginEpisode(o *Output) {
 	r.undoable, r.force = true, true
 	r.dup.Recover(c.sndNxt)
 	c.ecn.OnReduced(c.sndNxt)
-	c.stop(o, tcptimers.TLP)
+	c.stopLoss(o, tcptimers.TLP)
 }
 
 // enterRecovery begins a fast recovery.

@@ -42,6 +42,10 @@ func (c *Conn) armRexmit(now wheel.Time, id SegmentID, o *Output) {
 		o.Timers = append(o.Timers, TimerOp{Slot: SegmentSlot(id), Start: true, At: at})
 		return
 	}
+	if c.cfg.Policy.SharedTimer {
+		c.armShared(now, id, o)
+		return
+	}
 	// RFC 6298 §5 (5.1): "Every time a packet containing data is sent (including a retransmission), if the timer is not
 	// running, start it running so that it will expire after RTO seconds". And for the earliest segment, which the timer is to
 	// retransmit: "a segment is never retransmitted too early, i.e., less than one RTO after the previous transmission of that
@@ -56,7 +60,7 @@ func (c *Conn) restartRexmit(now wheel.Time, o *Output) {
 	id := c.fl.sent.Front()
 	f := tcptimers.Flight{Earliest: c.fl.sent.Get(id).Sent, Segments: c.fl.sent.Len() + int((c.queued()+c.mss-1)/max(c.mss, 1))}
 	c.fl.rexmitAt = c.cfg.Policy.RexmitDeadline(now, c.rto(o), f)
-	c.start(o, tcptimers.Rexmit, c.fl.rexmitAt)
+	c.startLoss(o, tcptimers.Rexmit, c.fl.rexmitAt)
 }
 
 // rearmSegment starts the timer of a segment again that has expired without a retransmission.
@@ -124,6 +128,9 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 		c.closed(ErrNone, o)
 	case tcptimers.Linger:
 		o.Events |= EventLingered
+	}
+	if c.cfg.Policy.SharedTimer && c.fl.sent.Len() > 0 && !c.lossTimerRuns() {
+		c.resumeRexmit(now, o)
 	}
 	c.output(now, o)
 	o.causedBy(n, k)
