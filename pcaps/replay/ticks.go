@@ -51,54 +51,72 @@ const hostLag = 50 * time.Microsecond
 // ticks finds an instant of all ticks of a policy's timers, from when timers of the captured host expired, since epoch. It is an instant of
 // the coarser ones too of a wheel with levels, as far as there are timers that were long enough to tell.
 func ticks(p *tcptimers.Policy, all []Timed) (origin wheel.Time, ok bool) {
-	const levels, slots, step = 3, 63, 8
+	phase, most := densest(all, p.Tick)
+	if 2*most <= len(all) || most < 2 {
+		return 0, false
+	}
+	origin = wheel.Time(phase).Add(-hostLag)
 	period := p.Tick
 	for range levels {
-		var residues []time.Duration
-		for _, t := range all {
-			// A timer of that level is late by up to a period of it.
-			if t.Quiet >= slots*period/step+period || period == p.Tick {
-				residues = append(residues, (time.Duration(t.At)%period+period)%period)
-			}
-		}
-		phase, most := densest(residues, period)
-		if 2*most <= len(residues) || most < 1 {
+		long := slices.DeleteFunc(slices.Clone(all), func(t Timed) bool { return t.Quiet < longer(period) })
+		next, ok := coarser(p.Tick, period, origin, long)
+		if !ok {
 			break
 		}
-		if fine := time.Duration(origin.Add(hostLag)); period > p.Tick {
-			// A coarser tick is one of the finer ones too: a single timer that agrees with these is enough for it.
-			late := (phase - fine%p.Tick + p.Tick) % p.Tick
-			if late > p.Tick/2 {
-				late -= p.Tick
-			}
-			if late.Abs() > tickSpread {
-				break
-			}
-			phase -= late
-		} else if most < 2 {
-			break
-		}
-		origin, ok = wheel.Time(phase).Add(-hostLag), true
-		period *= step
+		origin, period = next, step*period
 	}
-	return origin, ok
+	return origin, true
 }
 
-// densest returns the least of the residues from which on the most lie within tickSpread, and how many do.
-func densest(residues []time.Duration, period time.Duration) (phase time.Duration, most int) {
-	for _, r := range residues {
-		n := 0
-		for _, other := range residues {
-			if (other-r+period)%period <= tickSpread {
+// Linux's wheel of timers, as tcptimers.PhaseJiffies has it: timers of slots ticks of a level go to the next one, whose ticks are longer by
+// step. Levels above those that are looked for have ticks of 16 s and more.
+const levels, slots, step = 3, 63, 8
+
+// longer returns how long nothing has come before a timer that is surely not of the level with ticks of that period, but of one above: the others
+// are late by up to two of these.
+func longer(period time.Duration) time.Duration { return (slots + 2) * period }
+
+// coarser finds which of the ticks of a period since origin is one of the level above, too: where most of its timers expired, there or
+// a tick of the host later. Since Linux 6.9 an idle processor's timers are another's to look after, which is a tick late with one in five or so
+// (kernel/time/timer_migration.c).
+func coarser(tick, period time.Duration, origin wheel.Time, all []Timed) (at wheel.Time, ok bool) {
+	best := 0
+	for i := range wheel.Time(step) {
+		try, n := origin.Add(time.Duration(i)*period), 0
+		for _, t := range all {
+			late := floorMod(t.At.Sub(try), step*period)
+			if late <= tickSpread || late >= tick && late-tick <= tickSpread {
+				n += 2
+			}
+			if late <= tickSpread {
+				n++ // of two that explain as many the one that has more of them in time
+			}
+		}
+		if n > best {
+			best, at = n, try
+		}
+	}
+	return at, best > len(all)
+}
+
+// densest returns the least of what is left of the instants by a period from which on the most lie within tickSpread, and how many do.
+func densest(all []Timed, period time.Duration) (phase time.Duration, most int) {
+	for _, t := range all {
+		n, r := 0, floorMod(time.Duration(t.At), period)
+		for _, other := range all {
+			if floorMod(time.Duration(other.At)-r, period) <= tickSpread {
 				n++
 			}
 		}
-		if n > most {
+		if n > most || n == most && r < phase {
 			phase, most = r, n
 		}
 	}
 	return phase, most
 }
+
+// floorMod returns d modulo a period, from 0 on.
+func floorMod(d, period time.Duration) time.Duration { return (d%period + period) % period }
 
 // addr returns the address of an end.
 func (r *Result) addr(d int) netip.Addr { return [2]netip.AddrPort{r.Client, r.Server}[d].Addr() }
