@@ -19,7 +19,7 @@
 //
 // Begin with policy.go, which has all knobs, and kind.go, the timers of a connection. estimator.go is what rfc6298.go, linux.go and
 // bsd.go implement; rexmit.go, delack.go, persist.go and phase.go are the rules by which timers are set; profile.go has the
-// values for kinds of networks, and check.go the bounds.
+// values for kinds of networks, switch.go what texts turn on and off, and check.go the bounds.
 //
 // # The four knobs
 //

@@ -96,6 +96,23 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func TestSwitches(t *testing.T) {
+	for _, name := range Switches() {
+		p := MustPolicy("linux") // which has all of them
+		q := p
+		if !p.Switch(name, false) || p == q {
+			t.Errorf("%s: switched off, nothing has changed", name)
+		}
+		if !p.Switch(name, true) || p != q {
+			t.Errorf("%s: switched off and on, %+v, want %+v", name, p, q)
+		}
+	}
+	p := MustPolicy("linux")
+	if q := p; p.Switch("reno", false) || p != q {
+		t.Error("there is a switch reno")
+	}
+}
+
 // TestGranularitiesHold: each policy at each granularity of either clock, over every scheme.
 func TestGranularitiesHold(t *testing.T) {
 	for _, name := range PolicyNames() {

@@ -12,6 +12,7 @@ import (
 
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/pcaps/replay"
+	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
@@ -61,8 +62,9 @@ func newReplay() *cobra.Command {
 			"Congestion control, ACKs and windows stay the same for all. A FILE that is - is\n" +
 			"standard input; sample:NAME is a sample capture (tcpwheel samples), and without\n" +
 			"a FILE those are taken that were made at the sender.\n\n" +
-			"A POLICY is NAME[@TICK] and then +tlp, -tlp, +rack, -rack, +frto or -frto, as\n" +
-			"in per-segment@10ms-tlp. Names are\n  " + strings.Join(wrapNames(replay.PolicyNames()), "\n  ") + "\n" +
+			"A POLICY is NAME[@TICK] and then + or - with tlp, rack, frto or synlinear (the\n" +
+			"first timeouts of a SYN do not back off, as in Linux since 6.5), as in\n" +
+			"per-segment@10ms-tlp. Names are\n  " + strings.Join(wrapNames(replay.PolicyNames()), "\n  ") + "\n" +
 			"where captured is the one that explains the capture best.\n\n" +
 			"What becomes of a packet is decided by three keys: the n-th transmission of\n" +
 			"octets fares as it did in the capture (by range), what is sent at a time fares\n" +
@@ -99,7 +101,7 @@ func newReplay() *cobra.Command {
 func (r *replaying) register(f *pflag.FlagSet, flags *replayFlags) {
 	f.StringSliceVar(&flags.policies, "policy", replay.DefaultPolicies(), "`policies` of timers to try, separated by commas")
 	f.Lookup("policy").DefValue = "[]" // it is long
-	f.StringSliceVar(&flags.vary, "vary", nil, "try each policy with and without `these`: tlp, rack,\nfrto, separated by commas")
+	f.StringSliceVar(&flags.vary, "vary", nil, "try each policy with and without `these`: tlp, rack,\nfrto, synlinear, separated by commas")
 	f.StringVar(&r.study.Control, "control", "newreno", "congestion `control` of all:\n"+strings.Join(congestion.Names(), ", "))
 	f.StringArrayVar(&flags.conns, "conn", nil, "only this `connection`: its number, or an end,\nas 10.0.0.1, 10.0.0.1:80 or :80")
 	f.StringVar(&flags.from, "from", "", "only connections from that `time` on:\n2026-01-02T15:04:05Z, or since the first packet, as\n1.5s")
@@ -162,8 +164,8 @@ func parseChoices(policies, vary []string) (all []replay.Choice, err error) {
 		return nil, errors.New("no policy, want one at least")
 	}
 	for i, knob := range vary {
-		if !slices.Contains(replay.Knobs(), knob) || slices.Contains(vary[:i], knob) {
-			return nil, fmt.Errorf("vary %q, want each of %s once at most", knob, strings.Join(replay.Knobs(), ", "))
+		if !slices.Contains(tcptimers.Switches(), knob) || slices.Contains(vary[:i], knob) {
+			return nil, fmt.Errorf("vary %q, want each of %s once at most", knob, strings.Join(tcptimers.Switches(), ", "))
 		}
 	}
 	for _, base := range policies {

@@ -13,6 +13,7 @@ import (
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/samples"
+	"tcpwheel/tcptimers"
 )
 
 //go:embed README.md plan.yaml
@@ -37,7 +38,7 @@ func (c *choice) UnmarshalText(text []byte) (err error) {
 
 // Allowed implements plan.Allower.
 func (c *choice) Allowed() string {
-	return "NAME[@TICK] and then + or - with tlp, rack, frto; NAME is one of " + strings.Join(replay.PolicyNames(), ", ")
+	return "NAME[@TICK] and then + or - with " + strings.Join(tcptimers.Switches(), ", ") + "; NAME is one of " + strings.Join(replay.PolicyNames(), ", ")
 }
 
 // Cell is what was found in one capture, or by one check of the replays.

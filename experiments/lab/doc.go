@@ -9,7 +9,7 @@
 //
 // as in "linux", "rfc6298@10ms floor=1s -tlp -rack" or "per-segment@500ms". POLICY is a name of package tcptimers. TICK is the tick
 // of expiry, or "exact", which is a microsecond. Keys are rtt-tick, floor, phase (shared, own, countdown, jiffies), rexmit (per-segment,
-// restart, rto-restart), delack (a duration, or off), var-min, jitter, control. Switches are tlp, rack, frto, sack, timestamps,
+// restart, rto-restart), delack (a duration, or off), var-min, jitter, control. Switches are those of tcptimers.Switches and sack, timestamps,
 // vegas-check, pacing, reno. The four knobs of granularity stay apart: @TICK is the tick of expiry and nothing else.
 //
 // # Common random numbers

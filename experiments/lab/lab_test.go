@@ -21,6 +21,9 @@ func TestTimers(t *testing.T) {
 	if want := "10ms 1s 500ms own rto-restart 1 0.5 false false truenewrenofalse false true"; got != want {
 		t.Errorf("timers are %s, want %s", got, want)
 	}
+	if got := MustTimers("linux -synlinear").Policy; got.SynLinearTimeouts != 0 || MustTimers("linux").Policy.SynLinearTimeouts != 4 {
+		t.Errorf("policy %+v, want no linear timeouts of SYNs, and four without the switch", got)
+	}
 	if got := MustTimers("linux@exact delack=40ms").Policy; got.Tick != Exact || got.DelAck.Delay != 40*time.Millisecond || got.DelAck.Every != 2 {
 		t.Errorf("policy %+v", got)
 	}

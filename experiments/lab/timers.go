@@ -94,7 +94,7 @@ func span(text string, lo, hi time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
-const keysAndSwitches = "rtt-tick=, floor=, phase=, rexmit=, delack=, var-min=, jitter=, control=, and + or - with tlp, rack, frto, sack, " +
+const keysAndSwitches = "rtt-tick=, floor=, phase=, rexmit=, delack=, var-min=, jitter=, control=, and + or - with tlp, rack, frto, synlinear, sack, " +
 	"timestamps, vegas-check, pacing, reno"
 
 // word takes one word after the policy.
@@ -142,13 +142,10 @@ func (t *Timers) word(w string) (err error) {
 	if !on && !strings.HasPrefix(w, "-") {
 		return fmt.Errorf("%q: want %s", w, keysAndSwitches)
 	}
+	if p.Switch(w[1:], on) {
+		return nil
+	}
 	switch w[1:] {
-	case "tlp":
-		p.TLP = on
-	case "rack":
-		p.RACK = on
-	case "frto":
-		p.FRTO = on
 	case "sack":
 		t.NoSACK = !on
 	case "timestamps":

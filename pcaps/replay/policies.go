@@ -37,9 +37,9 @@ func PolicyNames() []string {
 
 // Choice is a policy by its text: a name, then perhaps the tick at which its timers expire, and then what it is to do or not to do beside.
 //
-//	NAME[@TICK][+tlp|-tlp][+rack|-rack][+frto|-frto]
+//	NAME[@TICK][+SWITCH|-SWITCH]...
 //
-// as in "per-segment@10ms-tlp". The tick "exact" is a microsecond, the finest. A Choice is good for use if ParseChoice has made it.
+// as in "per-segment@10ms-tlp", with the switches of tcptimers.Switches. The tick "exact" is a microsecond, the finest. A Choice is good for use if ParseChoice has made it.
 type Choice struct {
 	Text string
 	name string
@@ -54,7 +54,7 @@ func ParseChoice(text string) (Choice, error) {
 	// Names have hyphens of their own.
 	for {
 		i := strings.LastIndexAny(rest, "+-")
-		if i < 0 || !slices.Contains(knobs, rest[i+1:]) {
+		if i < 0 || !slices.Contains(tcptimers.Switches(), rest[i+1:]) {
 			break
 		}
 		c.with = append(c.with, rest[i:])
@@ -89,11 +89,6 @@ func ParseChoice(text string) (Choice, error) {
 	return c, nil
 }
 
-var knobs = []string{"tlp", "rack", "frto"}
-
-// Knobs returns what the text of a policy may switch on or off.
-func Knobs() []string { return slices.Clone(knobs) }
-
 // policy makes the policy. model is what stands for captured timers.
 func (c *Choice) policy(model string) (p tcptimers.Policy, err error) {
 	name := c.name
@@ -121,15 +116,7 @@ func (c *Choice) policy(model string) (p tcptimers.Policy, err error) {
 		p.Tick = c.tick
 	}
 	for _, w := range c.with {
-		on := w[0] == '+'
-		switch w[1:] {
-		case "tlp":
-			p.TLP = on
-		case "rack":
-			p.RACK = on
-		case "frto":
-			p.FRTO = on
-		}
+		p.Switch(w[1:], w[0] == '+')
 	}
 	p.Name = c.Text
 	return p, nil

@@ -160,6 +160,13 @@ func TestChoices(t *testing.T) {
 			t.Errorf("%s: tick %v, TLP %v, %q, %v", test.text, p.Tick, p.TLP, c.name, err)
 		}
 	}
+	c, err := ParseChoice("linux-jiffies-synlinear")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := c.policy("linux"); err != nil || p.SynLinearTimeouts != 0 {
+		t.Errorf("%s: %d linear timeouts of a SYN, %v, want none", c.Text, p.SynLinearTimeouts, err)
+	}
 	for _, text := range []string{"", "reno", "linux@", "linux@0s", "linux@1s", "linux@x", "-tlp", "linux+sack"} {
 		if _, err := ParseChoice(text); err == nil {
 			t.Errorf("ParseChoice(%q) did not fail", text)
