@@ -109,8 +109,29 @@ func (q *queue) serve(stop *atomic.Bool, to stack.NetworkDispatcher) error {
 		if stop.Load() {
 			return nil
 		}
-		return errors.Join(failed, err)
+		if failed == nil {
+			if failed = q.reason(&r); failed == nil {
+				return err
+			}
+		}
+		return failed
 	}
+}
+
+// reason returns what the kernel has against reading, nil if it has nothing. The poller may know before a read does that something is wrong,
+// as while the device is being deleted, and says no more than that.
+func (q *queue) reason(r *receiver) (failed error) {
+	for range 1000 {
+		err := q.conn.Control(func(fd uintptr) { _, failed = unix.Readv(int(fd), r.pieces()) })
+		switch {
+		case err != nil:
+			return nil // the file is closed
+		case failed != nil && failed != unix.EAGAIN && failed != unix.EINTR:
+			return failed
+		}
+		time.Sleep(time.Millisecond) // what was read, nobody waits for
+	}
+	return nil
 }
 
 // receive delivers the packet that has been read as n octets.
