@@ -289,6 +289,12 @@ func flowText(f *track.Flow) string {
 			text += ", then " + t.RunnerUp
 		}
 		parts = append(parts, fmt.Sprintf("%s (silences: %d)", text, t.Gaps))
+		switch t.SYNs {
+		case track.SYNLinear:
+			parts = append(parts, "the first timeouts of its SYN do not double, as in Linux since 6.5")
+		case track.SYNDoubling:
+			parts = append(parts, "the timeouts of its SYN double from the first, as in Linux before 6.5 and others")
+		}
 	}
 	add(f.Rexmits, "sent again")
 	add(f.Reordered, "out of order")

@@ -13,7 +13,7 @@ func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
 	now := r.At
 	if h.Flags.Has(tcp.SYN) || r.start == 0 && f.HasSYN {
 		r.Kind, r.Timed = SYN, true
-		f.fit.handshake(f, r)
+		f.fit.handshake(f, r, !f.synacked)
 		return
 	}
 	if first == last {

@@ -112,6 +112,8 @@ type Fit struct {
 	// Margin is the natural logarithm of how much likelier the gaps are by the best model than by the runner-up, and PerGap that of the
 	// density of a gap by the best, in 1/ms.
 	Margin, PerGap float64
+
+	SYNs SYNTimeouts
 }
 
 // fitting tries the models on a flow. Until a timer has expired it keeps nothing.
@@ -121,6 +123,7 @@ type fitting struct {
 	exact tcptimers.Estimator
 	score [maxModels]float64
 	gaps  int
+	syns  synFitting
 }
 
 // begin makes the estimators, and tells them of the round trips so far.
@@ -167,14 +170,22 @@ func (m *fitting) fine(f *Flow) time.Duration {
 	return m.exact.RTO() >> min(m.exact.Backoffs(), 62)
 }
 
-// handshake tries the models on a SYN that was sent again.
-func (m *fitting) handshake(f *Flow, r *Rexmit) {
+// handshake tries the models on a SYN that was sent again, of an active open or not.
+func (m *fitting) handshake(f *Flow, r *Rexmit, active bool) {
 	if r.Before == r.At || f.RTT.Samples > 0 {
 		return
 	}
 	m.begin(f)
 	m.gaps++
+	linux := 0.0
+	if active {
+		linux = m.syns.again(&models[0], r)
+	}
 	for i := range models {
+		if active && models[i].name == models[0].name {
+			m.score[i] += linux
+			continue
+		}
 		rto := m.est[i].RTO()
 		m.score[i] += models[i].likely(r.Before.Add(rto), r.At, rto)
 		m.est[i].Backoff()
@@ -391,7 +402,7 @@ func (m *fitting) result() Fit {
 	if m.gaps == 0 {
 		return Fit{}
 	}
-	best := m.best()
+	best, syns := m.best(), m.syns.told()
 	second := -1
 	for i := range models {
 		if models[i].name != models[best].name && (second < 0 || m.score[i] > m.score[second]) {
@@ -399,10 +410,10 @@ func (m *fitting) result() Fit {
 		}
 	}
 	if m.score[best] < unexplained*float64(m.gaps) {
-		return Fit{Gaps: m.gaps, PerGap: m.score[best] / float64(m.gaps)}
+		return Fit{Gaps: m.gaps, PerGap: m.score[best] / float64(m.gaps), SYNs: syns}
 	}
 	return Fit{
 		Gaps: m.gaps, Best: models[best].name, RunnerUp: models[second].name,
-		Margin: m.score[best] - m.score[second], PerGap: m.score[best] / float64(m.gaps),
+		Margin: m.score[best] - m.score[second], PerGap: m.score[best] / float64(m.gaps), SYNs: syns,
 	}
 }

@@ -177,7 +177,8 @@ type ConnRecord struct {
 //	delayed_acks                    count, median_s, max_s, and timer: fixed, heartbeat or adaptive
 //	timers                          best, runner_up: the stacks whose timers explain best when src's expired, none if no stack's do;
 //	                                gaps: how many times that was; margin: how much likelier the best is, as a natural logarithm;
-//	                                fit: that of the density of a gap, in 1/ms
+//	                                fit: that of the density of a gap, in 1/ms; syns: linear or doubling, if SYNs that were sent again
+//	                                tell it (SYNLinear, SYNDoubling)
 type FlowRecord struct {
 	Src     string `json:"src"`
 	Dst     string `json:"dst"`
@@ -234,6 +235,7 @@ type FitRecord struct {
 	Gaps     int     `json:"gaps"`
 	Margin   float64 `json:"margin,omitempty"`
 	PerGap   float64 `json:"fit"`
+	SYNs     string  `json:"syns,omitempty"`
 }
 
 // Record returns the connection, without its episodes.
@@ -284,7 +286,7 @@ func (f *Flow) record() FlowRecord {
 		r.Delayed = &DelayedRecord{d.Count, d.Median.Seconds(), d.Max.Seconds(), d.Timer}
 	}
 	if t := &f.Timers; t.Gaps > 0 {
-		r.Timers = &FitRecord{t.Best, t.RunnerUp, t.Gaps, t.Margin, t.PerGap}
+		r.Timers = &FitRecord{t.Best, t.RunnerUp, t.Gaps, t.Margin, t.PerGap, t.SYNs.String()}
 	}
 	return r
 }
