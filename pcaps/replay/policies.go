@@ -79,7 +79,7 @@ func ParseChoice(text string) (Choice, error) {
 	if name == Captured {
 		model = "linux"
 	}
-	p, err := c.policy(model)
+	p, err := c.policy(model, track.SYNUntold)
 	if err == nil {
 		err = p.Check()
 	}
@@ -89,8 +89,8 @@ func ParseChoice(text string) (Choice, error) {
 	return c, nil
 }
 
-// policy makes the policy. model is what stands for captured timers.
-func (c *Choice) policy(model string) (p tcptimers.Policy, err error) {
+// policy makes the policy. model is what stands for captured timers, and syns how these send SYNs again.
+func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Policy, err error) {
 	name := c.name
 	if name == Captured {
 		name = model
@@ -111,6 +111,9 @@ func (c *Choice) policy(model string) (p tcptimers.Policy, err error) {
 	}
 	if err != nil {
 		return p, err
+	}
+	if c.name == Captured {
+		syns.Apply(&p)
 	}
 	if c.tick > 0 {
 		p.Tick = c.tick

@@ -29,6 +29,7 @@ type scenario struct {
 	seed    uint64
 	stamps  bool
 	far     bool // captured at the server
+	older   bool // Linux's timeouts of SYNs before 6.5
 }
 
 var epoch = wheel.Time(1_700_000_000 * int64(time.Second))
@@ -75,6 +76,9 @@ func (s *scenario) capture(t testing.TB) []capture.Packet {
 	var hosts [2]*host.Host
 	for i := range hosts {
 		p := tcptimers.MustPolicy(s.policy)
+		if s.older {
+			p.Switch("synlinear", false)
+		}
 		if s.acks != (tcptimers.DelAckConfig{}) {
 			p.DelAck = s.acks
 		}

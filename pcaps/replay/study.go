@@ -25,6 +25,7 @@ type Result struct {
 	ID             int
 	Client, Server netip.AddrPort
 	Model          string // the timers that stand for the captured ones
+	SYNs           track.SYNTimeouts
 	Script         *Script
 	Outcomes       [][Keys]*Outcome // by choice
 }
@@ -43,7 +44,8 @@ func Model(c *track.Conn) string {
 
 // Run replays a connection.
 func (st *Study) Run(file string, c *track.Conn, s *Script) (*Result, error) {
-	r := &Result{File: file, ID: c.ID, Client: c.Flows[0].Src, Server: c.Flows[0].Dst, Model: Model(c), Script: s}
+	client := &c.Flows[0]
+	r := &Result{File: file, ID: c.ID, Client: client.Src, Server: client.Dst, Model: Model(c), SYNs: client.Timers.SYNs, Script: s}
 	return r, st.RunAgain(r)
 }
 
@@ -54,7 +56,7 @@ func (st *Study) RunAgain(r *Result) error {
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup
 	for i := range st.Choices {
-		p, err := st.Choices[i].policy(r.Model)
+		p, err := st.Choices[i].policy(r.Model, r.SYNs)
 		if err != nil {
 			all.Wait()
 			return err
@@ -73,7 +75,7 @@ func (st *Study) RunAgain(r *Result) error {
 
 // Wire runs the ends that had losses in open loops, under a choice. What an end cannot do is nil.
 func (st *Study) Wire(r *Result, choice int) (ends [2]*WireOutcome, err error) {
-	p, err := st.Choices[choice].policy(r.Model)
+	p, err := st.Choices[choice].policy(r.Model, r.SYNs)
 	if err != nil {
 		return ends, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/pcaps/track"
 	"tcpwheel/tcptimers"
 )
 
@@ -136,6 +137,41 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestCapturedSYNs: the captured timers send SYNs again as in the capture, where it tells how, and as Linux does today where it does not.
+func TestCapturedSYNs(t *testing.T) {
+	const rtt = 20 * time.Millisecond
+	for _, test := range []struct {
+		older bool
+		lost  sim.PacketNumbers
+		syns  track.SYNTimeouts
+		want  [3]time.Duration // from the SYN to the SYN-ACK, less the round trip, under each choice
+	}{
+		{false, sim.PacketNumbers{1, 2, 3}, track.SYNLinear, [3]time.Duration{3 * time.Second, 3 * time.Second, 7 * time.Second}},
+		{true, sim.PacketNumbers{1, 2, 3}, track.SYNDoubling, [3]time.Duration{7 * time.Second, 3 * time.Second, 7 * time.Second}},
+		{true, sim.PacketNumbers{1}, track.SYNUntold, [3]time.Duration{time.Second, time.Second, time.Second}},
+	} {
+		st := &Study{Choices: choices(t, "captured", "linux", "linux-synlinear")}
+		s := scenario{policy: "linux", older: test.older, rtt: rtt, loss: sim.Losses{test.lost}, client: apps[1].client, server: apps[1].server, seed: 5}
+		conns, all, errs := scripts(t, s.capture(t))
+		if errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+		r, err := st.Run("", conns[0], all[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.SYNs != test.syns {
+			t.Errorf("older %v, %v lost: SYNs %q, want %q", test.older, test.lost, r.SYNs, test.syns)
+		}
+		for choice, want := range test.want {
+			// Linux's own wheel makes the captured ones late, by a sixteenth at most.
+			if took := r.Outcomes[choice][ByRange].Recoveries[0].TRec - rtt; took < want || took > want+want/16 {
+				t.Errorf("older %v, %v lost, %s: opened after %v, want %v", test.older, test.lost, st.Choices[choice].Text, took, want)
+			}
+		}
+	}
+}
+
 func TestChoices(t *testing.T) {
 	for _, test := range []struct {
 		text string
@@ -155,7 +191,7 @@ func TestChoices(t *testing.T) {
 			t.Errorf("%s: %v", test.text, err)
 			continue
 		}
-		p, err := c.policy("linux")
+		p, err := c.policy("linux", track.SYNUntold)
 		if err != nil || p.Tick != test.tick || p.TLP != test.tlp || c.name != test.name || p.Name != test.text {
 			t.Errorf("%s: tick %v, TLP %v, %q, %v", test.text, p.Tick, p.TLP, c.name, err)
 		}
@@ -164,7 +200,7 @@ func TestChoices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := c.policy("linux"); err != nil || p.SynLinearTimeouts != 0 {
+	if p, err := c.policy("linux", track.SYNLinear); err != nil || p.SynLinearTimeouts != 0 {
 		t.Errorf("%s: %d linear timeouts of a SYN, %v, want none", c.Text, p.SynLinearTimeouts, err)
 	}
 	for _, text := range []string{"", "reno", "linux@", "linux@0s", "linux@1s", "linux@x", "-tlp", "linux+sack"} {
