@@ -272,7 +272,8 @@ func rexmitBound(n uint32) (rexmits int, r2 time.Duration) {
 	return int(min(n, 254)), 0 // the engine counts no further
 }
 
-// synR2 returns how long a SYN is sent again at most n times under the bounds: after 1 s, 2 s, 4 s … up to the ceiling.
+// synR2 returns how long a SYN is sent again at most n times under the bounds: after 1 s, 2 s, 4 s … up to the ceiling. As in Linux, the
+// policy's linear timeouts come on top of them.
 func synR2(n uint8, b tcptimers.Bounds) (d time.Duration) {
 	rto := min(max(b.Initial, b.Min), b.Max)
 	for range int(n) + 1 {
