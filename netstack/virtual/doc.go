@@ -12,7 +12,8 @@
 // # The wire
 //
 // A Wire decides about each packet when it leaves one end and once more when it comes to the other: how long it takes,
-// and whether it arrives. It is told which octets of its stream a segment carries, counted from behind the SYN.
+// and whether it arrives. It is told which octets of its stream a segment carries, counted from behind the SYN. A Relay
+// decides once more on the way, at a switch that connections may share.
 //
 // # Time
 //

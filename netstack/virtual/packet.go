@@ -51,19 +51,32 @@ func (w *direction) WriteNotify() {
 		view.Release()
 		pkt.DecRef()
 		w.parse(p)
-		took, ok := w.net.wire.Send(w.net.Now(), w.index, p)
-		if !ok {
-			continue
+		if took, ok := w.net.wire.Send(w.net.Now(), w.index, p); ok {
+			w.net.Clock.AfterFunc(took, func() { w.forward(p) })
 		}
-		w.net.Clock.AfterFunc(took, func() {
-			if !w.net.wire.Arrive(w.net.Now(), w.index, p) {
-				return
-			}
-			in := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(p.Octets)})
-			defer in.DecRef()
-			w.to.InjectInbound(header.IPv4ProtocolNumber, in)
-		})
 	}
+}
+
+// forward has a packet pass the switch, if there is one.
+func (w *direction) forward(p *Packet) {
+	relay, ok := w.net.wire.(Relay)
+	if !ok {
+		w.arrive(p)
+		return
+	}
+	if took, ok := relay.Forward(w.net.Now(), w.index, p); ok {
+		w.net.Clock.AfterFunc(took, func() { w.arrive(p) })
+	}
+}
+
+// arrive hands a packet to the stack at the other end.
+func (w *direction) arrive(p *Packet) {
+	if !w.net.wire.Arrive(w.net.Now(), w.index, p) {
+		return
+	}
+	in := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(p.Octets)})
+	defer in.DecRef()
+	w.to.InjectInbound(header.IPv4ProtocolNumber, in)
 }
 
 // parse fills in what is known of a packet.

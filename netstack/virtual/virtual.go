@@ -48,6 +48,14 @@ type Wire interface {
 	Arrive(now wheel.Time, from int, p *Packet) bool
 }
 
+// Relay is a Wire with a switch in it, which packets come to when Send's time is over, in place of the other end.
+type Relay interface {
+	Wire
+	// Forward takes a packet that has come to the switch, and returns how long it takes from there to the other end; false is that it is
+	// lost.
+	Forward(now wheel.Time, from int, p *Packet) (took time.Duration, ok bool)
+}
+
 // Net is two stacks and a Wire. The driver is one goroutine.
 type Net struct {
 	Clock *netstack.VirtualClock

@@ -193,3 +193,69 @@ func TestReceiveBufferTellsHowFarItHasGrown(t *testing.T) {
 		}
 	})
 }
+
+// relayWire is a logWire with a switch after 4 of its 10 ms, which notes when a packet comes, and loses the second one with data once.
+type relayWire struct {
+	logWire
+	come []wheel.Time
+}
+
+func (w *relayWire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+	_, ok := w.logWire.Send(now, from, p)
+	return 4 * time.Millisecond, ok
+}
+
+func (w *relayWire) Forward(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+	if from == 0 && p.End > p.Start {
+		w.come = append(w.come, now)
+	}
+	return 6 * time.Millisecond, len(w.come) != 2
+}
+
+func (w *relayWire) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
+
+func TestRelay(t *testing.T) {
+	w := &relayWire{}
+	ours := virtual.TCP{Config: netstack.DefaultConfig()}
+	n, err := virtual.New(virtual.Config{Seed: 3, TCP: [2]virtual.TCP{ours, ours}, Wire: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	got := 0
+	n.Tasks.Go(func() {
+		l, err := n.Listen(1, 80)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer l.Close()
+		c, err := l.AcceptTCP()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		octets, _ := io.Copy(io.Discard, c)
+		got = int(octets)
+	})
+	n.Tasks.Go(func() {
+		c, err := n.Dial(0, 40000, 80)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		for range 2 {
+			if _, err := c.Write(make([]byte, 100)); err != nil {
+				t.Error(err)
+			}
+			n.Tasks.Sleep(100 * time.Millisecond)
+		}
+	})
+	n.Run(time.Minute, func() bool { return n.Tasks.Living() == 0 })
+	// The handshake takes 20 ms; the switch is 4 ms away.
+	if got != 200 || len(w.come) < 3 || w.come[0] != wheel.Time(24*time.Millisecond) || w.come[1] != wheel.Time(124*time.Millisecond) {
+		t.Errorf("%d octets, at the switch at %v; want 200, the first at 24 ms, the second at 124 ms and again", got, w.come)
+	}
+}
