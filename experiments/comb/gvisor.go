@@ -85,7 +85,7 @@ func (g gvisor) outage(p *Plan, seed int) (Cell, error) {
 			break
 		}
 		if a.open {
-			s.Dial(func(conn *sockets.Conn) error {
+			s.Dial(0, func(conn *sockets.Conn) error {
 				conns[a.conn] = conn
 				return nil
 			})

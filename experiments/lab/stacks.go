@@ -56,10 +56,10 @@ func (s *Stacks) Serve(serve func(c *sockets.Conn) error) {
 	})
 }
 
-// Dial has the first end connect by a task, which goes on with do.
-func (s *Stacks) Dial(do func(c *sockets.Conn) error) {
+// Dial has the first end connect, from a port or from any if it is 0, by a task, which goes on with do.
+func (s *Stacks) Dial(port uint16, do func(c *sockets.Conn) error) {
 	s.Go(func() error {
-		c, err := s.Net.Dial(DialEnd, 0, stacksPort)
+		c, err := s.Net.Dial(DialEnd, port, stacksPort)
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func TestStacks(t *testing.T) {
 		}
 		got := 0
 		s.Serve(func(c *sockets.Conn) error { return Discard(c, func(n int) { got += n }) })
-		s.Dial(func(c *sockets.Conn) error {
+		s.Dial(0, func(c *sockets.Conn) error {
 			_, err := c.Write(make([]byte, 100))
 			return err
 		})
@@ -59,7 +59,7 @@ func TestStacksFail(t *testing.T) {
 	}
 	want := errors.New("enough")
 	s.Serve(func(*sockets.Conn) error { return want })
-	s.Dial(func(*sockets.Conn) error { return nil })
+	s.Dial(0, func(*sockets.Conn) error { return nil })
 	if err := s.Run(wheel.Time(time.Minute), nil); !errors.Is(err, want) || s.Net.Now() >= wheel.Time(time.Minute) {
 		t.Errorf("%v at %v, want %v at once", err, time.Duration(s.Net.Now()), want)
 	}

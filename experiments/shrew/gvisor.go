@@ -77,7 +77,7 @@ func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
 	}
 	arrived := 0
 	s.Serve(func(conn *sockets.Conn) error { return lab.Discard(conn, func(n int) { arrived += n }) })
-	s.Dial(func(conn *sockets.Conn) error {
+	s.Dial(0, func(conn *sockets.Conn) error {
 		for b := make([]byte, 64<<10); ; {
 			if _, err := conn.Write(b); err != nil {
 				return err
