@@ -19,9 +19,10 @@ type subject struct {
 	classic bool
 	queries int
 	servers []int
-	window  int  // octets that the client offers; 0 is the engine's own
-	buffer  int  // packets that the port holds; 0 is that of the plan
-	varied  bool // it is there to tell why, and not to be compared
+	window  int     // octets that the client offers; 0 is the engine's own
+	buffer  int     // packets that the port holds; 0 is that of the plan
+	varied  bool    // it is there to tell why, and not to be compared
+	gvisor  *gvisor // its own TCP in place of timers; nil is none
 }
 
 // timers is the text of its timers.
@@ -116,6 +117,9 @@ func (p *Plan) subjects() (all []subject) {
 	for _, t := range p.Others {
 		all = append(all, subject{text: t.Text, classic: t.Control == "newreno", queries: p.Fewer, servers: p.Servers})
 	}
+	for _, g := range p.gvisors() {
+		all = append(all, subject{text: g.String(), queries: p.Fewer, servers: p.Servers, gvisor: &g})
+	}
 	for _, window := range p.Windows {
 		for _, delack := range p.DelAcks {
 			all = append(all, subject{text: p.windowed(window, delack), classic: true, queries: p.Fewer, servers: p.Servers, window: window, varied: true})
@@ -140,16 +144,48 @@ func (p *Plan) subjects() (all []subject) {
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	for _, s := range p.subjects() {
 		for _, n := range s.servers {
-			for seed := 1; seed <= p.Seeds; seed++ {
+			seeds, run, cost := p.Seeds, run, 1e-9
+			if s.gvisor != nil {
+				seeds, run, cost = p.GVisorSeeds, runGVisor, 1e-8
+			}
+			for seed := 1; seed <= seeds; seed++ {
 				all = append(all, experiments.Cell[Cell]{
 					Name: fmt.Sprintf("timers=%q servers=%d seed=%d", s.text, n, seed),
-					Cost: 1e-9 * float64((s.queries+p.Warmup)*(p.Octets+5000*n)),
+					Cost: cost * float64((s.queries+p.Warmup)*(p.Octets+5000*n)),
 					Run:  func(context.Context) (Cell, error) { return run(p, s, n, seed) },
 				})
 			}
 		}
 	}
 	return all
+}
+
+// links are what all lead by, and the port to the client. Each way has two.
+func (p *Plan) links(s *subject) (link, port sim.LinkConfig) {
+	link = sim.LinkConfig{Rate: uint64(p.Rate), Overhead: uint32(p.Overhead), Delay: p.RoundTrip / 4}
+	port = link
+	port.Queue.Packets = uint32(p.Buffer)
+	if s.buffer != 0 {
+		port.Queue.Packets = uint32(s.buffer)
+	}
+	return link, port
+}
+
+// response is how many octets each of n servers answers with.
+func (p *Plan) response(n int) int { return (p.Octets + n - 1) / n }
+
+// add counts a query.
+func (c *Cell) add(q lab.Query) {
+	c.Queries++
+	c.Took += q.Took
+	c.Longest = max(c.Longest, q.Took)
+	c.Timeouts += q.Timeouts
+	if q.Timeouts > 0 {
+		c.Timed++
+		if c.Least == 0 || q.Took < c.Least {
+			c.Least = q.Took
+		}
+	}
 }
 
 // run asks n servers under one seed.
@@ -168,35 +204,20 @@ func run(p *Plan, s subject, n, seed int) (Cell, error) {
 	if s.window != 0 {
 		client.RecvBuffer, client.RecvBufferMax = uint32(s.window), 0
 	}
-	// Each way has two links.
-	link := sim.LinkConfig{Rate: uint64(p.Rate), Overhead: uint32(p.Overhead), Delay: p.RoundTrip / 4}
-	port := link
-	port.Queue.Packets = uint32(p.Buffer)
-	if s.buffer != 0 {
-		port.Queue.Packets = uint32(s.buffer)
-	}
+	link, port := p.links(&s)
 	star, err := lab.NewStar(lab.StarPlan{Seed: uint64(seed), Client: client, Server: conn, Servers: n, Access: link, Port: port, Back: link})
 	if err != nil {
 		return c, err
 	}
 	queries, err := lab.FanIn{
-		Seed: lab.Key(uint64(seed), uint64(n)), Request: uint32(p.Request), Response: uint32((p.Octets + n - 1) / n),
+		Seed: lab.Key(uint64(seed), uint64(n)), Request: uint32(p.Request), Response: uint32(p.response(n)),
 		Queries: s.queries, Warmup: p.Warmup, Service: p.Service, Think: p.Think, Limit: 100 * time.Hour,
 	}.Run(star)
 	if err != nil {
 		return c, err
 	}
 	for _, q := range queries {
-		c.Queries++
-		c.Took += q.Took
-		c.Longest = max(c.Longest, q.Took)
-		c.Timeouts += q.Timeouts
-		if q.Timeouts > 0 {
-			c.Timed++
-			if c.Least == 0 || q.Took < c.Least {
-				c.Least = q.Took
-			}
-		}
+		c.add(q)
 	}
 	sum := star.Counters()
 	c.Rexmits, c.Spurious = sum.RetransSegs, sum.TCPDSACKRecv+sum.TCPDSACKOfoRecv

@@ -44,6 +44,9 @@ type Plan struct {
 	Fewer   int `plan:"fewer" min:"1" max:"100000"`
 	Warmup  int `plan:"warmup" min:"0" max:"1000"`
 	Seeds   int `plan:"seeds" min:"1" max:"1000"`
+
+	GVisorFloors []time.Duration `plan:"gvisor_floors" min:"100us" max:"10s" optional:"true"`
+	GVisorSeeds  int             `plan:"gvisor_seeds" min:"1" max:"1000"`
 }
 
 // coarse is the greatest floor.
@@ -83,6 +86,9 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 			}
 		}
 		for _, s := range p.subjects() {
+			if s.gvisor != nil {
+				continue
+			}
 			if _, err := lab.ParseTimers(s.timers()); err != nil {
 				return fmt.Errorf("timers %q: %w", s.text, err)
 			}

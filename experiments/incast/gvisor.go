@@ -1,0 +1,228 @@
+package incast
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/lab"
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sockets"
+	"tcpwheel/netstack/virtual"
+	"tcpwheel/wheel"
+)
+
+// gvisor is gVisor's own TCP: as it comes, with SACK, RACK, probes, CUBIC and an initial window of ten segments; or over a floor, and without
+// RACK and probes. Its servers are the connections of one stack, each behind a link of its own.
+type gvisor struct {
+	floor time.Duration // 0 is as it comes
+}
+
+// gvisorFloor is the floor of gVisor's TCP as it comes.
+const gvisorFloor = 200 * time.Millisecond
+
+// String stands where timers have their text.
+func (g gvisor) String() string {
+	if g.floor == 0 {
+		return "gVisor's own TCP"
+	}
+	return fmt.Sprintf("gVisor's own TCP, floor=%v, no RACK", g.floor)
+}
+
+// gvisors are those of the plan: none without floors.
+func (p *Plan) gvisors() (all []gvisor) {
+	for _, floor := range p.GVisorFloors {
+		all = append(all, gvisor{floor})
+	}
+	if len(all) > 0 {
+		all = append(all, gvisor{})
+	}
+	return all
+}
+
+// gvisorPort is the client's port of the first connection. The client is as the classic one is, with the first of the delayed ACKs.
+const gvisorPort = 10000
+
+// stacks are the servers of gVisor's TCP around the switch, and the client.
+type stacks struct {
+	*lab.Stacks
+	plan     *Plan
+	key      uint64          // of the draws: that of lab.FanIn
+	access   [2][]*sim.Link  // of the servers: to the switch, and from it
+	middle   [2]*sim.Link    // the port to the client, and back
+	conns    []*sockets.Conn // of the client
+	left     int             // connections that are not open yet, or answers that are missing
+	asked    int             // queries so far
+	since    wheel.Time      // of the query at hand
+	timeouts uint64          // of the servers, before it
+	ended    func(took time.Duration, timeouts uint64)
+}
+
+// runGVisor is run with gVisor's own TCP.
+func runGVisor(p *Plan, s subject, n, seed int) (Cell, error) {
+	c := Cell{Timers: s.text, Servers: n, Seed: seed}
+	timers, err := lab.ParseTimers(p.timers(gvisorFloor, p.DelAcks[0]))
+	if err != nil {
+		return c, err
+	}
+	r := &stacks{plan: p, key: lab.Key(uint64(seed), uint64(n)), conns: make([]*sockets.Conn, n), left: n}
+	link, port := p.links(&s)
+	newLink := func(cfg sim.LinkConfig, key ...uint64) *sim.Link {
+		l, failed := sim.NewLink(cfg, lab.Key(r.key, key...))
+		if failed != nil {
+			err = failed
+		}
+		return l
+	}
+	r.middle = [2]*sim.Link{newLink(port, 0), newLink(link, 1)}
+	for i := range n {
+		for way := range r.access {
+			r.access[way] = append(r.access[way], newLink(link, 2+uint64(way), uint64(i)))
+		}
+	}
+	if err != nil {
+		return c, err
+	}
+	client := virtual.TCP{Config: netstack.Config{Conn: timers.Config()}}
+	if r.Stacks, err = lab.NewStacks(uint64(seed), [2]virtual.TCP{lab.DialEnd: client, lab.ListenEnd: {GVisor: true, MinRTO: s.gvisor.floor, NoRACK: s.gvisor.floor != 0}}, r); err != nil {
+		return c, err
+	}
+	r.ended = func(took time.Duration, timeouts uint64) {
+		if r.asked > p.Warmup {
+			c.add(lab.Query{Took: took, Timeouts: timeouts})
+		}
+	}
+	r.Serve(r.answer)
+	for i := range n {
+		r.Dial(gvisorPort+uint16(i), func(conn *sockets.Conn) error { return r.ask(i, conn) })
+	}
+	const limit = wheel.Time(100 * time.Hour)
+	if err = r.Run(limit, func() bool { return c.Queries == s.queries }); err == nil && c.Queries < s.queries {
+		err = fmt.Errorf("%d of %d queries in %v", c.Queries, s.queries, time.Duration(r.Net.Now()))
+	}
+	c.Rexmits = r.Net.Stack(lab.ListenEnd).Stats().TCP.Retransmits.Value()
+	c.Dropped = r.middle[0].Counts().QueueDropped
+	if left := r.Close(); err == nil {
+		err = left
+	}
+	return c, err
+}
+
+// ask is the client's task of a connection, which reads the answers.
+func (r *stacks) ask(i int, c *sockets.Conn) error {
+	r.conns[i] = c
+	r.arrived()
+	left := r.plan.response(len(r.conns))
+	for b := make([]byte, 64<<10); ; {
+		n, err := c.Read(b[:min(len(b), left)])
+		if err != nil {
+			return err
+		}
+		if left -= n; left == 0 {
+			left = r.plan.response(len(r.conns))
+			r.arrived()
+		}
+	}
+}
+
+// arrived notes that a connection is open, or that an answer is there, and after the last of them asks anew.
+func (r *stacks) arrived() {
+	if r.left--; r.left > 0 {
+		return
+	}
+	if r.asked > 0 {
+		r.ended(r.Net.Now().Sub(r.since), r.Net.Counts(lab.ListenEnd).Timeouts-r.timeouts)
+	}
+	r.Net.Clock.AfterFunc(drawn(r.plan.Think, r.key, 0x7417, uint64(r.asked)), func() {
+		r.asked++
+		r.left, r.since, r.timeouts = len(r.conns), r.Net.Now(), r.Net.Counts(lab.ListenEnd).Timeouts
+		for _, c := range r.conns {
+			r.Go(func() error {
+				_, err := c.Write(make([]byte, r.plan.Request))
+				return err
+			})
+		}
+	})
+}
+
+// answer is the servers' task of a connection.
+func (r *stacks) answer(c *sockets.Conn) error {
+	request, response := make([]byte, r.plan.Request), make([]byte, r.plan.response(len(r.conns)))
+	for {
+		if _, err := io.ReadFull(c, request); err != nil {
+			return err
+		}
+		r.Net.Tasks.Sleep(drawn(r.plan.Service, r.key, 0x5e71, uint64(r.asked), uint64(c.RemoteAddrPort().Port()-gvisorPort)))
+		if _, err := c.Write(response); err != nil {
+			return err
+		}
+	}
+}
+
+// drawn is a time up to most, even by chance, and not 0.
+func drawn(most time.Duration, key uint64, parts ...uint64) time.Duration {
+	return max(1, time.Duration(lab.Uniform(key, parts...)*float64(most)))
+}
+
+// Send implements virtual.Wire: from the servers each has its own link to the switch, from the client all have one.
+func (r *stacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+	if from == lab.DialEnd {
+		return pass(now, r.middle[1], p)
+	}
+	return pass(now, r.access[0][p.Header.DstPort-gvisorPort], p)
+}
+
+// Forward implements virtual.Relay: towards the client there is one port for all.
+func (r *stacks) Forward(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+	if from == lab.DialEnd {
+		return pass(now, r.access[1][p.Header.SrcPort-gvisorPort], p)
+	}
+	return pass(now, r.middle[0], p)
+}
+
+// Arrive implements virtual.Wire.
+func (r *stacks) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
+
+func pass(now wheel.Time, l *sim.Link, p *virtual.Packet) (time.Duration, bool) {
+	fate := l.Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: 1, Size: p.Size})
+	return fate.At.Sub(now), fate.Verdict == sim.Delivered
+}
+
+// claimGVisor claims that floors do to gVisor's own TCP, without RACK and probes, what they do to the classic one.
+func (p *Plan) claimGVisor(out *experiments.Outcome, all map[key]*group) {
+	if !slices.Contains(p.GVisorFloors, gvisorFloor) || !slices.Contains(p.GVisorFloors, fineEnough) {
+		return
+	}
+	full := p.goodput(all[key{gvisor{fineEnough}.String(), p.Servers[0]}].mean.Value)
+	share := func(g gvisor, n int) float64 { return p.goodput(all[key{g.String(), n}].mean.Value) / full }
+	fine, most := math.Inf(1), p.Servers[len(p.Servers)-1]
+	for _, n := range p.Servers {
+		if n <= fineServers {
+			fine = min(fine, share(gvisor{fineEnough}, n))
+		}
+	}
+	coarse := share(gvisor{gvisorFloor}, most)
+	verdict := experiments.NotReproduced
+	switch coarseHolds, fineHolds := coarse < collapse, fine >= collapse; {
+	case coarseHolds && fineHolds:
+		verdict = experiments.Reproduced
+	case coarseHolds || fineHolds:
+		verdict = experiments.Differs
+	}
+	out.Claim(experiments.Claim{
+		Name: "gvisor", Text: fmt.Sprintf("gVisor's own TCP without RACK collapses at its floor of %v, and at one of %v not for up to %d servers", gvisorFloor, fineEnough, fineServers),
+		Published: "1 ms, 16 servers", Source: "Vasudevan et al., SIGCOMM 2009, abstract", Tag: experiments.FromPrint,
+		Measured: experiments.MeasuredText("%s %% of one server's goodput at %d servers; %s %%, worst, up to %d", experiments.Number(100*coarse), most, experiments.Number(100*fine), fineServers),
+		Expected: "less than half of one server's; at least half", Verdict: verdict,
+	}, "something else than the floor makes it wait")
+	n := p.upTo(fineServers)
+	plain, bare := all[key{gvisor{}.String(), n}], all[key{gvisor{gvisorFloor}.String(), n}]
+	each := func(g *group, of uint64) string { return experiments.Number(float64(of) / float64(g.queries)) }
+	out.Notes = append(out.Notes, fmt.Sprintf("As it comes, with RACK and probes, gVisor's own TCP takes %s ms for a query at %d servers, in which it has %s timeouts; without them it takes %s ms, "+
+		"with %s. That RACK costs it so much here is seen, and its cause was not looked for.",
+		experiments.Number(plain.mean.Value), n, each(plain, plain.timeouts), experiments.Number(bare.mean.Value), each(bare, bare.timeouts)))
+}
