@@ -16,8 +16,8 @@ import (
 )
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
-	for _, timers := range p.Timers {
-		for _, burst := range p.Bursts {
+	for i, timers := range p.Timers {
+		for _, burst := range p.burstsOf(i) {
 			for seed := 1; seed <= p.Seeds; seed++ {
 				all = append(all, experiments.Cell[Cell]{
 					Name: fmt.Sprintf("timers=%q burst=%v seed=%d", timers.Text, burst, seed),
@@ -41,6 +41,14 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 		}
 	}
 	return all
+}
+
+// burstsOf returns the lengths of bursts for timers number i: of the first two, which tell what a probe does, the longer ones too.
+func (p *Plan) burstsOf(i int) []time.Duration {
+	if i >= 2 {
+		return p.Bursts
+	}
+	return slices.Concat(p.Bursts, p.Longer)
 }
 
 // answer is one answer, as its draws have it.

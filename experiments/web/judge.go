@@ -160,11 +160,11 @@ func (p *Plan) tables(out *experiments.Outcome, all map[key]group, fit time.Dura
 		Name: "answers", Title: "Answers by timers and bursts", Data: true,
 		Columns: []string{"timers", "bursts, ms", "answers", "with losses", "mean, ms", "95 % from", "to", "p99, ms", "after timeouts", "in fast recovery", "probes", "timeouts", "duplicates reported", "mean inflation with losses"},
 	}
-	for _, t := range p.Timers {
+	for i, t := range p.Timers {
 		g := all[key{t.Text, fit}]
 		c := total(g.all())
 		shown.Add(t.Text, 100*late(g.all()), int(c.Timeouts), int(c.Probes), mean(g.all()), times(g.all()), gain(base, g, times).Value, worst(g.all()), ratio(g.all()))
-		for _, burst := range p.Bursts {
+		for _, burst := range p.burstsOf(i) {
 			g := all[key{t.Text, burst}]
 			c, in := total(g.all()), g.of(mean)
 			data.Add(t.Text, float64(burst)/1e6, c.Flows, c.Lossy, in.Value, in.Lo, in.Hi, times(g.all()), int(c.Late), int(c.Fast), int(c.Probes), int(c.Timeouts), int(c.Spurious), c.Inflation/float64(max(c.Lossy, 1)))
@@ -252,9 +252,7 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]group, fit time.Dura
 		},
 		{
 			"probes-timeouts", "probes take timeouts away", "timeouts -15 %", "7.5 to 30 % fewer", timeouts, publishedTimeouts / 2.0, publishedTimeouts * 2,
-			fmt.Sprintf("nearly each probe here finds the path good again, as bursts are short against two round trips, and one SACK then begins a recovery. The longer they are, the "+
-				"fewer: from %s %% at bursts of %v to %s %% at %v. Timeouts of outages are not in the model", experiments.Number(byBurst(p.Bursts[0])), p.Bursts[0],
-				experiments.Number(byBurst(p.Bursts[len(p.Bursts)-1])), p.Bursts[len(p.Bursts)-1]),
+			p.timeoutsWhy(byBurst),
 		},
 	} {
 		in := gain(base, probes, c.of)
@@ -263,6 +261,19 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]group, fit time.Dura
 			Expected: c.expected, Verdict: experiments.Judged(in.Value, c.least, c.most, math.SmallestNonzeroFloat64, 100),
 		}, c.why)
 	}
+}
+
+// timeoutsWhy says why probes take more timeouts away; less is how many, in percent, by the length of bursts.
+func (p *Plan) timeoutsWhy(less func(burst time.Duration) float64) string {
+	why := "nearly each probe here finds the path good again, as bursts are short against two round trips, and one SACK then begins a recovery. The longer they are, the fewer timeouts go"
+	for i, burst := range slices.Concat([]time.Duration{p.Bursts[0], p.Bursts[len(p.Bursts)-1]}, p.Longer) {
+		sep := ", "
+		if i == 0 {
+			sep = ": "
+		}
+		why += fmt.Sprintf("%s%s %% at bursts of %v", sep, experiments.Number(less(burst)), burst)
+	}
+	return why + ". How long those were that the published figure is of is not known"
 }
 
 func percent(in stat.Interval) experiments.Measure {

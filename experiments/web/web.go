@@ -28,6 +28,7 @@ type Plan struct {
 	LossFrom float64         `plan:"loss_from" min:"0.0001" max:"0.3"`
 	LossTo   float64         `plan:"loss_to" min:"0.0001" max:"0.3"`
 	Bursts   []time.Duration `plan:"bursts" min:"1ms" max:"10s" order:"rising"`
+	Longer   []time.Duration `plan:"longer_bursts" min:"1ms" max:"10s" order:"rising" optional:"true"`
 	Share    float64         `plan:"timeout_share" min:"0.01" max:"0.99"`
 
 	Timers       []lab.Timers    `plan:"timers"`
