@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -127,7 +128,7 @@ func (p *Plan) engine() (tcp.EngineConfig, error) {
 	}
 	cfg.Conn.Pacing, cfg.Conn.ECN, cfg.Conn.SACK = p.Pacing, p.ECN, !p.NoSACK
 	if p.Buffer != 0 {
-		cfg.Conn.RecvBuffer, cfg.Conn.RecvBufferMax = uint32(min(max(p.Buffer, 0), 1<<31)), 0
+		cfg.Conn.RecvBuffer, cfg.Conn.RecvBufferMax = uint32(min(max(p.Buffer, 0), math.MaxInt32)), 0
 	} else {
 		cfg.Conn.RecvBufferMax = 64 << 20
 	}
