@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 
 	"tcpwheel/pcaps/track"
@@ -87,8 +88,9 @@ func (a *assessment) write() error {
 		}
 		return nil
 	}
+	var b bytes.Buffer
 	for _, o := range a.origins {
-		a.writeSummary(o)
+		writeOrigin(&b, o)
 	}
 	for _, o := range a.origins {
 		for _, v := range views {
@@ -96,20 +98,21 @@ func (a *assessment) write() error {
 			if _, all := t.Episodes.Right(); all == 0 {
 				continue
 			}
-			fmt.Fprintf(a.stdout, "\n%s, captured at the %s\n", o.name, v.name)
-			t.Write(a.stdout)
+			fmt.Fprintf(&b, "\n%s, captured at the %s\n", o.name, v.name)
+			t.Write(&b)
 		}
 	}
-	return nil
+	_, err := a.stdout.Write(b.Bytes())
+	return err
 }
 
-// writeSummary writes a line for each view: what part is right, and where that part lies.
-func (a *assessment) writeSummary(o *origin) {
-	fmt.Fprintf(a.stdout, "%s: %d %s", o.name, o.n, o.what)
+// writeOrigin writes a line for each view: what part is right, and where that part lies.
+func writeOrigin(b *bytes.Buffer, o *origin) {
+	fmt.Fprintf(b, "%s: %d %s", o.name, o.n, o.what)
 	if o.name != "simulator" {
-		fmt.Fprintf(a.stdout, "; the kernel's trace does not explain %d retransmissions", o.unmatched)
+		fmt.Fprintf(b, "; the kernel's trace does not explain %d retransmissions", o.unmatched)
 	}
-	fmt.Fprintf(a.stdout, "\n%-20s%8s%17s%17s%17s\n%28s%17s%17s%17s\n", "captured at the", "episodes", "kinds right",
+	fmt.Fprintf(b, "\n%-20s%8s%17s%17s%17s\n%28s%17s%17s%17s\n", "captured at the", "episodes", "kinds right",
 		"spurious: those", "those that are,", "", "", "called so, are", "called so")
 	for _, v := range views {
 		t := o.sum.Sum(v.want)
@@ -117,9 +120,9 @@ func (a *assessment) writeSummary(o *origin) {
 		if all == 0 {
 			continue
 		}
-		fmt.Fprintf(a.stdout, "%-20s%8d%17s%17s%17s\n", v.name, all, shareText(t.Share(kindsOf)), shareText(t.Share(precisionOf)), shareText(t.Share(recallOf)))
+		fmt.Fprintf(b, "%-20s%8d%17s%17s%17s\n", v.name, all, shareText(t.Share(kindsOf)), shareText(t.Share(precisionOf)), shareText(t.Share(recallOf)))
 	}
-	fmt.Fprintln(a.stdout)
+	fmt.Fprintln(b)
 }
 
 // shareText returns a part in percent with its interval: "99.4 99.1-99.6".

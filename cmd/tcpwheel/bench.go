@@ -86,7 +86,9 @@ func bench(ctx context.Context, w io.Writer, o wheelbench.Options, asJSON bool) 
 		return err
 	}
 	if !asJSON {
-		fmt.Fprintf(w, "# %s %s/%s, %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor())
+		if _, err := fmt.Fprintf(w, "# %s %s/%s, %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor()); err != nil {
+			return err
+		}
 	}
 	enc := newJSONLines(w)
 	for r, err := range wheelbench.Run(ctx, o) {

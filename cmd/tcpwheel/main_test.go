@@ -182,3 +182,28 @@ func TestBuildInfo(t *testing.T) {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }
+
+// brokenPipe is an output that takes nothing.
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// Whoever asks for results learns that they were not written, in every form.
+func TestResultsThatAreNotWritten(t *testing.T) {
+	for _, line := range []string{
+		"analyze sample:tail-one", "analyze --json sample:tail-one", "analyze --csv sample:tail-one", "analyze --csv-conns sample:tail-one",
+		"replay --policy linux sample:tail-one", "replay --policy linux --json sample:tail-one", "replay --policy linux --csv sample:tail-one",
+		"replay --wire sample:tail-one", "replay --wire --json sample:tail-one", "replay --wire --csv sample:tail-one",
+		"replay --validate sample:tail-one", "replay --validate --json sample:tail-one", "replay --validate --csv sample:tail-one",
+		"samples", "samples --json", "experiment list", "experiment list --json", "experiment show vegas",
+		"script ../../netstack/tcp/testdata/rto-backoff.pkt", "script --json ../../netstack/tcp/testdata/rto-backoff.pkt",
+		"sim bench --segments 10 --runs 1", "sim bench --segments 10 --runs 1 --json", "tail --virtual", "tail --virtual --json",
+		"wheel schemes", "wheel schemes --json", "wheel bench --schemes scheme6 --workloads start-stop --n 10 --budget 1ms",
+		"wheel bench --schemes scheme6 --workloads start-stop --n 10 --budget 1ms --json", "version", "version --json", "completion bash",
+	} {
+		var talk bytes.Buffer
+		if status := run(strings.Fields(line), strings.NewReader(""), brokenPipe{}, &talk); status != exitFailed || !strings.HasSuffix(talk.String(), ": no space left\n") {
+			t.Errorf("%s: exit status %d, %q, want %d and why", line, status, talk.String(), exitFailed)
+		}
+	}
+}

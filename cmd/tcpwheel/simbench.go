@@ -210,21 +210,23 @@ func writeSimSeries(w io.Writer, all []simSeries, asJSON bool) error {
 		return writeRecords(w, all)
 	}
 	s := all[0]
-	fmt.Fprintf(w, "# %s %s/%s, %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor())
-	fmt.Fprintf(w, "%d flows over %.4g bit/s and %s, %.4g%% loss, %.4g s: policy %s, scheme %s, control %s, seed %d, median of %d runs\n",
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s %s/%s, %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor())
+	fmt.Fprintf(&b, "%d flows over %.4g bit/s and %s, %.4g%% loss, %.4g s: policy %s, scheme %s, control %s, seed %d, median of %d runs\n",
 		s.Flows, float64(s.Rate), s.RTT, 100*s.Loss, s.VirtualSeconds, s.Policy, s.Scheme, s.Control, s.Seed, s.Runs)
 	const row = "%-13s %10s %11s %9s %11s %9s %12s %9s\n"
-	fmt.Fprintf(w, row, "timers", "segments", "retransmits", "timeouts", "goodput", "CPU s", "segments/s", "overhead")
+	fmt.Fprintf(&b, row, "timers", "segments", "retransmits", "timeouts", "goodput", "CPU s", "segments/s", "overhead")
 	for _, s := range all {
 		overhead := ""
 		if s.PerSegmentOverhead != nil {
 			overhead = fmt.Sprintf("%+.1f%%", 100**s.PerSegmentOverhead)
 		}
-		fmt.Fprintf(w, row, s.Rexmit, strconv.FormatUint(s.Segments, 10), strconv.FormatUint(s.Retransmits, 10),
+		fmt.Fprintf(&b, row, s.Rexmit, strconv.FormatUint(s.Segments, 10), strconv.FormatUint(s.Retransmits, 10),
 			strconv.FormatUint(s.Timeouts, 10), fmt.Sprintf("%.4g", s.Goodput), fmt.Sprintf("%.3f", s.CPUSeconds),
 			fmt.Sprintf("%.0f", s.SegmentsPerCPUSecond), strings.TrimSpace(overhead))
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // median returns the median of values that are not empty.

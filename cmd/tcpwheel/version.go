@@ -42,15 +42,17 @@ func readBuildInfo() buildInfo {
 	return b
 }
 
-func (b buildInfo) write(w io.Writer) {
-	fmt.Fprintf(w, "tcpwheel %s %s %s/%s\n", b.Version, b.Go, b.OS, b.Arch)
+func (b buildInfo) write(w io.Writer) error {
+	text := fmt.Sprintf("tcpwheel %s %s %s/%s\n", b.Version, b.Go, b.OS, b.Arch)
 	if b.Revision != "" {
-		modified := ""
+		text += fmt.Sprintf("revision %s of %s", b.Revision, b.Time)
 		if b.Modified {
-			modified = ", modified"
+			text += ", modified"
 		}
-		fmt.Fprintf(w, "revision %s of %s%s\n", b.Revision, b.Time, modified)
+		text += "\n"
 	}
+	_, err := io.WriteString(w, text)
+	return err
 }
 
 func newVersion() *cobra.Command {
@@ -65,8 +67,7 @@ func newVersion() *cobra.Command {
 			if asJSON {
 				return newJSONLines(cmd.OutOrStdout()).Encode(b)
 			}
-			b.write(cmd.OutOrStdout())
-			return nil
+			return b.write(cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")

@@ -34,14 +34,17 @@ func allSchemes() (all []scheme) {
 	return all
 }
 
-func writeSchemes(w io.Writer, all []scheme) {
+func writeSchemes(w io.Writer, all []scheme) error {
 	width := 0
 	for _, s := range all {
 		width = max(width, len(s.Name))
 	}
 	for _, s := range all {
-		fmt.Fprintf(w, "%-*s  %s\n", width, s.Name, s.About)
+		if _, err := fmt.Fprintf(w, "%-*s  %s\n", width, s.Name, s.About); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 func newSchemes() *cobra.Command {
@@ -53,8 +56,7 @@ func newSchemes() *cobra.Command {
 		Example: "  tcpwheel wheel schemes --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !asJSON {
-				writeSchemes(cmd.OutOrStdout(), allSchemes())
-				return nil
+				return writeSchemes(cmd.OutOrStdout(), allSchemes())
 			}
 			return writeRecords(cmd.OutOrStdout(), allSchemes())
 		},
