@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/track"
-	"tcpwheel/tun"
 )
 
 // trafficRole is the environment variable that makes the test's own program an end of TestAnalyzeKernels.
@@ -183,24 +182,15 @@ func overlaps(f, g fate) bool { return int32(f.TCP.Seq-g.end) < 0 && int32(g.TCP
 // TestAnalyzeKernels holds what is said of two kernels against the log of the link between them, which tells what became of each packet:
 // at the sender all retransmissions are found and D is right, and at both ends the verdicts are.
 func TestAnalyzeKernels(t *testing.T) {
-	for _, name := range []string{"tcpwheel-a", "tcpwheel-b"} {
-		ns, err := tun.AddNamespace(name)
-		if err != nil {
-			t.Skipf("no namespace to be had here: %v", err)
-		}
-		if err := ns.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
 	dir := t.TempDir()
 	log, a, b := filepath.Join(dir, "log"), filepath.Join(dir, "a.pcapng"), filepath.Join(dir, "b.pcapng")
 	helper := fmt.Sprintf("exec %s -test.run '^TestTrafficHelper$'", os.Args[0])
 	var out, talk bytes.Buffer
-	if status := run([]string{
-		"link", "--make-netns", "--delay", "15ms", "--rate", "20e6", "--queue", "200", "--a-to-b", "loss=0.05", "--a-to-b", "reorder=0.01",
+	if status := run(linkArgs(t,
+		"--delay", "15ms", "--rate", "20e6", "--queue", "200", "--a-to-b", "loss=0.05", "--a-to-b", "reorder=0.01",
 		"--seed", "7", "--log", log, "--pcap-a", a, "--pcap-b", b,
-		"--b-run", trafficRole + "=sink " + helper, "--", "/bin/sh", "-c", trafficRole + "=source " + helper,
-	}, strings.NewReader(""), &out, &talk); status != exitOK {
+		"--b-run", trafficRole+"=sink "+helper, "--", "/bin/sh", "-c", trafficRole+"=source "+helper,
+	), strings.NewReader(""), &out, &talk); status != exitOK {
 		t.Fatalf("status %d: %s%s", status, &out, &talk)
 	}
 	fates, epoch := readFates(t, log)

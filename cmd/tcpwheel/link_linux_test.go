@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,9 +14,12 @@ import (
 	"tcpwheel/tun/link"
 )
 
-// TestLinkCommand pings over a link that the command makes, as root.
-func TestLinkCommand(t *testing.T) {
-	for _, name := range []string{"tcpwheel-a", "tcpwheel-b"} {
+// linkArgs are those of a link between namespaces that no other process makes. It skips the test where there are none.
+func linkArgs(t *testing.T, args ...string) []string {
+	t.Helper()
+	all := []string{"link", "--make-netns"}
+	for _, side := range []string{"a", "b"} {
+		name := fmt.Sprintf("tcpwheel-cmd-%d-%s", os.Getpid(), side)
 		ns, err := tun.AddNamespace(name)
 		if err != nil {
 			t.Skipf("no namespace to be had here: %v", err)
@@ -23,11 +27,17 @@ func TestLinkCommand(t *testing.T) {
 		if err := ns.Close(); err != nil {
 			t.Fatal(err)
 		}
+		all = append(all, "--"+side+"-netns", name)
 	}
+	return append(all, args...)
+}
+
+// TestLinkCommand pings over a link that the command makes, as root.
+func TestLinkCommand(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	var out, talk bytes.Buffer
-	status := run([]string{"link", "--make-netns", "--delay", "1ms", "--a-to-b", "loss=packets:1", "--log", log, "--json",
-		"--b-run", "echo b", "--", "/bin/sh", "-c", "echo a; exit 3"}, strings.NewReader(""), &out, &talk)
+	status := run(linkArgs(t, "--delay", "1ms", "--a-to-b", "loss=packets:1", "--log", log, "--json",
+		"--b-run", "echo b", "--", "/bin/sh", "-c", "echo a; exit 3"), strings.NewReader(""), &out, &talk)
 	if status != exitFailed || !strings.Contains(talk.String(), "exit status 3") || !strings.Contains(out.String(), "a\n") {
 		t.Fatalf("status %d, %q, %q", status, out.String(), talk.String())
 	}
@@ -42,7 +52,7 @@ func TestLinkCommand(t *testing.T) {
 	if b, err := os.ReadFile(log); err != nil || !bytes.Contains(b, []byte(`"record":"end"`)) {
 		t.Errorf("log %q, %v", b, err)
 	}
-	if status := run([]string{"link", "--log", log + "/x", "--make-netns"}, nil, io.Discard, &talk); status != exitFailed {
+	if status := run(linkArgs(t, "--log", log+"/x"), nil, io.Discard, &talk); status != exitFailed {
 		t.Errorf("status %d of a log that cannot be, want %d", status, exitFailed)
 	}
 }

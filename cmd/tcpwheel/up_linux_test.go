@@ -282,15 +282,15 @@ func TestUpWithCurl(t *testing.T) {
 				{true, "http://10.7.0.2:8080/"}, {true, "http://[fd07::2]:8080/"},
 				{false, "http://" + forward4 + "/"}, {false, "http://" + forward6 + "/"},
 			} {
-				if got := sha256.Sum256(u.run(test.inside, "curl", "-sS", "-f", test.url)); !slices.Equal(got[:], want) {
+				if got := sha256.Sum256(u.run(test.inside, "curl", "-q", "--noproxy", "*", "-sS", "-f", test.url)); !slices.Equal(got[:], want) {
 					t.Errorf("%s: other octets than wanted", test.url)
 				}
 				if !strings.Contains(test.url, "bytes") {
-					u.run(test.inside, "curl", "-sS", "-f", "-o", os.DevNull, "-T", file, test.url)
+					u.run(test.inside, "curl", "-q", "--noproxy", "*", "-sS", "-f", "-o", os.DevNull, "-T", file, test.url)
 				}
 			}
 			var info struct{ Forwards []up.ForwardReport }
-			if err := json.Unmarshal(u.run(true, "curl", "-sS", "-f", "http://10.7.0.2/info"), &info); err != nil || len(info.Forwards) != 3 {
+			if err := json.Unmarshal(u.run(true, "curl", "-q", "--noproxy", "*", "-sS", "-f", "http://10.7.0.2/info"), &info); err != nil || len(info.Forwards) != 3 {
 				t.Fatalf("/info: %v, %+v", err, info)
 			}
 			for _, r := range info.Forwards {
@@ -318,10 +318,11 @@ func (u *upTest) forwarded() string {
 // TestUpWithIperf has iperf3 send over the stack: from a client to a server that is exposed, and through a forward, both ways.
 func TestUpWithIperf(t *testing.T) {
 	need(t, "iperf3")
-	port := freePort(t)
+	host := fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()>>16, os.Getpid()>>8&255, os.Getpid()&255) // no other process takes ports there
+	port := freePort(t, host)
 	for _, whose := range []string{up.Ours, up.GVisor} {
 		t.Run("tcp="+whose, func(t *testing.T) {
-			u := startUp(t, "--tcp", whose, "--expose", "5201:127.0.0.1:"+port, "--forward", "0:10.7.0.1:5201")
+			u := startUp(t, "--tcp", whose, "--expose", "5201:"+host+":"+port, "--forward", "0:10.7.0.1:5201")
 			u.await("up0: kernel")
 			forward := u.forwarded()
 			_, forwardPort, _ := net.SplitHostPort(forward)
@@ -329,8 +330,8 @@ func TestUpWithIperf(t *testing.T) {
 				inside       bool // the client
 				server, args []string
 			}{
-				{true, []string{"-B", "127.0.0.1", "-p", port}, []string{"-c", "10.7.0.2", "-p", "5201"}},
-				{true, []string{"-B", "127.0.0.1", "-p", port}, []string{"-c", "fd07::2", "-p", "5201", "-R", "-P", "4"}},
+				{true, []string{"-B", host, "-p", port}, []string{"-c", "10.7.0.2", "-p", "5201"}},
+				{true, []string{"-B", host, "-p", port}, []string{"-c", "fd07::2", "-p", "5201", "-R", "-P", "4"}},
 				{false, []string{"-B", "10.7.0.1", "-p", "5201"}, []string{"-c", "127.0.0.1", "-p", forwardPort, "-P", "4"}},
 				{false, []string{"-B", "10.7.0.1", "-p", "5201"}, []string{"-c", "127.0.0.1", "-p", forwardPort, "-R"}},
 			} {
@@ -384,10 +385,10 @@ func (u *upTest) iperf(inside bool, args []string) (r iperfResult) {
 	return r
 }
 
-// freePort returns a port of 127.0.0.1 that nobody has.
-func freePort(t *testing.T) string {
+// freePort returns a port of an address that nobody has.
+func freePort(t *testing.T, host string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", host+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
