@@ -10,8 +10,8 @@ import (
 
 const paper = "Varghese & Lauck, §VI-B"
 
-// points is how far a loss may be from that for slots of 60 ticks.
-const points = 0.005
+// band is how far a loss may be from that for slots of 60 ticks, relative to it.
+const band = 0.005
 
 func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out := &experiments.Outcome{}
@@ -72,7 +72,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 			Name: "loss-" + rounding, Text: fmt.Sprintf("rounding %s loses %.1f %% of the interval requested at worst, or %.1f %% of the one set", rounding, 100*want.ofRequested, 100*want.ofSet),
 			Source: "slots of 60 ticks, computed", Tag: experiments.Computed,
 			Measured: experiments.MeasuredText("%.1f %% and %.1f %%, slots of %d", 100*got.OfRequested, 100*got.OfSet, c.M),
-			Expected: "each ± 0.5 points", Verdict: experiments.Holds(math.Abs(got.OfRequested-want.ofRequested) <= points && math.Abs(got.OfSet-want.ofSet) <= points),
+			Expected: "each ± 0.5 %", Verdict: experiments.Holds(math.Abs(got.OfRequested/want.ofRequested-1) <= band && math.Abs(got.OfSet/want.ofSet-1) <= band),
 		}, "slots of this plan are not about 60 ticks wide, or the facility rounds otherwise")
 	}
 	out.Claim(experiments.Claim{
