@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,7 +87,29 @@ func (l *linkCommand) fill() (err error) {
 	if err := fillSides(&l.config, l.addrs); err != nil {
 		return err
 	}
-	return l.config.Check()
+	if err := l.config.Check(); err != nil {
+		return err
+	}
+	return checkLinkFiles(&l.config)
+}
+
+// checkLinkFiles tells early what would keep the log or a capture from being written.
+func checkLinkFiles(c *link.Config) error {
+	files := []struct{ flag, name string }{{"log", c.Log}, {"pcap-a", c.Captures[0]}, {"pcap-b", c.Captures[1]}}
+	for i, out := range files {
+		if out.name == "" {
+			continue
+		}
+		if err := checkOutFile(out.flag, out.name, nil); err != nil {
+			return err
+		}
+		for _, other := range files[:i] {
+			if other.name == out.name && out.name != os.DevNull {
+				return fmt.Errorf("%s and %s name the same file", other.flag, out.flag)
+			}
+		}
+	}
+	return nil
 }
 
 func (l *linkCommand) run(cmd *cobra.Command, args []string) error {

@@ -105,7 +105,7 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
 			return unknownCommand(cmd, args) // whose flags these are
 		}
-		return usage(cmd, err)
+		return usage(cmd, flagError(err))
 	})
 	root.AddCommand(
 		newAnalyze(),

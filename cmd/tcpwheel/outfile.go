@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -56,16 +57,16 @@ func checkOutFile(flag, name string, inputs []string) error {
 		return fmt.Errorf("%s %q, want the name of a file", flag, name)
 	}
 	if info, err := os.Stat(filepath.Dir(name)); err != nil {
-		return err
+		return fmt.Errorf("%s %s: %w", flag, name, errors.Unwrap(err))
 	} else if !info.IsDir() {
-		return fmt.Errorf("%s: is no directory", filepath.Dir(name))
+		return fmt.Errorf("%s %s: %s is no directory", flag, name, filepath.Dir(name))
 	}
 	out, err := os.Stat(name)
 	if err != nil {
 		return nil // it is new
 	}
 	if out.IsDir() {
-		return fmt.Errorf("%s: is a directory", name)
+		return fmt.Errorf("%s %s: is a directory", flag, name)
 	}
 	for _, input := range inputs {
 		if in, err := os.Stat(input); err == nil && os.SameFile(in, out) {

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spf13/pflag"
+)
+
+// flagWants says what the kinds of flags take that are not text.
+var flagWants = map[string]string{
+	"bool":          "true or false",
+	"duration":      "a time such as 10ms",
+	"durationSlice": "times such as 1ms,10ms",
+	"float64":       "a number",
+	"int":           fmt.Sprintf("a whole number up to %d", math.MaxInt),
+	"uint32":        fmt.Sprintf("a whole number from 0 to %d", uint32(math.MaxUint32)),
+	"uint64":        fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64)),
+}
+
+// flagError words what is wrong with the value of a flag as the rest of the house does: field, value and bound.
+func flagError(err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	want, ok := flagWants[bad.GetFlag().Value.Type()]
+	if !ok {
+		return err
+	}
+	return fmt.Errorf("%s %q, want %s", bad.GetFlag().Name, bad.GetValue(), want)
+}
