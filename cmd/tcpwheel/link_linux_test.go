@@ -52,8 +52,8 @@ func TestLinkCommand(t *testing.T) {
 	if b, err := os.ReadFile(log); err != nil || !bytes.Contains(b, []byte(`"record":"end"`)) {
 		t.Errorf("log %q, %v", b, err)
 	}
-	if status := run(linkArgs(t, "--log", log+"/x"), nil, io.Discard, &talk); status != exitFailed {
-		t.Errorf("status %d of a log that cannot be, want %d", status, exitFailed)
+	if status := run(linkArgs(t, "--log", log+"/x"), nil, io.Discard, &talk); status != exitUsage {
+		t.Errorf("status %d of a log that cannot be, want %d", status, exitUsage)
 	}
 }
 
