@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"tcpwheel/wheel"
@@ -164,13 +165,20 @@ func newSource(name string, rt *wheel.Realtime, alarm wheel.AlarmConfig) (source
 			return s, err
 		}
 		ended := make(chan struct{})
+		var due atomic.Int64
 		go func() {
 			defer close(ended)
 			for a.Wait() == nil {
-				fire()
+				if int64(a.Now()) >= due.Load() { // else it is the one before: see Wait
+					fire()
+				}
 			}
 		}()
-		s.start = func(d time.Duration) { a.Arm(a.Now().Add(d)) }
+		s.start = func(d time.Duration) {
+			at := a.Now().Add(d)
+			due.Store(int64(at))
+			a.Arm(at)
+		}
 		s.stop = func() { a.Close(); <-ended }
 		return s, nil
 	}
