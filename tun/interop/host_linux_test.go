@@ -116,8 +116,32 @@ func full(a netip.AddrPort) tcpip.FullAddress {
 	return tcpip.FullAddress{NIC: 1, Addr: tcpip.AddrFromSlice(a.Addr().AsSlice()), Port: a.Port()}
 }
 
+// patience is how long an end may take for a read and a write until it counts as one that has stopped, however slow the machine makes all
+// of them. 0 is what the deadlines say.
+type patience struct{ read, write time.Duration }
+
+func (p patience) forRead(c net.Conn) net.Conn {
+	if p.read > 0 {
+		c.SetReadDeadline(time.Now().Add(p.read))
+	}
+	return c
+}
+
+func (p patience) forWrite(c net.Conn) net.Conn {
+	if p.write > 0 {
+		c.SetWriteDeadline(time.Now().Add(p.write))
+	}
+	return c
+}
+
 // kernelConn is a connection's end in a kernel.
-type kernelConn struct{ *net.TCPConn }
+type kernelConn struct {
+	*net.TCPConn
+	patience
+}
+
+func (c kernelConn) Read(b []byte) (int, error)  { return c.forRead(c.TCPConn).Read(b) }
+func (c kernelConn) Write(b []byte) (int, error) { return c.forWrite(c.TCPConn).Write(b) }
 
 func (c kernelConn) abort() {
 	c.SetLinger(0)
@@ -138,7 +162,11 @@ func (c kernelConn) noDelay(t *testing.T, on bool) {
 type stackConn struct {
 	*gonet.TCPConn
 	ep tcpip.Endpoint
+	patience
 }
+
+func (c stackConn) Read(b []byte) (int, error)  { return c.forRead(c.TCPConn).Read(b) }
+func (c stackConn) Write(b []byte) (int, error) { return c.forWrite(c.TCPConn).Write(b) }
 
 func (c stackConn) abort() {
 	c.ep.SocketOptions().SetLinger(tcpip.LingerOption{Enabled: true})
@@ -191,7 +219,7 @@ func (h *host) dialHere(ctx context.Context, from, to netip.AddrPort) (conn, err
 	if err != nil {
 		return nil, err
 	}
-	return kernelConn{c.(*net.TCPConn)}, nil
+	return kernelConn{TCPConn: c.(*net.TCPConn)}, nil
 }
 
 func (h *host) dialStack(ctx context.Context, from, to netip.AddrPort) (conn, error) {
@@ -230,7 +258,7 @@ func (h *host) dialStack(ctx context.Context, from, to netip.AddrPort) (conn, er
 	if terr != nil {
 		return fail(errors.New(terr.String()))
 	}
-	return stackConn{gonet.NewTCPConn(wq, ep), ep}, nil
+	return stackConn{TCPConn: gonet.NewTCPConn(wq, ep), ep: ep}, nil
 }
 
 type kernelListener struct{ net.Listener }
@@ -242,7 +270,7 @@ func (l kernelListener) accept() (conn, error) {
 	}
 	k := c.(*net.TCPConn)
 	k.SetKeepAlive(false)
-	return kernelConn{k}, nil
+	return kernelConn{TCPConn: k}, nil
 }
 
 // stackListener is a gonet listener whose connections show their endpoints.
@@ -261,7 +289,7 @@ func (l stackListener) accept() (conn, error) {
 	for {
 		ep, wq, err := l.ep.Accept(nil)
 		if err == nil {
-			return stackConn{gonet.NewTCPConn(wq, ep), ep}, nil
+			return stackConn{TCPConn: gonet.NewTCPConn(wq, ep), ep: ep}, nil
 		}
 		if _, ok := err.(*tcpip.ErrWouldBlock); !ok {
 			return nil, errors.New(err.String())
@@ -315,7 +343,7 @@ func (h *host) listenFor(t *testing.T, at netip.AddrPort, backlog int) (l listen
 }
 
 const (
-	testLimit   = 3 * time.Minute // for a dial or a transfer, on any machine
+	testLimit   = 3 * time.Minute // for a dial, a read or a write, on any machine
 	gvisorLimit = time.Minute     // for what waits for gVisor's sender: see network.stopped
 )
 
@@ -343,16 +371,32 @@ func (n *network) connect(v6 bool) (a, b conn) {
 	b, err = acceptWithin(l, testLimit)
 	must(n.t, err)
 	n.t.Cleanup(func() { b.Close() })
-	for _, c := range []conn{a, b} {
-		c.SetDeadline(time.Now().Add(testLimit))
-		if us, ours := isOurs(c); ours && n.hasGVisor() {
-			us.SetReadDeadline(time.Now().Add(gvisorLimit))
-		} else if n.hasGVisor() {
-			c.SetWriteDeadline(time.Now().Add(gvisorLimit))
-		}
-		*n.conns = append(*n.conns, c)
-	}
+	a, b = n.patient(a), n.patient(b)
+	*n.conns = append(*n.conns, a, b)
 	return a, b
+}
+
+// patient has an end wait for what is to happen soon on any machine.
+func (n *network) patient(c conn) conn {
+	c.SetDeadline(time.Now().Add(testLimit)) // for what uses neither Read nor Write
+	p := patience{testLimit, testLimit}
+	_, us := isOurs(c)
+	switch {
+	case !n.hasGVisor():
+	case us:
+		p.read = gvisorLimit
+	default:
+		p.write = gvisorLimit
+	}
+	switch end := c.(type) {
+	case kernelConn:
+		end.patience = p
+		return end
+	case stackConn:
+		end.patience = p
+		return end
+	}
+	return c
 }
 
 func (n *network) hasGVisor() bool { return n.a.tcp == gvisor || n.b.tcp == gvisor }

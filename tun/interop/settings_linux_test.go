@@ -144,7 +144,7 @@ func TestFastOpen(t *testing.T) {
 				must(t, receive(got, 3000))
 				must(t, send(got, 3000))
 				c.SetDeadline(time.Now().Add(testLimit))
-				must(t, receive(kernelConn{c.(*net.TCPConn)}, 3000))
+				must(t, receive(kernelConn{TCPConn: c.(*net.TCPConn)}, 3000))
 			}
 		}
 		if withData.Load() == 0 {
