@@ -15,7 +15,7 @@ import (
 )
 
 // Main runs the tests of a package and returns the status to exit with. If they pass, a goroutine must not be left that runs code
-// of gVisor or of a package whose path contains one of the paths, after ten seconds to end; and refs panics if a packet
+// of gVisor or of a package whose path contains one of the paths, after a minute to end; and refs panics if a packet
 // buffer is left, with where it was made. When benchmarks run, buffers are not watched, which costs a lock for all and a stack for each.
 func Main(m *testing.M, paths ...string) int {
 	flag.Parse()
@@ -36,7 +36,7 @@ func Main(m *testing.M, paths ...string) int {
 // goroutines returns the stacks of the goroutines, but for the one of the tests themselves, that run code of one of the paths.
 func goroutines(paths []string) string {
 	var left []string
-	for range 1000 {
+	for range 6000 {
 		buf := make([]byte, 1<<20)
 		buf = buf[:runtime.Stack(buf, true)]
 		left = left[:0]
