@@ -52,6 +52,8 @@
 //   - TCP_MAXSEG of a connection tells the MSS in use, as in Linux. TCP_WINDOW_CLAMP, TCP_QUICKACK and TCP_SYNCNT, which gVisor only keeps,
 //     take effect; TCP_SYNCNT from the next handshake on.
 //   - An ICMP message counts if it quotes a segment in flight (RFC 5927 §4.1), and the error queue is bounded.
+//   - An ACK that nobody waits for is dropped, and not answered by a RST, while the answer to a SYN cookie may have been lost for want of
+//     room in the queue for Accept: it may follow on that.
 //   - A connection that ends by keepalive, or half-open with its listener, tells its peer by a RST.
 //   - TIME-WAIT lasts four minutes at most, and the RTO a day, whatever the options say.
 //
