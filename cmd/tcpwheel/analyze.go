@@ -141,7 +141,7 @@ func (a *analysis) file(cmd *cobra.Command, name string) error {
 	s := newSummary(name, a)
 	rep := a.reports.begin(name)
 	var wrong error
-	tracker := track.New(track.Config{MaxConns: a.maxConns, Event: rep.event(), Done: func(c *track.Conn) {
+	tracker := track.New(track.Config{MaxConns: a.maxConns, Event: rep.event(), Reuse: rep == nil, Done: func(c *track.Conn) {
 		skipped := s.skips(c)
 		if wrong == nil && !skipped {
 			wrong = s.add(c)

@@ -37,8 +37,9 @@ type Conn struct {
 	FirstPacket int64
 	Packets     int64
 
-	// Flows are the directions: the client's first if the handshake was seen, or else that of the first packet.
-	Flows [2]Flow
+	// Flows are the directions: the client's first if the handshake was seen, or else that of the first packet. A connection that waits has
+	// none, which no user of the package sees.
+	Flows *[2]Flow
 
 	Handshake  Handshake
 	How        End
@@ -48,7 +49,9 @@ type Conn struct {
 	Strays     int64 // packets of a connection before, which were not looked at either
 	OddSums    int64 // those that were, as too many are wrong for damage: the addresses were changed in the file, say
 
-	paths      []uint64 // that it was seen on besides its own
+	waiting
+	place
+	spare      *spare // where its flows come from
 	cfg        *Config
 	in         *list
 	prev, next *Conn
@@ -66,6 +69,17 @@ type Handshake struct {
 
 	first, synack wheel.Time
 	hasSYNACK     bool
+}
+
+// take takes a packet of flow dir in, which may have been damaged, as add does, and counts its checksum.
+func (c *Conn) take(p *capture.Packet, dir int, damaged bool) {
+	if c.Flows == nil {
+		c.Flows = c.spare.takeFlows()
+		c.Flows[0].reset(c, p.Src, p.Dst)
+		c.Flows[1].reset(c, p.Dst, p.Src)
+	}
+	c.Flows[dir].sums.note(p)
+	c.add(p, dir, damaged)
 }
 
 // between reports whether the packet is between the ends of c.

@@ -86,6 +86,11 @@ type Flow struct {
 	broke   int64 // the end of the last octets that were seen for the first time after a silence as long as a timeout, of both directions
 }
 
+// reset makes f, which may have been another flow, one of which nothing was seen.
+func (f *Flow) reset(c *Conn, src, dst netip.AddrPort) {
+	*f = Flow{Src: src, Dst: dst, conn: c, marks: stamps{ring: f.marks.ring}}
+}
+
 // missed is a range that was acknowledged before it was seen. If it comes at once after all, the capture has changed the order.
 type missed struct {
 	start, end int64

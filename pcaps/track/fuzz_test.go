@@ -16,6 +16,12 @@ import (
 // check walks the invariants of a connection that is followed.
 func (c *Conn) check(t *testing.T) {
 	t.Helper()
+	if c.waits != (c.Flows == nil) {
+		t.Fatalf("connection %d waits %t, with flows %t", c.ID, c.waits, c.Flows != nil)
+	}
+	if c.waits {
+		return
+	}
 	for i := range c.Flows {
 		f := &c.Flows[i]
 		if n := f.book.len(); n > c.cfg.MaxSegments {
@@ -170,10 +176,17 @@ func FuzzTracker(f *testing.F) {
 		if len(done) != tr.made {
 			t.Fatalf("%d connections were told of, want %d", len(done), tr.made)
 		}
+		waitsAsNot(t, Config{MaxConns: 2, MaxSegments: 64, MaxEpisodes: 8}, packets)
 	})
 }
 
 // all returns all connections, some more than once.
 func (d *directory) all() []*Conn {
-	return slices.AppendSeq(slices.Collect(maps.Values(d.newest)), maps.Values(d.others))
+	all := slices.Collect(maps.Values(d.others))
+	for _, c := range d.slots {
+		for ; c != nil; c = c.chained {
+			all = append(all, c)
+		}
+	}
+	return all
 }

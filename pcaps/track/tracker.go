@@ -9,8 +9,10 @@ import (
 
 // Config is how a tracker works.
 type Config struct {
-	// Done gets each connection when it is complete. The tracker keeps nothing of it.
-	Done func(*Conn)
+	// Done gets each connection when it is complete. The tracker keeps nothing of it, and with Reuse neither may Done: its memory is that of
+	// the next one.
+	Done  func(*Conn)
+	Reuse bool
 
 	// Event is told what each packet was found to be, as it comes; nil for nobody. It must not call the tracker.
 	Event func(*Event)
@@ -48,6 +50,7 @@ type Tracker struct {
 	made                int
 	evicted             int
 	sums                sums // of all packets
+	spare               spare
 }
 
 // New makes a tracker that has seen nothing.
@@ -60,7 +63,7 @@ func New(cfg Config) *Tracker {
 	or(&cfg.MaxConns, defaultConns)
 	or(&cfg.MaxSegments, defaultSegments)
 	or(&cfg.MaxEpisodes, defaultEpisodes)
-	return &Tracker{cfg: cfg, conns: directory{map[pair]*Conn{}, map[pairOnPath]*Conn{}}}
+	return &Tracker{cfg: cfg, conns: newDirectory()}
 }
 
 // Add takes the next packet in, and keeps nothing of it. It costs O(1) and allocates nothing, but for new connections, losses, and as
@@ -68,14 +71,13 @@ func New(cfg Config) *Tracker {
 func (t *Tracker) Add(p *capture.Packet) {
 	c, dir, damaged := t.find(p)
 	t.sums.note(p)
-	c.Flows[dir].sums.note(p)
-	c.add(p, dir, damaged)
-	l := &t.open
-	switch {
-	case c.closed():
-		l = &t.closed
-	case c.halfOpen():
-		l = &t.asked
+	l := &t.asked
+	if c.Flows == nil && !damaged && t.mayWait(p) {
+		c.wait(p)
+		t.last = nil
+	} else {
+		c.take(p, dir, damaged)
+		l = t.listOf(c)
 	}
 	if c.in != l || l.last != c {
 		c.in.remove(c)
@@ -84,6 +86,17 @@ func (t *Tracker) Add(p *capture.Packet) {
 	for t.closed.first != nil && c.Last.Sub(t.closed.first.Last) > closedFor {
 		t.finish(t.closed.first)
 	}
+}
+
+// listOf returns where a connection belongs.
+func (t *Tracker) listOf(c *Conn) *list {
+	switch {
+	case c.closed():
+		return &t.closed
+	case c.halfOpen():
+		return &t.asked
+	}
+	return &t.open
 }
 
 // Close completes all connections, in the order of their last packets.
@@ -114,6 +127,7 @@ func (t *Tracker) find(p *capture.Packet) (c *Conn, dir int, damaged bool) {
 		c = t.conns.find(p)
 	}
 	if c != nil {
+		c.wake()
 		t.last = c
 		dir = c.direction(p)
 		damaged = t.damaged(p, &c.Flows[dir])
@@ -140,14 +154,10 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 		t.evicted++
 		t.finish(oldest)
 	}
-	c := &Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, FirstPacket: p.Number, cfg: &t.cfg}
+	c := t.spare.takeConn()
+	*c = Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, FirstPacket: p.Number, cfg: &t.cfg, spare: &t.spare}
 	t.made++
-	c.Flows[0].Src, c.Flows[0].Dst = p.Src, p.Dst
-	c.Flows[1].Src, c.Flows[1].Dst = p.Dst, p.Src
-	for i := range c.Flows {
-		c.Flows[i].conn = c
-	}
-	t.conns.add(c)
+	t.conns.add(c, p)
 	t.open.append(c)
 	t.last = c
 	return c
@@ -155,6 +165,7 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 
 // finish completes a connection and forgets it.
 func (t *Tracker) finish(c *Conn) {
+	c.wake()
 	c.in.remove(c)
 	t.conns.remove(c)
 	if t.last == c {
@@ -163,6 +174,9 @@ func (t *Tracker) finish(c *Conn) {
 	c.finish()
 	if t.cfg.Done != nil {
 		t.cfg.Done(c)
+	}
+	if t.cfg.Reuse {
+		t.spare.put(c)
 	}
 }
 
