@@ -84,6 +84,10 @@ type Policy struct {
 	// 0 to 500 ms. Linux has TCP_TIMEOUT_MIN_US, "Min TCP timeout in microsecs" (include/net/tcp.h): 2 ms.
 	ProbeSlack time.Duration
 
+	// ReorderedDSACKs has RACK's window of reordering grow by a DSACK only where reordering was seen, and not by one of a loss probe: neither
+	// RACK nor reordering has caused the others. tcp_dsack_seen of Linux does so; RFC 8985 §6.2 counts all.
+	ReorderedDSACKs bool
+
 	// SharedTimer has one timer serve for retransmissions, the probe and RACK's reordering window, as icsk_retransmit_timer of Linux: each takes
 	// the place of the one that runs, and after the probe's or RACK's the retransmission timer counts from when the first segment was last sent.
 	// While RACK's runs, ACKs do not move it. It is for RexmitRestart.

@@ -132,7 +132,7 @@ func linuxJiffies() Policy {
 	p.Phase = PhaseJiffies
 	p.ProbeSlack = 2 * time.Millisecond
 	p.SACKsFirst = true
-	p.SharedTimer = true
+	p.SharedTimer, p.ReorderedDSACKs = true, true
 	return p
 }
 

@@ -21,6 +21,7 @@ type ackFacts struct {
 	known      uint32 // octets cumulatively acknowledged that had been SACKed before
 	lost       bool   // it showed further loss
 	byTimer    bool   // no ACK at all: RACK's timer has expired
+	dsackProbe bool   // the probe arrived twice
 	dsack      bool
 	ece        bool // it bears ECN-Echo
 	reordering bool // it has started RACK's timer

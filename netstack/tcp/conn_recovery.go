@@ -193,7 +193,7 @@ func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 	// With nothing in flight too: DSACKs and the end of a recovery change the window of reordering.
 	timeout, ok := r.rack.Detect(now, &c.fl.sent, RackState{
 		SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(),
-		InRecovery: c.ca >= CARecovery, LeavingRecovery: leaving, DSACK: a.dsack,
+		InRecovery: c.ca >= CARecovery, LeavingRecovery: leaving, DSACK: c.widens(a),
 	}, func(id SegmentID) {
 		found = true
 		if c.fl.sent.seg(id).RetransOut() {
@@ -218,6 +218,11 @@ func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 		// What turned out to be lost has left the room that it took, as in Linux.
 		c.fl.sndcnt += before - c.pipe()
 	}
+}
+
+// widens reports whether the DSACK of an ACK, if it has one, makes RACK's window of reordering grow.
+func (c *Conn) widens(a *ackFacts) bool {
+	return a.dsack && (!c.cfg.Policy.ReorderedDSACKs || c.rec.rack.ReorderingSeen() && !a.dsackProbe)
 }
 
 // beginEpisode resets what is known of the episode before.

@@ -86,8 +86,8 @@ func (c *Conn) judgeFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 // ackProbe is RFC 8985 §7.4.2.
 func (c *Conn) ackProbe(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
-	covers := a.dsack && h.Options.SACK[0].End.AtOrAfter(r.tlp.endSeq) && h.Options.SACK[0].Start.Before(r.tlp.endSeq)
-	if r.tlp.Acked(TLPAck{Ack: a.ack, DSACKProbe: covers, DupNoSACK: a.duplicate && h.Options.NumSACK == 0}) {
+	a.dsackProbe = a.dsack && h.Options.SACK[0].End.AtOrAfter(r.tlp.endSeq) && h.Options.SACK[0].Start.Before(r.tlp.endSeq)
+	if r.tlp.Acked(TLPAck{Ack: a.ack, DSACKProbe: a.dsackProbe, DupNoSACK: a.duplicate && h.Options.NumSACK == 0}) {
 		o.Counters.TCPLossProbeRecovery++
 		if c.ca < CACWR {
 			c.enterCWR(now, a, o, congestion.FastRetransmit)

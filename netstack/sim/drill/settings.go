@@ -179,6 +179,7 @@ var options = []knob{
 	boolean("tlp", "Policy.TLP", func(p *plan) *bool { return &p.conn.Policy.TLP }),
 	boolean("frto", "Policy.FRTO", func(p *plan) *bool { return &p.conn.Policy.FRTO }),
 	boolean("sacks_first", "Policy.SACKsFirst", func(p *plan) *bool { return &p.conn.Policy.SACKsFirst }),
+	boolean("reordered_dsacks", "Policy.ReorderedDSACKs", func(p *plan) *bool { return &p.conn.Policy.ReorderedDSACKs }),
 	boolean("shared_timer", "Policy.SharedTimer", func(p *plan) *bool { return &p.conn.Policy.SharedTimer }),
 	boolean("ack_evidence", "Policy.AckEvidence", func(p *plan) *bool { return &p.conn.Policy.AckEvidence }),
 	span("max_ack_delay", "Policy.MaxAckDelay", func(p *plan) *time.Duration { return &p.conn.Policy.MaxAckDelay }),
