@@ -122,10 +122,7 @@ func TestDialTimeout(t *testing.T) {
 	if _, err := n.tryDial(false, 30*time.Millisecond); err == nil {
 		t.Fatal("dial over a dead link succeeded")
 	}
-	// Close gave the port and the registration back.
-	if left := n.a.stack.RegisteredEndpoints(); len(left) != 0 {
-		t.Errorf("%d endpoints are registered after the dial was given up", len(left))
-	}
+	eventually(t, "Close gives the port and the registration back", func() bool { return len(n.a.stack.RegisteredEndpoints()) == 0 })
 }
 
 // TestLoss exchanges over a link that loses packets in both directions.
