@@ -164,8 +164,12 @@ func TestAllocations(t *testing.T) {
 			y.Read(buf)
 		})
 	}
-	ours, gonets := per(apis[0].connect), per(apis[1].connect)
-	if ours > gonets-2 {
-		t.Errorf("a write and a read make %v allocations, and gonet's %v: want two less at least", ours, gonets)
+	var ours, gonets float64
+	for range 5 { // whatever runs beside allocates, too
+		ours, gonets = per(apis[0].connect), per(apis[1].connect)
+		if ours <= gonets-2 {
+			return
+		}
 	}
+	t.Errorf("a write and a read make %v allocations, and gonet's %v: want two less at least", ours, gonets)
 }
