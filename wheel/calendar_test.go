@@ -84,7 +84,7 @@ func TestCalendarResizesWithoutAllocating(t *testing.T) {
 			timers[i] = f.New(0)
 		}
 		now := Time(0)
-		n := testing.AllocsPerRun(20, func() {
+		n := testing.AllocsPerRun(100, func() {
 			for i, timer := range timers {
 				f.Schedule(timer, now+1+Time(i*i%9973))
 			}

@@ -167,7 +167,7 @@ func TestCalloutsDoNotAllocate(t *testing.T) {
 		c := NewCallouts(MustNew(scheme, Config{Tick: 1}))
 		c.Reserve(n)
 		now, expire := Time(0), func(x Timer) { c.Expired(x) }
-		if got := testing.AllocsPerRun(20, func() {
+		if got := testing.AllocsPerRun(100, func() {
 			for i := range n {
 				c.Timeout(uint32(i&3), uint64(i), now+Time(n-i))
 			}
