@@ -42,8 +42,10 @@ func (p *protocol) count(pass *pass, e *Endpoint) {
 	add(s.SlowStartRetransmits, pass.slow)
 	pass.slow = 0
 	add(s.SegmentsAckedWithDSACK, since(&now.TCPDSACKRecv, &told.TCPDSACKRecv)+since(&now.TCPDSACKOfoRecv, &told.TCPDSACKOfoRecv))
-	add(s.SpuriousRecovery, since(&now.TCPDSACKUndo, &told.TCPDSACKUndo)+since(&now.TCPFullUndo, &told.TCPFullUndo))
-	add(s.SpuriousRTORecovery, since(&now.TCPSpuriousRTOs, &told.TCPSpuriousRTOs))
+	// Those of timeouts are among all.
+	late := since(&now.TCPLossUndo, &told.TCPLossUndo)
+	add(s.SpuriousRecovery, late+since(&now.TCPFullUndo, &told.TCPFullUndo)+since(&now.TCPPartialUndo, &told.TCPPartialUndo))
+	add(s.SpuriousRTORecovery, late)
 }
 
 // counted are counters as they were before a pass.

@@ -7,25 +7,28 @@ import (
 	"tcpwheel/wheel"
 )
 
-// undo takes back what the episode did to the window, as it was not needed (RFC 4015 §3.4).
+// undo takes back what the episode did to the window, as it was not needed (RFC 4015 §3.4), and reports whether there was something.
 // acked is what may leave in a burst, at most an initial window.
-func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) {
+func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) bool {
 	r := &c.rec
 	r.undoable = false
 	if a.ece {
-		return // RFC 4015 §3.4: where the ACK bears ECN-Echo, there was congestion all the same
+		return false // RFC 4015 §3.4: where the ACK bears ECN-Echo, there was congestion all the same
 	}
 	if !c.cc.Undo(now, c.fl.sent.Outstanding().Octets, acked) {
-		return
+		return false
 	}
 	if c.fl != &atRest {
 		c.fl.sent.forgetLosses()
 		c.fl.frto.Reset()
 	}
 	r.newLeft = 0
-	if c.ca == CALoss {
+	switch {
+	case c.ca == CALoss:
 		o.Counters.TCPLossUndo++
-	} else {
+	case c.ca == CARecovery && c.sndUna.Before(r.recover):
+		o.Counters.TCPPartialUndo++
+	default:
 		o.Counters.TCPFullUndo++
 	}
 	if r.rtoEpisode {
@@ -42,6 +45,7 @@ func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) {
 		r.force = false
 		c.ca = CAOpen
 	}
+	return true
 }
 
 // judgeDSACK counts a duplicate against the retransmissions of the episode (RFC 3708).
@@ -52,10 +56,9 @@ func (c *Conn) judgeDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		return
 	}
 	n := (b.Len() + c.mss - 1) / c.mss
-	if r.dsack.OnDuplicate(n) == congestion.Spurious {
+	// The ACKs of what was in flight came before: this one may acknowledge nothing.
+	if r.dsack.OnDuplicate(n) == congestion.Spurious && c.undo(now, a, math.MaxUint32, o) {
 		o.Counters.TCPDSACKUndo++
-		// The ACKs of what was in flight came before: this one may acknowledge nothing.
-		c.undo(now, a, math.MaxUint32, o)
 	}
 }
 

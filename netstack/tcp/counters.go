@@ -6,8 +6,8 @@ import "reflect"
 // prefix, and of Linux's TcpExt (net/ipv4/proc.c; nstat shows them), in Go and in JSON. All but CurrEstab only grow, and wrap
 // around at 2^64. The zero value has counted nothing; counting is an addition to a field.
 //
-// What Linux counts and this engine has no occasion for is not here: reordering found without SACK, undoing in part, and
-// what is dropped or reset for want of memory.
+// What Linux counts and this engine has no occasion for is not here: reordering found without SACK, slow starts that ended by the train
+// of their ACKs, what is dropped or reset for want of memory, and resets in place of FIN-WAIT-2.
 type Counters struct {
 	// RFC 4022 §4: the scalars.
 	ActiveOpens  uint64 // connections from CLOSED to SYN-SENT
@@ -79,9 +79,10 @@ type Counters struct {
 	TCPDSACKOfoSent       uint64 // DSACKs sent for what was queued out of order
 	TCPDSACKRecv          uint64 // DSACKs received for what was acknowledged
 	TCPDSACKOfoRecv       uint64 // DSACKs received for what was SACKed
-	TCPFullUndo           uint64 // reductions of the window undone in a fast recovery
-	TCPDSACKUndo          uint64 // undone by DSACK
+	TCPFullUndo           uint64 // reductions of the window undone in a fast recovery or later, when all of its flight was acknowledged
+	TCPPartialUndo        uint64 // undone in a fast recovery by an ACK of a part of its flight
 	TCPLossUndo           uint64 // undone after a timeout
+	TCPDSACKUndo          uint64 // of these three, those that DSACKs told of
 	TCPHystartDelayDetect uint64 // slow starts that ended because round trips grew: by HyStart++, or Vegas's own rule
 	TCPHystartDelayCwnd   uint64 // the sum of the windows at which it did, in segments
 

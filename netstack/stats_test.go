@@ -1,0 +1,36 @@
+package netstack
+
+import (
+	"testing"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+
+	"tcpwheel/netstack/tcp"
+)
+
+// TestSpuriousRecoveriesCountOnce: each recovery that was undone is one of gVisor's SpuriousRecovery, whatever showed it, and if it was of a
+// timeout one of its SpuriousRTORecovery, too.
+func TestSpuriousRecoveriesCountOnce(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		counters       tcp.Counters
+		all, ofTimeout uint64
+	}{
+		{"Eifel, fast recovery", tcp.Counters{TCPFullUndo: 1}, 1, 0},
+		{"Eifel, a partial ACK", tcp.Counters{TCPPartialUndo: 1}, 1, 0},
+		{"DSACK, fast recovery", tcp.Counters{TCPFullUndo: 1, TCPDSACKUndo: 1}, 1, 0},
+		{"Eifel, timeout", tcp.Counters{TCPLossUndo: 1}, 1, 1},
+		{"DSACK, timeout", tcp.Counters{TCPLossUndo: 1, TCPDSACKUndo: 1}, 1, 1},
+		{"F-RTO", tcp.Counters{TCPLossUndo: 1, TCPSpuriousRTOs: 1}, 1, 1},
+	} {
+		p := &protocol{stats: tcpip.Stats{}.FillIn().TCP}
+		pass := &pass{}
+		pass.out.Counters = test.counters
+		for range 2 { // the second time there is nothing new
+			p.count(pass, &Endpoint{})
+		}
+		if all, ofTimeout := p.stats.SpuriousRecovery.Value(), p.stats.SpuriousRTORecovery.Value(); all != test.all || ofTimeout != test.ofTimeout {
+			t.Errorf("%s: %d spurious recoveries, %d of timeouts, want %d and %d", test.name, all, ofTimeout, test.all, test.ofTimeout)
+		}
+	}
+}
