@@ -99,6 +99,9 @@ func (c *Conn) judge(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	if a.dsack {
 		c.judgeDSACK(now, h, a, o)
 	}
+	// DEVIATION RFC 3522 §3.2 (5): there is no verdict by an ACK with a DSACK, nor by one of all outstanding data while none has come before,
+	// since all ACKs of the flight may have been lost, and the retransmission drawn this one. Then the data arrived all the same, and a DSACK
+	// would undo it, too; Linux does not ask (tcp_packet_delayed).
 	if a.acked > 0 && r.undoable && c.tsOn && r.eifel.OnAck(h.Options.TSEcr) == congestion.Spurious {
 		c.undo(now, a, a.acked, o)
 	}
