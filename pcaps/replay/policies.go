@@ -89,7 +89,7 @@ func ParseChoice(text string) (Choice, error) {
 	return c, nil
 }
 
-// policy makes the policy. model is what stands for captured timers, and syns how these send SYNs again.
+// policy makes the policy. model is what stands for captured timers, and syns how these send SYNs again, and those of linux-jiffies.
 func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Policy, err error) {
 	name := c.name
 	if name == Captured {
@@ -112,7 +112,7 @@ func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Polic
 	if err != nil {
 		return p, err
 	}
-	if c.name == Captured {
+	if c.name == Captured || p.Phase == tcptimers.PhaseJiffies { // whose ticks are those of the captured host, too
 		syns.Apply(&p)
 	}
 	if c.tick > 0 {
