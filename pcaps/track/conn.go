@@ -106,13 +106,17 @@ func (c *Conn) halfOpen() bool {
 }
 
 // reused reports whether the packet is the SYN of another connection: one with another number than the one before had, that is no
-// stray from before.
+// stray from before; or the SYN-ACK of another, where nothing of the other direction is captured.
 func (c *Conn) reused(p *capture.Packet, dir int) bool {
 	h := &p.Header
-	if h.Flags&(tcp.SYN|tcp.ACK|tcp.RST) != tcp.SYN {
+	f := &c.Flows[dir]
+	switch h.Flags & (tcp.SYN | tcp.ACK | tcp.RST) {
+	case tcp.SYN:
+	case tcp.SYN | tcp.ACK:
+		return f.HasSYN && f.base != h.Seq && c.Flows[1-dir].Packets == 0
+	default:
 		return false
 	}
-	f := &c.Flows[dir]
 	if f.HasSYN {
 		return f.base != h.Seq || f.finAcked && c.Flows[1-dir].finAcked
 	}
