@@ -91,7 +91,8 @@ func (f *Flow) reset(c *Conn, src, dst netip.AddrPort) {
 	*f = Flow{Src: src, Dst: dst, conn: c, marks: stamps{ring: f.marks.ring}}
 }
 
-// missed is a range that was acknowledged before it was seen. If it comes at once after all, the capture has changed the order.
+// missed is a range that was acknowledged before it was seen, less what came after all. If that comes at once, or with the next
+// identification, the capture has changed the order.
 type missed struct {
 	start, end int64
 	at         wheel.Time

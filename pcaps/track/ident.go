@@ -37,6 +37,12 @@ func (d *idents) note(p *capture.Packet) {
 	d.last, d.any = id, true
 }
 
+// follows reports whether an identification is the very next after that of the last packet, so that nothing that was not
+// captured was sent in between.
+func (d *idents) follows(id uint16) bool {
+	return d.any && id != 0 && id-d.last == 1 && d.runs >= identRuns
+}
+
 // order returns -1 if the packet with the identification a was sent before that with b, 1 if after it, and 0 if it cannot be told.
 func (d *idents) order(a, b uint16) int {
 	if a == 0 || b == 0 || d.runs < identRuns {

@@ -49,7 +49,10 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 	h := &p.Header
 	f.hasten(now, at, start, &h.Options)
 	from := max(start, f.una)
-	if m := &f.missed; start >= m.start && end <= m.end && now.Sub(m.at) < lateStamp {
+	if m := &f.missed; start >= m.start && end <= m.end && (now.Sub(m.at) < lateStamp || start == m.start && f.idents.follows(identOf(p))) {
+		if start == m.start {
+			m.start = end
+		}
 		f.Unseen -= min(end-start, f.Unseen)
 		f.Octets += max(min(from, end)-start, 0) // the others are still missing
 		f.tell(Late, p.Number, now, at, start, end, nil)
