@@ -9,9 +9,9 @@ type segment struct {
 	seen       wheel.Time // when the first was captured, or those behind what is missing
 	first      wheel.Time // of the first transmission seen; of one that was not, when it was noticed that it is missing
 	sent       wheel.Time // of the last one
-	after      wheel.Time // of one that is missing: when what stands before it was sent
+	after      wheel.Time // of one that is missing: when what was seen before it was sent, octets or none
 	number     int64      // the packet with the first one seen; 0 for none
-	firstTS    uint32     // its TSval
+	firstTS    uint32     // its TSval; of one that is missing, that of the packet that showed it, as id
 	ts         uint32     // that of the last one
 	txs        uint16     // transmissions seen
 	id         uint16     // the identification of the packet with the first one; 0 for none

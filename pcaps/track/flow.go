@@ -105,6 +105,7 @@ type view struct {
 	advanced wheel.Time // when SND.UNA last moved
 	began    wheel.Time // when something was in flight again, after nothing was
 	sentNew  wheel.Time // when octets were last sent for the first time
+	stood    wheel.Time // when a packet without octets last told that none were sent beyond those seen
 	more     bool       // and not the last of what the application had written
 	resent   wheel.Time // the same, sent again
 	timed    wheel.Time // when a timer last sent something
@@ -237,6 +238,8 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 	if n == 0 {
 		if start > f.max && !f.isStale(h) {
 			f.gap(p, start, at, now) // it carries nothing, and tells all the same how much was sent before
+		} else if start == f.max {
+			f.view.stood = at
 		}
 		return
 	}
@@ -302,15 +305,17 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 	}
 }
 
-// gap notes that octets are missing: lost on the way here, late, or not captured.
+// gap notes that octets are missing, which were sent since all that was seen before: lost on the way here, late, or not captured.
 func (f *Flow) gap(p *capture.Packet, start int64, at, now wheel.Time) {
 	f.tell(Missing, p.Number, now, at, f.max, start, nil)
 	if f.timedOut(start, at) {
 		f.view.lossy, f.view.recover = true, start
 	}
+	after := maxTime(f.view.sentNew, f.view.stood)
 	f.extend(segment{
-		start: f.max, end: start, seen: now, first: at, sent: at, after: f.view.sentNew, missing: true,
-		tail: f.view.more && at.Sub(f.view.sentNew) > f.leastRTT()/4,
+		start: f.max, end: start, seen: now, first: at, sent: at, after: after, missing: true,
+		id: identOf(p), firstTS: p.Header.Options.TSVal, hasTS: p.Header.Options.HasTimestamps,
+		tail: f.view.more && at.Sub(after) > f.leastRTT()/4,
 	})
 }
 

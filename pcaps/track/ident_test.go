@@ -2,6 +2,42 @@ package track
 
 import "testing"
 
+// TestBareACKTellsTheOrder: a packet without octets has shown that some were sent before it, and they come 40 ms later. With an older
+// identification or timestamp they have been overtaken, with a later one they were lost and sent again, whatever the round trip. They were not
+// sent yet when the packet before left, which had none either.
+func TestBareACKTellsTheOrder(t *testing.T) {
+	for name, stamp := range map[string]func(n uint32) option{
+		"identification": func(n uint32) option { return withID(70 + n) },
+		"timestamp":      func(n uint32) option { return withStamps(700+30*n, 1) },
+	} {
+		for _, again := range []bool{false, true} {
+			l := newLab(t, Config{})
+			l.open(0)
+			l.send(100, true, 1, 100, 1)
+			l.send(150, false, 1, 100, 101, stamp(0))
+			l.send(150.1, true, 101, 100, 101)
+			l.send(200, false, 101, 0, 201, stamp(1))
+			l.send(300, true, 201, 100, 101)
+			l.send(350, false, 101, 0, 301, stamp(2))
+			l.send(400, true, 301, 100, 101)
+			l.send(450, false, 601, 0, 401, stamp(4))
+			last := stamp(3)
+			if again {
+				last = stamp(5)
+			}
+			l.send(490, false, 101, 500, 401, last)
+			l.send(490.1, true, 401, 0, 601)
+			f := &l.done(1)[0].Flows[1]
+			if again != (len(f.Episodes) == 1) || again == (f.Reordered > 0) || f.Octets != 600 {
+				t.Fatalf("%s, sent again %v: %d episodes, %d out of order, %d octets", name, again, len(f.Episodes), f.Reordered, f.Octets)
+			}
+			if again && (f.Episodes[0].D != 140*ms || !f.Episodes[0].Estimated) {
+				t.Errorf("%s: D %v, estimated %v, want 140ms true", name, f.Episodes[0].D, f.Episodes[0].Estimated)
+			}
+		}
+	}
+}
+
 // TestACKsLongBeforeWhatTheyAcknowledge: the directions were captured apart, and put together in a wrong order. The identifications go on as if
 // nothing had been sent that is not there. What is sent again all the same is a loss.
 func TestACKsLongBeforeWhatTheyAcknowledge(t *testing.T) {

@@ -130,7 +130,7 @@ func (f *Flow) touch(first, last int, p *capture.Packet, at wheel.Time) {
 			if p.Header.Flags.Has(tcp.FIN) && s.end == f.finEnd {
 				f.Octets--
 			}
-			s.firstTS = p.Header.Options.TSVal
+			s.firstTS, s.id = p.Header.Options.TSVal, identOf(p)
 			if s.number == 0 {
 				s.number = p.Number
 			}
@@ -148,7 +148,7 @@ func (f *Flow) arrivedLate(p *capture.Packet, at wheel.Time, start, end int64) {
 	first, last := f.book.cut(start, max(end, start))
 	for i := first; i < last; i++ {
 		if s := f.book.at(i); s.missing {
-			s.missing, s.txs, s.number = false, 1, p.Number
+			s.missing, s.txs, s.number, s.id = false, 1, p.Number, identOf(p)
 			s.sent = min(s.sent, at) // before what stands behind it
 			s.first = s.sent
 			s.ts, s.firstTS, s.hasTS = p.Header.Options.TSVal, p.Header.Options.TSVal, p.Header.Options.HasTimestamps
@@ -157,23 +157,20 @@ func (f *Flow) arrivedLate(p *capture.Packet, at wheel.Time, start, end int64) {
 	}
 }
 
-// overtaken reports whether a packet that fills a gap was sent before those behind the gap, and only came later: its timestamp or its
+// overtaken reports whether a packet that fills a gap was sent before what showed the gap, and only came later: its timestamp or its
 // identification is older, or, where these do not tell, it came too soon to be an answer to what is missing.
 func (f *Flow) overtaken(s *segment, i int, p *capture.Packet, now wheel.Time) bool {
-	behind := i + 1
-	for behind < f.book.len() && behind < i+64 && f.book.at(behind).number == 0 {
-		behind++
+	shown := s // with the stamps of what showed that it is missing, unless an ACK did
+	for behind := i + 1; s.id == 0 && !s.hasTS && shown.number == 0 && behind < min(f.book.len(), i+64); behind++ {
+		shown = f.book.at(behind)
 	}
-	if behind < f.book.len() {
-		next := f.book.at(behind)
-		if p.Header.Options.HasTimestamps && next.hasTS && next.number > 0 {
-			if d := int32(p.Header.Options.TSVal - next.firstTS); d != 0 {
-				return d < 0
-			}
+	if p.Header.Options.HasTimestamps && shown.hasTS {
+		if d := int32(p.Header.Options.TSVal - shown.firstTS); d != 0 {
+			return d < 0
 		}
-		if order := f.idents.order(identOf(p), next.id); order != 0 {
-			return order < 0
-		}
+	}
+	if order := f.idents.order(identOf(p), shown.id); order != 0 {
+		return order < 0
 	}
 	least := f.leastRTT()
 	return now.Sub(s.seen) < max(least-least/8, lateStamp/5)
