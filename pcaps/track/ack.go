@@ -158,12 +158,22 @@ func (f *Flow) lag() time.Duration {
 // atOnce is what counts as no time between the point of capture and a host: the host itself.
 const atOnce = 250 * time.Microsecond
 
+// maxDeaf is how many packets in a row may have one echo, older than ACKs that must have arrived, until it counts for nothing: RFC 1323 §3.4
+// had TS.Recent follow segments with octets only, and hosts of that time echo no bare ACK.
+const maxDeaf = 32
+
 // catchUp has those ACKs arrive that the sender had when it sent the packet at hand: as its echo tells, or as long as the lag ago.
 func (f *Flow) catchUp(now wheel.Time, echo uint32, hasTS bool) {
 	newest := false // an ACK with the very echo has arrived
 	before, any := f.echoed, f.echoes
 	if hasTS {
+		if any && echo != before {
+			f.deaf = 0
+		} else if f.deaf < maxDeaf && f.hasOverdue && int32(f.overdue-echo) > 0 {
+			f.deaf++
+		}
 		f.echoed, f.echoes = echo, true
+		hasTS = f.deaf < maxDeaf
 	}
 	defer func() { f.spoke = now }()
 	for f.pending.len() > 0 {
@@ -201,6 +211,8 @@ func (f *Flow) hasten(now, at wheel.Time, start int64, o *tcp.Options) {
 // settle has those ACKs arrive that must have by now, whatever the sender says.
 func (f *Flow) settle(now wheel.Time) {
 	for f.pending.len() > 0 && now.Sub(f.pending.first().seen) > 3*f.lag()+time.Second/5 {
+		a := f.pending.first()
+		f.overdue, f.hasOverdue = a.ts, a.hasTS
 		f.arrive(now)
 	}
 }

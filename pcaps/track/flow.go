@@ -69,7 +69,11 @@ type Flow struct {
 	clock   senderClock
 	spoke   wheel.Time // when Src last sent anything
 	echoed  uint32     // and the timestamp that it echoed
-	echoes  bool
+	overdue uint32     // the timestamp of the last ACK that had not been echoed when it must have arrived
+	deaf    uint8      // packets in a row that had an older echo, always the same
+
+	echoes, hasOverdue bool // whether there are any
+
 	copies  copies
 	sums    sums
 	half    half // between the point of capture and Src
