@@ -158,8 +158,8 @@ func (f *Flow) lag() time.Duration {
 // atOnce is what counts as no time between the point of capture and a host: the host itself.
 const atOnce = 250 * time.Microsecond
 
-// maxDeaf is how many packets in a row may have one echo, older than ACKs that must have arrived, until it counts for nothing: RFC 1323 §3.4
-// had TS.Recent follow segments with octets only, and hosts of that time echo no bare ACK.
+// maxDeaf is how many packets in a row may have one echo, older than ACKs that must have arrived, until it counts for nothing: RFC 7323 §4.3
+// has TS.Recent follow bare ACKs too, and hosts from before that echo none.
 const maxDeaf = 32
 
 // catchUp has those ACKs arrive that the sender had when it sent the packet at hand: as its echo tells, or as long as the lag ago.

@@ -6,8 +6,8 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// TestEchoOfOctetsOnly is a sender as RFC 1323 §3.4 had it, which echoes no timestamp of a bare ACK, captured behind it. What it sends
-// again after three duplicate ACKs is their doing.
+// TestEchoOfOctetsOnly is a sender of a time before RFC 7323 §4.3, which echoes no timestamp of a bare ACK, captured behind it. What it
+// sends again after three duplicate ACKs is their doing.
 func TestEchoOfOctetsOnly(t *testing.T) {
 	l := newLab(t, Config{})
 	handshake := func(p *packet) { p.Header.Options.HasMSS, p.Header.Options.MSS = true, 1012 }
