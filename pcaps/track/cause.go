@@ -65,6 +65,8 @@ func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
 		r.Kind = Fast // how far away the sender is cannot be told, but it is being asked
 	case now.Sub(s.earliest()) < max(f.leastRTT()-f.leastRTT()/8-f.promptly(), leastTimer):
 		r.Kind = Unknown // no timer is that short
+	case one && f.lag() == 0 && silence <= atOnce && v.advanced == v.lastACK && now.Sub(s.sent) < leastTimeout:
+		r.Kind = Unknown // RFC 6298 §5 (5.3): that ACK has just started the timer anew
 	case one:
 		f.expired(r, s, Unknown)
 	case isFirst:

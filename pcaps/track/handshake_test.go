@@ -53,3 +53,18 @@ func TestDataAtTheNumberOfTheSYN(t *testing.T) {
 	l.send(150, false, 0, 21, 0)
 	l.wantClean(1)
 }
+
+// TestFINAgainWithTheACKOfWhatStandsBeforeIt: some hosts send their FIN once more as soon as all before it is acknowledged. No timer did that: RFC
+// 6298 §5 (5.3) starts it anew with the ACK.
+func TestFINAgainWithTheACKOfWhatStandsBeforeIt(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 27, 1)
+	l.send(101, true, 28, 0, 1, withFlags(tcp.FIN|tcp.ACK))
+	l.send(150, false, 1, 0, 28)
+	l.send(150.05, true, 28, 0, 1, withFlags(tcp.FIN|tcp.ACK))
+	l.send(152, false, 1, 0, 29)
+	if e := l.only(); e.Kind != Unknown || e.Spurious != Spurious {
+		t.Errorf("%v, spurious %v, want unknown, yes", e.Kind, e.Spurious)
+	}
+}
