@@ -130,8 +130,8 @@ const inARow = 1.5
 
 // exception tells of a setting that the rule does not tell.
 func (p *Plan) exception(g *group) string {
-	return fmt.Sprintf("%d servers at %d Gbit/s and a floor of %v, goodput times %s (%.2f to %.2f), the 90th percentile %s times the 10th, %s timeouts",
-		g.servers, p.Rates[g.network]/1e9, g.floor, experiments.Number(g.ratio.Value), g.ratio.Lo, g.ratio.Hi, experiments.Number(g.spread), experiments.Number(g.most))
+	return fmt.Sprintf("%d servers at %d Mbit/s and a floor of %v, goodput times %s (%.2f to %.2f), the 90th percentile %s times the 10th, %s timeouts",
+		g.servers, p.Rates[g.network]/1e6, g.floor, experiments.Number(g.ratio.Value), g.ratio.Lo, g.ratio.Hi, experiments.Number(g.spread), experiments.Number(g.most))
 }
 
 func (p *Plan) figures(out *experiments.Outcome, all []group) {

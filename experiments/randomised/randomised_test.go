@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/stat"
 	"tcpwheel/experiments/studytest"
 )
 
@@ -51,4 +52,13 @@ func TestPlanIsChecked(t *testing.T) {
 		"servers: [2000, 16]": "want more than the value before it",
 		"unsettled: 6":        "unsettled: 6, want less than queries, 6",
 	})
+}
+
+func TestException(t *testing.T) {
+	p := &Plan{Rates: []int{1_000_000_000}, Jitter: 0.5}
+	g := &group{servers: 512, floor: time.Millisecond, ratio: stat.Interval{Value: 1.08, Lo: 1.05, Hi: 1.121}, spread: 1.42, most: 1.6}
+	want := "512 servers at 1000 Mbit/s and a floor of 1ms, goodput times 1.08 (1.05 to 1.12), the 90th percentile 1.42 times the 10th, 1.6 timeouts"
+	if got := p.exception(g); got != want || !p.rule(g) {
+		t.Errorf("exception(%+v) = %q, want %q", g, got, want)
+	}
 }
