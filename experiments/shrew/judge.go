@@ -140,10 +140,21 @@ func (j *judgement) figures() {
 	one.Series = append(one.Series, m)
 	all := frame("shrew-timers", fmt.Sprintf("Pulses of %v, against other timers", j.Pulses[0]),
 		"The nulls are where the floor puts them. A finer floor moves them to shorter periods; 4.4BSD's ticks spread them over the phases of the pulses.")
-	for _, text := range j.all() {
+	texts := j.all()
+	theirs := len(texts) - len(j.gvisors())
+	for _, text := range texts[:theirs] {
 		all.Series = append(all.Series, curve(text, text, j.Pulses[0]))
 	}
 	j.out.Figures = append(j.out.Figures, one, all)
+	if theirs == len(texts) {
+		return
+	}
+	stacks := frame("shrew-gvisor", fmt.Sprintf("Pulses of %v, against gVisor's own TCP", j.Pulses[0]),
+		"Without RACK and its probe the floor puts the nulls where it puts those of the first timers. A note says what is left with both.")
+	for _, text := range append([]string{first.Text}, texts[theirs:]...) {
+		stacks.Series = append(stacks.Series, curve(text, text, j.Pulses[0]))
+	}
+	j.out.Figures = append(j.out.Figures, stacks)
 }
 
 func (j *judgement) claims() {
@@ -232,8 +243,8 @@ func (j *judgement) claimGVisor(source string) {
 		Verdict: experiments.Judged(max(at, half), 0, null, 0, 2*null),
 	}, "something else than the timer repairs what a pulse has lost")
 	at, half = left(false)
-	j.out.Notes = append(j.out.Notes, fmt.Sprintf("With RACK and its probe for lost tails gVisor's own TCP keeps %s and %s %% of the rate at %v and %v with the same floor: it is not the floor alone "+
-		"that makes its timer expire then.", experiments.Number(100*at), experiments.Number(100*half), floor, floor/2))
+	j.out.Notes = append(j.out.Notes, fmt.Sprintf("With RACK and its probe for lost tails gVisor's own TCP keeps %s and %s %% of the rate at %v and %v with the same floor. What they change "+
+		"was not looked for.", experiments.Number(100*at), experiments.Number(100*half), floor, floor/2))
 }
 
 func scale(in stat.Interval) stat.Interval {
