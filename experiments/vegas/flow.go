@@ -29,8 +29,11 @@ var kinds = []kind{
 	{"again", 8, 0, 2},     // a fast retransmission is lost
 }
 
-// kindAgain is the index of the last of kinds.
-const kindAgain = 2
+// Indices of kinds: the first and the last.
+const (
+	kindAlone = 0
+	kindAgain = 2
+)
 
 // mss is the payload of a full segment without timestamps over an MTU of 1500.
 const mss = 1460
@@ -55,6 +58,18 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 					},
 				})
 			}
+		}
+	}
+	for _, rtt := range p.AnchorRTTs {
+		for seed := 1; seed <= p.Seeds; seed++ {
+			all = append(all, experiments.Cell[Cell]{
+				Name: fmt.Sprintf("anchor rtt=%v seed=%d", rtt, seed),
+				Cost: 1.3e-5 * float64(p.Losses*(p.Between+1)),
+				Run: func(context.Context) (Cell, error) {
+					f, err := flow{plan: p, timers: p.Coarse, rtt: rtt, kind: kindAlone, key: flowKey(seed, rtt, kindAlone)}.run()
+					return Cell{Timers: p.Coarse.Text, RTT: rtt, Seed: seed, Anchor: true, Flows: []Flow{f}}, err
+				},
+			})
 		}
 	}
 	for _, rtt := range p.StillRTTs {

@@ -26,7 +26,7 @@ const paper = "L. Brakmo and L. Peterson, IEEE JSAC 13(8), 1995"
 var anchors = []struct {
 	rtt  time.Duration
 	wait float64 // ms
-}{{50 * time.Millisecond, 1402}, {100 * time.Millisecond, 1550}, {150 * time.Millisecond, 1705}}
+}{{10 * time.Millisecond, 1280}, {50 * time.Millisecond, 1402}, {100 * time.Millisecond, 1550}, {150 * time.Millisecond, 1705}}
 
 // results are the results of the cells.
 type results []Cell
@@ -35,7 +35,7 @@ type results []Cell
 func (r results) of(timers string, kind int, rtt func(time.Duration) bool) (groups [][]float64, other int) {
 	bySeed := map[int]int{} // index of groups
 	for _, c := range r {
-		if c.Still || c.Timers != timers || !rtt(c.RTT) {
+		if c.Still || c.Anchor || c.Timers != timers || !rtt(c.RTT) {
 			continue
 		}
 		i, ok := bySeed[c.Seed]
@@ -249,10 +249,15 @@ func (r results) claims(p *Plan, out *experiments.Outcome) {
 		Expected: "at least 3.7", Verdict: experiments.Judged(ratio.Value, publishedCoarse/publishedFine, math.Inf(1), 2, math.Inf(1)),
 	}, "the fine timer waits for more than the round trip and its variation")
 	for _, a := range anchors {
-		if !slices.Contains(p.RTTs, a.rtt) {
+		groups, _ := r.of(p.Coarse.Text, kindAlone, exactly(a.rtt))
+		for _, c := range r {
+			if c.Anchor && c.RTT == a.rtt {
+				groups = append(groups, c.Flows[0].Waits)
+			}
+		}
+		if len(groups) == 0 {
 			continue
 		}
-		groups, _ := r.of(p.Coarse.Text, 0, exactly(a.rtt))
 		in := stat.Bootstrap(groups, 1, stat.Mean[float64])
 		out.Claim(experiments.Claim{
 			Name:      fmt.Sprintf("crossings-%d", a.rtt.Milliseconds()),

@@ -26,6 +26,8 @@ type Plan struct {
 	Losses  int             `plan:"losses" min:"1" max:"1000"`
 	Between int             `plan:"between" min:"2" max:"1000"`
 
+	AnchorRTTs []time.Duration `plan:"anchor_rtts" min:"1ms" max:"1s" optional:"true"`
+
 	StillRTTs    []time.Duration `plan:"still_rtts" min:"1ms" max:"100ms"`
 	StillLosses  int             `plan:"still_losses" min:"1" max:"10000"`
 	StillBetween int             `plan:"still_between" min:"2" max:"1000"`
@@ -54,8 +56,9 @@ type Cell struct {
 	Timers string        `json:"timers"` // their text, or gVisor's name
 	RTT    time.Duration `json:"rtt"`
 	Seed   int           `json:"seed"`
-	Still  bool          `json:"still,omitempty"` // no sample crosses a tick
-	Flows  []Flow        `json:"flows"`           // by kind: those of kinds, or alone only
+	Still  bool          `json:"still,omitempty"`  // no sample crosses a tick
+	Anchor bool          `json:"anchor,omitempty"` // it is for the recurrence only, and in no figure over round trips
+	Flows  []Flow        `json:"flows"`            // by kind: those of kinds, or alone only
 }
 
 // Flow is what was seen of losses of one kind.
@@ -83,6 +86,11 @@ func check(p *Plan) error {
 			return fmt.Errorf("others: %q stands twice", t.Text)
 		}
 		texts = append(texts, t.Text)
+	}
+	for _, rtt := range p.AnchorRTTs {
+		if slices.Contains(p.RTTs, rtt) {
+			return fmt.Errorf("anchor_rtts: %v, want none of rtts", rtt)
+		}
 	}
 	for _, rtt := range p.StillRTTs {
 		if end := p.StillOffset + rtt; end >= tcptimers.SlowTick {
