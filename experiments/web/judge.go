@@ -266,7 +266,7 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]group, fit time.Dura
 // timeoutsWhy says why probes take more timeouts away; less is how many, in percent, by the length of bursts.
 func (p *Plan) timeoutsWhy(less func(burst time.Duration) float64) string {
 	why := "nearly each probe here finds the path good again, as bursts are short against two round trips, and one SACK then begins a recovery. The longer they are, the fewer timeouts go"
-	for i, burst := range slices.Concat([]time.Duration{p.Bursts[0], p.Bursts[len(p.Bursts)-1]}, p.Longer) {
+	for i, burst := range slices.Concat(slices.Compact([]time.Duration{p.Bursts[0], p.Bursts[len(p.Bursts)-1]}), p.Longer) {
 		sep := ", "
 		if i == 0 {
 			sep = ": "
