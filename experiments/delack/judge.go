@@ -33,7 +33,8 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	samples, uneven, beyond, fixed, fixedOff, even, evenOff := 0, 0, 0, 0, 0, 0, 0
 	waits, waitsOff := 0, 0
 	tails, against, above, below, belowMissed := 0, 0, 0, 0, 0
-	var cures [2][2]int // vain and all, by where the floor is
+	var cures [2][2]int  // vain and all, by where the floor is
+	var restarted [2]int // of those with the floor on the timeout, tails of several segments under one timer
 	for i := range cells {
 		c := &cells[i]
 		switch c.Kind {
@@ -79,6 +80,9 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 			for _, x := range c.Grid {
 				tails, against = tails+x.Tails, against+x.Against
 				cures[where][0], cures[where][1] = cures[where][0]+x.Vain, cures[where][1]+x.Tails
+				if c.Second && c.Burst > 1 && !x.Each {
+					restarted[0], restarted[1] = restarted[0]+x.Vain, restarted[1]+x.Tails
+				}
 			}
 		}
 	}
@@ -130,7 +134,8 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	claim("remedy-timeout", "none is in vain where the peer delays by a tick less than the floor on the timeout", "0", "Linux commit bbf80d7, and definition",
 		experiments.MeasuredText("%d of %d", cures[1][0], cures[1][1]), "none", v,
 		fmt.Sprintf("a floor on the timeout, as RFC 6298 §2 (2.4) has it, holds the round trip of %v too: the ACK comes at RTT + floor - tick. The remedy is for Linux's floor, "+
-			"or for round trips under a tick; a tail of three under one timer escapes, as the ACK of the pair restarts it", p.GridRTT))
+			"or for round trips under a tick. Of tails of several segments under one timer, which the ACK of the pair restarts, %d of %d are in vain, of all others %d of %d",
+			p.GridRTT, restarted[0], restarted[1], cures[1][0]-restarted[0], cures[1][1]-restarted[1]))
 	out.Notes = append(out.Notes, "The rule of Psaras and Tsaoussidis, a longer timeout behind odd bursts in place of a floor, is not in the engine and was not tried.")
 	return out, nil
 }
