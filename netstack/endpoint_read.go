@@ -133,7 +133,7 @@ func (e *Endpoint) shutdown(flags tcpip.ShutdownFlags) (mask eventMask, err tcpi
 	already := e.sndClosed()
 	e.shutRead = e.shutRead || flags&tcpip.ShutdownRead != 0
 	e.shutWrite = e.shutWrite || flags&tcpip.ShutdownWrite != 0
-	if flags&tcpip.ShutdownRead != 0 {
+	if e.shutRead {
 		mask |= readable
 		if !e.sndClosed() {
 			mask |= readHangUp

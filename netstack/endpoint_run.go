@@ -226,7 +226,8 @@ func (e *Endpoint) input(s *segment, o *tcp.Output) (after bool) {
 	return false
 }
 
-// keep takes from a segment what the verdict says, unless nobody will read it.
+// keep takes from a segment what the verdict says, unless the endpoint is closed. After Shutdown alone it can still be read, as with gVisor's
+// TCP and Linux's.
 func (q *recvQueue) keep(e *Endpoint, s *segment, v tcp.Verdict) {
 	if v.Len == 0 && v.InOrder == 0 {
 		return
@@ -234,7 +235,7 @@ func (q *recvQueue) keep(e *Endpoint, s *segment, v tcp.Verdict) {
 	before := q.end
 	q.insert(s.pkt, v)
 	n := uint32(q.end - before)
-	if e.shutRead {
+	if e.closed {
 		// Nobody will read it: the window opens at once.
 		q.ready.Truncate(q.ready.Size() - int64(n))
 		e.todo.consumed += n
@@ -325,6 +326,9 @@ func (e *Endpoint) take(events tcp.Events, before tcp.State, timedOut bool) (mas
 		e.sndFull = false
 		mask |= waiter.WritableEvents
 	}
+	if before != tcp.StateTimeWait && e.conn.State() == tcp.StateTimeWait {
+		mask |= hungUp // nothing passes in either direction
+	}
 	if !events.Has(tcp.EventClosed) {
 		return mask, false
 	}
@@ -335,7 +339,7 @@ func (e *Endpoint) take(events tcp.Events, before tcp.State, timedOut bool) (mas
 		e.rcvUsed = 0
 		e.dropErrors()
 	}
-	return mask | waiter.EventHUp | waiter.EventErr | waiter.ReadableEvents | waiter.WritableEvents, true
+	return mask | hungUp, true
 }
 
 // end notes why the connection has ended, as gVisor's TCP tells it.

@@ -87,7 +87,11 @@ func (e *Endpoint) OnSetReceiveBufferSize(n, _ int64) (int64, func()) {
 // WakeupWriters tells writers that the send buffer has grown.
 func (e *Endpoint) WakeupWriters() {
 	e.mu.Lock()
-	room := e.connected() && e.snd.size() < int(e.ops.GetSendBufferSize())/2
+	used := e.snd.size()
+	room := e.connected() && int(e.ops.GetSendBufferSize())-used >= used/2
+	if room {
+		e.sndFull = false
+	}
 	e.mu.Unlock()
 	if room {
 		e.wq.Notify(waiter.WritableEvents)

@@ -223,7 +223,7 @@ func (c *Conn) Close() error {
 
 func (c *Conn) closed() bool { return c.rd.state.Load()&gateClosed != 0 }
 
-// CloseRead ends reading: the rest of the peer's stream is thrown away.
+// CloseRead ends reading: Read returns what has arrived, and then io.EOF. What the peer sends after that is received as before.
 func (c *Conn) CloseRead() error { return c.shutdown(tcpip.ShutdownRead) }
 
 // CloseWrite ends the stream to the peer, which reads an end after what was written.
