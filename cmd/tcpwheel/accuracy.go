@@ -94,12 +94,17 @@ const maxSimulated = 100
 func (a *assessment) run(ctx context.Context, dirs []string) error {
 	var err error
 	if len(dirs) > 0 {
-		err = a.directories(dirs)
+		err = a.directories(ctx, dirs)
 	} else {
-		err = errors.Join(a.simulate(ctx), a.samples())
+		if err = a.simulate(ctx); err == nil {
+			err = a.samples(ctx)
+		}
 		if err == nil && a.kernel > 0 {
 			err = a.draw(ctx)
 		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err() // and not what tshark made of the same signal
 	}
 	if err != nil {
 		return err
@@ -132,12 +137,12 @@ func (a *assessment) simulate(ctx context.Context) (err error) {
 }
 
 // samples takes those that the program has with it.
-func (a *assessment) samples() error {
+func (a *assessment) samples(ctx context.Context) error {
 	o := a.origin("samples", "scenarios")
 	for _, s := range samples.List() {
 		dir, err := samples.Dir(s.Name)
 		if err == nil {
-			err = a.take(o, s.Name, dir)
+			err = a.take(ctx, o, s.Name, dir)
 		}
 		if err != nil {
 			return err
@@ -146,10 +151,10 @@ func (a *assessment) samples() error {
 	return nil
 }
 
-func (a *assessment) directories(dirs []string) error {
+func (a *assessment) directories(ctx context.Context, dirs []string) error {
 	o := a.origin("directories", "scenarios")
 	for _, dir := range dirs {
-		if err := a.take(o, dir, os.DirFS(dir)); err != nil {
+		if err := a.take(ctx, o, dir, os.DirFS(dir)); err != nil {
 			return err
 		}
 	}
@@ -175,7 +180,7 @@ func (a *assessment) draw(ctx context.Context) error {
 		if err := kernels.Run(ctx, s, dir); err != nil {
 			return err
 		}
-		if err := a.take(o, s.Name, os.DirFS(dir)); err != nil {
+		if err := a.take(ctx, o, s.Name, os.DirFS(dir)); err != nil {
 			return err
 		}
 		if a.keep == "" {
@@ -188,7 +193,7 @@ func (a *assessment) draw(ctx context.Context) error {
 }
 
 // take takes one scenario.
-func (a *assessment) take(o *origin, name string, dir fs.FS) error {
+func (a *assessment) take(ctx context.Context, o *origin, name string, dir fs.FS) error {
 	k, err := truth.Load(dir)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -196,6 +201,9 @@ func (a *assessment) take(o *origin, name string, dir fs.FS) error {
 	o.n++
 	o.unmatched += k.Unmatched
 	for _, point := range k.Points {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		t, err := k.Compare(point, func(format string, args ...any) {
 			if a.differences {
 				fmt.Fprintf(a.stderr, "%s: %s\n", name, fmt.Sprintf(format, args...))

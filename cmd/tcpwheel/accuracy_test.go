@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -39,6 +42,20 @@ func TestAccuracyGate(t *testing.T) {
 			t.Errorf("%s: %v, want none", test.name, err)
 		case test.problem != "" && (!errors.As(err, &v) || !strings.Contains(err.Error(), test.problem)):
 			t.Errorf("%s: %v, want %q", test.name, err, test.problem)
+		}
+	}
+}
+
+// TestAccuracyEnds looks at nothing more when it is interrupted.
+func TestAccuracyEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, args := range [][]string{{}, {"--simulated", "0"}, {"../../pcaps/samples/burst"}} {
+		var out bytes.Buffer
+		cmd := newRoot(nil, &out, io.Discard)
+		cmd.SetArgs(append([]string{"accuracy", "--no-tshark"}, args...))
+		if err := cmd.ExecuteContext(ctx); err != context.Canceled || out.Len() > 0 {
+			t.Errorf("%q: %v, %q, want %v and nothing", args, err, &out, context.Canceled)
 		}
 	}
 }

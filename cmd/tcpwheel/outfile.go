@@ -33,7 +33,7 @@ func writeWhole(name string, write func(io.Writer) error) error {
 		}
 	}
 	// Created by name, so that the umask holds.
-	f, err := os.OpenFile(fmt.Sprintf("%s.%d.part", name, os.Getpid()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	f, err := os.OpenFile(partOf(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
@@ -49,6 +49,9 @@ func writeWhole(name string, write func(io.Writer) error) error {
 	}
 	return err
 }
+
+// partOf is the name of what is being written, and called name when it is whole.
+func partOf(name string) string { return fmt.Sprintf("%s.%d.part", name, os.Getpid()) }
 
 // checkOutFile tells early what would keep writeWhole from writing the file, as far as that shows: there is no such directory, or the
 // file is one of those that are read.

@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 )
 
 // TestWriteWhole leaves either the file as it was, or all of the new one, and nothing beside it.
@@ -58,4 +60,39 @@ func TestWriteWhole(t *testing.T) {
 	if all, _ := os.ReadDir(dir); len(all) != 2 {
 		t.Errorf("%v, want the file and the link", all)
 	}
+}
+
+// TestCopyWhole leaves either nothing, or all of the directory, and nothing beside it.
+func TestCopyWhole(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "copy")
+	if err := copyWhole(name, unreadable{fstest.MapFS{"a": {Data: []byte("a")}, "b": {}}}); err == nil {
+		t.Error("a file that cannot be read was copied")
+	}
+	if all, _ := os.ReadDir(dir); len(all) != 0 {
+		t.Errorf("%v is left", all)
+	}
+	whole := fstest.MapFS{"a": {Data: []byte("a")}}
+	if err := copyWhole(name, whole); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyWhole(name, whole); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over one that is there: %v, want %v", err, fs.ErrExist)
+	}
+	if got, err := os.ReadFile(filepath.Join(name, "a")); string(got) != "a" {
+		t.Errorf("%q, %v, want a", got, err)
+	}
+	if all, _ := os.ReadDir(dir); len(all) != 1 {
+		t.Errorf("%v, want one", all)
+	}
+}
+
+// unreadable has a file b that cannot be opened.
+type unreadable struct{ fs.FS }
+
+func (u unreadable) Open(name string) (fs.File, error) {
+	if name == "b" {
+		return nil, fs.ErrPermission
+	}
+	return u.FS.Open(name)
 }

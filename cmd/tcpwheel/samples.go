@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -106,13 +107,29 @@ func writeSamples(dir string) error {
 	for _, s := range samples.List() {
 		from, err := samples.Dir(s.Name)
 		if err == nil {
-			err = os.CopyFS(filepath.Join(dir, s.Name), from)
+			err = copyWhole(filepath.Join(dir, s.Name), from)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// copyWhole copies a directory, which is new, and there whole or not at all: it is made beside, and then takes its name.
+func copyWhole(name string, from fs.FS) error {
+	if _, err := os.Lstat(name); err == nil {
+		return fmt.Errorf("%s: %w", name, fs.ErrExist)
+	}
+	part := partOf(name)
+	err := os.CopyFS(part, from)
+	if err == nil {
+		err = os.Rename(part, name)
+	}
+	if err != nil {
+		os.RemoveAll(part)
+	}
+	return err
 }
 
 // makeSamples makes them from the scenarios in the directory.
