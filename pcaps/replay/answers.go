@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -43,7 +44,7 @@ func (m *maker) answers(d int, sack bool) (all []Answer) {
 			}
 		case x.sends && x.ack > 0 && said.ack(m, 1-d, x) && !x.data:
 			a := Answer{Octets: uint64(said.octets())}
-			k, _ := slices.BinarySearchFunc(got, said.octets(), func(t telling, n int64) int { return int(t.octets - n) })
+			k, _ := slices.BinarySearchFunc(got, said.octets(), func(t telling, n int64) int { return cmp.Compare(t.octets, n) })
 			if k < len(got) {
 				if late := x.at.Sub(got[k].at); late > atOnce {
 					a.After = late

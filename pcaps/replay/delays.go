@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -150,7 +151,7 @@ func (w *wayMaker) inOrder() []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return int(w.sent[a].at.Sub(w.sent[b].at)) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(w.sent[a].at, w.sent[b].at) })
 	return order
 }
 
@@ -188,7 +189,7 @@ func (m *maker) index(w *wayMaker, out *Way, near time.Duration) {
 // interpolate returns the delay of what is sent at that instant, from those in order: between two of them in proportion, and before the
 // first and after the last as these. base is for none at all.
 func interpolate(known []Delay, at wheel.Time, base time.Duration) time.Duration {
-	i, _ := slices.BinarySearchFunc(known, at, func(d Delay, at wheel.Time) int { return int(d.Sent.Sub(at)) })
+	i, _ := slices.BinarySearchFunc(known, at, func(d Delay, at wheel.Time) int { return cmp.Compare(d.Sent, at) })
 	switch {
 	case len(known) == 0:
 		return base

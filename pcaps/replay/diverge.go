@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -47,7 +48,7 @@ func inOrder(log []Event) []Event {
 	log = slices.Clone(log)
 	slices.SortStableFunc(log, func(a, b Event) int {
 		if a.At != b.At {
-			return int(a.At.Sub(b.At))
+			return cmp.Compare(a.At, b.At)
 		}
 		return a.Flow - b.Flow
 	})

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -39,7 +40,7 @@ func (m *maker) live() {
 		}
 		slices.SortStableFunc(all, func(a, b deed) int {
 			if a.at != b.at {
-				return int(a.at.Sub(b.at))
+				return cmp.Compare(a.at, b.at)
 			}
 			return a.order - b.order
 		})

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -363,5 +364,5 @@ func (m *maker) losses() {
 			}
 		}
 	}
-	slices.SortStableFunc(m.script.Loss, func(a, b Loss) int { return int(a.At.Sub(b.At)) })
+	slices.SortStableFunc(m.script.Loss, func(a, b Loss) int { return cmp.Compare(a.At, b.At) })
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -265,7 +266,7 @@ func (f *follower) echo(end int, ecr uint32) uint32 {
 		return sent[len(sent)-1].ts
 	}
 	at := captured[i].at
-	k, _ := slices.BinarySearchFunc(sent, at.Add(wireBand), func(a stampAt, at wheel.Time) int { return int(a.at.Sub(at)) })
+	k, _ := slices.BinarySearchFunc(sent, at.Add(wireBand), func(a stampAt, at wheel.Time) int { return cmp.Compare(a.at, at) })
 	if last := sent[max(k-1, 0)]; at.Sub(last.at).Abs() <= wireBand {
 		return last.ts
 	}

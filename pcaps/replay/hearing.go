@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"slices"
 
 	"tcpwheel/netstack/tcp"
@@ -60,7 +61,7 @@ func (m *maker) hearings() (all [2][]hearing) {
 
 // inLine puts what arrives somewhere in order. What the script takes to have overtaken nothing does not, though delays are guesses in part.
 func inLine(all []hearing) {
-	slices.SortStableFunc(all, func(a, b hearing) int { return int(a.sent.Sub(b.sent)) })
+	slices.SortStableFunc(all, func(a, b hearing) int { return cmp.Compare(a.sent, b.sent) })
 	last := wheel.Time(0)
 	for i := range all {
 		x := &all[i]
@@ -71,7 +72,7 @@ func inLine(all []hearing) {
 			last = x.at
 		}
 	}
-	slices.SortStableFunc(all, func(a, b hearing) int { return int(a.at.Sub(b.at)) })
+	slices.SortStableFunc(all, func(a, b hearing) int { return cmp.Compare(a.at, b.at) })
 }
 
 // repeat is a retransmission of the capture.
@@ -91,7 +92,7 @@ func (w *Way) repeats() (all []repeat) {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b repeat) int { return int(a.at.Sub(b.at)) })
+	slices.SortStableFunc(all, func(a, b repeat) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 

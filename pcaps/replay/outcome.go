@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -84,7 +85,7 @@ func (r *run) recovery(l *Loss, tries []wheel.Time) (rec Recovery) {
 
 // acknowledged returns when all octets before a place were acknowledged.
 func (p *path) acknowledged(end uint64) (at wheel.Time, ok bool) {
-	i, _ := slices.BinarySearchFunc(p.acks, spanOf(end), func(d Delay, to time.Duration) int { return int(d.Took - to) })
+	i, _ := slices.BinarySearchFunc(p.acks, spanOf(end), func(d Delay, to time.Duration) int { return cmp.Compare(d.Took, to) })
 	if i == len(p.acks) {
 		return 0, false
 	}
@@ -97,6 +98,6 @@ func (r *run) log() []Event {
 	for _, p := range r.paths {
 		all = append(all, p.log...)
 	}
-	slices.SortStableFunc(all, func(a, b Event) int { return int(a.At.Sub(b.At)) })
+	slices.SortStableFunc(all, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return all
 }

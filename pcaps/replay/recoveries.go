@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"slices"
 
 	"tcpwheel/wheel"
@@ -16,10 +17,10 @@ func (r *run) tries() [][]wheel.Time {
 				by = append(by, i)
 			}
 		}
-		slices.SortStableFunc(by, func(a, b int) int { return int(r.script.Loss[a].Start) - int(r.script.Loss[b].Start) })
+		slices.SortStableFunc(by, func(a, b int) int { return cmp.Compare(r.script.Loss[a].Start, r.script.Loss[b].Start) })
 		for i := range p.sent {
 			x := &p.sent[i]
-			k, _ := slices.BinarySearchFunc(by, x.start, func(n int, pos int64) int { return int(int64(r.script.Loss[n].Start) - pos) })
+			k, _ := slices.BinarySearchFunc(by, x.start, func(n int, pos int64) int { return cmp.Compare(int64(r.script.Loss[n].Start), pos) })
 			for ; k < len(by) && int64(r.script.Loss[by[k]].Start) < x.end; k++ {
 				all[by[k]] = append(all[by[k]], x.at)
 			}
@@ -82,7 +83,7 @@ const mostFollowed = 1 << 20
 
 // share puts losses together that share a run.
 func (s *Script) share(all []letting, most int) (runs [][]letting) {
-	slices.SortStableFunc(all, func(a, b letting) int { return int(a.at.Sub(b.at)) })
+	slices.SortStableFunc(all, func(a, b letting) int { return cmp.Compare(a.at, b.at) })
 	work := 0
 	for len(all) > 0 {
 		n, until := 1, all[0].until
@@ -108,7 +109,7 @@ func (s *Script) share(all []letting, most int) (runs [][]letting) {
 // heardBefore returns how many packets arrive before an instant at both ends.
 func (s *Script) heardBefore(at wheel.Time) (n int) {
 	for _, all := range s.wire.heard {
-		i, _ := slices.BinarySearchFunc(all, at, func(x hearing, at wheel.Time) int { return int(x.at.Sub(at)) })
+		i, _ := slices.BinarySearchFunc(all, at, func(x hearing, at wheel.Time) int { return cmp.Compare(x.at, at) })
 		n += i
 	}
 	return n

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -346,7 +347,7 @@ func (w *wayMaker) decide(p *piece, end wheel.Time) {
 		if to.After(end) {
 			continue
 		}
-		i, _ := slices.BinarySearchFunc(w.acks, from, func(a, b wheel.Time) int { return int(a.Sub(b)) })
+		i, _ := slices.BinarySearchFunc(w.acks, from, func(a, b wheel.Time) int { return cmp.Compare(a, b) })
 		p.fates[k] = Lost
 		for ; i < len(w.acks) && !w.acks[i].After(to); i++ {
 			// One that has all before it, and not what came, was sent without it: a FIN, as all else is SACKed.

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -266,7 +267,7 @@ func (w *wireRun) echo(ecr uint32) uint32 {
 	if at < 0 {
 		return last
 	}
-	k, _ := slices.BinarySearchFunc(w.sentTS, at.Add(wireBand), func(a stampAt, at wheel.Time) int { return int(a.at.Sub(at)) })
+	k, _ := slices.BinarySearchFunc(w.sentTS, at.Add(wireBand), func(a stampAt, at wheel.Time) int { return cmp.Compare(a.at, at) })
 	return w.sentTS[max(k-1, 0)].ts
 }
 
