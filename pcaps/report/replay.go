@@ -97,9 +97,8 @@ func (r *Replays) Write(w io.Writer) error {
 	if len(r.Results) > 0 {
 		v.Policies, v.Models = r.policies(), r.models()
 		r.unsure(&v)
-		if fig, ok := r.savings(); ok {
-			v.Savings = &fig
-		}
+		fig := r.savings()
+		v.Savings = &fig
 		v.Curves, v.Pairs = r.curves(), r.pairs()
 		r.losses(&v)
 	}
@@ -290,7 +289,7 @@ func otherKeys(x *replay.Result, choice, loss int, by *replay.Recovery) string {
 	return strings.Join(parts, ", ")
 }
 
-// pair is a loss that counts under a policy: its recovery time as captured, and by each key; -1 where it has none.
+// pair is a loss that counts under a policy: its recovery time as captured, and by range.
 type pair struct {
 	result   *replay.Result
 	loss     *replay.Loss

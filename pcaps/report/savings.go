@@ -51,38 +51,71 @@ func (r *Replays) interval(choice int) (lo, hi float64, ok bool) {
 	return shares[resamples/40], shares[resamples-1-resamples/40], true
 }
 
+// saving is what a policy saves of the captured recovery times, in percent, by each key; and the interval of that by range, if there is one.
+type saving struct {
+	policy   string
+	shares   [replay.Keys]float64
+	known    [replay.Keys]bool
+	lo, hi   float64
+	interval bool
+}
+
+func (r *Replays) saving(choice int) saving {
+	s := replay.Summarize(r.Results, choice)
+	w := saving{policy: r.Choices[choice].Text}
+	for k := range s.Saved {
+		if s.Of[k] > 0 {
+			w.shares[k], w.known[k] = 100*float64(s.Saved[k])/float64(s.Of[k]), true
+		}
+	}
+	w.lo, w.hi, w.interval = r.interval(choice)
+	return w
+}
+
+// words tells of a saving by range, and what else is known.
+func (w *saving) words() string {
+	words := fmt.Sprintf("%s: by range %.1f %%", w.policy, w.shares[replay.ByRange])
+	for _, k := range []replay.Key{replay.ByTime, replay.ByIndex} {
+		if w.known[k] {
+			words += fmt.Sprintf(", by %v %.1f %%", k, w.shares[k])
+		}
+	}
+	if w.interval {
+		words += fmt.Sprintf("; 95 %% between %.1f and %.1f %%", w.lo, w.hi)
+	}
+	return words
+}
+
+// addTo adds the saving to the data of the figure.
+func (w *saving) addTo(t *table) {
+	field := func(v float64, ok bool) string {
+		if !ok {
+			return ""
+		}
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	t.row(csvText(w.policy), field(w.shares[0], w.known[0]), field(w.shares[1], w.known[1]), field(w.shares[2], w.known[2]),
+		field(w.lo, w.interval), field(w.hi, w.interval))
+}
+
+// span returns from where to where savings reach, and 0 with them.
+func span(all []saving) (least, most float64) {
+	for _, w := range all {
+		least, most = min(least, slices.Min(w.shares[:])), max(most, slices.Max(w.shares[:]))
+		if w.interval {
+			least, most = min(least, w.lo), max(most, w.hi)
+		}
+	}
+	return least, most
+}
+
 // savings draws what each policy saves, with the three keys and the interval.
-func (r *Replays) savings() (figure, bool) {
-	type row struct {
-		name    string
-		shares  [replay.Keys]float64
-		known   [replay.Keys]bool
-		lo, hi  float64
-		between bool
-	}
-	var rows []row
-	least, most := 0.0, 0.0
-	reach := func(v float64) { least, most = min(least, v), max(most, v) }
+func (r *Replays) savings() figure {
+	var all []saving
 	for i := range r.Choices {
-		s := replay.Summarize(r.Results, i)
-		w := row{name: r.Choices[i].Text}
-		for k := range s.Saved {
-			if s.Of[k] > 0 {
-				w.shares[k], w.known[k] = 100*float64(s.Saved[k])/float64(s.Of[k]), true
-			}
-		}
-		w.lo, w.hi, w.between = r.interval(i)
-		rows = append(rows, w)
+		all = append(all, r.saving(i))
 	}
-	for _, w := range rows {
-		for k := range w.shares {
-			reach(w.shares[k])
-		}
-		if w.between {
-			reach(w.lo)
-			reach(w.hi)
-		}
-	}
+	least, most := span(all)
 	// A policy that is many times slower would leave no room for the others: the axis ends here, and the bar says how long it is.
 	beyond := least < -100
 	least = max(least, -100)
@@ -91,11 +124,11 @@ func (r *Replays) savings() (figure, bool) {
 	}
 	const line, longest = 30, 34
 	left := 60.0
-	for _, w := range rows {
-		left = max(left, 16+7.2*float64(min(utf8.RuneCountInString(w.name), longest)))
+	for _, w := range all {
+		left = max(left, 16+7.2*float64(min(utf8.RuneCountInString(w.policy), longest)))
 	}
 	width := left + 320
-	height := float64(marginTop + marginBottom + line*len(rows))
+	height := float64(marginTop + marginBottom + line*len(all))
 	c := draw.NewCanvas(width, height, "share of the captured recovery times that each policy saves")
 	f := frame{
 		x: draw.NewScale(least-(most-least)/50, most+(most-least)/20, left, width-marginRight-8),
@@ -103,60 +136,55 @@ func (r *Replays) savings() (figure, bool) {
 	}
 	axes(c, frame{f.x, draw.Scale{From: f.y.From, To: f.y.To}}, 6, 0, func(v float64) string { return plainTick(v) + " %" },
 		func(float64) string { return "" }, "saved of the captured recovery times", "")
-	zero := f.x.At(0)
-	clip := func(v float64) float64 { return min(max(f.x.At(v), f.x.From), f.x.To) }
 	var t table
 	t.row("policy", "by_range_percent", "by_time_percent", "by_index_percent", "low_percent", "high_percent")
-	field := func(v float64, ok bool) string {
-		if !ok {
-			return ""
-		}
-		return strconv.FormatFloat(v, 'f', 2, 64)
-	}
-	for i, w := range rows {
+	for i := range all {
+		w := &all[i]
 		y := marginTop + line*float64(i) + line/2
-		c.Text("", "e", left-10, y+4, shortened(w.name, longest))
-		t.row(csvText(w.name), field(w.shares[0], w.known[0]), field(w.shares[1], w.known[1]), field(w.shares[2], w.known[2]),
-			field(w.lo, w.between), field(w.hi, w.between))
+		c.Text("", "e", left-10, y+4, shortened(w.policy, longest))
+		w.addTo(&t)
 		if !w.known[replay.ByRange] {
-			c.Text("t", "", max(zero, left)+8, y+4, "no verdict")
+			c.Text("t", "", max(f.x.At(0), left)+8, y+4, "no verdict")
 			continue
 		}
-		class, end := "bar a", clip(w.shares[replay.ByRange])
-		if end < zero {
-			class = "bar r"
-		}
-		words := fmt.Sprintf("%s: by range %.1f %%", w.name, w.shares[0])
-		for k, key := range []string{"", "time", "index"} {
-			if k > 0 && w.known[k] {
-				words += fmt.Sprintf(", by %s %.1f %%", key, w.shares[k])
-			}
-		}
-		if w.between {
-			words += fmt.Sprintf("; 95 %% between %.1f and %.1f %%", w.lo, w.hi)
-		}
-		c.Titled(words, func() {
-			c.Rect(class, min(zero, end), y-8, math.Abs(end-zero), 16)
-			if w.between {
-				x1, x2 := clip(w.lo), clip(w.hi)
-				c.Line("d", x1, y, x2, y)
-				c.Line("d", x1, y-5, x1, y+5)
-				c.Line("d", x2, y-5, x2, y+5)
-			}
-			for _, key := range []struct {
-				key   replay.Key
-				shape string
-			}{{replay.ByTime, "l4 4-4 4-4-4z"}, {replay.ByIndex, "l4.5 8h-9z"}} {
-				if share := w.shares[key.key]; w.known[key.key] && share >= f.x.Lo {
-					fmt.Fprintf(c, `<path class="d key" d="M%s %s%s"/>`, draw.Num(clip(share)), draw.Num(y-4), key.shape)
-				}
-			}
-			if w.shares[replay.ByRange] < f.x.Lo {
-				c.Text("bt halo", "e", zero-6, y+4, fmt.Sprintf("◀ %.0f %%", w.shares[replay.ByRange]))
-			}
-		})
+		c.Titled(w.words(), func() { w.draw(c, f.x, y) })
 	}
-	c.Line("d", zero, marginTop, zero, height-marginBottom)
+	c.Line("d", f.x.At(0), marginTop, f.x.At(0), height-marginBottom)
+	return figure{
+		SVG: c.End(), Title: "What each policy saves", Caption: r.savingsCaption(beyond), Data: t.b.String(), Name: "savings.csv", Fit: true,
+	}
+}
+
+// draw draws the bar of a saving, its interval, and signs for the other keys.
+func (w *saving) draw(c *draw.Canvas, x draw.Scale, y float64) {
+	zero, byRange := x.At(0), w.shares[replay.ByRange]
+	clip := func(v float64) float64 { return min(max(x.At(v), x.From), x.To) }
+	class, end := "bar a", clip(byRange)
+	if end < zero {
+		class = "bar r"
+	}
+	c.Rect(class, min(zero, end), y-8, math.Abs(end-zero), 16)
+	if w.interval {
+		x1, x2 := clip(w.lo), clip(w.hi)
+		c.Line("d", x1, y, x2, y)
+		c.Line("d", x1, y-5, x1, y+5)
+		c.Line("d", x2, y-5, x2, y+5)
+	}
+	for _, sign := range []struct {
+		key   replay.Key
+		shape string
+	}{{replay.ByTime, "l4 4-4 4-4-4z"}, {replay.ByIndex, "l4.5 8h-9z"}} {
+		if share := w.shares[sign.key]; w.known[sign.key] && share >= x.Lo {
+			fmt.Fprintf(c, `<path class="d key" d="M%s %s%s"/>`, draw.Num(clip(share)), draw.Num(y-4), sign.shape)
+		}
+	}
+	if byRange < x.Lo {
+		c.Text("bt halo", "e", zero-6, y+4, fmt.Sprintf("◀ %.0f %%", byRange))
+	}
+}
+
+// savingsCaption says what bars, lines and signs are. beyond says that some end outside of the figure.
+func (r *Replays) savingsCaption(beyond bool) string {
 	caption := "Bars: the n-th transmission of octets fares as it did in the capture (by range). ◇ what is sent at a time fares as what was sent then (by time). △ the n-th packet fares as the n-th (by index)."
 	if len(r.Results) < 2 {
 		caption += " One connection gives no interval."
@@ -166,7 +194,7 @@ func (r *Replays) savings() (figure, bool) {
 	if beyond {
 		caption += " What lies beyond the axis is in the data."
 	}
-	return figure{SVG: c.End(), Title: "What each policy saves", Caption: caption, Data: t.b.String(), Name: "savings.csv", Fit: true}, true
+	return caption
 }
 
 // shortened cuts a text to so many characters.
