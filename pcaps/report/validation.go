@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"time"
 
 	"tcpwheel/pcaps/replay"
 	"tcpwheel/pcaps/report/shell"
@@ -92,56 +93,68 @@ func percentCell(part float64) cellView {
 
 func (p *Validations) check(c *Check, i int) checkView {
 	of := func(right, n int) string { return fmt.Sprintf("%d of %d", right, n) }
-	yes := map[bool]string{true: "yes", false: "no"}
 	v := checkView{
 		Name: c.Name, Policy: c.Policy, First: share{c.FirstRight, c.First}.String(), Median: percentCell(c.Median), P95: percentCell(c.P95),
 		Counts: []string{of(c.TimeoutsRight, c.Timeouts), of(c.ProbesRight, c.Probes), of(c.ReordersRight, c.Reorders), of(c.FastRight, c.Fast)},
-		Passes: yes[c.Passes()], Want: yes[c.Want], Kind: "better",
+		Passes: yesOrNo[c.Passes()], Want: yesOrNo[c.Want], Kind: "better",
 	}
 	if c.Passes() != c.Want {
 		v.Kind = "worse"
 	}
-	var detections, recoveries []slope
+	detections, recoveries := c.slopes()
+	number := strconv.Itoa(i + 1)
+	v.Detections = c.draw(detections, "sent again", paired{
+		title: c.Name + ": detection", label: "detection as captured and under " + c.Policy, axis: "D", after: "open loop", name: "detection-" + number + ".csv",
+	})
+	v.Recovery = c.draw(recoveries, "repaired", paired{
+		title: c.Name + ": recovery", label: "recovery as captured and under " + c.Policy, axis: "T_rec", after: "replayed", name: "recovery-" + number + ".csv",
+	})
+	if c.Want { // losses under other timers than those captured are far off, as they should be
+		v.Losses, v.Note = p.judged(c)
+	}
+	return v
+}
+
+// slopes returns what the open loop has detected, and what the replay has repaired, each with its captured time.
+func (c *Check) slopes() (detections, recoveries []slope) {
 	for _, j := range c.Judged {
 		l := &j.Result.Script.Loss[j.Loss]
-		fields := func(before, after float64) []string {
-			return []string{
+		slopeOf := func(captured, replayed time.Duration) slope {
+			return slope{captured, replayed, []string{
 				csvText(j.Result.File), strconv.Itoa(j.Result.ID), strconv.FormatInt(l.Packet, 10), l.Kind.String(),
-				strconv.FormatFloat(before, 'g', 9, 64), strconv.FormatFloat(after, 'g', 9, 64),
-			}
+				strconv.FormatFloat(captured.Seconds(), 'g', 9, 64), strconv.FormatFloat(replayed.Seconds(), 'g', 9, 64),
+			}}
 		}
 		if j.Detected {
-			detections = append(detections, slope{l.D, j.D, fields(l.D.Seconds(), j.D.Seconds())})
+			detections = append(detections, slopeOf(l.D, j.D))
 		}
 		if j.Repaired {
-			recoveries = append(recoveries, slope{l.TRec, j.TRec, fields(l.TRec.Seconds(), j.TRec.Seconds())})
+			recoveries = append(recoveries, slopeOf(l.TRec, j.TRec))
 		}
 	}
-	head := []string{"file", "conn", "packet", "kind", "captured_s", "replayed_s"}
-	draw := func(what, axis, after, name, missed string, all []slope) *figure {
-		lo, hi, ok := slopesSpan(all)
-		if !ok {
-			return nil
-		}
-		note := ""
-		if n := len(c.Judged) - len(all); n > 0 {
-			note = fmt.Sprintf("%d were not %s.", n, missed)
-		}
-		fig := paired{
-			note: note, title: c.Name + ": " + what, label: what + " as captured and under " + c.Policy, axis: axis, before: "captured", after: after, head: head,
-			name: fmt.Sprintf("%s-%d.csv", name, i+1),
-		}.draw(all, lo, hi)
-		return &fig
+	return detections, recoveries
+}
+
+// draw draws slopes as f says, nil if there are none. done is what the losses were that are in them.
+func (c *Check) draw(all []slope, done string, f paired) *figure {
+	lo, hi, ok := slopesSpan(all)
+	if !ok {
+		return nil
 	}
-	v.Detections = draw("detection", "D", "open loop", "detection", "sent again", detections)
-	v.Recovery = draw("recovery", "T_rec", "replayed", "recovery", "repaired", recoveries)
-	if !c.Want {
-		return v // losses under other timers than those captured are far off, as they should be
+	if n := len(c.Judged) - len(all); n > 0 {
+		f.note = fmt.Sprintf("%d were not %s.", n, done)
 	}
+	f.before, f.head = "captured", []string{"file", "conn", "packet", "kind", "captured_s", "replayed_s"}
+	fig := f.draw(all, lo, hi)
+	return &fig
+}
+
+// judged returns the rows of the losses, the farthest off first, and a note if these are not all.
+func (p *Validations) judged(c *Check) (rows []judgedView, note string) {
 	all := slices.Clone(c.Judged)
 	slices.SortStableFunc(all, func(a, b replay.Judged) int { return cmp.Compare(b.Off, a.Off) })
 	if len(all) > maxLossRows {
-		v.Note = fmt.Sprintf("The %d that are the farthest off, of %d.", maxLossRows, len(all))
+		note = fmt.Sprintf("The %d that are the farthest off, of %d.", maxLossRows, len(all))
 		all = all[:maxLossRows]
 	}
 	for _, j := range all {
@@ -149,13 +162,15 @@ func (p *Validations) check(c *Check, i int) checkView {
 		l := &x.Script.Loss[j.Loss]
 		row := judgedView{
 			File: x.File, From: [2]string{x.Client.String(), x.Server.String()}[l.Flow], Conn: x.ID, Packet: l.Packet,
-			At: micro(x.Script.Seconds(l.At, p.First(x))), Kind: l.Kind.String(), Right: yes[j.Right],
+			At: micro(x.Script.Seconds(l.At, p.First(x))), Kind: l.Kind.String(), Right: yesOrNo[j.Right],
 			Spans: []cellView{cell(l.D, true), cell(j.D, j.Detected), cell(l.TRec, true), cell(j.TRec, j.Repaired)}, Off: percentCell(j.Off),
 		}
 		if !j.Repaired {
 			row.Off.Text = "not repaired"
 		}
-		v.Losses = append(v.Losses, row)
+		rows = append(rows, row)
 	}
-	return v
+	return rows, note
 }
+
+var yesOrNo = map[bool]string{true: "yes", false: "no"}
