@@ -363,7 +363,7 @@ func (f *Flow) resendsFIN(p *capture.Packet, start int64, at wheel.Time) bool {
 // an octet or none, where all is acknowledged (RFC 9293 §3.8.4).
 func (f *Flow) isKeepalive(p *capture.Packet, start int64) bool {
 	return p.Len <= 1 && !p.Header.Flags.HasAny(tcp.SYN|tcp.FIN) && p.Header.Flags.Has(tcp.ACK) &&
-		start == f.max-1 && f.acked == f.max && f.max > 0 && f.other().started
+		start == f.max-1 && f.acked == f.max && f.other().started
 }
 
 // extend adds a segment behind all others.

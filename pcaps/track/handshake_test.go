@@ -45,6 +45,21 @@ func TestKeepalivesBeforeAnyOctet(t *testing.T) {
 	}
 }
 
+// TestKeepalivesOfAnIdleConnection: the capture begins in the middle, with a bare packet of each end.
+func TestKeepalivesOfAnIdleConnection(t *testing.T) {
+	l := newLab(t, Config{})
+	l.send(0, true, 500, 0, 900)
+	l.send(50, false, 900, 0, 500)
+	for i := range 3 {
+		at := 10_000 * float64(1+i)
+		l.send(at, true, 499, 1, 900)
+		l.send(at+50, false, 900, 0, 500, sacks([2]tcp.Seq{^tcp.Seq(0), 0}))
+	}
+	if f := &l.wantClean(1)[0].Flows[0]; f.Keepalives != 3 || f.Octets != 0 {
+		t.Errorf("%d keepalives, %d octets, want 3 and 0", f.Keepalives, f.Octets)
+	}
+}
+
 // TestDataAtTheNumberOfTheSYN: programs that make captures up may forget that the SYN has a number. What has no SYN does not send it again.
 func TestDataAtTheNumberOfTheSYN(t *testing.T) {
 	l := newLab(t, Config{})
