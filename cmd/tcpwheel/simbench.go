@@ -155,33 +155,11 @@ func (b *simBench) run(ctx context.Context, w io.Writer, asJSON bool) error {
 		overheads []float64
 	)
 	for run := range b.runs {
-		var flows [2]*host.Flows
-		var spent [2]time.Duration
-		for i, rexmit := range rexmits {
-			f, err := host.NewFlows(b.plan(rexmit))
-			if err != nil {
-				return err
-			}
-			flows[i] = f
+		spent, err := b.once(ctx, run, &result)
+		if err != nil {
+			return err
 		}
-		runtime.GC()
-		for slice := range simSlices {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			until := b.segments * uint64(slice+1) / simSlices
-			for k := range flows {
-				i := (k + slice + run) % 2 // each is the first as often as the other
-				before := cpuTime()
-				b.slice(flows[i], until)
-				spent[i] += cpuTime() - before
-			}
-		}
-		for i, f := range flows {
-			if err := f.Err(); err != nil {
-				return err
-			}
-			result[i] = f.Result()
+		for i := range spent {
 			cpu[i] = append(cpu[i], spent[i].Seconds())
 		}
 		per := func(i int) float64 { return spent[i].Seconds() / float64(max(result[i].Segments, 1)) }
@@ -203,6 +181,36 @@ func (b *simBench) run(ctx context.Context, w io.Writer, asJSON bool) error {
 		all = append(all, s)
 	}
 	return writeSimSeries(w, all, asJSON)
+}
+
+// once runs both, slice by slice in turns, and returns what time each has taken of the processor.
+func (b *simBench) once(ctx context.Context, run int, result *[2]host.Result) (spent [2]time.Duration, err error) {
+	var flows [2]*host.Flows
+	for i, rexmit := range rexmits {
+		if flows[i], err = host.NewFlows(b.plan(rexmit)); err != nil {
+			return spent, err
+		}
+	}
+	runtime.GC()
+	for slice := range simSlices {
+		if err := ctx.Err(); err != nil {
+			return spent, err
+		}
+		until := b.segments * uint64(slice+1) / simSlices
+		for k := range flows {
+			i := (k + slice + run) % 2 // each is the first as often as the other
+			before := cpuTime()
+			b.slice(flows[i], until)
+			spent[i] += cpuTime() - before
+		}
+	}
+	for i, f := range flows {
+		if err := f.Err(); err != nil {
+			return spent, err
+		}
+		result[i] = f.Result()
+	}
+	return spent, nil
 }
 
 func writeSimSeries(w io.Writer, all []simSeries, asJSON bool) error {
