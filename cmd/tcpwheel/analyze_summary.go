@@ -24,7 +24,6 @@ type summary struct {
 	evicted int
 
 	conns, lossy int
-	packets      int64
 	octets       int64
 	kinds        [track.Kinds]kindSums
 	rexmits      int64
@@ -101,18 +100,35 @@ func (s *summary) skips(c *track.Conn) bool { return !s.a.filter.hasConn(c, s.fi
 
 // add takes a connection in, and prints its lines where lines are wanted.
 func (s *summary) add(c *track.Conn) error {
-	s.conns++
-	s.packets += c.Packets
-	s.copies += c.Copies
-	s.badSums += c.BadSums
-	s.oddSums += c.OddSums
-	s.clockSteps += int64(c.ClockSteps)
-	if s.a.asJSON {
-		if err := s.a.enc.Encode(c.Record(s.file)); err != nil {
-			return err
+	if err := s.printConn(c); err != nil {
+		return err
+	}
+	s.count(c)
+	lost := false
+	for i := range c.Flows {
+		f := &c.Flows[i]
+		for _, e := range f.Episodes {
+			if !s.a.filter.hasTime(e.Seen, s.first) {
+				continue
+			}
+			lost = true
+			if err := s.episode(c, f, e); err != nil {
+				return err
+			}
 		}
 	}
-	if s.a.csvConns {
+	if lost {
+		s.lossy++
+	}
+	return nil
+}
+
+// printConn prints the lines of a connection itself.
+func (s *summary) printConn(c *track.Conn) error {
+	switch {
+	case s.a.asJSON:
+		return s.a.enc.Encode(c.Record(s.file))
+	case s.a.csvConns:
 		r := c.Record(s.file)
 		for _, row := range flowRows(&r) {
 			if err := s.a.csv.Write(row); err != nil {
@@ -120,7 +136,16 @@ func (s *summary) add(c *track.Conn) error {
 			}
 		}
 	}
-	lost := false
+	return nil
+}
+
+// count adds a connection to the sums, but for its episodes.
+func (s *summary) count(c *track.Conn) {
+	s.conns++
+	s.copies += c.Copies
+	s.badSums += c.BadSums
+	s.oddSums += c.OddSums
+	s.clockSteps += int64(c.ClockSteps)
 	switch c.Flows[0].Near {
 	case track.AtSender, track.AtReceiver:
 		s.near["a host"]++
@@ -146,20 +171,7 @@ func (s *summary) add(c *track.Conn) error {
 		if f.Timers.Gaps > 0 {
 			s.timers[cmp.Or(f.Timers.Best, "none known")]++
 		}
-		for _, e := range f.Episodes {
-			if !s.a.filter.hasTime(e.Seen, s.first) {
-				continue
-			}
-			lost = true
-			if err := s.episode(c, f, e); err != nil {
-				return err
-			}
-		}
 	}
-	if lost {
-		s.lossy++
-	}
-	return nil
 }
 
 func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error {
