@@ -172,8 +172,8 @@ func spike(p *Plan, tm *timers, seed int, s *Spike) error {
 	now := b.client.Counters()
 	s.Again, s.Octets = len(b.record.Resends)-again, conn.Acked()-acked
 	s.Timeouts = int(now.TCPTimeouts - counted.TCPTimeouts)
-	s.Undone = int(now.TCPSpuriousRTOs + now.TCPLossUndo + now.TCPDSACKUndo + now.TCPFullUndo + now.TCPPartialUndo -
-		(counted.TCPSpuriousRTOs + counted.TCPLossUndo + counted.TCPDSACKUndo + counted.TCPFullUndo + counted.TCPPartialUndo))
+	s.Undone = int(now.TCPLossUndo + now.TCPFullUndo + now.TCPPartialUndo -
+		(counted.TCPLossUndo + counted.TCPFullUndo + counted.TCPPartialUndo))
 	return errors.Join(b.world.Faults()...)
 }
 
