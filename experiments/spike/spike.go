@@ -50,7 +50,7 @@ type Spike struct {
 	Again    int           `json:"again"`    // segments sent again, all in vain
 	Timeouts int           `json:"timeouts"` // that counted
 	// What follows is not told of gVisor's TCP, but for Octets.
-	Undone   int    `json:"undone"`   // episodes that were found spurious
+	Undone   int    `json:"undone"`   // reductions of the window that were undone
 	Before   uint32 `json:"before"`   // the window before the spike, in octets
 	Least    uint32 `json:"least"`    // the least while it was watched
 	After    uint32 `json:"after"`    // and a round trip after the path is fast again
