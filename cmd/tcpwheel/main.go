@@ -27,6 +27,7 @@ const (
 )
 
 func main() {
+	collectLate()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -49,7 +49,6 @@ type Conn struct {
 	Strays     int64 // packets of a connection before, which were not looked at either
 	OddSums    int64 // those that were, as too many are wrong for damage: the addresses were changed in the file, say
 
-	waiting
 	place
 	spare      *spare // where its flows come from
 	cfg        *Config
@@ -59,6 +58,7 @@ type Conn struct {
 	timestamps bool
 	reset      bool
 	flags      tcp.Flags // of the packet at hand, for Config.Event
+	waiting
 }
 
 // Handshake is the three packets that open a connection, as far as they were seen.

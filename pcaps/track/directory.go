@@ -1,27 +1,44 @@
 package track
 
 import (
-	"hash/maphash"
+	"encoding/binary"
+	"math/bits"
+	"math/rand/v2"
 	"net/netip"
 
 	"tcpwheel/pcaps/capture"
 )
 
-// pair is the ends of a connection, the lesser first: without pointers and gaps, as they are looked up for each packet.
+// pair is the ends of a connection, the lesser first, in words: they are hashed and compared for each packet.
 type pair struct {
-	addrs  [2][16]byte
-	ports  [2]uint16
-	family [2]uint16 // how many bits the addresses have: one of IPv4 is not the same mapped into IPv6
+	a, b  [2]uint64 // the addresses
+	ports uint64    // and that both are of IPv4, which is not the same as mapped into IPv6
 }
 
-func pairOf(a, b netip.AddrPort) pair {
-	if a.Compare(b) > 0 {
-		a, b = b, a
+func pairOf(src, dst netip.AddrPort) pair {
+	x, y := src.Addr().As16(), dst.Addr().As16()
+	a := [2]uint64{binary.BigEndian.Uint64(x[:]), binary.BigEndian.Uint64(x[8:])}
+	b := [2]uint64{binary.BigEndian.Uint64(y[:]), binary.BigEndian.Uint64(y[8:])}
+	p, q := uint64(src.Port()), uint64(dst.Port())
+	if a[0] > b[0] || a[0] == b[0] && (a[1] > b[1] || a[1] == b[1] && p > q) {
+		a, b, p, q = b, a, q, p
 	}
-	return pair{
-		addrs: [2][16]byte{a.Addr().As16(), b.Addr().As16()}, ports: [2]uint16{a.Port(), b.Port()},
-		family: [2]uint16{uint16(a.Addr().BitLen()), uint16(b.Addr().BitLen())},
+	ports := p<<16 | q
+	if src.Addr().Is4() {
+		ports |= 1 << 32
 	}
+	return pair{a, b, ports}
+}
+
+// hash mixes the words with the seed, so that nobody can make a capture whose connections have the same.
+func (p *pair) hash(seed uint64) uint64 {
+	fold := func(a, b uint64) uint64 {
+		hi, lo := bits.Mul64(a, b)
+		return hi ^ lo
+	}
+	h := fold(p.a[0]^seed, p.a[1]^0x9e3779b97f4a7c15)
+	h = fold(p.b[0]^h, p.b[1]^0xbf58476d1ce4e5b9)
+	return fold(p.ports^h, seed|1)
 }
 
 // directory finds connections by their ends and what lies outside of them. Those that began last between their ends are in a table whose
@@ -29,7 +46,7 @@ func pairOf(a, b netip.AddrPort) pair {
 type directory struct {
 	slots  []*Conn // a power of two
 	n      int     // connections in them
-	seed   maphash.Seed
+	seed   uint64
 	others map[pairOnPath]*Conn // connections after which another began between their ends, and paths besides a connection's own
 }
 
@@ -47,12 +64,12 @@ type place struct {
 }
 
 func newDirectory() directory {
-	return directory{slots: make([]*Conn, 64), seed: maphash.MakeSeed(), others: map[pairOnPath]*Conn{}}
+	return directory{slots: make([]*Conn, 64), seed: rand.Uint64(), others: map[pairOnPath]*Conn{}}
 }
 
 // newest returns where the connection stands, or would, that began last between the ends.
 func (d *directory) newest(ends *pair) **Conn {
-	at := &d.slots[maphash.Comparable(d.seed, *ends)&uint64(len(d.slots)-1)]
+	at := &d.slots[ends.hash(d.seed)&uint64(len(d.slots)-1)]
 	for *at != nil && (*at).ends != *ends {
 		at = &(*at).chained
 	}
