@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"sync/atomic"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"tcpwheel/pcaps/capture"
@@ -94,8 +97,9 @@ func (r *replaying) verdict() error {
 // file replays the connections of a file. One that is cut short is replayed up to the cut, and that is said.
 func (r *replaying) file(cmd *cobra.Command, name string) error {
 	var (
-		begun bool
-		wrong error
+		begun    bool
+		wrong    error
+		replayed atomic.Int64
 	)
 	shown := name
 	if name == "-" {
@@ -104,6 +108,7 @@ func (r *replaying) file(cmd *cobra.Command, name string) error {
 	rec := replay.NewRecorder(replay.Config{MaxConns: r.maxConns, Done: func(c *track.Conn, s *replay.Script, err error) {
 		if wrong == nil && cmd.Context().Err() == nil && r.filter.hasConn(c, r.first[shown]) {
 			wrong = r.conn(shown, c, s, err)
+			replayed.Store(int64(len(r.results)))
 		}
 	}})
 	_, err := readCapture(cmd, name, func(p *capture.Packet) error {
@@ -113,7 +118,12 @@ func (r *replaying) file(cmd *cobra.Command, name string) error {
 		rec.Add(p)
 		return wrong
 	})
+	status := statusLine{w: r.stderr} // most connections are replayed when all was read
+	status.start(func(time.Duration) string {
+		return fmt.Sprintf("%s: read, replayed so far: %d", shown, replayed.Load())
+	})
 	rec.Close()
+	status.stop()
 	if n := rec.Evicted(); n > 0 {
 		fmt.Fprintf(r.stderr, "tcpwheel: %s: %s left out to bound memory, see --max-conns\n", shown, plural(int64(n), "connection"))
 	}
