@@ -22,7 +22,7 @@ type Config struct {
 
 	// MaxConns is how many connections are followed at once, of which the one unheard of for longest goes first: those that have ended
 	// before those that have not begun, and these before others. A quarter may be those that have not begun, as of a flood of SYNs. One
-	// takes 4 KB, and what is in flight; 0 is 1<<18.
+	// takes 4 KB, and what is in flight, or half a KB as long as only its SYN was seen; 0 is 1<<18.
 	MaxConns    int
 	MaxSegments int // segments of one direction that wait for their ACK; 0 is 1<<15
 	MaxEpisodes int // of one direction that are kept, the others are counted; 0 is 1<<12
