@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -51,8 +52,8 @@ const hostLag = 50 * time.Microsecond
 // ticks finds an instant of all ticks of a policy's timers, from when timers of the captured host expired, since epoch. It is an instant of
 // the coarser ones too of a wheel with levels, as far as there are timers that were long enough to tell.
 func ticks(p *tcptimers.Policy, all []Timed) (origin wheel.Time, ok bool) {
-	phase, most := densest(all, p.Tick)
-	if 2*most <= len(all) || most < 2 {
+	phase, ok := finest(all, p.Tick)
+	if !ok {
 		return 0, false
 	}
 	origin = wheel.Time(phase).Add(-hostLag)
@@ -97,6 +98,12 @@ func coarser(tick, period time.Duration, origin wheel.Time, all []Timed) (at whe
 		}
 	}
 	return at, best > len(all)
+}
+
+// finest returns what is left of the instants of ticks by their period, if most of the timers agree on it.
+func finest(all []Timed, tick time.Duration) (phase time.Duration, ok bool) {
+	phase, most := densest(all, tick)
+	return phase, most > 1 && 2*most > len(all)
 }
 
 // densest returns the least of what is left of the instants by a period from which on the most lie within tickSpread, and how many do.
@@ -146,11 +153,26 @@ func timers(results []*Result) map[netip.Addr][]Timed {
 	return known
 }
 
-// ticksOf returns when the timers of a host expired, at instants of a script that begins at that epoch.
+// ticksOf returns when the timers of a host expired, at instants of a script that begins at that epoch. Where none of them was long, those of
+// addresses tell of coarser ticks whose finer ones are at the same instants: they are the same host, or else tell nothing that is worse than a
+// guess.
 func ticksOf(host netip.Addr, epoch wheel.Time, known map[netip.Addr][]Timed) []Timed {
 	all := slices.Clone(known[host])
+	if phase, ok := finest(all, jiffy); ok && !slices.ContainsFunc(all, Timed.long) {
+		for _, other := range slices.SortedFunc(maps.Keys(known), netip.Addr.Compare) {
+			if theirs, ok := finest(known[other], jiffy); ok && min(floorMod(theirs-phase, jiffy), floorMod(phase-theirs, jiffy)) <= sameTicks {
+				all = append(all, slices.DeleteFunc(slices.Clone(known[other]), func(t Timed) bool { return !t.long() })...)
+			}
+		}
+	}
 	for i := range all {
 		all[i].At = wheel.Time(all[i].At.Sub(epoch))
 	}
 	return all
 }
+
+// sameTicks is how far the ticks of one host seem to be apart, at most, by the timers of two addresses.
+const sameTicks = 100 * time.Microsecond
+
+// long reports whether the timer tells of coarser ticks than those of 4 ms.
+func (t Timed) long() bool { return t.Quiet >= longer(jiffy) }

@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -109,5 +111,24 @@ func TestTicks(t *testing.T) {
 		if ok != (test.want >= 0) || ok && origin != wheel.Time(test.want) {
 			t.Errorf("%s: %v, %v, want %v", test.name, time.Duration(origin), ok, test.want)
 		}
+	}
+}
+
+// TestTicksOf has an address without long timers go by those of another one whose ticks are the same, and not by those of one with others.
+func TestTicksOf(t *testing.T) {
+	const ms = time.Millisecond
+	at := func(ns, quiet time.Duration) Timed { return Timed{wheel.Time(ns), quiet} }
+	own, same, other := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1"), netip.MustParseAddr("10.0.0.2")
+	known := map[netip.Addr][]Timed{
+		own:   {at(1610*1000, 20*ms), at(1640*1000+40*ms, 30*ms)},
+		same:  {at(1590*1000+8*ms, 20*ms), at(1620*1000+32*ms, 300*ms)},
+		other: {at(3000*1000, 20*ms), at(3000*1000+400*ms, 300*ms)},
+	}
+	want := append(slices.Clone(known[own]), known[same][1])
+	for i := range want {
+		want[i].At = want[i].At.Add(-ms)
+	}
+	if got := ticksOf(own, wheel.Time(ms), known); !slices.Equal(got, want) {
+		t.Errorf("timers %v, want %v", got, want)
 	}
 }
