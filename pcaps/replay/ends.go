@@ -2,11 +2,9 @@ package replay
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
-	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
 
@@ -133,7 +131,7 @@ func (w *wayMaker) greatest() int64 { return max(1<<20, min(w.max, 1<<26)) }
 const prompt = 2 * time.Millisecond
 
 // writes finds what an application wrote when, from when its octets were sent first. It also returns the octets of the first flight, if
-// more were waiting to be sent, or 0. A segment that leaves by itself when a probe may be due was waiting, too, if an ACK lets go what follows it.
+// more were waiting to be sent, or 0.
 func (m *maker) writes(d int) (all []Write, flight uint32) {
 	size := m.ways[d].size
 	var (
@@ -150,12 +148,7 @@ func (m *maker) writes(d int) (all []Write, flight uint32) {
 		anyACK    bool
 		firstRoom int64
 		arrived   arrived
-		moved     wheel.Time // when a packet came, or octets left, last
-		probe     = -1       // the write that a probe may have sent, not the application
-		hadThen   int64      // had and wroteAt before it
-		wroteThen wheel.Time
 	)
-	ptoLeast := m.ptoLeast()
 	add := func(x *deed, octets int64, fin bool) {
 		w := Write{Octets: uint64(octets), FIN: fin, Reset: x.reset}
 		if received.end > had && received.end > 1 {
@@ -168,10 +161,6 @@ func (m *maker) writes(d int) (all []Write, flight uint32) {
 	}
 	for i := range m.deeds[d] {
 		x := &m.deeds[d][i]
-		quiet := x.at.Sub(moved)
-		if !x.sends || x.data {
-			moved = x.at
-		}
 		if !x.sends {
 			if x.reset {
 				continue
@@ -208,11 +197,6 @@ func (m *maker) writes(d int) (all []Write, flight uint32) {
 		same := len(all) > 0 && octets > 0 && !all[len(all)-1].FIN && (!short || room && m.full(x, d, size))
 		switch {
 		case same:
-			if k := len(all) - 1; room && k > 0 && k == probe && !all[k-1].FIN {
-				all[k-1].Octets += all[k].Octets
-				all, had, wroteAt = all[:k], hadThen, wroteThen
-			}
-			probe = -1
 			all[len(all)-1].Octets += uint64(octets)
 			if x.fin {
 				all[len(all)-1].FIN = true
@@ -221,10 +205,6 @@ func (m *maker) writes(d int) (all []Write, flight uint32) {
 				flight = uint32(min(firstRoom, 1<<24))
 			}
 		case octets > 0 || x.fin:
-			probe = -1
-			if acked < next && next > 1 && quiet >= ptoLeast && octets == size {
-				probe, hadThen, wroteThen = len(all), had, wroteAt
-			}
 			add(x, octets, x.fin)
 		}
 		if anyACK && flight == 0 {
@@ -237,14 +217,6 @@ func (m *maker) writes(d int) (all []Write, flight uint32) {
 		flight = 0 // RFC 5681 §3.1: after the loss of a SYN the first window is one segment, and tells nothing
 	}
 	return all, flight
-}
-
-// ptoLeast is how long nothing has come or gone before a probe, at least (RFC 8985 §7.2: "PTO = 2 * SRTT"): for ever, if the sender has none.
-func (m *maker) ptoLeast() time.Duration {
-	if p, ok := track.ModelPolicy(Model(m.conn)); !ok || !p.TLP {
-		return math.MaxInt64
-	}
-	return 2 * m.roundTrip()
 }
 
 // tried reports whether the octet at a place was sent more than once.
