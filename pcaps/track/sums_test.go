@@ -1,0 +1,26 @@
+package track
+
+import (
+	"testing"
+
+	"tcpwheel/pcaps/capture"
+)
+
+// TestBlankedOctets: what was said was taken out of the capture, and the checksums were left as they were. What is damaged beside that does not
+// count.
+func TestBlankedOctets(t *testing.T) {
+	l := newLab(t, Config{})
+	wrong := func(p *packet) { p.Problems |= capture.BadChecksum }
+	blanked := func(p *packet) { p.Payload = make([]byte, p.Len) }
+	l.open(0)
+	for i := range 4 {
+		at := 100 + 100*float64(i)
+		l.send(at, true, 1+12*i, 12, 1, wrong, blanked)
+		l.send(at+50, false, 1, 0, 13+12*i)
+	}
+	l.send(500, true, 49, 5, 1, wrong, func(p *packet) { p.Payload = []byte("hello") })
+	c := l.wantClean(1)[0]
+	if f := &c.Flows[0]; f.Octets != 48 || c.BadSums != 1 {
+		t.Errorf("%d octets, %d damaged, want 48 and 1", f.Octets, c.BadSums)
+	}
+}
