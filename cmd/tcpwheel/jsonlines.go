@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"iter"
+	"slices"
 )
 
 // newJSONLines returns what writes each record as a line of JSON, with <, > and & as they are.
@@ -14,8 +16,12 @@ func newJSONLines(w io.Writer) *json.Encoder {
 
 // writeRecords writes each of all as a line of JSON.
 func writeRecords[T any](w io.Writer, all []T) error {
-	enc := newJSONLines(w)
-	for _, x := range all {
+	return encodeAll(newJSONLines(w), slices.Values(all))
+}
+
+// encodeAll writes records, each as a line of JSON.
+func encodeAll[T any](enc *json.Encoder, records iter.Seq[T]) error {
+	for x := range records {
 		if err := enc.Encode(x); err != nil {
 			return err
 		}

@@ -96,10 +96,8 @@ func (r *replaying) writeValidationJSON(checks []pages.Check) error {
 	if err := r.writeRefusals(enc); err != nil {
 		return err
 	}
-	for rec := range r.judgedRecords(checks) {
-		if err := enc.Encode(rec); err != nil {
-			return err
-		}
+	if err := encodeAll(enc, r.judgedRecords(checks)); err != nil {
+		return err
 	}
 	for i := range checks {
 		if err := enc.Encode(checkRecordOf(&checks[i])); err != nil {

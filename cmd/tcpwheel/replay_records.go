@@ -142,10 +142,8 @@ func (r *replaying) writeJSON() error {
 			}
 		}
 	}
-	for rec := range r.records() {
-		if err := enc.Encode(rec); err != nil {
-			return err
-		}
+	if err := encodeAll(enc, r.records()); err != nil {
+		return err
 	}
 	c := replay.CapturedSummary(r.results)
 	if err := enc.Encode(policyRecordOf("(as captured)", &c)); err != nil {

@@ -140,10 +140,8 @@ func (r *replaying) writeWireJSON(ends []pages.WireEnd) error {
 	if err := r.writeRefusals(enc); err != nil {
 		return err
 	}
-	for rec := range r.wireRecords(ends) {
-		if err := enc.Encode(rec); err != nil {
-			return err
-		}
+	if err := encodeAll(enc, r.wireRecords(ends)); err != nil {
+		return err
 	}
 	return r.writeSummary(enc)
 }
