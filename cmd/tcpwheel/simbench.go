@@ -220,9 +220,12 @@ func writeSimSeries(w io.Writer, all []simSeries, asJSON bool) error {
 	s := all[0]
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s %s/%s, %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor())
-	fmt.Fprintf(&b, "%d flows over %.4g bit/s and %s, %.4g%% loss, %.4g s: policy %s, scheme %s, control %s, seed %d, median of %d runs\n",
-		s.Flows, float64(s.Rate), s.RTT, 100*s.Loss, s.VirtualSeconds, s.Policy, s.Scheme, s.Control, s.Seed, s.Runs)
-	const row = "%-13s %10s %11s %9s %11s %9s %12s %9s\n"
+	wrapText(&b, "", []string{
+		fmt.Sprintf("%s over %.4g bit/s and %s", plural(int64(s.Flows), "flow"), float64(s.Rate), s.RTT), fmt.Sprintf("%.4g%% loss", 100*s.Loss),
+		fmt.Sprintf("%.4g s: policy %s", s.VirtualSeconds, s.Policy), "scheme " + s.Scheme, "control " + s.Control,
+		fmt.Sprintf("seed %d", s.Seed), "median of " + plural(int64(s.Runs), "run"),
+	})
+	const row = "%-12s %9s %11s %8s %9s %7s %10s %8s\n"
 	fmt.Fprintf(&b, row, "timers", "segments", "retransmits", "timeouts", "goodput", "CPU s", "segments/s", "overhead")
 	for _, s := range all {
 		overhead := ""

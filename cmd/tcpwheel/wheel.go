@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -35,16 +34,11 @@ func allSchemes() (all []scheme) {
 }
 
 func writeSchemes(w io.Writer, all []scheme) error {
-	width := 0
+	var rows [][]string
 	for _, s := range all {
-		width = max(width, len(s.Name))
+		rows = append(rows, []string{s.Name, s.About})
 	}
-	for _, s := range all {
-		if _, err := fmt.Fprintf(w, "%-*s  %s\n", width, s.Name, s.About); err != nil {
-			return err
-		}
-	}
-	return nil
+	return writeColumns(w, []string{"scheme", "what it is"}, rows, nil)
 }
 
 func newSchemes() *cobra.Command {
