@@ -74,6 +74,12 @@ func newLateness() *cobra.Command {
 
 // samplesFor returns how many timers of each source and interval run one after another in about span.
 func samplesFor(span time.Duration, o lateness.Options) (int, error) {
+	switch {
+	case len(o.Sources) == 0:
+		return 0, fmt.Errorf("no source, want some of %s", strings.Join(lateness.Sources(), ", "))
+	case len(o.Intervals) == 0:
+		return 0, errors.New("no interval, want one at least")
+	}
 	const late = 500 * time.Microsecond // on average, of what is a millisecond late and what is not
 	var round time.Duration
 	for _, d := range o.Intervals {
