@@ -85,12 +85,11 @@ func coarser(tick, period time.Duration, origin wheel.Time, all []Timed) (at whe
 	for i := range wheel.Time(step) {
 		try, n := origin.Add(time.Duration(i)*period), 0
 		for _, t := range all {
-			late := floorMod(t.At.Sub(try), step*period)
-			if late <= tickSpread || late >= tick && late-tick <= tickSpread {
+			switch floorMod(t.At.Sub(try)+tick/4, step*period) / (tick / 2) {
+			case 0: // in time, as far as the clock of the capture has not drifted since
+				n += 3 // of two that explain as many the one that has more of them in time
+			case 2: // a tick late
 				n += 2
-			}
-			if late <= tickSpread {
-				n++ // of two that explain as many the one that has more of them in time
 			}
 		}
 		if n > best {

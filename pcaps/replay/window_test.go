@@ -103,6 +103,8 @@ func TestTicks(t *testing.T) {
 		{"short", short, 1601*1000 - hostLag},
 		{"long too", append(short[:3:3], long...), 9601*1000 - hostLag},
 		{"one long", append(short[:3:3], long[0]), 9601*1000 - hostLag},
+		{"one long, after clocks have drifted", append(short[:3:3], at(9650*1000+32*32*ms+600*time.Microsecond, 300*ms)), 9601*1000 - hostLag},
+		{"one long, which clocks have overtaken", append(short[:3:3], at(9650*1000+32*32*ms-600*time.Microsecond, 300*ms)), 9601*1000 - hostLag},
 		{"some long ones a tick late", append(short[:3:3], long[0], at(9700*1000+4*ms+6*32*ms, 300*ms), at(9680*1000+4*ms+3*32*ms, 400*ms)), 9601*1000 - hostLag},
 		{"one long beside the ticks", append(short[:3:3], at(11*ms, 300*ms)), 1601*1000 - hostLag},
 		{"nothing in common", []Timed{at(0, ms), at(ms, ms), at(2*ms, ms), at(3*ms, ms)}, -1},
