@@ -15,7 +15,7 @@ fuzz:
 samples: ## as root: the sample captures, anew
 	go run ./cmd/tcpwheel samples --make pcaps/samples
 
-results: ## the results in docs/results.md, docs/figures, the studies' READMEs and experiments/sums.txt, anew: ten minutes
+results: ## the results in docs/results.md, docs/figures, the studies' READMEs and experiments/sums.txt, anew: twelve minutes
 	rm -rf report
 	go run ./cmd/tcpwheel experiment run --all --out report
 	go run ./cmd/tcpwheel experiment docs report
