@@ -162,6 +162,9 @@ func (r *random) next(n uint64) uint64 {
 }
 
 func TestStartStopAndAdvanceDoNotAllocate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts the same without the race detector, which takes ten times as long")
+	}
 	// "Records are made by New and given back by Free; between the two a timer may be started and stopped any number of
 	// times, and none of that allocates."
 	eachThatNeverAllocates(t, func(t *testing.T, fresh func() Facility) {

@@ -91,6 +91,9 @@ func TestCalloutCounts(t *testing.T) {
 // used)." Of 10,000 iterations each looks at all n others twice on the old list, to insert and to find; with the hash
 // table and with handles n is of no consequence.
 func TestFig9(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts the same without the race detector, which takes ten times as long")
+	}
 	const iterations = 10_000
 	for n := uint64(0); n <= 1000; n += 100 {
 		c := fig9(MustNew("callout", Config{Count: true}), int(n), iterations)

@@ -49,6 +49,9 @@ func calloutsTest(t *testing.T, scheme string, cfg Config, seed uint64) (log []s
 // Untimeout cancels the same one of several matching callouts however it finds it: by the search of the BSD list, or
 // through the hash table.
 func TestUntimeoutFindsTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts the same without the race detector, which takes ten times as long")
+	}
 	for seed := range uint64(20) {
 		want := calloutsTest(t, "callout", Config{}, seed)
 		for _, scheme := range []string{"scheme1", "scheme2", "scheme2-rear", "scheme3", "scheme3-tree"} {

@@ -7,6 +7,9 @@ import (
 )
 
 func TestRing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts the same without the race detector, which takes ten times as long")
+	}
 	// A ring against a slice of slices, by random insertions in front, behind and between, removals and drains.
 	for _, slots := range []int{2, 4, 64, 128, 8192} {
 		random := rand.New(rand.NewPCG(uint64(slots), 0))

@@ -13,6 +13,9 @@ import (
 // model gives is n/2 for exponential intervals from either end, and 2n/3 and n/3 for uniform ones: the paper's labels
 // appear interchanged. The model: Poisson arrivals, timers that run to their expiry, n of them on the average.
 func TestScheme2InsertionCost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts the same without the race detector, which takes ten times as long")
+	}
 	const (
 		n      = 200
 		mean   = 1e6 // interval in ticks

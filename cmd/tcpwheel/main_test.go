@@ -199,6 +199,9 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("no space le
 
 // Whoever asks for results learns that they were not written, in every form.
 func TestResultsThatAreNotWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs each command once, which others do, too")
+	}
 	for _, line := range []string{
 		"analyze sample:tail-one", "analyze --json sample:tail-one", "analyze --csv sample:tail-one", "analyze --csv-conns sample:tail-one",
 		"replay --policy linux sample:tail-one", "replay --policy linux --json sample:tail-one", "replay --policy linux --csv sample:tail-one",

@@ -56,6 +56,9 @@ func TestGVisor(t *testing.T) {
 
 // TestFalsifier finds that pulses that do not fill the queue shut nothing out.
 func TestFalsifier(t *testing.T) {
+	if testing.Short() {
+		t.Skip("results are the same under the race detector, which takes ten times as long")
+	}
 	o := studytest.Run(t, Study, "study: shrew\npulse_rate: 100000\nperiods: [200ms, 500ms, 1s]\nseeds: 2\nduration: 10s\ngvisor_seeds: 1\n")
 	for _, c := range o.Claims {
 		if (strings.HasPrefix(c.Name, "null") || c.Name == "moves-to" || c.Name == "gvisor") && c.Verdict != experiments.NotReproduced {
