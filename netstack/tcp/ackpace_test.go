@@ -86,6 +86,9 @@ func tailPair(t *testing.T, rtt time.Duration, peer tailPeer, evidence bool) *pa
 var tailRTTs = []time.Duration{1 * ms, 10 * ms, 20 * ms, 50 * ms, 100 * ms}
 
 func TestNoTailIsSentAgainInVain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts the same without the race detector, which takes ten times as long")
+	}
 	// Where nothing is lost, nothing is sent again, towards peers that put off their ACKs by 40 ms in several ways: responses of each
 	// size, with a last segment that is full or not, one after another, at once or after a pause.
 	for _, peer := range tailPeers() {
@@ -110,6 +113,9 @@ func TestNoTailIsSentAgainInVain(t *testing.T) {
 }
 
 func TestAtMostOneTailIsSentAgainInVain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts the same without the race detector, which takes ten times as long")
+	}
 	// A peer that acknowledges 16 segments at once, and puts off the ACK of the 17th if it is the last of its flight, cannot be told
 	// from one that goes on. It misleads a connection once, where the ACK comes later than the probe would leave.
 	for _, rtt := range tailRTTs {
@@ -204,6 +210,9 @@ func TestEvidenceIsNotWorseTowardsLongDelays(t *testing.T) {
 }
 
 func TestEvidenceIsNotWorseUnderJitter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("counts the same without the race detector, which takes ten times as long")
+	}
 	// Where each packet takes up to two round trips more, in order, some timeouts are spurious anyway. The evidence of ACKs
 	// adds none, but for the one that a peer with 16 ACKs at once may mislead a connection to.
 	for _, peer := range tailPeers() {
