@@ -78,7 +78,7 @@ const levels, slots, step = 3, 63, 8
 func longer(period time.Duration) time.Duration { return (slots + 2) * period }
 
 // coarser finds which of the ticks of a period since origin is one of the level above, too: where most of its timers expired, there or
-// a tick of the host later. Since Linux 6.9 an idle processor's timers are another's to look after, which is a tick late with one in five or so
+// a tick of the host later. Linux 6.18 is a tick late with one timer in five or so, maybe as an idle processor's are another's to look after
 // (kernel/time/timer_migration.c).
 func coarser(tick, period time.Duration, origin wheel.Time, all []Timed) (at wheel.Time, ok bool) {
 	best := 0
