@@ -162,26 +162,21 @@ func drawn(most time.Duration, key uint64, parts ...uint64) time.Duration {
 // Send implements virtual.Wire: from the servers each has its own link to the switch, from the client all have one.
 func (r *stacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
 	if from == lab.DialEnd {
-		return pass(now, r.middle[1], p)
+		return lab.Pass(now, r.middle[1], p)
 	}
-	return pass(now, r.access[0][p.Header.DstPort-gvisorPort], p)
+	return lab.Pass(now, r.access[0][p.Header.DstPort-gvisorPort], p)
 }
 
 // Forward implements virtual.Relay: towards the client there is one port for all.
 func (r *stacks) Forward(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
 	if from == lab.DialEnd {
-		return pass(now, r.access[1][p.Header.SrcPort-gvisorPort], p)
+		return lab.Pass(now, r.access[1][p.Header.SrcPort-gvisorPort], p)
 	}
-	return pass(now, r.middle[0], p)
+	return lab.Pass(now, r.middle[0], p)
 }
 
 // Arrive implements virtual.Wire.
 func (r *stacks) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
-
-func pass(now wheel.Time, l *sim.Link, p *virtual.Packet) (time.Duration, bool) {
-	fate := l.Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: 1, Size: p.Size})
-	return fate.At.Sub(now), fate.Verdict == sim.Delivered
-}
 
 // claimGVisor claims that floors do to gVisor's own TCP, without RACK and probes, what they do to the classic one.
 func (p *Plan) claimGVisor(out *experiments.Outcome, all map[key]*group) {

@@ -105,8 +105,7 @@ func (w *stacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duratio
 			w.links[from].Send(w.at(w.sent), &sim.Packet{Size: w.size})
 		}
 	}
-	fate := w.links[from].Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: 1, Size: p.Size})
-	return fate.At.Sub(now), fate.Verdict == sim.Delivered
+	return lab.Pass(now, w.links[from], p)
 }
 
 // Arrive implements virtual.Wire.
