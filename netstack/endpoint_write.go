@@ -7,7 +7,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/waiter"
 
-	"tcpwheel/netstack/spare"
+	"tcpwheel/netstack/bufpool"
 )
 
 type eventMask = waiter.EventMask
@@ -147,7 +147,7 @@ func (e *Endpoint) growSend() int {
 func readViews(p io.Reader, n int) ([]*buffer.View, tcpip.Error) {
 	views := make([]*buffer.View, 0, (n+buffer.MaxChunkSize-1)/buffer.MaxChunkSize)
 	for n > 0 {
-		v := spare.Get(min(n, buffer.MaxChunkSize))
+		v := bufpool.Get(min(n, buffer.MaxChunkSize))
 		views = append(views, v)
 		if _, err := io.ReadFull(p, v.AsSlice()); err != nil {
 			releaseViews(views)

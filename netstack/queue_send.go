@@ -5,7 +5,7 @@ import (
 
 	"gvisor.dev/gvisor/pkg/buffer"
 
-	"tcpwheel/netstack/spare"
+	"tcpwheel/netstack/bufpool"
 )
 
 // sendQueue is what the application has written and the peer has not acknowledged. Offsets count octets since the beginning of the
@@ -60,7 +60,7 @@ func (q *sendQueue) release(offset uint64, alone bool) {
 			break
 		}
 		if alone {
-			spare.Put(c.view)
+			bufpool.Put(c.view)
 		} else {
 			c.view.Release()
 		}

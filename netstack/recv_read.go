@@ -5,7 +5,7 @@ import (
 
 	"gvisor.dev/gvisor/pkg/buffer"
 
-	"tcpwheel/netstack/spare"
+	"tcpwheel/netstack/bufpool"
 )
 
 // writeOut writes a buffer to w, and returns how many octets w has taken. The buffer has them still.
@@ -33,7 +33,7 @@ func (e *Endpoint) wasRead(b *buffer.Buffer, n int) {
 		list := b.AsViewList()
 		for v := list.Front(); v != nil && k < len(full) && octets+v.Size() <= n; v = v.Next() {
 			octets += v.Size()
-			if v.Size() >= spare.MinSize && v.Size() == v.Capacity() || e.cut {
+			if v.Size() >= bufpool.MinSize && v.Size() == v.Capacity() || e.cut {
 				full[k] = v.Clone()
 				k++
 			}
@@ -42,13 +42,13 @@ func (e *Endpoint) wasRead(b *buffer.Buffer, n int) {
 		if octets == 0 { // a part of a view
 			list := b.AsViewList()
 			v := list.Front()
-			e.cut = e.cut || v.Size() >= spare.MinSize && v.Size() == v.Capacity()
+			e.cut = e.cut || v.Size() >= bufpool.MinSize && v.Size() == v.Capacity()
 			octets = n
 		}
 		b.TrimFront(int64(octets))
 		n -= octets
 		for _, v := range full[:k] {
-			spare.Put(v)
+			bufpool.Put(v)
 		}
 	}
 }

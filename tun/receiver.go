@@ -4,7 +4,7 @@ import (
 	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
-	"tcpwheel/netstack/spare"
+	"tcpwheel/netstack/bufpool"
 )
 
 // pieceSizes are the views that a packet is read into: its headers into one of their own, so that a stack which looks at
@@ -26,7 +26,7 @@ func (r *receiver) pieces() [][]byte {
 		if v != nil {
 			break // a packet takes views from the front
 		}
-		v = spare.Get(pieceSizes[i]) // all that is shown of it will have been read
+		v = bufpool.Get(pieceSizes[i]) // all that is shown of it will have been read
 		r.views[i], r.iov[1+i] = v, v.AsSlice()
 	}
 	return r.iov[:]
@@ -88,7 +88,7 @@ func (r *receiver) take(n int) (b buffer.Buffer) {
 func (r *receiver) release() {
 	for i, v := range r.views {
 		if v != nil {
-			spare.Put(v)
+			bufpool.Put(v)
 			r.views[i] = nil
 		}
 	}

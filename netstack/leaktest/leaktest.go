@@ -1,4 +1,5 @@
-// Package leaktest fails the tests of a package that leave a goroutine or a packet buffer behind.
+// Package leaktest, for the tests of this module, fails a package whose tests leave a goroutine or a packet buffer
+// behind. The tests of netstack, tun and experiments use it.
 package leaktest
 
 import (
@@ -14,9 +15,11 @@ import (
 	"gvisor.dev/gvisor/pkg/refs"
 )
 
-// Main runs the tests of a package and returns the status to exit with. If they pass, a goroutine must not be left that runs code
-// of gVisor or of a package whose path contains one of the paths, after a minute to end; and refs panics if a packet
-// buffer is left, with where it was made. When benchmarks run, buffers are not watched, which costs a lock for all and a stack for each.
+// Main runs the tests of a package and returns the exit status. Call it from TestMain.
+//
+// If the tests pass, Main waits up to a minute for goroutines to end that run code of gVisor or of a package whose path
+// contains one of paths; it fails if one is left. If a packet buffer is left, gVisor's refs package panics and prints
+// where the buffer was made. Benchmarks run without that check, as it costs a lock and a stack trace for each buffer.
 func Main(m *testing.M, paths ...string) int {
 	flag.Parse()
 	if bench := flag.Lookup("test.bench"); bench == nil || bench.Value.String() == "" {
@@ -25,7 +28,7 @@ func Main(m *testing.M, paths ...string) int {
 	code := m.Run()
 	if code == 0 {
 		if left := goroutines(append(paths, "gvisor.dev")); left != "" {
-			fmt.Fprintln(os.Stderr, "goroutines are left:\n"+left)
+			fmt.Fprintln(os.Stderr, "goroutines left behind:\n"+left)
 			code = 1
 		}
 		refs.DoLeakCheck()
@@ -33,7 +36,7 @@ func Main(m *testing.M, paths ...string) int {
 	return code
 }
 
-// goroutines returns the stacks of the goroutines, but for the one of the tests themselves, that run code of one of the paths.
+// goroutines returns the stacks of the goroutines that run code of one of the paths, except the tests' own.
 func goroutines(paths []string) string {
 	var left []string
 	for range 6000 {

@@ -79,7 +79,7 @@ func TestGigabyte(t *testing.T) {
 	}
 }
 
-// TestViewsUsedAgain sends again where views of packets are handed out again (package spare), which they are not while leaks are looked for.
+// TestViewsUsedAgain sends while packet views are reused (package bufpool). They are not reused while leak checks are on.
 // So it runs in a process of its own that does not.
 func TestViewsUsedAgain(t *testing.T) {
 	if flag.Lookup("test.bench").Value.String() != "" {
