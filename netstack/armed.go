@@ -9,10 +9,10 @@ import (
 
 // ArmedTimers are the timers of a kind that run for a connection: one, but for the retransmission timers of segments.
 type ArmedTimers struct {
-	Kind      tcptimers.Kind
-	OfSegment bool // they are those of segments in flight, one each
-	Count     int
-	Deadline  wheel.Time // of the earliest: the tick at which it expires, as the stack's clock counts
+	Kind       tcptimers.Kind
+	PerSegment bool // they are those of segments in flight, one each
+	Count      int
+	Deadline   wheel.Time // of the earliest: the tick at which it expires, as the stack's clock counts
 }
 
 // Armed returns the timers that run for the connection, by kind. What is being sent while it runs may be missing.
@@ -29,7 +29,7 @@ func (e *Endpoint) Armed() (armed []ArmedTimers) {
 			armed = append(armed, ArmedTimers{Kind: tcptimers.Kind(k), Count: 1, Deadline: at})
 		}
 	}
-	of := ArmedTimers{Kind: tcptimers.Rexmit, OfSegment: true}
+	of := ArmedTimers{Kind: tcptimers.Rexmit, PerSegment: true}
 	for _, ref := range t.segments {
 		if at, ok := s.deadline(ref); ok {
 			if of.Count == 0 || at < of.Deadline {
@@ -52,8 +52,8 @@ func (s *shard) deadline(ref timerRef) (at wheel.Time, ok bool) {
 	return s.wheel.Deadline(ref.timer)
 }
 
-// CountArmed returns how many timers run for all connections of a stack. It reports false if the stack's TCP is another.
-func CountArmed(s *stack.Stack) (n int, ok bool) {
+// CountTimers returns the number of running timers of all connections of a stack. ok is false if the stack's TCP is another.
+func CountTimers(s *stack.Stack) (n int, ok bool) {
 	p, ok := s.TransportProtocolInstance(ProtocolNumber).(*protocol)
 	if !ok {
 		return 0, false

@@ -11,9 +11,9 @@ import (
 
 // Cause is the timer that made segments of a packet leave. Times are those of the stack's clock: what its NowMonotonic counts.
 type Cause struct {
-	Kind      tcptimers.Kind
-	SYN       bool // what left is a SYN
-	OfSegment bool // the timer is that of one segment, and not the only one of its kind
+	Kind       tcptimers.Kind
+	SYN        bool // what left is a SYN
+	PerSegment bool // the timer is that of one segment, and not the only one of its kind
 
 	Armed    wheel.Time // when it was started, or moved, for the last time
 	Deadline wheel.Time // for when
@@ -21,7 +21,7 @@ type Cause struct {
 
 	// The segments are those from First up to Last in the packet, counted from 0, of Of. A packet that the link does not have to
 	// cut is one segment.
-	First, Last, Of int
+	First, Last, Segments int
 }
 
 // Causes returns the timers that made a packet leave, in the order of its segments: none if something else did, or if the stack's TCP is
@@ -70,7 +70,7 @@ func (e *Endpoint) noteCause(p *pass, slot tcp.Slot, now wheel.Time, n int) {
 	if !e.p.causes || len(p.out.Segments) == n {
 		return
 	}
-	c := Cause{Kind: slot.Kind(), OfSegment: slot.Segment() != 0, Expired: now, First: n, Last: len(p.out.Segments) - 1}
+	c := Cause{Kind: slot.Kind(), PerSegment: slot.Segment() != 0, Expired: now, First: n, Last: len(p.out.Segments) - 1}
 	c.SYN = p.out.Segments[n].Header.Flags.Has(tcp.SYN)
 	e.shard.mu.Lock()
 	if t := e.timers; t != nil && int(slot) < len(t.starts) {
@@ -97,7 +97,7 @@ func (p *pass) owner(i int, w *way) tcpip.PacketOwner {
 		if o == nil {
 			o = &timedOwner{of: w.owner}
 		}
-		c.First, c.Last, c.Of = max(c.First-first, 0), min(c.Last, end-1)-first, end-first
+		c.First, c.Last, c.Segments = max(c.First-first, 0), min(c.Last, end-1)-first, end-first
 		o.causes = append(o.causes, c)
 	}
 	if o == nil {

@@ -38,10 +38,10 @@ func (n *clockNet) timed(first int) (list []string) {
 			if c.SYN {
 				s += " SYN"
 			}
-			if c.OfSegment {
+			if c.PerSegment {
 				s += " segment"
 			}
-			if c.Of != 1 || time.Duration(c.Expired) != p.at {
+			if c.Segments != 1 || time.Duration(c.Expired) != p.at {
 				s += fmt.Sprintf(" %+v", c)
 			}
 			list = append(list, s)
@@ -158,9 +158,9 @@ func TestCausesOfSuperSegments(t *testing.T) {
 	}
 	p.causes = []Cause{{First: 1, Last: 4, Kind: tcptimers.TLP}, {First: 5, Last: 6}}
 	for i, want := range [][]Cause{
-		{{First: 1, Last: 2, Of: 3, Kind: tcptimers.TLP}},
-		{{First: 0, Last: 0, Of: 1, Kind: tcptimers.TLP}},
-		{{First: 0, Last: 0, Of: 3, Kind: tcptimers.TLP}, {First: 1, Last: 2, Of: 3}},
+		{{First: 1, Last: 2, Segments: 3, Kind: tcptimers.TLP}},
+		{{First: 0, Last: 0, Segments: 1, Kind: tcptimers.TLP}},
+		{{First: 0, Last: 0, Segments: 3, Kind: tcptimers.TLP}, {First: 1, Last: 2, Segments: 3}},
 	} {
 		owner := p.owner(i, w)
 		pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{})
@@ -189,18 +189,18 @@ func TestArmed(t *testing.T) {
 	}
 	n.write(client, make([]byte, 3*1448))
 	now := n.clock.Time()
-	want := ArmedTimers{Kind: tcptimers.Rexmit, OfSegment: true, Count: 3, Deadline: now.Add(client.(*Endpoint).ConnInfo().RTO)}
+	want := ArmedTimers{Kind: tcptimers.Rexmit, PerSegment: true, Count: 3, Deadline: now.Add(client.(*Endpoint).ConnInfo().RTO)}
 	if got := client.(*Endpoint).Armed(); !slices.Contains(got, want) {
 		t.Errorf("%+v run with three segments in flight, want %+v among them", got, want)
 	}
-	if got, ok := CountArmed(n.a); got < 3 || !ok {
+	if got, ok := CountTimers(n.a); got < 3 || !ok {
 		t.Errorf("%d timers run in the stack, %v, want 3 at least", got, ok)
 	}
 	if got := server.(*Endpoint).Armed(); len(got) != 0 {
 		t.Errorf("%+v run for the receiver, want none", got)
 	}
 	n.clock.Advance(time.Second)
-	if _, ok := CountArmed(newClockNet(t, ms, nil).a); ok {
+	if _, ok := CountTimers(newClockNet(t, ms, nil).a); ok {
 		t.Error("timers of gVisor's TCP were counted")
 	}
 }

@@ -101,7 +101,7 @@ func (c *VirtualClock) next(until wheel.Time) (f func()) {
 //
 // With it a run of gVisor's own TCP is deterministic, packet by packet, on these conditions:
 //
-//   - Options.RandSource and Options.SecureRNG of each stack are seeded (NewSeeded): sequence numbers, timestamps and
+//   - Options.RandSource and Options.SecureRNG of each stack are seeded (NewSeededSource): sequence numbers, timestamps and
 //     ports are drawn from them.
 //   - Links deliver in functions of the clock, and not from within WritePackets: a pipe or loopback link hands segments
 //     to the receiver's goroutines while the sender's still sends, and how many a receiver finds together is a race.

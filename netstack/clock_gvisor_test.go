@@ -98,8 +98,8 @@ func (n *clockNet) newStack(host byte, clock tcpip.Clock, link stack.LinkEndpoin
 	n.t.Helper()
 	s := stack.New(stack.Options{
 		Clock:              clock,
-		RandSource:         NewSeeded(int64(host)),
-		SecureRNG:          NewSeeded(int64(host)),
+		RandSource:         NewSeededSource(int64(host)),
+		SecureRNG:          NewSeededSource(int64(host)),
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol},
 		TransportProtocols: []stack.TransportProtocolFactory{f},
 	})

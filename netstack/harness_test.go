@@ -292,7 +292,7 @@ var protocols = []struct {
 // verified is NewProtocol with its invariants checked in each pass.
 var verified = func() stack.TransportProtocolFactory {
 	cfg := DefaultConfig()
-	cfg.Verify = true
+	cfg.CheckInvariants = true
 	f, err := NewProtocolWith(cfg)
 	if err != nil {
 		panic(err)

@@ -32,7 +32,7 @@ type Config struct {
 
 	// Verify has each pass over a connection end with a check of its invariants, and panic if one does not hold. It is for tests: a
 	// pass costs O(segments in flight) then.
-	Verify bool
+	CheckInvariants bool
 }
 
 // DefaultConfig returns the configuration of NewProtocol: policy per-segment, CUBIC.
@@ -99,7 +99,7 @@ var (
 )
 
 func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
-	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn, causes: cfg.Causes, verify: cfg.Verify}
+	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn, causes: cfg.Causes, verify: cfg.CheckInvariants}
 	if !isVirtual(s.Clock()) {
 		p.parallel = runtime.GOMAXPROCS(0) > 1
 	}

@@ -53,8 +53,8 @@ func newRig(t *testing.T, f stack.TransportProtocolFactory, ours bool) *rig {
 	r := &rig{t: t, ours: ours, clock: clock, link: channel.New(4096, 1500, ""), peers: map[uint16]*rigPeer{}}
 	r.s = stack.New(stack.Options{
 		Clock:              clock,
-		RandSource:         NewSeeded(1),
-		SecureRNG:          NewSeeded(2),
+		RandSource:         NewSeededSource(1),
+		SecureRNG:          NewSeededSource(2),
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},
 		TransportProtocols: []stack.TransportProtocolFactory{f},
 	})

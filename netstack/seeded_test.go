@@ -11,8 +11,8 @@ import (
 func TestSeeded(t *testing.T) {
 	const each, readers = 100, 4
 	want := make([]byte, readers*each)
-	NewSeeded(7).Read(want)
-	shared := NewSeeded(7)
+	NewSeededSource(7).Read(want)
+	shared := NewSeededSource(7)
 	shared.Seed(8) // changes nothing
 	parts := make([][]byte, readers)
 	var all sync.WaitGroup
@@ -28,7 +28,7 @@ func TestSeeded(t *testing.T) {
 	got := slices.Concat(parts...)
 	slices.Sort(got)
 	other := make([]byte, len(want))
-	NewSeeded(8).Read(other)
+	NewSeededSource(8).Read(other)
 	if bytes.Equal(other, want) {
 		t.Error("another seed has the same numbers")
 	}

@@ -7,7 +7,7 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// verify panics if an invariant of the connection does not hold at the end of a pass: see Config.Verify. The caller has the baton and
+// verify panics if an invariant of the connection does not hold at the end of a pass: see Config.CheckInvariants. The caller has the baton and
 // the lock.
 func (e *Endpoint) verify() {
 	err := e.conn.Check()

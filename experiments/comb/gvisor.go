@@ -117,7 +117,7 @@ func (w *stacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duratio
 		w.attempts[k]++
 		attempt = w.attempts[k]
 	}
-	p.Mark = int64(attempt)
+	p.Tag = int64(attempt)
 	fate := w.links[from].Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: uint32(attempt), Size: p.Size})
 	if from == lab.DialEnd && p.End > p.Start {
 		w.sent(now, attempt, fate)
@@ -128,7 +128,7 @@ func (w *stacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duratio
 // Arrive implements virtual.Wire.
 func (w *stacks) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
 	if from == lab.DialEnd {
-		w.arrived(now, p.Header.SrcPort, int(p.Mark))
+		w.arrived(now, p.Header.SrcPort, int(p.Tag))
 	}
 	return true
 }

@@ -93,9 +93,9 @@ func (s *Stacks) Close() error {
 		}
 		_ = c.Close()
 	}
-	s.Net.Run(time.Hour, func() bool { return s.Net.Tasks.Living() == 0 })
+	s.Net.Run(time.Hour, func() bool { return s.Net.Tasks.Unfinished() == 0 })
 	defer s.Net.Close()
-	if s.Net.Tasks.Living() > 0 {
+	if s.Net.Tasks.Unfinished() > 0 {
 		return errors.New("lab: tasks are left behind")
 	}
 	return nil

@@ -59,7 +59,7 @@ func newStacks(p *Plan, response string, window int, app func(s *stacks)) (*stac
 	var err error
 	s.net, err = virtual.New(virtual.Config{Seed: 1, Wire: s, TCP: [2]virtual.TCP{
 		{GVisor: true, NoSACK: response == none, Control: "newreno"},
-		{Config: netstack.Config{Conn: server}, NoSACK: response == none, Window: window},
+		{Config: netstack.Config{Conn: server}, NoSACK: response == none, RecvBuffer: window},
 	}})
 	if err != nil {
 		return nil, err
@@ -103,9 +103,9 @@ func (s *stacks) shut() error {
 		}
 		_ = c.Close()
 	}
-	s.net.Run(time.Hour, func() bool { return s.net.Tasks.Living() == 0 })
+	s.net.Run(time.Hour, func() bool { return s.net.Tasks.Unfinished() == 0 })
 	defer s.net.Close()
-	if s.net.Tasks.Living() > 0 {
+	if s.net.Tasks.Unfinished() > 0 {
 		return errors.Join(s.err, errors.New("tasks are left behind"))
 	}
 	return s.err

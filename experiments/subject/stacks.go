@@ -84,7 +84,7 @@ func runStacks(ctx context.Context, s *Spec) (Result, error) {
 		return Result{}, ctx.Err()
 	case events > most:
 		r.errs = append(r.errs, errors.New("more events than such work may need"))
-	case net.Tasks.Living() != 0:
+	case net.Tasks.Unfinished() != 0:
 		r.errs = append(r.errs, errors.New("tasks are left behind"))
 	}
 	if len(r.errs) > 0 {
@@ -102,7 +102,7 @@ func (r *stacksRun) shut() {
 		}
 		_ = c.Close()
 	}
-	r.net.Run(time.Hour, func() bool { return r.net.Tasks.Living() == 0 })
+	r.net.Run(time.Hour, func() bool { return r.net.Tasks.Unfinished() == 0 })
 }
 
 // fail notes an error, unless all is over.
@@ -116,10 +116,10 @@ func (r *stacksRun) fail(err error) {
 func (r *stacksRun) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
 	packet := sim.Packet{Start: p.Start, End: p.End, Attempt: 1, Size: p.Size}
 	fate := r.shared[from].Send(now, &packet)
-	p.Mark = -1
+	p.Tag = -1
 	if from == senderEnd && p.End > p.Start {
 		id, attempt := r.ledger.sent(now, p.Header.DstPort, p.Start, p.End)
-		p.Mark = int64(id)<<32 | int64(attempt)
+		p.Tag = int64(id)<<32 | int64(attempt)
 		if fate.Verdict != sim.Delivered {
 			r.ledger.settle(id, lost)
 		}
@@ -138,16 +138,16 @@ func (r *stacksRun) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
 		return true
 	}
 	packet := sim.Packet{Start: p.Start, End: p.End, Attempt: 1, Size: p.Size}
-	if p.Mark >= 0 {
-		packet.Attempt = uint32(p.Mark)
+	if p.Tag >= 0 {
+		packet.Attempt = uint32(p.Tag)
 	}
 	dropped := r.own[from][flow].Send(now, &packet).Verdict != sim.Delivered
-	if p.Mark >= 0 {
+	if p.Tag >= 0 {
 		fate := arrived
 		if dropped {
 			fate = lost
 		}
-		r.ledger.settle(int32(p.Mark>>32), fate)
+		r.ledger.settle(int32(p.Tag>>32), fate)
 	}
 	return !dropped
 }

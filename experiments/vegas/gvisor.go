@@ -121,13 +121,13 @@ func (f flow) gvisor() (out Flow, err error) {
 		}
 		_ = c.Close()
 	}
-	s.net.Run(time.Hour, func() bool { return s.net.Tasks.Living() == 0 })
+	s.net.Run(time.Hour, func() bool { return s.net.Tasks.Unfinished() == 0 })
 	switch {
 	case failed != nil:
 		return out, failed
 	case !finished:
 		return out, fmt.Errorf("%d exchanges, and then none", s.n)
-	case s.net.Tasks.Living() > 0:
+	case s.net.Tasks.Unfinished() > 0:
 		return out, errors.New("tasks are left behind")
 	}
 	return out, losses.waits(s.resends, f.losses(), &out)

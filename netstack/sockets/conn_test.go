@@ -100,7 +100,7 @@ func TestCopy(t *testing.T) {
 	forProtocols(t, func(t *testing.T, p stack.TransportProtocolFactory) {
 		a, b := mustPipe(t, newLoop(t, p))
 		data := make([]byte, 5<<20)
-		netstack.NewSeeded(1).Read(data)
+		netstack.NewSeededSource(1).Read(data)
 		var wg sync.WaitGroup
 		for _, c := range []*sockets.Conn{a, b} {
 			wg.Go(func() {

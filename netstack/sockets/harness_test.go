@@ -102,7 +102,7 @@ func newVirtual(p stack.TransportProtocolFactory, link sim.LinkConfig) *virtual 
 	}
 	stackAt := func(host int64, link stack.LinkEndpoint, addr string) *stack.Stack {
 		return newStack(stack.Options{
-			Clock: clock, RandSource: netstack.NewSeeded(host), SecureRNG: netstack.NewSeeded(host),
+			Clock: clock, RandSource: netstack.NewSeededSource(host), SecureRNG: netstack.NewSeededSource(host),
 			TransportProtocols: []stack.TransportProtocolFactory{p},
 		}, link, netip.PrefixFrom(netip.MustParseAddr(addr), 24))
 	}

@@ -63,8 +63,8 @@ func (t *Tasks) Sleep(d time.Duration) {
 	t.park(k)
 }
 
-// Living returns the number of tasks that have not ended.
-func (t *Tasks) Living() int {
+// Unfinished returns the number of tasks that have not ended.
+func (t *Tasks) Unfinished() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.living

@@ -55,7 +55,7 @@ func inVirtual(t *testing.T, p stack.TransportProtocolFactory, client, server fu
 		client(v, c)
 	})
 	v.clock.Run(time.Hour)
-	if n := v.tasks.Living(); n != 0 {
+	if n := v.tasks.Unfinished(); n != 0 {
 		t.Errorf("%d tasks still wait after an hour", n)
 	}
 }
@@ -190,7 +190,7 @@ func TestDialEnds(t *testing.T) {
 			}
 		})
 		v.clock.Run(time.Hour)
-		if n := v.tasks.Living(); n != 0 {
+		if n := v.tasks.Unfinished(); n != 0 {
 			t.Errorf("%d tasks still wait", n)
 		}
 	})
@@ -298,7 +298,7 @@ func TestRunsAreIdentical(t *testing.T) {
 					}
 					defer c.Close()
 					data := make([]byte, size)
-					netstack.NewSeeded(int64(i)).Read(data)
+					netstack.NewSeededSource(int64(i)).Read(data)
 					v.tasks.Go(func() {
 						c.Write(data)
 						c.CloseWrite()
@@ -312,7 +312,7 @@ func TestRunsAreIdentical(t *testing.T) {
 				})
 			}
 			v.clock.Run(time.Hour)
-			if n := v.tasks.Living(); n != 0 {
+			if n := v.tasks.Unfinished(); n != 0 {
 				t.Errorf("%d tasks still wait", n)
 			}
 			for _, w := range v.wires {

@@ -21,9 +21,9 @@ type Packet struct {
 	Start, End uint64
 
 	Size uint32 // octets, those of the IP header included
-	Mark int64  // whatever the Wire writes there in Send, for Arrive to read
+	Tag  int64  // whatever the Wire writes there in Send, for Arrive to read
 
-	Octets []byte // all of it, from the IP header on, for reading only
+	Bytes []byte // all of it, from the IP header on, for reading only
 }
 
 // flowKey is one direction of a connection.
@@ -47,7 +47,7 @@ type direction struct {
 func (w *direction) WriteNotify() {
 	for pkt := w.from.Read(); pkt != nil; pkt = w.from.Read() {
 		view := pkt.ToView()
-		p := &Packet{Octets: bytes.Clone(view.AsSlice())}
+		p := &Packet{Bytes: bytes.Clone(view.AsSlice())}
 		view.Release()
 		pkt.DecRef()
 		w.parse(p)
@@ -74,14 +74,14 @@ func (w *direction) arrive(p *Packet) {
 	if !w.net.wire.Arrive(w.net.Now(), w.index, p) {
 		return
 	}
-	in := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(p.Octets)})
+	in := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(p.Bytes)})
 	defer in.DecRef()
 	w.to.InjectInbound(header.IPv4ProtocolNumber, in)
 }
 
 // parse fills in what is known of a packet.
 func (w *direction) parse(p *Packet) {
-	b := p.Octets
+	b := p.Bytes
 	p.Size = uint32(len(b))
 	if len(b) < 20 || b[0]>>4 != 4 || b[9] != 6 {
 		return

@@ -29,15 +29,15 @@ type Config struct {
 
 // TCP is the transport protocol of an end, with SACK.
 type TCP struct {
-	GVisor  bool            // gVisor's own, in place of this house's
-	Config  netstack.Config // of this house's
-	NoSACK  bool
-	NoRACK  bool          // gVisor's without RACK, and without its probe for lost tails
-	Control string        // of congestion: "cubic" or "newreno", and "vegas" but for gVisor; "" is "cubic" for gVisor, and that of Config
-	Buffer  int           // octets that a connection may have to send, at most; 0 is 4 MiB
-	Window  int           // octets that it is ready to receive on a connection, at most, 4096 or more; 0 is what the stack has
-	MinRTO  time.Duration // gVisor's least timeout, from a millisecond up; 0 is its own, 200 ms
-	Strict  bool          // its clock never tells the same time twice, as that of gVisor's TCP never does in any case
+	GVisor      bool            // gVisor's own, in place of this house's
+	Config      netstack.Config // of this house's
+	NoSACK      bool
+	NoRACK      bool          // gVisor's without RACK, and without its probe for lost tails
+	Control     string        // of congestion: "cubic" or "newreno", and "vegas" but for gVisor; "" is "cubic" for gVisor, and that of Config
+	SendBuffer  int           // octets that a connection may have to send, at most; 0 is 4 MiB
+	RecvBuffer  int           // octets that it is ready to receive on a connection, at most, 4096 or more; 0 is what the stack has
+	MinRTO      time.Duration // gVisor's least timeout, from a millisecond up; 0 is its own, 200 ms
+	StrictClock bool          // its clock never tells the same time twice, as that of gVisor's TCP never does in any case
 }
 
 // Wire is what packets pass. Its methods are called one at a time, and must not call the Net.
@@ -88,13 +88,13 @@ func New(cfg Config) (n *Net, err error) {
 	for i := range n.stacks {
 		seed := int64(2*cfg.Seed) + int64(i)
 		clock := tcpip.Clock(n.Clock)
-		if cfg.TCP[i].GVisor || cfg.TCP[i].Strict {
+		if cfg.TCP[i].GVisor || cfg.TCP[i].StrictClock {
 			clock = &strictClock{VirtualClock: n.Clock}
 		}
 		// One wheel for all connections, so that the number of processors makes no difference.
 		cfg.TCP[i].Config.Shards = 1
 		o := stack.Options{
-			Clock: clock, RandSource: netstack.NewSeeded(seed), SecureRNG: netstack.NewSeeded(^seed),
+			Clock: clock, RandSource: netstack.NewSeededSource(seed), SecureRNG: netstack.NewSeededSource(^seed),
 			NetworkProtocols: []stack.NetworkProtocolFactory{ipv4.NewProtocol},
 		}
 		if n.stacks[i], err = newStack(o, &cfg.TCP[i], ends[i], n.Addr(i)); err != nil {
@@ -133,16 +133,16 @@ func newStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr)
 	if control == "newreno" {
 		control = "reno" // what gVisor calls it
 	}
-	buffer := t.Buffer
+	buffer := t.SendBuffer
 	if buffer == 0 {
 		buffer = 4 << 20
 	}
 	sack, name := tcpip.TCPSACKEnabled(!t.NoSACK), tcpip.CongestionControlOption(control)
 	room := tcpip.TCPSendBufferSizeRangeOption{Min: 4096, Default: buffer, Max: buffer}
 	options := []tcpip.SettableTransportProtocolOption{&sack, &name, &room}
-	if t.Window != 0 {
+	if t.RecvBuffer != 0 {
 		fixed := tcpip.TCPModerateReceiveBufferOption(false)
-		options = append(options, &tcpip.TCPReceiveBufferSizeRangeOption{Min: 4096, Default: t.Window, Max: t.Window}, &fixed)
+		options = append(options, &tcpip.TCPReceiveBufferSizeRangeOption{Min: 4096, Default: t.RecvBuffer, Max: t.RecvBuffer}, &fixed)
 	}
 	for _, option := range options {
 		if err := s.SetTransportProtocolOption(header.TCPProtocolNumber, option); err != nil {
@@ -190,21 +190,21 @@ func (n *Net) Listen(end int, port uint16) (*sockets.Listener, error) {
 
 // Counts are what an end has sent again, by what made it.
 type Counts struct {
-	Timeouts uint64 // expiries of retransmission timers
-	Probes   uint64 // tail loss probes; gVisor counts none: what has no other cause
-	Fast     uint64 // segments of recovery by ACKs
+	Timeouts        uint64 // expiries of retransmission timers
+	Probes          uint64 // tail loss probes; gVisor counts none: what has no other cause
+	FastRetransmits uint64 // segments of recovery by ACKs
 }
 
 // Counts returns what an end has counted, over all connections.
 func (n *Net) Counts(end int) Counts {
 	s := n.stacks[end]
 	if c, ok := netstack.Counters(s); ok {
-		return Counts{Timeouts: c.TCPTimeouts, Probes: c.TCPLossProbes, Fast: c.TCPFastRetrans}
+		return Counts{Timeouts: c.TCPTimeouts, Probes: c.TCPLossProbes, FastRetransmits: c.TCPFastRetrans}
 	}
 	c := s.Stats().TCP
 	// What is below ssthresh is in SlowStartRetransmits too, whatever has caused it: probes, above all.
 	timeouts, fast, all := c.Timeouts.Value(), c.FastRetransmit.Value(), c.Retransmits.Value()
-	return Counts{Timeouts: timeouts, Probes: all - min(all, timeouts+fast), Fast: fast}
+	return Counts{Timeouts: timeouts, Probes: all - min(all, timeouts+fast), FastRetransmits: fast}
 }
 
 // Now returns the virtual time.

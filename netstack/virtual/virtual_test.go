@@ -27,15 +27,15 @@ func (w *logWire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Durati
 	if p.End > p.Start {
 		fmt.Fprintf(&w.log, "%v %d [%d,%d)\n", time.Duration(now), from, p.Start, p.End)
 	}
-	if len(p.Octets) != int(p.Size) || p.Octets[0]>>4 != 4 {
+	if len(p.Bytes) != int(p.Size) || p.Bytes[0]>>4 != 4 {
 		panic("the octets are not those of the packet")
 	}
-	p.Mark = int64(p.Start)
+	p.Tag = int64(p.Start)
 	return 10 * time.Millisecond, true
 }
 
 func (w *logWire) Arrive(_ wheel.Time, from int, p *virtual.Packet) bool {
-	if p.Mark != int64(p.Start) {
+	if p.Tag != int64(p.Start) {
 		panic("the mark is another")
 	}
 	if from == 0 && p.Start <= 3000 && 3000 < p.End && !w.lost {
@@ -68,9 +68,9 @@ func talk(t *testing.T, n *virtual.Net, server, client func(*sockets.Conn)) {
 		return l.AcceptTCP()
 	})
 	part(client, func() (*sockets.Conn, error) { return n.Dial(1, 40000, 80) })
-	n.Run(time.Minute, func() bool { return n.Tasks.Living() == 0 })
-	if n.Tasks.Living() != 0 {
-		t.Errorf("%d tasks wait", n.Tasks.Living())
+	n.Run(time.Minute, func() bool { return n.Tasks.Unfinished() == 0 })
+	if n.Tasks.Unfinished() != 0 {
+		t.Errorf("%d tasks wait", n.Tasks.Unfinished())
 	}
 }
 
@@ -101,7 +101,7 @@ func answer(t *testing.T, ends [2]virtual.TCP) string {
 	if !w.lost {
 		t.Error("nothing was lost")
 	}
-	if c := n.Counts(0); c.Fast+c.Probes+c.Timeouts != 1 {
+	if c := n.Counts(0); c.FastRetransmits+c.Probes+c.Timeouts != 1 {
 		t.Errorf("counts %+v, want one segment sent again", c)
 	}
 	if c := n.Stack(0).Stats().TCP.Retransmits.Value(); ends[0].GVisor && c != 1 {
@@ -137,7 +137,7 @@ func TestWire(t *testing.T) {
 func TestStrict(t *testing.T) {
 	ours := virtual.TCP{Config: netstack.DefaultConfig()}
 	strict := ours
-	strict.Strict = true
+	strict.StrictClock = true
 	for _, test := range []struct {
 		end  virtual.TCP
 		same bool
@@ -253,7 +253,7 @@ func TestRelay(t *testing.T) {
 			n.Tasks.Sleep(100 * time.Millisecond)
 		}
 	})
-	n.Run(time.Minute, func() bool { return n.Tasks.Living() == 0 })
+	n.Run(time.Minute, func() bool { return n.Tasks.Unfinished() == 0 })
 	// The handshake takes 20 ms; the switch is 4 ms away.
 	if got != 200 || len(w.come) < 3 || w.come[0] != wheel.Time(24*time.Millisecond) || w.come[1] != wheel.Time(124*time.Millisecond) {
 		t.Errorf("%d octets, at the switch at %v; want 200, the first at 24 ms, the second at 124 ms and again", got, w.come)

@@ -65,7 +65,7 @@ func newStack(t *testing.T, h *host, link stack.LinkEndpoint, p *plan) *stack.St
 	factory := gtcp.NewProtocol
 	if h.tcp == ours {
 		cfg := netstack.DefaultConfig()
-		cfg.Verify = !p.fast
+		cfg.CheckInvariants = !p.fast
 		if p.config != nil {
 			p.config(&cfg)
 		}

@@ -21,14 +21,14 @@ const (
 
 // runVirtual does one run in virtual time.
 func (c *Config) runVirtual(sender string, segments int, control bool) (outcome, error) {
-	server := virtual.TCP{GVisor: sender == GVisor, Control: "cubic", Strict: true}
+	server := virtual.TCP{GVisor: sender == GVisor, Control: "cubic", StrictClock: true}
 	if !server.GVisor {
 		var err error
 		if server.Config, err = protocol(strings.TrimPrefix(sender, ours)); err != nil {
 			return outcome{}, err
 		}
 	}
-	client := virtual.TCP{Config: netstack.Config{Conn: tcp.DefaultConfig(clientPolicy(control || c.DelayAcks))}, Control: "cubic", Strict: true}
+	client := virtual.TCP{Config: netstack.Config{Conn: tcp.DefaultConfig(clientPolicy(control || c.DelayAcks))}, Control: "cubic", StrictClock: true}
 	w := newWatch(segments)
 	n, err := virtual.New(virtual.Config{TCP: [2]virtual.TCP{server, client}, Wire: virtualWire{w, !control, c.RTT / 2}})
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Config) runVirtual(sender string, segments int, control bool) (outcome,
 	})
 	p.clients()
 	n.Run(time.Hour, nil)
-	if n.Tasks.Living() != 0 {
+	if n.Tasks.Unfinished() != 0 {
 		p.fail("after an hour of virtual time", errors.New("connections still wait"))
 	}
 	return outcome{watch: w, causes: causes(n.Stack(serverEnd)), control: "cubic"}, p.err()
@@ -81,14 +81,14 @@ type virtualWire struct {
 // Send implements virtual.Wire.
 func (w virtualWire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
 	fromServer := from == serverEnd
-	lost := w.lossy && fromServer && w.watch.loses(p.Octets)
-	w.watch.sent(now, fromServer, p.Octets, lost)
+	lost := w.lossy && fromServer && w.watch.loses(p.Bytes)
+	w.watch.sent(now, fromServer, p.Bytes, lost)
 	return w.delay, !lost
 }
 
 // Arrive implements virtual.Wire.
 func (w virtualWire) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
-	w.watch.arrived(now, from == serverEnd, p.Octets)
+	w.watch.arrived(now, from == serverEnd, p.Bytes)
 	return true
 }
 

@@ -186,16 +186,16 @@ func TestCaptureInVirtualTime(t *testing.T) {
 
 func TestComment(t *testing.T) {
 	const ms = wheel.Time(time.Millisecond)
-	cause := netstack.Cause{Kind: tcptimers.Rexmit, OfSegment: true, Armed: 10 * ms, Deadline: 210 * ms, Of: 1}
-	part := netstack.Cause{Kind: tcptimers.Pacing, Armed: 200 * ms, Deadline: 210 * ms, Of: 5}
+	cause := netstack.Cause{Kind: tcptimers.Rexmit, PerSegment: true, Armed: 10 * ms, Deadline: 210 * ms, Segments: 1}
+	part := netstack.Cause{Kind: tcptimers.Pacing, Armed: 200 * ms, Deadline: 210 * ms, Segments: 5}
 	for i, test := range []struct {
 		change func(a, b *netstack.Cause)
 		want   string
 	}{
 		{func(a, b *netstack.Cause) {}, "RTO: armed 201ms ago for 200ms, left 1ms late"},
 		{func(a, b *netstack.Cause) { a.Kind = tcptimers.DelAck }, "delayed ACK: armed 201ms ago for 200ms, left 1ms late"},
-		{func(a, b *netstack.Cause) { a.Kind, a.Of, a.Last = tcptimers.TLP, 2, 1 }, "TLP PTO: armed 201ms ago for 200ms, left 1ms late"},
-		{func(a, b *netstack.Cause) { a.Of, b.First, b.Last = 5, 1, 3 }, "segment 1 of 5 by RTO: armed 201ms ago for 200ms, left 1ms late; " +
+		{func(a, b *netstack.Cause) { a.Kind, a.Segments, a.Last = tcptimers.TLP, 2, 1 }, "TLP PTO: armed 201ms ago for 200ms, left 1ms late"},
+		{func(a, b *netstack.Cause) { a.Segments, b.First, b.Last = 5, 1, 3 }, "segment 1 of 5 by RTO: armed 201ms ago for 200ms, left 1ms late; " +
 			"segments 2 to 4 of 5 by pacing: armed 11ms ago for 10ms, left 1ms late"},
 	} {
 		a, b := cause, part

@@ -20,10 +20,10 @@ func comment(at wheel.Time, causes []netstack.Cause) string {
 		c := &causes[i]
 		text := timerName(c)
 		switch {
-		case c.First == c.Last && c.Of > 1:
-			text = fmt.Sprintf("segment %d of %d by %s", c.First+1, c.Of, text)
-		case c.Last-c.First+1 < c.Of:
-			text = fmt.Sprintf("segments %d to %d of %d by %s", c.First+1, c.Last+1, c.Of, text)
+		case c.First == c.Last && c.Segments > 1:
+			text = fmt.Sprintf("segment %d of %d by %s", c.First+1, c.Segments, text)
+		case c.Last-c.First+1 < c.Segments:
+			text = fmt.Sprintf("segments %d to %d of %d by %s", c.First+1, c.Last+1, c.Segments, text)
 		}
 		all = append(all, fmt.Sprintf("%s: armed %v ago for %v, left %v late", text, at.Sub(c.Armed), c.Deadline.Sub(c.Armed), at.Sub(c.Deadline)))
 	}

@@ -54,7 +54,7 @@ type TimerReport struct {
 // timers tells about the timers of a connection.
 func timers(e *netstack.Endpoint, now wheel.Time) (list []TimerReport) {
 	for _, t := range e.Armed() {
-		list = append(list, TimerReport{t.Kind, t.OfSegment, t.Count, t.Deadline.Sub(now)})
+		list = append(list, TimerReport{t.Kind, t.PerSegment, t.Count, t.Deadline.Sub(now)})
 	}
 	return list
 }

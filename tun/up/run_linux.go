@@ -54,7 +54,7 @@ func (s *Site) end() error {
 // Status returns what the site is at.
 func (s *Site) Status() Status {
 	device, tcp := s.device.Stats(), s.stack.Stats().TCP
-	n, ok := netstack.CountArmed(s.stack)
+	n, ok := netstack.CountTimers(s.stack)
 	if !ok {
 		n = -1
 	}
