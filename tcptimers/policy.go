@@ -2,8 +2,6 @@ package tcptimers
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"tcpwheel/wheel"
@@ -148,62 +146,10 @@ var standard = Policy{
 	MSL: 30 * time.Second, FinWait2: 60 * time.Second,
 }
 
-// policies are the makers by name; the first is the default.
-var policies = []struct {
-	name string
-	make func() Policy
-}{
-	{"per-segment", internet},
-	{"rfc6298", func() Policy {
-		p := standard
-		p.Rexmit = RexmitRestart
-		return p
-	}},
-	{"rfc7765", func() Policy {
-		p := standard
-		p.Rexmit = RexmitRTORestart
-		return p
-	}},
-	{"bsd", bsd44},
-	{"linux", linuxPolicy},
-}
-
-// DefaultPolicy is the policy for programs that do not choose: a timer for every segment.
-const DefaultPolicy = "per-segment"
-
-// PolicyNames returns the names that NewPolicy knows, the default first.
-func PolicyNames() []string {
-	names := make([]string, len(policies))
-	for i, p := range policies {
-		names[i] = p.name
-	}
-	return names
-}
-
-// NewPolicy makes the named policy. "per-segment" is the profile "internet"; "rfc6298" is RFC 6298 to the letter, with one
-// timer and a floor of 1 s, and "rfc7765" the same with RTO restart, both without RACK, TLP and F-RTO; "bsd" and "linux" are
-// the profiles of these names.
-func NewPolicy(name string) (Policy, error) {
-	i := slices.IndexFunc(policies, func(p struct {
-		name string
-		make func() Policy
-	}) bool {
-		return p.name == name
-	})
-	if i < 0 {
-		return Policy{}, fmt.Errorf("tcptimers: unknown policy %q, want one of %s", name, strings.Join(PolicyNames(), ", "))
-	}
-	p := policies[i].make()
-	p.Name = name
-	return p, nil
-}
-
-// MustPolicy is NewPolicy for names that are constants. It panics if there is no policy of that name.
-func MustPolicy(name string) Policy {
-	p, err := NewPolicy(name)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
+// oneTimer is a policy to the letter of the RFCs, with one retransmission timer.
+func oneTimer(mode RexmitMode) Policy {
+	p := standard
+	p.Rexmit = mode
 	return p
 }
 

@@ -35,20 +35,6 @@ func TestProfileNames(t *testing.T) {
 	}
 }
 
-func TestNamed(t *testing.T) {
-	for _, name := range append(PolicyNames(), ProfileNames()...) {
-		if p, err := Named(name); err != nil || p.Name != name || p.Check() != nil {
-			t.Errorf("Named(%q) is named %q: %v, %v", name, p.Name, err, p.Check())
-		}
-	}
-	_, err := Named("moon")
-	const want = `tcptimers: unknown policy "moon", want one of per-segment, rfc6298, rfc7765, bsd, linux, ` +
-		`or a profile: internet, datacenter, linux-jiffies`
-	if err == nil || err.Error() != want {
-		t.Errorf("Named(moon): %v, want %s", err, want)
-	}
-}
-
 // spurious counts the samples that come after the timeout that was set when their segments were sent: on a steady path to
 // a peer that delays some of its ACKs by delay at most.
 func spurious(p *Policy, rtt, delay time.Duration, rng *rand.Rand, delayed func(i int) bool) (n int) {

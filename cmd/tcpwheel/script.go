@@ -56,7 +56,7 @@ func newScript() *cobra.Command {
 				return usage(cmd, errors.New("script: no file given"))
 			}
 			if cfg.Policy != "" {
-				if _, err := tcptimers.NewPolicy(cfg.Policy); err != nil {
+				if _, err := tcptimers.ParsePolicy(cfg.Policy); err != nil {
 					return usage(cmd, err)
 				}
 			}

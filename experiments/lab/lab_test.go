@@ -29,8 +29,8 @@ func TestTimers(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"":                   "no policy named",
-		"reno":               `no policy "reno"`,
-		"linux@1s":           `tick "1s": want 1µs to 500ms, or exact`,
+		"reno":               `tcptimers: unknown policy "reno", want one of per-segment, `,
+		"linux@1s":           `tcptimers: policy "linux@1s": tick "1s", want exact, or 1µs to 500ms`,
 		"linux floor=-1s":    `floor: "-1s": want 0s to 1m0s`,
 		"linux phase=full":   `phase: "full": want one of shared, own, countdown, jiffies`,
 		"linux delack=never": `delack: "never": want 1µs to 500ms, or off`,

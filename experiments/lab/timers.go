@@ -35,7 +35,7 @@ func MustTimers(text string) Timers {
 }
 
 // Exact is the tick of expiry that "exact" stands for.
-const Exact = time.Microsecond
+const Exact = tcptimers.ExactTick
 
 // ParseTimers reads the text of timers. Its error names the word that is wrong and what is allowed.
 func ParseTimers(text string) (Timers, error) {
@@ -44,25 +44,9 @@ func ParseTimers(text string) (Timers, error) {
 	if len(words) == 0 {
 		return t, fmt.Errorf("no policy named")
 	}
-	name, tick, ticked := strings.Cut(words[0], "@")
 	var err error
-	switch {
-	case slices.Contains(tcptimers.PolicyNames(), name):
-		t.Policy, err = tcptimers.NewPolicy(name)
-	case tcptimers.IsProfile(name):
-		t.Policy, err = tcptimers.NewProfile(name)
-	default:
-		err = fmt.Errorf("no policy %q", name)
-	}
-	if err != nil {
+	if t.Policy, err = tcptimers.ParsePolicy(words[0]); err != nil {
 		return t, err
-	}
-	if ticked {
-		if tick == "exact" {
-			t.Policy.Tick = Exact
-		} else if t.Policy.Tick, err = span(tick, Exact, 500*time.Millisecond); err != nil {
-			return t, fmt.Errorf("tick %q: %w, or exact", tick, err)
-		}
 	}
 	for _, w := range words[1:] {
 		if err := t.word(w); err != nil {
@@ -74,16 +58,6 @@ func ParseTimers(text string) (Timers, error) {
 		return t, err
 	}
 	return t, nil
-}
-
-// names are those of policies and of profiles; some are both.
-func names() (all []string) {
-	for _, name := range slices.Concat(tcptimers.PolicyNames(), tcptimers.ProfileNames()) {
-		if !slices.Contains(all, name) {
-			all = append(all, name)
-		}
-	}
-	return all
 }
 
 func span(text string, lo, hi time.Duration) (time.Duration, error) {
@@ -183,7 +157,7 @@ func (t *Timers) UnmarshalText(text []byte) (err error) {
 
 // Allowed implements plan.Allower.
 func (t *Timers) Allowed() string {
-	return "POLICY[@TICK] and then " + keysAndSwitches + "; POLICY is one of " + strings.Join(names(), ", ")
+	return "POLICY[@TICK] and then " + keysAndSwitches + "; POLICY is one of " + strings.Join(tcptimers.Names(), ", ")
 }
 
 // String returns the text.

@@ -74,7 +74,7 @@ func open(text string) (*experiments.Job, error) {
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"timer: linux":                     `my.yaml:2: timer: no such key, want one of subject, timers, names, tick, `,
-		"timers: [linux, reno]":            `my.yaml:2: timers: "reno", no policy "reno"`,
+		"timers: [linux, reno]":            `my.yaml:2: timers: "reno", tcptimers: unknown policy "reno", `,
 		"timers: []":                       `my.yaml:2: timers: want at least one value`,
 		"names: [a, b]":                    `my.yaml:2: names: 2 of 8 timers, want one of each`,
 		"rtt: 20":                          `my.yaml:2: rtt: "20", want a duration such as 20ms, 10us to 10s`,

@@ -25,7 +25,7 @@ func DefaultPolicies() []string {
 // PolicyNames returns the names that may begin the text of a policy.
 func PolicyNames() []string {
 	names := []string{Captured}
-	for _, more := range [][]string{tcptimers.PolicyNames(), tcptimers.ProfileNames(), track.ModelNames()} {
+	for _, more := range [][]string{tcptimers.Names(), track.ModelNames()} {
 		for _, name := range more {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
@@ -66,12 +66,10 @@ func ParseChoice(text string) (Choice, error) {
 	switch {
 	case !slices.Contains(PolicyNames(), name):
 		return c, fmt.Errorf("policy %q, want one of %s", name, strings.Join(PolicyNames(), ", "))
-	case ticked && tick == "exact":
-		c.tick = time.Microsecond
 	case ticked:
-		d, err := time.ParseDuration(tick)
-		if err != nil || d < time.Microsecond || d > 500*time.Millisecond {
-			return c, fmt.Errorf("policy %q: tick %q, want exact, or 1µs to 500ms", text, tick)
+		d, err := tcptimers.ParseTick(tick)
+		if err != nil {
+			return c, fmt.Errorf("policy %q: %w", text, err)
 		}
 		c.tick = d
 	}
@@ -98,16 +96,14 @@ func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Polic
 	switch {
 	case c.name == Captured && name == "linux":
 		p, err = tcptimers.NewProfile("linux-jiffies")
-	case c.name == Captured || !slices.Contains(tcptimers.PolicyNames(), name) && !tcptimers.IsProfile(name):
+	case c.name == Captured || !slices.Contains(tcptimers.Names(), name):
 		m, ok := track.ModelPolicy(name)
 		if !ok {
 			return p, fmt.Errorf("no timers are known as %q", name)
 		}
 		p = m
-	case slices.Contains(tcptimers.PolicyNames(), name):
-		p, err = tcptimers.NewPolicy(name)
 	default:
-		p, err = tcptimers.NewProfile(name)
+		p, err = tcptimers.ParsePolicy(name)
 	}
 	if err != nil {
 		return p, err

@@ -48,7 +48,7 @@ func TestSoak(t *testing.T) {
 		links = links[:2]
 	}
 	for i, name := range append(tcptimers.PolicyNames(), "datacenter") {
-		policy, err := tcptimers.Named(name)
+		policy, err := tcptimers.ParsePolicy(name)
 		must(t, err)
 		for j, who := range allPairs {
 			if !long && i%len(allPairs) != j {

@@ -85,7 +85,7 @@ func (c *Config) checkSender(s string) error {
 // protocol returns the configuration of our TCP with a policy, whose invariants are not checked.
 func protocol(name string) (cfg netstack.Config, err error) {
 	name, floor, hasFloor := strings.Cut(name, ":")
-	p, err := tcptimers.Named(name)
+	p, err := tcptimers.ParsePolicy(name)
 	if err != nil {
 		return cfg, err
 	}

@@ -37,7 +37,7 @@ type Config struct {
 	Bare bool // without services: what listens is the caller's business
 
 	TCP     string        // Ours by default
-	Policy  string        // of Ours: of timers, as tcptimers.NewPolicy or NewProfile knows it
+	Policy  string        // of Ours: of timers, as tcptimers.ParsePolicy reads it
 	Tick    time.Duration // granularity of the timers: by default the policy's, and none for GVisor
 	Control string        // congestion control: cubic by default
 
@@ -169,7 +169,7 @@ func (c *Config) protocol() (netstack.Config, error) {
 	if name == "" {
 		name = tcptimers.DefaultPolicy
 	}
-	policy, err := tcptimers.Named(name)
+	policy, err := tcptimers.ParsePolicy(name)
 	if err != nil {
 		return netstack.Config{}, err
 	}

@@ -93,7 +93,7 @@ func (p *plan) takePolicy(s *script.Script, cfg Config) (tcptimers.Policy, error
 	if p.profile != "" {
 		return tcptimers.NewProfile(p.profile)
 	}
-	return tcptimers.NewPolicy(p.policy)
+	return tcptimers.ParsePolicy(p.policy)
 }
 
 // takeSettings takes the options, and the sysctls before the first event, and returns where the last of them stands.

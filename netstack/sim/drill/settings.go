@@ -136,7 +136,7 @@ const (
 // options is what --name=value can set.
 var options = []knob{
 	// Of the run.
-	{Setting{"policy", strings.Join(tcptimers.PolicyNames(), ", "), "tcptimers.NewPolicy"}, func(*plan, string) error { return nil }},
+	{Setting{"policy", strings.Join(tcptimers.Names(), ", "), "tcptimers.ParsePolicy"}, func(*plan, string) error { return nil }},
 	{Setting{"profile", strings.Join(tcptimers.ProfileNames(), ", "), "tcptimers.NewProfile"}, func(*plan, string) error { return nil }},
 	{Setting{"tolerance_usecs", "µs", "by how much a packet or a return may be early or late"}, func(p *plan, v string) error {
 		n, err := parseNumber(v, 1e9)

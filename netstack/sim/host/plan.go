@@ -33,7 +33,7 @@ type Plan struct {
 	Return *sim.LinkConfig // and back; nil is Link without its loss
 	Access sim.LinkConfig  // between hosts and the bottleneck, of a dumbbell
 
-	Policy string // as tcptimers.Named has it; "" is the default
+	Policy string // as tcptimers.ParsePolicy has it; "" is the default
 	Rexmit string // "per-segment", "restart" or "rto-restart" instead of the policy's own; "" is that
 	Scheme string // of the engines' wheels; "" is the default
 
@@ -109,7 +109,7 @@ func (p *Plan) policy() (tcptimers.Policy, error) {
 	if name == "" {
 		name = tcptimers.DefaultPolicy
 	}
-	policy, err := tcptimers.Named(name)
+	policy, err := tcptimers.ParsePolicy(name)
 	if i := slices.Index(rexmitNames(), p.Rexmit); i >= 0 {
 		policy.Rexmit = tcptimers.RexmitMode(i)
 	}
