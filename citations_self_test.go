@@ -89,7 +89,7 @@ func TestCitationsOfCodeWithoutTest(t *testing.T) {
 	}
 }
 
-// TestCitationsOfScenarios reads those of a scenario, whose comments run over lines and stand behind events.
+// TestCitationsOfScenarios reads a scenario. Its comments run over lines and follow events.
 func TestCitationsOfScenarios(t *testing.T) {
 	cited, problems, err := readCitations(mapFS(map[string]string{"testdata/a.pkt": rfcIn(
 		"// R_C 9293 §3.5: a SYN, as R_C\n// 5681 §4.2 has it\n0 < S 0:0(0) // R_C 793 §3.3\n")}))

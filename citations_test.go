@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-// TestCitations reads every citation of an RFC in the comments and strings of all Go files, and in the comments of all
-// scenarios, which are tests. It fails on one that
-// cannot be followed, and logs the sections that code cites and no test does: rules that are obeyed, and not proved.
+// TestCitations reads every citation of an RFC in all Go files and scenarios. It fails on one that
+// it cannot resolve, and logs the sections that code cites and no test does: these rules are obeyed
+// and not proved.
 func TestCitations(t *testing.T) {
 	cited, problems, err := readCitations(os.DirFS("."))
 	if err != nil {
@@ -32,7 +32,7 @@ func TestCitations(t *testing.T) {
 	}
 }
 
-// TestListOfRFCs checks the list against itself: what an obsolete RFC is replaced by is listed too.
+// TestListOfRFCs checks the list against itself: it also lists what replaces an obsolete RFC.
 func TestListOfRFCs(t *testing.T) {
 	for n, doc := range rfcs {
 		if doc.title == "" {
@@ -44,7 +44,7 @@ func TestListOfRFCs(t *testing.T) {
 	}
 }
 
-// citation is one place that cites one section of an RFC, or the RFC as a whole if section is empty.
+// citation is one place that cites one section of an RFC, or the whole RFC if section is empty.
 type citation struct {
 	number  int
 	section string
@@ -70,7 +70,7 @@ var (
 	more         = regexp.MustCompile(`^(?:,|\sand|,\sand|\sto|\sor)(\s§)`)
 )
 
-// readCitations collects the citations of all Go files and scenarios in fsys, and what is wrong with them.
+// readCitations returns the citations of all Go files and scenarios in fsys, and their faults.
 func readCitations(fsys fs.FS) (cited []citation, problems []string, err error) {
 	err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -117,7 +117,7 @@ func readCitations(fsys fs.FS) (cited []citation, problems []string, err error) 
 	return cited, problems, err
 }
 
-// prose is a comment or a string as one text, in which a citation may run on to the next line.
+// prose is a comment or a string as one text. A citation in it may run on to the next line.
 type prose struct {
 	pos  token.Pos
 	text string

@@ -12,7 +12,8 @@ import (
 
 var goFile = regexp.MustCompile(`[a-z0-9_*]+\.go\b`)
 
-// TestFilesOfRoomsExist holds the "# Files" part of each doc.go to what is there: every file, or pattern, that it names.
+// TestFilesOfRoomsExist checks that every file or pattern in the "# Files" part of each doc.go
+// exists.
 func TestFilesOfRoomsExist(t *testing.T) {
 	rooms := 0
 	err := fs.WalkDir(os.DirFS("."), ".", func(name string, _ fs.DirEntry, err error) error {

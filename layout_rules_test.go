@@ -25,16 +25,17 @@ type layout struct {
 	io     []string            // packages that a core room does not import
 }
 
-// room is a directory with rules, which hold for the directories below it that are not listed themselves.
+// room is a directory with rules. They hold for the directories below it, too, unless those are
+// rooms themselves.
 type room struct {
 	path    string
 	core    bool     // standard library only; no clock, goroutine or I/O
-	imports []string // other rooms that it may import
-	tests   []string // and those that only its tests may
+	imports []string // rooms that it may import
+	tests   []string // rooms that only its tests may import
 	exempt  []string // files of a core room that may read a clock, start goroutines and do I/O
 }
 
-// dependency is a module from elsewhere, and the rooms that may import it, those below them included.
+// dependency is a foreign module and the rooms that may import it, with the directories below them.
 type dependency struct {
 	path      string
 	rooms     []string
@@ -199,7 +200,7 @@ func (l *layout) checkImport(r *room, dir, imported string, test bool, base stri
 	}
 	d := l.deps[i]
 	if !slices.Contains(d.rooms, r.path) {
-		return fmt.Sprintf("%s stands under %s only, not in room %s: go through what these rooms offer",
+		return fmt.Sprintf("%s belongs under %s only, not in room %s: go through what these rooms offer",
 			d.path, strings.Join(d.rooms, ", "), r.path)
 	}
 	if d.testsOnly && !test {
@@ -210,7 +211,7 @@ func (l *layout) checkImport(r *room, dir, imported string, test bool, base stri
 
 // checkCore looks for clocks and goroutines in a file of a core room.
 func (l *layout) checkCore(fset *token.FileSet, file *ast.File, r *room) (problems []string) {
-	names := map[string]string{} // the name a package goes by in this file → its path
+	names := map[string]string{} // the name of a package in this file → its path
 	for _, spec := range file.Imports {
 		imported, _ := strconv.Unquote(spec.Path.Value)
 		if l.clock[imported] == nil {
@@ -256,13 +257,13 @@ func (l *layout) checkPackages(pkgs map[string]*pkg) (problems []string) {
 		case !p.documented:
 			problems = append(problems, fmt.Sprintf("%s: no package comment: say in doc.go what the package is", dir))
 		case isRoom && p.production && !p.doc:
-			problems = append(problems, fmt.Sprintf("%s: the package comment of a room stands in doc.go: move it there", dir))
+			problems = append(problems, fmt.Sprintf("%s: the package comment of a room belongs in doc.go: move it there", dir))
 		}
 	}
 	return problems
 }
 
-// A machine is named by directories that only it has, and by where it gets its modules from.
+// A machine can be recognised by its directories and by its module registry.
 var (
 	machinePath = regexp.MustCompile(`(?:^|[^\w./~-])(/(?:home|root|tmp|work|Users)/[\w.-]*)`)
 	registry    = regexp.MustCompile(`(?i)(?:proxy|sum|index)\.golang\.org|GOPROXY=["']?\w+://[^\s"']+|` +
@@ -286,7 +287,7 @@ func checkPaths(name string, src []byte) (problems []string) {
 	return problems
 }
 
-// checkGoMod wants to read beside each direct dependency what it is for.
+// checkGoMod wants a comment at each direct dependency that says what it is for.
 func checkGoMod(name string, src []byte) (problems []string) {
 	inRequire := false
 	for i, line := range strings.Split(string(src), "\n") {

@@ -43,7 +43,7 @@ func TestLayoutFindsWhatIsWrong(t *testing.T) {
 		}, ""},
 		{"testdata is not built", map[string]string{"wheel/testdata/x.go": "package  broken\n"}, ""},
 
-		{"a room that nobody planned", map[string]string{"util/doc.go": pure}, "util is no room of the house"},
+		{"an unplanned room", map[string]string{"util/doc.go": pure}, "util is no room of the house"},
 		{"a program at the root", map[string]string{"main.go": pure}, "the root holds tests only"},
 		{"upwards", map[string]string{"wheel/doc.go": pure + "\nimport _ \"tcpwheel/tcptimers\"\n"},
 			"room wheel must not import tcptimers"},
@@ -64,16 +64,16 @@ func TestLayoutFindsWhatIsWrong(t *testing.T) {
 			"wheel/a_test.go": "package p\n\nimport _ \"gvisor.dev/gvisor/pkg/tcpip\"\n",
 		}, "core room wheel imports the standard library only, also in tests"},
 		{"gVisor elsewhere", map[string]string{"pcaps/doc.go": pure + "\nimport _ \"gvisor.dev/gvisor/pkg/tcpip\"\n"},
-			"gvisor.dev/gvisor stands under netstack, tun only"},
+			"gvisor.dev/gvisor belongs under netstack, tun only"},
 		{"gopacket elsewhere", map[string]string{"cmd/tcpwheel/main.go": pure + "\nimport _ \"github.com/gopacket/gopacket\"\n"},
-			"github.com/gopacket/gopacket stands under pcaps only"},
+			"github.com/gopacket/gopacket belongs under pcaps only"},
 		{"a test's dependency in production", map[string]string{
 			"cmd/tcpwheel/main.go": pure + "\nimport _ \"github.com/rogpeppe/go-internal/testscript\"\n",
 		}, "is for tests only"},
 		{"an unknown dependency", map[string]string{"tun/doc.go": pure + "\nimport _ \"example.org/x\"\n"},
 			`"example.org/x" is no known dependency`},
 		{"cgo", map[string]string{"tun/doc.go": pure + "\nimport \"C\"\n"}, "cgo has no place here"},
-		{"a module that nobody listed", map[string]string{"tun/rivals/go.mod": "module rivals\n"}, "tun/rivals/go.mod: a module"},
+		{"an unlisted module", map[string]string{"tun/rivals/go.mod": "module rivals\n"}, "tun/rivals/go.mod: a module"},
 
 		{"a clock", map[string]string{"wheel/doc.go": pure + "\nimport \"time\"\n\nvar now = time.Now()\n"},
 			"core room wheel reads no clock"},
@@ -92,7 +92,7 @@ func TestLayoutFindsWhatIsWrong(t *testing.T) {
 		{"I/O", map[string]string{"netstack/tcp/doc.go": pure + "\nimport _ \"net\"\n"}, "does no I/O"},
 
 		{"no package comment", map[string]string{"cmd/tcpwheel/main.go": "package main\n"}, "cmd/tcpwheel: no package comment"},
-		{"a room's comment in some file", map[string]string{"wheel/wheel.go": pure}, "wheel: the package comment of a room stands in doc.go"},
+		{"a room's comment in some file", map[string]string{"wheel/wheel.go": pure}, "wheel: the package comment of a room belongs in doc.go"},
 		{"not formatted", map[string]string{"wheel/doc.go": "// Package p is.\npackage  p\n"}, "run gofmt -w wheel/doc.go"},
 		{"not Go", map[string]string{"wheel/doc.go": "packag p\n"}, "make it compile"},
 

@@ -1,5 +1,6 @@
-// Package tcpwheel_test holds the tests of the house itself: which room may import which, what the core rooms may not
-// do, how RFCs are cited, and that the commands shown in the documentation exist.
+// Package tcpwheel_test tests the project's own rules: which room may import which, what core rooms
+// may not do, how RFCs are cited, plain words, and that the documentation shows commands and tests
+// that exist.
 package tcpwheel_test
 
 import (
@@ -9,8 +10,8 @@ import (
 	"testing"
 )
 
-// policy is the plan of the house. Rooms that are not there yet are listed already: whoever builds one finds its rules
-// here. A directory belongs to the room with the longest path that leads to it.
+// policy says which room may import which. A directory belongs to the room with the longest path
+// that leads to it.
 var policy = layout{
 	module: "tcpwheel",
 
@@ -83,7 +84,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestExceptionsAreNeeded keeps the list of exceptions short: a file on it exists, and would break the rules without.
+// TestExceptionsAreNeeded keeps the list of exceptions short: each file on it exists and needs the
+// exception.
 func TestExceptionsAreNeeded(t *testing.T) {
 	strict := policy
 	strict.rooms = slices.Clone(policy.rooms)

@@ -14,8 +14,8 @@ import (
 // documents are what shows commands, in blocks marked sh, a command on each line.
 var documents = []string{"README.md", "CONTRIBUTING.md", "wheel/peers/README.md", "docs/studies.md"}
 
-// TestCommandsOfTheDocumentation tries every command that the documentation shows: those of tcpwheel are run, at a
-// size that takes no time; of the others, what they name must exist.
+// TestCommandsOfTheDocumentation tries every command that the documentation shows. It runs those of
+// tcpwheel, at a small size, and checks that what the others name exists.
 func TestCommandsOfTheDocumentation(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "tcpwheel")
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "./cmd/tcpwheel").CombinedOutput(); err != nil {
@@ -81,7 +81,8 @@ var quick = map[string][]string{
 	"wheel lateness": {"--for=100ms"},
 }
 
-// tryCommand says what is wrong with a command, in a house whose files read reads and whose binary tcpwheel runs.
+// tryCommand returns what is wrong with a command. read reads the project's files, tcpwheel runs
+// its binary.
 func tryCommand(words []string, read func(string) ([]byte, error), tcpwheel func([]string) error) error {
 	has := func(file, pattern string) error {
 		text, err := read(file)
@@ -133,7 +134,8 @@ func shorten(args []string) []string {
 	return args
 }
 
-// TestReadmeShowsWhatReplayPrints runs the first command of the README, whose output it shows a few lines of.
+// TestReadmeShowsWhatReplayPrints runs the first command of the README and finds the lines that it
+// shows.
 func TestReadmeShowsWhatReplayPrints(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {

@@ -14,7 +14,8 @@ var (
 	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)[A-Za-z0-9_]*)\(`)
 )
 
-// TestStatusNamesTests checks that the tests that the documents point at exist. A name may contain a *.
+// TestStatusNamesTests checks that the tests that the documents point at exist. A name may contain
+// a *.
 func TestStatusNamesTests(t *testing.T) {
 	have := testNames(t)
 	for _, doc := range []string{"README.md", "docs/status.md", "docs/findings.md", "docs/performance.md", "docs/accuracy.md", "docs/captures.md"} {

@@ -19,7 +19,8 @@ import (
 // wordsBelow limits TestPlainWords to one folder: go test . -run PlainWords -words wheel.
 var wordsBelow = flag.String("words", ".", "folder that TestPlainWords reads")
 
-// TestPlainWords checks the prose of the project: comments, messages and Markdown. CONTRIBUTING.md has the rules.
+// TestPlainWords checks the prose of the project: comments, messages and Markdown. CONTRIBUTING.md
+// has the rules.
 func TestPlainWords(t *testing.T) {
 	err := fs.WalkDir(os.DirFS("."), *wordsBelow, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -127,7 +128,8 @@ func checkWords(name string, src []byte) (problems []string) {
 	return problems
 }
 
-// isProse reports whether a line of a comment could be broken: a directive, and a word that is longer than the line, cannot.
+// isProse reports whether a line of a comment could be broken: a directive, and a word that is
+// longer than the line, cannot.
 func isProse(line string) bool {
 	if strings.HasPrefix(line, "//go:") || strings.HasPrefix(line, "//export") {
 		return false
@@ -152,8 +154,8 @@ func checkMarkdown(name, src string) (problems []string) {
 	return append(problems, findPhrases(name, 1, lines)...)
 }
 
-// findPhrases looks for phrases in lines outside quotation marks, which hold the words of others. A quotation may run over lines and ends
-// with its paragraph.
+// findPhrases looks for phrases in lines outside quotation marks, which hold the words of others. A
+// quotation may run over lines and ends with its paragraph.
 func findPhrases(name string, first int, lines []string) (problems []string) {
 	quoted := rune(0)
 	for i, line := range lines {
