@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tcpwheel/netstack/sim/drill"
 	"tcpwheel/netstack/sim/script"
 	"tcpwheel/tcptimers"
 )
@@ -36,7 +35,7 @@ type scenario struct {
 
 func newScript() *cobra.Command {
 	var (
-		cfg             drill.Config
+		cfg             script.Config
 		asJSON, verbose bool
 	)
 	cmd := &cobra.Command{
@@ -81,20 +80,20 @@ func newScript() *cobra.Command {
 	return cmd
 }
 
-func runScenario(name string, stdin io.Reader, cfg drill.Config) scenario {
+func runScenario(name string, stdin io.Reader, cfg script.Config) scenario {
 	s := scenario{File: name, Result: "passed"}
 	src, err := readScenario(name, stdin)
 	if err != nil {
 		s.Result, s.Error, s.err = "unreadable", err.Error(), err
 		return s
 	}
-	report, err := drill.RunSource(name, src, cfg)
+	report, err := script.RunSource(name, src, cfg)
 	if report != nil {
 		s.Events, s.Sent, s.Received, s.Virtual = report.Events, report.Sent, report.Received, report.Virtual
 		s.Output, s.all = report.Output, report.Trace
 	}
 	var (
-		failure *drill.Failure
+		failure *script.Failure
 		faults  script.ErrorList
 	)
 	switch s.err = err; {

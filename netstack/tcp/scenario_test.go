@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"tcpwheel/netstack/sim/drill"
 	"tcpwheel/netstack/sim/script"
 )
 
@@ -30,7 +29,7 @@ func TestScenarios(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := drill.RunSource(file, src, drill.Config{})
+			report, err := script.RunSource(file, src, script.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +77,7 @@ func TestScenarioExample(t *testing.T) {
 	if !ok {
 		t.Fatal("testdata/README.md has no example between ```")
 	}
-	if _, err := drill.RunSource("README.md", []byte(example), drill.Config{}); err != nil {
+	if _, err := script.RunSource("README.md", []byte(example), script.Config{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -89,7 +88,7 @@ func TestScenarioSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range append(drill.Options(), drill.Sysctls()...) {
+	for _, s := range append(script.Options(), script.Sysctls()...) {
 		if name := strings.TrimPrefix(s.Name, "net.ipv4."); !strings.Contains(string(text), "`"+name+"`") {
 			t.Errorf("testdata/README.md does not list `%s` (%s: %s)", name, s.Value, s.About)
 		}

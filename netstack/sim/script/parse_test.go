@@ -12,10 +12,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// scripts returns the names of the scripts in testdata.
+// scripts returns the names of the scripts in testdata/parse.
 func scripts(t testing.TB) []string {
 	t.Helper()
-	names, err := filepath.Glob("testdata/*.pkt")
+	names, err := filepath.Glob("testdata/parse/*.pkt")
 	if err != nil || len(names) < 10 {
 		t.Fatalf("testdata has %d scripts, want 10 at least (%v)", len(names), err)
 	}
@@ -71,7 +71,7 @@ func checkRoundTrip(t testing.TB, s *Script) {
 	}
 }
 
-// TestScriptsCoverNotation says which parts of the notation no script in testdata uses.
+// TestScriptsCoverNotation says which parts of the notation no script in testdata/parse uses.
 func TestScriptsCoverNotation(t *testing.T) {
 	var all strings.Builder
 	for _, name := range scripts(t) {
@@ -113,7 +113,7 @@ func TestScriptsCoverNotation(t *testing.T) {
 		`Op:"not"`, `Hex:true`, "assert", "print(", "(Wildcard", "(String", "Braced:true", "mtu ", "[1:2(1)]")
 	for _, part := range parts {
 		if !strings.Contains(all.String(), part) {
-			t.Errorf("no script in testdata uses %q", part)
+			t.Errorf("no script in testdata/parse uses %q", part)
 		}
 	}
 }

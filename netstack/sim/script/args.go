@@ -1,9 +1,7 @@
-package drill
+package script
 
 import (
 	"strings"
-
-	"tcpwheel/netstack/sim/script"
 )
 
 // constants are the names that arguments of calls may have, with Linux's numbers.
@@ -29,11 +27,11 @@ var errnos = map[string]int64{
 }
 
 // integer returns the value of an argument.
-func (r *runner) integer(e script.Expr) int64 {
+func (r *runner) integer(e Expr) int64 {
 	switch e := e.(type) {
-	case *script.Int:
+	case *Int:
 		return e.Value
-	case *script.Name:
+	case *Name:
 		v, ok := constants[e.Name]
 		if !ok {
 			v, ok = errnos[e.Name]
@@ -43,15 +41,15 @@ func (r *runner) integer(e script.Expr) int64 {
 			r.fail("constant %s is not known", e.Name)
 		}
 		return v
-	case *script.Binary:
+	case *Binary:
 		if e.Op == "|" {
 			return r.integer(e.X) | r.integer(e.Y)
 		}
-	case *script.Apply:
+	case *Apply:
 		if (e.Func == "htons" || e.Func == "htonl") && len(e.Args) == 1 {
 			return r.integer(e.Args[0])
 		}
-	case *script.List:
+	case *List:
 		if len(e.Elems) == 1 {
 			return r.integer(e.Elems[0])
 		}
@@ -62,28 +60,28 @@ func (r *runner) integer(e script.Expr) int64 {
 }
 
 // isAny reports whether an argument is "...".
-func isAny(e script.Expr) bool {
-	_, ok := e.(*script.Wildcard)
+func isAny(e Expr) bool {
+	_, ok := e.(*Wildcard)
 	return ok
 }
 
 // field returns the value of a field of {name = value, …}, nil if there is none. msg_iov(1) is the field msg_iov, and onoff is
 // l_onoff too.
-func field(e script.Expr, names ...string) script.Expr {
-	l, ok := e.(*script.List)
+func field(e Expr, names ...string) Expr {
+	l, ok := e.(*List)
 	if !ok {
 		return nil
 	}
 	for _, elem := range l.Elems {
-		b, ok := elem.(*script.Binary)
+		b, ok := elem.(*Binary)
 		if !ok || b.Op != "=" {
 			continue
 		}
 		var name string
 		switch x := b.X.(type) {
-		case *script.Name:
+		case *Name:
 			name = x.Name
-		case *script.Apply:
+		case *Apply:
 			name = x.Func
 		}
 		for _, n := range names {
@@ -96,14 +94,14 @@ func field(e script.Expr, names ...string) script.Expr {
 }
 
 // lengths returns the sum of the lengths in [{..., 1000}, {..., 2000}].
-func (r *runner) lengths(e script.Expr) (n int64) {
-	l, ok := e.(*script.List)
+func (r *runner) lengths(e Expr) (n int64) {
+	l, ok := e.(*List)
 	if !ok {
 		r.pos = e.Position()
 		r.fail("want a list such as [{..., 1000}, {..., 500}]")
 	}
 	for _, elem := range l.Elems {
-		v, ok := elem.(*script.List)
+		v, ok := elem.(*List)
 		if !ok || len(v.Elems) != 2 {
 			r.pos = elem.Position()
 			r.fail("want {..., length}")
@@ -114,7 +112,7 @@ func (r *runner) lengths(e script.Expr) (n int64) {
 }
 
 // portOf returns the port of a socket address, 0 if it names none.
-func (r *runner) portOf(e script.Expr) uint16 {
+func (r *runner) portOf(e Expr) uint16 {
 	p := field(e, "sin_port", "sin6_port")
 	if p == nil {
 		return 0

@@ -1,4 +1,4 @@
-package drill
+package script
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
 )
@@ -14,7 +13,7 @@ import (
 // runner is one run of a script. A step that finds a difference ends it by a panic with a *Failure, which run catches; none
 // leaves the package.
 type runner struct {
-	script *script.Script
+	script *Script
 	plan   *plan
 	cfg    Config
 	report Report
@@ -22,7 +21,7 @@ type runner struct {
 	engine     *tcp.Engine
 	begin, now wheel.Time
 	base       time.Duration // from which relative times count, since begin
-	pos        script.Pos    // of the event at hand
+	pos        Pos           // of the event at hand
 
 	flows   []*flow
 	current *flow // under test: of packets without ports, and of code
@@ -46,7 +45,7 @@ type sent struct {
 	line   int // of the trace
 }
 
-func newRunner(s *script.Script, p *plan, cfg Config) *runner {
+func newRunner(s *Script, p *plan, cfg Config) *runner {
 	return &runner{
 		script: s, plan: p, cfg: cfg,
 		report:   Report{Name: s.Name},
@@ -99,13 +98,13 @@ func (r *runner) engineConfig() tcp.EngineConfig {
 // elapsed returns the time since the script began.
 func (r *runner) elapsed() time.Duration { return r.now.Sub(r.begin) }
 
-func (r *runner) event(e *script.Event) {
+func (r *runner) event(e *Event) {
 	t := e.Time
 	at := t.Start
 	if t.Relative {
 		at += r.base
 	}
-	if p, ok := e.Action.(*script.Packet); ok && p.Dir == script.Outbound {
+	if p, ok := e.Action.(*Packet); ok && p.Dir == Outbound {
 		r.expect(p, t)
 		return
 	}
@@ -115,13 +114,13 @@ func (r *runner) event(e *script.Event) {
 	r.base = at
 	r.advance(r.begin.Add(at), nil)
 	switch a := e.Action.(type) {
-	case *script.Packet:
+	case *Packet:
 		r.inject(a)
-	case *script.ICMP:
+	case *ICMP:
 		r.injectICMP(a)
-	case *script.Call:
+	case *Call:
 		r.call(a, t)
-	case *script.Settings:
+	case *Settings:
 		for _, v := range a.List {
 			r.note("sysctl %s=%s", v.Name, v.Value)
 			if err := r.plan.sysctl(v.Name, v.Value, false); err != nil {
@@ -131,7 +130,7 @@ func (r *runner) event(e *script.Event) {
 		if err := r.plan.conn.Check(); err != nil {
 			r.fail("%v", err)
 		}
-	case *script.Code:
+	case *Code:
 		r.code(a)
 	}
 }

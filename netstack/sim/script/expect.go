@@ -1,4 +1,4 @@
-package drill
+package script
 
 import (
 	"fmt"
@@ -6,16 +6,15 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/tcp"
 )
 
 // window returns between which times a packet must be sent, since the beginning.
-func (r *runner) window(t script.TimeSpec) (from, to time.Duration) {
-	if t.Kind == script.TimeAny {
+func (r *runner) window(t TimeSpec) (from, to time.Duration) {
+	if t.Kind == TimeAny {
 		return 0, r.elapsed() + patience
 	}
-	if from, to = t.Start, t.Start; t.Kind == script.TimeRange {
+	if from, to = t.Start, t.Start; t.Kind == TimeRange {
 		to = t.End
 	}
 	if t.Relative {
@@ -25,7 +24,7 @@ func (r *runner) window(t script.TimeSpec) (from, to time.Duration) {
 }
 
 // expect waits for the next packet of the engine, and compares it.
-func (r *runner) expect(want *script.Packet, t script.TimeSpec) {
+func (r *runner) expect(want *Packet, t TimeSpec) {
 	from, to := r.window(t)
 	if to < r.base {
 		r.fail("the event is at %s, and the script has come to %s", seconds9(to), seconds9(r.base))
@@ -45,9 +44,9 @@ func (r *runner) expect(want *script.Packet, t script.TimeSpec) {
 	r.pin(q.flow, want, &q.packet)
 	r.trace[q.line].text = r.show(q.flow, &q.packet)
 	got := r.readable(q.flow, &q.packet)
-	ect := script.NoECN
+	ect := NoECN
 	if q.packet.ECT {
-		ect = script.ECT0
+		ect = ECT0
 	}
 
 	sentAt := q.at.Sub(r.begin)
@@ -59,7 +58,7 @@ func (r *runner) expect(want *script.Packet, t script.TimeSpec) {
 		r.trace = r.trace[:q.line]
 		r.differ("packet differs: "+strings.Join(diffs, "; "), r.span(from, to)+" "+want.String(), seconds9(sentAt)+" "+got.String())
 	}
-	if t.Kind == script.TimeAt {
+	if t.Kind == TimeAt {
 		r.base = (from + to) / 2
 	} else {
 		r.base = max(r.base, sentAt)
@@ -78,13 +77,13 @@ func (r *runner) span(from, to time.Duration) string {
 }
 
 // pin takes over the numbers that the script gives to what counts from an unknown beginning.
-func (r *runner) pin(f *flow, want *script.Packet, p *tcp.Packet) {
+func (r *runner) pin(f *flow, want *Packet, p *tcp.Packet) {
 	h := &p.Header
-	if want.Flags&script.SYN != 0 && h.Flags.Has(tcp.SYN) && uint32(h.Seq) == f.rawISS {
+	if want.Flags&SYN != 0 && h.Flags.Has(tcp.SYN) && uint32(h.Seq) == f.rawISS {
 		f.named(want.Seq.Start)
 	}
 	for _, o := range want.Options {
-		if o.Kind == script.OptTimestamps && !o.Value.Any && h.Options.HasTimestamps {
+		if o.Kind == OptTimestamps && !o.Value.Any && h.Options.HasTimestamps {
 			f.namedTS(h.Options.TSVal, o.Value.Value)
 		}
 	}
@@ -94,7 +93,7 @@ func (r *runner) pin(f *flow, want *script.Packet, p *tcp.Packet) {
 const lookahead = 3 * time.Hour
 
 // missing ends the run: no packet was sent. It tells which would be the next.
-func (r *runner) missing(want *script.Packet, from, to time.Duration) {
+func (r *runner) missing(want *Packet, from, to time.Duration) {
 	var next string
 	trace, now := r.trace, r.now
 	func() {
@@ -115,7 +114,7 @@ func (r *runner) missing(want *script.Packet, from, to time.Duration) {
 }
 
 // compare returns in which fields a packet is not what the script says.
-func (r *runner) compare(want, got *script.Packet, ect script.ECN, f *flow) (diffs []string) {
+func (r *runner) compare(want, got *Packet, ect ECN, f *flow) (diffs []string) {
 	differ := func(field string, got, want any) {
 		diffs = append(diffs, fmt.Sprintf("%s %v, want %v", field, got, want))
 	}
@@ -126,7 +125,7 @@ func (r *runner) compare(want, got *script.Packet, ect script.ECN, f *flow) (dif
 	case want.SrcPort == 0 && r.current != nil && r.current != f:
 		differ("ports", gotPorts, fmt.Sprintf("%d > %d, those of the connection under test", r.current.local.Port(), r.current.remote.Port()))
 	}
-	if want.ECN != script.ECNUnset && want.ECN != ect && !(want.ECN == script.ECT01 && ect == script.ECT0) {
+	if want.ECN != ECNUnset && want.ECN != ect && !(want.ECN == ECT01 && ect == ECT0) {
 		differ("mark", ect, want.ECN)
 	}
 	if want.Flags != got.Flags {
@@ -154,7 +153,7 @@ func (r *runner) compare(want, got *script.Packet, ect script.ECN, f *flow) (dif
 }
 
 // sameOptions compares options in their order. What follows those that the script lists is free after "...".
-func sameOptions(want, got *script.Packet) bool {
+func sameOptions(want, got *Packet) bool {
 	if len(got.Options) < len(want.Options) || len(got.Options) > len(want.Options) && !want.AnyOptions {
 		return false
 	}
@@ -168,9 +167,9 @@ func sameOptions(want, got *script.Packet) bool {
 	return true
 }
 
-func matches(want, got script.Num) bool { return want.Any || want.Value == got.Value }
+func matches(want, got Num) bool { return want.Any || want.Value == got.Value }
 
-func optionsText(p *script.Packet) string {
+func optionsText(p *Packet) string {
 	if p.Options == nil && !p.AnyOptions {
 		return "none"
 	}

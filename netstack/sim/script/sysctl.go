@@ -1,4 +1,4 @@
-package drill
+package script
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ var engineSysctls = map[string]bool{
 
 // variable is a sysctl of net.ipv4 that is a number within bounds.
 func variable(name, about string, bound uint64, set func(*plan, uint64)) knob {
-	return knob{Setting{"net.ipv4." + name, fmt.Sprintf("0..%d", bound), about}, func(p *plan, v string) error {
+	return knob{Parameter{"net.ipv4." + name, fmt.Sprintf("0..%d", bound), about}, func(p *plan, v string) error {
 		n, err := parseNumber(v, bound)
 		if err == nil {
 			set(p, n)
@@ -36,7 +36,7 @@ func variable(name, about string, bound uint64, set func(*plan, uint64)) knob {
 
 // fixed is a sysctl that has one value here.
 func fixed(name string, only string) knob {
-	return knob{Setting{name, only, "nothing else is to be had"}, func(_ *plan, v string) error {
+	return knob{Parameter{name, only, "nothing else is to be had"}, func(_ *plan, v string) error {
 		if v != only {
 			return fmt.Errorf("want %s", only)
 		}
@@ -46,12 +46,12 @@ func fixed(name string, only string) knob {
 
 // idle is a sysctl of what is not there, so that its value changes nothing.
 func idle(name string) knob {
-	return knob{Setting{name, "any", "no effect"}, func(*plan, string) error { return nil }}
+	return knob{Parameter{name, "any", "no effect"}, func(*plan, string) error { return nil }}
 }
 
 // three is a sysctl of three numbers: least, default, most.
 func three(name, about string, set func(p *plan, least, std, most uint64)) knob {
-	return knob{Setting{name, "least default most", about}, func(p *plan, v string) error {
+	return knob{Parameter{name, "least default most", about}, func(p *plan, v string) error {
 		var n [3]uint64
 		fields := strings.Fields(v)
 		if len(fields) != 3 {
@@ -78,7 +78,7 @@ var sysctls = []knob{
 	variable("tcp_ecn", "--ecn; with 2 it is agreed to and not offered", 2, func(p *plan, n uint64) {
 		p.conn.ECN, p.passiveECN = n == 1, n == 2
 	}),
-	{Setting{"net.ipv4.tcp_congestion_control", "reno, cubic, vegas", "--control"}, func(p *plan, v string) error {
+	{Parameter{"net.ipv4.tcp_congestion_control", "reno, cubic, vegas", "--control"}, func(p *plan, v string) error {
 		return setControl(&p.conn, v)
 	}},
 	variable("tcp_recovery", "--rack: the lowest bit", 1, func(p *plan, n uint64) { p.conn.Policy.RACK = n&1 == 1 }),

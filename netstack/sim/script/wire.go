@@ -1,16 +1,15 @@
-package drill
+package script
 
 import (
 	"encoding/binary"
 
-	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
 )
 
 // live makes the packet of the remote end that the script means. It goes through the engine's own parser, so that the options are
 // read as they would be from the wire.
-func (f *flow) live(p *script.Packet) (tcp.Packet, error) {
+func (f *flow) live(p *Packet) (tcp.Packet, error) {
 	if p.HasWin {
 		f.win = p.Win
 	}
@@ -29,20 +28,20 @@ func (f *flow) live(p *script.Packet) (tcp.Packet, error) {
 	b[12] = byte(len(b)/4) << 4
 	h, _, err := tcp.ParseHeader(b)
 	return tcp.Packet{
-		Src: f.remote, Dst: f.local, Header: h, Len: p.Seq.Len(), CE: p.ECN == script.CE,
+		Src: f.remote, Dst: f.local, Header: h, Len: p.Seq.Len(), CE: p.ECN == CE,
 	}, err
 }
 
-func (f *flow) appendOptions(b []byte, p *script.Packet) []byte {
+func (f *flow) appendOptions(b []byte, p *Packet) []byte {
 	for _, o := range p.Options {
 		switch o.Kind {
-		case script.OptMSS:
+		case OptMSS:
 			b = append(b, 2, 4, byte(o.Value.Value>>8), byte(o.Value.Value))
-		case script.OptWindowScale:
+		case OptWindowScale:
 			b = append(b, 3, 3, byte(o.Value.Value))
-		case script.OptSACKPermitted:
+		case OptSACKPermitted:
 			b = append(b, 4, 2)
-		case script.OptTimestamps:
+		case OptTimestamps:
 			ecr := o.Ecr.Value
 			if p.HasAck { // else it means nothing, RFC 7323 §3.2
 				ecr += f.tsOffset()
@@ -50,7 +49,7 @@ func (f *flow) appendOptions(b []byte, p *script.Packet) []byte {
 			b = append(b, 8, 10)
 			b = binary.BigEndian.AppendUint32(b, o.Value.Value)
 			b = binary.BigEndian.AppendUint32(b, ecr)
-		case script.OptSACK:
+		case OptSACK:
 			b = append(b, 5, byte(2+8*len(o.Blocks)))
 			for _, r := range o.Blocks {
 				b = binary.BigEndian.AppendUint32(b, uint32(f.liveAck(r.Start)))
@@ -67,14 +66,14 @@ func (f *flow) appendOptions(b []byte, p *script.Packet) []byte {
 }
 
 // script makes what a script would say of a packet that the engine has sent.
-func (f *flow) script(p *tcp.Packet) *script.Packet {
+func (f *flow) script(p *tcp.Packet) *Packet {
 	h := &p.Header
-	s := &script.Packet{
-		Dir: script.Outbound, ECN: script.NoECN, Flags: script.Flags(h.Flags),
+	s := &Packet{
+		Dir: Outbound, ECN: NoECN, Flags: Flags(h.Flags),
 		HasWin: true, Win: h.Window, HasUrg: h.Urgent != 0, Urg: h.Urgent,
 	}
 	if p.ECT {
-		s.ECN = script.ECT0
+		s.ECN = ECT0
 	}
 	s.Seq.Start = f.scriptSeq(h.Seq)
 	s.Seq.End = s.Seq.Start.Add(p.Len)
@@ -86,23 +85,23 @@ func (f *flow) script(p *tcp.Packet) *script.Packet {
 }
 
 // scriptOptions reads the options of a header as they stand on the wire, in their order and with what is between them.
-func (f *flow) scriptOptions(h *tcp.Header) (all []script.TCPOption) {
+func (f *flow) scriptOptions(h *tcp.Header) (all []TCPOption) {
 	b := h.AppendTo(nil)[tcp.HeaderLen:]
 	for len(b) > 0 {
-		o := script.TCPOption{Kind: script.OptionKind(b[0])}
+		o := TCPOption{Kind: OptionKind(b[0])}
 		n := 1
-		if o.Kind > script.OptNOP {
+		if o.Kind > OptNOP {
 			n = int(b[1])
 		}
 		switch o.Kind {
-		case script.OptMSS:
+		case OptMSS:
 			o.Value.Value = uint32(binary.BigEndian.Uint16(b[2:]))
-		case script.OptWindowScale:
+		case OptWindowScale:
 			o.Value.Value = uint32(b[2])
-		case script.OptTimestamps:
+		case OptTimestamps:
 			o.Value.Value = binary.BigEndian.Uint32(b[2:]) - f.tsOffset()
 			o.Ecr.Value = binary.BigEndian.Uint32(b[6:])
-		case script.OptSACK:
+		case OptSACK:
 			for i := 2; i < n; i += 8 {
 				o.Blocks = append(o.Blocks, tcp.Range{
 					Start: f.scriptAck(tcp.Seq(binary.BigEndian.Uint32(b[i:]))),
@@ -117,7 +116,7 @@ func (f *flow) scriptOptions(h *tcp.Header) (all []script.TCPOption) {
 }
 
 // icmpError makes the message for a connection that the script means.
-func (f *flow) icmpError(m *script.ICMP, now wheel.Time) tcp.ICMPError {
+func (f *flow) icmpError(m *ICMP, now wheel.Time) tcp.ICMPError {
 	typ, code, _ := m.Numbers()
 	e := tcp.ICMPError{MTU: uint32(m.MTU)}
 	switch typ {

@@ -1,4 +1,4 @@
-package drill
+package script
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
 )
@@ -55,7 +54,7 @@ func TestSettingsReachTheirFields(t *testing.T) {
 --ip_version=ipv6
 --seed=0x10
 ` + "`sysctl -q net.ipv4.tcp_rmem=\"4096 20000 30000\" net.ipv4.tcp_ecn=2 net.ipv4.tcp_retries2=5; sysctl net.ipv4.tcp_syn_retries=2`\n"
-	s, err := script.Parse("s.pkt", []byte(src))
+	s, err := Parse("s.pkt", []byte(src))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +117,8 @@ func TestScriptsThatAskForTooMuch(t *testing.T) {
 		if report != nil || err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%s: %.300v, want %s", test.src, err, test.want)
 		}
-		if _, ok := err.(script.ErrorList); !ok {
-			t.Errorf("%s: error of type %T, want script.ErrorList", test.src, err)
+		if _, ok := err.(ErrorList); !ok {
+			t.Errorf("%s: error of type %T, want ErrorList", test.src, err)
 		}
 	}
 }

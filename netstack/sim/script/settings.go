@@ -1,4 +1,4 @@
-package drill
+package script
 
 import (
 	"fmt"
@@ -13,29 +13,29 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// Setting is a knob that a script can turn.
-type Setting struct {
+// Parameter is a knob that a script can turn.
+type Parameter struct {
 	Name  string // without the dashes of an option
 	Value string // which values it takes
 	About string
 }
 
-// knob is a Setting with what it does.
+// knob is a Parameter with what it does.
 type knob struct {
-	Setting
+	Parameter
 	set func(p *plan, value string) error
 }
 
 // Options returns what a script can set by --name=value.
-func Options() []Setting { return settingsOf(options) }
+func Options() []Parameter { return parametersOf(options) }
 
 // Sysctls returns what a script can set by sysctl.
-func Sysctls() []Setting { return settingsOf(sysctls) }
+func Sysctls() []Parameter { return parametersOf(sysctls) }
 
-func settingsOf(knobs []knob) []Setting {
-	all := make([]Setting, len(knobs))
+func parametersOf(knobs []knob) []Parameter {
+	all := make([]Parameter, len(knobs))
 	for i, k := range knobs {
-		all[i] = k.Setting
+		all[i] = k.Parameter
 	}
 	return all
 }
@@ -62,7 +62,7 @@ func (p *plan) option(name, value string) error { return turn(options, "--", nam
 // The kinds of value.
 
 func boolean(name, about string, field func(*plan) *bool) knob {
-	return knob{Setting{name, "0 or 1", about}, func(p *plan, v string) error {
+	return knob{Parameter{name, "0 or 1", about}, func(p *plan, v string) error {
 		switch v {
 		case "0", "false", "off":
 			*field(p) = false
@@ -81,7 +81,7 @@ func span(name, about string, field func(*plan) *time.Duration) knob {
 
 // spans sets several fields.
 func spans(name, about string, set func(*plan, time.Duration)) knob {
-	return knob{Setting{name, "time", about}, func(p *plan, v string) error {
+	return knob{Parameter{name, "time", about}, func(p *plan, v string) error {
 		d, err := time.ParseDuration(v)
 		if err != nil || d < 0 {
 			return fmt.Errorf("want a time such as 200ms, 1.5s, 10us or 0")
@@ -92,7 +92,7 @@ func spans(name, about string, set func(*plan, time.Duration)) knob {
 }
 
 func number[T ~int | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64](name, about string, bound uint64, field func(*plan) *T) knob {
-	return knob{Setting{name, "number", about}, func(p *plan, v string) error {
+	return knob{Parameter{name, "number", about}, func(p *plan, v string) error {
 		n, err := parseNumber(v, bound)
 		if err == nil {
 			*field(p) = T(n)
@@ -110,7 +110,7 @@ func parseNumber(v string, bound uint64) (uint64, error) {
 }
 
 func choice[T any](name, about string, names []string, values []T, field func(*plan) *T) knob {
-	return knob{Setting{name, strings.Join(names, ", "), about}, func(p *plan, v string) error {
+	return knob{Parameter{name, strings.Join(names, ", "), about}, func(p *plan, v string) error {
 		i := slices.Index(names, v)
 		if i < 0 {
 			return fmt.Errorf("want one of %s", strings.Join(names, ", "))
@@ -121,7 +121,7 @@ func choice[T any](name, about string, names []string, values []T, field func(*p
 }
 
 func address(name, about string, field func(*plan) *netip.Addr) knob {
-	return knob{Setting{name, "address", about}, func(p *plan, v string) (err error) {
+	return knob{Parameter{name, "address", about}, func(p *plan, v string) (err error) {
 		*field(p), err = netip.ParseAddr(v)
 		return err
 	}}
@@ -136,9 +136,9 @@ const (
 // options is what --name=value can set.
 var options = []knob{
 	// Of the run.
-	{Setting{"policy", strings.Join(tcptimers.Names(), ", "), "tcptimers.ParsePolicy"}, func(*plan, string) error { return nil }},
-	{Setting{"profile", strings.Join(tcptimers.ProfileNames(), ", "), "tcptimers.NewProfile"}, func(*plan, string) error { return nil }},
-	{Setting{"tolerance_usecs", "µs", "by how much a packet or a return may be early or late"}, func(p *plan, v string) error {
+	{Parameter{"policy", strings.Join(tcptimers.Names(), ", "), "tcptimers.ParsePolicy"}, func(*plan, string) error { return nil }},
+	{Parameter{"profile", strings.Join(tcptimers.ProfileNames(), ", "), "tcptimers.NewProfile"}, func(*plan, string) error { return nil }},
+	{Parameter{"tolerance_usecs", "µs", "by how much a packet or a return may be early or late"}, func(p *plan, v string) error {
 		n, err := parseNumber(v, 1e9)
 		p.tolerance = time.Duration(n) * time.Microsecond
 		return err
@@ -152,7 +152,7 @@ var options = []knob{
 	number("remote_isn", "the remote end's live sequence number for 0 in the script", words, func(p *plan) *uint32 { return &p.remoteISN }),
 	number("seed", "of the engine's randomness and its secret", 1<<64-1, func(p *plan) *uint64 { return &p.engine.Seed }),
 	span("start", "when the script begins, since the epoch that ticks count from", func(p *plan) *time.Duration { return &p.start }),
-	{Setting{"scheme", "name", "of the wheel"}, func(p *plan, v string) error { p.engine.Scheme = v; return nil }},
+	{Parameter{"scheme", "name", "of the wheel"}, func(p *plan, v string) error { p.engine.Scheme = v; return nil }},
 
 	// Of tcptimers.Policy.
 	span("tick", "Policy.Tick", func(p *plan) *time.Duration { return &p.conn.Policy.Tick }),
@@ -171,7 +171,7 @@ var options = []knob{
 		[]tcptimers.RexmitMode{tcptimers.RexmitPerSegment, tcptimers.RexmitRestart, tcptimers.RexmitRTORestart},
 		func(p *plan) *tcptimers.RexmitMode { return &p.conn.Policy.Rexmit }),
 	boolean("one_sample", "Policy.OneSample", func(p *plan) *bool { return &p.conn.Policy.OneSample }),
-	{Setting{"jitter", "0 to 1", "Policy.Jitter"}, func(p *plan, v string) (err error) {
+	{Parameter{"jitter", "0 to 1", "Policy.Jitter"}, func(p *plan, v string) (err error) {
 		p.conn.Policy.Jitter, err = strconv.ParseFloat(v, 64)
 		return err
 	}},
@@ -225,7 +225,7 @@ var options = []knob{
 	boolean("sack", "Config.SACK", func(p *plan) *bool { return &p.conn.SACK }),
 	boolean("ecn", "Config.ECN", func(p *plan) *bool { return &p.conn.ECN }),
 	span("timestamp_tick", "Config.TimestampTick", func(p *plan) *time.Duration { return &p.conn.TimestampTick }),
-	{Setting{"tcp_ts_tick_usecs", "µs", "Config.TimestampTick"}, func(p *plan, v string) error {
+	{Parameter{"tcp_ts_tick_usecs", "µs", "Config.TimestampTick"}, func(p *plan, v string) error {
 		n, err := parseNumber(v, 1e9)
 		p.conn.TimestampTick = time.Duration(n) * time.Microsecond
 		return err

@@ -1,11 +1,10 @@
-package drill
+package script
 
 import (
 	"fmt"
 	"net/netip"
 	"time"
 
-	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
 )
@@ -33,17 +32,17 @@ type plan struct {
 }
 
 // events is the script without its options and comments, and with the settings before the first event already taken.
-func events(s *script.Script) (all []*script.Event) {
+func events(s *Script) (all []*Event) {
 	for _, item := range s.Items {
-		if e, ok := item.(*script.Event); ok && e.Time.Kind != script.TimeUnset {
+		if e, ok := item.(*Event); ok && e.Time.Kind != TimeUnset {
 			all = append(all, e)
 		}
 	}
 	return all
 }
 
-// newPlan reads the settings of a script. An error is a script.ErrorList, which has all that is wrong.
-func newPlan(s *script.Script, cfg Config) (*plan, error) {
+// newPlan reads the settings of a script. An error is a ErrorList, which has all that is wrong.
+func newPlan(s *Script, cfg Config) (*plan, error) {
 	p := &plan{
 		policy:     tcptimers.DefaultPolicy,
 		sendBuffer: 4 << 20,
@@ -52,9 +51,9 @@ func newPlan(s *script.Script, cfg Config) (*plan, error) {
 		remoteISN: 0x9e3779b9,
 		start:     1000 * time.Second,
 	}
-	var errs script.ErrorList
-	fault := func(at script.Pos, err error) {
-		errs = append(errs, &script.Error{File: s.Name, Pos: at, Msg: err.Error()})
+	var errs ErrorList
+	fault := func(at Pos, err error) {
+		errs = append(errs, &Error{File: s.Name, Pos: at, Msg: err.Error()})
 	}
 	policy, err := p.takePolicy(s, cfg)
 	if err != nil {
@@ -76,9 +75,9 @@ func newPlan(s *script.Script, cfg Config) (*plan, error) {
 }
 
 // takePolicy returns the timer policy of the script, or of cfg: the other settings change it.
-func (p *plan) takePolicy(s *script.Script, cfg Config) (tcptimers.Policy, error) {
+func (p *plan) takePolicy(s *Script, cfg Config) (tcptimers.Policy, error) {
 	for _, item := range s.Items {
-		if o, ok := item.(*script.Option); ok {
+		if o, ok := item.(*Option); ok {
 			switch o.Name {
 			case "policy":
 				p.policy, p.profile = o.Value, ""
@@ -97,18 +96,18 @@ func (p *plan) takePolicy(s *script.Script, cfg Config) (tcptimers.Policy, error
 }
 
 // takeSettings takes the options, and the sysctls before the first event, and returns where the last of them stands.
-func (p *plan) takeSettings(s *script.Script, fault func(script.Pos, error)) (last script.Pos) {
-	last = script.Pos{Line: 1, Column: 1}
+func (p *plan) takeSettings(s *Script, fault func(Pos, error)) (last Pos) {
+	last = Pos{Line: 1, Column: 1}
 	for _, item := range s.Items {
 		switch item := item.(type) {
-		case *script.Option:
+		case *Option:
 			last = item.Start
 			if err := p.option(item.Name, item.Value); err != nil {
 				fault(last, err)
 			}
-		case *script.Event:
-			settings, ok := item.Action.(*script.Settings)
-			if !ok || item.Time.Kind != script.TimeUnset {
+		case *Event:
+			settings, ok := item.Action.(*Settings)
+			if !ok || item.Time.Kind != TimeUnset {
 				continue
 			}
 			for _, v := range settings.List {
@@ -123,13 +122,13 @@ func (p *plan) takeSettings(s *script.Script, fault func(script.Pos, error)) (la
 }
 
 // whereOption returns where the first option of either name stands.
-func whereOption(s *script.Script, names ...string) script.Pos {
+func whereOption(s *Script, names ...string) Pos {
 	for _, item := range s.Items {
-		if o, ok := item.(*script.Option); ok && (o.Name == names[0] || o.Name == names[1]) {
+		if o, ok := item.(*Option); ok && (o.Name == names[0] || o.Name == names[1]) {
 			return o.Start
 		}
 	}
-	return script.Pos{Line: 1, Column: 1}
+	return Pos{Line: 1, Column: 1}
 }
 
 // check completes the plan, and reports whether the engine can be made from it.
@@ -162,21 +161,21 @@ func (p *plan) check() error {
 }
 
 // checkEvents looks for what no run can carry out.
-func (p *plan) checkEvents(s *script.Script, fault func(script.Pos, error)) {
+func (p *plan) checkEvents(s *Script, fault func(Pos, error)) {
 	for _, e := range events(s) {
 		switch a := e.Action.(type) {
-		case *script.Settings:
+		case *Settings:
 			trial := *p
 			for _, v := range a.List {
 				if err := trial.sysctl(v.Name, v.Value, false); err != nil {
 					fault(v.Pos, err)
 				}
 			}
-		case *script.ICMP:
-			if a.Dir == script.Outbound {
+		case *ICMP:
+			if a.Dir == Outbound {
 				fault(a.Pos, fmt.Errorf("icmp that must be sent: the engine sends none"))
 			}
-		case *script.Code:
+		case *Code:
 			for _, stmt := range a.Stmts {
 				checkNames(stmt, fault)
 			}

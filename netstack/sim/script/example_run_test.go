@@ -1,17 +1,17 @@
-package drill_test
+package script_test
 
 import (
 	"fmt"
 
-	"tcpwheel/netstack/sim/drill"
+	"tcpwheel/netstack/sim/script"
 )
 
 // A SYN that nobody listens for is answered with a RST, which acknowledges it.
 func ExampleRunSource() {
-	_, err := drill.RunSource("closed.pkt", []byte(`
+	_, err := script.RunSource("closed.pkt", []byte(`
 0 < S 0:0(0) win 1000
 +0 > R. 0:0(0) ack 2
-`), drill.Config{})
+`), script.Config{})
 	fmt.Println(err)
 	// Output:
 	// closed.pkt:3:1: at 0.000: packet differs: ack 1, want 2
@@ -23,7 +23,7 @@ func ExampleRunSource() {
 
 // The whole course of a script is in its report.
 func ExampleReport() {
-	report, err := drill.RunSource("open.pkt", []byte(`
+	report, err := script.RunSource("open.pkt", []byte(`
 --timestamps=0
 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +.1...0.15 connect(3, ..., ...) = 0
@@ -31,7 +31,7 @@ func ExampleReport() {
 +.05 < S. 0:0(0) ack 1 win 1000 <mss 1000>
 +0 > . 1:1(0) ack 1
 +0 %{ print("the round trip took", tcpi_rtt, "µs") }%
-`), drill.Config{})
+`), script.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -53,7 +53,7 @@ func ExampleReport() {
 
 // What a script can set has a name, the values that it takes, and what it is.
 func ExampleOptions() {
-	for _, s := range drill.Options() {
+	for _, s := range script.Options() {
 		if s.Name == "rto_min" || s.Name == "phase" {
 			fmt.Printf("--%s=%s: %s\n", s.Name, s.Value, s.About)
 		}

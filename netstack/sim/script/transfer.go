@@ -1,15 +1,14 @@
-package drill
+package script
 
 import (
 	"math"
 	"time"
 
-	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/tcp"
 )
 
 // transfer is what reads and writes.
-func (r *runner) transfer(f *file, c *script.Call) try {
+func (r *runner) transfer(f *file, c *Call) try {
 	var n, flags int64
 	write := false
 	switch c.Name {
@@ -41,7 +40,7 @@ func (r *runner) transfer(f *file, c *script.Call) try {
 	return r.read(f, c, uint64(n), flags, wait)
 }
 
-func (r *runner) read(f *file, c *script.Call, n uint64, flags int64, wait bool) try {
+func (r *runner) read(f *file, c *Call, n uint64, flags int64, wait bool) try {
 	peek, all := constants["MSG_PEEK"], constants["MSG_WAITALL"]
 	if flags&^(peek|all|constants["MSG_TRUNC"]) != 0 {
 		r.unsupported(c, "one of the flags", "MSG_DONTWAIT, MSG_PEEK, MSG_TRUNC, MSG_WAITALL")
@@ -77,7 +76,7 @@ func (r *runner) read(f *file, c *script.Call, n uint64, flags int64, wait bool)
 	}
 }
 
-func (r *runner) write(f *file, c *script.Call, n uint64, flags int64, wait bool) try {
+func (r *runner) write(f *file, c *Call, n uint64, flags int64, wait bool) try {
 	more, urgent := constants["MSG_MORE"], constants["MSG_OOB"]
 	if flags&^(more|urgent) != 0 {
 		r.unsupported(c, "one of the flags", "MSG_DONTWAIT, MSG_MORE, MSG_OOB, MSG_NOSIGNAL, MSG_EOR")
@@ -126,7 +125,7 @@ func (r *runner) room(f *file) uint64 {
 	return uint64(max(0, f.sendBuffer-int64(f.conn.unacked())))
 }
 
-func (r *runner) ioctl(f *file, c *script.Call) result {
+func (r *runner) ioctl(f *file, c *Call) result {
 	var v uint64
 	switch op := r.integer(c.Args[1]); {
 	case f.conn == nil:
@@ -145,8 +144,8 @@ func (r *runner) ioctl(f *file, c *script.Call) result {
 }
 
 // wantValue compares what a call leaves in an argument.
-func (r *runner) wantValue(c *script.Call, e script.Expr, got int64) {
-	if l, ok := e.(*script.List); ok && len(l.Elems) == 1 {
+func (r *runner) wantValue(c *Call, e Expr, got int64) {
+	if l, ok := e.(*List); ok && len(l.Elems) == 1 {
 		e = l.Elems[0]
 	}
 	if isAny(e) {
@@ -158,8 +157,8 @@ func (r *runner) wantValue(c *script.Call, e script.Expr, got int64) {
 }
 
 // poll waits for one of its events, or for its time to be over.
-func (r *runner) poll(c *script.Call, b *blocked) try {
-	list, ok := c.Args[0].(*script.List)
+func (r *runner) poll(c *Call, b *blocked) try {
+	list, ok := c.Args[0].(*List)
 	if !ok {
 		r.fail("poll: want a list such as [{fd=3, events=POLLIN, revents=POLLIN}]")
 	}

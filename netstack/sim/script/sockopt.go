@@ -1,10 +1,9 @@
-package drill
+package script
 
 import (
 	"math"
 	"time"
 
-	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/tcp"
 )
 
@@ -23,7 +22,7 @@ func truth(b bool) int64 {
 }
 
 // flag is an option of tcp.SocketOptions that is on or off.
-func flag(level string, field func(*tcp.SocketOptions) *bool) sockopt {
+func boolOption(level string, field func(*tcp.SocketOptions) *bool) sockopt {
 	return sockopt{level,
 		func(_ *runner, f *file, v int64) string { *field(&f.cfg.Socket) = v != 0; return "" },
 		func(_ *runner, f *file) int64 { return truth(*field(&f.cfg.Socket)) },
@@ -46,10 +45,10 @@ func interval(unit time.Duration, field func(*tcp.SocketOptions) *time.Duration)
 
 // sockopts are the options, by name. Those of tcp.SocketOptions can be set at any time.
 var sockopts = map[string]sockopt{
-	"TCP_NODELAY":      flag("SOL_TCP", func(o *tcp.SocketOptions) *bool { return &o.NoDelay }),
-	"TCP_CORK":         flag("SOL_TCP", func(o *tcp.SocketOptions) *bool { return &o.Cork }),
-	"TCP_QUICKACK":     flag("SOL_TCP", func(o *tcp.SocketOptions) *bool { return &o.QuickAck }),
-	"SO_KEEPALIVE":     flag("SOL_SOCKET", func(o *tcp.SocketOptions) *bool { return &o.Keepalive }),
+	"TCP_NODELAY":      boolOption("SOL_TCP", func(o *tcp.SocketOptions) *bool { return &o.NoDelay }),
+	"TCP_CORK":         boolOption("SOL_TCP", func(o *tcp.SocketOptions) *bool { return &o.Cork }),
+	"TCP_QUICKACK":     boolOption("SOL_TCP", func(o *tcp.SocketOptions) *bool { return &o.QuickAck }),
+	"SO_KEEPALIVE":     boolOption("SOL_SOCKET", func(o *tcp.SocketOptions) *bool { return &o.Keepalive }),
 	"TCP_KEEPIDLE":     interval(time.Second, func(o *tcp.SocketOptions) *time.Duration { return &o.KeepIdle }),
 	"TCP_KEEPINTVL":    interval(time.Second, func(o *tcp.SocketOptions) *time.Duration { return &o.KeepInterval }),
 	"TCP_USER_TIMEOUT": interval(time.Millisecond, func(o *tcp.SocketOptions) *time.Duration { return &o.UserTimeout }),
@@ -115,8 +114,8 @@ func (r *runner) early(f *file) {
 }
 
 // optionName returns the name of the option that a call is about.
-func (r *runner) optionName(c *script.Call) string {
-	n, ok := c.Args[2].(*script.Name)
+func (r *runner) optionName(c *Call) string {
+	n, ok := c.Args[2].(*Name)
 	if !ok {
 		r.fail("%s: want the name of an option, such as TCP_NODELAY", c.Name)
 	}
@@ -134,11 +133,11 @@ func (r *runner) optionName(c *script.Call) string {
 	return n.Name
 }
 
-func (r *runner) setsockopt(f *file, c *script.Call) result {
+func (r *runner) setsockopt(f *file, c *Call) result {
 	name := r.optionName(c)
 	switch name {
 	case "TCP_CONGESTION":
-		s, ok := c.Args[3].(*script.String)
+		s, ok := c.Args[3].(*String)
 		if !ok {
 			r.fail(`setsockopt: want a name such as "cubic"`)
 		}
@@ -175,18 +174,18 @@ func (r *runner) setsockopt(f *file, c *script.Call) result {
 	return result{}
 }
 
-func (r *runner) getsockopt(f *file, c *script.Call) result {
+func (r *runner) getsockopt(f *file, c *Call) result {
 	name := r.optionName(c)
 	switch name {
 	case "TCP_CONGESTION":
 		got := f.cfg.Control
-		if want, ok := c.Args[3].(*script.String); ok && want.Value != got && !(want.Value == "reno" && got == "newreno") {
+		if want, ok := c.Args[3].(*String); ok && want.Value != got && !(want.Value == "reno" && got == "newreno") {
 			r.fail("getsockopt gives %q, want %q", got, want.Value)
 		}
 		return result{}
 	case "SO_LINGER":
 		for _, v := range []struct {
-			field script.Expr
+			field Expr
 			got   int64
 		}{{field(c.Args[3], "onoff", "l_onoff"), truth(f.lingers)}, {field(c.Args[3], "linger", "l_linger"), int64(f.linger / time.Second)}} {
 			if v.field != nil {

@@ -1,11 +1,10 @@
-package drill
+package script
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
-	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
 )
@@ -13,7 +12,7 @@ import (
 // Failure is the first difference between what a script says and what the engine did.
 type Failure struct {
 	File  string
-	Pos   script.Pos    // of the event that failed
+	Pos   Pos           // of the event that failed
 	At    time.Duration // since the beginning of the script
 	Msg   string        // what is wrong, in one line
 	Want  string        // what the script says, if that helps
@@ -56,10 +55,10 @@ func (r *runner) differ(msg, want, got string) {
 func (r *runner) show(f *flow, p *tcp.Packet) string { return r.readable(f, p).String() }
 
 // readable is what the script would say of a packet of the engine.
-func (r *runner) readable(f *flow, p *tcp.Packet) *script.Packet {
+func (r *runner) readable(f *flow, p *tcp.Packet) *Packet {
 	s := f.script(p)
-	if s.ECN == script.NoECN {
-		s.ECN = script.ECNUnset
+	if s.ECN == NoECN {
+		s.ECN = ECNUnset
 	}
 	if len(r.flows) > 1 {
 		s.SrcPort, s.DstPort = p.Src.Port(), p.Dst.Port()

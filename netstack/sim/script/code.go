@@ -1,4 +1,4 @@
-package drill
+package script
 
 import (
 	"fmt"
@@ -8,20 +8,19 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/tcp"
 )
 
 // code carries out assert and print.
-func (r *runner) code(c *script.Code) {
+func (r *runner) code(c *Code) {
 	for _, stmt := range c.Stmts {
 		switch stmt := stmt.(type) {
-		case *script.Assert:
+		case *Assert:
 			r.pos = stmt.Pos
 			if r.eval(stmt.Cond).n == 0 {
 				r.differ("assert does not hold", expression(stmt.Cond), r.values(stmt))
 			}
-		case *script.Print:
+		case *Print:
 			var words []string
 			for _, v := range stmt.Values {
 				words = append(words, r.eval(v).String())
@@ -34,10 +33,10 @@ func (r *runner) code(c *script.Code) {
 }
 
 // values tells what the names in an assert stand for, and the values that it asks for.
-func (r *runner) values(a *script.Assert) string {
+func (r *runner) values(a *Assert) string {
 	var all []string
 	for _, name := range names(a.Cond) {
-		if v := r.eval(&script.Name{Name: name}); constantsOfCode[name] == 0 && v.text == "" {
+		if v := r.eval(&Name{Name: name}); constantsOfCode[name] == 0 && v.text == "" {
 			all = append(all, name+" = "+v.String())
 		}
 	}
@@ -60,21 +59,21 @@ func (v value) String() string {
 	return strconv.FormatInt(v.n, 10)
 }
 
-func (r *runner) eval(e script.Expr) value {
+func (r *runner) eval(e Expr) value {
 	switch e := e.(type) {
-	case *script.Int:
+	case *Int:
 		return value{n: e.Value}
-	case *script.String:
+	case *String:
 		return value{text: e.Value}
-	case *script.Name:
+	case *Name:
 		return value{n: r.lookup(e.Name)}
-	case *script.Unary:
+	case *Unary:
 		x := r.eval(e.X).n
 		if e.Op == "not" {
 			return value{n: truth(x == 0)}
 		}
 		return value{n: -x}
-	case *script.Binary:
+	case *Binary:
 		x := r.eval(e.X).n
 		switch {
 		case e.Op == "and" && x == 0, e.Op == "or" && x != 0:
@@ -86,7 +85,7 @@ func (r *runner) eval(e script.Expr) value {
 	return value{}
 }
 
-func (r *runner) operate(e *script.Binary, x, y int64) int64 {
+func (r *runner) operate(e *Binary, x, y int64) int64 {
 	switch e.Op {
 	case "and", "or":
 		return y
@@ -167,26 +166,26 @@ func counterNames() map[string]func(*tcp.Counters) int64 {
 }
 
 // names returns the names in an expression, in order.
-func names(e script.Expr) []string {
+func names(e Expr) []string {
 	switch e := e.(type) {
-	case *script.Name:
+	case *Name:
 		return []string{e.Name}
-	case *script.Unary:
+	case *Unary:
 		return names(e.X)
-	case *script.Binary:
+	case *Binary:
 		return append(names(e.X), names(e.Y)...)
 	}
 	return nil
 }
 
 // checkNames reports names in code that stand for nothing.
-func checkNames(stmt script.Stmt, fault func(script.Pos, error)) {
-	var pos script.Pos
-	var exprs []script.Expr
+func checkNames(stmt Stmt, fault func(Pos, error)) {
+	var pos Pos
+	var exprs []Expr
 	switch stmt := stmt.(type) {
-	case *script.Assert:
-		pos, exprs = stmt.Pos, append([]script.Expr{stmt.Cond}, stmt.Values...)
-	case *script.Print:
+	case *Assert:
+		pos, exprs = stmt.Pos, append([]Expr{stmt.Cond}, stmt.Values...)
+	case *Print:
 		pos, exprs = stmt.Pos, stmt.Values
 	}
 	for _, e := range exprs {
@@ -209,24 +208,24 @@ func checkNames(stmt script.Stmt, fault func(script.Pos, error)) {
 }
 
 // expression writes an expression of code, with brackets around what is joined.
-func expression(e script.Expr) string {
+func expression(e Expr) string {
 	switch e := e.(type) {
-	case *script.Int:
+	case *Int:
 		return strconv.FormatInt(e.Value, 10)
-	case *script.Name:
+	case *Name:
 		return e.Name
-	case *script.String:
+	case *String:
 		return strconv.Quote(e.Value)
-	case *script.Unary:
+	case *Unary:
 		return e.Op + " " + bracketed(e.X)
-	case *script.Binary:
+	case *Binary:
 		return bracketed(e.X) + " " + e.Op + " " + bracketed(e.Y)
 	}
 	return "?"
 }
 
-func bracketed(e script.Expr) string {
-	if b, ok := e.(*script.Binary); ok && (b.Op == "and" || b.Op == "or") {
+func bracketed(e Expr) string {
+	if b, ok := e.(*Binary); ok && (b.Op == "and" || b.Op == "or") {
 		return "(" + expression(e) + ")"
 	}
 	return expression(e)

@@ -1,4 +1,4 @@
-package drill
+package script
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"tcpwheel/netstack/sim/script"
 	"tcpwheel/wheel"
 )
 
@@ -36,8 +35,8 @@ type try func() (res result, done bool)
 
 // blocked is a call that waits.
 type blocked struct {
-	call   *script.Call
-	event  script.Pos
+	call   *Call
+	event  Pos
 	try    try
 	due    time.Duration // when it must return, since the beginning
 	wake   bool          // it ends at wakeAt, whatever happens
@@ -46,9 +45,9 @@ type blocked struct {
 }
 
 // call makes a system call, and compares its result; or leaves it to wait if the script says that it blocks.
-func (r *runner) call(c *script.Call, t script.TimeSpec) {
+func (r *runner) call(c *Call, t TimeSpec) {
 	b := &blocked{call: c, event: r.pos, due: r.base}
-	if t.Kind == script.TimeBlocking {
+	if t.Kind == TimeBlocking {
 		b.due += t.End - t.Start
 	}
 	r.note("%s", c)
@@ -62,7 +61,7 @@ func (r *runner) call(c *script.Call, t script.TimeSpec) {
 	case done:
 		r.returned(c, res, line)
 		r.step()
-	case t.Kind != script.TimeBlocking:
+	case t.Kind != TimeBlocking:
 		r.fail("%s has to wait: give it a time such as +0...0.2, or make the descriptor non-blocking by fcntl(fd, F_SETFL, O_RDWR|O_NONBLOCK)",
 			c.Name)
 	default:
@@ -115,10 +114,10 @@ func (r *runner) retry() {
 }
 
 // returned compares the result of a call.
-func (r *runner) returned(c *script.Call, res result, line int) {
+func (r *runner) returned(c *Call, res result, line int) {
 	ok := true
 	switch want := c.Result.(type) {
-	case *script.Int:
+	case *Int:
 		ok = res.value == want.Value && (c.Errno == "" || c.Errno == res.errno)
 	}
 	if !ok {
@@ -128,7 +127,7 @@ func (r *runner) returned(c *script.Call, res result, line int) {
 }
 
 // prepare makes ready what the call does.
-func (r *runner) prepare(c *script.Call, b *blocked) try {
+func (r *runner) prepare(c *Call, b *blocked) try {
 	switch c.Name {
 	case "socket":
 		return r.once(func() result { return r.open(c) })
@@ -171,6 +170,6 @@ func (r *runner) once(do func() result) try {
 }
 
 // unsupported ends the run, because a call asks for what there is not.
-func (r *runner) unsupported(c *script.Call, what, supported string) {
+func (r *runner) unsupported(c *Call, what, supported string) {
 	r.fail("%s: %s not supported; supported: %s", c.Name, what, supported)
 }

@@ -1,9 +1,7 @@
-package drill
+package script
 
 import (
 	"time"
-
-	"tcpwheel/netstack/sim/script"
 )
 
 // Config is what a run has beside its script.
@@ -28,16 +26,16 @@ type Report struct {
 
 // RunSource parses a script and runs it.
 func RunSource(name string, src []byte, cfg Config) (*Report, error) {
-	s, err := script.Parse(name, src)
+	s, err := Parse(name, src)
 	if err != nil {
 		return nil, err
 	}
 	return Run(s, cfg)
 }
 
-// Run runs a script. The error is a script.ErrorList if the script asks for what there is not: there is no report then,
+// Run runs a script. The error is a ErrorList if the script asks for what there is not: there is no report then,
 // and nothing was run. It is a *Failure if the engine did not do what the script says.
-func Run(s *script.Script, cfg Config) (*Report, error) {
+func Run(s *Script, cfg Config) (*Report, error) {
 	if cfg.TraceLen == 0 {
 		cfg.TraceLen = 15
 	}

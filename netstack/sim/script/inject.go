@@ -1,10 +1,8 @@
-package drill
+package script
 
 import (
 	"math"
 	"net/netip"
-
-	"tcpwheel/netstack/sim/script"
 )
 
 // flow returns the flow between two ends, a new one if there is none yet.
@@ -20,7 +18,7 @@ func (r *runner) flow(local, remote netip.AddrPort) *flow {
 }
 
 // flowOf returns the flow that a packet of the remote end is for.
-func (r *runner) flowOf(p *script.Packet) *flow {
+func (r *runner) flowOf(p *Packet) *flow {
 	switch {
 	case p.SrcPort != 0:
 		r.current = r.flow(netip.AddrPortFrom(r.plan.local, p.DstPort), netip.AddrPortFrom(r.plan.remote, p.SrcPort))
@@ -36,7 +34,7 @@ func (r *runner) flowOf(p *script.Packet) *flow {
 }
 
 // inject lets a packet of the remote end arrive.
-func (r *runner) inject(p *script.Packet) {
+func (r *runner) inject(p *Packet) {
 	f := r.flowOf(p)
 	live, err := f.live(p)
 	r.report.Received++
@@ -54,7 +52,7 @@ func (r *runner) inject(p *script.Packet) {
 	r.step()
 }
 
-func (r *runner) injectICMP(m *script.ICMP) {
+func (r *runner) injectICMP(m *ICMP) {
 	f := r.current
 	if f == nil {
 		r.fail("there is no connection yet that the message could be about")

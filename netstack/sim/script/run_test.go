@@ -1,4 +1,4 @@
-package drill
+package script
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestScripts runs testdata/*.pkt, which use everything that a script may say.
+// TestScripts runs testdata/run/*.pkt, which use everything that a script may say.
 func TestScripts(t *testing.T) {
-	files, _ := filepath.Glob("testdata/*.pkt")
+	files, _ := filepath.Glob("testdata/run/*.pkt")
 	if len(files) == 0 {
 		t.Fatal("testdata has no scripts")
 	}

@@ -1,11 +1,10 @@
-package drill
+package script
 
 import (
 	"net/netip"
 	"slices"
 	"time"
 
-	"tcpwheel/netstack/sim/script"
 	"tcpwheel/netstack/tcp"
 )
 
@@ -29,8 +28,8 @@ type socket struct {
 }
 
 // open is socket().
-func (r *runner) open(c *script.Call) result {
-	want, ok := c.Result.(*script.Int)
+func (r *runner) open(c *Call) result {
+	want, ok := c.Result.(*Int)
 	if !ok || want.Value < 0 {
 		r.fail("socket: want the number of the descriptor as the result")
 	}
@@ -46,7 +45,7 @@ func (r *runner) open(c *script.Call) result {
 }
 
 // bind takes the port that the call names, or the run's.
-func (r *runner) bind(f *file, c *script.Call) result {
+func (r *runner) bind(f *file, c *Call) result {
 	port := r.portOf(c.Args[1])
 	if port == 0 {
 		port = r.plan.bindPort
@@ -55,7 +54,7 @@ func (r *runner) bind(f *file, c *script.Call) result {
 	return result{}
 }
 
-func (r *runner) listen(f *file, c *script.Call) result {
+func (r *runner) listen(f *file, c *Call) result {
 	if f.conn != nil {
 		return fails("EINVAL")
 	}
@@ -87,7 +86,7 @@ func (r *runner) listeners() (all []*file) {
 	return all
 }
 
-func (r *runner) accept(f *file, c *script.Call) try {
+func (r *runner) accept(f *file, c *Call) try {
 	return func() (result, bool) {
 		if f.listener == nil {
 			return fails("EINVAL"), true
@@ -99,7 +98,7 @@ func (r *runner) accept(f *file, c *script.Call) try {
 		case !ok:
 			return result{}, false
 		}
-		want, ok := c.Result.(*script.Int)
+		want, ok := c.Result.(*Int)
 		if !ok || r.files[want.Value] != nil {
 			r.fail("accept: want the number of a descriptor that is not open as the result")
 		}
@@ -117,7 +116,7 @@ func (r *runner) accept(f *file, c *script.Call) try {
 	}
 }
 
-func (r *runner) connect(f *file, c *script.Call) try {
+func (r *runner) connect(f *file, c *Call) try {
 	first := f.conn == nil
 	return func() (result, bool) {
 		switch {
@@ -149,7 +148,7 @@ func (r *runner) connect(f *file, c *script.Call) try {
 }
 
 // dial opens the connection, and puts it under test.
-func (r *runner) dial(f *file, c *script.Call) (res result, failed bool) {
+func (r *runner) dial(f *file, c *Call) (res result, failed bool) {
 	port := r.portOf(c.Args[1])
 	if port == 0 {
 		port = r.plan.connectPort
@@ -171,7 +170,7 @@ func (r *runner) dial(f *file, c *script.Call) (res result, failed bool) {
 	return result{}, false
 }
 
-func (r *runner) shutdown(f *file, c *script.Call) result {
+func (r *runner) shutdown(f *file, c *Call) result {
 	how := r.integer(c.Args[1])
 	if f.conn == nil || !f.conn.connected {
 		return fails("ENOTCONN")
@@ -216,7 +215,7 @@ func (r *runner) close(fd int64, f *file) try {
 	}
 }
 
-func (r *runner) fcntl(f *file, c *script.Call) result {
+func (r *runner) fcntl(f *file, c *Call) result {
 	nonblock := constants["O_NONBLOCK"]
 	switch r.integer(c.Args[1]) {
 	case constants["F_GETFL"]:
