@@ -227,7 +227,7 @@ func TestAnalyzeKernels(t *testing.T) {
 				}
 				for _, f := range c.Flows {
 					if len(fates[f.Src]) > 0 {
-						again += int(f.Rexmits)
+						again += int(f.Retransmissions)
 					}
 				}
 				continue
@@ -242,7 +242,7 @@ func TestAnalyzeKernels(t *testing.T) {
 			}
 			episodes++
 			kinds[r.Kind]++
-			at, err := time.Parse(time.RFC3339Nano, r.Rexmit)
+			at, err := time.Parse(time.RFC3339Nano, r.Retransmission)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -143,10 +143,10 @@ func (s *summary) printConn(c *track.Conn) error {
 func (s *summary) count(c *track.Conn) {
 	s.conns++
 	s.copies += c.Copies
-	s.badSums += c.BadSums
-	s.oddSums += c.OddSums
+	s.badSums += c.BadChecksums
+	s.oddSums += c.BadChecksumsUsed
 	s.clockSteps += int64(c.ClockSteps)
-	switch c.Flows[0].Near {
+	switch c.Flows[0].Vantage {
 	case track.AtSender, track.AtReceiver:
 		s.near["a host"]++
 	case track.AtBoth:
@@ -158,14 +158,14 @@ func (s *summary) count(c *track.Conn) {
 	}
 	for i := range c.Flows {
 		f := &c.Flows[i]
-		s.octets += f.Octets
-		s.rexmits += f.Rexmits
+		s.octets += f.Bytes
+		s.rexmits += f.Retransmissions
 		s.reordered += f.Reordered
 		s.keepalives += f.Keepalives
-		s.probes += f.Probes
+		s.probes += f.WindowProbes
 		s.zeroWindows += f.ZeroWindows
-		s.stalled += f.Stalled
-		s.unseen += f.Unseen
+		s.stalled += f.ZeroWindowTime
+		s.unseen += f.UnseenBytes
 		s.stale += f.Stale
 		s.delayed += f.Delayed.Count
 		if f.Timers.Gaps > 0 {
@@ -176,7 +176,7 @@ func (s *summary) count(c *track.Conn) {
 
 func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error {
 	s.episodes++
-	s.needless += e.Needless
+	s.needless += e.SpuriousCount
 	k := &s.kinds[e.Kind]
 	k.n++
 	k.d.add(e.D)
@@ -201,7 +201,7 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 	}
 	s.rows = append(s.rows, episodeRow{
 		conn: c.ID, flow: f.Src.String() + " > " + f.Dst.String(), packet: e.DetectedPacket, at: e.Seen, kind: e.Kind.String(),
-		verdict: e.Spurious.String(), rexmits: e.All, d: e.D, tRec: e.TRec, tax: e.TimerTax, repaired: e.Repaired, hasTax: e.HasIdeal,
+		verdict: e.Spurious.String(), rexmits: e.Total, d: e.D, tRec: e.TRec, tax: e.TimerTax, repaired: e.Repaired, hasTax: e.HasIdealD,
 	})
 	if !s.a.all && len(s.rows) >= 4*(s.a.top+64) {
 		s.longest()

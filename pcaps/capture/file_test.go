@@ -42,7 +42,7 @@ func TestPcap(t *testing.T) {
 				t.Errorf("%s, %#x: second %+v", name, f.magic, p)
 			}
 			s := r.Stats()
-			if s.First != f.want || s.Last != f.want+5000 || s.Octets != int64(len(file)) || s.Truncated != 1 || s.Count(OptionsCut) != 1 {
+			if s.First != f.want || s.Last != f.want+5000 || s.Bytes != int64(len(file)) || s.Truncated != 1 || s.Count(OptionsCut) != 1 {
 				t.Errorf("%s, %#x: %+v", name, f.magic, s)
 			}
 			if i := r.Interfaces(); len(i) != 1 || i[0].Packets != 2 || i[0].SnapLen != 1<<18 || i[0].LinkType != 1 {

@@ -143,7 +143,7 @@ func (r *Reader) Comments() (comments []string) {
 // Stats returns what was read so far.
 func (r *Reader) Stats() Stats {
 	s := r.stats
-	s.Octets = r.in.offset
+	s.Bytes = r.in.offset
 	for i := range r.file.interfaces() {
 		s.Dropped += r.file.interfaces()[i].Dropped
 	}

@@ -43,7 +43,7 @@ type Stats struct {
 
 	Truncated int64 // TCP packets of whose payload not all was kept
 	Problems  [numberOfProblems]int64
-	Octets    int64 // of the file, after decompression
+	Bytes     int64 // of the file, after decompression
 
 	// First and Last are the earliest and the latest stamp of packets of all kinds.
 	First, Last wheel.Time

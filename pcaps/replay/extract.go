@@ -47,11 +47,11 @@ type deed struct {
 
 // extract makes the script of a connection that is complete.
 func extract(c *track.Conn, packets []packet) (*Script, error) {
-	m := &maker{conn: c, packets: packets, script: &Script{Near: c.Flows[0].Near.String()}}
+	m := &maker{conn: c, packets: packets, script: &Script{Near: c.Flows[0].Vantage.String()}}
 	if c.Flows[0].Packets == 0 || c.Flows[1].Packets == 0 {
 		return nil, refuse("the capture has one direction of it only")
 	}
-	if c.How == track.Evicted {
+	if c.End == track.Evicted {
 		return nil, refuse("it was given up before its end, to bound memory")
 	}
 	m.prepare()
@@ -100,10 +100,10 @@ func (m *maker) prepare() {
 	c := m.conn
 	for d := range m.ways {
 		w := &m.ways[d]
-		m.half[d] = c.Flows[d].Half()
-		w.verdicts = map[int64]track.Rexmit{}
+		m.half[d] = c.Flows[d].SourceRTT()
+		w.verdicts = map[int64]track.Retransmission{}
 		for _, e := range c.Flows[d].Episodes {
-			for _, r := range e.Rexmits {
+			for _, r := range e.Retransmissions {
 				w.verdicts[r.Packet] = r
 			}
 		}
@@ -114,13 +114,13 @@ func (m *maker) prepare() {
 			m.half[1-d] = least
 		}
 	}
-	if c.Flows[0].Near == track.AtReceiver { // the second end captured
-		m.half[0], m.half[1] = max(m.half[0], c.Flows[1].Half()), 0
-		m.half[0] = max(m.half[0], c.Flows[0].Half(), c.Flows[0].RTT.Min)
+	if c.Flows[0].Vantage == track.AtReceiver { // the second end captured
+		m.half[0], m.half[1] = max(m.half[0], c.Flows[1].SourceRTT()), 0
+		m.half[0] = max(m.half[0], c.Flows[0].SourceRTT(), c.Flows[0].RTT.Min)
 	}
-	if c.Flows[0].Near == track.AtSender {
+	if c.Flows[0].Vantage == track.AtSender {
 		m.half[0] = 0
-		m.half[1] = max(m.half[1], c.Flows[1].Half())
+		m.half[1] = max(m.half[1], c.Flows[1].SourceRTT())
 		if least := c.Flows[0].RTT.Min; least > 0 {
 			m.half[1] = least
 		}
@@ -344,8 +344,8 @@ func (m *maker) losses() {
 		for _, e := range m.conn.Flows[d].Episodes {
 			start := m.place(d, e.Seq)
 			l := Loss{
-				Flow: d, Start: uint64(max(start, 0)), End: uint64(max(start+int64(e.Octets), 0)), Kind: e.Kind, Verdict: e.Spurious,
-				At: m.virtual(e.Detected), D: e.D, RTT: e.RTT, Rexmits: e.All, Needless: e.Needless, Packet: e.DetectedPacket, Try: 1,
+				Flow: d, Start: uint64(max(start, 0)), End: uint64(max(start+int64(e.Bytes), 0)), Kind: e.Kind, Verdict: e.Spurious,
+				At: m.virtual(e.Detected), D: e.D, RTT: e.RTT, Rexmits: e.Total, Needless: e.SpuriousCount, Packet: e.DetectedPacket, Try: 1,
 				Estimated: e.Estimated,
 			}
 			if e.Repaired {

@@ -77,7 +77,7 @@ func ParseChoice(text string) (Choice, error) {
 	if name == Captured {
 		model = "linux"
 	}
-	p, err := c.policy(model, track.SYNUntold)
+	p, err := c.policy(model, track.SYNUnknown)
 	if err == nil {
 		err = p.Check()
 	}

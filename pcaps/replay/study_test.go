@@ -148,7 +148,7 @@ func TestCapturedSYNs(t *testing.T) {
 	}{
 		{false, sim.PacketNumbers{1, 2, 3}, track.SYNLinear, [4]time.Duration{3 * time.Second, 3 * time.Second, 3 * time.Second, 7 * time.Second}},
 		{true, sim.PacketNumbers{1, 2, 3}, track.SYNDoubling, [4]time.Duration{7 * time.Second, 7 * time.Second, 3 * time.Second, 7 * time.Second}},
-		{true, sim.PacketNumbers{1}, track.SYNUntold, [4]time.Duration{time.Second, time.Second, time.Second, time.Second}},
+		{true, sim.PacketNumbers{1}, track.SYNUnknown, [4]time.Duration{time.Second, time.Second, time.Second, time.Second}},
 	} {
 		st := &Study{Choices: choices(t, "captured", "linux-jiffies", "linux", "linux-synlinear")}
 		s := scenario{policy: "linux", older: test.older, rtt: rtt, loss: sim.Losses{test.lost}, client: apps[1].client, server: apps[1].server, seed: 5}
@@ -191,7 +191,7 @@ func TestChoices(t *testing.T) {
 			t.Errorf("%s: %v", test.text, err)
 			continue
 		}
-		p, err := c.policy("linux", track.SYNUntold)
+		p, err := c.policy("linux", track.SYNUnknown)
 		if err != nil || p.Tick != test.tick || p.TLP != test.tlp || c.name != test.name || p.Name != test.text {
 			t.Errorf("%s: tick %v, TLP %v, %q, %v", test.text, p.Tick, p.TLP, c.name, err)
 		}

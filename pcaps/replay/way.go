@@ -46,7 +46,7 @@ type wayMaker struct {
 	una      int // the first piece that is not acknowledged
 	max      int64
 	size     int64 // of segments
-	verdicts map[int64]track.Rexmit
+	verdicts map[int64]track.Retransmission
 	deaf     []Span
 	near     time.Duration // to the source and back
 	far      time.Duration // to the destination and back
@@ -273,7 +273,7 @@ func (w *wayMaker) mark(p *piece, j int) {
 }
 
 // timed reports whether a timer sent a packet, and not ACKs.
-func (w *wayMaker) timed(number int64) bool { return w.verdicts[number].Timed }
+func (w *wayMaker) timed(number int64) bool { return w.verdicts[number].ByTimer }
 
 func (w *wayMaker) spurious(p *piece, k int) bool {
 	r, ok := w.verdicts[w.sent[p.tries[k]].number]

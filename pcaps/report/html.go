@@ -188,7 +188,7 @@ func (s *Section) view(id string) sectionView {
 
 func (e *episodeRow) view(s *Section) episodeView {
 	return episodeView{
-		EpisodeRecord: e.EpisodeRecord, Packet: e.RexmitPacket, At: micro(e.at.Sub(s.facts.First).Seconds()),
+		EpisodeRecord: e.EpisodeRecord, Packet: e.RetransmissionPacket, At: micro(e.at.Sub(s.facts.First).Seconds()),
 		Spans: []cellView{
 			secondsCell(&e.D), secondsCell(e.A), secondsCell(e.P), secondsCell(e.TRec), secondsCell(e.RTT), secondsCell(e.TimerTax),
 		},
@@ -198,8 +198,8 @@ func (e *episodeRow) view(s *Section) episodeView {
 func (r *connRow) view(drawn map[int]string) connView {
 	out, back := &r.Flows[0], &r.Flows[1]
 	v := connView{
-		Conn: r.Conn, Drawn: drawn[r.Conn], Src: out.Src, Dst: out.Dst, Packets: r.Packets, Out: out.Octets, Back: back.Octets,
-		Rexmits: out.Rexmits + back.Rexmits, Spurious: out.Spurious + back.Spurious, Lost: cell(r.lost, r.lost > 0),
+		Conn: r.Conn, Drawn: drawn[r.Conn], Src: out.Src, Dst: out.Dst, Packets: r.Packets, Out: out.Bytes, Back: back.Bytes,
+		Rexmits: out.Retransmissions + back.Retransmissions, Spurious: out.Spurious + back.Spurious, Lost: cell(r.lost, r.lost > 0),
 		TimersOut: timersOf(out), TimersBack: timersOf(back), End: r.End,
 	}
 	for i := range r.Flows {
@@ -234,8 +234,8 @@ func rttCell(f *track.FlowRecord) cellView {
 func (d *drawing) view(id string, s *Section) drawnView {
 	c := d.conn
 	v := drawnView{ID: id, Conn: c.ID, Ends: fmt.Sprintf("%v and %v", c.Flows[0].Src, c.Flows[1].Src)}
-	if why := c.Flows[0].Why; len(why) > 0 {
-		v.Words = append(v.Words, fmt.Sprintf("Where it was captured, seen from %v: %v (%s; a is %v).", c.Flows[0].Src, c.Flows[0].Near, strings.Join(why, ", "), c.Flows[0].Src))
+	if why := c.Flows[0].VantageEvidence; len(why) > 0 {
+		v.Words = append(v.Words, fmt.Sprintf("Where it was captured, seen from %v: %v (%s; a is %v).", c.Flows[0].Src, c.Flows[0].Vantage, strings.Join(why, ", "), c.Flows[0].Src))
 	}
 	origin := s.facts.First
 	for i := range c.Flows {
@@ -244,7 +244,7 @@ func (d *drawing) view(id string, s *Section) drawnView {
 			v.Words = append(v.Words, text)
 		}
 		// What a client of a download sends is a line at the bottom.
-		if f.Octets == 0 && len(f.Episodes) == 0 {
+		if f.Bytes == 0 && len(f.Episodes) == 0 {
 			continue
 		}
 		if fig, ok := d.overview(i, origin); ok {
@@ -259,7 +259,7 @@ func (d *drawing) view(id string, s *Section) drawnView {
 		for _, e := range all {
 			v.Zooms = append(v.Zooms, d.zoom(i, e, origin))
 		}
-		if n := len(d.shown[i]) + int(c.Flows[i].More); n > len(all) {
+		if n := len(d.shown[i]) + int(c.Flows[i].EpisodesDropped); n > len(all) {
 			v.Words = append(v.Words, fmt.Sprintf("From %v, the %d longest of %d episodes are magnified.", c.Flows[i].Src, len(all), n))
 		}
 	}
@@ -296,16 +296,16 @@ func flowText(f *track.Flow) string {
 			parts = append(parts, "the timeouts of its SYN double from the first, as in Linux before 6.5 and others")
 		}
 	}
-	add(f.Rexmits, "sent again")
+	add(f.Retransmissions, "sent again")
 	add(f.Reordered, "out of order")
 	add(f.DSACKs, "duplicates reported")
 	add(f.Keepalives, "keepalives")
-	add(f.Probes, "window probes")
+	add(f.WindowProbes, "window probes")
 	add(f.ZeroWindows, "zero windows")
 	add(f.Delayed.Count, "delayed ACKs")
-	add(f.Unseen, "octets acknowledged and never captured")
-	if f.Stalled > 0 {
-		parts = append(parts, "window closed for "+SpanText(f.Stalled))
+	add(f.UnseenBytes, "octets acknowledged and never captured")
+	if f.ZeroWindowTime > 0 {
+		parts = append(parts, "window closed for "+SpanText(f.ZeroWindowTime))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -33,7 +33,7 @@ type windowNote struct {
 // finding is what one packet was found to be.
 type finding struct {
 	packet int64
-	rexmit *track.Rexmit // then the text is made of it
+	rexmit *track.Retransmission // then the text is made of it
 	flow   int8
 	text   string
 }
@@ -63,18 +63,18 @@ func (n *Notes) Event(ev *track.Event) {
 	}
 	var f finding
 	switch ev.Kind {
-	case track.Resent:
-		f.rexmit = ev.Rexmit
+	case track.Retransmitted:
+		f.rexmit = ev.Retransmission
 	case track.Late:
 		f.text = "came late: packets sent after it have overtaken it. It is no retransmission."
 	case track.Missing:
 		n := ev.End - ev.Start
 		f.text = fmt.Sprintf("%s before what it has, or acknowledges, %s not captured until here", octets(n), were(n))
-	case track.Copied:
+	case track.Copy:
 		f.text = "captured once more: a copy of a packet before, and no retransmission"
-	case track.Kept:
+	case track.Keepalive:
 		f.text = "keepalive"
-	case track.Probed:
+	case track.WindowProbe:
 		f.text = "probe of a closed window"
 	case track.Acked:
 		w := &n.of(ev.Conn).flows[i]
@@ -136,8 +136,8 @@ func (n *Notes) Add(c *track.Conn, keep func(*track.Episode) bool) {
 				n.episode(f, e)
 				continue
 			}
-			for j := range e.Rexmits {
-				hidden[e.Rexmits[j].Packet] = true
+			for j := range e.Retransmissions {
+				hidden[e.Retransmissions[j].Packet] = true
 			}
 		}
 	}
@@ -155,18 +155,18 @@ func (n *Notes) Add(c *track.Conn, keep func(*track.Episode) bool) {
 }
 
 // rexmit comments on a retransmission, and on what it repeats.
-func (n *Notes) rexmit(r *track.Rexmit, timers string) {
-	after := SpanText(r.At.Sub(r.Before))
+func (n *Notes) rexmit(r *track.Retransmission, timers string) {
+	after := SpanText(r.Sent.Sub(r.PrevSent))
 	text := "retransmission by " + causeText(r, timers)
 	if r.Kind == track.Unknown {
 		text = "retransmission without a known cause"
 	}
-	if r.First > 0 {
-		text += fmt.Sprintf(", of packet %d", r.First)
+	if r.FirstPacket > 0 {
+		text += fmt.Sprintf(", of packet %d", r.FirstPacket)
 	}
 	text += fmt.Sprintf(", %s after the transmission before; %s", after, verdictText(r.Spurious, r.Evidence))
 	n.note(r.Packet, text)
-	if r.First > 0 && r.First != r.Packet {
+	if r.FirstPacket > 0 && r.FirstPacket != r.Packet {
 		what := "was sent again"
 		switch r.Spurious {
 		case track.Necessary:
@@ -174,7 +174,7 @@ func (n *Notes) rexmit(r *track.Rexmit, timers string) {
 		case track.Spurious:
 			what = "was sent again, needlessly,"
 		}
-		n.note(r.First, fmt.Sprintf("%s as packet %d (%s)", what, r.Packet, r.Kind))
+		n.note(r.FirstPacket, fmt.Sprintf("%s as packet %d (%s)", what, r.Packet, r.Kind))
 	}
 }
 
@@ -184,8 +184,8 @@ func (n *Notes) episode(f *track.Flow, e *track.Episode) {
 	if e.Estimated {
 		text += " (estimated: the transmission before was not captured)"
 	}
-	if e.HasIdeal {
-		text += fmt.Sprintf(", might have been %s (timer tax %s)", SpanText(e.Ideal), SpanText(e.TimerTax))
+	if e.HasIdealD {
+		text += fmt.Sprintf(", might have been %s (timer tax %s)", SpanText(e.IdealD), SpanText(e.TimerTax))
 	}
 	n.note(e.DetectedPacket, text)
 	if e.Repaired {
@@ -193,14 +193,14 @@ func (n *Notes) episode(f *track.Flow, e *track.Episode) {
 		if e.A > 0 {
 			again = " + A " + SpanText(e.A)
 		}
-		text := fmt.Sprintf("acknowledges what packet %d sent again: D %s%s + P %s = T_rec %s", e.ResentPacket, SpanText(e.D), again, SpanText(e.P), SpanText(e.TRec))
+		text := fmt.Sprintf("acknowledges what packet %d sent again: D %s%s + P %s = T_rec %s", e.RepairPacket, SpanText(e.D), again, SpanText(e.P), SpanText(e.TRec))
 		if e.RTT > 0 {
 			text += fmt.Sprintf(", %s more than a round trip", SpanText(e.Excess))
 		}
 		n.note(e.AckedPacket, text)
 	}
 	if e.Closed && e.EndedPacket != e.AckedPacket {
-		n.note(e.EndedPacket, fmt.Sprintf("ends the loss episode that began at packet %d, after %s: all that was in flight then is acknowledged", e.DetectedPacket, SpanText(e.Whole)))
+		n.note(e.EndedPacket, fmt.Sprintf("ends the loss episode that began at packet %d, after %s: all that was in flight then is acknowledged", e.DetectedPacket, SpanText(e.Length)))
 	}
 }
 

@@ -200,8 +200,8 @@ func (s *Section) Add(c *track.Conn, keep func(*track.Episode) bool) {
 	d := drawing{conn: c, trace: t}
 	for i := range c.Flows {
 		f := &c.Flows[i]
-		s.octets += f.Octets
-		s.rexmits += f.Rexmits
+		s.octets += f.Bytes
+		s.rexmits += f.Retransmissions
 		for _, e := range f.Episodes {
 			if keep != nil && !keep(e) {
 				continue
@@ -244,11 +244,11 @@ func (s *Section) draw(d drawing) {
 }
 
 // size is how much a connection has sent, of octets and of packets.
-func size(c *track.Conn) int64 { return c.Flows[0].Octets + c.Flows[1].Octets + c.Packets }
+func size(c *track.Conn) int64 { return c.Flows[0].Bytes + c.Flows[1].Bytes + c.Packets }
 
 func (s *Section) episode(f *track.Flow, e *track.Episode) {
 	s.episodes++
-	s.needless += e.Needless
+	s.needless += e.SpuriousCount
 	k := &s.kinds[e.Kind]
 	k.n++
 	k.d.Add(e.D)
@@ -280,7 +280,7 @@ func (s *Section) trimRows() {
 // trimEvents keeps the longest episodes.
 func (s *Section) trimEvents() {
 	slices.SortStableFunc(s.events, func(a, b episodeRow) int {
-		return cmp.Or(cmp.Compare(b.length, a.length), cmp.Compare(a.RexmitPacket, b.RexmitPacket))
+		return cmp.Or(cmp.Compare(b.length, a.length), cmp.Compare(a.RetransmissionPacket, b.RetransmissionPacket))
 	})
 	s.events = s.events[:min(len(s.events), s.limits.Rows)]
 }

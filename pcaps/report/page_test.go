@@ -298,7 +298,7 @@ func TestPageIsBounded(t *testing.T) {
 				again += int64(m.merged) + 1
 			}
 		}
-		if want := d.conn.Flows[0].Rexmits; again != want {
+		if want := d.conn.Flows[0].Retransmissions; again != want {
 			t.Errorf("connection %d: %d retransmissions are drawn, want %d", d.conn.ID, again, want)
 		}
 	}

@@ -281,14 +281,14 @@ func resentTitle(m *mark, timers string) string {
 	}
 	r := m.rexmit
 	text := fmt.Sprintf("packet %d: %s", r.Packet, causeText(r, timers))
-	if r.First > 0 {
-		text += fmt.Sprintf(", again what packet %d had", r.First)
+	if r.FirstPacket > 0 {
+		text += fmt.Sprintf(", again what packet %d had", r.FirstPacket)
 	}
-	return text + fmt.Sprintf(", %s after the transmission before; %s", SpanText(r.At.Sub(r.Before)), verdictText(r.Spurious, r.Evidence))
+	return text + fmt.Sprintf(", %s after the transmission before; %s", SpanText(r.Sent.Sub(r.PrevSent)), verdictText(r.Spurious, r.Evidence))
 }
 
 // causeText says what made a retransmission leave, and in brackets the stack whose timers fit.
-func causeText(r *track.Rexmit, timers string) string {
+func causeText(r *track.Retransmission, timers string) string {
 	of := ""
 	if timers != "" {
 		of = " (" + timers + ")"

@@ -36,7 +36,7 @@ type mark struct {
 	began      wheel.Time // at, of the first that is merged
 	start, end int64
 	packet     int64
-	rexmit     *track.Rexmit
+	rexmit     *track.Retransmission
 	merged     int32 // how many others are in it
 	kind       markKind
 	flags      tcp.Flags
@@ -73,21 +73,21 @@ func (c *connTrace) len() int { return c.flows[0].len() + c.flows[1].len() }
 func (t *flowTrace) add(ev *track.Event) {
 	m := mark{at: ev.At, until: ev.At, began: ev.At, start: ev.Start, end: ev.End, packet: ev.Packet, flags: ev.Flags}
 	switch ev.Kind {
-	case track.Sent:
+	case track.SentNew:
 		m.kind = sent
-	case track.Resent:
-		m.kind, m.rexmit = resent, ev.Rexmit
+	case track.Retransmitted:
+		m.kind, m.rexmit = resent, ev.Retransmission
 	case track.Late:
 		m.kind = late
 	case track.Missing:
 		m.kind = missing
-	case track.Kept:
+	case track.Keepalive:
 		m.kind = keepalive
-	case track.Probed:
+	case track.WindowProbe:
 		m.kind = probe
-	case track.Aborted:
+	case track.ResetSeen:
 		m.kind = reset
-	case track.Measured:
+	case track.RTTSample:
 		t.measure(rtt{ev.Seen, ev.Seen.Sub(ev.At)})
 		return
 	case track.Acked:
@@ -149,10 +149,10 @@ func around(e *track.Episode) stretch {
 		end = max(end, e.Acked)
 	}
 	if e.Closed {
-		end = max(end, min(e.Ended, end.Add(2*e.RTT+end.Sub(e.Sent)/2)))
+		end = max(end, min(e.Ended, end.Add(2*e.RTT+end.Sub(e.PrevSent)/2)))
 	}
-	pad := max(e.RTT, end.Sub(e.Sent)/12)
-	return stretch{e.Sent.Add(-pad), end.Add(pad / 2)}
+	pad := max(e.RTT, end.Sub(e.PrevSent)/12)
+	return stretch{e.PrevSent.Add(-pad), end.Add(pad / 2)}
 }
 
 // longest returns the n longest episodes, the longest first.

@@ -69,9 +69,9 @@ func (p *plotter) spans(e *track.Episode, lane float64) {
 		name, class string
 		from, to    wheel.Time
 	}
-	bars := []bar{{"D", "bd", e.Sent, e.Sent.Add(e.D)}}
+	bars := []bar{{"D", "bd", e.PrevSent, e.PrevSent.Add(e.D)}}
 	if e.Repaired {
-		bars = append(bars, bar{"A", "ba", e.Detected, e.Resent}, bar{"P", "bp", e.Resent, e.Resent.Add(e.P)})
+		bars = append(bars, bar{"A", "ba", e.Detected, e.RepairSent}, bar{"P", "bp", e.RepairSent, e.RepairSent.Add(e.P)})
 	}
 	var lines strings.Builder
 	for _, b := range bars {
@@ -117,22 +117,22 @@ func shortCause(e *track.Episode) string {
 func episodeText(f *track.Flow, e *track.Episode) string {
 	var b strings.Builder
 	cause := "unknown cause"
-	if len(e.Rexmits) > 0 {
-		cause = causeText(&e.Rexmits[0], f.Timers.Best)
+	if len(e.Retransmissions) > 0 {
+		cause = causeText(&e.Retransmissions[0], f.Timers.Best)
 	}
-	what := octets(int64(e.Octets))
+	what := octets(int64(e.Bytes))
 	switch {
 	case e.Estimated:
-		fmt.Fprintf(&b, "%s, whose first transmission was not captured, %s sent", what, were(int64(e.Octets)))
+		fmt.Fprintf(&b, "%s, whose first transmission was not captured, %s sent", what, were(int64(e.Bytes)))
 	case e.FirstPacket > 0:
-		fmt.Fprintf(&b, "The %s of packet %d %s sent", what, e.FirstPacket, were(int64(e.Octets)))
+		fmt.Fprintf(&b, "The %s of packet %d %s sent", what, e.FirstPacket, were(int64(e.Bytes)))
 	default:
-		fmt.Fprintf(&b, "%s %s sent", what, were(int64(e.Octets)))
+		fmt.Fprintf(&b, "%s %s sent", what, were(int64(e.Bytes)))
 	}
 	fmt.Fprintf(&b, " again as packet %d, D = %s later: %s. %s.", e.DetectedPacket, SpanText(e.D), cause, upper(verdictText(e.Spurious, e.Evidence)))
 	switch {
-	case e.Repaired && e.ResentPacket != e.DetectedPacket:
-		fmt.Fprintf(&b, " What arrived was packet %d, A = %s later; packet %d acknowledges it, P = %s after that.", e.ResentPacket, SpanText(e.A), e.AckedPacket, SpanText(e.P))
+	case e.Repaired && e.RepairPacket != e.DetectedPacket:
+		fmt.Fprintf(&b, " What arrived was packet %d, A = %s later; packet %d acknowledges it, P = %s after that.", e.RepairPacket, SpanText(e.A), e.AckedPacket, SpanText(e.P))
 	case e.Repaired:
 		fmt.Fprintf(&b, " Packet %d acknowledges it, P = %s later.", e.AckedPacket, SpanText(e.P))
 	default:
@@ -145,18 +145,18 @@ func episodeText(f *track.Flow, e *track.Episode) string {
 		}
 		b.WriteString(".")
 	}
-	if e.All > 1 {
-		fmt.Fprintf(&b, " %d packets were sent again in the episode", e.All)
+	if e.Total > 1 {
+		fmt.Fprintf(&b, " %d packets were sent again in the episode", e.Total)
 		if e.Timeouts > 0 {
 			fmt.Fprintf(&b, ", %d of them by the retransmission timer", e.Timeouts)
 		}
 		b.WriteString(".")
 	}
-	if e.HasIdeal {
-		fmt.Fprintf(&b, " With an exact timer, or ACKs if there were any, D might have been %s: tax %s.", SpanText(e.Ideal), SpanText(e.TimerTax))
+	if e.HasIdealD {
+		fmt.Fprintf(&b, " With an exact timer, or ACKs if there were any, D might have been %s: tax %s.", SpanText(e.IdealD), SpanText(e.TimerTax))
 	}
-	if e.Closed && e.Whole > e.TRec+time.Microsecond {
-		fmt.Fprintf(&b, " All that was in flight was acknowledged after %s.", SpanText(e.Whole))
+	if e.Closed && e.Length > e.TRec+time.Microsecond {
+		fmt.Fprintf(&b, " All that was in flight was acknowledged after %s.", SpanText(e.Length))
 	}
 	return b.String()
 }

@@ -84,7 +84,7 @@ func (f *Flow) ack(p *capture.Packet, now wheel.Time) {
 		}
 		f.missed = missed{from, pos, now}
 		if f.other().Packets > 0 && f.Packets > 0 {
-			f.Unseen += pos - f.max
+			f.UnseenBytes += pos - f.max
 		}
 		if f.book.len() == 0 {
 			f.una = max(f.una, f.max)
@@ -140,8 +140,8 @@ func (f *Flow) Lag() time.Duration { return f.lag() }
 func (f *Flow) Seq(place int64) tcp.Seq { return f.base + tcp.Seq(place) }
 
 // Half returns the least round trip between the point of capture and Src: 0 if that is the host that captured, or nothing tells.
-func (f *Flow) Half() time.Duration {
-	if f.Near == AtSender || f.Near == AtBoth {
+func (f *Flow) SourceRTT() time.Duration {
+	if f.Vantage == AtSender || f.Vantage == AtBoth {
 		return 0
 	}
 	return f.lag()

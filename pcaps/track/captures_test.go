@@ -98,23 +98,23 @@ func TestSecondOpinion(t *testing.T) {
 			continue
 		}
 		t.Logf("%s %d: %s; here %v, spurious %v by %q, D %v, T_rec %v, whole %v", file, packet, row[column["trigger"]], e.Kind, e.Spurious, e.Evidence,
-			e.D, e.TRec, e.Whole)
+			e.D, e.TRec, e.Length)
 		if got := float64(e.Detected) / 1e9; math.Abs(got-seconds("start_epoch")) > 2e-6 {
 			t.Errorf("%s: packet %d was sent at %f, want %f", file, packet, got, seconds("start_epoch"))
 		}
-		if row[column["trigger"]] == "timer" && (!e.Rexmits[0].Timed || e.Kind != RTO && e.Kind != TLP) {
+		if row[column["trigger"]] == "timer" && (!e.Retransmissions[0].ByTimer || e.Kind != RTO && e.Kind != TLP) {
 			t.Errorf("%s: packet %d is %v, want one of a timer", file, packet, e.Kind)
 		}
 		// Where the first transmission is the same, so is the time from there to the end, but for what happens between the host and the point
 		// of capture.
-		if number("first_tx_frame") != e.FirstPacket || e.First != e.Sent || row[column["view"]] == "at_peer" || row[column["closed"]] != "1" || !e.Closed {
+		if number("first_tx_frame") != e.FirstPacket || e.FirstSent != e.PrevSent || row[column["view"]] == "at_peer" || row[column["closed"]] != "1" || !e.Closed {
 			continue
 		}
 		if math.Abs(e.D.Seconds()-seconds("first_tx_age_s")) > 2e-6 {
 			t.Errorf("%s: packet %d was sent %v after the first time, want %vs", file, packet, e.D, seconds("first_tx_age_s"))
 		}
-		if math.Abs(e.Whole.Seconds()-seconds("recovery_from_first_tx_s")) > 0.0025 {
-			t.Errorf("%s: the episode from packet %d took %v, want %vs", file, packet, e.Whole, seconds("recovery_from_first_tx_s"))
+		if math.Abs(e.Length.Seconds()-seconds("recovery_from_first_tx_s")) > 0.0025 {
+			t.Errorf("%s: the episode from packet %d took %v, want %vs", file, packet, e.Length, seconds("recovery_from_first_tx_s"))
 		}
 	}
 }
@@ -143,8 +143,8 @@ func TestCleanCaptures(t *testing.T) {
 					f := &c.Flows[i]
 					got.keepalives += int(f.Keepalives)
 					got.zeroWindows += int(f.ZeroWindows)
-					if len(f.Episodes) > 0 || f.Rexmits > 0 {
-						t.Errorf("connection %d: %d retransmissions in %d episodes, the first in packet %d, want none", c.ID, f.Rexmits, len(f.Episodes),
+					if len(f.Episodes) > 0 || f.Retransmissions > 0 {
+						t.Errorf("connection %d: %d retransmissions in %d episodes, the first in packet %d, want none", c.ID, f.Retransmissions, len(f.Episodes),
 							f.Episodes[0].DetectedPacket)
 					}
 				}

@@ -8,12 +8,12 @@ import (
 )
 
 // explain finds the kind of a retransmission, from what its sender knew and how long it had heard nothing.
-func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
+func (f *Flow) explain(r *Retransmission, first, last int, h *tcp.Header) {
 	v := &f.view
-	now := r.At
+	now := r.Sent
 	if h.Flags.Has(tcp.SYN) || r.start == 0 && f.HasSYN {
-		r.Kind, r.Timed = SYN, true
-		f.fit.handshake(f, r, !f.synacked)
+		r.Kind, r.ByTimer = SYN, true
+		f.fitting.handshake(f, r, !f.synacked)
 		return
 	}
 	if first == last {
@@ -54,7 +54,7 @@ func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
 		r.Kind = Fast
 		busy := span(maxTime(v.sentNew, v.resent), now) <= f.promptly()
 		if isFirst && !answer && now.Sub(s.sent) >= f.patience() && !(busy && f.blurred()) && !f.pace.turn(f, now) {
-			r.Kind, r.Timed, r.ambiguous = f.fit.either(f, r, s, f.reorderTimer(s, now)), true, true
+			r.Kind, r.ByTimer, r.ambiguous = f.fitting.either(f, r, s, f.reorderTimer(s, now)), true, true
 		}
 	case answer && f.lag() > 0 && (v.cause == Fast || v.cause == RTO) && now.Sub(v.resent) < 2*f.RTT.Min:
 		// What the sender takes for one recovery may look like several, as octets in flight were lost before they came here.
@@ -80,16 +80,16 @@ func (f *Flow) explain(r *Rexmit, first, last int, h *tcp.Header) {
 
 // explainLate finds the kind of a retransmission of what is acknowledged already: it was on its way, and part of what went on then; or its
 // sender has not got the ACK.
-func (f *Flow) explainLate(r *Rexmit) {
+func (f *Flow) explainLate(r *Retransmission) {
 	v := &f.view
-	switch age := span(r.Before, r.At); {
-	case r.proved && span(v.advanced, r.At) < max(2*f.RTT.Min, leastTimeout):
+	switch age := span(r.PrevSent, r.Sent); {
+	case r.proved && span(v.advanced, r.Sent) < max(2*f.RTT.Min, leastTimeout):
 		r.Kind = Fast // its sender was still being told so
-	case v.resent != 0 && r.At.Sub(v.resent) < 2*f.RTT.Min+lateStamp:
+	case v.resent != 0 && r.Sent.Sub(v.resent) < 2*f.RTT.Min+lateStamp:
 		r.Kind = v.cause
 		r.GoBack = r.Kind == RTO
-	case max(age, span(maxTime(v.sentNew, v.resent), r.At)) >= max(leastTimeout, f.RTT.Min+1):
-		r.Kind, r.Timed = RTO, true
+	case max(age, span(maxTime(v.sentNew, v.resent), r.Sent)) >= max(leastTimeout, f.RTT.Min+1):
+		r.Kind, r.ByTimer = RTO, true
 	}
 }
 
@@ -182,8 +182,8 @@ func (f *Flow) reorderTimer(s *segment, now wheel.Time) float64 {
 	if !f.view.sackOn {
 		return -unlikely
 	}
-	f.fit.begin(f)
-	srtt := f.fit.exact.SRTT()
+	f.fitting.begin(f)
+	srtt := f.fitting.exact.SRTT()
 	if wait > 0 {
 		wait = max(wait-twoJiffies, 0)
 	}
@@ -200,9 +200,9 @@ func (f *Flow) reorderTimer(s *segment, now wheel.Time) float64 {
 const twoJiffies = 8 * time.Millisecond // of 4 ms, the commonest
 
 // expired explains a retransmission by a timer: which, the models say if it is not clear (sure is Unknown).
-func (f *Flow) expired(r *Rexmit, s *segment, sure Kind) {
-	r.Timed = true
-	r.Kind = f.fit.expired(f, r, s, sure)
+func (f *Flow) expired(r *Retransmission, s *segment, sure Kind) {
+	r.ByTimer = true
+	r.Kind = f.fitting.expired(f, r, s, sure)
 	if sure == Unknown {
 		r.ambiguous = true
 	}

@@ -41,13 +41,13 @@ type Conn struct {
 	// none, which no user of the package sees.
 	Flows *[2]Flow
 
-	Handshake  Handshake
-	How        End
-	Copies     int64 // packets that were captured more than once, and count only once
-	ClockSteps int   // stamps that went back; time then stands still
-	BadSums    int64 // packets with a wrong checksum, which were not looked at
-	Strays     int64 // packets of a connection before, which were not looked at either
-	OddSums    int64 // those that were, as too many are wrong for damage: the addresses were changed in the file, say
+	Handshake        Handshake
+	End              End
+	Copies           int64 // packets that were captured more than once, and count only once
+	ClockSteps       int   // stamps that went back; time then stands still
+	BadChecksums     int64 // packets with a wrong checksum, which were not looked at
+	Strays           int64 // packets of a connection before, which were not looked at either
+	BadChecksumsUsed int64 // those that were, as too many are wrong for damage: the addresses were changed in the file, say
 
 	place
 	spare      *spare // where its flows come from
@@ -102,7 +102,7 @@ func (c *Conn) closed() bool {
 
 // halfOpen reports whether the handshake was seen to begin, and nothing else.
 func (c *Conn) halfOpen() bool {
-	return c.Handshake.SYN != 0 && !c.Handshake.Complete && c.Flows[0].Data == 0 && c.Flows[1].Data == 0
+	return c.Handshake.SYN != 0 && !c.Handshake.Complete && c.Flows[0].DataPackets == 0 && c.Flows[1].DataPackets == 0
 }
 
 // reused reports whether the packet is the SYN of another connection: one with another number than the one before had, that is no
@@ -161,15 +161,15 @@ func (c *Conn) add(p *capture.Packet, dir int, damaged bool) {
 	f.Packets++
 	c.flags = p.Header.Flags
 	if damaged {
-		c.BadSums++
+		c.BadChecksums++
 		return
 	}
 	if p.Problems.Has(capture.BadChecksum) {
-		c.OddSums++
+		c.BadChecksumsUsed++
 	}
 	if f.copies.isCopy(p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) || f.isPart(p, now) {
 		c.Copies++
-		f.tell(Copied, p.Number, now, now, 0, 0, nil)
+		f.tell(Copy, p.Number, now, now, 0, 0, nil)
 		return
 	}
 	f.place(p)
@@ -182,7 +182,7 @@ func (c *Conn) add(p *capture.Packet, dir int, damaged bool) {
 	if h.Flags.Has(tcp.RST) {
 		c.reset = true
 		c.each(p, f, now)
-		f.tell(Aborted, p.Number, now, now, f.max, f.max, nil)
+		f.tell(ResetSeen, p.Number, now, now, f.max, f.max, nil)
 		return
 	}
 	if h.Flags.Has(tcp.SYN) {
@@ -265,10 +265,10 @@ func (c *Conn) finish() {
 		c.Flows[i].finish()
 	}
 	switch {
-	case c.How != Open:
+	case c.End != Open:
 	case c.reset:
-		c.How = Reset
+		c.End = Reset
 	case c.closed():
-		c.How = Closed
+		c.End = Closed
 	}
 }

@@ -29,8 +29,8 @@ func TestPortReuse(t *testing.T) {
 			l.isn[0] += 1 << 20
 			l.open(1000)
 			l.wantClean(2)
-			if l.conns[0].How == Open || l.conns[1].How != Open || !l.conns[1].Handshake.Complete {
-				t.Errorf("ends %v and %v", l.conns[0].How, l.conns[1].How)
+			if l.conns[0].End == Open || l.conns[1].End != Open || !l.conns[1].Handshake.Complete {
+				t.Errorf("ends %v and %v", l.conns[0].End, l.conns[1].End)
 			}
 		})
 	}
@@ -59,8 +59,8 @@ func TestSYNAgain(t *testing.T) {
 	l.send(3050, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
 	l.send(3050, true, 1, 0, 1)
 	e := l.only()
-	if e.Kind != SYN || e.All != 2 || e.D != time.Second || e.A != 2*time.Second || e.P != 50*ms {
-		t.Errorf("%v, %d, D %v A %v P %v, want syn 2 1s 2s 50ms", e.Kind, e.All, e.D, e.A, e.P)
+	if e.Kind != SYN || e.Total != 2 || e.D != time.Second || e.A != 2*time.Second || e.P != 50*ms {
+		t.Errorf("%v, %d, D %v A %v P %v, want syn 2 1s 2s 50ms", e.Kind, e.Total, e.D, e.A, e.P)
 	}
 }
 
@@ -107,8 +107,8 @@ func TestBeginsAndEndsInTheMiddle(t *testing.T) {
 	if e.Kind != RTO || e.Repaired || e.Closed || e.D != 300*ms {
 		t.Errorf("%v, repaired %v, closed %v, D %v, want rto false false 300ms", e.Kind, e.Repaired, e.Closed, e.D)
 	}
-	if c := l.conns[0]; c.How != Open || c.Handshake.Complete || c.Flows[0].HasSYN {
-		t.Errorf("%v, handshake %+v", c.How, c.Handshake)
+	if c := l.conns[0]; c.End != Open || c.Handshake.Complete || c.Flows[0].HasSYN {
+		t.Errorf("%v, handshake %+v", c.End, c.Handshake)
 	}
 }
 
@@ -123,8 +123,8 @@ func TestPacketsThatTheCaptureMissed(t *testing.T) {
 	l.send(300, true, 2001, 500, 1)
 	l.send(350, false, 1, 0, 2501)
 	f := &l.wantClean(1)[0].Flows[0]
-	if f.Unseen != 500 || f.Octets != 1500 {
-		t.Errorf("%d octets unseen, %d seen, want 500 and 1500", f.Unseen, f.Octets)
+	if f.UnseenBytes != 500 || f.Bytes != 1500 {
+		t.Errorf("%d octets unseen, %d seen, want 500 and 1500", f.UnseenBytes, f.Bytes)
 	}
 }
 
@@ -136,8 +136,8 @@ func TestACKBeforeItsData(t *testing.T) {
 	l.send(100.1, true, 1, 500, 1)
 	l.send(150, true, 501, 500, 1)
 	l.send(200, false, 1, 0, 1001)
-	if f := &l.wantClean(1)[0].Flows[0]; f.Unseen != 0 {
-		t.Errorf("%d octets unseen, want 0", f.Unseen)
+	if f := &l.wantClean(1)[0].Flows[0]; f.UnseenBytes != 0 {
+		t.Errorf("%d octets unseen, want 0", f.UnseenBytes)
 	}
 }
 
@@ -166,11 +166,11 @@ func TestSuperPacketsAreCut(t *testing.T) {
 	l.send(160, true, 2921, 1460, 1)
 	l.send(210, false, 1, 0, 5841)
 	e := l.only()
-	if e.Kind != Fast || e.Octets != 1460 || e.D != 60*ms {
-		t.Errorf("%v, %d octets, D %v, want fast 1460 60ms", e.Kind, e.Octets, e.D)
+	if e.Kind != Fast || e.Bytes != 1460 || e.D != 60*ms {
+		t.Errorf("%v, %d octets, D %v, want fast 1460 60ms", e.Kind, e.Bytes, e.D)
 	}
-	if f := &l.conns[0].Flows[0]; f.Data != 2 || f.Octets != 5840 {
-		t.Errorf("%d packets, %d octets, want 2 and 5840", f.Data, f.Octets)
+	if f := &l.conns[0].Flows[0]; f.DataPackets != 2 || f.Bytes != 5840 {
+		t.Errorf("%d packets, %d octets, want 2 and 5840", f.DataPackets, f.Bytes)
 	}
 }
 
@@ -185,8 +185,8 @@ func TestKeepalives(t *testing.T) {
 			l.send(at, true, 500, octets, 1)
 			l.send(at+50, false, 1, 0, 501)
 		}
-		if f := &l.wantClean(1)[0].Flows[0]; f.Keepalives != 3 || f.Probes != 0 {
-			t.Errorf("octets %d: %d keepalives, %d probes, want 3 and 0", octets, f.Keepalives, f.Probes)
+		if f := &l.wantClean(1)[0].Flows[0]; f.Keepalives != 3 || f.WindowProbes != 0 {
+			t.Errorf("octets %d: %d keepalives, %d probes, want 3 and 0", octets, f.Keepalives, f.WindowProbes)
 		}
 	}
 }
@@ -208,8 +208,8 @@ func TestZeroWindow(t *testing.T) {
 	if e.Kind != Probe || e.DetectedPacket != 10 {
 		t.Errorf("%v in packet %d, want probe in 10", e.Kind, e.DetectedPacket)
 	}
-	if f := &l.conns[0].Flows[0]; f.Probes != 3 || f.ZeroWindows != 3 || f.Stalled != 1900*ms || f.Keepalives != 0 {
-		t.Errorf("%d probes, %d zero windows, stalled for %v, %d keepalives, want 3 3 1.9s 0", f.Probes, f.ZeroWindows, f.Stalled, f.Keepalives)
+	if f := &l.conns[0].Flows[0]; f.WindowProbes != 3 || f.ZeroWindows != 3 || f.ZeroWindowTime != 1900*ms || f.Keepalives != 0 {
+		t.Errorf("%d probes, %d zero windows, stalled for %v, %d keepalives, want 3 3 1.9s 0", f.WindowProbes, f.ZeroWindows, f.ZeroWindowTime, f.Keepalives)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestTooManyConnections(t *testing.T) {
 		l.send(1000*float64(i)+60, true, 1, 100, 1, withPort(5000)) // the first stays busy
 	}
 	conns := l.done(5)
-	if l.tr.Evicted() != 2 || conns[0].Flows[0].Src.Port() != 5001 || conns[1].Flows[0].Src.Port() != 5002 || conns[0].How != Evicted {
+	if l.tr.Evicted() != 2 || conns[0].Flows[0].Src.Port() != 5001 || conns[1].Flows[0].Src.Port() != 5002 || conns[0].End != Evicted {
 		t.Errorf("%d given up, first %v and %v", l.tr.Evicted(), conns[0].Flows[0].Src, conns[1].Flows[0].Src)
 	}
 }
@@ -342,8 +342,8 @@ func TestOnTwoPaths(t *testing.T) {
 		l.isn[0] += 1 << 28
 		l.send(5000, true, 1, 500, 1, withPath(1<<41|7), withID(5000))
 		c := l.done(2)[0]
-		if f := &c.Flows[0]; c.Copies != c.Packets/2 || len(f.Episodes) != 1 || f.Rexmits != 1 || f.Episodes[0].D != 300*ms {
-			t.Errorf("identifications %v: %d copies of %d packets, %d episodes, %d retransmissions", ids, c.Copies, c.Packets, len(f.Episodes), f.Rexmits)
+		if f := &c.Flows[0]; c.Copies != c.Packets/2 || len(f.Episodes) != 1 || f.Retransmissions != 1 || f.Episodes[0].D != 300*ms {
+			t.Errorf("identifications %v: %d copies of %d packets, %d episodes, %d retransmissions", ids, c.Copies, c.Packets, len(f.Episodes), f.Retransmissions)
 		}
 	}
 }
@@ -366,12 +366,12 @@ func TestWrongChecksums(t *testing.T) {
 		return l.done(1)[0]
 	}
 	c := run(func(int) option { return wrong })
-	if c.BadSums != 0 || c.OddSums != c.Packets || c.Flows[0].Octets != 10_000 || c.Flows[0].Rexmits != 1 || !c.Handshake.Complete {
-		t.Errorf("all wrong: %d not looked at, %d looked at, of %d; %d octets", c.BadSums, c.OddSums, c.Packets, c.Flows[0].Octets)
+	if c.BadChecksums != 0 || c.BadChecksumsUsed != c.Packets || c.Flows[0].Bytes != 10_000 || c.Flows[0].Retransmissions != 1 || !c.Handshake.Complete {
+		t.Errorf("all wrong: %d not looked at, %d looked at, of %d; %d octets", c.BadChecksums, c.BadChecksumsUsed, c.Packets, c.Flows[0].Bytes)
 	}
 	c = run(func(i int) option { return []option{whole, wrong}[i] })
-	if c.BadSums != 1 || c.OddSums != 0 || c.Flows[0].Rexmits != 0 {
-		t.Errorf("one wrong: %d not looked at, %d looked at, %d retransmissions", c.BadSums, c.OddSums, c.Flows[0].Rexmits)
+	if c.BadChecksums != 1 || c.BadChecksumsUsed != 0 || c.Flows[0].Retransmissions != 0 {
+		t.Errorf("one wrong: %d not looked at, %d looked at, %d retransmissions", c.BadChecksums, c.BadChecksumsUsed, c.Flows[0].Retransmissions)
 	}
 }
 
@@ -385,8 +385,8 @@ func TestBothOpenAtOnce(t *testing.T) {
 		l.send(30, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
 		if again {
 			l.send(1010.1, true, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
-			if e := l.only(); e.Kind != SYN || e.All != 1 {
-				t.Errorf("%v of %d packets, want syn of 1", e.Kind, e.All)
+			if e := l.only(); e.Kind != SYN || e.Total != 1 {
+				t.Errorf("%v of %d packets, want syn of 1", e.Kind, e.Total)
 			}
 			continue
 		}
@@ -409,8 +409,8 @@ func TestPeerKnowsAnotherConnection(t *testing.T) {
 	l.send(3060, false, 1, 0, 501)
 	c := l.done(1)[0]
 	a, b := &c.Flows[0], &c.Flows[1]
-	if c.Strays != 2 || c.How != Open || !c.Handshake.Complete || !b.HasSYN || a.Rexmits != 1 || a.Episodes[0].Kind != SYN || a.Unseen != 0 || a.Octets != 500 {
-		t.Errorf("%d strays, %v, SYN-ACK %v, %d retransmissions, %d octets unseen of %d", c.Strays, c.How, b.HasSYN, a.Rexmits, a.Unseen, a.Octets)
+	if c.Strays != 2 || c.End != Open || !c.Handshake.Complete || !b.HasSYN || a.Retransmissions != 1 || a.Episodes[0].Kind != SYN || a.UnseenBytes != 0 || a.Bytes != 500 {
+		t.Errorf("%d strays, %v, SYN-ACK %v, %d retransmissions, %d octets unseen of %d", c.Strays, c.End, b.HasSYN, a.Retransmissions, a.UnseenBytes, a.Bytes)
 	}
 }
 
@@ -453,8 +453,8 @@ func TestACKTellsWhatWasLost(t *testing.T) {
 	l.send(1050, false, 1001, 1000, 401)
 	l.send(1050.1, true, 401, 0, 2001)
 	f := &l.done(1)[0].Flows[1]
-	if len(f.Episodes) != 1 || f.Rexmits != 2 || f.Octets != 2000 {
-		t.Fatalf("%d episodes, %d retransmissions, %d octets, want 1, 2, 2000", len(f.Episodes), f.Rexmits, f.Octets)
+	if len(f.Episodes) != 1 || f.Retransmissions != 2 || f.Bytes != 2000 {
+		t.Fatalf("%d episodes, %d retransmissions, %d octets, want 1, 2, 2000", len(f.Episodes), f.Retransmissions, f.Bytes)
 	}
 	if e := f.Episodes[0]; e.Kind != RTO || e.D != 450*ms || !e.Estimated || e.Spurious != Necessary {
 		t.Errorf("%v, D %v, estimated %v, spurious %v, want rto 450ms true no", e.Kind, e.D, e.Estimated, e.Spurious)
@@ -470,8 +470,8 @@ func TestACKsCapturedBeforeWhatTheyAcknowledge(t *testing.T) {
 	l.send(101.01, false, 1, 0, 4381)
 	l.send(101.02, true, 1461, 11_680, 1)
 	l.send(150, false, 1, 0, 13_141)
-	if f := &l.wantClean(1)[0].Flows[0]; f.Unseen != 0 || f.Octets != 13_140 {
-		t.Errorf("%d octets unseen, %d in all, want 0 of 13140", f.Unseen, f.Octets)
+	if f := &l.wantClean(1)[0].Flows[0]; f.UnseenBytes != 0 || f.Bytes != 13_140 {
+		t.Errorf("%d octets unseen, %d in all, want 0 of 13140", f.UnseenBytes, f.Bytes)
 	}
 }
 
@@ -517,8 +517,8 @@ func TestSuperPacketsBetweenInterfaces(t *testing.T) {
 		l.send(550, false, 1, 0, 7301)
 		c := l.done(1)[0]
 		f := &c.Flows[0]
-		if len(f.Episodes) != 1 || f.Episodes[0].D != 400*ms || f.Octets != 7300 || c.Copies < 2 || f.Episodes[0].All > 5 {
-			t.Errorf("join %v: %d copies, %d octets, %d episodes", join, c.Copies, f.Octets, len(f.Episodes))
+		if len(f.Episodes) != 1 || f.Episodes[0].D != 400*ms || f.Bytes != 7300 || c.Copies < 2 || f.Episodes[0].Total > 5 {
+			t.Errorf("join %v: %d copies, %d octets, %d episodes", join, c.Copies, f.Bytes, len(f.Episodes))
 		}
 	}
 }
@@ -560,7 +560,7 @@ func TestFloodLeavesConnections(t *testing.T) {
 	}
 	whole := 0
 	for _, c := range l.wantClean(1020) {
-		if c.Handshake.Complete && c.Flows[0].Octets == 100 && c.How == Open {
+		if c.Handshake.Complete && c.Flows[0].Bytes == 100 && c.End == Open {
 			whole++
 		}
 	}

@@ -16,58 +16,58 @@ type Episode struct {
 	Evidence  Evidence
 
 	// The octets that were retransmitted first.
-	Seq    tcp.Seq
-	Octets int
+	Seq   tcp.Seq
+	Bytes int
 
-	First    wheel.Time // their first transmission
-	Sent     wheel.Time // the transmission before the first retransmission: First, unless they were sent again in an earlier episode
-	Detected wheel.Time // the first retransmission
-	Seen     wheel.Time // the same, by the capture
-	Resent   wheel.Time // the retransmission that arrived, if Repaired
-	Acked    wheel.Time // their acknowledgement, if Repaired
-	Repaired bool
-	Ended    wheel.Time // all is acknowledged that was in flight, if Closed
-	Closed   bool
+	FirstSent  wheel.Time // their first transmission
+	PrevSent   wheel.Time // the transmission before the first retransmission: First, unless they were sent again in an earlier episode
+	Detected   wheel.Time // the first retransmission
+	Seen       wheel.Time // the same, by the capture
+	RepairSent wheel.Time // the retransmission that arrived, if Repaired
+	Acked      wheel.Time // their acknowledgement, if Repaired
+	Repaired   bool
+	Ended      wheel.Time // all is acknowledged that was in flight, if Closed
+	Closed     bool
 
 	// The packets of these; 0 for what was not seen.
-	FirstPacket, DetectedPacket, ResentPacket, AckedPacket, EndedPacket int64
+	FirstPacket, DetectedPacket, RepairPacket, AckedPacket, EndedPacket int64
 
 	D, A, P time.Duration // A and P if Repaired
 	TRec    time.Duration // D + A + P, if Repaired
-	Whole   time.Duration // from Sent to Ended, if Closed
+	Length  time.Duration // from Sent to Ended, if Closed
 
-	RTT      time.Duration // the median of the 10 s before
-	Excess   time.Duration // TRec - RTT, if Repaired
-	Ideal    time.Duration // what D might have been: RTT and a quarter if later octets were delivered, else SRTT + 4·RTTVAR
-	TimerTax time.Duration // D - Ideal
-	HasIdeal bool          // the round-trip time is known
+	RTT       time.Duration // the median of the 10 s before
+	Excess    time.Duration // TRec - RTT, if Repaired
+	IdealD    time.Duration // what D might have been: RTT and a quarter if later octets were delivered, else SRTT + 4·RTTVAR
+	TimerTax  time.Duration // D - Ideal
+	HasIdealD bool          // the round-trip time is known
 
 	// Estimated says that the transmission before was not captured: Sent is then when its absence was noticed. Hole is how long octets
 	// behind it waited there for it.
 	Estimated bool
-	Hole      time.Duration
+	HoleTime  time.Duration
 
 	Inferable    wheel.Time // when Src knew that it was lost, by ACKs: three duplicates or as much SACKed; if HasInferable
 	HasInferable bool
 
-	Rexmits []Rexmit // the first 1024
-	All     int      // how many there were
+	Retransmissions []Retransmission // the first 1024
+	Total           int              // how many there were
 	Timeouts,
 	Probes int // how many of those kept were sent by a timer: RTO and TLP
-	Needless int // how many of those kept were spurious
+	SpuriousCount int // how many of those kept were spurious
 
 	start, end, recover int64
-	sends               []*Rexmit // of start
-	kept                []*Rexmit
+	sends               []*Retransmission // of start
+	kept                []*Retransmission
 }
 
 // join makes a retransmission part of the episode, or the first of one.
-func (f *Flow) join(r *Rexmit, first, last int) {
+func (f *Flow) join(r *Retransmission, first, last int) {
 	e := f.ep
 	if e == nil {
 		e = f.open(r, first, last)
 	}
-	e.All++
+	e.Total++
 	if len(e.kept) < maxRexmits {
 		e.kept = append(e.kept, r)
 	}
@@ -81,37 +81,37 @@ func (f *Flow) join(r *Rexmit, first, last int) {
 }
 
 // open begins an episode.
-func (f *Flow) open(r *Rexmit, first, last int) *Episode {
+func (f *Flow) open(r *Retransmission, first, last int) *Episode {
 	e := &Episode{
-		Kind: r.Kind, Seq: r.Seq, Octets: r.Octets, First: r.Before, Sent: r.Before, Detected: r.At, Seen: r.Seen, DetectedPacket: r.Packet,
+		Kind: r.Kind, Seq: r.Seq, Bytes: r.Bytes, FirstSent: r.PrevSent, PrevSent: r.PrevSent, Detected: r.Sent, Seen: r.Seen, DetectedPacket: r.Packet,
 		start: r.start, end: r.end, recover: max(f.max, r.end),
 	}
-	e.D = span(r.Before, r.At)
-	e.RTT = f.usual(r.Before)
+	e.D = span(r.PrevSent, r.Sent)
+	e.RTT = f.usual(r.PrevSent)
 	if f.RTT.Samples > 0 {
-		e.Ideal, e.HasIdeal = f.fit.fine(f), true
+		e.IdealD, e.HasIdealD = f.fitting.fine(f), true
 	}
 	if first < last {
 		s := f.book.at(first)
 		e.start = max(e.start, s.start)
-		e.FirstPacket, e.First = s.number, s.first
+		e.FirstPacket, e.FirstSent = s.number, s.first
 		if s.missing {
 			e.Estimated, e.FirstPacket = true, 0
-			e.Hole = span(s.first, r.At)
+			e.HoleTime = span(s.first, r.Sent)
 		}
 		if f.proof(first, last) != none {
-			e.Ideal, e.HasIdeal = e.RTT+e.RTT/4, e.RTT > 0
+			e.IdealD, e.HasIdealD = e.RTT+e.RTT/4, e.RTT > 0
 			e.Inferable, e.HasInferable = f.view.lastACK, true
 		}
 	}
 	if first == last {
-		e.FirstPacket = r.First
+		e.FirstPacket = r.FirstPacket
 	}
-	e.TimerTax = e.D - e.Ideal
+	e.TimerTax = e.D - e.IdealD
 	if len(f.Episodes) < f.conn.cfg.MaxEpisodes {
 		f.Episodes = append(f.Episodes, e)
 	} else {
-		f.More++
+		f.EpisodesDropped++
 	}
 	f.ep = e
 	return e
@@ -128,7 +128,7 @@ func (f *Flow) progress(a *ack) {
 	}
 	if f.una >= e.recover {
 		e.Closed, e.Ended, e.EndedPacket = true, a.at, a.number
-		e.Whole = span(e.Sent, e.Ended)
+		e.Length = span(e.PrevSent, e.Ended)
 		f.ep = nil
 	}
 }
@@ -143,13 +143,13 @@ func (f *Flow) repaired(e *Episode, a *ack) {
 			by = r
 			break
 		}
-		if span(r.At, a.at) >= f.RTT.Min-f.RTT.Min/4 {
+		if span(r.Sent, a.at) >= f.RTT.Min-f.RTT.Min/4 {
 			by = r
 		}
 	}
-	e.Resent, e.ResentPacket = by.At, by.Packet
-	e.A = span(e.Detected, by.At)
-	e.P = span(by.At, a.at)
+	e.RepairSent, e.RepairPacket = by.Sent, by.Packet
+	e.A = span(e.Detected, by.Sent)
+	e.P = span(by.Sent, a.at)
 	e.TRec = e.D + e.A + e.P
 	e.Excess = e.TRec - e.RTT
 }
@@ -162,24 +162,24 @@ func (f *Flow) finish() {
 	f.openAt(f.conn.Last)
 	f.RTT.finish()
 	f.Delayed.finish()
-	f.Timers = f.fit.result()
+	f.Timers = f.fitting.result()
 	for _, e := range f.Episodes {
 		for _, r := range e.kept {
 			f.settled(r)
 		}
 		e.Kind, e.Ambiguous = e.kept[0].Kind, e.kept[0].ambiguous && e.kept[0].byModel.differ()
 		e.Spurious, e.Evidence = e.kept[0].Spurious, e.kept[0].Evidence
-		e.Rexmits = make([]Rexmit, len(e.kept))
+		e.Retransmissions = make([]Retransmission, len(e.kept))
 		for i, r := range e.kept {
-			e.Rexmits[i] = *r
-			if r.Timed && r.Kind == RTO {
+			e.Retransmissions[i] = *r
+			if r.ByTimer && r.Kind == RTO {
 				e.Timeouts++
 			}
-			if r.Timed && r.Kind == TLP {
+			if r.ByTimer && r.Kind == TLP {
 				e.Probes++
 			}
 			if r.Spurious == Spurious {
-				e.Needless++
+				e.SpuriousCount++
 			}
 		}
 		e.kept, e.sends = nil, nil

@@ -20,17 +20,17 @@ func TestSpansOfDoubleLoss(t *testing.T) {
 	l.send(1100, true, 501, 500, 1)
 	l.send(1150, false, 1, 0, 1001)
 	e := l.only()
-	if e.Kind != RTO || e.All != 2 || e.Timeouts != 2 {
-		t.Errorf("%v, %d retransmissions, %d by timeouts, want rto, 2, 2", e.Kind, e.All, e.Timeouts)
+	if e.Kind != RTO || e.Total != 2 || e.Timeouts != 2 {
+		t.Errorf("%v, %d retransmissions, %d by timeouts, want rto, 2, 2", e.Kind, e.Total, e.Timeouts)
 	}
-	if e.D != 300*ms || e.A != 600*ms || e.P != 50*ms || e.TRec != 950*ms || e.Whole != 950*ms {
-		t.Errorf("D %v, A %v, P %v, T_rec %v, whole %v, want 300ms 600ms 50ms 950ms 950ms", e.D, e.A, e.P, e.TRec, e.Whole)
+	if e.D != 300*ms || e.A != 600*ms || e.P != 50*ms || e.TRec != 950*ms || e.Length != 950*ms {
+		t.Errorf("D %v, A %v, P %v, T_rec %v, whole %v, want 300ms 600ms 50ms 950ms 950ms", e.D, e.A, e.P, e.TRec, e.Length)
 	}
 	if e.RTT != 50*ms || e.Excess != 900*ms || e.Spurious != Necessary {
 		t.Errorf("RTT %v, excess %v, spurious %v, want 50ms 900ms no", e.RTT, e.Excess, e.Spurious)
 	}
-	if e.FirstPacket != 6 || e.DetectedPacket != 7 || e.ResentPacket != 8 || e.AckedPacket != 9 || e.EndedPacket != 9 {
-		t.Errorf("packets %d %d %d %d %d, want 6 7 8 9 9", e.FirstPacket, e.DetectedPacket, e.ResentPacket, e.AckedPacket, e.EndedPacket)
+	if e.FirstPacket != 6 || e.DetectedPacket != 7 || e.RepairPacket != 8 || e.AckedPacket != 9 || e.EndedPacket != 9 {
+		t.Errorf("packets %d %d %d %d %d, want 6 7 8 9 9", e.FirstPacket, e.DetectedPacket, e.RepairPacket, e.AckedPacket, e.EndedPacket)
 	}
 }
 
@@ -56,8 +56,8 @@ func TestEpisodeEndsWithTheFlight(t *testing.T) {
 		t.Errorf("acknowledged by packet %d and ended by %d, want 15 and 15", e.AckedPacket, e.EndedPacket)
 	}
 	// What D might have been is a round trip and the reordering window.
-	if want := 50*ms + 50*ms/4; e.Ideal != want || e.TimerTax != e.D-want {
-		t.Errorf("ideal %v, tax %v, want %v and %v", e.Ideal, e.TimerTax, want, e.D-want)
+	if want := 50*ms + 50*ms/4; e.IdealD != want || e.TimerTax != e.D-want {
+		t.Errorf("ideal %v, tax %v, want %v and %v", e.IdealD, e.TimerTax, want, e.D-want)
 	}
 }
 
@@ -92,8 +92,8 @@ func TestSpuriousByEachEvidence(t *testing.T) {
 			l := newLab(t, Config{})
 			l.open(0)
 			test.run(l)
-			if e := l.only(); e.Spurious != Spurious || e.Evidence != test.want || e.Needless != 1 {
-				t.Errorf("spurious %v by %v, %d needless, want yes by %v, 1", e.Spurious, e.Evidence, e.Needless, test.want)
+			if e := l.only(); e.Spurious != Spurious || e.Evidence != test.want || e.SpuriousCount != 1 {
+				t.Errorf("spurious %v by %v, %d needless, want yes by %v, 1", e.Spurious, e.Evidence, e.SpuriousCount, test.want)
 			}
 		})
 	}

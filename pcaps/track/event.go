@@ -9,16 +9,16 @@ import (
 type EventKind uint8
 
 const (
-	Sent     EventKind = iota // octets for the first time
-	Resent                    // octets once more: Rexmit
-	Late                      // octets that others have overtaken, for the first time
-	Missing                   // octets that were not seen, as others behind them, or an ACK of them, were
-	Acked                     // what a packet of the other direction says of this one
-	Copied                    // a packet that was captured before, and counts for nothing
-	Kept                      // a keepalive
-	Probed                    // a probe of a closed window, of an octet or none
-	Aborted                   // a RST
-	Measured                  // a round trip, from At to Seen, both by the sender's clock; Packet is that of the ACK
+	SentNew       EventKind = iota // octets for the first time
+	Retransmitted                  // octets once more: Rexmit
+	Late                           // octets that others have overtaken, for the first time
+	Missing                        // octets that were not seen, as others behind them, or an ACK of them, were
+	Acked                          // what a packet of the other direction says of this one
+	Copy                           // a packet that was captured before, and counts for nothing
+	Keepalive                      // a keepalive
+	WindowProbe                    // a probe of a closed window, of an octet or none
+	ResetSeen                      // a RST
+	RTTSample                      // a round trip, from At to Seen, both by the sender's clock; Packet is that of the ACK
 )
 
 // Event is a part of what Config.Event is told, in the order of the capture: what time-sequence diagrams and replays are made of. Places
@@ -37,16 +37,16 @@ type Event struct {
 	SACK       [4][2]int64
 	NumSACK    int
 
-	Rexmit *Rexmit // of Resent: Kind may still change, and the verdict is to come, until the connection is complete
+	Retransmission *Retransmission // of Resent: Kind may still change, and the verdict is to come, until the connection is complete
 }
 
 // tell calls Config.Event, if there is one.
-func (f *Flow) tell(kind EventKind, number int64, seen, at wheel.Time, start, end int64, r *Rexmit) {
+func (f *Flow) tell(kind EventKind, number int64, seen, at wheel.Time, start, end int64, r *Retransmission) {
 	if f.conn.cfg.Event == nil {
 		return
 	}
 	f.conn.cfg.Event(&Event{
-		Kind: kind, Conn: f.conn, Flow: f, Packet: number, Flags: f.conn.flags, Seen: seen, At: at, Start: start, End: end, Rexmit: r,
+		Kind: kind, Conn: f.conn, Flow: f, Packet: number, Flags: f.conn.flags, Seen: seen, At: at, Start: start, End: end, Retransmission: r,
 	})
 }
 
@@ -70,5 +70,5 @@ func (f *Flow) tellMeasured(sent wheel.Time, a *ack) {
 	if f.conn.cfg.Event == nil {
 		return
 	}
-	f.conn.cfg.Event(&Event{Kind: Measured, Conn: f.conn, Flow: f, Packet: a.number, Seen: a.at, At: sent, Start: a.pos, End: a.pos})
+	f.conn.cfg.Event(&Event{Kind: RTTSample, Conn: f.conn, Flow: f, Packet: a.number, Seen: a.at, At: sent, Start: a.pos, End: a.pos})
 }

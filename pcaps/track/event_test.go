@@ -12,12 +12,12 @@ import (
 func TestEvents(t *testing.T) {
 	var got []string
 	l := newLab(t, Config{Event: func(ev *Event) {
-		if ev.Flow != &ev.Conn.Flows[0] || ev.Kind == Measured {
+		if ev.Flow != &ev.Conn.Flows[0] || ev.Kind == RTTSample {
 			return
 		}
 		text := fmt.Sprintf("%d: %d %d-%d", ev.Packet, ev.Kind, ev.Start, ev.End)
-		if ev.Rexmit != nil {
-			text += fmt.Sprintf(" %v of %d", ev.Rexmit.Kind, ev.Rexmit.First)
+		if ev.Retransmission != nil {
+			text += fmt.Sprintf(" %v of %d", ev.Retransmission.Kind, ev.Retransmission.FirstPacket)
 		}
 		for _, b := range ev.SACK[:ev.NumSACK] {
 			text += fmt.Sprintf(" [%d,%d)", b[0], b[1])
@@ -47,11 +47,11 @@ func TestEvents(t *testing.T) {
 func TestOddEvents(t *testing.T) {
 	var got []string
 	l := newLab(t, Config{Event: func(ev *Event) {
-		if ev.Flow != &ev.Conn.Flows[0] || ev.Kind < Copied {
+		if ev.Flow != &ev.Conn.Flows[0] || ev.Kind < Copy {
 			return
 		}
 		text := fmt.Sprintf("%d: %d", ev.Packet, ev.Kind)
-		if ev.Kind == Measured {
+		if ev.Kind == RTTSample {
 			text += " " + ev.Seen.Sub(ev.At).String()
 		}
 		if ev.Flags.Has(tcp.RST) {

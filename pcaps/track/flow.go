@@ -16,31 +16,31 @@ type Flow struct {
 	HasSYN bool
 	SYN    tcp.Options // of the SYN
 
-	Packets int64 // all, copies too
-	Data    int64 // with payload, retransmissions too
-	Octets  int64 // of payload, each once
-	Rexmits int64 // packets that were sent again, probes and SYNs too
+	Packets         int64 // all, copies too
+	DataPackets     int64 // with payload, retransmissions too
+	Bytes           int64 // of payload, each once
+	Retransmissions int64 // packets that were sent again, probes and SYNs too
 
-	Reordered  int64 // segments that overtook others, or were overtaken, between Src and Dst
-	Stale      int64 // packets with a timestamp older than one that Dst had echoed, which Dst drops (RFC 7323 §5.3)
-	Unseen     int64 // octets that were acknowledged and never captured
-	Keepalives int64
-	Probes     int64 // of a closed window
-	DupACKs    int64 // from Dst
-	DSACKs     int64 // reports from Dst of what came twice
-	Duplicates int64 // of these, those that no retransmission accounts for: the network has copied a packet
+	Reordered    int64 // segments that overtook others, or were overtaken, between Src and Dst
+	Stale        int64 // packets with a timestamp older than one that Dst had echoed, which Dst drops (RFC 7323 §5.3)
+	UnseenBytes  int64 // octets that were acknowledged and never captured
+	Keepalives   int64
+	WindowProbes int64 // of a closed window
+	DupACKs      int64 // from Dst
+	DSACKs       int64 // reports from Dst of what came twice
+	Duplicates   int64 // of these, those that no retransmission accounts for: the network has copied a packet
 
-	ZeroWindows int64         // ACKs of Dst that closed the window
-	Stalled     time.Duration // for how long it was closed
+	ZeroWindows    int64         // ACKs of Dst that closed the window
+	ZeroWindowTime time.Duration // for how long it was closed
 
-	Near    Vantage  // where the capture was made
-	Why     []string // what tells that; a is the first flow's Src, b its Dst
-	RTT     RTT      // from Src to Dst and back
-	Delayed DelayedACKs
-	Timers  Fit
+	Vantage         Vantage  // where the capture was made
+	VantageEvidence []string // what tells that; a is the first flow's Src, b its Dst
+	RTT             RTT      // from Src to Dst and back
+	Delayed         DelayedACKs
+	Timers          Fit
 
-	Episodes []*Episode
-	More     int64 // episodes that were not kept
+	Episodes        []*Episode
+	EpisodesDropped int64 // episodes that were not kept
 
 	conn *Conn
 
@@ -79,10 +79,10 @@ type Flow struct {
 	half    half // between the point of capture and Src
 	window  window
 	view    view
-	fit     fitting
+	fitting fitting
 	rtts    samples
 	ep      *Episode // the open one
-	rexmits []*Rexmit
+	rexmits []*Retransmission
 	jumps   jumps
 	site    where
 	idents  idents
@@ -227,15 +227,15 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 		start++ // it has no SYN, whatever its number says
 	}
 	if p.Len > 0 {
-		f.Data++
+		f.DataPackets++
 	}
 	if f.isKeepalive(p, start) {
 		if f.window.closed() {
-			f.Probes++
-			f.tell(Probed, p.Number, now, at, start, end, nil)
+			f.WindowProbes++
+			f.tell(WindowProbe, p.Number, now, at, start, end, nil)
 		} else {
 			f.Keepalives++
-			f.tell(Kept, p.Number, now, at, start, end, nil)
+			f.tell(Keepalive, p.Number, now, at, start, end, nil)
 		}
 		return
 	}
@@ -260,8 +260,8 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 	}
 	probe := f.window.closed() && p.Len <= 1 && start >= f.acked && !h.Flags.HasAny(tcp.SYN|tcp.FIN)
 	if probe {
-		f.Probes++
-		f.tell(Probed, p.Number, now, at, start, end, nil)
+		f.WindowProbes++
+		f.tell(WindowProbe, p.Number, now, at, start, end, nil)
 	}
 	if h.Flags.Has(tcp.SYN) && f.answersSYN(p, start) {
 		return
@@ -283,7 +283,7 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 	}
 	f.pace.note(f, at)
 	f.view.sentNew, f.view.more = at, !h.Flags.HasAny(tcp.PSH|tcp.FIN|tcp.SYN)
-	f.tell(Sent, p.Number, now, at, start, end, nil)
+	f.tell(SentNew, p.Number, now, at, start, end, nil)
 	size := f.segmentSize()
 	if n > 3*size && f.conn.Handshake.SYN == 0 && !f.superSized() {
 		size = n // segments of that size are usual here
@@ -295,7 +295,7 @@ func (f *Flow) send(p *capture.Packet, at, now wheel.Time) {
 	if h.Flags.Has(tcp.SYN) {
 		payload--
 	}
-	f.Octets += max(payload, 0)
+	f.Bytes += max(payload, 0)
 	for start < end {
 		cut := min(start+size, end)
 		if end-cut == 1 && h.Flags.Has(tcp.FIN) {

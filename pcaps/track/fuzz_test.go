@@ -153,7 +153,7 @@ func FuzzTracker(f *testing.F) {
 			c.Record("fuzz")
 			for i := range c.Flows {
 				for _, e := range c.Flows[i].Episodes {
-					if e.D < 0 || e.Repaired && (e.A < 0 || e.P < 0 || e.TRec != e.D+e.A+e.P) || len(e.Rexmits) == 0 || e.All < len(e.Rexmits) {
+					if e.D < 0 || e.Repaired && (e.A < 0 || e.P < 0 || e.TRec != e.D+e.A+e.P) || len(e.Retransmissions) == 0 || e.Total < len(e.Retransmissions) {
 						t.Fatalf("%+v", e)
 					}
 					c.Flows[i].Record("fuzz", e)

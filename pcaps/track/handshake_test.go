@@ -19,8 +19,8 @@ func TestSYNACKsAlone(t *testing.T) {
 	}
 	for _, c := range l.done(4) {
 		f := &c.Flows[1]
-		if len(f.Episodes) != 1 || f.Rexmits != 2 {
-			t.Fatalf("%d episodes, %d retransmissions, want 1 and 2", len(f.Episodes), f.Rexmits)
+		if len(f.Episodes) != 1 || f.Retransmissions != 2 {
+			t.Fatalf("%d episodes, %d retransmissions, want 1 and 2", len(f.Episodes), f.Retransmissions)
 		}
 		if e := f.Episodes[0]; e.Kind != SYN || e.D != 3*time.Second {
 			t.Errorf("%v after %v, want syn after 3s", e.Kind, e.D)
@@ -55,8 +55,8 @@ func TestKeepalivesOfAnIdleConnection(t *testing.T) {
 		l.send(at, true, 499, 1, 900)
 		l.send(at+50, false, 900, 0, 500, sacks([2]tcp.Seq{^tcp.Seq(0), 0}))
 	}
-	if f := &l.wantClean(1)[0].Flows[0]; f.Keepalives != 3 || f.Octets != 0 {
-		t.Errorf("%d keepalives, %d octets, want 3 and 0", f.Keepalives, f.Octets)
+	if f := &l.wantClean(1)[0].Flows[0]; f.Keepalives != 3 || f.Bytes != 0 {
+		t.Errorf("%d keepalives, %d octets, want 3 and 0", f.Keepalives, f.Bytes)
 	}
 }
 

@@ -28,8 +28,8 @@ func TestBareACKTellsTheOrder(t *testing.T) {
 			l.send(490, false, 101, 500, 401, last)
 			l.send(490.1, true, 401, 0, 601)
 			f := &l.done(1)[0].Flows[1]
-			if again != (len(f.Episodes) == 1) || again == (f.Reordered > 0) || f.Octets != 600 {
-				t.Fatalf("%s, sent again %v: %d episodes, %d out of order, %d octets", name, again, len(f.Episodes), f.Reordered, f.Octets)
+			if again != (len(f.Episodes) == 1) || again == (f.Reordered > 0) || f.Bytes != 600 {
+				t.Fatalf("%s, sent again %v: %d episodes, %d out of order, %d octets", name, again, len(f.Episodes), f.Reordered, f.Bytes)
 			}
 			if again && (f.Episodes[0].D != 140*ms || !f.Episodes[0].Estimated) {
 				t.Errorf("%s: D %v, estimated %v, want 140ms true", name, f.Episodes[0].D, f.Episodes[0].Estimated)
@@ -58,10 +58,10 @@ func TestACKsLongBeforeWhatTheyAcknowledge(t *testing.T) {
 	send(1800, 501)
 	l.send(1850, false, 1, 0, 701)
 	f := &l.done(1)[0].Flows[0]
-	if len(f.Episodes) != 1 || f.Rexmits != 1 || f.Octets != 600 {
-		t.Fatalf("%d episodes, %d retransmissions, %d octets, want 1, 1, 600", len(f.Episodes), f.Rexmits, f.Octets)
+	if len(f.Episodes) != 1 || f.Retransmissions != 1 || f.Bytes != 600 {
+		t.Fatalf("%d episodes, %d retransmissions, %d octets, want 1, 1, 600", len(f.Episodes), f.Retransmissions, f.Bytes)
 	}
-	if e := f.Episodes[0]; e.Octets != 100 || e.DetectedPacket != l.n-1 {
-		t.Errorf("%d octets in packet %d, want 100 in %d", e.Octets, e.DetectedPacket, l.n-1)
+	if e := f.Episodes[0]; e.Bytes != 100 || e.DetectedPacket != l.n-1 {
+		t.Errorf("%d octets in packet %d, want 100 in %d", e.Bytes, e.DetectedPacket, l.n-1)
 	}
 }

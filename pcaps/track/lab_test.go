@@ -117,8 +117,8 @@ func (l *lab) wantClean(conns int) []*Conn {
 	l.t.Helper()
 	for _, c := range l.done(conns) {
 		for i := range c.Flows {
-			if f := &c.Flows[i]; len(f.Episodes) > 0 || f.Rexmits > 0 {
-				l.t.Errorf("%v: %d episodes and %d retransmissions, want none", f.Src, len(f.Episodes), f.Rexmits)
+			if f := &c.Flows[i]; len(f.Episodes) > 0 || f.Retransmissions > 0 {
+				l.t.Errorf("%v: %d episodes and %d retransmissions, want none", f.Src, len(f.Episodes), f.Retransmissions)
 			}
 		}
 	}

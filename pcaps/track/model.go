@@ -171,8 +171,8 @@ func (m *fitting) fine(f *Flow) time.Duration {
 }
 
 // handshake tries the models on a SYN that was sent again, of an active open or not.
-func (m *fitting) handshake(f *Flow, r *Rexmit, active bool) {
-	if r.Before == r.At || f.RTT.Samples > 0 {
+func (m *fitting) handshake(f *Flow, r *Retransmission, active bool) {
+	if r.PrevSent == r.Sent || f.RTT.Samples > 0 {
 		return
 	}
 	m.begin(f)
@@ -187,14 +187,14 @@ func (m *fitting) handshake(f *Flow, r *Rexmit, active bool) {
 			continue
 		}
 		rto := m.est[i].RTO()
-		m.score[i] += models[i].likely(r.Before.Add(rto), r.At, rto)
+		m.score[i] += models[i].likely(r.PrevSent.Add(rto), r.Sent, rto)
 		m.est[i].Backoff()
 	}
 }
 
 // expired tries the models on the silence before a retransmission, and returns its kind: sure, unless that is Unknown. Then the flight
 // is a single segment, which a probe and a timeout both send again.
-func (m *fitting) expired(f *Flow, r *Rexmit, s *segment, sure Kind) Kind {
+func (m *fitting) expired(f *Flow, r *Retransmission, s *segment, sure Kind) Kind {
 	m.begin(f)
 	m.gaps++
 	v := &f.view
@@ -210,7 +210,7 @@ func (m *fitting) expired(f *Flow, r *Rexmit, s *segment, sure Kind) Kind {
 		if kind == TLP && !mayProbe {
 			m.score[i] -= unlikely
 		} else {
-			likely := t.score(f, s, r.At, rto, m.est[i], kind)
+			likely := t.score(f, s, r.Sent, rto, m.est[i], kind)
 			m.score[i] += likely
 			explained = explained || likely > -unlikely
 		}
@@ -228,7 +228,7 @@ func (m *fitting) expired(f *Flow, r *Rexmit, s *segment, sure Kind) Kind {
 	if sure == Unknown && !explained {
 		// No model knows it: what has waited for so long has timed out.
 		sure = RTO
-		if span(s.sent, r.At) < leastTimeout {
+		if span(s.sent, r.Sent) < leastTimeout {
 			sure = Unknown
 		}
 		for i := range models {
@@ -247,15 +247,15 @@ func (m *fitting) expired(f *Flow, r *Rexmit, s *segment, sure Kind) Kind {
 const plausible = -6
 
 // either decides between the retransmission timer and one that is as likely as given, and returns the kind as of now: RTO or Fast.
-func (m *fitting) either(f *Flow, r *Rexmit, s *segment, other float64) Kind {
+func (m *fitting) either(f *Flow, r *Retransmission, s *segment, other float64) Kind {
 	m.begin(f)
 	m.gaps++
 	for i := range models {
 		t := &models[i]
 		rto := m.est[i].RTO()
-		likely := t.score(f, s, r.At, rto, m.est[i], RTO)
+		likely := t.score(f, s, r.Sent, rto, m.est[i], RTO)
 		r.byModel[i] = Fast
-		if likely > other || other <= -unlikely && r.At.Sub(s.earliest()) >= rto-rto/8 {
+		if likely > other || other <= -unlikely && r.Sent.Sub(s.earliest()) >= rto-rto/8 {
 			r.byModel[i] = RTO
 			m.est[i].Backoff()
 		}

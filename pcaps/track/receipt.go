@@ -12,7 +12,7 @@ import (
 // which their answers are due, all were needless.
 type jump struct {
 	at       wheel.Time // of the ACK
-	over     []*Rexmit
+	over     []*Retransmission
 	receipts int
 	moved    bool // one of them has moved the window, too
 
@@ -33,7 +33,7 @@ const (
 )
 
 // add notes one.
-func (j *jumps) add(at wheel.Time, over []*Rexmit) {
+func (j *jumps) add(at wheel.Time, over []*Retransmission) {
 	if len(j.open) == maxJumps {
 		j.open = append(j.open[:0], j.open[1:]...)
 	}
@@ -67,15 +67,15 @@ func (g *jump) settled() bool {
 func (f *Flow) receipt(a *ack) (taken bool) {
 	f.jumps.each(func(g *jump) bool {
 		first, last := g.over[0], g.over[len(g.over)-1]
-		if span(g.at, a.at) > max(f.RTT.Min/2, leastWindow)+span(first.At, last.At) {
+		if span(g.at, a.at) > max(f.RTT.Min/2, leastWindow)+span(first.Sent, last.Sent) {
 			return g.unsure > 0
 		}
-		if taken || span(last.At, a.at) < f.RTT.Min*3/4 || g.moved && f.window.moved || g.receipts+g.unsure == len(g.over) {
+		if taken || span(last.Sent, a.at) < f.RTT.Min*3/4 || g.moved && f.window.moved || g.receipts+g.unsure == len(g.over) {
 			return true
 		}
 		taken = true
 		g.moved = g.moved || f.window.moved
-		if f.noneLate(first.At, a.at) {
+		if f.noneLate(first.Sent, a.at) {
 			g.receipts++
 		} else {
 			g.unsure++

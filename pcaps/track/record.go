@@ -49,49 +49,49 @@ type EpisodeRecord struct {
 	Spurious  string `json:"spurious"`
 	Evidence  string `json:"evidence,omitempty"`
 	Seq       uint32 `json:"seq"`
-	Octets    int    `json:"octets"`
+	Bytes     int    `json:"bytes"`
 
-	First        string `json:"first"`
-	FirstPacket  int64  `json:"first_packet,omitempty"`
-	Sent         string `json:"sent,omitempty"`
-	Estimated    bool   `json:"estimated,omitempty"`
-	Rexmit       string `json:"rexmit"`
-	RexmitPacket int64  `json:"rexmit_packet"`
-	AckPacket    int64  `json:"ack_packet,omitempty"`
-	EndPacket    int64  `json:"end_packet,omitempty"`
+	First                string `json:"first"`
+	FirstPacket          int64  `json:"first_packet,omitempty"`
+	Sent                 string `json:"sent,omitempty"`
+	Estimated            bool   `json:"estimated,omitempty"`
+	Retransmission       string `json:"retransmission"`
+	RetransmissionPacket int64  `json:"retransmission_packet"`
+	AckPacket            int64  `json:"ack_packet,omitempty"`
+	EndPacket            int64  `json:"end_packet,omitempty"`
 
 	D         float64  `json:"d_s"`
 	A         *float64 `json:"a_s,omitempty"`
 	P         *float64 `json:"p_s,omitempty"`
 	TRec      *float64 `json:"t_rec_s,omitempty"`
-	Whole     *float64 `json:"episode_s,omitempty"`
+	Length    *float64 `json:"episode_s,omitempty"`
 	RTT       *float64 `json:"rtt_s,omitempty"`
 	Excess    *float64 `json:"excess_s,omitempty"`
 	W         *float64 `json:"w,omitempty"`
 	Ideal     *float64 `json:"ideal_s,omitempty"`
 	TimerTax  *float64 `json:"timer_tax_s,omitempty"`
 	Inferable *float64 `json:"inferable_s,omitempty"`
-	Hole      *float64 `json:"hole_s,omitempty"`
+	HoleTime  *float64 `json:"hole_s,omitempty"`
 
-	Rexmits       int     `json:"rexmits"`
-	Timeouts      int     `json:"timeouts"`
-	Probes        int     `json:"probes"`
-	Needless      int     `json:"needless"`
-	RexmitPackets []int64 `json:"rexmit_packets"`
+	Retransmissions       int     `json:"retransmissions"`
+	Timeouts              int     `json:"timeouts"`
+	Probes                int     `json:"probes"`
+	SpuriousCount         int     `json:"spurious_retransmissions"`
+	RetransmissionPackets []int64 `json:"retransmission_packets"`
 }
 
 // Record returns the episode e of f.
 func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 	r := EpisodeRecord{
-		Type: "episode", File: file, Conn: f.conn.ID, Src: f.Src.String(), Dst: f.Dst.String(), Vantage: f.Near.String(),
+		Type: "episode", File: file, Conn: f.conn.ID, Src: f.Src.String(), Dst: f.Dst.String(), Vantage: f.Vantage.String(),
 		Kind: e.Kind.String(), Ambiguous: e.Ambiguous, Spurious: e.Spurious.String(), Evidence: e.Evidence.String(),
-		Seq: uint32(e.Seq), Octets: e.Octets,
-		First: stampText(e.First), FirstPacket: e.FirstPacket, Estimated: e.Estimated,
-		Rexmit: stampText(e.Seen), RexmitPacket: e.DetectedPacket, AckPacket: e.AckedPacket, EndPacket: e.EndedPacket,
-		D: e.D.Seconds(), Rexmits: e.All, Timeouts: e.Timeouts, Probes: e.Probes, Needless: e.Needless,
+		Seq: uint32(e.Seq), Bytes: e.Bytes,
+		First: stampText(e.FirstSent), FirstPacket: e.FirstPacket, Estimated: e.Estimated,
+		Retransmission: stampText(e.Seen), RetransmissionPacket: e.DetectedPacket, AckPacket: e.AckedPacket, EndPacket: e.EndedPacket,
+		D: e.D.Seconds(), Retransmissions: e.Total, Timeouts: e.Timeouts, Probes: e.Probes, SpuriousCount: e.SpuriousCount,
 	}
-	if e.Sent != e.First {
-		r.Sent = stampText(e.Sent)
+	if e.PrevSent != e.FirstSent {
+		r.Sent = stampText(e.PrevSent)
 	}
 	if e.Repaired {
 		r.A, r.P, r.TRec = seconds(e.A), seconds(e.P), seconds(e.TRec)
@@ -100,7 +100,7 @@ func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 		}
 	}
 	if e.Closed {
-		r.Whole = seconds(e.Whole)
+		r.Length = seconds(e.Length)
 	}
 	if e.RTT > 0 {
 		r.RTT = seconds(e.RTT)
@@ -110,14 +110,14 @@ func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 			r.Excess = seconds(e.Excess)
 		}
 	}
-	if e.HasIdeal {
-		r.Ideal, r.TimerTax = seconds(e.Ideal), seconds(e.TimerTax)
+	if e.HasIdealD {
+		r.Ideal, r.TimerTax = seconds(e.IdealD), seconds(e.TimerTax)
 	}
 	if e.Estimated {
-		r.Hole = seconds(e.Hole)
+		r.HoleTime = seconds(e.HoleTime)
 	}
-	for i := range e.Rexmits {
-		r.RexmitPackets = append(r.RexmitPackets, e.Rexmits[i].Packet)
+	for i := range e.Retransmissions {
+		r.RetransmissionPackets = append(r.RetransmissionPackets, e.Retransmissions[i].Packet)
 	}
 	return r
 }
@@ -139,24 +139,24 @@ func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 //	evidence                      what tells where the capture was made; a is the first flow's src, b its dst
 //	flows                         FlowRecord, two
 type ConnRecord struct {
-	Type        string        `json:"type"`
-	File        string        `json:"file"`
-	Conn        int           `json:"conn"`
-	Path        string        `json:"path,omitempty"`
-	First       string        `json:"first"`
-	Last        string        `json:"last"`
-	Duration    float64       `json:"duration_s"`
-	FirstPacket int64         `json:"first_packet"`
-	Packets     int64         `json:"packets"`
-	End         string        `json:"end"`
-	Handshake   *float64      `json:"handshake_s,omitempty"`
-	Copies      int64         `json:"copies,omitempty"`
-	ClockSteps  int           `json:"clock_steps,omitempty"`
-	Strays      int64         `json:"strays,omitempty"`
-	BadSums     int64         `json:"bad_checksums,omitempty"`
-	OddSums     int64         `json:"bad_checksums_used,omitempty"`
-	Evidence    []string      `json:"evidence,omitempty"`
-	Flows       [2]FlowRecord `json:"flows"`
+	Type             string        `json:"type"`
+	File             string        `json:"file"`
+	Conn             int           `json:"conn"`
+	Path             string        `json:"path,omitempty"`
+	First            string        `json:"first"`
+	Last             string        `json:"last"`
+	Duration         float64       `json:"duration_s"`
+	FirstPacket      int64         `json:"first_packet"`
+	Packets          int64         `json:"packets"`
+	End              string        `json:"end"`
+	Handshake        *float64      `json:"handshake_s,omitempty"`
+	Copies           int64         `json:"copies,omitempty"`
+	ClockSteps       int           `json:"clock_steps,omitempty"`
+	Strays           int64         `json:"strays,omitempty"`
+	BadChecksums     int64         `json:"bad_checksums,omitempty"`
+	BadChecksumsUsed int64         `json:"bad_checksums_used,omitempty"`
+	Evidence         []string      `json:"evidence,omitempty"`
+	Flows            [2]FlowRecord `json:"flows"`
 }
 
 // FlowRecord is one direction of a ConnRecord: what src sent, and what dst said of it.
@@ -184,31 +184,31 @@ type FlowRecord struct {
 	Dst     string `json:"dst"`
 	Vantage string `json:"vantage"`
 
-	Packets int64 `json:"packets"`
-	Data    int64 `json:"data_packets"`
-	Octets  int64 `json:"octets"`
+	Packets     int64 `json:"packets"`
+	DataPackets int64 `json:"data_packets"`
+	Bytes       int64 `json:"bytes"`
 
 	MSS        *uint16 `json:"mss,omitempty"`
 	WScale     *uint8  `json:"window_scale,omitempty"`
 	SACK       *bool   `json:"sack,omitempty"`
 	Timestamps *bool   `json:"timestamps,omitempty"`
 
-	RTT         *RTTRecord     `json:"rtt,omitempty"`
-	Episodes    map[string]int `json:"episodes,omitempty"`
-	Rexmits     int64          `json:"rexmits"`
-	Spurious    int            `json:"spurious"`
-	Reordered   int64          `json:"reordered,omitempty"`
-	Unseen      int64          `json:"unseen,omitempty"`
-	Stale       int64          `json:"stale,omitempty"`
-	DupACKs     int64          `json:"dup_acks,omitempty"`
-	DSACKs      int64          `json:"dsacks,omitempty"`
-	Duplicates  int64          `json:"duplicates,omitempty"`
-	Keepalives  int64          `json:"keepalives,omitempty"`
-	Probes      int64          `json:"window_probes,omitempty"`
-	ZeroWindows int64          `json:"zero_windows,omitempty"`
-	Stalled     float64        `json:"stalled_s,omitempty"`
-	Delayed     *DelayedRecord `json:"delayed_acks,omitempty"`
-	Timers      *FitRecord     `json:"timers,omitempty"`
+	RTT             *RTTRecord     `json:"rtt,omitempty"`
+	Episodes        map[string]int `json:"episodes,omitempty"`
+	Retransmissions int64          `json:"retransmissions"`
+	Spurious        int            `json:"spurious_retransmissions"`
+	Reordered       int64          `json:"reordered,omitempty"`
+	UnseenBytes     int64          `json:"unseen_bytes,omitempty"`
+	Stale           int64          `json:"stale,omitempty"`
+	DupACKs         int64          `json:"dup_acks,omitempty"`
+	DSACKs          int64          `json:"dsacks,omitempty"`
+	Duplicates      int64          `json:"duplicates,omitempty"`
+	Keepalives      int64          `json:"keepalives,omitempty"`
+	WindowProbes    int64          `json:"window_probes,omitempty"`
+	ZeroWindows     int64          `json:"zero_windows,omitempty"`
+	ZeroWindowTime  float64        `json:"zero_window_s,omitempty"`
+	Delayed         *DelayedRecord `json:"delayed_acks,omitempty"`
+	Timers          *FitRecord     `json:"timers,omitempty"`
 }
 
 // RTTRecord is RTT in FlowRecord.
@@ -242,8 +242,8 @@ type FitRecord struct {
 func (c *Conn) Record(file string) ConnRecord {
 	r := ConnRecord{
 		Type: "connection", File: file, Conn: c.ID, First: stampText(c.First), Last: stampText(c.Last), Duration: span(c.First, c.Last).Seconds(),
-		FirstPacket: c.FirstPacket, Packets: c.Packets, End: c.How.String(), Copies: c.Copies, ClockSteps: c.ClockSteps, Strays: c.Strays,
-		BadSums: c.BadSums, OddSums: c.OddSums, Evidence: c.Flows[0].Why,
+		FirstPacket: c.FirstPacket, Packets: c.Packets, End: c.End.String(), Copies: c.Copies, ClockSteps: c.ClockSteps, Strays: c.Strays,
+		BadChecksums: c.BadChecksums, BadChecksumsUsed: c.BadChecksumsUsed, Evidence: c.Flows[0].VantageEvidence,
 	}
 	if c.Path != 0 {
 		r.Path = strconv.FormatUint(c.Path, 16)
@@ -259,9 +259,9 @@ func (c *Conn) Record(file string) ConnRecord {
 
 func (f *Flow) record() FlowRecord {
 	r := FlowRecord{
-		Src: f.Src.String(), Dst: f.Dst.String(), Vantage: f.Near.String(), Packets: f.Packets, Data: f.Data, Octets: f.Octets,
-		Rexmits: f.Rexmits, Reordered: f.Reordered, Unseen: f.Unseen, Stale: f.Stale, DupACKs: f.DupACKs, DSACKs: f.DSACKs,
-		Duplicates: f.Duplicates, Keepalives: f.Keepalives, Probes: f.Probes, ZeroWindows: f.ZeroWindows, Stalled: f.Stalled.Seconds(),
+		Src: f.Src.String(), Dst: f.Dst.String(), Vantage: f.Vantage.String(), Packets: f.Packets, DataPackets: f.DataPackets, Bytes: f.Bytes,
+		Retransmissions: f.Retransmissions, Reordered: f.Reordered, UnseenBytes: f.UnseenBytes, Stale: f.Stale, DupACKs: f.DupACKs, DSACKs: f.DSACKs,
+		Duplicates: f.Duplicates, Keepalives: f.Keepalives, WindowProbes: f.WindowProbes, ZeroWindows: f.ZeroWindows, ZeroWindowTime: f.ZeroWindowTime.Seconds(),
 	}
 	if o := &f.SYN; f.HasSYN {
 		if o.HasMSS {
@@ -280,7 +280,7 @@ func (f *Flow) record() FlowRecord {
 			r.Episodes = map[string]int{}
 		}
 		r.Episodes[e.Kind.String()]++
-		r.Spurious += e.Needless
+		r.Spurious += e.SpuriousCount
 	}
 	if d := &f.Delayed; d.Count > 0 {
 		r.Delayed = &DelayedRecord{d.Count, d.Median.Seconds(), d.Max.Seconds(), d.Timer}

@@ -28,9 +28,9 @@ func (l atB) open() {
 }
 
 // first returns the kind of the one episode of a's flow.
-func (l atB) first() *Rexmit {
+func (l atB) first() *Retransmission {
 	l.t.Helper()
-	return &l.only().Rexmits[0]
+	return &l.only().Retransmissions[0]
 }
 
 // TestRouterIsNotAHost has a router call the packets that it forwards outbound.
@@ -45,8 +45,8 @@ func TestRouterIsNotAHost(t *testing.T) {
 	l.send(70, false, 1, 0, 1001, forwarded)
 	l.send(90, true, 1001, 1000, 1, from)
 	l.send(110, false, 1, 0, 2001, forwarded)
-	if f := &l.wantClean(1)[0].Flows[0]; f.Near != InTheMiddle {
-		t.Errorf("captured at %v, want the middle: %q", f.Near, f.Why)
+	if f := &l.wantClean(1)[0].Flows[0]; f.Vantage != InTheMiddle {
+		t.Errorf("captured at %v, want the middle: %q", f.Vantage, f.VantageEvidence)
 	}
 }
 
@@ -83,8 +83,8 @@ func TestPacedSender(t *testing.T) {
 		}
 	}
 	e := l.only()
-	if r := &e.Rexmits[0]; r.Kind != Fast || r.Timed {
-		t.Errorf("%v, by a timer: %v, want fast, by no timer", r.Kind, r.Timed)
+	if r := &e.Retransmissions[0]; r.Kind != Fast || r.ByTimer {
+		t.Errorf("%v, by a timer: %v, want fast, by no timer", r.Kind, r.ByTimer)
 	}
 }
 

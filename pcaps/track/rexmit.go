@@ -9,18 +9,18 @@ import (
 )
 
 // Rexmit is a packet whose octets were sent before.
-type Rexmit struct {
-	Packet int64
-	First  int64      // the packet that had its first octet before, the first one if there were several; 0 if none was captured
-	Seen   wheel.Time // by the capture
-	At     wheel.Time // by the sender's clock
-	Before wheel.Time // when they were sent last before, by that
-	Octets int        // with SYN and FIN
-	Seq    tcp.Seq    // of the first
+type Retransmission struct {
+	Packet      int64
+	FirstPacket int64      // the packet that had its first octet before, the first one if there were several; 0 if none was captured
+	Seen        wheel.Time // by the capture
+	Sent        wheel.Time // by the sender's clock
+	PrevSent    wheel.Time // when they were sent last before, by that
+	Bytes       int        // with SYN and FIN
+	Seq         tcp.Seq    // of the first
 
-	Kind   Kind
-	GoBack bool // the timer had expired before, and what was in flight then follows (only RTO)
-	Timed  bool // it was silence that caused it, and not an ACK
+	Kind    Kind
+	GoBack  bool // the timer had expired before, and what was in flight then follows (only RTO)
+	ByTimer bool // it was silence that caused it, and not an ACK
 
 	Spurious Verdict
 	Evidence Evidence
@@ -38,7 +38,7 @@ type Rexmit struct {
 }
 
 // judge sets a verdict if its evidence is better than what there was.
-func (r *Rexmit) judge(v Verdict, e Evidence) {
+func (r *Retransmission) judge(v Verdict, e Evidence) {
 	if e > r.Evidence {
 		r.Spurious, r.Evidence = v, e
 	}
@@ -53,8 +53,8 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 		if start == m.start {
 			m.start = end
 		}
-		f.Unseen -= min(end-start, f.Unseen)
-		f.Octets += max(min(from, end)-start, 0) // the others are still missing
+		f.UnseenBytes -= min(end-start, f.UnseenBytes)
+		f.Bytes += max(min(from, end)-start, 0) // the others are still missing
 		f.tell(Late, p.Number, now, at, start, end, nil)
 		f.arrivedLate(p, at, from, end)
 		return
@@ -73,42 +73,42 @@ func (f *Flow) again(p *capture.Packet, at, now wheel.Time, start, end int64, pr
 		f.original(start, end)
 		return
 	}
-	f.Rexmits++
-	r := &Rexmit{
-		Packet: p.Number, Seen: now, At: at, Octets: int(end - start), Seq: h.Seq, start: start, end: end,
+	f.Retransmissions++
+	r := &Retransmission{
+		Packet: p.Number, Seen: now, Sent: at, Bytes: int(end - start), Seq: h.Seq, start: start, end: end,
 		ts: h.Options.TSVal, hasTS: h.Options.HasTimestamps,
 	}
 	for i := first; i < last; i++ {
 		s := f.book.at(i)
 		r.seen = r.seen || s.txs > 0
 		if i == first {
-			r.Before, r.First = s.sent, s.number
+			r.PrevSent, r.FirstPacket = s.sent, s.number
 			if s.missing && s.after != 0 && (s.tail || at.Sub(s.sent) < f.leastRTT()-f.leastRTT()/8) {
-				r.Before = s.after // it was sent before what showed that it is missing, by far
+				r.PrevSent = s.after // it was sent before what showed that it is missing, by far
 			}
 			r.tellsTime = r.hasTS && s.hasTS && s.ts != r.ts && !s.missing
 		}
 	}
 	if first == last { // it is acknowledged already, but its sender did not know it then
-		r.Before, r.seen = at, true
+		r.PrevSent, r.seen = at, true
 		if s := f.past.find(start); s != nil {
-			r.Before, r.seen = s.sent, s.txs > 0
-			r.First = s.number
+			r.PrevSent, r.seen = s.sent, s.txs > 0
+			r.FirstPacket = s.number
 			r.proved = s.proved
 			s.sent = at
 		}
 	}
 	if probe {
-		r.Kind, r.Timed = Probe, true
+		r.Kind, r.ByTimer = Probe, true
 	} else {
 		f.explain(r, first, last, h)
 	}
 	f.join(r, first, last)
-	f.tell(Resent, p.Number, now, at, start, end, r)
+	f.tell(Retransmitted, p.Number, now, at, start, end, r)
 	f.touch(first, last, p, at)
 	v := &f.view
 	v.resent, v.cause = at, r.Kind
-	if r.Timed {
+	if r.ByTimer {
 		v.timed, v.fresh = at, true
 		if r.Kind == RTO && !r.GoBack {
 			v.lossy, v.recover = true, f.max
@@ -126,9 +126,9 @@ func (f *Flow) touch(first, last int, p *capture.Packet, at wheel.Time) {
 		s := f.book.at(i)
 		if s.missing {
 			s.missing, s.late = false, true
-			f.Octets += s.end - s.start
+			f.Bytes += s.end - s.start
 			if p.Header.Flags.Has(tcp.FIN) && s.end == f.finEnd {
-				f.Octets--
+				f.Bytes--
 			}
 			s.firstTS, s.id = p.Header.Options.TSVal, identOf(p)
 			if s.number == 0 {
@@ -152,7 +152,7 @@ func (f *Flow) arrivedLate(p *capture.Packet, at wheel.Time, start, end int64) {
 			s.sent = min(s.sent, at) // before what stands behind it
 			s.first = s.sent
 			s.ts, s.firstTS, s.hasTS = p.Header.Options.TSVal, p.Header.Options.TSVal, p.Header.Options.HasTimestamps
-			f.Octets += s.end - s.start
+			f.Bytes += s.end - s.start
 		}
 	}
 }

@@ -112,13 +112,13 @@ func (f *Flow) sample(sent, acked wheel.Time) {
 	if len(r.ring) < maxSamples {
 		r.ring = append(r.ring, s)
 		if len(r.ring) == maxSamples {
-			f.fit.begin(f)
+			f.fitting.begin(f)
 		}
 	} else {
 		r.ring[r.next] = s
 		r.next = (r.next + 1) % maxSamples
 	}
-	f.fit.sample(s)
+	f.fitting.sample(s)
 }
 
 // medianWithin is how far back round trips count for what is usual before a loss.

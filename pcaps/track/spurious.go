@@ -26,8 +26,8 @@ func (f *Flow) paid(a *ack) {
 }
 
 // payable returns the retransmission that a DSACK of b pays for, of those with the lowest octets, nil if there is none.
-func (f *Flow) payable(b block, at wheel.Time) *Rexmit {
-	var best *Rexmit
+func (f *Flow) payable(b block, at wheel.Time) *Retransmission {
+	var best *Retransmission
 	for i := len(f.rexmits) - 1; i >= 0; i-- {
 		r := f.rexmits[i]
 		if r.paid || r.start >= b.end || b.start >= r.end {
@@ -37,7 +37,7 @@ func (f *Flow) payable(b block, at wheel.Time) *Rexmit {
 		case best == nil || r.end <= best.start:
 			best = r
 		case r.start >= best.end:
-		case span(best.At, at) < f.RTT.Min*3/4:
+		case span(best.Sent, at) < f.RTT.Min*3/4:
 			best = r
 		}
 	}
@@ -46,14 +46,14 @@ func (f *Flow) payable(b block, at wheel.Time) *Rexmit {
 
 // answered judges the retransmissions whose octets an ACK is the first to acknowledge, before SND.UNA moves.
 func (f *Flow) answered(a *ack) {
-	var over []*Rexmit
+	var over []*Retransmission
 	for i := len(f.rexmits) - 1; i >= 0; i-- {
 		r := f.rexmits[i]
 		if r.answered || r.end > a.pos {
 			continue
 		}
 		r.answered = true
-		soon := f.RTT.Samples > 0 && f.half.known && span(r.At, a.at) < f.RTT.Min*3/4
+		soon := f.RTT.Samples > 0 && f.half.known && span(r.Sent, a.at) < f.RTT.Min*3/4
 		switch {
 		case r.start > f.una || f.una >= r.end:
 			// The ACK may have been drawn by what stands before it.
@@ -79,7 +79,7 @@ func (f *Flow) answered(a *ack) {
 	}
 	if len(over) > 0 {
 		slices.Reverse(over) // in the order in which they were sent
-		if f.view.repeated.Sub(over[0].At) < f.RTT.Min*15/16 {
+		if f.view.repeated.Sub(over[0].Sent) < f.RTT.Min*15/16 {
 			f.jumps.add(a.at, over)
 		} // or one of them may have come before that at SND.UNA, and have drawn that ACK
 	}
@@ -93,7 +93,7 @@ func (f *Flow) arrivedBySACK(s *segment, a *ack) {
 	}
 	for i := len(f.rexmits) - 1; i >= 0; i-- {
 		if r := f.rexmits[i]; r.start <= s.start && s.start < r.end && !r.answered {
-			if span(r.At, a.at) < f.RTT.Min*3/4 {
+			if span(r.Sent, a.at) < f.RTT.Min*3/4 {
 				r.judge(Spurious, ByTiming)
 			} else {
 				r.judge(Necessary, ByTiming)
@@ -104,14 +104,14 @@ func (f *Flow) arrivedBySACK(s *segment, a *ack) {
 }
 
 // settled gives a retransmission its last verdict, and its kind if that depends on the timer model.
-func (f *Flow) settled(r *Rexmit) {
+func (f *Flow) settled(r *Retransmission) {
 	if r.ambiguous {
-		r.Kind = r.byModel.of(f.fit.best())
+		r.Kind = r.byModel.of(f.fitting.best())
 	}
 	switch {
-	case !r.seen && (f.lag() > 0 || f.Near == AtReceiver):
+	case !r.seen && (f.lag() > 0 || f.Vantage == AtReceiver):
 		r.judge(Necessary, ByCapture)
-	case r.seen && f.Near == AtReceiver && f.other().here() && f.acked >= r.end:
+	case r.seen && f.Vantage == AtReceiver && f.other().here() && f.acked >= r.end:
 		r.judge(Spurious, ByCapture)
 	}
 	if f.DSACKs > 0 && !r.paid && r.answered && r.Evidence < ByDSACK && f.Duplicates == 0 && r.Spurious != Spurious {

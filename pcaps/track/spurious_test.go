@@ -31,8 +31,8 @@ func TestRexmitAtAReceiverNearby(t *testing.T) {
 	at(3, true, 1001, 1000, 1)
 	at(3.01, false, 1, 0, 5001)
 	f := &l.done(1)[0].Flows[0]
-	if f.Near != AtReceiver || len(f.Episodes) != 1 {
-		t.Fatalf("captured at %v, %d episodes, want the receiver and 1", f.Near, len(f.Episodes))
+	if f.Vantage != AtReceiver || len(f.Episodes) != 1 {
+		t.Fatalf("captured at %v, %d episodes, want the receiver and 1", f.Vantage, len(f.Episodes))
 	}
 	if e := f.Episodes[0]; e.Spurious != Necessary {
 		t.Errorf("spurious: %v by %v, want no", e.Spurious, e.Evidence)
@@ -57,8 +57,8 @@ func TestDSACKOfSeveral(t *testing.T) {
 	l.send(450, false, 1, 0, 4001, dsack)
 	e := l.only()
 	reported := 0
-	for i := range e.Rexmits {
-		if e.Rexmits[i].Evidence == ByDSACK {
+	for i := range e.Retransmissions {
+		if e.Retransmissions[i].Evidence == ByDSACK {
 			reported++
 		}
 	}
@@ -80,7 +80,7 @@ func TestSACKOfARetransmission(t *testing.T) {
 	l.send(315, true, 1001, 1000, 1)
 	l.send(365, false, 1, 0, 3001)
 	e := l.only()
-	if r := &e.Rexmits[0]; r.Kind != TLP || r.Spurious != Necessary {
+	if r := &e.Retransmissions[0]; r.Kind != TLP || r.Spurious != Necessary {
 		t.Errorf("the probe is %v, spurious: %v, want tlp, no", r.Kind, r.Spurious)
 	}
 }
@@ -100,8 +100,8 @@ func TestFirstRouter(t *testing.T) {
 		l.send(ms+80, true, 101+100*i, 0, 101+100*i)
 	}
 	c := l.done(1)[0]
-	if got := c.Flows[0].Near; got != InTheMiddle {
-		t.Errorf("captured at %v (%v), want the middle", got, c.Flows[0].Why)
+	if got := c.Flows[0].Vantage; got != InTheMiddle {
+		t.Errorf("captured at %v (%v), want the middle", got, c.Flows[0].VantageEvidence)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestJumpedOver(t *testing.T) {
 				l.send(at, false, 1, 0, ack)
 			}
 		}
-		r := l.only().Rexmits
+		r := l.only().Retransmissions
 		if len(r) != 3 || r[2].Spurious != test.want || test.want == Spurious && r[2].Evidence != ByDupACK {
 			t.Errorf("%s: %d retransmissions, the last spurious: %v by %v, want %v", test.name, len(r), r[len(r)-1].Spurious, r[len(r)-1].Evidence, test.want)
 		}

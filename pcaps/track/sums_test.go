@@ -20,7 +20,7 @@ func TestBlankedOctets(t *testing.T) {
 	}
 	l.send(500, true, 49, 5, 1, wrong, func(p *packet) { p.Payload = []byte("hello") })
 	c := l.wantClean(1)[0]
-	if f := &c.Flows[0]; f.Octets != 48 || c.BadSums != 1 {
-		t.Errorf("%d octets, %d damaged, want 48 and 1", f.Octets, c.BadSums)
+	if f := &c.Flows[0]; f.Bytes != 48 || c.BadChecksums != 1 {
+		t.Errorf("%d octets, %d damaged, want 48 and 1", f.Bytes, c.BadChecksums)
 	}
 }

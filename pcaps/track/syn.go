@@ -11,7 +11,7 @@ import (
 type SYNTimeouts uint8
 
 const (
-	SYNUntold   SYNTimeouts = iota // too few were sent again to tell, or in neither way
+	SYNUnknown  SYNTimeouts = iota // too few were sent again to tell, or in neither way
 	SYNDoubling                    // 1, 2, 4, 8 s: RFC 6298 §5 (5.5), and Linux before 6.5
 	SYNLinear                      // 1, 1, 1, 1, 1, 2, 4, 8 s: Linux since 6.5 (tcp_syn_linear_timeouts), and FreeBSD's tcp_syn_backoff
 
@@ -30,7 +30,7 @@ func (s SYNTimeouts) String() string {
 
 // Apply has a policy send SYNs again in that way, and leaves it as it is where nothing is told.
 func (s SYNTimeouts) Apply(p *tcptimers.Policy) {
-	if s != SYNUntold {
+	if s != SYNUnknown {
 		p.Switch("synlinear", s == SYNLinear)
 	}
 }
@@ -43,7 +43,7 @@ type synFitting struct {
 
 // again takes in a SYN that was sent again, and returns how much likelier it has made Linux's timers, by the way that explains the SYNs of the
 // flow better.
-func (m *synFitting) again(linux *timerModel, r *Rexmit) float64 {
+func (m *synFitting) again(linux *timerModel, r *Retransmission) float64 {
 	before := m.best()
 	for form := SYNDoubling; int(form) < synForms; form++ {
 		p := linux.policy
@@ -54,7 +54,7 @@ func (m *synFitting) again(linux *timerModel, r *Rexmit) float64 {
 				est.Backoff()
 			}
 		}
-		m.score[form] += linux.likely(r.Before.Add(est.RTO()), r.At, est.RTO())
+		m.score[form] += linux.likely(r.PrevSent.Add(est.RTO()), r.Sent, est.RTO())
 	}
 	m.n++
 	return m.best() - before
@@ -67,11 +67,11 @@ func (m *synFitting) told() SYNTimeouts {
 	more := m.score[SYNLinear] - m.score[SYNDoubling]
 	switch {
 	case m.best() < unexplained*float64(m.n):
-		return SYNUntold
+		return SYNUnknown
 	case more > clearly:
 		return SYNLinear
 	case more < -clearly:
 		return SYNDoubling
 	}
-	return SYNUntold
+	return SYNUnknown
 }

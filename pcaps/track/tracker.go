@@ -134,7 +134,7 @@ func (t *Tracker) find(p *capture.Packet) (c *Conn, dir int, damaged bool) {
 		if damaged || !c.reused(p, dir) {
 			return c, dir, damaged
 		}
-		c.How = Replaced
+		c.End = Replaced
 		t.finish(c)
 	}
 	return t.begin(p), 0, t.damaged(p, nil)
@@ -150,7 +150,7 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 		if oldest == nil {
 			oldest = t.open.first
 		}
-		oldest.How = Evicted
+		oldest.End = Evicted
 		t.evicted++
 		t.finish(oldest)
 	}

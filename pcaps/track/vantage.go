@@ -12,11 +12,11 @@ import (
 type Vantage uint8
 
 const (
-	Nowhere     Vantage = iota // nothing tells
-	AtSender                   // at the host that sent
-	AtReceiver                 // at the host that received
-	InTheMiddle                // on the way
-	AtBoth                     // both hosts are one, or next to each other
+	VantageUnknown Vantage = iota // nothing tells
+	AtSender                      // at the host that sent
+	AtReceiver                    // at the host that received
+	InTheMiddle                   // on the way
+	AtBoth                        // both hosts are one, or next to each other
 
 	vantages
 )
@@ -66,8 +66,8 @@ func (f *Flow) here() bool { return 2*f.site.fullTTL > f.site.packets }
 func (c *Conn) locate() {
 	a, b := &c.Flows[0], &c.Flows[1]
 	v, why := c.whereabouts()
-	a.Near, b.Near = v, v.opposite()
-	a.Why, b.Why = why, why
+	a.Vantage, b.Vantage = v, v.opposite()
+	a.VantageEvidence, b.VantageEvidence = why, why
 }
 
 // opposite returns the vantage of the other direction.
@@ -158,5 +158,5 @@ func (c *Conn) whereabouts() (Vantage, []string) {
 	case split && total < 100*time.Microsecond:
 		return AtBoth, why
 	}
-	return Nowhere, why
+	return VantageUnknown, why
 }

@@ -31,13 +31,13 @@ func (f *Flow) setWindow(a *ack) {
 			w.since = a.at
 		}
 	} else if was {
-		f.Stalled += span(w.since, a.at)
+		f.ZeroWindowTime += span(w.since, a.at)
 	}
 }
 
 // openAt ends a stall that the capture does not see the end of.
 func (f *Flow) openAt(at wheel.Time) {
 	if f.window.closed() {
-		f.Stalled += max(span(f.window.since, at), time.Duration(0))
+		f.ZeroWindowTime += max(span(f.window.since, at), time.Duration(0))
 	}
 }

@@ -123,10 +123,10 @@ func (f *Flow) compare(g *track.Flow, point int, mark func(int64) int64, class C
 	var s Tally
 	found := map[int]bool{}
 	for _, e := range g.Episodes {
-		for i := range e.Rexmits {
-			r := &e.Rexmits[i]
+		for i := range e.Retransmissions {
+			r := &e.Retransmissions[i]
 			k, ok := f.number(point, mark(r.Packet))
-			if !ok || !f.Sent[k].Rexmit {
+			if !ok || !f.Sent[k].Retransmission {
 				s.Packets[track.Kinds][r.Kind]++
 				if i == 0 {
 					s.Episodes[track.Kinds][r.Kind]++
@@ -174,7 +174,7 @@ func (f *Flow) compare(g *track.Flow, point int, mark func(int64) int64, class C
 		}
 	}
 	for k, visible := range f.visible(point) {
-		if t := &f.Sent[k]; t.Rexmit && t.Kind != track.Unknown && !found[k] && visible {
+		if t := &f.Sent[k]; t.Retransmission && t.Kind != track.Unknown && !found[k] && visible {
 			s.Packets[t.Kind][track.Kinds]++
 			if t.Opens {
 				s.Episodes[t.Kind][track.Kinds]++

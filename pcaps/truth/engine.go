@@ -55,13 +55,13 @@ func (e *engine) sent(now wheel.Time, d *host.Datagram, counts tcp.Counters) (t 
 	e.counts = counts
 	t = Sent{
 		Seq: h.Seq, End: h.Seq.Add(n), una: e.una, max: e.max,
-		Rexmit: ev.Rexmit > 0 && (d.Body.Len > 0 || h.Flags.HasAny(tcp.SYN|tcp.FIN)),
+		Retransmission: ev.Rexmit > 0 && (d.Body.Len > 0 || h.Flags.HasAny(tcp.SYN|tcp.FIN)),
 	}
 	if !e.begun {
 		e.begun, e.max = true, h.Seq
 	}
 	e.max = tcp.MaxSeq(e.max, t.End)
-	if !t.Rexmit {
+	if !t.Retransmission {
 		return t, true
 	}
 	switch {

@@ -13,9 +13,9 @@ import (
 
 // Sent is one transmission of octets, with SYN and FIN.
 type Sent struct {
-	At       wheel.Time // nanoseconds since 1970
-	Seq, End tcp.Seq
-	Rexmit   bool // some of them were sent before
+	At             wheel.Time // nanoseconds since 1970
+	Seq, End       tcp.Seq
+	Retransmission bool // some of them were sent before
 
 	// Of a retransmission:
 	Kind     track.Kind
@@ -60,7 +60,7 @@ func (f *Flow) settle() (again []int) {
 	open := false
 	for i := range f.Sent {
 		t := &f.Sent[i]
-		if !t.Rexmit {
+		if !t.Retransmission {
 			continue
 		}
 		if !open || t.una.AtOrAfter(recover) {
@@ -88,7 +88,7 @@ func (f *Flow) settleKernel() {
 	f.report(f.settle())
 	for i := range f.Sent {
 		t := &f.Sent[i]
-		t.InPlace = t.Rexmit && t.Kind == track.TLP && f.inPlace(t)
+		t.InPlace = t.Retransmission && t.Kind == track.TLP && f.inPlace(t)
 	}
 }
 
@@ -147,7 +147,7 @@ func (f *Flow) measure(p *progress) {
 	for _, a := range *p {
 		first := wheel.Time(0)
 		for ; i < len(f.Sent) && f.Sent[i].End.AtOrBefore(a.una); i++ {
-			if t := &f.Sent[i]; t.Rexmit {
+			if t := &f.Sent[i]; t.Retransmission {
 				first = 0
 			} else if first == 0 {
 				first = t.At

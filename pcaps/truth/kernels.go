@@ -226,7 +226,7 @@ func (k *Kernels) follow(hops []hop, direction int) error {
 		if n == 0 {
 			continue
 		}
-		t := Sent{At: e.Sent, Seq: tcp.Seq(s.Seq), End: tcp.Seq(s.Seq).Add(n), Rexmit: s.Attempt > 1}
+		t := Sent{At: e.Sent, Seq: tcp.Seq(s.Seq), End: tcp.Seq(s.Seq).Add(n), Retransmission: s.Attempt > 1}
 		t.una, t.acked = acks[[2]string{e.Src, e.Dst}].by(e.Sent, t.Seq)
 		if i := len(f.Sent) - 1; i >= 0 {
 			t.max, t.newData = f.Sent[i].max, f.Sent[i].newData
@@ -390,7 +390,7 @@ func (k *Kernels) explain() error {
 		all := events[[2]string{f.Src.String(), f.Dst.String()}]
 		for i := range f.Sent {
 			t := &f.Sent[i]
-			if !t.Rexmit {
+			if !t.Retransmission {
 				continue
 			}
 			var best *event

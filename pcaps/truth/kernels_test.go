@@ -66,7 +66,7 @@ func TestCountersAgree(t *testing.T) {
 			}
 			for _, s := range f.Sent {
 				switch {
-				case !s.Rexmit:
+				case !s.Retransmission:
 					continue
 				case s.Kind == track.RTO && !s.GoBack, s.Kind == track.SYN:
 					timeouts++

@@ -56,8 +56,8 @@ func TestVantage(t *testing.T) {
 		Span: time.Minute,
 	})
 	for point, want := range [3]track.Vantage{track.AtSender, track.InTheMiddle, track.AtReceiver} {
-		if f := w.Track(point); f.Near != want {
-			t.Errorf("point %d is taken for %v, want %v: %v", point, f.Near, want, f.Why)
+		if f := w.Track(point); f.Vantage != want {
+			t.Errorf("point %d is taken for %v, want %v: %v", point, f.Vantage, want, f.VantageEvidence)
 		}
 	}
 }

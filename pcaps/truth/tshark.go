@@ -53,7 +53,7 @@ func (l *Labels) add(o *Labels) {
 
 // count takes the label of a transmission, nil for what is none.
 func (l *Labels) count(t *Sent, label int) {
-	if t == nil || !t.Rexmit {
+	if t == nil || !t.Retransmission {
 		if label < len(labels)-1 {
 			l.Kinds[track.Kinds][label]++
 		}
