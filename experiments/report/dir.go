@@ -89,8 +89,8 @@ func (s *Study) writeCells(program string) func(io.Writer) error {
 	}
 }
 
-// CheckDir returns an error if WriteDir would refuse to write to dir: it is a file, or holds other things than a
-// report.
+// CheckDir returns an error if WriteDir would refuse to write to dir: it is a file, or holds other
+// things than a report.
 func CheckDir(dir string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,8 +132,8 @@ func listed(dir string) (names []string, err error) {
 	return append(names, sumsName), err
 }
 
-// WriteDir writes the report to a directory, whole or not at all. Its parent must be there. A report that is there is
-// replaced, and anything else is an error.
+// WriteDir writes the report to a directory, whole or not at all. Its parent must be there. A
+// report that is there is replaced, and anything else is an error.
 func (r *Report) WriteDir(dir string) (err error) {
 	if err := CheckDir(dir); err != nil {
 		return err
@@ -179,11 +179,12 @@ func (r *Report) WriteDir(dir string) (err error) {
 	return os.Rename(part, dir)
 }
 
-// Open opens a study by name, with a plan of a user or "" for its own, as experiments.Merge wants it.
+// Open opens a study by name, with a plan of a user or "" for its own, as experiments.Merge wants
+// it.
 type Open func(study, plan string, quick bool) (*experiments.Job, error)
 
-// Read reads the results of the cells from a directory that WriteDir has written, and judges them again. It returns an
-// error if a study's plan is another by now. Live parts are not read.
+// Read reads the results of the cells from a directory that WriteDir has written, and judges them
+// again. It returns an error if a study's plan is another by now. Live parts are not read.
 func Read(dir string, open Open) (*Report, error) {
 	names, err := listed(dir)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package report writes what studies have found: a directory with a page and the data behind it, and the parts of the
-// repository's own documents that results are in.
+// Package report writes what studies have found: a directory with a page and the data behind it,
+// and the parts of the repository's own documents that results are in.
 //
 // # Usage
 //
@@ -20,13 +20,14 @@
 //	NAME/TABLE.csv, NAME/FIGURE.svg, NAME/FIGURE.csv
 //	NAME/live-PART.json  what only one machine can tell, if that was asked for
 //
-// Nothing in it depends on when or where it was written, but for live parts, which stand by themselves and name their
-// machine. So runs with the same plans, and shards merged, give the same octets.
+// Nothing in it depends on when or where it was written, but for live parts, which stand by
+// themselves and name their machine. So runs with the same plans, and shards merged, give the same
+// octets.
 //
 // # How it is written
 //
-// All files are written to a directory beside, which then takes the name: what is there is whole. A directory that is
-// there already is replaced if it holds such a report and nothing else.
+// All files are written to a directory beside, which then takes the name: what is there is whole. A
+// directory that is there already is replaced if it holds such a report and nothing else.
 //
 // # Limitations
 //

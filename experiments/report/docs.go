@@ -20,13 +20,14 @@ const (
 
 // Marks of the part of a study's README that WriteDocs writes.
 const (
-	resultBegin = "<!-- What follows is written by 'tcpwheel experiment docs'. -->"
-	resultEnd   = "<!-- What was written ends. -->"
+	resultBegin = "<!-- Written by 'tcpwheel experiment docs': do not edit. -->"
+	resultEnd   = "<!-- End of the written part. -->"
 )
 
-// WriteDocs writes the results into the repository at root: docs/results.md, the figures in docs/figures, the results
-// in the README of each study, and experiments/sums.txt, by which tests find results that are stale. The report must be
-// of a full run with the studies' own plans. Files that say so already are not touched.
+// WriteDocs writes the results into the repository at root: docs/results.md, the figures in
+// docs/figures, the results in each study's README, and experiments/sums.txt, which tests use to
+// find stale results. The report must come from a full run with the studies' own plans. WriteDocs
+// leaves files with the same content alone.
 func (r *Report) WriteDocs(root string) error {
 	if r.Quick {
 		return errors.New("the results of a quick run: documents show those of a full one")
@@ -35,6 +36,9 @@ func (r *Report) WriteDocs(root string) error {
 		if j := r.Studies[i].Job; j.User {
 			return fmt.Errorf("study %s ran with the plan of a user: documents show the studies' own", j.Study.Name)
 		}
+	}
+	if err := r.checkHeadlines(); err != nil {
+		return err
 	}
 	var all []file
 	for i := range r.Studies {
@@ -63,7 +67,7 @@ func (s *Study) figureName(figure string) string {
 	return figuresName + "/" + s.Job.Study.Name + "-" + figure + ".svg"
 }
 
-// writeDoc writes a file whole, unless it has these octets.
+// writeDoc writes a file whole, unless it already has this content.
 func writeDoc(name string, data []byte) error {
 	if old, err := os.ReadFile(name); err == nil && bytes.Equal(old, data) {
 		return nil
@@ -78,7 +82,7 @@ func writeDoc(name string, data []byte) error {
 	return os.Rename(part, name)
 }
 
-// dropFigures removes figures of the studies that they have no more.
+// dropFigures removes the figures that the studies no longer have.
 func (r *Report) dropFigures(root string, all []file) error {
 	dir := filepath.Join(root, filepath.FromSlash(figuresName))
 	entries, err := os.ReadDir(dir)
@@ -107,7 +111,7 @@ func (r *Report) dropFigures(root string, all []file) error {
 	return nil
 }
 
-// split returns what stands before and after the written part of a README.
+// split returns the text before and after the written part of a README.
 func split(readme string) (before, after string, ok bool) {
 	before, rest, ok := strings.Cut(readme, resultBegin)
 	if !ok {
@@ -117,8 +121,7 @@ func split(readme string) (before, after string, ok bool) {
 	return before, after, true
 }
 
-// withResult puts the result into a README: where it stood, or before what would change our mind, as the house orders
-// it.
+// withResult replaces the result in a README, or puts it before "What would change our mind".
 func withResult(readme, result string) string {
 	part := resultBegin + "\n\n" + result + "\n" + resultEnd
 	if before, after, ok := split(readme); ok {
@@ -131,84 +134,41 @@ func withResult(readme, result string) string {
 	return strings.TrimRight(readme, "\n") + "\n\n" + part + "\n"
 }
 
-// WithoutResult takes the part that WriteDocs has written out of a README.
+// WithoutResult returns a README without the part that WriteDocs wrote.
 func WithoutResult(readme string) string {
 	before, after, _ := split(readme)
 	return before + strings.TrimPrefix(after, "\n\n")
 }
 
-// result is the part of a README.
+// result is the written part of a study's README: claims, what differs, figures, tables and notes.
 func (s *Study) result() string {
 	var (
 		b strings.Builder
 		n Counts
 	)
 	n.add(s.Outcome)
-	prose(&b, "", fmt.Sprintf("**Result.** %s cells; results `%s` by their SHA-256. [docs/results.md](../../%s#%s) has tables and figures.",
-		experiments.Text(len(s.Job.Cells)), s.Job.Digest(s.Results)[:12], resultsName, s.anchor()))
+	prose(&b, "", fmt.Sprintf("**Result.** %s. %s cells; plan `%s`, results `%s` by their SHA-256.",
+		n, experiments.Text(len(s.Job.Cells)), s.Job.Hash()[:12], s.Job.Digest(s.Results)[:12]))
 	b.WriteString("\n")
-	writeClaims(&b, s.Outcome.Claims, nil)
-	fmt.Fprintf(&b, "\n**Verdict.** %s.\n", n)
+	writeClaims(&b, s.Outcome.Claims)
 	for _, c := range s.Outcome.Claims {
 		if c.Verdict != experiments.Reproduced {
 			b.WriteString("\n")
-			prose(&b, "", fmt.Sprintf("%s, *%s*: %s", capital(string(c.Verdict)), inTable(c.Text), sentence(c.Why)))
+			prose(&b, "", fmt.Sprintf("%s, *%s*: %s",
+				capital(string(c.Verdict)), inTable(c.Text), sentence(c.Why)))
 		}
 	}
+	s.writeDetails(&b)
 	return b.String()
 }
 
-func (s *Study) anchor() string { return s.Job.Study.Name }
-
-// Markdown returns docs/results.md: the claims, what was not reproduced, and each study.
-func (r *Report) Markdown() string {
-	var b strings.Builder
-	b.WriteString("# Results of the studies\n\n")
-	fmt.Fprintf(&b, "Written by `tcpwheel experiment docs` of a run of\n\n    %s\n\n", r.Command())
-	prose(&b, "", fmt.Sprintf("%s. Bands that decide verdicts come from the sources and from definitions; a study whose bands or settings "+
-		"were added after a first run says so in its README. There is also what is asked, how, and what would change our mind. Numbers "+
-		"have four digits; the run writes all of them.", r.Count()))
-	b.WriteString("\n")
-	b.WriteString("## Claims\n\n")
-	rows := make([]*Study, 0)
-	var claims []experiments.Claim
-	for i := range r.Studies {
-		for _, c := range r.Studies[i].Outcome.Claims {
-			claims, rows = append(claims, c), append(rows, &r.Studies[i])
-		}
-	}
-	writeClaims(&b, claims, rows)
-	b.WriteString("\n## What was not reproduced\n\n")
-	open := r.Open()
-	for _, o := range open {
-		c, study := o.Claim, o.Study.Job.Study
-		text := fmt.Sprintf("- **%s**: [%s %s](#%s): %s. ", capital(string(c.Verdict)), study.ID, study.Name, o.Study.anchor(), inTable(c.Text))
-		if c.Published != "" {
-			text += fmt.Sprintf("Published: %s (%s). ", inTable(c.Published), inTable(c.Source))
-		}
-		text += fmt.Sprintf("Expected: %s. Measured: %s. Why: %s", inTable(c.Expected), inTable(measured(c)), sentence(c.Why))
-		prose(&b, "  ", text)
-	}
-	if len(open) == 0 {
-		b.WriteString("Nothing: each claim is within the band that was set for it.\n")
-	}
-	for i := range r.Studies {
-		r.Studies[i].markdown(&b)
-	}
-	return b.String()
-}
-
-// mostRows is how many rows of a table stand in documents.
+// mostRows is the most rows that a table in a document may have.
 const mostRows = 40
 
-func (s *Study) markdown(b *strings.Builder) {
-	j := s.Job
-	fmt.Fprintf(b, "\n<a id=\"%s\"></a>\n\n## %s %s\n\n%s ([plan and method](../experiments/%s/README.md))\n\n    %s\n\n", s.anchor(), j.Study.ID, j.Study.Name,
-		j.Study.Question, j.Study.Name, s.Command())
-	fmt.Fprintf(b, "%s cells; plan `%s`, results `%s` by their SHA-256.\n", experiments.Text(len(j.Cells)), j.Hash()[:12], j.Digest(s.Results)[:12])
+func (s *Study) writeDetails(b *strings.Builder) {
 	for k := range s.Outcome.Figures {
 		f := &s.Outcome.Figures[k]
-		fmt.Fprintf(b, "\n![%s](%s)\n", strings.NewReplacer("[", "(", "]", ")").Replace(f.Title), strings.TrimPrefix(s.figureName(f.Name), "docs/"))
+		fmt.Fprintf(b, "\n![%s](../../%s)\n", bracketless.Replace(f.Title), s.figureName(f.Name))
 		if f.Caption != "" {
 			b.WriteString("\n")
 			prose(b, "", f.Caption)
@@ -225,6 +185,44 @@ func (s *Study) markdown(b *strings.Builder) {
 	for _, n := range s.Outcome.Notes {
 		b.WriteString("\n")
 		prose(b, "", n)
+	}
+}
+
+var bracketless = strings.NewReplacer("[", "(", "]", ")")
+
+// Markdown returns docs/results.md: the results that matter most, then one row for each claim.
+func (r *Report) Markdown() string {
+	var b strings.Builder
+	b.WriteString("# Results of the studies\n\n")
+	prose(&b, "", fmt.Sprintf("Reproduce them with `%s`, and this page with `tcpwheel experiment docs DIR`. "+
+		"Each study's README has its method, sources, expected bands, tables and figures, and says why a claim differs.", r.Command()))
+	fmt.Fprintf(&b, "\n**%s.**\n", r.Count())
+	r.writeHeadlines(&b)
+	b.WriteString("\n## All claims\n\n✓ means reproduced within the band that was set before the run.\n")
+	for i := range r.Studies {
+		r.Studies[i].writeRows(&b)
+	}
+	return b.String()
+}
+
+// longestMeasure is the longest measured value that a row of docs/results.md shows, in bytes.
+const longestMeasure = 48
+
+// writeRows writes the study's claims, one row each.
+func (s *Study) writeRows(b *strings.Builder) {
+	j := s.Job
+	fmt.Fprintf(b, "\n### [%s %s](../experiments/%s/README.md)\n\nResults `%s`.\n\n| claim | measured | |\n|---|---|---|\n",
+		j.Study.ID, j.Study.Name, j.Study.Name, j.Digest(s.Results)[:12])
+	for _, c := range s.Outcome.Claims {
+		value := inTable(c.Measured.String())
+		if len(value) > longestMeasure {
+			value = "see README"
+		}
+		verdict := string(c.Verdict)
+		if c.Verdict == experiments.Reproduced {
+			verdict = "✓"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s |\n", inTable(c.Text), value, verdict)
 	}
 }
 
@@ -251,20 +249,10 @@ func writeTable(b *strings.Builder, t *experiments.Table) {
 	}
 }
 
-// writeClaims writes a table of claims; studies, if it is not nil, has the study of each.
-func writeClaims(b *strings.Builder, claims []experiments.Claim, studies []*Study) {
-	if studies != nil {
-		b.WriteString("| study ")
-	}
-	b.WriteString("| claim | published | source | measured | expected | verdict |\n")
-	if studies != nil {
-		b.WriteString("|---")
-	}
-	b.WriteString("|---|---|---|---|---|---|\n")
-	for i, c := range claims {
-		if studies != nil {
-			fmt.Fprintf(b, "| [%s](#%s) ", studies[i].Job.Study.ID, studies[i].anchor())
-		}
+// writeClaims writes a table of claims.
+func writeClaims(b *strings.Builder, claims []experiments.Claim) {
+	b.WriteString("| claim | published | source | measured | expected | verdict |\n|---|---|---|---|---|---|\n")
+	for _, c := range claims {
 		published, source := c.Published, c.Source
 		if published == "" {
 			published = "–"
@@ -272,11 +260,13 @@ func writeClaims(b *strings.Builder, claims []experiments.Claim, studies []*Stud
 		if isComputed(c) {
 			source += " (computed for this project)"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", inTable(c.Text), inTable(published), inTable(source), inTable(measured(c)), inTable(c.Expected), c.Verdict)
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n",
+			inTable(c.Text), inTable(published), inTable(source), inTable(measured(c)), inTable(c.Expected), c.Verdict)
 	}
 }
 
-// isComputed reports whether it is to be said of a claim that its figure was computed here.
+// isComputed reports whether this project computed the claim's figure and its source does not say
+// so.
 func isComputed(c experiments.Claim) bool {
 	return c.Tag == experiments.Computed && !strings.Contains(c.Source, "computed")
 }

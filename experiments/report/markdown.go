@@ -14,8 +14,8 @@ var (
 	webAdress = regexp.MustCompile(`^https?://`)
 )
 
-// inline turns emphasis, code and links of a paragraph into markup. Links to files lead nowhere on a page that is
-// alone, and are shown as their words.
+// inline turns emphasis, code and links of a paragraph into markup. Links to files lead nowhere on
+// a page that is alone, and are shown as their words.
 func inline(text string) string {
 	var code []string
 	text = codeText.ReplaceAllStringFunc(text, func(s string) string {
@@ -38,8 +38,8 @@ func inline(text string) string {
 	return text
 }
 
-// markdown shows the part of a README that explains a study: all but its title and its results, which the page has
-// itself.
+// markdown shows the part of a README that explains a study: all but its title and its results,
+// which the page has itself.
 func markdown(text string) template.HTML {
 	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "# ") {
 		text = rest

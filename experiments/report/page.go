@@ -22,7 +22,8 @@ var (
 	page = template.Must(shell.Templates().Funcs(template.FuncMap{"inline": func(s string) template.HTML { return template.HTML(inline(s)) }}).Parse(pageHTML))
 )
 
-// mostData is how many octets of a figure's data stand on the page; what is more stands in its file only.
+// mostData is how many octets of a figure's data stand on the page; what is more stands in its file
+// only.
 const mostData = 128 << 10
 
 // Data of page.html.
@@ -203,7 +204,8 @@ func outcome(study *experiments.Study, out *experiments.Outcome, prefix, command
 	return v
 }
 
-// isWords reports whether less than half of the cells of a column, without the empty ones, are numbers.
+// isWords reports whether less than half of the cells of a column, without the empty ones, are
+// numbers.
 func isWords(rows [][]any, column int) bool {
 	words, numbers := 0, 0
 	for _, row := range rows {

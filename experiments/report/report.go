@@ -133,7 +133,8 @@ type OpenClaim struct {
 	Claim experiments.Claim
 }
 
-// Open returns the claims that were not reproduced, and then those that differ, each in the order of the studies.
+// Open returns the claims that were not reproduced, and then those that differ, each in the order
+// of the studies.
 func (r *Report) Open() (all []OpenClaim) {
 	for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs} {
 		for i := range r.Studies {
@@ -147,8 +148,8 @@ func (r *Report) Open() (all []OpenClaim) {
 	return all
 }
 
-// Violations names the claims of exact studies that are not reproduced, but those that were doubted: these hold to the
-// last digit, or something is broken.
+// Violations names the claims of exact studies that are not reproduced, but those that were
+// doubted: these hold to the last digit, or something is broken.
 func (r *Report) Violations() (all []string) {
 	for i := range r.Studies {
 		s := &r.Studies[i]

@@ -76,9 +76,10 @@ func ParseSums(text []byte) (all []Sums, err error) {
 	return all, nil
 }
 
-// Verify runs cells of the job, the full plan of the study, and compares what they return. An exact study runs whole if
-// it costs at most whole seconds of a processor; else those cells run that cost the least, as many as some seconds
-// allow, or one if it is within whole. It returns how many ran. The error says what is stale, and what renews it.
+// Verify runs cells of the job, the full plan of the study, and compares what they return. An exact
+// study runs whole if it costs at most whole seconds of a processor; else those cells run that cost
+// the least, as many as some seconds allow, or one if it is within whole. It returns how many ran.
+// The error says what is stale, and what renews it.
 func (s *Sums) Verify(ctx context.Context, j *experiments.Job, whole, some float64, workers int) (ran int, err error) {
 	const renew = "\nrun 'tcpwheel experiment run --all --out DIR' and 'tcpwheel experiment docs DIR', and look at what has changed"
 	if s.Plan != j.Hash()[:len(s.Plan)] || len(s.Cells) != len(j.Cells) {
