@@ -27,8 +27,7 @@ var policy = layout{
 			"hugepages_linux.go", // advice to the kernel about a large arena's pages
 			"runtime.go",         // the Go runtime's timers, a rival
 		}},
-		// Instruments: they measure the wheel by the machine's clock.
-		{path: "wheel/lateness", imports: []string{"wheel"}},
+		// It measures the wheel by the machine's clock.
 		{path: "wheel/wheelbench", imports: []string{"wheel"}},
 
 		{path: "tcptimers", core: true, imports: []string{"wheel"}},
@@ -38,11 +37,11 @@ var policy = layout{
 		{path: "tun", imports: []string{"wheel", "tcptimers", "netstack", "netstack/tcp", "netstack/sim"}},
 		{path: "pcaps", imports: []string{"wheel", "tcptimers", "netstack/tcp", "netstack/sim"}},
 		{path: "experiments", imports: []string{
-			"wheel", "wheel/lateness", "wheel/wheelbench",
+			"wheel", "wheel/wheelbench",
 			"tcptimers", "netstack/tcp", "netstack/sim", "netstack", "tun", "pcaps",
 		}},
 		{path: "cmd", imports: []string{
-			"wheel", "wheel/lateness", "wheel/wheelbench",
+			"wheel", "wheel/wheelbench",
 			"tcptimers", "netstack/tcp", "netstack/sim", "netstack", "tun", "pcaps", "experiments",
 		}},
 	},

@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/lateness"
+	"tcpwheel/wheel/wheelbench"
 )
 
 func newLateness() *cobra.Command {
 	var (
-		o      = lateness.Options{Sources: []string{lateness.Realtime, lateness.Inline, lateness.Runtime}}
+		o      = wheelbench.LatenessOptions{Sources: []string{wheelbench.Realtime, wheelbench.Inline, wheelbench.Runtime}}
 		span   time.Duration
 		asJSON bool
 	)
@@ -25,7 +25,7 @@ func newLateness() *cobra.Command {
 		Long: "Lateness starts one timer at a time on the wheel's real-time driver, and on the Go runtime's timers beside\n" +
 			"it, and tells how late they expire: after the tick, which is what the machine adds, and after the deadline,\n" +
 			"which rounding up to the tick is part of. Run it on a machine that does nothing else.\n\n" +
-			"Sources: " + strings.Join(lateness.Sources(), ", ") + ". Go doc tcpwheel/wheel/lateness has the definitions.\n\n" +
+			"Sources: " + strings.Join(wheelbench.LatenessSources(), ", ") + ". Go doc tcpwheel/wheel/wheelbench has the definitions.\n\n" +
 			"It exits with 3 if a timer of the wheel was early.",
 		Example: "  tcpwheel wheel lateness --tick 100us --for 20s",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -41,7 +41,7 @@ func newLateness() *cobra.Command {
 				}
 				defer fmt.Fprint(progress, "\r\x1b[K")
 			}
-			report, err := lateness.Measure(cmd.Context(), o)
+			report, err := wheelbench.MeasureLateness(cmd.Context(), o)
 			var system *os.SyscallError
 			switch {
 			case errors.As(err, &system) || cmd.Context().Err() != nil:
@@ -73,10 +73,10 @@ func newLateness() *cobra.Command {
 }
 
 // samplesFor returns how many timers of each source and interval run one after another in about span.
-func samplesFor(span time.Duration, o lateness.Options) (int, error) {
+func samplesFor(span time.Duration, o wheelbench.LatenessOptions) (int, error) {
 	switch {
 	case len(o.Sources) == 0:
-		return 0, fmt.Errorf("no source, want some of %s", strings.Join(lateness.Sources(), ", "))
+		return 0, fmt.Errorf("no source, want some of %s", strings.Join(wheelbench.LatenessSources(), ", "))
 	case len(o.Intervals) == 0:
 		return 0, errors.New("no interval, want one at least")
 	}
@@ -92,9 +92,9 @@ func samplesFor(span time.Duration, o lateness.Options) (int, error) {
 }
 
 // early returns the violation if a timer of the wheel has expired before its deadline or its tick.
-func early(r lateness.Report) error {
+func early(r wheelbench.LatenessReport) error {
 	for _, s := range r.Series {
-		if s.Source == lateness.Runtime {
+		if s.Source == wheelbench.Runtime {
 			continue
 		}
 		first := s.Deadline.Sorted[0]

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/wheel"
-	"tcpwheel/wheel/lateness"
+	"tcpwheel/wheel/wheelbench"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")
@@ -135,19 +135,19 @@ func TestSchemesListsAll(t *testing.T) {
 }
 
 func TestEarly(t *testing.T) {
-	sorted := func(d ...time.Duration) lateness.Distribution { return lateness.Distribution{Sorted: d} }
+	sorted := func(d ...time.Duration) wheelbench.Distribution { return wheelbench.Distribution{Sorted: d} }
 	late, soon := sorted(0, 5), sorted(-2000, 5)
 	for _, test := range []struct {
-		series lateness.Series
+		series wheelbench.LatenessSeries
 		want   string
 	}{
-		{lateness.Series{Source: lateness.Realtime, Deadline: late, AtTick: &late}, ""},
-		{lateness.Series{Source: lateness.Alarm, Deadline: late}, ""},
-		{lateness.Series{Source: lateness.Runtime, Deadline: soon}, ""},
-		{lateness.Series{Source: lateness.Alarm, Interval: time.Second, Deadline: soon}, "a timer of 1s on alarm expired 2µs early"},
-		{lateness.Series{Source: lateness.Inline, Deadline: late, AtTick: &soon}, "a timer of 0s on realtime-inline expired 2µs early"},
+		{wheelbench.LatenessSeries{Source: wheelbench.Realtime, Deadline: late, AtTick: &late}, ""},
+		{wheelbench.LatenessSeries{Source: wheelbench.Alarm, Deadline: late}, ""},
+		{wheelbench.LatenessSeries{Source: wheelbench.Runtime, Deadline: soon}, ""},
+		{wheelbench.LatenessSeries{Source: wheelbench.Alarm, Interval: time.Second, Deadline: soon}, "a timer of 1s on alarm expired 2µs early"},
+		{wheelbench.LatenessSeries{Source: wheelbench.Inline, Deadline: late, AtTick: &soon}, "a timer of 0s on realtime-inline expired 2µs early"},
 	} {
-		err := early(lateness.Report{Series: []lateness.Series{test.series}})
+		err := early(wheelbench.LatenessReport{Series: []wheelbench.LatenessSeries{test.series}})
 		if got := fmt.Sprint(err); got != test.want && !(err == nil && test.want == "") {
 			t.Errorf("early(%+v) = %v, want %q", test.series, err, test.want)
 		}
@@ -158,7 +158,7 @@ func TestEarly(t *testing.T) {
 }
 
 func TestSamplesFor(t *testing.T) {
-	o := lateness.Options{Tick: time.Millisecond, Sources: []string{"a", "b"}, Intervals: []time.Duration{500 * time.Microsecond, 3 * time.Millisecond}}
+	o := wheelbench.LatenessOptions{Tick: time.Millisecond, Sources: []string{"a", "b"}, Intervals: []time.Duration{500 * time.Microsecond, 3 * time.Millisecond}}
 	for _, test := range []struct {
 		span time.Duration
 		want int

@@ -1,4 +1,4 @@
-package lateness
+package wheelbench
 
 import (
 	"fmt"
@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// WriteTable writes the report for people: quantiles in microseconds, and a histogram per interval, 80 columns wide.
-func (r Report) WriteTable(w io.Writer) error {
+// WriteTable writes the report as text, 80 columns wide: quantiles in microseconds, and a
+// histogram per interval.
+func (r LatenessReport) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, tick %v, %d timers per row, one at a time", r.Scheme, r.Tick, r.Samples)
 	if r.NoSpin {
@@ -40,7 +41,7 @@ func (r Report) WriteTable(w io.Writer) error {
 		writeHistogram(&b, r.Series[i:n])
 		i = n
 	}
-	if slices.ContainsFunc(r.Series, func(s Series) bool { return s.AtTick == nil }) {
+	if slices.ContainsFunc(r.Series, func(s LatenessSeries) bool { return s.AtTick == nil }) {
 		b.WriteString("\nAfter the tick, in percent; * has no ticks: after the deadline.\n")
 	} else {
 		b.WriteString("\nAfter the tick, in percent.\n")
@@ -61,7 +62,7 @@ func writeQuantiles(b *strings.Builder, d *Distribution) {
 	fmt.Fprintf(b, " %7s%7s%7s%9s", micros(d.P50), micros(d.P90), micros(d.P99), micros(d.Max))
 }
 
-// micros writes d in microseconds, in 6 columns at most; what is longer than 0.1 s, in seconds.
+// micros writes d in microseconds, or in seconds above 0.1 s, in at most 6 columns.
 func micros(d time.Duration) string {
 	us := float64(d) / float64(time.Microsecond)
 	switch {
@@ -73,13 +74,13 @@ func micros(d time.Duration) string {
 	return fmt.Sprintf("%.2gs", d.Seconds())
 }
 
-// writeHistogram writes the series of one interval side by side: those with ticks after their tick, the others after
-// their deadline. Buckets outside the range that any of them uses are left out.
-func writeHistogram(b *strings.Builder, series []Series) {
+// writeHistogram writes the series of one interval next to each other: lateness after the tick,
+// or after the deadline for a source without ticks. It omits empty buckets at both ends.
+func writeHistogram(b *strings.Builder, series []LatenessSeries) {
 	const label = 16
 	width := min((80-label)/len(series), 30)
 	buckets := make([][]Bucket, len(series))
-	first, last := len(bounds), 0
+	first, last := len(latenessBounds), 0
 	fmt.Fprintf(b, "\n%-*s", label, "interval "+series[0].Interval.String())
 	for i, s := range series {
 		name := s.Source
@@ -110,14 +111,14 @@ func writeHistogram(b *strings.Builder, series []Series) {
 func bucketName(j int) string {
 	switch {
 	case j == 0:
-		return fmt.Sprintf("       < %v", bounds[0])
-	case j == len(bounds):
-		return fmt.Sprintf("       ≥ %v", bounds[j-1])
+		return fmt.Sprintf("       < %v", latenessBounds[0])
+	case j == len(latenessBounds):
+		return fmt.Sprintf("       ≥ %v", latenessBounds[j-1])
 	}
-	return fmt.Sprintf("%6v .. %v", bounds[j-1], bounds[j])
+	return fmt.Sprintf("%6v .. %v", latenessBounds[j-1], latenessBounds[j])
 }
 
-// bar draws n of total as a percentage and a bar of up to width columns.
+// bar draws n of total as a percentage and a bar of at most width columns.
 func bar(n, total, width int) string {
 	if n == 0 {
 		return ""

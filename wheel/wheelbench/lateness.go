@@ -1,4 +1,4 @@
-package lateness
+package wheelbench
 
 import (
 	"context"
@@ -12,43 +12,43 @@ import (
 	"tcpwheel/wheel"
 )
 
-// The sources of timers that can be measured.
+// The sources of timers whose lateness can be measured, besides Runtime.
 const (
 	Realtime = "realtime"        // wheel.Realtime's AfterFunc: a goroutine per expiry
 	Inline   = "realtime-inline" // its InlineFunc: in the server's goroutine
 	Alarm    = "alarm"           // a bare wheel.Alarm, with no wheel and no tick
-	Runtime  = "runtime"         // time.AfterFunc
 )
 
-// Sources returns the names of all sources.
-func Sources() []string { return []string{Realtime, Inline, Alarm, Runtime} }
+// LatenessSources returns the names of all sources.
+func LatenessSources() []string { return []string{Realtime, Inline, Alarm, Runtime} }
 
-// Options say what to measure. The zero value of each field stands for its default.
-type Options struct {
-	// Scheme and Tick are those of the Realtime: wheel.Default and 100 µs by default.
+// LatenessOptions are the parameters of MeasureLateness. A zero field means its default.
+type LatenessOptions struct {
+	// Scheme and Tick configure the Realtime. Defaults: wheel.Default, 100 µs.
 	Scheme string
 	Tick   time.Duration
 
-	// Intervals are how long the timers run: 100 µs, 1 ms and 10 ms by default. A part of a tick is added to each.
+	// Intervals are how long the timers run, 0 to 1 h. A random part of a tick is added to each.
+	// Default: 100 µs, 1 ms, 10 ms.
 	Intervals []time.Duration
 
-	// Samples is the number of timers per source and interval, 500 by default.
+	// Samples is the number of timers per source and interval, 1 to 10^7. Default: 500.
 	Samples int
 
-	// Sources are the names of what to measure: Realtime, Inline and Runtime by default.
+	// Sources are names of LatenessSources. Default: Realtime, Inline, Runtime.
 	Sources []string
 
-	// Seed makes the random parts of a tick: 1 by default.
+	// Seed seeds the random parts of a tick. Default: 1.
 	Seed uint64
 
-	// NoSpin is that of the alarms: see wheel.AlarmConfig.
+	// NoSpin is wheel.AlarmConfig.NoSpin.
 	NoSpin bool
 
-	// Progress is called after each timer with the number of those done, unless it is nil.
+	// Progress, if not nil, is called after each timer.
 	Progress func(done, total int)
 }
 
-func (o *Options) setDefaults() error {
+func (o *LatenessOptions) setDefaults() error {
 	if o.Scheme == "" {
 		o.Scheme = wheel.Default
 	}
@@ -80,52 +80,53 @@ func (o *Options) setDefaults() error {
 		}
 	}
 	if len(o.Sources) == 0 {
-		return fmt.Errorf("lateness: no source, want some of %s", strings.Join(Sources(), ", "))
+		return fmt.Errorf("lateness: no source, want some of %s", strings.Join(LatenessSources(), ", "))
 	}
 	for _, name := range o.Sources {
-		if !slices.Contains(Sources(), name) {
-			return fmt.Errorf("lateness: unknown source %q, want some of %s", name, strings.Join(Sources(), ", "))
+		if !slices.Contains(LatenessSources(), name) {
+			return fmt.Errorf("lateness: unknown source %q, want some of %s", name, strings.Join(LatenessSources(), ", "))
 		}
 	}
 	return nil
 }
 
-// Measure runs len(Sources)·len(Intervals)·Samples timers, one after another. It takes as long as they run, and leaves
-// with the error of ctx when that ends. Other errors name the option that is out of bounds.
-func Measure(ctx context.Context, o Options) (Report, error) {
+// MeasureLateness runs len(Sources)·len(Intervals)·Samples timers, one after another, and takes
+// as long as they run. It returns the error of ctx when that ends first. Other errors name the
+// option that is out of bounds, or the system call that failed.
+func MeasureLateness(ctx context.Context, o LatenessOptions) (LatenessReport, error) {
 	if err := o.setDefaults(); err != nil {
-		return Report{}, err
+		return LatenessReport{}, err
 	}
 	epoch := time.Now()
 	alarm := wheel.AlarmConfig{Epoch: epoch, NoSpin: o.NoSpin}
 	rt, err := wheel.Start(wheel.RealtimeConfig{Scheme: o.Scheme, Tick: o.Tick, Alarm: alarm})
 	if err != nil {
-		return Report{}, err
+		return LatenessReport{}, err
 	}
 	defer rt.Close()
 
 	sources := make([]source, len(o.Sources))
 	for i, name := range o.Sources {
 		if sources[i], err = newSource(name, rt, alarm); err != nil {
-			return Report{}, err
+			return LatenessReport{}, err
 		}
 		defer sources[i].stop()
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 0))
 	done, total := 0, len(o.Sources)*len(o.Intervals)*o.Samples
-	report := newReport(o)
+	report := newLatenessReport(o)
 	for _, interval := range o.Intervals {
-		asked := make([][]time.Duration, len(sources))
-		ticks := make([][]time.Duration, len(sources))
+		afterDeadline := make([][]time.Duration, len(sources))
+		afterTick := make([][]time.Duration, len(sources))
 		for range o.Samples {
 			for i := range sources {
 				late, tick, err := sources[i].sample(ctx, interval+time.Duration(rng.Int64N(int64(o.Tick))))
 				if err != nil {
-					return Report{}, err
+					return LatenessReport{}, err
 				}
-				asked[i] = append(asked[i], late)
+				afterDeadline[i] = append(afterDeadline[i], late)
 				if sources[i].deadline != nil {
-					ticks[i] = append(ticks[i], tick)
+					afterTick[i] = append(afterTick[i], tick)
 				}
 				if done++; o.Progress != nil {
 					o.Progress(done, total)
@@ -133,7 +134,7 @@ func Measure(ctx context.Context, o Options) (Report, error) {
 			}
 		}
 		for i := range sources {
-			report.add(o, o.Sources[i], interval, asked[i], ticks[i])
+			report.add(o, o.Sources[i], interval, afterDeadline[i], afterTick[i])
 		}
 	}
 	return report, nil
@@ -141,10 +142,10 @@ func Measure(ctx context.Context, o Options) (Report, error) {
 
 // source starts one timer at a time.
 type source struct {
-	fired    chan time.Time                 // gets the instant of each expiry
+	fired    chan time.Time                 // receives the instant of each expiry
 	start    func(d time.Duration)          // starts the timer
-	deadline func() (at time.Time, ok bool) // the tick of the timer that runs; nil if the source has no ticks
-	round    func(at time.Time) time.Time   // the tick of a deadline, for a timer that has expired meanwhile
+	deadline func() (at time.Time, ok bool) // tick of the running timer; nil without ticks
+	round    func(at time.Time) time.Time   // tick of a deadline, for a timer that has already expired
 	stop     func()
 }
 
@@ -153,7 +154,7 @@ func newSource(name string, rt *wheel.Realtime, alarm wheel.AlarmConfig) (source
 	fire := func() { s.fired <- time.Now() }
 	switch name {
 	case Runtime:
-		// Made and stopped before anything is measured, as the timers of the others are.
+		// Made and stopped before the first measurement, as for the other sources.
 		t := time.AfterFunc(time.Hour, fire)
 		s.start = func(d time.Duration) { t.Reset(d) }
 		s.stop = func() { t.Stop() }
@@ -169,7 +170,7 @@ func newSource(name string, rt *wheel.Realtime, alarm wheel.AlarmConfig) (source
 		go func() {
 			defer close(ended)
 			for a.Wait() == nil {
-				if int64(a.Now()) >= due.Load() { // else it is the one before: see Wait
+				if int64(a.Now()) >= due.Load() { // else Wait reported an instant that was replaced
 					fire()
 				}
 			}
@@ -201,8 +202,9 @@ func newSource(name string, rt *wheel.Realtime, alarm wheel.AlarmConfig) (source
 	return s, nil
 }
 
-// sample runs one timer of d and returns its lateness after its deadline, and after its tick if it has one.
-func (s *source) sample(ctx context.Context, d time.Duration) (asked, tick time.Duration, err error) {
+// sample runs one timer of d. It returns the lateness after its deadline, and after its tick if
+// the source has ticks.
+func (s *source) sample(ctx context.Context, d time.Duration) (afterDeadline, afterTick time.Duration, err error) {
 	deadline := time.Now().Add(d)
 	s.start(d)
 	due := time.Time{}

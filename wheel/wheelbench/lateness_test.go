@@ -1,4 +1,4 @@
-package lateness
+package wheelbench
 
 import (
 	"bytes"
@@ -16,18 +16,19 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata")
 
-// TestMeasure checks all that holds on any machine, however busy: every timer is counted, and none was early.
-func TestMeasure(t *testing.T) {
+// TestMeasureLateness checks what holds on any machine, however busy: every timer is counted and
+// none is early.
+func TestMeasureLateness(t *testing.T) {
 	const samples = 20
 	intervals := []time.Duration{0, 300 * time.Microsecond}
 	calls := 0
-	report, err := Measure(t.Context(), Options{
+	report, err := MeasureLateness(t.Context(), LatenessOptions{
 		Tick:      200 * time.Microsecond,
 		Intervals: intervals,
 		Samples:   samples,
-		Sources:   Sources(),
+		Sources:   LatenessSources(),
 		Progress: func(done, total int) {
-			if calls++; done != calls || total != samples*len(intervals)*len(Sources()) {
+			if calls++; done != calls || total != samples*len(intervals)*len(LatenessSources()) {
 				t.Errorf("progress(%d, %d) at call %d", done, total, calls)
 			}
 		},
@@ -35,14 +36,14 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := samples * len(intervals) * len(Sources()); calls != want {
+	if want := samples * len(intervals) * len(LatenessSources()); calls != want {
 		t.Errorf("%d calls of Progress, want %d", calls, want)
 	}
-	if len(report.Series) != len(intervals)*len(Sources()) {
+	if len(report.Series) != len(intervals)*len(LatenessSources()) {
 		t.Fatalf("%d series, want one for each interval and source", len(report.Series))
 	}
 	for i, s := range report.Series {
-		if s.Source != Sources()[i%len(Sources())] || s.Interval != intervals[i/len(Sources())] {
+		if s.Source != LatenessSources()[i%len(LatenessSources())] || s.Interval != intervals[i/len(LatenessSources())] {
 			t.Errorf("series %d is of %s and %v", i, s.Source, s.Interval)
 		}
 		if hasTicks := s.Source == Realtime || s.Source == Inline; (s.AtTick != nil) != hasTicks {
@@ -72,9 +73,9 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-func TestMeasureIsCancelled(t *testing.T) {
+func TestMeasureLatenessIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Measure(ctx, Options{
+	_, err := MeasureLateness(ctx, LatenessOptions{
 		Intervals: []time.Duration{time.Microsecond},
 		Samples:   1_000_000,
 		Progress: func(done, total int) {
@@ -84,25 +85,25 @@ func TestMeasureIsCancelled(t *testing.T) {
 		},
 	})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Measure() = %v, want %v", err, context.Canceled)
+		t.Errorf("MeasureLateness() = %v, want %v", err, context.Canceled)
 	}
 }
 
-func TestOptions(t *testing.T) {
+func TestLatenessOptions(t *testing.T) {
 	for _, test := range []struct {
-		o    Options
+		o    LatenessOptions
 		want string
 	}{
-		{Options{Samples: -1}, "samples -1, want 1 to 10000000"},
-		{Options{Intervals: []time.Duration{}}, "no interval"},
-		{Options{Intervals: []time.Duration{-1}}, "interval -1ns, want 0s to 1h0m0s"},
-		{Options{Sources: []string{}}, "no source, want some of realtime"},
-		{Options{Sources: []string{"sundial"}}, `unknown source "sundial", want some of realtime`},
-		{Options{Tick: -1}, "tick -1ns"},
-		{Options{Scheme: "scheme0"}, `unknown scheme "scheme0"`},
+		{LatenessOptions{Samples: -1}, "samples -1, want 1 to 10000000"},
+		{LatenessOptions{Intervals: []time.Duration{}}, "no interval"},
+		{LatenessOptions{Intervals: []time.Duration{-1}}, "interval -1ns, want 0s to 1h0m0s"},
+		{LatenessOptions{Sources: []string{}}, "no source, want some of realtime"},
+		{LatenessOptions{Sources: []string{"sundial"}}, `unknown source "sundial", want some of realtime`},
+		{LatenessOptions{Tick: -1}, "tick -1ns"},
+		{LatenessOptions{Scheme: "scheme0"}, `unknown scheme "scheme0"`},
 	} {
-		if _, err := Measure(t.Context(), test.o); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("Measure(%+v) = %v, want an error with %q", test.o, err, test.want)
+		if _, err := MeasureLateness(t.Context(), test.o); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("MeasureLateness(%+v) = %v, want an error with %q", test.o, err, test.want)
 		}
 	}
 }
@@ -131,32 +132,32 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// madeUp returns a report on samples that nobody has measured.
-func madeUp(sources []string) Report {
-	o := Options{Scheme: "scheme6", Tick: 100 * time.Microsecond, Samples: 100, Seed: 1}
-	r := newReport(o)
+// madeUp returns a report on invented samples.
+func madeUp(sources []string) LatenessReport {
+	o := LatenessOptions{Scheme: "scheme6", Tick: 100 * time.Microsecond, Samples: 100, Seed: 1}
+	r := newLatenessReport(o)
 	r.System, r.Go, r.CPUs = "linux/amd64", "go1.26", 2
 	for _, interval := range []time.Duration{100 * time.Microsecond, 10 * time.Millisecond} {
 		for _, source := range sources {
-			var asked, ticks []time.Duration
+			var afterDeadline, afterTick []time.Duration
 			for i := range o.Samples {
 				late := time.Duration(4000 + i*i*3)
 				switch {
 				case source == Runtime || source == Alarm:
-					asked = append(asked, 100*late)
+					afterDeadline = append(afterDeadline, 100*late)
 				default:
-					ticks = append(ticks, late)
-					asked = append(asked, late+time.Duration(i)*time.Microsecond)
+					afterTick = append(afterTick, late)
+					afterDeadline = append(afterDeadline, late+time.Duration(i)*time.Microsecond)
 				}
 			}
-			r.add(o, source, interval, asked, ticks)
+			r.add(o, source, interval, afterDeadline, afterTick)
 		}
 	}
 	return r
 }
 
-func TestWriteTable(t *testing.T) {
-	const name = "testdata/table.txt"
+func TestLatenessTable(t *testing.T) {
+	const name = "testdata/lateness.txt"
 	var got bytes.Buffer
 	if err := madeUp([]string{Realtime, Inline, Runtime}).WriteTable(&got); err != nil {
 		t.Fatal(err)
@@ -171,13 +172,13 @@ func TestWriteTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("the table is\n%s\nwant that of %s; -update rewrites it", got.String(), name)
+		t.Errorf("table is\n%s\nwant that of %s; -update rewrites it", got.String(), name)
 	}
 }
 
-func TestTableFitsTerminal(t *testing.T) {
-	for n := range Sources() {
-		r := madeUp(Sources()[:n+1])
+func TestLatenessTableFitsTerminal(t *testing.T) {
+	for n := range LatenessSources() {
+		r := madeUp(LatenessSources()[:n+1])
 		r.Series[0].Deadline.Max = 3 * time.Hour
 		var b bytes.Buffer
 		if err := r.WriteTable(&b); err != nil {
@@ -192,7 +193,7 @@ func TestTableFitsTerminal(t *testing.T) {
 	}
 }
 
-func TestJSON(t *testing.T) {
+func TestLatenessJSON(t *testing.T) {
 	b, err := json.Marshal(madeUp([]string{Realtime}).Series[0])
 	if err != nil {
 		t.Fatal(err)
