@@ -41,52 +41,66 @@ const (
 	Standard   Tag = "standard" // the text of an RFC
 )
 
-// Claim is a published figure, or a law, beside what was measured.
+// Claim is a published figure, or a law, next to the measured value.
 type Claim struct {
 	Name      string  `json:"name"`                // unique within the study, as "bsd-mean-wait"
-	Text      string  `json:"text"`                // what is claimed, in a line
-	Published string  `json:"published,omitempty"` // as it stands in the source, with its unit; "" if only a shape is claimed
-	Source    string  `json:"source"`              // where it stands
+	Text      string  `json:"text"`                // the claim, in a line
+	Published string  `json:"published,omitempty"` // as in the source, with its unit; "" if only a shape is claimed
+	Source    string  `json:"source"`              // where it is published
 	Tag       Tag     `json:"tag"`
 	Measured  Measure `json:"measured"`
-	Expected  string  `json:"expected"` // the band that was set beforehand, in words
-	Verdict   Verdict `json:"verdict"`
-	Why       string  `json:"why,omitempty"` // why it differs, or may differ; wanted unless it is reproduced
-	// Doubted marks what was published and is held to be wrong: that an exact study does not reproduce it is no violation.
+	Expected  Band    `json:"expected"`
+	Verdict   Verdict `json:"verdict"`       // set by Outcome.Claim
+	Why       string  `json:"why,omitempty"` // why it differs, or may differ; required unless it is reproduced
+	// Otherwise becomes Why if the claim is not reproduced and Why is empty.
+	Otherwise string `json:"-"`
+	// Doubted marks a published figure that this project holds to be wrong: an exact study that does
+	// not reproduce it is no violation.
 	Doubted bool `json:"doubted,omitempty"`
 }
 
-// Claim adds a claim. otherwise says why it would not hold, and becomes its Why if it does not and says nothing itself.
-func (o *Outcome) Claim(c Claim, otherwise string) {
+// Claim judges a claim by its Measured and Expected, and adds it.
+func (o *Outcome) Claim(c Claim) {
+	c.Verdict = c.Expected.Judge(c.Measured)
 	if c.Verdict != Reproduced && c.Why == "" {
-		c.Why = otherwise
+		c.Why = c.Otherwise
 	}
 	o.Claims = append(o.Claims, c)
 }
 
-// Measure is what was measured: a number with its 95 % interval, or words if one number does not tell it.
+// Measure is a measured number with its 95 % interval, or words if one number does not say it.
 type Measure struct {
 	Value float64  `json:"value,omitempty"`
 	Lo    *float64 `json:"lo,omitempty"`
 	Hi    *float64 `json:"hi,omitempty"`
 	Unit  string   `json:"unit,omitempty"`
 	Text  string   `json:"text,omitempty"` // in place of the number
+
+	judged float64 // the number that a Band judges, NaN if there is none
 }
 
 // Measured is a number that is exact.
-func Measured(value float64, unit string) Measure { return Measure{Value: value, Unit: unit} }
+func Measured(value float64, unit string) Measure {
+	return Measure{Value: value, Unit: unit, judged: value}
+}
 
-// MeasuredSpan is a time that is exact, in the unit that suits it.
-func MeasuredSpan(d time.Duration) Measure { return Measure{Value: d.Seconds() * 1e3, Unit: "ms"} }
+// MeasuredSpan is an exact time, in milliseconds.
+func MeasuredSpan(d time.Duration) Measure { return Measured(d.Seconds()*1e3, "ms") }
 
 // MeasuredWithin is a number with the interval that package stat has found.
 func MeasuredWithin(in stat.Interval, unit string) Measure {
-	return Measure{Value: in.Value, Lo: &in.Lo, Hi: &in.Hi, Unit: unit}
+	return Measure{Value: in.Value, Lo: &in.Lo, Hi: &in.Hi, Unit: unit, judged: in.Value}
 }
 
 // MeasuredText is words.
 func MeasuredText(format string, args ...any) Measure {
-	return Measure{Text: fmt.Sprintf(format, args...)}
+	return Measure{Text: fmt.Sprintf(format, args...), judged: math.NaN()}
+}
+
+// Judging returns m with the number that a Band judges, for a measure whose words do not say it.
+func (m Measure) Judging(x float64) Measure {
+	m.judged = x
+	return m
 }
 
 // String returns the number with four significant digits and its unit.
@@ -143,26 +157,6 @@ func grouped(text string) string {
 	return out
 }
 
-// Judged returns the verdict on a number: Reproduced within [lo, hi], Differs within [least, most], and else NotReproduced. For a
-// claim without middle ground the bounds are the same.
-func Judged(value, lo, hi, least, most float64) Verdict {
-	switch {
-	case value >= lo && value <= hi:
-		return Reproduced
-	case value >= least && value <= most:
-		return Differs
-	}
-	return NotReproduced
-}
-
-// Holds is Reproduced if what was claimed holds, and else NotReproduced.
-func Holds(ok bool) Verdict {
-	if ok {
-		return Reproduced
-	}
-	return NotReproduced
-}
-
 // Check finds what is missing from an outcome, before it is shown to anyone.
 func (o *Outcome) Check() error {
 	names := map[string]bool{}
@@ -170,7 +164,7 @@ func (o *Outcome) Check() error {
 		switch {
 		case c.Name == "" || names["claim "+c.Name]:
 			return fmt.Errorf("claim %q: want a name of its own", c.Name)
-		case c.Text == "" || c.Source == "" || c.Expected == "":
+		case c.Text == "" || c.Source == "" || c.Expected.text == "":
 			return fmt.Errorf("claim %s: want text, source and what was expected", c.Name)
 		case c.Tag != FromSource && c.Tag != FromPrint && c.Tag != Computed && c.Tag != Standard:
 			return fmt.Errorf("claim %s: tag %q", c.Name, c.Tag)

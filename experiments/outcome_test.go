@@ -13,7 +13,7 @@ func TestOutcomesAreWhole(t *testing.T) {
 	good := func() *Outcome {
 		return &Outcome{
 			Claims: []Claim{{
-				Name: "mean", Text: "the mean is 1", Source: "arithmetic", Tag: Computed, Expected: "1", Measured: Measured(1, "ms"), Verdict: Reproduced,
+				Name: "mean", Text: "the mean is 1", Source: "arithmetic", Tag: Computed, Expected: Exactly(1, "ms"), Measured: Measured(1, "ms"), Verdict: Reproduced,
 			}},
 			Tables: []Table{{Name: "t", Columns: []string{"a", "b"}, Rows: [][]any{{1, 2}}}},
 			Figures: []figure.Figure{{
@@ -73,22 +73,5 @@ func TestMeasures(t *testing.T) {
 		if c.m.String() != c.text || c.m.Interval() != c.interval {
 			t.Errorf("%+v: %q, %q; want %q, %q", c.m, c.m.String(), c.m.Interval(), c.text, c.interval)
 		}
-	}
-}
-
-func TestVerdicts(t *testing.T) {
-	for _, c := range []struct {
-		x    float64
-		want Verdict
-	}{{5, Reproduced}, {4, Reproduced}, {3, Differs}, {9, Differs}, {1, NotReproduced}, {math.NaN(), NotReproduced}} {
-		if got := Judged(c.x, 4, 6, 2, 10); got != c.want {
-			t.Errorf("Judged(%v) = %s, want %s", c.x, got, c.want)
-		}
-	}
-	var o Outcome
-	o.Claim(Claim{Verdict: Holds(false)}, "because")
-	o.Claim(Claim{Verdict: Holds(true)}, "because")
-	if o.Claims[0].Why != "because" || o.Claims[1].Why != "" {
-		t.Errorf("reasons %q and %q", o.Claims[0].Why, o.Claims[1].Why)
 	}
 }

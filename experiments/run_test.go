@@ -53,9 +53,10 @@ func toy(name string) *Study {
 			}
 			out.Tables = append(out.Tables, table)
 			out.Claim(Claim{
-				Name: "first", Text: "the first is 0", Source: "arithmetic", Tag: Computed, Expected: "0",
-				Measured: Measured(float64(cells[0].Square), ""), Verdict: Holds(cells[0].Square == 0),
-			}, "it is not")
+				Name: "first", Text: "the first is 0", Source: "arithmetic", Tag: Computed, Expected: Exactly(0, ""),
+				Measured:  Measured(float64(cells[0].Square), ""),
+				Otherwise: "it is not",
+			})
 			return out, nil
 		},
 	})

@@ -119,9 +119,9 @@ func TestLiveIsNotExact(t *testing.T) {
 	out, err := runLivePart(cmd, "toy", func(context.Context) (*experiments.Outcome, error) {
 		o := &experiments.Outcome{}
 		o.Claim(experiments.Claim{
-			Name: "fast", Text: "it is fast", Source: "hearsay", Tag: experiments.Computed, Expected: "below 9 ns",
-			Measured: experiments.Measured(3.25, "ns"), Verdict: experiments.Reproduced,
-		}, "")
+			Name: "fast", Text: "it is fast", Source: "hearsay", Tag: experiments.Computed, Expected: experiments.Below(9, "ns"),
+			Measured: experiments.Measured(3.25, "ns"),
+		})
 		return o, nil
 	})
 	if err != nil {

@@ -127,7 +127,8 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	const law = "definition of the timers"
 	claim := func(name, text, published string, m experiments.Measure, expected string, v experiments.Verdict, why string) {
 		out.Claim(experiments.Claim{Name: name, Text: text, Published: published, Source: law, Tag: experiments.Computed, Measured: m,
-			Expected: expected, Verdict: v}, why)
+			Expected:  experiments.Decided(v, expected),
+			Otherwise: why})
 	}
 	n := p.Connections
 	claim("one-bin", "under 4.4BSD's sweep all retransmissions fall into one bin of a millisecond", fmt.Sprintf("%d in one", n),

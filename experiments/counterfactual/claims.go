@@ -39,8 +39,9 @@ func claims(p *Plan, cells []Cell, out *experiments.Outcome) {
 		}
 		out.Claim(experiments.Claim{
 			Name: c.name, Text: c.text, Source: bandsSource, Tag: experiments.Computed, Measured: experiments.MeasuredText("%s", tells(v)),
-			Expected: bandsText, Verdict: verdict,
-		}, "congestion control in recovery, and what the kernel's timers round to, are a model's: see Replays in docs/captures.md")
+			Expected:  experiments.Decided(verdict, bandsText),
+			Otherwise: "congestion control in recovery, and what the kernel's timers round to, are a model's: see Replays in docs/captures.md",
+		})
 	}
 	if v, floor, bsd := found[asCaptured], found[otherFloor], found[otherBSD]; v != nil && floor != nil && bsd != nil {
 		verdict := experiments.NotReproduced
@@ -52,9 +53,10 @@ func claims(p *Plan, cells []Cell, out *experiments.Outcome) {
 		}
 		out.Claim(experiments.Claim{
 			Name: "negative-control", Text: "timers that the kernels do not have are told from theirs", Source: bandsSource, Tag: experiments.Computed,
-			Measured: experiments.MeasuredText("floor: %s; 4.4BSD: %s", tells(floor), tells(bsd)),
-			Expected: "both outside of the bands, where the kernels' are within", Verdict: verdict,
-		}, "the others are further off, but the kernels' own timers do not keep the bands either, so that keeping them tells nothing yet")
+			Measured:  experiments.MeasuredText("floor: %s; 4.4BSD: %s", tells(floor), tells(bsd)),
+			Expected:  experiments.Decided(verdict, "both outside of the bands, where the kernels' are within"),
+			Otherwise: "the others are further off, but the kernels' own timers do not keep the bands either, so that keeping them tells nothing yet",
+		})
 	}
 	signs(p, cells, out)
 }
@@ -103,8 +105,9 @@ func signs(p *Plan, cells []Cell, out *experiments.Outcome) {
 		}
 		out.Claim(experiments.Claim{
 			Name: c.name, Text: c.text, Source: "aim of this project", Tag: experiments.Computed,
-			Measured: experiments.MeasuredText("%s", strings.Join(texts, ", ")), Expected: c.expected + ", with its interval", Verdict: verdict,
-		}, signsWhy(cells, i))
+			Measured: experiments.MeasuredText("%s", strings.Join(texts, ", ")), Expected: experiments.Decided(verdict, c.expected+", with its interval"),
+			Otherwise: signsWhy(cells, i),
+		})
 	}
 }
 

@@ -197,8 +197,9 @@ func judgeGVisor(p *Plan, cells []Cell, out *experiments.Outcome) {
 	out.Claim(experiments.Claim{
 		Name: "gvisor", Text: fmt.Sprintf("gVisor's own TCP notices after 7875 s, and under keepalive of %v, %v and %d after their sum", p.FastIdle, p.FastInterval, p.FastCount),
 		Published: "7200 s + 9·75 s", Source: "gVisor, tcp/endpoint.go", Tag: experiments.FromPrint, Measured: experiments.MeasuredText("%d of %d", kept, keeps),
-		Expected: "both within a millisecond", Verdict: experiments.Holds(keeps > 0 && kept == keeps),
-	}, "its timers are others")
+		Expected:  experiments.Whether(keeps > 0 && kept == keeps, "both within a millisecond"),
+		Otherwise: "its timers are others",
+	})
 	verdict := experiments.NotReproduced
 	probe := 2*p.RTT + maxAckDelay
 	switch {
@@ -209,9 +210,10 @@ func judgeGVisor(p *Plan, cells []Cell, out *experiments.Outcome) {
 	}
 	out.Claim(experiments.Claim{
 		Name: "gvisor-user-timeout", Text: "with data under way the user timeout decides for gVisor's own TCP, too", Source: "RFC 9293 §3.8.3 and RFC 5482", Tag: experiments.Standard,
-		Measured: experiments.MeasuredText("%d of %d off, by %v at most", lateUsers, users, worst.Round(time.Millisecond)), Expected: "within a millisecond; by more than a probe takes is not reproduced", Verdict: verdict,
-	}, fmt.Sprintf("at its first timeout it looks at when the first segment in flight was sent last, and the probe for a lost tail has sent it again by then, 2·SRTT + 200 ms after the first time: "+
-		"%v here. Without RACK and its probe %d of %d are off", probe, lateBares, bares))
+		Measured: experiments.MeasuredText("%d of %d off, by %v at most", lateUsers, users, worst.Round(time.Millisecond)), Expected: experiments.Decided(verdict, "within a millisecond; by more than a probe takes is not reproduced"),
+		Otherwise: fmt.Sprintf("at its first timeout it looks at when the first segment in flight was sent last, and the probe for a lost tail has sent it again by then, 2·SRTT + 200 ms after the first time: "+
+			"%v here. Without RACK and its probe %d of %d are off", probe, lateBares, bares),
+	})
 }
 
 // maxAckDelay is what gVisor's probe allows for the delayed ACK of a lone segment (rack.go, schedulePTO).

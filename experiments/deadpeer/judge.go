@@ -74,7 +74,8 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	}
 	out.Tables = append(out.Tables, t)
 	claim := func(name, text, published, source string, tag experiments.Tag, m experiments.Measure, expected string, v experiments.Verdict, why string) {
-		out.Claim(experiments.Claim{Name: name, Text: text, Published: published, Source: source, Tag: tag, Measured: m, Expected: expected, Verdict: v}, why)
+		out.Claim(experiments.Claim{Name: name, Text: text, Published: published, Source: source, Tag: tag, Measured: m, Expected: experiments.Decided(v, expected),
+			Otherwise: why})
 	}
 	const why = "a timer of the connection is not the one that the rule has"
 	exact := func(name, text, published, source string, tag experiments.Tag, expected string, pick func(r *row) bool, measured string) {

@@ -89,7 +89,8 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	const law = "computed from the definition of the timers"
 	claim := func(name, text, published, source string, m experiments.Measure, expected string, v experiments.Verdict, why string) {
 		out.Claim(experiments.Claim{Name: name, Text: text, Published: published, Source: source, Tag: experiments.Computed, Measured: m,
-			Expected: expected, Verdict: v}, why)
+			Expected:  experiments.Decided(v, expected),
+			Otherwise: why})
 	}
 	if samples > 0 { // of bursts of an odd size
 		claim("even", "a heartbeat delays the ACKs of random segments by an even share of a beat", fmt.Sprintf("(0, %v] ms", beat), law,

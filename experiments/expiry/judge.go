@@ -79,30 +79,35 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	}
 	out.Claim(experiments.Claim{
 		Name: "never-early", Text: "no timer expires before its deadline", Source: "RFC 6298 §5", Tag: experiments.Standard,
-		Measured: experiments.MeasuredText("%d early of %d", early, p.Timers*p.Seeds*len(p.Ticks)), Expected: "none",
-		Verdict: experiments.Holds(early == 0),
-	}, "a facility rounds a deadline down")
+		Measured: experiments.MeasuredText("%d early of %d", early, p.Timers*p.Seeds*len(p.Ticks)), Expected: experiments.Whether(early == 0, "none"),
+
+		Otherwise: "a facility rounds a deadline down",
+	})
 	out.Claim(experiments.Claim{
 		Name: "mean", Text: "a timer is late by G/2 in the mean", Source: "definition of rounding up", Tag: experiments.Computed,
-		Measured: experiments.MeasuredWithin(mean, "ticks"), Expected: "0.5 ± 0.01",
-		Verdict: experiments.Judged(mean.Value, 0.49, 0.51, 0.49, 0.51),
-	}, "the instants at which timers start are not even over a tick")
+		Measured: experiments.MeasuredWithin(mean, "ticks").Judging(mean.Value), Expected: experiments.Between(0.49, 0.51, "").Saying("0.5 ± 0.01"),
+
+		Otherwise: "the instants at which timers start are not even over a tick",
+	})
 	out.Claim(experiments.Claim{
 		Name: "even", Text: "errors are spread evenly over a tick", Source: "definition of rounding up", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d of %d samples differ at p ≤ 0.01", rejected, len(ks)),
-		Expected: "as few as chance gives: at most 5 %", Verdict: experiments.Holds(float64(rejected) <= 0.05*float64(len(ks))),
-	}, "the distribution of the errors is not the one that rounding up gives")
+		Measured:  experiments.MeasuredText("%d of %d samples differ at p ≤ 0.01", rejected, len(ks)),
+		Expected:  experiments.Whether(float64(rejected) <= 0.05*float64(len(ks)), "as few as chance gives: at most 5 %%"),
+		Otherwise: "the distribution of the errors is not the one that rounding up gives",
+	})
 	out.Claim(experiments.Claim{
 		Name: "agree", Text: "all schemes expire each timer at the same tick", Source: "contract of package wheel", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d of %d runs differ", differ, p.Seeds*len(p.Ticks)*(len(p.Schemes)-1)), Expected: "none",
-		Verdict: experiments.Holds(differ == 0),
-	}, "a scheme breaks the contract")
+		Measured: experiments.MeasuredText("%d of %d runs differ", differ, p.Seeds*len(p.Ticks)*(len(p.Schemes)-1)), Expected: experiments.Whether(differ == 0, "none"),
+
+		Otherwise: "a scheme breaks the contract",
+	})
 	short := -stat.Mean(bsdMeans)
 	out.Claim(experiments.Claim{
 		Name: "bsd-countdown", Text: "4.4BSD's timer of n ticks takes more than n-1 and at most n of them", Published: "((n-1)·G, n·G]",
 		Source: "4.4BSD, tcp_slowtimo", Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("%s ticks below n in the mean, at most n", experiments.Number(short)),
-		Expected: "half a tick below n in the mean, never beyond n", Verdict: experiments.Holds(bsdHi <= 0 && math.Abs(short-0.5) < 0.01),
-	}, "the sweep does not count as 4.4BSD's")
+		Measured:  experiments.MeasuredText("%s ticks below n in the mean, at most n", experiments.Number(short)),
+		Expected:  experiments.Whether(bsdHi <= 0 && math.Abs(short-0.5) < 0.01, "half a tick below n in the mean, never beyond n"),
+		Otherwise: "the sweep does not count as 4.4BSD's",
+	})
 	return out, nil
 }

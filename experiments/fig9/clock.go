@@ -118,24 +118,27 @@ func clock(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 		case kernels[i].name == "callout":
 			out.Claim(experiments.Claim{
 				Name: "callout-line", Text: name + ": the time is a line in n", Published: "linear in n", Source: paper, Tag: experiments.FromSource,
-				Measured: experiments.MeasuredText("R² %.4f, %s times as long at n = %d", r2, experiments.Number(b/a), last),
-				Expected: fmt.Sprintf("R² above %v", wantR2), Verdict: experiments.Holds(r2 > wantR2),
-			}, "caches, or other work on this machine, bend the line")
+				Measured:  experiments.MeasuredText("R² %.4f, %s times as long at n = %d", r2, experiments.Number(b/a), last),
+				Expected:  experiments.Whether(r2 > wantR2, "R² above %v", wantR2),
+				Otherwise: "caches, or other work on this machine, bend the line",
+			})
 		case kernels[i].linear == 0:
 			out.Claim(experiments.Claim{
 				Name: kernels[i].name + "-ratio", Text: fmt.Sprintf("%s: as fast with %d others as with %d", name, last, first),
 				Published: map[bool]string{true: "flat in n"}[kernels[i].scheme == "scheme6-list"], Source: paper, Tag: experiments.FromSource,
-				Measured: experiments.Measured(b/a, "times as long"), Expected: fmt.Sprintf("below %v", wantRatio),
-				Verdict: experiments.Judged(b/a, 0, wantRatio, 0, 2),
-			}, "the caches hold the records of fewer timers, or other work ran on this machine")
+				Measured: experiments.Measured(b/a, "times as long").Judging(b / a), Expected: experiments.Between(0, wantRatio, "").OrDiffers(experiments.Between(0, 2, "")).Saying("below %v", wantRatio),
+
+				Otherwise: "the caches hold the records of fewer timers, or other work ran on this machine",
+			})
 		}
 	}
 	lookup, handle := at[key(kernels[1].about, last)].Value, at[key(kernels[2].about, last)].Value
 	out.Claim(experiments.Claim{
 		Name: "handles", Text: "handles are better than a lookup of func and arg", Published: "very slightly better", Source: paper, Tag: experiments.FromSource,
-		Measured: experiments.MeasuredText("%s ns against %s ns at n = %d", experiments.Number(handle), experiments.Number(lookup), last),
-		Expected: "handles take less", Verdict: experiments.Holds(handle < lookup),
-	}, "the lookup costs nothing here")
+		Measured:  experiments.MeasuredText("%s ns against %s ns at n = %d", experiments.Number(handle), experiments.Number(lookup), last),
+		Expected:  experiments.Whether(handle < lookup, "handles take less"),
+		Otherwise: "the lookup costs nothing here",
+	})
 	out.Tables = append(out.Tables, table)
 	out.Figures = append(out.Figures, fig, far)
 	return out, nil

@@ -66,13 +66,14 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 			cl := experiments.Claim{
 				Name: k.name + "-linear", Text: fmt.Sprintf("%s: %d·n records per iteration", k.about, k.linear),
 				Source: "definition of the list, counted", Tag: experiments.Computed,
-				Measured: experiments.MeasuredText("%s at n = %d", experiments.Number(float64(c.Start+c.Stop)), most),
-				Expected: fmt.Sprintf("%d·n·%d at each n, exactly", k.linear, p.Iterations), Verdict: experiments.Holds(exact && both),
+				Measured:  experiments.MeasuredText("%s at n = %d", experiments.Number(float64(c.Start+c.Stop)), most),
+				Expected:  experiments.Whether(exact && both, "%d·n·%d at each n, exactly", k.linear, p.Iterations),
+				Otherwise: "the list is searched otherwise than 4.4BSD's",
 			}
 			if k.name == "callout" {
 				cl.Source, cl.Tag, cl.Published = paper, experiments.FromSource, "linear in n"
 			}
-			out.Claim(cl, "the list is searched otherwise than 4.4BSD's")
+			out.Claim(cl)
 			continue
 		}
 		var x, y []float64
@@ -86,9 +87,9 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 		cl := experiments.Claim{
 			Name: k.name + "-flat", Text: fmt.Sprintf("%s: visits do not grow with n", k.about),
 			Source: "Table II: START and STOP are O(1)", Tag: experiments.FromSource,
-			Measured: experiments.MeasuredText("%s at most, to n = %s", experiments.Number(float64(flat)), experiments.Number(x[len(x)-1])),
-			Expected: fmt.Sprintf("at most a record per iteration at each n, slope below 1e-3 of %d per timer", p.Iterations),
-			Verdict:  experiments.Holds(flat <= uint64(p.Iterations) && slope <= 1e-3*float64(p.Iterations)),
+			Measured:  experiments.MeasuredText("%s at most, to n = %s", experiments.Number(float64(flat)), experiments.Number(x[len(x)-1])),
+			Expected:  experiments.Whether(flat <= uint64(p.Iterations) && slope <= 1e-3*float64(p.Iterations), "at most a record per iteration at each n, slope below 1e-3 of %d per timer", p.Iterations),
+			Otherwise: "START or STOP searches",
 		}
 		if k.scheme == "scheme6-list" {
 			cl.Source, cl.Published = paper, "flat in n"
@@ -97,7 +98,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 			cl.Text += ", as the farthest timer belongs at the end"
 			cl.Source, cl.Tag = "a heap's push and pop of its last entry", experiments.Computed
 		}
-		out.Claim(cl, "START or STOP searches")
+		out.Claim(cl)
 	}
 	return out, nil
 }

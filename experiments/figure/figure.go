@@ -1,5 +1,7 @@
 package figure
 
+import "tcpwheel/experiments/stat"
+
 // Figure is one diagram. Title, axes and at least one series or Map are wanted; Check says what is missing.
 type Figure struct {
 	Name  string `json:"name"`  // of its files, as "wait-by-policy": lower case, digits and hyphens
@@ -51,6 +53,15 @@ type Series struct {
 	// own.
 	Group  int `json:"group,omitempty"`
 	Marker int `json:"marker,omitempty"`
+}
+
+// Add appends a point without an interval.
+func (s *Series) Add(x, y float64) { s.X, s.Y = append(s.X, x), append(s.Y, y) }
+
+// AddInterval appends a point with its interval.
+func (s *Series) AddInterval(x float64, y stat.Interval) {
+	s.Add(x, y.Value)
+	s.Lo, s.Hi = append(s.Lo, y.Lo), append(s.Hi, y.Hi)
 }
 
 // Mark is a straight line across the diagram, for a value that was published or expected.

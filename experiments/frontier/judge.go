@@ -74,13 +74,15 @@ func (r results) monotone(p *Plan, out *experiments.Outcome) {
 	}
 	out.Claim(experiments.Claim{
 		Name: "wait-falls", Text: "the lower the floor, the shorter losses wait", Source: shape, Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d of %d steps of the floor", falls, steps), Expected: "all", Verdict: experiments.Holds(falls == steps),
-	}, "the floor does not bind")
+		Measured: experiments.MeasuredText("%d of %d steps of the floor", falls, steps), Expected: experiments.Whether(falls == steps, "all"),
+		Otherwise: "the floor does not bind",
+	})
 	out.Claim(experiments.Claim{
 		Name: "bad-rises", Text: "the lower the floor, the more timeouts are bad", Source: shape, Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d of %d steps of the floor; both hold in %d of %d steps of single processes", rises, steps, each, all),
-		Expected: "all of the former", Verdict: experiments.Holds(rises == steps),
-	}, "no round trip comes between the floors")
+		Measured:  experiments.MeasuredText("%d of %d steps of the floor; both hold in %d of %d steps of single processes", rises, steps, each, all),
+		Expected:  experiments.Whether(rises == steps, "all of the former"),
+		Otherwise: "no round trip comes between the floors",
+	})
 }
 
 // effect is what a factor moves.
@@ -209,9 +211,10 @@ func (r results) order(p *Plan, standard, anywhere [4]effect, top time.Duration,
 		floor, tick, gains := of(e[byFloor]), of(e[byTick]), of(e[byGains])
 		out.Claim(experiments.Claim{
 			Name: name, Text: text, Source: paper, Tag: experiments.FromPrint,
-			Measured: experiments.MeasuredText("floor %s, granularity %s, gains %s %s", experiments.Number(floor), experiments.Number(tick), experiments.Number(gains), unit),
-			Expected: "falling; gains above the floor is not reproduced", Verdict: verdict(floor, tick, gains),
-		}, why)
+			Measured:  experiments.MeasuredText("floor %s, granularity %s, gains %s %s", experiments.Number(floor), experiments.Number(tick), experiments.Number(gains), unit),
+			Expected:  experiments.Decided(verdict(floor, tick, gains), "falling; gains above the floor is not reproduced"),
+			Otherwise: why,
+		})
 	}
 	const (
 		times  = "times from least to greatest"
@@ -242,10 +245,11 @@ func (r results) order(p *Plan, standard, anywhere [4]effect, top time.Duration,
 		out.Claim(experiments.Claim{
 			Name: name, Text: text, Source: paper, Tag: experiments.FromPrint,
 			Measured: experiments.MeasuredText("wait %s times, bad timeouts %s percentage points", experiments.Number(s.wait.Value), experiments.Number(s.share.Value)),
-			Expected: fmt.Sprintf("less than %s times and %s points", experiments.Number(e[byTick].wait.Value), experiments.Number(e[byFloor].share.Value)), Verdict: experiments.Holds(few),
-		}, fmt.Sprintf("with a sample of each segment and gains that are not divided, the averages remember little more than a flight: where no floor is above "+
-			"them, that shows as bad timeouts. RFC 7323 §G divides the gains for it; with those alone it is %s times and %s points",
-			experiments.Number(divided.wait.Value), experiments.Number(divided.share.Value)))
+			Expected: experiments.Whether(few, "less than %s times and %s points", experiments.Number(e[byTick].wait.Value), experiments.Number(e[byFloor].share.Value)),
+			Otherwise: fmt.Sprintf("with a sample of each segment and gains that are not divided, the averages remember little more than a flight: where no floor is above "+
+				"them, that shows as bad timeouts. RFC 7323 §G divides the gains for it; with those alone it is %s times and %s points",
+				experiments.Number(divided.wait.Value), experiments.Number(divided.share.Value)),
+		})
 	}
 	sampling("sampling", fmt.Sprintf("beside a floor of %v, how often round trips are measured moves the wait less than the granularity does, and bad timeouts less than "+
 		"the floor does", top), standard)
@@ -304,8 +308,9 @@ func (r results) fine(p *Plan, out *experiments.Outcome) {
 		Published: "clocks of 100 ms and less perform somewhat better than coarser ones", Source: "RFC 6298 §4", Tag: experiments.Standard,
 		Measured: experiments.MeasuredText("within %s %% with a floor of %v; within %s %% with any, the most at %v",
 			experiments.Number(100*top), p.Floors[len(p.Floors)-1], experiments.Number(100*worst), worstFloor),
-		Expected: "within 10 % with each floor; more with the floor of 1 s is not reproduced", Verdict: verdict,
-	}, r.fineWhy(p, worstFloor))
+		Expected:  experiments.Decided(verdict, "within 10 % with each floor; more with the floor of 1 s is not reproduced"),
+		Otherwise: r.fineWhy(p, worstFloor),
+	})
 }
 
 // fineWhy says which of the two clocks makes losses wait with a floor.
@@ -339,9 +344,10 @@ func (r results) knee(p *Plan, out *experiments.Outcome) {
 	}
 	out.Claim(experiments.Claim{
 		Name: "knee", Text: "the frontier bends most at a floor of a few hundred milliseconds", Source: shape, Tag: experiments.Computed,
-		Measured: experiments.MeasuredSpan(at), Expected: "200 to 500 ms; at an end of the curve is not reproduced",
-		Verdict: experiments.Judged(at.Seconds(), kneeLeast.Seconds(), kneeMost.Seconds(), p.Floors[1].Seconds(), p.Floors[n-1].Seconds()),
-	}, "where the curve bends depends on how long round trips are, and on what they vary by")
+		Measured: experiments.MeasuredSpan(at).Judging(at.Seconds()), Expected: experiments.Between(kneeLeast.Seconds(), kneeMost.Seconds(), "").OrDiffers(experiments.Between(p.Floors[1].Seconds(), p.Floors[n-1].Seconds(), "")).Saying("200 to 500 ms; at an end of the curve is not reproduced"),
+
+		Otherwise: "where the curve bends depends on how long round trips are, and on what they vary by",
+	})
 }
 
 // variation says how a floor on the variation, which Linux has, does beside one on the timeout.

@@ -55,18 +55,20 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	}
 	out.Claim(experiments.Claim{
 		Name: "looks", Text: "Scheme 6 looks at a timer of j ticks ⌊(j-1)/M⌋+1 times", Published: "T/M", Source: paper, Tag: experiments.FromSource,
-		Measured: experiments.MeasuredText("%d of %s timers otherwise", miscounted, experiments.Number(float64(timers))), Expected: "each timer, exactly",
-		Verdict: experiments.Holds(miscounted == 0),
-	}, "a rotation leaves a timer out, or looks at it twice")
+		Measured: experiments.MeasuredText("%d of %s timers otherwise", miscounted, experiments.Number(float64(timers))), Expected: experiments.Whether(miscounted == 0, "each timer, exactly"),
+
+		Otherwise: "a rotation leaves a timer out, or looks at it twice",
+	})
 	text := ""
 	for _, m := range p.Levels {
 		text += fmt.Sprintf("%d of %d levels, ", most[m], m)
 	}
 	out.Claim(experiments.Claim{
 		Name: "migrations", Text: "a timer of Scheme 7 migrates less than m times", Published: "m lists to migrate between", Source: paper, Tag: experiments.FromSource,
-		Measured: experiments.MeasuredText("at most %sin %s timers", text, experiments.Number(float64(hierarchies))),
-		Expected: "m-1 at most", Verdict: experiments.Holds(excess == 0 && hierarchies > 0),
-	}, "a timer goes to a coarser wheel, or to one of the same")
+		Measured:  experiments.MeasuredText("at most %sin %s timers", text, experiments.Number(float64(hierarchies))),
+		Expected:  experiments.Whether(excess == 0 && hierarchies > 0, "m-1 at most"),
+		Otherwise: "a timer goes to a coarser wheel, or to one of the same",
+	})
 	for _, t := range p.Intervals {
 		e, ok := examples[t]
 		if !ok {
@@ -76,9 +78,10 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 		out.Claim(experiments.Claim{
 			Name: fmt.Sprintf("exponential-%d", t), Source: "1/(1-exp(-M/T)), computed", Tag: experiments.Computed,
 			Text:     fmt.Sprintf("exponential intervals of mean T = %d, M = %d", t, e.slots),
-			Measured: experiments.Measured(r.looks(), "looks per timer"), Expected: fmt.Sprintf("%.2f ± 1 %%", e.looks),
-			Verdict: experiments.Holds(math.Abs(r.looks()-e.looks) <= float64(0.01*e.looks)+0.005),
-		}, "the intervals are not exponential, or are rounded otherwise")
+			Measured: experiments.Measured(r.looks(), "looks per timer"), Expected: experiments.Whether(math.Abs(r.looks()-e.looks) <= float64(0.01*e.looks)+0.005, "%.2f ± 1 %%", e.looks),
+
+			Otherwise: "the intervals are not exponential, or are rounded otherwise",
+		})
 	}
 
 	// The costs, fitted: c6 over T/M, c7 per level.
@@ -104,9 +107,10 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	}
 	out.Claim(experiments.Claim{
 		Name: "law-six", Text: "the work of Scheme 6 per timer is a line in T/M", Published: "c6·T/M", Source: paper, Tag: experiments.FromSource,
-		Measured: experiments.MeasuredText("c6 = %s looks, R² %.6f", experiments.Number(c6), r2), Expected: "slope 1 ± 1 %, R² above 0.999",
-		Verdict: experiments.Holds(math.Abs(c6-1) <= 0.01 && r2 > 0.999),
-	}, "a look costs otherwise")
+		Measured: experiments.MeasuredText("c6 = %s looks, R² %.6f", experiments.Number(c6), r2), Expected: experiments.Whether(math.Abs(c6-1) <= 0.01 && r2 > 0.999, "slope 1 ± 1 %%, R² above 0.999"),
+
+		Otherwise: "a look costs otherwise",
+	})
 	crossovers(p, out, cells, c6, c7)
 	maps(p, out, cells)
 	return out, nil
@@ -181,14 +185,16 @@ func crossovers(p *Plan, out *experiments.Outcome, cells []Cell, c6 float64, c7 
 	}
 	out.Claim(experiments.Claim{
 		Name: "crossover", Text: "Scheme 7 costs less than Scheme 6 from T/M = m·c7/c6 on", Published: "T/M = m·c7/c6", Source: paper, Tag: experiments.FromSource,
-		Measured: experiments.MeasuredText("%d of %d crossovers within, %s of the law in the mean", within, n, experiments.Number(stat.Mean(ratios))),
-		Expected: "each within 15 %", Verdict: verdict,
-	}, "a timer is looked at T/M + ½ times in the mean, and not T/M: whole visits round up. With few levels the half counts")
+		Measured:  experiments.MeasuredText("%d of %d crossovers within, %s of the law in the mean", within, n, experiments.Number(stat.Mean(ratios))),
+		Expected:  experiments.Decided(verdict, "each within 15 %"),
+		Otherwise: "a timer is looked at T/M + ½ times in the mean, and not T/M: whole visits round up. With few levels the half counts",
+	})
 	out.Claim(experiments.Claim{
 		Name: "crossover-whole", Text: "the same with whole visits: T/M = m·c7/c6 - ½", Source: "mean of ⌊(j-1)/M⌋+1, computed", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d of %d crossovers within", corrected, n),
-		Expected: "each within 15 %", Verdict: experiments.Holds(n > 0 && corrected == n),
-	}, "c7 depends on T: on the share of timers that stand on lower levels, and of those that lie beyond the last")
+		Measured:  experiments.MeasuredText("%d of %d crossovers within", corrected, n),
+		Expected:  experiments.Whether(n > 0 && corrected == n, "each within 15 %%"),
+		Otherwise: "c7 depends on T: on the share of timers that stand on lower levels, and of those that lie beyond the last",
+	})
 }
 
 // maps draws who wins where both have as many slots.

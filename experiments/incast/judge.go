@@ -344,9 +344,10 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]*group) {
 	alone := all[key{first, one}].mean
 	out.Claim(experiments.Claim{
 		Name: "least-time", Text: "a query that meets no loss takes as long as its octets on the wire", Published: "8 ms", Source: paper, Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredWithin(alone, "ms"), Expected: "8.0 to 8.8 ms with headers",
-		Verdict: experiments.Judged(alone.Value, leastFloor, mostFloor, leastFloor, mostFloor),
-	}, "one server alone loses packets, or waits")
+		Measured: experiments.MeasuredWithin(alone, "ms").Judging(alone.Value), Expected: experiments.Between(leastFloor, mostFloor, "").Saying("8.0 to 8.8 ms with headers"),
+
+		Otherwise: "one server alone loses packets, or waits",
+	})
 	for _, delack := range p.DelAcks {
 		n := p.onset(all, p.timers(coarse, delack))
 		verdict := experiments.NotReproduced
@@ -356,9 +357,10 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]*group) {
 		out.Claim(experiments.Claim{
 			Name: "onset-" + delack, Text: fmt.Sprintf("timeouts begin above 10 servers at a floor of %v, delayed ACKs %s", coarse, delack),
 			Published: "above 10 servers", Source: paper, Tag: experiments.FromPrint,
-			Measured: experiments.Measured(float64(n), "servers"), Expected: fmt.Sprintf("one query in ten has a timeout first at %d to %d servers", firstOnset, lastOnset),
-			Verdict: verdict,
-		}, p.onsetWhy(all, delack))
+			Measured: experiments.Measured(float64(n), "servers"), Expected: experiments.Decided(verdict, fmt.Sprintf("one query in ten has a timeout first at %d to %d servers", firstOnset, lastOnset)),
+
+			Otherwise: p.onsetWhy(all, delack),
+		})
 	}
 	p.claimWindows(out, all)
 	p.claimFloors(out, all)
@@ -366,18 +368,20 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]*group) {
 		worst, at := p.worstRatio(all, p.timers(p.Fine, delack), p.timers(coarse, delack), 0)
 		out.Claim(experiments.Claim{
 			Name: "fine-ratio-" + delack, Text: fmt.Sprintf("past 20 servers a query takes a fifth of the time, or less, at %v of that at %v, delayed ACKs %s", p.Fine, coarse, delack),
-			Source: "band set beforehand for the distance of the curves in Fig. 18 of Alizadeh et al.", Tag: experiments.Computed, Measured: experiments.MeasuredText("%s, worst, at %d servers", experiments.Number(worst), at),
-			Expected: "at most 0.2", Verdict: experiments.Judged(worst, 0, fineRatio, 0, 0.5),
-		}, p.ratioWhy(all, delack, alone.Value))
+			Source: "band set beforehand for the distance of the curves in Fig. 18 of Alizadeh et al.", Tag: experiments.Computed, Measured: experiments.MeasuredText("%s, worst, at %d servers", experiments.Number(worst), at).Judging(worst),
+			Expected:  experiments.Between(0, fineRatio, "").OrDiffers(experiments.Between(0, 0.5, "")).Saying("at most 0.2"),
+			Otherwise: p.ratioWhy(all, delack, alone.Value),
+		})
 	}
 	full := p.goodput(alone.Value)
 	lost := p.goodput(all[key{first, most}].mean.Value) / full
 	out.Claim(experiments.Claim{
 		Name: "collapse", Text: fmt.Sprintf("at a floor of %v, goodput collapses", coarse), Published: "up to 90 % lost",
 		Source: "Vasudevan et al., SIGCOMM 2009, abstract", Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("%s %% lost at %d servers", experiments.Number(100*(1-lost)), most), Expected: "more than half of one server's",
-		Verdict: experiments.Holds(lost < collapse),
-	}, "the collapse is gone")
+		Measured: experiments.MeasuredText("%s %% lost at %d servers", experiments.Number(100*(1-lost)), most), Expected: experiments.Whether(lost < collapse, "more than half of one server's"),
+
+		Otherwise: "the collapse is gone",
+	})
 	for _, delack := range p.DelAcks {
 		least, floorAt, serversAt := math.Inf(1), time.Duration(0), 0
 		for _, floor := range p.Floors {
@@ -393,9 +397,10 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]*group) {
 		out.Claim(experiments.Claim{
 			Name: "no-collapse-" + delack, Text: fmt.Sprintf("a floor of 1 ms or less avoids the collapse for up to 16 servers, delayed ACKs %s", delack),
 			Published: "1 ms, 16 servers", Source: "Vasudevan et al., SIGCOMM 2009, abstract", Tag: experiments.FromPrint,
-			Measured: experiments.MeasuredText("%s %% of one server's goodput, worst, at %v and %d servers", experiments.Number(100*least), floorAt, serversAt),
-			Expected: "at least half of one server's", Verdict: experiments.Holds(least >= collapse),
-		}, p.collapseWhy(all, delack, floorAt, full))
+			Measured:  experiments.MeasuredText("%s %% of one server's goodput, worst, at %v and %d servers", experiments.Number(100*least), floorAt, serversAt),
+			Expected:  experiments.Whether(least >= collapse, "at least half of one server's"),
+			Otherwise: p.collapseWhy(all, delack, floorAt, full),
+		})
 	}
 	p.claimDelAck(out, all)
 	p.claimTicks(out, all)
@@ -441,9 +446,10 @@ func (p *Plan) claimDelAck(out *experiments.Outcome, all map[key]*group) {
 	out.Claim(experiments.Claim{
 		Name: "delack-cost", Text: fmt.Sprintf("ACKs that wait %s cost little at a floor of %v", p.DelAcks[0], fineEnough), Published: "small, though noticeable",
 		Source: "Vasudevan et al., SIGCOMM 2009, summary", Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("%s %% of the goodput at %d servers", experiments.Number(cost), n), Expected: "1 to 25 % of the goodput",
-		Verdict: experiments.Judged(cost, smallLoss, largeLoss, 0, 75),
-	}, delackWhy+fmt.Sprintf("Without timestamps and SACK, and so without being told, they cost %s %%", experiments.Number(blind)))
+		Measured: experiments.MeasuredText("%s %% of the goodput at %d servers", experiments.Number(cost), n).Judging(cost), Expected: experiments.Between(smallLoss, largeLoss, "").OrDiffers(experiments.Between(0, 75, "")).Saying("1 to 25 %% of the goodput"),
+
+		Otherwise: delackWhy + fmt.Sprintf("Without timestamps and SACK, and so without being told, they cost %s %%", experiments.Number(blind)),
+	})
 }
 
 // onsetWhy says why timeouts begin elsewhere.
@@ -515,9 +521,10 @@ func (p *Plan) claimWindows(out *experiments.Outcome, all map[key]*group) {
 	}
 	out.Claim(experiments.Claim{
 		Name: "windows-fit", Text: "nothing is lost as long as the receive windows of all servers fit into the port together", Source: "definition of a drop-tail queue", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d packets dropped in %d queries of %d settings", dropped, fit, settings), Expected: "none",
-		Verdict: experiments.Holds(dropped == 0 && fit > 0),
-	}, "servers send beyond the window")
+		Measured: experiments.MeasuredText("%d packets dropped in %d queries of %d settings", dropped, fit, settings), Expected: experiments.Whether(dropped == 0 && fit > 0, "none"),
+
+		Otherwise: "servers send beyond the window",
+	})
 }
 
 // claimFloors claims that no query with a timeout is shorter than the floor.
@@ -537,9 +544,10 @@ func (p *Plan) claimFloors(out *experiments.Outcome, all map[key]*group) {
 	}
 	out.Claim(experiments.Claim{
 		Name: "timed-out", Text: "a query with a timeout takes the floor, at least", Source: "RFC 6298 §5", Tag: experiments.Standard,
-		Measured: experiments.MeasuredText("%d cells have a shorter one; %d queries with a timeout", short, timed), Expected: "none",
-		Verdict: experiments.Holds(short == 0 && timed > 0),
-	}, "a segment of the query before it timed out, which was not acknowledged yet")
+		Measured: experiments.MeasuredText("%d cells have a shorter one; %d queries with a timeout", short, timed), Expected: experiments.Whether(short == 0 && timed > 0, "none"),
+
+		Otherwise: "a segment of the query before it timed out, which was not acknowledged yet",
+	})
 }
 
 // claimTicks claims that the tick rules where it is coarser than the floor.
@@ -556,8 +564,9 @@ func (p *Plan) claimTicks(out *experiments.Outcome, all map[key]*group) {
 		out.Claim(experiments.Claim{
 			Name: fmt.Sprintf("tick-%dms", tick.Milliseconds()), Text: fmt.Sprintf("a floor of %v on a clock and a tick of %v behaves as one of %v or more", p.Fine, tick, tick),
 			Source: "RFC 6298 §2: RTO = SRTT + max(G, K·RTTVAR)", Tag: experiments.Standard,
-			Measured: experiments.MeasuredText("shortest of %d queries with a timeout: %v", timed, least.Round(10*time.Microsecond)), Expected: fmt.Sprintf("at least %v", tick),
-			Verdict: experiments.Holds(timed > 0 && least >= tick),
-		}, "G does not count in the timeout")
+			Measured: experiments.MeasuredText("shortest of %d queries with a timeout: %v", timed, least.Round(10*time.Microsecond)), Expected: experiments.Whether(timed > 0 && least >= tick, "at least %v", tick),
+
+			Otherwise: "G does not count in the timeout",
+		})
 	}
 }

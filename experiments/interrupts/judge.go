@@ -119,32 +119,38 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	}
 	out.Claim(experiments.Claim{
 		Name: "six", Text: "Scheme 6 wakes the host ⌊(j-1)/M⌋+1 times for a timer of j ticks", Published: "T/M on the average", Source: paper, Tag: experiments.FromSource,
-		Measured: experiments.MeasuredText("%d intervals otherwise", count(false)), Expected: "each timer, exactly", Verdict: experiments.Holds(count(false) == 0),
-	}, "a slot wakes the host that has nothing for it")
+		Measured: experiments.MeasuredText("%d intervals otherwise", count(false)), Expected: experiments.Whether(count(false) == 0, "each timer, exactly"),
+		Otherwise: "a slot wakes the host that has nothing for it",
+	})
 	out.Claim(experiments.Claim{
 		Name: "seven", Text: "Scheme 7 wakes the host at most m times for a timer", Published: "at most m", Source: paper, Tag: experiments.FromSource,
-		Measured: experiments.MeasuredText("%d intervals with more", count(true)), Expected: "none, of timers that do not wait across the end of the last wheel", Verdict: experiments.Holds(count(true) == 0),
-	}, "a level wakes the host twice for a timer")
+		Measured: experiments.MeasuredText("%d intervals with more", count(true)), Expected: experiments.Whether(count(true) == 0, "none, of timers that do not wait across the end of the last wheel"),
+		Otherwise: "a level wakes the host twice for a timer",
+	})
 	verdict := experiments.Holds(across <= 0)
 	if across == 1 {
 		verdict = experiments.Differs
 	}
 	out.Claim(experiments.Claim{
 		Name: "seven-across", Text: "nor more often for one that waits across the end of the last wheel", Published: "at most m", Source: paper, Tag: experiments.FromSource,
-		Measured: experiments.MeasuredText("at most m%+d", across), Expected: "at most m", Verdict: verdict,
-	}, "the paper's last wheel is circular; ours keeps what lies behind its end in a list of its own, which is one more to migrate from. A "+
-		"hierarchy has as many levels by default as cover all time, and no such end")
+		Measured: experiments.MeasuredText("at most m%+d", across), Expected: experiments.Decided(verdict, "at most m"),
+		Otherwise: "the paper's last wheel is circular; ours keeps what lies behind its end in a list of its own, which is one more to migrate from. A " +
+			"hierarchy has as many levels by default as cover all time, and no such end",
+	})
 	out.Claim(experiments.Claim{
 		Name: "together", Text: fmt.Sprintf("%d timers of one tick cost no more interrupts than one", company), Source: "definition of a busy slot", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d of %d runs with more", apart, runs), Expected: "none", Verdict: experiments.Holds(apart == 0),
-	}, "a slot wakes the host for each of its timers")
+		Measured: experiments.MeasuredText("%d of %d runs with more", apart, runs), Expected: experiments.Whether(apart == 0, "none"),
+		Otherwise: "a slot wakes the host for each of its timers",
+	})
 	out.Claim(experiments.Claim{
 		Name: "busy", Text: "n timers wake a host with Scheme 6 on a share 1-(1-p)^n of the ticks, p = 1/M + 1/2T", Source: "timers at random over slots, computed", Tag: experiments.Computed,
-		Measured: experiments.Measured(worstShare, "of the law, farthest from 1"), Expected: "1 ± 0.05", Verdict: experiments.Judged(worstShare, 0.95, 1.05, 0.8, 1.25),
-	}, "expiries empty a slot before its timers are started again elsewhere")
+		Measured: experiments.Measured(worstShare, "of the law, farthest from 1").Judging(worstShare), Expected: experiments.Between(0.95, 1.05, "").OrDiffers(experiments.Between(0.8, 1.25, "")).Saying("1 ± 0.05"),
+		Otherwise: "expiries empty a slot before its timers are started again elsewhere",
+	})
 	out.Claim(experiments.Claim{
 		Name: "counts", Text: "the facility counts as many wake-ups as the host has", Source: "contract of package wheel", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d runs otherwise", uncounted), Expected: "none", Verdict: experiments.Holds(uncounted == 0),
-	}, "NextWakeup and Advance disagree")
+		Measured: experiments.MeasuredText("%d runs otherwise", uncounted), Expected: experiments.Whether(uncounted == 0, "none"),
+		Otherwise: "NextWakeup and Advance disagree",
+	})
 	return out, nil
 }

@@ -106,19 +106,22 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	if measured[0] != "" {
 		out.Claim(experiments.Claim{
 			Name: "scheme2-hold", Text: "Scheme 2 holds the lock for the whole of its search", Published: "others wait until it is released", Source: paper, Tag: experiments.FromSource,
-			Measured: experiments.MeasuredText("%s", measured[0]), Expected: "n+1 steps, exactly", Verdict: experiments.Holds(linear),
-		}, "the list is not searched")
+			Measured: experiments.MeasuredText("%s", measured[0]), Expected: experiments.Whether(linear, "n+1 steps, exactly"),
+			Otherwise: "the list is not searched",
+		})
 		of := shares["scheme2 one"]
 		out.Claim(experiments.Claim{
 			Name: "scheme2-speedup", Text: fmt.Sprintf("under one lock, %d processors with Scheme 2 do hardly more than one", most), Source: paper, Tag: experiments.FromSource,
-			Measured: experiments.MeasuredWithin(of, "processors"), Expected: fmt.Sprintf("below %v", wantOne), Verdict: experiments.Holds(of.Value < wantOne),
-		}, "searches are short beside the other work")
+			Measured: experiments.MeasuredWithin(of, "processors"), Expected: experiments.Whether(of.Value < wantOne, "below %v", wantOne),
+			Otherwise: "searches are short beside the other work",
+		})
 	}
 	if measured[1] != "" {
 		out.Claim(experiments.Claim{
 			Name: "constant-hold", Text: "Schemes 6 and 7 hold it for a step, whatever n", Published: "5 to 7 suited for multiprocessors", Source: paper, Tag: experiments.FromSource,
-			Measured: experiments.MeasuredText("%s", measured[1]), Expected: "one step for START and STOP, exactly", Verdict: experiments.Holds(constant),
-		}, "START searches")
+			Measured: experiments.MeasuredText("%s", measured[1]), Expected: experiments.Whether(constant, "one step for START and STOP, exactly"),
+			Otherwise: "START searches",
+		})
 	}
 	least, name := stat.Interval{Value: math.Inf(1)}, ""
 	for _, scheme := range p.Schemes {
@@ -130,8 +133,9 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 		out.Claim(experiments.Claim{
 			Name: "sharded-speedup", Text: fmt.Sprintf("with locks of their own, %d processors do nearly all of their work in Schemes 6 and 7", most), Published: "5 to 7 suited for multiprocessors",
 			Source: paper, Tag: experiments.FromSource, Measured: experiments.MeasuredWithin(least, "processors"),
-			Expected: fmt.Sprintf("above %v", wantAll*float64(most)), Verdict: experiments.Holds(least.Value > wantAll*float64(most)),
-		}, "locks are held for longer than other work takes")
+			Expected:  experiments.Whether(least.Value > wantAll*float64(most), "above %v", wantAll*float64(most)),
+			Otherwise: "locks are held for longer than other work takes",
+		})
 	}
 	return out, nil
 }

@@ -128,29 +128,33 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 			got := float64(idle.per(idle.Counts.TickVisits) * perSecond)
 			out.Claim(experiments.Claim{
 				Name: fmt.Sprintf("idle-%d", f.Slots), Text: fmt.Sprintf("idle connections cost Scheme 6 with %d slots n/M looks per tick", f.Slots), Published: "n/M", Source: paper, Tag: experiments.FromSource,
-				Measured: experiments.Measured(got, "looks/s"), Expected: fmt.Sprintf("%s ± 1 %%", experiments.Number(want)),
-				Verdict: experiments.Judged(got/want, 1-band, 1+band, 1-band, 1+band),
-			}, "timers are looked at more or less often than once per rotation")
+				Measured: experiments.Measured(got, "looks/s").Judging(got / want), Expected: experiments.Between(1-band, 1+band, "").Saying("%s ± 1 %%", experiments.Number(want)),
+
+				Otherwise: "timers are looked at more or less often than once per rotation",
+			})
 		}
 		if steady := sum(cells, f, Steady); f.Scheme == "scheme7" && f.Levels > 0 && steady.Ticks > 0 {
 			most := float64(p.Connections) * float64(f.Levels) / float64(p.interval())
 			got := steady.per(steady.Counts.Migrations)
 			out.Claim(experiments.Claim{
 				Name: "seven", Text: fmt.Sprintf("Scheme 7 with m = %d moves at most n·m/T timers per tick", f.Levels), Published: "n·c7·m/T", Source: paper, Tag: experiments.FromSource,
-				Measured: experiments.MeasuredText("%s migrations per tick, %s looks", experiments.Number(got), experiments.Number(steady.per(steady.Counts.TickVisits))),
-				Expected: fmt.Sprintf("at most %s, and more than a third of it", experiments.Number(most)), Verdict: experiments.Holds(got <= most && got > most/3),
-			}, "timers migrate more often than once per level")
+				Measured:  experiments.MeasuredText("%s migrations per tick, %s looks", experiments.Number(got), experiments.Number(steady.per(steady.Counts.TickVisits))),
+				Expected:  experiments.Whether(got <= most && got > most/3, "at most %s, and more than a third of it", experiments.Number(most)),
+				Otherwise: "timers migrate more often than once per level",
+			})
 		}
 	}
 	if hashed > 0 {
 		out.Claim(experiments.Claim{
 			Name: "once-per-rotation", Text: "each idle timer is looked at once per rotation, whatever M", Published: "once every TableSize ticks", Source: "Varghese & Lauck, §VI-A2", Tag: experiments.FromSource,
-			Measured: experiments.MeasuredText("%d of %d wheels otherwise", uneven, hashed), Expected: "each wheel, exactly", Verdict: experiments.Holds(uneven == 0),
-		}, "a rotation leaves timers out, or looks at them twice")
+			Measured: experiments.MeasuredText("%d of %d wheels otherwise", uneven, hashed), Expected: experiments.Whether(uneven == 0, "each wheel, exactly"),
+			Otherwise: "a rotation leaves timers out, or looks at them twice",
+		})
 		out.Claim(experiments.Claim{
 			Name: "steady", Text: "with expiries it is ⌊(T-1)/M⌋+1 looks per interval T", Source: "computed", Tag: experiments.Computed,
-			Measured: experiments.Measured(worst, "of the law, farthest from 1"), Expected: "1 ± 0.01 in each wheel", Verdict: experiments.Holds(unlawful == 0),
-		}, "expiries are not spread evenly")
+			Measured: experiments.Measured(worst, "of the law, farthest from 1"), Expected: experiments.Whether(unlawful == 0, "1 ± 0.01 in each wheel"),
+			Otherwise: "expiries are not spread evenly",
+		})
 	}
 	for i := range p.Facilities {
 		slots := p.Facilities[i].Slots
@@ -158,9 +162,10 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 		if l, ok := lazy[slots]; ok && has && p.Facilities[i].Scheme == "scheme6" {
 			out.Claim(experiments.Claim{
 				Name: fmt.Sprintf("lazy-%d", slots), Text: fmt.Sprintf("lazily or eagerly, idle connections cost the same with %d slots", slots), Source: "definition of the lazy mode", Tag: experiments.Computed,
-				Measured: experiments.MeasuredText("%d and %d looks in %d ticks", l.Counts.TickVisits, e.Counts.TickVisits, e.Ticks), Expected: "as many, exactly",
-				Verdict: experiments.Holds(l.Counts.TickVisits == e.Counts.TickVisits && l.Ticks == e.Ticks),
-			}, "a lazy wheel moves timers that nobody has put off")
+				Measured: experiments.MeasuredText("%d and %d looks in %d ticks", l.Counts.TickVisits, e.Counts.TickVisits, e.Ticks), Expected: experiments.Whether(l.Counts.TickVisits == e.Counts.TickVisits && l.Ticks == e.Ticks, "as many, exactly"),
+
+				Otherwise: "a lazy wheel moves timers that nobody has put off",
+			})
 		}
 	}
 	return out, nil

@@ -71,14 +71,16 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 		out.Claim(experiments.Claim{
 			Name: "loss-" + rounding, Text: fmt.Sprintf("rounding %s loses %.1f %% of the interval requested at worst, or %.1f %% of the one set", rounding, 100*want.ofRequested, 100*want.ofSet),
 			Source: "slots of 60 ticks, computed", Tag: experiments.Computed,
-			Measured: experiments.MeasuredText("%.1f %% and %.1f %%, slots of %d", 100*got.OfRequested, 100*got.OfSet, c.M),
-			Expected: "each ± 0.5 %", Verdict: experiments.Holds(math.Abs(got.OfRequested/want.ofRequested-1) <= band && math.Abs(got.OfSet/want.ofSet-1) <= band),
-		}, "slots of this plan are not about 60 ticks wide, or the facility rounds otherwise")
+			Measured:  experiments.MeasuredText("%.1f %% and %.1f %%, slots of %d", 100*got.OfRequested, 100*got.OfSet, c.M),
+			Expected:  experiments.Whether(math.Abs(got.OfRequested/want.ofRequested-1) <= band && math.Abs(got.OfSet/want.ofSet-1) <= band, "each ± 0.5 %%"),
+			Otherwise: "slots of this plan are not about 60 ticks wide, or the facility rounds otherwise",
+		})
 	}
 	out.Claim(experiments.Claim{
 		Name: "formulas", Text: "the losses are (g-1)/(g+1), 1/3 and (g-1)/(2g-1) of the interval requested, for slots of g ticks", Source: "computed", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%v", exact), Expected: "for each width and direction, exactly", Verdict: experiments.Holds(exact),
-	}, "the facility rounds otherwise")
+		Measured: experiments.MeasuredText("%v", exact), Expected: experiments.Whether(exact, "for each width and direction, exactly"),
+		Otherwise: "the facility rounds otherwise",
+	})
 	down := byRounding["down"].Boundary
 	verdict := experiments.NotReproduced
 	switch {
@@ -90,23 +92,27 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out.Claim(experiments.Claim{
 		Name: "printed", Text: "“a loss in precision of up to 50%”, as when 1 min 30 s becomes 1 min", Published: "50 %", Source: paper, Tag: experiments.FromSource,
 		Measured: experiments.MeasuredText("down: %.1f %% of the interval requested, %.1f %% of the one set", 100*down.OfRequested, 100*down.OfSet),
-		Expected: "50 ± 1 % by the measure of the example, which is of the interval set", Verdict: verdict,
-	}, "30 s are 50 % of the minute set and 33 % of what was requested. By the measure of the example the bound is nearly 100 %; 50 % bounds "+
-		"the loss of the interval requested, where it is rounded down")
+		Expected: experiments.Decided(verdict, "50 ± 1 % by the measure of the example, which is of the interval set"),
+		Otherwise: "30 s are 50 % of the minute set and 33 % of what was requested. By the measure of the example the bound is nearly 100 %; 50 % bounds " +
+			"the loss of the interval requested, where it is rounded down",
+	})
 	out.Claim(experiments.Claim{
 		Name: "up-never-early", Text: "rounded up, no timer expires early", Source: "RFC 6298 §5", Tag: experiments.Standard,
-		Measured: experiments.MeasuredText("%d early of %s", early, experiments.Number(float64(never))), Expected: "none", Verdict: experiments.Holds(early == 0 && never > 0),
-	}, "rounding up does not round up")
+		Measured: experiments.MeasuredText("%d early of %s", early, experiments.Number(float64(never))), Expected: experiments.Whether(early == 0 && never > 0, "none"),
+		Otherwise: "rounding up does not round up",
+	})
 	nearest, lowest := byRounding["nearest"].Any.Early, byRounding["down"].Any.Early
 	out.Claim(experiments.Claim{
 		Name: "others-early", Text: "rounded to the nearest or down, timers expire early, which RFC 6298 forbids to retransmission", Source: "RFC 6298 §5", Tag: experiments.Standard,
-		Measured: experiments.MeasuredText("%.0f %% and %.0f %% early", percent(nearest, byRounding["nearest"]), percent(lowest, byRounding["down"])),
-		Expected: "some in either", Verdict: experiments.Holds(nearest > 0 && lowest > 0),
-	}, "no interval needed to be rounded")
+		Measured:  experiments.MeasuredText("%.0f %% and %.0f %% early", percent(nearest, byRounding["nearest"]), percent(lowest, byRounding["down"])),
+		Expected:  experiments.Whether(nearest > 0 && lowest > 0, "some in either"),
+		Otherwise: "no interval needed to be rounded",
+	})
 	out.Claim(experiments.Claim{
 		Name: "one-migration", Text: "with one migration less than 1/M of the interval requested is lost", Published: "improved by one migration", Source: paper, Tag: experiments.FromSource,
-		Measured: experiments.MeasuredText("at most %.4f %%, %.3f of 1/M", 100*bound, oneMigration), Expected: "below 1/M", Verdict: experiments.Holds(oneMigration > 0 && oneMigration < 1),
-	}, "a timer is rounded to the coarser of the two levels")
+		Measured: experiments.MeasuredText("at most %.4f %%, %.3f of 1/M", 100*bound, oneMigration), Expected: experiments.Whether(oneMigration > 0 && oneMigration < 1, "below 1/M"),
+		Otherwise: "a timer is rounded to the coarser of the two levels",
+	})
 	return out, nil
 }
 

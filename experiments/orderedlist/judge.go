@@ -83,9 +83,10 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 			out.Claim(experiments.Claim{
 				Name: name + "-" + end.name, Source: "the paper's model, computed", Tag: experiments.Computed,
 				Text:     fmt.Sprintf("intervals %s: a search from the %s passes %s of the list", d.about, end.name, experiments.Number(end.model)),
-				Measured: experiments.MeasuredWithin(end.of, "n"), Expected: fmt.Sprintf("%s ± %s", experiments.Number(end.model), experiments.Number(tolerance)),
-				Verdict: experiments.Holds(math.Abs(end.of.Value-end.model) <= tolerance),
-			}, "the list does not do what the model says")
+				Measured: experiments.MeasuredWithin(end.of, "n"), Expected: experiments.Whether(math.Abs(end.of.Value-end.model) <= tolerance, "%s ± %s", experiments.Number(end.model), experiments.Number(tolerance)),
+
+				Otherwise: "the list does not do what the model says",
+			})
 			if end.paper == 0 {
 				continue
 			}
@@ -93,10 +94,11 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 				Name: "printed-" + name + "-" + end.name, Source: "Varghese & Lauck, §III-B", Tag: experiments.FromSource,
 				Text:      fmt.Sprintf("as printed: intervals %s, searched from the %s", d.about, end.name),
 				Published: end.paperFor, Measured: experiments.MeasuredWithin(end.of, "n"),
-				Expected: fmt.Sprintf("%s n ± 1 %%, beside a constant", experiments.Number(end.paper)),
-				Verdict:  experiments.Holds(math.Abs(end.of.Value-end.paper) <= band*end.paper), Doubted: true,
-			}, "the labels exponential and uniform appear to be interchanged: what is left of an exponential interval is distributed "+
-				"as a new one is, so that it is the shorter one half of the time")
+				Expected: experiments.Whether(math.Abs(end.of.Value-end.paper) <= band*end.paper, "%s n ± 1 %%, beside a constant", experiments.Number(end.paper)),
+
+				Otherwise: "the labels exponential and uniform appear to be interchanged: what is left of an exponential interval is distributed " +
+					"as a new one is, so that it is the shorter one half of the time", Doubted: true,
+			})
 		}
 	}
 	e, exponential := head["exponential"]
@@ -108,14 +110,16 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 			Text: "with the labels interchanged, all three figures of the paper fit", Published: "2n/3, n/2; n/3 from the rear",
 			Measured: experiments.MeasuredText("uniform %s n, exponential %s n; uniform from the rear %s n",
 				experiments.Number(u.Value), experiments.Number(e.Value), experiments.Number(ur.Value)),
-			Expected: "each within 1 %", Verdict: experiments.Holds(near(u.Value, 2./3) && near(e.Value, 0.5) && near(ur.Value, 1./3)),
-		}, "the figures fit no labels")
+			Expected:  experiments.Whether(near(u.Value, 2./3) && near(e.Value, 0.5) && near(ur.Value, 1./3), "each within 1 %%"),
+			Otherwise: "the figures fit no labels",
+		})
 	}
 	out.Claim(experiments.Claim{
 		Name: "both-ends", Source: "definition of an ordered list", Tag: experiments.Computed,
 		Text:     "what a search from the head passes and one from the rear are the whole list together",
-		Measured: experiments.MeasuredText("%v in %d runs", twoSums, len(cells)), Expected: "in each run, exactly",
-		Verdict: experiments.Holds(twoSums),
-	}, "a search passes a record twice, or stops at the wrong one")
+		Measured: experiments.MeasuredText("%v in %d runs", twoSums, len(cells)), Expected: experiments.Whether(twoSums, "in each run, exactly"),
+
+		Otherwise: "a search passes a record twice, or stops at the wrong one",
+	})
 	return out, nil
 }

@@ -11,62 +11,63 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// tally counts flights that a rule does not hold for.
-type tally struct{ n, off int }
-
-func (t *tally) add(holds bool) {
-	t.n++
-	if !holds {
-		t.off++
+func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
+	out := &experiments.Outcome{Tables: []experiments.Table{table(p, cells)}, Figures: figures(cells)}
+	claims(cells, out)
+	least, most := time.Duration(math.MaxInt64), time.Duration(math.MinInt64)
+	for _, c := range cells {
+		for _, x := range c.Cases {
+			gain := x.One.First - x.Each.First
+			least, most = min(least, gain), max(most, gain)
+		}
 	}
+	out.Notes = append(out.Notes, fmt.Sprintf("A timer per segment is never later than one timer. It sends its first retransmission up to %v earlier: ACKs of the "+
+		"part that arrived restart the one timer. The least gain is %v.", most, least))
+	return out, nil
 }
 
-func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
-	var once, ssthresh, octets, waits, blind tally
+func claims(cells []Cell, out *experiments.Outcome) {
+	var once, ssthresh, bytes, waits, blind experiments.Tally
 	spare := time.Duration(math.MaxInt64)
-	gained := map[bool]time.Duration{} // the least and the most, by false and true
-	first := true
 	for _, c := range cells {
 		for _, x := range c.Cases {
 			if x.Outage == 0 {
-				once.add(x.Each.Timeouts == 1 && x.Each.Backoffs == 1)
+				once.Add(x.Each.Timeouts == 1 && x.Each.Backoffs == 1)
 			} else {
-				blind.add(x.Each.Blind == x.Each.Timeouts-1)
+				blind.Add(x.Each.Blind == x.Each.Timeouts-1)
 			}
-			ssthresh.add(x.Each.Ssthresh == x.One.Ssthresh)
-			octets.add(x.Each.Octets <= x.One.Octets)
-			waits.add(x.Each.Spare >= 0)
+			ssthresh.Add(x.Each.Ssthresh == x.One.Ssthresh)
+			bytes.Add(x.Each.Octets <= x.One.Octets)
+			waits.Add(x.Each.Spare >= 0)
 			spare = min(spare, x.Each.Spare)
-			gain := x.One.First - x.Each.First
-			if first || gain < gained[false] {
-				gained[false] = gain
-			}
-			if first || gain > gained[true] {
-				gained[true] = gain
-			}
-			first = false
 		}
 	}
-	out := &experiments.Outcome{Tables: []experiments.Table{table(p, cells)}, Figures: figures(cells)}
-	claim := func(name, text, source string, tag experiments.Tag, t tally, more, expected, why string) {
-		out.Claim(experiments.Claim{
-			Name: name, Text: text, Source: source, Tag: tag, Expected: expected, Verdict: experiments.Holds(t.n > 0 && t.off == 0),
-			Measured: experiments.MeasuredText("%d of %d flights off%s", t.off, t.n, more),
-		}, why)
+	for _, c := range []experiments.Claim{
+		{
+			Name: "one-event", Text: "the timers of a flight make one timeout and one backoff", Source: "RFC 6298 §5 and RFC 5681 §3.1", Tag: experiments.Standard,
+			Measured:  once.Measure("flights have more"),
+			Otherwise: "the engine takes the timers of one flight for separate events",
+		}, {
+			Name: "ssthresh", Text: "ssthresh is the same as with one timer", Source: "RFC 5681 §3.1", Tag: experiments.Standard,
+			Measured:  ssthresh.Measure("flights have another"),
+			Otherwise: "each timer cuts the window",
+		}, {
+			Name: "octets", Text: "no more bytes leave in the first round trip after the timeout than with one timer", Source: "computed from RFC 5681 §3.1", Tag: experiments.Computed,
+			Measured:  bytes.Measure("flights send more"),
+			Otherwise: "the window does not hold the segments back whose timers expire",
+		}, {
+			Name: "wait", Text: "no segment is retransmitted within an RTO of its last transmission", Source: "RFC 6298 §5", Tag: experiments.Standard,
+			Measured:  waits.Measure("flights are earlier; the least wait is the RTO and %v", spare),
+			Otherwise: "a segment leaves on the timeout of another one",
+		}, {
+			Name: "blind", Text: "during an outage, one segment leaves for each timeout", Source: "RFC 6298 §5", Tag: experiments.Standard,
+			Measured:  blind.Measure("flights send more"),
+			Otherwise: "the timers of a flight continue independently",
+		},
+	} {
+		c.Expected = experiments.None()
+		out.Claim(c)
 	}
-	claim("one-event", "the timers of a flight make one timeout and one backoff", "RFC 6298 §5 and RFC 5681 §3.1", experiments.Standard, once, "",
-		"one of each", "the engine takes timers of one flight for events of their own")
-	claim("ssthresh", "ssthresh is what one timer makes it", "RFC 5681 §3.1", experiments.Standard, ssthresh, "", "the same",
-		"the window is cut for each of the timers")
-	claim("octets", "no more octets leave in the first round trip after the timeout than with one timer", "computed from RFC 5681 §3.1",
-		experiments.Computed, octets, "", "at most as many", "the window does not hold what timers ask for")
-	claim("wait", "no segment is sent again within an RTO of its last transmission", "RFC 6298 §5", experiments.Standard, waits,
-		fmt.Sprintf("; the least wait is the RTO and %v", spare), "the RTO at least", "a segment leaves on the timeout of another one")
-	claim("blind", "into an outage that lasts, one segment leaves for each timeout", "RFC 6298 §5", experiments.Standard, blind, "",
-		"one each", "the timers of a flight go on by themselves")
-	out.Notes = append(out.Notes, fmt.Sprintf("The timer per segment is not only no worse: it sends its first segment up to %v before one timer, which the ACKs of the part "+
-		"that arrived have restarted, and never after it (the least gain is %v).", gained[true], gained[false]))
-	return out, nil
 }
 
 func table(p *Plan, cells []Cell) experiments.Table {
@@ -104,7 +105,7 @@ func figures(cells []Cell) (all []figure.Figure) {
 			steps := func(name string, again []Again) figure.Series {
 				s := figure.Series{Name: name, Kind: figure.Steps}
 				for i, a := range again {
-					s.X, s.Y = append(s.X, float64(a.At)/1e6), append(s.Y, float64(i+1))
+					s.Add(float64(a.At)/1e6, float64(i+1))
 				}
 				return s
 			}

@@ -54,29 +54,35 @@ func claims(cells []Cell, out *experiments.Outcome) {
 	const law = "definition of a clock that is read"
 	out.Claim(experiments.Claim{
 		Name: "exact", Text: "an exact clock does not err", Source: law, Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d of %d measurements", exact, ticks*phases*phases), Expected: "none errs", Verdict: experiments.Holds(exact == 0),
-	}, "Measure rounds where there is no tick")
+		Measured: experiments.MeasuredText("%d of %d measurements", exact, ticks*phases*phases), Expected: experiments.Whether(exact == 0, "none errs"),
+		Otherwise: "Measure rounds where there is no tick",
+	})
 	out.Claim(experiments.Claim{
 		Name: "unbiased", Text: "the errors of a clock that is read add up to 0 over the phases of its tick", Published: "0", Source: law, Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d of %d round trips are biased; %s ticks over all from 0 to 1", biased, trips, experiments.Number(mean(read))),
-		Expected: "none, and 0", Verdict: experiments.Holds(biased == 0 && read == 0),
-	}, "the clock rounds one of the instants otherwise")
+		Measured:  experiments.MeasuredText("%d of %d round trips are biased; %s ticks over all from 0 to 1", biased, trips, experiments.Number(mean(read))),
+		Expected:  experiments.Whether(biased == 0 && read == 0, "none, and 0"),
+		Otherwise: "the clock rounds one of the instants otherwise",
+	})
 	out.Claim(experiments.Claim{
 		Name: "variance", Text: "their variance is G²·p·(1-p), p being the part of a tick beyond whole ones", Published: "G²·p·(1-p)", Source: law, Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d of %d round trips have another", other, trips), Expected: "none", Verdict: experiments.Holds(other == 0),
-	}, "the clock does not tell ticks crossed")
+		Measured: experiments.MeasuredText("%d of %d round trips have another", other, trips), Expected: experiments.Whether(other == 0, "none"),
+		Otherwise: "the clock does not tell ticks crossed",
+	})
 	out.Claim(experiments.Claim{
 		Name: "rounding-up", Text: "a clock that rounds the difference up errs by half a tick in the mean over round trips", Published: "G/2", Source: "definition of rounding up", Tag: experiments.Computed,
-		Measured: experiments.Measured(mean(up), "ticks"), Expected: "0.4995: half of 0 to 999 thousandths", Verdict: experiments.Holds(2*up == ticks*phases*phases*(phases-1)),
-	}, "the sum is wrong")
+		Measured: experiments.Measured(mean(up), "ticks"), Expected: experiments.Whether(2*up == ticks*phases*phases*(phases-1), "0.4995: half of 0 to 999 thousandths"),
+		Otherwise: "the sum is wrong",
+	})
 	out.Claim(experiments.Claim{
 		Name: "from-one", Text: "4.4BSD's first average, which counts from 1, errs by a tick in the mean", Published: "G", Source: "4.4BSD, tcp_xmit_timer", Tag: experiments.FromPrint,
-		Measured: experiments.Measured(mean(bsd), "ticks"), Expected: "1", Verdict: experiments.Holds(bsd == ticks*phases*phases*phases),
-	}, "the estimator takes the 1 off at once")
+		Measured: experiments.Measured(mean(bsd), "ticks"), Expected: experiments.Whether(bsd == ticks*phases*phases*phases, "1"),
+		Otherwise: "the estimator takes the 1 off at once",
+	})
 	out.Claim(experiments.Claim{
 		Name: "at-least-g", Text: "no timeout is below G, however short the round trip", Published: "RTO = SRTT + max(G, K·RTTVAR)", Source: "RFC 6298 §2", Tag: experiments.Standard,
-		Measured: experiments.MeasuredText("%d of %d runs have one below", below, timed), Expected: "none", Verdict: experiments.Holds(below == 0),
-	}, "the estimator does not know its clock's tick")
+		Measured: experiments.MeasuredText("%d of %d runs have one below", below, timed), Expected: experiments.Whether(below == 0, "none"),
+		Otherwise: "the estimator does not know its clock's tick",
+	})
 }
 
 func tables(p *Plan, cells []Cell, out *experiments.Outcome) {

@@ -205,20 +205,23 @@ func (p *Plan) claims(out *experiments.Outcome, all []group) {
 	out.Claim(experiments.Claim{
 		Name: "vasudevan", Text: "above 1000 servers, randomised timeouts help", Published: "(RTO + rand(0.5)·RTO)·2^backoff helps",
 		Source: "Vasudevan et al., SIGCOMM 2009, summary", Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("goodput times %s to %s; a help in %d of %d settings", experiments.Number(least), experiments.Number(most), helped, of),
-		Expected: "goodput times 1.1 or more at each floor and in each network", Verdict: verdict(helped, of),
-	}, whose)
+		Measured:  experiments.MeasuredText("goodput times %s to %s; a help in %d of %d settings", experiments.Number(least), experiments.Number(most), helped, of),
+		Expected:  experiments.Decided(verdict(helped, of), "goodput times 1.1 or more at each floor and in each network"),
+		Otherwise: whose,
+	})
 	out.Claim(experiments.Claim{
 		Name: "chen", Text: "randomised timeouts do not help", Published: "randomising does not help",
 		Source: "Chen et al., WREN 2009, summary", Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("no help in %d of %d settings", quiet, len(all)),
-		Expected: "goodput times 1.05 or less in all settings", Verdict: verdict(quiet, len(all)),
-	}, whose)
+		Measured:  experiments.MeasuredText("no help in %d of %d settings", quiet, len(all)),
+		Expected:  experiments.Decided(verdict(quiet, len(all)), "goodput times 1.05 or less in all settings"),
+		Otherwise: whose,
+	})
 	out.Claim(experiments.Claim{
 		Name: "rule", Text: "they help just where servers need more than one timeout in a row, and their timeouts differ by less than the random part makes them differ",
 		Source: "found here, with ten seeds and floors up to 10 ms", Tag: experiments.Computed,
 		Measured: experiments.MeasuredText("so in %d of %d settings", ruled, len(all)),
-		Expected: fmt.Sprintf("in all: goodput times %v or more just where the 90th percentile of timeouts is below %v times the 10th, and the server with the most has %v or more in a query",
-			helps, 1+p.Jitter, inARow), Verdict: verdict(ruled, len(all)),
-	}, "these are the others: "+strings.Join(exceptions, "; "))
+		Expected: experiments.Decided(verdict(ruled, len(all)), fmt.Sprintf("in all: goodput times %v or more just where the 90th percentile of timeouts is below %v times the 10th, and the server with the most has %v or more in a query",
+			helps, 1+p.Jitter, inARow)),
+		Otherwise: "these are the others: " + strings.Join(exceptions, "; "),
+	})
 }

@@ -141,54 +141,63 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 
 	out.Claim(experiments.Claim{
 		Name: "full-rate", Text: fmt.Sprintf("the link carries %s full packets a second", experiments.Number(math.Floor(p.packets()))), Source: "1538 octets each, computed", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d of %d flows otherwise, %d segments sent again", slow, perCells+moveCells, resent),
-		Expected: "within a packet in each, none sent again", Verdict: experiments.Holds(slow == 0 && resent == 0),
-	}, "the window does not fill the path, or something was lost")
+		Measured:  experiments.MeasuredText("%d of %d flows otherwise, %d segments sent again", slow, perCells+moveCells, resent),
+		Expected:  experiments.Whether(slow == 0 && resent == 0, "within a packet in each, none sent again"),
+		Otherwise: "the window does not fill the path, or something was lost",
+	})
 	out.Claim(experiments.Claim{
 		Name: "conservation", Text: "timers that ran and those started are those stopped, expired and still running", Source: "definition, counted", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d kinds otherwise; %d wheels count otherwise", unkept, extra), Expected: "each kind on either side, exactly; and the wheel counts the same",
-		Verdict: experiments.Holds(unkept == 0 && extra == 0),
-	}, "a timer is lost, or counted twice")
+		Measured: experiments.MeasuredText("%d kinds otherwise; %d wheels count otherwise", unkept, extra), Expected: experiments.Whether(unkept == 0 && extra == 0, "each kind on either side, exactly; and the wheel counts the same"),
+
+		Otherwise: "a timer is lost, or counted twice",
+	})
 	if perCells > 0 {
 		out.Claim(experiments.Claim{
 			Name: "per-segment", Text: "with a timer per segment each segment starts one, and an ACK stops it", Source: "definition, counted", Tag: experiments.Computed,
-			Measured: experiments.MeasuredText("%d of %d flows, %d expiries", perSegment, perCells, expired), Expected: "as many starts as segments in each, exactly; no expiry",
-			Verdict: experiments.Holds(perSegment == perCells && expired == 0),
-		}, "a segment has no timer, or more than one")
+			Measured: experiments.MeasuredText("%d of %d flows, %d expiries", perSegment, perCells, expired), Expected: experiments.Whether(perSegment == perCells && expired == 0, "as many starts as segments in each, exactly; no expiry"),
+
+			Otherwise: "a segment has no timer, or more than one",
+		})
 		out.Claim(experiments.Claim{
 			Name: "little", Text: "Little's law: timers that run are those started in a time, times how long they run", Source: "J. D. C. Little, 1961, computed", Tag: experiments.Computed,
-			Measured: experiments.Measured(little, "of the law, farthest from 1"), Expected: "1 ± 0.005", Verdict: experiments.Judged(little, 0.995, 1.005, 0.995, 1.005),
-		}, "a timer runs for longer than was noted")
+			Measured: experiments.Measured(little, "of the law, farthest from 1").Judging(little), Expected: experiments.Between(0.995, 1.005, "").Saying("1 ± 0.005"),
+			Otherwise: "a timer runs for longer than was noted",
+		})
 		out.Claim(experiments.Claim{
 			Name: "outstanding", Text: fmt.Sprintf("%s timers run at a round trip of %v", experiments.Number(math.Round(float64(p.packets()*longest.Seconds()))), longest),
-			Source: "rate × round trip, computed", Tag: experiments.Computed, Measured: experiments.Measured(atLongest, "of it"),
-			Expected: "1 ± 0.01", Verdict: experiments.Judged(atLongest, 0.99, 1.01, 0.9, 1.1),
-		}, "a queue adds to the round trip")
+			Source: "rate × round trip, computed", Tag: experiments.Computed, Measured: experiments.Measured(atLongest, "of it").Judging(atLongest),
+			Expected:  experiments.Between(0.99, 1.01, "").OrDiffers(experiments.Between(0.9, 1.1, "")).Saying("1 ± 0.01"),
+			Otherwise: "a queue adds to the round trip",
+		})
 	}
 	if moveCells > 0 {
 		out.Claim(experiments.Claim{
 			Name: "one-timer", Text: "one timer is moved once by each ACK, for half of the packets", Published: "restart the timer when an ACK acknowledges new data", Source: "RFC 6298 §5 (5.3)", Tag: experiments.Standard,
-			Measured: experiments.MeasuredText("%d of %d flows by each ACK; %s of half of the packets", moves, moveCells, experiments.Number(share)),
-			Expected: "each flow; 1 ± 0.01 of half", Verdict: experiments.Holds(moves == moveCells && math.Abs(share-1) <= 0.01),
-		}, "ACKs are thinned, or cover other than two segments")
+			Measured:  experiments.MeasuredText("%d of %d flows by each ACK; %s of half of the packets", moves, moveCells, experiments.Number(share)),
+			Expected:  experiments.Whether(moves == moveCells && math.Abs(share-1) <= 0.01, "each flow; 1 ± 0.01 of half"),
+			Otherwise: "ACKs are thinned, or cover other than two segments",
+		})
 	}
 	out.Claim(experiments.Claim{
 		Name: "delayed-ack", Text: "the receiver starts its delayed-ACK timer as often as it sends ACKs", Published: "an ACK for every second segment", Source: "RFC 5681 §4.2", Tag: experiments.Standard,
-		Measured: experiments.MeasuredText("%d of %d flows; %s of half of the packets", delayed, perCells+moveCells, experiments.Number(acks)),
-		Expected: "each flow, but for one that runs; 1 ± 0.01 of half", Verdict: experiments.Holds(delayed == perCells+moveCells && math.Abs(acks-1) <= 0.01),
-	}, "segments are acknowledged otherwise than in pairs")
+		Measured:  experiments.MeasuredText("%d of %d flows; %s of half of the packets", delayed, perCells+moveCells, experiments.Number(acks)),
+		Expected:  experiments.Whether(delayed == perCells+moveCells && math.Abs(acks-1) <= 0.01, "each flow, but for one that runs; 1 ± 0.01 of half"),
+		Otherwise: "segments are acknowledged otherwise than in pairs",
+	})
 	if peak > 0 {
 		most := 3 * p.Connections
 		out.Claim(experiments.Claim{
 			Name: "six-hundred", Text: fmt.Sprintf("%d connections with three timers each", p.Connections), Published: "200 × 3 = 600 timers", Source: "Varghese & Lauck", Tag: experiments.FromSource,
-			Measured: experiments.MeasuredText("%d at once at most, %s or more in the mean", peak, experiments.Number(leastMean)),
-			Expected: fmt.Sprintf("%d to %d at once", 2*p.Connections, most), Verdict: experiments.Holds(peak <= most && leastMean >= float64(2*p.Connections)),
-		}, "timers of other kinds run, or connections are idle")
+			Measured:  experiments.MeasuredText("%d at once at most, %s or more in the mean", peak, experiments.Number(leastMean)),
+			Expected:  experiments.Whether(peak <= most && leastMean >= float64(2*p.Connections), "%d to %d at once", 2*p.Connections, most),
+			Otherwise: "timers of other kinds run, or connections are idle",
+		})
 		out.Claim(experiments.Claim{
 			Name: "paper-rate", Text: "a host that handles the packets of the paper", Published: "25,000 to 40,000 packets/s", Source: "Varghese & Lauck", Tag: experiments.FromSource,
-			Measured: experiments.MeasuredText("%s to %s packets/s in and out", experiments.Number(math.Round(leastPackets)), experiments.Number(math.Round(mostPackets))),
-			Expected: "20,000 to 60,000, ACKs included", Verdict: experiments.Holds(leastPackets >= 20_000 && mostPackets <= 60_000),
-		}, "the links are not full")
+			Measured:  experiments.MeasuredText("%s to %s packets/s in and out", experiments.Number(math.Round(leastPackets)), experiments.Number(math.Round(mostPackets))),
+			Expected:  experiments.Whether(leastPackets >= 20_000 && mostPackets <= 60_000, "20,000 to 60,000, ACKs included"),
+			Otherwise: "the links are not full",
+		})
 	}
 	return out, nil
 }

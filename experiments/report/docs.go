@@ -261,7 +261,7 @@ func writeClaims(b *strings.Builder, claims []experiments.Claim) {
 			source += " (computed for this project)"
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n",
-			inTable(c.Text), inTable(published), inTable(source), inTable(measured(c)), inTable(c.Expected), c.Verdict)
+			inTable(c.Text), inTable(published), inTable(source), inTable(measured(c)), inTable(c.Expected.String()), c.Verdict)
 	}
 }
 

@@ -169,9 +169,10 @@ func (j *judgement) claims() {
 		in := j.share(first, at.period)
 		j.out.Claim(experiments.Claim{
 			Name: at.name, Text: fmt.Sprintf("pulses each %v shut out a flow with a floor of %v", at.period, floor), Published: "throughput ≈ 0 at " + at.what,
-			Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(scale(in), "% of the rate"), Expected: "below 10 %",
-			Verdict: experiments.Judged(in.Value, 0, null, 0, 2*null),
-		}, "the retransmission gets through between two pulses")
+			Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(scale(in), "% of the rate").Judging(in.Value), Expected: experiments.Between(0, null, "").OrDiffers(experiments.Between(0, 2*null, "")).Saying("below 10 %%"),
+
+			Otherwise: "the retransmission gets through between two pulses",
+		})
 	}
 	var odd []string
 	for _, period := range j.Periods {
@@ -185,23 +186,26 @@ func (j *judgement) claims() {
 	}
 	j.out.Claim(experiments.Claim{
 		Name: "nowhere-else", Text: "there is no null where the floor gives none", Source: paper, Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("%d of %d periods%s", len(odd), len(j.Periods), which), Expected: "none where the model leaves 30 % or more",
-		Verdict: experiments.Holds(len(odd) == 0),
-	}, "the flow's timeout is longer than its floor, or slow start is too slow between two pulses")
+		Measured: experiments.MeasuredText("%d of %d periods%s", len(odd), len(j.Periods), which), Expected: experiments.Whether(len(odd) == 0, "none where the model leaves 30 %% or more"),
+
+		Otherwise: "the flow's timeout is longer than its floor, or slow start is too slow between two pulses",
+	})
 	atOne, atHalf := j.share(fine, floor), j.share(fine, floor/2)
 	j.out.Claim(experiments.Claim{
 		Name: "moves", Text: fmt.Sprintf("a floor of %v has no null at %v and %v", j.Timers[1].Policy.Bounds.Min, floor, floor/2), Published: "throughput ≈ 0 at minRTO and minRTO/2",
 		Source: paper, Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("%s and %s %% of the rate", experiments.Number(100*atOne.Value), experiments.Number(100*atHalf.Value)), Expected: "above 10 % at both",
-		Verdict: experiments.Holds(atOne.Value > null && atHalf.Value > null),
-	}, "something else than the floor makes the null")
+		Measured: experiments.MeasuredText("%s and %s %% of the rate", experiments.Number(100*atOne.Value), experiments.Number(100*atHalf.Value)), Expected: experiments.Whether(atOne.Value > null && atHalf.Value > null, "above 10 %% at both"),
+
+		Otherwise: "something else than the floor makes the null",
+	})
 	if fineFloor := j.Timers[1].Policy.Bounds.Min; slices.Contains(j.Periods, fineFloor) {
 		in := j.share(fine, fineFloor)
 		j.out.Claim(experiments.Claim{
 			Name: "moves-to", Text: fmt.Sprintf("pulses each %v shut out a flow with a floor of %v", fineFloor, fineFloor), Published: "throughput ≈ 0 at minRTO",
-			Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(scale(in), "% of the rate"), Expected: "below 10 %",
-			Verdict: experiments.Judged(in.Value, 0, null, 0, 2*null),
-		}, "the retransmission gets through between two pulses")
+			Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(scale(in), "% of the rate").Judging(in.Value), Expected: experiments.Between(0, null, "").OrDiffers(experiments.Between(0, 2*null, "")).Saying("below 10 %%"),
+
+			Otherwise: "the retransmission gets through between two pulses",
+		})
 	}
 	least, at := math.Inf(1), time.Duration(0)
 	for _, period := range j.Periods {
@@ -211,17 +215,19 @@ func (j *judgement) claims() {
 	}
 	j.out.Claim(experiments.Claim{
 		Name: "no-floor", Text: fmt.Sprintf("next to no floor, no null from %v up", floor/2), Source: "definition of the attack", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%s %% of the rate, least, at %v", experiments.Number(100*least), at), Expected: "above 10 % at each period",
-		Verdict: experiments.Holds(least > null),
-	}, "what the estimator adds to the round trip is as long as a period")
+		Measured: experiments.MeasuredText("%s %% of the rate, least, at %v", experiments.Number(100*least), at), Expected: experiments.Whether(least > null, "above 10 %% at each period"),
+
+		Otherwise: "what the estimator adds to the round trip is as long as a period",
+	})
 	bsdOne, bsdHalf := j.share(j.BSD.Text, floor), j.share(j.BSD.Text, floor/2)
 	spread := j.shares[key{j.BSD.Text, j.Pulses[0], floor}]
 	j.out.Claim(experiments.Claim{
 		Name: "bsd-smear", Text: "4.4BSD's nulls are smeared: where the pulses lie to its ticks decides", Source: "definition of 4.4BSD's timers", Tag: experiments.Computed,
 		Measured: experiments.MeasuredText("%s and %s %% of the rate at %v and %v; %s to %s %% by phase at %v", experiments.Number(100*bsdOne.Value), experiments.Number(100*bsdHalf.Value),
 			floor, floor/2, experiments.Number(100*slices.Min(spread)), experiments.Number(100*slices.Max(spread)), floor),
-		Expected: "no null in the mean of the phases at minRTO, though in some", Verdict: experiments.Holds(bsdOne.Value >= null && slices.Min(spread) < null),
-	}, "the ticks do not decide, or all phases drawn are alike")
+		Expected:  experiments.Whether(bsdOne.Value >= null && slices.Min(spread) < null, "no null in the mean of the phases at minRTO, though in some"),
+		Otherwise: "the ticks do not decide, or all phases drawn are alike",
+	})
 	j.claimGVisor(paper)
 }
 
@@ -239,9 +245,10 @@ func (j *judgement) claimGVisor(source string) {
 	j.out.Claim(experiments.Claim{
 		Name: "gvisor", Text: fmt.Sprintf("pulses each %v and each %v shut out gVisor's own TCP with a floor of %v, without RACK and probes", floor, floor/2, floor), Published: "throughput ≈ 0 at minRTO and minRTO/2",
 		Source: source, Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("%s and %s %% of the rate", experiments.Number(100*at), experiments.Number(100*half)), Expected: "below 10 % at both",
-		Verdict: experiments.Judged(max(at, half), 0, null, 0, 2*null),
-	}, "something else than the timer repairs what a pulse has lost")
+		Measured: experiments.MeasuredText("%s and %s %% of the rate", experiments.Number(100*at), experiments.Number(100*half)).Judging(max(at, half)), Expected: experiments.Between(0, null, "").OrDiffers(experiments.Between(0, 2*null, "")).Saying("below 10 %% at both"),
+
+		Otherwise: "something else than the timer repairs what a pulse has lost",
+	})
 	at, half = left(false)
 	j.out.Notes = append(j.out.Notes, fmt.Sprintf("With RACK and its probe for lost tails gVisor's own TCP keeps %s and %s %% of the rate at %v and %v with the same floor. What they change "+
 		"was not looked for.", experiments.Number(100*at), experiments.Number(100*half), floor, floor/2))

@@ -165,7 +165,8 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 		waits, vains = append(waits, r.wait.Value), append(vains, r.vain.Value)
 	}
 	claim := func(name, text, source string, tag experiments.Tag, m experiments.Measure, expected string, v experiments.Verdict, why string) {
-		out.Claim(experiments.Claim{Name: name, Text: text, Source: source, Tag: tag, Measured: m, Expected: expected, Verdict: v}, why)
+		out.Claim(experiments.Claim{Name: name, Text: text, Source: source, Tag: tag, Measured: m, Expected: experiments.Decided(v, expected),
+			Otherwise: why})
 	}
 	const law = "definition of the timers"
 	claim("hidden", "a rise of the round trip below the granularity, or the floor on the variation, makes no timer expire", law, experiments.Computed,

@@ -118,78 +118,70 @@ func (p *Plan) checkExpectations() error {
 	return nil
 }
 
-// claims judges what the user expects: it is reproduced where all combinations keep the bounds, and differs where some
-// do.
+// claims judges what the user expects. An expectation is reproduced if all combinations keep its
+// bounds, and differs if some do.
 func (p *Plan) claims(out *experiments.Outcome, rows []*row) {
 	for i := range p.Expect {
 		e := &p.Expect[i]
-		m := metricsOf[slices.IndexFunc(metricsOf, func(m metric) bool { return m.name == e.Metric })]
-		kept, all := 0, 0
-		lo, hi := math.Inf(1), math.Inf(-1)
-		var only *row
-		for _, r := range rows {
-			if !p.has(&e.Where, r.at) {
-				continue
-			}
-			all++
-			x, ok := r.metrics[e.Metric]
-			if !ok {
-				continue
-			}
-			only, lo, hi = r, min(lo, x), max(hi, x)
-			if (e.Lo == nil || x >= *e.Lo) && (e.Hi == nil || x <= *e.Hi) {
-				kept++
-			}
-		}
-		c := experiments.Claim{
-			Name: fmt.Sprintf("expect-%d", i+1), Text: e.Text, Published: e.Published, Source: e.Source, Tag: experiments.Computed,
-			Expected: e.bounds(m), Verdict: experiments.Differs, Why: "",
-		}
-		if c.Text == "" {
-			c.Text = strings.TrimSpace(fmt.Sprintf("%s, %s", e.Metric, &e.Where))
-			c.Text = strings.TrimSuffix(c.Text, ",")
-		}
-		if c.Source == "" {
-			c.Source = "the plan"
-		}
-		if e.Published != "" {
-			c.Tag = experiments.FromPrint
-		}
-		switch {
-		case only == nil:
-			c.Measured, c.Verdict = experiments.MeasuredText("nothing: no run has it"), experiments.NotReproduced
-		case all == 1:
-			c.Measured = experiments.Measured(only.metrics[e.Metric], m.unit)
-			if in := only.interval(e.Metric); in != nil {
-				c.Measured = experiments.MeasuredWithin(*in, m.unit)
-			}
-		default:
-			c.Measured = experiments.MeasuredText("%s, in %d of %d within", strings.TrimSpace(experiments.Number(lo)+" to "+experiments.Number(hi)+" "+m.unit), kept, all)
-		}
-		switch kept {
-		case all:
-			c.Verdict = experiments.Reproduced
-		case 0:
-			c.Verdict = experiments.NotReproduced
-		}
-		why := e.Why
-		if why == "" {
-			why = "the plan does not say why it may not hold"
-		}
-		out.Claim(c, why)
+		out.Claim(e.claim(fmt.Sprintf("expect-%d", i+1), experiments.Select(rows, func(r **row) bool { return p.has(&e.Where, (*r).at) })))
 	}
 }
 
-func (e *Expectation) bounds(m metric) string {
-	unit := ""
-	if m.unit != "" {
-		unit = " " + m.unit
+func (e *Expectation) claim(name string, rows []*row) experiments.Claim {
+	m := metricsOf[slices.IndexFunc(metricsOf, func(m metric) bool { return m.name == e.Metric })]
+	c := experiments.Claim{
+		Name: name, Text: e.Text, Published: e.Published, Source: e.Source, Tag: experiments.Computed, Otherwise: e.Why,
 	}
+	if c.Text == "" {
+		c.Text = strings.TrimSuffix(strings.TrimSpace(fmt.Sprintf("%s, %s", e.Metric, &e.Where)), ",")
+	}
+	if c.Source == "" {
+		c.Source = "the plan"
+	}
+	if c.Otherwise == "" {
+		c.Otherwise = "the plan gives no reason"
+	}
+	if e.Published != "" {
+		c.Tag = experiments.FromPrint
+	}
+	c.Measured, c.Expected = e.judge(m, rows)
+	return c
+}
+
+// judge returns the metric of one combination with the bounds, or of several how many keep them.
+func (e *Expectation) judge(m metric, rows []*row) (experiments.Measure, experiments.Band) {
+	band := e.band(m.unit)
+	kept := 0
+	lo, hi := math.Inf(1), math.Inf(-1)
+	var only *row
+	for _, r := range rows {
+		if x, ok := r.metrics[e.Metric]; ok {
+			only, lo, hi = r, min(lo, x), max(hi, x)
+			if band.Judge(experiments.Measured(x, m.unit)) == experiments.Reproduced {
+				kept++
+			}
+		}
+	}
+	if only == nil {
+		return experiments.MeasuredText("nothing: no run has it"), band
+	}
+	if len(rows) == 1 {
+		if in := only.interval(e.Metric); in != nil {
+			return experiments.MeasuredWithin(*in, m.unit), band
+		}
+		return experiments.Measured(lo, m.unit), band
+	}
+	span := strings.TrimSpace(experiments.Number(lo) + " to " + experiments.Number(hi) + " " + m.unit)
+	return experiments.MeasuredText("%s, in %d of %d within", span, kept, len(rows)),
+		experiments.Whether(kept == len(rows), "%s", band).OrDiffersIf(kept > 0, "part of them within")
+}
+
+func (e *Expectation) band(unit string) experiments.Band {
 	switch {
 	case e.Lo == nil:
-		return fmt.Sprintf("at most %s%s", experiments.Number(*e.Hi), unit)
+		return experiments.AtMost(*e.Hi, unit)
 	case e.Hi == nil:
-		return fmt.Sprintf("at least %s%s", experiments.Number(*e.Lo), unit)
+		return experiments.AtLeast(*e.Lo, unit)
 	}
-	return fmt.Sprintf("%s to %s%s", experiments.Number(*e.Lo), experiments.Number(*e.Hi), unit)
+	return experiments.Between(*e.Lo, *e.Hi, unit)
 }

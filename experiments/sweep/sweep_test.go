@@ -150,7 +150,7 @@ expect:
   - {metric: wait, where: {wheel: scheme7, timers: bsd}, lo: 1000}
   - {metric: goodput, hi: 0}
 `, false)
-	for i, want := range []string{"reproduced", "reproduced", "not reproduced BSD is slower", "reproduced", "", "not reproduced the plan does not say why it may not hold"} {
+	for i, want := range []string{"reproduced", "reproduced", "not reproduced BSD is slower", "reproduced", "", "not reproduced the plan gives no reason"} {
 		c := out.Claims[i]
 		if got := strings.TrimSpace(string(c.Verdict) + " " + c.Why); want != "" && got != want {
 			t.Errorf("claim %q is %q, measured %v, want %q", c.Text, got, c.Measured, want)

@@ -113,31 +113,35 @@ func (r results) claims(p *Plan, out *experiments.Outcome) {
 	out.Claim(experiments.Claim{
 		Name: "timers-gain", Text: "a timer for each segment, and nothing else, gives Reno more throughput",
 		Published: "at least 19 % by doing away with the dependence on coarse timeouts", Source: paper, Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredWithin(percent(gain), "%"), Expected: "at least 10 %; none is not reproduced",
-		Verdict: experiments.Judged(percent(gain).Value, 10, math.Inf(1), math.SmallestNonzeroFloat64, math.Inf(1)),
-	}, "the transfer has few timeouts, or as many needless ones as there were coarse ones")
+		Measured: experiments.MeasuredWithin(percent(gain), "%").Judging(percent(gain).Value), Expected: experiments.Between(10, math.Inf(1), "").OrDiffers(experiments.Between(math.SmallestNonzeroFloat64, math.Inf(1), "")).Saying("at least 10 %%; none is not reproduced"),
+
+		Otherwise: "the transfer has few timeouts, or as many needless ones as there were coarse ones",
+	})
 	half := func(name, text, sender, published string) {
 		left := r.ratio(sender, p.Reno.Text, 0, timeouts)
 		out.Claim(experiments.Claim{
 			Name: name, Text: text, Published: published, Source: paper, Tag: experiments.FromPrint,
-			Measured: experiments.MeasuredWithin(left, "of them left"), Expected: "at most half; more than all is not reproduced",
-			Verdict: experiments.Judged(left.Value, 0, 0.5, 0, 1),
-		}, "what is left are timeouts after which no ACK comes that a check could go by, and losses of so small a window")
+			Measured: experiments.MeasuredWithin(left, "of them left").Judging(left.Value), Expected: experiments.Between(0, 0.5, "").OrDiffers(experiments.Between(0, 1, "")).Saying("at most half; more than all is not reproduced"),
+
+			Otherwise: "what is left are timeouts after which no ACK comes that a check could go by, and losses of so small a window",
+		})
 	}
 	half("check-timeouts", "Vegas's check, and nothing else, removes half of Reno's coarse timeouts", p.Check.Text, "more than half of those that fast retransmit leaves")
 	half("vegas-timeouts", "Vegas has at most half of Reno's coarse timeouts", p.Vegas.Text, "0.90 of 5.60")
 	vegas := r.ratio(p.Vegas.Text, p.Reno.Text, 0, p.rate)
 	out.Claim(experiments.Claim{
 		Name: "vegas-gain", Text: "Vegas as a whole has more throughput than Reno", Published: "1.53 and 1.58 times", Source: paper, Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredWithin(vegas, "times"), Expected: "1.2 to 2 times; not above 1 is not reproduced",
-		Verdict: experiments.Judged(vegas.Value, 1.2, 2, math.Nextafter(1, 2), math.Inf(1)),
-	}, "the short flows are not tcplib's, and leave the transfer another part of the bottleneck")
+		Measured: experiments.MeasuredWithin(vegas, "times").Judging(vegas.Value), Expected: experiments.Between(1.2, 2, "").OrDiffers(experiments.Between(math.Nextafter(1, 2), math.Inf(1), "")).Saying("1.2 to 2 times; not above 1 is not reproduced"),
+
+		Otherwise: "the short flows are not tcplib's, and leave the transfer another part of the bottleneck",
+	})
 	less := r.ratio(p.Vegas.Text, p.Reno.Text, 0, resent)
 	out.Claim(experiments.Claim{
 		Name: "vegas-resent", Text: "Vegas sends less again than Reno", Published: "0.49 and 0.53 of it", Source: paper, Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredWithin(less, "of it"), Expected: "at most 0.7; more than all is not reproduced",
-		Verdict: experiments.Judged(less.Value, 0, 0.7, 0, 1),
-	}, "most of what is lost beside short flows is theirs to decide, whatever the window")
+		Measured: experiments.MeasuredWithin(less, "of it").Judging(less.Value), Expected: experiments.Between(0, 0.7, "").OrDiffers(experiments.Between(0, 1, "")).Saying("at most 0.7; more than all is not reproduced"),
+
+		Otherwise: "most of what is lost beside short flows is theirs to decide, whatever the window",
+	})
 }
 
 // percent turns a ratio into what it is more than one.
@@ -209,9 +213,10 @@ func byLoad(p *Plan, all results, out *experiments.Outcome) {
 		Name: "any-load", Text: fmt.Sprintf("the gain of the timers and the effect of Vegas's check are there at each load from %v to %v", loads[0], loads[len(loads)-1]),
 		Published: "at least 19 %, more than half", Source: paper, Tag: experiments.FromPrint,
 		Measured: experiments.MeasuredText("a gain of %s %% and more, %s of the timeouts left and less", experiments.Number(gain), experiments.Number(left)),
-		Expected: "at least 10 %, and at most half; no gain is not reproduced",
-		Verdict:  verdict,
-	}, "at some load there are few losses, or the transfer gets little of the bottleneck whatever its timers are")
+		Expected: experiments.Decided(verdict, "at least 10 %, and at most half; no gain is not reproduced"),
+
+		Otherwise: "at some load there are few losses, or the transfer gets little of the bottleneck whatever its timers are",
+	})
 }
 
 func (r results) figures(p *Plan, out *experiments.Outcome) {

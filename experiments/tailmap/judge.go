@@ -106,39 +106,46 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	out.Claim(experiments.Claim{
 		Name: "first-resend", Text: "each rule sends the first lost segment again when its RFC says", Source: computed, Tag: experiments.Computed,
 		Published: "RTT+RTO; RTO (RTO restart: below 4 lost); RTT+2·SRTT, alone +200 ms, at most RTT+RTO",
-		Measured:  resend.measure(), Expected: "within a tick of 1 µs, never before", Verdict: resend.verdict(),
-	}, "a rule of the engine is not the RFC's")
+		Measured:  resend.measure(), Expected: experiments.Decided(resend.verdict(), "within a tick of 1 µs, never before"),
+		Otherwise: "a rule of the engine is not the RFC's",
+	})
 	out.Claim(experiments.Claim{
 		Name: "age", Text: "a timer per segment, and RTO restart below 4 segments, gain the age of the lost segment at the last ACK",
 		Source: "computed from RFC 6298 §5 and RFC 7765 §4", Tag: experiments.Computed, Measured: gain.measure(),
-		Expected: "the age, to the nanosecond", Verdict: gain.verdict(),
-	}, "the one timer does not count from the last ACK, or the others not from the transmission")
+		Expected:  experiments.Decided(gain.verdict(), "the age, to the nanosecond"),
+		Otherwise: "the one timer does not count from the last ACK, or the others not from the transmission",
+	})
 	out.Claim(experiments.Claim{
 		Name: "no-gain", Text: "RTO restart gains nothing from 4 lost segments on", Source: "RFC 7765 §4", Tag: experiments.Standard,
-		Measured: none.measure(), Expected: "0", Verdict: none.verdict(),
-	}, "the threshold of RTO restart is not 4")
-	out.Claim(regimes(cells), "the regimes change at other round trips")
+		Measured: none.measure(), Expected: experiments.Decided(none.verdict(), "0"),
+		Otherwise: "the threshold of RTO restart is not 4",
+	})
+	out.Claim(regimes(cells))
 	out.Claim(experiments.Claim{
 		Name: "complete", Text: "after a timeout the tail takes a round trip for each doubling of a window of one segment",
 		Published: "RTT·⌈log₂(lost+1)⌉", Source: "computed from slow start (RFC 5681 §3.1)", Tag: experiments.Computed,
-		Measured: rest.measure(), Expected: "exact", Verdict: within(rest, restBounded),
-	}, fmt.Sprintf("the expectation lets the window double without end, and RFC 5681 §3.1 ends slow start at half of what was in flight, so that 7 "+
-		"lost segments take a round trip more; with that bound %s", restBounded.measure()))
+		Measured: rest.measure(), Expected: experiments.Decided(within(rest, restBounded), "exact"),
+		Otherwise: fmt.Sprintf("the expectation lets the window double without end, and RFC 5681 §3.1 ends slow start at half of what was in flight, so that 7 "+
+			"lost segments take a round trip more; with that bound %s", restBounded.measure()),
+	})
 	out.Claim(experiments.Claim{
 		Name: "complete-probe", Text: "after a probe a tail takes two round trips, and a lone segment one",
 		Published: "2·RTT; 1·RTT", Source: "computed from RFC 8985 §7", Tag: experiments.Computed,
-		Measured: probed.measure(), Expected: "exact", Verdict: within(probed, probedBounded),
-	}, fmt.Sprintf("the expectation has no bound on the rate of a recovery. RFC 9937 lets one segment go for the SACK of the probe, as little "+
-		"else was delivered, and twice as many in each round trip; with that bound %s", probedBounded.measure()))
+		Measured: probed.measure(), Expected: experiments.Decided(within(probed, probedBounded), "exact"),
+		Otherwise: fmt.Sprintf("the expectation has no bound on the rate of a recovery. RFC 9937 lets one segment go for the SACK of the probe, as little "+
+			"else was delivered, and twice as many in each round trip; with that bound %s", probedBounded.measure()),
+	})
 	out.Claim(experiments.Claim{
 		Name: "ticks", Text: "a coarser tick makes every rule late by less than the tick, and never early", Source: "RFC 6298 §5", Tag: experiments.Standard,
-		Measured: late.measure(), Expected: "0 to less than a tick", Verdict: late.verdict(),
-	}, fmt.Sprintf("early: %d of %d", early.off, early.n))
+		Measured: late.measure(), Expected: experiments.Decided(late.verdict(), "0 to less than a tick"),
+		Otherwise: fmt.Sprintf("early: %d of %d", early.off, early.n),
+	})
 	out.Claim(experiments.Claim{
 		Name: "default", Text: "this stack's default is never later than a timer per segment or a probe alone", Source: "design of the default policy",
-		Tag: experiments.Computed, Measured: better.measure(), Expected: "no tail that it repairs later than both", Verdict: better.verdict(),
-	}, "the probe has taken the place of a timer that was due before")
-	out.Claim(gvisorClaim(cells), "gVisor's TCP has another rule")
+		Tag: experiments.Computed, Measured: better.measure(), Expected: experiments.Decided(better.verdict(), "no tail that it repairs later than both"),
+		Otherwise: "the probe has taken the place of a timer that was due before",
+	})
+	out.Claim(gvisorClaim(cells))
 	out.Notes = append(out.Notes, "gVisor's schedulePTO means to bound the probe by the retransmission timer, and asks whether that runs before it is "+
 		"started: so the probe comes 2·SRTT + 200 ms after the last ACK even where the timeout of 200 ms would have come before.",
 		"Of several lost segments gVisor's probe repairs the last. What its SACK tells begins no recovery: the others wait for the timeout, which counts "+
@@ -182,7 +189,8 @@ func regimes(cells []Cell) experiments.Claim {
 	return experiments.Claim{
 		Name: "regimes", Text: "the probe is before a timer per segment below 100 ms from two lost segments on; with a floor of 1 s below 333 ms, and below 267 ms alone",
 		Published: "100 ms; 333 ms; 267 ms; never", Source: "computed from RFC 6298 §2 and RFC 8985 §7.2", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d of %d on the other side", wrong, n), Expected: "none", Verdict: experiments.Holds(wrong == 0 && n > 0),
+		Measured: experiments.MeasuredText("%d of %d on the other side", wrong, n), Expected: experiments.Whether(wrong == 0 && n > 0, "none"),
+		Otherwise: "the regimes change at other round trips",
 	}
 }
 
@@ -199,6 +207,7 @@ func gvisorClaim(cells []Cell) experiments.Claim {
 	return experiments.Claim{
 		Name: "gvisor", Text: "gVisor's own TCP probes for a lone lost segment 2·SRTT + 200 ms after the last ACK, and 2·SRTT for several",
 		Published: "2·SRTT + 200 ms; 2·SRTT", Source: "gVisor, pkg/tcpip/transport/tcp/rack.go, schedulePTO", Tag: experiments.FromPrint,
-		Measured: s.measure(), Expected: "within 1 ms", Verdict: s.verdict(),
+		Measured: s.measure(), Expected: experiments.Decided(s.verdict(), "within 1 ms"),
+		Otherwise: "gVisor's TCP has another rule",
 	}
 }

@@ -147,9 +147,10 @@ func fixedPoint(out *experiments.Outcome) {
 	out.Claim(experiments.Claim{
 		Name: "fixed-point", Text: "round trips far below a tick leave 4.4BSD's estimator at t_srtt 7, t_rttvar 3: a timeout of 3 ticks for ever",
 		Published: "t_srtt 7, t_rttvar 3, 3 ticks", Source: "recurrence of 4.4BSD's tcp_xmit_timer", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("t_srtt %d, t_rttvar %d, %d ticks from the 2nd of 1000 samples on", last.srtt, last.rttvar, last.rto),
-		Expected: "the same, from wherever it comes", Verdict: experiments.Holds(rests),
-	}, "the estimator's arithmetic is not that of 4.4BSD")
+		Measured:  experiments.MeasuredText("t_srtt %d, t_rttvar %d, %d ticks from the 2nd of 1000 samples on", last.srtt, last.rttvar, last.rto),
+		Expected:  experiments.Whether(rests, "the same, from wherever it comes"),
+		Otherwise: "the estimator's arithmetic is not that of 4.4BSD",
+	})
 }
 
 // still judges the waits where no sample crosses a tick.
@@ -180,14 +181,16 @@ func (r results) still(p *Plan, out *experiments.Outcome) {
 	out.Claim(experiments.Claim{
 		Name: "mean-at-rest", Text: fmt.Sprintf("at the fixed point a loss waits for 1250 ms in the mean, at round trips up to %v", slices.Max(p.StillRTTs)),
 		Published: "1250 ms", Source: "recurrence of 4.4BSD's tcp_xmit_timer, counted down by tcp_slowtimo", Tag: experiments.Computed,
-		Measured: experiments.MeasuredWithin(mean, "ms"), Expected: "1250 ± 25 ms", Verdict: experiments.Judged(mean.Value, 1225, 1275, 1225, 1275),
-	}, "the sweep does not find the timers at even phases, or the estimator is not at rest")
+		Measured: experiments.MeasuredWithin(mean, "ms").Judging(mean.Value), Expected: experiments.Between(1225, 1275, "").Saying("1250 ± 25 ms"),
+		Otherwise: "the sweep does not find the timers at even phases, or the estimator is not at rest",
+	})
 	out.Claim(experiments.Claim{
 		Name: "even-at-rest", Text: "at the fixed point the waits are even over (1000 ms, 1500 ms]",
 		Published: "U(1000 ms, 1500 ms]", Source: "recurrence of 4.4BSD's tcp_xmit_timer, counted down by tcp_slowtimo", Tag: experiments.Computed,
-		Measured: experiments.MeasuredText("%d of %d within; Kolmogorov-Smirnov p = %s", within, len(all), experiments.Number(ks)),
-		Expected: "all within, p > 0.01", Verdict: experiments.Holds(within == len(all) && ks > 0.01),
-	}, "the timers do not count whole sweeps")
+		Measured:  experiments.MeasuredText("%d of %d within; Kolmogorov-Smirnov p = %s", within, len(all), experiments.Number(ks)),
+		Expected:  experiments.Whether(within == len(all) && ks > 0.01, "all within, p > 0.01"),
+		Otherwise: "the timers do not count whole sweeps",
+	})
 }
 
 // pair is a wait, under the coarse timers or the fine ones.
@@ -203,9 +206,9 @@ func (r results) claims(p *Plan, out *experiments.Outcome) {
 	why := "The round trips and kinds of loss of the paper's paths are not known; longer round trips and retransmissions that are lost wait longer."
 	out.Claim(experiments.Claim{
 		Name: "coarse-mean", Text: fmt.Sprintf("under clocks of 500 ms a loss that needs a timeout waits for more than a second, at round trips up to %v", atMost),
-		Published: "1100 ms", Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(mean, "ms"),
-		Expected: "1000 to 1700 ms; below 900 ms is not reproduced", Verdict: experiments.Judged(mean.Value, 1000, 1700, 900, math.Inf(1)), Why: why,
-	}, "")
+		Published: "1100 ms", Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(mean, "ms").Judging(mean.Value),
+		Expected: experiments.Between(1000, 1700, "").OrDiffers(experiments.Between(900, math.Inf(1), "")).Saying("1000 to 1700 ms; below 900 ms is not reproduced"), Why: why,
+	})
 	worst := stat.Interval{}
 	for _, rtt := range p.RTTs {
 		if !short(rtt) {
@@ -218,9 +221,10 @@ func (r results) claims(p *Plan, out *experiments.Outcome) {
 	}
 	out.Claim(experiments.Claim{
 		Name: "fine-mean", Text: fmt.Sprintf("a timer for each segment sends again in less than 300 ms, at each round trip up to %v", atMost),
-		Published: "less than 300 ms", Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(worst, "ms"),
-		Expected: "below 300 ms in the mean where it is greatest", Verdict: experiments.Judged(worst.Value, 0, math.Nextafter(publishedFine, 0), 0, 400),
-	}, "the round trip varies more within a flight than between flights of one segment, which its variation makes up for")
+		Published: "less than 300 ms", Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(worst, "ms").Judging(worst.Value),
+		Expected:  experiments.Between(0, math.Nextafter(publishedFine, 0), "").OrDiffers(experiments.Between(0, 400, "")).Saying("below 300 ms in the mean where it is greatest"),
+		Otherwise: "the round trip varies more within a flight than between flights of one segment, which its variation makes up for",
+	})
 	groups := make([][]pair, max(len(coarse), len(fine)))
 	for i, g := range coarse {
 		for _, w := range g {
@@ -245,9 +249,10 @@ func (r results) claims(p *Plan, out *experiments.Outcome) {
 	})
 	out.Claim(experiments.Claim{
 		Name: "ratio", Text: fmt.Sprintf("coarse clocks take at least 3.7 times as long as a timer for each segment, at round trips up to %v", atMost),
-		Published: "1100 / 300 = 3.7", Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(ratio, "times"),
-		Expected: "at least 3.7", Verdict: experiments.Judged(ratio.Value, publishedCoarse/publishedFine, math.Inf(1), 2, math.Inf(1)),
-	}, "the fine timer waits for more than the round trip and its variation")
+		Published: "1100 / 300 = 3.7", Source: paper, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(ratio, "times").Judging(ratio.Value),
+		Expected:  experiments.Between(publishedCoarse/publishedFine, math.Inf(1), "").OrDiffers(experiments.Between(2, math.Inf(1), "")).Saying("at least 3.7"),
+		Otherwise: "the fine timer waits for more than the round trip and its variation",
+	})
 	for _, a := range anchors {
 		groups, _ := r.of(p.Coarse.Text, kindAlone, exactly(a.rtt))
 		for _, c := range r {
@@ -263,9 +268,10 @@ func (r results) claims(p *Plan, out *experiments.Outcome) {
 			Name:      fmt.Sprintf("crossings-%d", a.rtt.Milliseconds()),
 			Text:      fmt.Sprintf("samples that cross a tick lift the mean wait of a segment that is alone to %v ms, at a round trip of %v", a.wait, a.rtt),
 			Published: fmt.Sprintf("%v ms", a.wait), Source: "recurrence of 4.4BSD's tcp_xmit_timer, cv 0.3", Tag: experiments.Computed,
-			Measured: experiments.MeasuredWithin(in, "ms"), Expected: fmt.Sprintf("%v ± %v ms", a.wait, anchorBand),
-			Verdict: experiments.Judged(in.Value, a.wait-anchorBand, a.wait+anchorBand, 1000, 2*a.wait),
-		}, "the phases of the tick at which exchanges begin are not those of the recurrence")
+			Measured: experiments.MeasuredWithin(in, "ms").Judging(in.Value), Expected: experiments.Between(a.wait-anchorBand, a.wait+anchorBand, "").OrDiffers(experiments.Between(1000, 2*a.wait, "")).Saying("%v ± %v ms", a.wait, anchorBand),
+
+			Otherwise: "the phases of the tick at which exchanges begin are not those of the recurrence",
+		})
 	}
 }
 
@@ -298,8 +304,9 @@ func (r results) gvisor(p *Plan, out *experiments.Outcome) {
 	}
 	out.Claim(experiments.Claim{
 		Name: "gvisor", Text: text, Published: "MinRTO = 200 ms", Source: "gVisor, pkg/tcpip/transport/tcp/snd.go", Tag: experiments.FromPrint,
-		Measured: experiments.MeasuredText("%s", measured), Expected: expected, Verdict: experiments.Holds(early == 0 && atFloor == close && lone > 0),
-	}, "gVisor's timer has another rule")
+		Measured: experiments.MeasuredText("%s", measured), Expected: experiments.Whether(early == 0 && atFloor == close && lone > 0, "%s", expected),
+		Otherwise: "gVisor's timer has another rule",
+	})
 }
 
 func (r results) tables(p *Plan, out *experiments.Outcome) {

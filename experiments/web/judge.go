@@ -224,15 +224,17 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]group, fit time.Dura
 	}
 	out.Claim(experiments.Claim{
 		Name: "timeout-share", Text: fmt.Sprintf("without probes, most of what is sent again is so after a timeout (fitted: bursts of %v)", fit), Published: "about 70 %",
-		Source: draft, Tag: experiments.FromPrint, Measured: percent(share), Expected: "60 to 80 % at some length of bursts",
-		Verdict: experiments.Judged(share.Value, leastShare, mostShare, wrongShare, 1),
-	}, "no length of bursts loses as many tails")
+		Source: draft, Tag: experiments.FromPrint, Measured: percent(share).Judging(share.Value), Expected: experiments.Between(leastShare, mostShare, "").OrDiffers(experiments.Between(wrongShare, 1, "")).Saying("60 to 80 %% at some length of bursts"),
+
+		Otherwise: "no length of bursts loses as many tails",
+	})
 	times5 := base.of(ratio)
 	out.Claim(experiments.Claim{
 		Name: "loss-ratio", Text: "answers with losses take several times as long as those without", Published: "5 times",
-		Source: "Flach et al., SIGCOMM 2013, abstract", Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(times5, "times"), Expected: "3 to 7 times",
-		Verdict: experiments.Judged(times5.Value, leastRatio, mostRatio, 1.5, 15),
-	}, "sizes and round trips are assumed, and decide how long an answer takes without losses")
+		Source: "Flach et al., SIGCOMM 2013, abstract", Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(times5, "times").Judging(times5.Value), Expected: experiments.Between(leastRatio, mostRatio, "").OrDiffers(experiments.Between(1.5, 15, "")).Saying("3 to 7 times"),
+
+		Otherwise: "sizes and round trips are assumed, and decide how long an answer takes without losses",
+	})
 	for _, c := range []struct {
 		name, text, published, expected string
 		of                              func([]Cell) float64
@@ -257,9 +259,10 @@ func (p *Plan) claims(out *experiments.Outcome, all map[key]group, fit time.Dura
 	} {
 		in := gain(base, probes, c.of)
 		out.Claim(experiments.Claim{
-			Name: c.name, Text: c.text, Published: c.published, Source: draft, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(in, "%"),
-			Expected: c.expected, Verdict: experiments.Judged(in.Value, c.least, c.most, math.SmallestNonzeroFloat64, 100),
-		}, c.why)
+			Name: c.name, Text: c.text, Published: c.published, Source: draft, Tag: experiments.FromPrint, Measured: experiments.MeasuredWithin(in, "%").Judging(in.Value),
+			Expected:  experiments.Between(c.least, c.most, "").OrDiffers(experiments.Between(math.SmallestNonzeroFloat64, 100, "")).Saying("%s", c.expected),
+			Otherwise: c.why,
+		})
 	}
 }
 
