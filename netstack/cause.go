@@ -70,7 +70,7 @@ func (e *Endpoint) noteCause(p *pass, slot tcp.Slot, now wheel.Time, n int) {
 	if !e.p.causes || len(p.out.Segments) == n {
 		return
 	}
-	c := Cause{Kind: slot.Kind(), PerSegment: slot.Segment() != 0, Expired: now, First: n, Last: len(p.out.Segments) - 1}
+	c := Cause{Kind: slot.Kind(), PerSegment: slot.IsSegment(), Expired: now, First: n, Last: len(p.out.Segments) - 1}
 	c.SYN = p.out.Segments[n].Header.Flags.Has(tcp.SYN)
 	e.shard.mu.Lock()
 	if t := e.timers; t != nil && int(slot) < len(t.starts) {

@@ -83,7 +83,7 @@ func (e *Endpoint) pass(p *pass, first *segment) {
 		p.letGo()
 		return
 	}
-	o.MaxTrain = e.mostInOne()
+	o.MaxBurst = e.mostInOne()
 	before, counted, unacked := e.conn.State(), p.before(), e.snd.size() > 0
 	if len(p.in) > 0 {
 		e.noticeQuickAck(o)
@@ -228,7 +228,7 @@ func (e *Endpoint) input(s *segment, o *tcp.Output) (after bool) {
 
 // keep takes from a segment what the verdict says, unless the endpoint is closed. After Shutdown alone it can still be read, as with gVisor's
 // TCP and Linux's.
-func (q *recvQueue) keep(e *Endpoint, s *segment, v tcp.Verdict) {
+func (q *recvQueue) keep(e *Endpoint, s *segment, v tcp.Disposition) {
 	if v.Len == 0 && v.InOrder == 0 {
 		return
 	}

@@ -25,7 +25,7 @@ type recvChunk struct {
 func (c *recvChunk) end() uint64 { return c.start + uint64(c.data.Size()) }
 
 // insert keeps what the verdict says of a segment's payload, in the chunks in which it came if it fills half of them.
-func (q *recvQueue) insert(pkt *stack.PacketBuffer, v tcp.Verdict) {
+func (q *recvQueue) insert(pkt *stack.PacketBuffer, v tcp.Disposition) {
 	if v.Len > 0 {
 		b := pkt.Data().ToBuffer()
 		b.TrimFront(int64(v.Offset))

@@ -37,7 +37,7 @@ func TestRecvQueue(t *testing.T) {
 				start, off = start+old, off+old
 			}
 			if start < end {
-				q.insert(pkt, tcp.Verdict{Offset: uint32(off), Len: uint32(end - start), Stream: uint64(start)})
+				q.insert(pkt, tcp.Disposition{Offset: uint32(off), Len: uint32(end - start), Stream: uint64(start)})
 				for i := start; i < end; i++ {
 					held[i] = true
 				}

@@ -77,7 +77,7 @@ func TestSmallSegmentsHoldLittle(t *testing.T) {
 				counted, ranges := 0, 0
 				for k, i := range order(pieces) {
 					pkt := packetIn(chunk, want[i*size:(i+1)*size])
-					q.insert(pkt, tcp.Verdict{Len: uint32(size), Stream: uint64(i * size)})
+					q.insert(pkt, tcp.Disposition{Len: uint32(size), Stream: uint64(i * size)})
 					pkt.DecRef()
 					counted, ranges = counted+size, max(ranges, len(q.later))
 					// Each range out of order, of which the engine takes Config.MaxOutOfOrder at most, may have a little of its own.
@@ -106,7 +106,7 @@ func TestFullSegmentsAreNotCopied(t *testing.T) {
 	for i := range 10 {
 		pkt := packetIn(2048, make([]byte, 1448))
 		was := pkt.Data().ToBuffer()
-		q.insert(pkt, tcp.Verdict{Len: 1448, Stream: uint64(i * 1448)})
+		q.insert(pkt, tcp.Disposition{Len: 1448, Stream: uint64(i * 1448)})
 		list, mine := was.AsViewList(), q.ready.AsViewList()
 		if &list.Front().AsSlice()[0] != &mine.Back().AsSlice()[0] {
 			t.Fatalf("segment %d was copied", i)
@@ -147,7 +147,7 @@ func BenchmarkReceiveSmall(b *testing.B) {
 			for b.Loop() {
 				pkt := packetIn(2048, payload)
 				start := time.Now()
-				q.insert(pkt, tcp.Verdict{Len: uint32(size), Stream: q.end})
+				q.insert(pkt, tcp.Disposition{Len: uint32(size), Stream: q.end})
 				spent += time.Since(start)
 				pkt.DecRef()
 				if q.ready.Size() > 1<<20 {

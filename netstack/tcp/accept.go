@@ -1,29 +1,29 @@
 package tcp
 
-// Acceptability is what the first check on an arriving segment says of it.
-type Acceptability uint8
+// acceptability is what the first check on an arriving segment says of it.
+type acceptability uint8
 
 // What a segment may be.
 const (
 	// Unacceptable is a segment none of which lies in the window. RFC 9293 §3.10.7.4: "If an incoming segment is not
 	// acceptable, an acknowledgment should be sent in reply (unless the RST bit is set, if so drop the segment and return)".
-	Unacceptable Acceptability = iota
+	unacceptable acceptability = iota
 	// ControlOnly is a segment at RCV.NXT that finds the window closed: its octets are not taken and are answered as those
 	// of an unacceptable segment, its acknowledgement is. RFC 9293 §3.10.7.4: "If the RCV.WND is zero, no segments will be
 	// acceptable, but special allowance should be made to accept valid ACKs, URGs, and RSTs."
-	ControlOnly
+	controlOnly
 	// Acceptable is a segment that has something in the window.
-	Acceptable
+	acceptable
 )
 
 // String returns the name in lower case.
-func (a Acceptability) String() string {
+func (a acceptability) String() string {
 	switch a {
-	case Unacceptable:
+	case unacceptable:
 		return "unacceptable"
-	case ControlOnly:
+	case controlOnly:
 		return "control-only"
-	case Acceptable:
+	case acceptable:
 		return "acceptable"
 	}
 	return "Acceptability(?)"
@@ -47,26 +47,26 @@ func (a Acceptability) String() string {
 //
 // DEVIATION RFC 9293 §3.10.7.4: of the fourth case, a segment is accepted too that begins before the window and ends
 // beyond it, though neither end is inside: what it has in the window is as good as that of any other segment.
-func Accept(nxt Seq, wnd uint32, seq Seq, n uint32) Acceptability {
+func checkSequence(nxt Seq, wnd uint32, seq Seq, n uint32) acceptability {
 	end := seq.Add(n)
 	switch {
 	case n == 0:
 		if seq.InWindow(nxt, wnd+1) {
-			return Acceptable
+			return acceptable
 		}
-		return Unacceptable
+		return unacceptable
 	case n >= 1<<31: // numbers that far apart cannot be compared; no segment is so long
-		return Unacceptable
+		return unacceptable
 	case wnd == 0:
 		if seq.AtOrBefore(nxt) && end.After(nxt) {
-			return ControlOnly
+			return controlOnly
 		}
-		return Unacceptable
+		return unacceptable
 	}
 	if seq.Before(nxt.Add(wnd)) && end.After(nxt) {
-		return Acceptable
+		return acceptable
 	}
-	return Unacceptable
+	return unacceptable
 }
 
 // Arrival is the part of a segment that takes up sequence numbers. Its payload begins at Seq, or one after it behind a SYN.
@@ -89,7 +89,7 @@ func (a Arrival) SegLen() uint32 {
 }
 
 // Payload returns the numbers of the payload's octets.
-func (a Arrival) Payload() Range {
+func (a Arrival) payload() Range {
 	start := a.Seq
 	if a.SYN {
 		start++
@@ -98,7 +98,7 @@ func (a Arrival) Payload() Range {
 }
 
 // Fit is an arrival cut to the window.
-type Fit struct {
+type trimmed struct {
 	Keep   Range  // the payload inside the window; if there is none, empty at RCV.NXT or at the FIN
 	Offset uint32 // of Keep in the payload
 	FIN    bool   // a FIN inside the window follows Keep
@@ -111,9 +111,9 @@ type Fit struct {
 //
 // For an arrival that Accept does not find Acceptable nothing is kept; Old is told all the same, because the
 // acknowledgement that answers it reports the duplicate (RFC 2883 §4).
-func Trim(nxt Seq, wnd uint32, a Arrival) Fit {
-	p := a.Payload()
-	fit := Fit{Keep: Range{nxt, nxt}}
+func trimToWindow(nxt Seq, wnd uint32, a Arrival) trimmed {
+	p := a.payload()
+	fit := trimmed{Keep: Range{nxt, nxt}}
 	if a.Len >= 1<<31 {
 		fit.Beyond = a.Len
 		return fit

@@ -12,35 +12,35 @@ func TestAcceptFourCases(t *testing.T) {
 		wnd  uint32
 		off  int32 // of SEG.SEQ from RCV.NXT
 		n    uint32
-		want Acceptability
+		want acceptability
 	}{
-		{"empty, closed window, at RCV.NXT", 0, 0, 0, Acceptable},
-		{"empty, closed window, before", 0, -1, 0, Unacceptable},
-		{"empty, closed window, after", 0, 1, 0, Unacceptable},
-		{"empty, first of the window", 10, 0, 0, Acceptable},
-		{"empty, last of the window", 10, 9, 0, Acceptable},
-		{"empty, right edge", 10, 10, 0, Acceptable},
-		{"empty, a keep-alive probe", 10, -1, 0, Unacceptable},
+		{"empty, closed window, at RCV.NXT", 0, 0, 0, acceptable},
+		{"empty, closed window, before", 0, -1, 0, unacceptable},
+		{"empty, closed window, after", 0, 1, 0, unacceptable},
+		{"empty, first of the window", 10, 0, 0, acceptable},
+		{"empty, last of the window", 10, 9, 0, acceptable},
+		{"empty, right edge", 10, 10, 0, acceptable},
+		{"empty, a keep-alive probe", 10, -1, 0, unacceptable},
 		// RFC 9293 §3.10.7.4: "If the RCV.WND is zero, no segments will be acceptable, but special allowance should be made to
 		// accept valid ACKs, URGs, and RSTs."
-		{"zero-window probe of one octet", 0, 0, 1, ControlOnly},
-		{"old octet and a new one, closed window", 0, -1, 2, ControlOnly},
-		{"old octet, closed window", 0, -1, 1, Unacceptable},
-		{"beyond a closed window", 0, 1, 1, Unacceptable},
-		{"in order", 10, 0, 5, Acceptable},
-		{"old but for its last octet", 10, -4, 5, Acceptable},
-		{"all old", 10, -5, 5, Unacceptable},
-		{"only the first octet fits", 10, 9, 5, Acceptable},
-		{"right edge", 10, 10, 5, Unacceptable},
-		{"more than the window on both sides", 10, -5, 20, Acceptable},
+		{"zero-window probe of one octet", 0, 0, 1, controlOnly},
+		{"old octet and a new one, closed window", 0, -1, 2, controlOnly},
+		{"old octet, closed window", 0, -1, 1, unacceptable},
+		{"beyond a closed window", 0, 1, 1, unacceptable},
+		{"in order", 10, 0, 5, acceptable},
+		{"old but for its last octet", 10, -4, 5, acceptable},
+		{"all old", 10, -5, 5, unacceptable},
+		{"only the first octet fits", 10, 9, 5, acceptable},
+		{"right edge", 10, 10, 5, unacceptable},
+		{"more than the window on both sides", 10, -5, 20, acceptable},
 	} {
 		for _, nxt := range []Seq{1000, 0, 3, 1<<32 - 1, 1<<31 - 2} {
-			if got := Accept(nxt, c.wnd, nxt+Seq(c.off), c.n); got != c.want {
+			if got := checkSequence(nxt, c.wnd, nxt+Seq(c.off), c.n); got != c.want {
 				t.Errorf("%s: Accept(%v, %d, %+d, %d) = %v, want %v", c.why, nxt, c.wnd, c.off, c.n, got, c.want)
 			}
 		}
 	}
-	if got := Accept(100, 10, 100, 1<<31); got != Unacceptable {
+	if got := checkSequence(100, 10, 100, 1<<31); got != unacceptable {
 		t.Errorf("a segment of half the circle is %v", got)
 	}
 }
@@ -71,7 +71,7 @@ func TestTrimAgainstOctets(t *testing.T) {
 				fin = in
 			case in:
 				if first < 0 {
-					first = int64(s - a.Payload().Start)
+					first = int64(s - a.payload().Start)
 				}
 				kept++
 			case d < 0:
@@ -80,21 +80,21 @@ func TestTrimAgainstOctets(t *testing.T) {
 				beyond++
 			}
 		}
-		fit := Trim(nxt, wnd, a)
+		fit := trimToWindow(nxt, wnd, a)
 		if fit.Keep.Len() != kept || fit.Old.Len() != old || fit.Beyond != beyond || fit.FIN != fin {
 			t.Fatalf("Trim(%v, %d, %+v) = %+v, want %d kept, %d old, %d beyond, fin %v", nxt, wnd, a, fit, kept, old, beyond, fin)
 		}
-		if kept > 0 && (int64(fit.Offset) != first || fit.Keep.Start != a.Payload().Start.Add(fit.Offset)) {
+		if kept > 0 && (int64(fit.Offset) != first || fit.Keep.Start != a.payload().Start.Add(fit.Offset)) {
 			t.Fatalf("Trim(%v, %d, %+v) = %+v, want offset %d", nxt, wnd, a, fit, first)
 		}
-		if fin && fit.Keep.End != a.Payload().End {
+		if fin && fit.Keep.End != a.payload().End {
 			t.Fatalf("Trim(%v, %d, %+v) = %+v: its FIN does not follow what is kept", nxt, wnd, a, fit)
 		}
-		if got := Accept(nxt, wnd, a.Seq, a.SegLen()); a.SegLen() > 0 && (got == Acceptable) != (inside > 0) {
+		if got := checkSequence(nxt, wnd, a.Seq, a.SegLen()); a.SegLen() > 0 && (got == acceptable) != (inside > 0) {
 			t.Fatalf("Accept(%v, %d, %v, %d) = %v, but %d of its numbers are in the window", nxt, wnd, a.Seq, a.SegLen(), got, inside)
 		}
 	}
-	if fit := Trim(1, 10, Arrival{Seq: 1, Len: 1 << 31}); fit.Keep.Len() != 0 {
+	if fit := trimToWindow(1, 10, Arrival{Seq: 1, Len: 1 << 31}); fit.Keep.Len() != 0 {
 		t.Errorf("Trim keeps %+v of a segment of half the circle", fit)
 	}
 }

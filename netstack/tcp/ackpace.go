@@ -6,7 +6,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// AckPace is what the ACKs of a flight have shown of when the peer acknowledges, for the loss probe behind the flight's last
+// delAckEvidence is what the ACKs of a flight have shown of when the peer acknowledges, for the loss probe behind the flight's last
 // segment. The zero value is the start of a flight; so is Reset, for every ACK that is no evidence: one that bears data or
 // congestion marks, tells of loss or duplicates, is of what was sent again, or covers a part of a segment.
 //
@@ -21,7 +21,7 @@ import (
 // the last of its flight, is put off after 16 that were not. TLP counts that, and believes no second time.
 //
 // All methods cost O(1).
-type AckPace struct {
+type delAckEvidence struct {
 	at     wheel.Time // when the last ACK came
 	sent   wheel.Time // when the last segment had left that it covered
 	prompt uint8      // ACKs in a row that came at once, held at 255
@@ -31,14 +31,14 @@ type AckPace struct {
 const (
 	// paceSingles is how many ACKs of one segment in a row show that the peer puts off none. Two are what Linux sends after a congestion
 	// mark, before it puts off others again (tcp_enter_quickack_mode).
-	paceSingles = 3
+	minLoneAcks = 3
 
 	// paceLeast is how far apart ACKs are at least taken to be close: what hosts scatter them by.
-	paceLeast = time.Millisecond
+	minPromptGap = time.Millisecond
 )
 
-// PaceAck is what AckPace has to know of an ACK.
-type PaceAck struct {
+// evidenceAck is what delAckEvidence has to know of an ACK.
+type evidenceAck struct {
 	Segments  int           // that it covers, 1 at least, all of which were sent once
 	Sent      wheel.Time    // when the last of them had left
 	RTT, SRTT time.Duration // since the first of them had left, and the smoothed one
@@ -46,8 +46,8 @@ type PaceAck struct {
 
 // Acked is told of an ACK that is evidence. The first of a row has come at once if it took not much longer than SRTT, and each later one
 // if it follows closely.
-func (p *AckPace) Acked(now wheel.Time, a PaceAck) {
-	near := paceNear(a.SRTT)
+func (p *delAckEvidence) Acked(now wheel.Time, a evidenceAck) {
+	near := promptGap(a.SRTT)
 	if p.prompt == 0 || now.Sub(p.at) > near || a.Sent.Sub(p.sent) > near {
 		p.Reset()
 		if a.RTT > a.SRTT+near {
@@ -63,19 +63,19 @@ func (p *AckPace) Acked(now wheel.Time, a PaceAck) {
 }
 
 // Reset forgets all.
-func (p *AckPace) Reset() { *p = AckPace{} }
+func (p *delAckEvidence) Reset() { *p = delAckEvidence{} }
 
 // Prompt reports whether the last ACK came at once, and the segment that left at sent belongs to the flight that it was of. The
 // peer's ACK of that one would then come at once too if it acknowledges every second one, and another is outstanding.
-func (p *AckPace) Prompt(sent wheel.Time, srtt time.Duration) bool {
-	return p.prompt > 0 && sent.Sub(p.sent) <= paceNear(srtt)
+func (p *delAckEvidence) Prompt(sent wheel.Time, srtt time.Duration) bool {
+	return p.prompt > 0 && sent.Sub(p.sent) <= promptGap(srtt)
 }
 
 // PromptAlone is Prompt where no other is outstanding.
-func (p *AckPace) PromptAlone(sent wheel.Time, srtt time.Duration) bool {
-	return p.single >= paceSingles && p.Prompt(sent, srtt)
+func (p *delAckEvidence) PromptAlone(sent wheel.Time, srtt time.Duration) bool {
+	return p.single >= minLoneAcks && p.Prompt(sent, srtt)
 }
 
 // paceNear is how far apart what is close may be. It is half of a round trip, as an ACK that is put off by no more than
 // that comes before any probe.
-func paceNear(srtt time.Duration) time.Duration { return max(srtt/2, paceLeast) }
+func promptGap(srtt time.Duration) time.Duration { return max(srtt/2, minPromptGap) }

@@ -33,9 +33,9 @@ func TestAckPace(t *testing.T) {
 		{"before another flight", []ack{{10, 1, 0, 10}, {10, 1, 0, 10}, {10, 1, 0, 10}}, 6, false, false},
 		{"behind another flight", []ack{{10, 1, 0, 10}, {10, 1, 0, 10}, {14, 1, 6, 8}}, 6, true, false},
 	} {
-		var p AckPace
+		var p delAckEvidence
 		for _, a := range test.acks {
-			p.Acked(wheel.Time(a.at)*wheel.Time(ms), PaceAck{Segments: a.segments, Sent: wheel.Time(a.sent) * wheel.Time(ms), RTT: time.Duration(a.rtt) * ms, SRTT: 10 * ms})
+			p.Acked(wheel.Time(a.at)*wheel.Time(ms), evidenceAck{Segments: a.segments, Sent: wheel.Time(a.sent) * wheel.Time(ms), RTT: time.Duration(a.rtt) * ms, SRTT: 10 * ms})
 		}
 		last := wheel.Time(test.last) * wheel.Time(ms)
 		if prompt, alone := p.Prompt(last, 10*ms), p.PromptAlone(last, 10*ms); prompt != test.prompt || alone != test.alone {
@@ -271,7 +271,7 @@ func TestTailIsSentAgainInThreeRoundTrips(t *testing.T) {
 						t.Fatalf("%s, %v, last of %d: it is not sent again, or not acknowledged", peer.name, rtt, size)
 					}
 				}
-				shown := size >= paceSingles+1 // one by one
+				shown := size >= minLoneAcks+1 // one by one
 				switch {
 				case peer.merge > 1:
 					// The pauses have the peer begin anew with 16 ACKs at once, so that the last is alone whatever came before it.

@@ -35,7 +35,7 @@ func TestSYNFlood(t *testing.T) {
 			e.Advance(now)
 			e.Reset()
 		}
-		most = max(most, e.Len())
+		most = max(most, e.socketCount())
 		if i%100_000 != 50_000 {
 			continue
 		}
@@ -60,7 +60,7 @@ func TestSYNFlood(t *testing.T) {
 	if served != 10 {
 		t.Errorf("served %d clients, want 10", served)
 	}
-	if most > backlog+1 || l.HalfOpen() > backlog {
+	if most > backlog+1 || l.halfOpen > backlog {
 		t.Errorf("at most %d connections at once, want at most %d", most, backlog+1)
 	}
 	if n := len(e.sockets); n > backlog+1 {
@@ -72,8 +72,8 @@ func TestSYNFlood(t *testing.T) {
 	engineCheck(t, e)
 	t.Log("# when it is over, nothing is left of it")
 	e.Advance(now.Add(10 * time.Minute))
-	if e.Len() != 0 || l.HalfOpen() != 0 {
-		t.Errorf("%d connections, %d half-open, want none", e.Len(), l.HalfOpen())
+	if e.socketCount() != 0 || l.halfOpen != 0 {
+		t.Errorf("%d connections, %d half-open, want none", e.socketCount(), l.halfOpen)
 	}
 	engineCheck(t, e)
 }

@@ -6,23 +6,23 @@ func TestCheckRST(t *testing.T) {
 	for _, c := range []struct {
 		off  int32
 		wnd  uint32
-		want Blind
+		want rstAction
 	}{
 		// RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next expected sequence number
 		// (RCV.NXT), then TCP MUST reset the connection."
-		{0, 100, BlindReset},
-		{0, 0, BlindReset},
+		{0, 100, rstReset},
+		{0, 0, rstReset},
 		// RFC 5961 §3.2: "yet is within the current receive window", "TCP MUST send an acknowledgment (challenge ACK)".
-		{1, 100, BlindChallenge},
-		{99, 100, BlindChallenge},
+		{1, 100, rstChallenge},
+		{99, 100, rstChallenge},
 		// RFC 5961 §3.2: "If the RST bit is set and the sequence number is outside the current receive window, silently
 		// drop the segment."
-		{100, 100, BlindDrop},
-		{-1, 100, BlindDrop},
-		{1, 0, BlindDrop},
+		{100, 100, rstDrop},
+		{-1, 100, rstDrop},
+		{1, 0, rstDrop},
 	} {
 		for _, nxt := range []Seq{5000, 0, 1<<32 - 50} {
-			if got := CheckRST(nxt, c.wnd, nxt+Seq(c.off)); got != c.want {
+			if got := checkRST(nxt, c.wnd, nxt+Seq(c.off)); got != c.want {
 				t.Errorf("CheckRST(%v, %d, %+d) = %d, want %d", nxt, c.wnd, c.off, got, c.want)
 			}
 		}
@@ -35,22 +35,22 @@ func TestCheckAck(t *testing.T) {
 	for _, c := range []struct {
 		off            int32
 		flight, maxWnd uint32
-		want           AckStanding
+		want           ackClass
 	}{
-		{0, 50, 100, AckCurrent},
-		{0, 0, 0, AckCurrent},
-		{1, 50, 100, AckNew},
-		{50, 50, 100, AckNew},
-		{51, 50, 100, AckUnacceptable},
-		{1, 0, 100, AckUnacceptable},
-		{-1, 50, 100, AckOld},
-		{-100, 50, 100, AckOld},
-		{-101, 50, 100, AckUnacceptable},
-		{-1, 50, 0, AckUnacceptable},
-		{-1 << 31, 50, 1 << 30, AckUnacceptable},
+		{0, 50, 100, ackCurrent},
+		{0, 0, 0, ackCurrent},
+		{1, 50, 100, ackNew},
+		{50, 50, 100, ackNew},
+		{51, 50, 100, ackUnacceptable},
+		{1, 0, 100, ackUnacceptable},
+		{-1, 50, 100, ackOld},
+		{-100, 50, 100, ackOld},
+		{-101, 50, 100, ackUnacceptable},
+		{-1, 50, 0, ackUnacceptable},
+		{-1 << 31, 50, 1 << 30, ackUnacceptable},
 	} {
 		for _, una := range []Seq{5000, 0, 1<<32 - 20} {
-			if got := CheckAck(una, una.Add(c.flight), c.maxWnd, una+Seq(c.off)); got != c.want {
+			if got := checkAck(una, una.Add(c.flight), c.maxWnd, una+Seq(c.off)); got != c.want {
 				t.Errorf("CheckAck(%v, +%d, %d, %+d) = %d, want %d", una, c.flight, c.maxWnd, c.off, got, c.want)
 			}
 		}

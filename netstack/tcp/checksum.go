@@ -93,8 +93,8 @@ func (s Sum) Checksum() uint16 {
 	return ^uint16(v)
 }
 
-// SegmentChecksum returns the checksum for a segment, header and payload, whose checksum field is zero.
-func SegmentChecksum(src, dst netip.Addr, segment []byte) uint16 {
+// segmentChecksum returns the checksum for a segment, header and payload, whose checksum field is zero.
+func segmentChecksum(src, dst netip.Addr, segment []byte) uint16 {
 	return PseudoHeader(src, dst, len(segment)).Add(segment).Checksum()
 }
 
@@ -106,11 +106,11 @@ func SetChecksum(src, dst netip.Addr, segment []byte) {
 	}
 	field := segment[checksumOffset : checksumOffset+2]
 	field[0], field[1] = 0, 0
-	binary.BigEndian.PutUint16(field, SegmentChecksum(src, dst, segment))
+	binary.BigEndian.PutUint16(field, segmentChecksum(src, dst, segment))
 }
 
 // ValidChecksum reports whether a segment, header and payload, came with the checksum that it should have.
 func ValidChecksum(src, dst netip.Addr, segment []byte) bool {
 	// RFC 9293 §3.1: "The TCP checksum is never optional."
-	return SegmentChecksum(src, dst, segment) == 0
+	return segmentChecksum(src, dst, segment) == 0
 }

@@ -50,7 +50,7 @@ func TestChecksumAgreesWithThePlainOne(t *testing.T) {
 			}
 		}
 		want := plainChecksum(append(plainPseudoHeader(src, dst, len(b)), b...))
-		if got := SegmentChecksum(src, dst, b); got != want {
+		if got := segmentChecksum(src, dst, b); got != want {
 			t.Fatalf("SegmentChecksum(%v, %v, %x) = %#04x, want %#04x", src, dst, b, got, want)
 		}
 		// Piece by piece it is the same, wherever the seams are.
@@ -115,6 +115,6 @@ func BenchmarkChecksum(b *testing.B) {
 	b.SetBytes(int64(len(segment)))
 	b.ReportAllocs()
 	for b.Loop() {
-		SegmentChecksum(addr4a, addr4b, segment)
+		segmentChecksum(addr4a, addr4b, segment)
 	}
 }

@@ -169,7 +169,7 @@ func (o *SocketOptions) Check() error {
 // Path is what is known of the way to the peer.
 type Path struct {
 	MTU   int  // of the path, octets: at least the headers and MinMSS
-	IPv6  bool // IP's fixed header is of 40 octets, and DefaultMSS that of IPv6
+	IPv6  bool // IP's fixed header is of 40 octets, and defaultMSS that of IPv6
 	IPLen int  // octets of IP options or extension headers
 }
 

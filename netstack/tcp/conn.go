@@ -64,26 +64,26 @@ type Conn struct {
 	sndEnd Seq // after what the application has written
 	sndUp  Seq
 	small  Seq // after the last segment that was not full (RFC 9293 §A.3): SND.sml, if smallSent
-	snd    SendWindow
+	snd    sendWindow
 	acked  uint64 // octets of what was written that are acknowledged
 	fl     *flight
 	mss    uint32 // Eff.snd.MSS of a segment without SACK blocks
 
 	// The receiver.
 	irs      Seq
-	rq       RecvQueue
-	gen      *SACKGen // nil while there is nothing to report
-	win      RecvWindow
+	rq       recvQueue
+	gen      *sackGenerator // nil while there is nothing to report
+	win      recvWindow
 	delack   DelAck
-	paws     PAWS
-	rcvRTT   RecvRTT
-	tune     RecvTune
+	paws     pawsState
+	rcvRTT   recvRTT
+	tune     recvBufferTuner
 	rcvUp    Seq    // RCV.UP, if rcvUrgent
 	received uint64 // octets that became readable
 	user     uint32 // RCV.USER: of these, not yet read
 	ackDue   bool   // an ACK leaves at the end of this call
 	sentAck  Seq    // Last.ACK.sent
-	ecn      ECN
+	ecn      ecnState
 	lastCE   bool // the last segment with text bore a CE mark
 
 	// Timers.
@@ -126,9 +126,6 @@ const NoLinger time.Duration = -1
 
 // State returns the state.
 func (c *Conn) State() State { return c.state }
-
-// CAState returns what congestion control and loss recovery are at.
-func (c *Conn) CAState() CAState { return c.ca }
 
 // SlowStart reports whether the congestion window is below its threshold.
 func (c *Conn) SlowStart() bool { return c.cc != nil && c.cc.InSlowStart() }
@@ -203,9 +200,9 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 		}
 	}
 	if opts.NoQuickAck && !was.NoQuickAck {
-		c.delack.Slow()
+		c.delack.endQuickAcks()
 	} else if was.NoQuickAck && !opts.NoQuickAck {
-		c.delack.Requicken()
+		c.delack.requicken()
 	}
 	if opts.QuickAck && c.runs(tcptimers.DelAck) {
 		c.ackDue = true

@@ -46,14 +46,14 @@ type ackFacts struct {
 // takeAck takes the acknowledgement, the SACK blocks and the window of an acceptable segment: SND.UNA ≤ SEG.ACK ≤ SND.NXT.
 func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	h := in.Header
-	a := ackFacts{ack: h.Ack, una: c.sndUna, ece: c.echoes(h), flight: c.fl.sent.Outstanding().Octets}
+	a := ackFacts{ack: h.Ack, una: c.sndUna, ece: c.echoes(h), flight: c.fl.sent.Outstanding().Bytes}
 	wnd := uint32(h.Window)
 	if !h.Flags.Has(SYN) {
 		wnd <<= c.sndScale
 	}
 	was := c.snd.Wnd
 	c.snd.Update(h.Seq, h.Ack, wnd)
-	a.duplicate = IsDuplicateAck(DupAckFacts{
+	a.duplicate = isDuplicateAck(dupAckInput{
 		Ack: h.Ack, SndUna: c.sndUna, SegLen: in.Len, SYNOrFIN: h.Flags.HasAny(SYN | FIN),
 		SameWindow: was == c.snd.Wnd, HasInFlight: c.fl.sent.Len() > 0 || c.rec.tlp.inFlight,
 	})
@@ -85,7 +85,7 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 		o.Counters.TCPSACKReorder++
 	}
 	c.sample(now, h, &a)
-	c.paceAck(now, in, &a)
+	c.noteDelAckEvidence(now, in, &a)
 	if c.synLost && a.una == c.iss {
 		// RFC 6298 §5 (5.7): "the RTO MUST be re-initialized to 3 seconds when data transmission begins (i.e., after the
 		// three-way handshake completes)." That is also where its timestamps have given a sample just now.
@@ -107,7 +107,7 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 // advance moves SND.UNA.
 func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	fin := c.finSent
-	c.fl.sent.Ack(h.Ack, func(id SegmentID) {
+	c.fl.sent.Ack(h.Ack, func(id segmentID) {
 		s := c.fl.sent.seg(id)
 		if s.Armed {
 			c.stopSegment(id, o)
@@ -115,7 +115,7 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		c.tookDelivery(now, s, h, a, o)
 		a.segments, a.whole, a.lastSent = a.segments+1, a.whole+s.Len, s.Sent
 	})
-	a.acked = a.flight - c.fl.sent.Outstanding().Octets
+	a.acked = a.flight - c.fl.sent.Outstanding().Bytes
 	// The acknowledged part of a segment that remains is delivered too.
 	a.delivered += a.acked - min(a.acked, a.delivered+a.known)
 	// SYN and FIN are no octets of the stream.
@@ -144,7 +144,7 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 func (c *Conn) echoes(h *Header) bool { return c.ecn.On() && h.Flags&(ECE|SYN) == ECE }
 
 // tookDelivery notes that the segment s, as it was before, is acknowledged or SACKed.
-func (c *Conn) tookDelivery(now wheel.Time, s *Segment, h *Header, a *ackFacts, o *Output) {
+func (c *Conn) tookDelivery(now wheel.Time, s *sentSegment, h *Header, a *ackFacts, o *Output) {
 	if s.Sacked() {
 		a.known += s.Len
 		return

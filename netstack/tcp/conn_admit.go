@@ -4,7 +4,7 @@ import "tcpwheel/wheel"
 
 // admit is the first four steps of RFC 9293 §3.10.7.4, with what RFC 7323 and RFC 5961 have added, for the segment that a stands
 // for. It reports whether the fifth is to follow; if not, the segment was answered as it must be.
-func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit Acceptability, ok bool) {
+func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acceptability, ok bool) {
 	h := in.Header
 	nxt := c.rq.Nxt()
 	wnd := c.win.Wnd(nxt)
@@ -19,18 +19,18 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit Acc
 	}
 
 	// First, check sequence number.
-	fit = Accept(nxt, wnd, a.Seq, a.SegLen())
-	if fit == Unacceptable && !rst {
+	fit = checkSequence(nxt, wnd, a.Seq, a.SegLen())
+	if fit == unacceptable && !rst {
 		c.refuse(now, a, wnd, o)
 		return fit, false
 	}
 
 	// Second, check the RST bit.
 	if rst {
-		switch CheckRST(nxt, wnd, h.Seq) {
-		case BlindReset:
+		switch checkRST(nxt, wnd, h.Seq) {
+		case rstReset:
 			c.reset(o)
-		case BlindChallenge:
+		case rstChallenge:
 			c.challenge(now, o)
 		}
 		return fit, false
@@ -54,7 +54,7 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit Acc
 // passesPAWS reports whether the timestamp of a segment lets it go on (RFC 7323 §5.3), and answers it if not.
 func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool {
 	switch c.paws.Check(now, h.Options.HasTimestamps, h.Options.TSVal, h.Flags.Has(RST)) {
-	case PAWSOld:
+	case pawsOld:
 		// RFC 7323 §5.3, R1: "Send an acknowledgment in reply" "and drop the segment."
 		o.Counters.PAWSEstab++
 		c.insertOld(a, o)
@@ -62,7 +62,7 @@ func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool 
 			o.Counters.TCPACKSkippedPAWS++
 		}
 		return false
-	case PAWSMissing:
+	case pawsMissing:
 		return a.SYN // of a peer that has begun anew, and is to learn that there is a connection
 	}
 	return true
@@ -88,13 +88,13 @@ func (c *Conn) insertOld(a Arrival, o *Output) {
 	if a.Len == 0 {
 		return
 	}
-	fit := Trim(c.rq.Nxt(), 0, a)
+	fit := trimToWindow(c.rq.Nxt(), 0, a)
 	if fit.Old.Len() == 0 {
 		return
 	}
 	o.Counters.DelayedACKLost++
 	if c.sackOn {
-		c.noteInsertion(&Insertion{Duplicate: fit.Old})
+		c.noteInsertion(&insertion{Duplicate: fit.Old})
 	}
 }
 
@@ -128,7 +128,7 @@ func (c *Conn) answerSYN(now wheel.Time, h *Header, o *Output) {
 	if c.fl.sent.Len() == 0 || h.Flags.Has(RST) {
 		return
 	}
-	if !ECNSetupSYN(h.Flags.Has(ECE), h.Flags.Has(CWR)) {
+	if !ecnSetupSYN(h.Flags.Has(ECE), h.Flags.Has(CWR)) {
 		// RFC 3168 §6.1.1: a host that has received a SYN without ECN should not set ECT.
 		c.ecn.Disable()
 	}

@@ -18,7 +18,7 @@ func (c *Conn) Check() error {
 		return fmt.Errorf("tcp: SND.UNA %d after SND.NXT %d", c.sndUna-c.iss, c.sndNxt-c.iss)
 	}
 	if c.state != StateTimeWait {
-		if out, want := c.fl.sent.Outstanding().Octets, c.sndNxt.Sub(c.sndUna); out != want {
+		if out, want := c.fl.sent.Outstanding().Bytes, c.sndNxt.Sub(c.sndUna); out != want {
 			return fmt.Errorf("tcp: %d octets outstanding, SND.NXT-SND.UNA is %d", out, want)
 		}
 	}
@@ -40,7 +40,7 @@ func (c *Conn) Check() error {
 
 // checkFlight compares the sums over what is in flight with its segments, and looks for each one's timer.
 func (c *Conn) checkFlight() error {
-	var pipe, sacked, lost Count
+	var pipe, sacked, lost tally
 	waiting := uint32(0)
 	seq := c.sndUna
 	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {

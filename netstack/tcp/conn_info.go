@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
@@ -12,7 +11,7 @@ func (c *Conn) Info(now wheel.Time) Info {
 	}
 	i := Info{
 		State: c.state, CAState: c.ca,
-		ATO: c.delack.ATO(), Probes: int(c.probes),
+		ATO: c.delack.timeout(), Probes: int(c.probes),
 
 		Unacked: c.fl.sent.Outstanding().Segments, Sacked: c.fl.sent.Sacked().Segments,
 		Lost: c.fl.sent.Lost().Segments, Retrans: c.fl.sent.RetransOut().Segments, TotalRetrans: uint64(c.rexmits),
@@ -52,17 +51,4 @@ func (c *Conn) Info(now wheel.Time) Info {
 		i.CwndSegs, i.SsthreshSegs = max(i.Cwnd/max(c.mss, 1), 1), i.Ssthresh/max(c.mss, 1)
 	}
 	return i
-}
-
-// RexmitDeadline returns when the retransmission timer of the first segment in flight expires, if there is one: for those who study
-// timers.
-func (c *Conn) RexmitDeadline(now wheel.Time) (wheel.Time, bool) {
-	id := c.fl.sent.Front()
-	if id == 0 {
-		return 0, false
-	}
-	if !c.perSegment() {
-		return c.fl.rexmitAt, c.runs(tcptimers.Rexmit)
-	}
-	return c.cfg.Policy.RexmitDeadline(now, c.est.RTO(), tcptimers.Flight{Sent: c.fl.sent.seg(id).Sent}), true
 }

@@ -5,11 +5,11 @@ import "tcpwheel/wheel"
 // Input takes a segment that has arrived, in whatever state (RFC 9293 §3.10.7), and returns which of its octets the owner is to keep.
 // What answers it is in o, with all that the acknowledgement lets go. In CLOSED it does nothing: there an Engine, or a Listener,
 // knows what to answer.
-func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) (v Verdict) {
+func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) (v Disposition) {
 	c.segsIn++
 	switch c.state {
 	case StateClosed:
-		return Verdict{}
+		return Disposition{}
 	case StateSynSent:
 		v = c.inputSynSent(now, in, o)
 	default:
@@ -23,7 +23,7 @@ func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) (v Verdict) {
 //
 // DEVIATION RFC 9293 §3.10.7.3: text in a SYN without ACK is not kept for later; it is not acknowledged, so that the peer
 // sends it again.
-func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Verdict {
+func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition {
 	h := in.Header
 	if h.Flags.Has(ACK) {
 		// RFC 9293 §3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the RST bit is set, if so drop the
@@ -32,14 +32,14 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Verdict {
 			if !h.Flags.Has(RST) {
 				c.sendRST(now, h.Ack, o)
 			}
-			return Verdict{}
+			return Disposition{}
 		}
 		// RFC 7323 §5.2 has PAWS for synchronized states only; an echo that is none of ours betrays an old segment all the same.
 		if ecr := h.Options.TSEcr; c.cfg.Timestamps && h.Options.HasTimestamps && ecr != 0 && !h.Flags.Has(RST) &&
 			!c.ownEcho(now, ecr) {
 			o.Counters.PAWSActive++
 			c.sendRST(now, h.Ack, o)
-			return Verdict{}
+			return Disposition{}
 		}
 	}
 	if h.Flags.Has(RST) {
@@ -47,10 +47,10 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Verdict {
 			o.Counters.AttemptFails++
 			c.closed(ErrRefused, o)
 		}
-		return Verdict{}
+		return Disposition{}
 	}
 	if !h.Flags.Has(SYN) {
-		return Verdict{}
+		return Disposition{}
 	}
 	c.learn(now, h)
 	if !h.Flags.Has(ACK) {
@@ -58,7 +58,7 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Verdict {
 		// <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
 		c.setState(StateSynReceived, o)
 		c.pushSYN(now, o)
-		return Verdict{}
+		return Disposition{}
 	}
 	c.establish(now, h, o)
 	c.takeAck(now, in, o)
@@ -70,7 +70,7 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Verdict {
 	if a.Len > 0 || a.FIN {
 		return c.takeData(now, in, a, o)
 	}
-	return Verdict{}
+	return Disposition{}
 }
 
 // ownEcho reports whether tsecr can be a timestamp of our SYN.
@@ -84,20 +84,20 @@ func (c *Conn) ownEcho(now wheel.Time, tsecr uint32) bool {
 }
 
 // inputSynchronized is RFC 9293 §3.10.7.4, for SYN-RECEIVED and the states after it.
-func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Verdict {
+func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Disposition {
 	h := in.Header
 	a := Arrival{Seq: h.Seq, Len: in.Len, SYN: h.Flags.Has(SYN), FIN: h.Flags.Has(FIN)}
 	if c.state == StateSynReceived && a.SYN && h.Seq == c.irs {
 		if !h.Flags.Has(ACK) {
 			c.answerSYN(now, h, o)
-			return Verdict{}
+			return Disposition{}
 		}
 		// The SYN-ACK of a simultaneous open (RFC 9293 §3.5, Figure 7): its SYN is the one that was received before.
 		a.Seq, a.SYN = h.Seq.Add(1), false
 	}
 	fit, ok := c.admit(now, in, a, o)
 	if !ok || !c.inputAck(now, in, a.Seq, o) {
-		return Verdict{}
+		return Disposition{}
 	}
 
 	// Sixth, check the URG bit.
@@ -106,12 +106,12 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Verdict
 	// Seventh, process the segment text; eighth, check the FIN bit.
 	if a.Len == 0 && !a.FIN {
 		o.Counters.TCPPureAcks++
-		return Verdict{}
+		return Disposition{}
 	}
-	if fit == ControlOnly && a.Len > 0 { // a FIN alone needs no room
+	if fit == controlOnly && a.Len > 0 { // a FIN alone needs no room
 		o.Counters.TCPZeroWindowDrop++
 		c.ackDue = true
-		return Verdict{}
+		return Disposition{}
 	}
 	return c.takeData(now, in, a, o)
 }
@@ -135,8 +135,8 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 	if c.probed && h.Ack == c.sndNxt.Add(1) {
 		c.probeArrived(now, o) // the octet of a window probe, which SND.NXT does not cover yet
 	}
-	standing := CheckAck(c.sndUna, c.sndNxt, c.snd.MaxWnd, h.Ack)
-	if standing == AckUnacceptable {
+	standing := checkAck(c.sndUna, c.sndNxt, c.snd.MaxWnd, h.Ack)
+	if standing == ackUnacceptable {
 		// RFC 5961 §5.2: data is not taken from a segment whose acknowledgment is that far off.
 		if !h.Ack.After(c.sndNxt) {
 			c.challenge(now, o)
@@ -148,7 +148,7 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 	if c.tsOn {
 		c.paws.Update(now, h.Options.TSVal, seq, c.sentAck)
 	}
-	if standing == AckOld {
+	if standing == ackOld {
 		return true
 	}
 	c.lastRecv, c.probes = now, 0
@@ -170,12 +170,12 @@ func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
 
 // probeArrived takes the octet, or the FIN, of a window probe that the peer has taken for sent.
 func (c *Conn) probeArrived(now wheel.Time, o *Output) {
-	flags := SegmentFlags(0)
+	flags := sentFlags(0)
 	if c.queued() == 0 {
 		if !c.finQueued || c.finSent {
 			return
 		}
-		flags = SegmentFIN
+		flags = sentFIN
 	}
 	c.needFlight(o)
 	id, ok := c.fl.sent.Push(now, c.sndNxt, 1, flags)

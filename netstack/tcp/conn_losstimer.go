@@ -37,9 +37,9 @@ func (c *Conn) lossTimerRuns() bool {
 
 // armShared is armRexmit under Policy.SharedTimer: tcp_event_new_data_sent of Linux for what was never sent, which moves a probe that waits,
 // and tcp_xmit_retransmit_queue for what was, which leaves RACK's timer be.
-func (c *Conn) armShared(now wheel.Time, id SegmentID, o *Output) {
+func (c *Conn) armShared(now wheel.Time, id segmentID, o *Output) {
 	switch s := c.fl.sent.Get(id); {
-	case s.Retransmitted() && s.Flags&SegmentSYN == 0:
+	case s.Retransmitted() && s.Flags&sentSYN == 0:
 		if id == c.fl.sent.Front() && !c.runs(tcptimers.Reorder) {
 			c.restartRexmit(now, o)
 		}
@@ -91,14 +91,14 @@ func (c *Conn) shareProbe(now wheel.Time, left time.Duration) bool {
 	if !p.TLP || !c.sackOn || c.ca >= CARecovery || c.fl.sent.Sacked().Segments > 0 {
 		return false
 	}
-	in := PTOInput{
+	in := ptoInput{
 		SRTT: c.est.SRTT(), HasSRTT: c.est.SRTT() > 0, Flight: uint32(c.fl.sent.Len()), MaxAckDelay: p.MaxAckDelay, Slack: p.ProbeSlack,
 		RTOExpiry: math.MaxInt64,
 	}
 	if left > 0 {
 		in.RTOExpiry = now.Add(left)
 	}
-	pto, _ := PTO(now, in)
+	pto, _ := probeTimeout(now, in)
 	c.fl.probeAt = p.Deadline(now, pto)
 	return true
 }

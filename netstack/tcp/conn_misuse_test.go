@@ -21,7 +21,7 @@ func TestAConnectionOpensOnce(t *testing.T) {
 		for name, open := range map[string]func(c *Conn, o *Output){
 			"Connect":      func(c *Conn, o *Output) { c.Connect(p.now, o) },
 			"Accept":       func(c *Conn, o *Output) { c.Accept(p.now, &syn, o) },
-			"AcceptCookie": func(c *Conn, o *Output) { c.AcceptCookie(p.now, &ack, Cookie{MSS: 1460}, o) },
+			"AcceptCookie": func(c *Conn, o *Output) { c.AcceptCookie(p.now, &ack, Cookie{mss: 1460}, o) },
 		} {
 			if got := p.ends[i].conn.State(); got != StateClosed || p.ends[i].conn.Err() != nil {
 				t.Fatalf("side %d is in %v with %v, want CLOSED, nil", i, got, p.ends[i].conn.Err())

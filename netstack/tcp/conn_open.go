@@ -9,13 +9,13 @@ import (
 )
 
 // Init makes c a connection in CLOSED. cfg is kept; cfg and path have been checked. iss is the initial sequence number, as
-// Secret.ISN or SYNCookie gives it, and tsOffset the offset of timestamps, as Secret.TimestampOffset does.
+// Secret.ISN or synCookie gives it, and tsOffset the offset of timestamps, as Secret.TimestampOffset does.
 func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 	*c = Conn{
 		cfg: cfg, opts: &cfg.Socket, fl: &atRest,
 		mtu: uint32(path.MTU), ip: uint8(path.ipHeaderLen()), ipv6: path.IPv6,
 		iss: iss, sndUna: iss, sndNxt: iss, sndEnd: iss.Add(1), tsOffset: tsOffset,
-		peerMSS: DefaultMSS(path.IPv6),
+		peerMSS: defaultMSS(path.IPv6),
 	}
 }
 
@@ -43,7 +43,7 @@ func (c *Conn) Connect(now wheel.Time, o *Output) {
 	c.prepare(o)
 	o.Counters.ActiveOpens++
 	c.setState(StateSynSent, o)
-	c.rcvScale = ScaleFor(max(c.cfg.RecvBuffer, c.cfg.RecvBufferMax))
+	c.rcvScale = windowScaleFor(max(c.cfg.RecvBuffer, c.cfg.RecvBufferMax))
 	c.pushSYN(now, o)
 	c.watchUser(now, o)
 }
@@ -66,13 +66,13 @@ func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {
 
 // AcceptCookie takes the ACK that ends the handshake of a SYN cookie, of which Secret.TakeCookie has told ck. Its ISS is the one of
 // Init. The connection is established then, and the ACK is input to it.
-func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, ck Cookie, o *Output) Verdict {
+func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, ck Cookie, o *Output) Disposition {
 	if c.opened() {
-		return Verdict{}
+		return Disposition{}
 	}
 	h := ack.Header
-	syn := Header{Seq: h.Seq - 1, Flags: SYN, Options: Options{HasMSS: true, MSS: ck.MSS}}
-	if opts := ck.Options; ck.Stamped {
+	syn := Header{Seq: h.Seq - 1, Flags: SYN, Options: Options{HasMSS: true, MSS: ck.mss}}
+	if opts := ck.options; ck.timestamps {
 		syn.Options.HasTimestamps, syn.Options.TSVal = true, h.Options.TSVal
 		syn.Options.HasWScale, syn.Options.WScale = opts.HasWScale, opts.WScale
 		syn.Options.SACKPermitted = opts.SACKPermitted
@@ -104,14 +104,14 @@ func (c *Conn) learn(now wheel.Time, h *Header) {
 	c.rcvScale = 0
 	if c.wsOn {
 		c.sndScale = opt.WScale
-		c.rcvScale = ScaleFor(max(c.cfg.RecvBuffer, c.cfg.RecvBufferMax))
+		c.rcvScale = windowScaleFor(max(c.cfg.RecvBuffer, c.cfg.RecvBufferMax))
 	}
 	if c.tsOn {
 		c.paws.Start(now, opt.TSVal)
 	}
-	agreed := ECNSetupSYN(h.Flags.Has(ECE), h.Flags.Has(CWR))
+	agreed := ecnSetupSYN(h.Flags.Has(ECE), h.Flags.Has(CWR))
 	if h.Flags.Has(ACK) {
-		agreed = ECNSetupSYNAck(h.Flags.Has(ECE), h.Flags.Has(CWR))
+		agreed = ecnSetupSYNAck(h.Flags.Has(ECE), h.Flags.Has(CWR))
 	}
 	if c.cfg.ECN && agreed {
 		c.ecn.Enable()
@@ -129,12 +129,12 @@ func (c *Conn) learn(now wheel.Time, h *Header) {
 	c.win.Clamp(c.opts.WindowClamp)
 	c.sentAck = nxt
 	if c.opts.NoQuickAck {
-		c.delack.Slow()
+		c.delack.endQuickAcks()
 	}
 	// The peer takes the options off what it was told (RFC 9293 §3.7.1), and a full segment with the first octets of the next, received as
 	// one, would look like a full one.
 	c.delack.rmss = uint32(c.announcedMSS())
-	if opts := (&Options{HasTimestamps: c.tsOn}).Len(); c.delack.rmss > uint32(opts) {
+	if opts := (&Options{HasTimestamps: c.tsOn}).encodedLen(); c.delack.rmss > uint32(opts) {
 		c.delack.rmss -= uint32(opts)
 	}
 	c.delack.mss = min(c.delack.rmss, DefaultMSS4) // until larger ones come, or several of one size: as in Linux
@@ -147,7 +147,7 @@ func (c *Conn) learn(now wheel.Time, h *Header) {
 func (c *Conn) pushSYN(now wheel.Time, o *Output) {
 	if c.fl.sent.Len() == 0 {
 		c.needFlight(o)
-		id, ok := c.fl.sent.Push(now, c.iss, 1, SegmentSYN)
+		id, ok := c.fl.sent.Push(now, c.iss, 1, sentSYN)
 		if !ok {
 			panic("BUG: no room for a SYN")
 		}
@@ -174,12 +174,12 @@ func (c *Conn) synWindow() uint16 {
 	if n := c.opts.WindowClamp; n != 0 {
 		wnd = min(wnd, n)
 	}
-	return SYNField(wnd)
+	return synWindowField(wnd)
 }
 
 // announcedMSS is RMSS, the MSS that our SYN tells the peer.
 func (c *Conn) announcedMSS() uint16 {
-	mss := AdvertisedMSS(int(c.mtu), int(c.ip))
+	mss := advertisedMSS(int(c.mtu), int(c.ip))
 	if c.opts.MaxSeg != 0 {
 		mss = min(mss, c.opts.MaxSeg)
 	}
@@ -299,5 +299,5 @@ func (c *Conn) effectiveMSS(optionLen int) uint32 {
 	if c.opts.MaxSeg != 0 {
 		peer = min(peer, c.opts.MaxSeg)
 	}
-	return uint32(EffectiveMSS(peer, int(c.mtu), int(c.ip), optionLen))
+	return uint32(effectiveMSS(peer, int(c.mtu), int(c.ip), optionLen))
 }

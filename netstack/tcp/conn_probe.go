@@ -27,23 +27,23 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 		rtoAt = p.RexmitDeadline(now, c.est.RTO(), tcptimers.Flight{Sent: front.Sent})
 	}
 	srtt := c.est.SRTT()
-	in := PTOInput{SRTT: srtt, HasSRTT: srtt > 0, Flight: uint32(c.fl.sent.Len()), MaxAckDelay: p.MaxAckDelay, Slack: p.ProbeSlack, RTOExpiry: rtoAt}
+	in := ptoInput{SRTT: srtt, HasSRTT: srtt > 0, Flight: uint32(c.fl.sent.Len()), MaxAckDelay: p.MaxAckDelay, Slack: p.ProbeSlack, RTOExpiry: rtoAt}
 	if p.AckEvidence {
 		// DEVIATION RFC 8985 §7.2, SHOULD: small segments count as one where they fill no more than one together. RFC 5681 §4.2 has peers
 		// acknowledge "at least every second full-sized segment", and many put off the ACK of two that are not.
-		if c.fl.sent.Outstanding().Octets <= c.mss {
+		if c.fl.sent.Outstanding().Bytes <= c.mss {
 			in.Flight = 1
 		}
 		in.LastSent, in.RTTVar = c.fl.sent.seg(c.fl.sent.Back()).Sent, c.est.RTTVar()
 		switch {
 		case !r.tlp.MayBeEarly():
 		case in.Flight == 1:
-			in.Prompt = c.fl.pace.PromptAlone(in.LastSent, srtt)
+			in.Prompt = c.fl.delAckEvidence.PromptAlone(in.LastSent, srtt)
 		default:
-			in.Prompt = c.fl.pace.Prompt(in.LastSent, srtt)
+			in.Prompt = c.fl.delAckEvidence.Prompt(in.LastSent, srtt)
 		}
 	}
-	pto, early := PTO(now, in)
+	pto, early := probeTimeout(now, in)
 	c.fl.probeEarly = early
 	at := p.Deadline(now, pto)
 	if now.Add(pto) >= rtoAt {
@@ -57,17 +57,17 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 }
 
 // paceAck takes what an ACK says of when the peer acknowledges.
-func (c *Conn) paceAck(now wheel.Time, in *Inbound, a *ackFacts) {
+func (c *Conn) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) {
 	if !c.cfg.Policy.AckEvidence || c.fl == &atRest || a.acked == 0 && !a.duplicate {
 		return
 	}
-	p := &c.fl.pace
+	p := &c.fl.delAckEvidence
 	if c.fl.sent.Len() == 0 || c.ca != CAOpen || in.Len > 0 || in.Header.Flags.HasAny(SYN|FIN) || a.ece || a.dsack || a.sacked > 0 ||
 		!a.hasRTT || a.rexmitted || a.acked != a.whole || c.fl.sent.Sacked().Segments > 0 {
 		p.Reset()
 		return
 	}
-	p.Acked(now, PaceAck{Segments: a.segments, Sent: a.lastSent, RTT: a.rtt, SRTT: c.est.SRTT()})
+	p.Acked(now, evidenceAck{Segments: a.segments, Sent: a.lastSent, RTT: a.rtt, SRTT: c.est.SRTT()})
 }
 
 // expireProbe sends the loss probe, a segment of new data if there is one and else the last one once more (RFC 8985 §7.3), and

@@ -9,9 +9,9 @@ import (
 // recovery is what a connection knows of losses, also while nothing is in flight: the detectors, and the episode that it is
 // in or that may still be undone.
 type recovery struct {
-	rack  Rack
-	tlp   TLP
-	dup   DupAcks
+	rack  rackState
+	tlp   tlpState
+	dup   dupAckCounter
 	eifel congestion.Eifel
 	dsack congestion.DSACK
 
@@ -112,7 +112,7 @@ func (c *Conn) judge(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 
 // pipe returns how many octets are deemed to be on their way. Without SACK, each duplicate ACK tells of a segment that has arrived.
 func (c *Conn) pipe() uint32 {
-	n := c.fl.sent.Pipe().Octets
+	n := c.fl.sent.Pipe().Bytes
 	if !c.sackOn && c.ca != CALoss {
 		dups := c.rec.dup.N()
 		if c.ca != CARecovery {
@@ -136,7 +136,7 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 		}
 	case c.sackOn:
 		before := c.fl.sent.Lost().Segments
-		c.fl.l6675.Update(&c.fl.sent, func(id SegmentID) { c.noteLost(id) })
+		c.fl.l6675.Update(&c.fl.sent, func(id segmentID) { c.noteLost(id) })
 		a.lost = c.fl.sent.Lost().Segments > before
 		if c.ca < CARecovery && c.fl.sent.Len() > 0 {
 			// RFC 6675 §5: recovery begins with DupThresh duplicate ACKs, or when IsLost finds the first segment lost.
@@ -194,10 +194,10 @@ func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 	}
 	found := false
 	// With nothing in flight too: DSACKs and the end of a recovery change the window of reordering.
-	timeout, ok := r.rack.Detect(now, &c.fl.sent, RackState{
+	timeout, ok := r.rack.Detect(now, &c.fl.sent, rackInput{
 		SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(),
 		InRecovery: c.ca >= CARecovery, LeavingRecovery: leaving, DSACK: c.widens(a),
-	}, func(id SegmentID) {
+	}, func(id segmentID) {
 		found = true
 		if c.fl.sent.seg(id).RetransOut() {
 			o.Counters.TCPLostRetransmit++
@@ -250,12 +250,12 @@ func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 	r := &c.rec
 	reduced := c.ca == CACWR
 	if !reduced {
-		c.cc.OnCongestion(now, c.fl.sent.Outstanding().Octets, congestion.FastRetransmit)
+		c.cc.OnCongestion(now, c.fl.sent.Outstanding().Bytes, congestion.FastRetransmit)
 	}
 	c.beginEpisode(o)
 	r.undoable = !reduced // that was for a congestion mark, or a loss that a probe has repaired: it stays
 	r.rtoEpisode = false
-	recoverFS := congestion.RecoverFS(c.fl.sent.Outstanding().Octets, c.fl.sent.Sacked().Octets, a.sacked, a.acked)
+	recoverFS := congestion.RecoverFS(c.fl.sent.Outstanding().Bytes, c.fl.sent.Sacked().Bytes, a.sacked, a.acked)
 	c.fl.prr.Start(c.cc.Ssthresh(), c.mss, recoverFS)
 	c.ca = CARecovery
 	if c.sackOn {
@@ -280,7 +280,7 @@ func (c *Conn) enterCWR(now wheel.Time, a *ackFacts, o *Output, cause congestion
 func (c *Conn) leaveRecovery(now wheel.Time, o *Output) {
 	r := &c.rec
 	if c.ca == CARecovery {
-		c.cc.OnRecovered(now, c.fl.sent.Outstanding().Octets)
+		c.cc.OnRecovered(now, c.fl.sent.Outstanding().Bytes)
 		if !c.cfg.Policy.RACK || !c.sackOn {
 			c.fl.l6675.Leave()
 		}

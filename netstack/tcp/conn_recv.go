@@ -8,7 +8,7 @@ import (
 )
 
 // takeData takes the text and the FIN of an acceptable segment.
-func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Verdict) {
+func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Disposition) {
 	if !c.state.canReceive() {
 		// RFC 9293 §3.10.7.4: in the other states "This should not occur since a FIN has been received from the remote side.
 		// Ignore the segment text."
@@ -19,16 +19,16 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Ve
 				c.restartTimeWait(now, o)
 			}
 		}
-		return Verdict{}
+		return Disposition{}
 	}
 	before := c.rq.Nxt()
 	wnd := c.win.Wnd(before)
-	if c.readClosed && a.Payload().End.After(before) && a.Len > 0 {
+	if c.readClosed && a.payload().End.After(before) && a.Len > 0 {
 		// RFC 2525 §2.17: what nobody will read is not to be acknowledged as if somebody had; the peer learns by a RST.
 		o.Counters.TCPAbortOnData++
 		c.sendRST(now, c.ackSeq(), o)
 		c.closed(ErrAborted, o)
-		return Verdict{}
+		return Disposition{}
 	}
 	if a.Len > 0 {
 		c.dataIn++
@@ -38,7 +38,7 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Ve
 	if c.sackOn {
 		c.noteInsertion(&ins)
 	}
-	v = Verdict{Offset: ins.Offset, Len: ins.Keep.Len(), InOrder: ins.InOrder}
+	v = Disposition{Offset: ins.Offset, Len: ins.Keep.Len(), InOrder: ins.InOrder}
 	if v.Len > 0 {
 		v.Stream = c.received + uint64(ins.Keep.Start.Sub(before))
 	}
@@ -74,18 +74,18 @@ func (c *Conn) sampleRcvRTT(now wheel.Time, h *Header, a Arrival) {
 }
 
 // noteInsertion has SACK blocks report what became of a segment.
-func (c *Conn) noteInsertion(ins *Insertion) {
+func (c *Conn) noteInsertion(ins *insertion) {
 	if ins.Duplicate.Len() == 0 && ins.Block.Len() == 0 {
 		return
 	}
 	if c.gen == nil {
-		c.gen = new(SACKGen)
+		c.gen = new(sackGenerator)
 	}
 	c.gen.OnInsert(ins)
 }
 
 // countArrival counts what became of a segment.
-func (c *Conn) countArrival(ins *Insertion, a Arrival, o *Output) {
+func (c *Conn) countArrival(ins *insertion, a Arrival, o *Output) {
 	switch {
 	case ins.Dropped > 0 && ins.Keep.Len() == 0 && a.Len > 0:
 		if ins.Block.Len() == 0 && ins.InOrder == 0 {
@@ -99,14 +99,14 @@ func (c *Conn) countArrival(ins *Insertion, a Arrival, o *Output) {
 }
 
 // delayAck decides when the segment is acknowledged.
-func (c *Conn) delayAck(now wheel.Time, in *Inbound, a Arrival, ins *Insertion, o *Output) {
+func (c *Conn) delayAck(now wheel.Time, in *Inbound, a Arrival, ins *insertion, o *Output) {
 	ce := c.ecn.On() && in.CE != c.lastCE && a.Len > 0
 	if a.Len > 0 {
 		c.lastCE = in.CE
 	}
 	if a.Len > 0 && !c.opts.NoQuickAck && c.delack.idle(now) > c.est.RTO() {
 		// The peer begins anew with a small window: RFC 5681 §4.1.
-		c.delack.Requicken()
+		c.delack.requicken()
 	}
 	when, delay := c.delack.OnSegment(now, &c.cfg.Policy.DelAck, SegmentIn{
 		Len: a.Len, PSH: in.Header.Flags.Has(PSH), FIN: ins.FIN,

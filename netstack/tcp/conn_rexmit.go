@@ -40,12 +40,12 @@ func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 		if first := c.fl.sent.Front(); r.force && first != 0 && c.fl.sent.seg(first).state.waits() {
 			// RFC 6675 §5 (4.3): "Retransmit the first data segment presumed dropped -- the segment starting with sequence
 			// number HighACK + 1." Others than IsLost may have presumed it.
-			id, rule = first, NextSegLost
+			id, rule = first, nextSegLost
 		} else if again := c.nextLost(); again != 0 && c.fl.sent.seg(again).Seq.Before(c.fl.l6675.highRxtEnd) {
 			// A retransmission below HighRxt may be known to be lost too, by Vegas's check or for a smaller MTU.
-			id, rule = again, NextSegLost
+			id, rule = again, nextSegLost
 		}
-		if rule == NextSegNone || rule == NextSegNew {
+		if rule == nextSegNone || rule == nextSegNew {
 			return // new data follows
 		}
 		n := min(c.fl.sent.seg(id).Len, c.mss)
@@ -62,10 +62,10 @@ func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 }
 
 // retransmit sends the segment id again, the first MSS of it if it is longer.
-func (c *Conn) retransmit(now wheel.Time, id SegmentID, o *Output) {
+func (c *Conn) retransmit(now wheel.Time, id segmentID, o *Output) {
 	s := c.fl.sent.seg(id)
 	c.timed = false // RFC 6298 §3: Karn's algorithm
-	if s.Flags&SegmentSYN != 0 {
+	if s.Flags&sentSYN != 0 {
 		c.fl.sent.Retransmit(now, id)
 		c.emitSYN(now, s.Transmissions-1, o)
 		c.armRexmit(now, id, o)
@@ -91,7 +91,7 @@ func (c *Conn) retransmit(now wheel.Time, id SegmentID, o *Output) {
 		c.rec.dsack.OnRetransmit(again && s.Sent >= c.fl.lossAt)
 	}
 	rexmit := s.Transmissions
-	seq, payload, fin := s.Seq, s.payload(), s.Flags&SegmentFIN != 0
+	seq, payload, fin := s.Seq, s.payload(), s.Flags&sentFIN != 0
 	c.fl.sent.Retransmit(now, id)
 	c.armRexmit(now, id, o)
 
@@ -99,7 +99,7 @@ func (c *Conn) retransmit(now wheel.Time, id SegmentID, o *Output) {
 	if fin {
 		flags |= FIN
 	}
-	if seq.Add(payload) == c.sndEnd || c.fl.sent.seg(id).Flags&SegmentPSH != 0 {
+	if seq.Add(payload) == c.sndEnd || c.fl.sent.seg(id).Flags&sentPSH != 0 {
 		flags |= PSH
 	}
 	if payload == 0 {
@@ -117,20 +117,20 @@ func (c *Conn) retransmit(now wheel.Time, id SegmentID, o *Output) {
 }
 
 // markLost notes a loss.
-func (c *Conn) markLost(id SegmentID) {
+func (c *Conn) markLost(id segmentID) {
 	c.noteLost(id)
 	c.fl.sent.MarkLost(id)
 }
 
 // noteLost is told of a segment before it is marked lost.
-func (c *Conn) noteLost(id SegmentID) {
+func (c *Conn) noteLost(id segmentID) {
 	if s := c.fl.sent.seg(id); s.Seq.Before(c.fl.hint) || c.fl.sent.waitingLost() == 0 {
 		c.fl.hint = s.Seq
 	}
 }
 
 // nextLost returns the first segment that is lost and was not retransmitted since.
-func (c *Conn) nextLost() SegmentID {
+func (c *Conn) nextLost() segmentID {
 	if c.fl.sent.waitingLost() == 0 {
 		return 0
 	}
@@ -144,7 +144,7 @@ func (c *Conn) nextLost() SegmentID {
 }
 
 // lostFrom is nextLost among the segments from id on, and moves the hint there. It returns 0 if there is none.
-func (c *Conn) lostFrom(id SegmentID) SegmentID {
+func (c *Conn) lostFrom(id segmentID) segmentID {
 	for id = c.fl.sent.nextUnsacked(id); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
 		if s := c.fl.sent.seg(id); s.state.waits() {
 			c.fl.hint = s.Seq

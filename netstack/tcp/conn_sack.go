@@ -30,7 +30,7 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 			continue
 		}
 		n := c.fl.sent.Len()
-		c.fl.sent.Sack(b, func(id SegmentID) {
+		c.fl.sent.Sack(b, func(id segmentID) {
 			s := c.fl.sent.seg(id)
 			hadRTT := a.hasRTT
 			c.tookDelivery(now, s, h, a, o)
@@ -65,5 +65,5 @@ func (c *Conn) isDSACK(blocks []Range, ack Seq) bool {
 	if !b.Start.Before(b.End) || uint64(b.End.Sub(b.Start)) > c.acked+uint64(c.sndNxt.Sub(c.sndUna)) {
 		return false
 	}
-	return b.Start.Before(ack) && b.End.AtOrBefore(ack) || len(blocks) > 1 && blocks[1].Contains(b)
+	return b.Start.Before(ack) && b.End.AtOrBefore(ack) || len(blocks) > 1 && blocks[1].contains(b)
 }

@@ -16,7 +16,7 @@ func (c *Conn) segment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoin
 		h.Options.TSEcr, _ = c.paws.Recent()
 	}
 	if c.hasBlocks() {
-		room := h.Options.Fit()
+		room := h.Options.sackRoom()
 		h.Options.NumSACK = uint8(c.gen.Blocks(&c.rq, h.Options.SACK[:room]))
 		if c.gen.hasDup {
 			if c.gen.dup.Start.Before(h.Ack) {
@@ -64,8 +64,8 @@ func (c *Conn) segmentMSS() uint32 {
 		return c.mss
 	}
 	opt := Options{HasTimestamps: c.tsOn}
-	opt.NumSACK = uint8(c.gen.Blocks(&c.rq, opt.SACK[:opt.Fit()]))
-	return c.effectiveMSS(opt.Len())
+	opt.NumSACK = uint8(c.gen.Blocks(&c.rq, opt.SACK[:opt.sackRoom()]))
+	return c.effectiveMSS(opt.encodedLen())
 }
 
 // sendAck sends a segment that is nothing but an ACK.

@@ -60,7 +60,7 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 
 // allows reports whether congestion control lets n octets go.
 func (c *Conn) allows(n uint32) bool {
-	if c.fl.sent.Pipe().Octets == 0 {
+	if c.fl.sent.Pipe().Bytes == 0 {
 		return true // with nothing on its way, no ACK would ever bring leave
 	}
 	switch {
@@ -113,16 +113,16 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 	for {
 		hold, sent := c.sendOne(now, false, o)
 		if sent && !c.allSent() {
-			c.sendTrain(now, o)
+			c.sendBurst(now, o)
 			continue
 		}
 		switch {
 		case sent:
 			c.stop(o, tcptimers.Persist)
 			c.applicationLimited(now)
-		case hold == HoldCork:
+		case hold == holdCork:
 			c.startHold(now, o)
-		case hold == HoldWindow:
+		case hold == holdWindow:
 			switch {
 			case c.fl.sent.Len() > 0: // its ACK brings another window
 				c.stop(o, tcptimers.Persist)
@@ -131,7 +131,7 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 			default:
 				c.startPersist(now, o)
 			}
-		case hold == HoldNagle:
+		case hold == holdNagle:
 			c.applicationLimited(now)
 			c.stop(o, tcptimers.Persist)
 		default: // ACKs, or the pacer, let the rest go
@@ -143,53 +143,53 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 
 // applicationLimited tells congestion control that there is nothing more to send, if the window would take it.
 func (c *Conn) applicationLimited(now wheel.Time) {
-	if c.ca == CAOpen && c.fl.sent.Outstanding().Octets < c.cc.Cwnd() {
+	if c.ca == CAOpen && c.fl.sent.Outstanding().Bytes < c.cc.Cwnd() {
 		c.cc.OnApplicationLimited(now)
 	}
 }
 
-// sendOne sends one segment that was never sent, or tells why not: HoldNot stands for congestion control and pacing. free has
+// sendOne sends one segment that was never sent, or tells why not: holdNone stands for congestion control and pacing. free has
 // it go without the leave of congestion control.
-func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold SendHold, sent bool) {
+func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, sent bool) {
 	queued := c.queued()
 	usable := c.snd.Usable(c.sndUna, c.sndNxt)
 	if queued == 0 {
 		if !c.finQueued || c.finSent {
-			return HoldEmpty, false
+			return holdEmpty, false
 		}
 		// The FIN alone. RFC 9293 §3.4 gives it a sequence number, which has to be in the window like others.
 		if usable == 0 {
-			return HoldWindow, false
+			return holdWindow, false
 		}
-		return HoldNot, c.push(now, 0, true, o)
+		return holdNone, c.push(now, 0, true, o)
 	}
 	mss := c.segmentMSS()
-	n, hold := MaySend(SendChance{
+	n, hold := nextSegmentLen(sendInput{
 		Queued: queued, Usable: usable, MSS: mss, MaxWnd: c.snd.MaxWnd,
 		Idle: c.fl.sent.Len() == 0, SmallOut: c.smallOut(), Closing: c.finQueued,
 		NoDelay: c.opts.NoDelay, Minshall: c.cfg.Minshall, Cork: c.opts.Cork, More: c.more,
 		// F-RTO is to find out by this segment, whatever its size, whether what is in flight was lost.
 		Override: c.corkOver || free || c.fl.frto.Active(),
 	})
-	if hold != HoldNot {
+	if hold != holdNone {
 		return hold, false
 	}
 	if !free {
 		if c.fl.frto.Active() {
 			if c.rec.newLeft == 0 {
 				c.rec.limited = true
-				return HoldNot, false
+				return holdNone, false
 			}
 		} else if !c.permits(n) {
 			c.rec.limited = true
-			return HoldNot, false
+			return holdNone, false
 		}
 		if !c.pace(now, o) {
-			return HoldNot, false
+			return holdNone, false
 		}
 	}
 	if !c.push(now, n, c.finQueued && n == queued && usable > n, o) {
-		return HoldNot, false
+		return holdNone, false
 	}
 	if c.cfg.Permits == nil || !c.sackOn { // else retransmissions are not to wait for what the capture let go
 		c.spend(n)
@@ -203,7 +203,7 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold SendHold, sen
 	if queued == n || n < mss {
 		c.corkOver = false // it was for this segment
 	}
-	return HoldNot, true
+	return holdNone, true
 }
 
 // smallOut reports whether a segment that was not full is unacknowledged, for Minshall's variant (RFC 9293 §A.3). It is enough to
@@ -215,14 +215,14 @@ func (c *Conn) smallOut() bool {
 
 // push sends n octets that were never sent, and the FIN if fin.
 func (c *Conn) push(now wheel.Time, n uint32, fin bool, o *Output) bool {
-	length, flags, segFlags := n, Flags(0), SegmentFlags(0)
+	length, flags, segFlags := n, Flags(0), sentFlags(0)
 	if fin {
 		length++
-		flags, segFlags = FIN, SegmentFIN
+		flags, segFlags = FIN, sentFIN
 	}
 	if n > 0 && n == c.queued() {
 		flags |= PSH
-		segFlags |= SegmentPSH
+		segFlags |= sentPSH
 	}
 	seq := c.sndNxt
 	c.needFlight(o)

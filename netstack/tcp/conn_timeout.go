@@ -27,7 +27,7 @@ func (c *Conn) expireRexmit(now wheel.Time, o *Output) {
 }
 
 // expireSegment is the expiry of the retransmission timer of the segment id.
-func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
+func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 	p := &c.cfg.Policy
 	if c.probeFirst(now, o) && c.fl.sent.has(id) && c.fl.sent.seg(id).Armed {
 		return // the segment was the probe, and its timer runs again
@@ -89,8 +89,8 @@ func (c *Conn) expireSegment(now wheel.Time, id SegmentID, o *Output) {
 
 // forgotten reports whether the segment id, which waits to be retransmitted, would wait for ever: nothing is on its way that an ACK
 // could answer, or it is the first one, and nothing came for as long as the timeout.
-func (c *Conn) forgotten(now wheel.Time, id SegmentID, rto time.Duration) bool {
-	if c.ca == CARecovery && c.fl.sent.Pipe().Octets == 0 {
+func (c *Conn) forgotten(now wheel.Time, id segmentID, rto time.Duration) bool {
+	if c.ca == CARecovery && c.fl.sent.Pipe().Bytes == 0 {
 		return true
 	}
 	return id == c.fl.sent.Front() && now > c.fl.lossAt && !c.fl.frto.Active() && now.Sub(c.lastRecv) >= rto
@@ -123,7 +123,7 @@ func (c *Conn) r2Over(now, first wheel.Time, rexmits int) bool {
 }
 
 // givesUp closes the connection at R2 (RFC 9293 §3.8.3), and tells the application at R1.
-func (c *Conn) givesUp(now wheel.Time, id SegmentID, o *Output) bool {
+func (c *Conn) givesUp(now wheel.Time, id segmentID, o *Output) bool {
 	p := &c.cfg.Policy
 	s := c.fl.sent.seg(id)
 	n := int(s.Transmissions) - 1
@@ -153,7 +153,7 @@ func (c *Conn) givesUp(now wheel.Time, id SegmentID, o *Output) bool {
 }
 
 // timeout is the event: RFC 6298 §5 (5.4) to (5.6), RFC 5681 §3.1, RFC 8985 §6.3.
-func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
+func (c *Conn) timeout(now wheel.Time, id segmentID, o *Output) {
 	o.Counters.TCPTimeouts++
 	if c.state == StateSynSent || c.state == StateSynReceived {
 		c.timeoutSYN(now, id, o)
@@ -189,7 +189,7 @@ func (c *Conn) timeout(now wheel.Time, id SegmentID, o *Output) {
 }
 
 // timeoutSYN is the timeout of our SYN or SYN-ACK, which is the segment id.
-func (c *Conn) timeoutSYN(now wheel.Time, id SegmentID, o *Output) {
+func (c *Conn) timeoutSYN(now wheel.Time, id segmentID, o *Output) {
 	if c.state == StateSynReceived || c.cfg.Policy.BacksOffSyn(int(c.fl.sent.seg(id).Transmissions)-1) {
 		c.est.Backoff()
 	}
@@ -202,12 +202,12 @@ func (c *Conn) timeoutSYN(now wheel.Time, id SegmentID, o *Output) {
 
 // enterLoss has congestion control respond to the timeout of the segment id, which was base, and begins the episode, or the next in a
 // chain of them.
-func (c *Conn) enterLoss(now wheel.Time, id SegmentID, base time.Duration, o *Output) {
+func (c *Conn) enterLoss(now wheel.Time, id segmentID, base time.Duration, o *Output) {
 	r := &c.rec
 	s := c.fl.sent.seg(id)
 	chained := c.ca == CALoss
 	first := !(chained && s.Retransmitted() && s.Seq.Before(r.recover)) // it was not retransmitted by a timeout of this episode
-	c.cc.OnTimeout(now, c.fl.sent.Outstanding().Octets, first)
+	c.cc.OnTimeout(now, c.fl.sent.Outstanding().Bytes, first)
 	if first {
 		c.fl.baseRTO = base
 	}
@@ -232,7 +232,7 @@ func (c *Conn) enterLoss(now wheel.Time, id SegmentID, base time.Duration, o *Ou
 }
 
 // markTimeout marks what the timeout of the segment id, which was base, shows to be lost.
-func (c *Conn) markTimeout(now wheel.Time, id SegmentID, base time.Duration) {
+func (c *Conn) markTimeout(now wheel.Time, id segmentID, base time.Duration) {
 	s := c.fl.sent.seg(id)
 	switch {
 	case c.perSegment():

@@ -34,12 +34,12 @@ func (c *Conn) perSegment() bool { return c.cfg.Policy.Rexmit == tcptimers.Rexmi
 func (c *Conn) rto(o *Output) time.Duration { return c.cfg.Policy.Randomize(c.est.RTO(), o.Rand) }
 
 // armRexmit starts the retransmission timer for the segment id, which was just sent, for the first time or again.
-func (c *Conn) armRexmit(now wheel.Time, id SegmentID, o *Output) {
+func (c *Conn) armRexmit(now wheel.Time, id segmentID, o *Output) {
 	s := c.fl.sent.Get(id)
 	if c.perSegment() {
 		at := c.cfg.Policy.RexmitDeadline(now, c.rto(o), tcptimers.Flight{Sent: s.Sent})
 		s.Armed = true
-		o.Timers = append(o.Timers, TimerOp{Slot: SegmentSlot(id), Start: true, At: at})
+		o.Timers = append(o.Timers, TimerOp{Slot: segmentSlot(id), Start: true, At: at})
 		return
 	}
 	if c.cfg.Policy.SharedTimer {
@@ -50,7 +50,7 @@ func (c *Conn) armRexmit(now wheel.Time, id SegmentID, o *Output) {
 	// running, start it running so that it will expire after RTO seconds". And for the earliest segment, which the timer is to
 	// retransmit: "a segment is never retransmitted too early, i.e., less than one RTO after the previous transmission of that
 	// segment." So its fast retransmission moves the timer, as in 4.4BSD and Linux.
-	if again := s.Retransmitted() && s.Flags&SegmentSYN == 0; !c.runs(tcptimers.Rexmit) || again && id == c.fl.sent.Front() {
+	if again := s.Retransmitted() && s.Flags&sentSYN == 0; !c.runs(tcptimers.Rexmit) || again && id == c.fl.sent.Front() {
 		c.restartRexmit(now, o)
 	}
 }
@@ -64,16 +64,16 @@ func (c *Conn) restartRexmit(now wheel.Time, o *Output) {
 }
 
 // rearmSegment starts the timer of a segment again that has expired without a retransmission.
-func (c *Conn) rearmSegment(id SegmentID, at wheel.Time, o *Output) {
+func (c *Conn) rearmSegment(id segmentID, at wheel.Time, o *Output) {
 	c.fl.sent.Get(id).Armed = true
-	o.Timers = append(o.Timers, TimerOp{Slot: SegmentSlot(id), Start: true, At: at})
+	o.Timers = append(o.Timers, TimerOp{Slot: segmentSlot(id), Start: true, At: at})
 }
 
 // stopSegment stops the timer of a segment that is about to leave the queue.
-func (c *Conn) stopSegment(id SegmentID, o *Output) {
+func (c *Conn) stopSegment(id segmentID, o *Output) {
 	if s := c.fl.sent.seg(id); s.Armed {
 		s.Armed = false
-		o.Timers = append(o.Timers, TimerOp{Slot: SegmentSlot(id)})
+		o.Timers = append(o.Timers, TimerOp{Slot: segmentSlot(id)})
 	}
 }
 
@@ -83,7 +83,7 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 	if c.state == StateClosed {
 		return
 	}
-	if id := slot.Segment(); id != 0 {
+	if id := slot.segment(); id != 0 {
 		if !c.fl.sent.has(id) || !c.fl.sent.seg(id).Armed {
 			return
 		}
@@ -144,7 +144,7 @@ func (o *Output) causedBy(n int, k tcptimers.Kind) {
 }
 
 // Armed calls f with each slot whose timer c has started. It costs O(segments in flight).
-func (c *Conn) Armed(f func(Slot)) {
+func (c *Conn) eachArmed(f func(Slot)) {
 	for k := range tcptimers.Kind(tcptimers.Kinds) {
 		if c.runs(k) {
 			f(Slot(k))
@@ -152,7 +152,7 @@ func (c *Conn) Armed(f func(Slot)) {
 	}
 	for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
 		if c.fl.sent.seg(id).Armed {
-			f(SegmentSlot(id))
+			f(segmentSlot(id))
 		}
 	}
 }

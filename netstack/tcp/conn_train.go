@@ -5,10 +5,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// sendTrain sends full segments behind the one that sendOne has sent just now, of the same header but for the sequence number, as far
+// sendBurst sends full segments behind the one that sendOne has sent just now, of the same header but for the sequence number, as far
 // as windows and what is queued allow. It is what sendOne would do again and again, with everything that cannot change in between looked at
 // once. The last segment of what is queued is left to sendOne, which knows of PSH and FIN, and so is everything out of the ordinary.
-func (c *Conn) sendTrain(now wheel.Time, o *Output) {
+func (c *Conn) sendBurst(now wheel.Time, o *Output) {
 	if o.plain || c.ca != CAOpen || c.rec.newLeft > 0 || c.gen != nil || c.urgent || c.fl.frto.Active() ||
 		c.cfg.Pacing || c.cfg.Permits != nil || c.cfg.Policy.Jitter != 0 {
 		return
@@ -37,7 +37,7 @@ func (c *Conn) sendTrain(now wheel.Time, o *Output) {
 		if c.perSegment() {
 			c.rearmSegment(id, at, o)
 		}
-		if last.Len+mss <= o.MaxTrain {
+		if last.Len+mss <= o.MaxBurst {
 			last.MSS = mss
 			last.Len += mss
 		} else {

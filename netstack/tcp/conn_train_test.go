@@ -10,7 +10,7 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestTrainIsWhatSendOneSends runs flows twice: segment by segment, and with what sendTrain does at once. All that leaves, and the timers
+// TestTrainIsWhatSendOneSends runs flows twice: segment by segment, and with what sendBurst does at once. All that leaves, and the timers
 // that run then, are the same, under loss and with windows, writes and options of any kind.
 func TestTrainIsWhatSendOneSends(t *testing.T) {
 	for seed := range int64(60) {

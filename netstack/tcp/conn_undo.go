@@ -15,7 +15,7 @@ func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) bool {
 	if a.ece {
 		return false // RFC 4015 §3.4: where the ACK bears ECN-Echo, there was congestion all the same
 	}
-	if !c.cc.Undo(now, c.fl.sent.Outstanding().Octets, acked) {
+	if !c.cc.Undo(now, c.fl.sent.Outstanding().Bytes, acked) {
 		return false
 	}
 	if c.fl != &atRest {
@@ -90,7 +90,7 @@ func (c *Conn) judgeFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 func (c *Conn) ackProbe(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	a.dsackProbe = a.dsack && h.Options.SACK[0].End.AtOrAfter(r.tlp.endSeq) && h.Options.SACK[0].Start.Before(r.tlp.endSeq)
-	if r.tlp.Acked(TLPAck{Ack: a.ack, DSACKProbe: a.dsackProbe, DupNoSACK: a.duplicate && h.Options.NumSACK == 0}) {
+	if r.tlp.Acked(tlpAck{Ack: a.ack, DSACKProbe: a.dsackProbe, DupNoSACK: a.duplicate && h.Options.NumSACK == 0}) {
 		o.Counters.TCPLossProbeRecovery++
 		if c.ca < CACWR {
 			c.enterCWR(now, a, o, congestion.FastRetransmit)

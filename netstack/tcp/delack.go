@@ -8,14 +8,14 @@ import (
 	"tcpwheel/wheel"
 )
 
-// AckWhen is when to acknowledge.
-type AckWhen uint8
+// AckTiming is when to acknowledge.
+type AckTiming uint8
 
 // What may follow a segment.
 const (
-	AckNone    AckWhen = iota // nothing to do: there is nothing to acknowledge, or it is put off already
-	AckDelayed                // start the delayed-ACK timer
-	AckNow                    // send an ACK in this step
+	AckNone    AckTiming = iota // nothing to do: there is nothing to acknowledge, or it is put off already
+	AckDelayed                  // start the delayed-ACK timer
+	AckNow                      // send an ACK in this step
 )
 
 // DelAck decides when the receiver acknowledges, by RFC 5681 §4.2. It holds no timer: the caller arms one when told, and
@@ -49,7 +49,7 @@ type SegmentIn struct {
 }
 
 // OnSegment says when to acknowledge what arrived at now. For AckDelayed it gives the delay that the timer is started with.
-func (d *DelAck) OnSegment(now wheel.Time, c *tcptimers.DelAckConfig, s SegmentIn) (AckWhen, time.Duration) {
+func (d *DelAck) OnSegment(now wheel.Time, c *tcptimers.DelAckConfig, s SegmentIn) (AckTiming, time.Duration) {
 	if s.Len == 0 && !s.FIN && !s.Duplicate {
 		return AckNone, 0
 	}
@@ -85,14 +85,14 @@ func (d *DelAck) OnSegment(now wheel.Time, c *tcptimers.DelAckConfig, s SegmentI
 }
 
 // Pending reports whether an ACK was put off.
-func (d *DelAck) Pending() bool { return d.pending }
+func (d *DelAck) isPending() bool { return d.pending }
 
 // ATO returns the delay that follows the gaps between segments, 0 if it is fixed.
-func (d *DelAck) ATO() time.Duration { return d.ato }
+func (d *DelAck) timeout() time.Duration { return d.ato }
 
 // OnTimeout says what to do when the delayed-ACK timer expires: AckNow if an ACK was put off, else AckNone. An ATO that
 // follows the gaps was too short then, and is doubled.
-func (d *DelAck) OnTimeout(c *tcptimers.DelAckConfig) AckWhen {
+func (d *DelAck) OnTimeout(c *tcptimers.DelAckConfig) AckTiming {
 	if !d.pending {
 		return AckNone
 	}
@@ -117,10 +117,10 @@ func (d *DelAck) idle(now wheel.Time) time.Duration {
 }
 
 // Requicken begins the quick acknowledgements anew, as Linux does after idle times.
-func (d *DelAck) Requicken() { d.quick = 0 }
+func (d *DelAck) requicken() { d.quick = 0 }
 
 // Slow ends them.
-func (d *DelAck) Slow() { d.quick = math.MaxUint8 }
+func (d *DelAck) endQuickAcks() { d.quick = math.MaxUint8 }
 
 // measure follows the size of the peer's full-sized segments: the largest, until two of another size come in a row of
 // which no PSH says that they are the end of a write.

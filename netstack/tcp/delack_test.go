@@ -17,7 +17,7 @@ func TestDelAckRules(t *testing.T) {
 	for _, test := range []struct {
 		why  string
 		in   []SegmentIn // all but the last are not acknowledged
-		want AckWhen
+		want AckTiming
 	}{
 		{"the first segment waits", []SegmentIn{full}, AckDelayed},
 		// RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment".
@@ -37,7 +37,7 @@ func TestDelAckRules(t *testing.T) {
 		{"PSH", []SegmentIn{push(10)}, AckDelayed},
 	} {
 		var d DelAck
-		var got AckWhen
+		var got AckTiming
 		for _, s := range test.in {
 			got, _ = d.OnSegment(0, &c, s)
 		}
@@ -67,7 +67,7 @@ func TestDelAckFirstUnacknowledged(t *testing.T) {
 			t.Fatalf("segment %d: %d, %v", i, got, delay)
 		}
 	}
-	if !d.Pending() {
+	if !d.isPending() {
 		t.Error("no ACK is pending")
 	}
 	if got := d.OnTimeout(&c); got != AckNow {
@@ -90,7 +90,7 @@ func TestDelAckQuick(t *testing.T) {
 			}
 			d.OnAckSent()
 		}
-		d.Requicken()
+		d.requicken()
 	}
 }
 

@@ -2,7 +2,7 @@
 // clock, I/O or payload octet.
 //
 // It knows sequence ranges and not payloads, so that one engine serves a simulator, a replayer and a real stack: what
-// arrives gets a Verdict, and what is to be sent is named by its place in the stream.
+// arrives gets a Disposition, and what is to be sent is named by its place in the stream.
 //
 // # Usage
 //

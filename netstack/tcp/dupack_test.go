@@ -4,20 +4,20 @@ import "testing"
 
 // RFC 5681 §2: what makes an ACK a duplicate; each condition counts.
 func TestIsDuplicateAck(t *testing.T) {
-	dup := DupAckFacts{Ack: 100, SndUna: 100, SameWindow: true, HasInFlight: true}
-	if !IsDuplicateAck(dup) {
+	dup := dupAckInput{Ack: 100, SndUna: 100, SameWindow: true, HasInFlight: true}
+	if !isDuplicateAck(dup) {
 		t.Errorf("IsDuplicateAck(%+v) = false", dup)
 	}
-	for _, change := range []func(*DupAckFacts){
-		func(a *DupAckFacts) { a.Ack = 101 },
-		func(a *DupAckFacts) { a.SegLen = 1 },
-		func(a *DupAckFacts) { a.SYNOrFIN = true },
-		func(a *DupAckFacts) { a.SameWindow = false },
-		func(a *DupAckFacts) { a.HasInFlight = false },
+	for _, change := range []func(*dupAckInput){
+		func(a *dupAckInput) { a.Ack = 101 },
+		func(a *dupAckInput) { a.SegLen = 1 },
+		func(a *dupAckInput) { a.SYNOrFIN = true },
+		func(a *dupAckInput) { a.SameWindow = false },
+		func(a *dupAckInput) { a.HasInFlight = false },
 	} {
 		a := dup
 		change(&a)
-		if IsDuplicateAck(a) {
+		if isDuplicateAck(a) {
 			t.Errorf("IsDuplicateAck(%+v) = true", a)
 		}
 	}
@@ -26,7 +26,7 @@ func TestIsDuplicateAck(t *testing.T) {
 // RFC 5681 §3.2: the third duplicate; RFC 6582 §3.2 step 2: not one that the last recovery's retransmissions brought
 // about, and step 3: an ACK below what the recovery began with is partial.
 func TestDupAcks(t *testing.T) {
-	var d DupAcks
+	var d dupAckCounter
 	third := func(ack Seq, want bool) {
 		t.Helper()
 		d.Reset()

@@ -7,10 +7,10 @@ func TestECNSetup(t *testing.T) {
 	for _, c := range []struct{ ece, cwr, syn, synAck bool }{
 		{false, false, false, false}, {true, false, false, true}, {false, true, false, false}, {true, true, true, false},
 	} {
-		if got := ECNSetupSYN(c.ece, c.cwr); got != c.syn {
+		if got := ecnSetupSYN(c.ece, c.cwr); got != c.syn {
 			t.Errorf("ECNSetupSYN(%v, %v) = %v", c.ece, c.cwr, got)
 		}
-		if got := ECNSetupSYNAck(c.ece, c.cwr); got != c.synAck {
+		if got := ecnSetupSYNAck(c.ece, c.cwr); got != c.synAck {
 			t.Errorf("ECNSetupSYNAck(%v, %v) = %v", c.ece, c.cwr, got)
 		}
 	}
@@ -18,7 +18,7 @@ func TestECNSetup(t *testing.T) {
 
 func TestECNGivenUp(t *testing.T) {
 	// RFC 3168 §6.1.1: whoever has sent a SYN without ECN does not set ECT, and echoes marks all the same.
-	var e ECN
+	var e ecnState
 	e.Enable()
 	e.Mute()
 	if ect, cwr := e.OnSend(true); ect || cwr || e.OnECE(1, 2) {
@@ -34,7 +34,7 @@ func TestECNGivenUp(t *testing.T) {
 
 func TestECNReceiver(t *testing.T) {
 	// RFC 3168 §6.1.3: ECE on every ACK from a CE mark on until CWR.
-	var e ECN
+	var e ecnState
 	e.OnData(true, false)
 	if e.ECE() {
 		t.Error("ECE without agreement")
@@ -52,7 +52,7 @@ func TestECNReceiver(t *testing.T) {
 
 func TestECNSender(t *testing.T) {
 	for _, una := range []Seq{1000, 1<<32 - 1000} {
-		var e ECN
+		var e ecnState
 		if ect, cwr := e.OnSend(true); ect || cwr || e.OnECE(una, una) {
 			t.Error("ECT, CWR or a reduction without agreement")
 		}

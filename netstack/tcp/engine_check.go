@@ -39,8 +39,8 @@ func (e *Engine) Check() error {
 	if timeWait != e.timeWait {
 		return fmt.Errorf("tcp: %d connections counted in TIME-WAIT, want %d", e.timeWait, timeWait)
 	}
-	if e.byEnds.n != e.Len() {
-		return fmt.Errorf("tcp: %d pairs of ends, want %d", e.byEnds.n, e.Len())
+	if e.byEnds.n != e.socketCount() {
+		return fmt.Errorf("tcp: %d pairs of ends, want %d", e.byEnds.n, e.socketCount())
 	}
 	return e.checkListeners()
 }
@@ -71,7 +71,7 @@ func (e *Engine) checkListeners() error {
 // checkTimers compares the timers of s that run with those that its connection has started, and returns their number.
 func (e *Engine) checkTimers(s *Socket) (n int, err error) {
 	want := map[Slot]bool{}
-	s.conn.Armed(func(slot Slot) { want[slot] = true })
+	s.conn.eachArmed(func(slot Slot) { want[slot] = true })
 	records, runs := 0, 0 // in socketTimers
 	s.eachTimer(func(slot Slot, ref timerRef) {
 		_, running := e.wheel.Deadline(ref.timer())

@@ -9,7 +9,7 @@ import (
 
 // Input takes a segment that arrives for this host, with a checksum that was right. s is the connection that took it,
 // nil if there is none.
-func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Verdict) {
+func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Disposition) {
 	now = e.at(now)
 	e.out.Counters.InSegs++
 	in := Inbound{Header: &p.Header, Len: p.Len, CE: p.CE}
@@ -18,7 +18,7 @@ func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Verdict) {
 	} else {
 		if badAddr(p.Src.Addr()) != "" || badAddr(p.Dst.Addr()) != "" {
 			// RFC 9293 §3.9.2.3 (MUST-57, MUST-63): segments to or from such addresses are discarded silently.
-			return nil, Verdict{}
+			return nil, Disposition{}
 		}
 		if s = e.find(endsOf(p.Dst, p.Src)); s != nil && p.Dst == s.Local() && p.Src == s.Remote() { // neither mapped nor with a zone
 			e.last = lastFound{p.Dst, p.Src, s}
@@ -33,16 +33,16 @@ func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Verdict) {
 			return l.input(now, local, remote, &in)
 		}
 		e.refuse(local, remote, &in)
-		return nil, Verdict{}
+		return nil, Disposition{}
 	}
 	if s.conn.inTimeWait && p.Header.Flags&(SYN|ACK|RST) == SYN {
 		if s, ok := e.reincarnate(now, s, &in); ok {
-			return s, Verdict{}
+			return s, Disposition{}
 		}
 	}
 	if s.pending != nil && s.pending.holds(now, &s.conn, &in, &e.out) {
 		e.apply(s)
-		return s, Verdict{}
+		return s, Disposition{}
 	}
 	v = s.conn.Input(now, &in, &e.out)
 	e.apply(s)

@@ -14,14 +14,14 @@ func TestInputGoesToTheConnectionOfItsEnds(t *testing.T) {
 	engineListen(t, e, ListenConfig{Backlog: 8})
 	a, aNxt, aRcv := engineHandshake(t, e, 0, 40001, 1000)
 	b, _, _ := engineHandshake(t, e, 0, 40002, 2000)
-	if a == b || e.Len() != 2 {
-		t.Fatalf("two clients have %d connections, want 2", e.Len())
+	if a == b || e.socketCount() != 2 {
+		t.Fatalf("two clients have %d connections, want 2", e.socketCount())
 	}
 	data := engineSegment(PSH|ACK, aNxt, aRcv, 10)
 	data.Src = netip.AddrPortFrom(engineClient.Addr(), 40001)
 	data.Header.Options = Options{HasTimestamps: true, TSVal: 1002}
 	s, v := e.Input(0, data)
-	if want := (Verdict{Len: 10, InOrder: 10}); s != a || v != want {
+	if want := (Disposition{Len: 10, InOrder: 10}); s != a || v != want {
 		t.Errorf("data of the first: taken by socket %d with %+v, want 1 with %+v", s.ID(), v, want)
 	}
 	if a.Conn().Received() != 10 || b.Conn().Received() != 0 {
@@ -56,12 +56,12 @@ func TestListenerOfTheAddressComesBeforeThatOfAll(t *testing.T) {
 		}
 		before := map[*Listener]int{}
 		for _, l := range all {
-			before[l] = l.HalfOpen()
+			before[l] = l.halfOpen
 		}
 		s, _ := e.Input(0, &Packet{Src: src, Dst: dst, Header: Header{Seq: 1, Flags: SYN, Window: 1000}})
 		got := ""
 		for local, l := range all {
-			if l.HalfOpen() > before[l] {
+			if l.halfOpen > before[l] {
 				got = local
 			}
 		}
@@ -125,7 +125,7 @@ func TestDialErrors(t *testing.T) {
 	if _, err := e.Dial(0, netip.AddrPort{}, engineServer, nil); err == nil {
 		t.Error("Dial from no address succeeded")
 	}
-	if n := e.Len(); n != 1 {
+	if n := e.socketCount(); n != 1 {
 		t.Errorf("%d connections, want 1: those that failed leave none", n)
 	}
 	engineCheck(t, e)

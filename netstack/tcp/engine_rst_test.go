@@ -26,7 +26,7 @@ func TestSegmentsForNoConnectionAreReset(t *testing.T) {
 	} {
 		e := newTestEngine(t, nil)
 		s, v := e.Input(0, test.in)
-		if s != nil || v != (Verdict{}) {
+		if s != nil || v != (Disposition{}) {
 			t.Errorf("%s: taken by %v with %v, want nobody", test.name, s, v)
 		}
 		if got := engineTexts(e); got != test.want {

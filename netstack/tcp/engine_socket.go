@@ -128,7 +128,7 @@ func (e *Engine) Sockets(f func(*Socket)) {
 
 // all returns the connections in the order in which they were made.
 func (e *Engine) all() []*Socket {
-	all := make([]*Socket, 0, e.Len())
+	all := make([]*Socket, 0, e.socketCount())
 	for _, s := range e.sockets {
 		if s != nil {
 			all = append(all, s)
@@ -144,7 +144,7 @@ func (e *Engine) all() []*Socket {
 }
 
 // Len returns how many connections there are, those in TIME-WAIT included.
-func (e *Engine) Len() int { return len(e.sockets) - len(e.free) }
+func (e *Engine) socketCount() int { return len(e.sockets) - len(e.free) }
 
 // NextTimeout returns when Advance is to be called next at the latest, and whether any timer runs. It may be early.
 func (e *Engine) NextTimeout() (at wheel.Time, ok bool) { return e.wheel.NextWakeup() }

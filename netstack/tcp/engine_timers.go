@@ -27,7 +27,7 @@ const sparePool = 1024
 
 // timerRef returns where the record of a slot is named.
 func (e *Engine) timerRef(s *Socket, slot Slot) *timerRef {
-	if id := slot.Segment(); id != 0 {
+	if id := slot.segment(); id != 0 {
 		f := s.conn.fl
 		if f == &atRest { // it was given back in the call at hand
 			f = e.out.returned[len(e.out.returned)-1]
@@ -70,7 +70,7 @@ func (s *Socket) eachTimer(f func(Slot, timerRef)) {
 	q := &s.conn.fl.sent
 	for i := range q.arena[:q.used] {
 		if r := q.arena[i].ref; r != 0 {
-			f(SegmentSlot(SegmentID(i+1)), r)
+			f(segmentSlot(segmentID(i+1)), r)
 		}
 	}
 }

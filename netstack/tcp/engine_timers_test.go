@@ -50,8 +50,8 @@ func TestTimersAreGivenBackAtTheEnd(t *testing.T) {
 		if at, ok := e.NextTimeout(); ok {
 			t.Errorf("engine %d: a timer is left at %v", i, at)
 		}
-		if e.Len() != 0 || e.timeWait != 0 {
-			t.Errorf("engine %d: %d connections, %d in TIME-WAIT, want none", i, e.Len(), e.timeWait)
+		if e.socketCount() != 0 || e.timeWait != 0 {
+			t.Errorf("engine %d: %d connections, %d in TIME-WAIT, want none", i, e.socketCount(), e.timeWait)
 		}
 	}
 	t.Log("# calls on what is closed do nothing")

@@ -124,8 +124,8 @@ func TestTimeWaitOverflow(t *testing.T) {
 	}
 	engineCheck(t, w.e)
 	w.e.Advance(w.e.now.Add(10 * time.Minute))
-	if w.e.Len() != 0 || w.e.timeWait != 0 || w.e.Counters().TW != 2 {
-		t.Errorf("%d connections are left, TW %d, want 0 and 2", w.e.Len(), w.e.Counters().TW)
+	if w.e.socketCount() != 0 || w.e.timeWait != 0 || w.e.Counters().TW != 2 {
+		t.Errorf("%d connections are left, TW %d, want 0 and 2", w.e.socketCount(), w.e.Counters().TW)
 	}
 }
 

@@ -14,10 +14,8 @@ const (
 	CWR                   // congestion window reduced (RFC 3168 §6.1)
 )
 
-// flagLetters and flagNames go by bit number, FIN first.
+// flagLetters has a letter for each bit, from bit 0, FIN, on.
 const flagLetters = "FSRP.UEW"
-
-var flagNames = [...]string{"FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"}
 
 // Has reports whether all of the bits in want are set.
 func (f Flags) Has(want Flags) bool { return f&want == want }
@@ -40,19 +38,4 @@ func (f Flags) String() string {
 		}
 	}
 	return string(b[:n])
-}
-
-// Names returns the bits as RFC 9293 §3.5 writes them after CTL=, "SYN,ACK", and "" for none.
-func (f Flags) Names() string {
-	var b []byte
-	for i, name := range flagNames {
-		if f&(1<<i) == 0 {
-			continue
-		}
-		if len(b) > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, name...)
-	}
-	return string(b)
 }

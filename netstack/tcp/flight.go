@@ -10,9 +10,9 @@ import (
 // flight is what a connection keeps only while something is in flight: most of its memory. An engine's connections hand theirs
 // on, through Output, so that those at rest cost little and starting anew allocates nothing.
 type flight struct {
-	sent SentQueue
+	sent sentQueue
 
-	l6675  Loss6675
+	l6675  loss6675
 	prr    congestion.PRR
 	frto   congestion.FRTO
 	sndcnt uint32 // octets that may be sent by PRR's leave
@@ -25,8 +25,8 @@ type flight struct {
 	probeAt  wheel.Time // when the loss probe is due, if its timer runs
 	timedAt  wheel.Time // when the segment left that is being timed: Policy.OneSample
 
-	pace       AckPace // Policy.AckEvidence
-	probeEarly bool    // the loss probe is due early
+	delAckEvidence delAckEvidence // Policy.AckEvidence
+	probeEarly     bool           // the loss probe is due early
 }
 
 // atRest is the flight of all connections that have nothing in flight. It is never written.

@@ -9,7 +9,7 @@ import (
 const HeaderLen = 20
 
 // MaxHeaderLen is how many octets the longest header has.
-const MaxHeaderLen = HeaderLen + MaxOptionsLen
+const MaxHeaderLen = HeaderLen + maxOptionsLen
 
 // Header is the header of one segment (RFC 9293 §3.1), by value and without pointers. Two that are equal by == are equal
 // on the wire.
@@ -18,7 +18,7 @@ type Header struct {
 	Seq, Ack         Seq
 	Flags            Flags
 	Window           uint16 // as on the wire: before scaling
-	Checksum         uint16 // as on the wire: see SegmentChecksum
+	Checksum         uint16 // as on the wire: see segmentChecksum
 	Urgent           uint16
 	Options          Options
 }
@@ -57,7 +57,7 @@ func ParseHeader(b []byte) (h Header, headerLen int, err error) {
 }
 
 // HeaderLen returns how many octets AppendTo writes: a multiple of 4 from 20 to 60.
-func (h *Header) HeaderLen() int { return HeaderLen + h.Options.Len() }
+func (h *Header) HeaderLen() int { return HeaderLen + h.Options.encodedLen() }
 
 // AppendTo writes the header with its options to the end of dst, reserved bits zero and the checksum as it is in h. It
 // allocates nothing if dst has room. SACK blocks that do not fit beside the other options are left out (Options.Fit).

@@ -122,7 +122,7 @@ func randomHeader(rng *rand.Rand) Header {
 		o.UserTimeout = time.Duration(1+rng.IntN(maxTimeout)) * []time.Duration{time.Second, time.Minute}[rng.IntN(2)]
 	}
 	o.SACKPermitted = coin()
-	o.NumSACK = uint8(rng.IntN(min(MaxSACKBlocks, o.Fit()) + 1))
+	o.NumSACK = uint8(rng.IntN(min(MaxSACKBlocks, o.sackRoom()) + 1))
 	for i := range o.NumSACK {
 		o.SACK[i] = Range{Seq(rng.Uint32()), Seq(rng.Uint32())}
 	}
@@ -184,7 +184,7 @@ func FuzzParseHeader(f *testing.F) {
 		if err != nil || m != len(wire) || m != h.HeaderLen() {
 			t.Fatalf("written as %x: %d octets, %v", wire, m, err)
 		}
-		if fit := h.Options.Fit(); int(h.Options.NumSACK) > fit {
+		if fit := h.Options.sackRoom(); int(h.Options.NumSACK) > fit {
 			h.Options.NumSACK = uint8(fit)
 			clear(h.Options.SACK[fit:])
 		}

@@ -18,8 +18,8 @@ type hostile struct {
 	ends map[*Socket]*hostileEnd
 	last *hostileEnd // that the peer talks to
 
-	sent    []Packet // by the last call
-	took    Verdict  // of the last input
+	sent    []Packet    // by the last call
+	took    Disposition // of the last input
 	takenBy *Socket
 	events  Events // since the last look
 }
@@ -144,10 +144,10 @@ func (h *hostile) input(hd Header, n uint32) {
 }
 
 // verdict says what is wrong with a verdict, by what the engine had told the peer before.
-func (h *hostile) verdict(x hostileEnd, s *Socket, hd Header, n uint32, v Verdict) error {
+func (h *hostile) verdict(x hostileEnd, s *Socket, hd Header, n uint32, v Disposition) error {
 	most := max(h.cfg.RecvBuffer, h.cfg.RecvBufferMax)
 	switch {
-	case s == nil && v != (Verdict{}):
+	case s == nil && v != (Disposition{}):
 		return fmt.Errorf("verdict %+v of nobody", v)
 	case v.Offset+v.Len > n:
 		return fmt.Errorf("verdict %+v on %d octets", v, n)

@@ -83,14 +83,8 @@ func (e *Engine) listener(local netip.AddrPort) *Listener {
 	return e.listeners[netip.AddrPortFrom(all, local.Port())]
 }
 
-// Local returns the end that the listener is for.
-func (l *Listener) Local() netip.AddrPort { return l.local }
-
 // Len returns how many connections wait for Accept.
 func (l *Listener) Len() int { return len(l.queue) }
-
-// HalfOpen returns how many connections of the listener are in SYN-RECEIVED.
-func (l *Listener) HalfOpen() int { return l.halfOpen }
 
 // Accept takes a connection out of the queue, the one that was established first. Of those that were accepted by nobody,
 // Notices tell with the listener's first notice: EventConnected of a passive connection says that Accept has one. It may
@@ -129,7 +123,7 @@ func (l *Listener) Close(now wheel.Time) {
 func (l *Listener) full() bool { return len(l.queue) >= l.backlog }
 
 // input takes a segment to an end where there is no connection: that of LISTEN.
-func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbound) (*Socket, Verdict) {
+func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbound) (*Socket, Disposition) {
 	h := in.Header
 	switch {
 	case h.Flags.Has(RST):
@@ -145,11 +139,11 @@ func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbou
 		}
 		l.e.refuse(local, remote, in)
 	case h.Flags.Has(SYN):
-		return l.syn(now, local, remote, in), Verdict{}
+		return l.syn(now, local, remote, in), Disposition{}
 	default:
 		// RFC 9293 §3.10.7.2: without SYN, RST and ACK, "Drop the segment and return."
 	}
-	return nil, Verdict{}
+	return nil, Disposition{}
 }
 
 // syn takes a SYN for a new connection, and returns the connection if there is one now.

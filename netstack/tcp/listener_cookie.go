@@ -17,22 +17,22 @@ func (l *Listener) sendCookie(now wheel.Time, local, remote netip.AddrPort, syn 
 
 // cookie takes an ACK that may be the answer to a SYN cookie. If it is good, ok is true, and s is the connection that it
 // has made, nil if there was no room for it.
-func (l *Listener) cookie(now wheel.Time, local, remote netip.AddrPort, in *Inbound) (s *Socket, v Verdict, ok bool) {
+func (l *Listener) cookie(now wheel.Time, local, remote netip.AddrPort, in *Inbound) (s *Socket, v Disposition, ok bool) {
 	// An ACK is looked at only while a cookie can be about: else whoever can guess one in 2^28 would need no SYN.
 	if !l.cookies || now.Sub(l.cookieAt) > CookieMaxLifetime {
-		return nil, Verdict{}, false
+		return nil, Disposition{}, false
 	}
 	e := l.e
 	ck, ok := e.secret.TakeCookie(now, local, remote, in.Header, l.cfg)
 	if !ok {
 		e.out.Counters.SyncookiesFailed++
-		return nil, Verdict{}, false
+		return nil, Disposition{}, false
 	}
 	e.out.Counters.SyncookiesRecv++
 	if l.full() {
 		e.out.Counters.ListenOverflows++
 		e.out.Counters.ListenDrops++
-		return nil, Verdict{}, true
+		return nil, Disposition{}, true
 	}
 	s = e.add(local, remote, l.cfg, ck.ISS)
 	s.pending = &pending{listener: l, since: now}

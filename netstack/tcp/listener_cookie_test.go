@@ -33,8 +33,8 @@ func TestSYNCookies(t *testing.T) {
 		l := engineListen(t, e, ListenConfig{Backlog: 4})
 		syn := engineSYN(1, 1000)
 		syn.Header.Options = test.options
-		if s, _ := e.Input(0, syn); s != nil || e.Len() != 0 || len(e.Packets()) != 1 {
-			t.Fatalf("%s: %d connections after the SYN, %q, want none and a SYN-ACK", test.name, e.Len(), engineTexts(e))
+		if s, _ := e.Input(0, syn); s != nil || e.socketCount() != 0 || len(e.Packets()) != 1 {
+			t.Fatalf("%s: %d connections after the SYN, %q, want none and a SYN-ACK", test.name, e.socketCount(), engineTexts(e))
 		}
 		synAck := e.Packets()[0].Header
 		e.Reset()
@@ -82,7 +82,7 @@ func TestBadSYNCookies(t *testing.T) {
 		ack := cookieACK(syn, &synAck)
 		test.change(ack)
 		e.Reset()
-		if s, _ := e.Input(wheel.Time(test.at), ack); s != nil || e.Len() != 0 {
+		if s, _ := e.Input(wheel.Time(test.at), ack); s != nil || e.socketCount() != 0 {
 			t.Errorf("%s: a connection was made", test.name)
 		}
 		if len(e.Packets()) != 1 || e.Packets()[0].Header.Flags != RST || e.Packets()[0].Header.Seq != ack.Header.Ack {
@@ -98,7 +98,7 @@ func TestNoCookieIsTakenWhereNoneWasSent(t *testing.T) {
 	e := newTestEngine(t, nil)
 	engineListen(t, e, ListenConfig{Backlog: 4})
 	syn := engineSYN(1, 1000)
-	cookie := e.secret.SYNCookie(0, engineServer, syn.Src, 1000, 1460)
+	cookie := e.secret.synCookie(0, engineServer, syn.Src, 1000, 1460)
 	if s, _ := e.Input(0, cookieACK(syn, &Header{Seq: cookie})); s != nil {
 		t.Error("a cookie was taken that was never sent")
 	}

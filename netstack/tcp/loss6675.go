@@ -1,10 +1,10 @@
 package tcp
 
-// Loss6675 is loss detection and the choice of what to send where RACK is off, by the SACK scoreboard (RFC 6675). The scoreboard
-// itself is the SentQueue, whose segments are to be of at most SMSS octets (Split makes them so when SMSS shrinks).
+// loss6675 is loss detection and the choice of what to send where RACK is off, by the SACK scoreboard (RFC 6675). The scoreboard
+// itself is the sentQueue, whose segments are to be of at most SMSS octets (Split makes them so when SMSS shrinks).
 //
-// For each ACK: SentQueue.Ack and Sack, then Update. In recovery, NextSeg for each segment that the window has room for.
-type Loss6675 struct {
+// For each ACK: sentQueue.Ack and Sack, then Update. In recovery, NextSeg for each segment that the window has room for.
+type loss6675 struct {
 	// SMSS is the size of a full segment in octets, at least 1.
 	SMSS uint32
 
@@ -16,7 +16,7 @@ type Loss6675 struct {
 }
 
 // isLost is IsLost of RFC 6675 §4 for the edge of q: the lowest segment that is neither SACKed nor judged yet.
-func (l *Loss6675) isLost(q *SentQueue) bool {
+func (l *loss6675) isLost(q *sentQueue) bool {
 	// RFC 6675 §4: "The routine returns true when either DupThresh discontiguous SACKed sequences have arrived above
 	// 'SeqNum' or more than (DupThresh - 1) * SMSS bytes with sequence numbers greater than 'SeqNum' have been SACKed."
 	return q.edge.runs >= dupThresh || uint64(q.edge.octets) > (dupThresh-1)*uint64(l.SMSS)
@@ -24,7 +24,7 @@ func (l *Loss6675) isLost(q *SentQueue) bool {
 
 // Update marks what has become lost by the SACKs that arrived, and calls lost for each segment before that. A retransmission of it
 // that is on its way remains so. It visits each segment once in all, until SACKs are forgotten.
-func (l *Loss6675) Update(q *SentQueue, lost func(SegmentID)) {
+func (l *loss6675) Update(q *sentQueue, lost func(segmentID)) {
 	for q.edge.id != 0 && l.isLost(q) {
 		id := q.edge.id
 		q.visits++
@@ -39,7 +39,7 @@ func (l *Loss6675) Update(q *SentQueue, lost func(SegmentID)) {
 }
 
 // IsLost reports whether the octet seq, which is in flight, is lost as of the last Update (RFC 6675 §4). It costs O(log n).
-func (l *Loss6675) IsLost(q *SentQueue, seq Seq) bool {
+func (l *loss6675) IsLost(q *sentQueue, seq Seq) bool {
 	id := q.Find(seq)
 	if id == 0 {
 		panic("BUG: the octet is not in flight")
@@ -49,40 +49,40 @@ func (l *Loss6675) IsLost(q *SentQueue, seq Seq) bool {
 }
 
 // Enter starts a recovery: una is HighACK, the lowest sequence number in flight, and recoveryPoint is SND.NXT (RFC 6675 §5).
-func (l *Loss6675) Enter(una, recoveryPoint Seq) {
-	*l = Loss6675{SMSS: l.SMSS, inRecovery: true, highRxtEnd: una, recoveryPoint: recoveryPoint}
+func (l *loss6675) Enter(una, recoveryPoint Seq) {
+	*l = loss6675{SMSS: l.SMSS, inRecovery: true, highRxtEnd: una, recoveryPoint: recoveryPoint}
 }
 
 // Leave ends a recovery, at an ACK of RecoveryPoint or at a retransmission timeout.
-func (l *Loss6675) Leave() { *l = Loss6675{SMSS: l.SMSS} }
+func (l *loss6675) Leave() { *l = loss6675{SMSS: l.SMSS} }
 
 // InRecovery reports whether a recovery is on, and the sequence number whose ACK ends it.
-func (l *Loss6675) InRecovery() (recoveryPoint Seq, ok bool) { return l.recoveryPoint, l.inRecovery }
+func (l *loss6675) InRecovery() (recoveryPoint Seq, ok bool) { return l.recoveryPoint, l.inRecovery }
 
-// NextSegRule is the rule of RFC 6675 §4, NextSeg, by which something is to be sent.
-type NextSegRule uint8
+// nextSegRule is the rule of RFC 6675 §4, NextSeg, by which something is to be sent.
+type nextSegRule uint8
 
 // The rules of NextSeg.
 const (
-	NextSegNone   NextSegRule = iota
-	NextSegLost               // rule 1: a lost segment
-	NextSegNew                // rule 2: new data
-	NextSegHole               // rule 3: one below SACKed data that is not deemed lost
-	NextSegRescue             // rule 4: the end of what is in flight, once in a recovery
+	nextSegNone   nextSegRule = iota
+	nextSegLost               // rule 1: a lost segment
+	nextSegNew                // rule 2: new data
+	nextSegHole               // rule 3: one below SACKed data that is not deemed lost
+	nextSegRescue             // rule 4: the end of what is in flight, once in a recovery
 )
 
-// NextSeg returns what to send next in a recovery (RFC 6675 §4): a segment to retransmit, or 0 with NextSegNew or
-// NextSegNone. canSendNew says that there is unsent data, and that the receiver's window has room for it. It changes nothing;
+// NextSeg returns what to send next in a recovery (RFC 6675 §4): a segment to retransmit, or 0 with nextSegNew or
+// nextSegNone. canSendNew says that there is unsent data, and that the receiver's window has room for it. It changes nothing;
 // what is retransmitted is told by Retransmitted. It costs O(log n) amortised, and rule 4 the SACKed segments at the end.
-func (l *Loss6675) NextSeg(q *SentQueue, canSendNew bool) (SegmentID, NextSegRule) {
+func (l *loss6675) NextSeg(q *sentQueue, canSendNew bool) (segmentID, nextSegRule) {
 	if !l.inRecovery {
 		panic("BUG: NextSeg outside of a recovery")
 	}
 	if q.n == 0 {
 		if canSendNew {
-			return 0, NextSegNew
+			return 0, nextSegNew
 		}
-		return 0, NextSegNone
+		return 0, nextSegNone
 	}
 	una := q.seg(q.Front()).Seq
 	// RFC 6675 §4: the smallest octet that is not SACKed, is (1.a) above HighRxt and (1.b) below the highest one SACKed.
@@ -90,13 +90,13 @@ func (l *Loss6675) NextSeg(q *SentQueue, canSendNew bool) (SegmentID, NextSegRul
 	hole := id != 0 && q.sacked.Segments > 0 && q.seg(id).Seq.Before(q.highSacked)
 	switch {
 	case hole && (q.seg(id).Lost() || l.IsLost(q, q.seg(id).Seq)): // (1.c)
-		return id, NextSegLost
+		return id, nextSegLost
 	case canSendNew:
-		return 0, NextSegNew
+		return 0, nextSegNew
 	case hole:
-		return id, NextSegHole
+		return id, nextSegHole
 	case l.hasRescue && !una.After(l.rescueRxt): // both are one more than HighACK and RescueRxt
-		return 0, NextSegNone
+		return 0, nextSegNone
 	}
 	// RFC 6675 §4 (4): a single rescue retransmission, of the segment with the highest octet that is not SACKed.
 	id = q.Back()
@@ -105,14 +105,14 @@ func (l *Loss6675) NextSeg(q *SentQueue, canSendNew bool) (SegmentID, NextSegRul
 		id = q.seg(id).prev
 	}
 	if id == 0 {
-		return 0, NextSegNone
+		return 0, nextSegNone
 	}
-	return id, NextSegRescue
+	return id, nextSegRescue
 }
 
-// Retransmitted notes that id, which NextSeg returned with rule, was retransmitted; SentQueue.Retransmit is told besides.
-func (l *Loss6675) Retransmitted(q *SentQueue, id SegmentID, rule NextSegRule) {
-	if rule == NextSegRescue {
+// Retransmitted notes that id, which NextSeg returned with rule, was retransmitted; sentQueue.Retransmit is told besides.
+func (l *loss6675) Retransmitted(q *sentQueue, id segmentID, rule nextSegRule) {
+	if rule == nextSegRescue {
 		// RFC 6675 §4 (4): RescueRxt becomes RecoveryPoint, and "HighRxt MUST NOT be updated."
 		l.rescueRxt, l.hasRescue = l.recoveryPoint, true
 		return

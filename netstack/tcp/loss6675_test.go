@@ -11,20 +11,20 @@ import (
 // lossTest has segments of 100 octets, named by their number, and SMSS 100.
 type lossTest struct {
 	*testing.T
-	q    SentQueue
-	l    Loss6675
+	q    sentQueue
+	l    loss6675
 	lost []int
 }
 
 func newLossTest(t *testing.T, segments int) *lossTest {
-	q, err := NewSentQueue(1 << 17)
+	q, err := newSentQueue(1 << 17)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range segments {
 		q.Push(wheel.Time(i), Seq(100*i), 100, 0)
 	}
-	return &lossTest{T: t, q: q, l: Loss6675{SMSS: 100}}
+	return &lossTest{T: t, q: q, l: loss6675{SMSS: 100}}
 }
 
 // sack notes from..to, to included, and wants the segments lost by it.
@@ -37,7 +37,7 @@ func (t *lossTest) sack(from, to int, lost ...int) {
 func (t *lossTest) update(lost ...int) {
 	t.Helper()
 	t.lost = nil
-	t.l.Update(&t.q, func(id SegmentID) { t.lost = append(t.lost, int(t.q.Get(id).Seq/100)) })
+	t.l.Update(&t.q, func(id segmentID) { t.lost = append(t.lost, int(t.q.Get(id).Seq/100)) })
 	if !slices.Equal(t.lost, lost) {
 		t.Errorf("lost %v, want %v", t.lost, lost)
 	}
@@ -47,7 +47,7 @@ func (t *lossTest) update(lost ...int) {
 }
 
 // next wants what NextSeg returns, segment -1 for none, and retransmits it.
-func (t *lossTest) next(canSendNew bool, segment int, rule NextSegRule) {
+func (t *lossTest) next(canSendNew bool, segment int, rule nextSegRule) {
 	t.Helper()
 	id, got := t.l.NextSeg(&t.q, canSendNew)
 	at := -1
@@ -63,7 +63,7 @@ func (t *lossTest) next(canSendNew bool, segment int, rule NextSegRule) {
 
 func (t *lossTest) pipe(octets uint32) {
 	t.Helper()
-	if got := t.q.Pipe().Octets; got != octets {
+	if got := t.q.Pipe().Bytes; got != octets {
 		t.Errorf("pipe %d, want %d", got, octets)
 	}
 }
@@ -103,21 +103,21 @@ func TestNextSeg(t *testing.T) {
 	test.sack(7, 7)
 	test.l.Enter(0, 1000)
 	test.pipe(300) // 6, 8 and 9
-	test.next(true, 0, NextSegLost)
-	test.next(false, 2, NextSegLost)
+	test.next(true, 0, nextSegLost)
+	test.next(false, 2, nextSegLost)
 	test.pipe(500)
-	test.next(true, -1, NextSegNew)
-	test.next(false, 6, NextSegHole)
+	test.next(true, -1, nextSegNew)
+	test.next(false, 6, nextSegHole)
 	test.pipe(600) // 6 counts twice
-	test.next(true, -1, NextSegNew)
-	test.next(false, -1, NextSegNone) // no rescue before the first retransmission has arrived
+	test.next(true, -1, nextSegNew)
+	test.next(false, -1, nextSegNone) // no rescue before the first retransmission has arrived
 	test.q.Ack(200, nil)
 	test.pipe(500)
-	test.next(false, 9, NextSegRescue)
+	test.next(false, 9, nextSegRescue)
 	test.pipe(600)
-	test.next(false, -1, NextSegNone) // a single one in a recovery
+	test.next(false, -1, nextSegNone) // a single one in a recovery
 	test.sack(9, 9)
-	test.next(false, 8, NextSegHole) // HighRxt is the end of 6
+	test.next(false, 8, nextSegHole) // HighRxt is the end of 6
 	if at, ok := test.l.InRecovery(); at != 1000 || !ok {
 		t.Errorf("recovery until %v, %v, want 1000", at, ok)
 	}
@@ -130,8 +130,8 @@ func TestNextSeg(t *testing.T) {
 func TestNextSegOfEmptyQueue(t *testing.T) {
 	test := newLossTest(t, 0)
 	test.l.Enter(0, 0)
-	test.next(true, -1, NextSegNew)
-	test.next(false, -1, NextSegNone)
+	test.next(true, -1, nextSegNew)
+	test.next(false, -1, nextSegNone)
 }
 
 // TestLoss6675AgreesWithTheRFC compares with IsLost and SetPipe as RFC 6675 §4 writes them down, octet by octet.
@@ -188,7 +188,7 @@ func TestLoss6675AgreesWithTheRFC(t *testing.T) {
 					pipe++
 				}
 			}
-			if got := test.q.Pipe().Octets; got != pipe {
+			if got := test.q.Pipe().Bytes; got != pipe {
 				t.Fatalf("seed %d: pipe %d, want %d", seed, got, pipe)
 			}
 		}
@@ -204,7 +204,7 @@ func TestLoss6675Work(t *testing.T) {
 		before := test.q.visits
 		test.q.Sack(Range{Seq(100 * i), Seq(100*i + 100)}, nil)
 		test.l.Update(&test.q, nil)
-		if id, rule := test.l.NextSeg(&test.q, true); rule == NextSegLost {
+		if id, rule := test.l.NextSeg(&test.q, true); rule == nextSegLost {
 			test.q.Retransmit(wheel.Time(n+i), id)
 			test.l.Retransmitted(&test.q, id, rule)
 		}

@@ -22,22 +22,22 @@ const (
 	ipv6HeaderLen = 40
 )
 
-// DefaultMSS returns the MSS of a peer that announces none.
-func DefaultMSS(ipv6 bool) uint16 {
+// defaultMSS returns the MSS of a peer that announces none.
+func defaultMSS(ipv6 bool) uint16 {
 	if ipv6 {
 		return DefaultMSS6
 	}
 	return DefaultMSS4
 }
 
-// AdvertisedMSS returns what an MSS option says on a link with this MTU: what fits behind IP's fixed header (20 or 40
+// advertisedMSS returns what an MSS option says on a link with this MTU: what fits behind IP's fixed header (20 or 40
 // octets) and TCP's. Options are not taken off: each segment's sender does that. It is held between MinMSS and 65,535, the
 // most that the option can say.
-func AdvertisedMSS(mtu, ipHeaderLen int) uint16 {
+func advertisedMSS(mtu, ipHeaderLen int) uint16 {
 	return uint16(min(max(mtu-ipHeaderLen-HeaderLen, MinMSS), math.MaxUint16))
 }
 
-// EffectiveMSS returns how many octets of data a segment may carry: RFC 9293 §3.7.1's
+// effectiveMSS returns how many octets of data a segment may carry: RFC 9293 §3.7.1's
 //
 //	Eff.snd.MSS = min(SendMSS+20, MMS_S) - TCPhdrsize - IPoptionsize
 //
@@ -49,6 +49,6 @@ func AdvertisedMSS(mtu, ipHeaderLen int) uint16 {
 // The options come off what is left by peer and path, which is held at MinMSS: the result is at least 8, if optionLen is
 // at most 40, and at least 1 in any case. Segments over a path whose MTU is below MinMSS and the headers have to be
 // fragmented; no link of IPv6 is that narrow, and none of IPv4 is below 68 octets.
-func EffectiveMSS(peerMSS uint16, pathMTU, ipHeaderLen, optionLen int) int {
+func effectiveMSS(peerMSS uint16, pathMTU, ipHeaderLen, optionLen int) int {
 	return max(max(min(int(peerMSS), pathMTU-ipHeaderLen-HeaderLen), MinMSS)-optionLen, 1)
 }

@@ -19,8 +19,8 @@ const (
 )
 
 const (
-	// MaxOptionsLen is how many octets of options a header can have: 15 words less the 5 of the fixed part.
-	MaxOptionsLen = 40
+	// maxOptionsLen is how many octets of options a header can have: 15 words less the 5 of the fixed part.
+	maxOptionsLen = 40
 
 	// MaxSACKBlocks is how many blocks a header without other options can have (RFC 2018 §3).
 	MaxSACKBlocks = 4
@@ -95,7 +95,7 @@ func fixedLen(kind uint8) int {
 	return 0
 }
 
-// parse reads the options that b holds, which is at most MaxOptionsLen octets. Of two options of one kind the later one
+// parse reads the options that b holds, which is at most maxOptionsLen octets. Of two options of one kind the later one
 // counts. An option of a known kind that has not this kind's length is passed over, so that what follows it is read, and
 // the first such is reported; one whose length leads nowhere ends the reading.
 func (o *Options) parse(b []byte) (bad *OptionError) {
@@ -162,8 +162,8 @@ func (o *Options) take(kind uint8, data []byte) {
 	}
 }
 
-// Len returns how many octets the options take in a header, padding included: a multiple of 4, at most MaxOptionsLen.
-func (o *Options) Len() int {
+// Len returns how many octets the options take in a header, padding included: a multiple of 4, at most maxOptionsLen.
+func (o *Options) encodedLen() int {
 	n := o.lenBeforeSACK()
 	if k := o.sackThatFit(n); k > 0 {
 		n += 4 + 8*k
@@ -172,7 +172,7 @@ func (o *Options) Len() int {
 }
 
 // Fit returns how many SACK blocks there is room for beside the other options, at most MaxSACKBlocks: 3 beside timestamps.
-func (o *Options) Fit() int { return SACKBlocksIn(MaxOptionsLen - o.lenBeforeSACK()) }
+func (o *Options) sackRoom() int { return sackBlocksIn(maxOptionsLen - o.lenBeforeSACK()) }
 
 // lenBeforeSACK returns the octets of all options but SACK: at most 24.
 func (o *Options) lenBeforeSACK() (n int) {
@@ -195,7 +195,7 @@ func (o *Options) lenBeforeSACK() (n int) {
 
 // sackThatFit returns how many of the SACK blocks are written behind n octets of other options.
 func (o *Options) sackThatFit(n int) int {
-	return min(int(o.NumSACK), SACKBlocksIn(MaxOptionsLen-n))
+	return min(int(o.NumSACK), sackBlocksIn(maxOptionsLen-n))
 }
 
 // appendTo writes the options to dst. Each begins where its numbers are aligned to their words, as Linux lays them out

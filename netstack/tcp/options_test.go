@@ -60,7 +60,7 @@ func TestSACKBlocksThatDoNotFit(t *testing.T) {
 	} {
 		o := tt.other
 		o.NumSACK, o.SACK = four.NumSACK, four.SACK
-		if got := o.Fit(); got != tt.fit {
+		if got := o.sackRoom(); got != tt.fit {
 			t.Errorf("Fit of %+v = %d, want %d", o, got, tt.fit)
 		}
 		h := Header{Options: o}

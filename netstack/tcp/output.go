@@ -17,14 +17,14 @@ type Output struct {
 	Timers   []TimerOp
 	Events   Events
 
-	// MaxTrain is how many octets of data the owner takes in one Outgoing that stands for several segments; 0 if it takes none.
-	MaxTrain uint32
+	// MaxBurst is how many octets of data the owner takes in one Outgoing that stands for several segments; 0 if it takes none.
+	MaxBurst uint32
 
 	Counters  Counters   // grow, and are not reset
 	Challenge Limiter    // nil is no limit
 	Rand      *rand.Rand // for RTO randomisation: needed only by policies with Jitter
 
-	plain bool // sendTrain does nothing: its tests' twin
+	plain bool // sendBurst does nothing: its tests' twin
 
 	spare     []*flight
 	returned  []*flight           // since the last Reset
@@ -61,11 +61,11 @@ type Outgoing struct {
 }
 
 // Slot is one of a connection's timers: Slot(kind) for those of which there is one, and for the retransmission timers of
-// segments those from SegmentSlot(1) on. Slots of segments are few and used again, the last one given back first.
+// segments those from segmentSlot(1) on. Slots of segments are few and used again, the last one given back first.
 type Slot uint32
 
-// SegmentSlot returns the slot of the retransmission timer of a segment.
-func SegmentSlot(id SegmentID) Slot { return Slot(tcptimers.Kinds) + Slot(id) - 1 }
+// segmentSlot returns the slot of the retransmission timer of a segment.
+func segmentSlot(id segmentID) Slot { return Slot(tcptimers.Kinds) + Slot(id) - 1 }
 
 // Kind returns what the timer is for.
 func (s Slot) Kind() tcptimers.Kind {
@@ -75,12 +75,15 @@ func (s Slot) Kind() tcptimers.Kind {
 	return tcptimers.Rexmit
 }
 
-// Segment returns the segment that the timer is for, 0 if it is none's.
-func (s Slot) Segment() SegmentID {
+// IsSegment reports whether s is the retransmission timer of one segment.
+func (s Slot) IsSegment() bool { return s >= Slot(tcptimers.Kinds) }
+
+// Segment returns the segment of a retransmission timer, 0 for a timer of the connection.
+func (s Slot) segment() segmentID {
 	if s < Slot(tcptimers.Kinds) {
 		return 0
 	}
-	return SegmentID(s-Slot(tcptimers.Kinds)) + 1
+	return segmentID(s-Slot(tcptimers.Kinds)) + 1
 }
 
 // TimerOp starts the timer of a slot, or moves it if it runs, to expire at At; or stops it. Those of one call are
@@ -117,8 +120,8 @@ type Inbound struct {
 	CE     bool    // IP's ECN field says that congestion was experienced
 }
 
-// Verdict says what to do with the payload of a segment that arrived.
-type Verdict struct {
+// Disposition says what to do with the payload of a segment that arrived.
+type Disposition struct {
 	// Len octets are to be kept, from Offset in the payload on; they are those from Stream on in all that the peer sends. Some may be
 	// held already, from a segment before: the owner keeps either copy.
 	Offset, Len uint32

@@ -15,33 +15,33 @@ func TestPAWSCheck(t *testing.T) {
 		has   bool
 		tsval uint32
 		rst   bool
-		want  PAWSVerdict
+		want  pawsResult
 	}{
-		{"same", 0, true, 1000, false, PAWSFresh},
-		{"newer", time.Second, true, 1001, false, PAWSFresh},
+		{"same", 0, true, 1000, false, pawsFresh},
+		{"newer", time.Second, true, 1001, false, pawsFresh},
 		// RFC 7323 §5.3, R1: an older timestamp makes the segment not acceptable "if the RST bit is not set".
-		{"older", time.Second, true, 999, false, PAWSOld},
-		{"older, but a reset", time.Second, true, 999, true, PAWSFresh},
-		{"the furthest ahead", time.Second, true, 1000 + 1<<31 - 1, false, PAWSFresh},
-		{"beyond half the circle", time.Second, true, 1000 + 1<<31 + 1, false, PAWSOld},
+		{"older", time.Second, true, 999, false, pawsOld},
+		{"older, but a reset", time.Second, true, 999, true, pawsFresh},
+		{"the furthest ahead", time.Second, true, 1000 + 1<<31 - 1, false, pawsFresh},
+		{"beyond half the circle", time.Second, true, 1000 + 1<<31 + 1, false, pawsOld},
 		// RFC 7323 §3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD silently drop the segment."
-		{"none", time.Second, false, 0, false, PAWSMissing},
-		{"none in a reset", time.Second, false, 0, true, PAWSFresh},
+		{"none", time.Second, false, 0, false, pawsMissing},
+		{"none in a reset", time.Second, false, 0, true, pawsFresh},
 		// RFC 7323 §5.5: "We therefore require that an implementation of PAWS include a mechanism to "invalidate" the
 		// TS.Recent value when a connection is idle for more than 24 days."
-		{"idle for 24 days", 24 * day, true, 999, false, PAWSOld},
-		{"and a moment", 24*day + 1, true, 999, false, PAWSFresh},
-		{"a clock that steps back", -25 * day, true, 999, false, PAWSOld},
+		{"idle for 24 days", 24 * day, true, 999, false, pawsOld},
+		{"and a moment", 24*day + 1, true, 999, false, pawsFresh},
+		{"a clock that steps back", -25 * day, true, 999, false, pawsOld},
 	} {
-		var p PAWS
+		var p pawsState
 		now := wheel.Time(30 * day)
 		p.Start(now, 1000)
 		if got := p.Check(now.Add(c.after), c.has, c.tsval, c.rst); got != c.want {
 			t.Errorf("%s: Check(+%v, %v, %d, %v) = %d, want %d", c.why, c.after, c.has, c.tsval, c.rst, got, c.want)
 		}
 	}
-	var p PAWS
-	if got := p.Check(0, true, 1<<31+5, false); got != PAWSFresh {
+	var p pawsState
+	if got := p.Check(0, true, 1<<31+5, false); got != pawsFresh {
 		t.Errorf("without TS.Recent: %d", got)
 	}
 }
@@ -61,7 +61,7 @@ func TestPAWSUpdate(t *testing.T) {
 		{5 + 1<<31 - 1, 0, 1 << 30, true}, // around the circle
 		{6, 1<<32 - 1, 3, true},
 	} {
-		var p PAWS
+		var p pawsState
 		p.Start(0, 5)
 		got := p.Update(7, c.tsval, c.seq, c.last)
 		recent, ok := p.Recent()
@@ -70,13 +70,13 @@ func TestPAWSUpdate(t *testing.T) {
 		}
 	}
 	// After 24 idle days an old timestamp is let through and recorded, and guards from then on.
-	var p PAWS
+	var p pawsState
 	p.Start(0, 1000)
 	now := wheel.Time(25 * 24 * time.Hour)
-	if v := p.Check(now, true, 10, false); v != PAWSFresh || !p.Update(now, 10, 1, 1) {
+	if v := p.Check(now, true, 10, false); v != pawsFresh || !p.Update(now, 10, 1, 1) {
 		t.Errorf("after 25 days: %d", v)
 	}
-	if v := p.Check(now, true, 9, false); v != PAWSOld {
+	if v := p.Check(now, true, 9, false); v != pawsOld {
 		t.Errorf("older than the new one: %d", v)
 	}
 }

@@ -62,7 +62,7 @@ func (c *Conn) permits(n uint32) bool {
 	if c.cfg.Permits == nil || !c.sackOn && (c.ca >= CARecovery || c.rec.dup.N() > 0) {
 		return c.allows(n) // duplicate ACKs without SACK do not tell how much has arrived
 	}
-	delivered := c.acked + uint64(c.fl.sent.Sacked().Octets)
+	delivered := c.acked + uint64(c.fl.sent.Sacked().Bytes)
 	p := c.cfg.Permits.at(delivered)
 	if p == nil {
 		return c.allows(n)

@@ -16,11 +16,11 @@ const reoWndPersist = 16
 const minRTTWindow = 300 * time.Second
 
 // Rack is the state of RACK (RFC 8985 §6) for one connection: which of the delivered segments was sent last, and how much
-// reordering is to be reckoned with. The zero value is ready. It works on the connection's SentQueue, whose list by the time of last
+// reordering is to be reckoned with. The zero value is ready. It works on the connection's sentQueue, whose list by the time of last
 // transmissions spares it the walk of the window.
 //
 // For each ACK: SampleRTT if there is a sample, Delivered for each segment that Ack and Sack tell of, Detect once.
-type Rack struct {
+type rackState struct {
 	xmitTS wheel.Time // RACK.xmit_ts
 	rtt    time.Duration
 
@@ -42,7 +42,7 @@ type Rack struct {
 }
 
 // SampleRTT is step 1 of RFC 8985 §6.2: it is told each round-trip time measured by the rules of RFC 6298 and RFC 7323.
-func (r *Rack) SampleRTT(now wheel.Time, rtt time.Duration) {
+func (r *rackState) SampleRTT(now wheel.Time, rtt time.Duration) {
 	switch {
 	case !r.hasMinRTT:
 		r.minRTT, r.minRTTBefore, r.minRTTSince, r.hasMinRTT = rtt, rtt, now, true
@@ -54,23 +54,23 @@ func (r *Rack) SampleRTT(now wheel.Time, rtt time.Duration) {
 }
 
 // MinRTT returns RACK.min_RTT, the least of the round-trip times of the last five to ten minutes, and whether there is one.
-func (r *Rack) MinRTT() (time.Duration, bool) { return min(r.minRTT, r.minRTTBefore), r.hasMinRTT }
+func (r *rackState) MinRTT() (time.Duration, bool) { return min(r.minRTT, r.minRTTBefore), r.hasMinRTT }
 
 // RTT returns RACK.rtt, that of the segment delivered that was sent last, and whether there is one.
-func (r *Rack) RTT() (time.Duration, bool) { return r.rtt, r.delivered }
+func (r *rackState) RTT() (time.Duration, bool) { return r.rtt, r.delivered }
 
 // ReoWnd returns the reordering window as the last Detect had it.
-func (r *Rack) ReoWnd() time.Duration { return r.reoWnd }
+func (r *rackState) ReoWnd() time.Duration { return r.reoWnd }
 
 // ReorderingSeen reports whether reordering was seen on the connection.
-func (r *Rack) ReorderingSeen() bool { return r.reorderingSeen }
+func (r *rackState) ReorderingSeen() bool { return r.reorderingSeen }
 
 // Delivered is steps 2 and 3 of RFC 8985 §6.2, for a segment that is newly acknowledged or SACKed, in the order in which
-// SentQueue tells of them; one that was SACKed before changes nothing. staleEcho says that the ACK has a timestamp option,
+// sentQueue tells of them; one that was SACKed before changes nothing. staleEcho says that the ACK has a timestamp option,
 // and that its echo is older than the stamp of the segment's last transmission; slack by how
 // much times may be off: Config.TimingSlack.
 // It reports whether the segment was overtaken by others.
-func (r *Rack) Delivered(now wheel.Time, s *Segment, staleEcho bool, slack time.Duration) (reordered bool) {
+func (r *rackState) Delivered(now wheel.Time, s *sentSegment, staleEcho bool, slack time.Duration) (reordered bool) {
 	if s.Sacked() {
 		return false
 	}
@@ -97,7 +97,7 @@ func (r *Rack) Delivered(now wheel.Time, s *Segment, staleEcho bool, slack time.
 }
 
 // detectReordering is step 3: an original delivered below the highest one delivered was overtaken.
-func (r *Rack) detectReordering(s *Segment) bool {
+func (r *rackState) detectReordering(s *sentSegment) bool {
 	switch end := s.End(); {
 	case !r.hasFack || end.After(r.fack):
 		r.fack, r.hasFack = end, true
@@ -108,8 +108,8 @@ func (r *Rack) detectReordering(s *Segment) bool {
 	return false
 }
 
-// RackState is what Detect has to know of its connection.
-type RackState struct {
+// rackInput is what Detect has to know of its connection.
+type rackInput struct {
 	SndUna, SndNxt  Seq
 	SRTT            time.Duration
 	InRecovery      bool // fast or RTO recovery
@@ -118,7 +118,7 @@ type RackState struct {
 }
 
 // updateReoWnd is step 4 of RFC 8985 §6.2.
-func (r *Rack) updateReoWnd(q *SentQueue, c RackState) {
+func (r *rackState) updateReoWnd(q *sentQueue, c rackInput) {
 	if r.hasDSACKRound && c.SndUna.AtOrAfter(r.dsackRound) {
 		r.hasDSACKRound = false
 	}
@@ -150,7 +150,7 @@ func (r *Rack) updateReoWnd(q *SentQueue, c RackState) {
 // reordering timer is to call again, if ok. When that timer expires, c has neither DSACK nor LeavingRecovery set.
 //
 // It costs O(1), for each segment lost, and amortised for each transmission: the window is not walked.
-func (r *Rack) Detect(now wheel.Time, q *SentQueue, c RackState, lost func(SegmentID)) (timeout time.Duration, ok bool) {
+func (r *rackState) Detect(now wheel.Time, q *sentQueue, c rackInput, lost func(segmentID)) (timeout time.Duration, ok bool) {
 	r.updateReoWnd(q, c)
 	if !r.delivered {
 		return 0, false
@@ -181,21 +181,21 @@ func (r *Rack) Detect(now wheel.Time, q *SentQueue, c RackState, lost func(Segme
 }
 
 // overtook reports whether a segment was delivered that was sent after id.
-func (r *Rack) overtook(q *SentQueue, id SegmentID) bool {
+func (r *rackState) overtook(q *sentQueue, id segmentID) bool {
 	s := q.seg(id)
 	return sentAfter(r.xmitTS, r.endSeq, s.Sent, s.End())
 }
 
 // remaining is how long id may still be on its way. RFC 8985 §6.2 step 5: "remaining = Segment.xmit_ts + RACK.rtt + RACK.reo_wnd -
 // Now()".
-func (r *Rack) remaining(now wheel.Time, q *SentQueue, id SegmentID) time.Duration {
+func (r *rackState) remaining(now wheel.Time, q *sentQueue, id segmentID) time.Duration {
 	return q.seg(id).Sent.Add(r.rtt).Add(r.reoWnd).Sub(now)
 }
 
 // MarkLossesOnRTO is RFC 8985 §6.3: when the retransmission timer expires, the first segment is lost, and all whose time is up,
 // whether one sent later was delivered or not. It calls lost for each before it marks it. It costs O(1) for each.
-func (r *Rack) MarkLossesOnRTO(now wheel.Time, q *SentQueue, lost func(SegmentID)) {
-	mark := func(id SegmentID) {
+func (r *rackState) MarkLossesOnRTO(now wheel.Time, q *sentQueue, lost func(segmentID)) {
+	mark := func(id segmentID) {
 		q.visits++
 		if lost != nil {
 			lost(id)

@@ -12,9 +12,9 @@ import (
 // rackTest has segments of 100 octets, named by their number, and a connection without a clock.
 type rackTest struct {
 	*testing.T
-	q     SentQueue
-	r     Rack
-	st    RackState
+	q     sentQueue
+	r     rackState
+	st    rackInput
 	now   wheel.Time
 	slack time.Duration
 	sent  int
@@ -22,11 +22,11 @@ type rackTest struct {
 }
 
 func newRackTest(t *testing.T) *rackTest {
-	q, err := NewSentQueue(1 << 17)
+	q, err := newSentQueue(1 << 17)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt := &rackTest{T: t, q: q, st: RackState{SRTT: 100 * ms}}
+	rt := &rackTest{T: t, q: q, st: rackInput{SRTT: 100 * ms}}
 	rt.r.SampleRTT(0, 100*ms)
 	return rt
 }
@@ -43,7 +43,7 @@ func (t *rackTest) push(n int) {
 
 func (t *rackTest) at(d time.Duration) { t.now = wheel.Time(d) }
 
-func (t *rackTest) deliver(id SegmentID) { t.r.Delivered(t.now, t.q.Get(id), false, t.slack) }
+func (t *rackTest) deliver(id segmentID) { t.r.Delivered(t.now, t.q.Get(id), false, t.slack) }
 
 func (t *rackTest) sack(i int) { t.q.Sack(Range{Seq(100 * i), Seq(100*i + 100)}, t.deliver) }
 
@@ -54,7 +54,7 @@ func (t *rackTest) ack(i int) {
 
 func (t *rackTest) retransmit(i int) { t.q.Retransmit(t.now, t.q.Find(Seq(100*i))) }
 
-func (t *rackTest) note(id SegmentID) { t.lost = append(t.lost, int(t.q.Get(id).Seq/100)) }
+func (t *rackTest) note(id segmentID) { t.lost = append(t.lost, int(t.q.Get(id).Seq/100)) }
 
 // detect wants the segments lost, and the reordering timer to run for timeout, or not if it is 0.
 func (t *rackTest) detect(timeout time.Duration, lost ...int) {
@@ -183,7 +183,7 @@ func TestRackLostRetransmission(t *testing.T) {
 	test.at(201 * ms)
 	test.sack(5)
 	test.detect(0, 2, 3, 4, 0)
-	if got, want := test.q.Pipe(), (Count{}); got != want {
+	if got, want := test.q.Pipe(), (tally{}); got != want {
 		t.Errorf("pipe %v, want %v", got, want)
 	}
 }
@@ -234,7 +234,7 @@ func TestRackMarkLossesOnRTO(t *testing.T) {
 
 // RFC 8985 §6.2 step 1: min_RTT follows a path that became longer.
 func TestRackMinRTTIsWindowed(t *testing.T) {
-	var r Rack
+	var r rackState
 	for _, c := range []struct {
 		at        time.Duration
 		rtt, want time.Duration

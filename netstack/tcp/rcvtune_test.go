@@ -8,7 +8,7 @@ import (
 )
 
 func TestRecvRTT(t *testing.T) {
-	var r RecvRTT
+	var r recvRTT
 	now, nxt := wheel.Time(0), Seq(1<<32-4000)
 	// A window of 10 segments arrives per round; the rounds take 50 ms, and one of them 90 ms.
 	for _, round := range []time.Duration{90 * ms, 50 * ms, 60 * ms} {
@@ -38,7 +38,7 @@ func TestRecvRTT(t *testing.T) {
 // TestRecvTuneFollowsSlowStart lets a sender double per round up to the window that the buffer allows.
 func TestRecvTuneFollowsSlowStart(t *testing.T) {
 	const rtt, mss, bound = 100 * ms, 1000, 6 << 20
-	var tune RecvTune
+	var tune recvBufferTuner
 	tune.Init(0, 10*mss)
 	buff, cwnd, now := uint32(64<<10), uint32(10*mss), wheel.Time(0)
 	for round := range 12 {
@@ -62,7 +62,7 @@ func TestRecvTuneFollowsSlowStart(t *testing.T) {
 
 func TestRecvTuneSlowReader(t *testing.T) {
 	// Whatever the window is, an application that reads 5000 octets per round needs no more buffer.
-	var tune RecvTune
+	var tune recvBufferTuner
 	tune.Init(0, 10000)
 	for i := range 100 {
 		if b, ok := tune.OnRead(wheel.Time(100*ms)*wheel.Time(i+1), 5000, 100*ms, 1000, 1<<20); ok {

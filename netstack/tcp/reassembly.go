@@ -2,14 +2,14 @@ package tcp
 
 import "fmt"
 
-// RecvQueue is the receiver's book: RCV.NXT and which octets beyond it have arrived. It holds ranges, not payloads; the
+// recvQueue is the receiver's book: RCV.NXT and which octets beyond it have arrived. It holds ranges, not payloads; the
 // owner of the payload does with each arriving segment as the Insertion says.
 //
 // RFC 9293 §3.10.7.4: "Segments with higher beginning sequence numbers SHOULD be held for later processing (SHLD-31)."
 // They are held as at most as many disjoint ranges as Init allows, whatever the peer sends; a segment that would need one
 // more is dropped, and what was held stays held, so that no SACK is ever taken back. Memory: 8 bytes per range, none until
 // a segment arrives out of order, then doubling up to the bound.
-type RecvQueue struct {
+type recvQueue struct {
 	nxt     Seq
 	fin     Seq     // the number of the FIN, if finSeen
 	held    []Range // in order, disjoint, apart from each other and from nxt
@@ -19,28 +19,28 @@ type RecvQueue struct {
 }
 
 // Init starts the queue at nxt, which is IRS+1, with room for maxRanges ranges, 1..4096. It returns an error for another bound.
-func (q *RecvQueue) Init(nxt Seq, maxRanges int) error {
+func (q *recvQueue) Init(nxt Seq, maxRanges int) error {
 	if maxRanges < 1 || maxRanges > 4096 {
 		return fmt.Errorf("tcp: out-of-order ranges %d, want 1..4096", maxRanges)
 	}
-	*q = RecvQueue{nxt: nxt, max: uint16(maxRanges)}
+	*q = recvQueue{nxt: nxt, max: uint16(maxRanges)}
 	return nil
 }
 
 // Nxt returns RCV.NXT, the number after the FIN once that is reached.
-func (q *RecvQueue) Nxt() Seq { return q.nxt }
+func (q *recvQueue) Nxt() Seq { return q.nxt }
 
 // Finished reports whether all octets and the FIN have arrived.
-func (q *RecvQueue) Finished() bool { return q.finDone }
+func (q *recvQueue) Finished() bool { return q.finDone }
 
 // Held returns the ranges beyond RCV.NXT in order. The slice is the queue's own and is good until the next Insert.
-func (q *RecvQueue) Held() []Range { return q.held }
+func (q *recvQueue) Held() []Range { return q.held }
 
 // Beyond reports whether anything beyond RCV.NXT has arrived: octets, or the FIN.
-func (q *RecvQueue) Beyond() bool { return len(q.held) > 0 || q.finSeen && !q.finDone }
+func (q *recvQueue) Beyond() bool { return len(q.held) > 0 || q.finSeen && !q.finDone }
 
 // HeldOctets returns how many octets the ranges beyond RCV.NXT have. It costs O(ranges).
-func (q *RecvQueue) HeldOctets() (n uint32) {
+func (q *recvQueue) HeldOctets() (n uint32) {
 	for _, r := range q.held {
 		n += r.Len()
 	}
@@ -48,7 +48,7 @@ func (q *RecvQueue) HeldOctets() (n uint32) {
 }
 
 // Find returns the held range that the octet s is in. A FIN beyond RCV.NXT is in the range that it follows, or is one by itself.
-func (q *RecvQueue) Find(s Seq) (r Range, ok bool) {
+func (q *recvQueue) Find(s Seq) (r Range, ok bool) {
 	if q.finSeen && !q.finDone && s == q.fin {
 		if n := len(q.held); n > 0 && q.held[n-1].End == q.fin {
 			return q.held[n-1], true
@@ -63,7 +63,7 @@ func (q *RecvQueue) Find(s Seq) (r Range, ok bool) {
 }
 
 // search returns the index of the first held range that ends after s.
-func (q *RecvQueue) search(s Seq) int {
+func (q *recvQueue) search(s Seq) int {
 	lo, hi := 0, len(q.held)
 	if hi > 0 && q.held[hi-1].End.AtOrBefore(s) { // beyond everything: the usual place
 		return hi
@@ -80,7 +80,7 @@ func (q *RecvQueue) search(s Seq) int {
 }
 
 // Insertion is what became of an arriving segment.
-type Insertion struct {
+type insertion struct {
 	// Keep is the octets to keep, from Offset in the payload on. It has all that are new, and begins and ends with a new
 	// one; of those between some may be held already, and the owner keeps either copy. It is empty if nothing is new.
 	Keep   Range
@@ -104,8 +104,8 @@ type Insertion struct {
 // now. A segment that is not acceptable may be inserted too: nothing of it is kept, and its duplicate is told. A FIN that is not
 // the first, or lies before octets that are held, is ignored, and so are octets behind a FIN. It costs O(log ranges), and a move
 // of the ranges behind where one comes or goes.
-func (q *RecvQueue) Insert(a Arrival, wnd uint32) (ins Insertion) {
-	fit := Trim(q.nxt, wnd, a)
+func (q *recvQueue) Insert(a Arrival, wnd uint32) (ins insertion) {
+	fit := trimToWindow(q.nxt, wnd, a)
 	ins.Dropped, ins.Duplicate = fit.Beyond, fit.Old
 	if q.finDone {
 		ins.Keep = Range{q.nxt, q.nxt}
@@ -140,7 +140,7 @@ func (q *RecvQueue) Insert(a Arrival, wnd uint32) (ins Insertion) {
 }
 
 // add puts r, not empty and inside the window, among the ranges. offset is where it begins in the payload.
-func (q *RecvQueue) add(ins *Insertion, r Range, offset uint32) {
+func (q *recvQueue) add(ins *insertion, r Range, offset uint32) {
 	i := q.search(r.Start)
 	ins.Keep, ins.Offset = r, offset
 	if i < len(q.held) && q.held[i].Start.Before(r.End) && ins.Duplicate.Len() == 0 {

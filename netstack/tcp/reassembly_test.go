@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// octetQueue is the dumb twin of RecvQueue: it knows of every sequence number whether its octet has arrived.
+// octetQueue is the dumb twin of recvQueue: it knows of every sequence number whether its octet has arrived.
 type octetQueue struct {
 	first, nxt Seq
 	edge       Seq // of the window, which never goes back
@@ -31,13 +31,13 @@ func (q *octetQueue) ranges() (all []Range) {
 }
 
 // stepBoth inserts the same segment into both and compares all that can be seen.
-func stepBoth(t *testing.T, q *RecvQueue, twin *octetQueue, a Arrival, wnd uint32) {
+func stepBoth(t *testing.T, q *recvQueue, twin *octetQueue, a Arrival, wnd uint32) {
 	t.Helper()
 	twin.edge = MaxSeq(twin.edge, twin.nxt.Add(wnd))
 	wnd = twin.edge.Sub(twin.nxt)
 	before := len(q.Held())
 	ins := q.Insert(a, wnd)
-	p := a.Payload()
+	p := a.payload()
 	var fresh []Seq
 	var dup Range
 	runOver := false
@@ -115,9 +115,9 @@ func stepBoth(t *testing.T, q *RecvQueue, twin *octetQueue, a Arrival, wnd uint3
 	}
 }
 
-func newBoth(t *testing.T, nxt Seq, ranges int) (*RecvQueue, *octetQueue) {
+func newBoth(t *testing.T, nxt Seq, ranges int) (*recvQueue, *octetQueue) {
 	t.Helper()
-	q := &RecvQueue{}
+	q := &recvQueue{}
 	if err := q.Init(nxt, ranges); err != nil {
 		t.Fatal(err)
 	}
@@ -133,10 +133,10 @@ func TestRecvQueueAgainstOctets(t *testing.T) {
 		finAt := twin.first.Add(uint32(150 + rnd.IntN(100)))
 		for range 150 {
 			a := Arrival{Seq: twin.nxt + Seq(rnd.IntN(80)-30), Len: uint32(rnd.IntN(25)), SYN: rnd.IntN(40) == 0}
-			if end := a.Payload().End; end.AtOrAfter(finAt) && rnd.IntN(10) > 0 { // the others go beyond it
-				a.FIN = a.Payload().Start.AtOrBefore(finAt)
+			if end := a.payload().End; end.AtOrAfter(finAt) && rnd.IntN(10) > 0 { // the others go beyond it
+				a.FIN = a.payload().Start.AtOrBefore(finAt)
 				if a.FIN {
-					a.Len = finAt.Sub(a.Payload().Start)
+					a.Len = finAt.Sub(a.payload().Start)
 				}
 			}
 			stepBoth(t, q, twin, a, uint32(rnd.IntN(100)))
@@ -199,7 +199,7 @@ func TestRecvQueueFilledGap(t *testing.T) {
 
 func TestRecvQueueInitBounds(t *testing.T) {
 	for _, n := range []int{0, 4097} {
-		if err := new(RecvQueue).Init(0, n); err == nil {
+		if err := new(recvQueue).Init(0, n); err == nil {
 			t.Errorf("Init(0, %d) succeeds", n)
 		}
 	}

@@ -1,14 +1,14 @@
 package tcp
 
-// SACKBlocksIn returns how many SACK blocks fit into space octets of options, the option's two octets and two of padding
+// sackBlocksIn returns how many SACK blocks fit into space octets of options, the option's two octets and two of padding
 // counted: 4 in all 40, 3 beside timestamps.
-func SACKBlocksIn(space int) int {
+func sackBlocksIn(space int) int {
 	return max(0, min(MaxSACKBlocks, (space-4)/8))
 }
 
-// SACKGen chooses the SACK blocks of the receiver's acknowledgements (RFC 2018 §4, RFC 2883 §4). The zero value has nothing
+// sackGenerator chooses the SACK blocks of the receiver's acknowledgements (RFC 2018 §4, RFC 2883 §4). The zero value has nothing
 // to report. It remembers an octet of each of the blocks reported last, 28 bytes whatever arrives.
-type SACKGen struct {
+type sackGenerator struct {
 	recent [MaxSACKBlocks]Seq // the most recent first
 	n      uint8
 	hasDup bool
@@ -16,7 +16,7 @@ type SACKGen struct {
 }
 
 // OnInsert notes what became of an arriving segment.
-func (g *SACKGen) OnInsert(ins *Insertion) {
+func (g *sackGenerator) OnInsert(ins *insertion) {
 	if ins.Duplicate.Len() > 0 {
 		// RFC 2883 §4: "A D-SACK block is only used to report a duplicate contiguous sequence of data received by the
 		// receiver in the most recent packet."
@@ -40,7 +40,7 @@ func (g *SACKGen) OnInsert(ins *Insertion) {
 // Blocks writes the blocks of the next acknowledgement into dst, as many as it has room for, and returns how many there
 // are. It changes nothing, so that a segment that is built again says the same. It costs O(1), and O(ranges) if there are
 // fewer recent blocks than room.
-func (g *SACKGen) Blocks(q *RecvQueue, dst []Range) int {
+func (g *sackGenerator) Blocks(q *recvQueue, dst []Range) int {
 	n := 0
 	if g.hasDup && len(dst) > 0 {
 		// RFC 2883 §4: "If the D-SACK block reports a duplicate contiguous sequence from a (possibly larger) block of data in
@@ -96,7 +96,7 @@ func (g *SACKGen) Blocks(q *RecvQueue, dst []Range) int {
 
 // OnAckSent forgets the duplicate, which is reported once, and the blocks that RCV.NXT has gone past. RFC 2883 §4: "Each
 // duplicate contiguous sequence of data received is reported in at most one D-SACK block."
-func (g *SACKGen) OnAckSent(q *RecvQueue) {
+func (g *sackGenerator) OnAckSent(q *recvQueue) {
 	g.hasDup = false
 	n := uint8(0)
 	for _, s := range g.recent[:g.n] {

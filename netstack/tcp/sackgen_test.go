@@ -9,8 +9,8 @@ import (
 // sackTest is a receiver that acknowledges every segment.
 type sackTest struct {
 	t *testing.T
-	q *RecvQueue
-	g SACKGen
+	q *recvQueue
+	g sackGenerator
 }
 
 func newSACKTest(t *testing.T, nxt Seq) *sackTest {
@@ -33,7 +33,7 @@ func (s *sackTest) receive(from, to, nxt Seq, want ...Range) {
 
 func TestSACKBlocksIn(t *testing.T) {
 	for space, want := range map[int]int{40: 4, 28: 3, 36: 4, 35: 3, 12: 1, 11: 0, 0: 0, 44: 4} {
-		if got := SACKBlocksIn(space); got != want {
+		if got := sackBlocksIn(space); got != want {
 			t.Errorf("SACKBlocksIn(%d) = %d, want %d", space, got, want)
 		}
 	}
@@ -121,7 +121,7 @@ func TestSACKGenProperties(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for range 200 {
 		q, _ := newBoth(t, -Seq(rnd.IntN(300)), 10)
-		var g SACKGen
+		var g sackGenerator
 		for range 100 {
 			ins := q.Insert(Arrival{Seq: q.Nxt() + Seq(rnd.IntN(200)-20), Len: uint32(1 + rnd.IntN(20))}, 1<<16)
 			g.OnInsert(&ins)

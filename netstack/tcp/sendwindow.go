@@ -1,7 +1,7 @@
 package tcp
 
-// SendWindow is what the peer offers: SND.WND, and the segment that offered it last. The zero value is closed.
-type SendWindow struct {
+// sendWindow is what the peer offers: SND.WND, and the segment that offered it last. The zero value is closed.
+type sendWindow struct {
 	Wnd    uint32 // SND.WND, octets
 	MaxWnd uint32 // MAX.SND.WND, the largest so far
 	WL1    Seq    // SND.WL1, the number of the segment that set Wnd
@@ -9,11 +9,11 @@ type SendWindow struct {
 }
 
 // Init takes the window of the segment that opens the connection.
-func (w *SendWindow) Init(seq, ack Seq, wnd uint32) { *w = SendWindow{wnd, wnd, seq, ack} }
+func (w *sendWindow) Init(seq, ack Seq, wnd uint32) { *w = sendWindow{wnd, wnd, seq, ack} }
 
 // Update takes the window wnd, scaled already, of a segment with an acceptable acknowledgement, SND.UNA ≤ SEG.ACK ≤
 // SND.NXT, and reports whether SND.WND has changed. It costs O(1).
-func (w *SendWindow) Update(seq, ack Seq, wnd uint32) bool {
+func (w *sendWindow) Update(seq, ack Seq, wnd uint32) bool {
 	// RFC 9293 §3.10.7.4: the window is updated "If (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK))",
 	// which keeps old segments from using it.
 	if !w.WL1.Before(seq) && !(w.WL1 == seq && w.WL2.AtOrBefore(ack)) {
@@ -27,13 +27,13 @@ func (w *SendWindow) Update(seq, ack Seq, wnd uint32) bool {
 
 // Usable returns the usable window U = SND.UNA + SND.WND - SND.NXT of RFC 9293 §3.8.6.2.1, 0 if the peer has taken back
 // what is in flight: RFC 9293 §3.8.6 (MUST-34) wants a sender to be robust against that.
-func (w *SendWindow) Usable(una, nxt Seq) uint32 {
+func (w *sendWindow) Usable(una, nxt Seq) uint32 {
 	flight := nxt.Sub(una)
 	return w.Wnd - min(w.Wnd, flight)
 }
 
-// SendChance is what MaySend decides on.
-type SendChance struct {
+// sendInput is what nextSegmentLen decides on.
+type sendInput struct {
 	Queued   uint32 // D: octets written and not yet sent
 	Usable   uint32 // U: octets that the peer's window still takes; the congestion window is a question of its own
 	MSS      uint32 // Eff.snd.MSS, more than 0
@@ -48,33 +48,33 @@ type SendChance struct {
 	Override bool   // the override timeout, or that of the cork, has expired
 }
 
-// SendHold is why nothing is sent.
-type SendHold uint8
+// holdReason is why nothing is sent.
+type holdReason uint8
 
 // What may hold data back.
 const (
-	HoldNot    SendHold = iota // send
-	HoldEmpty                  // nothing is queued
-	HoldWindow                 // the window is closed (persist timer), or too small (override timer)
-	HoldNagle                  // until all, or the small segment, is acknowledged
-	HoldCork                   // until more is written, the cork is drawn, or its timeout (200 ms in Linux)
+	holdNone   holdReason = iota // send
+	holdEmpty                    // nothing is queued
+	holdWindow                   // the window is closed (persist timer), or too small (override timer)
+	holdNagle                    // until all, or the small segment, is acknowledged
+	holdCork                     // until more is written, the cork is drawn, or its timeout (200 ms in Linux)
 )
 
-// MaySend returns how many octets the next segment takes, 0 with the reason if none is to be sent now. It is the sender's
+// nextSegmentLen returns how many octets the next segment takes, 0 with the reason if none is to be sent now. It is the sender's
 // part of silly window avoidance, RFC 9293 §3.8.6.2.1, with Nagle's algorithm, RFC 9293 §3.7.4. It costs O(1).
-func MaySend(c SendChance) (uint32, SendHold) {
+func nextSegmentLen(c sendInput) (uint32, holdReason) {
 	n := min(c.Queued, c.Usable, c.MSS)
 	switch {
 	case c.Queued == 0:
-		return 0, HoldEmpty
+		return 0, holdEmpty
 	case n == 0:
-		return 0, HoldWindow
+		return 0, holdWindow
 	case n == c.MSS:
 		// RFC 9293 §3.8.6.2.1: "(1) if a maximum-sized segment can be sent, i.e., if: min(D,U) >= Eff.snd.MSS;"
-		return n, HoldNot
+		return n, holdNone
 	case c.Override:
 		// RFC 9293 §3.8.6.2.1: "(4) or if the override timeout occurs."
-		return n, HoldNot
+		return n, holdNone
 	}
 	// RFC 9293 §3.7.4: with Nagle's algorithm, while there is unacknowledged data, a sender waits for an acknowledgement or
 	// a full segment. Minshall's variant waits only while a small segment is unacknowledged.
@@ -84,15 +84,15 @@ func MaySend(c SendChance) (uint32, SendHold) {
 		// RFC 9293 §3.8.6.2.1: "(3) or if at least a fraction Fs of the maximum window can be sent, i.e., if:
 		// [SND.NXT = SND.UNA and] min(D,U) >= Fs * Max(SND.WND);" with Fs = 1/2.
 		if n < c.MaxWnd-c.MaxWnd/2 {
-			return 0, HoldWindow
+			return 0, holdWindow
 		}
 	case (c.Cork || c.More) && !c.Closing:
-		return 0, HoldCork
+		return 0, holdCork
 	}
 	// RFC 9293 §3.8.6.2.1: "(2) or if the data is pushed and all queued data can be sent now, i.e., if: [SND.NXT = SND.UNA
 	// and] PUSHed and D <= U (the bracketed condition is imposed by the Nagle algorithm);" All data counts as pushed.
 	if nagled {
-		return 0, HoldNagle
+		return 0, holdNagle
 	}
-	return n, HoldNot
+	return n, holdNone
 }

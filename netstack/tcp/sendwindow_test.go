@@ -13,7 +13,7 @@ func TestSendWindowUpdate(t *testing.T) {
 		{1, -5, true}, {0, 0, true}, {0, 1, true}, {0, -1, false}, {-1, 0, false}, {-1, 5, false},
 	} {
 		for _, base := range []Seq{1000, 0, 1<<32 - 1} {
-			var w SendWindow
+			var w sendWindow
 			w.Init(base, base, 500)
 			got := w.Update(base+Seq(c.seq), base+Seq(c.ack), 700)
 			if got != c.want || (w.Wnd == 700) != c.want || (w.MaxWnd == 700) != c.want {
@@ -21,7 +21,7 @@ func TestSendWindowUpdate(t *testing.T) {
 			}
 		}
 	}
-	var w SendWindow
+	var w sendWindow
 	w.Init(1, 1, 500)
 	if w.Update(2, 1, 500) || w.WL1 != 2 {
 		t.Errorf("the same window again: %+v", w)
@@ -39,44 +39,44 @@ func TestSendWindowUpdate(t *testing.T) {
 }
 
 func TestMaySend(t *testing.T) {
-	base := SendChance{Queued: 100, Usable: 10000, MSS: 1000, MaxWnd: 20000}
+	base := sendInput{Queued: 100, Usable: 10000, MSS: 1000, MaxWnd: 20000}
 	for _, c := range []struct {
 		why  string
-		set  func(*SendChance)
+		set  func(*sendInput)
 		want uint32
-		hold SendHold
+		hold holdReason
 	}{
-		{"nothing", func(c *SendChance) { c.Queued = 0 }, 0, HoldEmpty},
-		{"closed", func(c *SendChance) { c.Usable = 0 }, 0, HoldWindow},
-		{"closed, override", func(c *SendChance) { c.Usable = 0; c.Override = true }, 0, HoldWindow},
+		{"nothing", func(c *sendInput) { c.Queued = 0 }, 0, holdEmpty},
+		{"closed", func(c *sendInput) { c.Usable = 0 }, 0, holdWindow},
+		{"closed, override", func(c *sendInput) { c.Usable = 0; c.Override = true }, 0, holdWindow},
 		// RFC 9293 §3.8.6.2.1: "(1) if a maximum-sized segment can be sent, i.e., if: min(D,U) >= Eff.snd.MSS;"
-		{"full", func(c *SendChance) { c.Queued = 1500 }, 1000, HoldNot},
-		{"full, corked", func(c *SendChance) { c.Queued, c.Cork = 1500, true }, 1000, HoldNot},
+		{"full", func(c *sendInput) { c.Queued = 1500 }, 1000, holdNone},
+		{"full, corked", func(c *sendInput) { c.Queued, c.Cork = 1500, true }, 1000, holdNone},
 		// "(2) or if the data is pushed and all queued data can be sent now", "[SND.NXT = SND.UNA and]".
-		{"idle", func(c *SendChance) { c.Idle = true }, 100, HoldNot},
-		{"in flight: RFC 9293 §3.7.4", func(c *SendChance) {}, 0, HoldNagle},
-		{"no delay", func(c *SendChance) { c.NoDelay = true }, 100, HoldNot},
-		{"Minshall, full segments in flight", func(c *SendChance) { c.Minshall = true }, 100, HoldNot},
-		{"Minshall, a small one in flight", func(c *SendChance) { c.Minshall, c.SmallOut = true, true }, 0, HoldNagle},
-		{"closing", func(c *SendChance) { c.Closing = true }, 100, HoldNot},
-		{"corked, idle", func(c *SendChance) { c.Cork, c.Idle = true, true }, 0, HoldCork},
-		{"corked, no delay", func(c *SendChance) { c.Cork, c.NoDelay = true, true }, 0, HoldCork},
-		{"corked, closing", func(c *SendChance) { c.Cork, c.Closing = true, true }, 100, HoldNot},
-		{"more to come", func(c *SendChance) { c.More, c.Idle = true, true }, 0, HoldCork},
-		{"corked too long", func(c *SendChance) { c.Cork, c.Override = true, true }, 100, HoldNot},
+		{"idle", func(c *sendInput) { c.Idle = true }, 100, holdNone},
+		{"in flight: RFC 9293 §3.7.4", func(c *sendInput) {}, 0, holdNagle},
+		{"no delay", func(c *sendInput) { c.NoDelay = true }, 100, holdNone},
+		{"Minshall, full segments in flight", func(c *sendInput) { c.Minshall = true }, 100, holdNone},
+		{"Minshall, a small one in flight", func(c *sendInput) { c.Minshall, c.SmallOut = true, true }, 0, holdNagle},
+		{"closing", func(c *sendInput) { c.Closing = true }, 100, holdNone},
+		{"corked, idle", func(c *sendInput) { c.Cork, c.Idle = true, true }, 0, holdCork},
+		{"corked, no delay", func(c *sendInput) { c.Cork, c.NoDelay = true, true }, 0, holdCork},
+		{"corked, closing", func(c *sendInput) { c.Cork, c.Closing = true, true }, 100, holdNone},
+		{"more to come", func(c *sendInput) { c.More, c.Idle = true, true }, 0, holdCork},
+		{"corked too long", func(c *sendInput) { c.Cork, c.Override = true, true }, 100, holdNone},
 		// "(3) or if at least a fraction Fs of the maximum window can be sent", Fs = 1/2.
-		{"a sliver of window", func(c *SendChance) { c.Queued, c.Usable, c.Idle = 5000, 999, true }, 0, HoldWindow},
-		{"a sliver, no delay", func(c *SendChance) { c.Queued, c.Usable, c.NoDelay = 5000, 999, true }, 0, HoldWindow},
-		{"half of a small window", func(c *SendChance) { c.Usable, c.MaxWnd, c.Idle = 50, 100, true }, 50, HoldNot},
-		{"less than half of it", func(c *SendChance) { c.Usable, c.MaxWnd, c.Idle = 49, 100, true }, 0, HoldWindow},
-		{"a window of one octet", func(c *SendChance) { c.Usable, c.MaxWnd, c.Idle = 1, 1, true }, 1, HoldNot},
-		{"half of it, in flight", func(c *SendChance) { c.Usable, c.MaxWnd = 50, 100 }, 0, HoldNagle},
+		{"a sliver of window", func(c *sendInput) { c.Queued, c.Usable, c.Idle = 5000, 999, true }, 0, holdWindow},
+		{"a sliver, no delay", func(c *sendInput) { c.Queued, c.Usable, c.NoDelay = 5000, 999, true }, 0, holdWindow},
+		{"half of a small window", func(c *sendInput) { c.Usable, c.MaxWnd, c.Idle = 50, 100, true }, 50, holdNone},
+		{"less than half of it", func(c *sendInput) { c.Usable, c.MaxWnd, c.Idle = 49, 100, true }, 0, holdWindow},
+		{"a window of one octet", func(c *sendInput) { c.Usable, c.MaxWnd, c.Idle = 1, 1, true }, 1, holdNone},
+		{"half of it, in flight", func(c *sendInput) { c.Usable, c.MaxWnd = 50, 100 }, 0, holdNagle},
 		// "(4) or if the override timeout occurs."
-		{"a sliver, override", func(c *SendChance) { c.Queued, c.Usable, c.Override = 5000, 999, true }, 999, HoldNot},
+		{"a sliver, override", func(c *sendInput) { c.Queued, c.Usable, c.Override = 5000, 999, true }, 999, holdNone},
 	} {
 		chance := base
 		c.set(&chance)
-		if got, hold := MaySend(chance); got != c.want || hold != c.hold {
+		if got, hold := nextSegmentLen(chance); got != c.want || hold != c.hold {
 			t.Errorf("%s: MaySend(%+v) = %d, %d, want %d, %d", c.why, chance, got, hold, c.want, c.hold)
 		}
 	}

@@ -6,13 +6,13 @@ import (
 	"tcpwheel/wheel"
 )
 
-// MaxSentSegments is the most that the bound of a SentQueue may be.
+// MaxSentSegments is the most that the bound of a sentQueue may be.
 const MaxSentSegments = 1 << 20
 
 // maxFlight is the most sequence numbers in flight: the largest window (RFC 7323 §2.3), a SYN and a FIN.
 const maxFlight = 1<<30 + 2
 
-// SentQueue is the send side's book of what is in flight: the segments in sequence order, what is known of each, and the
+// sentQueue is the send side's book of what is in flight: the segments in sequence order, what is known of each, and the
 // sums over all of them, which are exact after every call. It has no timer and no congestion control.
 //
 // Segments live in an arena and are named by its indices, so that timers can refer to them and lists go through them; a ring
@@ -20,20 +20,20 @@ const maxFlight = 1<<30 + 2
 //
 // Callbacks are called with a segment as it was before the change that they are told of, and must not change the queue,
 // Segment.Armed apart. Not safe for concurrent use; not to be copied once it is used.
-type SentQueue struct {
-	arena []Segment // by SegmentID-1
-	free  SegmentID // those given back, through next
-	used  uint32    // of the arena, so far
-	order []SegmentID
+type sentQueue struct {
+	arena []sentSegment // by segmentID-1
+	free  segmentID     // those given back, through next
+	used  uint32        // of the arena, so far
+	order []segmentID
 	head  uint32
 	n     uint32
 	max   uint32
 
-	oldest, newest SegmentID  // in the order of last transmissions
-	cut            SegmentID  // the newest one that RACK knows to be older than what was delivered
+	oldest, newest segmentID  // in the order of last transmissions
+	cut            segmentID  // the newest one that RACK knows to be older than what was delivered
 	latest         wheel.Time // the latest time seen
 
-	outstanding, sacked, lost, retransOut Count
+	outstanding, sacked, lost, retransOut tally
 
 	waiting uint32 // segments that are lost and were not retransmitted since
 
@@ -43,20 +43,20 @@ type SentQueue struct {
 	visits, moves uint64 // segments looked at, and names moved to make room for a split: tests bound them
 }
 
-// NewSentQueue returns an empty queue for at most maxSegments segments, a number from 1 to MaxSentSegments. Nothing is allocated
+// newSentQueue returns an empty queue for at most maxSegments segments, a number from 1 to MaxSentSegments. Nothing is allocated
 // before the first Push.
-func NewSentQueue(maxSegments int) (SentQueue, error) {
+func newSentQueue(maxSegments int) (sentQueue, error) {
 	if maxSegments < 1 || maxSegments > MaxSentSegments {
-		return SentQueue{}, fmt.Errorf("tcp: max segments %d, want 1..%d", maxSegments, MaxSentSegments)
+		return sentQueue{}, fmt.Errorf("tcp: max segments %d, want 1..%d", maxSegments, MaxSentSegments)
 	}
-	return SentQueue{max: uint32(maxSegments)}, nil
+	return sentQueue{max: uint32(maxSegments)}, nil
 }
 
 // Len returns how many segments are in the queue.
-func (q *SentQueue) Len() int { return int(q.n) }
+func (q *sentQueue) Len() int { return int(q.n) }
 
 // Front returns the segment with the lowest sequence numbers, 0 if there is none.
-func (q *SentQueue) Front() SegmentID {
+func (q *sentQueue) Front() segmentID {
 	if q.n == 0 {
 		return 0
 	}
@@ -64,7 +64,7 @@ func (q *SentQueue) Front() SegmentID {
 }
 
 // Back returns the segment with the highest sequence numbers, 0 if there is none.
-func (q *SentQueue) Back() SegmentID {
+func (q *sentQueue) Back() segmentID {
 	if q.n == 0 {
 		return 0
 	}
@@ -72,10 +72,10 @@ func (q *SentQueue) Back() SegmentID {
 }
 
 // Next returns the segment after id in sequence order, 0 if there is none.
-func (q *SentQueue) Next(id SegmentID) SegmentID { return q.Get(id).next }
+func (q *sentQueue) Next(id segmentID) segmentID { return q.Get(id).next }
 
 // Get returns the segment id, which must be in the queue. The pointer is good until the next Push, Sack or Split.
-func (q *SentQueue) Get(id SegmentID) *Segment {
+func (q *sentQueue) Get(id segmentID) *sentSegment {
 	if id == 0 || int(id) > len(q.arena) || q.arena[id-1].Len == 0 {
 		panic("BUG: no such segment in the queue")
 	}
@@ -83,40 +83,40 @@ func (q *SentQueue) Get(id SegmentID) *Segment {
 }
 
 // Outstanding is all that is in the queue: sent and not cumulatively acknowledged.
-func (q *SentQueue) Outstanding() Count { return q.outstanding }
+func (q *sentQueue) Outstanding() tally { return q.outstanding }
 
 // Sacked is what of it the receiver said to hold.
-func (q *SentQueue) Sacked() Count { return q.sacked }
+func (q *sentQueue) Sacked() tally { return q.sacked }
 
 // Lost is what of it is deemed lost, retransmitted or not.
-func (q *SentQueue) Lost() Count { return q.lost }
+func (q *sentQueue) Lost() tally { return q.lost }
 
 // RetransOut is what of it is deemed to be on its way as a retransmission.
-func (q *SentQueue) RetransOut() Count { return q.retransOut }
+func (q *sentQueue) RetransOut() tally { return q.retransOut }
 
 // Pipe is what is deemed to be on its way, in segments and octets.
 //
 // RFC 6675 §4, SetPipe: an octet that is not SACKed counts once if it is not lost, and once if it was retransmitted; so one that is
 // retransmitted without having been deemed lost counts twice.
-func (q *SentQueue) Pipe() Count {
+func (q *sentQueue) Pipe() tally {
 	return q.outstanding.minus(q.sacked).minus(q.lost).plus(q.retransOut)
 }
 
 // Push appends a segment that is sent now. It must start where the last one ends, if there is one, and be of at least one
 // sequence number. Push reports false, and does nothing, if the queue is full, or would be longer than a window can be.
 // It costs O(1), growth apart. A now before an earlier one counts as that.
-func (q *SentQueue) Push(now wheel.Time, seq Seq, length uint32, flags SegmentFlags) (SegmentID, bool) {
+func (q *sentQueue) Push(now wheel.Time, seq Seq, length uint32, flags sentFlags) (segmentID, bool) {
 	if back := q.Back(); length == 0 || back != 0 && q.seg(back).End() != seq {
 		panic("BUG: a segment must follow the one sent before it, and not be empty")
 	}
-	if q.n >= q.max || length > maxFlight || q.outstanding.Octets > maxFlight-length {
+	if q.n >= q.max || length > maxFlight || q.outstanding.Bytes > maxFlight-length {
 		return 0, false
 	}
 	back := q.Back()
 	id := q.alloc()
 	q.latest = max(q.latest, now)
 	s := q.seg(id)
-	*s = Segment{
+	*s = sentSegment{
 		Seq: seq, Len: length, Flags: flags, FirstSent: q.latest, Sent: q.latest, Transmissions: 1, prev: back, ref: s.ref,
 	}
 	if back != 0 {
@@ -130,7 +130,7 @@ func (q *SentQueue) Push(now wheel.Time, seq Seq, length uint32, flags SegmentFl
 }
 
 // Find returns the segment that seq is in, 0 if there is none. It costs O(log n).
-func (q *SentQueue) Find(seq Seq) SegmentID {
+func (q *sentQueue) Find(seq Seq) segmentID {
 	i := q.position(seq)
 	if i == q.n {
 		return 0
@@ -144,8 +144,8 @@ func (q *SentQueue) Find(seq Seq) SegmentID {
 // Ack takes out what is before una, and calls f for each segment that is wholly acknowledged, in sequence order, before
 // it goes. One that is acknowledged in part loses that part and nothing else; its stamps and Armed stay. It returns the
 // sequence numbers taken out, 0 for a una that is old. It costs O(1) for each segment taken out.
-func (q *SentQueue) Ack(una Seq, f func(SegmentID)) (octets uint32) {
-	before := q.outstanding.Octets
+func (q *sentQueue) Ack(una Seq, f func(segmentID)) (octets uint32) {
+	before := q.outstanding.Bytes
 	for q.n > 0 {
 		id := q.order[q.head]
 		s := q.seg(id)
@@ -161,33 +161,33 @@ func (q *SentQueue) Ack(una Seq, f func(SegmentID)) (octets uint32) {
 		}
 		q.pop(id)
 	}
-	return before - q.outstanding.Octets
+	return before - q.outstanding.Bytes
 }
 
-func (q *SentQueue) trim(s *Segment, n uint32) {
+func (q *sentQueue) trim(s *sentSegment, n uint32) {
 	s.Seq, s.Len = s.Seq.Add(n), s.Len-n
-	s.Flags &^= SegmentSYN
-	q.outstanding.Octets -= n
-	q.uncount(s.state, Count{0, n})
+	s.Flags &^= sentSYN
+	q.outstanding.Bytes -= n
+	q.uncount(s.state, tally{0, n})
 }
 
-func (q *SentQueue) pop(id SegmentID) {
+func (q *sentQueue) pop(id segmentID) {
 	s := q.seg(id)
 	q.edge.leaving(q, id)
 	q.timeRemove(id)
 	q.outstanding.sub(s.Len)
-	q.uncount(s.state, Count{1, s.Len})
+	q.uncount(s.state, tally{1, s.Len})
 	if s.next != 0 {
 		q.seg(s.next).prev = 0
 	}
-	*s = Segment{next: q.free, ref: s.ref}
+	*s = sentSegment{next: q.free, ref: s.ref}
 	q.free = id
 	q.head = (q.head + 1) & uint32(len(q.order)-1)
 	q.n--
 }
 
 // uncount takes c off the sums that a segment of this state is in.
-func (q *SentQueue) uncount(state segmentState, c Count) {
+func (q *sentQueue) uncount(state segmentState, c tally) {
 	if state&stateSacked != 0 {
 		q.sacked = q.sacked.minus(c)
 	}
@@ -206,20 +206,20 @@ func (q *SentQueue) uncount(state segmentState, c Count) {
 // SACKed. id keeps the first part; the second, whose name is returned, has the same stamps and state, no timer, and the FIN and PSH.
 // It reports false, and does nothing, if the queue is full. It costs O(log n), and moving the names of at most half of the
 // segments, 4 octets each.
-func (q *SentQueue) Split(id SegmentID, at Seq) (second SegmentID, ok bool) {
+func (q *sentQueue) Split(id segmentID, at Seq) (second segmentID, ok bool) {
 	return q.split(id, at, q.max)
 }
 
 // splitToFit is Split after a smaller MSS, for which a full queue has some room yet: a segment that is too long for the path
 // would never arrive.
-func (q *SentQueue) splitToFit(id SegmentID, at Seq) (second SegmentID, ok bool) {
+func (q *sentQueue) splitToFit(id segmentID, at Seq) (second segmentID, ok bool) {
 	return q.split(id, at, q.mostSplit())
 }
 
 // mostSplit is how many segments there may be after splitToFit.
-func (q *SentQueue) mostSplit() uint32 { return min(2*q.max+64, MaxSentSegments) }
+func (q *sentQueue) mostSplit() uint32 { return min(2*q.max+64, MaxSentSegments) }
 
-func (q *SentQueue) split(id SegmentID, at Seq, most uint32) (second SegmentID, ok bool) {
+func (q *sentQueue) split(id segmentID, at Seq, most uint32) (second segmentID, ok bool) {
 	if s := q.Get(id); !at.After(s.Seq) || !at.Before(s.End()) {
 		panic("BUG: a split must be inside of the segment")
 	}
@@ -233,8 +233,8 @@ func (q *SentQueue) split(id SegmentID, at Seq, most uint32) (second SegmentID, 
 	*t = *s
 	t.ref = ref
 	first := at.Sub(s.Seq)
-	t.Seq, t.Len, t.Armed, t.Flags = at, s.Len-first, false, s.Flags&^SegmentSYN
-	s.Len, s.Flags = first, s.Flags&^(SegmentFIN|SegmentPSH)
+	t.Seq, t.Len, t.Armed, t.Flags = at, s.Len-first, false, s.Flags&^sentSYN
+	s.Len, s.Flags = first, s.Flags&^(sentFIN|sentPSH)
 	t.prev, s.next = id, second
 	if t.next != 0 {
 		q.seg(t.next).prev = second
@@ -246,15 +246,15 @@ func (q *SentQueue) split(id SegmentID, at Seq, most uint32) (second SegmentID, 
 		q.timeLink(second, id)
 	}
 	q.outstanding.Segments++
-	q.uncount(s.state, Count{Segments: ^uint32(0)}) // one more
+	q.uncount(s.state, tally{Segments: ^uint32(0)}) // one more
 	q.insert(i+1, second)
 	return second, true
 }
 
 // recycle makes an empty queue fit for another connection, with the memory that it has. Names are given out from 1 again.
-func (q *SentQueue) recycle() {
+func (q *sentQueue) recycle() {
 	if q.n != 0 {
 		panic("BUG: the queue is not empty")
 	}
-	*q = SentQueue{arena: q.arena, order: q.order}
+	*q = sentQueue{arena: q.arena, order: q.order}
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // fullQueue returns a queue of n segments of 1000 octets.
-func fullQueue(b *testing.B, n int) SentQueue {
-	q, err := NewSentQueue(n + 1)
+func fullQueue(b *testing.B, n int) sentQueue {
+	q, err := newSentQueue(n + 1)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 // RFC 9293 §3.4: SYN is the first of a segment's sequence numbers and FIN the last, so each goes with its part; RFC 6298 and
 // RACK need the stamps in both.
 func TestSplitKeepsStampsAndFlags(t *testing.T) {
-	q, _ := NewSentQueue(4)
-	id, _ := q.Push(7, 100, 10, SegmentSYN|SegmentPSH|SegmentFIN)
+	q, _ := newSentQueue(4)
+	id, _ := q.Push(7, 100, 10, sentSYN|sentPSH|sentFIN)
 	q.Retransmit(9, id)
 	q.Get(id).Armed = true
 	second, ok := q.Split(id, 104)
@@ -18,10 +18,10 @@ func TestSplitKeepsStampsAndFlags(t *testing.T) {
 		t.Fatal("the split is refused")
 	}
 	a, b := q.Get(id), q.Get(second)
-	if a.Flags != SegmentSYN || b.Flags != SegmentPSH|SegmentFIN || !a.Armed || b.Armed {
+	if a.Flags != sentSYN || b.Flags != sentPSH|sentFIN || !a.Armed || b.Armed {
 		t.Errorf("parts have flags %b, %b and timers %v, %v", a.Flags, b.Flags, a.Armed, b.Armed)
 	}
-	for _, s := range []*Segment{a, b} {
+	for _, s := range []*sentSegment{a, b} {
 		if s.FirstSent != 7 || s.Sent != 9 || s.Transmissions != 2 || !s.RetransOut() || !s.Retransmitted() {
 			t.Errorf("part %v is %+v", s.Seq, *s)
 		}
@@ -42,7 +42,7 @@ func TestSplitKeepsStampsAndFlags(t *testing.T) {
 // TestSackFlood lets a peer SACK single octets: the number of segments stays bounded, and so does the work of each block.
 func TestSackFlood(t *testing.T) {
 	const limit = 256
-	q, _ := NewSentQueue(limit)
+	q, _ := newSentQueue(limit)
 	for i := range 8 {
 		q.Push(wheel.Time(i), Seq(i*1000), 1000, 0)
 	}
@@ -63,7 +63,7 @@ func TestSackFlood(t *testing.T) {
 
 // TestSackIgnores has blocks that reach outside of what is in flight, or hold nothing.
 func TestSackIgnores(t *testing.T) {
-	q, _ := NewSentQueue(8)
+	q, _ := newSentQueue(8)
 	q.Push(0, 1000, 1000, 0)
 	for _, r := range []Range{{1100, 1100}, {1200, 1100}, {999, 1100}, {1900, 2001}, {5000, 6000}} {
 		if got := q.Sack(r, nil); got != 0 || q.Len() != 1 {
@@ -75,23 +75,23 @@ func TestSackIgnores(t *testing.T) {
 // RFC 2018 §5: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits, since the timeout might
 // indicate that the data receiver has reneged."
 func TestForgetSacks(t *testing.T) {
-	q, _ := NewSentQueue(8)
+	q, _ := newSentQueue(8)
 	for i := range 4 {
 		q.Push(0, Seq(i*100), 100, 0)
 	}
 	q.Sack(Range{100, 300}, nil)
 	var told []Seq
-	q.ForgetSacks(func(id SegmentID) { told = append(told, q.Get(id).Seq) })
+	q.ForgetSacks(func(id segmentID) { told = append(told, q.Get(id).Seq) })
 	if len(told) != 2 || told[0] != 100 || told[1] != 200 {
 		t.Errorf("told of %v, want 100 and 200", told)
 	}
-	if q.Sacked() != (Count{}) || q.Lost() != (Count{2, 200}) || q.Pipe() != (Count{2, 200}) {
+	if q.Sacked() != (tally{}) || q.Lost() != (tally{2, 200}) || q.Pipe() != (tally{2, 200}) {
 		t.Errorf("SACKed %v, lost %v, pipe %v", q.Sacked(), q.Lost(), q.Pipe())
 	}
 }
 
 func TestSentQueueAllocatesNothing(t *testing.T) {
-	q, _ := NewSentQueue(64)
+	q, _ := newSentQueue(64)
 	nxt := Seq(0)
 	round := func() {
 		for range 16 {

@@ -2,15 +2,15 @@ package tcp
 
 import "tcpwheel/wheel"
 
-func (q *SentQueue) seg(id SegmentID) *Segment { return &q.arena[id-1] }
+func (q *sentQueue) seg(id segmentID) *sentSegment { return &q.arena[id-1] }
 
 // at returns the i-th segment in sequence order.
-func (q *SentQueue) at(i uint32) SegmentID { return q.order[(q.head+i)&uint32(len(q.order)-1)] }
+func (q *sentQueue) at(i uint32) segmentID { return q.order[(q.head+i)&uint32(len(q.order)-1)] }
 
-func (q *SentQueue) set(i uint32, id SegmentID) { q.order[(q.head+i)&uint32(len(q.order)-1)] = id }
+func (q *sentQueue) set(i uint32, id segmentID) { q.order[(q.head+i)&uint32(len(q.order)-1)] = id }
 
 // position returns the index of the first segment that ends after seq, n if there is none: binary search.
-func (q *SentQueue) position(seq Seq) uint32 {
+func (q *sentQueue) position(seq Seq) uint32 {
 	lo, hi := uint32(0), q.n
 	for lo < hi {
 		mid := (lo + hi) / 2
@@ -25,7 +25,7 @@ func (q *SentQueue) position(seq Seq) uint32 {
 }
 
 // insert puts id at index i of the sequence order, for which the names on its shorter side make room.
-func (q *SentQueue) insert(i uint32, id SegmentID) {
+func (q *sentQueue) insert(i uint32, id segmentID) {
 	if q.n == uint32(len(q.order)) {
 		q.growOrder()
 	}
@@ -45,15 +45,15 @@ func (q *SentQueue) insert(i uint32, id SegmentID) {
 	q.set(i, id)
 }
 
-func (q *SentQueue) growOrder() {
-	grown := make([]SegmentID, max(4, 2*len(q.order)))
+func (q *sentQueue) growOrder() {
+	grown := make([]segmentID, max(4, 2*len(q.order)))
 	k := copy(grown, q.order[q.head:])
 	copy(grown[k:], q.order[:q.head])
 	q.order, q.head = grown, 0
 }
 
 // alloc returns an unused segment of the arena, the one given back last if there is one. The arena grows by doubling.
-func (q *SentQueue) alloc() SegmentID {
+func (q *sentQueue) alloc() segmentID {
 	if id := q.free; id != 0 {
 		q.free = q.seg(id).next
 		return id
@@ -63,12 +63,12 @@ func (q *SentQueue) alloc() SegmentID {
 		if len(q.arena) < int(q.max) { // there are more only after splitToFit
 			n = min(n, int(q.max))
 		}
-		grown := make([]Segment, n)
+		grown := make([]sentSegment, n)
 		copy(grown, q.arena)
 		q.arena = grown
 	}
 	q.used++
-	return SegmentID(q.used)
+	return segmentID(q.used)
 }
 
 // sentAfter is RACK_sent_after of RFC 8985 §6.2: the transmission at t of a segment ending at end came after the one at u, of
@@ -79,7 +79,7 @@ func sentAfter(t wheel.Time, end Seq, u wheel.Time, before Seq) bool {
 
 // timeInsert puts id into the order of last transmissions: at its newest end, before those that were sent at the same
 // instant and have later sequence numbers (RFC 8985 §6.2, RACK_sent_after).
-func (q *SentQueue) timeInsert(id SegmentID) {
+func (q *sentQueue) timeInsert(id segmentID) {
 	s, after := q.seg(id), q.newest
 	for after != 0 {
 		a := q.seg(after)
@@ -93,7 +93,7 @@ func (q *SentQueue) timeInsert(id SegmentID) {
 }
 
 // timeLink puts id behind after in the order of last transmissions, first if after is 0.
-func (q *SentQueue) timeLink(id, after SegmentID) {
+func (q *sentQueue) timeLink(id, after segmentID) {
 	s := q.seg(id)
 	s.state |= stateTimed
 	s.older, s.newer = after, q.oldest
@@ -111,7 +111,7 @@ func (q *SentQueue) timeLink(id, after SegmentID) {
 }
 
 // timeRemove takes id out of the order of last transmissions, if it is in it.
-func (q *SentQueue) timeRemove(id SegmentID) {
+func (q *sentQueue) timeRemove(id segmentID) {
 	s := q.seg(id)
 	if s.state&stateTimed == 0 {
 		return

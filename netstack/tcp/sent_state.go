@@ -9,7 +9,7 @@ import "tcpwheel/wheel"
 //
 // It costs O(log n) amortised and O(1) for each segment of news, and what Split costs: segments that were SACKed before
 // are skipped.
-func (q *SentQueue) Sack(block Range, f func(SegmentID)) (octets uint32) {
+func (q *sentQueue) Sack(block Range, f func(segmentID)) (octets uint32) {
 	if q.n == 0 || !block.Start.Before(block.End) || block.Start.Before(q.seg(q.Front()).Seq) ||
 		block.End.After(q.seg(q.Back()).End()) {
 		return 0
@@ -41,7 +41,7 @@ func (q *SentQueue) Sack(block Range, f func(SegmentID)) (octets uint32) {
 	return octets
 }
 
-func (q *SentQueue) sack(id SegmentID) {
+func (q *sentQueue) sack(id segmentID) {
 	s := q.seg(id)
 	q.timeRemove(id)
 	if s.Lost() {
@@ -64,7 +64,7 @@ func (q *SentQueue) sack(id SegmentID) {
 
 // nextUnsacked returns the first segment from id on that is not SACKed, 0 if there is none. It leaves a short cut in all
 // that it passes (path compression), which is why SACKed runs cost no more than O(log n) amortised.
-func (q *SentQueue) nextUnsacked(id SegmentID) SegmentID {
+func (q *sentQueue) nextUnsacked(id segmentID) segmentID {
 	root := id
 	for root != 0 && q.seg(root).Sacked() {
 		q.visits++
@@ -83,7 +83,7 @@ func (q *SentQueue) nextUnsacked(id SegmentID) SegmentID {
 }
 
 // follow returns where the short cut of a sacked segment leads to, and its neighbour if it has none.
-func (q *SentQueue) follow(id SegmentID) SegmentID {
+func (q *sentQueue) follow(id segmentID) segmentID {
 	if s := q.seg(id); s.skip != 0 {
 		return s.skip
 	}
@@ -92,7 +92,7 @@ func (q *SentQueue) follow(id SegmentID) SegmentID {
 
 // Retransmit notes that the segment id is sent again now; it must not be SACKed. It costs O(1), and a step for each segment that was sent
 // at the same instant and has later sequence numbers.
-func (q *SentQueue) Retransmit(now wheel.Time, id SegmentID) {
+func (q *sentQueue) Retransmit(now wheel.Time, id segmentID) {
 	s := q.Get(id)
 	if s.Sacked() {
 		panic("BUG: retransmission of a SACKed segment")
@@ -115,7 +115,7 @@ func (q *SentQueue) Retransmit(now wheel.Time, id SegmentID) {
 
 // MarkLost notes that every transmission of the segment id is deemed lost; it must not be SACKed. It costs O(1). An extra
 // call changes nothing.
-func (q *SentQueue) MarkLost(id SegmentID) {
+func (q *sentQueue) MarkLost(id segmentID) {
 	q.markFirstLost(id)
 	s := q.seg(id)
 	if s.RetransOut() {
@@ -127,7 +127,7 @@ func (q *SentQueue) MarkLost(id SegmentID) {
 }
 
 // markFirstLost notes that the first transmission of id is deemed lost, and leaves a retransmission on its way.
-func (q *SentQueue) markFirstLost(id SegmentID) {
+func (q *sentQueue) markFirstLost(id segmentID) {
 	s := q.Get(id)
 	if s.Sacked() {
 		panic("BUG: loss of a SACKed segment")
@@ -147,7 +147,7 @@ func (q *SentQueue) markFirstLost(id SegmentID) {
 // ForgetSacks forgets what the receiver said to hold, after a retransmission timeout or on evidence that it dropped what it
 // held. The segments concerned are deemed lost, all transmissions of them; f is called for each, in sequence order, before
 // that. It costs O(n).
-func (q *SentQueue) ForgetSacks(f func(SegmentID)) {
+func (q *sentQueue) ForgetSacks(f func(segmentID)) {
 	// RFC 2018 §5: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits, since the timeout
 	// might indicate that the data receiver has reneged."
 	for id := q.Front(); id != 0; id = q.seg(id).next {
@@ -168,17 +168,17 @@ func (q *SentQueue) ForgetSacks(f func(SegmentID)) {
 }
 
 // waitingLost returns how many segments are lost and were not retransmitted since.
-func (q *SentQueue) waitingLost() uint32 { return q.waiting }
+func (q *sentQueue) waitingLost() uint32 { return q.waiting }
 
 // has reports whether id names a segment of the queue.
-func (q *SentQueue) has(id SegmentID) bool {
+func (q *sentQueue) has(id segmentID) bool {
 	return id != 0 && int(id) <= len(q.arena) && q.arena[id-1].Len != 0
 }
 
 // forgetLosses takes back that segments were lost, of those that were not retransmitted since: they count as on their
 // way again. It costs O(n).
-func (q *SentQueue) forgetLosses() {
-	after := SegmentID(0)
+func (q *sentQueue) forgetLosses() {
+	after := segmentID(0)
 	for id := q.Front(); id != 0; id = q.seg(id).next {
 		s := q.seg(id)
 		if !s.Lost() {
@@ -211,7 +211,7 @@ func (q *SentQueue) forgetLosses() {
 }
 
 // newerThan returns the segment sent next after id, the oldest for 0.
-func (q *SentQueue) newerThan(id SegmentID) SegmentID {
+func (q *sentQueue) newerThan(id segmentID) segmentID {
 	if id == 0 {
 		return q.oldest
 	}
@@ -219,7 +219,7 @@ func (q *SentQueue) newerThan(id SegmentID) SegmentID {
 }
 
 // recountEdge puts the edge of RFC 6675 to the first segment that is not SACKed, and counts what is SACKed above it.
-func (q *SentQueue) recountEdge() {
+func (q *sentQueue) recountEdge() {
 	id := q.Front()
 	for id != 0 && q.seg(id).Sacked() {
 		id = q.seg(id).next

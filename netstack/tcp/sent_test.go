@@ -10,7 +10,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// sentTwin is the dumb twin of SentQueue: a byte of state for each sequence number in flight.
+// sentTwin is the dumb twin of sentQueue: a byte of state for each sequence number in flight.
 type sentTwin struct {
 	una   Seq
 	state []byte
@@ -39,9 +39,9 @@ func (w *sentTwin) each(r Range, f func(i int)) {
 }
 
 // check walks all invariants of the queue.
-func (q *SentQueue) check() error {
-	var out, sacked, lost, retrans Count
-	timed, prev := 0, SegmentID(0)
+func (q *sentQueue) check() error {
+	var out, sacked, lost, retrans tally
+	timed, prev := 0, segmentID(0)
 	edgeSeen := false
 	var edge lossEdge
 	for i := range q.n {
@@ -96,7 +96,7 @@ func (q *SentQueue) check() error {
 		return fmt.Errorf("sums are %v %v %v %v %v, want %v %v %v %v %v",
 			q.outstanding, q.sacked, q.lost, q.retransOut, q.edge, out, sacked, lost, retrans, edge)
 	}
-	older, cutSeen := SegmentID(0), q.cut == 0
+	older, cutSeen := segmentID(0), q.cut == 0
 	for id := q.oldest; id != 0; id = q.seg(id).newer {
 		s := q.seg(id)
 		if s.older != older || older != 0 && !sentAfter(s.Sent, s.End(), q.seg(older).Sent, q.seg(older).End()) {
@@ -115,13 +115,13 @@ func (q *SentQueue) check() error {
 // runSent plays ops on a queue and its twin. next gives numbers from 0 to n-1.
 func runSent(t *testing.T, steps, limit int, next func(n int) int) {
 	t.Helper()
-	q, err := NewSentQueue(limit)
+	q, err := newSentQueue(limit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &sentTwin{una: Seq(0xffff_ff00)}
 	now := wheel.Time(0)
-	some := func() SegmentID { return q.at(uint32(next(q.Len()))) }
+	some := func() segmentID { return q.at(uint32(next(q.Len()))) }
 	for step := range steps {
 		now = now.Add([]time.Duration{0, 0, 1, 1000}[next(4)])
 		op := next(9)
@@ -151,7 +151,7 @@ func runSent(t *testing.T, steps, limit int, next func(n int) int) {
 			r := Range{w.una.Add(uint32(from)), w.una.Add(uint32(from + 1 + next(len(w.state)-from)))}
 			var told []Range
 			full := q.Len()+2 > limit
-			got := q.Sack(r, func(id SegmentID) {
+			got := q.Sack(r, func(id segmentID) {
 				if s := q.Get(id); s.Sacked() {
 					t.Fatalf("step %d: Sack tells of %v, which was SACKed", step, s.Seq)
 				}
@@ -164,7 +164,7 @@ func runSent(t *testing.T, steps, limit int, next func(n int) int) {
 				}
 			})
 			for _, o := range told {
-				if !r.Contains(o) {
+				if !r.contains(o) {
 					t.Fatalf("step %d: Sack(%v) tells of %v", step, r, o)
 				}
 				w.each(o, func(i int) { w.state[i] = twinSacked; got-- })
@@ -202,7 +202,7 @@ func runSent(t *testing.T, steps, limit int, next func(n int) int) {
 			t.Fatalf("step %d, operation %d: %v", step, op, err)
 		}
 		pipe := w.count(twinSacked|twinLost, 0) + w.count(twinRetrans, twinRetrans)
-		got := [5]uint32{q.Outstanding().Octets, q.Sacked().Octets, q.Lost().Octets, q.RetransOut().Octets, q.Pipe().Octets}
+		got := [5]uint32{q.Outstanding().Bytes, q.Sacked().Bytes, q.Lost().Bytes, q.RetransOut().Bytes, q.Pipe().Bytes}
 		want := [5]uint32{uint32(len(w.state)), w.count(twinSacked, twinSacked), w.count(twinLost, twinLost),
 			w.count(twinRetrans, twinRetrans), pipe}
 		if got != want {
@@ -247,7 +247,7 @@ func FuzzSentQueue(f *testing.F) {
 
 func TestNewSentQueueBounds(t *testing.T) {
 	for _, n := range []int{-1, 0, MaxSentSegments + 1} {
-		if _, err := NewSentQueue(n); err == nil {
+		if _, err := newSentQueue(n); err == nil {
 			t.Errorf("NewSentQueue(%d) has no error", n)
 		}
 	}
@@ -256,7 +256,7 @@ func TestNewSentQueueBounds(t *testing.T) {
 // TestSentQueueWork bounds the segments visited for each ACK with 10^5 in flight.
 func TestSentQueueWork(t *testing.T) {
 	const n, size = 100_000, 1000
-	q, _ := NewSentQueue(n)
+	q, _ := newSentQueue(n)
 	for i := range n {
 		q.Push(wheel.Time(i), Seq(i*size), size, 0)
 	}

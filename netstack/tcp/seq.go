@@ -55,6 +55,6 @@ type Range struct {
 func (r Range) Len() uint32 { return r.End.Sub(r.Start) }
 
 // Contains reports whether all of o is in r.
-func (r Range) Contains(o Range) bool {
+func (r Range) contains(o Range) bool {
 	return r.Start.AtOrBefore(o.Start) && o.End.AtOrBefore(r.End)
 }

@@ -77,7 +77,7 @@ func TestRange(t *testing.T) {
 		{Start: 100, End: 200}:        false,
 		{Start: 1<<32 - 50, End: 100}: false,
 	} {
-		if got := r.Contains(o); got != want {
+		if got := r.contains(o); got != want {
 			t.Errorf("%v.Contains(%v) = %v, want %v", r, o, got, want)
 		}
 	}

@@ -19,15 +19,15 @@ func TestSYNCookieLifetime(t *testing.T) {
 			made = -made
 		}
 		irs := Seq(rng.Uint32())
-		cookie := secret.SYNCookie(made, server, client, irs, 1460)
+		cookie := secret.synCookie(made, server, client, irs, 1460)
 		good := func(age time.Duration) bool {
-			mss, ok := secret.CheckSYNCookie(made.Add(age), server, client, irs, cookie)
+			mss, ok := secret.checkSYNCookie(made.Add(age), server, client, irs, cookie)
 			if ok && mss != 1460 {
 				t.Fatalf("cookie of %v: MSS %d, want 1460", made, mss)
 			}
 			return ok
 		}
-		for _, age := range []time.Duration{0, 1, time.Second, CookieMinLifetime} {
+		for _, age := range []time.Duration{0, 1, time.Second, cookieMinLifetime} {
 			if !good(age) {
 				t.Fatalf("cookie of %v is refused after %v", made, age)
 			}
@@ -40,9 +40,9 @@ func TestSYNCookieLifetime(t *testing.T) {
 		}
 	}
 	// To the nanosecond: made in tick 0, good in ticks 0 and 1.
-	cookie := secret.SYNCookie(0, server, client, 1, 1460)
+	cookie := secret.synCookie(0, server, client, 1, 1460)
 	for now, want := range map[wheel.Time]bool{-1: false, 0: true, 2*wheel.Time(cookieTick) - 1: true, 2 * wheel.Time(cookieTick): false} {
-		if _, ok := secret.CheckSYNCookie(now, server, client, 1, cookie); ok != want {
+		if _, ok := secret.checkSYNCookie(now, server, client, 1, cookie); ok != want {
 			t.Errorf("cookie of 0 at %d: %v, want %v", now, ok, want)
 		}
 	}
@@ -53,8 +53,8 @@ func TestSYNCookieMSS(t *testing.T) {
 		{0, 48}, {47, 48}, {48, 48}, {64, 48}, {535, 48}, {536, 536}, {1219, 536}, {1220, 1220}, {1359, 1220}, {1400, 1360},
 		{1440, 1440}, {1459, 1440}, {1460, 1460}, {8939, 1460}, {8960, 8940}, {65474, 8940}, {65495, 65475}, {65535, 65475},
 	} {
-		cookie := secret.SYNCookie(5, server, client, 9, tt.peer)
-		if mss, ok := secret.CheckSYNCookie(5, server, client, 9, cookie); mss != tt.want || !ok {
+		cookie := secret.synCookie(5, server, client, 9, tt.peer)
+		if mss, ok := secret.checkSYNCookie(5, server, client, 9, cookie); mss != tt.want || !ok {
 			t.Errorf("MSS %d came back as %d, %v, want %d", tt.peer, mss, ok, tt.want)
 		}
 	}
@@ -62,25 +62,25 @@ func TestSYNCookieMSS(t *testing.T) {
 
 // TestSYNCookieIsBound checks that a cookie is good for the ends, the secret and the SYN that it was made for only.
 func TestSYNCookieIsBound(t *testing.T) {
-	cookie := secret.SYNCookie(0, server, client, 1000, 1460)
+	cookie := secret.synCookie(0, server, client, 1000, 1460)
 	for _, ends := range otherEnds() {
-		if _, ok := secret.CheckSYNCookie(0, ends[0], ends[1], 1000, cookie); ok {
+		if _, ok := secret.checkSYNCookie(0, ends[0], ends[1], 1000, cookie); ok {
 			t.Errorf("cookie for %v is taken for %v", [2]netip.AddrPort{server, client}, ends)
 		}
 	}
 	other := NewSecret([16]byte{1})
-	if _, ok := other.CheckSYNCookie(0, server, client, 1000, cookie); ok {
+	if _, ok := other.checkSYNCookie(0, server, client, 1000, cookie); ok {
 		t.Error("cookie is taken under another secret")
 	}
 	for d := Seq(1); d != 0; d <<= 1 {
-		if _, ok := secret.CheckSYNCookie(0, server, client, 1000^d, cookie); ok {
+		if _, ok := secret.checkSYNCookie(0, server, client, 1000^d, cookie); ok {
 			t.Errorf("cookie is taken for another SYN, %d", 1000^d)
 		}
 		// A SYN whose number and cookie are both moved has the same base.
-		if _, ok := secret.CheckSYNCookie(0, server, client, 1000+d, cookie+d); ok {
+		if _, ok := secret.checkSYNCookie(0, server, client, 1000+d, cookie+d); ok {
 			t.Errorf("cookie and SYN are taken if both are moved by %d", d)
 		}
-		if _, ok := secret.CheckSYNCookie(0, server, client, 1000, cookie^d); ok {
+		if _, ok := secret.checkSYNCookie(0, server, client, 1000, cookie^d); ok {
 			t.Errorf("cookie is taken with bit %#x turned over", uint32(d))
 		}
 	}
@@ -99,9 +99,9 @@ func TestForgedSYNCookies(t *testing.T) {
 
 	taken := 0
 	const step = 16
-	good := uint32(secret.SYNCookie(now, server, client, irs, 1460)-base) & cookieMACMask
+	good := uint32(secret.synCookie(now, server, client, irs, 1460)-base) & cookieMACMask
 	for mac := good % step; mac <= cookieMACMask; mac += step {
-		if mss, ok := secret.CheckSYNCookie(now, server, client, irs, base.Add(live|mac)); ok {
+		if mss, ok := secret.checkSYNCookie(now, server, client, irs, base.Add(live|mac)); ok {
 			taken++
 			if mss != 1460 {
 				t.Errorf("MSS %d, want 1460", mss)
@@ -117,8 +117,8 @@ func TestForgedSYNCookies(t *testing.T) {
 	for age := range int64(1 << cookieAgeBits) {
 		made := now.Add(-time.Duration(age) * cookieTick)
 		for _, mss := range cookieMSS {
-			cookie := secret.SYNCookie(made, server, client, irs, mss)
-			if _, ok := secret.CheckSYNCookie(now, server, client, irs, cookie); ok {
+			cookie := secret.synCookie(made, server, client, irs, mss)
+			if _, ok := secret.checkSYNCookie(now, server, client, irs, cookie); ok {
 				counts[uint32(cookie-base)>>cookieMACBits] = true
 			}
 		}
@@ -130,7 +130,7 @@ func TestForgedSYNCookies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	taken = 0
 	for range 1 << 20 {
-		if _, ok := secret.CheckSYNCookie(now, server, client, Seq(rng.Uint32()), Seq(rng.Uint32())); ok {
+		if _, ok := secret.checkSYNCookie(now, server, client, Seq(rng.Uint32()), Seq(rng.Uint32())); ok {
 			taken++
 		}
 	}
@@ -146,10 +146,10 @@ func TestCookieOptions(t *testing.T) {
 	for range 100 {
 		stamps = append(stamps, rng.Uint32())
 	}
-	all := []CookieOptions{}
+	all := []cookieOptions{}
 	for ws := range uint8(MaxWScale + 2) {
 		for bits := range 4 {
-			o := CookieOptions{HasWScale: ws <= MaxWScale, WScale: ws, SACKPermitted: bits&1 != 0, ECN: bits&2 != 0}
+			o := cookieOptions{HasWScale: ws <= MaxWScale, WScale: ws, SACKPermitted: bits&1 != 0, ECN: bits&2 != 0}
 			if !o.HasWScale {
 				o.WScale = 0
 			}
@@ -163,7 +163,7 @@ func TestCookieOptions(t *testing.T) {
 		said := map[uint32]bool{}
 		for _, o := range all {
 			got := o.TSVal(ts)
-			if back := CookieOptionsFrom(got); back != o {
+			if back := cookieOptionsFrom(got); back != o {
 				t.Fatalf("%+v came back from %d as %+v", o, got, back)
 			}
 			// RFC 7323 §5.4: timestamps do not go back; the connection goes on from ts.
@@ -176,7 +176,7 @@ func TestCookieOptions(t *testing.T) {
 			t.Fatalf("64 combinations say %d timestamps", len(said))
 		}
 	}
-	if got := CookieOptionsFrom(CookieOptions{HasWScale: true, WScale: 200}.TSVal(1000)).WScale; got != MaxWScale {
+	if got := cookieOptionsFrom(cookieOptions{HasWScale: true, WScale: 200}.TSVal(1000)).WScale; got != MaxWScale {
 		t.Errorf("a shift count of 200 came back as %d, want %d", got, MaxWScale)
 	}
 }
@@ -184,8 +184,8 @@ func TestCookieOptions(t *testing.T) {
 func TestSecretAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		irs := secret.ISN(4, client, server)
-		cookie := secret.SYNCookie(4, server, client, irs, 1460)
-		if _, ok := secret.CheckSYNCookie(4, server, client, irs, cookie); !ok {
+		cookie := secret.synCookie(4, server, client, irs, 1460)
+		if _, ok := secret.checkSYNCookie(4, server, client, irs, cookie); !ok {
 			t.Error("the cookie is refused")
 		}
 	}); n != 0 {
@@ -194,17 +194,17 @@ func TestSecretAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkSYNCookie(b *testing.B) {
-	cookie := secret.SYNCookie(0, server, client, 1, 1460)
+	cookie := secret.synCookie(0, server, client, 1, 1460)
 	b.Run("op=make", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			secret.SYNCookie(0, server, client, 1, 1460)
+			secret.synCookie(0, server, client, 1, 1460)
 		}
 	})
 	b.Run("op=check", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, ok := secret.CheckSYNCookie(0, server, client, 1, cookie); !ok {
+			if _, ok := secret.checkSYNCookie(0, server, client, 1, cookie); !ok {
 				b.Fatal("refused")
 			}
 		}

@@ -9,8 +9,8 @@ import (
 // ptoWithoutRTT is the probe timeout while no round trip was measured (RFC 8985 §7.2).
 const ptoWithoutRTT = time.Second
 
-// PTOInput is what the probe timeout follows from.
-type PTOInput struct {
+// ptoInput is what the probe timeout follows from.
+type ptoInput struct {
 	SRTT        time.Duration
 	HasSRTT     bool
 	Flight      uint32        // segments in flight
@@ -30,7 +30,7 @@ const ptoPrompt = 5 * time.Millisecond
 
 // PTO returns how long from now the loss probe timer is to run (RFC 8985 §7.2, TLP_calc_PTO), never less than 0. early says that
 // Prompt has made it shorter.
-func PTO(now wheel.Time, in PTOInput) (pto time.Duration, early bool) {
+func probeTimeout(now wheel.Time, in ptoInput) (pto time.Duration, early bool) {
 	pto = ptoWithoutRTT
 	if in.HasSRTT {
 		// RFC 8985 §7.2: "PTO = 2 * SRTT", and "If FlightSize is one segment: PTO += TLP.max_ack_delay".
@@ -61,7 +61,7 @@ func PTO(now wheel.Time, in PTOInput) (pto time.Duration, early bool) {
 
 // TLP is the state of tail loss probing (RFC 8985 §7.1 and RFC 8985 §7.4) of one connection. The zero value is ready. It is set back to
 // it when a fast recovery or an RTO recovery starts.
-type TLP struct {
+type tlpState struct {
 	endSeq     Seq // TLP.end_seq
 	inFlight   bool
 	isRetrans  bool // TLP.is_retrans
@@ -72,24 +72,24 @@ type TLP struct {
 
 // MayProbe reports whether a probe may be sent when the timer expires (RFC 8985 §7.3): no other is in flight, and a round
 // trip was measured since the last one. If not, the retransmission timer is armed instead.
-func (p *TLP) MayProbe() bool { return !p.inFlight && !p.wantSample }
+func (p *tlpState) MayProbe() bool { return !p.inFlight && !p.wantSample }
 
 // Probed notes that a probe was sent; sndNxt is SND.NXT after it, retrans says that it was old data, and early what PTO said.
-func (p *TLP) Probed(sndNxt Seq, retrans, early bool) {
-	*p = TLP{endSeq: sndNxt, inFlight: true, isRetrans: retrans, wantSample: true, early: early, misled: p.misled}
+func (p *tlpState) Probed(sndNxt Seq, retrans, early bool) {
+	*p = tlpState{endSeq: sndNxt, inFlight: true, isRetrans: retrans, wantSample: true, early: early, misled: p.misled}
 }
 
 // MayBeEarly reports whether a probe may leave early: none was in vain so far that did.
-func (p *TLP) MayBeEarly() bool { return !p.misled }
+func (p *tlpState) MayBeEarly() bool { return !p.misled }
 
 // Sampled notes a measurement of the round-trip time.
-func (p *TLP) Sampled() { p.wantSample = false }
+func (p *tlpState) Sampled() { p.wantSample = false }
 
 // Reset forgets a probe in flight, when a recovery starts (RFC 8985 §7.1). The wait for a measurement goes on.
-func (p *TLP) Reset() { *p = TLP{wantSample: p.wantSample, misled: p.misled} }
+func (p *tlpState) Reset() { *p = tlpState{wantSample: p.wantSample, misled: p.misled} }
 
-// TLPAck is what TLP has to know of an ACK.
-type TLPAck struct {
+// tlpAck is what TLP has to know of an ACK.
+type tlpAck struct {
 	Ack        Seq
 	DSACKProbe bool // a DSACK that covers the probe
 	DupNoSACK  bool // a duplicate ACK without a SACK option
@@ -97,7 +97,7 @@ type TLPAck struct {
 
 // Acked is TLP_process_ack of RFC 8985 §7.4.2. repaired says that a retransmitted probe repaired a loss, which
 // nothing else has told, so that congestion control is to react to one.
-func (p *TLP) Acked(a TLPAck) (repaired bool) {
+func (p *tlpState) Acked(a tlpAck) (repaired bool) {
 	if !p.inFlight || a.Ack.Before(p.endSeq) {
 		return false
 	}

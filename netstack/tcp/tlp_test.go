@@ -11,16 +11,16 @@ import (
 func TestPTO(t *testing.T) {
 	now := wheel.Time(time.Second)
 	for _, c := range []struct {
-		in   PTOInput
+		in   ptoInput
 		want time.Duration
 	}{
-		{PTOInput{SRTT: 50 * ms, HasSRTT: true, Flight: 2, MaxAckDelay: 200 * ms, RTOExpiry: now.Add(time.Hour)}, 100 * ms},
-		{PTOInput{SRTT: 50 * ms, HasSRTT: true, Flight: 1, MaxAckDelay: 200 * ms, RTOExpiry: now.Add(time.Hour)}, 300 * ms},
-		{PTOInput{Flight: 1, MaxAckDelay: 200 * ms, RTOExpiry: now.Add(time.Hour)}, time.Second},
-		{PTOInput{SRTT: 50 * ms, HasSRTT: true, Flight: 1, MaxAckDelay: 200 * ms, RTOExpiry: now.Add(250 * ms)}, 250 * ms},
-		{PTOInput{SRTT: 50 * ms, HasSRTT: true, Flight: 2, RTOExpiry: now.Add(-ms)}, 0},
+		{ptoInput{SRTT: 50 * ms, HasSRTT: true, Flight: 2, MaxAckDelay: 200 * ms, RTOExpiry: now.Add(time.Hour)}, 100 * ms},
+		{ptoInput{SRTT: 50 * ms, HasSRTT: true, Flight: 1, MaxAckDelay: 200 * ms, RTOExpiry: now.Add(time.Hour)}, 300 * ms},
+		{ptoInput{Flight: 1, MaxAckDelay: 200 * ms, RTOExpiry: now.Add(time.Hour)}, time.Second},
+		{ptoInput{SRTT: 50 * ms, HasSRTT: true, Flight: 1, MaxAckDelay: 200 * ms, RTOExpiry: now.Add(250 * ms)}, 250 * ms},
+		{ptoInput{SRTT: 50 * ms, HasSRTT: true, Flight: 2, RTOExpiry: now.Add(-ms)}, 0},
 	} {
-		if got, early := PTO(now, c.in); got != c.want || early {
+		if got, early := probeTimeout(now, c.in); got != c.want || early {
 			t.Errorf("PTO(%+v) = %v, want %v", c.in, got, c.want)
 		}
 	}
@@ -32,23 +32,23 @@ func TestPTOBehindPromptAcks(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		now   wheel.Time
-		in    PTOInput
+		in    ptoInput
 		want  time.Duration // from the transmission
 		early bool
 	}{
-		{"two round trips", sent.Add(50 * ms), PTOInput{SRTT: 50 * ms, Flight: 1, MaxAckDelay: 200 * ms}, 100 * ms, true},
-		{"also of two segments", sent.Add(50 * ms), PTOInput{SRTT: 50 * ms, Flight: 2, MaxAckDelay: 200 * ms}, 100 * ms, true},
-		{"the variation", sent.Add(50 * ms), PTOInput{SRTT: 50 * ms, RTTVar: 20 * ms, Flight: 1, MaxAckDelay: 200 * ms}, 130 * ms, true},
-		{"one behind the ACK", sent.Add(70 * ms), PTOInput{SRTT: 50 * ms, Flight: 1, MaxAckDelay: 200 * ms}, 120 * ms, true},
-		{"some ms behind the ACK", sent.Add(1 * ms), PTOInput{SRTT: 1 * ms, Flight: 1, MaxAckDelay: 200 * ms}, 6 * ms, true},
-		{"no later than without", sent.Add(50 * ms), PTOInput{SRTT: 50 * ms, RTTVar: 100 * ms, Flight: 2, MaxAckDelay: 200 * ms}, 150 * ms, false},
-		{"no later than the RTO", sent.Add(50 * ms), PTOInput{SRTT: 50 * ms, Flight: 1, MaxAckDelay: 200 * ms, RTOExpiry: sent.Add(90 * ms)}, 90 * ms, false},
+		{"two round trips", sent.Add(50 * ms), ptoInput{SRTT: 50 * ms, Flight: 1, MaxAckDelay: 200 * ms}, 100 * ms, true},
+		{"also of two segments", sent.Add(50 * ms), ptoInput{SRTT: 50 * ms, Flight: 2, MaxAckDelay: 200 * ms}, 100 * ms, true},
+		{"the variation", sent.Add(50 * ms), ptoInput{SRTT: 50 * ms, RTTVar: 20 * ms, Flight: 1, MaxAckDelay: 200 * ms}, 130 * ms, true},
+		{"one behind the ACK", sent.Add(70 * ms), ptoInput{SRTT: 50 * ms, Flight: 1, MaxAckDelay: 200 * ms}, 120 * ms, true},
+		{"some ms behind the ACK", sent.Add(1 * ms), ptoInput{SRTT: 1 * ms, Flight: 1, MaxAckDelay: 200 * ms}, 6 * ms, true},
+		{"no later than without", sent.Add(50 * ms), ptoInput{SRTT: 50 * ms, RTTVar: 100 * ms, Flight: 2, MaxAckDelay: 200 * ms}, 150 * ms, false},
+		{"no later than the RTO", sent.Add(50 * ms), ptoInput{SRTT: 50 * ms, Flight: 1, MaxAckDelay: 200 * ms, RTOExpiry: sent.Add(90 * ms)}, 90 * ms, false},
 	} {
 		c.in.HasSRTT, c.in.Prompt, c.in.LastSent = true, true, sent
 		if c.in.RTOExpiry == 0 {
 			c.in.RTOExpiry = sent.Add(time.Hour)
 		}
-		pto, early := PTO(c.now, c.in)
+		pto, early := probeTimeout(c.now, c.in)
 		if got := c.now.Add(pto).Sub(sent); got != c.want || early != c.early {
 			t.Errorf("%s: %v, early %v, want %v, %v", c.name, got, early, c.want, c.early)
 		}
@@ -59,21 +59,21 @@ func TestPTOBehindPromptAcks(t *testing.T) {
 func TestTLPIsMisledOnce(t *testing.T) {
 	for _, c := range []struct {
 		early bool
-		ack   TLPAck
+		ack   tlpAck
 		may   bool
 	}{
-		{true, TLPAck{Ack: 100, DSACKProbe: true}, false},
-		{true, TLPAck{Ack: 100, DupNoSACK: true}, false},
-		{true, TLPAck{Ack: 101}, true},
-		{false, TLPAck{Ack: 100, DSACKProbe: true}, true},
+		{true, tlpAck{Ack: 100, DSACKProbe: true}, false},
+		{true, tlpAck{Ack: 100, DupNoSACK: true}, false},
+		{true, tlpAck{Ack: 101}, true},
+		{false, tlpAck{Ack: 100, DSACKProbe: true}, true},
 	} {
-		var p TLP
+		var p tlpState
 		p.Probed(100, true, c.early)
 		p.Acked(c.ack)
 		p.Reset()
 		p.Sampled()
 		p.Probed(200, true, false)
-		p.Acked(TLPAck{Ack: 200, DSACKProbe: true})
+		p.Acked(tlpAck{Ack: 200, DSACKProbe: true})
 		if got := p.MayBeEarly(); got != c.may {
 			t.Errorf("early %v, %+v: may be early again %v, want %v", c.early, c.ack, got, c.may)
 		}
@@ -82,7 +82,7 @@ func TestTLPIsMisledOnce(t *testing.T) {
 
 // RFC 8985 §7.3: one probe at a time, and a measurement between two.
 func TestTLPMayProbe(t *testing.T) {
-	var p TLP
+	var p tlpState
 	want := func(what string, may bool) {
 		t.Helper()
 		if p.MayProbe() != may {
@@ -92,7 +92,7 @@ func TestTLPMayProbe(t *testing.T) {
 	want("at first", true)
 	p.Probed(100, false, false)
 	want("in flight", false)
-	p.Acked(TLPAck{Ack: 100})
+	p.Acked(tlpAck{Ack: 100})
 	want("without a measurement", false)
 	p.Sampled()
 	want("with one", true)
@@ -109,19 +109,19 @@ func TestTLPAcked(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		retrans        bool
-		ack            TLPAck
+		ack            tlpAck
 		repaired, open bool
 	}{
-		{"below", true, TLPAck{Ack: 99, DSACKProbe: true}, false, true},
-		{"new data", false, TLPAck{Ack: 100}, false, false},
-		{"new data, past it", false, TLPAck{Ack: 101}, false, false},
-		{"DSACK", true, TLPAck{Ack: 100, DSACKProbe: true}, false, false},
-		{"DSACK past it", true, TLPAck{Ack: 101, DSACKProbe: true}, false, false},
-		{"at it", true, TLPAck{Ack: 100}, false, true},
-		{"duplicate", true, TLPAck{Ack: 100, DupNoSACK: true}, false, false},
-		{"past it", true, TLPAck{Ack: 101}, true, false},
+		{"below", true, tlpAck{Ack: 99, DSACKProbe: true}, false, true},
+		{"new data", false, tlpAck{Ack: 100}, false, false},
+		{"new data, past it", false, tlpAck{Ack: 101}, false, false},
+		{"DSACK", true, tlpAck{Ack: 100, DSACKProbe: true}, false, false},
+		{"DSACK past it", true, tlpAck{Ack: 101, DSACKProbe: true}, false, false},
+		{"at it", true, tlpAck{Ack: 100}, false, true},
+		{"duplicate", true, tlpAck{Ack: 100, DupNoSACK: true}, false, false},
+		{"past it", true, tlpAck{Ack: 101}, true, false},
 	} {
-		var p TLP
+		var p tlpState
 		p.Probed(100, c.retrans, false)
 		if got := p.Acked(c.ack); got != c.repaired || p.inFlight != c.open {
 			t.Errorf("%s: repaired %v, open %v, want %v, %v", c.name, got, p.inFlight, c.repaired, c.open)

@@ -73,7 +73,7 @@ type TraceEvent struct {
 }
 
 // Late returns by how much a timer expired after its deadline.
-func (ev *TraceEvent) Late() time.Duration { return ev.T.Sub(ev.Deadline) }
+func (ev *TraceEvent) late() time.Duration { return ev.T.Sub(ev.Deadline) }
 
 // TraceVars are the variables of a connection that are traced. Sequence numbers are those on the wire.
 type TraceVars struct {
@@ -208,7 +208,7 @@ func (e *Engine) traceOutput(s *Socket) {
 	}
 	for _, op := range o.Timers {
 		if op.Start {
-			t := traceTimer{traceSegment(&s.conn, op.Slot.Segment()), e.now, op.At}
+			t := traceTimer{traceSegment(&s.conn, op.Slot.segment()), e.now, op.At}
 			known.timers[op.Slot] = t
 			e.traceTimer(s, TraceArmed, op.Slot, t)
 		} else if t, ok := known.timers[op.Slot]; ok {
@@ -243,7 +243,7 @@ func traceVars(c *Conn) TraceVars {
 }
 
 // traceSegment returns where a segment in flight begins, 0 if there is no such segment.
-func traceSegment(c *Conn, id SegmentID) Seq {
+func traceSegment(c *Conn, id segmentID) Seq {
 	if id == 0 || int(id) > len(c.fl.sent.arena) {
 		return 0
 	}

@@ -46,15 +46,15 @@ func (t *JSONTracer) Flush() error {
 
 // Trace writes a line. It allocates nothing once the buffer has grown.
 func (t *JSONTracer) Trace(ev *TraceEvent) {
-	t.buf = ev.AppendJSON(t.buf)
+	t.buf = ev.appendJSON(t.buf)
 	t.buf = append(t.buf, '\n')
 	if len(t.buf) >= jsonBuffer {
 		_ = t.Flush() // which keeps the error
 	}
 }
 
-// AppendJSON appends the event as an object, as JSONTracer documents it.
-func (ev *TraceEvent) AppendJSON(b []byte) []byte {
+// appendJSON appends the event as an object, as JSONTracer documents it.
+func (ev *TraceEvent) appendJSON(b []byte) []byte {
 	b = append(b, `{"t":`...)
 	b = strconv.AppendInt(b, int64(ev.T), 10)
 	b = appendUint(b, "conn", ev.Conn)
@@ -138,13 +138,13 @@ func (ev *TraceEvent) appendSegment(b []byte) []byte {
 
 func (ev *TraceEvent) appendTimer(b []byte) []byte {
 	b = appendString(b, "timer", ev.Timer.String())
-	if ev.Slot.Segment() != 0 {
+	if ev.Slot.segment() != 0 {
 		b = appendUint(b, "seq", uint64(ev.Seq))
 	}
 	b = appendTime(b, "armed", ev.Armed)
 	b = appendTime(b, "deadline", ev.Deadline)
 	if ev.Kind == TraceExpired {
-		b = appendInt(b, "late", int64(ev.Late()))
+		b = appendInt(b, "late", int64(ev.late()))
 	}
 	return b
 }

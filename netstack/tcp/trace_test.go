@@ -92,8 +92,8 @@ func (r *traceRecorder) Trace(ev *TraceEvent) {
 		if !runs || at != ev.Deadline {
 			r.t.Errorf("%v of %v at %v with the deadline %v, armed for %v, %v", ev.Kind, ev.Timer, ev.T, ev.Deadline, at, runs)
 		}
-		if ev.Kind == TraceExpired && ev.Late() < 0 {
-			r.t.Errorf("%v expires %v early", ev.Timer, -ev.Late())
+		if ev.Kind == TraceExpired && ev.late() < 0 {
+			r.t.Errorf("%v expires %v early", ev.Timer, -ev.late())
 		}
 		delete(r.running, key)
 	case TraceClosed:
@@ -134,7 +134,7 @@ func TestEachLineOfATraceIsJSON(t *testing.T) {
 	for kind := range traceKinds {
 		ev := all
 		ev.Kind = kind
-		line := ev.AppendJSON(nil)
+		line := ev.appendJSON(nil)
 		var fields map[string]any
 		if err := json.Unmarshal(line, &fields); err != nil {
 			t.Fatalf("%v: %v: %s", kind, err, line)
@@ -147,7 +147,7 @@ func TestEachLineOfATraceIsJSON(t *testing.T) {
 	want := `{"t":-5,"conn":3,"event":"segment_sent","local":"[2001:db8::1]:80","remote":"[fe80::1]:7","flags":"S.UE","seq":1,"ack":2,` +
 		`"win":3,"len":9,"urg":4,"mss":1460,"wscale":7,"sack_permitted":true,"ts_val":5,"ts_ecr":6,"user_timeout":60000000000,` +
 		`"sack":[[1,2],[3,4]],"ce":true,"ect":true,"rexmit":1,"timer":"tlp"}`
-	if got := string(all.AppendJSON(nil)); got != want {
+	if got := string(all.appendJSON(nil)); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 }
@@ -163,7 +163,7 @@ func traceEventWithEverything() TraceEvent {
 			},
 		},
 		Len: 9, CE: true, ECT: true, Rexmit: 1, Timed: true,
-		Timer: 4, Slot: SegmentSlot(2), Seq: 77, Armed: 1, Deadline: 2,
+		Timer: 4, Slot: segmentSlot(2), Seq: 77, Armed: 1, Deadline: 2,
 		Vars: TraceVars{State: StateEstablished, CAState: CALoss, Cwnd: 1, RTO: 5}, Changed: 1<<11 - 1,
 		Err: ErrReset,
 	}

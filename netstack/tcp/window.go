@@ -2,17 +2,17 @@ package tcp
 
 import "fmt"
 
-// ScaleFor returns the least window scale with which a buffer of n octets can be offered whole, 14 for those that cannot.
-func ScaleFor(n uint32) (scale uint8) {
+// windowScaleFor returns the least window scale with which a buffer of n octets can be offered whole, 14 for those that cannot.
+func windowScaleFor(n uint32) (scale uint8) {
 	for scale < MaxWScale && 65535<<scale < n {
 		scale++
 	}
 	return scale
 }
 
-// RecvWindow is what the receiver offers: the right edge RCV.NXT+RCV.WND that the peer knows of, which never goes back,
+// recvWindow is what the receiver offers: the right edge RCV.NXT+RCV.WND that the peer knows of, which never goes back,
 // and the buffer behind it. All methods cost O(1).
-type RecvWindow struct {
+type recvWindow struct {
 	edge  Seq
 	buff  uint32 // RCV.BUFF, octets
 	clamp uint32 // the most to be offered; 0 is no bound
@@ -21,24 +21,24 @@ type RecvWindow struct {
 
 // Init starts with a buffer of buff octets, 1..2^30-2^14, whose window goes out by scale, 0..14, and with wnd octets
 // offered from nxt on by the SYN, whose field is not scaled.
-func (w *RecvWindow) Init(nxt Seq, wnd uint16, buff uint32, scale uint8) error {
+func (w *recvWindow) Init(nxt Seq, wnd uint16, buff uint32, scale uint8) error {
 	switch {
 	case buff < 1 || buff > 65535<<MaxWScale:
 		return fmt.Errorf("tcp: receive buffer %d, want 1..%d", buff, 65535<<MaxWScale)
 	case scale > MaxWScale:
 		return fmt.Errorf("tcp: window scale %d, want 0..%d", scale, MaxWScale)
 	}
-	*w = RecvWindow{edge: nxt.Add(uint32(wnd)), buff: buff, scale: scale}
+	*w = recvWindow{edge: nxt.Add(uint32(wnd)), buff: buff, scale: scale}
 	return nil
 }
 
-// SYNField returns the window field of a SYN or SYN-ACK before which nothing is buffered. RFC 7323 §2.2: "The window field
+// synWindowField returns the window field of a SYN or SYN-ACK before which nothing is buffered. RFC 7323 §2.2: "The window field
 // in a segment where the SYN bit is set (i.e., a <SYN> or <SYN,ACK>) MUST NOT be scaled."
-func SYNField(buff uint32) uint16 { return uint16(min(buff, 65535)) }
+func synWindowField(buff uint32) uint16 { return uint16(min(buff, 65535)) }
 
 // Wnd returns RCV.WND, against which arriving segments are accepted. RFC 7323 §2.4: "The receiver MUST honor, as in window,
 // any segment that would have been in window for any <ACK> sent by the receiver."
-func (w *RecvWindow) Wnd(nxt Seq) uint32 {
+func (w *recvWindow) Wnd(nxt Seq) uint32 {
 	if w.edge.Before(nxt) { // a FIN that was received behind the last octet of the window
 		return 0
 	}
@@ -46,16 +46,16 @@ func (w *RecvWindow) Wnd(nxt Seq) uint32 {
 }
 
 // Buff returns RCV.BUFF.
-func (w *RecvWindow) Buff() uint32 { return w.buff }
+func (w *recvWindow) Buff() uint32 { return w.buff }
 
 // Grow raises RCV.BUFF to buff, if that is more, and at most to what the scale can offer.
-func (w *RecvWindow) Grow(buff uint32) { w.buff = max(w.buff, min(buff, 65535<<w.scale)) }
+func (w *recvWindow) Grow(buff uint32) { w.buff = max(w.buff, min(buff, 65535<<w.scale)) }
 
 // Resize sets RCV.BUFF to buff, at least 1 and at most what the scale can offer. The edge that the peer knows of stays where it is.
-func (w *RecvWindow) Resize(buff uint32) { w.buff = max(1, min(buff, 65535<<w.scale)) }
+func (w *recvWindow) Resize(buff uint32) { w.buff = max(1, min(buff, 65535<<w.scale)) }
 
 // Clamp has no more than n octets be offered from then on, 0 for no such bound (TCP_WINDOW_CLAMP).
-func (w *RecvWindow) Clamp(n uint32) { w.clamp = n }
+func (w *recvWindow) Clamp(n uint32) { w.clamp = n }
 
 // Advertise returns the window field of a segment about to be sent, and moves the edge by it. nxt is RCV.NXT, user RCV.USER,
 // the octets received in order and not yet read, and mss Eff.snd.MSS.
@@ -64,7 +64,7 @@ func (w *RecvWindow) Clamp(n uint32) { w.clamp = n }
 // Fr * RCV.BUFF, Eff.snd.MSS)", with Fr = 1/2; and RFC 9293 §3.8.6 (SHLD-14): the window is not shrunk. A fixed edge that the
 // scale cannot express is rounded up, which offers less than 2^scale octets more than the buffer has; where that has been
 // done already, it is rounded down, and Wnd still honours the edge (RFC 7323 §2.4 allows either).
-func (w *RecvWindow) Advertise(nxt Seq, user, mss uint32) uint16 {
+func (w *recvWindow) Advertise(nxt Seq, user, mss uint32) uint16 {
 	target := w.target(nxt, user)
 	unit := uint32(1) << w.scale
 	if target.AtOrAfter(w.edge) && target.Sub(w.edge) >= max(1, min(w.buff/2, mss)) {
@@ -89,7 +89,7 @@ func (w *RecvWindow) Advertise(nxt Seq, user, mss uint32) uint16 {
 // UpdateDue reports whether what was read has opened the window so far that an ACK is sent only to say so: by two segments,
 // or half of the buffer, as in BSD, and to twice of what is on offer, as in Linux. An application that keeps up so draws none: the
 // ACKs of what arrives say enough.
-func (w *RecvWindow) UpdateDue(nxt Seq, user, mss uint32) bool {
+func (w *recvWindow) UpdateDue(nxt Seq, user, mss uint32) bool {
 	target, wnd := w.target(nxt, user), w.Wnd(nxt)
 	least := max(1, min(w.buff/2, 2*mss))
 	if unit := uint32(1) << w.scale; wnd >= unit {
@@ -99,7 +99,7 @@ func (w *RecvWindow) UpdateDue(nxt Seq, user, mss uint32) bool {
 }
 
 // target is the right edge that the buffer has room for.
-func (w *RecvWindow) target(nxt Seq, user uint32) Seq {
+func (w *recvWindow) target(nxt Seq, user uint32) Seq {
 	room := min(w.buff-min(user, w.buff), 65535<<w.scale)
 	if w.clamp != 0 {
 		room = min(room, w.clamp)

@@ -8,13 +8,13 @@ import (
 func TestScaleFor(t *testing.T) {
 	// RFC 7323 §2.3: the shift is at most 14.
 	for n, want := range map[uint32]uint8{0: 0, 65535: 0, 65536: 1, 131070: 1, 131071: 2, 1 << 20: 5, 65535 << 14: 14, 1<<32 - 1: 14} {
-		if got := ScaleFor(n); got != want {
+		if got := windowScaleFor(n); got != want {
 			t.Errorf("ScaleFor(%d) = %d, want %d", n, got, want)
 		}
 	}
 	// RFC 7323 §2.2: "The window field in a segment where the SYN bit is set (i.e., a <SYN> or <SYN,ACK>) MUST NOT be scaled."
-	if SYNField(1<<20) != 65535 || SYNField(100) != 100 {
-		t.Errorf("SYNField = %d, %d", SYNField(1<<20), SYNField(100))
+	if synWindowField(1<<20) != 65535 || synWindowField(100) != 100 {
+		t.Errorf("SYNField = %d, %d", synWindowField(1<<20), synWindowField(100))
 	}
 }
 
@@ -28,8 +28,8 @@ func TestRecvWindowEdge(t *testing.T) {
 		unit := uint32(1) << scale
 		buff, mss := 1+uint32(rnd.IntN(60000)), 64+uint32(rnd.IntN(1400))
 		nxt, user := Seq(rnd.Uint32()), uint32(0)
-		var w RecvWindow
-		if err := w.Init(nxt, SYNField(min(buff, 4000)), buff, scale); err != nil {
+		var w recvWindow
+		if err := w.Init(nxt, synWindowField(min(buff, 4000)), buff, scale); err != nil {
 			t.Fatal(err)
 		}
 		for range 200 {
@@ -61,7 +61,7 @@ func TestRecvWindowEdge(t *testing.T) {
 
 func TestRecvWindowZero(t *testing.T) {
 	// RFC 9293 §3.8.6.2.2: a window that was closed stays so until min(RCV.BUFF/2, Eff.snd.MSS) octets are free.
-	var w RecvWindow
+	var w recvWindow
 	if err := w.Init(100, 4000, 4000, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (h *Host) session(socket *tcp.Socket) *Session {
 }
 
 // take takes in what the engine said about the payload of a segment.
-func (s *Session) take(b *Body, v tcp.Verdict) {
+func (s *Session) take(b *Body, v tcp.Disposition) {
 	w := s.host.world
 	if v.Len > 0 {
 		if b.Offset+uint64(v.Offset) != v.Stream {

@@ -81,7 +81,7 @@ func (c *conn) readable() uint64 { return c.stream.next - c.read }
 func (c *conn) unacked() uint64 { return c.written - c.socket.Conn().Acked() }
 
 // arrived takes the verdict on a payload of n octets, and checks it.
-func (c *conn) arrived(v tcp.Verdict, n uint32) error {
+func (c *conn) arrived(v tcp.Disposition, n uint32) error {
 	if uint64(v.Offset)+uint64(v.Len) > uint64(n) {
 		return fmt.Errorf("verdict keeps octets %d to %d of a payload of %d", v.Offset, v.Offset+v.Len, n)
 	}

@@ -141,13 +141,13 @@ func TestStream(t *testing.T) {
 // TestVerdicts checks that a wrong verdict is noticed.
 func TestVerdicts(t *testing.T) {
 	for _, test := range []struct {
-		v    tcp.Verdict
+		v    tcp.Disposition
 		want string
 	}{
-		{tcp.Verdict{Offset: 3, Len: 3}, "verdict keeps octets 3 to 6 of a payload of 5"},
-		{tcp.Verdict{Len: 5}, "verdict says that 0 octets have become readable, and 5 have"},
-		{tcp.Verdict{Len: 5, Stream: 1, InOrder: 5}, "verdict says that 5 octets have become readable, and 0 have"},
-		{tcp.Verdict{Len: 5, InOrder: 5}, "the connection has received 0 octets, and 5 have become readable"},
+		{tcp.Disposition{Offset: 3, Len: 3}, "verdict keeps octets 3 to 6 of a payload of 5"},
+		{tcp.Disposition{Len: 5}, "verdict says that 0 octets have become readable, and 5 have"},
+		{tcp.Disposition{Len: 5, Stream: 1, InOrder: 5}, "verdict says that 5 octets have become readable, and 0 have"},
+		{tcp.Disposition{Len: 5, InOrder: 5}, "the connection has received 0 octets, and 5 have become readable"},
 	} {
 		c := &conn{socket: new(tcp.Socket)}
 		if err := c.arrived(test.v, 5); err == nil || err.Error() != test.want {

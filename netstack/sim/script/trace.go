@@ -27,7 +27,7 @@ func (r *runner) Trace(ev *tcp.TraceEvent) {
 	switch ev.Kind {
 	case tcp.TraceExpired:
 		seq := ""
-		if f := r.flowByID(ev.Conn); f != nil && ev.Slot.Segment() != 0 {
+		if f := r.flowByID(ev.Conn); f != nil && ev.Slot.IsSegment() {
 			seq = fmt.Sprintf(" of %d", f.scriptSeq(ev.Seq))
 		}
 		r.note("   # timer %v%s, armed at %s", ev.Timer, seq, r.at(ev.Armed))

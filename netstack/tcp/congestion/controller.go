@@ -10,7 +10,7 @@ import (
 )
 
 // MaxWindow is the largest window of TCP (RFC 7323 §2.3), and the most that a congestion window grows to.
-const MaxWindow = 1 << 30
+const maxWindow = 1 << 30
 
 // infinite is the slow start threshold before any congestion.
 // RFC 5681 §3.1: "The initial value of ssthresh SHOULD be set arbitrarily high".
@@ -127,10 +127,10 @@ func New(name string, cfg Config) (Controller, error) {
 		return nil, fmt.Errorf("congestion: MSS %d octets, want 1..%d", cfg.MSS, math.MaxUint16)
 	}
 	if cfg.MaxWindow == 0 {
-		cfg.MaxWindow = MaxWindow
+		cfg.MaxWindow = maxWindow
 	}
-	if cfg.MaxWindow < 2*cfg.MSS || cfg.MaxWindow > MaxWindow {
-		return nil, fmt.Errorf("congestion: MaxWindow %d octets, want %d..%d", cfg.MaxWindow, 2*cfg.MSS, MaxWindow)
+	if cfg.MaxWindow < 2*cfg.MSS || cfg.MaxWindow > maxWindow {
+		return nil, fmt.Errorf("congestion: MaxWindow %d octets, want %d..%d", cfg.MaxWindow, 2*cfg.MSS, maxWindow)
 	}
 	if cfg.SlowStart > HyStartPlusPlus {
 		return nil, fmt.Errorf("congestion: SlowStart %d, want 0..%d", cfg.SlowStart, HyStartPlusPlus)

@@ -78,7 +78,7 @@ func TestAbsurdInputs(t *testing.T) {
 						t.Fatalf("seed %d: window grows from %d to %d by %+v", seed, before, after, a)
 					}
 				}
-				if w := h.c.Cwnd(); w < min(m, before) || w < 1 || w > MaxWindow {
+				if w := h.c.Cwnd(); w < min(m, before) || w < 1 || w > maxWindow {
 					t.Fatalf("seed %d: window of %d octets, MSS %d", seed, w, m)
 				}
 				if h.c.Ssthresh() < 2*m && h.c.Ssthresh() < 2 {
@@ -95,7 +95,7 @@ func TestAbsurdInputs(t *testing.T) {
 // TestInitialWindow: RFC 6928 §2: "min (10*MSS, max (2*MSS, 14600))".
 func TestInitialWindow(t *testing.T) {
 	for _, test := range []struct{ mss, want uint32 }{{64, 640}, {1460, 14600}, {1461, 14600}, {7300, 14600}, {9000, 18000}} {
-		if got := InitialWindow(test.mss); got != test.want {
+		if got := initialWindow(test.mss); got != test.want {
 			t.Errorf("InitialWindow(%d) = %d, want %d", test.mss, got, test.want)
 		}
 	}
@@ -252,7 +252,7 @@ func TestAllocationAndSize(t *testing.T) {
 			t.Errorf("%v allocations", n)
 		}
 	})
-	if n := unsafe.Sizeof(cubic{}) + unsafe.Sizeof(HyStart{}); n > 256 {
+	if n := unsafe.Sizeof(cubic{}) + unsafe.Sizeof(hystartPlusPlus{}); n > 256 {
 		t.Errorf("cubic takes %d octets, want 256 at most", n)
 	}
 }

@@ -19,7 +19,7 @@ const (
 // cubic is CUBIC (RFC 9438), with HyStart++ unless told otherwise. Windows are octets and times seconds.
 type cubic struct {
 	window
-	hystart   HyStart
+	hystart   hystartPlusPlus
 	wMax      float64     // W_max, 0 while undefined
 	k         float64     // K
 	wEst      float64     // W_est
@@ -46,7 +46,7 @@ type cubicSaved struct {
 func newCubic(cfg Config) *cubic {
 	c := &cubic{window: newWindow(cfg), fast: !cfg.NoFastConvergence}
 	if cfg.SlowStart != StandardSlowStart {
-		c.hystart, c.quick = *NewHyStart(cfg.Paced), true
+		c.hystart, c.quick = *newHystart(cfg.Paced), true
 	}
 	return c
 }
@@ -234,7 +234,7 @@ func (c *cubic) Name() string { return "cubic" }
 func (c *cubic) State() State {
 	s := c.state("cubic")
 	s.Conservative = c.quick && s.SlowStart && c.hystart.Conservative()
-	s.WMax, s.WEst = uint32(min(c.wMax, MaxWindow)), uint32(min(c.wEst, MaxWindow))
+	s.WMax, s.WEst = uint32(min(c.wMax, maxWindow)), uint32(min(c.wEst, maxWindow))
 	s.K = time.Duration(c.k * float64(time.Second))
 	return s
 }

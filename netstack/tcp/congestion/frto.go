@@ -1,12 +1,12 @@
 package congestion
 
-// Verdict is what a detector thinks of a retransmission.
-type Verdict uint8
+// Detection is what a detector thinks of a retransmission.
+type Detection uint8
 
 const (
-	Undecided Verdict = iota
-	Genuine           // the segment was lost, as far as this detector can tell
-	Spurious          // it was not
+	Undecided Detection = iota
+	Genuine             // the segment was lost, as far as this detector can tell
+	Spurious            // it was not
 )
 
 // FRTO is Forward RTO-Recovery (RFC 5682): after a timeout it sends new segments before it retransmits more, and takes the
@@ -21,12 +21,12 @@ type FRTO struct {
 }
 
 // NewData is what to do next, in words of RFC 5682.
-type NewData uint8
+type FRTOAction uint8
 
 const (
-	Conventional NewData = iota // retransmit as after any timeout
-	SendNew                     // up to two segments that were never sent; call NoNewData if there are none
-	Wait                        // send nothing because of this ACK
+	Conventional FRTOAction = iota // retransmit as after any timeout
+	SendNew                        // up to two segments that were never sent; call NoNewData if there are none
+	Wait                           // send nothing because of this ACK
 )
 
 // Active reports whether a timeout is under examination.
@@ -51,7 +51,7 @@ func (f *FRTO) OnTimeout(una, first, nxt uint32, sack bool) bool {
 // OnAck takes an ACK that is a duplicate or acknowledges new data. una is SND.UNA before it and ack its number, nxt the
 // highest sequence number sent; fresh tells whether it acknowledges or SACKs octets that were not acknowledged before
 // and not retransmitted since the timeout, and above whether it SACKs anything beyond what was sent at the timeout.
-func (f *FRTO) OnAck(una, ack, nxt uint32, fresh, above bool) (Verdict, NewData) {
+func (f *FRTO) OnAck(una, ack, nxt uint32, fresh, above bool) (Detection, FRTOAction) {
 	advances := before(una, ack)
 	switch f.step {
 	case 2:
@@ -91,7 +91,7 @@ func (f *FRTO) NoNewData() {
 // Reset forgets the recovery, when it is over.
 func (f *FRTO) Reset() { *f = FRTO{} }
 
-func (f *FRTO) end(v Verdict, n NewData) (Verdict, NewData) {
+func (f *FRTO) end(v Detection, n FRTOAction) (Detection, FRTOAction) {
 	f.step = 0
 	if v == Spurious {
 		f.armed = false

@@ -20,7 +20,7 @@ const noRTT = time.Duration(math.MaxInt64)
 
 // HyStart is HyStart++ (RFC 9406): slow start that slows down to a quarter when the round trip grows, for five rounds at
 // most, and goes back to full speed if the growth was noise. It is for the initial slow start only.
-type HyStart struct {
+type hystartPlusPlus struct {
 	last, current time.Duration // lastRoundMinRTT, currentRoundMinRTT
 	baseline      time.Duration // cssBaselineMinRtt
 	end           uint32        // windowEnd
@@ -31,16 +31,16 @@ type HyStart struct {
 	css           bool
 }
 
-// NewHyStart returns one at the start of a connection.
-func NewHyStart(paced bool) *HyStart {
-	return &HyStart{last: noRTT, current: noRTT, baseline: noRTT, paced: paced}
+// newHystart returns one at the start of a connection.
+func newHystart(paced bool) *hystartPlusPlus {
+	return &hystartPlusPlus{last: noRTT, current: noRTT, baseline: noRTT, paced: paced}
 }
 
 // Conservative reports whether it is in Conservative Slow Start (CSS).
-func (h *HyStart) Conservative() bool { return h.css }
+func (h *hystartPlusPlus) Conservative() bool { return h.css }
 
 // Growth returns by how many octets an ACK of that many grows the window.
-func (h *HyStart) Growth(acked, mss uint32) uint32 {
+func (h *hystartPlusPlus) Growth(acked, mss uint32) uint32 {
 	// RFC 9406 §4.2: "cwnd = cwnd + min(N, L * SMSS)"
 	if !h.paced {
 		acked = min(acked, hystartL*mss)
@@ -54,7 +54,7 @@ func (h *HyStart) Growth(acked, mss uint32) uint32 {
 
 // OnAck takes the round-trip sample of an ACK, 0 for none; una is SND.UNA after it and nxt SND.NXT. It reports whether slow
 // start is over.
-func (h *HyStart) OnAck(rtt time.Duration, una, nxt uint32) (done bool) {
+func (h *hystartPlusPlus) OnAck(rtt time.Duration, una, nxt uint32) (done bool) {
 	if !h.started {
 		h.started, h.end = true, nxt
 	}
@@ -80,7 +80,7 @@ func (h *HyStart) OnAck(rtt time.Duration, una, nxt uint32) (done bool) {
 	return false
 }
 
-func (h *HyStart) compare() {
+func (h *hystartPlusPlus) compare() {
 	switch {
 	case h.css && h.current < h.baseline:
 		// The round trip fell below that of the entry: slow start goes on at full speed.

@@ -8,7 +8,7 @@ import (
 // rounds drives a HyStart through rounds of n samples each.
 type hystartTest struct {
 	t   *testing.T
-	h   *HyStart
+	h   *hystartPlusPlus
 	una uint32
 }
 
@@ -53,7 +53,7 @@ func TestHyStart(t *testing.T) {
 		// A round trip below that of the entry: slow start goes on.
 		{"jitter", []time.Duration{10 * ms, 20 * ms, 20*ms - 1}, []bool{false, true, false}, -1, 8},
 	} {
-		s := &hystartTest{t: t, h: NewHyStart(false)}
+		s := &hystartTest{t: t, h: newHystart(false)}
 		for i, rtt := range test.rtts {
 			if done := s.round(rtt, test.count); done != (i == test.done) || s.h.Conservative() != test.css[i] {
 				t.Errorf("%s: round %d: done %v, conservative %v", test.name, i, done, s.h.Conservative())
@@ -75,7 +75,7 @@ func TestHyStartGrowth(t *testing.T) {
 		{false, true, 9 * mss, 2 * mss},
 		{true, true, 40 * mss, 10 * mss},
 	} {
-		h := NewHyStart(test.paced)
+		h := newHystart(test.paced)
 		h.css = test.css
 		if got := h.Growth(test.acked, mss); got != test.want {
 			t.Errorf("Growth(%d) = %d with %+v, want %d", test.acked, got, test, test.want)

@@ -9,13 +9,13 @@ import (
 // newReno is the standard control: RFC 5681, RFC 6582, and byte counting by RFC 3465.
 type newReno struct {
 	window
-	hystart *HyStart // nil for standard slow start
+	hystart *hystartPlusPlus // nil for standard slow start
 }
 
 func newNewReno(cfg Config) *newReno {
 	c := &newReno{window: newWindow(cfg)}
 	if cfg.SlowStart == HyStartPlusPlus {
-		c.hystart = NewHyStart(cfg.Paced)
+		c.hystart = newHystart(cfg.Paced)
 	}
 	return c
 }
@@ -34,7 +34,7 @@ func (c *newReno) OnAck(now wheel.Time, a Ack) (delayed bool) {
 }
 
 // hystartAck is an ACK in the first slow start with HyStart++. It reports whether that ended slow start.
-func (w *window) hystartAck(h *HyStart, a Ack, acked uint32) bool {
+func (w *window) hystartAck(h *hystartPlusPlus, a Ack, acked uint32) bool {
 	w.grow(h.Growth(acked, w.mss))
 	if h.OnAck(a.RTT, a.Una, a.Nxt) {
 		// RFC 9406 §4.2: "If CSS_ROUNDS rounds are complete, enter congestion avoidance by setting the ssthresh to the

@@ -21,7 +21,7 @@ func TestPacingRate(t *testing.T) {
 		{9999, 20000, time.Second, 19998, true},
 		{10000, 5000, 0, 0, false},
 		{1, 1, math.MaxInt64, 1, true},
-		{MaxWindow, 1, 1, MaxWindow * 1200000000, true},
+		{maxWindow, 1, 1, maxWindow * 1200000000, true},
 	} {
 		if got, ok := PacingRate(test.cwnd, test.ssthresh, test.srtt); got != test.want || ok != test.ok {
 			t.Errorf("PacingRate(%d, %d, %v) = %d, %v, want %d", test.cwnd, test.ssthresh, test.srtt, got, ok, test.want)

@@ -19,7 +19,7 @@ type PRR struct {
 // acknowledged newlyAcked.
 func RecoverFS(outstanding, sacked, newlySacked, newlyAcked uint32) uint32 {
 	fs := uint64(outstanding) + uint64(newlySacked) + uint64(newlyAcked)
-	return uint32(min(fs-min(fs, uint64(sacked)), MaxWindow))
+	return uint32(min(fs-min(fs, uint64(sacked)), maxWindow))
 }
 
 // Start begins an episode, when the control has set ssthresh. The ACK that began it goes to OnAck next.
@@ -41,7 +41,7 @@ func (p *PRR) OnAck(delivered, pipe uint32, advanced, lost bool) (sndcnt uint32)
 		// RFC 9937 §6.2: "out = DIV_ROUND_UP(prr_delivered * ssthresh, RecoverFS)", "SndCnt = out - prr_out"
 		fs := uint64(p.recoverFS)
 		// The product stays below 2^64: more than RecoverFS can only be delivered by what is sent meanwhile.
-		n = less((min(p.delivered, MaxWindow)*uint64(p.ssthresh)+fs-1)/fs, p.out)
+		n = less((min(p.delivered, maxWindow)*uint64(p.ssthresh)+fs-1)/fs, p.out)
 	} else {
 		// RFC 9937 §6.2: "SndCnt = MAX(prr_delivered - prr_out, DeliveredData)"
 		n = max(less(p.delivered, p.out), uint64(delivered))
@@ -56,7 +56,7 @@ func (p *PRR) OnAck(delivered, pipe uint32, advanced, lost bool) (sndcnt uint32)
 	if p.out == 0 && n == 0 {
 		n = uint64(p.mss)
 	}
-	return uint32(min(n, MaxWindow))
+	return uint32(min(n, maxWindow))
 }
 
 // OnSent counts octets sent or retransmitted during the episode.

@@ -70,7 +70,7 @@ func TestRecoverFS(t *testing.T) {
 		{20, 3, 3, 0, 20},
 		{15, 0, 0, 5, 20},
 		{1, 5, 0, 0, 0},
-		{math.MaxUint32, 0, math.MaxUint32, math.MaxUint32, MaxWindow},
+		{math.MaxUint32, 0, math.MaxUint32, math.MaxUint32, maxWindow},
 	} {
 		if got := RecoverFS(test.out, test.sacked, test.newlySacked, test.newlyAcked); got != test.want {
 			t.Errorf("RecoverFS(%+v) = %d", test, got)
@@ -125,7 +125,7 @@ func TestPRRBounds(t *testing.T) {
 			pipe, delivered := absurd(r), absurd(r)
 			out := p.out
 			n := p.OnAck(delivered, pipe, r.IntN(2) == 0, r.IntN(2) == 0)
-			if pipe <= ssthresh && n > max(ssthresh-pipe, p.mss) || out > 0 && delivered == 0 && n != 0 || n > MaxWindow {
+			if pipe <= ssthresh && n > max(ssthresh-pipe, p.mss) || out > 0 && delivered == 0 && n != 0 || n > maxWindow {
 				t.Fatalf("seed %d: OnAck(%d, %d) = %d with ssthresh %d", seed, delivered, pipe, n, ssthresh)
 			}
 			p.OnSent(min(n, absurd(r)))

@@ -21,7 +21,7 @@ func (e *Eifel) OnRetransmit(tsval uint32) {
 func (e *Eifel) Continue() { e.judged = e.judged || !e.armed }
 
 // OnAck judges the first acceptable ACK after it, by its TSecr.
-func (e *Eifel) OnAck(tsecr uint32) Verdict {
+func (e *Eifel) OnAck(tsecr uint32) Detection {
 	if !e.armed {
 		return Undecided
 	}
@@ -56,7 +56,7 @@ func (d *DSACK) OnRetransmit(again bool) {
 
 // OnDuplicate takes a DSACK for n segments that were retransmitted in this recovery. What was sent once only and is
 // reported still was duplicated by the network, and is not to be passed: RFC 3708 has that apart.
-func (d *DSACK) OnDuplicate(n uint32) Verdict {
+func (d *DSACK) OnDuplicate(n uint32) Detection {
 	if n == 0 || d.pending == 0 {
 		return Undecided
 	}

@@ -6,8 +6,8 @@ func TestFRTO(t *testing.T) {
 	type ack struct {
 		ack          uint32
 		fresh, above bool
-		verdict      Verdict
-		next         NewData
+		verdict      Detection
+		next         FRTOAction
 	}
 	// Ten segments of 100 octets from 1000 on are outstanding, the first of which the timeout retransmitted.
 	for _, test := range []struct {
@@ -84,7 +84,7 @@ func TestEifel(t *testing.T) {
 	// RFC 3522 §3.2: spurious if the TSecr of the first acceptable ACK is smaller than the retransmission's timestamp.
 	for _, test := range []struct {
 		tsval, tsecr uint32
-		want         Verdict
+		want         Detection
 	}{{100, 99, Spurious}, {100, 100, Genuine}, {100, 101, Genuine}, {5, ^uint32(0), Spurious}, {^uint32(0), 5, Genuine}} {
 		var e Eifel
 		if e.OnAck(test.tsecr) != Undecided {

@@ -6,15 +6,15 @@ import (
 	"tcpwheel/wheel"
 )
 
-// NonvalidatedPeriod is for how long RFC 7661 §4.4.3 preserves a window that is not used: five minutes.
-const NonvalidatedPeriod = 5 * time.Minute
+// nonvalidatedPeriod is for how long RFC 7661 §4.4.3 preserves a window that is not used: five minutes.
+const nonvalidatedPeriod = 5 * time.Minute
 
 const pipeBuckets = 4
 
 // Validation tells whether a congestion window was used lately (RFC 7661), so that it may be believed. It measures
 // pipeACK, the octets acknowledged in a round trip, and remembers the largest of a period of max(3·RTT, 1 s), in buckets
 // of a quarter of it. The zero value is ready, and takes any window for valid until there is a measurement.
-type Validation struct {
+type validation struct {
 	samples [pipeBuckets]uint32
 	acked   uint32     // in this round so far
 	end     uint32     // the round ends when this is acknowledged
@@ -28,12 +28,12 @@ type Validation struct {
 }
 
 // OnAck counts octets acknowledged. una is SND.UNA after the ACK, nxt SND.NXT.
-func (v *Validation) OnAck(now wheel.Time, acked, una, nxt uint32, srtt time.Duration) {
+func (v *validation) OnAck(now wheel.Time, acked, una, nxt uint32, srtt time.Duration) {
 	v.age(now, srtt)
 	if !v.rounds {
 		v.rounds, v.end, v.acked = true, nxt, 0
 	}
-	v.acked = uint32(min(uint64(v.acked)+uint64(acked), MaxWindow))
+	v.acked = uint32(min(uint64(v.acked)+uint64(acked), maxWindow))
 	b := &v.samples[v.bucket]
 	if v.defined || !before(una, v.end) {
 		*b = max(*b, v.acked) // a round that goes on already counts with what it has
@@ -44,9 +44,9 @@ func (v *Validation) OnAck(now wheel.Time, acked, una, nxt uint32, srtt time.Dur
 }
 
 // OnIdle lets samples age while nothing is acknowledged.
-func (v *Validation) OnIdle(now wheel.Time) { v.age(now, 0) }
+func (v *validation) OnIdle(now wheel.Time) { v.age(now, 0) }
 
-func (v *Validation) age(now wheel.Time, srtt time.Duration) {
+func (v *validation) age(now wheel.Time, srtt time.Duration) {
 	if srtt > 0 || v.size == 0 {
 		v.size = max(3*min(max(srtt, 0), time.Hour), time.Second) / pipeBuckets
 	}
@@ -62,7 +62,7 @@ func (v *Validation) age(now wheel.Time, srtt time.Duration) {
 }
 
 // PipeACK returns the measure, in octets, and whether there is one.
-func (v *Validation) PipeACK() (octets uint32, ok bool) {
+func (v *validation) PipeACK() (octets uint32, ok bool) {
 	for _, s := range v.samples {
 		octets = max(octets, s)
 	}
@@ -70,13 +70,13 @@ func (v *Validation) PipeACK() (octets uint32, ok bool) {
 }
 
 // Validated reports whether a window of cwnd octets is in the validated phase: pipeACK is half of it, or not known.
-func (v *Validation) Validated(cwnd uint32) bool {
+func (v *validation) Validated(cwnd uint32) bool {
 	p, ok := v.PipeACK()
 	return !ok || p >= cwnd/2
 }
 
 // expired reports whether the window was not validated for the whole period, and begins another if so.
-func (v *Validation) expired(now wheel.Time, cwnd uint32) bool {
+func (v *validation) expired(now wheel.Time, cwnd uint32) bool {
 	if v.Validated(cwnd) {
 		v.unused = false
 		return false
@@ -84,7 +84,7 @@ func (v *Validation) expired(now wheel.Time, cwnd uint32) bool {
 	if !v.unused {
 		v.unused, v.since = true, now
 	}
-	if now.Sub(v.since) < NonvalidatedPeriod {
+	if now.Sub(v.since) < nonvalidatedPeriod {
 		return false
 	}
 	v.since = now
@@ -93,7 +93,7 @@ func (v *Validation) expired(now wheel.Time, cwnd uint32) bool {
 
 // lossFlight is what was in the network before a loss in the nonvalidated phase: RFC 7661 §4.4.1 takes the larger of
 // pipeACK and the flight. In the validated phase it is 0, and FlightSize decides.
-func (v *Validation) lossFlight(cwnd uint32) uint32 {
+func (v *validation) lossFlight(cwnd uint32) uint32 {
 	if v.Validated(cwnd) {
 		return 0
 	}
@@ -102,7 +102,7 @@ func (v *Validation) lossFlight(cwnd uint32) uint32 {
 }
 
 // reset forgets the measurement, which congestion made void.
-func (v *Validation) reset() { *v = Validation{size: v.size, begun: v.begun} }
+func (v *validation) reset() { *v = validation{size: v.size, begun: v.begun} }
 
 // before reports whether sequence number s comes before t.
 func before(s, t uint32) bool { return int32(s-t) < 0 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestValidation(t *testing.T) {
-	var v Validation
+	var v validation
 	if _, ok := v.PipeACK(); ok || !v.Validated(math.MaxUint32) {
 		t.Error("a measure without measurement")
 	}
@@ -57,15 +57,15 @@ func TestPreservedWindow(t *testing.T) {
 		if h.c.Cwnd() != w {
 			t.Fatalf("window of %d octets after 10 s, want %d", h.c.Cwnd(), w)
 		}
-		h.c.OnApplicationLimited(h.now.Add(NonvalidatedPeriod - 1))
+		h.c.OnApplicationLimited(h.now.Add(nonvalidatedPeriod - 1))
 		if h.c.Cwnd() != w {
 			t.Fatalf("window of %d octets just before the end, want %d", h.c.Cwnd(), w)
 		}
 		// RFC 7661 §4.4.3: ssthresh = max(ssthresh, 3*cwnd/4), cwnd = max(1/2*cwnd, IW)
-		h.c.OnApplicationLimited(h.now.Add(NonvalidatedPeriod))
+		h.c.OnApplicationLimited(h.now.Add(nonvalidatedPeriod))
 		h.want(w/2, max(ssthresh, w*3/4))
 		for i := range wheel.Time(5) {
-			h.c.OnApplicationLimited(h.now.Add(NonvalidatedPeriod * time.Duration(i+2)))
+			h.c.OnApplicationLimited(h.now.Add(nonvalidatedPeriod * time.Duration(i+2)))
 		}
 		if h.c.Cwnd() != 10*mss {
 			t.Errorf("window of %d octets at the end, want IW", h.c.Cwnd())

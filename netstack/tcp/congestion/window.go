@@ -8,7 +8,7 @@ import (
 )
 
 // InitialWindow returns the initial window for a maximum segment size, both in octets.
-func InitialWindow(mss uint32) uint32 {
+func initialWindow(mss uint32) uint32 {
 	// RFC 6928 §2: "min (10*MSS, max (2*MSS, 14600))"
 	return min(10*mss, max(2*mss, 14600))
 }
@@ -20,7 +20,7 @@ type window struct {
 	iw             uint32      // Config.InitialWindow, 0 for InitialWindow(mss)
 	counted        uint32      // octets acknowledged since the last increase in congestion avoidance
 	prior          saved       // before the last event
-	valid          *Validation // nil without
+	valid          *validation // nil without
 	fresh          bool        // nothing happened yet: a change of MSS still sets the initial window
 	synLost        bool
 	limitBurst     bool
@@ -40,7 +40,7 @@ func newWindow(cfg Config) window {
 	}
 	w.cwnd = w.initial()
 	if cfg.Validate {
-		w.valid = new(Validation)
+		w.valid = new(validation)
 	}
 	return w
 }
@@ -58,7 +58,7 @@ func (w *window) initial() uint32 {
 func (w *window) restart() uint32 {
 	iw := w.iw
 	if iw == 0 {
-		iw = InitialWindow(w.mss)
+		iw = initialWindow(w.mss)
 	}
 	return min(max(iw, w.mss), w.limit)
 }
