@@ -9,8 +9,8 @@
 //	}
 //	report, err := wheelbench.MeasureLateness(ctx, wheelbench.LatenessOptions{})
 //
-// The commands are tcpwheel wheel bench and tcpwheel wheel lateness. A workload is a file of its own
-// and a line in workloads.
+// The commands are tcpwheel wheel bench and tcpwheel wheel lateness. A workload is a file of its
+// own and a line in workloads.
 //
 // # Workloads
 //
@@ -22,22 +22,24 @@
 //	expire      START of n timers, then Advance tick by tick until all have expired; per timer.
 //	keepalive   One tick of a host with n connections, each with a keepalive timer of two hours:
 //	            Schedule for each packet of the tick (30,000 a second), and Advance.
-//	ratas       The mix of the Ratas benchmark: n/10 pairs of units with ten timers each. An operation
-//	            is one expiry with the three or so STARTs that follow it. Its tick is 20 µs. RunRatas
-//	            is the whole run of the C++ original.
+//	ratas       The mix of the Ratas benchmark: n/10 pairs of units with ten timers each. An
+//	            operation is one expiry with the three or so STARTs that follow it. Its tick is
+//	            20 µs. RunRatas is the whole run of the C++ original.
 //
 // No time passes in start-stop and rearm. That favours a scheme that re-arms lazily: each record
-// comes to lie at the earliest tick it was ever started for, and later STARTs only write the record.
-// In keepalive time does pass, and the scheme must look again at every record that it left behind.
+// comes to lie at the earliest tick it was ever started for, and later STARTs only write the
+// record. In keepalive time does pass, and the scheme must look again at every record that it
+// left behind.
 //
 // # The runtime's timers
 //
 // The scheme "runtime" is package time, called directly: time.AfterFunc and Timer.Stop for
-// start-stop, Timer.Reset for rearm and keepalive. Their deadlines are an hour or more away, so that
-// none expires during the run. They cannot expire in virtual time. Under expire, n calls of
-// time.AfterFunc take random intervals of 1 to 10,000 µs, and each function runs on a goroutine, as
-// the runtime does it. From 10^5 timers on that keeps the processor busy; with fewer, the clock would
-// be measured, so those cells are skipped. Under keepalive the runtime has no tick to pay for.
+// start-stop, Timer.Reset for rearm and keepalive. Their deadlines are an hour or more away, so
+// that none expires during the run. They cannot expire in virtual time. Under expire, n calls of
+// time.AfterFunc take random intervals of 1 to 10,000 µs, and each function runs on a goroutine,
+// as the runtime does it. From 10^5 timers on that keeps the processor busy; with fewer, the
+// clock would be measured, so those cells are skipped. Under keepalive the runtime has no tick to
+// pay for.
 //
 // # Figures of Run
 //
@@ -50,15 +52,15 @@
 //
 // # Lateness
 //
-// MeasureLateness runs one timer at a time in an idle process. That is when the runtime is latest,
-// because its idle processors sleep in whole milliseconds. The sources take turns, so that other load
-// affects all alike. A random part of a tick is added to each interval, so that deadlines fall
-// anywhere between two ticks.
+// MeasureLateness runs one timer at a time in an idle process. That is when the runtime is
+// latest, because its idle processors sleep in whole milliseconds. The sources take turns, so
+// that other load affects all alike. A random part of a tick is added to each interval, so that
+// deadlines fall anywhere between two ticks.
 //
-// Lateness after the deadline is what a caller sees. Rounding up to the tick is part of it: up to a
-// tick, uniformly distributed. Lateness after the tick is what the machine adds: the precision of the
-// driver. A timer of the runtime has no tick, so it has the first figure only. A timer's function
-// reads the clock before it does anything else.
+// Lateness after the deadline is what a caller sees. Rounding up to the tick is part of it: up to
+// a tick, uniformly distributed. Lateness after the tick is what the machine adds: the precision
+// of the driver. A timer of the runtime has no tick, so it has the first figure only. A timer's
+// function reads the clock before it does anything else.
 //
 // # Limitations
 //

@@ -7,11 +7,12 @@ import (
 	"tcpwheel/wheel"
 )
 
-// expire lets every timer run its course, and every tick be paid for.
+// expire runs every timer to its expiry, and pays for every tick.
 var expire = Workload{
 	Name:  "expire",
 	About: "START of n timers, ticks until all have expired; per timer",
-	// 10^5 of the runtime's timers keep the processor busy for far longer than the 10 ms of the longest interval.
+	// 10^5 of the runtime's timers keep the processor busy for much longer than the 10 ms of the
+	// longest interval.
 	runtimeFrom: 100_000,
 	onWheel:     func(b base, f wheel.Facility) load { return &wheelExpire{wheelBase{base: b, f: f}} },
 	onRuntime:   func(b base) load { return &runtimeExpire{runtimeBase{base: b}} },
@@ -33,8 +34,8 @@ func (l *wheelExpire) run(ops int) (done int, ok bool) {
 	return done, true
 }
 
-// expireAll goes on tick by tick until the last expiry, which is past the longest interval where the scheme rounds to
-// coarser ticks.
+// expireAll advances tick by tick to the last expiry. Where a scheme rounds to coarser ticks,
+// that is past the longest interval.
 func (l *wheelExpire) expireAll() bool {
 	tick, expired := wheel.Time(l.tick), 0
 	for now := l.f.Now() + tick; expired < l.n; now += tick {
@@ -51,7 +52,7 @@ func ignore(wheel.Timer) {}
 
 type runtimeExpire struct{ runtimeBase }
 
-// ready stops the timers with which space was measured.
+// ready stops the timers that space was measured with.
 func (l *runtimeExpire) ready() bool {
 	l.close()
 	return true

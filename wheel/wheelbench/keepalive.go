@@ -6,7 +6,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// keepalive is the timer that hardly ever expires, on a host with very many connections.
+// keepalive is a timer that hardly ever expires, on a host with very many connections.
 var keepalive = Workload{
 	Name:      "keepalive",
 	About:     "one tick of n connections at 30,000 packets a second",
@@ -19,19 +19,19 @@ const (
 	// RFC 9293 §3.8.4 (MUST-28): the interval of keepalives defaults to no less than two hours.
 	keepaliveInterval = 2 * time.Hour
 
-	// The paper reckons with 25,000 to 40,000 packets a second on a host.
+	// The paper assumes 25,000 to 40,000 packets a second on a host.
 	packetsPerSecond = 30_000
 )
 
-// lastActive returns for how long a connection has been idle at the start, by the random number r: packets meet
-// connections at random, so that each waits for n of them on average.
+// lastActive returns how long a connection has been idle at the start, from the random number r.
+// Packets meet connections at random, so each connection waits for n of them on average.
 func (b *base) lastActive(r uint64) time.Duration {
 	longest := min(2*time.Duration(b.n)*time.Second/packetsPerSecond, keepaliveInterval)
 	return time.Duration(below(r, uint64(longest/time.Microsecond)+1)) * time.Microsecond
 }
 
-// packets returns how many packets come in the next tick. part is what was left over of a packet before, and is now,
-// in fractions of 1/time.Second.
+// packets returns how many packets arrive in the next tick. part carries the fraction of a packet
+// over to the next call, in units of 1/time.Second.
 func (b *base) packets(part *time.Duration) int {
 	*part += b.tick * packetsPerSecond
 	n := *part / time.Second

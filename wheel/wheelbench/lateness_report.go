@@ -17,7 +17,7 @@ type LatenessReport struct {
 	System  string           `json:"system"` // GOOS/GOARCH
 	Go      string           `json:"go"`
 	CPUs    int              `json:"cpus"`
-	Series  []LatenessSeries `json:"series"` // by interval, then by source, in the order of the options
+	Series  []LatenessSeries `json:"series"` // by interval, then source
 }
 
 // LatenessSeries are the timers of one source and interval.

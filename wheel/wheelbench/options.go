@@ -9,26 +9,27 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Runtime is the name of the Go runtime's timers among the schemes.
+// Runtime names the Go runtime's timers among the schemes.
 const Runtime = "runtime"
 
-// Options say what to measure. The zero value of each field stands for its default.
+// Options are the parameters of Run. A zero field means its default.
 type Options struct {
-	Schemes   []string      // names of Schemes, all by default
-	Workloads []string      // names of Workloads, all by default
-	N         []int         // numbers of timers, 1 to 2^27; 10^3 and 10^6 by default
-	Slots     int           // wheel.Config.Slots, the scheme's own default by default
-	Tick      time.Duration // wheel.Config.Tick, 1 ms by default
-	Rounds    int           // rounds of which the median is taken, 1 to 1000, 3 by default
-	Seed      uint64        // of the random numbers, 1 by default
+	Schemes   []string      // names of Schemes; default: all
+	Workloads []string      // names of Workloads; default: all
+	N         []int         // numbers of timers, 1 to 2^27; default: 10^3 and 10^6
+	Slots     int           // wheel.Config.Slots; default: that of the scheme
+	Tick      time.Duration // wheel.Config.Tick; default: 1 ms
+	Rounds    int           // rounds to take the median of, 1 to 1000; default: 3
+	Seed      uint64        // seed of the random numbers; default: 1
 
-	// Budget is for how long the operations of a cell are timed, all its rounds together: 200 ms by default. To set
-	// up a round, and to do one pass of a workload that consists of passes, a cell may take twenty times as long; one
-	// that needs longer is skipped.
+	// Budget is the time for the timed operations of a cell, all rounds together: 1 ms to 1 h,
+	// default 200 ms. Setting up a round, and one pass of a workload that consists of passes, may
+	// take twenty times as long. A cell that needs longer is skipped.
 	Budget time.Duration
-	giveUp time.Duration // what setting up may take, for tests that must not depend on how busy the machine is
+	giveUp time.Duration // limit on setting up, which tests raise
 
-	// Progress, if there is one, is called before each step: done of total are finished, and what is next.
+	// Progress, if not nil, is called before each step. done of total steps are finished, and
+	// what is the next.
 	Progress func(done, total int, what string)
 }
 
@@ -37,13 +38,15 @@ const (
 	maxRounds = 1000
 )
 
-// Schemes returns the names of all schemes that can be measured: those of package wheel, and Runtime as the last.
+// Schemes returns the names of all schemes that Run measures: those of package wheel, Runtime
+// last.
 func Schemes() []string {
 	names := slices.DeleteFunc(wheel.Schemes(), func(s string) bool { return s == Runtime })
 	return append(names, Runtime)
 }
 
-// Check returns an error that names the field, the value and the bound of what Run would not accept.
+// Check returns an error that names the first field that Run would refuse, its value and its
+// bounds.
 func (o Options) Check() error {
 	_, err := o.complete()
 	return err
@@ -75,7 +78,7 @@ func (o Options) complete() (Options, error) {
 			return o, fmt.Errorf("wheelbench: n %d, want 1 to %d", n, maxN)
 		}
 	}
-	// What no scheme takes is an error; what some do not take is the reason why their cells are skipped.
+	// A value that no scheme accepts is an error. One that some schemes refuse skips their cells.
 	if _, err := wheel.New(wheel.Schemes()[0], wheel.Config{Slots: o.Slots, Tick: o.Tick}); err != nil {
 		return o, err
 	}

@@ -2,8 +2,9 @@ package wheelbench
 
 import "math/bits"
 
-// wyrand is Wang Yi's generator of 64 bits: a sum and a product, inlined, and the same numbers on every machine. The
-// next number waits for the sum alone, as what is timed must not wait for its random numbers.
+// wyrand is Wang Yi's 64-bit generator: a sum and a product, inlined, with the same numbers on
+// every machine. The next number depends on the sum alone, so that timed code does not wait for
+// it.
 type wyrand uint64
 
 func newWyrand(seed uint64) wyrand { return wyrand(seed) }

@@ -8,29 +8,30 @@ import (
 	"tcpwheel/wheel"
 )
 
-// The mix of the benchmark that Juho Snellman published with Ratas, his hierarchical timer wheel (2016): pairs of work
-// units, one that asks and one that answers, each with five timers of different habits. It is written anew from the post
-// and from what the program does, so that the C++ original and this do the same work: as many messages of as many pairs.
+// The mix of the benchmark that Juho Snellman published with Ratas, his hierarchical timer wheel
+// (2016): pairs of work units, a client that asks and a server that answers, each with five
+// timers. It is written from the post and from what the program does. The C++ original does the
+// same work: as many messages between as many pairs.
 //
-//	idle      a minute away, put off by every message that is sent or received
+//	idle      a minute away, extended by each message sent or received
 //	close     three minutes away
-//	pace      soon, set and expired once for each message of an answer
-//	request   a second away, set once for each request, expires
-//	deadline  medium, set once for each request, moved nearer by the first message, always stopped
+//	pace      soon; set and expired once for each message of an answer
+//	request   a second away; set once for each request, expires
+//	deadline  medium; set once for each request, moved nearer by the first message, always stopped
 const (
 	ratasTick     = 20 * time.Microsecond
 	ratasResponse = 128              // messages of one answer
 	ratasPace     = 10 * ratasTick   // between two of them
 	ratasInterval = time.Second      // from the end of one answer to the next request
 	ratasLife     = 3 * time.Minute  // until a unit begins to close
-	ratasLinger   = 10 * time.Second // from there until it is gone
+	ratasLinger   = 10 * time.Second // from then until it is gone
 	ratasIdle     = time.Minute      // without a message, until a unit is gone
 	ratasSlack    = time.Second      // by which the idle timer may be late
 	ratasEnd      = 5 * time.Minute  // of a whole run
 )
 
-// The five timers of a unit. Records are numbered in the order in which they are made, so that the number tells both the
-// unit and the timer.
+// The five timers of a unit. Records are numbered in the order of New, so that the number
+// identifies both the unit and the timer.
 const (
 	idleTimer = iota
 	closeTimer
@@ -42,8 +43,8 @@ const (
 
 type ratasUnit struct {
 	timers   [ratasTimers]wheel.Timer
-	other    uint32 // index of the unit that it is paired with
-	toSend   int32  // messages that were asked for and not sent yet
+	other    uint32 // index of the other unit of the pair
+	toSend   int32  // messages requested and not sent yet
 	received int32
 	interval time.Duration
 	quota    int8 // messages that may be sent before the next pace tick
@@ -57,18 +58,19 @@ type ratasUnit struct {
 type RatasMix struct {
 	Pairs     int   // pairs of units, ten timers each
 	Messages  int64 // received by units that are gone: the checksum of a run
-	Expiries  int64 // one for each message, and a few; a message starts three timers
-	Deadlines int64 // requests that missed their deadline: 0 in a right run
+	Expiries  int64 // about one for each message
+	Deadlines int64 // requests that missed their deadline: 0 in a correct run
 
 	w       wheel.Facility
-	ranges  bool // put the idle timer off by a range
+	ranges  bool // extend the idle timer by a range
 	endless bool // units do not close
 	random  *rand.Rand
 	units   []ratasUnit
 	expire  func(wheel.Timer)
 }
 
-// newRatas prepares a run of about the given number of pairs on w, which must be new and have a tick of 20 µs.
+// newRatas prepares a run of about the given number of pairs on w, which must be new and have a
+// tick of 20 µs.
 func newRatas(w wheel.Facility, pairs int, ranges bool, seed uint64) *RatasMix {
 	m := &RatasMix{w: w, ranges: ranges, random: rand.New(rand.NewPCG(seed, 0))}
 	m.units = make([]ratasUnit, 0, 2*pairs+pairs/4+32)
@@ -76,8 +78,9 @@ func newRatas(w wheel.Facility, pairs int, ranges bool, seed uint64) *RatasMix {
 	return m
 }
 
-// RunRatas runs the whole mix, which takes five minutes of virtual time, on a new facility of the named scheme.
-// ranges is for the second interface of Ratas, which puts the idle timers off by a range.
+// RunRatas runs the whole mix, five minutes of virtual time, on a new facility of the named
+// scheme. With ranges it extends idle timers by ScheduleRange, as the second interface of Ratas
+// does.
 func RunRatas(scheme string, slots, pairs int, ranges bool, seed uint64) (*RatasMix, error) {
 	w, err := wheel.New(scheme, wheel.Config{Tick: ratasTick, Slots: slots})
 	if err != nil {
@@ -93,7 +96,8 @@ func RunRatas(scheme string, slots, pairs int, ranges bool, seed uint64) (*Ratas
 	return m, nil
 }
 
-// begin adds pairs at random instants of the first second, one at least, unless it is told to stop: it looks at each pair and each tick.
+// begin adds pairs at random instants of the first second, at least one. It checks stop at each
+// pair and each tick.
 func (m *RatasMix) begin(pairs int, stop *atomic.Bool) {
 	progress, perTick := 0.0, 2*float64(pairs)/float64(time.Second/ratasTick)
 	for m.w.Now() < wheel.Time(time.Second) {
@@ -128,7 +132,7 @@ func (m *RatasMix) addPair(interval time.Duration) {
 	m.request(client)
 }
 
-// busy puts the idle timer of a unit off.
+// busy extends the idle timer of a unit.
 func (m *RatasMix) busy(u *ratasUnit, now wheel.Time) {
 	at := now + wheel.Time(ratasIdle)
 	if m.ranges {
@@ -179,7 +183,7 @@ func (m *RatasMix) request(i uint32) {
 	m.deliver(o, now)
 }
 
-// deliver sends what the quota allows, and starts the timer that renews it.
+// deliver sends what the quota allows, and starts the timer that renews the quota.
 func (m *RatasMix) deliver(u *ratasUnit, now wheel.Time) {
 	m.busy(u, now)
 	n := min(int32(u.quota), u.toSend)
@@ -204,7 +208,7 @@ func (m *RatasMix) receive(u *ratasUnit, now wheel.Time) {
 	}
 }
 
-// drop ends a unit: no timer of it expires any more.
+// drop ends a unit: it stops all its timers.
 func (m *RatasMix) drop(u *ratasUnit) {
 	if u.gone {
 		return
@@ -232,7 +236,7 @@ type wheelRatas struct {
 	mix *RatasMix
 }
 
-// fill begins the mix. It is in full swing after a second of virtual time, which is as long as pairs are added.
+// fill begins the mix. After a second of virtual time all pairs are there.
 func (l *wheelRatas) fill() bool {
 	l.mix.endless = true
 	l.mix.w.Reserve(ratasTimers * cap(l.mix.units))

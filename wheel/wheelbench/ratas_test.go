@@ -8,12 +8,12 @@ import (
 )
 
 func TestRatasDoesTheSameWorkOnEveryScheme(t *testing.T) {
-	// Few pairs for the lists' sake. The units of a pair get the same messages on every facility, also in ranges, because
-	// no idle timer expires before its unit is gone.
+	// Few pairs, because lists are slow. A pair exchanges the same messages on every facility,
+	// also with ranges: no idle timer expires before its unit is gone.
 	want, pairs := int64(0), 0
 	for _, scheme := range wheel.Schemes() {
 		if scheme == Runtime || scheme == "scheme7-nomigration" || scheme == "scheme7-onemigration" {
-			continue // not in virtual time; not at the ticks that were asked for
+			continue // runs in real time; rounds to coarser ticks
 		}
 		for _, ranges := range []bool{false, true} {
 			if testing.Short() && ranges {
@@ -32,13 +32,15 @@ func TestRatasDoesTheSameWorkOnEveryScheme(t *testing.T) {
 			}
 		}
 	}
-	// The C++ original counts 23,000 messages a pair, of 180 s of requests that take 1.0256 s each, and up to 100 ticks more.
+	// The C++ original counts 23,000 messages a pair: 180 s of requests that take 1.0256 s each,
+	// and up to 100 ticks more.
 	if perPair := want / int64(pairs); perPair < 22_300 || perPair > 23_100 {
 		t.Errorf("%d messages a pair, want some 22,900", perPair)
 	}
 }
 
-// BenchmarkRatas runs the whole mix once for each iteration: what the C++ original prints as seconds for as many units.
+// BenchmarkRatas runs the whole mix once per iteration. The C++ original prints the seconds of
+// such a run for the same number of units.
 func BenchmarkRatas(b *testing.B) {
 	for _, units := range []int{1 << 10, 1 << 15} {
 		for _, scheme := range []string{"scheme6", "scheme6-eager", "scheme6-list", "scheme7"} {

@@ -6,7 +6,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// rearm is what acknowledgements and activity do to timers: put them off, over and over.
+// rearm is what acknowledgements and activity do to timers: move them to a later deadline, over
+// and over.
 var rearm = Workload{
 	Name:      "rearm",
 	About:     "START of a random one of n timers that run",

@@ -9,7 +9,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Result is what was found for one cell: a scheme under a workload of n timers. It is one line of JSON.
+// Result is the result of one cell: a scheme under a workload with n timers. It is one line of
+// JSON.
 type Result struct {
 	Scheme   string `json:"scheme"`
 	Workload string `json:"workload"`
@@ -18,11 +19,11 @@ type Result struct {
 	// Figures is nil if the cell was skipped.
 	*Figures
 
-	// Skipped says why there are no figures.
+	// Skipped is the reason why there are no figures.
 	Skipped string `json:"skipped,omitempty"`
 }
 
-// Figures are the figures of a cell.
+// Figures are the measurements of a cell.
 type Figures struct {
 	NsPerOp     float64 `json:"ns_per_op"` // median of the rounds
 	NsLow       float64 `json:"ns_low"`    // the fastest round
@@ -31,18 +32,18 @@ type Figures struct {
 	AllocsPerOp float64 `json:"allocs_per_op"`
 
 	BytesPerTimer float64 `json:"bytes_per_timer"` // heap, slots included, divided by n
-	GCMillis      float64 `json:"gc_ms"`           // what n timers add to a garbage collection
+	GCMillis      float64 `json:"gc_ms"`           // by which n timers prolong a garbage collection
 
-	// RuntimeRatio is how many times as long the Go runtime's timers took; 0 if they were not measured.
+	// RuntimeRatio is the time of the Go runtime's timers divided by NsPerOp; 0 if not measured.
 	RuntimeRatio float64 `json:"runtime_ratio,omitempty"`
 
-	// Counts are the operations of CountedOps operations of the workload, nil where they were not counted: in the Go
-	// runtime, and where the budget was too small.
+	// Counts are the elementary operations of CountedOps operations of the workload. nil if they
+	// were not counted: for the Go runtime, and where the budget was too small.
 	CountedOps int           `json:"counted_ops,omitempty"`
 	Counts     *wheel.Counts `json:"counts,omitempty"`
 }
 
-// VisitsPerOp returns how many records were looked at for each operation, and whether that was counted.
+// VisitsPerOp returns how many records each operation looked at, and whether that was counted.
 func (f *Figures) VisitsPerOp() (float64, bool) {
 	if f.Counts == nil {
 		return 0, false
@@ -59,7 +60,7 @@ type sample struct {
 
 func (s sample) nsPerOp() float64 { return float64(s.took) / float64(s.ops) }
 
-// figures sums up the rounds of a cell, of which there is one at least.
+// figures summarises the rounds of a cell, at least one.
 func figures(samples []sample) *Figures {
 	byTime := slices.SortedFunc(slices.Values(samples), func(a, b sample) int {
 		return cmp.Compare(a.nsPerOp(), b.nsPerOp())
@@ -82,5 +83,5 @@ func figures(samples []sample) *Figures {
 	return &f
 }
 
-// round drops the digits that a clock and a heap on a busy machine do not give.
+// round drops the digits that a clock and a heap on a busy machine cannot give.
 func round(x float64) float64 { return math.Round(x*1000) / 1000 }

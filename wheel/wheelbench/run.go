@@ -11,9 +11,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Run measures every cell of o and yields the results, all schemes of one workload and n together, in the order of o.
-// The only errors are those of o.Check, before the first result, and that of ctx, which ends a cell within a tick or a
-// batch of operations. It is to be the only thing that runs; it starts no goroutine but those of the runtime's timers.
+// Run measures every cell of o and yields the results in the order of o: by workload, then n,
+// then scheme. Its only errors are that of o.Check, before the first result, and that of ctx,
+// which ends a cell within a tick or a batch of operations. Run starts no goroutine except those
+// of the runtime's timers. Nothing else should run meanwhile.
 func Run(ctx context.Context, o Options) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		o, err := o.complete()
@@ -43,14 +44,15 @@ func Run(ctx context.Context, o Options) iter.Seq2[Result, error] {
 // runner is one Run.
 type runner struct {
 	Options
-	stop        atomic.Bool // tells the load at work to stop
+	stop        atomic.Bool // tells the running load to stop
 	done, total int
 
-	// hopeless is the number of timers that a scheme could not be given in time. Other workloads need not try.
+	// hopeless is, by scheme, a number of timers that could not be started in time. Other
+	// workloads do not try it.
 	hopeless map[string]int
 }
 
-// group measures all schemes under w with n timers, their rounds interleaved.
+// group measures all schemes under w with n timers. It interleaves their rounds.
 func (r *runner) group(ctx context.Context, w *Workload, n int) []Result {
 	cells := make([]*cell, len(r.Schemes))
 	for i, s := range r.Schemes {
@@ -111,7 +113,7 @@ func resultsOf(cells []*cell) []Result {
 	return results
 }
 
-// cell is a scheme under a workload of n timers, in the course of being measured.
+// cell is a scheme under a workload with n timers, while it is measured.
 type cell struct {
 	*runner
 	workload *Workload
@@ -142,22 +144,22 @@ func (c *cell) newLoad(counting bool) (load, wheel.Facility, error) {
 	return c.workload.onWheel(b, f), f, nil
 }
 
-// watch tells the load to stop when its time is over. What it returns ends the watch.
+// watch tells the load to stop when its time is over. Calling end ends the watch.
 func (c *cell) watch(ctx context.Context) (end func()) {
 	c.stop.Store(false)
-	if ctx.Err() != nil { // looked at last, for whoever cancels now to find false there already
+	if ctx.Err() != nil { // checked after the store, or a cancellation between the two is lost
 		c.stop.Store(true)
 	}
 	t := time.AfterFunc(c.giveUp, func() { c.stop.Store(true) })
 	return func() { t.Stop() }
 }
 
-// round times the workload on a facility made for it. The first round measures space, too.
+// round times the workload on a new facility. The first round also measures space.
 func (c *cell) round(ctx context.Context) {
 	first := len(c.samples) == 0
 	var heap int
 	var idle time.Duration
-	runtime.GC() // what other cells have left
+	runtime.GC() // collects the garbage of other cells
 	if first {
 		idle, heap = collect(c.Budget), heapBytes()
 	}
@@ -174,7 +176,7 @@ func (c *cell) round(ctx context.Context) {
 	end()
 	switch {
 	case !filled && !first:
-		return // the machine was busy: the other rounds have to do
+		return // the machine was busy; the other rounds suffice
 	case !filled:
 		c.hopeless[c.scheme] = c.n
 		c.skipped = fmt.Sprintf("%d timers not in place within %v", c.n, c.giveUp)
@@ -201,7 +203,8 @@ func (c *cell) round(ctx context.Context) {
 	c.samples = append(c.samples, s)
 }
 
-// count does a fixed number of operations on a facility that counts. If they take too long, there are no counts.
+// count does a fixed number of operations on a facility that counts. If they take too long, there
+// are no counts.
 func (c *cell) count(ctx context.Context) {
 	defer c.watch(ctx)()
 	l, f, err := c.newLoad(true)
@@ -228,7 +231,7 @@ func (c *cell) count(ctx context.Context) {
 	c.countedOps, c.counts = ops, &counts
 }
 
-// timeLoad runs l for as long as slot, in batches that grow until one is long enough for the clock.
+// timeLoad runs l for about slot, in batches that grow until one is long enough for the clock.
 func timeLoad(l load, slot time.Duration) (s sample) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -241,7 +244,8 @@ func timeLoad(l load, slot time.Duration) (s sample) {
 		}
 		s.ops += done
 		s.took += took
-		// As many as should fit into the rest, but not a hundred times as many on the strength of one batch.
+		// As many operations as should fit into the rest, but at most 100 times as many as the
+		// last batch, which may be too short to extrapolate from.
 		fit := float64(slot-s.took) / float64(max(took, 1)) * float64(done)
 		ops = int(max(1, min(fit, 100*float64(done), 1e9)))
 	}
@@ -250,7 +254,8 @@ func timeLoad(l load, slot time.Duration) (s sample) {
 	return s
 }
 
-// collect returns how long a garbage collection takes: the best of as many as fit into the budget, two at least.
+// collect returns how long a garbage collection takes: the shortest of 2 to 20, as many as fit
+// into the budget.
 func collect(budget time.Duration) time.Duration {
 	best, all := time.Duration(1<<62), time.Duration(0)
 	for i := 0; i < 2 || i < 20 && all < budget; i++ {

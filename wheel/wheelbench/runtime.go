@@ -2,13 +2,13 @@ package wheelbench
 
 import "time"
 
-// away is so far in the future that no timer of a benchmark expires meanwhile.
+// away is so far in the future that no timer expires during a benchmark.
 const away = time.Hour
 
 // never is the function of timers that do not expire.
 func never() {}
 
-// runtimeBase is what loads on the Go runtime's timers share: n of them that run.
+// runtimeBase is the common part of loads on the Go runtime's timers: n running timers.
 type runtimeBase struct {
 	base
 	timers []*time.Timer
@@ -34,5 +34,5 @@ func (b *runtimeBase) close() {
 	b.timers = nil
 }
 
-// own is the space of the handles, which is not counted for other facilities either.
+// own is the space of the handles, which other facilities are not charged for either.
 func (b *runtimeBase) own() int { return 8 * cap(b.timers) }

@@ -9,20 +9,20 @@ import (
 // startStop is the life of most timers: started, and stopped before they expire.
 var startStop = Workload{
 	Name:      "start-stop",
-	About:     "START and STOP of a timer beside n that run",
+	About:     "START and STOP of one timer while n others run",
 	countOps:  10_000,
 	onWheel:   func(b base, f wheel.Facility) load { return &wheelStartStop{wheelBase: wheelBase{base: b, f: f}} },
 	onRuntime: func(b base) load { return &runtimeStartStop{runtimeBase: runtimeBase{base: b}} },
 }
 
-// spares is how many timers take turns: so many that none is the one that was stopped last, and few enough to stay in
-// the cache, as those of the connections do that are active.
+// spares is how many timers take turns. They are too many for the next one to be the one that was
+// stopped last, and few enough to stay in the cache, as the timers of active connections do.
 const spares = 64 // a power of two
 
 type wheelStartStop struct {
 	wheelBase
 	turn      int
-	deadlines [1024]wheel.Time // drawn before, as a call costs little more than a random number
+	deadlines [1024]wheel.Time // drawn in advance: a call costs little more than a random number
 }
 
 func (l *wheelStartStop) fill() bool { return l.make(l.n+spares) && l.startAll() }

@@ -9,8 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// WriteTable writes results as tables for people, a table for each workload and n, at most 80 columns wide. Time,
-// allocations and visits are per operation; speed-up is how many times as long the Go runtime's timers took.
+// WriteTable writes results as text, a table for each workload and n, at most 80 columns wide.
+// Time, allocations and visits are per operation. speed-up is the time of the Go runtime's timers
+// divided by that of the scheme.
 func WriteTable(w io.Writer, results []Result) error {
 	b := bufio.NewWriter(w)
 	for i, r := range results {
@@ -46,7 +47,8 @@ func WriteTable(w io.Writer, results []Result) error {
 	return b.Flush()
 }
 
-// digits writes x with three digits or all those before the point, whichever is more.
+// digits writes x with three significant digits, or with all digits before the point if there are
+// more.
 func digits(x float64) string {
 	switch {
 	case x == 0:

@@ -14,45 +14,47 @@ type Workload struct {
 	Name  string
 	About string // what one operation is, in one line
 
-	// The number of timers from which the runtime's timers can be measured under it.
+	// runtimeFrom is the least n for which the workload measures the runtime's timers and not the
+	// clock.
 	runtimeFrom int
 
-	// The number of operations to count; a workload of passes does one pass whatever this says.
+	// countOps is the number of operations to count. A workload of passes does one pass instead.
 	countOps int
 
 	onWheel   func(b base, f wheel.Facility) load
-	onRuntime func(b base) load // nil if it cannot be run on them
-	tick      time.Duration     // the tick of the workload, if it has one of its own
+	onRuntime func(b base) load // nil if it cannot run on them
+	tick      time.Duration     // if not 0, replaces Options.Tick
 }
 
-// load is a workload on one facility: made, filled, made ready, run, closed. Its methods are called by one goroutine.
+// load is a workload on one facility. One goroutine calls its methods, in the order make, fill,
+// ready, run, close.
 type load interface {
-	// fill starts the timers that have to run before the first operation. It is not timed. It returns false if it
-	// was told to stop.
+	// fill starts the timers that must run before the first operation. It is not timed. It
+	// returns false if it was told to stop.
 	fill() bool
 
-	// ready brings the timers from the state that fill left, in which space was measured, to the one in which the
-	// operations begin. It is not timed either, and returns false if it was told to stop.
+	// ready brings the timers from the state after fill, where space is measured, to the state
+	// where operations begin. It is not timed either, and returns false if it was told to stop.
 	ready() bool
 
-	// run does ops operations, or more where only whole passes make sense, and returns how many it did. One that takes
-	// long looks at least once a tick whether it was told to stop, does no more then, and returns false if it has
-	// spent time on what is not among the operations done.
+	// run does ops operations, or more where only whole passes make sense, and returns how many
+	// it did. A long run checks at least once a tick whether it was told to stop. It then ends,
+	// and returns false if it spent time on work that done does not include.
 	run(ops int) (done int, ok bool)
 
 	// close stops what would live on.
 	close()
 
-	// own returns how many bytes of the heap are the load's and not the facility's.
+	// own returns how many bytes of the heap belong to the load and not to the facility.
 	own() int
 }
 
-// base is what every load knows.
+// base is the common part of all loads.
 type base struct {
 	n    int
 	tick time.Duration
 	rng  wyrand
-	stop *atomic.Bool // told to stop
+	stop *atomic.Bool // true: stop
 }
 
 func (b *base) ready() bool { return true }
@@ -87,15 +89,16 @@ func findWorkload(name string) *Workload {
 	return nil
 }
 
-// wheelBase is what loads on a facility of package wheel share. Its timers are numbered on from first, so that a load
-// finds the handle of a timer without looking it up: a connection has it at hand as well.
+// wheelBase is the common part of loads on a facility of package wheel. Timer i has the number
+// first+i, so that a load finds it without a look-up: a connection has its handle at hand as
+// well.
 type wheelBase struct {
 	base
 	f     wheel.Facility
 	first wheel.Timer
 }
 
-// make makes count timer records.
+// make makes count timer records. It returns false if it was told to stop.
 func (b *wheelBase) make(count int) bool {
 	b.f.Reserve(count)
 	for i := range count {
@@ -113,7 +116,8 @@ func (b *wheelBase) make(count int) bool {
 	return true
 }
 
-// startAll starts the first n timers with random intervals.
+// startAll starts the first n timers with random intervals. It returns false if it was told to
+// stop.
 func (b *wheelBase) startAll() bool {
 	now, rng := b.f.Now(), b.rng
 	for i := range b.n {
