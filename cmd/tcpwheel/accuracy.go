@@ -14,7 +14,7 @@ import (
 
 	"tcpwheel/pcaps/samples"
 	"tcpwheel/pcaps/truth"
-	"tcpwheel/tun/kernels"
+	"tcpwheel/tun/kerneltruth"
 )
 
 // assessment is accuracy at work.
@@ -175,9 +175,9 @@ func (a *assessment) draw(ctx context.Context) error {
 	}
 	end := time.Now().Add(a.kernel)
 	for seed := a.seed; seed == a.seed || time.Now().Before(end); seed++ {
-		s := kernels.Random(seed)
+		s := kerneltruth.Random(seed)
 		dir := filepath.Join(keep, s.Name)
-		if err := kernels.Run(ctx, s, dir); err != nil {
+		if err := kerneltruth.Run(ctx, s, dir); err != nil {
 			return err
 		}
 		if err := a.take(ctx, o, s.Name, os.DirFS(dir)); err != nil {

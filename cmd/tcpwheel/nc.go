@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tcpwheel/tun/nc"
+	"tcpwheel/tun/up"
 )
 
-// ncFlags are the flags of nc that are more than fields of nc.Config.
+// ncFlags are the flags of nc that are more than fields of up.NetcatConfig.
 type ncFlags struct {
 	site          siteFlags
 	timeout       string
@@ -25,7 +25,7 @@ type ncFlags struct {
 
 func newNC() *cobra.Command {
 	var (
-		c nc.Config
+		c up.NetcatConfig
 		f ncFlags
 	)
 	cmd := &cobra.Command{
@@ -57,7 +57,7 @@ func newNC() *cobra.Command {
 			if err == nil {
 				err = c.Check()
 			}
-			if err == nil && c.Site.Capture == "-" {
+			if err == nil && c.Host.Capture == "-" {
 				err = errors.New("pcap to standard output, which is the connection's")
 			}
 			if err != nil {
@@ -75,14 +75,14 @@ func newNC() *cobra.Command {
 	fs.Uint16VarP(&f.port, "port", "p", 0, "port to connect from")
 	fs.BoolVar(&f.info, "info", false, "tell of each connection at its end, as JSON")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens")
-	f.site.register(cmd, &c.Site)
+	f.site.register(cmd, &c.Host)
 	fs.Lookup("pcap").Usage = "file for a capture, pcapng" // and not standard output
 	return cmd
 }
 
 // fill reads the flags that are text, and the arguments, into c.
-func (f *ncFlags) fill(c *nc.Config, args []string) (err error) {
-	if err := f.site.fill(&c.Site); err != nil {
+func (f *ncFlags) fill(c *up.NetcatConfig, args []string) (err error) {
+	if err := f.site.fill(&c.Host); err != nil {
 		return err
 	}
 	if f.timeout != "" {
@@ -126,18 +126,18 @@ func parseSeconds(s string) (time.Duration, error) {
 }
 
 // run runs a client or a server with a command's streams.
-func (f *ncFlags) run(cmd *cobra.Command, c nc.Config) error {
+func (f *ncFlags) run(cmd *cobra.Command, c up.NetcatConfig) error {
 	c.In, c.Out = cmd.InOrStdin(), cmd.OutOrStdout()
 	in, _ := c.In.(io.Writer) // an *os.File is one
 	c.Interactive = in != nil && isTerminal(in)
 	status := &statusLine{w: cmd.ErrOrStderr()}
 	defer status.stop()
-	c.Site.Log = func(what string) { status.print("tcpwheel: nc: " + what) }
+	c.Host.Log = func(what string) { status.print("tcpwheel: nc: " + what) }
 	if f.verbose {
-		c.Say = c.Site.Log
+		c.Say = c.Host.Log
 	}
 	if f.info {
-		c.Report = func(r *nc.Connection) {
+		c.Report = func(r *up.NetcatReport) {
 			b, err := json.Marshal(r)
 			if err != nil {
 				b = []byte("tcpwheel: nc: info: " + err.Error())
@@ -145,7 +145,7 @@ func (f *ncFlags) run(cmd *cobra.Command, c nc.Config) error {
 			status.print(string(b))
 		}
 	}
-	c.Counts = &nc.Counts{}
+	c.Counts = &up.NetcatCounts{}
 	if !isTerminal(c.Out) { // where what comes is shown itself
 		var sent, received uint64
 		status.start(func(d time.Duration) string {
@@ -155,7 +155,7 @@ func (f *ncFlags) run(cmd *cobra.Command, c nc.Config) error {
 			return line
 		})
 	}
-	return nc.Run(cmd.Context(), c)
+	return up.RunNetcat(cmd.Context(), c)
 }
 
 // ncStatus is the status line: what was sent and received, and how fast since it was less, d ago.

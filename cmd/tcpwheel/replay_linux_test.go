@@ -21,21 +21,21 @@ import (
 	"time"
 
 	"tcpwheel/netstack/sim"
-	"tcpwheel/tun/kernels"
+	"tcpwheel/tun/kerneltruth"
 	"tcpwheel/tun/link"
 )
 
 // lossyScenario draws what V2 is to be told by: one to three connections over 4 to 100 ms, some of them over 5 to 100 Mbit/s, of which 1 to
 // 5 % are lost, singly or in bursts, and of some the ACKs too; in bulk, in bursts, in small writes and in responses by turns.
-func lossyScenario(seed uint64) kernels.Scenario {
+func lossyScenario(seed uint64) kerneltruth.Scenario {
 	r := rand.New(rand.NewPCG(seed, 0x76322d76616c))
 	between := func(least, most float64) float64 { return least * math.Exp(r.Float64()*math.Log(most/least)) }
-	pause := func(least, most float64) kernels.Span {
-		return kernels.Span(between(least, most) * float64(time.Millisecond))
+	pause := func(least, most float64) kerneltruth.Span {
+		return kerneltruth.Span(between(least, most) * float64(time.Millisecond))
 	}
 	rtt := time.Duration(between(4, 100) * float64(time.Millisecond))
-	s := kernels.Scenario{
-		Name: fmt.Sprintf("lossy-%d", seed), Seed: seed, IPv6: r.Float64() < 0.3, Limit: kernels.Span(20 * time.Second), Connections: 1 + r.IntN(3),
+	s := kerneltruth.Scenario{
+		Name: fmt.Sprintf("lossy-%d", seed), Seed: seed, IPv6: r.Float64() < 0.3, Limit: kerneltruth.Span(20 * time.Second), Connections: 1 + r.IntN(3),
 	}
 	link := sim.LinkConfig{Delay: rtt / 2}
 	if r.Float64() < 0.4 {
@@ -43,7 +43,7 @@ func lossyScenario(seed uint64) kernels.Scenario {
 		link.Rate = uint64(rate)
 		link.Queue = sim.Limit{Packets: uint32(max(10, rate/12_000*rtt.Seconds()*between(0.7, 3)))}
 	}
-	s.Near = kernels.Path{AToB: link, BToA: link}
+	s.Near = kerneltruth.Path{AToB: link, BToA: link}
 	p := 0.01 + 0.04*r.Float64()
 	if r.IntN(3) == 0 {
 		s.Near.AToB.Loss = sim.Losses{sim.GilbertElliott{P: p / 3, R: 0.4, Bad: 1}}
@@ -53,18 +53,18 @@ func lossyScenario(seed uint64) kernels.Scenario {
 	if r.Float64() < 0.3 {
 		s.Near.BToA.Loss = sim.Losses{sim.Bernoulli{P: 0.03 * r.Float64()}}
 	}
-	end := kernels.Turn{From: "b", Octets: 1}
+	end := kerneltruth.Turn{From: "b", Octets: 1}
 	switch seed % 4 {
 	case 0:
-		s.Turns = []kernels.Turn{{From: "a", Octets: int(between(1e5, 1e6))}, end}
+		s.Turns = []kerneltruth.Turn{{From: "a", Octets: int(between(1e5, 1e6))}, end}
 	case 1:
-		s.Turns = []kernels.Turn{{From: "a", Octets: int(between(3e3, 6e4)), Pause: pause(20, 400), Times: 8}, end}
+		s.Turns = []kerneltruth.Turn{{From: "a", Octets: int(between(3e3, 6e4)), Pause: pause(20, 400), Times: 8}, end}
 		s.Rounds = 2
 	case 2:
-		s.Turns = []kernels.Turn{{From: "a", Octets: 200 + r.IntN(1200), Pause: pause(20, 300), Times: 15}, end}
+		s.Turns = []kerneltruth.Turn{{From: "a", Octets: 200 + r.IntN(1200), Pause: pause(20, 300), Times: 15}, end}
 		s.Rounds = 2
 	case 3:
-		s.Turns = []kernels.Turn{{From: "b", Octets: 200 + r.IntN(400), Pause: pause(5, 100)}, {From: "a", Octets: int(between(1e3, 6e4))}}
+		s.Turns = []kerneltruth.Turn{{From: "b", Octets: 200 + r.IntN(400), Pause: pause(5, 100)}, {From: "a", Octets: int(between(1e3, 6e4))}}
 		s.Rounds = 15
 	}
 	return s
@@ -139,7 +139,7 @@ func captureKernels(ctx context.Context, t *testing.T, n int, seed uint64) (file
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			errs[i] = kernels.Run(ctx, lossyScenario(seed+uint64(i)), dirs[i])
+			errs[i] = kerneltruth.Run(ctx, lossyScenario(seed+uint64(i)), dirs[i])
 		})
 	}
 	all.Wait()

@@ -16,7 +16,7 @@ import (
 
 	"tcpwheel/pcaps/samples"
 	"tcpwheel/pcaps/truth"
-	"tcpwheel/tun/kernels"
+	"tcpwheel/tun/kerneltruth"
 )
 
 func newSamples() *cobra.Command {
@@ -138,7 +138,7 @@ func makeSamples(ctx context.Context, dir string, only []string, talk io.Writer)
 	if err != nil {
 		return err
 	}
-	all, err := kernels.ParseScenarios(text)
+	all, err := kerneltruth.ParseScenarios(text)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func makeSamples(ctx context.Context, dir string, only []string, talk io.Writer)
 		}
 		delete(wanted, s.Name)
 		fmt.Fprintf(talk, "tcpwheel: samples: %s\n", s.Name)
-		if err := kernels.Run(ctx, s, filepath.Join(dir, s.Name)); err != nil {
+		if err := kerneltruth.Run(ctx, s, filepath.Join(dir, s.Name)); err != nil {
 			return err
 		}
 	}
@@ -185,7 +185,7 @@ file is written by the same command. The time stamps and the ports differ each t
 `
 
 // writeReadme says how each was made.
-func writeReadme(dir string, all []kernels.Scenario) error {
+func writeReadme(dir string, all []kerneltruth.Scenario) error {
 	var b strings.Builder
 	b.WriteString(readmeHead)
 	for _, s := range all {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/experiments/tail"
 	"tcpwheel/tcptimers"
-	"tcpwheel/tun/tail"
 )
 
 // tailCommand are the flags of tail.

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"tcpwheel/tun"
-	"tcpwheel/tun/tuntest"
+	"tcpwheel/tun/netns"
 	"tcpwheel/tun/up"
 )
 
@@ -50,7 +50,7 @@ const upLimit = 3 * time.Minute
 // startUp runs the command. The namespace ends with the test, which is skipped where there are none.
 func startUp(t *testing.T, args ...string) *upTest {
 	t.Helper()
-	ns := tuntest.Namespace(t)
+	ns := netns.Test(t)
 	u := &upTest{t: t, ns: ns, talk: make(chan string, 1000)}
 	u.cmd = exec.Command(os.Args[0], append([]string{"up", "--netns", ns.Path(), "--tun", "up0", "--addr", "10.7.0.2/24,fd07::2/64",
 		"--host-addr", "10.7.0.1/24,fd07::1/64"}, args...)...)
@@ -99,7 +99,7 @@ func (u *upTest) end() error {
 		u.said = append(u.said, line)
 	}
 	err := u.cmd.Wait()
-	if devices := tuntest.Devices(u.t, u.ns); len(devices) > 0 {
+	if devices := netns.Devices(u.t, u.ns); len(devices) > 0 {
 		u.t.Errorf("devices %q are left", devices)
 	}
 	return err
@@ -156,7 +156,7 @@ func TestUpEndsOnSignals(t *testing.T) {
 				u := startUp(t, "--pcap", file, "--delay", "1ms")
 				if when == "starting" {
 					// Until the device is there: a program that has not come to its first lines is ended by the system.
-					for until := time.Now().Add(upLimit); len(tuntest.Devices(u.t, u.ns)) == 0; {
+					for until := time.Now().Add(upLimit); len(netns.Devices(u.t, u.ns)) == 0; {
 						if time.Now().After(until) {
 							t.Fatal("there is no device")
 						}

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"tcpwheel/netstack/sim"
-	"tcpwheel/tun/site"
+	"tcpwheel/tun/netns"
 )
 
 // kernelRun is a run between two kernels, in real time.
 type kernelRun struct {
 	*run
-	site *site.Site
+	pair *netns.Pair
 
 	mu      sync.Mutex // for all below and the run
 	senders map[uint16]net.Conn
@@ -43,12 +43,12 @@ func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 	there, back := s.Path.Data, s.Path.Acks
 	there.Loss, back.Loss = s.Path.Fates.losses(f), s.Path.AckFates.losses(f)
 	var err error
-	if r.site, err = site.New(site.Config{There: there, Back: back, Seed: s.Seed, Seen: r.seen}); err != nil {
+	if r.pair, err = netns.NewPair(netns.PairConfig{There: there, Back: back, Seed: s.Seed, Sent: r.seen}); err != nil {
 		return Result{}, err
 	}
-	l, err := r.site.Listen(servePort)
+	l, _, err := r.pair.Listen(servePort)
 	if err != nil {
-		return Result{}, errors.Join(err, r.site.Close())
+		return Result{}, errors.Join(err, r.pair.Close())
 	}
 	r.open = append(r.open, l)
 	// What is under way when the time is over is cut off.
@@ -61,9 +61,9 @@ func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 	})
 	all.Wait()
 	stop()
-	counts, err := r.site.Counts()
-	now := r.site.Now()
-	if err := errors.Join(append(r.errs, err, r.site.Close())...); err != nil {
+	counts, err := r.pair.Counts()
+	now := r.pair.Now()
+	if err := errors.Join(append(r.errs, err, r.pair.Close())...); err != nil {
 		return Result{}, fmt.Errorf("subject kernel: %w", err)
 	}
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
@@ -75,17 +75,17 @@ func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 }
 
 // seen takes what enters the link.
-func (r *kernelRun) seen(p site.Passed) {
+func (r *kernelRun) seen(p netns.Packet) {
 	all := r.spec.Work.Octets
 	if r.spec.Work.Shape != Web {
 		all *= uint64(r.spec.objects())
 	}
-	if !p.FromServer || p.Packet.End <= p.Packet.Start || p.Packet.Start >= all {
+	if !p.FromServer || p.Model.End <= p.Model.Start || p.Model.Start >= all {
 		return // no octets; the last is a FIN
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	id, _ := r.ledger.sent(p.At, p.Dst, p.Packet.Start, p.Packet.End)
+	id, _ := r.ledger.sent(p.At, p.Header.DstPort, p.Model.Start, p.Model.End)
 	if p.Fate.Verdict == sim.Delivered {
 		r.ledger.settle(id, arrived)
 	} else {
@@ -130,13 +130,13 @@ func (r *kernelRun) fail(err error) {
 func (r *kernelRun) start(f *flow, object int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f.start(object, r.site.Now())
+	f.start(object, r.pair.Now())
 }
 
 func (r *kernelRun) end(f *flow) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f.end(r.site.Now())
+	f.end(r.pair.Now())
 }
 
 // listen is the sender.
@@ -219,7 +219,7 @@ func (r *kernelRun) receive(ctx context.Context, f *flow) {
 				r.start(f, object)
 			}
 			var err error
-			if c, err = r.site.Dial(ctx, s.port(0, int(f.conn.Load())), servePort); err != nil {
+			if c, err = r.pair.Dial(ctx, s.port(0, int(f.conn.Load())), servePort); err != nil {
 				if ctx.Err() == nil {
 					r.fail(err)
 				}
@@ -230,7 +230,7 @@ func (r *kernelRun) receive(ctx context.Context, f *flow) {
 			}
 		}
 		if atOnce {
-			_ = r.site.AckAtOnce(c)
+			_ = netns.SetQuickAck(c, true)
 		}
 		switch s.Work.Shape {
 		case Answers, Web:
@@ -254,7 +254,7 @@ func (r *kernelRun) receive(ctx context.Context, f *flow) {
 			}
 			left -= uint64(n)
 			if atOnce {
-				_ = r.site.AckAtOnce(c)
+				_ = netns.SetQuickAck(c, true)
 			}
 		}
 		r.end(f)

@@ -10,10 +10,10 @@ import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/lab"
 	"tcpwheel/experiments/subject"
+	"tcpwheel/experiments/tail"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
-	"tcpwheel/tun/tail"
 	"tcpwheel/wheel"
 )
 

@@ -13,7 +13,7 @@ import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/lab"
 	"tcpwheel/experiments/stopwatch"
-	"tcpwheel/tun/tail"
+	"tcpwheel/experiments/tail"
 	"tcpwheel/wheel"
 )
 

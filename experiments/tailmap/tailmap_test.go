@@ -6,7 +6,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/studytest"
-	"tcpwheel/tun/tail"
+	"tcpwheel/experiments/tail"
 )
 
 func TestTails(t *testing.T) {

@@ -8,11 +8,8 @@ import (
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
-	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
-	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
-	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sockets"
@@ -25,19 +22,6 @@ type Config struct {
 	TCP  [2]TCP // of each end
 	MTU  uint32 // 576 to 65535; 0 is 1500
 	Wire Wire
-}
-
-// TCP is the transport protocol of an end, with SACK.
-type TCP struct {
-	GVisor      bool            // gVisor's own, in place of this house's
-	Config      netstack.Config // of this house's
-	NoSACK      bool
-	NoRACK      bool          // gVisor's without RACK, and without its probe for lost tails
-	Control     string        // of congestion: "cubic" or "newreno", and "vegas" but for gVisor; "" is "cubic" for gVisor, and that of Config
-	SendBuffer  int           // octets that a connection may have to send, at most; 0 is 4 MiB
-	RecvBuffer  int           // octets that it is ready to receive on a connection, at most, 4096 or more; 0 is what the stack has
-	MinRTO      time.Duration // gVisor's least timeout, from a millisecond up; 0 is its own, 200 ms
-	StrictClock bool          // its clock never tells the same time twice, as that of gVisor's TCP never does in any case
 }
 
 // Wire is what packets pass. Its methods are called one at a time, and must not call the Net.
@@ -95,9 +79,8 @@ func New(cfg Config) (n *Net, err error) {
 		cfg.TCP[i].Config.Shards = 1
 		o := stack.Options{
 			Clock: clock, RandSource: netstack.NewSeededSource(seed), SecureRNG: netstack.NewSeededSource(^seed),
-			NetworkProtocols: []stack.NetworkProtocolFactory{ipv4.NewProtocol},
 		}
-		if n.stacks[i], err = newStack(o, &cfg.TCP[i], ends[i], n.Addr(i)); err != nil {
+		if n.stacks[i], err = NewStack(o, &cfg.TCP[i], ends[i], n.Addr(i)); err != nil {
 			for _, s := range n.stacks[:i] {
 				s.Destroy()
 			}
@@ -106,69 +89,6 @@ func New(cfg Config) (n *Net, err error) {
 	}
 	n.Clock.SetSettle(func() { n.Tasks.Settle(n.stacks[0], n.stacks[1]) })
 	return n, nil
-}
-
-// newStack makes a stack on a link.
-func newStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr) (*stack.Stack, error) {
-	factory := stack.TransportProtocolFactory(gtcp.NewProtocol)
-	if !t.GVisor {
-		var err error
-		if factory, err = netstack.NewProtocolWith(t.Config); err != nil {
-			return nil, err
-		}
-	}
-	o.TransportProtocols = []stack.TransportProtocolFactory{factory}
-	s := stack.New(o)
-	fail := func(what string, err tcpip.Error) (*stack.Stack, error) {
-		s.Destroy()
-		return nil, fmt.Errorf("%s: %s", what, err)
-	}
-	control := t.Control
-	if control == "" {
-		control = "cubic"
-		if !t.GVisor {
-			control = t.Config.Conn.Control
-		}
-	}
-	if control == "newreno" {
-		control = "reno" // what gVisor calls it
-	}
-	buffer := t.SendBuffer
-	if buffer == 0 {
-		buffer = 4 << 20
-	}
-	sack, name := tcpip.TCPSACKEnabled(!t.NoSACK), tcpip.CongestionControlOption(control)
-	room := tcpip.TCPSendBufferSizeRangeOption{Min: 4096, Default: buffer, Max: buffer}
-	options := []tcpip.SettableTransportProtocolOption{&sack, &name, &room}
-	if t.RecvBuffer != 0 {
-		fixed := tcpip.TCPModerateReceiveBufferOption(false)
-		options = append(options, &tcpip.TCPReceiveBufferSizeRangeOption{Min: 4096, Default: t.RecvBuffer, Max: t.RecvBuffer}, &fixed)
-	}
-	for _, option := range options {
-		if err := s.SetTransportProtocolOption(header.TCPProtocolNumber, option); err != nil {
-			return fail(fmt.Sprintf("set %T", option), err)
-		}
-	}
-	if least := tcpip.TCPMinRTOOption(t.MinRTO); t.MinRTO != 0 && t.GVisor {
-		if err := s.SetTransportProtocolOption(header.TCPProtocolNumber, &least); err != nil {
-			return fail("set the least timeout", err)
-		}
-	}
-	if none := tcpip.TCPRecovery(0); t.NoRACK && t.GVisor {
-		if err := s.SetTransportProtocolOption(header.TCPProtocolNumber, &none); err != nil {
-			return fail("set RACK", err)
-		}
-	}
-	if err := s.CreateNIC(1, link); err != nil {
-		return fail("attach the stack to its link", err)
-	}
-	at := tcpip.ProtocolAddress{Protocol: header.IPv4ProtocolNumber, AddressWithPrefix: tcpip.AddressWithPrefix{
-		Address: tcpip.AddrFromSlice(addr.AsSlice()), PrefixLen: 24}}
-	if err := s.AddProtocolAddress(1, at, stack.AddressProperties{}); err != nil {
-		return fail("give the stack its address", err)
-	}
-	s.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: 1}})
-	return s, nil
 }
 
 // Addr returns the address of an end, 0 or 1.
@@ -188,24 +108,8 @@ func (n *Net) Listen(end int, port uint16) (*sockets.Listener, error) {
 	return (&sockets.ListenConfig{Stack: n.stacks[end], Tasks: n.Tasks}).ListenTCP(netip.AddrPortFrom(n.Addr(end), port))
 }
 
-// Counts are what an end has sent again, by what made it.
-type Counts struct {
-	Timeouts        uint64 // expiries of retransmission timers
-	Probes          uint64 // tail loss probes; gVisor counts none: what has no other cause
-	FastRetransmits uint64 // segments of recovery by ACKs
-}
-
-// Counts returns what an end has counted, over all connections.
-func (n *Net) Counts(end int) Counts {
-	s := n.stacks[end]
-	if c, ok := netstack.Counters(s); ok {
-		return Counts{Timeouts: c.TCPTimeouts, Probes: c.TCPLossProbes, FastRetransmits: c.TCPFastRetrans}
-	}
-	c := s.Stats().TCP
-	// What is below ssthresh is in SlowStartRetransmits too, whatever has caused it: probes, above all.
-	timeouts, fast, all := c.Timeouts.Value(), c.FastRetransmit.Value(), c.Retransmits.Value()
-	return Counts{Timeouts: timeouts, Probes: all - min(all, timeouts+fast), FastRetransmits: fast}
-}
+// Counts returns the retransmissions of an end, over all connections.
+func (n *Net) Counts(end int) Counts { return CountsOf(n.stacks[end]) }
 
 // Now returns the virtual time.
 func (n *Net) Now() wheel.Time { return n.Clock.Time() }

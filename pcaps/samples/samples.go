@@ -24,7 +24,7 @@ type Sample struct {
 	Captures []string // for Open: "tail-one/a.pcapng.gz" and so on
 }
 
-// Scenarios returns the scenarios of the samples, as package tun/kernels reads them.
+// Scenarios returns the scenarios of the samples, as package tun/kerneltruth reads them.
 func Scenarios() []byte {
 	text, err := files.ReadFile("scenarios.json")
 	if err != nil {

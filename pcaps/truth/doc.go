@@ -2,7 +2,7 @@
 //
 // # Usage
 //
-//	k, err := truth.Load(dir)                 // what package tun/kernels has written
+//	k, err := truth.Load(dir)                 // what package tun/kerneltruth has written
 //	for _, p := range k.Points {              // "a", "middle", "b"
 //		tally, err := k.Compare(p, nil)
 //	}

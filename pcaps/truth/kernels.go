@@ -96,7 +96,7 @@ type event struct {
 
 var causes = map[string]track.Kind{"syn": track.SYN, "rto": track.RTO, "tlp": track.TLP, "fast": track.Fast}
 
-// Load reads what package tun/kernels has written of one scenario.
+// Load reads what package tun/kerneltruth has written of one scenario.
 func Load(dir fs.FS) (*Kernels, error) {
 	k := &Kernels{dir: dir, Flows: map[[2]netip.AddrPort]*Flow{}, Counters: map[string]map[string]uint64{}}
 	for point, name := range pointNames {

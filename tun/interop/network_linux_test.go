@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"net/netip"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +15,7 @@ import (
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun"
-	"tcpwheel/tun/tuntest"
+	"tcpwheel/tun/netns"
 	"tcpwheel/wheel"
 )
 
@@ -102,7 +101,7 @@ func newNetwork(t *testing.T, who pair, p plan) *network {
 		mtu = 1500
 	}
 	if far.tcp == kernel {
-		far.ns = tuntest.Namespace(t)
+		far.ns = netns.Test(t)
 		far.setSysctls(t, p.sysctl)
 		o := p.tun
 		o.Netns, o.MTU = far.ns.Path(), mtu
@@ -129,13 +128,11 @@ func newNetwork(t *testing.T, who pair, p plan) *network {
 	}
 	near.stack = newStack(t, near, link, &p)
 	if n.dev != nil {
-		must(t, n.dev.Up())
-		for _, a := range far.addrs {
-			if a.Addr().Is4() || mtu >= 1280 {
-				must(t, n.dev.AddAddress(a))
-			}
+		addrs := far.addrs[:]
+		if mtu < 1280 {
+			addrs = addrs[:1] // no IPv6
 		}
-		must(t, n.dev.Ready(t.Context()))
+		must(t, netns.Configure(t.Context(), n.dev, addrs, nil))
 	}
 	t.Cleanup(func() { n.close(near, far) })
 	if p.setUp != nil {
@@ -176,7 +173,7 @@ func (h *host) setSysctls(t *testing.T, all map[string]string) {
 		if !strings.HasPrefix(name, "net/") {
 			name = "net/ipv4/" + name
 		}
-		err := h.ns.Do(func() error { return os.WriteFile("/proc/sys/"+name, []byte(value), 0) })
+		err := h.ns.Do(func() error { return netns.WriteSysctls(map[string]string{name: value}) })
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EINVAL) {
 			t.Skipf("this kernel has no %s of %s", name, value)
 		}

@@ -12,7 +12,7 @@ import (
 	"tcpwheel/netstack"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun"
-	"tcpwheel/tun/tuntest"
+	"tcpwheel/tun/netns"
 )
 
 // sentSYN returns when a packet was sent, by its sender's clock of timestamps, in milliseconds, if it is the SYN of an active open over IPv4.
@@ -66,7 +66,7 @@ func TestSYNsLikeLinux(t *testing.T) {
 					syns = append(syns, at)
 					return len(syns) <= len(test.want)
 				})
-				late := tuntest.Lateness(t)
+				late := netns.Lateness(t)
 				n.connect(false)
 				busy := late()
 				mu.Lock()

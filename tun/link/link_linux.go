@@ -4,16 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
-
 	"tcpwheel/tun"
+	"tcpwheel/tun/netns"
 	"tcpwheel/wheel"
 )
 
@@ -55,7 +50,7 @@ func (l *Link) start() (err error) {
 			if l.spaces[i], err = tun.AddNamespace(c.Sides[i].Netns); err != nil {
 				return err
 			}
-			if err := loopbackUp(c.Sides[i].Netns); err != nil {
+			if err := netns.LoopbackUp(c.Sides[i].Netns); err != nil {
 				return err
 			}
 		}
@@ -90,7 +85,8 @@ func (l *Link) start() (err error) {
 	l.recorder.noted = l.joined.Noted
 	l.recorder.mu.Unlock()
 	for i, d := range l.devices {
-		if err := setUp(d, c.Sides[i].Addrs, c.Sides[1-i].Addrs); err != nil {
+		netns.Quieten(d, c.Sides[i].Addrs)
+		if err := netns.Configure(context.Background(), d, c.Sides[i].Addrs, c.Sides[1-i].Addrs); err != nil {
 			return err
 		}
 	}
@@ -99,68 +95,6 @@ func (l *Link) start() (err error) {
 		return setPriority(true)
 	}
 	return nil
-}
-
-// setUp gives the kernel its addresses, and routes to those of the other side that are not in its subnets.
-func setUp(d *tun.Device, own, other []netip.Prefix) error {
-	quieten(d, own)
-	if err := d.Up(); err != nil {
-		return err
-	}
-	for _, p := range own {
-		if err := d.AddAddress(p); err != nil {
-			return err
-		}
-	}
-	for _, p := range other {
-		a := p.Addr()
-		near := false
-		for _, q := range own {
-			near = near || q.Contains(a)
-		}
-		if near {
-			continue
-		}
-		if err := d.AddRoute(netip.PrefixFrom(a, a.BitLen())); err != nil {
-			return err
-		}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	return d.Ready(ctx)
-}
-
-// quieten keeps the kernel from sending packets of its own accord, with which the numbers of the others would be up to
-// chance: IPv6 solicits routers. Where it cannot be set, it stays.
-func quieten(d *tun.Device, own []netip.Prefix) {
-	settings := map[string]string{"disable_ipv6": "1"}
-	for _, p := range own {
-		if p.Addr().Is6() {
-			settings = map[string]string{"addr_gen_mode": "1", "router_solicitations": "0", "accept_ra": "0"}
-		}
-	}
-	_ = d.InNamespace(func() error {
-		for name, value := range settings {
-			_ = os.WriteFile(filepath.Join("/proc/sys/net/ipv6/conf", d.Name(), name), []byte(value), 0)
-		}
-		return nil
-	})
-}
-
-// loopbackUp sets the loopback device of a namespace up, so that its programs can talk to each other.
-func loopbackUp(netns string) error {
-	return tun.InNamespace(netns, func() error {
-		kernel, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-		if err != nil {
-			return err
-		}
-		defer kernel.Close()
-		lo, err := kernel.LinkByName("lo")
-		if err == nil {
-			err = kernel.LinkSetUp(lo)
-		}
-		return err
-	})
 }
 
 // Device returns the device of a side.

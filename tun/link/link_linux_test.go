@@ -18,7 +18,7 @@ import (
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/tun"
-	"tcpwheel/tun/tuntest"
+	"tcpwheel/tun/netns"
 	"tcpwheel/wheel"
 )
 
@@ -33,7 +33,7 @@ func testConfig(t *testing.T) Config {
 	dir := t.TempDir()
 	c := Config{Seed: 1, Log: filepath.Join(dir, "log"), Captures: [2]string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}}
 	for i := range c.Sides {
-		c.Sides[i] = Side{Netns: tuntest.Namespace(t).Path(), Addrs: testAddrs[i][:1]}
+		c.Sides[i] = Side{Netns: netns.Test(t).Path(), Addrs: testAddrs[i][:1]}
 	}
 	return c
 }

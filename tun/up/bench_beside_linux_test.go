@@ -16,10 +16,10 @@ func BenchmarkTUNBeside(b *testing.B) {
 	for _, dir := range []string{"to-kernel", "from-kernel"} {
 		b.Run("dir="+dir, func(b *testing.B) {
 			var send [2]func() (took, cpu time.Duration)
-			var sites [2]*siteTest
+			var sites [2]*hostTest
 			var before [2]tun.Stats
 			for i, whose := range []string{Ours, GVisor} {
-				sites[i] = newSite(b, Config{TCP: whose})
+				sites[i] = newTestHost(b, Config{TCP: whose})
 				send[i] = newSlices(b, sites[i], dir == "to-kernel")
 				send[i]() // lets the windows grow
 				before[i] = sites[i].Device().Stats()
@@ -56,8 +56,8 @@ func BenchmarkTUNBeside(b *testing.B) {
 }
 
 // newSlices connects a stack and the kernel. What it returns sends benchOctets, and tells how long that took and the processor time.
-func newSlices(b *testing.B, s *siteTest, toKernel bool) func() (took, cpu time.Duration) {
-	stack, kernel := s.dialKernel(siteKernels[0].Addr())
+func newSlices(b *testing.B, s *hostTest, toKernel bool) func() (took, cpu time.Duration) {
+	stack, kernel := s.dialKernel(kernelAddrs[0].Addr())
 	for _, c := range []net.Conn{stack, kernel} {
 		c.SetDeadline(time.Time{})
 	}

@@ -18,9 +18,9 @@ func BenchmarkTUNCrowd(b *testing.B) {
 	whose := []string{Ours, GVisor}
 	var rate [2]float64
 	var took [2]time.Duration
-	var sites [2]*siteTest
+	var sites [2]*hostTest
 	for i, tcp := range whose {
-		sites[i] = newSite(b, Config{TCP: tcp})
+		sites[i] = newTestHost(b, Config{TCP: tcp})
 	}
 	for b.Loop() {
 		for i, s := range sites {
@@ -38,10 +38,10 @@ func BenchmarkTUNCrowd(b *testing.B) {
 }
 
 // crowd returns the octets per second of the flows together, and how long the dials took.
-func crowd(s *siteTest, flows, dials int) (rate float64, took time.Duration) {
+func crowd(s *hostTest, flows, dials int) (rate float64, took time.Duration) {
 	var l net.Listener
 	if err := s.ns.Do(func() (err error) {
-		l, err = net.Listen("tcp", netip.AddrPortFrom(siteKernels[0].Addr(), 0).String())
+		l, err = net.Listen("tcp", netip.AddrPortFrom(kernelAddrs[0].Addr(), 0).String())
 		return err
 	}); err != nil {
 		s.t.Fatal(err)
@@ -68,7 +68,7 @@ func crowd(s *siteTest, flows, dials int) (rate float64, took time.Duration) {
 	})
 	var conns []io.Closer
 	dial := func() net.Conn {
-		ctx, cancel := context.WithTimeout(context.Background(), siteLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), testLimit)
 		defer cancel()
 		c, err := s.Dial(ctx, l.Addr().(*net.TCPAddr).AddrPort())
 		if err != nil {

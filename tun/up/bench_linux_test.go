@@ -17,8 +17,8 @@ func BenchmarkTUN(b *testing.B) {
 	for _, whose := range []string{Ours, GVisor} {
 		for _, dir := range []string{"to-kernel", "from-kernel"} {
 			b.Run("tcp="+whose+"/dir="+dir, func(b *testing.B) {
-				s := newSite(b, Config{TCP: whose})
-				stack, kernel := s.dialKernel(siteKernels[0].Addr())
+				s := newTestHost(b, Config{TCP: whose})
+				stack, kernel := s.dialKernel(kernelAddrs[0].Addr())
 				for _, c := range []net.Conn{stack, kernel} {
 					c.SetDeadline(time.Time{})
 				}

@@ -15,7 +15,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 
 	"tcpwheel/netstack/sim"
-	"tcpwheel/tun/tuntest"
+	"tcpwheel/tun/netns"
 	"tcpwheel/wheel"
 )
 
@@ -33,9 +33,9 @@ func TestCaptureOfSite(t *testing.T) {
 	for _, whose := range []string{Ours, GVisor} {
 		t.Run("tcp="+whose, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "site.pcapng")
-			s := newSite(t, Config{Capture: file, Queues: 2, TCP: whose})
+			s := newTestHost(t, Config{Capture: file, Queues: 2, TCP: whose})
 			const n = 3 << 20
-			for _, stack := range siteStacks {
+			for _, stack := range stackAddrs {
 				s.getBytes(stack.Addr(), n)
 			}
 			r := s.Report()
@@ -43,7 +43,7 @@ func TestCaptureOfSite(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := readCapture(t, file)
-			for _, stack := range siteStacks {
+			for _, stack := range stackAddrs {
 				checkTransfer(t, got, stack.Addr(), n, whose == Ours)
 			}
 			if got.device != s.Device().Name() || got.dropped != 0 || got.received != uint64(len(got.packets)) || r.Capture.Packets > got.received {
@@ -100,9 +100,9 @@ func checkTransfer(t *testing.T, got capturedFile, stack netip.Addr, size uint32
 func TestCaptureTellsTimers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.pcapng")
 	plan := &Plan{FromStack: sim.LinkConfig{Delay: time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.2}}}}
-	s := newSite(t, Config{Capture: file, Plan: plan, Seed: 3})
-	heldUp := tuntest.Lateness(t)
-	c := s.mustDial(siteStacks[0].Addr(), EchoPort)
+	s := newTestHost(t, Config{Capture: file, Plan: plan, Seed: 3})
+	heldUp := netns.Lateness(t)
+	c := s.mustDial(stackAddrs[0].Addr(), EchoPort)
 	buf := make([]byte, 100)
 	for range 60 {
 		if _, err := c.Write(buf); err != nil {
@@ -178,14 +178,14 @@ func parseComment(t *testing.T, text string) (ago, late, armed time.Duration) {
 
 // TestCaptureEndsSite: a site whose capture cannot be written says so, and ends.
 func TestCaptureEndsSite(t *testing.T) {
-	ns := tuntest.Namespace(t)
+	ns := netns.Test(t)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
 	ready, done := make(chan string, 1), make(chan error, 1)
-	c := Config{Device: "site0", Netns: ns.Path(), Addrs: siteStacks, HostAddrs: siteKernels, Capture: "-", Stdout: w}
+	c := Config{Device: "up0", Netns: ns.Path(), Addrs: stackAddrs, HostAddrs: kernelAddrs, Capture: "-", Stdout: w}
 	running, ended := context.WithCancel(t.Context())
 	go func() {
 		defer ended()
@@ -197,8 +197,8 @@ func TestCaptureEndsSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Close()
-	s := &siteTest{t: t, ns: ns}
-	if c, err := s.dial(running, siteStacks[0].Addr(), EchoPort); err == nil { // it may end before
+	s := &hostTest{t: t, ns: ns}
+	if c, err := s.dial(running, stackAddrs[0].Addr(), EchoPort); err == nil { // it may end before
 		c.Close()
 	}
 	if err := <-done; !errors.Is(err, syscall.EPIPE) {
@@ -208,9 +208,9 @@ func TestCaptureEndsSite(t *testing.T) {
 
 // TestNoCaptureIsLeft: a site that cannot start leaves no file.
 func TestNoCaptureIsLeft(t *testing.T) {
-	ns := tuntest.Namespace(t)
+	ns := netns.Test(t)
 	file := filepath.Join(t.TempDir(), "site.pcapng")
-	c := Config{Netns: ns.Path(), Addrs: siteStacks, HostAddrs: siteKernels, MTU: 1000, Capture: file} // too small for IPv6
+	c := Config{Netns: ns.Path(), Addrs: stackAddrs, HostAddrs: kernelAddrs, MTU: 1000, Capture: file} // too small for IPv6
 	if s, err := Start(c); err == nil {
 		s.Close()
 		t.Fatal("Start gave no error")

@@ -27,7 +27,7 @@
 //
 // # Concurrency
 //
-// Multiple goroutines may invoke the methods of a Site.
+// Multiple goroutines may invoke the methods of a Host.
 //
 // # Limitations
 //

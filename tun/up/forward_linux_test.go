@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"tcpwheel/tun/tuntest"
+	"tcpwheel/tun/netns"
 )
 
 // forwardTest is a site with a forward, in one direction: who dials reaches a server, by way of the stack.
 type forwardTest struct {
-	*siteTest
+	*hostTest
 	server net.Listener
 	dialIt func() (net.Conn, error)
 
@@ -48,10 +48,10 @@ func newExposed(t *testing.T, c Config, family int) *forwardTest {
 	}
 	t.Cleanup(func() { s.server.Close() })
 	at := s.server.Addr().(*net.TCPAddr).AddrPort()
-	c.Expose = []Forward{{Bind: siteStacks[family].Addr().String(), Port: 8080, Host: at.Addr().String(), HostPort: at.Port()}}
+	c.Expose = []Forward{{Bind: stackAddrs[family].Addr().String(), Port: 8080, Host: at.Addr().String(), HostPort: at.Port()}}
 	c.Log = s.tell
-	s.siteTest = newSite(t, c)
-	s.dialIt = func() (net.Conn, error) { return s.dial(s.t.Context(), siteStacks[family].Addr(), 8080) }
+	s.hostTest = newTestHost(t, c)
+	s.dialIt = func() (net.Conn, error) { return s.dial(s.t.Context(), stackAddrs[family].Addr(), 8080) }
 	return s
 }
 
@@ -59,10 +59,10 @@ func newExposed(t *testing.T, c Config, family int) *forwardTest {
 func newForwarded(t *testing.T, c Config, family int) *forwardTest {
 	t.Helper()
 	s := &forwardTest{}
-	to := siteKernels[family].Addr()
+	to := kernelAddrs[family].Addr()
 	c.Forward = []Forward{{Host: to.String(), HostPort: 8080}}
 	c.Log = s.tell
-	s.siteTest = newSite(t, c)
+	s.hostTest = newTestHost(t, c)
 	if err := s.ns.Do(func() (err error) {
 		s.server, err = net.Listen("tcp", netip.AddrPortFrom(to, 8080).String())
 		return err
@@ -71,7 +71,7 @@ func newForwarded(t *testing.T, c Config, family int) *forwardTest {
 	}
 	t.Cleanup(func() { s.server.Close() })
 	at := s.Report().Forwards[0].Listen[0]
-	s.dialIt = func() (net.Conn, error) { return net.DialTimeout("tcp", at.String(), siteLimit) }
+	s.dialIt = func() (net.Conn, error) { return net.DialTimeout("tcp", at.String(), testLimit) }
 	return s
 }
 
@@ -101,7 +101,7 @@ func (s *forwardTest) connect() (client, server *net.TCPConn) {
 	}
 	s.t.Cleanup(func() { d.Close() })
 	for _, c := range []net.Conn{c, d} {
-		c.SetDeadline(time.Now().Add(siteLimit))
+		c.SetDeadline(time.Now().Add(testLimit))
 	}
 	return c.(*net.TCPConn), d.(*net.TCPConn)
 }
@@ -189,7 +189,7 @@ func TestForwardRefused(t *testing.T) {
 				}
 				t.Fatal(err)
 			}
-			c.SetDeadline(time.Now().Add(siteLimit))
+			c.SetDeadline(time.Now().Add(testLimit))
 			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 				t.Errorf("read: %v, want %v", err, syscall.ECONNRESET)
 			}
@@ -245,7 +245,7 @@ func TestForwardMany(t *testing.T) {
 					return
 				}
 				defer c.Close()
-				c.SetDeadline(time.Now().Add(siteLimit))
+				c.SetDeadline(time.Now().Add(testLimit))
 				s.transfer(c, c, 10_000)
 			})
 		}
@@ -265,7 +265,7 @@ func TestForwardMany(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range busy {
-			c.SetDeadline(time.Now().Add(siteLimit))
+			c.SetDeadline(time.Now().Add(testLimit))
 			if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Error("a connection was not ended")
 			}
@@ -282,8 +282,8 @@ func TestExposeInPlaceOfAService(t *testing.T) {
 	}
 	defer l.Close()
 	to := uint16(l.Addr().(*net.TCPAddr).Port)
-	s := newSite(t, Config{Expose: []Forward{{Bind: siteStacks[0].Addr().String(), Port: HTTPPort, Host: "127.0.0.1", HostPort: to}}})
-	c := s.mustDial(siteStacks[0].Addr(), HTTPPort)
+	s := newTestHost(t, Config{Expose: []Forward{{Bind: stackAddrs[0].Addr().String(), Port: HTTPPort, Host: "127.0.0.1", HostPort: to}}})
+	c := s.mustDial(stackAddrs[0].Addr(), HTTPPort)
 	d, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
@@ -293,18 +293,18 @@ func TestExposeInPlaceOfAService(t *testing.T) {
 	if b, err := io.ReadAll(io.LimitReader(d, 1)); err != nil || string(b) != "x" {
 		t.Errorf("read %q, %v", b, err)
 	}
-	s.getBytes(siteStacks[1].Addr(), 1000)
+	s.getBytes(stackAddrs[1].Addr(), 1000)
 }
 
 // TestForwardFails: a port that is taken is an error of Start, which leaves nothing.
 func TestForwardFails(t *testing.T) {
-	ns := tuntest.Namespace(t)
+	ns := netns.Test(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	c := Config{Netns: ns.Path(), Addrs: siteStacks, HostAddrs: siteKernels,
+	c := Config{Netns: ns.Path(), Addrs: stackAddrs, HostAddrs: kernelAddrs,
 		Forward: []Forward{{Host: "10.7.0.1", HostPort: 1}, {Port: uint16(l.Addr().(*net.TCPAddr).Port), Host: "10.7.0.1", HostPort: 1}}}
 	if s, err := Start(c); err == nil {
 		s.Close()
@@ -312,7 +312,7 @@ func TestForwardFails(t *testing.T) {
 	} else if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "forward "+c.Forward[1].String()) {
 		t.Errorf("Start: %v", err)
 	}
-	if got := tuntest.Devices(t, ns); len(got) != 0 {
+	if got := netns.Devices(t, ns); len(got) != 0 {
 		t.Errorf("devices %q are left", got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Report is what /info tells of a Site.
+// Report is what /info tells of a Host.
 type Report struct {
 	Device      string             `json:"device"`
 	MTU         int                `json:"mtu"`

@@ -1,12 +1,12 @@
 package up
 
-// Running is a Site that Run runs.
+// Running is a Host that Run runs.
 type Running interface {
 	String() string // tells in one line what is where
 	Status() Status
 }
 
-// Status is what a Site is at, in few figures. The first ones only grow.
+// Status is what a Host is at, in few figures. The first ones only grow.
 type Status struct {
 	ToStack   uint64 // octets of packets from the kernel
 	FromStack uint64

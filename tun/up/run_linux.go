@@ -7,8 +7,8 @@ import (
 	"tcpwheel/netstack"
 )
 
-// Run runs a Site until the context ends, which is no error, also while it starts. Somebody who takes the device away is one, and so is
-// a capture that cannot be written. It calls ready when the Site can be used.
+// Run runs a Host until the context ends, which is no error, also while it starts. Somebody who takes the device away is one, and so is
+// a capture that cannot be written. It calls ready when the Host can be used.
 func Run(ctx context.Context, c Config, ready func(Running)) error {
 	s, err := start(ctx, c)
 	switch {
@@ -37,7 +37,7 @@ func Run(ctx context.Context, c Config, ready func(Running)) error {
 }
 
 // end closes the site, and tells what was captured.
-func (s *Site) end() error {
+func (s *Host) end() error {
 	err := s.Close()
 	if s.capture == nil || err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *Site) end() error {
 }
 
 // Status returns what the site is at.
-func (s *Site) Status() Status {
+func (s *Host) Status() Status {
 	device, tcp := s.device.Stats(), s.stack.Stats().TCP
 	n, ok := netstack.CountTimers(s.stack)
 	if !ok {

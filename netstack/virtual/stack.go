@@ -1,0 +1,112 @@
+package virtual
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+
+	"tcpwheel/netstack"
+)
+
+// TCP configures the transport protocol of an end: this module's, or gVisor's own.
+type TCP struct {
+	GVisor      bool            // use gVisor's TCP, not this module's
+	Config      netstack.Config // of this module's TCP
+	NoSACK      bool
+	NoRACK      bool          // gVisor: switch off RACK and tail loss probes
+	Control     string        // "cubic", "newreno" or (this module) "vegas"; "" is "cubic" for gVisor, else Config's
+	SendBuffer  int           // bytes, at most; 0 is 4 MiB
+	RecvBuffer  int           // bytes, at most, 4096 or more; 0 is the stack's default
+	MinRTO      time.Duration // gVisor's RTO floor, 1 ms or more; 0 is its default, 200 ms
+	StrictClock bool          // readings of the clock never repeat, as always with gVisor's TCP
+}
+
+// NewStack makes a stack with this TCP over IPv4, attached to a link as addr/24. o supplies the clock
+// and the random sources. It serves real time as well as virtual time.
+func NewStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr) (*stack.Stack, error) {
+	factory := stack.TransportProtocolFactory(gtcp.NewProtocol)
+	if !t.GVisor {
+		var err error
+		if factory, err = netstack.NewProtocolWith(t.Config); err != nil {
+			return nil, err
+		}
+	}
+	o.NetworkProtocols = []stack.NetworkProtocolFactory{ipv4.NewProtocol}
+	o.TransportProtocols = []stack.TransportProtocolFactory{factory}
+	s := stack.New(o)
+	fail := func(what string, err tcpip.Error) (*stack.Stack, error) {
+		s.Destroy()
+		return nil, fmt.Errorf("%s: %s", what, err)
+	}
+	for _, option := range t.options() {
+		if err := s.SetTransportProtocolOption(header.TCPProtocolNumber, option); err != nil {
+			return fail(fmt.Sprintf("set %T", option), err)
+		}
+	}
+	if err := s.CreateNIC(1, link); err != nil {
+		return fail("attach the stack to its link", err)
+	}
+	at := tcpip.ProtocolAddress{Protocol: header.IPv4ProtocolNumber, AddressWithPrefix: tcpip.AddressWithPrefix{
+		Address: tcpip.AddrFromSlice(addr.AsSlice()), PrefixLen: 24}}
+	if err := s.AddProtocolAddress(1, at, stack.AddressProperties{}); err != nil {
+		return fail("give the stack its address", err)
+	}
+	s.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: 1}})
+	return s, nil
+}
+
+// options returns t as the settings of a gVisor stack.
+func (t *TCP) options() []tcpip.SettableTransportProtocolOption {
+	control := t.Control
+	if control == "" {
+		control = "cubic"
+		if !t.GVisor {
+			control = t.Config.Conn.Control
+		}
+	}
+	if control == "newreno" {
+		control = "reno" // gVisor's name
+	}
+	buffer := t.SendBuffer
+	if buffer == 0 {
+		buffer = 4 << 20
+	}
+	sack, name := tcpip.TCPSACKEnabled(!t.NoSACK), tcpip.CongestionControlOption(control)
+	send := tcpip.TCPSendBufferSizeRangeOption{Min: 4096, Default: buffer, Max: buffer}
+	options := []tcpip.SettableTransportProtocolOption{&sack, &name, &send}
+	if t.RecvBuffer != 0 {
+		fixed := tcpip.TCPModerateReceiveBufferOption(false)
+		options = append(options, &tcpip.TCPReceiveBufferSizeRangeOption{Min: 4096, Default: t.RecvBuffer, Max: t.RecvBuffer}, &fixed)
+	}
+	if floor := tcpip.TCPMinRTOOption(t.MinRTO); t.MinRTO != 0 && t.GVisor {
+		options = append(options, &floor)
+	}
+	if none := tcpip.TCPRecovery(0); t.NoRACK && t.GVisor {
+		options = append(options, &none)
+	}
+	return options
+}
+
+// Counts are retransmissions by cause.
+type Counts struct {
+	Timeouts        uint64 // expiries of retransmission timers
+	Probes          uint64 // tail loss probes; gVisor counts none: its retransmissions without another cause
+	FastRetransmits uint64 // segments of recovery by ACKs
+}
+
+// CountsOf returns the retransmissions of a stack, over all connections.
+func CountsOf(s *stack.Stack) Counts {
+	if c, ok := netstack.Counters(s); ok {
+		return Counts{Timeouts: c.TCPTimeouts, Probes: c.TCPLossProbes, FastRetransmits: c.TCPFastRetrans}
+	}
+	c := s.Stats().TCP
+	// SlowStartRetransmits counts every retransmission below ssthresh, mostly probes.
+	timeouts, fast, all := c.Timeouts.Value(), c.FastRetransmit.Value(), c.Retransmits.Value()
+	return Counts{Timeouts: timeouts, Probes: all - min(all, timeouts+fast), FastRetransmits: fast}
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package kerneltruth
+
+import (
+	"context"
+	"errors"
+)
+
+// Run needs Linux.
+func Run(context.Context, Scenario, string) error {
+	return errors.New("kerneltruth: only on Linux, whose kernel tells why it retransmits")
+}

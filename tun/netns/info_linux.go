@@ -1,0 +1,39 @@
+package netns
+
+import (
+	"errors"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// KernelInfo is what the kernel knows of a connection: part of its TCP_INFO.
+type KernelInfo struct {
+	SRTT, RTO     time.Duration // tcpi_rtt and tcpi_rto
+	Unacked       uint32        // segments in flight
+	Retransmitted uint32        // segments retransmitted and not yet acknowledged
+	Jiffy         time.Duration // the tick of the kernel's timers
+}
+
+// ReadInfo returns what the kernel knows of a connection.
+func ReadInfo(c net.Conn) (KernelInfo, error) {
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return KernelInfo{}, err
+	}
+	var jiffy unix.Timespec // the resolution of the coarse clocks
+	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &jiffy); err != nil {
+		return KernelInfo{}, err
+	}
+	var info *unix.TCPInfo
+	failed := raw.Control(func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
+	if err = errors.Join(err, failed); err != nil {
+		return KernelInfo{}, err
+	}
+	const us = time.Microsecond
+	return KernelInfo{
+		SRTT: time.Duration(info.Rtt) * us, RTO: time.Duration(info.Rto) * us,
+		Unacked: info.Unacked, Retransmitted: info.Retrans, Jiffy: time.Duration(jiffy.Nano()),
+	}, nil
+}

@@ -1,0 +1,119 @@
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"tcpwheel/netstack/virtual"
+	"tcpwheel/tun"
+)
+
+// Kernel is this machine's kernel in a network namespace of its own, reached through a TUN device.
+// Multiple goroutines may invoke its methods.
+type Kernel struct {
+	Device *tun.Device
+
+	space *tun.Namespace
+	addr  netip.Prefix
+}
+
+// NewKernel makes the namespace and its device, with that address and without offload. Its errors are
+// those of package tun, which say what to do.
+func NewKernel(addr netip.Prefix) (k *Kernel, err error) {
+	k = &Kernel{addr: addr}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, k.Close())
+			k = nil
+		}
+	}()
+	if k.space, err = tun.NewNamespace(); err != nil {
+		return k, err
+	}
+	if k.Device, err = tun.Open("kernel0", tun.Options{Netns: k.space.Path(), NoOffload: true}); err != nil {
+		return k, err
+	}
+	if err = k.Do(func() error { return WriteSysctls(NoMetricsSave) }); err != nil {
+		return k, fmt.Errorf("set up the kernel of %v: %w", addr, err)
+	}
+	Quieten(k.Device, []netip.Prefix{addr})
+	if err = k.Device.AddAddress(addr); err != nil {
+		return k, err
+	}
+	return k, k.Device.Up()
+}
+
+// Do calls f on a thread in the namespace. Sockets that f opens belong to the kernel there.
+func (k *Kernel) Do(f func() error) error { return k.space.Do(f) }
+
+// Listen listens on a port of the address. It returns the congestion control of the connections that
+// it accepts: CUBIC, or the kernel's default where there is no CUBIC.
+func (k *Kernel) Listen(port uint16) (l net.Listener, control string, err error) {
+	err = k.Do(func() error {
+		l, err = net.Listen("tcp", netip.AddrPortFrom(k.addr.Addr(), port).String())
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if control, err = setCUBIC(l.(*net.TCPListener)); err != nil {
+		return nil, "", errors.Join(err, l.Close())
+	}
+	return l, control, nil
+}
+
+// setCUBIC asks for CUBIC and returns the congestion control that the kernel then uses.
+func setCUBIC(l *net.TCPListener) (name string, err error) {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return "", err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic")
+		name, failed = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	})
+	return strings.TrimRight(name, "\x00"), errors.Join(err, failed)
+}
+
+// SetQuickAck sets TCP_QUICKACK on a connection of a kernel: it then acknowledges at once, or else
+// delays its ACKs. The kernel changes the option itself, so set it again after each read.
+func SetQuickAck(c net.Conn, on bool) error {
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	value := 0
+	if on {
+		value = 1
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, value) })
+	return errors.Join(err, failed)
+}
+
+// Counts returns the retransmissions that the kernel has counted in the namespace.
+func (k *Kernel) Counts() (virtual.Counts, error) {
+	var c map[string]uint64
+	err := k.Do(func() (err error) {
+		c, err = ReadCounters()
+		return err
+	})
+	return virtual.Counts{Timeouts: c["TCPTimeouts"], Probes: c["TCPLossProbes"], FastRetransmits: c["TCPFastRetrans"]}, err
+}
+
+// Close removes the device and the namespace. Close connections and listeners first.
+func (k *Kernel) Close() (err error) {
+	if k.Device != nil {
+		err = k.Device.Close()
+	}
+	if k.space != nil {
+		err = errors.Join(err, k.space.Close())
+	}
+	return err
+}

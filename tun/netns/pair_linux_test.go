@@ -1,0 +1,100 @@
+package netns
+
+import (
+	"io"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"tcpwheel/netstack/leaktest"
+	"tcpwheel/netstack/sim"
+)
+
+func TestMain(m *testing.M) { os.Exit(leaktest.Main(m, "tcpwheel/")) }
+
+// TestLostTail: a response of the kernel loses its last octet's segment once, and the kernel sends it again, by its
+// probe or its timer, not before two round trips are over. The link may see the first of the two later than the other, where the machine
+// wakes it up late.
+func TestLostTail(t *testing.T) {
+	const rtt, octets = 20 * time.Millisecond, 3000
+	var (
+		mu   sync.Mutex
+		seen []Packet
+	)
+	heldUp := Lateness(t)
+	link := sim.LinkConfig{Delay: rtt / 2}
+	lossy := link
+	lossy.Loss = sim.Losses{sim.Ranges{{From: octets - 1, To: octets, Attempt: 1}}}
+	s, err := NewPair(PairConfig{There: lossy, Back: link, Sent: func(p Packet) {
+		mu.Lock()
+		defer mu.Unlock()
+		if p.FromServer && p.Model.End > p.Model.Start {
+			seen = append(seen, p)
+		}
+	}})
+	Must(t, err)
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	l, _, err := s.Listen(80)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var all sync.WaitGroup
+	all.Go(func() {
+		c, err := l.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		if _, err := c.Write(make([]byte, octets)); err != nil {
+			t.Error(err)
+		}
+		_, _ = io.Copy(io.Discard, c) // until the client closes
+	})
+	c, err := s.Dial(t.Context(), 40000, 80)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := SetQuickAck(c, true); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.ReadFull(c, make([]byte, octets)); err != nil {
+		t.Error(err)
+	}
+	c.Close()
+	all.Wait()
+	late := heldUp()
+	counts, err := s.Counts()
+	if err != nil {
+		t.Error(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	lost, again := -1, -1
+	for i, p := range seen {
+		switch {
+		case p.Fate.Verdict == sim.Lost:
+			lost = i
+		case lost >= 0 && again < 0 && p.Model.Start < octets && p.Model.End >= octets:
+			again = i
+		}
+		if p.Header.SrcPort != 80 || p.Header.DstPort != 40000 {
+			t.Errorf("a segment from port %d to %d", p.Header.SrcPort, p.Header.DstPort)
+		}
+	}
+	if lost < 0 || again < 0 {
+		t.Fatalf("seen %+v, want a segment that was lost, and sent again", seen)
+	}
+	if wait := seen[again].At.Sub(seen[lost].At); wait+4*late < 2*rtt || seen[again].Model.Attempt != 2 {
+		t.Errorf("sent again after %v as number %d", wait, seen[again].Model.Attempt)
+	}
+	if counts.Timeouts+counts.Probes == 0 {
+		t.Error("the kernel counts neither a timeout nor a probe")
+	}
+}

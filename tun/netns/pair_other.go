@@ -1,0 +1,48 @@
+//go:build !linux
+
+package netns
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"tcpwheel/netstack/virtual"
+	"tcpwheel/wheel"
+)
+
+// Pair is two hosts joined by an emulated link, which only Linux has.
+type Pair struct{}
+
+var errNotLinux = errors.New("netns: only on Linux")
+
+// NewPair returns an error.
+func NewPair(PairConfig) (*Pair, error) { return nil, errNotLinux }
+
+// Now returns the time since the Pair was made.
+func (*Pair) Now() wheel.Time { return 0 }
+
+// Listen listens on a port of the server.
+func (*Pair) Listen(uint16) (net.Listener, string, error) { return nil, "", errNotLinux }
+
+// Dial connects from the client to the server.
+func (*Pair) Dial(context.Context, uint16, uint16) (net.Conn, error) { return nil, errNotLinux }
+
+// Counts returns the server's retransmissions.
+func (*Pair) Counts() (virtual.Counts, error) { return virtual.Counts{}, errNotLinux }
+
+// Close removes both hosts.
+func (*Pair) Close() error { return errNotLinux }
+
+// SetQuickAck sets TCP_QUICKACK on a connection of a kernel.
+func SetQuickAck(net.Conn, bool) error { return errNotLinux }
+
+// KernelInfo is what the kernel knows of a connection: part of its TCP_INFO.
+type KernelInfo struct {
+	SRTT, RTO, Jiffy       time.Duration
+	Unacked, Retransmitted uint32
+}
+
+// ReadInfo returns an error.
+func ReadInfo(net.Conn) (KernelInfo, error) { return KernelInfo{}, errNotLinux }

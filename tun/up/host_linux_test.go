@@ -1,0 +1,460 @@
+package up
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/tun"
+	"tcpwheel/tun/netns"
+)
+
+// The addresses of both sides.
+var (
+	stackAddrs  = prefixes("10.7.0.2/24", "fd07::2/64")
+	kernelAddrs = prefixes("10.7.0.1/24", "fd07::1/64")
+)
+
+// hostTest is a kernel in a namespace of its own, and a site behind it.
+type hostTest struct {
+	*Host
+	t  testing.TB
+	ns *tun.Namespace
+}
+
+func newTestHost(t testing.TB, c Config) *hostTest {
+	t.Helper()
+	s := &hostTest{t: t, ns: netns.Test(t)}
+	c.Netns, c.Addrs, c.HostAddrs = s.ns.Path(), stackAddrs, kernelAddrs
+	site, err := Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Host = site
+	t.Cleanup(func() {
+		if err := site.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+const testLimit = 3 * time.Minute
+
+// dial connects from the kernel to a port of the stack.
+func (s *hostTest) dial(ctx context.Context, a netip.Addr, port uint16) (c *net.TCPConn, err error) {
+	err = s.ns.Do(func() error {
+		d := net.Dialer{Timeout: testLimit}
+		conn, err := d.DialContext(ctx, "tcp", netip.AddrPortFrom(a, port).String())
+		if err == nil {
+			c = conn.(*net.TCPConn)
+			c.SetDeadline(time.Now().Add(testLimit))
+		}
+		return err
+	})
+	return c, err
+}
+
+func (s *hostTest) mustDial(a netip.Addr, port uint16) *net.TCPConn {
+	s.t.Helper()
+	c, err := s.dial(s.t.Context(), a, port)
+	if err != nil {
+		s.t.Fatalf("the kernel dials port %d of %v: %v", port, a, err)
+	}
+	s.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// dialKernel connects from the stack to a server of the kernel, and returns both ends.
+func (s *hostTest) dialKernel(a netip.Addr) (stack, kernel net.Conn) {
+	s.t.Helper()
+	var l net.Listener
+	if err := s.ns.Do(func() (err error) {
+		l, err = net.Listen("tcp", netip.AddrPortFrom(a, 0).String())
+		return err
+	}); err != nil {
+		s.t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), testLimit)
+	defer cancel()
+	stack, err := s.Dial(ctx, l.Addr().(*net.TCPAddr).AddrPort())
+	if err != nil {
+		s.t.Fatalf("the stack dials the kernel at %v: %v", l.Addr(), err)
+	}
+	s.t.Cleanup(func() { stack.Close() })
+	if kernel, err = l.Accept(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { kernel.Close() })
+	for _, c := range []net.Conn{stack, kernel} {
+		c.SetDeadline(time.Now().Add(testLimit))
+	}
+	return stack, kernel
+}
+
+// web returns an HTTP client in the kernel's namespace.
+func (s *hostTest) web() *http.Client {
+	tr := &http.Transport{DisableKeepAlives: true}
+	tr.DialContext = func(ctx context.Context, network, addr string) (c net.Conn, err error) {
+		err = s.ns.Do(func() error {
+			c, err = (&net.Dialer{}).DialContext(ctx, network, addr)
+			return err
+		})
+		return c, err
+	}
+	return &http.Client{Transport: tr, Timeout: testLimit}
+}
+
+func (s *hostTest) get(a netip.Addr, path string) (status int, body []byte) {
+	s.t.Helper()
+	r, err := s.web().Get("http://" + netip.AddrPortFrom(a, HTTPPort).String() + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if body, err = io.ReadAll(r.Body); err != nil {
+		s.t.Fatalf("GET %s: %v after %d octets", path, err, len(body))
+	}
+	return r.StatusCode, body
+}
+
+// getBytes wants /bytes/N to be the first octets of Content.
+func (s *hostTest) getBytes(a netip.Addr, n int64) {
+	s.t.Helper()
+	status, body := s.get(a, fmt.Sprintf("/bytes/%d", n))
+	want := sha256.New()
+	io.Copy(want, &Content{Size: n})
+	if got := sha256.Sum256(body); status != http.StatusOK || int64(len(body)) != n || !bytes.Equal(got[:], want.Sum(nil)) {
+		s.t.Errorf("%v: /bytes/%d: status %d, %d octets with checksum %x, want %x", a, n, status, len(body), got, want.Sum(nil))
+	}
+}
+
+// transfer sends n octets and an end from one to the other, and compares them.
+func (s *hostTest) transfer(from, to net.Conn, n int64) {
+	s.t.Helper()
+	sent := make(chan error, 1)
+	go func() {
+		_, err := io.CopyBuffer(struct{ io.Writer }{from}, struct{ io.Reader }{&Content{Size: n}}, make([]byte, 64<<10))
+		if err == nil {
+			err = from.(interface{ CloseWrite() error }).CloseWrite()
+		}
+		sent <- err
+	}()
+	got, want := sha256.New(), sha256.New()
+	m, err := io.Copy(got, to)
+	if err := <-sent; err != nil {
+		s.t.Fatalf("send: %v", err)
+	}
+	io.Copy(want, &Content{Size: n})
+	if err != nil || m != n || !bytes.Equal(got.Sum(nil), want.Sum(nil)) {
+		s.t.Fatalf("%d octets with checksum %x arrived, %v, want %d with %x", m, got.Sum(nil), err, n, want.Sum(nil))
+	}
+}
+
+// forHosts runs a test on a site with either TCP, over either family.
+func forHosts(t *testing.T, c Config, f func(t *testing.T, s *hostTest, stack, kernel netip.Addr)) {
+	for _, whose := range []string{Ours, GVisor} {
+		t.Run("tcp="+whose, func(t *testing.T) {
+			c.TCP = whose
+			s := newTestHost(t, c)
+			for i, family := range []string{"ipv4", "ipv6"} {
+				t.Run(family, func(t *testing.T) {
+					test := *s
+					test.t = t
+					f(t, &test, stackAddrs[i].Addr(), kernelAddrs[i].Addr())
+				})
+			}
+		})
+	}
+}
+
+// TestWeb has an HTTP client of the kernel get octets from the stack.
+func TestWeb(t *testing.T) {
+	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
+		for _, n := range []int64{0, 1, 1000, 10 << 20} {
+			s.getBytes(stack, n)
+		}
+		for path, want := range map[string]int{"/bytes/x": 400, "/bytes/-1": 400, "/bytes/1099511627777": 400, "/else": 404} {
+			if status, body := s.get(stack, path); status != want {
+				t.Errorf("%s: status %d, %q, want %d", path, status, body, want)
+			}
+		}
+		if status, body := s.get(stack, "/"); status != 200 || !strings.Contains(string(body), "<a href=\"/info\">") ||
+			!strings.Contains(string(body), "TCP "+s.config.TCP+" behind "+s.Device().Name()) || strings.Contains(string(body), "ZgotmplZ") {
+			t.Errorf("/: status %d, %q", status, body)
+		}
+	})
+}
+
+// TestInfo asks for the connections while there are some.
+func TestInfo(t *testing.T) {
+	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
+		c := s.mustDial(stack, EchoPort)
+		if _, err := c.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		status, body := s.get(stack, "/info")
+		var r Report
+		if err := json.Unmarshal(body, &struct {
+			*Report
+			Counters    any
+			Connections any `json:"connections"`
+		}{Report: &r}); err != nil || status != 200 {
+			t.Fatalf("/info: status %d, %v in %s", status, err, body)
+		}
+		var found struct {
+			Connections []struct {
+				Local, Remote netip.AddrPort
+				State         string
+				Info          map[string]any
+			}
+		}
+		if err := json.Unmarshal(body, &found); err != nil {
+			t.Fatal(err)
+		}
+		if r.Device != s.Device().Name() || r.TCP != s.config.TCP || len(r.Listeners) != 8 {
+			t.Errorf("/info tells of %s, TCP %s, listeners %v", r.Device, r.TCP, r.Listeners)
+		}
+		want := netip.AddrPortFrom(stack, EchoPort)
+		for _, conn := range found.Connections {
+			if conn.Local == want && conn.Remote == c.LocalAddr().(*net.TCPAddr).AddrPort() {
+				if conn.State != "ESTABLISHED" {
+					t.Errorf("the connection is in %s, want ESTABLISHED", conn.State)
+				}
+				if ours := s.config.TCP == Ours; ours && conn.Info["bytes_received"] != 1.0 || !ours && conn.Info != nil {
+					t.Errorf("info: %v", conn.Info)
+				}
+				return
+			}
+		}
+		t.Errorf("no connection %v in %s", want, body)
+	})
+}
+
+// TestInfoTellsTimers has a service send to who does not read: the timers of the connection are told, each segment's own among them
+// until all is acknowledged, and then the one that probes the window.
+func TestInfoTellsTimers(t *testing.T) {
+	c := Config{Plan: &Plan{ToStack: sim.LinkConfig{Delay: 100 * time.Millisecond}}}
+	s := newTestHost(t, c)
+	conn := s.mustDial(stackAddrs[0].Addr(), ChargenPort)
+	seen := map[string]int{} // the largest Count of a kind
+	for deadline := time.Now().Add(testLimit); seen["rexmit"] < 2 || seen["persist"] == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("timers seen: %v, want some of segments and one that probes", seen)
+		}
+		for _, r := range s.Report().Connections {
+			for _, timer := range r.Timers {
+				name := timer.Kind.String()
+				seen[name] = max(seen[name], timer.Count)
+				if timer.Count < 1 || timer.Count > 1 && !timer.OfSegment || timer.Due < -testLimit || timer.Due > time.Hour {
+					t.Errorf("timer %+v", timer)
+				}
+			}
+		}
+	}
+	conn.Close()
+}
+
+// TestEcho sends much, and ends its half; what comes back is all of it, and an end.
+func TestEcho(t *testing.T) {
+	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
+		for _, n := range []int64{1, 1000, 4 << 20} {
+			c := s.mustDial(stack, EchoPort)
+			s.transfer(c, c, n)
+		}
+	})
+}
+
+// TestDiscard sends to the stack, which ends its half when all has arrived.
+func TestDiscard(t *testing.T) {
+	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
+		c := s.mustDial(stack, DiscardPort)
+		if _, err := io.Copy(c, &Content{Size: 1 << 20}); err != nil {
+			t.Fatal(err)
+		}
+		c.CloseWrite()
+		if got, err := io.ReadAll(c); err != nil || len(got) != 0 {
+			t.Errorf("read %d octets, %v, want the end only", len(got), err)
+		}
+	})
+}
+
+// TestChargen reads some lines, and has enough.
+func TestChargen(t *testing.T) {
+	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
+		c := s.mustDial(stack, ChargenPort)
+		got := make([]byte, 100_000)
+		if _, err := io.ReadFull(c, got); err != nil {
+			t.Fatal(err)
+		}
+		if want := bytes.Repeat(chargenLines, 20)[:len(got)]; !bytes.Equal(got, want) {
+			t.Errorf("the lines are others than expected")
+		}
+	})
+}
+
+// TestStackDials has the stack connect to servers of the kernel, and send either way.
+func TestStackDials(t *testing.T) {
+	forHosts(t, Config{}, func(t *testing.T, s *hostTest, _, kernel netip.Addr) {
+		a, k := s.dialKernel(kernel)
+		s.transfer(a, k, 10<<20)
+		s.transfer(k, a, 10<<20) // the other half is still open
+	})
+}
+
+// TestRefused has either side dial a port where nobody listens.
+func TestRefused(t *testing.T) {
+	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, kernel netip.Addr) {
+		if _, err := s.dial(t.Context(), stack, 81); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("the kernel dials a closed port: %v, want a refusal", err)
+		}
+		_, err := s.Dial(t.Context(), netip.AddrPortFrom(kernel, 81))
+		if want := (&tcpip.ErrConnectionRefused{}).String(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the stack dials a closed port: %v, want %s", err, want)
+		}
+	})
+}
+
+// TestLossyLink transfers over a link that loses every twentieth packet.
+func TestLossyLink(t *testing.T) {
+	c := Config{Link: sim.LinkConfig{Delay: time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.05}}}, Seed: 1}
+	c.TCP = Ours
+	s := newTestHost(t, c)
+	for i, stack := range stackAddrs {
+		s.getBytes(stack.Addr(), 1<<20)
+		a, k := s.dialKernel(kernelAddrs[i].Addr())
+		s.transfer(a, k, 1<<20)
+		s.transfer(k, a, 1<<20)
+	}
+	r := s.Report()
+	if r.Link == nil || r.Link[0].Lost == 0 || r.Link[1].Lost == 0 {
+		t.Errorf("the link has lost nothing: %+v", r.Link)
+	}
+	t.Logf("link %+v, %d segments sent again", r.Link, r.Counters.RetransSegs)
+}
+
+// TestRunLeavesNothing ends a site while connections are busy: the kernel's ends are told, and no device is left.
+func TestRunLeavesNothing(t *testing.T) {
+	for _, whose := range []string{Ours, GVisor} {
+		t.Run("tcp="+whose, func(t *testing.T) {
+			ns := netns.Test(t)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			ready, done := make(chan string, 1), make(chan error, 1)
+			c := Config{Device: "up0", Netns: ns.Path(), TCP: whose, Tick: time.Millisecond,
+				Addrs: prefixes("10.9.0.2/32", "fd09::2/128"), HostAddrs: kernelAddrs} // reached by a route
+			go func() { done <- Run(ctx, c, func(s Running) { ready <- s.String() }) }()
+			select {
+			case s := <-ready:
+				if want := "up0: kernel 10.7.0.1/24 fd07::1/64, stack 10.9.0.2/32 fd09::2/128 with TCP " + whose; !strings.HasPrefix(s, want) {
+					t.Errorf("ready: %q, want %q first", s, want)
+				}
+			case err := <-done:
+				t.Fatal(err)
+			}
+			if got := netns.Devices(t, ns); len(got) != 1 || got[0] != "up0" {
+				t.Errorf("devices %q, want up0", got)
+			}
+			s := &hostTest{t: t, ns: ns}
+			var conns []net.Conn
+			for _, a := range c.Addrs {
+				for _, port := range []uint16{EchoPort, ChargenPort, DiscardPort, HTTPPort} {
+					conns = append(conns, s.mustDial(a.Addr(), port))
+				}
+			}
+			cancel()
+			if err := <-done; err != nil {
+				t.Errorf("Run: %v", err)
+			}
+			if got := netns.Devices(t, ns); len(got) != 0 {
+				t.Errorf("devices %q are left", got)
+			}
+			for _, c := range conns {
+				if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("the connection to %v was not ended", c.RemoteAddr())
+				}
+			}
+		})
+	}
+}
+
+// TestDeviceTakenAway deletes the device of a site that runs, which says so.
+func TestDeviceTakenAway(t *testing.T) {
+	ns := netns.Test(t)
+	ready, done := make(chan string, 1), make(chan error, 1)
+	c := Config{Device: "up0", Netns: ns.Path(), Addrs: stackAddrs, HostAddrs: kernelAddrs}
+	go func() { done <- Run(t.Context(), c, func(s Running) { ready <- s.String() }) }()
+	select {
+	case <-ready:
+	case err := <-done:
+		t.Fatal(err)
+	}
+	if err := tun.Remove("up0", ns.Path()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "up0") {
+		t.Errorf("Run = %v, want an error that names the device", err)
+	}
+}
+
+// TestStartFails starts sites that cannot be, which leaves no device.
+func TestStartFails(t *testing.T) {
+	ns := netns.Test(t)
+	good := Config{Device: "up0", Netns: ns.Path(), Addrs: stackAddrs, HostAddrs: kernelAddrs}
+	for name, change := range map[string]func(*Config){
+		"policy":    func(c *Config) { c.Policy = "x" },
+		"name":      func(c *Config) { c.Device = "a/b" },
+		"namespace": func(c *Config) { c.Netns = "no-such-namespace" },
+		"IPv6":      func(c *Config) { c.MTU = 1000 }, // too small for the kernel's IPv6
+	} {
+		c := good
+		change(&c)
+		if s, err := Start(c); err == nil {
+			s.Close()
+			t.Errorf("%s: Start gave no error", name)
+		} else {
+			t.Logf("%s: %v", name, err)
+		}
+	}
+	if got := netns.Devices(t, ns); len(got) != 0 {
+		t.Errorf("devices %q are left", got)
+	}
+}
+
+// TestNothingThatTheKernelMaySendIsDropped has the kernel send as fast as it can, until the window has grown.
+func TestNothingThatTheKernelMaySendIsDropped(t *testing.T) {
+	s := newTestHost(t, Config{})
+	stack, kernel := s.dialKernel(kernelAddrs[0].Addr())
+	const size = 128 << 20
+	go func() {
+		defer kernel.Close()
+		if n, err := kernel.Write(make([]byte, size)); err != nil {
+			t.Errorf("the kernel has sent %d octets: %v", n, err)
+		}
+	}()
+	if n, err := io.Copy(io.Discard, stack); n != size || err != nil {
+		t.Errorf("got %d octets, %v, want %d", n, err, size)
+	}
+	if n := s.Stack().Stats().DroppedPackets.Value(); n != 0 {
+		t.Errorf("%d packets were dropped", n)
+	}
+}

@@ -1,0 +1,168 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack/sockets"
+	"tcpwheel/netstack/tcp"
+)
+
+// NetcatConfig says what to connect. The zero value of a field stands for its default, except for Host, At, In and Out.
+type NetcatConfig struct {
+	Host Config // where the stack is; Bare is set
+
+	Listen bool           // At is where to listen, all addresses if it has none, and not where to connect to
+	Keep   bool           // with Listen: the next connection when one has ended, until the context ends
+	At     netip.AddrPort // the port is not 0
+	Source netip.AddrPort // where a connection comes from: by default what the stack chooses
+
+	// Timeout bounds connecting, and how long a connection may be idle, in both directions at once. Zero is no bound but TCP's.
+	Timeout time.Duration
+
+	// Interactive ends a connection when the peer ends its stream, even though In has not ended.
+	Interactive bool
+
+	In  io.Reader
+	Out io.Writer
+
+	Counts *NetcatCounts       // what has passed, if it is not nil
+	Say    func(string)        // what happens, in a line, if it is not nil
+	Report func(*NetcatReport) // of each connection when it has ended, if it is not nil
+}
+
+// NetcatReport is what a Report tells.
+type NetcatReport struct {
+	Local    netip.AddrPort `json:"local"`
+	Remote   netip.AddrPort `json:"remote"`
+	TCP      string         `json:"tcp"`
+	Sent     uint64         `json:"sent"` // octets that the stack has taken
+	Received uint64         `json:"received"`
+	Time     time.Duration  `json:"time"`            // in nanoseconds
+	Error    string         `json:"error,omitempty"` // why it has not ended well
+	Info     *tcp.Info      `json:"info,omitempty"`  // of our TCP; times in nanoseconds
+}
+
+// Check returns an error that names the first field that cannot be, its value and the bound.
+func (c *NetcatConfig) Check() error {
+	if err := c.Host.Check(); err != nil {
+		return err
+	}
+	switch {
+	case c.At.Port() == 0:
+		return errors.New("port 0, want 1 to 65535")
+	case !c.Listen && !c.At.Addr().IsValid():
+		return errors.New("no address to connect to")
+	case !c.Listen && (c.At.Addr().IsUnspecified() || c.At.Addr().IsMulticast()):
+		return fmt.Errorf("address %v, want one that a host can have", c.At.Addr())
+	case c.Listen && c.Source != netip.AddrPort{}:
+		return errors.New("a source address or port for a server, which does not connect")
+	case c.Keep && !c.Listen:
+		return errors.New("keep listening, without listening at all")
+	case c.Timeout < 0:
+		return fmt.Errorf("timeout %v, want 0s or more", c.Timeout)
+	}
+	return nil
+}
+
+// RunNetcat makes the stack, and runs a client or a server on it until its connection has ended, or with Keep until the context ends. The device
+// is gone when it returns. The end of the context is an error, but for a server that keeps listening.
+func RunNetcat(ctx context.Context, c NetcatConfig) error {
+	if err := c.Check(); err != nil {
+		return fmt.Errorf("nc: %w", err)
+	}
+	c.Host.Bare = true
+	run, end := context.WithCancel(ctx)
+	defer end()
+	var (
+		done   chan struct{} // nil until the site is ready
+		failed error
+	)
+	err := Run(run, c.Host, func(site Running) {
+		c.say("%v", site)
+		done = make(chan struct{})
+		go func() {
+			defer close(done)
+			defer end()
+			failed = c.serve(run, site.(interface{ Stack() *stack.Stack }).Stack())
+		}()
+	})
+	end()
+	if done != nil {
+		<-done
+	}
+	switch {
+	case err != nil:
+		return err // and what became of the connection follows from it
+	case ctx.Err() != nil && !c.Keep:
+		return ctx.Err()
+	case ctx.Err() != nil || failed == nil:
+		return nil
+	}
+	return fmt.Errorf("nc: %w", failed)
+}
+
+func (c *NetcatConfig) say(format string, args ...any) {
+	if c.Say != nil {
+		c.Say(fmt.Sprintf(format, args...))
+	}
+}
+
+// serve runs a client or a server on a stack.
+func (c *NetcatConfig) serve(ctx context.Context, s *stack.Stack) error {
+	if c.Counts == nil {
+		c.Counts = &NetcatCounts{}
+	}
+	in := newSource(c.In)
+	defer in.stop()
+	if !c.Listen {
+		d := sockets.Dialer{Stack: s, Timeout: c.Timeout, LocalAddr: c.Source}
+		conn, err := d.DialTCP(ctx, c.At)
+		if err != nil {
+			return err
+		}
+		return c.talk(ctx, conn, in)
+	}
+	waiting := 1
+	if c.Keep {
+		waiting = 128
+	}
+	l, err := (&sockets.ListenConfig{Stack: s, Backlog: waiting}).ListenTCP(c.At)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	c.say("listening at %v", l.Addr())
+	for {
+		conn, err := l.AcceptTCP()
+		if errors.Is(err, net.ErrClosed) && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if !c.Keep {
+			stop()
+			l.Close() // the next one is refused
+		}
+		switch err := c.talk(ctx, conn, in); {
+		case !c.Keep:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, new(*inOutError)):
+			return err // the next connection would fail as well
+		case err != nil:
+			c.say("%v", err)
+		}
+	}
+}
