@@ -22,40 +22,40 @@ import (
 // Each costs O(1), O(1) for each segment that it sends or takes out of flight, and O(log n) for each SACK block, where nothing else is said.
 // After EventClosed all calls do nothing. A Conn belongs to one goroutine at a time; it is not to be copied once Init was called.
 type Conn struct {
-	cfg        *Config
-	opts       *SocketOptions // those of cfg until they are changed
-	mtu        uint32         // of the path
-	ip         uint8          // octets of IP's header
-	ipv6       bool
-	inTimeWait bool // the engine's: it counts the connection among those in TIME-WAIT
+	cfg         *Config
+	opts        *SocketOptions // those of cfg until they are changed
+	mtu         uint32         // of the path
+	ipHeaderLen uint8          // octets of IP's header
+	ipv6        bool
+	inTimeWait  bool // the engine's: it counts the connection among those in TIME-WAIT
 
 	state   State
-	ca      CAState
+	caState CAState
 	err     Error
 	softErr Error
 
 	// What was agreed on in the handshake.
-	passive  bool // opened by a listener
-	tsOn     bool // timestamps
-	sackOn   bool
-	wsOn     bool // window scaling
-	sndScale uint8
-	rcvScale uint8
-	peerMSS  uint16
-	synLost  bool // our SYN or SYN-ACK was retransmitted by its timer
-	openHeld bool // our SYN-ACK was acknowledged, and the listener waits for data: TCP_DEFER_ACCEPT
+	passive      bool // opened by a listener
+	tsOn         bool // timestamps
+	sackOn       bool
+	wsOn         bool // window scaling
+	sndScale     uint8
+	rcvScale     uint8
+	peerMSS      uint16
+	synLost      bool // our SYN or SYN-ACK was retransmitted by its timer
+	openDeferred bool // our SYN-ACK was acknowledged, and the listener waits for data: TCP_DEFER_ACCEPT
 
-	finQueued  bool // the application will write no more: a FIN follows what it wrote
-	finSent    bool // SND.NXT is beyond it
-	readClosed bool // the application will read no more
-	urgent     bool // SND.UP is valid
-	smallSent  bool // small is valid
-	rcvUrgent  bool // RCV.UP is valid
-	more       bool // the last write said MSG_MORE
-	corkOver   bool // the cork, or the small window, has had its time
-	holding    bool // the persist timer, if it runs, is that of the cork or the small window
-	shut       bool // the window that was advertised last was closed
-	recvFixed  bool // the receive buffer does not grow by itself: SetRecvBuffer
+	finQueued       bool // the application will write no more: a FIN follows what it wrote
+	finSent         bool // SND.NXT is beyond it
+	readClosed      bool // the application will read no more
+	urgent          bool // SND.UP is valid
+	hasSndSml       bool // small is valid
+	rcvUrgent       bool // RCV.UP is valid
+	msgMore         bool // the last write said MSG_MORE
+	corkExpired     bool // the cork, or the small window, has had its time
+	persistIsCork   bool // the persist timer, if it runs, is that of the cork or the small window
+	advertisedZero  bool // the window that was advertised last was closed
+	recvBufferFixed bool // the receive buffer does not grow by itself: SetRecvBuffer
 
 	// The sender (RFC 9293 §3.3.1). SND.NXT is what was never sent; what is sent again is the sent queue's.
 	iss    Seq
@@ -63,42 +63,42 @@ type Conn struct {
 	sndNxt Seq
 	sndEnd Seq // after what the application has written
 	sndUp  Seq
-	small  Seq // after the last segment that was not full (RFC 9293 §A.3): SND.sml, if smallSent
+	sndSml Seq // after the last segment that was not full (RFC 9293 §A.3): SND.sml, if smallSent
 	snd    sendWindow
 	acked  uint64 // octets of what was written that are acknowledged
 	fl     *flight
 	mss    uint32 // Eff.snd.MSS of a segment without SACK blocks
 
 	// The receiver.
-	irs      Seq
-	rq       recvQueue
-	gen      *sackGenerator // nil while there is nothing to report
-	win      recvWindow
-	delack   DelAck
-	paws     pawsState
-	rcvRTT   recvRTT
-	tune     recvBufferTuner
-	rcvUp    Seq    // RCV.UP, if rcvUrgent
-	received uint64 // octets that became readable
-	user     uint32 // RCV.USER: of these, not yet read
-	ackDue   bool   // an ACK leaves at the end of this call
-	sentAck  Seq    // Last.ACK.sent
-	ecn      ecnState
-	lastCE   bool // the last segment with text bore a CE mark
+	irs         Seq
+	rq          recvQueue
+	gen         *sackGenerator // nil while there is nothing to report
+	win         recvWindow
+	delack      DelAck
+	paws        pawsState
+	rcvRTT      recvRTT
+	tune        recvBufferTuner
+	rcvUp       Seq    // RCV.UP, if rcvUrgent
+	received    uint64 // octets that became readable
+	rcvUser     uint32 // RCV.USER: of these, not yet read
+	ackDue      bool   // an ACK leaves at the end of this call
+	lastAckSent Seq    // Last.ACK.sent
+	ecn         ecnState
+	lastCE      bool // the last segment with text bore a CE mark
 
 	// Timers.
-	est      tcptimers.Estimator
-	armed    uint16     // the kinds that run
-	tsOffset uint32     // of the clock of timestamps
-	lastRecv wheel.Time // when anything acceptable came last
-	lastSent wheel.Time // when data left last
-	hasSent  bool       // lastSent is valid
-	probes   uint8      // window or keepalive probes without an answer
-	persistN uint8      // window probes since the window was closed
-	probed   bool       // the octet at SND.NXT, or the FIN there, left as a window probe
-	timed    bool       // one segment is being timed: Policy.OneSample
-	timedSeq Seq        // where it begins
-	roundEnd Seq        // what SND.NXT was at the first sample of this round
+	est            tcptimers.Estimator
+	armed          uint16     // the kinds that run
+	tsOffset       uint32     // of the clock of timestamps
+	lastRecv       wheel.Time // when anything acceptable came last
+	lastSent       wheel.Time // when data left last
+	hasSent        bool       // lastSent is valid
+	unanswered     uint8      // window or keepalive probes without an answer
+	windowProbes   uint8      // window probes since the window was closed
+	windowProbeOut bool       // the octet at SND.NXT, or the FIN there, left as a window probe
+	timed          bool       // one segment is being timed: Policy.OneSample
+	timedSeq       Seq        // where it begins
+	roundEnd       Seq        // what SND.NXT was at the first sample of this round
 
 	cc  congestion.Controller // from ESTABLISHED on
 	rec recovery
@@ -195,7 +195,7 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 	}
 	if opts.WindowClamp != was.WindowClamp {
 		c.win.Clamp(opts.WindowClamp)
-		if c.state.canReceive() && c.win.UpdateDue(c.rq.Nxt(), c.user, c.windowMSS()) {
+		if c.state.canReceive() && c.win.UpdateDue(c.rq.Nxt(), c.rcvUser, c.windowMSS()) {
 			c.ackDue = true
 		}
 	}
@@ -207,8 +207,8 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 	if opts.QuickAck && c.runs(tcptimers.DelAck) {
 		c.ackDue = true
 	}
-	c.more = c.more && opts.Cork == was.Cork
-	c.corkOver = false
+	c.msgMore = c.msgMore && opts.Cork == was.Cork
+	c.corkExpired = false
 	c.output(now, o)
 }
 

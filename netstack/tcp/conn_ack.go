@@ -10,37 +10,37 @@ import (
 
 // ackFacts are what an ACK has brought, collected as it is taken.
 type ackFacts struct {
-	ack        Seq
-	una        Seq    // SND.UNA before
-	flight     uint32 // octets outstanding before
-	acked      uint32 // octets newly acknowledged cumulatively
-	delivered  uint32 // octets newly known to have arrived, SACKed ones included
-	sacked     uint32 // octets newly SACKed
-	segments   int    // cumulatively acknowledged
-	whole      uint32 // octets of these segments
-	known      uint32 // octets cumulatively acknowledged that had been SACKed before
-	lost       bool   // it showed further loss
-	byTimer    bool   // no ACK at all: RACK's timer has expired
-	dsackProbe bool   // the probe arrived twice
-	dsack      bool
-	ece        bool // it bears ECN-Echo
-	reordering bool // it has started RACK's timer
-	reordered  bool // it tells of a segment that others have overtaken
-	duplicate  bool // RFC 5681 §2, or RFC 6675 §2
-	rexmitted  bool // something that was sent more than once is acknowledged
-	fresh      bool // something is, or is SACKed, that was not sent again since the timeout
-	above      bool // something SACKed was sent after the timeout
+	ack                Seq
+	una                Seq    // SND.UNA before
+	flight             uint32 // octets outstanding before
+	acked              uint32 // octets newly acknowledged cumulatively
+	delivered          uint32 // octets newly known to have arrived, SACKed ones included
+	sacked             uint32 // octets newly SACKed
+	segments           int    // cumulatively acknowledged
+	segmentBytes       uint32 // octets of these segments
+	alreadySacked      uint32 // octets cumulatively acknowledged that had been SACKed before
+	lost               bool   // it showed further loss
+	byTimer            bool   // no ACK at all: RACK's timer has expired
+	dsackProbe         bool   // the probe arrived twice
+	dsack              bool
+	ece                bool // it bears ECN-Echo
+	startedReorder     bool // it has started RACK's timer
+	reordered          bool // it tells of a segment that others have overtaken
+	duplicate          bool // RFC 5681 §2, or RFC 6675 §2
+	ackedRexmit        bool // something that was sent more than once is acknowledged
+	ackedOriginal      bool // something is, or is SACKed, that was not sent again since the timeout
+	sackedAboveRecover bool // something SACKed was sent after the timeout
 
-	rtt      time.Duration // of the first segment acknowledged that was sent once
-	sackRTT  time.Duration // of the first one SACKed
-	hasRTT   bool
-	hasSack  bool
-	sentAt   wheel.Time    // when the segment left that gave rtt
-	again    wheel.Time    // when the last one left again of those acknowledged whose first transmission, or one before, is echoed
-	stale    bool          // there is one
-	lastSent wheel.Time    // when the last of the segments left that are cumulatively acknowledged
-	sample   time.Duration // what the estimator was given, 0 for nothing
-	finAcked bool
+	rtt          time.Duration // of the first segment acknowledged that was sent once
+	sackRTT      time.Duration // of the first one SACKed
+	hasRTT       bool
+	hasSack      bool
+	sentAt       wheel.Time    // when the segment left that gave rtt
+	lastRexmitAt wheel.Time    // when the last one left again of those acknowledged whose first transmission, or one before, is echoed
+	staleEcho    bool          // there is one
+	lastSent     wheel.Time    // when the last of the segments left that are cumulatively acknowledged
+	sample       time.Duration // what the estimator was given, 0 for nothing
+	finAcked     bool
 }
 
 // takeAck takes the acknowledgement, the SACK blocks and the window of an acceptable segment: SND.UNA ≤ SEG.ACK ≤ SND.NXT.
@@ -58,7 +58,7 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 		SameWindow: was == c.snd.Wnd, HasInFlight: c.fl.sent.Len() > 0 || c.rec.tlp.inFlight,
 	})
 	if c.snd.Wnd > 0 && was == 0 {
-		c.persistN = 0
+		c.windowProbes = 0
 		if c.rare != nil {
 			c.rare.closedAt = 0
 		}
@@ -84,7 +84,7 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	if a.reordered {
 		o.Counters.TCPSACKReorder++
 	}
-	c.sample(now, h, &a)
+	c.sampleRTT(now, h, &a)
 	c.noteDelAckEvidence(now, in, &a)
 	if c.synLost && a.una == c.iss {
 		// RFC 6298 §5 (5.7): "the RTO MUST be re-initialized to 3 seconds when data transmission begins (i.e., after the
@@ -112,12 +112,12 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		if s.Armed {
 			c.stopSegment(id, o)
 		}
-		c.tookDelivery(now, s, h, a, o)
-		a.segments, a.whole, a.lastSent = a.segments+1, a.whole+s.Len, s.Sent
+		c.noteDelivered(now, s, h, a, o)
+		a.segments, a.segmentBytes, a.lastSent = a.segments+1, a.segmentBytes+s.Len, s.Sent
 	})
 	a.acked = a.flight - c.fl.sent.Outstanding().Bytes
 	// The acknowledged part of a segment that remains is delivered too.
-	a.delivered += a.acked - min(a.acked, a.delivered+a.known)
+	a.delivered += a.acked - min(a.acked, a.delivered+a.alreadySacked)
 	// SYN and FIN are no octets of the stream.
 	octets := uint64(h.Ack.Sub(c.sndUna))
 	if c.sndUna == c.iss && c.acked == 0 { // not one of the rounds later
@@ -144,9 +144,9 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 func (c *Conn) echoes(h *Header) bool { return c.ecn.On() && h.Flags&(ECE|SYN) == ECE }
 
 // tookDelivery notes that the segment s, as it was before, is acknowledged or SACKed.
-func (c *Conn) tookDelivery(now wheel.Time, s *sentSegment, h *Header, a *ackFacts, o *Output) {
+func (c *Conn) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *ackFacts, o *Output) {
 	if s.Sacked() {
-		a.known += s.Len
+		a.alreadySacked += s.Len
 		return
 	}
 	a.delivered += s.Len
@@ -158,19 +158,19 @@ func (c *Conn) tookDelivery(now wheel.Time, s *sentSegment, h *Header, a *ackFac
 	}
 	stale := false
 	if s.Retransmitted() {
-		a.rexmitted = true
+		a.ackedRexmit = true
 		if stale = c.tsOn && tsBefore(h.Options.TSEcr, c.timestamp(s.Sent)); stale {
-			a.again, a.stale = max(a.again, s.Sent), true
+			a.lastRexmitAt, a.staleEcho = max(a.lastRexmitAt, s.Sent), true
 		}
 		// DEVIATION RFC 8985 §6.2 step 2: where it is SACKed, the echo is none of it. RFC 7323 §4.3: an ACK of what came out of order
 		// echoes the last segment that came in order. So a probe that is SACKed would show no loss, which it is for. Linux goes by
 		// the least round trip alone.
 		stale = stale && s.End().AtOrBefore(h.Ack)
-		if c.ca == CALoss && s.Sent < c.fl.lossAt {
-			a.fresh = true
+		if c.caState == CALoss && s.Sent < c.fl.lossAt {
+			a.ackedOriginal = true
 		}
 	} else {
-		a.fresh = true
+		a.ackedOriginal = true
 		if !a.hasRTT {
 			a.rtt, a.hasRTT, a.sentAt = now.Sub(s.Sent), true, s.Sent
 		}
@@ -181,16 +181,16 @@ func (c *Conn) tookDelivery(now wheel.Time, s *sentSegment, h *Header, a *ackFac
 }
 
 // grow tells congestion control of an ACK of new data.
-func (c *Conn) grow(now wheel.Time, a *ackFacts, o *Output) {
+func (c *Conn) growWindow(now wheel.Time, a *ackFacts, o *Output) {
 	minRTT, _ := c.rec.rack.MinRTT()
 	rtt := time.Duration(0)
-	if a.hasRTT && !a.rexmitted {
+	if a.hasRTT && !a.ackedRexmit {
 		rtt = a.rtt
 	}
 	delayed := c.cc.OnAck(now, congestion.Ack{
 		Acked: a.acked, Delivered: a.delivered, Flight: a.flight,
 		Una: uint32(c.sndUna), Nxt: uint32(c.sndNxt),
-		RTT: rtt, SRTT: c.est.SRTT(), MinRTT: minRTT, Limited: c.rec.limited, ECE: a.ece,
+		RTT: rtt, SRTT: c.est.SRTT(), MinRTT: minRTT, Limited: c.rec.cwndLimited, ECE: a.ece,
 	})
 	if delayed {
 		o.Counters.TCPHystartDelayDetect++

@@ -21,7 +21,7 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 	// First, check sequence number.
 	fit = checkSequence(nxt, wnd, a.Seq, a.SegLen())
 	if fit == unacceptable && !rst {
-		c.refuse(now, a, wnd, o)
+		c.refuseSegment(now, a, wnd, o)
 		return fit, false
 	}
 
@@ -29,7 +29,7 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 	if rst {
 		switch checkRST(nxt, wnd, h.Seq) {
 		case rstReset:
-			c.reset(o)
+			c.peerReset(o)
 		case rstChallenge:
 			c.challenge(now, o)
 		}
@@ -41,7 +41,7 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 	if a.SYN && c.passive {
 		// RFC 9293 §3.10.7.4: "If the connection was initiated with a passive OPEN, then return this connection to the LISTEN
 		// state and return."
-		c.reset(o)
+		c.peerReset(o)
 		return fit, false
 	}
 	if a.SYN {
@@ -58,7 +58,7 @@ func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool 
 		// RFC 7323 §5.3, R1: "Send an acknowledgment in reply" "and drop the segment."
 		o.Counters.PAWSEstab++
 		c.insertOld(a, o)
-		if !c.answer(now, o, a.SegLen() > 0 && !a.SYN) {
+		if !c.answerUnacceptable(now, o, a.SegLen() > 0 && !a.SYN) {
 			o.Counters.TCPACKSkippedPAWS++
 		}
 		return false
@@ -70,7 +70,7 @@ func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool 
 
 // refuse answers a segment that is not in the window of wnd octets. RFC 9293 §3.10.7.4: "If an incoming segment is not acceptable, an
 // acknowledgment should be sent in reply".
-func (c *Conn) refuse(now wheel.Time, a Arrival, wnd uint32, o *Output) {
+func (c *Conn) refuseSegment(now wheel.Time, a Arrival, wnd uint32, o *Output) {
 	c.insertOld(a, o)
 	if wnd == 0 && a.Len > 0 {
 		o.Counters.TCPZeroWindowDrop++
@@ -78,8 +78,8 @@ func (c *Conn) refuse(now wheel.Time, a Arrival, wnd uint32, o *Output) {
 	if c.state == StateTimeWait && a.FIN {
 		c.restartTimeWait(now, o)
 	}
-	if !c.answer(now, o, a.SegLen() > 0 && !a.SYN) {
-		*c.skipped(o)++
+	if !c.answerUnacceptable(now, o, a.SegLen() > 0 && !a.SYN) {
+		*c.skippedAckCounter(o)++
 	}
 }
 
@@ -100,7 +100,7 @@ func (c *Conn) insertOld(a Arrival, o *Output) {
 
 // answer sends an ACK for a segment that is not acceptable: at once if it has data or a FIN, which is no part of a war of ACKs,
 // and no more often than the interval if not. It reports whether it did.
-func (c *Conn) answer(now wheel.Time, o *Output, always bool) bool {
+func (c *Conn) answerUnacceptable(now wheel.Time, o *Output, always bool) bool {
 	if r := c.rare; !always && r != nil && r.answered && now.Sub(r.answeredAt) < c.cfg.InvalidAckInterval {
 		return false
 	}
@@ -132,11 +132,11 @@ func (c *Conn) answerSYN(now wheel.Time, h *Header, o *Output) {
 		// RFC 3168 §6.1.1: a host that has received a SYN without ECN should not set ECT.
 		c.ecn.Disable()
 	}
-	c.answer(now, o, true)
+	c.answerUnacceptable(now, o, true)
 }
 
 // skipped is the counter of answers that were not given, as Linux has them by state.
-func (c *Conn) skipped(o *Output) *uint64 {
+func (c *Conn) skippedAckCounter(o *Output) *uint64 {
 	switch c.state {
 	case StateSynReceived:
 		return &o.Counters.TCPACKSkippedSynRecv
@@ -166,7 +166,7 @@ func (c *Conn) challengeSYN(now wheel.Time, o *Output) {
 }
 
 // reset is what an acceptable RST does: RFC 9293 §3.10.7.4, second.
-func (c *Conn) reset(o *Output) {
+func (c *Conn) peerReset(o *Output) {
 	switch c.state {
 	case StateSynReceived:
 		o.Counters.AttemptFails++

@@ -115,7 +115,7 @@ type bulkSender struct {
 func newBulkSender(t testing.TB, train uint32) *bulkSender {
 	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	s := &bulkSender{peer: Header{Seq: 1000, Window: 65535}}
-	s.out.MaxBurst, s.out.plain = train, train == 0
+	s.out.MaxBurst, s.out.noBursts = train, train == 0
 	s.conn.Init(&cfg, Path{MTU: 1500}, 0, 0)
 	s.conn.Connect(s.now, &s.out)
 	s.peer.Flags, s.peer.Ack = SYN|ACK, s.conn.sndNxt

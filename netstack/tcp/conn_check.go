@@ -63,7 +63,7 @@ func (c *Conn) checkFlight() error {
 		if s.Lost() {
 			lost.add(s.Len)
 		}
-		if s.state.waits() {
+		if s.state.needsRexmit() {
 			waiting++
 		}
 		// Every outstanding segment has exactly one timer that runs.
@@ -78,8 +78,8 @@ func (c *Conn) checkFlight() error {
 		return fmt.Errorf("tcp: sacked %v, want %v", c.fl.sent.Sacked(), sacked)
 	case lost != c.fl.sent.Lost():
 		return fmt.Errorf("tcp: lost %v, want %v", c.fl.sent.Lost(), lost)
-	case waiting != c.fl.sent.waitingLost():
-		return fmt.Errorf("tcp: %d lost segments wait, want %d", c.fl.sent.waitingLost(), waiting)
+	case waiting != c.fl.sent.pendingRexmits():
+		return fmt.Errorf("tcp: %d lost segments wait, want %d", c.fl.sent.pendingRexmits(), waiting)
 	}
 	return nil
 }

@@ -31,9 +31,9 @@ func (c *Conn) Shutdown(now wheel.Time, o *Output) {
 		return
 	}
 	c.finQueued = true
-	c.corkOver = false
+	c.corkExpired = false
 	c.output(now, o)
-	c.watchUser(now, o)
+	c.watchUserTimeout(now, o)
 }
 
 // Close tells that the application is done with the connection: it will write no more, and read no more. With a linger of 0 the
@@ -44,13 +44,13 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 		return
 	}
 	c.readClosed = true
-	if c.persistN > 0 {
+	if c.windowProbes > 0 {
 		c.needRare().closedAt = now
 	}
 	switch {
 	case c.state == StateTimeWait:
 		return
-	case c.user > 0 && c.state.synchronized():
+	case c.rcvUser > 0 && c.state.synchronized():
 		o.Counters.TCPAbortOnClose++
 		c.abort(now, true, o)
 		return

@@ -90,7 +90,7 @@ func (c *Conn) tooBig(now wheel.Time, m ICMPError, o *Output) {
 		}
 	}
 	// RFC 1191 §3: "A host MUST never reduce its estimate of the Path MTU below 68 octets."
-	mtu = max(mtu, 68, int(c.ip)+HeaderLen+MinMSS)
+	mtu = max(mtu, 68, int(c.ipHeaderLen)+HeaderLen+MinMSS)
 	if mtu >= int(c.mtu) {
 		return
 	}
@@ -103,7 +103,7 @@ func (c *Conn) tooBig(now wheel.Time, m ICMPError, o *Output) {
 	// What is longer than the path takes is lost, which is no sign of congestion (RFC 8201 §5.4).
 	found := false
 	for id := c.fl.sent.nextUnsacked(c.fl.sent.Front()); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
-		if s := c.fl.sent.seg(id); s.payload() > c.mss && !s.state.waits() {
+		if s := c.fl.sent.seg(id); s.payload() > c.mss && !s.state.needsRexmit() {
 			c.markLost(id)
 			found = true
 		}

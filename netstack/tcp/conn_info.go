@@ -10,8 +10,8 @@ func (c *Conn) Info(now wheel.Time) Info {
 		return Info{}
 	}
 	i := Info{
-		State: c.state, CAState: c.ca,
-		ATO: c.delack.timeout(), Probes: int(c.probes),
+		State: c.state, CAState: c.caState,
+		ATO: c.delack.timeout(), Probes: int(c.unanswered),
 
 		Unacked: c.fl.sent.Outstanding().Segments, Sacked: c.fl.sent.Sacked().Segments,
 		Lost: c.fl.sent.Lost().Segments, Retrans: c.fl.sent.RetransOut().Segments, TotalRetrans: uint64(c.rexmits),
@@ -36,7 +36,7 @@ func (c *Conn) Info(now wheel.Time) Info {
 	if c.est != nil {
 		i.RTO, i.SRTT, i.RTTVar, i.Backoff = c.est.RTO(), c.est.SRTT(), c.est.RTTVar(), c.est.Backoffs()
 	}
-	if c.ca == CALoss {
+	if c.caState == CALoss {
 		i.Retransmits = c.est.Backoffs()
 	}
 	i.MinRTT, _ = c.rec.rack.MinRTT()

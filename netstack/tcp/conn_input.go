@@ -52,12 +52,12 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition 
 	if !h.Flags.Has(SYN) {
 		return Disposition{}
 	}
-	c.learn(now, h)
+	c.takeSYN(now, h)
 	if !h.Flags.Has(ACK) {
 		// A simultaneous open. RFC 9293 §3.10.7.3: "Otherwise, enter SYN-RECEIVED, form a SYN,ACK segment
 		// <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
 		c.setState(StateSynReceived, o)
-		c.pushSYN(now, o)
+		c.sendSYN(now, o)
 		return Disposition{}
 	}
 	c.establish(now, h, o)
@@ -132,7 +132,7 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		c.establish(now, h, o)
 		c.closeAfterOpen(o)
 	}
-	if c.probed && h.Ack == c.sndNxt.Add(1) {
+	if c.windowProbeOut && h.Ack == c.sndNxt.Add(1) {
 		c.probeArrived(now, o) // the octet of a window probe, which SND.NXT does not cover yet
 	}
 	standing := checkAck(c.sndUna, c.sndNxt, c.snd.MaxWnd, h.Ack)
@@ -140,18 +140,18 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		// RFC 5961 §5.2: data is not taken from a segment whose acknowledgment is that far off.
 		if !h.Ack.After(c.sndNxt) {
 			c.challenge(now, o)
-		} else if !c.answer(now, o, false) { // RFC 9293 §3.10.7.4: "send an ACK, drop the segment, and return"
-			*c.skipped(o)++
+		} else if !c.answerUnacceptable(now, o, false) { // RFC 9293 §3.10.7.4: "send an ACK, drop the segment, and return"
+			*c.skippedAckCounter(o)++
 		}
 		return false
 	}
 	if c.tsOn {
-		c.paws.Update(now, h.Options.TSVal, seq, c.sentAck)
+		c.paws.Update(now, h.Options.TSVal, seq, c.lastAckSent)
 	}
 	if standing == ackOld {
 		return true
 	}
-	c.lastRecv, c.probes = now, 0
+	c.lastRecv, c.unanswered = now, 0
 	c.takeAck(now, in, o)
 	return c.state != StateClosed
 }
@@ -186,7 +186,7 @@ func (c *Conn) probeArrived(now wheel.Time, o *Output) {
 	c.fl.sent.seg(id).Transmissions = 2
 	c.sndNxt = c.sndNxt.Add(1)
 	c.finSent = c.finSent || flags != 0
-	c.probed = false
+	c.windowProbeOut = false
 	if flags == 0 {
 		c.bytesSent++
 	}

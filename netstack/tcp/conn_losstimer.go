@@ -71,11 +71,11 @@ func (c *Conn) setLossTimer(now wheel.Time, a *ackFacts, o *Output) {
 		c.stop(o, tcptimers.TLP)
 		return
 	}
-	if a.reordering || a.acked == 0 && !(a.hasSack && a.sackRTT > now.Sub(c.fl.sent.seg(c.fl.sent.Front()).Sent)) {
+	if a.startedReorder || a.acked == 0 && !(a.hasSack && a.sackRTT > now.Sub(c.fl.sent.seg(c.fl.sent.Front()).Sent)) {
 		return
 	}
 	switch {
-	case c.shareProbe(now, c.rto(o)):
+	case c.scheduleSharedProbe(now, c.rto(o)):
 		c.startLoss(o, tcptimers.TLP, c.fl.probeAt)
 	case c.runs(tcptimers.Rexmit):
 		c.restartRexmit(now, o)
@@ -86,9 +86,9 @@ func (c *Conn) setLossTimer(now wheel.Time, a *ackFacts, o *Output) {
 
 // shareProbe finds when the loss probe is due under Policy.SharedTimer, and whether there is to be one: tcp_schedule_loss_probe of Linux, which
 // does not look whether the probe before was acknowledged. left is how long it is until the timeout, which counts if it is not past.
-func (c *Conn) shareProbe(now wheel.Time, left time.Duration) bool {
+func (c *Conn) scheduleSharedProbe(now wheel.Time, left time.Duration) bool {
 	p := &c.cfg.Policy
-	if !p.TLP || !c.sackOn || c.ca >= CARecovery || c.fl.sent.Sacked().Segments > 0 {
+	if !p.TLP || !c.sackOn || c.caState >= CARecovery || c.fl.sent.Sacked().Segments > 0 {
 		return false
 	}
 	in := ptoInput{

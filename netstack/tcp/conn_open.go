@@ -13,7 +13,7 @@ import (
 func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 	*c = Conn{
 		cfg: cfg, opts: &cfg.Socket, fl: &atRest,
-		mtu: uint32(path.MTU), ip: uint8(path.ipHeaderLen()), ipv6: path.IPv6,
+		mtu: uint32(path.MTU), ipHeaderLen: uint8(path.ipHeaderLen()), ipv6: path.IPv6,
 		iss: iss, sndUna: iss, sndNxt: iss, sndEnd: iss.Add(1), tsOffset: tsOffset,
 		peerMSS: defaultMSS(path.IPv6),
 	}
@@ -23,9 +23,9 @@ func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 func (c *Conn) opened() bool { return c.est != nil }
 
 // prepare makes what takes memory, when the connection is opened.
-func (c *Conn) prepare(o *Output) {
-	if o.madeFor != c.cfg {
-		o.estimator, o.madeFor = c.cfg.Policy.NewEstimator(), c.cfg
+func (c *Conn) makeEstimator(o *Output) {
+	if o.estimatorFor != c.cfg {
+		o.estimator, o.estimatorFor = c.cfg.Policy.NewEstimator(), c.cfg
 	}
 	c.est = o.estimator.New()
 	if c.cfg.VegasCheck {
@@ -40,12 +40,12 @@ func (c *Conn) Connect(now wheel.Time, o *Output) {
 	if c.opened() {
 		return
 	}
-	c.prepare(o)
+	c.makeEstimator(o)
 	o.Counters.ActiveOpens++
 	c.setState(StateSynSent, o)
 	c.rcvScale = windowScaleFor(max(c.cfg.RecvBuffer, c.cfg.RecvBufferMax))
-	c.pushSYN(now, o)
-	c.watchUser(now, o)
+	c.sendSYN(now, o)
+	c.watchUserTimeout(now, o)
 }
 
 // Accept takes the SYN that a listener received, and answers it: a passive OPEN, which ends in EventConnected.
@@ -56,12 +56,12 @@ func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {
 		return
 	}
 	c.passive = true
-	c.prepare(o)
+	c.makeEstimator(o)
 	o.Counters.PassiveOpens++
 	c.segsIn++
 	c.setState(StateSynReceived, o)
-	c.learn(now, syn.Header)
-	c.pushSYN(now, o)
+	c.takeSYN(now, syn.Header)
+	c.sendSYN(now, o)
 }
 
 // AcceptCookie takes the ACK that ends the handshake of a SYN cookie, of which Secret.TakeCookie has told ck. Its ISS is the one of
@@ -81,16 +81,16 @@ func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, ck Cookie, o *Output) 
 		}
 	}
 	c.passive = true
-	c.prepare(o)
+	c.makeEstimator(o)
 	o.Counters.PassiveOpens++
 	c.setState(StateSynReceived, o)
-	c.learn(now, &syn)
+	c.takeSYN(now, &syn)
 	c.sndNxt = c.iss.Add(1)
 	return c.Input(now, ack, o)
 }
 
 // learn takes what the peer's SYN says.
-func (c *Conn) learn(now wheel.Time, h *Header) {
+func (c *Conn) takeSYN(now wheel.Time, h *Header) {
 	opt := &h.Options
 	c.irs = h.Seq
 	if opt.HasMSS {
@@ -127,7 +127,7 @@ func (c *Conn) learn(now wheel.Time, h *Header) {
 		panic("BUG: " + err.Error())
 	}
 	c.win.Clamp(c.opts.WindowClamp)
-	c.sentAck = nxt
+	c.lastAckSent = nxt
 	if c.opts.NoQuickAck {
 		c.delack.endQuickAcks()
 	}
@@ -144,7 +144,7 @@ func (c *Conn) learn(now wheel.Time, h *Header) {
 }
 
 // pushSYN sends the SYN or SYN-ACK for the first time.
-func (c *Conn) pushSYN(now wheel.Time, o *Output) {
+func (c *Conn) sendSYN(now wheel.Time, o *Output) {
 	if c.fl.sent.Len() == 0 {
 		c.needFlight(o)
 		id, ok := c.fl.sent.Push(now, c.iss, 1, sentSYN)
@@ -179,7 +179,7 @@ func (c *Conn) synWindow() uint16 {
 
 // announcedMSS is RMSS, the MSS that our SYN tells the peer.
 func (c *Conn) announcedMSS() uint16 {
-	mss := advertisedMSS(int(c.mtu), int(c.ip))
+	mss := advertisedMSS(int(c.mtu), int(c.ipHeaderLen))
 	if c.opts.MaxSeg != 0 {
 		mss = min(mss, c.opts.MaxSeg)
 	}
@@ -235,10 +235,10 @@ func (c *Conn) Opens(ack Seq) bool { return c.state == StateSynReceived && ack =
 func (c *Conn) DeferOpen(now, since wheel.Time, wait time.Duration, o *Output) {
 	until := c.cfg.Policy.Deadline(since, wait)
 	id := c.fl.sent.Front()
-	if c.openHeld || id == 0 {
+	if c.openDeferred || id == 0 {
 		return
 	}
-	c.openHeld = true
+	c.openDeferred = true
 	if s := c.fl.sent.Get(id); s.Transmissions == 1 {
 		c.rec.rack.SampleRTT(now, now.Sub(s.Sent))
 		c.est.Sample(tcptimers.Sample{RTT: c.cfg.Policy.Measure(s.Sent, now), Round: true, Expected: 1})
@@ -299,5 +299,5 @@ func (c *Conn) effectiveMSS(optionLen int) uint32 {
 	if c.opts.MaxSeg != 0 {
 		peer = min(peer, c.opts.MaxSeg)
 	}
-	return uint32(effectiveMSS(peer, int(c.mtu), int(c.ip), optionLen))
+	return uint32(effectiveMSS(peer, int(c.mtu), int(c.ipHeaderLen), optionLen))
 }

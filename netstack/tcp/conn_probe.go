@@ -11,13 +11,13 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	r.probeDue = false
 	p := &c.cfg.Policy
 	if p.SharedTimer {
-		if c.fl.sent.Len() > 0 && c.shareProbe(now, c.untilRTO(now, o)) {
+		if c.fl.sent.Len() > 0 && c.scheduleSharedProbe(now, c.untilRTO(now, o)) {
 			c.startLoss(o, tcptimers.TLP, c.fl.probeAt)
 		}
 		return
 	}
 	// RFC 8985 §4 needs SACK, and RFC 8985 §7.2 no recovery and no segment that is SACKed; then something is in flight.
-	if !p.TLP || !c.sackOn || c.ca >= CARecovery || c.fl.sent.Sacked().Segments > 0 || c.fl.sent.Len() == 0 || !r.tlp.MayProbe() {
+	if !p.TLP || !c.sackOn || c.caState >= CARecovery || c.fl.sent.Sacked().Segments > 0 || c.fl.sent.Len() == 0 || !r.tlp.MayProbe() {
 		c.stop(o, tcptimers.TLP)
 		return
 	}
@@ -62,8 +62,8 @@ func (c *Conn) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) {
 		return
 	}
 	p := &c.fl.delAckEvidence
-	if c.fl.sent.Len() == 0 || c.ca != CAOpen || in.Len > 0 || in.Header.Flags.HasAny(SYN|FIN) || a.ece || a.dsack || a.sacked > 0 ||
-		!a.hasRTT || a.rexmitted || a.acked != a.whole || c.fl.sent.Sacked().Segments > 0 {
+	if c.fl.sent.Len() == 0 || c.caState != CAOpen || in.Len > 0 || in.Header.Flags.HasAny(SYN|FIN) || a.ece || a.dsack || a.sacked > 0 ||
+		!a.hasRTT || a.ackedRexmit || a.acked != a.segmentBytes || c.fl.sent.Sacked().Segments > 0 {
 		p.Reset()
 		return
 	}
@@ -74,7 +74,7 @@ func (c *Conn) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) {
 // reports whether it did.
 func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 	r := &c.rec
-	if c.fl.sent.Len() == 0 || c.ca >= CARecovery || !c.mayProbe() {
+	if c.fl.sent.Len() == 0 || c.caState >= CARecovery || !c.mayProbe() {
 		return false
 	}
 	retrans := false
@@ -100,11 +100,11 @@ func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 
 // startPersist starts the timer of window probes: RFC 9293 §3.8.6.1.
 func (c *Conn) startPersist(now wheel.Time, o *Output) {
-	if c.runs(tcptimers.Persist) && !c.holding {
+	if c.runs(tcptimers.Persist) && !c.persistIsCork {
 		return
 	}
-	c.holding = false
-	if c.persistN == 0 {
+	c.persistIsCork = false
+	if c.windowProbes == 0 {
 		c.needRare().closedAt = now
 	}
 	rto := c.est.RTO()
@@ -112,13 +112,13 @@ func (c *Conn) startPersist(now wheel.Time, o *Output) {
 		// The interval has its own backoff. The ceiling may have cut off what is taken back.
 		rto = max(rto>>min(n, 10), c.est.SRTT()+4*c.est.RTTVar())
 	}
-	c.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, c.cfg.Policy.PersistInterval(rto, int(c.persistN))))
+	c.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, c.cfg.Policy.PersistInterval(rto, int(c.windowProbes))))
 }
 
 // startHold starts the timer that lets a small segment go after all.
-func (c *Conn) startHold(now wheel.Time, o *Output) {
-	if !c.runs(tcptimers.Persist) || !c.holding {
-		c.holding = true
+func (c *Conn) startCorkTimer(now wheel.Time, o *Output) {
+	if !c.runs(tcptimers.Persist) || !c.persistIsCork {
+		c.persistIsCork = true
 		c.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, corkWait))
 	}
 }
@@ -129,7 +129,7 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 		return
 	}
 	if c.snd.Usable(c.sndUna, c.sndNxt) > 0 {
-		c.corkOver = true
+		c.corkExpired = true
 		return // output does the rest
 	}
 	if c.fl.sent.Len() > 0 {
@@ -138,17 +138,17 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 	// RFC 9293 §3.8.6.1 (MUST-37): "As long as the receiving TCP peer continues to send acknowledgments in response to the
 	// probe segments, the sending TCP peer MUST allow the connection to stay open." For an application that has
 	// closed it, nobody waits any longer: R2 holds then (RFC 9293 §3.8.6.1).
-	if c.probes > 0 && c.r2Over(now, c.lastRecv, int(c.probes)) ||
-		c.readClosed && c.persistN > 0 && c.r2Over(now, c.rare.closedAt, int(c.persistN)) {
+	if c.unanswered > 0 && c.r2Over(now, c.lastRecv, int(c.unanswered)) ||
+		c.readClosed && c.windowProbes > 0 && c.r2Over(now, c.rare.closedAt, int(c.windowProbes)) {
 		c.timedOut(o)
 		return
 	}
 	if c.needRare().closedAt == 0 {
 		c.rare.closedAt = now // the window was closed while a small segment was held back
 	}
-	c.probes += min(1, 255-c.probes)
-	c.persistN += min(1, 255-c.persistN)
-	c.probed = true
+	c.unanswered += min(1, 255-c.unanswered)
+	c.windowProbes += min(1, 255-c.windowProbes)
+	c.windowProbeOut = true
 	o.Counters.TCPWinProbe++
 	o.Counters.OutSegs++
 	// RFC 9293 §3.8.6.1 (MUST-36): "regularly transmit at least one octet of new data (if available)". It is not in flight: it counts
@@ -158,7 +158,7 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 	if n == 0 {
 		flags = FIN
 	}
-	out := c.segment(now, c.sndNxt, flags, o)
+	out := c.appendSegment(now, c.sndNxt, flags, o)
 	out.Offset, out.Len = c.acked+uint64(c.sndNxt.Sub(c.dataUna())), n
 	c.startPersist(now, o)
 }

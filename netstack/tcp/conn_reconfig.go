@@ -127,7 +127,7 @@ func (c *Conn) SetRecvBuffer(now wheel.Time, n uint32, o *Output) {
 		return
 	}
 	c.win.Resize(n)
-	c.recvFixed = true
+	c.recvBufferFixed = true
 	c.updateWindow(now, o)
 }
 
@@ -136,7 +136,7 @@ func (c *Conn) RecvBuffer() uint32 { return c.win.Buff() }
 
 // updateWindow sends an ACK if the window has opened enough to tell.
 func (c *Conn) updateWindow(now wheel.Time, o *Output) {
-	if c.win.UpdateDue(c.rq.Nxt(), c.user, c.windowMSS()) {
+	if c.win.UpdateDue(c.rq.Nxt(), c.rcvUser, c.windowMSS()) {
 		c.ackDue = true
 		c.output(now, o)
 	}

@@ -15,41 +15,41 @@ type recovery struct {
 	eifel congestion.Eifel
 	dsack congestion.DSACK
 
-	recover    Seq   // SND.NXT when the episode began
-	tooBigEnd  Seq   // SND.NXT when the path took no more what was in flight
-	began      Seq   // SND.UNA then
-	newLeft    uint8 // segments that F-RTO lets go
-	tooBig     bool  // tooBigEnd is valid, and not acknowledged yet
-	undoable   bool
-	rtoEpisode bool // of what may be undone: it began with a timeout
-	spurious   bool // the next sample is of what was sent after a spurious timeout
-	limited    bool // the congestion window was what held data back
-	force      bool // the first retransmission of the episode is still to be made
-	probeDue   bool // new data left, or SND.UNA advanced: the loss probe is to be scheduled
+	recover     Seq   // SND.NXT when the episode began
+	tooBigEnd   Seq   // SND.NXT when the path took no more what was in flight
+	startUna    Seq   // SND.UNA then
+	frtoCredit  uint8 // segments that F-RTO lets go
+	tooBig      bool  // tooBigEnd is valid, and not acknowledged yet
+	undoable    bool
+	rtoEpisode  bool // of what may be undone: it began with a timeout
+	spurious    bool // the next sample is of what was sent after a spurious timeout
+	cwndLimited bool // the congestion window was what held data back
+	forceFirst  bool // the first retransmission of the episode is still to be made
+	probeDue    bool // new data left, or SND.UNA advanced: the loss probe is to be scheduled
 }
 
 // respond is the response to an ACK: RFC 5681 §3.2, RFC 6675 §5, RFC 6582 §3.2, RFC 8985 §6.2.
 func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	advanced := a.acked > 0
-	c.count(a)
-	c.judge(now, h, a, o)
+	c.updateCounts(a)
+	c.applyFeedback(now, h, a, o)
 
 	leaving := false
-	growing := c.ca != CARecovery && c.ca != CACWR
-	reno := c.cfg.Reno && !c.sackOn && c.ca == CARecovery
-	if advanced && c.ca >= CACWR && (c.sndUna.AtOrAfter(c.rec.recover) || reno) {
+	growing := c.caState != CARecovery && c.caState != CACWR
+	reno := c.cfg.Reno && !c.sackOn && c.caState == CARecovery
+	if advanced && c.caState >= CACWR && (c.sndUna.AtOrAfter(c.rec.recover) || reno) {
 		if reno {
 			c.rec.dup.Forget()
 		}
-		leaving = c.ca >= CARecovery
-		growing = c.ca == CALoss
+		leaving = c.caState >= CARecovery
+		growing = c.caState == CALoss
 		c.leaveRecovery(now, o)
 	}
 	c.detect(now, a, leaving, o)
-	if advanced && growing && c.ca != CARecovery {
-		c.grow(now, a, o)
+	if advanced && growing && c.caState != CARecovery {
+		c.growWindow(now, a, o)
 	}
-	if c.ca == CARecovery {
+	if c.caState == CARecovery {
 		delivered := a.delivered
 		if !c.sackOn && (advanced || a.duplicate) {
 			delivered = c.fl.prr.DeliveredWithoutSACK(a.acked)
@@ -58,15 +58,15 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 	amiss := c.fl.sent.Sacked().Segments > 0 || c.rec.dup.N() > 0
 	switch {
-	case c.ca == CAOpen && amiss:
-		c.ca = CADisorder
-	case c.ca == CADisorder && !amiss:
-		c.ca = CAOpen
+	case c.caState == CAOpen && amiss:
+		c.caState = CADisorder
+	case c.caState == CADisorder && !amiss:
+		c.caState = CAOpen
 	}
 }
 
 // count takes what an ACK changes before anything is judged by it: duplicate ACKs, and whether a loss probe is to be scheduled.
-func (c *Conn) count(a *ackFacts) {
+func (c *Conn) updateCounts(a *ackFacts) {
 	r := &c.rec
 	if a.acked > 0 || a.sacked > 0 {
 		r.probeDue = true // or to be taken back: there is none while something is SACKed
@@ -75,7 +75,7 @@ func (c *Conn) count(a *ackFacts) {
 		r.tooBig = r.tooBig && c.sndUna.Before(r.tooBigEnd)
 		r.undoable = r.undoable && !c.sndUna.After(r.recover.Add(1<<30)) // numbers come round again
 		r.dup.Advanced(c.sndUna)
-		if c.sackOn || c.ca != CARecovery {
+		if c.sackOn || c.caState != CARecovery {
 			r.dup.Reset()
 		} else {
 			r.dup.Repaired((a.acked - 1) / c.mss)
@@ -88,16 +88,16 @@ func (c *Conn) count(a *ackFacts) {
 }
 
 // judge takes what an ACK says of what was done before it: of the loss probe in flight, of marks, and of what was spurious.
-func (c *Conn) judge(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+func (c *Conn) applyFeedback(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	if r.tlp.inFlight {
-		c.ackProbe(now, h, a, o)
+		c.ackLossProbe(now, h, a, o)
 	}
-	if a.ece && (c.ca == CAOpen || c.ca == CADisorder) && c.ecn.OnECE(c.sndUna, c.sndNxt) {
+	if a.ece && (c.caState == CAOpen || c.caState == CADisorder) && c.ecn.OnECE(c.sndUna, c.sndNxt) {
 		c.enterCWR(now, a, o, congestion.ECN)
 	}
 	if a.dsack {
-		c.judgeDSACK(now, h, a, o)
+		c.undoByDSACK(now, h, a, o)
 	}
 	// DEVIATION RFC 3522 §3.2 (5): there is no verdict by an ACK with a DSACK, nor by one of all outstanding data while none has come before,
 	// since all ACKs of the flight may have been lost, and the retransmission drawn this one. Then the data arrived all the same, and a DSACK
@@ -106,16 +106,16 @@ func (c *Conn) judge(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		c.undo(now, a, a.acked, o)
 	}
 	if c.fl.frto.Active() && (a.acked > 0 || a.duplicate) {
-		c.judgeFRTO(now, h, a, o)
+		c.stepFRTO(now, h, a, o)
 	}
 }
 
 // pipe returns how many octets are deemed to be on their way. Without SACK, each duplicate ACK tells of a segment that has arrived.
 func (c *Conn) pipe() uint32 {
 	n := c.fl.sent.Pipe().Bytes
-	if !c.sackOn && c.ca != CALoss {
+	if !c.sackOn && c.caState != CALoss {
 		dups := c.rec.dup.N()
-		if c.ca != CARecovery {
+		if c.caState != CARecovery {
 			dups = min(dups, dupThresh-1) // RFC 3042 §2: limited transmit
 		}
 		// RFC 5681 §3.2: the sender may limit what duplicate ACKs stand for to what is outstanding. A hole did not arrive.
@@ -132,13 +132,13 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 	switch {
 	case c.sackOn && c.cfg.Policy.RACK:
 		if a.delivered > 0 || a.dsack || leaving {
-			c.detectLoss(now, a, leaving, o)
+			c.detectRACK(now, a, leaving, o)
 		}
 	case c.sackOn:
 		before := c.fl.sent.Lost().Segments
-		c.fl.l6675.Update(&c.fl.sent, func(id segmentID) { c.noteLost(id) })
+		c.fl.l6675.Update(&c.fl.sent, func(id segmentID) { c.lowerRexmitHint(id) })
 		a.lost = c.fl.sent.Lost().Segments > before
-		if c.ca < CARecovery && c.fl.sent.Len() > 0 {
+		if c.caState < CARecovery && c.fl.sent.Len() > 0 {
 			// RFC 6675 §5: recovery begins with DupThresh duplicate ACKs, or when IsLost finds the first segment lost.
 			if r.dup.N() >= dupThresh && !c.beforeRecover() && !c.fl.sent.seg(c.fl.sent.Front()).Sacked() {
 				c.markLost(c.fl.sent.Front())
@@ -148,12 +148,12 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 				c.enterRecovery(now, a, o)
 			}
 		}
-	case c.ca == CARecovery && a.acked > 0 && c.fl.sent.Len() > 0:
+	case c.caState == CARecovery && a.acked > 0 && c.fl.sent.Len() > 0:
 		// RFC 6582 §3.2 step 3: a partial ACK; "retransmit the first unacknowledged segment."
 		// It does whatever PRR says, which counts on no more than was in flight, and has counted the duplicate ACKs.
 		c.markLost(c.fl.sent.Front())
-		a.lost, r.force = true, true
-	case c.ca < CARecovery && a.duplicate && c.fl.sent.Len() > 0 && r.dup.FastRetransmit(a.ack):
+		a.lost, r.forceFirst = true, true
+	case c.caState < CARecovery && a.duplicate && c.fl.sent.Len() > 0 && r.dup.FastRetransmit(a.ack):
 		c.markLost(c.fl.sent.Front())
 		c.enterRecovery(now, a, o)
 	}
@@ -165,7 +165,7 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 // checkVegas has the first segment be lost if it was sent longer ago than the fine-grained timeout, as TCP Vegas looks at duplicate ACKs
 // and at the first ACKs after a retransmission.
 func (c *Conn) checkVegas(now wheel.Time, a *ackFacts, o *Output) {
-	if c.fl.sent.Len() == 0 || c.ca >= CALoss || !a.duplicate && a.acked == 0 {
+	if c.fl.sent.Len() == 0 || c.caState >= CALoss || !a.duplicate && a.acked == 0 {
 		return
 	}
 	s := c.fl.sent.seg(c.fl.sent.Front())
@@ -173,20 +173,20 @@ func (c *Conn) checkVegas(now wheel.Time, a *ackFacts, o *Output) {
 		return
 	}
 	c.markLost(c.fl.sent.Front())
-	if c.cfg.Reno && c.ca < CACWR && s.Seq.Before(c.rec.recover) {
-		c.ca = CACWR // of a flight for which the window was reduced already, as Brakmo and Peterson have it
+	if c.cfg.Reno && c.caState < CACWR && s.Seq.Before(c.rec.recover) {
+		c.caState = CACWR // of a flight for which the window was reduced already, as Brakmo and Peterson have it
 	}
-	if c.ca != CARecovery {
+	if c.caState != CARecovery {
 		c.enterRecovery(now, a, o)
 	}
 }
 
 // beforeRecover reports whether what is outstanding was sent before the last recovery by timeout began, so that a new one must not
 // begin (RFC 6675 §5.1, RFC 6582 §3.2 step 2).
-func (c *Conn) beforeRecover() bool { return c.ca == CALoss && c.sndUna.Before(c.rec.recover) }
+func (c *Conn) beforeRecover() bool { return c.caState == CALoss && c.sndUna.Before(c.rec.recover) }
 
 // detectLoss is RACK's, for an ACK and when its timer expires.
-func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
+func (c *Conn) detectRACK(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 	r := &c.rec
 	before := uint32(0)
 	if a.byTimer {
@@ -196,42 +196,42 @@ func (c *Conn) detectLoss(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 	// With nothing in flight too: DSACKs and the end of a recovery change the window of reordering.
 	timeout, ok := r.rack.Detect(now, &c.fl.sent, rackInput{
 		SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(),
-		InRecovery: c.ca >= CARecovery, LeavingRecovery: leaving, DSACK: c.widens(a),
+		InRecovery: c.caState >= CARecovery, LeavingRecovery: leaving, DSACK: c.dsackWidens(a),
 	}, func(id segmentID) {
 		found = true
 		if c.fl.sent.seg(id).RetransOut() {
 			o.Counters.TCPLostRetransmit++
 		}
-		c.noteLost(id)
+		c.lowerRexmitHint(id)
 	})
 	switch shared := c.cfg.Policy.SharedTimer; {
 	case !ok:
 		c.stopLoss(o, tcptimers.Reorder)
 	case !(shared && a.byTimer): // tcp_rack_reo_timeout of Linux looks once
 		c.startLoss(o, tcptimers.Reorder, c.cfg.Policy.Deadline(now, timeout+c.cfg.Policy.ProbeSlack))
-		a.reordering = true
+		a.startedReorder = true
 	}
 	a.lost = a.lost || found
-	if c.ca < CARecovery && (found || c.fl.sent.waitingLost() > 0 && !r.tooBig) {
+	if c.caState < CARecovery && (found || c.fl.sent.pendingRexmits() > 0 && !r.tooBig) {
 		c.enterRecovery(now, a, o)
 		if a.byTimer { // no ACK follows to move PRR
 			c.fl.sndcnt = c.fl.prr.OnAck(1, c.pipe(), false, true)
 		}
-	} else if a.byTimer && c.ca == CARecovery {
+	} else if a.byTimer && c.caState == CARecovery {
 		// What turned out to be lost has left the room that it took, as in Linux.
 		c.fl.sndcnt += before - c.pipe()
 	}
 }
 
 // widens reports whether the DSACK of an ACK, if it has one, makes RACK's window of reordering grow.
-func (c *Conn) widens(a *ackFacts) bool {
+func (c *Conn) dsackWidens(a *ackFacts) bool {
 	return a.dsack && (!c.cfg.Policy.ReorderedDSACKs || c.rec.rack.ReorderingSeen() && !a.dsackProbe)
 }
 
 // beginEpisode resets what is known of the episode before.
 func (c *Conn) beginEpisode(o *Output) {
 	r := &c.rec
-	r.recover, r.began = c.sndNxt, c.sndUna
+	r.recover, r.startUna = c.sndNxt, c.sndUna
 	if c.fl.sent.RetransOut().Segments == 0 {
 		r.eifel.Reset()
 	} else {
@@ -239,7 +239,7 @@ func (c *Conn) beginEpisode(o *Output) {
 	}
 	r.dsack.Reset()
 	r.tlp.Reset()
-	r.undoable, r.force = true, true
+	r.undoable, r.forceFirst = true, true
 	r.dup.Recover(c.sndNxt)
 	c.ecn.OnReduced(c.sndNxt)
 	c.stopLoss(o, tcptimers.TLP)
@@ -248,7 +248,7 @@ func (c *Conn) beginEpisode(o *Output) {
 // enterRecovery begins a fast recovery.
 func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 	r := &c.rec
-	reduced := c.ca == CACWR
+	reduced := c.caState == CACWR
 	if !reduced {
 		c.cc.OnCongestion(now, c.fl.sent.Outstanding().Bytes, congestion.FastRetransmit)
 	}
@@ -257,7 +257,7 @@ func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 	r.rtoEpisode = false
 	recoverFS := congestion.RecoverFS(c.fl.sent.Outstanding().Bytes, c.fl.sent.Sacked().Bytes, a.sacked, a.acked)
 	c.fl.prr.Start(c.cc.Ssthresh(), c.mss, recoverFS)
-	c.ca = CARecovery
+	c.caState = CARecovery
 	if c.sackOn {
 		o.Counters.TCPSackRecovery++
 		if !c.cfg.Policy.RACK {
@@ -271,7 +271,7 @@ func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 // enterCWR reduces the window for congestion without a loss to repair. What was in flight before the ACK is what was too much.
 func (c *Conn) enterCWR(now wheel.Time, a *ackFacts, o *Output, cause congestion.Cause) {
 	c.cc.OnCongestion(now, a.flight, cause)
-	c.ca = CACWR
+	c.caState = CACWR
 	c.rec.recover, c.rec.undoable = c.sndNxt, false
 	c.ecn.OnReduced(c.sndNxt)
 }
@@ -279,14 +279,14 @@ func (c *Conn) enterCWR(now wheel.Time, a *ackFacts, o *Output, cause congestion
 // leaveRecovery ends the episode: what was outstanding when it began is acknowledged.
 func (c *Conn) leaveRecovery(now wheel.Time, o *Output) {
 	r := &c.rec
-	if c.ca == CARecovery {
+	if c.caState == CARecovery {
 		c.cc.OnRecovered(now, c.fl.sent.Outstanding().Bytes)
 		if !c.cfg.Policy.RACK || !c.sackOn {
 			c.fl.l6675.Leave()
 		}
 	}
 	c.fl.frto.Reset()
-	r.force, r.newLeft = false, 0
-	c.ca = CAOpen
+	r.forceFirst, r.frtoCredit = false, 0
+	c.caState = CAOpen
 	r.dup.Reset()
 }

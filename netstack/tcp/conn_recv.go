@@ -43,7 +43,7 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Di
 		v.Stream = c.received + uint64(ins.Keep.Start.Sub(before))
 	}
 	c.received += uint64(ins.InOrder)
-	c.user += ins.InOrder
+	c.rcvUser += ins.InOrder
 	if ins.InOrder > 0 {
 		o.Events |= EventReadable
 	}
@@ -125,15 +125,15 @@ func (c *Conn) delayAck(now wheel.Time, in *Inbound, a Arrival, ins *insertion, 
 // Consumed tells that the application has read n octets, at most what there is to read. An ACK leaves if that has opened the window
 // far enough to tell the peer (RFC 9293 §3.8.6.2.2), and the receive buffer may grow by it.
 func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {
-	n = min(n, c.user)
-	c.user -= n
-	if c.rcvUrgent && c.rcvUp.AtOrBefore(c.rq.Nxt()-Seq(c.user)) {
+	n = min(n, c.rcvUser)
+	c.rcvUser -= n
+	if c.rcvUrgent && c.rcvUp.AtOrBefore(c.rq.Nxt()-Seq(c.rcvUser)) {
 		c.rcvUrgent = false // the application has read it all
 	}
 	if !c.state.canReceive() {
 		return
 	}
-	if most := c.cfg.RecvBufferMax; most > c.cfg.RecvBuffer && !c.recvFixed {
+	if most := c.cfg.RecvBufferMax; most > c.cfg.RecvBuffer && !c.recvBufferFixed {
 		if rtt, ok := c.rcvRTT.RTT(); ok {
 			if buff, ok := c.tune.OnRead(now, n, rtt, c.mss, most); ok {
 				c.win.Grow(buff)

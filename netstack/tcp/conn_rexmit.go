@@ -6,24 +6,24 @@ import "tcpwheel/wheel"
 func (c *Conn) sendLost(now wheel.Time, o *Output) {
 	r := &c.rec
 	if c.fl.frto.Active() {
-		r.limited = true // by the window of one segment that the timeout left
-		return           // F-RTO finds out first whether anything was lost
+		r.cwndLimited = true // by the window of one segment that the timeout left
+		return               // F-RTO finds out first whether anything was lost
 	}
-	if c.ca == CARecovery && c.sackOn && !c.cfg.Policy.RACK {
+	if c.caState == CARecovery && c.sackOn && !c.cfg.Policy.RACK {
 		c.sendNextSeg(now, o)
 		return
 	}
-	for id := c.nextLost(); id != 0; id = c.nextLost() {
+	for id := c.nextToRexmit(); id != 0; id = c.nextToRexmit() {
 		s := c.fl.sent.seg(id)
 		n := min(s.Len, c.mss)
-		if !r.force && (!c.allows(n) || !c.pace(now, o)) {
-			r.limited = true
+		if !r.forceFirst && (!c.cwndAllows(n) || !c.pacerAllows(now, o)) {
+			r.cwndLimited = true
 			return
 		}
-		r.force = false
+		r.forceFirst = false
 		c.retransmit(now, id, o)
-		c.spend(n)
-		if c.ca == CALoss {
+		c.spendSndcnt(n)
+		if c.caState == CALoss {
 			o.Counters.TCPSlowStartRetrans++
 		} else {
 			o.Counters.TCPFastRetrans++
@@ -37,11 +37,11 @@ func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 	for c.fl.l6675.inRecovery {
 		canSendNew := c.queued() > 0 && c.snd.Usable(c.sndUna, c.sndNxt) > 0
 		id, rule := c.fl.l6675.NextSeg(&c.fl.sent, canSendNew)
-		if first := c.fl.sent.Front(); r.force && first != 0 && c.fl.sent.seg(first).state.waits() {
+		if first := c.fl.sent.Front(); r.forceFirst && first != 0 && c.fl.sent.seg(first).state.needsRexmit() {
 			// RFC 6675 §5 (4.3): "Retransmit the first data segment presumed dropped -- the segment starting with sequence
 			// number HighACK + 1." Others than IsLost may have presumed it.
 			id, rule = first, nextSegLost
-		} else if again := c.nextLost(); again != 0 && c.fl.sent.seg(again).Seq.Before(c.fl.l6675.highRxtEnd) {
+		} else if again := c.nextToRexmit(); again != 0 && c.fl.sent.seg(again).Seq.Before(c.fl.l6675.highRxtEnd) {
 			// A retransmission below HighRxt may be known to be lost too, by Vegas's check or for a smaller MTU.
 			id, rule = again, nextSegLost
 		}
@@ -49,14 +49,14 @@ func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 			return // new data follows
 		}
 		n := min(c.fl.sent.seg(id).Len, c.mss)
-		if !r.force && (!c.allows(n) || !c.pace(now, o)) {
-			r.limited = true
+		if !r.forceFirst && (!c.cwndAllows(n) || !c.pacerAllows(now, o)) {
+			r.cwndLimited = true
 			return
 		}
-		r.force = false
+		r.forceFirst = false
 		c.retransmit(now, id, o)
 		c.fl.l6675.Retransmitted(&c.fl.sent, id, rule)
-		c.spend(n)
+		c.spendSndcnt(n)
 		o.Counters.TCPFastRetrans++
 	}
 }
@@ -105,7 +105,7 @@ func (c *Conn) retransmit(now wheel.Time, id segmentID, o *Output) {
 	if payload == 0 {
 		flags &^= PSH
 	}
-	out := c.segment(now, seq, flags, o)
+	out := c.appendSegment(now, seq, flags, o)
 	out.Offset, out.Len, out.Rexmit = c.acked+uint64(seq.Sub(c.dataUna())), payload, rexmit
 	c.lastSent, c.hasSent = now, true
 	c.rexmits++
@@ -113,41 +113,41 @@ func (c *Conn) retransmit(now wheel.Time, id segmentID, o *Output) {
 	c.bytesSent += uint64(payload)
 	c.dataOut++
 	o.Counters.RetransSegs++
-	c.paced(now, payload)
+	c.notePaced(now, payload)
 }
 
 // markLost notes a loss.
 func (c *Conn) markLost(id segmentID) {
-	c.noteLost(id)
+	c.lowerRexmitHint(id)
 	c.fl.sent.MarkLost(id)
 }
 
 // noteLost is told of a segment before it is marked lost.
-func (c *Conn) noteLost(id segmentID) {
-	if s := c.fl.sent.seg(id); s.Seq.Before(c.fl.hint) || c.fl.sent.waitingLost() == 0 {
-		c.fl.hint = s.Seq
+func (c *Conn) lowerRexmitHint(id segmentID) {
+	if s := c.fl.sent.seg(id); s.Seq.Before(c.fl.rexmitHint) || c.fl.sent.pendingRexmits() == 0 {
+		c.fl.rexmitHint = s.Seq
 	}
 }
 
 // nextLost returns the first segment that is lost and was not retransmitted since.
-func (c *Conn) nextLost() segmentID {
-	if c.fl.sent.waitingLost() == 0 {
+func (c *Conn) nextToRexmit() segmentID {
+	if c.fl.sent.pendingRexmits() == 0 {
 		return 0
 	}
-	if id := c.lostFrom(c.fl.sent.Find(MaxSeq(c.fl.hint, c.sndUna))); id != 0 {
+	if id := c.toRexmitFrom(c.fl.sent.Find(MaxSeq(c.fl.rexmitHint, c.sndUna))); id != 0 {
 		return id
 	}
-	if id := c.lostFrom(c.fl.sent.Front()); id != 0 { // it was left behind: look from the start, once
+	if id := c.toRexmitFrom(c.fl.sent.Front()); id != 0 { // it was left behind: look from the start, once
 		return id
 	}
 	panic("BUG: a lost segment that waits is not found")
 }
 
 // lostFrom is nextLost among the segments from id on, and moves the hint there. It returns 0 if there is none.
-func (c *Conn) lostFrom(id segmentID) segmentID {
+func (c *Conn) toRexmitFrom(id segmentID) segmentID {
 	for id = c.fl.sent.nextUnsacked(id); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
-		if s := c.fl.sent.seg(id); s.state.waits() {
-			c.fl.hint = s.Seq
+		if s := c.fl.sent.seg(id); s.state.needsRexmit() {
+			c.fl.rexmitHint = s.Seq
 			return id
 		}
 	}

@@ -9,14 +9,14 @@ import (
 
 // sample gives the estimator what the ACK measured: by Karn's algorithm, of segments that were sent once only (RFC 6298 §3), or by the
 // echo of a timestamp (RFC 7323 §4).
-func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
-	if c.openHeld {
-		c.openHeld = false // the SYN-ACK arrived long ago, and was measured then
+func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
+	if c.openDeferred {
+		c.openDeferred = false // the SYN-ACK arrived long ago, and was measured then
 		return
 	}
-	rtt, ok := a.rtt, a.hasRTT && !a.rexmitted
+	rtt, ok := a.rtt, a.hasRTT && !a.ackedRexmit
 	at := a.sentAt
-	if !ok && a.hasSack && c.ca != CALoss {
+	if !ok && a.hasSack && c.caState != CALoss {
 		// After a timeout, what is SACKed may have arrived long ago, and the ACK that told it first been lost.
 		rtt, ok, at = a.sackRTT, true, now.Add(-a.sackRTT)
 	}
@@ -24,7 +24,7 @@ func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
 	if ok {
 		c.rec.rack.SampleRTT(now, rtt)
 		c.rec.tlp.Sampled()
-	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 && !a.dsack && !c.drawnAgain(now, a) {
+	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 && !a.dsack && !c.mayAnswerRexmit(now, a) {
 		// An ACK that reports a duplicate was drawn by it, and echoes the timestamp of what came before the duplicate.
 		// RFC 7323 §4.1: "A TSecr value received in a segment MAY be used to update the averaged RTT measurement only if the
 		// segment advances the left edge of the send window, i.e., SND.UNA is increased."
@@ -65,7 +65,7 @@ func (c *Conn) sample(now wheel.Time, h *Header, a *ackFacts) {
 // trip after it, or more. A receiver to which a segment comes twice, as the ACK of the first was lost, and which takes no timestamp from
 // what it drops, as gVisor's TCP, echoes the first one for as long as nothing new comes. What passed since then is no round-trip time: with
 // backoff it would double the timeout again and again.
-func (c *Conn) drawnAgain(now wheel.Time, a *ackFacts) bool {
+func (c *Conn) mayAnswerRexmit(now wheel.Time, a *ackFacts) bool {
 	least, ok := c.rec.rack.MinRTT()
-	return a.stale && ok && now.Sub(a.again) >= least
+	return a.staleEcho && ok && now.Sub(a.lastRexmitAt) >= least
 }

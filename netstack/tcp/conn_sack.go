@@ -33,13 +33,13 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		c.fl.sent.Sack(b, func(id segmentID) {
 			s := c.fl.sent.seg(id)
 			hadRTT := a.hasRTT
-			c.tookDelivery(now, s, h, a, o)
+			c.noteDelivered(now, s, h, a, o)
 			if a.hasRTT && !hadRTT {
 				a.sackRTT, a.hasSack, a.hasRTT = a.rtt, true, false
 			}
 			a.sacked += s.Len
 			if s.End().After(c.rec.recover) {
-				a.above = true
+				a.sackedAboveRecover = true
 			}
 		})
 		if c.fl.sent.Len() != n {

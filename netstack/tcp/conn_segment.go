@@ -6,7 +6,7 @@ import (
 )
 
 // segment adds a segment with ACK to what is to be sent. The pointer is good until the next one.
-func (c *Conn) segment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoing {
+func (c *Conn) appendSegment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoing {
 	o.Segments = append(o.Segments, Outgoing{})
 	s := &o.Segments[len(o.Segments)-1]
 	h := &s.Header
@@ -15,7 +15,7 @@ func (c *Conn) segment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoin
 		h.Options.HasTimestamps, h.Options.TSVal = true, c.timestamp(now)
 		h.Options.TSEcr, _ = c.paws.Recent()
 	}
-	if c.hasBlocks() {
+	if c.hasSACKBlocks() {
 		room := h.Options.sackRoom()
 		h.Options.NumSACK = uint8(c.gen.Blocks(&c.rq, h.Options.SACK[:room]))
 		if c.gen.hasDup {
@@ -29,9 +29,9 @@ func (c *Conn) segment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoin
 			c.gen = nil
 		}
 	}
-	h.Window = c.win.Advertise(h.Ack, c.user, c.windowMSS())
-	if shut := h.Window == 0; shut != c.shut {
-		c.shut = shut
+	h.Window = c.win.Advertise(h.Ack, c.rcvUser, c.windowMSS())
+	if shut := h.Window == 0; shut != c.advertisedZero {
+		c.advertisedZero = shut
 		if shut {
 			o.Counters.TCPToZeroWindowAdv++
 		} else {
@@ -45,7 +45,7 @@ func (c *Conn) segment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoin
 		h.Flags |= URG
 		h.Urgent = uint16(min(c.sndUp.Sub(seq), 65535)) // as far as it reaches: the urgent data goes on behind it
 	}
-	c.sentAck = h.Ack
+	c.lastAckSent = h.Ack
 	c.delack.OnAckSent()
 	c.stop(o, tcptimers.DelAck)
 	c.ackDue = false
@@ -54,13 +54,13 @@ func (c *Conn) segment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoin
 }
 
 // hasBlocks reports whether the next segment has SACK blocks.
-func (c *Conn) hasBlocks() bool {
+func (c *Conn) hasSACKBlocks() bool {
 	return c.sackOn && c.gen != nil && (c.rq.Beyond() || c.gen.hasDup)
 }
 
 // segmentMSS returns how many octets of data the next segment may have.
 func (c *Conn) segmentMSS() uint32 {
-	if !c.hasBlocks() {
+	if !c.hasSACKBlocks() {
 		return c.mss
 	}
 	opt := Options{HasTimestamps: c.tsOn}
@@ -81,7 +81,7 @@ func (c *Conn) ackSeq() Seq {
 }
 
 func (c *Conn) sendAckFrom(now wheel.Time, seq Seq, o *Output) {
-	c.segment(now, seq, 0, o)
+	c.appendSegment(now, seq, 0, o)
 	o.Counters.OutSegs++
 }
 

@@ -14,14 +14,14 @@ func (c *Conn) Wrote(now wheel.Time, n uint32, flags WriteFlags, o *Output) {
 		return
 	}
 	c.sndEnd = c.sndEnd.Add(n)
-	c.more = flags&WriteMore != 0
-	c.corkOver = false
+	c.msgMore = flags&WriteMore != 0
+	c.corkExpired = false
 	if flags&WriteUrgent != 0 && n > 0 {
 		// RFC 9293 §3.8.5 (MUST-62): the urgent pointer is to the octet after the urgent data.
 		c.sndUp, c.urgent = c.sndEnd, true
 	}
 	c.output(now, o)
-	c.watchUser(now, o)
+	c.watchUserTimeout(now, o)
 }
 
 // CanWrite reports whether Wrote takes octets: from the open on, until Shutdown, Close or the end.
@@ -37,8 +37,8 @@ func (c *Conn) CanWrite() bool {
 // then starts the timers that watch what is not sent.
 func (c *Conn) output(now wheel.Time, o *Output) {
 	if c.state >= StateEstablished && c.state != StateTimeWait {
-		c.rec.limited = false
-		if c.fl.sent.waitingLost() > 0 || c.ca == CARecovery {
+		c.rec.cwndLimited = false
+		if c.fl.sent.pendingRexmits() > 0 || c.caState == CARecovery {
 			c.sendLost(now, o)
 		}
 		if !c.allSent() {
@@ -53,20 +53,20 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 	if c.ackDue && c.state >= StateEstablished {
 		c.sendAck(now, o)
 	}
-	if c.fl.sent.Len() == 0 && c.fl != &atRest && c.ca == CAOpen {
+	if c.fl.sent.Len() == 0 && c.fl != &atRest && c.caState == CAOpen {
 		c.returnFlight(o)
 	}
 }
 
 // allows reports whether congestion control lets n octets go.
-func (c *Conn) allows(n uint32) bool {
+func (c *Conn) cwndAllows(n uint32) bool {
 	if c.fl.sent.Pipe().Bytes == 0 {
 		return true // with nothing on its way, no ACK would ever bring leave
 	}
 	switch {
-	case c.ca == CARecovery:
+	case c.caState == CARecovery:
 		return n <= c.fl.sndcnt
-	case c.ca == CALoss && c.sndUna == c.rec.began && c.fl.sent.RetransOut().Segments > 0:
+	case c.caState == CALoss && c.sndUna == c.rec.startUna && c.fl.sent.RetransOut().Segments > 0:
 		// RFC 5681 §3.1: after a timeout the window is that of one segment, also where more small ones would fit. Each with
 		// its own timer, they could crowd out the first for ever.
 		return false
@@ -75,15 +75,15 @@ func (c *Conn) allows(n uint32) bool {
 }
 
 // spend notes that n octets went by the leave of congestion control.
-func (c *Conn) spend(n uint32) {
-	if c.ca == CARecovery {
+func (c *Conn) spendSndcnt(n uint32) {
+	if c.caState == CARecovery {
 		c.fl.sndcnt -= min(n, c.fl.sndcnt)
 		c.fl.prr.OnSent(n)
 	}
 }
 
 // pace reports whether the pacer lets a segment go, and starts its timer if not. What would depart within the tick at hand may.
-func (c *Conn) pace(now wheel.Time, o *Output) bool {
+func (c *Conn) pacerAllows(now wheel.Time, o *Output) bool {
 	if !c.cfg.Pacing {
 		return true
 	}
@@ -98,7 +98,7 @@ func (c *Conn) pace(now wheel.Time, o *Output) bool {
 	return false
 }
 
-func (c *Conn) paced(now wheel.Time, n uint32) {
+func (c *Conn) notePaced(now wheel.Time, n uint32) {
 	if c.cfg.Pacing {
 		rate, _ := congestion.PacingRate(c.cc.Cwnd(), c.cc.Ssthresh(), c.est.SRTT())
 		c.needRare().pacer.OnSent(now, n, rate)
@@ -121,13 +121,13 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 			c.stop(o, tcptimers.Persist)
 			c.applicationLimited(now)
 		case hold == holdCork:
-			c.startHold(now, o)
+			c.startCorkTimer(now, o)
 		case hold == holdWindow:
 			switch {
 			case c.fl.sent.Len() > 0: // its ACK brings another window
 				c.stop(o, tcptimers.Persist)
 			case c.snd.Usable(c.sndUna, c.sndNxt) > 0:
-				c.startHold(now, o) // the window is small: RFC 9293 §3.8.6.2.1, the override timeout
+				c.startCorkTimer(now, o) // the window is small: RFC 9293 §3.8.6.2.1, the override timeout
 			default:
 				c.startPersist(now, o)
 			}
@@ -143,7 +143,7 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 
 // applicationLimited tells congestion control that there is nothing more to send, if the window would take it.
 func (c *Conn) applicationLimited(now wheel.Time) {
-	if c.ca == CAOpen && c.fl.sent.Outstanding().Bytes < c.cc.Cwnd() {
+	if c.caState == CAOpen && c.fl.sent.Outstanding().Bytes < c.cc.Cwnd() {
 		c.cc.OnApplicationLimited(now)
 	}
 }
@@ -161,47 +161,47 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 		if usable == 0 {
 			return holdWindow, false
 		}
-		return holdNone, c.push(now, 0, true, o)
+		return holdNone, c.sendData(now, 0, true, o)
 	}
 	mss := c.segmentMSS()
 	n, hold := nextSegmentLen(sendInput{
 		Queued: queued, Usable: usable, MSS: mss, MaxWnd: c.snd.MaxWnd,
 		Idle: c.fl.sent.Len() == 0, SmallOut: c.smallOut(), Closing: c.finQueued,
-		NoDelay: c.opts.NoDelay, Minshall: c.cfg.Minshall, Cork: c.opts.Cork, More: c.more,
+		NoDelay: c.opts.NoDelay, Minshall: c.cfg.Minshall, Cork: c.opts.Cork, More: c.msgMore,
 		// F-RTO is to find out by this segment, whatever its size, whether what is in flight was lost.
-		Override: c.corkOver || free || c.fl.frto.Active(),
+		Override: c.corkExpired || free || c.fl.frto.Active(),
 	})
 	if hold != holdNone {
 		return hold, false
 	}
 	if !free {
 		if c.fl.frto.Active() {
-			if c.rec.newLeft == 0 {
-				c.rec.limited = true
+			if c.rec.frtoCredit == 0 {
+				c.rec.cwndLimited = true
 				return holdNone, false
 			}
 		} else if !c.permits(n) {
-			c.rec.limited = true
+			c.rec.cwndLimited = true
 			return holdNone, false
 		}
-		if !c.pace(now, o) {
+		if !c.pacerAllows(now, o) {
 			return holdNone, false
 		}
 	}
-	if !c.push(now, n, c.finQueued && n == queued && usable > n, o) {
+	if !c.sendData(now, n, c.finQueued && n == queued && usable > n, o) {
 		return holdNone, false
 	}
 	if c.cfg.Permits == nil || !c.sackOn { // else retransmissions are not to wait for what the capture let go
-		c.spend(n)
+		c.spendSndcnt(n)
 	}
-	if c.rec.newLeft > 0 {
-		c.rec.newLeft--
+	if c.rec.frtoCredit > 0 {
+		c.rec.frtoCredit--
 	}
 	if n < mss {
-		c.small, c.smallSent = c.sndNxt, true
+		c.sndSml, c.hasSndSml = c.sndNxt, true
 	}
 	if queued == n || n < mss {
-		c.corkOver = false // it was for this segment
+		c.corkExpired = false // it was for this segment
 	}
 	return holdNone, true
 }
@@ -209,12 +209,12 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 // smallOut reports whether a segment that was not full is unacknowledged, for Minshall's variant (RFC 9293 §A.3). It is enough to
 // know the last one.
 func (c *Conn) smallOut() bool {
-	c.smallSent = c.smallSent && c.small.After(c.sndUna)
-	return c.smallSent
+	c.hasSndSml = c.hasSndSml && c.sndSml.After(c.sndUna)
+	return c.hasSndSml
 }
 
 // push sends n octets that were never sent, and the FIN if fin.
-func (c *Conn) push(now wheel.Time, n uint32, fin bool, o *Output) bool {
+func (c *Conn) sendData(now wheel.Time, n uint32, fin bool, o *Output) bool {
 	length, flags, segFlags := n, Flags(0), sentFlags(0)
 	if fin {
 		length++
@@ -232,12 +232,12 @@ func (c *Conn) push(now wheel.Time, n uint32, fin bool, o *Output) bool {
 	}
 	c.sndNxt = seq.Add(length)
 	c.finSent = c.finSent || fin
-	c.probed = false
+	c.windowProbeOut = false
 	if c.cfg.Policy.OneSample && !c.timed {
 		c.timed, c.timedSeq, c.fl.timedAt = true, seq, now
 	}
 	c.armRexmit(now, id, o)
-	out := c.segment(now, seq, flags, o)
+	out := c.appendSegment(now, seq, flags, o)
 	out.Offset, out.Len = c.acked+uint64(seq.Sub(c.dataUna())), n
 	if ect, cwr := c.ecn.OnSend(n > 0); ect {
 		out.ECT = true
@@ -253,6 +253,6 @@ func (c *Conn) push(now wheel.Time, n uint32, fin bool, o *Output) bool {
 	if n > 0 {
 		o.Counters.TCPOrigDataSent++
 	}
-	c.paced(now, n)
+	c.notePaced(now, n)
 	return true
 }

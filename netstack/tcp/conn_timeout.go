@@ -18,7 +18,7 @@ func (c *Conn) expireRexmit(now wheel.Time, o *Output) {
 		return
 	}
 	if c.fl.sent.seg(id).Sacked() {
-		c.renege(o)
+		c.forgetSACKs(o)
 	}
 	if c.givesUp(now, id, o) {
 		return
@@ -33,20 +33,20 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 		return // the segment was the probe, and its timer runs again
 	}
 	s := c.fl.sent.seg(id)
-	inChain := c.ca == CALoss && s.Sent < c.fl.lossAt
+	inChain := c.caState == CALoss && s.Sent < c.fl.lossAt
 
 	// The timeout may have grown since the timer was armed. What left before a timeout that is an event already keeps the
 	// timeout of then: backing off is for what is sent after it.
 	rto := c.est.RTO()
 	if inChain {
-		rto = c.fl.baseRTO
+		rto = c.fl.timeoutRTO
 	}
 	due := p.RexmitDeadline(now, rto, tcptimers.Flight{Sent: s.Sent})
 	if c.rec.tlp.inFlight {
 		// RFC 8985 §7.3: after a probe, the retransmission timer counts from there.
 		due = max(due, p.Deadline(c.fl.probedAt, rto))
 	}
-	if front := c.fl.sent.Front(); c.ca == CARecovery && !c.sackOn && id != front {
+	if front := c.fl.sent.Front(); c.caState == CARecovery && !c.sackOn && id != front {
 		// Without SACK there is no word of a segment behind a hole until the hole is filled: that it has none of its own says
 		// nothing. The segment waits for as long as the first one may, which was sent again after it.
 		due = max(due, p.Deadline(c.fl.sent.seg(front).Sent, rto))
@@ -61,10 +61,10 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 			c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
 			return
 		}
-		c.renege(o)
-	case s.state.waits() && !c.forgotten(now, id, rto):
+		c.forgetSACKs(o)
+	case s.state.needsRexmit() && !c.stalled(now, id, rto):
 		// Known to be lost, and waiting for the leave of congestion control, or for F-RTO, which has waited for long enough.
-		if now.Sub(c.fl.lossAt) >= c.fl.baseRTO { // not one of the flight that is expiring
+		if now.Sub(c.fl.lossAt) >= c.fl.timeoutRTO { // not one of the flight that is expiring
 			c.fl.frto.Reset()
 		}
 		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
@@ -75,7 +75,7 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 		for next := c.fl.sent.oldest; next != 0 && c.fl.sent.seg(next).Sent <= s.Sent; next = c.fl.sent.oldest {
 			c.markLost(next)
 		}
-		if !s.state.waits() {
+		if !s.state.needsRexmit() {
 			c.markLost(id)
 		}
 		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
@@ -89,8 +89,8 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 
 // forgotten reports whether the segment id, which waits to be retransmitted, would wait for ever: nothing is on its way that an ACK
 // could answer, or it is the first one, and nothing came for as long as the timeout.
-func (c *Conn) forgotten(now wheel.Time, id segmentID, rto time.Duration) bool {
-	if c.ca == CARecovery && c.fl.sent.Pipe().Bytes == 0 {
+func (c *Conn) stalled(now wheel.Time, id segmentID, rto time.Duration) bool {
+	if c.caState == CARecovery && c.fl.sent.Pipe().Bytes == 0 {
 		return true
 	}
 	return id == c.fl.sent.Front() && now > c.fl.lossAt && !c.fl.frto.Active() && now.Sub(c.lastRecv) >= rto
@@ -110,10 +110,10 @@ func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
 // it held. RFC 2018 §5: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits".
 //
 // DEVIATION RFC 2018 §5: at other timeouts the bits stay, as in Linux; RFC 6675 §5.1 knows of the practice.
-func (c *Conn) renege(o *Output) {
+func (c *Conn) forgetSACKs(o *Output) {
 	o.Counters.TCPSACKReneging++
 	c.fl.sent.ForgetSacks(nil)
-	c.fl.hint = c.sndUna
+	c.fl.rexmitHint = c.sndUna
 }
 
 // r2Over reports whether R2 of the policy is over. A user timeout takes its place, and has a timer of its own. RFC 9293 §3.8.3: "An
@@ -162,12 +162,12 @@ func (c *Conn) timeout(now wheel.Time, id segmentID, o *Output) {
 	base := c.est.RTO()
 	// RFC 6298 §5 (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer")."
 	c.est.Backoff()
-	was := c.ca
+	was := c.caState
 	c.enterLoss(now, id, base, o)
 	c.markTimeout(now, id, base)
-	c.fl.hint = c.sndUna
+	c.fl.rexmitHint = c.sndUna
 	// One segment leaves whatever the window says: RFC 6298 §5 (5.4): "Retransmit the earliest segment".
-	if first := c.nextLost(); first != id {
+	if first := c.nextToRexmit(); first != id {
 		if c.perSegment() {
 			c.rearmSegment(id, c.cfg.Policy.Deadline(now, c.est.RTO()), o)
 		}
@@ -193,7 +193,7 @@ func (c *Conn) timeoutSYN(now wheel.Time, id segmentID, o *Output) {
 	if c.state == StateSynReceived || c.cfg.Policy.BacksOffSyn(int(c.fl.sent.seg(id).Transmissions)-1) {
 		c.est.Backoff()
 	}
-	c.synLost = c.synLost || !c.openHeld
+	c.synLost = c.synLost || !c.openDeferred
 	c.retransmit(now, id, o)
 	if !c.perSegment() {
 		c.restartRexmit(now, o)
@@ -205,27 +205,27 @@ func (c *Conn) timeoutSYN(now wheel.Time, id segmentID, o *Output) {
 func (c *Conn) enterLoss(now wheel.Time, id segmentID, base time.Duration, o *Output) {
 	r := &c.rec
 	s := c.fl.sent.seg(id)
-	chained := c.ca == CALoss
+	chained := c.caState == CALoss
 	first := !(chained && s.Retransmitted() && s.Seq.Before(r.recover)) // it was not retransmitted by a timeout of this episode
 	c.cc.OnTimeout(now, c.fl.sent.Outstanding().Bytes, first)
 	if first {
-		c.fl.baseRTO = base
+		c.fl.timeoutRTO = base
 	}
 	switch {
 	case chained:
 		o.Counters.TCPLossFailures++
-	case c.ca == CARecovery && c.sackOn:
+	case c.caState == CARecovery && c.sackOn:
 		o.Counters.TCPSackFailures++
-	case c.ca == CARecovery:
+	case c.caState == CARecovery:
 		o.Counters.TCPRenoFailures++
 	}
 	c.fl.l6675.Leave()
-	c.ca = CALoss
+	c.caState = CALoss
 	c.fl.lossAt = now
 	undoable := r.undoable || !chained
 	c.beginEpisode(o)
 	r.rtoEpisode, r.undoable = true, undoable
-	r.force, r.newLeft = false, 0
+	r.forceFirst, r.frtoCredit = false, 0
 	c.fl.sndcnt = 0
 	c.stop(o, tcptimers.Reorder)
 	c.stop(o, tcptimers.Pacing)
@@ -237,20 +237,20 @@ func (c *Conn) markTimeout(now wheel.Time, id segmentID, base time.Duration) {
 	switch {
 	case c.perSegment():
 		// The others of the flight have timers of their own, and are lost when these expire. Some do at this very instant.
-		if !s.state.waits() {
+		if !s.state.needsRexmit() {
 			c.markLost(id)
 		}
 		for next := c.fl.sent.oldest; next != 0 && c.cfg.Policy.Deadline(c.fl.sent.seg(next).Sent, base) <= now; next = c.fl.sent.oldest {
 			c.markLost(next)
 		}
 	case c.sackOn && c.cfg.Policy.RACK:
-		c.rec.rack.MarkLossesOnRTO(now, &c.fl.sent, c.noteLost)
+		c.rec.rack.MarkLossesOnRTO(now, &c.fl.sent, c.lowerRexmitHint)
 		if s = c.fl.sent.seg(id); !s.Lost() || s.RetransOut() {
 			c.markLost(id)
 		}
 	default:
 		for next := c.fl.sent.nextUnsacked(c.fl.sent.Front()); next != 0; next = c.fl.sent.nextUnsacked(c.fl.sent.seg(next).next) {
-			if !c.fl.sent.seg(next).state.waits() {
+			if !c.fl.sent.seg(next).state.needsRexmit() {
 				c.markLost(next)
 			}
 		}

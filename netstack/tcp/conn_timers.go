@@ -91,7 +91,7 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 		n := len(o.Segments)
 		c.expireSegment(now, id, o)
 		c.output(now, o)
-		o.causedBy(n, slot.Kind())
+		o.noteCause(n, slot.Kind())
 		return
 	}
 	k := slot.Kind()
@@ -115,7 +115,7 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 	case tcptimers.TLP:
 		c.expireProbe(now, o)
 	case tcptimers.Reorder:
-		c.detectLoss(now, &ackFacts{byTimer: true}, false, o)
+		c.detectRACK(now, &ackFacts{byTimer: true}, false, o)
 	case tcptimers.UserTimeout:
 		c.expireUserTimeout(now, o)
 	case tcptimers.Handshake:
@@ -133,11 +133,11 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 		c.resumeRexmit(now, o)
 	}
 	c.output(now, o)
-	o.causedBy(n, k)
+	o.noteCause(n, k)
 }
 
 // causedBy notes that a timer has made the segments from the n-th on leave.
-func (o *Output) causedBy(n int, k tcptimers.Kind) {
+func (o *Output) noteCause(n int, k tcptimers.Kind) {
 	for i := n; i < len(o.Segments); i++ {
 		o.Segments[i].Timed, o.Segments[i].Cause = true, k
 	}
@@ -168,13 +168,13 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 		c.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepIdle))
 		return
 	}
-	if at := p.Deadline(c.lastRecv, c.opts.KeepIdle); c.probes == 0 && at > now {
+	if at := p.Deadline(c.lastRecv, c.opts.KeepIdle); c.unanswered == 0 && at > now {
 		c.start(o, tcptimers.Keepalive, at)
 		return
 	}
-	over := int(c.probes) >= c.opts.KeepCount
+	over := int(c.unanswered) >= c.opts.KeepCount
 	if uto := c.opts.UserTimeout; uto > 0 {
-		over = c.probes > 0 && now.Sub(c.lastRecv) >= uto
+		over = c.unanswered > 0 && now.Sub(c.lastRecv) >= uto
 	}
 	if over {
 		c.sendRST(now, c.ackSeq(), o)
@@ -182,14 +182,14 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 		return
 	}
 	// RFC 9293 §3.8.4: the probe has SEG.SEQ = SND.NXT-1, and may have a garbage octet or none (MAY-6).
-	c.probes += min(1, 255-c.probes)
+	c.unanswered += min(1, 255-c.unanswered)
 	o.Counters.TCPKeepAlive++
 	c.sendAckFrom(now, c.sndNxt-1, o)
 	c.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepInterval))
 }
 
 // watchUser starts the timer of the user timeout, if it does not run, when there is something new that it is to watch.
-func (c *Conn) watchUser(now wheel.Time, o *Output) {
+func (c *Conn) watchUserTimeout(now wheel.Time, o *Output) {
 	if c.opts.UserTimeout != 0 && !c.runs(tcptimers.UserTimeout) {
 		c.armUserTimeout(now, o)
 	}
@@ -201,15 +201,15 @@ func (c *Conn) armUserTimeout(now wheel.Time, o *Output) {
 		c.stop(o, tcptimers.UserTimeout)
 		return
 	}
-	c.start(o, tcptimers.UserTimeout, c.cfg.Policy.Deadline(c.waitsSince(now), c.opts.UserTimeout))
+	c.start(o, tcptimers.UserTimeout, c.cfg.Policy.Deadline(c.waitingSince(now), c.opts.UserTimeout))
 }
 
 // waitsSince returns since when the oldest octet waits for its acknowledgement, or for the window.
-func (c *Conn) waitsSince(now wheel.Time) wheel.Time {
+func (c *Conn) waitingSince(now wheel.Time) wheel.Time {
 	if id := c.fl.sent.Front(); id != 0 {
 		return c.fl.sent.seg(id).FirstSent
 	}
-	if c.persistN > 0 {
+	if c.windowProbes > 0 {
 		return c.rare.closedAt
 	}
 	return now
@@ -219,7 +219,7 @@ func (c *Conn) expireUserTimeout(now wheel.Time, o *Output) {
 	if c.opts.UserTimeout == 0 || c.fl.sent.Len() == 0 && c.allSent() {
 		return
 	}
-	if at := c.cfg.Policy.Deadline(c.waitsSince(now), c.opts.UserTimeout); at > now {
+	if at := c.cfg.Policy.Deadline(c.waitingSince(now), c.opts.UserTimeout); at > now {
 		c.start(o, tcptimers.UserTimeout, at)
 		return
 	}

@@ -22,11 +22,11 @@ func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) bool {
 		c.fl.sent.forgetLosses()
 		c.fl.frto.Reset()
 	}
-	r.newLeft = 0
+	r.frtoCredit = 0
 	switch {
-	case c.ca == CALoss:
+	case c.caState == CALoss:
 		o.Counters.TCPLossUndo++
-	case c.ca == CARecovery && c.sndUna.Before(r.recover):
+	case c.caState == CARecovery && c.sndUna.Before(r.recover):
 		o.Counters.TCPPartialUndo++
 	default:
 		o.Counters.TCPFullUndo++
@@ -40,19 +40,19 @@ func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) bool {
 			r.spurious, c.needRare().spuriousAt = true, now
 		}
 	}
-	if c.ca >= CARecovery {
+	if c.caState >= CARecovery {
 		c.fl.l6675.Leave()
-		r.force = false
-		c.ca = CAOpen
+		r.forceFirst = false
+		c.caState = CAOpen
 	}
 	return true
 }
 
 // judgeDSACK counts a duplicate against the retransmissions of the episode (RFC 3708).
-func (c *Conn) judgeDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+func (c *Conn) undoByDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	b := h.Options.SACK[0]
-	if !r.undoable || b.Start.Before(r.began) || !b.Start.Before(r.recover) {
+	if !r.undoable || b.Start.Before(r.startUna) || !b.Start.Before(r.recover) {
 		return
 	}
 	n := (b.Len() + c.mss - 1) / c.mss
@@ -63,39 +63,39 @@ func (c *Conn) judgeDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 }
 
 // judgeFRTO is steps 2 and 3 of RFC 5682.
-func (c *Conn) judgeFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+func (c *Conn) stepFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	probing := c.fl.frto.Probing()
-	verdict, next := c.fl.frto.OnAck(uint32(a.una), uint32(a.ack), uint32(c.sndNxt), a.fresh, a.above)
+	verdict, next := c.fl.frto.OnAck(uint32(a.una), uint32(a.ack), uint32(c.sndNxt), a.ackedOriginal, a.sackedAboveRecover)
 	if verdict == congestion.Spurious {
 		o.Counters.TCPSpuriousRTOs++
 		c.undo(now, a, a.acked, o)
 		return
 	}
-	r.newLeft = 0
-	if verdict == congestion.Genuine && probing && c.fl.sent.waitingLost() > 0 {
+	r.frtoCredit = 0
+	if verdict == congestion.Genuine && probing && c.fl.sent.pendingRexmits() > 0 {
 		// RFC 5682 §2.1 (3a): the window may be of 3·MSS then, two of which are the new segments: one retransmission leaves at once.
-		r.force = true
+		r.forceFirst = true
 	}
 	if next == congestion.SendNew {
 		if c.queued() == 0 || c.snd.Usable(c.sndUna, c.sndNxt) == 0 {
 			c.fl.frto.NoNewData()
 			return
 		}
-		r.newLeft = 2
+		r.frtoCredit = 2
 	}
 }
 
 // ackProbe is RFC 8985 §7.4.2.
-func (c *Conn) ackProbe(now wheel.Time, h *Header, a *ackFacts, o *Output) {
+func (c *Conn) ackLossProbe(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	a.dsackProbe = a.dsack && h.Options.SACK[0].End.AtOrAfter(r.tlp.endSeq) && h.Options.SACK[0].Start.Before(r.tlp.endSeq)
 	if r.tlp.Acked(tlpAck{Ack: a.ack, DSACKProbe: a.dsackProbe, DupNoSACK: a.duplicate && h.Options.NumSACK == 0}) {
 		o.Counters.TCPLossProbeRecovery++
-		if c.ca < CACWR {
+		if c.caState < CACWR {
 			c.enterCWR(now, a, o, congestion.FastRetransmit)
 			if c.sndUna.AtOrAfter(c.rec.recover) {
-				c.ca = CAOpen
+				c.caState = CAOpen
 			}
 		}
 	}

@@ -47,28 +47,28 @@ const (
 // After each call of a method that takes now, the owner takes Packets and Notices and calls Reset. A now that is earlier than
 // one seen before counts as no time passing. Not safe for concurrent use.
 type Engine struct {
-	cfg     EngineConfig
-	checked *Config // the last configuration of others that was found good
-	tick    time.Duration
-	secret  Secret
-	now     wheel.Time // the latest seen
-	wheel   wheel.Facility
-	expire  func(wheel.Timer) // Engine.expired, made once
-	out     Output
+	cfg        EngineConfig
+	checked    *Config // the last configuration of others that was found good
+	tick       time.Duration
+	secret     Secret
+	now        wheel.Time // the latest seen
+	wheel      wheel.Facility
+	expireFunc func(wheel.Timer) // Engine.expired, made once
+	out        Output
 
 	packets []Packet
 	notices []Notice
 
-	last      lastFound
+	lastHit   lastFound
 	byEnds    endsTable // of indices into sockets
 	sockets   []*Socket // nil where there is none
 	free      []uint32  // the indices of these, the last one given back first
 	listeners map[netip.AddrPort]*Listener
-	made      uint64 // sockets, ever
+	lastID    uint64 // sockets, ever
 	timeWait  int    // sockets in TIME-WAIT
 	nextPort  uint32 // the counter of ephemeral ports
 
-	pool []*socketTimers // that no connection has
+	timerPool []*socketTimers // that no connection has
 
 	trace *tracing // nil for none
 }
@@ -128,7 +128,7 @@ func NewEngine(now wheel.Time, cfg EngineConfig) (*Engine, error) {
 		listeners: make(map[netip.AddrPort]*Listener),
 		nextPort:  uint32(cfg.Seed),
 	}
-	e.expire = e.expired
+	e.expireFunc = e.expired
 	if cfg.Trace != nil {
 		e.trace = &tracing{to: cfg.Trace, sockets: make(map[uint64]*traceSocket)}
 	}
@@ -171,7 +171,7 @@ func (e *Engine) Reset() {
 }
 
 // at takes the time that a call was given.
-func (e *Engine) at(now wheel.Time) wheel.Time {
+func (e *Engine) setNow(now wheel.Time) wheel.Time {
 	e.now = max(e.now, now)
 	return e.now
 }
@@ -190,9 +190,9 @@ func (e *Engine) apply(s *Socket) {
 		e.freeTimers(s)
 	}
 	if len(o.Segments) > 0 {
-		e.queue(s)
+		e.queuePackets(s)
 	}
-	if len(o.returned) > 0 {
+	if len(o.returnedFlights) > 0 {
 		e.freeReturned()
 	}
 	events := o.Events
@@ -200,7 +200,7 @@ func (e *Engine) apply(s *Socket) {
 	if events != 0 {
 		e.notices = append(e.notices, Notice{s, events})
 		if s.pending != nil {
-			s.pending.listener.handle(s, events)
+			s.pending.listener.noteEvents(s, events)
 		}
 	}
 	if events.Has(EventClosed) {
@@ -213,10 +213,10 @@ func (e *Engine) apply(s *Socket) {
 }
 
 // queue puts the segments in the output among the packets.
-func (e *Engine) queue(s *Socket) {
+func (e *Engine) queuePackets(s *Socket) {
 	var local, remote netip.AddrPort
-	if e.last.socket == s {
-		local, remote = e.last.local, e.last.remote
+	if e.lastHit.socket == s {
+		local, remote = e.lastHit.local, e.lastHit.remote
 	} else {
 		local, remote = s.Local(), s.Remote()
 	}
@@ -234,7 +234,7 @@ func (e *Engine) queue(s *Socket) {
 // Wrote tells that the application has written n octets. As Consumed, Shutdown, Close, Abort and SetOptions below, it is that of Conn,
 // which says more, and does nothing on a connection that is closed.
 func (e *Engine) Wrote(now wheel.Time, s *Socket, n uint32, flags WriteFlags) {
-	if now = e.at(now); s.open() {
+	if now = e.setNow(now); s.open() {
 		s.conn.Wrote(now, n, flags, &e.out)
 		e.apply(s)
 	}
@@ -242,7 +242,7 @@ func (e *Engine) Wrote(now wheel.Time, s *Socket, n uint32, flags WriteFlags) {
 
 // Consumed tells that the application has read n octets.
 func (e *Engine) Consumed(now wheel.Time, s *Socket, n uint32) {
-	if now = e.at(now); s.open() {
+	if now = e.setNow(now); s.open() {
 		s.conn.Consumed(now, n, &e.out)
 		e.apply(s)
 	}
@@ -250,7 +250,7 @@ func (e *Engine) Consumed(now wheel.Time, s *Socket, n uint32) {
 
 // Shutdown tells that the application will write no more.
 func (e *Engine) Shutdown(now wheel.Time, s *Socket) {
-	if now = e.at(now); s.open() {
+	if now = e.setNow(now); s.open() {
 		s.conn.Shutdown(now, &e.out)
 		e.apply(s)
 	}
@@ -258,7 +258,7 @@ func (e *Engine) Shutdown(now wheel.Time, s *Socket) {
 
 // Close tells that the application is done with the connection.
 func (e *Engine) Close(now wheel.Time, s *Socket, linger time.Duration) {
-	if now = e.at(now); s.open() {
+	if now = e.setNow(now); s.open() {
 		s.conn.Close(now, linger, &e.out)
 		e.apply(s)
 	}
@@ -266,7 +266,7 @@ func (e *Engine) Close(now wheel.Time, s *Socket, linger time.Duration) {
 
 // Abort ends the connection at once.
 func (e *Engine) Abort(now wheel.Time, s *Socket) {
-	if now = e.at(now); s.open() {
+	if now = e.setNow(now); s.open() {
 		s.conn.Abort(now, &e.out)
 		e.apply(s)
 	}
@@ -274,7 +274,7 @@ func (e *Engine) Abort(now wheel.Time, s *Socket) {
 
 // SetOptions changes the socket options, which have been checked.
 func (e *Engine) SetOptions(now wheel.Time, s *Socket, opts SocketOptions) {
-	if now = e.at(now); s.open() {
+	if now = e.setNow(now); s.open() {
 		s.conn.SetOptions(now, opts, &e.out)
 		e.apply(s)
 	}
@@ -282,7 +282,7 @@ func (e *Engine) SetOptions(now wheel.Time, s *Socket, opts SocketOptions) {
 
 // Resend sends again what another host had sent again: see Conn.Resend.
 func (e *Engine) Resend(now wheel.Time, s *Socket, r Range, n uint8) {
-	if now = e.at(now); s.open() {
+	if now = e.setNow(now); s.open() {
 		s.conn.Resend(now, r, n, &e.out)
 		e.apply(s)
 	}

@@ -10,18 +10,18 @@ import (
 // Input takes a segment that arrives for this host, with a checksum that was right. s is the connection that took it,
 // nil if there is none.
 func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Disposition) {
-	now = e.at(now)
+	now = e.setNow(now)
 	e.out.Counters.InSegs++
 	in := Inbound{Header: &p.Header, Len: p.Len, CE: p.CE}
-	if e.last.socket != nil && p.Src == e.last.remote && p.Dst == e.last.local {
-		s = e.last.socket // segments come in trains
+	if e.lastHit.socket != nil && p.Src == e.lastHit.remote && p.Dst == e.lastHit.local {
+		s = e.lastHit.socket // segments come in trains
 	} else {
 		if badAddr(p.Src.Addr()) != "" || badAddr(p.Dst.Addr()) != "" {
 			// RFC 9293 §3.9.2.3 (MUST-57, MUST-63): segments to or from such addresses are discarded silently.
 			return nil, Disposition{}
 		}
 		if s = e.find(endsOf(p.Dst, p.Src)); s != nil && p.Dst == s.Local() && p.Src == s.Remote() { // neither mapped nor with a zone
-			e.last = lastFound{p.Dst, p.Src, s}
+			e.lastHit = lastFound{p.Dst, p.Src, s}
 		}
 	}
 	if e.trace != nil {
@@ -36,11 +36,11 @@ func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Disposition) {
 		return nil, Disposition{}
 	}
 	if s.conn.inTimeWait && p.Header.Flags&(SYN|ACK|RST) == SYN {
-		if s, ok := e.reincarnate(now, s, &in); ok {
+		if s, ok := e.reopenTimeWait(now, s, &in); ok {
 			return s, Disposition{}
 		}
 	}
-	if s.pending != nil && s.pending.holds(now, &s.conn, &in, &e.out) {
+	if s.pending != nil && s.pending.defersHandshake(now, &s.conn, &in, &e.out) {
 		e.apply(s)
 		return s, Disposition{}
 	}
@@ -57,7 +57,7 @@ type lastFound struct {
 
 // ICMP takes an error message about a segment from local to remote. One about a connection that is not there is ignored.
 func (e *Engine) ICMP(now wheel.Time, local, remote netip.AddrPort, m ICMPError) {
-	now = e.at(now)
+	now = e.setNow(now)
 	if s := e.find(endsOf(local, remote)); s != nil {
 		s.conn.ICMP(now, m, &e.out)
 		e.apply(s)
@@ -121,7 +121,7 @@ func (e *Engine) endTimeWait(s *Socket) {
 // RFC 9293 §3.6.1: a TCP may accept a new SYN to reopen the connection directly from TIME-WAIT, if it "assigns its initial
 // sequence number for the new connection to be larger than the largest sequence number it used on the previous connection
 // incarnation".
-func (e *Engine) recycle(s *Socket, iss Seq) Seq {
+func (e *Engine) replaceTimeWait(s *Socket, iss Seq) Seq {
 	const gap = 65535 + 2 // Linux's, tcp_timewait_state_process
 	if nxt := s.conn.sndNxt; !iss.After(nxt) {
 		iss = nxt.Add(gap)
@@ -132,13 +132,13 @@ func (e *Engine) recycle(s *Socket, iss Seq) Seq {
 }
 
 // reincarnate takes a SYN to a connection in TIME-WAIT. If it begins a new incarnation, s is that one.
-func (e *Engine) reincarnate(now wheel.Time, old *Socket, in *Inbound) (s *Socket, ok bool) {
+func (e *Engine) reopenTimeWait(now wheel.Time, old *Socket, in *Inbound) (s *Socket, ok bool) {
 	local, remote := old.Local(), old.Remote()
 	l := e.listener(local)
 	if l == nil || l.full() || !timeWaitSYN(&old.conn, in.Header) {
 		return nil, false
 	}
-	iss := e.recycle(old, e.secret.ISN(now, local, remote))
+	iss := e.replaceTimeWait(old, e.secret.ISN(now, local, remote))
 	return l.open(now, local, remote, in, iss), true
 }
 

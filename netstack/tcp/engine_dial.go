@@ -21,7 +21,7 @@ const forPorts purpose = 128
 // Dial opens a connection actively. cfg nil is the engine's. The ends must not have one already, unless it is in TIME-WAIT
 // and timestamps keep the two apart. With the local port 0, Dial picks one (RFC 6056 §3.3.3).
 func (e *Engine) Dial(now wheel.Time, local, remote netip.AddrPort, cfg *Config) (*Socket, error) {
-	now = e.at(now)
+	now = e.setNow(now)
 	local, remote = unmapped(local), unmapped(remote)
 	if err := checkEnds(local, remote); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (e *Engine) Dial(now wheel.Time, local, remote netip.AddrPort, cfg *Config)
 		if !timeWaitDial(now, &old.conn) {
 			return nil, fmt.Errorf("tcp: %v to %v has a connection already, in %v", local, remote, old.conn.State())
 		}
-		iss = e.recycle(old, iss)
+		iss = e.replaceTimeWait(old, iss)
 	}
 	s := e.add(local, remote, cfg, iss)
 	s.conn.Connect(now, &e.out)

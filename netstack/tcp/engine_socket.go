@@ -15,8 +15,8 @@ type Socket struct {
 	index     uint32 // in Engine.sockets, noSocket after the end
 	keepalive timerRef
 	delack    timerRef
-	pending   *pending      // of a passive connection, until it is accepted
-	timers    *socketTimers // nil is none
+	pending   *pendingAccept // of a passive connection, until it is accepted
+	timers    *socketTimers  // nil is none
 
 	conn Conn
 
@@ -76,8 +76,8 @@ func (e *Engine) find(k ends) *Socket {
 
 // add makes a connection in CLOSED between ends that have none.
 func (e *Engine) add(local, remote netip.AddrPort, cfg *Config, iss Seq) *Socket {
-	e.made++
-	s := &Socket{ends: endsOf(local, remote), id: e.made}
+	e.lastID++
+	s := &Socket{ends: endsOf(local, remote), id: e.lastID}
 	if n := len(e.free); n > 0 {
 		s.index = e.free[n-1]
 		e.free = e.free[:n-1]
@@ -101,8 +101,8 @@ func (e *Engine) path(remote netip.AddrPort) Path {
 // remove lets go of a connection that has come to its end. The socket remains the application's, to be asked.
 func (e *Engine) remove(s *Socket) {
 	e.freeAllTimers(s)
-	if e.last.socket == s {
-		e.last = lastFound{}
+	if e.lastHit.socket == s {
+		e.lastHit = lastFound{}
 	}
 	if s.conn.inTimeWait {
 		s.conn.inTimeWait = false

@@ -30,7 +30,7 @@ func (e *Engine) timerRef(s *Socket, slot Slot) *timerRef {
 	if id := slot.segment(); id != 0 {
 		f := s.conn.fl
 		if f == &atRest { // it was given back in the call at hand
-			f = e.out.returned[len(e.out.returned)-1]
+			f = e.out.returnedFlights[len(e.out.returnedFlights)-1]
 		}
 		return &f.sent.arena[id-1].ref
 	}
@@ -42,8 +42,8 @@ func (e *Engine) timerRef(s *Socket, slot Slot) *timerRef {
 	}
 	t := s.timers
 	if t == nil {
-		if n := len(e.pool); n > 0 {
-			t, e.pool = e.pool[n-1], e.pool[:n-1]
+		if n := len(e.timerPool); n > 0 {
+			t, e.timerPool = e.timerPool[n-1], e.timerPool[:n-1]
 		} else {
 			t = new(socketTimers)
 		}
@@ -77,7 +77,7 @@ func (s *Socket) eachTimer(f func(Slot, timerRef)) {
 
 // freeReturned gives back the records of the segments of flights that were given back.
 func (e *Engine) freeReturned() {
-	for _, f := range e.out.returned {
+	for _, f := range e.out.returnedFlights {
 		q := &f.sent
 		for i := range q.arena[:q.used] {
 			if r := &q.arena[i].ref; *r != 0 {
@@ -150,9 +150,9 @@ func (e *Engine) freeTimers(s *Socket) {
 		}
 	}
 	s.timers = nil
-	if len(e.pool) < sparePool {
+	if len(e.timerPool) < sparePool {
 		*t = socketTimers{}
-		e.pool = append(e.pool, t)
+		e.timerPool = append(e.timerPool, t)
 	}
 }
 
@@ -168,7 +168,7 @@ func (e *Engine) freeAllTimers(s *Socket) {
 }
 
 // Advance lets the timers expire that are due.
-func (e *Engine) Advance(now wheel.Time) { e.wheel.Advance(e.at(now), 0, e.expire) }
+func (e *Engine) Advance(now wheel.Time) { e.wheel.Advance(e.setNow(now), 0, e.expireFunc) }
 
 // expired is EXPIRY PROCESSING.
 func (e *Engine) expired(t wheel.Timer) {

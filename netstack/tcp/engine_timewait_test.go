@@ -173,12 +173,12 @@ func TestTheNextIncarnationBeginsBeyondTheLast(t *testing.T) {
 	e := newTestEngine(t, nil)
 	s := e.add(engineServer, engineClient, &e.cfg.Conn, 0)
 	s.conn.sndNxt = 5_000_000
-	if got := e.recycle(s, 4_000_000); !got.After(5_000_000) {
+	if got := e.replaceTimeWait(s, 4_000_000); !got.After(5_000_000) {
 		t.Errorf("begins at %d, want beyond 5000000", got)
 	}
 	s = e.add(engineServer, netip.AddrPortFrom(engineClient.Addr(), 1), &e.cfg.Conn, 0)
 	s.conn.sndNxt = 5_000_000
-	if got := e.recycle(s, 6_000_000); got != 6_000_000 {
+	if got := e.replaceTimeWait(s, 6_000_000); got != 6_000_000 {
 		t.Errorf("begins at %d, want the clock's 6000000", got)
 	}
 }

@@ -12,18 +12,18 @@ import (
 type flight struct {
 	sent sentQueue
 
-	l6675  loss6675
-	prr    congestion.PRR
-	frto   congestion.FRTO
-	sndcnt uint32 // octets that may be sent by PRR's leave
-	hint   Seq    // below it no segment is lost and not retransmitted
+	l6675      loss6675
+	prr        congestion.PRR
+	frto       congestion.FRTO
+	sndcnt     uint32 // octets that may be sent by PRR's leave
+	rexmitHint Seq    // below it no segment is lost and not retransmitted
 
-	lossAt   wheel.Time // the last timeout that was an event
-	baseRTO  time.Duration
-	probedAt wheel.Time // when the loss probe left that is in flight
-	rexmitAt wheel.Time // when the only retransmission timer expires, if it runs
-	probeAt  wheel.Time // when the loss probe is due, if its timer runs
-	timedAt  wheel.Time // when the segment left that is being timed: Policy.OneSample
+	lossAt     wheel.Time // the last timeout that was an event
+	timeoutRTO time.Duration
+	probedAt   wheel.Time // when the loss probe left that is in flight
+	rexmitAt   wheel.Time // when the only retransmission timer expires, if it runs
+	probeAt    wheel.Time // when the loss probe is due, if its timer runs
+	timedAt    wheel.Time // when the segment left that is being timed: Policy.OneSample
 
 	delAckEvidence delAckEvidence // Policy.AckEvidence
 	probeEarly     bool           // the loss probe is due early
@@ -42,32 +42,32 @@ func (c *Conn) needFlight(o *Output) {
 	if c.fl != &atRest {
 		return
 	}
-	if n := len(o.spare); n > 0 {
-		c.fl = o.spare[n-1]
-		o.spare = o.spare[:n-1]
+	if n := len(o.spareFlights); n > 0 {
+		c.fl = o.spareFlights[n-1]
+		o.spareFlights = o.spareFlights[:n-1]
 	} else {
 		c.fl = new(flight)
 	}
 	c.fl.sent.max = uint32(c.cfg.MaxSegments)
 	c.fl.l6675.SMSS = max(c.mss, 1)
-	c.fl.hint = c.sndNxt
+	c.fl.rexmitHint = c.sndNxt
 }
 
 // returnFlight gives the flight back, when nothing is left of it. Output.Reset makes it fit for others.
 func (c *Conn) returnFlight(o *Output) {
-	o.returned = append(o.returned, c.fl)
+	o.returnedFlights = append(o.returnedFlights, c.fl)
 	c.fl = &atRest
 }
 
 // recycle makes the flights that were given back fit for other connections.
-func (o *Output) recycle() {
-	for i, f := range o.returned {
-		o.returned[i] = nil
+func (o *Output) reuseFlights() {
+	for i, f := range o.returnedFlights {
+		o.returnedFlights[i] = nil
 		f.sent.recycle()
-		if len(f.sent.arena) <= maxSpareArena && len(o.spare) < maxSpareFlights {
+		if len(f.sent.arena) <= maxSpareArena && len(o.spareFlights) < maxSpareFlights {
 			*f = flight{sent: f.sent}
-			o.spare = append(o.spare, f)
+			o.spareFlights = append(o.spareFlights, f)
 		}
 	}
-	o.returned = o.returned[:0]
+	o.returnedFlights = o.returnedFlights[:0]
 }

@@ -10,7 +10,7 @@ import (
 
 // Listener takes connections for a local port.
 type Listener struct {
-	e           *Engine
+	engine      *Engine
 	local       netip.AddrPort
 	cfg         *Config
 	backlog     int
@@ -33,7 +33,7 @@ type ListenConfig struct {
 }
 
 // pending is what a listener knows of a connection that nobody has accepted yet.
-type pending struct {
+type pendingAccept struct {
 	listener *Listener
 	since    wheel.Time // when the SYN came
 	queued   bool       // the handshake is complete
@@ -61,7 +61,7 @@ func (e *Engine) Listen(local netip.AddrPort, cfg ListenConfig) (*Listener, erro
 		return nil, err
 	}
 	l := &Listener{
-		e: e, local: local, cfg: conn,
+		engine: e, local: local, cfg: conn,
 		backlog: cfg.Backlog, maxHalfOpen: e.cfg.MaxSynRcvd, deferAccept: cfg.DeferAccept,
 	}
 	if l.maxHalfOpen == 0 {
@@ -108,12 +108,12 @@ func (l *Listener) Close(now wheel.Time) {
 	if l.closed {
 		return
 	}
-	now = l.e.at(now)
+	now = l.engine.setNow(now)
 	l.closed = true
-	delete(l.e.listeners, l.local)
-	for _, s := range l.e.all() {
+	delete(l.engine.listeners, l.local)
+	for _, s := range l.engine.all() {
 		if s.pending != nil && s.pending.listener == l {
-			l.e.Abort(now, s)
+			l.engine.Abort(now, s)
 		}
 	}
 	l.queue = nil
@@ -137,7 +137,7 @@ func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbou
 				return s, v
 			}
 		}
-		l.e.refuse(local, remote, in)
+		l.engine.refuse(local, remote, in)
 	case h.Flags.Has(SYN):
 		return l.syn(now, local, remote, in), Disposition{}
 	default:
@@ -148,12 +148,12 @@ func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbou
 
 // syn takes a SYN for a new connection, and returns the connection if there is one now.
 func (l *Listener) syn(now wheel.Time, local, remote netip.AddrPort, in *Inbound) *Socket {
-	c := &l.e.out.Counters
+	c := &l.engine.out.Counters
 	if local == remote || remote.Port() == 0 { // nobody can answer that but ourselves, or nobody at all
 		c.ListenDrops++
 		return nil
 	}
-	if mode := l.e.cfg.SYNCookies; mode == CookiesAlways || l.halfOpen >= l.maxHalfOpen {
+	if mode := l.engine.cfg.SYNCookies; mode == CookiesAlways || l.halfOpen >= l.maxHalfOpen {
 		if mode == CookiesNever {
 			c.TCPReqQFullDrop++
 			c.ListenDrops++
@@ -175,21 +175,21 @@ func (l *Listener) syn(now wheel.Time, local, remote netip.AddrPort, in *Inbound
 		c.ListenDrops++
 		return nil
 	}
-	return l.open(now, local, remote, in, l.e.secret.ISN(now, local, remote))
+	return l.open(now, local, remote, in, l.engine.secret.ISN(now, local, remote))
 }
 
 // open makes the connection of a SYN.
 func (l *Listener) open(now wheel.Time, local, remote netip.AddrPort, in *Inbound, iss Seq) *Socket {
-	s := l.e.add(local, remote, l.cfg, iss)
-	s.pending = &pending{listener: l, since: now}
+	s := l.engine.add(local, remote, l.cfg, iss)
+	s.pending = &pendingAccept{listener: l, since: now}
 	l.halfOpen++
-	s.conn.Accept(now, in, &l.e.out)
-	l.e.apply(s)
+	s.conn.Accept(now, in, &l.engine.out)
+	l.engine.apply(s)
 	return s
 }
 
 // handle follows a connection that nobody has accepted through its events.
-func (l *Listener) handle(s *Socket, events Events) {
+func (l *Listener) noteEvents(s *Socket, events Events) {
 	p := s.pending
 	if events.Has(EventConnected) && !p.queued {
 		p.queued = true
@@ -207,7 +207,7 @@ func (l *Listener) handle(s *Socket, events Events) {
 
 // holds reports whether a segment to a half-open connection is dropped because the listener does not want it established
 // yet, and counts it.
-func (p *pending) holds(now wheel.Time, c *Conn, in *Inbound, o *Output) bool {
+func (p *pendingAccept) defersHandshake(now wheel.Time, c *Conn, in *Inbound, o *Output) bool {
 	if p.queued || in.Header.Flags&(SYN|RST|ACK) != ACK || !c.Opens(in.Header.Ack) {
 		return false // it would not establish it
 	}

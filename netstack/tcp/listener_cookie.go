@@ -8,7 +8,7 @@ import (
 
 // sendCookie answers a SYN with a SYN-ACK whose sequence number is all that is kept of it (RFC 4987 §3.6).
 func (l *Listener) sendCookie(now wheel.Time, local, remote netip.AddrPort, syn *Header) {
-	e := l.e
+	e := l.engine
 	h := e.secret.CookieSYNAck(now, local, remote, syn, l.cfg, e.path(remote))
 	e.out.Counters.SyncookiesSent++
 	l.cookies, l.cookieAt = true, now
@@ -22,7 +22,7 @@ func (l *Listener) cookie(now wheel.Time, local, remote netip.AddrPort, in *Inbo
 	if !l.cookies || now.Sub(l.cookieAt) > CookieMaxLifetime {
 		return nil, Disposition{}, false
 	}
-	e := l.e
+	e := l.engine
 	ck, ok := e.secret.TakeCookie(now, local, remote, in.Header, l.cfg)
 	if !ok {
 		e.out.Counters.SyncookiesFailed++
@@ -35,7 +35,7 @@ func (l *Listener) cookie(now wheel.Time, local, remote netip.AddrPort, in *Inbo
 		return nil, Disposition{}, true
 	}
 	s = e.add(local, remote, l.cfg, ck.ISS)
-	s.pending = &pending{listener: l, since: now}
+	s.pending = &pendingAccept{listener: l, since: now}
 	l.halfOpen++
 	v = s.conn.AcceptCookie(now, in, ck, &e.out)
 	e.apply(s)

@@ -24,19 +24,19 @@ type Output struct {
 	Challenge Limiter    // nil is no limit
 	Rand      *rand.Rand // for RTO randomisation: needed only by policies with Jitter
 
-	plain bool // sendBurst does nothing: its tests' twin
+	noBursts bool // sendBurst does nothing: its tests' twin
 
-	spare     []*flight
-	returned  []*flight           // since the last Reset
-	estimator tcptimers.Estimator // whose New is cheap, for connections of the configuration
-	madeFor   *Config
+	spareFlights    []*flight
+	returnedFlights []*flight           // since the last Reset
+	estimator       tcptimers.Estimator // whose New is cheap, for connections of the configuration
+	estimatorFor    *Config
 }
 
 // Reset empties the results, and keeps their memory.
 func (o *Output) Reset() {
 	o.Segments, o.Timers, o.Events = o.Segments[:0], o.Timers[:0], 0
-	if len(o.returned) > 0 {
-		o.recycle()
+	if len(o.returnedFlights) > 0 {
+		o.reuseFlights()
 	}
 }
 

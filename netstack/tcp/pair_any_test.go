@@ -56,7 +56,7 @@ func TestTransferEnds(t *testing.T) {
 		}
 		if c.Acked() < n && c.State() != StateClosed {
 			t.Fatalf("seed %d, %s, SACK %v, RACK %v: %d of %d octets are acknowledged after %v, in %v",
-				seed, cfg.Policy.Name, cfg.SACK, cfg.Policy.RACK, c.Acked(), n, p.now, c.ca)
+				seed, cfg.Policy.Name, cfg.SACK, cfg.Policy.RACK, c.Acked(), n, p.now, c.caState)
 		}
 	}
 }

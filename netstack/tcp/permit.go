@@ -59,19 +59,19 @@ func (p *Permits) at(delivered uint64) *Permit {
 
 // permits reports whether n octets that were never sent may leave.
 func (c *Conn) permits(n uint32) bool {
-	if c.cfg.Permits == nil || !c.sackOn && (c.ca >= CARecovery || c.rec.dup.N() > 0) {
-		return c.allows(n) // duplicate ACKs without SACK do not tell how much has arrived
+	if c.cfg.Permits == nil || !c.sackOn && (c.caState >= CARecovery || c.rec.dup.N() > 0) {
+		return c.cwndAllows(n) // duplicate ACKs without SACK do not tell how much has arrived
 	}
 	delivered := c.acked + uint64(c.fl.sent.Sacked().Bytes)
 	p := c.cfg.Permits.at(delivered)
 	if p == nil {
-		return c.allows(n)
+		return c.cwndAllows(n)
 	}
 	sent := c.acked + uint64(c.sndNxt.Sub(c.dataUna())) + uint64(n)
 	if sent > delivered+uint64(p.Octets) {
-		return p.AtLeast && c.allows(n)
+		return p.AtLeast && c.cwndAllows(n)
 	}
-	if c.ca < CACWR {
+	if c.caState < CACWR {
 		c.cc.Raise(c.pipe() + n)
 	}
 	return true

@@ -165,19 +165,19 @@ func (r *rackState) Detect(now wheel.Time, q *sentQueue, c rackInput, lost func(
 	// RFC 8985 §6.2 step 5: "timeout = max(remaining, timeout)": that of the newest one overtaken.
 	for {
 		id := q.oldest
-		if q.cut != 0 {
-			id = q.seg(q.cut).newer
+		if q.overtaken != 0 {
+			id = q.seg(q.overtaken).newer
 		}
 		if id == 0 || !r.overtook(q, id) {
 			break
 		}
 		q.visits++
-		q.cut = id
+		q.overtaken = id
 	}
-	if q.cut == 0 {
+	if q.overtaken == 0 {
 		return 0, false
 	}
-	return r.remaining(now, q, q.cut), true
+	return r.remaining(now, q, q.overtaken), true
 }
 
 // overtook reports whether a segment was delivered that was sent after id.

@@ -30,12 +30,12 @@ type sentQueue struct {
 	max   uint32
 
 	oldest, newest segmentID  // in the order of last transmissions
-	cut            segmentID  // the newest one that RACK knows to be older than what was delivered
+	overtaken      segmentID  // the newest one that RACK knows to be older than what was delivered
 	latest         wheel.Time // the latest time seen
 
 	outstanding, sacked, lost, retransOut tally
 
-	waiting uint32 // segments that are lost and were not retransmitted since
+	pendingRexmit uint32 // segments that are lost and were not retransmitted since
 
 	highSacked Seq // the end of the highest range ever SACKed; valid while sacked is not empty
 	edge       lossEdge
@@ -197,8 +197,8 @@ func (q *sentQueue) uncount(state segmentState, c tally) {
 	if state&stateRetransOut != 0 {
 		q.retransOut = q.retransOut.minus(c)
 	}
-	if state.waits() {
-		q.waiting -= c.Segments
+	if state.needsRexmit() {
+		q.pendingRexmit -= c.Segments
 	}
 }
 

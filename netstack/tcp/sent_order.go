@@ -116,8 +116,8 @@ func (q *sentQueue) timeRemove(id segmentID) {
 	if s.state&stateTimed == 0 {
 		return
 	}
-	if q.cut == id {
-		q.cut = s.older
+	if q.overtaken == id {
+		q.overtaken = s.older
 	}
 	if s.older != 0 {
 		q.seg(s.older).newer = s.newer

@@ -50,8 +50,8 @@ func (q *sentQueue) sack(id segmentID) {
 	if s.RetransOut() {
 		q.retransOut.sub(s.Len)
 	}
-	if s.state.waits() {
-		q.waiting--
+	if s.state.needsRexmit() {
+		q.pendingRexmit--
 	}
 	if q.sacked.Segments == 0 || s.End().After(q.highSacked) {
 		q.highSacked = s.End()
@@ -105,7 +105,7 @@ func (q *sentQueue) Retransmit(now wheel.Time, id segmentID) {
 	}
 	if !s.RetransOut() {
 		if s.Lost() {
-			q.waiting--
+			q.pendingRexmit--
 		}
 		s.state |= stateRetransOut
 		q.retransOut.add(s.Len)
@@ -121,7 +121,7 @@ func (q *sentQueue) MarkLost(id segmentID) {
 	if s.RetransOut() {
 		s.state &^= stateRetransOut
 		q.retransOut.sub(s.Len)
-		q.waiting++
+		q.pendingRexmit++
 	}
 	q.timeRemove(id)
 }
@@ -136,7 +136,7 @@ func (q *sentQueue) markFirstLost(id segmentID) {
 		s.state |= stateLost
 		q.lost.add(s.Len)
 		if !s.RetransOut() {
-			q.waiting++
+			q.pendingRexmit++
 		}
 	}
 	if !s.RetransOut() {
@@ -162,13 +162,13 @@ func (q *sentQueue) ForgetSacks(f func(segmentID)) {
 		s.state, s.skip = stateLost, 0
 		q.sacked.sub(s.Len)
 		q.lost.add(s.Len)
-		q.waiting++
+		q.pendingRexmit++
 	}
 	q.edge = lossEdge{id: q.Front()}
 }
 
 // waitingLost returns how many segments are lost and were not retransmitted since.
-func (q *sentQueue) waitingLost() uint32 { return q.waiting }
+func (q *sentQueue) pendingRexmits() uint32 { return q.pendingRexmit }
 
 // has reports whether id names a segment of the queue.
 func (q *sentQueue) has(id segmentID) bool {
@@ -190,7 +190,7 @@ func (q *sentQueue) forgetLosses() {
 			s.state &^= stateLost
 			continue
 		}
-		q.waiting--
+		q.pendingRexmit--
 		s.state &^= stateLost
 		// Those of one flight were sent in their order, so that the place of one is soon found behind that of the last.
 		if after != 0 && q.seg(after).state&stateTimed == 0 || after != 0 && !sentAfter(s.Sent, s.End(), q.seg(after).Sent, q.seg(after).End()) {
@@ -199,13 +199,13 @@ func (q *sentQueue) forgetLosses() {
 		for next := q.newerThan(after); next != 0 && sentAfter(s.Sent, s.End(), q.seg(next).Sent, q.seg(next).End()); next = q.newerThan(after) {
 			after = next
 		}
-		if q.cut != 0 && after != 0 && q.cut == after || q.cut != 0 && after == 0 {
-			q.cut = 0 // RACK finds it again
+		if q.overtaken != 0 && after != 0 && q.overtaken == after || q.overtaken != 0 && after == 0 {
+			q.overtaken = 0 // RACK finds it again
 		}
 		q.timeLink(id, after)
 		after = id
 	}
-	q.cut = 0
+	q.overtaken = 0
 	q.edge = lossEdge{id: q.Front()}
 	q.recountEdge()
 }

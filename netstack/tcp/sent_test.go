@@ -96,13 +96,13 @@ func (q *sentQueue) check() error {
 		return fmt.Errorf("sums are %v %v %v %v %v, want %v %v %v %v %v",
 			q.outstanding, q.sacked, q.lost, q.retransOut, q.edge, out, sacked, lost, retrans, edge)
 	}
-	older, cutSeen := segmentID(0), q.cut == 0
+	older, cutSeen := segmentID(0), q.overtaken == 0
 	for id := q.oldest; id != 0; id = q.seg(id).newer {
 		s := q.seg(id)
 		if s.older != older || older != 0 && !sentAfter(s.Sent, s.End(), q.seg(older).Sent, q.seg(older).End()) {
 			return fmt.Errorf("segment %v: out of order by time", s.Seq)
 		}
-		cutSeen = cutSeen || id == q.cut
+		cutSeen = cutSeen || id == q.overtaken
 		older = id
 		timed--
 	}

@@ -62,12 +62,12 @@ func probeTimeout(now wheel.Time, in ptoInput) (pto time.Duration, early bool) {
 // TLP is the state of tail loss probing (RFC 8985 §7.1 and RFC 8985 §7.4) of one connection. The zero value is ready. It is set back to
 // it when a fast recovery or an RTO recovery starts.
 type tlpState struct {
-	endSeq     Seq // TLP.end_seq
-	inFlight   bool
-	isRetrans  bool // TLP.is_retrans
-	wantSample bool // no round trip was measured since the last probe
-	early      bool // the probe in flight left early
-	misled     bool // one that did was in vain
+	endSeq           Seq // TLP.end_seq
+	inFlight         bool
+	isRetrans        bool // TLP.is_retrans
+	wantSample       bool // no round trip was measured since the last probe
+	early            bool // the probe in flight left early
+	earlyWasSpurious bool // one that did was in vain
 }
 
 // MayProbe reports whether a probe may be sent when the timer expires (RFC 8985 §7.3): no other is in flight, and a round
@@ -76,17 +76,19 @@ func (p *tlpState) MayProbe() bool { return !p.inFlight && !p.wantSample }
 
 // Probed notes that a probe was sent; sndNxt is SND.NXT after it, retrans says that it was old data, and early what PTO said.
 func (p *tlpState) Probed(sndNxt Seq, retrans, early bool) {
-	*p = tlpState{endSeq: sndNxt, inFlight: true, isRetrans: retrans, wantSample: true, early: early, misled: p.misled}
+	*p = tlpState{endSeq: sndNxt, inFlight: true, isRetrans: retrans, wantSample: true, early: early, earlyWasSpurious: p.earlyWasSpurious}
 }
 
 // MayBeEarly reports whether a probe may leave early: none was in vain so far that did.
-func (p *tlpState) MayBeEarly() bool { return !p.misled }
+func (p *tlpState) MayBeEarly() bool { return !p.earlyWasSpurious }
 
 // Sampled notes a measurement of the round-trip time.
 func (p *tlpState) Sampled() { p.wantSample = false }
 
 // Reset forgets a probe in flight, when a recovery starts (RFC 8985 §7.1). The wait for a measurement goes on.
-func (p *tlpState) Reset() { *p = tlpState{wantSample: p.wantSample, misled: p.misled} }
+func (p *tlpState) Reset() {
+	*p = tlpState{wantSample: p.wantSample, earlyWasSpurious: p.earlyWasSpurious}
+}
 
 // tlpAck is what TLP has to know of an ACK.
 type tlpAck struct {
@@ -104,11 +106,11 @@ func (p *tlpState) Acked(a tlpAck) (repaired bool) {
 	switch {
 	case !p.isRetrans: // new data, which arrived
 	case a.DSACKProbe: // both the original and the probe arrived
-		p.misled = p.misled || p.early
+		p.earlyWasSpurious = p.earlyWasSpurious || p.early
 	case a.Ack.After(p.endSeq):
 		repaired = true
 	case a.DupNoSACK: // the probe was a duplicate, to a receiver without DSACK
-		p.misled = p.misled || p.early
+		p.earlyWasSpurious = p.earlyWasSpurious || p.early
 	default:
 		return false // it remains open
 	}

@@ -232,7 +232,7 @@ func (e *Engine) traceOutput(s *Socket) {
 // traceVars reads the variables of c.
 func traceVars(c *Conn) TraceVars {
 	v := TraceVars{
-		State: c.state, CAState: c.ca,
+		State: c.state, CAState: c.caState,
 		SndWnd: c.snd.Wnd, SndUna: c.sndUna, SndNxt: c.sndNxt, RcvNxt: c.rq.Nxt(),
 		RTO: c.est.RTO(), SRTT: c.est.SRTT(), RTTVar: c.est.RTTVar(),
 	}

@@ -19,24 +19,24 @@ const (
 // cubic is CUBIC (RFC 9438), with HyStart++ unless told otherwise. Windows are octets and times seconds.
 type cubic struct {
 	window
-	hystart   hystartPlusPlus
-	wMax      float64     // W_max, 0 while undefined
-	k         float64     // K
-	wEst      float64     // W_est
-	frac      float32     // what of an octet cwnd has grown by
-	cwndPrior uint32      // cwnd_prior
-	epoch     wheel.Time  // t_epoch, put off by what t must not include
-	paused    wheel.Time  // when the sender ceased to be limited by the window
-	before    *cubicSaved // nil before the first event
-	staged    bool        // a congestion avoidance stage is under way
-	resting   bool        // paused is set
-	flat      bool        // the next stage begins with K = 0 at the window as it is
-	fast      bool        // fast convergence
-	quick     bool        // hystart is in use
+	hystart         hystartPlusPlus
+	wMax            float64     // W_max, 0 while undefined
+	k               float64     // K
+	wEst            float64     // W_est
+	frac            float32     // what of an octet cwnd has grown by
+	cwndPrior       uint32      // cwnd_prior
+	epoch           wheel.Time  // t_epoch, put off by what t must not include
+	pausedAt        wheel.Time  // when the sender ceased to be limited by the window
+	savedCubic      *cubicState // nil before the first event
+	staged          bool        // a congestion avoidance stage is under way
+	paused          bool        // paused is set
+	startFlat       bool        // the next stage begins with K = 0 at the window as it is
+	fastConvergence bool        // fast convergence
+	useHystart      bool        // hystart is in use
 }
 
 // cubicSaved is what RFC 9438 §4.9.2 has saved, beside cwnd and ssthresh.
-type cubicSaved struct {
+type cubicState struct {
 	wMax, k, wEst float64
 	epoch         wheel.Time
 	cwndPrior     uint32
@@ -44,22 +44,22 @@ type cubicSaved struct {
 }
 
 func newCubic(cfg Config) *cubic {
-	c := &cubic{window: newWindow(cfg), fast: !cfg.NoFastConvergence}
+	c := &cubic{window: newWindow(cfg), fastConvergence: !cfg.NoFastConvergence}
 	if cfg.SlowStart != StandardSlowStart {
-		c.hystart, c.quick = *newHystart(cfg.Paced), true
+		c.hystart, c.useHystart = *newHystart(cfg.Paced), true
 	}
 	return c
 }
 
 func (c *cubic) OnAck(now wheel.Time, a Ack) (delayed bool) {
-	acked := c.admit(now, a)
+	acked := c.growthBytes(now, a)
 	if c.InSlowStart() {
 		c.staged = false
-		if !c.quick || c.ssthresh != infinite {
+		if !c.useHystart || c.ssthresh != infinite {
 			c.slowStart(acked, c.abc())
 		} else if delayed = c.hystartAck(&c.hystart, a, acked); delayed {
 			// RFC 9438 §4.10: after HyStart++ W_max is undefined, and cwnd_prior is cwnd.
-			c.cwndPrior, c.flat = c.cwnd, true
+			c.cwndPrior, c.startFlat = c.cwnd, true
 		}
 		return delayed
 	}
@@ -69,20 +69,20 @@ func (c *cubic) OnAck(now wheel.Time, a Ack) (delayed bool) {
 	}
 	c.resume(now)
 	if !c.staged {
-		c.begin(now)
+		c.startStage(now)
 	}
 	c.increase(now, float64(min(acked, c.cwnd)), a)
 	return false
 }
 
 // begin starts a congestion avoidance stage.
-func (c *cubic) begin(now wheel.Time) {
+func (c *cubic) startStage(now wheel.Time) {
 	w := float64(c.cwnd)
 	c.staged, c.epoch, c.wEst, c.frac = true, now, w, 0
 	// RFC 9438 §4.8: after a timeout "K is set to 0, and W_max is set to the congestion window size at the beginning of the
 	// current congestion avoidance stage." So it is where the window is above W_max already.
-	if c.flat || c.wMax <= w {
-		c.k, c.wMax, c.flat = 0, w, false
+	if c.startFlat || c.wMax <= w {
+		c.k, c.wMax, c.startFlat = 0, w, false
 		return
 	}
 	c.k = cubeRoot((c.wMax - w) / float64(cubicC*float64(c.mss)))
@@ -109,7 +109,7 @@ func (c *cubic) increase(now wheel.Time, acked float64, a Ack) {
 		alpha = 1
 	}
 	c.wEst += float64(float64(alpha*float64(c.mss))*acked) / cwnd
-	c.wEst = min(c.wEst, float64(c.limit))
+	c.wEst = min(c.wEst, float64(c.maxCwnd))
 
 	if c.at(t) < c.wEst {
 		// RFC 9438 §4.3: "CUBIC is in the Reno-friendly region and cwnd SHOULD be set to W_est at each reception of a new ACK."
@@ -130,86 +130,86 @@ func (c *cubic) increase(now wheel.Time, acked float64, a Ack) {
 
 // octets turns a window into one that the limits allow.
 func (c *cubic) octets(w float64) uint32 {
-	return uint32(min(max(w, float64(c.mss)), float64(c.limit)))
+	return uint32(min(max(w, float64(c.mss)), float64(c.maxCwnd)))
 }
 
 // remember saves the stage and sets W_max, before the window is reduced.
-func (c *cubic) remember() {
-	if c.before == nil {
-		c.before = new(cubicSaved)
+func (c *cubic) saveAndSetWMax() {
+	if c.savedCubic == nil {
+		c.savedCubic = new(cubicState)
 	}
-	*c.before = cubicSaved{wMax: c.wMax, k: c.k, wEst: c.wEst, epoch: c.epoch, cwndPrior: c.cwndPrior, staged: c.staged}
+	*c.savedCubic = cubicState{wMax: c.wMax, k: c.k, wEst: c.wEst, epoch: c.epoch, cwndPrior: c.cwndPrior, staged: c.staged}
 	w := float64(c.cwnd)
 	c.cwndPrior = c.cwnd
-	if c.fast && w < c.wMax {
+	if c.fastConvergence && w < c.wMax {
 		// RFC 9438 §4.7: with fast convergence W_max is cwnd*(1+β_cubic)/2 if cwnd < W_max.
 		w = float64(w*(betaDen+betaNum)) / (2 * betaDen)
 	}
 	c.wMax = w
-	c.staged, c.resting, c.flat, c.frac = false, false, false, 0
+	c.staged, c.paused, c.startFlat, c.frac = false, false, false, 0
 }
 
 func (c *cubic) OnCongestion(_ wheel.Time, flight uint32, cause Cause) {
-	c.remember()
+	c.saveAndSetWMax()
 	c.reduce(flight, betaNum, betaDen, false)
 	c.cwnd = c.ssthresh
 	if cause == ECN {
 		// RFC 9438 §4.6: "reduction on ECE, cwnd >= 1 SMSS", and "ssthresh >= 2 SMSS".
-		c.cwnd = min(c.cwnd, max(uint32(uint64(min(flight, c.prior.cwnd))*betaNum/betaDen), c.mss))
+		c.cwnd = min(c.cwnd, max(uint32(uint64(min(flight, c.beforeEvent.cwnd))*betaNum/betaDen), c.mss))
 	}
 }
 
 func (c *cubic) OnTimeout(_ wheel.Time, flight uint32, first bool) {
 	if first {
-		c.remember()
+		c.saveAndSetWMax()
 	}
 	c.timeout(flight, betaNum, betaDen, first)
-	c.staged, c.flat = false, true
+	c.staged, c.startFlat = false, true
 }
 
 func (c *cubic) OnRecovered(_ wheel.Time, flight uint32) { c.recovered(flight) }
 
 func (c *cubic) Undo(_ wheel.Time, flight, acked uint32) bool {
-	was, prior, event := c.cwnd, c.prior, c.before
+	was, prior, event := c.cwnd, c.beforeEvent, c.savedCubic
 	if prior.set && was >= c.cwndPrior {
 		// RFC 9438 §4.9.2: where cwnd is higher than cwnd_prior already, the current values stay.
-		c.prior.set, c.recovering = false, false
+		c.beforeEvent.set, c.recovering = false, false
 		return true
 	}
 	if event == nil || !c.undo(flight, acked) {
 		return false
 	}
 	c.wMax, c.k, c.wEst, c.epoch = event.wMax, event.k, event.wEst, event.epoch
-	c.cwndPrior, c.staged, c.flat = event.cwndPrior, event.staged, false
+	c.cwndPrior, c.staged, c.startFlat = event.cwndPrior, event.staged, false
 	if prior.timeout {
 		// RFC 4015 rules: slow start leads back to ssthresh, and a stage begins there.
 		c.staged = false
 		return true
 	}
 	// RFC 9438 §4.9.2: cwnd and ssthresh are what they were.
-	c.cwnd, c.ssthresh = min(max(prior.cwnd, was), c.limit), max(prior.ssthresh, 2*c.mss)
+	c.cwnd, c.ssthresh = min(max(prior.cwnd, was), c.maxCwnd), max(prior.ssthresh, 2*c.mss)
 	return true
 }
 
 // pause stops t. RFC 9438 §4.2: it "MUST NOT include periods during which cwnd has not been updated due to
 // application-limited behavior".
 func (c *cubic) pause(now wheel.Time) {
-	if !c.resting {
-		c.resting, c.paused = true, now
+	if !c.paused {
+		c.paused, c.pausedAt = true, now
 	}
 }
 
 func (c *cubic) resume(now wheel.Time) {
-	if c.resting {
-		c.resting = false
-		c.epoch = c.epoch.Add(max(now.Sub(max(c.paused, c.epoch)), 0))
+	if c.paused {
+		c.paused = false
+		c.epoch = c.epoch.Add(max(now.Sub(max(c.pausedAt, c.epoch)), 0))
 	}
 }
 
 func (c *cubic) OnApplicationLimited(now wheel.Time) {
 	c.pause(now)
-	if c.valid != nil {
-		c.valid.OnIdle(now)
+	if c.validation != nil {
+		c.validation.OnIdle(now)
 		c.endPreserving(now)
 	}
 }
@@ -233,7 +233,7 @@ func (c *cubic) Name() string { return "cubic" }
 
 func (c *cubic) State() State {
 	s := c.state("cubic")
-	s.Conservative = c.quick && s.SlowStart && c.hystart.Conservative()
+	s.Conservative = c.useHystart && s.SlowStart && c.hystart.Conservative()
 	s.WMax, s.WEst = uint32(min(c.wMax, maxWindow)), uint32(min(c.wEst, maxWindow))
 	s.K = time.Duration(c.k * float64(time.Second))
 	return s

@@ -75,7 +75,7 @@ func TestCubicDecrease(t *testing.T) {
 	if c.wMax != 59500 {
 		t.Errorf("W_max %v after fast convergence, want 59500", c.wMax)
 	}
-	c.fast = false
+	c.fastConvergence = false
 	c.OnCongestion(0, 35*mss, FastRetransmit)
 	if c.wMax != 35*mss {
 		t.Errorf("W_max %v without fast convergence", c.wMax)

@@ -60,12 +60,12 @@ func (f *FRTO) OnAck(una, ack, nxt uint32, fresh, above bool) (Detection, FRTOAc
 				// RFC 5682 §3.1: "Stay in step 2 and wait for the next new acknowledgment."
 				return Undecided, Wait
 			}
-			return f.end(Genuine, Conventional) // a duplicate ACK: basic F-RTO reverts, RFC 5682 §2.1 (2a)
+			return f.finish(Genuine, Conventional) // a duplicate ACK: basic F-RTO reverts, RFC 5682 §2.1 (2a)
 		}
 		// RFC 5682 §3.1 (2a): the ACK covers all that was sent, or in the basic version less than what was retransmitted (RFC
 		// 5682 §2.1, 2a), and says nothing.
 		if !before(ack, f.recover) || !f.sack && before(ack, f.first) {
-			return f.end(Undecided, Conventional)
+			return f.finish(Undecided, Conventional)
 		}
 		// RFC 5682 §3.1: "transmit up to two new (previously unsent) segments and proceed to step 3."
 		f.recover, f.step = nxt, 3
@@ -73,11 +73,11 @@ func (f *FRTO) OnAck(una, ack, nxt uint32, fresh, above bool) (Detection, FRTOAc
 	case 3:
 		// RFC 5682 §3.1 (3a): the ACK covers more than what was sent by the timeout, or is a duplicate that tells nothing new.
 		if before(f.recover, ack) || above || !fresh || !f.sack && !advances {
-			return f.end(Genuine, Conventional)
+			return f.finish(Genuine, Conventional)
 		}
 		// RFC 5682 §3.1: "The retransmission timeout can be declared spurious, because the segment acknowledged with this ACK
 		// was transmitted before the timeout."
-		return f.end(Spurious, SendNew)
+		return f.finish(Spurious, SendNew)
 	}
 	return Undecided, Conventional
 }
@@ -91,7 +91,7 @@ func (f *FRTO) NoNewData() {
 // Reset forgets the recovery, when it is over.
 func (f *FRTO) Reset() { *f = FRTO{} }
 
-func (f *FRTO) end(v Detection, n FRTOAction) (Detection, FRTOAction) {
+func (f *FRTO) finish(v Detection, n FRTOAction) (Detection, FRTOAction) {
 	f.step = 0
 	if v == Spurious {
 		f.armed = false

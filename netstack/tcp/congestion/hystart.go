@@ -21,19 +21,19 @@ const noRTT = time.Duration(math.MaxInt64)
 // HyStart is HyStart++ (RFC 9406): slow start that slows down to a quarter when the round trip grows, for five rounds at
 // most, and goes back to full speed if the growth was noise. It is for the initial slow start only.
 type hystartPlusPlus struct {
-	last, current time.Duration // lastRoundMinRTT, currentRoundMinRTT
-	baseline      time.Duration // cssBaselineMinRtt
-	end           uint32        // windowEnd
-	samples       uint8         // rttSampleCount, held at nRTTSample
-	rounds        uint8         // in conservative slow start
-	paced         bool
-	started       bool
-	css           bool
+	lastRoundMinRTT, currentRoundMinRTT time.Duration // lastRoundMinRTT, currentRoundMinRTT
+	baselineMinRTT                      time.Duration // cssBaselineMinRtt
+	windowEnd                           uint32        // windowEnd
+	samples                             uint8         // rttSampleCount, held at nRTTSample
+	rounds                              uint8         // in conservative slow start
+	paced                               bool
+	started                             bool
+	css                                 bool
 }
 
 // newHystart returns one at the start of a connection.
 func newHystart(paced bool) *hystartPlusPlus {
-	return &hystartPlusPlus{last: noRTT, current: noRTT, baseline: noRTT, paced: paced}
+	return &hystartPlusPlus{lastRoundMinRTT: noRTT, currentRoundMinRTT: noRTT, baselineMinRTT: noRTT, paced: paced}
 }
 
 // Conservative reports whether it is in Conservative Slow Start (CSS).
@@ -56,21 +56,21 @@ func (h *hystartPlusPlus) Growth(acked, mss uint32) uint32 {
 // start is over.
 func (h *hystartPlusPlus) OnAck(rtt time.Duration, una, nxt uint32) (done bool) {
 	if !h.started {
-		h.started, h.end = true, nxt
+		h.started, h.windowEnd = true, nxt
 	}
 	if rtt > 0 {
 		// RFC 9406 §4.2: "currentRoundMinRTT = min(currentRoundMinRTT, currRTT)"
-		h.current = min(h.current, rtt)
+		h.currentRoundMinRTT = min(h.currentRoundMinRTT, rtt)
 		h.samples = min(h.samples+1, nRTTSample)
 	}
 	if h.samples >= nRTTSample {
-		h.compare()
+		h.compareRounds()
 	}
-	if before(una, h.end) {
+	if before(una, h.windowEnd) {
 		return false
 	}
 	// The round ends, and the next one with what is sent by now.
-	h.end, h.last, h.current, h.samples = nxt, h.current, noRTT, 0
+	h.windowEnd, h.lastRoundMinRTT, h.currentRoundMinRTT, h.samples = nxt, h.currentRoundMinRTT, noRTT, 0
 	if h.css {
 		// RFC 9406 §4.2: "If the transition into CSS happens in the middle of a round, that partial round counts towards the
 		// limit."
@@ -80,15 +80,15 @@ func (h *hystartPlusPlus) OnAck(rtt time.Duration, una, nxt uint32) (done bool) 
 	return false
 }
 
-func (h *hystartPlusPlus) compare() {
+func (h *hystartPlusPlus) compareRounds() {
 	switch {
-	case h.css && h.current < h.baseline:
+	case h.css && h.currentRoundMinRTT < h.baselineMinRTT:
 		// The round trip fell below that of the entry: slow start goes on at full speed.
-		h.css, h.baseline = false, noRTT
-	case !h.css && h.last != noRTT:
+		h.css, h.baselineMinRTT = false, noRTT
+	case !h.css && h.lastRoundMinRTT != noRTT:
 		// RFC 9406 §4.2: "RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR, MAX_RTT_THRESH))"
-		if thresh := max(minRTTThresh, min(h.last/minRTTDivisor, maxRTTThresh)); h.current-h.last >= thresh {
-			h.css, h.baseline, h.rounds = true, h.current, 0
+		if thresh := max(minRTTThresh, min(h.lastRoundMinRTT/minRTTDivisor, maxRTTThresh)); h.currentRoundMinRTT-h.lastRoundMinRTT >= thresh {
+			h.css, h.baselineMinRTT, h.rounds = true, h.currentRoundMinRTT, 0
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (s *hystartTest) round(rtt time.Duration, n uint32) (done bool) {
 	s.t.Helper()
 	next := s.una + n + 1 // SND.NXT when the round's ACKs arrive
 	if !s.h.started {
-		s.h.started, s.h.end = true, s.una+n
+		s.h.started, s.h.windowEnd = true, s.una+n
 	}
 	for range n {
 		if done {

@@ -21,7 +21,7 @@ func newNewReno(cfg Config) *newReno {
 }
 
 func (c *newReno) OnAck(now wheel.Time, a Ack) (delayed bool) {
-	acked := c.admit(now, a)
+	acked := c.growthBytes(now, a)
 	switch {
 	case !c.InSlowStart():
 		c.avoid(acked)
@@ -39,7 +39,7 @@ func (w *window) hystartAck(h *hystartPlusPlus, a Ack, acked uint32) bool {
 	if h.OnAck(a.RTT, a.Una, a.Nxt) {
 		// RFC 9406 §4.2: "If CSS_ROUNDS rounds are complete, enter congestion avoidance by setting the ssthresh to the
 		// current cwnd."
-		w.ssthresh, w.counted = max(w.cwnd, 2*w.mss), 0
+		w.ssthresh, w.bytesAcked = max(w.cwnd, 2*w.mss), 0
 		return true
 	}
 	return false
@@ -56,8 +56,8 @@ func (c *newReno) OnRecovered(_ wheel.Time, flight uint32)           { c.recover
 func (c *newReno) Undo(_ wheel.Time, flight, acked uint32) bool { return c.undo(flight, acked) }
 
 func (c *newReno) OnApplicationLimited(now wheel.Time) {
-	if c.valid != nil {
-		c.valid.OnIdle(now)
+	if c.validation != nil {
+		c.validation.OnIdle(now)
 		c.endPreserving(now)
 	}
 }

@@ -11,7 +11,7 @@ package congestion
 type PRR struct {
 	ssthresh, mss, recoverFS uint32
 	delivered, out           uint64 // prr_delivered, prr_out
-	guessed                  uint32 // what duplicate ACKs were taken for, without SACK
+	dupAckCredit             uint32 // what duplicate ACKs were taken for, without SACK
 }
 
 // RecoverFS returns the octets that PRR.Start takes for what was in flight: outstanding is SND.NXT-SND.UNA and sacked the
@@ -41,10 +41,10 @@ func (p *PRR) OnAck(delivered, pipe uint32, advanced, lost bool) (sndcnt uint32)
 		// RFC 9937 §6.2: "out = DIV_ROUND_UP(prr_delivered * ssthresh, RecoverFS)", "SndCnt = out - prr_out"
 		fs := uint64(p.recoverFS)
 		// The product stays below 2^64: more than RecoverFS can only be delivered by what is sent meanwhile.
-		n = less((min(p.delivered, maxWindow)*uint64(p.ssthresh)+fs-1)/fs, p.out)
+		n = saturatingSub((min(p.delivered, maxWindow)*uint64(p.ssthresh)+fs-1)/fs, p.out)
 	} else {
 		// RFC 9937 §6.2: "SndCnt = MAX(prr_delivered - prr_out, DeliveredData)"
-		n = max(less(p.delivered, p.out), uint64(delivered))
+		n = max(saturatingSub(p.delivered, p.out), uint64(delivered))
 		// RFC 9937 §6.2: "SafeACK = (SND.UNA advances and no further loss indicated)"
 		if advanced && !lost {
 			n += uint64(p.mss)
@@ -75,17 +75,17 @@ func (p *PRR) DeliveredWithoutSACK(advance uint32) uint32 {
 	if advance > 0 {
 		// What filled the hole had sent no duplicate ACK: a segment at least is news, as in Linux. Without it a partial ACK would
 		// count for nothing behind many duplicate ones, and the next hole wait for the timer.
-		n = max(advance-min(advance, p.guessed), min(advance, p.mss))
-		p.guessed -= min(advance-n, p.guessed)
+		n = max(advance-min(advance, p.dupAckCredit), min(advance, p.mss))
+		p.dupAckCredit -= min(advance-n, p.dupAckCredit)
 	}
 	// RFC 9937 §6.2: "PRR disallows incrementing DeliveredData when the total bytes delivered in a PRR episode would exceed
 	// the estimated data outstanding upon entering recovery (RecoverFS)."
-	n = uint32(min(uint64(n), less(uint64(p.recoverFS), p.delivered)))
+	n = uint32(min(uint64(n), saturatingSub(uint64(p.recoverFS), p.delivered)))
 	if advance == 0 {
-		p.guessed += n
+		p.dupAckCredit += n
 	}
 	return n
 }
 
 // less returns a-b, 0 if that is negative.
-func less(a, b uint64) uint64 { return a - min(a, b) }
+func saturatingSub(a, b uint64) uint64 { return a - min(a, b) }

@@ -19,8 +19,8 @@ func Replace(old Controller, name string, cfg Config) (Controller, error) {
 		panic("BUG: congestion: a control that was not made by New is to be replaced")
 	}
 	w, was := c.(standard).common(), o.common()
-	w.cwnd = min(max(was.cwnd, w.mss), w.limit)
-	w.ssthresh, w.fresh = was.ssthresh, was.fresh
+	w.cwnd = min(max(was.cwnd, w.mss), w.maxCwnd)
+	w.ssthresh, w.noEvents = was.ssthresh, was.noEvents
 	w.afterTimeout, w.recovering = was.afterTimeout, was.recovering
 	if c, ok := c.(*cubic); ok {
 		c.cwndPrior = w.cwnd

@@ -41,14 +41,14 @@ func (e *Eifel) Reset() { *e = Eifel{} }
 // each has been reported, none was needed. It keeps counts of segments, not their ranges: the caller passes each
 // segment's report once. The zero value is ready.
 type DSACK struct {
-	pending uint32 // retransmissions without a report
-	lost    bool   // one retransmission had to be repeated, or its loss was seen: counts prove nothing any more
+	pending      uint32 // retransmissions without a report
+	inconclusive bool   // one retransmission had to be repeated, or its loss was seen: counts prove nothing any more
 }
 
 // OnRetransmit counts a segment that was retransmitted. again tells that it had been already, in this recovery: then one
 // of two duplicates may be missing, and no verdict is given.
 func (d *DSACK) OnRetransmit(again bool) {
-	d.lost = d.lost || again
+	d.inconclusive = d.inconclusive || again
 	if d.pending < 1<<31 {
 		d.pending++
 	}
@@ -61,13 +61,13 @@ func (d *DSACK) OnDuplicate(n uint32) Detection {
 		return Undecided
 	}
 	if n > d.pending {
-		d.lost = true // more duplicates than retransmissions: the network makes them
+		d.inconclusive = true // more duplicates than retransmissions: the network makes them
 	}
 	d.pending -= min(n, d.pending)
 	switch {
 	case d.pending > 0:
 		return Undecided
-	case d.lost:
+	case d.inconclusive:
 		return Genuine
 	}
 	return Spurious

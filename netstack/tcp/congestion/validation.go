@@ -15,31 +15,31 @@ const pipeBuckets = 4
 // pipeACK, the octets acknowledged in a round trip, and remembers the largest of a period of max(3·RTT, 1 s), in buckets
 // of a quarter of it. The zero value is ready, and takes any window for valid until there is a measurement.
 type validation struct {
-	samples [pipeBuckets]uint32
-	acked   uint32     // in this round so far
-	end     uint32     // the round ends when this is acknowledged
-	begun   wheel.Time // when the current bucket was begun
-	size    time.Duration
-	since   wheel.Time // when the nonvalidated phase began
-	rounds  bool       // a round is under way
-	defined bool       // there is a sample
-	unused  bool       // in the nonvalidated phase
-	bucket  uint8      // the current one
+	samples     [pipeBuckets]uint32
+	acked       uint32     // in this round so far
+	roundEnd    uint32     // the round ends when this is acknowledged
+	bucketStart wheel.Time // when the current bucket was begun
+	bucketSize  time.Duration
+	unusedSince wheel.Time // when the nonvalidated phase began
+	inRound     bool       // a round is under way
+	defined     bool       // there is a sample
+	unused      bool       // in the nonvalidated phase
+	bucket      uint8      // the current one
 }
 
 // OnAck counts octets acknowledged. una is SND.UNA after the ACK, nxt SND.NXT.
 func (v *validation) OnAck(now wheel.Time, acked, una, nxt uint32, srtt time.Duration) {
 	v.age(now, srtt)
-	if !v.rounds {
-		v.rounds, v.end, v.acked = true, nxt, 0
+	if !v.inRound {
+		v.inRound, v.roundEnd, v.acked = true, nxt, 0
 	}
 	v.acked = uint32(min(uint64(v.acked)+uint64(acked), maxWindow))
 	b := &v.samples[v.bucket]
-	if v.defined || !before(una, v.end) {
+	if v.defined || !before(una, v.roundEnd) {
 		*b = max(*b, v.acked) // a round that goes on already counts with what it has
 	}
-	if !before(una, v.end) {
-		v.defined, v.end, v.acked = true, nxt, 0
+	if !before(una, v.roundEnd) {
+		v.defined, v.roundEnd, v.acked = true, nxt, 0
 	}
 }
 
@@ -47,10 +47,10 @@ func (v *validation) OnAck(now wheel.Time, acked, una, nxt uint32, srtt time.Dur
 func (v *validation) OnIdle(now wheel.Time) { v.age(now, 0) }
 
 func (v *validation) age(now wheel.Time, srtt time.Duration) {
-	if srtt > 0 || v.size == 0 {
-		v.size = max(3*min(max(srtt, 0), time.Hour), time.Second) / pipeBuckets
+	if srtt > 0 || v.bucketSize == 0 {
+		v.bucketSize = max(3*min(max(srtt, 0), time.Hour), time.Second) / pipeBuckets
 	}
-	n := now.Sub(v.begun) / v.size
+	n := now.Sub(v.bucketStart) / v.bucketSize
 	if n <= 0 {
 		return
 	}
@@ -58,7 +58,7 @@ func (v *validation) age(now wheel.Time, srtt time.Duration) {
 		v.bucket = (v.bucket + 1) % pipeBuckets
 		v.samples[v.bucket] = 0
 	}
-	v.begun = now
+	v.bucketStart = now
 }
 
 // PipeACK returns the measure, in octets, and whether there is one.
@@ -82,12 +82,12 @@ func (v *validation) expired(now wheel.Time, cwnd uint32) bool {
 		return false
 	}
 	if !v.unused {
-		v.unused, v.since = true, now
+		v.unused, v.unusedSince = true, now
 	}
-	if now.Sub(v.since) < nonvalidatedPeriod {
+	if now.Sub(v.unusedSince) < nonvalidatedPeriod {
 		return false
 	}
-	v.since = now
+	v.unusedSince = now
 	return true
 }
 
@@ -102,7 +102,7 @@ func (v *validation) lossFlight(cwnd uint32) uint32 {
 }
 
 // reset forgets the measurement, which congestion made void.
-func (v *validation) reset() { *v = validation{size: v.size, begun: v.begun} }
+func (v *validation) reset() { *v = validation{bucketSize: v.bucketSize, bucketStart: v.bucketStart} }
 
 // before reports whether sequence number s comes before t.
 func before(s, t uint32) bool { return int32(s-t) < 0 }

@@ -19,11 +19,11 @@ import (
 type vegas struct {
 	window
 	alpha, beta, gamma uint32
-	base, rtt          time.Duration // BaseRTT, and the least of this round; 0 for none
-	end                uint32        // the round ends when this is acknowledged
-	start              uint32        // the window when the round began
-	rounds             bool
-	still              bool // in slow start, the window stays in this round
+	baseRTT, roundRTT  time.Duration // BaseRTT, and the least of this round; 0 for none
+	roundEnd           uint32        // the round ends when this is acknowledged
+	roundCwnd          uint32        // the window when the round began
+	inRound            bool
+	holdRound          bool // in slow start, the window stays in this round
 }
 
 func newVegas(cfg Config) (*vegas, error) {
@@ -38,43 +38,43 @@ func newVegas(cfg Config) (*vegas, error) {
 }
 
 func (c *vegas) OnAck(now wheel.Time, a Ack) (delayed bool) {
-	acked := c.admit(now, a)
-	if !c.rounds {
-		c.round(a.Nxt)
+	acked := c.growthBytes(now, a)
+	if !c.inRound {
+		c.startRound(a.Nxt)
 	}
 	if a.RTT > 0 {
-		c.base, c.rtt = least(c.base, a.RTT), least(c.rtt, a.RTT)
+		c.baseRTT, c.roundRTT = least(c.baseRTT, a.RTT), least(c.roundRTT, a.RTT)
 	}
 	if a.MinRTT > 0 {
-		c.base = least(c.base, a.MinRTT)
+		c.baseRTT = least(c.baseRTT, a.MinRTT)
 	}
 	slow := c.InSlowStart()
-	if slow && !c.still {
+	if slow && !c.holdRound {
 		c.slowStart(acked, c.abc())
 	}
-	if before(a.Una, c.end) {
+	if before(a.Una, c.roundEnd) {
 		return false
 	}
-	if c.rtt > 0 && c.base > 0 {
-		delayed = c.compare(acked > 0 && !slow)
+	if c.roundRTT > 0 && c.baseRTT > 0 {
+		delayed = c.endRound(acked > 0 && !slow)
 	}
-	c.still = !c.still
-	c.round(a.Nxt)
+	c.holdRound = !c.holdRound
+	c.startRound(a.Nxt)
 	return delayed
 }
 
-func (c *vegas) round(nxt uint32) {
-	c.rounds, c.end, c.start, c.rtt = true, nxt, c.cwnd, 0
+func (c *vegas) startRound(nxt uint32) {
+	c.inRound, c.roundEnd, c.roundCwnd, c.roundRTT = true, nxt, c.cwnd, 0
 }
 
 // compare is what happens once per round trip. limited is whether the window may grow. It reports whether it ended slow start.
-func (c *vegas) compare(limited bool) (ended bool) {
-	waiting := c.waiting()
+func (c *vegas) endRound(limited bool) (ended bool) {
+	waiting := c.queuedBytes()
 	mss := uint64(c.mss)
 	switch {
 	case c.InSlowStart():
 		// When the actual rate is below the expected one by γ, slow start is over. Only a round in which the window stayed tells.
-		if c.still && waiting > uint64(c.gamma)*mss {
+		if c.holdRound && waiting > uint64(c.gamma)*mss {
 			c.ssthresh = max(c.cwnd, 2*c.mss)
 			c.afterTimeout = false
 			return true
@@ -92,9 +92,9 @@ func (c *vegas) compare(limited bool) (ended bool) {
 }
 
 // waiting is cwnd·(RTT-BaseRTT)/RTT, in octets.
-func (c *vegas) waiting() uint64 {
-	hi, lo := bits.Mul64(uint64(c.start), uint64(c.rtt-c.base))
-	q, _ := bits.Div64(hi, lo, uint64(c.rtt)) // hi < rtt, as start < 2^32 and the quotient is at most start
+func (c *vegas) queuedBytes() uint64 {
+	hi, lo := bits.Mul64(uint64(c.roundCwnd), uint64(c.roundRTT-c.baseRTT))
+	q, _ := bits.Div64(hi, lo, uint64(c.roundRTT)) // hi < rtt, as start < 2^32 and the quotient is at most start
 	return q
 }
 
@@ -109,34 +109,34 @@ func least(a, b time.Duration) time.Duration {
 func (c *vegas) OnCongestion(_ wheel.Time, flight uint32, _ Cause) {
 	c.reduce(flight, 1, 2, false)
 	c.cwnd = c.ssthresh
-	c.rounds = false
+	c.inRound = false
 }
 
 func (c *vegas) OnTimeout(_ wheel.Time, flight uint32, first bool) {
 	c.timeout(flight, 1, 2, first)
-	c.rounds, c.still = false, false
+	c.inRound, c.holdRound = false, false
 }
 
 func (c *vegas) OnRecovered(_ wheel.Time, flight uint32) {
 	c.recovered(flight)
-	c.rounds = false
+	c.inRound = false
 }
 
 func (c *vegas) Undo(_ wheel.Time, flight, acked uint32) bool {
-	c.rounds = false
+	c.inRound = false
 	return c.undo(flight, acked)
 }
 
 func (c *vegas) OnApplicationLimited(now wheel.Time) {
-	if c.valid != nil {
-		c.valid.OnIdle(now)
+	if c.validation != nil {
+		c.validation.OnIdle(now)
 		c.endPreserving(now)
 	}
 }
 
 func (c *vegas) OnIdle(now wheel.Time, idle, rto time.Duration) {
 	if c.idle(now, idle, rto) {
-		c.rounds, c.still = false, false
+		c.inRound, c.holdRound = false, false
 	}
 }
 
@@ -145,7 +145,7 @@ func (c *vegas) Name() string      { return "vegas" }
 
 func (c *vegas) State() State {
 	s := c.state("vegas")
-	s.BaseRTT = c.base
+	s.BaseRTT = c.baseRTT
 	return s
 }
 

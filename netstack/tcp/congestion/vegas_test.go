@@ -39,11 +39,11 @@ func TestVegasSlowStart(t *testing.T) {
 	h := newControlTest(t, "vegas", Config{})
 	c := h.c.(*vegas)
 	var windows []uint32
-	last := c.end
+	last := c.roundEnd
 	for range 400 {
 		h.ack(mss)
-		if c.end != last {
-			last = c.end
+		if c.roundEnd != last {
+			last = c.roundEnd
 			windows = append(windows, c.cwnd/mss)
 		}
 	}

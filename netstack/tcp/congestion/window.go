@@ -16,31 +16,31 @@ func initialWindow(mss uint32) uint32 {
 // window is what the controls have in common: RFC 5681, and what undoes it.
 type window struct {
 	cwnd, ssthresh uint32
-	mss, limit     uint32
+	mss, maxCwnd   uint32
 	iw             uint32      // Config.InitialWindow, 0 for InitialWindow(mss)
-	counted        uint32      // octets acknowledged since the last increase in congestion avoidance
-	prior          saved       // before the last event
-	valid          *validation // nil without
-	fresh          bool        // nothing happened yet: a change of MSS still sets the initial window
+	bytesAcked     uint32      // octets acknowledged since the last increase in congestion avoidance
+	beforeEvent    savedWindow // before the last event
+	validation     *validation // nil without
+	noEvents       bool        // nothing happened yet: a change of MSS still sets the initial window
 	synLost        bool
 	limitBurst     bool
 	afterTimeout   bool // in the slow start that follows a timeout
 	recovering     bool // in fast recovery
 }
 
-type saved struct {
+type savedWindow struct {
 	cwnd, ssthresh, flight uint32
 	set, timeout           bool
 }
 
 func newWindow(cfg Config) window {
 	w := window{
-		ssthresh: infinite, mss: cfg.MSS, limit: cfg.MaxWindow, iw: cfg.InitialWindow,
-		fresh: true, synLost: cfg.SYNLost, limitBurst: cfg.LimitBurst,
+		ssthresh: infinite, mss: cfg.MSS, maxCwnd: cfg.MaxWindow, iw: cfg.InitialWindow,
+		noEvents: true, synLost: cfg.SYNLost, limitBurst: cfg.LimitBurst,
 	}
 	w.cwnd = w.initial()
 	if cfg.Validate {
-		w.valid = new(validation)
+		w.validation = new(validation)
 	}
 	return w
 }
@@ -60,24 +60,24 @@ func (w *window) restart() uint32 {
 	if iw == 0 {
 		iw = initialWindow(w.mss)
 	}
-	return min(max(iw, w.mss), w.limit)
+	return min(max(iw, w.mss), w.maxCwnd)
 }
 
 func (w *window) Cwnd() uint32      { return w.cwnd }
 func (w *window) Ssthresh() uint32  { return w.ssthresh }
-func (w *window) Raise(to uint32)   { w.cwnd = max(w.cwnd, min(to, w.limit)) }
+func (w *window) Raise(to uint32)   { w.cwnd = max(w.cwnd, min(to, w.maxCwnd)) }
 func (w *window) InSlowStart() bool { return w.cwnd < w.ssthresh }
 
 // admit notes an ACK, and returns the octets that may count for growth: none if the window was not what limited the
 // sender, and never more than were in flight.
-func (w *window) admit(now wheel.Time, a Ack) uint32 {
-	w.fresh = false
+func (w *window) growthBytes(now wheel.Time, a Ack) uint32 {
+	w.noEvents = false
 	acked := min(a.Acked, a.Flight)
-	if w.valid != nil {
-		w.valid.OnAck(now, acked, a.Una, a.Nxt, a.SRTT)
+	if w.validation != nil {
+		w.validation.OnAck(now, acked, a.Una, a.Nxt, a.SRTT)
 		w.endPreserving(now)
 		// RFC 7661: in the nonvalidated phase the window is preserved, and not grown.
-		if !w.valid.Validated(w.cwnd) {
+		if !w.validation.Validated(w.cwnd) {
 			return 0
 		}
 	}
@@ -89,13 +89,13 @@ func (w *window) admit(now wheel.Time, a Ack) uint32 {
 }
 
 // grow adds n octets, as far as to the limits.
-func (w *window) grow(n uint32) { w.cwnd = uint32(min(uint64(w.cwnd)+uint64(n), uint64(w.limit))) }
+func (w *window) grow(n uint32) { w.cwnd = uint32(min(uint64(w.cwnd)+uint64(n), uint64(w.maxCwnd))) }
 
 // slowStart grows the window by the octets acknowledged, l segments of them at most, as far as to ssthresh.
 func (w *window) slowStart(acked, l uint32) {
 	w.grow(min(acked, l*w.mss, w.ssthresh-w.cwnd))
 	if !w.InSlowStart() {
-		w.afterTimeout, w.counted = false, 0
+		w.afterTimeout, w.bytesAcked = false, 0
 	}
 }
 
@@ -112,26 +112,26 @@ func (w *window) abc() uint32 {
 // avoid is congestion avoidance: a segment for each window acknowledged.
 func (w *window) avoid(acked uint32) {
 	// RFC 5681 §3.1: "When the number of bytes acknowledged reaches cwnd, then cwnd can be incremented by up to SMSS bytes."
-	w.counted += min(acked, w.cwnd)
-	if w.counted >= w.cwnd {
-		w.counted -= w.cwnd
+	w.bytesAcked += min(acked, w.cwnd)
+	if w.bytesAcked >= w.cwnd {
+		w.bytesAcked -= w.cwnd
 		w.grow(w.mss)
 	}
 }
 
 // reduce saves what Undo restores, sets ssthresh to the share num/den of what is in flight, and returns that.
 func (w *window) reduce(flight, num, den uint32, timeout bool) {
-	w.fresh = false
-	w.prior = saved{cwnd: w.cwnd, ssthresh: w.ssthresh, flight: min(flight, w.cwnd), set: true, timeout: timeout}
+	w.noEvents = false
+	w.beforeEvent = savedWindow{cwnd: w.cwnd, ssthresh: w.ssthresh, flight: min(flight, w.cwnd), set: true, timeout: timeout}
 	// FlightSize may exceed cwnd, by limited transmit or after a reduction: the window was what the network was to take.
 	flight = min(flight, w.cwnd)
-	if w.valid != nil {
-		flight = min(max(flight, w.valid.lossFlight(w.cwnd)), w.cwnd)
-		w.valid.reset()
+	if w.validation != nil {
+		flight = min(max(flight, w.validation.lossFlight(w.cwnd)), w.cwnd)
+		w.validation.reset()
 	}
 	// RFC 5681 §3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)"
 	w.ssthresh = max(uint32(uint64(flight)*uint64(num)/uint64(den)), 2*w.mss)
-	w.counted, w.afterTimeout, w.recovering = 0, false, !timeout
+	w.bytesAcked, w.afterTimeout, w.recovering = 0, false, !timeout
 }
 
 // timeout is the response to an expiry of the retransmission timer.
@@ -144,7 +144,7 @@ func (w *window) timeout(flight, num, den uint32, first bool) {
 	// RFC 5681 §3.1: "cwnd MUST be set to no more than the loss window, LW, which equals 1 full-sized segment (regardless of
 	// the value of IW)."
 	w.cwnd = w.mss
-	w.fresh, w.counted, w.afterTimeout, w.recovering = false, 0, true, false
+	w.noEvents, w.bytesAcked, w.afterTimeout, w.recovering = false, 0, true, false
 }
 
 func (w *window) recovered(flight uint32) {
@@ -152,9 +152,9 @@ func (w *window) recovered(flight uint32) {
 		return // a timeout ended the recovery, and slow start goes on, or it was undone
 	}
 	w.recovering = false
-	w.counted = 0
+	w.bytesAcked = 0
 	// DEVIATION RFC 7661 §4.4.1: what was retransmitted is not taken off a window that was not validated.
-	w.cwnd = min(max(w.ssthresh, w.mss), w.limit)
+	w.cwnd = min(max(w.ssthresh, w.mss), w.maxCwnd)
 	if w.limitBurst {
 		// RFC 6582 §3.2: "min (ssthresh, max(FlightSize, SMSS) + SMSS)"
 		w.cwnd = uint32(min(uint64(w.cwnd), uint64(max(flight, w.mss))+uint64(w.mss)))
@@ -163,20 +163,20 @@ func (w *window) recovered(flight uint32) {
 
 // undo is the Eifel response, but that it never lowers the window.
 func (w *window) undo(flight, acked uint32) bool {
-	if !w.prior.set {
+	if !w.beforeEvent.set {
 		return false
 	}
-	w.prior.set, w.recovering = false, false
+	w.beforeEvent.set, w.recovering = false, false
 	// RFC 4015 §3.1 (0): pipe_prev is the larger of FlightSize and ssthresh before the event.
-	if w.prior.ssthresh != infinite {
-		w.ssthresh = max(w.ssthresh, w.prior.flight, w.prior.ssthresh)
+	if w.beforeEvent.ssthresh != infinite {
+		w.ssthresh = max(w.ssthresh, w.beforeEvent.flight, w.beforeEvent.ssthresh)
 	} else {
 		w.ssthresh = infinite
 	}
 	// RFC 4015 §3.4: cwnd <- FlightSize + min(bytes_acked, IW): no burst larger than an initial window follows.
 	restored := uint64(flight) + uint64(min(acked, w.restart()))
-	w.cwnd = uint32(min(max(restored, uint64(w.cwnd)), max(uint64(w.prior.cwnd), uint64(w.cwnd)), uint64(w.limit)))
-	w.afterTimeout, w.counted = false, 0
+	w.cwnd = uint32(min(max(restored, uint64(w.cwnd)), max(uint64(w.beforeEvent.cwnd), uint64(w.cwnd)), uint64(w.maxCwnd)))
+	w.afterTimeout, w.bytesAcked = false, 0
 	return true
 }
 
@@ -184,21 +184,21 @@ func (w *window) undo(flight, acked uint32) bool {
 func (w *window) idle(now wheel.Time, idle, rto time.Duration) bool {
 	before := w.cwnd
 	switch {
-	case w.valid != nil:
-		w.valid.OnIdle(now)
+	case w.validation != nil:
+		w.validation.OnIdle(now)
 		w.endPreserving(now)
 	case idle > rto:
 		// RFC 5681 §4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent
 		// data in an interval exceeding the retransmission timeout."
 		w.cwnd = min(w.restart(), w.cwnd)
-		w.counted = 0
+		w.bytesAcked = 0
 	}
 	return w.cwnd < before
 }
 
 // endPreserving gives up what was not used for longer than RFC 7661 preserves it.
 func (w *window) endPreserving(now wheel.Time) {
-	if w.valid.expired(now, w.cwnd) {
+	if w.validation.expired(now, w.cwnd) {
 		// RFC 7661 §4.4.3: ssthresh = max(ssthresh, 3*cwnd/4), cwnd = max(1/2*cwnd, IW)
 		w.ssthresh = max(w.ssthresh, uint32(uint64(w.cwnd)*3/4))
 		w.cwnd = min(w.cwnd, max(w.cwnd/2, w.restart()))
@@ -211,9 +211,9 @@ func (w *window) setMSS(mss uint32) (ratio float64) {
 	}
 	old := w.mss
 	w.mss = mss
-	w.limit = max(w.limit, 2*mss)
+	w.maxCwnd = max(w.maxCwnd, 2*mss)
 	switch {
-	case w.fresh:
+	case w.noEvents:
 		w.cwnd = w.initial()
 	case mss < old:
 		// RFC 5681 §3.1: "cwnd SHOULD be reduced by the ratio of the old segment size to the new segment size."
@@ -227,8 +227,8 @@ func (w *window) setMSS(mss uint32) (ratio float64) {
 
 func (w *window) state(name string) State {
 	s := State{Name: name, Cwnd: w.cwnd, Ssthresh: w.ssthresh, SlowStart: w.InSlowStart()}
-	if w.valid != nil {
-		s.PipeACK, _ = w.valid.PipeACK()
+	if w.validation != nil {
+		s.PipeACK, _ = w.validation.PipeACK()
 	}
 	return s
 }

@@ -49,7 +49,7 @@ const (
 )
 
 // waits reports whether a segment in that state is to be retransmitted.
-func (s segmentState) waits() bool { return s&(stateLost|stateRetransOut) == stateLost }
+func (s segmentState) needsRexmit() bool { return s&(stateLost|stateRetransOut) == stateLost }
 
 // End returns the sequence number after the last one of s.
 func (s *sentSegment) End() Seq { return s.Seq.Add(s.Len) }

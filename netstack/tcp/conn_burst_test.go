@@ -23,7 +23,7 @@ func TestTrainIsWhatSendOneSends(t *testing.T) {
 			cfg.RecvBuffer, cfg.RecvBufferMax = uint32(5000+rng.Intn(200_000)), 0
 			cfg.Socket.NoDelay = rng.Intn(2) > 0
 			p := newPair(t, time.Duration(1+rng.Intn(20))*time.Millisecond, cfg, cfg)
-			p.ends[0].out.plain = plain
+			p.ends[0].out.noBursts = plain
 			loss := []float64{0, 0, 0.01, 0.1}[rng.Intn(4)]
 			p.open()
 			p.drop = func(k *pairPacket) bool {
