@@ -131,7 +131,7 @@ func checkWords(name string, src []byte) (problems []string) {
 // isProse reports whether a line of a comment could be broken: a directive, and a word that is
 // longer than the line, cannot.
 func isProse(line string) bool {
-	if strings.HasPrefix(line, "//go:") || strings.HasPrefix(line, "//export") {
+	if strings.HasPrefix(line, "//go:") || strings.HasPrefix(line, "//\t") {
 		return false
 	}
 	return len(strings.Fields(line)) > 2

@@ -17,7 +17,7 @@ import (
 func shortSpan(d time.Duration) string { return pages.SpanText(d) }
 
 // octetText returns so many octets with three digits and their unit.
-func octetText(n int64) string { return pages.OctetText(n) }
+func octetText(n int64) string { return pages.BytesText(n) }
 
 // plural returns the number with its noun, to whose first word an s is added for more than one.
 func plural(n int64, noun string) string {

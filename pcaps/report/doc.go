@@ -1,4 +1,4 @@
-// Package report makes pages of what captures tell, and of replays, and comments for annotated copies.
+// Package report writes HTML pages about captures and replays, and comments for annotated copies.
 //
 // # Usage
 //
@@ -10,26 +10,28 @@
 //	section.End(report.Facts{…})
 //	err := page.Write(w)
 //
-// Pages of replays, of open loops and of validations are the Write of a Replays, a Wires or a Validations that is filled in.
+// Fill in a Replays, Wires or Validations and call its Write for a page about replays, open loops
+// or validations.
 //
-// # What a page is
+// # Pages
 //
-// One HTML file that needs nothing else: no network, font, style or script from elsewhere, which its Content-Security-Policy
-// forbids besides. It reads well on a phone, on paper, in light and dark. Diagrams are SVG, drawn here and not by a plotting library:
-// theirs have their colours, sizes and fonts inside, so that neither a theme nor a narrow window can change them, and no
-// titles that tell of the packet under the pointer. Each has its data beside it.
+// A page is one HTML file that loads nothing; its Content-Security-Policy forbids loading. It reads
+// well on a phone, on paper, in light and dark. Package draw draws the diagrams as SVG, because
+// plotting libraries fix colours, sizes and fonts, and give no titles for the packet under the
+// pointer. Each diagram comes with its data.
 //
-// What comes from files, names above all, is escaped. The same captures give the same octets.
+// Text from files is escaped. The same captures give the same bytes.
 //
 // # Bounds
 //
-// Memory and page are bounded by Limits, and not by the capture: the connections that lost the most time are drawn, the
-// longest episodes magnified, the tables hold the longest. What is left out is said. Where a flow has more marks than are kept, those
-// between losses are merged; retransmissions are not.
+// Limits bound memory and page, however large the capture is. The page draws the connections that
+// lost the most time, magnifies the longest episodes, lists the longest in its tables, and says
+// what it leaves out. Where a flow has more marks than Limits allow, marks between losses are
+// merged; retransmissions are not.
 //
 // # Concurrency
 //
-// Nothing here is safe for concurrent use.
+// No type is safe for concurrent use.
 //
 // # References
 //

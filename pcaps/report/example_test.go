@@ -12,7 +12,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// lostSegment is a segment that is sent again after 300 ms, and its ACK.
+// lostSegment is a segment that is retransmitted after 300 ms, and its ACK.
 func lostSegment() []capture.Packet {
 	a, b := netip.MustParseAddrPort("192.0.2.1:4000"), netip.MustParseAddrPort("198.51.100.1:80")
 	const ms = 1_000_000
@@ -50,8 +50,8 @@ func ExampleNotes() {
 	fmt.Println(notes.Comment(1))
 	fmt.Println(notes.Comment(3))
 	// Output:
-	// tcpwheel: was lost, and sent again as packet 2 (rto)
-	// tcpwheel: acknowledges what packet 2 sent again: D 300 ms + P 40.0 ms = T_rec 340 ms
+	// tcpwheel: was lost and retransmitted as packet 2 (rto)
+	// tcpwheel: acknowledges the retransmission in packet 2: D 300 ms + P 40.0 ms = T_rec 340 ms
 }
 
 func ExampleSpans() {

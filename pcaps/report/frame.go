@@ -6,12 +6,12 @@ import (
 	"tcpwheel/pcaps/report/draw"
 )
 
-// frame is the plot inside of a figure.
+// frame is the area of a figure inside its axes.
 type frame struct {
 	x, y draw.Scale
 }
 
-// axes draws the grid, the labels of the ticks and the names of the axes.
+// axes draws the grid, the tick labels and the axis labels.
 func axes(c *draw.Canvas, f frame, nx, ny int, xTick, yTick func(float64) string, xName, yName string) {
 	left, right, top, bottom := f.x.From, f.x.To, f.y.To, f.y.From
 	var grid strings.Builder

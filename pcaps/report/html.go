@@ -49,7 +49,7 @@ type (
 	}
 	cellView struct {
 		Value, Text string
-		Title       string // for the pointer that stands on it
+		Title       string // shown under the pointer
 	}
 	episodeView struct {
 		track.EpisodeRecord
@@ -78,7 +78,7 @@ type (
 	}
 )
 
-// cell is a span in a table: "" if there is none.
+// cell returns a table cell with a span, empty if there is none.
 func cell(d time.Duration, known bool) cellView {
 	if !known {
 		return cellView{}
@@ -86,7 +86,7 @@ func cell(d time.Duration, known bool) cellView {
 	return cellView{Value: strconv.FormatFloat(d.Seconds(), 'g', -1, 64), Text: SpanText(d)}
 }
 
-// secondsCell is cell for a record's seconds.
+// secondsCell is cell for a number of seconds in a record.
 func secondsCell(s *float64) cellView {
 	if s == nil {
 		return cellView{}
@@ -103,7 +103,7 @@ func (p *Page) Write(w io.Writer) error {
 	return execute(w, "page", view)
 }
 
-// execute writes the page of a template.
+// execute writes the page from a template.
 func execute(w io.Writer, name string, view any) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	if err := pages.ExecuteTemplate(b, name, view); err != nil {
@@ -119,7 +119,7 @@ func title(all []*Section) string {
 	return fmt.Sprintf("TCP losses in %d captures", len(all))
 }
 
-// view gathers what the template shows of a section.
+// view returns the data for a section of the page.
 func (s *Section) view(id string) sectionView {
 	v := sectionView{ID: id, File: s.file, Notes: s.facts.Notes}
 	if s.facts.Packets > 0 {
@@ -133,8 +133,8 @@ func (s *Section) view(id string) sectionView {
 		{"other packets", strconv.FormatInt(s.facts.Packets-s.facts.TCP, 10)},
 		{"connections", strconv.Itoa(s.conns)},
 		{"with loss", strconv.Itoa(s.lossy)},
-		{"payload", OctetText(s.octets)},
-		{"packets sent again", strconv.FormatInt(s.rexmits, 10)},
+		{"payload", BytesText(s.octets)},
+		{"retransmissions", strconv.FormatInt(s.rexmits, 10)},
 		{"of these spurious", strconv.Itoa(s.needless)},
 		{"loss episodes", strconv.Itoa(s.episodes)},
 	}...)
@@ -160,7 +160,7 @@ func (s *Section) view(id string) sectionView {
 		v.EpisodesNote = fmt.Sprintf("The %d longest of %d.", n, s.episodes)
 	}
 	if n := len(s.rows); n < s.conns {
-		v.ConnsNote = fmt.Sprintf("The %d that lost the most time, of %d.", n, s.conns)
+		v.ConnsNote = fmt.Sprintf("The %d of %d connections that lost the most time.", n, s.conns)
 	}
 	drawn := map[int]string{}
 	for i := range s.drawn {
@@ -178,10 +178,10 @@ func (s *Section) view(id string) sectionView {
 		v.Conns = append(v.Conns, s.rows[i].view(drawn))
 	}
 	if n := len(s.drawn); n < s.conns {
-		v.DrawnNote = fmt.Sprintf("Below are %d of %d connections: those that lost the most time, and of equal ones the largest.", n, s.conns)
+		v.DrawnNote = fmt.Sprintf("The %d of %d connections that lost the most time are drawn below; of equal ones, the largest.", n, s.conns)
 	}
 	if s.given > 0 {
-		v.DrawnNote += fmt.Sprintf(" %d were given up while they were open, to bound memory, and cannot be drawn.", s.given)
+		v.DrawnNote += fmt.Sprintf(" %d open connections were dropped to bound memory and cannot be drawn.", s.given)
 	}
 	return v
 }
@@ -235,7 +235,7 @@ func (d *drawing) view(id string, s *Section) drawnView {
 	c := d.conn
 	v := drawnView{ID: id, Conn: c.ID, Ends: fmt.Sprintf("%v and %v", c.Flows[0].Src, c.Flows[1].Src)}
 	if why := c.Flows[0].VantageEvidence; len(why) > 0 {
-		v.Words = append(v.Words, fmt.Sprintf("Where it was captured, seen from %v: %v (%s; a is %v).", c.Flows[0].Src, c.Flows[0].Vantage, strings.Join(why, ", "), c.Flows[0].Src))
+		v.Words = append(v.Words, fmt.Sprintf("Point of capture, seen from %v: %v (%s; a is %v).", c.Flows[0].Src, c.Flows[0].Vantage, strings.Join(why, ", "), c.Flows[0].Src))
 	}
 	origin := s.facts.First
 	for i := range c.Flows {
@@ -243,7 +243,7 @@ func (d *drawing) view(id string, s *Section) drawnView {
 		if text := flowText(f); text != "" {
 			v.Words = append(v.Words, text)
 		}
-		// What a client of a download sends is a line at the bottom.
+		// A client that downloads sends almost nothing: its diagram would be a line.
 		if f.Bytes == 0 && len(f.Episodes) == 0 {
 			continue
 		}
@@ -260,13 +260,13 @@ func (d *drawing) view(id string, s *Section) drawnView {
 			v.Zooms = append(v.Zooms, d.zoom(i, e, origin))
 		}
 		if n := len(d.shown[i]) + int(c.Flows[i].EpisodesDropped); n > len(all) {
-			v.Words = append(v.Words, fmt.Sprintf("From %v, the %d longest of %d episodes are magnified.", c.Flows[i].Src, len(all), n))
+			v.Words = append(v.Words, fmt.Sprintf("From %v: the %d longest of %d episodes are magnified.", c.Flows[i].Src, len(all), n))
 		}
 	}
 	return v
 }
 
-// flowText says what is not in the diagram of a flow.
+// flowText describes a flow beyond its diagram.
 func flowText(f *track.Flow) string {
 	var parts []string
 	add := func(n int64, what string) {
@@ -281,7 +281,7 @@ func flowText(f *track.Flow) string {
 		parts = append(parts, fmt.Sprintf("round trip %s to %s, mean %s", SpanText(t.Min), SpanText(t.Max), SpanText(t.Mean)))
 	}
 	if t := &f.Timers; t.Gaps > 0 {
-		text := "its timers are of no stack that is known"
+		text := "its timers fit no known stack"
 		if t.Best != "" {
 			text = "timers as those of " + t.Best
 		}
@@ -296,14 +296,14 @@ func flowText(f *track.Flow) string {
 			parts = append(parts, "the timeouts of its SYN double from the first, as in Linux before 6.5 and others")
 		}
 	}
-	add(f.Retransmissions, "sent again")
+	add(f.Retransmissions, "retransmissions")
 	add(f.Reordered, "out of order")
 	add(f.DSACKs, "duplicates reported")
 	add(f.Keepalives, "keepalives")
 	add(f.WindowProbes, "window probes")
 	add(f.ZeroWindows, "zero windows")
 	add(f.Delayed.Count, "delayed ACKs")
-	add(f.UnseenBytes, "octets acknowledged and never captured")
+	add(f.UnseenBytes, "bytes acknowledged and never captured")
 	if f.ZeroWindowTime > 0 {
 		parts = append(parts, "window closed for "+SpanText(f.ZeroWindowTime))
 	}

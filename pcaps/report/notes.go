@@ -8,7 +8,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Notes are comments for the packets of a capture: what each retransmission was, what was lost, and what was found besides.
+// Notes collects comments for packets of a capture: what each retransmission was, what was lost,
+// and other findings.
 type Notes struct {
 	conns  map[*track.Conn]*connNotes
 	all    map[int64]string
@@ -17,34 +18,33 @@ type Notes struct {
 	missed int64
 }
 
-// connNotes are findings of a connection that is not complete.
+// connNotes holds the findings of a connection that is still open.
 type connNotes struct {
 	found []finding
 	flows [2]windowNote
 }
 
-// windowNote is when a window was closed.
+// windowNote says when a window closed.
 type windowNote struct {
 	closed bool
 	since  wheel.Time
 	packet int64
 }
 
-// finding is what one packet was found to be.
+// finding is a finding about one packet.
 type finding struct {
 	packet int64
-	rexmit *track.Retransmission // then the text is made of it
+	rexmit *track.Retransmission // if not nil, text is made from it
 	flow   int8
 	text   string
 }
 
-// maxNotes bounds the octets of all comments, and maxFindings what is kept of connections until they are complete.
 const (
-	maxNotes    = 256 << 20
-	maxFindings = 1 << 22
+	maxNotes    = 256 << 20 // bytes of all comments
+	maxFindings = 1 << 22   // findings of open connections
 )
 
-// NewNotes makes an empty set of comments.
+// NewNotes returns an empty set of comments.
 func NewNotes() *Notes {
 	return &Notes{conns: map[*track.Conn]*connNotes{}, all: map[int64]string{}}
 }
@@ -66,12 +66,12 @@ func (n *Notes) Event(ev *track.Event) {
 	case track.Retransmitted:
 		f.rexmit = ev.Retransmission
 	case track.Late:
-		f.text = "came late: packets sent after it have overtaken it. It is no retransmission."
+		f.text = "reordered: packets sent after it overtook it. It is not a retransmission."
 	case track.Missing:
 		n := ev.End - ev.Start
-		f.text = fmt.Sprintf("%s before what it has, or acknowledges, %s not captured until here", octets(n), were(n))
+		f.text = fmt.Sprintf("%s before its data, or before what it acknowledges, %s not captured so far", bytesText(n), were(n))
 	case track.Copy:
-		f.text = "captured once more: a copy of a packet before, and no retransmission"
+		f.text = "a copy of an earlier packet: captured twice, not a retransmission"
 	case track.Keepalive:
 		f.text = "keepalive"
 	case track.WindowProbe:
@@ -83,7 +83,7 @@ func (n *Notes) Event(ev *track.Event) {
 			*w = windowNote{true, ev.Seen, ev.Packet}
 			f.text = "closes the window"
 		case ev.Window != 0 && w.closed:
-			f.text = fmt.Sprintf("opens the window, which packet %d closed %s before", w.packet, SpanText(ev.Seen.Sub(w.since)))
+			f.text = fmt.Sprintf("opens the window that packet %d closed %s before", w.packet, SpanText(ev.Seen.Sub(w.since)))
 			*w = windowNote{}
 		default:
 			return
@@ -111,10 +111,10 @@ func (n *Notes) of(c *track.Conn) *connNotes {
 	return k
 }
 
-// Skip is to be called for a connection that is complete and not to be told of.
+// Skip drops the findings of a closed connection.
 func (n *Notes) Skip(c *track.Conn) { n.take(c) }
 
-// take returns what was found in a connection.
+// take removes and returns the findings of a connection.
 func (n *Notes) take(c *track.Conn) []finding {
 	k := n.conns[c]
 	if k == nil {
@@ -125,7 +125,8 @@ func (n *Notes) take(c *track.Conn) []finding {
 	return k.found
 }
 
-// Add makes comments of what was found in a connection that is complete. Only episodes count for which keep returns true; nil is all.
+// Add turns the findings of a closed connection into comments. It skips episodes for which keep
+// returns false; a nil keep takes all.
 func (n *Notes) Add(c *track.Conn, keep func(*track.Episode) bool) {
 	found := n.take(c)
 	hidden := map[int64]bool{}
@@ -150,42 +151,42 @@ func (n *Notes) Add(c *track.Conn, keep func(*track.Episode) bool) {
 		if hidden[x.packet] {
 			continue
 		}
-		n.rexmit(x.rexmit, c.Flows[x.flow].Timers.Best)
+		n.retransmission(x.rexmit, c.Flows[x.flow].Timers.Best)
 	}
 }
 
-// rexmit comments on a retransmission, and on what it repeats.
-func (n *Notes) rexmit(r *track.Retransmission, timers string) {
+// retransmission comments on a retransmission and on the packet that it repeats.
+func (n *Notes) retransmission(r *track.Retransmission, timers string) {
 	after := SpanText(r.Sent.Sub(r.PrevSent))
 	text := "retransmission by " + causeText(r, timers)
 	if r.Kind == track.Unknown {
-		text = "retransmission without a known cause"
+		text = "retransmission, cause unknown"
 	}
 	if r.FirstPacket > 0 {
 		text += fmt.Sprintf(", of packet %d", r.FirstPacket)
 	}
-	text += fmt.Sprintf(", %s after the transmission before; %s", after, verdictText(r.Spurious, r.Evidence))
+	text += fmt.Sprintf(", %s after the previous transmission; %s", after, verdictText(r.Spurious, r.Evidence))
 	n.note(r.Packet, text)
 	if r.FirstPacket > 0 && r.FirstPacket != r.Packet {
-		what := "was sent again"
+		what := "was retransmitted"
 		switch r.Spurious {
 		case track.Necessary:
-			what = "was lost, and sent again"
+			what = "was lost and retransmitted"
 		case track.Spurious:
-			what = "was sent again, needlessly,"
+			what = "was retransmitted unnecessarily"
 		}
 		n.note(r.FirstPacket, fmt.Sprintf("%s as packet %d (%s)", what, r.Packet, r.Kind))
 	}
 }
 
-// episode comments on the packets at which an episode begins and is repaired.
+// episode comments on the packets that begin an episode and that show its repair.
 func (n *Notes) episode(f *track.Flow, e *track.Episode) {
 	text := fmt.Sprintf("a loss episode begins: D %s", SpanText(e.D))
 	if e.Estimated {
-		text += " (estimated: the transmission before was not captured)"
+		text += " (estimated: the previous transmission was not captured)"
 	}
 	if e.HasIdealD {
-		text += fmt.Sprintf(", might have been %s (timer tax %s)", SpanText(e.IdealD), SpanText(e.TimerTax))
+		text += fmt.Sprintf(", ideal %s (timer tax %s)", SpanText(e.IdealD), SpanText(e.TimerTax))
 	}
 	n.note(e.DetectedPacket, text)
 	if e.Repaired {
@@ -193,18 +194,18 @@ func (n *Notes) episode(f *track.Flow, e *track.Episode) {
 		if e.A > 0 {
 			again = " + A " + SpanText(e.A)
 		}
-		text := fmt.Sprintf("acknowledges what packet %d sent again: D %s%s + P %s = T_rec %s", e.RepairPacket, SpanText(e.D), again, SpanText(e.P), SpanText(e.TRec))
+		text := fmt.Sprintf("acknowledges the retransmission in packet %d: D %s%s + P %s = T_rec %s", e.RepairPacket, SpanText(e.D), again, SpanText(e.P), SpanText(e.TRec))
 		if e.RTT > 0 {
-			text += fmt.Sprintf(", %s more than a round trip", SpanText(e.Excess))
+			text += fmt.Sprintf(", %s more than an RTT", SpanText(e.Excess))
 		}
 		n.note(e.AckedPacket, text)
 	}
 	if e.Closed && e.EndedPacket != e.AckedPacket {
-		n.note(e.EndedPacket, fmt.Sprintf("ends the loss episode that began at packet %d, after %s: all that was in flight then is acknowledged", e.DetectedPacket, SpanText(e.Length)))
+		n.note(e.EndedPacket, fmt.Sprintf("ends the loss episode that began at packet %d, after %s: everything then in flight is acknowledged", e.DetectedPacket, SpanText(e.Length)))
 	}
 }
 
-// longestNote is how long a comment may become.
+// longestNote is the most bytes of a comment.
 const longestNote = 4096
 
 // note adds a sentence to a packet's comment.
@@ -226,11 +227,11 @@ func (n *Notes) note(packet int64, text string) {
 	n.all[packet] = text
 }
 
-func octets(n int64) string {
+func bytesText(n int64) string {
 	if n == 1 {
-		return "1 octet"
+		return "1 byte"
 	}
-	return fmt.Sprintf("%d octets", n)
+	return fmt.Sprintf("%d bytes", n)
 }
 
 func were(n int64) string {

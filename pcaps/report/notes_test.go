@@ -13,7 +13,8 @@ import (
 	"tcpwheel/pcaps/track"
 )
 
-// TestNotesAreGolden comments on a lost tail, a burst, and a lost retransmission, and reads the comments back from the copy.
+// TestNotesAreGolden comments on a lost tail, a burst, and a lost retransmission, and reads the
+// comments back from the copy.
 func TestNotesAreGolden(t *testing.T) {
 	b := captured(t, 1, 200_000, lossy)
 	n := NewNotes()
@@ -76,6 +77,6 @@ func TestNotesAreBounded(t *testing.T) {
 		n.note(1, strings.Repeat("x", 50)+fmt.Sprint(i))
 	}
 	if len(n.Comment(1)) > longestNote || n.Missed() == 0 {
-		t.Errorf("%d octets, %d left out", len(n.Comment(1)), n.Missed())
+		t.Errorf("%d bytes, %d left out", len(n.Comment(1)), n.Missed())
 	}
 }

@@ -9,22 +9,22 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Limits bound what is kept of a capture, and so the page. What is 0 or less is the default.
+// Limits bounds memory and the size of the page. A field of 0 or less means its default.
 type Limits struct {
 	Conns  int // connections that are drawn: 12
 	Zooms  int // episodes that are magnified, of a connection: 6
 	Rows   int // of the tables of connections and of episodes: 500
 	Marks  int // of a flow: 2000
-	Memory int // marks and round trips of all open connections together: 1<<19, of 64 octets
+	Memory int // marks and round trips of all open connections together: 1<<19, of 64 bytes each
 }
 
-// Page is a report of captures.
+// Page is a report about captures.
 type Page struct {
 	limits   Limits
 	sections []*Section
 }
 
-// NewPage makes an empty page.
+// NewPage returns an empty page.
 func NewPage(l Limits) *Page {
 	or := func(n *int, d int) {
 		if *n <= 0 {
@@ -46,14 +46,14 @@ func (p *Page) Begin(file string) *Section {
 	return s
 }
 
-// Facts is what only the reader of a capture knows.
+// Facts is what only the reader of the capture file knows.
 type Facts struct {
 	First, Last  wheel.Time
 	Packets, TCP int64
-	Notes        []string // what else is to be said of the file, as that it is cut short
+	Notes        []string // notes about the file, such as "cut short"
 }
 
-// Section is the part of a page that is about one capture.
+// Section is the part of a page about one capture.
 type Section struct {
 	file   string
 	facts  Facts
@@ -62,7 +62,7 @@ type Section struct {
 	traces map[*track.Conn]*connTrace
 	marks  int // in traces, and round trips
 	limit  int // marks of an open flow
-	given  int // connections of which too much was open to keep their packets
+	given  int // connections whose packets were dropped while open
 
 	conns, lossy, episodes int
 	octets, rexmits        int64
@@ -73,7 +73,7 @@ type Section struct {
 	drawn                  []drawing
 }
 
-// kindStats is what the episodes of a kind have in common.
+// kindStats summarises the episodes of one kind.
 type kindStats struct {
 	n, spurious, undecided, open int
 	d, tRec                      Spans
@@ -92,7 +92,7 @@ type episodeRow struct {
 	length time.Duration
 }
 
-// drawing is a connection that is drawn.
+// drawing is a connection to draw.
 type drawing struct {
 	conn  *track.Conn
 	trace *connTrace
@@ -126,10 +126,11 @@ func (s *Section) Event(ev *track.Event) {
 	}
 }
 
-// leastMarks is how many marks of a flow are kept at least, before whole connections are given up.
+// leastMarks is the fewest marks that a flow keeps before whole connections are dropped.
 const leastMarks = 64
 
-// shrink makes room: less of each flow, and at last nothing of those open connections that have lost the least time.
+// shrink makes room. It thins out each flow, then drops the open connections that lost the least
+// time.
 func (s *Section) shrink() {
 	enough := s.limits.Memory * 3 / 4
 	for s.marks > enough {
@@ -178,10 +179,10 @@ func (s *Section) shrink() {
 	}
 }
 
-// Skip is to be called for a connection that is complete and not to be told of.
+// Skip drops a closed connection from the page.
 func (s *Section) Skip(c *track.Conn) { s.take(c) }
 
-// take returns what was seen of a connection.
+// take removes and returns the trace of a connection.
 func (s *Section) take(c *track.Conn) *connTrace {
 	t := s.traces[c]
 	if t == nil {
@@ -192,8 +193,8 @@ func (s *Section) take(c *track.Conn) *connTrace {
 	return t
 }
 
-// Add takes a connection in that is complete. Only the episodes count for which keep returns true; nil is all. The section keeps c if it
-// draws it.
+// Add adds a closed connection. It skips episodes for which keep returns false; a nil keep takes
+// all. The section keeps c if it draws it.
 func (s *Section) Add(c *track.Conn, keep func(*track.Episode) bool) {
 	t := s.take(c)
 	s.conns++
@@ -221,7 +222,7 @@ func (s *Section) Add(c *track.Conn, keep func(*track.Episode) bool) {
 	s.draw(d)
 }
 
-// draw keeps a connection if it is among those that have lost the most time, and among equal ones, sent the most.
+// draw keeps a connection if it is among the connections that lost the most time, or sent the most.
 func (s *Section) draw(d drawing) {
 	if d.trace.len() == 0 || d.trace.dropped {
 		return
@@ -243,7 +244,7 @@ func (s *Section) draw(d drawing) {
 	}
 }
 
-// size is how much a connection has sent, of octets and of packets.
+// size returns how many bytes and packets a connection sent.
 func size(c *track.Conn) int64 { return c.Flows[0].Bytes + c.Flows[1].Bytes + c.Packets }
 
 func (s *Section) episode(f *track.Flow, e *track.Episode) {
@@ -269,7 +270,7 @@ func (s *Section) episode(f *track.Flow, e *track.Episode) {
 	}
 }
 
-// trimRows keeps the connections that have lost the most time.
+// trimRows keeps the connections that lost the most time.
 func (s *Section) trimRows() {
 	slices.SortStableFunc(s.rows, func(a, b connRow) int {
 		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(b.Packets, a.Packets), cmp.Compare(a.Conn, b.Conn))

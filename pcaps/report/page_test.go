@@ -24,7 +24,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what golden files expect")
 
-// captured returns what is captured at the sender of so many flows, over a link of 20 ms in each direction that loses so.
+// captured returns what is captured at the sender of so many flows, over a link of 20 ms in each
+// direction that loses so.
 func captured(t testing.TB, flows int, octets uint64, losses string) []byte {
 	t.Helper()
 	l, err := sim.ParseLosses(losses)
@@ -58,7 +59,7 @@ func captured(t testing.TB, flows int, octets uint64, losses string) []byte {
 	return b.Bytes()
 }
 
-// read hands a capture to a section and to notes, each of which may be nil.
+// read feeds a capture to a section and to notes. Either may be nil.
 func read(t testing.TB, b []byte, s *Section, n *Notes) {
 	t.Helper()
 	r, err := capture.NewReader(bytes.NewReader(b), "test")
@@ -257,7 +258,8 @@ func TestSameCaptureSamePage(t *testing.T) {
 	}
 }
 
-// TestPageIsBounded has more of everything than a page shows: it says so, and stays small. No retransmission is lost.
+// TestPageIsBounded has more of everything than a page shows: it says so, and stays small. No
+// retransmission is lost.
 func TestPageIsBounded(t *testing.T) {
 	b := captured(t, 40, 400_000, "bernoulli:0.03")
 	p := NewPage(Limits{Conns: 3, Zooms: 2, Rows: 10, Marks: 200, Memory: 8000})
@@ -307,9 +309,9 @@ func TestPageIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out.Len() > 600_000 {
-		t.Errorf("%d octets, want at most 600,000", out.Len())
+		t.Errorf("%d bytes, want at most 600,000", out.Len())
 	}
-	for _, want := range []string{"The 10 longest of ", "The 10 that lost the most time, of 40.", "Below are 3 of 40 connections", "marks are merged"} {
+	for _, want := range []string{"The 10 longest of ", "The 10 of 40 connections that lost the most time.", "The 3 of 40 connections that lost the most time are drawn below", "marks are merged"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the page does not say %q", want)
 		}

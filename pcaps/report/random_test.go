@@ -13,8 +13,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestRandomPackets makes pages and comments of packets without sense, at times without sense: nothing panics, no number is none, and
-// what is kept stays within its bounds.
+// TestRandomPackets makes pages and comments of packets without sense, at times without sense:
+// nothing panics, no number is none, and what is kept stays within its bounds.
 func TestRandomPackets(t *testing.T) {
 	for seed := range uint64(16) {
 		rng := rand.New(rand.NewPCG(seed, 7))

@@ -14,7 +14,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Replays is what a page of replays is made of.
+// Replays is the content of a page about replays.
 type Replays struct {
 	Choices  []replay.Choice
 	Results  []*replay.Result
@@ -25,7 +25,7 @@ type Replays struct {
 	Notes    []string
 }
 
-// Refusal is a connection with losses that could not be replayed, and why.
+// Refusal is a connection with losses that could not be replayed, with the reason.
 type Refusal struct{ File, Conn, Reason string }
 
 // Data of replay.html.
@@ -42,7 +42,7 @@ type (
 		Heads    []string // of the policies' columns
 		Files    bool     // there are several captures
 		LossNote string
-		Models   string // the timers that stand for the captured ones
+		Models   string // the timers that fit the captured ones
 		Unsure   []unsureView
 		Surer    int // of these, that are not shown
 		refusalsView
@@ -72,10 +72,10 @@ const (
 	maxLossRows = 500
 	maxPairs    = 400 // lines of a paired plot
 	maxRefusals = 100
-	perCurves   = 5 // policies beside the capture in a figure of distributions, at most
+	perCurves   = 5 // policies next to the capture in a figure of distributions, at most
 )
 
-// refusalsView is those refusals that are shown.
+// refusalsView is the refusals on the page.
 type refusalsView struct {
 	Refusals []Refusal
 	More     int // that are not
@@ -86,7 +86,7 @@ func refused(all []Refusal) refusalsView {
 	return refusalsView{all[:n], len(all) - n}
 }
 
-// Write writes the page: what the policies did beside each other, how they fared loss by loss, and how certain that is.
+// Write writes the page: the policies compared, loss by loss, and how certain that is.
 func (r *Replays) Write(w io.Writer) error {
 	v := replayView{Frame: shell.NewFrame(r.title(), pageCSS), Notes: r.Notes}
 	v.Facts = []shell.Fact{
@@ -114,10 +114,10 @@ func (r *Replays) title() string {
 	for _, x := range r.Refusals {
 		files = append(files, x.File)
 	}
-	return titled(files, "The losses of %s with other timers", "The losses of %d captures with other timers", "Losses with other timers")
+	return titled(files, "The losses of %s under other timers", "The losses of %d captures under other timers", "Losses under other timers")
 }
 
-// titled words a title with the name of the one file, with how many there are, or without.
+// titled returns a title with the file's name, with the number of files, or with neither.
 func titled(files []string, one, several, none string) string {
 	files = slices.Clone(files)
 	slices.Sort(files)
@@ -130,7 +130,7 @@ func titled(files []string, one, several, none string) string {
 	return fmt.Sprintf(several, len(files))
 }
 
-// baseOf is the name of a file without its directory. That of a sample is whole.
+// baseOf returns a file name without its directory, and a sample's name whole.
 func baseOf(file string) string {
 	if strings.HasPrefix(file, "sample:") {
 		return file
@@ -138,7 +138,7 @@ func baseOf(file string) string {
 	return filepath.Base(file)
 }
 
-// policies returns the rows of the table of policies, the capture first.
+// policies returns the rows of the policy table, the capture first.
 func (r *Replays) policies() []policyView {
 	row := func(name string, s *replay.Summary) policyView {
 		v := policyView{Name: name, N: strconv.Itoa(s.N), Needless: strconv.Itoa(s.Needless)}
@@ -179,7 +179,8 @@ func (r *Replays) policies() []policyView {
 	return all
 }
 
-// models names the timers that stand for the captured ones, the most frequent first; "" if no policy has them.
+// models names the timers that fit the captured ones, most frequent first. It returns "" if no
+// policy has them.
 func (r *Replays) models() string {
 	if !slices.ContainsFunc(r.Choices, func(c replay.Choice) bool { return strings.HasPrefix(c.Text, replay.Captured) }) {
 		return ""
@@ -198,7 +199,7 @@ func (r *Replays) models() string {
 	return strings.Join(names, ", ")
 }
 
-// unsure lists the connections and policies for which there is no verdict.
+// unsure lists the connections and policies without a verdict.
 func (r *Replays) unsure(v *replayView) {
 	for _, x := range r.Results {
 		for i, c := range r.Choices {
@@ -223,7 +224,7 @@ func shareCell(part, of time.Duration) cellView {
 	return cellView{Value: strconv.FormatFloat(share, 'g', 6, 64), Text: fmt.Sprintf("%.1f %%", share)}
 }
 
-// total returns how many losses there are.
+// total returns the number of losses.
 func (r *Replays) total() (n int) {
 	for _, x := range r.Results {
 		n += len(x.Script.Loss)
@@ -231,7 +232,7 @@ func (r *Replays) total() (n int) {
 	return n
 }
 
-// losses fills the table of losses in.
+// losses fills in the table of losses.
 func (r *Replays) losses(v *replayView) {
 	for _, c := range r.Choices {
 		v.Heads = append(v.Heads, c.Text)
@@ -267,7 +268,7 @@ func (r *Replays) losses(v *replayView) {
 	}
 }
 
-// otherKeys tells of a loss under a choice what the keys but that by range make of it, "" if they make the same.
+// otherKeys describes how a loss fared by the other keys, "" if as by range.
 func otherKeys(x *replay.Result, choice, loss int, by *replay.Recovery) string {
 	var parts []string
 	same := true
@@ -297,7 +298,7 @@ type pair struct {
 	replayed time.Duration
 }
 
-// paired returns the losses that count under a choice, by range, in order.
+// paired returns the losses that count under a choice, keyed by range, in order.
 func (r *Replays) paired(choice int) (all []pair) {
 	for _, x := range r.Results {
 		for i := range x.Script.Loss {
@@ -338,7 +339,7 @@ func (r *Replays) curves() (figures []figure) {
 		if len(list) < 2 {
 			continue
 		}
-		fig, ok := distribution("Recovery times by policy", "T_rec, from the transmission before to the acknowledgement", fmt.Sprintf("recovery-times-%d.csv", from/each+1), list)
+		fig, ok := distribution("Recovery times by policy", "T_rec, from first transmission to ACK", fmt.Sprintf("recovery-times-%d.csv", from/each+1), list)
 		if ok {
 			figures = append(figures, fig)
 		}
@@ -346,7 +347,7 @@ func (r *Replays) curves() (figures []figure) {
 	return figures
 }
 
-// thinned returns at most 1000 of ordered spans, evenly, with the first and the last.
+// thinned returns an even sample of at most 1000 ordered spans, with the first and last.
 func thinned(all []time.Duration) []time.Duration {
 	const most = 1000
 	if len(all) <= most {
@@ -359,7 +360,7 @@ func thinned(all []time.Duration) []time.Duration {
 	return few
 }
 
-// pairs draws for each policy the recovery time of each loss as captured, and beside it that of the replay.
+// pairs draws, for each policy, the captured and the replayed recovery time of each loss.
 func (r *Replays) pairs() (figures []figure) {
 	lists := make([][]slope, len(r.Choices))
 	for i := range r.Choices {
@@ -386,7 +387,7 @@ func (r *Replays) pairs() (figures []figure) {
 	return figures
 }
 
-// csvText makes a field of CSV of any text.
+// csvText quotes text as a CSV field.
 func csvText(s string) string {
 	if !strings.ContainsAny(s, ",\"\r\n") {
 		return s

@@ -113,10 +113,10 @@ func TestReplayNamesAreEscaped(t *testing.T) {
 	if strings.Contains(page, "<img") {
 		t.Error("the page has the name's image in it")
 	}
-	if page := written(t, &Replays{Refusals: []Refusal{{evil, evil, evil}}, Lossy: 1, Conns: 1}); !strings.Contains(page, "None of the connections") {
+	if page := written(t, &Replays{Refusals: []Refusal{{evil, evil, evil}}, Lossy: 1, Conns: 1}); !strings.Contains(page, "No connection with losses") {
 		t.Error("the page does not say that nothing can be replayed")
 	}
-	if page := written(t, &Replays{Conns: 1}); !strings.Contains(page, "There is no loss in it") {
+	if page := written(t, &Replays{Conns: 1}); !strings.Contains(page, "The capture shows no loss") {
 		t.Error("the page does not say that there is no loss")
 	}
 }

@@ -12,11 +12,12 @@ import (
 	"tcpwheel/pcaps/report/draw"
 )
 
-// resamples is how many times connections are drawn for an interval.
+// resamples is the number of bootstrap samples of an interval.
 const resamples = 1000
 
-// interval returns between which shares of the captured recovery times, in percent, the saving of a choice lies with 95 %: connections
-// are drawn again and again with replacement, as losses of one connection are not independent. ok is false with fewer than two.
+// interval returns the 95 % interval of a choice's saving, in percent of the captured recovery
+// times. It resamples whole connections, because losses of one connection depend on each other. ok
+// is false with fewer than two connections.
 func (r *Replays) interval(choice int) (lo, hi float64, ok bool) {
 	type sums struct{ saved, of float64 }
 	var conns []sums
@@ -51,7 +52,8 @@ func (r *Replays) interval(choice int) (lo, hi float64, ok bool) {
 	return shares[resamples/40], shares[resamples-1-resamples/40], true
 }
 
-// saving is what a policy saves of the captured recovery times, in percent, by each key; and the interval of that by range, if there is one.
+// saving is a policy's saving in percent of the captured recovery times, by each key, with the
+// interval by range if there is one.
 type saving struct {
 	policy   string
 	shares   [replay.Keys]float64
@@ -72,7 +74,7 @@ func (r *Replays) saving(choice int) saving {
 	return w
 }
 
-// words tells of a saving by range, and what else is known.
+// words describes a saving.
 func (w *saving) words() string {
 	words := fmt.Sprintf("%s: by range %.1f %%", w.policy, w.shares[replay.ByRange])
 	for _, k := range []replay.Key{replay.ByTime, replay.ByIndex} {
@@ -98,7 +100,7 @@ func (w *saving) addTo(t *table) {
 		field(w.lo, w.interval), field(w.hi, w.interval))
 }
 
-// span returns from where to where savings reach, and 0 with them.
+// span returns the range of all savings, 0 included.
 func span(all []saving) (least, most float64) {
 	for _, w := range all {
 		least, most = min(least, slices.Min(w.shares[:])), max(most, slices.Max(w.shares[:]))
@@ -109,14 +111,16 @@ func span(all []saving) (least, most float64) {
 	return least, most
 }
 
-// savings draws what each policy saves, with the three keys and the interval.
+// savings draws each policy's saving by the three keys, with its interval.
 func (r *Replays) savings() figure {
 	var all []saving
 	for i := range r.Choices {
 		all = append(all, r.saving(i))
 	}
 	least, most := span(all)
-	// A policy that is many times slower would leave no room for the others: the axis ends here, and the bar says how long it is.
+	// A policy that is many times slower would leave no room for the others. The axis ends here, and
+	// the
+	// bar states its value.
 	beyond := least < -100
 	least = max(least, -100)
 	if most-least < 1 {
@@ -129,7 +133,7 @@ func (r *Replays) savings() figure {
 	}
 	width := left + 320
 	height := float64(marginTop + marginBottom + line*len(all))
-	c := draw.NewCanvas(width, height, "share of the captured recovery times that each policy saves")
+	c := draw.NewCanvas(width, height, "saving of each policy, share of the captured recovery times")
 	f := frame{
 		x: draw.NewScale(least-(most-least)/50, most+(most-least)/20, left, width-marginRight-8),
 		y: draw.NewScale(0, 1, height-marginBottom, marginTop),
@@ -183,21 +187,21 @@ func (w *saving) draw(c *draw.Canvas, x draw.Scale, y float64) {
 	}
 }
 
-// savingsCaption says what bars, lines and signs are. beyond says that some end outside of the figure.
+// savingsCaption explains bars, lines and signs. beyond says that some end outside the figure.
 func (r *Replays) savingsCaption(beyond bool) string {
-	caption := "Bars: the n-th transmission of octets fares as it did in the capture (by range). ◇ what is sent at a time fares as what was sent then (by time). △ the n-th packet fares as the n-th (by index)."
+	caption := "Bars: the n-th transmission of a range meets the fate that it met in the capture (by range). ◇ a packet meets the fate of the packets captured at that time (by time). △ the n-th packet meets the fate of the n-th captured packet (by index)."
 	if len(r.Results) < 2 {
 		caption += " One connection gives no interval."
 	} else {
-		caption += " Lines: 95 % by drawing connections again."
+		caption += " Lines: 95 % intervals by resampling connections."
 	}
 	if beyond {
-		caption += " What lies beyond the axis is in the data."
+		caption += " The data has the values beyond the axis."
 	}
 	return caption
 }
 
-// shortened cuts a text to so many characters.
+// shortened cuts text to n characters.
 func shortened(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"

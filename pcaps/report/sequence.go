@@ -15,38 +15,38 @@ import (
 	"tcpwheel/wheel"
 )
 
-// figure is a diagram with what belongs to it.
+// figure is a diagram with its caption, legend and data.
 type figure struct {
 	SVG     template.HTML
 	Title   string
 	Caption string
 	Legend  []legendItem
 	Data    string // as CSV
-	Name    string // of the file that the data may be saved as
-	Fit     bool   // it is narrow enough for a phone
+	Name    string // file name for the data
+	Fit     bool   // narrow enough for a phone
 }
 
-// legendItem is a colour, by its class, and what it stands for.
+// legendItem is a colour, by its CSS class, and its meaning.
 type legendItem struct{ Class, Text string }
 
-// legendOf has the words for classes, in the order in which legends have them.
+// legendOf lists classes and their words in the order of a legend.
 var legendOf = []legendItem{
-	{"d", "data"}, {"r", "R sent again"}, {"o", "O overtaken, late"}, {"x", "not captured"}, {"a", "acknowledged"},
+	{"d", "data"}, {"r", "R retransmitted"}, {"o", "O reordered"}, {"x", "not captured"}, {"a", "acknowledged"},
 	{"w", "end of the window"}, {"s", "S selectively acknowledged"}, {"ds", "D duplicate reported"}, {"z", "Z window closed"},
 	{"p", "◆ PSH"}, {"k", "K keepalive, P window probe"}, {"f", "SYN, FIN, RST"},
 }
 
-// Sizes of figures, in pixels of their own.
+// Sizes of figures, in SVG units.
 const (
 	figureWidth  = 760
-	fitWidth     = 470 // of those that are to be read on a phone as a whole
+	fitWidth     = 470 // of a figure that fits a phone
 	marginLeft   = 58
 	marginRight  = 14
 	marginTop    = 26
 	marginBottom = 40
 )
 
-// maxTitles is how many retransmissions of a figure tell of themselves under the pointer.
+// maxTitles is the most retransmissions of a figure that have a title under the pointer.
 const maxTitles = 300
 
 // plotter draws marks.
@@ -56,13 +56,13 @@ type plotter struct {
 	origin wheel.Time
 	detail bool // arrows, PSH, duplicate ACKs
 	used   map[string]bool
-	taken  [][2]float64 // where labels are
+	taken  [][2]float64 // places of labels
 }
 
 func (p *plotter) x(t wheel.Time) float64 { return p.f.x.At(t.Sub(p.origin).Seconds()) }
 func (p *plotter) y(place int64) float64  { return p.f.y.At(float64(place)) }
 
-// label writes a letter, unless there is one already.
+// label writes a letter unless its place is taken.
 func (p *plotter) label(class string, x, y float64, text string) {
 	p.used[class] = true
 	for i := len(p.taken) - 1; i >= 0 && i >= len(p.taken)-64; i-- {
@@ -81,7 +81,7 @@ func (p *plotter) label(class string, x, y float64, text string) {
 	p.c.Text("l "+class, anchor, x, y, text)
 }
 
-// column gathers vertical lines and writes one for each pixel.
+// column merges vertical lines into one for each pixel.
 type column struct {
 	d           strings.Builder
 	x, from, to float64
@@ -133,7 +133,7 @@ func (p *plotter) draw(marks []mark, timers string) {
 	}
 }
 
-// plain draws all but ACKs and retransmissions.
+// plain draws all marks except ACKs and retransmissions.
 func (p *plotter) plain(marks []mark) {
 	var data, lost, overtaken, blocks, dups column
 	var arrows strings.Builder
@@ -201,7 +201,7 @@ func (p *plotter) flags(m *mark, x, y float64) {
 	}
 }
 
-// acks draws the line of what is acknowledged, and that of the window's end.
+// acks draws the lines of the cumulative ACK and of the window's end.
 func (p *plotter) acks(marks []mark) {
 	var line, window, ticks strings.Builder
 	var lastX, lastY, winX, winY float64
@@ -264,7 +264,7 @@ func (p *plotter) acks(marks []mark) {
 	p.c.Path("a", &ticks)
 }
 
-// legend returns what is in the figure.
+// legend returns the items for the marks in the figure.
 func (p *plotter) legend() (items []legendItem) {
 	for _, item := range legendOf {
 		if p.used[item.Class] {
@@ -274,20 +274,20 @@ func (p *plotter) legend() (items []legendItem) {
 	return items
 }
 
-// resentTitle tells of a retransmission.
+// resentTitle describes a retransmission.
 func resentTitle(m *mark, timers string) string {
 	if m.merged > 0 {
-		return fmt.Sprintf("%d packets sent again", m.merged+1)
+		return fmt.Sprintf("%d retransmissions", m.merged+1)
 	}
 	r := m.rexmit
 	text := fmt.Sprintf("packet %d: %s", r.Packet, causeText(r, timers))
 	if r.FirstPacket > 0 {
-		text += fmt.Sprintf(", again what packet %d had", r.FirstPacket)
+		text += fmt.Sprintf(", of packet %d", r.FirstPacket)
 	}
-	return text + fmt.Sprintf(", %s after the transmission before; %s", SpanText(r.Sent.Sub(r.PrevSent)), verdictText(r.Spurious, r.Evidence))
+	return text + fmt.Sprintf(", %s after the previous transmission; %s", SpanText(r.Sent.Sub(r.PrevSent)), verdictText(r.Spurious, r.Evidence))
 }
 
-// causeText says what made a retransmission leave, and in brackets the stack whose timers fit.
+// causeText says what caused a retransmission, and in brackets the stack whose timers fit.
 func causeText(r *track.Retransmission, timers string) string {
 	of := ""
 	if timers != "" {
@@ -301,7 +301,7 @@ func causeText(r *track.Retransmission, timers string) string {
 	case r.Kind == track.RTO:
 		return "the retransmission timer" + of
 	case r.Kind == track.TLP:
-		return "the tail's probe timer" + of
+		return "the tail loss probe's timer" + of
 	case r.Kind == track.Fast:
 		return "ACKs, no timer"
 	case r.Kind == track.Probe:
@@ -310,7 +310,7 @@ func causeText(r *track.Retransmission, timers string) string {
 	return "unknown cause"
 }
 
-// verdictText says whether it was needed, and what tells.
+// verdictText says whether a retransmission was necessary, and by which evidence.
 func verdictText(v track.Verdict, e track.Evidence) string {
 	by := ""
 	if e != track.NoEvidence {
@@ -325,7 +325,8 @@ func verdictText(v track.Verdict, e track.Evidence) string {
 	return "spurious or not: unknown"
 }
 
-// within returns the marks that touch a stretch of time, in order of time, and the last ACK before, which tells where lines begin.
+// within returns the marks that touch a stretch of time, in order, and the last ACK before it,
+// where lines begin.
 func within(marks []mark, s stretch) []mark {
 	var in []mark
 	var before *mark
@@ -388,7 +389,7 @@ func (d *drawing) overview(i int, origin wheel.Time) (figure, bool) {
 	if data == 0 {
 		return figure{}, false
 	}
-	// A window that is far away is not worth the space.
+	// Leave out a window that is far away, to save space.
 	if window > hi {
 		hi = min(window, hi+(hi-lo)/3)
 	}
@@ -399,11 +400,11 @@ func (d *drawing) overview(i int, origin wheel.Time) (figure, bool) {
 		x: draw.NewScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
 		y: draw.NewScale(float64(lo), float64(hi)+float64(hi-lo)/20, 380-marginBottom, marginTop),
 	}}
-	axes(c, p.f, 8, 6, plainTick, octetTick, "seconds since the capture began", "octets of the stream")
+	axes(c, p.f, 8, 6, plainTick, bytesTick, "seconds since the capture began", "sequence, bytes")
 	p.inside(func() { p.draw(marks, f.Timers.Best) })
 	caption := ""
 	if t.merged > 0 {
-		caption = fmt.Sprintf("%d marks are merged into others beside them; retransmissions are not.", t.merged)
+		caption = fmt.Sprintf("%d marks are merged with neighbours; retransmissions are not.", t.merged)
 	}
 	return figure{
 		SVG: c.End(), Title: fmt.Sprintf("%v → %v", f.Src, f.Dst), Caption: caption, Legend: p.legend(), Data: dataOf(marks, origin),
@@ -411,7 +412,7 @@ func (d *drawing) overview(i int, origin wheel.Time) (figure, bool) {
 	}, true
 }
 
-// inside draws what is cut off at the frame.
+// inside draws with clipping at the frame.
 func (p *plotter) inside(content func()) {
 	x, y := p.f.x.From-6, p.f.y.To-14
 	w, h := p.f.x.To-p.f.x.From+12, p.f.y.From-p.f.y.To+20

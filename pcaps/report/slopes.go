@@ -11,7 +11,7 @@ import (
 	"tcpwheel/pcaps/report/draw"
 )
 
-// slope is a span before and after, of which a line is drawn from one to the other.
+// slope is a pair of spans, before and after. The figure draws a line between them.
 type slope struct {
 	before, after time.Duration
 	fields        []string // of its row of the data
@@ -19,15 +19,16 @@ type slope struct {
 
 // paired is a figure of slopes.
 type paired struct {
-	title, label  string // the heading, and what it says to those who cannot see it
+	title, label  string // the heading, and the text for screen readers
 	axis          string
-	before, after string // what is on the left and on the right
+	before, after string // names of the left and right side
 	head          []string
 	name          string // of the data
 	note          string // for the end of the caption
 }
 
-// slopesSpan returns the least and the greatest span of slopes, so that several figures may have one scale. ok is false if there is none above 0.
+// slopesSpan returns the least and greatest span of slopes, for figures that share a scale. ok is
+// false if no span is above 0.
 func slopesSpan(lists ...[]slope) (lo, hi time.Duration, ok bool) {
 	for _, all := range lists {
 		for _, s := range all {
@@ -45,7 +46,7 @@ func slopesSpan(lists ...[]slope) (lo, hi time.Duration, ok bool) {
 // alike reports whether two spans are within 1 % of the first.
 func alike(before, after time.Duration) bool { return (after - before).Abs() <= before/100 }
 
-// draw draws the slopes, on a scale from lo to hi: the longest, and of the others evenly as many as there is room for.
+// draw draws the slopes on a scale from lo to hi: the longest, and an even sample of the others.
 func (f paired) draw(all []slope, lo, hi time.Duration) figure {
 	const width, height = 380, 330
 	const left, right = marginLeft + 14, width - 60

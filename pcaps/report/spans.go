@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Spans are spans of time, for quantiles: all up to 4096, then each second one of twice as many, and so on. The zero value has none.
+// Spans keeps time spans for quantiles: all of the first 4096, then every second one, and so on.
+// The zero value is empty.
 type Spans struct {
 	all    []time.Duration
 	step   int
@@ -15,7 +16,7 @@ type Spans struct {
 
 const maxSpans = 1 << 12
 
-// Add takes a span in.
+// Add adds a span.
 func (s *Spans) Add(d time.Duration) {
 	s.step = max(s.step, 1)
 	s.seen++
@@ -23,7 +24,7 @@ func (s *Spans) Add(d time.Duration) {
 		return
 	}
 	if len(s.all) == maxSpans {
-		// In whatever order they are, each second one is as good as the other.
+		// Every second one is as good a sample as the others, in any order.
 		for i := range maxSpans / 2 {
 			s.all[i] = s.all[2*i]
 		}
@@ -35,10 +36,10 @@ func (s *Spans) Add(d time.Duration) {
 	s.all, s.sorted = append(s.all, d), false
 }
 
-// Len returns how many were added.
+// Len returns how many spans were added.
 func (s *Spans) Len() int { return s.seen }
 
-// Quantile returns the span that a share q of those kept are not longer than, 0 if there are none.
+// Quantile returns the q-quantile of the kept spans, 0 if there are none.
 func (s *Spans) Quantile(q float64) time.Duration {
 	if len(s.all) == 0 {
 		return 0
@@ -46,7 +47,7 @@ func (s *Spans) Quantile(q float64) time.Duration {
 	return s.inOrder()[int(q*float64(len(s.all)-1)+0.5)]
 }
 
-// inOrder returns those kept, the shortest first.
+// inOrder returns the kept spans, shortest first.
 func (s *Spans) inOrder() []time.Duration {
 	if !s.sorted {
 		slices.Sort(s.all)

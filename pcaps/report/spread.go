@@ -11,15 +11,15 @@ import (
 	"tcpwheel/wheel"
 )
 
-// curve is a distribution to draw.
+// curve is one distribution of a figure.
 type curve struct {
 	name  string
 	class string // c0 to c7
 	all   []time.Duration
-	n     int // how many there were
+	n     int // number of spans
 }
 
-// distribution draws the shares of spans that are not longer than so much, with the spans on a logarithmic axis.
+// distribution draws cumulative distributions of spans on a logarithmic axis.
 func distribution(title, axis, name string, curves []curve) (figure, bool) {
 	lo, hi := time.Duration(0), time.Duration(0)
 	for _, k := range curves {
@@ -39,7 +39,7 @@ func distribution(title, axis, name string, curves []curve) (figure, bool) {
 		x: draw.NewLogScale(lo.Seconds(), hi.Seconds(), marginLeft-8, fitWidth-marginRight-12),
 		y: draw.NewScale(0, 100, height-marginBottom, marginTop),
 	}
-	axes(c, f, 8, 5, spanTick, func(v float64) string { return plainTick(v) + " %" }, axis, "share that took no longer")
+	axes(c, f, 8, 5, spanTick, func(v float64) string { return plainTick(v) + " %" }, axis, "share, cumulative")
 	var t table
 	t.row("curve", "span_s", "share")
 	fig := figure{Title: title, Name: name, Fit: true}
@@ -57,7 +57,7 @@ func distribution(title, axis, name string, curves []curve) (figure, bool) {
 			if d.Len() == 0 {
 				d.WriteString("M" + draw.Num(x) + " " + draw.Num(y))
 			}
-			// Steps within a pixel are one.
+			// Merge steps within a pixel.
 			if i+1 < len(k.all) && x-lastX < 0.5 && lastX >= 0 {
 				continue
 			}
@@ -82,10 +82,10 @@ func (s *Section) recoveries() (figure, bool) {
 			curves = append(curves, curve{track.Kind(kind).String(), "c" + strconv.Itoa(kind%8), k.tRec.inOrder(), k.tRec.Len()})
 		}
 	}
-	return distribution("Recovery times by kind", "T_rec, from the transmission before to the acknowledgement", "recovery-times.csv", curves)
+	return distribution("Recovery times by kind", "T_rec, from first transmission to ACK", "recovery-times.csv", curves)
 }
 
-// roundTrips draws a connection's round trips over time.
+// roundTrips draws the RTT samples of a connection over time.
 func (d *drawing) roundTrips(origin wheel.Time) (figure, bool) {
 	var first, last wheel.Time
 	n, hi := 0, time.Duration(0)
@@ -107,7 +107,7 @@ func (d *drawing) roundTrips(origin wheel.Time) (figure, bool) {
 		x: draw.NewScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
 		y: draw.NewScale(0, hi.Seconds()*1.05, height-marginBottom, marginTop),
 	}
-	axes(c, f, 8, 5, plainTick, spanTick, "seconds since the capture began", "round trip, without ambiguous samples")
+	axes(c, f, 8, 5, plainTick, spanTick, "seconds since the capture began", "RTT, unambiguous samples")
 	var t table
 	t.row("time_s", "src", "rtt_s")
 	fig := figure{Title: "Round-trip times", Name: fmt.Sprintf("conn%d-rtt.csv", d.conn.ID)}
@@ -132,7 +132,7 @@ func (d *drawing) roundTrips(origin wheel.Time) (figure, bool) {
 		c.Path("dot "+class, &dots)
 		fig.Legend = append(fig.Legend, legendItem{class, fmt.Sprintf("from %s (%d samples)", src, d.conn.Flows[i].RTT.Samples)})
 		if tr.rttStep > 1 {
-			fig.Caption = fmt.Sprintf("Each %d. sample of a direction at most.", max(tr.rttStep, 1))
+			fig.Caption = fmt.Sprintf("At most every %dth sample of a direction.", max(tr.rttStep, 1))
 		}
 	}
 	fig.SVG, fig.Data = c.End(), t.b.String()

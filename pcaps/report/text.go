@@ -37,16 +37,16 @@ func threeDigits(x float64) string {
 	return strconv.FormatFloat(x, 'f', digits, 64)
 }
 
-// OctetText returns so many octets with three digits and their unit.
-func OctetText(n int64) string {
+// BytesText returns a number of bytes with three digits and a unit.
+func BytesText(n int64) string {
 	x := float64(n)
 	for _, unit := range []string{"octets", "kB", "MB", "GB"} {
 		if x < 1000 || unit == "GB" {
 			switch {
 			case n == 1:
-				return "1 octet"
+				return "1 byte"
 			case unit == "octets":
-				return strconv.FormatInt(n, 10) + " octets"
+				return strconv.FormatInt(n, 10) + " bytes"
 			}
 			return strconv.FormatFloat(x, 'g', max(3, len(strconv.Itoa(int(x)))), 64) + " " + unit
 		}
@@ -55,7 +55,7 @@ func OctetText(n int64) string {
 	return ""
 }
 
-// plainTick writes the label of a tick, without needless zeros.
+// plainTick returns the label of a tick without trailing zeros.
 func plainTick(v float64) string {
 	if v == 0 {
 		return "0"
@@ -63,8 +63,8 @@ func plainTick(v float64) string {
 	return strconv.FormatFloat(v, 'g', 10, 64)
 }
 
-// octetTick is plainTick for octets, with k, M or G.
-func octetTick(v float64) string {
+// bytesTick is plainTick for bytes, with k, M or G.
+func bytesTick(v float64) string {
 	for _, u := range []struct {
 		unit float64
 		name string
@@ -76,7 +76,7 @@ func octetTick(v float64) string {
 	return plainTick(v)
 }
 
-// spanTick is plainTick for spans in seconds, with their unit.
+// spanTick is plainTick for seconds, with a unit.
 func spanTick(s float64) string {
 	switch {
 	case s == 0:
@@ -89,7 +89,7 @@ func spanTick(s float64) string {
 	return plainTick(draw.Round(s)) + " s"
 }
 
-// table is data beside a figure, as CSV.
+// table is the data of a figure as CSV.
 type table struct{ b strings.Builder }
 
 func (t *table) row(fields ...string) {
@@ -97,5 +97,5 @@ func (t *table) row(fields ...string) {
 	t.b.WriteByte('\n')
 }
 
-// micro writes seconds to the microsecond.
+// micro formats seconds to the microsecond.
 func micro(s float64) string { return strconv.FormatFloat(s, 'f', 6, 64) }

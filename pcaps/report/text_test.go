@@ -14,9 +14,9 @@ func TestText(t *testing.T) {
 			t.Errorf("SpanText(%d) = %q, want %q", d, got, want)
 		}
 	}
-	for n, want := range map[int64]string{0: "0 octets", 1: "1 octet", 999: "999 octets", 200_000: "200 kB", 1_234_567: "1.23 MB", 5e12: "5000 GB"} {
-		if got := OctetText(n); got != want {
-			t.Errorf("OctetText(%d) = %q, want %q", n, got, want)
+	for n, want := range map[int64]string{0: "0 bytes", 1: "1 byte", 999: "999 bytes", 200_000: "200 kB", 1_234_567: "1.23 MB", 5e12: "5000 GB"} {
+		if got := BytesText(n); got != want {
+			t.Errorf("BytesText(%d) = %q, want %q", n, got, want)
 		}
 	}
 	for s, want := range map[float64]string{0: "0", 2e-6: "2 µs", 0.05: "50 ms", 0.5: "500 ms", 20: "20 s"} {
@@ -25,8 +25,8 @@ func TestText(t *testing.T) {
 		}
 	}
 	for v, want := range map[float64]string{0: "0", 500: "500", 1500: "1.5k", 2e6: "2M", 3e9: "3G"} {
-		if got := octetTick(v); got != want {
-			t.Errorf("octetTick(%g) = %q, want %q", v, got, want)
+		if got := bytesTick(v); got != want {
+			t.Errorf("bytesTick(%g) = %q, want %q", v, got, want)
 		}
 	}
 }

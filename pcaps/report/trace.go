@@ -10,15 +10,15 @@ import (
 	"tcpwheel/wheel"
 )
 
-// markKind is what a mark of a time-sequence diagram stands for.
+// markKind is the kind of a mark in a time-sequence diagram.
 type markKind uint8
 
 const (
-	sent    markKind = iota // octets for the first time
-	resent                  // once more
-	late                    // overtaken by others
+	sent    markKind = iota // data, first transmission
+	resent                  // a retransmission
+	late                    // overtaken by later packets
 	missing                 // not captured
-	acked                   // an ACK: from the first octet that it does not acknowledge to the end of the window
+	acked                   // an ACK: from SEG.ACK to the end of the window
 	sacked
 	dsacked
 	keepalive
@@ -30,46 +30,46 @@ const (
 
 var markNames = [markKinds]string{"data", "again", "late", "missing", "ack", "sack", "dsack", "keepalive", "probe", "reset"}
 
-// mark is a thing to draw. Times are of the sender's clock.
+// mark is one thing to draw. Times are the sender's.
 type mark struct {
-	at, until  wheel.Time // until differs where several are merged
-	began      wheel.Time // at, of the first that is merged
+	at, until  wheel.Time // until differs from at if marks are merged
+	began      wheel.Time // at of the first merged mark
 	start, end int64
 	packet     int64
 	rexmit     *track.Retransmission
-	merged     int32 // how many others are in it
+	merged     int32 // how many marks are merged into it
 	kind       markKind
 	flags      tcp.Flags
 }
 
-// rtt is a round trip that an ACK has told.
+// rtt is an RTT sample.
 type rtt struct {
 	at   wheel.Time
 	took time.Duration
 }
 
-// flowTrace is what was seen of a flow.
+// flowTrace holds the marks and RTT samples of a flow.
 type flowTrace struct {
 	marks   []mark
-	grain   time.Duration // marks of a kind within less are merged
+	grain   time.Duration // marks of a kind that are closer are merged
 	rtts    []rtt
-	merged  int64 // marks that are in others
-	rttStep int   // only each so-many-th is kept
+	merged  int64 // marks that were merged into others
+	rttStep int   // one sample in rttStep is kept
 	rttSeen int
 }
 
-// connTrace is what was seen of a connection.
+// connTrace holds the traces of a connection.
 type connTrace struct {
 	flows   [2]flowTrace
-	dropped bool // nothing more is kept of it
+	dropped bool // its marks are no longer kept
 }
 
-// len returns how many marks and round trips are kept.
+// len returns the number of kept marks and RTT samples.
 func (t *flowTrace) len() int { return len(t.marks) + len(t.rtts) }
 
 func (c *connTrace) len() int { return c.flows[0].len() + c.flows[1].len() }
 
-// add takes in what the tracker tells.
+// add records an event of the tracker.
 func (t *flowTrace) add(ev *track.Event) {
 	m := mark{at: ev.At, until: ev.At, began: ev.At, start: ev.Start, end: ev.End, packet: ev.Packet, flags: ev.Flags}
 	switch ev.Kind {
@@ -112,10 +112,10 @@ func (t *flowTrace) add(ev *track.Event) {
 	t.marks = append(t.marks, m)
 }
 
-// maxRTTs is how many round trips are kept of a flow.
+// maxRTTs is the most RTT samples kept for a flow.
 const maxRTTs = 1 << 11
 
-// measure keeps a round trip; of more than maxRTTs each second one, and so on.
+// measure records an RTT sample. Beyond maxRTTs it keeps every second one, and so on.
 func (t *flowTrace) measure(r rtt) {
 	t.rttStep = max(t.rttStep, 1)
 	if t.rttSeen++; (t.rttSeen-1)%t.rttStep != 0 {
@@ -130,7 +130,7 @@ func (t *flowTrace) measure(r rtt) {
 	t.rtts = append(t.rtts, r)
 }
 
-// fewerRTTs keeps each second one.
+// fewerRTTs drops every second sample.
 func (t *flowTrace) fewerRTTs() {
 	n := (len(t.rtts) + 1) / 2
 	for i := range n {
@@ -139,10 +139,10 @@ func (t *flowTrace) fewerRTTs() {
 	t.rtts, t.rttStep = t.rtts[:n], 2*t.rttStep
 }
 
-// stretch is a time that is kept whole.
+// stretch is a period of time without merged marks.
 type stretch struct{ from, to wheel.Time }
 
-// around returns what is magnified of an episode: all of it, and a round trip before and after.
+// around returns the magnified period of an episode: all of it and an RTT before and after.
 func around(e *track.Episode) stretch {
 	end := e.Detected
 	if e.Repaired {
@@ -155,7 +155,7 @@ func around(e *track.Episode) stretch {
 	return stretch{e.PrevSent.Add(-pad), end.Add(pad / 2)}
 }
 
-// longest returns the n longest episodes, the longest first.
+// longest returns the n longest episodes, longest first.
 func longest(all []*track.Episode, n int) []*track.Episode {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b *track.Episode) int {
@@ -164,11 +164,12 @@ func longest(all []*track.Episode, n int) []*track.Episode {
 	return all[:min(n, len(all))]
 }
 
-// lasted is how long an episode was, as far as it is known.
+// lasted returns the length of an episode as far as it is known.
 func lasted(e *track.Episode) time.Duration { return max(e.D, e.TRec) }
 
-// compact merges marks until at most limit are left: neighbours of a kind, the nearest first, and those outside of the longest episodes
-// before those inside. Retransmissions are merged only if there are more of them than the limit.
+// compact merges marks until at most limit are left. It merges neighbours of a kind, nearest first,
+// and marks outside the longest episodes before marks inside. It merges retransmissions only if
+// there are more of them than limit.
 func (t *flowTrace) compact(f *track.Flow, limit, zooms int) {
 	if len(t.marks) <= limit {
 		return
@@ -177,7 +178,7 @@ func (t *flowTrace) compact(f *track.Flow, limit, zooms int) {
 	for i := range t.marks {
 		first, last = min(first, t.marks[i].at), max(last, t.marks[i].until)
 	}
-	// Stamps may be anything, and centuries are more than a span can be.
+	// A damaged capture may span centuries, more than a Duration can hold.
 	whole := time.Duration(1 << 60)
 	if d := last.Sub(first); d >= 0 && d < whole {
 		whole = d + 1
@@ -188,7 +189,7 @@ func (t *flowTrace) compact(f *track.Flow, limit, zooms int) {
 		for _, e := range longest(f.Episodes, n) {
 			keep = append(keep, around(e))
 		}
-		most := whole / 256 // rather less magnified than no diagram of the whole
+		most := whole / 256 // less magnification is better than no overview
 		if n == 0 {
 			most = whole
 		}
@@ -208,9 +209,9 @@ func (t *flowTrace) compact(f *track.Flow, limit, zooms int) {
 	}
 }
 
-// thin merges marks of a kind that follow each other within a span.
+// thin merges marks of a kind that follow each other within span.
 func (t *flowTrace) thin(keep []stretch, within time.Duration, all bool) {
-	var open [markKinds]int // where the last one of the kind is that may take others in, +1
+	var open [markKinds]int // index+1 of the last mark of the kind that may take others
 	kept := t.marks[:0]
 	for _, m := range t.marks {
 		if !all && !m.mergeable(keep) {
@@ -234,7 +235,7 @@ func (t *flowTrace) thin(keep []stretch, within time.Duration, all bool) {
 	t.marks = kept
 }
 
-// mergeable reports whether a mark may be merged into others: it is not magnified, and not one to be seen.
+// mergeable reports whether a mark may be merged: it is neither magnified nor important.
 func (m *mark) mergeable(keep []stretch) bool {
 	switch m.kind {
 	case sent:
@@ -257,7 +258,7 @@ func (m *mark) mergeable(keep []stretch) bool {
 	return true
 }
 
-// merge takes a later mark of the kind in. Of ACKs the later counts.
+// merge merges a later mark of the kind into m. The later ACK counts.
 func (m *mark) merge(o *mark) {
 	if m.kind == acked {
 		n := m.merged

@@ -13,20 +13,20 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Check is a validation that was to pass or to fail.
+// Check is a validation and its expected outcome.
 type Check struct {
 	Name string
-	Want bool // that it passes
+	Want bool // expected to pass
 	replay.Validation
 }
 
-// Validations is what a page of validations is made of.
+// Validations is the content of a page about validations.
 type Validations struct {
 	Checks   []Check
-	Ends     []WireEnd                       // of the first check, to be drawn
-	First    func(*replay.Result) wheel.Time // the first packet of the capture that it is from
-	Conns    int                             // connections of the captures
-	Lossy    int                             // those with losses
+	Ends     []WireEnd                       // of the first check, drawn
+	First    func(*replay.Result) wheel.Time // time of the first packet of its capture
+	Conns    int                             // all connections
+	Lossy    int                             // connections with losses
 	Refusals []Refusal
 }
 
@@ -60,7 +60,8 @@ type (
 	}
 )
 
-// Write writes the page: how each check came out, loss by loss, and how near in an open loop the timers that should be the captured ones came.
+// Write writes the page: the outcome of each check, loss by loss, and how close the expected timers
+// came in an open loop.
 func (p *Validations) Write(out io.Writer) error {
 	var files []string
 	for _, c := range p.Checks {
@@ -68,7 +69,7 @@ func (p *Validations) Write(out io.Writer) error {
 			files = append(files, j.Result.File)
 		}
 	}
-	v := validationView{Frame: shell.NewFrame(titled(files, "How near replays come to %s", "How near replays come to %d captures", "How near replays come"), pageCSS)}
+	v := validationView{Frame: shell.NewFrame(titled(files, "Replays compared with %s", "Replays compared with %d captures", "Replays compared with captures"), pageCSS)}
 	v.Facts = []shell.Fact{{"connections", strconv.Itoa(p.Conns)}, {"with losses", strconv.Itoa(p.Lossy)}}
 	for _, c := range p.Checks {
 		v.Facts = append(v.Facts, shell.Fact{"losses, " + c.Name, strconv.Itoa(len(c.Judged))})
@@ -86,7 +87,7 @@ func (p *Validations) Write(out io.Writer) error {
 	return execute(out, "validation", v)
 }
 
-// percentCell is a share in percent.
+// percentCell returns a cell with a share in percent.
 func percentCell(part float64) cellView {
 	return cellView{Value: strconv.FormatFloat(100*part, 'g', 6, 64), Text: fmt.Sprintf("%.1f %%", 100*part)}
 }
@@ -103,19 +104,20 @@ func (p *Validations) check(c *Check, i int) checkView {
 	}
 	detections, recoveries := c.slopes()
 	number := strconv.Itoa(i + 1)
-	v.Detections = c.draw(detections, "sent again", paired{
+	v.Detections = c.draw(detections, "retransmitted", paired{
 		title: c.Name + ": detection", label: "detection as captured and under " + c.Policy, axis: "D", after: "open loop", name: "detection-" + number + ".csv",
 	})
 	v.Recovery = c.draw(recoveries, "repaired", paired{
 		title: c.Name + ": recovery", label: "recovery as captured and under " + c.Policy, axis: "T_rec", after: "replayed", name: "recovery-" + number + ".csv",
 	})
-	if c.Want { // losses under other timers than those captured are far off, as they should be
+	if c.Want { // under other timers losses are far off, as expected
 		v.Losses, v.Note = p.judged(c)
 	}
 	return v
 }
 
-// slopes returns what the open loop has detected, and what the replay has repaired, each with its captured time.
+// slopes returns the open loop's detections and the replay's repairs, each paired with its captured
+// time.
 func (c *Check) slopes() (detections, recoveries []slope) {
 	for _, j := range c.Judged {
 		l := &j.Result.Script.Loss[j.Loss]
@@ -135,7 +137,8 @@ func (c *Check) slopes() (detections, recoveries []slope) {
 	return detections, recoveries
 }
 
-// draw draws slopes as f says, nil if there are none. done is what the losses were that are in them.
+// draw draws slopes as f says, nil if there are none. done says what happened to the losses in
+// them.
 func (c *Check) draw(all []slope, done string, f paired) *figure {
 	lo, hi, ok := slopesSpan(all)
 	if !ok {
@@ -149,12 +152,12 @@ func (c *Check) draw(all []slope, done string, f paired) *figure {
 	return &fig
 }
 
-// judged returns the rows of the losses, the farthest off first, and a note if these are not all.
+// judged returns the rows of the losses, farthest off first, and a note if some are left out.
 func (p *Validations) judged(c *Check) (rows []judgedView, note string) {
 	all := slices.Clone(c.Judged)
 	slices.SortStableFunc(all, func(a, b replay.Judged) int { return cmp.Compare(b.Off, a.Off) })
 	if len(all) > maxLossRows {
-		note = fmt.Sprintf("The %d that are the farthest off, of %d.", maxLossRows, len(all))
+		note = fmt.Sprintf("The %d of %d losses that are farthest off.", maxLossRows, len(all))
 		all = all[:maxLossRows]
 	}
 	for _, j := range all {

@@ -14,7 +14,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// WireEnd is an end of a captured connection, and what an engine sent that heard what it had heard.
+// WireEnd is an end of a captured connection, with the transmissions of an engine that received
+// what that end received.
 type WireEnd struct {
 	Result  *replay.Result
 	End     int // 0 for the client
@@ -22,7 +23,7 @@ type WireEnd struct {
 	Outcome *replay.WireOutcome
 }
 
-// Wires is what a page of open loops is made of.
+// Wires is the content of a page about open loops.
 type Wires struct {
 	Ends     []WireEnd
 	First    func(*replay.Result) wheel.Time // the first packet of the capture that it is from
@@ -72,8 +73,8 @@ const (
 	maxWireRows  = 2000 // of the data of a figure
 )
 
-// Write writes the page: how far what engines sent is off, and for the ends where that is most, diagrams of what was sent beside what the
-// captured end had sent.
+// Write writes the page: how far the engines' transmissions are off, and diagrams of the ends that
+// are farthest off.
 func (w *Wires) Write(out io.Writer) error {
 	v := wireView{Frame: shell.NewFrame(w.title(), pageCSS), Notes: w.Notes, Lossy: w.Lossy}
 	first, again := share{}, share{}
@@ -106,7 +107,7 @@ func (w *Wires) Write(out io.Writer) error {
 	return execute(out, "wire", v)
 }
 
-// share is so many of so many.
+// share is n of a total.
 type share struct{ part, of int }
 
 func (s *share) add(part, of int) { s.part, s.of = s.part+part, s.of+of }
@@ -127,7 +128,7 @@ func (w *Wires) title() string {
 	for _, x := range w.Refusals {
 		files = append(files, x.File)
 	}
-	return titled(files, "The sender of %s beside an engine", "The senders of %d captures beside an engine", "A sender beside an engine")
+	return titled(files, "The sender of %s and an engine in its place", "The senders of %d captures and engines in their place", "A sender and an engine in its place")
 }
 
 // policies returns the policies, in order.
@@ -140,7 +141,8 @@ func (w *Wires) policies() (all []string) {
 	return all
 }
 
-// worst returns the ends that are drawn: those with the most transmissions that are not as captured.
+// worst returns the ends to draw: the ends with the most transmissions that differ from the
+// capture.
 func (w *Wires) worst() (all []*WireEnd) {
 	for i := range w.Ends {
 		all = append(all, &w.Ends[i])
@@ -169,7 +171,8 @@ func (e *WireEnd) view(first wheel.Time, drawn string) wireEndView {
 	return v
 }
 
-// EventText tells of a packet of a script, at the time since an instant of the capture. It is "nothing" of none.
+// EventText describes a packet of a script, with its time since an instant of the capture. It is
+// "nothing" for no packet.
 func EventText(s *replay.Script, e *replay.Event, first wheel.Time) string {
 	if e == nil {
 		return "nothing"
@@ -181,7 +184,7 @@ func EventText(s *replay.Script, e *replay.Event, first wheel.Time) string {
 	return text
 }
 
-// curves draws the distributions of how far transmissions are off, for each policy.
+// curves draws the distributions of how far transmissions are off, per policy.
 func (w *Wires) curves() (figures []figure) {
 	for i, policy := range w.policies() {
 		var offs [2][]time.Duration
@@ -202,14 +205,15 @@ func (w *Wires) curves() (figures []figure) {
 				list = append(list, curve{name, [2]string{"c3", "c2"}[k], thinned(offs[k]), len(offs[k])})
 			}
 		}
-		if fig, ok := distribution("How far off: policy "+policy, "sooner or later than captured", fmt.Sprintf("off-%d.csv", i+1), list); ok {
+		if fig, ok := distribution("How far off: policy "+policy, "distance from the captured time", fmt.Sprintf("off-%d.csv", i+1), list); ok {
 			figures = append(figures, fig)
 		}
 	}
 	return figures
 }
 
-// pairs draws for each policy how long after the transmission before octets were sent again, as captured and by the engine.
+// pairs draws, for each policy, the time from a transmission to its retransmission, as captured and
+// by the engine.
 func (w *Wires) pairs() (figures []figure) {
 	policies := w.policies()
 	lists := make([][]slope, len(policies))
@@ -235,8 +239,8 @@ func (w *Wires) pairs() (figures []figure) {
 	for i, policy := range policies {
 		if len(lists[i]) > 0 {
 			figures = append(figures, paired{
-				title: "Retransmissions: policy " + policy, label: "how long after the transmission before octets were sent again, as captured and by an engine under " + policy,
-				axis: "after the transmission before", before: "captured", after: "engine",
+				title: "Retransmissions: policy " + policy, label: "time from a transmission to its retransmission, as captured and by an engine under " + policy,
+				axis: "since the previous transmission", before: "captured", after: "engine",
 				head: []string{"file", "conn", "start", "try", "captured_s", "engine_s"}, name: fmt.Sprintf("again-%d.csv", i+1),
 			}.draw(lists[i], lo, hi))
 		}

@@ -36,7 +36,8 @@ func wired(t testing.TB, file string, b []byte, policies ...string) *Wires {
 	return w
 }
 
-// TestWirePageIsGolden holds a page of open loops to its outline: Linux's timers do what was captured, and 4.4BSD's do not.
+// TestWirePageIsGolden holds a page of open loops to its outline: Linux's timers do what was
+// captured, and 4.4BSD's do not.
 func TestWirePageIsGolden(t *testing.T) {
 	w := wired(t, "lossy.pcapng", captured(t, 1, 200_000, lossy), "linux", "bsd")
 	page := written(t, w)
@@ -47,7 +48,8 @@ func TestWirePageIsGolden(t *testing.T) {
 	}
 }
 
-// TestWirePageIsBounded has more ends than are drawn, and more transmissions than the data of a figure has.
+// TestWirePageIsBounded has more ends than are drawn, and more transmissions than the data of a
+// figure has.
 func TestWirePageIsBounded(t *testing.T) {
 	w := wired(t, "lossy.pcapng", captured(t, 3, 3_200_000, "bernoulli:0.003"), "linux", "bsd", "rfc6298", "rfc7765", "gvisor")
 	page := written(t, w)
@@ -58,7 +60,7 @@ func TestWirePageIsBounded(t *testing.T) {
 		t.Error("the page does not say that its data is less than all")
 	}
 	if len(page) > 8<<20 {
-		t.Errorf("the page has %d octets", len(page))
+		t.Errorf("the page has %d bytes", len(page))
 	}
 	wellFormed(t, svgs.FindAllString(page, -1))
 }
@@ -67,10 +69,10 @@ func TestWirePageIsBounded(t *testing.T) {
 func TestWirePageWithoutEnds(t *testing.T) {
 	const evil = `"><script>alert(1)</script><img src=x>`
 	page := written(t, &Wires{Conns: 1, Lossy: 1, Refusals: []Refusal{{evil, evil, evil}}})
-	if !strings.Contains(page, "None of the connections") || strings.Contains(page, "<img") || strings.Count(page, "<script") != 1 {
+	if !strings.Contains(page, "No connection with losses") || strings.Contains(page, "<img") || strings.Count(page, "<script") != 1 {
 		t.Error("the page does not say that there is no open loop, or a name is markup")
 	}
-	if page := written(t, &Wires{Conns: 1}); !strings.Contains(page, "There is no loss in it") {
+	if page := written(t, &Wires{Conns: 1}); !strings.Contains(page, "The capture shows no loss") {
 		t.Error("the page does not say that there is no loss")
 	}
 	w := wired(t, evil, captured(t, 1, 100_000, lossy), "linux")
@@ -80,7 +82,8 @@ func TestWirePageWithoutEnds(t *testing.T) {
 	}
 }
 
-// TestValidationPageIsGolden holds a page of validations to its outline. Linux's timers are near to a capture that was made with them.
+// TestValidationPageIsGolden holds a page of validations to its outline. Linux's timers are near to
+// a capture that was made with them.
 func TestValidationPageIsGolden(t *testing.T) {
 	b := captured(t, 2, 300_000, lossy)
 	r := replayed(t, "lossy.pcapng", b, "linux", "bsd")

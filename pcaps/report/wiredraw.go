@@ -14,7 +14,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// wireDrawing is an end that is drawn. Its times are of the script, and first is the first packet of the capture in these.
+// wireDrawing is an end to draw. Its times are the script's; first is the first packet of the
+// capture.
 type wireDrawing struct {
 	end    *WireEnd
 	pairs  []replay.WirePair
@@ -22,7 +23,7 @@ type wireDrawing struct {
 	first  wheel.Time
 }
 
-// wireKey is a transmission of octets.
+// wireKey identifies a transmission.
 type wireKey struct {
 	start uint64
 	try   int
@@ -44,8 +45,8 @@ func newWireDrawing(e *WireEnd, first wheel.Time) *wireDrawing {
 	return d
 }
 
-// waits returns how long after the transmission before of these octets they were sent again, as captured and by the engine, and which of the
-// two is known.
+// waits returns the time from the previous transmission of these bytes to their retransmission, as
+// captured and by the engine, and which of the two is known.
 func (d *wireDrawing) waits(p *replay.WirePair) (captured, engine time.Duration, known [2]bool) {
 	k := keyOf(p)
 	b := d.before[wireKey{k.start, k.try - 1}]
@@ -61,7 +62,7 @@ func (d *wireDrawing) waits(p *replay.WirePair) (captured, engine time.Duration,
 	return captured, engine, known
 }
 
-// span returns the first and the last instant of a transmission and of what came before it.
+// span returns the first and last instant of a transmission and of the previous one.
 func (d *wireDrawing) span(p *replay.WirePair) stretch {
 	s := stretch{math.MaxInt64, math.MinInt64}
 	k := keyOf(p)
@@ -78,7 +79,8 @@ func (d *wireDrawing) span(p *replay.WirePair) stretch {
 	return s
 }
 
-// window returns what is shown of a transmission that is magnified: all of its wait, or its neighbours if it is the first.
+// window returns the period to show around a magnified transmission: its wait, or its neighbours if
+// it is the first.
 func (d *wireDrawing) window(p *replay.WirePair) stretch {
 	s := d.span(p)
 	pad := s.to.Sub(s.from) / 10
@@ -94,9 +96,9 @@ func (d *wireDrawing) view(id string) wireDrawnView {
 	x := e.Result
 	v := wireDrawnView{ID: id, Title: fmt.Sprintf("%s, connection %d: %s, policy %s", baseOf(x.File), x.ID, e.addr(), e.Policy)}
 	o := e.Outcome
-	v.Words = append(v.Words, fmt.Sprintf("Of %d first transmissions %d are within 1 ms, of %d retransmissions %d; the engine made %d more.", o.First, o.FirstRight, o.Again, o.AgainRight, o.More))
+	v.Words = append(v.Words, fmt.Sprintf("%[2]d of %[1]d first transmissions and %[4]d of %[3]d retransmissions are within 1 ms; the engine made %[5]d more.", o.First, o.FirstRight, o.Again, o.AgainRight, o.More))
 	if half := x.Script.Ends[e.End].Half; half > 0 {
-		v.Words = append(v.Words, fmt.Sprintf("It was not captured at this end: times are less %s, half of what a round trip to it took.", SpanText(half/2)))
+		v.Words = append(v.Words, fmt.Sprintf("The capture was not taken at this end: times are reduced by %s, half the RTT to it.", SpanText(half/2)))
 	}
 	if fig, ok := d.sequence(stretch{math.MinInt64, math.MaxInt64}, nil); ok {
 		fig.Title, fig.Name = "All of it", id+".csv"
@@ -115,8 +117,8 @@ func (d *wireDrawing) view(id string) wireDrawnView {
 	return v
 }
 
-// farthest returns the transmissions that are magnified: those that one of the two has not made, or that are off the most, and
-// retransmissions at any rate. What lies in the picture of another is not magnified again.
+// farthest returns the transmissions to magnify: retransmissions, transmissions that only one of
+// the two made, and the ones farthest off. It leaves out what another picture already shows.
 func (d *wireDrawing) farthest() (chosen []*replay.WirePair) {
 	var all []*replay.WirePair
 	for i := range d.pairs {
@@ -148,12 +150,13 @@ func (d *wireDrawing) farthest() (chosen []*replay.WirePair) {
 	return chosen
 }
 
-// wireLegend has the words for the classes of these diagrams.
+// wireLegend lists the words for the classes of these diagrams.
 var wireLegend = []legendItem{
-	{"d", "captured"}, {"r", "R captured, sent again"}, {"en", "○ sent by the engine"}, {"ne", "× not sent by the engine"}, {"a", "acknowledged, as heard"},
+	{"d", "captured"}, {"r", "R captured retransmission"}, {"en", "○ sent by the engine"}, {"ne", "× not sent by the engine"}, {"a", "acknowledged"},
 }
 
-// sequence draws what was captured and what the engine sent in a stretch of time; about a pair, with how long it waited, if that is not nil.
+// sequence draws the captured and the engine's transmissions in a period. If pair is not nil it
+// also draws how long that one waited.
 func (d *wireDrawing) sequence(s stretch, about *replay.WirePair) (figure, bool) {
 	in := func(e *replay.Event) bool { return e != nil && s.from <= e.At && e.At <= s.to }
 	var here []*replay.WirePair
@@ -186,7 +189,7 @@ func (d *wireDrawing) sequence(s stretch, about *replay.WirePair) (figure, bool)
 		bottom += 30
 		floor = bottom - 56
 	}
-	label := "what " + d.end.addr() + " sent, and an engine in its place"
+	label := "transmissions of " + d.end.addr() + " and of an engine in its place"
 	c := draw.NewCanvas(figureWidth, height, label)
 	margin := float64(hi-lo) / 14
 	if about == nil {
@@ -198,7 +201,7 @@ func (d *wireDrawing) sequence(s stretch, about *replay.WirePair) (figure, bool)
 	}}
 	fig := figure{Title: "All of it"}
 	if about == nil {
-		axes(c, p.f, 8, 6, plainTick, octetTick, "seconds since the capture began, at this end", "octets of the stream")
+		axes(c, p.f, 8, 6, plainTick, bytesTick, "seconds since the capture began, at this end", "sequence, bytes")
 	} else {
 		zoomAxes(c, p.f, bottom)
 		d.lanes(&p, about, floor)
@@ -216,7 +219,7 @@ func (d *wireDrawing) sequence(s stretch, about *replay.WirePair) (figure, bool)
 		}
 	}
 	if d.end.Outcome.Divergence == nil && about == nil {
-		fig.Caption = "All of it is within 1 ms."
+		fig.Caption = "All transmissions are within 1 ms."
 	}
 	var note string
 	fig.Data, note = d.data(here)
@@ -227,7 +230,7 @@ func (d *wireDrawing) sequence(s stretch, about *replay.WirePair) (figure, bool)
 	return fig, true
 }
 
-// firsts returns the marks of first transmissions as captured.
+// firsts returns the marks of captured first transmissions.
 func firsts(pairs []*replay.WirePair) (marks []mark) {
 	for _, p := range pairs {
 		if e := p.Want; e != nil && p.Try == 1 {
@@ -247,12 +250,12 @@ func (d *wireDrawing) heard() (marks []mark) {
 	return marks
 }
 
-// middle is where a transmission's sign stands.
+// middle returns the place of a transmission's sign.
 func (p *plotter) middle(e *replay.Event) (x, y float64) {
 	return p.x(e.At), (p.y(int64(e.Start)) + p.y(int64(e.End))) / 2
 }
 
-// again draws the captured retransmissions, and what the engine has not sent.
+// again draws the captured retransmissions and the transmissions that the engine did not make.
 func (p *plotter) again(pairs []*replay.WirePair) {
 	titles := 0
 	for _, q := range pairs {
@@ -278,7 +281,8 @@ func (p *plotter) again(pairs []*replay.WirePair) {
 	}
 }
 
-// engine draws what the engine sent: a ring for each transmission, one for each pixel, and a line to it from where it was captured.
+// engine draws the engine's transmissions: a ring for each, at most one per pixel, and a line to it
+// from the captured one.
 func (p *plotter) engine(pairs []*replay.WirePair) {
 	var rings, lines strings.Builder
 	taken := map[[2]int]bool{}
@@ -312,7 +316,8 @@ func (p *plotter) engine(pairs []*replay.WirePair) {
 	}
 }
 
-// lanes draws below the plot how long octets waited to be sent again, as captured and by the engine.
+// lanes draws below the plot how long bytes waited for their retransmission, as captured and by the
+// engine.
 func (d *wireDrawing) lanes(p *plotter, q *replay.WirePair, floor float64) {
 	k := keyOf(q)
 	b := d.before[wireKey{k.start, k.try - 1}]
@@ -325,7 +330,7 @@ func (d *wireDrawing) lanes(p *plotter, q *replay.WirePair, floor float64) {
 	}{{"captured", "bd", b.Want, q.Want}, {"engine", "be", b.Got, q.Got}} {
 		y := floor + 10 + 20*float64(i)
 		if lane.from == nil || lane.to == nil {
-			p.c.Text("t", "", p.f.x.From, y+12, lane.name+": it was not sent again")
+			p.c.Text("t", "", p.f.x.From, y+12, lane.name+": not retransmitted")
 			continue
 		}
 		x1, x2 := p.x(lane.from.At), p.x(lane.to.At)

@@ -11,7 +11,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// offsets draws over time by how much transmissions are off.
+// offsets draws over time how far transmissions are off.
 func (d *wireDrawing) offsets() (figure, bool) {
 	const least = time.Microsecond
 	hi, n := time.Duration(0), 0
@@ -27,12 +27,12 @@ func (d *wireDrawing) offsets() (figure, bool) {
 		return figure{}, false
 	}
 	const height = 250
-	c := draw.NewCanvas(figureWidth, height, "how far off the engine's transmissions are, over time")
+	c := draw.NewCanvas(figureWidth, height, "distance of the engine's transmissions from the captured ones, over time")
 	f := frame{
 		x: draw.NewScale(first.Sub(d.first).Seconds(), last.Sub(d.first).Seconds(), marginLeft, figureWidth-marginRight),
 		y: draw.NewLogScale(least.Seconds(), max(hi, 2*time.Millisecond).Seconds(), height-marginBottom, marginTop),
 	}
-	axes(c, f, 8, 5, plainTick, spanTick, "seconds since the capture began, at this end", "sooner or later than captured; 1 µs and less at the bottom")
+	axes(c, f, 8, 5, plainTick, spanTick, "seconds since the capture began, at this end", "distance from the captured time; 1 µs and less at the bottom")
 	c.Line("guide", f.x.From, f.y.At(0.001), f.x.To, f.y.At(0.001))
 	var dots [2]strings.Builder
 	taken := map[[3]int]bool{}

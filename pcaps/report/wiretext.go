@@ -8,7 +8,7 @@ import (
 	"tcpwheel/pcaps/replay"
 )
 
-// times says the how-manieth transmission it is.
+// times names the n-th transmission.
 func times(try int) string {
 	switch {
 	case try == 1:
@@ -25,7 +25,7 @@ func times(try int) string {
 	return fmt.Sprintf("for the %dth time", try)
 }
 
-// wireTitle tells of a transmission under the pointer.
+// wireTitle describes the transmission under the pointer.
 func wireTitle(p *replay.WirePair) string {
 	e := p.Want
 	text := fmt.Sprintf("%d to %d, %s: ", e.Start, e.End, times(p.Try))
@@ -41,7 +41,7 @@ func wireTitle(p *replay.WirePair) string {
 	return text + "by the engine " + SpanText(off) + " later"
 }
 
-// text heads a magnified transmission, and tells of it.
+// text returns the heading and the description of a magnified transmission.
 func (d *wireDrawing) text(p *replay.WirePair) (title, caption string) {
 	e := p.Want
 	if e == nil {
@@ -62,23 +62,24 @@ func (d *wireDrawing) text(p *replay.WirePair) (title, caption string) {
 	title = fmt.Sprintf("%s %s, at %s", upper(what), times(p.Try), at)
 	switch {
 	case p.Want == nil:
-		return title, "Only the engine has sent it."
+		return title, "Only the engine sent it."
 	case p.Got == nil && known[0]:
-		return title, fmt.Sprintf("Captured %s after the transmission before. The engine has not sent it.", SpanText(before))
+		return title, fmt.Sprintf("Captured %s after the previous transmission. The engine did not send it.", SpanText(before))
 	case !ok:
-		return title, "The engine has not sent it."
+		return title, "The engine did not send it."
 	}
 	how := "at the same time"
 	if off != 0 {
 		how = fmt.Sprintf("%s %s", SpanText(off.Abs()), map[bool]string{true: "later", false: "sooner"}[off > 0])
 	}
 	if known[0] && known[1] {
-		return title, fmt.Sprintf("Captured %s after the transmission before, and by the engine after %s: %s.", SpanText(before), SpanText(after), how)
+		return title, fmt.Sprintf("Captured %s after the previous transmission, by the engine after %s: %s.", SpanText(before), SpanText(after), how)
 	}
 	return title, "By the engine " + how + "."
 }
 
-// data returns pairs as CSV, and says if not all are there: those that are off are, and of the others evenly as many as there is room for.
+// data returns pairs as CSV and a note if some are missing. It keeps the pairs that are off and an
+// even sample of the others.
 func (d *wireDrawing) data(pairs []*replay.WirePair) (data, note string) {
 	var t table
 	t.row("start", "end", "try", "captured_s", "engine_s", "later_s")
@@ -112,7 +113,7 @@ func (d *wireDrawing) data(pairs []*replay.WirePair) (data, note string) {
 		t.row(strconv.FormatUint(e.Start, 10), strconv.FormatUint(e.End, 10), strconv.Itoa(p.Try), at[0], at[1], later)
 	}
 	if rows < len(pairs) {
-		note = fmt.Sprintf("The data has %d of %d transmissions, with the farthest.", rows, len(pairs))
+		note = fmt.Sprintf("The data has %d of %d transmissions, the farthest off included.", rows, len(pairs))
 		if off > rows {
 			note = fmt.Sprintf("The data has %d of %d transmissions.", rows, len(pairs))
 		}

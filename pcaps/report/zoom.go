@@ -11,7 +11,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// zoom draws an episode, with D, A and P below.
+// zoom draws an episode with D, A and P below it.
 func (d *drawing) zoom(i int, e *track.Episode, origin wheel.Time) figure {
 	f := &d.conn.Flows[i]
 	s := around(e)
@@ -28,7 +28,7 @@ func (d *drawing) zoom(i int, e *track.Episode, origin wheel.Time) figure {
 		lo, hi = 0, 1
 	}
 	const height, bottom = 400, 400 - marginBottom
-	const lane = bottom - 46 // above it the plot, below it the spans
+	const lane = bottom - 46 // the plot is above it, the spans are below
 	c := draw.NewCanvas(figureWidth, height, "loss episode at packet "+fmt.Sprint(e.DetectedPacket))
 	margin := float64(hi-lo)/12 + 1
 	p := plotter{c: c, origin: origin, used: map[string]bool{}, detail: len(marks) <= 400, f: frame{
@@ -45,7 +45,7 @@ func (d *drawing) zoom(i int, e *track.Episode, origin wheel.Time) figure {
 	}
 }
 
-// zoomAxes draws axes with a lane for spans between the plot and the time.
+// zoomAxes draws axes with a lane for spans between the plot and the time axis.
 func zoomAxes(c *draw.Canvas, f frame, bottom float64) {
 	var grid strings.Builder
 	for _, v := range f.x.Ticks(7) {
@@ -56,14 +56,14 @@ func zoomAxes(c *draw.Canvas, f frame, bottom float64) {
 	for _, v := range f.y.Ticks(6) {
 		y := f.y.At(v)
 		grid.WriteString("M" + draw.Num(f.x.From) + " " + draw.Num(y) + "H" + draw.Num(f.x.To))
-		c.Text("t", "e", f.x.From-6, y+4, octetTick(v))
+		c.Text("t", "e", f.x.From-6, y+4, bytesTick(v))
 	}
 	c.Path("grid", &grid)
 	c.Text("t", "e", f.x.To, bottom+32, "seconds since the capture began, by the sender's clock")
-	c.Text("t", "", 4, f.y.To-8, "octets of the stream")
+	c.Text("t", "", 4, f.y.To-8, "sequence, bytes")
 }
 
-// spans draws D, A and P as bars in the lane, with lines up into the plot where they begin and end.
+// spans draws D, A and P as bars in the lane. Lines into the plot mark where each begins and ends.
 func (p *plotter) spans(e *track.Episode, lane float64) {
 	type bar struct {
 		name, class string
@@ -96,7 +96,7 @@ func (p *plotter) spans(e *track.Episode, lane float64) {
 	p.c.Path("guide", &lines)
 }
 
-// shortCause is causeText for a bar.
+// shortCause is a causeText that fits a bar.
 func shortCause(e *track.Episode) string {
 	switch e.Kind {
 	case track.SYN:
@@ -106,33 +106,33 @@ func shortCause(e *track.Episode) string {
 	case track.TLP:
 		return "probe timer"
 	case track.Fast:
-		return "ACKs told"
+		return "by ACKs"
 	case track.Probe:
 		return "window probe timer"
 	}
 	return "cause unknown"
 }
 
-// episodeText tells of an episode in words.
+// episodeText describes an episode in words.
 func episodeText(f *track.Flow, e *track.Episode) string {
 	var b strings.Builder
 	cause := "unknown cause"
 	if len(e.Retransmissions) > 0 {
 		cause = causeText(&e.Retransmissions[0], f.Timers.Best)
 	}
-	what := octets(int64(e.Bytes))
+	what := bytesText(int64(e.Bytes))
 	switch {
 	case e.Estimated:
-		fmt.Fprintf(&b, "%s, whose first transmission was not captured, %s sent", what, were(int64(e.Bytes)))
+		fmt.Fprintf(&b, "%s, whose first transmission was not captured, %s retransmitted", what, were(int64(e.Bytes)))
 	case e.FirstPacket > 0:
-		fmt.Fprintf(&b, "The %s of packet %d %s sent", what, e.FirstPacket, were(int64(e.Bytes)))
+		fmt.Fprintf(&b, "The %s of packet %d %s retransmitted", what, e.FirstPacket, were(int64(e.Bytes)))
 	default:
-		fmt.Fprintf(&b, "%s %s sent", what, were(int64(e.Bytes)))
+		fmt.Fprintf(&b, "%s %s retransmitted", what, were(int64(e.Bytes)))
 	}
-	fmt.Fprintf(&b, " again as packet %d, D = %s later: %s. %s.", e.DetectedPacket, SpanText(e.D), cause, upper(verdictText(e.Spurious, e.Evidence)))
+	fmt.Fprintf(&b, " as packet %d, D = %s later: %s. %s.", e.DetectedPacket, SpanText(e.D), cause, upper(verdictText(e.Spurious, e.Evidence)))
 	switch {
 	case e.Repaired && e.RepairPacket != e.DetectedPacket:
-		fmt.Fprintf(&b, " What arrived was packet %d, A = %s later; packet %d acknowledges it, P = %s after that.", e.RepairPacket, SpanText(e.A), e.AckedPacket, SpanText(e.P))
+		fmt.Fprintf(&b, " Packet %d arrived, A = %s later; packet %d acknowledges it, P = %s after that.", e.RepairPacket, SpanText(e.A), e.AckedPacket, SpanText(e.P))
 	case e.Repaired:
 		fmt.Fprintf(&b, " Packet %d acknowledges it, P = %s later.", e.AckedPacket, SpanText(e.P))
 	default:
@@ -141,25 +141,25 @@ func episodeText(f *track.Flow, e *track.Episode) string {
 	if e.Repaired {
 		fmt.Fprintf(&b, " T_rec %s", SpanText(e.TRec))
 		if e.RTT > 0 {
-			fmt.Fprintf(&b, ", with a round trip of %s", SpanText(e.RTT))
+			fmt.Fprintf(&b, ", RTT %s", SpanText(e.RTT))
 		}
 		b.WriteString(".")
 	}
 	if e.Total > 1 {
-		fmt.Fprintf(&b, " %d packets were sent again in the episode", e.Total)
+		fmt.Fprintf(&b, " The episode has %d retransmissions", e.Total)
 		if e.Timeouts > 0 {
 			fmt.Fprintf(&b, ", %d of them by the retransmission timer", e.Timeouts)
 		}
 		b.WriteString(".")
 	}
 	if e.HasIdealD {
-		fmt.Fprintf(&b, " With an exact timer, or ACKs if there were any, D might have been %s: tax %s.", SpanText(e.IdealD), SpanText(e.TimerTax))
+		fmt.Fprintf(&b, " With an exact timer, or by ACKs if there were any, D could have been %s: tax %s.", SpanText(e.IdealD), SpanText(e.TimerTax))
 	}
 	if e.Closed && e.Length > e.TRec+time.Microsecond {
-		fmt.Fprintf(&b, " All that was in flight was acknowledged after %s.", SpanText(e.Length))
+		fmt.Fprintf(&b, " Everything in flight was acknowledged after %s.", SpanText(e.Length))
 	}
 	return b.String()
 }
 
-// upper makes the first letter a capital.
+// upper returns s with a capital first letter.
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -12,7 +12,7 @@ type Scale struct {
 	Log      bool
 }
 
-// NewScale is a linear scale. It is 1 wide if it would be empty.
+// NewScale returns a linear scale. An empty range becomes 1 wide.
 func NewScale(lo, hi, from, to float64) Scale {
 	if !(hi > lo) {
 		hi = lo + 1
@@ -20,7 +20,7 @@ func NewScale(lo, hi, from, to float64) Scale {
 	return Scale{Lo: lo, Hi: hi, From: from, To: to}
 }
 
-// NewLogScale is a logarithmic scale. It has whole powers of ten at its ends, or 2 or 5 times these.
+// NewLogScale returns a logarithmic scale that begins and ends at 1, 2 or 5 times a power of ten.
 func NewLogScale(lo, hi, from, to float64) Scale {
 	lo = max(lo, 1e-9)
 	hi = max(hi, lo*1.01)
@@ -51,7 +51,7 @@ func (s Scale) At(v float64) float64 {
 	return s.From + (s.To-s.From)*(v-s.Lo)/(s.Hi-s.Lo)
 }
 
-// Ticks returns about n values between the ends that read well.
+// Ticks returns about n round values between the ends.
 func (s Scale) Ticks(n int) (all []float64) {
 	if s.Log {
 		steps := []float64{1, 2, 5}
@@ -90,7 +90,7 @@ func (s Scale) Ticks(n int) (all []float64) {
 	return all
 }
 
-// Round takes the noise of binary fractions off.
+// Round removes the noise of binary fractions.
 func Round(x float64) float64 {
 	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 9, 64), 64)
 	return y

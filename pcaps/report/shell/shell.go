@@ -1,15 +1,16 @@
-// Package shell is what all pages of the house have in common: their head and foot, the style of text and tables, a script that sorts
-// tables and saves data, and the policy that lets a page load nothing and run no script but that.
+// Package shell has what all pages share: head and foot, the style of text and tables, a script
+// that sorts tables and saves data, and a Content-Security-Policy that allows nothing else.
 //
 // # Usage
 //
 //	pages := template.Must(shell.Templates().Parse(`{{define "page"}}{{template "head" .}}…{{template "foot" .}}{{end}}`))
 //	err := pages.ExecuteTemplate(w, "page", view{shell.NewFrame("a title", moreStyle), …})
 //
-// "head" and "foot" want a Frame, as a field or by itself, and "facts" a list of Fact.
+// "head" and "foot" take a Frame, alone or as an embedded field. "facts" takes a list of Fact.
 //
-// The script sorts each table of class "sort" by the column whose head is touched, and gives each pre of class "csv" a
-// button that saves its text under the name in data-name. A page is whole without it.
+// The script sorts a table of class "sort" by the column whose head is clicked. It gives each pre
+// of class "csv" a button that saves its text under the name in data-name. A page is complete
+// without it.
 package shell
 
 import (
@@ -28,7 +29,7 @@ var (
 	style string
 )
 
-// Frame is what is around a page.
+// Frame is the head and foot of a page.
 type Frame struct {
 	Title  string
 	Policy string // the Content-Security-Policy: no network, no script but Script
@@ -36,15 +37,15 @@ type Frame struct {
 	Script template.JS
 }
 
-// NewFrame makes the frame of a page whose style goes beyond that of the house.
+// NewFrame returns the frame of a page that adds style to the common one.
 func NewFrame(title, more string) Frame {
 	return Frame{Title: title, Policy: policy(), Style: template.CSS(style + more), Script: template.JS(script)}
 }
 
-// Fact is a figure at the head of a page: its name and its value.
+// Fact is a name and a value at the head of a page.
 type Fact [2]string
 
-// Templates returns "head", "foot" and "facts", for the templates of a page to be parsed into.
+// Templates returns the templates "head", "foot" and "facts". Parse a page's templates into them.
 func Templates() *template.Template { return template.Must(template.New("").Parse(html)) }
 
 func policy() string {
