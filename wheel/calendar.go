@@ -35,14 +35,10 @@ const (
 	maxWidth = 1 << 62   // (day+1)·width must not overflow
 )
 
-var calendarBuilder = builder{
-	name:  "calendar",
-	about: "calendar queue (Brown): sorted days whose number and width follow the load",
-	build: func(cfg Config) Facility {
-		s := &calendar{days: newRing(listDesk+1, cfg.Slots), width: 1, least: cfg.Slots}
-		s.init("calendar", s, cfg, 1+cfg.Slots)
-		return s
-	},
+func newCalendar(name string, cfg Config) Facility {
+	s := &calendar{days: newRing(listDesk+1, cfg.Slots), width: 1, least: cfg.Slots}
+	s.init(name, s, cfg, 1+cfg.Slots)
+	return s
 }
 
 func (s *calendar) insert(t uint32) {
@@ -139,15 +135,10 @@ func (s *calendar) collect(target uint64) bool {
 		return false
 	}
 	s.cur = s.nodes[s.days.head(&s.arena, day)].tick
-	due := 0
-	for t := s.days.head(&s.arena, day); t != 0 && s.nodes[t].tick == s.cur; t = s.days.head(&s.arena, day) {
-		s.days.unlink(&s.arena, t)
-		s.pushBack(listDue, t)
-		due++
-	}
-	s.held -= due
+	due := s.takeDueSlot(&s.days, day)
+	s.held -= int(due)
 	if s.counting {
-		s.counts.TickVisits += uint64(due - 1) // the first is among the looks
+		s.counts.TickVisits += due - 1 // the first is among the looks
 	}
 	s.shrink()
 	return true

@@ -19,14 +19,10 @@ type callout struct {
 	diff []uint64 // c_time by record: ticks after the predecessor's expiry, of the first one after cur
 }
 
-var calloutBuilder = builder{
-	name:  "callout",
-	about: "BSD callout list: ordered, with differential times",
-	build: func(cfg Config) Facility {
-		s := &callout{diff: make([]uint64, 1)}
-		s.init("callout", s, cfg, 1)
-		return s
-	},
+func newCallout(name string, cfg Config) Facility {
+	s := &callout{diff: make([]uint64, 1)}
+	s.init(name, s, cfg, 1)
+	return s
 }
 
 // insert is the search of timeout.

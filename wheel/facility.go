@@ -151,15 +151,6 @@ const (
 // maxRecords is how many records an arena may hold: 2^28, 8 GiB of nodes.
 const maxRecords = 1 << 28
 
-// A builder makes a facility from a configuration that was checked.
-type builder struct {
-	name  string
-	about string
-	slots int // default of Config.Slots, 0 where the scheme has none
-	most  int // bound on Config.Slots
-	build func(cfg Config) Facility
-}
-
 // Default is the name of the scheme that programs get who do not choose: Scheme 6 of the paper, re-arming lazily.
 const Default = "scheme6"
 
@@ -219,7 +210,7 @@ func New(scheme string, cfg Config) (Facility, error) {
 	if int(cfg.Rounding) >= len(roundings) {
 		return nil, fmt.Errorf("wheel: rounding %d, want RoundUp, RoundNearest or RoundDown", cfg.Rounding)
 	}
-	return b.build(cfg), nil
+	return b.build(scheme, cfg), nil
 }
 
 // MustNew is New for configurations that the program itself fixes: it panics on an error.

@@ -28,11 +28,14 @@ type scheme interface {
 	// when there are some.
 	nextWakeup() uint64
 
-	// reserve prepares for n records in all, so that insert need not allocate.
-	reserve(n int)
-
 	// verify walks the whole structure and returns how many timers it holds, and the first violation of its invariants.
 	verify() (held int, err error)
+}
+
+// reserver is a scheme with storage of its own for each record.
+type reserver interface {
+	// reserve prepares for n records in all, so that insert does not allocate.
+	reserve(n int)
 }
 
 // ranger is a scheme that prefers some ticks of a range to others.
@@ -110,7 +113,9 @@ func (f *front) reserve() {
 	if f.want != nil {
 		f.want = append(make([]uint64, 0, n+1), f.want...)[:n+1]
 	}
-	f.scheme.reserve(n)
+	if s, ok := f.scheme.(reserver); ok {
+		s.reserve(n)
+	}
 }
 
 // node returns the record of t, and panics if there is none.
@@ -318,6 +323,33 @@ func (f *front) NextWakeup() (Time, bool) {
 		return f.Now(), true
 	}
 	return f.time(f.scheme.nextWakeup()), true
+}
+
+// takeDue moves the timers of tick cur from the head of list l, which is ordered, to listDue. It
+// returns how many it moved.
+func (f *front) takeDue(l uint32) (n uint64) {
+	for t := f.lists[l].head; t != 0 && f.nodes[t].tick == f.cur; t = f.lists[l].head {
+		f.unlink(t)
+		f.pushBack(listDue, t)
+		n++
+	}
+	return n
+}
+
+// earliestIn returns the earliest tick in list l, or limit if that is earlier.
+func (f *front) earliestIn(l uint32, limit uint64) uint64 {
+	for t := f.lists[l].head; t != 0; t = f.nodes[t].next {
+		limit = min(limit, f.nodes[t].tick)
+	}
+	return limit
+}
+
+// headTick returns the tick of the first timer in list l, or none if l is empty.
+func (f *front) headTick(l uint32, none uint64) uint64 {
+	if head := f.lists[l].head; head != 0 {
+		return f.nodes[head].tick
+	}
+	return none
 }
 
 // overdue reports whether a timer waits that was due when it was started, or that an unfinished Advance left behind.

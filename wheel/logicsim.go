@@ -24,20 +24,6 @@ type logicsim struct {
 	turn  uint64 // ticks between turns: N or N/2
 }
 
-var logicsimBuilder = builder{
-	name:  "logicsim",
-	about: "logic simulation's wheel (TEGAS): turns when a cycle ends, one overflow list",
-	slots: 4096,
-	build: func(cfg Config) Facility { return newLogicsim("logicsim", cfg, cfg.Slots) },
-}
-
-var logicsimHalfBuilder = builder{
-	name:  "logicsim-half",
-	about: "logic simulation's wheel (DECSIM): turns twice per cycle, one overflow list",
-	slots: 4096,
-	build: func(cfg Config) Facility { return newLogicsim("logicsim-half", cfg, cfg.Slots/2) },
-}
-
 func newLogicsim(name string, cfg Config, turn int) *logicsim {
 	s := &logicsim{wheel: newRing(listOverflow+1, cfg.Slots), turn: uint64(turn)}
 	s.init(name, s, cfg, cfg.Slots+1)
@@ -65,8 +51,6 @@ func (s *logicsim) remove(t uint32) {
 		s.wheel.unlink(&s.arena, t)
 	}
 }
-
-func (s *logicsim) reserve(int) {}
 
 func (s *logicsim) collect(target uint64) bool {
 	for {
@@ -133,13 +117,10 @@ func (s *logicsim) nextExpiry(limit uint64) uint64 {
 	if tick, ok := s.wheel.next(s.cur); ok {
 		return tick
 	}
-	first := limit + 1
-	if s.reach() <= limit {
-		for t := s.lists[listOverflow].head; t != 0; t = s.nodes[t].next {
-			first = min(first, s.nodes[t].tick)
-		}
+	if s.reach() > limit {
+		return limit + 1
 	}
-	return first
+	return s.earliestIn(listOverflow, limit+1)
 }
 
 // nextWakeup is the next busy slot, or the next turn if the overflow list must be examined then.

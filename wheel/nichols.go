@@ -46,22 +46,6 @@ type nichols struct {
 	last     uint64 // the last tick that Advance can reach
 }
 
-var scheme7NoMigrationBuilder = builder{
-	name:  "scheme7-nomigration",
-	about: "Scheme 7 after Nichols: a timer is rounded to its level and never migrates",
-	slots: 256,
-	most:  1 << 16,
-	build: func(cfg Config) Facility { return newNichols("scheme7-nomigration", 0, cfg) },
-}
-
-var scheme7OneMigrationBuilder = builder{
-	name:  "scheme7-onemigration",
-	about: "Scheme 7 after Nichols: a timer is rounded to the next finer level, and migrates there",
-	slots: 256,
-	most:  1 << 16,
-	build: func(cfg Config) Facility { return newNichols("scheme7-onemigration", 1, cfg) },
-}
-
 func newNichols(name string, migrates uint8, cfg Config) *nichols {
 	s := &nichols{bits: slotBits(cfg), migrates: migrates, rounding: cfg.Rounding}
 	for level := range uint32(levels(cfg)) {
@@ -138,8 +122,6 @@ func (s *nichols) insert(t uint32) {
 func (s *nichols) remove(t uint32) {
 	s.wheels[(s.nodes[t].where-listFirst)>>s.bits].unlink(&s.arena, t)
 }
-
-func (s *nichols) reserve(int) {}
 
 // collect passes over timers of later rotations. When it has passed over as many as there are, it looks at all of them
 // once for the earliest slot with work to do, and goes there.
@@ -256,9 +238,7 @@ func (s *nichols) nextExpiry(limit uint64) uint64 {
 		now := s.cur >> shift
 		n, ok := w.next(now)
 		for ; ok && n-now <= uint64(w.mask)+1 && n<<shift < first; n, ok = w.next(n) {
-			for t := w.head(&s.arena, w.slot(n)); t != 0; t = s.nodes[t].next {
-				first = min(first, s.nodes[t].tick)
-			}
+			first = s.earliestIn(w.first+w.slot(n), first)
 		}
 	}
 	return first

@@ -63,6 +63,15 @@ func (r *ring) drain(a *arena, slot, to uint32) (n uint64) {
 	return n
 }
 
+// takeDueSlot is takeDue for a slot of a ring.
+func (f *front) takeDueSlot(r *ring, slot uint32) (n uint64) {
+	l := r.first + slot
+	if n = f.takeDue(l); n != 0 && f.lists[l].head == 0 {
+		r.busy.clear(slot)
+	}
+	return n
+}
+
 // idle reports whether no slot is busy.
 func (r *ring) idle() bool {
 	for _, w := range r.busy.top {
@@ -81,23 +90,6 @@ func (r *ring) next(n uint64) (uint64, bool) {
 
 // skip returns n moved on by as many whole rotations as fit before last, which is not before n.
 func (r *ring) skip(n, last uint64) uint64 { return n + (last-n)&^uint64(r.mask) }
-
-// hop moves cur to the next tick, at most target, whose slot is busy, and reports whether there is one. It is for wheels
-// that turn every tick, in a search that began at start and has seen earliest as the earliest tick that is not due: once
-// a whole rotation has seen all timers, the rotations before earliest are left out.
-func (f *front) hop(r *ring, start, earliest, target uint64) bool {
-	tick, ok := r.next(f.cur)
-	if ok && tick-start > uint64(r.mask)+1 {
-		f.cur = r.skip(f.cur, min(earliest-1, target))
-		tick, _ = r.next(f.cur)
-	}
-	if !ok || tick > target {
-		f.cur = target
-		return false
-	}
-	f.cur = tick
-	return true
-}
 
 // check walks all slots, hands each record to each, and returns how many there are.
 func (r *ring) check(a *arena, each func(slot, t uint32) error) (n int, err error) {
@@ -119,16 +111,6 @@ func (r *ring) check(a *arena, each func(slot, t uint32) error) (n int, err erro
 		return n, fmt.Errorf("slot %d is marked busy, beyond the last", found)
 	}
 	return n, nil
-}
-
-// checkHashed is check for a wheel that turns every tick: all timers are due after now, and hash to their slot.
-func (f *front) checkHashed(r *ring) (int, error) {
-	return r.check(&f.arena, func(slot, t uint32) error {
-		if tick := f.nodes[t].tick; tick <= f.cur || r.slot(tick) != slot {
-			return fmt.Errorf("timer %d has tick %d, now %d", t, tick, f.cur)
-		}
-		return nil
-	})
 }
 
 // placeOrdered finds the place of t in list l, which is ordered by tick, from the head as Scheme 2 does: behind all

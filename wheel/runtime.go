@@ -42,14 +42,10 @@ type runtimeRecord struct {
 	stale uint32 // runs of the timer that were overtaken by a STOP or START: as many of its entries in ran do not count
 }
 
-var runtimeBuilder = builder{
-	name:  "runtime",
-	about: "for comparison: the Go runtime's timers (time.AfterFunc, Reset, Stop), on the machine's clock",
-	build: func(cfg Config) Facility {
-		s := &runtimeTimers{start: time.Now(), records: make([]runtimeRecord, 1)}
-		s.init("runtime", s, cfg, 1)
-		return s
-	},
+func newRuntimeTimers(name string, cfg Config) Facility {
+	s := &runtimeTimers{start: time.Now(), records: make([]runtimeRecord, 1)}
+	s.init(name, s, cfg, 1)
+	return s
 }
 
 func (s *runtimeTimers) insert(t uint32) {
@@ -145,10 +141,7 @@ func (s *runtimeTimers) nextExpiry(limit uint64) uint64 {
 	if len(s.ready.entries) > 0 {
 		first = s.ready.entries[0].tick
 	}
-	for t := s.lists[listFirst].head; t != 0; t = s.nodes[t].next {
-		first = min(first, s.nodes[t].tick)
-	}
-	return max(first, s.cur) // a late one is due now
+	return max(s.earliestIn(listFirst, first), s.cur) // a late one is due now
 }
 
 func (s *runtimeTimers) nextWakeup() uint64 { return s.nextExpiry(notRunning - 1) }

@@ -8,20 +8,14 @@ package wheel
 // Timers of one tick expire in START order.
 type scheme1 struct{ front }
 
-var scheme1Builder = builder{
-	name:  "scheme1",
-	about: "Scheme 1: unordered list, every tick visits every timer",
-	build: func(cfg Config) Facility {
-		s := &scheme1{}
-		s.init("scheme1", s, cfg, 1)
-		return s
-	},
+func newScheme1(name string, cfg Config) Facility {
+	s := &scheme1{}
+	s.init(name, s, cfg, 1)
+	return s
 }
 
 func (s *scheme1) insert(t uint32) { s.pushBack(listFirst, t) }
 func (s *scheme1) remove(t uint32) { s.unlink(t) }
-func (s *scheme1) reserve(int)     {}
-
 func (s *scheme1) collect(target uint64) bool {
 	for s.cur < target && s.lists[listFirst].head != 0 {
 		if s.counting {
@@ -52,11 +46,7 @@ func (s *scheme1) collect(target uint64) bool {
 }
 
 func (s *scheme1) nextExpiry(limit uint64) uint64 {
-	first := limit + 1
-	for t := s.lists[listFirst].head; t != 0; t = s.nodes[t].next {
-		first = min(first, s.nodes[t].tick)
-	}
-	return first
+	return s.earliestIn(listFirst, limit+1)
 }
 
 // nextWakeup is the next tick: every tick visits every timer.

@@ -1,7 +1,5 @@
 package wheel
 
-import "fmt"
-
 // scheme2 is Scheme 2 of the paper (§III-B), the ordered list: the timer that expires first stands at the head. START
 // searches for the place, O(n); STOP unlinks, O(1); PER TICK BOOKKEEPING compares the head with the clock, O(1).
 // The search begins at the head, or, as scheme2-rear, at the rear. It goes past timers of the same tick in such a way
@@ -21,18 +19,6 @@ import "fmt"
 type scheme2 struct {
 	front
 	rear bool // search from the rear
-}
-
-var scheme2Builder = builder{
-	name:  "scheme2",
-	about: "Scheme 2: ordered list, searched from the head",
-	build: func(cfg Config) Facility { return newScheme2("scheme2", false, cfg) },
-}
-
-var scheme2RearBuilder = builder{
-	name:  "scheme2-rear",
-	about: "Scheme 2: ordered list, searched from the rear; O(1) where all intervals are equal",
-	build: func(cfg Config) Facility { return newScheme2("scheme2-rear", true, cfg) },
 }
 
 func newScheme2(name string, rear bool, cfg Config) *scheme2 {
@@ -66,51 +52,33 @@ func (s *scheme2) insert(t uint32) {
 }
 
 func (s *scheme2) remove(t uint32) { s.unlink(t) }
-func (s *scheme2) reserve(int)     {}
 
 // collect looks at the head until it finds one that is not due, as the paper has it. Each look is a TickVisit; the one
 // that ends a tick is the first of the call that follows, and is counted there.
 func (s *scheme2) collect(target uint64) bool {
-	head := s.lists[listFirst].head
-	if head == 0 || s.nodes[head].tick > target {
-		if s.counting && head != 0 {
+	tick := s.headTick(listFirst, noTick)
+	if tick > target {
+		if s.counting && tick != noTick {
 			s.counts.TickVisits++
 		}
 		s.cur = target
 		return false
 	}
-	s.cur = s.nodes[head].tick
+	s.cur = tick
+	due := s.takeDue(listFirst)
 	if s.counting {
 		s.counts.Wakeups++
-	}
-	for head != 0 && s.nodes[head].tick == s.cur {
-		s.unlink(head)
-		s.pushBack(listDue, head)
-		if s.counting {
-			s.counts.TickVisits++
-		}
-		head = s.lists[listFirst].head
+		s.counts.TickVisits += due
 	}
 	return true
 }
 
 func (s *scheme2) nextExpiry(limit uint64) uint64 {
-	if head := s.lists[listFirst].head; head != 0 {
-		return s.nodes[head].tick
-	}
-	return limit + 1
+	return s.headTick(listFirst, limit+1)
 }
 
-func (s *scheme2) nextWakeup() uint64 { return s.nodes[s.lists[listFirst].head].tick }
+func (s *scheme2) nextWakeup() uint64 { return s.headTick(listFirst, noTick) }
 
 func (s *scheme2) verify() (int, error) {
-	last := s.cur + 1
-	return s.checkList(listFirst, func(t uint32) error {
-		tick := s.nodes[t].tick
-		if tick < last {
-			return fmt.Errorf("timer %d has tick %d, want %d or later", t, tick, last)
-		}
-		last = tick
-		return nil
-	})
+	return s.checkOrdered(listFirst)
 }

@@ -20,15 +20,10 @@ type scheme4 struct {
 
 const listOverflow = listFirst // of scheme4: what lies beyond the wheel, ordered by tick
 
-var scheme4Builder = builder{
-	name:  "scheme4",
-	about: "Scheme 4: simple wheel, with an ordered list for longer intervals",
-	slots: 4096,
-	build: func(cfg Config) Facility {
-		s := &scheme4{wheel: newRing(listOverflow+1, cfg.Slots)}
-		s.init("scheme4", s, cfg, cfg.Slots+1)
-		return s
-	},
+func newScheme4(name string, cfg Config) Facility {
+	s := &scheme4{wheel: newRing(listOverflow+1, cfg.Slots)}
+	s.init(name, s, cfg, cfg.Slots+1)
+	return s
 }
 
 func (s *scheme4) insert(t uint32) {
@@ -47,18 +42,13 @@ func (s *scheme4) remove(t uint32) {
 	}
 }
 
-func (s *scheme4) reserve(int) {}
-
 // earliest returns the first tick on which a timer is due, and noTick if there is none.
 func (s *scheme4) earliest() uint64 {
 	tick, ok := s.wheel.next(s.cur)
 	if !ok {
 		tick = noTick
 	}
-	if head := s.lists[listOverflow].head; head != 0 {
-		tick = min(tick, s.nodes[head].tick)
-	}
-	return tick
+	return min(tick, s.headTick(listOverflow, noTick))
 }
 
 // collect looks at the head of the ordered list until it finds one that is not due, each look a TickVisit, as in
@@ -66,8 +56,7 @@ func (s *scheme4) earliest() uint64 {
 // timers that expire are visited.
 func (s *scheme4) collect(target uint64) bool {
 	tick := s.earliest()
-	head := s.lists[listOverflow].head
-	if s.counting && head != 0 && s.nodes[head].tick > min(tick, target) {
+	if head := s.headTick(listOverflow, noTick); s.counting && head != noTick && head > min(tick, target) {
 		s.counts.TickVisits++
 	}
 	if tick > target {
@@ -75,12 +64,7 @@ func (s *scheme4) collect(target uint64) bool {
 		return false
 	}
 	s.cur = tick
-	visits := uint64(0)
-	for ; head != 0 && s.nodes[head].tick == tick; head = s.lists[listOverflow].head {
-		s.unlink(head)
-		s.pushBack(listDue, head)
-		visits++
-	}
+	visits := s.takeDue(listOverflow)
 	// The slot of this tick also holds the timers of this tick only: none stands in it for a rotation to come.
 	visits += s.wheel.drain(&s.arena, s.wheel.slot(tick), listDue)
 	if s.counting {

@@ -11,20 +11,12 @@ package wheel
 // A program that advances tick by tick pays one visit at each busy slot, as in the paper. An Advance over a longer gap
 // pays the same for one rotation without an expiry; as all heads have been seen then, and the earliest noted, it
 // leaves out the whole rotations up to that one. Timers of one tick expire in START order.
-type scheme5 struct {
-	front
-	wheel ring
-}
+type scheme5 struct{ hashed }
 
-var scheme5Builder = builder{
-	name:  "scheme5",
-	about: "Scheme 5: hashed wheel, sorted lists",
-	slots: 4096,
-	build: func(cfg Config) Facility {
-		s := &scheme5{wheel: newRing(listFirst, cfg.Slots)}
-		s.init("scheme5", s, cfg, cfg.Slots)
-		return s
-	},
+func newScheme5(name string, cfg Config) Facility {
+	s := &scheme5{}
+	s.initHashed(name, s, cfg)
+	return s
 }
 
 func (s *scheme5) insert(t uint32) {
@@ -32,19 +24,11 @@ func (s *scheme5) insert(t uint32) {
 	s.wheel.insertBefore(&s.arena, slot, s.placeOrdered(s.wheel.first+slot, t), t)
 }
 
-func (s *scheme5) remove(t uint32) { s.wheel.unlink(&s.arena, t) }
-func (s *scheme5) reserve(int)     {}
-
 func (s *scheme5) collect(target uint64) bool {
 	start, earliest := s.cur, noTick
-	for s.hop(&s.wheel, start, earliest, target) {
-		slot, due := s.wheel.slot(s.cur), uint64(0)
-		head := s.wheel.head(&s.arena, slot)
-		for ; head != 0 && s.nodes[head].tick == s.cur; head = s.wheel.head(&s.arena, slot) {
-			s.wheel.unlink(&s.arena, head)
-			s.pushBack(listDue, head)
-			due++
-		}
+	for s.hop(start, earliest, target) {
+		slot := s.wheel.slot(s.cur)
+		due := s.takeDueSlot(&s.wheel, slot)
 		if s.counting {
 			// The look at a head that is not due is counted where it is the only one: the paper's O(1).
 			s.counts.TickVisits += max(due, 1)
@@ -53,7 +37,7 @@ func (s *scheme5) collect(target uint64) bool {
 		if due != 0 {
 			return true
 		}
-		earliest = min(earliest, s.nodes[head].tick)
+		earliest = min(earliest, s.headTick(s.wheel.first+slot, noTick))
 	}
 	return false
 }
@@ -62,19 +46,13 @@ func (s *scheme5) nextExpiry(limit uint64) uint64 {
 	first := limit + 1
 	tick, ok := s.wheel.next(s.cur)
 	for ; ok && tick < first && tick-s.cur <= uint64(s.wheel.mask)+1; tick, ok = s.wheel.next(tick) {
-		first = min(first, s.nodes[s.wheel.head(&s.arena, s.wheel.slot(tick))].tick)
+		first = min(first, s.headTick(s.wheel.first+s.wheel.slot(tick), noTick))
 	}
 	return first
 }
 
-// nextWakeup is the next tick whose slot is busy, with timers of whichever rotation.
-func (s *scheme5) nextWakeup() uint64 {
-	tick, _ := s.wheel.next(s.cur)
-	return tick
-}
-
 func (s *scheme5) verify() (int, error) {
-	n, err := s.checkHashed(&s.wheel)
+	n, err := s.checkHashed()
 	for slot := uint32(0); err == nil && slot <= s.wheel.mask; slot++ {
 		_, err = s.checkOrdered(s.wheel.first + slot)
 	}

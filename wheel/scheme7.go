@@ -46,25 +46,19 @@ type place struct {
 	shift uint8  // log2 of the slot width
 }
 
-var scheme7Builder = builder{
-	name:  "scheme7",
-	about: "Scheme 7: hierarchical wheels, timers migrate from coarse to fine",
-	slots: 256,
-	most:  1 << 16,
-	build: func(cfg Config) Facility {
-		s := &scheme7{bits: slotBits(cfg), levels: levels(cfg)}
-		s.beyond = uint32(s.levels) << s.bits
-		for b := range s.places {
-			s.places[b].base = listFirst + s.beyond
-			if level := uint8(b) / s.bits; level < s.levels {
-				s.places[b] = place{listFirst + uint32(level)<<s.bits, 1<<s.bits - 1, level * s.bits}
-			}
+func newScheme7(name string, cfg Config) Facility {
+	s := &scheme7{bits: slotBits(cfg), levels: levels(cfg)}
+	s.beyond = uint32(s.levels) << s.bits
+	for b := range s.places {
+		s.places[b].base = listFirst + s.beyond
+		if level := uint8(b) / s.bits; level < s.levels {
+			s.places[b] = place{listFirst + uint32(level)<<s.bits, 1<<s.bits - 1, level * s.bits}
 		}
-		s.busy = newBitmap(int(s.beyond) + 1)
-		s.init("scheme7", s, cfg, int(s.beyond)+1)
-		s.plain = !cfg.Lazy && !cfg.Count
-		return s
-	},
+	}
+	s.busy = newBitmap(int(s.beyond) + 1)
+	s.init(name, s, cfg, int(s.beyond)+1)
+	s.plain = !cfg.Lazy && !cfg.Count
+	return s
 }
 
 // slotBits returns log2 of Config.Slots.
@@ -137,8 +131,6 @@ func (s *scheme7) remove(t uint32) {
 		s.busy.clear(l - listFirst)
 	}
 }
-
-func (s *scheme7) reserve(int) {}
 
 // startOf returns the tick at which a busy slot comes up.
 func (s *scheme7) startOf(slot uint32) uint64 {
@@ -255,11 +247,7 @@ func (s *scheme7) nextExpiry(limit uint64) uint64 {
 	if start > limit || slot>>s.bits == 0 {
 		return start
 	}
-	first := limit + 1
-	for t := s.lists[listFirst+slot].head; t != 0; t = s.nodes[t].next {
-		first = min(first, s.nodes[t].tick)
-	}
-	return first
+	return s.earliestIn(listFirst+slot, limit+1)
 }
 
 // nextWakeup is the tick at which the next busy slot comes up, on whichever level.

@@ -125,14 +125,10 @@ type scheme3 struct {
 	seq  uint64 // calls of START so far
 }
 
-var scheme3Builder = builder{
-	name:  "scheme3",
-	about: "Scheme 3: binary heap",
-	build: func(cfg Config) Facility {
-		s := &scheme3{}
-		s.init("scheme3", s, cfg, 0)
-		return s
-	},
+func newScheme3(name string, cfg Config) Facility {
+	s := &scheme3{}
+	s.init(name, s, cfg, 0)
+	return s
 }
 
 func (s *scheme3) insert(t uint32) {

@@ -20,14 +20,10 @@ type scheme3Tree struct {
 	first uint32 // the leftmost
 }
 
-var scheme3TreeBuilder = builder{
-	name:  "scheme3-tree",
-	about: "Scheme 3: unbalanced binary search tree; a list where intervals are equal",
-	build: func(cfg Config) Facility {
-		s := &scheme3Tree{}
-		s.init("scheme3-tree", s, cfg, 0)
-		return s
-	},
+func newScheme3Tree(name string, cfg Config) Facility {
+	s := &scheme3Tree{}
+	s.init(name, s, cfg, 0)
+	return s
 }
 
 func (s *scheme3Tree) insert(t uint32) {
@@ -67,8 +63,6 @@ func (s *scheme3Tree) remove(t uint32) {
 		s.counts.StopVisits += looks
 	}
 }
-
-func (s *scheme3Tree) reserve(int) {}
 
 // cut takes t out of the tree. It returns how many records it looked at in search of a successor.
 func (s *scheme3Tree) cut(t uint32) (looks uint64) {
