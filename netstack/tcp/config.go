@@ -27,13 +27,8 @@ type Config struct {
 	// DEVIATION RFC 6582 §3.2: it is for studies of what was measured before NewReno.
 	Reno bool
 
-	// Permits are when what is sent first may leave, in order, for connections whose windows are known; nil leaves it to congestion
-	// control.
-	Permits *Permits
-
-	// TimingSlack is by how much the times may be off at which segments come and go, 0 to 1 s: for those who run again what was captured. The
-	// ACK of a retransmission that came sooner than the least round trip by no more than that is believed to be its own.
-	TimingSlack time.Duration
+	// Script has connections follow another sender, for replays of captures; nil for none.
+	Script *Script
 
 	// What is offered to the peer in a SYN, and agreed to in a SYN-ACK.
 	Timestamps bool // RFC 7323 §3
@@ -137,10 +132,7 @@ func (c *Config) Check() error {
 	case c.InvalidAckInterval < 0 || c.InvalidAckInterval > time.Hour:
 		return fmt.Errorf("tcp: invalid ACK interval %v, want 0s to 1h", c.InvalidAckInterval)
 	}
-	if c.TimingSlack < 0 || c.TimingSlack > time.Second {
-		return fmt.Errorf("tcp: timing slack %v, want 0s to 1s", c.TimingSlack)
-	}
-	if err := c.Permits.Check(); err != nil {
+	if err := c.Script.Check(); err != nil {
 		return err
 	}
 	return c.Socket.Check()

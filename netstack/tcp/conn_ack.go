@@ -176,7 +176,7 @@ func (c *Conn) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *ackFa
 		}
 	}
 	if c.cfg.Policy.RACK && c.sackOn {
-		a.reordered = c.rec.rack.Delivered(now, s, stale, c.cfg.TimingSlack) || a.reordered
+		a.reordered = c.rec.rack.Delivered(now, s, stale, c.timingSlack()) || a.reordered
 	}
 }
 

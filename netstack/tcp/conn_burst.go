@@ -10,7 +10,7 @@ import (
 // once. The last segment of what is queued is left to sendOne, which knows of PSH and FIN, and so is everything out of the ordinary.
 func (c *Conn) sendBurst(now wheel.Time, o *Output) {
 	if o.noBursts || c.caState != CAOpen || c.rec.frtoCredit > 0 || c.gen != nil || c.urgent || c.fl.frto.Active() ||
-		c.cfg.Pacing || c.cfg.Permits != nil || c.cfg.Policy.Jitter != 0 {
+		c.cfg.Pacing || c.cfg.Script != nil || c.cfg.Policy.Jitter != 0 {
 		return
 	}
 	last := &o.Segments[len(o.Segments)-1]

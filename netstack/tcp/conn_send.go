@@ -180,7 +180,7 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 				c.rec.cwndLimited = true
 				return holdNone, false
 			}
-		} else if !c.permits(n) {
+		} else if !c.allowsNew(n) {
 			c.rec.cwndLimited = true
 			return holdNone, false
 		}
@@ -191,7 +191,7 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 	if !c.sendData(now, n, c.finQueued && n == queued && usable > n, o) {
 		return holdNone, false
 	}
-	if c.cfg.Permits == nil || !c.sackOn { // else retransmissions are not to wait for what the capture let go
+	if !c.limited() || !c.sackOn { // else retransmissions would wait for what the script let leave
 		c.spendSndcnt(n)
 	}
 	if c.rec.frtoCredit > 0 {

@@ -68,7 +68,7 @@ func (r *rackState) ReorderingSeen() bool { return r.reorderingSeen }
 // Delivered is steps 2 and 3 of RFC 8985 §6.2, for a segment that is newly acknowledged or SACKed, in the order in which
 // sentQueue tells of them; one that was SACKed before changes nothing. staleEcho says that the ACK has a timestamp option,
 // and that its echo is older than the stamp of the segment's last transmission; slack by how
-// much times may be off: Config.TimingSlack.
+// much times may be off: Script.Slack.
 // It reports whether the segment was overtaken by others.
 func (r *rackState) Delivered(now wheel.Time, s *sentSegment, staleEcho bool, slack time.Duration) (reordered bool) {
 	if s.Sacked() {

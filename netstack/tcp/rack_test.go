@@ -344,8 +344,8 @@ func TestRackWorkFromTheEnd(t *testing.T) {
 	}
 }
 
-// TestRackTimingSlack: where the times of a capture may be off, the ACK of a retransmission may come a little sooner than the least round
-// trip, and is still believed to be its own.
+// TestRackTimingSlack: with a slack, the ACK of a retransmission may come a little sooner than the least round trip
+// and still counts as its own.
 func TestRackTimingSlack(t *testing.T) {
 	for _, slack := range []time.Duration{0, ms} {
 		rt := newRackTest(t)

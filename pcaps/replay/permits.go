@@ -11,7 +11,7 @@ import (
 // permits finds how much an end might have in flight, as its congestion window was: for each number of octets that it knew to have arrived,
 // how many more it had sent when it went no further. Where it went no further for want of data, that is the least that it might have sent.
 // What a timer sent, without any ACK, tells nothing.
-func (m *maker) permits(d int, writes []Write) (all []tcp.Permit) {
+func (m *maker) permits(d int, writes []Write) (all []tcp.SendLimit) {
 	begins := map[int64]bool{}
 	at := int64(1)
 	for _, w := range writes {
@@ -36,11 +36,11 @@ func (m *maker) permits(d int, writes []Write) (all []tcp.Permit) {
 		}
 		if k < 0 || all[k].Delivered < uint64(delivered) {
 			k++
-			all = slices.Insert(all, k, tcp.Permit{Delivered: uint64(delivered), AtLeast: true})
+			all = slices.Insert(all, k, tcp.SendLimit{Delivered: uint64(delivered), AtLeast: true})
 		}
-		all[k].Octets = max(all[k].Octets, more)
+		all[k].Bytes = max(all[k].Bytes, more)
 		for k++; k < len(all); k++ {
-			all[k].Octets = max(all[k].Octets, uint32(min(max(next-1-int64(all[k].Delivered), 0), 1<<30)))
+			all[k].Bytes = max(all[k].Bytes, uint32(min(max(next-1-int64(all[k].Delivered), 0), 1<<30)))
 		}
 	}
 	for i := range m.deeds[d] {

@@ -211,11 +211,12 @@ func (r *run) config(d int) (tcp.EngineConfig, error) {
 	c.RecvBuffer, c.RecvBufferMax = max(e.Window, 1), 0
 	c.Socket.NoDelay = true
 	c.Congestion.InitialWindow = e.Flight
+	c.Script = &tcp.Script{}
 	if !r.options.OwnACKs {
-		c.TimingSlack = takesACKs
+		c.Script.Slack = takesACKs
 	}
-	if !r.options.OwnWindow && len(e.Permits) > 0 {
-		c.Permits = &tcp.Permits{All: e.Permits}
+	if !r.options.OwnWindow {
+		c.Script.Limits = e.Permits
 	}
 	headers := 40
 	if r.script.IPv6 {

@@ -38,9 +38,9 @@ type Endpoint struct {
 	Window     uint32 `json:"window"` // the most that it has offered, octets
 	Flight     uint32 `json:"flight"` // octets of its first flight, 0 if that tells nothing
 
-	ACKs      tcptimers.DelAckConfig `json:"acks"`     // what tells best when it acknowledged
-	ACKsRight float64                `json:"acks_fit"` // the share of its ACKs that this foretells
-	Permits   []tcp.Permit           `json:"permits"`  // when its octets may leave, as its congestion window was
+	ACKs      tcptimers.DelAckConfig `json:"acks"`        // what tells best when it acknowledged
+	ACKsRight float64                `json:"acks_fit"`    // the share of its ACKs that this foretells
+	Permits   []tcp.SendLimit        `json:"send_limits"` // when its octets may leave, as its congestion window was
 	Timed     []Timed                `json:"timed,omitempty"`
 	Answers   []Answer               `json:"answers"` // its ACKs
 	Writes    []Write                `json:"writes"`

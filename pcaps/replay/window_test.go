@@ -65,7 +65,7 @@ func TestPermits(t *testing.T) {
 	if len(permits) < 20 {
 		t.Fatalf("%d permits", len(permits))
 	}
-	if p := permits[0]; p.Delivered != 0 || p.Octets != 10*1448 || p.AtLeast {
+	if p := permits[0]; p.Delivered != 0 || p.Bytes != 10*1448 || p.AtLeast {
 		t.Errorf("the first window is %+v, want that of ten segments", p)
 	}
 	if p := permits[len(permits)-1]; !p.AtLeast || p.Delivered < 300_000 {

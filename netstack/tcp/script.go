@@ -1,0 +1,125 @@
+package tcp
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// Script has a connection follow another sender, for replays of captures. It must not change while
+// a connection uses it. Connections without one pay a comparison with nil at each place that asks.
+type Script struct {
+	// Limits say how much new data may leave, in place of congestion control, in the order of
+	// Delivered. Retransmissions are left to congestion control, and so is the new data that a loss
+	// probe sends. None leaves everything to it.
+	Limits []SendLimit
+
+	// Slack is how far the times of arrivals may be off, 0 to 1 s. RACK takes an ACK that came up
+	// to Slack sooner than the least round trip for that of the retransmission.
+	Slack time.Duration
+}
+
+// SendLimit is how much new data may leave once so many bytes are known to have arrived. It holds
+// until the next limit.
+type SendLimit struct {
+	Delivered uint64 `json:"delivered"` // bytes of the stream that ACKs and SACKs report
+	Bytes     uint32 `json:"bytes"`     // how many more may have been sent
+
+	// AtLeast says that the other sender had nothing more to send, so that its limit is not known.
+	// Congestion control decides on what exceeds Bytes.
+	AtLeast bool `json:"at_least,omitempty"`
+}
+
+// Check returns an error that names the first field that is out of its bounds, or the first limit
+// that is not behind the one before it. It may be called on nil.
+func (s *Script) Check() error {
+	if s == nil {
+		return nil
+	}
+	if s.Slack < 0 || s.Slack > time.Second {
+		return fmt.Errorf("tcp: script with a slack of %v, want 0s to 1s", s.Slack)
+	}
+	for i := 1; i < len(s.Limits); i++ {
+		if s.Limits[i].Delivered <= s.Limits[i-1].Delivered {
+			return fmt.Errorf("tcp: send limit %d at %d bytes, want more than %d", i, s.Limits[i].Delivered, s.Limits[i-1].Delivered)
+		}
+	}
+	return nil
+}
+
+// limit returns the limit for so many bytes delivered, nil if there is none yet. It costs O(log
+// limits).
+func (s *Script) limit(delivered uint64) *SendLimit {
+	i, found := slices.BinarySearchFunc(s.Limits, delivered, func(l SendLimit, delivered uint64) int {
+		switch {
+		case l.Delivered < delivered:
+			return -1
+		case l.Delivered > delivered:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return nil
+	}
+	return &s.Limits[i]
+}
+
+// limited reports whether a script decides on new data, and not congestion control.
+func (c *Conn) limited() bool { return c.cfg.Script != nil && len(c.cfg.Script.Limits) > 0 }
+
+// allowsNew reports whether n bytes of new data may leave.
+func (c *Conn) allowsNew(n uint32) bool {
+	// Duplicate ACKs without SACK do not say how much has arrived.
+	if !c.limited() || !c.sackOn && (c.caState >= CARecovery || c.rec.dup.N() > 0) {
+		return c.cwndAllows(n)
+	}
+	delivered := c.acked + uint64(c.fl.sent.Sacked().Bytes)
+	l := c.cfg.Script.limit(delivered)
+	if l == nil {
+		return c.cwndAllows(n)
+	}
+	sent := c.acked + uint64(c.sndNxt.Sub(c.dataUna())) + uint64(n)
+	if sent > delivered+uint64(l.Bytes) {
+		return l.AtLeast && c.cwndAllows(n)
+	}
+	if c.caState < CACWR {
+		c.cc.Raise(c.pipe() + n)
+	}
+	return true
+}
+
+// timingSlack returns how far the times of arrivals may be off.
+func (c *Conn) timingSlack() time.Duration {
+	if c.cfg.Script == nil {
+		return 0
+	}
+	return c.cfg.Script.Slack
+}
+
+// Resend retransmits the segments of a range that were sent fewer than n times and are not SACKed.
+// They count as retransmitted, also for Karn's algorithm, and their timers start again. They do not
+// count as lost, and congestion control does not hear of them. Resend ignores what is not in
+// flight. It costs O(log n) for each segment of the range.
+func (c *Conn) Resend(now wheel.Time, r Range, n uint8, o *Output) {
+	for at := r.Start; at.Before(r.End); {
+		id := c.fl.sent.Find(at)
+		if id == 0 {
+			if at.Before(c.sndUna) {
+				at = c.sndUna
+				continue
+			}
+			return
+		}
+		s := c.fl.sent.Get(id)
+		at = s.Seq.Add(s.Len)
+		if !s.Sacked() && s.Transmissions < n {
+			c.retransmit(now, id, o)
+		}
+	}
+}
