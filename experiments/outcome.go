@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/experiments/figure"
-	"tcpwheel/experiments/stat"
+	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/experiments/internal/stat"
 )
 
 // Outcome is what a study has to tell.

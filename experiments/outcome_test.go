@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"tcpwheel/experiments/figure"
-	"tcpwheel/experiments/stat"
+	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/experiments/internal/stat"
 )
 
 func TestOutcomesAreWhole(t *testing.T) {

@@ -1,11 +1,14 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"path"
 	"strconv"
+	"strings"
 	"sync"
 
 	"tcpwheel/experiments/plan"
@@ -25,11 +28,14 @@ const (
 // encoding/json writes and reads back without loss: no NaN, no infinity, no unexported field.
 type Spec[P, R any] struct {
 	ID       string // as in "E12"
-	Name     string // its folder, and its name on the command line
+	Name     string // on the command line
 	Question string // in a line
 	Class    Class
 
-	// Files has README.md and plan.yaml.
+	// Folder is the study's folder below experiments; "" is Name.
+	Folder string
+	// Files has README.md and plan.yaml of the study. They are in the package's folder, or in what
+	// follows the first slash of Folder: those of "wheels/fig9" are fig9/README.md and so on.
 	Files fs.FS
 
 	// Check finds faults of a decoded plan that its tags cannot tell, such as two fields that exclude each other; it may be nil.
@@ -65,6 +71,7 @@ type LivePart[P any] struct {
 type Study struct {
 	ID, Name, Question string
 	Class              Class
+	Folder             string // below experiments
 
 	Readme string // the text of README.md
 	Plan   string // the text of plan.yaml
@@ -102,8 +109,10 @@ type LiveWork struct {
 // Define makes a study. It panics if the study's own files are missing. Its plan is read when it is opened first, as every run of the
 // program defines all studies; it panics then if the plan is wrong: TestStudies of package experiments/all finds both.
 func Define[P, R any](s Spec[P, R]) *Study {
-	study := &Study{ID: s.ID, Name: s.Name, Question: s.Question, Class: s.Class}
-	study.Readme, study.Plan = mustRead(s.Name, s.Files, "README.md"), mustRead(s.Name, s.Files, "plan.yaml")
+	study := &Study{ID: s.ID, Name: s.Name, Question: s.Question, Class: s.Class, Folder: cmp.Or(s.Folder, s.Name)}
+	_, below, _ := strings.Cut(study.Folder, "/")
+	study.Readme = mustRead(s.Name, s.Files, path.Join(below, "README.md"))
+	study.Plan = mustRead(s.Name, s.Files, path.Join(below, "plan.yaml"))
 	ownPlan := sync.OnceValue(func() *plan.File { return mustParse[P](s.Name, study.Plan) })
 	study.open = func(source *plan.File, quick bool) (*Job, error) {
 		own, p := ownPlan(), new(P)

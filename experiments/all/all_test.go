@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"os"
+	"path"
 	"regexp"
 	"runtime"
 	"slices"
@@ -22,8 +23,8 @@ func TestStudies(t *testing.T) {
 				t.Errorf("study %s %q: want a name and a question of its own", s.ID, s.Name)
 			}
 			names[s.Name], names[s.ID] = true, true
-			if _, err := fs.Stat(os.DirFS(".."), s.Name+"/plan.yaml"); err != nil {
-				t.Errorf("a study's name is its folder's: %v", err)
+			if _, err := fs.Stat(os.DirFS(".."), s.Folder+"/plan.yaml"); err != nil || path.Base(s.Folder) != s.Name {
+				t.Errorf("the folder %s of study %s: %v", s.Folder, s.Name, err)
 			}
 			for _, part := range []string{"# " + s.ID + ":", "**Question.**", "**Prior claim.**", "**Method.**", "`tcpwheel experiment run " + s.Name + "`", "**What would change our mind.**"} {
 				if !strings.Contains(s.Readme, part) {
@@ -41,14 +42,16 @@ func TestStudies(t *testing.T) {
 
 // TestFoldersAreListed finds studies that Studies has not.
 func TestFoldersAreListed(t *testing.T) {
-	plans, err := fs.Glob(os.DirFS(".."), "*/plan.yaml")
+	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, _ fs.DirEntry, err error) error {
+		if folder, ok := strings.CutSuffix(name, "/plan.yaml"); ok {
+			if s := Find(path.Base(folder)); s == nil || s.Folder != folder {
+				t.Errorf("experiments/%s is in no list of studies", folder)
+			}
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, p := range plans {
-		if name, _, _ := strings.Cut(p, "/"); Find(name) == nil {
-			t.Errorf("experiments/%s is in no list of studies", name)
-		}
 	}
 }
 

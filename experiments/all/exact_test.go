@@ -18,8 +18,8 @@ var machineMath = regexp.MustCompile(`^(math\.(Exp2?|Expm1|Log(2|10|1p)?|Pow|Cbr
 // into one rounding, is found by the step "fused" of .ci/run.
 func TestSameOnAllMachines(t *testing.T) {
 	allowed := map[string]string{
-		"outcome.go": "math.Log10", // counts digits
-		"figure/*":   "",           // drawing rounds to a tenth of a pixel
+		"outcome.go":        "math.Log10", // counts digits
+		"internal/figure/*": "",           // drawing rounds to a tenth of a pixel
 	}
 	root := os.DirFS("..")
 	seen := 0
@@ -55,7 +55,7 @@ func TestSameOnAllMachines(t *testing.T) {
 					return true
 				}
 			}
-			t.Errorf("experiments/%s: %s differs from machine to machine: see experiments/stat", files.Position(n.Pos()), call)
+			t.Errorf("experiments/%s: %s differs from machine to machine: see experiments/internal/stat", files.Position(n.Pos()), call)
 			return true
 		})
 		return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/stat"
+	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/pcaps/replay"
 )
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/studytest"
 	"tcpwheel/experiments/plan"
-	"tcpwheel/experiments/studytest"
 	"tcpwheel/pcaps/replay"
 )
 

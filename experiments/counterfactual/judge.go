@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/figure"
-	"tcpwheel/experiments/stat"
+	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/pcaps/replay"
 )
 

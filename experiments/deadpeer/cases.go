@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
@@ -24,7 +24,7 @@ type death struct {
 	name   string
 	short  string // in the diagram
 	what   what
-	timers lab.Timers
+	timers testbed.Timers
 	idle   time.Duration // of keepalive
 	each   time.Duration
 	count  int
@@ -36,7 +36,7 @@ const noProbes = " -tlp -rack control=newreno"
 
 func deaths(p *Plan) (all []death) {
 	keep := func(name, short, timers string, idle, each time.Duration, count int) {
-		all = append(all, death{name: "keepalive, " + name, short: short, timers: lab.MustTimers(timers + noProbes), idle: idle, each: each, count: count})
+		all = append(all, death{name: "keepalive, " + name, short: short, timers: testbed.MustTimers(timers + noProbes), idle: idle, each: each, count: count})
 	}
 	keep("4.4BSD", "4.4BSD idle", "bsd", 2*time.Hour, 75*time.Second, 8)
 	keep("Linux and gVisor", "Linux idle", "linux", 2*time.Hour, 75*time.Second, 9)
@@ -44,10 +44,10 @@ func deaths(p *Plan) (all []death) {
 		keep(fmt.Sprintf("fast, tick of %v", tick), "fast", "per-segment@"+tick.String(), p.FastIdle, p.FastInterval, p.FastCount)
 	}
 	for _, user := range p.UserTimeouts {
-		all = append(all, death{name: fmt.Sprintf("user timeout of %v", user), short: fmt.Sprintf("user %v", user), what: data, timers: lab.MustTimers("per-segment" + noProbes), user: user})
+		all = append(all, death{name: fmt.Sprintf("user timeout of %v", user), short: fmt.Sprintf("user %v", user), what: data, timers: testbed.MustTimers("per-segment" + noProbes), user: user})
 	}
 	for _, who := range []struct{ name, timers string }{{"4.4BSD", "bsd"}, {"Linux", "linux"}, {"default", "per-segment"}} {
-		tm := lab.MustTimers(who.timers + noProbes)
+		tm := testbed.MustTimers(who.timers + noProbes)
 		all = append(all, death{name: "R2, " + who.name, short: "R2 " + who.name, what: data, timers: tm},
 			death{name: "SYN, " + who.name, short: "SYN " + who.name, what: opening, timers: tm})
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/stat"
+	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
@@ -40,7 +40,7 @@ func die(p *Plan, d *death, index, seed int) (Cell, error) {
 	var late, took []float64
 	var rules []time.Duration
 	for i := range p.Phases {
-		life, rule, exact, err := d.one(p, lab.Uniform(uint64(seed), 0xe14, uint64(index), uint64(i)))
+		life, rule, exact, err := d.one(p, testbed.Uniform(uint64(seed), 0xe14, uint64(index), uint64(i)))
 		if err != nil {
 			return c, err
 		}
@@ -78,7 +78,7 @@ func (d *death) one(p *Plan, phase float64) (life, rule time.Duration, exact boo
 	cfg := d.config()
 	dead := false
 	lossy := sim.LinkConfig{Delay: p.RTT / 2, Loss: sim.Losses{&cut{&dead}}}
-	pair, err := lab.NewPair(lab.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: lossy, Trace: d.what == data})
+	pair, err := testbed.NewPair(testbed.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: lossy, Trace: d.what == data})
 	if err != nil {
 		return 0, 0, false, err
 	}

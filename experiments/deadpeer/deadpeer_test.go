@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/studytest"
+	"tcpwheel/experiments/internal/studytest"
 )
 
 func small() *Plan {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/stat"
+	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
@@ -67,7 +67,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 
 // bed is a sender, and a receiver that delays its ACKs.
 type bed struct {
-	pair    *lab.Pair
+	pair    *testbed.Pair
 	session *host.Session
 	rtt     time.Duration
 	watch   watch
@@ -90,14 +90,14 @@ func (w *watch) Trace(ev *tcp.TraceEvent) {
 }
 
 // newBed connects the two. delay 0 is the heartbeat.
-func newBed(p *Plan, c *Cell, tm lab.Timers, delay time.Duration, app host.App) (*bed, error) {
+func newBed(p *Plan, c *Cell, tm testbed.Timers, delay time.Duration, app host.App) (*bed, error) {
 	b := &bed{rtt: c.RTT}
 	cfg := tm.Config()
 	cfg.Socket.NoDelay = true
 	cfg.Congestion.InitialWindow = 16 * mss
 	link := sim.LinkConfig{Delay: c.RTT / 2}
 	var err error
-	b.pair, err = lab.NewPair(lab.PairPlan{Seed: uint64(c.Seed), Client: cfg, Server: tcp.DefaultConfig(peerPolicy(p, delay)), Up: link, Down: link, Trace: true, Verify: true})
+	b.pair, err = testbed.NewPair(testbed.PairPlan{Seed: uint64(c.Seed), Client: cfg, Server: tcp.DefaultConfig(peerPolicy(p, delay)), Up: link, Down: link, Trace: true, Verify: true})
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func newBed(p *Plan, c *Cell, tm lab.Timers, delay time.Duration, app host.App) 
 
 // peerPolicy has a timer for delayed ACKs, or the heartbeat if delay is 0.
 func peerPolicy(p *Plan, delay time.Duration) tcptimers.Policy {
-	peer := lab.MustTimers("rfc6298@exact").Policy
+	peer := testbed.MustTimers("rfc6298@exact").Policy
 	peer.DelAck = tcptimers.DelAckConfig{Every: 2, Delay: delay, Min: delay, Max: delay}
 	if delay == 0 {
 		peer.DelAck = tcptimers.DelAckConfig{Every: 2, Heartbeat: p.Heartbeat, Max: p.Heartbeat}
@@ -129,15 +129,17 @@ func peerPolicy(p *Plan, delay time.Duration) tcptimers.Policy {
 	return peer
 }
 
-func (b *bed) now() wheel.Time       { return b.pair.World.Net.Now() }
-func (b *bed) run(d time.Duration)   { b.pair.Run(b.now().Add(d)) }
-func (b *bed) record() *lab.Record   { return &b.pair.Records[0] }
-func (b *bed) faults() error         { return errors.Join(b.pair.World.Faults()...) }
-func (b *bed) burst(segments int)    { b.session.Write(uint32(segments*mss), 0) }
-func (b *bed) rto() time.Duration    { return b.session.Conn().Info(b.now()).RTO }
-func draw(seed int, n int) float64   { return lab.Uniform(uint64(seed), 0xe13, uint64(n)) }
-func ms(d time.Duration) float64     { return float64(d) / 1e6 }
-func patient(text string) lab.Timers { return lab.MustTimers(text + " control=newreno -timestamps") }
+func (b *bed) now() wheel.Time         { return b.pair.World.Net.Now() }
+func (b *bed) run(d time.Duration)     { b.pair.Run(b.now().Add(d)) }
+func (b *bed) record() *testbed.Record { return &b.pair.Records[0] }
+func (b *bed) faults() error           { return errors.Join(b.pair.World.Faults()...) }
+func (b *bed) burst(segments int)      { b.session.Write(uint32(segments*mss), 0) }
+func (b *bed) rto() time.Duration      { return b.session.Conn().Info(b.now()).RTO }
+func draw(seed int, n int) float64     { return testbed.Uniform(uint64(seed), 0xe13, uint64(n)) }
+func ms(d time.Duration) float64       { return float64(d) / 1e6 }
+func patient(text string) testbed.Timers {
+	return testbed.MustTimers(text + " control=newreno -timestamps")
+}
 
 // arrivals has bursts come at random, each when all before is acknowledged.
 func arrivals(p *Plan, c *Cell) error {
@@ -203,7 +205,7 @@ func wait(p *Plan, c *Cell) error {
 }
 
 // floored returns one timer, or a timer per segment, over a floor on the variation, or on the timeout.
-func floored(floor time.Duration, second, each bool) lab.Timers {
+func floored(floor time.Duration, second, each bool) testbed.Timers {
 	text := "linux@exact rexmit=restart -tlp -rack -frto floor=" + floor.String()
 	if second {
 		text = "rfc6298@exact rexmit=restart -tlp -rack -frto floor=" + floor.String()
@@ -250,13 +252,13 @@ func remedy(p *Plan, c *Cell) error {
 // policies has whole policies meet the delay of c.
 func policies(p *Plan, c *Cell) error {
 	pt := Point{}
-	err := tails(p, c, lab.MustTimers(c.Policy+" -timestamps"), c.Delay, &pt)
+	err := tails(p, c, testbed.MustTimers(c.Policy+" -timestamps"), c.Delay, &pt)
 	c.Grid = []Point{pt}
 	return err
 }
 
 // tails sends odd tails behind even bursts, and counts those that were sent again in vain.
-func tails(p *Plan, c *Cell, tm lab.Timers, delay time.Duration, pt *Point) error {
+func tails(p *Plan, c *Cell, tm testbed.Timers, delay time.Duration, pt *Point) error {
 	b, err := newBed(p, c, tm, delay, nil)
 	if err != nil {
 		return err

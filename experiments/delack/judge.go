@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/stat"
+	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 // peerName is the receiver's way of delaying.
@@ -45,7 +45,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 					evenOff++
 				}
 			case c.Delay > 0:
-				if fixed++; c.Least < ms(c.Delay) || c.Greatest >= ms(c.Delay+lab.Exact) {
+				if fixed++; c.Least < ms(c.Delay) || c.Greatest >= ms(c.Delay+testbed.Exact) {
 					fixedOff++
 				}
 			default:
@@ -58,7 +58,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 				means, p99s = append(means, c.Mean), append(p99s, c.P99)
 			}
 		case kindWait:
-			if waits++; (c.Period - lawPeriod(p, c)).Abs() > lab.Exact {
+			if waits++; (c.Period - lawPeriod(p, c)).Abs() > testbed.Exact {
 				waitsOff++
 			}
 		case kindGrid:

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/tcptimers"
 )
 
@@ -98,7 +98,7 @@ func (c config) timer() timer {
 		return timer{p, p.NewEstimator()}
 	}
 	p := tcptimers.MustPolicy("rfc6298")
-	p.RTTTick, p.Tick = c.rttTick, max(c.tick, lab.Exact)
+	p.RTTTick, p.Tick = c.rttTick, max(c.tick, testbed.Exact)
 	bounds := p.Bounds
 	bounds.Min = max(c.floor, 1)
 	return timer{p, tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: bounds, G: c.rttTick, AlphaInv: c.alpha, BetaInv: c.beta})}

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"tcpwheel/experiments/stat"
+	"tcpwheel/experiments/internal/stat"
 	"tcpwheel/wheel"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 )
 
@@ -175,7 +175,7 @@ func (p *Plan) links(s *subject) (link, port sim.LinkConfig) {
 func (p *Plan) response(n int) int { return (p.Octets + n - 1) / n }
 
 // add counts a query.
-func (c *Cell) add(q lab.Query) {
+func (c *Cell) add(q testbed.Query) {
 	c.Queries++
 	c.Took += q.Took
 	c.Longest = max(c.Longest, q.Took)
@@ -191,7 +191,7 @@ func (c *Cell) add(q lab.Query) {
 // run asks n servers under one seed.
 func run(p *Plan, s subject, n, seed int) (Cell, error) {
 	c := Cell{Timers: s.text, Servers: n, Seed: seed}
-	timers, err := lab.ParseTimers(s.timers())
+	timers, err := testbed.ParseTimers(s.timers())
 	if err != nil {
 		return c, err
 	}
@@ -205,12 +205,12 @@ func run(p *Plan, s subject, n, seed int) (Cell, error) {
 		client.RecvBuffer, client.RecvBufferMax = uint32(s.window), 0
 	}
 	link, port := p.links(&s)
-	star, err := lab.NewStar(lab.StarPlan{Seed: uint64(seed), Client: client, Server: conn, Servers: n, Access: link, Port: port, Back: link})
+	star, err := testbed.NewStar(testbed.StarPlan{Seed: uint64(seed), Client: client, Server: conn, Servers: n, Access: link, Port: port, Back: link})
 	if err != nil {
 		return c, err
 	}
-	queries, err := lab.FanIn{
-		Seed: lab.Key(uint64(seed), uint64(n)), Request: uint32(p.Request), Response: uint32(p.response(n)),
+	queries, err := testbed.FanIn{
+		Seed: testbed.Key(uint64(seed), uint64(n)), Request: uint32(p.Request), Response: uint32(p.response(n)),
 		Queries: s.queries, Warmup: p.Warmup, Service: p.Service, Think: p.Think, Limit: 100 * time.Hour,
 	}.Run(star)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
@@ -40,7 +40,7 @@ const gvisorPort = 10000
 
 // stacks are the servers of gVisor's TCP around the switch, and the client.
 type stacks struct {
-	*lab.Stacks
+	*testbed.Stacks
 	plan     *Plan
 	key      uint64          // of the draws: that of lab.FanIn
 	access   [2][]*sim.Link  // of the servers: to the switch, and from it
@@ -56,14 +56,14 @@ type stacks struct {
 // runGVisor is run with gVisor's own TCP.
 func runGVisor(p *Plan, s subject, n, seed int) (Cell, error) {
 	c := Cell{Timers: s.text, Servers: n, Seed: seed}
-	timers, err := lab.ParseTimers(p.timers(gvisorFloor, p.DelAcks[0]))
+	timers, err := testbed.ParseTimers(p.timers(gvisorFloor, p.DelAcks[0]))
 	if err != nil {
 		return c, err
 	}
-	r := &stacks{plan: p, key: lab.Key(uint64(seed), uint64(n)), conns: make([]*sockets.Conn, n), left: n}
+	r := &stacks{plan: p, key: testbed.Key(uint64(seed), uint64(n)), conns: make([]*sockets.Conn, n), left: n}
 	link, port := p.links(&s)
 	newLink := func(cfg sim.LinkConfig, key ...uint64) *sim.Link {
-		l, failed := sim.NewLink(cfg, lab.Key(r.key, key...))
+		l, failed := sim.NewLink(cfg, testbed.Key(r.key, key...))
 		if failed != nil {
 			err = failed
 		}
@@ -79,12 +79,12 @@ func runGVisor(p *Plan, s subject, n, seed int) (Cell, error) {
 		return c, err
 	}
 	client := virtual.TCP{Config: netstack.Config{Conn: timers.Config()}}
-	if r.Stacks, err = lab.NewStacks(uint64(seed), [2]virtual.TCP{lab.DialEnd: client, lab.ListenEnd: {GVisor: true, MinRTO: s.gvisor.floor, NoRACK: true}}, r); err != nil {
+	if r.Stacks, err = testbed.NewStacks(uint64(seed), [2]virtual.TCP{testbed.DialEnd: client, testbed.ListenEnd: {GVisor: true, MinRTO: s.gvisor.floor, NoRACK: true}}, r); err != nil {
 		return c, err
 	}
 	r.ended = func(took time.Duration, timeouts uint64) {
 		if r.asked > p.Warmup {
-			c.add(lab.Query{Took: took, Timeouts: timeouts})
+			c.add(testbed.Query{Took: took, Timeouts: timeouts})
 		}
 	}
 	r.Serve(r.answer)
@@ -95,7 +95,7 @@ func runGVisor(p *Plan, s subject, n, seed int) (Cell, error) {
 	if err = r.Run(limit, func() bool { return c.Queries == s.queries }); err == nil && c.Queries < s.queries {
 		err = fmt.Errorf("%d of %d queries in %v", c.Queries, s.queries, time.Duration(r.Net.Now()))
 	}
-	c.Rexmits = r.Net.Stack(lab.ListenEnd).Stats().TCP.Retransmits.Value()
+	c.Rexmits = r.Net.Stack(testbed.ListenEnd).Stats().TCP.Retransmits.Value()
 	c.Dropped = r.middle[0].Counts().QueueDropped
 	if left := r.Close(); err == nil {
 		err = left
@@ -126,11 +126,11 @@ func (r *stacks) arrived() {
 		return
 	}
 	if r.asked > 0 {
-		r.ended(r.Net.Now().Sub(r.since), r.Net.Counts(lab.ListenEnd).Timeouts-r.timeouts)
+		r.ended(r.Net.Now().Sub(r.since), r.Net.Counts(testbed.ListenEnd).Timeouts-r.timeouts)
 	}
 	r.Net.Clock.AfterFunc(drawn(r.plan.Think, r.key, 0x7417, uint64(r.asked)), func() {
 		r.asked++
-		r.left, r.since, r.timeouts = len(r.conns), r.Net.Now(), r.Net.Counts(lab.ListenEnd).Timeouts
+		r.left, r.since, r.timeouts = len(r.conns), r.Net.Now(), r.Net.Counts(testbed.ListenEnd).Timeouts
 		for _, c := range r.conns {
 			r.Go(func() error {
 				_, err := c.Write(make([]byte, r.plan.Request))
@@ -156,23 +156,23 @@ func (r *stacks) answer(c *sockets.Conn) error {
 
 // drawn is a time up to most, even by chance, and not 0.
 func drawn(most time.Duration, key uint64, parts ...uint64) time.Duration {
-	return max(1, time.Duration(lab.Uniform(key, parts...)*float64(most)))
+	return max(1, time.Duration(testbed.Uniform(key, parts...)*float64(most)))
 }
 
 // Send implements virtual.Wire: from the servers each has its own link to the switch, from the client all have one.
 func (r *stacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
-	if from == lab.DialEnd {
-		return lab.Pass(now, r.middle[1], p)
+	if from == testbed.DialEnd {
+		return testbed.Pass(now, r.middle[1], p)
 	}
-	return lab.Pass(now, r.access[0][p.Header.DstPort-gvisorPort], p)
+	return testbed.Pass(now, r.access[0][p.Header.DstPort-gvisorPort], p)
 }
 
 // Forward implements virtual.Relay: towards the client there is one port for all.
 func (r *stacks) Forward(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
-	if from == lab.DialEnd {
-		return lab.Pass(now, r.access[1][p.Header.SrcPort-gvisorPort], p)
+	if from == testbed.DialEnd {
+		return testbed.Pass(now, r.access[1][p.Header.SrcPort-gvisorPort], p)
 	}
-	return lab.Pass(now, r.middle[0], p)
+	return testbed.Pass(now, r.middle[0], p)
 }
 
 // Arrive implements virtual.Wire.

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml
+//go:embed README.md plan.yaml randomised/README.md randomised/plan.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -26,16 +26,16 @@ type Plan struct {
 	Service   time.Duration `plan:"service" min:"0s" max:"1s"`
 	Think     time.Duration `plan:"think" min:"0s" max:"10s"`
 
-	Classic lab.Timers      `plan:"classic"`
-	Window  int             `plan:"initial_window" min:"536" max:"65535"`
-	Floors  []time.Duration `plan:"floors" min:"100us" max:"10s"`
-	DelAcks []string        `plan:"delacks"`
-	Fine    time.Duration   `plan:"fine" min:"100us" max:"10s"`
-	Ticks   []time.Duration `plan:"ticks" min:"1us" max:"500ms"`
-	Ticked  []int           `plan:"ticked_servers" min:"1" max:"1000"`
-	Others  []lab.Timers    `plan:"others" optional:"true"`
-	Windows []int           `plan:"receive_windows" min:"2896" max:"1000000" optional:"true"`
-	Buffers []int           `plan:"buffers" min:"1" max:"100000" optional:"true"`
+	Classic testbed.Timers   `plan:"classic"`
+	Window  int              `plan:"initial_window" min:"536" max:"65535"`
+	Floors  []time.Duration  `plan:"floors" min:"100us" max:"10s"`
+	DelAcks []string         `plan:"delacks"`
+	Fine    time.Duration    `plan:"fine" min:"100us" max:"10s"`
+	Ticks   []time.Duration  `plan:"ticks" min:"1us" max:"500ms"`
+	Ticked  []int            `plan:"ticked_servers" min:"1" max:"1000"`
+	Others  []testbed.Timers `plan:"others" optional:"true"`
+	Windows []int            `plan:"receive_windows" min:"2896" max:"1000000" optional:"true"`
+	Buffers []int            `plan:"buffers" min:"1" max:"100000" optional:"true"`
 
 	Repairs  []string `plan:"repairs" optional:"true"`
 	Repaired []int    `plan:"repaired_servers" min:"1" max:"1000" optional:"true"`
@@ -89,7 +89,7 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 			if s.gvisor != nil {
 				continue
 			}
-			if _, err := lab.ParseTimers(s.timers()); err != nil {
+			if _, err := testbed.ParseTimers(s.timers()); err != nil {
 				return fmt.Errorf("timers %q: %w", s.text, err)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/studytest"
+	"tcpwheel/experiments/internal/studytest"
 )
 
 // TestQueries tells what a query costs: alone it fills the link, and 40 at once wait for the floor, whatever it is.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
@@ -66,7 +66,7 @@ func cell(p *Plan, c Cell) (Cell, error) {
 func starts(c *Cell) []time.Duration {
 	all := make([]time.Duration, c.Flight)
 	for i := 1; i < c.Flight; i++ {
-		all[i] = time.Duration(lab.Uniform(uint64(c.Seed), 0xe24, uint64(i)) * float64(c.Span))
+		all[i] = time.Duration(testbed.Uniform(uint64(c.Seed), 0xe24, uint64(i)) * float64(c.Span))
 	}
 	slices.Sort(all)
 	return all
@@ -84,10 +84,10 @@ func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto tim
 	var from uint64
 	link := sim.LinkConfig{Delay: p.RTT / 2}
 	lossy := link
-	lossy.Loss = sim.Losses{&lab.Fates{Rule: func(now wheel.Time, start, _ uint64, attempt uint32) bool {
+	lossy.Loss = sim.Losses{&testbed.StreamLoss{Rule: func(now wheel.Time, start, _ uint64, attempt uint32) bool {
 		return begin > 0 && start >= from && (attempt == 1 || now < begin.Add(x.Outage))
 	}}}
-	pair, err := lab.NewPair(lab.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: link, Trace: true, Verify: true})
+	pair, err := testbed.NewPair(testbed.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: link, Trace: true, Verify: true})
 	if err != nil {
 		return s, 0, err
 	}

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml
+//go:embed README.md plan.yaml comb/README.md comb/plan.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
@@ -19,7 +19,7 @@ type Plan struct {
 	Spans   []time.Duration `plan:"spans" min:"0s" max:"1s"`
 	Parts   []int           `plan:"delivered" min:"0" max:"90"`
 	Outages []time.Duration `plan:"outages" min:"0s" max:"1m"`
-	Timers  lab.Timers      `plan:"timers"`
+	Timers  testbed.Timers  `plan:"timers"`
 	Warm    int             `plan:"warm" min:"1" max:"1000"`
 	Story   int             `plan:"story" min:"1" max:"64"`
 	Seeds   int             `plan:"seeds" min:"1" max:"1000"`

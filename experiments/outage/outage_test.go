@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/studytest"
+	"tcpwheel/experiments/internal/studytest"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 func small() *Plan {
 	return &Plan{
 		RTT: 100 * time.Millisecond, Flights: []int{1, 8}, Spans: []time.Duration{0, 100 * time.Millisecond}, Parts: []int{0, 50},
-		Outages: []time.Duration{0, 3 * time.Second}, Timers: lab.MustTimers("per-segment@exact -tlp -rack delack=off control=newreno -timestamps"),
+		Outages: []time.Duration{0, 3 * time.Second}, Timers: testbed.MustTimers("per-segment@exact -tlp -rack delack=off control=newreno -timestamps"),
 		Warm: 40, Story: 8, Seeds: 2,
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/figure"
-	"tcpwheel/experiments/stat"
+	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/experiments/internal/stat"
 )
 
 // variance is p·(1-p) of the law for a round trip, in thousandths of a tick squared, times the phases.

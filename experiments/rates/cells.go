@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
@@ -39,7 +39,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 func (p *Plan) packets() float64 { return float64(p.Rate) / float64(8*(mtu+p.Overhead)) }
 
 // run has one flow over the link, or many both ways with as many packets a second as busy says.
-func run(p *Plan, timers lab.Timers, trip time.Duration, busy int) (Cell, error) {
+func run(p *Plan, timers testbed.Timers, trip time.Duration, busy int) (Cell, error) {
 	c := Cell{Timers: timers.String(), Per: timers.Policy.Rexmit == tcptimers.RexmitPerSegment, Trip: trip, Busy: busy, Watched: p.Watched}
 	link := sim.LinkConfig{Rate: uint64(p.Rate), Overhead: uint32(p.Overhead), Delay: trip / 2}
 	flows := 1
@@ -56,7 +56,7 @@ func run(p *Plan, timers lab.Timers, trip time.Duration, busy int) (Cell, error)
 	cfg.MaxSegments = tcp.MaxSentSegments
 	cfg.Socket.Keepalive = busy > 0
 	tallies := [2]*tally{newTally(), newTally()}
-	pair, err := lab.NewPair(lab.PairPlan{
+	pair, err := testbed.NewPair(testbed.PairPlan{
 		Seed: 1, Client: cfg, Server: cfg, Up: link, Down: link, Count: true, Tracers: [2]tcp.Tracer{tallies[0], tallies[1]},
 	})
 	if err != nil {

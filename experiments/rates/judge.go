@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/figure"
+	"tcpwheel/experiments/internal/figure"
 )
 
 func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {

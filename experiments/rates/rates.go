@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 //go:embed README.md plan.yaml
@@ -14,13 +14,13 @@ var files embed.FS
 
 // Plan is the plan of the study.
 type Plan struct {
-	Rate       int             `plan:"rate" min:"1000000" max:"100000000000"`
-	Overhead   int             `plan:"overhead" min:"0" max:"1000"`
-	RoundTrips []time.Duration `plan:"round_trips" min:"100us" max:"1s" order:"rising"`
-	Window     float64         `plan:"window" min:"1" max:"2"`
-	Watched    time.Duration   `plan:"watched" min:"10ms" max:"1m"`
-	Settle     time.Duration   `plan:"settle" min:"100ms" max:"1m"`
-	Timers     []lab.Timers    `plan:"timers"`
+	Rate       int              `plan:"rate" min:"1000000" max:"100000000000"`
+	Overhead   int              `plan:"overhead" min:"0" max:"1000"`
+	RoundTrips []time.Duration  `plan:"round_trips" min:"100us" max:"1s" order:"rising"`
+	Window     float64          `plan:"window" min:"1" max:"2"`
+	Watched    time.Duration    `plan:"watched" min:"10ms" max:"1m"`
+	Settle     time.Duration    `plan:"settle" min:"100ms" max:"1m"`
+	Timers     []testbed.Timers `plan:"timers"`
 
 	Connections   int           `plan:"connections" min:"1" max:"10000"`
 	Busy          []int         `plan:"busy" min:"1000" max:"1000000"`

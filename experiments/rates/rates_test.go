@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/studytest"
+	"tcpwheel/experiments/internal/studytest"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 const small = "study: rates\nround_trips: [20ms]\nwatched: 100ms\nsettle: 1s\nbusy: [25000]\n" +
@@ -18,7 +18,7 @@ func TestRates(t *testing.T) {
 
 func TestASegmentHasOneTimerForOneRoundTrip(t *testing.T) {
 	p := &Plan{Rate: 1e9, Overhead: 38, Window: 1, Watched: 50 * time.Millisecond, Settle: 300 * time.Millisecond, Connections: 1}
-	c, err := run(p, lab.MustTimers("per-segment control=newreno delack=40ms -tlp -rack -frto"), time.Millisecond, 0)
+	c, err := run(p, testbed.MustTimers("per-segment control=newreno delack=40ms -tlp -rack -frto"), time.Millisecond, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestASegmentHasOneTimerForOneRoundTrip(t *testing.T) {
 func TestFalsifier(t *testing.T) {
 	p := &Plan{
 		Rate: 1e8, Overhead: 38, Window: 1, Watched: 20 * time.Millisecond, Settle: 200 * time.Millisecond, Connections: 1, RoundTrips: []time.Duration{time.Millisecond},
-		Timers: []lab.Timers{lab.MustTimers("per-segment control=newreno delack=40ms -tlp -rack -frto")},
+		Timers: []testbed.Timers{testbed.MustTimers("per-segment control=newreno delack=40ms -tlp -rack -frto")},
 	}
 	c, err := run(p, p.Timers[0], time.Millisecond, 0)
 	if err != nil {

@@ -43,7 +43,7 @@ func (r *Report) WriteDocs(root string) error {
 	var all []file
 	for i := range r.Studies {
 		s := &r.Studies[i]
-		name := "experiments/" + s.Job.Study.Name + "/README.md"
+		name := "experiments/" + s.Job.Study.Folder + "/README.md"
 		readme, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 		if err != nil {
 			return err
@@ -166,9 +166,10 @@ func (s *Study) result() string {
 const mostRows = 40
 
 func (s *Study) writeDetails(b *strings.Builder) {
+	root := "../../" + strings.Repeat("../", strings.Count(s.Job.Study.Folder, "/")) // of the repository
 	for k := range s.Outcome.Figures {
 		f := &s.Outcome.Figures[k]
-		fmt.Fprintf(b, "\n![%s](../../%s)\n", bracketless.Replace(f.Title), s.figureName(f.Name))
+		fmt.Fprintf(b, "\n![%s](%s%s)\n", bracketless.Replace(f.Title), root, s.figureName(f.Name))
 		if f.Caption != "" {
 			b.WriteString("\n")
 			prose(b, "", f.Caption)
@@ -212,7 +213,7 @@ const longestMeasure = 48
 func (s *Study) writeRows(b *strings.Builder) {
 	j := s.Job
 	fmt.Fprintf(b, "\n### [%s %s](../experiments/%s/README.md)\n\nResults `%s`.\n\n| claim | measured | |\n|---|---|---|\n",
-		j.Study.ID, j.Study.Name, j.Study.Name, j.Digest(s.Results)[:12])
+		j.Study.ID, j.Study.Name, j.Study.Folder, j.Digest(s.Results)[:12])
 	for _, c := range s.Outcome.Claims {
 		value := inTable(c.Measured.String())
 		if len(value) > longestMeasure {

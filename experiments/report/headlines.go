@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/figure"
+	"tcpwheel/experiments/internal/figure"
 )
 
 // headline is one of the results that matter most. Its text may use the study's claims: see fill.
@@ -50,7 +50,7 @@ func (r *Report) writeHeadlines(b *strings.Builder) {
 			b.WriteString("\n## The results that matter most\n")
 		}
 		b.WriteString("\n")
-		prose(b, "   ", fmt.Sprintf("%d. %s Study [%s](../experiments/%s/README.md).", n, s.fill(h.text), h.study, h.study))
+		prose(b, "   ", fmt.Sprintf("%d. %s Study [%s](../experiments/%s/README.md).", n, s.fill(h.text), h.study, s.Job.Study.Folder))
 		if h.figure != "" {
 			fmt.Fprintf(b, "\n   ![%s](%s)\n", h.study, strings.TrimPrefix(s.figureName(h.figure), "docs/"))
 		}

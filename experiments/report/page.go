@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/figure"
+	"tcpwheel/experiments/internal/figure"
 	"tcpwheel/pcaps/report/shell"
 )
 

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/figure"
+	"tcpwheel/experiments/internal/figure"
 	"tcpwheel/experiments/plan"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
@@ -15,7 +15,7 @@ import (
 )
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
-	add := func(timers lab.Timers, pulse, period time.Duration) {
+	add := func(timers testbed.Timers, pulse, period time.Duration) {
 		for seed := 1; seed <= p.Seeds; seed++ {
 			all = append(all, experiments.Cell[Cell]{
 				Name: fmt.Sprintf("timers=%q pulse=%v period=%v seed=%d", timers.Text, pulse, period, seed),
@@ -62,7 +62,7 @@ func (p *Plan) share(octets uint64) float64 {
 }
 
 // run has one flow send against the pulses of a cell.
-func run(p *Plan, timers lab.Timers, c Cell) (Cell, error) {
+func run(p *Plan, timers testbed.Timers, c Cell) (Cell, error) {
 	w, err := host.NewWorld(sim.Config{Seed: uint64(c.Seed)})
 	if err != nil {
 		return c, err
@@ -70,7 +70,7 @@ func run(p *Plan, timers lab.Timers, c Cell) (Cell, error) {
 	var hosts [2]*host.Host
 	for side := range hosts {
 		hosts[side], err = w.NewHost(netip.AddrFrom4([4]byte{10, 0, 0, byte(side + 1)}), tcp.EngineConfig{
-			Conn: timers.Config(), Seed: lab.Key(uint64(c.Seed), uint64(side)), Key: [16]byte{0: byte(side + 1), 1: byte(c.Seed)},
+			Conn: timers.Config(), Seed: testbed.Key(uint64(c.Seed), uint64(side)), Key: [16]byte{0: byte(side + 1), 1: byte(c.Seed)},
 		})
 		if err != nil {
 			return c, err

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
@@ -71,12 +71,12 @@ func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
 		}
 	}
 	receiver := netstack.Config{Conn: p.Timers[0].Config()}
-	s, err := lab.NewStacks(uint64(c.Seed), [2]virtual.TCP{lab.DialEnd: {GVisor: true, MinRTO: g.floor, NoRACK: g.bare}, lab.ListenEnd: {Config: receiver}}, w)
+	s, err := testbed.NewStacks(uint64(c.Seed), [2]virtual.TCP{testbed.DialEnd: {GVisor: true, MinRTO: g.floor, NoRACK: g.bare}, testbed.ListenEnd: {Config: receiver}}, w)
 	if err != nil {
 		return c, err
 	}
 	arrived := 0
-	s.Serve(func(conn *sockets.Conn) error { return lab.Discard(conn, func(n int) { arrived += n }) })
+	s.Serve(func(conn *sockets.Conn) error { return testbed.Discard(conn, func(n int) { arrived += n }) })
 	s.Dial(0, func(conn *sockets.Conn) error {
 		for b := make([]byte, 64<<10); ; {
 			if _, err := conn.Write(b); err != nil {
@@ -86,12 +86,12 @@ func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
 	})
 	begin := wheel.Time(p.Settle)
 	err = s.Run(begin, nil)
-	before, timeouts := arrived, s.Net.Counts(lab.DialEnd).Timeouts
+	before, timeouts := arrived, s.Net.Counts(testbed.DialEnd).Timeouts
 	if err == nil {
 		err = s.Run(begin.Add(p.Duration), nil)
 	}
 	c.Share = p.share(uint64(arrived - before))
-	c.Timeouts = s.Net.Counts(lab.DialEnd).Timeouts - timeouts
+	c.Timeouts = s.Net.Counts(testbed.DialEnd).Timeouts - timeouts
 	if left := s.Close(); err == nil {
 		err = left
 	}
@@ -100,12 +100,12 @@ func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
 
 // Send implements virtual.Wire. The packets of the pulses that were to come before this one come first.
 func (w *stacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
-	if from == lab.DialEnd && w.period > 0 {
+	if from == testbed.DialEnd && w.period > 0 {
 		for ; w.at(w.sent) <= now; w.sent++ {
 			w.links[from].Send(w.at(w.sent), &sim.Packet{Size: w.size})
 		}
 	}
-	return lab.Pass(now, w.links[from], p)
+	return testbed.Pass(now, w.links[from], p)
 }
 
 // Arrive implements virtual.Wire.

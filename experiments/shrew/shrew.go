@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 //go:embed README.md plan.yaml
@@ -25,8 +25,8 @@ type Plan struct {
 	Packet    int             `plan:"packet" min:"40" max:"1500"`
 	Periods   []time.Duration `plan:"periods" min:"10ms" max:"100s"`
 
-	Timers []lab.Timers `plan:"timers"`
-	BSD    lab.Timers   `plan:"bsd"`
+	Timers []testbed.Timers `plan:"timers"`
+	BSD    testbed.Timers   `plan:"bsd"`
 
 	Settle   time.Duration `plan:"settle" min:"1s" max:"10m"`
 	Duration time.Duration `plan:"duration" min:"1s" max:"1h"`

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/studytest"
+	"tcpwheel/experiments/internal/studytest"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 // TestPulses tells the attack: pulses each second shut a flow out that waits a second, and one that waits a fifth of it loses a
@@ -15,7 +15,7 @@ import (
 func TestPulses(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
 	share := func(timers string, period time.Duration) Cell {
-		c, err := run(p, lab.MustTimers(timers), Cell{Pulse: 100 * time.Millisecond, Period: period, Seed: 1})
+		c, err := run(p, testbed.MustTimers(timers), Cell{Pulse: 100 * time.Millisecond, Period: period, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,7 @@ package shrew
 import (
 	"time"
 
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/wheel"
 )
 
@@ -19,7 +19,7 @@ type train struct {
 // train returns that of a cell. Its first pulse begins within a period after the flow has settled, at a phase of the seed's own.
 func (p *Plan) train(c *Cell) train {
 	t := train{
-		begin:  wheel.Time(p.Settle).Add(time.Duration(lab.Uniform(uint64(c.Seed), 0xe20) * float64(c.Period))),
+		begin:  wheel.Time(p.Settle).Add(time.Duration(testbed.Uniform(uint64(c.Seed), 0xe20) * float64(c.Period))),
 		period: c.Period, gap: 8e9 * float64(p.Packet) / float64(p.PulseRate), burst: 1, size: uint32(p.Packet),
 	}
 	for t.since(t.burst) < c.Pulse {

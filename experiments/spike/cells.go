@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
@@ -48,19 +48,19 @@ type timers struct {
 	name   string
 	family family
 	size   time.Duration // G, or the floor
-	lab    lab.Timers
+	lab    testbed.Timers
 }
 
 func (p *Plan) all() (all []timers) {
 	const bare = " -tlp -rack control=newreno"
 	for _, g := range p.Ticks {
-		all = append(all, timers{fmt.Sprintf("G=%v", g), ofTick, g, lab.MustTimers(fmt.Sprintf("per-segment@%v rtt-tick=%v var-min=0s floor=1ms%s", g, g, bare))})
+		all = append(all, timers{fmt.Sprintf("G=%v", g), ofTick, g, testbed.MustTimers(fmt.Sprintf("per-segment@%v rtt-tick=%v var-min=0s floor=1ms%s", g, g, bare))})
 	}
 	for _, floor := range p.Floors {
-		all = append(all, timers{fmt.Sprintf("floor=%v", floor), ofFloor, floor, lab.MustTimers(fmt.Sprintf("per-segment@1ms rtt-tick=1ms var-min=%v%s", floor, bare))})
+		all = append(all, timers{fmt.Sprintf("floor=%v", floor), ofFloor, floor, testbed.MustTimers(fmt.Sprintf("per-segment@1ms rtt-tick=1ms var-min=%v%s", floor, bare))})
 	}
 	for _, name := range p.Policies {
-		all = append(all, timers{name, ofPolicy, 0, lab.MustTimers(name + " control=newreno")})
+		all = append(all, timers{name, ofPolicy, 0, testbed.MustTimers(name + " control=newreno")})
 	}
 	if p.GVisorSeeds > 0 {
 		all = append(all, timers{name: gvisor, family: ofStack})
@@ -149,7 +149,7 @@ func spike(p *Plan, tm *timers, seed int, s *Spike) error {
 		return err
 	}
 	net, conn := b.world.Net, session.Conn()
-	net.Run(wheel.Time(p.Warm) + wheel.Time(lab.Uniform(uint64(seed), 0xe23)*float64(tcptimers.SlowTick)))
+	net.Run(wheel.Time(p.Warm) + wheel.Time(testbed.Uniform(uint64(seed), 0xe23)*float64(tcptimers.SlowTick)))
 	begin := net.Now()
 	counted := b.client.Counters()
 	again, acked := len(b.record.Resends), conn.Acked()
@@ -186,8 +186,8 @@ func waits(p *Plan, tm *timers, seed int) (waits []int64, err error) {
 	lost := ^uint64(0)
 	link := sim.LinkConfig{Delay: p.RTT / 2}
 	lossy := link
-	lossy.Loss = sim.Losses{&lab.Fates{Rule: func(_ wheel.Time, start, _ uint64, attempt uint32) bool { return start == lost && attempt == 1 }}}
-	pair, err := lab.NewPair(lab.PairPlan{Seed: uint64(seed), Client: client, Server: server, Up: lossy, Down: link, Trace: true, Verify: true})
+	lossy.Loss = sim.Losses{&testbed.StreamLoss{Rule: func(_ wheel.Time, start, _ uint64, attempt uint32) bool { return start == lost && attempt == 1 }}}
+	pair, err := testbed.NewPair(testbed.PairPlan{Seed: uint64(seed), Client: client, Server: server, Up: lossy, Down: link, Trace: true, Verify: true})
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func waits(p *Plan, tm *timers, seed int) (waits []int64, err error) {
 	for i := range p.Losses {
 		for j := range p.Exchanges {
 			// Instants drawn by chance, so that a coarse clock measures what is right in the mean.
-			run(2*p.RTT + time.Duration(lab.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))*float64(tcptimers.SlowTick)))
+			run(2*p.RTT + time.Duration(testbed.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))*float64(tcptimers.SlowTick)))
 			session.Write(size, 0)
 		}
 		run(20 * time.Second)

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
@@ -54,7 +54,7 @@ func newStacks(p *Plan, response string, window int, app func(s *stacks)) (*stac
 			return nil, err
 		}
 	}
-	_, server := config(&timers{lab: lab.MustTimers("per-segment control=newreno")})
+	_, server := config(&timers{lab: testbed.MustTimers("per-segment control=newreno")})
 	apply(&server, response)
 	var err error
 	s.net, err = virtual.New(virtual.Config{Seed: 1, Wire: s, TCP: [2]virtual.TCP{
@@ -157,7 +157,7 @@ func gvisorSpike(p *Plan, seed int, k *Spike) error {
 	if err != nil {
 		return err
 	}
-	begin := wheel.Time(p.Warm) + wheel.Time(lab.Uniform(uint64(seed), 0xe23)*float64(tcptimers.SlowTick))
+	begin := wheel.Time(p.Warm) + wheel.Time(testbed.Uniform(uint64(seed), 0xe23)*float64(tcptimers.SlowTick))
 	s.rtt = func(now wheel.Time) time.Duration {
 		if now >= begin && now < begin.Add(p.Lasts) {
 			return k.Peak
@@ -188,7 +188,7 @@ func gvisorWaits(p *Plan, seed int) (all []int64, err error) {
 		s.net.Tasks.Sleep(2 * p.RTT)
 		for i := range p.Losses {
 			for j := range p.Exchanges {
-				s.net.Tasks.Sleep(2*p.RTT + time.Duration(lab.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))*float64(tcptimers.SlowTick)))
+				s.net.Tasks.Sleep(2*p.RTT + time.Duration(testbed.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))*float64(tcptimers.SlowTick)))
 				write(s)
 			}
 			s.net.Tasks.Sleep(20 * time.Second)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/stat"
+	"tcpwheel/experiments/internal/stat"
 )
 
 // row is some timers over all seeds.

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
@@ -67,7 +67,7 @@ type bed struct {
 	world          *host.World
 	client, server *host.Host
 	path           *path
-	record         lab.Record // of the client
+	record         testbed.Record // of the client
 }
 
 // newBed makes a bed for a sender with the given configuration. ACKs are not delayed unless the server's says so.

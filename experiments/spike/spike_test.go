@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/studytest"
+	"tcpwheel/experiments/internal/studytest"
 )
 
 const millisecond = time.Millisecond

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/figure"
+	"tcpwheel/experiments/internal/figure"
 )
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/experiments/subject"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 // axis is a list of a plan that is crossed with the others.
@@ -86,7 +86,7 @@ func number[T any](key string, sender bool, unit string, all []T, value func(T) 
 }
 
 // losses is numbers if all of them are plain probabilities.
-func losses(key string, all []subject.Fates) axis {
+func losses(key string, all []testbed.Fates) axis {
 	a := words(key, false, all)
 	for _, f := range all {
 		x, ok := f.Chance()
@@ -131,10 +131,10 @@ func (p *Plan) combinations() (all []combination) {
 
 func (p *Plan) sensible(c combination) bool {
 	index := func(key string) int { return c[slices.Index(axisKeys, key)] }
-	switch subject.Kind(pick(p.Subject, c, "subject")) {
-	case subject.GVisor:
+	switch testbed.Kind(pick(p.Subject, c, "subject")) {
+	case testbed.GVisor:
 		return index("timers")+index("tick")+index("floor")+index("rtt_tick")+index("wheel") == 0
-	case subject.Binding:
+	case testbed.Binding:
 		return index("wheel") == 0
 	}
 	return true
@@ -143,7 +143,7 @@ func (p *Plan) sensible(c combination) bool {
 // sender returns the label of the sender of a combination, without the parts of the axes named.
 func (p *Plan) sender(c combination, without ...string) string {
 	kind := pick(p.Subject, c, "subject")
-	if kind == string(subject.GVisor) {
+	if kind == string(testbed.GVisor) {
 		return "gvisor's own"
 	}
 	first, rest, _ := strings.Cut(pick(p.Timers, c, "timers").Text, " ")
@@ -169,7 +169,7 @@ func (p *Plan) sender(c combination, without ...string) string {
 			parts = append(parts, o.prefix+pick(o.list, c, o.key).String())
 		}
 	}
-	if len(p.Wheel) > 1 && kind == string(subject.Engine) {
+	if len(p.Wheel) > 1 && kind == string(testbed.Engine) {
 		parts = append(parts, pick(p.Wheel, c, "wheel"))
 	}
 	return strings.Join(parts, " ")

@@ -5,19 +5,19 @@ import (
 	"fmt"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/subject"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 // cells are the combinations in their order, each under all seeds.
-func cells(p *Plan) (all []experiments.Cell[subject.Result]) {
+func cells(p *Plan) (all []experiments.Cell[testbed.Result]) {
 	for _, c := range p.combinations() {
 		name := p.name(c)
 		for seed := 1; seed <= p.Seeds; seed++ {
 			s := p.spec(c, seed)
-			all = append(all, experiments.Cell[subject.Result]{
+			all = append(all, experiments.Cell[testbed.Result]{
 				Name: fmt.Sprintf("%s seed=%d", name, seed),
 				Cost: cost(s),
-				Run:  func(ctx context.Context) (subject.Result, error) { return subject.Run(ctx, s) },
+				Run:  func(ctx context.Context) (testbed.Result, error) { return testbed.Run(ctx, s) },
 			})
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/figure"
+	"tcpwheel/experiments/internal/figure"
 )
 
 // mostPanels is how many figures there are of one kind, and mostCurves how many series in one.

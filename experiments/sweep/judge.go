@@ -7,14 +7,14 @@ import (
 	"slices"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/stat"
-	"tcpwheel/experiments/subject"
+	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 // mostShown is how many rows a table has that is for people.
 const mostShown = 40
 
-func judge(p *Plan, results []subject.Result) (*experiments.Outcome, error) {
+func judge(p *Plan, results []testbed.Result) (*experiments.Outcome, error) {
 	rows := p.rows(results)
 	out := &experiments.Outcome{}
 	data := len(rows) > mostShown

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/subject"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 // The kernel runs in real time, so that it does less than others: some conditions and seeds, and as many objects as
@@ -36,7 +35,7 @@ func kernelWork(p *Plan) (all []combination) {
 	seen := map[string]bool{}
 	for _, c := range p.combinations() {
 		s := p.spec(c, 1)
-		if where := p.condition(c); s.Flows == 1 && s.Work.Shape != subject.StopAndWait && !seen[where] && len(all) < kernelConditions {
+		if where := p.condition(c); s.Flows == 1 && s.Work.Shape != testbed.StopAndWait && !seen[where] && len(all) < kernelConditions {
 			seen[where] = true
 			all = append(all, c)
 		}
@@ -45,9 +44,9 @@ func kernelWork(p *Plan) (all []combination) {
 }
 
 // kernelSpec is the spec of a condition for the kernel, and for the model of its timers in virtual time beside it.
-func (p *Plan) kernelSpec(c combination, seed int) *subject.Spec {
+func (p *Plan) kernelSpec(c combination, seed int) *testbed.Spec {
 	s := p.spec(c, seed)
-	s.Kind, s.Scheme, s.Timers = subject.Engine, "", lab.MustTimers("linux")
+	s.Kind, s.Scheme, s.Timers = testbed.Engine, "", testbed.MustTimers("linux")
 	each := s.Work.Think + 4*pick(p.RTT, c, "rtt") + 20*time.Millisecond
 	s.Work.Objects = min(s.Work.Objects, s.Work.Warm+max(5, int(kernelSpan/each)))
 	s.Stagger, s.Limit = min(s.Stagger, time.Second), min(s.Limit, 6*kernelSpan)
@@ -64,21 +63,21 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 		return out, nil
 	}
 	seeds := min(p.Seeds, kernelSeeds)
-	results := make([][2][]subject.Result, len(work))
+	results := make([][2][]testbed.Result, len(work))
 	errs := make([]error, len(work)*seeds)
 	var all sync.WaitGroup
 	tokens := make(chan struct{}, kernelAtOnce)
 	for i, c := range work {
 		for side := range results[i] {
-			results[i][side] = make([]subject.Result, seeds)
+			results[i][side] = make([]testbed.Result, seeds)
 		}
 		for n := range seeds {
 			all.Go(func() {
 				tokens <- struct{}{}
 				defer func() { <-tokens }()
 				s, err := p.kernelSpec(c, n+1), error(nil)
-				if results[i][0][n], err = subject.RunKernel(ctx, s); err == nil {
-					results[i][1][n], err = subject.Run(ctx, s)
+				if results[i][0][n], err = testbed.RunKernel(ctx, s); err == nil {
+					results[i][1][n], err = testbed.Run(ctx, s)
 				}
 				errs[i*seeds+n] = err
 			})

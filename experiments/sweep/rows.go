@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"tcpwheel/experiments/stat"
-	"tcpwheel/experiments/subject"
+	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 // row is what has come of a combination, over all seeds.
@@ -17,7 +17,7 @@ type row struct {
 	where  string // the label of its condition
 	first  *row   // the first sender of the condition; itself for that one
 
-	seeds   []subject.Result
+	seeds   []testbed.Result
 	objects int
 
 	mean, median, p95, p99 stat.Interval // of the times of objects, ms
@@ -67,7 +67,7 @@ func metricNames() (names []string) {
 }
 
 // rows sums up the results of all cells, which are in their order.
-func (p *Plan) rows(results []subject.Result) (all []*row) {
+func (p *Plan) rows(results []testbed.Result) (all []*row) {
 	first := map[string]*row{}
 	for i, c := range p.combinations() {
 		r := &row{at: c, sender: p.sender(c), where: p.condition(c), seeds: results[i*p.Seeds : (i+1)*p.Seeds]}
@@ -84,7 +84,7 @@ func ms[T time.Duration | float64](d T) float64 { return float64(d) / float64(ti
 
 // sum fills in all that is computed. first's has been before.
 func (r *row) sum() {
-	r.mean = stat.BootstrapMean(perSeed(r.seeds, func(s *subject.Result) float64 { return ms(stat.Mean(s.Times)) }), 1)
+	r.mean = stat.BootstrapMean(perSeed(r.seeds, func(s *testbed.Result) float64 { return ms(stat.Mean(s.Times)) }), 1)
 	var times [][]time.Duration
 	for i := range r.seeds {
 		times = append(times, r.seeds[i].Times)
@@ -116,7 +116,7 @@ func (r *row) sum() {
 	r.measure()
 }
 
-func perSeed(all []subject.Result, f func(*subject.Result) float64) (values []float64) {
+func perSeed(all []testbed.Result, f func(*testbed.Result) float64) (values []float64) {
 	for i := range all {
 		values = append(values, f(&all[i]))
 	}
@@ -125,21 +125,21 @@ func perSeed(all []subject.Result, f func(*subject.Result) float64) (values []fl
 
 // measure fills in the metrics. Those that there is nothing to tell of are missing.
 func (r *row) measure() {
-	mean := func(f func(*subject.Result) float64) float64 { return stat.Mean(perSeed(r.seeds, f)) }
+	mean := func(f func(*testbed.Result) float64) float64 { return stat.Mean(perSeed(r.seeds, f)) }
 	m := map[string]float64{
 		"mean": r.mean.Value, "median": r.median.Value, "p95": r.p95.Value, "p99": r.p99.Value,
 		"difference": r.difference.Value, "ratio": r.ratio,
-		"unfinished": mean(func(s *subject.Result) float64 { return float64(s.Unfinished) }),
-		"goodput":    mean(func(s *subject.Result) float64 { return s.Goodput() / 1e6 }),
-		"timeouts":   mean(func(s *subject.Result) float64 { return float64(s.Timeouts) }),
-		"probes":     mean(func(s *subject.Result) float64 { return float64(s.Probes) }),
-		"lost":       mean(func(s *subject.Result) float64 { return float64(s.Lost) }),
-		"resent":     mean(func(s *subject.Result) float64 { return float64(s.Resent) }),
-		"needless":   mean(func(s *subject.Result) float64 { return float64(s.Needless) }),
+		"unfinished": mean(func(s *testbed.Result) float64 { return float64(s.Unfinished) }),
+		"goodput":    mean(func(s *testbed.Result) float64 { return s.Goodput() / 1e6 }),
+		"timeouts":   mean(func(s *testbed.Result) float64 { return float64(s.Timeouts) }),
+		"probes":     mean(func(s *testbed.Result) float64 { return float64(s.Probes) }),
+		"lost":       mean(func(s *testbed.Result) float64 { return float64(s.Lost) }),
+		"resent":     mean(func(s *testbed.Result) float64 { return float64(s.Resent) }),
+		"needless":   mean(func(s *testbed.Result) float64 { return float64(s.Needless) }),
 	}
 	var waits []time.Duration
 	sum, repaired, sent := time.Duration(0), 0, 0
-	var w subject.Wheel
+	var w testbed.Wheel
 	for i := range r.seeds {
 		s := &r.seeds[i]
 		waits = append(waits, s.Waits...)

@@ -16,8 +16,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/subject"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
 )
@@ -27,26 +26,26 @@ var files embed.FS
 
 // Plan is a plan of the study. All lists are crossed.
 type Plan struct {
-	Subject []string        `plan:"subject" oneof:"engine binding gvisor" about:"whose TCP sends: the engine in the virtual network, the engine in a gVisor stack, or gVisor's own, which has timers of its own"`
-	Timers  []lab.Timers    `plan:"timers" about:"of the sender; the first is what others are compared with"`
-	Names   []string        `plan:"names" optional:"true" about:"short names of the timers for tables and figures, as many as there are timers"`
-	Tick    []time.Duration `plan:"tick" min:"1us" max:"500ms" optional:"true" about:"of expiry, in place of that of the timers"`
-	Floor   []time.Duration `plan:"floor" min:"0s" max:"1m" optional:"true" about:"on the timeout, in place of that of the timers; 0s is none"`
-	RTTTick []time.Duration `plan:"rtt_tick" min:"0s" max:"500ms" optional:"true" about:"of the clock that measures round trips, in place of that of the timers; 0s is exact"`
-	Wheel   []string        `plan:"wheel" optional:"true" about:"scheme of the sender's timing wheel, of subject engine, as tcpwheel wheel bench names them; by default scheme6"`
+	Subject []string         `plan:"subject" oneof:"engine binding gvisor" about:"whose TCP sends: the engine in the virtual network, the engine in a gVisor stack, or gVisor's own, which has timers of its own"`
+	Timers  []testbed.Timers `plan:"timers" about:"of the sender; the first is what others are compared with"`
+	Names   []string         `plan:"names" optional:"true" about:"short names of the timers for tables and figures, as many as there are timers"`
+	Tick    []time.Duration  `plan:"tick" min:"1us" max:"500ms" optional:"true" about:"of expiry, in place of that of the timers"`
+	Floor   []time.Duration  `plan:"floor" min:"0s" max:"1m" optional:"true" about:"on the timeout, in place of that of the timers; 0s is none"`
+	RTTTick []time.Duration  `plan:"rtt_tick" min:"0s" max:"500ms" optional:"true" about:"of the clock that measures round trips, in place of that of the timers; 0s is exact"`
+	Wheel   []string         `plan:"wheel" optional:"true" about:"scheme of the sender's timing wheel, of subject engine, as tcpwheel wheel bench names them; by default scheme6"`
 
 	Control    []string `plan:"control" oneof:"newreno cubic vegas" optional:"true" about:"of congestion, in place of that of the timers"`
 	SACK       []bool   `plan:"sack" optional:"true" about:"of the sender, in place of what the timers say"`
 	Timestamps []bool   `plan:"timestamps" optional:"true" about:"of the sender, in place of what the timers say"`
 
-	Peer    []lab.Timers    `plan:"peer" about:"timers of the receivers, and with them their delayed ACKs, as in linux delack=200ms"`
-	RTT     []time.Duration `plan:"rtt" min:"10us" max:"10s" about:"round trip of the path without queues"`
-	Rate    []Rate          `plan:"rate" about:"of the shared link towards the receivers"`
-	Queue   []int           `plan:"queue" min:"0" max:"1000000" about:"packets that wait for the shared link, at most; 0 is without bound"`
-	Jitter  []time.Duration `plan:"jitter" min:"0s" max:"5s" about:"by which the delay towards the receivers varies evenly, up or down, at most half of the round trip; nothing overtakes by it"`
-	Reorder []float64       `plan:"reorder" min:"0" max:"1" about:"share of packets that are late by reorder_by, and let others pass"`
-	Loss    []subject.Fates `plan:"loss" about:"towards the receivers, by flow"`
-	AckLoss []subject.Fates `plan:"ack_loss" about:"on the way back, by flow; fates and tail lose requests there and no ACKs"`
+	Peer    []testbed.Timers `plan:"peer" about:"timers of the receivers, and with them their delayed ACKs, as in linux delack=200ms"`
+	RTT     []time.Duration  `plan:"rtt" min:"10us" max:"10s" about:"round trip of the path without queues"`
+	Rate    []Rate           `plan:"rate" about:"of the shared link towards the receivers"`
+	Queue   []int            `plan:"queue" min:"0" max:"1000000" about:"packets that wait for the shared link, at most; 0 is without bound"`
+	Jitter  []time.Duration  `plan:"jitter" min:"0s" max:"5s" about:"by which the delay towards the receivers varies evenly, up or down, at most half of the round trip; nothing overtakes by it"`
+	Reorder []float64        `plan:"reorder" min:"0" max:"1" about:"share of packets that are late by reorder_by, and let others pass"`
+	Loss    []testbed.Fates  `plan:"loss" about:"towards the receivers, by flow"`
+	AckLoss []testbed.Fates  `plan:"ack_loss" about:"on the way back, by flow; fates and tail lose requests there and no ACKs"`
 
 	Workload []string `plan:"workload" oneof:"bulk request-response web tail stop-and-wait" about:"how the objects of a flow follow one another"`
 	Octets   []uint64 `plan:"octets" min:"1" max:"1073741824" about:"of an object; n times 1400 are n segments to all subjects, where n is at most 30"`
@@ -67,7 +66,7 @@ type Plan struct {
 }
 
 // Study is the study.
-var Study = experiments.Define(experiments.Spec[Plan, subject.Result]{
+var Study = experiments.Define(experiments.Spec[Plan, testbed.Result]{
 	ID: "U1", Name: "sweep", Class: experiments.Shape, Files: files,
 	Question: "What do timers of your choice do to work of your choice, over a path of your choice?",
 	Check:    check,
@@ -84,14 +83,14 @@ const (
 )
 
 // The cost of a segment and of an object, in seconds, on one core of 2.1 GHz or so: right by a factor of two to three.
-var costs = map[subject.Kind]struct{ segment, object float64 }{
-	subject.Engine:  {4e-6, 20e-6},
-	subject.Binding: {25e-6, 150e-6},
-	subject.GVisor:  {45e-6, 250e-6},
+var costs = map[testbed.Kind]struct{ segment, object float64 }{
+	testbed.Engine:  {4e-6, 20e-6},
+	testbed.Binding: {25e-6, 150e-6},
+	testbed.GVisor:  {45e-6, 250e-6},
 }
 
 // cost estimates how long a cell takes, in seconds.
-func cost(s *subject.Spec) float64 {
+func cost(s *testbed.Spec) float64 {
 	c := costs[s.Kind]
 	objects := float64(s.Flows * s.Work.Objects)
 	return 1e-4 + float64(s.Segments()*c.segment) + float64(objects*c.object) + float64(float64(s.Flows)*1e-4)
@@ -133,7 +132,7 @@ func check(p *Plan) error {
 			return p.refused(c, err)
 		}
 		s := p.spec(c, 1)
-		if s.Work.Shape != subject.Bulk && p.Warmup >= p.Objects {
+		if s.Work.Shape != testbed.Bulk && p.Warmup >= p.Objects {
 			return fmt.Errorf("warmup: %d of %d objects, want fewer than there are", p.Warmup, p.Objects)
 		}
 		if err := s.Check(); err != nil {
@@ -204,7 +203,7 @@ func (p *Plan) checkOverrides() error {
 }
 
 // spec is the run of a combination under a seed.
-func (p *Plan) spec(c combination, seed int) *subject.Spec {
+func (p *Plan) spec(c combination, seed int) *testbed.Spec {
 	timers, _ := p.timers(c) // check has seen the error
 	rtt, jitter := pick(p.RTT, c, "rtt"), pick(p.Jitter, c, "jitter")
 	data := sim.LinkConfig{
@@ -214,24 +213,24 @@ func (p *Plan) spec(c combination, seed int) *subject.Spec {
 	if share := pick(p.Reorder, c, "reorder"); share > 0 {
 		data.Reorder = sim.Reorder{Probability: share, Extra: p.ReorderBy}
 	}
-	s := &subject.Spec{
-		Kind: subject.Kind(pick(p.Subject, c, "subject")), Timers: timers, Peer: pick(p.Peer, c, "peer"),
+	s := &testbed.Spec{
+		Kind: testbed.Kind(pick(p.Subject, c, "subject")), Timers: timers, Peer: pick(p.Peer, c, "peer"),
 		Seed: uint64(seed),
-		Work: subject.Work{
-			Shape: subject.Shape(pick(p.Workload, c, "workload")), Objects: p.Objects, Warm: p.Warmup, Octets: pick(p.Octets, c, "octets"),
+		Work: testbed.Work{
+			Shape: testbed.Shape(pick(p.Workload, c, "workload")), Objects: p.Objects, Warm: p.Warmup, Octets: pick(p.Octets, c, "octets"),
 			Request: p.Request, Think: p.Think,
 		},
-		Path: subject.Path{
+		Path: testbed.Path{
 			Data: data, Acks: sim.LinkConfig{Delay: rtt / 2},
 			Fates: pick(p.Loss, c, "loss"), AckFates: pick(p.AckLoss, c, "ack_loss"),
 		},
 		Flows: pick(p.Flows, c, "flows"), Stagger: p.Stagger, Limit: p.Limit, MTU: p.MTU,
 		Control: pick(p.Control, c, "control"),
 	}
-	if s.Work.Shape == subject.Bulk {
+	if s.Work.Shape == testbed.Bulk {
 		s.Work.Objects, s.Work.Warm = 1, 0
 	}
-	if s.Kind == subject.Engine {
+	if s.Kind == testbed.Engine {
 		s.Scheme = pick(p.Wheel, c, "wheel")
 	}
 	if len(p.SACK) > 0 {
@@ -245,7 +244,7 @@ func (p *Plan) spec(c combination, seed int) *subject.Spec {
 
 // timers returns the timers of a combination, with what the lists have in place of what they say. An error is that of a
 // tick which does not go with the rest.
-func (p *Plan) timers(c combination) (lab.Timers, error) {
+func (p *Plan) timers(c combination) (testbed.Timers, error) {
 	t := pick(p.Timers, c, "timers")
 	words := strings.Fields(t.Text)
 	if len(p.Tick) > 0 {
@@ -261,5 +260,5 @@ func (p *Plan) timers(c combination) (lab.Timers, error) {
 	if text == t.Text {
 		return t, nil
 	}
-	return lab.ParseTimers(text)
+	return testbed.ParseTimers(text)
 }

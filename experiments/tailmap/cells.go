@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/subject"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/experiments/tail"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
@@ -40,11 +39,11 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	for _, floor := range floors {
 		for _, rtt := range p.RTTs {
 			add(fmt.Sprintf("floor=%.1s rtt=%v", floor, rtt), 2e-3*float64(5*len(p.Lost)),
-				Cell{Kind: kindMap, Floor: floor, RTT: rtt, Tick: lab.Exact}, everyone, p.Lost)
+				Cell{Kind: kindMap, Floor: floor, RTT: rtt, Tick: testbed.Exact}, everyone, p.Lost)
 		}
 		for _, gap := range p.Gaps {
 			add(fmt.Sprintf("floor=%.1s gap=%v", floor, gap), 2e-3*float64(3*len(p.Lost)),
-				Cell{Kind: kindAge, Floor: floor, RTT: p.GapRTT, Gap: gap, Tick: lab.Exact}, rules[:3], p.Lost)
+				Cell{Kind: kindAge, Floor: floor, RTT: p.GapRTT, Gap: gap, Tick: testbed.Exact}, rules[:3], p.Lost)
 		}
 	}
 	for _, tick := range p.Ticks {
@@ -53,7 +52,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 				Cell{Kind: kindTick, Floor: floorLinux, RTT: p.TickRTT, Tick: tick, Seed: seed}, rules, p.Lost)
 		}
 	}
-	add("ladder", 0.01, Cell{Kind: kindLadder, Floor: floorLinux, RTT: p.LadderRTT, Tick: lab.Exact}, everyone, []int{p.LadderLost})
+	add("ladder", 0.01, Cell{Kind: kindLadder, Floor: floorLinux, RTT: p.LadderRTT, Tick: testbed.Exact}, everyone, []int{p.LadderLost})
 	for _, rtt := range p.GVisorRTTs {
 		all = append(all, experiments.Cell[Cell]{
 			Name: fmt.Sprintf("gvisor rtt=%v", rtt), Cost: 0.2,
@@ -120,10 +119,10 @@ func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 	var from uint64 // of what is lost, in the stream; 0 while nothing is
 	link := sim.LinkConfig{Delay: c.RTT / 2}
 	lossy := link
-	lossy.Loss = sim.Losses{&lab.Fates{Rule: func(_ wheel.Time, start, _ uint64, attempt uint32) bool {
+	lossy.Loss = sim.Losses{&testbed.StreamLoss{Rule: func(_ wheel.Time, start, _ uint64, attempt uint32) bool {
 		return from > 0 && start >= from && attempt == 1
 	}}}
-	pair, err := lab.NewPair(lab.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: link, Trace: true, Verify: true})
+	pair, err := testbed.NewPair(testbed.PairPlan{Seed: 1, Client: cfg, Server: cfg, Up: lossy, Down: link, Trace: true, Verify: true})
 	if err != nil {
 		return t, err
 	}
@@ -143,7 +142,7 @@ func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 		run(2 * c.RTT)
 	}
 	if c.Seed > 0 { // the phase, which all rules have in common
-		run(time.Duration(lab.Uniform(uint64(c.Seed), 0xe17) * float64(c.Tick)))
+		run(time.Duration(testbed.Uniform(uint64(c.Seed), 0xe17) * float64(c.Tick)))
 	}
 	info := session.Conn().Info(pair.World.Net.Now())
 	good := p.Segments - lost
@@ -191,14 +190,14 @@ func gvisorTails(ctx context.Context, p *Plan, c *Cell) error {
 		if lost == 1 {
 			continue
 		}
-		fates, err := subject.ParseFates(fmt.Sprintf("tail:%d", lost))
+		fates, err := testbed.ParseFates(fmt.Sprintf("tail:%d", lost))
 		if err != nil {
 			return err
 		}
-		r, err := subject.Run(ctx, &subject.Spec{
-			Kind: subject.GVisor, Timers: timers(oneTimer, floorLinux, lab.Exact), Peer: lab.MustTimers("per-segment@exact delack=off"), Seed: 1,
-			Work: subject.Work{Shape: subject.Tail, Objects: p.Warm + 1, Warm: p.Warm, Octets: uint64(min(p.Segments, 10) * octets), Think: time.Second},
-			Path: subject.Path{Data: way, Acks: way, Fates: fates}, Flows: 1, Limit: time.Hour,
+		r, err := testbed.Run(ctx, &testbed.Spec{
+			Kind: testbed.GVisor, Timers: timers(oneTimer, floorLinux, testbed.Exact), Peer: testbed.MustTimers("per-segment@exact delack=off"), Seed: 1,
+			Work: testbed.Work{Shape: testbed.Tail, Objects: p.Warm + 1, Warm: p.Warm, Octets: uint64(min(p.Segments, 10) * octets), Think: time.Second},
+			Path: testbed.Path{Data: way, Acks: way, Fates: fates}, Flows: 1, Limit: time.Hour,
 		})
 		if err != nil {
 			return err

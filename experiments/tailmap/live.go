@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/stopwatch"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/experiments/tail"
 	"tcpwheel/wheel"
 )
@@ -32,7 +31,7 @@ const kernelTimes = 9
 // RFC 8985 §7.2, no later than the timer, over the round trip and the timeout that the kernel itself has, rounded up to jiffies and
 // by the wheel that they expire in. From the earliest to the latest phase of these it is.
 func waits(k tail.Kernel) (least, most time.Duration) {
-	p := lab.MustTimers("linux-jiffies").Policy
+	p := testbed.MustTimers("linux-jiffies").Policy
 	p.Tick = k.Jiffy
 	interval := min(2*k.SRTT+maxAckDelay, k.RTO)
 	const period, step = 64, 16 // a jiffy's parts; jiffies
@@ -55,11 +54,11 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 		Columns: []string{"round trip, ms", "segments", "SRTT of the kernel, ms", "its timeout, ms", "waited, ms", "rule from, ms", "to, ms", "within", "sent again, ms", "complete, ms"},
 	}
 	off, settings, within, tails, unasked := 0, 0, 0, 0, 0
-	lateness := stopwatch.Lateness()
+	endLateness := lateness()
 	for _, rtt := range p.GVisorRTTs {
 		results, err := tail.Run(ctx, tail.Config{RTT: rtt, Count: kernelTimes, Segments: p.GVisorSegments, Senders: []string{tail.Linux}}, nil)
 		if err != nil {
-			lateness()
+			endLateness()
 			return nil, err
 		}
 		for _, r := range results {
@@ -88,7 +87,7 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 			table.Add(ms(rtt), r.Segments, ms(k.SRTT), ms(k.RTO), ms(k.Wait), ms(least), ms(most), fmt.Sprintf("%d of %d", keep, len(r.Kernels)), ms(r.ResendP50), ms(r.CompleteP50+rtt/2))
 		}
 	}
-	median, most := lateness()
+	median, most := endLateness()
 	if settings == 0 {
 		return nil, errors.New("this machine is too busy to be asked in time what its kernel waits for")
 	}

@@ -3,7 +3,7 @@ package tailmap
 import (
 	"time"
 
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/tcptimers"
 )
 
@@ -33,7 +33,7 @@ var floors = []string{floorLinux, floorSecond}
 const maxAckDelay = 200 * time.Millisecond
 
 // timers returns the timers of a rule over a floor and a tick.
-func timers(rule, floor string, tick time.Duration) lab.Timers {
+func timers(rule, floor string, tick time.Duration) testbed.Timers {
 	const common = " delack=off control=newreno -timestamps -frto"
 	at := "@" + tick.String()
 	base := "linux" + at
@@ -42,18 +42,18 @@ func timers(rule, floor string, tick time.Duration) lab.Timers {
 	}
 	switch rule {
 	case rtoRestart:
-		return lab.MustTimers(base + " rexmit=rto-restart -tlp -rack" + common)
+		return testbed.MustTimers(base + " rexmit=rto-restart -tlp -rack" + common)
 	case perSegment:
-		return lab.MustTimers(base + " rexmit=per-segment -tlp -rack" + common)
+		return testbed.MustTimers(base + " rexmit=per-segment -tlp -rack" + common)
 	case probe:
-		return lab.MustTimers(base + " rexmit=restart +tlp +rack" + common)
+		return testbed.MustTimers(base + " rexmit=restart +tlp +rack" + common)
 	case shipped:
 		if floor == floorSecond {
-			return lab.MustTimers("per-segment" + at + " floor=1s" + common)
+			return testbed.MustTimers("per-segment" + at + " floor=1s" + common)
 		}
-		return lab.MustTimers("per-segment" + at + " var-min=200ms" + common)
+		return testbed.MustTimers("per-segment" + at + " var-min=200ms" + common)
 	}
-	return lab.MustTimers(base + " rexmit=restart -tlp -rack" + common)
+	return testbed.MustTimers(base + " rexmit=restart -tlp -rack" + common)
 }
 
 // timeout is the RTO at a steady round trip. An engine's is longer by up to 3 ns, which whole numbers leave over where RTTVAR falls to its

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
@@ -78,7 +78,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 				Name: fmt.Sprintf("still rtt=%v seed=%d", rtt, seed),
 				Cost: 6e-6 * float64(p.StillLosses*(p.StillBetween+1)),
 				Run: func(context.Context) (Cell, error) {
-					f, err := flow{plan: p, timers: p.Coarse, rtt: rtt, still: true, key: lab.Key(uint64(seed), 0x5e8, uint64(rtt))}.run()
+					f, err := flow{plan: p, timers: p.Coarse, rtt: rtt, still: true, key: testbed.Key(uint64(seed), 0x5e8, uint64(rtt))}.run()
 					return Cell{Timers: p.Coarse.Text, RTT: rtt, Seed: seed, Still: true, Flows: []Flow{f}}, err
 				},
 			})
@@ -89,13 +89,13 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 
 // flowKey is the key of a flow's draws: the same for all timers.
 func flowKey(seed int, rtt time.Duration, kind int) uint64 {
-	return lab.Key(uint64(seed), 0xe8, uint64(rtt), uint64(kind))
+	return testbed.Key(uint64(seed), 0xe8, uint64(rtt), uint64(kind))
 }
 
 // flow is one flow from the client to the server: exchanges one after the other, each of a few segments and their ACKs.
 type flow struct {
 	plan   *Plan
-	timers lab.Timers
+	timers testbed.Timers
 	rtt    time.Duration
 	kind   int // index of kinds
 	still  bool
@@ -123,7 +123,7 @@ func (f *flow) lossy(n int) bool { return n%(f.between()+1) == f.between() }
 func (f *flow) lost(n int) int {
 	k := &kinds[f.kind]
 	if k.lost < 0 {
-		return int(lab.Key(f.key, 1, uint64(n)) % uint64(k.flight))
+		return int(testbed.Key(f.key, 1, uint64(n)) % uint64(k.flight))
 	}
 	return k.lost
 }
@@ -135,7 +135,7 @@ func (f flow) run() (Flow, error) {
 	losses := watch{}
 	up, down := f.links(&losses)
 	cfg := f.timers.Config()
-	pair, err := lab.NewPair(lab.PairPlan{Seed: f.key, Client: cfg, Server: cfg, Up: up, Down: down, Trace: true, Verify: true})
+	pair, err := testbed.NewPair(testbed.PairPlan{Seed: f.key, Client: cfg, Server: cfg, Up: up, Down: down, Trace: true, Verify: true})
 	if err != nil {
 		return out, err
 	}
@@ -166,7 +166,7 @@ func (f *flow) links(losses *watch) (up, down sim.LinkConfig) {
 	k := &kinds[f.kind]
 	octets := uint64(k.flight * mss)
 	down.Delay = f.rtt / 10
-	up = sim.LinkConfig{Delay: f.rtt - down.Delay, Loss: sim.Losses{&lab.Fates{Rule: func(now wheel.Time, start, end uint64, attempt uint32) bool {
+	up = sim.LinkConfig{Delay: f.rtt - down.Delay, Loss: sim.Losses{&testbed.StreamLoss{Rule: func(now wheel.Time, start, end uint64, attempt uint32) bool {
 		n := int(start / octets)
 		if !f.lossy(n) || int(start%octets/mss) != f.lost(n) {
 			return false
@@ -183,7 +183,7 @@ func (f *flow) links(losses *watch) (up, down sim.LinkConfig) {
 
 // begins returns when exchange n begins if the one before has ended now.
 func (f *flow) begins(n int, now wheel.Time) wheel.Time {
-	phase := time.Duration(lab.Key(f.key, 2, uint64(n)) % uint64(tcptimers.SlowTick))
+	phase := time.Duration(testbed.Key(f.key, 2, uint64(n)) % uint64(tcptimers.SlowTick))
 	tick := now.Add(tcptimers.SlowTick - time.Duration(now)%tcptimers.SlowTick)
 	switch {
 	case f.still && f.lossy(n):
@@ -275,7 +275,7 @@ func (w *watch) sent(now wheel.Time, exchange int, attempt, upTo uint32) bool {
 }
 
 // waits takes in how long each loss waited, and for what. There are to be as many as want.
-func (w *watch) waits(resends []lab.Resend, want int, out *Flow) error {
+func (w *watch) waits(resends []testbed.Resend, want int, out *Flow) error {
 	timed := map[wheel.Time]map[int]bool{} // whether the attempt at that instant was caused by a retransmission timer
 	for i := range resends {
 		r := &resends[i]

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
@@ -60,7 +60,7 @@ type stacks struct {
 	iss      tcp.Seq // of the client
 	attempts map[uint64]int
 	timeouts uint64 // until the last packet
-	resends  []lab.Resend
+	resends  []testbed.Resend
 	err      error
 }
 
@@ -159,7 +159,7 @@ func (s *stacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duratio
 		packet.Attempt = uint32(n)
 		timeouts := s.net.Counts(clientEnd).Timeouts
 		if n > 1 {
-			s.resends = append(s.resends, lab.Resend{At: now, Attempt: n, Timed: timeouts > s.timeouts, Timer: tcptimers.Rexmit})
+			s.resends = append(s.resends, testbed.Resend{At: now, Attempt: n, Timed: timeouts > s.timeouts, Timer: tcptimers.Rexmit})
 		}
 		s.timeouts = timeouts
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/figure"
-	"tcpwheel/experiments/stat"
+	"tcpwheel/experiments/internal/figure"
+	"tcpwheel/experiments/internal/stat"
 )
 
 // What was published, and the bands that were set beforehand.

@@ -8,18 +8,18 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/tcptimers"
 )
 
-//go:embed README.md plan.yaml
+//go:embed README.md plan.yaml tableiv/README.md tableiv/plan.yaml
 var files embed.FS
 
 // Plan is the plan of the study.
 type Plan struct {
-	Coarse lab.Timers   `plan:"coarse"`
-	Fine   lab.Timers   `plan:"fine"`
-	Others []lab.Timers `plan:"others" optional:"true"`
+	Coarse testbed.Timers   `plan:"coarse"`
+	Fine   testbed.Timers   `plan:"fine"`
+	Others []testbed.Timers `plan:"others" optional:"true"`
 
 	RTTs    []time.Duration `plan:"rtts" min:"1ms" max:"1s"`
 	CV      float64         `plan:"cv" min:"0" max:"1"`
@@ -38,7 +38,9 @@ type Plan struct {
 }
 
 // timers returns all timers: the coarse ones, the fine ones, and the others.
-func (p *Plan) timers() []lab.Timers { return append([]lab.Timers{p.Coarse, p.Fine}, p.Others...) }
+func (p *Plan) timers() []testbed.Timers {
+	return append([]testbed.Timers{p.Coarse, p.Fine}, p.Others...)
+}
 
 // subjects returns the texts of all timers, and gVisor's name if it runs.
 func (p *Plan) subjects() (all []string) {

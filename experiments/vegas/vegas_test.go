@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/studytest"
+	"tcpwheel/experiments/internal/studytest"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 const plain = " delack=off control=newreno -tlp -rack -frto -sack -timestamps"
@@ -30,7 +30,7 @@ func TestOneLoss(t *testing.T) {
 	p := &Plan{Losses: 5, Between: 16, StillLosses: 5, StillBetween: 4, StillOffset: time.Millisecond}
 	waits := func(timers string, kind int, still bool) []float64 {
 		t.Helper()
-		out, err := flow{plan: p, timers: lab.MustTimers(timers + plain), rtt: 100 * time.Millisecond, kind: kind, still: still, key: 1}.run()
+		out, err := flow{plan: p, timers: testbed.MustTimers(timers + plain), rtt: 100 * time.Millisecond, kind: kind, still: still, key: 1}.run()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestOneLoss(t *testing.T) {
 func TestGVisor(t *testing.T) {
 	p := &Plan{Losses: 3, Between: 4, CV: 0.3}
 	for kind := range kinds {
-		f := flow{plan: p, timers: lab.MustTimers("per-segment" + plain), rtt: 20 * time.Millisecond, kind: kind, key: 1}
+		f := flow{plan: p, timers: testbed.MustTimers("per-segment" + plain), rtt: 20 * time.Millisecond, kind: kind, key: 1}
 		a, err := f.gvisor()
 		if err != nil {
 			t.Fatal(err)
@@ -91,15 +91,15 @@ func TestFalsifier(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	p := &Plan{Coarse: lab.MustTimers("bsd"), Fine: lab.MustTimers("bsd")}
+	p := &Plan{Coarse: testbed.MustTimers("bsd"), Fine: testbed.MustTimers("bsd")}
 	if err := check(p); err == nil || err.Error() != `others: "bsd" stands twice` {
 		t.Errorf("the same timers twice: %v", err)
 	}
-	p = &Plan{StillRTTs: []time.Duration{100 * time.Millisecond}, StillOffset: 400 * time.Millisecond, Fine: lab.MustTimers("linux")}
+	p = &Plan{StillRTTs: []time.Duration{100 * time.Millisecond}, StillOffset: 400 * time.Millisecond, Fine: testbed.MustTimers("linux")}
 	if err := check(p); err == nil {
 		t.Error("an exchange that crosses a tick is not refused")
 	}
-	p = &Plan{RTTs: []time.Duration{200 * time.Millisecond}, Fine: lab.MustTimers("linux")}
+	p = &Plan{RTTs: []time.Duration{200 * time.Millisecond}, Fine: testbed.MustTimers("linux")}
 	if err := check(p); err == nil {
 		t.Error("a plan without a round trip that the figures are of is not refused")
 	}

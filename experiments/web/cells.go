@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
@@ -61,12 +61,12 @@ type answer struct {
 
 // draw returns answer i of a seed, the same for all timers and lengths of bursts.
 func (p *Plan) draw(seed, i int) answer {
-	key := lab.Key(uint64(seed), uint64(i))
+	key := testbed.Key(uint64(seed), uint64(i))
 	return answer{
 		seed:   key,
-		octets: int(between(p.Shares, p.Sizes, lab.Uniform(key, 1))),
-		trip:   time.Duration(between(p.TripShares, p.RoundTrips, lab.Uniform(key, 2))),
-		loss:   p.LossFrom + float64((p.LossTo-p.LossFrom)*lab.Uniform(key, 3)),
+		octets: int(between(p.Shares, p.Sizes, testbed.Uniform(key, 1))),
+		trip:   time.Duration(between(p.TripShares, p.RoundTrips, testbed.Uniform(key, 2))),
+		loss:   p.LossFrom + float64((p.LossTo-p.LossFrom)*testbed.Uniform(key, 3)),
 	}
 }
 
@@ -96,7 +96,7 @@ func (a answer) weather(burst time.Duration) *weather {
 	leave := float64(slot) / float64(burst)
 	return &weather{
 		answer: a, enter: a.loss / (1 - a.loss) * leave, leave: leave,
-		bad: lab.Uniform(a.seed, 4) < a.loss,
+		bad: testbed.Uniform(a.seed, 4) < a.loss,
 	}
 }
 
@@ -104,7 +104,7 @@ func (a answer) weather(burst time.Duration) *weather {
 func (w *weather) lost(at wheel.Time) bool {
 	for w.at < int64(at)/int64(slot) {
 		w.at++
-		u := lab.Uniform(w.seed, 5, uint64(w.at))
+		u := testbed.Uniform(w.seed, 5, uint64(w.at))
 		if w.bad {
 			w.bad = u >= w.leave
 		} else {
@@ -115,7 +115,7 @@ func (w *weather) lost(at wheel.Time) bool {
 }
 
 // run has all answers of a cell sent.
-func run(p *Plan, timers lab.Timers, c Cell) (Cell, error) {
+func run(p *Plan, timers testbed.Timers, c Cell) (Cell, error) {
 	for i := range p.Flows {
 		a := p.draw(c.Seed, i)
 		took, n, counters, err := p.send(timers, a, a.weather(c.Burst).lost)
@@ -177,11 +177,11 @@ const limit = wheel.Time(time.Hour)
 
 // send sends one answer, and returns how long it took, from the request to the last octet, how many of its segments were lost, and the
 // server's counters. bad tells whether what leaves the link at an instant is lost.
-func (p *Plan) send(timers lab.Timers, a answer, bad func(wheel.Time) bool) (took time.Duration, lost int, c tcp.Counters, err error) {
+func (p *Plan) send(timers testbed.Timers, a answer, bad func(wheel.Time) bool) (took time.Duration, lost int, c tcp.Counters, err error) {
 	link := sim.LinkConfig{Rate: uint64(p.Rate), Delay: a.trip / 2}
 	down := link
 	free := wheel.Time(0) // when the link will have sent what it was given
-	down.Loss = sim.Losses{&lab.Fates{Rule: func(now wheel.Time, start, end uint64, _ uint32) bool {
+	down.Loss = sim.Losses{&testbed.StreamLoss{Rule: func(now wheel.Time, start, end uint64, _ uint32) bool {
 		free = max(free, now).Add(time.Duration(8e9 * float64(end-start+headers) / float64(p.Rate)))
 		hit := bad(free)
 		if hit {
@@ -191,7 +191,7 @@ func (p *Plan) send(timers lab.Timers, a answer, bad func(wheel.Time) bool) (too
 	}}}
 	cfg := timers.Config()
 	cfg.Socket.NoDelay = true // or the last segment waits for the ACK of those before
-	pair, err := lab.NewPair(lab.PairPlan{Seed: a.seed, Client: cfg, Server: cfg, Up: link, Down: down})
+	pair, err := testbed.NewPair(testbed.PairPlan{Seed: a.seed, Client: cfg, Server: cfg, Up: link, Down: down})
 	if err != nil {
 		return 0, 0, c, err
 	}

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/subject"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
 )
@@ -29,13 +28,13 @@ func (p *Plan) gvisor() (all []time.Duration) {
 func gvisorRun(ctx context.Context, p *Plan, c Cell) (Cell, error) {
 	for i := range p.Flows {
 		a := p.draw(c.Seed, i)
-		r, err := p.sendStacks(ctx, subject.GVisor, p.Timers[0], a, a.weather(c.Burst).lost)
+		r, err := p.sendStacks(ctx, testbed.GVisor, p.Timers[0], a, a.weather(c.Burst).lost)
 		if err != nil {
 			return c, fmt.Errorf("answer %d: %w", i, err)
 		}
 		inflation := 1.0
 		if r.Lost > 0 {
-			alone, err := p.sendStacks(ctx, subject.GVisor, p.Timers[0], a, never)
+			alone, err := p.sendStacks(ctx, testbed.GVisor, p.Timers[0], a, never)
 			if err != nil {
 				return c, fmt.Errorf("answer %d: %w", i, err)
 			}
@@ -50,14 +49,14 @@ func gvisorRun(ctx context.Context, p *Plan, c Cell) (Cell, error) {
 }
 
 // sendStacks is send with a subject of package subject as the server, which may be another TCP. What it counts is seen on the path.
-func (p *Plan) sendStacks(ctx context.Context, kind subject.Kind, timers lab.Timers, a answer, bad func(wheel.Time) bool) (subject.Result, error) {
+func (p *Plan) sendStacks(ctx context.Context, kind testbed.Kind, timers testbed.Timers, a answer, bad func(wheel.Time) bool) (testbed.Result, error) {
 	way := sim.LinkConfig{Rate: uint64(p.Rate), Delay: a.trip / 2}
 	// A segment meets its fate when it has come over the link, which it left half a round trip before.
 	rule := func(now wheel.Time, _, _ uint64, _ uint32) bool { return bad(now.Add(-way.Delay)) }
-	r, err := subject.Run(ctx, &subject.Spec{
+	r, err := testbed.Run(ctx, &testbed.Spec{
 		Kind: kind, Timers: timers, Peer: p.Timers[0], Seed: a.seed,
-		Work:  subject.Work{Shape: subject.Answers, Objects: 1, Octets: uint64(a.octets), Request: uint32(p.Request)},
-		Path:  subject.Path{Data: way, Acks: way, Fates: subject.FatesOf("weather", &lab.Fates{Rule: rule})},
+		Work:  testbed.Work{Shape: testbed.Answers, Objects: 1, Octets: uint64(a.octets), Request: uint32(p.Request)},
+		Path:  testbed.Path{Data: way, Acks: way, Fates: testbed.FatesOf("weather", &testbed.StreamLoss{Rule: rule})},
 		Flows: 1, Limit: time.Duration(limit),
 	})
 	if err == nil && r.Unfinished > 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
+	"tcpwheel/experiments/internal/testbed"
 )
 
 //go:embed README.md plan.yaml
@@ -31,9 +31,9 @@ type Plan struct {
 	Longer   []time.Duration `plan:"longer_bursts" min:"1ms" max:"10s" order:"rising" optional:"true"`
 	Share    float64         `plan:"timeout_share" min:"0.01" max:"0.99"`
 
-	Timers       []lab.Timers    `plan:"timers"`
-	GVisorBursts []time.Duration `plan:"gvisor_bursts" min:"1ms" max:"10s" order:"rising" optional:"true"`
-	Seeds        int             `plan:"seeds" min:"1" max:"1000"`
+	Timers       []testbed.Timers `plan:"timers"`
+	GVisorBursts []time.Duration  `plan:"gvisor_bursts" min:"1ms" max:"10s" order:"rising" optional:"true"`
+	Seeds        int              `plan:"seeds" min:"1" max:"1000"`
 }
 
 // Cell is what became of the answers of a seed.

@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments"
-	"tcpwheel/experiments/lab"
-	"tcpwheel/experiments/studytest"
-	"tcpwheel/experiments/subject"
+	"tcpwheel/experiments/internal/studytest"
+	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/wheel"
 )
 
@@ -29,7 +28,7 @@ func TestTail(t *testing.T) {
 		{"linux", 150 * time.Millisecond, 260 * time.Millisecond, 0, 1},
 		{"rfc6298", 1050 * time.Millisecond, 1200 * time.Millisecond, 1, 0},
 	} {
-		took, lost, counters, err := p.send(lab.MustTimers(c.timers), a, bad)
+		took, lost, counters, err := p.send(testbed.MustTimers(c.timers), a, bad)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +44,7 @@ func TestTail(t *testing.T) {
 func TestAnswersLeaveAtOnce(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
 	a := answer{seed: 1, octets: 9*1448 + 300, trip: 40 * time.Millisecond}
-	took, _, _, err := p.send(lab.MustTimers("linux"), a, func(wheel.Time) bool { return false })
+	took, _, _, err := p.send(testbed.MustTimers("linux"), a, func(wheel.Time) bool { return false })
 	if err != nil || took < a.trip || took > a.trip+12*time.Millisecond {
 		t.Errorf("an answer of ten segments took %v, %v, want a round trip of %v and ten times 1.2 ms at most", took, err, a.trip)
 	}
@@ -80,17 +79,17 @@ func TestSubjectsMeetTheSameWeather(t *testing.T) {
 	lossy := 0
 	for i := range 60 {
 		a := p.draw(1, i)
-		tm := lab.MustTimers("linux")
+		tm := testbed.MustTimers("linux")
 		took, lost, counters, err := p.send(tm, a, a.weather(burst).lost)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, kind := range subject.Kinds() {
+		for _, kind := range testbed.Kinds() {
 			r, err := p.sendStacks(t.Context(), kind, tm, a, a.weather(burst).lost)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if kind == subject.GVisor {
+			if kind == testbed.GVisor {
 				if (r.Lost > 0) != (lost > 0) {
 					t.Errorf("answer %d: gVisor lost %d segments, the engine %d", i, r.Lost, lost)
 				}

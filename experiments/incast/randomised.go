@@ -1,0 +1,76 @@
+package incast
+
+import (
+	"fmt"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/testbed"
+)
+
+// randomisedPlan is the plan of the study.
+type randomisedPlan struct {
+	Octets     int             `plan:"octets" min:"1" max:"1000000"`
+	Request    int             `plan:"request" min:"1" max:"1460"`
+	Servers    []int           `plan:"servers" min:"1" max:"10000" order:"rising"`
+	Rates      []int           `plan:"rates" min:"1000000" max:"100000000000"`
+	RoundTrips []time.Duration `plan:"round_trips" min:"1us" max:"100ms"`
+	Overhead   int             `plan:"overhead" min:"0" max:"1000"`
+	Buffer     int             `plan:"buffer" min:"1" max:"100000"`
+	Service    time.Duration   `plan:"service" min:"0s" max:"1s"`
+	Think      time.Duration   `plan:"think" min:"0s" max:"10s"`
+
+	Timers testbed.Timers  `plan:"timers"`
+	Window int             `plan:"initial_window" min:"536" max:"65535"`
+	Floors []time.Duration `plan:"floors" min:"100us" max:"1s"`
+	Jitter float64         `plan:"jitter" min:"0.01" max:"1"`
+
+	Queries   int `plan:"queries" min:"2" max:"1000"`
+	Unsettled int `plan:"unsettled" min:"1" max:"1000"`
+	Seeds     int `plan:"seeds" min:"1" max:"1000"`
+}
+
+// randomisedCell is what became of the queries of one seed.
+type randomisedCell struct {
+	Network int           `json:"network"` // its place in Plan.Rates
+	Floor   time.Duration `json:"floor"`
+	Jitter  bool          `json:"jitter"`
+	Servers int           `json:"servers"`
+	Seed    int           `json:"seed"`
+
+	Took     []time.Duration `json:"took"` // of each query
+	Timeouts uint64          `json:"timeouts"`
+	Rexmits  uint64          `json:"rexmits"` // segments that were sent again
+	// Ruled is the share of servers whose timeout the floor has set in the end, without backoff.
+	Ruled float64 `json:"ruled"`
+	// Most are the timeouts, in each query, of the server with the most. Low and High are the timeouts of the servers in the end, without
+	// backoff: those that one in ten is below, and one in ten above.
+	Most []uint64      `json:"most"`
+	Low  time.Duration `json:"low"`
+	High time.Duration `json:"high"`
+}
+
+// Randomised is the study.
+var Randomised = experiments.Define(experiments.Spec[randomisedPlan, randomisedCell]{
+	ID: "E16", Name: "randomised", Class: experiments.Shape, Folder: "incast/randomised", Files: files,
+	Question: "Do randomised timeouts help when thousands of servers answer at once?",
+	Check: func(p *randomisedPlan) error {
+		if len(p.Rates) != len(p.RoundTrips) {
+			return fmt.Errorf("round_trips: %d, want one for each of %d rates", len(p.RoundTrips), len(p.Rates))
+		}
+		if p.Unsettled >= p.Queries {
+			return fmt.Errorf("unsettled: %d, want less than queries, %d", p.Unsettled, p.Queries)
+		}
+		if p.Servers[len(p.Servers)-1] <= randomisedMany {
+			return fmt.Errorf("servers: %v, want the last above %d", p.Servers, randomisedMany)
+		}
+		for _, floor := range p.Floors {
+			if _, err := testbed.ParseTimers(p.text(floor, true)); err != nil {
+				return fmt.Errorf("timers: %w", err)
+			}
+		}
+		return nil
+	},
+	Cells: randomisedCells,
+	Judge: randomisedJudge,
+})

@@ -1,0 +1,95 @@
+package incast
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp"
+)
+
+// text is the text of the timers of a cell.
+func (p *randomisedPlan) text(floor time.Duration, jitter bool) string {
+	text := fmt.Sprintf("%s floor=%v", p.Timers.Text, floor)
+	if jitter {
+		text += fmt.Sprintf(" jitter=%v", p.Jitter)
+	}
+	return text
+}
+
+func randomisedCells(p *randomisedPlan) (all []experiments.Cell[randomisedCell]) {
+	for network := range p.Rates {
+		for _, floor := range p.Floors {
+			for _, n := range p.Servers {
+				for seed := 1; seed <= p.Seeds; seed++ {
+					for _, jitter := range []bool{false, true} {
+						c := randomisedCell{Network: network, Floor: floor, Jitter: jitter, Servers: n, Seed: seed}
+						all = append(all, experiments.Cell[randomisedCell]{
+							Name: fmt.Sprintf("rate=%d timers=%q servers=%d seed=%d", p.Rates[network], p.text(floor, jitter), n, seed),
+							Cost: 1e-8 * float64(p.Queries*n*(2000+p.Octets)),
+							Run:  func(context.Context) (randomisedCell, error) { return randomisedRun(p, c) },
+						})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// randomisedPatience is R2 of RFC 9293 §3.8.3, here longer than timeouts that back off together take: what is asked for comes in the end.
+const randomisedPatience = 24 * time.Hour
+
+// randomisedRun asks the servers of a cell.
+func randomisedRun(p *randomisedPlan, c randomisedCell) (randomisedCell, error) {
+	timers, err := testbed.ParseTimers(p.text(c.Floor, c.Jitter))
+	if err != nil {
+		return c, err
+	}
+	conn := timers.Config()
+	conn.Socket.NoDelay = true
+	conn.Policy.R2 = randomisedPatience
+	conn.Congestion.InitialWindow = uint32(p.Window)
+	// Each way has two links.
+	link := sim.LinkConfig{Rate: uint64(p.Rates[c.Network]), Overhead: uint32(p.Overhead), Delay: p.RoundTrips[c.Network] / 4}
+	port := link
+	port.Queue.Packets = uint32(p.Buffer)
+	star, err := testbed.NewStar(testbed.StarPlan{
+		Seed: uint64(c.Seed), Client: conn, Server: conn, Servers: c.Servers, Access: link, Port: port, Back: link,
+	})
+	if err != nil {
+		return c, err
+	}
+	queries, err := testbed.FanIn{
+		Seed: testbed.Key(uint64(c.Seed), uint64(c.Servers)), Request: uint32(p.Request), Response: uint32(p.Octets),
+		Queries: p.Queries, Service: p.Service, Think: p.Think, Limit: 100 * time.Hour,
+	}.Run(star)
+	if err != nil {
+		return c, err
+	}
+	for _, q := range queries {
+		c.Took = append(c.Took, q.Took)
+		c.Timeouts += q.Timeouts
+		c.Most = append(c.Most, q.Most)
+	}
+	c.Rexmits = star.Counters().RetransSegs
+	ruled, now := 0, star.World.Net.Now()
+	var rtos []time.Duration
+	for _, h := range star.Servers {
+		h.Engine().Sockets(func(s *tcp.Socket) {
+			i := s.Conn().Info(now)
+			if i.SRTT+4*i.RTTVar <= c.Floor {
+				ruled++
+			}
+			rtos = append(rtos, max(i.SRTT+4*i.RTTVar, c.Floor))
+		})
+	}
+	c.Ruled = float64(ruled) / float64(c.Servers)
+	slices.Sort(rtos)
+	c.Low, c.High = rtos[len(rtos)/10], rtos[len(rtos)*9/10]
+	return c, nil
+}

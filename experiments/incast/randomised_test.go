@@ -1,0 +1,64 @@
+package incast
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/experiments/internal/studytest"
+)
+
+// TestRandomisedLockstep tells why a random part may help: with a floor far above the round trip, all servers that lost send again at one
+// instant, and as many get through in each round as the port holds.
+func TestRandomisedLockstep(t *testing.T) {
+	p := studytest.Own[randomisedPlan](t, Randomised)
+	p.Queries = 2
+	ask := func(jitter bool) randomisedCell {
+		c, err := randomisedRun(p, randomisedCell{Floor: 10 * time.Millisecond, Jitter: jitter, Servers: 400, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	without, with := ask(false), ask(true)
+	// 400 servers' 1200 packets take 15 ms; three rounds of backoff are 10 + 20 + 40 ms.
+	if without.Took[1] < 70*time.Millisecond || without.Ruled != 1 || with.Took[1] > without.Took[1]/2 {
+		t.Errorf("without: %+v, with a random part: %+v, want three rounds of timeouts, and half of the time", without, with)
+	}
+}
+
+func randomisedVerdicts(t *testing.T, text string) (vasudevan, chen experiments.Verdict) {
+	t.Helper()
+	o := studytest.Run(t, Randomised, "study: randomised\n"+text)
+	return o.Claims[0].Verdict, o.Claims[1].Verdict
+}
+
+// TestRandomisedFalsifiers finds each position wrong where it must be: Vasudevan's if the port holds all that comes, Chen's in lockstep.
+func TestRandomisedFalsifiers(t *testing.T) {
+	const small = "seeds: 1\nqueries: 2\nunsettled: 1\nrates: [1000000000]\nround_trips: [100us]\nfloors: [10ms]\nservers: [1001]\n"
+	if v, c := randomisedVerdicts(t, small+"octets: 100\nbuffer: 10000\n"); v != experiments.NotReproduced || c != experiments.Reproduced {
+		t.Errorf("a port for all: Vasudevan %q, Chen %q", v, c)
+	}
+	if v, c := randomisedVerdicts(t, small+"octets: 1448\n"); v != experiments.Reproduced || c != experiments.NotReproduced {
+		t.Errorf("lockstep: Vasudevan %q, Chen %q", v, c)
+	}
+}
+
+func TestRandomisedPlanIsChecked(t *testing.T) {
+	studytest.WantRefused(t, Randomised, map[string]string{
+		"rates: [1000000]":    "round_trips: 2, want one for each of 1 rates",
+		"servers: [1000]":     "servers: [1000], want the last above 1000",
+		"servers: [2000, 16]": "want more than the value before it",
+		"unsettled: 6":        "unsettled: 6, want less than queries, 6",
+	})
+}
+
+func TestRandomisedException(t *testing.T) {
+	p := &randomisedPlan{Rates: []int{1_000_000_000}, Jitter: 0.5}
+	g := &randomisedGroup{servers: 512, floor: time.Millisecond, ratio: stat.Interval{Value: 1.08, Lo: 1.05, Hi: 1.121}, spread: 1.42, most: 1.6}
+	want := "512 servers at 1000 Mbit/s and a floor of 1ms, goodput times 1.08 (1.05 to 1.12), the 90th percentile 1.42 times the 10th, 1.6 timeouts"
+	if got := p.exception(g); got != want || !p.rule(g) {
+		t.Errorf("exception(%+v) = %q, want %q", g, got, want)
+	}
+}

@@ -1,0 +1,201 @@
+package testbed
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/wheel"
+)
+
+// Fates is what loses the packets of a flow: nothing, or models of which each sees all packets. Its text is "none", or
+// models joined by ";": those of sim.ParseLosses, and these, which spare objects of warming up and packets without
+// octets:
+//
+//	fates:P             each transmission of octets with probability P
+//	fates:P,burst=N     N full segments of the stream that are neighbours share one fate
+//	tail:J              the last J segments of each object, once
+//	tail:J@N            the same, the first N times that they are sent
+//
+// The zero value loses nothing. ParseFates or UnmarshalText make others.
+type Fates struct {
+	text  string
+	own   []ownFate
+	other sim.Losses
+}
+
+// FatesOf returns Fates of other models, under a text that tells them apart. The models see all packets of a flow, in order, at the
+// instants at which they arrive there: behind the link that all flows share.
+func FatesOf(text string, models ...sim.Loss) Fates { return Fates{text: text, other: models} }
+
+// ownFate is one model of this package: tail, or by chance.
+type ownFate struct {
+	p        float64
+	burst    uint64 // segments
+	tail     uint64 // segments; 0 is by chance
+	attempts uint32
+}
+
+const fatesAllowed = "none, fates:P, fates:P,burst=N, tail:J, tail:J@N, or models of the links joined by ; as bernoulli:0.01, " +
+	"gilbert-elliott:p=0.01,r=0.3, packets:3,7-9, outages:1s-2s, trace:00101*, ranges:1000-2000@1"
+
+// ParseFates reads the text of Fates. Its error says what is wrong and what is allowed.
+func ParseFates(text string) (f Fates, err error) {
+	f.text = text
+	if text == "" {
+		return f, errors.New("empty, want none or models of loss")
+	}
+	var others []string
+	for part := range strings.SplitSeq(text, ";") {
+		name, arguments, _ := strings.Cut(strings.TrimSpace(part), ":")
+		var o ownFate
+		switch name {
+		case "fates":
+			if o, err = parseChance(arguments); err != nil {
+				return f, fmt.Errorf("%q: %w", part, err)
+			}
+			f.own = append(f.own, o)
+		case "tail":
+			if o, err = parseTail(arguments); err != nil {
+				return f, fmt.Errorf("%q: %w", part, err)
+			}
+			f.own = append(f.own, o)
+		default:
+			others = append(others, part)
+		}
+	}
+	if len(others) > 0 {
+		if f.other, err = sim.ParseLosses(strings.Join(others, ";")); err != nil {
+			return f, err
+		}
+		if len(f.other) == 0 && len(f.own) > 0 {
+			return f, fmt.Errorf("%q: none beside other models", text)
+		}
+	}
+	return f, nil
+}
+
+func parseChance(text string) (o ownFate, err error) {
+	p, burst, bursts := strings.Cut(text, ",")
+	if o.p, err = strconv.ParseFloat(p, 64); err != nil || !(o.p >= 0 && o.p <= 1) {
+		return o, fmt.Errorf("probability %q, want 0 to 1", p)
+	}
+	o.burst = 1
+	if bursts {
+		n, ok := strings.CutPrefix(burst, "burst=")
+		if o.burst, err = strconv.ParseUint(n, 10, 16); !ok || err != nil || o.burst < 1 || o.burst > 1000 {
+			return o, fmt.Errorf("%q, want burst=N, N from 1 to 1000", burst)
+		}
+	}
+	return o, nil
+}
+
+func parseTail(text string) (o ownFate, err error) {
+	j, n, several := strings.Cut(text, "@")
+	if o.tail, err = strconv.ParseUint(j, 10, 16); err != nil || o.tail < 1 || o.tail > 1000 {
+		return o, fmt.Errorf("%q segments, want 1 to 1000", j)
+	}
+	o.attempts = 1
+	if several {
+		times, err := strconv.ParseUint(n, 10, 8)
+		if err != nil || times < 1 || times > 10 {
+			return o, fmt.Errorf("%q times, want 1 to 10", n)
+		}
+		o.attempts = uint32(times)
+	}
+	return o, nil
+}
+
+// UnmarshalText is ParseFates.
+func (f *Fates) UnmarshalText(text []byte) (err error) {
+	*f, err = ParseFates(string(text))
+	return err
+}
+
+// Allowed says what the text may be.
+func (f *Fates) Allowed() string { return fatesAllowed }
+
+// String returns the text.
+func (f Fates) String() string {
+	if f.text == "" {
+		return "none"
+	}
+	return f.text
+}
+
+// Chance returns the probability of a loss if that is all there is, such as 0.01 of "fates:0.01", and whether it is.
+func (f Fates) Chance() (p float64, ok bool) {
+	switch {
+	case len(f.own)+len(f.other) == 0:
+		return 0, true
+	case len(f.own) == 1 && len(f.other) == 0 && f.own[0].tail == 0 && f.own[0].burst == 1:
+		return f.own[0].p, true
+	case len(f.other) == 1 && len(f.own) == 0:
+		if b, ok := f.other[0].(sim.Bernoulli); ok {
+			return b.P, true
+		}
+	}
+	return 0, false
+}
+
+// losses returns the models for a flow.
+func (f *Fates) losses(of *flow) sim.Losses {
+	all := append(sim.Losses{}, f.other...)
+	for i := range f.own {
+		all = append(all, flowLoss{f.own[i], of})
+	}
+	return all
+}
+
+// flowLoss is an ownFate of a flow, as a sim.Loss.
+type flowLoss struct {
+	ownFate
+	flow *flow
+}
+
+// String implements sim.Loss.
+func (l flowLoss) String() string { return fmt.Sprintf("%+v", l.ownFate) }
+
+// Check implements sim.Loss.
+func (l flowLoss) Check() error { return nil }
+
+// Start implements sim.Loss.
+func (l flowLoss) Start(key uint64) sim.Dropper { return &flowDropper{l, key} }
+
+type flowDropper struct {
+	flowLoss
+	key uint64
+}
+
+// Lost implements sim.Dropper.
+func (d *flowDropper) Lost(_ wheel.Time, _ uint64, p *sim.Packet) bool {
+	if p.End == p.Start {
+		return false
+	}
+	s := d.flow.run.spec
+	object, from := int(p.Start/s.Work.Octets), p.Start
+	if s.Work.Shape == Web {
+		if from >= s.Work.Octets {
+			return false // a FIN, where it is counted
+		}
+		object = int(d.flow.conn.Load())
+	} else {
+		from -= uint64(object) * s.Work.Octets
+	}
+	if object < s.Work.Warm {
+		return false
+	}
+	mss := s.mss()
+	if d.tail > 0 {
+		segments := (s.Work.Octets-1)/mss + 1
+		first := (segments - min(d.tail, segments)) * mss
+		return p.Attempt <= d.attempts && from+(p.End-p.Start) > first
+	}
+	place := p.Start - p.Start%(d.burst*mss)
+	if d.burst == 1 {
+		place = p.Start
+	}
+	return d.p > 0 && Uniform(d.key, uint64(d.flow.conn.Load()), place, uint64(p.Attempt)) < d.p
+}

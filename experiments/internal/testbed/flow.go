@@ -1,0 +1,109 @@
+package testbed
+
+import (
+	"sync/atomic"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// object is one of a flow.
+type object struct {
+	start, end    wheel.Time
+	started, done bool
+}
+
+// flow is what is known of a flow, whoever runs it.
+type flow struct {
+	run     *run
+	index   int
+	objects []object
+	conn    atomic.Int32 // the connection under way
+	arrived int          // objects that have arrived
+}
+
+// run is a Spec at work, whoever runs it.
+type run struct {
+	spec   *Spec
+	flows  []*flow
+	ledger ledger
+	left   int // flows that have objects left
+}
+
+func newRun(s *Spec) *run {
+	r := &run{spec: s, left: s.Flows, ledger: ledger{streams: map[uint16]*stream{}}}
+	for i := range s.Flows {
+		r.flows = append(r.flows, &flow{run: r, index: i, objects: make([]object, s.objects())})
+	}
+	return r
+}
+
+// begins returns when the flow begins: an instant of its own for each seed, the same for all subjects.
+func (f *flow) begins() wheel.Time {
+	s := f.run.spec
+	return wheel.Time(Uniform(s.Seed, 0xbe91, uint64(f.index)) * float64(s.Stagger))
+}
+
+// pause returns how long it is from the end of an object to the next.
+func (f *flow) pause(object int) time.Duration {
+	s := f.run.spec
+	share := Uniform(s.Seed, 0x9a5e, uint64(f.index), uint64(object))
+	return s.Work.Think/2 + time.Duration(share*float64(s.Work.Think))
+}
+
+// start notes that an object is wanted, or sent, from now on.
+func (f *flow) start(object int, now wheel.Time) {
+	if o := &f.objects[object]; !o.started {
+		o.start, o.started = now, true
+	}
+}
+
+// end notes that the next object is complete, and reports whether there is another one.
+func (f *flow) end(now wheel.Time) (more bool) {
+	o := &f.objects[f.arrived]
+	o.end, o.done = now, true
+	f.arrived++
+	if f.arrived == len(f.objects) {
+		f.run.left--
+		return false
+	}
+	return true
+}
+
+// result sums up. now is when the run has ended.
+func (r *run) result(now wheel.Time) Result {
+	s := r.spec
+	res := Result{}
+	var first, last wheel.Time
+	begun := false
+	for _, f := range r.flows {
+		for i, o := range f.objects {
+			if o.started && (!begun || o.start < first) {
+				first, begun = o.start, true
+			}
+			if o.done {
+				last = max(last, o.end)
+				res.Octets += s.Work.Octets
+			}
+			if i < s.Work.Warm {
+				continue
+			}
+			switch {
+			case o.done:
+				res.Times = append(res.Times, o.end.Sub(o.start))
+			case o.started:
+				res.Times = append(res.Times, now.Sub(o.start))
+				res.Unfinished++
+			default:
+				// What was never begun waits for those before it, and is taken to wait as long.
+				res.Times = append(res.Times, now.Sub(f.begins()))
+				res.Unfinished++
+			}
+		}
+	}
+	if res.Octets > 0 {
+		res.Span = last.Sub(first)
+	}
+	r.ledger.count(&res)
+	return res
+}

@@ -1,0 +1,70 @@
+package testbed
+
+import (
+	"fmt"
+	"net/netip"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// Pair is two hosts and the link between them.
+type Pair struct {
+	World          *host.World
+	Client, Server *host.Host
+	// Record is what each has sent again: that of the client, and of the server.
+	Records [2]Record
+}
+
+// PairPlan is the plan of a Pair. Timers and link are those of either side.
+type PairPlan struct {
+	Seed           uint64
+	Client, Server tcp.Config
+	Scheme         string         // of the engines' wheels; "" is the default
+	Up, Down       sim.LinkConfig // from the client to the server, and back
+	MTU            int            // 0 is 1500
+	Count          bool           // the engines' wheels count their operations
+	Trace          bool           // fill Records
+	Tracers        [2]tcp.Tracer  // of the client's engine and the server's; where one is set, its Record is not filled
+	Verify         bool           // each octet is to arrive once and in order
+}
+
+// NewPair sets up a pair at time 0.
+func NewPair(p PairPlan) (*Pair, error) {
+	w, err := host.NewWorld(sim.Config{Seed: p.Seed})
+	if err != nil {
+		return nil, err
+	}
+	w.Verify = p.Verify
+	pair := &Pair{World: w}
+	for side, cfg := range []tcp.Config{p.Client, p.Server} {
+		engine := tcp.EngineConfig{
+			Conn: cfg, Scheme: p.Scheme, MTU: p.MTU, Seed: Key(p.Seed, 0x5eed, uint64(side)),
+			Key: [16]byte{0: byte(side + 1), 1: byte(p.Seed), 2: byte(p.Seed >> 8)},
+		}
+		engine.Count = p.Count
+		if p.Tracers[side] != nil {
+			engine.Trace = p.Tracers[side]
+		} else if p.Trace {
+			engine.Trace = &pair.Records[side]
+		}
+		h, err := w.NewHost(netip.AddrFrom4([4]byte{10, 0, 0, byte(side + 1)}), engine)
+		if err != nil {
+			return nil, fmt.Errorf("side %d: %w", side, err)
+		}
+		if side == 0 {
+			pair.Client = h
+		} else {
+			pair.Server = h
+		}
+	}
+	if _, _, err := w.Join("client", pair.Client, "server", pair.Server, p.Up, p.Down); err != nil {
+		return nil, err
+	}
+	return pair, nil
+}
+
+// Run runs until the instant.
+func (p *Pair) Run(until wheel.Time) { p.World.Net.Run(until) }

@@ -1,0 +1,232 @@
+package testbed
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/tcp"
+)
+
+// Kind is whose TCP sends.
+type Kind string
+
+// The kinds.
+const (
+	Engine  Kind = "engine"  // package netstack/tcp in package netstack/sim
+	Binding Kind = "binding" // the same in a gVisor stack
+	GVisor  Kind = "gvisor"  // gVisor's own
+)
+
+// Kinds returns all kinds.
+func Kinds() []Kind { return []Kind{Engine, Binding, GVisor} }
+
+// Shape is how the objects of a flow follow one another.
+type Shape string
+
+// The shapes of work.
+const (
+	Bulk        Shape = "bulk"             // one object as soon as the connection is there
+	Answers     Shape = "request-response" // the receiver asks for each on one connection, and pauses after it
+	Web         Shape = "web"              // each has a connection of its own, which counts
+	Tail        Shape = "tail"             // the sender pushes each by itself, a pause after the one before has arrived
+	StopAndWait Shape = "stop-and-wait"    // the sender writes each when the one before is acknowledged; subject Engine only
+)
+
+// Shapes returns all shapes.
+func Shapes() []Shape { return []Shape{Bulk, Answers, Web, Tail, StopAndWait} }
+
+// Work is what each flow does.
+type Work struct {
+	Shape   Shape
+	Objects int           // of each flow, those of warming up included, 1 to 10,000; of Bulk there is one
+	Warm    int           // how many of them come first, lose nothing by Fates, and do not count; less than Objects
+	Octets  uint64        // of an object, 1 to 2^30
+	Request uint32        // octets of a request, 1 to 65,535; 0 is 100
+	Think   time.Duration // pause from one object to the next: evenly from half of it to one and a half, up to 1 min
+}
+
+// Path is the way between sender and receivers.
+type Path struct {
+	// Data leads from the sender to all receivers, and Acks back. They lose nothing themselves but by their queues.
+	Data, Acks sim.LinkConfig
+
+	// Behind Data each flow has a way of its own, where it loses packets; AckFates is the same for the way back.
+	Fates, AckFates Fates
+}
+
+// Spec is one run.
+type Spec struct {
+	Kind   Kind
+	Timers Timers // of the sender; GVisor takes nothing of them
+	Peer   Timers // of the receivers
+	Scheme string // of the engines' wheels, Engine only; "" is the default
+
+	Seed    uint64
+	Work    Work
+	Path    Path
+	Flows   int           // 1 to 1000, all from one sender, each to a receiver of its own
+	Stagger time.Duration // each flow begins at an instant drawn evenly from this span, up to 1 min
+	Limit   time.Duration // of virtual time, up to 24 h
+	MTU     int           // 576 to 9000; 0 is 1500
+
+	SACK, Timestamps *bool  // of the sender; nil is what Timers say
+	Control          string // of congestion, of the sender; "" is what Timers say, and CUBIC for GVisor
+}
+
+// Bounds of a Spec.
+const (
+	MaxFlows   = 1000
+	MaxObjects = 10_000
+	maxConns   = 50_000
+	firstPort  = 10_000
+)
+
+// gvisorControls are what gVisor has to control congestion, and "", which is one of them.
+var gvisorControls = []string{"", "newreno", "cubic"}
+
+// Check returns an error that names the first field out of its bounds, its value and the bound.
+func (s *Spec) Check() error {
+	w := &s.Work
+	switch {
+	case !slices.Contains(Kinds(), s.Kind):
+		return fmt.Errorf("subject: kind %q, want one of %s", s.Kind, join(Kinds()))
+	case !slices.Contains(Shapes(), w.Shape):
+		return fmt.Errorf("subject: work %q, want one of %s", w.Shape, join(Shapes()))
+	case w.Objects < 1 || w.Objects > MaxObjects:
+		return fmt.Errorf("subject: %d objects, want 1 to %d", w.Objects, MaxObjects)
+	case w.Warm < 0 || w.Warm >= s.objects():
+		return fmt.Errorf("subject: %d objects to warm up, want 0 to %d, one less than there are", w.Warm, s.objects()-1)
+	case w.Octets < 1 || w.Octets > 1<<30:
+		return fmt.Errorf("subject: objects of %d octets, want 1 to 2^30", w.Octets)
+	case w.Request > 65535:
+		return fmt.Errorf("subject: requests of %d octets, want at most 65535", w.Request)
+	case w.Think < 0 || w.Think > time.Minute:
+		return fmt.Errorf("subject: pause of %v, want 0 to 1m", w.Think)
+	case s.Flows < 1 || s.Flows > MaxFlows:
+		return fmt.Errorf("subject: %d flows, want 1 to %d", s.Flows, MaxFlows)
+	case s.Flows*s.conns() > maxConns:
+		return fmt.Errorf("subject: %d connections, want at most %d", s.Flows*s.conns(), maxConns)
+	case s.Stagger < 0 || s.Stagger > time.Minute:
+		return fmt.Errorf("subject: flows begin within %v, want 0 to 1m", s.Stagger)
+	case s.Limit <= 0 || s.Limit > 24*time.Hour:
+		return fmt.Errorf("subject: limit %v, want more than 0, and up to 24h", s.Limit)
+	case s.MTU != 0 && (s.MTU < 576 || s.MTU > 9000):
+		return fmt.Errorf("subject: MTU %d, want 576 to 9000", s.MTU)
+	case s.Kind != Engine && w.Shape == StopAndWait:
+		return fmt.Errorf("subject: %s of subject %s, want subject %s: others do not tell when they are acknowledged", w.Shape, s.Kind, Engine)
+	case s.Kind != Engine && s.Scheme != "":
+		return fmt.Errorf("subject: wheel %q of subject %s, want subject %s", s.Scheme, s.Kind, Engine)
+	case s.Kind == GVisor && !slices.Contains(gvisorControls, s.Control):
+		return fmt.Errorf("subject: control %q of subject %s, want %s", s.Control, GVisor, strings.Join(gvisorControls[1:], " or "))
+	}
+	for _, l := range []*sim.LinkConfig{&s.Path.Data, &s.Path.Acks} {
+		if len(l.Loss) > 0 || l.Duplicate > 0 || l.Corrupt > 0 {
+			return fmt.Errorf("subject: a shared link with loss, duplicates or corruption, want Fates")
+		}
+		if err := l.Check(); err != nil {
+			return err
+		}
+	}
+	sender := s.sender()
+	if err := sender.Check(); err != nil {
+		return err
+	}
+	peer := s.peer()
+	return peer.Check()
+}
+
+// peer returns the configuration of the receivers. What is written leaves at once, at both ends.
+func (s *Spec) peer() tcp.Config {
+	c := s.Peer.Config()
+	c.Socket.NoDelay = true
+	return c
+}
+
+// sender returns the configuration of the sender.
+func (s *Spec) sender() tcp.Config {
+	t := s.Timers
+	if s.Kind == GVisor {
+		t = s.Peer // of which nothing is used
+	}
+	c := t.Config()
+	c.Socket.NoDelay = true
+	if s.Control != "" {
+		c.Control = s.Control
+	}
+	if s.SACK != nil {
+		c.SACK = *s.SACK
+	}
+	if s.Timestamps != nil {
+		c.Timestamps = *s.Timestamps
+	}
+	return c
+}
+
+// objects is how many objects a flow has.
+func (s *Spec) objects() int {
+	if s.Work.Shape == Bulk {
+		return 1
+	}
+	return s.Work.Objects
+}
+
+// conns is how many connections a flow has.
+func (s *Spec) conns() int {
+	if s.Work.Shape == Web {
+		return s.Work.Objects
+	}
+	return 1
+}
+
+func (s *Spec) request() uint32 {
+	if s.Work.Request == 0 {
+		return 100
+	}
+	return s.Work.Request
+}
+
+func (s *Spec) mtu() int {
+	if s.MTU == 0 {
+		return 1500
+	}
+	return s.MTU
+}
+
+// mss is how many octets a full segment of data has: what RFC 9293 §3.7.1 leaves of the MTU, and without timestamps 12
+// more.
+func (s *Spec) mss() uint64 {
+	cfg, peer := s.sender(), s.peer()
+	if !cfg.Timestamps || !peer.Timestamps {
+		return uint64(s.mtu() - 40)
+	}
+	return uint64(s.mtu() - 52)
+}
+
+// port returns the receiver's port of a connection of a flow, which no other has.
+func (s *Spec) port(flow, conn int) uint16 { return uint16(firstPort + flow*s.conns() + conn) }
+
+// of returns the flow of a connection by its port, and its number in the flow.
+func (s *Spec) of(port uint16) (flow, conn int, ok bool) {
+	i := int(port) - firstPort
+	if i < 0 || i >= s.Flows*s.conns() {
+		return 0, 0, false
+	}
+	return i / s.conns(), i % s.conns(), true
+}
+
+// Segments is about how many segments with data a run has, those sent again apart.
+func (s *Spec) Segments() float64 {
+	per := float64((s.Work.Octets-1)/s.mss() + 1)
+	return per * float64(s.Flows*s.objects())
+}
+
+func join[T ~string](all []T) string {
+	texts := make([]string, len(all))
+	for i, x := range all {
+		texts[i] = string(x)
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,69 @@
+package testbed
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sockets"
+	"tcpwheel/netstack/virtual"
+	"tcpwheel/wheel"
+)
+
+// lossyWay takes 10 ms, and loses what the dialling end sends first of its data.
+type lossyWay struct{ sent []wheel.Time }
+
+func (w *lossyWay) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+	if from == DialEnd && p.End > p.Start {
+		w.sent = append(w.sent, now)
+		return 10 * time.Millisecond, len(w.sent) > 1
+	}
+	return 10 * time.Millisecond, true
+}
+
+func (w *lossyWay) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
+
+// TestStacks has gVisor's TCP lose a lone segment, and finds its timer at the least timeout, its own or another.
+func TestStacks(t *testing.T) {
+	for _, least := range []time.Duration{0, time.Second} {
+		w := &lossyWay{}
+		s, err := NewStacks(1, [2]virtual.TCP{DialEnd: {GVisor: true, NoSACK: true, MinRTO: least}, ListenEnd: {Config: netstack.DefaultConfig()}}, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		s.Serve(func(c *sockets.Conn) error { return Discard(c, func(n int) { got += n }) })
+		s.Dial(0, func(c *sockets.Conn) error {
+			_, err := c.Write(make([]byte, 100))
+			return err
+		})
+		if err := s.Run(wheel.Time(time.Minute), func() bool { return got == 100 }); err != nil || got != 100 {
+			t.Fatalf("%d octets, %v", got, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		want := max(least, 200*time.Millisecond)
+		if len(w.sent) != 2 || (w.sent[1].Sub(w.sent[0])-want).Abs() > time.Microsecond {
+			t.Errorf("least timeout %v: sent at %v, want again after %v", least, w.sent, want)
+		}
+	}
+}
+
+// TestStacksFail has a task fail: the run ends with its error.
+func TestStacksFail(t *testing.T) {
+	s, err := NewStacks(1, [2]virtual.TCP{{Config: netstack.DefaultConfig()}, {Config: netstack.DefaultConfig()}}, &lossyWay{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := errors.New("enough")
+	s.Serve(func(*sockets.Conn) error { return want })
+	s.Dial(0, func(*sockets.Conn) error { return nil })
+	if err := s.Run(wheel.Time(time.Minute), nil); !errors.Is(err, want) || s.Net.Now() >= wheel.Time(time.Minute) {
+		t.Errorf("%v at %v, want %v at once", err, time.Duration(s.Net.Now()), want)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,229 @@
+package testbed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/netstack/sim"
+)
+
+// spec is work over a path of 20 ms, whose sender has Linux's timers. An object is 5 segments, to all subjects.
+func spec(kind Kind, shape Shape, fates string) *Spec {
+	f, err := ParseFates(fates)
+	if err != nil {
+		panic(err)
+	}
+	link := sim.LinkConfig{Delay: 10 * time.Millisecond}
+	s := &Spec{
+		Kind: kind, Timers: MustTimers("linux"), Peer: MustTimers("linux delack=off"), Seed: 1,
+		Work: Work{Shape: shape, Objects: 12, Warm: 4, Octets: 5 * 1400, Think: 100 * time.Millisecond},
+		Path: Path{Data: link, Acks: link, Fates: f}, Flows: 2, Stagger: 500 * time.Millisecond, Limit: time.Minute,
+	}
+	if shape == Bulk {
+		s.Work.Objects, s.Work.Warm, s.Work.Octets = 1, 0, 300_000
+	}
+	return s
+}
+
+func mustRun(t *testing.T, s *Spec) Result {
+	t.Helper()
+	r, err := Run(context.Background(), s)
+	if err != nil {
+		t.Fatalf("%s %s: %v", s.Kind, s.Work.Shape, err)
+	}
+	return r
+}
+
+// TestSubjectsMeetTheSame runs each work with each subject twice. Engine and Binding are one TCP in two surroundings:
+// what they do is the same, to the nanosecond. Without loss all take the same time.
+func TestSubjectsMeetTheSame(t *testing.T) {
+	for _, shape := range Shapes() {
+		for _, fates := range []string{"none", "fates:0.05", "tail:1", "bernoulli:0.05"} {
+			var texts []string
+			for _, kind := range Kinds() {
+				if kind != Engine && shape == StopAndWait {
+					continue
+				}
+				s := spec(kind, shape, fates)
+				r, again := mustRun(t, s), mustRun(t, s)
+				r.Wheel, again.Wheel = nil, nil
+				text, _ := json.Marshal(r)
+				if other, _ := json.Marshal(again); string(text) != string(other) {
+					t.Errorf("%s, %s, %s: two runs differ:\n%s\n%s", kind, shape, fates, text, other)
+				}
+				if want := 2 * (s.objects() - s.Work.Warm); len(r.Times) != want || r.Unfinished != 0 || r.Resent < r.Needless || r.Repaired != r.Lost {
+					t.Errorf("%s, %s, %s: %d objects, want %d, all complete and repaired: %s", kind, shape, fates, len(r.Times), want, text)
+				}
+				if lossless := fates == "none"; lossless != (r.Lost == 0) || lossless != (r.Resent == 0) {
+					t.Errorf("%s, %s, %s: %d lost, %d sent again", kind, shape, fates, r.Lost, r.Resent)
+				}
+				if kind == GVisor {
+					text, _ = json.Marshal(r.Times)
+					if fates == "none" && !strings.Contains(texts[0], string(text)) {
+						t.Errorf("%s without loss: gVisor's take %s, ours %s", shape, text, texts[0])
+					}
+					continue
+				}
+				texts = append(texts, string(text))
+			}
+			if len(texts) == 2 && texts[0] != texts[1] {
+				t.Errorf("%s, %s: engine and binding differ:\n%s\n%s", shape, fates, texts[0], texts[1])
+			}
+		}
+	}
+}
+
+// TestTailIsLostOnce: of each object that counts the last segment is lost once, and sent again when the timers say.
+func TestTailIsLostOnce(t *testing.T) {
+	for timers, want := range map[string]time.Duration{
+		// RTO = SRTT + 200 ms, from when the segment left; and from the ACK of the segments before, which is a round
+		// trip later.
+		"per-segment@exact var-min=200ms floor=10ms -tlp -rack": 220 * time.Millisecond,
+		"linux@exact rexmit=restart -tlp -rack":                 240 * time.Millisecond,
+	} {
+		s := spec(Engine, Answers, "tail:1")
+		s.Timers = MustTimers(timers)
+		r := mustRun(t, s)
+		if r.Lost != 16 || r.Resent != 16 || r.Needless != 0 || r.Repaired != 16 {
+			t.Fatalf("%s: %d lost, %d sent again, %d needlessly", timers, r.Lost, r.Resent, r.Needless)
+		}
+		for _, w := range r.Waits {
+			if w < want || w > want+10*time.Millisecond {
+				t.Errorf("%s: sent again after %v, want %v and what the timeouts before have left of the variation", timers, w, want)
+			}
+		}
+	}
+	s := spec(Engine, Tail, "tail:2@2")
+	if r := mustRun(t, s); r.Lost != 64 {
+		t.Errorf("tail:2@2 of 16 objects: %d lost, want 64", r.Lost)
+	}
+}
+
+// TestTheFINTellsOfALostTail: what follows the tail is a FIN, whose SACK tells the sender that the tail was lost: no timer has to.
+func TestTheFINTellsOfALostTail(t *testing.T) {
+	for _, kind := range []Kind{Engine, Binding} {
+		r := mustRun(t, spec(kind, Web, "tail:1"))
+		if r.Lost != 16 || r.Repaired != 16 || r.Timeouts+r.Probes != 0 {
+			t.Errorf("%s: %d lost, %d repaired, by %d timeouts and %d probes", kind, r.Lost, r.Repaired, r.Timeouts, r.Probes)
+		}
+		for _, w := range r.Waits {
+			if w < 20*time.Millisecond || w > 40*time.Millisecond {
+				t.Errorf("%s: sent again after %v, want a round trip and some", kind, w)
+			}
+		}
+	}
+}
+
+// TestStopAndWaitWaitsForTheHeartbeat: 4.4BSD puts ACKs off to a heartbeat of 200 ms, so that a sender that waits for
+// each sends five segments a second.
+func TestStopAndWaitWaitsForTheHeartbeat(t *testing.T) {
+	s := spec(Engine, StopAndWait, "none")
+	s.Peer, s.Work.Think, s.Work.Octets, s.Work.Objects, s.Flows = MustTimers("bsd"), 0, 1000, 24, 1
+	for _, d := range mustRun(t, s).Times {
+		if d != 200*time.Millisecond {
+			t.Errorf("a segment took %v, want 200ms", d)
+		}
+	}
+}
+
+// TestDroppedByTheQueue: what a queue drops is lost, too, and is sent again.
+func TestDroppedByTheQueue(t *testing.T) {
+	for _, kind := range Kinds() {
+		s := spec(kind, Bulk, "none")
+		s.Path.Data.Rate, s.Path.Data.Queue = 10_000_000, sim.Limit{Packets: 20}
+		r := mustRun(t, s)
+		if r.Lost == 0 || r.Repaired != r.Lost || r.Goodput() < 3e6 || r.Goodput() > 10e6 {
+			t.Errorf("%s: %d lost, %d repaired, %.0f bit/s", kind, r.Lost, r.Repaired, r.Goodput())
+		}
+	}
+}
+
+// TestUnfinished: what the limit cuts off has its age, and nothing is left behind.
+func TestUnfinished(t *testing.T) {
+	for _, kind := range Kinds() {
+		for _, shape := range []Shape{Bulk, Answers, Web, Tail} {
+			s := spec(kind, shape, "outages:0s-1h")
+			s.Limit, s.Flows = 20*time.Second, 1
+			r := mustRun(t, s)
+			if r.Unfinished != len(r.Times) || r.Octets != 0 || r.Goodput() != 0 || slices.Max(r.Times) > s.Limit {
+				t.Errorf("%s, %s: %+v, want nothing finished", kind, shape, r)
+			}
+		}
+	}
+}
+
+// TestControls: a control goes by the same name with all subjects, in timers as by itself.
+func TestControls(t *testing.T) {
+	for _, control := range []string{"newreno", "cubic"} {
+		var times []string
+		for _, kind := range Kinds() {
+			s := spec(kind, Bulk, "none")
+			s.Control = control
+			a := mustRun(t, s)
+			s.Timers, s.Peer, s.Control = MustTimers("linux control="+control), MustTimers("linux delack=off control="+control), ""
+			if b := mustRun(t, s); kind != GVisor {
+				times = append(times, fmt.Sprint(a.Times, b.Times))
+			}
+		}
+		if times[0] != times[1] {
+			t.Errorf("%s: engine %s, binding %s", control, times[0], times[1])
+		}
+	}
+}
+
+func TestFatesText(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                  `empty, want none or models of loss`,
+		"fates:2":           `"fates:2": probability "2", want 0 to 1`,
+		"fates:0.1,burst=0": `"fates:0.1,burst=0": "burst=0", want burst=N, N from 1 to 1000`,
+		"tail:0":            `"tail:0": "0" segments, want 1 to 1000`,
+		"tail:1@20":         `"tail:1@20": "20" times, want 1 to 10`,
+		"none;tail:1":       `"none;tail:1": none beside other models`,
+		"bernoulli:3":       `3`,
+	} {
+		if _, err := ParseFates(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseFates(%q): %v, want %s", text, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"none": "0 true", "fates:0.02": "0.02 true", "bernoulli:0.01": "0.01 true", "tail:1": "0 false", "fates:0.02;tail:1": "0 false",
+		"fates:0.1,burst=3": "0 false", "gilbert-elliott:p=0.01,r=0.3": "0 false",
+	} {
+		f, err := ParseFates(text)
+		if p, ok := f.Chance(); err != nil || fmt.Sprint(p, ok) != want || f.String() != text {
+			t.Errorf("ParseFates(%q): %v, %v %v, want %s", text, err, p, ok, want)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for want, change := range map[string]func(*Spec){
+		`subject: kind "linux", want one of engine, binding, gvisor`:                                                   func(s *Spec) { s.Kind = "linux" },
+		`subject: 0 flows, want 1 to 1000`:                                                                             func(s *Spec) { s.Flows = 0 },
+		`subject: 12 objects to warm up, want 0 to 11, one less than there are`:                                        func(s *Spec) { s.Work.Warm = 12 },
+		`subject: 60000 connections, want at most 50000`:                                                               func(s *Spec) { s.Work.Shape, s.Flows, s.Work.Objects = Web, 1000, 60 },
+		`subject: limit 0s, want more than 0, and up to 24h`:                                                           func(s *Spec) { s.Limit = 0 },
+		`subject: a shared link with loss, duplicates or corruption, want Fates`:                                       func(s *Spec) { s.Path.Acks.Duplicate = 1 },
+		`subject: stop-and-wait of subject gvisor, want subject engine: others do not tell when they are acknowledged`: func(s *Spec) { s.Kind, s.Work.Shape = GVisor, StopAndWait },
+		`subject: control "vegas" of subject gvisor, want newreno or cubic`:                                            func(s *Spec) { s.Kind, s.Control = GVisor, "vegas" },
+		`subject: wheel "scheme7" of subject binding, want subject engine`:                                             func(s *Spec) { s.Kind, s.Scheme = Binding, "scheme7" },
+	} {
+		s := spec(Engine, Answers, "none")
+		change(s)
+		if _, err := Run(context.Background(), s); err == nil || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, kind := range Kinds() {
+		if _, err := Run(ctx, spec(kind, Bulk, "none")); err == nil {
+			t.Errorf("%s runs on when it is cancelled", kind)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package testbed
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/tcptimers"
+)
+
+// Timers is a configuration of a TCP by its text. The zero value is none; UnmarshalText or ParseTimers makes one.
+type Timers struct {
+	Text   string
+	Policy tcptimers.Policy
+
+	Control    string // "" is that of the engine
+	VegasCheck bool
+	Pacing     bool
+	Reno       bool // tcp.Config.Reno
+	NoSACK     bool
+	Timestamps *bool // nil is that of the engine
+}
+
+// MustTimers is ParseTimers of a text that is known to be right.
+func MustTimers(text string) Timers {
+	t, err := ParseTimers(text)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return t
+}
+
+// Exact is the tick of expiry that "exact" stands for.
+const Exact = tcptimers.ExactTick
+
+// ParseTimers reads the text of timers. Its error names the word that is wrong and what is allowed.
+func ParseTimers(text string) (Timers, error) {
+	t := Timers{Text: text}
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return t, fmt.Errorf("no policy named")
+	}
+	var err error
+	if t.Policy, err = tcptimers.ParsePolicy(words[0]); err != nil {
+		return t, err
+	}
+	for _, w := range words[1:] {
+		if err := t.word(w); err != nil {
+			return t, err
+		}
+	}
+	t.Policy.Name = text
+	if err := t.Policy.Check(); err != nil {
+		return t, err
+	}
+	return t, nil
+}
+
+func parseSpan(text string, lo, hi time.Duration) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < lo || d > hi {
+		return 0, fmt.Errorf("want %v to %v", lo, hi)
+	}
+	return d, nil
+}
+
+const keysAndSwitches = "rtt-tick=, floor=, phase=, rexmit=, delack=, var-min=, jitter=, control=, and + or - with tlp, rack, frto, synlinear, sack, " +
+	"timestamps, vegas-check, pacing, reno"
+
+// word takes one word after the policy.
+func (t *Timers) word(w string) (err error) {
+	p := &t.Policy
+	if key, value, ok := strings.Cut(w, "="); ok {
+		var d time.Duration
+		switch key {
+		case "rtt-tick":
+			p.RTTTick, err = parseSpan(value, 0, 500*time.Millisecond)
+		case "floor":
+			p.Bounds.Min, err = parseSpan(value, 0, time.Minute)
+		case "var-min":
+			p.VarMin, err = parseSpan(value, 0, time.Minute)
+		case "jitter":
+			if p.Jitter, err = strconv.ParseFloat(value, 64); err != nil || !(p.Jitter >= 0 && p.Jitter <= 1) {
+				err = fmt.Errorf("want 0 to 1")
+			}
+		case "phase":
+			err = pick(value, &p.Phase, tcptimers.PhaseShared, tcptimers.PhaseOwn, tcptimers.PhaseCountdown, tcptimers.PhaseJiffies)
+		case "rexmit":
+			err = pick(value, &p.Rexmit, tcptimers.RexmitPerSegment, tcptimers.RexmitRestart, tcptimers.RexmitRTORestart)
+		case "delack":
+			if value == "off" {
+				p.DelAck = tcptimers.DelAckConfig{Every: 1}
+			} else if d, err = parseSpan(value, time.Microsecond, 500*time.Millisecond); err == nil {
+				p.DelAck = tcptimers.DelAckConfig{Every: 2, Delay: d, Min: d, Max: d}
+			} else {
+				err = fmt.Errorf("%w, or off", err)
+			}
+		case "control":
+			if !slices.Contains(congestion.Names(), value) {
+				err = fmt.Errorf("want one of %s", strings.Join(congestion.Names(), ", "))
+			}
+			t.Control = value
+		default:
+			return fmt.Errorf("%q: no such key, want %s", w, keysAndSwitches)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %q: %w", key, value, err)
+		}
+		return nil
+	}
+	on := strings.HasPrefix(w, "+")
+	if !on && !strings.HasPrefix(w, "-") {
+		return fmt.Errorf("%q: want %s", w, keysAndSwitches)
+	}
+	if p.Switch(w[1:], on) {
+		return nil
+	}
+	switch w[1:] {
+	case "sack":
+		t.NoSACK = !on
+	case "timestamps":
+		t.Timestamps = &on
+	case "vegas-check":
+		t.VegasCheck = on
+	case "pacing":
+		t.Pacing = on
+	case "reno":
+		t.Reno = on
+	default:
+		return fmt.Errorf("%q: no such switch, want %s", w, keysAndSwitches)
+	}
+	return nil
+}
+
+// pick finds a value by its text.
+func pick[T fmt.Stringer](text string, into *T, all ...T) error {
+	var names []string
+	for _, x := range all {
+		if x.String() == text {
+			*into = x
+			return nil
+		}
+		names = append(names, x.String())
+	}
+	return fmt.Errorf("want one of %s", strings.Join(names, ", "))
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (t *Timers) UnmarshalText(text []byte) (err error) {
+	*t, err = ParseTimers(string(text))
+	return err
+}
+
+// Allowed implements plan.Allower.
+func (t *Timers) Allowed() string {
+	return "POLICY[@TICK] and then " + keysAndSwitches + "; POLICY is one of " + strings.Join(tcptimers.Names(), ", ")
+}
+
+// String returns the text.
+func (t Timers) String() string { return t.Text }
+
+// Config returns the configuration of an engine, which the caller may change.
+func (t *Timers) Config() tcp.Config {
+	c := tcp.DefaultConfig(t.Policy)
+	if t.Control != "" {
+		c.Control = t.Control
+	}
+	c.VegasCheck, c.Pacing, c.Reno = t.VegasCheck, t.Pacing, t.Reno
+	if t.NoSACK {
+		c.SACK = false
+	}
+	if t.Timestamps != nil {
+		c.Timestamps = *t.Timestamps
+	}
+	return c
+}

@@ -1,0 +1,68 @@
+package outage
+
+import (
+	"fmt"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/tcptimers"
+)
+
+// combPlan is the plan of the study.
+type combPlan struct {
+	Connections int              `plan:"connections" min:"10" max:"28000"`
+	RTT         time.Duration    `plan:"rtt" min:"1ms" max:"100ms"`
+	Outage      time.Duration    `plan:"outage" min:"10ms" max:"500ms"`
+	Rate        int              `plan:"rate" min:"1000000" max:"1000000000000"` // bit/s
+	Queue       int              `plan:"queue" min:"1" max:"1000000"`            // packets
+	Watch       time.Duration    `plan:"watch" min:"5s" max:"10m"`
+	Timers      []testbed.Timers `plan:"timers"`
+	Shipped     testbed.Timers   `plan:"shipped"`
+	Seeds       int              `plan:"seeds" min:"1" max:"1000"`
+	GVisorSeeds int              `plan:"gvisor_seeds" min:"1" max:"1000"`
+}
+
+// combCell is what was seen of one kind of timers under one seed.
+type combCell struct {
+	Timers    string `json:"timers"`
+	Straddles bool   `json:"straddles,omitempty"`
+	Seed      int    `json:"seed"`
+
+	RTOs   int `json:"rtos"`   // how many timeouts there were among the connections when the outage began
+	Second int `json:"second"` // segments that were sent the second time
+
+	Peak   int           `json:"peak"`    // the most retransmissions in a millisecond
+	PeakAt time.Duration `json:"peak_at"` // that millisecond, since the outage began
+	Bins   int           `json:"bins"`    // milliseconds in which segments were sent the second time
+	First  time.Duration `json:"first"`   // of these
+	Last   time.Duration `json:"last"`
+
+	Dropped       int           `json:"dropped"`        // of those by the queue
+	DroppedEver   int           `json:"dropped_ever"`   // retransmissions that the queue dropped
+	Unrepaired    int           `json:"unrepaired"`     // connections whose segment had not arrived at the end
+	Repaired99    time.Duration `json:"repaired_99"`    // since the outage began; 0 if fewer arrived
+	Retransmitted int           `json:"retransmitted"`  // segments in all
+	Comb          [][2]int      `json:"comb,omitempty"` // of the first seed: millisecond and retransmissions
+}
+
+// Comb is the study.
+var Comb = experiments.Define(experiments.Spec[combPlan, combCell]{
+	ID: "E19", Name: "comb", Class: experiments.Exact, Folder: "outage/comb", Files: files,
+	Question: "Do coarse ticks send everything again at once after an outage?",
+	Check: func(p *combPlan) error {
+		if n := len(p.Timers); n < 2 || p.Timers[0].Policy.Phase != tcptimers.PhaseCountdown {
+			return fmt.Errorf("timers: want those of 4.4BSD first, and others")
+		}
+		for i, tm := range p.Timers {
+			for _, other := range p.Timers[:i] {
+				if tm.Text == other.Text {
+					return fmt.Errorf("timers: %q stands twice", tm.Text)
+				}
+			}
+		}
+		return nil
+	},
+	Cells: combCells,
+	Judge: combJudge,
+})

@@ -1,0 +1,230 @@
+package outage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sim/host"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+const (
+	combPayload = 1448  // octets of the segment that is lost
+	combShown   = 20000 // milliseconds that Cell.Comb has
+)
+
+func combCells(p *combPlan) (all []experiments.Cell[combCell]) {
+	add := func(tm testbed.Timers, straddles bool) {
+		for seed := 1; seed <= p.Seeds; seed++ {
+			name := fmt.Sprintf("timers=%q seed=%d", tm, seed)
+			if straddles {
+				name += " straddling"
+			}
+			all = append(all, experiments.Cell[combCell]{
+				Name: name, Cost: 4e-5 * float64(p.Connections),
+				Run: func(context.Context) (combCell, error) { return combOutage(p, tm, straddles, seed) },
+			})
+		}
+	}
+	add(p.Timers[0], true)
+	for _, tm := range p.Timers {
+		add(tm, false)
+	}
+	if !slices.ContainsFunc(p.Timers, func(tm testbed.Timers) bool { return tm.Text == p.Shipped.Text }) {
+		add(p.Shipped, false)
+	}
+	return append(all, combGvisorCells(p)...)
+}
+
+// combAction is what a connection does at an instant.
+type combAction struct {
+	at   wheel.Time
+	conn int
+	open bool
+}
+
+// combSchedule has each connection open, send a segment in a later tick, and one in the outage. All but that one happen within a tick, so that
+// 4.4BSD counts no tick in a round trip. The draws are the same for all timers.
+func combSchedule(p *combPlan, start wheel.Time, seed int) (all []combAction) {
+	const slow = tcptimers.SlowTick
+	draw := func(conn, what int) float64 { return testbed.Uniform(uint64(seed), 0xe19, uint64(conn), uint64(what)) }
+	for conn := range p.Connections {
+		within := func(tick, what int) wheel.Time {
+			room := slow - 3*p.RTT // the link's own time is on top of the round trip
+			return wheel.Time(time.Duration(tick)*slow + p.RTT/2 + time.Duration(draw(conn, what)*float64(room)))
+		}
+		opens := int(draw(conn, 0) * combWarmTicks / 2)
+		all = append(all,
+			combAction{within(opens, 1), conn, true},
+			combAction{within(opens+combWarmTicks/2, 2), conn, false},
+			combAction{start.Add(time.Duration(draw(conn, 3) * float64(p.Outage))), conn, false})
+	}
+	slices.SortStableFunc(all, func(a, b combAction) int { return cmp.Compare(a.at, b.at) })
+	return all
+}
+
+// combWarmTicks is how many of 4.4BSD's ticks the connections have to open and to measure their round trips.
+const combWarmTicks = 12
+
+// combCounter is a sim.Tap on the link towards the server.
+type combCounter struct {
+	start       wheel.Time // of the outage
+	bins        []int      // retransmissions, by the millisecond
+	second      []int      // of these the first of each segment
+	dropped     int
+	droppedEver int
+	repaired    [math.MaxUint16 + 1]bool // by the client's port
+	times       []time.Duration          // when the segments arrived
+}
+
+// Sent implements sim.Tap.
+func (c *combCounter) Sent(now wheel.Time, d *host.Datagram, f sim.Fate) {
+	if d.Start != d.End {
+		c.sent(now, int(d.Attempt), f)
+	}
+}
+
+// sent counts the transmission of a segment with data.
+func (c *combCounter) sent(now wheel.Time, attempt int, f sim.Fate) {
+	if now < c.start || attempt < 2 {
+		return
+	}
+	bin := int(now.Sub(c.start) / time.Millisecond)
+	if bin >= len(c.bins) {
+		return
+	}
+	c.bins[bin]++
+	if attempt == 2 {
+		c.second[bin]++
+	}
+	if f.Verdict == sim.QueueDropped {
+		c.droppedEver++
+		if attempt == 2 {
+			c.dropped++
+		}
+	}
+}
+
+// Arrived implements sim.Tap.
+func (c *combCounter) Arrived(now wheel.Time, d *host.Datagram) {
+	c.arrived(now, d.Body.Header.SrcPort, int(d.Attempt))
+}
+
+// arrived counts the arrival of a packet from a port of the client.
+func (c *combCounter) arrived(now wheel.Time, port uint16, attempt int) {
+	if now >= c.start && attempt > 1 && !c.repaired[port] {
+		c.repaired[port] = true
+		c.times = append(c.times, now.Sub(c.start))
+	}
+}
+
+// combBegins is when the outage begins: at one of 4.4BSD's sweeps, when all connections have measured their round trips.
+const combBegins = wheel.Time((combWarmTicks + 1) * tcptimers.SlowTick)
+
+// links are those towards the server, which loses all in the outage, and back.
+func (p *combPlan) links(start wheel.Time) (up, down sim.LinkConfig) {
+	down = sim.LinkConfig{Rate: uint64(p.Rate), Overhead: 38, Queue: sim.Limit{Packets: uint32(p.Queue)}, Delay: p.RTT / 2}
+	up = down
+	from := time.Duration(start)
+	up.Loss = sim.Losses{sim.Outages{{From: from, To: from + p.Outage}}}
+	return up, down
+}
+
+// counter returns one for the whole watch.
+func (p *combPlan) counter(start wheel.Time) *combCounter {
+	ms := int(p.Watch / time.Millisecond)
+	return &combCounter{start: start, bins: make([]int, ms), second: make([]int, ms)}
+}
+
+// combConfig is that of both engines.
+func combConfig(tm testbed.Timers) tcp.Config {
+	tm.Policy.DelAck = tcptimers.DelAckConfig{Every: 1}
+	cfg := tm.Config()
+	cfg.Control = "newreno"
+	return cfg
+}
+
+func combOutage(p *combPlan, tm testbed.Timers, straddles bool, seed int) (combCell, error) {
+	c := combCell{Timers: tm.Text, Straddles: straddles, Seed: seed}
+	start := combBegins
+	if straddles {
+		start = start.Add(tcptimers.SlowTick / 2)
+	}
+	cfg := combConfig(tm)
+	lossy, link := p.links(start)
+	pair, err := testbed.NewPair(testbed.PairPlan{Seed: uint64(seed), Client: cfg, Server: cfg, Up: lossy, Down: link})
+	if err != nil {
+		return c, err
+	}
+	net := pair.World.Net
+	up, ok := net.LinkNamed("client>server")
+	if !ok {
+		return c, errors.New("no link from the client to the server")
+	}
+	tap := p.counter(start)
+	net.Tap(up, tap)
+	if err := pair.Server.Listen(80, tcp.ListenConfig{Backlog: p.Connections}, func() host.App { return &host.Sink{} }); err != nil {
+		return c, err
+	}
+	sessions := make([]*host.Session, p.Connections)
+	rtos := map[time.Duration]bool{}
+	for _, a := range combSchedule(p, start, seed) {
+		pair.Run(a.at)
+		switch s := sessions[a.conn]; {
+		case a.open:
+			sessions[a.conn], err = pair.Client.Dial(pair.Server, 80, nil, host.AppFunc(func(wheel.Time, *host.Session, tcp.Events) {}))
+			if err != nil {
+				return c, err
+			}
+		case s.Unacked() > 0:
+			return c, fmt.Errorf("connection %d has not had its ACK when it sends again", a.conn)
+		default:
+			if a.at >= start {
+				rtos[s.Conn().Info(a.at).RTO] = true
+			}
+			s.Write(combPayload, 0)
+		}
+	}
+	pair.Run(start.Add(p.Watch))
+	if err := errors.Join(pair.World.Faults()...); err != nil {
+		return c, err
+	}
+	c.RTOs = len(rtos)
+	c.fill(p, tap)
+	return c, nil
+}
+
+// fill takes what the tap has counted.
+func (c *combCell) fill(p *combPlan, tap *combCounter) {
+	for bin, n := range tap.bins {
+		at := time.Duration(bin) * time.Millisecond
+		c.Retransmitted += n
+		if n > c.Peak {
+			c.Peak, c.PeakAt = n, at
+		}
+		if c.Seed == 1 && n > 0 && bin < combShown {
+			c.Comb = append(c.Comb, [2]int{bin, n})
+		}
+		if m := tap.second[bin]; m > 0 {
+			if c.Bins == 0 {
+				c.First = at
+			}
+			c.Second, c.Bins, c.Last = c.Second+m, c.Bins+1, at
+		}
+	}
+	c.Dropped, c.DroppedEver = tap.dropped, tap.droppedEver
+	c.Unrepaired = p.Connections - len(tap.times)
+	if need := (p.Connections*99 + 99) / 100; len(tap.times) >= need {
+		c.Repaired99 = tap.times[need-1]
+	}
+}

@@ -1,0 +1,68 @@
+package outage
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/studytest"
+	"tcpwheel/experiments/internal/testbed"
+)
+
+// combSmall is a plan of a second's work.
+func combSmall() *combPlan {
+	return &combPlan{
+		Connections: 1000, RTT: 10 * time.Millisecond, Outage: 500 * time.Millisecond, Rate: 100_000_000, Queue: 100, Watch: 10 * time.Second,
+		Timers: []testbed.Timers{
+			testbed.MustTimers("bsd"),
+			testbed.MustTimers("per-segment@500ms floor=1s phase=own -tlp -rack -frto"),
+			testbed.MustTimers("per-segment@100ms floor=1s -tlp -rack -frto"),
+			testbed.MustTimers("per-segment@exact floor=1s -tlp -rack -frto"),
+		},
+		Shipped: testbed.MustTimers("per-segment"), Seeds: 1, GVisorSeeds: 1,
+	}
+}
+
+func TestComb(t *testing.T) {
+	p := combSmall()
+	out := studytest.Judge(t, combJudge, p, studytest.Cells(t, combCells(p)))
+	studytest.Check(t, out)
+	// Of 2 in a millisecond, chance bunches more than 10 in one: less than a hundredth of 1000.
+	studytest.WantOthers(t, out, experiments.Reproduced, "peaks")
+}
+
+// TestCombTooth tells the story of a tooth: 1000 segments at one instant, of which the link takes one, the queue 100, and the rest meets again.
+func TestCombTooth(t *testing.T) {
+	p := combSmall()
+	c, err := combOutage(p, p.Timers[0], false, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Peak != 1000 || c.PeakAt != 1500*time.Millisecond || c.Dropped != 899 || c.Bins != 1 {
+		t.Errorf("%+v, want a tooth of 1000 at 1.5s, of which 899 are dropped", c)
+	}
+	// 3 ticks, then 6, then 12: the others at 4.5 s and 10.5 s, which is too late.
+	want := [][2]int{{1500, 1000}, {4500, 899}}
+	if len(c.Comb) != 2 || c.Comb[0] != want[0] || c.Comb[1] != want[1] || c.Unrepaired != 798 {
+		t.Errorf("comb %v, %d never repaired, want %v and 798", c.Comb, c.Unrepaired, want)
+	}
+}
+
+// TestCombFalsifier has fine timers stand where 4.4BSD's should.
+func TestCombFalsifier(t *testing.T) {
+	if testing.Short() {
+		t.Skip("results are the same under the race detector, which takes ten times as long")
+	}
+	p := combSmall()
+	all := studytest.Cells(t, combCells(p))
+	fine := all[len(all)-2-len(combGvisors)]
+	for i := range all {
+		if all[i].Timers == "bsd" {
+			straddles := all[i].Straddles
+			all[i] = fine
+			all[i].Timers, all[i].Straddles = "bsd", straddles
+		}
+	}
+	out := studytest.Judge(t, combJudge, p, all)
+	studytest.Want(t, out, experiments.NotReproduced, "one-bin", "two-bins", "ratio", "ratio-straddling", "peaks", "drops")
+}

@@ -1,0 +1,50 @@
+package vegas
+
+import (
+	"testing"
+	"time"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/studytest"
+	"tcpwheel/experiments/internal/testbed"
+)
+
+const tableivOld = " control=newreno +reno -tlp -rack -frto -sack -timestamps"
+
+// TestTableivAlone has a transfer without short flows: its slow start overruns the queue once, and what follows depends on the timers.
+func TestTableivAlone(t *testing.T) {
+	p := &tableivPlan{
+		Rate: 1_600_000, Delay: 50 * time.Millisecond, Access: 10_000_000, Octets: 1 << 20, SendBuffer: 50 << 10, InitialWindow: 1,
+		Short: testbed.MustTimers("bsd" + tableivOld),
+	}
+	run := func(timers string) tableivCell {
+		t.Helper()
+		c, err := tableivTransfer(p, testbed.MustTimers(timers+tableivOld), 0, 10, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if least := float64(p.Octets) * 8 / float64(p.Rate); c.Seconds < least {
+			t.Errorf("%s: %v s for what takes the bottleneck %v", timers, c.Seconds, least)
+		}
+		return c
+	}
+	coarse, fine, check := run("bsd"), run("per-segment"), run("bsd +vegas-check")
+	if coarse.Timeouts == 0 || coarse.Silence/float64(coarse.Timeouts) < 0.9 {
+		t.Errorf("4.4BSD's clocks: %d timeouts after %v s of silence, want some, each after a second or more", coarse.Timeouts, coarse.Silence)
+	}
+	if fine.Timeouts == 0 || fine.Silence/float64(fine.Timeouts) > 0.7 || fine.Seconds >= coarse.Seconds {
+		t.Errorf("a timer for each segment: %d timeouts after %v s of silence, %v s in all, want some, and less than the %v s of coarse ones",
+			fine.Timeouts, fine.Silence, fine.Seconds, coarse.Seconds)
+	}
+	if check.Timeouts >= coarse.Timeouts || check.Seconds >= coarse.Seconds {
+		t.Errorf("Vegas's check leaves %d of %d timeouts", check.Timeouts, coarse.Timeouts)
+	}
+}
+
+// TestTableivFalsifier has the same timers under both names: there is no gain, and no timeout less.
+func TestTableivFalsifier(t *testing.T) {
+	out := studytest.Run(t, TableIV, "study: tableiv\nseeds: 3\nbuffers: [15]\nothers: []\noctets: 200000\nother_loads: [0.3]\nfine: bsd delack=off"+tableivOld+
+		"\ncheck: bsd delack=40ms"+tableivOld+"\n")
+	studytest.Want(t, out, experiments.NotReproduced, "timers-gain", "any-load")
+	studytest.Want(t, out, experiments.Differs, "check-timeouts")
+}

@@ -1,0 +1,46 @@
+package wheels
+
+import (
+	"testing"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/studytest"
+)
+
+const fig9Small = "study: fig9\niterations: 1000\noutstanding: [0, 100, 1000]\nbeyond: [10000]\n"
+
+func TestFig9(t *testing.T) {
+	out := studytest.Run(t, Fig9, fig9Small)
+	studytest.Want(t, out, experiments.Reproduced)
+	// 2·n·iterations: the search of timeout and that of untimeout.
+	for _, row := range out.Tables[0].Rows {
+		if n, got := row[0].(int), row[1]; n <= 1000 && got != uint64(2*n*1000) {
+			t.Errorf("beside %d callouts %v records were looked at, want %d", n, got, 2*n*1000)
+		}
+	}
+}
+
+// A wheel that searched its timers would be found out: here, an ordered list that is taken for one.
+func TestFig9Falsifier(t *testing.T) {
+	p := &fig9Plan{Iterations: 100, Outstanding: []int{0, 1000}, Rounds: 3}
+	results := studytest.Cells(t, fig9Cells(p))
+	for i := range results {
+		r := &results[i]
+		switch r.Kernel {
+		case "ordered":
+			r.Kernel = "wheel-handle"
+		case "wheel-handle":
+			r.Kernel = "ordered"
+		}
+	}
+	out := studytest.Judge(t, fig9Judge, p, results)
+	studytest.Want(t, out, experiments.NotReproduced, "wheel-handle-flat", "ordered-linear")
+}
+
+// What the clock says is not asserted; that the part runs and is complete is.
+func TestFig9ClockRuns(t *testing.T) {
+	out := studytest.Live(t, Fig9, "clock", fig9Small+"rounds: 3\n")
+	if len(out.Tables) != 1 || len(out.Tables[0].Rows) != len(fig9Kernels)+1 || len(out.Figures) != 2 {
+		t.Errorf("%d tables, %d figures: want a table with a row for each kernel and the runtime, and two figures", len(out.Tables), len(out.Figures))
+	}
+}

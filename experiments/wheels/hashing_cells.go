@@ -1,0 +1,86 @@
+package wheels
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"tcpwheel/experiments"
+	"tcpwheel/wheel"
+)
+
+func hashingCells(p *hashingPlan) (all []experiments.Cell[hashingCell]) {
+	for _, m := range p.Slots {
+		for _, spread := range p.Spreads {
+			for seed := 1; seed <= p.Seeds; seed++ {
+				all = append(all, experiments.Cell[hashingCell]{
+					Name: fmt.Sprintf("spread=%s M=%d seed=%d", spread, m, seed),
+					Cost: 1e-8 * float64(len(p.Schemes)) * float64(p.Timers*(p.Rotations+5)+m*p.Rotations),
+					Run:  func(context.Context) (hashingCell, error) { return hashingRun(p, spread, m, seed) },
+				})
+			}
+		}
+	}
+	return all
+}
+
+// ticks draws when the timers are due: in no case before the rotations that are watched are over.
+func (p *hashingPlan) ticks(spread string, m, seed int) []wheel.Time {
+	r := rand.New(rand.NewPCG(uint64(seed), 0xe4))
+	first := wheel.Time((p.Rotations + 1) * m)
+	all := make([]wheel.Time, p.Timers)
+	for i := range all {
+		switch spread {
+		case "random":
+			all[i] = first + wheel.Time(r.IntN(1000*m))
+		case "even":
+			all[i] = first + wheel.Time(i)
+		case "one":
+			all[i] = first + wheel.Time(i*m)
+		case "heartbeat":
+			beats := int(first)/p.Heartbeat + 1 + r.IntN(1000*m)
+			all[i] = wheel.Time(beats * p.Heartbeat)
+		}
+	}
+	return all
+}
+
+func hashingRun(p *hashingPlan, spread string, m, seed int) (hashingCell, error) {
+	c := hashingCell{Spread: spread, M: m, Seed: seed}
+	ticks := p.ticks(spread, m, seed)
+	var first []int
+	for i, scheme := range p.Schemes {
+		f, err := wheel.New(scheme, wheel.Config{Tick: 1, Slots: m, Count: true})
+		if err != nil {
+			return c, err
+		}
+		f.Reserve(len(ticks))
+		for _, at := range ticks {
+			f.Schedule(f.New(0), at)
+		}
+		looks := make([]int, p.Rotations*m)
+		before := f.Counts().TickVisits
+		for t := range looks {
+			if n, _ := f.Advance(f.Now()+1, 0, func(wheel.Timer) {}); n != 0 {
+				return c, fmt.Errorf("%s: %d timers expired", scheme, n)
+			}
+			now := f.Counts().TickVisits
+			looks[t], before = int(now-before), now
+		}
+		if i == 0 {
+			first = looks
+		} else if !slices.Equal(looks, first) {
+			c.Differ = append(c.Differ, scheme)
+		}
+	}
+	slices.Sort(first)
+	for _, n := range first {
+		if k := len(c.Costs); k > 0 && c.Costs[k-1].Looks == n {
+			c.Costs[k-1].Ticks++
+		} else {
+			c.Costs = append(c.Costs, hashingCost{n, 1})
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,49 @@
+package wheels
+
+import (
+	"math"
+	"testing"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/studytest"
+)
+
+const hashingSmall = "study: hashing\ntimers: 1000\nslots: [64]\nseeds: 10\n"
+
+func TestHashingTheHashControlsTheVarianceOnly(t *testing.T) {
+	out := studytest.Run(t, Hashing, hashingSmall)
+	studytest.Want(t, out, experiments.Reproduced)
+	for _, row := range out.Tables[0].Rows {
+		if mean := row[2].(float64); mean != 1000./64 {
+			t.Errorf("%s: a tick costs %v looks in the mean, want %v", row[0], mean, 1000./64)
+		}
+	}
+}
+
+func TestHashingPoissonMax(t *testing.T) {
+	// The greatest of one draw is the mean; of very many draws of mean 1, 3 to 4 standard deviations above and more.
+	if got := poissonMax(5, 1); math.Abs(got-5) > 1e-6 {
+		t.Errorf("the greatest of one draw of mean 5 is %v", got)
+	}
+	if got := poissonMax(1, 1000); got < 5 || got > 6 {
+		t.Errorf("the greatest of 1000 draws of mean 1 is %v, want between 5 and 6", got)
+	}
+	// Of two draws with a great mean the greatest is 0.5642 standard deviations above it in the mean, as if they were normal.
+	for _, mean := range []float64{499, 501, 5000, 1e6} {
+		if got, want := poissonMax(mean, 2), mean+0.5642*math.Sqrt(mean); math.Abs(got-want) > 0.5 {
+			t.Errorf("the greatest of two draws of mean %v is %v, want %v", mean, got, want)
+		}
+	}
+}
+
+// A wheel whose mean depends on the spread would be found out.
+func TestHashingFalsifier(t *testing.T) {
+	p := &hashingPlan{Timers: 100, Slots: []int{16}, Spreads: []string{"random", "one"}, Heartbeat: 5, Rotations: 1, Schemes: []string{"scheme6"}, Seeds: 1}
+	results := studytest.Cells(t, hashingCells(p))
+	for i := range results {
+		r := &results[i]
+		r.Costs[len(r.Costs)-1].Looks--
+	}
+	out := studytest.Judge(t, hashingJudge, p, results)
+	studytest.Want(t, out, experiments.NotReproduced, "mean", "one-worst")
+}

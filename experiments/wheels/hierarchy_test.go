@@ -1,0 +1,50 @@
+package wheels
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/studytest"
+)
+
+const hierarchySmall = "study: hierarchy\nintervals: [100, 1000, 10000]\nslots: [64, 256, 1024, 4096]\ntimers: 500\nseeds: 1\n"
+
+func TestHierarchyLaws(t *testing.T) {
+	out := studytest.Run(t, Hierarchy, hierarchySmall)
+	studytest.Want(t, out, experiments.Reproduced, "looks", "migrations", "exponential-100", "exponential-1000", "law-six", "crossover-whole")
+}
+
+func TestHierarchyATimerIsLookedAtOncePerRotation(t *testing.T) {
+	// Ten timers of 1000 ticks beside 256 slots: three rotations pass each over, the fourth look finds it due.
+	r, err := hierarchySix(256, 10, 1, func(*rand.Rand) uint64 { return 1000 })
+	if err != nil || r.Looks != 40 || r.Moves != 0 || r.Miscounted != 0 || math.Abs(r.rotations()-3.90625) > 1e-12 {
+		t.Errorf("%+v, %v, want 4 looks each and no move", r, err)
+	}
+	// In two levels of 64 such timers stand on the upper level, and come down once.
+	r, err = hierarchySeven(128, 64, 2, 1000, 1, 1000)
+	if err != nil || r.Most != 1 || r.Looks < 2000 || r.Looks > 2500 || r.Looks-r.Moves != 1000 {
+		t.Errorf("%+v, %v, want 2 looks and a bit more, and a move less than looks", r, err)
+	}
+}
+
+// One look too many would be found.
+func TestHierarchyFalsifier(t *testing.T) {
+	p := &hierarchyPlan{Intervals: []int{100}, Slots: []int{64}, Levels: []int{2}, Timers: 20, Looks: 1000, Seeds: 1}
+	c, err := runHierarchy(p, 100, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Six[0].Miscounted++
+	c.Seven[0].Most = 2
+	out := studytest.Judge(t, hierarchyJudge, p, []hierarchyCell{c})
+	studytest.Want(t, out, experiments.NotReproduced, "looks", "migrations")
+}
+
+func TestHierarchyClockRuns(t *testing.T) {
+	out := studytest.Live(t, Hierarchy, "clock", "")
+	if len(out.Figures) != 1 || len(out.Notes) != len(hierarchySixes) {
+		t.Errorf("%d figures, %d notes: want one, and a note for each layout", len(out.Figures), len(out.Notes))
+	}
+}

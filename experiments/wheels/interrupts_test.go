@@ -1,0 +1,42 @@
+package wheels
+
+import (
+	"testing"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/studytest"
+)
+
+const interruptsSmall = "study: interrupts\nintervals: [1, 256, 257, 10000]\nphases: 20\ntimers: [10, 1000]\nturns: 16\nseeds: 3\n"
+
+func TestInterrupts(t *testing.T) {
+	out := studytest.Run(t, Interrupts, interruptsSmall)
+	studytest.Want(t, out, experiments.Reproduced, "six", "seven", "together", "busy", "counts")
+}
+
+func TestInterruptsATimerOfFourRotations(t *testing.T) {
+	// 1000 ticks in 256 slots: three interrupts that find it for a later round, and the one that finds it due.
+	r, err := interruptsSingle(interruptsFind("Scheme 6, 256 slots"), 1, 1000, 1, 100)
+	if err != nil || r.Interrupts != 4 || r.Expiries != 100 {
+		t.Errorf("%+v, %v, want 4 interrupts for 100 timers", r, err)
+	}
+	// A heap is woken once, when they are due.
+	r, err = interruptsSingle(interruptsFind("heap"), 1, 1000, 1, 100)
+	if err != nil || r.Interrupts != 1 || r.Expiries != 100 {
+		t.Errorf("%+v, %v, want an interrupt for 100 timers", r, err)
+	}
+}
+
+// A wheel of half the slots, which wakes the host twice as often, would be found out.
+func TestInterruptsFalsifier(t *testing.T) {
+	p := &interruptsPlan{Intervals: []int{1000}, Phases: 5, Timers: []int{100}, Mean: 1024, Turns: 4, Seeds: 1}
+	results := studytest.Cells(t, interruptsCells(p))
+	small := interruptsFacility{"Scheme 6, 4096 slots", "scheme6-list", 64, 0}
+	r, err := runInterrupts(p, &small, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results[1] = r
+	out := studytest.Judge(t, interruptsJudge, p, results)
+	studytest.Want(t, out, experiments.NotReproduced, "six", "together", "busy")
+}

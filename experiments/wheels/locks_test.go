@@ -1,0 +1,48 @@
+package wheels
+
+import (
+	"testing"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/studytest"
+)
+
+const locksSmall = "study: locks\ntimers: [0, 100]\nprocessors: [1, 8]\noperations: 200\nseeds: 2\n"
+
+func TestLocks(t *testing.T) {
+	out := studytest.Run(t, Locks, locksSmall)
+	studytest.Want(t, out, experiments.Reproduced)
+}
+
+func TestLocksAScheduleIsExact(t *testing.T) {
+	// One processor alone never waits: each operation takes a step, and up to 10 of other work.
+	p := &locksPlan{Running: 100, Operations: 10, Work: 5, Longest: 1000}
+	s, err := p.schedule("scheme6", 1, 1, 1)
+	if err != nil || s.Waited != 0 || s.Held != 10 || s.Steps <= 10 || s.Steps > 110 {
+		t.Errorf("%+v, %v, want 10 operations of a step each, without a wait", s, err)
+	}
+	// Two that have no other work take turns: what one holds, the other waits for.
+	p.Work = 0
+	if s, err = p.schedule("scheme6", 1, 2, 1); err != nil || s.Held != 20 || s.Steps != 20 {
+		t.Errorf("%+v, %v, want 20 steps one after another", s, err)
+	}
+}
+
+// A list that is searched in the place of Scheme 6 would be found out.
+func TestLocksFalsifier(t *testing.T) {
+	p := &locksPlan{Timers: []int{0, 100}, Schemes: []string{"scheme2", "scheme6"}, Processors: []int{1, 8}, Running: 1000, Operations: 100, Work: 16, Longest: 1000, Seeds: 1}
+	results := studytest.Cells(t, locksCells(p))
+	for i := range results {
+		r := &results[i]
+		r.Scheme = map[string]string{"scheme2": "scheme6", "scheme6": "scheme2"}[r.Scheme]
+	}
+	out := studytest.Judge(t, locksJudge, p, results)
+	studytest.Want(t, out, experiments.NotReproduced, "scheme2-hold", "scheme2-speedup", "constant-hold")
+}
+
+func TestLocksClockRuns(t *testing.T) {
+	out := studytest.Live(t, Locks, "clock", "study: locks\nschemes: [scheme6]\n")
+	if len(out.Tables) != 1 || len(out.Tables[0].Rows) != 3 {
+		t.Errorf("tables %+v, want a row for each way to lock", out.Tables)
+	}
+}

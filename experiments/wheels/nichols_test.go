@@ -1,0 +1,48 @@
+package wheels
+
+import (
+	"math"
+	"testing"
+
+	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/studytest"
+	"tcpwheel/wheel"
+)
+
+func TestNicholsLosses(t *testing.T) {
+	out := studytest.Run(t, Nichols, "study: nichols\nslots: [64]\nstride: 60\n")
+	studytest.Want(t, out, experiments.Reproduced, "loss-nearest", "loss-down", "loss-up", "formulas", "up-never-early", "others-early", "one-migration")
+	studytest.Want(t, out, experiments.Differs, "printed")
+}
+
+func TestNicholsTheExampleOfThePaper(t *testing.T) {
+	// One slot and a half, rounded down to one: half of what is set, and a third of what was asked for.
+	p := &nicholsPlan{Slots: []int{64}, Stride: 60}
+	c, err := nicholsRun(p, "scheme7-nomigration", 1, wheel.RoundDown, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if late := c.Late[96-64]; late != -32 {
+		t.Errorf("96 ticks in slots of 64, rounded down, expire %d ticks late, want 32 early", late)
+	}
+	if got := c.Boundary.OfRequested; math.Abs(got-63./127) > 1e-12 {
+		t.Errorf("the worst loses %v of its interval, want 63 ticks of 127", got)
+	}
+}
+
+// Rounding to the nearest in place of up would be found out.
+func TestNicholsFalsifier(t *testing.T) {
+	p := &nicholsPlan{Slots: []int{16}, Stride: 16}
+	results := studytest.Cells(t, nicholsCells(p))
+	for i := range results {
+		r := &results[i]
+		switch r.Rounding {
+		case "up":
+			r.Rounding = "nearest"
+		case "nearest":
+			r.Rounding = "up"
+		}
+	}
+	out := studytest.Judge(t, nicholsJudge, p, results)
+	studytest.Want(t, out, experiments.NotReproduced, "up-never-early", "others-early", "formulas", "loss-up", "loss-nearest")
+}
