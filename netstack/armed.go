@@ -7,15 +7,17 @@ import (
 	"tcpwheel/wheel"
 )
 
-// ArmedTimers are the timers of a kind that run for a connection: one, but for the retransmission timers of segments.
+// ArmedTimers describes a connection's running timers of one kind. Count is 1 except for segments'
+// retransmission timers.
 type ArmedTimers struct {
 	Kind       tcptimers.Kind
-	PerSegment bool // they are those of segments in flight, one each
+	PerSegment bool // each belongs to one segment in flight
 	Count      int
-	Deadline   wheel.Time // of the earliest: the tick at which it expires, as the stack's clock counts
+	Deadline   wheel.Time // earliest expiry, rounded to the tick, on the stack's clock
 }
 
-// Armed returns the timers that run for the connection, by kind. What is being sent while it runs may be missing.
+// Armed returns the connection's running timers by kind. While the connection runs, timers of
+// segments that are just being sent may be missing.
 func (e *Endpoint) Armed() (armed []ArmedTimers) {
 	s := e.shard
 	s.mu.Lock()
@@ -44,7 +46,7 @@ func (e *Endpoint) Armed() (armed []ArmedTimers) {
 	return armed
 }
 
-// deadline returns when a timer expires, and whether it runs. The lock is held.
+// deadline returns when a timer expires, and whether it runs. The caller holds the lock.
 func (s *shard) deadline(ref timerRef) (at wheel.Time, ok bool) {
 	if ref.timer == 0 || ref.state != timerRunning {
 		return 0, false
@@ -52,7 +54,8 @@ func (s *shard) deadline(ref timerRef) (at wheel.Time, ok bool) {
 	return s.wheel.Deadline(ref.timer)
 }
 
-// CountTimers returns the number of running timers of all connections of a stack. ok is false if the stack's TCP is another.
+// CountTimers returns the number of running timers of all connections of a stack. ok is false if
+// the stack's TCP is not this package's.
 func CountTimers(s *stack.Stack) (n int, ok bool) {
 	p, ok := s.TransportProtocolInstance(ProtocolNumber).(*protocol)
 	if !ok {

@@ -9,99 +9,102 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Cause is the timer that made segments of a packet leave. Times are those of the stack's clock: what its NowMonotonic counts.
+// Cause is the timer that caused segments of a packet. Times are on the stack's clock: the time
+// since NowMonotonic's zero.
 type Cause struct {
 	Kind       tcptimers.Kind
-	SYN        bool // what left is a SYN
-	PerSegment bool // the timer is that of one segment, and not the only one of its kind
+	SYN        bool // the timer retransmitted a SYN
+	PerSegment bool // one of several timers of its kind, one per segment
 
-	Armed    wheel.Time // when it was started, or moved, for the last time
-	Deadline wheel.Time // for when
-	Expired  wheel.Time // when its connection was told
+	Armed    wheel.Time // when the timer was last started or moved
+	Deadline wheel.Time // when it was set to expire
+	Expired  wheel.Time // when the connection was told
 
-	// The segments are those from First up to Last in the packet, counted from 0, of Of. A packet that the link does not have to
-	// cut is one segment.
+	// The packet has Segments segments; the timer caused those from First to Last, counted from 0. A
+	// packet that the link need not segment has one.
 	First, Last, Segments int
 }
 
-// Causes returns the timers that made a packet leave, in the order of its segments: none if something else did, or if the stack's TCP is
-// not made with Config.Causes. It is for links, in WritePackets.
+// Causes returns the timers that caused a packet, in the order of its segments. It returns nil if
+// anything else caused the packet, or if the stack's TCP was made without Config.Causes. Links call
+// it in WritePackets.
 func Causes(pkt *stack.PacketBuffer) []Cause {
-	if o, ok := pkt.Owner.(*timedOwner); ok {
+	if o, ok := pkt.Owner.(*causedOwner); ok {
 		return o.causes
 	}
 	return nil
 }
 
-// timedOwner is the owner of a packet that timers made leave. It stands for the endpoint's owner, root if there is none.
-type timedOwner struct {
-	of     tcpip.PacketOwner
+// causedOwner wraps the owner of a packet (nil is root) and carries the packet's causes.
+type causedOwner struct {
+	owner  tcpip.PacketOwner
 	causes []Cause
 }
 
-func (o *timedOwner) KUID() uint32 {
-	if o.of == nil {
+func (o *causedOwner) KUID() uint32 {
+	if o.owner == nil {
 		return 0
 	}
-	return o.of.KUID()
+	return o.owner.KUID()
 }
 
-func (o *timedOwner) KGID() uint32 {
-	if o.of == nil {
+func (o *causedOwner) KGID() uint32 {
+	if o.owner == nil {
 		return 0
 	}
-	return o.of.KGID()
+	return o.owner.KGID()
 }
 
-// timerStart is when a timer was started, and for when.
+// timerStart records when a timer was started and its deadline.
 type timerStart struct{ armed, deadline wheel.Time }
 
-// noteStart notes the start of a timer. The shard's lock is held.
-func (t *endpointTimers) noteStart(op *tcp.TimerOp, now wheel.Time) {
+// recordStart records the start of a timer. The caller holds the shard's lock.
+func (t *endpointTimers) recordStart(op *tcp.TimerOp, now wheel.Time) {
 	for int(op.Slot) >= len(t.starts) {
 		t.starts = append(t.starts, timerStart{})
 	}
 	t.starts[op.Slot] = timerStart{now, op.At}
 }
 
-// noteCause notes that a timer made the segments from the n-th on leave. It is called before the operations that its expiry has
-// caused are carried out.
-func (e *Endpoint) noteCause(p *pass, slot tcp.Slot, now wheel.Time, n int) {
-	if !e.p.causes || len(p.out.Segments) == n {
+// recordCause records that a timer caused the segments from index n on. Call it before the timer
+// operations of the expiry are applied.
+func (e *Endpoint) recordCause(s *scratch, slot tcp.Slot, now wheel.Time, n int) {
+	if !e.p.causes || len(s.out.Segments) == n {
 		return
 	}
-	c := Cause{Kind: slot.Kind(), PerSegment: slot.IsSegment(), Expired: now, First: n, Last: len(p.out.Segments) - 1}
-	c.SYN = p.out.Segments[n].Header.Flags.Has(tcp.SYN)
+	c := Cause{Kind: slot.Kind(), PerSegment: slot.IsSegment(), Expired: now, First: n, Last: len(s.out.Segments) - 1}
+	c.SYN = s.out.Segments[n].Header.Flags.Has(tcp.SYN)
 	e.shard.mu.Lock()
 	if t := e.timers; t != nil && int(slot) < len(t.starts) {
 		c.Armed, c.Deadline = t.starts[slot].armed, t.starts[slot].deadline
 	}
 	e.shard.mu.Unlock()
-	p.causes = append(p.causes, c)
+	s.causes = append(s.causes, c)
 }
 
-// owner returns the owner of the i-th packet: w's, with the timers that made it leave, if any did.
-func (p *pass) owner(i int, w *way) tcpip.PacketOwner {
-	if len(p.causes) == 0 {
-		return w.owner
+// packetOwner returns the owner of the i-th packet: params' owner, wrapped with the packet's causes
+// if it has any.
+func (s *scratch) packetOwner(i int, params *packetParams) tcpip.PacketOwner {
+	if len(s.causes) == 0 {
+		return params.owner
 	}
-	first, end := p.packets[i].first, len(p.out.Segments)
-	if i+1 < len(p.packets) {
-		end = p.packets[i+1].first
+	first, end := s.packets[i].first, len(s.out.Segments)
+	if i+1 < len(s.packets) {
+		end = s.packets[i+1].first
 	}
-	var o *timedOwner
-	for _, c := range p.causes {
+	var o *causedOwner
+	for _, c := range s.causes {
 		if c.Last < first || c.First >= end {
 			continue
 		}
 		if o == nil {
-			o = &timedOwner{of: w.owner}
+			o = &causedOwner{owner: params.owner}
 		}
 		c.First, c.Last, c.Segments = max(c.First-first, 0), min(c.Last, end-1)-first, end-first
 		o.causes = append(o.causes, c)
 	}
 	if o == nil {
-		return w.owner
+		return params.owner
 	}
 	return o
 }

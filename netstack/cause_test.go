@@ -150,10 +150,10 @@ func TestCausesAreAskedFor(t *testing.T) {
 
 // TestCausesOfSuperSegments: what timers made leave is told by the places of its segments in the packet.
 func TestCausesOfSuperSegments(t *testing.T) {
-	p := &pass{packets: []packet{{first: 0}, {first: 3}, {first: 4}}}
+	p := &scratch{packets: []packet{{first: 0}, {first: 3}, {first: 4}}}
 	p.out.Segments = make([]tcp.Outgoing, 7)
-	w := &way{owner: causeOwner{}}
-	if got := p.owner(0, w); got != w.owner {
+	w := &packetParams{owner: causeOwner{}}
+	if got := p.packetOwner(0, w); got != w.owner {
 		t.Errorf("owner %v without a timer, want the endpoint's", got)
 	}
 	p.causes = []Cause{{First: 1, Last: 4, Kind: tcptimers.TLP}, {First: 5, Last: 6}}
@@ -162,7 +162,7 @@ func TestCausesOfSuperSegments(t *testing.T) {
 		{{First: 0, Last: 0, Segments: 1, Kind: tcptimers.TLP}},
 		{{First: 0, Last: 0, Segments: 3, Kind: tcptimers.TLP}, {First: 1, Last: 2, Segments: 3}},
 	} {
-		owner := p.owner(i, w)
+		owner := p.packetOwner(i, w)
 		pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{})
 		pkt.Owner = owner
 		if got := Causes(pkt); !slices.Equal(got, want) || owner.KUID() != 1000 || owner.KGID() != 100 {

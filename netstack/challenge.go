@@ -9,26 +9,28 @@ import (
 	"tcpwheel/wheel"
 )
 
-// challengesPerSecond is about how many challenge ACKs a stack sends, as Linux did by default (tcp_challenge_ack_limit).
+// challengesPerSecond is the stack's average limit on challenge ACKs, Linux's old default
+// (tcp_challenge_ack_limit).
 const challengesPerSecond = 1000
 
-// challenges is the limit on the challenge ACKs of all connections of a stack. RFC 5961 §7 has it for the whole of it, since a limit for
-// each connection, or each processor, multiplies with them. The same seed and the same calls give the same answers.
-type challenges struct {
-	mu    sync.Mutex // taken last, behind an endpoint's lock
+// challengeLimiter limits the challenge ACKs of all connections of a stack. RFC 5961 §7 limits the
+// whole system: limits per connection or per CPU would add up. Equal seeds and calls give equal
+// answers.
+type challengeLimiter struct {
+	mu    sync.Mutex // taken last, after an endpoint's lock
 	limit *tcp.ChallengeLimiter
 }
 
-func newChallenges(seed uint64) *challenges {
+func newChallengeLimiter(seed uint64) *challengeLimiter {
 	l, err := tcp.NewChallengeLimiter(challengesPerSecond, time.Second, rand.New(rand.NewPCG(seed, 1)))
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	return &challenges{limit: l}
+	return &challengeLimiter{limit: l}
 }
 
 // Allow implements tcp.Limiter.
-func (c *challenges) Allow(now wheel.Time) bool {
+func (c *challengeLimiter) Allow(now wheel.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.limit.Allow(now)

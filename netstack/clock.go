@@ -11,37 +11,39 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Clock is a tcpip.Clock whose timers are kept in a timing wheel, for stack.Options.Clock of a whole gVisor stack, under
-// any transport protocol. VirtualClock is the one for tests and simulations.
+// Clock is a tcpip.Clock that keeps its timers in a timing wheel. Pass it as stack.Options.Clock;
+// it serves a whole gVisor stack with any transport protocol. VirtualClock is for tests and
+// simulations.
 //
-// A timer expires at the first tick not before its deadline, and never before: gVisor's TCP takes a timer that is early
-// for one that was put off, and starts it again. Ticks fall at the epoch and at all multiples of Tick since. Only expiry
-// is on ticks: Now and NowMonotonic are read from the machine's clock whole.
+// A timer expires at the first tick not before its deadline, never earlier: gVisor's TCP restarts a
+// timer that fires early. Ticks are at the epoch and at multiples of Tick after it. Only expiry is
+// on ticks: Now and NowMonotonic read the machine's clock exactly.
 //
-// The timers are those of tcpip.Timer, as gVisor's standard clock has them. A function runs in a goroutine that nothing
-// else waits for, so it may block, and may call any method of the clock and of its timers. Functions of one tick run in
-// no particular order. Stop that returns false does not wait for the function. Reset of a running timer moves it; Reset
-// of another starts it, while a run of the function that has begun goes on. A negative duration counts as 0, and 0
-// expires at the next tick, never inside the call.
+// The timers behave like those of gVisor's standard clock. Each function runs in a goroutine of its
+// own: it may block, and may call any method of the clock and its timers. Functions of one tick run
+// in no particular order. If Stop returns false, it does not wait for the function. Reset moves a
+// running timer and starts any other. A negative duration counts as 0, and 0 expires at the next
+// tick, never inside the call.
 //
-// While no timer runs the clock sleeps, and never wakes up by itself. Multiple goroutines may invoke its methods. A Clock
-// that is not closed is never collected, nor are the timers that run.
+// The clock sleeps while no timer runs. Multiple goroutines may invoke its methods. A Clock and its
+// running timers are not garbage-collected until Close.
 type Clock struct {
-	shards []*wheel.Realtime // of one epoch
+	shards []*wheel.Realtime // with one epoch
 }
 
-// ClockConfig are the parameters of a Clock. The zero value of each field stands for its default.
+// ClockConfig configures a Clock. The zero value of each field is its default.
 type ClockConfig struct {
-	// RealtimeConfig has the scheme, the tick and the rest of each wheel. The epoch, Alarm.Epoch, is where NowMonotonic
-	// is 0: the time of NewClock by default. Clocks of one epoch agree on NowMonotonic.
+	// RealtimeConfig has the scheme, the tick and the size of each wheel. Alarm.Epoch is the zero of
+	// NowMonotonic; the default is the time of NewClock. Clocks with one epoch agree on NowMonotonic.
 	//
-	// The scheme is scheme7 by default. A stack has many timers that are far away, such as keepalives, and a wheel that
-	// is full of them wakes its clock up T/M times per timer as a Scheme 6, and at most m times as a Scheme 7 (Appendix A
-	// of the paper). scheme6 costs less to start timers on, and is as quiet while up to 1024 of them run.
+	// The default scheme is scheme7. A stack has many distant timers, such as keepalives. Under Scheme
+	// 6 each wakes the clock T/M times, under Scheme 7 at most m times (Appendix A of the paper).
+	// scheme6 starts timers faster, and wakes up as seldom while at most 1024 of them run.
 	wheel.RealtimeConfig
 
-	// Shards is the number of wheels, 1 by default and at most 256. Each has a lock, a goroutine and wake-ups of its
-	// own: more let more processors start and stop timers at once, and share fewer wake-ups.
+	// Shards is the number of wheels, 1 to 256; the default is 1. Each has a lock, a goroutine and
+	// wake-ups of its own. With more, more CPUs can start and stop timers at once, but share fewer
+	// wake-ups.
 	Shards int
 }
 
@@ -49,8 +51,8 @@ const maxClockShards = 256
 
 var _ tcpip.Clock = (*Clock)(nil)
 
-// NewClock makes a Clock and starts its goroutines. Its error names the parameter, the value and the bound that it
-// breaks, or the system call that failed.
+// NewClock makes a Clock and starts its goroutines. The error names the parameter, its value and
+// the bound, or the system call that failed.
 func NewClock(cfg ClockConfig) (*Clock, error) {
 	if cfg.Shards == 0 {
 		cfg.Shards = 1
@@ -81,10 +83,10 @@ func (c *Clock) Now() time.Time { return time.Now() }
 // NowMonotonic returns the time since the epoch. It never steps back.
 func (c *Clock) NowMonotonic() tcpip.MonotonicTime { return monotonic(c.Time()) }
 
-// Time is NowMonotonic as the wheel writes it.
+// Time returns NowMonotonic as a wheel.Time.
 func (c *Clock) Time() wheel.Time { return c.shards[0].Now() }
 
-// AfterFunc calls f after d, at the next tick, in a goroutine that nothing else waits for.
+// AfterFunc calls f at the first tick after d, in a goroutine of its own.
 func (c *Clock) AfterFunc(d time.Duration, f func()) tcpip.Timer {
 	shard := c.shards[0]
 	if len(c.shards) > 1 {
@@ -96,7 +98,7 @@ func (c *Clock) AfterFunc(d time.Duration, f func()) tcpip.Timer {
 // Tick returns the granularity of the timers.
 func (c *Clock) Tick() time.Duration { return c.shards[0].Tick() }
 
-// Stats returns the counts of all shards.
+// Stats returns the sum of the counts of all shards.
 func (c *Clock) Stats() (sum wheel.RealtimeStats) {
 	for _, rt := range c.shards {
 		s := rt.Stats()
@@ -108,9 +110,9 @@ func (c *Clock) Stats() (sum wheel.RealtimeStats) {
 	return sum
 }
 
-// Close stops all timers and ends the goroutines of the clock, and returns when they have ended. Functions that have
-// begun run on, and may be the caller. A timer that is started after Close never expires; the time may still be read.
-// Close the stacks that use the clock first: they would wait for their timers in vain.
+// Close stops all timers, ends the clock's goroutines and waits for them. It does not wait for
+// timer functions, so one may call it. Timers started after Close never expire; the time can still
+// be read. Close the stacks that use the clock first: they would wait forever for their timers.
 func (c *Clock) Close() error {
 	var err error
 	for _, rt := range c.shards {
@@ -119,14 +121,14 @@ func (c *Clock) Close() error {
 	return err
 }
 
-// clockTimer is a timer of the wheel with the methods of tcpip.Timer. It is the same object, so that a timer costs one
-// allocation.
+// clockTimer adds tcpip.Timer's methods to the wheel's timer. As it is the same object, a timer
+// costs one allocation.
 type clockTimer wheel.RealtimeTimer
 
 func (t *clockTimer) Stop() bool            { return (*wheel.RealtimeTimer)(t).Stop() }
 func (t *clockTimer) Reset(d time.Duration) { (*wheel.RealtimeTimer)(t).Reset(d) }
 
-// monotonic writes t as gVisor does. MonotonicTime has no other constructor than Add.
+// monotonic converts t. MonotonicTime has no other constructor than Add.
 func monotonic(t wheel.Time) tcpip.MonotonicTime {
 	return tcpip.MonotonicTime{}.Add(time.Duration(t))
 }

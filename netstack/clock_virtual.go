@@ -11,61 +11,63 @@ import (
 	"tcpwheel/wheel"
 )
 
-// VirtualClock is a tcpip.Clock on which time passes only when its driver, one goroutine, says so: by Advance, Run or
-// Step. They run the functions of the timers that come due in the driver's goroutine, each to its end before the next,
-// earlier ticks first and, within a tick, in the order in which the timers were started. The time that a function sees
-// is the tick at which its timer was due. The same calls make the same runs.
+// VirtualClock is a tcpip.Clock whose time passes only in calls of its driver: Advance, Run and
+// Step. The driver is one goroutine. The calls run the functions of due timers in it, one after the
+// other: earlier ticks first, and within a tick in START order. A function sees the time of its
+// tick. Equal calls give equal runs.
 //
-// The timers are those of tcpip.Timer, as Clock has them, but for the goroutine. A function that runs does so without
-// any lock of the clock, and may start, stop and move all timers: one that it stops does not expire, even if it was due.
-// A timer of 0 or less expires at the next tick, in the same Advance if one is under way, and never inside AfterFunc or
-// Reset. A function must not wait for another one, and must not drive the clock: that panics.
+// The timers behave like Clock's, except that they share the driver's goroutine. A function runs
+// without a lock of the clock and may start, stop and move all timers. A timer that it stops does
+// not expire, even if it was due. A timer of 0 or less expires at the next tick, within the current
+// Advance if there is one, and never inside AfterFunc or Reset. A function must not wait for
+// another one. A function that drives the clock panics.
 //
-// Other goroutines may start, stop and move timers and read the time, but what they do is in no order. A stack with
-// goroutines of its own, as gVisor's TCP has them, stays deterministic if the driver waits for them after each event:
-// see SetSettle and Settle.
+// Other goroutines may start, stop and move timers and read the time, in no particular order.
+// Stacks with goroutines of their own, such as gVisor's TCP, stay deterministic if the driver waits
+// for them after each event: see SetSettle and Settle.
 //
-// A VirtualClock needs no Close: it owns nothing but memory.
+// A VirtualClock needs no Close.
 type VirtualClock struct {
 	epoch time.Time
 
 	mu       sync.Mutex
 	now      wheel.Time
 	wheel    wheel.Facility
-	timers   []*virtualTimer // by handle: the timers that run
+	timers   []*virtualTimer // running timers, by handle
 	onExpiry func(wheel.Timer)
 	due      *virtualTimer // the timer that expired last
 	settle   func()
 	driven   bool
 }
 
-// VirtualClockConfig are the parameters of a VirtualClock. The zero value of each field stands for its default.
+// VirtualClockConfig configures a VirtualClock. The zero value of each field is its default.
 type VirtualClockConfig struct {
-	// Scheme is the name of the scheme that keeps the timers: by default scheme3, a heap, which is the fastest with the
-	// few timers and the long silences of a simulation. With scheme6 and its relatives the order within a tick is
-	// deterministic but not always START order: see package wheel. It is not "runtime", which has a clock of its own.
+	// Scheme names the scheme that keeps the timers. The default is scheme3, a heap: it is the fastest
+	// with the few timers and long silences of a simulation. Under scheme6 and its relatives the order
+	// within a tick is deterministic, but not always START order: see package wheel. "runtime" is an
+	// error: it has a clock of its own.
 	Scheme string
 
-	// Tick is the granularity of the timers: 1 ns by default, which rounds nothing.
+	// Tick is the granularity of the timers. The default is 1 ns, which rounds nothing.
 	Tick time.Duration
 
-	// Slots and Levels are wheel.Config.Slots and wheel.Config.Levels.
+	// Slots and Levels are wheel.Config's. The default 0 is the scheme's.
 	Slots, Levels int
 
-	// Epoch is the time of day at which the clock begins: the beginning of 1970, UTC, by default. NowMonotonic begins
-	// at 0.
+	// Epoch is the time of day at which the clock starts. The default is 1 January 1970 UTC.
+	// NowMonotonic starts at 0.
 	Epoch time.Time
 }
 
 var _ tcpip.Clock = (*VirtualClock)(nil)
 
-// NewVirtualClock makes a VirtualClock. Its error names the parameter, the value and the bound that it breaks.
+// NewVirtualClock makes a VirtualClock. The error names the parameter, its value and the bound.
 func NewVirtualClock(cfg VirtualClockConfig) (*VirtualClock, error) {
 	if cfg.Scheme == "" {
 		cfg.Scheme = "scheme3"
 	}
 	if cfg.Scheme == "runtime" {
-		return nil, fmt.Errorf("netstack: virtual clock: scheme %q, want one without a clock of its own", cfg.Scheme)
+		return nil, fmt.Errorf("netstack: virtual clock: scheme %q has a clock of its own, want another", cfg.Scheme)
 	}
 	if cfg.Tick == 0 {
 		cfg.Tick = time.Nanosecond
@@ -82,27 +84,27 @@ func NewVirtualClock(cfg VirtualClockConfig) (*VirtualClock, error) {
 	return c, nil
 }
 
-// Now returns the epoch and the time since.
+// Now returns the epoch plus the time that has passed.
 func (c *VirtualClock) Now() time.Time { return c.epoch.Add(time.Duration(c.Time())) }
 
 // NowMonotonic returns the time since the epoch.
 func (c *VirtualClock) NowMonotonic() tcpip.MonotonicTime { return monotonic(c.Time()) }
 
-// Time is NowMonotonic as the wheel writes it.
+// Time returns NowMonotonic as a wheel.Time.
 func (c *VirtualClock) Time() wheel.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// AfterFunc has the driver call f after d.
+// AfterFunc lets the driver call f after d.
 func (c *VirtualClock) AfterFunc(d time.Duration, f func()) tcpip.Timer {
 	return c.start(d, f, time.Nanosecond)
 }
 
-// Coarse returns a view of the clock with the same time and coarser timers: they expire at multiples of tick since the
-// epoch, rounded up. So a stack may have coarse timers beside a peer and a network that have fine ones. It panics if
-// tick is below 1 ns.
+// Coarse returns a view of the clock with coarser timers: they expire at multiples of tick, rounded
+// up. So one stack can have coarse timers while its peer and the network have fine ones. It panics
+// if tick is below 1 ns.
 func (c *VirtualClock) Coarse(tick time.Duration) tcpip.Clock {
 	if tick < time.Nanosecond {
 		panic(fmt.Sprintf("BUG: netstack: coarse clock with a tick of %v, want at least 1ns", tick))
@@ -110,7 +112,7 @@ func (c *VirtualClock) Coarse(tick time.Duration) tcpip.Clock {
 	return &coarseClock{c, tick}
 }
 
-// NextExpiry returns the instant at which the next timer expires, and whether one runs.
+// NextExpiry returns the time at which the next timer expires, and whether one runs.
 func (c *VirtualClock) NextExpiry() (at wheel.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +127,7 @@ func (c *VirtualClock) Running() int {
 	return c.wheel.Len()
 }
 
-// start makes a timer that rounds to ticks of its own, and starts it.
+// start makes and starts a timer that rounds up to tick.
 func (c *VirtualClock) start(d time.Duration, f func(), tick time.Duration) tcpip.Timer {
 	if f == nil {
 		panic("BUG: netstack: timer with a nil function")
@@ -135,7 +137,7 @@ func (c *VirtualClock) start(d time.Duration, f func(), tick time.Duration) tcpi
 	return t
 }
 
-// release gives the record h back, and returns the timer that it stood for, which now does not run.
+// release frees record h and returns its timer, which no longer runs.
 func (c *VirtualClock) release(h wheel.Timer) *virtualTimer {
 	t := c.timers[h]
 	c.timers[h] = nil
@@ -144,7 +146,7 @@ func (c *VirtualClock) release(h wheel.Timer) *virtualTimer {
 	return t
 }
 
-// virtualTimer is a tcpip.Timer. It owns a record of the wheel only while it runs.
+// virtualTimer is a tcpip.Timer. It holds a record of the wheel only while it runs.
 type virtualTimer struct {
 	clock  *VirtualClock
 	f      func()
@@ -152,7 +154,7 @@ type virtualTimer struct {
 	handle wheel.Timer // 0 while it does not run; guarded by clock.mu
 }
 
-// Stop keeps the timer from expiring, and reports whether it did: false if it has expired or was stopped before.
+// Stop stops the timer. It returns false if the timer has expired or was stopped before.
 func (t *virtualTimer) Stop() bool {
 	c := t.clock
 	c.mu.Lock()
@@ -164,7 +166,7 @@ func (t *virtualTimer) Stop() bool {
 	return true
 }
 
-// Reset starts the timer to expire after d, as if it had just been made. A running one is moved.
+// Reset starts the timer to expire after d. A running timer is moved.
 func (t *virtualTimer) Reset(d time.Duration) {
 	c := t.clock
 	c.mu.Lock()
@@ -183,7 +185,7 @@ func (t *virtualTimer) Reset(d time.Duration) {
 	c.wheel.Schedule(t.handle, at)
 }
 
-// coarseClock is what Coarse returns.
+// coarseClock is the type of Coarse's result.
 type coarseClock struct {
 	*VirtualClock
 	tick time.Duration

@@ -1,65 +1,97 @@
-// Package netstack binds the TCP engine to gVisor's network stack: it is protocol 6 of a stack.Stack, in place of gVisor's own TCP.
+// Package netstack binds the TCP engine to gVisor's network stack: it is the stack's TCP (protocol
+// 6) in place of gVisor's own.
 //
 // # Usage
 //
+// Where a program names gVisor's package tcp, name this one. The whole swap is:
+//
+//	import tcp "tcpwheel/netstack" // was: "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+//
 //	s := stack.New(stack.Options{
 //		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},
-//		TransportProtocols: []stack.TransportProtocolFactory{netstack.NewProtocol},
+//		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocol},
 //	})
+//	f := tcp.NewForwarder(s, 0, 1024, func(r *tcp.ForwarderRequest) {
+//		var wq waiter.Queue
+//		ep, err := r.CreateEndpoint(&wq) // gonet.NewTCPConn(&wq, ep) or sockets.NewConn(s, &wq, ep)
+//		r.Complete(err != nil)
+//		...
+//	})
+//	s.SetTransportProtocolHandler(tcp.ProtocolNumber, f.HandlePacket)
+//	sack := tcpip.TCPSACKEnabled(true)
+//	s.SetTransportProtocolOption(tcp.ProtocolNumber, &sack)
 //
-// From then on programs that use the stack's endpoints, or gonet on top of them, run over this TCP. NewProtocolWith takes a
-// configuration: the timer policy, the congestion control, ECN, pacing. Endpoint.SetSocketConfig gives single sockets another.
+// Swap all of it: gVisor's tcp.NewForwarder panics on a stack whose TCP is this package's.
+// NewForwarder, Forwarder and ForwarderRequest have the shape of gVisor's. The other names that
+// programs use also exist here: NewProtocolCUBIC, EndpointState and its constants, Stats, the
+// default buffer sizes and times. NewProtocolProbe and the types that gVisor exports for its own
+// tests do not.
+//
+// Stack and socket options keep gVisor's names, meanings and defaults. Package sockets and gVisor's
+// gonet give net.Conn and net.Listener.
+//
+// NewProtocolWith takes a configuration: timer policy, congestion control, ECN, pacing.
+// Endpoint.SetSocketConfig configures a single socket.
 //
 // # Files
 //
-// Begin with protocol.go, what a stack is given, and endpoint.go, a socket; endpoint_run.go has the passes that are told of below.
+// Begin with protocol.go (what a stack is given), endpoint.go (a socket) and endpoint_run.go (its
+// steps).
 //
-//	endpoint_*.go, listener*.go  the calls of an endpoint; connections that nobody has accepted yet
+//	endpoint_*.go, listener*.go  the calls of an endpoint; connections before Accept
 //	inbox.go, segment.go, transmit.go, icmp.go
-//	                             what comes from the stack, and goes to it
-//	queue_*.go, recv_join.go     the octets that were written, and that have arrived
-//	shard.go, crew.go            timers of many connections; who runs those that would keep others waiting
+//	                             packets from and to the stack
+//	queue_*.go, recv_join.go     written and received data
+//	shard.go, worker_pool.go     timers of many connections; goroutines for bulk flows
 //	options*.go, protocol_options.go, socket_config.go
-//	                             gVisor's options, and those that are only ours
+//	                             gVisor's options, and this package's own
+//	compat.go                    the other names of gVisor's package tcp
 //	clock*.go, armed.go, cause.go
-//	                             the wheel as a stack's clock; which timers run, and which sent a packet
+//	                             the wheel as a clock; running timers and the packets they caused
 //
 // # Time
 //
-// All time comes from the stack's clock. What arrives is stamped when it arrives; timers expire on the ticks of the policy's wheel.
+// All time comes from the stack's clock. A segment is stamped when it arrives. Timers expire on the
+// ticks of the policy's wheel.
 //
 // # Concurrency
 //
-// Multiple goroutines may invoke the methods of endpoints. A connection has one lock and one baton, which is a count of work: whoever
-// raises it from 0 runs the connection until it is 0 again. A run is made of passes. In each, under the lock, the state machine is
-// told what has come from the network, which timers have expired, and what the application has done; what it wants sent and told is
-// carried out after the lock is released, still under the baton, which keeps the order on the wire. No lock is held while the stack or
-// the application is called, since many links deliver in the goroutine of the sender. There is no goroutine per connection.
+// Multiple goroutines may invoke the methods of endpoints. There is no goroutine per connection.
 //
-// A shard is a timing wheel with a short lock and one timer of the stack's clock for the next tick that matters. Connections are spread
-// over the shards. A timer that has expired is told to its connection, which looks whether it was stopped meanwhile.
+// A connection has one lock and one baton, which is a count of work. The goroutine that raises the
+// count from 0 runs the connection until it is 0 again, in steps. Under the lock a step feeds the
+// engine: received segments, expired timers, calls of the application. After the lock is released
+// it sends the engine's output and notifies the application. It still holds the baton, which keeps
+// the order on the wire. No lock is held while the stack or the application is called, as many
+// links deliver in the sender's goroutine.
+//
+// A shard is a timing wheel with a short lock, and one timer of the stack's clock for the next
+// wake-up. Connections are spread over the shards. An expired timer is a message to its connection,
+// which ignores it if the timer was stopped meanwhile.
 //
 // # Memory
 //
-// What the application has written is kept in views of chunks with counted references. Segments that are sent, and sent again, refer
-// to windows of them; and what has arrived is read from the chunks in which it came.
+// Written data is kept in reference-counted chunks. Segments and their retransmissions refer to
+// windows of them. Received data is read from the chunks it arrived in.
 //
-// # Options
+// # Differences from gVisor
 //
-// Options, errors, states and statistics are gVisor's, and tests run the same scripts with both TCPs. What differs on purpose:
+// Options, errors, states and statistics are gVisor's; tests run the same scripts with both TCPs.
+// These differences are deliberate:
 //
-//   - An accepted socket has all options of its listener, as in Linux, and not only some.
-//   - TCP_MAXSEG of a connection tells the MSS in use, as in Linux. TCP_WINDOW_CLAMP, TCP_QUICKACK and TCP_SYNCNT, which gVisor only keeps,
-//     take effect; TCP_SYNCNT from the next handshake on.
-//   - An ICMP message counts if it quotes a segment in flight (RFC 5927 §4.1), and the error queue is bounded.
-//   - An ACK that nobody waits for is dropped, and not answered by a RST, while the answer to a SYN cookie may have been lost for want of
-//     room in the queue for Accept: it may follow on that.
-//   - A connection that ends by keepalive, or half-open with its listener, tells its peer by a RST.
-//   - TIME-WAIT lasts four minutes at most, and the RTO a day, whatever the options say.
-//
-// SocketConfig is what a socket may have of its own beside gVisor's options: its timer policy, ECN, pacing.
+//   - The congestion control is CUBIC by default; gVisor's NewProtocol uses Reno.
+//   - An accepted socket inherits all options of its listener, as in Linux. gVisor's inherits some.
+//   - TCP_MAXSEG of a connection returns the MSS in use, as in Linux. TCP_WINDOW_CLAMP,
+//     TCP_QUICKACK and TCP_SYNCNT take effect (TCP_SYNCNT from the next handshake on); gVisor only
+//     stores them.
+//   - An ICMP message counts only if it quotes a segment in flight (RFC 5927 §4.1). The error queue
+//     is bounded.
+//   - If the ACK of a SYN cookie was dropped because the accept queue was full, later ACKs of no
+//     connection are dropped for a while, not reset: they may follow that ACK.
+//   - A connection that ends by keepalive, or half-open with its listener, sends a RST.
+//   - TIME-WAIT lasts at most four minutes and the RTO is at most a day, whatever the options say.
 //
 // # Limitations
 //
-// Urgent data is read in line. Stacks are not saved and restored.
+// Urgent data is read in line. Stacks cannot be saved and restored.
 package netstack

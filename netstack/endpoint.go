@@ -15,7 +15,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Endpoint is a TCP socket: one end of a connection, or a listener. Multiple goroutines may invoke its methods.
+// Endpoint is a TCP socket: one end of a connection, or a listener. Multiple goroutines may invoke
+// its methods.
 type Endpoint struct {
 	p     *protocol
 	shard *shard
@@ -23,93 +24,96 @@ type Endpoint struct {
 	ops   tcpip.SocketOptions
 	stats endpointStats
 
-	// The baton: how much work there is. Who raises it from 0 runs the connection.
+	// The baton: the amount of work. The goroutine that raises it from 0 runs the connection.
 	work    atomic.Int64
 	expired atomic.Bool     // timers have expired
-	bulk    atomic.Bool     // much is written and not acknowledged, and there is another processor
-	timers  *endpointTimers // under the shard's lock; nil is none
+	bulk    atomic.Bool     // much unacknowledged data, and more than one CPU
+	timers  *endpointTimers // guarded by the shard's lock; nil if no timer runs
 
-	inMu sync.Mutex // guards in
-	in   *inbox     // what waits for the next pass; nil is nothing
+	inboxMu sync.Mutex // guards inbox
+	inbox   *inbox     // input for the next step; nil if there is none
 
-	readMu sync.Mutex // is held by the one that reads, while it copies
+	readMu sync.Mutex // held by a reader while it copies
 
-	mu   sync.Mutex // guards all that follows; never held while the stack or the application is called
-	info ends
+	// Guards all fields that follow. It is never held while the stack or the application is called.
+	mu   sync.Mutex
+	info endpointInfo
 	opts *endpointOptions
 	phase
-	opening   opening
-	closed    bool  // the application has called Close
-	errs      uint8 // records in the error queue since it was empty
-	told      bool  // that it is connected, by Connect
-	noQuick   bool  // the connection knows that TCP_QUICKACK is off
-	queued    bool  // in the parent's queue
-	sndFull   bool  // somebody waits for room in snd
-	shutRead  bool  // Shutdown was called
-	shutWrite bool  // the same
+	opening         opening
+	closed          bool  // Close was called
+	queuedErrs      uint8 // records added since the error queue was empty
+	connectReported bool  // Connect has reported success
+	quickAckOff     bool  // the engine knows that TCP_QUICKACK is off
+	inAcceptQueue   bool  // the parent's accept queue holds it
+	writerWaits     bool  // a writer waits for room in snd
+	shutRead        bool  // reading was shut down
+	shutWrite       bool  // writing was shut down
 
-	fixedRecv bool // SO_RCVBUF was set: the buffer does not grow by itself
-	fixedSend bool // the same of SO_SNDBUF
-	cut       bool // the first view of rcv.ready was full until a part of it was read; readMu guards it
+	recvBufferFixed bool // SO_RCVBUF was set: the buffer does not grow
+	sendBufferFixed bool // SO_SNDBUF was set: the buffer does not grow
+	// A read has taken a part of the first view of rcv.ready, which was full. Guarded by readMu.
+	readSplitView bool
 
-	hardErr  tcpip.Error // why the connection ended, until somebody was told
+	hardErr  tcpip.Error // why the connection ended, until it is reported once
 	lastErr  tcpip.Error
 	listener *listener
-	parent   *listener // of a connection that nobody has accepted yet
-	bound    binding
-	gsoMax   uint32 // octets of the largest packet of several segments, for a link that cuts it; 0 if the link takes none such
+	parent   *listener // the listener, until Accept
+	reg      registration
+	maxGSO   uint32 // largest packet in bytes that the link segments (GSO); 0 without GSO
 
-	conn    tcp.Conn
-	now     wheel.Time  // the latest that conn was told
-	cookie  *tcp.Cookie // with opening == openCookie
-	todo    todo
-	route   *stack.Route
-	last    lastSent
-	snd     sendQueue
-	rcv     recvQueue
-	rcvUsed int // octets in rcv.ready, those included that are being read
+	conn     tcp.Conn
+	now      wheel.Time  // the latest time that conn was given
+	cookie   *tcp.Cookie // with opening == openingCookie
+	calls    pendingCalls
+	route    *stack.Route
+	lastSent lastSent
+	snd      sendQueue
+	rcv      recvQueue
+	rcvUsed  int // bytes in rcv.ready, and those being read
 }
 
-// phase is what an endpoint is.
+// phase is the stage of an endpoint's life.
 type phase uint8
 
 const (
 	phaseInitial phase = iota
 	phaseBound
 	phaseListen
-	phaseConnecting // Connect looks for a way and a port
-	phaseConn       // conn tells
+	phaseConnecting // Connect looks for a route and a port
+	phaseConn       // see conn.State()
 	phaseClosed
 	phaseError
 )
 
-// opening is how a connection begins, with the next pass.
+// opening is what the next step begins the connection with.
 type opening uint8
 
 const (
-	opened     opening = iota
-	openActive         // Connect
-	openSYN            // with the SYN that comes first
-	openCookie         // with the ACK that comes first
+	openingDone    opening = iota
+	openingConnect         // with Connect's SYN
+	openingSYN             // with the first SYN received
+	openingCookie          // with the first ACK received
 )
 
-// todo is what the application has done and the next pass tells the connection.
-type todo struct {
+// pendingCalls collects the application's calls for the next step.
+type pendingCalls struct {
 	wrote, consumed uint32
-	more            bool
-	flush           bool // tell of more, though nothing was written
-	options         bool // to be set anew
-	config          bool // the same for opts.own
-	control         bool // the same for the congestion control
-	resize          bool // the same for the receive buffer, when the connection is established
+	moreFollows     bool
+	flush           bool // report moreFollows though nothing was written
+	options         bool // socket options have changed
+	config          bool // opts.socketConfig has changed
+	control         bool // the congestion control has changed
+	resize          bool // the receive buffer has changed; applied once established
 	shutdown        bool
 	close           bool
 	linger0         bool // close with a RST
 	abort           bool
-	recycle         bool // TIME-WAIT ends, for a new incarnation
+	recycle         bool // end TIME-WAIT for a new incarnation
 }
 
-// lastSent is what the last segment with ACK said. In TIME-WAIT these are SND.NXT, RCV.NXT and TS.Recent.
+// lastSent holds the numbers of the last segment sent with ACK. In TIME-WAIT they are SND.NXT,
+// RCV.NXT and TS.Recent.
 type lastSent struct {
 	nxt, ack tcp.Seq
 	recent   uint32
@@ -124,8 +128,8 @@ var (
 
 func (p *protocol) newEndpoint(net tcpip.NetworkProtocolNumber, wq *waiter.Queue) *Endpoint {
 	e := &Endpoint{
-		p: p, wq: wq, shard: p.shards[int(p.next.Add(1))%len(p.shards)],
-		info: ends{NetProto: net},
+		p: p, wq: wq, shard: p.shards[int(p.nextShard.Add(1))%len(p.shards)],
+		info: endpointInfo{NetProto: net},
 	}
 	o := p.options()
 	e.opts = p.defaultOptions(&o)
@@ -134,7 +138,7 @@ func (p *protocol) newEndpoint(net tcpip.NetworkProtocolNumber, wq *waiter.Queue
 	e.ops.SetQuickAck(true)
 	e.ops.SetSendBufferSize(int64(o.send.Default), false)
 	e.ops.SetReceiveBufferSize(int64(o.recv.Default), false)
-	e.fixedRecv = false // setting the default is no choice of the application
+	e.recvBufferFixed = false // the default is no choice of the application
 	if o.delay {
 		e.ops.SetDelayOption(true)
 	}
@@ -144,7 +148,7 @@ func (p *protocol) newEndpoint(net tcpip.NetworkProtocolNumber, wq *waiter.Queue
 	return e
 }
 
-// state is State, under the lock.
+// state is State for callers that hold the lock.
 func (e *Endpoint) state() gtcp.EndpointState {
 	switch e.phase {
 	case phaseInitial:
@@ -160,13 +164,13 @@ func (e *Endpoint) state() gtcp.EndpointState {
 	case phaseError:
 		return gtcp.StateError
 	}
-	if e.opening == openActive {
+	if e.opening == openingConnect {
 		return gtcp.StateConnecting
 	}
 	return stateOf(e.conn.State())
 }
 
-// stateOf returns gVisor's number of a state.
+// stateOf returns gVisor's number for a state.
 func stateOf(s tcp.State) gtcp.EndpointState {
 	return [...]gtcp.EndpointState{
 		tcp.StateClosed: gtcp.StateClose, tcp.StateListen: gtcp.StateListen, tcp.StateSynSent: gtcp.StateSynSent,
@@ -176,12 +180,12 @@ func stateOf(s tcp.State) gtcp.EndpointState {
 	}[s]
 }
 
-// connected reports whether there is a connection whose handshake is over.
+// connected reports whether the handshake is complete.
 func (e *Endpoint) connected() bool {
 	return e.phase == phaseConn && e.conn.State() >= tcp.StateEstablished
 }
 
-// connecting reports whether there is one whose handshake is not.
+// connecting reports whether a handshake is under way.
 func (e *Endpoint) connecting() bool {
 	return e.phase == phaseConnecting || e.phase == phaseConn && !e.connected()
 }
@@ -193,7 +197,7 @@ func (e *Endpoint) takeHardErr() tcpip.Error {
 	return err
 }
 
-// State implements tcpip.Endpoint, in gVisor's numbers.
+// State implements tcpip.Endpoint. The numbers are gVisor's.
 func (e *Endpoint) State() uint32 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -206,7 +210,7 @@ func (e *Endpoint) Readiness(mask waiter.EventMask) (result waiter.EventMask) {
 	defer e.mu.Unlock()
 	switch {
 	case e.phase == phaseInitial || e.phase == phaseBound:
-		return waiter.EventHUp // so that a socket that lingers and was never connected blocks nobody
+		return waiter.EventHUp // so that SO_LINGER does not block a socket never connected
 	case e.phase == phaseListen:
 		if mask&waiter.ReadableEvents != 0 && e.listener.ready() {
 			result |= waiter.ReadableEvents
@@ -232,7 +236,7 @@ func (e *Endpoint) Readiness(mask waiter.EventMask) (result waiter.EventMask) {
 
 func (e *Endpoint) sndClosed() bool { return e.shutWrite }
 
-// rcvClosed reports whether nothing more will come.
+// rcvClosed reports whether no more data will arrive.
 func (e *Endpoint) rcvClosed() bool {
 	if e.shutRead {
 		return true
@@ -248,7 +252,7 @@ func (e *Endpoint) rcvClosed() bool {
 func (e *Endpoint) GetLocalAddress() (tcpip.FullAddress, tcpip.Error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return tcpip.FullAddress{Addr: e.info.ID.LocalAddress, Port: e.info.ID.LocalPort, NIC: e.bound.nic}, nil
+	return tcpip.FullAddress{Addr: e.info.ID.LocalAddress, Port: e.info.ID.LocalPort, NIC: e.reg.nic}, nil
 }
 
 // GetRemoteAddress implements tcpip.Endpoint.
@@ -262,24 +266,24 @@ func (e *Endpoint) GetRemoteAddress() (tcpip.FullAddress, tcpip.Error) {
 }
 
 func (e *Endpoint) remote() tcpip.FullAddress {
-	return tcpip.FullAddress{Addr: e.info.ID.RemoteAddress, Port: e.info.ID.RemotePort, NIC: e.bound.nic}
+	return tcpip.FullAddress{Addr: e.info.ID.RemoteAddress, Port: e.info.ID.RemotePort, NIC: e.reg.nic}
 }
 
 // Info implements tcpip.Endpoint.
 func (e *Endpoint) Info() tcpip.EndpointInfo {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.info.tell()
+	return e.info.transportInfo()
 }
 
-// ConnInfo returns what users of Linux's TCP_INFO expect.
+// ConnInfo returns the values of Linux's TCP_INFO and more.
 func (e *Endpoint) ConnInfo() tcp.Info {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.conn.Info(e.now)
 }
 
-// Stats implements tcpip.Endpoint. It is of gVisor's type.
+// Stats implements tcpip.Endpoint. Its type is gVisor's *tcp.Stats.
 func (e *Endpoint) Stats() tcpip.EndpointStats { return e.stats.all() }
 
 // SocketOptions implements tcpip.Endpoint.
@@ -289,19 +293,20 @@ func (e *Endpoint) SocketOptions() *tcpip.SocketOptions { return &e.ops }
 func (e *Endpoint) SetOwner(owner tcpip.PacketOwner) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.setQuietly(func(o *endpointOptions) { o.owner = owner })
+	e.editOptions(func(o *endpointOptions) { o.owner = owner })
 }
 
-// ModerateRecvBuf implements tcpip.Endpoint. What was read is known from Read.
+// ModerateRecvBuf implements tcpip.Endpoint. It does nothing: Read reports what was read.
 func (*Endpoint) ModerateRecvBuf(int) {}
 
-// Wait implements stack.TransportEndpoint. It waits until nobody runs the connection, so that all has left that was to be sent, but not
-// for longer than a second: it may be the one who runs it that waits.
+// Wait implements stack.TransportEndpoint. It returns when no goroutine runs the connection, so
+// that all output has left, or after a second: the goroutine that runs it may be the one that
+// waits.
 func (e *Endpoint) Wait() {
 	for end := time.Now().Add(time.Second); e.work.Load() != 0 && time.Now().Before(end); {
 		time.Sleep(50 * time.Microsecond)
 	}
 }
 
-// isIPv6 reports whether the route is one of IPv6.
+// isIPv6 reports whether the route's network protocol is IPv6.
 func isIPv6(r *stack.Route) bool { return r.NetProto() == header.IPv6ProtocolNumber }

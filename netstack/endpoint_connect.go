@@ -16,7 +16,7 @@ const hungUp = waiter.EventHUp | waiter.EventErr | waiter.ReadableEvents | waite
 // Bind implements tcpip.Endpoint.
 func (e *Endpoint) Bind(addr tcpip.FullAddress) tcpip.Error {
 	e.mu.Lock()
-	defer e.mu.Unlock() // the tables of ports call nobody
+	defer e.mu.Unlock() // the port tables call no one back
 	return e.bindLocked(addr)
 }
 
@@ -25,13 +25,13 @@ func (e *Endpoint) bindLocked(addr tcpip.FullAddress) tcpip.Error {
 		return &tcpip.ErrAlreadyBound{}
 	}
 	asked := addr.Addr
-	e.info.bind = &asked
-	addr, net, err := e.info.tell().AddrNetProtoLocked(addr, e.ops.GetV6Only(), true)
+	e.info.bindAddr = &asked
+	addr, net, err := e.info.transportInfo().AddrNetProtoLocked(addr, e.ops.GetV6Only(), true)
 	if err != nil {
 		return err
 	}
-	b := binding{
-		nets: network(net), flags: e.opts.flags, device: tcpip.NICID(e.ops.GetBindToDevice()), any: addr.Addr.Len() == 0,
+	b := registration{
+		nets: network(net), flags: e.opts.flags, device: tcpip.NICID(e.ops.GetBindToDevice()), anyAddr: addr.Addr.Len() == 0,
 	}
 	if net == header.IPv6ProtocolNumber && !e.ops.GetV6Only() && addr.Addr == (tcpip.Address{}) && e.p.stack.CheckNetworkProtocol(header.IPv4ProtocolNumber) {
 		b.nets = bothVersions
@@ -53,9 +53,9 @@ func (e *Endpoint) bindLocked(addr tcpip.FullAddress) tcpip.Error {
 		e.p.stats.FailedPortReservations.Increment()
 		return err
 	}
-	b.reserved = true
+	b.portReserved = true
 	id.LocalPort = port
-	e.bound, e.info.ID, e.phase = b, id, phaseBound
+	e.reg, e.info.ID, e.phase = b, id, phaseBound
 	return nil
 }
 
@@ -73,10 +73,10 @@ func (e *Endpoint) Connect(addr tcpip.FullAddress) tcpip.Error {
 func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 	e.mu.Lock()
 	was := e.phase
-	if e.connected() && !e.told {
-		e.told = true
+	if e.connected() && !e.connectReported {
+		e.connectReported = true
 		e.mu.Unlock()
-		return nil // as connect(2) on a socket that does not block, when it is asked again
+		return nil // like connect(2) repeated on a non-blocking socket
 	}
 	addr, net, nic, err := e.mayConnect(addr)
 	if err != nil {
@@ -84,70 +84,88 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 		return err
 	}
 	e.phase = phaseConnecting
-	id, b, flags, device := e.info.ID, e.bound, e.opts.flags, tcpip.NICID(e.ops.GetBindToDevice())
+	id, bound := e.info.ID, e.reg
+	b := bound
+	if id.LocalPort == 0 {
+		b = registration{peerOnly: true, flags: e.opts.flags, device: tcpip.NICID(e.ops.GetBindToDevice())}
+	}
 	e.mu.Unlock()
 
-	bound, at := b, id
-	fail := func(err tcpip.Error) tcpip.Error {
-		e.mu.Lock()
-		e.phase = was
-		closed := e.closed
-		e.mu.Unlock()
-		if closed {
-			e.giveUp(bound, at)
-		}
-		return err
-	}
 	r, err := e.p.stack.FindRoute(nic, id.LocalAddress, addr.Addr, net, false)
 	if err != nil {
-		return fail(err)
+		return e.connectFailed(was, bound, id, err)
 	}
-	both := b.nets == bothVersions
-	id.LocalAddress, id.RemoteAddress, id.RemotePort = r.LocalAddress(), r.RemoteAddress(), addr.Port
-	if id.LocalPort != 0 {
-		err = e.p.stack.RegisterTransportEndpoint(network(net).list(), ProtocolNumber, id, e, b.flags, b.device)
-	} else {
-		b = binding{nets: network(net), toPeer: true, flags: flags, device: device}
-		id.LocalPort, err = e.pickPort(id, b, r.NICID())
-		b.reserved = err == nil
-	}
-	if err != nil {
-		r.Release()
-		if _, ok := err.(*tcpip.ErrPortInUse); ok {
-			err = &tcpip.ErrBadLocalAddress{}
-		}
-		return fail(err)
-	}
+	peer := id
+	peer.LocalAddress, peer.RemoteAddress, peer.RemotePort = r.LocalAddress(), r.RemoteAddress(), addr.Port
 	b.nic = nic
-	if both {
-		// A socket bound to any address has the port for both versions of IP, of which it needs one.
-		other := b
-		if other.nets = onlyV4; network(net) == onlyV4 {
-			other.nets = onlyV6
-		}
-		e.p.stack.ReleasePort(other.reservation(&id))
+	if err := e.registerActive(&b, &peer, network(net), r.NICID()); err != nil {
+		r.Release()
+		return e.connectFailed(was, bound, id, err)
 	}
-	b.nets, b.registered = network(net), true
 
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
-		e.giveUp(b, id)
+		e.unregister(b, peer)
 		r.Release()
 		return &tcpip.ErrAborted{}
 	}
-	e.bound, e.info.ID, e.info.RegisterNICID = b, id, nic
+	e.reg, e.info.ID, e.info.RegisterNICID = b, peer, nic
 	e.setRoute(r)
 	e.initConn(0, 0)
-	e.phase, e.opening = phaseConn, openActive
+	e.phase, e.opening = phaseConn, openingConnect
 	e.mu.Unlock()
 	e.kick()
 	return &tcpip.ErrConnectStarted{}
 }
 
-// mayConnect returns where the endpoint is to connect to, or why it may not.
+// connectFailed returns the endpoint to phase was. If the endpoint was closed meanwhile, it releases
+// the port that Bind had reserved.
+func (e *Endpoint) connectFailed(was phase, bound registration, id stack.TransportEndpointID, err tcpip.Error) tcpip.Error {
+	e.mu.Lock()
+	e.phase = was
+	closed := e.closed
+	e.mu.Unlock()
+	if closed {
+		e.unregister(bound, id)
+	}
+	return err
+}
+
+// registerActive registers the endpoint for a connection to the peer in id, and updates b. If id has
+// no local port, it picks one.
+func (e *Endpoint) registerActive(b *registration, id *stack.TransportEndpointID, net networks, nic tcpip.NICID) tcpip.Error {
+	both := b.nets == bothVersions
+	b.nets = net
+	var err tcpip.Error
+	if id.LocalPort != 0 {
+		err = e.p.stack.RegisterTransportEndpoint(net.list(), ProtocolNumber, *id, e, b.flags, b.device)
+	} else {
+		id.LocalPort, err = e.pickPort(*id, *b, nic)
+		b.portReserved = err == nil
+	}
+	if _, inUse := err.(*tcpip.ErrPortInUse); inUse {
+		return &tcpip.ErrBadLocalAddress{}
+	}
+	if err != nil {
+		return err
+	}
+	b.registered = true
+	if both {
+		// A socket bound to any address holds the port for both IP versions, but needs one.
+		other := *b
+		if other.nets = onlyV4; net == onlyV4 {
+			other.nets = onlyV6
+		}
+		e.p.stack.ReleasePort(other.reservation(id))
+	}
+	return nil
+}
+
+// mayConnect returns the destination, network protocol and NIC of a Connect, or why the endpoint
+// may not connect.
 func (e *Endpoint) mayConnect(addr tcpip.FullAddress) (to tcpip.FullAddress, net tcpip.NetworkProtocolNumber, nic tcpip.NICID, err tcpip.Error) {
-	to, net, err = e.info.tell().AddrNetProtoLocked(addr, e.ops.GetV6Only(), false)
+	to, net, err = e.info.transportInfo().AddrNetProtoLocked(addr, e.ops.GetV6Only(), false)
 	if err != nil {
 		return to, net, 0, err
 	}
@@ -158,11 +176,11 @@ func (e *Endpoint) mayConnect(addr tcpip.FullAddress) (to tcpip.FullAddress, net
 	case e.connecting():
 		return to, net, 0, &tcpip.ErrAlreadyConnecting{}
 	case e.phase == phaseBound:
-		if e.bound.nic != 0 {
-			if nic != 0 && nic != e.bound.nic {
+		if e.reg.nic != 0 {
+			if nic != 0 && nic != e.reg.nic {
 				return to, net, 0, &tcpip.ErrHostUnreachable{}
 			}
-			nic = e.bound.nic
+			nic = e.reg.nic
 		}
 	case e.phase == phaseError:
 		if err := e.takeHardErr(); err != nil {
@@ -176,10 +194,10 @@ func (e *Endpoint) mayConnect(addr tcpip.FullAddress) (to tcpip.FullAddress, net
 }
 
 // pickPort reserves an ephemeral port and registers the endpoint there.
-func (e *Endpoint) pickPort(id stack.TransportEndpointID, b binding, nic tcpip.NICID) (uint16, tcpip.Error) {
+func (e *Endpoint) pickPort(id stack.TransportEndpointID, b registration, nic tcpip.NICID) (uint16, tcpip.Error) {
 	st := e.p.stack
 	same := id.LocalAddress == id.RemoteAddress
-	reuse := e.p.reuses(id)
+	reuse := e.p.reusesTimeWait(id)
 	port, err := st.PickEphemeralPort(st.SecureRNG(), func(port uint16) (bool, tcpip.Error) {
 		if same && port == id.RemotePort {
 			return false, nil // it would connect to itself
@@ -210,8 +228,8 @@ func (e *Endpoint) pickPort(id stack.TransportEndpointID, b binding, nic tcpip.N
 	return port, err
 }
 
-// reuses reports whether a port may be used again whose connection is in TIME-WAIT.
-func (p *protocol) reuses(id stack.TransportEndpointID) bool {
+// reusesTimeWait reports whether a port whose connection is in TIME-WAIT may be reused.
+func (p *protocol) reusesTimeWait(id stack.TransportEndpointID) bool {
 	switch p.options().timeWaitReuse {
 	case tcpip.TCPTimeWaitReuseGlobal:
 		return true
@@ -225,7 +243,8 @@ func (p *protocol) reuses(id stack.TransportEndpointID) bool {
 	return false
 }
 
-// endTimeWait ends a connection that has been in TIME-WAIT for a second at least, and reports whether it did.
+// endTimeWait ends a connection that has been in TIME-WAIT for at least a second. It reports
+// whether it did.
 func (p *protocol) endTimeWait(net tcpip.NetworkProtocolNumber, id stack.TransportEndpointID, nic tcpip.NICID) bool {
 	old, ok := p.stack.FindTransportEndpoint(net, ProtocolNumber, id, nic).(*Endpoint)
 	if !ok {
@@ -235,7 +254,7 @@ func (p *protocol) endTimeWait(net tcpip.NetworkProtocolNumber, id stack.Transpo
 	old.mu.Lock()
 	ok = old.phase == phaseConn && old.conn.State() == tcp.StateTimeWait && now.Sub(old.now) >= time.Second
 	if ok {
-		old.todo.recycle = true
+		old.calls.recycle = true
 	}
 	old.mu.Unlock()
 	if ok {
@@ -244,21 +263,21 @@ func (p *protocol) endTimeWait(net tcpip.NetworkProtocolNumber, id stack.Transpo
 	return ok
 }
 
-// initConn makes the connection between the ends of e.info.ID over e.route. Its initial sequence number is iss; or, if that is 0, of the
-// secret's choice, after least if that is not 0.
+// initConn initialises the engine's connection for e.info.ID over e.route. The initial sequence
+// number is iss; if that is 0, the secret chooses one, after least if that is not 0.
 func (e *Endpoint) initConn(iss, least tcp.Seq) {
 	id := e.info.ID
-	local, remote := end(id.LocalAddress, id.LocalPort), end(id.RemoteAddress, id.RemotePort)
-	now := e.at(e.p.now())
+	local, remote := addrPort(id.LocalAddress, id.LocalPort), addrPort(id.RemoteAddress, id.RemotePort)
+	now := e.advanceTime(e.p.now())
 	if iss == 0 {
 		iss = e.p.secret.ISN(now, local, remote)
 	}
 	if least != 0 && !iss.After(least) {
-		const gap = 65535 + 2 // Linux's, tcp_timewait_state_process
+		const gap = 65535 + 2 // as in Linux's tcp_timewait_state_process
 		iss = least.Add(gap)
 	}
 	socket := e.opts.socket(&e.ops)
-	cfg := e.p.config(e.opts, e.fixedRecv, socket, e.recvBuffer())
+	cfg := e.p.config(e.opts, e.recvBufferFixed, socket, e.recvBuffer())
 	e.conn.Init(cfg, e.path(), iss, e.p.secret.TimestampOffset(local, remote))
 }
 
@@ -268,7 +287,7 @@ func (*Endpoint) Disconnect() tcpip.Error { return &tcpip.ErrNotSupported{} }
 // Close implements tcpip.Endpoint.
 func (e *Endpoint) Close() { e.close(false) }
 
-// Abort implements stack.TransportEndpoint: the connection ends with a RST.
+// Abort implements stack.TransportEndpoint. It ends the connection with a RST.
 func (e *Endpoint) Abort() { e.close(true) }
 
 func (e *Endpoint) close(abort bool) {
@@ -279,43 +298,43 @@ func (e *Endpoint) close(abort bool) {
 	}
 	first := !e.closed
 	e.closed = true
-	b, id, l := e.bound, e.info.ID, e.listener
+	b, id, l := e.reg, e.info.ID, e.listener
 	switch e.phase {
 	case phaseConn:
 		linger := e.ops.GetLinger()
-		e.todo.close = e.todo.close || first
-		e.todo.linger0 = linger.Enabled && linger.Timeout == 0
+		e.calls.close = e.calls.close || first
+		e.calls.linger0 = linger.Enabled && linger.Timeout == 0
 		if e.conn.State() <= tcp.StateSynReceived {
-			abort = true // the handshake is given up
+			abort = true // the handshake is abandoned
 		}
-		e.todo.abort = e.todo.abort || abort
+		e.calls.abort = e.calls.abort || abort
 		if abort {
 			e.hardErr = &tcpip.ErrAborted{}
 		}
 		e.shutRead, e.shutWrite = true, true
 		e.mu.Unlock()
 		e.kick()
-		// What was not read is dropped after the connection has been told of the close, so that it answers with a RST.
+		// Unread data is dropped only now: the engine must see it to answer Close with a RST.
 		e.mu.Lock()
 		e.rcv.drop()
 		e.rcvUsed = 0
 		e.mu.Unlock()
 		e.wq.Notify(waiter.ReadableEvents | waiter.WritableEvents)
 		return
-	case phaseConnecting: // Connect finds out
+	case phaseConnecting: // Connect will notice
 		e.mu.Unlock()
 		return
 	case phaseInitial, phaseBound, phaseListen:
 		e.phase = phaseClosed
-		e.bound.reserved, e.bound.registered = false, false
+		e.reg.portReserved, e.reg.registered = false, false
 	case phaseClosed, phaseError:
-		b = binding{}
+		b = registration{}
 	}
 	e.rcv.drop()
 	e.rcvUsed = 0
 	e.dropErrors()
 	e.mu.Unlock()
-	e.giveUp(b, id)
+	e.unregister(b, id)
 	if l != nil {
 		l.close()
 	}

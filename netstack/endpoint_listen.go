@@ -21,7 +21,7 @@ func (e *Endpoint) listen(backlog int) tcpip.Error {
 	switch e.phase {
 	case phaseListen:
 		defer e.mu.Unlock()
-		return e.listener.again(backlog)
+		return e.listener.relisten(backlog)
 	case phaseInitial:
 		if err := e.bindLocked(tcpip.FullAddress{}); err != nil {
 			e.mu.Unlock()
@@ -34,29 +34,29 @@ func (e *Endpoint) listen(backlog int) tcpip.Error {
 		return &tcpip.ErrInvalidEndpointState{}
 	}
 	e.phase = phaseListen
-	e.listener = &listener{e: e, backlog: backlog, halfOpen: make(map[*Endpoint]pending)}
-	b, id := e.bound, e.info.ID
+	e.listener = &listener{e: e, backlog: backlog, halfOpen: make(map[*Endpoint]halfOpenEntry)}
+	b, id := e.reg, e.info.ID
 	e.mu.Unlock()
 	err := e.p.stack.RegisterTransportEndpoint(b.nets.list(), ProtocolNumber, id, e, b.flags, b.device)
 	e.mu.Lock()
 	switch {
 	case err != nil:
 		e.phase = phaseClosed
-		e.bound.reserved = false
+		e.reg.portReserved = false
 	case e.closed:
-		b.registered, b.reserved = true, false // Close has given the port back
+		b.registered, b.portReserved = true, false // Close has released the port
 		err = &tcpip.ErrInvalidEndpointState{}
 	default:
-		e.bound.registered = true
+		e.reg.registered = true
 	}
 	e.mu.Unlock()
 	if err != nil {
-		e.giveUp(b, id)
+		e.unregister(b, id)
 	}
 	return err
 }
 
-// listening returns the listener, nil if the endpoint is none.
+// listening returns the listener, or nil if the endpoint does not listen.
 func (e *Endpoint) listening() *listener {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -73,7 +73,7 @@ func (e *Endpoint) Accept(peer *tcpip.FullAddress) (tcpip.Endpoint, *waiter.Queu
 		return nil, nil, &tcpip.ErrInvalidEndpointState{}
 	}
 	l.mu.Lock()
-	if l.shut || l.closed {
+	if l.shutDown || l.closed {
 		l.mu.Unlock()
 		return nil, nil, &tcpip.ErrInvalidEndpointState{}
 	}
@@ -96,7 +96,8 @@ func (e *Endpoint) Accept(peer *tcpip.FullAddress) (tcpip.Endpoint, *waiter.Queu
 	return c, c.wq, nil
 }
 
-// shutdownListener ends listening for reading: what waits is reset, and what comes refused. The caller holds the lock.
+// shutdownListener ends listening if flags include reading: it resets the waiting connections and
+// refuses new ones. The caller holds the lock.
 func (e *Endpoint) shutdownListener(flags tcpip.ShutdownFlags) tcpip.Error {
 	l := e.listener
 	e.mu.Unlock()
@@ -104,15 +105,15 @@ func (e *Endpoint) shutdownListener(flags tcpip.ShutdownFlags) tcpip.Error {
 		return nil
 	}
 	l.mu.Lock()
-	l.shut = true
+	l.shutDown = true
 	l.mu.Unlock()
-	l.reset()
+	l.abortAll()
 	e.wq.Notify(hungUp)
 	return nil
 }
 
-// reincarnate ends a connection in TIME-WAIT for a SYN that may do so, and hands the SYN to whoever listens. If nobody does, nothing
-// happens. It is called under the baton.
+// reincarnate ends TIME-WAIT for a SYN of a new incarnation and gives the SYN to the listener.
+// Without a listener it does nothing. The caller holds the baton.
 func (e *Endpoint) reincarnate(seg *segment) {
 	pkt := seg.pkt
 	if pkt == nil {
@@ -128,19 +129,19 @@ func (e *Endpoint) reincarnate(seg *segment) {
 	}
 	if l := le.listening(); l != nil {
 		e.mu.Lock()
-		e.todo.recycle = true
+		e.calls.recycle = true
 		e.mu.Unlock()
-		p := e.shard.borrow()
-		e.pass(p, nil)
-		e.p.count(p, e)
-		e.shard.giveBack(p)
+		p := e.shard.borrowScratch()
+		e.step(p, nil)
+		e.p.addCounters(p, e)
+		e.shard.returnScratch(p)
 		next := *seg
 		next.pkt = nil // the payload of a SYN is not kept
 		le.listenInput(l, id, &next, pkt)
 	}
 }
 
-// inherit takes the options of the listener, whose lock is held.
+// inherit copies the options of the listener, whose lock the caller holds.
 func (e *Endpoint) inherit(l *Endpoint) {
 	e.opts = l.opts
 	e.ops.SetV6Only(l.ops.GetV6Only())
@@ -151,10 +152,10 @@ func (e *Endpoint) inherit(l *Endpoint) {
 	e.ops.SetMark(l.ops.GetMark())
 	e.ops.SetSendBufferSize(l.ops.GetSendBufferSize(), false)
 	e.ops.SetReceiveBufferSize(l.ops.GetReceiveBufferSize(), false)
-	e.fixedRecv, e.fixedSend = l.fixedRecv, l.fixedSend
-	e.info.bind = l.info.bind
-	if own := e.opts.own; own != nil {
-		// The wheels have been made when the listener was configured.
+	e.recvBufferFixed, e.sendBufferFixed = l.recvBufferFixed, l.sendBufferFixed
+	e.info.bindAddr = l.info.bindAddr
+	if own := e.opts.socketConfig; own != nil {
+		// The wheels exist since the listener was configured.
 		e.shard, _ = e.p.shardFor(&own.Policy)
 	}
 }

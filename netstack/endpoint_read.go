@@ -10,7 +10,7 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// Read implements tcpip.Endpoint. No lock but that of other readers is held while dst is written to.
+// Read implements tcpip.Endpoint. While it writes to dst it holds no lock except the readers'.
 func (e *Endpoint) Read(dst io.Writer, opts tcpip.ReadOptions) (tcpip.ReadResult, tcpip.Error) {
 	e.readMu.Lock()
 	defer e.readMu.Unlock()
@@ -26,7 +26,7 @@ func (e *Endpoint) Read(dst io.Writer, opts tcpip.ReadOptions) (tcpip.ReadResult
 	if opts.Peek {
 		b = e.rcv.ready.Clone()
 	} else {
-		b = e.rcv.ready // what is left goes back
+		b = e.rcv.ready // putBack returns the rest
 		e.rcv.ready = buffer.Buffer{}
 	}
 	e.mu.Unlock()
@@ -43,12 +43,12 @@ func (e *Endpoint) Read(dst io.Writer, opts tcpip.ReadOptions) (tcpip.ReadResult
 	return tcpip.ReadResult{Count: n, Total: n}, nil
 }
 
-// putBack returns what was not read, of which the first n octets were.
+// putBack returns the unread part of b, whose first n bytes were read.
 func (e *Endpoint) putBack(b *buffer.Buffer, n int) {
-	e.wasRead(b, n)
+	e.releaseRead(b, n)
 	e.mu.Lock()
 	kick := n > 0 && e.phase == phaseConn
-	if e.rcvUsed == 0 { // the endpoint was closed, or ended its reading, meanwhile
+	if e.rcvUsed == 0 { // the endpoint was closed, or stopped reading
 		e.mu.Unlock()
 		b.Release()
 		return
@@ -57,8 +57,8 @@ func (e *Endpoint) putBack(b *buffer.Buffer, n int) {
 	b.Merge(&e.rcv.ready)
 	e.rcv.ready = *b
 	if kick {
-		e.todo.consumed += uint32(n)
-		kick = e.windowMatters()
+		e.calls.consumed += uint32(n)
+		kick = e.windowMayOpen()
 	}
 	e.mu.Unlock()
 	if kick {
@@ -66,26 +66,28 @@ func (e *Endpoint) putBack(b *buffer.Buffer, n int) {
 	}
 }
 
-// windowMatters reports whether what was read since the connection was last told may open its window: it is not told of each octet.
-func (e *Endpoint) windowMatters() bool {
-	return e.todo.consumed >= 1024 || e.rcvUsed == 0
+// windowMayOpen reports whether the bytes read since the last step may open the window. The engine
+// does not hear of each byte.
+func (e *Endpoint) windowMayOpen() bool {
+	return e.calls.consumed >= 1024 || e.rcvUsed == 0
 }
 
-// growRecv has SO_RCVBUF follow the buffer that the connection has given itself: as much as it offers may come at once.
-func (e *Endpoint) growRecv() {
-	if n := int64(e.conn.RecvBuffer()); !e.fixedRecv && n > e.ops.GetReceiveBufferSize() {
+// growRecvBuffer lets SO_RCVBUF follow the engine's receive buffer: what the window offers may
+// arrive at once.
+func (e *Endpoint) growRecvBuffer() {
+	if n := int64(e.conn.RecvBuffer()); !e.recvBufferFixed && n > e.ops.GetReceiveBufferSize() {
 		e.ops.SetReceiveBufferSize(n, false)
 	}
 }
 
-// checkRead returns why nothing can be read, nil if something can.
+// checkRead returns why nothing can be read, or nil.
 func (e *Endpoint) checkRead() tcpip.Error {
 	if e.rcvUsed > 0 {
 		return nil
 	}
 	switch s := e.state(); {
 	case s == gtcp.StateSynSent:
-		return &tcpip.ErrWouldBlock{} // a socket that does not block may connect, and then block in reading
+		return &tcpip.ErrWouldBlock{} // a non-blocking socket may connect and then block in a read
 	case s == gtcp.StateError:
 		if err := e.takeHardErr(); err != nil {
 			return err
@@ -107,9 +109,9 @@ func (e *Endpoint) Shutdown(flags tcpip.ShutdownFlags) tcpip.Error {
 	e.mu.Lock()
 	switch {
 	case e.connecting():
-		// As gVisor has it: the socket fails, which closing one that connects does not.
+		// As in gVisor, the socket fails; closing a connecting socket does not set an error.
 		e.hardErr = &tcpip.ErrConnectionReset{}
-		e.todo.abort = true
+		e.calls.abort = true
 		e.mu.Unlock()
 		e.kick()
 		return nil
@@ -128,7 +130,7 @@ func (e *Endpoint) Shutdown(flags tcpip.ShutdownFlags) tcpip.Error {
 	return err
 }
 
-// shutdown notes which directions of a connection are closed.
+// shutdown records which directions are shut down.
 func (e *Endpoint) shutdown(flags tcpip.ShutdownFlags) (mask eventMask, err tcpip.Error) {
 	already := e.sndClosed()
 	e.shutRead = e.shutRead || flags&tcpip.ShutdownRead != 0
@@ -138,9 +140,9 @@ func (e *Endpoint) shutdown(flags tcpip.ShutdownFlags) (mask eventMask, err tcpi
 		if !e.sndClosed() {
 			mask |= readHangUp
 		} else if e.rcvUsed > 0 {
-			// What nobody will read: the peer learns by a RST.
+			// The data will never be read: the peer gets a RST.
 			e.hardErr = &tcpip.ErrConnectionAborted{}
-			e.todo.abort = true
+			e.calls.abort = true
 			return mask | writable, nil
 		}
 	}
@@ -151,7 +153,7 @@ func (e *Endpoint) shutdown(flags tcpip.ShutdownFlags) (mask eventMask, err tcpi
 			}
 			return mask, nil
 		}
-		e.todo.shutdown = true
+		e.calls.shutdown = true
 		mask |= writable
 	}
 	return mask, nil

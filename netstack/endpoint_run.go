@@ -3,7 +3,6 @@ package netstack
 import (
 	"time"
 
-	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	"gvisor.dev/gvisor/pkg/waiter"
@@ -12,37 +11,40 @@ import (
 	"tcpwheel/wheel"
 )
 
-// kick announces work. Whoever finds the baton free runs the connection for all.
+// kick announces work. The goroutine that raises the work count from 0 holds the baton: it runs the
+// connection until no work is left, also the work that others announce meanwhile.
 func (e *Endpoint) kick() {
 	if e.work.Add(1) == 1 {
 		e.run(nil)
 	}
 }
 
-// hand announces work as kick does, and has the crew run the connection, so that its caller need not wait for the device.
-func (e *Endpoint) hand() {
+// kickAsync announces work like kick, but the worker pool runs the connection. The caller does not
+// wait for the device.
+func (e *Endpoint) kickAsync() {
 	if e.work.Add(1) == 1 {
-		e.p.crew.add(e)
+		e.p.workers.add(e)
 	}
 }
 
-// run makes passes until there is no work left. first is a segment that has not waited, nil if there is none. If that takes long, it has
-// the crew go on: its caller, who reads from a device or the application's, has more to do.
+// run runs steps until no work is left. first is a segment that has not been in the inbox; nil is
+// none. After timeSlice the worker pool takes over: the caller reads a device or is the application,
+// and has other things to do.
 func (e *Endpoint) run(first *segment) {
-	if e.runFor(turn, first) {
-		e.p.crew.add(e)
+	if e.runFor(timeSlice, first) {
+		e.p.workers.add(e)
 	}
 }
 
-// runFor makes passes until there is no work left, or the time is over, and reports whether there is some. Then its caller has the baton
-// still.
+// runFor runs steps until no work is left or d is over. It reports whether work is left; the caller
+// then still holds the baton.
 func (e *Endpoint) runFor(d time.Duration, first *segment) bool {
-	p := e.shard.borrow()
-	defer e.finish(p)
+	s := e.shard.borrowScratch()
+	defer e.returnScratch(s)
 	start := wheel.Time(-1)
 	for {
 		n := e.work.Load()
-		e.pass(p, first)
+		e.step(s, first)
 		first = nil
 		if e.work.Add(-n) == 0 {
 			return false
@@ -55,107 +57,143 @@ func (e *Endpoint) runFor(d time.Duration, first *segment) bool {
 	}
 }
 
-// finish gives a pass back.
-func (e *Endpoint) finish(p *pass) {
-	e.p.count(p, e)
-	e.shard.giveBack(p)
+// returnScratch adds up what the steps have counted and returns the scratch space to the shard.
+func (e *Endpoint) returnScratch(s *scratch) {
+	e.p.addCounters(s, e)
+	e.shard.returnScratch(s)
 }
 
-// pass tells the connection all that has happened, and carries out what it wants.
-func (e *Endpoint) pass(p *pass, first *segment) {
-	p.in = p.in[:0]
-	if first != nil {
-		p.in = append(p.in, *first)
-	}
-	icmp := e.takeIn(p)
-
-	o := &p.out
+// step feeds the engine everything that has happened, under the lock. Then it carries out the
+// engine's output without the lock. The caller holds the baton.
+func (e *Endpoint) step(s *scratch, first *segment) {
+	icmp := e.takeInbox(s, first)
 	e.mu.Lock()
-	if e.phase != phaseConn {
+	if e.phase == phaseConn {
+		var r stepResult
+		e.runEngine(s, icmp, &r)
+		e.mu.Unlock()
+		e.publish(s, &r)
+	} else {
 		ended := e.phase == phaseClosed || e.phase == phaseError
 		e.mu.Unlock()
 		if ended {
-			e.tooLate(p.in)
+			e.answerAfterClose(s.in)
 		}
 		for i := range icmp {
 			icmp[i].release()
 		}
-		p.letGo()
-		return
 	}
-	o.MaxBurst = e.mostInOne()
-	before, counted, unacked := e.conn.State(), p.before(), e.snd.size() > 0
-	if len(p.in) > 0 {
-		e.noticeQuickAck(o)
+	s.releaseSegments()
+}
+
+// stepResult is what publish needs to know about the part of the step under the lock.
+type stepResult struct {
+	before, after tcp.State
+	phase         phase
+	ended         bool // the connection has ended
+	timedOut      bool // because the peer did not answer
+	mask          waiter.EventMask
+	parent        *listener // of a connection that nobody has accepted yet, if its state has changed
+	queue         bool      // it enters the parent's accept queue
+	nextSYN       *segment  // a SYN of the next incarnation, which ends TIME-WAIT
+	route         *stack.Route
+	params        packetParams
+}
+
+// runEngine feeds the engine segments, ICMP messages, expired timers and the application's calls. It
+// builds the packets to send, but does not send them. The caller holds the lock.
+func (e *Endpoint) runEngine(s *scratch, icmp []icmpMessage, r *stepResult) {
+	o := &s.out
+	o.MaxBurst = e.maxPacketPayload()
+	counted, unacked := s.snapshot(), e.snd.size() > 0
+	r.before = e.conn.State()
+	if len(s.in) > 0 {
+		e.pollQuickAck(o)
 	}
-	var after *segment // a SYN that is for the next incarnation
-	for i := range p.in {
-		if e.input(&p.in[i], o) {
-			after = &p.in[i]
-			break
-		}
-		p.in[i].release() // so that who reads it at once has it alone
-	}
-	now := e.at(e.p.now())
+	r.nextSYN = e.inputAll(s)
+	now := e.advanceTime(e.p.now())
 	for i := range icmp {
-		e.takeICMP(now, &icmp[i], o)
+		e.handleICMP(now, &icmp[i], o)
 	}
 	if e.expired.Swap(false) {
-		e.expire(now, p)
+		e.expireTimers(now, s)
 	}
-	e.do(now, o)
+	e.applyCalls(now, o)
 
-	e.gather(p)
-	e.snd.release(min(e.conn.Acked(), e.snd.end), e.gsoMax > 0) // such a link has written a packet when it returns
+	e.buildPackets(s)
+	// A link with GSO has written a packet when WritePacket returns, so no clone is left.
+	e.snd.release(min(e.conn.Acked(), e.snd.end), e.maxGSO > 0)
 	if bulk := e.p.parallel && e.snd.size() > 2*pieceSize; bulk != e.bulk.Load() {
 		e.bulk.Store(bulk)
 	}
 	if len(o.Timers) > 0 {
 		e.shard.apply(e, o.Timers)
 	}
-	if e.p.verify {
-		e.verify()
+	if e.p.checkInvariants {
+		e.checkInvariants()
 	}
-	state := e.conn.State()
-	events := o.Events
-	timedOut := o.Counters.TCPAbortOnTimeout != counted.ends
-	p.adjust(counted, before, e.conn.SlowStart(), timedOut && unacked)
-	mask, ended := e.take(events, before, timedOut)
-	phase := e.phase
-	parent, queue := e.parent, false
-	if parent != nil && events&(tcp.EventConnected|tcp.EventClosed) != 0 {
-		queue = events.Has(tcp.EventConnected) && !e.queued
-		e.queued = e.queued || queue
-		if ended {
-			e.parent = nil
-		}
-	}
-	route, way := e.route, e.way()
-	e.mu.Unlock()
-
-	e.p.countState(before, state)
-	e.transmit(p, route, way)
-	o.Reset()
-	p.causes = p.causes[:0]
-	if ended {
-		e.p.countEnd(before, phase, timedOut)
-		e.cleanUp()
-	}
-	if parent != nil {
-		parent.follow(e, queue, ended)
-	}
-	if mask != 0 {
-		e.wq.Notify(mask)
-	}
-	if after != nil {
-		e.reincarnate(after)
-	}
-	p.letGo()
+	r.after = e.conn.State()
+	r.timedOut = o.Counters.TCPAbortOnTimeout != counted.abortsOnTimeout
+	s.adjust(counted, r.before, e.conn.SlowStart(), r.timedOut && unacked)
+	r.mask, r.ended = e.handleEvents(o.Events, r.before, r.timedOut)
+	r.phase = e.phase
+	r.parent, r.queue = e.followedBy(o.Events, r.ended)
+	r.route, r.params = e.route, e.packetParams()
 }
 
-// tooLate answers segments that came when the connection had just ended, as if they had found nobody: on a link that delivers at once,
-// the challenge ACK that answers a RST comes before the endpoint is unregistered.
-func (e *Endpoint) tooLate(in []segment) {
+// inputAll feeds the engine the step's segments. It stops at a SYN that ends TIME-WAIT, and returns
+// it.
+func (e *Endpoint) inputAll(s *scratch) *segment {
+	for i := range s.in {
+		if e.input(&s.in[i], &s.out) {
+			return &s.in[i]
+		}
+		s.in[i].release() // so that the reader owns the chunk alone
+	}
+	return nil
+}
+
+// followedBy returns the listener that must hear of the step's events, and whether the connection
+// enters its accept queue.
+func (e *Endpoint) followedBy(events tcp.Events, ended bool) (parent *listener, queue bool) {
+	if e.parent == nil || events&(tcp.EventConnected|tcp.EventClosed) == 0 {
+		return e.parent, false
+	}
+	parent = e.parent
+	queue = events.Has(tcp.EventConnected) && !e.inAcceptQueue
+	e.inAcceptQueue = e.inAcceptQueue || queue
+	if ended {
+		e.parent = nil
+	}
+	return parent, queue
+}
+
+// publish sends the step's packets and notifies the application and the listener. The caller holds
+// the baton and no lock.
+func (e *Endpoint) publish(s *scratch, r *stepResult) {
+	e.p.countState(r.before, r.after)
+	e.transmit(s, r.route, &r.params)
+	s.out.Reset()
+	s.causes = s.causes[:0]
+	if r.ended {
+		e.p.countEnd(r.before, r.phase, r.timedOut)
+		e.releaseResources()
+	}
+	if r.parent != nil {
+		r.parent.childChanged(e, r.queue, r.ended)
+	}
+	if r.mask != 0 {
+		e.wq.Notify(r.mask)
+	}
+	if r.nextSYN != nil {
+		e.reincarnate(r.nextSYN)
+	}
+}
+
+// answerAfterClose answers segments that arrived just after the connection ended, as if no endpoint
+// existed. On a link that delivers at once, the challenge ACK that answers a RST arrives before the
+// endpoint is unregistered.
+func (e *Endpoint) answerAfterClose(in []segment) {
 	if len(in) == 0 {
 		return
 	}
@@ -163,138 +201,130 @@ func (e *Endpoint) tooLate(in []segment) {
 	id, nic, net := e.info.ID, e.info.RegisterNICID, e.info.NetProto
 	e.mu.Unlock()
 	if id.RemoteAddress.BitLen() == header.IPv4AddressSizeBits {
-		net = header.IPv4ProtocolNumber // on a socket of IPv6, too
+		net = header.IPv4ProtocolNumber // also on an IPv6 socket
 	}
 	from := stack.NewPacketBuffer(stack.PacketBufferOptions{})
 	defer from.DecRef()
 	from.NICID, from.NetworkProtocolNumber = nic, net
 	for i := range in {
-		s := &in[i]
-		if s.header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) == tcp.SYN {
-			e.reincarnate(s)
+		seg := &in[i]
+		if seg.isSYN() {
+			e.reincarnate(seg)
 			continue
 		}
-		e.p.refuse(id, s, from)
+		e.p.resetStray(id, seg, from)
 	}
 }
 
-// letGo gives back the packets of the segments that are left.
-func (p *pass) letGo() {
-	for i := range p.in {
-		p.in[i].release()
-	}
-	clear(p.in)
-	if cap(p.in) > 1024 {
-		p.in = nil
-	}
-}
-
-// at takes the time. One that is earlier than one seen before counts as no time passing.
-func (e *Endpoint) at(now wheel.Time) wheel.Time {
+// advanceTime advances the connection's time to now and returns it. A now earlier than one seen
+// before counts as no time passing.
+func (e *Endpoint) advanceTime(now wheel.Time) wheel.Time {
 	e.now = max(e.now, now)
 	return e.now
 }
 
-// input tells the connection of a segment. It reports true for a SYN that ends TIME-WAIT, which is for whoever listens.
-func (e *Endpoint) input(s *segment, o *tcp.Output) (after bool) {
-	now := e.at(s.at)
-	in := s.inbound()
+// input feeds the engine a segment. It returns true for a SYN that ends TIME-WAIT: the listener gets
+// that SYN.
+func (e *Endpoint) input(seg *segment, o *tcp.Output) (nextIncarnation bool) {
+	now := e.advanceTime(seg.arrived)
+	in := seg.inbound()
 	o.Counters.InSegs++
-	if e.opening == opened && e.parent != nil && !e.queued && e.parent.holds(e, s, now, o) {
+	if e.opening == openingDone && e.parent != nil && !e.inAcceptQueue && e.parent.dropsACK(e, seg, now, o) {
 		return false
 	}
 	switch {
-	case e.opening == openSYN && s.header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) == tcp.SYN:
-		e.opening = opened
+	case e.opening == openingSYN && seg.isSYN():
+		e.opening = openingDone
 		e.conn.Accept(now, &in, o)
 		return false
-	case e.opening == openCookie:
-		e.opening = opened
+	case e.opening == openingCookie:
+		e.opening = openingDone
 		c := e.cookie
 		e.cookie = nil
-		v := e.conn.AcceptCookie(now, &in, *c, o)
-		e.rcv.keep(e, s, v)
+		e.acceptPayload(seg, e.conn.AcceptCookie(now, &in, *c, o))
 		return false
-	case e.opening != opened:
-		return false // it came before the SYN has left
+	case e.opening != openingDone:
+		return false // it arrived before our SYN has left
 	}
-	if e.conn.State() == tcp.StateTimeWait && s.header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) == tcp.SYN && e.last.newIncarnation(&s.header) {
-		s.afterTimeWait, s.leastISS = true, e.last.nxt
+	if e.conn.State() == tcp.StateTimeWait && seg.isSYN() && e.lastSent.newIncarnation(&seg.header) {
+		seg.afterTimeWait, seg.leastISS = true, e.lastSent.nxt
 		return true
 	}
-	e.rcv.keep(e, s, e.conn.Input(now, &in, o))
+	e.acceptPayload(seg, e.conn.Input(now, &in, o))
 	return false
 }
 
-// keep takes from a segment what the verdict says, unless the endpoint is closed. After Shutdown alone it can still be read, as with gVisor's
-// TCP and Linux's.
-func (q *recvQueue) keep(e *Endpoint, s *segment, v tcp.Disposition) {
-	if v.Len == 0 && v.InOrder == 0 {
+// acceptPayload queues the part of a segment's payload that the engine accepts. A closed endpoint
+// drops it. After Shutdown alone it can still be read, as with gVisor's TCP and Linux's.
+func (e *Endpoint) acceptPayload(seg *segment, d tcp.Disposition) {
+	if d.Len == 0 && d.InOrder == 0 {
 		return
 	}
+	q := &e.rcv
 	before := q.end
-	q.insert(s.pkt, v)
+	q.insert(seg.pkt, d)
 	n := uint32(q.end - before)
 	if e.closed {
-		// Nobody will read it: the window opens at once.
+		// No reader will come: the window opens at once.
 		q.ready.Truncate(q.ready.Size() - int64(n))
-		e.todo.consumed += n
+		e.calls.consumed += n
 		return
 	}
 	e.rcvUsed += int(n)
 }
 
-// expire tells the connection of timers that have expired and were not stopped since.
-func (e *Endpoint) expire(now wheel.Time, p *pass) {
-	o := &p.out
+// expireTimers reports to the engine the timers that have expired and were not stopped since.
+func (e *Endpoint) expireTimers(now wheel.Time, s *scratch) {
+	o := &s.out
 	for {
-		slot, ok := e.shard.takeFired(e, o.Timers)
+		slot, ok := e.shard.nextFired(e, o.Timers)
 		o.Timers = o.Timers[:0]
 		if !ok {
 			return
 		}
 		n := len(o.Segments)
 		e.conn.Expire(now, slot, o)
-		e.noteCause(p, slot, now, n)
+		e.recordCause(s, slot, now, n)
 	}
 }
 
-// mostWrote is how many octets that the application has written the connection is told of in one pass, where each segment is a packet.
-const mostWrote = 2 * pieceSize
+// maxWrotePerStep is the number of written bytes that one step reports to the engine, on a link
+// without GSO.
+const maxWrotePerStep = 2 * pieceSize
 
-// do tells the connection what the application has done.
-func (e *Endpoint) do(now wheel.Time, o *tcp.Output) {
-	t := e.todo
-	e.todo = todo{}
-	if e.opening == openActive {
-		e.opening = opened
+// applyCalls reports to the engine what the application has done since the last step.
+func (e *Endpoint) applyCalls(now wheel.Time, o *tcp.Output) {
+	t := e.calls
+	e.calls = pendingCalls{}
+	if e.opening == openingConnect {
+		e.opening = openingDone
 		e.conn.Connect(now, o)
 	}
 	if t.config || t.control || t.options || t.resize {
-		e.change(now, t, o)
+		e.applyOptionCalls(now, t, o)
 	}
 	if t.consumed > 0 {
 		e.conn.Consumed(now, t.consumed, o)
-		e.growRecv()
+		e.growRecvBuffer()
 	}
-	if rest := t.wrote - min(t.wrote, mostWrote); rest > 0 && e.gsoMax == 0 && !t.abort {
-		// The rest is for another pass, and so is what was done after the writes.
-		e.conn.Wrote(now, mostWrote, tcp.WriteMore, o)
+	if rest := t.wrote - min(t.wrote, maxWrotePerStep); rest > 0 && e.maxGSO == 0 && !t.abort {
+		// The next step reports the rest, and the calls made after the writes.
+		e.conn.Wrote(now, maxWrotePerStep, tcp.WriteMore, o)
 		t.wrote, t.options, t.consumed = rest, false, 0
-		e.todo = t
+		e.calls = t
 		e.work.Add(1)
 		return
 	}
 	if t.wrote > 0 || t.flush {
 		var flags tcp.WriteFlags
-		if t.more {
+		if t.moreFollows {
 			flags = tcp.WriteMore
 		}
 		e.conn.Wrote(now, t.wrote, flags, o)
 	}
 	switch {
-	case (t.abort || t.close) && e.opening != opened:
-		o.Events |= tcp.EventClosed // it had not begun
+	case (t.abort || t.close) && e.opening != openingDone:
+		o.Events |= tcp.EventClosed // the connection had not begun
 	case t.recycle:
 		o.Counters.TWRecycled++
 		e.conn.Abort(now, o)
@@ -309,9 +339,9 @@ func (e *Endpoint) do(now wheel.Time, o *tcp.Output) {
 	}
 }
 
-// take notes what has happened to a connection that was in the state before, and returns what the application is to be told. ended is true
-// when the connection is no longer there.
-func (e *Endpoint) take(events tcp.Events, before tcp.State, timedOut bool) (mask waiter.EventMask, ended bool) {
+// handleEvents returns the events to notify the application of, and whether the connection has
+// ended. before is the connection's state at the beginning of the step.
+func (e *Endpoint) handleEvents(events tcp.Events, before tcp.State, timedOut bool) (mask waiter.EventMask, ended bool) {
 	if events.Has(tcp.EventConnected) {
 		mask |= waiter.WritableEvents
 	}
@@ -321,18 +351,18 @@ func (e *Endpoint) take(events tcp.Events, before tcp.State, timedOut bool) (mas
 	if events.Has(tcp.EventPeerClosed) {
 		mask |= waiter.ReadableEvents | waiter.EventRdHUp
 	}
-	if e.sndFull && e.snd.size() < e.growSend()/2 {
-		// Only when half of the buffer is free, so that writers do not wake up for each ACK.
-		e.sndFull = false
+	if e.writerWaits && e.snd.size() < e.growSendBuffer()/2 {
+		// Writers wait until half of the buffer is free, so that not each ACK wakes them up.
+		e.writerWaits = false
 		mask |= waiter.WritableEvents
 	}
 	if before != tcp.StateTimeWait && e.conn.State() == tcp.StateTimeWait {
-		mask |= hungUp // nothing passes in either direction
+		mask |= hungUp // both directions are closed
 	}
 	if !events.Has(tcp.EventClosed) {
 		return mask, false
 	}
-	e.end(before, timedOut)
+	e.recordEnd(before, timedOut)
 	e.snd.drop()
 	if e.closed {
 		e.rcv.drop()
@@ -340,89 +370,4 @@ func (e *Endpoint) take(events tcp.Events, before tcp.State, timedOut bool) (mas
 		e.dropErrors()
 	}
 	return mask | hungUp, true
-}
-
-// end notes why the connection has ended, as gVisor's TCP tells it.
-func (e *Endpoint) end(before tcp.State, timedOut bool) {
-	e.phase = phaseClosed
-	err, ok := e.conn.Err().(tcp.Error)
-	switch {
-	case !ok, before == tcp.StateTimeWait && e.hardErr == nil:
-		return // well, or for its next incarnation
-	case err == tcp.ErrReset && before == tcp.StateCloseWait:
-		// Linux's EPIPE: the peer, which has closed, does not want to hear more.
-		e.hardErr = &tcpip.ErrAborted{}
-		return
-	}
-	e.phase = phaseError
-	if e.hardErr == nil {
-		e.hardErr = errorOf(err)
-	}
-	switch {
-	case timedOut:
-		// What ICMP has said, unless somebody knows of it already, comes first.
-		if e.hardErr = e.lastErr; e.hardErr == nil {
-			e.hardErr = &tcpip.ErrTimeout{}
-		}
-		e.lastErr = &tcpip.ErrTimeout{}
-	case before < tcp.StateEstablished:
-		e.lastErr = e.hardErr
-	}
-}
-
-// errorOf returns gVisor's error for one of the engine's.
-func errorOf(err tcp.Error) tcpip.Error {
-	switch err {
-	case tcp.ErrReset, tcp.ErrProtocol:
-		return &tcpip.ErrConnectionReset{}
-	case tcp.ErrRefused, tcp.ErrPortUnreachable:
-		return &tcpip.ErrConnectionRefused{}
-	case tcp.ErrTimeout:
-		return &tcpip.ErrTimeout{}
-	case tcp.ErrHostUnreachable:
-		return &tcpip.ErrHostUnreachable{}
-	case tcp.ErrNetUnreachable:
-		return &tcpip.ErrNetworkUnreachable{}
-	case tcp.ErrAborted:
-		return &tcpip.ErrConnectionAborted{}
-	case tcp.ErrMessageSize:
-		return &tcpip.ErrMessageTooLong{}
-	}
-	return nil
-}
-
-// cleanUp gives back what the endpoint has of the stack's. It is called under the baton, when the connection is no longer there.
-func (e *Endpoint) cleanUp() {
-	e.shard.mu.Lock()
-	e.shard.release(e)
-	e.shard.mu.Unlock()
-	e.mu.Lock()
-	b, id, r := e.bound, e.info.ID, e.route
-	e.bound.reserved, e.bound.registered, e.route = false, false, nil
-	e.mu.Unlock()
-	e.giveUp(b, id)
-	if r != nil {
-		r.Release()
-	}
-}
-
-// giveUp unregisters the endpoint and gives its port back.
-func (e *Endpoint) giveUp(b binding, id stack.TransportEndpointID) {
-	if b.registered {
-		e.p.stack.UnregisterTransportEndpoint(b.nets.list(), ProtocolNumber, id, e, b.flags, b.device)
-	}
-	if b.reserved {
-		e.p.stack.ReleasePort(b.reservation(&id))
-	}
-}
-
-// newIncarnation reports whether a SYN to a connection in TIME-WAIT can only be of a new incarnation, as Linux decides it.
-//
-// RFC 6191 §2: with timestamps on both, a SYN with a later timestamp than the last one that was received; with the same timestamp, or
-// none on one of them, one with a sequence number beyond the last one that was received.
-func (l *lastSent) newIncarnation(h *tcp.Header) bool {
-	if l.stamped && h.Options.HasTimestamps && h.Options.TSVal != l.recent {
-		return int32(h.Options.TSVal-l.recent) > 0
-	}
-	return h.Seq.After(l.ack)
 }

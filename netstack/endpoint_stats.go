@@ -6,14 +6,14 @@ import (
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 )
 
-// endpointStats are an endpoint's statistics. Most endpoints count nothing but segments: the others, of gVisor's type, are made when one
-// of them is first counted, or somebody asks for them.
+// endpointStats holds the statistics of an endpoint. Most endpoints count only segments. The
+// others, in gVisor's type, are allocated when one of them is first counted or read.
 type endpointStats struct {
-	received, sent atomic.Uint64 // segments that all does not have yet
+	received, sent atomic.Uint64 // segments not counted in rest
 	rest           atomic.Pointer[gtcp.Stats]
 }
 
-// more returns the statistics other than the segments, to be counted in.
+// more returns the statistics other than segments.
 func (s *endpointStats) more() *gtcp.Stats {
 	if all := s.rest.Load(); all != nil {
 		return all
@@ -22,7 +22,8 @@ func (s *endpointStats) more() *gtcp.Stats {
 	return s.rest.Load()
 }
 
-// all returns all statistics. From then on segments are counted there, so that who has asked once sees them.
+// all returns all statistics. From then on segments are counted there too, so the caller sees later
+// ones.
 func (s *endpointStats) all() *gtcp.Stats {
 	all := s.more()
 	all.SegmentsReceived.IncrementBy(s.received.Swap(0))

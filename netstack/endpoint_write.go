@@ -18,18 +18,18 @@ const (
 	readHangUp = waiter.EventRdHUp
 )
 
-// pieceSize is how many octets of a long write are copied before the connection is told of them.
+// pieceSize is the part of a long write, in bytes, that is copied before the engine hears of it.
 const pieceSize = buffer.MaxChunkSize
 
-// Write implements tcpip.Endpoint. No lock is held while p is read. An atomic write takes as much as there is room for, in one piece, and
-// all that it has read, even if other writers have taken the room meanwhile. Any other long one is taken in pieces, which are sent while
-// those behind them are copied.
+// Write implements tcpip.Endpoint. It holds no lock while it reads p. An atomic write takes in one
+// piece as much as there is room for, even if other writers use the room meanwhile. Other long
+// writes are split into pieces: one is sent while the next is copied.
 func (e *Endpoint) Write(p tcpip.Payloader, opts tcpip.WriteOptions) (int64, tcpip.Error) {
 	e.mu.Lock()
 	room, err := e.room()
 	left := min(p.Len(), room)
 	if err == nil && left == room {
-		e.sndFull = true
+		e.writerWaits = true
 	}
 	e.mu.Unlock()
 	if err != nil || left == 0 {
@@ -49,7 +49,7 @@ func (e *Endpoint) Write(p tcpip.Payloader, opts tcpip.WriteOptions) (int64, tcp
 				return 0, err
 			}
 			if left > 0 {
-				e.noMore(opts.More)
+				e.endWrite(opts.More)
 			}
 			break
 		}
@@ -57,7 +57,8 @@ func (e *Endpoint) Write(p tcpip.Payloader, opts tcpip.WriteOptions) (int64, tcp
 	return int64(written), nil
 }
 
-// writePiece takes n octets of p, or fewer if another writer was faster. With follows there are others to come at once.
+// writePiece takes n bytes of p, or fewer if another writer was faster. follows says that another
+// piece comes next.
 func (e *Endpoint) writePiece(p tcpip.Payloader, n int, follows bool, opts tcpip.WriteOptions) (int, tcpip.Error) {
 	views, err := readViews(p, n)
 	if err != nil {
@@ -66,7 +67,7 @@ func (e *Endpoint) writePiece(p tcpip.Payloader, n int, follows bool, opts tcpip
 	e.mu.Lock()
 	room, err := e.room()
 	if _, full := err.(*tcpip.ErrWouldBlock); opts.Atomic && (err == nil || full) {
-		room, err = n, nil // what was read cannot be given back
+		room, err = n, nil // the bytes that were read from p cannot be returned
 	}
 	if err != nil {
 		e.mu.Unlock()
@@ -75,35 +76,36 @@ func (e *Endpoint) writePiece(p tcpip.Payloader, n int, follows bool, opts tcpip
 	}
 	if room < n {
 		views, n = truncateViews(views, room), room
-		e.sndFull = true
+		e.writerWaits = true
 	}
 	bulk := follows || e.snd.size() >= pieceSize
-	e.wrote(views, n, follows || opts.More)
+	e.queueWrite(views, n, follows || opts.More)
 	e.mu.Unlock()
 	if bulk && e.p.parallel {
-		e.hand()
+		e.kickAsync()
 	} else {
 		e.kick()
 	}
 	return n, nil
 }
 
-// noMore ends a write that was to have more pieces.
-func (e *Endpoint) noMore(more bool) {
+// endWrite ends a write whose last piece was announced but does not come.
+func (e *Endpoint) endWrite(more bool) {
 	e.mu.Lock()
-	e.todo.more, e.todo.flush = more, true
+	e.calls.moreFollows, e.calls.flush = more, true
 	e.mu.Unlock()
 	e.kick()
 }
 
-// wrote queues what was written.
-func (e *Endpoint) wrote(views []*buffer.View, n int, more bool) {
+// queueWrite queues written data.
+func (e *Endpoint) queueWrite(views []*buffer.View, n int, more bool) {
 	e.snd.append(views)
-	e.todo.wrote += uint32(n)
-	e.todo.more = more
+	e.calls.wrote += uint32(n)
+	e.calls.moreFollows = more
 }
 
-// room returns how many octets can be written, or why none can, which is counted as gVisor's TCP counts it: a full buffer, too.
+// room returns how many bytes can be written, or why none can. It counts failures as gVisor's TCP
+// does, a full buffer included.
 func (e *Endpoint) room() (n int, err tcpip.Error) {
 	defer func() {
 		if err != nil {
@@ -124,16 +126,17 @@ func (e *Endpoint) room() (n int, err tcpip.Error) {
 	if n := int(e.ops.GetSendBufferSize()) - e.snd.size(); n > 0 {
 		return n, nil
 	}
-	e.sndFull = true
+	e.writerWaits = true
 	return 0, &tcpip.ErrWouldBlock{}
 }
 
-// growSend has the send buffer follow the congestion window, unless the application has set its size, and returns the size: twice
-// the window, as gVisor has it, so that there is something to send when what is in flight was acknowledged.
-func (e *Endpoint) growSend() int {
+// growSendBuffer lets the send buffer follow the congestion window, unless the application has set
+// SO_SNDBUF, and returns its size. As in gVisor it is twice the window, so that data is ready when
+// the data in flight is acknowledged.
+func (e *Endpoint) growSendBuffer() int {
 	size := e.ops.GetSendBufferSize()
 	want := 2 * int64(e.conn.Cwnd())
-	if want <= size || e.fixedSend {
+	if want <= size || e.sendBufferFixed {
 		return int(size)
 	}
 	if want = min(want, int64(e.p.options().send.Max)); want > size {
@@ -143,7 +146,7 @@ func (e *Endpoint) growSend() int {
 	return int(size)
 }
 
-// readViews reads n octets.
+// readViews reads n bytes.
 func readViews(p io.Reader, n int) ([]*buffer.View, tcpip.Error) {
 	views := make([]*buffer.View, 0, (n+buffer.MaxChunkSize-1)/buffer.MaxChunkSize)
 	for n > 0 {
@@ -158,7 +161,7 @@ func readViews(p io.Reader, n int) ([]*buffer.View, tcpip.Error) {
 	return views, nil
 }
 
-// truncateViews keeps the first n octets.
+// truncateViews keeps the first n bytes and releases the rest.
 func truncateViews(views []*buffer.View, n int) []*buffer.View {
 	for i, v := range views {
 		if v.Size() >= n {

@@ -7,15 +7,13 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/waiter"
-
-	"tcpwheel/netstack/tcp"
 )
 
-// Forwarder lets a program decide what becomes of connections to addresses and ports that nobody listens to: nothing, a RST, or an
-// endpoint. It has the methods of gVisor's, and is used in the same way: HandlePacket is given to stack.SetTransportProtocolHandler.
+// Forwarder lets a program decide about connections to addresses and ports without a listener: it
+// may ignore them, reset them or accept them. It has the shape of gVisor's tcp.Forwarder and is
+// used in the same way: pass HandlePacket to stack.SetTransportProtocolHandler.
 //
-// Requests to one destination can be limited, so that those whose handler waits for a destination that does not answer leave room for
-// the others: SetDestinationLimit.
+// gVisor's own tcp.NewForwarder panics on a stack whose TCP is this package's.
 type Forwarder struct {
 	p       *protocol
 	rcvWnd  int
@@ -25,24 +23,24 @@ type Forwarder struct {
 	maxInFlight    int
 	perDestination int // 0 is no limit
 	inFlight       map[stack.TransportEndpointID]struct{}
-	destinations   map[destination]int // of inFlight
+	destinations   map[destination]int // number of entries in inFlight
 }
 
-// destination is where a connection is to lead.
+// destination is the address and port of a request.
 type destination struct {
 	addr tcpip.Address
 	port uint16
 }
 
-// NewForwarder makes a forwarder for connections with a receive buffer of rcvWnd octets, of gVisor's default size if that is 0. While
-// maxInFlight requests are not completed, SYNs of others are ignored. The handler runs in a goroutine of its own for each request, and must
-// complete it.
+// NewForwarder makes a forwarder. Its connections have a receive buffer of rcvWnd bytes; 0 is
+// gVisor's default. While maxInFlight requests are not completed, new SYNs are ignored. Each
+// request calls handler in a goroutine of its own; the handler must call Complete.
 //
-// It panics if the stack's TCP is not this one.
+// It panics if the stack's TCP is not this package's.
 func NewForwarder(s *stack.Stack, rcvWnd, maxInFlight int, handler func(*ForwarderRequest)) *Forwarder {
 	p, ok := s.TransportProtocolInstance(ProtocolNumber).(*protocol)
 	if !ok {
-		panic("BUG: netstack: a Forwarder for a stack whose TCP was not made by netstack.NewProtocol")
+		panic("BUG: netstack: NewForwarder on a stack whose TCP is not netstack's: put netstack.NewProtocol into stack.Options")
 	}
 	if rcvWnd == 0 {
 		rcvWnd = gtcp.DefaultReceiveBufferSize
@@ -53,17 +51,18 @@ func NewForwarder(s *stack.Stack, rcvWnd, maxInFlight int, handler func(*Forward
 	}
 }
 
-// SetDestinationLimit limits the requests in flight to each address and port; 0 is no limit.
+// SetDestinationLimit limits the requests in flight to each address and port; 0 is no limit. So
+// requests to a destination that does not answer leave room for others.
 func (f *Forwarder) SetDestinationLimit(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.perDestination = n
 }
 
-// HandlePacket takes a SYN, and returns true; other segments it leaves to the stack.
+// HandlePacket takes SYNs and returns true for them. It leaves all other segments to the stack.
 func (f *Forwarder) HandlePacket(id stack.TransportEndpointID, pkt *stack.PacketBuffer) bool {
-	seg := segment{at: f.p.now()}
-	if seg.parse(pkt) != faultless || seg.header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) != tcp.SYN {
+	seg := segment{arrived: f.p.now()}
+	if seg.parse(pkt) != noFault || !seg.isSYN() {
 		return false
 	}
 	to := destination{id.LocalAddress, id.LocalPort}
@@ -76,7 +75,7 @@ func (f *Forwarder) HandlePacket(id stack.TransportEndpointID, pkt *stack.Packet
 	}
 	f.mu.Unlock()
 	switch {
-	case again: // the SYN is sent again while the handler thinks
+	case again: // a retransmission while the handler decides
 	case full:
 		f.p.stats.ForwardMaxInFlightDrop.Increment()
 	default:
@@ -86,7 +85,7 @@ func (f *Forwarder) HandlePacket(id stack.TransportEndpointID, pkt *stack.Packet
 	return true
 }
 
-// done forgets a request.
+// done removes a request.
 func (f *Forwarder) done(id stack.TransportEndpointID) {
 	to := destination{id.LocalAddress, id.LocalPort}
 	f.mu.Lock()
@@ -97,38 +96,39 @@ func (f *Forwarder) done(id stack.TransportEndpointID) {
 	}
 }
 
-// ForwarderRequest is a SYN that waits for what the program decides. Complete must be called, once; multiple goroutines may invoke its
-// methods.
+// ForwarderRequest is a SYN that waits for the program's decision. Complete must be called exactly
+// once. Multiple goroutines may invoke its methods.
 type ForwarderRequest struct {
 	f  *Forwarder
 	id stack.TransportEndpointID
 
 	mu  sync.Mutex
 	seg segment
-	pkt *stack.PacketBuffer // nil when the request is completed
+	pkt *stack.PacketBuffer // nil once completed
 }
 
-// ID returns the ends of the connection: local is where it is to lead, remote where it comes from.
+// ID returns the addresses and ports of the connection. Local is the destination, remote the
+// origin.
 func (r *ForwarderRequest) ID() stack.TransportEndpointID { return r.id }
 
-// Complete ends the request, with a RST to the sender if sendReset. It panics at the second call.
+// Complete ends the request, with a RST to the sender if sendReset is true. A second call panics.
 func (r *ForwarderRequest) Complete(sendReset bool) {
 	r.mu.Lock()
 	pkt := r.pkt
 	r.pkt = nil
 	r.mu.Unlock()
 	if pkt == nil {
-		panic("BUG: netstack: a forwarder request is completed twice")
+		panic("BUG: netstack: Complete called twice on a forwarder request")
 	}
 	r.f.done(r.id)
 	if sendReset {
-		r.f.p.refuse(r.id, &r.seg, pkt)
+		r.f.p.resetStray(r.id, &r.seg, pkt)
 	}
 	pkt.DecRef()
 }
 
-// CreateEndpoint makes the endpoint of the connection, and waits for the end of the handshake. Options that are set on the endpoint
-// hold from then on.
+// CreateEndpoint makes the endpoint of the connection and waits until the handshake ends. Options
+// set on the endpoint take effect after that.
 func (r *ForwarderRequest) CreateEndpoint(wq *waiter.Queue) (tcpip.Endpoint, tcpip.Error) {
 	r.mu.Lock()
 	if r.pkt == nil {
@@ -143,7 +143,7 @@ func (r *ForwarderRequest) CreateEndpoint(wq *waiter.Queue) (tcpip.Endpoint, tcp
 	wq.EventRegister(&entry)
 	defer wq.EventUnregister(&entry)
 	e, err := r.f.p.openPassive(wq, r.id, &r.seg, pkt, func(e *Endpoint) {
-		e.fixedRecv = r.f.rcvWnd != gtcp.DefaultReceiveBufferSize
+		e.recvBufferFixed = r.f.rcvWnd != gtcp.DefaultReceiveBufferSize
 		e.ops.SetReceiveBufferSize(int64(r.f.rcvWnd), false)
 	})
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 // icmpMessage is an ICMP message about a segment of the connection.
 type icmpMessage struct {
 	tcp.ICMPError
-	err    tcpip.Error      // what gVisor's TCP makes of it; nil for a packet that is too big
+	err    tcpip.Error      // gVisor's error; nil for packet too big
 	record *tcpip.SockError // for the error queue; nil unless IP_RECVERR is set
 }
 
-// HandleError implements stack.TransportEndpoint: an ICMP message is about a segment of the connection.
+// HandleError implements stack.TransportEndpoint. It processes an ICMP message about a segment.
 func (e *Endpoint) HandleError(te stack.TransportError, pkt *stack.PacketBuffer) {
-	quote, ok := pkt.Data().PullUp(8) // RFC 792: the first 64 bits of the segment are there
+	quote, ok := pkt.Data().PullUp(8) // RFC 792: at least the first 64 bits of the segment
 	if !ok {
 		return
 	}
@@ -27,7 +27,7 @@ func (e *Endpoint) HandleError(te stack.TransportError, pkt *stack.PacketBuffer)
 	case stack.PacketTooBigTransportError:
 		m.Kind = tcp.ICMPTooBig
 		if mtu := te.Info(); mtu > 0 {
-			// The stack has taken IP's header off.
+			// The stack has subtracted the IP header.
 			m.MTU = mtu + header.IPv4MinimumSize
 			if pkt.NetworkProtocolNumber == header.IPv6ProtocolNumber {
 				m.MTU = mtu + header.IPv6MinimumSize
@@ -56,17 +56,17 @@ func (e *Endpoint) HandleError(te stack.TransportError, pkt *stack.PacketBuffer)
 			Dst: tcpip.FullAddress{NIC: pkt.NICID}, Offender: tcpip.FullAddress{NIC: pkt.NICID},
 		}
 	}
-	e.inMu.Lock()
-	if in := e.box(); len(in.icmp) < maxInbox {
+	e.inboxMu.Lock()
+	if in := e.lockedInbox(); len(in.icmp) < maxInboxSegments {
 		in.icmp = append(in.icmp, m)
 	} else {
 		m.release()
 	}
-	e.inMu.Unlock()
+	e.inboxMu.Unlock()
 	e.kick()
 }
 
-// release gives back what was not put into the queue.
+// release releases a record that was not queued.
 func (m *icmpMessage) release() {
 	if m.record != nil {
 		m.record.Payload.Release()
@@ -74,14 +74,14 @@ func (m *icmpMessage) release() {
 	}
 }
 
-// dropErrors empties the error queue, which nobody will read any more.
+// dropErrors empties the error queue of a closed endpoint.
 func (e *Endpoint) dropErrors() {
 	for r := e.ops.DequeueErr(); r != nil; r = e.ops.DequeueErr() {
 		r.Payload.Release()
 	}
 }
 
-// wantsErrors reports whether IP_RECVERR is set, or IPV6_RECVERR.
+// wantsErrors reports whether IP_RECVERR or IPV6_RECVERR is set.
 func (e *Endpoint) wantsErrors(net tcpip.NetworkProtocolNumber) bool {
 	if net == header.IPv6ProtocolNumber {
 		return e.ops.GetIPv6RecvError()
@@ -89,12 +89,12 @@ func (e *Endpoint) wantsErrors(net tcpip.NetworkProtocolNumber) bool {
 	return e.ops.GetIPv4RecvError()
 }
 
-// takeICMP tells the connection of an ICMP message. As in gVisor and Linux, a handshake of ours ends with any that says that the
-// destination cannot be reached.
+// handleICMP reports an ICMP message to the engine. As in gVisor and Linux, an unreachable
+// destination ends a handshake.
 //
-// Unlike gVisor's TCP, a message counts only if it quotes a segment that is in flight (RFC 5927 §4.1), which who is not on the path
-// cannot do at will: one that does not is not told, and not queued either.
-func (e *Endpoint) takeICMP(now wheel.Time, m *icmpMessage, o *tcp.Output) {
+// Unlike in gVisor, a message counts only if it quotes a segment in flight (RFC 5927 §4.1): an
+// attacker off the path cannot forge one at will. Other messages are neither reported nor queued.
+func (e *Endpoint) handleICMP(now wheel.Time, m *icmpMessage, o *tcp.Output) {
 	defer m.release()
 	was, strays := e.conn.State(), o.Counters.OutOfWindowIcmps
 	e.conn.ICMP(now, m.ICMPError, o)
@@ -113,22 +113,23 @@ func (e *Endpoint) takeICMP(now wheel.Time, m *icmpMessage, o *tcp.Output) {
 	}
 }
 
-// maxErrors is how many records the error queue takes until somebody has read all of them.
-const maxErrors = 64
+// maxQueuedErrs bounds the records added to the error queue until it has been read empty.
+const maxQueuedErrs = 64
 
-// queueError adds to the error queue, unless it is full: messages from the network take no memory without bound.
+// queueError adds a message to the error queue, unless it is full: the network must not control how
+// much memory it takes.
 func (e *Endpoint) queueError(m *icmpMessage) {
 	r := m.record
 	if r == nil {
 		return
 	}
 	if e.ops.PeekErr() == nil {
-		e.errs = 0
+		e.queuedErrs = 0
 	}
-	if e.errs == maxErrors {
+	if e.queuedErrs == maxQueuedErrs {
 		return
 	}
-	e.errs++
+	e.queuedErrs++
 	m.record = nil
 	id := e.info.ID
 	r.Dst.Addr, r.Dst.Port = id.RemoteAddress, id.RemotePort

@@ -2,41 +2,48 @@ package netstack
 
 import "sync"
 
-// inbox is what has come for a connection that somebody else runs, or the crew is to run. A connection that is at rest has none.
+// inbox holds the input of a connection that another goroutine runs or will run. An idle connection
+// has none.
 type inbox struct {
 	segments []segment
-	octets   uint32 // of their payloads
+	bytes    uint32 // of the segments' payloads
 	icmp     []icmpMessage
 }
 
-var inboxes = sync.Pool{New: func() any { return new(inbox) }}
+var inboxPool = sync.Pool{New: func() any { return new(inbox) }}
 
-// maxInbox is how many segments, and how many ICMP messages, wait for a connection. More are dropped, as by a full link.
-const maxInbox = 4096
+// maxInboxSegments bounds the waiting segments, and the waiting ICMP messages, of a connection.
+// More are dropped, as by a full link.
+const maxInboxSegments = 4096
 
-// box returns the inbox, under inMu.
-func (e *Endpoint) box() *inbox {
-	if e.in == nil {
-		e.in = inboxes.Get().(*inbox)
+// lockedInbox returns the inbox. The caller holds inboxMu.
+func (e *Endpoint) lockedInbox() *inbox {
+	if e.inbox == nil {
+		e.inbox = inboxPool.Get().(*inbox)
 	}
-	return e.in
+	return e.inbox
 }
 
-// takeIn moves what waits to the pass.
-func (e *Endpoint) takeIn(p *pass) (icmp []icmpMessage) {
-	e.inMu.Lock()
-	b := e.in
-	e.in = nil
-	e.inMu.Unlock()
+// takeInbox moves the waiting segments behind first (if not nil) into s.in and returns the waiting
+// ICMP messages.
+func (e *Endpoint) takeInbox(s *scratch, first *segment) (icmp []icmpMessage) {
+	s.in = s.in[:0]
+	if first != nil {
+		s.in = append(s.in, *first)
+	}
+	e.inboxMu.Lock()
+	b := e.inbox
+	e.inbox = nil
+	e.inboxMu.Unlock()
 	if b == nil {
 		return nil
 	}
-	p.in = append(p.in, b.segments...)
+	s.in = append(s.in, b.segments...)
 	icmp = b.icmp
 	if clear(b.segments); cap(b.segments) > 64 {
 		b.segments = nil
 	}
 	*b = inbox{segments: b.segments[:0]}
-	inboxes.Put(b)
+	inboxPool.Put(b)
 	return icmp
 }

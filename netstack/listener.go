@@ -14,37 +14,37 @@ import (
 	"tcpwheel/wheel"
 )
 
-// listener is what an endpoint in LISTEN has of connections that nobody has accepted yet.
+// listener is the part of a listening endpoint that deals with connections nobody has accepted yet.
 type listener struct {
 	e *Endpoint
 
-	mu       sync.Mutex // taken behind an endpoint's lock
-	backlog  int
-	halfOpen map[*Endpoint]pending // connections in SYN-RECEIVED
-	opened   uint64                // connections that were half-open, ever
-	queue    []*Endpoint           // those that Accept will return
-	shut     bool                  // Shutdown: what comes is refused
-	closed   bool
-	cookies  bool // one was sent
-	cookieAt wheel.Time
-	lost     bool // the answer to one, as the queue was full
-	lostAt   wheel.Time
+	mu              sync.Mutex // taken after an endpoint's lock
+	backlog         int
+	halfOpen        map[*Endpoint]halfOpenEntry // connections in SYN-RECEIVED
+	halfOpenTotal   uint64                      // connections that were ever in halfOpen
+	queue           []*Endpoint                 // connections that Accept will return
+	shutDown        bool                        // by Shutdown: SYNs are refused
+	closed          bool
+	cookieSent      bool // a SYN cookie was sent
+	cookieSentAt    wheel.Time
+	cookieACKLost   bool // the ACK of a cookie was dropped as the queue was full
+	cookieACKLostAt wheel.Time
 }
 
-// pending is what a listener knows of a half-open connection.
-type pending struct {
-	since wheel.Time // when the SYN came
-	nth   uint64     // of all, from 1 on: they are reset in that order
+// halfOpenEntry is what a listener knows of a half-open connection.
+type halfOpenEntry struct {
+	since wheel.Time // arrival of the SYN
+	order uint64     // 1 for the first SYN; connections are reset in this order
 }
 
-// again is Listen on a listener: the backlog changes, and a shutdown is over.
-func (l *listener) again(backlog int) tcpip.Error {
+// relisten is Listen on a listener: it changes the backlog and ends a shutdown.
+func (l *listener) relisten(backlog int) tcpip.Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.queue) > backlog {
 		return &tcpip.ErrInvalidEndpointState{}
 	}
-	l.backlog, l.shut = backlog, false
+	l.backlog, l.shutDown = backlog, false
 	return nil
 }
 
@@ -55,44 +55,44 @@ func (l *listener) ready() bool {
 	return len(l.queue) > 0
 }
 
-func (l *listener) full() bool { return len(l.queue) >= l.backlog }
+func (l *listener) queueFull() bool { return len(l.queue) >= l.backlog }
 
-// listenInput takes a segment to an end where there is no connection: that of LISTEN.
+// listenInput processes a segment in LISTEN.
 func (e *Endpoint) listenInput(l *listener, id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) {
 	h := &seg.header
 	l.mu.Lock()
-	shut := l.shut || l.closed
+	shut := l.shutDown || l.closed
 	l.mu.Unlock()
 	switch {
 	case h.Flags.Has(tcp.RST):
 		// RFC 9293 §3.10.7.2: "An incoming RST should be ignored. Return."
-		e.p.dropped()
+		e.p.countDropped()
 	case shut:
-		e.p.refuse(id, seg, pkt)
+		e.p.resetStray(id, seg, pkt)
 	case h.Flags.Has(tcp.ACK):
-		// RFC 9293 §3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in the LISTEN state." A SYN cookie is
-		// the exception.
+		// RFC 9293 §3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in the
+		// LISTEN state." The exception is the ACK of a SYN cookie.
 		if h.Flags.Has(tcp.SYN) || !l.takeCookie(id, seg, pkt) {
-			e.p.refuse(id, seg, pkt)
+			e.p.resetStray(id, seg, pkt)
 		}
 	case h.Flags.Has(tcp.SYN):
 		l.syn(id, seg, pkt)
 	default:
-		e.p.dropped()
+		e.p.countDropped()
 	}
 }
 
-// syn takes a SYN for a new connection.
+// syn processes a SYN for a new connection.
 func (l *listener) syn(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) {
 	p := l.e.p
 	always := p.options().alwaysCookies
 	l.mu.Lock()
-	// As in gVisor, whose backlog is Linux's and one more: no more than that are half-open.
-	full, many := l.full(), len(l.halfOpen) >= l.backlog-1
+	// As in gVisor, the backlog is Linux's plus one, and limits the half-open connections.
+	full, many := l.queueFull(), len(l.halfOpen) >= l.backlog-1
 	l.mu.Unlock()
 	switch {
 	case full || id.RemotePort == 0 || id.LocalAddress == id.RemoteAddress && id.LocalPort == id.RemotePort:
-		p.dropped()
+		p.countDropped()
 		p.stats.ListenOverflowSynDrop.Increment()
 		l.e.stats.more().ReceiveErrors.ListenOverflowSynDrop.Increment()
 	case always || many:
@@ -104,30 +104,31 @@ func (l *listener) syn(id stack.TransportEndpointID, seg *segment, pkt *stack.Pa
 	}
 }
 
-// open makes the connection that a segment begins, nil if there cannot be one: a SYN, or the answer to a cookie.
+// open makes a connection from its first segment: a SYN, or the ACK of cookie ck. It returns nil on
+// failure.
 func (l *listener) open(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer, ck *tcp.Cookie) *Endpoint {
 	e, err := l.e.p.openPassive(new(waiter.Queue), id, seg, pkt, func(e *Endpoint) {
 		l.e.mu.Lock()
 		e.inherit(l.e)
-		e.bound.flags, e.bound.device = l.e.bound.flags, l.e.bound.device
+		e.reg.flags, e.reg.device = l.e.reg.flags, l.e.reg.device
 		l.e.mu.Unlock()
-		// The port stays taken when the listener is closed.
-		e.bound.toPeer, e.bound.tuple = true, true
+		// The port stays reserved when the listener closes.
+		e.reg.peerOnly, e.reg.sharesPort = true, true
 		e.parent, e.cookie = l, ck
 		if ck != nil {
-			e.opening = openCookie
+			e.opening = openingCookie
 		}
 	})
 	if err != nil {
-		l.e.p.failedOpen(l.e)
+		l.e.p.countFailedOpen(l.e)
 		return nil
 	}
 	e.mu.Lock()
 	l.mu.Lock()
-	gone := l.closed || l.shut
-	if !gone && !e.queued && e.phase == phaseConn {
-		l.opened++
-		l.halfOpen[e] = pending{seg.at, l.opened}
+	gone := l.closed || l.shutDown
+	if !gone && !e.inAcceptQueue && e.phase == phaseConn {
+		l.halfOpenTotal++
+		l.halfOpen[e] = halfOpenEntry{seg.arrived, l.halfOpenTotal}
 	}
 	l.mu.Unlock()
 	e.mu.Unlock()
@@ -138,8 +139,8 @@ func (l *listener) open(id stack.TransportEndpointID, seg *segment, pkt *stack.P
 	return e
 }
 
-// openPassive makes and registers the endpoint of the connection that a segment begins, which is then to be delivered to it. prepare sets
-// what the endpoint has of its own.
+// openPassive makes and registers the endpoint of a connection from its first segment. The caller
+// then delivers the segment to it. prepare sets the endpoint's own options.
 func (p *protocol) openPassive(wq *waiter.Queue, id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer, prepare func(*Endpoint)) (*Endpoint, tcpip.Error) {
 	net := pkt.NetworkProtocolNumber
 	r, err := p.stack.FindRoute(pkt.NICID, id.LocalAddress, id.RemoteAddress, net, false)
@@ -147,8 +148,8 @@ func (p *protocol) openPassive(wq *waiter.Queue, id stack.TransportEndpointID, s
 		return nil, err
 	}
 	e := p.newEndpoint(net, wq)
-	e.bound = binding{nets: network(net), nic: pkt.NICID, registered: true}
-	e.opening = openSYN
+	e.reg = registration{nets: network(net), nic: pkt.NICID, registered: true}
+	e.opening = openingSYN
 	prepare(e)
 	e.info.ID, e.info.RegisterNICID = id, pkt.NICID
 	e.setRoute(r)
@@ -158,28 +159,27 @@ func (p *protocol) openPassive(wq *waiter.Queue, id stack.TransportEndpointID, s
 	}
 	e.initConn(iss, seg.leastISS)
 	e.phase = phaseConn
-	if e.bound.tuple {
-		if e.bound.reserved = p.stack.ReserveTuple(e.bound.reservation(&id)); !e.bound.reserved {
+	if e.reg.sharesPort {
+		if e.reg.portReserved = p.stack.ReserveTuple(e.reg.reservation(&id)); !e.reg.portReserved {
 			p.stats.FailedPortReservations.Increment()
 			r.Release()
 			return nil, &tcpip.ErrConnectionAborted{}
 		}
 	}
-	b := e.bound
+	b := e.reg
 	if err := p.stack.RegisterTransportEndpoint(b.nets.list(), ProtocolNumber, id, e, b.flags, b.device); err != nil {
 		b.registered = false
-		e.giveUp(b, id)
+		e.unregister(b, id)
 		r.Release()
 		return nil, err
 	}
 	return e, nil
 }
 
-// follow notes what has become of a connection that nobody has accepted. queue tells that its handshake is over, ended that it is no
-// longer there.
-func (l *listener) follow(c *Endpoint, queue, ended bool) {
+// childChanged records that a connection nobody has accepted enters the accept queue, or has ended.
+func (l *listener) childChanged(c *Endpoint, queue, ended bool) {
 	l.mu.Lock()
-	gone := l.closed || l.shut
+	gone := l.closed || l.shutDown
 	if queue || ended {
 		delete(l.halfOpen, c)
 	}
@@ -198,55 +198,58 @@ func (l *listener) follow(c *Endpoint, queue, ended bool) {
 	}
 }
 
-// holds reports whether a segment to a half-open connection is dropped because the listener does not want it established yet. If the
-// segment acknowledges a cookie, and there is room, it has the connection be the one that the cookie was sent for.
-func (l *listener) holds(c *Endpoint, s *segment, now wheel.Time, o *tcp.Output) bool {
+// dropsACK reports whether to drop an ACK for a half-open connection: the listener does not want
+// the connection established yet. If the ACK is for a cookie, and there is room, dropsACK restarts
+// the connection from the cookie.
+func (l *listener) dropsACK(c *Endpoint, s *segment, now wheel.Time, o *tcp.Output) bool {
 	if s.header.Flags&(tcp.SYN|tcp.RST|tcp.ACK) != tcp.ACK {
 		return false
 	}
 	late := l.lateCookie(c, s)
 	if late == nil && !c.conn.Opens(s.header.Ack) {
-		return c.conn.State() == tcp.StateSynReceived && l.hasLost(now) // it would not establish it
+		// It would not establish the connection.
+		return c.conn.State() == tcp.StateSynReceived && l.mayFollowLostCookieACK(now)
 	}
 	l.mu.Lock()
-	full, since := l.full(), l.halfOpen[c].since
+	full, since := l.queueFull(), l.halfOpen[c].since
 	l.mu.Unlock()
 	wait := c.opts.deferAccept
 	switch {
 	case full:
-		// Our SYN-ACK is sent again, until there is room or the handshake has taken too long.
+		// The SYN-ACK is retransmitted until there is room or the handshake times out.
 		o.Counters.ListenOverflows++
 		o.Counters.ListenDrops++
-		c.p.dropped()
+		c.p.countDropped()
 		if late != nil {
-			l.lose(now)
+			l.noteLostCookieACK(now)
 		}
 		return true
 	case late != nil:
-		c.reopen(late, o)
+		c.restartFromCookie(late, o)
 	case wait > 0 && s.len == 0 && !s.header.Flags.Has(tcp.FIN) && now.Sub(since) < wait:
-		// The peer is there. The SYN-ACK is sent again only when the wait is over, to draw another ACK.
+		// The peer is there. The SYN-ACK is retransmitted only after the wait, to draw another ACK.
 		o.Counters.TCPDeferAcceptDrop++
-		c.p.dropped()
+		c.p.countDropped()
 		c.conn.DeferOpen(now, since, wait, o)
 		return true
 	}
 	return false
 }
 
-// close ends the listener.
+// close closes the listener.
 func (l *listener) close() {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
-	l.reset()
+	l.abortAll()
 }
 
-// reset aborts what nobody has accepted: the connections in the queue, and then the half-open ones in the order of their SYNs.
-func (l *listener) reset() {
+// abortAll resets the connections that nobody has accepted: first those in the queue, then the
+// half-open ones in the order of their SYNs.
+func (l *listener) abortAll() {
 	l.mu.Lock()
 	half := slices.SortedFunc(maps.Keys(l.halfOpen), func(a, b *Endpoint) int {
-		return cmp.Compare(l.halfOpen[a].nth, l.halfOpen[b].nth)
+		return cmp.Compare(l.halfOpen[a].order, l.halfOpen[b].order)
 	})
 	all := append(l.queue, half...)
 	l.queue = nil

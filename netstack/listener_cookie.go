@@ -7,28 +7,29 @@ import (
 	"tcpwheel/wheel"
 )
 
-// sendCookie answers a SYN with a SYN-ACK whose sequence number is all that is kept of it (RFC 4987 §3.6).
+// sendCookie answers a SYN with a SYN cookie: a SYN-ACK whose sequence number is all the state that
+// is kept (RFC 4987 §3.6).
 func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) {
 	e, p := l.e, l.e.p
 	r, err := p.stack.FindRoute(pkt.NICID, id.LocalAddress, id.RemoteAddress, pkt.NetworkProtocolNumber, false)
 	if err != nil {
 		return
 	}
-	local, remote := end(id.LocalAddress, id.LocalPort), end(id.RemoteAddress, id.RemotePort)
+	local, remote := addrPort(id.LocalAddress, id.LocalPort), addrPort(id.RemoteAddress, id.RemotePort)
 	c := Endpoint{route: r}
 	path := c.path()
 	r.Release()
 
 	e.mu.Lock()
-	cfg := p.config(e.opts, e.fixedRecv, e.opts.socket(&e.ops), e.recvBuffer())
+	cfg := p.config(e.opts, e.recvBufferFixed, e.opts.socket(&e.ops), e.recvBuffer())
 	tos := e.opts.tos
 	e.mu.Unlock()
-	h := p.secret.CookieSYNAck(seg.at, local, remote, &seg.header, cfg, path)
+	h := p.secret.CookieSYNAck(seg.arrived, local, remote, &seg.header, cfg, path)
 	l.mu.Lock()
-	l.cookies, l.cookieAt = true, seg.at
+	l.cookieSent, l.cookieSentAt = true, seg.arrived
 	l.mu.Unlock()
 	p.stats.ListenOverflowSynCookieSent.Increment()
-	if p.answer(pkt, id, h, tos) {
+	if p.reply(pkt, id, h, tos) {
 		e.stats.segmentSent()
 	} else {
 		e.stats.more().SendErrors.SegmentSendToNetworkFailed.Increment()
@@ -36,21 +37,22 @@ func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 	}
 }
 
-// takeCookie takes an ACK that may be the answer to a SYN cookie, or behind one that was lost, and reports whether it is.
+// takeCookie processes an ACK that may be for a SYN cookie, or may follow a lost one. It reports
+// whether it is.
 func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) bool {
 	p := l.e.p
 	l.e.mu.Lock()
-	cfg := p.config(l.e.opts, l.e.fixedRecv, l.e.opts.socket(&l.e.ops), l.e.recvBuffer())
+	cfg := p.config(l.e.opts, l.e.recvBufferFixed, l.e.opts.socket(&l.e.ops), l.e.recvBuffer())
 	l.e.mu.Unlock()
 	ck, full := l.cookie(id, seg, cfg)
 	if ck == nil {
-		p.dropped()
+		p.countDropped()
 		p.stats.ListenOverflowInvalidSynCookieRcvd.Increment()
-		return l.hasLost(seg.at)
+		return l.mayFollowLostCookieACK(seg.arrived)
 	}
 	if full {
-		l.lose(seg.at)
-		p.dropped()
+		l.noteLostCookieACK(seg.arrived)
+		p.countDropped()
 		p.stats.ListenOverflowAckDrop.Increment()
 		l.e.stats.more().ReceiveErrors.ListenOverflowAckDrop.Increment()
 		return true
@@ -67,45 +69,49 @@ func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 	return true
 }
 
-// lose notes that the answer to a cookie has found the queue full. Its peer has an established connection, and sends it again if octets were
-// with it; but what comes behind it has no cookie, and would be answered by a RST.
-func (l *listener) lose(now wheel.Time) {
+// noteLostCookieACK records that the ACK of a cookie met a full queue. The peer's connection is
+// established. The peer retransmits the ACK if it carried data, but later segments have no cookie
+// and would draw a RST.
+func (l *listener) noteLostCookieACK(now wheel.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lost, l.lostAt = true, now
+	l.cookieACKLost, l.cookieACKLostAt = true, now
 }
 
-// hasLost reports whether an ACK that nobody waits for may be behind the answer to a cookie that was lost.
+// mayFollowLostCookieACK reports whether an ACK of no connection may follow the lost ACK of a
+// cookie.
 //
-// DEVIATION RFC 9293 §3.10.7.2 and §3.10.7.4, should: such an ACK is dropped, where gVisor and Linux reset a connection that the peer
-// takes to be established.
-func (l *listener) hasLost(now wheel.Time) bool {
+// DEVIATION RFC 9293 §3.10.7.2 and §3.10.7.4, should: such an ACK is dropped. gVisor and Linux
+// reset a connection that the peer takes to be established.
+func (l *listener) mayFollowLostCookieACK(now wheel.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lost && now.Sub(l.lostAt) <= tcp.CookieMaxLifetime
+	return l.cookieACKLost && now.Sub(l.cookieACKLostAt) <= tcp.CookieMaxLifetime
 }
 
-// cookie returns what the cookie that a segment acknowledges has told, nil if it is none, and whether the queue for Accept is full. cfg is
-// what the SYN-ACK was made by.
+// cookie returns the cookie that a segment acknowledges, or nil, and whether the accept queue is
+// full. cfg is the configuration that made the SYN-ACK.
 func (l *listener) cookie(id stack.TransportEndpointID, seg *segment, cfg *tcp.Config) (ck *tcp.Cookie, full bool) {
 	l.mu.Lock()
-	// An ACK is looked at only while a cookie can be about: else whoever can guess one in 2^28 would need no SYN.
-	possible := l.cookies && seg.at.Sub(l.cookieAt) <= tcp.CookieMaxLifetime
-	full = l.full()
+	// ACKs are checked only while a cookie can be valid. Otherwise an attacker who guesses one in 2^28
+	// needs no SYN.
+	possible := l.cookieSent && seg.arrived.Sub(l.cookieSentAt) <= tcp.CookieMaxLifetime
+	full = l.queueFull()
 	l.mu.Unlock()
 	if !possible {
 		return nil, full
 	}
-	local, remote := end(id.LocalAddress, id.LocalPort), end(id.RemoteAddress, id.RemotePort)
-	taken, ok := l.e.p.secret.TakeCookie(seg.at, local, remote, &seg.header, cfg)
+	local, remote := addrPort(id.LocalAddress, id.LocalPort), addrPort(id.RemoteAddress, id.RemotePort)
+	taken, ok := l.e.p.secret.TakeCookie(seg.arrived, local, remote, &seg.header, cfg)
 	if !ok {
 		return nil, full
 	}
 	return &taken, full
 }
 
-// lateCookie returns what a cookie has told that a segment to a half-open connection, whose lock is held, acknowledges, nil if it is none:
-// the peer's SYN was answered by a cookie, and came once more when there was room.
+// lateCookie returns the cookie that a segment to half-open connection c acknowledges, or nil. The
+// peer's SYN was answered by a cookie, and its retransmission by a connection. The caller holds c's
+// lock.
 func (l *listener) lateCookie(c *Endpoint, seg *segment) *tcp.Cookie {
 	if c.conn.State() != tcp.StateSynReceived || c.conn.Opens(seg.header.Ack) {
 		return nil
@@ -114,9 +120,9 @@ func (l *listener) lateCookie(c *Endpoint, seg *segment) *tcp.Cookie {
 	return ck
 }
 
-// reopen has a half-open connection be the one that a cookie was sent for.
-func (e *Endpoint) reopen(ck *tcp.Cookie, o *tcp.Output) {
+// restartFromCookie restarts a half-open connection as the one that the cookie was sent for.
+func (e *Endpoint) restartFromCookie(ck *tcp.Cookie, o *tcp.Output) {
 	e.conn.Forget(o)
-	e.cookie, e.opening = ck, openCookie
+	e.cookie, e.opening = ck, openingCookie
 	e.initConn(ck.ISS, 0)
 }

@@ -14,34 +14,34 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// endpointOptions are the options of a socket that tcpip.SocketOptions has not. They do not change: who sets one makes others. So the many
-// sockets that have the same share them.
+// endpointOptions holds the options of a socket that tcpip.SocketOptions lacks. A value is
+// immutable, so sockets with equal options share one; setting an option makes a copy.
 type endpointOptions struct {
-	control      string
-	keepIdle     time.Duration
-	keepInterval time.Duration
-	keepCount    int
-	userTimeout  time.Duration
-	linger       time.Duration // TCP_LINGER2: in FIN-WAIT-2; below 0 is none
-	deferAccept  time.Duration
-	maxSeg       uint16
-	synRetries   uint8
-	synSet       bool // it was chosen: else the policy tells how long a SYN is sent again
-	windowClamp  uint32
-	clampSet     bool // it was chosen: what it is by default bounds nothing
-	ttl          uint8
-	hopLimit     int16
-	tos          uint8
-	pmtud        tcpip.PMTUDStrategy
-	flags        ports.Flags
-	owner        tcpip.PacketOwner
-	own          *SocketConfig // nil is the stack's
+	control        string
+	keepIdle       time.Duration
+	keepInterval   time.Duration
+	keepCount      int
+	userTimeout    time.Duration
+	linger         time.Duration // TCP_LINGER2: time in FIN-WAIT-2; below 0 is none
+	deferAccept    time.Duration
+	maxSeg         uint16
+	synRetries     uint8
+	synRetriesSet  bool // otherwise the policy decides how long to retransmit a SYN
+	windowClamp    uint32
+	windowClampSet bool // otherwise windowClamp has no effect
+	ttl            uint8
+	hopLimit       int16
+	tos            uint8
+	pmtud          tcpip.PMTUDStrategy
+	flags          ports.Flags
+	owner          tcpip.PacketOwner
+	socketConfig   *SocketConfig // nil is the stack's
 }
 
-// defaultOptions returns the options that sockets begin with.
+// defaultOptions returns the options of a new socket.
 func (p *protocol) defaultOptions(o *protocolOptions) *endpointOptions {
 	d := p.defaults.Load()
-	if d == nil || d.control != o.control || d.linger != o.linger || d.synRetries != o.synRetries || d.synSet != o.synSet {
+	if d == nil || d.control != o.control || d.linger != o.linger || d.synRetries != o.synRetries || d.synRetriesSet != o.synRetriesSet {
 		d = newEndpointOptions(o)
 		p.defaults.Store(d)
 	}
@@ -51,27 +51,27 @@ func (p *protocol) defaultOptions(o *protocolOptions) *endpointOptions {
 func newEndpointOptions(p *protocolOptions) *endpointOptions {
 	return &endpointOptions{
 		control: p.control, keepIdle: gtcp.DefaultKeepaliveIdle, keepInterval: gtcp.DefaultKeepaliveInterval, keepCount: gtcp.DefaultKeepaliveCount,
-		linger: p.linger, synRetries: p.synRetries, synSet: p.synSet, windowClamp: gtcp.DefaultReceiveBufferSize,
+		linger: p.linger, synRetries: p.synRetries, synRetriesSet: p.synRetriesSet, windowClamp: gtcp.DefaultReceiveBufferSize,
 		ttl: tcpip.UseDefaultIPv4TTL, hopLimit: tcpip.UseDefaultIPv6HopLimit,
 	}
 }
 
-// socket returns what the engine has of the options.
+// socket returns the engine's options.
 func (o *endpointOptions) socket(ops *tcpip.SocketOptions) tcp.SocketOptions {
 	clamp := uint32(0)
-	if o.clampSet {
+	if o.windowClampSet {
 		clamp = o.windowClamp
 	}
 	return tcp.SocketOptions{
 		NoDelay: !ops.GetDelayOption(), Cork: ops.GetCorkOption(),
-		QuickAck: o.own != nil && o.own.QuickAck, NoQuickAck: !ops.GetQuickAck(), WindowClamp: clamp,
-		UserTimeout: within(o.userTimeout, 0), MaxSeg: o.maxSeg, FinWait2: within(o.linger, 1),
-		Keepalive: ops.GetKeepAlive(), KeepIdle: within(o.keepIdle, 1), KeepInterval: within(o.keepInterval, 1), KeepCount: min(max(o.keepCount, 1), 255),
+		QuickAck: o.socketConfig != nil && o.socketConfig.QuickAck, NoQuickAck: !ops.GetQuickAck(), WindowClamp: clamp,
+		UserTimeout: clampDuration(o.userTimeout, 0), MaxSeg: o.maxSeg, FinWait2: clampDuration(o.linger, 1),
+		Keepalive: ops.GetKeepAlive(), KeepIdle: clampDuration(o.keepIdle, 1), KeepInterval: clampDuration(o.keepInterval, 1), KeepCount: min(max(o.keepCount, 1), 255),
 	}
 }
 
-// within returns what the engine takes of a time that an option may have at will: from least on to 68 years.
-func within(d, least time.Duration) time.Duration {
+// clampDuration clamps an option to the engine's bounds: from least to 68 years.
+func clampDuration(d, least time.Duration) time.Duration {
 	return min(max(d, least), math.MaxInt32*time.Second)
 }
 
@@ -89,48 +89,48 @@ func (o *endpointOptions) timeToLive(r *stack.Route) uint8 {
 	return r.DefaultTTL()
 }
 
-// recvBuffer returns the receive buffer that a connection begins with.
+// recvBuffer returns the initial receive buffer of a connection, in bytes.
 func (e *Endpoint) recvBuffer() uint32 {
 	return uint32(min(max(e.ops.GetReceiveBufferSize(), 1), 65535<<14))
 }
 
-// set changes options, and tells the connection if there is one.
-func (e *Endpoint) set(f func(*endpointOptions)) {
+// setOptions changes options and reports the change to the connection.
+func (e *Endpoint) setOptions(f func(*endpointOptions)) {
 	e.mu.Lock()
-	e.setQuietly(f)
-	e.tellOptions()
+	e.editOptions(f)
+	e.optionsChanged()
 }
 
-// setQuietly changes options, under the lock, of which the connection need not be told.
-func (e *Endpoint) setQuietly(f func(*endpointOptions)) {
+// editOptions changes options without reporting it. The caller holds the lock.
+func (e *Endpoint) editOptions(f func(*endpointOptions)) {
 	o := *e.opts
 	f(&o)
 	e.opts = &o
 }
 
-// tellOptions tells the connection, if there is one, that options have changed. It gives up the lock.
-func (e *Endpoint) tellOptions() {
+// optionsChanged reports changed options to the connection, if there is one. It releases the lock.
+func (e *Endpoint) optionsChanged() {
 	tell := e.phase == phaseConn
-	e.todo.options = e.todo.options || tell
+	e.calls.options = e.calls.options || tell
 	e.mu.Unlock()
 	if tell {
 		e.kick()
 	}
 }
 
-// SetSockOptInt implements tcpip.Endpoint. As in gVisor, an option that TCP has not is no error.
+// SetSockOptInt implements tcpip.Endpoint. As in gVisor, an option that TCP lacks is no error.
 func (e *Endpoint) SetSockOptInt(opt tcpip.SockOptInt, v int) tcpip.Error {
-	const ecn = 3 // the bits of the old TOS that are the connection's business
+	const ecn = 3 // the ECN bits belong to the connection
 	switch opt {
 	case tcpip.KeepaliveCountOption:
-		e.set(func(o *endpointOptions) { o.keepCount = v })
+		e.setOptions(func(o *endpointOptions) { o.keepCount = v })
 	case tcpip.IPv4TOSOption, tcpip.IPv6TrafficClassOption:
-		e.set(func(o *endpointOptions) { o.tos = uint8(v) &^ ecn })
+		e.setOptions(func(o *endpointOptions) { o.tos = uint8(v) &^ ecn })
 	case tcpip.MaxSegOption:
 		if v < header.TCPMinimumMSS || v > header.TCPMaximumMSS {
 			return &tcpip.ErrInvalidOptionValue{}
 		}
-		e.set(func(o *endpointOptions) { o.maxSeg = uint16(v) })
+		e.setOptions(func(o *endpointOptions) { o.maxSeg = uint16(v) })
 	case tcpip.MTUDiscoverOption:
 		s := tcpip.PMTUDStrategy(v)
 		switch s {
@@ -138,16 +138,16 @@ func (e *Endpoint) SetSockOptInt(opt tcpip.SockOptInt, v int) tcpip.Error {
 		default:
 			return &tcpip.ErrNotSupported{}
 		}
-		e.set(func(o *endpointOptions) { o.pmtud = s })
+		e.setOptions(func(o *endpointOptions) { o.pmtud = s })
 	case tcpip.IPv4TTLOption:
-		e.set(func(o *endpointOptions) { o.ttl = uint8(v) })
+		e.setOptions(func(o *endpointOptions) { o.ttl = uint8(v) })
 	case tcpip.IPv6HopLimitOption:
-		e.set(func(o *endpointOptions) { o.hopLimit = int16(v) })
+		e.setOptions(func(o *endpointOptions) { o.hopLimit = int16(v) })
 	case tcpip.TCPSynCountOption:
 		if v < 1 || v > 255 {
 			return &tcpip.ErrInvalidOptionValue{}
 		}
-		e.set(func(o *endpointOptions) { o.synRetries, o.synSet = uint8(v), true })
+		e.setOptions(func(o *endpointOptions) { o.synRetries, o.synRetriesSet = uint8(v), true })
 	case tcpip.TCPWindowClampOption:
 		if v == 0 {
 			e.mu.Lock()
@@ -155,11 +155,11 @@ func (e *Endpoint) SetSockOptInt(opt tcpip.SockOptInt, v int) tcpip.Error {
 			if e.phase != phaseInitial && e.phase != phaseClosed {
 				return &tcpip.ErrInvalidOptionValue{}
 			}
-			e.setQuietly(func(o *endpointOptions) { o.windowClamp, o.clampSet = 0, true })
+			e.editOptions(func(o *endpointOptions) { o.windowClamp, o.windowClampSet = 0, true })
 			return nil
 		}
 		v = max(v, e.p.options().recv.Min/2)
-		e.set(func(o *endpointOptions) { o.windowClamp, o.clampSet = uint32(v), true })
+		e.setOptions(func(o *endpointOptions) { o.windowClamp, o.windowClampSet = uint32(v), true })
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (e *Endpoint) GetSockOptInt(opt tcpip.SockOptInt) (int, tcpip.Error) {
 	case tcpip.IPv4TOSOption, tcpip.IPv6TrafficClassOption:
 		return int(o.tos), nil
 	case tcpip.MaxSegOption:
-		// Linux tells what was set before there is a connection, and then the MSS in use.
+		// As in Linux: the option's value before there is a connection, then the MSS in use.
 		switch {
 		case e.connected():
 			return int(e.conn.Info(e.now).SndMSS), nil
@@ -204,21 +204,21 @@ func (e *Endpoint) GetSockOptInt(opt tcpip.SockOptInt) (int, tcpip.Error) {
 	return -1, &tcpip.ErrUnknownProtocolOption{}
 }
 
-// SetSockOpt implements tcpip.Endpoint. As in gVisor, an option that TCP has not is no error.
+// SetSockOpt implements tcpip.Endpoint. As in gVisor, an option that TCP lacks is no error.
 func (e *Endpoint) SetSockOpt(opt tcpip.SettableSocketOption) tcpip.Error {
 	switch v := opt.(type) {
 	case *tcpip.KeepaliveIdleOption:
-		e.set(func(o *endpointOptions) { o.keepIdle = time.Duration(*v) })
+		e.setOptions(func(o *endpointOptions) { o.keepIdle = time.Duration(*v) })
 	case *tcpip.KeepaliveIntervalOption:
-		e.set(func(o *endpointOptions) { o.keepInterval = time.Duration(*v) })
+		e.setOptions(func(o *endpointOptions) { o.keepInterval = time.Duration(*v) })
 	case *tcpip.TCPUserTimeoutOption:
-		e.set(func(o *endpointOptions) { o.userTimeout = time.Duration(*v) })
+		e.setOptions(func(o *endpointOptions) { o.userTimeout = time.Duration(*v) })
 	case *tcpip.CongestionControlOption:
 		if !slices.Contains(controls, string(*v)) {
 			return &tcpip.ErrNoSuchFile{} // Linux's ENOENT
 		}
-		e.set(func(o *endpointOptions) {
-			e.todo.control = e.phase == phaseConn && o.control != string(*v)
+		e.setOptions(func(o *endpointOptions) {
+			e.calls.control = e.phase == phaseConn && o.control != string(*v)
 			o.control = string(*v)
 		})
 	case *tcpip.TCPLingerTimeoutOption:
@@ -229,10 +229,10 @@ func (e *Endpoint) SetSockOpt(opt tcpip.SettableSocketOption) tcpip.Error {
 			*v = tcpip.TCPLingerTimeoutOption(e.p.options().linger)
 		}
 		*v = min(*v, tcpip.TCPLingerTimeoutOption(gtcp.MaxTCPLingerTimeout))
-		e.set(func(o *endpointOptions) { o.linger = time.Duration(*v) })
+		e.setOptions(func(o *endpointOptions) { o.linger = time.Duration(*v) })
 	case *tcpip.TCPDeferAcceptOption:
 		*v = min(*v, tcpip.TCPDeferAcceptOption(gtcp.MaxRTO))
-		e.set(func(o *endpointOptions) { o.deferAccept = time.Duration(*v) })
+		e.setOptions(func(o *endpointOptions) { o.deferAccept = time.Duration(*v) })
 	}
 	return nil
 }
@@ -274,12 +274,12 @@ func (e *Endpoint) GetSockOpt(opt tcpip.GettableSocketOption) tcpip.Error {
 	return nil
 }
 
-// tcpInfo returns what gVisor's TCP_INFO has.
+// tcpInfo returns gVisor's TCP_INFO.
 func (e *Endpoint) tcpInfo() (info tcpip.TCPInfoOption) {
 	info.State = tcpip.EndpointState(e.state())
 	switch e.phase {
 	case phaseInitial, phaseBound, phaseConnecting, phaseError:
-		info.State = tcpip.EndpointState(gtcp.StateClose) // those are gVisor's own
+		info.State = tcpip.EndpointState(gtcp.StateClose) // the others are gVisor's internal states
 	}
 	if !e.connected() {
 		return info

@@ -5,13 +5,13 @@ import (
 	"tcpwheel/wheel"
 )
 
-// change tells the connection of options that were set.
-func (e *Endpoint) change(now wheel.Time, t todo, o *tcp.Output) {
+// applyOptionCalls reports changed options to the engine.
+func (e *Endpoint) applyOptionCalls(now wheel.Time, t pendingCalls, o *tcp.Output) {
 	if t.config {
-		e.conn.Reconfigure(now, e.p.config(e.opts, e.fixedRecv, e.conn.Options(), e.recvBuffer()), o)
+		e.conn.Reconfigure(now, e.p.config(e.opts, e.recvBufferFixed, e.conn.Options(), e.recvBuffer()), o)
 	}
 	if t.control {
-		// All but the control stays as it was when the connection was opened.
+		// Only the control changes on an open connection.
 		c := *e.conn.Config()
 		c.Control = engineControl(e.opts.control)
 		e.conn.Reconfigure(now, e.p.share(c), o)
@@ -21,17 +21,18 @@ func (e *Endpoint) change(now wheel.Time, t todo, o *tcp.Output) {
 	}
 	if t.resize {
 		if e.connecting() {
-			e.todo.resize = true // what the SYN has offered holds until then
+			e.calls.resize = true // the SYN's offer holds until the handshake ends
 			return
 		}
 		e.conn.SetRecvBuffer(now, e.recvBuffer(), o)
 	}
 }
 
-// noticeQuickAck tells the connection of TCP_QUICKACK, which has no other way to be noticed.
-func (e *Endpoint) noticeQuickAck(o *tcp.Output) {
-	if e.ops.GetQuickAck() == e.noQuick {
-		e.noQuick = !e.noQuick
+// pollQuickAck reports a change of TCP_QUICKACK to the engine. tcpip.SocketOptions has no callback
+// for it.
+func (e *Endpoint) pollQuickAck(o *tcp.Output) {
+	if e.ops.GetQuickAck() == e.quickAckOff {
+		e.quickAckOff = !e.quickAckOff
 		e.conn.SetOptions(e.now, e.opts.socket(&e.ops), o)
 	}
 }

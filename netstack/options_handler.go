@@ -5,38 +5,38 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// What follows implements tcpip.SocketOptionsHandler.
+// The methods below implement tcpip.SocketOptionsHandler.
 
-// OnReuseAddressSet takes SO_REUSEADDR.
+// OnReuseAddressSet sets SO_REUSEADDR.
 func (e *Endpoint) OnReuseAddressSet(v bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.setQuietly(func(o *endpointOptions) { o.flags.TupleOnly = v })
+	e.editOptions(func(o *endpointOptions) { o.flags.TupleOnly = v })
 }
 
-// OnReusePortSet takes SO_REUSEPORT.
+// OnReusePortSet sets SO_REUSEPORT.
 func (e *Endpoint) OnReusePortSet(v bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.setQuietly(func(o *endpointOptions) { o.flags.LoadBalanced = v })
+	e.editOptions(func(o *endpointOptions) { o.flags.LoadBalanced = v })
 }
 
-// changed tells the connection of an option that tcpip.SocketOptions has.
-func (e *Endpoint) changed() {
+// socketOptionChanged reports a change in tcpip.SocketOptions to the connection.
+func (e *Endpoint) socketOptionChanged() {
 	e.mu.Lock()
-	e.tellOptions()
+	e.optionsChanged()
 }
 
-// OnKeepAliveSet takes SO_KEEPALIVE.
-func (e *Endpoint) OnKeepAliveSet(bool) { e.changed() }
+// OnKeepAliveSet is called when SO_KEEPALIVE is set.
+func (e *Endpoint) OnKeepAliveSet(bool) { e.socketOptionChanged() }
 
-// OnDelayOptionSet takes TCP_NODELAY.
-func (e *Endpoint) OnDelayOptionSet(bool) { e.changed() }
+// OnDelayOptionSet is called when TCP_NODELAY is set.
+func (e *Endpoint) OnDelayOptionSet(bool) { e.socketOptionChanged() }
 
-// OnCorkOptionSet takes TCP_CORK.
-func (e *Endpoint) OnCorkOptionSet(bool) { e.changed() }
+// OnCorkOptionSet is called when TCP_CORK is set.
+func (e *Endpoint) OnCorkOptionSet(bool) { e.socketOptionChanged() }
 
-// LastError returns SO_ERROR: why the connection has ended, or the last error that the network reported, once.
+// LastError returns SO_ERROR once: why the connection ended, or the network's last error.
 func (e *Endpoint) LastError() tcpip.Error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,49 +48,50 @@ func (e *Endpoint) LastError() tcpip.Error {
 	return err
 }
 
-// UpdateLastError sets the last error that the network reported.
+// UpdateLastError sets the network's last error.
 func (e *Endpoint) UpdateLastError(err tcpip.Error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.lastErr = err
 }
 
-// HasNIC reports whether there is such a device; 0 stands for any.
+// HasNIC reports whether the stack has a NIC. 0 is any.
 func (e *Endpoint) HasNIC(id int32) bool { return id == 0 || e.p.stack.HasNIC(tcpip.NICID(id)) }
 
-// OnSetSendBufferSize takes SO_SNDBUF, which ends the buffer's growing by itself.
+// OnSetSendBufferSize sets SO_SNDBUF. The buffer then no longer grows.
 func (e *Endpoint) OnSetSendBufferSize(n int64) int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.fixedSend = true
+	e.sendBufferFixed = true
 	return n
 }
 
-// OnSetReceiveBufferSize takes SO_RCVBUF, which ends the buffer's growing by itself. What the window offers already is not taken back.
+// OnSetReceiveBufferSize sets SO_RCVBUF. The buffer then no longer grows. An offered window is not
+// taken back.
 func (e *Endpoint) OnSetReceiveBufferSize(n, _ int64) (int64, func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.fixedRecv = true
+	e.recvBufferFixed = true
 	if !e.connected() {
-		e.todo.resize = e.phase == phaseConn
+		e.calls.resize = e.phase == phaseConn
 		return max(n, 1), nil
 	}
-	// As much as the smallest window that the scale can express, at least.
+	// The scale bounds the size from below: it must be able to express the window.
 	return max(n, 1<<e.conn.RecvScale()), func() {
 		e.mu.Lock()
-		e.todo.resize = true
+		e.calls.resize = true
 		e.mu.Unlock()
 		e.kick()
 	}
 }
 
-// WakeupWriters tells writers that the send buffer has grown.
+// WakeupWriters notifies writers that the send buffer has grown.
 func (e *Endpoint) WakeupWriters() {
 	e.mu.Lock()
 	used := e.snd.size()
 	room := e.connected() && int(e.ops.GetSendBufferSize())-used >= used/2
 	if room {
-		e.sndFull = false
+		e.writerWaits = false
 	}
 	e.mu.Unlock()
 	if room {

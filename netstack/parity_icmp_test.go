@@ -99,12 +99,12 @@ func TestErrorQueueIsBounded(t *testing.T) {
 		return n
 	}
 	for range 2 { // the queue takes more when it was read
-		for range 3 * maxErrors {
+		for range 3 * maxQueuedErrs {
 			p.icmp(header.ICMPv4HostUnreachable, 0)
 			r.pass(10 * time.Millisecond) // the stack limits ICMP itself
 		}
-		if got := count(); got != maxErrors {
-			t.Errorf("%d records in the queue, want %d", got, maxErrors)
+		if got := count(); got != maxQueuedErrs {
+			t.Errorf("%d records in the queue, want %d", got, maxQueuedErrs)
 		}
 	}
 	// RFC 5927 §4.1: a message counts only if the sequence number is of what is in flight.

@@ -17,21 +17,23 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// ProtocolNumber is TCP's.
+// ProtocolNumber is TCP's number, 6.
 const ProtocolNumber = header.TCPProtocolNumber
 
-// Config is what the protocol is made by.
+// Config configures the protocol. Its zero value is not valid; start from DefaultConfig.
 type Config struct {
-	// Conn is what connections are made by, until an option of the protocol or of a socket says otherwise. RecvBuffer,
-	// RecvBufferMax and Socket do not count: they follow from the options, which have gVisor's defaults.
+	// Conn configures connections, unless an option of the protocol or of a socket overrides it.
+	// RecvBuffer, RecvBufferMax and Socket have no effect: they follow from the options, whose
+	// defaults are gVisor's.
 	Conn tcp.Config
 
-	Shards int // wheels; 0 is one per processor
+	Shards int // wheels, 0 to 1024; 0 is one per CPU
 
-	Causes bool // packets tell the link which timers made them leave: see Causes
+	// Causes attaches to each packet the timers that caused it: see func Causes.
+	Causes bool
 
-	// Verify has each pass over a connection end with a check of its invariants, and panic if one does not hold. It is for tests: a
-	// pass costs O(segments in flight) then.
+	// CheckInvariants checks the invariants of a connection after each step, and panics if one does
+	// not hold. It is for tests: a step then costs O(segments in flight).
 	CheckInvariants bool
 }
 
@@ -40,7 +42,8 @@ func DefaultConfig() Config {
 	return Config{Conn: tcp.DefaultConfig(tcptimers.MustPolicy(tcptimers.DefaultPolicy))}
 }
 
-// NewProtocol makes the protocol for a stack, as gVisor's tcp.NewProtocol does.
+// NewProtocol makes the protocol for a stack, with gVisor's default of congestion control replaced
+// by CUBIC. It has the shape of gVisor's tcp.NewProtocol.
 func NewProtocol(s *stack.Stack) stack.TransportProtocol {
 	p, err := newProtocol(s, DefaultConfig())
 	if err != nil {
@@ -49,7 +52,8 @@ func NewProtocol(s *stack.Stack) stack.TransportProtocol {
 	return p
 }
 
-// NewProtocolWith returns what makes the protocol with a configuration. An error names the field that is out of its bounds.
+// NewProtocolWith returns a factory for the protocol with a configuration. The error names the
+// field that is out of bounds.
 func NewProtocolWith(cfg Config) (stack.TransportProtocolFactory, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -72,25 +76,25 @@ func (c *Config) check() error {
 
 // protocol is TCP in one stack.
 type protocol struct {
-	stack  *stack.Stack
-	stats  tcpip.TCPStats // the stack's
-	conn   tcp.Config
-	secret tcp.Secret
-	limit  *challenges
-	verify bool
-	shards []*shard
-	causes bool
-	next   atomic.Uint32 // the shard of the next connection
-	crew   crew
+	stack           *stack.Stack
+	stats           tcpip.TCPStats // the stack's
+	conn            tcp.Config
+	secret          tcp.Secret
+	challengeLimit  *challengeLimiter
+	checkInvariants bool
+	shards          []*shard
+	causes          bool
+	nextShard       atomic.Uint32 // index of the next connection's shard
+	workers         workerPool
 
-	defaults atomic.Pointer[endpointOptions] // of the sockets that were made last
+	defaults atomic.Pointer[endpointOptions] // options of the last new socket
 
-	parallel bool // there is more than one processor, and the order of what happens need not be the same each time
+	parallel bool // more than one CPU, and runs need not be deterministic
 
-	mu      sync.RWMutex
-	opts    protocolOptions
-	others  [][]*shard    // with wheels of other ticks, for sockets with a policy of their own
-	configs []*tcp.Config // those that connections were made by last
+	mu           sync.RWMutex
+	opts         protocolOptions
+	policyShards [][]*shard    // shards whose wheels have other ticks, for sockets with their own policy
+	configs      []*tcp.Config // the latest configurations of connections
 }
 
 var (
@@ -99,11 +103,11 @@ var (
 )
 
 func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
-	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn, causes: cfg.Causes, verify: cfg.CheckInvariants}
+	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn, causes: cfg.Causes, checkInvariants: cfg.CheckInvariants}
 	if !isVirtual(s.Clock()) {
 		p.parallel = runtime.GOMAXPROCS(0) > 1
 	}
-	p.crew.most = runtime.GOMAXPROCS(0)
+	p.workers.max = runtime.GOMAXPROCS(0)
 	p.opts.init(&cfg.Conn)
 	var key [16]byte
 	rng := s.SecureRNG()
@@ -111,7 +115,7 @@ func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 		return nil, fmt.Errorf("netstack: random numbers: %w", err)
 	}
 	p.secret = tcp.NewSecret(key)
-	p.limit = newChallenges(uint64(s.InsecureRNG().Int63()))
+	p.challengeLimit = newChallengeLimiter(uint64(s.InsecureRNG().Int63()))
 	n := cfg.Shards
 	if n == 0 {
 		n = runtime.GOMAXPROCS(0)
@@ -126,7 +130,7 @@ func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 	return p, nil
 }
 
-// isVirtual reports whether a clock is a VirtualClock, a view of one, or has one embedded.
+// isVirtual reports whether a clock is a VirtualClock, a view of one, or embeds one.
 func isVirtual(c tcpip.Clock) bool {
 	_, ok := c.(interface{ SetSettle(settle func()) })
 	return ok
@@ -157,18 +161,19 @@ func (*protocol) ParsePorts(b []byte) (src, dst uint16, err tcpip.Error) {
 // Parse implements stack.TransportProtocol.
 func (*protocol) Parse(pkt *stack.PacketBuffer) bool { return parse.TCP(pkt) }
 
-// HandleUnknownDestinationPacket answers a segment to a port that nobody has. As in gVisor, what is wrong with it is the stack's to count.
+// HandleUnknownDestinationPacket implements stack.TransportProtocol: it answers a segment without
+// an endpoint. As in gVisor, the stack counts malformed ones.
 func (p *protocol) HandleUnknownDestinationPacket(id stack.TransportEndpointID, pkt *stack.PacketBuffer) stack.UnknownDestinationPacketDisposition {
 	var seg segment
-	if seg.parse(pkt) != faultless {
+	if seg.parse(pkt) != noFault {
 		return stack.UnknownDestinationPacketMalformed
 	}
-	p.refuse(id, &seg, pkt)
+	p.resetStray(id, &seg, pkt)
 	return stack.UnknownDestinationPacketHandled
 }
 
-// Close implements stack.TransportProtocol: no timer expires after it. The stack has aborted its endpoints before: their RSTs have left
-// when Close returns, also those of connections that others are running, so that the links can be closed.
+// Close implements stack.TransportProtocol. No timer expires after it. The stack has aborted its
+// endpoints before. Close waits until their RSTs have left, so that links can be closed.
 func (p *protocol) Close() {
 	for _, e := range p.stack.RegisteredEndpoints() {
 		e.Wait()
@@ -178,15 +183,16 @@ func (p *protocol) Close() {
 	}
 }
 
-// Wait, Pause, Resume and Restore implement stack.TransportProtocol. No goroutine outlasts what it is there to do, so that there
-// is none to wait for or to pause.
+// Wait, Pause, Resume and Restore implement stack.TransportProtocol. They do nothing: the
+// protocol's goroutines end with their work.
 func (*protocol) Wait()    {}
 func (*protocol) Pause()   {}
 func (*protocol) Resume()  {}
 func (*protocol) Restore() {}
 
-// Counters returns what all connections of a stack have counted, which is more than its Stats tell. It reports false if the stack's
-// TCP is another. What a connection counts while Counters runs may be missing.
+// Counters returns the sum of the counters of all connections of a stack. There are more of them
+// than in the stack's Stats. ok is false if the stack's TCP is not this package's. Steps that run
+// at the same time may be missing.
 func Counters(s *stack.Stack) (c tcp.Counters, ok bool) {
 	p, ok := s.TransportProtocolInstance(ProtocolNumber).(*protocol)
 	if !ok {
@@ -194,7 +200,7 @@ func Counters(s *stack.Stack) (c tcp.Counters, ok bool) {
 	}
 	for _, sh := range p.allShards() {
 		sh.mu.Lock()
-		for _, pass := range sh.spare {
+		for _, pass := range sh.freeScratch {
 			c.Add(&pass.out.Counters)
 		}
 		sh.mu.Unlock()

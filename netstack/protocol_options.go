@@ -13,7 +13,8 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// protocolOptions are the options of the protocol, which gVisor's TCP has too, with its defaults where the configuration has none.
+// protocolOptions holds the protocol's options. They are gVisor's, with gVisor's defaults unless
+// Config has a value.
 type protocolOptions struct {
 	sack           bool
 	recovery       tcpip.TCPRecovery
@@ -24,17 +25,18 @@ type protocolOptions struct {
 	moderate       bool
 	linger         time.Duration
 	timeWait       time.Duration
-	timeWaitSet    bool // it was chosen: else it is the policy's
+	timeWaitSet    bool // otherwise the policy decides
 	timeWaitReuse  tcpip.TCPTimeWaitReuseOption
 	minRTO, maxRTO time.Duration
 	maxRetries     uint32
-	retriesSet     bool // it was chosen: else the policy tells when to give up
+	retriesSet     bool // otherwise the policy decides when to give up
 	synRetries     uint8
-	synSet         bool // the same for a SYN
+	synRetriesSet  bool // otherwise the policy decides how long to retransmit a SYN
 	alwaysCookies  bool
 }
 
-// controls are the names of the congestion controls. The one that gVisor calls reno has NewReno's recovery, and is the engine's newreno.
+// controls holds the names of the congestion controls. gVisor's reno recovers as NewReno; it is the
+// engine's newreno.
 var controls = func() (names []string) {
 	for _, name := range congestion.Names() {
 		names = append(names, strings.TrimPrefix(name, "new"))
@@ -116,23 +118,9 @@ func (p *protocol) SetOption(option tcpip.SettableTransportProtocolOption) tcpip
 		}
 		o.timeWaitReuse = *v
 	case *tcpip.TCPMinRTOOption:
-		min := time.Duration(*v)
-		if min < 0 {
-			min = p.conn.Policy.Bounds.Min
-		}
-		if min > o.maxRTO {
-			return &tcpip.ErrInvalidOptionValue{}
-		}
-		o.minRTO = min
+		return o.setRTOBounds(orDefault(*v, p.conn.Policy.Bounds.Min), o.maxRTO)
 	case *tcpip.TCPMaxRTOOption:
-		max := time.Duration(*v)
-		if max < 0 {
-			max = p.conn.Policy.Bounds.Max
-		}
-		if max < o.minRTO {
-			return &tcpip.ErrInvalidOptionValue{}
-		}
-		o.maxRTO = max
+		return o.setRTOBounds(o.minRTO, orDefault(*v, p.conn.Policy.Bounds.Max))
 	case *tcpip.TCPMaxRetriesOption:
 		o.maxRetries, o.retriesSet = uint32(*v), true
 	case *tcpip.TCPAlwaysUseSynCookies:
@@ -141,10 +129,26 @@ func (p *protocol) SetOption(option tcpip.SettableTransportProtocolOption) tcpip
 		if *v < 1 {
 			return &tcpip.ErrInvalidOptionValue{}
 		}
-		o.synRetries, o.synSet = uint8(*v), true
+		o.synRetries, o.synRetriesSet = uint8(*v), true
 	default:
 		return &tcpip.ErrUnknownProtocolOption{}
 	}
+	return nil
+}
+
+// orDefault returns an RTO option's value. Below 0 it is the configuration's.
+func orDefault[T ~int64](v T, d time.Duration) time.Duration {
+	if v < 0 {
+		return d
+	}
+	return time.Duration(v)
+}
+
+func (o *protocolOptions) setRTOBounds(least, most time.Duration) tcpip.Error {
+	if least > most {
+		return &tcpip.ErrInvalidOptionValue{}
+	}
+	o.minRTO, o.maxRTO = least, most
 	return nil
 }
 
@@ -199,19 +203,20 @@ func (p *protocol) options() protocolOptions {
 	return p.opts
 }
 
-// config returns the configuration for connections of an endpoint. Those that are alike share one.
+// config returns the configuration of an endpoint's connection. Equal configurations are shared.
 func (p *protocol) config(e *endpointOptions, fixedRecv bool, socket tcp.SocketOptions, recvBuffer uint32) *tcp.Config {
 	return p.share(p.makeConfig(e, fixedRecv, socket, recvBuffer))
 }
 
-// makeConfig makes the configuration that follows from the options of the stack and of an endpoint, whose buffer grows unless it is fixed. What an option may be and the engine does
-// not take is brought within its bounds.
+// makeConfig makes the configuration of an endpoint's connection from the options of the stack and
+// of the endpoint. It clamps options that are out of the engine's bounds. The receive buffer grows
+// unless fixedRecv.
 func (p *protocol) makeConfig(e *endpointOptions, fixedRecv bool, socket tcp.SocketOptions, recvBuffer uint32) (c tcp.Config) {
 	o := p.options()
 	c = p.conn
 	c.Control = engineControl(e.control)
 	c.SACK = o.sack
-	if own := e.own; own != nil {
+	if own := e.socketConfig; own != nil {
 		c.Policy, c.ECN, c.Pacing, c.VegasCheck = own.Policy, own.ECN, own.Pacing, own.VegasCheck
 	} else {
 		o.bound(&c.Policy)
@@ -219,7 +224,7 @@ func (p *protocol) makeConfig(e *endpointOptions, fixedRecv bool, socket tcp.Soc
 	if o.timeWaitSet {
 		c.Policy.MSL = min(max(o.timeWait/2, time.Nanosecond), 2*time.Minute) // RFC 9293 §3.4.2
 	}
-	if e.synSet {
+	if e.synRetriesSet {
 		c.Policy.SynR2 = synR2(e.synRetries, c.Policy.Bounds)
 	}
 	c.Socket = socket
@@ -231,9 +236,9 @@ func (p *protocol) makeConfig(e *endpointOptions, fixedRecv bool, socket tcp.Soc
 	return c
 }
 
-// bound has a policy follow the options of the stack.
+// bound applies the stack's options to a policy.
 func (o *protocolOptions) bound(p *tcptimers.Policy) {
-	const least, most = time.Nanosecond, 24 * time.Hour // the bounds of tcptimers.Bounds
+	const least, most = time.Nanosecond, 24 * time.Hour // bounds of tcptimers.Bounds
 	p.Bounds.Min = min(max(o.minRTO, least), most)
 	p.Bounds.Max = min(max(o.maxRTO, p.Bounds.Min), most)
 	if o.retriesSet {
@@ -243,7 +248,7 @@ func (o *protocolOptions) bound(p *tcptimers.Policy) {
 	p.TLP = p.TLP && p.RACK
 }
 
-// share returns a configuration that is like c, and that others may have already.
+// share returns a shared configuration equal to c.
 func (p *protocol) share(c tcp.Config) *tcp.Config {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -252,7 +257,7 @@ func (p *protocol) share(c tcp.Config) *tcp.Config {
 			return have
 		}
 	}
-	kept := c // so that only what is new takes memory
+	kept := c // only a new configuration escapes to the heap
 	if err := kept.Check(); err != nil {
 		panic("BUG: " + err.Error())
 	}
@@ -264,16 +269,16 @@ func (p *protocol) share(c tcp.Config) *tcp.Config {
 	return &kept
 }
 
-// rexmitBound returns what makes a policy give up after n retransmissions of a segment.
+// rexmitBound returns the policy fields that make a connection give up after n retransmissions.
 func rexmitBound(n uint32) (rexmits int, r2 time.Duration) {
 	if n == 0 {
-		return 0, time.Nanosecond // at the first timeout
+		return 0, time.Nanosecond // give up at the first timeout
 	}
 	return int(min(n, 254)), 0 // the engine counts no further
 }
 
-// synR2 returns how long a SYN is sent again at most n times under the bounds: after 1 s, 2 s, 4 s … up to the ceiling. As in Linux, the
-// policy's linear timeouts come on top of them.
+// synR2 returns how long a SYN is retransmitted at most n times: after 1 s, 2 s, 4 s … up to b.Max.
+// As in Linux, the policy's linear timeouts come on top.
 func synR2(n uint8, b tcptimers.Bounds) (d time.Duration) {
 	rto := min(max(b.Initial, b.Min), b.Max)
 	for range int(n) + 1 {

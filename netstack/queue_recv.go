@@ -10,10 +10,11 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// recvQueue is what has arrived and the application has not read. Offsets count octets of the peer's stream.
+// recvQueue holds received data that the application has not read. Offsets are bytes of the peer's
+// stream.
 type recvQueue struct {
 	ready buffer.Buffer // in order
-	end   uint64        // after the last octet that was ever in ready
+	end   uint64        // offset after the last byte ever in ready
 	later []recvChunk   // out of order: sorted, without overlaps
 }
 
@@ -24,16 +25,17 @@ type recvChunk struct {
 
 func (c *recvChunk) end() uint64 { return c.start + uint64(c.data.Size()) }
 
-// insert keeps what the verdict says of a segment's payload, in the chunks in which it came if it fills half of them.
-func (q *recvQueue) insert(pkt *stack.PacketBuffer, v tcp.Disposition) {
-	if v.Len > 0 {
+// insert queues the part of a segment's payload that the disposition accepts. It keeps the chunks that
+// carried it if the payload fills half of them.
+func (q *recvQueue) insert(pkt *stack.PacketBuffer, d tcp.Disposition) {
+	if d.Len > 0 {
 		b := pkt.Data().ToBuffer()
-		b.TrimFront(int64(v.Offset))
-		b.Truncate(int64(v.Len))
-		q.put(recvChunk{v.Stream, b})
+		b.TrimFront(int64(d.Offset))
+		b.Truncate(int64(d.Len))
+		q.put(recvChunk{d.Stream, b})
 	}
 	for len(q.later) > 0 && q.later[0].start <= q.end {
-		q.take(&q.later[0])
+		q.appendReady(&q.later[0])
 		q.later[0] = recvChunk{}
 		if q.later = q.later[1:]; len(q.later) == 0 {
 			q.later = nil
@@ -41,22 +43,22 @@ func (q *recvQueue) insert(pkt *stack.PacketBuffer, v tcp.Disposition) {
 	}
 }
 
-// take appends to what is in order a chunk that does not begin after it.
-func (q *recvQueue) take(c *recvChunk) {
+// appendReady appends chunk c, which begins at or before end, to ready.
+func (q *recvQueue) appendReady(c *recvChunk) {
 	end := c.end()
 	if end <= q.end {
 		c.data.Release()
 		return
 	}
 	c.data.TrimFront(int64(q.end - c.start))
-	join(&q.ready, &c.data)
+	appendCompact(&q.ready, &c.data)
 	q.end = end
 }
 
-// put adds a chunk where it belongs. Octets that are there already are not kept twice.
+// put inserts a chunk. Bytes already queued are not kept twice.
 func (q *recvQueue) put(c recvChunk) {
 	if c.start <= q.end && len(q.later) == 0 {
-		q.take(&c)
+		q.appendReady(&c)
 		return
 	}
 	i := sort.Search(len(q.later), func(i int) bool { return q.later[i].start >= c.start })
@@ -79,25 +81,25 @@ func (q *recvQueue) put(c recvChunk) {
 	if j < len(q.later) && q.later[j].start < c.end() {
 		c.data.Truncate(int64(q.later[j].start - c.start))
 	}
-	// Where it meets those before and behind it, they become one.
+	// Adjacent chunks are merged.
 	if j < len(q.later) && q.later[j].start == c.end() {
-		join(&c.data, &q.later[j].data)
+		appendCompact(&c.data, &q.later[j].data)
 		j++
 	}
 	if i > 0 && q.later[i-1].end() == c.start {
-		join(&q.later[i-1].data, &c.data)
+		appendCompact(&q.later[i-1].data, &c.data)
 		q.later = slices.Delete(q.later, i, j)
 		return
 	}
 	if wasteful(&c.data) {
 		b := c.data
 		c.data = buffer.Buffer{}
-		join(&c.data, &b)
+		appendCompact(&c.data, &b)
 	}
 	q.later = slices.Replace(q.later, i, j, c)
 }
 
-// drop lets go of everything, and returns how many octets were ready.
+// drop releases all data, and returns the number of bytes in ready.
 func (q *recvQueue) drop() int {
 	n := int(q.ready.Size())
 	q.ready.Release()

@@ -8,13 +8,13 @@ import (
 	"tcpwheel/netstack/bufpool"
 )
 
-// sendQueue is what the application has written and the peer has not acknowledged. Offsets count octets since the beginning of the
-// connection.
+// sendQueue holds written data that the peer has not acknowledged. Offsets are bytes since the
+// connection began.
 type sendQueue struct {
 	chunks []sendChunk
-	head   int    // chunks before it are released
-	start  uint64 // offset of the first octet
-	end    uint64 // after the last one
+	head   int    // chunks[:head] is released
+	start  uint64 // offset of the first byte
+	end    uint64 // offset after the last byte
 }
 
 type sendChunk struct {
@@ -24,7 +24,7 @@ type sendChunk struct {
 
 func (q *sendQueue) size() int { return int(q.end - q.start) }
 
-// append takes views.
+// append appends views and takes ownership.
 func (q *sendQueue) append(views []*buffer.View) {
 	for _, v := range views {
 		q.chunks = append(q.chunks, sendChunk{q.end, v})
@@ -32,7 +32,7 @@ func (q *sendQueue) append(views []*buffer.View) {
 	}
 }
 
-// window returns n octets from offset on, without copying them.
+// window returns n bytes from offset on, without copying.
 func (q *sendQueue) window(offset uint64, n uint32) (b buffer.Buffer) {
 	i := q.head + sort.Search(len(q.chunks)-q.head, func(i int) bool { return q.chunks[q.head+i].offset > offset }) - 1
 	for ; n > 0; i++ {
@@ -52,7 +52,7 @@ func (q *sendQueue) window(offset uint64, n uint32) (b buffer.Buffer) {
 	return b
 }
 
-// release lets go of what is before offset. With alone nobody else has the chunks.
+// release releases the data before offset. alone says that the chunks have no clones.
 func (q *sendQueue) release(offset uint64, alone bool) {
 	for q.head < len(q.chunks) {
 		c := &q.chunks[q.head]
@@ -78,5 +78,5 @@ func (q *sendQueue) release(offset uint64, alone bool) {
 	}
 }
 
-// drop lets go of everything.
+// drop releases all data.
 func (q *sendQueue) drop() { q.release(q.end, false) }

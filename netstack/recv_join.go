@@ -2,28 +2,28 @@ package netstack
 
 import "gvisor.dev/gvisor/pkg/buffer"
 
-// What is received is kept in the chunks in which it came, as long as these hold little beside it. Else whoever sends small segments has a
-// receiver hold many times what the window counts.
+// Received data stays in the chunks it arrived in while these carry little else. Otherwise a sender
+// of small segments could make the receiver hold many times what the window counts.
 
 const (
-	// viewCost is about what a view takes beside its chunk.
+	// viewCost is roughly the memory of a view besides its chunk, in bytes.
 	viewCost = 64
-	// smallView is the most octets that are copied again to join them with others.
+	// smallView bounds the bytes that are copied again to join them with others.
 	smallView = 1024
 )
 
-// held returns about how much memory a buffer holds.
-func held(b *buffer.Buffer) (n int) {
+// memoryOf returns roughly how many bytes of memory a buffer holds.
+func memoryOf(b *buffer.Buffer) (n int) {
 	b.Apply(func(v *buffer.View) { n += v.Capacity() + viewCost })
 	return n
 }
 
-// wasteful reports whether less than half of that are octets.
-func wasteful(b *buffer.Buffer) bool { return held(b) > 2*int(b.Size()) }
+// wasteful reports whether less than half of that memory is data.
+func wasteful(b *buffer.Buffer) bool { return memoryOf(b) > 2*int(b.Size()) }
 
-// join moves the octets of src behind those of dst, and copies those that their views are too large for. It costs O(views), and O(smallView)
-// for the octets where they meet.
-func join(dst, src *buffer.Buffer) {
+// appendCompact moves the data of src to the end of dst. It copies data whose views are too large
+// for it. It costs O(views), and O(smallView) where the buffers meet.
+func appendCompact(dst, src *buffer.Buffer) {
 	if !wasteful(src) {
 		dst.Merge(src)
 		return
@@ -39,7 +39,7 @@ func join(dst, src *buffer.Buffer) {
 		case n <= room(dst):
 			appendView(dst, copyOf(n, front))
 		case int(dst.Size())+n <= smallView:
-			// All in one, with room for as much again.
+			// One view for all of it, with room for as much again.
 			v := buffer.NewView(min(2*(int(dst.Size())+n), smallView))
 			dst.Apply(func(d *buffer.View) { v.Write(d.AsSlice()) })
 			v.Write(front.AsSlice())
@@ -56,13 +56,13 @@ func join(dst, src *buffer.Buffer) {
 	src.Release()
 }
 
-// room returns how many octets the last view of a buffer takes without being copied.
+// room returns how many bytes the last view of a buffer takes without a copy.
 func room(b *buffer.Buffer) int {
 	list := b.AsViewList()
-	return list.Back().AvailableSize() // 0 of nil
+	return list.Back().AvailableSize() // 0 for nil
 }
 
-// copyOf returns a view with the octets of v and room for size.
+// copyOf returns a copy of v in a view with room for size bytes.
 func copyOf(size int, v *buffer.View) *buffer.View {
 	c := buffer.NewView(size)
 	c.Write(v.AsSlice())

@@ -16,9 +16,9 @@ import (
 
 // memory is what a queue holds.
 func (q *recvQueue) memory() int {
-	n := held(&q.ready)
+	n := memoryOf(&q.ready)
 	for i := range q.later {
-		n += held(&q.later[i].data) + viewCost
+		n += memoryOf(&q.later[i].data) + viewCost
 	}
 	return n
 }

@@ -8,7 +8,7 @@ import (
 	"tcpwheel/netstack/bufpool"
 )
 
-// writeOut writes a buffer to w, and returns how many octets w has taken. The buffer has them still.
+// writeOut writes a buffer to w without consuming it. It returns how many bytes w has taken.
 func writeOut(b *buffer.Buffer, w io.Writer) (n int, err error) {
 	list := b.AsViewList()
 	for v := list.Front(); v != nil && err == nil; v = v.Next() {
@@ -24,25 +24,26 @@ func writeOut(b *buffer.Buffer, w io.Writer) (n int, err error) {
 	return n, err
 }
 
-// wasRead lets go of the first n octets of b, which was ready until now. Views that were full are those of a link that has read into them:
-// they wait for it. Those that show less than their chunk are often clones, of what a sender in the same process has.
-func (e *Endpoint) wasRead(b *buffer.Buffer, n int) {
+// releaseRead releases the first n bytes of b, which the application has read. Full views go to
+// bufpool: a link has read into them and waits for more. Other views are often clones that a sender
+// in the same process still uses.
+func (e *Endpoint) releaseRead(b *buffer.Buffer, n int) {
 	var full [16]*buffer.View
 	for n > 0 {
 		octets, k := 0, 0
 		list := b.AsViewList()
 		for v := list.Front(); v != nil && k < len(full) && octets+v.Size() <= n; v = v.Next() {
 			octets += v.Size()
-			if v.Size() >= bufpool.MinSize && v.Size() == v.Capacity() || e.cut {
+			if v.Size() >= bufpool.MinSize && v.Size() == v.Capacity() || e.readSplitView {
 				full[k] = v.Clone()
 				k++
 			}
-			e.cut = false
+			e.readSplitView = false
 		}
-		if octets == 0 { // a part of a view
+		if octets == 0 { // part of a view
 			list := b.AsViewList()
 			v := list.Front()
-			e.cut = e.cut || v.Size() >= bufpool.MinSize && v.Size() == v.Capacity()
+			e.readSplitView = e.readSplitView || v.Size() >= bufpool.MinSize && v.Size() == v.Capacity()
 			octets = n
 		}
 		b.TrimFront(int64(octets))

@@ -30,7 +30,7 @@ func TestWasRead(t *testing.T) {
 				t.Fatalf("wrote %d of %d octets to %d, %v", n, b.Size(), room, err)
 			}
 			left := int(b.Size()) - n
-			e.wasRead(&b, n)
+			e.releaseRead(&b, n)
 			if int(b.Size()) != left {
 				t.Fatalf("%d octets are left, want %d", b.Size(), left)
 			}

@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// SeededSource is a source of numbers for stack.Options.RandSource and SecureRNG in virtual time: its numbers are always
-// those of its seed. Anybody can foresee them, so it is for nothing else. Multiple goroutines may invoke its methods.
+// SeededSource generates reproducible numbers from a seed, for stack.Options.RandSource and
+// SecureRNG in virtual time. They are predictable: do not use it elsewhere. Multiple goroutines may
+// invoke its methods.
 type SeededSource struct {
 	mu  sync.Mutex
 	src rand.Source
@@ -22,10 +23,10 @@ func (r *SeededSource) Int63() int64 {
 	return r.src.Int63()
 }
 
-// Seed implements rand.Source, and does nothing: who shares it must not begin anew.
+// Seed implements rand.Source. It does nothing, as the source is shared.
 func (*SeededSource) Seed(int64) {}
 
-// Read implements io.Reader, and fills b. It spends one number on each octet.
+// Read implements io.Reader. It fills b and uses one number per byte.
 func (r *SeededSource) Read(b []byte) (int, error) {
 	for i := range b {
 		b[i] = byte(r.Int63())

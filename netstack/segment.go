@@ -11,35 +11,36 @@ import (
 	"tcpwheel/wheel"
 )
 
-// segment is a segment that has arrived.
+// segment is a received segment.
 type segment struct {
-	header tcp.Header
-	at     wheel.Time // when it arrived
-	len    uint32     // octets of payload
-	ce     bool
-	pkt    *stack.PacketBuffer // with a reference of the segment's own, nil if its payload is not kept
+	header  tcp.Header
+	arrived wheel.Time // arrival time
+	len     uint32     // payload bytes
+	ce      bool
+	pkt     *stack.PacketBuffer // owns a reference; nil if the payload is not kept
 
-	// Of a SYN that ended a connection in TIME-WAIT: the least initial sequence number of the answer.
+	// Of a SYN that ended TIME-WAIT: the lower bound of the answer's ISS.
 	afterTimeWait bool
 	leastISS      tcp.Seq
 }
 
-// fault is what is wrong with a packet.
+// fault says what is wrong with a packet.
 type fault uint8
 
 const (
-	faultless fault = iota
+	noFault fault = iota
 	malformed
 	badChecksum
 )
 
-// parse reads the headers of a packet and checks the checksum, unless the link has. The packet is not kept, and only its headers are
-// touched before it may be cloned.
+// parse reads the packet's headers and checks the checksum, unless the link has checked it. It does
+// not keep the packet, and touches only headers: clones may share the payload.
 func (s *segment) parse(pkt *stack.PacketBuffer) fault {
 	raw := pkt.TransportHeader().Slice()
 	h, n, err := tcp.ParseHeader(raw)
 	if n == 0 {
-		_ = err // an option that is malformed does not matter: n is 0 for everything else
+		// A malformed option does not matter; n is 0 for every other error.
+		_ = err
 		return malformed
 	}
 	data := pkt.Data().Size()
@@ -49,19 +50,24 @@ func (s *segment) parse(pkt *stack.PacketBuffer) fault {
 	}
 	tos, _ := ip.TOS()
 	s.header, s.len, s.ce = h, uint32(data), tos&3 == 3
-	return faultless
+	return noFault
 }
 
 func (s *segment) inbound() tcp.Inbound {
 	return tcp.Inbound{Header: &s.header, Len: s.len, CE: s.ce}
 }
 
-// seqLen is SEG.LEN.
+// isSYN reports whether the segment is a SYN without ACK and RST.
+func (s *segment) isSYN() bool {
+	return s.header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) == tcp.SYN
+}
+
+// seqLen returns SEG.LEN.
 func (s *segment) seqLen() uint32 {
 	return tcp.Arrival{Seq: s.header.Seq, Len: s.len, SYN: s.header.Flags.Has(tcp.SYN), FIN: s.header.Flags.Has(tcp.FIN)}.SegLen()
 }
 
-// release gives the packet back.
+// release releases the packet.
 func (s *segment) release() {
 	if s.pkt != nil {
 		s.pkt.DecRef()
@@ -69,8 +75,8 @@ func (s *segment) release() {
 	}
 }
 
-// end returns an address and port as the engine has them.
-func end(a tcpip.Address, port uint16) netip.AddrPort {
+// addrPort converts an address and a port to the engine's type.
+func addrPort(a tcpip.Address, port uint16) netip.AddrPort {
 	switch a.BitLen() {
 	case header.IPv4AddressSizeBits:
 		return netip.AddrPortFrom(netip.AddrFrom4(a.As4()), port)
@@ -80,24 +86,24 @@ func end(a tcpip.Address, port uint16) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// refuse answers a segment that is for no connection.
-func (p *protocol) refuse(id stack.TransportEndpointID, s *segment, pkt *stack.PacketBuffer) {
+// resetStray answers a segment that belongs to no connection.
+func (p *protocol) resetStray(id stack.TransportEndpointID, s *segment, pkt *stack.PacketBuffer) {
 	h := &s.header
 	switch {
 	case h.Flags.Has(tcp.RST):
 		// RFC 9293 §3.10.7.1: "An incoming segment containing a RST is discarded."
 	case h.Flags.Has(tcp.ACK):
 		// RFC 9293 §3.10.7.1: "If the ACK bit is on, <SEQ=SEG.ACK><CTL=RST>"
-		p.answer(pkt, id, tcp.Header{Seq: h.Ack, Flags: tcp.RST}, stack.DefaultTOS)
+		p.reply(pkt, id, tcp.Header{Seq: h.Ack, Flags: tcp.RST}, stack.DefaultTOS)
 	default:
 		// RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used,
 		// <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>"
-		p.answer(pkt, id, tcp.Header{Ack: h.Seq.Add(s.seqLen()), Flags: tcp.RST | tcp.ACK}, stack.DefaultTOS)
+		p.reply(pkt, id, tcp.Header{Ack: h.Seq.Add(s.seqLen()), Flags: tcp.RST | tcp.ACK}, stack.DefaultTOS)
 	}
 }
 
-// answer sends a segment of no connection back to where pkt came from, and reports whether it has left.
-func (p *protocol) answer(pkt *stack.PacketBuffer, id stack.TransportEndpointID, h tcp.Header, tos uint8) bool {
+// reply sends a segment of no connection back to the sender of pkt, and reports success.
+func (p *protocol) reply(pkt *stack.PacketBuffer, id stack.TransportEndpointID, h tcp.Header, tos uint8) bool {
 	r, err := p.stack.FindRoute(pkt.NICID, id.LocalAddress, id.RemoteAddress, pkt.NetworkProtocolNumber, false)
 	if err != nil {
 		return false
@@ -109,9 +115,10 @@ func (p *protocol) answer(pkt *stack.PacketBuffer, id stack.TransportEndpointID,
 	return p.write(r, out, &h, stack.GSO{}, stack.NetworkHeaderParams{Protocol: ProtocolNumber, TTL: r.DefaultTTL(), TOS: tos})
 }
 
-// HandlePacket implements stack.TransportEndpoint: a segment arrives. It is stamped here, before it waits for anything.
+// HandlePacket implements stack.TransportEndpoint. It takes the segment's arrival time before any
+// lock.
 func (e *Endpoint) HandlePacket(id stack.TransportEndpointID, pkt *stack.PacketBuffer) {
-	seg := segment{at: e.p.now()}
+	seg := segment{arrived: e.p.now()}
 	stats := &e.p.stats
 	switch seg.parse(pkt) {
 	case malformed:
@@ -138,26 +145,28 @@ func (e *Endpoint) HandlePacket(id stack.TransportEndpointID, pkt *stack.PacketB
 	e.deliver(&seg)
 }
 
-// bulkSegment is how many octets make a segment one of a bulk flow: the link has joined what came together.
+// bulkSegment is the payload, in bytes, from which on a segment counts as part of a bulk flow: the
+// link has joined several.
 const bulkSegment = pieceSize / 2
 
-// deliver hands a segment to the connection. Those of a bulk flow, and the ACKs that let more of it go, are worked off by the crew: others
-// wait for what the caller will read next, and what comes meanwhile is acknowledged together.
+// deliver hands a segment to the connection. The worker pool processes segments of bulk flows, and
+// the ACKs that release more of them: other connections wait for the caller's next packet, and
+// segments that arrive meanwhile are acknowledged together.
 func (e *Endpoint) deliver(seg *segment) {
 	bulk := e.bulk.Load() || e.p.parallel && seg.len >= bulkSegment
 	if !bulk && e.work.CompareAndSwap(0, 1) {
 		e.run(seg)
 		return
 	}
-	e.inMu.Lock()
-	in := e.box()
-	// As in gVisor, octets beyond the receive buffer do not wait either.
-	full := len(in.segments) >= maxInbox || seg.len > 0 && int64(in.octets) > e.ops.GetReceiveBufferSize()
+	e.inboxMu.Lock()
+	in := e.lockedInbox()
+	// As in gVisor, waiting payload is limited to the receive buffer.
+	full := len(in.segments) >= maxInboxSegments || seg.len > 0 && int64(in.bytes) > e.ops.GetReceiveBufferSize()
 	if !full {
-		in.octets += seg.len
+		in.bytes += seg.len
 		in.segments = append(in.segments, *seg)
 	}
-	e.inMu.Unlock()
+	e.inboxMu.Unlock()
 	if full {
 		seg.release()
 		e.p.stack.Stats().DroppedPackets.Increment()
@@ -165,7 +174,7 @@ func (e *Endpoint) deliver(seg *segment) {
 		return
 	}
 	if bulk {
-		e.hand()
+		e.kickAsync()
 	} else {
 		e.kick()
 	}

@@ -1,7 +1,6 @@
 package netstack
 
 import (
-	"math/rand"
 	"sync"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -11,51 +10,51 @@ import (
 	"tcpwheel/wheel"
 )
 
-// shard has the timers of some of the connections: a wheel, its lock, and one timer of the clock for the next tick that matters. It also
-// has what passes over its connections need and give back.
+// shard has the timers of some of the connections: a wheel, its lock, and one timer of the stack's
+// clock for the wheel's next wake-up. It also keeps scratch space for their steps.
 type shard struct {
 	p     *protocol
 	ticks granularity
 
-	mu     sync.Mutex
-	wheel  *wheel.Scheme6
-	owners []*Endpoint // by the upper half of a timer's owner
-	free   []uint32    // the places in owners that nobody has, the last one given back first
-	clock  tcpip.Timer // nil until it is first needed
-	armed  bool        // clock is to go off at at
-	at     wheel.Time
-	closed bool
-	due    []*Endpoint       // those with expired timers, while the wheel is advanced
-	spare  []*pass           // that no connection is running
-	passes []*pass           // all
-	pool   []*endpointTimers // that no connection has: all of their records stand still
-	pooled int               // records of segments in pool
+	mu             sync.Mutex
+	wheel          *wheel.Scheme6
+	owners         []*Endpoint // indexed by the upper half of a timer's owner
+	freeOwners     []uint32    // unused indices of owners; the last one freed is reused first
+	clock          tcpip.Timer // nil until it is first needed
+	armed          bool        // clock expires at wakeAt
+	wakeAt         wheel.Time
+	closed         bool
+	due            []*Endpoint       // connections with expired timers, during Advance
+	freeScratch    []*scratch        // not in use
+	timerPool      []*endpointTimers // sets of idle timer records without a connection
+	pooledSegments int               // records of segments in timerPool
 }
 
-// timerState is what a timer record is at.
+// timerState is the state of a timer record.
 type timerState uint8
 
 const (
 	timerIdle    timerState = iota
 	timerRunning            // in the wheel
-	timerFired              // expired, and the connection was not told yet
+	timerFired              // expired; the connection does not know yet
 )
 
-// timerRef is a timer record of a connection; timer 0 is none.
+// timerRef is a timer record of a connection. It is unused if timer is 0.
 type timerRef struct {
 	timer wheel.Timer
 	state timerState
 }
 
-// endpointTimers are the timer records of a connection, which are made when they are first started. The shard's lock guards them.
+// endpointTimers holds the timer records of a connection. A record is made when its timer first
+// starts. The shard's lock guards them.
 type endpointTimers struct {
 	index    uint32 // in shard.owners
 	busy     int    // records that run or have fired
 	kinds    [tcptimers.Kinds]timerRef
 	segments []timerRef
 	starts   []timerStart // by slot, with Config.Causes
-	fired    []tcp.Slot   // in the order in which they expired; some may have been started or stopped again since
-	queued   bool         // among shard.due
+	fired    []tcp.Slot   // in order of expiry; some may have been started or stopped since
+	queued   bool         // in shard.due
 }
 
 func (t *endpointTimers) ref(slot tcp.Slot) *timerRef {
@@ -69,17 +68,17 @@ func (t *endpointTimers) ref(slot tcp.Slot) *timerRef {
 	return &t.segments[i]
 }
 
-// newShard makes a shard for connections under policies whose ticks are those of pol.
+// newShard makes a shard for policies with pol's ticks.
 func newShard(p *protocol, pol *tcptimers.Policy) (*shard, error) {
 	w, err := pol.NewWheel(wheel.Default, p.now(), false)
 	if err != nil {
 		return nil, err
 	}
-	// The type saves dynamic calls, of which there are two for each segment.
+	// The concrete type saves two dynamic calls per segment.
 	return &shard{p: p, wheel: w.(*wheel.Scheme6), ticks: granularityOf(pol)}, nil
 }
 
-// apply carries out the timer operations of a connection, in their order.
+// apply carries out the timer operations of a connection, in order.
 func (s *shard) apply(e *Endpoint, ops []tcp.TimerOp) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +93,7 @@ func (s *shard) applyLocked(e *Endpoint, ops []tcp.TimerOp) {
 			if !op.Start || s.closed {
 				continue
 			}
-			s.adopt(e)
+			s.attachTimers(e)
 			t = e.timers
 		}
 		ref := t.ref(op.Slot)
@@ -104,7 +103,7 @@ func (s *shard) applyLocked(e *Endpoint, ops []tcp.TimerOp) {
 			}
 			s.wheel.Schedule(ref.timer, op.At)
 			if s.p.causes {
-				t.noteStart(op, e.now)
+				t.recordStart(op, e.now)
 			}
 			if ref.state == timerIdle {
 				t.busy++
@@ -121,25 +120,25 @@ func (s *shard) applyLocked(e *Endpoint, ops []tcp.TimerOp) {
 		}
 	}
 	if t != nil && t.busy == 0 {
-		// A connection with no timer at all gives its records back: others will need them before it does.
-		s.release(e)
+		// A connection without a running timer returns its records: others need them sooner.
+		s.detachTimers(e)
 	}
 	s.arm()
 }
 
-// adopt gives a connection timer records.
-func (s *shard) adopt(e *Endpoint) {
-	if n := len(s.pool); n > 0 {
-		e.timers = s.pool[n-1]
-		s.pool = s.pool[:n-1]
-		s.pooled -= len(e.timers.segments)
+// attachTimers gives a connection timer records.
+func (s *shard) attachTimers(e *Endpoint) {
+	if n := len(s.timerPool); n > 0 {
+		e.timers = s.timerPool[n-1]
+		s.timerPool = s.timerPool[:n-1]
+		s.pooledSegments -= len(e.timers.segments)
 		s.owners[e.timers.index] = e
 		return
 	}
 	e.timers = new(endpointTimers)
-	if n := len(s.free); n > 0 {
-		e.timers.index = s.free[n-1]
-		s.free = s.free[:n-1]
+	if n := len(s.freeOwners); n > 0 {
+		e.timers.index = s.freeOwners[n-1]
+		s.freeOwners = s.freeOwners[:n-1]
 		s.owners[e.timers.index] = e
 	} else {
 		e.timers.index = uint32(len(s.owners))
@@ -148,13 +147,13 @@ func (s *shard) adopt(e *Endpoint) {
 }
 
 const (
-	maxSpareTimers   = 64      // sets of records that a shard keeps
-	maxSpareSegments = 1 << 13 // records of segments in all of them
+	maxPooledTimers   = 64      // sets of records in a shard's timerPool
+	maxPooledSegments = 1 << 13 // records of segments in all of them
 )
 
-// release takes all timer records from a connection, which stops them. The next connection finds them as they are: made, in the wheel's
-// memory and in the cache.
-func (s *shard) release(e *Endpoint) {
+// detachTimers stops the connection's timers and takes its records. A pooled set keeps its records:
+// the next connection finds them in the cache.
+func (s *shard) detachTimers(e *Endpoint) {
 	t := e.timers
 	if t == nil {
 		return
@@ -170,9 +169,9 @@ func (s *shard) release(e *Endpoint) {
 		})
 	}
 	t.busy, t.fired, t.queued = 0, t.fired[:0], false
-	if len(s.pool) < maxSpareTimers && s.pooled+len(t.segments) <= maxSpareSegments {
-		s.pool = append(s.pool, t)
-		s.pooled += len(t.segments)
+	if len(s.timerPool) < maxPooledTimers && s.pooledSegments+len(t.segments) <= maxPooledSegments {
+		s.timerPool = append(s.timerPool, t)
+		s.pooledSegments += len(t.segments)
 		return
 	}
 	t.each(func(r *timerRef) {
@@ -180,10 +179,10 @@ func (s *shard) release(e *Endpoint) {
 			s.wheel.Free(r.timer)
 		}
 	})
-	s.free = append(s.free, t.index)
+	s.freeOwners = append(s.freeOwners, t.index)
 }
 
-// each calls f with all records, those included that were never made.
+// each calls f with every record, including those that were never made.
 func (t *endpointTimers) each(f func(*timerRef)) {
 	for i := range t.kinds {
 		f(&t.kinds[i])
@@ -193,8 +192,9 @@ func (t *endpointTimers) each(f func(*timerRef)) {
 	}
 }
 
-// takeFired carries out ops and returns the slot of a timer that has expired and that its connection was not told of.
-func (s *shard) takeFired(e *Endpoint, ops []tcp.TimerOp) (tcp.Slot, bool) {
+// nextFired carries out ops, and returns the slot of an expired timer that the connection does not
+// know of.
+func (s *shard) nextFired(e *Endpoint, ops []tcp.TimerOp) (tcp.Slot, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.applyLocked(e, ops)
@@ -215,10 +215,10 @@ func (s *shard) takeFired(e *Endpoint, ops []tcp.TimerOp) (tcp.Slot, bool) {
 	return 0, false
 }
 
-// arm sets the clock to the next tick at which a timer may expire, if that is earlier than what it is set to.
+// arm sets the clock to the wheel's next wake-up, if that is earlier than the current setting.
 func (s *shard) arm() {
 	at, ok := s.wheel.NextWakeup()
-	if !ok || s.closed || s.armed && s.at <= at {
+	if !ok || s.closed || s.armed && s.wakeAt <= at {
 		return
 	}
 	wait := max(at.Sub(s.p.now()), 0)
@@ -226,14 +226,14 @@ func (s *shard) arm() {
 	case s.clock == nil:
 		s.clock = s.p.stack.Clock().AfterFunc(wait, s.tick)
 	default:
-		// If it went off at this very moment, tick is on its way, and does no harm.
+		// If the clock expires at this moment, tick runs once more, which does no harm.
 		s.clock.Stop()
 		s.clock.Reset(wait)
 	}
-	s.armed, s.at = true, at
+	s.armed, s.wakeAt = true, at
 }
 
-// tick is PER TICK BOOKKEEPING.
+// tick is the paper's PER_TICK_BOOKKEEPING.
 func (s *shard) tick() {
 	now := s.p.now()
 	s.mu.Lock()
@@ -256,7 +256,7 @@ func (s *shard) tick() {
 	}
 }
 
-// expired is EXPIRY PROCESSING: the connection is to be told.
+// expired is the paper's EXPIRY_PROCESSING: it queues the timer's connection.
 func (s *shard) expired(t wheel.Timer) {
 	owner := s.wheel.Owner(t)
 	e, slot := s.owners[owner>>32], tcp.Slot(uint32(owner))
@@ -269,7 +269,7 @@ func (s *shard) expired(t wheel.Timer) {
 	}
 }
 
-// close stops the clock. No timer of the shard expires any more.
+// close stops the clock. No timer of the shard expires after it.
 func (s *shard) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,41 +279,7 @@ func (s *shard) close() {
 	}
 }
 
-// pass is what one pass over a connection needs. It has counters and randomness of its own, so that passes over several
-// connections do not meet.
-type pass struct {
-	out     tcp.Output
-	packets []packet
-	told    tcp.Counters // the counters that the stack's statistics have
-	slow    uint64       // segments sent again in slow start, that they have not
-	in      []segment    // what is being processed
-	causes  []Cause      // of the output's segments, with Config.Causes
-}
-
-// borrow returns a pass.
-func (s *shard) borrow() *pass {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := len(s.spare); n > 0 {
-		p := s.spare[n-1]
-		s.spare = s.spare[:n-1]
-		return p
-	}
-	p := new(pass)
-	p.out.Rand = rand.New(rand.NewSource(s.p.stack.InsecureRNG().Int63()))
-	p.out.Challenge = s.p.limit
-	s.passes = append(s.passes, p)
-	return p
-}
-
-// giveBack takes a pass back.
-func (s *shard) giveBack(p *pass) {
-	s.mu.Lock()
-	s.spare = append(s.spare, p)
-	s.mu.Unlock()
-}
-
-// now is the time of the wheels and connections.
+// now returns the time of the stack's clock, which wheels and connections use.
 func (p *protocol) now() wheel.Time {
 	return wheel.Time(p.stack.Clock().NowMonotonic().Sub(tcpip.MonotonicTime{}))
 }

@@ -305,7 +305,7 @@ func TestAnyOptionsMakeAConfiguration(t *testing.T) {
 			e := s.endpoint()
 			e.mu.Lock()
 			socket := e.opts.socket(&e.ops)
-			c := e.p.makeConfig(e.opts, e.fixedRecv, socket, e.recvBuffer())
+			c := e.p.makeConfig(e.opts, e.recvBufferFixed, socket, e.recvBuffer())
 			e.mu.Unlock()
 			if err := errors.Join(c.Check(), socket.Check()); err != nil {
 				t.Fatalf("run %d: %v", i, err)

@@ -6,13 +6,14 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// count adds to the stack's statistics, and the endpoint's, what a pass over it has counted since the last time, under gVisor's names.
-// What passes through the stack one by one, segments, resets and checksums, is counted where it does.
-func (p *protocol) count(pass *pass, e *Endpoint) {
-	now, told := &pass.out.Counters, &pass.told
-	since := func(now, told *uint64) uint64 {
-		n := *now - *told
-		*told = *now
+// addCounters adds what steps with w have counted since the last call to the statistics of the
+// stack and of the endpoint, under gVisor's names. Segments, resets and checksum errors are counted
+// elsewhere, one by one.
+func (p *protocol) addCounters(w *scratch, e *Endpoint) {
+	now, reported := &w.out.Counters, &w.reported
+	since := func(now, reported *uint64) uint64 {
+		n := *now - *reported
+		*reported = *now
 		return n
 	}
 	add := func(to *tcpip.StatCounter, n uint64) {
@@ -21,58 +22,59 @@ func (p *protocol) count(pass *pass, e *Endpoint) {
 		}
 	}
 	s := &p.stats
-	add(s.ActiveConnectionOpenings, since(&now.ActiveOpens, &told.ActiveOpens))
-	// A SYN that is sent again is none of gVisor's retransmits.
-	again := since(&now.RetransSegs, &told.RetransSegs) - since(&now.TCPSynRetrans, &told.TCPSynRetrans)
-	add(s.Retransmits, again)
-	fast := since(&now.TCPFastRetrans, &told.TCPFastRetrans)
+	add(s.ActiveConnectionOpenings, since(&now.ActiveOpens, &reported.ActiveOpens))
+	// gVisor does not count a retransmitted SYN as a retransmission.
+	retransmits := since(&now.RetransSegs, &reported.RetransSegs) - since(&now.TCPSynRetrans, &reported.TCPSynRetrans)
+	add(s.Retransmits, retransmits)
+	fast := since(&now.TCPFastRetrans, &reported.TCPFastRetrans)
 	add(s.FastRetransmit, fast)
-	// One timer is that of retransmissions and of window probes there.
-	timeouts := since(&now.TCPTimeouts, &told.TCPTimeouts) + since(&now.TCPWinProbe, &told.TCPWinProbe)
+	// gVisor has one timer for retransmissions and window probes.
+	timeouts := since(&now.TCPTimeouts, &reported.TCPTimeouts) + since(&now.TCPWinProbe, &reported.TCPWinProbe)
 	add(s.Timeouts, timeouts)
-	if again+fast+timeouts > 0 {
+	if retransmits+fast+timeouts > 0 {
 		own := &e.stats.more().SendErrors
-		add(&own.Retransmits, again)
+		add(&own.Retransmits, retransmits)
 		add(&own.FastRetransmit, fast)
 		add(&own.Timeouts, timeouts)
 	}
-	add(s.FastRecovery, since(&now.TCPRenoRecovery, &told.TCPRenoRecovery))
-	add(s.SACKRecovery, since(&now.TCPSackRecovery, &told.TCPSackRecovery))
-	add(s.TLPRecovery, since(&now.TCPLossProbeRecovery, &told.TCPLossProbeRecovery))
-	add(s.SlowStartRetransmits, pass.slow)
-	pass.slow = 0
-	add(s.SegmentsAckedWithDSACK, since(&now.TCPDSACKRecv, &told.TCPDSACKRecv)+since(&now.TCPDSACKOfoRecv, &told.TCPDSACKOfoRecv))
-	// Those of timeouts are among all.
-	late := since(&now.TCPLossUndo, &told.TCPLossUndo)
-	add(s.SpuriousRecovery, late+since(&now.TCPFullUndo, &told.TCPFullUndo)+since(&now.TCPPartialUndo, &told.TCPPartialUndo))
-	add(s.SpuriousRTORecovery, late)
+	add(s.FastRecovery, since(&now.TCPRenoRecovery, &reported.TCPRenoRecovery))
+	add(s.SACKRecovery, since(&now.TCPSackRecovery, &reported.TCPSackRecovery))
+	add(s.TLPRecovery, since(&now.TCPLossProbeRecovery, &reported.TCPLossProbeRecovery))
+	add(s.SlowStartRetransmits, w.slowStartRetransmits)
+	w.slowStartRetransmits = 0
+	add(s.SegmentsAckedWithDSACK, since(&now.TCPDSACKRecv, &reported.TCPDSACKRecv)+since(&now.TCPDSACKOfoRecv, &reported.TCPDSACKOfoRecv))
+	// SpuriousRecovery includes the undone timeouts.
+	undone := since(&now.TCPLossUndo, &reported.TCPLossUndo)
+	add(s.SpuriousRecovery, undone+since(&now.TCPFullUndo, &reported.TCPFullUndo)+since(&now.TCPPartialUndo, &reported.TCPPartialUndo))
+	add(s.SpuriousRTORecovery, undone)
 }
 
-// counted are counters as they were before a pass.
-type counted struct{ ends, timeouts, again uint64 }
+// counterSnapshot holds counters as they were before a step.
+type counterSnapshot struct{ abortsOnTimeout, timeouts, retransmits uint64 }
 
-func (p *pass) before() counted {
-	c := &p.out.Counters
-	return counted{c.TCPAbortOnTimeout, c.TCPTimeouts, c.RetransSegs - c.TCPSynRetrans}
+func (s *scratch) snapshot() counterSnapshot {
+	c := &s.out.Counters
+	return counterSnapshot{c.TCPAbortOnTimeout, c.TCPTimeouts, c.RetransSegs - c.TCPSynRetrans}
 }
 
-// adjust has the stack's statistics tell of a pass what gVisor counts otherwise than the engine. before are the counters, and was the
-// state, as they were before it. gaveUp is true if it has found that what was sent again often enough is not acknowledged.
-func (p *pass) adjust(before counted, was tcp.State, slowStart, gaveUp bool) {
-	now := p.before()
+// adjust corrects the counters of a step where gVisor counts differently from the engine. before
+// and was are the counters and the state before the step. gaveUp says that the connection has timed
+// out with data unacknowledged.
+func (s *scratch) adjust(before counterSnapshot, was tcp.State, slowStart, gaveUp bool) {
+	now := s.snapshot()
 	switch {
 	case was < tcp.StateEstablished:
-		p.told.TCPTimeouts += now.timeouts - before.timeouts // a SYN that is sent again is no timeout
+		s.reported.TCPTimeouts += now.timeouts - before.timeouts // a retransmitted SYN is no timeout
 	case gaveUp:
-		p.told.TCPTimeouts-- // the last timeout is one
+		s.reported.TCPTimeouts-- // the last timeout does not count
 	}
 	if slowStart {
-		// Of all that is sent again below ssthresh, and not only of what follows the first after a timeout.
-		p.slow += now.again - before.again
+		// All retransmissions below ssthresh count, not only those after a timeout.
+		s.slowStartRetransmits += now.retransmits - before.retransmits
 	}
 }
 
-// countState counts the connections that are established, and connected.
+// countState updates the gauges of established and of connected connections.
 func (p *protocol) countState(before, after tcp.State) {
 	if before == after {
 		return
@@ -90,7 +92,8 @@ func (p *protocol) countState(before, after tcp.State) {
 	count(s.CurrentConnected, before >= tcp.StateEstablished, after >= tcp.StateEstablished)
 }
 
-// countEnd counts what a connection has ended from, and by: an EstablishedReset is any end that skips the closing handshake.
+// countEnd counts the end of a connection. EstablishedReset counts each end without a closing
+// handshake.
 func (p *protocol) countEnd(before tcp.State, phase phase, timedOut bool) {
 	s := &p.stats
 	if before == tcp.StateEstablished || before == tcp.StateCloseWait {
@@ -104,7 +107,7 @@ func (p *protocol) countEnd(before tcp.State, phase phase, timedOut bool) {
 	}
 }
 
-// countSent counts what a segment of the endpoint says of the receive buffer, of which used octets of size are taken.
+// countSent counts advertised zero windows. used of the receive buffer's size bytes are taken.
 func (e *Endpoint) countSent(h *tcp.Header, used, size int) {
 	switch {
 	case h.Flags&(tcp.SYN|tcp.RST) != 0:
@@ -115,11 +118,11 @@ func (e *Endpoint) countSent(h *tcp.Header, used, size int) {
 	}
 }
 
-// dropped counts a segment that nobody takes.
-func (p *protocol) dropped() { p.stack.Stats().DroppedPackets.Increment() }
+// countDropped counts a segment that no endpoint takes.
+func (p *protocol) countDropped() { p.stack.Stats().DroppedPackets.Increment() }
 
-// failedOpen counts a connection that could not be opened; by is the endpoint that wanted it.
-func (p *protocol) failedOpen(by *Endpoint) {
+// countFailedOpen counts a connection that could not be opened for endpoint by.
+func (p *protocol) countFailedOpen(by *Endpoint) {
 	p.stats.FailedConnectionAttempts.Increment()
 	by.stats.more().FailedConnectionAttempts.Increment()
 }

@@ -24,10 +24,10 @@ func TestSpuriousRecoveriesCountOnce(t *testing.T) {
 		{"F-RTO", tcp.Counters{TCPLossUndo: 1, TCPSpuriousRTOs: 1}, 1, 1},
 	} {
 		p := &protocol{stats: tcpip.Stats{}.FillIn().TCP}
-		pass := &pass{}
+		pass := &scratch{}
 		pass.out.Counters = test.counters
 		for range 2 { // the second time there is nothing new
-			p.count(pass, &Endpoint{})
+			p.addCounters(pass, &Endpoint{})
 		}
 		if all, ofTimeout := p.stats.SpuriousRecovery.Value(), p.stats.SpuriousRTORecovery.Value(); all != test.all || ofTimeout != test.ofTimeout {
 			t.Errorf("%s: %d spurious recoveries, %d of timeouts, want %d and %d", test.name, all, ofTimeout, test.all, test.ofTimeout)

@@ -12,15 +12,15 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// packet is what leaves in one piece: a segment, or several that follow each other, for the link to cut.
+// packet is one packet to send: a segment, or several consecutive ones for the link to segment.
 type packet struct {
-	first   int    // among the output's segments
-	mss     uint32 // the octets of each segment but the last
+	first   int    // index in out.Segments
+	mss     uint32 // payload bytes of each segment but the last
 	payload buffer.Buffer
 }
 
-// way is what packets need beside the route.
-type way struct {
+// packetParams holds what the packets of a step need besides the route.
+type packetParams struct {
 	id       stack.TransportEndpointID
 	ttl, tos uint8
 	df       bool
@@ -28,12 +28,12 @@ type way struct {
 	gso      stack.GSO
 	owner    tcpip.PacketOwner
 
-	rcvUsed, rcvSize int // octets in the receive buffer, and that it has room for
+	rcvUsed, rcvSize int // bytes in the receive buffer, and its size
 }
 
-// way returns what the next packets need.
-func (e *Endpoint) way() way {
-	w := way{id: e.info.ID, tos: e.opts.tos, df: e.opts.setsDF(), mark: e.ops.GetMark(), gso: e.gso(), owner: e.opts.owner}
+// packetParams returns the parameters for the next packets.
+func (e *Endpoint) packetParams() packetParams {
+	w := packetParams{id: e.info.ID, tos: e.opts.tos, df: e.opts.setsDF(), mark: e.ops.GetMark(), gso: e.gso(), owner: e.opts.owner}
 	w.rcvUsed, w.rcvSize = e.rcvUsed, int(e.ops.GetReceiveBufferSize())
 	if r := e.route; r != nil {
 		w.ttl = e.opts.timeToLive(r)
@@ -41,22 +41,22 @@ func (e *Endpoint) way() way {
 	return w
 }
 
-// setRoute gives the connection a route, whose reference it takes.
+// setRoute sets the route and takes over the reference.
 func (e *Endpoint) setRoute(r *stack.Route) {
 	e.route = r
 	if r.HasHostGSOCapability() {
-		e.gsoMax = r.GSOMaxSize()
+		e.maxGSO = r.GSOMaxSize()
 	}
 }
 
-// gso returns what the link is to do with packets, but for the length of their segments.
+// gso returns the offload options of the connection's packets, without the MSS.
 func (e *Endpoint) gso() (g stack.GSO) {
-	if e.gsoMax == 0 || e.route == nil {
+	if e.maxGSO == 0 || e.route == nil {
 		return g
 	}
 	g = stack.GSO{
 		Type: stack.GSOTCPv4, L3HdrLen: header.IPv4MinimumSize,
-		NeedsCsum: true, CsumOffset: header.TCPChecksumOffset, MaxSize: e.gsoMax,
+		NeedsCsum: true, CsumOffset: header.TCPChecksumOffset, MaxSize: e.maxGSO,
 	}
 	if isIPv6(e.route) {
 		g.Type, g.L3HdrLen = stack.GSOTCPv6, header.IPv6MinimumSize
@@ -64,9 +64,9 @@ func (e *Endpoint) gso() (g stack.GSO) {
 	return g
 }
 
-// path is what the engine has to know of the route.
+// path returns what the engine must know of the route.
 func (e *Endpoint) path() tcp.Path {
-	// The stack's MTU is without IP's header.
+	// The stack's MTU excludes the IP header.
 	const most = 1 << 16
 	if isIPv6(e.route) {
 		return tcp.Path{MTU: int(min(e.route.MTU()+header.IPv6MinimumSize, most)), IPv6: true}
@@ -74,87 +74,90 @@ func (e *Endpoint) path() tcp.Path {
 	return tcp.Path{MTU: int(min(e.route.MTU()+header.IPv4MinimumSize, most))}
 }
 
-// mostInOne is how many octets of payload the link takes in one packet of several segments, 0 if it takes none such.
-func (e *Endpoint) mostInOne() uint32 {
-	if e.gsoMax == 0 {
+// maxPacketPayload returns how many bytes of payload the link takes in one packet for it to
+// segment. It is 0 without GSO.
+func (e *Endpoint) maxPacketPayload() uint32 {
+	if e.maxGSO == 0 {
 		return 0
 	}
 	const headers = header.IPv6MinimumSize + tcp.MaxHeaderLen
-	return min(e.gsoMax, math.MaxUint16) - headers
+	return min(e.maxGSO, math.MaxUint16) - headers
 }
 
-// gather takes the payloads of what is to be sent out of the send queue, and joins segments that the link can cut. Of ACKs that follow
-// each other, as when a pass has taken many segments in, only the last leaves.
-func (e *Endpoint) gather(p *pass) {
-	p.packets = p.packets[:0]
-	segs := p.out.Segments
+// buildPackets turns the output's segments into packets: it attaches the payloads from the send
+// queue and joins segments that the link can segment again. Of consecutive pure ACKs, as after a
+// step with many segments, only the last is sent.
+func (e *Endpoint) buildPackets(s *scratch) {
+	s.packets = s.packets[:0]
+	segs := s.out.Segments
 	if len(segs) > 0 {
 		if h := &segs[len(segs)-1].Header; h.Flags&(tcp.ACK|tcp.RST) == tcp.ACK {
-			e.last = lastSent{ack: h.Ack, recent: h.Options.TSEcr, stamped: h.Options.HasTimestamps}
-			e.last.nxt = h.Seq.Add(tcp.Arrival{Len: segs[len(segs)-1].Len, SYN: h.Flags.Has(tcp.SYN), FIN: h.Flags.Has(tcp.FIN)}.SegLen())
+			e.lastSent = lastSent{ack: h.Ack, recent: h.Options.TSEcr, stamped: h.Options.HasTimestamps}
+			e.lastSent.nxt = h.Seq.Add(tcp.Arrival{Len: segs[len(segs)-1].Len, SYN: h.Flags.Has(tcp.SYN), FIN: h.Flags.Has(tcp.FIN)}.SegLen())
 		}
 	}
-	most := e.mostInOne()
+	most := e.maxPacketPayload()
 	for i := 0; i < len(segs); {
-		s := &segs[i]
-		if i+1 < len(segs) && len(p.causes) == 0 && superseded(s, &segs[i+1]) {
+		first := &segs[i]
+		if i+1 < len(segs) && len(s.causes) == 0 && superseded(first, &segs[i+1]) {
 			// RFC 7323 §4.3: an ACK of several segments echoes the timestamp of the earliest.
-			segs[i+1].Header.Options.TSEcr = s.Header.Options.TSEcr
-			p.out.Counters.OutSegs--
+			segs[i+1].Header.Options.TSEcr = first.Header.Options.TSEcr
+			s.out.Counters.OutSegs--
 			i++
 			continue
 		}
-		mss, n, j := cut(s), s.Len, i+1
-		for s.Len > 0 && j < len(segs) && n+segs[j].Len <= most && n%mss == 0 && follows(s, &segs[j-1], &segs[j]) {
+		mss, n, j := segmentSize(first), first.Len, i+1
+		for first.Len > 0 && j < len(segs) && n+segs[j].Len <= most && n%mss == 0 && canJoin(first, &segs[j-1], &segs[j]) {
 			n += segs[j].Len
 			j++
 		}
 		pk := packet{first: i, mss: mss}
 		if n > 0 {
-			pk.payload = e.snd.window(s.Offset, n)
+			pk.payload = e.snd.window(first.Offset, n)
 		}
 		last := &segs[j-1]
 		if j > i+1 {
-			s.Header.Flags |= last.Header.Flags & (tcp.PSH | tcp.FIN)
+			first.Header.Flags |= last.Header.Flags & (tcp.PSH | tcp.FIN)
 		}
-		p.packets = append(p.packets, pk)
+		s.packets = append(s.packets, pk)
 		i = j
 	}
 }
 
-// superseded reports whether nothing is lost if only b leaves of two segments that follow each other: both are mere ACKs, of which b
-// acknowledges more, and neither tells of anything else.
+// superseded reports whether sending b alone loses nothing that a carries: both are pure ACKs, b
+// acknowledges more, and neither carries anything else.
 func superseded(a, b *tcp.Outgoing) bool {
 	h, g := &a.Header, &b.Header
 	return a.Len == 0 && b.Len == 0 && h.Flags == tcp.ACK && g.Flags == tcp.ACK && g.Ack.After(h.Ack) && h.Seq == g.Seq &&
 		h.Options.NumSACK == 0 && g.Options.NumSACK == 0 && a.ECT == b.ECT
 }
 
-// cut is how long the segments are that s stands for, but for the last one.
-func cut(s *tcp.Outgoing) uint32 {
+// segmentSize returns the payload bytes of each segment in s but the last.
+func segmentSize(s *tcp.Outgoing) uint32 {
 	if s.MSS != 0 {
 		return s.MSS
 	}
 	return s.Len
 }
 
-// follows reports whether b can leave in one packet with first and those up to a, which is the one before it: the same header but for
-// the sequence number, and segments of the same length. The last one may be shorter, and have PSH and FIN.
-func follows(first, a, b *tcp.Outgoing) bool {
+// canJoin reports whether b can join a packet that begins with first and ends with a. Their headers
+// may differ in the sequence number only, and the segments have one length. The last one may be
+// shorter and carry PSH and FIN.
+func canJoin(first, a, b *tcp.Outgoing) bool {
 	const ends = tcp.PSH | tcp.FIN
 	h, g := &first.Header, &b.Header
-	return b.Len > 0 && (b.MSS == cut(first) || b.MSS == 0 && b.Len <= cut(first)) && b.Offset == a.Offset+uint64(a.Len) &&
+	return b.Len > 0 && (b.MSS == segmentSize(first) || b.MSS == 0 && b.Len <= segmentSize(first)) && b.Offset == a.Offset+uint64(a.Len) &&
 		a.Header.Flags&ends == 0 && h.Flags == g.Flags&^ends && h.Flags&(tcp.SYN|tcp.RST|tcp.URG|tcp.CWR) == 0 &&
 		h.Ack == g.Ack && h.Window == g.Window && first.ECT == b.ECT && h.Options == g.Options
 }
 
-// transmit sends what gather has found. It is called under the baton, without a lock.
-func (e *Endpoint) transmit(p *pass, r *stack.Route, w way) {
-	for i := range p.packets {
-		pk := &p.packets[i]
-		s := &p.out.Segments[pk.first]
-		h := &s.Header
-		h.SrcPort, h.DstPort = w.id.LocalPort, w.id.RemotePort
+// transmit sends the packets that buildPackets made. The caller holds the baton and no lock.
+func (e *Endpoint) transmit(s *scratch, r *stack.Route, params *packetParams) {
+	for i := range s.packets {
+		pk := &s.packets[i]
+		seg := &s.out.Segments[pk.first]
+		h := &seg.Header
+		h.SrcPort, h.DstPort = params.id.LocalPort, params.id.RemotePort
 		if r == nil {
 			pk.payload.Release()
 			continue
@@ -163,23 +166,23 @@ func (e *Endpoint) transmit(p *pass, r *stack.Route, w way) {
 		out := stack.NewPacketBuffer(stack.PacketBufferOptions{
 			ReserveHeaderBytes: h.HeaderLen() + int(r.MaxHeaderLength()),
 			Payload:            pk.payload,
-			Mark:               w.mark,
+			Mark:               params.mark,
 		})
 		pk.payload = buffer.Buffer{}
-		out.Owner = p.owner(i, &w)
-		gso := w.gso
+		out.Owner = s.packetOwner(i, params)
+		gso := params.gso
 		if gso.Type != stack.GSONone {
-			// All packets have it, as gVisor's: it asks for the checksum, too.
+			// As in gVisor, all packets have GSO options: they also request the checksum.
 			if gso.MSS = uint16(min(pk.mss, math.MaxUint16)); size == 0 {
 				gso.MSS = math.MaxUint16
 			}
 		}
-		params := stack.NetworkHeaderParams{Protocol: ProtocolNumber, TTL: w.ttl, TOS: w.tos, DF: w.df}
-		if s.ECT {
-			params.TOS |= 2 // RFC 3168 §5: ECT(0)
+		ip := stack.NetworkHeaderParams{Protocol: ProtocolNumber, TTL: params.ttl, TOS: params.tos, DF: params.df}
+		if seg.ECT {
+			ip.TOS |= 2 // RFC 3168 §5: ECT(0)
 		}
-		e.countSent(h, w.rcvUsed, w.rcvSize)
-		if e.p.write(r, out, h, gso, params) {
+		e.countSent(h, params.rcvUsed, params.rcvSize)
+		if e.p.write(r, out, h, gso, ip) {
 			e.stats.segmentSent()
 		} else {
 			e.stats.more().SendErrors.SegmentSendToNetworkFailed.Increment()
@@ -191,13 +194,14 @@ func (e *Endpoint) transmit(p *pass, r *stack.Route, w way) {
 	}
 }
 
-// flowHash is what links with several queues tell connections apart by: a packet stays in the queue of those before it.
+// flowHash spreads connections over the queues of a link. All packets of a connection share a
+// queue.
 func flowHash(local, remote uint16) uint32 {
 	h := (uint32(local)<<16 | uint32(remote)) * 0x9e3779b1 // Knuth's multiplicative hash: the upper bits are mixed well
 	return h ^ h>>16
 }
 
-// write puts the header before the payload and sends the packet.
+// write prepends the header and sends the packet. It reports success.
 func (p *protocol) write(r *stack.Route, out *stack.PacketBuffer, h *tcp.Header, gso stack.GSO, params stack.NetworkHeaderParams) bool {
 	raw := out.TransportHeader().Push(h.HeaderLen())
 	h.Checksum = 0
@@ -209,7 +213,7 @@ func (p *protocol) write(r *stack.Route, out *stack.PacketBuffer, h *tcp.Header,
 	th := header.TCP(raw)
 	switch {
 	case gso.Type != stack.GSONone && gso.NeedsCsum:
-		th.SetChecksum(sum) // of the pseudo-header: the link goes on from there
+		th.SetChecksum(sum) // of the pseudo-header; the link adds the rest
 	case r.RequiresTXTransportChecksum():
 		th.SetChecksum(^th.CalculateChecksum(checksum.Combine(sum, out.Data().Checksum())))
 	}

@@ -42,10 +42,10 @@ func TestOnlyTheLastOfMereACKsLeaves(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var e Endpoint
-			p := new(pass)
+			p := new(scratch)
 			p.out.Segments = test.segs
 			p.out.Counters.OutSegs = uint64(len(test.segs))
-			e.gather(p)
+			e.buildPackets(p)
 			var got []int
 			for _, pk := range p.packets {
 				got = append(got, pk.first)
@@ -64,11 +64,11 @@ func TestOnlyTheLastOfMereACKsLeaves(t *testing.T) {
 // TestACKsOfTimersLeave keeps the ACKs that links are told the timers of.
 func TestACKsOfTimersLeave(t *testing.T) {
 	var e Endpoint
-	p := &pass{causes: make([]Cause, 1)}
+	p := &scratch{causes: make([]Cause, 1)}
 	for n := range tcp.Seq(2) {
 		p.out.Segments = append(p.out.Segments, tcp.Outgoing{Header: tcp.Header{Ack: n, Flags: tcp.ACK}})
 	}
-	if e.gather(p); len(p.packets) != 2 {
+	if e.buildPackets(p); len(p.packets) != 2 {
 		t.Errorf("%d packets leave, want 2", len(p.packets))
 	}
 }

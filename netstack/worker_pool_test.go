@@ -11,14 +11,14 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-func (c *crew) state() (running, waiting int) {
+func (c *workerPool) state() (running, waiting int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.running, len(c.waiting) - c.head
 }
 
-func crewOf(s *stack.Stack) *crew {
-	return &s.TransportProtocolInstance(ProtocolNumber).(*protocol).crew
+func crewOf(s *stack.Stack) *workerPool {
+	return &s.TransportProtocolInstance(ProtocolNumber).(*protocol).workers
 }
 
 // TestCrewHasAGoroutineForEachProcessor has many flows send at once: all arrive, no more goroutines run them than there are processors,
@@ -32,8 +32,8 @@ func TestCrewHasAGoroutineForEachProcessor(t *testing.T) {
 	var seen atomic.Int64
 	look := func() {
 		running, waiting := c.state()
-		if running > c.most {
-			t.Errorf("%d goroutines run connections, want %d at most", running, c.most)
+		if running > c.max {
+			t.Errorf("%d goroutines run connections, want %d at most", running, c.max)
 		}
 		if running == 0 && waiting > 0 {
 			t.Errorf("%d connections wait and nobody runs them", waiting)
@@ -81,11 +81,11 @@ func TestCrewHasAGoroutineForEachProcessor(t *testing.T) {
 // TestCrewIsFirstComeFirstServed takes connections out of the queue in the order in which they came; one whose turn is over goes behind the
 // others.
 func TestCrewIsFirstComeFirstServed(t *testing.T) {
-	c := crew{running: 1}
+	c := workerPool{running: 1}
 	ends := make([]*Endpoint, 100)
 	for i := range ends {
 		ends[i] = new(Endpoint)
-		c.push(ends[i])
+		c.enqueue(ends[i])
 	}
 	e := c.next(nil)
 	for turn := range 1000 {

@@ -1,0 +1,96 @@
+package netstack
+
+import (
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack/tcp"
+)
+
+// recordEnd sets the phase and the errors of a connection that has ended, as gVisor's TCP reports
+// them. before is the connection's state at the beginning of the step.
+func (e *Endpoint) recordEnd(before tcp.State, timedOut bool) {
+	e.phase = phaseClosed
+	err, ok := e.conn.Err().(tcp.Error)
+	switch {
+	case !ok, before == tcp.StateTimeWait && e.hardErr == nil:
+		return // a normal close, or TIME-WAIT ended for the next incarnation
+	case err == tcp.ErrReset && before == tcp.StateCloseWait:
+		// Linux's EPIPE: the peer, which has closed, accepts no more data.
+		e.hardErr = &tcpip.ErrAborted{}
+		return
+	}
+	e.phase = phaseError
+	if e.hardErr == nil {
+		e.hardErr = errorOf(err)
+	}
+	switch {
+	case timedOut:
+		// An ICMP error that the application has not read yet takes precedence.
+		if e.hardErr = e.lastErr; e.hardErr == nil {
+			e.hardErr = &tcpip.ErrTimeout{}
+		}
+		e.lastErr = &tcpip.ErrTimeout{}
+	case before < tcp.StateEstablished:
+		e.lastErr = e.hardErr
+	}
+}
+
+// errorOf returns gVisor's error for one of the engine's.
+func errorOf(err tcp.Error) tcpip.Error {
+	switch err {
+	case tcp.ErrReset, tcp.ErrProtocol:
+		return &tcpip.ErrConnectionReset{}
+	case tcp.ErrRefused, tcp.ErrPortUnreachable:
+		return &tcpip.ErrConnectionRefused{}
+	case tcp.ErrTimeout:
+		return &tcpip.ErrTimeout{}
+	case tcp.ErrHostUnreachable:
+		return &tcpip.ErrHostUnreachable{}
+	case tcp.ErrNetUnreachable:
+		return &tcpip.ErrNetworkUnreachable{}
+	case tcp.ErrAborted:
+		return &tcpip.ErrConnectionAborted{}
+	case tcp.ErrMessageSize:
+		return &tcpip.ErrMessageTooLong{}
+	}
+	return nil
+}
+
+// releaseResources releases the timers, the port, the registration and the route of a connection
+// that has ended. The caller holds the baton.
+func (e *Endpoint) releaseResources() {
+	e.shard.mu.Lock()
+	e.shard.detachTimers(e)
+	e.shard.mu.Unlock()
+	e.mu.Lock()
+	b, id, r := e.reg, e.info.ID, e.route
+	e.reg.portReserved, e.reg.registered, e.route = false, false, nil
+	e.mu.Unlock()
+	e.unregister(b, id)
+	if r != nil {
+		r.Release()
+	}
+}
+
+// unregister unregisters the endpoint and releases its port.
+func (e *Endpoint) unregister(b registration, id stack.TransportEndpointID) {
+	if b.registered {
+		e.p.stack.UnregisterTransportEndpoint(b.nets.list(), ProtocolNumber, id, e, b.flags, b.device)
+	}
+	if b.portReserved {
+		e.p.stack.ReleasePort(b.reservation(&id))
+	}
+}
+
+// newIncarnation reports whether a SYN to a connection in TIME-WAIT must be of a new incarnation. It
+// decides as Linux does.
+//
+// RFC 6191 §2: with timestamps on both, a SYN with a later timestamp than the last one received. With
+// the same timestamp, or none on one of them, a SYN with a sequence number beyond the last received.
+func (l *lastSent) newIncarnation(h *tcp.Header) bool {
+	if l.stamped && h.Options.HasTimestamps && h.Options.TSVal != l.recent {
+		return int32(h.Options.TSVal-l.recent) > 0
+	}
+	return h.Seq.After(l.ack)
+}
