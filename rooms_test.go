@@ -23,8 +23,8 @@ const packagesName = "docs/packages.md"
 
 var roomRow = regexp.MustCompile(`(?m)^\| \[([a-z/]+)\]\(([a-z/]+)\) \|`)
 
-// TestReadmeTableIsTheImportOrder checks that imports point from the bottom of the README's table of
-// rooms to its top, tests left out.
+// TestReadmeTableIsTheImportOrder checks that imports point from the bottom of the README's table
+// of rooms to its top, tests left out.
 func TestReadmeTableIsTheImportOrder(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -66,8 +66,8 @@ func TestReadmeTableIsTheImportOrder(t *testing.T) {
 func TestPackagesAreListed(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Packages\n\nEvery package with the first sentence of its documentation. " +
-		"A test writes this page:\n
-		"`go test . -run PackagesAreListed -update`.\n\n| package | what it is |\n|---|---|\n")
+		"A test writes this page:\n`go test . -run PackagesAreListed -update`.\n\n" +
+		"| package | what it is |\n|---|---|\n")
 	all := packages(t)
 	var dirs []string
 	for dir := range all {
