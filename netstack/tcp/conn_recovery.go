@@ -65,8 +65,8 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 }
 
-// updateCounts takes what an ACK changes before anything is judged by it: duplicate ACKs, and whether a
-// loss probe is to be scheduled.
+// updateCounts takes what an ACK changes before anything is judged by it: duplicate ACKs, and
+// whether a loss probe is to be scheduled.
 func (c *Conn) updateCounts(a *ackFacts) {
 	r := &c.rec
 	if a.acked > 0 || a.sacked > 0 {
@@ -88,8 +88,8 @@ func (c *Conn) updateCounts(a *ackFacts) {
 	}
 }
 
-// applyFeedback takes what an ACK says of what was done before it: of the loss probe in flight, of marks,
-// and of what was spurious.
+// applyFeedback takes what an ACK says of what was done before it: of the loss probe in flight, of
+// marks, and of what was spurious.
 func (c *Conn) applyFeedback(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	if r.tlp.inFlight {

@@ -7,8 +7,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// sampleRTT gives the estimator what the ACK measured: by Karn's algorithm, of segments that were sent
-// once only (RFC 6298 §3), or by the echo of a timestamp (RFC 7323 §4).
+// sampleRTT gives the estimator what the ACK measured: by Karn's algorithm, of segments that were
+// sent once only (RFC 6298 §3), or by the echo of a timestamp (RFC 7323 §4).
 func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 	if c.openDeferred {
 		c.openDeferred = false // the SYN-ACK arrived long ago, and was measured then
@@ -63,11 +63,11 @@ func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 	c.est.Sample(s)
 }
 
-// mayAnswerRexmit reports whether the ACK may have been drawn by a retransmission, although it echoes
-// what was sent before: it came a round trip after it, or more. A receiver to which a segment comes
-// twice, as the ACK of the first was lost, and which takes no timestamp from what it drops, as
-// gVisor's TCP, echoes the first one for as long as nothing new comes. What passed since then is no
-// round-trip time: with backoff it would double the timeout again and again.
+// mayAnswerRexmit reports whether the ACK may have been drawn by a retransmission, although it
+// echoes what was sent before: it came a round trip after it, or more. A receiver to which a
+// segment comes twice, as the ACK of the first was lost, and which takes no timestamp from what it
+// drops, as gVisor's TCP, echoes the first one for as long as nothing new comes. What passed since
+// then is no round-trip time: with backoff it would double the timeout again and again.
 func (c *Conn) mayAnswerRexmit(now wheel.Time, a *ackFacts) bool {
 	least, ok := c.rec.rack.MinRTT()
 	return a.staleEcho && ok && now.Sub(a.lastRexmitAt) >= least

@@ -5,7 +5,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// appendSegment adds a segment with ACK to what is to be sent. The pointer is good until the next one.
+// appendSegment adds a segment with ACK to what is to be sent. The pointer is good until the next
+// one.
 func (c *Conn) appendSegment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoing {
 	o.Segments = append(o.Segments, Outgoing{})
 	s := &o.Segments[len(o.Segments)-1]

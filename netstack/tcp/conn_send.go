@@ -82,8 +82,8 @@ func (c *Conn) spendSndcnt(n uint32) {
 	}
 }
 
-// pacerAllows reports whether the pacer lets a segment go, and starts its timer if not. What would depart
-// within the tick at hand may.
+// pacerAllows reports whether the pacer lets a segment go, and starts its timer if not. What would
+// depart within the tick at hand may.
 func (c *Conn) pacerAllows(now wheel.Time, o *Output) bool {
 	if !c.cfg.Pacing {
 		return true

@@ -110,9 +110,9 @@ func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
 	return c.expireProbe(now, o)
 }
 
-// forgetSACKs is what follows from a first segment that is SACKed and still not acknowledged a timeout
-// later: the receiver has dropped what it held. RFC 2018 §5: "After a retransmit timeout the data
-// sender SHOULD turn off all of the SACKed bits".
+// forgetSACKs is what follows from a first segment that is SACKed and still not acknowledged a
+// timeout later: the receiver has dropped what it held. RFC 2018 §5: "After a retransmit timeout
+// the data sender SHOULD turn off all of the SACKed bits".
 //
 // DEVIATION RFC 2018 §5: at other timeouts the bits stay, as in Linux; RFC 6675 §5.1 knows of the
 // practice.

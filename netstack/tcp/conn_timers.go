@@ -192,8 +192,8 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 	c.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepInterval))
 }
 
-// watchUserTimeout starts the timer of the user timeout, if it does not run, when there is something new
-// that it is to watch.
+// watchUserTimeout starts the timer of the user timeout, if it does not run, when there is
+// something new that it is to watch.
 func (c *Conn) watchUserTimeout(now wheel.Time, o *Output) {
 	if c.opts.UserTimeout != 0 && !c.runs(tcptimers.UserTimeout) {
 		c.armUserTimeout(now, o)

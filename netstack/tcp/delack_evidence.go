@@ -37,7 +37,8 @@ const (
 	// (tcp_enter_quickack_mode).
 	minLoneAcks = 3
 
-	// minPromptGap is how far apart ACKs are at least taken to be close: what hosts scatter them by.
+	// minPromptGap is how far apart ACKs are at least taken to be close: what hosts scatter them
+	// by.
 	minPromptGap = time.Millisecond
 )
 
@@ -81,6 +82,6 @@ func (p *delAckEvidence) PromptAlone(sent wheel.Time, srtt time.Duration) bool {
 	return p.single >= minLoneAcks && p.Prompt(sent, srtt)
 }
 
-// promptGap is how far apart what is close may be. It is half of a round trip, as an ACK that is put
-// off by no more than that comes before any probe.
+// promptGap is how far apart what is close may be. It is half of a round trip, as an ACK that is
+// put off by no more than that comes before any probe.
 func promptGap(srtt time.Duration) time.Duration { return max(srtt/2, minPromptGap) }

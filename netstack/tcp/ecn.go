@@ -1,7 +1,7 @@
 package tcp
 
-// ecnState is one end's state of Explicit Congestion Notification, RFC 3168 §6.1. The zero value does
-// not use it. All methods cost O(1).
+// ecnState is one end's state of Explicit Congestion Notification, RFC 3168 §6.1. The zero value
+// does not use it. All methods cost O(1).
 type ecnState struct {
 	on      bool
 	mute    bool // sender: nothing is ECT

@@ -118,8 +118,8 @@ func (e *Engine) endTimeWait(s *Socket) {
 	e.apply(s)
 }
 
-// replaceTimeWait makes room for a new incarnation of a connection in TIME-WAIT, and returns its initial
-// sequence number: iss, or one that is beyond all that the old one has sent.
+// replaceTimeWait makes room for a new incarnation of a connection in TIME-WAIT, and returns its
+// initial sequence number: iss, or one that is beyond all that the old one has sent.
 //
 // RFC 9293 §3.6.1: a TCP may accept a new SYN to reopen the connection directly from TIME-WAIT, if
 // it "assigns its initial sequence number for the new connection to be larger than the largest
@@ -134,8 +134,8 @@ func (e *Engine) replaceTimeWait(s *Socket, iss Seq) Seq {
 	return iss
 }
 
-// reopenTimeWait takes a SYN to a connection in TIME-WAIT. If it begins a new incarnation, s is that
-// one.
+// reopenTimeWait takes a SYN to a connection in TIME-WAIT. If it begins a new incarnation, s is
+// that one.
 func (e *Engine) reopenTimeWait(now wheel.Time, old *Socket, in *Inbound) (s *Socket, ok bool) {
 	local, remote := old.Local(), old.Remote()
 	l := e.listener(local)

@@ -208,8 +208,8 @@ func (l *Listener) noteEvents(s *Socket, events Events) {
 	}
 }
 
-// defersHandshake reports whether a segment to a half-open connection is dropped because the listener does
-// not want it established yet, and counts it.
+// defersHandshake reports whether a segment to a half-open connection is dropped because the
+// listener does not want it established yet, and counts it.
 func (p *pendingAccept) defersHandshake(now wheel.Time, c *Conn, in *Inbound, o *Output) bool {
 	if p.queued || in.Header.Flags&(SYN|RST|ACK) != ACK || !c.Opens(in.Header.Ack) {
 		return false // it would not establish it

@@ -166,8 +166,8 @@ func (o *Options) take(kind uint8, data []byte) {
 	}
 }
 
-// encodedLen returns how many bytes the options take in a header, padding included: a multiple of 4, at
-// most maxOptionsLen.
+// encodedLen returns how many bytes the options take in a header, padding included: a multiple of
+// 4, at most maxOptionsLen.
 func (o *Options) encodedLen() int {
 	n := o.lenBeforeSACK()
 	if k := o.sackThatFit(n); k > 0 {

@@ -16,9 +16,9 @@ const reoWndPersist = 16
 // Linux's tcp_min_rtt_wlen.
 const minRTTWindow = 300 * time.Second
 
-// rackState is the state of RACK (RFC 8985 §6) for one connection: which of the delivered segments was
-// sent last, and how much reordering is to be reckoned with. The zero value is ready. It works on
-// the connection's sentQueue, whose list by the time of last transmissions spares it the walk of
+// rackState is the state of RACK (RFC 8985 §6) for one connection: which of the delivered segments
+// was sent last, and how much reordering is to be reckoned with. The zero value is ready. It works
+// on the connection's sentQueue, whose list by the time of last transmissions spares it the walk of
 // the window.
 //
 // For each ACK: SampleRTT if there is a sample, Delivered for each segment that Ack and Sack tell
@@ -70,11 +70,11 @@ func (r *rackState) ReoWnd() time.Duration { return r.reoWnd }
 // ReorderingSeen reports whether reordering was seen on the connection.
 func (r *rackState) ReorderingSeen() bool { return r.reorderingSeen }
 
-// Delivered is steps 2 and 3 of RFC 8985 §6.2, for a segment that is newly acknowledged or SACKed, in the order in which
-// sentQueue tells of them; one that was SACKed before changes nothing. staleEcho says that the ACK has a timestamp option,
-// and that its echo is older than the stamp of the segment's last transmission; slack by how
-// much times may be off: Script.Slack.
-// It reports whether the segment was overtaken by others.
+// Delivered is steps 2 and 3 of RFC 8985 §6.2, for a segment that is newly acknowledged or SACKed,
+// in the order in which sentQueue tells of them; one that was SACKed before changes nothing.
+// staleEcho says that the ACK has a timestamp option, and that its echo is older than the stamp of
+// the segment's last transmission; slack by how much times may be off: Script.Slack. It reports
+// whether the segment was overtaken by others.
 func (r *rackState) Delivered(now wheel.Time, s *sentSegment, staleEcho bool, slack time.Duration) (reordered bool) {
 	if s.Sacked() {
 		return false

@@ -350,8 +350,8 @@ func TestRackWorkFromTheEnd(t *testing.T) {
 	}
 }
 
-// TestRackTimingSlack: with a slack, the ACK of a retransmission may come a little sooner than the least round trip
-// and still counts as its own.
+// TestRackTimingSlack: with a slack, the ACK of a retransmission may come a little sooner than the
+// least round trip and still counts as its own.
 func TestRackTimingSlack(t *testing.T) {
 	for _, slack := range []time.Duration{0, ms} {
 		rt := newRackTest(t)

@@ -29,8 +29,8 @@ type ptoInput struct {
 // what a peer's host may take for itself.
 const ptoPrompt = 5 * time.Millisecond
 
-// probeTimeout returns how long from now the loss probe timer is to run (RFC 8985 §7.2, TLP_calc_PTO), never
-// less than 0. early says that Prompt has made it shorter.
+// probeTimeout returns how long from now the loss probe timer is to run (RFC 8985 §7.2,
+// TLP_calc_PTO), never less than 0. early says that Prompt has made it shorter.
 func probeTimeout(now wheel.Time, in ptoInput) (pto time.Duration, early bool) {
 	pto = ptoWithoutRTT
 	if in.HasSRTT {
@@ -63,8 +63,8 @@ func probeTimeout(now wheel.Time, in ptoInput) (pto time.Duration, early bool) {
 	return max(pto, 0), early
 }
 
-// tlpState is the state of tail loss probing (RFC 8985 §7.1 and RFC 8985 §7.4) of one connection. The
-// zero value is ready. It is set back to it when a fast recovery or an RTO recovery starts.
+// tlpState is the state of tail loss probing (RFC 8985 §7.1 and RFC 8985 §7.4) of one connection.
+// The zero value is ready. It is set back to it when a fast recovery or an RTO recovery starts.
 type tlpState struct {
 	endSeq           Seq // TLP.end_seq
 	inFlight         bool
