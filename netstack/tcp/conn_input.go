@@ -2,9 +2,9 @@ package tcp
 
 import "tcpwheel/wheel"
 
-// Input processes a segment that has arrived (RFC 9293 §3.10.7). It returns which payload bytes the
-// owner must keep. Replies, and data that the ACK allows to be sent, are in o. In CLOSED it is a
-// no-op: the Engine or Listener answers.
+// Input takes a segment that has arrived, in whatever state (RFC 9293 §3.10.7), and returns which of its octets the owner is to keep.
+// What answers it is in o, with all that the acknowledgement lets go. In CLOSED it does nothing: there an Engine, or a Listener,
+// knows what to answer.
 func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) (v Disposition) {
 	c.segsIn++
 	switch c.state {
@@ -19,23 +19,22 @@ func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) (v Disposition) {
 	return v
 }
 
-// inputSynSent processes a segment in SYN-SENT: RFC 9293 §3.10.7.3.
+// inputSynSent is RFC 9293 §3.10.7.3.
 //
-// DEVIATION RFC 9293 §3.10.7.3: data in a SYN without ACK is dropped and not acknowledged, so the
-// peer retransmits it.
+// DEVIATION RFC 9293 §3.10.7.3: text in a SYN without ACK is not kept for later; it is not acknowledged, so that the peer
+// sends it again.
 func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition {
 	h := in.Header
 	if h.Flags.Has(ACK) {
-		// RFC 9293 §3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the RST
-		// bit is set, if so drop the segment and return)".
+		// RFC 9293 §3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the RST bit is set, if so drop the
+		// segment and return)".
 		if h.Ack.AtOrBefore(c.iss) || h.Ack.After(c.sndNxt) {
 			if !h.Flags.Has(RST) {
 				c.sendRST(now, h.Ack, o)
 			}
 			return Disposition{}
 		}
-		// RFC 7323 §5.2 limits PAWS to synchronized states. A TSecr that is not ours still proves
-		// that the segment is old.
+		// RFC 7323 §5.2 has PAWS for synchronized states only; an echo that is none of ours betrays an old segment all the same.
 		if ecr := h.Options.TSEcr; c.cfg.Timestamps && h.Options.HasTimestamps && ecr != 0 && !h.Flags.Has(RST) &&
 			!c.ownEcho(now, ecr) {
 			o.Counters.PAWSActive++
@@ -55,8 +54,8 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition 
 	}
 	c.takeSYN(now, h)
 	if !h.Flags.Has(ACK) {
-		// A simultaneous open. RFC 9293 §3.10.7.3: "Otherwise, enter SYN-RECEIVED, form a SYN,ACK
-		// segment <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
+		// A simultaneous open. RFC 9293 §3.10.7.3: "Otherwise, enter SYN-RECEIVED, form a SYN,ACK segment
+		// <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
 		c.setState(StateSynReceived, o)
 		c.sendSYN(now, o)
 		return Disposition{}
@@ -64,8 +63,8 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition 
 	c.establish(now, h, o)
 	c.takeAck(now, in, o)
 	c.ackDue = true
-	// RFC 9293 §3.10.7.3: "If there are other controls or text in the segment, then continue
-	// processing at the sixth step under Section 3.10.7.4 where the URG bit is checked".
+	// RFC 9293 §3.10.7.3: "If there are other controls or text in the segment, then continue processing at the sixth step under
+	// Section 3.10.7.4 where the URG bit is checked".
 	a := Arrival{Seq: h.Seq, Len: in.Len, SYN: true, FIN: h.Flags.Has(FIN)}
 	c.takeUrgent(h, a.Seq, o)
 	if a.Len > 0 || a.FIN {
@@ -84,7 +83,7 @@ func (c *Conn) ownEcho(now wheel.Time, tsecr uint32) bool {
 	return !tsBefore(tsecr, first) && !tsBefore(c.timestamp(now), tsecr)
 }
 
-// inputSynchronized processes a segment in SYN-RECEIVED or later: RFC 9293 §3.10.7.4.
+// inputSynchronized is RFC 9293 §3.10.7.4, for SYN-RECEIVED and the states after it.
 func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Disposition {
 	h := in.Header
 	a := Arrival{Seq: h.Seq, Len: in.Len, SYN: h.Flags.Has(SYN), FIN: h.Flags.Has(FIN)}
@@ -93,8 +92,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Disposi
 			c.answerSYN(now, h, o)
 			return Disposition{}
 		}
-		// The SYN-ACK of a simultaneous open (RFC 9293 §3.5, Figure 7): its SYN was received
-		// before.
+		// The SYN-ACK of a simultaneous open (RFC 9293 §3.5, Figure 7): its SYN is the one that was received before.
 		a.Seq, a.SYN = h.Seq.Add(1), false
 	}
 	fit, ok := c.admit(now, in, a, o)
@@ -110,7 +108,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Disposi
 		o.Counters.TCPPureAcks++
 		return Disposition{}
 	}
-	if fit == controlOnly && a.Len > 0 { // a lone FIN needs no room
+	if fit == controlOnly && a.Len > 0 { // a FIN alone needs no room
 		o.Counters.TCPZeroWindowDrop++
 		c.ackDue = true
 		return Disposition{}
@@ -118,16 +116,15 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Disposi
 	return c.takeData(now, in, a, o)
 }
 
-// inputAck performs the fifth step of RFC 9293 §3.10.7.4, the ACK field, on a segment that begins
-// at seq. It reports whether processing goes on with the sixth.
+// inputAck is the fifth step of RFC 9293 §3.10.7.4, the ACK field, for a segment that begins at seq. It reports whether the sixth is to
+// follow.
 func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 	h := in.Header
 	if !h.Flags.Has(ACK) {
 		return false
 	}
 	if c.state == StateSynReceived {
-		// RFC 9293 §3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state", else
-		// a reset.
+		// RFC 9293 §3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state", else a reset.
 		if !h.Ack.After(c.sndUna) || h.Ack.After(c.sndNxt) {
 			c.sendRST(now, h.Ack, o)
 			return false
@@ -136,11 +133,11 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		c.closeAfterOpen(o)
 	}
 	if c.windowProbeOut && h.Ack == c.sndNxt.Add(1) {
-		c.probeArrived(now, o) // the byte of a window probe, beyond SND.NXT
+		c.probeArrived(now, o) // the octet of a window probe, which SND.NXT does not cover yet
 	}
 	standing := checkAck(c.sndUna, c.sndNxt, c.snd.MaxWnd, h.Ack)
 	if standing == ackUnacceptable {
-		// RFC 5961 §5.2: data is not taken from a segment with such an ACK.
+		// RFC 5961 §5.2: data is not taken from a segment whose acknowledgment is that far off.
 		if !h.Ack.After(c.sndNxt) {
 			c.challenge(now, o)
 		} else if !c.answerUnacceptable(now, o, false) { // RFC 9293 §3.10.7.4: "send an ACK, drop the segment, and return"
@@ -159,11 +156,11 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 	return c.state != StateClosed
 }
 
-// takeUrgent processes the urgent pointer of a segment at seq.
+// takeUrgent takes the urgent pointer of a segment at seq.
 func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
 	if h.Flags.Has(URG) && c.state.canReceive() {
-		// RFC 9293 §3.8.5 (MUST-32): the application learns when urgent data becomes pending and
-		// when the pointer advances. A pointer to data received before is ignored.
+		// RFC 9293 §3.8.5 (MUST-32): the application is told if none was pending, or if the pointer advances.
+		// A pointer to what is there already tells nothing.
 		if up := seq.Add(uint32(h.Urgent)); up.After(c.rq.Nxt()) && (!c.rcvUrgent || up.After(c.rcvUp)) {
 			c.rcvUp, c.rcvUrgent = up, true
 			o.Events |= EventUrgent
@@ -171,8 +168,7 @@ func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
 	}
 }
 
-// probeArrived moves SND.NXT over the byte, or FIN, that a window probe sent and the peer
-// acknowledged.
+// probeArrived takes the octet, or the FIN, of a window probe that the peer has taken for sent.
 func (c *Conn) probeArrived(now wheel.Time, o *Output) {
 	flags := sentFlags(0)
 	if c.queued() == 0 {
@@ -186,7 +182,7 @@ func (c *Conn) probeArrived(now wheel.Time, o *Output) {
 	if !ok {
 		return
 	}
-	// It is unknown which probe this answers. Two transmissions exclude it from RTT samples.
+	// Nobody knows which of the probes it was, and none was timed: like something sent again, it tells no round trip.
 	c.fl.sent.seg(id).Transmissions = 2
 	c.sndNxt = c.sndNxt.Add(1)
 	c.finSent = c.finSent || flags != 0
@@ -196,7 +192,7 @@ func (c *Conn) probeArrived(now wheel.Time, o *Output) {
 	}
 }
 
-// reachFIN changes state when the peer's FIN is reached: RFC 9293 §3.10.7.4, eighth.
+// reachFIN moves on when the peer's FIN is reached: RFC 9293 §3.10.7.4, eighth.
 func (c *Conn) reachFIN(now wheel.Time, o *Output) {
 	o.Events |= EventPeerClosed | EventReadable
 	c.ackDue = true
@@ -204,14 +200,14 @@ func (c *Conn) reachFIN(now wheel.Time, o *Output) {
 	case StateSynReceived, StateEstablished:
 		c.setState(StateCloseWait, o)
 	case StateFinWait1:
-		// Our FIN is unacknowledged: an ACK of it in this segment would have led to FIN-WAIT-2.
+		// Our FIN was not acknowledged: if it was by this very segment, the state is FIN-WAIT-2 already.
 		c.setState(StateClosing, o)
 	case StateFinWait2:
 		c.timeWait(now, o)
 	}
 }
 
-// onFINAcked changes state when our FIN is acknowledged: RFC 9293 §3.10.7.4, fifth.
+// onFINAcked moves on when our FIN is acknowledged: RFC 9293 §3.10.7.4, fifth.
 func (c *Conn) onFINAcked(now wheel.Time, o *Output) {
 	switch c.state {
 	case StateFinWait1:

@@ -1,4 +1,4 @@
-package htmlpage
+package shell
 
 import (
 	"crypto/sha256"
