@@ -10,7 +10,7 @@ import (
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/figure"
-	"tcpwheel/pcaps/report/shell"
+	"tcpwheel/pcaps/htmlpage"
 )
 
 var (
@@ -19,7 +19,7 @@ var (
 	//go:embed page.css
 	pageCSS string
 
-	page = template.Must(shell.Templates().Funcs(template.FuncMap{"inline": func(s string) template.HTML { return template.HTML(inline(s)) }}).Parse(pageHTML))
+	page = template.Must(htmlpage.Templates().Funcs(template.FuncMap{"inline": func(s string) template.HTML { return template.HTML(inline(s)) }}).Parse(pageHTML))
 )
 
 // mostData is how many octets of a figure's data stand on the page; what is more stands in its file
@@ -29,15 +29,15 @@ const mostData = 128 << 10
 // Data of page.html.
 type (
 	pageView struct {
-		shell.Frame
+		htmlpage.Frame
 		Command string
-		Facts   []shell.Fact
+		Facts   []htmlpage.Fact
 		Claims  []claimView
 		Table   claimsView // of all
 		Open    []claimView
 		Studies []studyView
 		Live    []liveView
-		Machine []shell.Fact
+		Machine []htmlpage.Fact
 	}
 	claimView struct {
 		experiments.Claim
@@ -78,7 +78,7 @@ type (
 		ID, Name, Question, Class, Command, Plan string
 		User                                     bool
 		Readme                                   template.HTML
-		Facts                                    []shell.Fact
+		Facts                                    []htmlpage.Fact
 		outcomeView
 	}
 	liveView struct {
@@ -98,7 +98,7 @@ var classText = map[experiments.Class]string{
 func (r *Report) WritePage(w io.Writer) error {
 	n := r.Count()
 	v := pageView{
-		Frame: shell.NewFrame("Timer granularity and TCP: what was published, what was measured", figure.Style+pageCSS), Command: r.Command(),
+		Frame: htmlpage.NewFrame("Timer granularity and TCP: what was published, what was measured", figure.Style+pageCSS), Command: r.Command(),
 	}
 	run, cells := "full", 0
 	if r.Quick {
@@ -116,13 +116,13 @@ func (r *Report) WritePage(w io.Writer) error {
 	for _, o := range r.Open() {
 		v.Open = append(v.Open, claimViews(o.Study.Job.Study, []experiments.Claim{o.Claim})...)
 	}
-	v.Facts = []shell.Fact{
+	v.Facts = []htmlpage.Fact{
 		{"studies", fmt.Sprint(len(r.Studies))}, {"claims", fmt.Sprint(n.All)}, {"reproduced", fmt.Sprint(n.Reproduced)},
 		{"differ", fmt.Sprint(n.Differs)}, {"not reproduced", fmt.Sprint(n.NotReproduced)}, {"run", run}, {"cells", experiments.Text(cells)},
 		{"program", r.Program},
 	}
 	if m := r.Machine; m != nil {
-		v.Machine = []shell.Fact{{"system", m.OS}, {"kernel", m.Kernel}, {"processor", m.CPU}, {"processors", fmt.Sprint(m.CPUs)}, {"Go", m.Go}}
+		v.Machine = []htmlpage.Fact{{"system", m.OS}, {"kernel", m.Kernel}, {"processor", m.CPU}, {"processors", fmt.Sprint(m.CPUs)}, {"Go", m.Go}}
 	}
 	v.Table = claimsView{v.Claims, true}
 	b := bufio.NewWriterSize(w, 1<<16)
@@ -154,7 +154,7 @@ func (s *Study) view() studyView {
 	v := studyView{
 		ID: j.Study.ID, Name: j.Study.Name, Question: j.Study.Question, Class: sentence(classText[j.Study.Class]), Command: s.Command(), Plan: j.Plan,
 		User: j.User, Readme: markdown(j.Study.Readme),
-		Facts: []shell.Fact{
+		Facts: []htmlpage.Fact{
 			{"cells", experiments.Text(len(j.Cells))}, {"plan, SHA-256", rec.Plan[:16]}, {"results, SHA-256", rec.Results[:16]},
 		},
 	}

@@ -1,22 +1,19 @@
 package tcp
 
-// acceptability is what the first check on an arriving segment says of it.
+// acceptability is the result of the acceptability test on an arriving segment.
 type acceptability uint8
 
-// What a segment may be.
 const (
-	// Unacceptable is a segment none of which lies in the window. RFC 9293 §3.10.7.4: "If an incoming segment is not
-	// acceptable, an acknowledgment should be sent in reply (unless the RST bit is set, if so drop the segment and return)".
+	// acceptable: some part of the segment is in the window.
 	unacceptable acceptability = iota
-	// ControlOnly is a segment at RCV.NXT that finds the window closed: its octets are not taken and are answered as those
-	// of an unacceptable segment, its acknowledgement is. RFC 9293 §3.10.7.4: "If the RCV.WND is zero, no segments will be
+	// controlOnly: the segment is at RCV.NXT and the window is closed. Its ACK is taken; its data
+	// is dropped and acknowledged. RFC 9293 §3.10.7.4: "If the RCV.WND is zero, no segments will be
 	// acceptable, but special allowance should be made to accept valid ACKs, URGs, and RSTs."
 	controlOnly
-	// Acceptable is a segment that has something in the window.
+	// acceptable: some part of the segment is in the window.
 	acceptable
 )
 
-// String returns the name in lower case.
 func (a acceptability) String() string {
 	switch a {
 	case unacceptable:
@@ -29,9 +26,9 @@ func (a acceptability) String() string {
 	return "Acceptability(?)"
 }
 
-// Accept applies the acceptability test of RFC 9293 §3.10.7.4 to a segment that begins at seq and takes up n sequence
-// numbers, SYN and FIN counted. nxt is RCV.NXT and wnd RCV.WND, at most 2^30. "There are four cases for the acceptability
-// test for an incoming segment":
+// checkSequence applies the acceptability test of RFC 9293 §3.10.7.4 to a segment of n sequence
+// numbers at seq; SYN and FIN count. nxt is RCV.NXT and wnd is RCV.WND, at most 2^30. "There are
+// four cases for the acceptability test for an incoming segment":
 //
 //	SEG.LEN  RCV.WND  test
 //	0        0        SEG.SEQ = RCV.NXT
@@ -39,14 +36,12 @@ func (a acceptability) String() string {
 //	> 0      0        not acceptable
 //	> 0      > 0      the first or the last number is in the window
 //
-// It costs O(1).
+// DEVIATION RFC 9293 §3.10.7.4: the second case also accepts SEG.SEQ = RCV.NXT+RCV.WND, as Linux
+// does. A peer that has filled the window sends all its ACKs from there. If both ends have filled
+// the window and lost data, each would otherwise reject the other's ACKs forever.
 //
-// DEVIATION RFC 9293 §3.10.7.4: of the second case, a segment is accepted too that is at the right edge, RCV.NXT+RCV.WND, as in
-// Linux. There stands every ACK of a peer that has filled the window. If both ends have done so, and lost what they
-// sent, neither would believe the other's acknowledgements for ever.
-//
-// DEVIATION RFC 9293 §3.10.7.4: of the fourth case, a segment is accepted too that begins before the window and ends
-// beyond it, though neither end is inside: what it has in the window is as good as that of any other segment.
+// DEVIATION RFC 9293 §3.10.7.4: the fourth case also accepts a segment that begins before the
+// window and ends beyond it. The part inside the window is valid.
 func checkSequence(nxt Seq, wnd uint32, seq Seq, n uint32) acceptability {
 	end := seq.Add(n)
 	switch {
@@ -55,7 +50,7 @@ func checkSequence(nxt Seq, wnd uint32, seq Seq, n uint32) acceptability {
 			return acceptable
 		}
 		return unacceptable
-	case n >= 1<<31: // numbers that far apart cannot be compared; no segment is so long
+	case n >= 1<<31: // sequence numbers this far apart cannot be compared
 		return unacceptable
 	case wnd == 0:
 		if seq.AtOrBefore(nxt) && end.After(nxt) {
@@ -69,14 +64,15 @@ func checkSequence(nxt Seq, wnd uint32, seq Seq, n uint32) acceptability {
 	return unacceptable
 }
 
-// Arrival is the part of a segment that takes up sequence numbers. Its payload begins at Seq, or one after it behind a SYN.
+// Arrival is the sequence range of an arriving segment. The payload begins at Seq, or at Seq+1
+// after a SYN.
 type Arrival struct {
 	Seq      Seq
-	Len      uint32 // octets of payload
+	Len      uint32 // payload bytes
 	SYN, FIN bool
 }
 
-// SegLen returns SEG.LEN, the sequence numbers that the segment takes up.
+// SegLen returns SEG.LEN: the payload bytes, plus one each for SYN and FIN.
 func (a Arrival) SegLen() uint32 {
 	n := a.Len
 	if a.SYN {
@@ -88,7 +84,7 @@ func (a Arrival) SegLen() uint32 {
 	return n
 }
 
-// Payload returns the numbers of the payload's octets.
+// payload returns the sequence range of the payload.
 func (a Arrival) payload() Range {
 	start := a.Seq
 	if a.SYN {
@@ -97,20 +93,21 @@ func (a Arrival) payload() Range {
 	return Range{start, start.Add(a.Len)}
 }
 
-// Fit is an arrival cut to the window.
+// trimmed is an Arrival cut to the receive window.
 type trimmed struct {
-	Keep   Range  // the payload inside the window; if there is none, empty at RCV.NXT or at the FIN
-	Offset uint32 // of Keep in the payload
-	FIN    bool   // a FIN inside the window follows Keep
-	Old    Range  // the payload before RCV.NXT, which was received before
-	Beyond uint32 // octets of payload cut off at the window's right edge
+	Keep   Range  // payload inside the window; if empty, at RCV.NXT or at the FIN
+	Offset uint32 // of Keep in the payload, bytes
+	FIN    bool   // the FIN is inside the window, right after Keep
+	Old    Range  // payload before RCV.NXT: a duplicate
+	Beyond uint32 // payload bytes beyond the window's right edge
 }
 
-// Trim cuts a to the window of wnd octets from nxt on. RFC 9293 §3.10.7.4: "One could tailor actual segments to fit this
-// assumption by trimming off any portions that lie outside the window (including SYN and FIN)". It costs O(1).
+// trimToWindow cuts a to the window of wnd bytes from nxt. RFC 9293 §3.10.7.4: "One could tailor
+// actual segments to fit this assumption by trimming off any portions that lie outside the window
+// (including SYN and FIN)".
 //
-// For an arrival that Accept does not find Acceptable nothing is kept; Old is told all the same, because the
-// acknowledgement that answers it reports the duplicate (RFC 2883 §4).
+// For an unacceptable arrival Keep is empty. Old is still set, because the ACK reports the
+// duplicate (RFC 2883 §4).
 func trimToWindow(nxt Seq, wnd uint32, a Arrival) trimmed {
 	p := a.payload()
 	fit := trimmed{Keep: Range{nxt, nxt}}
@@ -131,7 +128,7 @@ func trimToWindow(nxt Seq, wnd uint32, a Arrival) trimmed {
 	}
 	if a.FIN && p.End.InWindow(nxt, wnd) {
 		fit.FIN = true
-		if fit.Keep.Len() == 0 { // a FIN alone, or behind old octets only
+		if fit.Keep.Len() == 0 { // no new payload before the FIN
 			fit.Keep, fit.Offset = Range{p.End, p.End}, a.Len
 		}
 	}

@@ -21,16 +21,16 @@ func TestAcceptFourCases(t *testing.T) {
 		{"empty, last of the window", 10, 9, 0, acceptable},
 		{"empty, right edge", 10, 10, 0, acceptable},
 		{"empty, a keep-alive probe", 10, -1, 0, unacceptable},
-		// RFC 9293 §3.10.7.4: "If the RCV.WND is zero, no segments will be acceptable, but special allowance should be made to
-		// accept valid ACKs, URGs, and RSTs."
-		{"zero-window probe of one octet", 0, 0, 1, controlOnly},
-		{"old octet and a new one, closed window", 0, -1, 2, controlOnly},
-		{"old octet, closed window", 0, -1, 1, unacceptable},
+		// RFC 9293 §3.10.7.4: "If the RCV.WND is zero, no segments will be acceptable, but special
+		// allowance should be made to accept valid ACKs, URGs, and RSTs."
+		{"zero-window probe of one byte", 0, 0, 1, controlOnly},
+		{"old byte and a new one, closed window", 0, -1, 2, controlOnly},
+		{"old byte, closed window", 0, -1, 1, unacceptable},
 		{"beyond a closed window", 0, 1, 1, unacceptable},
 		{"in order", 10, 0, 5, acceptable},
-		{"old but for its last octet", 10, -4, 5, acceptable},
+		{"old but for its last byte", 10, -4, 5, acceptable},
 		{"all old", 10, -5, 5, unacceptable},
-		{"only the first octet fits", 10, 9, 5, acceptable},
+		{"only the first byte fits", 10, 9, 5, acceptable},
 		{"right edge", 10, 10, 5, unacceptable},
 		{"more than the window on both sides", 10, -5, 20, acceptable},
 	} {
@@ -47,7 +47,8 @@ func TestAcceptFourCases(t *testing.T) {
 
 // TestTrimAgainstOctets compares Accept and Trim with a twin that looks at every sequence number.
 func TestTrimAgainstOctets(t *testing.T) {
-	// RFC 9293 §3.10.7.4: "trimming off any portions that lie outside the window (including SYN and FIN)"
+	// RFC 9293 §3.10.7.4: "trimming off any portions that lie outside the window (including SYN and
+	// FIN)"
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 20000 {
 		nxt := Seq(rnd.Uint32())

@@ -9,8 +9,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestSYNFlood sends a million SYNs from addresses that do not exist, and a client among them. RFC 4987 §3.6: with SYN
-// cookies it is served all the same, and what the attacker can fill is bounded.
+// TestSYNFlood sends a million SYNs from addresses that do not exist, and a client among them.
+// RFC 4987 §3.6: with SYN cookies it is served all the same, and what the attacker can fill is
+// bounded.
 func TestSYNFlood(t *testing.T) {
 	const (
 		flood   = 1_000_000

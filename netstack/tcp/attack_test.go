@@ -10,9 +10,9 @@ import (
 func TestAttackBlindRST(t *testing.T) {
 	h := newHostile(t, hostileConfig(), EngineConfig{ChallengeLimit: 100})
 	x := h.connect(t, 65535, Options{})
-	// RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next expected sequence number
-	// (RCV.NXT), then TCP MUST reset the connection." In the window, "TCP MUST send an acknowledgment (challenge ACK)";
-	// outside, "silently drop the segment".
+	// RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next
+	// expected sequence number (RCV.NXT), then TCP MUST reset the connection." In the window, "TCP
+	// MUST send an acknowledgment (challenge ACK)"; outside, "silently drop the segment".
 	rst := func(seq Seq) { h.input(Header{Seq: seq, Flags: RST, SrcPort: 4000, DstPort: 80}, 0) }
 	rst(x.ack.Add(1))
 	if len(h.sent) != 1 || h.sent[0].Header.Flags != ACK || h.sent[0].Header.Ack != x.ack {
@@ -46,8 +46,8 @@ func TestAttackBlindRST(t *testing.T) {
 func TestAttackBlindSYN(t *testing.T) {
 	h := newHostile(t, hostileConfig(), EngineConfig{})
 	x := h.connect(t, 65535, Options{})
-	// RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK (also referred to as
-	// challenge ACK) to the remote peer".
+	// RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an
+	// ACK (also referred to as challenge ACK) to the remote peer".
 	for _, seq := range []Seq{x.ack, x.ack.Add(5), x.ack.Add(1 << 30), x.ack - 1<<30} {
 		h.advance(time.Second, 10)
 		h.input(Header{Seq: seq, Flags: SYN, Window: 1000, SrcPort: 4000, DstPort: 80}, 0)
@@ -69,22 +69,22 @@ func TestAttackBlindData(t *testing.T) {
 		return h.took.Len
 	}
 	// RFC 5961 §5.2: "The ACK value is considered acceptable only if it is in the range of
-	// ((SND.UNA - MAX.SND.WND) <= SEG.ACK <= SND.NXT). All incoming segments whose ACK value doesn't satisfy the above
-	// condition MUST be discarded and an ACK sent back."
+	// ((SND.UNA - MAX.SND.WND) <= SEG.ACK <= SND.NXT). All incoming segments whose ACK value
+	// doesn't satisfy the above condition MUST be discarded and an ACK sent back."
 	for _, ack := range []Seq{x.nxt.Add(1), x.nxt.Add(1 << 20), x.nxt.Add(1 << 30), x.nxt - 1001 - 1, x.nxt - 1<<30} {
 		h.advance(time.Second, 10)
 		if n := data(ack); n != 0 || len(h.sent) != 1 || h.sent[0].Header.Flags != ACK {
-			t.Errorf("data with SND.NXT%+d acknowledged: %d octets taken, answered by %+v, want 0 and a challenge ACK",
+			t.Errorf("data with SND.NXT%+d acknowledged: %d bytes taken, answered by %+v, want 0 and a challenge ACK",
 				int32(ack-x.nxt), n, h.sent)
 		}
 	}
 	if n := data(x.nxt); n != 100 {
-		t.Errorf("data that acknowledges SND.NXT: %d octets taken, want 100", n)
+		t.Errorf("data that acknowledges SND.NXT: %d bytes taken, want 100", n)
 	}
 }
 
-// TestAttackAckDivision acknowledges each octet by itself (S. Savage et al., "TCP Congestion Control with a Misbehaving Receiver",
-// CCR 1999).
+// TestAttackAckDivision acknowledges each byte by itself (S. Savage et al., "TCP Congestion
+// Control with a Misbehaving Receiver", CCR 1999).
 func TestAttackAckDivision(t *testing.T) {
 	for _, control := range []string{"newreno", "cubic", "vegas"} {
 		cfg := hostileConfig()
@@ -102,7 +102,7 @@ func TestAttackAckDivision(t *testing.T) {
 		}
 		// RFC 3465 §2: the window grows by what is acknowledged, not by the number of ACKs.
 		if after := x.s.Conn().Info(h.now).Cwnd; after > before+octets {
-			t.Errorf("%s: %d ACKs of an octet each: the window grew from %d to %d, want %d at most",
+			t.Errorf("%s: %d ACKs of a byte each: the window grew from %d to %d, want %d at most",
 				control, octets, before, after, before+octets)
 		}
 	}
@@ -119,21 +119,22 @@ func TestAttackOptimisticAck(t *testing.T) {
 		h.ack(x, nxt.Add(1+i), 65535)
 		for _, p := range h.sent {
 			if p.Len > 0 {
-				t.Fatalf("the ACK of SND.NXT+%d had %d octets sent", 1+i, p.Len)
+				t.Fatalf("the ACK of SND.NXT+%d had %d bytes sent", 1+i, p.Len)
 			}
 		}
 	}
 	if info := x.s.Conn().Info(h.now); info.Cwnd != before || x.s.Conn().Acked() != 0 || info.State != StateEstablished {
-		t.Errorf("ACKs of what was never sent: window %d, %d octets acknowledged, %v, want %d, 0, ESTABLISHED",
+		t.Errorf("ACKs of what was never sent: window %d, %d bytes acknowledged, %v, want %d, 0, ESTABLISHED",
 			info.Cwnd, x.s.Conn().Acked(), info.State, before)
 	}
 }
 
-// TestAttackSACKFlood has the peer SACK 10,000 segments in flight in pieces, in the worst order, and counts what that costs.
+// TestAttackSACKFlood has the peer SACK 10,000 segments in flight in pieces, in the worst order,
+// and counts what that costs.
 func TestAttackSACKFlood(t *testing.T) {
 	for name, block := range map[string]func(r *rand.Rand, i, n uint32) (from, to uint32){
-		"every other octet": func(_ *rand.Rand, i, n uint32) (uint32, uint32) { return (2*i + 1) % n, (2*i+1)%n + 1 },
-		"from the end":      func(_ *rand.Rand, i, n uint32) (uint32, uint32) { return n - 1 - 2*i%(n-2), n - 2*i%(n-2) },
+		"every other byte": func(_ *rand.Rand, i, n uint32) (uint32, uint32) { return (2*i + 1) % n, (2*i+1)%n + 1 },
+		"from the end":     func(_ *rand.Rand, i, n uint32) (uint32, uint32) { return n - 1 - 2*i%(n-2), n - 2*i%(n-2) },
 		"anywhere": func(r *rand.Rand, _, n uint32) (uint32, uint32) {
 			from := r.Uint32N(n - 1)
 			return from, from + 1 + r.Uint32N(min(n-from, 3000))
@@ -199,12 +200,14 @@ func TestAttackZeroWindow(t *testing.T) {
 	x := h.connect(t, 0, Options{})
 	h.e.Wrote(h.now, x.s, 10_000, 0)
 	h.collect()
-	// RFC 9293 §3.8.6.1: "As long as the receiving TCP peer continues to send acknowledgments in response to the probe
-	// segments, the sending TCP peer MUST allow the connection to stay open" (MUST-37).
+	// RFC 9293 §3.8.6.1: "As long as the receiving TCP peer continues to send acknowledgments in
+	// response to the probe segments, the sending TCP peer MUST allow the connection to stay open"
+	// (MUST-37).
 	if alive := hold(h, x, 24*time.Hour); x.s.Conn().State() != StateEstablished {
 		t.Errorf("the window is shut, the application is there: %v after %v, want ESTABLISHED", x.s.Conn().State(), alive)
 	}
-	// An application that has closed is not there to give up: the connection must not stay for ever.
+	// An application that has closed is not there to give up: the connection must not stay for
+	// ever.
 	h.e.Close(h.now, x.s, NoLinger)
 	h.collect()
 	if alive := hold(h, x, 24*time.Hour); x.s.Conn().State() != StateClosed {
@@ -227,12 +230,12 @@ func TestAttackHoles(t *testing.T) {
 	for i := range uint32(20_000) {
 		h.input(Header{Seq: x.ack.Add(1 + 2*i), Ack: x.nxt, Flags: ACK, Window: 65535, SrcPort: 4000, DstPort: 80}, 1)
 		if len(h.sent) > 1 {
-			t.Fatalf("an octet is answered by %d segments", len(h.sent))
+			t.Fatalf("a byte is answered by %d segments", len(h.sent))
 		}
 	}
 	c := h.e.Counters()
 	if c.TCPOFODrop == 0 || c.TCPOFOQueue > 200 {
-		t.Errorf("of 20,000 octets with a hole before each, %d were kept, %d dropped, want 100 ranges", c.TCPOFOQueue, c.TCPOFODrop)
+		t.Errorf("of 20,000 bytes with a hole before each, %d were kept, %d dropped, want 100 ranges", c.TCPOFOQueue, c.TCPOFODrop)
 	}
 	if err := h.e.Check(); err != nil {
 		t.Error(err)

@@ -1,48 +1,48 @@
 package tcp
 
-// Blind is what is done with a RST that an attacker who sees nothing may have made up (RFC 5961).
+// rstAction is the response to a RST, which an off-path attacker may have forged (RFC 5961).
 type rstAction uint8
 
-// What may be done.
 const (
-	rstReset     rstAction = iota // the RST is the peer's: reset the connection
-	rstChallenge                  // drop it and send a challenge ACK, <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>, if the limiter allows
-	rstDrop                       // drop it silently
+	rstReset     rstAction = iota // reset the connection
+	rstChallenge                  // drop the RST and send a challenge ACK
+	rstDrop                       // drop the RST silently
 )
 
-// checkRST says what to do with a RST in a synchronized state. nxt is RCV.NXT and wnd RCV.WND. It costs O(1).
+// checkRST returns the response to a RST at seq in a synchronized state. nxt is RCV.NXT and wnd is
+// RCV.WND.
 func checkRST(nxt Seq, wnd uint32, seq Seq) rstAction {
 	switch {
 	case seq == nxt:
-		// RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next expected sequence number
-		// (RCV.NXT), then TCP MUST reset the connection." It matches also if the window is closed.
+		// RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next
+		// expected sequence number (RCV.NXT), then TCP MUST reset the connection." A closed window
+		// changes nothing here.
 		return rstReset
 	case seq.InWindow(nxt, wnd):
-		// RFC 5961 §3.2: "If the RST bit is set and the sequence number does not exactly match the next expected sequence
-		// value, yet is within the current receive window", "TCP MUST send an acknowledgment (challenge ACK)".
+		// RFC 5961 §3.2: "If the RST bit is set and the sequence number does not exactly match the
+		// next expected sequence value, yet is within the current receive window", "TCP MUST send
+		// an acknowledgment (challenge ACK)".
 		return rstChallenge
 	}
-	// RFC 5961 §3.2: "If the RST bit is set and the sequence number is outside the current receive window, silently drop
-	// the segment."
+	// RFC 5961 §3.2: "If the RST bit is set and the sequence number is outside the current receive
+	// window, silently drop the segment."
 	return rstDrop
 }
 
-// ackClass is where an acknowledgement number stands.
+// ackClass says where SEG.ACK lies relative to the send window.
 type ackClass uint8
 
-// Where SEG.ACK may be.
 const (
-	ackNew          ackClass = iota // SND.UNA < SEG.ACK ≤ SND.NXT: it acknowledges something
+	ackNew          ackClass = iota // SND.UNA < SEG.ACK ≤ SND.NXT
 	ackCurrent                      // SEG.ACK = SND.UNA
-	ackOld                          // SND.UNA - MAX.SND.WND ≤ SEG.ACK < SND.UNA: ignore it, take the segment's data
-	ackUnacceptable                 // discard the segment, data included, and send a challenge ACK
+	ackOld                          // SND.UNA-MAX.SND.WND ≤ SEG.ACK < SND.UNA: ignore the ACK, take the data
+	ackUnacceptable                 // anything else: drop the segment and send a challenge ACK
 )
 
-// checkAck says where ack stands. una is SND.UNA, nxt SND.NXT, and maxWnd MAX.SND.WND, the largest window that the peer
-// has offered, at most 2^30. It costs O(1).
+// checkAck classifies the acknowledgment number ack. una is SND.UNA, nxt is SND.NXT, and maxWnd is
+// MAX.SND.WND, at most 2^30.
 func checkAck(una, nxt Seq, maxWnd uint32, ack Seq) ackClass {
-	// RFC 5961 §5.2: "The ACK value is considered acceptable only if it is in the range of ((SND.UNA - MAX.SND.WND) <=
-	// SEG.ACK <= SND.NXT)."
+	// SND.UNA-MAX.SND.WND ≤ SEG.ACK < SND.UNA: ignore the ACK, take the data
 	switch {
 	case ack == una:
 		return ackCurrent

@@ -8,15 +8,16 @@ func TestCheckRST(t *testing.T) {
 		wnd  uint32
 		want rstAction
 	}{
-		// RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next expected sequence number
-		// (RCV.NXT), then TCP MUST reset the connection."
+		// RFC 5961 §3.2: "If the RST bit is set and the sequence number exactly matches the next
+		// expected sequence number (RCV.NXT), then TCP MUST reset the connection."
 		{0, 100, rstReset},
 		{0, 0, rstReset},
-		// RFC 5961 §3.2: "yet is within the current receive window", "TCP MUST send an acknowledgment (challenge ACK)".
+		// RFC 5961 §3.2: "yet is within the current receive window", "TCP MUST send an
+		// acknowledgment (challenge ACK)".
 		{1, 100, rstChallenge},
 		{99, 100, rstChallenge},
-		// RFC 5961 §3.2: "If the RST bit is set and the sequence number is outside the current receive window, silently
-		// drop the segment."
+		// RFC 5961 §3.2: "If the RST bit is set and the sequence number is outside the current
+		// receive window, silently drop the segment."
 		{100, 100, rstDrop},
 		{-1, 100, rstDrop},
 		{1, 0, rstDrop},
@@ -30,8 +31,8 @@ func TestCheckRST(t *testing.T) {
 }
 
 func TestCheckAck(t *testing.T) {
-	// RFC 5961 §5.2: "The ACK value is considered acceptable only if it is in the range of ((SND.UNA - MAX.SND.WND) <=
-	// SEG.ACK <= SND.NXT)."
+	// RFC 5961 §5.2: "The ACK value is considered acceptable only if it is in the range of
+	// ((SND.UNA - MAX.SND.WND) <= SEG.ACK <= SND.NXT)."
 	for _, c := range []struct {
 		off            int32
 		flight, maxWnd uint32

@@ -8,29 +8,34 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Limiter says whether one more challenge ACK may leave at now. ChallengeLimiter is one.
+// Limiter limits challenge ACKs. Allow reports whether one may be sent at now. ChallengeLimiter is
+// one.
 type Limiter interface {
 	Allow(now wheel.Time) bool
 }
 
-// ChallengeLimiter bounds the challenge ACKs that an engine sends, over all of its connections. RFC 5961 §7 wants such a
-// throttle. It is a bucket that is filled anew in each period, to a level drawn at random between half the limit and one
-// and a half: with a fixed level, an attacker counts how many of the ACKs that he provokes on a connection of his own are
-// missing, and so learns whether his guess on somebody else's connection was answered (Cao et al., "Off-Path TCP Exploits:
-// Global Rate Limit Considered Dangerous", USENIX Security 2016). Linux randomises its limit in the same way since 4.7.
+// ChallengeLimiter limits the challenge ACKs of an engine, over all its connections (RFC 5961 §7).
+// It is a bucket that is refilled each period to a random level between half the limit and one and
+// a half times the limit.
 //
-// At most three times the limit is sent within any one period, wherever it begins.
+// A fixed level leaks: an attacker can count the challenge ACKs missing on a connection of his own,
+// and learn whether his guess on another connection was answered (Cao et al., "Off-Path TCP
+// Exploits: Global Rate Limit Considered Dangerous", USENIX Security 2016). Linux randomises its
+// limit since 4.7.
+//
+// Any one period sees at most three times the limit.
 type ChallengeLimiter struct {
 	limit  int
 	period time.Duration
 	rnd    *rand.Rand
-	began  wheel.Time // of the period that left is for
+	began  wheel.Time // start of the period
 	left   int
 	filled bool
 }
 
-// NewChallengeLimiter returns a limiter of about limit per period. Linux's limit was 1000 per second. The same seed in rnd
-// gives the same levels.
+// NewChallengeLimiter returns a limiter of about limit challenge ACKs per period; Linux used 1000
+// per second. The levels follow from the seed of rnd. It returns an error for limit outside
+// 1..2^30, period ≤ 0 or a nil rnd.
 func NewChallengeLimiter(limit int, period time.Duration, rnd *rand.Rand) (*ChallengeLimiter, error) {
 	switch {
 	case limit < 1 || limit > 1<<30:
@@ -43,8 +48,8 @@ func NewChallengeLimiter(limit int, period time.Duration, rnd *rand.Rand) (*Chal
 	return &ChallengeLimiter{limit: limit, period: period, rnd: rnd}, nil
 }
 
-// Allow takes one challenge ACK out of the bucket at now, and reports whether there was one. A clock that steps back counts
-// as no time passing. It costs O(1).
+// Allow takes one challenge ACK out of the bucket, and reports whether there was one. A clock that
+// steps back counts as no time passing. It costs O(1).
 func (l *ChallengeLimiter) Allow(now wheel.Time) bool {
 	if !l.filled || now.Sub(l.began) >= l.period {
 		l.filled, l.began = true, now

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// plainChecksum is the checksum as RFC 1071 §1 describes it: 16 bits at a time, each carry brought round at once.
+// plainChecksum is the checksum as RFC 1071 §1 describes it: 16 bits at a time, each carry brought
+// round at once.
 func plainChecksum(b []byte) uint16 {
 	if len(b)%2 != 0 {
 		b = append(b[:len(b):len(b)], 0)
@@ -65,7 +66,7 @@ func TestChecksumAgreesWithThePlainOne(t *testing.T) {
 	}
 }
 
-// TestChecksumExample is the example of RFC 1071 §3: the sum of these octets is ddf2.
+// TestChecksumExample is the example of RFC 1071 §3: the sum of these bytes is ddf2.
 func TestChecksumExample(t *testing.T) {
 	b := []byte{0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7}
 	if got := ^(Sum{}).Add(b).Checksum(); got != 0xddf2 {

@@ -9,73 +9,78 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// Config is what connections are made by. It is shared by all that are alike, and not to be changed once one was made;
-// DefaultConfig gives one to start from, and Check says whether it holds.
+// Config configures connections. Connections share it, so it must not change once one uses it.
+// DefaultConfig returns a starting point; Check validates it.
 type Config struct {
 	Policy tcptimers.Policy
 
-	// Control names the congestion control, as congestion.New knows it, and Congestion has its parameters; the engine fills in
-	// MSS, SYNLost and Paced.
+	// Control names the congestion controller: "newreno", "cubic" (the default) or "vegas".
+	// Congestion has its parameters; the engine sets MSS, SYNLost and Paced.
 	Control    string
 	Congestion congestion.Config
-	VegasCheck bool // the fine-grained check of TCP Vegas, under any control
-	Pacing     bool // segments are spread over the round trip by a timer
+	VegasCheck bool // TCP Vegas's fine-grained timeout check, with any controller
+	Pacing     bool // a timer spreads segments over the round trip
 
-	// Reno has a fast recovery without SACK end with the first ACK of new data, as 4.3BSD Reno has it: what else was lost of the flight
-	// waits for duplicate ACKs of its own, or for the timer.
+	// Reno ends fast recovery without SACK at the first ACK of new data, as 4.3BSD Reno does. Other
+	// losses of the flight wait for their own duplicate ACKs or for the timer.
 	//
-	// DEVIATION RFC 6582 §3.2: it is for studies of what was measured before NewReno.
+	// DEVIATION RFC 6582 §3.2: this exists to study measurements made before NewReno.
 	Reno bool
 
 	// Script has connections follow another sender, for replays of captures; nil for none.
 	Script *Script
 
-	// What is offered to the peer in a SYN, and agreed to in a SYN-ACK.
+	// Options offered in the SYN and accepted in the SYN-ACK. All but ECN are on by default.
 	Timestamps bool // RFC 7323 §3
 	WScale     bool // RFC 7323 §2
 	SACK       bool // RFC 2018
 	ECN        bool // RFC 3168
 
-	// TimestampTick is the tick of the clock of timestamps: 1 µs to 1 s. RFC 7323 §5.4 wants 1 ms to 1 s.
+	// TimestampTick is the tick of the timestamp clock: 1 µs to 1 s, 1 ms by default. RFC 7323 §5.4
+	// wants 1 ms to 1 s.
 	TimestampTick time.Duration
 
-	RecvBuffer    uint32 // octets that are received and not read yet, 1..2^30-2^14
-	RecvBufferMax uint32 // to which RecvBuffer grows by what the application reads; not above RecvBuffer: it stays
-	MaxOutOfOrder int    // ranges that are held out of order, 1..4096
-	MaxSegments   int    // segments in flight, 1..MaxSentSegments
+	RecvBuffer    uint32 // bytes, 1..2^30-2^14; default 1 MiB
+	RecvBufferMax uint32 // RecvBuffer grows to this as the application reads; default 4 MiB; ≤ RecvBuffer disables growth
+	MaxOutOfOrder int    // out-of-order ranges held, 1..4096; default 1024
+	MaxSegments   int    // segments in flight, 1..MaxSentSegments; default 65,536
 
-	AckPush  bool // a segment with PSH is acknowledged at once
-	Minshall bool // Nagle's algorithm waits only for small segments (Minshall's variant, as Linux has it)
+	AckPush  bool // acknowledge a segment with PSH at once
+	Minshall bool // Nagle's algorithm waits only for small segments (Minshall's variant, as in Linux)
 
-	// InvalidAckInterval is the shortest time between two ACKs that answer segments of a connection that are not acceptable, so
-	// that two ends that disagree do not answer each other for ever; 0 for none. Linux's tcp_invalid_ratelimit is 500 ms.
+	// InvalidAckInterval is the shortest time between two ACKs that answer unacceptable segments of
+	// a connection, 0 to 1 h; 0 is no limit. It stops two ends that disagree from answering each
+	// other forever. The default is Linux's tcp_invalid_ratelimit, 500 ms.
 	InvalidAckInterval time.Duration
 
-	Socket SocketOptions // with which a connection begins
+	Socket SocketOptions // the initial socket options
 }
 
-// SocketOptions are what an application may change about its connection at any time, with Conn.SetOptions.
+// SocketOptions are the options that an application may change at any time with Conn.SetOptions.
 type SocketOptions struct {
-	NoDelay  bool // TCP_NODELAY: no Nagle
-	Cork     bool // TCP_CORK: full segments only, for at most 200 ms
-	QuickAck bool // no ACK is delayed
+	NoDelay  bool // TCP_NODELAY: Nagle's algorithm is off
+	Cork     bool // TCP_CORK: send full segments only, for at most 200 ms
+	QuickAck bool // never delay an ACK
 
-	// NoQuickAck has also the first segments, which the policy would have acknowledged at once, wait for the timer (TCP_QUICKACK
-	// set to 0). When it ends, the policy's quick ACKs begin anew.
+	// NoQuickAck also delays the first ACKs, which the policy would send at once (TCP_QUICKACK set
+	// to 0). When it is cleared, the policy's quick ACKs start over.
 	NoQuickAck bool
 
-	// UserTimeout is how long data may stay unacknowledged, or unsent because the window is closed, before the connection is given
-	// up (TCP_USER_TIMEOUT; RFC 9293 §3.8.3, RFC 5482); 0 leaves it to R2 of the policy.
+	// UserTimeout is how long data may stay unacknowledged, or unsent behind a closed window,
+	// before the connection fails (TCP_USER_TIMEOUT; RFC 9293 §3.8.3, RFC 5482). 0 uses R2 of the
+	// policy.
 	UserTimeout time.Duration
 
-	// MaxSeg is the most that the MSS may be (TCP_MAXSEG), MinMSS..65535; 0 is no bound of its own.
+	// MaxSeg is an upper bound on the MSS in both directions (TCP_MAXSEG), MinMSS..65535 bytes; 0
+	// is no bound.
 	MaxSeg uint16
 
-	// FinWait2 is how long a closed connection waits for the peer's FIN (TCP_LINGER2); 0 leaves it to the policy.
+	// FinWait2 is how long a closed connection waits for the peer's FIN (TCP_LINGER2); 0 uses the
+	// policy's time.
 	FinWait2 time.Duration
 
-	// WindowClamp is the most that the window offers, whatever the receive buffer is (TCP_WINDOW_CLAMP); 0 is no bound of its own.
-	// What is on offer already is not taken back.
+	// WindowClamp is an upper bound on the advertised window, bytes (TCP_WINDOW_CLAMP); 0 is no
+	// bound. It never shrinks a window already advertised.
 	WindowClamp uint32
 
 	Keepalive              bool // SO_KEEPALIVE
@@ -83,8 +88,8 @@ type SocketOptions struct {
 	KeepCount              int
 }
 
-// DefaultConfig returns the configuration for connections under the policy: all extensions but ECN and pacing, CUBIC, and buffers
-// of 1 MiB that grow to 4 MiB.
+// DefaultConfig returns the configuration for a policy: all extensions but ECN and pacing, CUBIC,
+// and a receive buffer of 1 MiB that grows to 4 MiB.
 func DefaultConfig(p tcptimers.Policy) Config {
 	return Config{
 		Policy:  p,
@@ -108,7 +113,8 @@ func DefaultConfig(p tcptimers.Policy) Config {
 	}
 }
 
-// Check returns an error that names the first field that is out of its bounds, its value and the bounds; nil if c holds.
+// Check returns an error that names the first field out of bounds, its value and the bounds; nil if
+// c is valid.
 func (c *Config) Check() error {
 	if err := c.Policy.Check(); err != nil {
 		return err
@@ -138,7 +144,8 @@ func (c *Config) Check() error {
 	return c.Socket.Check()
 }
 
-// Check returns an error that names the first field that is out of its bounds, its value and the bounds; nil if o holds.
+// Check returns an error that names the first field out of bounds, its value and the bounds; nil if
+// o is valid.
 func (o *SocketOptions) Check() error {
 	const longest = time.Duration(math.MaxInt32) * time.Second
 	switch {
@@ -158,11 +165,11 @@ func (o *SocketOptions) Check() error {
 	return nil
 }
 
-// Path is what is known of the way to the peer.
+// Path describes the network path to the peer.
 type Path struct {
-	MTU   int  // of the path, octets: at least the headers and MinMSS
-	IPv6  bool // IP's fixed header is of 40 octets, and defaultMSS that of IPv6
-	IPLen int  // octets of IP options or extension headers
+	MTU   int  // bytes, at least the headers and MinMSS, at most 2^17
+	IPv6  bool // the IP header has 40 bytes, and the default MSS is that of IPv6
+	IPLen int  // IP options or extension headers, bytes
 }
 
 func (p *Path) ipHeaderLen() int {
@@ -172,14 +179,14 @@ func (p *Path) ipHeaderLen() int {
 	return ipv4HeaderLen + p.IPLen
 }
 
-// Check returns an error if the MTU leaves no room for a segment, or there are more options of IP than can be.
+// Check returns an error if the MTU has no room for a segment, or if IPLen is more than IP allows.
 func (p *Path) Check() error {
 	most := 40
 	if p.IPv6 {
-		most = 215 // octets of all its headers are counted by 8 bits
+		most = 215 // a header length field has 8 bits
 	}
 	if p.IPLen < 0 || p.IPLen > most {
-		return fmt.Errorf("tcp: IP options of %d octets, want 0..%d", p.IPLen, most)
+		return fmt.Errorf("tcp: IP options of %d bytes, want 0..%d", p.IPLen, most)
 	}
 	if least := p.ipHeaderLen() + HeaderLen + MinMSS; p.MTU < least || p.MTU > 1<<17 {
 		return fmt.Errorf("tcp: MTU %d, want %d..%d", p.MTU, least, 1<<17)

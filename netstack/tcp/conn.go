@@ -8,33 +8,35 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Conn is one connection: a state machine without I/O. What happens to it are its methods, which take the time and an Output, and
-// leave there what is to be sent, which timers are to be started and stopped, and what the application is to be told.
+// Conn is one TCP connection: a state machine without I/O. Its methods take the time and an Output.
+// They append to the Output the segments to send, the timers to start and stop, and the events for
+// the application.
 //
 //	Init                            once, then one of
 //	Connect, Accept, AcceptCookie   an active open, a SYN to a listener, the ACK of a SYN cookie
-//	Input, ICMP, Expire             what comes from the network, and the expiry of a timer
-//	Wrote, Consumed                 the application has written, or read
-//	Shutdown, Close, Abort          the application is done with writing, or altogether
-//	SetOptions, SetRecvBuffer       other settings; Reconfigure: another configuration
-//	DeferOpen, Forget               for owners that have listeners, as Engine
+//	Input, ICMP, Expire             a segment or ICMP message arrived, a timer expired
+//	Wrote, Consumed                 the application wrote or read
+//	Shutdown, Close, Abort          the application stops writing, or is done
+//	SetOptions, SetRecvBuffer       change settings; Reconfigure changes the configuration
+//	DeferOpen, Forget               for owners that have listeners, such as Engine
 //
-// Each costs O(1), O(1) for each segment that it sends or takes out of flight, and O(log n) for each SACK block, where nothing else is said.
-// After EventClosed all calls do nothing. A Conn belongs to one goroutine at a time; it is not to be copied once Init was called.
+// Unless stated otherwise a call costs O(1), O(1) for each segment sent or acknowledged, and O(log
+// n) for each SACK block. After EventClosed every call is a no-op. A Conn is not safe for
+// concurrent use and must not be copied after Init.
 type Conn struct {
 	cfg         *Config
-	opts        *SocketOptions // those of cfg until they are changed
-	mtu         uint32         // of the path
-	ipHeaderLen uint8          // octets of IP's header
+	opts        *SocketOptions // cfg's until SetOptions
+	mtu         uint32         // path MTU
+	ipHeaderLen uint8          // bytes
 	ipv6        bool
-	inTimeWait  bool // the engine's: it counts the connection among those in TIME-WAIT
+	inTimeWait  bool // the engine counts the connection in TIME-WAIT
 
 	state   State
 	caState CAState
 	err     Error
 	softErr Error
 
-	// What was agreed on in the handshake.
+	// Negotiated in the handshake.
 	passive      bool // opened by a listener
 	tsOn         bool // timestamps
 	sackOn       bool
@@ -42,68 +44,69 @@ type Conn struct {
 	sndScale     uint8
 	rcvScale     uint8
 	peerMSS      uint16
-	synLost      bool // our SYN or SYN-ACK was retransmitted by its timer
-	openDeferred bool // our SYN-ACK was acknowledged, and the listener waits for data: TCP_DEFER_ACCEPT
+	synLost      bool // the timer retransmitted our SYN or SYN-ACK
+	openDeferred bool // TCP_DEFER_ACCEPT: our SYN-ACK is acknowledged, the listener waits for data
 
-	finQueued       bool // the application will write no more: a FIN follows what it wrote
-	finSent         bool // SND.NXT is beyond it
-	readClosed      bool // the application will read no more
+	finQueued       bool // the application is done writing: a FIN follows the data
+	finSent         bool // SND.NXT is beyond the FIN
+	readClosed      bool // the application is done reading
 	urgent          bool // SND.UP is valid
-	hasSndSml       bool // small is valid
+	hasSndSml       bool // sndSml is valid
 	rcvUrgent       bool // RCV.UP is valid
-	msgMore         bool // the last write said MSG_MORE
-	corkExpired     bool // the cork, or the small window, has had its time
-	persistIsCork   bool // the persist timer, if it runs, is that of the cork or the small window
-	advertisedZero  bool // the window that was advertised last was closed
-	recvBufferFixed bool // the receive buffer does not grow by itself: SetRecvBuffer
+	msgMore         bool // the last write had MSG_MORE
+	corkExpired     bool // the cork, or the small window, has waited long enough
+	persistIsCork   bool // the persist timer, if running, times the cork or the small window
+	advertisedZero  bool // the last advertised window was 0
+	recvBufferFixed bool // SetRecvBuffer disabled automatic growth
 
-	// The sender (RFC 9293 §3.3.1). SND.NXT is what was never sent; what is sent again is the sent queue's.
+	// The sender (RFC 9293 §3.3.1). SND.NXT counts new data only; fl.sent knows about
+	// retransmissions.
 	iss    Seq
 	sndUna Seq
 	sndNxt Seq
-	sndEnd Seq // after what the application has written
+	sndEnd Seq // the end of the data that the application wrote
 	sndUp  Seq
-	sndSml Seq // after the last segment that was not full (RFC 9293 §A.3): SND.sml, if smallSent
+	sndSml Seq // SND.sml: the end of the last small segment (RFC 9293 §A.3), if hasSndSml
 	snd    sendWindow
-	acked  uint64 // octets of what was written that are acknowledged
+	acked  uint64 // written bytes that are acknowledged
 	fl     *flight
-	mss    uint32 // Eff.snd.MSS of a segment without SACK blocks
+	mss    uint32 // Eff.snd.MSS of a segment without SACK blocks, bytes
 
 	// The receiver.
 	irs         Seq
 	rq          recvQueue
-	gen         *sackGenerator // nil while there is nothing to report
+	gen         *sackGenerator // nil if there is nothing to report
 	win         recvWindow
 	delack      DelAck
 	paws        pawsState
 	rcvRTT      recvRTT
 	tune        recvBufferTuner
 	rcvUp       Seq    // RCV.UP, if rcvUrgent
-	received    uint64 // octets that became readable
-	rcvUser     uint32 // RCV.USER: of these, not yet read
-	ackDue      bool   // an ACK leaves at the end of this call
+	received    uint64 // bytes that became readable
+	rcvUser     uint32 // RCV.USER: readable bytes not yet read
+	ackDue      bool   // send an ACK at the end of this call
 	lastAckSent Seq    // Last.ACK.sent
 	ecn         ecnState
-	lastCE      bool // the last segment with text bore a CE mark
+	lastCE      bool // the last data segment had a CE mark
 
 	// Timers.
 	est            tcptimers.Estimator
-	armed          uint16     // the kinds that run
-	tsOffset       uint32     // of the clock of timestamps
-	lastRecv       wheel.Time // when anything acceptable came last
-	lastSent       wheel.Time // when data left last
+	armed          uint16     // a bit per tcptimers.Kind that runs
+	tsOffset       uint32     // offset of the timestamp clock
+	lastRecv       wheel.Time // when the last acceptable segment arrived
+	lastSent       wheel.Time // when data was last sent
 	hasSent        bool       // lastSent is valid
-	unanswered     uint8      // window or keepalive probes without an answer
-	windowProbes   uint8      // window probes since the window was closed
-	windowProbeOut bool       // the octet at SND.NXT, or the FIN there, left as a window probe
-	timed          bool       // one segment is being timed: Policy.OneSample
-	timedSeq       Seq        // where it begins
-	roundEnd       Seq        // what SND.NXT was at the first sample of this round
+	unanswered     uint8      // window and keepalive probes without an answer
+	windowProbes   uint8      // window probes since the window closed
+	windowProbeOut bool       // a window probe sent the byte, or FIN, at SND.NXT
+	timed          bool       // Policy.OneSample: one segment is being timed
+	timedSeq       Seq        // where the timed segment begins
+	roundEnd       Seq        // SND.NXT at the first RTT sample of this round
 
-	cc  congestion.Controller // from ESTABLISHED on
+	cc  congestion.Controller // nil before ESTABLISHED
 	rec recovery
 
-	rare *rareState // nil until something of it is wanted
+	rare *rareState // allocated on first use
 
 	// Statistics, for Info.
 	bytesSent, bytesRexmit          uint64
@@ -113,24 +116,24 @@ type Conn struct {
 	dsacks                          uint32
 }
 
-// WriteFlags say how data was written.
+// WriteFlags qualify a write.
 type WriteFlags uint8
 
 const (
-	WriteMore   WriteFlags = 1 << iota // MSG_MORE: more follows, so that a segment that is not full waits for it
-	WriteUrgent                        // MSG_OOB: the last octet is urgent
+	WriteMore   WriteFlags = 1 << iota // MSG_MORE: more data follows, so hold back a small segment
+	WriteUrgent                        // MSG_OOB: the last byte is urgent
 )
 
-// NoLinger is what Close takes for a close in the background.
+// NoLinger makes Close return at once and finish in the background.
 const NoLinger time.Duration = -1
 
-// State returns the state.
+// State returns the RFC 9293 state.
 func (c *Conn) State() State { return c.state }
 
-// SlowStart reports whether the congestion window is below its threshold.
+// SlowStart reports whether cwnd is below ssthresh.
 func (c *Conn) SlowStart() bool { return c.cc != nil && c.cc.InSlowStart() }
 
-// Err returns why the connection has ended before its time, nil if it has not. The error is an Error.
+// Err returns the Error that ended the connection, or nil if it is open or closed normally.
 func (c *Conn) Err() error {
 	if c.err == ErrNone {
 		return nil
@@ -138,8 +141,8 @@ func (c *Conn) Err() error {
 	return c.err
 }
 
-// SoftErr returns the last error that the network reported since the peer acknowledged something, and that did not end the
-// connection.
+// SoftErr returns the last error that the network reported since the peer last acknowledged data.
+// Such an error does not end the connection. It is nil if there is none.
 func (c *Conn) SoftErr() error {
 	if c.softErr == ErrNone {
 		return nil
@@ -147,10 +150,11 @@ func (c *Conn) SoftErr() error {
 	return c.softErr
 }
 
-// Acked returns how many octets of what was written are acknowledged: the owner needs to keep only those after.
+// Acked returns how many written bytes the peer has acknowledged. The owner must keep the bytes
+// after these for retransmission.
 func (c *Conn) Acked() uint64 { return c.acked }
 
-// Cwnd returns the congestion window in octets, 0 before the connection is established.
+// Cwnd returns the congestion window in bytes, 0 before ESTABLISHED.
 func (c *Conn) Cwnd() uint32 {
 	if c.cc == nil {
 		return 0
@@ -158,20 +162,21 @@ func (c *Conn) Cwnd() uint32 {
 	return c.cc.Cwnd()
 }
 
-// Received returns how many octets of what the peer sends have become readable.
+// Received returns how many received bytes have become readable.
 func (c *Conn) Received() uint64 { return c.received }
 
-// RecvScale returns by how many bits the windows that the peer is told are shifted.
+// RecvScale returns the shift count of the windows that we advertise.
 func (c *Conn) RecvScale() uint8 { return c.rcvScale }
 
-// Config returns the configuration, which is not to be changed.
+// Config returns the configuration; do not change it.
 func (c *Conn) Config() *Config { return c.cfg }
 
 // Options returns the socket options.
 func (c *Conn) Options() SocketOptions { return *c.opts }
 
-// SetOptions changes the socket options, which SocketOptions.Check has found good. Timers whose spans change are moved: the time that
-// has passed counts, but for a keepalive that is turned on.
+// SetOptions changes the socket options; opts must pass SocketOptions.Check. A timer whose interval
+// changes is moved, and the time already elapsed counts. A keepalive timer that is turned on starts
+// now.
 func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 	was := c.opts
 	c.opts = &opts
@@ -184,7 +189,7 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 	if opts.Keepalive && (!was.Keepalive || opts.KeepIdle != was.KeepIdle) && c.state.synchronized() {
 		since := now
 		if was.Keepalive {
-			since = c.lastRecv // the idle time that has passed counts
+			since = c.lastRecv // the idle time so far counts
 		}
 		c.start(o, tcptimers.Keepalive, max(now, c.cfg.Policy.Deadline(since, opts.KeepIdle)))
 	} else if !opts.Keepalive {
@@ -212,7 +217,7 @@ func (c *Conn) SetOptions(now wheel.Time, opts SocketOptions, o *Output) {
 	c.output(now, o)
 }
 
-// setState moves to another state, and counts what RFC 4022 §4 calls tcpCurrEstab.
+// setState enters s and updates CurrEstab (RFC 4022 §4).
 func (c *Conn) setState(s State, o *Output) {
 	if c.state == StateEstablished || c.state == StateCloseWait {
 		o.Counters.CurrEstab--
@@ -223,7 +228,7 @@ func (c *Conn) setState(s State, o *Output) {
 	}
 }
 
-// dataUna is SND.UNA, or what it will be when the SYN is acknowledged.
+// dataUna returns SND.UNA, or ISS+1 while the SYN is unacknowledged.
 func (c *Conn) dataUna() Seq {
 	if c.sndUna == c.iss && c.state <= StateSynReceived {
 		return c.iss.Add(1)
@@ -231,7 +236,7 @@ func (c *Conn) dataUna() Seq {
 	return c.sndUna
 }
 
-// queued returns how many octets are written and were never sent.
+// queued returns how many written bytes were never sent.
 func (c *Conn) queued() uint32 {
 	if c.finSent {
 		return 0
@@ -242,26 +247,26 @@ func (c *Conn) queued() uint32 {
 	return c.sndEnd.Sub(c.sndNxt)
 }
 
-// allSent reports whether nothing is left that was never sent, the FIN included.
+// allSent reports whether all data, and the FIN if any, was sent.
 func (c *Conn) allSent() bool { return c.finSent || !c.finQueued && c.queued() == 0 }
 
-// timestamp returns what the clock of timestamps shows.
+// timestamp returns the value of the timestamp clock.
 func (c *Conn) timestamp(now wheel.Time) uint32 {
 	return uint32(int64(now)/int64(c.cfg.TimestampTick)) + c.tsOffset
 }
 
-// rareState is what few connections ever need.
+// rareState has state that few connections need.
 type rareState struct {
 	pacer      congestion.Pacer
 	vegas      congestion.VegasCheck
-	fine       tcptimers.Estimator // the fine-grained clock of Vegas's check, nil without it
-	answeredAt wheel.Time          // when a segment that is not acceptable was answered last
+	fine       tcptimers.Estimator // RTO estimator for the Vegas check, or nil
+	answeredAt wheel.Time          // when an unacceptable segment was last answered
 	answered   bool                // answeredAt is valid
-	closedAt   wheel.Time          // when the peer's window was closed, or the application closed behind it
-	spuriousAt wheel.Time          // when a timeout was found to be spurious
+	closedAt   wheel.Time          // when the peer's window closed, or the application closed behind it
+	spuriousAt wheel.Time          // when a timeout was found spurious
 }
 
-// needRare returns the rare state, and makes it if there is none.
+// needRare returns the rare state, allocated on first use.
 func (c *Conn) needRare() *rareState {
 	if c.rare == nil {
 		c.rare = new(rareState)

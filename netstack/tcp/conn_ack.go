@@ -8,42 +8,43 @@ import (
 	"tcpwheel/wheel"
 )
 
-// ackFacts are what an ACK has brought, collected as it is taken.
+// ackFacts collects what an ACK says while it is processed.
 type ackFacts struct {
 	ack                Seq
-	una                Seq    // SND.UNA before
-	flight             uint32 // octets outstanding before
-	acked              uint32 // octets newly acknowledged cumulatively
-	delivered          uint32 // octets newly known to have arrived, SACKed ones included
-	sacked             uint32 // octets newly SACKed
-	segments           int    // cumulatively acknowledged
-	segmentBytes       uint32 // octets of these segments
-	alreadySacked      uint32 // octets cumulatively acknowledged that had been SACKed before
-	lost               bool   // it showed further loss
-	byTimer            bool   // no ACK at all: RACK's timer has expired
-	dsackProbe         bool   // the probe arrived twice
+	una                Seq    // SND.UNA before the ACK
+	flight             uint32 // bytes outstanding before the ACK
+	acked              uint32 // bytes newly acknowledged cumulatively
+	delivered          uint32 // bytes newly acknowledged or SACKed
+	sacked             uint32 // bytes newly SACKed
+	segments           int    // segments cumulatively acknowledged
+	segmentBytes       uint32 // bytes of these segments
+	alreadySacked      uint32 // bytes cumulatively acknowledged that were SACKed before
+	lost               bool   // it shows further loss
+	byTimer            bool   // not an ACK: RACK's reordering timer expired
+	dsackProbe         bool   // a DSACK covers the loss probe
 	dsack              bool
-	ece                bool // it bears ECN-Echo
-	startedReorder     bool // it has started RACK's timer
-	reordered          bool // it tells of a segment that others have overtaken
+	ece                bool // it has the ECN-Echo flag
+	startedReorder     bool // it started RACK's reordering timer
+	reordered          bool // a segment was overtaken by later ones
 	duplicate          bool // RFC 5681 §2, or RFC 6675 §2
-	ackedRexmit        bool // something that was sent more than once is acknowledged
-	ackedOriginal      bool // something is, or is SACKed, that was not sent again since the timeout
-	sackedAboveRecover bool // something SACKed was sent after the timeout
+	ackedRexmit        bool // a retransmitted segment is acknowledged
+	ackedOriginal      bool // something not retransmitted since the timeout is acknowledged or SACKed
+	sackedAboveRecover bool // something sent after the timeout is SACKed
 
-	rtt          time.Duration // of the first segment acknowledged that was sent once
-	sackRTT      time.Duration // of the first one SACKed
+	rtt          time.Duration // of the first acknowledged segment sent once
+	sackRTT      time.Duration // of the first SACKed segment sent once
 	hasRTT       bool
 	hasSack      bool
-	sentAt       wheel.Time    // when the segment left that gave rtt
-	lastRexmitAt wheel.Time    // when the last one left again of those acknowledged whose first transmission, or one before, is echoed
-	staleEcho    bool          // there is one
-	lastSent     wheel.Time    // when the last of the segments left that are cumulatively acknowledged
-	sample       time.Duration // what the estimator was given, 0 for nothing
+	sentAt       wheel.Time    // when the segment that gave rtt was sent
+	lastRexmitAt wheel.Time    // last retransmission of an acknowledged segment whose echo is older
+	staleEcho    bool          // lastRexmitAt is valid
+	lastSent     wheel.Time    // when the last cumulatively acknowledged segment was sent
+	sample       time.Duration // the RTT sample given to the estimator, 0 for none
 	finAcked     bool
 }
 
-// takeAck takes the acknowledgement, the SACK blocks and the window of an acceptable segment: SND.UNA ≤ SEG.ACK ≤ SND.NXT.
+// takeAck processes the ACK number, the SACK blocks and the window of an acceptable segment:
+// SND.UNA ≤ SEG.ACK ≤ SND.NXT.
 func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	h := in.Header
 	a := ackFacts{ack: h.Ack, una: c.sndUna, ece: c.echoes(h), flight: c.fl.sent.Outstanding().Bytes}
@@ -63,7 +64,7 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 			c.rare.closedAt = 0
 		}
 	}
-	// A loss probe may be in flight, as a duplicate of what was acknowledged.
+	// A loss probe in flight may duplicate data that is acknowledged already.
 	if c.fl.sent.Len() == 0 && h.Ack == c.sndUna && !c.rec.tlp.inFlight && (h.Options.NumSACK == 0 || c.cc == nil) {
 		return
 	}
@@ -77,8 +78,9 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 		if arrived && c.cfg.Policy.SACKsFirst {
 			c.rec.rack.rtt = rtt
 		}
-		// RFC 6675 §2: "an ACK which carries new SACK data is counted as a duplicate acknowledgment under this definition even if
-		// it carries new data, changes the advertised window, or moves the cumulative acknowledgment point".
+		// RFC 6675 §2: "an ACK which carries new SACK data is counted as a duplicate acknowledgment
+		// under this definition even if it carries new data, changes the advertised window, or
+		// moves the cumulative acknowledgment point".
 		a.duplicate = a.duplicate || a.sacked > 0
 	}
 	if a.reordered {
@@ -87,8 +89,9 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	c.sampleRTT(now, h, &a)
 	c.noteDelAckEvidence(now, in, &a)
 	if c.synLost && a.una == c.iss {
-		// RFC 6298 §5 (5.7): "the RTO MUST be re-initialized to 3 seconds when data transmission begins (i.e., after the
-		// three-way handshake completes)." That is also where its timestamps have given a sample just now.
+		// RFC 6298 §5 (5.7): "the RTO MUST be re-initialized to 3 seconds when data transmission
+		// begins (i.e., after the three-way handshake completes)." This holds even if timestamps
+		// have just given a sample.
 		c.est.SynTimedOut()
 		c.synLost = false
 	}
@@ -104,7 +107,7 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	}
 }
 
-// advance moves SND.UNA.
+// advance moves SND.UNA and removes what is acknowledged from the flight.
 func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	fin := c.finSent
 	c.fl.sent.Ack(h.Ack, func(id segmentID) {
@@ -118,9 +121,9 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	a.acked = a.flight - c.fl.sent.Outstanding().Bytes
 	// The acknowledged part of a segment that remains is delivered too.
 	a.delivered += a.acked - min(a.acked, a.delivered+a.alreadySacked)
-	// SYN and FIN are no octets of the stream.
+	// SYN and FIN are not bytes of the stream.
 	octets := uint64(h.Ack.Sub(c.sndUna))
-	if c.sndUna == c.iss && c.acked == 0 { // not one of the rounds later
+	if c.sndUna == c.iss && c.acked == 0 { // not after sequence numbers have wrapped
 		octets--
 	}
 	c.sndUna = h.Ack
@@ -139,11 +142,11 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 }
 
-// echoes reports whether a segment says that congestion was experienced. RFC 3168 §6.1.1: the ECE flag of a SYN-ACK says that
-// its sender is ECN-capable, and nothing of congestion.
+// echoes reports whether a segment echoes a congestion mark. RFC 3168 §6.1.1: on a SYN-ACK, ECE
+// only says that its sender is ECN-capable.
 func (c *Conn) echoes(h *Header) bool { return c.ecn.On() && h.Flags&(ECE|SYN) == ECE }
 
-// tookDelivery notes that the segment s, as it was before, is acknowledged or SACKed.
+// noteDelivered notes that s is newly acknowledged or SACKed; s still has its state from before.
 func (c *Conn) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *ackFacts, o *Output) {
 	if s.Sacked() {
 		a.alreadySacked += s.Len
@@ -162,9 +165,10 @@ func (c *Conn) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *ackFa
 		if stale = c.tsOn && tsBefore(h.Options.TSEcr, c.timestamp(s.Sent)); stale {
 			a.lastRexmitAt, a.staleEcho = max(a.lastRexmitAt, s.Sent), true
 		}
-		// DEVIATION RFC 8985 §6.2 step 2: where it is SACKed, the echo is none of it. RFC 7323 §4.3: an ACK of what came out of order
-		// echoes the last segment that came in order. So a probe that is SACKed would show no loss, which it is for. Linux goes by
-		// the least round trip alone.
+		// DEVIATION RFC 8985 §6.2 step 2: the echo is ignored for a segment that is SACKed.
+		// RFC 7323 §4.3: the ACK of an out-of-order segment echoes the last in-order segment. With
+		// the echo a SACKed loss probe would never reveal a loss. Linux relies on the minimum RTT
+		// alone.
 		stale = stale && s.End().AtOrBefore(h.Ack)
 		if c.caState == CALoss && s.Sent < c.fl.lossAt {
 			a.ackedOriginal = true
@@ -180,7 +184,7 @@ func (c *Conn) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *ackFa
 	}
 }
 
-// grow tells congestion control of an ACK of new data.
+// growWindow passes an ACK of new data to the congestion controller.
 func (c *Conn) growWindow(now wheel.Time, a *ackFacts, o *Output) {
 	minRTT, _ := c.rec.rack.MinRTT()
 	rtt := time.Duration(0)
@@ -198,11 +202,12 @@ func (c *Conn) growWindow(now wheel.Time, a *ackFacts, o *Output) {
 	}
 }
 
-// afterAdvance does what an advance of SND.UNA means to timers and to the state.
+// afterAdvance updates timers and state after SND.UNA has advanced.
 func (c *Conn) afterAdvance(now wheel.Time, a *ackFacts, o *Output) {
 	if !c.perSegment() {
 		if c.fl.sent.Len() == 0 {
-			// RFC 6298 §5 (5.2): "When all outstanding data has been acknowledged, turn off the retransmission timer."
+			// RFC 6298 §5 (5.2): "When all outstanding data has been acknowledged, turn off the
+			// retransmission timer."
 			c.stop(o, tcptimers.Rexmit)
 		} else if !c.cfg.Policy.SharedTimer {
 			c.restartRexmit(now, o)

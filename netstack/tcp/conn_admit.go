@@ -2,8 +2,9 @@ package tcp
 
 import "tcpwheel/wheel"
 
-// admit is the first four steps of RFC 9293 §3.10.7.4, with what RFC 7323 and RFC 5961 have added, for the segment that a stands
-// for. It reports whether the fifth is to follow; if not, the segment was answered as it must be.
+// admit performs the first four steps of RFC 9293 §3.10.7.4, with the checks of RFC 7323 and
+// RFC 5961, on the segment of a. ok reports whether processing goes on with the fifth. If not, the
+// segment has been answered as required.
 func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acceptability, ok bool) {
 	h := in.Header
 	nxt := c.rq.Nxt()
@@ -11,7 +12,7 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 	rst := h.Flags.Has(RST)
 
 	if c.state.synchronized() && a.SYN && !rst {
-		c.challengeSYN(now, o) // whatever its timestamp is, too
+		c.challengeSYN(now, o) // whatever its timestamp is
 		return fit, false
 	}
 	if c.tsOn && !c.passesPAWS(now, h, a, o) {
@@ -36,11 +37,11 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 		return fit, false
 	}
 
-	// The third step, of security compartments, is not done. Fourth, check the SYN bit: in SYN-RECEIVED, as the other states have
-	// come no further than to the challenge.
+	// The third step, security compartments, is not implemented. Fourth, check the SYN bit. Only
+	// SYN-RECEIVED gets here; the synchronized states have sent a challenge ACK above.
 	if a.SYN && c.passive {
-		// RFC 9293 §3.10.7.4: "If the connection was initiated with a passive OPEN, then return this connection to the LISTEN
-		// state and return."
+		// RFC 9293 §3.10.7.4: "If the connection was initiated with a passive OPEN, then return
+		// this connection to the LISTEN state and return."
 		c.peerReset(o)
 		return fit, false
 	}
@@ -51,7 +52,7 @@ func (c *Conn) admit(now wheel.Time, in *Inbound, a Arrival, o *Output) (fit acc
 	return fit, true
 }
 
-// passesPAWS reports whether the timestamp of a segment lets it go on (RFC 7323 §5.3), and answers it if not.
+// passesPAWS reports whether a segment passes PAWS (RFC 7323 §5.3), and answers it if not.
 func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool {
 	switch c.paws.Check(now, h.Options.HasTimestamps, h.Options.TSVal, h.Flags.Has(RST)) {
 	case pawsOld:
@@ -63,13 +64,13 @@ func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool 
 		}
 		return false
 	case pawsMissing:
-		return a.SYN // of a peer that has begun anew, and is to learn that there is a connection
+		return a.SYN // the peer has restarted and must learn that the connection exists
 	}
 	return true
 }
 
-// refuse answers a segment that is not in the window of wnd octets. RFC 9293 §3.10.7.4: "If an incoming segment is not acceptable, an
-// acknowledgment should be sent in reply".
+// refuseSegment answers an unacceptable segment; wnd is RCV.WND. RFC 9293 §3.10.7.4: "If an
+// incoming segment is not acceptable, an acknowledgment should be sent in reply".
 func (c *Conn) refuseSegment(now wheel.Time, a Arrival, wnd uint32, o *Output) {
 	c.insertOld(a, o)
 	if wnd == 0 && a.Len > 0 {
@@ -83,7 +84,7 @@ func (c *Conn) refuseSegment(now wheel.Time, a Arrival, wnd uint32, o *Output) {
 	}
 }
 
-// insertOld has the next ACK report what of a segment that is not acceptable was received before (RFC 2883 §4).
+// insertOld makes the next ACK report the duplicate part of an unacceptable segment (RFC 2883 §4).
 func (c *Conn) insertOld(a Arrival, o *Output) {
 	if a.Len == 0 {
 		return
@@ -98,8 +99,9 @@ func (c *Conn) insertOld(a Arrival, o *Output) {
 	}
 }
 
-// answer sends an ACK for a segment that is not acceptable: at once if it has data or a FIN, which is no part of a war of ACKs,
-// and no more often than the interval if not. It reports whether it did.
+// answerUnacceptable sends an ACK for an unacceptable segment, and reports whether it did. always
+// is set for segments with data or a FIN, which cannot start an ACK war. Other answers are at least
+// InvalidAckInterval apart.
 func (c *Conn) answerUnacceptable(now wheel.Time, o *Output, always bool) bool {
 	if r := c.rare; !always && r != nil && r.answered && now.Sub(r.answeredAt) < c.cfg.InvalidAckInterval {
 		return false
@@ -110,8 +112,9 @@ func (c *Conn) answerUnacceptable(now wheel.Time, o *Output, always bool) bool {
 	}
 	if c.state == StateSynReceived {
 		if id := c.fl.sent.Front(); id != 0 {
-			// DEVIATION RFC 9293 §3.10.7.4: a SYN-ACK goes out, not an ACK alone, as in Linux; the timer stays as it is.
-			// Which of them the ACK will be for nobody knows: it is no sample of the round trip (RFC 6298 §3).
+			// DEVIATION RFC 9293 §3.10.7.4: the answer is a SYN-ACK, not a plain ACK, as in Linux.
+			// The timer keeps running. The ACK may be for either SYN-ACK, so it gives no RTT sample
+			// (RFC 6298 §3).
 			s := c.fl.sent.Get(id)
 			c.emitSYN(now, s.Transmissions, o)
 			s.Transmissions = min(s.Transmissions, 254) + 1
@@ -123,19 +126,19 @@ func (c *Conn) answerUnacceptable(now wheel.Time, o *Output, always bool) bool {
 	return true
 }
 
-// answerSYN answers the peer's SYN that has come once more: our SYN-ACK was lost.
+// answerSYN answers a duplicate of the peer's SYN: our SYN-ACK was lost.
 func (c *Conn) answerSYN(now wheel.Time, h *Header, o *Output) {
 	if c.fl.sent.Len() == 0 || h.Flags.Has(RST) {
 		return
 	}
 	if !ecnSetupSYN(h.Flags.Has(ECE), h.Flags.Has(CWR)) {
-		// RFC 3168 §6.1.1: a host that has received a SYN without ECN should not set ECT.
+		// RFC 3168 §6.1.1: a host that received a SYN without ECN should not set ECT.
 		c.ecn.Disable()
 	}
 	c.answerUnacceptable(now, o, true)
 }
 
-// skipped is the counter of answers that were not given, as Linux has them by state.
+// skippedAckCounter returns Linux's counter of unsent answers for the state.
 func (c *Conn) skippedAckCounter(o *Output) *uint64 {
 	switch c.state {
 	case StateSynReceived:
@@ -148,7 +151,7 @@ func (c *Conn) skippedAckCounter(o *Output) *uint64 {
 	return &o.Counters.TCPACKSkippedSeq
 }
 
-// challenge sends a challenge ACK, as far as there may be one (RFC 5961 §7).
+// challenge sends a challenge ACK if the limiter allows (RFC 5961 §7).
 func (c *Conn) challenge(now wheel.Time, o *Output) {
 	if o.Challenge != nil && !o.Challenge.Allow(now) {
 		o.Counters.TCPACKSkippedChallenge++
@@ -158,21 +161,22 @@ func (c *Conn) challenge(now wheel.Time, o *Output) {
 	c.sendAck(now, o)
 }
 
-// challengeSYN answers a SYN on a connection that is there. RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number,
-// TCP MUST send an ACK (also referred to as challenge ACK) to the remote peer".
+// challengeSYN answers a SYN on an existing connection. RFC 5961 §4.2: "If the SYN bit is set,
+// irrespective of the sequence number, TCP MUST send an ACK (also referred to as challenge ACK) to
+// the remote peer".
 func (c *Conn) challengeSYN(now wheel.Time, o *Output) {
 	o.Counters.TCPSYNChallenge++
 	c.challenge(now, o)
 }
 
-// reset is what an acceptable RST does: RFC 9293 §3.10.7.4, second.
+// peerReset processes an acceptable RST: RFC 9293 §3.10.7.4, second.
 func (c *Conn) peerReset(o *Output) {
 	switch c.state {
 	case StateSynReceived:
 		o.Counters.AttemptFails++
 		o.Counters.EmbryonicRsts++
 		if c.passive {
-			c.closed(ErrReset, o) // back to LISTEN, which is the listener's
+			c.closed(ErrReset, o) // back to LISTEN: the listener's business
 		} else {
 			c.closed(ErrRefused, o)
 		}
@@ -182,8 +186,8 @@ func (c *Conn) peerReset(o *Output) {
 	case StateFinWait1, StateFinWait2:
 		c.closed(ErrReset, o)
 	default: // CLOSING, LAST-ACK, TIME-WAIT
-		// RFC 9293 §3.6 (MUST-12): the application is to know whether the connection "closed normally or was aborted". With
-		// data unacknowledged it was not normal.
+		// RFC 9293 §3.6 (MUST-12): the application must learn whether the connection "closed
+		// normally or was aborted". With unacknowledged data it was aborted.
 		err := ErrNone
 		if c.sndUna.Before(c.sndEnd) {
 			err = ErrReset

@@ -10,8 +10,9 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestTrainIsWhatSendOneSends runs flows twice: segment by segment, and with what sendBurst does at once. All that leaves, and the timers
-// that run then, are the same, under loss and with windows, writes and options of any kind.
+// TestTrainIsWhatSendOneSends runs flows twice: segment by segment, and with what sendBurst does at
+// once. All that leaves, and the timers that run then, are the same, under loss and with windows,
+// writes and options of any kind.
 func TestTrainIsWhatSendOneSends(t *testing.T) {
 	for seed := range int64(60) {
 		run := func(plain bool) (log []string) {
@@ -57,7 +58,8 @@ func TestTrainIsWhatSendOneSends(t *testing.T) {
 	}
 }
 
-// TestTrainStandsForItsSegments has the owner take trains, of which each stands for the segments that leave without.
+// TestTrainStandsForItsSegments has the owner take trains, of which each stands for the segments
+// that leave without.
 func TestTrainStandsForItsSegments(t *testing.T) {
 	type segment struct {
 		header Header
@@ -73,7 +75,7 @@ func TestTrainStandsForItsSegments(t *testing.T) {
 				if out.MSS != 0 {
 					trains++
 					if out.Len%out.MSS != 0 || out.Len <= out.MSS || out.Len > most {
-						t.Fatalf("train of %d octets in segments of %d, want full ones and at most %d octets", out.Len, out.MSS, most)
+						t.Fatalf("train of %d bytes in segments of %d, want full ones and at most %d bytes", out.Len, out.MSS, most)
 					}
 				}
 				for n := out.Len; n > 0; {

@@ -6,7 +6,8 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// Check returns an error if an invariant of c does not hold: it is for tests. It costs O(segments in flight).
+// Check returns an error if an invariant of c does not hold. It is for tests and costs O(segments
+// in flight).
 func (c *Conn) Check() error {
 	if c.state == StateClosed {
 		if c.armed != 0 || c.fl.sent.Len() != 0 {
@@ -19,7 +20,7 @@ func (c *Conn) Check() error {
 	}
 	if c.state != StateTimeWait {
 		if out, want := c.fl.sent.Outstanding().Bytes, c.sndNxt.Sub(c.sndUna); out != want {
-			return fmt.Errorf("tcp: %d octets outstanding, SND.NXT-SND.UNA is %d", out, want)
+			return fmt.Errorf("tcp: %d bytes outstanding, SND.NXT-SND.UNA is %d", out, want)
 		}
 	}
 	if !c.finSent && c.sndNxt.After(c.sndEnd) {
@@ -33,12 +34,12 @@ func (c *Conn) Check() error {
 	}
 	if c.state.synchronized() && c.state != StateTimeWait && c.fl.sent.Len() == 0 && !c.allSent() &&
 		!c.runs(tcptimers.Persist) && !c.runs(tcptimers.Pacing) {
-		return fmt.Errorf("tcp: %d octets wait to be sent, nothing is in flight, and no timer runs", c.queued())
+		return fmt.Errorf("tcp: %d bytes wait to be sent, nothing is in flight, and no timer runs", c.queued())
 	}
 	return nil
 }
 
-// checkFlight compares the sums over what is in flight with its segments, and looks for each one's timer.
+// checkFlight compares the sums over the flight with its segments, and checks each segment's timer.
 func (c *Conn) checkFlight() error {
 	var pipe, sacked, lost tally
 	waiting := uint32(0)
@@ -66,7 +67,7 @@ func (c *Conn) checkFlight() error {
 		if s.state.needsRexmit() {
 			waiting++
 		}
-		// Every outstanding segment has exactly one timer that runs.
+		// Every outstanding segment has exactly one running timer.
 		if c.perSegment() != (s.Armed) {
 			return fmt.Errorf("tcp: segment at %d: timer %v, want %v", s.Seq-c.iss, s.Armed, c.perSegment())
 		}

@@ -7,7 +7,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Shutdown tells that the application will write no more: a FIN follows what was written (RFC 9293 §3.10.4).
+// Shutdown closes the write side: a FIN follows the written data (RFC 9293 §3.10.4). It is a no-op
+// if the write side is closed.
 //
 // DEVIATION RFC 9293 §3.10.4: in SYN-RECEIVED the FIN always waits for ESTABLISHED.
 func (c *Conn) Shutdown(now wheel.Time, o *Output) {
@@ -16,7 +17,8 @@ func (c *Conn) Shutdown(now wheel.Time, o *Output) {
 	}
 	switch c.state {
 	case StateSynSent:
-		// RFC 9293 §3.10.4: "Delete the TCB and return "error: closing" responses to any queued SENDs, or RECEIVEs."
+		// RFC 9293 §3.10.4: "Delete the TCB and return "error: closing" responses to any queued
+		// SENDs, or RECEIVEs."
 		o.Counters.AttemptFails++
 		c.closed(ErrAborted, o)
 		return
@@ -36,9 +38,10 @@ func (c *Conn) Shutdown(now wheel.Time, o *Output) {
 	c.watchUserTimeout(now, o)
 }
 
-// Close tells that the application is done with the connection: it will write no more, and read no more. With a linger of 0 the
-// connection is aborted; with more, EventLingered tells when that time is over, or EventClosed that the close was earlier.
-// Octets that were received and not read, or that arrive later, reset it (RFC 2525 §2.17).
+// Close closes both directions. A linger of 0 aborts the connection. With a positive linger,
+// EventLingered reports that the time is over, unless EventClosed comes first. NoLinger closes in
+// the background. Received data that is unread, or that arrives later, resets the connection
+// (RFC 2525 §2.17).
 func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 	if c.readClosed || c.state == StateClosed {
 		return
@@ -68,7 +71,7 @@ func (c *Conn) Close(now wheel.Time, linger time.Duration, o *Output) {
 	}
 }
 
-// awaitFIN starts the timer that ends FIN-WAIT-2 for an application that does not wait itself.
+// awaitFIN starts the FIN-WAIT-2 timer after the application has closed.
 func (c *Conn) awaitFIN(now wheel.Time, o *Output) {
 	wait := c.opts.FinWait2
 	if wait == 0 {
@@ -77,11 +80,12 @@ func (c *Conn) awaitFIN(now wheel.Time, o *Output) {
 	c.start(o, tcptimers.FinWait2, c.cfg.Policy.Deadline(now, wait))
 }
 
-// Abort ends the connection at once, with a RST where RFC 9293 §3.10.5 wants one.
+// Abort ends the connection at once, and sends a RST if RFC 9293 §3.10.5 asks for one.
 func (c *Conn) Abort(now wheel.Time, o *Output) { c.abort(now, false, o) }
 
-// abort is Abort. lost tells that octets were received that nobody will read, which the peer is to learn in all states.
-func (c *Conn) abort(now wheel.Time, lost bool, o *Output) {
+// abort is Abort. unread says that received data was discarded, which the peer must learn in every
+// state.
+func (c *Conn) abort(now wheel.Time, unread bool, o *Output) {
 	switch c.state {
 	case StateClosed:
 		return
@@ -97,15 +101,17 @@ func (c *Conn) abort(now wheel.Time, lost bool, o *Output) {
 		}
 		c.sendRST(now, c.ackSeq(), o)
 	case StateClosing, StateLastAck:
-		// RFC 9293 §3.10.5 has no RST here, because the FIN is out. While data waits before it, the peer knows of no close.
-		if lost || !c.finSent {
+		// RFC 9293 §3.10.5 has no RST here, because the FIN is out. If data still waits before the
+		// FIN, the peer does not know of the close.
+		if unread || !c.finSent {
 			c.sendRST(now, c.ackSeq(), o)
 		}
 	}
 	c.closed(ErrAborted, o)
 }
 
-// Forget ends a connection without a word to its peer or its application: another takes its place.
+// Forget ends a connection without telling its peer or its application, because another takes its
+// place.
 func (c *Conn) Forget(o *Output) {
 	if c.state == StateClosed {
 		return
@@ -115,7 +121,7 @@ func (c *Conn) Forget(o *Output) {
 	c.dropFlight(o)
 }
 
-// timeWait enters TIME-WAIT: RFC 9293 §3.6.1. All other timers stop.
+// timeWait enters TIME-WAIT (RFC 9293 §3.6.1). All other timers stop.
 func (c *Conn) timeWait(now wheel.Time, o *Output) {
 	c.setState(StateTimeWait, o)
 	c.stopAll(o)
@@ -127,8 +133,8 @@ func (c *Conn) restartTimeWait(now wheel.Time, o *Output) {
 	c.start(o, tcptimers.TimeWait, c.cfg.Policy.Deadline(now, 2*c.cfg.Policy.MSL))
 }
 
-// timedOut enters CLOSED because the peer, or the application, has waited for too long. What the network has told of the cause since
-// anything was acknowledged is the error, as in BSD and Linux: RFC 9293 §3.9.2.2 (SHLD-25).
+// timedOut closes the connection after a timeout. The error is the last soft error since the peer
+// acknowledged data, if any, as in BSD and Linux: RFC 9293 §3.9.2.2 (SHLD-25).
 func (c *Conn) timedOut(o *Output) {
 	o.Counters.TCPAbortOnTimeout++
 	err := c.softErr
@@ -138,7 +144,7 @@ func (c *Conn) timedOut(o *Output) {
 	c.closed(err, o)
 }
 
-// closed enters CLOSED, because of err if it is one.
+// closed enters CLOSED with err, which may be ErrNone.
 func (c *Conn) closed(err Error, o *Output) {
 	if c.state == StateClosed {
 		return
@@ -154,7 +160,7 @@ func (c *Conn) closed(err Error, o *Output) {
 	c.dropFlight(o)
 }
 
-// dropFlight forgets what is in flight, whose timers are stopped.
+// dropFlight empties the flight. Its timers are stopped already.
 func (c *Conn) dropFlight(o *Output) {
 	if c.fl != &atRest {
 		c.fl.sent.Ack(c.sndNxt, nil)
@@ -162,7 +168,7 @@ func (c *Conn) dropFlight(o *Output) {
 	}
 }
 
-// stopAll stops every timer that runs.
+// stopAll stops every running timer.
 func (c *Conn) stopAll(o *Output) {
 	for k := range tcptimers.Kind(tcptimers.Kinds) {
 		c.stop(o, k)

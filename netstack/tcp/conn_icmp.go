@@ -2,14 +2,14 @@ package tcp
 
 import "tcpwheel/wheel"
 
-// ICMPError is an ICMP message about a segment that a connection is said to have sent.
+// ICMPError is an ICMP error message that quotes a segment.
 type ICMPError struct {
 	Kind ICMPKind
-	Seq  Seq    // of the segment that the message quotes
-	MTU  uint32 // of the next hop, for ICMPTooBig; 0 if the router did not say
+	Seq  Seq    // of the quoted segment
+	MTU  uint32 // of the next hop, bytes, for ICMPTooBig; 0 if unknown
 }
 
-// ICMPKind is what an ICMP message says, whichever the version.
+// ICMPKind is the meaning of an ICMP message, for both IP versions.
 type ICMPKind uint8
 
 const (
@@ -24,14 +24,16 @@ const (
 	ICMPSourceQuench
 )
 
-// ICMP takes an error message (RFC 5927, RFC 9293 §3.9.2.2). One that quotes nothing in flight is counted, and changes nothing. A hard
-// error ends a connection whose handshake is not complete; every other one but Source Quench is told by EventSoftError and SoftErr, and the
-// connection goes on. A packet that is too big makes segments smaller, and those in flight that are too long are sent again.
+// ICMP takes an ICMP error message (RFC 5927, RFC 9293 §3.9.2.2). If the quoted segment is not in
+// flight, it is counted and ignored. A hard error ends a connection during its handshake. Later,
+// and for other errors except Source Quench, it sets SoftErr and EventSoftError. ICMPTooBig lowers
+// the MSS and retransmits the segments that are too long.
 func (c *Conn) ICMP(now wheel.Time, m ICMPError, o *Output) {
 	if c.state == StateClosed || c.state == StateTimeWait {
 		return
 	}
-	// RFC 5927 §4.1: a message counts only if the sequence number is of what is in flight: "SND.UNA =< SEG.SEQ < SND.NXT".
+	// RFC 5927 §4.1: a message counts only if the sequence number is in flight: "SND.UNA =< SEG.SEQ
+	// < SND.NXT".
 	if !m.Seq.InWindow(c.sndUna, c.sndNxt.Sub(c.sndUna)) {
 		o.Counters.OutOfWindowIcmps++
 		return
@@ -39,7 +41,8 @@ func (c *Conn) ICMP(now wheel.Time, m ICMPError, o *Output) {
 	var err Error
 	switch m.Kind {
 	case ICMPSourceQuench:
-		// RFC 9293 §3.9.2.2 (MUST-55): "TCP implementations MUST silently discard any received ICMP Source Quench messages".
+		// RFC 9293 §3.9.2.2 (MUST-55): "TCP implementations MUST silently discard any received ICMP
+		// Source Quench messages".
 		return
 	case ICMPTooBig:
 		c.tooBig(now, m, o)
@@ -55,7 +58,7 @@ func (c *Conn) ICMP(now wheel.Time, m ICMPError, o *Output) {
 	default:
 		return
 	}
-	// RFC 5927 §5.2: hard errors for connections in synchronized states are treated as soft ones.
+	// RFC 5927 §5.2: in synchronized states, hard errors are treated as soft errors.
 	if (m.Kind == ICMPProtocolUnreachable || m.Kind == ICMPPortUnreachable) && !c.state.synchronized() {
 		o.Counters.AttemptFails++
 		c.closed(err, o)
@@ -71,14 +74,14 @@ const minMTU6 = 1280
 // plateaus are the MTUs to try where a router does not say its own (RFC 1191 §7).
 var plateaus = []int{32000, 17914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68}
 
-// tooBig takes a smaller MTU of the path, and sends again what did not pass.
+// tooBig lowers the path MTU and retransmits what did not fit.
 func (c *Conn) tooBig(now wheel.Time, m ICMPError, o *Output) {
 	if !c.state.synchronized() {
-		return // a SYN passes everywhere; and its MSS option is about the way in (RFC 9293 §3.7.2)
+		return // a SYN always fits, and its MSS option describes our receive side (RFC 9293 §3.7.2)
 	}
 	if c.ipv6 && m.MTU < minMTU6 {
-		// RFC 8201 §4: "If a node receives a Packet Too Big message reporting a next-hop MTU that is less than the IPv6 minimum
-		// link MTU, it must discard it."
+		// RFC 8201 §4: "If a node receives a Packet Too Big message reporting a next-hop MTU that
+		// is less than the IPv6 minimum link MTU, it must discard it."
 		return
 	}
 	mtu := int(min(m.MTU, 1<<16))
@@ -100,7 +103,7 @@ func (c *Conn) tooBig(now wheel.Time, m ICMPError, o *Output) {
 	if c.mss >= before || c.cc == nil {
 		return
 	}
-	// What is longer than the path takes is lost, which is no sign of congestion (RFC 8201 §5.4).
+	// Segments longer than the path MTU are lost, which is no sign of congestion (RFC 8201 §5.4).
 	found := false
 	for id := c.fl.sent.nextUnsacked(c.fl.sent.Front()); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
 		if s := c.fl.sent.seg(id); s.payload() > c.mss && !s.state.needsRexmit() {

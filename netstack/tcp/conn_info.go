@@ -4,7 +4,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Info tells how the connection is. It costs O(1). Before Init it is the zero Info.
+// Info returns a snapshot of the connection. Before Init it is the zero Info. It costs O(1).
 func (c *Conn) Info(now wheel.Time) Info {
 	if c.cfg == nil {
 		return Info{}

@@ -2,9 +2,9 @@ package tcp
 
 import "tcpwheel/wheel"
 
-// Input takes a segment that has arrived, in whatever state (RFC 9293 §3.10.7), and returns which of its octets the owner is to keep.
-// What answers it is in o, with all that the acknowledgement lets go. In CLOSED it does nothing: there an Engine, or a Listener,
-// knows what to answer.
+// Input processes a segment that has arrived (RFC 9293 §3.10.7). It returns which payload bytes the
+// owner must keep. Replies, and data that the ACK allows to be sent, are in o. In CLOSED it is a
+// no-op: the Engine or Listener answers.
 func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) (v Disposition) {
 	c.segsIn++
 	switch c.state {
@@ -19,22 +19,23 @@ func (c *Conn) Input(now wheel.Time, in *Inbound, o *Output) (v Disposition) {
 	return v
 }
 
-// inputSynSent is RFC 9293 §3.10.7.3.
+// inputSynSent processes a segment in SYN-SENT: RFC 9293 §3.10.7.3.
 //
-// DEVIATION RFC 9293 §3.10.7.3: text in a SYN without ACK is not kept for later; it is not acknowledged, so that the peer
-// sends it again.
+// DEVIATION RFC 9293 §3.10.7.3: data in a SYN without ACK is dropped and not acknowledged, so the
+// peer retransmits it.
 func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition {
 	h := in.Header
 	if h.Flags.Has(ACK) {
-		// RFC 9293 §3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the RST bit is set, if so drop the
-		// segment and return)".
+		// RFC 9293 §3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the RST
+		// bit is set, if so drop the segment and return)".
 		if h.Ack.AtOrBefore(c.iss) || h.Ack.After(c.sndNxt) {
 			if !h.Flags.Has(RST) {
 				c.sendRST(now, h.Ack, o)
 			}
 			return Disposition{}
 		}
-		// RFC 7323 §5.2 has PAWS for synchronized states only; an echo that is none of ours betrays an old segment all the same.
+		// RFC 7323 §5.2 limits PAWS to synchronized states. A TSecr that is not ours still proves
+		// that the segment is old.
 		if ecr := h.Options.TSEcr; c.cfg.Timestamps && h.Options.HasTimestamps && ecr != 0 && !h.Flags.Has(RST) &&
 			!c.ownEcho(now, ecr) {
 			o.Counters.PAWSActive++
@@ -54,8 +55,8 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition 
 	}
 	c.takeSYN(now, h)
 	if !h.Flags.Has(ACK) {
-		// A simultaneous open. RFC 9293 §3.10.7.3: "Otherwise, enter SYN-RECEIVED, form a SYN,ACK segment
-		// <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
+		// A simultaneous open. RFC 9293 §3.10.7.3: "Otherwise, enter SYN-RECEIVED, form a SYN,ACK
+		// segment <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK> and send it."
 		c.setState(StateSynReceived, o)
 		c.sendSYN(now, o)
 		return Disposition{}
@@ -63,8 +64,8 @@ func (c *Conn) inputSynSent(now wheel.Time, in *Inbound, o *Output) Disposition 
 	c.establish(now, h, o)
 	c.takeAck(now, in, o)
 	c.ackDue = true
-	// RFC 9293 §3.10.7.3: "If there are other controls or text in the segment, then continue processing at the sixth step under
-	// Section 3.10.7.4 where the URG bit is checked".
+	// RFC 9293 §3.10.7.3: "If there are other controls or text in the segment, then continue
+	// processing at the sixth step under Section 3.10.7.4 where the URG bit is checked".
 	a := Arrival{Seq: h.Seq, Len: in.Len, SYN: true, FIN: h.Flags.Has(FIN)}
 	c.takeUrgent(h, a.Seq, o)
 	if a.Len > 0 || a.FIN {
@@ -83,7 +84,7 @@ func (c *Conn) ownEcho(now wheel.Time, tsecr uint32) bool {
 	return !tsBefore(tsecr, first) && !tsBefore(c.timestamp(now), tsecr)
 }
 
-// inputSynchronized is RFC 9293 §3.10.7.4, for SYN-RECEIVED and the states after it.
+// inputSynchronized processes a segment in SYN-RECEIVED or later: RFC 9293 §3.10.7.4.
 func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Disposition {
 	h := in.Header
 	a := Arrival{Seq: h.Seq, Len: in.Len, SYN: h.Flags.Has(SYN), FIN: h.Flags.Has(FIN)}
@@ -92,7 +93,8 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Disposi
 			c.answerSYN(now, h, o)
 			return Disposition{}
 		}
-		// The SYN-ACK of a simultaneous open (RFC 9293 §3.5, Figure 7): its SYN is the one that was received before.
+		// The SYN-ACK of a simultaneous open (RFC 9293 §3.5, Figure 7): its SYN was received
+		// before.
 		a.Seq, a.SYN = h.Seq.Add(1), false
 	}
 	fit, ok := c.admit(now, in, a, o)
@@ -108,7 +110,7 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Disposi
 		o.Counters.TCPPureAcks++
 		return Disposition{}
 	}
-	if fit == controlOnly && a.Len > 0 { // a FIN alone needs no room
+	if fit == controlOnly && a.Len > 0 { // a lone FIN needs no room
 		o.Counters.TCPZeroWindowDrop++
 		c.ackDue = true
 		return Disposition{}
@@ -116,15 +118,16 @@ func (c *Conn) inputSynchronized(now wheel.Time, in *Inbound, o *Output) Disposi
 	return c.takeData(now, in, a, o)
 }
 
-// inputAck is the fifth step of RFC 9293 §3.10.7.4, the ACK field, for a segment that begins at seq. It reports whether the sixth is to
-// follow.
+// inputAck performs the fifth step of RFC 9293 §3.10.7.4, the ACK field, on a segment that begins
+// at seq. It reports whether processing goes on with the sixth.
 func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 	h := in.Header
 	if !h.Flags.Has(ACK) {
 		return false
 	}
 	if c.state == StateSynReceived {
-		// RFC 9293 §3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state", else a reset.
+		// RFC 9293 §3.10.7.4: "If SND.UNA < SEG.ACK =< SND.NXT, then enter ESTABLISHED state", else
+		// a reset.
 		if !h.Ack.After(c.sndUna) || h.Ack.After(c.sndNxt) {
 			c.sendRST(now, h.Ack, o)
 			return false
@@ -133,11 +136,11 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		c.closeAfterOpen(o)
 	}
 	if c.windowProbeOut && h.Ack == c.sndNxt.Add(1) {
-		c.probeArrived(now, o) // the octet of a window probe, which SND.NXT does not cover yet
+		c.probeArrived(now, o) // the byte of a window probe, beyond SND.NXT
 	}
 	standing := checkAck(c.sndUna, c.sndNxt, c.snd.MaxWnd, h.Ack)
 	if standing == ackUnacceptable {
-		// RFC 5961 §5.2: data is not taken from a segment whose acknowledgment is that far off.
+		// RFC 5961 §5.2: data is not taken from a segment with such an ACK.
 		if !h.Ack.After(c.sndNxt) {
 			c.challenge(now, o)
 		} else if !c.answerUnacceptable(now, o, false) { // RFC 9293 §3.10.7.4: "send an ACK, drop the segment, and return"
@@ -156,11 +159,11 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 	return c.state != StateClosed
 }
 
-// takeUrgent takes the urgent pointer of a segment at seq.
+// takeUrgent processes the urgent pointer of a segment at seq.
 func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
 	if h.Flags.Has(URG) && c.state.canReceive() {
-		// RFC 9293 §3.8.5 (MUST-32): the application is told if none was pending, or if the pointer advances.
-		// A pointer to what is there already tells nothing.
+		// RFC 9293 §3.8.5 (MUST-32): the application learns when urgent data becomes pending and
+		// when the pointer advances. A pointer to data received before is ignored.
 		if up := seq.Add(uint32(h.Urgent)); up.After(c.rq.Nxt()) && (!c.rcvUrgent || up.After(c.rcvUp)) {
 			c.rcvUp, c.rcvUrgent = up, true
 			o.Events |= EventUrgent
@@ -168,7 +171,8 @@ func (c *Conn) takeUrgent(h *Header, seq Seq, o *Output) {
 	}
 }
 
-// probeArrived takes the octet, or the FIN, of a window probe that the peer has taken for sent.
+// probeArrived moves SND.NXT over the byte, or FIN, that a window probe sent and the peer
+// acknowledged.
 func (c *Conn) probeArrived(now wheel.Time, o *Output) {
 	flags := sentFlags(0)
 	if c.queued() == 0 {
@@ -182,7 +186,7 @@ func (c *Conn) probeArrived(now wheel.Time, o *Output) {
 	if !ok {
 		return
 	}
-	// Nobody knows which of the probes it was, and none was timed: like something sent again, it tells no round trip.
+	// It is unknown which probe this answers. Two transmissions exclude it from RTT samples.
 	c.fl.sent.seg(id).Transmissions = 2
 	c.sndNxt = c.sndNxt.Add(1)
 	c.finSent = c.finSent || flags != 0
@@ -192,7 +196,7 @@ func (c *Conn) probeArrived(now wheel.Time, o *Output) {
 	}
 }
 
-// reachFIN moves on when the peer's FIN is reached: RFC 9293 §3.10.7.4, eighth.
+// reachFIN changes state when the peer's FIN is reached: RFC 9293 §3.10.7.4, eighth.
 func (c *Conn) reachFIN(now wheel.Time, o *Output) {
 	o.Events |= EventPeerClosed | EventReadable
 	c.ackDue = true
@@ -200,14 +204,14 @@ func (c *Conn) reachFIN(now wheel.Time, o *Output) {
 	case StateSynReceived, StateEstablished:
 		c.setState(StateCloseWait, o)
 	case StateFinWait1:
-		// Our FIN was not acknowledged: if it was by this very segment, the state is FIN-WAIT-2 already.
+		// Our FIN is unacknowledged: an ACK of it in this segment would have led to FIN-WAIT-2.
 		c.setState(StateClosing, o)
 	case StateFinWait2:
 		c.timeWait(now, o)
 	}
 }
 
-// onFINAcked moves on when our FIN is acknowledged: RFC 9293 §3.10.7.4, fifth.
+// onFINAcked changes state when our FIN is acknowledged: RFC 9293 §3.10.7.4, fifth.
 func (c *Conn) onFINAcked(now wheel.Time, o *Output) {
 	switch c.state {
 	case StateFinWait1:

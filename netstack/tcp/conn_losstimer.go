@@ -8,10 +8,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// lossTimers are the kinds that one timer serves under Policy.SharedTimer.
+// lossTimers are the kinds that share one timer under Policy.SharedTimer.
 var lossTimers = [...]tcptimers.Kind{tcptimers.Rexmit, tcptimers.TLP, tcptimers.Reorder}
 
-// startLoss starts a timer that finds losses: under Policy.SharedTimer in place of the one that runs.
+// startLoss starts a loss timer. Under Policy.SharedTimer it replaces the one that runs.
 func (c *Conn) startLoss(o *Output, k tcptimers.Kind, at wheel.Time) {
 	if c.cfg.Policy.SharedTimer {
 		for _, other := range lossTimers {
@@ -23,20 +23,22 @@ func (c *Conn) startLoss(o *Output, k tcptimers.Kind, at wheel.Time) {
 	c.start(o, k, at)
 }
 
-// stopLoss stops a timer that finds losses, if another one goes on.
+// stopLoss stops a loss timer, unless Policy.SharedTimer makes it the only one.
 func (c *Conn) stopLoss(o *Output, k tcptimers.Kind) {
 	if !c.cfg.Policy.SharedTimer {
 		c.stop(o, k)
 	}
 }
 
-// lossTimerRuns reports whether the retransmission timer runs, or under Policy.SharedTimer what took its place.
+// lossTimerRuns reports whether the retransmission timer runs, or its replacement under
+// Policy.SharedTimer.
 func (c *Conn) lossTimerRuns() bool {
 	return c.runs(tcptimers.Rexmit) || c.cfg.Policy.SharedTimer && (c.runs(tcptimers.TLP) || c.runs(tcptimers.Reorder))
 }
 
-// armShared is armRexmit under Policy.SharedTimer: tcp_event_new_data_sent of Linux for what was never sent, which moves a probe that waits,
-// and tcp_xmit_retransmit_queue for what was, which leaves RACK's timer be.
+// armShared is armRexmit under Policy.SharedTimer. For new data it acts as Linux's
+// tcp_event_new_data_sent, which moves a pending probe. For retransmissions it acts as
+// tcp_xmit_retransmit_queue, which leaves RACK's timer alone.
 func (c *Conn) armShared(now wheel.Time, id segmentID, o *Output) {
 	switch s := c.fl.sent.Get(id); {
 	case s.Retransmitted() && s.Flags&sentSYN == 0:
@@ -50,21 +52,24 @@ func (c *Conn) armShared(now wheel.Time, id segmentID, o *Output) {
 	}
 }
 
-// resumeRexmit starts the retransmission timer in place of the probe's or RACK's: it counts from when the first segment was last sent, and not
-// from now (tcp_rearm_rto and tcp_rto_delta_us of Linux). It is a tick away at least.
+// resumeRexmit replaces the probe's or RACK's timer by the retransmission timer, at least a tick
+// from now. The RTO counts from the last transmission of the first segment, as in Linux's
+// tcp_rearm_rto and tcp_rto_delta_us.
 func (c *Conn) resumeRexmit(now wheel.Time, o *Output) {
 	c.fl.rexmitAt = c.cfg.Policy.Deadline(now, max(c.untilRTO(now, o), 1))
 	c.startLoss(o, tcptimers.Rexmit, c.fl.rexmitAt)
 }
 
-// untilRTO returns how long from now the timeout of the first segment is over, which may be past.
+// untilRTO returns the time until the first segment's RTO expires; negative if it has.
 func (c *Conn) untilRTO(now wheel.Time, o *Output) time.Duration {
 	return c.fl.sent.seg(c.fl.sent.Front()).Sent.Add(c.rto(o)).Sub(now)
 }
 
-// setLossTimer is tcp_set_xmit_timer of Linux, which follows from an ACK under Policy.SharedTimer: it starts the probe's timer, or else the
-// retransmission timer, unless the ACK has started RACK's. RFC 6298 §5 (5.3) has an ACK of new data restart the timer. Here one that SACKs
-// does so, too, if what it tells of left before the first segment was sent last (tcp_clean_rtx_queue).
+// setLossTimer starts a loss timer after an ACK under Policy.SharedTimer, as Linux's
+// tcp_set_xmit_timer does. It starts the probe timer if a probe may be sent, or else the
+// retransmission timer. It leaves RACK's timer if the ACK started it. RFC 6298 §5 (5.3) restarts
+// the timer for an ACK of new data. As in tcp_clean_rtx_queue, a SACK of something sent before the
+// first segment's last transmission also restarts it.
 func (c *Conn) setLossTimer(now wheel.Time, a *ackFacts, o *Output) {
 	c.rec.probeDue = false
 	if c.fl.sent.Len() == 0 {
@@ -84,8 +89,9 @@ func (c *Conn) setLossTimer(now wheel.Time, a *ackFacts, o *Output) {
 	}
 }
 
-// shareProbe finds when the loss probe is due under Policy.SharedTimer, and whether there is to be one: tcp_schedule_loss_probe of Linux, which
-// does not look whether the probe before was acknowledged. left is how long it is until the timeout, which counts if it is not past.
+// scheduleSharedProbe sets when the loss probe is due under Policy.SharedTimer, and reports whether
+// one may be sent. Like Linux's tcp_schedule_loss_probe it ignores whether the last probe was
+// acknowledged. left is the time until the RTO expires; if past, it does not count.
 func (c *Conn) scheduleSharedProbe(now wheel.Time, left time.Duration) bool {
 	p := &c.cfg.Policy
 	if !p.TLP || !c.sackOn || c.caState >= CARecovery || c.fl.sent.Sacked().Segments > 0 {
@@ -103,8 +109,9 @@ func (c *Conn) scheduleSharedProbe(now wheel.Time, left time.Duration) bool {
 	return true
 }
 
-// mayProbe reports whether a probe may leave when its timer expires. tcp_send_loss_probe of Linux wants the one before acknowledged, but no
-// round trip measured since, as RFC 8985 §7.3 does.
+// mayProbe reports whether a probe may be sent when its timer expires. Linux's tcp_send_loss_probe
+// requires that the last probe is acknowledged. Unlike RFC 8985 §7.3 it requires no RTT sample
+// since.
 func (c *Conn) mayProbe() bool {
 	return c.rec.tlp.MayProbe() || c.cfg.Policy.SharedTimer && !c.rec.tlp.inFlight
 }

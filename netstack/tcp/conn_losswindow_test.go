@@ -7,7 +7,8 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestLossWindowIsOneSegment has segments of an octet each time out again and again: one leaves at a time, the first.
+// TestLossWindowIsOneSegment has segments of a byte each time out again and again: one leaves at
+// a time, the first.
 func TestLossWindowIsOneSegment(t *testing.T) {
 	cfg := hostileConfig()
 	cfg.Socket.NoDelay = true
@@ -27,7 +28,8 @@ func TestLossWindowIsOneSegment(t *testing.T) {
 			continue // probes of the tail
 		}
 		for _, p := range h.sent {
-			// RFC 5681 §3.1: upon a timeout cwnd is set to no more than the loss window, which equals one full-sized segment.
+			// RFC 5681 §3.1: upon a timeout cwnd is set to no more than the loss window, which
+			// equals one full-sized segment.
 			if sent++; p.Header.Seq != una {
 				t.Errorf("at %v SND.UNA%+d was retransmitted, want the first", time.Duration(h.now), p.Header.Seq.Sub(una))
 			}
@@ -42,7 +44,8 @@ func TestLossWindowIsOneSegment(t *testing.T) {
 	}
 }
 
-// TestVegasCheckRetransmitsWithoutRACK has Vegas's check, and nothing else, find the first segment lost, where RFC 6675 says what leaves.
+// TestVegasCheckRetransmitsWithoutRACK has Vegas's check, and nothing else, find the first segment
+// lost, where RFC 6675 says what leaves.
 func TestVegasCheckRetransmitsWithoutRACK(t *testing.T) {
 	cfg := hostileConfig()
 	cfg.Policy = tcptimers.MustPolicy("rfc7765")
@@ -63,8 +66,8 @@ func TestVegasCheckRetransmitsWithoutRACK(t *testing.T) {
 	write(5000)
 	h.advance(500*time.Millisecond, 1)
 	h.ack(x, una, 20_000)
-	// RFC 6675 §5 (4.3): "Retransmit the first data segment presumed dropped -- the segment starting with sequence number
-	// HighACK + 1."
+	// RFC 6675 §5 (4.3): "Retransmit the first data segment presumed dropped -- the segment
+	// starting with sequence number HighACK + 1."
 	if len(h.sent) != 1 || h.sent[0].Header.Seq != una || h.sent[0].Rexmit != 1 {
 		t.Errorf("a duplicate ACK half a second later is answered by %+v, want the first segment again", h.sent)
 	}

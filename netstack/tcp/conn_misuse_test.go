@@ -65,7 +65,7 @@ func TestASegmentIsSplitForThePathThoughTheQueueIsFull(t *testing.T) {
 		p.do(0, func(c *Conn, o *Output) { c.ICMP(p.now, ICMPError{Kind: ICMPTooBig, Seq: c.sndUna, MTU: mtu}, o) })
 		p.run(30 * time.Second)
 		if got := p.ends[1].got; got != 10000 {
-			t.Errorf("%s: %d octets arrived, want 10000", policy, got)
+			t.Errorf("%s: %d bytes arrived, want 10000", policy, got)
 		}
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Init makes c a connection in CLOSED. cfg is kept; cfg and path have been checked. iss is the initial sequence number, as
-// Secret.ISN or synCookie gives it, and tsOffset the offset of timestamps, as Secret.TimestampOffset does.
+// Init makes c a connection in CLOSED. cfg is kept; cfg and path have been checked. iss is the
+// initial sequence number, as Secret.ISN or synCookie gives it, and tsOffset the offset of
+// timestamps, as Secret.TimestampOffset does.
 func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 	*c = Conn{
 		cfg: cfg, opts: &cfg.Socket, fl: &atRest,
@@ -22,7 +23,7 @@ func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 // opened reports whether c was opened already: it may have come to its end since.
 func (c *Conn) opened() bool { return c.est != nil }
 
-// prepare makes what takes memory, when the connection is opened.
+// makeEstimator makes what takes memory, when the connection is opened.
 func (c *Conn) makeEstimator(o *Output) {
 	if o.estimatorFor != c.cfg {
 		o.estimator, o.estimatorFor = c.cfg.Policy.NewEstimator(), c.cfg
@@ -34,8 +35,9 @@ func (c *Conn) makeEstimator(o *Output) {
 	}
 }
 
-// Connect sends a SYN: an active OPEN (RFC 9293 §3.10.1). It leads to EventConnected, or to EventClosed with Err telling why not. What
-// the application writes meanwhile is kept, and sent behind the handshake. A second call does nothing.
+// Connect sends a SYN: an active OPEN (RFC 9293 §3.10.1). It leads to EventConnected, or to
+// EventClosed with Err telling why not. What the application writes meanwhile is kept, and sent
+// behind the handshake. A second call does nothing.
 func (c *Conn) Connect(now wheel.Time, o *Output) {
 	if c.opened() {
 		return
@@ -48,9 +50,11 @@ func (c *Conn) Connect(now wheel.Time, o *Output) {
 	c.watchUserTimeout(now, o)
 }
 
-// Accept takes the SYN that a listener received, and answers it: a passive OPEN, which ends in EventConnected.
+// Accept takes the SYN that a listener received, and answers it: a passive OPEN, which ends in
+// EventConnected.
 //
-// DEVIATION RFC 9293 §3.10.7.2: text in the SYN is not kept for later; it is not acknowledged, so that the peer sends it again.
+// DEVIATION RFC 9293 §3.10.7.2: text in the SYN is not kept for later; it is not acknowledged, so
+// that the peer sends it again.
 func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {
 	if c.opened() {
 		return
@@ -64,8 +68,9 @@ func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {
 	c.sendSYN(now, o)
 }
 
-// AcceptCookie takes the ACK that ends the handshake of a SYN cookie, of which Secret.TakeCookie has told ck. Its ISS is the one of
-// Init. The connection is established then, and the ACK is input to it.
+// AcceptCookie takes the ACK that ends the handshake of a SYN cookie, of which Secret.TakeCookie
+// has told ck. Its ISS is the one of Init. The connection is established then, and the ACK is input
+// to it.
 func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, ck Cookie, o *Output) Disposition {
 	if c.opened() {
 		return Disposition{}
@@ -89,7 +94,7 @@ func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, ck Cookie, o *Output) 
 	return c.Input(now, ack, o)
 }
 
-// learn takes what the peer's SYN says.
+// takeSYN takes what the peer's SYN says.
 func (c *Conn) takeSYN(now wheel.Time, h *Header) {
 	opt := &h.Options
 	c.irs = h.Seq
@@ -98,8 +103,8 @@ func (c *Conn) takeSYN(now wheel.Time, h *Header) {
 	}
 	c.tsOn = c.cfg.Timestamps && opt.HasTimestamps
 	c.sackOn = c.cfg.SACK && opt.SACKPermitted
-	// RFC 7323 §2.2: "This option is an offer, not a promise; both sides MUST send Window Scale options in their <SYN>
-	// segments to enable window scaling in either direction."
+	// RFC 7323 §2.2: "This option is an offer, not a promise; both sides MUST send Window Scale
+	// options in their <SYN> segments to enable window scaling in either direction."
 	c.wsOn = c.cfg.WScale && opt.HasWScale
 	c.rcvScale = 0
 	if c.wsOn {
@@ -131,8 +136,8 @@ func (c *Conn) takeSYN(now wheel.Time, h *Header) {
 	if c.opts.NoQuickAck {
 		c.delack.endQuickAcks()
 	}
-	// The peer takes the options off what it was told (RFC 9293 §3.7.1), and a full segment with the first octets of the next, received as
-	// one, would look like a full one.
+	// The peer takes the options off what it was told (RFC 9293 §3.7.1), and a full segment with
+	// the first bytes of the next, received as one, would look like a full one.
 	c.delack.rmss = uint32(c.announcedMSS())
 	if opts := (&Options{HasTimestamps: c.tsOn}).encodedLen(); c.delack.rmss > uint32(opts) {
 		c.delack.rmss -= uint32(opts)
@@ -143,7 +148,7 @@ func (c *Conn) takeSYN(now wheel.Time, h *Header) {
 	c.updateMSS()
 }
 
-// pushSYN sends the SYN or SYN-ACK for the first time.
+// sendSYN sends the SYN or SYN-ACK for the first time.
 func (c *Conn) sendSYN(now wheel.Time, o *Output) {
 	if c.fl.sent.Len() == 0 {
 		c.needFlight(o)
@@ -205,7 +210,8 @@ func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 		}
 	} else {
 		opt.HasTimestamps, opt.SACKPermitted, opt.HasWScale = c.cfg.Timestamps, c.cfg.SACK, c.cfg.WScale
-		// RFC 3168 §6.1.1.1: a host may retransmit its SYN without ECN, in case that it was lost for that.
+		// RFC 3168 §6.1.1.1: a host may retransmit its SYN without ECN, in case that it was lost
+		// for that.
 		if c.cfg.ECN && rexmit == 0 {
 			h.Flags |= ECE | CWR
 		}
@@ -229,9 +235,10 @@ func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 // Opens reports whether a segment that acknowledges ack would end the handshake of a passive open.
 func (c *Conn) Opens(ack Seq) bool { return c.state == StateSynReceived && ack == c.sndNxt }
 
-// DeferOpen takes, in place of Input, an ACK that would end the handshake and must not yet: TCP_DEFER_ACCEPT, for a SYN that came at
-// since and a wait for data of wait. The round trip is measured by it, and the SYN-ACK is sent again when the wait is over, to draw
-// another ACK. From the second call on it changes nothing.
+// DeferOpen takes, in place of Input, an ACK that would end the handshake and must not yet:
+// TCP_DEFER_ACCEPT, for a SYN that came at since and a wait for data of wait. The round trip is
+// measured by it, and the SYN-ACK is sent again when the wait is over, to draw another ACK. From
+// the second call on it changes nothing.
 func (c *Conn) DeferOpen(now, since wheel.Time, wait time.Duration, o *Output) {
 	until := c.cfg.Policy.Deadline(since, wait)
 	id := c.fl.sent.Front()
@@ -251,7 +258,8 @@ func (c *Conn) DeferOpen(now, since wheel.Time, wait time.Duration, o *Output) {
 	c.start(o, tcptimers.Rexmit, until)
 }
 
-// establish ends the handshake. h is the segment that acknowledges our SYN, whose window is to be scaled unless it is a SYN.
+// establish ends the handshake. h is the segment that acknowledges our SYN, whose window is to be
+// scaled unless it is a SYN.
 func (c *Conn) establish(now wheel.Time, h *Header, o *Output) {
 	wnd := uint32(h.Window)
 	if !h.Flags.Has(SYN) {

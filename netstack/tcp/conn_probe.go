@@ -16,7 +16,8 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 		}
 		return
 	}
-	// RFC 8985 §4 needs SACK, and RFC 8985 §7.2 no recovery and no segment that is SACKed; then something is in flight.
+	// RFC 8985 §4 needs SACK, and RFC 8985 §7.2 no recovery and no segment that is SACKed; then
+	// something is in flight.
 	if !p.TLP || !c.sackOn || c.caState >= CARecovery || c.fl.sent.Sacked().Segments > 0 || c.fl.sent.Len() == 0 || !r.tlp.MayProbe() {
 		c.stop(o, tcptimers.TLP)
 		return
@@ -29,8 +30,9 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	srtt := c.est.SRTT()
 	in := ptoInput{SRTT: srtt, HasSRTT: srtt > 0, Flight: uint32(c.fl.sent.Len()), MaxAckDelay: p.MaxAckDelay, Slack: p.ProbeSlack, RTOExpiry: rtoAt}
 	if p.AckEvidence {
-		// DEVIATION RFC 8985 §7.2, SHOULD: small segments count as one where they fill no more than one together. RFC 5681 §4.2 has peers
-		// acknowledge "at least every second full-sized segment", and many put off the ACK of two that are not.
+		// DEVIATION RFC 8985 §7.2, SHOULD: small segments count as one where they fill no more than
+		// one together. RFC 5681 §4.2 has peers acknowledge "at least every second full-sized
+		// segment", and many put off the ACK of two that are not.
 		if c.fl.sent.Outstanding().Bytes <= c.mss {
 			in.Flight = 1
 		}
@@ -56,7 +58,7 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	c.start(o, tcptimers.TLP, at)
 }
 
-// paceAck takes what an ACK says of when the peer acknowledges.
+// noteDelAckEvidence takes what an ACK says of when the peer acknowledges.
 func (c *Conn) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) {
 	if !c.cfg.Policy.AckEvidence || c.fl == &atRest || a.acked == 0 && !a.duplicate {
 		return
@@ -70,8 +72,8 @@ func (c *Conn) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) {
 	p.Acked(now, evidenceAck{Segments: a.segments, Sent: a.lastSent, RTT: a.rtt, SRTT: c.est.SRTT()})
 }
 
-// expireProbe sends the loss probe, a segment of new data if there is one and else the last one once more (RFC 8985 §7.3), and
-// reports whether it did.
+// expireProbe sends the loss probe, a segment of new data if there is one and else the last one
+// once more (RFC 8985 §7.3), and reports whether it did.
 func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 	r := &c.rec
 	if c.fl.sent.Len() == 0 || c.caState >= CARecovery || !c.mayProbe() {
@@ -91,8 +93,8 @@ func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 	c.fl.probedAt = now
 	r.probeDue = false
 	if !c.perSegment() {
-		// RFC 8985 §7.3: "After attempting to send a loss probe, regardless of whether a loss probe was sent, the sender MUST
-		// re-arm the RTO timer".
+		// RFC 8985 §7.3: "After attempting to send a loss probe, regardless of whether a loss probe
+		// was sent, the sender MUST re-arm the RTO timer".
 		c.restartRexmit(now, o)
 	}
 	return true
@@ -115,7 +117,7 @@ func (c *Conn) startPersist(now wheel.Time, o *Output) {
 	c.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, c.cfg.Policy.PersistInterval(rto, int(c.windowProbes))))
 }
 
-// startHold starts the timer that lets a small segment go after all.
+// startCorkTimer starts the timer that lets a small segment go after all.
 func (c *Conn) startCorkTimer(now wheel.Time, o *Output) {
 	if !c.runs(tcptimers.Persist) || !c.persistIsCork {
 		c.persistIsCork = true
@@ -135,9 +137,10 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 	if c.fl.sent.Len() > 0 {
 		return
 	}
-	// RFC 9293 §3.8.6.1 (MUST-37): "As long as the receiving TCP peer continues to send acknowledgments in response to the
-	// probe segments, the sending TCP peer MUST allow the connection to stay open." For an application that has
-	// closed it, nobody waits any longer: R2 holds then (RFC 9293 §3.8.6.1).
+	// RFC 9293 §3.8.6.1 (MUST-37): "As long as the receiving TCP peer continues to send
+	// acknowledgments in response to the probe segments, the sending TCP peer MUST allow the
+	// connection to stay open." For an application that has closed it, nobody waits any longer: R2
+	// holds then (RFC 9293 §3.8.6.1).
 	if c.unanswered > 0 && c.r2Over(now, c.lastRecv, int(c.unanswered)) ||
 		c.readClosed && c.windowProbes > 0 && c.r2Over(now, c.rare.closedAt, int(c.windowProbes)) {
 		c.timedOut(o)
@@ -151,8 +154,8 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 	c.windowProbeOut = true
 	o.Counters.TCPWinProbe++
 	o.Counters.OutSegs++
-	// RFC 9293 §3.8.6.1 (MUST-36): "regularly transmit at least one octet of new data (if available)". It is not in flight: it counts
-	// as sent only if it is acknowledged.
+	// RFC 9293 §3.8.6.1 (MUST-36): "regularly transmit at least one octet of new data (if
+	// available)". It is not in flight: it counts as sent only if it is acknowledged.
 	flags := Flags(0)
 	n := min(c.queued(), 1)
 	if n == 0 {

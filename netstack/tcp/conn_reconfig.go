@@ -8,7 +8,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// CanReconfigure returns an error that names what of cfg a connection cannot take while it is open; nil if Reconfigure may be called.
+// CanReconfigure returns an error that names what of cfg a connection cannot take while it is open;
+// nil if Reconfigure may be called.
 func (c *Conn) CanReconfigure(cfg *Config) error {
 	switch {
 	case !c.opened() || c.state == StateClosed:
@@ -27,19 +28,22 @@ func (c *Conn) CanReconfigure(cfg *Config) error {
 	return nil
 }
 
-// likeWithControl reports whether c, which it changes, differs from d in no more than the congestion control.
+// likeWithControl reports whether c, which it changes, differs from d in no more than the
+// congestion control.
 func (c *Config) likeWithControl(d *Config) bool {
 	c.Control, c.Congestion = d.Control, d.Congestion
 	return *c == *d
 }
 
-// Reconfigure gives a connection another configuration, which was checked and which CanReconfigure allows.
+// Reconfigure gives a connection another configuration, which was checked and which CanReconfigure
+// allows.
 //
-// What was agreed on in the handshake stays: timestamps, SACK, window scaling, and that there is no ECN; if the new configuration has
-// no ECN, the connection ceases to use it. The receive buffer and the socket options stay, too: SetRecvBuffer and SetOptions change
-// them. Retransmission timers count anew, by the new policy, from when their segments were sent; the others, from their next start.
-// An estimator with other parameters begins with the smoothed round trip for a sample, and another congestion control with
-// the window. It costs O(segments in flight).
+// What was agreed on in the handshake stays: timestamps, SACK, window scaling, and that there is no
+// ECN; if the new configuration has no ECN, the connection ceases to use it. The receive buffer and
+// the socket options stay, too: SetRecvBuffer and SetOptions change them. Retransmission timers
+// count anew, by the new policy, from when their segments were sent; the others, from their next
+// start. An estimator with other parameters begins with the smoothed round trip for a sample, and
+// another congestion control with the window. It costs O(segments in flight).
 func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 	if err := c.CanReconfigure(cfg); err != nil {
 		panic("BUG: " + err.Error())
@@ -68,7 +72,8 @@ func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 	c.output(now, o)
 }
 
-// changeControl gives the connection another congestion control, if the configuration has another than was.
+// changeControl gives the connection another congestion control, if the configuration has another
+// than was.
 func (c *Conn) changeControl(was *Config) {
 	if c.cc == nil || c.cfg.Control == was.Control && c.cfg.Congestion == was.Congestion && c.cfg.Pacing == was.Pacing {
 		return
@@ -119,9 +124,10 @@ func (c *Conn) changeTimers(now wheel.Time, was *Config, o *Output) {
 	}
 }
 
-// SetRecvBuffer sets the receive buffer to n octets, 1 and more, as far as the scale that the peer was told can offer them (SO_RCVBUF).
-// It does not grow by itself from then on. What is on offer is not taken back: a smaller buffer holds when it was used
-// (RFC 9293 §3.8.6, SHLD-14). Before the connection is opened it changes nothing.
+// SetRecvBuffer sets the receive buffer to n bytes, 1 and more, as far as the scale that the peer
+// was told can offer them (SO_RCVBUF). It does not grow by itself from then on. What is on offer is
+// not taken back: a smaller buffer holds when it was used (RFC 9293 §3.8.6, SHLD-14). Before the
+// connection is opened it changes nothing.
 func (c *Conn) SetRecvBuffer(now wheel.Time, n uint32, o *Output) {
 	if !c.state.canReceive() || c.state == StateSynReceived {
 		return
@@ -131,7 +137,8 @@ func (c *Conn) SetRecvBuffer(now wheel.Time, n uint32, o *Output) {
 	c.updateWindow(now, o)
 }
 
-// RecvBuffer returns RCV.BUFF, octets: what the configuration said or SetRecvBuffer, or what it has grown to since. Before the handshake it is 0.
+// RecvBuffer returns RCV.BUFF, bytes: what the configuration said or SetRecvBuffer, or what it has
+// grown to since. Before the handshake it is 0.
 func (c *Conn) RecvBuffer() uint32 { return c.win.Buff() }
 
 // updateWindow sends an ACK if the window has opened enough to tell.

@@ -10,8 +10,8 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestReconfigureAtAnyTime has both ends change between all configurations that a connection may have, at any moment of a transfer under
-// loss: the invariants hold, and every octet arrives.
+// TestReconfigureAtAnyTime has both ends change between all configurations that a connection may
+// have, at any moment of a transfer under loss: the invariants hold, and every byte arrives.
 func TestReconfigureAtAnyTime(t *testing.T) {
 	for _, rack := range []bool{true, false} {
 		for seed := range int64(12) {
@@ -49,13 +49,14 @@ func TestReconfigureAtAnyTime(t *testing.T) {
 			p.shutdown(1)
 			p.run(900 * time.Second)
 			if a, b := p.ends[1].got, p.ends[0].got; a != n || b != n/2 {
-				t.Fatalf("RACK %v, seed %d: %d and %d octets arrived, want %d and %d", rack, seed, a, b, n, n/2)
+				t.Fatalf("RACK %v, seed %d: %d and %d bytes arrived, want %d and %d", rack, seed, a, b, n, n/2)
 			}
 		}
 	}
 }
 
-// TestReconfigureMovesTheTimers lowers the floor on the RTO of a connection with a segment in flight that is lost.
+// TestReconfigureMovesTheTimers lowers the floor on the RTO of a connection with a segment in
+// flight that is lost.
 func TestReconfigureMovesTheTimers(t *testing.T) {
 	slow := DefaultConfig(tcptimers.MustPolicy("rfc6298"))
 	fast := slow
@@ -124,7 +125,7 @@ func TestReconfigureRefuses(t *testing.T) {
 	}
 }
 
-// offers returns the last window that side 1 has offered, in octets.
+// offers returns the last window that side 1 has offered, in bytes.
 func offers(p *pair) *uint32 {
 	wnd := new(uint32)
 	p.drop = func(k *pairPacket) bool {
@@ -138,7 +139,8 @@ func offers(p *pair) *uint32 {
 
 // TestSetRecvBuffer changes the receive buffer of a connection whose application does not read.
 //
-// RFC 9293 §3.8.6 (SHLD-14): "A TCP receiver SHOULD NOT shrink the window, i.e., move the right window edge to the left."
+// RFC 9293 §3.8.6 (SHLD-14): "A TCP receiver SHOULD NOT shrink the window, i.e., move the right
+// window edge to the left."
 func TestSetRecvBuffer(t *testing.T) {
 	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	cfg.RecvBuffer, cfg.RecvBufferMax = 60_000, 1<<20
@@ -161,12 +163,12 @@ func TestSetRecvBuffer(t *testing.T) {
 	p.write(0, 100_000)
 	p.run(10 * time.Second)
 	if got := p.ends[1].conn.Received(); got < 59_000 || got >= 60_000+1<<p.ends[1].conn.rcvScale {
-		t.Errorf("%d octets taken, want the 60000 on offer when the buffer shrank, and no more", got)
+		t.Errorf("%d bytes taken, want the 60000 on offer when the buffer shrank, and no more", got)
 	}
 	before := p.n
 	set(200_000)
 	if p.n == before || p.ends[1].conn.Received() != 135_000 {
-		t.Errorf("%d octets taken after the buffer grew, want all of 135000", p.ends[1].conn.Received())
+		t.Errorf("%d bytes taken after the buffer grew, want all of 135000", p.ends[1].conn.Received())
 	}
 	// It does not grow by itself any more.
 	p.ends[1].lazy = false
@@ -199,7 +201,7 @@ func TestWindowClamp(t *testing.T) {
 	p.write(0, 200_000)
 	p.run(10 * time.Second)
 	if most > 5000 || p.ends[1].got != 200_000 {
-		t.Errorf("window of up to %d offered and %d octets taken, want 5000 and all", most, p.ends[1].got)
+		t.Errorf("window of up to %d offered and %d bytes taken, want 5000 and all", most, p.ends[1].got)
 	}
 	opts := p.ends[1].conn.Options()
 	opts.WindowClamp = 0

@@ -6,8 +6,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// recovery is what a connection knows of losses, also while nothing is in flight: the detectors, and the episode that it is
-// in or that may still be undone.
+// recovery is what a connection knows of losses, also while nothing is in flight: the detectors,
+// and the episode that it is in or that may still be undone.
 type recovery struct {
 	rack  rackState
 	tlp   tlpState
@@ -65,7 +65,8 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 }
 
-// count takes what an ACK changes before anything is judged by it: duplicate ACKs, and whether a loss probe is to be scheduled.
+// updateCounts takes what an ACK changes before anything is judged by it: duplicate ACKs, and
+// whether a loss probe is to be scheduled.
 func (c *Conn) updateCounts(a *ackFacts) {
 	r := &c.rec
 	if a.acked > 0 || a.sacked > 0 {
@@ -87,7 +88,8 @@ func (c *Conn) updateCounts(a *ackFacts) {
 	}
 }
 
-// judge takes what an ACK says of what was done before it: of the loss probe in flight, of marks, and of what was spurious.
+// applyFeedback takes what an ACK says of what was done before it: of the loss probe in flight, of
+// marks, and of what was spurious.
 func (c *Conn) applyFeedback(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	if r.tlp.inFlight {
@@ -99,9 +101,10 @@ func (c *Conn) applyFeedback(now wheel.Time, h *Header, a *ackFacts, o *Output) 
 	if a.dsack {
 		c.undoByDSACK(now, h, a, o)
 	}
-	// DEVIATION RFC 3522 §3.2 (5): there is no verdict by an ACK with a DSACK, nor by one of all outstanding data while none has come before,
-	// since all ACKs of the flight may have been lost, and the retransmission drawn this one. Then the data arrived all the same, and a DSACK
-	// would undo it, too; Linux does not ask (tcp_packet_delayed).
+	// DEVIATION RFC 3522 §3.2 (5): there is no verdict by an ACK with a DSACK, nor by one of all
+	// outstanding data while none has come before, since all ACKs of the flight may have been lost,
+	// and the retransmission drawn this one. Then the data arrived all the same, and a DSACK would
+	// undo it, too; Linux does not ask (tcp_packet_delayed).
 	if a.acked > 0 && r.undoable && c.tsOn && r.eifel.OnAck(h.Options.TSEcr) == congestion.Spurious {
 		c.undo(now, a, a.acked, o)
 	}
@@ -110,7 +113,8 @@ func (c *Conn) applyFeedback(now wheel.Time, h *Header, a *ackFacts, o *Output) 
 	}
 }
 
-// pipe returns how many octets are deemed to be on their way. Without SACK, each duplicate ACK tells of a segment that has arrived.
+// pipe returns how many bytes are deemed to be on their way. Without SACK, each duplicate ACK
+// tells of a segment that has arrived.
 func (c *Conn) pipe() uint32 {
 	n := c.fl.sent.Pipe().Bytes
 	if !c.sackOn && c.caState != CALoss {
@@ -118,7 +122,8 @@ func (c *Conn) pipe() uint32 {
 		if c.caState != CARecovery {
 			dups = min(dups, dupThresh-1) // RFC 3042 §2: limited transmit
 		}
-		// RFC 5681 §3.2: the sender may limit what duplicate ACKs stand for to what is outstanding. A hole did not arrive.
+		// RFC 5681 §3.2: the sender may limit what duplicate ACKs stand for to what is outstanding.
+		// A hole did not arrive.
 		arrived := c.fl.sent.Outstanding().Segments
 		dups = min(dups, arrived-min(arrived, max(c.fl.sent.Lost().Segments, 1)))
 		n -= min(n, uint32(min(uint64(dups)*uint64(c.mss), 1<<30)))
@@ -139,7 +144,8 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 		c.fl.l6675.Update(&c.fl.sent, func(id segmentID) { c.lowerRexmitHint(id) })
 		a.lost = c.fl.sent.Lost().Segments > before
 		if c.caState < CARecovery && c.fl.sent.Len() > 0 {
-			// RFC 6675 §5: recovery begins with DupThresh duplicate ACKs, or when IsLost finds the first segment lost.
+			// RFC 6675 §5: recovery begins with DupThresh duplicate ACKs, or when IsLost finds the
+			// first segment lost.
 			if r.dup.N() >= dupThresh && !c.beforeRecover() && !c.fl.sent.seg(c.fl.sent.Front()).Sacked() {
 				c.markLost(c.fl.sent.Front())
 				a.lost = true
@@ -149,8 +155,9 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 			}
 		}
 	case c.caState == CARecovery && a.acked > 0 && c.fl.sent.Len() > 0:
-		// RFC 6582 §3.2 step 3: a partial ACK; "retransmit the first unacknowledged segment."
-		// It does whatever PRR says, which counts on no more than was in flight, and has counted the duplicate ACKs.
+		// RFC 6582 §3.2 step 3: a partial ACK; "retransmit the first unacknowledged segment." It
+		// does whatever PRR says, which counts on no more than was in flight, and has counted the
+		// duplicate ACKs.
 		c.markLost(c.fl.sent.Front())
 		a.lost, r.forceFirst = true, true
 	case c.caState < CARecovery && a.duplicate && c.fl.sent.Len() > 0 && r.dup.FastRetransmit(a.ack):
@@ -162,8 +169,8 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 	}
 }
 
-// checkVegas has the first segment be lost if it was sent longer ago than the fine-grained timeout, as TCP Vegas looks at duplicate ACKs
-// and at the first ACKs after a retransmission.
+// checkVegas has the first segment be lost if it was sent longer ago than the fine-grained timeout,
+// as TCP Vegas looks at duplicate ACKs and at the first ACKs after a retransmission.
 func (c *Conn) checkVegas(now wheel.Time, a *ackFacts, o *Output) {
 	if c.fl.sent.Len() == 0 || c.caState >= CALoss || !a.duplicate && a.acked == 0 {
 		return
@@ -181,11 +188,11 @@ func (c *Conn) checkVegas(now wheel.Time, a *ackFacts, o *Output) {
 	}
 }
 
-// beforeRecover reports whether what is outstanding was sent before the last recovery by timeout began, so that a new one must not
-// begin (RFC 6675 §5.1, RFC 6582 §3.2 step 2).
+// beforeRecover reports whether what is outstanding was sent before the last recovery by timeout
+// began, so that a new one must not begin (RFC 6675 §5.1, RFC 6582 §3.2 step 2).
 func (c *Conn) beforeRecover() bool { return c.caState == CALoss && c.sndUna.Before(c.rec.recover) }
 
-// detectLoss is RACK's, for an ACK and when its timer expires.
+// detectRACK is RACK's, for an ACK and when its timer expires.
 func (c *Conn) detectRACK(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 	r := &c.rec
 	before := uint32(0)
@@ -223,7 +230,8 @@ func (c *Conn) detectRACK(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 	}
 }
 
-// widens reports whether the DSACK of an ACK, if it has one, makes RACK's window of reordering grow.
+// dsackWidens reports whether the DSACK of an ACK, if it has one, makes RACK's window of reordering
+// grow.
 func (c *Conn) dsackWidens(a *ackFacts) bool {
 	return a.dsack && (!c.cfg.Policy.ReorderedDSACKs || c.rec.rack.ReorderingSeen() && !a.dsackProbe)
 }
@@ -268,7 +276,8 @@ func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 	}
 }
 
-// enterCWR reduces the window for congestion without a loss to repair. What was in flight before the ACK is what was too much.
+// enterCWR reduces the window for congestion without a loss to repair. What was in flight before
+// the ACK is what was too much.
 func (c *Conn) enterCWR(now wheel.Time, a *ackFacts, o *Output, cause congestion.Cause) {
 	c.cc.OnCongestion(now, a.flight, cause)
 	c.caState = CACWR

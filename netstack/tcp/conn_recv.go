@@ -10,8 +10,8 @@ import (
 // takeData takes the text and the FIN of an acceptable segment.
 func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Disposition) {
 	if !c.state.canReceive() {
-		// RFC 9293 §3.10.7.4: in the other states "This should not occur since a FIN has been received from the remote side.
-		// Ignore the segment text."
+		// RFC 9293 §3.10.7.4: in the other states "This should not occur since a FIN has been
+		// received from the remote side. Ignore the segment text."
 		if a.FIN || a.Len > 0 {
 			c.insertOld(a, o)
 			c.ackDue = true
@@ -24,7 +24,8 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Di
 	before := c.rq.Nxt()
 	wnd := c.win.Wnd(before)
 	if c.readClosed && a.payload().End.After(before) && a.Len > 0 {
-		// RFC 2525 §2.17: what nobody will read is not to be acknowledged as if somebody had; the peer learns by a RST.
+		// RFC 2525 §2.17: what nobody will read is not to be acknowledged as if somebody had; the
+		// peer learns by a RST.
 		o.Counters.TCPAbortOnData++
 		c.sendRST(now, c.ackSeq(), o)
 		c.closed(ErrAborted, o)
@@ -58,7 +59,8 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Di
 	return v
 }
 
-// sampleRcvRTT measures the receiver's round trip: by the timestamp that a full segment echoes, or else by windows.
+// sampleRcvRTT measures the receiver's round trip: by the timestamp that a full segment echoes, or
+// else by windows.
 func (c *Conn) sampleRcvRTT(now wheel.Time, h *Header, a Arrival) {
 	if !c.tsOn {
 		nxt := c.rq.Nxt()
@@ -122,8 +124,9 @@ func (c *Conn) delayAck(now wheel.Time, in *Inbound, a Arrival, ins *insertion, 
 	}
 }
 
-// Consumed tells that the application has read n octets, at most what there is to read. An ACK leaves if that has opened the window
-// far enough to tell the peer (RFC 9293 §3.8.6.2.2), and the receive buffer may grow by it.
+// Consumed tells that the application has read n bytes, at most what there is to read. An ACK
+// leaves if that has opened the window far enough to tell the peer (RFC 9293 §3.8.6.2.2), and the
+// receive buffer may grow by it.
 func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {
 	n = min(n, c.rcvUser)
 	c.rcvUser -= n
@@ -143,9 +146,9 @@ func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {
 	c.updateWindow(now, o)
 }
 
-// windowMSS is by how much the window opens at least. RFC 9293 §3.8.6.2.2: "the receiver must use its own Eff.snd.MSS, making the
-// assumption that it is the same as the sender's"; where the peer is known to send larger segments, it is theirs. That small ones
-// came says nothing.
+// windowMSS is by how much the window opens at least. RFC 9293 §3.8.6.2.2: "the receiver must use
+// its own Eff.snd.MSS, making the assumption that it is the same as the sender's"; where the peer
+// is known to send larger segments, it is theirs. That small ones came says nothing.
 func (c *Conn) windowMSS() uint32 { return max(c.delack.mss, c.mss) }
 
 // recvMSS is the size of the segments that the peer sends, as far as it is known.

@@ -38,11 +38,12 @@ func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 		canSendNew := c.queued() > 0 && c.snd.Usable(c.sndUna, c.sndNxt) > 0
 		id, rule := c.fl.l6675.NextSeg(&c.fl.sent, canSendNew)
 		if first := c.fl.sent.Front(); r.forceFirst && first != 0 && c.fl.sent.seg(first).state.needsRexmit() {
-			// RFC 6675 §5 (4.3): "Retransmit the first data segment presumed dropped -- the segment starting with sequence
-			// number HighACK + 1." Others than IsLost may have presumed it.
+			// RFC 6675 §5 (4.3): "Retransmit the first data segment presumed dropped -- the segment
+			// starting with sequence number HighACK + 1." Others than IsLost may have presumed it.
 			id, rule = first, nextSegLost
 		} else if again := c.nextToRexmit(); again != 0 && c.fl.sent.seg(again).Seq.Before(c.fl.l6675.highRxtEnd) {
-			// A retransmission below HighRxt may be known to be lost too, by Vegas's check or for a smaller MTU.
+			// A retransmission below HighRxt may be known to be lost too, by Vegas's check or for a
+			// smaller MTU.
 			id, rule = again, nextSegLost
 		}
 		if rule == nextSegNone || rule == nextSegNew {
@@ -122,14 +123,14 @@ func (c *Conn) markLost(id segmentID) {
 	c.fl.sent.MarkLost(id)
 }
 
-// noteLost is told of a segment before it is marked lost.
+// lowerRexmitHint is told of a segment before it is marked lost.
 func (c *Conn) lowerRexmitHint(id segmentID) {
 	if s := c.fl.sent.seg(id); s.Seq.Before(c.fl.rexmitHint) || c.fl.sent.pendingRexmits() == 0 {
 		c.fl.rexmitHint = s.Seq
 	}
 }
 
-// nextLost returns the first segment that is lost and was not retransmitted since.
+// nextToRexmit returns the first segment that is lost and was not retransmitted since.
 func (c *Conn) nextToRexmit() segmentID {
 	if c.fl.sent.pendingRexmits() == 0 {
 		return 0
@@ -143,7 +144,8 @@ func (c *Conn) nextToRexmit() segmentID {
 	panic("BUG: a lost segment that waits is not found")
 }
 
-// lostFrom is nextLost among the segments from id on, and moves the hint there. It returns 0 if there is none.
+// toRexmitFrom is nextLost among the segments from id on, and moves the hint there. It returns 0 if
+// there is none.
 func (c *Conn) toRexmitFrom(id segmentID) segmentID {
 	for id = c.fl.sent.nextUnsacked(id); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
 		if s := c.fl.sent.seg(id); s.state.needsRexmit() {

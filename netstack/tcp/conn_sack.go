@@ -20,7 +20,8 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 			o.Counters.TCPDSACKOfoRecv++
 		}
 	}
-	// The blocks come latest first (RFC 2018 §4). In the order of their numbers, none looks as if it had been overtaken.
+	// The blocks come latest first (RFC 2018 §4). In the order of their numbers, none looks as if
+	// it had been overtaken.
 	var sorted [len(h.Options.SACK)]Range
 	blocks = sorted[:copy(sorted[:], blocks[first:])]
 	slices.SortFunc(blocks, func(a, b Range) int { return int(int32(a.Start - b.Start)) })
@@ -59,7 +60,8 @@ func (c *Conn) armSplit(seq Seq, o *Output) {
 	}
 }
 
-// isDSACK reports whether the first block reports a duplicate: it is below the acknowledgement number, or inside of the second.
+// isDSACK reports whether the first block reports a duplicate: it is below the acknowledgement
+// number, or inside of the second.
 func (c *Conn) isDSACK(blocks []Range, ack Seq) bool {
 	b := blocks[0]
 	if !b.Start.Before(b.End) || uint64(b.End.Sub(b.Start)) > c.acked+uint64(c.sndNxt.Sub(c.sndUna)) {

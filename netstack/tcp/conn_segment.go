@@ -5,7 +5,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// segment adds a segment with ACK to what is to be sent. The pointer is good until the next one.
+// appendSegment adds a segment with ACK to what is to be sent. The pointer is good until the next
+// one.
 func (c *Conn) appendSegment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoing {
 	o.Segments = append(o.Segments, Outgoing{})
 	s := &o.Segments[len(o.Segments)-1]
@@ -53,12 +54,12 @@ func (c *Conn) appendSegment(now wheel.Time, seq Seq, flags Flags, o *Output) *O
 	return s
 }
 
-// hasBlocks reports whether the next segment has SACK blocks.
+// hasSACKBlocks reports whether the next segment has SACK blocks.
 func (c *Conn) hasSACKBlocks() bool {
 	return c.sackOn && c.gen != nil && (c.rq.Beyond() || c.gen.hasDup)
 }
 
-// segmentMSS returns how many octets of data the next segment may have.
+// segmentMSS returns how many bytes of data the next segment may have.
 func (c *Conn) segmentMSS() uint32 {
 	if !c.hasSACKBlocks() {
 		return c.mss
@@ -71,8 +72,9 @@ func (c *Conn) segmentMSS() uint32 {
 // sendAck sends a segment that is nothing but an ACK.
 func (c *Conn) sendAck(now wheel.Time, o *Output) { c.sendAckFrom(now, c.ackSeq(), o) }
 
-// ackSeq returns the sequence number for a segment without octets: SND.NXT, or the right edge of the peer's window if the
-// peer has taken back some of what is in flight, since it would not accept what is beyond.
+// ackSeq returns the sequence number for a segment without bytes: SND.NXT, or the right edge of
+// the peer's window if the peer has taken back some of what is in flight, since it would not accept
+// what is beyond.
 func (c *Conn) ackSeq() Seq {
 	if edge := c.sndUna.Add(c.snd.Wnd); c.sndNxt.After(edge.Add(1 << c.sndScale)) {
 		return edge
@@ -85,7 +87,8 @@ func (c *Conn) sendAckFrom(now wheel.Time, seq Seq, o *Output) {
 	o.Counters.OutSegs++
 }
 
-// sendRST sends a reset that is believed at seq: <SEQ=seq><CTL=RST>, with an ACK where the peer's numbers are known.
+// sendRST sends a reset that is believed at seq: <SEQ=seq><CTL=RST>, with an ACK where the peer's
+// numbers are known.
 func (c *Conn) sendRST(now wheel.Time, seq Seq, o *Output) {
 	o.Segments = append(o.Segments, Outgoing{})
 	h := &o.Segments[len(o.Segments)-1].Header

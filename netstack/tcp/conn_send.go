@@ -6,9 +6,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Wrote tells that the application has written n octets more, which the owner keeps until Acked has gone past them. All of them are
-// taken, or none: where CanWrite reports false, or there would be more than 2^30 octets that are not acknowledged, the most that a
-// window can be.
+// Wrote tells that the application has written n bytes more, which the owner keeps until Acked has
+// gone past them. All of them are taken, or none: where CanWrite reports false, or there would be
+// more than 2^30 bytes that are not acknowledged, the most that a window can be.
 func (c *Conn) Wrote(now wheel.Time, n uint32, flags WriteFlags, o *Output) {
 	if !c.CanWrite() || c.sndEnd.Add(n).Sub(c.sndUna) > maxFlight || n > maxFlight {
 		return
@@ -17,14 +17,14 @@ func (c *Conn) Wrote(now wheel.Time, n uint32, flags WriteFlags, o *Output) {
 	c.msgMore = flags&WriteMore != 0
 	c.corkExpired = false
 	if flags&WriteUrgent != 0 && n > 0 {
-		// RFC 9293 §3.8.5 (MUST-62): the urgent pointer is to the octet after the urgent data.
+		// RFC 9293 §3.8.5 (MUST-62): the urgent pointer is to the byte after the urgent data.
 		c.sndUp, c.urgent = c.sndEnd, true
 	}
 	c.output(now, o)
 	c.watchUserTimeout(now, o)
 }
 
-// CanWrite reports whether Wrote takes octets: from the open on, until Shutdown, Close or the end.
+// CanWrite reports whether Wrote takes bytes: from the open on, until Shutdown, Close or the end.
 func (c *Conn) CanWrite() bool {
 	switch c.state {
 	case StateSynSent, StateSynReceived, StateEstablished, StateCloseWait:
@@ -33,8 +33,8 @@ func (c *Conn) CanWrite() bool {
 	return false
 }
 
-// output sends what may be sent: retransmissions, new data, the FIN, and an ACK if one is due and nothing else bore it. It
-// then starts the timers that watch what is not sent.
+// output sends what may be sent: retransmissions, new data, the FIN, and an ACK if one is due and
+// nothing else bore it. It then starts the timers that watch what is not sent.
 func (c *Conn) output(now wheel.Time, o *Output) {
 	if c.state >= StateEstablished && c.state != StateTimeWait {
 		c.rec.cwndLimited = false
@@ -58,7 +58,7 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 	}
 }
 
-// allows reports whether congestion control lets n octets go.
+// cwndAllows reports whether congestion control lets n bytes go.
 func (c *Conn) cwndAllows(n uint32) bool {
 	if c.fl.sent.Pipe().Bytes == 0 {
 		return true // with nothing on its way, no ACK would ever bring leave
@@ -67,14 +67,14 @@ func (c *Conn) cwndAllows(n uint32) bool {
 	case c.caState == CARecovery:
 		return n <= c.fl.sndcnt
 	case c.caState == CALoss && c.sndUna == c.rec.startUna && c.fl.sent.RetransOut().Segments > 0:
-		// RFC 5681 §3.1: after a timeout the window is that of one segment, also where more small ones would fit. Each with
-		// its own timer, they could crowd out the first for ever.
+		// RFC 5681 §3.1: after a timeout the window is that of one segment, also where more small
+		// ones would fit. Each with its own timer, they could crowd out the first for ever.
 		return false
 	}
 	return uint64(c.pipe())+uint64(n) <= uint64(c.cc.Cwnd())
 }
 
-// spend notes that n octets went by the leave of congestion control.
+// spendSndcnt notes that n bytes went by the leave of congestion control.
 func (c *Conn) spendSndcnt(n uint32) {
 	if c.caState == CARecovery {
 		c.fl.sndcnt -= min(n, c.fl.sndcnt)
@@ -82,7 +82,8 @@ func (c *Conn) spendSndcnt(n uint32) {
 	}
 }
 
-// pace reports whether the pacer lets a segment go, and starts its timer if not. What would depart within the tick at hand may.
+// pacerAllows reports whether the pacer lets a segment go, and starts its timer if not. What would
+// depart within the tick at hand may.
 func (c *Conn) pacerAllows(now wheel.Time, o *Output) bool {
 	if !c.cfg.Pacing {
 		return true
@@ -141,15 +142,16 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 	}
 }
 
-// applicationLimited tells congestion control that there is nothing more to send, if the window would take it.
+// applicationLimited tells congestion control that there is nothing more to send, if the window
+// would take it.
 func (c *Conn) applicationLimited(now wheel.Time) {
 	if c.caState == CAOpen && c.fl.sent.Outstanding().Bytes < c.cc.Cwnd() {
 		c.cc.OnApplicationLimited(now)
 	}
 }
 
-// sendOne sends one segment that was never sent, or tells why not: holdNone stands for congestion control and pacing. free has
-// it go without the leave of congestion control.
+// sendOne sends one segment that was never sent, or tells why not: holdNone stands for congestion
+// control and pacing. free has it go without the leave of congestion control.
 func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, sent bool) {
 	queued := c.queued()
 	usable := c.snd.Usable(c.sndUna, c.sndNxt)
@@ -157,7 +159,8 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 		if !c.finQueued || c.finSent {
 			return holdEmpty, false
 		}
-		// The FIN alone. RFC 9293 §3.4 gives it a sequence number, which has to be in the window like others.
+		// The FIN alone. RFC 9293 §3.4 gives it a sequence number, which has to be in the window
+		// like others.
 		if usable == 0 {
 			return holdWindow, false
 		}
@@ -168,7 +171,8 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 		Queued: queued, Usable: usable, MSS: mss, MaxWnd: c.snd.MaxWnd,
 		Idle: c.fl.sent.Len() == 0, SmallOut: c.smallOut(), Closing: c.finQueued,
 		NoDelay: c.opts.NoDelay, Minshall: c.cfg.Minshall, Cork: c.opts.Cork, More: c.msgMore,
-		// F-RTO is to find out by this segment, whatever its size, whether what is in flight was lost.
+		// F-RTO is to find out by this segment, whatever its size, whether what is in flight was
+		// lost.
 		Override: c.corkExpired || free || c.fl.frto.Active(),
 	})
 	if hold != holdNone {
@@ -206,14 +210,14 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 	return holdNone, true
 }
 
-// smallOut reports whether a segment that was not full is unacknowledged, for Minshall's variant (RFC 9293 §A.3). It is enough to
-// know the last one.
+// smallOut reports whether a segment that was not full is unacknowledged, for Minshall's variant
+// (RFC 9293 §A.3). It is enough to know the last one.
 func (c *Conn) smallOut() bool {
 	c.hasSndSml = c.hasSndSml && c.sndSml.After(c.sndUna)
 	return c.hasSndSml
 }
 
-// push sends n octets that were never sent, and the FIN if fin.
+// sendData sends n bytes that were never sent, and the FIN if fin.
 func (c *Conn) sendData(now wheel.Time, n uint32, fin bool, o *Output) bool {
 	length, flags, segFlags := n, Flags(0), sentFlags(0)
 	if fin {

@@ -7,8 +7,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// expireRexmit is the expiry of the only retransmission timer: RFC 6298 §5 (5.4): "Retransmit the earliest segment that has
-// not been acknowledged by the TCP receiver."
+// expireRexmit is the expiry of the only retransmission timer: RFC 6298 §5 (5.4): "Retransmit the
+// earliest segment that has not been acknowledged by the TCP receiver."
 func (c *Conn) expireRexmit(now wheel.Time, o *Output) {
 	id := c.fl.sent.Front()
 	if id == 0 {
@@ -35,8 +35,8 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 	s := c.fl.sent.seg(id)
 	inChain := c.caState == CALoss && s.Sent < c.fl.lossAt
 
-	// The timeout may have grown since the timer was armed. What left before a timeout that is an event already keeps the
-	// timeout of then: backing off is for what is sent after it.
+	// The timeout may have grown since the timer was armed. What left before a timeout that is an
+	// event already keeps the timeout of then: backing off is for what is sent after it.
 	rto := c.est.RTO()
 	if inChain {
 		rto = c.fl.timeoutRTO
@@ -47,8 +47,9 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 		due = max(due, p.Deadline(c.fl.probedAt, rto))
 	}
 	if front := c.fl.sent.Front(); c.caState == CARecovery && !c.sackOn && id != front {
-		// Without SACK there is no word of a segment behind a hole until the hole is filled: that it has none of its own says
-		// nothing. The segment waits for as long as the first one may, which was sent again after it.
+		// Without SACK there is no word of a segment behind a hole until the hole is filled: that
+		// it has none of its own says nothing. The segment waits for as long as the first one may,
+		// which was sent again after it.
 		due = max(due, p.Deadline(c.fl.sent.seg(front).Sent, rto))
 	}
 	if due > now {
@@ -63,15 +64,17 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 		}
 		c.forgetSACKs(o)
 	case s.state.needsRexmit() && !c.stalled(now, id, rto):
-		// Known to be lost, and waiting for the leave of congestion control, or for F-RTO, which has waited for long enough.
+		// Known to be lost, and waiting for the leave of congestion control, or for F-RTO, which
+		// has waited for long enough.
 		if now.Sub(c.fl.lossAt) >= c.fl.timeoutRTO { // not one of the flight that is expiring
 			c.fl.frto.Reset()
 		}
 		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
 		return
 	case inChain:
-		// One flight, one event: the window and the backoff have had theirs. What was sent no later expires at this instant
-		// too, and is lost before anything leaves: so the earliest leaves first, whatever the order of the timers.
+		// One flight, one event: the window and the backoff have had theirs. What was sent no later
+		// expires at this instant too, and is lost before anything leaves: so the earliest leaves
+		// first, whatever the order of the timers.
 		for next := c.fl.sent.oldest; next != 0 && c.fl.sent.seg(next).Sent <= s.Sent; next = c.fl.sent.oldest {
 			c.markLost(next)
 		}
@@ -87,8 +90,9 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 	c.timeout(now, id, o)
 }
 
-// forgotten reports whether the segment id, which waits to be retransmitted, would wait for ever: nothing is on its way that an ACK
-// could answer, or it is the first one, and nothing came for as long as the timeout.
+// stalled reports whether the segment id, which waits to be retransmitted, would wait for ever:
+// nothing is on its way that an ACK could answer, or it is the first one, and nothing came for as
+// long as the timeout.
 func (c *Conn) stalled(now wheel.Time, id segmentID, rto time.Duration) bool {
 	if c.caState == CARecovery && c.fl.sent.Pipe().Bytes == 0 {
 		return true
@@ -96,8 +100,8 @@ func (c *Conn) stalled(now wheel.Time, id segmentID, rto time.Duration) bool {
 	return id == c.fl.sent.Front() && now > c.fl.lossAt && !c.fl.frto.Active() && now.Sub(c.lastRecv) >= rto
 }
 
-// probeFirst has a loss probe leave whose timer is due at the same instant, which takes the place of the timeout (RFC 8985 §7.2), and
-// reports whether it left.
+// probeFirst has a loss probe leave whose timer is due at the same instant, which takes the place
+// of the timeout (RFC 8985 §7.2), and reports whether it left.
 func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
 	if !c.runs(tcptimers.TLP) || c.fl.probeAt > now {
 		return false
@@ -106,18 +110,21 @@ func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
 	return c.expireProbe(now, o)
 }
 
-// renege is what follows from a first segment that is SACKed and still not acknowledged a timeout later: the receiver has dropped what
-// it held. RFC 2018 §5: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits".
+// forgetSACKs is what follows from a first segment that is SACKed and still not acknowledged a
+// timeout later: the receiver has dropped what it held. RFC 2018 §5: "After a retransmit timeout
+// the data sender SHOULD turn off all of the SACKed bits".
 //
-// DEVIATION RFC 2018 §5: at other timeouts the bits stay, as in Linux; RFC 6675 §5.1 knows of the practice.
+// DEVIATION RFC 2018 §5: at other timeouts the bits stay, as in Linux; RFC 6675 §5.1 knows of the
+// practice.
 func (c *Conn) forgetSACKs(o *Output) {
 	o.Counters.TCPSACKReneging++
 	c.fl.sent.ForgetSacks(nil)
 	c.fl.rexmitHint = c.sndUna
 }
 
-// r2Over reports whether R2 of the policy is over. A user timeout takes its place, and has a timer of its own. RFC 9293 §3.8.3: "An
-// application MUST (MUST-21) be able to set the value for R2 for a particular connection."
+// r2Over reports whether R2 of the policy is over. A user timeout takes its place, and has a timer
+// of its own. RFC 9293 §3.8.3: "An application MUST (MUST-21) be able to set the value for R2 for a
+// particular connection."
 func (c *Conn) r2Over(now, first wheel.Time, rexmits int) bool {
 	return c.opts.UserTimeout == 0 && c.cfg.Policy.GivesUp(now, first, rexmits)
 }
@@ -128,7 +135,8 @@ func (c *Conn) givesUp(now wheel.Time, id segmentID, o *Output) bool {
 	s := c.fl.sent.seg(id)
 	n := int(s.Transmissions) - 1
 	if n+1 == p.R1 {
-		// RFC 9293 §3.8.3: at R1, "pass negative advice" "to the IP layer", and tell the application (SHLD-9), of SYNs too.
+		// RFC 9293 §3.8.3: at R1, "pass negative advice" "to the IP layer", and tell the
+		// application (SHLD-9), of SYNs too.
 		if c.softErr == ErrNone {
 			c.softErr = ErrTimeout
 		}
@@ -166,7 +174,8 @@ func (c *Conn) timeout(now wheel.Time, id segmentID, o *Output) {
 	c.enterLoss(now, id, base, o)
 	c.markTimeout(now, id, base)
 	c.fl.rexmitHint = c.sndUna
-	// One segment leaves whatever the window says: RFC 6298 §5 (5.4): "Retransmit the earliest segment".
+	// One segment leaves whatever the window says: RFC 6298 §5 (5.4): "Retransmit the earliest
+	// segment".
 	if first := c.nextToRexmit(); first != id {
 		if c.perSegment() {
 			c.rearmSegment(id, c.cfg.Policy.Deadline(now, c.est.RTO()), o)
@@ -177,7 +186,8 @@ func (c *Conn) timeout(now wheel.Time, id segmentID, o *Output) {
 	atFront := id == c.fl.sent.Front()
 	c.retransmit(now, id, o)
 	if !c.perSegment() {
-		// RFC 6298 §5 (5.6): "Start the retransmission timer, such that it expires after RTO seconds".
+		// RFC 6298 §5 (5.6): "Start the retransmission timer, such that it expires after RTO
+		// seconds".
 		c.restartRexmit(now, o)
 	}
 	// RFC 5682 §3.1: not if the sender was in loss recovery already.
@@ -200,8 +210,8 @@ func (c *Conn) timeoutSYN(now wheel.Time, id segmentID, o *Output) {
 	}
 }
 
-// enterLoss has congestion control respond to the timeout of the segment id, which was base, and begins the episode, or the next in a
-// chain of them.
+// enterLoss has congestion control respond to the timeout of the segment id, which was base, and
+// begins the episode, or the next in a chain of them.
 func (c *Conn) enterLoss(now wheel.Time, id segmentID, base time.Duration, o *Output) {
 	r := &c.rec
 	s := c.fl.sent.seg(id)
@@ -236,7 +246,8 @@ func (c *Conn) markTimeout(now wheel.Time, id segmentID, base time.Duration) {
 	s := c.fl.sent.seg(id)
 	switch {
 	case c.perSegment():
-		// The others of the flight have timers of their own, and are lost when these expire. Some do at this very instant.
+		// The others of the flight have timers of their own, and are lost when these expire. Some
+		// do at this very instant.
 		if !s.state.needsRexmit() {
 			c.markLost(id)
 		}

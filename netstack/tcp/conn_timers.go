@@ -7,8 +7,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// corkWait is how long a cork, or a window that is too small to be worth a segment, holds data back. RFC 9293 §3.8.6.2.1 wants an
-// override timeout of 0.1 to 1.0 seconds; Linux's cork waits for 200 ms.
+// corkWait is how long a cork, or a window that is too small to be worth a segment, holds data
+// back. RFC 9293 §3.8.6.2.1 wants an override timeout of 0.1 to 1.0 seconds; Linux's cork waits for
+// 200 ms.
 const corkWait = 200 * time.Millisecond
 
 // start starts or moves the connection's timer of a kind.
@@ -33,7 +34,8 @@ func (c *Conn) perSegment() bool { return c.cfg.Policy.Rexmit == tcptimers.Rexmi
 // rto returns the timeout for a segment that is sent now, scattered if the policy says so.
 func (c *Conn) rto(o *Output) time.Duration { return c.cfg.Policy.Randomize(c.est.RTO(), o.Rand) }
 
-// armRexmit starts the retransmission timer for the segment id, which was just sent, for the first time or again.
+// armRexmit starts the retransmission timer for the segment id, which was just sent, for the first
+// time or again.
 func (c *Conn) armRexmit(now wheel.Time, id segmentID, o *Output) {
 	s := c.fl.sent.Get(id)
 	if c.perSegment() {
@@ -46,10 +48,11 @@ func (c *Conn) armRexmit(now wheel.Time, id segmentID, o *Output) {
 		c.armShared(now, id, o)
 		return
 	}
-	// RFC 6298 §5 (5.1): "Every time a packet containing data is sent (including a retransmission), if the timer is not
-	// running, start it running so that it will expire after RTO seconds". And for the earliest segment, which the timer is to
-	// retransmit: "a segment is never retransmitted too early, i.e., less than one RTO after the previous transmission of that
-	// segment." So its fast retransmission moves the timer, as in 4.4BSD and Linux.
+	// RFC 6298 §5 (5.1): "Every time a packet containing data is sent (including a retransmission),
+	// if the timer is not running, start it running so that it will expire after RTO seconds". And
+	// for the earliest segment, which the timer is to retransmit: "a segment is never retransmitted
+	// too early, i.e., less than one RTO after the previous transmission of that segment." So its
+	// fast retransmission moves the timer, as in 4.4BSD and Linux.
 	if again := s.Retransmitted() && s.Flags&sentSYN == 0; !c.runs(tcptimers.Rexmit) || again && id == c.fl.sent.Front() {
 		c.restartRexmit(now, o)
 	}
@@ -77,8 +80,8 @@ func (c *Conn) stopSegment(id segmentID, o *Output) {
 	}
 }
 
-// Expire tells that the timer of a slot has expired, which stopped it. One that c has not started, or has stopped
-// since, changes nothing.
+// Expire tells that the timer of a slot has expired, which stopped it. One that c has not started,
+// or has stopped since, changes nothing.
 func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 	if c.state == StateClosed {
 		return
@@ -136,14 +139,14 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 	o.noteCause(n, k)
 }
 
-// causedBy notes that a timer has made the segments from the n-th on leave.
+// noteCause notes that a timer has made the segments from the n-th on leave.
 func (o *Output) noteCause(n int, k tcptimers.Kind) {
 	for i := n; i < len(o.Segments); i++ {
 		o.Segments[i].Timed, o.Segments[i].Cause = true, k
 	}
 }
 
-// Armed calls f with each slot whose timer c has started. It costs O(segments in flight).
+// eachArmed calls f with each slot whose timer c has started. It costs O(segments in flight).
 func (c *Conn) eachArmed(f func(Slot)) {
 	for k := range tcptimers.Kind(tcptimers.Kinds) {
 		if c.runs(k) {
@@ -181,14 +184,16 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 		c.timedOut(o)
 		return
 	}
-	// RFC 9293 §3.8.4: the probe has SEG.SEQ = SND.NXT-1, and may have a garbage octet or none (MAY-6).
+	// RFC 9293 §3.8.4: the probe has SEG.SEQ = SND.NXT-1, and may have a garbage byte or none
+	// (MAY-6).
 	c.unanswered += min(1, 255-c.unanswered)
 	o.Counters.TCPKeepAlive++
 	c.sendAckFrom(now, c.sndNxt-1, o)
 	c.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepInterval))
 }
 
-// watchUser starts the timer of the user timeout, if it does not run, when there is something new that it is to watch.
+// watchUserTimeout starts the timer of the user timeout, if it does not run, when there is
+// something new that it is to watch.
 func (c *Conn) watchUserTimeout(now wheel.Time, o *Output) {
 	if c.opts.UserTimeout != 0 && !c.runs(tcptimers.UserTimeout) {
 		c.armUserTimeout(now, o)
@@ -204,7 +209,7 @@ func (c *Conn) armUserTimeout(now wheel.Time, o *Output) {
 	c.start(o, tcptimers.UserTimeout, c.cfg.Policy.Deadline(c.waitingSince(now), c.opts.UserTimeout))
 }
 
-// waitsSince returns since when the oldest octet waits for its acknowledgement, or for the window.
+// waitingSince returns since when the oldest byte waits for its acknowledgement, or for the window.
 func (c *Conn) waitingSince(now wheel.Time) wheel.Time {
 	if id := c.fl.sent.Front(); id != 0 {
 		return c.fl.sent.seg(id).FirstSent
@@ -223,7 +228,8 @@ func (c *Conn) expireUserTimeout(now wheel.Time, o *Output) {
 		c.start(o, tcptimers.UserTimeout, at)
 		return
 	}
-	// RFC 9293 §3.10.8: "For any state if the user timeout expires, flush all queues, signal the user "error: connection
-	// aborted due to user timeout" in general and for any outstanding calls, delete the TCB, enter the CLOSED state".
+	// RFC 9293 §3.10.8: "For any state if the user timeout expires, flush all queues, signal the
+	// user "error: connection aborted due to user timeout" in general and for any outstanding
+	// calls, delete the TCB, enter the CLOSED state".
 	c.timedOut(o)
 }

@@ -7,8 +7,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// undo takes back what the episode did to the window, as it was not needed (RFC 4015 §3.4), and reports whether there was something.
-// acked is what may leave in a burst, at most an initial window.
+// undo takes back what the episode did to the window, as it was not needed (RFC 4015 §3.4), and
+// reports whether there was something. acked is what may leave in a burst, at most an initial
+// window.
 func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) bool {
 	r := &c.rec
 	r.undoable = false
@@ -32,8 +33,9 @@ func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) bool {
 		o.Counters.TCPFullUndo++
 	}
 	if r.rtoEpisode {
-		// RFC 4015 §3.6 takes the round trip of what is sent after the timeout. What the ACK at hand measured is as long at
-		// least as the timeout that was too short, and saves the segments in flight from another.
+		// RFC 4015 §3.6 takes the round trip of what is sent after the timeout. What the ACK at
+		// hand measured is as long at least as the timeout that was too short, and saves the
+		// segments in flight from another.
 		if a.sample > 0 {
 			c.est.Spurious(a.sample)
 		} else {
@@ -48,7 +50,7 @@ func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) bool {
 	return true
 }
 
-// judgeDSACK counts a duplicate against the retransmissions of the episode (RFC 3708).
+// undoByDSACK counts a duplicate against the retransmissions of the episode (RFC 3708).
 func (c *Conn) undoByDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	b := h.Options.SACK[0]
@@ -62,7 +64,7 @@ func (c *Conn) undoByDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 }
 
-// judgeFRTO is steps 2 and 3 of RFC 5682.
+// stepFRTO is steps 2 and 3 of RFC 5682.
 func (c *Conn) stepFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	probing := c.fl.frto.Probing()
@@ -74,7 +76,8 @@ func (c *Conn) stepFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 	r.frtoCredit = 0
 	if verdict == congestion.Genuine && probing && c.fl.sent.pendingRexmits() > 0 {
-		// RFC 5682 §2.1 (3a): the window may be of 3·MSS then, two of which are the new segments: one retransmission leaves at once.
+		// RFC 5682 §2.1 (3a): the window may be of 3·MSS then, two of which are the new segments:
+		// one retransmission leaves at once.
 		r.forceFirst = true
 	}
 	if next == congestion.SendNew {
@@ -86,7 +89,7 @@ func (c *Conn) stepFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 }
 
-// ackProbe is RFC 8985 §7.4.2.
+// ackLossProbe is RFC 8985 §7.4.2.
 func (c *Conn) ackLossProbe(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	a.dsackProbe = a.dsack && h.Options.SACK[0].End.AtOrAfter(r.tlp.endSeq) && h.Options.SACK[0].Start.Before(r.tlp.endSeq)

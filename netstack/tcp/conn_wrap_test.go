@@ -7,7 +7,8 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// What a connection remembers of a sequence number, it forgets before the numbers have gone half around.
+// What a connection remembers of a sequence number, it forgets before the numbers have gone half
+// around.
 func TestAReductionIsNotUndoneAGibibyteLater(t *testing.T) {
 	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	p := newPair(t, 10*time.Millisecond, cfg, cfg)
@@ -47,9 +48,9 @@ func TestUrgentDataThatIsThereIsNoNews(t *testing.T) {
 	h.Options.HasTimestamps, h.Options.TSVal = true, from.timestamp(p.now)
 	p.do(1, func(c *Conn, o *Output) { c.Input(p.now, &Inbound{Header: &h, Len: 11}, o) })
 	if p.ends[1].events.Has(EventUrgent) {
-		t.Error("a pointer to octets that were read is told of")
+		t.Error("a pointer to bytes that were read is told of")
 	}
 	if got := to.Received(); got != 11 {
-		t.Errorf("%d octets received, want 11", got)
+		t.Errorf("%d bytes received, want 11", got)
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Cookie is what the answer to a SYN cookie tells of the SYN, of which nothing was kept. Conn.AcceptCookie makes a connection of it.
+// Cookie is what the answer to a SYN cookie tells of the SYN, of which nothing was kept.
+// Conn.AcceptCookie makes a connection of it.
 type Cookie struct {
 	ISS        Seq           // the cookie
 	mss        uint16        // of the peer, rounded down: see Secret.checkSYNCookie
@@ -14,8 +15,9 @@ type Cookie struct {
 	options    cookieOptions // what else the SYN offered
 }
 
-// CookieSYNAck returns the SYN-ACK that answers a SYN by a cookie (RFC 4987 §3.6), for a listener with cfg at local, over path to
-// remote. What the SYN offers beside its MSS is remembered in the timestamp, and refused where there is none.
+// CookieSYNAck returns the SYN-ACK that answers a SYN by a cookie (RFC 4987 §3.6), for a listener
+// with cfg at local, over path to remote. What the SYN offers beside its MSS is remembered in the
+// timestamp, and refused where there is none.
 func (s *Secret) CookieSYNAck(now wheel.Time, local, remote netip.AddrPort, syn *Header, cfg *Config, path Path) Header {
 	opt := &syn.Options
 	mss := defaultMSS(path.IPv6)
@@ -52,8 +54,9 @@ func (s *Secret) CookieSYNAck(now wheel.Time, local, remote netip.AddrPort, syn 
 	return h
 }
 
-// TakeCookie returns what an ACK tells that may answer a SYN cookie, and whether it does. cfg is what the SYN-ACK was made by. As
-// whoever can guess one in 2^28 needs no SYN, an owner is to ask only for CookieMaxLifetime after it has sent a cookie.
+// TakeCookie returns what an ACK tells that may answer a SYN cookie, and whether it does. cfg is
+// what the SYN-ACK was made by. As whoever can guess one in 2^28 needs no SYN, an owner is to ask
+// only for CookieMaxLifetime after it has sent a cookie.
 func (s *Secret) TakeCookie(now wheel.Time, local, remote netip.AddrPort, ack *Header, cfg *Config) (ck Cookie, ok bool) {
 	ck.ISS = ack.Ack - 1
 	if ck.mss, ok = s.checkSYNCookie(now, local, remote, ack.Seq-1, ck.ISS); !ok {

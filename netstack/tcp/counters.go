@@ -2,12 +2,14 @@ package tcp
 
 import "reflect"
 
-// Counters are what an engine counts, over all of its connections. Names and meanings are those of RFC 4022 without the
-// prefix, and of Linux's TcpExt (net/ipv4/proc.c; nstat shows them), in Go and in JSON. All but CurrEstab only grow, and wrap
-// around at 2^64. The zero value has counted nothing; counting is an addition to a field.
+// Counters are what an engine counts, over all of its connections. Names and meanings are those of
+// RFC 4022 without the prefix, and of Linux's TcpExt (net/ipv4/proc.c; nstat shows them), in Go and
+// in JSON. All but CurrEstab only grow, and wrap around at 2^64. The zero value has counted
+// nothing; counting is an addition to a field.
 //
-// What Linux counts and this engine has no occasion for is not here: reordering found without SACK, slow starts that ended by the train
-// of their ACKs, what is dropped or reset for want of memory, and resets in place of FIN-WAIT-2.
+// What Linux counts and this engine has no occasion for is not here: reordering found without SACK,
+// slow starts that ended by the train of their ACKs, what is dropped or reset for want of memory,
+// and resets in place of FIN-WAIT-2.
 type Counters struct {
 	// RFC 4022 §4: the scalars.
 	ActiveOpens  uint64 // connections from CLOSED to SYN-SENT
@@ -16,8 +18,8 @@ type Counters struct {
 	EstabResets  uint64 // connections from ESTABLISHED or CLOSE-WAIT to CLOSED
 	CurrEstab    uint64 // connections that are in ESTABLISHED or CLOSE-WAIT now: the one that falls, too
 	InSegs       uint64 // segments received, those in error included
-	OutSegs      uint64 // segments sent, without those that hold retransmitted octets only
-	RetransSegs  uint64 // segments sent that hold retransmitted octets
+	OutSegs      uint64 // segments sent, without those that hold retransmitted bytes only
+	RetransSegs  uint64 // segments sent that hold retransmitted bytes
 	InErrs       uint64 // segments received in error: bad checksums, malformed headers
 	OutRsts      uint64 // segments sent with RST
 

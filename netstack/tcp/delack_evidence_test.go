@@ -10,8 +10,9 @@ import (
 )
 
 func TestAckPace(t *testing.T) {
-	// ACKs by the instant at which they came, in ms, the segments that they covered, when the last of these had left, and how long it
-	// took since the first had. SRTT is 10 ms, so that what is close is within 5 ms.
+	// ACKs by the instant at which they came, in ms, the segments that they covered, when the last
+	// of these had left, and how long it took since the first had. SRTT is 10 ms, so that what is
+	// close is within 5 ms.
 	type ack struct{ at, segments, sent, rtt int }
 	for _, test := range []struct {
 		name          string
@@ -89,8 +90,9 @@ func TestNoTailIsSentAgainInVain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts the same without the race detector, which takes ten times as long")
 	}
-	// Where nothing is lost, nothing is sent again, towards peers that put off their ACKs by 40 ms in several ways: responses of each
-	// size, with a last segment that is full or not, one after another, at once or after a pause.
+	// Where nothing is lost, nothing is sent again, towards peers that put off their ACKs by 40 ms
+	// in several ways: responses of each size, with a last segment that is full or not, one after
+	// another, at once or after a pause.
 	for _, peer := range tailPeers() {
 		for _, rtt := range tailRTTs {
 			for size := uint32(1); size <= 12; size++ {
@@ -103,7 +105,7 @@ func TestNoTailIsSentAgainInVain(t *testing.T) {
 						}
 						p.run(time.Second)
 						if n := p.ends[0].conn.Info(p.now).TotalRetrans; n > 0 {
-							t.Errorf("%s, %v, %d segments less %d octets, pause %v: %d sent in vain", peer.name, rtt, size, short, pause, n)
+							t.Errorf("%s, %v, %d segments less %d bytes, pause %v: %d sent in vain", peer.name, rtt, size, short, pause, n)
 						}
 					}
 				}
@@ -116,8 +118,9 @@ func TestAtMostOneTailIsSentAgainInVain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts the same without the race detector, which takes ten times as long")
 	}
-	// A peer that acknowledges 16 segments at once, and puts off the ACK of the 17th if it is the last of its flight, cannot be told
-	// from one that goes on. It misleads a connection once, where the ACK comes later than the probe would leave.
+	// A peer that acknowledges 16 segments at once, and puts off the ACK of the 17th if it is the
+	// last of its flight, cannot be told from one that goes on. It misleads a connection once,
+	// where the ACK comes later than the probe would leave.
 	for _, rtt := range tailRTTs {
 		p := tailPair(t, rtt, tailPeer{"", fixed(2, 16, 40*ms), 1}, true)
 		for range 20 {
@@ -156,7 +159,8 @@ func TestAtMostOneTailIsSentAgainInVain(t *testing.T) {
 }
 
 func TestSmallSegmentsAreNotSentAgainInVain(t *testing.T) {
-	// A few small segments that fill no more than a full one are acknowledged like one, by peers that count octets.
+	// A few small segments that fill no more than a full one are acknowledged like one, by peers
+	// that count bytes.
 	for _, peer := range tailPeers() {
 		for _, rtt := range tailRTTs {
 			for n := 1; n <= 6; n++ {
@@ -171,7 +175,7 @@ func TestSmallSegmentsAreNotSentAgainInVain(t *testing.T) {
 						p.run(rtt + 60*ms)
 					}
 					if n2 := p.ends[0].conn.Info(p.now).TotalRetrans; n2 > 0 {
-						t.Errorf("%s, %v, %d segments of %d octets: %d sent in vain", peer.name, rtt, n, octets, n2)
+						t.Errorf("%s, %v, %d segments of %d bytes: %d sent in vain", peer.name, rtt, n, octets, n2)
 					}
 				}
 			}
@@ -180,8 +184,8 @@ func TestSmallSegmentsAreNotSentAgainInVain(t *testing.T) {
 }
 
 func TestEvidenceIsNotWorseTowardsLongDelays(t *testing.T) {
-	// Peers that put ACKs off for longer than the timeout's floor are sent tails again in vain until the timeout has learnt it. The
-	// evidence of ACKs adds no more than one.
+	// Peers that put ACKs off for longer than the timeout's floor are sent tails again in vain
+	// until the timeout has learnt it. The evidence of ACKs adds no more than one.
 	for _, peer := range []tailPeer{
 		{"200 ms", fixed(2, 0, 200*ms), 1},
 		{"16 quick, then 200 ms", fixed(2, 16, 200*ms), 1},
@@ -213,8 +217,9 @@ func TestEvidenceIsNotWorseUnderJitter(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts the same without the race detector, which takes ten times as long")
 	}
-	// Where each packet takes up to two round trips more, in order, some timeouts are spurious anyway. The evidence of ACKs
-	// adds none, but for the one that a peer with 16 ACKs at once may mislead a connection to.
+	// Where each packet takes up to two round trips more, in order, some timeouts are spurious
+	// anyway. The evidence of ACKs adds none, but for the one that a peer with 16 ACKs at once may
+	// mislead a connection to.
 	for _, peer := range tailPeers() {
 		for _, rtt := range tailRTTs {
 			for _, jitter := range []time.Duration{rtt / 8, rtt / 2, 2 * rtt} {
@@ -249,9 +254,10 @@ func TestEvidenceIsNotWorseUnderJitter(t *testing.T) {
 }
 
 func TestTailIsSentAgainInThreeRoundTrips(t *testing.T) {
-	// The last segment of a response is lost. It is sent again within three round trips if the peer puts off no ACK, from the fourth
-	// segment on, or if two are outstanding then: of an even number, to a peer that acknowledges every second one. Else its ACK may
-	// be put off, and it takes as long as without evidence: SRTT + 50 ms, and more if it left in a second flight.
+	// The last segment of a response is lost. It is sent again within three round trips if the peer
+	// puts off no ACK, from the fourth segment on, or if two are outstanding then: of an even
+	// number, to a peer that acknowledges every second one. Else its ACK may be put off, and it
+	// takes as long as without evidence: SRTT + 50 ms, and more if it left in a second flight.
 	const window = 10 // segments of a first flight
 	for _, rtt := range tailRTTs {
 		for size := 1; size <= window; size++ {
@@ -274,7 +280,8 @@ func TestTailIsSentAgainInThreeRoundTrips(t *testing.T) {
 				shown := size >= minLoneAcks+1 // one by one
 				switch {
 				case peer.merge > 1:
-					// The pauses have the peer begin anew with 16 ACKs at once, so that the last is alone whatever came before it.
+					// The pauses have the peer begin anew with 16 ACKs at once, so that the last is
+					// alone whatever came before it.
 					shown = peer.delack.Quick == 0 && size%peer.merge == 2
 				case peer.delack.Every == 2 && peer.delack.Quick == 0:
 					shown = size%2 == 0

@@ -25,10 +25,11 @@ func TestDelAckRules(t *testing.T) {
 		{"nor one and a bit", []SegmentIn{full, push(1)}, AckNow},
 		{"a small one behind the largest so far", []SegmentIn{push(100), push(50)}, AckNow},
 		{"a pure ACK", []SegmentIn{{}}, AckNone},
-		// RFC 5681 §4.2: "Out-of-order data segments SHOULD be acknowledged immediately, in order to accelerate loss recovery."
+		// RFC 5681 §4.2: "Out-of-order data segments SHOULD be acknowledged immediately, in order
+		// to accelerate loss recovery."
 		{"out of order", []SegmentIn{{Len: 10, Gap: true}}, AckNow},
-		// RFC 5681 §4.2: "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or part
-		// of a gap in the sequence space."
+		// RFC 5681 §4.2: "the receiver SHOULD send an immediate ACK when it receives a data segment
+		// that fills in all or part of a gap in the sequence space."
 		{"the gap is filled", []SegmentIn{{Len: 10, FilledGap: true}}, AckNow},
 		{"a duplicate", []SegmentIn{{Len: 10, Duplicate: true}}, AckNow},
 		{"a keep-alive probe", []SegmentIn{{Duplicate: true}}, AckNow},
@@ -56,7 +57,8 @@ func TestDelAckRules(t *testing.T) {
 }
 
 func TestDelAckFirstUnacknowledged(t *testing.T) {
-	// RFC 5681 §4.2: an ACK "MUST be generated within 500 ms of the arrival of the first unacknowledged packet."
+	// RFC 5681 §4.2: an ACK "MUST be generated within 500 ms of the arrival of the first
+	// unacknowledged packet."
 	c := tcptimers.DelAckConfig{Every: 2, Delay: 500 * ms, Min: 500 * ms, Max: 500 * ms}
 	var d DelAck
 	d.OnSegment(0, &c, SegmentIn{Len: 1000})

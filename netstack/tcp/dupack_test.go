@@ -23,8 +23,8 @@ func TestIsDuplicateAck(t *testing.T) {
 	}
 }
 
-// RFC 5681 §3.2: the third duplicate; RFC 6582 §3.2 step 2: not one that the last recovery's retransmissions brought
-// about, and step 3: an ACK below what the recovery began with is partial.
+// RFC 5681 §3.2: the third duplicate; RFC 6582 §3.2 step 2: not one that the last recovery's
+// retransmissions brought about, and step 3: an ACK below what the recovery began with is partial.
 func TestDupAcks(t *testing.T) {
 	var d dupAckCounter
 	third := func(ack Seq, want bool) {

@@ -17,7 +17,8 @@ func TestECNSetup(t *testing.T) {
 }
 
 func TestECNGivenUp(t *testing.T) {
-	// RFC 3168 §6.1.1: whoever has sent a SYN without ECN does not set ECT, and echoes marks all the same.
+	// RFC 3168 §6.1.1: whoever has sent a SYN without ECN does not set ECT, and echoes marks all
+	// the same.
 	var e ecnState
 	e.Enable()
 	e.Mute()
@@ -61,7 +62,8 @@ func TestECNSender(t *testing.T) {
 		if !e.OnECE(una, nxt) || e.OnECE(una+1000, nxt+1000) || e.OnECE(nxt, nxt+5000) {
 			t.Error("RFC 3168 §6.1.2: want one reduction per window of data")
 		}
-		// RFC 3168 §6.1.4, §6.1.5 and §6.1.6: no ECT on pure ACKs, retransmissions and probes, which bear no CWR here either.
+		// RFC 3168 §6.1.4, §6.1.5 and §6.1.6: no ECT on pure ACKs, retransmissions and probes,
+		// which bear no CWR here either.
 		if ect, cwr := e.OnSend(false); ect || cwr {
 			t.Errorf("pure ACK: ECT %v, CWR %v", ect, cwr)
 		}

@@ -41,11 +41,13 @@ const (
 	CookiesAlways
 )
 
-// Engine is the TCP of one host: its connections and listeners, the wheel with all their timers, and the counters. It knows no
-// clock and sends nothing itself: Packets and Notices are what the owner finds after each call and carries out.
+// Engine is the TCP of one host: its connections and listeners, the wheel with all their timers,
+// and the counters. It knows no clock and sends nothing itself: Packets and Notices are what the
+// owner finds after each call and carries out.
 //
-// After each call of a method that takes now, the owner takes Packets and Notices and calls Reset. A now that is earlier than
-// one seen before counts as no time passing. Not safe for concurrent use.
+// After each call of a method that takes now, the owner takes Packets and Notices and calls Reset.
+// A now that is earlier than one seen before counts as no time passing. Not safe for concurrent
+// use.
 type Engine struct {
 	cfg        EngineConfig
 	checked    *Config // the last configuration of others that was found good
@@ -77,12 +79,12 @@ type Engine struct {
 type Packet struct {
 	Src, Dst netip.AddrPort
 	Header   Header  // its ports count for nothing in what arrives, and are filled in in what is sent
-	Len      uint32  // octets of payload
+	Len      uint32  // bytes of payload
 	Offset   uint64  // of what is sent: where the payload begins in what was written to Socket
 	Socket   *Socket // that sent it; nil for answers of the engine itself
 	CE       bool    // of what arrives
 	ECT      bool    // of what is sent
-	Rexmit   uint8   // of what is sent: how many times its octets were sent before
+	Rexmit   uint8   // of what is sent: how many times its bytes were sent before
 }
 
 // Notice tells what has happened to a connection.
@@ -91,7 +93,8 @@ type Notice struct {
 	Events Events
 }
 
-// NewEngine makes an engine whose time begins at now. An error names the field that is out of its bounds.
+// NewEngine makes an engine whose time begins at now. An error names the field that is out of its
+// bounds.
 func NewEngine(now wheel.Time, cfg EngineConfig) (*Engine, error) {
 	if cfg.Scheme == "" {
 		cfg.Scheme = wheel.Default
@@ -158,19 +161,20 @@ func (c *EngineConfig) check() error {
 // Packets returns what is to be sent, in order. They are good until Reset.
 func (e *Engine) Packets() []Packet { return e.packets }
 
-// Notices returns what has happened to connections, in order, one for each call that had something to tell. They are good until
-// Reset.
+// Notices returns what has happened to connections, in order, one for each call that had something
+// to tell. They are good until Reset.
 func (e *Engine) Notices() []Notice { return e.notices }
 
 // Reset forgets packets and notices, which the owner has taken.
 func (e *Engine) Reset() {
-	// What they refer to is let go, so that the memory that is used again holds no closed connection.
+	// What they refer to is let go, so that the memory that is used again holds no closed
+	// connection.
 	clear(e.packets)
 	clear(e.notices)
 	e.packets, e.notices = e.packets[:0], e.notices[:0]
 }
 
-// at takes the time that a call was given.
+// setNow takes the time that a call was given.
 func (e *Engine) setNow(now wheel.Time) wheel.Time {
 	e.now = max(e.now, now)
 	return e.now
@@ -186,7 +190,8 @@ func (e *Engine) apply(s *Socket) {
 		e.applyTimers(s)
 	}
 	if s.timers != nil && s.timers.runs == 0 {
-		// A connection with no timer but that of keepalive gives its records back: others will need them before it does.
+		// A connection with no timer but that of keepalive gives its records back: others will need
+		// them before it does.
 		e.freeTimers(s)
 	}
 	if len(o.Segments) > 0 {
@@ -212,7 +217,7 @@ func (e *Engine) apply(s *Socket) {
 	}
 }
 
-// queue puts the segments in the output among the packets.
+// queuePackets puts the segments in the output among the packets.
 func (e *Engine) queuePackets(s *Socket) {
 	var local, remote netip.AddrPort
 	if e.lastHit.socket == s {
@@ -231,8 +236,9 @@ func (e *Engine) queuePackets(s *Socket) {
 	}
 }
 
-// Wrote tells that the application has written n octets. As Consumed, Shutdown, Close, Abort and SetOptions below, it is that of Conn,
-// which says more, and does nothing on a connection that is closed.
+// Wrote tells that the application has written n bytes. As Consumed, Shutdown, Close, Abort and
+// SetOptions below, it is that of Conn, which says more, and does nothing on a connection that is
+// closed.
 func (e *Engine) Wrote(now wheel.Time, s *Socket, n uint32, flags WriteFlags) {
 	if now = e.setNow(now); s.open() {
 		s.conn.Wrote(now, n, flags, &e.out)
@@ -240,7 +246,7 @@ func (e *Engine) Wrote(now wheel.Time, s *Socket, n uint32, flags WriteFlags) {
 	}
 }
 
-// Consumed tells that the application has read n octets.
+// Consumed tells that the application has read n bytes.
 func (e *Engine) Consumed(now wheel.Time, s *Socket, n uint32) {
 	if now = e.setNow(now); s.open() {
 		s.conn.Consumed(now, n, &e.out)

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// BenchmarkIdleConnections tells what an idle established connection costs in memory, wheel records and the tables by which
-// it is found included. Each has sent and received a little, and its keepalive timer runs. Run it with -benchtime=1x.
+// BenchmarkIdleConnections tells what an idle established connection costs in memory, wheel records
+// and the tables by which it is found included. Each has sent and received a little, and its
+// keepalive timer runs. Run it with -benchtime=1x.
 func BenchmarkIdleConnections(b *testing.B) {
 	for _, n := range []int{1_000, 1_000_000} {
 		b.Run("n="+itoa(n), func(b *testing.B) {
@@ -50,8 +51,8 @@ func heapInUse() int64 {
 	return int64(m.HeapInuse)
 }
 
-// idleConnection makes a connection from the i-th address by segments that are made up: SYN, ACK, a request of 100 octets, the
-// ACK of a response of 100.
+// idleConnection makes a connection from the i-th address by segments that are made up: SYN, ACK, a
+// request of 100 bytes, the ACK of a response of 100.
 func idleConnection(b *testing.B, e *Engine, l *Listener, i uint32) {
 	var a [4]byte
 	binary.BigEndian.PutUint32(a[:], 0x0a000000+i)
@@ -78,11 +79,12 @@ func idleConnection(b *testing.B, e *Engine, l *Listener, i uint32) {
 	ack(ACK, Seq(i)+101, synAck.Seq+101, 0)
 	e.Reset()
 	if s.conn.State() != StateEstablished || s.conn.Acked() != 100 {
-		b.Fatalf("connection %d: %v, %d octets acknowledged", i, s.conn.State(), s.conn.Acked())
+		b.Fatalf("connection %d: %v, %d bytes acknowledged", i, s.conn.State(), s.conn.Acked())
 	}
 }
 
-// engineRound has one engine send n octets to another, with time passing as it must, until all is acknowledged.
+// engineRound has one engine send n bytes to another, with time passing as it must, until all is
+// acknowledged.
 func engineRound(from, to *Engine, a, b *Socket, n uint32) {
 	now := max(from.now, to.now)
 	from.Wrote(now, a, n, 0)
@@ -130,17 +132,18 @@ func TestASteadyTransferDoesNotAllocate(t *testing.T) {
 			engineRound(client, server, a, b, n)
 		}
 		if got := testing.AllocsPerRun(100, func() { engineRound(client, server, a, b, n) }); got > 0 {
-			t.Errorf("%d octets: %v allocations, want none", n, got)
+			t.Errorf("%d bytes: %v allocations, want none", n, got)
 		}
 		if got, want := b.conn.Received(), a.conn.Acked(); got != want || got < 300*uint64(n) {
-			t.Errorf("%d octets received, %d acknowledged, want the same, at least %d", got, want, 300*uint64(n))
+			t.Errorf("%d bytes received, %d acknowledged, want the same, at least %d", got, want, 300*uint64(n))
 		}
 		engineCheck(t, client)
 		engineCheck(t, server)
 	}
 }
 
-// BenchmarkEngineTransfer tells what a segment of data costs both ends together, its ACK and timers included.
+// BenchmarkEngineTransfer tells what a segment of data costs both ends together, its ACK and timers
+// included.
 func BenchmarkEngineTransfer(b *testing.B) {
 	for _, n := range []uint32{100, 1_000_000} {
 		b.Run("octets="+itoa(int(n)), func(b *testing.B) {

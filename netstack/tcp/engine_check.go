@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// Check returns an error if an invariant does not hold: those of each connection, that exactly those timers run that the
-// connections have started, and that no timer is left of one that is closed. It is for tests.
+// Check returns an error if an invariant does not hold: those of each connection, that exactly
+// those timers run that the connections have started, and that no timer is left of one that is
+// closed. It is for tests.
 func (e *Engine) Check() error {
 	running, timeWait := 0, 0
 	for i, s := range e.sockets {
@@ -68,7 +69,8 @@ func (e *Engine) checkListeners() error {
 	return nil
 }
 
-// checkTimers compares the timers of s that run with those that its connection has started, and returns their number.
+// checkTimers compares the timers of s that run with those that its connection has started, and
+// returns their number.
 func (e *Engine) checkTimers(s *Socket) (n int, err error) {
 	want := map[Slot]bool{}
 	s.conn.eachArmed(func(slot Slot) { want[slot] = true })

@@ -7,8 +7,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Input takes a segment that arrives for this host, with a checksum that was right. s is the connection that took it,
-// nil if there is none.
+// Input takes a segment that arrives for this host, with a checksum that was right. s is the
+// connection that took it, nil if there is none.
 func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Disposition) {
 	now = e.setNow(now)
 	e.out.Counters.InSegs++
@@ -17,7 +17,8 @@ func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Disposition) {
 		s = e.lastHit.socket // segments come in trains
 	} else {
 		if badAddr(p.Src.Addr()) != "" || badAddr(p.Dst.Addr()) != "" {
-			// RFC 9293 §3.9.2.3 (MUST-57, MUST-63): segments to or from such addresses are discarded silently.
+			// RFC 9293 §3.9.2.3 (MUST-57, MUST-63): segments to or from such addresses are
+			// discarded silently.
 			return nil, Disposition{}
 		}
 		if s = e.find(endsOf(p.Dst, p.Src)); s != nil && p.Dst == s.Local() && p.Src == s.Remote() { // neither mapped nor with a zone
@@ -55,7 +56,8 @@ type lastFound struct {
 	socket        *Socket
 }
 
-// ICMP takes an error message about a segment from local to remote. One about a connection that is not there is ignored.
+// ICMP takes an error message about a segment from local to remote. One about a connection that is
+// not there is ignored.
 func (e *Engine) ICMP(now wheel.Time, local, remote netip.AddrPort, m ICMPError) {
 	now = e.setNow(now)
 	if s := e.find(endsOf(local, remote)); s != nil {
@@ -99,7 +101,8 @@ func (e *Engine) send(local, remote netip.AddrPort, h Header) {
 	}
 }
 
-// enterTimeWait counts a connection that has come to TIME-WAIT, or ends it at once if there are too many.
+// enterTimeWait counts a connection that has come to TIME-WAIT, or ends it at once if there are too
+// many.
 func (e *Engine) enterTimeWait(s *Socket) {
 	s.conn.inTimeWait = true
 	e.timeWait++
@@ -115,12 +118,12 @@ func (e *Engine) endTimeWait(s *Socket) {
 	e.apply(s)
 }
 
-// recycle makes room for a new incarnation of a connection in TIME-WAIT, and returns its initial sequence number: iss, or
-// one that is beyond all that the old one has sent.
+// replaceTimeWait makes room for a new incarnation of a connection in TIME-WAIT, and returns its
+// initial sequence number: iss, or one that is beyond all that the old one has sent.
 //
-// RFC 9293 §3.6.1: a TCP may accept a new SYN to reopen the connection directly from TIME-WAIT, if it "assigns its initial
-// sequence number for the new connection to be larger than the largest sequence number it used on the previous connection
-// incarnation".
+// RFC 9293 §3.6.1: a TCP may accept a new SYN to reopen the connection directly from TIME-WAIT, if
+// it "assigns its initial sequence number for the new connection to be larger than the largest
+// sequence number it used on the previous connection incarnation".
 func (e *Engine) replaceTimeWait(s *Socket, iss Seq) Seq {
 	const gap = 65535 + 2 // Linux's, tcp_timewait_state_process
 	if nxt := s.conn.sndNxt; !iss.After(nxt) {
@@ -131,7 +134,8 @@ func (e *Engine) replaceTimeWait(s *Socket, iss Seq) Seq {
 	return iss
 }
 
-// reincarnate takes a SYN to a connection in TIME-WAIT. If it begins a new incarnation, s is that one.
+// reopenTimeWait takes a SYN to a connection in TIME-WAIT. If it begins a new incarnation, s is
+// that one.
 func (e *Engine) reopenTimeWait(now wheel.Time, old *Socket, in *Inbound) (s *Socket, ok bool) {
 	local, remote := old.Local(), old.Remote()
 	l := e.listener(local)
@@ -142,10 +146,12 @@ func (e *Engine) reopenTimeWait(now wheel.Time, old *Socket, in *Inbound) (s *So
 	return l.open(now, local, remote, in, iss), true
 }
 
-// timeWaitSYN reports whether a SYN to a connection in TIME-WAIT can only be of a new incarnation, as Linux decides it.
+// timeWaitSYN reports whether a SYN to a connection in TIME-WAIT can only be of a new incarnation,
+// as Linux decides it.
 //
-// RFC 6191 §2: with timestamps on both, a SYN with a later timestamp than the last one that was received; with the same
-// timestamp, or none on one of them, one with a sequence number beyond the last one that was received.
+// RFC 6191 §2: with timestamps on both, a SYN with a later timestamp than the last one that was
+// received; with the same timestamp, or none on one of them, one with a sequence number beyond the
+// last one that was received.
 func timeWaitSYN(c *Conn, h *Header) bool {
 	recent, ok := c.paws.Recent()
 	if c.tsOn && ok && h.Options.HasTimestamps {
@@ -156,8 +162,9 @@ func timeWaitSYN(c *Conn, h *Header) bool {
 	return h.Seq.After(c.rq.Nxt())
 }
 
-// timeWaitDial reports whether the ends of a connection in TIME-WAIT may be dialled again: timestamps were in use, and a
-// second has passed since the peer's last one, so that its TIME-WAIT takes ours for later (Linux's tcp_tw_reuse).
+// timeWaitDial reports whether the ends of a connection in TIME-WAIT may be dialled again:
+// timestamps were in use, and a second has passed since the peer's last one, so that its TIME-WAIT
+// takes ours for later (Linux's tcp_tw_reuse).
 func timeWaitDial(now wheel.Time, c *Conn) bool {
 	return c.state == StateTimeWait && c.tsOn && now.Sub(c.paws.updated) >= timeWaitReuse &&
 		now.Sub(c.paws.updated) > c.cfg.TimestampTick

@@ -9,7 +9,8 @@ import (
 
 // The ephemeral ports, Linux's ip_local_port_range.
 //
-// DEVIATION RFC 6056 §3.2: it would rather have all ports from 1024 on. Servers expect those below 32768 to be theirs.
+// DEVIATION RFC 6056 §3.2: it would rather have all ports from 1024 on. Servers expect those below
+// 32768 to be theirs.
 const (
 	ephemeralMin   = 32768
 	ephemeralPorts = 60999 - ephemeralMin + 1
@@ -18,8 +19,9 @@ const (
 // forPorts goes on where the purposes of isn.go end.
 const forPorts purpose = 128
 
-// Dial opens a connection actively. cfg nil is the engine's. The ends must not have one already, unless it is in TIME-WAIT
-// and timestamps keep the two apart. With the local port 0, Dial picks one (RFC 6056 §3.3.3).
+// Dial opens a connection actively. cfg nil is the engine's. The ends must not have one already,
+// unless it is in TIME-WAIT and timestamps keep the two apart. With the local port 0, Dial picks
+// one (RFC 6056 §3.3.3).
 func (e *Engine) Dial(now wheel.Time, local, remote netip.AddrPort, cfg *Config) (*Socket, error) {
 	now = e.setNow(now)
 	local, remote = unmapped(local), unmapped(remote)
@@ -100,9 +102,9 @@ func (e *Engine) checkConfig(cfg *Config) (*Config, error) {
 	return cfg, nil
 }
 
-// pickPort returns local with an ephemeral port to reach remote from: RFC 6056 §3.3.3, Algorithm 3. For each pair of
-// addresses and remote port the numbers follow each other from a start of their own that nobody can guess without the
-// secret, so that a port comes again as late as possible.
+// pickPort returns local with an ephemeral port to reach remote from: RFC 6056 §3.3.3, Algorithm 3.
+// For each pair of addresses and remote port the numbers follow each other from a start of their
+// own that nobody can guess without the secret, so that a port comes again as late as possible.
 func (e *Engine) pickPort(local netip.Addr, remote netip.AddrPort) (netip.AddrPort, error) {
 	offset := uint32(e.secret.hash(forPorts, netip.AddrPortFrom(local, 0), remote, 0))
 	for range ephemeralPorts {

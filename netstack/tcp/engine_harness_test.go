@@ -88,8 +88,8 @@ func engineCheck(t testing.TB, e *Engine) {
 	}
 }
 
-// engineHandshake opens a connection to a server by segments that the test makes, and returns both what the server has and
-// the number that the client sends next. The port is the client's.
+// engineHandshake opens a connection to a server by segments that the test makes, and returns both
+// what the server has and the number that the client sends next. The port is the client's.
 func engineHandshake(t testing.TB, e *Engine, now wheel.Time, port uint16, iss Seq) (s *Socket, sndNxt, rcvNxt Seq) {
 	t.Helper()
 	e.Reset()
@@ -110,7 +110,8 @@ func engineHandshake(t testing.TB, e *Engine, now wheel.Time, port uint16, iss S
 	return s, iss + 1, synAck.Seq + 1
 }
 
-// enginePair is two engines with a wire between, on one clock. Applications read what arrives at once.
+// enginePair is two engines with a wire between, on one clock. Applications read what arrives at
+// once.
 type enginePair struct {
 	t       *testing.T
 	now     wheel.Time

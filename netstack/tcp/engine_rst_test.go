@@ -11,7 +11,8 @@ func TestSegmentsForNoConnectionAreReset(t *testing.T) {
 		in   *Packet
 		want string
 	}{
-		// RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used, <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>"
+		// RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used,
+		// <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>"
 		{"SYN", engineSegment(SYN, 1000, 0, 0), "R. 0:0 ack 1001"},
 		{"SYN with data", engineSegment(SYN, 1000, 0, 100), "R. 0:0 ack 1101"},
 		{"FIN without ACK", engineSegment(FIN, 1000, 0, 5), "R. 0:0 ack 1006"},
@@ -55,7 +56,8 @@ func TestSegmentsToAListener(t *testing.T) {
 		// RFC 9293 §3.10.7.2: "An incoming RST should be ignored."
 		{"RST", engineSegment(RST, 1000, 0, 0), ""},
 		{"RST with SYN", engineSegment(RST|SYN, 1000, 0, 0), ""},
-		// RFC 9293 §3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in the LISTEN state."
+		// RFC 9293 §3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in the
+		// LISTEN state."
 		{"ACK", engineSegment(ACK, 1000, 5000, 0), "R 5000:5000"},
 		{"SYN-ACK", engineSegment(SYN|ACK, 1000, 5000, 0), "R 5000:5000"},
 		{"RST with ACK", engineSegment(RST|ACK, 1000, 5000, 0), ""},
@@ -74,8 +76,9 @@ func TestSegmentsToAListener(t *testing.T) {
 }
 
 func TestSegmentsOfBadAddressesAreDiscarded(t *testing.T) {
-	// RFC 9293 §3.9.2.3 (MUST-57): "A TCP implementation MUST silently discard an incoming SYN segment that is addressed to
-	// a broadcast or multicast address", (MUST-63) and one from such a source.
+	// RFC 9293 §3.9.2.3 (MUST-57): "A TCP implementation MUST silently discard an incoming SYN
+	// segment that is addressed to a broadcast or multicast address", (MUST-63) and one from such a
+	// source.
 	for _, addr := range []string{"224.0.0.1", "255.255.255.255", "0.0.0.0", "ff02::1", "::"} {
 		e := newTestEngine(t, nil)
 		bad := netip.AddrPortFrom(netip.MustParseAddr(addr), 80)

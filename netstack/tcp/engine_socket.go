@@ -9,7 +9,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Socket is a connection of an engine. What each segment needs comes first, in the order in which it is needed.
+// Socket is a connection of an engine. What each segment needs comes first, in the order in which
+// it is needed.
 type Socket struct {
 	ends      ends
 	index     uint32 // in Engine.sockets, noSocket after the end
@@ -38,14 +39,15 @@ func (s *Socket) Local() netip.AddrPort { return s.ends.end(0, 32) }
 // Remote returns the peer's end, without a zone.
 func (s *Socket) Remote() netip.AddrPort { return s.ends.end(16, 34) }
 
-// ID returns the number of the connection among all that the engine has made, from 1 on. Traces name it by that.
+// ID returns the number of the connection among all that the engine has made, from 1 on. Traces
+// name it by that.
 func (s *Socket) ID() uint64 { return s.id }
 
 // open reports whether the engine still has the connection.
 func (s *Socket) open() bool { return s.index != noSocket }
 
-// ends name a connection: its addresses and ports, ours first. IPv4 and IPv4 mapped into IPv6 are one, and zones count
-// for nothing.
+// ends name a connection: its addresses and ports, ours first. IPv4 and IPv4 mapped into IPv6 are
+// one, and zones count for nothing.
 type ends [36]byte
 
 func endsOf(local, remote netip.AddrPort) (k ends) {
@@ -98,7 +100,8 @@ func (e *Engine) path(remote netip.AddrPort) Path {
 	return Path{MTU: e.cfg.MTU, IPv6: remote.Addr().Is6()}
 }
 
-// remove lets go of a connection that has come to its end. The socket remains the application's, to be asked.
+// remove lets go of a connection that has come to its end. The socket remains the application's, to
+// be asked.
 func (e *Engine) remove(s *Socket) {
 	e.freeAllTimers(s)
 	if e.lastHit.socket == s {
@@ -119,7 +122,8 @@ func (e *Engine) remove(s *Socket) {
 	s.index = noSocket
 }
 
-// Sockets calls f with each connection, in the order in which they were made. f may call the engine. It costs O(n log n).
+// Sockets calls f with each connection, in the order in which they were made. f may call the
+// engine. It costs O(n log n).
 func (e *Engine) Sockets(f func(*Socket)) {
 	for _, s := range e.all() {
 		f(s)
@@ -143,8 +147,9 @@ func (e *Engine) all() []*Socket {
 	return all
 }
 
-// Len returns how many connections there are, those in TIME-WAIT included.
+// socketCount returns how many connections there are, those in TIME-WAIT included.
 func (e *Engine) socketCount() int { return len(e.sockets) - len(e.free) }
 
-// NextTimeout returns when Advance is to be called next at the latest, and whether any timer runs. It may be early.
+// NextTimeout returns when Advance is to be called next at the latest, and whether any timer runs.
+// It may be early.
 func (e *Engine) NextTimeout() (at wheel.Time, ok bool) { return e.wheel.NextWakeup() }

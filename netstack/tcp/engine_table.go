@@ -2,9 +2,10 @@ package tcp
 
 import "hash/maphash"
 
-// endsTable finds connections by their ends: a hash table with open addressing and linear probing, whose entries are 8 octets, half
-// of them of the hash. The ends themselves are in the sockets, where a map would have them once more. The hash is
-// keyed, so that nobody can choose ends that collide.
+// endsTable finds connections by their ends: a hash table with open addressing and linear probing,
+// whose entries are 8 bytes, half of them of the hash. The ends themselves are in the sockets,
+// where a map would have them once more. The hash is keyed, so that nobody can choose ends that
+// collide.
 type endsTable struct {
 	seed    maphash.Seed
 	entries []tableEntry // a power of two
@@ -20,7 +21,8 @@ func newTableEntry(hash uint64, index uint32) tableEntry {
 
 func (e tableEntry) index() uint32 { return uint32(e) - 1 }
 
-// home is where the search for the entry begins in a table of mask+1. Tables of more than 2^32 entries there are none.
+// home is where the search for the entry begins in a table of mask+1. Tables of more than 2^32
+// entries there are none.
 func (e tableEntry) home(mask uint64) uint64 { return uint64(e>>32) & mask }
 
 func newEndsTable() endsTable {
@@ -64,7 +66,8 @@ func (t *endsTable) put(e tableEntry) {
 	t.entries[at] = e
 }
 
-// remove removes the entry at a place that find has returned. Those behind it move up that would not be found else.
+// remove removes the entry at a place that find has returned. Those behind it move up that would
+// not be found else.
 func (t *endsTable) remove(at uint64) {
 	t.n--
 	mask := uint64(len(t.entries) - 1)

@@ -13,9 +13,10 @@ const timerRuns = 1 << 31
 func (r timerRef) timer() wheel.Timer { return wheel.Timer(r &^ timerRuns) }
 func (r timerRef) running() bool      { return r&timerRuns != 0 }
 
-// socketTimers are the timer records of a connection that are of one kind each, which are made when they are first started. Those
-// of the keepalive and the delayed-ACK timer are apart: an idle connection may have the one, and one that only receives
-// the other. Those of segments are named by the slots of the flight.
+// socketTimers are the timer records of a connection that are of one kind each, which are made when
+// they are first started. Those of the keepalive and the delayed-ACK timer are apart: an idle
+// connection may have the one, and one that only receives the other. Those of segments are named by
+// the slots of the flight.
 type socketTimers struct {
 	kinds   [tcptimers.Kinds]timerRef
 	records uint32

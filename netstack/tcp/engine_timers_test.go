@@ -28,7 +28,7 @@ func TestTimersAreGivenBackAtTheEnd(t *testing.T) {
 	}
 	p.run(p.now.Add(time.Second))
 	if got := server.Conn().Received(); got != 10_000 {
-		t.Fatalf("received %d octets, want 10000", got)
+		t.Fatalf("received %d bytes, want 10000", got)
 	}
 	t.Log("# idle: the records are given back")
 	if client.timers != nil {
@@ -91,7 +91,8 @@ func TestAClockThatStepsBackCountsAsNoTimePassing(t *testing.T) {
 	}
 }
 
-// engineTransfer moves data both ways over a wire that loses every seventh packet, and returns the log.
+// engineTransfer moves data both ways over a wire that loses every seventh packet, and returns the
+// log.
 func engineTransfer(t *testing.T, change func(*EngineConfig)) []string {
 	p := newEnginePair(t, change, change)
 	p.lose = func(n int, _ *Packet) bool { return n%7 == 6 }
@@ -112,7 +113,7 @@ func engineTransfer(t *testing.T, change func(*EngineConfig)) []string {
 	p.server().Close(p.now, server, NoLinger)
 	p.run(p.now.Add(10 * time.Minute))
 	if a, b := client.Conn().Received(), server.Conn().Received(); a != 30_000 || b != 300_000 {
-		t.Errorf("received %d and %d octets, want 30000 and 300000", a, b)
+		t.Errorf("received %d and %d bytes, want 30000 and 300000", a, b)
 	}
 	if a, b := client.Conn().State(), server.Conn().State(); a != StateClosed || b != StateClosed {
 		t.Errorf("at the end in %v and %v, want CLOSED", a, b)
@@ -123,7 +124,7 @@ func engineTransfer(t *testing.T, change func(*EngineConfig)) []string {
 func TestTheSameSeedGivesTheSamePackets(t *testing.T) {
 	first, second := engineTransfer(t, nil), engineTransfer(t, nil)
 	if len(first) < 200 {
-		t.Errorf("%d packets, want more for 330,000 octets", len(first))
+		t.Errorf("%d packets, want more for 330,000 bytes", len(first))
 	}
 	if !slices.Equal(first, second) {
 		for i := range min(len(first), len(second)) {
@@ -165,9 +166,10 @@ func TestARetransmissionNamesTheTimerThatCausedIt(t *testing.T) {
 }
 
 func TestTheApplicationHearsOfR1(t *testing.T) {
-	// RFC 9293 §3.8.3: "TCP implementations SHOULD inform the application of the delivery problem" "when R1 is reached and before R2
-	// (SHLD-9)", and "SYN retransmissions MUST be handled in the general way just described for data retransmissions, including
-	// notification of the application layer."
+	// RFC 9293 §3.8.3: "TCP implementations SHOULD inform the application of the delivery problem"
+	// "when R1 is reached and before R2 (SHLD-9)", and "SYN retransmissions MUST be handled in the
+	// general way just described for data retransmissions, including notification of the
+	// application layer."
 	e := newTestEngine(t, nil)
 	s, err := e.Dial(0, mustEnd("192.0.2.1:5000"), mustEnd("192.0.2.2:80"), nil)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// timeWaitTest has a server that closed first, whose connection is in TIME-WAIT at one second. The client's numbers end at
-// clientNxt, its last timestamp is 1002.
+// timeWaitTest has a server that closed first, whose connection is in TIME-WAIT at one second. The
+// client's numbers end at clientNxt, its last timestamp is 1002.
 type timeWaitTest struct {
 	e         *Engine
 	l         *Listener
@@ -168,8 +168,8 @@ func TestDialToTimeWait(t *testing.T) {
 }
 
 func TestTheNextIncarnationBeginsBeyondTheLast(t *testing.T) {
-	// RFC 9293 §3.6.1: a sequence number "larger than the largest sequence number it used on the previous connection
-	// incarnation", though the clock of ISNs has not come so far.
+	// RFC 9293 §3.6.1: a sequence number "larger than the largest sequence number it used on the
+	// previous connection incarnation", though the clock of ISNs has not come so far.
 	e := newTestEngine(t, nil)
 	s := e.add(engineServer, engineClient, &e.cfg.Conn, 0)
 	s.conn.sndNxt = 5_000_000

@@ -7,8 +7,8 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestTransferAroundTheCircle sends more octets than there are sequence numbers, with a loss here and there, so that whatever
-// a connection remembers of a number is compared with all others.
+// TestTransferAroundTheCircle sends more bytes than there are sequence numbers, with a loss here
+// and there, so that whatever a connection remembers of a number is compared with all others.
 func TestTransferAroundTheCircle(t *testing.T) {
 	const total, part = 5 << 30, 1 << 24 // a round and a bit
 	for _, profile := range tcptimers.ProfileNames() {
@@ -46,10 +46,10 @@ func TestTransferAroundTheCircle(t *testing.T) {
 					p.run(p.now.Add(100 * time.Millisecond))
 				}
 				if err := client.Conn().Check(); err != nil {
-					t.Fatalf("%s, SACK %v, after %d octets: %v", profile, sack, sent, err)
+					t.Fatalf("%s, SACK %v, after %d bytes: %v", profile, sack, sent, err)
 				}
 				if got, want := server.Conn().Received(), uint64(sent+part); got != want || client.Conn().Acked() != want {
-					t.Fatalf("%s, SACK %v: %d octets received, %d acknowledged, want %d; %v, SND.UNA %d after ISS", profile, sack,
+					t.Fatalf("%s, SACK %v: %d bytes received, %d acknowledged, want %d; %v, SND.UNA %d after ISS", profile, sack,
 						got, client.Conn().Acked(), want, client.Conn().State(), client.conn.sndUna-client.conn.iss)
 				}
 			}

@@ -9,8 +9,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Two connections hand each other their segments, 10 ms apart: the handshake, ten octets, and the close from both sides. An owner in
-// earnest also carries out Output.Timers, and calls Expire when one is due. Here nothing is lost, and no timer expires.
+// Two connections hand each other their segments, 10 ms apart: the handshake, ten bytes, and the
+// close from both sides. An owner in earnest also carries out Output.Timers, and calls Expire when
+// one is due. Here nothing is lost, and no timer expires.
 func ExampleConn() {
 	cfg := tcp.DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	var client, server tcp.Conn

@@ -10,7 +10,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Two hosts, and what passes between them: a handshake, a segment that is lost, and the timer that repairs it.
+// Two hosts, and what passes between them: a handshake, a segment that is lost, and the timer that
+// repairs it.
 func ExampleEngine() {
 	client, server := netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("10.0.0.2:80")
 	cfg := tcp.EngineConfig{Conn: tcp.DefaultConfig(tcptimers.MustPolicy("per-segment"))}
@@ -32,7 +33,7 @@ func ExampleEngine() {
 	// deliver carries what from has to send to the other host, 10 ms away, if it is not lost.
 	deliver := func(from, to *tcp.Engine, lost bool) {
 		for _, p := range from.Packets() {
-			fmt.Printf("%-8v %v > %v %v %d octets%s\n", time.Duration(now), p.Src, p.Dst, p.Header.Flags, p.Len, map[bool]string{true: ", lost"}[lost])
+			fmt.Printf("%-8v %v > %v %v %d bytes%s\n", time.Duration(now), p.Src, p.Dst, p.Header.Flags, p.Len, map[bool]string{true: ", lost"}[lost])
 			if !lost {
 				to.Input(now.Add(10*time.Millisecond), &p)
 			}
@@ -56,9 +57,9 @@ func ExampleEngine() {
 	}
 	deliver(a, b, false)
 	// Output:
-	// 0s       10.0.0.1:40000 > 10.0.0.2:80 S 0 octets
-	// 10ms     10.0.0.2:80 > 10.0.0.1:40000 S. 0 octets
-	// 20ms     10.0.0.1:40000 > 10.0.0.2:80 . 0 octets
-	// 30ms     10.0.0.1:40000 > 10.0.0.2:80 P. 100 octets, lost
-	// 100ms    10.0.0.1:40000 > 10.0.0.2:80 P. 100 octets
+	// 0s       10.0.0.1:40000 > 10.0.0.2:80 S 0 bytes
+	// 10ms     10.0.0.2:80 > 10.0.0.1:40000 S. 0 bytes
+	// 20ms     10.0.0.1:40000 > 10.0.0.2:80 . 0 bytes
+	// 30ms     10.0.0.1:40000 > 10.0.0.2:80 P. 100 bytes, lost
+	// 100ms    10.0.0.1:40000 > 10.0.0.2:80 P. 100 bytes
 }

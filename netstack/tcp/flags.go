@@ -23,8 +23,8 @@ func (f Flags) Has(want Flags) bool { return f&want == want }
 // HasAny reports whether at least one of the bits in want is set.
 func (f Flags) HasAny(want Flags) bool { return f&want != 0 }
 
-// String returns the bits as tcpdump and packetdrill write them: "S." is SYN with ACK, "SEW" a SYN that offers ECN, and
-// "none" no bit at all.
+// String returns the bits as tcpdump and packetdrill write them: "S." is SYN with ACK, "SEW" a SYN
+// that offers ECN, and "none" no bit at all.
 func (f Flags) String() string {
 	if f == 0 {
 		return "none"

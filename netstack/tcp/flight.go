@@ -7,15 +7,16 @@ import (
 	"tcpwheel/wheel"
 )
 
-// flight is what a connection keeps only while something is in flight: most of its memory. An engine's connections hand theirs
-// on, through Output, so that those at rest cost little and starting anew allocates nothing.
+// flight is what a connection keeps only while something is in flight: most of its memory. An
+// engine's connections hand theirs on, through Output, so that those at rest cost little and
+// starting anew allocates nothing.
 type flight struct {
 	sent sentQueue
 
 	l6675      loss6675
 	prr        congestion.PRR
 	frto       congestion.FRTO
-	sndcnt     uint32 // octets that may be sent by PRR's leave
+	sndcnt     uint32 // bytes that may be sent by PRR's leave
 	rexmitHint Seq    // below it no segment is lost and not retransmitted
 
 	lossAt     wheel.Time // the last timeout that was an event
@@ -53,13 +54,14 @@ func (c *Conn) needFlight(o *Output) {
 	c.fl.rexmitHint = c.sndNxt
 }
 
-// returnFlight gives the flight back, when nothing is left of it. Output.Reset makes it fit for others.
+// returnFlight gives the flight back, when nothing is left of it. Output.Reset makes it fit for
+// others.
 func (c *Conn) returnFlight(o *Output) {
 	o.returnedFlights = append(o.returnedFlights, c.fl)
 	c.fl = &atRest
 }
 
-// recycle makes the flights that were given back fit for other connections.
+// reuseFlights makes the flights that were given back fit for other connections.
 func (o *Output) reuseFlights() {
 	for i, f := range o.returnedFlights {
 		o.returnedFlights[i] = nil

@@ -10,7 +10,7 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// fuzzInput deals out the octets of a fuzz input, zeros at its end.
+// fuzzInput deals out the bytes of a fuzz input, zeros at its end.
 type fuzzInput []byte
 
 func (in *fuzzInput) u8() (v byte) {
@@ -39,9 +39,10 @@ func (in *fuzzInput) offset() uint32 {
 	}
 }
 
-// FuzzConn has a hostile peer and a careless application drive a live connection: segments with numbers near the live ones and
-// far from them, spans of time, calls of the application and ICMP. Nothing panics, all invariants hold after each step, no
-// octet is taken from outside the window, and what one call sends and what is kept is bounded.
+// FuzzConn has a hostile peer and a careless application drive a live connection: segments with
+// numbers near the live ones and far from them, spans of time, calls of the application and ICMP.
+// Nothing panics, all invariants hold after each step, no byte is taken from outside the window,
+// and what one call sends and what is kept is bounded.
 func FuzzConn(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0})
 	f.Add([]byte("\x07\x01\x00\x10\x01\x05\x10\x00\x00\x20\x40\x10\x00\x30\x02\x00\x10\x18\x00\x00\x00\x00\x40\x05\x00\x00"))
@@ -56,7 +57,8 @@ func FuzzConn(f *testing.F) {
 	f.Fuzz(fuzzConn)
 }
 
-// TestConnAmongHostiles is FuzzConn with octets from a generator, which reach further than those of its seeds.
+// TestConnAmongHostiles is FuzzConn with bytes from a generator, which reach further than those of
+// its seeds.
 func TestConnAmongHostiles(t *testing.T) {
 	n := uint64(3000)
 	if testing.Short() {
@@ -106,7 +108,7 @@ func fuzzConn(t *testing.T, data []byte) {
 	h.e.Sockets(func(s *Socket) { t.Fatalf("at the end: a connection is left in %v", s.conn.State()) })
 }
 
-// fuzzStart makes the connection as the first octets say.
+// fuzzStart makes the connection as the first bytes say.
 func fuzzStart(t *testing.T, in *fuzzInput) (*hostile, *hostileEnd) {
 	bits, more := in.u8(), in.u8()
 	policy := tcptimers.MustPolicy(tcptimers.PolicyNames()[int(in.u8())%len(tcptimers.PolicyNames())])

@@ -19,7 +19,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// TestHeaderLayout writes the segments that Linux sends most, octet by octet, and reads them back.
+// TestHeaderLayout writes the segments that Linux sends most, byte by byte, and reads them back.
 func TestHeaderLayout(t *testing.T) {
 	fixed := "c001 0050 01020304 0a0b0c0d %s 7210 beef 0007"
 	for _, tt := range []struct {
@@ -67,18 +67,19 @@ func TestParseHeaderErrors(t *testing.T) {
 		b    []byte
 		want string
 	}{
-		{nil, "tcp: segment of 0 octets, want at least 20"},
-		{make([]byte, 19), "tcp: segment of 19 octets, want at least 20"},
+		{nil, "tcp: segment of 0 bytes, want at least 20"},
+		{make([]byte, 19), "tcp: segment of 19 bytes, want at least 20"},
 		{offset(0), "tcp: data offset 0 words, want 5..15"},
 		{offset(3), "tcp: data offset 3 words, want 5..15"},
-		{offset(7), "tcp: data offset 7 words, want 5..6 in a segment of 24 octets"},
+		{offset(7), "tcp: data offset 7 words, want 5..6 in a segment of 24 bytes"},
 	} {
 		h, n, err := ParseHeader(tt.b)
 		if err == nil || err.Error() != tt.want || n != 0 || h != (Header{}) {
 			t.Errorf("ParseHeader(%x) = %+v, %d, %v, want error %q", tt.b, h, n, err, tt.want)
 		}
 	}
-	// RFC 9293 §3.1: "TCP implementations MUST be prepared to handle an illegal option length (e.g., zero)" (MUST-7).
+	// RFC 9293 §3.1: "TCP implementations MUST be prepared to handle an illegal option length
+	// (e.g., zero)" (MUST-7).
 	for _, tt := range []struct {
 		options, want string
 		mss           bool // whether an MSS of 1460 was read nevertheless
@@ -89,7 +90,7 @@ func TestParseHeaderErrors(t *testing.T) {
 		{"020405b4 080a0000", "tcp: option of kind 8 has length 10, want 2..4", true},
 		{"020405b4 0502 0000", "tcp: option of kind 5 has length 2, want 10, 18, 26 or 34", true},
 		{"050b000000010000000200 020405b4", "tcp: option of kind 5 has length 11, want 10, 18, 26 or 34", true},
-		{"020405b4 010101 03", "tcp: option of kind 3 has no length: it is in the last octet of the header", true},
+		{"020405b4 010101 03", "tcp: option of kind 3 has no length: it is in the last byte of the header", true},
 		{"0305000000 0403 00 020405b4", "tcp: option of kind 3 has length 5, want 3", true},
 	} {
 		b := segmentWith(unhex(t, tt.options))
@@ -99,7 +100,7 @@ func TestParseHeaderErrors(t *testing.T) {
 			t.Errorf("options %s: error %v, want %s", tt.options, err, tt.want)
 		}
 		if n != len(b) || h.DstPort != 2 || h.Flags != ACK || h.Options.HasMSS != tt.mss {
-			t.Errorf("options %s: header %+v of %d octets: want the rest of it, %d octets", tt.options, h, n, len(b))
+			t.Errorf("options %s: header %+v of %d bytes: want the rest of it, %d bytes", tt.options, h, n, len(b))
 		}
 	}
 }
@@ -135,7 +136,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 		h := randomHeader(rng)
 		b := h.AppendTo(nil)
 		if len(b) != h.HeaderLen() || len(b)%4 != 0 || len(b) > MaxHeaderLen {
-			t.Fatalf("%+v: %d octets, HeaderLen() = %d", h, len(b), h.HeaderLen())
+			t.Fatalf("%+v: %d bytes, HeaderLen() = %d", h, len(b), h.HeaderLen())
 		}
 		back, n, err := ParseHeader(b)
 		if err != nil || n != len(b) || back != h {
@@ -157,8 +158,8 @@ func TestHeaderAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzParseHeader checks that no segment makes the parser panic, and that what it read is what is read again after it was
-// written, but for SACK blocks that do not fit in the aligned layout.
+// FuzzParseHeader checks that no segment makes the parser panic, and that what it read is what is
+// read again after it was written, but for SACK blocks that do not fit in the aligned layout.
 func FuzzParseHeader(f *testing.F) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for range 8 {
@@ -172,17 +173,17 @@ func FuzzParseHeader(f *testing.F) {
 		var bad *OptionError
 		if err != nil && !errors.As(err, &bad) {
 			if n != 0 || h != (Header{}) || err.Error() == "" {
-				t.Fatalf("error %v with header %+v of %d octets", err, h, n)
+				t.Fatalf("error %v with header %+v of %d bytes", err, h, n)
 			}
 			return
 		}
 		if n < HeaderLen || n > len(b) || n > MaxHeaderLen {
-			t.Fatalf("header of %d octets in a segment of %d", n, len(b))
+			t.Fatalf("header of %d bytes in a segment of %d", n, len(b))
 		}
 		wire := h.AppendTo(nil)
 		back, m, err := ParseHeader(wire)
 		if err != nil || m != len(wire) || m != h.HeaderLen() {
-			t.Fatalf("written as %x: %d octets, %v", wire, m, err)
+			t.Fatalf("written as %x: %d bytes, %v", wire, m, err)
 		}
 		if fit := h.Options.sackRoom(); int(h.Options.NumSACK) > fit {
 			h.Options.NumSACK = uint8(fit)

@@ -10,7 +10,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// hostile is a peer that sends what it likes to a live engine, and checks what comes back and what is taken.
+// hostile is a peer that sends what it likes to a live engine, and checks what comes back and what
+// is taken.
 type hostile struct {
 	e    *Engine
 	cfg  Config
@@ -34,7 +35,7 @@ type hostileEnd struct {
 	wnd      uint32
 	scale    uint8
 	acks     bool   // ack and edge are valid
-	readable uint64 // octets that nobody has read
+	readable uint64 // bytes that nobody has read
 	tsval    uint32 // the last
 }
 
@@ -150,7 +151,7 @@ func (h *hostile) verdict(x hostileEnd, s *Socket, hd Header, n uint32, v Dispos
 	case s == nil && v != (Disposition{}):
 		return fmt.Errorf("verdict %+v of nobody", v)
 	case v.Offset+v.Len > n:
-		return fmt.Errorf("verdict %+v on %d octets", v, n)
+		return fmt.Errorf("verdict %+v on %d bytes", v, n)
 	case v.InOrder > most:
 		return fmt.Errorf("verdict %+v with a buffer of %d", v, most)
 	case v.Len == 0:
@@ -161,10 +162,10 @@ func (h *hostile) verdict(x hostileEnd, s *Socket, hd Header, n uint32, v Dispos
 		from = from.Add(1)
 	}
 	if x.acks && from.Add(v.Len).After(x.edge) {
-		return fmt.Errorf("octets up to %d were taken, %d after the window", from.Add(v.Len), from.Add(v.Len).Sub(x.edge))
+		return fmt.Errorf("bytes up to %d were taken, %d after the window", from.Add(v.Len), from.Add(v.Len).Sub(x.edge))
 	}
 	if e := h.ends[s]; e != nil && e.readable > uint64(most) {
-		return fmt.Errorf("%d octets are readable, with a buffer of %d", e.readable, most)
+		return fmt.Errorf("%d bytes are readable, with a buffer of %d", e.readable, most)
 	}
 	return nil
 }
@@ -186,7 +187,8 @@ func (h *hostile) advance(d time.Duration, wakeups int) {
 	}
 }
 
-// connect has the peer open a connection properly, and returns it. The peer acknowledges with a window of wnd octets.
+// connect has the peer open a connection properly, and returns it. The peer acknowledges with a
+// window of wnd bytes.
 func (h *hostile) connect(tb testing.TB, wnd uint16, opts Options) *hostileEnd {
 	tb.Helper()
 	l, err := h.e.Listen(hostileLocal, ListenConfig{Backlog: 4})

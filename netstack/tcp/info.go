@@ -28,8 +28,8 @@ func (s CAState) String() string {
 // MarshalText writes the name.
 func (s CAState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Info is what users of Linux's TCP_INFO expect, by the names of its fields; segments where Linux counts segments. In JSON spans are
-// nanoseconds.
+// Info is what users of Linux's TCP_INFO expect, by the names of its fields; segments where Linux
+// counts segments. In JSON spans are nanoseconds.
 type Info struct {
 	State   State   `json:"state"`
 	CAState CAState `json:"ca_state"`
@@ -45,9 +45,9 @@ type Info struct {
 	Retransmits int `json:"retransmits"` // timeouts in a row
 	Probes      int `json:"probes"`      // unanswered: window and keepalive
 
-	Cwnd         uint32 `json:"cwnd"`      // octets
+	Cwnd         uint32 `json:"cwnd"`      // bytes
 	CwndSegs     uint32 `json:"cwnd_segs"` // segments, rounded down, at least 1
-	Ssthresh     uint32 `json:"ssthresh"`  // octets
+	Ssthresh     uint32 `json:"ssthresh"`  // bytes
 	SsthreshSegs uint32 `json:"ssthresh_segs"`
 
 	Unacked      uint32        `json:"unacked"`       // segments
@@ -64,14 +64,14 @@ type Info struct {
 	SegsOut       uint64 `json:"segs_out"`
 	DataSegsIn    uint64 `json:"data_segs_in"` // of these, those with text
 	DataSegsOut   uint64 `json:"data_segs_out"`
-	BytesSent     uint64 `json:"bytes_sent"` // octets of text, those sent again included
+	BytesSent     uint64 `json:"bytes_sent"` // bytes of text, those sent again included
 	BytesRetrans  uint64 `json:"bytes_retrans"`
 	BytesAcked    uint64 `json:"bytes_acked"`
-	BytesReceived uint64 `json:"bytes_received"` // octets that became readable
-	NotSent       uint64 `json:"notsent_bytes"`  // octets that are written and were never sent
+	BytesReceived uint64 `json:"bytes_received"` // bytes that became readable
+	NotSent       uint64 `json:"notsent_bytes"`  // bytes that are written and were never sent
 	DSACKDups     uint64 `json:"dsack_dups"`     // DSACKs received
 
-	SndMSS    uint32 `json:"snd_mss"` // octets, as all of these
+	SndMSS    uint32 `json:"snd_mss"` // bytes, as all of these
 	RcvMSS    uint32 `json:"rcv_mss"` // as the peer's segments show it
 	AdvMSS    uint32 `json:"advmss"`  // what the peer was told
 	PMTU      uint32 `json:"pmtu"`

@@ -29,7 +29,8 @@ func otherEnds() [][2]netip.AddrPort {
 }
 
 func TestISNFollowsTheClock(t *testing.T) {
-	// RFC 9293 §3.4.1: "ISN = M + F(localip, localport, remoteip, remoteport, secretkey)", where M ticks every 64 ns.
+	// RFC 9293 §3.4.1: "ISN = M + F(localip, localport, remoteip, remoteport, secretkey)", where M
+	// ticks every 64 ns.
 	first := secret.ISN(0, server, client)
 	for now, want := range map[wheel.Time]uint32{
 		63: 0, 64: 1, 127: 1, 128: 2, wheel.Time(time.Second): 15_625_000,
@@ -64,8 +65,8 @@ func TestISNDependsOnEachArgument(t *testing.T) {
 	if want := 1 + 6 + 16; len(isns) != want || len(offsets) != want {
 		t.Errorf("%d different ISNs and %d offsets, want %d", len(isns), len(offsets), want)
 	}
-	// RFC 7323 §5.4: "The same function with a different secret key can be used to generate the per-connection timestamp
-	// offset." One does not tell the other.
+	// RFC 7323 §5.4: "The same function with a different secret key can be used to generate the
+	// per-connection timestamp offset." One does not tell the other.
 	if uint32(secret.ISN(0, server, client)) == secret.TimestampOffset(server, client) {
 		t.Error("ISN and timestamp offset are the same")
 	}

@@ -29,18 +29,18 @@ type Listener struct {
 type ListenConfig struct {
 	Backlog     int           // connections that wait for Accept, at least 1
 	Conn        *Config       // nil is the engine's
-	DeferAccept time.Duration // TCP_DEFER_ACCEPT: a connection waits for its first octets for so long; 0 is off
+	DeferAccept time.Duration // TCP_DEFER_ACCEPT: a connection waits for its first bytes for so long; 0 is off
 }
 
-// pending is what a listener knows of a connection that nobody has accepted yet.
+// pendingAccept is what a listener knows of a connection that nobody has accepted yet.
 type pendingAccept struct {
 	listener *Listener
 	since    wheel.Time // when the SYN came
 	queued   bool       // the handshake is complete
 }
 
-// Listen makes a listener: a passive OPEN. With an address that IsUnspecified, it is for all of its family that have no
-// listener of their own.
+// Listen makes a listener: a passive OPEN. With an address that IsUnspecified, it is for all of its
+// family that have no listener of their own.
 func (e *Engine) Listen(local netip.AddrPort, cfg ListenConfig) (*Listener, error) {
 	local = unmapped(local)
 	if why := badAddr(local.Addr()); why != "" && !local.Addr().IsUnspecified() {
@@ -71,7 +71,8 @@ func (e *Engine) Listen(local netip.AddrPort, cfg ListenConfig) (*Listener, erro
 	return l, nil
 }
 
-// listener returns the listener for a local end, that of its address before that of all, nil if there is none.
+// listener returns the listener for a local end, that of its address before that of all, nil if
+// there is none.
 func (e *Engine) listener(local netip.AddrPort) *Listener {
 	if l := e.listeners[local]; l != nil {
 		return l
@@ -86,9 +87,9 @@ func (e *Engine) listener(local netip.AddrPort) *Listener {
 // Len returns how many connections wait for Accept.
 func (l *Listener) Len() int { return len(l.queue) }
 
-// Accept takes a connection out of the queue, the one that was established first. Of those that were accepted by nobody,
-// Notices tell with the listener's first notice: EventConnected of a passive connection says that Accept has one. It may
-// have come to its end meanwhile.
+// Accept takes a connection out of the queue, the one that was established first. Of those that
+// were accepted by nobody, Notices tell with the listener's first notice: EventConnected of a
+// passive connection says that Accept has one. It may have come to its end meanwhile.
 func (l *Listener) Accept() (*Socket, bool) {
 	if len(l.queue) == 0 {
 		return nil, false
@@ -102,8 +103,8 @@ func (l *Listener) Accept() (*Socket, bool) {
 	return s, true
 }
 
-// Close ends the listener, and resets what nobody has accepted. The second call does nothing. It costs O(n log n) in the
-// connections of the engine.
+// Close ends the listener, and resets what nobody has accepted. The second call does nothing. It
+// costs O(n log n) in the connections of the engine.
 func (l *Listener) Close(now wheel.Time) {
 	if l.closed {
 		return
@@ -127,11 +128,13 @@ func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbou
 	h := in.Header
 	switch {
 	case h.Flags.Has(RST):
-		// RFC 9293 §3.10.7.2: "An incoming RST segment could not be valid since it could not have been sent in response to
-		// anything sent by this incarnation of the connection. An incoming RST should be ignored. Return."
+		// RFC 9293 §3.10.7.2: "An incoming RST segment could not be valid since it could not have
+		// been sent in response to anything sent by this incarnation of the connection. An incoming
+		// RST should be ignored. Return."
 	case h.Flags.Has(ACK):
-		// RFC 9293 §3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in the LISTEN state. An
-		// acceptable reset segment should be formed for any arriving ACK-bearing segment." A SYN cookie is the exception.
+		// RFC 9293 §3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in the
+		// LISTEN state. An acceptable reset segment should be formed for any arriving ACK-bearing
+		// segment." A SYN cookie is the exception.
 		if !h.Flags.Has(SYN) {
 			if s, v, ok := l.cookie(now, local, remote, in); ok {
 				return s, v
@@ -188,7 +191,7 @@ func (l *Listener) open(now wheel.Time, local, remote netip.AddrPort, in *Inboun
 	return s
 }
 
-// handle follows a connection that nobody has accepted through its events.
+// noteEvents follows a connection that nobody has accepted through its events.
 func (l *Listener) noteEvents(s *Socket, events Events) {
 	p := s.pending
 	if events.Has(EventConnected) && !p.queued {
@@ -205,8 +208,8 @@ func (l *Listener) noteEvents(s *Socket, events Events) {
 	}
 }
 
-// holds reports whether a segment to a half-open connection is dropped because the listener does not want it established
-// yet, and counts it.
+// defersHandshake reports whether a segment to a half-open connection is dropped because the
+// listener does not want it established yet, and counts it.
 func (p *pendingAccept) defersHandshake(now wheel.Time, c *Conn, in *Inbound, o *Output) bool {
 	if p.queued || in.Header.Flags&(SYN|RST|ACK) != ACK || !c.Opens(in.Header.Ack) {
 		return false // it would not establish it
@@ -214,12 +217,14 @@ func (p *pendingAccept) defersHandshake(now wheel.Time, c *Conn, in *Inbound, o 
 	l := p.listener
 	switch {
 	case l.full():
-		// The peer's data and our SYN-ACK are sent again, until there is room or the handshake has taken too long.
+		// The peer's data and our SYN-ACK are sent again, until there is room or the handshake has
+		// taken too long.
 		o.Counters.ListenOverflows++
 		o.Counters.ListenDrops++
 		return true
 	case l.deferAccept > 0 && in.Len == 0 && !in.Header.Flags.Has(FIN) && now.Sub(p.since) < l.deferAccept:
-		// The peer is there. The SYN-ACK is sent again only when the wait is over, to draw another ACK.
+		// The peer is there. The SYN-ACK is sent again only when the wait is over, to draw another
+		// ACK.
 		o.Counters.TCPDeferAcceptDrop++
 		c.DeferOpen(now, p.since, l.deferAccept, o)
 		return true

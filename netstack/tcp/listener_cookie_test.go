@@ -45,7 +45,7 @@ func TestSYNCookies(t *testing.T) {
 		ack.Len = 5
 		s, v := e.Input(wheel.Time(time.Second), ack)
 		if s == nil || s.Conn().State() != StateEstablished || v.InOrder != 5 {
-			t.Fatalf("%s: the ACK gives %v and %+v, want a connection with 5 octets", test.name, s, v)
+			t.Fatalf("%s: the ACK gives %v and %+v, want a connection with 5 bytes", test.name, s, v)
 		}
 		if c := &s.conn; c.mss != test.wantMSS || c.sackOn != test.wantSACK || c.wsOn != test.wantWScale {
 			t.Errorf("%s: MSS %d, SACK %v, window scale %v, want %d, %v, %v",

@@ -170,12 +170,12 @@ func TestDeferAccept(t *testing.T) {
 	if l.Len() != 0 || p.server().Counters().TCPDeferAcceptDrop == 0 {
 		t.Fatalf("%d wait without a word of the client, want none", l.Len())
 	}
-	t.Log("# with the first octets the connection is there")
+	t.Log("# with the first bytes the connection is there")
 	p.client().Wrote(p.now, quick, 100, 0)
 	p.run(wheel.Time(200 * time.Millisecond))
 	s, ok := l.Accept()
 	if !ok || s.Conn().Received() != 100 {
-		t.Fatalf("accepted %v, want the connection with 100 octets", ok)
+		t.Fatalf("accepted %v, want the connection with 100 bytes", ok)
 	}
 	t.Log("# a client that says nothing is accepted when the time is over, by a SYN-ACK that is sent again")
 	if _, err := p.client().Dial(p.now, netip.AddrPortFrom(engineClient.Addr(), 2), engineServer, nil); err != nil {

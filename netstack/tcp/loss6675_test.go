@@ -8,7 +8,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// lossTest has segments of 100 octets, named by their number, and SMSS 100.
+// lossTest has segments of 100 bytes, named by their number, and SMSS 100.
 type lossTest struct {
 	*testing.T
 	q    sentQueue
@@ -86,7 +86,8 @@ func TestLoss6675Sequences(t *testing.T) {
 	}
 }
 
-// RFC 6675 §4: "more than (DupThresh - 1) * SMSS bytes with sequence numbers greater than 'SeqNum' have been SACKed".
+// RFC 6675 §4: "more than (DupThresh - 1) * SMSS bytes with sequence numbers greater than 'SeqNum'
+// have been SACKed".
 func TestLoss6675Octets(t *testing.T) {
 	test := newLossTest(t, 10)
 	test.sack(2, 3) // two segments are not more than two
@@ -95,7 +96,8 @@ func TestLoss6675Octets(t *testing.T) {
 	test.pipe(1000 - 201 - 200)
 }
 
-// RFC 6675 §4, NextSeg: rules 1 to 4, and "HighRxt MUST NOT be updated." by the rescue; RFC 6675 §5: recovery goes to RecoveryPoint.
+// RFC 6675 §4, NextSeg: rules 1 to 4, and "HighRxt MUST NOT be updated." by the rescue;
+// RFC 6675 §5: recovery goes to RecoveryPoint.
 func TestNextSeg(t *testing.T) {
 	test := newLossTest(t, 10)
 	test.sack(1, 1)
@@ -134,7 +136,8 @@ func TestNextSegOfEmptyQueue(t *testing.T) {
 	test.next(false, -1, nextSegNone)
 }
 
-// TestLoss6675AgreesWithTheRFC compares with IsLost and SetPipe as RFC 6675 §4 writes them down, octet by octet.
+// TestLoss6675AgreesWithTheRFC compares with IsLost and SetPipe as RFC 6675 §4 writes them down,
+// byte by byte.
 func TestLoss6675AgreesWithTheRFC(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
@@ -182,7 +185,7 @@ func TestLoss6675AgreesWithTheRFC(t *testing.T) {
 				want := lost[s]
 				got := test.l.IsLost(&test.q, s)
 				if got != want || got != test.q.Get(test.q.Find(s)).Lost() {
-					t.Fatalf("seed %d: IsLost(%v) = %v, want %v: %d octets in %d runs", seed, s, got, want, octets, runs)
+					t.Fatalf("seed %d: IsLost(%v) = %v, want %v: %d bytes in %d runs", seed, s, got, want, octets, runs)
 				}
 				if !got {
 					pipe++
@@ -195,7 +198,8 @@ func TestLoss6675AgreesWithTheRFC(t *testing.T) {
 	}
 }
 
-// TestLoss6675Work bounds the visits with 10^5 segments in flight, each ACK SACKing one and retransmitting one.
+// TestLoss6675Work bounds the visits with 10^5 segments in flight, each ACK SACKing one and
+// retransmitting one.
 func TestLoss6675Work(t *testing.T) {
 	const n = 100_000
 	test := newLossTest(t, n)

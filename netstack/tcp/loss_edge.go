@@ -1,7 +1,8 @@
 package tcp
 
-// lossEdge is the lowest segment that is neither SACKed nor judged lost by RFC 6675, with what is SACKed above it. As it only
-// rises, until SACKs are forgotten, the judgement costs one visit of each segment in all.
+// lossEdge is the lowest segment that is neither SACKed nor judged lost by RFC 6675, with what is
+// SACKed above it. As it only rises, until SACKs are forgotten, the judgement costs one visit of
+// each segment in all.
 type lossEdge struct {
 	id     segmentID // 0: there is none, the next one pushed will be it
 	octets uint32    // SACKed above id

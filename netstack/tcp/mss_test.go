@@ -14,11 +14,12 @@ func TestEffectiveMSS(t *testing.T) {
 		{"Ethernet, IPv6", 1440, 1500, ipv6HeaderLen, 0, 1440},
 		{"the peer's link is narrower", 536, 1500, ipv4HeaderLen, 0, 536},
 		{"the path is narrower", 8960, 1400, ipv4HeaderLen, 0, 1360},
-		// RFC 9293 §3.7.1: options come off the data of the segments that have them, and off no others.
+		// RFC 9293 §3.7.1: options come off the data of the segments that have them, and off no
+		// others.
 		{"timestamps", 1460, 1500, ipv4HeaderLen, ts.encodedLen(), 1448},
 		{"timestamps and three blocks", 1460, 1500, ipv4HeaderLen, sack.encodedLen(), 1420},
 		{"a narrow peer's options come off too", 536, 1500, ipv4HeaderLen, ts.encodedLen(), 524},
-		{"IP options of 8 octets", 1460, 1500, ipv4HeaderLen, ts.encodedLen() + 8, 1440},
+		{"IP options of 8 bytes", 1460, 1500, ipv4HeaderLen, ts.encodedLen() + 8, 1440},
 		{"64 is as small as it says", 64, 1500, ipv4HeaderLen, ts.encodedLen(), 52},
 		{"peer that announces 1", 1, 1500, ipv4HeaderLen, 0, MinMSS},
 		{"peer that announces 0", 0, 1500, ipv4HeaderLen, maxOptionsLen, 8},
@@ -32,8 +33,8 @@ func TestEffectiveMSS(t *testing.T) {
 	}
 }
 
-// TestEffectiveMSSFits checks that no packet is larger than the path's MTU, nor the segment than the peer takes, where
-// neither is too small to be true.
+// TestEffectiveMSSFits checks that no packet is larger than the path's MTU, nor the segment than
+// the peer takes, where neither is too small to be true.
 func TestEffectiveMSSFits(t *testing.T) {
 	for mtu := 576; mtu <= 9000; mtu += 13 {
 		for peer := MinMSS; peer <= 9000; peer += 97 {
@@ -41,7 +42,7 @@ func TestEffectiveMSSFits(t *testing.T) {
 				n := effectiveMSS(uint16(peer), mtu, ipv4HeaderLen, options)
 				packet := ipv4HeaderLen + HeaderLen + options + n
 				if packet > mtu || packet > ipv4HeaderLen+HeaderLen+peer || packet != min(mtu, 40+peer) {
-					t.Fatalf("EffectiveMSS(%d, %d, 20, %d) = %d: a packet of %d octets, want %d", peer, mtu, options, n,
+					t.Fatalf("EffectiveMSS(%d, %d, 20, %d) = %d: a packet of %d bytes, want %d", peer, mtu, options, n,
 						packet, min(mtu, 40+peer))
 				}
 			}

@@ -19,7 +19,8 @@ const (
 )
 
 const (
-	// maxOptionsLen is how many octets of options a header can have: 15 words less the 5 of the fixed part.
+	// maxOptionsLen is how many bytes of options a header can have: 15 words less the 5 of the
+	// fixed part.
 	maxOptionsLen = 40
 
 	// MaxSACKBlocks is how many blocks a header without other options can have (RFC 2018 §3).
@@ -32,12 +33,12 @@ const (
 	maxTimeout    = 1<<15 - 1
 )
 
-// Options are the options of one segment that the engine knows, by value and without pointers. Those of other kinds (Fast
-// Open, MD5, experiments) are skipped by the parser and cannot be written. The zero value is no options. Two that are
-// equal by == are equal on the wire.
+// Options are the options of one segment that the engine knows, by value and without pointers.
+// Those of other kinds (Fast Open, MD5, experiments) are skipped by the parser and cannot be
+// written. The zero value is no options. Two that are equal by == are equal on the wire.
 //
-// The parser takes every option in every segment; it is for the engine to ignore MSS, WScale and SACKPermitted where SYN
-// is not set.
+// The parser takes every option in every segment; it is for the engine to ignore MSS, WScale and
+// SACKPermitted where SYN is not set.
 type Options struct {
 	HasMSS         bool
 	HasWScale      bool
@@ -47,29 +48,30 @@ type Options struct {
 
 	NumSACK uint8  // how many of SACK are blocks; 0 is no such option
 	WScale  uint8  // 0 to 14
-	MSS     uint16 // octets
+	MSS     uint16 // bytes
 
 	TSVal, TSEcr uint32
 
-	// SACK holds the blocks in the order of the wire. They are as the peer wrote them: nothing says that End follows Start.
+	// SACK holds the blocks in the order of the wire. They are as the peer wrote them: nothing says
+	// that End follows Start.
 	SACK [MaxSACKBlocks]Range
 
-	// UserTimeout is at least 1 s. What cannot be written to the second, which is what passes 32,767 s, is rounded up to
-	// the minute, and held at 32,767 min.
+	// UserTimeout is at least 1 s. What cannot be written to the second, which is what passes
+	// 32,767 s, is rounded up to the minute, and held at 32,767 min.
 	UserTimeout time.Duration
 }
 
-// OptionError is an option whose length octet is illegal. The options before it were read.
+// OptionError is an option whose length byte is illegal. The options before it were read.
 type OptionError struct {
 	Kind   uint8
-	Length uint8 // what the option's length octet says; 0 if there was no room for one
-	Left   uint8 // octets from the option's kind to the end of the header
+	Length uint8 // what the option's length byte says; 0 if there was no room for one
+	Left   uint8 // bytes from the option's kind to the end of the header
 }
 
 // Error names the option, its length and the bound.
 func (e *OptionError) Error() string {
 	if e.Left < 2 {
-		return fmt.Sprintf("tcp: option of kind %d has no length: it is in the last octet of the header", e.Kind)
+		return fmt.Sprintf("tcp: option of kind %d has no length: it is in the last byte of the header", e.Kind)
 	}
 	if e.Length < 2 || e.Length > e.Left {
 		return fmt.Sprintf("tcp: option of kind %d has length %d, want 2..%d", e.Kind, e.Length, e.Left)
@@ -95,9 +97,10 @@ func fixedLen(kind uint8) int {
 	return 0
 }
 
-// parse reads the options that b holds, which is at most maxOptionsLen octets. Of two options of one kind the later one
-// counts. An option of a known kind that has not this kind's length is passed over, so that what follows it is read, and
-// the first such is reported; one whose length leads nowhere ends the reading.
+// parse reads the options that b holds, which is at most maxOptionsLen bytes. Of two options of
+// one kind the later one counts. An option of a known kind that has not this kind's length is
+// passed over, so that what follows it is read, and the first such is reported; one whose length
+// leads nowhere ends the reading.
 func (o *Options) parse(b []byte) (bad *OptionError) {
 	for len(b) > 0 {
 		kind := b[0]
@@ -108,7 +111,8 @@ func (o *Options) parse(b []byte) (bad *OptionError) {
 			b = b[1:]
 			continue
 		}
-		// RFC 9293 §3.1: "TCP implementations MUST be prepared to handle an illegal option length (e.g., zero)" (MUST-7).
+		// RFC 9293 §3.1: "TCP implementations MUST be prepared to handle an illegal option length
+		// (e.g., zero)" (MUST-7).
 		if len(b) < 2 {
 			return &OptionError{Kind: kind, Left: uint8(len(b))}
 		}
@@ -157,12 +161,13 @@ func (o *Options) take(kind uint8, data []byte) {
 		o.UserTimeout = time.Duration(v&maxTimeout) * unit
 		o.HasUserTimeout = o.UserTimeout > 0 // a timeout of no time is no advice
 	default:
-		// RFC 9293 §3.1: "A TCP implementation MUST (MUST-6) ignore without error any TCP Option it does not implement,
-		// assuming that the option has a length field."
+		// RFC 9293 §3.1: "A TCP implementation MUST (MUST-6) ignore without error any TCP Option it
+		// does not implement, assuming that the option has a length field."
 	}
 }
 
-// Len returns how many octets the options take in a header, padding included: a multiple of 4, at most maxOptionsLen.
+// encodedLen returns how many bytes the options take in a header, padding included: a multiple of
+// 4, at most maxOptionsLen.
 func (o *Options) encodedLen() int {
 	n := o.lenBeforeSACK()
 	if k := o.sackThatFit(n); k > 0 {
@@ -171,10 +176,11 @@ func (o *Options) encodedLen() int {
 	return n
 }
 
-// Fit returns how many SACK blocks there is room for beside the other options, at most MaxSACKBlocks: 3 beside timestamps.
+// sackRoom returns how many SACK blocks there is room for beside the other options, at most
+// MaxSACKBlocks: 3 beside timestamps.
 func (o *Options) sackRoom() int { return sackBlocksIn(maxOptionsLen - o.lenBeforeSACK()) }
 
-// lenBeforeSACK returns the octets of all options but SACK: at most 24.
+// lenBeforeSACK returns the bytes of all options but SACK: at most 24.
 func (o *Options) lenBeforeSACK() (n int) {
 	if o.HasMSS {
 		n += 4
@@ -193,14 +199,14 @@ func (o *Options) lenBeforeSACK() (n int) {
 	return n
 }
 
-// sackThatFit returns how many of the SACK blocks are written behind n octets of other options.
+// sackThatFit returns how many of the SACK blocks are written behind n bytes of other options.
 func (o *Options) sackThatFit(n int) int {
 	return min(int(o.NumSACK), sackBlocksIn(maxOptionsLen-n))
 }
 
-// appendTo writes the options to dst. Each begins where its numbers are aligned to their words, as Linux lays them out
-// (tcp_options_write): MSS; timestamps behind SACK-permitted or two NOPs; a NOP and the window scale; two NOPs and the
-// SACK blocks, of which those are left out that do not fit.
+// appendTo writes the options to dst. Each begins where its numbers are aligned to their words, as
+// Linux lays them out (tcp_options_write): MSS; timestamps behind SACK-permitted or two NOPs; a NOP
+// and the window scale; two NOPs and the SACK blocks, of which those are left out that do not fit.
 func (o *Options) appendTo(dst []byte) []byte {
 	if o.HasMSS {
 		dst = append(dst, kindMSS, 4, byte(o.MSS>>8), byte(o.MSS))
@@ -236,7 +242,8 @@ func (o *Options) appendTo(dst []byte) []byte {
 	return dst
 }
 
-// userTimeout returns d as the option has it: the granularity bit and 15 bits of seconds or minutes (RFC 5482 §3).
+// userTimeout returns d as the option has it: the granularity bit and 15 bits of seconds or minutes
+// (RFC 5482 §3).
 func userTimeout(d time.Duration) uint16 {
 	d = max(d, time.Second)
 	if s := ceilDiv(d, time.Second); s <= maxTimeout {

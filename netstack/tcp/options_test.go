@@ -22,10 +22,10 @@ func TestParseOptions(t *testing.T) {
 		name, options string
 		want          Options
 	}{
-		// RFC 9293 §3.1: "A TCP implementation MUST (MUST-6) ignore without error any TCP Option it does not implement,
-		// assuming that the option has a length field."
+		// RFC 9293 §3.1: "A TCP implementation MUST (MUST-6) ignore without error any TCP Option it
+		// does not implement, assuming that the option has a length field."
 		{"unknown kinds, a Fast Open cookie among them", "2206 01020304 fd02 020405b4", Options{HasMSS: true, MSS: 1460}},
-		// RFC 9293 §3.2: options may begin on any octet (MUST-64).
+		// RFC 9293 §3.2: options may begin on any byte (MUST-64).
 		{"unaligned", "01 020405b4 030302 0402 080a0000000900000008", Options{HasMSS: true, MSS: 1460, HasWScale: true,
 			WScale: 2, SACKPermitted: true, HasTimestamps: true, TSVal: 9, TSEcr: 8}},
 		{"nothing counts behind the end of the list", "00 020405b4", Options{}},
@@ -45,7 +45,8 @@ func TestParseOptions(t *testing.T) {
 	}
 }
 
-// TestSACKBlocksThatDoNotFit checks that too many blocks are cut, and that Fit says how many there is room for.
+// TestSACKBlocksThatDoNotFit checks that too many blocks are cut, and that Fit says how many there
+// is room for.
 func TestSACKBlocksThatDoNotFit(t *testing.T) {
 	four := Options{NumSACK: 4, SACK: [4]Range{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}
 	for _, tt := range []struct {
@@ -71,7 +72,8 @@ func TestSACKBlocksThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestUserTimeoutRounding checks that a timeout on the wire is never shorter than the one that was asked for.
+// TestUserTimeoutRounding checks that a timeout on the wire is never shorter than the one that was
+// asked for.
 func TestUserTimeoutRounding(t *testing.T) {
 	for d, want := range map[time.Duration]time.Duration{
 		0:                                   time.Second,

@@ -7,17 +7,20 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Output is where a call of a connection leaves its results, which are values: segments to send, timers to start and stop, and
-// what the application is to be told. One Output serves any number of connections, one call at a time; the owner carries
-// out what it finds there after each call, segments in their order, and resets it before the next.
+// Output is where a call of a connection leaves its results, which are values: segments to send,
+// timers to start and stop, and what the application is to be told. One Output serves any number of
+// connections, one call at a time; the owner carries out what it finds there after each call,
+// segments in their order, and resets it before the next.
 //
-// Beside the results it lends a connection what belongs to its owner: counters, the limit on challenge ACKs, randomness.
+// Beside the results it lends a connection what belongs to its owner: counters, the limit on
+// challenge ACKs, randomness.
 type Output struct {
 	Segments []Outgoing
 	Timers   []TimerOp
 	Events   Events
 
-	// MaxBurst is how many octets of data the owner takes in one Outgoing that stands for several segments; 0 if it takes none.
+	// MaxBurst is how many bytes of data the owner takes in one Outgoing that stands for several
+	// segments; 0 if it takes none.
 	MaxBurst uint32
 
 	Counters  Counters   // grow, and are not reset
@@ -40,28 +43,32 @@ func (o *Output) Reset() {
 	}
 }
 
-// Outgoing is a segment to be sent, or a train of them. The ports of its header, the checksum and all of IP's are the owner's to fill in.
+// Outgoing is a segment to be sent, or a train of them. The ports of its header, the checksum and
+// all of IP's are the owner's to fill in.
 type Outgoing struct {
 	Header Header
 
-	// The payload is Len octets from Offset on in what the application has written since the beginning of the connection.
+	// The payload is Len bytes from Offset on in what the application has written since the
+	// beginning of the connection.
 	Offset uint64
 	Len    uint32
 
-	// MSS is not 0 for a train: full segments of MSS octets each that follow each other, with the same header but for the sequence
-	// number, and sent for the first time. Len is that of all.
+	// MSS is not 0 for a train: full segments of MSS bytes each that follow each other, with the
+	// same header but for the sequence number, and sent for the first time. Len is that of all.
 	MSS uint32
 
 	ECT bool // it is to be sent as ECN-capable, ECT(0)
 
-	// Rexmit is how many times the segment's octets were sent before, and Cause the timer that made it leave, if Timed.
+	// Rexmit is how many times the segment's bytes were sent before, and Cause the timer that made
+	// it leave, if Timed.
 	Rexmit uint8
 	Timed  bool
 	Cause  tcptimers.Kind
 }
 
-// Slot is one of a connection's timers: Slot(kind) for those of which there is one, and for the retransmission timers of
-// segments those from segmentSlot(1) on. Slots of segments are few and used again, the last one given back first.
+// Slot is one of a connection's timers: Slot(kind) for those of which there is one, and for the
+// retransmission timers of segments those from segmentSlot(1) on. Slots of segments are few and
+// used again, the last one given back first.
 type Slot uint32
 
 // segmentSlot returns the slot of the retransmission timer of a segment.
@@ -86,8 +93,8 @@ func (s Slot) segment() segmentID {
 	return segmentID(s-Slot(tcptimers.Kinds)) + 1
 }
 
-// TimerOp starts the timer of a slot, or moves it if it runs, to expire at At; or stops it. Those of one call are
-// carried out in their order.
+// TimerOp starts the timer of a slot, or moves it if it runs, to expire at At; or stops it. Those
+// of one call are carried out in their order.
 type TimerOp struct {
 	Slot  Slot
 	Start bool
@@ -99,8 +106,8 @@ type Events uint16
 
 const (
 	EventConnected  Events = 1 << iota // the handshake is complete
-	EventReadable                      // octets, or the end of the stream, can be read
-	EventWritable                      // octets were acknowledged, so that there is room for others
+	EventReadable                      // bytes, or the end of the stream, can be read
+	EventWritable                      // bytes were acknowledged, so that there is room for others
 	EventPeerClosed                    // the peer's FIN was reached: nothing more will come
 	EventSent                          // all that was written, and the FIN if any, is acknowledged
 	EventFailed                        // the connection has come to an end before its time: Conn.Err tells why
@@ -116,16 +123,17 @@ func (e Events) Has(want Events) bool { return e&want == want }
 // Inbound is a segment that arrives, with a checksum that was right.
 type Inbound struct {
 	Header *Header // not kept
-	Len    uint32  // octets of payload
+	Len    uint32  // bytes of payload
 	CE     bool    // IP's ECN field says that congestion was experienced
 }
 
 // Disposition says what to do with the payload of a segment that arrived.
 type Disposition struct {
-	// Len octets are to be kept, from Offset in the payload on; they are those from Stream on in all that the peer sends. Some may be
-	// held already, from a segment before: the owner keeps either copy.
+	// Len bytes are to be kept, from Offset in the payload on; they are those from Stream on in
+	// all that the peer sends. Some may be held already, from a segment before: the owner keeps
+	// either copy.
 	Offset, Len uint32
 	Stream      uint64
 
-	InOrder uint32 // octets that have become readable
+	InOrder uint32 // bytes that have become readable
 }

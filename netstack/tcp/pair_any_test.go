@@ -26,8 +26,9 @@ func pairAnyConfig(r *rand.Rand) Config {
 	return c
 }
 
-// TestTransferEnds: under any configuration, loss, reordering and a smaller MTU in between, a transfer ends by itself: all is
-// acknowledged, or the connection was given up. It does neither where timers expire for ever and nothing is sent.
+// TestTransferEnds: under any configuration, loss, reordering and a smaller MTU in between, a
+// transfer ends by itself: all is acknowledged, or the connection was given up. It does neither
+// where timers expire for ever and nothing is sent.
 func TestTransferEnds(t *testing.T) {
 	for seed := range int64(1000) {
 		r := rand.New(rand.NewSource(seed))
@@ -55,7 +56,7 @@ func TestTransferEnds(t *testing.T) {
 		for until := p.now.Add(1000 * time.Second); c.Acked() < n && c.State() != StateClosed && p.step(until); {
 		}
 		if c.Acked() < n && c.State() != StateClosed {
-			t.Fatalf("seed %d, %s, SACK %v, RACK %v: %d of %d octets are acknowledged after %v, in %v",
+			t.Fatalf("seed %d, %s, SACK %v, RACK %v: %d of %d bytes are acknowledged after %v, in %v",
 				seed, cfg.Policy.Name, cfg.SACK, cfg.Policy.RACK, c.Acked(), n, p.now, c.caState)
 		}
 	}

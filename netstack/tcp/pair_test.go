@@ -10,8 +10,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// pair is two connections with a path between them, in virtual time: the smallest thing in which all of Conn can be tried. Its
-// timers and packets are plain lists, which is what makes it trustworthy. After each step the invariants are checked.
+// pair is two connections with a path between them, in virtual time: the smallest thing in which
+// all of Conn can be tried. Its timers and packets are plain lists, which is what makes it
+// trustworthy. After each step the invariants are checked.
 type pair struct {
 	t     testing.TB
 	now   wheel.Time
@@ -29,7 +30,7 @@ type pairEnd struct {
 	out     Output
 	timers  map[Slot]wheel.Time
 	events  Events // all so far
-	got     uint64 // octets that were readable, in order
+	got     uint64 // bytes that were readable, in order
 	passive bool
 	lazy    bool // the application reads nothing by itself
 	fired   map[tcptimers.Kind]int
@@ -149,10 +150,10 @@ func (p *pair) step(until wheel.Time) bool {
 			before := c.Received()
 			v := c.Input(p.now, in, o)
 			if v.Len > 0 && v.Stream != pkt.out.Offset+uint64(v.Offset) {
-				p.t.Fatalf("octets from %d of the stream are taken for those from %d", pkt.out.Offset+uint64(v.Offset), v.Stream)
+				p.t.Fatalf("bytes from %d of the stream are taken for those from %d", pkt.out.Offset+uint64(v.Offset), v.Stream)
 			}
 			if c.Received() != before+uint64(v.InOrder) {
-				p.t.Fatalf("%d octets became readable, want %d", c.Received()-before, v.InOrder)
+				p.t.Fatalf("%d bytes became readable, want %d", c.Received()-before, v.InOrder)
 			}
 		})
 	case side >= 0:
@@ -226,7 +227,8 @@ func TestTransferUnderLoss(t *testing.T) {
 				rng := rand.New(rand.NewSource(seed))
 				rate := float64(seed) / 100
 				if !cfg.SACK {
-					// Without timestamps Karn's algorithm holds the backoff, and where much is lost R2 is reached by chance.
+					// Without timestamps Karn's algorithm holds the backoff, and where much is lost
+					// R2 is reached by chance.
 					rate = min(rate, 0.10)
 				}
 				p.drop = func(*pairPacket) bool { return rng.Float64() < rate }
@@ -238,10 +240,10 @@ func TestTransferUnderLoss(t *testing.T) {
 				p.shutdown(1)
 				p.run(700 * time.Second)
 				if got := p.ends[1].got; got != n {
-					t.Fatalf("seed %d: %d octets arrived, want %d; state %v %v", seed, got, n, p.ends[0].conn.State(), p.ends[0].conn.Err())
+					t.Fatalf("seed %d: %d bytes arrived, want %d; state %v %v", seed, got, n, p.ends[0].conn.State(), p.ends[0].conn.Err())
 				}
 				if got := p.ends[0].got; got != n/3 {
-					t.Fatalf("seed %d: %d octets came back, want %d", seed, got, n/3)
+					t.Fatalf("seed %d: %d bytes came back, want %d", seed, got, n/3)
 				}
 				for i := range p.ends {
 					if s := p.ends[i].conn.State(); s != StateClosed {

@@ -6,8 +6,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// pawsIdle is how long TS.Recent is good for. RFC 7323 §5.5: "We therefore require that an implementation of PAWS include a
-// mechanism to "invalidate" the TS.Recent value when a connection is idle for more than 24 days."
+// pawsIdle is how long TS.Recent is good for. RFC 7323 §5.5: "We therefore require that an
+// implementation of PAWS include a mechanism to "invalidate" the TS.Recent value when a connection
+// is idle for more than 24 days."
 const pawsIdle = 24 * 24 * time.Hour
 
 // pawsResult is what the timestamps say of an arriving segment.
@@ -20,8 +21,8 @@ const (
 	pawsMissing                   // drop it silently: it bears no timestamp, though they were negotiated
 )
 
-// PAWS protects against wrapped sequence numbers (RFC 7323 §5) on a connection that negotiated timestamps. The zero value
-// has no TS.Recent yet. All methods cost O(1).
+// pawsState protects against wrapped sequence numbers (RFC 7323 §5) on a connection that negotiated
+// timestamps. The zero value has no TS.Recent yet. All methods cost O(1).
 type pawsState struct {
 	updated wheel.Time // when recent was recorded
 	recent  uint32     // TS.Recent
@@ -36,16 +37,18 @@ func (p *pawsState) Start(now wheel.Time, tsval uint32) {
 // Recent returns TS.Recent, which is what the next segment echoes, and whether there is one.
 func (p *pawsState) Recent() (tsval uint32, ok bool) { return p.recent, p.valid }
 
-// Check looks at a segment with the timestamp tsval, if has is true, before its sequence number is looked at. A TS.Recent
-// that is older than 24 days at now is given up; a clock that steps back counts as no time passing.
+// Check looks at a segment with the timestamp tsval, if has is true, before its sequence number is
+// looked at. A TS.Recent that is older than 24 days at now is given up; a clock that steps back
+// counts as no time passing.
 func (p *pawsState) Check(now wheel.Time, has bool, tsval uint32, rst bool) pawsResult {
 	switch {
 	case rst:
-		// RFC 7323 §5.3, R1: only "if the RST bit is not set" may a segment be refused for its timestamp, because resets
-		// are not required to bear one.
+		// RFC 7323 §5.3, R1: only "if the RST bit is not set" may a segment be refused for its
+		// timestamp, because resets are not required to bear one.
 		return pawsFresh
 	case !has:
-		// RFC 7323 §3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD silently drop the segment."
+		// RFC 7323 §3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD silently
+		// drop the segment."
 		return pawsMissing
 	case p.valid && tsBefore(tsval, p.recent):
 		if now.Sub(p.updated) > pawsIdle {
@@ -57,11 +60,12 @@ func (p *pawsState) Check(now wheel.Time, has bool, tsval uint32, rst bool) paws
 	return pawsFresh
 }
 
-// Update records the timestamp of a segment that Check and the window have let through, by R3. lastAckSent is
-// Last.ACK.sent, the acknowledgement number of the last segment sent. It reports whether TS.Recent is now tsval.
+// Update records the timestamp of a segment that Check and the window have let through, by R3.
+// lastAckSent is Last.ACK.sent, the acknowledgement number of the last segment sent. It reports
+// whether TS.Recent is now tsval.
 func (p *pawsState) Update(now wheel.Time, tsval uint32, seq, lastAckSent Seq) bool {
-	// RFC 7323 §5.3, R3: "If an arriving segment satisfies SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent (see
-	// Section 4.3), then record its timestamp in TS.Recent."
+	// RFC 7323 §5.3, R3: "If an arriving segment satisfies SEG.TSval >= TS.Recent and SEG.SEQ <=
+	// Last.ACK.sent (see Section 4.3), then record its timestamp in TS.Recent."
 	if p.valid && tsBefore(tsval, p.recent) || seq.After(lastAckSent) {
 		return false
 	}

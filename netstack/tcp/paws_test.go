@@ -19,16 +19,18 @@ func TestPAWSCheck(t *testing.T) {
 	}{
 		{"same", 0, true, 1000, false, pawsFresh},
 		{"newer", time.Second, true, 1001, false, pawsFresh},
-		// RFC 7323 §5.3, R1: an older timestamp makes the segment not acceptable "if the RST bit is not set".
+		// RFC 7323 §5.3, R1: an older timestamp makes the segment not acceptable "if the RST bit is
+		// not set".
 		{"older", time.Second, true, 999, false, pawsOld},
 		{"older, but a reset", time.Second, true, 999, true, pawsFresh},
 		{"the furthest ahead", time.Second, true, 1000 + 1<<31 - 1, false, pawsFresh},
 		{"beyond half the circle", time.Second, true, 1000 + 1<<31 + 1, false, pawsOld},
-		// RFC 7323 §3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD silently drop the segment."
+		// RFC 7323 §3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD silently
+		// drop the segment."
 		{"none", time.Second, false, 0, false, pawsMissing},
 		{"none in a reset", time.Second, false, 0, true, pawsFresh},
-		// RFC 7323 §5.5: "We therefore require that an implementation of PAWS include a mechanism to "invalidate" the
-		// TS.Recent value when a connection is idle for more than 24 days."
+		// RFC 7323 §5.5: "We therefore require that an implementation of PAWS include a mechanism
+		// to "invalidate" the TS.Recent value when a connection is idle for more than 24 days."
 		{"idle for 24 days", 24 * day, true, 999, false, pawsOld},
 		{"and a moment", 24*day + 1, true, 999, false, pawsFresh},
 		{"a clock that steps back", -25 * day, true, 999, false, pawsOld},
@@ -47,8 +49,8 @@ func TestPAWSCheck(t *testing.T) {
 }
 
 func TestPAWSUpdate(t *testing.T) {
-	// RFC 7323 §5.3, R3: "If an arriving segment satisfies SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent (see
-	// Section 4.3), then record its timestamp in TS.Recent."
+	// RFC 7323 §5.3, R3: "If an arriving segment satisfies SEG.TSval >= TS.Recent and SEG.SEQ <=
+	// Last.ACK.sent (see Section 4.3), then record its timestamp in TS.Recent."
 	for _, c := range []struct {
 		tsval     uint32
 		seq, last Seq

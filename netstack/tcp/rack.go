@@ -12,14 +12,17 @@ const dupThresh = 3
 // RFC 8985 §6.2: an enlarged reordering window lasts for 16 recoveries without a DSACK.
 const reoWndPersist = 16
 
-// minRTTWindow is how long a least round-trip time counts, at least; at most twice that. It is Linux's tcp_min_rtt_wlen.
+// minRTTWindow is how long a least round-trip time counts, at least; at most twice that. It is
+// Linux's tcp_min_rtt_wlen.
 const minRTTWindow = 300 * time.Second
 
-// Rack is the state of RACK (RFC 8985 §6) for one connection: which of the delivered segments was sent last, and how much
-// reordering is to be reckoned with. The zero value is ready. It works on the connection's sentQueue, whose list by the time of last
-// transmissions spares it the walk of the window.
+// rackState is the state of RACK (RFC 8985 §6) for one connection: which of the delivered segments
+// was sent last, and how much reordering is to be reckoned with. The zero value is ready. It works
+// on the connection's sentQueue, whose list by the time of last transmissions spares it the walk of
+// the window.
 //
-// For each ACK: SampleRTT if there is a sample, Delivered for each segment that Ack and Sack tell of, Detect once.
+// For each ACK: SampleRTT if there is a sample, Delivered for each segment that Ack and Sack tell
+// of, Detect once.
 type rackState struct {
 	xmitTS wheel.Time // RACK.xmit_ts
 	rtt    time.Duration
@@ -41,7 +44,8 @@ type rackState struct {
 	hasDSACKRound  bool
 }
 
-// SampleRTT is step 1 of RFC 8985 §6.2: it is told each round-trip time measured by the rules of RFC 6298 and RFC 7323.
+// SampleRTT is step 1 of RFC 8985 §6.2: it is told each round-trip time measured by the rules of
+// RFC 6298 and RFC 7323.
 func (r *rackState) SampleRTT(now wheel.Time, rtt time.Duration) {
 	switch {
 	case !r.hasMinRTT:
@@ -53,7 +57,8 @@ func (r *rackState) SampleRTT(now wheel.Time, rtt time.Duration) {
 	}
 }
 
-// MinRTT returns RACK.min_RTT, the least of the round-trip times of the last five to ten minutes, and whether there is one.
+// MinRTT returns RACK.min_RTT, the least of the round-trip times of the last five to ten minutes,
+// and whether there is one.
 func (r *rackState) MinRTT() (time.Duration, bool) { return min(r.minRTT, r.minRTTBefore), r.hasMinRTT }
 
 // RTT returns RACK.rtt, that of the segment delivered that was sent last, and whether there is one.
@@ -65,11 +70,11 @@ func (r *rackState) ReoWnd() time.Duration { return r.reoWnd }
 // ReorderingSeen reports whether reordering was seen on the connection.
 func (r *rackState) ReorderingSeen() bool { return r.reorderingSeen }
 
-// Delivered is steps 2 and 3 of RFC 8985 §6.2, for a segment that is newly acknowledged or SACKed, in the order in which
-// sentQueue tells of them; one that was SACKed before changes nothing. staleEcho says that the ACK has a timestamp option,
-// and that its echo is older than the stamp of the segment's last transmission; slack by how
-// much times may be off: Script.Slack.
-// It reports whether the segment was overtaken by others.
+// Delivered is steps 2 and 3 of RFC 8985 §6.2, for a segment that is newly acknowledged or SACKed,
+// in the order in which sentQueue tells of them; one that was SACKed before changes nothing.
+// staleEcho says that the ACK has a timestamp option, and that its echo is older than the stamp of
+// the segment's last transmission; slack by how much times may be off: Script.Slack. It reports
+// whether the segment was overtaken by others.
 func (r *rackState) Delivered(now wheel.Time, s *sentSegment, staleEcho bool, slack time.Duration) (reordered bool) {
 	if s.Sacked() {
 		return false
@@ -77,8 +82,8 @@ func (r *rackState) Delivered(now wheel.Time, s *sentSegment, staleEcho bool, sl
 	reordered = r.detectReordering(s)
 	rtt := now.Sub(s.Sent)
 	if s.Retransmitted() {
-		// RFC 8985 §6.2 step 2: the ACK may be of an earlier transmission, if its timestamp says so or if it came within
-		// less than the least round-trip time.
+		// RFC 8985 §6.2 step 2: the ACK may be of an earlier transmission, if its timestamp says so
+		// or if it came within less than the least round-trip time.
 		if staleEcho {
 			return reordered
 		}
@@ -86,8 +91,9 @@ func (r *rackState) Delivered(now wheel.Time, s *sentSegment, staleEcho bool, sl
 			return reordered
 		}
 	}
-	// DEVIATION RFC 8985 §6.2 step 2: the segments of one ACK come in the order of their numbers, and not of their last
-	// transmission, as in Linux. RACK.rtt may so be that of an earlier one, which is longer.
+	// DEVIATION RFC 8985 §6.2 step 2: the segments of one ACK come in the order of their numbers,
+	// and not of their last transmission, as in Linux. RACK.rtt may so be that of an earlier one,
+	// which is longer.
 	r.rtt = rtt
 	if !r.delivered || sentAfter(s.Sent, s.End(), r.xmitTS, r.endSeq) {
 		r.xmitTS, r.endSeq = s.Sent, s.End()
@@ -135,8 +141,8 @@ func (r *rackState) updateReoWnd(q *sentQueue, c rackInput) {
 			r.reoWndExtra = 0
 		}
 	}
-	// RFC 8985 §6.2 step 4: "If RACK.reordering_seen is FALSE: If in Fast or RTO recovery: Return 0 Else if
-	// RACK.segs_sacked >= DupThresh: Return 0".
+	// RFC 8985 §6.2 step 4: "If RACK.reordering_seen is FALSE: If in Fast or RTO recovery: Return 0
+	// Else if RACK.segs_sacked >= DupThresh: Return 0".
 	if !r.reorderingSeen && (c.InRecovery || q.sacked.Segments >= dupThresh) {
 		r.reoWnd = 0
 		return
@@ -146,10 +152,12 @@ func (r *rackState) updateReoWnd(q *sentQueue, c rackInput) {
 	r.reoWnd = min(time.Duration(r.reoWndExtra+1)*least/4, c.SRTT)
 }
 
-// Detect is steps 4 and 5 of RFC 8985 §6.2: it marks what is lost by now, calling lost for each before, and returns in how long the
-// reordering timer is to call again, if ok. When that timer expires, c has neither DSACK nor LeavingRecovery set.
+// Detect is steps 4 and 5 of RFC 8985 §6.2: it marks what is lost by now, calling lost for each
+// before, and returns in how long the reordering timer is to call again, if ok. When that timer
+// expires, c has neither DSACK nor LeavingRecovery set.
 //
-// It costs O(1), for each segment lost, and amortised for each transmission: the window is not walked.
+// It costs O(1), for each segment lost, and amortised for each transmission: the window is not
+// walked.
 func (r *rackState) Detect(now wheel.Time, q *sentQueue, c rackInput, lost func(segmentID)) (timeout time.Duration, ok bool) {
 	r.updateReoWnd(q, c)
 	if !r.delivered {
@@ -186,14 +194,15 @@ func (r *rackState) overtook(q *sentQueue, id segmentID) bool {
 	return sentAfter(r.xmitTS, r.endSeq, s.Sent, s.End())
 }
 
-// remaining is how long id may still be on its way. RFC 8985 §6.2 step 5: "remaining = Segment.xmit_ts + RACK.rtt + RACK.reo_wnd -
-// Now()".
+// remaining is how long id may still be on its way. RFC 8985 §6.2 step 5: "remaining =
+// Segment.xmit_ts + RACK.rtt + RACK.reo_wnd - Now()".
 func (r *rackState) remaining(now wheel.Time, q *sentQueue, id segmentID) time.Duration {
 	return q.seg(id).Sent.Add(r.rtt).Add(r.reoWnd).Sub(now)
 }
 
-// MarkLossesOnRTO is RFC 8985 §6.3: when the retransmission timer expires, the first segment is lost, and all whose time is up,
-// whether one sent later was delivered or not. It calls lost for each before it marks it. It costs O(1) for each.
+// MarkLossesOnRTO is RFC 8985 §6.3: when the retransmission timer expires, the first segment is
+// lost, and all whose time is up, whether one sent later was delivered or not. It calls lost for
+// each before it marks it. It costs O(1) for each.
 func (r *rackState) MarkLossesOnRTO(now wheel.Time, q *sentQueue, lost func(segmentID)) {
 	mark := func(id segmentID) {
 		q.visits++

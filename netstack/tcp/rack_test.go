@@ -9,7 +9,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// rackTest has segments of 100 octets, named by their number, and a connection without a clock.
+// rackTest has segments of 100 bytes, named by their number, and a connection without a clock.
 type rackTest struct {
 	*testing.T
 	q     sentQueue
@@ -72,8 +72,8 @@ func (t *rackTest) detect(timeout time.Duration, lost ...int) {
 	}
 }
 
-// RFC 8985 §6.2 step 5: "remaining = Segment.xmit_ts + RACK.rtt + RACK.reo_wnd - Now()", and "timeout = max(remaining,
-// timeout)".
+// RFC 8985 §6.2 step 5: "remaining = Segment.xmit_ts + RACK.rtt + RACK.reo_wnd - Now()", and
+// "timeout = max(remaining, timeout)".
 func TestRackTimer(t *testing.T) {
 	test := newRackTest(t)
 	test.push(1)
@@ -94,7 +94,8 @@ func TestRackTimer(t *testing.T) {
 	test.detect(0)
 }
 
-// RFC 8985 §6.2: RACK_sent_after compares sequences where times are equal, so that the head of a burst is lost.
+// RFC 8985 §6.2: RACK_sent_after compares sequences where times are equal, so that the head of a
+// burst is lost.
 func TestRackTiesOfABurst(t *testing.T) {
 	test := newRackTest(t)
 	test.push(5)
@@ -105,8 +106,8 @@ func TestRackTiesOfABurst(t *testing.T) {
 	test.detect(0, 0, 1, 2)
 }
 
-// RFC 8985 §6.2 step 4: "If RACK.reordering_seen is FALSE: If in Fast or RTO recovery: Return 0 Else if RACK.segs_sacked >=
-// DupThresh: Return 0".
+// RFC 8985 §6.2 step 4: "If RACK.reordering_seen is FALSE: If in Fast or RTO recovery: Return 0
+// Else if RACK.segs_sacked >= DupThresh: Return 0".
 func TestRackWindowIsZero(t *testing.T) {
 	for _, inRecovery := range []bool{false, true} {
 		test := newRackTest(t)
@@ -125,7 +126,8 @@ func TestRackWindowIsZero(t *testing.T) {
 	}
 }
 
-// RFC 8985 §6.2 step 3: an original that arrives below the highest one delivered was reordered; a retransmission was not.
+// RFC 8985 §6.2 step 3: an original that arrives below the highest one delivered was reordered; a
+// retransmission was not.
 func TestRackReorderingSeen(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		test := newRackTest(t)
@@ -149,7 +151,8 @@ func TestRackReorderingSeen(t *testing.T) {
 	}
 }
 
-// RFC 8985 §6.2 step 2: what acknowledges a retransmission may be the original's, by the timestamp or within min_RTT.
+// RFC 8985 §6.2 step 2: what acknowledges a retransmission may be the original's, by the timestamp
+// or within min_RTT.
 func TestRackSpuriousRetransmission(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
@@ -188,8 +191,8 @@ func TestRackLostRetransmission(t *testing.T) {
 	}
 }
 
-// RFC 8985 §6.2 step 4: the window grows by a quarter of min_RTT in each round that sees a DSACK, up to SRTT, and is reset after 16
-// recoveries without one.
+// RFC 8985 §6.2 step 4: the window grows by a quarter of min_RTT in each round that sees a DSACK,
+// up to SRTT, and is reset after 16 recoveries without one.
 func TestRackWindowAdapts(t *testing.T) {
 	test := newRackTest(t)
 	want := func(d time.Duration) {
@@ -215,7 +218,8 @@ func TestRackWindowAdapts(t *testing.T) {
 	want(25 * ms)
 }
 
-// RFC 8985 §6.3: on RTO the first segment is lost whatever its age, and others when their time is up.
+// RFC 8985 §6.3: on RTO the first segment is lost whatever its age, and others when their time is
+// up.
 func TestRackMarkLossesOnRTO(t *testing.T) {
 	test := newRackTest(t)
 	test.push(3)
@@ -251,7 +255,8 @@ func TestRackMinRTTIsWindowed(t *testing.T) {
 	}
 }
 
-// TestRackAgreesWithTheRFC compares with the walk over all segments that RFC 8985 §6.2 step 5 writes down.
+// TestRackAgreesWithTheRFC compares with the walk over all segments that RFC 8985 §6.2 step 5
+// writes down.
 func TestRackAgreesWithTheRFC(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
@@ -325,7 +330,8 @@ func TestRackWork(t *testing.T) {
 	}
 }
 
-// TestRackWorkFromTheEnd SACKs from the newest segment down, each time the one that the reordering timer stood by.
+// TestRackWorkFromTheEnd SACKs from the newest segment down, each time the one that the reordering
+// timer stood by.
 func TestRackWorkFromTheEnd(t *testing.T) {
 	const n = 2000
 	test := newRackTest(t)
@@ -344,8 +350,8 @@ func TestRackWorkFromTheEnd(t *testing.T) {
 	}
 }
 
-// TestRackTimingSlack: with a slack, the ACK of a retransmission may come a little sooner than the least round trip
-// and still counts as its own.
+// TestRackTimingSlack: with a slack, the ACK of a retransmission may come a little sooner than the
+// least round trip and still counts as its own.
 func TestRackTimingSlack(t *testing.T) {
 	for _, slack := range []time.Duration{0, ms} {
 		rt := newRackTest(t)
@@ -356,7 +362,8 @@ func TestRackTimingSlack(t *testing.T) {
 		rt.at(300*ms - ms)
 		rt.sack(1)
 		rt.at(400 * ms)
-		// RFC 8985 §6.2 step 2: an ACK within less than the least round trip, 100 ms, is that of the first transmission.
+		// RFC 8985 §6.2 step 2: an ACK within less than the least round trip, 100 ms, is that of
+		// the first transmission.
 		if _, delivered := rt.r.RTT(); delivered != (slack > 0) {
 			t.Errorf("slack %v: it counts: %v", slack, delivered)
 		}

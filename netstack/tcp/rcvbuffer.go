@@ -6,8 +6,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// recvRTT is the receiver's estimate of the round-trip time, which a receiver that sends nothing has no other way to know.
-// The zero value has none. All methods cost O(1).
+// recvRTT is the receiver's estimate of the round-trip time, which a receiver that sends nothing
+// has no other way to know. The zero value has none. All methods cost O(1).
 type recvRTT struct {
 	rtt     time.Duration
 	began   wheel.Time
@@ -20,8 +20,8 @@ type recvRTT struct {
 // RTT returns the estimate, and whether there is one.
 func (r *recvRTT) RTT() (time.Duration, bool) { return r.rtt, r.ok }
 
-// OnTimestamp takes the time since the segment whose timestamp the arriving one echoes was sent, and moves the estimate by
-// an eighth of the difference. From then on rounds are not looked at.
+// OnTimestamp takes the time since the segment whose timestamp the arriving one echoes was sent,
+// and moves the estimate by an eighth of the difference. From then on rounds are not looked at.
 func (r *recvRTT) OnTimestamp(sample time.Duration) {
 	if sample <= 0 {
 		return
@@ -33,8 +33,8 @@ func (r *recvRTT) OnTimestamp(sample time.Duration) {
 	r.rtt += (sample - r.rtt) / 8
 }
 
-// OnData takes an arriving segment: nxt is RCV.NXT after it, and wnd RCV.WND. A window takes a round-trip time or more
-// to arrive, so that the shortest of such rounds is the estimate.
+// OnData takes an arriving segment: nxt is RCV.NXT after it, and wnd RCV.WND. A window takes a
+// round-trip time or more to arrive, so that the shortest of such rounds is the estimate.
 func (r *recvRTT) OnData(now wheel.Time, nxt Seq, wnd uint32) {
 	if r.stamped {
 		return
@@ -50,22 +50,24 @@ func (r *recvRTT) OnData(now wheel.Time, nxt Seq, wnd uint32) {
 	r.round, r.began, r.until = true, now, nxt.Add(max(wnd, 1))
 }
 
-// recvBufferTuner sizes the receive buffer by what the application reads in a round-trip time (dynamic right-sizing, Fisk and
-// Feng 2001, as Linux has it): twice that, since a sender in slow start doubles in each. The buffer never shrinks.
+// recvBufferTuner sizes the receive buffer by what the application reads in a round-trip time
+// (dynamic right-sizing, Fisk and Feng 2001, as Linux has it): twice that, since a sender in slow
+// start doubles in each. The buffer never shrinks.
 type recvBufferTuner struct {
 	began wheel.Time
-	most  uint32 // octets read in any round so far
+	most  uint32 // bytes read in any round so far
 	read  uint32 // in this one
 }
 
-// Init starts at now with the initial window of octets, which are no reason to grow.
+// Init starts at now with the initial window of bytes, which are no reason to grow.
 func (t *recvBufferTuner) Init(now wheel.Time, initial uint32) {
 	*t = recvBufferTuner{began: now, most: initial}
 }
 
-// OnRead takes n octets that the application reads at now. When a round of rtt is over in which more was read than in any
-// before, it returns the buffer to have, at most bound: twice what was read, and as much again by which it exceeds the
-// round before it, in proportion, and sixteen segments of mss for what slow start adds on the way. It costs O(1).
+// OnRead takes n bytes that the application reads at now. When a round of rtt is over in which
+// more was read than in any before, it returns the buffer to have, at most bound: twice what was
+// read, and as much again by which it exceeds the round before it, in proportion, and sixteen
+// segments of mss for what slow start adds on the way. It costs O(1).
 func (t *recvBufferTuner) OnRead(now wheel.Time, n uint32, rtt time.Duration, mss, bound uint32) (buff uint32, ok bool) {
 	t.read += min(n, 1<<31-min(t.read, 1<<31))
 	if now.Sub(t.began) < rtt || rtt <= 0 {

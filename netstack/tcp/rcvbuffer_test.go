@@ -35,7 +35,8 @@ func TestRecvRTT(t *testing.T) {
 	}
 }
 
-// TestRecvTuneFollowsSlowStart lets a sender double per round up to the window that the buffer allows.
+// TestRecvTuneFollowsSlowStart lets a sender double per round up to the window that the buffer
+// allows.
 func TestRecvTuneFollowsSlowStart(t *testing.T) {
 	const rtt, mss, bound = 100 * ms, 1000, 6 << 20
 	var tune recvBufferTuner
@@ -61,7 +62,7 @@ func TestRecvTuneFollowsSlowStart(t *testing.T) {
 }
 
 func TestRecvTuneSlowReader(t *testing.T) {
-	// Whatever the window is, an application that reads 5000 octets per round needs no more buffer.
+	// Whatever the window is, an application that reads 5000 bytes per round needs no more buffer.
 	var tune recvBufferTuner
 	tune.Init(0, 10000)
 	for i := range 100 {

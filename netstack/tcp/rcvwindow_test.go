@@ -12,7 +12,8 @@ func TestScaleFor(t *testing.T) {
 			t.Errorf("ScaleFor(%d) = %d, want %d", n, got, want)
 		}
 	}
-	// RFC 7323 §2.2: "The window field in a segment where the SYN bit is set (i.e., a <SYN> or <SYN,ACK>) MUST NOT be scaled."
+	// RFC 7323 §2.2: "The window field in a segment where the SYN bit is set (i.e., a <SYN> or
+	// <SYN,ACK>) MUST NOT be scaled."
 	if synWindowField(1<<20) != 65535 || synWindowField(100) != 100 {
 		t.Errorf("SYNField = %d, %d", synWindowField(1<<20), synWindowField(100))
 	}
@@ -20,8 +21,8 @@ func TestScaleFor(t *testing.T) {
 
 // TestRecvWindowEdge runs a peer that fills any window and an application that reads at random.
 func TestRecvWindowEdge(t *testing.T) {
-	// RFC 7323 §2.4: "The receiver MUST honor, as in window, any segment that would have been in window for any <ACK> sent
-	// by the receiver."
+	// RFC 7323 §2.4: "The receiver MUST honor, as in window, any segment that would have been in
+	// window for any <ACK> sent by the receiver."
 	rnd := rand.New(rand.NewPCG(7, 8))
 	for range 300 {
 		scale := uint8(rnd.IntN(13))
@@ -50,7 +51,8 @@ func TestRecvWindowEdge(t *testing.T) {
 			case user+w.Wnd(nxt) >= buff+unit:
 				t.Fatalf("%d buffered and %d offered exceed the buffer of %d by a unit of %d", user, w.Wnd(nxt), buff, unit)
 			case now != edge && now.Sub(edge) >= unit && now.Sub(edge)+unit <= min(buff/2, mss):
-				// RFC 9293 §3.8.6.2.2: "RCV.BUFF - RCV.USER - RCV.WND >= min( Fr * RCV.BUFF, Eff.snd.MSS)".
+				// RFC 9293 §3.8.6.2.2: "RCV.BUFF - RCV.USER - RCV.WND >= min( Fr * RCV.BUFF,
+				// Eff.snd.MSS)".
 				t.Fatalf("the window opens by %d only", now.Sub(edge))
 			case due && edge.Sub(nxt) >= unit && now == edge:
 				t.Fatal("an update was due that opens nothing")
@@ -60,7 +62,8 @@ func TestRecvWindowEdge(t *testing.T) {
 }
 
 func TestRecvWindowZero(t *testing.T) {
-	// RFC 9293 §3.8.6.2.2: a window that was closed stays so until min(RCV.BUFF/2, Eff.snd.MSS) octets are free.
+	// RFC 9293 §3.8.6.2.2: a window that was closed stays so until min(RCV.BUFF/2, Eff.snd.MSS)
+	// bytes are free.
 	var w recvWindow
 	if err := w.Init(100, 4000, 4000, 0); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// octetQueue is the dumb twin of recvQueue: it knows of every sequence number whether its octet has arrived.
+// octetQueue is the dumb twin of recvQueue: it knows of every sequence number whether its byte has
+// arrived.
 type octetQueue struct {
 	first, nxt Seq
 	edge       Seq // of the window, which never goes back
@@ -125,7 +126,8 @@ func newBoth(t *testing.T, nxt Seq, ranges int) (*recvQueue, *octetQueue) {
 }
 
 func TestRecvQueueAgainstOctets(t *testing.T) {
-	// RFC 9293 §3.10.7.4: "Segments with higher beginning sequence numbers SHOULD be held for later processing (SHLD-31)."
+	// RFC 9293 §3.10.7.4: "Segments with higher beginning sequence numbers SHOULD be held for later
+	// processing (SHLD-31)."
 	rnd := rand.New(rand.NewPCG(3, 4))
 	finished := 0
 	for range 400 {
@@ -151,11 +153,11 @@ func TestRecvQueueAgainstOctets(t *testing.T) {
 }
 
 func TestRecvQueueBounded(t *testing.T) {
-	// A flood of single octets, each a range of its own.
+	// A flood of single bytes, each a range of its own.
 	q, _ := newBoth(t, 0, 16)
 	for s := Seq(1 << 16); s > 1; s -= 2 {
 		if ins := q.Insert(Arrival{Seq: s, Len: 1}, 1<<17); (ins.Dropped == 1) != (s <= 1<<16-32) {
-			t.Fatalf("octet %v: %+v", s, ins)
+			t.Fatalf("byte %v: %+v", s, ins)
 		}
 	}
 	if n := len(q.Held()); n != 16 {
@@ -170,8 +172,8 @@ func TestRecvQueueBounded(t *testing.T) {
 }
 
 func TestRecvQueueFilledGap(t *testing.T) {
-	// RFC 5681 §4.2: "the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or part
-	// of a gap in the sequence space."
+	// RFC 5681 §4.2: "the receiver SHOULD send an immediate ACK when it receives a data segment
+	// that fills in all or part of a gap in the sequence space."
 	for _, c := range []struct {
 		a    Arrival
 		want bool

@@ -1,13 +1,14 @@
 package tcp
 
-// sackBlocksIn returns how many SACK blocks fit into space octets of options, the option's two octets and two of padding
-// counted: 4 in all 40, 3 beside timestamps.
+// sackBlocksIn returns how many SACK blocks fit into space bytes of options, the option's two
+// bytes and two of padding counted: 4 in all 40, 3 beside timestamps.
 func sackBlocksIn(space int) int {
 	return max(0, min(MaxSACKBlocks, (space-4)/8))
 }
 
-// sackGenerator chooses the SACK blocks of the receiver's acknowledgements (RFC 2018 §4, RFC 2883 §4). The zero value has nothing
-// to report. It remembers an octet of each of the blocks reported last, 28 bytes whatever arrives.
+// sackGenerator chooses the SACK blocks of the receiver's acknowledgements (RFC 2018 §4,
+// RFC 2883 §4). The zero value has nothing to report. It remembers a byte of each of the blocks
+// reported last, 28 bytes whatever arrives.
 type sackGenerator struct {
 	recent [MaxSACKBlocks]Seq // the most recent first
 	n      uint8
@@ -18,8 +19,8 @@ type sackGenerator struct {
 // OnInsert notes what became of an arriving segment.
 func (g *sackGenerator) OnInsert(ins *insertion) {
 	if ins.Duplicate.Len() > 0 {
-		// RFC 2883 §4: "A D-SACK block is only used to report a duplicate contiguous sequence of data received by the
-		// receiver in the most recent packet."
+		// RFC 2883 §4: "A D-SACK block is only used to report a duplicate contiguous sequence of
+		// data received by the receiver in the most recent packet."
 		g.dup, g.hasDup = ins.Duplicate, true
 	}
 	if ins.Block.Len() == 0 {
@@ -37,15 +38,16 @@ func (g *sackGenerator) OnInsert(ins *insertion) {
 	g.recent[0] = ins.Block.Start
 }
 
-// Blocks writes the blocks of the next acknowledgement into dst, as many as it has room for, and returns how many there
-// are. It changes nothing, so that a segment that is built again says the same. It costs O(1), and O(ranges) if there are
-// fewer recent blocks than room.
+// Blocks writes the blocks of the next acknowledgement into dst, as many as it has room for, and
+// returns how many there are. It changes nothing, so that a segment that is built again says the
+// same. It costs O(1), and O(ranges) if there are fewer recent blocks than room.
 func (g *sackGenerator) Blocks(q *recvQueue, dst []Range) int {
 	n := 0
 	if g.hasDup && len(dst) > 0 {
-		// RFC 2883 §4: "If the D-SACK block reports a duplicate contiguous sequence from a (possibly larger) block of data in
-		// the receiver's data queue above the cumulative acknowledgement, then the second SACK block in that SACK option
-		// should specify that (possibly larger) block of data."
+		// RFC 2883 §4: "If the D-SACK block reports a duplicate contiguous sequence from a
+		// (possibly larger) block of data in the receiver's data queue above the cumulative
+		// acknowledgement, then the second SACK block in that SACK option should specify that
+		// (possibly larger) block of data."
 		dst[0] = g.dup
 		n = 1
 		if r, ok := q.Find(g.dup.Start); ok && len(dst) > 1 {
@@ -67,9 +69,10 @@ func (g *sackGenerator) Blocks(q *recvQueue, dst []Range) int {
 		dst[n] = r
 		n++
 	}
-	// RFC 2018 §4: "The first SACK block" "MUST specify the contiguous block of data containing the segment which triggered
-	// this ACK, unless that segment advanced the Acknowledgment Number field in the header." "The SACK option SHOULD be
-	// filled out by repeating the most recently reported SACK blocks".
+	// RFC 2018 §4: "The first SACK block" "MUST specify the contiguous block of data containing the
+	// segment which triggered this ACK, unless that segment advanced the Acknowledgment Number
+	// field in the header." "The SACK option SHOULD be filled out by repeating the most recently
+	// reported SACK blocks".
 	for _, s := range g.recent[:g.n] {
 		if n == len(dst) {
 			return n
@@ -78,8 +81,9 @@ func (g *sackGenerator) Blocks(q *recvQueue, dst []Range) int {
 			add(r)
 		}
 	}
-	// RFC 2018 §4: "The data receiver SHOULD include as many distinct SACK blocks as possible in the SACK option." Of those
-	// not reported of late, the lowest come first: there the sender repairs.
+	// RFC 2018 §4: "The data receiver SHOULD include as many distinct SACK blocks as possible in
+	// the SACK option." Of those not reported of late, the lowest come first: there the sender
+	// repairs.
 	for _, r := range q.Held() {
 		if n == len(dst) {
 			return n
@@ -94,8 +98,9 @@ func (g *sackGenerator) Blocks(q *recvQueue, dst []Range) int {
 	return n
 }
 
-// OnAckSent forgets the duplicate, which is reported once, and the blocks that RCV.NXT has gone past. RFC 2883 §4: "Each
-// duplicate contiguous sequence of data received is reported in at most one D-SACK block."
+// OnAckSent forgets the duplicate, which is reported once, and the blocks that RCV.NXT has gone
+// past. RFC 2883 §4: "Each duplicate contiguous sequence of data received is reported in at most
+// one D-SACK block."
 func (g *sackGenerator) OnAckSent(q *recvQueue) {
 	g.hasDup = false
 	n := uint8(0)

@@ -18,7 +18,7 @@ func newSACKTest(t *testing.T, nxt Seq) *sackTest {
 	return &sackTest{t: t, q: q}
 }
 
-// receive takes octets from to before to, and compares RCV.NXT and the blocks.
+// receive takes bytes from to before to, and compares RCV.NXT and the blocks.
 func (s *sackTest) receive(from, to, nxt Seq, want ...Range) {
 	s.t.Helper()
 	ins := s.q.Insert(Arrival{Seq: from, Len: to.Sub(from)}, 1<<20)
@@ -40,8 +40,8 @@ func TestSACKBlocksIn(t *testing.T) {
 }
 
 func TestSACKExamples(t *testing.T) {
-	// RFC 2018 §7, case 3: of 8 segments of 500 octets from 5000 on, the second, fourth, sixth and eighth are lost, and
-	// then the fourth and the second arrive.
+	// RFC 2018 §7, case 3: of 8 segments of 500 bytes from 5000 on, the second, fourth, sixth and
+	// eighth are lost, and then the fourth and the second arrive.
 	s := newSACKTest(t, 5000)
 	s.receive(5000, 5500, 5500)
 	s.receive(6000, 6500, 5500, Range{6000, 6500})
@@ -53,15 +53,17 @@ func TestSACKExamples(t *testing.T) {
 }
 
 func TestDSACKExamples(t *testing.T) {
-	// RFC 2883 §4: "Each duplicate contiguous sequence of data received is reported in at most one D-SACK block."
-	// A duplicate below the cumulative acknowledgement, with nothing held and with a block held.
+	// RFC 2883 §4: "Each duplicate contiguous sequence of data received is reported in at most one
+	// D-SACK block." A duplicate below the cumulative acknowledgement, with nothing held and with a
+	// block held.
 	s := newSACKTest(t, 3000)
 	s.receive(3000, 3500, 3500)
 	s.receive(3500, 4000, 4000)
 	s.receive(3000, 3500, 4000, Range{3000, 3500})
 	s.receive(4500, 5000, 4000, Range{4500, 5000})
 	s.receive(3000, 3500, 4000, Range{3000, 3500}, Range{4500, 5000})
-	// RFC 2883 §4: "then the second SACK block in that SACK option should specify that (possibly larger) block of data."
+	// RFC 2883 §4: "then the second SACK block in that SACK option should specify that (possibly
+	// larger) block of data."
 	s.receive(5500, 6000, 4000, Range{5500, 6000}, Range{4500, 5000})
 	s.receive(5000, 5500, 4000, Range{4500, 6000})
 	s.receive(5000, 5500, 4000, Range{5000, 5500}, Range{4500, 6000})
@@ -73,8 +75,8 @@ func TestDSACKExamples(t *testing.T) {
 	s.receive(6500, 7500, 7500, Range{6500, 7000})
 }
 
-// TestSACKOfALoneFIN: a FIN is a part of the sequence space, and one that has come before octets in front of it tells the sender that
-// these were lost, as in Linux.
+// TestSACKOfALoneFIN: a FIN is a part of the sequence space, and one that has come before bytes in
+// front of it tells the sender that these were lost, as in Linux.
 func TestSACKOfALoneFIN(t *testing.T) {
 	fin := func(s *sackTest, at, nxt Seq, want ...Range) {
 		t.Helper()
@@ -87,11 +89,11 @@ func TestSACKOfALoneFIN(t *testing.T) {
 			t.Errorf("FIN at %v: ACK %v SACK %v, want ACK %v SACK %v", at, s.q.Nxt(), buf[:n], nxt, want)
 		}
 	}
-	// Alone, then once more, then with the octets before it, until all has come.
+	// Alone, then once more, then with the bytes before it, until all has come.
 	s := newSACKTest(t, 5000)
 	fin(s, 6000, 5000, Range{6000, 6001})
 	if !s.q.Beyond() || len(s.q.Held()) != 0 || s.q.HeldOctets() != 0 {
-		t.Error("a FIN beyond RCV.NXT is nothing, or octets")
+		t.Error("a FIN beyond RCV.NXT is nothing, or bytes")
 	}
 	fin(s, 6000, 5000, Range{6000, 6001})
 	s.receive(5500, 6000, 5000, Range{5500, 6001})
@@ -99,13 +101,13 @@ func TestSACKOfALoneFIN(t *testing.T) {
 	if s.q.Beyond() {
 		t.Error("the FIN is reached, and still beyond")
 	}
-	// RFC 2018 §4: "The first SACK block" "MUST specify the contiguous block of data containing the segment which triggered
-	// this ACK".
+	// RFC 2018 §4: "The first SACK block" "MUST specify the contiguous block of data containing the
+	// segment which triggered this ACK".
 	s = newSACKTest(t, 5000)
 	s.receive(5200, 5300, 5000, Range{5200, 5300})
 	fin(s, 6000, 5000, Range{6000, 6001}, Range{5200, 5300})
 	s.receive(5400, 5500, 5000, Range{5400, 5500}, Range{6000, 6001}, Range{5200, 5300})
-	// Behind octets that are held already.
+	// Behind bytes that are held already.
 	s = newSACKTest(t, 5000)
 	s.receive(5500, 6000, 5000, Range{5500, 6000})
 	fin(s, 6000, 5000, Range{5500, 6001})
@@ -117,7 +119,8 @@ func TestSACKOfALoneFIN(t *testing.T) {
 
 // TestSACKGenProperties receives at random, and holds every option against the rules.
 func TestSACKGenProperties(t *testing.T) {
-	// RFC 2018 §4: "The data receiver SHOULD include as many distinct SACK blocks as possible in the SACK option."
+	// RFC 2018 §4: "The data receiver SHOULD include as many distinct SACK blocks as possible in
+	// the SACK option."
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for range 200 {
 		q, _ := newBoth(t, -Seq(rnd.IntN(300)), 10)

@@ -20,7 +20,8 @@ func scenarioFiles(t *testing.T) []string {
 	return files
 }
 
-// TestScenarios runs testdata/*.pkt, each a scenario of its own. testdata/README.md tells how they are written.
+// TestScenarios runs testdata/*.pkt, each a scenario of its own. testdata/README.md tells how they
+// are written.
 func TestScenarios(t *testing.T) {
 	for _, file := range scenarioFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".pkt"), func(t *testing.T) {
@@ -45,7 +46,8 @@ var (
 	scenarioCitation = regexp.MustCompile(`^// RFC \d+ §(\d+|[A-Z])(\.\d+)*( \([^)]*\))?: .`)
 )
 
-// TestScenariosCite checks that each scenario begins with the sentence that it proves, and is named by its topic.
+// TestScenariosCite checks that each scenario begins with the sentence that it proves, and is named
+// by its topic.
 func TestScenariosCite(t *testing.T) {
 	for _, file := range scenarioFiles(t) {
 		if name := filepath.Base(file); !scenarioName.MatchString(name) {

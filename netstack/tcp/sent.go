@@ -9,17 +9,21 @@ import (
 // MaxSentSegments is the most that the bound of a sentQueue may be.
 const MaxSentSegments = 1 << 20
 
-// maxFlight is the most sequence numbers in flight: the largest window (RFC 7323 §2.3), a SYN and a FIN.
+// maxFlight is the most sequence numbers in flight: the largest window (RFC 7323 §2.3), a SYN and a
+// FIN.
 const maxFlight = 1<<30 + 2
 
-// sentQueue is the send side's book of what is in flight: the segments in sequence order, what is known of each, and the
-// sums over all of them, which are exact after every call. It has no timer and no congestion control.
+// sentQueue is the send side's book of what is in flight: the segments in sequence order, what is
+// known of each, and the sums over all of them, which are exact after every call. It has no timer
+// and no congestion control.
 //
-// Segments live in an arena and are named by its indices, so that timers can refer to them and lists go through them; a ring
-// of the names in sequence order serves binary search. Both grow by doubling up to the bound.
+// Segments live in an arena and are named by its indices, so that timers can refer to them and
+// lists go through them; a ring of the names in sequence order serves binary search. Both grow by
+// doubling up to the bound.
 //
-// Callbacks are called with a segment as it was before the change that they are told of, and must not change the queue,
-// Segment.Armed apart. Not safe for concurrent use; not to be copied once it is used.
+// Callbacks are called with a segment as it was before the change that they are told of, and must
+// not change the queue, Segment.Armed apart. Not safe for concurrent use; not to be copied once it
+// is used.
 type sentQueue struct {
 	arena []sentSegment // by segmentID-1
 	free  segmentID     // those given back, through next
@@ -43,8 +47,8 @@ type sentQueue struct {
 	visits, moves uint64 // segments looked at, and names moved to make room for a split: tests bound them
 }
 
-// newSentQueue returns an empty queue for at most maxSegments segments, a number from 1 to MaxSentSegments. Nothing is allocated
-// before the first Push.
+// newSentQueue returns an empty queue for at most maxSegments segments, a number from 1 to
+// MaxSentSegments. Nothing is allocated before the first Push.
 func newSentQueue(maxSegments int) (sentQueue, error) {
 	if maxSegments < 1 || maxSegments > MaxSentSegments {
 		return sentQueue{}, fmt.Errorf("tcp: max segments %d, want 1..%d", maxSegments, MaxSentSegments)
@@ -74,7 +78,8 @@ func (q *sentQueue) Back() segmentID {
 // Next returns the segment after id in sequence order, 0 if there is none.
 func (q *sentQueue) Next(id segmentID) segmentID { return q.Get(id).next }
 
-// Get returns the segment id, which must be in the queue. The pointer is good until the next Push, Sack or Split.
+// Get returns the segment id, which must be in the queue. The pointer is good until the next Push,
+// Sack or Split.
 func (q *sentQueue) Get(id segmentID) *sentSegment {
 	if id == 0 || int(id) > len(q.arena) || q.arena[id-1].Len == 0 {
 		panic("BUG: no such segment in the queue")
@@ -94,17 +99,18 @@ func (q *sentQueue) Lost() tally { return q.lost }
 // RetransOut is what of it is deemed to be on its way as a retransmission.
 func (q *sentQueue) RetransOut() tally { return q.retransOut }
 
-// Pipe is what is deemed to be on its way, in segments and octets.
+// Pipe is what is deemed to be on its way, in segments and bytes.
 //
-// RFC 6675 §4, SetPipe: an octet that is not SACKed counts once if it is not lost, and once if it was retransmitted; so one that is
-// retransmitted without having been deemed lost counts twice.
+// RFC 6675 §4, SetPipe: a byte that is not SACKed counts once if it is not lost, and once if it
+// was retransmitted; so one that is retransmitted without having been deemed lost counts twice.
 func (q *sentQueue) Pipe() tally {
 	return q.outstanding.minus(q.sacked).minus(q.lost).plus(q.retransOut)
 }
 
-// Push appends a segment that is sent now. It must start where the last one ends, if there is one, and be of at least one
-// sequence number. Push reports false, and does nothing, if the queue is full, or would be longer than a window can be.
-// It costs O(1), growth apart. A now before an earlier one counts as that.
+// Push appends a segment that is sent now. It must start where the last one ends, if there is one,
+// and be of at least one sequence number. Push reports false, and does nothing, if the queue is
+// full, or would be longer than a window can be. It costs O(1), growth apart. A now before an
+// earlier one counts as that.
 func (q *sentQueue) Push(now wheel.Time, seq Seq, length uint32, flags sentFlags) (segmentID, bool) {
 	if back := q.Back(); length == 0 || back != 0 && q.seg(back).End() != seq {
 		panic("BUG: a segment must follow the one sent before it, and not be empty")
@@ -141,9 +147,10 @@ func (q *sentQueue) Find(seq Seq) segmentID {
 	return 0
 }
 
-// Ack takes out what is before una, and calls f for each segment that is wholly acknowledged, in sequence order, before
-// it goes. One that is acknowledged in part loses that part and nothing else; its stamps and Armed stay. It returns the
-// sequence numbers taken out, 0 for a una that is old. It costs O(1) for each segment taken out.
+// Ack takes out what is before una, and calls f for each segment that is wholly acknowledged, in
+// sequence order, before it goes. One that is acknowledged in part loses that part and nothing
+// else; its stamps and Armed stay. It returns the sequence numbers taken out, 0 for a una that is
+// old. It costs O(1) for each segment taken out.
 func (q *sentQueue) Ack(una Seq, f func(segmentID)) (octets uint32) {
 	before := q.outstanding.Bytes
 	for q.n > 0 {
@@ -202,16 +209,17 @@ func (q *sentQueue) uncount(state segmentState, c tally) {
 	}
 }
 
-// Split cuts the segment id in two where at is, which must be inside of it: after a smaller MSS, or for a part of it that was
-// SACKed. id keeps the first part; the second, whose name is returned, has the same stamps and state, no timer, and the FIN and PSH.
-// It reports false, and does nothing, if the queue is full. It costs O(log n), and moving the names of at most half of the
-// segments, 4 octets each.
+// Split cuts the segment id in two where at is, which must be inside of it: after a smaller MSS, or
+// for a part of it that was SACKed. id keeps the first part; the second, whose name is returned,
+// has the same stamps and state, no timer, and the FIN and PSH. It reports false, and does nothing,
+// if the queue is full. It costs O(log n), and moving the names of at most half of the segments, 4
+// bytes each.
 func (q *sentQueue) Split(id segmentID, at Seq) (second segmentID, ok bool) {
 	return q.split(id, at, q.max)
 }
 
-// splitToFit is Split after a smaller MSS, for which a full queue has some room yet: a segment that is too long for the path
-// would never arrive.
+// splitToFit is Split after a smaller MSS, for which a full queue has some room yet: a segment that
+// is too long for the path would never arrive.
 func (q *sentQueue) splitToFit(id segmentID, at Seq) (second segmentID, ok bool) {
 	return q.split(id, at, q.mostSplit())
 }
@@ -251,7 +259,8 @@ func (q *sentQueue) split(id segmentID, at Seq, most uint32) (second segmentID, 
 	return second, true
 }
 
-// recycle makes an empty queue fit for another connection, with the memory that it has. Names are given out from 1 again.
+// recycle makes an empty queue fit for another connection, with the memory that it has. Names are
+// given out from 1 again.
 func (q *sentQueue) recycle() {
 	if q.n != 0 {
 		panic("BUG: the queue is not empty")

@@ -7,7 +7,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// fullQueue returns a queue of n segments of 1000 octets.
+// fullQueue returns a queue of n segments of 1000 bytes.
 func fullQueue(b *testing.B, n int) sentQueue {
 	q, err := newSentQueue(n + 1)
 	if err != nil {
@@ -35,8 +35,9 @@ func BenchmarkSentAck(b *testing.B) {
 	}
 }
 
-// BenchmarkSentSack lets the block that starts at the second segment of a window grow by one more; when it has reached the end,
-// the window is acknowledged and another one sent, which is counted in.
+// BenchmarkSentSack lets the block that starts at the second segment of a window grow by one more;
+// when it has reached the end, the window is acknowledged and another one sent, which is counted
+// in.
 func BenchmarkSentSack(b *testing.B) {
 	for _, window := range []int{10, 1000, 100_000} {
 		b.Run(fmt.Sprintf("window=%d", window), func(b *testing.B) {

@@ -6,8 +6,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// RFC 9293 §3.4: SYN is the first of a segment's sequence numbers and FIN the last, so each goes with its part; RFC 6298 and
-// RACK need the stamps in both.
+// RFC 9293 §3.4: SYN is the first of a segment's sequence numbers and FIN the last, so each goes
+// with its part; RFC 6298 and RACK need the stamps in both.
 func TestSplitKeepsStampsAndFlags(t *testing.T) {
 	q, _ := newSentQueue(4)
 	id, _ := q.Push(7, 100, 10, sentSYN|sentPSH|sentFIN)
@@ -39,7 +39,8 @@ func TestSplitKeepsStampsAndFlags(t *testing.T) {
 	}
 }
 
-// TestSackFlood lets a peer SACK single octets: the number of segments stays bounded, and so does the work of each block.
+// TestSackFlood lets a peer SACK single bytes: the number of segments stays bounded, and so does
+// the work of each block.
 func TestSackFlood(t *testing.T) {
 	const limit = 256
 	q, _ := newSentQueue(limit)
@@ -72,8 +73,8 @@ func TestSackIgnores(t *testing.T) {
 	}
 }
 
-// RFC 2018 §5: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits, since the timeout might
-// indicate that the data receiver has reneged."
+// RFC 2018 §5: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits,
+// since the timeout might indicate that the data receiver has reneged."
 func TestForgetSacks(t *testing.T) {
 	q, _ := newSentQueue(8)
 	for i := range 4 {

@@ -9,7 +9,8 @@ func (q *sentQueue) at(i uint32) segmentID { return q.order[(q.head+i)&uint32(le
 
 func (q *sentQueue) set(i uint32, id segmentID) { q.order[(q.head+i)&uint32(len(q.order)-1)] = id }
 
-// position returns the index of the first segment that ends after seq, n if there is none: binary search.
+// position returns the index of the first segment that ends after seq, n if there is none: binary
+// search.
 func (q *sentQueue) position(seq Seq) uint32 {
 	lo, hi := uint32(0), q.n
 	for lo < hi {
@@ -24,7 +25,8 @@ func (q *sentQueue) position(seq Seq) uint32 {
 	return lo
 }
 
-// insert puts id at index i of the sequence order, for which the names on its shorter side make room.
+// insert puts id at index i of the sequence order, for which the names on its shorter side make
+// room.
 func (q *sentQueue) insert(i uint32, id segmentID) {
 	if q.n == uint32(len(q.order)) {
 		q.growOrder()
@@ -52,7 +54,8 @@ func (q *sentQueue) growOrder() {
 	q.order, q.head = grown, 0
 }
 
-// alloc returns an unused segment of the arena, the one given back last if there is one. The arena grows by doubling.
+// alloc returns an unused segment of the arena, the one given back last if there is one. The arena
+// grows by doubling.
 func (q *sentQueue) alloc() segmentID {
 	if id := q.free; id != 0 {
 		q.free = q.seg(id).next
@@ -71,14 +74,14 @@ func (q *sentQueue) alloc() segmentID {
 	return segmentID(q.used)
 }
 
-// sentAfter is RACK_sent_after of RFC 8985 §6.2: the transmission at t of a segment ending at end came after the one at u, of
-// one ending at before. Within a burst the sequence decides.
+// sentAfter is RACK_sent_after of RFC 8985 §6.2: the transmission at t of a segment ending at end
+// came after the one at u, of one ending at before. Within a burst the sequence decides.
 func sentAfter(t wheel.Time, end Seq, u wheel.Time, before Seq) bool {
 	return t > u || t == u && end.After(before)
 }
 
-// timeInsert puts id into the order of last transmissions: at its newest end, before those that were sent at the same
-// instant and have later sequence numbers (RFC 8985 §6.2, RACK_sent_after).
+// timeInsert puts id into the order of last transmissions: at its newest end, before those that
+// were sent at the same instant and have later sequence numbers (RFC 8985 §6.2, RACK_sent_after).
 func (q *sentQueue) timeInsert(id segmentID) {
 	s, after := q.seg(id), q.newest
 	for after != 0 {

@@ -2,8 +2,8 @@ package tcp
 
 import "tcpwheel/wheel"
 
-// segmentID names a segment of a sentQueue from its Push until its acknowledgement; the name may be given again after
-// that. 0 names none.
+// segmentID names a segment of a sentQueue from its Push until its acknowledgement; the name may be
+// given again after that. 0 names none.
 type segmentID uint32
 
 // sentFlags are the control bits that a sent segment carried and would carry again.
@@ -16,8 +16,8 @@ const (
 	sentPSH
 )
 
-// Segment is what is remembered of a segment in flight: its range and its history, and not its octets. It is read through
-// sentQueue.Get; only Armed is the owner's to write.
+// sentSegment is what is remembered of a segment in flight: its range and its history, and not its
+// bytes. It is read through sentQueue.Get; only Armed is the owner's to write.
 type sentSegment struct {
 	Seq Seq
 	Len uint32 // in sequence numbers, those of SYN and FIN included; at least 1
@@ -29,8 +29,8 @@ type sentSegment struct {
 	newer, older segmentID // in the order of last transmissions, while queued in it
 	skip         segmentID // of a sacked one: a later segment, with none but sacked ones between
 
-	// ref is the engine's name of the record of the timer of this slot. It stays with the slot from one segment to the next, on the
-	// cache line that a segment is on anyway.
+	// ref is the engine's name of the record of the timer of this slot. It stays with the slot from
+	// one segment to the next, on the cache line that a segment is on anyway.
 	ref timerRef
 
 	Flags         sentFlags
@@ -48,7 +48,7 @@ const (
 	stateTimed                   // in the list by time: a transmission is on its way, as far as is known
 )
 
-// waits reports whether a segment in that state is to be retransmitted.
+// needsRexmit reports whether a segment in that state is to be retransmitted.
 func (s segmentState) needsRexmit() bool { return s&(stateLost|stateRetransOut) == stateLost }
 
 // End returns the sequence number after the last one of s.
@@ -57,7 +57,8 @@ func (s *sentSegment) End() Seq { return s.Seq.Add(s.Len) }
 // Sacked reports whether the receiver holds s, by its word (RFC 2018).
 func (s *sentSegment) Sacked() bool { return s.state&stateSacked != 0 }
 
-// Lost reports whether s was deemed lost. It remains so when it is retransmitted, until it is acknowledged or SACKed.
+// Lost reports whether s was deemed lost. It remains so when it is retransmitted, until it is
+// acknowledged or SACKed.
 func (s *sentSegment) Lost() bool { return s.state&stateLost != 0 }
 
 // RetransOut reports whether a retransmission of s is deemed to be on its way.
@@ -66,7 +67,7 @@ func (s *sentSegment) RetransOut() bool { return s.state&stateRetransOut != 0 }
 // Retransmitted reports whether s was sent more than once.
 func (s *sentSegment) Retransmitted() bool { return s.Transmissions > 1 }
 
-// payload returns how many of the sequence numbers of s are octets of data.
+// payload returns how many of the sequence numbers of s are bytes of data.
 func (s *sentSegment) payload() uint32 {
 	n := s.Len
 	if s.Flags&sentSYN != 0 {
@@ -78,7 +79,7 @@ func (s *sentSegment) payload() uint32 {
 	return n
 }
 
-// Count is a number of segments and the sequence numbers in them.
+// tally is a number of segments and the sequence numbers in them.
 type tally struct {
 	Segments, Bytes uint32
 }
@@ -86,6 +87,7 @@ type tally struct {
 func (c *tally) add(n uint32) { c.Segments++; c.Bytes += n }
 func (c *tally) sub(n uint32) { c.Segments--; c.Bytes -= n }
 
-// minus and plus compute on both figures. The results of minus wrap around in between, as the sum of Pipe may.
+// minus and plus compute on both figures. The results of minus wrap around in between, as the sum
+// of Pipe may.
 func (c tally) minus(d tally) tally { return tally{c.Segments - d.Segments, c.Bytes - d.Bytes} }
 func (c tally) plus(d tally) tally  { return tally{c.Segments + d.Segments, c.Bytes + d.Bytes} }

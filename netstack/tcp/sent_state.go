@@ -2,13 +2,14 @@ package tcp
 
 import "tcpwheel/wheel"
 
-// Sack notes that the receiver holds the octets of block (RFC 2018), and calls f for each segment of which that is news, in
-// sequence order, before it is noted. Segments that are covered in part are split at the block's edges; where the queue is
-// full, and for their part, they count as not covered. A block that is empty or reaches outside of what is in flight is ignored.
-// It returns the octets that were news.
+// Sack notes that the receiver holds the bytes of block (RFC 2018), and calls f for each segment
+// of which that is news, in sequence order, before it is noted. Segments that are covered in part
+// are split at the block's edges; where the queue is full, and for their part, they count as not
+// covered. A block that is empty or reaches outside of what is in flight is ignored. It returns the
+// bytes that were news.
 //
-// It costs O(log n) amortised and O(1) for each segment of news, and what Split costs: segments that were SACKed before
-// are skipped.
+// It costs O(log n) amortised and O(1) for each segment of news, and what Split costs: segments
+// that were SACKed before are skipped.
 func (q *sentQueue) Sack(block Range, f func(segmentID)) (octets uint32) {
 	if q.n == 0 || !block.Start.Before(block.End) || block.Start.Before(q.seg(q.Front()).Seq) ||
 		block.End.After(q.seg(q.Back()).End()) {
@@ -62,8 +63,9 @@ func (q *sentQueue) sack(id segmentID) {
 	q.edge.sacked(q, id)
 }
 
-// nextUnsacked returns the first segment from id on that is not SACKed, 0 if there is none. It leaves a short cut in all
-// that it passes (path compression), which is why SACKed runs cost no more than O(log n) amortised.
+// nextUnsacked returns the first segment from id on that is not SACKed, 0 if there is none. It
+// leaves a short cut in all that it passes (path compression), which is why SACKed runs cost no
+// more than O(log n) amortised.
 func (q *sentQueue) nextUnsacked(id segmentID) segmentID {
 	root := id
 	for root != 0 && q.seg(root).Sacked() {
@@ -82,7 +84,8 @@ func (q *sentQueue) nextUnsacked(id segmentID) segmentID {
 	return root
 }
 
-// follow returns where the short cut of a sacked segment leads to, and its neighbour if it has none.
+// follow returns where the short cut of a sacked segment leads to, and its neighbour if it has
+// none.
 func (q *sentQueue) follow(id segmentID) segmentID {
 	if s := q.seg(id); s.skip != 0 {
 		return s.skip
@@ -90,8 +93,8 @@ func (q *sentQueue) follow(id segmentID) segmentID {
 	return q.seg(id).next
 }
 
-// Retransmit notes that the segment id is sent again now; it must not be SACKed. It costs O(1), and a step for each segment that was sent
-// at the same instant and has later sequence numbers.
+// Retransmit notes that the segment id is sent again now; it must not be SACKed. It costs O(1), and
+// a step for each segment that was sent at the same instant and has later sequence numbers.
 func (q *sentQueue) Retransmit(now wheel.Time, id segmentID) {
 	s := q.Get(id)
 	if s.Sacked() {
@@ -113,8 +116,8 @@ func (q *sentQueue) Retransmit(now wheel.Time, id segmentID) {
 	q.timeInsert(id)
 }
 
-// MarkLost notes that every transmission of the segment id is deemed lost; it must not be SACKed. It costs O(1). An extra
-// call changes nothing.
+// MarkLost notes that every transmission of the segment id is deemed lost; it must not be SACKed.
+// It costs O(1). An extra call changes nothing.
 func (q *sentQueue) MarkLost(id segmentID) {
 	q.markFirstLost(id)
 	s := q.seg(id)
@@ -126,7 +129,8 @@ func (q *sentQueue) MarkLost(id segmentID) {
 	q.timeRemove(id)
 }
 
-// markFirstLost notes that the first transmission of id is deemed lost, and leaves a retransmission on its way.
+// markFirstLost notes that the first transmission of id is deemed lost, and leaves a retransmission
+// on its way.
 func (q *sentQueue) markFirstLost(id segmentID) {
 	s := q.Get(id)
 	if s.Sacked() {
@@ -144,12 +148,12 @@ func (q *sentQueue) markFirstLost(id segmentID) {
 	}
 }
 
-// ForgetSacks forgets what the receiver said to hold, after a retransmission timeout or on evidence that it dropped what it
-// held. The segments concerned are deemed lost, all transmissions of them; f is called for each, in sequence order, before
-// that. It costs O(n).
+// ForgetSacks forgets what the receiver said to hold, after a retransmission timeout or on evidence
+// that it dropped what it held. The segments concerned are deemed lost, all transmissions of them;
+// f is called for each, in sequence order, before that. It costs O(n).
 func (q *sentQueue) ForgetSacks(f func(segmentID)) {
-	// RFC 2018 §5: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits, since the timeout
-	// might indicate that the data receiver has reneged."
+	// RFC 2018 §5: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed
+	// bits, since the timeout might indicate that the data receiver has reneged."
 	for id := q.Front(); id != 0; id = q.seg(id).next {
 		s := q.seg(id)
 		q.visits++
@@ -167,7 +171,7 @@ func (q *sentQueue) ForgetSacks(f func(segmentID)) {
 	q.edge = lossEdge{id: q.Front()}
 }
 
-// waitingLost returns how many segments are lost and were not retransmitted since.
+// pendingRexmits returns how many segments are lost and were not retransmitted since.
 func (q *sentQueue) pendingRexmits() uint32 { return q.pendingRexmit }
 
 // has reports whether id names a segment of the queue.
@@ -175,8 +179,8 @@ func (q *sentQueue) has(id segmentID) bool {
 	return id != 0 && int(id) <= len(q.arena) && q.arena[id-1].Len != 0
 }
 
-// forgetLosses takes back that segments were lost, of those that were not retransmitted since: they count as on their
-// way again. It costs O(n).
+// forgetLosses takes back that segments were lost, of those that were not retransmitted since: they
+// count as on their way again. It costs O(n).
 func (q *sentQueue) forgetLosses() {
 	after := segmentID(0)
 	for id := q.Front(); id != 0; id = q.seg(id).next {
@@ -192,7 +196,8 @@ func (q *sentQueue) forgetLosses() {
 		}
 		q.pendingRexmit--
 		s.state &^= stateLost
-		// Those of one flight were sent in their order, so that the place of one is soon found behind that of the last.
+		// Those of one flight were sent in their order, so that the place of one is soon found
+		// behind that of the last.
 		if after != 0 && q.seg(after).state&stateTimed == 0 || after != 0 && !sentAfter(s.Sent, s.End(), q.seg(after).Sent, q.seg(after).End()) {
 			after = 0
 		}
@@ -218,7 +223,8 @@ func (q *sentQueue) newerThan(id segmentID) segmentID {
 	return q.seg(id).newer
 }
 
-// recountEdge puts the edge of RFC 6675 to the first segment that is not SACKed, and counts what is SACKed above it.
+// recountEdge puts the edge of RFC 6675 to the first segment that is not SACKed, and counts what is
+// SACKed above it.
 func (q *sentQueue) recountEdge() {
 	id := q.Front()
 	for id != 0 && q.seg(id).Sacked() {

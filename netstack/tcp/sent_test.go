@@ -212,7 +212,7 @@ func runSent(t *testing.T, steps, limit int, next func(n int) int) {
 			s := q.Get(q.Find(w.una.Add(uint32(i))))
 			if s.Sacked() != (b&twinSacked != 0) || s.Lost() != (b&twinLost != 0) || s.RetransOut() != (b&twinRetrans != 0) ||
 				s.Sent != w.sent[i] {
-				t.Fatalf("step %d, operation %d: octet %d is in %+v, want state %b, sent %v", step, op, i, *s, b, w.sent[i])
+				t.Fatalf("step %d, operation %d: byte %d is in %+v, want state %b, sent %v", step, op, i, *s, b, w.sent[i])
 			}
 		}
 		if q.Find(w.una-1) != 0 || q.Find(w.una.Add(uint32(len(w.state)))) != 0 {

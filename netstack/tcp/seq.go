@@ -2,14 +2,15 @@ package tcp
 
 import "strconv"
 
-// Seq is a TCP sequence number: one of 2^32 that follow each other in a circle (RFC 9293 §3.4). Numbers are compared by
-// Before, After and InWindow only, which are right for numbers less than 2^31 apart, as those of one connection are.
+// Seq is a TCP sequence number: one of 2^32 that follow each other in a circle (RFC 9293 §3.4).
+// Numbers are compared by Before, After and InWindow only, which are right for numbers less than
+// 2^31 apart, as those of one connection are.
 type Seq uint32
 
-// Add returns the number n octets after s.
+// Add returns the number n bytes after s.
 func (s Seq) Add(n uint32) Seq { return s + Seq(n) }
 
-// Sub returns how many octets s is after t. s must not be before t.
+// Sub returns how many bytes s is after t. s must not be before t.
 func (s Seq) Sub(t Seq) uint32 { return uint32(s - t) }
 
 // Before reports whether s comes before t.
@@ -46,15 +47,15 @@ func MinSeq(s, t Seq) Seq {
 // String returns the number in decimal.
 func (s Seq) String() string { return strconv.FormatUint(uint64(s), 10) }
 
-// Range is the octets from Start to before End. An empty range has Start == End.
+// Range is the bytes from Start to before End. An empty range has Start == End.
 type Range struct {
 	Start, End Seq
 }
 
-// Len returns how many octets there are.
+// Len returns how many bytes there are.
 func (r Range) Len() uint32 { return r.End.Sub(r.Start) }
 
-// Contains reports whether all of o is in r.
+// contains reports whether all of o is in r.
 func (r Range) contains(o Range) bool {
 	return r.Start.AtOrBefore(o.Start) && o.End.AtOrBefore(r.End)
 }

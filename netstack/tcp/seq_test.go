@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSeqOrder checks the comparisons against plain integers: of numbers less than 2^31 apart, wherever they are on the
-// circle, the order is that of how far they are along it (RFC 9293 §3.4).
+// TestSeqOrder checks the comparisons against plain integers: of numbers less than 2^31 apart,
+// wherever they are on the circle, the order is that of how far they are along it (RFC 9293 §3.4).
 func TestSeqOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	bases := []Seq{0, 1, 1<<31 - 1, 1 << 31, 1<<31 + 1, 1<<32 - 1}

@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// sipHash24 is SipHash-2-4 of p under the key k0, k1 (Aumasson and Bernstein, INDOCRYPT 2012): a pseudorandom function of
-// 64 bits, made for short inputs such as the ends of a connection. It allocates nothing and costs some tens of ns for 40 octets.
+// sipHash24 is SipHash-2-4 of p under the key k0, k1 (Aumasson and Bernstein, INDOCRYPT 2012): a
+// pseudorandom function of 64 bits, made for short inputs such as the ends of a connection. It
+// allocates nothing and costs some tens of ns for 40 bytes.
 func sipHash24(k0, k1 uint64, p []byte) uint64 {
 	s := sipState{
 		k0 ^ 0x736f6d6570736575, // "somepseudorandomlygeneratedbytes", big-endian

@@ -1,8 +1,9 @@
 package tcp
 
-// sendWindow is what the peer offers: SND.WND, and the segment that offered it last. The zero value is closed.
+// sendWindow is what the peer offers: SND.WND, and the segment that offered it last. The zero value
+// is closed.
 type sendWindow struct {
-	Wnd    uint32 // SND.WND, octets
+	Wnd    uint32 // SND.WND, bytes
 	MaxWnd uint32 // MAX.SND.WND, the largest so far
 	WL1    Seq    // SND.WL1, the number of the segment that set Wnd
 	WL2    Seq    // SND.WL2, its acknowledgement number
@@ -11,11 +12,11 @@ type sendWindow struct {
 // Init takes the window of the segment that opens the connection.
 func (w *sendWindow) Init(seq, ack Seq, wnd uint32) { *w = sendWindow{wnd, wnd, seq, ack} }
 
-// Update takes the window wnd, scaled already, of a segment with an acceptable acknowledgement, SND.UNA ≤ SEG.ACK ≤
-// SND.NXT, and reports whether SND.WND has changed. It costs O(1).
+// Update takes the window wnd, scaled already, of a segment with an acceptable acknowledgement,
+// SND.UNA ≤ SEG.ACK ≤ SND.NXT, and reports whether SND.WND has changed. It costs O(1).
 func (w *sendWindow) Update(seq, ack Seq, wnd uint32) bool {
-	// RFC 9293 §3.10.7.4: the window is updated "If (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and SND.WL2 =< SEG.ACK))",
-	// which keeps old segments from using it.
+	// RFC 9293 §3.10.7.4: the window is updated "If (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and
+	// SND.WL2 =< SEG.ACK))", which keeps old segments from using it.
 	if !w.WL1.Before(seq) && !(w.WL1 == seq && w.WL2.AtOrBefore(ack)) {
 		return false
 	}
@@ -25,8 +26,9 @@ func (w *sendWindow) Update(seq, ack Seq, wnd uint32) bool {
 	return changed
 }
 
-// Usable returns the usable window U = SND.UNA + SND.WND - SND.NXT of RFC 9293 §3.8.6.2.1, 0 if the peer has taken back
-// what is in flight: RFC 9293 §3.8.6 (MUST-34) wants a sender to be robust against that.
+// Usable returns the usable window U = SND.UNA + SND.WND - SND.NXT of RFC 9293 §3.8.6.2.1, 0 if the
+// peer has taken back what is in flight: RFC 9293 §3.8.6 (MUST-34) wants a sender to be robust
+// against that.
 func (w *sendWindow) Usable(una, nxt Seq) uint32 {
 	flight := nxt.Sub(una)
 	return w.Wnd - min(w.Wnd, flight)
@@ -34,12 +36,12 @@ func (w *sendWindow) Usable(una, nxt Seq) uint32 {
 
 // sendInput is what nextSegmentLen decides on.
 type sendInput struct {
-	Queued   uint32 // D: octets written and not yet sent
-	Usable   uint32 // U: octets that the peer's window still takes; the congestion window is a question of its own
+	Queued   uint32 // D: bytes written and not yet sent
+	Usable   uint32 // U: bytes that the peer's window still takes; the congestion window is a question of its own
 	MSS      uint32 // Eff.snd.MSS, more than 0
 	MaxWnd   uint32 // Max(SND.WND)
 	Idle     bool   // SND.NXT = SND.UNA
-	SmallOut bool   // a segment of less than MSS octets is unacknowledged
+	SmallOut bool   // a segment of less than MSS bytes is unacknowledged
 	Closing  bool   // a FIN follows what is queued: no more will be written
 	NoDelay  bool   // Nagle's algorithm is off
 	Minshall bool   // Nagle's algorithm as Minshall changed it, and Linux has it
@@ -60,8 +62,9 @@ const (
 	holdCork                     // until more is written, the cork is drawn, or its timeout (200 ms in Linux)
 )
 
-// nextSegmentLen returns how many octets the next segment takes, 0 with the reason if none is to be sent now. It is the sender's
-// part of silly window avoidance, RFC 9293 §3.8.6.2.1, with Nagle's algorithm, RFC 9293 §3.7.4. It costs O(1).
+// nextSegmentLen returns how many bytes the next segment takes, 0 with the reason if none is to be
+// sent now. It is the sender's part of silly window avoidance, RFC 9293 §3.8.6.2.1, with Nagle's
+// algorithm, RFC 9293 §3.7.4. It costs O(1).
 func nextSegmentLen(c sendInput) (uint32, holdReason) {
 	n := min(c.Queued, c.Usable, c.MSS)
 	switch {
@@ -70,27 +73,30 @@ func nextSegmentLen(c sendInput) (uint32, holdReason) {
 	case n == 0:
 		return 0, holdWindow
 	case n == c.MSS:
-		// RFC 9293 §3.8.6.2.1: "(1) if a maximum-sized segment can be sent, i.e., if: min(D,U) >= Eff.snd.MSS;"
+		// RFC 9293 §3.8.6.2.1: "(1) if a maximum-sized segment can be sent, i.e., if: min(D,U) >=
+		// Eff.snd.MSS;"
 		return n, holdNone
 	case c.Override:
 		// RFC 9293 §3.8.6.2.1: "(4) or if the override timeout occurs."
 		return n, holdNone
 	}
-	// RFC 9293 §3.7.4: with Nagle's algorithm, while there is unacknowledged data, a sender waits for an acknowledgement or
-	// a full segment. Minshall's variant waits only while a small segment is unacknowledged.
+	// RFC 9293 §3.7.4: with Nagle's algorithm, while there is unacknowledged data, a sender waits
+	// for an acknowledgement or a full segment. Minshall's variant waits only while a small segment
+	// is unacknowledged.
 	nagled := !c.NoDelay && !c.Closing && !c.Idle && (!c.Minshall || c.SmallOut)
 	switch {
 	case c.Queued > c.Usable:
-		// RFC 9293 §3.8.6.2.1: "(3) or if at least a fraction Fs of the maximum window can be sent, i.e., if:
-		// [SND.NXT = SND.UNA and] min(D,U) >= Fs * Max(SND.WND);" with Fs = 1/2.
+		// RFC 9293 §3.8.6.2.1: "(3) or if at least a fraction Fs of the maximum window can be sent,
+		// i.e., if: [SND.NXT = SND.UNA and] min(D,U) >= Fs * Max(SND.WND);" with Fs = 1/2.
 		if n < c.MaxWnd-c.MaxWnd/2 {
 			return 0, holdWindow
 		}
 	case (c.Cork || c.More) && !c.Closing:
 		return 0, holdCork
 	}
-	// RFC 9293 §3.8.6.2.1: "(2) or if the data is pushed and all queued data can be sent now, i.e., if: [SND.NXT = SND.UNA
-	// and] PUSHed and D <= U (the bracketed condition is imposed by the Nagle algorithm);" All data counts as pushed.
+	// RFC 9293 §3.8.6.2.1: "(2) or if the data is pushed and all queued data can be sent now, i.e.,
+	// if: [SND.NXT = SND.UNA and] PUSHed and D <= U (the bracketed condition is imposed by the
+	// Nagle algorithm);" All data counts as pushed.
 	if nagled {
 		return 0, holdNagle
 	}

@@ -49,10 +49,12 @@ func TestMaySend(t *testing.T) {
 		{"nothing", func(c *sendInput) { c.Queued = 0 }, 0, holdEmpty},
 		{"closed", func(c *sendInput) { c.Usable = 0 }, 0, holdWindow},
 		{"closed, override", func(c *sendInput) { c.Usable = 0; c.Override = true }, 0, holdWindow},
-		// RFC 9293 §3.8.6.2.1: "(1) if a maximum-sized segment can be sent, i.e., if: min(D,U) >= Eff.snd.MSS;"
+		// RFC 9293 §3.8.6.2.1: "(1) if a maximum-sized segment can be sent, i.e., if: min(D,U) >=
+		// Eff.snd.MSS;"
 		{"full", func(c *sendInput) { c.Queued = 1500 }, 1000, holdNone},
 		{"full, corked", func(c *sendInput) { c.Queued, c.Cork = 1500, true }, 1000, holdNone},
-		// "(2) or if the data is pushed and all queued data can be sent now", "[SND.NXT = SND.UNA and]".
+		// "(2) or if the data is pushed and all queued data can be sent now", "[SND.NXT = SND.UNA
+		// and]".
 		{"idle", func(c *sendInput) { c.Idle = true }, 100, holdNone},
 		{"in flight: RFC 9293 §3.7.4", func(c *sendInput) {}, 0, holdNagle},
 		{"no delay", func(c *sendInput) { c.NoDelay = true }, 100, holdNone},
@@ -69,7 +71,7 @@ func TestMaySend(t *testing.T) {
 		{"a sliver, no delay", func(c *sendInput) { c.Queued, c.Usable, c.NoDelay = 5000, 999, true }, 0, holdWindow},
 		{"half of a small window", func(c *sendInput) { c.Usable, c.MaxWnd, c.Idle = 50, 100, true }, 50, holdNone},
 		{"less than half of it", func(c *sendInput) { c.Usable, c.MaxWnd, c.Idle = 49, 100, true }, 0, holdWindow},
-		{"a window of one octet", func(c *sendInput) { c.Usable, c.MaxWnd, c.Idle = 1, 1, true }, 1, holdNone},
+		{"a window of one byte", func(c *sendInput) { c.Usable, c.MaxWnd, c.Idle = 1, 1, true }, 1, holdNone},
 		{"half of it, in flight", func(c *sendInput) { c.Usable, c.MaxWnd = 50, 100 }, 0, holdNagle},
 		// "(4) or if the override timeout occurs."
 		{"a sliver, override", func(c *sendInput) { c.Queued, c.Usable, c.Override = 5000, 999, true }, 999, holdNone},

@@ -37,7 +37,8 @@ func (s State) String() string {
 // MarshalText writes the name.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// synchronized reports whether the numbers of both sides are known: RFC 9293 §3.5.2 calls these states synchronized.
+// synchronized reports whether the numbers of both sides are known: RFC 9293 §3.5.2 calls these
+// states synchronized.
 func (s State) synchronized() bool { return s >= StateEstablished }
 
 // canReceive reports whether data may still arrive.

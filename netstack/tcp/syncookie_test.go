@@ -9,8 +9,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestSYNCookieLifetime checks that a cookie is good at once and for the 64 s that were promised, and after 128 s never
-// again, the times included at which its 5 bits of count come round.
+// TestSYNCookieLifetime checks that a cookie is good at once and for the 64 s that were promised,
+// and after 128 s never again, the times included at which its 5 bits of count come round.
 func TestSYNCookieLifetime(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for range 200 {
@@ -60,7 +60,8 @@ func TestSYNCookieMSS(t *testing.T) {
 	}
 }
 
-// TestSYNCookieIsBound checks that a cookie is good for the ends, the secret and the SYN that it was made for only.
+// TestSYNCookieIsBound checks that a cookie is good for the ends, the secret and the SYN that it
+// was made for only.
 func TestSYNCookieIsBound(t *testing.T) {
 	cookie := secret.synCookie(0, server, client, 1000, 1460)
 	for _, ends := range otherEnds() {
@@ -86,8 +87,9 @@ func TestSYNCookieIsBound(t *testing.T) {
 	}
 }
 
-// TestForgedSYNCookies counts forgeries. Exactly one in 2^28 numbers is taken: for each of 2 counts of 32 and each MSS, one
-// MAC of 2^24. Of one count and MSS each 16th MAC is tried, the good one among them; all counts are; and numbers are drawn.
+// TestForgedSYNCookies counts forgeries. Exactly one in 2^28 numbers is taken: for each of 2 counts
+// of 32 and each MSS, one MAC of 2^24. Of one count and MSS each 16th MAC is tried, the good one
+// among them; all counts are; and numbers are drawn.
 func TestForgedSYNCookies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts the same without the race detector, which takes ten times as long")
@@ -139,7 +141,8 @@ func TestForgedSYNCookies(t *testing.T) {
 	}
 }
 
-// TestCookieOptions checks that what a timestamp says comes back, and that it is the latest that is not in the future.
+// TestCookieOptions checks that what a timestamp says comes back, and that it is the latest that is
+// not in the future.
 func TestCookieOptions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	stamps := []uint32{0, 1, 62, 63, 64, 1<<31 - 1, 1 << 31, 1<<32 - 1}

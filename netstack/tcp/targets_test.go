@@ -11,7 +11,8 @@ import (
 
 // The effects of timers on TCP that can be had exactly, in the engine: two connections, one path.
 
-// targetConfig is a configuration without what would blur the timers: no delayed ACKs, no window that limits.
+// targetConfig is a configuration without what would blur the timers: no delayed ACKs, no window
+// that limits.
 func targetConfig(p tcptimers.Policy) Config {
 	p.DelAck = tcptimers.DelAckConfig{Every: 1}
 	c := DefaultConfig(p)
@@ -29,8 +30,8 @@ func (p *pair) steady() {
 	}
 }
 
-// firstResend drops what side 0 sends first of the octets from n on, and returns when the first of it is sent again, after
-// start.
+// firstResend drops what side 0 sends first of the bytes from n on, and returns when the first of
+// it is sent again, after start.
 func (p *pair) firstResend(drop func(out *Outgoing) bool) (first *time.Duration) {
 	first = new(time.Duration)
 	start := p.now
@@ -47,9 +48,10 @@ func (p *pair) firstResend(drop func(out *Outgoing) bool) (first *time.Duration)
 }
 
 func TestBSDWaitsThreeTicks(t *testing.T) {
-	// At round-trip times far below a tick, 4.4BSD's estimator comes to rest at an RTO of 3 ticks of 500 ms. A timer of 3
-	// ticks expires in more than 1000 and up to 1500 ms; over all phases 1250 ms on average. Vegas's authors measured 1100
-	// ms where less than 300 would have done (L. Brakmo and L. Peterson, "TCP Vegas", IEEE JSAC 13(8), 1995).
+	// At round-trip times far below a tick, 4.4BSD's estimator comes to rest at an RTO of 3 ticks
+	// of 500 ms. A timer of 3 ticks expires in more than 1000 and up to 1500 ms; over all phases
+	// 1250 ms on average. Vegas's authors measured 1100 ms where less than 300 would have done (L.
+	// Brakmo and L. Peterson, "TCP Vegas", IEEE JSAC 13(8), 1995).
 	var sum time.Duration
 	const phases = 100
 	for phase := range time.Duration(phases) {
@@ -91,7 +93,8 @@ func TestBSDWaitsThreeTicks(t *testing.T) {
 }
 
 func TestTailLossByPolicy(t *testing.T) {
-	// k segments back to back, of which the last j are lost; the ACKs of the others come after a round trip.
+	// k segments back to back, of which the last j are lost; the ACKs of the others come after a
+	// round trip.
 	const rtt = 20 * time.Millisecond
 	const k = 10
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
@@ -155,8 +158,9 @@ func TestTailLossByPolicy(t *testing.T) {
 						rounds++
 					}
 					if policy.tlp && j > 1 {
-						// The SACK of the probe begins a fast recovery, in which RFC 9937 lets one segment go for it, and then
-						// twice as many in each round trip. (Without that reduction bound it would be two round trips.)
+						// The SACK of the probe begins a fast recovery, in which RFC 9937 lets one
+						// segment go for it, and then twice as many in each round trip. (Without
+						// that reduction bound it would be two round trips.)
 						rounds = 1
 						for n := 1; n < j; n *= 2 {
 							rounds++
@@ -172,9 +176,9 @@ func TestTailLossByPolicy(t *testing.T) {
 }
 
 func TestStopAndWaitLocksToTheHeartbeat(t *testing.T) {
-	// Segments that are each sent when the last one is acknowledged: with 4.4BSD's heartbeat of 200 ms the next leaves just
-	// after a beat, so that the period is 200 ms times the round trip in beats, rounded up. With a timer it is the delay and
-	// the round trip.
+	// Segments that are each sent when the last one is acknowledged: with 4.4BSD's heartbeat of 200
+	// ms the next leaves just after a beat, so that the period is 200 ms times the round trip in
+	// beats, rounded up. With a timer it is the delay and the round trip.
 	const rtt = time.Millisecond
 	for _, test := range []struct {
 		name   string
@@ -211,7 +215,8 @@ func TestStopAndWaitLocksToTheHeartbeat(t *testing.T) {
 }
 
 func TestDeadPeer(t *testing.T) {
-	// The path is cut. Detection takes the idle time and an interval for each probe, exactly but for the tick.
+	// The path is cut. Detection takes the idle time and an interval for each probe, exactly but
+	// for the tick.
 	for _, test := range []struct {
 		policy         string
 		idle, interval time.Duration
@@ -247,7 +252,8 @@ func TestDeadPeer(t *testing.T) {
 }
 
 func TestUserTimeoutAndR2(t *testing.T) {
-	// With data in flight the user timeout decides, or R2: RFC 9293 §3.8.3: R2 "SHOULD correspond to at least 100 seconds".
+	// With data in flight the user timeout decides, or R2: RFC 9293 §3.8.3: R2 "SHOULD correspond
+	// to at least 100 seconds".
 	for _, uto := range []time.Duration{0, 7 * time.Second} {
 		cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 		cfg.Socket.UserTimeout = uto
@@ -269,10 +275,11 @@ func TestUserTimeoutAndR2(t *testing.T) {
 }
 
 func TestOneFlightOneTimeout(t *testing.T) {
-	// A window of 32 segments is lost. With a timer for each, that is one congestion event: one backoff, one ssthresh, and
-	// in the first round trip no more octets than with one timer. No segment is sent again within an RTO of its last
-	// transmission. RFC 6298 §5: "a segment is never retransmitted too early, i.e., less than one RTO after the previous
-	// transmission of that segment."
+	// A window of 32 segments is lost. With a timer for each, that is one congestion event: one
+	// backoff, one ssthresh, and in the first round trip no more bytes than with one timer. No
+	// segment is sent again within an RTO of its last transmission. RFC 6298 §5: "a segment is
+	// never retransmitted too early, i.e., less than one RTO after the previous transmission of
+	// that segment."
 	for _, frto := range []bool{true, false} {
 		type result struct {
 			octets, timeouts, backoffs int
@@ -305,7 +312,7 @@ func TestOneFlightOneTimeout(t *testing.T) {
 						r.octets += int(pkt.out.Len)
 					}
 					if since := p.now.Sub(last[off]); mode == tcptimers.RexmitPerSegment && since < rto {
-						t.Errorf("octets at %d are sent again after %v, want an RTO of %v at least", off, since, rto)
+						t.Errorf("bytes at %d are sent again after %v, want an RTO of %v at least", off, since, rto)
 					}
 				}
 				last[off] = p.now
@@ -333,8 +340,9 @@ func TestOneFlightOneTimeout(t *testing.T) {
 }
 
 func TestExpiryIsNeverEarly(t *testing.T) {
-	// Timers of the engine expire at ticks, not before their deadline and less than a tick after it: the first timeout of a
-	// segment that is lost comes in [RTO, RTO + G) of its transmission, whatever the phase.
+	// Timers of the engine expire at ticks, not before their deadline and less than a tick after
+	// it: the first timeout of a segment that is lost comes in [RTO, RTO + G) of its transmission,
+	// whatever the phase.
 	for _, tick := range []time.Duration{time.Microsecond, time.Millisecond, 10 * time.Millisecond, 500 * time.Millisecond} {
 		for i := range time.Duration(25) {
 			pol := tcptimers.MustPolicy("per-segment")
@@ -357,8 +365,9 @@ func TestExpiryIsNeverEarly(t *testing.T) {
 }
 
 func TestDefaultIsNotSpuriousTowardsDelayedACKs(t *testing.T) {
-	// Peers that put off the ACK of a lone segment by 40 ms are not sent it again, whatever the round trip: what the floor on
-	// the variation, 50 ms, is for. Towards 200 ms the timeout learns.
+	// Peers that put off the ACK of a lone segment by 40 ms are not sent it again, whatever the
+	// round trip: what the floor on the variation, 50 ms, is for. Towards 200 ms the timeout
+	// learns.
 	for _, rtt := range []time.Duration{100 * time.Microsecond, time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
 		for _, sack := range []bool{true, false} {
 			a := DefaultConfig(tcptimers.MustPolicy("per-segment"))
@@ -383,9 +392,9 @@ func TestDefaultIsNotSpuriousTowardsDelayedACKs(t *testing.T) {
 }
 
 func TestDelaySpikeIsUndone(t *testing.T) {
-	// The path's round trip grows for two seconds from 100 ms to more than the timeout and less than twice of it: timeouts that are
-	// spurious. With timestamps (RFC 3522), without
-	// (RFC 5682), and by DSACKs alone (RFC 3708) the window is afterwards what it was.
+	// The path's round trip grows for two seconds from 100 ms to more than the timeout and less
+	// than twice of it: timeouts that are spurious. With timestamps (RFC 3522), without (RFC 5682),
+	// and by DSACKs alone (RFC 3708) the window is afterwards what it was.
 	for _, test := range []struct {
 		name                string
 		timestamps, frto    bool
@@ -408,7 +417,8 @@ func TestDelaySpikeIsUndone(t *testing.T) {
 				p.run(10 * time.Second)
 				c := &p.ends[0].conn
 				before, ssthresh := c.cc.Cwnd(), c.cc.Ssthresh()
-				// A timer for each segment sees the round trip grow; one that every ACK restarts, the gap between two ACKs.
+				// A timer for each segment sees the round trip grow; one that every ACK restarts,
+				// the gap between two ACKs.
 				if p.delay = c.est.RTO() * 7 / 10; policy == "linux" {
 					p.delay = c.est.RTO()*5/4 + 50*time.Millisecond
 				}

@@ -18,32 +18,36 @@ type ptoInput struct {
 	Slack       time.Duration // what the policy adds with more than one segment in flight
 	RTOExpiry   wheel.Time    // when the retransmission timer expires
 
-	// Prompt says that the ACK of the last segment, which left at LastSent, was to come right behind those that have come.
+	// Prompt says that the ACK of the last segment, which left at LastSent, was to come right
+	// behind those that have come.
 	Prompt   bool
 	LastSent wheel.Time
 	RTTVar   time.Duration
 }
 
-// ptoPrompt is how long after an ACK a probe leaves at the earliest that counts on prompt ones: what a peer's host may take
-// for itself.
+// ptoPrompt is how long after an ACK a probe leaves at the earliest that counts on prompt ones:
+// what a peer's host may take for itself.
 const ptoPrompt = 5 * time.Millisecond
 
-// PTO returns how long from now the loss probe timer is to run (RFC 8985 §7.2, TLP_calc_PTO), never less than 0. early says that
-// Prompt has made it shorter.
+// probeTimeout returns how long from now the loss probe timer is to run (RFC 8985 §7.2,
+// TLP_calc_PTO), never less than 0. early says that Prompt has made it shorter.
 func probeTimeout(now wheel.Time, in ptoInput) (pto time.Duration, early bool) {
 	pto = ptoWithoutRTT
 	if in.HasSRTT {
-		// RFC 8985 §7.2: "PTO = 2 * SRTT", and "If FlightSize is one segment: PTO += TLP.max_ack_delay".
+		// RFC 8985 §7.2: "PTO = 2 * SRTT", and "If FlightSize is one segment: PTO +=
+		// TLP.max_ack_delay".
 		pto = 2 * in.SRTT
 		if in.Flight == 1 {
 			pto += in.MaxAckDelay
 		} else {
 			pto += in.Slack
 		}
-		// DEVIATION RFC 8985 §7.2, SHOULD: the timer counts from each ACK there, with TLP.max_ack_delay if one segment is left. An
-		// application waits most for the last segment of a response, and that way three round trips or MaxAckDelay. Where the
-		// ACKs of its flight show that its own is not put off, that one is due by now: the timer counts from its transmission, as it
-		// did when it was sent, and gives it another round trip behind the ACK that has come, and the variation of the timeout.
+		// DEVIATION RFC 8985 §7.2, SHOULD: the timer counts from each ACK there, with
+		// TLP.max_ack_delay if one segment is left. An application waits most for the last segment
+		// of a response, and that way three round trips or MaxAckDelay. Where the ACKs of its
+		// flight show that its own is not put off, that one is due by now: the timer counts from
+		// its transmission, as it did when it was sent, and gives it another round trip behind the
+		// ACK that has come, and the variation of the timeout.
 		if in.Prompt {
 			at := in.LastSent.Add(in.SRTT + max(in.SRTT, 4*in.RTTVar))
 			at = max(at, now.Add(max(in.SRTT, ptoPrompt)))
@@ -59,8 +63,8 @@ func probeTimeout(now wheel.Time, in ptoInput) (pto time.Duration, early bool) {
 	return max(pto, 0), early
 }
 
-// TLP is the state of tail loss probing (RFC 8985 §7.1 and RFC 8985 §7.4) of one connection. The zero value is ready. It is set back to
-// it when a fast recovery or an RTO recovery starts.
+// tlpState is the state of tail loss probing (RFC 8985 §7.1 and RFC 8985 §7.4) of one connection.
+// The zero value is ready. It is set back to it when a fast recovery or an RTO recovery starts.
 type tlpState struct {
 	endSeq           Seq // TLP.end_seq
 	inFlight         bool
@@ -70,11 +74,13 @@ type tlpState struct {
 	earlyWasSpurious bool // one that did was in vain
 }
 
-// MayProbe reports whether a probe may be sent when the timer expires (RFC 8985 §7.3): no other is in flight, and a round
-// trip was measured since the last one. If not, the retransmission timer is armed instead.
+// MayProbe reports whether a probe may be sent when the timer expires (RFC 8985 §7.3): no other is
+// in flight, and a round trip was measured since the last one. If not, the retransmission timer is
+// armed instead.
 func (p *tlpState) MayProbe() bool { return !p.inFlight && !p.wantSample }
 
-// Probed notes that a probe was sent; sndNxt is SND.NXT after it, retrans says that it was old data, and early what PTO said.
+// Probed notes that a probe was sent; sndNxt is SND.NXT after it, retrans says that it was old
+// data, and early what PTO said.
 func (p *tlpState) Probed(sndNxt Seq, retrans, early bool) {
 	*p = tlpState{endSeq: sndNxt, inFlight: true, isRetrans: retrans, wantSample: true, early: early, earlyWasSpurious: p.earlyWasSpurious}
 }
@@ -85,7 +91,8 @@ func (p *tlpState) MayBeEarly() bool { return !p.earlyWasSpurious }
 // Sampled notes a measurement of the round-trip time.
 func (p *tlpState) Sampled() { p.wantSample = false }
 
-// Reset forgets a probe in flight, when a recovery starts (RFC 8985 §7.1). The wait for a measurement goes on.
+// Reset forgets a probe in flight, when a recovery starts (RFC 8985 §7.1). The wait for a
+// measurement goes on.
 func (p *tlpState) Reset() {
 	*p = tlpState{wantSample: p.wantSample, earlyWasSpurious: p.earlyWasSpurious}
 }
@@ -97,8 +104,8 @@ type tlpAck struct {
 	DupNoSACK  bool // a duplicate ACK without a SACK option
 }
 
-// Acked is TLP_process_ack of RFC 8985 §7.4.2. repaired says that a retransmitted probe repaired a loss, which
-// nothing else has told, so that congestion control is to react to one.
+// Acked is TLP_process_ack of RFC 8985 §7.4.2. repaired says that a retransmitted probe repaired a
+// loss, which nothing else has told, so that congestion control is to react to one.
 func (p *tlpState) Acked(a tlpAck) (repaired bool) {
 	if !p.inFlight || a.Ack.Before(p.endSeq) {
 		return false

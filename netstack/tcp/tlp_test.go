@@ -7,7 +7,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// RFC 8985 §7.2: "PTO = 2 * SRTT", "If FlightSize is one segment: PTO += TLP.max_ack_delay", and no later than the RTO.
+// RFC 8985 §7.2: "PTO = 2 * SRTT", "If FlightSize is one segment: PTO += TLP.max_ack_delay", and no
+// later than the RTO.
 func TestPTO(t *testing.T) {
 	now := wheel.Time(time.Second)
 	for _, c := range []struct {
@@ -26,7 +27,8 @@ func TestPTO(t *testing.T) {
 	}
 }
 
-// Where the ACK of the last segment was to come right behind those that have come, the probe counts from its transmission.
+// Where the ACK of the last segment was to come right behind those that have come, the probe counts
+// from its transmission.
 func TestPTOBehindPromptAcks(t *testing.T) {
 	sent := wheel.Time(time.Second)
 	for _, c := range []struct {
@@ -103,8 +105,8 @@ func TestTLPMayProbe(t *testing.T) {
 	want("after the start of a recovery", true)
 }
 
-// RFC 8985 §7.4.2: the loss that a probe repaired is told once the ACK is past it, unless a DSACK or a duplicate ACK without
-// SACK says that the original arrived.
+// RFC 8985 §7.4.2: the loss that a probe repaired is told once the ACK is past it, unless a DSACK
+// or a duplicate ACK without SACK says that the original arrived.
 func TestTLPAcked(t *testing.T) {
 	for _, c := range []struct {
 		name           string

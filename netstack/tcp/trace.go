@@ -8,8 +8,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Tracer takes the events of an engine, one after another, in the order in which they happen. It must not call the engine.
-// ev is good until Trace returns.
+// Tracer takes the events of an engine, one after another, in the order in which they happen. It
+// must not call the engine. ev is good until Trace returns.
 type Tracer interface {
 	Trace(ev *TraceEvent)
 }
@@ -43,7 +43,8 @@ func (k TraceKind) String() string {
 	return traceNames[k]
 }
 
-// TraceEvent is one event. Which of the fields mean something depends on its kind; the others are 0.
+// TraceEvent is one event. Which of the fields mean something depends on its kind; the others are
+// 0.
 type TraceEvent struct {
 	T    wheel.Time
 	Conn uint64 // Socket.ID; 0 for segments that belong to no connection
@@ -72,14 +73,15 @@ type TraceEvent struct {
 	Err error // of TraceClosed; nil is an orderly end
 }
 
-// Late returns by how much a timer expired after its deadline.
+// late returns by how much a timer expired after its deadline.
 func (ev *TraceEvent) late() time.Duration { return ev.T.Sub(ev.Deadline) }
 
-// TraceVars are the variables of a connection that are traced. Sequence numbers are those on the wire.
+// TraceVars are the variables of a connection that are traced. Sequence numbers are those on the
+// wire.
 type TraceVars struct {
 	State    State
 	CAState  CAState
-	Cwnd     uint32 // octets; 0 until the connection is established
+	Cwnd     uint32 // bytes; 0 until the connection is established
 	Ssthresh uint32
 	SndWnd   uint32
 	SndUna   Seq
@@ -128,7 +130,8 @@ func (v *TraceVars) diff(was *TraceVars) (m TraceMask) {
 	return m
 }
 
-// tracing is what an engine keeps to trace. The event is one for all, so that tracing allocates nothing for it.
+// tracing is what an engine keeps to trace. The event is one for all, so that tracing allocates
+// nothing for it.
 type tracing struct {
 	to      Tracer
 	ev      TraceEvent
@@ -196,8 +199,8 @@ func (e *Engine) traceExpired(s *Socket, slot Slot) {
 	e.traceTimer(s, TraceExpired, slot, t)
 }
 
-// traceOutput traces what a call has left in the output: variables first, then timers, then segments, which are built
-// there as Engine.apply does.
+// traceOutput traces what a call has left in the output: variables first, then timers, then
+// segments, which are built there as Engine.apply does.
 func (e *Engine) traceOutput(s *Socket) {
 	o, known := &e.out, e.trace.sockets[s.id]
 	if vars := traceVars(&s.conn); vars != known.vars {

@@ -9,7 +9,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// JSONTracer writes events as JSON, one object per line. Two runs with the same input write the same octets.
+// JSONTracer writes events as JSON, one object per line. Two runs with the same input write the
+// same bytes.
 //
 //	t, conn, event                      always: nanoseconds since the epoch, Socket.ID (0 is none), TraceKind
 //	local, remote                       connection_opened, and segments that belong to no connection
@@ -21,21 +22,22 @@ import (
 //	                                    vars_updated: those that have changed
 //	error                               connection_closed before its time
 //
-// Numbers are octets or nanoseconds, and sequence numbers those on the wire. An ssthresh of 4294967295 is none. The lines are
-// buffered: Flush writes them out.
+// Numbers are bytes or nanoseconds, and sequence numbers those on the wire. An ssthresh of
+// 4294967295 is none. The lines are buffered: Flush writes them out.
 type JSONTracer struct {
 	w   io.Writer
 	buf []byte
 	err error
 }
 
-// jsonBuffer is how many octets a JSONTracer gathers before it writes.
+// jsonBuffer is how many bytes a JSONTracer gathers before it writes.
 const jsonBuffer = 32 << 10
 
 // NewJSONTracer returns a tracer that writes to w.
 func NewJSONTracer(w io.Writer) *JSONTracer { return &JSONTracer{w: w} }
 
-// Flush writes out what is buffered, and returns the first error of w. After one, nothing more is written.
+// Flush writes out what is buffered, and returns the first error of w. After one, nothing more is
+// written.
 func (t *JSONTracer) Flush() error {
 	if t.err == nil && len(t.buf) > 0 {
 		_, t.err = t.w.Write(t.buf)

@@ -13,8 +13,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestTraceIsGolden has a trace of a handshake, data of which one segment is lost and repaired by SACK, a segment that is lost
-// with its probe so that the retransmission timer expires, and a reset. UPDATE_TRACE=1 writes it anew.
+// TestTraceIsGolden has a trace of a handshake, data of which one segment is lost and repaired by
+// SACK, a segment that is lost with its probe so that the retransmission timer expires, and a
+// reset. UPDATE_TRACE=1 writes it anew.
 func TestTraceIsGolden(t *testing.T) {
 	golden := filepath.Join("testdata", "trace.golden")
 	got := traceOfARun(t)
@@ -58,7 +59,7 @@ func traceOfARun(t *testing.T) []byte {
 	p.client().Wrote(p.now, client, 100, 0)
 	p.run(p.now.Add(time.Second))
 	if client.Conn().Acked() != 5*1448+100 {
-		t.Errorf("%d octets acknowledged, want %d", client.Conn().Acked(), 5*1448+100)
+		t.Errorf("%d bytes acknowledged, want %d", client.Conn().Acked(), 5*1448+100)
 	}
 	p.client().Abort(p.now, client)
 	p.run(p.now.Add(time.Second))

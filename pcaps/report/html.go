@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/pcaps/report/shell"
+	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/track"
 )
 
@@ -21,18 +21,18 @@ var (
 	//go:embed page.css
 	pageCSS string
 
-	pages = template.Must(shell.Templates().Parse(pageHTML))
+	pages = template.Must(htmlpage.Templates().Parse(pageHTML))
 )
 
 // Data of page.html.
 type (
 	pageView struct {
-		shell.Frame
+		htmlpage.Frame
 		Sections []sectionView
 	}
 	sectionView struct {
 		ID, File                string
-		Facts                   []shell.Fact
+		Facts                   []htmlpage.Fact
 		Notes                   []string
 		Kinds                   []kindView
 		Recoveries              *figure
@@ -96,7 +96,7 @@ func secondsCell(s *float64) cellView {
 
 // Write writes the page. All sections must have ended.
 func (p *Page) Write(w io.Writer) error {
-	view := pageView{Frame: shell.NewFrame(title(p.sections), pageCSS)}
+	view := pageView{Frame: htmlpage.NewFrame(title(p.sections), pageCSS)}
 	for i, s := range p.sections {
 		view.Sections = append(view.Sections, s.view("capture"+strconv.Itoa(i)))
 	}
@@ -123,12 +123,12 @@ func title(all []*Section) string {
 func (s *Section) view(id string) sectionView {
 	v := sectionView{ID: id, File: s.file, Notes: s.facts.Notes}
 	if s.facts.Packets > 0 {
-		v.Facts = []shell.Fact{
+		v.Facts = []htmlpage.Fact{
 			{"began, UTC", time.Unix(0, int64(s.facts.First)).UTC().Format("2006-01-02 15:04:05.000000")},
 			{"lasted", SpanText(max(s.facts.Last.Sub(s.facts.First), 0))},
 		}
 	}
-	v.Facts = append(v.Facts, []shell.Fact{
+	v.Facts = append(v.Facts, []htmlpage.Fact{
 		{"TCP packets", strconv.FormatInt(s.facts.TCP, 10)},
 		{"other packets", strconv.FormatInt(s.facts.Packets-s.facts.TCP, 10)},
 		{"connections", strconv.Itoa(s.conns)},

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
-	"tcpwheel/pcaps/report/shell"
 	"tcpwheel/wheel"
 )
 
@@ -31,8 +31,8 @@ type Refusal struct{ File, Conn, Reason string }
 // Data of replay.html.
 type (
 	replayView struct {
-		shell.Frame
-		Facts    []shell.Fact
+		htmlpage.Frame
+		Facts    []htmlpage.Fact
 		Notes    []string
 		Policies []policyView
 		Savings  *figure
@@ -88,8 +88,8 @@ func refused(all []Refusal) refusalsView {
 
 // Write writes the page: the policies compared, loss by loss, and how certain that is.
 func (r *Replays) Write(w io.Writer) error {
-	v := replayView{Frame: shell.NewFrame(r.title(), pageCSS), Notes: r.Notes}
-	v.Facts = []shell.Fact{
+	v := replayView{Frame: htmlpage.NewFrame(r.title(), pageCSS), Notes: r.Notes}
+	v.Facts = []htmlpage.Fact{
 		{"connections", strconv.Itoa(r.Conns)}, {"with losses", strconv.Itoa(r.Lossy)}, {"replayed", strconv.Itoa(len(r.Results))},
 		{"losses", strconv.Itoa(r.total())}, {"policies", strconv.Itoa(len(r.Choices))},
 	}

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
-	"tcpwheel/pcaps/report/draw"
 )
 
 // resamples is the number of bootstrap samples of an interval.
@@ -133,12 +133,12 @@ func (r *Replays) savings() figure {
 	}
 	width := left + 320
 	height := float64(marginTop + marginBottom + line*len(all))
-	c := draw.NewCanvas(width, height, "saving of each policy, share of the captured recovery times")
+	c := htmlpage.NewCanvas(width, height, "saving of each policy, share of the captured recovery times")
 	f := frame{
-		x: draw.NewScale(least-(most-least)/50, most+(most-least)/20, left, width-marginRight-8),
-		y: draw.NewScale(0, 1, height-marginBottom, marginTop),
+		x: htmlpage.NewScale(least-(most-least)/50, most+(most-least)/20, left, width-marginRight-8),
+		y: htmlpage.NewScale(0, 1, height-marginBottom, marginTop),
 	}
-	axes(c, frame{f.x, draw.Scale{From: f.y.From, To: f.y.To}}, 6, 0, func(v float64) string { return plainTick(v) + " %" },
+	axes(c, frame{f.x, htmlpage.Scale{From: f.y.From, To: f.y.To}}, 6, 0, func(v float64) string { return plainTick(v) + " %" },
 		func(float64) string { return "" }, "saved of the captured recovery times", "")
 	var t table
 	t.row("policy", "by_range_percent", "by_time_percent", "by_index_percent", "low_percent", "high_percent")
@@ -160,7 +160,7 @@ func (r *Replays) savings() figure {
 }
 
 // draw draws the bar of a saving, its interval, and signs for the other keys.
-func (w *saving) draw(c *draw.Canvas, x draw.Scale, y float64) {
+func (w *saving) draw(c *htmlpage.Canvas, x htmlpage.Scale, y float64) {
 	zero, byRange := x.At(0), w.shares[replay.ByRange]
 	clip := func(v float64) float64 { return min(max(x.At(v), x.From), x.To) }
 	class, end := "bar a", clip(byRange)
@@ -179,7 +179,7 @@ func (w *saving) draw(c *draw.Canvas, x draw.Scale, y float64) {
 		shape string
 	}{{replay.ByTime, "l4 4-4 4-4-4z"}, {replay.ByIndex, "l4.5 8h-9z"}} {
 		if share := w.shares[sign.key]; w.known[sign.key] && share >= x.Lo {
-			fmt.Fprintf(c, `<path class="d key" d="M%s %s%s"/>`, draw.Num(clip(share)), draw.Num(y-4), sign.shape)
+			fmt.Fprintf(c, `<path class="d key" d="M%s %s%s"/>`, htmlpage.Num(clip(share)), htmlpage.Num(y-4), sign.shape)
 		}
 	}
 	if byRange < x.Lo {

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"tcpwheel/netstack/tcp"
-	"tcpwheel/pcaps/report/draw"
+	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
@@ -51,7 +51,7 @@ const maxTitles = 300
 
 // plotter draws marks.
 type plotter struct {
-	c      *draw.Canvas
+	c      *htmlpage.Canvas
 	f      frame
 	origin wheel.Time
 	detail bool // arrows, PSH, duplicate ACKs
@@ -105,7 +105,7 @@ func (k *column) add(x, y1, y2 float64) {
 
 func (k *column) flush() {
 	if k.any {
-		k.d.WriteString("M" + draw.Num(k.x) + " " + draw.Num(k.from) + "V" + draw.Num(k.to))
+		k.d.WriteString("M" + htmlpage.Num(k.x) + " " + htmlpage.Num(k.from) + "V" + htmlpage.Num(k.to))
 	}
 	k.any = false
 }
@@ -145,16 +145,16 @@ func (p *plotter) plain(marks []mark) {
 			p.used["d"] = true
 			if x2 := p.x(m.until); x2-x >= 1 {
 				data.flush()
-				data.d.WriteString("M" + draw.Num(x) + " " + draw.Num(y1) + "L" + draw.Num(x2) + " " + draw.Num(y2))
+				data.d.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(y1) + "L" + htmlpage.Num(x2) + " " + htmlpage.Num(y2))
 			} else {
 				data.add(x, y1, y2)
 			}
 			if p.detail && y1-y2 >= 7 {
-				fmt.Fprintf(&arrows, "M%s %sl-2.5 3M%s %sl2.5 3M%s %sl-2.5-3M%s %sl2.5-3", draw.Num(x), draw.Num(y2), draw.Num(x), draw.Num(y2), draw.Num(x), draw.Num(y1), draw.Num(x), draw.Num(y1))
+				fmt.Fprintf(&arrows, "M%s %sl-2.5 3M%s %sl2.5 3M%s %sl-2.5-3M%s %sl2.5-3", htmlpage.Num(x), htmlpage.Num(y2), htmlpage.Num(x), htmlpage.Num(y2), htmlpage.Num(x), htmlpage.Num(y1), htmlpage.Num(x), htmlpage.Num(y1))
 			}
 			if p.detail && m.flags.Has(tcp.PSH) && m.merged == 0 {
 				p.used["p"] = true
-				fmt.Fprintf(p.c, `<path class="p" d="M%s %sl3-3 3 3-3 3z"/>`, draw.Num(x-3), draw.Num(y2))
+				fmt.Fprintf(p.c, `<path class="p" d="M%s %sl3-3 3 3-3 3z"/>`, htmlpage.Num(x-3), htmlpage.Num(y2))
 			}
 			p.flags(m, x, y2)
 		case late:
@@ -215,16 +215,16 @@ func (p *plotter) acks(marks []mark) {
 		p.used["a"] = true
 		x, y := p.x(m.at), p.y(m.start)
 		if !drawn {
-			line.WriteString("M" + draw.Num(x) + " " + draw.Num(y))
+			line.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(y))
 			drawn, place, lastX, lastY = true, m.start, x, y
 		}
 		x = max(x, lastX)
 		switch {
 		case m.start < place: // an old one
 		case m.start == place && p.detail && m.merged == 0:
-			ticks.WriteString("M" + draw.Num(x) + " " + draw.Num(y) + "v4")
+			ticks.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(y) + "v4")
 		case math.Abs(y-lastY) >= 0.5 || x-lastX >= 40:
-			line.WriteString("H" + draw.Num(x) + "V" + draw.Num(y))
+			line.WriteString("H" + htmlpage.Num(x) + "V" + htmlpage.Num(y))
 			lastX, lastY = x, y
 		}
 		place = max(place, m.start)
@@ -237,10 +237,10 @@ func (p *plotter) acks(marks []mark) {
 		y = p.y(m.end)
 		switch {
 		case !open:
-			window.WriteString("M" + draw.Num(x) + " " + draw.Num(y))
+			window.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(y))
 			open, winX, winY = true, x, y
 		case math.Abs(y-winY) >= 0.5 || x-winX >= 40:
-			window.WriteString("H" + draw.Num(max(x, winX)) + "V" + draw.Num(y))
+			window.WriteString("H" + htmlpage.Num(max(x, winX)) + "V" + htmlpage.Num(y))
 			winX, winY = x, y
 		}
 		switch {
@@ -254,10 +254,10 @@ func (p *plotter) acks(marks []mark) {
 		}
 	}
 	if drawn {
-		line.WriteString("H" + draw.Num(max(lastX, p.f.x.To)))
+		line.WriteString("H" + htmlpage.Num(max(lastX, p.f.x.To)))
 	}
 	if open {
-		window.WriteString("H" + draw.Num(max(winX, p.f.x.To)))
+		window.WriteString("H" + htmlpage.Num(max(winX, p.f.x.To)))
 	}
 	p.c.Path("w", &window)
 	p.c.Path("a", &line)
@@ -395,10 +395,10 @@ func (d *drawing) overview(i int, origin wheel.Time) (figure, bool) {
 	}
 	first, last := marks[0].at, marks[len(marks)-1].until
 	label := fmt.Sprintf("time-sequence diagram of %v to %v", f.Src, f.Dst)
-	c := draw.NewCanvas(figureWidth, 380, label)
+	c := htmlpage.NewCanvas(figureWidth, 380, label)
 	p := plotter{c: c, origin: origin, used: map[string]bool{}, detail: len(marks) <= 160, f: frame{
-		x: draw.NewScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
-		y: draw.NewScale(float64(lo), float64(hi)+float64(hi-lo)/20, 380-marginBottom, marginTop),
+		x: htmlpage.NewScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
+		y: htmlpage.NewScale(float64(lo), float64(hi)+float64(hi-lo)/20, 380-marginBottom, marginTop),
 	}}
 	axes(c, p.f, 8, 6, plainTick, bytesTick, "seconds since the capture began", "sequence, bytes")
 	p.inside(func() { p.draw(marks, f.Timers.Best) })
@@ -416,8 +416,8 @@ func (d *drawing) overview(i int, origin wheel.Time) (figure, bool) {
 func (p *plotter) inside(content func()) {
 	x, y := p.f.x.From-6, p.f.y.To-14
 	w, h := p.f.x.To-p.f.x.From+12, p.f.y.From-p.f.y.To+20
-	box := draw.Num(x) + ` ` + draw.Num(y) + ` ` + draw.Num(w) + ` ` + draw.Num(h)
-	p.c.Raw(`<svg x="` + draw.Num(x) + `" y="` + draw.Num(y) + `" width="` + draw.Num(w) + `" height="` + draw.Num(h) + `" viewBox="` + box + `">`)
+	box := htmlpage.Num(x) + ` ` + htmlpage.Num(y) + ` ` + htmlpage.Num(w) + ` ` + htmlpage.Num(h)
+	p.c.Raw(`<svg x="` + htmlpage.Num(x) + `" y="` + htmlpage.Num(y) + `" width="` + htmlpage.Num(w) + `" height="` + htmlpage.Num(h) + `" viewBox="` + box + `">`)
 	content()
 	p.c.Raw(`</svg>`)
 }

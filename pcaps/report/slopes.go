@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
-	"tcpwheel/pcaps/report/draw"
 )
 
 // slope is a pair of spans, before and after. The figure draws a line between them.
@@ -50,11 +50,11 @@ func alike(before, after time.Duration) bool { return (after - before).Abs() <= 
 func (f paired) draw(all []slope, lo, hi time.Duration) figure {
 	const width, height = 380, 330
 	const left, right = marginLeft + 14, width - 60
-	c := draw.NewCanvas(width, height, f.label)
-	y := draw.NewLogScale(lo.Seconds(), hi.Seconds(), height-34, marginTop)
+	c := htmlpage.NewCanvas(width, height, f.label)
+	y := htmlpage.NewLogScale(lo.Seconds(), hi.Seconds(), height-34, marginTop)
 	var grid strings.Builder
 	for _, v := range y.Ticks(6) {
-		grid.WriteString("M" + draw.Num(marginLeft) + " " + draw.Num(y.At(v)) + "H" + draw.Num(width-46))
+		grid.WriteString("M" + htmlpage.Num(marginLeft) + " " + htmlpage.Num(y.At(v)) + "H" + htmlpage.Num(width-46))
 		c.Text("t", "e", marginLeft-6, y.At(v)+4, spanTick(v))
 	}
 	c.Path("grid", &grid)
@@ -87,7 +87,7 @@ func (f paired) draw(all []slope, lo, hi time.Duration) figure {
 			continue
 		}
 		drawn++
-		to.WriteString("M" + draw.Num(left) + " " + draw.Num(y.At(max(p.before, lo).Seconds())) + "L" + draw.Num(right) + " " + draw.Num(y.At(max(p.after, lo).Seconds())))
+		to.WriteString("M" + htmlpage.Num(left) + " " + htmlpage.Num(y.At(max(p.before, lo).Seconds())) + "L" + htmlpage.Num(right) + " " + htmlpage.Num(y.At(max(p.after, lo).Seconds())))
 	}
 	c.Path("up same", &same)
 	c.Path("up better", &better)

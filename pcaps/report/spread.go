@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/pcaps/report/draw"
+	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
@@ -34,10 +34,10 @@ func distribution(title, axis, name string, curves []curve) (figure, bool) {
 		return figure{}, false
 	}
 	const height = 300
-	c := draw.NewCanvas(fitWidth, height, title)
+	c := htmlpage.NewCanvas(fitWidth, height, title)
 	f := frame{
-		x: draw.NewLogScale(lo.Seconds(), hi.Seconds(), marginLeft-8, fitWidth-marginRight-12),
-		y: draw.NewScale(0, 100, height-marginBottom, marginTop),
+		x: htmlpage.NewLogScale(lo.Seconds(), hi.Seconds(), marginLeft-8, fitWidth-marginRight-12),
+		y: htmlpage.NewScale(0, 100, height-marginBottom, marginTop),
 	}
 	axes(c, f, 8, 5, spanTick, func(v float64) string { return plainTick(v) + " %" }, axis, "share, cumulative")
 	var t table
@@ -55,17 +55,17 @@ func distribution(title, axis, name string, curves []curve) (figure, bool) {
 			t.row(k.name, strconv.FormatFloat(span.Seconds(), 'g', 9, 64), strconv.FormatFloat(share, 'f', 4, 64))
 			x := f.x.At(max(span, lo).Seconds())
 			if d.Len() == 0 {
-				d.WriteString("M" + draw.Num(x) + " " + draw.Num(y))
+				d.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(y))
 			}
 			// Merge steps within a pixel.
 			if i+1 < len(k.all) && x-lastX < 0.5 && lastX >= 0 {
 				continue
 			}
 			y = f.y.At(100 * share)
-			d.WriteString("H" + draw.Num(x) + "V" + draw.Num(y))
+			d.WriteString("H" + htmlpage.Num(x) + "V" + htmlpage.Num(y))
 			lastX = x
 		}
-		d.WriteString("H" + draw.Num(f.x.To))
+		d.WriteString("H" + htmlpage.Num(f.x.To))
 		median := k.all[len(k.all)/2]
 		c.Titled(fmt.Sprintf("%s: %d, median %s", k.name, k.n, SpanText(median)), func() { c.Path("c "+k.class, &d) })
 		fig.Legend = append(fig.Legend, legendItem{k.class, fmt.Sprintf("%s (%d)", k.name, k.n)})
@@ -102,10 +102,10 @@ func (d *drawing) roundTrips(origin wheel.Time) (figure, bool) {
 		return figure{}, false
 	}
 	const height = 250
-	c := draw.NewCanvas(figureWidth, height, "round-trip times of the connection")
+	c := htmlpage.NewCanvas(figureWidth, height, "round-trip times of the connection")
 	f := frame{
-		x: draw.NewScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
-		y: draw.NewScale(0, hi.Seconds()*1.05, height-marginBottom, marginTop),
+		x: htmlpage.NewScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
+		y: htmlpage.NewScale(0, hi.Seconds()*1.05, height-marginBottom, marginTop),
 	}
 	axes(c, f, 8, 5, plainTick, spanTick, "seconds since the capture began", "RTT, unambiguous samples")
 	var t table
@@ -125,7 +125,7 @@ func (d *drawing) roundTrips(origin wheel.Time) (figure, bool) {
 			if x-lastX < 0.7 && y-lastY < 0.7 && lastY-y < 0.7 {
 				continue
 			}
-			dots.WriteString("M" + draw.Num(x) + " " + draw.Num(y) + "h0")
+			dots.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(y) + "h0")
 			lastX, lastY = x, y
 		}
 		class := "c" + strconv.Itoa(3*i+1)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/pcaps/report/draw"
+	"tcpwheel/pcaps/htmlpage"
 )
 
 // SpanText returns a span with three digits and its unit, as "631 ms".
@@ -82,11 +82,11 @@ func spanTick(s float64) string {
 	case s == 0:
 		return "0"
 	case s < 0.9995e-3:
-		return plainTick(draw.Round(s*1e6)) + " µs"
+		return plainTick(htmlpage.Round(s*1e6)) + " µs"
 	case s < 0.9995:
-		return plainTick(draw.Round(s*1e3)) + " ms"
+		return plainTick(htmlpage.Round(s*1e3)) + " ms"
 	}
-	return plainTick(draw.Round(s)) + " s"
+	return plainTick(htmlpage.Round(s)) + " s"
 }
 
 // table is the data of a figure as CSV.

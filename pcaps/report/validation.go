@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
-	"tcpwheel/pcaps/report/shell"
 	"tcpwheel/wheel"
 )
 
@@ -33,8 +33,8 @@ type Validations struct {
 // Data of the page.
 type (
 	validationView struct {
-		shell.Frame
-		Facts  []shell.Fact
+		htmlpage.Frame
+		Facts  []htmlpage.Fact
 		Checks []checkView
 		Files  bool
 		Drawn  []wireDrawnView
@@ -69,10 +69,10 @@ func (p *Validations) Write(out io.Writer) error {
 			files = append(files, j.Result.File)
 		}
 	}
-	v := validationView{Frame: shell.NewFrame(titled(files, "Replays compared with %s", "Replays compared with %d captures", "Replays compared with captures"), pageCSS)}
-	v.Facts = []shell.Fact{{"connections", strconv.Itoa(p.Conns)}, {"with losses", strconv.Itoa(p.Lossy)}}
+	v := validationView{Frame: htmlpage.NewFrame(titled(files, "Replays compared with %s", "Replays compared with %d captures", "Replays compared with captures"), pageCSS)}
+	v.Facts = []htmlpage.Fact{{"connections", strconv.Itoa(p.Conns)}, {"with losses", strconv.Itoa(p.Lossy)}}
 	for _, c := range p.Checks {
-		v.Facts = append(v.Facts, shell.Fact{"losses, " + c.Name, strconv.Itoa(len(c.Judged))})
+		v.Facts = append(v.Facts, htmlpage.Fact{"losses, " + c.Name, strconv.Itoa(len(c.Judged))})
 	}
 	files = slices.Compact(slices.Sorted(slices.Values(files)))
 	v.Files = len(files) > 1

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
-	"tcpwheel/pcaps/report/shell"
 	"tcpwheel/wheel"
 )
 
@@ -36,8 +36,8 @@ type Wires struct {
 // Data of the page.
 type (
 	wireView struct {
-		shell.Frame
-		Facts    []shell.Fact
+		htmlpage.Frame
+		Facts    []htmlpage.Fact
 		Notes    []string
 		Files    bool
 		Ends     []wireEndView
@@ -76,7 +76,7 @@ const (
 // Write writes the page: how far the engines' transmissions are off, and diagrams of the ends that
 // are farthest off.
 func (w *Wires) Write(out io.Writer) error {
-	v := wireView{Frame: shell.NewFrame(w.title(), pageCSS), Notes: w.Notes, Lossy: w.Lossy}
+	v := wireView{Frame: htmlpage.NewFrame(w.title(), pageCSS), Notes: w.Notes, Lossy: w.Lossy}
 	first, again := share{}, share{}
 	for i := range w.Ends {
 		o := w.Ends[i].Outcome
@@ -84,7 +84,7 @@ func (w *Wires) Write(out io.Writer) error {
 		again.add(o.AgainRight, o.Again)
 		v.Files = v.Files || w.Ends[i].Result.File != w.Ends[0].Result.File
 	}
-	v.Facts = []shell.Fact{
+	v.Facts = []htmlpage.Fact{
 		{"connections", strconv.Itoa(w.Conns)}, {"with losses", strconv.Itoa(w.Lossy)}, {"open loops", strconv.Itoa(len(w.Ends))},
 		{"first transmissions within 1 ms", first.String()}, {"retransmissions within 1 ms", again.String()},
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
-	"tcpwheel/pcaps/report/draw"
 	"tcpwheel/wheel"
 )
 
@@ -190,14 +190,14 @@ func (d *wireDrawing) sequence(s stretch, about *replay.WirePair) (figure, bool)
 		floor = bottom - 56
 	}
 	label := "transmissions of " + d.end.addr() + " and of an engine in its place"
-	c := draw.NewCanvas(figureWidth, height, label)
+	c := htmlpage.NewCanvas(figureWidth, height, label)
 	margin := float64(hi-lo) / 14
 	if about == nil {
 		margin = 0
 	}
 	p := plotter{c: c, origin: d.first, used: map[string]bool{}, detail: about != nil && len(here) <= 400, f: frame{
-		x: draw.NewScale(first.Sub(d.first).Seconds(), last.Sub(d.first).Seconds(), marginLeft, figureWidth-marginRight),
-		y: draw.NewScale(float64(lo)-margin, float64(hi)+float64(hi-lo)/14, floor, marginTop),
+		x: htmlpage.NewScale(first.Sub(d.first).Seconds(), last.Sub(d.first).Seconds(), marginLeft, figureWidth-marginRight),
+		y: htmlpage.NewScale(float64(lo)-margin, float64(hi)+float64(hi-lo)/14, floor, marginTop),
 	}}
 	fig := figure{Title: "All of it"}
 	if about == nil {
@@ -294,7 +294,7 @@ func (p *plotter) engine(pairs []*replay.WirePair) {
 		x, y := p.middle(q.Got)
 		if q.Want != nil {
 			if from := p.x(q.Want.At); math.Abs(x-from) >= 4 {
-				lines.WriteString("M" + draw.Num(from) + " " + draw.Num(y) + "H" + draw.Num(x))
+				lines.WriteString("M" + htmlpage.Num(from) + " " + htmlpage.Num(y) + "H" + htmlpage.Num(x))
 			}
 		}
 		spot := [2]int{int(x / 1.5), int(y / 1.5)}
@@ -303,9 +303,9 @@ func (p *plotter) engine(pairs []*replay.WirePair) {
 		}
 		taken[spot] = true
 		if p.detail {
-			rings.WriteString("M" + draw.Num(x-2.5) + " " + draw.Num(y) + "a2.5 2.5 0 1 0 5 0 2.5 2.5 0 1 0-5 0")
+			rings.WriteString("M" + htmlpage.Num(x-2.5) + " " + htmlpage.Num(y) + "a2.5 2.5 0 1 0 5 0 2.5 2.5 0 1 0-5 0")
 		} else {
-			rings.WriteString("M" + draw.Num(x) + " " + draw.Num(y) + "h0")
+			rings.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(y) + "h0")
 		}
 	}
 	p.c.Path("en way", &lines)

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/replay"
-	"tcpwheel/pcaps/report/draw"
 	"tcpwheel/wheel"
 )
 
@@ -27,10 +27,10 @@ func (d *wireDrawing) offsets() (figure, bool) {
 		return figure{}, false
 	}
 	const height = 250
-	c := draw.NewCanvas(figureWidth, height, "distance of the engine's transmissions from the captured ones, over time")
+	c := htmlpage.NewCanvas(figureWidth, height, "distance of the engine's transmissions from the captured ones, over time")
 	f := frame{
-		x: draw.NewScale(first.Sub(d.first).Seconds(), last.Sub(d.first).Seconds(), marginLeft, figureWidth-marginRight),
-		y: draw.NewLogScale(least.Seconds(), max(hi, 2*time.Millisecond).Seconds(), height-marginBottom, marginTop),
+		x: htmlpage.NewScale(first.Sub(d.first).Seconds(), last.Sub(d.first).Seconds(), marginLeft, figureWidth-marginRight),
+		y: htmlpage.NewLogScale(least.Seconds(), max(hi, 2*time.Millisecond).Seconds(), height-marginBottom, marginTop),
 	}
 	axes(c, f, 8, 5, plainTick, spanTick, "seconds since the capture began, at this end", "distance from the captured time; 1 µs and less at the bottom")
 	c.Line("guide", f.x.From, f.y.At(0.001), f.x.To, f.y.At(0.001))
@@ -56,7 +56,7 @@ func (d *wireDrawing) offsets() (figure, bool) {
 			continue
 		}
 		taken[spot] = true
-		dots[kind].WriteString("M" + draw.Num(x) + " " + draw.Num(y) + "h0")
+		dots[kind].WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(y) + "h0")
 	}
 	c.Path("dot c3", &dots[0])
 	c.Path("dot c2", &dots[1])

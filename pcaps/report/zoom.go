@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"tcpwheel/pcaps/report/draw"
+	"tcpwheel/pcaps/htmlpage"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
@@ -29,11 +29,11 @@ func (d *drawing) zoom(i int, e *track.Episode, origin wheel.Time) figure {
 	}
 	const height, bottom = 400, 400 - marginBottom
 	const lane = bottom - 46 // the plot is above it, the spans are below
-	c := draw.NewCanvas(figureWidth, height, "loss episode at packet "+fmt.Sprint(e.DetectedPacket))
+	c := htmlpage.NewCanvas(figureWidth, height, "loss episode at packet "+fmt.Sprint(e.DetectedPacket))
 	margin := float64(hi-lo)/12 + 1
 	p := plotter{c: c, origin: origin, used: map[string]bool{}, detail: len(marks) <= 400, f: frame{
-		x: draw.NewScale(s.from.Sub(origin).Seconds(), s.to.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
-		y: draw.NewScale(float64(lo)-margin, float64(hi)+margin, lane, marginTop),
+		x: htmlpage.NewScale(s.from.Sub(origin).Seconds(), s.to.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
+		y: htmlpage.NewScale(float64(lo)-margin, float64(hi)+margin, lane, marginTop),
 	}}
 	zoomAxes(c, p.f, bottom)
 	p.spans(e, lane)
@@ -46,16 +46,16 @@ func (d *drawing) zoom(i int, e *track.Episode, origin wheel.Time) figure {
 }
 
 // zoomAxes draws axes with a lane for spans between the plot and the time axis.
-func zoomAxes(c *draw.Canvas, f frame, bottom float64) {
+func zoomAxes(c *htmlpage.Canvas, f frame, bottom float64) {
 	var grid strings.Builder
 	for _, v := range f.x.Ticks(7) {
 		x := f.x.At(v)
-		grid.WriteString("M" + draw.Num(x) + " " + draw.Num(f.y.To) + "V" + draw.Num(bottom))
+		grid.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(f.y.To) + "V" + htmlpage.Num(bottom))
 		c.Text("t", "m", x, bottom+16, plainTick(v))
 	}
 	for _, v := range f.y.Ticks(6) {
 		y := f.y.At(v)
-		grid.WriteString("M" + draw.Num(f.x.From) + " " + draw.Num(y) + "H" + draw.Num(f.x.To))
+		grid.WriteString("M" + htmlpage.Num(f.x.From) + " " + htmlpage.Num(y) + "H" + htmlpage.Num(f.x.To))
 		c.Text("t", "e", f.x.From-6, y+4, bytesTick(v))
 	}
 	c.Path("grid", &grid)
@@ -79,7 +79,7 @@ func (p *plotter) spans(e *track.Episode, lane float64) {
 			continue
 		}
 		x1, x2 := p.x(b.from), p.x(b.to)
-		fmt.Fprintf(&lines, "M%s %sV%sM%s %sV%s", draw.Num(x1), draw.Num(p.f.y.To), draw.Num(lane+30), draw.Num(x2), draw.Num(p.f.y.To), draw.Num(lane+30))
+		fmt.Fprintf(&lines, "M%s %sV%sM%s %sV%s", htmlpage.Num(x1), htmlpage.Num(p.f.y.To), htmlpage.Num(lane+30), htmlpage.Num(x2), htmlpage.Num(p.f.y.To), htmlpage.Num(lane+30))
 		p.c.Titled(b.name+" "+SpanText(b.to.Sub(b.from)), func() { p.c.Rect(b.class, x1, lane+12, max(x2-x1, 1), 18) })
 		text := b.name + " " + SpanText(b.to.Sub(b.from))
 		switch room := x2 - x1; {

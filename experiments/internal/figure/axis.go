@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tcpwheel/pcaps/report/draw"
+	"tcpwheel/pcaps/htmlpage"
 )
 
 // span is the range of the values that an axis shows.
@@ -78,19 +78,19 @@ func (s *Series) slot(f *Figure) float64 {
 }
 
 // scale makes the scale of an axis, of data with a range. It begins at 0 if that is not far.
-func (a *Axis) scale(data span, from, to float64) draw.Scale {
+func (a *Axis) scale(data span, from, to float64) htmlpage.Scale {
 	fixed := a.Hi > a.Lo
 	switch {
 	case len(a.Ticks) > 0:
-		return draw.NewScale(-0.5, float64(len(a.Ticks))-0.5, from, to)
+		return htmlpage.NewScale(-0.5, float64(len(a.Ticks))-0.5, from, to)
 	case a.Log && fixed && a.Lo > 0:
-		return draw.Scale{Lo: a.Lo, Hi: a.Hi, From: from, To: to, Log: true}
+		return htmlpage.Scale{Lo: a.Lo, Hi: a.Hi, From: from, To: to, Log: true}
 	case a.Log && fixed:
-		return draw.NewLogScale(min(data.lo, a.Hi/10), a.Hi, from, to)
+		return htmlpage.NewLogScale(min(data.lo, a.Hi/10), a.Hi, from, to)
 	case a.Log:
-		return draw.NewLogScale(data.lo, data.hi, from, to)
+		return htmlpage.NewLogScale(data.lo, data.hi, from, to)
 	case fixed:
-		return draw.NewScale(a.Lo, a.Hi, from, to)
+		return htmlpage.NewScale(a.Lo, a.Hi, from, to)
 	}
 	lo, hi := data.lo, data.hi
 	if lo >= 0 && lo < 0.4*hi {
@@ -110,7 +110,7 @@ func (a *Axis) scale(data span, from, to float64) draw.Scale {
 	if hi != 0 {
 		hi += pad
 	}
-	return draw.NewScale(lo, hi, from, to)
+	return htmlpage.NewScale(lo, hi, from, to)
 }
 
 // tick is a place on an axis with its label.
@@ -120,7 +120,7 @@ type tick struct {
 }
 
 // ticks returns about n ticks.
-func (a *Axis) ticks(s draw.Scale, n int) (all []tick) {
+func (a *Axis) ticks(s htmlpage.Scale, n int) (all []tick) {
 	for i, text := range a.Ticks {
 		all = append(all, tick{float64(i), text})
 	}
@@ -173,7 +173,7 @@ func tickText(v float64) string {
 		return "0"
 	case a >= 1e12 || a < 0.999e-3:
 		exp := int(math.Floor(math.Log10(a) + 1e-9))
-		digits := strconv.FormatFloat(draw.Round(v/math.Pow(10, float64(exp))), 'g', 6, 64)
+		digits := strconv.FormatFloat(htmlpage.Round(v/math.Pow(10, float64(exp))), 'g', 6, 64)
 		power := "10" + superscript(exp)
 		switch digits {
 		case "1":
@@ -188,7 +188,7 @@ func tickText(v float64) string {
 		name string
 	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
 		if a >= u.unit && (a >= 1e4 || u.unit > 1e3) {
-			return strconv.FormatFloat(draw.Round(v/u.unit), 'g', 6, 64) + u.name
+			return strconv.FormatFloat(htmlpage.Round(v/u.unit), 'g', 6, 64) + u.name
 		}
 	}
 	return strconv.FormatFloat(v, 'g', 6, 64)
@@ -272,7 +272,7 @@ func (s *sheet) labelTicks(all []tick, at func(float64) float64, y, slot float64
 		}
 		x := at(t.at)
 		text := cut(t.text, min(mostSlanted, (x-2)/slantWide), size)
-		s.Raw(`<text class="t e" transform="translate(` + draw.Num(x+4) + ` ` + draw.Num(y+13) + `)rotate(-40)">` + escape(text) + `</text>`)
+		s.Raw(`<text class="t e" transform="translate(` + htmlpage.Num(x+4) + ` ` + htmlpage.Num(y+13) + `)rotate(-40)">` + escape(text) + `</text>`)
 	}
 	return 16 + min(widest, mostSlanted)*slantDeep
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"tcpwheel/pcaps/report/draw"
+	"tcpwheel/pcaps/htmlpage"
 )
 
 // bars draws bars beside those of other series.
@@ -63,7 +63,7 @@ func (p *plot) needles(o *Series, class string, zero float64) {
 			y = min(y, p.atY(o.Y[k]))
 		}
 		if math.Abs(y-zero) >= 0.1 {
-			d.WriteString("M" + draw.Num(x) + " " + draw.Num(zero) + "V" + draw.Num(y))
+			d.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(zero) + "V" + htmlpage.Num(y))
 		}
 	}
 	p.Path(class+" needle", &d)

@@ -20,7 +20,7 @@
 //
 // Plotting libraries were weighed and not taken, gonum/plot among them, for the reasons that package pcaps/report
 // gives: their drawings have colours, sizes and fonts inside, so that neither a theme nor a narrow window can change
-// them, and no titles under the pointer. Canvas and scales are those of pcaps/report/draw.
+// them, and no titles under the pointer. Canvas and scales are those of pcaps/htmlpage.
 //
 // The same figure gives the same octets: coordinates are rounded to a tenth of a pixel, and nothing depends on the
 // order of a map, on fonts or on the machine.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"tcpwheel/pcaps/report/draw"
+	"tcpwheel/pcaps/htmlpage"
 )
 
 // Sizes of the cells of maps.
@@ -99,7 +99,7 @@ func (s *sheet) grid(m *Map) {
 func (s *sheet) shade(x, y, w, h, share float64) {
 	opacity := weakest + (strongest-weakest)*share
 	fmt.Fprintf(s, `<rect class="cell v" fill-opacity="%s" x="%s" y="%s" width="%s" height="%s"/>`,
-		strconv.FormatFloat(math.Round(opacity*100)/100, 'f', -1, 64), draw.Num(x), draw.Num(y), draw.Num(w), draw.Num(h))
+		strconv.FormatFloat(math.Round(opacity*100)/100, 'f', -1, 64), htmlpage.Num(x), htmlpage.Num(y), htmlpage.Num(w), htmlpage.Num(h))
 }
 
 // bounds returns the least and the greatest value.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tcpwheel/pcaps/report/draw"
+	"tcpwheel/pcaps/htmlpage"
 )
 
 // Bounds of what is drawn singly.
@@ -20,7 +20,7 @@ const (
 // plot is a frame with series inside.
 type plot struct {
 	*sheet
-	x, y        draw.Scale
+	x, y        htmlpage.Scale
 	left, right float64 // the frame; the scale may end inside
 	titles      bool
 }
@@ -89,7 +89,7 @@ func (s *sheet) plot() {
 	left += edge + 8
 	right := s.Width - edge - 10
 	if len(f.X.Ticks) > 0 {
-		left = max(left, edge+slantRoom(f.X.ticks(draw.Scale{}, 0), right-left))
+		left = max(left, edge+slantRoom(f.X.ticks(htmlpage.Scale{}, 0), right-left))
 	}
 	gutter := 7.0 // points at the ends stand clear of the labels
 	if f.X.Hi > f.X.Lo || len(f.X.Ticks) > 0 {
@@ -101,12 +101,12 @@ func (s *sheet) plot() {
 	var grid strings.Builder
 	for _, t := range yTicks {
 		v := y.At(t.at)
-		grid.WriteString("M" + draw.Num(left) + " " + draw.Num(v) + "H" + draw.Num(right))
+		grid.WriteString("M" + htmlpage.Num(left) + " " + htmlpage.Num(v) + "H" + htmlpage.Num(right))
 		s.Text("t", "e", left-6, v+4, cut(t.text, 130, 11.5))
 	}
 	if len(f.X.Ticks) == 0 {
 		for _, t := range xTicks {
-			grid.WriteString("M" + draw.Num(p.atX(t.at)) + " " + draw.Num(top) + "V" + draw.Num(bottom))
+			grid.WriteString("M" + htmlpage.Num(p.atX(t.at)) + " " + htmlpage.Num(top) + "V" + htmlpage.Num(bottom))
 		}
 	}
 	s.Path("grid", &grid)
@@ -124,8 +124,8 @@ func (s *sheet) plot() {
 	}
 	p.titles = points <= mostTitles
 	// What lies beyond an axis that was set is cut off.
-	box := fmt.Sprintf("%s %s %s %s", draw.Num(left-5), draw.Num(top-5), draw.Num(right-left+10), draw.Num(bottom-top+10))
-	s.Raw(`<svg x="` + draw.Num(left-5) + `" y="` + draw.Num(top-5) + `" width="` + draw.Num(right-left+10) + `" height="` + draw.Num(bottom-top+10) + `" viewBox="` + box + `">`)
+	box := fmt.Sprintf("%s %s %s %s", htmlpage.Num(left-5), htmlpage.Num(top-5), htmlpage.Num(right-left+10), htmlpage.Num(bottom-top+10))
+	s.Raw(`<svg x="` + htmlpage.Num(left-5) + `" y="` + htmlpage.Num(top-5) + `" width="` + htmlpage.Num(right-left+10) + `" height="` + htmlpage.Num(bottom-top+10) + `" viewBox="` + box + `">`)
 	looks := f.looks()
 	for _, kind := range []bool{true, false} { // bars behind all else
 		for i := range f.Series {
@@ -200,7 +200,7 @@ func (p *plot) dodge(i int) float64 {
 func (p *plot) path(o *Series, class string) {
 	var d strings.Builder
 	for n, i := range p.thinned(o) {
-		x, y := draw.Num(p.atX(o.X[i])), draw.Num(p.atY(o.Y[i]))
+		x, y := htmlpage.Num(p.atX(o.X[i])), htmlpage.Num(p.atY(o.Y[i]))
 		switch {
 		case n == 0:
 			d.WriteString("M" + x + " " + y)
@@ -212,7 +212,7 @@ func (p *plot) path(o *Series, class string) {
 	}
 	// A distribution stays at its end; what falls ends where its data does.
 	if o.Kind == Steps && o.Y[len(o.Y)-1] >= o.Y[0] {
-		d.WriteString("H" + draw.Num(p.right))
+		d.WriteString("H" + htmlpage.Num(p.right))
 	}
 	p.Path(class, &d)
 }
@@ -262,10 +262,10 @@ func (p *plot) band(o *Series, class string) {
 		if n == 0 {
 			op = "M"
 		}
-		d.WriteString(op + draw.Num(p.atX(o.X[i])) + " " + draw.Num(p.atY(o.Hi[i])))
+		d.WriteString(op + htmlpage.Num(p.atX(o.X[i])) + " " + htmlpage.Num(p.atY(o.Hi[i])))
 	}
 	for _, i := range slices.Backward(shown) {
-		d.WriteString("L" + draw.Num(p.atX(o.X[i])) + " " + draw.Num(p.atY(p.floor(o.Lo[i]))))
+		d.WriteString("L" + htmlpage.Num(p.atX(o.X[i])) + " " + htmlpage.Num(p.atY(p.floor(o.Lo[i]))))
 	}
 	d.WriteString("Z")
 	p.Raw(`<g class="` + class + `">`)
@@ -286,7 +286,7 @@ func (p *plot) whisker(d *strings.Builder, x, lo, hi float64) {
 	if math.Abs(a-b) < 0.5 {
 		return
 	}
-	fmt.Fprintf(d, "M%s %sh6m-3 0V%sm-3 0h6", draw.Num(x-3), draw.Num(a), draw.Num(b))
+	fmt.Fprintf(d, "M%s %sh6m-3 0V%sm-3 0h6", htmlpage.Num(x-3), htmlpage.Num(a), htmlpage.Num(b))
 }
 
 // pointText says what stands at a point.

@@ -1,6 +1,6 @@
 package figure
 
-import "tcpwheel/pcaps/report/draw"
+import "tcpwheel/pcaps/htmlpage"
 
 // signPaths are the signs of points, around 0, 0. Every other one is hollow.
 var signPaths = []struct {
@@ -26,7 +26,7 @@ func (s *sheet) sign(l look, x, y float64) {
 	if g.full {
 		class = l.class() + " sign full"
 	}
-	s.Raw(`<path class="` + class + `" d="M` + draw.Num(x) + ` ` + draw.Num(y) + g.d + `"/>`)
+	s.Raw(`<path class="` + class + `" d="M` + htmlpage.Num(x) + ` ` + htmlpage.Num(y) + g.d + `"/>`)
 }
 
 // signs draws those of a series.

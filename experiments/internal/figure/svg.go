@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tcpwheel/pcaps/report/draw"
+	"tcpwheel/pcaps/htmlpage"
 )
 
 // Style is the CSS that drawings need. It concerns nothing outside of them.
@@ -32,7 +32,7 @@ func (f *Figure) File() []byte { return []byte(f.draw(true) + "\n") }
 
 // sheet is a drawing in the making.
 type sheet struct {
-	*draw.Canvas
+	*htmlpage.Canvas
 	f *Figure
 	y float64 // where what comes next begins
 }
@@ -44,7 +44,7 @@ func (f *Figure) draw(alone bool) template.HTML {
 	}
 	title := wrap(f.Title, w-2*edge, 13.5*bold)
 	// What is below the plot is known only when it is drawn, and so is the height.
-	s := &sheet{Canvas: &draw.Canvas{Width: w}, f: f, y: edge}
+	s := &sheet{Canvas: &htmlpage.Canvas{Width: w}, f: f, y: edge}
 	for _, line := range title {
 		s.y += lineHeight
 		s.Text("title", "", edge, s.y-4, line)
@@ -62,9 +62,9 @@ func (f *Figure) draw(alone bool) template.HTML {
 	if w > width {
 		class = `class="fig wide"`
 	}
-	c := draw.NewCanvas(w, math.Ceil(s.y+edge), f.Title, class)
+	c := htmlpage.NewCanvas(w, math.Ceil(s.y+edge), f.Title, class)
 	if alone {
-		c = draw.NewCanvas(w, math.Ceil(s.y+edge), f.Title, class, `xmlns="http://www.w3.org/2000/svg"`)
+		c = htmlpage.NewCanvas(w, math.Ceil(s.y+edge), f.Title, class, `xmlns="http://www.w3.org/2000/svg"`)
 		c.Raw("<style>\n" + Style + "</style>")
 		if f.Caption != "" {
 			c.Raw("<desc>" + escape(f.Caption) + "</desc>")

@@ -38,7 +38,8 @@ type ownFate struct {
 	attempts uint32
 }
 
-var fatesAllowed = "none, fates:P, fates:P,burst=N, tail:J, tail:J@N, " + strings.TrimPrefix(sim.LossAllowed, "none, ")
+const fatesAllowed = "none, fates:P, fates:P,burst=N, tail:J, tail:J@N, or models of the links joined by ; as bernoulli:0.01, " +
+	"gilbert-elliott:p=0.01,r=0.3, packets:3,7-9, outages:1s-2s, trace:00101*, ranges:1000-2000@1"
 
 // ParseFates reads the text of Fates. Its error says what is wrong and what is allowed.
 func ParseFates(text string) (f Fates, err error) {
@@ -78,8 +79,8 @@ func ParseFates(text string) (f Fates, err error) {
 
 func parseChance(text string) (o ownFate, err error) {
 	p, burst, bursts := strings.Cut(text, ",")
-	if o.p, err = sim.ParseProbability(p); err != nil {
-		return o, fmt.Errorf("probability %w", err)
+	if o.p, err = strconv.ParseFloat(p, 64); err != nil || !(o.p >= 0 && o.p <= 1) {
+		return o, fmt.Errorf("probability %q, want 0 to 1", p)
 	}
 	o.burst = 1
 	if bursts {

@@ -18,9 +18,9 @@ func TestNewRejects(t *testing.T) {
 		want string
 	}{
 		{"bbr", Config{MSS: mss}, `unknown control "bbr", want one of newreno, cubic, vegas`},
-		{"cubic", Config{}, "MSS 0 octets, want 1..65535"},
-		{"cubic", Config{MSS: 65536}, "MSS 65536 octets, want 1..65535"},
-		{"cubic", Config{MSS: mss, MaxWindow: 1999}, "MaxWindow 1999 octets, want 2000..1073741824"},
+		{"cubic", Config{}, "MSS 0 bytes, want 1..65535"},
+		{"cubic", Config{MSS: 65536}, "MSS 65536 bytes, want 1..65535"},
+		{"cubic", Config{MSS: mss, MaxWindow: 1999}, "MaxWindow 1999 bytes, want 2000..1073741824"},
 		{"cubic", Config{MSS: mss, SlowStart: 3}, "SlowStart 3, want 0..2"},
 		{"vegas", Config{MSS: mss, Alpha: 3, Beta: 2, Gamma: 1}, "Alpha 3, Beta 2, Gamma 1 segments"},
 	} {
@@ -30,8 +30,8 @@ func TestNewRejects(t *testing.T) {
 	}
 }
 
-// TestAbsurdInputs passes what no engine would, in any order: the window keeps its bounds, ssthresh its floor, and nothing
-// panics.
+// TestAbsurdInputs passes what no engine would, in any order: the window keeps its bounds, ssthresh
+// its floor, and nothing panics.
 func TestAbsurdInputs(t *testing.T) {
 	forAll(t, func(t *testing.T, name string) {
 		for seed := range uint64(80) {
@@ -79,7 +79,7 @@ func TestAbsurdInputs(t *testing.T) {
 					}
 				}
 				if w := h.c.Cwnd(); w < min(m, before) || w < 1 || w > maxWindow {
-					t.Fatalf("seed %d: window of %d octets, MSS %d", seed, w, m)
+					t.Fatalf("seed %d: window of %d bytes, MSS %d", seed, w, m)
 				}
 				if h.c.Ssthresh() < 2*m && h.c.Ssthresh() < 2 {
 					t.Fatalf("seed %d: ssthresh %d, MSS %d", seed, h.c.Ssthresh(), m)
@@ -101,8 +101,8 @@ func TestInitialWindow(t *testing.T) {
 	}
 	forAll(t, func(t *testing.T, name string) {
 		newControlTest(t, name, Config{}).want(10*mss, math.MaxUint32)
-		// RFC 5681 §3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly transmitted SYN
-		// MUST be one segment consisting of at most SMSS bytes."
+		// RFC 5681 §3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender after
+		// a correctly transmitted SYN MUST be one segment consisting of at most SMSS bytes."
 		newControlTest(t, name, Config{SYNLost: true}).want(mss, math.MaxUint32)
 		h := newControlTest(t, name, Config{})
 		h.c.SetMSS(500)
@@ -111,7 +111,8 @@ func TestInitialWindow(t *testing.T) {
 }
 
 func TestMSSShrinks(t *testing.T) {
-	// RFC 5681 §3.1: "cwnd SHOULD be reduced by the ratio of the old segment size to the new segment size."
+	// RFC 5681 §3.1: "cwnd SHOULD be reduced by the ratio of the old segment size to the new
+	// segment size."
 	forAll(t, func(t *testing.T, name string) {
 		h := newControlTest(t, name, Config{})
 		h.congested(20)
@@ -132,17 +133,19 @@ func TestTimeoutChainIsOneEvent(t *testing.T) {
 	forAll(t, func(t *testing.T, name string) {
 		h := newControlTest(t, name, Config{})
 		h.congested(20)
-		// RFC 5681 §3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)", and of CUBIC RFC 9438 §4.8 takes β_cubic.
+		// RFC 5681 §3.1: "ssthresh = max (FlightSize / 2, 2*SMSS)", and of CUBIC RFC 9438 §4.8
+		// takes β_cubic.
 		want := uint32(10 * mss)
 		if name == "cubic" {
 			want = 14 * mss
 		}
 		h.c.OnTimeout(h.now, 20*mss, true)
-		// RFC 5681 §3.1: "cwnd MUST be set to no more than the loss window, LW, which equals 1 full-sized segment (regardless of
-		// the value of IW)."
+		// RFC 5681 §3.1: "cwnd MUST be set to no more than the loss window, LW, which equals 1
+		// full-sized segment (regardless of the value of IW)."
 		h.want(mss, want)
-		// RFC 5681 §3.1: "when a TCP sender detects segment loss using the retransmission timer and the given segment has
-		// already been retransmitted by way of the retransmission timer at least once, the value of ssthresh is held constant."
+		// RFC 5681 §3.1: "when a TCP sender detects segment loss using the retransmission timer and
+		// the given segment has already been retransmitted by way of the retransmission timer at
+		// least once, the value of ssthresh is held constant."
 		h.c.OnTimeout(h.now, mss, false)
 		h.c.OnTimeout(h.now, mss, false)
 		h.want(mss, want)
@@ -165,8 +168,8 @@ func TestRestartAfterIdle(t *testing.T) {
 		h.congested(30)
 		h.c.OnIdle(h.now, time.Second, time.Second)
 		h.want(30*mss, 30*mss)
-		// RFC 5681 §4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data in
-		// an interval exceeding the retransmission timeout."
+		// RFC 5681 §4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if
+		// the TCP has not sent data in an interval exceeding the retransmission timeout."
 		h.c.OnIdle(h.now, time.Second+1, time.Second)
 		h.want(10*mss, 30*mss)
 		h.c.OnTimeout(h.now, 4*mss, true)
@@ -209,8 +212,8 @@ func TestUndoTimeout(t *testing.T) {
 		h.congested(40)
 		h.c.OnTimeout(h.now, 30*mss, true)
 		h.c.OnTimeout(h.now, 30*mss, false) // one event with the first
-		// RFC 4015 §3.1 (0): pipe_prev is the larger of FlightSize and ssthresh before the event, and RFC 4015 §3.4 sets
-		// ssthresh to it, and cwnd to FlightSize + min(bytes_acked, IW).
+		// RFC 4015 §3.1 (0): pipe_prev is the larger of FlightSize and ssthresh before the event,
+		// and RFC 4015 §3.4 sets ssthresh to it, and cwnd to FlightSize + min(bytes_acked, IW).
 		if !h.c.Undo(h.now, 12*mss, 3*mss) {
 			t.Fatal("nothing to undo")
 		}
@@ -253,11 +256,12 @@ func TestAllocationAndSize(t *testing.T) {
 		}
 	})
 	if n := unsafe.Sizeof(cubic{}) + unsafe.Sizeof(hystartPlusPlus{}); n > 256 {
-		t.Errorf("cubic takes %d octets, want 256 at most", n)
+		t.Errorf("cubic takes %d bytes, want 256 at most", n)
 	}
 }
 
-// TestRaise: the window is what it is raised to, never less than before, and never more than it may be.
+// TestRaise: the window is what it is raised to, never less than before, and never more than it may
+// be.
 func TestRaise(t *testing.T) {
 	for _, name := range Names() {
 		c, err := New(name, Config{MSS: 1000, MaxWindow: 50_000})

@@ -16,14 +16,15 @@ const (
 	cubicMaxGrow = 1.5      // target is at most 1.5·cwnd
 )
 
-// cubic is CUBIC (RFC 9438), with HyStart++ unless told otherwise. Windows are octets and times seconds.
+// cubic is CUBIC (RFC 9438), with HyStart++ unless told otherwise. Windows are bytes and times
+// seconds.
 type cubic struct {
 	window
 	hystart         hystartPlusPlus
 	wMax            float64     // W_max, 0 while undefined
 	k               float64     // K
 	wEst            float64     // W_est
-	frac            float32     // what of an octet cwnd has grown by
+	frac            float32     // what of a byte cwnd has grown by
 	cwndPrior       uint32      // cwnd_prior
 	epoch           wheel.Time  // t_epoch, put off by what t must not include
 	pausedAt        wheel.Time  // when the sender ceased to be limited by the window
@@ -35,7 +36,7 @@ type cubic struct {
 	useHystart      bool        // hystart is in use
 }
 
-// cubicSaved is what RFC 9438 §4.9.2 has saved, beside cwnd and ssthresh.
+// cubicState is what RFC 9438 §4.9.2 has saved, beside cwnd and ssthresh.
 type cubicState struct {
 	wMax, k, wEst float64
 	epoch         wheel.Time
@@ -75,12 +76,13 @@ func (c *cubic) OnAck(now wheel.Time, a Ack) (delayed bool) {
 	return false
 }
 
-// begin starts a congestion avoidance stage.
+// startStage starts a congestion avoidance stage.
 func (c *cubic) startStage(now wheel.Time) {
 	w := float64(c.cwnd)
 	c.staged, c.epoch, c.wEst, c.frac = true, now, w, 0
-	// RFC 9438 §4.8: after a timeout "K is set to 0, and W_max is set to the congestion window size at the beginning of the
-	// current congestion avoidance stage." So it is where the window is above W_max already.
+	// RFC 9438 §4.8: after a timeout "K is set to 0, and W_max is set to the congestion window size
+	// at the beginning of the current congestion avoidance stage." So it is where the window is
+	// above W_max already.
 	if c.startFlat || c.wMax <= w {
 		c.k, c.wMax, c.startFlat = 0, w, false
 		return
@@ -102,8 +104,8 @@ func (c *cubic) increase(now wheel.Time, acked float64, a Ack) {
 		srtt = a.RTT
 	}
 
-	// RFC 9438 §4.3: W_est grows by α_cubic·segments_acked/cwnd, and as Reno does "Once W_est has grown to reach the cwnd at
-	// the time of most recently setting ssthresh".
+	// RFC 9438 §4.3: W_est grows by α_cubic·segments_acked/cwnd, and as Reno does "Once W_est has
+	// grown to reach the cwnd at the time of most recently setting ssthresh".
 	alpha := cubicAlpha
 	if c.wEst >= float64(c.cwndPrior) {
 		alpha = 1
@@ -112,28 +114,29 @@ func (c *cubic) increase(now wheel.Time, acked float64, a Ack) {
 	c.wEst = min(c.wEst, float64(c.maxCwnd))
 
 	if c.at(t) < c.wEst {
-		// RFC 9438 §4.3: "CUBIC is in the Reno-friendly region and cwnd SHOULD be set to W_est at each reception of a new ACK."
+		// RFC 9438 §4.3: "CUBIC is in the Reno-friendly region and cwnd SHOULD be set to W_est at
+		// each reception of a new ACK."
 		if c.wEst > cwnd {
 			c.cwnd, c.frac = c.octets(min(c.wEst, cwnd+acked)), 0 // never faster than slow start
 		}
 		return
 	}
 	target := min(max(c.at(t+seconds(srtt)), cwnd), float64(cubicMaxGrow*cwnd))
-	// RFC 9438 §4.4, §4.5: cwnd grows by (target-cwnd)/cwnd of a segment for each segment acknowledged.
-	// DEVIATION RFC 9438 §4.4, MUST: for each octet, not each ACK, so that delayed ACKs lose nothing and divided ones gain
-	// nothing, as RFC 3465 has it for Reno.
+	// RFC 9438 §4.4, §4.5: cwnd grows by (target-cwnd)/cwnd of a segment for each segment
+	// acknowledged. DEVIATION RFC 9438 §4.4, MUST: for each byte, not each ACK, so that delayed
+	// ACKs lose nothing and divided ones gain nothing, as RFC 3465 has it for Reno.
 	grown := float64(c.frac) + float64((target-cwnd)*acked)/cwnd
 	whole := math.Floor(grown)
 	c.frac = float32(grown - whole)
 	c.cwnd = c.octets(cwnd + whole)
 }
 
-// octets turns a window into one that the limits allow.
+// bytes turns a window into one that the limits allow.
 func (c *cubic) octets(w float64) uint32 {
 	return uint32(min(max(w, float64(c.mss)), float64(c.maxCwnd)))
 }
 
-// remember saves the stage and sets W_max, before the window is reduced.
+// saveAndSetWMax saves the stage and sets W_max, before the window is reduced.
 func (c *cubic) saveAndSetWMax() {
 	if c.savedCubic == nil {
 		c.savedCubic = new(cubicState)
@@ -191,8 +194,8 @@ func (c *cubic) Undo(_ wheel.Time, flight, acked uint32) bool {
 	return true
 }
 
-// pause stops t. RFC 9438 §4.2: it "MUST NOT include periods during which cwnd has not been updated due to
-// application-limited behavior".
+// pause stops t. RFC 9438 §4.2: it "MUST NOT include periods during which cwnd has not been updated
+// due to application-limited behavior".
 func (c *cubic) pause(now wheel.Time) {
 	if !c.paused {
 		c.paused, c.pausedAt = true, now
@@ -242,7 +245,8 @@ func (c *cubic) State() State {
 // seconds returns d in seconds, 0 if it is negative.
 func seconds(d time.Duration) float64 { return float64(max(d, 0)) / float64(time.Second) }
 
-// cubeRoot returns the cube root of x, 0 for x ≤ 0: the same on every machine, within 1 unit in the last place or so.
+// cubeRoot returns the cube root of x, 0 for x ≤ 0: the same on every machine, within 1 unit in the
+// last place or so.
 func cubeRoot(x float64) float64 {
 	if x <= 0 {
 		return 0

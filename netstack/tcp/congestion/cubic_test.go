@@ -8,7 +8,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// stage is a CUBIC in congestion avoidance after a loss at a window of n segments of 1000 octets, at instant 0.
+// stage is a CUBIC in congestion avoidance after a loss at a window of n segments of 1000 bytes,
+// at instant 0.
 func stage(t *testing.T, n uint32) (*controlTest, *cubic) {
 	t.Helper()
 	h := newControlTest(t, "cubic", Config{})
@@ -20,8 +21,8 @@ func stage(t *testing.T, n uint32) (*controlTest, *cubic) {
 }
 
 func TestCubicFunction(t *testing.T) {
-	// RFC 9438 §4.2: W_cubic(t) = C*(t-K)^3 + W_max, K = cubic root of (W_max-cwnd_epoch)/C. At W_max = 36 and
-	// cwnd_epoch = 25.2 segments K³ = 10.8/0.4 = 27, and K = 3 s.
+	// RFC 9438 §4.2: W_cubic(t) = C*(t-K)^3 + W_max, K = cubic root of (W_max-cwnd_epoch)/C. At
+	// W_max = 36 and cwnd_epoch = 25.2 segments K³ = 10.8/0.4 = 27, and K = 3 s.
 	h, c := stage(t, 36)
 	h.want(25200, 25200)
 	h.ack(mss)
@@ -37,7 +38,8 @@ func TestCubicFunction(t *testing.T) {
 	}
 }
 
-// TestCubicBits has the bits of what is computed in floating point: they are the same on every machine.
+// TestCubicBits has the bits of what is computed in floating point: they are the same on every
+// machine.
 func TestCubicBits(t *testing.T) {
 	for _, test := range []struct {
 		x    float64
@@ -63,7 +65,8 @@ func TestCubicBits(t *testing.T) {
 }
 
 func TestCubicDecrease(t *testing.T) {
-	// RFC 9438 §4.6: ssthresh = flight_size * β_cubic, 2 segments at least; on ECE cwnd is 1 MSS at least.
+	// RFC 9438 §4.6: ssthresh = flight_size * β_cubic, 2 segments at least; on ECE cwnd is 1 MSS at
+	// least.
 	h, c := stage(t, 100)
 	h.want(70*mss, 70*mss)
 	if c.wMax != 100*mss || c.cwndPrior != 100*mss {
@@ -71,7 +74,8 @@ func TestCubicDecrease(t *testing.T) {
 	}
 	c.OnCongestion(0, 50*mss, FastRetransmit)
 	h.want(35*mss, 35*mss)
-	// RFC 9438 §4.7: with fast convergence W_max is cwnd*(1+β_cubic)/2 if cwnd < W_max: 70 of 100 segments.
+	// RFC 9438 §4.7: with fast convergence W_max is cwnd*(1+β_cubic)/2 if cwnd < W_max: 70 of 100
+	// segments.
 	if c.wMax != 59500 {
 		t.Errorf("W_max %v after fast convergence, want 59500", c.wMax)
 	}
@@ -92,8 +96,9 @@ func TestCubicRegions(t *testing.T) {
 	ack := func(c *cubic, now, rtt time.Duration) {
 		c.OnAck(wheel.Time(now), Ack{Acked: mss, Flight: c.cwnd, Una: 1, Nxt: 9, RTT: rtt, SRTT: rtt, Limited: true})
 	}
-	// RFC 9438 §4.4 and RFC 9438 §4.5: cwnd grows by (target-cwnd)/cwnd, target being W_cubic(t+RTT): concave at t = 1 s,
-	// 35600-25200 = 10400, by 10400·1000/25200 = 412.698 octets.
+	// RFC 9438 §4.4 and RFC 9438 §4.5: cwnd grows by (target-cwnd)/cwnd, target being
+	// W_cubic(t+RTT): concave at t = 1 s, 35600-25200 = 10400, by 10400·1000/25200 = 412.698
+	// bytes.
 	_, c := stage(t, 36)
 	ack(c, 0, time.Second)
 	c.cwnd, c.frac, c.wEst = 25200, 0, 0
@@ -121,8 +126,9 @@ func TestCubicRegions(t *testing.T) {
 }
 
 func TestCubicRenoFriendly(t *testing.T) {
-	// RFC 9438 §4.3: "CUBIC is in the Reno-friendly region and cwnd SHOULD be set to W_est at each reception of a new ACK."
-	// With a round trip of 1 ms W_est gains 9/17 of a segment in it, W_cubic nearly nothing.
+	// RFC 9438 §4.3: "CUBIC is in the Reno-friendly region and cwnd SHOULD be set to W_est at each
+	// reception of a new ACK." With a round trip of 1 ms W_est gains 9/17 of a segment in it,
+	// W_cubic nearly nothing.
 	h, c := stage(t, 100)
 	h.rtt = time.Millisecond
 	for range 17 {
@@ -134,18 +140,20 @@ func TestCubicRenoFriendly(t *testing.T) {
 	for c.wEst < float64(c.cwndPrior) {
 		h.round()
 	}
-	// RFC 9438 §4.3: "Once W_est has grown to reach the cwnd at the time of most recently setting ssthresh" it gains a segment.
+	// RFC 9438 §4.3: "Once W_est has grown to reach the cwnd at the time of most recently setting
+	// ssthresh" it gains a segment.
 	before := c.wEst
 	for range 10 {
 		h.round()
 	}
 	if gain := c.wEst - before; gain < 9.8*mss || gain > 10.1*mss {
-		t.Errorf("W_est gains %v octets in 10 round trips", gain)
+		t.Errorf("W_est gains %v bytes in 10 round trips", gain)
 	}
 }
 
 func TestCubicApplicationLimited(t *testing.T) {
-	// RFC 9438 §4.2: t "MUST NOT include periods during which cwnd has not been updated due to application-limited behavior".
+	// RFC 9438 §4.2: t "MUST NOT include periods during which cwnd has not been updated due to
+	// application-limited behavior".
 	h, c := stage(t, 36)
 	h.ack(mss)
 	h.now = wheel.Time(time.Second)
@@ -162,8 +170,8 @@ func TestCubicApplicationLimited(t *testing.T) {
 }
 
 func TestCubicTimeout(t *testing.T) {
-	// RFC 9438 §4.8: after a timeout "K is set to 0, and W_max is set to the congestion window size at the beginning of the
-	// current congestion avoidance stage."
+	// RFC 9438 §4.8: after a timeout "K is set to 0, and W_max is set to the congestion window size
+	// at the beginning of the current congestion avoidance stage."
 	h, c := stage(t, 100)
 	c.OnTimeout(0, 70*mss, true)
 	h.want(mss, 49*mss)
@@ -177,7 +185,8 @@ func TestCubicTimeout(t *testing.T) {
 }
 
 func TestCubicAfterHyStart(t *testing.T) {
-	// RFC 9438 §4.10: without a loss W_max is undefined, and the stage begins with K = 0 and W_max = cwnd.
+	// RFC 9438 §4.10: without a loss W_max is undefined, and the stage begins with K = 0 and W_max
+	// = cwnd.
 	h := newControlTest(t, "cubic", Config{})
 	c := h.c.(*cubic)
 	for i := 0; c.InSlowStart() && i < 30; i++ {

@@ -1,5 +1,6 @@
-// Package congestion holds what decides how much a TCP sender may have in flight: congestion controls behind one
-// interface, Proportional Rate Reduction, pacing, and the detectors of spurious retransmissions.
+// Package congestion holds what decides how much a TCP sender may have in flight: congestion
+// controls behind one interface, Proportional Rate Reduction, pacing, and the detectors of spurious
+// retransmissions.
 //
 // # Usage
 //
@@ -9,20 +10,22 @@
 //	prr.Start(c.Ssthresh(), mss, recoverFS)             // what to send during recovery is PRR's to say
 //	c.OnRecovered(now, flight)
 //
-// Names lists the names that New knows. All sizes are octets.
+// Names lists the names that New knows. All sizes are bytes.
 //
 // # Files
 //
-// Begin with controller.go, the interface, and window.go, which all controls have in common. newreno.go, cubic.go and vegas.go are the
-// controls, hystart.go, validation.go and replace.go what they share; prr.go and pacing.go say when segments leave, and frto.go and
-// undo.go which retransmissions were spurious.
+// Begin with controller.go, the interface, and window.go, which all controls have in common.
+// newreno.go, cubic.go and vegas.go are the controls, hystart.go, validation.go and replace.go what
+// they share; prr.go and pacing.go say when segments leave, and frto.go and undo.go which
+// retransmissions were spurious.
 //
 // # Arithmetic
 //
-// Every control computes the same windows on every machine, to the bit. CUBIC uses float64, and a compiler may fuse x*y+z
-// into one instruction that rounds once (Go does on arm64, ppc64 and s390x, not on amd64): so each product that is added
-// to is converted with float64(), which the language says prevents it, and the cube root is computed here, because
-// math.Cbrt is written without such care.
+// Every control computes the same windows on every machine, to the bit. CUBIC uses float64, and a
+// compiler may fuse x*y+z into one instruction that rounds once (Go does on arm64, ppc64 and s390x,
+// not on amd64): so each product that is added to is converted with float64(), which the language
+// says prevents it, and the cube root is computed here, because math.Cbrt is written without such
+// care.
 //
 // # Concurrency and time
 //
@@ -30,6 +33,7 @@
 //
 // # Limitations
 //
-// Octets acknowledged are believed up to what was in flight. Which octets were in flight is the caller's to know, and so is
-// when an ACK means congestion: the controls are told, once per window of data.
+// Bytes acknowledged are believed up to what was in flight. Which bytes were in flight is the
+// caller's to know, and so is when an ACK means congestion: the controls are told, once per window
+// of data.
 package congestion

@@ -9,9 +9,9 @@ const (
 	Spurious            // it was not
 )
 
-// FRTO is Forward RTO-Recovery (RFC 5682): after a timeout it sends new segments before it retransmits more, and takes the
-// timeout for spurious if the next ACK acknowledges what was not retransmitted. Sequence
-// numbers go round at 2^32. The zero value is ready.
+// FRTO is Forward RTO-Recovery (RFC 5682): after a timeout it sends new segments before it
+// retransmits more, and takes the timeout for spurious if the next ACK acknowledges what was not
+// retransmitted. Sequence numbers go round at 2^32. The zero value is ready.
 type FRTO struct {
 	recover uint32 // the highest sequence number sent when the state was entered
 	first   uint32 // the end of what the timeout retransmitted
@@ -20,7 +20,7 @@ type FRTO struct {
 	armed   bool // recover is that of an RTO recovery
 }
 
-// NewData is what to do next, in words of RFC 5682.
+// FRTOAction is what to do next, in words of RFC 5682.
 type FRTOAction uint8
 
 const (
@@ -35,10 +35,12 @@ func (f *FRTO) Active() bool { return f.step != 0 }
 // Probing reports whether new segments were let go, and the ACK that judges is awaited: step 3.
 func (f *FRTO) Probing() bool { return f.step == 3 }
 
-// OnTimeout is step 1: the segment at una was retransmitted, whose end is first; nxt is the highest sequence number sent.
-// It reports whether the timeout can be examined. Not if it comes in the recovery from another timeout.
+// OnTimeout is step 1: the segment at una was retransmitted, whose end is first; nxt is the highest
+// sequence number sent. It reports whether the timeout can be examined. Not if it comes in the
+// recovery from another timeout.
 func (f *FRTO) OnTimeout(una, first, nxt uint32, sack bool) bool {
-	// RFC 5682 §3.1: "If "RecoveryPoint" is larger than or equal to SND.UNA, do not enter step 2 of this algorithm."
+	// RFC 5682 §3.1: "If "RecoveryPoint" is larger than or equal to SND.UNA, do not enter step 2 of
+	// this algorithm."
 	again := f.armed && !before(f.recover, una)
 	*f = FRTO{recover: nxt, first: first, sack: sack, armed: true}
 	if again {
@@ -48,9 +50,10 @@ func (f *FRTO) OnTimeout(una, first, nxt uint32, sack bool) bool {
 	return true
 }
 
-// OnAck takes an ACK that is a duplicate or acknowledges new data. una is SND.UNA before it and ack its number, nxt the
-// highest sequence number sent; fresh tells whether it acknowledges or SACKs octets that were not acknowledged before
-// and not retransmitted since the timeout, and above whether it SACKs anything beyond what was sent at the timeout.
+// OnAck takes an ACK that is a duplicate or acknowledges new data. una is SND.UNA before it and ack
+// its number, nxt the highest sequence number sent; fresh tells whether it acknowledges or SACKs
+// bytes that were not acknowledged before and not retransmitted since the timeout, and above
+// whether it SACKs anything beyond what was sent at the timeout.
 func (f *FRTO) OnAck(una, ack, nxt uint32, fresh, above bool) (Detection, FRTOAction) {
 	advances := before(una, ack)
 	switch f.step {
@@ -62,21 +65,23 @@ func (f *FRTO) OnAck(una, ack, nxt uint32, fresh, above bool) (Detection, FRTOAc
 			}
 			return f.finish(Genuine, Conventional) // a duplicate ACK: basic F-RTO reverts, RFC 5682 §2.1 (2a)
 		}
-		// RFC 5682 §3.1 (2a): the ACK covers all that was sent, or in the basic version less than what was retransmitted (RFC
-		// 5682 §2.1, 2a), and says nothing.
+		// RFC 5682 §3.1 (2a): the ACK covers all that was sent, or in the basic version less than
+		// what was retransmitted (RFC 5682 §2.1, 2a), and says nothing.
 		if !before(ack, f.recover) || !f.sack && before(ack, f.first) {
 			return f.finish(Undecided, Conventional)
 		}
-		// RFC 5682 §3.1: "transmit up to two new (previously unsent) segments and proceed to step 3."
+		// RFC 5682 §3.1: "transmit up to two new (previously unsent) segments and proceed to step
+		// 3."
 		f.recover, f.step = nxt, 3
 		return Undecided, SendNew
 	case 3:
-		// RFC 5682 §3.1 (3a): the ACK covers more than what was sent by the timeout, or is a duplicate that tells nothing new.
+		// RFC 5682 §3.1 (3a): the ACK covers more than what was sent by the timeout, or is a
+		// duplicate that tells nothing new.
 		if before(f.recover, ack) || above || !fresh || !f.sack && !advances {
 			return f.finish(Genuine, Conventional)
 		}
-		// RFC 5682 §3.1: "The retransmission timeout can be declared spurious, because the segment acknowledged with this ACK
-		// was transmitted before the timeout."
+		// RFC 5682 §3.1: "The retransmission timeout can be declared spurious, because the segment
+		// acknowledged with this ACK was transmitted before the timeout."
 		return f.finish(Spurious, SendNew)
 	}
 	return Undecided, Conventional

@@ -31,7 +31,7 @@ func newControlTest(t *testing.T, name string, cfg Config) *controlTest {
 	return &controlTest{t: t, c: c, rtt: 100 * time.Millisecond}
 }
 
-// ack acknowledges n octets of a full window.
+// ack acknowledges n bytes of a full window.
 func (h *controlTest) ack(n uint32) {
 	h.una += n
 	flight := h.c.Cwnd()

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Constants of HyStart++. RFC 9406 §4.3: "It is RECOMMENDED that a HyStart++ implementation use the following constants".
+// Constants of HyStart++. RFC 9406 §4.3: "It is RECOMMENDED that a HyStart++ implementation use the
+// following constants".
 const (
 	minRTTThresh     = 4 * time.Millisecond
 	maxRTTThresh     = 16 * time.Millisecond
@@ -18,8 +19,9 @@ const (
 
 const noRTT = time.Duration(math.MaxInt64)
 
-// HyStart is HyStart++ (RFC 9406): slow start that slows down to a quarter when the round trip grows, for five rounds at
-// most, and goes back to full speed if the growth was noise. It is for the initial slow start only.
+// hystartPlusPlus is HyStart++ (RFC 9406): slow start that slows down to a quarter when the round trip
+// grows, for five rounds at most, and goes back to full speed if the growth was noise. It is for
+// the initial slow start only.
 type hystartPlusPlus struct {
 	lastRoundMinRTT, currentRoundMinRTT time.Duration // lastRoundMinRTT, currentRoundMinRTT
 	baselineMinRTT                      time.Duration // cssBaselineMinRtt
@@ -39,7 +41,7 @@ func newHystart(paced bool) *hystartPlusPlus {
 // Conservative reports whether it is in Conservative Slow Start (CSS).
 func (h *hystartPlusPlus) Conservative() bool { return h.css }
 
-// Growth returns by how many octets an ACK of that many grows the window.
+// Growth returns by how many bytes an ACK of that many grows the window.
 func (h *hystartPlusPlus) Growth(acked, mss uint32) uint32 {
 	// RFC 9406 §4.2: "cwnd = cwnd + min(N, L * SMSS)"
 	if !h.paced {
@@ -52,8 +54,8 @@ func (h *hystartPlusPlus) Growth(acked, mss uint32) uint32 {
 	return acked
 }
 
-// OnAck takes the round-trip sample of an ACK, 0 for none; una is SND.UNA after it and nxt SND.NXT. It reports whether slow
-// start is over.
+// OnAck takes the round-trip sample of an ACK, 0 for none; una is SND.UNA after it and nxt SND.NXT.
+// It reports whether slow start is over.
 func (h *hystartPlusPlus) OnAck(rtt time.Duration, una, nxt uint32) (done bool) {
 	if !h.started {
 		h.started, h.windowEnd = true, nxt
@@ -72,8 +74,8 @@ func (h *hystartPlusPlus) OnAck(rtt time.Duration, una, nxt uint32) (done bool) 
 	// The round ends, and the next one with what is sent by now.
 	h.windowEnd, h.lastRoundMinRTT, h.currentRoundMinRTT, h.samples = nxt, h.currentRoundMinRTT, noRTT, 0
 	if h.css {
-		// RFC 9406 §4.2: "If the transition into CSS happens in the middle of a round, that partial round counts towards the
-		// limit."
+		// RFC 9406 §4.2: "If the transition into CSS happens in the middle of a round, that partial
+		// round counts towards the limit."
 		h.rounds++
 		return h.rounds >= cssRounds
 	}
@@ -86,7 +88,8 @@ func (h *hystartPlusPlus) compareRounds() {
 		// The round trip fell below that of the entry: slow start goes on at full speed.
 		h.css, h.baselineMinRTT = false, noRTT
 	case !h.css && h.lastRoundMinRTT != noRTT:
-		// RFC 9406 §4.2: "RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR, MAX_RTT_THRESH))"
+		// RFC 9406 §4.2: "RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR,
+		// MAX_RTT_THRESH))"
 		if thresh := max(minRTTThresh, min(h.lastRoundMinRTT/minRTTDivisor, maxRTTThresh)); h.currentRoundMinRTT-h.lastRoundMinRTT >= thresh {
 			h.css, h.baselineMinRTT, h.rounds = true, h.currentRoundMinRTT, 0
 		}

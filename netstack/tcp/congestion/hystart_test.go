@@ -37,7 +37,8 @@ func TestHyStart(t *testing.T) {
 		done  int             // the round that ends it, -1 for none
 		count uint32
 	}{
-		// RFC 9406 §4.2: "RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR, MAX_RTT_THRESH))"
+		// RFC 9406 §4.2: "RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR,
+		// MAX_RTT_THRESH))"
 		{"below 4 ms", []time.Duration{10 * ms, 14*ms - 1, 18*ms - 2}, []bool{false, false, false}, -1, 8},
 		{"4 ms", []time.Duration{10 * ms, 14 * ms}, []bool{false, true}, -1, 8},
 		{"an eighth", []time.Duration{80 * ms, 90*ms - 1}, []bool{false, false}, -1, 8},
@@ -46,8 +47,8 @@ func TestHyStart(t *testing.T) {
 		{"16 ms and more", []time.Duration{time.Second, 1016 * ms}, []bool{false, true}, -1, 8},
 		// RFC 9406 §4.2: for rounds where at least N_RTT_SAMPLE RTT samples have been obtained.
 		{"too few samples", []time.Duration{10 * ms, 90 * ms}, []bool{false, false}, -1, 7},
-		// RFC 9406 §4.3: CSS_ROUNDS is 5. RFC 9406 §4.2: "If the transition into CSS happens in the middle of a round, that
-		// partial round counts towards the limit."
+		// RFC 9406 §4.3: CSS_ROUNDS is 5. RFC 9406 §4.2: "If the transition into CSS happens in the
+		// middle of a round, that partial round counts towards the limit."
 		{"five rounds", []time.Duration{10 * ms, 20 * ms, 20 * ms, 20 * ms, 20 * ms, 20 * ms},
 			[]bool{false, true, true, true, true, true}, 5, 8},
 		// A round trip below that of the entry: slow start goes on.
@@ -83,7 +84,8 @@ func TestHyStartGrowth(t *testing.T) {
 	}
 }
 
-// TestHyStartEndsSlowStart lets the round trip grow with the window, as a queue makes it, in the controls that use it.
+// TestHyStartEndsSlowStart lets the round trip grow with the window, as a queue makes it, in the
+// controls that use it.
 func TestHyStartEndsSlowStart(t *testing.T) {
 	for _, name := range []string{"newreno", "cubic"} {
 		h := newControlTest(t, name, Config{SlowStart: HyStartPlusPlus})
@@ -91,7 +93,7 @@ func TestHyStartEndsSlowStart(t *testing.T) {
 		var entry uint32
 		for i := 0; h.c.InSlowStart(); i++ {
 			if i == 30 {
-				t.Fatalf("%s: still in slow start at %d octets", name, h.c.Cwnd())
+				t.Fatalf("%s: still in slow start at %d bytes", name, h.c.Cwnd())
 			}
 			if h.c.Cwnd() > 100*mss {
 				h.rtt = 30 * time.Millisecond
@@ -101,8 +103,9 @@ func TestHyStartEndsSlowStart(t *testing.T) {
 				entry = h.c.Cwnd()
 			}
 		}
-		// RFC 9406 §4.2: "enter congestion avoidance by setting the ssthresh to the current cwnd." That is five rounds of
-		// growth by a quarter, 1.25^5 = 3.05, the first of which was under way.
+		// RFC 9406 §4.2: "enter congestion avoidance by setting the ssthresh to the current cwnd."
+		// That is five rounds of growth by a quarter, 1.25^5 = 3.05, the first of which was under
+		// way.
 		if w := float64(h.c.Ssthresh()) / float64(entry); entry > 320*mss || w < 2.4 || w > 3.06 {
 			t.Errorf("%s: ssthresh %d, conservative from %d", name, h.c.Ssthresh(), entry)
 		}

@@ -33,12 +33,13 @@ func (c *newReno) OnAck(now wheel.Time, a Ack) (delayed bool) {
 	return false
 }
 
-// hystartAck is an ACK in the first slow start with HyStart++. It reports whether that ended slow start.
+// hystartAck is an ACK in the first slow start with HyStart++. It reports whether that ended slow
+// start.
 func (w *window) hystartAck(h *hystartPlusPlus, a Ack, acked uint32) bool {
 	w.grow(h.Growth(acked, w.mss))
 	if h.OnAck(a.RTT, a.Una, a.Nxt) {
-		// RFC 9406 §4.2: "If CSS_ROUNDS rounds are complete, enter congestion avoidance by setting the ssthresh to the
-		// current cwnd."
+		// RFC 9406 §4.2: "If CSS_ROUNDS rounds are complete, enter congestion avoidance by setting
+		// the ssthresh to the current cwnd."
 		w.ssthresh, w.bytesAcked = max(w.cwnd, 2*w.mss), 0
 		return true
 	}

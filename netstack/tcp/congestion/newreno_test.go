@@ -12,8 +12,8 @@ func TestSlowStartCountsOctets(t *testing.T) {
 		h.want(11*mss, math.MaxUint32)
 		h.ack(2 * mss)
 		h.want(13*mss, math.MaxUint32)
-		// RFC 3465 §2.3: "This document specifies that TCP implementations MAY use L=2*SMSS bytes and MUST NOT use L > 2*SMSS
-		// bytes."
+		// RFC 3465 §2.3: "This document specifies that TCP implementations MAY use L=2*SMSS bytes
+		// and MUST NOT use L > 2*SMSS bytes."
 		h.ack(5 * mss)
 		h.want(15*mss, math.MaxUint32)
 		h.ack(1)
@@ -27,14 +27,16 @@ func TestSlowStartAfterTimeoutIsCareful(t *testing.T) {
 		h.congested(20)
 		h.c.OnTimeout(h.now, 20*mss, true)
 		threshold := h.c.Ssthresh()
-		// RFC 3465 §2.3: in the slow start after a timeout L is 1*SMSS. A stretched ACK counts for one segment.
+		// RFC 3465 §2.3: in the slow start after a timeout L is 1*SMSS. A stretched ACK counts for
+		// one segment.
 		h.c.OnAck(h.now, Ack{Acked: 9 * mss, Flight: 20 * mss, Una: 1, Nxt: 2, Limited: true})
 		h.want(2*mss, threshold)
 	}
 }
 
 func TestCongestionAvoidance(t *testing.T) {
-	// RFC 5681 §3.1: "When the number of bytes acknowledged reaches cwnd, then cwnd can be incremented by up to SMSS bytes."
+	// RFC 5681 §3.1: "When the number of bytes acknowledged reaches cwnd, then cwnd can be
+	// incremented by up to SMSS bytes."
 	h := newControlTest(t, "newreno", Config{})
 	h.congested(20)
 	for range 19 {
@@ -49,7 +51,8 @@ func TestCongestionAvoidance(t *testing.T) {
 	h.want(31*mss, 20*mss)
 }
 
-// TestACKDivision: RFC 3465 §2: a receiver that acknowledges a segment in a thousand pieces gains nothing.
+// TestACKDivision: RFC 3465 §2: a receiver that acknowledges a segment in a thousand pieces gains
+// nothing.
 func TestACKDivision(t *testing.T) {
 	for _, name := range []string{"newreno", "cubic"} {
 		for _, out := range []bool{false, true} {
@@ -66,7 +69,7 @@ func TestACKDivision(t *testing.T) {
 				}
 			}
 			if h, d := honest.c.Cwnd(), divided.c.Cwnd(); d > h+1 {
-				t.Errorf("%s: divided ACKs give %d octets, whole ones %d", name, d, h)
+				t.Errorf("%s: divided ACKs give %d bytes, whole ones %d", name, d, h)
 			}
 		}
 	}
@@ -80,7 +83,7 @@ func TestOptimisticAcks(t *testing.T) {
 			h.c.OnAck(h.now, Ack{Acked: math.MaxUint32, Delivered: math.MaxUint32, Flight: 10, Una: i, Nxt: i + 1, Limited: true})
 		}
 		if h.c.Cwnd() > 10*mss+100*10 {
-			t.Errorf("window of %d octets after 1000 octets in flight", h.c.Cwnd())
+			t.Errorf("window of %d bytes after 1000 bytes in flight", h.c.Cwnd())
 		}
 	})
 }
@@ -116,7 +119,8 @@ func TestRecoveredAfterTimeoutKeepsSlowStart(t *testing.T) {
 }
 
 func TestUndoFastRetransmit(t *testing.T) {
-	// RFC 4015 §3.4: cwnd <- FlightSize + min(bytes_acked, IW), here 18 segments, and ssthresh <- pipe_prev.
+	// RFC 4015 §3.4: cwnd <- FlightSize + min(bytes_acked, IW), here 18 segments, and ssthresh <-
+	// pipe_prev.
 	h := newControlTest(t, "newreno", Config{})
 	h.congested(20)
 	h.c.OnCongestion(h.now, 20*mss, FastRetransmit)
@@ -125,7 +129,8 @@ func TestUndoFastRetransmit(t *testing.T) {
 	h.want(18*mss, 20*mss)
 }
 
-// TestUndoDuringRecovery: the end of a recovery that was undone leaves the window alone, the first threshold included.
+// TestUndoDuringRecovery: the end of a recovery that was undone leaves the window alone, the first
+// threshold included.
 func TestUndoDuringRecovery(t *testing.T) {
 	forAll(t, func(t *testing.T, name string) {
 		h := newControlTest(t, name, Config{})

@@ -9,7 +9,8 @@ import (
 )
 
 func TestPacingRate(t *testing.T) {
-	// RFC 9002 §7.7: the window per smoothed round trip, times a small factor; the factors are Linux's.
+	// RFC 9002 §7.7: the window per smoothed round trip, times a small factor; the factors are
+	// Linux's.
 	for _, test := range []struct {
 		cwnd, ssthresh uint32
 		srtt           time.Duration

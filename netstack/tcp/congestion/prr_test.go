@@ -7,8 +7,8 @@ import (
 )
 
 func TestPRRReducesInProportion(t *testing.T) {
-	// RFC 9937 §6.2: "out = DIV_ROUND_UP(prr_delivered * ssthresh, RecoverFS)": of 20 segments in flight 19 are delivered, and
-	// 14 sent for them, one for each but every third or so.
+	// RFC 9937 §6.2: "out = DIV_ROUND_UP(prr_delivered * ssthresh, RecoverFS)": of 20 segments in
+	// flight 19 are delivered, and 14 sent for them, one for each but every third or so.
 	var p PRR
 	p.Start(14*mss, mss, 20*mss)
 	pipe, sent := uint32(19*mss), uint32(0) // one lost
@@ -16,13 +16,13 @@ func TestPRRReducesInProportion(t *testing.T) {
 		pipe -= mss
 		n := p.OnAck(mss, pipe, false, true)
 		if total := ((i+1)*14*mss + 19) / 20; pipe > 14*mss && sent+n != total {
-			t.Errorf("ACK %d: %d octets in all, want %d", i+1, sent+n, total)
+			t.Errorf("ACK %d: %d bytes in all, want %d", i+1, sent+n, total)
 		}
 		p.OnSent(n)
 		sent, pipe = sent+n, pipe+n
 	}
 	if pipe != 14*mss {
-		t.Errorf("%d octets in flight at the end, want ssthresh", pipe)
+		t.Errorf("%d bytes in flight at the end, want ssthresh", pipe)
 	}
 }
 
@@ -64,7 +64,8 @@ func TestPRRBelowThreshold(t *testing.T) {
 }
 
 func TestRecoverFS(t *testing.T) {
-	// RFC 9937 §6.1: what was SACKed before recovery is not delivered during it; what this ACK delivers is.
+	// RFC 9937 §6.1: what was SACKed before recovery is not delivered during it; what this ACK
+	// delivers is.
 	for _, test := range []struct{ out, sacked, newlySacked, newlyAcked, want uint32 }{
 		{20, 3, 1, 0, 18},
 		{20, 3, 3, 0, 20},
@@ -86,9 +87,9 @@ func TestRecoverFS(t *testing.T) {
 }
 
 func TestPRRWithoutSACK(t *testing.T) {
-	// RFC 9937 §6.2: "DeliveredData is estimated to be 1 SMSS on each received duplicate ACK (i.e., SND.UNA did not change).
-	// When SND.UNA advances (i.e., a full or partial ACK), DeliveredData is the change in SND.UNA, minus 1 SMSS for each
-	// preceding duplicate ACK."
+	// RFC 9937 §6.2: "DeliveredData is estimated to be 1 SMSS on each received duplicate ACK (i.e.,
+	// SND.UNA did not change). When SND.UNA advances (i.e., a full or partial ACK), DeliveredData
+	// is the change in SND.UNA, minus 1 SMSS for each preceding duplicate ACK."
 	var p PRR
 	p.Start(5*mss, mss, 10*mss)
 	step := func(advance, want uint32) {
@@ -103,8 +104,8 @@ func TestPRRWithoutSACK(t *testing.T) {
 	step(0, mss)
 	step(3*mss, mss) // two were counted, and what filled the hole was not
 	step(500, 500)
-	// RFC 9937 §6.2: "PRR disallows incrementing DeliveredData when the total bytes delivered in a PRR episode would exceed
-	// the estimated data outstanding upon entering recovery (RecoverFS)."
+	// RFC 9937 §6.2: "PRR disallows incrementing DeliveredData when the total bytes delivered in a
+	// PRR episode would exceed the estimated data outstanding upon entering recovery (RecoverFS)."
 	for range 6 {
 		step(0, mss)
 	}
@@ -114,7 +115,8 @@ func TestPRRWithoutSACK(t *testing.T) {
 	}
 }
 
-// TestPRRBounds: below ssthresh PRR never fills more than up to it, and above it never sends more than in proportion.
+// TestPRRBounds: below ssthresh PRR never fills more than up to it, and above it never sends more
+// than in proportion.
 func TestPRRBounds(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 2))

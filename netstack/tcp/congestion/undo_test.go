@@ -9,14 +9,16 @@ func TestFRTO(t *testing.T) {
 		verdict      Detection
 		next         FRTOAction
 	}
-	// Ten segments of 100 octets from 1000 on are outstanding, the first of which the timeout retransmitted.
+	// Ten segments of 100 bytes from 1000 on are outstanding, the first of which the timeout
+	// retransmitted.
 	for _, test := range []struct {
 		name string
 		sack bool
 		acks []ack
 	}{
-		// RFC 5682 §3.1: "transmit up to two new (previously unsent) segments and proceed to step 3", and "The retransmission
-		// timeout can be declared spurious, because the segment acknowledged with this ACK was transmitted before the timeout."
+		// RFC 5682 §3.1: "transmit up to two new (previously unsent) segments and proceed to step
+		// 3", and "The retransmission timeout can be declared spurious, because the segment
+		// acknowledged with this ACK was transmitted before the timeout."
 		{"spurious", true, []ack{{1100, false, false, Undecided, SendNew}, {1200, true, false, Spurious, SendNew}}},
 		{"spurious by SACK", true, []ack{{1100, false, false, Undecided, SendNew}, {1100, true, false, Spurious, SendNew}}},
 		// RFC 5682 §3.1: "Stay in step 2 and wait for the next new acknowledgment."
@@ -52,7 +54,8 @@ func TestFRTO(t *testing.T) {
 }
 
 func TestFRTOAgain(t *testing.T) {
-	// RFC 5682 §3.1: "If "RecoveryPoint" is larger than or equal to SND.UNA, do not enter step 2 of this algorithm."
+	// RFC 5682 §3.1: "If "RecoveryPoint" is larger than or equal to SND.UNA, do not enter step 2 of
+	// this algorithm."
 	var f FRTO
 	f.OnTimeout(1000, 1100, 2000, true)
 	if f.OnTimeout(1000, 1100, 2000, true) || f.Active() {
@@ -81,7 +84,8 @@ func TestFRTOAgain(t *testing.T) {
 }
 
 func TestEifel(t *testing.T) {
-	// RFC 3522 §3.2: spurious if the TSecr of the first acceptable ACK is smaller than the retransmission's timestamp.
+	// RFC 3522 §3.2: spurious if the TSecr of the first acceptable ACK is smaller than the
+	// retransmission's timestamp.
 	for _, test := range []struct {
 		tsval, tsecr uint32
 		want         Detection
@@ -111,8 +115,8 @@ func TestEifel(t *testing.T) {
 	}
 }
 
-// TestEifelContinue is of a recovery that begins while retransmissions of the one before are on their way: their ACKs are no
-// proof that those of the new one were spurious.
+// TestEifelContinue is of a recovery that begins while retransmissions of the one before are on
+// their way: their ACKs are no proof that those of the new one were spurious.
 func TestEifelContinue(t *testing.T) {
 	var e Eifel
 	e.OnRetransmit(100)

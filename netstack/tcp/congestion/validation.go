@@ -6,14 +6,16 @@ import (
 	"tcpwheel/wheel"
 )
 
-// nonvalidatedPeriod is for how long RFC 7661 §4.4.3 preserves a window that is not used: five minutes.
+// nonvalidatedPeriod is for how long RFC 7661 §4.4.3 preserves a window that is not used: five
+// minutes.
 const nonvalidatedPeriod = 5 * time.Minute
 
 const pipeBuckets = 4
 
-// Validation tells whether a congestion window was used lately (RFC 7661), so that it may be believed. It measures
-// pipeACK, the octets acknowledged in a round trip, and remembers the largest of a period of max(3·RTT, 1 s), in buckets
-// of a quarter of it. The zero value is ready, and takes any window for valid until there is a measurement.
+// validation tells whether a congestion window was used lately (RFC 7661), so that it may be
+// believed. It measures pipeACK, the bytes acknowledged in a round trip, and remembers the largest
+// of a period of max(3·RTT, 1 s), in buckets of a quarter of it. The zero value is ready, and takes
+// any window for valid until there is a measurement.
 type validation struct {
 	samples     [pipeBuckets]uint32
 	acked       uint32     // in this round so far
@@ -27,7 +29,7 @@ type validation struct {
 	bucket      uint8      // the current one
 }
 
-// OnAck counts octets acknowledged. una is SND.UNA after the ACK, nxt SND.NXT.
+// OnAck counts bytes acknowledged. una is SND.UNA after the ACK, nxt SND.NXT.
 func (v *validation) OnAck(now wheel.Time, acked, una, nxt uint32, srtt time.Duration) {
 	v.age(now, srtt)
 	if !v.inRound {
@@ -61,7 +63,7 @@ func (v *validation) age(now wheel.Time, srtt time.Duration) {
 	v.bucketStart = now
 }
 
-// PipeACK returns the measure, in octets, and whether there is one.
+// PipeACK returns the measure, in bytes, and whether there is one.
 func (v *validation) PipeACK() (octets uint32, ok bool) {
 	for _, s := range v.samples {
 		octets = max(octets, s)
@@ -69,13 +71,15 @@ func (v *validation) PipeACK() (octets uint32, ok bool) {
 	return octets, v.defined
 }
 
-// Validated reports whether a window of cwnd octets is in the validated phase: pipeACK is half of it, or not known.
+// Validated reports whether a window of cwnd bytes is in the validated phase: pipeACK is half of
+// it, or not known.
 func (v *validation) Validated(cwnd uint32) bool {
 	p, ok := v.PipeACK()
 	return !ok || p >= cwnd/2
 }
 
-// expired reports whether the window was not validated for the whole period, and begins another if so.
+// expired reports whether the window was not validated for the whole period, and begins another if
+// so.
 func (v *validation) expired(now wheel.Time, cwnd uint32) bool {
 	if v.Validated(cwnd) {
 		v.unused = false
@@ -91,8 +95,9 @@ func (v *validation) expired(now wheel.Time, cwnd uint32) bool {
 	return true
 }
 
-// lossFlight is what was in the network before a loss in the nonvalidated phase: RFC 7661 §4.4.1 takes the larger of
-// pipeACK and the flight. In the validated phase it is 0, and FlightSize decides.
+// lossFlight is what was in the network before a loss in the nonvalidated phase: RFC 7661 §4.4.1
+// takes the larger of pipeACK and the flight. In the validated phase it is 0, and FlightSize
+// decides.
 func (v *validation) lossFlight(cwnd uint32) uint32 {
 	if v.Validated(cwnd) {
 		return 0

@@ -55,11 +55,11 @@ func TestPreservedWindow(t *testing.T) {
 		h.now = h.now.Add(10 * time.Second)
 		h.c.OnIdle(h.now, 10*time.Second, time.Second)
 		if h.c.Cwnd() != w {
-			t.Fatalf("window of %d octets after 10 s, want %d", h.c.Cwnd(), w)
+			t.Fatalf("window of %d bytes after 10 s, want %d", h.c.Cwnd(), w)
 		}
 		h.c.OnApplicationLimited(h.now.Add(nonvalidatedPeriod - 1))
 		if h.c.Cwnd() != w {
-			t.Fatalf("window of %d octets just before the end, want %d", h.c.Cwnd(), w)
+			t.Fatalf("window of %d bytes just before the end, want %d", h.c.Cwnd(), w)
 		}
 		// RFC 7661 §4.4.3: ssthresh = max(ssthresh, 3*cwnd/4), cwnd = max(1/2*cwnd, IW)
 		h.c.OnApplicationLimited(h.now.Add(nonvalidatedPeriod))
@@ -68,12 +68,13 @@ func TestPreservedWindow(t *testing.T) {
 			h.c.OnApplicationLimited(h.now.Add(nonvalidatedPeriod * time.Duration(i+2)))
 		}
 		if h.c.Cwnd() != 10*mss {
-			t.Errorf("window of %d octets at the end, want IW", h.c.Cwnd())
+			t.Errorf("window of %d bytes at the end, want IW", h.c.Cwnd())
 		}
 	})
 }
 
-// TestLossInNonvalidatedPhase: RFC 7661 §4.4.1 takes the larger of pipeACK and what was in flight, not the window.
+// TestLossInNonvalidatedPhase: RFC 7661 §4.4.1 takes the larger of pipeACK and what was in flight,
+// not the window.
 func TestLossInNonvalidatedPhase(t *testing.T) {
 	h := newControlTest(t, "newreno", Config{Validate: true})
 	for h.c.Cwnd() < 40*mss {

@@ -8,14 +8,15 @@ import (
 	"tcpwheel/wheel"
 )
 
-// vegas is TCP Vegas (L. Brakmo and L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE
-// JSAC 13(8), 1995). Once per round trip it compares the rate that the window should give, cwnd/BaseRTT, with the one
-// that it gave, cwnd/RTT: their difference times BaseRTT is what waits in queues, which it keeps between α and β segments.
-// In slow start the window doubles every other round, so that the rounds between compare like with like, and slow start
-// ends when γ segments wait. To losses it responds as Reno does.
+// vegas is TCP Vegas (L. Brakmo and L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a
+// Global Internet", IEEE JSAC 13(8), 1995). Once per round trip it compares the rate that the
+// window should give, cwnd/BaseRTT, with the one that it gave, cwnd/RTT: their difference times
+// BaseRTT is what waits in queues, which it keeps between α and β segments. In slow start the
+// window doubles every other round, so that the rounds between compare like with like, and slow
+// start ends when γ segments wait. To losses it responds as Reno does.
 //
-// DEVIATION from the paper: the RTT of a round is the least of its samples, as Linux's tcp_vegas takes it, not that of one
-// distinguished segment, so that delayed ACKs do not count as queues.
+// DEVIATION from the paper: the RTT of a round is the least of its samples, as Linux's tcp_vegas
+// takes it, not that of one distinguished segment, so that delayed ACKs do not count as queues.
 type vegas struct {
 	window
 	alpha, beta, gamma uint32
@@ -67,13 +68,15 @@ func (c *vegas) startRound(nxt uint32) {
 	c.inRound, c.roundEnd, c.roundCwnd, c.roundRTT = true, nxt, c.cwnd, 0
 }
 
-// compare is what happens once per round trip. limited is whether the window may grow. It reports whether it ended slow start.
+// endRound is what happens once per round trip. limited is whether the window may grow. It reports
+// whether it ended slow start.
 func (c *vegas) endRound(limited bool) (ended bool) {
 	waiting := c.queuedBytes()
 	mss := uint64(c.mss)
 	switch {
 	case c.InSlowStart():
-		// When the actual rate is below the expected one by γ, slow start is over. Only a round in which the window stayed tells.
+		// When the actual rate is below the expected one by γ, slow start is over. Only a round in
+		// which the window stayed tells.
 		if c.holdRound && waiting > uint64(c.gamma)*mss {
 			c.ssthresh = max(c.cwnd, 2*c.mss)
 			c.afterTimeout = false
@@ -91,7 +94,7 @@ func (c *vegas) endRound(limited bool) (ended bool) {
 	return false
 }
 
-// waiting is cwnd·(RTT-BaseRTT)/RTT, in octets.
+// queuedBytes is cwnd·(RTT-BaseRTT)/RTT, in bytes.
 func (c *vegas) queuedBytes() uint64 {
 	hi, lo := bits.Mul64(uint64(c.roundCwnd), uint64(c.roundRTT-c.baseRTT))
 	q, _ := bits.Div64(hi, lo, uint64(c.roundRTT)) // hi < rtt, as start < 2^32 and the quotient is at most start
@@ -149,9 +152,10 @@ func (c *vegas) State() State {
 	return s
 }
 
-// VegasCheck is the fine-grained check of TCP Vegas, which works with any control: on a duplicate ACK, or the first or
-// second ACK of new data after a retransmission, it looks at the time that the first unacknowledged segment was sent,
-// and does not wait for three duplicate ACKs if its timeout has passed. The zero value is ready.
+// VegasCheck is the fine-grained check of TCP Vegas, which works with any control: on a duplicate
+// ACK, or the first or second ACK of new data after a retransmission, it looks at the time that the
+// first unacknowledged segment was sent, and does not wait for three duplicate ACKs if its timeout
+// has passed. The zero value is ready.
 type VegasCheck struct {
 	left uint8 // ACKs of new data to check yet
 }
@@ -159,8 +163,8 @@ type VegasCheck struct {
 // OnRetransmit notes that a segment was retransmitted.
 func (v *VegasCheck) OnRetransmit() { v.left = 2 }
 
-// OnAck reports whether to retransmit the first unacknowledged segment, which was last sent at sent. rto is the timeout
-// of the fine clock, not of a coarse one and without its floor.
+// OnAck reports whether to retransmit the first unacknowledged segment, which was last sent at
+// sent. rto is the timeout of the fine clock, not of a coarse one and without its floor.
 func (v *VegasCheck) OnAck(now wheel.Time, duplicate bool, sent wheel.Time, rto time.Duration) bool {
 	if !duplicate {
 		if v.left == 0 {

@@ -8,8 +8,9 @@ import (
 )
 
 func TestVegasThresholds(t *testing.T) {
-	// Brakmo and Peterson 1995, §III-B: the difference of expected and actual rate, times BaseRTT, stays between α and β: 20
-	// segments over 100 ms, of which RTT-BaseRTT makes wait 20·(RTT-BaseRTT)/RTT.
+	// Brakmo and Peterson 1995, §III-B: the difference of expected and actual rate, times BaseRTT,
+	// stays between α and β: 20 segments over 100 ms, of which RTT-BaseRTT makes wait
+	// 20·(RTT-BaseRTT)/RTT.
 	for _, test := range []struct {
 		rtt  time.Duration
 		want uint32
@@ -84,15 +85,16 @@ func TestVegasCheck(t *testing.T) {
 	const rto = 300 * time.Millisecond
 	late, early := wheel.Time(rto+1), wheel.Time(rto)
 	var v VegasCheck
-	// "When a duplicate ACK is received, Vegas checks to see if the difference between the current time and the timestamp
-	// recorded for the relevant segment is greater than the timeout value."
+	// "When a duplicate ACK is received, Vegas checks to see if the difference between the current
+	// time and the timestamp recorded for the relevant segment is greater than the timeout value."
 	if v.OnAck(early, true, 0, rto) || !v.OnAck(late, true, 0, rto) {
 		t.Error("a duplicate ACK is not judged by the segment's age")
 	}
 	if v.OnAck(late, false, 0, rto) {
 		t.Error("an ACK of new data is checked without a retransmission")
 	}
-	// "When a nonduplicate ACK is received, if it is the first or second one after a retransmission, Vegas again checks".
+	// "When a nonduplicate ACK is received, if it is the first or second one after a
+	// retransmission, Vegas again checks".
 	v.OnRetransmit()
 	for i, want := range []bool{true, true, false} {
 		if v.OnAck(late, false, 0, rto) != want {

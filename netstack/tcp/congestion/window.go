@@ -7,7 +7,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// InitialWindow returns the initial window for a maximum segment size, both in octets.
+// initialWindow returns the initial window for a maximum segment size, both in bytes.
 func initialWindow(mss uint32) uint32 {
 	// RFC 6928 §2: "min (10*MSS, max (2*MSS, 14600))"
 	return min(10*mss, max(2*mss, 14600))
@@ -18,7 +18,7 @@ type window struct {
 	cwnd, ssthresh uint32
 	mss, maxCwnd   uint32
 	iw             uint32      // Config.InitialWindow, 0 for InitialWindow(mss)
-	bytesAcked     uint32      // octets acknowledged since the last increase in congestion avoidance
+	bytesAcked     uint32      // bytes acknowledged since the last increase in congestion avoidance
 	beforeEvent    savedWindow // before the last event
 	validation     *validation // nil without
 	noEvents       bool        // nothing happened yet: a change of MSS still sets the initial window
@@ -46,8 +46,8 @@ func newWindow(cfg Config) window {
 }
 
 func (w *window) initial() uint32 {
-	// RFC 5681 §3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender after a correctly transmitted SYN
-	// MUST be one segment consisting of at most SMSS bytes."
+	// RFC 5681 §3.1: "if the SYN or SYN/ACK is lost, the initial window used by a sender after a
+	// correctly transmitted SYN MUST be one segment consisting of at most SMSS bytes."
 	if w.synLost {
 		return w.mss
 	}
@@ -68,8 +68,8 @@ func (w *window) Ssthresh() uint32  { return w.ssthresh }
 func (w *window) Raise(to uint32)   { w.cwnd = max(w.cwnd, min(to, w.maxCwnd)) }
 func (w *window) InSlowStart() bool { return w.cwnd < w.ssthresh }
 
-// admit notes an ACK, and returns the octets that may count for growth: none if the window was not what limited the
-// sender, and never more than were in flight.
+// growthBytes notes an ACK, and returns the bytes that may count for growth: none if the window was not
+// what limited the sender, and never more than were in flight.
 func (w *window) growthBytes(now wheel.Time, a Ack) uint32 {
 	w.noEvents = false
 	acked := min(a.Acked, a.Flight)
@@ -88,10 +88,11 @@ func (w *window) growthBytes(now wheel.Time, a Ack) uint32 {
 	return acked
 }
 
-// grow adds n octets, as far as to the limits.
+// grow adds n bytes, as far as to the limits.
 func (w *window) grow(n uint32) { w.cwnd = uint32(min(uint64(w.cwnd)+uint64(n), uint64(w.maxCwnd))) }
 
-// slowStart grows the window by the octets acknowledged, l segments of them at most, as far as to ssthresh.
+// slowStart grows the window by the bytes acknowledged, l segments of them at most, as far as to
+// ssthresh.
 func (w *window) slowStart(acked, l uint32) {
 	w.grow(min(acked, l*w.mss, w.ssthresh-w.cwnd))
 	if !w.InSlowStart() {
@@ -101,8 +102,9 @@ func (w *window) slowStart(acked, l uint32) {
 
 // abc is the most segments that one ACK counts for in standard slow start.
 func (w *window) abc() uint32 {
-	// RFC 3465 §2.3: "This document specifies that TCP implementations MAY use L=2*SMSS bytes and MUST NOT use L > 2*SMSS
-	// bytes." In the slow start after a timeout ACKs may cover what had arrived before, and L is 1·SMSS.
+	// RFC 3465 §2.3: "This document specifies that TCP implementations MAY use L=2*SMSS bytes and
+	// MUST NOT use L > 2*SMSS bytes." In the slow start after a timeout ACKs may cover what had
+	// arrived before, and L is 1·SMSS.
 	if w.afterTimeout {
 		return 1
 	}
@@ -111,7 +113,8 @@ func (w *window) abc() uint32 {
 
 // avoid is congestion avoidance: a segment for each window acknowledged.
 func (w *window) avoid(acked uint32) {
-	// RFC 5681 §3.1: "When the number of bytes acknowledged reaches cwnd, then cwnd can be incremented by up to SMSS bytes."
+	// RFC 5681 §3.1: "When the number of bytes acknowledged reaches cwnd, then cwnd can be
+	// incremented by up to SMSS bytes."
 	w.bytesAcked += min(acked, w.cwnd)
 	if w.bytesAcked >= w.cwnd {
 		w.bytesAcked -= w.cwnd
@@ -119,11 +122,13 @@ func (w *window) avoid(acked uint32) {
 	}
 }
 
-// reduce saves what Undo restores, sets ssthresh to the share num/den of what is in flight, and returns that.
+// reduce saves what Undo restores, sets ssthresh to the share num/den of what is in flight, and
+// returns that.
 func (w *window) reduce(flight, num, den uint32, timeout bool) {
 	w.noEvents = false
 	w.beforeEvent = savedWindow{cwnd: w.cwnd, ssthresh: w.ssthresh, flight: min(flight, w.cwnd), set: true, timeout: timeout}
-	// FlightSize may exceed cwnd, by limited transmit or after a reduction: the window was what the network was to take.
+	// FlightSize may exceed cwnd, by limited transmit or after a reduction: the window was what the
+	// network was to take.
 	flight = min(flight, w.cwnd)
 	if w.validation != nil {
 		flight = min(max(flight, w.validation.lossFlight(w.cwnd)), w.cwnd)
@@ -136,13 +141,14 @@ func (w *window) reduce(flight, num, den uint32, timeout bool) {
 
 // timeout is the response to an expiry of the retransmission timer.
 func (w *window) timeout(flight, num, den uint32, first bool) {
-	// RFC 5681 §3.1: "when a TCP sender detects segment loss using the retransmission timer and the given segment has
-	// already been retransmitted by way of the retransmission timer at least once, the value of ssthresh is held constant."
+	// RFC 5681 §3.1: "when a TCP sender detects segment loss using the retransmission timer and the
+	// given segment has already been retransmitted by way of the retransmission timer at least
+	// once, the value of ssthresh is held constant."
 	if first {
 		w.reduce(flight, num, den, true)
 	}
-	// RFC 5681 §3.1: "cwnd MUST be set to no more than the loss window, LW, which equals 1 full-sized segment (regardless of
-	// the value of IW)."
+	// RFC 5681 §3.1: "cwnd MUST be set to no more than the loss window, LW, which equals 1
+	// full-sized segment (regardless of the value of IW)."
 	w.cwnd = w.mss
 	w.noEvents, w.bytesAcked, w.afterTimeout, w.recovering = false, 0, true, false
 }
@@ -153,7 +159,8 @@ func (w *window) recovered(flight uint32) {
 	}
 	w.recovering = false
 	w.bytesAcked = 0
-	// DEVIATION RFC 7661 §4.4.1: what was retransmitted is not taken off a window that was not validated.
+	// DEVIATION RFC 7661 §4.4.1: what was retransmitted is not taken off a window that was not
+	// validated.
 	w.cwnd = min(max(w.ssthresh, w.mss), w.maxCwnd)
 	if w.limitBurst {
 		// RFC 6582 §3.2: "min (ssthresh, max(FlightSize, SMSS) + SMSS)"
@@ -173,7 +180,8 @@ func (w *window) undo(flight, acked uint32) bool {
 	} else {
 		w.ssthresh = infinite
 	}
-	// RFC 4015 §3.4: cwnd <- FlightSize + min(bytes_acked, IW): no burst larger than an initial window follows.
+	// RFC 4015 §3.4: cwnd <- FlightSize + min(bytes_acked, IW): no burst larger than an initial
+	// window follows.
 	restored := uint64(flight) + uint64(min(acked, w.restart()))
 	w.cwnd = uint32(min(max(restored, uint64(w.cwnd)), max(uint64(w.beforeEvent.cwnd), uint64(w.cwnd)), uint64(w.maxCwnd)))
 	w.afterTimeout, w.bytesAcked = false, 0
@@ -188,8 +196,8 @@ func (w *window) idle(now wheel.Time, idle, rto time.Duration) bool {
 		w.validation.OnIdle(now)
 		w.endPreserving(now)
 	case idle > rto:
-		// RFC 5681 §4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent
-		// data in an interval exceeding the retransmission timeout."
+		// RFC 5681 §4.1: "a TCP SHOULD set cwnd to no more than RW before beginning transmission if
+		// the TCP has not sent data in an interval exceeding the retransmission timeout."
 		w.cwnd = min(w.restart(), w.cwnd)
 		w.bytesAcked = 0
 	}
@@ -216,7 +224,8 @@ func (w *window) setMSS(mss uint32) (ratio float64) {
 	case w.noEvents:
 		w.cwnd = w.initial()
 	case mss < old:
-		// RFC 5681 §3.1: "cwnd SHOULD be reduced by the ratio of the old segment size to the new segment size."
+		// RFC 5681 §3.1: "cwnd SHOULD be reduced by the ratio of the old segment size to the new
+		// segment size."
 		w.cwnd = max(uint32(uint64(w.cwnd)*uint64(mss)/uint64(old)), mss)
 		return float64(mss) / float64(old)
 	}

@@ -1,17 +1,4 @@
-// Package shell has what all pages share: head and foot, the style of text and tables, a script
-// that sorts tables and saves data, and a Content-Security-Policy that allows nothing else.
-//
-// # Usage
-//
-//	pages := template.Must(shell.Templates().Parse(`{{define "page"}}{{template "head" .}}…{{template "foot" .}}{{end}}`))
-//	err := pages.ExecuteTemplate(w, "page", view{shell.NewFrame("a title", moreStyle), …})
-//
-// "head" and "foot" take a Frame, alone or as an embedded field. "facts" takes a list of Fact.
-//
-// The script sorts a table of class "sort" by the column whose head is clicked. It gives each pre
-// of class "csv" a button that saves its text under the name in data-name. A page is complete
-// without it.
-package shell
+package htmlpage
 
 import (
 	"crypto/sha256"
@@ -24,7 +11,7 @@ var (
 	//go:embed page.js
 	script string
 	//go:embed page.html
-	html string
+	markup string
 	//go:embed page.css
 	style string
 )
@@ -46,7 +33,7 @@ func NewFrame(title, more string) Frame {
 type Fact [2]string
 
 // Templates returns the templates "head", "foot" and "facts". Parse a page's templates into them.
-func Templates() *template.Template { return template.Must(template.New("").Parse(html)) }
+func Templates() *template.Template { return template.Must(template.New("").Parse(markup)) }
 
 func policy() string {
 	sum := sha256.Sum256([]byte(script))

@@ -1,4 +1,4 @@
-package shell
+package htmlpage
 
 import (
 	"crypto/sha256"

@@ -1,0 +1,73 @@
+package tcpwheel_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAnotherModule builds and runs the library example of the README in a module of its own, which
+// uses this one by a replace directive.
+func TestAnotherModule(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, ok := strings.Cut(string(readme), "```go\n")
+	example, _, closed := strings.Cut(example, "```")
+	if !ok || !closed {
+		t.Fatal("README.md shows no Go code")
+	}
+	root, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The same requirements, so that no module has to be looked up.
+		write(name, strings.Replace(string(text), "module tcpwheel\n", "module example.org/user\n", 1))
+	}
+	write("main.go", `package main
+
+import (
+	"fmt"
+
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"tcpwheel/netstack"
+)
+
+func main() {
+`+example+`
+	fmt.Println("stack with", s.TransportProtocolInstance(netstack.ProtocolNumber).Number())
+	s.Destroy()
+}
+`)
+	run := func(args ...string) string {
+		t.Helper()
+		c := exec.Command("go", args...)
+		c.Dir = dir
+		c.Env = append(os.Environ(), "GOFLAGS=-mod=mod -buildvcs=false", "GOPROXY=off", "GOWORK=off")
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	run("mod", "edit", "-require=tcpwheel@v0.0.0", "-replace=tcpwheel="+root)
+	if got := run("run", "."); got != "stack with 6\n" {
+		t.Errorf("the example printed %q", got)
+	}
+}
