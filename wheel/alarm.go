@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
-// Alarm is the machine's clock, with one instant at which it goes off. It is what a goroutine sleeps on that serves a
-// facility in real time; Realtime is made of one, and programs that keep a wheel of their own use it like this:
+// Alarm is the machine's clock with one instant at which it goes off. A goroutine that serves a
+// facility in real time sleeps on it. Realtime uses it, and programs that keep a wheel of their
+// own do this:
 //
 //	for alarm.Wait() == nil {
-//		mu.Lock()
-//		wheel.Advance(alarm.Now(), 0, expire)
-//		if at, ok := wheel.NextWakeup(); ok {
-//			alarm.Arm(at)
-//		} else {
-//			alarm.Disarm()
-//		}
-//		mu.Unlock()
+//	mu.Lock()
+//	wheel.Advance(alarm.Now(), 0, expire)
+//	if at, ok := wheel.NextWakeup(); ok {
+//	alarm.Arm(at)
+//	} else {
+//	alarm.Disarm()
+//	}
+//	mu.Unlock()
 //	}
 //
 // and, wherever a timer is started,
@@ -30,57 +31,61 @@ import (
 //	alarm.ArmEarlier(at)
 //	mu.Unlock()
 //
-// so that a timer which is started costs a system call only if it is to expire before all others. An Alarm goes off
-// once for each time it is armed, and never by itself.
+// Starting a timer then costs a system call only if it expires before all others. An Alarm goes
+// off once each time it is armed.
 //
-// On Linux it is a timerfd on CLOCK_MONOTONIC, registered with the runtime's netpoller: Wait parks the goroutine and
-// holds no thread. How long the machine takes to wake it up, 5 to 50 µs, is learnt and set off, so that most waits end
-// within a few microseconds of the instant if a processor is idle: see AlarmConfig.NoSpin. Elsewhere, and where
-// RuntimeTimers asks for it, it is a timer of the Go runtime, which on an idle process may wake a millisecond late. A
-// process whose processors are all busy delays both until one of them is free.
+// On Linux it is a timerfd on CLOCK_MONOTONIC, registered with the runtime's netpoller: Wait
+// parks the goroutine and holds no thread. An Alarm learns how long the machine takes to wake the
+// goroutine, 5 to 50 µs, and wakes it that much earlier. If a processor is idle, most waits end
+// within a few microseconds of the instant: see AlarmConfig.NoSpin. On other systems, and with
+// AlarmConfig.RuntimeTimers, it is a timer of the Go runtime, which may wake an idle process a
+// millisecond late. If all processors are busy, both are late until one is free.
 //
-// The clock is monotonic: setting the time of day does not touch it. On Linux it stands still while the machine sleeps.
+// The clock is monotonic: setting the time of day does not affect it. On Linux it stops while the
+// machine sleeps.
 //
-// Multiple goroutines may invoke methods on an Alarm, but only one at a time Wait.
+// Multiple goroutines may invoke methods on an Alarm, but only one at a time may call Wait.
 type Alarm struct {
 	start  time.Time
 	offset Time         // Now at start
-	armed  atomic.Int64 // the instant set last, or unset; it stays after the alarm went off
+	armed  atomic.Int64 // the instant set last, or unset; kept after the alarm went off
 
-	mu     sync.Mutex // held to set the clock, so that none is set once it is closed
+	mu     sync.Mutex // held while the clock is set, so that none is set after Close
 	clock  alarmClock
 	sets   uint64
 	closed bool
 }
 
-// unset is no instant: nothing is armed.
+// unset is the instant of an alarm that is not armed.
 const unset = math.MaxInt64
 
-// AlarmConfig are the parameters of an Alarm.
+// AlarmConfig are the parameters of an Alarm. A zero field means its default.
 type AlarmConfig struct {
-	// Epoch is the instant at which Now is 0: that of NewAlarm by default. Alarms that share an epoch that was read
-	// by time.Now agree on Now to the nanosecond.
+	// Epoch is the instant at which Now is 0. Alarms with the same epoch, as read by time.Now,
+	// agree on Now to the nanosecond. Default: the call of NewAlarm.
 	Epoch time.Time
 
-	// RuntimeTimers makes the alarm a timer of the Go runtime on all systems. It is imprecise, but obeys the fake
-	// clock of testing/synctest.
+	// RuntimeTimers makes the alarm a timer of the Go runtime on all systems. It is imprecise,
+	// but obeys the fake clock of testing/synctest. Default: false.
 	RuntimeTimers bool
 
-	// NoSpin lets the goroutine sleep until the instant itself, so that each wake-up is as late as the machine takes.
-	// Else it is woken up as much earlier as was learnt, 100 µs or a quarter of its sleep at most, and keeps the
-	// processor busy for the rest, a few microseconds.
+	// NoSpin makes the goroutine sleep until the instant itself, so that each wake-up is as late
+	// as the machine makes it. Otherwise the goroutine wakes earlier by what was learnt, at most
+	// 100 µs and a quarter of its sleep, and spins for the rest, a few microseconds. Default:
+	// false.
 	NoSpin bool
 }
 
-// alarmClock is the part of an Alarm that depends on the system. All calls but wait are serialised by Alarm.mu.
+// alarmClock is the part of an Alarm that depends on the system. Alarm.mu serialises all calls
+// but wait.
 type alarmClock interface {
-	set(at Time)        // goes off at at, and not at what was set before
-	clear(pending bool) // does not go off; pending tells whether the instant that was set is yet to come
-	wait() bool         // sleeps until it goes off, and returns false once it is closed
+	set(at Time)        // goes off at at, and no longer at an instant set before
+	clear(pending bool) // does not go off; pending: the instant set is yet to come
+	wait() bool         // sleeps until it goes off; returns false once closed
 	close() error
 }
 
-// NewAlarm makes an alarm that is not armed. It fails where the system has no file descriptor left for it.
+// NewAlarm makes an alarm that is not armed. It fails if the system has no file descriptor left.
 func NewAlarm(cfg AlarmConfig) (*Alarm, error) {
 	a := &Alarm{start: time.Now()}
 	if !cfg.Epoch.IsZero() {
@@ -102,16 +107,17 @@ func NewAlarm(cfg AlarmConfig) (*Alarm, error) {
 // Now returns the time since the epoch. It never steps back.
 func (a *Alarm) Now() Time { return a.offset.Add(time.Since(a.start)) }
 
-// Arm sets the alarm to go off at at, in place of whatever was set before: at once if at has passed. One system call.
-// It does nothing on a closed alarm.
+// Arm sets the alarm to go off at at, instead of any instant set before: at once if at has
+// passed. It costs one system call. On a closed alarm it does nothing.
 func (a *Alarm) Arm(at Time) {
 	a.mu.Lock()
 	a.set(at)
 	a.mu.Unlock()
 }
 
-// ArmEarlier is Arm if at is before the instant that was set last, and else costs one comparison. An alarm that has
-// gone off is taken to be set until it is armed anew or disarmed, because its goroutine is on its way to do so.
+// ArmEarlier is Arm if at is before the instant set last, and otherwise costs one comparison.
+// After an alarm went off, its instant counts until Arm or Disarm, because its goroutine is about
+// to call one.
 func (a *Alarm) ArmEarlier(at Time) {
 	if int64(at) >= a.armed.Load() {
 		return
@@ -131,7 +137,8 @@ func (a *Alarm) set(at Time) {
 	}
 }
 
-// Disarm makes the alarm not go off. It costs a system call only if the instant that was set has not come yet.
+// Disarm keeps the alarm from going off. It costs a system call only if the instant set has not
+// come.
 func (a *Alarm) Disarm() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -147,8 +154,8 @@ func (a *Alarm) Disarm() {
 	}
 }
 
-// Wait sleeps until the alarm goes off, and returns os.ErrClosed once it is closed. It may return for an instant that
-// another call of Arm has replaced meanwhile, so that the caller asks Now what is due.
+// Wait sleeps until the alarm goes off. It returns os.ErrClosed once the alarm is closed. It may
+// return for an instant that Arm has replaced meanwhile, so the caller asks Now what is due.
 func (a *Alarm) Wait() error {
 	if !a.clock.wait() {
 		return os.ErrClosed
@@ -156,14 +163,14 @@ func (a *Alarm) Wait() error {
 	return nil
 }
 
-// Sets returns how often the clock was set: the system calls that arming has cost.
+// Sets returns how often the clock was set: the system calls of Arm, ArmEarlier and Disarm.
 func (a *Alarm) Sets() uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.sets
 }
 
-// Close gives the clock back to the system and ends Wait. The second call does nothing.
+// Close releases the clock and ends Wait. A second call does nothing.
 func (a *Alarm) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -2,46 +2,46 @@ package wheel
 
 import "fmt"
 
-// node is a timer record of the schemes that are made of linked lists and trees: 32 bytes and no pointer, so that the
-// collector does not scan an arena of them and linking one pays no write barrier.
+// node is the timer record of the schemes made of linked lists and trees. It has 32 bytes and no
+// pointer: the collector does not scan an arena of nodes, and linking pays no write barrier.
 type node struct {
-	tick  uint64 // at which it expires
+	tick  uint64 // when it expires
 	owner uint64
-	next  uint32 // neighbours in a list, or children in a tree; next also threads the free records
+	next  uint32 // neighbours in a list or children in a tree; next also links the free records
 	prev  uint32
-	where uint32 // whereIdle, whereFree, or the list that holds it, or what else its scheme says
-	aux   uint32 // the scheme's own: a position in a heap, a parent in a tree
+	where uint32 // the list that holds it, or one of the where constants
+	aux   uint32 // scheme-specific: position in a heap, parent in a tree
 }
 
-// Values of node.where that all schemes share. Lists are numbered from 0 (see arena.lists).
+// Values of node.where that all schemes share. Lists are numbered from 0: see arena.lists.
 const (
-	whereFree = ^uint32(0)     // given back by Free
+	whereFree = ^uint32(0)     // released by Free
 	whereIdle = ^uint32(0) - 1 // made by New, not running
-	whereTree = ^uint32(0) - 2 // in the scheme's own structure that is no list
+	whereTree = ^uint32(0) - 2 // in a structure of the scheme that is not a list
 )
 
 // The first lists of every arena.
 const (
-	listPending = iota // deadlines that had passed when they were started: they expire in the next Advance
-	listDue            // the same, of the Advance that goes on
-	listFirst          // the first list of the scheme's own
+	listPending = iota // started with a passed deadline: due in the next Advance
+	listDue            // due in the current Advance
+	listFirst          // the first list of the scheme
 )
 
-// list is a doubly linked list of records: indices of its ends, 0 when empty.
+// list is a doubly linked list of records: the indices of its ends, 0 when empty.
 type list struct{ head, tail uint32 }
 
-// arena holds the records of one facility, addressed by index; index 0 is no record.
+// arena holds the records of one facility, addressed by index. Index 0 is no record.
 type arena struct {
 	nodes []node
 	lists []list
-	free  uint32 // head of the free records, threaded by next
+	free  uint32 // head of the free records, linked by next
 }
 
 func newArena(lists int) arena {
 	return arena{nodes: make([]node, 1), lists: make([]list, listFirst+lists)}
 }
 
-// alloc takes a record from the free ones, or makes one. It reports whether the capacity of the arena has grown.
+// alloc takes a free record or makes one. It reports whether the capacity of the arena grew.
 func (a *arena) alloc(owner uint64) (t uint32, grown bool) {
 	if t = a.free; t != 0 {
 		a.free = a.nodes[t].next
@@ -75,7 +75,7 @@ func (a *arena) pushBack(l, t uint32) {
 	ls.tail = t
 }
 
-// insertBefore puts t into list l in front of at, or at its end if at is 0.
+// insertBefore puts t into list l before at, or at its end if at is 0.
 func (a *arena) insertBefore(l, at, t uint32) {
 	if at == 0 {
 		a.pushBack(l, t)
@@ -108,7 +108,7 @@ func (a *arena) unlink(t uint32) {
 	n.where = whereIdle
 }
 
-// popFront takes the first record out of list l, and returns 0 if there is none.
+// popFront takes the first record out of list l. It returns 0 if l is empty.
 func (a *arena) popFront(l uint32) uint32 {
 	t := a.lists[l].head
 	if t != 0 {
@@ -117,14 +117,14 @@ func (a *arena) popFront(l uint32) uint32 {
 	return t
 }
 
-// checkList walks list l, hands each record to each, and returns how many there are.
+// checkList walks list l, passes each record to each, and returns the number of records.
 func (a *arena) checkList(l uint32, each func(t uint32) error) (n int, err error) {
 	prev := uint32(0)
 	for t := a.lists[l].head; t != 0; t = a.nodes[t].next {
 		nd := &a.nodes[t]
 		switch {
 		case nd.where != l:
-			return n, fmt.Errorf("timer %d stands in list %d and says %d", t, l, nd.where)
+			return n, fmt.Errorf("timer %d is in list %d, its record says %d", t, l, nd.where)
 		case nd.prev != prev:
 			return n, fmt.Errorf("timer %d of list %d: prev %d, want %d", t, l, nd.prev, prev)
 		}

@@ -2,13 +2,13 @@ package wheel
 
 import "math/bits"
 
-// bitmap marks the busy slots of a wheel: the paper's scanning chip (Appendix A) in software. A second level marks the
-// words that are not zero, and a third the words of the second, so that the next busy slot of a wheel of up to 2^24
-// slots is found in a few instructions over any gap.
+// bitmap marks the busy slots of a wheel: the paper's scanning chip (Appendix A) in software. A
+// second level marks the words that are not zero, and a third level the words of the second. So
+// the next busy slot of up to 2^24 is found in a few instructions, over any gap.
 type bitmap struct {
 	words []uint64 // a bit per slot
 	sums  []uint64 // a bit per word
-	top   []uint64 // a bit per word of sums: at most 2^24/2^18 = 64 words
+	top   []uint64 // a bit per word of sums; at most 2^24/2^18 = 64 words
 }
 
 func newBitmap(slots int) bitmap {
@@ -73,8 +73,8 @@ func (b *bitmap) first(w uint32) uint32 {
 	return w<<6 + uint32(bits.TrailingZeros64(b.words[w]))
 }
 
-// after returns how many slots after i, 1 to slots, the next busy slot of a ring lies, and 0 if none is busy.
-// slots is a power of two.
+// after returns how many slots after i the next busy slot of a ring lies: 1 to slots, or 0 if no
+// slot is busy. slots is a power of two.
 func (b *bitmap) after(i, slots uint32) uint32 {
 	if s, ok := b.next((i + 1) & (slots - 1)); ok {
 		return (s-i-1)&(slots-1) + 1

@@ -2,36 +2,39 @@ package wheel
 
 import "fmt"
 
-// calendar is R. Brown's calendar queue (CACM 31(10), Oct 1988), which the paper calls an extension of timing wheels
-// (§VIII-2): a wheel whose slots are days of width ticks, with a sorted list each, and whose number of days and width
-// follow what is in it. A tick is on day tick/width, and day d of any year is in bucket d modulo their number.
+// calendar is R. Brown's calendar queue (CACM 31(10), Oct 1988), which the paper calls an
+// extension of timing wheels (§VIII-2). It is a wheel whose slots are days of width ticks, each
+// with a sorted list. The number of days and their width follow the load. A tick is on day
+// tick/width, and day d of any year is in bucket d modulo the number of days.
 //
-// PER TICK BOOKKEEPING looks through the days, from the current one on, for one whose head is due in this year; if a
-// whole year has none, the earliest of all heads is next, and it goes there ("direct search"). The queue starts with
-// Config.Slots days, 2 by default, of one tick. It doubles when there are more than two timers per day, and halves when
-// there are fewer than half a timer per day (less 2). Each time the width is set anew: three times the average distance
-// of the first 25 timers or less (5 and a tenth of all), where distances of twice their average and more are left out.
+// PER TICK BOOKKEEPING looks through the days, from the current one on, for a head that is due in
+// this year. If a whole year has none, it goes to the earliest of all heads ("direct search").
+// The queue starts with Config.Slots days, 2 by default, of one tick. It doubles when there are
+// more than two timers per day, and halves when there are fewer than half a timer per day (less
+// 2). Each resize sets the width to three times the average distance of the first timers: 5 and a
+// tenth of all, at most 25. Distances of twice their average or more are left out.
 //
-// Brown shows that START and PER TICK BOOKKEEPING cost O(1) for the distributions he tried, by experiment. The worst
-// case of both is O(n), and O(n²) for a resize, when most timers are on one day, as ticks that crowd behind some that
-// are far apart make them; the width changes only with the number of timers. A resize is O(n) otherwise, within a
-// START, a STOP or an Advance, once per n/2 of these at the least. Davison used a calendar queue for the timers of
-// VM/XA SP1; by the paper's reading of him, what resizing gains "does not appear to warrant the extra complexity": a
-// clock must step through its ticks anyway, and here a bitmap skips the empty days.
+// By experiment, Brown shows that START and PER TICK BOOKKEEPING cost O(1) for the distributions
+// he tried. The worst case of both is O(n), and of a resize O(n²), when most timers are on one
+// day. That happens when ticks crowd behind some that are far apart, as the width changes only
+// with the number of timers. Otherwise a resize is O(n), within a START, STOP or Advance, at most
+// once per n/2 of them. Davison used a calendar queue for the timers of VM/XA SP1. By the paper's
+// reading, what resizing gains "does not appear to warrant the extra complexity": a clock must
+// step through its ticks anyway, and here a bitmap skips the empty days.
 //
-// The list of a day is searched from its rear, where timers of the same tick are passed by at one look; timers of one
-// tick expire in START order. Moves are the records re-placed by resizing. No call but New and Reserve allocates, as
-// there is room for the days of as many timers as there are records.
+// The list of a day is searched from its rear. Timers of one tick expire in START order. Moves
+// are records placed again by a resize. Only New and Reserve allocate: there is always room for
+// the days of as many timers as there are records.
 type calendar struct {
 	front
-	days  ring   // as many of its lists as are in use; there are more in the arena
-	width uint64 // of a day in ticks, up to maxWidth
+	days  ring   // the lists in use; the arena has more
+	width uint64 // of a day, in ticks; at most maxWidth
 	held  int    // timers on all days
-	least int    // days to begin with, for which there is always room
+	least int    // initial number of days, for which there is always room
 }
 
 const (
-	listDesk = listFirst // where a resize lays all timers down; empty otherwise
+	listDesk = listFirst // holds all timers during a resize, else empty
 	maxWidth = 1 << 62   // (day+1)·width must not overflow
 )
 
@@ -52,7 +55,8 @@ func (s *calendar) insert(t uint32) {
 	}
 }
 
-// put places t on its day, behind all timers that are not due later. It returns how many it passed and compared.
+// put places t on its day, after all timers that are not due later. It returns how many records
+// it passed and how many it compared.
 func (s *calendar) put(t uint32) (passed, compared uint64) {
 	tick := s.nodes[t].tick
 	day := s.days.slot(tick / s.width)
@@ -75,7 +79,7 @@ func (s *calendar) remove(t uint32) {
 	s.shrink()
 }
 
-// shrink halves the days as long as there are too few timers for them.
+// shrink halves the number of days as long as there are too few timers for them.
 func (s *calendar) shrink() {
 	n := s.buckets()
 	for s.held < n/2-2 {
@@ -104,7 +108,8 @@ func (s *calendar) reserve(n int) {
 	}
 }
 
-// first returns the bucket with the earliest timer, if that is not after limit, and how many heads it looked at.
+// first returns the bucket with the earliest timer, if that is not after limit, and how many
+// heads it looked at.
 func (s *calendar) first(limit uint64) (bucket uint32, looks uint64, ok bool) {
 	today, best := s.cur/s.width, noTick
 	day, ok := s.days.next(today - 1)
@@ -117,7 +122,7 @@ func (s *calendar) first(limit uint64) (bucket uint32, looks uint64, ok bool) {
 		if tick < best {
 			best, bucket = tick, s.days.slot(day)
 		}
-		if tick < (day+1)*s.width { // in this year, and all days before have nothing in it
+		if tick < (day+1)*s.width { // due this year; no earlier day has a timer of this year
 			break
 		}
 	}
@@ -144,7 +149,8 @@ func (s *calendar) collect(target uint64) bool {
 	return true
 }
 
-// resize gives the calendar n days, of the width that suits the timers next due, and places all timers anew.
+// resize gives the calendar n days, of a width that suits the next timers, and places all timers
+// again.
 func (s *calendar) resize(n int) {
 	width := s.takeSample()
 	today := s.cur / s.width
@@ -165,7 +171,8 @@ func (s *calendar) resize(n int) {
 	}
 }
 
-// takeSample moves the first timers to the desk, and returns the width of a day that Brown derives from them.
+// takeSample moves the first timers to the desk, and returns the width of a day that Brown
+// derives from them.
 func (s *calendar) takeSample() (width uint64) {
 	n := s.held
 	if n > 5 {
@@ -182,8 +189,8 @@ func (s *calendar) takeSample() (width uint64) {
 	return dayWidth(ticks[:n])
 }
 
-// dayWidth returns three times the average distance between ticks, which are ordered, without those distances that are
-// twice the average of all or more.
+// dayWidth returns three times the average distance between ticks, which are in order. Distances
+// of twice the average of all or more are left out.
 func dayWidth(ticks []uint64) uint64 {
 	if len(ticks) < 2 {
 		return 1
@@ -208,7 +215,8 @@ func (s *calendar) nextExpiry(limit uint64) uint64 {
 	return limit + 1
 }
 
-// nextWakeup is exact if the next busy day has a timer due in this year, and the end of that day otherwise.
+// nextWakeup is exact if the next busy day has a timer due this year, and the end of that day
+// otherwise.
 func (s *calendar) nextWakeup() uint64 {
 	day, _ := s.days.next(s.cur/s.width - 1)
 	return min(s.nodes[s.days.head(&s.arena, s.days.slot(day))].tick, (day+1)*s.width)
@@ -228,9 +236,9 @@ func (s *calendar) verify() (int, error) {
 	case err != nil:
 		return n, err
 	case s.lists[listDesk].head != 0:
-		return n, fmt.Errorf("timer %d lies on the desk", s.lists[listDesk].head)
+		return n, fmt.Errorf("timer %d is on the desk", s.lists[listDesk].head)
 	case n != s.held || n > 2*s.buckets() || s.width < 1 || s.width > maxWidth:
-		return n, fmt.Errorf("%d timers, count says %d, on %d days of %d", n, s.held, s.buckets(), s.width)
+		return n, fmt.Errorf("%d timers, count is %d, on %d days of %d", n, s.held, s.buckets(), s.width)
 	}
 	return n, nil
 }

@@ -2,21 +2,23 @@ package wheel
 
 import "fmt"
 
-// callout is the callout list of 4.4BSD (the paper's §VII): ordered by expiry, with differential times. The first
-// callout holds the ticks from now until it expires, each other one the ticks between its predecessor's expiry and its
-// own, so that the clock need only count down the first. START searches from the head, O(n), and takes the differences
-// that it passes off its ticks; the record after the new one gives up as many. STOP by handle adds the difference of
-// the stopped timer to its successor, O(1); for callers who know only func and argument, as those of untimeout did,
-// there is Callouts. PER TICK BOOKKEEPING is O(1).
+// callout is the callout list of 4.4BSD (the paper's §VII): ordered by expiry, with differential
+// times. The first callout holds the ticks from now to its expiry, each other one the ticks
+// between its predecessor's expiry and its own. So the clock counts down only the first. START
+// searches from the head, O(n), and subtracts the differences it passes; the record after the new
+// one gives up as many ticks. STOP by handle adds the difference of the stopped timer to its
+// successor, O(1). For callers that know only func and argument, as those of untimeout did, there
+// is Callouts. PER TICK BOOKKEEPING is O(1).
 //
-// The "now" of the first difference is front.cur. The clock jumps from one tick of expiry to the next, so that the
-// first difference gives up a whole gap at once, and never falls below 0. Timers of one tick expire in START order.
-// (4.4BSD's search stopped in front of callouts of the same tick, which reversed them.)
+// The "now" of the first difference is front.cur. The clock jumps from one expiry to the next, so
+// the first difference gives up a whole gap at once and never falls below 0. Timers of one tick
+// expire in START order. (4.4BSD's search stopped before callouts of the same tick, which
+// reversed them.)
 //
-// StartVisits, Comparisons and TickVisits are counted as those of Scheme 2.
+// StartVisits, Comparisons and TickVisits are counted as in scheme2.
 type callout struct {
 	front
-	diff []uint64 // c_time by record: ticks after the predecessor's expiry, of the first one after cur
+	diff []uint64 // c_time by record: ticks after the predecessor's expiry; of the first, after cur
 }
 
 func newCallout(name string, cfg Config) Facility {
@@ -56,7 +58,8 @@ func (s *callout) remove(t uint32) {
 
 func (s *callout) reserve(n int) { s.diff = append(make([]uint64, 0, n+1), s.diff...)[:n+1] }
 
-// collect is hardclock, which counts down the first difference, and that part of softclock that takes what is due.
+// collect is hardclock, which counts down the first difference, and the part of softclock that
+// removes the due callouts.
 func (s *callout) collect(target uint64) bool {
 	head, gap := s.lists[listFirst].head, target-s.cur
 	if head == 0 || s.diff[head] > gap {
@@ -94,7 +97,7 @@ func (s *callout) nextExpiry(limit uint64) uint64 {
 
 func (s *callout) nextWakeup() uint64 { return s.cur + s.diff[s.lists[listFirst].head] }
 
-// verify checks that the differences sum up to the ticks of expiry.
+// verify checks that the differences add up to the ticks of expiry.
 func (s *callout) verify() (int, error) {
 	sum := s.cur
 	return s.checkList(listFirst, func(t uint32) error {
@@ -103,7 +106,7 @@ func (s *callout) verify() (int, error) {
 			return fmt.Errorf("timer %d has tick %d, which has passed, now %d", t, sum, s.cur)
 		}
 		if tick := s.nodes[t].tick; sum != tick {
-			return fmt.Errorf("timer %d has tick %d, its differences sum up to %d", t, tick, sum)
+			return fmt.Errorf("timer %d has tick %d, its differences add up to %d", t, tick, sum)
 		}
 		return nil
 	})

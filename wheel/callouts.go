@@ -6,25 +6,27 @@ import (
 	"slices"
 )
 
-// Callouts is the older of the two interfaces of Costello's BSD timers (the paper's §VII) on top of a facility:
-// timeout(func, arg, time) and untimeout(func, arg), where the caller keeps no handle, so that a timer has to be found
-// by what it would do. The newer interface, with handles, is the Facility itself; both may be used on one facility.
+// Callouts is the older of the two interfaces of Costello's BSD timers (the paper's §VII):
+// timeout(func, arg, time) and untimeout(func, arg). The caller keeps no handle, so a timer has
+// to be found by func and arg. The newer interface, with handles, is Facility. Both may be used
+// on one facility.
 //
-// On the BSD callout list, untimeout searches that list from the head, O(n), as 4.4BSD did. On any other facility (and
-// on a lazy list, which is in no order), it finds the timer through a hash table over func and arg, O(1) on the
-// average, as Costello's did.
+// On the BSD callout list, untimeout searches that list from the head, O(n), as 4.4BSD did. On
+// any other facility, and on a lazy list, which is unordered, it uses a hash table over func and
+// arg, O(1) on average, as Costello's did.
 //
-// A func is a number of the caller's choice, since those of Go cannot be compared; arg is what it will be called with.
-// Several callouts may have the same func and arg.
+// A func is a number that the caller chooses, because functions of Go cannot be compared; arg is
+// its argument. Several callouts may have the same func and arg.
 //
-// Timeout and Untimeout do not allocate while there are no more timers than Reserve was told. Callouts is no more safe
-// for concurrent use than its facility.
+// Timeout and Untimeout do not allocate while there are no more timers than Reserve was given.
+// Callouts is no more safe for concurrent use than its facility.
 type Callouts struct {
 	f    Facility
 	list *callout // where untimeout searches, or nil for the hash table
 
-	// table has a record of each callout, at the index of its timer: owner is arg, aux is func. Its lists are the
-	// chains of the hash table, in START order; a record that is searched for in the BSD list is in none of them.
+	// table has a record per callout, at the index of its timer: owner is arg, aux is func. Its
+	// lists are the chains of the hash table, in START order. With the BSD list the chains are
+	// unused.
 	table arena
 	n     int // callouts in the table
 
@@ -34,21 +36,21 @@ type Callouts struct {
 // NewCallouts returns the older interface to f.
 func NewCallouts(f Facility) *Callouts {
 	c := &Callouts{f: f, table: newArena(8)}
-	if list, ok := f.(*callout); ok && list.want == nil {
+	if list, ok := f.(*callout); ok && list.expiry == nil {
 		c.list = list
 	}
 	return c
 }
 
-// Reserve prepares c and its facility for n timers in all, those that are started by handle included.
+// Reserve prepares c and its facility for n timers in all, those started by handle included.
 func (c *Callouts) Reserve(n int) {
 	c.f.Reserve(n)
 	c.grow(n)
 	c.rehash(n)
 }
 
-// Timeout registers a call of fn with arg at the first tick not before deadline. It costs what START costs in the
-// facility.
+// Timeout registers a call of fn with arg at the first tick not before deadline. It costs a START
+// of the facility.
 func (c *Callouts) Timeout(fn uint32, arg uint64, deadline Time) {
 	t := c.f.New(arg)
 	c.grow(int(t))
@@ -61,8 +63,9 @@ func (c *Callouts) Timeout(fn uint32, arg uint64, deadline Time) {
 	c.f.Schedule(t, deadline)
 }
 
-// Untimeout cancels the callout of fn and arg, and reports whether there was one. Of several it is the one that would
-// have expired first, and of those of one tick the one that was registered first.
+// Untimeout cancels the callout of fn and arg, and reports whether there was one. If there are
+// several, it cancels the one that would expire first, and of those of one tick the one
+// registered first.
 func (c *Callouts) Untimeout(fn uint32, arg uint64) bool {
 	t := c.find(fn, arg)
 	if t == 0 {
@@ -73,8 +76,8 @@ func (c *Callouts) Untimeout(fn uint32, arg uint64) bool {
 	return true
 }
 
-// Expired tells the function handed to Advance what to do about a timer that expires: to call fn with arg. Its record
-// is given back thereby. ok is false if t was not registered by Timeout.
+// Expired returns what to call for an expiring timer, fn with arg, and releases its record. Call
+// it from the function passed to Advance. ok is false if t was not registered by Timeout.
 func (c *Callouts) Expired(t Timer) (fn uint32, arg uint64, ok bool) {
 	if !c.has(uint32(t)) {
 		return 0, 0, false
@@ -85,15 +88,15 @@ func (c *Callouts) Expired(t Timer) (fn uint32, arg uint64, ok bool) {
 	return n.aux, n.owner, true
 }
 
-// Counts returns the counts of the facility. The records that Untimeout looked at are among the StopVisits, the one
-// that it found not counted; they are counted whether or not the facility counts.
+// Counts returns the counts of the facility. The records that Untimeout looked at, apart from the
+// one it found, are added to StopVisits, even if the facility does not count.
 func (c *Callouts) Counts() Counts {
 	counts := c.f.Counts()
 	counts.StopVisits += c.searched
 	return counts
 }
 
-// ResetCounts starts the counts of c and of its facility anew.
+// ResetCounts sets the counts of c and of its facility to 0.
 func (c *Callouts) ResetCounts() {
 	c.searched = 0
 	c.f.ResetCounts()
@@ -104,7 +107,7 @@ func (c *Callouts) has(t uint32) bool {
 	return int(t) < len(c.table.nodes) && c.table.nodes[t].where != whereFree
 }
 
-// find returns the timer of the callout that Untimeout has to cancel, 0 if there is none.
+// find returns the timer that Untimeout must cancel, or 0.
 func (c *Callouts) find(fn uint32, arg uint64) uint32 {
 	if c.list != nil {
 		return c.findInList(fn, arg)
@@ -125,7 +128,7 @@ func (c *Callouts) find(fn uint32, arg uint64) uint32 {
 	return found
 }
 
-// findInList is the search of 4.4BSD's untimeout. The callouts that are due stand before the others.
+// findInList is the search of 4.4BSD's untimeout. The due callouts come first.
 func (c *Callouts) findInList(fn uint32, arg uint64) uint32 {
 	for _, l := range [...]uint32{listDue, listPending, listFirst} {
 		for t := c.list.lists[l].head; t != 0; t = c.list.nodes[t].next {
@@ -138,7 +141,7 @@ func (c *Callouts) findInList(fn uint32, arg uint64) uint32 {
 	return 0
 }
 
-// forget takes the callout of t out of the table.
+// forget removes the callout of t from the table.
 func (c *Callouts) forget(t uint32) {
 	if c.list == nil {
 		c.table.unlink(t)
@@ -147,8 +150,9 @@ func (c *Callouts) forget(t uint32) {
 	c.n--
 }
 
-// chain returns the list of the hash table for fn and arg: the upper bits of a multiplicative hash, with the factor of
-// Fibonacci hashing (2^64 over the golden ratio; Knuth, vol. 3, §6.4) and one of MurmurHash3's finaliser.
+// chain returns the list of the hash table for fn and arg: the upper bits of a multiplicative
+// hash. Its factors are that of Fibonacci hashing (2^64 over the golden ratio; Knuth, vol. 3,
+// §6.4) and one of MurmurHash3's finaliser.
 func (c *Callouts) chain(fn uint32, arg uint64) uint32 {
 	const golden, mix = 0x9E3779B97F4A7C15, 0xFF51AFD7ED558CCD
 	h := (arg*golden ^ uint64(fn)) * mix
@@ -171,7 +175,7 @@ func (c *Callouts) grow(n int) {
 	}
 }
 
-// rehash gives the hash table as many chains as n callouts need, a chain or more for each. It never takes chains away.
+// rehash gives the hash table at least n chains. It never removes any.
 func (c *Callouts) rehash(n int) {
 	if n <= c.chains() || c.list != nil {
 		return
@@ -187,7 +191,7 @@ func (c *Callouts) rehash(n int) {
 	}
 }
 
-// check returns the first violation of the invariants of the table, for tests.
+// check returns the first violated invariant of the table, for tests.
 func (c *Callouts) check() error {
 	chained, registered := 0, 0
 	for l := uint32(listFirst); int(l) < len(c.table.lists); l++ {

@@ -5,30 +5,31 @@ import (
 	"slices"
 )
 
-// scheme is what differs between the facilities that share a front: where a running timer is kept, and how the next
-// one that is due is found. Ticks are absolute. A scheme only ever holds timers whose tick is after front.cur; those
-// that are due when they are started wait in front's own lists.
+// scheme is the part that differs between facilities with a front: where a running timer is kept,
+// and how the next due one is found. Ticks are absolute. A scheme only holds timers whose tick is
+// after front.cur. Timers that are due when they are started wait in front's own lists.
 type scheme interface {
-	// insert puts t, whose node.tick is set and after cur, into the structure, and sets node.where.
+	// insert puts t into the structure and sets node.where. node.tick is set and after cur.
 	insert(t uint32)
 
-	// remove takes t out again, and sets node.where to whereIdle.
+	// remove takes t out of the structure and sets node.where to whereIdle.
 	remove(t uint32)
 
-	// collect does PER_TICK_BOOKKEEPING up to the first tick, at most target, on which timers are due: it moves
-	// front.cur to that tick, and those timers, and only they, to listDue, in the order in which they shall expire.
-	// When there is no such tick, it moves cur to target and returns false. It is called with listDue empty.
+	// collect does PER_TICK_BOOKKEEPING up to the first tick with due timers, at most target. It
+	// moves front.cur to that tick and its timers, in order of expiry, to listDue, which is
+	// empty. If no tick up to target has due timers, it moves cur to target and returns false.
 	collect(target uint64) bool
 
-	// nextExpiry returns the earliest tick of all timers held, if it is not after limit, else any tick after limit.
-	// limit is below 2^64-1.
+	// nextExpiry returns the earliest tick of all timers held, if that is not after limit, and
+	// otherwise any tick after limit. limit is below 2^64-1.
 	nextExpiry(limit uint64) uint64
 
-	// nextWakeup returns a tick after cur that is not after the earliest tick of all timers held. It is called only
-	// when there are some.
+	// nextWakeup returns a tick after cur and not after the earliest tick of all timers held. It
+	// is called only when there are some.
 	nextWakeup() uint64
 
-	// verify walks the whole structure and returns how many timers it holds, and the first violation of its invariants.
+	// verify walks the whole structure. It returns the number of timers held and the first
+	// violated invariant.
 	verify() (held int, err error)
 }
 
@@ -44,27 +45,27 @@ type ranger interface {
 	choose(lo, hi uint64) uint64
 }
 
-// front is the part of a facility that all schemes share: the arena, the clock, the timers that are due, and the
-// contract on top of them. Scheme 6 as it is used by default has all of this inlined in packed.go.
+// front is the common part of the facilities: the arena, the clock, the due timers, and the
+// contract on top of them. Scheme6, the default, has its own copy of this, inlined.
 type front struct {
 	arena
 	ticker
 	scheme scheme
 	name   string
 
-	cur        uint64 // the tick that was processed last, or is being processed
-	end        uint64 // where the Advance that goes on will end
-	target     uint64 // the latest tick that was asked for: after end if time passed while an Advance was unfinished
-	running    int    // timers that run
-	unfinished bool   // an Advance was left because of its limit
-	expiring   bool   // the expiry function runs
+	cur        uint64 // the last tick processed, or the one being processed
+	end        uint64 // where the current Advance ends
+	target     uint64 // the latest tick asked for; after end if time passed while an Advance was unfinished
+	running    int    // running timers
+	unfinished bool   // an Advance was cut short by its limit
+	expiring   bool   // inside the expiry function
 	counting   bool
 	counts     Counts
 
-	// want is there in lazy mode only: by record, the tick at which a timer shall expire, or notRunning, while
-	// node.tick is the tick at which it will be looked at. A timer is left in place by STOP, and by a START that does
-	// not ask for an earlier tick than it stands at.
-	want []uint64
+	// expiry is used in lazy mode only, else nil. By record, it is the tick at which the timer
+	// expires, or notRunning; node.tick is the tick at which the timer is looked at. STOP leaves
+	// a timer in place, and so does START if node.tick is early enough.
+	expiry []uint64
 }
 
 const notRunning = ^uint64(0)
@@ -74,7 +75,7 @@ func (f *front) init(name string, s scheme, cfg Config, lists int) {
 	f.ticker = newTicker(cfg.Origin, cfg.Tick)
 	f.arena = newArena(lists)
 	if cfg.Lazy {
-		f.want = make([]uint64, 1)
+		f.expiry = make([]uint64, 1)
 	}
 }
 
@@ -83,8 +84,8 @@ func (f *front) New(owner uint64) Timer {
 	if grown {
 		f.reserve()
 	}
-	if f.want != nil {
-		f.want[t] = notRunning
+	if f.expiry != nil {
+		f.expiry[t] = notRunning
 	}
 	return Timer(t)
 }
@@ -107,18 +108,18 @@ func (f *front) Reserve(n int) {
 	f.reserve()
 }
 
-// reserve lets everything that has a place per record follow the capacity of the arena.
+// reserve grows everything with a place per record to the capacity of the arena.
 func (f *front) reserve() {
 	n := cap(f.nodes) - 1
-	if f.want != nil {
-		f.want = append(make([]uint64, 0, n+1), f.want...)[:n+1]
+	if f.expiry != nil {
+		f.expiry = append(make([]uint64, 0, n+1), f.expiry...)[:n+1]
 	}
 	if s, ok := f.scheme.(reserver); ok {
 		s.reserve(n)
 	}
 }
 
-// node returns the record of t, and panics if there is none.
+// node returns the record of t. It panics if t is not in use.
 func (f *front) node(t Timer) *node {
 	if t == 0 || int(t) >= len(f.nodes) || f.nodes[t].where == whereFree {
 		panic(fmt.Sprintf("BUG: wheel: timer %d is not in use", t))
@@ -126,14 +127,14 @@ func (f *front) node(t Timer) *node {
 	return &f.nodes[t]
 }
 
-// tickOf returns the tick at which t will expire, and whether it runs.
+// tickOf returns the tick at which t will expire, and whether t is running.
 func (f *front) tickOf(t Timer) (uint64, bool) {
 	n := f.node(t)
 	switch {
 	case n.where == whereIdle:
 		return 0, false
-	case f.want != nil:
-		return f.want[t], f.want[t] != notRunning
+	case f.expiry != nil:
+		return f.expiry[t], f.expiry[t] != notRunning
 	}
 	return n.tick, true
 }
@@ -179,10 +180,10 @@ func (f *front) start(t Timer, tick uint64) {
 	}
 	n := &f.nodes[t]
 	tick = max(tick, f.cur)
-	if f.want != nil {
-		f.want[t] = tick
+	if f.expiry != nil {
+		f.expiry[t] = tick
 		if n.where != whereIdle && n.where >= listFirst && n.tick <= tick {
-			return // it will be looked at in time where it stands
+			return // its place comes up in time
 		}
 	}
 	if n.where != whereIdle {
@@ -191,7 +192,7 @@ func (f *front) start(t Timer, tick uint64) {
 	f.place(uint32(t), tick)
 }
 
-// place puts a timer that is nowhere to where it will be found at tick.
+// place inserts a timer, which is in no list, to expire at tick.
 func (f *front) place(t uint32, tick uint64) {
 	f.nodes[t].tick = tick
 	if tick <= f.cur {
@@ -205,8 +206,8 @@ func (f *front) Stop(t Timer) bool {
 	if _, running := f.tickOf(t); !running {
 		return false
 	}
-	if f.want != nil {
-		f.want[t] = notRunning
+	if f.expiry != nil {
+		f.expiry[t] = notRunning
 	} else {
 		f.detach(uint32(t))
 	}
@@ -217,7 +218,7 @@ func (f *front) Stop(t Timer) bool {
 	return true
 }
 
-// detach takes a timer out of where it is kept.
+// detach takes a timer out of the list or structure that holds it.
 func (f *front) detach(t uint32) {
 	if f.nodes[t].where < listFirst {
 		f.unlink(t)
@@ -246,10 +247,10 @@ func (f *front) Advance(now Time, limit int, expire func(t Timer)) (n int, done 
 				f.unfinished = false
 				return n, true
 			}
-			f.begin() // an earlier call's Advance has ended here; this one follows it
+			f.begin() // the Advance of an earlier call ended here; this call's begins
 			continue
 		}
-		if f.want != nil && !f.settle(t) {
+		if f.expiry != nil && !f.settle(t) {
 			continue
 		}
 		f.running--
@@ -264,10 +265,10 @@ func (f *front) Advance(now Time, limit int, expire func(t Timer)) (n int, done 
 	return n, false
 }
 
-// settle looks at a timer of the lazy mode that has come up, and reports whether it is due. One that was extended
-// goes to its new place; one that was stopped has now left the structure.
+// settle looks at a timer of the lazy mode whose place came up, and reports whether it is due. An
+// extended timer goes to its new place. A stopped one has now left the structure.
 func (f *front) settle(t uint32) bool {
-	tick := f.want[t]
+	tick := f.expiry[t]
 	if tick == notRunning {
 		return false
 	}
@@ -278,13 +279,13 @@ func (f *front) settle(t uint32) bool {
 		}
 		return false
 	}
-	f.want[t] = notRunning
+	f.expiry[t] = notRunning
 	return true
 }
 
-// begin starts an Advance to target, and makes what waited for it due. An Advance that its limit cuts short goes on to
-// its own end before the next one begins, however late that is. Otherwise calls that never catch up with their now would
-// put off for ever the timers that wait here.
+// begin starts an Advance to target and makes the waiting timers due. An Advance that was cut
+// short ends at its own end before the next one begins, however late that is. Otherwise calls
+// that never catch up with their now would delay for ever the timers that wait here.
 func (f *front) begin() {
 	f.end, f.unfinished = f.target, true
 	if f.counting && f.lists[listPending].head != 0 {
@@ -352,7 +353,8 @@ func (f *front) headTick(l uint32, none uint64) uint64 {
 	return none
 }
 
-// overdue reports whether a timer waits that was due when it was started, or that an unfinished Advance left behind.
+// overdue reports whether a timer waits that was due when it was started, or that an unfinished
+// Advance left.
 func (f *front) overdue() bool {
 	return f.lists[listPending].head != 0 || f.lists[listDue].head != 0
 }
@@ -383,7 +385,7 @@ func (f *front) check() error {
 		if tick, ok := f.tickOf(Timer(i + 1)); ok {
 			running++
 			if tick < f.nodes[i+1].tick {
-				return fmt.Errorf("%s: timer %d expires at tick %d, stands at %d", f.name, i+1, tick, f.nodes[i+1].tick)
+				return fmt.Errorf("%s: timer %d expires at tick %d, its place comes up at %d", f.name, i+1, tick, f.nodes[i+1].tick)
 			}
 		}
 	}
@@ -393,7 +395,7 @@ func (f *front) check() error {
 	return nil
 }
 
-// checkAfterNow walks list l of a scheme, all of whose timers must be due after now.
+// checkAfterNow walks list l of a scheme: all its timers are due after now.
 func (f *front) checkAfterNow(l uint32) (int, error) {
 	return f.checkList(l, func(t uint32) error {
 		if f.nodes[t].tick <= f.cur {

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// adviseHuge asks for huge pages under a large arena, whose random accesses would miss the TLB as often as the cache.
-// It is advice: where the kernel has none to give, nothing changes.
+// adviseHuge asks for huge pages under a large arena, whose random accesses would otherwise miss
+// the TLB as often as the cache. It is advice: a kernel without huge pages ignores it.
 func adviseHuge[T any](s []T) {
 	const huge = 2 << 20
 	if len(s) == 0 {

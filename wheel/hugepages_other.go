@@ -2,5 +2,5 @@
 
 package wheel
 
-// adviseHuge asks for huge pages, which is not done on this system.
+// adviseHuge does nothing on this system.
 func adviseHuge[T any]([]T) {}

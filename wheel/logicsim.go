@@ -2,22 +2,24 @@ package wheel
 
 import "fmt"
 
-// logicsim is the timing wheel of logic simulation (TEGAS, DECSIM: §IV-B of the paper): an array of N = Config.Slots
-// lists for the ticks of the current cycle, tick mod N, and one overflow list, unordered, for all that lies beyond.
+// logicsim is the timing wheel of logic simulation (TEGAS, DECSIM: §IV-B of the paper): an array
+// of N = Config.Slots lists for the ticks of the current cycle, by tick mod N, and one unordered
+// overflow list for later ticks.
 //
-//	logicsim       the array covers N ticks from the last multiple of N on, and turns when the clock comes to the next
-//	logicsim-half  it covers N ticks from the last multiple of N/2 on, and turns twice per N ticks
+//	logicsim       the array covers N ticks from the last multiple of N; it turns at the next multiple
+//	logicsim-half  the array covers N ticks from the last multiple of N/2; it turns twice per N ticks
 //
-// At each turn, PER TICK BOOKKEEPING examines the whole overflow list, and moves into the array what is now in reach:
-// each look is a TickVisit, each move into the array a Move. The paper's criticism is that a timer started late in a
-// cycle lands in the overflow list however short it is; turning at half keeps those of up to N/2 ticks out of it. START
-// and STOP are O(1), a tick is O(1) beside the expiries, and a turn O(n). Unlike in the simulators, STOP takes the
-// timer out at once.
+// At each turn, PER TICK BOOKKEEPING examines the whole overflow list and moves into the array
+// the timers now in reach. Each look is a TickVisit, each such move a Move. The paper's criticism
+// is that a timer started late in a cycle goes to the overflow list, however short it is. Turning
+// at half keeps timers of up to N/2 ticks out of it. START and STOP are O(1), a tick is O(1)
+// apart from the expiries, and a turn is O(n). Unlike in the simulators, STOP takes the timer out
+// at once.
 //
-// A program that advances tick by tick pays for every turn. If the array is empty, an Advance over a longer gap
-// examines the overflow list once, notes the earliest in it, and goes to the turn that brings that in reach. Timers of
-// one tick expire in START order: those that came from the overflow list were started before the turn, the others after
-// it.
+// A program that advances tick by tick pays for every turn. If the array is empty, an Advance
+// over a longer gap examines the overflow list once, notes the earliest, and goes to the turn
+// that brings it in reach. Timers of one tick expire in START order: timers from the overflow
+// list were started before the turn, the others after it.
 type logicsim struct {
 	front
 	wheel ring
@@ -71,7 +73,8 @@ func (s *logicsim) collect(target uint64) bool {
 		if turning {
 			earliest := s.examine()
 			if _, busy = s.wheel.next(s.cur); !busy {
-				// Now the first turn at which the array reaches as far as the earliest: none before it moves anything.
+				// Go to the first turn at which the array reaches the earliest timer: none before
+				// it moves anything.
 				turn := earliest&^(s.turn-1) + s.turn - (uint64(s.wheel.mask) + 1)
 				s.cur = min(turn-1, target)
 				continue
@@ -88,7 +91,8 @@ func (s *logicsim) collect(target uint64) bool {
 	return false
 }
 
-// examine moves into the array what of the overflow list is in reach, and returns the earliest tick of the rest.
+// examine moves into the array the overflow timers now in reach. It returns the earliest tick of
+// the rest.
 func (s *logicsim) examine() (earliest uint64) {
 	reach := s.reach()
 	earliest = noTick
@@ -112,7 +116,7 @@ func (s *logicsim) examine() (earliest uint64) {
 	return earliest
 }
 
-// nextExpiry walks the overflow list if the array is empty, and only if the limit is beyond the array.
+// nextExpiry walks the overflow list only if the array is empty and the limit beyond it.
 func (s *logicsim) nextExpiry(limit uint64) uint64 {
 	if tick, ok := s.wheel.next(s.cur); ok {
 		return tick
@@ -123,7 +127,7 @@ func (s *logicsim) nextExpiry(limit uint64) uint64 {
 	return s.earliestIn(listOverflow, limit+1)
 }
 
-// nextWakeup is the next busy slot, or the next turn if the overflow list must be examined then.
+// nextWakeup is the next busy slot, or the next turn if there is an overflow list to examine.
 func (s *logicsim) nextWakeup() uint64 {
 	tick, ok := s.wheel.next(s.cur)
 	if !ok {

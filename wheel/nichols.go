@@ -6,44 +6,46 @@ import (
 	"math/bits"
 )
 
-// nichols is Scheme 7 without full migration (W. Nichols, in §VI-B of the paper): precision decreases with the level,
-// so that timers need not move. With M = Config.Slots slots on each of m levels, an interval of M^k ticks and more, but
-// less than M^(k+1), belongs to level k, and one of M^m and more to the last.
+// nichols is Scheme 7 without full migration (W. Nichols, in §VI-B of the paper). Precision
+// decreases with the level, so that timers need not move. With M = Config.Slots slots on each of
+// m levels, an interval of at least M^k ticks and less than M^(k+1) belongs to level k, and one
+// of M^m or more to the last level.
 //
-//	scheme7-nomigration   the tick is rounded to a multiple of M^k, and expires on level k
-//	scheme7-onemigration  the tick is rounded to a multiple of M^(k-1), stands on level k, moves once to level k-1
+//	scheme7-nomigration   rounds the tick to a multiple of M^k; expires on level k
+//	scheme7-onemigration  rounds the tick to a multiple of M^(k-1); moves once, from level k to k-1
 //
-// START rounds, as Config.Rounding says; Deadline reports the rounded tick, and that is exact. Up is never early.
-// Nearest rounds a half up. All give a tick after now, as an interval is no shorter than the multiple it is rounded to.
-// The error without migration, for a slot width of g ticks and intervals from g on that begin on a slot boundary, is at
-// most
+// START rounds as Config.Rounding says. Deadline reports the rounded tick, which is exact. Up is
+// never early. Nearest rounds a half up. All directions give a tick after now, because an
+// interval is no shorter than the multiple it is rounded to. Without migration, for a slot width
+// of g ticks and intervals of at least g that begin on a slot boundary, the error is at most
 //
 //	          of the interval requested   of the interval set   with g = 60, say minutes
 //	up        (g-1)/(g+1)                 (g-1)/2g              96.7%  49.2%
 //	nearest   1/3                         (g/2-1)/g             33.3%  48.3%
 //	down      (g-1)/(2g-1)                (g-1)/g               49.6%  98.3%
 //
-// The paper's "up to 50%", with 1 min 30 s rounded to 1 min as the example, is of the interval set; it is also what
-// nearest reaches of the interval requested if that may begin anywhere in a slot. The bounds are then
+// The paper's "up to 50%", with 1 min 30 s rounded to 1 min as the example, is of the interval
+// set. It is also what nearest reaches of the interval requested if that may begin anywhere in a
+// slot. The bounds are then
 //
 //	up        (g-1)/g                     (g-1)/(2g-1)          98.3%  49.6%
 //	nearest   1/2                         (g/2-1)/(g/2+1)       50.0%  93.5%
 //	down      (g-1)/g                     g-1                   98.3%  5900%
 //
-// With one migration, g is the slot width of the finer level, and the interval at least M·g: the error is below 1/M of
-// the interval requested.
+// With one migration, g is the slot width of the finer level and the interval is at least M·g, so
+// the error is below 1/M of the interval requested.
 //
-// A tick that lies a rotation ahead or more, by rounding or beyond the last level, is passed over by its slot until its
-// turn, as in Scheme 6. START and STOP are O(1), PER TICK BOOKKEEPING is O(m) per busy slot and a visit or two per
-// timer. Timers of one tick expire in START order: what is set later for the same tick stands on the same or a finer
-// level.
+// A slot passes over a tick that lies a rotation or more ahead, after rounding or beyond the last
+// level, until its turn, as in Scheme 6. START and STOP are O(1). PER TICK BOOKKEEPING is O(m)
+// per busy slot and one or two visits per timer. Timers of one tick expire in START order: of two
+// timers for the same tick, the one set later is on the same level or a finer one.
 type nichols struct {
 	front
-	wheels   []ring // the finest first
+	wheels   []ring // finest first
 	bits     uint8  // log2 of the slots of a level
 	migrates uint8  // 1 if a timer moves to the next finer wheel, else 0
 	rounding Rounding
-	last     uint64 // the last tick that Advance can reach
+	last     uint64 // last tick that Advance can reach
 }
 
 func newNichols(name string, migrates uint8, cfg Config) *nichols {
@@ -56,7 +58,7 @@ func newNichols(name string, migrates uint8, cfg Config) *nichols {
 	return s
 }
 
-// between returns one of the two multiples of step between which tick lies: below, which may be tick, and below+step.
+// between rounds tick to below or below+step. below ≤ tick < below+step.
 func (r Rounding) between(tick, below, step uint64) uint64 {
 	over := tick - below
 	if over != 0 && (r == RoundUp || r == RoundNearest && over >= step-over) {
@@ -70,13 +72,13 @@ func (s *nichols) level(interval uint64) uint8 {
 	return min(uint8(63-bits.LeadingZeros64(interval))/s.bits, uint8(len(s.wheels)-1))
 }
 
-// precision returns log2 of what an interval is rounded to.
+// precision returns log2 of the multiple to which an interval is rounded.
 func (s *nichols) precision(interval uint64) uint8 {
 	return (max(s.level(interval), s.migrates) - s.migrates) * s.bits
 }
 
-// round returns the tick at which a timer that is started now for tick will expire. If that lay past the last tick
-// that Advance can reach, and tick did not, the tick is rounded less coarsely.
+// round returns the tick at which a timer expires that is started now for tick. If the rounded
+// tick is past the last that Advance can reach, and tick is not, it rounds less coarsely.
 func (s *nichols) round(tick uint64) uint64 {
 	if tick <= s.cur {
 		return tick
@@ -91,9 +93,9 @@ func (s *nichols) round(tick uint64) uint64 {
 
 func (s *nichols) Schedule(t Timer, deadline Time) { s.start(t, s.round(s.ceil(deadline))) }
 
-// choose returns a tick of the range that needs neither rounding nor a migration, of those on the coarsest level the
-// latest; else, with one migration, the latest on the level of the end of the range that needs no rounding. If there is
-// none either, it rounds the beginning of the range, which may lead out of it.
+// choose returns a tick of the range that needs neither rounding nor migration: on the coarsest
+// level that has one, the latest. Otherwise, with one migration, it returns the latest tick on
+// the level of hi that needs no rounding. Otherwise it rounds lo, which may leave the range.
 func (s *nichols) choose(lo, hi uint64) uint64 {
 	exact := hi >> s.precision(hi-s.cur) << s.precision(hi-s.cur)
 	for hi >= lo {
@@ -109,8 +111,8 @@ func (s *nichols) choose(lo, hi uint64) uint64 {
 	return s.round(lo)
 }
 
-// insert takes any tick, and gives it the coarsest level that the interval belongs to and that hits the tick exactly.
-// For a given tick, a later insert never gets a coarser one.
+// insert puts a timer on the coarsest level that its interval belongs to and that hits its tick
+// exactly. For a given tick, a later insert never gets a coarser level.
 func (s *nichols) insert(t uint32) {
 	tick := s.nodes[t].tick
 	exact := uint8(bits.TrailingZeros64(tick))/s.bits + s.migrates
@@ -123,8 +125,8 @@ func (s *nichols) remove(t uint32) {
 	s.wheels[(s.nodes[t].where-listFirst)>>s.bits].unlink(&s.arena, t)
 }
 
-// collect passes over timers of later rotations. When it has passed over as many as there are, it looks at all of them
-// once for the earliest slot with work to do, and goes there.
+// collect passes over timers of later rotations. After passing over as many as there are records,
+// it looks at all timers once for the earliest slot with work to do, and goes there.
 func (s *nichols) collect(target uint64) bool {
 	passed := 0
 	for {
@@ -137,10 +139,10 @@ func (s *nichols) collect(target uint64) bool {
 			s.counts.Wakeups++
 		}
 		worked := 0
-		for level := range s.wheels { // finest first, each in front of what is due already
+		for level := range s.wheels { // finest first; each goes before the timers already due
 			shift := uint8(level) * s.bits
 			if next>>shift<<shift != next {
-				break // nor is it a slot boundary of a coarser level
+				break // not a slot boundary of this level or a coarser one
 			}
 			if slot := s.wheels[level].slot(next >> shift); s.wheels[level].busy.has(slot) {
 				p, w := s.visit(level, slot)
@@ -163,10 +165,10 @@ func (s *nichols) collect(target uint64) bool {
 	return false
 }
 
-// visit looks at the timers of a slot that has come up. It makes due those whose tick this is, sends to the next finer
-// wheel those whose tick lies in the slot, and passes over those of later rotations; it returns how many it passed
-// over, and how many not. It goes from the rear and puts in front: so START order is kept, and what comes from a
-// coarser wheel, which was started earlier, goes first.
+// visit looks at the timers of a slot that came up. Timers of this tick become due. Timers whose
+// tick lies in the slot go to the next finer wheel. Timers of later rotations stay. It returns
+// how many stay (passed) and how many do not (worked). It goes from the rear and inserts at the
+// front, which keeps START order: timers from a coarser wheel were started earlier and go first.
 func (s *nichols) visit(level int, slot uint32) (passed, worked int) {
 	w, shift := &s.wheels[level], uint8(level)*s.bits
 	for t := s.lists[w.first+slot].tail; t != 0; {
@@ -198,8 +200,8 @@ func (s *nichols) visit(level int, slot uint32) (passed, worked int) {
 	return passed, worked
 }
 
-// earliestWork returns the earliest tick at which a slot has a timer to expire or to migrate, and noTick if there is no
-// timer.
+// earliestWork returns the earliest tick at which a slot has a timer to expire or migrate, or
+// noTick.
 func (s *nichols) earliestWork() uint64 {
 	work := noTick
 	for level := range s.wheels {
@@ -216,7 +218,7 @@ func (s *nichols) earliestWork() uint64 {
 	return work
 }
 
-// nextSlot returns the tick at which the next busy slot of any level comes up, and noTick if none is busy.
+// nextSlot returns the tick at which the next busy slot of any level comes up, or noTick.
 func (s *nichols) nextSlot() uint64 {
 	next := noTick
 	for level := range s.wheels {
@@ -249,7 +251,7 @@ func (s *nichols) nextWakeup() uint64 { return s.nextSlot() }
 func (s *nichols) verify() (held int, err error) {
 	for level := range s.wheels {
 		w, shift := &s.wheels[level], uint8(level)*s.bits
-		exact := shift - min(shift, s.migrates*s.bits) // log2 of what ticks on this level are multiples of
+		exact := shift - min(shift, s.migrates*s.bits) // ticks on this level are multiples of 1<<exact
 		n, err := w.check(&s.arena, func(slot, t uint32) error {
 			tick := s.nodes[t].tick
 			if tick>>shift <= s.cur>>shift || w.slot(tick>>shift) != slot || tick>>exact<<exact != tick {

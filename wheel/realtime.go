@@ -7,71 +7,73 @@ import (
 	"time"
 )
 
-// Realtime is a facility served by the machine's clock, for programs that want timers as those of package time, as
-// precise as their tick. A goroutine sleeps on an Alarm until the next timer is due, and wakes up once for each tick at
-// which timers expire; with no timer running, it sleeps until there is one.
+// Realtime is a facility on the machine's clock: timers like those of package time, as precise as
+// their tick. A goroutine sleeps on an Alarm until the next timer is due. It wakes up once for
+// each tick with expiring timers, and not at all while no timer runs.
 //
-// A timer expires at the first tick not before its deadline, never before, and as much later as it takes the machine to
-// wake the goroutine up: see Alarm. Starting a timer costs what START_TIMER costs and one reading of the clock, and a
-// system call if the timer is to expire before all others; stopping one costs no system call. Neither allocates, except
-// for the timer itself when it is made.
+// A timer expires at the first tick not before its deadline, never before, plus the time the
+// machine takes to wake the goroutine: see Alarm. Starting a timer costs START_TIMER and one
+// reading of the clock, and a system call if the timer expires before all others. Stopping one
+// costs no system call. Neither allocates; only making a timer does.
 //
-// Multiple goroutines may invoke methods on a Realtime and on its timers, expiry functions included. A Realtime that is
-// not closed is never collected.
+// Multiple goroutines may invoke methods on a Realtime and on its timers, expiry functions
+// included. A Realtime that is not closed is never collected.
 type Realtime struct {
-	clock  *Alarm // the first alarm, to read the time from
+	clock  *Alarm // the first alarm; only its clock is used
 	config AlarmConfig
 	tick   time.Duration
 	done   chan struct{} // closed when the last server has ended
 
 	mu       sync.Mutex
 	wheel    Facility
-	timers   []*RealtimeTimer // by handle: the timers that run
-	onExpiry func(Timer)      // expire, as Advance takes it
+	timers   []*RealtimeTimer // running timers by handle
+	onExpiry func(Timer)      // rt.expire as a function value
 	closed   bool
 	wakeups  uint64
 	expired  uint64
 
-	// See serve for the part of each.
-	alarms  []*Alarm // all: at most maxServers
-	alarm   *Alarm   // the one that is set for the next expiry
-	spare   *Alarm   // the one that stands by; nil if there is none, or its goroutine runs a function
-	servers int      // goroutines that serve or stand by
+	// See serve for the part that each plays.
+	alarms  []*Alarm // all of them, at most maxServers
+	alarm   *Alarm   // the one armed for the next expiry
+	spare   *Alarm   // the one on standby; nil if there is none or its goroutine runs a function
+	servers int      // goroutines that serve or are on standby
 
-	inline  func() // the function of an InlineFunc that has expired just now
-	last    func() // that of the last AfterFunc that has expired, if it has not been started yet
-	calling bool   // a function of InlineFunc runs
+	inline  func() // function of an InlineFunc timer that just expired
+	last    func() // function of the last AfterFunc timer that expired, if not started yet
+	calling bool   // inside a function of InlineFunc
 }
 
-// RealtimeConfig are the parameters of a Realtime. The zero value of each field stands for its default.
+// RealtimeConfig are the parameters of a Realtime. A zero field means its default.
 type RealtimeConfig struct {
-	// Scheme is the name of the scheme that keeps the timers: Default by default. It is not "runtime", which has a
-	// clock of its own.
+	// Scheme is the name of the scheme that keeps the timers. It must not be "runtime", which has
+	// a clock of its own. Default: Default.
 	Scheme string
 
-	// Tick is the granularity: Config.Tick. Deadlines round up to a tick, and timers of one tick share a wake-up.
+	// Tick is the granularity: see Config.Tick. Deadlines round up to a tick, and timers of one
+	// tick share a wake-up. Default: 1 ms.
 	Tick time.Duration
 
 	// Slots and Levels are Config.Slots and Config.Levels.
 	Slots, Levels int
 
-	// Reserve is the number of running timers to make room for at the start.
+	// Reserve is the number of running timers to make room for at the start, 0 to 2^28. Default:
+	// 0.
 	Reserve int
 
-	// Alarm says how to read and sleep on the clock. Ticks fall at its epoch, and at all multiples of Tick since.
+	// Alarm configures the clock. Ticks fall at its epoch plus multiples of Tick.
 	Alarm AlarmConfig
 }
 
-// RealtimeStats count what a Realtime has done since its start.
+// RealtimeStats are counts since the start of a Realtime.
 type RealtimeStats struct {
-	Running  int    `json:"running"`  // timers that run now
-	Expiries uint64 `json:"expiries"` // timers that have expired
-	Wakeups  uint64 `json:"wakeups"`  // times that the clock woke a goroutine up
-	Sets     uint64 `json:"sets"`     // times that the clock was set: system calls
+	Running  int    `json:"running"`  // running timers
+	Expiries uint64 `json:"expiries"` // expired timers
+	Wakeups  uint64 `json:"wakeups"`  // times the clock woke a goroutine
+	Sets     uint64 `json:"sets"`     // times the clock was set: system calls
 }
 
-// Start makes a Realtime and starts its goroutine. Its error names the parameter, the value and the bound that it
-// breaks, or the system call that failed.
+// Start makes a Realtime and starts its goroutine. Its error names the field, the value and the
+// bound it breaks, or the system call that failed.
 func Start(cfg RealtimeConfig) (*Realtime, error) {
 	if cfg.Scheme == "" {
 		cfg.Scheme = Default
@@ -113,7 +115,7 @@ func Start(cfg RealtimeConfig) (*Realtime, error) {
 	return rt, nil
 }
 
-// Now returns the time since the epoch of the configuration, which by default is the start of rt.
+// Now returns the time since AlarmConfig.Epoch, by default since Start.
 func (rt *Realtime) Now() Time { return rt.clock.Now() }
 
 // Tick returns the granularity.
@@ -133,9 +135,10 @@ func (rt *Realtime) Stats() RealtimeStats {
 // Done returns a channel that is closed when the goroutines of rt have ended.
 func (rt *Realtime) Done() <-chan struct{} { return rt.done }
 
-// Close stops all timers and ends the goroutines of rt. It returns when they have ended, except while one of them runs
-// a function of InlineFunc, which may be the caller: that goroutine ends when the function returns, which Done tells.
-// Functions that AfterFunc has started run on. A timer that is started after Close never expires.
+// Close stops all timers and ends the goroutines of rt. It waits for them, except while one of
+// them runs a function of InlineFunc, which may be the caller; that goroutine ends when the
+// function returns (see Done). Functions started by AfterFunc run on. A timer started after Close
+// never expires.
 func (rt *Realtime) Close() error {
 	rt.mu.Lock()
 	calling := rt.calling

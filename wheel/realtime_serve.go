@@ -6,14 +6,17 @@ import (
 )
 
 const (
-	// maxServers is how many alarms a Realtime has, each with its goroutine: one serves, one stands by.
+	// maxServers is the number of alarms of a Realtime, each with its goroutine: one serves, one
+	// is on standby.
 	maxServers = 2
 
-	// expiryBatch is how many timers expire before others get the lock: some 20 µs of work.
+	// expiryBatch is how many timers expire before other goroutines get the lock: some 20 µs of
+	// work.
 	expiryBatch = 64
 
-	// exactSearch is the number of running timers up to which the server looks for the exact next expiry, a few
-	// microseconds at most. Beyond, it asks for the next busy slot, and may be woken up to look at later rounds.
+	// exactSearch is the number of running timers up to which the server looks for the exact next
+	// expiry: a few microseconds at most. Above, it asks for the next busy slot, and may wake up
+	// only to look at timers of later rotations.
 	exactSearch = 1024
 )
 
@@ -24,13 +27,14 @@ func (rt *Realtime) addServer(a *Alarm) {
 	go rt.serve(a)
 }
 
-// serve is the goroutine of alarm a. It either serves, which is to sleep until its alarm goes off and to do the
-// book-keeping then, or stands by with an alarm that is not set.
+// serve is the goroutine of alarm a. It either serves, which means that it sleeps until its alarm
+// goes off and then advances the wheel, or is on standby with an alarm that is not armed.
 //
-// A function of AfterFunc needs a goroutine that nobody waits for. A new one would be as late as it takes to wake up
-// another thread, 15 µs on a virtual machine. So the server sets the alarm of the one that stands by instead of its
-// own, which costs nothing as one has to be set anyway, and runs the function itself, at once. It stands by when the
-// function has returned. While it has not, functions get new goroutines.
+// A function of AfterFunc needs a goroutine of its own. A new one would be late by the time it
+// takes to wake another thread, 15 µs on a virtual machine. So the server arms the alarm of the
+// standby goroutine instead of its own, which costs nothing since one has to be armed anyway.
+// Then it runs the function itself, at once, and is on standby when the function returns. Until
+// then, functions get new goroutines.
 func (rt *Realtime) serve(a *Alarm) {
 	for a.Wait() == nil {
 		if f := rt.bookkeep(); f != nil {
@@ -58,15 +62,17 @@ func (rt *Realtime) standBy(a *Alarm) bool {
 	return !rt.closed
 }
 
-// bookkeep does PER_TICK_BOOKKEEPING, runs what has expired, and sets the clock for what expires next. It may leave a
-// function for the caller to run, who then serves no longer.
+// bookkeep does PER_TICK_BOOKKEEPING, runs expired inline functions and arms the clock for the
+// next expiry. If it returns a function, another goroutine serves from now on, and the caller
+// must run the function.
 func (rt *Realtime) bookkeep() (f func()) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	rt.wakeups++
 	now := rt.Now()
 	for n := 1; !rt.closed; n++ {
-		// One expiry at a time, so that a function which runs here may still stop those of its own tick.
+		// One expiry at a time, so that a function that runs here can stop timers of its own
+		// tick.
 		_, done := rt.wheel.Advance(now, 1, rt.onExpiry)
 		switch {
 		case rt.inline != nil:
@@ -85,14 +91,14 @@ func (rt *Realtime) bookkeep() (f func()) {
 	return nil
 }
 
-// expire is EXPIRY_PROCESSING, called by Advance with the lock held. The record goes back at once, so that a timer
-// which has expired leaves nothing behind.
+// expire is EXPIRY_PROCESSING. Advance calls it with the lock held. It releases the record at
+// once, so that an expired timer leaves nothing behind.
 func (rt *Realtime) expire(h Timer) {
 	t := rt.release(h)
 	rt.expired++
 	switch {
 	case t.ch != nil:
-		t.ch <- time.Now() // there is room: Reset has emptied it
+		t.ch <- time.Now() // there is room: Reset emptied it
 	case t.inline:
 		rt.inline = t.f
 	default:
@@ -101,7 +107,7 @@ func (rt *Realtime) expire(h Timer) {
 	}
 }
 
-// release gives the record h back and returns the timer that it stood for, which now does not run.
+// release releases record h and returns its timer, which is then not running.
 func (rt *Realtime) release(h Timer) *RealtimeTimer {
 	t := rt.timers[h]
 	rt.timers[h] = nil
@@ -110,7 +116,7 @@ func (rt *Realtime) release(h Timer) *RealtimeTimer {
 	return t
 }
 
-// runInline runs the function of an InlineFunc, without the lock.
+// runInline runs the function of an InlineFunc timer, without the lock.
 func (rt *Realtime) runInline() {
 	rt.startLast()
 	f := rt.inline
@@ -121,7 +127,8 @@ func (rt *Realtime) runInline() {
 	rt.calling = false
 }
 
-// startLast starts the function of the last AfterFunc that has expired in a new goroutine, if it is not started yet.
+// startLast starts the function of the last AfterFunc timer that expired, if it was not started
+// yet, in a new goroutine.
 func (rt *Realtime) startLast() {
 	if rt.last != nil {
 		go rt.last()
@@ -129,8 +136,9 @@ func (rt *Realtime) startLast() {
 	}
 }
 
-// handOver returns the function of the last AfterFunc that has expired, if there is a goroutine that stands by; that
-// one serves from now on. Else the function gets a new goroutine, and so does, once, the alarm that is to stand by.
+// handOver returns the function of the last AfterFunc timer that expired, if a goroutine is on
+// standby; that one serves from now on. Otherwise the function gets a new goroutine, and the
+// first time, so does a standby alarm.
 func (rt *Realtime) handOver() (f func()) {
 	if rt.last != nil && rt.spare != nil {
 		f, rt.last = rt.last, nil
@@ -139,7 +147,7 @@ func (rt *Realtime) handOver() (f func()) {
 	} else if rt.last != nil {
 		rt.startLast()
 		if len(rt.alarms) < maxServers {
-			// Without it, for want of a descriptor, things go on as they did this time.
+			// Without a descriptor for it, later functions get new goroutines as this one did.
 			if a, err := NewAlarm(rt.config); err == nil {
 				rt.spare = a
 				rt.addServer(a)

@@ -5,12 +5,12 @@ import "fmt"
 // noTick is after every tick.
 const noTick = ^uint64(0)
 
-// ring is a circular array of lists of an arena, with a bit for each that is busy: the timing wheel proper, of which
-// Schemes 4 to 7 are made. Slots are found by number modulo their count; in a wheel that turns every tick the number is
-// the tick.
+// ring is a circular array of lists of an arena, with a bit for each busy one: the timing wheel
+// proper, of which Schemes 4 to 7 are made. A number has slot number mod M. In a wheel that turns
+// every tick, the number is the tick.
 type ring struct {
 	busy  bitmap
-	first uint32 // the list that is slot 0
+	first uint32 // the list of slot 0
 	mask  uint32 // slots-1; slots is a power of two
 }
 
@@ -23,7 +23,7 @@ func (r *ring) slot(number uint64) uint32 { return uint32(number) & r.mask }
 // head returns the first record of a slot, or 0.
 func (r *ring) head(a *arena, slot uint32) uint32 { return a.lists[r.first+slot].head }
 
-// insertBefore puts t into a slot in front of at, or at its end if at is 0.
+// insertBefore puts t into a slot before at, or at its end if at is 0.
 func (r *ring) insertBefore(a *arena, slot, at, t uint32) {
 	if a.lists[r.first+slot].head == 0 {
 		r.busy.set(slot)
@@ -40,7 +40,7 @@ func (r *ring) unlink(a *arena, t uint32) {
 	}
 }
 
-// drain appends all of a slot to list to, and returns how many records that were.
+// drain appends all records of a slot to list to, and returns how many there were.
 func (r *ring) drain(a *arena, slot, to uint32) (n uint64) {
 	from := a.lists[r.first+slot]
 	if from.head == 0 {
@@ -82,16 +82,17 @@ func (r *ring) idle() bool {
 	return true
 }
 
-// next returns the first number after n whose slot is busy, at most one rotation on, and false if no slot is.
+// next returns the first number after n whose slot is busy, at most one rotation later. It
+// returns false if no slot is busy.
 func (r *ring) next(n uint64) (uint64, bool) {
 	d := r.busy.after(r.slot(n), r.mask+1)
 	return n + uint64(d), d != 0
 }
 
-// skip returns n moved on by as many whole rotations as fit before last, which is not before n.
+// skip adds to n as many whole rotations as fit before last, which is not before n.
 func (r *ring) skip(n, last uint64) uint64 { return n + (last-n)&^uint64(r.mask) }
 
-// check walks all slots, hands each record to each, and returns how many there are.
+// check walks all slots, passes each record to each, and returns the number of records.
 func (r *ring) check(a *arena, each func(slot, t uint32) error) (n int, err error) {
 	found, ok := r.busy.next(0)
 	for slot := range r.mask + 1 {
@@ -113,9 +114,10 @@ func (r *ring) check(a *arena, each func(slot, t uint32) error) (n int, err erro
 	return n, nil
 }
 
-// placeOrdered finds the place of t in list l, which is ordered by tick, from the head as Scheme 2 does: behind all
-// timers that are not due later, so that those of one tick stand in START order. It returns the record that t goes
-// before, 0 at the end. StartVisits are the records passed.
+// placeOrdered finds the place of t in list l, which is ordered by tick. It searches from the
+// head, as Scheme 2 does, past all timers that are not due later, so that timers of one tick are
+// in START order. It returns the record that follows t, or 0 at the end. The records it passes
+// are StartVisits.
 func (f *front) placeOrdered(l, t uint32) (at uint32) {
 	tick, passed := f.nodes[t].tick, uint64(0)
 	for at = f.lists[l].head; at != 0 && f.nodes[at].tick <= tick; at = f.nodes[at].next {

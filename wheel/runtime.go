@@ -6,40 +6,43 @@ import (
 	"time"
 )
 
-// runtimeTimers is the timer facility of the Go runtime behind our interface, for comparison: a time.Timer for each
-// record, started by time.AfterFunc and Reset, stopped by Stop. Unlike the schemes of the paper it lives on the
-// machine's clock, which stands at Config.Origin when the facility is made.
+// runtimeTimers puts the Go runtime's timers behind Facility, for comparison: one time.Timer per
+// record, started by time.AfterFunc and Reset, stopped by Stop. Unlike the schemes of the paper
+// it runs on the machine's clock, which is at Config.Origin when the facility is made.
 //
-// When the runtime runs a timer, the record is put into a queue; Advance hands over those that are in it and due by
-// its now. So its now is to be the machine's time since the facility was made, added to Origin. For a now that is
-// ahead of the clock, or that the runtime has not caught up with, the rest expires in a later Advance, late; Now does
-// not go back for it. Nothing is ever early. Tests let the clock of a synctest bubble reach now first, and then get
-// exactly what other schemes do: see SleepTo in export_test.go. Timers of one tick expire in START order.
+// When the runtime fires a timer, its record goes into a queue. Advance expires those in the
+// queue that are due by its now. So now should be the machine's time since the facility was made,
+// plus Origin. If now is ahead of the clock, or the runtime is behind, the rest expires in a
+// later Advance, late; Now does not go back for it. No timer is ever early. Tests first bring the
+// clock of a synctest bubble to now, and then get what other schemes do: see SleepTo in
+// export_test.go. Timers of one tick expire in START order.
 //
-// Only Advance calls the expiry function, always on the caller's goroutine; the functions that the runtime calls touch
-// nothing but the queue. A facility whose timers run is kept by the runtime, so stop them before dropping it.
+// Only Advance calls the expiry function, on the caller's goroutine. The functions that the
+// runtime calls touch nothing but the queue. The runtime keeps a facility with running timers
+// alive: stop them before dropping it.
 //
-// The first START of a record allocates its time.Timer and the function of it, and the runtime may allocate whenever a
-// timer runs. START reads the clock. NextExpiry and NextWakeup look at all timers. The runtime's own work is not in the
-// counts: TickVisits are the timers handed over, Wakeups the ticks at which there were some.
+// The first START of a record allocates its time.Timer and function, and the runtime may allocate
+// when it fires a timer. START reads the clock. NextExpiry and NextWakeup look at all timers.
+// Counts exclude the runtime's own work: TickVisits are the timers that Advance took from the
+// queue, Wakeups the ticks on which there were some.
 type runtimeTimers struct {
 	front
 	start   time.Time // the instant of Origin on the machine's clock
 	records []runtimeRecord
 	seq     uint64   // calls of START so far
-	ready   tickHeap // what the runtime has run and Advance has not handed over
-	batch   []uint32 // the storage that the queue will have next
+	ready   tickHeap // fired by the runtime, not expired by Advance yet
+	batch   []uint32 // the other buffer of the queue
 
 	mu  sync.Mutex
-	ran []uint32 // the queue, guarded by mu: timers that the runtime has run, stale ones among them
+	ran []uint32 // the queue, guarded by mu: timers fired by the runtime, stale ones included
 }
 
-// runtimeRecord is what a record has besides its node. A record whose timer the runtime has yet to run, or has run
-// with the queue not looked at since, is in listFirst.
+// runtimeRecord is the data of a record besides its node. A record is in listFirst until the
+// runtime has fired its timer and the queue has been read.
 type runtimeRecord struct {
 	timer *time.Timer
 	seq   uint64 // of the last START
-	stale uint32 // runs of the timer that were overtaken by a STOP or START: as many of its entries in ran do not count
+	stale uint32 // entries of the timer in ran to ignore: a STOP or START overtook them
 }
 
 func newRuntimeTimers(name string, cfg Config) Facility {
@@ -55,7 +58,7 @@ func (s *runtimeTimers) insert(t uint32) {
 	d := s.untilTime(s.time(s.nodes[t].tick))
 	switch {
 	case d <= 0:
-		// The clock is there already, though the last Advance was not: no need to bother the runtime.
+		// The clock is past at, although the last Advance was not: the runtime is not needed.
 		s.makeReady(t)
 		return
 	case r.timer == nil:
@@ -66,7 +69,7 @@ func (s *runtimeTimers) insert(t uint32) {
 	s.pushBack(listFirst, t)
 }
 
-// untilTime returns how long the machine's clock will take to reach at.
+// untilTime returns how long the machine's clock takes to reach at.
 func (s *runtimeTimers) untilTime(at Time) time.Duration {
 	return at.Sub(s.origin) - time.Since(s.start)
 }
@@ -82,11 +85,11 @@ func (s *runtimeTimers) remove(t uint32) {
 	if s.nodes[t].where == listFirst {
 		stopped := s.records[t].timer.Stop()
 		if !stopped {
-			s.drain() // the runtime has run it: look whether it is in the queue
+			s.drain() // the runtime has fired it: it may be in the queue
 		}
 		if s.nodes[t].where == listFirst {
 			if !stopped {
-				s.records[t].stale++ // it is on its way there
+				s.records[t].stale++ // it is on its way to the queue
 			}
 			s.unlink(t)
 			return
@@ -95,7 +98,7 @@ func (s *runtimeTimers) remove(t uint32) {
 	s.ready.remove(&s.arena, t)
 }
 
-// drain moves the timers that the runtime has run to ready.
+// drain moves the timers that the runtime has fired to ready.
 func (s *runtimeTimers) drain() {
 	s.mu.Lock()
 	s.ran, s.batch = s.batch[:0], s.ran
@@ -121,7 +124,7 @@ func (s *runtimeTimers) collect(target uint64) bool {
 		return false
 	}
 	tick := s.ready.entries[0].tick
-	s.cur = max(s.cur, tick) // a late one does not turn the clock back
+	s.cur = max(s.cur, tick) // a late timer does not turn the clock back
 	if s.counting {
 		s.counts.Wakeups++
 	}
@@ -141,7 +144,7 @@ func (s *runtimeTimers) nextExpiry(limit uint64) uint64 {
 	if len(s.ready.entries) > 0 {
 		first = s.ready.entries[0].tick
 	}
-	return max(s.earliestIn(listFirst, first), s.cur) // a late one is due now
+	return max(s.earliestIn(listFirst, first), s.cur) // a late timer is due now
 }
 
 func (s *runtimeTimers) nextWakeup() uint64 { return s.nextExpiry(notRunning - 1) }

@@ -1,11 +1,12 @@
 package wheel
 
-// scheme1 is Scheme 1 of the paper (§III-A), "straightforward": one unordered list, all of which PER TICK BOOKKEEPING
-// walks at every tick. START and STOP are O(1), a tick is O(n). It compares absolute ticks instead of decrementing.
+// scheme1 is Scheme 1 of the paper (§III-A), "straightforward": one unordered list, which PER
+// TICK BOOKKEEPING walks at every tick. START and STOP are O(1), a tick is O(n). It compares
+// absolute ticks instead of decrementing.
 //
-// A program that advances tick by tick pays n visits for each, as in the paper. Over a longer gap, the walk also notes
-// the earliest tick of all, and the clock jumps to it instead of walking the list once for each tick in between.
-// Timers of one tick expire in START order.
+// A program that advances tick by tick pays n visits per tick, as in the paper. Over a longer
+// gap, the walk also notes the earliest tick of all, and the clock jumps there: it does not walk
+// the list for each tick in between. Timers of one tick expire in START order.
 type scheme1 struct{ front }
 
 func newScheme1(name string, cfg Config) Facility {

@@ -2,12 +2,13 @@ package wheel
 
 import "fmt"
 
-// tickHeap is a binary heap of running timers, by tick and then in START order. Its entries carry the tick, so that a
-// sift does not touch the records it compares, only those it moves: their node.aux is the place in the heap.
+// tickHeap is a binary heap of running timers, by tick and then in START order. An entry carries
+// its tick, so that a sift reads no records: it only writes node.aux, the position in the heap,
+// of those it moves.
 type tickHeap struct{ entries []heapEntry }
 
 type heapEntry struct {
-	tick, seq uint64 // seq numbers the calls of START
+	tick, seq uint64 // seq is the number of the START
 	t         uint32
 }
 
@@ -20,7 +21,8 @@ func (h *tickHeap) reserve(n int) {
 	h.entries = append(make([]heapEntry, 0, n), h.entries...)
 }
 
-// push puts e into the heap. It returns how many entries it compared e with, and how many it moved for it.
+// push puts e into the heap. It returns how many entries it compared with e, and how many it
+// moved.
 func (h *tickHeap) push(a *arena, e heapEntry) (looks, moves int) {
 	a.nodes[e.t].where = whereTree
 	h.entries = append(h.entries, e)
@@ -38,7 +40,7 @@ func (h *tickHeap) remove(a *arena, t uint32) (looks, moves int) {
 	if i == last {
 		return 0, 0
 	}
-	// The last entry takes the free place, and goes up or down from there.
+	// The last entry takes the free position and moves up or down from there.
 	j, looks, moves := h.up(a, i, e)
 	if j == i {
 		l, m := h.down(a, i, e)
@@ -47,7 +49,7 @@ func (h *tickHeap) remove(a *arena, t uint32) (looks, moves int) {
 	return looks, moves + 1
 }
 
-// up finds the place of e on the way from i to the root, moving later entries down.
+// up finds the position of e between i and the root, moving later entries down.
 func (h *tickHeap) up(a *arena, i int, e heapEntry) (place, looks, moves int) {
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -63,7 +65,7 @@ func (h *tickHeap) up(a *arena, i int, e heapEntry) (place, looks, moves int) {
 	return i, looks, moves
 }
 
-// down finds the place of e below i, moving earlier entries up.
+// down finds the position of e below i, moving earlier entries up.
 func (h *tickHeap) down(a *arena, i int, e heapEntry) (looks, moves int) {
 	n := len(h.entries)
 	for {
@@ -94,31 +96,32 @@ func (h *tickHeap) set(a *arena, i int, e heapEntry) {
 	a.nodes[e.t].aux = uint32(i)
 }
 
-// check returns the first violation of the invariants.
+// check returns the first violated invariant.
 func (h *tickHeap) check(a *arena) error {
 	for i, e := range h.entries {
 		n := &a.nodes[e.t]
 		switch {
 		case n.where != whereTree:
-			return fmt.Errorf("timer %d stands in the heap and says %d", e.t, n.where)
+			return fmt.Errorf("timer %d is in the heap, its record says %d", e.t, n.where)
 		case n.aux != uint32(i):
-			return fmt.Errorf("timer %d stands at %d in the heap and says %d", e.t, i, n.aux)
+			return fmt.Errorf("timer %d is at %d in the heap, its record says %d", e.t, i, n.aux)
 		case n.tick != e.tick:
 			return fmt.Errorf("timer %d has tick %d, in the heap %d", e.t, n.tick, e.tick)
 		case i > 0 && !h.entries[(i-1)/2].before(e):
-			return fmt.Errorf("timer %d stands in the heap below %d, due later", e.t, h.entries[(i-1)/2].t)
+			return fmt.Errorf("timer %d is in the heap below %d, which is due later", e.t, h.entries[(i-1)/2].t)
 		}
 	}
 	return nil
 }
 
-// scheme3 is Scheme 3 of the paper (§IV-A), here a binary heap: START and STOP are O(log n), PER TICK BOOKKEEPING
-// compares the root with the clock, O(1), and takes O(log n) for each timer that expires. The heap takes 24 bytes for
-// each record of the arena. Timers of one tick expire in START order.
+// scheme3 is Scheme 3 of the paper (§IV-A) as a binary heap: START and STOP are O(log n). PER
+// TICK BOOKKEEPING compares the root with the clock, O(1), and takes O(log n) for each expiring
+// timer. The heap takes 24 bytes per record of the arena. Timers of one tick expire in START
+// order.
 //
-// StartVisits and StopVisits are the entries that a sift looks at to compare, one for each of its Comparisons.
-// TickVisits are, as in Scheme 2, the looks at the root: one for each expiry, and one for each time that the root was
-// not due. What the sifts after an expiry compare is counted in Comparisons only.
+// StartVisits and StopVisits are the entries that a sift compares, one per Comparison. TickVisits
+// are the looks at the root, as in Scheme 2: one per expiry, and one each time the root was not
+// due. The sifts after an expiry count as Comparisons only.
 type scheme3 struct {
 	front
 	heap tickHeap

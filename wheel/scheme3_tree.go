@@ -2,18 +2,21 @@ package wheel
 
 import "fmt"
 
-// scheme3Tree is the other Scheme 3 of the paper (§IV-A), an unbalanced binary search tree by tick. START searches from
-// the root: O(log n) on the average for intervals in random order, O(n) for equal ones, for which the tree degenerates
-// into a list, as the paper warns; retransmission timers are of that kind. STOP unlinks without a search, and PER TICK
-// BOOKKEEPING compares the leftmost with the clock, O(1): finding the next leftmost, or the successor that takes the
-// place of a stopped timer, is O(1) on the average, O(n) at worst.
+// scheme3Tree is the other Scheme 3 of the paper (§IV-A), an unbalanced binary search tree by
+// tick. START searches from the root: O(log n) on average for intervals in random order. For
+// equal intervals the tree degenerates into a list, O(n), as the paper warns; retransmission
+// timers are of that kind. STOP unlinks without a search, and PER TICK BOOKKEEPING compares the
+// leftmost record with the clock, O(1). Finding the next leftmost, or the successor that replaces
+// a stopped timer, is O(1) on average and O(n) at worst.
 //
-// A record's next is its left child, prev the right one, aux the parent, 0 for none. A timer goes to the right of those
-// of the same tick, so that they expire in START order. Nothing recurses, whatever the depth.
+// A record's next is its left child, prev the right one, aux the parent; 0 is none. A timer goes
+// to the right of those of the same tick, so that they expire in START order. Nothing recurses,
+// whatever the depth.
 //
-// StartVisits are the records on the path of the search, each with a Comparison. StopVisits are those looked at in
-// search of a successor. TickVisits are the looks at the leftmost, counted as in Scheme 2, and those in search of the
-// next leftmost. Moves are successors that took the place of another record; subtrees that move up are not counted.
+// StartVisits are the records on the path of the search, one Comparison each. StopVisits are
+// those looked at in search of a successor. TickVisits are the looks at the leftmost, as in
+// Scheme 2, and those in search of the next leftmost. Moves are successors that replaced another
+// record; subtrees that move up do not count.
 type scheme3Tree struct {
 	front
 	root  uint32
@@ -69,7 +72,7 @@ func (s *scheme3Tree) cut(t uint32) (looks uint64) {
 	n := s.nodes[t]
 	s.nodes[t].where = whereIdle
 	if n.next != 0 && n.prev != 0 {
-		// Two children: the successor, which has no left child, takes the place.
+		// Two children: the successor, which has no left child, replaces t.
 		var y uint32
 		y, looks = s.leftmost(n.prev)
 		if y != n.prev {
@@ -103,7 +106,7 @@ func (s *scheme3Tree) leftmost(t uint32) (first uint32, looks uint64) {
 	return t, looks
 }
 
-// replace hangs u, 0 for nothing, where t hangs.
+// replace attaches u, or nothing if 0, to the parent of t in the place of t.
 func (s *scheme3Tree) replace(t, u uint32) {
 	parent := s.nodes[t].aux
 	switch {
@@ -150,7 +153,7 @@ func (s *scheme3Tree) nextExpiry(limit uint64) uint64 {
 
 func (s *scheme3Tree) nextWakeup() uint64 { return s.nodes[s.first].tick }
 
-// verify walks the tree in order, by the parents and without a stack.
+// verify walks the tree in order, along the parents and without a stack.
 func (s *scheme3Tree) verify() (int, error) {
 	if s.root == 0 {
 		if s.first != 0 {
@@ -162,14 +165,14 @@ func (s *scheme3Tree) verify() (int, error) {
 		return 0, fmt.Errorf("root %d has parent %d", s.root, p)
 	}
 	held, last := 0, s.cur+1
-	from, t := uint32(0), s.root // the walk is at t and came from there
+	from, t := uint32(0), s.root // the walk came from from and is at t
 	for steps := 0; t != 0; steps++ {
 		if steps > 3*len(s.nodes) {
 			return held, fmt.Errorf("tree has a loop at timer %d", t)
 		}
 		n := &s.nodes[t]
 		if n.where != whereTree {
-			return held, fmt.Errorf("timer %d stands in the tree and says %d", t, n.where)
+			return held, fmt.Errorf("timer %d is in the tree, its record says %d", t, n.where)
 		}
 		for _, child := range []uint32{n.next, n.prev} {
 			if child != 0 && s.nodes[child].aux != t {
@@ -180,7 +183,7 @@ func (s *scheme3Tree) verify() (int, error) {
 			from, t = t, n.next
 			continue
 		}
-		if from == n.aux || from == n.next { // what is left of t has been walked
+		if from == n.aux || from == n.next { // the left subtree of t is done
 			if held == 0 && t != s.first {
 				return held, fmt.Errorf("leftmost timer is %d, want %d", s.first, t)
 			}

@@ -2,23 +2,23 @@ package wheel
 
 import "fmt"
 
-// scheme4 is Scheme 4 of the paper (§V), the simple timing wheel, for intervals of 1 to MaxInterval ticks, both
-// included, where MaxInterval is Config.Slots: a timer j ticks from now stands in slot (now+j) mod MaxInterval. An
-// interval of MaxInterval ticks lands in the current slot, whose own timers have been taken out by then. START, STOP
-// and PER TICK BOOKKEEPING are O(1), the expiries apart.
+// scheme4 is Scheme 4 of the paper (§V), the simple timing wheel, for intervals of 1 to
+// MaxInterval = Config.Slots ticks: a timer j ticks from now is in slot (now+j) mod MaxInterval.
+// An interval of MaxInterval ticks falls into the current slot, whose own timers have left it by
+// then. START, STOP and PER TICK BOOKKEEPING are O(1), apart from the expiries.
 //
-// Longer intervals wait in one ordered list beside the wheel, as the paper suggests ("Timers greater than this value
-// are implemented using, say, Scheme 2"): O(n) for START, where n counts those in the list only. They expire from
-// there, and never move into the wheel.
+// Longer intervals wait in one ordered list, as the paper suggests ("Timers greater than this
+// value are implemented using, say, Scheme 2"): START is O(n) for them, where n counts the list
+// only. They expire from the list and never move into the wheel.
 //
-// Timers of one tick expire in START order, over both structures: those in the list were started more than MaxInterval
-// ticks before their tick, those in the wheel later than that.
+// Timers of one tick expire in START order over both structures: a timer in the list was started
+// more than MaxInterval ticks before its tick, a timer in the wheel later than that.
 type scheme4 struct {
 	front
 	wheel ring
 }
 
-const listOverflow = listFirst // of scheme4: what lies beyond the wheel, ordered by tick
+const listOverflow = listFirst // timers beyond the wheel; ordered by tick in scheme4
 
 func newScheme4(name string, cfg Config) Facility {
 	s := &scheme4{wheel: newRing(listOverflow+1, cfg.Slots)}
@@ -42,7 +42,7 @@ func (s *scheme4) remove(t uint32) {
 	}
 }
 
-// earliest returns the first tick on which a timer is due, and noTick if there is none.
+// earliest returns the first tick with due timers, or noTick.
 func (s *scheme4) earliest() uint64 {
 	tick, ok := s.wheel.next(s.cur)
 	if !ok {
@@ -51,9 +51,9 @@ func (s *scheme4) earliest() uint64 {
 	return min(tick, s.headTick(listOverflow, noTick))
 }
 
-// collect looks at the head of the ordered list until it finds one that is not due, each look a TickVisit, as in
-// scheme2; the look that ends a tick is the first of the call that follows, and is counted there. In the wheel, only
-// timers that expire are visited.
+// collect looks at the head of the ordered list until one is not due, as in scheme2. Each look is
+// a TickVisit. The look that ends a tick is the first of the next call and is counted there. In
+// the wheel it visits only timers that expire.
 func (s *scheme4) collect(target uint64) bool {
 	tick := s.earliest()
 	if head := s.headTick(listOverflow, noTick); s.counting && head != noTick && head > min(tick, target) {
@@ -65,7 +65,7 @@ func (s *scheme4) collect(target uint64) bool {
 	}
 	s.cur = tick
 	visits := s.takeDue(listOverflow)
-	// The slot of this tick also holds the timers of this tick only: none stands in it for a rotation to come.
+	// The slot holds timers of this tick only: none is in it for a later rotation.
 	visits += s.wheel.drain(&s.arena, s.wheel.slot(tick), listDue)
 	if s.counting {
 		s.counts.TickVisits += visits
@@ -92,13 +92,13 @@ func (s *scheme4) verify() (int, error) {
 	return n + k, err
 }
 
-// checkOrdered walks list l, all of whose timers must be due after now, and none before the one ahead of it.
+// checkOrdered walks list l: all its timers are due after now, in order.
 func (f *front) checkOrdered(l uint32) (int, error) {
 	last := f.cur + 1
 	return f.checkList(l, func(t uint32) error {
 		tick := f.nodes[t].tick
 		if tick < last {
-			return fmt.Errorf("timer %d has tick %d, before %d that precedes it or comes next", t, tick, last)
+			return fmt.Errorf("timer %d has tick %d, want %d or later", t, tick, last)
 		}
 		last = tick
 		return nil

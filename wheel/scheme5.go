@@ -1,16 +1,18 @@
 package wheel
 
-// scheme5 is Scheme 5 of the paper (§VI-A), the hashed wheel with sorted lists: slot = tick mod M, and in a slot the
-// timer that expires first stands at the head. The tick that is compared is absolute, where the paper keeps the
+// scheme5 is Scheme 5 of the paper (§VI-A), the hashed wheel with sorted lists: slot = tick mod
+// M, the earliest timer of a slot first. It compares absolute ticks, where the paper keeps the
 // high-order bits of the interval and decrements those of the head.
 //
-// START searches the list of its slot from the head: O(n) at worst, O(1) on average if n < M and the ticks spread over
-// the slots. STOP is O(1). PER TICK BOOKKEEPING looks at the head of the current slot only, O(1) beside the expiries.
-// With a single slot it would be Scheme 2 (the paper's "pleasing observation"), but a wheel has two slots at least.
+// START searches the list of its slot from the head: O(n) at worst, O(1) on average if n < M and
+// the ticks spread over the slots. STOP is O(1). PER TICK BOOKKEEPING looks only at the head of
+// the current slot, O(1) apart from the expiries. With a single slot it would be Scheme 2 (the
+// paper's "pleasing observation"), but a wheel has at least two.
 //
-// A program that advances tick by tick pays one visit at each busy slot, as in the paper. An Advance over a longer gap
-// pays the same for one rotation without an expiry; as all heads have been seen then, and the earliest noted, it
-// leaves out the whole rotations up to that one. Timers of one tick expire in START order.
+// A program that advances tick by tick pays one visit at each busy slot, as in the paper. An
+// Advance over a longer gap pays the same for one rotation without an expiry. It has then seen
+// all heads, and skips the whole rotations before the earliest. Timers of one tick expire in
+// START order.
 type scheme5 struct{ hashed }
 
 func newScheme5(name string, cfg Config) Facility {
@@ -30,7 +32,7 @@ func (s *scheme5) collect(target uint64) bool {
 		slot := s.wheel.slot(s.cur)
 		due := s.takeDueSlot(&s.wheel, slot)
 		if s.counting {
-			// The look at a head that is not due is counted where it is the only one: the paper's O(1).
+			// A look at a head that is not due counts where it is the only one: the paper's O(1).
 			s.counts.TickVisits += max(due, 1)
 			s.counts.Wakeups++
 		}

@@ -5,74 +5,74 @@ import (
 	"math"
 )
 
-// Scheme6 is Scheme 6 of the paper (§VI-A), a hashed wheel with unsorted lists, in the layout that was found fastest.
-// It is the default facility; programs that know that they want it may hold this type instead of the interface, and
-// save the dynamic call. The contract is that of Facility.
+// Scheme6 is Scheme 6 of the paper (§VI-A), a hashed wheel with unsorted lists, in the layout
+// that was found fastest. It is the default facility. A program may hold this type instead of the
+// interface to save the dynamic call. Its contract is that of Facility.
 //
-// The lists are chunks of record numbers, a record is 16 bytes, and nothing is a pointer. A look at a slot therefore reads
-// the numbers in sequence and the records independently of each other, so that their cache misses overlap, where a
-// linked list waits for each record before it knows the next.
+// The lists are chunks of record numbers, a record has 16 bytes, and nothing is a pointer. A look
+// at a slot reads the numbers in sequence and the records independently of each other, so that
+// their cache misses overlap. A linked list would wait for each record before it knows the next.
 //
-// A slot has two lists: near, for timers that are due when the slot comes up next, and far, for those of later rounds
-// (whose high-order bits are not 0, in the paper's terms). The near list is handed to EXPIRY PROCESSING as it is.
-// The far list is looked at in place.
+// A slot has two lists: near, for timers that are due when the slot next comes up, and far, for
+// timers of later rotations (whose high-order bits are not 0, in the paper's terms). The near
+// list goes to EXPIRY PROCESSING as it is. The far list is looked at in place.
 //
-// It re-arms lazily unless it is made as scheme6-eager: STOP, and a START that asks for no earlier tick than the one at
-// which the timer will be looked at anyway, only write the record. What comes up is then sorted out: due, gone, or to be
-// put elsewhere. A record stands in one list at most, so memory cannot grow, which was the paper's objection (§IV-B) to
-// marking notices as cancelled.
+// It re-arms lazily unless it is made as scheme6-eager. STOP only writes the record, and so does
+// a START whose tick is not before the one at which the timer's place comes up. A timer whose
+// place comes up is due, gone, or moved to another place. A record is in at most one list, so
+// memory cannot grow. Growth was the paper's objection (§IV-B) to marking notices as cancelled.
 //
-// The order within a tick depends on the calls alone. It is START order as long as no timer of the slot was stopped,
-// moved or put off: the last of a list takes the place of one that left, and one that was put off is as if started when
-// it comes up.
+// The order within a tick depends on the calls alone. It is START order as long as no timer of
+// the slot was stopped, moved or extended: the last of a list replaces one that leaves, and an
+// extended one counts as started when its place comes up.
 type Scheme6 struct {
 	recs   []rec
-	chunks // lists: near by slot, far by slot, pending
+	chunks // the lists: near by slot, far by slot, pending
 	owners []uint64
 
 	now  uint64 // the instant of cur, in ns after the origin
-	cur  uint64 // the tick that was processed last, or is being processed
+	cur  uint64 // the last tick processed, or the one being processed
 	mask uint32 // slots - 1
 
-	// stay is the number of lists in which a timer may be left where it is by the short paths of Schedule and Stop:
-	// all of the wheel's when lazy, none when eager or counting.
-	stay uint32
+	// lazyLists is the number of lists in which the short paths of Schedule and Stop may leave a
+	// timer in place: all of the wheel's when lazy, none when eager or counting.
+	lazyLists uint32
 
-	started uint64 // timers that began to run, and that ceased to: two sums, so that neither waits for the other
+	started uint64 // timers started and ended: two sums, so that neither waits for the other
 	ended   uint64
 
-	due    queue  // what came up at cur and was not sorted out yet
-	end    uint64 // where the Advance that goes on will end
-	target uint64 // the latest tick that was asked for: after end if time passed while an Advance was unfinished
-	free   uint32 // head of the free records, threaded by rec.at
+	due    queue  // came up at cur, not looked at yet
+	end    uint64 // where the current Advance ends
+	target uint64 // the latest tick asked for; see front.target
+	free   uint32 // head of the free records, linked by rec.at
 	ticker
-	busy       bitmap // slots with a list that is not empty
+	busy       bitmap // slots with a non-empty list
 	name       string
 	lazy       bool
 	counting   bool
-	unfinished bool // an Advance was left because of its limit
-	expiring   bool // the expiry function runs
+	unfinished bool // an Advance was cut short by its limit
+	expiring   bool // inside the expiry function
 	counts     Counts
-	touched    uint64 // of no meaning: what was read early, for the cache
+	prefetched uint64 // a meaningless sum that keeps prefetching reads alive
 }
 
 // rec is a timer record: 16 bytes.
 type rec struct {
-	deadline uint64 // ns after the origin, never when it does not run
-	list     uint32 // that holds it, or packedNone, packedQueue or packedFree
-	at       uint32 // address of its entry; number of the next free record
+	deadline uint64 // ns after the origin; never if it is not running
+	list     uint32 // the list that holds it, or recIdle, recQueued, recFree
+	at       uint32 // address of its entry, or number of the next free record
 }
 
-// Values of rec.list past the lists of the wheel and the pending one.
+// Values of rec.list past the lists of the wheel and the pending list.
 const (
-	packedFree  = math.MaxUint32     // given back by Free
-	packedNone  = math.MaxUint32 - 1 // in no list
-	packedQueue = math.MaxUint32 - 2 // in the queue of what came up
+	recFree   = math.MaxUint32     // released by Free
+	recIdle   = math.MaxUint32 - 1 // in no list
+	recQueued = math.MaxUint32 - 2 // in the queue of due timers
 )
 
 const never = math.MaxUint64
 
-// NewScheme6 is New("scheme6", cfg), as its own type.
+// NewScheme6 is New("scheme6", cfg) with a concrete type.
 func NewScheme6(cfg Config) (*Scheme6, error) {
 	f, err := New(Default, cfg)
 	if err != nil {
@@ -92,17 +92,18 @@ func newScheme6(name string, cfg Config, lazy bool) *Scheme6 {
 		counting: cfg.Count,
 	}
 	if lazy && !cfg.Count {
-		w.stay = 2 * uint32(cfg.Slots)
+		w.lazyLists = 2 * uint32(cfg.Slots)
 	}
 	w.Reserve(15)
-	w.recs = append(w.recs, rec{deadline: never, list: packedFree}) // number 0 is no timer
+	w.recs = append(w.recs, rec{deadline: never, list: recFree}) // number 0 is no timer
 	return w
 }
 
-// pending is the list of the timers that were due when they were started, behind the near and far lists of all slots.
+// pending is the list of the timers started with a passed deadline. It follows the near and far
+// lists.
 func (w *Scheme6) pending() uint32 { return 2*w.mask + 2 }
 
-// New makes a timer, as Facility has it.
+// New makes a timer: see Facility.
 func (w *Scheme6) New(owner uint64) Timer {
 	t := w.free
 	if t != 0 {
@@ -117,12 +118,12 @@ func (w *Scheme6) New(owner uint64) Timer {
 		t = uint32(len(w.recs))
 		w.recs = w.recs[:t+1]
 	}
-	w.recs[t] = rec{deadline: never, list: packedNone}
+	w.recs[t] = rec{deadline: never, list: recIdle}
 	w.owners[t] = owner
 	return Timer(t)
 }
 
-// Reserve makes room for n timers in all, as Facility has it.
+// Reserve makes room for n timers in all: see Facility.
 func (w *Scheme6) Reserve(n int) {
 	if n > maxRecords {
 		panic(fmt.Sprintf("BUG: wheel: reserve %d timers, want at most %d", n, maxRecords))
@@ -135,28 +136,28 @@ func (w *Scheme6) Reserve(n int) {
 	w.reserve(n)
 }
 
-// Free gives the record of t back, as Facility has it.
+// Free releases the record of t: see Facility.
 func (w *Scheme6) Free(t Timer) {
 	w.Stop(t)
 	r := w.rec(t)
 	w.leave(r)
-	*r = rec{deadline: never, list: packedFree, at: w.free}
+	*r = rec{deadline: never, list: recFree, at: w.free}
 	w.free = uint32(t)
 }
 
-// rec returns the record of t, and panics if there is none.
+// rec returns the record of t. It panics if t is not in use.
 func (w *Scheme6) rec(t Timer) *rec {
 	r := &w.recs[t]
-	if r.list == packedFree {
+	if r.list == recFree {
 		panic(fmt.Sprintf("BUG: wheel: timer %d is not in use", t))
 	}
 	return r
 }
 
-// Owner returns what New was given.
+// Owner returns the argument of New.
 func (w *Scheme6) Owner(t Timer) uint64 { return w.owners[t] }
 
-// Now returns the instant of the last tick that was processed, or is being processed.
+// Now returns the instant of the last tick processed, or of the one being processed.
 func (w *Scheme6) Now() Time { return w.origin + Time(w.now) }
 
 // Len returns the number of running timers.
@@ -165,13 +166,13 @@ func (w *Scheme6) Len() int { return int(w.started - w.ended) }
 // Counts returns the operation counts, all 0 unless Config.Count was set.
 func (w *Scheme6) Counts() Counts { return w.counts }
 
-// ResetCounts starts the counts anew.
+// ResetCounts sets the counts to 0.
 func (w *Scheme6) ResetCounts() { w.counts = Counts{} }
 
-// Scheme returns the name under which New makes the facility.
+// Scheme returns the name by which New made the facility.
 func (w *Scheme6) Scheme() string { return w.name }
 
-// Deadline returns the instant of the tick at which t will expire, and whether it runs.
+// Deadline returns the instant of the tick at which t will expire, and whether t is running.
 func (w *Scheme6) Deadline(t Timer) (Time, bool) {
 	if r := w.rec(t); r.deadline != never {
 		return w.time(w.up(r.deadline)), true

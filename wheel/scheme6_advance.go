@@ -2,7 +2,7 @@ package wheel
 
 import "math"
 
-// Advance does PER_TICK_BOOKKEEPING for all ticks up to now, as Facility has it.
+// Advance does PER_TICK_BOOKKEEPING for all ticks up to now: see Facility.
 func (w *Scheme6) Advance(now Time, limit int, expire func(t Timer)) (n int, done bool) {
 	if w.expiring {
 		panic("BUG: wheel: Advance called while a timer expires")
@@ -21,20 +21,20 @@ func (w *Scheme6) Advance(now Time, limit int, expire func(t Timer)) (n int, don
 				w.unfinished, w.expiring = false, false
 				return n, true
 			}
-			w.touch()
+			w.prefetch()
 		}
 		a := w.due.first
 		t := w.entries[a]
 		if a == w.due.last || (a+1)&chunkMask == 0 {
 			w.popFirst(&w.due)
-			w.touch()
+			w.prefetch()
 		} else {
 			w.due.first = a + 1
 		}
 		r := &w.recs[t]
-		r.list = packedNone
+		r.list = recIdle
 		if r.deadline > w.now || w.counting {
-			if !w.comeUp(t, r) {
+			if !w.settle(t, r) {
 				continue
 			}
 		}
@@ -47,9 +47,10 @@ func (w *Scheme6) Advance(now Time, limit int, expire func(t Timer)) (n int, don
 	return n, false
 }
 
-// touch reads the records and the owners of the first chunk of the queue. None of these reads waits for another, so that
-// their cache misses overlap; when their turn comes, one after another and with an expiry in between, they would not.
-func (w *Scheme6) touch() {
+// prefetch reads the records and owners of the first chunk of the queue. These reads do not wait
+// for each other, so their cache misses overlap. Later, with an expiry between two of them, they
+// would not.
+func (w *Scheme6) prefetch() {
 	first := w.due.first
 	if first == 0 {
 		return
@@ -58,16 +59,16 @@ func (w *Scheme6) touch() {
 	if w.due.last&^chunkMask == first&^chunkMask {
 		end = w.due.last
 	}
-	sum := w.touched
+	sum := w.prefetched
 	for _, t := range w.entries[first : end+1] {
 		sum += w.recs[t].deadline + w.owners[t]
 	}
-	w.touched = sum
+	w.prefetched = sum
 }
 
-// comeUp looks at a timer that came up and left its list, and reports whether it is due. One that was put off goes to its
-// place.
-func (w *Scheme6) comeUp(t uint32, r *rec) bool {
+// settle looks at a timer that left its list because its place came up, and reports whether it is
+// due. An extended timer goes to its new place.
+func (w *Scheme6) settle(t uint32, r *rec) bool {
 	due := r.deadline <= w.now
 	if w.counting {
 		w.counts.TickVisits++
@@ -76,24 +77,23 @@ func (w *Scheme6) comeUp(t uint32, r *rec) bool {
 		}
 	}
 	if !due {
-		w.putOff(t, r)
+		w.requeue(t, r)
 	}
 	return due
 }
 
-// putOff brings a timer that came up before its time to its place, if it still runs.
-func (w *Scheme6) putOff(t uint32, r *rec) {
+// requeue places a timer whose place came up before its deadline, if it is running.
+func (w *Scheme6) requeue(t uint32, r *rec) {
 	if r.deadline == never {
 		return
 	}
 	if w.counting {
 		w.counts.Moves++
 	}
-	w.put(t, r)
+	w.place(t, r)
 }
 
-// begin starts an Advance to target, and makes due what waited for it. An Advance that its limit cut short goes on to its
-// own end before the next one begins.
+// begin starts an Advance to target and makes the pending timers due: see front.begin.
 func (w *Scheme6) begin() {
 	w.end, w.unfinished = w.target, true
 	if w.top[w.pending()] == 0 {
@@ -104,18 +104,18 @@ func (w *Scheme6) begin() {
 	}
 	w.due = w.detach(w.pending())
 	for a := w.due.first; a != 0; a = w.after(w.due, a) {
-		w.recs[w.entries[a]].list = packedQueue
+		w.recs[w.entries[a]].list = recQueued
 	}
 }
 
-// collect is PER_TICK_BOOKKEEPING up to the first tick on which something comes up, or to target: it moves cur there,
-// and what came up to the queue. It reports whether there is any.
+// collect is PER_TICK_BOOKKEEPING up to the first tick at which timers come up, or to target. It
+// moves cur there and the timers to the queue. It reports whether there are any.
 func (w *Scheme6) collect() bool {
 	for !w.collectTo(w.end) {
 		if w.end == w.target {
 			return false
 		}
-		w.begin() // an earlier call's Advance has ended here; this one follows it
+		w.begin() // the Advance of an earlier call ended here; this call's begins
 		if w.due.first != 0 {
 			break
 		}
@@ -139,15 +139,16 @@ func (w *Scheme6) collectTo(end uint64) bool {
 			earliest = min(earliest, w.scanFar(far))
 		}
 		if w.top[s] != 0 {
-			w.takeNear(s)
+			w.queueNear(s)
 		}
-		w.emptied(s)
+		w.clearBusy(s)
 		if w.due.first != 0 {
 			return true
 		}
 		if w.cur-rotation > uint64(w.mask) {
-			// A whole rotation brought up nothing: there are far timers only, and all were seen. Nothing is due before
-			// the earliest of them, so that the clock may jump to the tick before it.
+			// A whole rotation found nothing due: it saw all timers, and they are far ones.
+			// Nothing is due before the earliest of them, so the clock jumps to the tick before
+			// it.
 			w.setCur(min(max(w.cur, w.up(earliest)-1), end))
 			rotation, earliest = w.cur, never
 		}
@@ -158,13 +159,13 @@ func (w *Scheme6) collectTo(end uint64) bool {
 
 func (w *Scheme6) setCur(tick uint64) { w.cur, w.now = tick, tick*uint64(w.size) }
 
-// takeNear makes the near list of slot s the end of the queue.
-func (w *Scheme6) takeNear(s uint32) {
+// queueNear appends the near list of slot s to the queue.
+func (w *Scheme6) queueNear(s uint32) {
 	if w.due.first == 0 {
 		w.due = w.detach(s)
 		return
 	}
-	// Far timers are due as well. They were started a rotation ago, and go first.
+	// Far timers are due as well. They were started a rotation earlier and go first.
 	q := w.detach(s)
 	for q.first != 0 {
 		t := w.popFirst(&q)
@@ -172,12 +173,13 @@ func (w *Scheme6) takeNear(s uint32) {
 	}
 }
 
-// scanFar looks at all timers of a far list that has come up, from the last to the first, and takes out those that are
-// due or gone, and those that were put off to another slot. It returns the earliest deadline of those that stay.
+// scanFar looks at all timers of a far list that came up, from the last to the first. It takes
+// out those that are due or stopped, and those extended to another slot. It returns the earliest
+// deadline of the rest.
 func (w *Scheme6) scanFar(l uint32) (earliest uint64) {
 	earliest = never
-	recs, now, owners := w.recs, w.now, w.touched
-	found := w.pending() // a list that is empty while an Advance goes on; it turns the order round
+	recs, now, owners := w.recs, w.now, w.prefetched
+	found := w.pending() // empty during an Advance; it reverses the order
 	held := w.top[found]
 	w.top[found] = 0
 	for a := w.top[l]; a != 0; {
@@ -185,10 +187,11 @@ func (w *Scheme6) scanFar(l uint32) (earliest uint64) {
 		r := &recs[t]
 		switch {
 		case r.deadline <= now:
-			// Reading the owner here, where nothing waits for it, has it in the cache when the expiry asks for it.
+			// Read the owner here, where nothing waits for it: it is in the cache when expire
+			// asks for it.
 			owners += w.owners[t]
 			w.leave(r)
-			r.list = packedQueue
+			r.list = recQueued
 			r.at, _ = w.push(found, t)
 		case r.deadline == never:
 			w.leave(r)
@@ -202,7 +205,7 @@ func (w *Scheme6) scanFar(l uint32) (earliest uint64) {
 			}
 			if w.lazy && uint32(w.up(r.deadline))&w.mask != l&w.mask {
 				w.leave(r)
-				w.putOff(t, r)
+				w.requeue(t, r)
 			}
 		}
 		a = prev
@@ -213,11 +216,12 @@ func (w *Scheme6) scanFar(l uint32) (earliest uint64) {
 		recs[t].at = w.append(&w.due, t)
 	}
 	w.top[found] = held
-	w.touched = owners
+	w.prefetched = owners
 	return earliest
 }
 
-// NextExpiry returns the exact instant of the next expiry, if that is not after limit, as Facility has it.
+// NextExpiry returns the exact instant of the next expiry, if that is not after limit: see
+// Facility.
 func (w *Scheme6) NextExpiry(limit Time) (Time, bool) {
 	last := w.floor(limit)
 	if w.Len() == 0 || limit < w.Now() {
@@ -230,8 +234,8 @@ func (w *Scheme6) NextExpiry(limit Time) (Time, bool) {
 	for a := w.due.first; a != 0; a = w.after(w.due, a) {
 		first = min(first, w.recs[w.entries[a]].deadline)
 	}
-	// A list that comes up at tick v holds nothing that is due before v. So slots are looked at in their order until
-	// the earliest deadline seen is not after the next slot's.
+	// A list that comes up at tick v holds no timer that is due before v. So look at slots in
+	// order, until the earliest deadline seen is not after the next slot.
 	for v, end := w.cur, w.cur+uint64(w.mask)+1; v < end; {
 		gap := uint64(w.busy.after(uint32(v)&w.mask, w.mask+1))
 		if v += gap; gap == 0 || v > min(end, last) || v*uint64(w.size) > first {
@@ -249,7 +253,7 @@ func (w *Scheme6) NextExpiry(limit Time) (Time, bool) {
 	return 0, false
 }
 
-// anyRuns reports whether a timer that runs stands in list l.
+// anyRuns reports whether list l holds a running timer.
 func (w *Scheme6) anyRuns(l uint32) bool {
 	for a := w.top[l]; a != 0; a = w.before(a) {
 		if w.recs[w.entries[a]].deadline != never {
@@ -259,7 +263,7 @@ func (w *Scheme6) anyRuns(l uint32) bool {
 	return false
 }
 
-// NextWakeup returns the first instant at which Advance may have work to do, as Facility has it.
+// NextWakeup returns the first instant at which Advance may have work to do: see Facility.
 func (w *Scheme6) NextWakeup() (Time, bool) {
 	switch {
 	case w.Len() == 0:

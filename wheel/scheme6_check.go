@@ -30,7 +30,7 @@ func (w *Scheme6) verify() error {
 		t := w.entries[a]
 		held++
 		if r := &w.recs[t]; !w.isDue(r) || r.at != a {
-			return fmt.Errorf("timer %d came up at %d and says list %d, %d", t, a, r.list, r.at)
+			return fmt.Errorf("timer %d is queued at %d, its record says list %d, %d", t, a, r.list, r.at)
 		}
 	}
 	running, placed := 0, 0
@@ -39,7 +39,7 @@ func (w *Scheme6) verify() error {
 		if r.deadline != never {
 			running++
 		}
-		if r.list < packedNone {
+		if r.list < recIdle {
 			placed++
 		} else if r.deadline != never {
 			return fmt.Errorf("timer %d runs and is in no list", i+1)
@@ -51,21 +51,21 @@ func (w *Scheme6) verify() error {
 	return nil
 }
 
-// verifyEntry checks timer t, which stands at address at of list l.
+// verifyEntry checks timer t, at address at of list l.
 func (w *Scheme6) verifyEntry(l, t, at uint32) error {
 	r := &w.recs[t]
 	tick := w.up(r.deadline)
 	switch {
 	case r.list != l || r.at != at:
-		return fmt.Errorf("timer %d stands at %d of list %d and says %d of %d", t, at, l, r.at, r.list)
+		return fmt.Errorf("timer %d is at %d of list %d, its record says %d of %d", t, at, l, r.at, r.list)
 	case r.deadline == never && !w.lazy:
-		return fmt.Errorf("timer %d does not run and stands in list %d", t, l)
+		return fmt.Errorf("timer %d is not running and is in list %d", t, l)
 	case l == w.pending() || r.deadline == never:
 		return nil
 	case tick <= w.cur+w.until(l):
-		return fmt.Errorf("timer %d expires at tick %d, list %d comes up after that, now %d", t, tick, l, w.cur)
+		return fmt.Errorf("timer %d expires at tick %d, before its list %d comes up, now %d", t, tick, l, w.cur)
 	case !w.lazy && uint32(tick)&w.mask != l&w.mask:
-		return fmt.Errorf("timer %d expires at tick %d and stands in list %d", t, tick, l)
+		return fmt.Errorf("timer %d expires at tick %d and is in list %d", t, tick, l)
 	}
 	return nil
 }

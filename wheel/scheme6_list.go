@@ -1,14 +1,15 @@
 package wheel
 
-// scheme6List is Scheme 6 of the paper (§VI-A) as the paper draws it: a hashed wheel of unsorted, doubly linked lists,
-// slot = tick mod M. START and STOP are O(1). PER TICK BOOKKEEPING visits every timer of the current slot: it compares
-// the absolute tick instead of decrementing the high-order bits. O(n/M) on average, O(n) at worst.
+// scheme6List is Scheme 6 of the paper (§VI-A) as the paper draws it: a hashed wheel of unsorted,
+// doubly linked lists, slot = tick mod M. START and STOP are O(1). PER TICK BOOKKEEPING visits
+// every timer of the current slot, and compares the absolute tick instead of decrementing the
+// high-order bits. That is O(n/M) on average, O(n) at worst.
 //
-// Every M ticks, each timer that lives is visited exactly once, whatever the ticks hash to; so a timer of an interval
-// of j ticks is visited ⌊(j-1)/M⌋+1 times up to its expiry. A program that advances tick by tick pays exactly that. An
-// Advance over a longer gap pays the same for one rotation without an expiry; as all timers have been seen then, and
-// the earliest noted, it leaves out the whole rotations up to that one. Empty slots are skipped in either case. Timers
-// of one tick expire in START order.
+// Every M ticks, each timer is visited exactly once, whatever the ticks hash to. So a timer of an
+// interval of j ticks is visited ⌊(j-1)/M⌋+1 times up to its expiry. A program that advances tick
+// by tick pays exactly that. An Advance over a longer gap pays the same for one rotation without
+// an expiry. It has then seen all timers, and skips the whole rotations before the earliest.
+// Empty slots are skipped in either case. Timers of one tick expire in START order.
 type scheme6List struct{ hashed }
 
 func newScheme6List(name string, cfg Config) Facility {

@@ -4,17 +4,17 @@ import (
 	"fmt"
 )
 
-// Schedule is START_TIMER. Its two common cases are written out: a timer that will be looked at in time where it stands,
-// which is a comparison and a write to the record, and one that is in no list and goes to a near one.
+// Schedule is START_TIMER: see Facility. Two common cases are inlined. A timer whose place comes
+// up in time costs a comparison and a write to its record. A timer in no list goes to a near
+// list.
 func (w *Scheme6) Schedule(t Timer, deadline Time) {
 	r, n := &w.recs[t], uint64(deadline)-uint64(w.origin)
 	if deadline <= w.origin || int64(n) < 0 {
 		w.start(t, w.since(deadline))
 		return
 	}
-	if r.list < w.stay {
-		// A list comes up until(list)+1 ticks from now, so that it is looked at in time for all deadlines after
-		// until(list) ticks.
+	if r.list < w.lazyLists {
+		// List l comes up until(l)+1 ticks from now: in time for deadlines after until(l) ticks.
 		if int64(n-w.now) > int64(w.until(r.list))*int64(w.size) {
 			if r.deadline == never {
 				w.started++
@@ -22,7 +22,7 @@ func (w *Scheme6) Schedule(t Timer, deadline Time) {
 			r.deadline = n
 			return
 		}
-	} else if r.list == packedNone && !w.counting {
+	} else if r.list == recIdle && !w.counting {
 		if tick := w.div(n-1) + 1; tick-w.cur-1 < uint64(w.mask) {
 			w.started++
 			l := uint32(tick) & w.mask
@@ -53,14 +53,14 @@ func (w *Scheme6) start(t Timer, deadline uint64) {
 		w.counts.Starts++
 	}
 	r.deadline = deadline
-	w.put(uint32(t), r)
+	w.place(uint32(t), r)
 }
 
 // until returns how many ticks after the next one list l comes up, 0 to slots-1.
 func (w *Scheme6) until(l uint32) uint64 { return uint64((l - uint32(w.cur) - 1) & w.mask) }
 
-// put brings a timer that runs to a list in which it will be looked at in time.
-func (w *Scheme6) put(t uint32, r *rec) {
+// place puts a running timer into a list that comes up in time.
+func (w *Scheme6) place(t uint32, r *rec) {
 	tick := w.up(r.deadline)
 	l := uint32(tick) & w.mask
 	if gap := tick - w.cur; tick <= w.cur {
@@ -83,16 +83,17 @@ func (w *Scheme6) put(t uint32, r *rec) {
 	}
 }
 
-// isDue reports whether r stands in the queue of what came up. A near list is detached as a whole when its slot comes up,
-// and its timers are not told; none can be put into it again before the next tick.
-func (w *Scheme6) isDue(r *rec) bool { return r.list == packedQueue || r.list == uint32(w.cur)&w.mask }
+// isDue reports whether r is in the queue of due timers. A near list becomes that queue as a
+// whole when its slot comes up, without a write to its records. No timer enters that list before
+// the next tick.
+func (w *Scheme6) isDue(r *rec) bool { return r.list == recQueued || r.list == uint32(w.cur)&w.mask }
 
-// leave takes a record out of the list or queue that it stands in, if any.
+// leave takes a record out of its list or queue, if any.
 func (w *Scheme6) leave(r *rec) {
 	switch l := r.list; {
-	case l == packedNone:
+	case l == recIdle:
 	case w.isDue(r):
-		// The first of the queue takes its place.
+		// The first of the queue replaces it.
 		at := r.at
 		if first := w.due.first; first != at {
 			t := w.entries[first]
@@ -105,14 +106,15 @@ func (w *Scheme6) leave(r *rec) {
 			w.recs[moved].at = r.at
 		}
 		if empty {
-			w.emptied(l)
+			w.clearBusy(l)
 		}
 	}
-	r.list = packedNone
+	r.list = recIdle
 }
 
-// emptied clears the busy bit of the slot of list l, which is empty, unless its other list is not.
-func (w *Scheme6) emptied(l uint32) {
+// clearBusy clears the busy bit of the slot of list l, which is empty, unless its other list is
+// not.
+func (w *Scheme6) clearBusy(l uint32) {
 	if l == w.pending() {
 		return
 	}
@@ -121,9 +123,10 @@ func (w *Scheme6) emptied(l uint32) {
 	}
 }
 
-// ScheduleRange starts t to expire from earliest to latest: at latest, unless it will already.
+// ScheduleRange starts t to expire between earliest and latest: at latest, unless it already
+// does.
 func (w *Scheme6) ScheduleRange(t Timer, earliest, latest Time) {
-	// Nothing is to be done if the deadline is in the range, also when it is rounded up, by less than a tick.
+	// Nothing to do if the deadline is in the range, also after rounding up by less than a tick.
 	lo, hi := uint64(earliest)-uint64(w.origin), uint64(latest)-uint64(w.origin)
 	if n := w.recs[t].deadline; n < lo || n >= hi || hi-n < uint64(w.size) || int64(hi) < 0 || earliest < w.origin {
 		w.startRange(t, earliest, latest)
@@ -143,7 +146,7 @@ func (w *Scheme6) startRange(t Timer, earliest, latest Time) {
 	w.Schedule(t, w.time(hi))
 }
 
-// Stop is STOP_TIMER.
+// Stop is STOP_TIMER: see Facility.
 func (w *Scheme6) Stop(t Timer) bool {
 	r := &w.recs[t]
 	if r.deadline == never {
@@ -152,7 +155,7 @@ func (w *Scheme6) Stop(t Timer) bool {
 	}
 	r.deadline = never
 	w.ended++
-	if w.stay == 0 {
+	if w.lazyLists == 0 {
 		w.stopSlow(r)
 	}
 	return true

@@ -5,30 +5,34 @@ import (
 	"math/bits"
 )
 
-// scheme7 is Scheme 7 of the paper (§VI-B), the hierarchical wheels: m wheels of M slots, a slot of one as wide as all
-// of the next finer one. With the M = 256 that is the default:
+// scheme7 is Scheme 7 of the paper (§VI-B), the hierarchical wheels: m wheels of M slots, where a
+// slot of one level is as wide as all slots of the next finer level. With the default M = 256:
 //
 //	level       0        1         2          3          …   7
 //	slot width  1 tick   256       65,536     16.8 M         7.2e16 ticks
 //	reaches     256      65,536    16.8 M     4.3 G          all 2^63
 //
-// A tick is a number with m digits of base M. The paper sets its hour timer by the hour of the absolute time of expiry;
-// likewise, a timer stands on the level of the highest digit in which its tick differs from the current tick, in the
-// slot of that digit. So its place follows from the two ticks alone, all timers of one tick stand in one list at any
-// time, in START order, and move together, in that order: timers of one tick expire in START order.
+// A tick is a number of m digits in base M. The paper sets its hour timer by the hour of the
+// absolute time of expiry. Likewise, a timer is on the level of the highest digit in which its
+// tick differs from the current tick, in the slot of that digit. So its place follows from the
+// two ticks alone. All timers of one tick are in one list at any time, in START order, and move
+// together in that order: they expire in START order.
 //
-// Each level thus holds later ticks than the one below, and on each level the slots ahead are in the order of time. The
-// slots of all levels, numbered through, are therefore a calendar: the first busy one is the next with work to do, over
-// any gap, and one bitmap finds it. When its time has come, a slot of level 0 expires. A slot of another level is taken
-// apart: what is due at that very tick expires in place, the rest moves to finer wheels, at most m-1 times in the life
-// of a timer.
+// Each level thus holds later ticks than the level below, and on each level the slots ahead are
+// in the order of time. So the slots of all levels, numbered through, are a calendar. The first
+// busy slot is the next with work to do, over any gap, and one bitmap finds it. When its time
+// comes, a slot of level 0 expires. A slot of another level is taken apart: timers due at that
+// very tick expire in place, the others move to finer wheels, at most m-1 times in the life of a
+// timer.
 //
-// What lies beyond the last level waits in one more list, which comes up when the last wheel wraps around: its farthest
-// slot. It is looked at then, and what still lies beyond waits for the next turn. An Advance over a gap of several
-// turns without an expiry looks at it once, notes the earliest, and goes to the turn of that.
+// Timers beyond the last level wait in one more list, its farthest slot, which comes up when the
+// last wheel wraps around. A timer that is still beyond then waits for the next turn. An Advance
+// over a gap of several turns without an expiry looks at the list once, notes the earliest, and
+// goes to its turn.
 //
-// START is O(1), the level comes from a table; STOP is O(1); PER TICK BOOKKEEPING is O(m) per timer in all. A timer
-// that is started again for the slot in which it stands is moved all the same, to the end: that is START order.
+// START is O(1), since the level comes from a table. STOP is O(1). PER TICK BOOKKEEPING is O(m)
+// per timer in all. A timer that is started again for the slot it is in moves to the end: START
+// order.
 type scheme7 struct {
 	front
 	busy   bitmap
@@ -39,9 +43,10 @@ type scheme7 struct {
 	places [64]place
 }
 
-// place says where a timer goes, by the highest bit in which its tick differs from the current one.
+// place says where a timer goes, by the highest bit in which its tick differs from the current
+// one.
 type place struct {
-	base  uint32 // the list that is slot 0 of the level
+	base  uint32 // the list of slot 0 of the level
 	mask  uint32 // M-1, and 0 beyond the last level
 	shift uint8  // log2 of the slot width
 }
@@ -64,7 +69,8 @@ func newScheme7(name string, cfg Config) Facility {
 // slotBits returns log2 of Config.Slots.
 func slotBits(cfg Config) uint8 { return uint8(bits.TrailingZeros(uint(cfg.Slots))) }
 
-// levels returns how many wheels a hierarchy has: Config.Levels or 8, but none that no tick of 64 bits would reach.
+// levels returns the number of wheels in a hierarchy: Config.Levels or 8, but no more than 64-bit
+// ticks can reach.
 func levels(cfg Config) uint8 {
 	want := uint8(8)
 	if cfg.Levels != 0 {
@@ -79,7 +85,8 @@ func (s *scheme7) listOf(tick uint64) uint32 {
 	return p.base + uint32(tick>>(p.shift&63))&p.mask
 }
 
-// Schedule is that of front, with the usual case written out: what stands on the wheels or is idle goes to the wheels.
+// Schedule is front.Schedule with the usual case inlined: an idle timer, or one on the wheels,
+// goes to the wheels.
 func (s *scheme7) Schedule(t Timer, deadline Time) {
 	tick := s.ceil(deadline)
 	if tick <= s.cur || !s.plain || int(t) >= len(s.nodes) {
@@ -100,7 +107,7 @@ func (s *scheme7) Schedule(t Timer, deadline Time) {
 	s.insert(uint32(t))
 }
 
-// Stop is that of front, with the usual case written out.
+// Stop is front.Stop with the usual case inlined.
 func (s *scheme7) Stop(t Timer) bool {
 	if !s.plain || int(t) >= len(s.nodes) || s.nodes[t].where-listFirst > s.beyond {
 		return s.front.Stop(t)
@@ -143,7 +150,7 @@ func (s *scheme7) startOf(slot uint32) uint64 {
 }
 
 func (s *scheme7) collect(target uint64) bool {
-	far := uint64(0) // of those beyond the last level, the earliest, once they have been looked at
+	far := uint64(0) // the earliest tick beyond the last level, once known
 	for {
 		slot, ok := s.busy.next(0)
 		if !ok {
@@ -179,7 +186,7 @@ func (s *scheme7) collect(target uint64) bool {
 	return false
 }
 
-// expire makes the whole chain that begins with head due.
+// expire makes the whole chain from head on due.
 func (s *scheme7) expire(head uint32) {
 	last, visits := uint32(0), uint64(0)
 	for t := head; t != 0; t = s.nodes[t].next {
@@ -193,8 +200,8 @@ func (s *scheme7) expire(head uint32) {
 	}
 }
 
-// migrate gives each record of the chain that begins with head, and has left slot, its place as of now. It returns the
-// earliest tick that lies beyond the last level.
+// migrate places each record of the chain from head on, which has left slot, as of now. It
+// returns the earliest tick beyond the last level.
 func (s *scheme7) migrate(head, slot uint32) (far uint64) {
 	far = noTick
 	for t := head; t != 0; {
@@ -223,9 +230,10 @@ func (s *scheme7) migrate(head, slot uint32) (far uint64) {
 	return far
 }
 
-// choose follows Ratas: the latest tick on a slot boundary of the coarsest level that has one in the range. A timer
-// migrates once for each digit that is not zero below its highest, so no other tick of the range costs less: all have
-// the same digits above that level, and those on its boundaries have zeros below it.
+// choose follows Ratas: the latest tick on a slot boundary of the coarsest level that has one in
+// the range. A timer migrates once for each non-zero digit below its highest. No other tick of
+// the range costs less: all ticks of the range have the same digits above that level, and the
+// boundary has zeros below it.
 func (s *scheme7) choose(lo, hi uint64) uint64 {
 	for level := s.levels; level > 0; level-- {
 		shift := level * s.bits
@@ -236,8 +244,8 @@ func (s *scheme7) choose(lo, hi uint64) uint64 {
 	return hi
 }
 
-// nextExpiry need not look further than the first busy slot: all other timers are later. O(1), and in a slot of a
-// coarse level O(timers there).
+// nextExpiry looks only at the first busy slot: all other timers are later. It is O(1), and
+// O(timers there) in a slot of a coarse level.
 func (s *scheme7) nextExpiry(limit uint64) uint64 {
 	slot, ok := s.busy.next(0)
 	if !ok {

@@ -5,12 +5,13 @@ import (
 	"sync"
 )
 
-// Sharded is the timer facility for several processors (the paper's Appendix B): one facility per shard, each behind a
-// lock of its own, so that processors that keep to their shard never wait for each other. All methods may be called from
-// any goroutine.
+// Sharded is the timer facility for several processors (the paper's Appendix B): one facility per
+// shard, each behind its own lock, so that processors that keep to their shard never wait for
+// each other. Multiple goroutines may invoke its methods.
 //
-// A call holds its shard's lock for as long as the scheme's routine takes: O(n) for a START of Scheme 2, which is what
-// the paper warns of, and O(1) for one of Scheme 6. Holds measures it, in elementary operations.
+// A call holds its shard's lock for as long as the scheme's routine takes: O(n) for a START of
+// Scheme 2, as the paper warns, and O(1) for a START of Scheme 6. Holds measures it in elementary
+// operations.
 type Sharded struct {
 	shards []shard
 	count  bool
@@ -20,9 +21,9 @@ type shard struct {
 	mu sync.Mutex
 	Facility
 	holds  Holds
-	fired  []uint64      // what Advance fills
-	n      int           // how many of them
-	expire func(t Timer) // appends to them
+	fired  []uint64      // the argument of Advance
+	n      int           // how many it holds
+	expire func(t Timer) // appends to fired
 	_      [64]byte      // keeps the locks of neighbours in different cache lines
 }
 
@@ -32,14 +33,15 @@ type ShardTimer struct {
 	Timer Timer
 }
 
-// Holds tells how long a lock was held: the visits to timer records that were made under it, plus one for the call.
+// Holds measures how long a lock was held: the visits to timer records under it, plus one per
+// call.
 type Holds struct {
 	Calls   uint64 `json:"calls"`
 	Steps   uint64 `json:"steps"`   // of all calls
 	Longest uint64 `json:"longest"` // of one call
 }
 
-// NewSharded makes a facility of n shards, at least 1, of the named scheme. cfg is the configuration of each.
+// NewSharded makes n facilities, at least 1, of the named scheme, each with cfg.
 func NewSharded(n int, scheme string, cfg Config) (*Sharded, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("wheel: shards %d, want at least 1", n)
@@ -60,31 +62,32 @@ func NewSharded(n int, scheme string, cfg Config) (*Sharded, error) {
 // Shards returns the number of shards.
 func (s *Sharded) Shards() int { return len(s.shards) }
 
-// New makes a timer record in a shard, as Facility.New.
+// New makes a timer record in a shard: see Facility.New.
 func (s *Sharded) New(shard int, owner uint64) (t ShardTimer) {
 	s.do(uint32(shard), func(f Facility) { t = ShardTimer{uint32(shard), f.New(owner)} })
 	return t
 }
 
-// Free gives the record of t back.
+// Free releases the record of t.
 func (s *Sharded) Free(t ShardTimer) {
 	s.do(t.Shard, func(f Facility) { f.Free(t.Timer) })
 }
 
-// Schedule starts t, as Facility.Schedule.
+// Schedule starts t: see Facility.Schedule.
 func (s *Sharded) Schedule(t ShardTimer, deadline Time) {
 	s.do(t.Shard, func(f Facility) { f.Schedule(t.Timer, deadline) })
 }
 
-// Stop stops t, and reports whether it was running. One that Advance has returned to another goroutine was not.
+// Stop stops t and reports whether it was running. A timer that Advance has already returned, to
+// any goroutine, was not.
 func (s *Sharded) Stop(t ShardTimer) (stopped bool) {
 	s.do(t.Shard, func(f Facility) { stopped = f.Stop(t.Timer) })
 	return stopped
 }
 
-// Advance does PER_TICK_BOOKKEEPING for one shard up to now, and puts the owners of the timers that expired into fired,
-// as many as it has room for, in the order in which they expired. It holds the lock once, and EXPIRY PROCESSING is the
-// caller's, without it. done is false if there may be more.
+// Advance does PER_TICK_BOOKKEEPING for one shard up to now. It fills fired with the owners of
+// expired timers, in the order of expiry, and returns how many. done is false if there may be
+// more. It takes the lock once; the caller does EXPIRY PROCESSING without it.
 func (s *Sharded) Advance(shard int, now Time, fired []uint64) (n int, done bool) {
 	if len(fired) == 0 {
 		return 0, false

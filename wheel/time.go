@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Time is an instant: nanoseconds since an epoch that the caller picks. It is 8 bytes and comparable, so that every
-// segment can afford one. The package never reads a clock to get one (the real-time driver apart).
+// Time is an instant: nanoseconds since an epoch that the caller picks. It is 8 bytes and
+// comparable, so that every segment can afford one. Only the real-time driver reads a clock.
 type Time int64
 
-// Add returns t+d, held at the ends of the range instead of wrapping around.
+// Add returns t+d, clamped to the range of Time.
 func (t Time) Add(d time.Duration) Time {
 	sum := t + Time(d)
 	switch {
@@ -22,7 +22,7 @@ func (t Time) Add(d time.Duration) Time {
 	return sum
 }
 
-// Sub returns the span t-u, held at the ends of the range instead of wrapping around.
+// Sub returns t-u, clamped to the range of time.Duration.
 func (t Time) Sub(u Time) time.Duration {
 	d := t - u
 	switch {
@@ -40,13 +40,13 @@ func (t Time) Before(u Time) bool { return t < u }
 // After reports whether t is later than u.
 func (t Time) After(u Time) bool { return t > u }
 
-// String writes t as the span since the epoch, as time.Duration does.
+// String formats t as the duration since the epoch, as time.Duration does.
 func (t Time) String() string { return time.Duration(t).String() }
 
-// ticker turns instants into tick numbers and back. Tick k falls at origin + k·size; the origin is thereby the phase
-// of the tick. Division by a size that is fixed at construction is a multiplication by its reciprocal (Granlund and
-// Montgomery, PLDI 1994), exact for all numerators below 2^63, because a 64-bit division would be the dearest
-// instruction of START.
+// ticker converts instants to tick numbers and back. Tick k is at origin + k·size, so origin is
+// the phase of the tick. Division by size is a multiplication by its reciprocal (Granlund and
+// Montgomery, PLDI 1994), exact for all numerators below 2^63: a 64-bit division would be the
+// most expensive instruction of START.
 type ticker struct {
 	origin Time
 	size   time.Duration // ≥ 1 ns
@@ -74,7 +74,7 @@ func (k *ticker) div(n uint64) uint64 {
 	return hi >> (k.shift & 63)
 }
 
-// since returns at-origin, 0 for instants before the origin, and 2^63-1 (292 years) for those too far past it.
+// since returns at-origin, 0 if at is before the origin, and at most 2^63-1 (292 years).
 func (k *ticker) since(at Time) uint64 {
 	if at <= k.origin {
 		return 0
@@ -86,7 +86,8 @@ func (k *ticker) since(at Time) uint64 {
 	return n
 }
 
-// ceil returns the first tick that is not before at: deadlines round up, so that no timer is early (RFC 6298 §5).
+// ceil returns the first tick not before at: deadlines round up, so that no timer is early (RFC
+// 6298 §5).
 func (k *ticker) ceil(at Time) uint64 {
 	return k.up(k.since(at))
 }
@@ -99,13 +100,13 @@ func (k *ticker) up(n uint64) uint64 {
 	return k.div(n-1) + 1
 }
 
-// floor returns the last tick that is not after at: the ticks that have passed by then.
+// floor returns the last tick not after at.
 func (k *ticker) floor(at Time) uint64 { return k.div(k.since(at)) }
 
-// time returns the instant of a tick, held at the end of the range of Time.
+// time returns the instant of a tick, clamped to the range of Time.
 func (k *ticker) time(tick uint64) Time {
 	hi, lo := bits.Mul64(tick, uint64(k.size))
-	if hi != 0 || lo > math.MaxInt64-uint64(k.origin) { // the difference of the two as they wrap around is exact
+	if hi != 0 || lo > math.MaxInt64-uint64(k.origin) { // exact although the difference may wrap around
 		return math.MaxInt64
 	}
 	return k.origin + Time(lo)

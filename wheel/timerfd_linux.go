@@ -10,44 +10,48 @@ import (
 	"unsafe"
 )
 
-// From linux/time.h and linux/timerfd.h. The flags of timerfd_create are those of open, which differ by architecture.
+// From linux/time.h and linux/timerfd.h. The flags of timerfd_create are those of open, which
+// differ by architecture.
 const (
 	clockMonotonic = 1
 	timerAbsolute  = 1 // TFD_TIMER_ABSTIME
 )
 
-// lastSecond is the last second to which a clock is set: 68 years of uptime, what the 32-bit architectures can express.
-// A clock set for later goes off then, which is early, and is set again.
+// lastSecond is the last second to which the clock is set: 68 years of uptime, the range of
+// 32-bit architectures. An alarm for a later instant goes off then, early, and is set again.
 const lastSecond = math.MaxInt32
 
-// timerfd is an alarm clock made of a timerfd, which the kernel serves from a high-resolution timer with no slack. It
-// is set to absolute instants, so that a goroutine that is preempted on its way to set it does not make it late.
+// timerfd is an alarm clock made of a timerfd, which the kernel serves from a high-resolution
+// timer without slack. It is set to absolute instants, so a goroutine that is preempted before
+// setting it does not make it late.
 //
-// Its number of expiries is never read, which would be two system calls per wake-up, one to find nothing before the
-// goroutine parks, and 1 to 2 µs of lateness: setting the timer clears the number, and the netpoller reports edges, so
-// that only a timer that expires after it was set wakes anybody up.
+// Its count of expiries is never read: that would cost two system calls per wake-up, one of them
+// to find nothing before the goroutine parks, and 1 to 2 µs of lateness. Setting the timer clears
+// the count, and the netpoller reports edges, so only an expiry after the timer was set wakes the
+// goroutine.
 type timerfd struct {
 	alarm  *Alarm
-	noSpin bool // no leads
+	noSpin bool // without leads
 	fd     uintptr
 	file   *os.File // the same descriptor, registered with the netpoller
 	conn   syscall.RawConn
-	base   Time // what CLOCK_MONOTONIC shows at instant 0
+	base   Time // CLOCK_MONOTONIC at instant 0
 
-	next   atomic.Int64       // the instant for which wait has not returned yet, or unset
+	next   atomic.Int64       // the instant that wait has not returned for yet, or unset
 	lead   atomic.Int64       // how much earlier the timer was set
-	class  atomic.Int64       // that of the sleep until then
-	leads  leads              // what was learnt from the sleeps before
-	came   func(uintptr) bool // hasCome, as conn takes it
-	parked bool               // wait has parked the goroutine since it was called
+	class  atomic.Int64       // leadClass of the sleep until then
+	leads  leads              // learnt from earlier sleeps
+	came   func(uintptr) bool // c.hasCome as a function value
+	parked bool               // the current call of wait has parked the goroutine
 }
 
-// itimerspec is the kernel's. syscall.Timespec has the layout that the calls without "64" in their name take.
+// itimerspec is the kernel's struct. syscall.Timespec has the layout of the calls without "64" in
+// their name.
 type itimerspec struct {
 	interval, value syscall.Timespec
 }
 
-// newSystemClock makes the most precise alarm clock that the system has: here, a timerfd.
+// newSystemClock makes the most precise alarm clock of the system: here, a timerfd.
 func newSystemClock(a *Alarm, noSpin bool) (alarmClock, error) {
 	const flags = syscall.O_NONBLOCK | syscall.O_CLOEXEC
 	fd, _, errno := syscall.RawSyscall(syscall.SYS_TIMERFD_CREATE, clockMonotonic, flags, 0)
@@ -72,9 +76,10 @@ func newSystemClock(a *Alarm, noSpin bool) (alarmClock, error) {
 	return c, nil
 }
 
-// readBase finds out what CLOCK_MONOTONIC shows at instant 0. The runtime reads the same clock but does not tell its
-// reading, so that the two are read one after the other. The tightest of several pairs is kept; as now is read first,
-// what is left of the error, a fraction of a microsecond, lets the clock go off late and not early.
+// readBase finds CLOCK_MONOTONIC at instant 0. The runtime reads the same clock but does not
+// return its reading, so the two are read one after the other, and the tightest of 16 pairs
+// counts. Now is read first, so the remaining error, a fraction of a microsecond, makes the clock
+// late and not early.
 func (c *timerfd) readBase() error {
 	tightest := Time(math.MaxInt64)
 	for range 16 {
@@ -100,7 +105,7 @@ func (c *timerfd) set(at Time) {
 	c.lead.Store(int64(lead))
 	c.class.Store(int64(class))
 	c.next.Store(int64(at))
-	// An instant long past is set to the first nanosecond of the clock, because its zero disarms.
+	// An instant long past is set to the clock's first nanosecond, because zero disarms.
 	ns := min(max(c.base.Add(time.Duration(at)-lead), 1), lastSecond*1e9)
 	c.settime(itimerspec{value: syscall.NsecToTimespec(int64(ns))})
 }
@@ -112,7 +117,8 @@ func (c *timerfd) clear(pending bool) {
 	}
 }
 
-// settime also forgets an expiry that has been. The call does not block, so the scheduler need not know of it.
+// settime also forgets a past expiry. The call does not block, so the scheduler need not know of
+// it.
 func (c *timerfd) settime(spec itimerspec) {
 	_, _, errno := syscall.RawSyscall6(syscall.SYS_TIMERFD_SETTIME, c.fd, timerAbsolute,
 		uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
@@ -121,25 +127,27 @@ func (c *timerfd) settime(spec itimerspec) {
 	}
 }
 
-// wait parks the goroutine until the netpoller reports the descriptor. It fails only when that is closed.
+// wait parks the goroutine until the netpoller reports the descriptor. It fails only once that is
+// closed.
 func (c *timerfd) wait() bool {
 	c.parked = false
 	return c.conn.Read(c.came) == nil
 }
 
-// hasCome is asked when wait begins, and again each time that the netpoller has reported the descriptor. Between the
-// instant for which the timer was set and the one that was asked for, which is the lead, it spins.
+// hasCome is called when wait begins, and again each time the netpoller reports the descriptor.
+// It spins through the lead: from the instant the timer was set to, until the instant asked for.
 //
-// When wait begins, the netpoller forgets what it reported before, be it for the instant that is set now; so the clock
-// tells whether that has come. The instant is stored before the timer is set: if it is missed here, the report is yet
-// to come. A report before its instant is that of one which was replaced, and passed on all the same, as Wait allows:
-// nothing here depends on the kernel and the runtime agreeing on the time to the nanosecond.
+// When wait begins, the netpoller forgets earlier reports, even one for the instant set now. So
+// the clock decides whether that instant has come. The instant is stored before the timer is set:
+// if it is missed here, its report is yet to come. A report before its instant belongs to a
+// replaced instant and is passed on, as Wait allows. Nothing here needs the kernel and the
+// runtime to agree to the nanosecond.
 func (c *timerfd) hasCome(uintptr) bool {
 	reported := c.parked
 	c.parked = true
 	for learn := reported; ; learn = false {
 		at, now := Time(c.next.Load()), c.alarm.Now()
-		woken := at - Time(c.lead.Load()) // loaded after next, as it is stored before
+		woken := at - Time(c.lead.Load()) // loaded after next, because it is stored before
 		switch {
 		case at == unset:
 			return false
