@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AddAddress gives the kernel's side of the device an address, and the kernel a route to the rest of its prefix, where
-// the stack's own address is.
+// AddAddress gives the kernel's side of the device an address, and a route to the rest of its
+// prefix, which holds the stack's address.
 func (d *Device) AddAddress(p netip.Prefix) error {
 	if !p.IsValid() {
 		return fmt.Errorf("tun: address %v, want one with a prefix length", p)
 	}
 	addr := &netlink.Addr{IPNet: ipNet(p)}
 	if p.Addr().Is6() {
-		addr.Flags = unix.IFA_F_NODAD // nobody else is on the link: the address is to be usable at once
+		addr.Flags = unix.IFA_F_NODAD // the link has no other hosts: skip duplicate address detection
 	}
 	if err := d.kernel.AddrAdd(d.ref(), addr); err != nil {
 		return &Error{fmt.Sprintf("add address %v to %s", p, d.name), err, hintNetlink(err, p)}
@@ -28,7 +28,7 @@ func (d *Device) AddAddress(p netip.Prefix) error {
 	return nil
 }
 
-// RemoveAddress takes back what AddAddress gave.
+// RemoveAddress undoes AddAddress.
 func (d *Device) RemoveAddress(p netip.Prefix) error {
 	if err := d.kernel.AddrDel(d.ref(), &netlink.Addr{IPNet: ipNet(p)}); err != nil {
 		return &Error{fmt.Sprintf("remove address %v from %s", p, d.name), err, hintNetlink(err, p)}
@@ -36,7 +36,7 @@ func (d *Device) RemoveAddress(p netip.Prefix) error {
 	return nil
 }
 
-// AddRoute makes the kernel send what is for p through the device, which must be up.
+// AddRoute makes the kernel send packets for p through the device, which must be up.
 func (d *Device) AddRoute(p netip.Prefix) error {
 	if !p.IsValid() {
 		return fmt.Errorf("tun: route to %v, want a prefix", p)
@@ -47,7 +47,7 @@ func (d *Device) AddRoute(p netip.Prefix) error {
 	return nil
 }
 
-// Up makes the device carry packets. IPv6 addresses are better given after it: see Ready.
+// Up makes the device carry packets. Add IPv6 addresses after it: see Ready.
 func (d *Device) Up() error {
 	if err := d.kernel.LinkSetUp(d.ref()); err != nil {
 		return &Error{"set up " + d.name, err, hintNetlink(err, netip.Prefix{})}
@@ -55,9 +55,10 @@ func (d *Device) Up() error {
 	return nil
 }
 
-// Ready waits until the kernel takes what comes for the addresses that the device was given after Up. For an IPv6 address
-// that is when some work in the background is done: before, it drops the answer to a SYN, which costs a second. For one that
-// was given before Up the kernel does not tell when. The error is that of the context, or of netlink.
+// Ready waits until the kernel accepts packets for the addresses that were added after Up. For an
+// IPv6 address the kernel works in the background first; a SYN|ACK before that is dropped, which
+// costs a second. For an address added before Up, the kernel does not show when. The error is that
+// of the context or of netlink.
 func (d *Device) Ready(ctx context.Context) error {
 	addrs, err := d.kernel.AddrList(d.ref(), netlink.FAMILY_V6)
 	if err != nil {
@@ -75,13 +76,13 @@ func (d *Device) Ready(ctx context.Context) error {
 	return nil
 }
 
-// isLocal reports whether the kernel takes packets to an address for its own.
+// isLocal reports whether the kernel accepts packets for an address.
 func (d *Device) isLocal(ip net.IP) bool {
 	routes, err := d.kernel.RouteGet(ip)
 	return err == nil && len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL
 }
 
-// Down makes the device carry no packets. The kernel forgets its routes, and IPv6 addresses.
+// Down makes the device carry no packets. The kernel forgets its routes and IPv6 addresses.
 func (d *Device) Down() error {
 	if err := d.kernel.LinkSetDown(d.ref()); err != nil {
 		return &Error{"set down " + d.name, err, hintNetlink(err, netip.Prefix{})}
@@ -89,7 +90,7 @@ func (d *Device) Down() error {
 	return nil
 }
 
-// MTU returns that of the endpoint.
+// MTU returns the MTU of the endpoint.
 func (d *Device) MTU() int { return int(d.endpoint.MTU()) }
 
 // SetMTU sets the MTU on both sides of the device.
@@ -119,8 +120,8 @@ func (d *Device) kernelMTU() (int, error) {
 	return link.Attrs().MTU, nil
 }
 
-// Remove deletes the device of that name from a network namespace, as for InNamespace: a persistent one, or one that
-// another program has open.
+// Remove deletes the device of that name from a network namespace, named as for InNamespace. The
+// device may be persistent, or open in another program.
 func Remove(name, netns string) error {
 	return InNamespace(netns, func() error {
 		kernel, err := netlink.NewHandle(unix.NETLINK_ROUTE)
@@ -139,7 +140,7 @@ func Remove(name, netns string) error {
 	})
 }
 
-// ref names the device to netlink, by number.
+// ref identifies the device to netlink, by number.
 func (d *Device) ref() netlink.Link {
 	return &netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Name: d.name, Index: d.index}}
 }
@@ -153,7 +154,7 @@ func hintNetlink(err error, p netip.Prefix) string {
 	case errors.Is(err, unix.EPERM):
 		return "run as root or with CAP_NET_ADMIN"
 	case errors.Is(err, unix.EEXIST):
-		return "it is there already"
+		return "it exists already"
 	case errors.Is(err, unix.ENODEV):
 		return "the device is gone"
 	case errors.Is(err, unix.ENETDOWN):

@@ -10,20 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options say how to open a device. The zero value is a device with one queue and offload in the network namespace of
-// the process.
+// Options configure a device. The zero value is a device with one queue and offload, in the network
+// namespace of the process.
 type Options struct {
 	// Netns is the network namespace, as for InNamespace.
 	Netns string
 
-	// Queues is the number of queues, 1 to 256; 0 is 1. Each is read by a goroutine of its own, and a connection stays on
-	// the queue that the hash of its packets picks.
+	// Queues is the number of queues, 1 to 256; 0 is 1. One goroutine reads each queue. The hash of
+	// its packets keeps a connection on one queue.
 	Queues int
 
-	// MTU is that of the device and of its endpoint, 68 to 65535; 0 leaves the kernel's, which is 1500.
+	// MTU is the MTU of the device and its endpoint, 68 to 65535; 0 is the kernel's default, 1500.
 	MTU int
 
-	// NoOffload makes the kernel and the stack cut and sum each packet themselves.
+	// NoOffload makes the kernel and the stack segment and checksum every packet themselves.
 	NoOffload bool
 }
 
@@ -47,7 +47,7 @@ type Device struct {
 	offload  bool
 	queues   []*queue
 	endpoint *Endpoint
-	kernel   *netlink.Handle // in the namespace of the device
+	kernel   *netlink.Handle // in the device's namespace
 
 	done     chan struct{} // closed at the end: see Done
 	mu       sync.Mutex
@@ -56,11 +56,11 @@ type Device struct {
 	isClosed bool
 }
 
-// Open makes the TUN device of that name, or opens the persistent one that is there. A name with %d in it gets the first
-// number that is free; an empty name is "tun%d". The device goes when it is closed, unless it is persistent. It is down
-// and without address until Up and AddAddress.
+// Open makes the TUN device of that name, or opens the persistent device that has it. In a name, %d
+// is replaced by the first free number; "" is "tun%d". Close removes the device unless it is
+// persistent. The device is down and has no address until Up and AddAddress.
 //
-// An error that is due to rights, to the device file or to the kernel is an *Error, and says what to do.
+// An error about rights, the device file or the kernel is an *Error, which says what to do.
 func Open(name string, o Options) (*Device, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (d *Device) open(o Options) (err error) {
 	return nil
 }
 
-// openQueue opens one queue of a device, and returns the name that the device has.
+// openQueue opens one queue of a device. It returns the device's name.
 func openQueue(name string, multi, offload bool) (*queue, string, error) {
 	fd, err := unix.Open(deviceFile, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -120,7 +120,7 @@ func openQueue(name string, multi, offload bool) (*queue, string, error) {
 		unix.Close(fd)
 		return nil, "", err
 	}
-	// Only now: a descriptor without a device must not get into the poller, which would find it in error for ever.
+	// Only now: the poller would find a descriptor without a device in error for ever.
 	q, err := newQueue(fd)
 	return q, name, err
 }
@@ -182,7 +182,7 @@ func hintSetIff(err error, name string) string {
 	case errors.Is(err, unix.EBUSY):
 		return "the device is in use: end the program that has it open, or use another name"
 	case errors.Is(err, unix.EINVAL):
-		return fmt.Sprintf("%s is there and of another kind: use another name, or ip link del %s", name, name)
+		return fmt.Sprintf("%s exists and is of another kind: use another name, or ip link del %s", name, name)
 	case errors.Is(err, unix.E2BIG):
 		return "too many queues: use fewer"
 	}
@@ -195,27 +195,27 @@ func (d *Device) Name() string { return d.name }
 // Index returns the kernel's number of the device.
 func (d *Device) Index() int { return d.index }
 
-// InNamespace is InNamespace for the network namespace of the device.
+// InNamespace is the function InNamespace for the network namespace of the device.
 func (d *Device) InNamespace(f func() error) error { return InNamespace(d.netns, f) }
 
 // Queues returns the number of queues.
 func (d *Device) Queues() int { return len(d.queues) }
 
-// Endpoint returns the stack's end of the device: one for all queues, and always the same.
+// Endpoint returns the stack's end of the device. There is one for all queues.
 func (d *Device) Endpoint() *Endpoint { return d.endpoint }
 
-// Done returns a channel that is closed when the device has come to its end: by Close, or because somebody deleted it,
-// or its namespace. A device without an attached stack does not notice the latter.
+// Done returns a channel that is closed when the device ends: by Close, or because the device or
+// its namespace was deleted. Without an attached stack, only Close is noticed.
 func (d *Device) Done() <-chan struct{} { return d.done }
 
-// Err returns why the device has come to its end: nil before, os.ErrClosed after Close.
+// Err returns why the device ended: nil before the end, os.ErrClosed after Close.
 func (d *Device) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.err
 }
 
-// end notes the end of the device; the first reason stays.
+// end records the end of the device. The first reason counts.
 func (d *Device) end(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -225,9 +225,10 @@ func (d *Device) end(err error) {
 	}
 }
 
-// Close detaches the stack, waits for the goroutines of the device, and gives it back to the kernel, which removes it
-// with its addresses and routes unless it is persistent. The second call does nothing. It must not be called by what the
-// endpoint delivers a packet to, for which it waits.
+// Close detaches the stack, waits for the device's goroutines, and closes the device. The kernel
+// then removes it with its addresses and routes, unless it is persistent. A second call does
+// nothing. Do not call Close while handling a packet that the endpoint delivers: it would wait for
+// itself.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	closed := d.isClosed
@@ -242,7 +243,7 @@ func (d *Device) Close() error {
 	return d.release()
 }
 
-// release closes what is open.
+// release closes all descriptors.
 func (d *Device) release() error {
 	var err error
 	for _, q := range d.queues {

@@ -29,15 +29,15 @@ import (
 	"tcpwheel/netstack"
 )
 
-// tunPair is a kernel in a namespace of its own, and a gVisor stack, with a device between them.
+// tunPair is a kernel in a namespace of its own and a gVisor stack, with a device between them.
 type tunPair struct {
 	t     testing.TB
 	ns    *Namespace
 	dev   *Device
 	stack *stack.Stack
-	link  stack.LinkEndpoint // what the stack is attached to
+	link  stack.LinkEndpoint // the stack's link
 	tcp   stack.TransportProtocolFactory
-	port  uint16 // the last that the stack listened on
+	port  uint16 // the last port that the stack listened on
 }
 
 // The addresses of both sides.
@@ -48,7 +48,7 @@ var (
 	tunStack6  = netip.MustParsePrefix("fd07::2/64")
 )
 
-// newTunNamespace makes a namespace that ends with the test, which is skipped where that is not allowed.
+// newTunNamespace makes a namespace that ends with the test. It skips the test without the rights.
 func newTunNamespace(t testing.TB) *Namespace {
 	t.Helper()
 	ns, err := NewNamespace()
@@ -60,7 +60,7 @@ func newTunNamespace(t testing.TB) *Namespace {
 		}
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) {
-		t.Skipf("no TUN device to be had here: %v", err)
+		t.Skipf("no TUN device here: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func (p *tunPair) dialKernel(to netip.Addr) (kernel, stack net.Conn) {
 	return kernel, stack
 }
 
-// transfer sends n octets from one end to the other, then an EOF, and compares checksums.
+// transfer sends n bytes from one end to the other, then an EOF, and compares checksums.
 func tunTransfer(t *testing.T, from, to net.Conn, n int) {
 	t.Helper()
 	table := crc64.MakeTable(crc64.ECMA)
@@ -202,7 +202,7 @@ func tunTransfer(t *testing.T, from, to net.Conn, n int) {
 			b := chunk[:min(left, len(chunk))]
 			want.Write(b)
 			if _, err := from.Write(b); err != nil {
-				sent <- fmt.Errorf("write, %d octets to go: %w", left, err)
+				sent <- fmt.Errorf("write, %d bytes to go: %w", left, err)
 				return
 			}
 			left -= len(b)
@@ -212,23 +212,23 @@ func tunTransfer(t *testing.T, from, to net.Conn, n int) {
 	got := crc64.New(table)
 	m, err := io.CopyBuffer(got, struct{ io.Reader }{to}, make([]byte, 256<<10))
 	if err != nil {
-		t.Errorf("read after %d of %d octets: %v", m, n, err)
+		t.Errorf("read after %d of %d bytes: %v", m, n, err)
 	}
 	if err := <-sent; err != nil {
 		t.Error(err)
 	}
 	if m != int64(n) || got.Sum64() != want.Sum64() {
-		t.Errorf("%d octets with checksum %x arrived, want %d with %x", m, got.Sum64(), n, want.Sum64())
+		t.Errorf("%d bytes with checksum %x arrived, want %d with %x", m, got.Sum64(), n, want.Sum64())
 	}
 }
 
-// tunTCPs are the two that a stack may have.
+// tunTCPs are the TCPs of a stack under test.
 var tunTCPs = []struct {
 	name    string
 	factory stack.TransportProtocolFactory
 }{{"gvisor", tcp.NewProtocol}, {"ours", netstack.NewProtocol}}
 
-// TestTransfers runs gVisor's TCP, and ours, on the endpoint against the kernel's TCP.
+// TestTransfers runs gVisor's TCP and ours on the endpoint against the kernel's TCP.
 func TestTransfers(t *testing.T) {
 	const n = 8<<20 + 13
 	for _, test := range []struct {
@@ -248,7 +248,8 @@ func TestTransfers(t *testing.T) {
 	}
 }
 
-// tunTransfers sends n octets in both directions, over both IP versions, opened from both sides.
+// tunTransfers sends n bytes in both directions over both IP versions, on connections opened from
+// either side.
 func tunTransfers(t *testing.T, p *tunPair, o Options, n int) {
 	for _, to := range []struct {
 		name          string
@@ -290,7 +291,8 @@ func tunTransfers(t *testing.T, p *tunPair, o Options, n int) {
 	}
 }
 
-// TestQueuesShareTheConnections opens connections on a device with several queues: more than one carries packets.
+// TestQueuesShareTheConnections opens connections on a device with several queues. More than one
+// queue carries packets.
 func TestQueuesShareTheConnections(t *testing.T) {
 	for _, tcp := range tunTCPs {
 		t.Run(tcp.name, func(t *testing.T) { tunSpread(t, newTunPairOf(t, tcp.factory, Options{Queues: 4}, nil)) })
@@ -320,7 +322,8 @@ func tunSpread(t *testing.T, p *tunPair) {
 	}
 }
 
-// tunGoroutines fails the test if a goroutine of this package is left. One that has said that it ends may take until it has.
+// tunGoroutines fails the test if a goroutine of this package is left. It waits for
+// goroutines that are ending.
 func tunGoroutines(t *testing.T) {
 	t.Helper()
 	b := make([]byte, 1<<20)
@@ -348,7 +351,8 @@ func tunLinks(t *testing.T, ns *Namespace) (names []string) {
 	return names
 }
 
-// TestCloseLeavesNothing closes a device under load: no goroutine and no device is left, and the writers get an error.
+// TestCloseLeavesNothing closes a device under load. No goroutine and no device is left, and
+// writers get an error.
 func TestCloseLeavesNothing(t *testing.T) {
 	p := newTunPair(t, Options{Queues: 2}, nil)
 	t.Logf("devices: %v", tunLinks(t, p.ns))
@@ -397,7 +401,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 func (*tunPair) DeliverNetworkPacket(tcpip.NetworkProtocolNumber, *stack.PacketBuffer) {}
 func (*tunPair) DeliverLinkPacket(tcpip.NetworkProtocolNumber, *stack.PacketBuffer)    {}
 
-// TestAttachAgain takes a device from one stack to the next.
+// TestAttachAgain moves a device from one stack to the next.
 func TestAttachAgain(t *testing.T) {
 	p := newTunPair(t, Options{Queues: 2}, nil)
 	for i := range 5 {
@@ -420,7 +424,7 @@ func TestAttachAgain(t *testing.T) {
 	}
 }
 
-// TestDeviceDeletedByOthers deletes the device under us.
+// TestDeviceDeletedByOthers deletes the device while a stack uses it.
 func TestDeviceDeletedByOthers(t *testing.T) {
 	p := newTunPair(t, Options{Queues: 2}, nil)
 	p.must("remove", Remove(p.dev.Name(), p.ns.Path()))
@@ -435,7 +439,7 @@ func TestDeviceDeletedByOthers(t *testing.T) {
 	}
 }
 
-// TestDeviceHelpers sets what can be set, and reads it back from the kernel.
+// TestDeviceHelpers changes the device's settings and reads them back from the kernel.
 func TestDeviceHelpers(t *testing.T) {
 	p := newTunPair(t, Options{MTU: 1400}, nil)
 	check := func(mtu int, up bool) {
@@ -523,7 +527,7 @@ func TestOpenTwice(t *testing.T) {
 	}
 }
 
-// TestInNamespaceEndsItsThread looks for what a namespace may leave behind: the caller is where it was.
+// TestInNamespaceEndsItsThread checks that the caller's thread stays in its namespace.
 func TestInNamespaceEndsItsThread(t *testing.T) {
 	ns := newTunNamespace(t)
 	where := func() string {
@@ -552,7 +556,8 @@ func TestInNamespaceEndsItsThread(t *testing.T) {
 	}
 }
 
-// TestReady gives a device that is up an address: after Ready the kernel takes packets to it.
+// TestReady adds addresses to a device that is up. After Ready, the kernel accepts packets for
+// them.
 func TestReady(t *testing.T) {
 	p := newTunPair(t, Options{}, nil)
 	for i := range 5 {

@@ -9,15 +9,16 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// Endpoint is the stack's end of a Device: a stack.LinkEndpoint and stack.GSOEndpoint. It may be attached again after it
-// was detached, to the same or another stack, as long as its device is open. Multiple goroutines may invoke methods on it.
+// Endpoint is the stack's end of a Device: a stack.LinkEndpoint and stack.GSOEndpoint. While its
+// device is open, a detached Endpoint may be attached again, to the same or another stack. Multiple
+// goroutines may invoke methods on it.
 type Endpoint struct {
 	dev *Device
 	mtu atomic.Uint32
 
 	mu      sync.Mutex
 	readers *readers // of the attached stack; nil if there is none
-	last    *readers // the last there were
+	last    *readers // the most recent ones
 	closed  bool
 	onClose func()
 }
@@ -25,8 +26,8 @@ type Endpoint struct {
 // readers are the goroutines that read for one attachment.
 type readers struct {
 	stop atomic.Bool
-	left atomic.Int32  // that have not ended
-	done chan struct{} // closed when all have ended, those of earlier attachments included
+	left atomic.Int32  // still running
+	done chan struct{} // closed when all have ended, and all of earlier attachments
 }
 
 var (
@@ -40,9 +41,10 @@ func newEndpoint(d *Device, mtu uint32) *Endpoint {
 	return e
 }
 
-// Attach implements stack.LinkEndpoint. With a dispatcher it starts one goroutine per queue; with nil it tells them to
-// end, and does not wait, as the stack calls it with locks held that a packet on its way up may need. Packets are
-// delivered without a lock; one that is on its way up may still arrive after Attach(nil), none after Wait.
+// Attach implements stack.LinkEndpoint. With a dispatcher it starts one goroutine per queue. With
+// nil it stops them without waiting, because the stack calls it with locks held that a packet being
+// delivered may need. Packets are delivered without a lock. One may still arrive after Attach(nil),
+// none after Wait.
 func (e *Endpoint) Attach(to stack.NetworkDispatcher) {
 	if to == nil {
 		e.detach(false)
@@ -72,7 +74,7 @@ func (e *Endpoint) Attach(to stack.NetworkDispatcher) {
 	}
 }
 
-// detach ends the goroutines of the attached stack, and with forever keeps others from starting.
+// detach stops the goroutines of the attached stack. With forever, no others can start.
 func (e *Endpoint) detach(forever bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -93,11 +95,12 @@ func (e *Endpoint) IsAttached() bool {
 	return e.readers != nil
 }
 
-// Wait implements stack.LinkEndpoint: it returns when the goroutines of all attachments have ended, so not before the
-// last stack is detached. It returns at once if none ever was attached.
+// Wait implements stack.LinkEndpoint: it returns when the goroutines of all attachments have ended.
+// So it waits until the last stack is detached, and returns at once if none was ever attached.
 //
-// stack.Stack.Wait calls it with the stack's lock held. If a packet is on its way up then whose delivery needs that lock,
-// they wait for each other: close the device before the stack, which does not.
+// stack.Stack.Wait calls it with the stack's lock held. That deadlocks if the delivery of a packet
+// needs the lock at that moment. Close the device before the stack: Device.Close holds no such
+// lock.
 func (e *Endpoint) Wait() {
 	e.mu.Lock()
 	last := e.last
@@ -107,8 +110,9 @@ func (e *Endpoint) Wait() {
 	}
 }
 
-// Close implements stack.LinkEndpoint: it detaches the stack and calls the action of SetOnCloseAction. The device stays
-// open, since whoever opened it closes it, and may attach it to another stack before.
+// Close implements stack.LinkEndpoint: it detaches the stack and calls the action of
+// SetOnCloseAction. The device stays open: its opener closes it, and may attach it to another stack
+// first.
 func (e *Endpoint) Close() {
 	e.detach(false)
 	e.mu.Lock()
@@ -127,8 +131,9 @@ func (e *Endpoint) SetOnCloseAction(action func()) {
 	e.onClose = action
 }
 
-// WritePackets implements stack.LinkWriter. Each packet goes to the queue of its hash, by one system call in the
-// caller's goroutine, which does not block. It stops at the first that the kernel does not take.
+// WritePackets implements stack.LinkWriter. The hash of a packet picks its queue. Each takes one
+// system call in the caller's goroutine, which does not block. It stops at the first packet that
+// the kernel refuses.
 func (e *Endpoint) WritePackets(pkts stack.PacketBufferList) (n int, err tcpip.Error) {
 	queues := e.dev.queues
 	for _, pkt := range pkts.AsSlice() {
@@ -147,15 +152,15 @@ func (e *Endpoint) WritePackets(pkts stack.PacketBufferList) (n int, err tcpip.E
 // MTU implements stack.LinkEndpoint.
 func (e *Endpoint) MTU() uint32 { return e.mtu.Load() }
 
-// SetMTU implements stack.LinkEndpoint. It is the stack's side only; Device.SetMTU sets both.
+// SetMTU implements stack.LinkEndpoint. It sets the stack's side only; Device.SetMTU sets both.
 func (e *Endpoint) SetMTU(mtu uint32) { e.mtu.Store(mtu) }
 
-// Capabilities implements stack.LinkEndpoint: see the package comment under Offload.
+// Capabilities implements stack.LinkEndpoint: see the package comment, Offload.
 func (e *Endpoint) Capabilities() stack.LinkEndpointCapabilities {
 	return stack.CapabilityRXChecksumOffload
 }
 
-// GSOMaxSize implements stack.GSOEndpoint: the octets of the largest super-segment, headers included.
+// GSOMaxSize implements stack.GSOEndpoint: the largest super-segment in bytes, headers included.
 func (e *Endpoint) GSOMaxSize() uint32 { return maxGSO }
 
 // SupportedGSO implements stack.GSOEndpoint.
@@ -172,13 +177,13 @@ func (*Endpoint) MaxHeaderLength() uint16 { return 0 }
 // LinkAddress implements stack.LinkEndpoint: there is none.
 func (*Endpoint) LinkAddress() tcpip.LinkAddress { return "" }
 
-// SetLinkAddress implements stack.LinkEndpoint, and does nothing.
+// SetLinkAddress implements stack.LinkEndpoint. It does nothing.
 func (*Endpoint) SetLinkAddress(tcpip.LinkAddress) {}
 
 // ARPHardwareType implements stack.LinkEndpoint.
 func (*Endpoint) ARPHardwareType() header.ARPHardwareType { return header.ARPHardwareNone }
 
-// AddHeader implements stack.LinkEndpoint, and does nothing.
+// AddHeader implements stack.LinkEndpoint. It does nothing.
 func (*Endpoint) AddHeader(*stack.PacketBuffer) {}
 
 // ParseHeader implements stack.LinkEndpoint.

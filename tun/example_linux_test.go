@@ -19,7 +19,7 @@ import (
 func ExampleOpen() {
 	dev, err := tun.Open("wheel0", tun.Options{})
 	if err != nil {
-		log.Fatal(err) // says what to do
+		log.Fatal(err) // the error says what to do
 	}
 	defer dev.Close()
 	if err := dev.AddAddress(netip.MustParsePrefix("10.7.0.1/24")); err != nil {
@@ -35,7 +35,7 @@ func ExampleOpen() {
 	address := tcpip.AddressWithPrefix{Address: tcpip.AddrFrom4([4]byte{10, 7, 0, 2}), PrefixLen: 24}
 	s.AddProtocolAddress(1, tcpip.ProtocolAddress{Protocol: ipv4.ProtocolNumber, AddressWithPrefix: address},
 		stack.AddressProperties{})
-	<-dev.Done() // somebody deleted the device
+	<-dev.Done() // the device was deleted
 	fmt.Println(dev.Err())
 }
 
@@ -63,7 +63,7 @@ func ExampleImpair() {
 	fmt.Println(link.Counts()[tun.There].Lost)
 }
 
-// A kernel's TCP in one namespace against that of another, over a link that loses packets.
+// The TCPs of two kernels, in two namespaces, over a link that loses packets.
 func ExampleJoin() {
 	clock, err := wheel.Start(wheel.RealtimeConfig{Tick: 50 * time.Microsecond})
 	if err != nil {

@@ -7,21 +7,22 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 )
 
-// maxHeaders is the room for the headers of a packet: IPv4 with options and TCP with options take 120 octets at most.
+// maxHeaders is the room for a packet's headers. IPv4 and TCP headers, both with options, take at
+// most 120 bytes.
 const maxHeaders = 128
 
-// headers is where the headers of an IP packet are.
+// headers locates the headers of an IP packet.
 type headers struct {
 	net       tcpip.NetworkProtocolNumber
-	transport tcpip.TransportProtocolNumber // 0 if what follows the IP header is not the beginning of a transport header
-	ipLen     int                           // octets of the IP header, extension headers included
-	len       int                           // and those of a TCP or UDP header with it
-	total     int                           // octets of the packet, as it says itself
+	transport tcpip.TransportProtocolNumber // 0 if no transport header follows the IP header
+	ipLen     int                           // bytes of the IP header and its extension headers
+	len       int                           // ipLen and the bytes of a TCP or UDP header
+	total     int                           // bytes of the packet, by its own length field
 	cwr       bool
 }
 
-// parseHeaders looks at the headers of a packet of size octets that begins with b. b has at least maxHeaders octets, or
-// all of them. It never panics.
+// parseHeaders locates the headers of a packet of size bytes that begins with b. b holds the whole
+// packet or at least maxHeaders bytes of it. It never panics.
 func parseHeaders(b []byte, size int) (h headers, err error) {
 	if len(b) == 0 {
 		return h, fmt.Errorf("tun: empty packet")
@@ -31,7 +32,7 @@ func parseHeaders(b []byte, size int) (h headers, err error) {
 	case 4:
 		ip := header.IPv4(b)
 		if !ip.IsValid(size) || int(ip.HeaderLength()) > len(b) {
-			return h, fmt.Errorf("tun: IPv4 header does not fit a packet of %d octets", size)
+			return h, fmt.Errorf("tun: IPv4 header does not fit a packet of %d bytes", size)
 		}
 		h.net = header.IPv4ProtocolNumber
 		h.ipLen, h.total = int(ip.HeaderLength()), int(ip.TotalLength())
@@ -40,7 +41,7 @@ func parseHeaders(b []byte, size int) (h headers, err error) {
 	case 6:
 		ip := header.IPv6(b)
 		if len(b) < header.IPv6MinimumSize || int(ip.PayloadLength())+header.IPv6MinimumSize > size {
-			return h, fmt.Errorf("tun: IPv6 header does not fit a packet of %d octets", size)
+			return h, fmt.Errorf("tun: IPv6 header does not fit a packet of %d bytes", size)
 		}
 		h.net = header.IPv6ProtocolNumber
 		h.ipLen, h.total = header.IPv6MinimumSize, header.IPv6MinimumSize+int(ip.PayloadLength())
@@ -62,20 +63,20 @@ func parseHeaders(b []byte, size int) (h headers, err error) {
 			n = int(header.TCP(rest).DataOffset())
 		}
 		if n < header.TCPMinimumSize || n > len(rest) {
-			return h, fmt.Errorf("tun: TCP header does not fit the %d octets after the IP header", h.total-h.ipLen)
+			return h, fmt.Errorf("tun: TCP header does not fit the %d bytes after the IP header", h.total-h.ipLen)
 		}
 		h.len += n
 		h.cwr = rest[tcpFlags]&tcpCWR != 0
 	case header.UDPProtocolNumber:
 		if len(rest) < header.UDPMinimumSize {
-			return h, fmt.Errorf("tun: UDP header does not fit the %d octets after the IP header", h.total-h.ipLen)
+			return h, fmt.Errorf("tun: UDP header does not fit the %d bytes after the IP header", h.total-h.ipLen)
 		}
 		h.len += header.UDPMinimumSize
 	}
 	return h, nil
 }
 
-// Octet 13 of a TCP header, and bits in it: RFC 9293 §3.1.
+// Byte 13 of a TCP header, and bits in it: RFC 9293 §3.1.
 const (
 	tcpFlags = 13
 	tcpFIN   = 0x01
@@ -83,8 +84,8 @@ const (
 	tcpCWR   = 0x80
 )
 
-// skipExtensions moves ipLen behind the extension headers of RFC 8200 §4 that may stand before a transport header. It
-// reports false if there is a fragment header, or one that does not fit: then the transport header is not to be found.
+// skipExtensions moves ipLen past the extension headers of RFC 8200 §4. It returns false at a
+// fragment header, or at a header that does not fit; then the transport header cannot be found.
 func (h *headers) skipExtensions(b []byte) bool {
 	for {
 		switch header.IPv6ExtensionHeaderIdentifier(h.transport) {
@@ -104,8 +105,8 @@ func (h *headers) skipExtensions(b []byte) bool {
 	}
 }
 
-// pseudoSum returns the sum of the pseudo-header for n octets of transport header and payload behind the IP header b:
-// RFC 9293 §3.1, RFC 8200 §8.1.
+// pseudoSum returns the checksum of the pseudo-header for n bytes of transport header and payload
+// after the IP header b: RFC 9293 §3.1, RFC 8200 §8.1.
 func pseudoSum(b []byte, h *headers, n int) uint16 {
 	if h.net == header.IPv4ProtocolNumber {
 		ip := header.IPv4(b)

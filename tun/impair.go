@@ -10,8 +10,9 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// Impaired is a link endpoint behind an emulated link: a stack.LinkEndpoint and stack.GSOEndpoint. Multiple goroutines
-// may invoke methods on it. What its stack sends returns no error once it is on the wire.
+// Impaired is a link endpoint behind an emulated link: a stack.LinkEndpoint and stack.GSOEndpoint.
+// Multiple goroutines may invoke methods on it. A write that reaches the wire returns no error,
+// whatever becomes of the packet.
 type Impaired struct {
 	nested.Endpoint
 	wires   [2]*wire
@@ -23,11 +24,11 @@ var (
 	_ stack.GSOEndpoint  = (*Impaired)(nil)
 )
 
-// Impair puts an emulated link between a link endpoint and the stack that is to be attached. It works on links whose
-// packets are IP packets without a link header, such as a Device's.
+// Impair puts an emulated link between a link endpoint and a stack, which the caller then attaches
+// to the result. The link must carry plain IP packets without a link header, as a Device does.
 func Impair(link stack.LinkEndpoint, o LinkOptions) (*Impaired, error) {
 	if n := link.MaxHeaderLength(); n != 0 {
-		return nil, fmt.Errorf("tun: link header of %d octets, want a link of plain IP packets", n)
+		return nil, fmt.Errorf("tun: link header of %d bytes, want a link of plain IP packets", n)
 	}
 	e := &Impaired{corrupt: o.Back.Corrupt > 0}
 	var err error
@@ -47,14 +48,14 @@ func Impair(link stack.LinkEndpoint, o LinkOptions) (*Impaired, error) {
 	return e, nil
 }
 
-// writeOne writes one packet to a link. What the link does not take is lost.
+// writeOne writes one packet to a link. A packet that the link refuses is lost.
 func writeOne(link stack.LinkEndpoint, pkt *stack.PacketBuffer) {
 	var list stack.PacketBufferList
 	list.PushBack(pkt)
 	_, _ = link.WritePackets(list)
 }
 
-// Counts returns what each direction has done with its packets, by Direction.
+// Counts returns what each direction did with its packets, indexed by Direction.
 func (e *Impaired) Counts() [2]sim.LinkCounts {
 	return [2]sim.LinkCounts{e.wires[There].counts(), e.wires[Back].counts()}
 }
@@ -72,7 +73,7 @@ func (e *Impaired) DeliverNetworkPacket(_ tcpip.NetworkProtocolNumber, pkt *stac
 	e.wires[Back].send(pkt)
 }
 
-// Attach implements stack.LinkEndpoint. What is on the wire when the stack is detached is lost.
+// Attach implements stack.LinkEndpoint. Detaching the stack loses the packets on the wire.
 func (e *Impaired) Attach(to stack.NetworkDispatcher) {
 	for _, w := range e.wires {
 		if to != nil {
@@ -92,8 +93,8 @@ func (e *Impaired) Wait() {
 	}
 }
 
-// Capabilities implements stack.LinkEndpoint: checksums are always there on a wire, and are verified by the stack if
-// the link flips bits.
+// Capabilities implements stack.LinkEndpoint. Packets on the wire always have checksums, and the
+// stack verifies them if the link flips bits.
 func (e *Impaired) Capabilities() stack.LinkEndpointCapabilities {
 	c := e.Endpoint.Capabilities() &^ stack.CapabilityTXChecksumOffload
 	if e.corrupt {
@@ -105,5 +106,6 @@ func (e *Impaired) Capabilities() stack.LinkEndpointCapabilities {
 // GSOMaxSize implements stack.GSOEndpoint.
 func (e *Impaired) GSOMaxSize() uint32 { return maxGSO }
 
-// SupportedGSO implements stack.GSOEndpoint: the link cuts super-segments itself, so the link below need not.
+// SupportedGSO implements stack.GSOEndpoint. The emulated link cuts super-segments, so the link
+// below need not support them.
 func (e *Impaired) SupportedGSO() stack.SupportedGSO { return stack.HostGSOSupported }

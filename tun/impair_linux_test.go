@@ -11,7 +11,8 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// TestImpairedTransfers runs gVisor's TCP, and ours, against the kernel's over an emulated link with all that can go wrong.
+// TestImpairedTransfers runs gVisor's TCP and ours against the kernel's over an emulated link with
+// every impairment.
 func TestImpairedTransfers(t *testing.T) {
 	for _, tcp := range tunTCPs {
 		t.Run(tcp.name, func(t *testing.T) { tunImpaired(t, tcp.factory) })
@@ -49,21 +50,21 @@ func tunImpaired(t *testing.T, tcp stack.TransportProtocolFactory) {
 	all := func(c sim.LinkCounts) bool {
 		return c.Lost > 0 && c.Duplicated > 0 && c.Corrupted > 0 && c.Reordered > 0
 	}
-	// How many packets, and acknowledgements above all, there are is up to how busy the machine is.
+	// The number of packets, mostly ACKs, depends on how busy the machine is.
 	for i := 1; ; i++ {
 		exchange()
 		c := link.Counts()
-		t.Logf("after %d rounds: %+v", i, c)
+		t.Logf("after %d transfers: %+v", i, c)
 		if all(c[There]) && all(c[Back]) {
 			return
 		}
 		if i == 10 {
-			t.Fatalf("not all has gone wrong in both directions: %+v", c)
+			t.Fatalf("want every impairment in both directions: %+v", c)
 		}
 	}
 }
 
-// TestImpairedAttachAgain takes a device with an emulated link from one stack to the next.
+// TestImpairedAttachAgain moves a device with an emulated link from one stack to the next.
 func TestImpairedAttachAgain(t *testing.T) {
 	clock := newTunClock(t)
 	p := newTunPair(t, Options{}, func(below stack.LinkEndpoint) stack.LinkEndpoint {
@@ -87,7 +88,7 @@ func TestImpairedAttachAgain(t *testing.T) {
 	}
 }
 
-// TestJoin has two kernels, one in each of two namespaces, talk over an emulated link with a rate.
+// TestJoin lets the kernels of two namespaces communicate over an emulated link with a rate.
 func TestJoin(t *testing.T) {
 	const n, rate = 1 << 20, 100e6
 	addrs := [2]netip.Prefix{netip.MustParsePrefix("10.7.0.1/24"), netip.MustParsePrefix("10.7.0.2/24")}
@@ -143,9 +144,9 @@ func TestJoin(t *testing.T) {
 	tunTransfer(t, a, b, n)
 	took := time.Since(start)
 	c := j.Counts()
-	t.Logf("%d octets in %v; there %+v, back %+v", n, took, c[There], c[Back])
+	t.Logf("%d bytes in %v; there %+v, back %+v", n, took, c[There], c[Back])
 	if least := time.Duration(8 * n / rate * 1e9); took < least {
-		t.Errorf("%d octets at %g bit/s took %v, want %v at least", n, float64(rate), took, least)
+		t.Errorf("%d bytes at %g bit/s took %v, want %v at least", n, float64(rate), took, least)
 	}
 	if devs[0].Stats().RxSuperSegments == 0 {
 		t.Error("the kernel sent no super-segment")

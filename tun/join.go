@@ -9,22 +9,24 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// Joined are two link endpoints with an emulated link between them, as by a cable: what one receives, the other sends.
-// Neither may wait for anything when it is written to. With two devices, two kernels, or two namespaces of one, talk over it. No TTL is counted down.
+// Joined is two link endpoints with an emulated link between them: what one receives, the other
+// sends. With two devices, two kernels or two namespaces of one kernel talk over it. A write to
+// either endpoint must not block. The link does not decrement the TTL.
 type Joined struct {
 	ends  [2]stack.LinkEndpoint
 	wires [2]*wire
 }
 
-// Join attaches both endpoints, of links whose packets are IP packets without a link header. There is from a to b.
+// Join attaches both endpoints. Their links must carry plain IP packets without a link header.
+// There is the direction from a to b.
 func Join(a, b stack.LinkEndpoint, o LinkOptions) (*Joined, error) {
 	j := &Joined{ends: [2]stack.LinkEndpoint{a, b}}
 	for _, e := range j.ends {
 		if n := e.MaxHeaderLength(); n != 0 {
-			return nil, fmt.Errorf("tun: link header of %d octets, want a link of plain IP packets", n)
+			return nil, fmt.Errorf("tun: link header of %d bytes, want a link of plain IP packets", n)
 		}
 		if e.IsAttached() {
-			return nil, fmt.Errorf("tun: link is attached to a stack already, want one that is free")
+			return nil, fmt.Errorf("tun: link is attached to a stack already, want a detached one")
 		}
 	}
 	var err error
@@ -36,24 +38,26 @@ func Join(a, b stack.LinkEndpoint, o LinkOptions) (*Joined, error) {
 		return nil, err
 	}
 	for _, w := range j.wires {
-		w.inline = true // a device takes a packet or does not, at once
+		w.inline = true // a device accepts or refuses a packet without waiting
 	}
 	a.Attach(joinedEnd{j.wires[There]})
 	b.Attach(joinedEnd{j.wires[Back]})
 	return j, nil
 }
 
-// Counts returns what each direction has done with its packets, by Direction.
+// Counts returns what each direction did with its packets, indexed by Direction.
 func (j *Joined) Counts() [2]sim.LinkCounts {
 	return [2]sim.LinkCounts{j.wires[There].counts(), j.wires[Back].counts()}
 }
 
-// Noted reports whether the tap has been told of all that was sent before the call. It does not wait: while a packet is being sent, it
-// returns false.
-func (j *Joined) Noted() bool { return j.wires[There].noted() && j.wires[Back].noted() }
+// TapCaughtUp reports whether the tap has seen everything that was sent before the call. It does
+// not wait: while a packet is being sent, it returns false.
+func (j *Joined) TapCaughtUp() bool {
+	return j.wires[There].tapCaughtUp() && j.wires[Back].tapCaughtUp()
+}
 
-// Close detaches both endpoints, drops what is on the wire, and waits until nothing of the link runs any more. The
-// endpoints stay as they are.
+// Close detaches both endpoints, drops the packets on the wire, and waits until nothing of the link
+// is running. The endpoints stay open.
 func (j *Joined) Close() {
 	for _, e := range j.ends {
 		e.Attach(nil)
@@ -67,7 +71,7 @@ func (j *Joined) Close() {
 	}
 }
 
-// joinedEnd is what an endpoint of Joined delivers to.
+// joinedEnd receives what an endpoint of Joined delivers.
 type joinedEnd struct{ wire *wire }
 
 // DeliverNetworkPacket implements stack.NetworkDispatcher.
@@ -75,5 +79,5 @@ func (e joinedEnd) DeliverNetworkPacket(_ tcpip.NetworkProtocolNumber, pkt *stac
 	e.wire.send(pkt)
 }
 
-// DeliverLinkPacket implements stack.NetworkDispatcher. Nobody listens to link packets here.
+// DeliverLinkPacket implements stack.NetworkDispatcher. Link packets are ignored.
 func (joinedEnd) DeliverLinkPacket(tcpip.NetworkProtocolNumber, *stack.PacketBuffer) {}

@@ -8,7 +8,8 @@ import (
 	"gvisor.dev/gvisor/pkg/refs"
 )
 
-// TestMain fails if a packet buffer is left after all tests: refs panics with where it was made.
+// TestMain fails if a packet buffer is left after all tests: refs panics with the place where it
+// was made.
 func TestMain(m *testing.M) {
 	refs.SetLeakMode(refs.LeaksPanic)
 	code := m.Run()

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// InNamespace calls f on a thread that is in a network namespace, and returns its error. The namespace is the name of
-// one that "ip netns add" made, or a path with a slash, such as "/proc/1234/ns/net"; empty is that of the caller. What f
-// opens there, sockets and devices, stays in the namespace wherever it is used later; goroutines that f starts are not
-// in it. The thread ends with f.
+// InNamespace calls f on a thread inside a network namespace and returns its error. The namespace
+// is a name that "ip netns add" made, or a path with a slash such as "/proc/1234/ns/net"; "" is the
+// caller's. Sockets and devices that f opens stay in the namespace wherever they are used later.
+// Goroutines that f starts do not run in it. The thread ends with f.
 func InNamespace(name string, f func() error) error {
 	if name == "" {
 		return f()
@@ -36,13 +36,14 @@ func InNamespace(name string, f func() error) error {
 	})
 }
 
-// onOwnThread calls f on a thread that does nothing else, and that ends with it, whatever f did to it.
+// onOwnThread calls f on a thread of its own. The thread ends with f, whatever f did to it.
 func onOwnThread(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		err := errors.New("tun: the function ended its goroutine") // as t.Fatal does
+		// f called runtime.Goexit, as t.Fatal does
+		err := errors.New("tun: the function ended its goroutine")
 		defer func() { done <- err }()
-		runtime.LockOSThread() // and never unlock: the runtime then ends the thread with the goroutine
+		runtime.LockOSThread() // never unlocked: the runtime then ends the thread with the goroutine
 		err = f()
 	}()
 	return <-done
@@ -60,12 +61,12 @@ func hintNamespace(err error, name string) string {
 	return ""
 }
 
-// Namespace is a network namespace of our own without a name: it ends with Close, or with the process.
+// Namespace is a network namespace without a name. It ends with Close or with the process.
 type Namespace struct {
 	file *os.File
 }
 
-// NewNamespace makes a network namespace. Its loopback device is down, as all that is in it.
+// NewNamespace makes a network namespace. Its loopback device is down.
 func NewNamespace() (*Namespace, error) {
 	n := &Namespace{}
 	err := onOwnThread(func() error {
@@ -82,15 +83,17 @@ func NewNamespace() (*Namespace, error) {
 	return n, nil
 }
 
-// Path returns a name of the namespace for Options.Netns, which also other processes of the user can open.
+// Path returns a name of the namespace for Options.Netns. Other processes of the user can open it
+// too.
 func (n *Namespace) Path() string {
 	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.file.Fd())
 }
 
-// Do is InNamespace.
+// Do is InNamespace for this namespace.
 func (n *Namespace) Do(f func() error) error { return InNamespace(n.Path(), f) }
 
-// Close gives the namespace up. It and all devices in it end when nothing else uses it: no process, socket or mount.
+// Close releases the namespace. The kernel removes it, with its devices, when no process, socket or
+// mount uses it.
 func (n *Namespace) Close() error {
 	return n.file.Close()
 }

@@ -10,19 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespaceDir is where "ip netns" looks for namespaces.
+// namespaceDir is where "ip netns" keeps namespaces.
 const namespaceDir = "/run/netns"
 
-// NamedNamespace is a network namespace with a name, as "ip netns add" makes it: "ip netns exec" runs programs in it, and
-// Options.Netns takes the name. It stays until Close, also when the process ends without.
+// NamedNamespace is a network namespace with a name, as "ip netns add" makes it. "ip netns exec"
+// runs programs in it, and Options.Netns takes the name. It remains until Close, even after the
+// process ends.
 type NamedNamespace struct {
 	name, path string
 }
 
-// AddNamespace makes a network namespace with that name. Its loopback device is down. It is an error if there is one already.
+// AddNamespace makes a network namespace with that name. Its loopback device is down. It fails if
+// the name exists.
 func AddNamespace(name string) (*NamedNamespace, error) {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || len(name) > 255 {
-		return nil, fmt.Errorf("tun: namespace name %q, want the name of a file", name)
+		return nil, fmt.Errorf("tun: namespace name %q, want a file name", name)
 	}
 	if err := os.MkdirAll(namespaceDir, 0o755); err != nil {
 		return nil, &Error{"make " + namespaceDir, err, hintNamespace(unwrapErrno(err), "")}
@@ -32,7 +34,7 @@ func AddNamespace(name string) (*NamedNamespace, error) {
 	if err != nil {
 		hint := hintNamespace(unwrapErrno(err), "")
 		if errors.Is(err, os.ErrExist) {
-			hint = "it is there already: use it, or another name, or ip netns del " + name
+			hint = "it exists already: use it, use another name, or remove it: ip netns del " + name
 		}
 		return nil, &Error{"make network namespace " + name, unwrapErrno(err), hint}
 	}
@@ -53,7 +55,7 @@ func AddNamespace(name string) (*NamedNamespace, error) {
 // Name returns the name.
 func (n *NamedNamespace) Name() string { return n.name }
 
-// Close takes the name away, as "ip netns del" does. The namespace ends when nothing else uses it.
+// Close removes the name, as "ip netns del" does. The namespace ends when nothing else uses it.
 func (n *NamedNamespace) Close() error {
 	if err := unix.Unmount(n.path, unix.MNT_DETACH); err != nil {
 		return &Error{"remove network namespace " + n.name, err, hintNamespace(err, "")}
@@ -61,7 +63,7 @@ func (n *NamedNamespace) Close() error {
 	return os.Remove(n.path)
 }
 
-// unwrapErrno returns what the system said, without the operation and path.
+// unwrapErrno returns the system's error without the operation and path.
 func unwrapErrno(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {

@@ -14,17 +14,17 @@ import (
 )
 
 func TestNamedNamespace(t *testing.T) {
-	newTunNamespace(t) // skips without rights
+	newTunNamespace(t) // skips without root
 	name := fmt.Sprintf("tcpwheel-test-%d", os.Getpid())
 	n, err := AddNamespace(name)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		t.Skipf("no named namespace to be had here: %v", err)
+		t.Skipf("no named namespace here: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := AddNamespace(name); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "another name") {
-		t.Errorf("a second one of the name: %v", err)
+		t.Errorf("the same name again: %v", err)
 	}
 	d, err := Open("named0", Options{Netns: name})
 	if err != nil {
@@ -34,7 +34,7 @@ func TestNamedNamespace(t *testing.T) {
 			t.Error("the device is in the namespace of the process")
 		}
 		if err := d.SetQueueLen(0); err == nil {
-			t.Error("a queue of no packets is taken")
+			t.Error("SetQueueLen(0) gave no error")
 		}
 		if err := d.SetQueueLen(5000); err != nil {
 			t.Error(err)
@@ -57,7 +57,7 @@ func TestNamedNamespace(t *testing.T) {
 	}
 }
 
-// TestKernelDropsAreCounted fills the queue of a device that nobody reads, and sends more.
+// TestKernelDropsAreCounted overfills the queue of a device without a reader.
 func TestKernelDropsAreCounted(t *testing.T) {
 	p := newTunPair(t, Options{}, nil)
 	if err := p.dev.SetQueueLen(10); err != nil {
@@ -65,7 +65,7 @@ func TestKernelDropsAreCounted(t *testing.T) {
 	}
 	p.dev.Endpoint().Attach(nil)
 	p.dev.Endpoint().Wait()
-	// Else the kernel sends some of its own, now and then.
+	// Otherwise the kernel sends packets of its own now and then.
 	if err := p.ns.Do(func() error {
 		return os.WriteFile(filepath.Join("/proc/sys/net/ipv6/conf", p.dev.Name(), "disable_ipv6"), []byte("1"), 0)
 	}); err != nil {

@@ -11,13 +11,15 @@ import (
 )
 
 const (
-	minMTU = 68 // RFC 791 §3.2: "Every internet module must be able to forward a datagram of 68 octets"
+	// RFC 791 §3.2: "Every internet module must be able to forward a datagram of 68 octets"
+	minMTU = 68
 	maxMTU = 65535
 )
 
-// tooBig returns what a router sends back for a packet of split that is larger than mtu, or nil if it is to be silent: for a
-// packet that may be fragmented, which no router of today does, for one that cannot be read, and for ICMP errors. The
-// router has no address of its own, and speaks in the name of the destination.
+// tooBig returns the ICMP error that a router sends for a packet of split larger than mtu, or nil
+// if it must send none: for a packet that may be fragmented, for an unreadable one, and for ICMP
+// errors. The router has no address of its own; the error comes from the packet's destination.
+// Fragmentation is not emulated: such packets are dropped.
 func tooBig(pkt *stack.PacketBuffer, mtu int) *stack.PacketBuffer {
 	ip := pkt.NetworkHeader().Slice()
 	if len(ip) == 0 {
@@ -39,8 +41,8 @@ func tooBig(pkt *stack.PacketBuffer, mtu int) *stack.PacketBuffer {
 	return out
 }
 
-// fragmentationNeeded makes an error of 576 octets at most. RFC 1191 §4: the MTU of the
-// next hop is "in the low-order 16 bits of the ICMP header field that is labelled 'unused'".
+// fragmentationNeeded makes an error of at most 576 bytes. RFC 1191 §4: the MTU of the next hop is
+// "in the low-order 16 bits of the ICMP header field that is labelled 'unused'".
 func fragmentationNeeded(b []byte, ipLen, mtu int) []byte {
 	const most = 576 - header.IPv4MinimumSize - header.ICMPv4MinimumSize
 	ip := header.IPv4(b)
@@ -70,8 +72,8 @@ func fragmentationNeeded(b []byte, ipLen, mtu int) []byte {
 	return out
 }
 
-// packetTooBig quotes "as much of invoking packet as possible without the ICMPv6 packet exceeding the minimum IPv6 MTU" (RFC
-// 4443 §3.2).
+// packetTooBig quotes "as much of invoking packet as possible without the ICMPv6 packet exceeding
+// the minimum IPv6 MTU" (RFC 4443 §3.2).
 func packetTooBig(b []byte, mtu int) []byte {
 	const most = header.IPv6MinimumMTU - header.IPv6MinimumSize - header.ICMPv6PacketTooBigMinimumSize
 	ip := header.IPv6(b)

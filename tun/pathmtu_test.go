@@ -10,14 +10,15 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// TestTooBigIsTold sends packets over a link with a path MTU and reads the errors that come back.
-func TestTooBigIsTold(t *testing.T) {
+// TestTooBigIsReported sends packets over a link with a path MTU and reads the errors that come
+// back.
+func TestTooBigIsReported(t *testing.T) {
 	const mtu = 1300
 	for _, test := range []struct {
 		name      string
 		v6, df    bool
 		n         int
-		want      bool // an error
+		want      bool // whether an error comes back
 		delivered int
 	}{
 		{"fits", false, true, mtu - 52, false, 1},
@@ -72,7 +73,7 @@ func checkTooBig(t *testing.T, e, b []byte, v6 bool, mtu uint32) {
 	if v6 {
 		ip, icmp := header.IPv6(e), header.ICMPv6(e[header.IPv6MinimumSize:])
 		if icmp.Type() != header.ICMPv6PacketTooBig || icmp.MTU() != mtu || len(e) > header.IPv6MinimumMTU {
-			t.Errorf("type %v, MTU %d, %d octets", icmp.Type(), icmp.MTU(), len(e))
+			t.Errorf("type %v, MTU %d, %d bytes", icmp.Type(), icmp.MTU(), len(e))
 		}
 		if checksum.Checksum(icmp, header.PseudoHeaderChecksum(header.ICMPv6ProtocolNumber, ip.SourceAddress(), ip.DestinationAddress(), uint16(len(icmp)))) != 0xffff {
 			t.Error("the checksum is wrong")
@@ -87,14 +88,14 @@ func checkTooBig(t *testing.T, e, b []byte, v6 bool, mtu uint32) {
 		t.Errorf("type %v, code %v, MTU %d", icmp.Type(), icmp.Code(), icmp.MTU())
 	}
 	if !ip.IsChecksumValid() || checksum.Checksum(icmp, 0) != 0xffff || len(e) > 576 {
-		t.Errorf("wrong checksum, or %d octets", len(e))
+		t.Errorf("wrong checksum, or %d bytes", len(e))
 	}
 	if string(icmp[8:48]) != string(b[:40]) || ip.DestinationAddress() != header.IPv4(b).SourceAddress() {
 		t.Error("the quote is not the packet, or it goes elsewhere")
 	}
 }
 
-// TestNoErrorForAnError: of two ICMP errors that are too big, neither is answered.
+// TestNoErrorForAnError: an ICMP error that is too big gets no answer, in either IP version.
 func TestNoErrorForAnError(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		b := tunTCP(t, v6, 0x10, tunPayload(400))

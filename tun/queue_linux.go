@@ -14,27 +14,29 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// queue is one queue of a device: a descriptor, read by one goroutine at a time and written by any.
+// queue is one queue of a device: a descriptor that one goroutine at a time reads and any may
+// write.
 type queue struct {
 	fd   int
 	file *os.File // owns fd
 	conn syscall.RawConn
 
-	writing sync.RWMutex // read-locked while fd is written to
+	writing sync.RWMutex // read-locked during a write to fd
 	closed  bool
 
-	waits atomic.Bool // the reader has found nothing to read
+	waits atomic.Bool // the reader found nothing to read
 
 	stats queueStats
 }
 
-// queueStats are Stats as they are counted.
+// queueStats are the counters behind Stats.
 type queueStats struct {
-	rxPackets, rxOctets, rxSuper, rxMalformed, rxChecksum atomic.Uint64
-	txPackets, txOctets, txSuper, txErrors                atomic.Uint64
+	rxPackets, rxBytes, rxSuper, rxMalformed, rxChecksum atomic.Uint64
+	txPackets, txBytes, txSuper, txErrors                atomic.Uint64
 }
 
-// newQueue makes a queue of a descriptor that does not block and has its device. It owns fd, also if it fails.
+// newQueue makes a queue of a non-blocking descriptor that is bound to its device. It owns fd, even
+// if it fails.
 func newQueue(fd int) (*queue, error) {
 	file := os.NewFile(uintptr(fd), deviceFile)
 	conn, err := file.SyscallConn()
@@ -55,27 +57,29 @@ func (q *queue) close() error {
 	return q.file.Close()
 }
 
-// interrupt makes serve return soon, if its stop is set, and read otherwise.
+// interrupt ends the read that serve waits in. serve returns if its stop is set, else it reads
+// again.
 func (q *queue) interrupt() {
-	_ = q.file.SetReadDeadline(time.Unix(1, 0)) // fails on a closed file, which nobody serves
+	// the error of a closed file does not matter: serve has ended
+	_ = q.file.SetReadDeadline(time.Unix(1, 0))
 }
 
-// look has the reader see at once whether there is something to read. While all processors are busy, the Go runtime asks the kernel each
-// 10 ms only what has become readable. Whoever dials beside flows that keep them busy would wait for that, though the kernel has answered
-// the SYN when the write returns.
-func (q *queue) look() {
+// wakeReader makes a waiting reader look for packets at once. While all processors are busy, the Go
+// runtime polls for readable descriptors only every 10 ms. Without this, a dial next to busy flows
+// waits that long for its SYN|ACK, which the kernel has queued by the time write returns.
+func (q *queue) wakeReader() {
 	if q.waits.CompareAndSwap(true, false) {
 		q.interrupt()
 	}
 }
 
-// serve reads packets and delivers them until stop is set, and returns nil then. Else its error tells why there are no
-// more packets to come.
+// serve reads packets and delivers them until stop is set; then it returns nil. Another error says
+// why no more packets will come.
 func (q *queue) serve(stop *atomic.Bool, to stack.NetworkDispatcher) error {
 	if err := q.file.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
-	// interrupt comes after stop is set. So either its deadline stands, or stop is seen below.
+	// interrupt runs after stop is set, so either its deadline holds or the loop sees stop.
 	var r receiver
 	defer r.release()
 	for {
@@ -83,7 +87,7 @@ func (q *queue) serve(stop *atomic.Bool, to stack.NetworkDispatcher) error {
 		err := q.conn.Read(func(fd uintptr) (done bool) {
 			q.waits.Store(false)
 			for !stop.Load() {
-				n, err := unix.Readv(int(fd), r.pieces())
+				n, err := unix.Readv(int(fd), r.buffers())
 				switch {
 				case err == unix.EAGAIN:
 					q.waits.Store(true)
@@ -100,7 +104,7 @@ func (q *queue) serve(stop *atomic.Bool, to stack.NetworkDispatcher) error {
 		})
 		q.waits.Store(false)
 		if failed == nil && errors.Is(err, os.ErrDeadlineExceeded) {
-			// A writer has woken it up, unless it was interrupt: see above.
+			// A writer woke the reader, unless interrupt did: see above.
 			err = q.file.SetReadDeadline(time.Time{})
 			if err == nil && !stop.Load() {
 				continue
@@ -110,7 +114,7 @@ func (q *queue) serve(stop *atomic.Bool, to stack.NetworkDispatcher) error {
 			return nil
 		}
 		if failed == nil {
-			if failed = q.reason(&r); failed == nil {
+			if failed = q.readError(&r); failed == nil {
 				return err
 			}
 		}
@@ -118,26 +122,27 @@ func (q *queue) serve(stop *atomic.Bool, to stack.NetworkDispatcher) error {
 	}
 }
 
-// reason returns what the kernel has against reading, nil if it has nothing. The poller may know before a read does that something is wrong,
-// as while the device is being deleted, and says no more than that.
-func (q *queue) reason(r *receiver) (failed error) {
+// readError reads again to learn the kernel's error, or nil if there is none. The poller may
+// report an error without its cause, for example while the device is being deleted.
+func (q *queue) readError(r *receiver) (failed error) {
 	for range 1000 {
-		err := q.conn.Control(func(fd uintptr) { _, failed = unix.Readv(int(fd), r.pieces()) })
+		err := q.conn.Control(func(fd uintptr) { _, failed = unix.Readv(int(fd), r.buffers()) })
 		switch {
 		case err != nil:
 			return nil // the file is closed
 		case failed != nil && failed != unix.EAGAIN && failed != unix.EINTR:
 			return failed
 		}
-		time.Sleep(time.Millisecond) // what was read, nobody waits for
+		// Drop the packet that was read and wait a little.
+		time.Sleep(time.Millisecond)
 	}
 	return nil
 }
 
-// receive delivers the packet that has been read as n octets.
+// receive delivers the packet of n bytes that was read.
 func (q *queue) receive(r *receiver, n int, to stack.NetworkDispatcher) {
-	pkt, verdict := r.packet(n)
-	switch verdict {
+	pkt, disposition := r.packet(n)
+	switch disposition {
 	case badChecksum:
 		q.stats.rxChecksum.Add(1)
 		return
@@ -146,7 +151,7 @@ func (q *queue) receive(r *receiver, n int, to stack.NetworkDispatcher) {
 		return
 	}
 	q.stats.rxPackets.Add(1)
-	q.stats.rxOctets.Add(uint64(n - vnetSize))
+	q.stats.rxBytes.Add(uint64(n - vnetSize))
 	if pkt.GSOOptions.MSS != 0 {
 		q.stats.rxSuper.Add(1)
 	}
@@ -154,11 +159,11 @@ func (q *queue) receive(r *receiver, n int, to stack.NetworkDispatcher) {
 	pkt.DecRef()
 }
 
-// write hands one packet to the kernel.
+// write passes one packet to the kernel.
 func (q *queue) write(pkt *stack.PacketBuffer) tcpip.Error {
 	s := senders.Get().(*sender)
 	defer senders.Put(s)
-	pieces, size, super := s.pieces(pkt)
+	pieces, size, super := s.buffers(pkt)
 	q.writing.RLock()
 	defer q.writing.RUnlock()
 	if q.closed {
@@ -177,17 +182,17 @@ func (q *queue) write(pkt *stack.PacketBuffer) tcpip.Error {
 		return writeError(err)
 	}
 	q.stats.txPackets.Add(1)
-	q.stats.txOctets.Add(uint64(size))
+	q.stats.txBytes.Add(uint64(size))
 	if super {
 		q.stats.txSuper.Add(1)
 	}
 	if opens(pkt) {
-		q.look()
+		q.wakeReader()
 	}
 	return nil
 }
 
-// writeError is what the kernel says in the stack's words.
+// writeError translates the kernel's error for the stack.
 func writeError(err error) tcpip.Error {
 	switch {
 	case errors.Is(err, unix.EIO): // the device is down
@@ -204,7 +209,7 @@ func writeError(err error) tcpip.Error {
 	return &tcpip.ErrInvalidEndpointState{}
 }
 
-// opens reports whether a packet opens a connection.
+// opens reports whether a packet is a SYN.
 func opens(pkt *stack.PacketBuffer) bool {
 	h := header.TCP(pkt.TransportHeader().Slice())
 	return pkt.TransportProtocolNumber == header.TCPProtocolNumber && len(h) >= header.TCPMinimumSize && h.Flags()&header.TCPFlagSyn != 0

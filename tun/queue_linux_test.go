@@ -13,9 +13,9 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
 )
 
-// TestDialsBesideBusyProcessors dials while there is always a goroutine that can run. The Go runtime asks the kernel each 10 ms then
-// what has become readable, which no dial waits for.
-func TestDialsBesideBusyProcessors(t *testing.T) {
+// TestDialsNextToBusyProcessors dials while some goroutine can always run. The Go runtime then
+// polls for readable descriptors every 10 ms. Dials must not wait for that.
+func TestDialsNextToBusyProcessors(t *testing.T) {
 	const dials, rounds = 10, 10
 	for _, tcp := range tunTCPs {
 		t.Run(tcp.name, func(t *testing.T) {
@@ -30,7 +30,8 @@ func TestDialsBesideBusyProcessors(t *testing.T) {
 			dial := func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				c, err := gonet.DialContextTCP(ctx, p.stack, full, proto) // nobody accepts: the backlog has room
+				// nothing accepts: the backlog has room
+				c, err := gonet.DialContextTCP(ctx, p.stack, full, proto)
 				p.must("dial", err)
 				c.Close()
 			}
@@ -57,13 +58,14 @@ func TestDialsBesideBusyProcessors(t *testing.T) {
 					return
 				}
 			}
-			t.Skipf("%d dials beside busy processors took %v and not less than 3 ms each: others are busy, too", dials, best)
+			t.Skipf("%d dials next to busy processors took %v and not less than 3 ms each: others are busy, too", dials, best)
 		})
 	}
 }
 
-// TestLookHasTheReaderReadOn wakes the reader of a queue up at any time. It goes on, and ends when the device does.
-func TestLookHasTheReaderReadOn(t *testing.T) {
+// TestWakeReaderKeepsReading wakes the reader of a queue at any time. It continues to read, and
+// ends when the device does.
+func TestWakeReaderKeepsReading(t *testing.T) {
 	for _, tcp := range tunTCPs {
 		t.Run(tcp.name, func(t *testing.T) {
 			p := newTunPairOf(t, tcp.factory, Options{Queues: 2}, nil)
@@ -72,7 +74,7 @@ func TestLookHasTheReaderReadOn(t *testing.T) {
 			wait.Go(func() {
 				for !stop.Load() {
 					for _, q := range p.dev.queues {
-						q.look()
+						q.wakeReader()
 					}
 					time.Sleep(time.Microsecond)
 				}

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// SetQueueLen sets how many packets the kernel holds for a queue of the device until they are read: 500 unless it is set.
-// What comes when it is full the kernel drops: see KernelDrops.
+// SetQueueLen sets how many packets the kernel queues for each queue of the device; its default is
+// 500. It drops what arrives while the queue is full: see KernelDrops.
 func (d *Device) SetQueueLen(packets int) error {
 	if packets < 1 || packets > 1<<20 {
 		return fmt.Errorf("tun: queue of %d packets, want 1 to %d", packets, 1<<20)
@@ -17,8 +17,8 @@ func (d *Device) SetQueueLen(packets int) error {
 	return nil
 }
 
-// KernelDrops returns how many packets the kernel wanted to send by the device and dropped before they could be read.
-// Those that its queueing discipline drops are not among them.
+// KernelDrops returns how many packets the kernel dropped because the device's queue was full.
+// Drops of its queueing discipline are not included.
 func (d *Device) KernelDrops() (uint64, error) {
 	link, err := d.kernel.LinkByIndex(d.index)
 	if err != nil {

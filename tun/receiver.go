@@ -7,43 +7,44 @@ import (
 	"tcpwheel/netstack/bufpool"
 )
 
-// pieceSizes are the views that a packet is read into: its headers into one of their own, so that a stack which looks at
-// them or clones the packet never copies payload, and the payload into views that double, so that a small packet does
-// not hold much memory. Together they have room for the largest packet there is, IPv6 with 65535 octets behind its header.
+// pieceSizes are the sizes of the views that a packet is read into. The headers get a view of their
+// own, so a stack that reads them or clones the packet never copies payload. The payload views
+// double in size, so a small packet holds little memory. Together they hold the largest packet
+// possible: an IPv6 header and 65535 bytes.
 var pieceSizes = [...]int{maxHeaders, 2048, 4096, 8192, 16384, 32768, 4096}
 
-// receiver reads packets. Its zero value is ready for use.
+// receiver reads packets. Its zero value is ready to use.
 type receiver struct {
 	vnet  [vnetSize]byte
-	views [len(pieceSizes)]*buffer.View // what is not taken yet
-	iov   [1 + len(pieceSizes)][]byte   // vnet, and views as octets
+	views [len(pieceSizes)]*buffer.View // nil where the last packet took the view
+	iov   [1 + len(pieceSizes)][]byte   // the vnet header, then the views as byte slices
 }
 
-// pieces returns where to read the next packet into.
-func (r *receiver) pieces() [][]byte {
+// buffers returns where to read the next packet.
+func (r *receiver) buffers() [][]byte {
 	r.iov[0] = r.vnet[:]
 	for i, v := range r.views {
 		if v != nil {
-			break // a packet takes views from the front
+			break // packets take views from the front
 		}
-		v = bufpool.Get(pieceSizes[i]) // all that is shown of it will have been read
+		v = bufpool.Get(pieceSizes[i]) // not cleared: only bytes that were read are shown
 		r.views[i], r.iov[1+i] = v, v.AsSlice()
 	}
 	return r.iov[:]
 }
 
-// verdict is what packet thinks of what it has read.
-type verdict uint8
+// disposition says what receive does with a packet.
+type disposition uint8
 
 const (
-	delivered verdict = iota
+	delivered disposition = iota
 	malformed
 	badChecksum
 )
 
-// packet makes a packet of the n octets that were read into pieces. Its headers are verified, and its checksums unless
-// the kernel vouches for them.
-func (r *receiver) packet(n int) (*stack.PacketBuffer, verdict) {
+// packet makes a packet of the n bytes in the buffers. It checks the headers, and the checksums
+// unless the kernel vouches for them.
+func (r *receiver) packet(n int) (*stack.PacketBuffer, disposition) {
 	n -= vnetSize
 	if n <= 0 {
 		return nil, malformed
@@ -70,7 +71,7 @@ func (r *receiver) packet(n int) (*stack.PacketBuffer, verdict) {
 	return pkt, delivered
 }
 
-// take returns the first n octets that were read, without a copy.
+// take returns the first n bytes that were read, without a copy.
 func (r *receiver) take(n int) (b buffer.Buffer) {
 	for i := 0; n > 0; i++ {
 		v := r.views[i]
@@ -78,13 +79,13 @@ func (r *receiver) take(n int) (b buffer.Buffer) {
 			v.CapLength(n)
 		}
 		n -= v.Size()
-		_ = b.Append(v) // never fails: v is ours alone
+		_ = b.Append(v) // cannot fail: v has no other owner
 		r.views[i] = nil
 	}
 	return b
 }
 
-// release gives the views back.
+// release returns the views to the pool.
 func (r *receiver) release() {
 	for i, v := range r.views {
 		if v != nil {

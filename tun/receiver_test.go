@@ -9,16 +9,16 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// tunRead fills the pieces of r as readv does, and returns how many octets that were.
+// tunRead fills r's buffers as readv does, and returns the number of bytes.
 func tunRead(r *receiver, b []byte) int {
 	n := 0
-	for _, piece := range r.pieces() {
+	for _, piece := range r.buffers() {
 		n += copy(piece, b[n:])
 	}
 	return n
 }
 
-// tunSuper is a super-segment as a stack sends it: headers pushed, payload in pieces.
+// tunSuper is a super-segment as a stack sends it: pushed headers, payload in several views.
 func tunSuper(t *testing.T, v6 bool, n, piece int) (pkt *stack.PacketBuffer, b []byte) {
 	t.Helper()
 	b = tunTCP(t, v6, 0x18, tunPayload(n))
@@ -43,7 +43,7 @@ func tunSuper(t *testing.T, v6 bool, n, piece int) (pkt *stack.PacketBuffer, b [
 	return pkt, b
 }
 
-// TestSenderToReceiver takes packets from the form in which they are sent to that in which they arrive.
+// TestSenderToReceiver converts packets from the form that is sent to the form that arrives.
 func TestSenderToReceiver(t *testing.T) {
 	var r receiver
 	defer r.release()
@@ -65,20 +65,20 @@ func TestSenderToReceiver(t *testing.T) {
 			defer pkt.DecRef()
 			s := senders.Get().(*sender)
 			defer senders.Put(s)
-			iov, size, super := s.pieces(pkt)
+			iov, size, super := s.buffers(pkt)
 			if len(iov) > maxPieces || size != len(want) || super != (test.n > 1448) {
-				t.Fatalf("%d pieces of %d octets, super-segment %v; want %d at most, %d", len(iov), size, super, maxPieces, len(want))
+				t.Fatalf("%d pieces of %d bytes, super-segment %v; want %d at most, %d", len(iov), size, super, maxPieces, len(want))
 			}
 			wire := bytes.Join(iov, nil)
 			s.release()
 
-			got, verdict := r.packet(tunRead(&r, wire))
-			if verdict != delivered {
-				t.Fatalf("verdict %d", verdict)
+			got, disposition := r.packet(tunRead(&r, wire))
+			if disposition != delivered {
+				t.Fatalf("disposition %d", disposition)
 			}
 			defer got.DecRef()
 			if !bytes.Equal(tunOctets(got), want) {
-				t.Error("other octets arrived")
+				t.Error("other bytes arrived")
 			}
 			wantGSO := pkt.GSOOptions
 			if !super {
@@ -88,15 +88,16 @@ func TestSenderToReceiver(t *testing.T) {
 				t.Errorf("arrived with %+v, protocol %#x, want %+v, %#x",
 					got.GSOOptions, got.NetworkProtocolNumber, wantGSO, pkt.NetworkProtocolNumber)
 			}
-			// The stack may look at the headers without a copy of payload.
+			// The stack can read the headers without copying payload.
 			if views := got.AsSlices(); len(views[0]) > maxHeaders {
-				t.Errorf("the first view has %d octets, want %d at most", len(views[0]), maxHeaders)
+				t.Errorf("the first view has %d bytes, want %d at most", len(views[0]), maxHeaders)
 			}
 		})
 	}
 }
 
-// TestReceiverVerifies checks packets that the kernel does not vouch for, as those from another host may be, and no others.
+// TestReceiverVerifies: the receiver verifies the packets that the kernel does not vouch for, such
+// as those of another host, and no others.
 func TestReceiverVerifies(t *testing.T) {
 	partial := tunTCP(t, false, 0x10, tunPayload(3000)) // its checksum is not complete, so it is wrong
 	whole := bytes.Clone(partial)
@@ -115,7 +116,7 @@ func TestReceiverVerifies(t *testing.T) {
 		name string
 		v    vnetHeader
 		b    []byte
-		want verdict
+		want disposition
 	}{
 		{"right", vnetHeader{}, whole, delivered},
 		{"wrong", vnetHeader{}, partial, badChecksum},
@@ -129,9 +130,9 @@ func TestReceiverVerifies(t *testing.T) {
 	} {
 		var vnet [vnetSize]byte
 		test.v.encode(&vnet)
-		pkt, verdict := r.packet(tunRead(&r, append(vnet[:], test.b...)))
-		if verdict != test.want {
-			t.Errorf("%s: verdict %d, want %d", test.name, verdict, test.want)
+		pkt, disposition := r.packet(tunRead(&r, append(vnet[:], test.b...)))
+		if disposition != test.want {
+			t.Errorf("%s: disposition %d, want %d", test.name, disposition, test.want)
 		}
 		if pkt != nil {
 			pkt.DecRef()

@@ -6,21 +6,21 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// maxPieces is how many pieces the kernel takes in one writev: IOV_MAX.
+// maxPieces is the most buffers that the kernel takes in one writev: IOV_MAX.
 const maxPieces = 1024
 
-// sender puts a packet together for writing, without a copy of its payload.
+// sender prepares a packet for writev without copying its payload.
 type sender struct {
 	vnet  [vnetSize]byte
 	iov   [][]byte
-	spill []byte // what is in pieces beyond maxPieces
+	spill []byte // the bytes that do not fit maxPieces buffers
 }
 
 var senders = sync.Pool{New: func() any { return &sender{iov: make([][]byte, 0, 32)} }}
 
-// pieces returns pkt with its vnetHeader in front, the size of pkt, and whether it is a super-segment. The result refers
-// to pkt until release.
-func (s *sender) pieces(pkt *stack.PacketBuffer) (iov [][]byte, size int, super bool) {
+// buffers returns pkt's vnetHeader and bytes, the size of pkt, and whether it is a super-segment.
+// The slices refer to pkt until release.
+func (s *sender) buffers(pkt *stack.PacketBuffer) (iov [][]byte, size int, super bool) {
 	s.iov = append(s.iov[:0], s.vnet[:])
 	views, skip := pkt.AsViewList()
 	for v := views.Front(); v != nil; v = v.Next() {
@@ -50,7 +50,7 @@ func (s *sender) pieces(pkt *stack.PacketBuffer) (iov [][]byte, size int, super 
 	return s.iov, size, v.gsoType != vnetNone
 }
 
-// outHeaders returns where the headers of an outgoing packet are, of which only ipLen, len and cwr are needed.
+// outHeaders returns the ipLen, len and cwr of an outgoing packet.
 func outHeaders(pkt *stack.PacketBuffer) (h headers) {
 	transport := pkt.TransportHeader().Slice()
 	h.len = pkt.HeaderSize()
@@ -61,7 +61,7 @@ func outHeaders(pkt *stack.PacketBuffer) (h headers) {
 	return h
 }
 
-// release forgets the packet.
+// release drops the references to the packet.
 func (s *sender) release() {
 	clear(s.iov)
 	s.iov = s.iov[:0]

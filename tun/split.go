@@ -9,12 +9,13 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// maxGSO is the largest IP packet with which both IP versions can express their length.
+// maxGSO is the size of the largest IP packet whose length fits the length field of either IP
+// version.
 const maxGSO = 65535
 
-// split returns the packets that a wire would carry for pkt: its segments if it is a super-segment, else itself, with
-// complete checksums. They have their headers set, share the payload of pkt, and belong to the caller. A packet whose
-// headers cannot be read comes back as it is.
+// split returns the packets that a wire carries for pkt: its segments if pkt is a super-segment,
+// else pkt itself, with complete checksums. The packets share pkt's payload, have their headers
+// set, and belong to the caller. A packet with unreadable headers comes back unchanged.
 func split(pkt *stack.PacketBuffer) []*stack.PacketBuffer {
 	all := pkt.ToBuffer()
 	defer all.Release()
@@ -53,10 +54,10 @@ func split(pkt *stack.PacketBuffer) []*stack.PacketBuffer {
 
 type wired struct {
 	pkt  *stack.PacketBuffer
-	head []byte // its headers, to be written to
+	head []byte // its own headers, writable
 }
 
-// wirePacket makes a packet of a copy of head and the octets [at, at+n) of the payload of all.
+// wirePacket makes a packet of a copy of head and the payload bytes [at, at+n) of all.
 func wirePacket(of *stack.PacketBuffer, all *buffer.Buffer, head []byte, h *headers, at, n int) wired {
 	part := all.Clone()
 	part.TrimFront(int64(len(head) + at))
@@ -69,12 +70,12 @@ func wirePacket(of *stack.PacketBuffer, all *buffer.Buffer, head []byte, h *head
 	pkt.NetworkProtocolNumber = h.net
 	pkt.TransportProtocolNumber = h.transport
 	pkt.Hash, pkt.Owner, pkt.EgressRoute, pkt.PktType = of.Hash, of.Owner, of.EgressRoute, of.PktType
-	// The headers were pushed into one piece, in this order.
+	// NewPacketBuffer put both headers into one slice, in this order.
 	return wired{pkt, network[:len(head):len(head)]}
 }
 
-// segmentHeaders turns the headers of a super-segment into those of its segment number index, of n octets from at on,
-// except for the checksum, of which it leaves the pseudo-header's part.
+// segmentHeaders turns the headers of a super-segment into those of its segment number index, which
+// carries n bytes from at on. Of the checksum it computes only the pseudo-header's part.
 func segmentHeaders(b []byte, h *headers, at, n, index int, last bool) {
 	if h.net == header.IPv4ProtocolNumber {
 		ip := header.IPv4(b)
@@ -91,7 +92,8 @@ func segmentHeaders(b []byte, h *headers, at, n, index int, last bool) {
 		tcp[tcpFlags] &^= tcpFIN | tcpPSH
 	}
 	if index > 0 {
-		tcp[tcpFlags] &^= tcpCWR // RFC 3168 §6.1.2: CWR stands on the first segment after the reduction only
+		// RFC 3168 §6.1.2: only the first segment after the reduction carries CWR
+		tcp[tcpFlags] &^= tcpCWR
 	}
 	checksum.Put(tcp[tcpChecksum:], pseudoSum(b, h, h.len-h.ipLen+n))
 }

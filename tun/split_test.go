@@ -12,7 +12,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// tunPayload returns n octets that differ from their neighbours.
+// tunPayload returns n bytes that differ from their neighbours.
 func tunPayload(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -21,8 +21,8 @@ func tunPayload(n int) []byte {
 	return b
 }
 
-// tunTCP returns the octets of a TCP packet with timestamps and without checksum: the pseudo-header's sum stands there,
-// as in a packet with NeedsCsum.
+// tunTCP returns a TCP packet with timestamps. Its checksum field has only the pseudo-header's sum,
+// as with NeedsCsum.
 func tunTCP(t *testing.T, v6 bool, flags uint8, payload []byte) []byte {
 	t.Helper()
 	const tcpLen = 32
@@ -57,7 +57,7 @@ func tunTCP(t *testing.T, v6 bool, flags uint8, payload []byte) []byte {
 	return b
 }
 
-// tunPacket puts octets into a packet of views of the given sizes, as they arrive, and of what is left.
+// tunPacket makes an arrived packet of views of the given sizes and of the bytes that remain.
 func tunPacket(b []byte, g stack.GSO, sizes ...int) *stack.PacketBuffer {
 	var buf buffer.Buffer
 	for _, n := range sizes {
@@ -89,7 +89,7 @@ func tunVerify(t *testing.T, b []byte) headers {
 		t.Fatal(err)
 	}
 	if h.total != len(b) {
-		t.Fatalf("packet of %d octets says that it has %d", len(b), h.total)
+		t.Fatalf("packet of %d bytes says that it has %d", len(b), h.total)
 	}
 	buf := buffer.MakeWithData(b)
 	defer buf.Release()
@@ -132,7 +132,7 @@ func TestSplitSuperSegment(t *testing.T) {
 				o := tunOctets(out)
 				h := tunVerify(t, o)
 				if n := len(o) - h.len; (test.want != nil && n != test.want[i]) || n > mss {
-					t.Errorf("packet %d has %d octets of payload", i, n)
+					t.Errorf("packet %d has %d bytes of payload", i, n)
 				}
 				tcp := header.TCP(o[h.ipLen:])
 				if seq, want := tcp.SequenceNumber(), uint32(0xffffff00)+uint32(len(got)); seq != want {
@@ -167,7 +167,8 @@ func TestSplitSuperSegment(t *testing.T) {
 	}
 }
 
-// TestSplitCompletesChecksums does for single packets what a network card does.
+// TestSplitCompletesChecksums: split completes the checksum of a single packet as a network card
+// does.
 func TestSplitCompletesChecksums(t *testing.T) {
 	udp := make([]byte, 20+8+5)
 	ip := header.IPv4(udp)
@@ -203,7 +204,8 @@ func TestSplitCompletesChecksums(t *testing.T) {
 	}
 }
 
-// TestChecksumOfZeroIsAllOnes uses RFC 768: "If the computed checksum is zero, it is transmitted as all ones."
+// TestChecksumOfZeroIsAllOnes uses RFC 768: "If the computed checksum is zero, it is transmitted as
+// all ones."
 func TestChecksumOfZeroIsAllOnes(t *testing.T) {
 	for _, test := range []struct {
 		transport tcpip.TransportProtocolNumber
@@ -234,11 +236,11 @@ func TestVerifyFindsAFlippedBit(t *testing.T) {
 		b[bit/8] ^= 0x80 >> (bit % 8)
 		h, err := parseHeaders(b, len(b))
 		if err != nil || h.transport != header.TCPProtocolNumber || h.total != len(good) {
-			continue // seen at once, or no TCP packet any more
+			continue // detected at once, or no TCP packet any more
 		}
 		buf := buffer.MakeWithData(b)
 		if verify(&buf, b, &h) {
-			t.Errorf("bit %d of octet %d flipped, and the checksums are right", bit%8, bit/8)
+			t.Errorf("bit %d of byte %d flipped, and the checksums are right", bit%8, bit/8)
 		}
 		buf.Release()
 	}

@@ -11,14 +11,15 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// transmissions counts how often the octets of TCP streams have passed, in one direction, so that the loss model
-// sim.Ranges can be told which transmission of which octets a packet is. It is not safe for concurrent use.
+// transmissions counts, for one direction, how often each byte of each TCP stream has passed. The
+// loss model sim.Ranges needs the bytes of a packet and the number of their transmission. It is not
+// safe for concurrent use.
 //
-// Octet 0 of a stream is the one behind the SYN; the FIN takes the place of an octet. A SYN with another sequence number
-// begins a new stream. Of a connection whose SYN was not seen, octet 0 is the first that was.
+// Offset 0 of a stream is the byte after the SYN; the FIN counts as a byte. A SYN with another
+// sequence number begins a new stream. Without a SYN, offset 0 is the first byte seen.
 type transmissions struct {
 	streams map[streamKey]*stream
-	order   []streamKey // oldest first, for forgetting
+	order   []streamKey // oldest first, to forget the oldest
 }
 
 type streamKey struct {
@@ -26,28 +27,28 @@ type streamKey struct {
 	srcPort, dstPort uint16
 }
 
-// stream is what has passed of one direction of one connection.
+// stream is one direction of one connection.
 type stream struct {
-	first uint32 // sequence number of octet 0
-	next  uint64 // behind the last octet that has passed
+	first uint32 // sequence number of offset 0
+	next  uint64 // highest offset seen, plus one
 	syns  uint32
-	spans []octetSpan // in order, apart; neighbours differ in sent
+	spans []byteSpan // sorted and disjoint; adjacent spans differ in sent
 }
 
-// octetSpan are octets that have passed the same number of times.
-type octetSpan struct {
+// byteSpan is a range of bytes that have passed equally often.
+type byteSpan struct {
 	from, to uint64
 	sent     uint32
 }
 
 const (
-	maxStreams = 1 << 16 // then the oldest is forgotten
-	maxSpans   = 1 << 12 // of a stream: then the lowest are forgotten
+	maxStreams = 1 << 16 // beyond this, the oldest stream is forgotten
+	maxSpans   = 1 << 12 // per stream: beyond this, the lowest half is forgotten
 )
 
-// note fills in what p says of the octets of pkt, a packet of split: Start, End and Attempt, all 0 if it carries none. A
-// SYN without octets has the number of its transmission and an empty range.
-func (ts *transmissions) note(pkt *stack.PacketBuffer, p *sim.Packet) {
+// annotate sets p's Start, End and Attempt from pkt, a packet of split. All are 0 for a packet
+// without TCP data. A SYN without data has an empty range and the number of its transmission.
+func (ts *transmissions) annotate(pkt *stack.PacketBuffer, p *sim.Packet) {
 	b := pkt.TransportHeader().Slice()
 	if pkt.TransportProtocolNumber != header.TCPProtocolNumber || len(b) < header.TCPMinimumSize {
 		return
@@ -80,10 +81,10 @@ func (ts *transmissions) note(pkt *stack.PacketBuffer, p *sim.Packet) {
 		}
 		seq++ // of data on a SYN
 	}
-	// The octet nearest to the last one that has this sequence number.
+	// Of the offsets with this sequence number, take the one nearest to next.
 	start := int64(s.next) + int64(int32(seq-(s.first+uint32(s.next))))
 	if start < 0 {
-		return // from before the first that was seen
+		return // before the first byte seen
 	}
 	p.Start, p.End = uint64(start), uint64(start)+length
 	p.Attempt = s.pass(p.Start, p.End)
@@ -106,19 +107,20 @@ func (ts *transmissions) add(key streamKey, first uint32) *stream {
 	return s
 }
 
-// pass notes that the octets [start, end) pass, and returns which time it is, for those of them that have passed most often.
+// pass records that the bytes [start, end) pass. It returns the transmission number of the byte
+// among them that has passed most often.
 func (s *stream) pass(start, end uint64) (attempt uint32) {
 	s.next = max(s.next, end)
-	i, _ := slices.BinarySearchFunc(s.spans, start, func(o octetSpan, start uint64) int {
+	i, _ := slices.BinarySearchFunc(s.spans, start, func(o byteSpan, start uint64) int {
 		if o.to <= start {
 			return -1
 		}
 		return 1
 	})
 	j := i
-	var parts []octetSpan
+	var parts []byteSpan
 	if n := len(s.spans); i == n && (n == 0 || s.spans[n-1].to != start || s.spans[n-1].sent != 1) {
-		s.spans = append(s.spans, octetSpan{start, end, 1})
+		s.spans = append(s.spans, byteSpan{start, end, 1})
 		return s.forget(1)
 	} else if i == n {
 		s.spans[n-1].to = end
@@ -132,22 +134,22 @@ func (s *stream) pass(start, end uint64) (attempt uint32) {
 	for ; j < len(s.spans) && s.spans[j].from < end; j++ {
 		o := s.spans[j]
 		if o.from < at {
-			parts = append(parts, octetSpan{o.from, at, o.sent})
+			parts = append(parts, byteSpan{o.from, at, o.sent})
 			o.from = at
 		}
 		if at < o.from {
-			parts = append(parts, octetSpan{at, o.from, 1})
+			parts = append(parts, byteSpan{at, o.from, 1})
 			attempt = max(attempt, 1)
 		}
 		at = min(o.to, end)
-		parts = append(parts, octetSpan{o.from, at, o.sent + 1})
+		parts = append(parts, byteSpan{o.from, at, o.sent + 1})
 		attempt = max(attempt, o.sent+1)
 		if at < o.to {
-			parts = append(parts, octetSpan{at, o.to, o.sent})
+			parts = append(parts, byteSpan{at, o.to, o.sent})
 		}
 	}
 	if at < end {
-		parts = append(parts, octetSpan{at, end, 1})
+		parts = append(parts, byteSpan{at, end, 1})
 		attempt = max(attempt, 1)
 	}
 	if j < len(s.spans) {
@@ -158,8 +160,8 @@ func (s *stream) pass(start, end uint64) (attempt uint32) {
 	return s.forget(attempt)
 }
 
-// merged joins neighbours that have passed equally often.
-func merged(parts []octetSpan) []octetSpan {
+// merged joins adjacent spans that have passed equally often.
+func merged(parts []byteSpan) []byteSpan {
 	out := parts[:0]
 	for _, p := range parts {
 		if last := len(out) - 1; last >= 0 && out[last].to == p.from && out[last].sent == p.sent {

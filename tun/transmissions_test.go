@@ -10,7 +10,7 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// TestTransmissionsAgreeWithTheirTwin counts octets one by one.
+// TestTransmissionsAgreeWithTheirTwin compares with a count of each byte.
 func TestTransmissionsAgreeWithTheirTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
@@ -31,11 +31,11 @@ func TestTransmissionsAgreeWithTheirTwin(t *testing.T) {
 			}
 			for i, o := range s.spans {
 				if o.from >= o.to || i > 0 && (s.spans[i-1].to > o.from || s.spans[i-1].to == o.from && s.spans[i-1].sent == o.sent) {
-					t.Fatalf("step %d: spans %v, want them in order, apart, and neighbours different", k, s.spans)
+					t.Fatalf("step %d: spans %v, want sorted, disjoint spans whose neighbours differ", k, s.spans)
 				}
 				for j := o.from; j < o.to; j++ {
 					if twin[j] != o.sent {
-						t.Fatalf("step %d: octet %d has passed %d times, want %d", k, j, o.sent, twin[j])
+						t.Fatalf("step %d: byte %d has passed %d times, want %d", k, j, o.sent, twin[j])
 					}
 				}
 			}
@@ -60,7 +60,8 @@ func TestTransmissionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTransmissionsOfAConnection follows one from its SYN over the wrap-around of its sequence numbers.
+// TestTransmissionsOfAConnection follows a connection from its SYN past the wrap-around of its
+// sequence numbers.
 func TestTransmissionsOfAConnection(t *testing.T) {
 	const syn, fin, ack = 0x02, 0x11, 0x10
 	for _, v6 := range []bool{false, true} {
@@ -77,7 +78,7 @@ func TestTransmissionsOfAConnection(t *testing.T) {
 			{ack, 0xfffffff1, 100, sim.Packet{Start: 0, End: 100, Attempt: 1}},
 			{ack, 0x55, 100, sim.Packet{Start: 100, End: 200, Attempt: 1}},
 			{ack, 0xfffffff1, 150, sim.Packet{Start: 0, End: 150, Attempt: 2}},
-			{ack, 0xfffffff0, 10, sim.Packet{}}, // of before the stream
+			{ack, 0xfffffff0, 10, sim.Packet{}}, // from before the stream
 			{fin, 0x55, 100, sim.Packet{Start: 100, End: 201, Attempt: 3}},
 			{fin, 0xb9, 0, sim.Packet{Start: 200, End: 201, Attempt: 2}},
 			{syn, 7, 0, sim.Packet{Attempt: 1}}, // of a new connection
@@ -88,7 +89,7 @@ func TestTransmissionsOfAConnection(t *testing.T) {
 			whole := tunPacket(b, stack.GSO{}, maxHeaders)
 			var got sim.Packet
 			for _, pkt := range split(whole) {
-				ts.note(pkt, &got)
+				ts.annotate(pkt, &got)
 				pkt.DecRef()
 			}
 			whole.DecRef()

@@ -8,22 +8,23 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// vnetHeader is what stands before each packet of the device: struct virtio_net_hdr of include/uapi/linux/virtio_net.h.
+// vnetHeader precedes each packet of the device: struct virtio_net_hdr of
+// include/uapi/linux/virtio_net.h.
 type vnetHeader struct {
 	flags      uint8
 	gsoType    uint8
-	hdrLen     uint16 // octets of all headers; from the kernel it is a hint, and may be more
+	hdrLen     uint16 // bytes of all headers; from the kernel a hint, which may be too large
 	gsoSize    uint16 // payload of each segment
-	csumStart  uint16 // where the sum begins
-	csumOffset uint16 // where it goes, from there
+	csumStart  uint16 // offset where the checksummed bytes begin
+	csumOffset uint16 // offset of the checksum, from csumStart
 }
 
-// vnetSize is the size of a vnetHeader on the wire. It is without num_buffers, which TUNSETVNETHDRSZ could ask for.
+// vnetSize is the size of an encoded vnetHeader, without num_buffers.
 const vnetSize = 10
 
-// Values of virtio_net.h.
+// Constants of virtio_net.h.
 const (
-	vnetNeedsCsum = 1 // flags: the checksum is that of the pseudo-header, the rest is to be added
+	vnetNeedsCsum = 1 // flags: the checksum covers only the pseudo-header
 	vnetDataValid = 2 // flags: the checksum was verified
 
 	vnetNone  = 0 // gsoType
@@ -32,7 +33,7 @@ const (
 	vnetECN   = 0x80 // a bit of gsoType: the first segment has CWR
 )
 
-// encode writes h to b, in little-endian order, which Open asks the kernel for.
+// encode writes h to b in little-endian order, which Open requests from the kernel.
 func (h *vnetHeader) encode(b *[vnetSize]byte) {
 	b[0], b[1] = h.flags, h.gsoType
 	binary.LittleEndian.PutUint16(b[2:], h.hdrLen)
@@ -52,7 +53,8 @@ func decodeVnet(b *[vnetSize]byte) vnetHeader {
 	}
 }
 
-// vnetOf returns the header of an outgoing packet with these headers and total size: what its GSOOptions leave to do.
+// vnetOf returns the header of an outgoing packet of that size: the work that its GSOOptions leave
+// to the kernel.
 func vnetOf(g *stack.GSO, h *headers, size int) (v vnetHeader) {
 	if g.Type != stack.GSOTCPv4 && g.Type != stack.GSOTCPv6 {
 		return v
@@ -76,7 +78,8 @@ func vnetOf(g *stack.GSO, h *headers, size int) (v vnetHeader) {
 	return v
 }
 
-// gso returns what the header says of a packet with headers h that has arrived, as GSOOptions, or why it cannot be true.
+// gso returns the GSOOptions of an arrived packet with headers h, or an error if they contradict
+// the headers.
 func (v *vnetHeader) gso(h *headers) (g stack.GSO, err error) {
 	if v.flags&vnetNeedsCsum != 0 {
 		if int(v.csumStart) != h.ipLen || int(v.csumStart)+int(v.csumOffset)+2 > h.len {
@@ -98,7 +101,7 @@ func (v *vnetHeader) gso(h *headers) (g stack.GSO, err error) {
 		return g, fmt.Errorf("tun: segmentation offload of type %d for protocol %d in packet type %#x",
 			kind, h.transport, h.net)
 	case v.gsoSize == 0:
-		return g, fmt.Errorf("tun: segmentation offload with segments of 0 octets")
+		return g, fmt.Errorf("tun: segmentation offload with segments of 0 bytes")
 	default:
 		g.MSS = v.gsoSize
 	}

@@ -19,8 +19,8 @@ func TestVnetHeaderOnTheWire(t *testing.T) {
 	}
 }
 
-// TestVnetOfWhatIsLeftToDo gives a packet the header for its GSOOptions, and reads the same back.
-func TestVnetOfWhatIsLeftToDo(t *testing.T) {
+// TestVnetOfGSOOptions encodes GSOOptions in a header and reads them back.
+func TestVnetOfGSOOptions(t *testing.T) {
 	csum := stack.GSO{Type: stack.GSOTCPv4, NeedsCsum: true, CsumOffset: 16, L3HdrLen: 20}
 	super := csum
 	super.MSS = 1448
@@ -35,7 +35,7 @@ func TestVnetOfWhatIsLeftToDo(t *testing.T) {
 		back  stack.GSO
 	}{
 		{"nothing", false, 0x10, 100, stack.GSO{}, vnetHeader{}, stack.GSO{}},
-		{"GSO in software is over", false, 0x10, 1448, stack.GSO{Type: stack.GSOGvisor, MSS: 1448}, vnetHeader{}, stack.GSO{}},
+		{"GSO in software", false, 0x10, 1448, stack.GSO{Type: stack.GSOGvisor, MSS: 1448}, vnetHeader{}, stack.GSO{}},
 		{"checksum", false, 0x10, 1448, super, vnetHeader{1, 0, 52, 0, 20, 16}, csum},
 		{"super-segment", false, 0x10, 1449, super, vnetHeader{1, 1, 52, 1448, 20, 16}, super},
 		{"super-segment with CWR", false, 0x90, 1449, super, vnetHeader{1, 0x81, 52, 1448, 20, 16}, super},
@@ -138,7 +138,7 @@ func FuzzParseHeaders(f *testing.F) {
 			out.DecRef()
 		}
 		if h.len <= maxHeaders && n != h.total-h.len {
-			t.Fatalf("%d octets of payload were split into %d", h.total-h.len, n)
+			t.Fatalf("%d bytes of payload were split into %d", h.total-h.len, n)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Direction is one of the two of an emulated link.
+// Direction is a direction of an emulated link.
 type Direction uint8
 
 const (
@@ -29,51 +29,56 @@ func (d Direction) String() string {
 	return [...]string{"there", "back"}[d]
 }
 
-// Passing is what an emulated link knows of a packet on it.
-type Passing struct {
+// LinkPacket is what an emulated link knows of a packet.
+type LinkPacket struct {
 	Direction Direction
-	Number    uint64     // of the packets of its direction that the model has seen, from 1, in the order of sending; else 0
-	TooBig    bool       // larger than LinkOptions.PathMTU: the model has not seen it
-	Model     sim.Packet // as the model has seen it, with its place in its TCP stream: see LinkOptions.There
-	Fate      sim.Fate
+	// Number counts the packets of the direction that the model saw, from 1. It is 0 for others.
+	Number uint64
+	TooBig bool // larger than LinkOptions.PathMTU: dropped before the model
+	// Model is the packet as the model saw it, with its place in its TCP stream: see LinkOptions.
+	Model sim.Packet
+	Fate  sim.Fate
 }
 
-// Tap sees all packets of an emulated link. now is that of the link's clock. Its methods must not keep the packet, nor
-// call back into the link. Each is called by one goroutine at a time for a direction, and else they may be called at once.
+// Tap observes all packets of an emulated link. now is the time of the link's clock. Its methods
+// must not keep the packet or call back into the link. Calls for one direction do not overlap;
+// calls for different directions may.
 type Tap interface {
-	// Sent is called in the order in which packets are handed to the link, before their marks and flipped bits.
-	Sent(now wheel.Time, p *Passing, pkt *stack.PacketBuffer)
-	// Arrived is called in the order of arrival, right before a packet leaves the link: twice for a duplicated one. One without
-	// a number is of the link itself: an ICMP error for a packet that was too big.
-	Arrived(now wheel.Time, p *Passing, pkt *stack.PacketBuffer)
+	// Sent is called in sending order, before the link marks the packet or flips its bits.
+	Sent(now wheel.Time, p *LinkPacket, pkt *stack.PacketBuffer)
+	// Arrived is called in order of arrival, just before a packet leaves the link, and twice for a
+	// duplicated packet. A packet without a number comes from the link itself: an ICMP error for a
+	// packet that was too big.
+	Arrived(now wheel.Time, p *LinkPacket, pkt *stack.PacketBuffer)
 }
 
-// LinkOptions say what an emulated link does.
+// LinkOptions configure an emulated link.
 type LinkOptions struct {
-	// There and Back are the plans. To the loss model sim.Ranges, the octets of a TCP stream count from 0, the one behind
-	// its SYN, for each connection and direction by itself; a FIN takes the place of an octet.
+	// There and Back are the models of the two directions. For the loss model sim.Ranges, each TCP
+	// stream counts its bytes from 0, the byte after its SYN; a FIN counts as a byte.
 	There, Back sim.LinkConfig
 
-	// PathMTU is the size of packets, in octets, that the link takes; 0 is without bound. A larger one is dropped, and its
-	// sender is told at once, as by a router next to it, if it may not be fragmented: an IPv4 packet with DF, and all of IPv6.
+	// PathMTU is the largest packet, in bytes, that the link carries; 0 is no limit. A larger packet
+	// is dropped. If it must not be fragmented (IPv4 with DF, and IPv6), its sender gets an ICMP error
+	// at once, as from a router next to it.
 	PathMTU int
 
-	// Seed is where all randomness comes from, as in sim.Config: the n-th packet of a direction has the same luck in
-	// each run. Which packet is the n-th is up to real time.
+	// Seed is the source of all randomness, as in sim.Config: the n-th packet of a direction meets the
+	// same fate in each run. Which packet is the n-th depends on real time.
 	Seed uint64
 
-	// Clock serves the link. Packets arrive at its ticks, never before their instant; those without delay at once. It
-	// belongs to the caller, and must stay open as long as the link is in use. Links may share one.
+	// Clock drives the link. Packets arrive at its ticks, never early; without delay they arrive at
+	// once. The caller owns it and must keep it open while the link is in use. Links may share one.
 	Clock *wheel.Realtime
 
-	// Tap sees all packets, if it is not nil.
+	// Tap observes all packets. It may be nil.
 	Tap Tap
 }
 
 // wires makes both directions.
 func (o *LinkOptions) wires(out [2]func(*stack.PacketBuffer)) (w [2]*wire, err error) {
 	if o.PathMTU < 0 || o.PathMTU > 0 && o.PathMTU < minMTU {
-		return w, fmt.Errorf("tun: path MTU %d, want 0 or %d at least", o.PathMTU, minMTU)
+		return w, fmt.Errorf("tun: path MTU %d, want 0, or %d or more", o.PathMTU, minMTU)
 	}
 	if o.Clock == nil {
 		return w, fmt.Errorf("tun: link without a clock: set LinkOptions.Clock")
@@ -100,35 +105,39 @@ func isRanges(l sim.Loss) bool {
 	return ok
 }
 
-// wire is one direction of an emulated link: sim.Link in real time. Multiple goroutines may invoke its methods.
+// wire is one direction of an emulated link: sim.Link in real time. Multiple goroutines may invoke
+// its methods.
 //
-// Packets leave in the order of their arrival, through whoever holds the baton, which is busy: a sender whose packet is
-// due at once, or the goroutine of the timer. No lock is held while they do.
+// Packets leave in order of arrival. The goroutine that set busy delivers them, without holding the
+// lock: a sender whose packet is due at once, or the goroutine of the timer.
 type wire struct {
 	direction Direction
 	clock     *wheel.Realtime
 	tap       Tap
-	out       func(*stack.PacketBuffer) // takes no reference
-	inline    bool                      // out returns soon: packets leave in the goroutine of the clock
-	mtu       int                       // 0 is without bound
-	back      *wire                     // the other direction, for errors
+	out       func(*stack.PacketBuffer) // does not take over the reference
+	// inline lets packets leave in the clock's goroutine, because out does not wait.
+	inline bool
+	mtu    int   // 0 is no limit
+	back   *wire // the other direction, for ICMP errors
 
 	mu      sync.Mutex
-	idle    sync.Cond // busy has become false
+	idle    sync.Cond // busy became false
 	link    *sim.Link
-	sent    *transmissions // nil if nobody asks
+	sent    *transmissions // nil if neither a tap nor a loss model needs it
 	pending arrivals
 	started uint64 // packets that were ever pending
 	due     []arrival
-	timer   *wheel.RealtimeTimer // for the first of pending; nil before there was one
+	timer   *wheel.RealtimeTimer // for the first of pending; nil before its first use
 	busy    bool
 	closed  bool
 }
 
-// maxPasses is how many times a sender looks for packets that are due before it leaves the rest to the timer.
+// maxPasses is how often a sender looks for packets that are due before it leaves the rest to the
+// timer.
 const maxPasses = 16
 
-// send puts pkt on the wire, cut into what a wire carries. It takes no reference.
+// send puts pkt on the wire, cut into the packets that a wire carries. It does not take over the
+// reference.
 func (w *wire) send(pkt *stack.PacketBuffer) {
 	packets := split(pkt)
 	var errors []*stack.PacketBuffer
@@ -144,21 +153,24 @@ func (w *wire) send(pkt *stack.PacketBuffer) {
 		w.sendOne(now, p)
 	}
 	w.run()
-	for _, e := range errors { // without the lock, since the other direction may refuse at the same time
+	// Without the lock: the other direction may refuse a packet at the same time
+	for _, e := range errors {
 		w.back.inject(now, e)
 	}
 }
 
-// refuse drops a packet that is too big, and returns the error to be sent back, or nil. It owns pkt.
+// refuse drops a packet that is too big and returns the ICMP error for its sender, or nil. It owns
+// pkt.
 func (w *wire) refuse(now wheel.Time, pkt *stack.PacketBuffer) *stack.PacketBuffer {
 	if w.tap != nil {
-		w.tap.Sent(now, &Passing{Direction: w.direction, TooBig: true}, pkt)
+		w.tap.Sent(now, &LinkPacket{Direction: w.direction, TooBig: true}, pkt)
 	}
 	defer pkt.DecRef()
 	return tooBig(pkt, w.mtu)
 }
 
-// inject has a packet arrive now that the model does not see, in a goroutine of its own: the caller may be the receiver.
+// inject makes a packet arrive now, without the model. It arrives in another goroutine, because the
+// caller may be its receiver.
 func (w *wire) inject(now wheel.Time, pkt *stack.PacketBuffer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,13 +178,13 @@ func (w *wire) inject(now wheel.Time, pkt *stack.PacketBuffer) {
 		pkt.DecRef()
 		return
 	}
-	w.push(now, pkt, &Passing{Direction: w.direction})
+	w.push(now, pkt, &LinkPacket{Direction: w.direction})
 	if !w.busy {
 		w.arm()
 	}
 }
 
-// sendOne owns pkt.
+// sendOne passes one packet to the model. It owns pkt.
 func (w *wire) sendOne(now wheel.Time, pkt *stack.PacketBuffer) {
 	size := pkt.Size()
 	if w.closed || size == 0 {
@@ -181,12 +193,12 @@ func (w *wire) sendOne(now wheel.Time, pkt *stack.PacketBuffer) {
 	}
 	model := sim.Packet{Size: uint32(size), ECN: ecnOf(pkt)}
 	if w.sent != nil {
-		w.sent.note(pkt, &model)
+		w.sent.annotate(pkt, &model)
 	}
 	fate := w.link.Send(now, &model)
-	var known *Passing
+	var known *LinkPacket
 	if w.tap != nil {
-		known = &Passing{Direction: w.direction, Number: w.link.Counts().Packets, Model: model, Fate: fate}
+		known = &LinkPacket{Direction: w.direction, Number: w.link.Counts().Packets, Model: model, Fate: fate}
 		w.tap.Sent(now, known, pkt)
 	}
 	if fate.Verdict != sim.Delivered {
@@ -205,16 +217,17 @@ func (w *wire) sendOne(now wheel.Time, pkt *stack.PacketBuffer) {
 	}
 }
 
-func (w *wire) push(at wheel.Time, pkt *stack.PacketBuffer, known *Passing) {
+func (w *wire) push(at wheel.Time, pkt *stack.PacketBuffer, known *LinkPacket) {
 	w.started++
 	w.pending.push(arrival{at, w.started, pkt, known})
 }
 
-// run sends on what has arrived, and sets the timer for what is next. It is called with the lock held and releases it.
+// run delivers the packets that have arrived and sets the timer for the next. It is called with the
+// lock held and releases it.
 func (w *wire) run() {
 	if w.busy {
 		w.mu.Unlock()
-		return // whoever is at it looks again before it ends
+		return // the goroutine that set busy looks again before it ends
 	}
 	w.busy = true
 	for pass := 0; pass < maxPasses && !w.closed; pass++ {
@@ -228,7 +241,7 @@ func (w *wire) run() {
 		}
 		w.mu.Unlock()
 		for i := range due {
-			if w.tap != nil { // which is to know how late each is, and not only the first
+			if w.tap != nil { // read the clock for each packet, for its lateness
 				w.tap.Arrived(w.clock.Now(), due[i].known, due[i].pkt)
 			}
 			w.out(due[i].pkt)
@@ -246,7 +259,7 @@ func (w *wire) run() {
 	w.mu.Unlock()
 }
 
-// arm sets the timer for the first that is pending.
+// arm sets the timer for the first pending packet.
 func (w *wire) arm() {
 	at := w.pending[0].at
 	if w.timer == nil {
@@ -270,7 +283,7 @@ func (w *wire) open() {
 	w.closed = false
 }
 
-// stop drops what is on the wire and what is sent from now on. It does not wait.
+// stop drops the packets on the wire and all that are sent later. It does not wait.
 func (w *wire) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -285,7 +298,7 @@ func (w *wire) stop() {
 	w.pending = w.pending[:0]
 }
 
-// wait returns when no packet is on its way out, after stop for good.
+// wait returns when no packet is being delivered, after stop for good.
 func (w *wire) wait() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -294,8 +307,9 @@ func (w *wire) wait() {
 	}
 }
 
-// noted reports whether nobody is between reading the clock and telling the tap. It does not wait, as the tap may.
-func (w *wire) noted() bool {
+// tapCaughtUp reports whether no sender is between reading the clock and calling the tap. It does
+// not wait, because the tap may call it.
+func (w *wire) tapCaughtUp() bool {
 	if !w.mu.TryLock() {
 		return false
 	}
@@ -303,7 +317,7 @@ func (w *wire) noted() bool {
 	return true
 }
 
-// counts returns what the model has counted.
+// counts returns the model's counters.
 func (w *wire) counts() sim.LinkCounts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -313,13 +327,13 @@ func (w *wire) counts() sim.LinkCounts {
 // arrival is a packet on the wire.
 type arrival struct {
 	at  wheel.Time
-	n   uint64 // the order of sending: of one instant, the earlier comes first
+	n   uint64 // sending order, for packets that arrive at the same time
 	pkt *stack.PacketBuffer
 
-	known *Passing // by the tap; nil without one
+	known *LinkPacket // for the tap; nil without one
 }
 
-// arrivals are a heap, the next to arrive in front.
+// arrivals is a heap, the next arrival in front.
 type arrivals []arrival
 
 func (h arrivals) before(i, j int) bool {
@@ -370,7 +384,8 @@ func ecnOf(pkt *stack.PacketBuffer) sim.ECN {
 	}
 }
 
-// markCE sets the ECN field of a packet of split, whose headers are its own, to CE.
+// markCE sets the ECN field of a packet of split to CE. split has given the packet headers of its
+// own.
 func markCE(pkt *stack.PacketBuffer) {
 	b := pkt.NetworkHeader().Slice()
 	if pkt.NetworkProtocolNumber == header.IPv6ProtocolNumber {
@@ -383,7 +398,7 @@ func markCE(pkt *stack.PacketBuffer) {
 	ip.SetChecksum(^ip.CalculateChecksum())
 }
 
-// corrupted returns a copy of pkt with one bit flipped, and releases pkt.
+// corrupted returns a copy of pkt with one bit flipped. It releases pkt.
 func corrupted(pkt *stack.PacketBuffer, bit uint32) *stack.PacketBuffer {
 	view := pkt.ToView()
 	view.AsSlice()[bit/8] ^= 0x80 >> (bit % 8)

@@ -25,12 +25,12 @@ func newTunClock(t *testing.T) *wheel.Realtime {
 	return clock
 }
 
-// tunTap notes what it sees, of one direction.
+// tunTap records one direction.
 type tunTap struct {
 	mu      sync.Mutex
 	sent    []tunSent
 	arrived []tunArrived
-	wrong   int // packets with a number or size that is not theirs
+	wrong   int // packets with a wrong number or size
 }
 
 type tunSent struct {
@@ -46,7 +46,7 @@ type tunArrived struct {
 	b   []byte
 }
 
-func (p *tunTap) Sent(now wheel.Time, k *Passing, pkt *stack.PacketBuffer) {
+func (p *tunTap) Sent(now wheel.Time, k *LinkPacket, pkt *stack.PacketBuffer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b := tunOctets(pkt)
@@ -56,7 +56,7 @@ func (p *tunTap) Sent(now wheel.Time, k *Passing, pkt *stack.PacketBuffer) {
 	}
 }
 
-func (p *tunTap) Arrived(now wheel.Time, k *Passing, pkt *stack.PacketBuffer) {
+func (p *tunTap) Arrived(now wheel.Time, k *LinkPacket, pkt *stack.PacketBuffer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.arrived = append(p.arrived, tunArrived{now, k.Number, tunOctets(pkt)})
@@ -64,7 +64,7 @@ func (p *tunTap) Arrived(now wheel.Time, k *Passing, pkt *stack.PacketBuffer) {
 
 func tunSeq(b []byte) uint32 { return header.TCP(b[header.IPv4MinimumSize:]).SequenceNumber() }
 
-// tunWire is one direction with a tap at it.
+// tunWire is one direction with a tap.
 func tunWire(t *testing.T, cfg sim.LinkConfig, out func(*stack.PacketBuffer)) (*wire, *tunTap) {
 	t.Helper()
 	if out == nil {
@@ -92,7 +92,7 @@ func tunSend(t *testing.T, w *wire, seq uint32, n int, ecn sim.ECN) {
 	pkt.DecRef()
 }
 
-// tunDrain waits until nothing is on the wire.
+// tunDrain waits until the wire is empty.
 func tunDrain(w *wire) {
 	for {
 		w.mu.Lock()
@@ -105,8 +105,8 @@ func tunDrain(w *wire) {
 	}
 }
 
-// TestWireIsTheModel sends packets through a wire and, with the same instants, through sim.Link: their fates agree, and
-// what is delivered arrives in the order of its instants, none of them early.
+// TestWireIsTheModel sends packets through a wire and, at the same times, through sim.Link. Their
+// fates agree. Delivered packets arrive in the model's order, none early.
 func TestWireIsTheModel(t *testing.T) {
 	cfg := sim.LinkConfig{
 		Rate: 200e6, Queue: sim.Limit{Packets: 30}, Mark: sim.Limit{Packets: 10},
@@ -118,7 +118,7 @@ func TestWireIsTheModel(t *testing.T) {
 	for i := range 100 {
 		tunSend(t, w, uint32(i), rng.IntN(1400), sim.ECN(rng.IntN(3)))
 		if i%10 == 0 {
-			// 42 packets of one instant: more than the queue takes, however slow this machine is.
+			// 42 packets at once: more than the queue holds, however slow the machine is.
 			tunSend(t, w, uint32(i)<<16, 60000, sim.ECT0)
 			time.Sleep(time.Millisecond)
 		}
@@ -190,7 +190,7 @@ func TestWireIsTheModel(t *testing.T) {
 	t.Logf("at most %v late", late)
 }
 
-// TestWireWithoutEffectIsSynchronous: what needs no time takes no detour.
+// TestWireWithoutEffectIsSynchronous: a packet without delay arrives within send.
 func TestWireWithoutEffectIsSynchronous(t *testing.T) {
 	n := 0
 	w, _ := tunWire(t, sim.LinkConfig{}, func(*stack.PacketBuffer) { n++ })
@@ -201,7 +201,7 @@ func TestWireWithoutEffectIsSynchronous(t *testing.T) {
 	}
 }
 
-// TestWireThatAnswersItself has packets arrive at once whose arrival sends the next: they do not nest.
+// TestWireThatAnswersItself: arrivals that send the next packet at once do not nest.
 func TestWireThatAnswersItself(t *testing.T) {
 	n, depth, deepest := 0, 0, 0
 	var w *wire
@@ -220,7 +220,7 @@ func TestWireThatAnswersItself(t *testing.T) {
 	}
 }
 
-// TestWireStops drops what is on the wire, and lets packets on it again later.
+// TestWireStops drops the packets on the wire, and accepts packets again after open.
 func TestWireStops(t *testing.T) {
 	w, tap := tunWire(t, sim.LinkConfig{Delay: time.Hour}, nil)
 	tunSend(t, w, 0, 5000, sim.NotECT) // a super-segment

@@ -82,7 +82,7 @@ func (l *Link) start() (err error) {
 		return err
 	}
 	l.recorder.mu.Lock()
-	l.recorder.noted = l.joined.Noted
+	l.recorder.noted = l.joined.TapCaughtUp
 	l.recorder.mu.Unlock()
 	for i, d := range l.devices {
 		netns.Quieten(d, c.Sides[i].Addrs)

@@ -40,15 +40,15 @@ type recorder struct {
 	json     *json.Encoder
 	captures [2]*capture
 	open     [2][]*line // entries that are not written yet, in the order of sending
-	lines    map[*tun.Passing]*line
-	twice    map[*tun.Passing]bool // duplicated packets of which one has arrived
+	lines    map[*tun.LinkPacket]*line
+	twice    map[*tun.LinkPacket]bool // duplicated packets of which one has arrived
 }
 
 // event is a packet that was sent or has arrived.
 type event struct {
 	now     wheel.Time
 	arrived bool
-	known   *tun.Passing
+	known   *tun.LinkPacket
 	octets  []byte
 }
 
@@ -68,7 +68,7 @@ func newRecorder(c *Config, clock *wheel.Realtime, epoch time.Time) (*recorder, 
 	r := &recorder{
 		links: c.Links, clock: clock, files: c.Log != "" || c.Captures != [2]string{},
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
-		lines: make(map[*tun.Passing]*line), twice: make(map[*tun.Passing]bool),
+		lines: make(map[*tun.LinkPacket]*line), twice: make(map[*tun.LinkPacket]bool),
 	}
 	r.room.L = &r.mu
 	if err := r.openFiles(c, epoch); err != nil {
@@ -122,17 +122,17 @@ type endRecord struct {
 }
 
 // Sent implements tun.Tap.
-func (r *recorder) Sent(now wheel.Time, p *tun.Passing, pkt *stack.PacketBuffer) {
-	r.note(event{now, false, p, nil}, pkt)
+func (r *recorder) Sent(now wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer) {
+	r.annotate(event{now, false, p, nil}, pkt)
 }
 
 // Arrived implements tun.Tap. The stamp is read anew with the lock held, so that what is noted later has a later one: a machine that
 // is busy may take long from the link's reading to here.
-func (r *recorder) Arrived(now wheel.Time, p *tun.Passing, pkt *stack.PacketBuffer) {
-	r.note(event{now, true, p, nil}, pkt)
+func (r *recorder) Arrived(now wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer) {
+	r.annotate(event{now, true, p, nil}, pkt)
 }
 
-func (r *recorder) note(e event, pkt *stack.PacketBuffer) {
+func (r *recorder) annotate(e event, pkt *stack.PacketBuffer) {
 	if r.files {
 		view := pkt.ToView()
 		e.octets = bytes.Clone(view.AsSlice())
@@ -251,7 +251,7 @@ func (r *recorder) write(e *event) {
 }
 
 // describe fills in what the model has decided.
-func (l *line) describe(p *tun.Passing, loss sim.Losses) {
+func (l *line) describe(p *tun.LinkPacket, loss sim.Losses) {
 	f := &p.Fate
 	l.Reordered, l.Duplicated, l.Marked = f.Reordered, f.Duplicated, f.Marked
 	if f.Corrupt {

@@ -33,14 +33,14 @@ func TestCaptureWaitsForWhoIsSending(t *testing.T) {
 	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(make([]byte, 20))})
 	defer pkt.DecRef()
 	early := clock.Now()
-	r.Arrived(0, &tun.Passing{Direction: tun.Back, Number: 1, Fate: sim.Fate{At: early}}, pkt)
+	r.Arrived(0, &tun.LinkPacket{Direction: tun.Back, Number: 1, Fate: sim.Fate{At: early}}, pkt)
 	for asked.Load() < 3 {
 		time.Sleep(time.Millisecond)
 	}
 	if got := readCapture(t, name); len(got) != 0 {
 		t.Errorf("%d packets in the file while an earlier one may come, want none", len(got))
 	}
-	r.Sent(early, &tun.Passing{Direction: tun.There, Number: 1}, pkt)
+	r.Sent(early, &tun.LinkPacket{Direction: tun.There, Number: 1}, pkt)
 	sending.Store(0)
 	for len(readCapture(t, name)) < 2 {
 		time.Sleep(time.Millisecond)

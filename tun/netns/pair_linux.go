@@ -154,16 +154,16 @@ type tap struct {
 }
 
 // Sent implements tun.Tap.
-func (t tap) Sent(now wheel.Time, p *tun.Passing, pkt *stack.PacketBuffer) {
+func (t tap) Sent(now wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer) {
 	t.observe(t.sent, now, p, pkt)
 }
 
 // Arrived implements tun.Tap.
-func (t tap) Arrived(now wheel.Time, p *tun.Passing, pkt *stack.PacketBuffer) {
+func (t tap) Arrived(now wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer) {
 	t.observe(t.arrived, now, p, pkt)
 }
 
-func (t tap) observe(f func(Packet), now wheel.Time, p *tun.Passing, pkt *stack.PacketBuffer) {
+func (t tap) observe(f func(Packet), now wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer) {
 	if f == nil {
 		return
 	}

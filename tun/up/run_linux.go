@@ -59,7 +59,7 @@ func (s *Host) Status() Status {
 		n = -1
 	}
 	return Status{
-		ToStack: device.RxOctets, FromStack: device.TxOctets, Rexmits: tcp.Retransmits.Value(),
+		ToStack: device.RxBytes, FromStack: device.TxBytes, Rexmits: tcp.Retransmits.Value(),
 		Connections: int(tcp.CurrentEstablished.Value()), Timers: n,
 	}
 }
