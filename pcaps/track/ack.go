@@ -8,29 +8,29 @@ import (
 	"tcpwheel/wheel"
 )
 
-// ack is what an ACK says, with the instant at which the sender of what it acknowledges has it.
+// ack is the acknowledgement part of a packet, with the time at which the data's sender gets it.
 type ack struct {
 	seen   wheel.Time
 	at     wheel.Time
 	pos    int64
 	number int64
-	window int64 // octets; -1 if the scale is not known
+	window int64 // bytes; -1 if the scale is unknown
 	ts     uint32
 	echo   uint32
 	hasTS  bool
-	pure   bool // it carries nothing
+	pure   bool // without data
 	sacks  uint8
 	dsack  bool // the first block reports a duplicate
 	sack   [tcp.MaxSACKBlocks]block
 }
 
-// acks are those on their way from the point of capture to the sender, in order.
+// acks is a queue of ACKs on their way from the point of capture to the sender.
 type acks struct {
 	all  []ack
 	head int
 }
 
-// maxPending is how many ACKs may be on their way; those beyond count as arrived.
+// maxPending bounds the queue; the first of more is delivered at once.
 const maxPending = 1 << 12
 
 func (q *acks) len() int    { return len(q.all) - q.head }
@@ -51,13 +51,13 @@ func (q *acks) pop() {
 	}
 }
 
-// ack takes in what a packet of the other direction says of this one. The sender has it after the lag.
-func (f *Flow) ack(p *capture.Packet, now wheel.Time) {
+// readACK reads what p acknowledges of f. The sender has it one lag later.
+func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	h := &p.Header
 	if !f.started {
 		f.start(h.Ack)
 	}
-	pos, ok := f.near(f.pos(h.Ack), h.Ack)
+	pos, ok := f.checkNear(f.pos(h.Ack), h.Ack)
 	if !ok {
 		return
 	}
@@ -72,55 +72,59 @@ func (f *Flow) ack(p *capture.Packet, now wheel.Time) {
 				a.window <<= g.SYN.WScale
 			}
 		} else if a.window != 0 {
-			a.window = -1 // of unknown scale, and open
+			a.window = -1 // open, by an unknown amount
 		}
 	}
 	f.readSACK(&a, o)
 	if pos > f.max {
-		// What is acknowledged was sent, and not captured.
-		from := f.max
-		if m := &f.missed; m.end == f.max && now.Sub(m.at) < lateStamp {
-			from = m.start
-		}
-		f.missed = missed{from, pos, now}
-		if f.other().Packets > 0 && f.Packets > 0 {
-			f.UnseenBytes += pos - f.max
-		}
-		if f.book.len() == 0 {
-			f.una = max(f.una, f.max)
-		}
-		f.tell(Missing, p.Number, now, now, f.max, pos, nil)
-		f.extend(segment{start: f.max, end: pos, seen: now, first: now, sent: now, missing: true})
+		f.addAckedGap(p, pos, now)
 	}
-	if pos > f.acked {
-		f.dupsSeen = 0
-	} else if pos == f.acked && a.pure && f.Packets > 0 && (a.sacks > 0 && !a.dsack || f.max > pos) {
-		f.dupsSeen++
+	if pos > f.seenUna {
+		f.seenDups = 0
+	} else if pos == f.seenUna && a.pure && f.Packets > 0 && (a.sacks > 0 && !a.dsack || f.max > pos) {
+		f.seenDups++
 	}
-	f.acked = max(f.acked, pos)
-	f.tellACK(&a)
-	if f.fin && f.acked >= f.finEnd {
+	f.seenUna = max(f.seenUna, pos)
+	f.emitACK(&a)
+	if f.fin && f.seenUna >= f.finEnd {
 		f.finAcked = true
 	}
-	if f.half.known && f.lag() == 0 && f.pending.len() == 0 {
+	if f.sourceRTT.known && f.lag() == 0 && f.pending.len() == 0 {
 		a.at = now
-		f.apply(&a)
+		f.handleACK(&a)
 		return
 	}
 	f.pending.push(&a)
 	if f.pending.len() > maxPending {
-		f.arrive(now)
+		f.deliverNext(now)
 	}
 }
 
-// readSACK takes the blocks that can be of this flow. RFC 2883 §4: the first one reports a duplicate if it lies below the ACK, or within
-// the second.
+// addAckedGap records bytes up to pos that were acknowledged, and so were sent, but not captured.
+func (f *Flow) addAckedGap(p *capture.Packet, pos int64, now wheel.Time) {
+	from := f.max
+	if m := &f.ackedUnseen; m.end == f.max && now.Sub(m.at) < queueSkew {
+		from = m.start
+	}
+	f.ackedUnseen = seqSpan{from, pos, now}
+	if f.other().Packets > 0 && f.Packets > 0 {
+		f.UnseenBytes += pos - f.max
+	}
+	if f.board.len() == 0 {
+		f.una = max(f.una, f.max)
+	}
+	f.emit(Missing, p.Number, now, now, f.max, pos, nil)
+	f.extend(segment{start: f.max, end: pos, seen: now, firstSent: now, sent: now, missing: true})
+}
+
+// readSACK reads the blocks that can belong to f. The first one is a DSACK if it lies below the ACK
+// or within the second one (RFC 2883 §4).
 func (f *Flow) readSACK(a *ack, o *tcp.Options) {
 	for i := range o.NumSACK {
 		r := o.SACK[i]
 		b := block{f.pos(r.Start), 0}
 		b.end = b.start + int64(r.Len())
-		if r.Len() == 0 || r.Len() >= farOff || b.end > f.max && b.end > a.pos || b.start < f.una-farOff {
+		if r.Len() == 0 || r.Len() >= maxSeqStep || b.end > f.max && b.end > a.pos || b.start < f.una-maxSeqStep {
 			continue
 		}
 		a.sack[a.sacks] = b
@@ -133,13 +137,14 @@ func (f *Flow) readSACK(a *ack, o *tcp.Options) {
 	}
 }
 
-// Lag returns how long an ACK takes from the point of capture until what it causes is seen there, as far as is known by now.
+// Lag returns the time from a captured ACK until its effect is captured, as estimated so far.
 func (f *Flow) Lag() time.Duration { return f.lag() }
 
-// Seq returns the sequence number of a place.
+// Seq returns the sequence number of a position.
 func (f *Flow) Seq(place int64) tcp.Seq { return f.base + tcp.Seq(place) }
 
-// Half returns the least round trip between the point of capture and Src: 0 if that is the host that captured, or nothing tells.
+// SourceRTT returns the least round trip between the point of capture and Src. It is 0 if Src made
+// the capture, or if nothing measured it.
 func (f *Flow) SourceRTT() time.Duration {
 	if f.Vantage == AtSender || f.Vantage == AtBoth {
 		return 0
@@ -147,185 +152,179 @@ func (f *Flow) SourceRTT() time.Duration {
 	return f.lag()
 }
 
-// lag returns how long an ACK takes from the point of capture until what it causes is seen there.
+// lag returns the time from a captured ACK until its effect is captured.
 func (f *Flow) lag() time.Duration {
-	if f.half.least < atOnce {
+	if f.sourceRTT.min < sameHost {
 		return 0
 	}
-	return f.half.least
+	return f.sourceRTT.min
 }
 
-// atOnce is what counts as no time between the point of capture and a host: the host itself.
-const atOnce = 250 * time.Microsecond
-
-// maxDeaf is how many packets in a row may have one echo, older than ACKs that must have arrived, until it counts for nothing: RFC 7323 §4.3
-// has TS.Recent follow bare ACKs too, and hosts from before that echo none.
-const maxDeaf = 32
-
-// catchUp has those ACKs arrive that the sender had when it sent the packet at hand: as its echo tells, or as long as the lag ago.
-func (f *Flow) catchUp(now wheel.Time, echo uint32, hasTS bool) {
-	newest := false // an ACK with the very echo has arrived
-	before, any := f.echoed, f.echoes
+// deliverHeard delivers the ACKs that the sender had when it sent the current packet. The echoed
+// timestamp decides, or else the lag.
+func (f *Flow) deliverHeard(now wheel.Time, echo uint32, hasTS bool) {
+	newest := false // an ACK with exactly this timestamp was delivered
+	before, any := f.lastEcho, f.hasEcho
 	if hasTS {
 		if any && echo != before {
-			f.deaf = 0
-		} else if f.deaf < maxDeaf && f.hasOverdue && int32(f.overdue-echo) > 0 {
-			f.deaf++
+			f.staleEchoes = 0
+		} else if f.staleEchoes < maxStaleEchoes && f.hasOverdue && int32(f.overdueTS-echo) > 0 {
+			f.staleEchoes++
 		}
-		f.echoed, f.echoes = echo, true
-		hasTS = f.deaf < maxDeaf
+		f.lastEcho, f.hasEcho = echo, true
+		hasTS = f.staleEchoes < maxStaleEchoes
 	}
-	defer func() { f.spoke = now }()
+	defer func() { f.lastSent = now }()
 	for f.pending.len() > 0 {
 		a := f.pending.first()
 		at := a.seen.Add(f.lag())
 		if hasTS && a.hasTS {
 			d := int32(a.ts - echo)
-			if d > 0 && now.Sub(at) < time.Second || d == 0 && newest && at > now {
+			if d > 0 && now.Sub(at) < echoPatience || d == 0 && newest && at > now {
 				return
 			}
 			newest = newest || d == 0
-		} else if at > now.Add(min(f.lag()/2, time.Millisecond)) {
+		} else if at > now.Add(min(f.lag()/2, ackSkew)) {
 			return
 		}
-		f.arrive(now)
+		f.deliverNext(now)
 		if hasTS && a.hasTS && any && int32(a.ts-before) > 0 {
-			// The packet before did not echo it, and left before it came.
-			f.view.lastACK = max(f.view.lastACK, f.spoke)
+			// The packet before did not echo it, so it left before this ACK arrived.
+			f.view.lastACK = max(f.view.lastACK, f.lastSent)
 		}
 	}
 }
 
-// hasten has those ACKs arrive that may have caused a retransmission that was captured now: they have the timestamp
-// that it echoes, and came by early enough. What acknowledges its octets has not.
-func (f *Flow) hasten(now, at wheel.Time, start int64, o *tcp.Options) {
+// deliverCauses delivers the ACKs that may have caused a retransmission: their timestamp is at most
+// the echoed one, they came early enough, and they do not acknowledge the retransmitted bytes.
+func (f *Flow) deliverCauses(now, at wheel.Time, start int64, o *tcp.Options) {
 	for o.HasTimestamps && f.pending.len() > 0 {
 		a := f.pending.first()
-		if !a.hasTS || int32(a.ts-o.TSEcr) > 0 || a.seen.Add(f.lag()-f.promptly()) > now || a.pos > start {
+		if !a.hasTS || int32(a.ts-o.TSEcr) > 0 || a.seen.Add(f.lag()-f.answerTime()) > now || a.pos > start {
 			return
 		}
-		f.arrive(at)
+		f.deliverNext(at)
 	}
 }
 
-// settle has those ACKs arrive that must have by now, whatever the sender says.
-func (f *Flow) settle(now wheel.Time) {
-	for f.pending.len() > 0 && now.Sub(f.pending.first().seen) > 3*f.lag()+time.Second/5 {
+// deliverOverdue delivers the ACKs that must have arrived by now, whatever the echo says.
+func (f *Flow) deliverOverdue(now wheel.Time) {
+	for f.pending.len() > 0 && now.Sub(f.pending.first().seen) > 3*f.lag()+ackPatience {
 		a := f.pending.first()
-		f.overdue, f.hasOverdue = a.ts, a.hasTS
-		f.arrive(now)
+		f.overdueTS, f.hasOverdue = a.ts, a.hasTS
+		f.deliverNext(now)
 	}
 }
 
-// drain has all arrive.
-func (f *Flow) drain() {
+// deliverAll delivers the rest.
+func (f *Flow) deliverAll() {
 	for f.pending.len() > 0 {
-		f.arrive(f.conn.Last.Add(f.lag()))
+		f.deliverNext(f.conn.Last.Add(f.lag()))
 	}
 }
 
-// arrive has the first one arrive, after the lag, or by now.
-func (f *Flow) arrive(now wheel.Time) {
+// deliverNext delivers the first ACK, one lag after it was captured or now.
+func (f *Flow) deliverNext(now wheel.Time) {
 	a := *f.pending.first()
 	f.pending.pop()
 	a.at = min(a.seen.Add(f.lag()), now)
-	f.apply(&a)
+	f.handleACK(&a)
 }
 
-// apply is what the sender makes of an ACK.
-func (f *Flow) apply(a *ack) {
+// handleACK updates the sender's view by an ACK.
+func (f *Flow) handleACK(a *ack) {
 	v := &f.view
 	closedBefore := f.window.closed()
 	f.setWindow(a)
 	if a.dsack {
 		f.DSACKs++
-		f.paid(a)
+		f.creditDSACK(a)
 	}
 	first := uint8(0)
 	if a.dsack {
 		first = 1
 	}
 	if a.sacks > 0 {
-		v.sackOn = true
+		v.hasSACK = true
 	}
-	m := measured{fack: v.fack, hasFack: v.hasFack}
+	m := ackRTT{fack: v.fack, hasFack: v.hasFack}
 	news := false
 	for _, b := range a.sack[first:max(a.sacks, first)] {
 		if b.end > a.pos {
-			news = f.sacked(a, b, &m) || news
+			news = f.markSACKed(a, b, &m) || news
 		}
 	}
 	switch {
 	case a.pos > f.una:
-		f.advance(a, &m)
-	case a.pos == f.una && f.book.len() > 0 && a.pure && !closedBefore && !f.window.closed() && !a.dsack && (news || a.sacks == 0 && !f.window.moved):
-		v.dups++
+		f.advanceUna(a, &m)
+	case a.pos == f.una && f.board.len() > 0 && a.pure && !closedBefore && !f.window.closed() && !a.dsack && (news || a.sacks == 0 && !f.window.moved):
+		v.dupACKs++
 		f.DupACKs++
 	}
 	if a.pos == f.una && !m.advanced && a.pure && a.sacks == 0 && !closedBefore && !f.window.closed() {
-		if !f.receipt(a) {
-			v.repeated = a.at
+		if !f.matchJump(a) {
+			v.plainDup = a.at
 		}
 	}
 	f.measure(a, &m)
 	if a.pos >= f.una || news {
-		v.heard, v.lastACK, v.fresh = true, a.at, false
+		v.heard, v.lastACK = true, a.at
 	}
-	f.progress(a)
+	f.closeEpisode(a)
 }
 
-// advance moves SND.UNA.
-func (f *Flow) advance(a *ack, m *measured) {
+// advanceUna moves SND.UNA to the ACK's position.
+func (f *Flow) advanceUna(a *ack, m *ackRTT) {
 	v := &f.view
 	m.advanced = true
-	if f.book.len() > 0 {
-		f.confirm()
+	if f.board.len() > 0 {
+		f.confirmJumps()
 	}
-	f.answered(a)
-	proved := f.book.sacked >= 3 || !v.sackOn && v.dups >= 3
-	for f.book.len() > 0 {
-		s := f.book.at(0)
+	f.judgeAcked(a)
+	proved := f.board.sacked >= 3 || !v.hasSACK && v.dupACKs >= 3
+	for f.board.len() > 0 {
+		s := f.board.at(0)
 		if s.start >= a.pos {
 			break
 		}
 		part := s.end > a.pos
 		if !s.sacked {
-			f.delivered(s, m, a.at)
+			f.noteDelivered(s, m, a.at)
 		}
-		if s.txs > 1 || s.missing || s.late {
+		if s.transmissions > 1 || s.missing || s.filledLate {
 			m.tainted = true
-			if s.txs > 1 && s.hasTS && a.hasTS && a.echo == s.ts && s.ts != s.firstTS {
+			if s.transmissions > 1 && s.hasTS && a.hasTS && a.echo == s.ts && s.ts != s.firstTS {
 				m.echoed, m.echoedAt = true, s.sent
 			}
 		}
 		m.segments++
-		m.octets += min(s.end, a.pos) - s.start
+		m.bytes += min(s.end, a.pos) - s.start
 		if part {
-			if s.txs > 0 && s.start == 0 { // a SYN with data, which were not taken
+			if s.transmissions > 0 && s.start == 0 { // a SYN whose data was not accepted
 				taken := *s
 				taken.end = a.pos
-				f.past.add(&taken)
+				f.acknowledged.add(&taken)
 			}
 			s.start = a.pos
 			break
 		}
-		if s.proved = proved && !s.sacked; !s.sacked || !proved {
-			f.past.add(s) // of a flight with holes only these are sent again
+		if s.provedLost = proved && !s.sacked; !s.sacked || !proved {
+			f.acknowledged.add(s) // of a flight with holes only these are retransmitted
 		}
-		proved = proved && v.sackOn // or only the first, which duplicate ACKs are about
-		f.book.pop()
+		proved = proved && v.hasSACK // without SACK, duplicate ACKs prove only the first one lost
+		f.board.pop()
 	}
 	f.una = max(f.una, a.pos)
-	v.advanced, v.dups = a.at, 0
-	if v.lossy && f.una >= v.recover {
-		v.lossy = false
+	v.unaMoved, v.dupACKs = a.at, 0
+	if v.afterTimeout && f.una >= v.recover {
+		v.afterTimeout = false
 	}
 }
 
-// delivered notes that a segment has arrived that was not known to have.
-func (f *Flow) delivered(s *segment, m *measured, at wheel.Time) {
+// noteDelivered records the first sign that s has arrived.
+func (f *Flow) noteDelivered(s *segment, m *ackRTT, at wheel.Time) {
 	v := &f.view
-	once := s.txs == 1 && !s.late && !s.missing
+	once := s.transmissions == 1 && !s.filledLate && !s.missing
 	if once {
 		if !m.once {
 			m.once, m.first = true, s.sent
@@ -343,14 +342,14 @@ func (f *Flow) delivered(s *segment, m *measured, at wheel.Time) {
 	}
 }
 
-// sacked marks what a SACK block covers, and reports whether there was something new in it.
-func (f *Flow) sacked(a *ack, b block, m *measured) (news bool) {
+// markSACKed marks the segments that b covers, and reports whether any of them is new.
+func (f *Flow) markSACKed(a *ack, b block, m *ackRTT) (news bool) {
 	v := &f.view
 	from := max(b.start, f.una)
 	oldest := 0
 	for i := range v.blocks {
 		if k := &v.blocks[i]; k.start <= from && from <= k.end {
-			from = max(from, min(k.end, b.end)) // what was said before
+			from = max(from, min(k.end, b.end)) // already reported
 		}
 		if v.blocks[i].end < v.blocks[oldest].end {
 			oldest = i
@@ -368,19 +367,19 @@ func (f *Flow) sacked(a *ack, b block, m *measured) (news bool) {
 	if from >= b.end {
 		return false
 	}
-	first, last := f.book.cut(from, b.end)
+	first, last := f.board.cut(from, b.end)
 	for i := first; i < last; i++ {
-		s := f.book.at(i)
+		s := f.board.at(i)
 		if s.sacked {
 			continue
 		}
-		one := measured{fack: m.fack, hasFack: m.hasFack}
-		f.delivered(s, &one, a.at)
+		one := ackRTT{fack: m.fack, hasFack: m.hasFack}
+		f.noteDelivered(s, &one, a.at)
 		if one.once && (!m.sack || one.last > m.sackAt) {
 			m.sack, m.sackAt = true, one.last
 		}
-		f.book.sack(i)
-		f.arrivedBySACK(s, a)
+		f.board.sack(i)
+		f.judgeSACKed(s, a)
 		news = true
 	}
 	return news

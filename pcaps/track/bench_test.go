@@ -7,7 +7,8 @@ import (
 	"tcpwheel/pcaps/capture"
 )
 
-// BenchmarkTracker follows the connections of a public capture of 82,582 packets, without reading them.
+// BenchmarkTracker follows the connections of a public capture of 82,582 packets. It does not count
+// reading them.
 func BenchmarkTracker(b *testing.B) {
 	r, err := capture.Open(filepath.Join(captures, "echo-82k-packets.pcap.gz"))
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"tcpwheel/pcaps/capture"
 )
 
-// captures is where public captures are that nobody in this project made.
+// captures is the directory of public captures, none of them made by this project.
 const captures = "../../../shared/captures"
 
-// follow gives a file to a tracker and returns its connections by their numbers.
+// followFile returns the connections of a file in order.
 func followFile(t *testing.T, name string) []*Conn {
 	t.Helper()
 	path := filepath.Join(captures, name)
@@ -47,8 +47,9 @@ func followFile(t *testing.T, name string) []*Conn {
 	return conns
 }
 
-// TestSecondOpinion holds the episodes against those that others have found in the same captures: each one that they name is there,
-// beginning with the same packet, but for those that are explained here and in docs/captures.md.
+// TestSecondOpinion compares the episodes with the ones that others found in the same captures.
+// Each of theirs begins here with the same packet, except those explained here and in
+// docs/accuracy.md.
 func TestSecondOpinion(t *testing.T) {
 	in, err := os.Open(filepath.Join(captures, "recovery_events.tsv"))
 	if err != nil {
@@ -94,7 +95,7 @@ func TestSecondOpinion(t *testing.T) {
 		packet := number("start_frame")
 		e := found[place{file, packet}]
 		if e == nil {
-			t.Errorf("%s: no episode begins with packet %d (%s)", file, packet, row[column["trigger"]])
+			t.Errorf("%s: no episode starts with packet %d (%s)", file, packet, row[column["trigger"]])
 			continue
 		}
 		t.Logf("%s %d: %s; here %v, spurious %v by %q, D %v, T_rec %v, whole %v", file, packet, row[column["trigger"]], e.Kind, e.Spurious, e.Evidence,
@@ -105,13 +106,13 @@ func TestSecondOpinion(t *testing.T) {
 		if row[column["trigger"]] == "timer" && (!e.Retransmissions[0].ByTimer || e.Kind != RTO && e.Kind != TLP) {
 			t.Errorf("%s: packet %d is %v, want one of a timer", file, packet, e.Kind)
 		}
-		// Where the first transmission is the same, so is the time from there to the end, but for what happens between the host and the point
-		// of capture.
+		// If both count from the same first transmission, the time to the end agrees, except for
+		// the delay between the host and the point of capture.
 		if number("first_tx_frame") != e.FirstPacket || e.FirstSent != e.PrevSent || row[column["view"]] == "at_peer" || row[column["closed"]] != "1" || !e.Closed {
 			continue
 		}
 		if math.Abs(e.D.Seconds()-seconds("first_tx_age_s")) > 2e-6 {
-			t.Errorf("%s: packet %d was sent %v after the first time, want %vs", file, packet, e.D, seconds("first_tx_age_s"))
+			t.Errorf("%s: packet %d was sent %v after its first transmission, want %vs", file, packet, e.D, seconds("first_tx_age_s"))
 		}
 		if math.Abs(e.Length.Seconds()-seconds("recovery_from_first_tx_s")) > 0.0025 {
 			t.Errorf("%s: the episode from packet %d took %v, want %vs", file, packet, e.Length, seconds("recovery_from_first_tx_s"))
@@ -119,13 +120,13 @@ func TestSecondOpinion(t *testing.T) {
 	}
 }
 
-// TestCleanCaptures wants no loss where there is none, and all that looks like one to be what it is.
+// TestCleanCaptures finds no loss in captures without loss, and classifies what looks like one.
 func TestCleanCaptures(t *testing.T) {
 	type want struct{ conns, copies, keepalives, zeroWindows int }
 	for name, want := range map[string]want{
 		"cut-short-ipv6.pcap":           {conns: 1},
 		"docker-http-keepalive.pcap":    {conns: 3, keepalives: 6},
-		"http-range-null-loopback.pcap": {conns: 41, copies: 2}, // FINs that are sent again as both ends close
+		"http-range-null-loopback.pcap": {conns: 41, copies: 2}, // FINs resent in a simultaneous close
 		"ndt-client-upload-clean.pcap":  {conns: 1},
 		"ndt-ipv6-zero-window.pcap.gz":  {conns: 1, zeroWindows: 122},
 		"pptp-big-endian.pcap":          {conns: 1, copies: 8},

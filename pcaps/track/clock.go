@@ -6,39 +6,30 @@ import (
 	"tcpwheel/wheel"
 )
 
-// senderClock tells from timestamps when packets were sent, where they have waited in queues on their way to the point of capture: each
-// is late by as much as its stamp is further behind the time of capture than that of the fastest packet of late.
+// senderClock derives when packets were sent from their timestamps, where queues before the point
+// of capture delayed them. A packet is late by as much as its timestamp is further behind the
+// capture time than that of the fastest recent packet.
 type senderClock struct {
 	begun   bool
-	ts      uint32 // of the first packet
+	ts      uint32 // TSval of the first packet
 	at      wheel.Time
-	tick    time.Duration // 0 as long as it is not known
-	guess   time.Duration // what it was the first time that it could be told
-	guessed time.Duration // and how long that was after the first packet
-	least   time.Duration // how far stamps are behind, at least: of this window and of the one before
+	tick    time.Duration // 0 while unknown
+	guess   time.Duration // the first estimate of tick
+	guessed time.Duration // time from the first packet to that estimate
+	least   time.Duration // least lateness in this window, and in the one before
 	before  time.Duration
 	since   wheel.Time
 	windows int
 }
 
-// ticks are those of known stacks.
+// ticks are the timestamp clocks of known stacks.
 var ticks = [...]time.Duration{
 	time.Microsecond, 100 * time.Microsecond, time.Millisecond, time.Second / 300, 4 * time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond,
 	500 * time.Millisecond, time.Second,
 }
 
-const (
-	// clockWindow is how long the fastest packet counts, at most twice that: clocks drift apart by up to 0.1 ms each second.
-	clockWindow = 5 * time.Second
-
-	// A clock is known if it keeps the time of one of those above to a tenth, after that time and that many ticks, and again after twice
-	// as long.
-	clockLearns = 50 * time.Millisecond
-	clockTicks  = 16
-)
-
-// sent returns when a packet was sent that was captured now, on the time of the fastest packets. It is off by a tick; the packet's own
-// time is returned where it is as good.
+// sent returns when a packet captured now was sent, on the time scale of the fastest packets. The
+// error is at most a tick. It returns now where that is as good.
 func (c *senderClock) sent(ts uint32, now wheel.Time) wheel.Time {
 	if !c.begun || now.Before(c.at) {
 		*c = senderClock{begun: true, ts: ts, at: now}
@@ -57,22 +48,22 @@ func (c *senderClock) sent(ts uint32, now wheel.Time) wheel.Time {
 		c.windows, c.since, c.least, c.before = 1, now, behind, behind
 	case now.Sub(c.since) >= clockWindow:
 		c.since, c.least, c.before = now, behind, c.least
-		// The stamps wrap around, and a tick that is a little off adds up: begin anew.
+		// The timestamp wraps, and the error of the tick adds up: start again.
 		if n > 1<<29 {
-			*c = senderClock{begun: true, ts: ts, at: now, tick: c.tick} // the windows too
+			*c = senderClock{begun: true, ts: ts, at: now, tick: c.tick} // with the lateness windows reset
 			return now
 		}
 	default:
 		c.least = min(c.least, behind)
 	}
 	late := behind - min(c.least, c.before)
-	if late <= 2*c.tick || late > time.Minute {
+	if late <= 2*c.tick || late > clockGiveUp {
 		return now
 	}
 	return now.Add(-late + c.tick/2)
 }
 
-// learn finds the tick.
+// learn estimates the tick.
 func (c *senderClock) learn(n int64, now wheel.Time) {
 	passed := now.Sub(c.at)
 	if n < clockTicks || passed < clockLearns {
@@ -83,7 +74,7 @@ func (c *senderClock) learn(n int64, now wheel.Time) {
 		if d := (per - tick).Abs(); d > tick/10 {
 			continue
 		}
-		// What delays packets makes the clock look slow, and seldom twice in the same way.
+		// Queueing makes the clock look slow, but seldom twice by the same factor.
 		if c.guess != tick {
 			c.guess, c.guessed = tick, passed
 		} else if passed >= 2*c.guessed {
@@ -91,7 +82,7 @@ func (c *senderClock) learn(n int64, now wheel.Time) {
 		}
 		return
 	}
-	if n > 1<<20 || passed > time.Minute {
-		c.begun = false // it was not what it seemed
+	if n > 1<<20 || passed > clockGiveUp {
+		c.begun = false // the estimate was wrong
 	}
 }

@@ -8,28 +8,28 @@ import (
 	"tcpwheel/wheel"
 )
 
-// End is how a connection ended, as far as the capture shows.
+// End says how a connection ended, as far as the capture shows.
 type End uint8
 
 const (
-	Open     End = iota // it did not
-	Closed              // a FIN each way, both acknowledged
+	Open     End = iota // no end was seen
+	Closed              // FIN in both directions, both acknowledged
 	Reset               // by a RST
 	Replaced            // by a new connection between the same ends
-	Evicted             // it was given up for others: Config.MaxConns
+	Evicted             // completed early because of Config.MaxConns
 
 	ends
 )
 
 var endNames = [ends]string{"open", "closed", "reset", "replaced", "evicted"}
 
-// String returns the name that the end has in JSON.
+// String returns the name used in JSON.
 func (e End) String() string { return endNames[min(e, ends-1)] }
 
-// MarshalText writes the name.
+// MarshalText returns the name.
 func (e End) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// Conn is a connection.
+// Conn is one TCP connection.
 type Conn struct {
 	ID          int // from 0, in the order of first packets
 	Path        uint64
@@ -37,33 +37,36 @@ type Conn struct {
 	FirstPacket int64
 	Packets     int64
 
-	// Flows are the directions: the client's first if the handshake was seen, or else that of the first packet. A connection that waits has
-	// none, which no user of the package sees.
+	// Flows are the two directions. The client's comes first if the handshake was seen, else that
+	// of the first packet. It is nil only while the connection holds nothing but its SYN; users
+	// never see that.
 	Flows *[2]Flow
 
-	Handshake        Handshake
-	End              End
-	Copies           int64 // packets that were captured more than once, and count only once
-	ClockSteps       int   // stamps that went back; time then stands still
-	BadChecksums     int64 // packets with a wrong checksum, which were not looked at
-	Strays           int64 // packets of a connection before, which were not looked at either
-	BadChecksumsUsed int64 // those that were, as too many are wrong for damage: the addresses were changed in the file, say
+	Handshake    Handshake
+	End          End
+	Copies       int64 // packets captured more than once; each counts once
+	ClockSteps   int   // timestamps of the capture that went back; time then stands still
+	BadChecksums int64 // packets dropped because a wrong checksum shows damage
+	Strays       int64 // packets dropped because they belong to an earlier connection
+	// Packets used although their checksum is wrong: so many are that it proves no damage.
+	BadChecksumsUsed int64
 
-	place
-	spare      *spare // where its flows come from
+	bucketEntry
+	free       *freeConn // source of Flows
 	cfg        *Config
 	in         *list
 	prev, next *Conn
-	offset     time.Duration // what stamps that went back by far are corrected by
+	offset     time.Duration // added to capture times, to undo a clock that was set back
 	timestamps bool
 	reset      bool
-	flags      tcp.Flags // of the packet at hand, for Config.Event
-	waiting
+	flags      tcp.Flags // of the current packet, for Config.Event
+	heldSYN
 }
 
-// Handshake is the three packets that open a connection, as far as they were seen.
+// Handshake is the three-way handshake, as far as it was seen.
 type Handshake struct {
-	SYN, SYNACK, ACK int64         // the packets: the last transmission of each before the next; 0 if it was not seen
+	// Packet numbers: the last transmission of each before the next; 0 if not seen.
+	SYN, SYNACK, ACK int64
 	Time             time.Duration // from the first SYN to the ACK, if Complete
 	Complete         bool
 
@@ -71,24 +74,24 @@ type Handshake struct {
 	hasSYNACK     bool
 }
 
-// take takes a packet of flow dir in, which may have been damaged, as add does, and counts its checksum.
-func (c *Conn) take(p *capture.Packet, dir int, damaged bool) {
+// addWithChecksum counts the checksum of p, allocates the flows if needed, and handles p.
+func (c *Conn) addWithChecksum(p *capture.Packet, dir int, damaged bool) {
 	if c.Flows == nil {
-		c.Flows = c.spare.takeFlows()
+		c.Flows = c.free.takeFlows()
 		c.Flows[0].reset(c, p.Src, p.Dst)
 		c.Flows[1].reset(c, p.Dst, p.Src)
 	}
-	c.Flows[dir].sums.note(p)
-	c.add(p, dir, damaged)
+	c.Flows[dir].checksums.note(p)
+	c.handle(p, dir, damaged)
 }
 
-// between reports whether the packet is between the ends of c.
+// between reports whether p is between the ends of c.
 func (c *Conn) between(p *capture.Packet) bool {
 	f := &c.Flows[0]
 	return p.Src == f.Src && p.Dst == f.Dst || p.Src == f.Dst && p.Dst == f.Src
 }
 
-// direction returns the flow that the packet is of.
+// direction returns the index of p's flow.
 func (c *Conn) direction(p *capture.Packet) int {
 	if p.Src == c.Flows[0].Src && p.Dst == c.Flows[0].Dst {
 		return 0
@@ -100,13 +103,14 @@ func (c *Conn) closed() bool {
 	return c.reset || c.Flows[0].finAcked && c.Flows[1].finAcked
 }
 
-// halfOpen reports whether the handshake was seen to begin, and nothing else.
+// halfOpen reports whether nothing but part of a handshake was seen.
 func (c *Conn) halfOpen() bool {
 	return c.Handshake.SYN != 0 && !c.Handshake.Complete && c.Flows[0].DataPackets == 0 && c.Flows[1].DataPackets == 0
 }
 
-// reused reports whether the packet is the SYN of another connection: one with another number than the one before had, that is no
-// stray from before; or the SYN-ACK of another, where nothing of the other direction is captured.
+// reused reports whether p begins another connection between the same ends. It does if p is a SYN
+// with a new sequence number that is no stray of the previous connection, or such a SYN-ACK where
+// only one direction was captured.
 func (c *Conn) reused(p *capture.Packet, dir int) bool {
 	h := &p.Header
 	f := &c.Flows[dir]
@@ -123,12 +127,13 @@ func (c *Conn) reused(p *capture.Packet, dir int) bool {
 	return f.started && (c.closed() || !h.Seq.InWindow(f.base+tcp.Seq(f.una)-1<<16, 1<<17))
 }
 
-// now returns the packet's time, which never goes back. A step back by more than a second is taken out of all later stamps.
+// now returns the time of p, which never decreases. A step back by more than clockStep is added to
+// all later times.
 func (c *Conn) now(p *capture.Packet) wheel.Time {
 	t := p.Time.Add(c.offset)
 	if back := c.Last.Sub(t); back > 0 {
 		c.ClockSteps++
-		if back > time.Second {
+		if back > clockStep {
 			c.offset += back
 		}
 		t = c.Last
@@ -136,24 +141,23 @@ func (c *Conn) now(p *capture.Packet) wheel.Time {
 	return t
 }
 
-// stray reports whether a packet of f is of a connection before, between the same ends, of which its sender still knows: f has not answered
-// the SYN of g yet, and acknowledges what was never near it, or the packet is the reset that g gives such an ACK (RFC 9293 §3.5.1,
-// Figure 9).
+// stray reports whether p belongs to an earlier connection that p's sender still remembers. It is
+// an ACK far from g's unanswered SYN, or the reset that g sends in return (RFC 9293 §3.5.1, Figure
+// 9).
 func (c *Conn) stray(p *capture.Packet, f, g *Flow) bool {
-	const far = 1 << 20
 	h := &p.Header
 	switch {
 	case h.Flags.Has(tcp.SYN):
 	case h.Flags.Has(tcp.ACK):
-		return g.onlySYN && !f.started && uint32(h.Ack-g.base) > far
+		return g.onlySYN && !f.started && uint32(h.Ack-g.base) > strayDistance
 	case h.Flags.Has(tcp.RST):
-		return f.onlySYN && !g.started && uint32(h.Seq-f.base) > far
+		return f.onlySYN && !g.started && uint32(h.Seq-f.base) > strayDistance
 	}
 	return false
 }
 
-// add takes a packet of flow dir in, which may have been damaged.
-func (c *Conn) add(p *capture.Packet, dir int, damaged bool) {
+// handle processes a packet of flow dir.
+func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	f, g := &c.Flows[dir], &c.Flows[1-dir]
 	now := c.now(p)
 	c.Last = now
@@ -167,12 +171,12 @@ func (c *Conn) add(p *capture.Packet, dir int, damaged bool) {
 	if p.Problems.Has(capture.BadChecksum) {
 		c.BadChecksumsUsed++
 	}
-	if f.copies.isCopy(p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) || f.isPart(p, now) {
+	if f.copies.isCopy(p, f.RTT.Min, c.Copies >= 8 && 8*c.Copies >= c.Packets) || f.isRecut(p, now) {
 		c.Copies++
-		f.tell(Copy, p.Number, now, now, 0, 0, nil)
+		f.emit(Copy, p.Number, now, now, 0, 0, nil)
 		return
 	}
-	f.place(p)
+	f.countClues(p)
 	if c.stray(p, f, g) {
 		c.Strays++
 		return
@@ -181,45 +185,52 @@ func (c *Conn) add(p *capture.Packet, dir int, damaged bool) {
 	f.onlySYN = h.Flags&(tcp.SYN|tcp.ACK) == tcp.SYN && (f.onlySYN || !f.started)
 	if h.Flags.Has(tcp.RST) {
 		c.reset = true
-		c.each(p, f, now)
-		f.tell(ResetSeen, p.Number, now, now, f.max, f.max, nil)
+		c.emitPacket(p, f, now)
+		f.emit(ResetSeen, p.Number, now, now, f.max, f.max, nil)
 		return
 	}
 	if h.Flags.Has(tcp.SYN) {
 		f.syn(p)
 		if h.Flags.Has(tcp.ACK) && dir == 0 && c.FirstPacket == p.Number {
-			c.swap()
+			c.swapFlows()
 			f, g = &c.Flows[1], &c.Flows[0]
 		}
 	}
-	c.each(p, f, now)
-	c.shake(p, f, now)
+	c.emitPacket(p, f, now)
+	c.noteHandshake(p, f, now)
 	if h.Flags.Has(tcp.ACK) && g.started {
-		g.measureHalf(h.Ack, now)
+		g.measureSourceRTT(h.Ack, now)
 	}
-	at := now // by the sender's clock
+	c.deliver(p, f, g, now)
+}
+
+// deliver brings both flows up to date: the ACKs that p's sender had, then p's data, then its
+// acknowledgement.
+func (c *Conn) deliver(p *capture.Packet, f, g *Flow, now wheel.Time) {
+	h := &p.Header
+	at := now
 	if h.Options.HasTimestamps {
-		f.stamp(p, now)
+		f.noteTimestamp(p, now)
 		at = f.clock.sent(h.Options.TSVal, now)
 		if f.lag() == 0 {
 			at = now
 		}
-		f.catchUp(at, h.Options.TSEcr, h.Flags.Has(tcp.ACK))
+		f.deliverHeard(at, h.Options.TSEcr, h.Flags.Has(tcp.ACK))
 	} else {
-		f.catchUp(at, 0, false)
+		f.deliverHeard(at, 0, false)
 	}
-	g.settle(now)
-	f.send(p, at, now)
-	f.idents.note(p)
+	g.deliverOverdue(now)
+	f.sendData(p, at, now)
+	f.ipIDs.note(p)
 	if h.Flags.Has(tcp.ACK) {
-		g.ack(p, now)
+		g.readACK(p, now)
 	}
 	f.trim()
 	g.trim()
 }
 
-// each tells of a packet that counts.
-func (c *Conn) each(p *capture.Packet, f *Flow, now wheel.Time) {
+// emitPacket calls Config.Each.
+func (c *Conn) emitPacket(p *capture.Packet, f *Flow, now wheel.Time) {
 	if c.cfg.Each == nil {
 		return
 	}
@@ -230,13 +241,13 @@ func (c *Conn) each(p *capture.Packet, f *Flow, now wheel.Time) {
 	c.cfg.Each(c, flow, p, now)
 }
 
-// swap makes the second flow the first: the capture began with a SYN-ACK.
-func (c *Conn) swap() {
+// swapFlows makes the second flow the first: the capture began with a SYN-ACK.
+func (c *Conn) swapFlows() {
 	c.Flows[0], c.Flows[1] = c.Flows[1], c.Flows[0]
 }
 
-// shake notes the handshake.
-func (c *Conn) shake(p *capture.Packet, f *Flow, now wheel.Time) {
+// noteHandshake records the packets of the handshake.
+func (c *Conn) noteHandshake(p *capture.Packet, f *Flow, now wheel.Time) {
 	s, h := &c.Handshake, &p.Header
 	switch {
 	case s.Complete:
@@ -255,12 +266,12 @@ func (c *Conn) shake(p *capture.Packet, f *Flow, now wheel.Time) {
 	}
 }
 
-// finish completes the connection: nothing more will come.
+// finish completes the connection after its last packet.
 func (c *Conn) finish() {
 	for i := range c.Flows {
-		c.Flows[i].drain()
+		c.Flows[i].deliverAll()
 	}
-	c.locate()
+	c.setVantage()
 	for i := range c.Flows {
 		c.Flows[i].finish()
 	}

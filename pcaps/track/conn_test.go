@@ -36,8 +36,8 @@ func TestPortReuse(t *testing.T) {
 	}
 }
 
-// TestSameNumberAfterTheEnd has a connection begin with the number of the one before, which has ended: where a capture is read twice, if
-// nowhere else.
+// TestSameNumberAfterTheEnd starts a connection with the sequence number of the one that has just
+// ended, as where a capture is read twice.
 func TestSameNumberAfterTheEnd(t *testing.T) {
 	l := newLab(t, Config{})
 	for i := range 2 {
@@ -50,8 +50,8 @@ func TestSameNumberAfterTheEnd(t *testing.T) {
 	l.wantClean(2)
 }
 
-// TestSYNAgain has the same SYN twice, which is a loss, and no other connection.
-func TestSYNAgain(t *testing.T) {
+// TestRetransmittedSYN retransmits a SYN: a loss, not another connection.
+func TestRetransmittedSYN(t *testing.T) {
 	l := newLab(t, Config{})
 	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN))
 	l.send(1000, true, 0, 0, 0, withFlags(tcp.SYN))
@@ -64,8 +64,9 @@ func TestSYNAgain(t *testing.T) {
 	}
 }
 
-// TestCopies has every packet twice, as a mirror port gives it, with identifications and without.
-func TestCopies(t *testing.T) {
+// TestMirroredPacketsAreCopies captures every packet twice, as a mirror port does, with and without
+// IP identifications.
+func TestMirroredPacketsAreCopies(t *testing.T) {
 	for _, ids := range []bool{true, false} {
 		l := newLab(t, Config{})
 		id := uint32(0)
@@ -86,15 +87,15 @@ func TestCopies(t *testing.T) {
 			both(at+50, false, 1, 0, 501+500*i)
 		}
 		c := l.wantClean(1)[0]
-		// Without identifications, ACKs are known for copies only once octets have been.
+		// Without identifications, ACKs count as copies only after data packets have.
 		if want := int64(43); c.Copies > want || c.Copies < want-16 || ids && c.Copies != want {
 			t.Errorf("identifications %v: %d copies, want %d", ids, c.Copies, want)
 		}
 	}
 }
 
-// TestBeginsAndEndsInTheMiddle follows a connection whose handshake and end were not captured.
-func TestBeginsAndEndsInTheMiddle(t *testing.T) {
+// TestCaptureOfTheMiddle follows a connection without its handshake and its end.
+func TestCaptureOfTheMiddle(t *testing.T) {
 	l := newLab(t, Config{})
 	for i := range 10 {
 		at := 100 * float64(i)
@@ -112,24 +113,25 @@ func TestBeginsAndEndsInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestPacketsThatTheCaptureMissed has ACKs of octets that were never seen: nothing was lost.
-func TestPacketsThatTheCaptureMissed(t *testing.T) {
+// TestUncapturedDataIsNoLoss acknowledges bytes that were never captured: no loss.
+func TestUncapturedDataIsNoLoss(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
 	l.send(100, true, 1, 500, 1)
-	l.send(150, false, 1, 0, 1001)  // of 501 to 1000 too
-	l.send(200, true, 1501, 500, 1) // and 1001 to 1500 were missed as well
+	l.send(150, false, 1, 0, 1001)  // bytes 501 to 1000 were missed
+	l.send(200, true, 1501, 500, 1) // and 1001 to 1500, too
 	l.send(250, false, 1, 0, 2001)
 	l.send(300, true, 2001, 500, 1)
 	l.send(350, false, 1, 0, 2501)
 	f := &l.wantClean(1)[0].Flows[0]
 	if f.UnseenBytes != 500 || f.Bytes != 1500 {
-		t.Errorf("%d octets unseen, %d seen, want 500 and 1500", f.UnseenBytes, f.Bytes)
+		t.Errorf("%d bytes unseen, %d seen, want 500 and 1500", f.UnseenBytes, f.Bytes)
 	}
 }
 
-// TestACKBeforeItsData has the capture stamp an ACK before what it acknowledges, as several queues of an interface do.
-func TestACKBeforeItsData(t *testing.T) {
+// TestACKCapturedBeforeData captures an ACK before the data, as network cards with several queues
+// do.
+func TestACKCapturedBeforeData(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
 	l.send(100, false, 1, 0, 501)
@@ -137,16 +139,17 @@ func TestACKBeforeItsData(t *testing.T) {
 	l.send(150, true, 501, 500, 1)
 	l.send(200, false, 1, 0, 1001)
 	if f := &l.wantClean(1)[0].Flows[0]; f.UnseenBytes != 0 {
-		t.Errorf("%d octets unseen, want 0", f.UnseenBytes)
+		t.Errorf("%d bytes unseen, want 0", f.UnseenBytes)
 	}
 }
 
-// TestClockSteps: a stamp that goes back by much does not make spans negative, and what follows keeps its distance.
+// TestClockSteps sets the capture clock back. No duration becomes negative, and later ones are
+// right.
 func TestClockSteps(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
 	l.send(100, true, 1, 500, 1)
-	l.send(-4850, false, 1, 0, 501) // 5 s back: 150 ms it should be
+	l.send(-4850, false, 1, 0, 501) // 5 s back: this is 150 ms
 	l.send(-4800, true, 501, 500, 1)
 	l.send(-4500, true, 501, 500, 1)
 	l.send(-4450, false, 1, 0, 1001)
@@ -156,7 +159,8 @@ func TestClockSteps(t *testing.T) {
 	}
 }
 
-// TestSuperPacketsAreCut has a super-packet of four segments, of which the third is lost and sent again.
+// TestSuperPacketsAreCut sends a super-packet of four segments. The third is lost and
+// retransmitted.
 func TestSuperPacketsAreCut(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
@@ -167,40 +171,40 @@ func TestSuperPacketsAreCut(t *testing.T) {
 	l.send(210, false, 1, 0, 5841)
 	e := l.only()
 	if e.Kind != Fast || e.Bytes != 1460 || e.D != 60*ms {
-		t.Errorf("%v, %d octets, D %v, want fast 1460 60ms", e.Kind, e.Bytes, e.D)
+		t.Errorf("%v, %d bytes, D %v, want fast 1460 60ms", e.Kind, e.Bytes, e.D)
 	}
 	if f := &l.conns[0].Flows[0]; f.DataPackets != 2 || f.Bytes != 5840 {
-		t.Errorf("%d packets, %d octets, want 2 and 5840", f.DataPackets, f.Bytes)
+		t.Errorf("%d packets, %d bytes, want 2 and 5840", f.DataPackets, f.Bytes)
 	}
 }
 
 func TestKeepalives(t *testing.T) {
-	for _, octets := range []int{0, 1} {
+	for _, bytes := range []int{0, 1} {
 		l := newLab(t, Config{})
 		l.open(0)
 		l.send(100, true, 1, 500, 1)
 		l.send(150, false, 1, 0, 501)
 		for i := range 3 {
 			at := 10000 * float64(i+1)
-			l.send(at, true, 500, octets, 1)
+			l.send(at, true, 500, bytes, 1)
 			l.send(at+50, false, 1, 0, 501)
 		}
 		if f := &l.wantClean(1)[0].Flows[0]; f.Keepalives != 3 || f.WindowProbes != 0 {
-			t.Errorf("octets %d: %d keepalives, %d probes, want 3 and 0", octets, f.Keepalives, f.WindowProbes)
+			t.Errorf("bytes %d: %d keepalives, %d probes, want 3 and 0", bytes, f.Keepalives, f.WindowProbes)
 		}
 	}
 }
 
-// TestZeroWindow has a window close, probes of both kinds, and the window open again. Only octets that are sent again make an episode, and
-// that is no loss but a probe.
+// TestZeroWindow closes the window, probes it in both ways, and opens it. Only retransmitted bytes
+// make an episode, a probe and not a loss.
 func TestZeroWindow(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
 	l.send(100, true, 1, 500, 1)
 	l.send(150, false, 1, 0, 501, withWindow(0))
-	l.send(400, true, 500, 0, 1) // as Linux
+	l.send(400, true, 500, 0, 1) // as Linux does
 	l.send(450, false, 1, 0, 501, withWindow(0))
-	l.send(1000, true, 501, 1, 1) // as BSD
+	l.send(1000, true, 501, 1, 1) // as BSD does
 	l.send(1050, false, 1, 0, 501, withWindow(0))
 	l.send(2000, true, 501, 1, 1)
 	l.send(2050, false, 1, 0, 502, withWindow(100))
@@ -209,12 +213,13 @@ func TestZeroWindow(t *testing.T) {
 		t.Errorf("%v in packet %d, want probe in 10", e.Kind, e.DetectedPacket)
 	}
 	if f := &l.conns[0].Flows[0]; f.WindowProbes != 3 || f.ZeroWindows != 3 || f.ZeroWindowTime != 1900*ms || f.Keepalives != 0 {
-		t.Errorf("%d probes, %d zero windows, stalled for %v, %d keepalives, want 3 3 1.9s 0", f.WindowProbes, f.ZeroWindows, f.ZeroWindowTime, f.Keepalives)
+		t.Errorf("%d probes, %d zero windows, closed for %v, %d keepalives, want 3 3 1.9s 0", f.WindowProbes, f.ZeroWindows, f.ZeroWindowTime, f.Keepalives)
 	}
 }
 
-// TestFINsThatCrossAreNoLoss: where both ends close at once, some stacks acknowledge with the FIN once more.
-func TestFINsThatCrossAreNoLoss(t *testing.T) {
+// TestSimultaneousCloseIsNoLoss closes both ends at once. Some stacks acknowledge with a second
+// FIN.
+func TestSimultaneousCloseIsNoLoss(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
 	fin := withFlags(tcp.FIN | tcp.ACK)
@@ -225,20 +230,20 @@ func TestFINsThatCrossAreNoLoss(t *testing.T) {
 	l.wantClean(1)
 }
 
-// TestTooManyConnections gives up the one that was quiet for longest.
-func TestTooManyConnections(t *testing.T) {
+// TestEvictsIdleConnection evicts the connection that was idle longest.
+func TestEvictsIdleConnection(t *testing.T) {
 	l := newLab(t, Config{MaxConns: 3})
 	for i := range 5 {
 		l.open(1000*float64(i), withPort(uint16(5000+i)))
-		l.send(1000*float64(i)+60, true, 1, 100, 1, withPort(5000)) // the first stays busy
+		l.send(1000*float64(i)+60, true, 1, 100, 1, withPort(5000)) // the first one stays busy
 	}
 	conns := l.done(5)
 	if l.tr.Evicted() != 2 || conns[0].Flows[0].Src.Port() != 5001 || conns[1].Flows[0].Src.Port() != 5002 || conns[0].End != Evicted {
-		t.Errorf("%d given up, first %v and %v", l.tr.Evicted(), conns[0].Flows[0].Src, conns[1].Flows[0].Src)
+		t.Errorf("%d evicted, first %v and %v", l.tr.Evicted(), conns[0].Flows[0].Src, conns[1].Flows[0].Src)
 	}
 }
 
-// TestReorderingIsNoLoss has segments overtake each other before the point of capture.
+// TestReorderingIsNoLoss reorders segments before the point of capture.
 func TestReorderingIsNoLoss(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
@@ -254,8 +259,9 @@ func TestReorderingIsNoLoss(t *testing.T) {
 	}
 }
 
-// TestPathOfEachDirection has tags on the packets of one direction only; and a mirror that shows the connection with tags and without.
-func TestPathOfEachDirection(t *testing.T) {
+// TestDirectionsOnDifferentPaths tags the packets of one direction only, then mirrors a connection
+// with and without tags.
+func TestDirectionsOnDifferentPaths(t *testing.T) {
 	tag := func(p *packet) { p.Path = 7 }
 	l := newLab(t, Config{})
 	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN), tag)
@@ -279,8 +285,8 @@ func TestPathOfEachDirection(t *testing.T) {
 	}
 }
 
-// TestIdentificationTellsTheOrder has a gap filled at once, by what was sent before, or by what was sent after what stands behind it.
-func TestIdentificationTellsTheOrder(t *testing.T) {
+// TestIPIDOrdersPackets fills a gap at once, by an older and by a newer packet.
+func TestIPIDOrdersPackets(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		l := newLab(t, Config{})
 		for i := range 4 {
@@ -302,7 +308,7 @@ func TestIdentificationTellsTheOrder(t *testing.T) {
 			f = &c.Flows[1]
 		}
 		if again != (len(f.Episodes) == 1) || again == (f.Reordered > 0) {
-			t.Errorf("sent again %v: %d episodes, %d out of order", again, len(f.Episodes), f.Reordered)
+			t.Errorf("retransmitted %v: %d episodes, %d out of order", again, len(f.Episodes), f.Reordered)
 		}
 		if again && len(f.Episodes) == 1 && f.Episodes[0].Kind != Fast {
 			t.Errorf("%v, want fast", f.Episodes[0].Kind)
@@ -310,9 +316,10 @@ func TestIdentificationTellsTheOrder(t *testing.T) {
 	}
 }
 
-// TestOnTwoPaths has every packet twice: before and behind a router between two VLANs, or within a tunnel and outside of it. Octets that are
-// sent again are a loss still. The same ends elsewhere, with other numbers, are another connection.
-func TestOnTwoPaths(t *testing.T) {
+// TestPacketsOnTwoPathsAreCopies captures every packet twice: on both sides of a router between
+// VLANs, or inside and outside of a tunnel. Retransmissions are still losses. The same ends
+// elsewhere with other numbers are another connection.
+func TestPacketsOnTwoPathsAreCopies(t *testing.T) {
 	for _, ids := range []bool{true, false} {
 		l := newLab(t, Config{})
 		id := uint32(0)
@@ -348,7 +355,8 @@ func TestOnTwoPaths(t *testing.T) {
 	}
 }
 
-// TestWrongChecksums has a file in which addresses were changed, so that all checksums are wrong, and one in which packets were damaged.
+// TestWrongChecksums reads a file with changed addresses, whose checksums are all wrong, and one
+// with damaged packets.
 func TestWrongChecksums(t *testing.T) {
 	whole := func(p *packet) { p.Payload = make([]byte, p.Len) }
 	wrong := func(p *packet) { whole(p); p.Problems |= capture.BadChecksum }
@@ -367,16 +375,17 @@ func TestWrongChecksums(t *testing.T) {
 	}
 	c := run(func(int) option { return wrong })
 	if c.BadChecksums != 0 || c.BadChecksumsUsed != c.Packets || c.Flows[0].Bytes != 10_000 || c.Flows[0].Retransmissions != 1 || !c.Handshake.Complete {
-		t.Errorf("all wrong: %d not looked at, %d looked at, of %d; %d octets", c.BadChecksums, c.BadChecksumsUsed, c.Packets, c.Flows[0].Bytes)
+		t.Errorf("all wrong: %d dropped, %d used, of %d; %d bytes", c.BadChecksums, c.BadChecksumsUsed, c.Packets, c.Flows[0].Bytes)
 	}
 	c = run(func(i int) option { return []option{whole, wrong}[i] })
 	if c.BadChecksums != 1 || c.BadChecksumsUsed != 0 || c.Flows[0].Retransmissions != 0 {
-		t.Errorf("one wrong: %d not looked at, %d looked at, %d retransmissions", c.BadChecksums, c.BadChecksumsUsed, c.Flows[0].Retransmissions)
+		t.Errorf("one wrong: %d dropped, %d used, %d retransmissions", c.BadChecksums, c.BadChecksumsUsed, c.Flows[0].Retransmissions)
 	}
 }
 
-// TestBothOpenAtOnce: a SYN-ACK has the number of the SYN that its sender has sent before (RFC 9293 §3.5, Figure 8). Only its repetition is one.
-func TestBothOpenAtOnce(t *testing.T) {
+// TestSimultaneousOpen opens simultaneously: the SYN-ACK has the number of the earlier SYN (RFC
+// 9293 §3.5, Figure 8). Only a second SYN-ACK is a retransmission.
+func TestSimultaneousOpen(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		l := newLab(t, Config{})
 		l.send(0, true, 0, 0, 0, withFlags(tcp.SYN))
@@ -396,9 +405,9 @@ func TestBothOpenAtOnce(t *testing.T) {
 	}
 }
 
-// TestPeerKnowsAnotherConnection: the peer answers the SYN by an ACK of the connection before, which is reset; the next SYN is answered
-// (RFC 9293 §3.5.1, Figure 9). What the ACK says is of no use.
-func TestPeerKnowsAnotherConnection(t *testing.T) {
+// TestHalfOpenPeer answers a SYN with an ACK of an old connection, which is reset;
+// the next SYN succeeds (RFC 9293 §3.5.1, Figure 9). That ACK is ignored.
+func TestHalfOpenPeer(t *testing.T) {
 	l := newLab(t, Config{})
 	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN))
 	l.send(30, false, 1<<29, 0, 1<<29+77)
@@ -410,13 +419,13 @@ func TestPeerKnowsAnotherConnection(t *testing.T) {
 	c := l.done(1)[0]
 	a, b := &c.Flows[0], &c.Flows[1]
 	if c.Strays != 2 || c.End != Open || !c.Handshake.Complete || !b.HasSYN || a.Retransmissions != 1 || a.Episodes[0].Kind != SYN || a.UnseenBytes != 0 || a.Bytes != 500 {
-		t.Errorf("%d strays, %v, SYN-ACK %v, %d retransmissions, %d octets unseen of %d", c.Strays, c.End, b.HasSYN, a.Retransmissions, a.UnseenBytes, a.Bytes)
+		t.Errorf("%d strays, %v, SYN-ACK %v, %d retransmissions, %d bytes unseen of %d", c.Strays, c.End, b.HasSYN, a.Retransmissions, a.UnseenBytes, a.Bytes)
 	}
 }
 
-// TestDataOfTheSYNIsNotTaken: what a SYN carries, and the SYN-ACK does not acknowledge, is sent again at once (RFC 7413 §4.2.2): no timer has
-// expired.
-func TestDataOfTheSYNIsNotTaken(t *testing.T) {
+// TestSYNDataRejected retransmits at once the data of a SYN that the SYN-ACK left out (RFC
+// 7413 §4.2.2). No timer expired.
+func TestSYNDataRejected(t *testing.T) {
 	l := newLab(t, Config{})
 	l.send(0, true, 0, 100, 0, withFlags(tcp.SYN))
 	l.send(20, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
@@ -427,8 +436,9 @@ func TestDataOfTheSYNIsNotTaken(t *testing.T) {
 	}
 }
 
-// TestKeepalivesFromTheFirstPacketOn begins with a keepalive of one octet, the only kind of packet that its sender sends.
-func TestKeepalivesFromTheFirstPacketOn(t *testing.T) {
+// TestCaptureBeginsWithKeepalive begins with a keepalive of one byte; its sender sends nothing
+// else.
+func TestCaptureBeginsWithKeepalive(t *testing.T) {
 	l := newLab(t, Config{})
 	for i := range 5 {
 		at := 10_000 * float64(i)
@@ -440,8 +450,9 @@ func TestKeepalivesFromTheFirstPacketOn(t *testing.T) {
 	}
 }
 
-// TestACKTellsWhatWasLost: all that was sent before a bare ACK was lost before the point of capture, and comes 450 ms later.
-func TestACKTellsWhatWasLost(t *testing.T) {
+// TestBareACKShowsLoss loses everything before a bare ACK, ahead of the point of capture; it
+// comes 450 ms later.
+func TestBareACKShowsLoss(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
 	l.send(100, true, 1, 200, 1)
@@ -454,15 +465,16 @@ func TestACKTellsWhatWasLost(t *testing.T) {
 	l.send(1050.1, true, 401, 0, 2001)
 	f := &l.done(1)[0].Flows[1]
 	if len(f.Episodes) != 1 || f.Retransmissions != 2 || f.Bytes != 2000 {
-		t.Fatalf("%d episodes, %d retransmissions, %d octets, want 1, 2, 2000", len(f.Episodes), f.Retransmissions, f.Bytes)
+		t.Fatalf("%d episodes, %d retransmissions, %d bytes, want 1, 2, 2000", len(f.Episodes), f.Retransmissions, f.Bytes)
 	}
 	if e := f.Episodes[0]; e.Kind != RTO || e.D != 450*ms || !e.Estimated || e.Spurious != Necessary {
 		t.Errorf("%v, D %v, estimated %v, spurious %v, want rto 450ms true no", e.Kind, e.D, e.Estimated, e.Spurious)
 	}
 }
 
-// TestACKsCapturedBeforeWhatTheyAcknowledge: a host's interface hands several ACKs over before the super-packet that drew them.
-func TestACKsCapturedBeforeWhatTheyAcknowledge(t *testing.T) {
+// TestSeveralACKsCapturedBeforeData captures several ACKs before the super-packet that they
+// acknowledge.
+func TestSeveralACKsCapturedBeforeData(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
 	l.send(100, true, 1, 1460, 1)
@@ -471,12 +483,13 @@ func TestACKsCapturedBeforeWhatTheyAcknowledge(t *testing.T) {
 	l.send(101.02, true, 1461, 11_680, 1)
 	l.send(150, false, 1, 0, 13_141)
 	if f := &l.wantClean(1)[0].Flows[0]; f.UnseenBytes != 0 || f.Bytes != 13_140 {
-		t.Errorf("%d octets unseen, %d in all, want 0 of 13140", f.UnseenBytes, f.Bytes)
+		t.Errorf("%d bytes unseen, %d in all, want 0 of 13140", f.UnseenBytes, f.Bytes)
 	}
 }
 
-// TestSYNAgainWithoutItsData: the SYN-ACK did not take the data of the SYN, and was lost behind the capture.
-func TestSYNAgainWithoutItsData(t *testing.T) {
+// TestSYNRetransmittedWithoutData loses the SYN-ACK, which did not accept the SYN's data, behind
+// the point of capture.
+func TestSYNRetransmittedWithoutData(t *testing.T) {
 	l := newLab(t, Config{})
 	l.send(0, true, 0, 500, 0, withFlags(tcp.SYN))
 	l.send(10, false, 0, 0, 1, withFlags(tcp.SYN|tcp.ACK))
@@ -490,9 +503,9 @@ func TestSYNAgainWithoutItsData(t *testing.T) {
 	}
 }
 
-// TestSuperPacketsBetweenInterfaces has a host captured on all of its interfaces, between two of which it cuts super-packets, or joins
-// segments to one. What is sent again later is a loss still.
-func TestSuperPacketsBetweenInterfaces(t *testing.T) {
+// TestRecutSuperPacketsAreCopies captures on all interfaces of a host that cuts or joins
+// segments between two of them. Later retransmissions are still losses.
+func TestRecutSuperPacketsAreCopies(t *testing.T) {
 	at2 := func(p *packet) { p.Device = 2 }
 	for _, join := range []bool{false, true} {
 		l := newLab(t, Config{})
@@ -518,12 +531,12 @@ func TestSuperPacketsBetweenInterfaces(t *testing.T) {
 		c := l.done(1)[0]
 		f := &c.Flows[0]
 		if len(f.Episodes) != 1 || f.Episodes[0].D != 400*ms || f.Bytes != 7300 || c.Copies < 2 || f.Episodes[0].Total > 5 {
-			t.Errorf("join %v: %d copies, %d octets, %d episodes", join, c.Copies, f.Bytes, len(f.Episodes))
+			t.Errorf("join %v: %d copies, %d bytes, %d episodes", join, c.Copies, f.Bytes, len(f.Episodes))
 		}
 	}
 }
 
-// TestCopyWithOptionsCutOff has each packet twice, where the capture has cut the timestamps of the one within a tunnel.
+// TestCopyWithOptionsCutOff captures each packet twice; the capture cut the timestamps of one.
 func TestCopyWithOptionsCutOff(t *testing.T) {
 	l := newLab(t, Config{})
 	both := func(at float64, fromA bool, seq, length, ack int, options ...option) {
@@ -544,8 +557,8 @@ func TestCopyWithOptionsCutOff(t *testing.T) {
 	}
 }
 
-// TestFloodLeavesConnections: SYNs that nobody answers are given up before connections that are idle.
-func TestFloodLeavesConnections(t *testing.T) {
+// TestFloodEvictsOnlyItself evicts unanswered SYNs before idle connections.
+func TestFloodEvictsOnlyItself(t *testing.T) {
 	l := newLab(t, Config{MaxConns: 40})
 	for i := range 20 {
 		l.open(float64(i), withPort(uint16(1+i)))
@@ -565,6 +578,6 @@ func TestFloodLeavesConnections(t *testing.T) {
 		}
 	}
 	if whole != 20 || l.tr.Evicted() < 980 || l.tr.Evicted() > 995 {
-		t.Errorf("%d of 20 connections are whole, %d were given up", whole, l.tr.Evicted())
+		t.Errorf("%d of 20 connections are whole, %d were evicted", whole, l.tr.Evicted())
 	}
 }

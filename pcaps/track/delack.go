@@ -5,34 +5,32 @@ import (
 	"time"
 )
 
-// DelayedACKs are the ACKs of single segments that came noticeably later than they could have: Dst has waited for a second one, or for
-// something to send.
+// DelayedACKs summarises the ACKs of single segments that came later than Dst could have sent them:
+// Dst waited for a second segment, or for data to send.
 type DelayedACKs struct {
 	Count            int64
 	Min, Median, Max time.Duration // of the delays
 
-	// Timer is what they look like: "fixed" for one delay, "heartbeat" for a tick that all connections share, where they spread evenly
-	// up to Max, "adaptive" for neither, "" if there are too few to tell.
+	// Timer names the pattern: "fixed" for one delay, "heartbeat" for a tick shared by all
+	// connections, so that delays spread evenly up to Max, "adaptive" for neither, "" for too few
+	// delays.
 	Timer string
 
 	delays []time.Duration
 	next   int
 }
 
-const (
-	noticeable = 5 * time.Millisecond
-	longest    = 600 * time.Millisecond // RFC 9293 §3.8.6.3 (MUST-40): less than 0.5 seconds
-	maxDelays  = 128
-)
+// maxDelays is the number of delays kept, the last ones.
+const maxDelays = 128
 
-// delay notes how much longer an ACK took than the fastest.
-func (f *Flow) delay(a *ack, m *measured, rtt time.Duration) {
+// delay records how much longer than the fastest an ACK took.
+func (f *Flow) delay(a *ack, m *ackRTT, rtt time.Duration) {
 	if !m.advanced || m.tainted || m.segments != 1 || !a.pure || f.RTT.Samples < 2 {
 		return
 	}
 	d := &f.Delayed
 	late := rtt - f.RTT.Min
-	if late < noticeable || late < f.RTT.Min/4 || late > longest {
+	if late < minAckDelay || late < f.RTT.Min/4 || late > maxAckDelay {
 		return
 	}
 	d.Count++
@@ -54,9 +52,9 @@ func (d *DelayedACKs) finish() {
 	low, high := d.delays[n/10], d.delays[n-1-n/10]
 	switch {
 	case n < 5:
-	case high-low <= max(d.Median/5, 5*time.Millisecond):
+	case high-low <= max(d.Median/5, fixedAckSpread):
 		d.Timer = "fixed"
-	case d.Max <= 230*time.Millisecond && high > 140*time.Millisecond && low < 60*time.Millisecond && d.Median > 60*time.Millisecond:
+	case d.Max <= heartbeatMost && high > heartbeatHigh && low < heartbeatLow && d.Median > heartbeatLow:
 		d.Timer = "heartbeat"
 	default:
 		d.Timer = "adaptive"

@@ -9,10 +9,12 @@ import (
 	"tcpwheel/pcaps/capture"
 )
 
-// pair is the ends of a connection, the lesser first, in words: they are hashed and compared for each packet.
+// pair is the two ends of a connection, the lesser first, as machine words that are cheap to hash
+// and to compare.
 type pair struct {
-	a, b  [2]uint64 // the addresses
-	ports uint64    // and that both are of IPv4, which is not the same as mapped into IPv6
+	a, b [2]uint64 // addresses
+	// Both ports, and a bit for IPv4: an IPv4 address differs from its IPv6-mapped form.
+	ports uint64
 }
 
 func pairOf(src, dst netip.AddrPort) pair {
@@ -30,7 +32,7 @@ func pairOf(src, dst netip.AddrPort) pair {
 	return pair{a, b, ports}
 }
 
-// hash mixes the words with the seed, so that nobody can make a capture whose connections have the same.
+// hash mixes the words with a random seed, so that no capture can be crafted to collide.
 func (p *pair) hash(seed uint64) uint64 {
 	fold := func(a, b uint64) uint64 {
 		hi, lo := bits.Mul64(a, b)
@@ -41,33 +43,33 @@ func (p *pair) hash(seed uint64) uint64 {
 	return fold(p.ports^h, seed|1)
 }
 
-// directory finds connections by their ends and what lies outside of them. Those that began last between their ends are in a table whose
-// chains go through the connections themselves, so that little memory is looked at for a SYN that nobody knows.
+// directory finds connections by their ends and path. The newest connection between two ends is in
+// a hash table chained through the connections, so that an unknown SYN touches little memory.
 type directory struct {
 	slots  []*Conn // a power of two
-	n      int     // connections in them
+	n      int     // connections in slots
 	seed   uint64
-	others map[pairOnPath]*Conn // connections after which another began between their ends, and paths besides a connection's own
+	others map[pairOnPath]*Conn // older connections between the same ends, and further paths of any
 }
 
-// pairOnPath is a pair with what lies outside of it.
+// pairOnPath is a pair on one path: the VLANs and tunnels around it.
 type pairOnPath struct {
 	pair
 	path uint64
 }
 
-// place is where a connection stands in a directory.
-type place struct {
+// bucketEntry is a connection's part of the directory.
+type bucketEntry struct {
 	ends    pair
 	chained *Conn
-	paths   []uint64 // that it was seen on besides its own
+	paths   []uint64 // further paths that it was seen on
 }
 
 func newDirectory() directory {
 	return directory{slots: make([]*Conn, 64), seed: rand.Uint64(), others: map[pairOnPath]*Conn{}}
 }
 
-// newest returns where the connection stands, or would, that began last between the ends.
+// newest returns the link to the newest connection between the ends, or where it would be.
 func (d *directory) newest(ends *pair) **Conn {
 	at := &d.slots[ends.hash(d.seed)&uint64(len(d.slots)-1)]
 	for *at != nil && (*at).ends != *ends {
@@ -76,10 +78,10 @@ func (d *directory) newest(ends *pair) **Conn {
 	return at
 }
 
-// maxPaths is how many a connection may be seen on besides its own.
+// maxPaths bounds bucketEntry.paths.
 const maxPaths = 6
 
-// find returns the connection that a packet belongs to, nil if there is none.
+// find returns the connection that p belongs to, nil if there is none.
 func (d *directory) find(p *capture.Packet) *Conn {
 	k := pairOnPath{pairOf(p.Src, p.Dst), p.Path}
 	newest := *d.newest(&k.pair)
@@ -89,7 +91,7 @@ func (d *directory) find(p *capture.Packet) *Conn {
 	if c := d.others[k]; c != nil {
 		return c
 	}
-	if newest == nil || !newest.takes(p) {
+	if newest == nil || !newest.ownsPath(p) {
 		return nil
 	}
 	newest.paths = append(newest.paths, p.Path)
@@ -97,19 +99,20 @@ func (d *directory) find(p *capture.Packet) *Conn {
 	return newest
 }
 
-// takes reports whether a packet on a new path belongs to the connection all the same: one whose other direction alone was seen so far, as
-// where only one has tags; or one that has just had this very packet, which was captured within a tunnel and outside of it, or in two VLANs
-// with a router between. Hosts of two networks that have the same addresses, ports and sequence numbers there are not.
-func (c *Conn) takes(p *capture.Packet) bool {
+// ownsPath reports whether p belongs to c although it is on a new path. It does if p's direction
+// was not seen before, as where only one direction is tagged. It also does if c has just had this
+// packet on another path: inside and outside of a tunnel, or on both sides of a router. Hosts of
+// two networks with equal addresses do not share packets.
+func (c *Conn) ownsPath(p *capture.Packet) bool {
 	if len(c.paths) == maxPaths {
 		return false
 	}
-	c.wake()
+	c.releaseSYN()
 	f := &c.Flows[c.direction(p)]
 	return f.Packets == 0 || f.copies.onAnotherPath(p)
 }
 
-// add takes in a connection that begins with a packet.
+// add inserts a connection whose first packet is p.
 func (d *directory) add(c *Conn, p *capture.Packet) {
 	if d.n == len(d.slots) {
 		d.grow()
@@ -138,7 +141,7 @@ func (d *directory) grow() {
 	}
 }
 
-// remove forgets a connection.
+// remove deletes a connection.
 func (d *directory) remove(c *Conn) {
 	if at := d.newest(&c.ends); *at == c {
 		*at, c.chained = c.chained, nil

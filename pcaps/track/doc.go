@@ -1,5 +1,5 @@
-// Package track follows the TCP connections of a capture and tells, loss by loss, what was sent again, why, whether it was needed, and
-// how long the repair took.
+// Package track follows the TCP connections of a capture and reports each loss: what was
+// retransmitted, why, whether it was needed, and how long the repair took.
 //
 // # Usage
 //
@@ -7,27 +7,34 @@
 //	for … { t.Add(&packet) }
 //	t.Close()
 //
-// Packets come in the order of the capture. A Conn is complete when Done gets it: once nothing more is expected of it, and at Close.
+// Add takes packets in capture order. Done gets each connection once, complete: when nothing more
+// can follow, or at Close.
 //
-// # Whose clock
+// # Clocks
 //
-// What a sender did follows from what it knew, and when. A capture elsewhere sees octets later than they were sent, and ACKs before they
-// arrive. So each direction has a lag: how long an ACK that is seen takes until what its arrival causes can be seen, the
-// round trip between the point of capture and the sender. Where there are timestamps, their echo shows which ACKs the sender had. All
-// spans are of the sender's clock in this sense; at the sender the lag is next to nothing.
+// Every decision of a sender follows from what it knew at that time. A capture elsewhere sees data
+// after it was sent and ACKs before they arrive. The lag of a direction is the round trip between
+// the point of capture and the sender: the time from a captured ACK until its effect is captured.
+// Where there are timestamps, the echoed value shows which ACKs the sender had. Durations are by
+// the sender's clock in this sense. At the sender the lag is almost 0.
 //
 // # Losses
 //
-// An Episode begins with the first retransmission and ends when all is acknowledged that was in flight at that instant. It is measured
-// by the octets that were retransmitted first: D from their transmission before to the first retransmission, A from there to the one
-// that arrived, P from there to their acknowledgement, T_rec from the first to the last.
+// An Episode begins with the first retransmission. It ends when everything in flight at that time
+// is acknowledged. Its recovery time T_rec is measured on the first retransmitted bytes: T_rec = D
+// + A + P, where
+//
+//   - D (detection) runs from their previous transmission to the first retransmission,
+//   - A (attempts) runs from there to the retransmission that arrived,
+//   - P (proof) runs from there to the acknowledgement.
 //
 // # Limitations
 //
-// At a receiver a lost tail leaves no hole: its retransmission looks like the first transmission, late. A capture of one
-// direction only has no ACKs, and retransmissions are seen without a cause.
+// A capture at the receiver shows no hole for a lost tail: its retransmission looks like a late
+// first transmission. A capture of one direction has no ACKs, so retransmissions have no visible
+// cause.
 //
 // # Concurrency
 //
-// Nothing here is safe for concurrent use.
+// A Tracker is not safe for concurrent use.
 package track

@@ -6,9 +6,9 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// TestEchoOfOctetsOnly is a sender of a time before RFC 7323 §4.3, which echoes no timestamp of a bare ACK, captured behind it. What it
-// sends again after three duplicate ACKs is their doing.
-func TestEchoOfOctetsOnly(t *testing.T) {
+// TestSenderEchoesDataOnly captures behind a sender from before RFC 7323 §4.3, which echoes no
+// timestamp of a bare ACK. Its retransmission after three duplicate ACKs is fast.
+func TestSenderEchoesDataOnly(t *testing.T) {
 	l := newLab(t, Config{})
 	handshake := func(p *packet) { p.Header.Options.HasMSS, p.Header.Options.MSS = true, 1012 }
 	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN), handshake, withStamps(1000, 0))

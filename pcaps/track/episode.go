@@ -7,65 +7,68 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Episode is a loss, or what a sender took for one, from the first retransmission until all is acknowledged that was in flight then. Its
-// times are of the sender's clock: see the package's comment.
+// Episode is a loss, or what a sender took for one. It begins with the first retransmission and
+// ends when everything in flight at that time is acknowledged. Times are by the sender's clock; see
+// the package comment.
 type Episode struct {
 	Kind      Kind // of the first retransmission
-	Ambiguous bool // another timer model would give another kind
+	Ambiguous bool // other timer models give another kind
 	Spurious  Verdict
 	Evidence  Evidence
 
-	// The octets that were retransmitted first.
+	// The bytes that were retransmitted first.
 	Seq   tcp.Seq
 	Bytes int
 
 	FirstSent  wheel.Time // their first transmission
-	PrevSent   wheel.Time // the transmission before the first retransmission: First, unless they were sent again in an earlier episode
+	PrevSent   wheel.Time // their transmission before the first retransmission
 	Detected   wheel.Time // the first retransmission
-	Seen       wheel.Time // the same, by the capture
+	Seen       wheel.Time // the same, by the capture's clock
 	RepairSent wheel.Time // the retransmission that arrived, if Repaired
 	Acked      wheel.Time // their acknowledgement, if Repaired
 	Repaired   bool
-	Ended      wheel.Time // all is acknowledged that was in flight, if Closed
+	Ended      wheel.Time // the acknowledgement of all that was in flight, if Closed
 	Closed     bool
 
-	// The packets of these; 0 for what was not seen.
+	// The packets of these times; 0 if not captured.
 	FirstPacket, DetectedPacket, RepairPacket, AckedPacket, EndedPacket int64
 
-	D, A, P time.Duration // A and P if Repaired
+	D, A, P time.Duration // A and P only if Repaired
 	TRec    time.Duration // D + A + P, if Repaired
-	Length  time.Duration // from Sent to Ended, if Closed
+	Length  time.Duration // from PrevSent to Ended, if Closed
 
-	RTT       time.Duration // the median of the 10 s before
-	Excess    time.Duration // TRec - RTT, if Repaired
-	IdealD    time.Duration // what D might have been: RTT and a quarter if later octets were delivered, else SRTT + 4·RTTVAR
-	TimerTax  time.Duration // D - Ideal
-	HasIdealD bool          // the round-trip time is known
+	RTT    time.Duration // median of the 10 s before
+	Excess time.Duration // TRec - RTT, if Repaired
+	// What D could have been: 5/4 RTT if later bytes arrived, else SRTT + 4·RTTVAR.
+	IdealD    time.Duration
+	TimerTax  time.Duration // D - IdealD
+	HasIdealD bool          // an RTT is known
 
-	// Estimated says that the transmission before was not captured: Sent is then when its absence was noticed. Hole is how long octets
-	// behind it waited there for it.
+	// Estimated says that the previous transmission was not captured: PrevSent is then when its
+	// absence was noticed. HoleTime is how long later bytes waited for it at the point of capture.
 	Estimated bool
 	HoleTime  time.Duration
 
-	Inferable    wheel.Time // when Src knew that it was lost, by ACKs: three duplicates or as much SACKed; if HasInferable
+	// When three duplicate ACKs, or as much SACKed, proved the loss to Src; if HasInferable.
+	Inferable    wheel.Time
 	HasInferable bool
 
 	Retransmissions []Retransmission // the first 1024
-	Total           int              // how many there were
+	Total           int              // number of retransmissions
 	Timeouts,
-	Probes int // how many of those kept were sent by a timer: RTO and TLP
-	SpuriousCount int // how many of those kept were spurious
+	Probes int // of those kept: sent by the timer, and as tail loss probes
+	SpuriousCount int // of those kept
 
 	start, end, recover int64
-	sends               []*Retransmission // of start
+	sends               []*Retransmission // transmissions of position start
 	kept                []*Retransmission
 }
 
-// join makes a retransmission part of the episode, or the first of one.
-func (f *Flow) join(r *Retransmission, first, last int) {
-	e := f.ep
+// addToEpisode adds r to the open episode, or opens one.
+func (f *Flow) addToEpisode(r *Retransmission, first, last int) {
+	e := f.episode
 	if e == nil {
-		e = f.open(r, first, last)
+		e = f.openEpisode(r, first, last)
 	}
 	e.Total++
 	if len(e.kept) < maxRexmits {
@@ -74,30 +77,30 @@ func (f *Flow) join(r *Retransmission, first, last int) {
 	if r.start <= e.start && e.start < r.end && len(e.sends) < maxRexmits {
 		e.sends = append(e.sends, r)
 	}
-	if len(f.rexmits) >= maxRexmits {
-		f.rexmits = append(f.rexmits[:0], f.rexmits[maxRexmits/2:]...)
+	if len(f.recent) >= maxRexmits {
+		f.recent = append(f.recent[:0], f.recent[maxRexmits/2:]...)
 	}
-	f.rexmits = append(f.rexmits, r)
+	f.recent = append(f.recent, r)
 }
 
-// open begins an episode.
-func (f *Flow) open(r *Retransmission, first, last int) *Episode {
+// openEpisode begins an episode with r.
+func (f *Flow) openEpisode(r *Retransmission, first, last int) *Episode {
 	e := &Episode{
 		Kind: r.Kind, Seq: r.Seq, Bytes: r.Bytes, FirstSent: r.PrevSent, PrevSent: r.PrevSent, Detected: r.Sent, Seen: r.Seen, DetectedPacket: r.Packet,
 		start: r.start, end: r.end, recover: max(f.max, r.end),
 	}
 	e.D = span(r.PrevSent, r.Sent)
-	e.RTT = f.usual(r.PrevSent)
+	e.RTT = f.medianRTT(r.PrevSent)
 	if f.RTT.Samples > 0 {
-		e.IdealD, e.HasIdealD = f.fitting.fine(f), true
+		e.IdealD, e.HasIdealD = f.fitting.idealRTO(f), true
 	}
 	if first < last {
-		s := f.book.at(first)
+		s := f.board.at(first)
 		e.start = max(e.start, s.start)
-		e.FirstPacket, e.FirstSent = s.number, s.first
+		e.FirstPacket, e.FirstSent = s.packet, s.firstSent
 		if s.missing {
 			e.Estimated, e.FirstPacket = true, 0
-			e.HoleTime = span(s.first, r.Sent)
+			e.HoleTime = span(s.firstSent, r.Sent)
 		}
 		if f.proof(first, last) != none {
 			e.IdealD, e.HasIdealD = e.RTT+e.RTT/4, e.RTT > 0
@@ -113,29 +116,29 @@ func (f *Flow) open(r *Retransmission, first, last int) *Episode {
 	} else {
 		f.EpisodesDropped++
 	}
-	f.ep = e
+	f.episode = e
 	return e
 }
 
-// progress ends what the ACK ends.
-func (f *Flow) progress(a *ack) {
-	e := f.ep
+// closeEpisode records the repair and the end that an ACK brings.
+func (f *Flow) closeEpisode(a *ack) {
+	e := f.episode
 	if e == nil {
 		return
 	}
 	if !e.Repaired && f.una >= e.end {
-		f.repaired(e, a)
+		f.repairEpisode(e, a)
 	}
 	if f.una >= e.recover {
 		e.Closed, e.Ended, e.EndedPacket = true, a.at, a.number
 		e.Length = span(e.PrevSent, e.Ended)
-		f.ep = nil
+		f.episode = nil
 	}
 }
 
-// repaired notes the acknowledgement of the octets that were retransmitted first, and which transmission it was that arrived: the one
-// that is echoed, or the last that was sent long enough before.
-func (f *Flow) repaired(e *Episode, a *ack) {
+// repairEpisode records the acknowledgement of the first retransmitted bytes and the transmission
+// that arrived: the one whose timestamp is echoed, or else the last that was sent early enough.
+func (f *Flow) repairEpisode(e *Episode, a *ack) {
 	e.Repaired, e.Acked, e.AckedPacket = true, a.at, a.number
 	by := e.sends[0]
 	for _, r := range e.sends {
@@ -143,7 +146,7 @@ func (f *Flow) repaired(e *Episode, a *ack) {
 			by = r
 			break
 		}
-		if span(r.Sent, a.at) >= f.RTT.Min-f.RTT.Min/4 {
+		if span(r.Sent, a.at) >= f.leastAnswer() {
 			by = r
 		}
 	}
@@ -154,20 +157,20 @@ func (f *Flow) repaired(e *Episode, a *ack) {
 	e.Excess = e.TRec - e.RTT
 }
 
-// abandon leaves the open episode as it is.
-func (f *Flow) abandon() { f.ep = nil }
+// abandonEpisode leaves the open episode without an end.
+func (f *Flow) abandonEpisode() { f.episode = nil }
 
-// finish completes the flow.
+// finish completes the flow and frees its working memory.
 func (f *Flow) finish() {
-	f.openAt(f.conn.Last)
+	f.endZeroWindow(f.conn.Last)
 	f.RTT.finish()
 	f.Delayed.finish()
 	f.Timers = f.fitting.result()
 	for _, e := range f.Episodes {
 		for _, r := range e.kept {
-			f.settled(r)
+			f.finishVerdict(r)
 		}
-		e.Kind, e.Ambiguous = e.kept[0].Kind, e.kept[0].ambiguous && e.kept[0].byModel.differ()
+		e.Kind, e.Ambiguous = e.kept[0].Kind, e.kept[0].ambiguous && e.kept[0].byModel.disagree()
 		e.Spurious, e.Evidence = e.kept[0].Spurious, e.kept[0].Evidence
 		e.Retransmissions = make([]Retransmission, len(e.kept))
 		for i, r := range e.kept {
@@ -184,6 +187,6 @@ func (f *Flow) finish() {
 		}
 		e.kept, e.sends = nil, nil
 	}
-	f.book, f.pending, f.rexmits, f.ep, f.rtts, f.jumps = book{}, acks{}, nil, nil, samples{}, jumps{}
-	f.past, f.copies = past{}, copies{}
+	f.board, f.pending, f.recent, f.episode, f.rtts, f.jumps = scoreboard{}, acks{}, nil, nil, samples{}, ackJumps{}
+	f.acknowledged, f.copies = ackedRing{}, copies{}
 }

@@ -9,8 +9,8 @@ import (
 
 const ms = time.Millisecond
 
-// TestSpansOfDoubleLoss takes D, A and P of a segment whose first retransmission is lost too.
-func TestSpansOfDoubleLoss(t *testing.T) {
+// TestDoubleLoss measures D, A and P where the first retransmission is lost as well.
+func TestDoubleLoss(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
 	l.send(100, true, 1, 500, 1)
@@ -34,18 +34,19 @@ func TestSpansOfDoubleLoss(t *testing.T) {
 	}
 }
 
-// TestEpisodeEndsWithTheFlight has an episode go on until all is acknowledged that was in flight at its beginning, and no longer.
+// TestEpisodeEndsWithTheFlight ends an episode when everything in flight at its beginning is
+// acknowledged, and no later.
 func TestEpisodeEndsWithTheFlight(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
 	for i := range 5 {
-		l.send(100+float64(i)/10, true, 1+1000*i, 1000, 1) // the first is lost
+		l.send(100+float64(i)/10, true, 1+1000*i, 1000, 1) // the first one is lost
 	}
 	for i := range 4 {
 		l.send(150+float64(i)/10, false, 1, 0, 1, sacks([2]tcp.Seq{1000, tcp.Seq(2000 + 1000*i)}))
 	}
 	l.send(150.35, true, 1, 1000, 1)
-	l.send(150.36, true, 5001, 1000, 1) // new, and no part of it
+	l.send(150.36, true, 5001, 1000, 1) // new, so not part of it
 	l.send(200.4, false, 1, 0, 5001)
 	l.send(200.5, false, 1, 0, 6001)
 	e := l.only()
@@ -55,13 +56,13 @@ func TestEpisodeEndsWithTheFlight(t *testing.T) {
 	if e.EndedPacket != 15 || e.AckedPacket != 15 || !e.Closed {
 		t.Errorf("acknowledged by packet %d and ended by %d, want 15 and 15", e.AckedPacket, e.EndedPacket)
 	}
-	// What D might have been is a round trip and the reordering window.
+	// D could have been an RTT and the reordering window.
 	if want := 50*ms + 50*ms/4; e.IdealD != want || e.TimerTax != e.D-want {
 		t.Errorf("ideal %v, tax %v, want %v and %v", e.IdealD, e.TimerTax, want, e.D-want)
 	}
 }
 
-// TestSpuriousByEachEvidence finds a retransmission needless by each kind of evidence.
+// TestSpuriousByEachEvidence judges a retransmission spurious by each kind of evidence.
 func TestSpuriousByEachEvidence(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -93,15 +94,15 @@ func TestSpuriousByEachEvidence(t *testing.T) {
 			l.open(0)
 			test.run(l)
 			if e := l.only(); e.Spurious != Spurious || e.Evidence != test.want || e.SpuriousCount != 1 {
-				t.Errorf("spurious %v by %v, %d needless, want yes by %v, 1", e.Spurious, e.Evidence, e.SpuriousCount, test.want)
+				t.Errorf("spurious %v by %v, %d spurious, want yes by %v, 1", e.Spurious, e.Evidence, e.SpuriousCount, test.want)
 			}
 		})
 	}
 }
 
-// TestEachDSACKPaysForOne: RFC 3708 §3 counts DSACKs against retransmissions, so that what the network copies is told from what was sent
-// twice.
-func TestEachDSACKPaysForOne(t *testing.T) {
+// TestEachDSACKCountsOnce counts DSACKs against retransmissions (RFC 3708 §3), so that duplication
+// by the network is told from spurious retransmissions.
+func TestEachDSACKCountsOnce(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
 	l.send(200, true, 1, 500, 1)

@@ -5,43 +5,47 @@ import (
 	"tcpwheel/wheel"
 )
 
-// EventKind is what a packet was found to be.
+// EventKind classifies a packet.
 type EventKind uint8
 
 const (
-	SentNew       EventKind = iota // octets for the first time
-	Retransmitted                  // octets once more: Rexmit
-	Late                           // octets that others have overtaken, for the first time
-	Missing                        // octets that were not seen, as others behind them, or an ACK of them, were
-	Acked                          // what a packet of the other direction says of this one
-	Copy                           // a packet that was captured before, and counts for nothing
+	SentNew       EventKind = iota // new data
+	Retransmitted                  // a retransmission: Event.Retransmission
+	Late                           // first transmission, captured out of order
+	Missing                        // bytes not captured, though later ones or an ACK of them were
+	Acked                          // an acknowledgement of the flow, in a packet of the other one
+	Copy                           // a packet captured a second time, which counts for nothing
 	Keepalive                      // a keepalive
-	WindowProbe                    // a probe of a closed window, of an octet or none
+	WindowProbe                    // a probe of a closed window, with one byte or none
 	ResetSeen                      // a RST
-	RTTSample                      // a round trip, from At to Seen, both by the sender's clock; Packet is that of the ACK
+	// A round trip from At to Seen, both by the sender's clock; Packet is the ACK.
+	RTTSample
 )
 
-// Event is a part of what Config.Event is told, in the order of the capture: what time-sequence diagrams and replays are made of. Places
-// count octets from the first number of the flow, SYN and FIN included. It is good until Event returns.
+// Event is one classification for Config.Event, in capture order. Time-sequence diagrams and
+// replays are made of them. Positions count bytes from the flow's first sequence number, SYN and
+// FIN included. An Event is valid until the callback returns.
 type Event struct {
 	Kind   EventKind
-	Conn   *Conn // which is not complete yet
-	Flow   *Flow // whose octets it is about
+	Conn   *Conn // not complete yet
+	Flow   *Flow // the flow whose bytes it is about
 	Packet int64
-	Flags  tcp.Flags  // of that packet; none of Measured
-	Seen   wheel.Time // by the capture
-	At     wheel.Time // by the sender's clock; of Acked the same as Seen: Flow.Lag later the sender has it
+	Flags  tcp.Flags  // of the packet; none for RTTSample
+	Seen   wheel.Time // by the capture's clock
+	// By the sender's clock; for Acked it equals Seen, and the sender has the ACK Flow.Lag later.
+	At wheel.Time
 
-	Start, End int64 // the octets; of Acked both are the first that is not acknowledged
-	Window     int64 // of Acked: octets from there on, -1 if their scale is not known
+	Start, End int64 // the bytes; for Acked both are SND.UNA
+	Window     int64 // for Acked: bytes from Start on, -1 if the scale is unknown
 	SACK       [4][2]int64
 	NumSACK    int
 
-	Retransmission *Retransmission // of Resent: Kind may still change, and the verdict is to come, until the connection is complete
+	// For Retransmitted; kind and verdict are final once the connection is complete.
+	Retransmission *Retransmission
 }
 
-// tell calls Config.Event, if there is one.
-func (f *Flow) tell(kind EventKind, number int64, seen, at wheel.Time, start, end int64, r *Retransmission) {
+// emit calls Config.Event, if set.
+func (f *Flow) emit(kind EventKind, number int64, seen, at wheel.Time, start, end int64, r *Retransmission) {
 	if f.conn.cfg.Event == nil {
 		return
 	}
@@ -50,8 +54,8 @@ func (f *Flow) tell(kind EventKind, number int64, seen, at wheel.Time, start, en
 	})
 }
 
-// tellACK does so for an ACK.
-func (f *Flow) tellACK(a *ack) {
+// emitACK emits an Acked event.
+func (f *Flow) emitACK(a *ack) {
 	if f.conn.cfg.Event == nil {
 		return
 	}
@@ -65,8 +69,8 @@ func (f *Flow) tellACK(a *ack) {
 	f.conn.cfg.Event(ev)
 }
 
-// tellMeasured does so for a round trip.
-func (f *Flow) tellMeasured(sent wheel.Time, a *ack) {
+// emitRTT emits an RTTSample event.
+func (f *Flow) emitRTT(sent wheel.Time, a *ack) {
 	if f.conn.cfg.Event == nil {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// TestEvents is told of a loss and its repair, of octets that the capture missed, and of all ACKs.
+// TestEvents expects the events of a loss, its repair, missed bytes and ACKs.
 func TestEvents(t *testing.T) {
 	var got []string
 	l := newLab(t, Config{Event: func(ev *Event) {
@@ -43,7 +43,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestOddEvents is told of copies, keepalives, probes of a closed window, round trips and RSTs.
+// TestOddEvents expects the events of copies, keepalives, window probes, RTTs and RSTs.
 func TestOddEvents(t *testing.T) {
 	var got []string
 	l := newLab(t, Config{Event: func(ev *Event) {

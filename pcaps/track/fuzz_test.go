@@ -13,49 +13,50 @@ import (
 	"tcpwheel/wheel"
 )
 
-// check walks the invariants of a connection that is followed.
+// check verifies the invariants of an open connection.
 func (c *Conn) check(t *testing.T) {
 	t.Helper()
-	if c.waits != (c.Flows == nil) {
-		t.Fatalf("connection %d waits %t, with flows %t", c.ID, c.waits, c.Flows != nil)
+	if c.held != (c.Flows == nil) {
+		t.Fatalf("connection %d holds a SYN: %t, has flows: %t", c.ID, c.held, c.Flows != nil)
 	}
-	if c.waits {
+	if c.held {
 		return
 	}
 	for i := range c.Flows {
 		f := &c.Flows[i]
-		if n := f.book.len(); n > c.cfg.MaxSegments {
+		if n := f.board.len(); n > c.cfg.MaxSegments {
 			t.Fatalf("%d segments, want at most %d", n, c.cfg.MaxSegments)
 		}
 		sacked := 0
-		for k := range f.book.len() {
-			s := f.book.at(k)
-			if s.start >= s.end || k > 0 && f.book.at(k-1).end != s.start {
-				t.Fatalf("segment %d is %d to %d, behind one that ends at %d", k, s.start, s.end, f.book.at(max(k-1, 0)).end)
+		for k := range f.board.len() {
+			s := f.board.at(k)
+			if s.start >= s.end || k > 0 && f.board.at(k-1).end != s.start {
+				t.Fatalf("segment %d is %d to %d, behind one that ends at %d", k, s.start, s.end, f.board.at(max(k-1, 0)).end)
 			}
 			if s.sacked {
 				sacked++
 			}
-			if !s.missing && s.txs == 0 {
+			if !s.missing && s.transmissions == 0 {
 				t.Fatalf("segment %d of %d to %d was never sent, and is not missing", k, s.start, s.end)
 			}
 		}
-		if n := f.book.len(); n > 0 && f.book.at(n-1).end != f.max {
-			t.Fatalf("the segments end at %d, want %d", f.book.at(n-1).end, f.max)
+		if n := f.board.len(); n > 0 && f.board.at(n-1).end != f.max {
+			t.Fatalf("the segments end at %d, want %d", f.board.at(n-1).end, f.max)
 		}
 		if f.una > f.max || f.pending.len() > maxPending {
-			t.Fatalf("SND.UNA %d, SND.NXT %d, %d ACKs on their way", f.una, f.max, f.pending.len())
+			t.Fatalf("SND.UNA %d, SND.NXT %d, %d ACKs pending", f.una, f.max, f.pending.len())
 		}
-		if len(f.Episodes) > c.cfg.MaxEpisodes || len(f.rexmits) > maxRexmits {
-			t.Fatalf("%d episodes, %d retransmissions", len(f.Episodes), len(f.rexmits))
+		if len(f.Episodes) > c.cfg.MaxEpisodes || len(f.recent) > maxRexmits {
+			t.Fatalf("%d episodes, %d retransmissions", len(f.Episodes), len(f.recent))
 		}
-		if sacked != f.book.sacked {
-			t.Fatalf("%d segments are SACKed, and %d are counted", sacked, f.book.sacked)
+		if sacked != f.board.sacked {
+			t.Fatalf("%d segments are SACKed, and %d are counted", sacked, f.board.sacked)
 		}
 	}
 }
 
-// fuzzPackets turns octets into packets: 14 for each, between few ends, near what both have sent, with all options.
+// fuzzPackets turns each 14 bytes into a packet between few ends, near what both have sent, with
+// all options.
 func fuzzPackets(data []byte) (packets []capture.Packet) {
 	now := wheel.Time(time.Hour)
 	var next [2][2]tcp.Seq
@@ -116,9 +117,10 @@ func fuzzPackets(data []byte) (packets []capture.Packet) {
 	return packets
 }
 
-// FuzzTracker gives any packets to a tracker with small bounds: it does not panic, keeps within them, and tells of each connection once.
+// FuzzTracker gives arbitrary packets to a tracker with small bounds. It must not panic, must keep
+// its bounds, and must report each connection once.
 func FuzzTracker(f *testing.F) {
-	var calm []byte // a handshake, data, a loss, its repair
+	var calm []byte // a handshake, data, a loss and its repair
 	for _, p := range [][14]byte{
 		{0, 0, 0, 1, 2, 0, 0, 3, 0, 255, 7, 0, 180, 0},
 		{1, 1, 0, 1, 18, 0, 0, 3, 0, 255, 7, 0, 180, 0},
@@ -147,7 +149,7 @@ func FuzzTracker(f *testing.F) {
 		done := map[int]bool{}
 		tr := New(Config{MaxConns: 2, MaxSegments: 64, MaxEpisodes: 8, Done: func(c *Conn) {
 			if done[c.ID] {
-				t.Fatalf("connection %d was told of before", c.ID)
+				t.Fatalf("connection %d was reported twice", c.ID)
 			}
 			done[c.ID] = true
 			c.Record("fuzz")
@@ -168,15 +170,15 @@ func FuzzTracker(f *testing.F) {
 				distinct[c] = true
 				c.check(t)
 			}
-			if len(distinct) > 2 || tr.open.n+tr.closed.n+tr.asked.n != len(distinct) {
-				t.Fatalf("%d connections, %d, %d and %d in lists", len(distinct), tr.open.n, tr.closed.n, tr.asked.n)
+			if len(distinct) > 2 || tr.open.n+tr.closed.n+tr.halfOpen.n != len(distinct) {
+				t.Fatalf("%d connections, %d, %d and %d in lists", len(distinct), tr.open.n, tr.closed.n, tr.halfOpen.n)
 			}
 		}
 		tr.Close()
 		if len(done) != tr.made {
-			t.Fatalf("%d connections were told of, want %d", len(done), tr.made)
+			t.Fatalf("%d connections were reported, want %d", len(done), tr.made)
 		}
-		waitsAsNot(t, Config{MaxConns: 2, MaxSegments: 64, MaxEpisodes: 8}, packets)
+		sameWithHeldSYNs(t, Config{MaxConns: 2, MaxSegments: 64, MaxEpisodes: 8}, packets)
 	})
 }
 

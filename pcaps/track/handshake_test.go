@@ -7,9 +7,9 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// TestSYNACKsAlone captures one direction, as where somebody else's addresses were forged: each SYN-ACK with another number is the answer to
-// another SYN, and those with the same number are one that is sent again.
-func TestSYNACKsAlone(t *testing.T) {
+// TestOnlySYNACKsCaptured captures one direction, as with forged source addresses. SYN-ACKs with
+// different numbers answer different SYNs; those with the same number are retransmissions.
+func TestOnlySYNACKsCaptured(t *testing.T) {
 	l := newLab(t, Config{})
 	for i := range 4 {
 		l.isn[1] = tcp.Seq(i) * 0x5000_0000
@@ -28,9 +28,9 @@ func TestSYNACKsAlone(t *testing.T) {
 	}
 }
 
-// TestKeepalivesBeforeAnyOctet: the client has sent nothing but its SYN, whose number its keepalives have, with an octet or none (RFC 9293
-// §3.8.4).
-func TestKeepalivesBeforeAnyOctet(t *testing.T) {
+// TestKeepalivesBeforeData sends keepalives before any data, numbered as the SYN, with one byte
+// or none (RFC 9293 §3.8.4).
+func TestKeepalivesBeforeData(t *testing.T) {
 	for length := range 2 {
 		l := newLab(t, Config{})
 		l.open(0)
@@ -40,12 +40,13 @@ func TestKeepalivesBeforeAnyOctet(t *testing.T) {
 			l.send(at+50, false, 1, 0, 1)
 		}
 		if f := &l.wantClean(1)[0].Flows[0]; f.Keepalives != 3 {
-			t.Errorf("%d keepalives of %d octets, want 3", f.Keepalives, length)
+			t.Errorf("%d keepalives of %d bytes, want 3", f.Keepalives, length)
 		}
 	}
 }
 
-// TestKeepalivesOfAnIdleConnection: the capture begins in the middle, with a bare packet of each end.
+// TestKeepalivesOfAnIdleConnection starts the capture in the middle, with a bare packet of each
+// end.
 func TestKeepalivesOfAnIdleConnection(t *testing.T) {
 	l := newLab(t, Config{})
 	l.send(0, true, 500, 0, 900)
@@ -56,12 +57,13 @@ func TestKeepalivesOfAnIdleConnection(t *testing.T) {
 		l.send(at+50, false, 900, 0, 500, sacks([2]tcp.Seq{^tcp.Seq(0), 0}))
 	}
 	if f := &l.wantClean(1)[0].Flows[0]; f.Keepalives != 3 || f.Bytes != 0 {
-		t.Errorf("%d keepalives, %d octets, want 3 and 0", f.Keepalives, f.Bytes)
+		t.Errorf("%d keepalives, %d bytes, want 3 and 0", f.Keepalives, f.Bytes)
 	}
 }
 
-// TestDataAtTheNumberOfTheSYN: programs that make captures up may forget that the SYN has a number. What has no SYN does not send it again.
-func TestDataAtTheNumberOfTheSYN(t *testing.T) {
+// TestDataAtSYNNumber sends data at the SYN's number, as programs that synthesise captures
+// do. It is no retransmission of the SYN.
+func TestDataAtSYNNumber(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
 	l.send(100, true, 0, 58, 0)
@@ -69,9 +71,9 @@ func TestDataAtTheNumberOfTheSYN(t *testing.T) {
 	l.wantClean(1)
 }
 
-// TestFINAgainWithTheACKOfWhatStandsBeforeIt: some hosts send their FIN once more as soon as all before it is acknowledged. No timer did that: RFC
-// 6298 §5 (5.3) starts it anew with the ACK.
-func TestFINAgainWithTheACKOfWhatStandsBeforeIt(t *testing.T) {
+// TestFINResentOnACK resends a FIN as soon as all before it is
+// acknowledged. No timer did that: the ACK restarts it (RFC 6298 §5 (5.3)).
+func TestFINResentOnACK(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
 	l.send(100, true, 1, 27, 1)

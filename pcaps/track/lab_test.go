@@ -10,7 +10,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// lab makes a capture by hand, at the host a, of connections with b.
+// lab builds a capture by hand, made at host a, of connections with b.
 type lab struct {
 	t     *testing.T
 	cfg   Config
@@ -51,7 +51,7 @@ func setStamps(p *capture.Packet, val, ecr uint32) {
 	p.Header.Options.HasTimestamps, p.Header.Options.TSVal, p.Header.Options.TSEcr = true, val, ecr
 }
 
-// setPort makes the client's port another one.
+// setPort changes the client's port.
 func setPort(p *capture.Packet, n uint16) {
 	if p.Src.Port() != 80 {
 		p.Src = netip.AddrPortFrom(p.Src.Addr(), n)
@@ -60,7 +60,7 @@ func setPort(p *capture.Packet, n uint16) {
 	}
 }
 
-// send adds a packet of a, or of b, at so many milliseconds. Numbers count from the ISN.
+// send adds a packet of a or b at a time in ms. Numbers count from the ISN.
 func (l *lab) send(at float64, fromA bool, seq, length, ack int, options ...option) {
 	l.t.Helper()
 	l.n++
@@ -81,7 +81,7 @@ func (l *lab) send(at float64, fromA bool, seq, length, ack int, options ...opti
 	l.tr.Add(&p)
 }
 
-// open is a handshake with a round trip of 50 ms, from at on.
+// open adds a handshake with an RTT of 50 ms.
 func (l *lab) open(at float64, options ...option) {
 	syn := func(p *capture.Packet) {
 		o := &p.Header.Options
@@ -92,7 +92,7 @@ func (l *lab) open(at float64, options ...option) {
 	l.send(at+50, true, 1, 0, 1, options...)
 }
 
-// done ends the capture and returns the connections, as many as wanted.
+// done ends the capture and returns its connections.
 func (l *lab) done(want int) []*Conn {
 	l.t.Helper()
 	l.tr.Close()
@@ -102,7 +102,7 @@ func (l *lab) done(want int) []*Conn {
 	return l.conns
 }
 
-// only returns the one episode of the first flow of the one connection.
+// only returns the only episode of the first flow.
 func (l *lab) only() *Episode {
 	l.t.Helper()
 	f := &l.done(1)[0].Flows[0]
@@ -112,7 +112,7 @@ func (l *lab) only() *Episode {
 	return f.Episodes[0]
 }
 
-// wantClean wants no retransmission in any connection.
+// wantClean fails on any retransmission.
 func (l *lab) wantClean(conns int) []*Conn {
 	l.t.Helper()
 	for _, c := range l.done(conns) {

@@ -7,36 +7,40 @@ import (
 	"tcpwheel/wheel"
 )
 
-// EpisodeRecord is an Episode as a line of JSON, or of CSV with the same names. Spans are in seconds of the sender's clock; what is not
-// known is left out. Packets are numbered within their file, from 1.
+// EpisodeRecord is an Episode as a JSON or CSV record. Durations are in seconds of the sender's
+// clock. Unknown values are omitted. Packets are numbered in their file from 1.
 //
 //	type                     "episode"
-//	file, conn               the number of the connection within the file, from 0
-//	src, dst                 of the flow that lost something
-//	vantage                  sender, receiver, middle, both or unknown: where the capture was made
-//	kind                     syn, rto, fast, tlp, probe or unknown: what made the first retransmission leave
-//	ambiguous                true if other timers than those that fit best would make it another kind
-//	spurious, evidence       yes, no or unknown, of the first retransmission; and timing, dupack, eifel, capture or dsack
-//	seq, octets              what was retransmitted first
-//	first, first_packet      its first transmission
-//	sent                     the transmission before the first retransmission, where it is another one than the first
+//	file, conn               number of the connection in the file, from 0
+//	src, dst                 of the flow with the loss
+//	vantage                  point of capture: sender, receiver, middle, both or unknown
+//	kind                     cause of the first retransmission: syn, rto, fast, tlp, probe or unknown
+//	ambiguous                true if other timer models give another kind
+//	spurious, evidence       of the first retransmission: yes, no or unknown; and timing, dupack,
+//	                         eifel, capture or dsack
+//	seq, bytes               the bytes retransmitted first
+//	first, first_packet      their first transmission
+//	sent                     their transmission before the first retransmission, if another one
 //	estimated                true if that was not captured: the time is when its absence was noticed
-//	rexmit, rexmit_packet    the first retransmission, by the capture's clock
-//	d_s                      from the transmission before to the first retransmission
-//	a_s                      from there to the retransmission that arrived
-//	p_s                      from there to the acknowledgement, ack_packet
-//	t_rec_s                  the sum
-//	episode_s                until all was acknowledged that was in flight, end_packet
-//	rtt_s                    the median round trip of the 10 s before
+//	retransmission, retransmission_packet
+//	                         the first retransmission, by the capture's clock
+//	d_s                      detection: from sent to retransmission
+//	a_s                      attempts: from there to the retransmission that arrived
+//	p_s                      proof: from there to its acknowledgement, ack_packet
+//	t_rec_s                  recovery time: d_s + a_s + p_s
+//	episode_s                from sent until all that was in flight is acknowledged, end_packet
+//	rtt_s                    median RTT of the 10 s before
 //	excess_s                 t_rec_s - rtt_s
 //	w                        d_s / rtt_s
-//	ideal_s, timer_tax_s     what d_s might have been: a round trip and a quarter if later octets arrived, else SRTT + 4·RTTVAR; and d_s less that
-//	inferable_s              from the ACK that told the sender to the acknowledgement, where one told it
-//	hole_s                   how long octets behind the gap have waited for it at the point of capture
-//	rexmits                  packets that were retransmitted in the episode; of those kept:
-//	timeouts, probes         sent by the retransmission timer, and as probes of the tail
-//	needless                 spurious
-//	rexmit_packets           their numbers
+//	ideal_s                  what d_s could have been: 5/4 RTT if later bytes arrived, else
+//	                         SRTT + 4·RTTVAR
+//	timer_tax_s              d_s - ideal_s
+//	inferable_s              from the ACK that proved the loss to the acknowledgement
+//	hole_s                   how long later bytes waited at the point of capture
+//	retransmissions          packets retransmitted in the episode; of those kept:
+//	timeouts, probes         sent by the retransmission timer, and as tail loss probes
+//	spurious_retransmissions
+//	retransmission_packets   their numbers
 type EpisodeRecord struct {
 	Type      string `json:"type"`
 	File      string `json:"file"`
@@ -80,7 +84,7 @@ type EpisodeRecord struct {
 	RetransmissionPackets []int64 `json:"retransmission_packets"`
 }
 
-// Record returns the episode e of f.
+// Record returns e, an episode of f, as a record.
 func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 	r := EpisodeRecord{
 		Type: "episode", File: file, Conn: f.conn.ID, Src: f.Src.String(), Dst: f.Dst.String(), Vantage: f.Vantage.String(),
@@ -122,22 +126,24 @@ func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 	return r
 }
 
-// ConnRecord is a Conn as a line of JSON.
+// ConnRecord is a Conn as a JSON record.
 //
 //	type                          "connection"
-//	file, conn                    its number within the file, from 0
-//	path                          VLANs and tunnels around it, as a hash; left out if there are none
-//	first, last, duration_s       its packets
+//	file, conn                    number in the file, from 0
+//	path                          hash of the VLANs and tunnels around it, if any
+//	first, last, duration_s       of its packets
 //	first_packet, packets
-//	end                           open, closed, reset, replaced (by another between the same ends) or evicted (to bound memory)
-//	handshake_s                   from the SYN to the ACK, where all three were seen
-//	copies                        packets that were captured more than once
-//	clock_steps                   stamps that went back
-//	strays                        packets of a connection before between the same ends, one of which still knew of it
-//	bad_checksums                 packets with a wrong checksum, which were not looked at
-//	bad_checksums_used            those that were, as too many are wrong for damage: the addresses were changed in the file, say
-//	evidence                      what tells where the capture was made; a is the first flow's src, b its dst
-//	flows                         FlowRecord, two
+//	end                           open, closed, reset, replaced (by another between the same ends)
+//	                              or evicted (to bound memory)
+//	handshake_s                   from SYN to ACK, if all three packets were seen
+//	copies                        packets captured more than once
+//	clock_steps                   capture times that went back
+//	strays                        packets of an earlier connection between the same ends
+//	bad_checksums                 packets dropped because a wrong checksum shows damage
+//	bad_checksums_used            packets used although their checksum is wrong: so many are that it
+//	                              proves nothing
+//	evidence                      basis of vantage; a is the first flow's src, b its dst
+//	flows                         two FlowRecords
 type ConnRecord struct {
 	Type             string        `json:"type"`
 	File             string        `json:"file"`
@@ -159,26 +165,28 @@ type ConnRecord struct {
 	Flows            [2]FlowRecord `json:"flows"`
 }
 
-// FlowRecord is one direction of a ConnRecord: what src sent, and what dst said of it.
+// FlowRecord is one direction of a ConnRecord: what src sent and how dst answered.
 //
 //	src, dst, vantage
-//	packets, data_packets, octets   all; with payload; of payload, each once
+//	packets, data_packets, bytesall; with payload; of payload, each counted once
 //	mss, window_scale, sack, timestamps
-//	                                what src has offered in its SYN; left out if that was not seen
-//	rtt                             samples, and min_s, mean_s, max_s, deviation_s of the round trip from src to dst
-//	episodes                        how many, by kind
-//	rexmits, spurious               retransmitted packets, and how many of those kept were spurious
-//	reordered                       segments that overtook others, or were overtaken
-//	unseen                          octets that were acknowledged and never captured
-//	stale                           packets that dst drops because of their timestamp
-//	dup_acks, dsacks, duplicates    ACKs from dst; reports of duplicates, and those that no retransmission accounts for
+//	                            offered in src's SYN; omitted if that was not seen
+//	rtt                         from src to dst and back: samples, min_s, mean_s, max_s, deviation_s
+//	episodes                    number by kind
+//	retransmissions             packets
+//	spurious_retransmissions    of those kept
+//	reordered                   segments out of order
+//	unseen_bytes                acknowledged and never captured
+//	stale                       packets that dst drops because of their timestamp
+//	dup_acks, dsacks            sent by dst
+//	duplicates                  DSACKs that no retransmission explains
 //	keepalives, window_probes
-//	zero_windows, stalled_s         ACKs that closed the window, and for how long it was closed
-//	delayed_acks                    count, median_s, max_s, and timer: fixed, heartbeat or adaptive
-//	timers                          best, runner_up: the stacks whose timers explain best when src's expired, none if no stack's do;
-//	                                gaps: how many times that was; margin: how much likelier the best is, as a natural logarithm;
-//	                                fit: that of the density of a gap, in 1/ms; syns: linear or doubling, if SYNs that were sent again
-//	                                tell it (SYNLinear, SYNDoubling)
+//	zero_windows, zero_window_s ACKs that closed the window; how long it was closed
+//	delayed_acks                count, median_s, max_s, and timer: fixed, heartbeat or adaptive
+//	timers                      best, runner_up: the stacks whose timers best explain src's
+//	                            expiries, omitted if none do; gaps: number of expiries; margin: log
+//	                            likelihood of best less that of runner_up; fit: log density of a gap
+//	                            per ms; syns: linear or doubling, if retransmitted SYNs show it
 type FlowRecord struct {
 	Src     string `json:"src"`
 	Dst     string `json:"dst"`
@@ -211,7 +219,7 @@ type FlowRecord struct {
 	Timers          *FitRecord     `json:"timers,omitempty"`
 }
 
-// RTTRecord is RTT in FlowRecord.
+// RTTRecord is Flow.RTT in a FlowRecord.
 type RTTRecord struct {
 	Samples   int64   `json:"samples"`
 	Min       float64 `json:"min_s"`
@@ -220,7 +228,7 @@ type RTTRecord struct {
 	Deviation float64 `json:"deviation_s"`
 }
 
-// DelayedRecord is DelayedACKs in FlowRecord.
+// DelayedRecord is Flow.Delayed in a FlowRecord.
 type DelayedRecord struct {
 	Count  int64   `json:"count"`
 	Median float64 `json:"median_s"`
@@ -228,7 +236,7 @@ type DelayedRecord struct {
 	Timer  string  `json:"timer,omitempty"`
 }
 
-// FitRecord is Fit in FlowRecord.
+// FitRecord is Flow.Timers in a FlowRecord.
 type FitRecord struct {
 	Best     string  `json:"best,omitempty"`
 	RunnerUp string  `json:"runner_up,omitempty"`
@@ -238,7 +246,7 @@ type FitRecord struct {
 	SYNs     string  `json:"syns,omitempty"`
 }
 
-// Record returns the connection, without its episodes.
+// Record returns the connection without its episodes.
 func (c *Conn) Record(file string) ConnRecord {
 	r := ConnRecord{
 		Type: "connection", File: file, Conn: c.ID, First: stampText(c.First), Last: stampText(c.Last), Duration: span(c.First, c.Last).Seconds(),
@@ -291,7 +299,7 @@ func (f *Flow) record() FlowRecord {
 	return r
 }
 
-// stampText returns a time in UTC, to the nanosecond, with as many digits as there are.
+// stampText returns t in UTC with up to nine decimals.
 func stampText(t wheel.Time) string { return time.Unix(0, int64(t)).UTC().Format(time.RFC3339Nano) }
 
 func seconds(d time.Duration) *float64 {

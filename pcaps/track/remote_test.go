@@ -7,17 +7,17 @@ import (
 	"tcpwheel/pcaps/capture"
 )
 
-// atB is a lab whose captures are made at b: a's packets have passed routers.
+// atB is a lab captured at b: a's packets have passed routers.
 type atB struct{ *lab }
 
-// send is lab.send with the TTLs that b sees.
+// send is lab.send with the TTLs seen at b.
 func (l atB) send(at float64, fromA bool, seq, length, ack int, more ...option) {
 	l.t.Helper()
 	ttl := func(p *capture.Packet) { p.TTL = map[bool]uint8{true: 57, false: 64}[fromA] }
 	l.lab.send(at, fromA, seq, length, ack, append([]option{ttl}, more...)...)
 }
 
-// open is a handshake with a round trip of 50 ms.
+// open adds a handshake with an RTT of 50 ms.
 func (l atB) open() {
 	syn := func(p *capture.Packet) {
 		p.Header.Options.HasMSS, p.Header.Options.MSS, p.Header.Options.SACKPermitted = true, 1460, true
@@ -27,14 +27,14 @@ func (l atB) open() {
 	l.send(50, true, 1, 0, 1)
 }
 
-// first returns the kind of the one episode of a's flow.
+// first returns the first retransmission of a's only episode.
 func (l atB) first() *Retransmission {
 	l.t.Helper()
 	return &l.only().Retransmissions[0]
 }
 
-// TestRouterIsNotAHost has a router call the packets that it forwards outbound.
-func TestRouterIsNotAHost(t *testing.T) {
+// TestOutboundAtRouter has a router mark the packets that it forwards as outbound.
+func TestOutboundAtRouter(t *testing.T) {
 	l := newLab(t, Config{})
 	forwarded := func(p *capture.Packet) { p.TTL, p.Direction = 63, capture.Outbound }
 	from := func(p *capture.Packet) { p.TTL, p.Direction = 64, capture.Inbound }
@@ -50,8 +50,8 @@ func TestRouterIsNotAHost(t *testing.T) {
 	}
 }
 
-// TestPacedSender has a sender that sends a segment every 10 ms, between its ACKs: what SACK has it retransmit waits
-// for its turn, and for no timer.
+// TestPacedSender sends a segment each 10 ms, between ACKs. A retransmission caused by SACK waits
+// for its turn, not for a timer.
 func TestPacedSender(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
@@ -70,7 +70,7 @@ func TestPacedSender(t *testing.T) {
 			k--
 		}
 		l.send(at, true, 1+1000*k, 1000, 1)
-		if answered := k - 5; answered >= 0 { // by an ACK 55 ms after it was sent
+		if answered := k - 5; answered >= 0 { // acknowledged 55 ms after it was sent
 			ack := 1 + 1000*(answered+1)
 			holes = nil
 			if answered >= lost {
@@ -88,8 +88,8 @@ func TestPacedSender(t *testing.T) {
 	}
 }
 
-// TestLateOriginal has the original come late to a receiver, and its retransmission after it: the sender was told by
-// SACK that it was lost.
+// TestLateOriginal delays an original beyond its retransmission, at the receiver. SACK had told the
+// sender that it was lost.
 func TestLateOriginal(t *testing.T) {
 	l := atB{newLab(t, Config{})}
 	l.open()
@@ -107,15 +107,15 @@ func TestLateOriginal(t *testing.T) {
 	}
 }
 
-// TestTimeoutBeforeTheReceiver loses all of a flight on the way to a receiver. What is seen first after the timeout
-// looks new, and shows by what its ACK draws that it was not.
-func TestTimeoutBeforeTheReceiver(t *testing.T) {
+// TestFlightLostBeforeReceiver loses a whole flight ahead of the receiver. The first packet after
+// the timeout looks new, but what its ACK triggers shows that it is not.
+func TestFlightLostBeforeReceiver(t *testing.T) {
 	for _, request := range []bool{false, true} {
 		l := atB{newLab(t, Config{})}
 		l.open()
 		l.send(60, true, 1, 1000, 1)
 		l.send(60.1, false, 1, 0, 1001)
-		if request { // then it was b that was silent, and part of the answer was lost
+		if request { // b was the silent one, and part of the answer was lost
 			l.send(450, false, 1, 100, 1001)
 		}
 		l.send(500, true, 1001, 1400, 1)

@@ -7,18 +7,17 @@ import (
 
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/pcaps/capture"
-	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
-// RTT is what the round-trip times of a flow were, as its sender sees them: of segments that were sent once (Karn's algorithm, RFC
-// 6298 §3), or whose echo tells which transmission is meant.
+// RTT summarises the round-trip times that the flow's sender could measure: of segments sent once
+// (Karn's algorithm, RFC 6298 §3), or of those whose timestamp echo names the transmission.
 type RTT struct {
 	Samples        int64
 	Min, Mean, Max time.Duration
-	Deviation      time.Duration // the standard deviation
+	Deviation      time.Duration // standard deviation
 
-	m2 float64 // of the squares of the differences from the mean, in ns²
+	m2 float64 // sum of squared differences from the mean, ns²
 	fm float64
 }
 
@@ -40,63 +39,63 @@ func (r *RTT) finish() {
 	}
 }
 
-// measured is what an ACK tells of the round-trip time.
-type measured struct {
-	fack     int64 // the end of the highest segment that was delivered before; only if hasFack
+// ackRTT is what an ACK shows about the round-trip time.
+type ackRTT struct {
+	fack     int64 // end of the highest segment delivered before; only if hasFack
 	hasFack  bool
 	advanced bool
 	segments int
-	octets   int64
+	bytes    int64
 
-	once        bool // a segment that was sent once was acknowledged: the first, and the last
+	once        bool // a segment sent once was acknowledged: the first one, and the last
 	first, last wheel.Time
-	tainted     bool // and one that was not
-	sack        bool // one was SACKed: the last sent
+	tainted     bool // so was one sent more than once
+	sack        bool // a segment sent once was SACKed: the last sent
 	sackAt      wheel.Time
-	echoed      bool // a retransmission was acknowledged that the echo tells from the original
+	echoed      bool // the echo names the retransmission that was acknowledged
 	echoedAt    wheel.Time
 }
 
-// sample is a round trip: from sent to acked, one of n that are expected in a round trip.
+// sample is one round trip; n are expected per round-trip time.
 type sample struct {
 	sent, acked wheel.Time
 	n           int
 	round       bool
 }
 
-// samples are some of the last round-trip times, at most four for each round trip: enough for estimators, which forget soon, and
-// for a median.
+// samples are recent round trips, at most four per RTT. That is enough for estimators, which forget
+// soon, and for a median.
 type samples struct {
 	ring  []sample
 	next  int
 	last  wheel.Time
-	round int64 // the first beyond this place begins a round
+	round int64 // the first ACK beyond this position begins the next round
 }
 
 const maxSamples = 64
 
 // measure takes a round-trip time from an ACK.
-func (f *Flow) measure(a *ack, m *measured) {
+func (f *Flow) measure(a *ack, m *ackRTT) {
 	var at wheel.Time
 	switch {
 	case m.once && !m.tainted:
 		at = m.first
 	case m.echoed:
 		at = m.echoedAt
-	case !m.advanced && m.sack && !f.view.lossy:
+	case !m.advanced && m.sack && !f.view.afterTimeout:
 		at = m.sackAt
 	default:
 		return
 	}
 	rtt := span(at, a.at)
 	f.RTT.add(rtt)
-	f.tellMeasured(at, a)
-	f.view.probed = false
+	f.emitRTT(at, a)
+	f.view.tlpOut = false
 	f.delay(a, m, rtt)
 	f.sample(at, a.at)
 }
 
-// sample keeps a round-trip time, if the last one kept is not too near.
+// sample keeps a round-trip time, unless the last kept one is too recent.
 func (f *Flow) sample(sent, acked wheel.Time) {
 	r := &f.rtts
 	round := f.una > r.round
@@ -121,11 +120,9 @@ func (f *Flow) sample(sent, acked wheel.Time) {
 	f.fitting.sample(s)
 }
 
-// medianWithin is how far back round trips count for what is usual before a loss.
-const medianWithin = 10 * time.Second
-
-// usual returns the median of the round-trip times that were measured in the 10 seconds before, 0 if there are none.
-func (f *Flow) usual(before wheel.Time) time.Duration {
+// medianRTT returns the median RTT of medianWithin before a time; without samples there, of all
+// kept; 0 without any.
+func (f *Flow) medianRTT(before wheel.Time) time.Duration {
 	var all [maxSamples]time.Duration
 	near := all[:0]
 	for _, s := range f.rtts.ring {
@@ -145,67 +142,68 @@ func (f *Flow) usual(before wheel.Time) time.Duration {
 	return (near[(len(near)-1)/2] + near[len(near)/2]) / 2
 }
 
-// leastRTT returns the least round trip of the path, as far as is known.
-func (f *Flow) leastRTT() time.Duration {
+// minRTT returns the least round trip of the path, as far as known.
+func (f *Flow) minRTT() time.Duration {
 	if f.RTT.Samples == 0 {
-		return f.half.least + f.other().half.least
+		return f.sourceRTT.min + f.other().sourceRTT.min
 	}
 	return f.RTT.Min
 }
 
-// half is the round trip between the point of capture and a host.
-type half struct {
+// leastRTT is the least round trip between the point of capture and a host.
+type leastRTT struct {
 	known bool
-	least time.Duration
+	min   time.Duration
 }
 
-func (h *half) add(d time.Duration) {
+func (h *leastRTT) add(d time.Duration) {
 	d = max(d, 0)
-	if !h.known || d < h.least {
-		h.known, h.least = true, d
+	if !h.known || d < h.min {
+		h.known, h.min = true, d
 	}
 }
 
-// measureHalf measures the way between the point of capture and the host that sends the ACK.
-func (f *Flow) measureHalf(number tcp.Seq, now wheel.Time) {
+// measureSourceRTT measures the path between the point of capture and the host that sends the ACK.
+func (f *Flow) measureSourceRTT(number tcp.Seq, now wheel.Time) {
 	pos := f.pos(number)
-	if pos <= f.acked {
+	if pos <= f.seenUna {
 		return
 	}
-	i := f.book.find(pos - 1)
-	if i >= f.book.len() {
+	i := f.board.find(pos - 1)
+	if i >= f.board.len() {
 		return
 	}
-	s := f.book.at(i)
-	if s.start >= pos || s.txs != 1 || s.missing || s.late {
+	s := f.board.at(i)
+	if s.start >= pos || s.transmissions != 1 || s.missing || s.filledLate {
 		return
 	}
-	// What was received before lies below a hole that has just been filled, and was acknowledged late.
-	if f.book.sacked > 0 || f.view.dups > 0 || f.ep != nil {
+	// Bytes received earlier, above a hole, are acknowledged late, when it is filled.
+	if f.board.sacked > 0 || f.view.dupACKs > 0 || f.episode != nil {
 		return
 	}
-	f.other().half.add(now.Sub(s.sent))
+	f.other().sourceRTT.add(now.Sub(s.sent))
 }
 
-// firstSeen is when a timestamp was seen first.
+// firstSeen is a timestamp with the time at which it was first captured.
 type firstSeen struct {
 	ts uint32
 	at wheel.Time
 }
 
-// stamps are the last timestamps of a flow, and when each was seen first; and which of them was echoed last.
-type stamps struct {
-	ring    []firstSeen // 16, once there is one
+// tsLog holds a flow's last timestamps and the last one that was echoed.
+type tsLog struct {
+	ring    []firstSeen // 16 entries, allocated on first use
 	next, n int
 	echoed  uint32
 	any     bool
 }
 
-// stamp notes the timestamp of a packet, and measures the way to the host that sends it by the one that it echoes.
-func (f *Flow) stamp(p *capture.Packet, now wheel.Time) {
+// noteTimestamp records p's timestamp. It measures the path to p's sender by the timestamp that p
+// echoes.
+func (f *Flow) noteTimestamp(p *capture.Packet, now wheel.Time) {
 	f.conn.timestamps = true
 	o := &p.Header.Options
-	m := &f.marks
+	m := &f.stamps
 	if m.ring == nil {
 		m.ring = make([]firstSeen, 16)
 	}
@@ -214,7 +212,7 @@ func (f *Flow) stamp(p *capture.Packet, now wheel.Time) {
 		m.next = (m.next + 1) % len(m.ring)
 		m.n = min(m.n+1, len(m.ring))
 	}
-	m = &f.other().marks
+	m = &f.other().stamps
 	if !p.Header.Flags.Has(tcp.ACK) || m.any && o.TSEcr == m.echoed {
 		return
 	}
@@ -224,13 +222,8 @@ func (f *Flow) stamp(p *capture.Packet, now wheel.Time) {
 	m.any, m.echoed = true, o.TSEcr
 	for i := range m.n {
 		if e := &m.ring[i]; e.ts == o.TSEcr {
-			f.half.add(now.Sub(e.at))
+			f.sourceRTT.add(now.Sub(e.at))
 			return
 		}
 	}
-}
-
-// fineRTO is the timeout of RFC 6298 §2 with an exact clock and no floor: SRTT + 4·RTTVAR.
-func fineRTO() tcptimers.Estimator {
-	return tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
 }

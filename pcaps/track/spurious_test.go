@@ -7,11 +7,11 @@ import (
 	"tcpwheel/pcaps/capture"
 )
 
-// TestRexmitAtAReceiverNearby has a receiver's capture so near to both hosts that nothing seems to take time: what was lost before it
-// came here was needed all the same.
-func TestRexmitAtAReceiverNearby(t *testing.T) {
+// TestNecessaryAtNearbyReceiver captures at a receiver with a negligible RTT. A retransmission of
+// data lost before it is still necessary.
+func TestNecessaryAtNearbyReceiver(t *testing.T) {
 	l := newLab(t, Config{})
-	// The receiver is b, whose packets have a full TTL; a's have passed a router.
+	// The receiver is b, whose packets have a full TTL; those of a have passed a router.
 	at := func(ms float64, fromA bool, seq, length, ack int, more ...option) {
 		ttl := func(p *capture.Packet) { p.TTL = map[bool]uint8{true: 63, false: 64}[fromA] }
 		l.send(ms, fromA, seq, length, ack, append([]option{ttl}, more...)...)
@@ -24,7 +24,7 @@ func TestRexmitAtAReceiverNearby(t *testing.T) {
 	at(0.2, true, 1, 0, 1)
 	at(1, true, 1, 1000, 1)
 	at(1.01, false, 1, 0, 1001)
-	for i := range 3 { // 1001 to 2001 is lost on the way here
+	for i := range 3 { // 1001 to 2001 is lost before the capture
 		at(2+float64(i)/10, true, 2001+1000*i, 1000, 1)
 		at(2.01+float64(i)/10, false, 1, 0, 1001, sacks([2]tcp.Seq{1000, tcp.Seq(2000 + 1000*i)}))
 	}
@@ -39,14 +39,14 @@ func TestRexmitAtAReceiverNearby(t *testing.T) {
 	}
 }
 
-// TestDSACKOfSeveral has one report pay for all that it covers.
+// TestDSACKOfSeveral accounts for every retransmission that one DSACK covers.
 func TestDSACKOfSeveral(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
 	for i := range 4 {
 		l.send(100, true, 1+1000*i, 1000, 1)
 	}
-	for i := range 4 { // a timeout, and what it sends
+	for i := range 4 { // a timeout and its retransmissions
 		l.send(400+float64(i)/10, true, 1+1000*i, 1000, 1)
 	}
 	l.send(410, false, 1, 0, 4001)
@@ -63,11 +63,12 @@ func TestDSACKOfSeveral(t *testing.T) {
 		}
 	}
 	if reported != 3 {
-		t.Errorf("the report pays for %d, want 3", reported)
+		t.Errorf("the DSACK accounts for %d, want 3", reported)
 	}
 }
 
-// TestSACKOfARetransmission wants a verdict where a later segment's retransmission arrives before an earlier one's.
+// TestSACKOfARetransmission judges a later segment's retransmission that arrives before an earlier
+// one's.
 func TestSACKOfARetransmission(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
@@ -75,7 +76,7 @@ func TestSACKOfARetransmission(t *testing.T) {
 		l.send(100, true, 1+1000*i, 1000, 1)
 	}
 	l.send(150, false, 1, 0, 1001)
-	l.send(260, true, 2001, 1000, 1) // the probe of the tail
+	l.send(260, true, 2001, 1000, 1) // the tail loss probe
 	l.send(310, false, 1, 0, 1001, sacks([2]tcp.Seq{1000, 2000}))
 	l.send(315, true, 1001, 1000, 1)
 	l.send(365, false, 1, 0, 3001)
@@ -85,9 +86,9 @@ func TestSACKOfARetransmission(t *testing.T) {
 	}
 }
 
-// TestFirstRouter wants a capture at the router of a host to be told from one at the host, although all that comes from it has a full TTL:
-// the handshake shows that it takes 30 ms to get there and back.
-func TestFirstRouter(t *testing.T) {
+// TestCaptureAtFirstRouter distinguishes a host's router from the host, though all its packets have
+// a full TTL: the handshake takes 30 ms there and back.
+func TestCaptureAtFirstRouter(t *testing.T) {
 	l := newLab(t, Config{})
 	syn := func(p *capture.Packet) { p.Header.Options.HasMSS, p.Header.Options.MSS = true, 1460 }
 	l.send(0, true, 0, 0, 0, withFlags(tcp.SYN), syn)
@@ -105,8 +106,8 @@ func TestFirstRouter(t *testing.T) {
 	}
 }
 
-// TestSilenceShorterThanATimeout wants what SACK has shown to be lost to be taken for a consequence of that, and not of a timer that cannot
-// have expired yet: Linux has RACK's timer wait for up to two of its jiffies more.
+// TestSilenceShorterThanATimeout attributes a retransmission to SACK, because no timer can have
+// expired yet: Linux sets RACK's timer up to two jiffies late.
 func TestSilenceShorterThanATimeout(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
@@ -122,13 +123,13 @@ func TestSilenceShorterThanATimeout(t *testing.T) {
 	}
 }
 
-// TestJumpedOver goes back after a timeout, without SACK, over four segments of which the receiver has the third and
-// the fourth. The third is on its way again when the ACK of the second jumps over both: one duplicate ACK, which
-// nothing else can have drawn, tells that it came twice.
-func TestJumpedOver(t *testing.T) {
+// TestACKSkipsRetransmissions times out without SACK and goes back over four segments. The third
+// and fourth had arrived. The third is retransmitted when the ACK of the second skips both. One
+// duplicate ACK with no other cause shows that it arrived twice.
+func TestACKSkipsRetransmissions(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		more []float64 // when duplicate ACKs come
+		more []float64 // times of duplicate ACKs
 		want Verdict
 	}{
 		{"as many as were jumped over", []float64{503}, Spurious},
@@ -143,7 +144,7 @@ func TestJumpedOver(t *testing.T) {
 		for i := range 4 {
 			l.send(100, true, 1+1000*i, 1000, 1)
 		}
-		l.send(150, false, 1, 0, 1) // the third and the fourth have come
+		l.send(150, false, 1, 0, 1) // the third and fourth have arrived
 		l.send(150, false, 1, 0, 1)
 		l.send(400, true, 1, 1000, 1)
 		l.send(450, false, 1, 0, 1001)

@@ -7,20 +7,22 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// SYNTimeouts is how the timeouts follow each other by which a host sends the SYN of an active open again.
+// SYNTimeouts is the sequence of timeouts by which a host retransmits its SYN.
 type SYNTimeouts uint8
 
 const (
-	SYNUnknown  SYNTimeouts = iota // too few were sent again to tell, or in neither way
+	SYNUnknown  SYNTimeouts = iota // too few retransmissions, or another sequence
 	SYNDoubling                    // 1, 2, 4, 8 s: RFC 6298 §5 (5.5), and Linux before 6.5
-	SYNLinear                      // 1, 1, 1, 1, 1, 2, 4, 8 s: Linux since 6.5 (tcp_syn_linear_timeouts), and FreeBSD's tcp_syn_backoff
+	// 1, 1, 1, 1, 1, 2, 4, 8 s: Linux since 6.5 (tcp_syn_linear_timeouts), and FreeBSD's
+	// tcp_syn_backoff.
+	SYNLinear
 
 	synForms = int(iota)
 )
 
 var synTimeoutsNames = [synForms]string{"", "doubling", "linear"}
 
-// String returns "doubling", "linear", or "" for what is not told.
+// String returns "doubling", "linear", or "" if unknown.
 func (s SYNTimeouts) String() string {
 	if int(s) >= synForms {
 		return fmt.Sprintf("SYNTimeouts(%d)", uint8(s))
@@ -28,22 +30,21 @@ func (s SYNTimeouts) String() string {
 	return synTimeoutsNames[s]
 }
 
-// Apply has a policy send SYNs again in that way, and leaves it as it is where nothing is told.
+// Apply sets p's SYN timeouts to s. It changes nothing if s is SYNUnknown.
 func (s SYNTimeouts) Apply(p *tcptimers.Policy) {
 	if s != SYNUnknown {
 		p.Switch("synlinear", s == SYNLinear)
 	}
 }
 
-// synFitting tries Linux's timeouts of SYNs, of both ways, on those of a flow that were sent again.
+// synFitting compares Linux's two sequences with a flow's SYN retransmissions.
 type synFitting struct {
-	n     int // how many were
+	n     int // SYN retransmissions
 	score [synForms]float64
 }
 
-// again takes in a SYN that was sent again, and returns how much likelier it has made Linux's timers, by the way that explains the SYNs of the
-// flow better.
-func (m *synFitting) again(linux *timerModel, r *Retransmission) float64 {
+// add scores a SYN retransmission. It returns the change of the better sequence's score.
+func (m *synFitting) add(linux *timerModel, r *Retransmission) float64 {
 	before := m.best()
 	for form := SYNDoubling; int(form) < synForms; form++ {
 		p := linux.policy
@@ -54,7 +55,7 @@ func (m *synFitting) again(linux *timerModel, r *Retransmission) float64 {
 				est.Backoff()
 			}
 		}
-		m.score[form] += linux.likely(r.PrevSent.Add(est.RTO()), r.Sent, est.RTO())
+		m.score[form] += linux.logDensity(r.PrevSent.Add(est.RTO()), r.Sent, est.RTO())
 	}
 	m.n++
 	return m.best() - before
@@ -62,15 +63,15 @@ func (m *synFitting) again(linux *timerModel, r *Retransmission) float64 {
 
 func (m *synFitting) best() float64 { return slices.Max(m.score[SYNDoubling:]) }
 
-// told returns in which way the SYNs were sent again.
-func (m *synFitting) told() SYNTimeouts {
+// result returns the sequence that fits, if one clearly does.
+func (m *synFitting) result() SYNTimeouts {
 	more := m.score[SYNLinear] - m.score[SYNDoubling]
 	switch {
-	case m.best() < unexplained*float64(m.n):
+	case m.best() < leastPerGap*float64(m.n):
 		return SYNUnknown
-	case more > clearly:
+	case more > probeMargin:
 		return SYNLinear
-	case more < -clearly:
+	case more < -probeMargin:
 		return SYNDoubling
 	}
 	return SYNUnknown

@@ -6,8 +6,9 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// TestSYNTimeouts tells Linux's timeouts of SYNs since 6.5 from those of before. The seconds are those of a kernel 6.18 at
-// tcp_syn_linear_timeouts 4, 0 and 1, whose wheel makes 4 s 4.25; and of 4.4BSD.
+// TestSYNTimeouts distinguishes Linux's SYN timeouts since 6.5 from earlier ones. The times are of
+// Linux 6.18 with tcp_syn_linear_timeouts 4, 0 and 1, whose timer wheel turns 4 s into 4.25, and of
+// 4.4BSD.
 func TestSYNTimeouts(t *testing.T) {
 	for _, test := range []struct {
 		name string

@@ -7,25 +7,28 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Config is how a tracker works.
+// Config configures a Tracker. The zero value is valid.
 type Config struct {
-	// Done gets each connection when it is complete. The tracker keeps nothing of it, and with Reuse neither may Done: its memory is that of
-	// the next one.
+	// Done gets each connection when it is complete. The tracker keeps no reference to it. With
+	// Reuse, Done must keep none either: the next connection uses the same memory.
 	Done  func(*Conn)
 	Reuse bool
 
-	// Event is told what each packet was found to be, as it comes; nil for nobody. It must not call the tracker.
+	// Event, if not nil, gets each packet's classification as packets are added. It must not call
+	// the tracker.
 	Event func(*Event)
-	// Each, if there is one, gets each packet that counts, in order: not copies, nor what has a wrong checksum. flow is the index of its
-	// flow, and at its time, which never goes back within a connection. The connection is not complete.
+	// Each, if not nil, gets each packet that counts, in order: no copies, no damaged packets. flow
+	// is the index of its Flow. at is its time, which never decreases within a connection. The
+	// connection is not complete yet.
 	Each func(c *Conn, flow int, p *capture.Packet, at wheel.Time)
 
-	// MaxConns is how many connections are followed at once, of which the one unheard of for longest goes first: those that have ended
-	// before those that have not begun, and these before others. A quarter may be those that have not begun, as of a flood of SYNs. One
-	// takes 4 KB, and what is in flight, or half a KB as long as only its SYN was seen; 0 is 1<<18.
+	// MaxConns bounds the connections followed at once; 0 means 1<<18. Beyond it the longest idle
+	// one is completed early: ended ones first, then half-open ones, then others. Half-open
+	// connections may take a quarter of it, so that a SYN flood evicts only itself. A connection
+	// takes 4 KB and its segments in flight, or 0.5 KB while only its SYN was seen.
 	MaxConns    int
-	MaxSegments int // segments of one direction that wait for their ACK; 0 is 1<<15
-	MaxEpisodes int // of one direction that are kept, the others are counted; 0 is 1<<12
+	MaxSegments int // unacknowledged segments per direction; 0 means 1<<15
+	MaxEpisodes int // episodes kept per direction, more are counted; 0 means 1<<12
 }
 
 const (
@@ -33,27 +36,25 @@ const (
 	defaultSegments = 1 << 15
 	defaultEpisodes = 1 << 12
 
-	// maxRexmits is how many retransmissions of an episode are kept; the others are counted.
+	// maxRexmits is the number of retransmissions kept per episode; more are counted.
 	maxRexmits = 1 << 10
-
-	// closedFor is how long a connection that has ended is kept, for what comes late.
-	closedFor = time.Minute
 )
 
-// Tracker follows all connections of a capture. Its memory is bounded by those that are open, with their segments in flight.
+// Tracker follows all connections of a capture. Its memory is bounded by the open connections and
+// their segments in flight.
 type Tracker struct {
 	cfg   Config
 	conns directory
 	last  *Conn
 
-	open, closed, asked list // by the last packet, the latest at the end; asked has those whose handshake is not complete
-	made                int
-	evicted             int
-	sums                sums // of all packets
-	spare               spare
+	open, closed, halfOpen list // each ordered by last packet; halfOpen: no complete handshake
+	made                   int
+	evicted                int
+	checksums              checksumCounts // of all packets
+	free                   freeConn
 }
 
-// New makes a tracker that has seen nothing.
+// New returns a Tracker that has seen no packet.
 func New(cfg Config) *Tracker {
 	or := func(n *int, d int) {
 		if *n <= 0 {
@@ -66,35 +67,35 @@ func New(cfg Config) *Tracker {
 	return &Tracker{cfg: cfg, conns: newDirectory()}
 }
 
-// Add takes the next packet in, and keeps nothing of it. It costs O(1) and allocates nothing, but for new connections, losses, and as
-// more is in flight than before.
+// Add handles the next packet and keeps no reference to it. It costs O(1). It allocates only for
+// new connections, for losses, and when the flight grows beyond its previous maximum.
 func (t *Tracker) Add(p *capture.Packet) {
 	c, dir, damaged := t.find(p)
-	t.sums.note(p)
-	l := &t.asked
-	if c.Flows == nil && !damaged && t.mayWait(p) {
-		c.wait(p)
+	t.checksums.note(p)
+	l := &t.halfOpen
+	if c.Flows == nil && !damaged && t.mayHoldSYN(p) {
+		c.holdSYN(p)
 		t.last = nil
 	} else {
-		c.take(p, dir, damaged)
+		c.addWithChecksum(p, dir, damaged)
 		l = t.listOf(c)
 	}
 	if c.in != l || l.last != c {
 		c.in.remove(c)
 		l.append(c)
 	}
-	for t.closed.first != nil && c.Last.Sub(t.closed.first.Last) > closedFor {
+	for t.closed.first != nil && c.Last.Sub(t.closed.first.Last) > keepClosed {
 		t.finish(t.closed.first)
 	}
 }
 
-// listOf returns where a connection belongs.
+// listOf returns the list that c belongs to.
 func (t *Tracker) listOf(c *Conn) *list {
 	switch {
 	case c.closed():
 		return &t.closed
 	case c.halfOpen():
-		return &t.asked
+		return &t.halfOpen
 	}
 	return &t.open
 }
@@ -105,7 +106,7 @@ func (t *Tracker) Close() {
 		t.finish(t.closed.first)
 	}
 	for {
-		c, d := t.open.first, t.asked.first
+		c, d := t.open.first, t.halfOpen.first
 		if c == nil || d != nil && (d.Last < c.Last || d.Last == c.Last && d.ID < c.ID) {
 			c = d
 		}
@@ -116,18 +117,18 @@ func (t *Tracker) Close() {
 	}
 }
 
-// Evicted returns how many connections were completed only to bound their number.
+// Evicted returns how many connections MaxConns completed early.
 func (t *Tracker) Evicted() int { return t.evicted }
 
-// find returns the connection of a packet, which of its flows the packet is of, and whether it was damaged. A SYN may begin another
-// connection between the same ends.
+// find returns the connection of p, the index of p's flow, and whether p was damaged in transit. A
+// SYN may begin a new connection between the same ends.
 func (t *Tracker) find(p *capture.Packet) (c *Conn, dir int, damaged bool) {
 	c = t.last
 	if c == nil || c.Path != p.Path || !c.between(p) {
 		c = t.conns.find(p)
 	}
 	if c != nil {
-		c.wake()
+		c.releaseSYN()
 		t.last = c
 		dir = c.direction(p)
 		damaged = t.damaged(p, &c.Flows[dir])
@@ -140,12 +141,12 @@ func (t *Tracker) find(p *capture.Packet) (c *Conn, dir int, damaged bool) {
 	return t.begin(p), 0, t.damaged(p, nil)
 }
 
-// begin makes the connection that the packet is the first of.
+// begin creates the connection whose first packet is p.
 func (t *Tracker) begin(p *capture.Packet) *Conn {
-	if many := t.asked.n > t.cfg.MaxConns/4; many || t.open.n+t.closed.n+t.asked.n >= t.cfg.MaxConns {
+	if many := t.halfOpen.n > t.cfg.MaxConns/4; many || t.open.n+t.closed.n+t.halfOpen.n >= t.cfg.MaxConns {
 		oldest := t.closed.first
 		if oldest == nil || many {
-			oldest = t.asked.first
+			oldest = t.halfOpen.first
 		}
 		if oldest == nil {
 			oldest = t.open.first
@@ -154,8 +155,8 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 		t.evicted++
 		t.finish(oldest)
 	}
-	c := t.spare.takeConn()
-	*c = Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, FirstPacket: p.Number, cfg: &t.cfg, spare: &t.spare}
+	c := t.free.takeConn()
+	*c = Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, FirstPacket: p.Number, cfg: &t.cfg, free: &t.free}
 	t.made++
 	t.conns.add(c, p)
 	t.open.append(c)
@@ -163,9 +164,9 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 	return c
 }
 
-// finish completes a connection and forgets it.
+// finish completes c and forgets it.
 func (t *Tracker) finish(c *Conn) {
-	c.wake()
+	c.releaseSYN()
 	c.in.remove(c)
 	t.conns.remove(c)
 	if t.last == c {
@@ -176,11 +177,11 @@ func (t *Tracker) finish(c *Conn) {
 		t.cfg.Done(c)
 	}
 	if t.cfg.Reuse {
-		t.spare.put(c)
+		t.free.put(c)
 	}
 }
 
-// list is connections by the time of their last packet.
+// list holds connections ordered by the time of their last packet.
 type list struct {
 	first, last *Conn
 	n           int
@@ -212,5 +213,5 @@ func (l *list) remove(c *Conn) {
 	l.n--
 }
 
-// span is how long something took, never less than nothing.
+// span returns the time between two instants, 0 if they are in the wrong order.
 func span(from, to wheel.Time) time.Duration { return max(to.Sub(from), 0) }

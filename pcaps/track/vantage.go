@@ -8,39 +8,39 @@ import (
 	"tcpwheel/pcaps/capture"
 )
 
-// Vantage is where a capture was made, as seen from one direction.
+// Vantage is the point of capture as seen from one direction.
 type Vantage uint8
 
 const (
-	VantageUnknown Vantage = iota // nothing tells
-	AtSender                      // at the host that sent
-	AtReceiver                    // at the host that received
-	InTheMiddle                   // on the way
-	AtBoth                        // both hosts are one, or next to each other
+	VantageUnknown Vantage = iota // nothing shows it
+	AtSender                      // the host that sent
+	AtReceiver                    // the host that received
+	InTheMiddle                   // between the hosts
+	AtBoth                        // both hosts are one machine, or adjacent
 
 	vantages
 )
 
 var vantageNames = [vantages]string{"unknown", "sender", "receiver", "middle", "both"}
 
-// String returns the name that the vantage has in JSON.
+// String returns the name used in JSON.
 func (v Vantage) String() string { return vantageNames[min(v, vantages-1)] }
 
-// MarshalText writes the name.
+// MarshalText returns the name.
 func (v Vantage) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// where is what packets of a host tell of how near it is.
-type where struct {
+// vantageClues counts the packets of a host that show how near it is.
+type vantageClues struct {
 	packets           int64
-	partial           int64 // whose checksum was left to the network interface
+	partial           int64 // checksum left to the network interface
 	outbound, inbound int64
-	fullTTL           int64 // that have not passed a router
-	large             int64 // longer than any that Ethernet carries
+	fullTTL           int64 // passed no router
+	large             int64 // longer than any Ethernet frame
 }
 
-// place counts what the packet tells.
-func (f *Flow) place(p *capture.Packet) {
-	w := &f.site
+// countClues counts what p shows.
+func (f *Flow) countClues(p *capture.Packet) {
+	w := &f.clues
 	w.packets++
 	if p.Problems.Has(capture.PartialChecksum) {
 		w.partial++
@@ -54,18 +54,19 @@ func (f *Flow) place(p *capture.Packet) {
 	if p.TTL == 64 || p.TTL == 128 || p.TTL == 255 || p.TTL == 32 {
 		w.fullTTL++
 	}
-	if p.Len > 9000 && !p.Header.Flags.Has(tcp.SYN) {
+	if p.Len > jumboPayload && !p.Header.Flags.Has(tcp.SYN) {
 		w.large++
 	}
 }
 
-// here reports whether the flow's Src is the very host that captured, and not one near it.
-func (f *Flow) here() bool { return 2*f.site.fullTTL > f.site.packets }
+// isCaptureHost reports whether Src itself made the capture, rather than a neighbour.
+func (f *Flow) isCaptureHost() bool { return 2*f.clues.fullTTL > f.clues.packets }
 
-// locate finds out where the capture was made. Evidence of the host itself counts first, then the round trips to both ends, then TTLs.
-func (c *Conn) locate() {
+// setVantage determines the point of capture. Clues about a host itself count most, then the round
+// trips to both ends, then TTLs.
+func (c *Conn) setVantage() {
 	a, b := &c.Flows[0], &c.Flows[1]
-	v, why := c.whereabouts()
+	v, why := c.vantage()
 	a.Vantage, b.Vantage = v, v.opposite()
 	a.VantageEvidence, b.VantageEvidence = why, why
 }
@@ -81,82 +82,102 @@ func (v Vantage) opposite() Vantage {
 	return v
 }
 
-// whereabouts returns the vantage as seen from the first flow, and what tells it.
-func (c *Conn) whereabouts() (Vantage, []string) {
-	a, b := &c.Flows[0].site, &c.Flows[1].site
-	if c.Flows[0].Src.Addr() == c.Flows[0].Dst.Addr() || c.Flows[0].Src.Addr().IsLoopback() {
+// ballot collects the votes for each host's having made the capture.
+type ballot struct {
+	votes [2]int // for the hosts of both flows
+	why   []string
+}
+
+func (b *ballot) vote(host, n int, reason string) {
+	b.votes[host] += n
+	b.why = append(b.why, reason)
+}
+
+// hostClues votes by what packets of a host itself show. They count less without a full TTL: a
+// router may have made the capture, which also sees unfinished checksums of virtual machines, and
+// whose forwarded packets are outbound.
+func (b *ballot) hostClues(host int, w *vantageClues) {
+	name := [2]string{"a", "b"}[host]
+	full := 2*w.fullTTL >= w.packets
+	weight := func(forwarded int) int {
+		if full {
+			return 4
+		}
+		return forwarded
+	}
+	if w.partial > 0 && 2*w.partial > w.packets {
+		b.vote(host, weight(1), "unfinished checksums of "+name)
+	}
+	if w.outbound > 0 && w.inbound == 0 {
+		b.vote(host, weight(0), "outbound packets of "+name)
+	}
+	if w.large > 0 {
+		b.why = append(b.why, "super-packets of "+name)
+	}
+}
+
+// roundTrips votes for the host with the much shorter round trip. It reports whether the point of
+// capture is between the hosts.
+func (b *ballot) roundTrips(toA, toB time.Duration) (middle bool) {
+	text := fmt.Sprintf("%v to a, %v to b", toA.Round(time.Microsecond), toB.Round(time.Microsecond))
+	switch {
+	case toA+toB < neighbours:
+	case toA < toB/nearerBy:
+		b.votes[0] += 3
+	case toB < toA/nearerBy:
+		b.votes[1] += 3
+	default:
+		middle = true
+	}
+	b.why = append(b.why, text)
+	return middle
+}
+
+// ttls votes for the host whose packets passed no router. It reports whether those of both did.
+func (b *ballot) ttls(first, second *vantageClues) (middle bool) {
+	if first.packets == 0 || second.packets == 0 {
+		return false
+	}
+	switch fullA, fullB := 2*first.fullTTL > first.packets, 2*second.fullTTL > second.packets; {
+	case fullA && !fullB:
+		b.vote(0, 2, "TTL of a")
+	case fullB && !fullA:
+		b.vote(1, 2, "TTL of b")
+	case !fullA:
+		b.why = append(b.why, "TTLs of both")
+		return true
+	}
+	return false
+}
+
+// vantage returns the point of capture as seen from the first flow, and what it rests on.
+func (c *Conn) vantage() (Vantage, []string) {
+	f, g := &c.Flows[0], &c.Flows[1]
+	if f.Src.Addr() == f.Dst.Addr() || f.Src.Addr().IsLoopback() {
 		return AtBoth, []string{"loopback"}
 	}
-	var why []string
-	votes := [2]int{} // for the hosts of both flows
-	vote := func(host, n int, text string) {
-		votes[host] += n
-		why = append(why, text)
-	}
-	for i, w := range [2]*where{a, b} {
-		name := [2]string{"a", "b"}[i]
-		if w.partial > 0 && w.partial*2 > w.packets {
-			// Between virtual machines a router may see them too.
-			n := 4
-			if 2*w.fullTTL < w.packets {
-				n = 1
-			}
-			vote(i, n, "unfinished checksums of "+name)
-		}
-		if w.outbound > 0 && w.inbound == 0 {
-			// A router's packets are outbound, too, and not its own.
-			n := 4
-			if 2*w.fullTTL < w.packets {
-				n = 0
-			}
-			vote(i, n, "outbound packets of "+name)
-		}
-		if w.large > 0 {
-			why = append(why, "super-packets of "+name)
-		}
-	}
-	ha, hb := c.Flows[0].half, c.Flows[1].half
-	total := ha.least + hb.least
-	split := ha.known && hb.known && total > 0
-	middle := false
-	if split {
-		text := fmt.Sprintf("%v to a, %v to b", ha.least.Round(time.Microsecond), hb.least.Round(time.Microsecond))
-		switch {
-		case total < 100*time.Microsecond:
-			why = append(why, text)
-		case ha.least < hb.least/8:
-			vote(0, 3, text)
-		case hb.least < ha.least/8:
-			vote(1, 3, text)
-		default:
-			middle = true
-			why = append(why, text)
-		}
-	}
-	fullA, fullB := a.packets > 0 && a.fullTTL*2 > a.packets, b.packets > 0 && b.fullTTL*2 > b.packets
-	if middle && c.Handshake.Complete && min(ha.least, hb.least) >= atOnce {
-		// Neither host answered a handshake at once. A router next to one sees packets of it with a full TTL, too.
-	} else if a.packets > 0 && b.packets > 0 && fullA != fullB {
-		if fullA {
-			vote(0, 2, "TTL of a")
-		} else {
-			vote(1, 2, "TTL of b")
-		}
-	} else if a.packets > 0 && b.packets > 0 && !fullA && !fullB {
-		middle = true
-		why = append(why, "TTLs of both")
+	var b ballot
+	b.hostClues(0, &f.clues)
+	b.hostClues(1, &g.clues)
+	toA, toB := f.sourceRTT, g.sourceRTT
+	measured := toA.known && toB.known && toA.min+toB.min > 0
+	middle := measured && b.roundTrips(toA.min, toB.min)
+	// If neither host answered a handshake at once, neither made the capture. A router next to one
+	// sees its packets with a full TTL.
+	if !(middle && c.Handshake.Complete && min(toA.min, toB.min) >= sameHost) {
+		middle = b.ttls(&f.clues, &g.clues) || middle
 	}
 	switch {
-	case votes[0] > votes[1]:
-		return AtSender, why
-	case votes[1] > votes[0]:
-		return AtReceiver, why
-	case votes[0] > 0:
-		return AtBoth, why
+	case b.votes[0] > b.votes[1]:
+		return AtSender, b.why
+	case b.votes[1] > b.votes[0]:
+		return AtReceiver, b.why
+	case b.votes[0] > 0:
+		return AtBoth, b.why
 	case middle:
-		return InTheMiddle, why
-	case split && total < 100*time.Microsecond:
-		return AtBoth, why
+		return InTheMiddle, b.why
+	case measured && toA.min+toB.min < neighbours:
+		return AtBoth, b.why
 	}
-	return VantageUnknown, why
+	return VantageUnknown, b.why
 }

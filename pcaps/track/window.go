@@ -6,25 +6,25 @@ import (
 	"tcpwheel/wheel"
 )
 
-// window is what the receiver lets its sender send.
+// window is the receiver's window as its sender knows it.
 type window struct {
-	octets int64
-	known  bool
-	moved  bool // by the last ACK
-	since  wheel.Time
+	bytes int64
+	known bool
+	moved bool // by the last ACK
+	since wheel.Time
 }
 
-func (w *window) closed() bool { return w.known && w.octets == 0 }
+func (w *window) closed() bool { return w.known && w.bytes == 0 }
 
-// setWindow takes the window of an ACK.
+// setWindow reads the window of an ACK.
 func (f *Flow) setWindow(a *ack) {
 	w := &f.window
 	if a.pos < f.una {
 		return
 	}
 	was := w.closed()
-	w.moved = w.known && w.octets != a.window
-	w.octets, w.known = a.window, true
+	w.moved = w.known && w.bytes != a.window
+	w.bytes, w.known = a.window, true
 	if w.closed() {
 		f.ZeroWindows++
 		if !was {
@@ -35,8 +35,8 @@ func (f *Flow) setWindow(a *ack) {
 	}
 }
 
-// openAt ends a stall that the capture does not see the end of.
-func (f *Flow) openAt(at wheel.Time) {
+// endZeroWindow counts a zero window that is still closed at the end of the capture.
+func (f *Flow) endZeroWindow(at wheel.Time) {
 	if f.window.closed() {
 		f.ZeroWindowTime += max(span(f.window.since, at), time.Duration(0))
 	}

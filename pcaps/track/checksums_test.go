@@ -6,9 +6,9 @@ import (
 	"tcpwheel/pcaps/capture"
 )
 
-// TestBlankedOctets: what was said was taken out of the capture, and the checksums were left as they were. What is damaged beside that does not
-// count.
-func TestBlankedOctets(t *testing.T) {
+// TestBlankedPayload blanks payloads but not their checksums, as in published captures. A damaged
+// packet still does not count.
+func TestBlankedPayload(t *testing.T) {
 	l := newLab(t, Config{})
 	wrong := func(p *packet) { p.Problems |= capture.BadChecksum }
 	blanked := func(p *packet) { p.Payload = make([]byte, p.Len) }
@@ -21,6 +21,6 @@ func TestBlankedOctets(t *testing.T) {
 	l.send(500, true, 49, 5, 1, wrong, func(p *packet) { p.Payload = []byte("hello") })
 	c := l.wantClean(1)[0]
 	if f := &c.Flows[0]; f.Bytes != 48 || c.BadChecksums != 1 {
-		t.Errorf("%d octets, %d damaged, want 48 and 1", f.Bytes, c.BadChecksums)
+		t.Errorf("%d bytes, %d damaged, want 48 and 1", f.Bytes, c.BadChecksums)
 	}
 }

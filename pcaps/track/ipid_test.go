@@ -2,10 +2,10 @@ package track
 
 import "testing"
 
-// TestBareACKTellsTheOrder: a packet without octets has shown that some were sent before it, and they come 40 ms later. With an older
-// identification or timestamp they have been overtaken, with a later one they were lost and sent again, whatever the round trip. They were not
-// sent yet when the packet before left, which had none either.
-func TestBareACKTellsTheOrder(t *testing.T) {
+// TestBareACKShowsOrder fills, 40 ms later, a gap that a bare packet showed. With an older
+// identification or timestamp the data was overtaken; with a newer one it was lost and
+// retransmitted, whatever the RTT. It was not yet sent when the bare packet before left.
+func TestBareACKShowsOrder(t *testing.T) {
 	for name, stamp := range map[string]func(n uint32) option{
 		"identification": func(n uint32) option { return withID(70 + n) },
 		"timestamp":      func(n uint32) option { return withStamps(700+30*n, 1) },
@@ -29,7 +29,7 @@ func TestBareACKTellsTheOrder(t *testing.T) {
 			l.send(490.1, true, 401, 0, 601)
 			f := &l.done(1)[0].Flows[1]
 			if again != (len(f.Episodes) == 1) || again == (f.Reordered > 0) || f.Bytes != 600 {
-				t.Fatalf("%s, sent again %v: %d episodes, %d out of order, %d octets", name, again, len(f.Episodes), f.Reordered, f.Bytes)
+				t.Fatalf("%s, retransmitted %v: %d episodes, %d out of order, %d bytes", name, again, len(f.Episodes), f.Reordered, f.Bytes)
 			}
 			if again && (f.Episodes[0].D != 140*ms || !f.Episodes[0].Estimated) {
 				t.Errorf("%s: D %v, estimated %v, want 140ms true", name, f.Episodes[0].D, f.Episodes[0].Estimated)
@@ -38,9 +38,9 @@ func TestBareACKTellsTheOrder(t *testing.T) {
 	}
 }
 
-// TestACKsLongBeforeWhatTheyAcknowledge: the directions were captured apart, and put together in a wrong order. The identifications go on as if
-// nothing had been sent that is not there. What is sent again all the same is a loss.
-func TestACKsLongBeforeWhatTheyAcknowledge(t *testing.T) {
+// TestDirectionsMergedOutOfOrder merges two one-direction captures in the wrong order.
+// Consecutive identifications show that nothing is missing. A retransmission is still a loss.
+func TestDirectionsMergedOutOfOrder(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
 	id := uint32(200)
@@ -59,9 +59,9 @@ func TestACKsLongBeforeWhatTheyAcknowledge(t *testing.T) {
 	l.send(1850, false, 1, 0, 701)
 	f := &l.done(1)[0].Flows[0]
 	if len(f.Episodes) != 1 || f.Retransmissions != 1 || f.Bytes != 600 {
-		t.Fatalf("%d episodes, %d retransmissions, %d octets, want 1, 1, 600", len(f.Episodes), f.Retransmissions, f.Bytes)
+		t.Fatalf("%d episodes, %d retransmissions, %d bytes, want 1, 1, 600", len(f.Episodes), f.Retransmissions, f.Bytes)
 	}
 	if e := f.Episodes[0]; e.Bytes != 100 || e.DetectedPacket != l.n-1 {
-		t.Errorf("%d octets in packet %d, want 100 in %d", e.Bytes, e.DetectedPacket, l.n-1)
+		t.Errorf("%d bytes in packet %d, want 100 in %d", e.Bytes, e.DetectedPacket, l.n-1)
 	}
 }

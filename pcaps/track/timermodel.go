@@ -9,19 +9,19 @@ import (
 	"tcpwheel/wheel"
 )
 
-// timerModel is a stack's timers, as far as they show.
+// timerModel describes the observable timers of a TCP stack.
 type timerModel struct {
-	name   string
-	policy tcptimers.Policy
-	slack  time.Duration // how late its timers may be beside the tick
-	rare   float64       // how much it must explain more than the commonest, as logarithms
+	name    string
+	policy  tcptimers.Policy
+	slack   time.Duration // how late its timers may fire, in addition to the tick
+	penalty float64       // log likelihood that it must gain over a common stack
 
-	// within is the round trip that it is for, at most; 0 for any.
-	within time.Duration
+	// maxRTT is the longest round trip that it is meant for; 0 for any.
+	maxRTT time.Duration
 }
 
-// models are the stacks whose timers are tried on a flow. Of those that explain it equally well the first counts: a probe that takes the
-// place of a timeout, at the same instant, looks like one.
+// models are the stacks tried on each flow. Of equal ones the first wins: a probe due at the same
+// time as the timeout looks like the timeout.
 var models = func() []timerModel {
 	with := func(name string, change func(p *tcptimers.Policy)) tcptimers.Policy {
 		p := tcptimers.MustPolicy(name)
@@ -39,7 +39,8 @@ var models = func() []timerModel {
 			p.TLP, p.RACK = true, true
 		}), 2 * ms, 3, 0},
 
-		// Windows: a floor of 300 ms, ticks of 15.6 ms, a first timeout of 1 s (3 s before it was lowered), RACK and TLP in later ones.
+		// Windows: floor 300 ms, tick 15.6 ms, first timeout 1 s (once 3 s), RACK and TLP in later
+		// versions.
 		{"windows", with("rfc6298", func(p *tcptimers.Policy) {
 			p.Bounds = tcptimers.Bounds{Initial: time.Second, Min: 300 * ms, Max: 60 * time.Second}
 			p.Tick, p.RTTTick = 15625*time.Microsecond, 15625*time.Microsecond
@@ -48,13 +49,13 @@ var models = func() []timerModel {
 		{"rfc7765", tcptimers.MustPolicy("rfc7765"), 2 * ms, 3, 0},
 		{"bsd", tcptimers.MustPolicy("bsd"), 2 * ms, 2, 0},
 
-		// This house's own, which few hosts have.
+		// This project's own policies, which few hosts have.
 		{"per-segment", tcptimers.MustPolicy("per-segment"), 2 * ms, 5, 0},
 		{"datacenter", profile("datacenter"), ms, 5, 2 * ms},
 	}
 }()
 
-// profile is tcptimers.NewProfile for names that are constants.
+// profile is tcptimers.NewProfile for constant names.
 func profile(name string) tcptimers.Policy {
 	p, err := tcptimers.NewProfile(name)
 	if err != nil {
@@ -66,7 +67,7 @@ func profile(name string) tcptimers.Policy {
 // maxModels bounds len(models).
 const maxModels = 9
 
-// ModelNames returns the names that Fit may have.
+// ModelNames returns the possible values of Fit.Best.
 func ModelNames() []string {
 	var names []string
 	for i := range models {
@@ -77,24 +78,24 @@ func ModelNames() []string {
 	return names
 }
 
-// ModelPolicy returns the timers of the model of that name, which ModelNames has.
+// ModelPolicy returns the timers of a model that ModelNames lists.
 func ModelPolicy(name string) (tcptimers.Policy, bool) {
 	policy, ok := tcptimers.Policy{}, false
 	for i := range models {
-		if models[i].name == name { // the last of that name is with all that it has
+		if models[i].name == name { // the last of equal names has all features
 			policy, ok = models[i].policy, true
 		}
 	}
 	return policy, ok
 }
 
-// kindsByModel is what each model calls a retransmission.
+// kindsByModel is the kind of a retransmission under each model.
 type kindsByModel [maxModels]Kind
 
 func (k *kindsByModel) of(model int) Kind { return k[model] }
 
-// differ reports whether models call it by different names.
-func (k *kindsByModel) differ() bool {
+// disagree reports whether models give different kinds.
+func (k *kindsByModel) disagree() bool {
 	for i := range models {
 		if k[i] != k[0] {
 			return true
@@ -103,21 +104,21 @@ func (k *kindsByModel) differ() bool {
 	return false
 }
 
-// Fit is which timers explain best when a sender's timers expired.
+// Fit is the timer model that best explains when a sender's timers expired.
 type Fit struct {
-	Gaps     int    // silences that were ended by a timer, and that the models were tried on
-	Best     string // "" if there was none, or no model explains them
+	Gaps     int    // timer expiries that were scored
+	Best     string // "" if there were no gaps, or no model explains them
 	RunnerUp string
 
-	// Margin is the natural logarithm of how much likelier the gaps are by the best model than by the runner-up, and PerGap that of the
-	// density of a gap by the best, in 1/ms.
+	// Margin is the log likelihood of the best model less that of the runner-up. PerGap is the log
+	// density of a gap under the best model, per ms.
 	Margin, PerGap float64
 
 	SYNs SYNTimeouts
 }
 
-// fitting tries the models on a flow. Until a timer has expired it keeps nothing.
-type fitting struct {
+// timerFitting scores the models on a flow. It holds nothing until a timer expires.
+type timerFitting struct {
 	begun bool
 	est   [maxModels]tcptimers.Estimator
 	exact tcptimers.Estimator
@@ -126,14 +127,14 @@ type fitting struct {
 	syns  synFitting
 }
 
-// begin makes the estimators, and tells them of the round trips so far.
-func (m *fitting) begin(f *Flow) {
+// begin creates the estimators and feeds them the RTTs so far.
+func (m *timerFitting) begin(f *Flow) {
 	if m.begun {
 		return
 	}
 	m.begun = true
 	for i := range models {
-		m.score[i] = -models[i].rare
+		m.score[i] = -models[i].penalty
 		m.est[i] = models[i].policy.NewEstimator()
 	}
 	m.exact = fineRTO()
@@ -143,13 +144,13 @@ func (m *fitting) begin(f *Flow) {
 	}
 }
 
-func (m *fitting) sample(s sample) {
+func (m *timerFitting) sample(s sample) {
 	if m.begun {
 		m.feed(s)
 	}
 }
 
-func (m *fitting) feed(s sample) {
+func (m *timerFitting) feed(s sample) {
 	m.exact.Sample(tcptimers.Sample{RTT: span(s.sent, s.acked), Round: s.round, Expected: s.n})
 	for i := range models {
 		p := &models[i].policy
@@ -164,14 +165,14 @@ func (m *fitting) feed(s sample) {
 	}
 }
 
-// fine returns the timeout of an exact clock without a floor.
-func (m *fitting) fine(f *Flow) time.Duration {
+// idealRTO returns the timeout with an exact clock and no floor.
+func (m *timerFitting) idealRTO(f *Flow) time.Duration {
 	m.begin(f)
 	return m.exact.RTO() >> min(m.exact.Backoffs(), 62)
 }
 
-// handshake tries the models on a SYN that was sent again, of an active open or not.
-func (m *fitting) handshake(f *Flow, r *Retransmission, active bool) {
+// handshake scores a SYN retransmission. active says whether it is of an active open.
+func (m *timerFitting) handshake(f *Flow, r *Retransmission, active bool) {
 	if r.PrevSent == r.Sent || f.RTT.Samples > 0 {
 		return
 	}
@@ -179,7 +180,7 @@ func (m *fitting) handshake(f *Flow, r *Retransmission, active bool) {
 	m.gaps++
 	linux := 0.0
 	if active {
-		linux = m.syns.again(&models[0], r)
+		linux = m.syns.add(&models[0], r)
 	}
 	for i := range models {
 		if active && models[i].name == models[0].name {
@@ -187,14 +188,15 @@ func (m *fitting) handshake(f *Flow, r *Retransmission, active bool) {
 			continue
 		}
 		rto := m.est[i].RTO()
-		m.score[i] += models[i].likely(r.PrevSent.Add(rto), r.Sent, rto)
+		m.score[i] += models[i].logDensity(r.PrevSent.Add(rto), r.Sent, rto)
 		m.est[i].Backoff()
 	}
 }
 
-// expired tries the models on the silence before a retransmission, and returns its kind: sure, unless that is Unknown. Then the flight
-// is a single segment, which a probe and a timeout both send again.
-func (m *fitting) expired(f *Flow, r *Retransmission, s *segment, sure Kind) Kind {
+// expired scores the silence before a retransmission. It returns the kind: sure, unless that is
+// Unknown. Then a single segment is in flight, which both a probe and a timeout retransmit, and the
+// best model decides.
+func (m *timerFitting) expired(f *Flow, r *Retransmission, s *segment, sure Kind) Kind {
 	m.begin(f)
 	m.gaps++
 	v := &f.view
@@ -202,17 +204,17 @@ func (m *fitting) expired(f *Flow, r *Retransmission, s *segment, sure Kind) Kin
 	for i := range models {
 		t := &models[i]
 		rto := m.est[i].RTO()
-		mayProbe := t.policy.TLP && !f.noSACK() && !v.lossy && f.ep == nil && f.book.sacked == 0 && !v.probed
+		mayProbe := t.policy.TLP && !f.noSACK() && !v.afterTimeout && f.episode == nil && f.board.sacked == 0 && !v.tlpOut
 		kind := RTO
 		if sure == TLP || sure == Unknown && mayProbe {
 			kind = TLP
 		}
 		if kind == TLP && !mayProbe {
-			m.score[i] -= unlikely
+			m.score[i] -= noFit
 		} else {
 			likely := t.score(f, s, r.Sent, rto, m.est[i], kind)
 			m.score[i] += likely
-			explained = explained || likely > -unlikely
+			explained = explained || likely > -noFit
 		}
 		if sure != Unknown {
 			kind = sure
@@ -226,7 +228,7 @@ func (m *fitting) expired(f *Flow, r *Retransmission, s *segment, sure Kind) Kin
 		m.exact.Backoff()
 	}
 	if sure == Unknown && !explained {
-		// No model knows it: what has waited for so long has timed out.
+		// No model explains it: a wait this long is a timeout.
 		sure = RTO
 		if span(s.sent, r.Sent) < leastTimeout {
 			sure = Unknown
@@ -242,12 +244,9 @@ func (m *fitting) expired(f *Flow, r *Retransmission, s *segment, sure Kind) Kin
 	return r.byModel[m.best()]
 }
 
-// plausible is a likelihood of the other explanation above which either tells nothing about the models: those with the narrowest timers would
-// win by chance.
-const plausible = -6
-
-// either decides between the retransmission timer and one that is as likely as given, and returns the kind as of now: RTO or Fast.
-func (m *fitting) either(f *Flow, r *Retransmission, s *segment, other float64) Kind {
+// timerOrRACK decides between the retransmission timer and RACK's reordering timer, whose log
+// density is other. It returns RTO or Fast, as of now.
+func (m *timerFitting) timerOrRACK(f *Flow, r *Retransmission, s *segment, other float64) Kind {
 	m.begin(f)
 	m.gaps++
 	for i := range models {
@@ -255,113 +254,105 @@ func (m *fitting) either(f *Flow, r *Retransmission, s *segment, other float64) 
 		rto := m.est[i].RTO()
 		likely := t.score(f, s, r.Sent, rto, m.est[i], RTO)
 		r.byModel[i] = Fast
-		if likely > other || other <= -unlikely && r.Sent.Sub(s.earliest()) >= rto-rto/8 {
+		if likely > other || other <= -noFit && r.Sent.Sub(s.earliest()) >= rto-rto/8 {
 			r.byModel[i] = RTO
 			m.est[i].Backoff()
 		}
-		if other <= plausible {
+		if other <= ambiguousFit {
 			m.score[i] += max(likely, other)
 		}
 	}
 	return r.byModel[m.best()]
 }
 
-// noSACK reports whether the handshake shows that there is no SACK.
+// noSACK reports whether the handshake excludes SACK.
 func (f *Flow) noSACK() bool {
 	g := f.other()
 	return f.HasSYN && !f.SYN.SACKPermitted || g.HasSYN && !g.SYN.SACKPermitted
 }
 
-// starts returns when the retransmission timer may have been started that s is sent again by.
+// starts returns when the timer that retransmits s may have been started.
 func (t *timerModel) starts(f *Flow, s *segment) (starts [3]wheel.Time, n int) {
 	v := &f.view
 	p := &t.policy
-	restarted := maxTime(maxTime(v.began, v.advanced), v.timed)
+	restarted := maxTime(maxTime(v.flightBegan, v.unaMoved), v.timerFired)
 	add := func(start wheel.Time) {
 		starts[n] = start
 		n++
 	}
 	switch p.Rexmit {
 	case tcptimers.RexmitPerSegment:
-		add(maxTime(s.sent, v.timed))
-		if v.timed > s.sent {
+		add(maxTime(s.sent, v.timerFired))
+		if v.timerFired > s.sent {
 			add(s.sent)
 		}
 	case tcptimers.RexmitRTORestart:
-		if f.book.len() < tcptimers.RRThresh {
+		if f.board.len() < tcptimers.RRThresh {
 			add(s.sent)
 		} else {
 			add(restarted)
 		}
 	default:
-		if p.Estimator == tcptimers.EstimatorBSD && s.txs > 1 {
-			restarted = maxTime(restarted, s.sent) // as tcp_input does after three duplicate ACKs
+		if p.Estimator == tcptimers.EstimatorBSD && s.transmissions > 1 {
+			restarted = maxTime(restarted, s.sent) // as 4.4BSD's tcp_input does after three duplicate ACKs
 		}
 		add(restarted)
 		if p.Estimator == tcptimers.EstimatorLinux {
-			// What is left of the timeout of the first segment, once a probe was scheduled (tcp_rearm_rto), or since the probe was sent.
+			// Linux keeps the rest of the first segment's timeout once a probe is scheduled
+			// (tcp_rearm_rto), or counts from the probe.
 			add(s.sent)
-			add(maxTime(restarted, v.sentNew))
+			add(maxTime(restarted, v.newData))
 		}
 	}
 	return starts, n
 }
 
-// score returns how likely the model would have retransmitted s at that instant.
+// score returns the log density of a retransmission of s at that time under the model.
 func (t *timerModel) score(f *Flow, s *segment, at wheel.Time, rto time.Duration, est tcptimers.Estimator, kind Kind) float64 {
-	if t.within > 0 && (f.RTT.Samples == 0 || f.RTT.Min > t.within) {
-		return -unlikely
+	if t.maxRTT > 0 && (f.RTT.Samples == 0 || f.RTT.Min > t.maxRTT) {
+		return -noFit
 	}
 	best := math.Inf(-1)
 	starts, n := t.starts(f, s)
 	for _, start := range starts[:n] {
 		due := start.Add(rto)
 		if kind != TLP {
-			best = max(best, t.likely(due, at, rto))
+			best = max(best, t.logDensity(due, at, rto))
 			continue
 		}
 		probes, k := t.probes(f, est)
 		for _, probe := range probes[:k] {
-			best = max(best, t.likely(min(probe, due), at, rto))
+			best = max(best, t.logDensity(min(probe, due), at, rto))
 		}
 	}
 	return best
 }
 
-// probes returns when a probe may be due, by the last octets and ACKs: RFC 8985 §7.2.
+// probes returns when a probe may be due after the last data and ACKs (RFC 8985 §7.2).
 func (t *timerModel) probes(f *Flow, est tcptimers.Estimator) (due [2]wheel.Time, n int) {
 	v := &f.view
 	srtt := est.SRTT()
 	if srtt == 0 {
-		due[0] = maxTime(v.sentNew, v.advanced).Add(time.Second)
+		due[0] = maxTime(v.newData, v.unaMoved).Add(firstProbe)
 		return due, 1
 	}
 	early := t.policy.AckEvidence
 	pto := 2 * srtt
-	if f.book.len() == 1 || early && f.max-f.una <= f.segmentSize() {
+	if f.board.len() == 1 || early && f.max-f.una <= f.segmentSize() {
 		pto += t.policy.MaxAckDelay
 	}
-	due[0] = maxTime(v.sentNew, v.advanced).Add(pto)
+	due[0] = maxTime(v.newData, v.unaMoved).Add(pto)
 	if !early {
 		return due, 1
 	}
-	// Where ACKs of the flight have shown that the peer does not put them off (tcp.PTO).
-	due[1] = min(maxTime(v.sentNew.Add(srtt+max(srtt, 4*est.RTTVar())), v.advanced.Add(max(srtt, promptPeer))), due[0])
+	// The peer has shown that it does not delay ACKs (tcp.PTO).
+	due[1] = min(maxTime(v.newData.Add(srtt+max(srtt, 4*est.RTTVar())), v.unaMoved.Add(max(srtt, promptPeer))), due[0])
 	return due, 2
 }
 
-// promptPeer is what this house's sender lets a peer's host take for itself.
-const promptPeer = 5 * time.Millisecond
-
-// unexplained is a PerGap below which no model explains anything.
-const unexplained = -10
-
-// unlikely is what a gap counts for that a model does not explain.
-const unlikely = 14
-
-// likely returns the logarithm of the density, in 1/ms, of an expiry at that instant of a timer that was due then.
-func (t *timerModel) likely(due, at wheel.Time, rto time.Duration) float64 {
-	early := time.Millisecond + rto/100
+// logDensity returns the log density, per ms, of an expiry at that time of a timer due at due.
+func (t *timerModel) logDensity(due, at wheel.Time, rto time.Duration) float64 {
+	early := earlyTimer + rto/100
 	late := t.policy.Tick + t.slack + rto/50 + time.Duration(t.policy.Jitter*float64(rto))
 	if t.policy.Phase == tcptimers.PhaseCountdown {
 		early, late = t.policy.Tick+early, t.slack+rto/50
@@ -369,21 +360,11 @@ func (t *timerModel) likely(due, at wheel.Time, rto time.Duration) float64 {
 	return density(early+late, max(due.Sub(at)-early, at.Sub(due)-late, 0), early+late)
 }
 
-// density is the logarithm of the density of what is spread evenly over a width, and is off by so much: within a quarter of scale it falls
-// by 1/e.
-func density(width, off, scale time.Duration) float64 {
-	return max(-math.Log(float64(width)/float64(time.Millisecond))-4*float64(off)/float64(scale), -unlikely)
-}
-
-// clearly is by how much a model with probes must explain more than the same one without: where a single segment is in flight, the two
-// are due at nearly the same instant.
-const clearly = 0.5
-
-// best returns the model that explains most, and the first if none explains anything: what has timed out then did not
-// probe.
-func (m *fitting) best() int {
+// best returns the index of the model that explains most. It is the first one if none explains
+// anything, as a timeout then came without a probe.
+func (m *timerFitting) best() int {
 	best := 0
-	if slices.Max(m.score[:len(models)]) < unexplained*float64(m.gaps) {
+	if slices.Max(m.score[:len(models)]) < leastPerGap*float64(m.gaps) {
 		return best
 	}
 	for i := range models {
@@ -391,25 +372,25 @@ func (m *fitting) best() int {
 			best = i
 		}
 	}
-	if best > 0 && models[best].name == models[best-1].name && m.score[best]-m.score[best-1] < clearly {
+	if best > 0 && models[best].name == models[best-1].name && m.score[best]-m.score[best-1] < probeMargin {
 		best--
 	}
 	return best
 }
 
-// result returns what came of it.
-func (m *fitting) result() Fit {
+// result returns the fit.
+func (m *timerFitting) result() Fit {
 	if m.gaps == 0 {
 		return Fit{}
 	}
-	best, syns := m.best(), m.syns.told()
+	best, syns := m.best(), m.syns.result()
 	second := -1
 	for i := range models {
 		if models[i].name != models[best].name && (second < 0 || m.score[i] > m.score[second]) {
 			second = i
 		}
 	}
-	if m.score[best] < unexplained*float64(m.gaps) {
+	if m.score[best] < leastPerGap*float64(m.gaps) {
 		return Fit{Gaps: m.gaps, PerGap: m.score[best] / float64(m.gaps), SYNs: syns}
 	}
 	return Fit{

@@ -13,8 +13,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// told returns all that a tracker tells of packets, as JSON.
-func told(t *testing.T, cfg Config, packets []capture.Packet) []byte {
+// reportOf returns everything a tracker reports about packets, as JSON.
+func reportOf(t *testing.T, cfg Config, packets []capture.Packet) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -39,21 +39,22 @@ func told(t *testing.T, cfg Config, packets []capture.Packet) []byte {
 	return out.Bytes()
 }
 
-// waitsAsNot fails unless a tracker in which connections wait, and whose memory is used again, tells the same as one in which none does.
-func waitsAsNot(t *testing.T, cfg Config, packets []capture.Packet) {
+// sameWithHeldSYNs compares a tracker that holds SYNs and reuses memory with one that does neither.
+// Both must report the same.
+func sameWithHeldSYNs(t *testing.T, cfg Config, packets []capture.Packet) {
 	t.Helper()
 	plain := cfg
 	plain.Event = func(*Event) {}
-	want := told(t, plain, packets)
+	want := reportOf(t, plain, packets)
 	for _, reuse := range []bool{false, true} {
 		cfg.Reuse = reuse
-		if got := told(t, cfg, packets); !bytes.Equal(got, want) {
+		if got := reportOf(t, cfg, packets); !bytes.Equal(got, want) {
 			t.Fatalf("reuse %t:\n%s\nwant\n%s", reuse, got, want)
 		}
 	}
 }
 
-// flood returns SYNs to one server, of which few come again, are answered or lie on two paths.
+// flood returns SYNs to one server; few are retransmitted, answered, or on two paths.
 func flood(n int) (packets []capture.Packet) {
 	random := rand.New(rand.NewSource(1))
 	server := netip.MustParseAddrPort("192.0.2.1:80")
@@ -87,11 +88,11 @@ func flood(n int) (packets []capture.Packet) {
 func TestWaiting(t *testing.T) {
 	packets := flood(2000)
 	for _, conns := range []int{1, 4, 40, 1 << 18} {
-		waitsAsNot(t, Config{MaxConns: conns}, packets)
+		sameWithHeldSYNs(t, Config{MaxConns: conns}, packets)
 	}
 }
 
-// BenchmarkFlood is of a SYN each from somebody else.
+// BenchmarkFlood sends each SYN from another client.
 func BenchmarkFlood(b *testing.B) {
 	packets := flood(1 << 19)
 	b.ReportAllocs()

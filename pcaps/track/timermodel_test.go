@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestDelayedACKs infers the timer of a receiver that delays its ACKs.
+// TestDelayedACKs infers the timer of a receiver that delays ACKs.
 func TestDelayedACKs(t *testing.T) {
 	for name, test := range map[string]struct {
 		delay func(i int) float64

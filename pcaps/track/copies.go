@@ -1,0 +1,173 @@
+package track
+
+import (
+	"time"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/wheel"
+)
+
+// copies recognises packets that were captured more than once: on several interfaces, or by a
+// mirror port that shows both ends of a cable or both sides of a router. It remembers the last
+// packets of one direction.
+type copies struct {
+	few [4]copyRecord      // of a short flow, as most are
+	all *[16][4]copyRecord // of any other: four per set, selected by bits of the mark
+}
+
+// copyRecord is the fingerprint of a packet and its capture time.
+type copyRecord struct {
+	mark uint64 // bits 32-63 must match, bits 8-31 hash the options, bits 0-7 the capture spot
+	at   wheel.Time
+}
+
+// optionBits hash the timestamp and the first SACK block. They are 0 if the capture cut the options
+// off.
+const optionBits = 0xffffff00
+
+// set returns the records that a mark may be among.
+func (c *copies) set(mark uint64) *[4]copyRecord {
+	if c.all == nil {
+		return &c.few
+	}
+	return &c.all[mark>>32%uint64(len(c.all))]
+}
+
+// grow switches from few to all.
+func (c *copies) grow() {
+	c.all = new([16][4]copyRecord)
+	for _, m := range c.few {
+		set := c.set(m.mark)
+		for i := range set {
+			if set[i].mark == 0 {
+				set[i] = m
+				break
+			}
+		}
+	}
+}
+
+// isOne reports whether two marks belong to one packet.
+func isOne(a, b uint64) bool {
+	differ := a ^ b
+	return differ>>32 == 0 && (differ&optionBits == 0 || a&optionBits == 0 || b&optionBits == 0)
+}
+
+// copyMark returns the mark of p, never 0.
+func copyMark(p *capture.Packet) uint64 {
+	const golden = 0x9e3779b97f4a7c15
+	h := &p.Header
+	o := &h.Options
+	mix := func(h, v uint64) uint64 {
+		h = (h ^ v) * golden
+		return h ^ h>>29
+	}
+	same := mix(uint64(h.Seq)<<32|uint64(h.Ack), uint64(p.Len)<<32|uint64(ipID(p))<<16|uint64(h.Window))
+	same = mix(same, uint64(h.Flags))
+	options := uint64(0)
+	if !p.Problems.Has(capture.OptionsCut) {
+		options = mix(uint64(o.TSVal), uint64(o.NumSACK))
+		if o.NumSACK > 0 {
+			options = mix(options, uint64(o.SACK[0].Start)<<32|uint64(o.SACK[0].End))
+		}
+		options = options>>40<<8 | 1<<8
+	}
+	return same&^(1<<32-1) | 1<<63 | options | uint64(captureSpot(p))
+}
+
+// captureSpot distinguishes places of capture: interfaces, paths, directions at the host, and sides
+// of a router (by TTL).
+func captureSpot(p *capture.Packet) uint8 {
+	h := p.Path ^ uint64(p.Device)<<32 ^ uint64(p.Interface)<<16 ^ uint64(p.Direction)<<8 ^ uint64(p.TTL)
+	return uint8(h * 0x9e3779b97f4a7c15 >> 56)
+}
+
+// isCopy reports whether p repeats one of the last packets. least is the least RTT, 0 if unknown.
+// mirrored says that many packets of the connection were captured twice.
+//
+// A nonzero IP identification is unique for copyWithin. Without one, bytes repeated within
+// copyAtOnce are copies, as no retransmission is that fast. ACKs may repeat each other, so they are
+// copies only on a mirrored connection, or at another spot.
+func (c *copies) isCopy(p *capture.Packet, least time.Duration, mirrored bool) bool {
+	mark := copyMark(p)
+	set := c.set(mark)
+	oldest := 0
+	for i := range set {
+		s := &set[i]
+		if s.at < set[oldest].at {
+			oldest = i
+		}
+		if !isOne(s.mark, mark) {
+			continue
+		}
+		age, same := p.Time.Sub(s.at).Abs(), false
+		switch {
+		case ipID(p) != 0:
+			same = age <= copyWithin
+		case s.mark != mark:
+			same = age <= copyElsewhere
+		case p.SegLen() > 0:
+			same = age <= copyAtOnce && (least == 0 || age < least/2)
+		default:
+			same = age <= copyAtOnce && mirrored
+		}
+		if same {
+			return true
+		}
+		oldest = i // too late for a copy: it counts again
+		break
+	}
+	if old := set[oldest].mark; c.all == nil && old != 0 && !isOne(old, mark) {
+		c.grow()
+		set, oldest = c.set(mark), 0
+		for i := range set {
+			if set[i].at < set[oldest].at {
+				oldest = i
+			}
+		}
+	}
+	set[oldest] = copyRecord{mark, p.Time}
+	return false
+}
+
+// onAnotherPath reports whether p repeats one of the last packets, captured on another path.
+func (c *copies) onAnotherPath(p *capture.Packet) bool {
+	mark := copyMark(p)
+	within := copyElsewhere
+	if ipID(p) != 0 {
+		within = copyWithin
+	}
+	for _, s := range c.set(mark) {
+		if isOne(s.mark, mark) && s.mark != mark && p.Time.Sub(s.at).Abs() <= within {
+			return true
+		}
+	}
+	return false
+}
+
+// isRecut reports whether p repeats bytes just captured at another spot, in packets of another
+// length: a host cuts super-packets between two of its interfaces, or joins segments.
+func (f *Flow) isRecut(p *capture.Packet, now wheel.Time) bool {
+	const pieces = 64 // packets of a super-packet, each with its own identification
+	if p.Len == 0 || !f.started || p.Header.Flags.Has(tcp.SYN) {
+		return false
+	}
+	start := f.pos(p.Header.Seq)
+	end := start + int64(p.Len)
+	if start < f.una || end > f.max {
+		return false
+	}
+	place := captureSpot(p)
+	i := f.board.find(start)
+	if s, id := f.board.at(i), ipID(p); id != 0 && s.id != 0 && s.transmissions == 1 && id-s.id >= pieces {
+		return false
+	}
+	for ; i < f.board.len() && f.board.at(i).start < end; i++ {
+		s := f.board.at(i)
+		if s.missing || s.captureSpot == place || now.Sub(s.sent) > copyElsewhere || p.Header.Options.HasTimestamps && s.hasTS && p.Header.Options.TSVal != s.ts {
+			return false
+		}
+	}
+	return true
+}

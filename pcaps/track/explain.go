@@ -1,0 +1,271 @@
+package track
+
+import (
+	"time"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// clue is what explain knows about a retransmission before it names the kind.
+type clue struct {
+	r           *Retransmission
+	s           *segment      // the first one retransmitted
+	first, last int           // the segments from first to before last
+	silence     time.Duration // since the last ACK reached the sender
+	answers     bool          // it left as soon as an answer to that ACK would
+	isFirst     bool          // it contains the first segment that Src must think missing
+	isLast      bool          // it contains the last segment in flight
+	alone       bool          // nothing else is left in flight
+	proof       proof
+}
+
+// rule names the kind of the retransmissions that it applies to.
+type rule struct {
+	name    string
+	applies func(f *Flow, c *clue) bool
+	explain func(f *Flow, c *clue)
+}
+
+// rules are tried in order; the first that applies explains a retransmission. The last one applies
+// to all.
+var rules = []rule{
+	{"in one burst with a retransmission", inBurst, asBefore},
+	{"before the sender can know anything", tooSoon, kind(Unknown)},
+	{"data of a SYN that the SYN-ACK left out", leftOutBySYNACK, kind(Fast)},
+	{"another timeout during timeout recovery", secondTimeout, byTimer(RTO)},
+	{"timeout recovery", afterTimeout, followsTimeout},
+	{"a partial ACK", partialACK, kind(Fast)},
+	{"proved lost, and sent when no ACK came", provedButLate, timerOrRACK},
+	{"proved lost by ACKs", proved, kind(Fast)},
+	{"one recovery in two parts", sameRecovery, asBefore},
+	{"an early retransmission", early, kind(Fast)},
+	{"duplicate ACKs to an unseen original", askedForUnseen, kind(Fast)},
+	{"sooner than any timer", soonerThanTimers, kind(Unknown)},
+	{"just after an ACK that restarts the timer", justRestarted, kind(Unknown)},
+	{"the only segment in flight", func(_ *Flow, c *clue) bool { return c.alone }, byTimer(Unknown)},
+	{"the first segment in flight", func(_ *Flow, c *clue) bool { return c.isFirst }, byTimer(RTO)},
+	{"the last segment in flight", func(_ *Flow, c *clue) bool { return c.isLast }, byTimer(TLP)},
+	{"no rule", func(*Flow, *clue) bool { return true }, kind(Unknown)},
+}
+
+// explain names the kind of a retransmission, from what its sender knew and how long it had heard
+// nothing.
+func (f *Flow) explain(r *Retransmission, first, last int, h *tcp.Header) {
+	if h.Flags.Has(tcp.SYN) || r.start == 0 && f.HasSYN {
+		r.Kind, r.ByTimer = SYN, true
+		f.fitting.handshake(f, r, !f.synacked)
+		return
+	}
+	if first == last {
+		f.explainAcked(r)
+		return
+	}
+	c := f.clue(r, first, last)
+	for i := range rules {
+		if rules[i].applies(f, &c) {
+			r.rule = rules[i].name
+			rules[i].explain(f, &c)
+			return
+		}
+	}
+}
+
+func (f *Flow) clue(r *Retransmission, first, last int) clue {
+	c := clue{r: r, first: first, last: last, s: f.board.at(first), silence: forever, proof: f.proof(first, last)}
+	if f.view.heard {
+		c.silence = span(f.view.lastACK, r.Sent)
+	}
+	c.answers = c.silence <= f.answerTime()
+	missing := f.firstUnsacked()
+	c.isFirst = first <= missing && missing < last
+	c.isLast = f.board.at(last-1).end >= f.max
+	c.alone = c.isFirst && (c.isLast || first+1 == f.board.len())
+	return c
+}
+
+// kind explains a retransmission by a constant.
+func kind(k Kind) func(*Flow, *clue) { return func(_ *Flow, c *clue) { c.r.Kind = k } }
+
+// byTimer explains a retransmission by a timer. The timer models decide which if sure is Unknown.
+func byTimer(sure Kind) func(*Flow, *clue) {
+	return func(f *Flow, c *clue) {
+		c.r.ByTimer, c.r.ambiguous = true, sure == Unknown
+		c.r.Kind = f.fitting.expired(f, c.r, c.s, sure)
+	}
+}
+
+// asBefore gives a retransmission the kind of the one before.
+func asBefore(f *Flow, c *clue) {
+	c.r.Kind = f.view.lastKind
+	c.r.GoBack = c.r.Kind == RTO
+}
+
+func followsTimeout(_ *Flow, c *clue) { c.r.Kind, c.r.GoBack = RTO, true }
+
+func timerOrRACK(f *Flow, c *clue) {
+	c.r.ByTimer, c.r.ambiguous = true, true
+	c.r.Kind = f.fitting.timerOrRACK(f, c.r, c.s, f.rackTimer(c.s, c.r.Sent))
+}
+
+func inBurst(f *Flow, c *clue) bool {
+	v := &f.view
+	return v.retransmitted != 0 && v.retransmitted > v.lastACK && c.r.Sent.Sub(v.retransmitted) <= oneBurst &&
+		c.s.sent < v.retransmitted && v.lastKind != TLP && v.lastKind != Unknown
+}
+
+func tooSoon(f *Flow, c *clue) bool {
+	return c.r.Sent.Sub(c.s.firstSent) < f.minRTT()/2 && !c.s.missing
+}
+
+// leftOutBySYNACK: RFC 7413 §4.2.2, the server may accept less than the SYN carried.
+func leftOutBySYNACK(f *Flow, c *clue) bool {
+	return c.r.start == 1 && f.una == 1 && c.s.transmissions == 1 && c.answers && f.view.unaMoved == f.view.lastACK
+}
+
+func secondTimeout(f *Flow, c *clue) bool {
+	v := &f.view
+	return v.afterTimeout && c.isFirst && c.s.sent < c.r.Sent && !c.answers &&
+		span(maxTime(v.lastACK, v.retransmitted), c.r.Sent) >= f.leastSilence()
+}
+
+func afterTimeout(f *Flow, _ *clue) bool { return f.view.afterTimeout }
+
+// partialACK: RFC 6582 §3.2, an ACK of part of the flight shows the next loss.
+func partialACK(f *Flow, c *clue) bool {
+	return c.proof == none && c.answers && f.episode != nil && f.episode.Kind == Fast && c.isFirst && f.view.unaMoved == f.view.lastACK
+}
+
+// provedButLate excludes packets that may have waited in a queue or for the sender's pacing.
+func provedButLate(f *Flow, c *clue) bool {
+	v := &f.view
+	busy := span(maxTime(v.newData, v.retransmitted), c.r.Sent) <= f.answerTime()
+	return c.proof != none && c.isFirst && !c.answers && c.r.Sent.Sub(c.s.sent) >= f.leastSilence() &&
+		!(busy && f.sendTimeUnsure()) && !f.pacing.mayHaveWaited(f, c.r.Sent)
+}
+
+func proved(_ *Flow, c *clue) bool { return c.proof != none }
+
+// sameRecovery: away from the sender, one recovery may look like several, as retransmissions are
+// lost before the point of capture.
+func sameRecovery(f *Flow, c *clue) bool {
+	v := &f.view
+	return c.answers && f.lag() > 0 && (v.lastKind == Fast || v.lastKind == RTO) && c.r.Sent.Sub(v.retransmitted) < 2*f.RTT.Min
+}
+
+// early: with few segments in flight, fewer than three duplicate ACKs can come (RFC 5827).
+func early(f *Flow, c *clue) bool {
+	return c.answers && (!c.isFirst || f.view.dupACKs > 0 && f.board.len() <= 4)
+}
+
+// askedForUnseen: the path to the sender is not measured yet, but duplicate ACKs are on it.
+func askedForUnseen(f *Flow, c *clue) bool {
+	return c.s.missing && f.seenDups > 0 && !f.sourceRTT.known && span(c.s.earliest(), c.r.Sent) < leastTimeout
+}
+
+func soonerThanTimers(f *Flow, c *clue) bool {
+	return c.r.Sent.Sub(c.s.earliest()) < max(f.quickestRTT()-f.answerTime(), leastTimer)
+}
+
+// justRestarted: RFC 6298 §5 (5.3), an ACK of new data restarts the timer.
+func justRestarted(f *Flow, c *clue) bool {
+	return c.alone && f.lag() == 0 && c.silence <= sameHost && f.view.unaMoved == f.view.lastACK && c.r.Sent.Sub(c.s.sent) < leastTimeout
+}
+
+// explainAcked names the kind of a retransmission of bytes that are acknowledged already. It
+// belongs to a recovery still under way, or its sender has not got the ACK.
+func (f *Flow) explainAcked(r *Retransmission) {
+	v := &f.view
+	switch age := span(r.PrevSent, r.Sent); {
+	case r.provedLost && span(v.unaMoved, r.Sent) < max(2*f.RTT.Min, leastTimeout):
+		r.Kind = Fast // proofs of the loss were still on their way
+	case v.retransmitted != 0 && r.Sent.Sub(v.retransmitted) < 2*f.RTT.Min+queueSkew:
+		r.Kind = v.lastKind
+		r.GoBack = r.Kind == RTO
+	case max(age, span(maxTime(v.newData, v.retransmitted), r.Sent)) >= max(leastTimeout, f.RTT.Min+1):
+		r.Kind, r.ByTimer = RTO, true
+	}
+}
+
+const forever = time.Duration(1<<63 - 1)
+
+func maxTime(a, b wheel.Time) wheel.Time {
+	if a > b {
+		return a
+	}
+	return b
+}
+
+// sendTimeUnsure reports whether queues before the point of capture hide when packets were sent,
+// for want of timestamps.
+func (f *Flow) sendTimeUnsure() bool { return f.lag() > 0 && f.clock.tick == 0 }
+
+// firstUnsacked returns the index of the first segment that Src must think missing.
+func (f *Flow) firstUnsacked() int {
+	for i := range f.board.len() {
+		if !f.board.at(i).sacked {
+			return i
+		}
+	}
+	return 0
+}
+
+// proof is what proves to a sender that a segment is lost.
+type proof uint8
+
+const (
+	none proof = iota
+	rack       // a segment sent later has arrived (RFC 8985 §6)
+	dups       // three duplicate ACKs, or as much SACKed above it (RFC 6675 §4)
+)
+
+// proof returns what proves to Src that the segments from first to before last are lost.
+func (f *Flow) proof(first, last int) proof {
+	v := &f.view
+	if !v.hasSACK {
+		if v.dupACKs >= 3 {
+			return dups
+		}
+		return none
+	}
+	above, later := 0, false
+	sent := f.board.at(first).earliest()
+	for i := last; i < f.board.len() && above < 3; i++ {
+		if s := f.board.at(i); s.sacked {
+			above++
+			later = later || s.sent >= sent
+		}
+	}
+	switch {
+	case above >= 3:
+		return dups
+	case above > 0 && later, v.rackSent > sent:
+		return rack
+	}
+	return none
+}
+
+// rackTimer returns the log density of an expiry now of RACK's reordering timer. It waits for a
+// quarter of the least RTT beyond the last one, or, after DSACKs, for several quarters up to SRTT
+// (RFC 8985 §6.2).
+func (f *Flow) rackTimer(s *segment, now wheel.Time) float64 {
+	wait := now.Sub(s.sent) - f.view.rackRTT
+	quarter := f.RTT.Min / 4
+	width := rackWidth + f.lag()/8
+	if !f.view.hasSACK {
+		return -noFit
+	}
+	f.fitting.begin(f)
+	srtt := f.fitting.exact.SRTT()
+	if wait > 0 {
+		wait = max(wait-rackJiffies, 0)
+	}
+	off, places := min(wait.Abs(), (wait-quarter).Abs()), 1
+	if f.DSACKs > 0 && quarter > 0 {
+		for places = 2; places < 16 && time.Duration(places)*quarter < srtt; places++ {
+			off = min(off, (wait - time.Duration(places)*quarter).Abs())
+		}
+		off = min(off, (wait - srtt).Abs())
+	}
+	return density(width*time.Duration(places), max(off-width/2, 0), width)
+}

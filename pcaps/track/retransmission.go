@@ -1,0 +1,203 @@
+package track
+
+import (
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/wheel"
+)
+
+// Retransmission is a packet with bytes that were sent before.
+type Retransmission struct {
+	Packet      int64
+	FirstPacket int64      // first captured transmission of its first byte; 0 if none
+	Seen        wheel.Time // by the capture's clock
+	Sent        wheel.Time // by the sender's clock
+	PrevSent    wheel.Time // previous transmission of its bytes, by the sender's clock
+	Bytes       int        // SYN and FIN included
+	Seq         tcp.Seq    // of the first byte
+
+	Kind    Kind
+	GoBack  bool // it follows a timeout, as part of the flight of that time (only RTO)
+	ByTimer bool // a timer sent it, not an ACK
+
+	Spurious Verdict
+	Evidence Evidence
+
+	start, end   int64
+	ts           uint32
+	hasTS        bool
+	originalSeen bool // an earlier transmission was captured
+	tsDiffers    bool // its TSval differs from the previous transmission's
+	acked        bool // the first ACK of its bytes has come
+	dsacked      bool // a DSACK accounts for it
+	provedLost   bool // ACKs had proved an earlier transmission lost
+	byModel      kindsByModel
+	rule         string // of explain
+	ambiguous    bool   // the best timer model decides the kind
+}
+
+// judge sets the verdict if its evidence is stronger than before.
+func (r *Retransmission) judge(v Verdict, e Evidence) {
+	if e > r.Evidence {
+		r.Spurious, r.Evidence = v, e
+	}
+}
+
+// sendOld handles bytes below SND.NXT: a retransmission, unless they are an original out of order.
+func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, probe bool) {
+	h := &p.Header
+	f.deliverCauses(now, at, start, &h.Options)
+	from := max(start, f.una)
+	if m := &f.ackedUnseen; start >= m.start && end <= m.end && (now.Sub(m.at) < queueSkew || start == m.start && f.ipIDs.follows(ipID(p))) {
+		if start == m.start {
+			m.start = end
+		}
+		f.UnseenBytes -= min(end-start, f.UnseenBytes)
+		f.Bytes += max(min(from, end)-start, 0) // the others are still missing
+		f.emit(Late, p.Number, now, at, start, end, nil)
+		f.fillGap(p, at, from, end)
+		return
+	}
+	first, last := f.board.cut(from, max(end, from))
+	if first < last {
+		if s := f.board.at(first); s.missing && f.overtaken(s, first, p, now) {
+			f.Reordered++
+			f.emit(Late, p.Number, now, at, start, end, nil)
+			f.fillGap(p, at, from, end)
+			return
+		}
+	}
+	if f.isLateOriginal(first, last, h) {
+		f.emit(Late, p.Number, now, at, start, end, nil)
+		f.judgeOvertaken(start, end)
+		return
+	}
+	f.Retransmissions++
+	r := f.newRetransmission(p, at, now, start, end, first, last)
+	if probe {
+		r.Kind, r.ByTimer = Probe, true
+	} else {
+		f.explain(r, first, last, h)
+	}
+	f.addToEpisode(r, first, last)
+	f.emit(Retransmitted, p.Number, now, at, start, end, r)
+	f.noteRetransmission(first, last, p, at)
+	v := &f.view
+	v.retransmitted, v.lastKind = at, r.Kind
+	if r.ByTimer {
+		v.timerFired = at
+		if r.Kind == RTO && !r.GoBack {
+			v.afterTimeout, v.recover = true, f.max
+		}
+		v.tlpOut = v.tlpOut || r.Kind == TLP
+	}
+}
+
+// newRetransmission returns the retransmission of the segments from first to before last, not
+// explained yet.
+func (f *Flow) newRetransmission(p *capture.Packet, at, now wheel.Time, start, end int64, first, last int) *Retransmission {
+	h := &p.Header
+	r := &Retransmission{
+		Packet: p.Number, Seen: now, Sent: at, Bytes: int(end - start), Seq: h.Seq, start: start, end: end,
+		ts: h.Options.TSVal, hasTS: h.Options.HasTimestamps,
+	}
+	for i := first; i < last; i++ {
+		s := f.board.at(i)
+		r.originalSeen = r.originalSeen || s.transmissions > 0
+		if i == first {
+			r.PrevSent, r.FirstPacket = s.sent, s.packet
+			if s.missing && s.prevSeen != 0 && (s.tailLike || at.Sub(s.sent) < f.quickestRTT()) {
+				r.PrevSent = s.prevSeen // it was sent long before the packet that showed the gap
+			}
+			r.tsDiffers = r.hasTS && s.hasTS && s.ts != r.ts && !s.missing
+		}
+	}
+	if first == last { // acknowledged already, which its sender did not know
+		r.PrevSent, r.originalSeen = at, true
+		if s := f.acknowledged.find(start); s != nil {
+			r.PrevSent, r.originalSeen = s.sent, s.transmissions > 0
+			r.FirstPacket = s.packet
+			r.provedLost = s.provedLost
+			s.sent = at
+		}
+	}
+	return r
+}
+
+// noteRetransmission records a further transmission of segments.
+func (f *Flow) noteRetransmission(first, last int, p *capture.Packet, at wheel.Time) {
+	for i := first; i < last; i++ {
+		s := f.board.at(i)
+		if s.missing {
+			s.missing, s.filledLate = false, true
+			f.Bytes += s.end - s.start
+			if p.Header.Flags.Has(tcp.FIN) && s.end == f.finEnd {
+				f.Bytes--
+			}
+			s.firstTS, s.id = p.Header.Options.TSVal, ipID(p)
+			if s.packet == 0 {
+				s.packet = p.Number
+			}
+		}
+		s.captureSpot = captureSpot(p)
+		s.sent, s.ts, s.hasTS = at, p.Header.Options.TSVal, p.Header.Options.HasTimestamps
+		if s.transmissions < 1<<15 {
+			s.transmissions++
+		}
+	}
+}
+
+// fillGap fills missing segments with their first transmission.
+func (f *Flow) fillGap(p *capture.Packet, at wheel.Time, start, end int64) {
+	first, last := f.board.cut(start, max(end, start))
+	for i := first; i < last; i++ {
+		if s := f.board.at(i); s.missing {
+			s.missing, s.transmissions, s.packet, s.id = false, 1, p.Number, ipID(p)
+			s.sent = min(s.sent, at) // before the packet behind it
+			s.firstSent = s.sent
+			s.ts, s.firstTS, s.hasTS = p.Header.Options.TSVal, p.Header.Options.TSVal, p.Header.Options.HasTimestamps
+			f.Bytes += s.end - s.start
+		}
+	}
+}
+
+// overtaken reports whether a packet that fills a gap was sent before the one that showed the gap.
+// Its timestamp or IP identification is older, or, without these, it came too soon to answer the
+// gap.
+func (f *Flow) overtaken(s *segment, i int, p *capture.Packet, now wheel.Time) bool {
+	// the stamps of the packet that showed the gap, unless an ACK did
+	shown := s
+	for behind := i + 1; s.id == 0 && !s.hasTS && shown.packet == 0 && behind < min(f.board.len(), i+64); behind++ {
+		shown = f.board.at(behind)
+	}
+	if p.Header.Options.HasTimestamps && shown.hasTS {
+		if d := int32(p.Header.Options.TSVal - shown.firstTS); d != 0 {
+			return d < 0
+		}
+	}
+	if order := f.ipIDs.order(ipID(p), shown.id); order != 0 {
+		return order < 0
+	}
+	return now.Sub(s.seen) < max(f.quickestRTT(), queueSkew/5)
+}
+
+// isLateOriginal reports whether p is older than the transmissions seen of its bytes: the original,
+// overtaken by its retransmission.
+func (f *Flow) isLateOriginal(first, last int, h *tcp.Header) bool {
+	if first >= last || !h.Options.HasTimestamps {
+		return false
+	}
+	s := f.board.at(first)
+	return s.hasTS && s.packet > 0 && int32(h.Options.TSVal-s.ts) < 0
+}
+
+// judgeOvertaken judges the retransmission that overtook its original.
+func (f *Flow) judgeOvertaken(start, end int64) {
+	f.Reordered++
+	for i := len(f.recent) - 1; i >= 0; i-- {
+		if r := f.recent[i]; r.start < end && start < r.end {
+			r.judge(Spurious, ByCapture)
+			return
+		}
+	}
+}

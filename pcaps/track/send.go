@@ -1,0 +1,173 @@
+package track
+
+import (
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/wheel"
+)
+
+// sendData handles the sequence space of p. at is when it was sent, now when it was captured.
+func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
+	h := &p.Header
+	if !f.started {
+		if p.SegLen() == 0 {
+			f.start(h.Seq)
+			return
+		}
+		f.start(h.Seq)
+	}
+	start, ok := f.checkNear(f.pos(h.Seq), h.Seq)
+	if !ok {
+		return
+	}
+	n := int64(p.SegLen())
+	end := start + n
+	if start == 0 && f.HasSYN && p.Len > 1 && !h.Flags.Has(tcp.SYN) {
+		start++ // it has no SYN, whatever its number says
+	}
+	if p.Len > 0 {
+		f.DataPackets++
+	}
+	if f.isKeepalive(p, start) {
+		f.keepalive(p, at, now, start, end)
+		return
+	}
+	if n == 0 {
+		if start > f.max && !f.isStale(h) {
+			f.addGap(p, start, at, now) // it is empty, but shows how much was sent before it
+		} else if start == f.max {
+			f.view.nothingMore = at
+		}
+		return
+	}
+	if f.isStale(h) {
+		f.Stale++
+		return
+	}
+	if h.Flags.Has(tcp.FIN) {
+		if f.resendsFIN(p, start, at) {
+			f.finSeen = at
+			return
+		}
+		f.fin, f.finEnd, f.finSeen = true, end, at
+	}
+	probe := f.window.closed() && p.Len <= 1 && start >= f.seenUna && !h.Flags.HasAny(tcp.SYN|tcp.FIN)
+	if probe {
+		f.WindowProbes++
+		f.emit(WindowProbe, p.Number, now, at, start, end, nil)
+	}
+	if h.Flags.Has(tcp.SYN) && f.answersSYN(p, start) {
+		return
+	}
+	if start < f.max {
+		f.sendOld(p, at, now, start, min(end, f.max), probe)
+		start = f.max
+	} else if start > f.max {
+		f.addGap(p, start, at, now)
+	}
+	if end > start {
+		f.sendNew(p, at, now, start, end)
+	}
+}
+
+// keepalive counts a keepalive, or a window probe of that form.
+func (f *Flow) keepalive(p *capture.Packet, at, now wheel.Time, start, end int64) {
+	kind := Keepalive
+	if f.window.closed() {
+		kind = WindowProbe
+		f.WindowProbes++
+	} else {
+		f.Keepalives++
+	}
+	f.emit(kind, p.Number, now, at, start, end, nil)
+}
+
+// sendNew handles new data.
+func (f *Flow) sendNew(p *capture.Packet, at, now wheel.Time, start, end int64) {
+	h, v := &p.Header, &f.view
+	if f.board.len() == 0 {
+		v.flightBegan = at
+	}
+	if last := maxTime(v.newData, v.retransmitted); last != 0 && at.Sub(last) >= max(leastTimeout, f.RTT.Min) && f.other().view.newData <= last {
+		f.afterSilence = end
+	}
+	f.pacing.note(f, at)
+	v.newData, v.moreWritten = at, !h.Flags.HasAny(tcp.PSH|tcp.FIN|tcp.SYN)
+	f.emit(SentNew, p.Number, now, at, start, end, nil)
+	size := f.segmentSize()
+	if n := int64(p.SegLen()); n > 3*size && f.conn.Handshake.SYN == 0 && !f.superSized() {
+		size = n // this path uses segments of that size
+	}
+	f.Bytes += max(end-start-int64(p.SegLen()-p.Len), 0)
+	o := &h.Options
+	for start < end {
+		cut := min(start+size, end)
+		if end-cut == 1 && h.Flags.Has(tcp.FIN) {
+			cut = end // the FIN belongs to the last segment
+		}
+		f.extend(segment{
+			start: start, end: cut, seen: now, firstSent: at, sent: at, packet: p.Number, id: ipID(p), captureSpot: captureSpot(p),
+			firstTS: o.TSVal, ts: o.TSVal, transmissions: 1, hasTS: o.HasTimestamps,
+		})
+		start = cut
+	}
+}
+
+// addGap records that bytes before start are missing: lost before the point of capture, late, or
+// not captured.
+func (f *Flow) addGap(p *capture.Packet, start int64, at, now wheel.Time) {
+	f.emit(Missing, p.Number, now, at, f.max, start, nil)
+	if f.timedOut(start, at) {
+		f.view.afterTimeout, f.view.recover = true, start
+	}
+	after := maxTime(f.view.newData, f.view.nothingMore)
+	f.extend(segment{
+		start: f.max, end: start, seen: now, firstSent: at, sent: at, prevSeen: after, missing: true,
+		id: ipID(p), firstTS: p.Header.Options.TSVal, hasTS: p.Header.Options.HasTimestamps,
+		tailLike: f.view.moreWritten && at.Sub(after) > f.minRTT()/4,
+	})
+}
+
+// timedOut reports whether the missing bytes below start were sent before a timeout. After a
+// silence, a single segment came, and its ACK triggered data further ahead than that ACK allows. So
+// the single segment was a retransmission of data never captured, and the missing bytes will be,
+// too.
+func (f *Flow) timedOut(start int64, at wheel.Time) bool {
+	return f.lag() > 0 && start-f.max > 2*f.segmentSize() && f.afterSilence != 0 && f.afterSilence == f.max && f.una == f.max && at.Sub(f.view.unaMoved) <= f.answerTime()
+}
+
+// superSized reports whether packets above Ethernet's MTU must be super-packets. On loopback they
+// need not.
+func (f *Flow) superSized() bool { return !f.Src.Addr().IsLoopback() }
+
+// isStale reports whether Dst drops a packet because it has already echoed a later timestamp (RFC
+// 7323 §5.3 (R1)). One tick is tolerated, as in Linux.
+func (f *Flow) isStale(h *tcp.Header) bool {
+	m := &f.stamps
+	return h.Options.HasTimestamps && m.any && !h.Flags.Has(tcp.SYN) && int32(h.Options.TSVal-m.echoed) < -1
+}
+
+// answersSYN reports whether p is the SYN-ACK of a simultaneous open (RFC 9293 §3.5, Figure 8). No
+// packet was lost there.
+func (f *Flow) answersSYN(p *capture.Packet, start int64) bool {
+	if !p.Header.Flags.Has(tcp.ACK) {
+		return false
+	}
+	first := !f.synacked
+	f.synacked = true
+	return first && f.HasSYN && start == 0 && f.max > 0 && f.other().HasSYN
+}
+
+// resendsFIN reports whether p is an ACK that carries the FIN a second time, as some stacks send in
+// a simultaneous close. It leaves at once and acknowledges the other end's FIN.
+func (f *Flow) resendsFIN(p *capture.Packet, start int64, at wheel.Time) bool {
+	g := f.other()
+	return p.Len == 0 && f.fin && start == f.finEnd-1 && g.fin && g.pos(p.Header.Ack) == g.finEnd && at.Sub(g.finSeen) <= f.lag()+f.answerTime()
+}
+
+// isKeepalive reports whether p is a keepalive, or a window probe of the same form: at most one
+// byte at SND.NXT-1, with everything acknowledged (RFC 9293 §3.8.4).
+func (f *Flow) isKeepalive(p *capture.Packet, start int64) bool {
+	return p.Len <= 1 && !p.Header.Flags.HasAny(tcp.SYN|tcp.FIN) && p.Header.Flags.Has(tcp.ACK) &&
+		start == f.max-1 && f.seenUna == f.max && f.other().started
+}
