@@ -59,6 +59,11 @@ func (e *bsd) New() Estimator {
 	return &bsd{tick: e.tick, initial: e.initial, least: e.least, most: e.most, rttvar4: 2 * e.initial}
 }
 
+func (e *bsd) Copy() Estimator {
+	c := *e
+	return &c
+}
+
 // ticksUp returns d in ticks, rounded up.
 func ticksUp(d, tick time.Duration) int64 {
 	n := int64(d / tick)

@@ -53,6 +53,9 @@ type Estimator interface {
 	// New returns another one with the same parameters, which has measured nothing. The two share what never changes, so
 	// that it is cheaper than the constructors.
 	New() Estimator
+
+	// Copy returns another one in the same state.
+	Copy() Estimator
 }
 
 // maxRTT is the longest round trip that counts, so that no sum in an estimator can overflow.

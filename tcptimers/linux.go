@@ -44,6 +44,11 @@ func newJiffies(b Bounds, tick time.Duration) Estimator {
 
 func (e *linux) New() Estimator { return &linux{Bounds: e.Bounds, floor: e.floor, tick: e.tick} }
 
+func (e *linux) Copy() Estimator {
+	c := *e
+	return &c
+}
+
 func (e *linux) Sample(s Sample) {
 	e.backoffs = 0
 	m := holdRTT(s.RTT)

@@ -66,6 +66,11 @@ func NewRFC6298(cfg StandardConfig) Estimator {
 
 func (e *rfc6298) New() Estimator { return &rfc6298{StandardConfig: e.StandardConfig} }
 
+func (e *rfc6298) Copy() Estimator {
+	c := *e
+	return &c
+}
+
 func (e *rfc6298) Sample(s Sample) {
 	e.backoffs, e.fallback = 0, 0
 	r := holdRTT(s.RTT)

@@ -135,6 +135,8 @@ func (c *Conn) pipe() uint32 {
 func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 	r := &c.rec
 	switch {
+	case c.resendOnly():
+		return
 	case c.sackOn && c.cfg.Policy.RACK:
 		if a.delivered > 0 || a.dsack || leaving {
 			c.detectRACK(now, a, leaving, o)

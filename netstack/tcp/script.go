@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"tcpwheel/netstack/tcp/congestion"
+	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
@@ -19,6 +21,10 @@ type Script struct {
 	// Slack is how far the times of arrivals may be off, 0 to 1 s. RACK takes an ACK that came up
 	// to Slack sooner than the least round trip for that of the retransmission.
 	Slack time.Duration
+
+	// ResendOnly leaves retransmissions to Conn.Resend: ACKs find no loss. The owner must not carry
+	// out the timers that retransmit or find losses either.
+	ResendOnly bool
 }
 
 // SendLimit is how much new data may leave once so many bytes are known to have arrived. It holds
@@ -102,10 +108,29 @@ func (c *Conn) timingSlack() time.Duration {
 	return c.cfg.Script.Slack
 }
 
+// resendOnly reports whether retransmissions are left to Resend.
+func (c *Conn) resendOnly() bool { return c.cfg.Script != nil && c.cfg.Script.ResendOnly }
+
+// SendNew sends what was written and not sent yet, up to end, whatever windows say. The congestion
+// window is then at least what is in flight.
+func (c *Conn) SendNew(now wheel.Time, end Seq, o *Output) {
+	if c.state < StateEstablished {
+		return
+	}
+	for c.sndNxt.Before(end) {
+		n := min(c.queued(), c.segmentMSS(), end.Sub(c.sndNxt))
+		fin := c.finQueued && !c.finSent && n == c.queued() && c.sndNxt.Add(n).Before(end)
+		if n == 0 && !fin || !c.sendData(now, n, fin, o) {
+			break
+		}
+	}
+	c.cc.Raise(c.pipe())
+}
+
 // Resend retransmits the segments of a range that were sent fewer than n times and are not SACKed.
 // They count as retransmitted, also for Karn's algorithm, and their timers start again. They do not
-// count as lost, and congestion control does not hear of them. Resend ignores what is not in
-// flight. It costs O(log n) for each segment of the range.
+// count as lost, and congestion control does not hear of them, but for the first window after a
+// SYN. Resend ignores what is not in flight. It costs O(log n) for each segment of the range.
 func (c *Conn) Resend(now wheel.Time, r Range, n uint8, o *Output) {
 	for at := r.Start; at.Before(r.End); {
 		id := c.fl.sent.Find(at)
@@ -119,7 +144,85 @@ func (c *Conn) Resend(now wheel.Time, r Range, n uint8, o *Output) {
 		s := c.fl.sent.Get(id)
 		at = s.Seq.Add(s.Len)
 		if !s.Sacked() && s.Transmissions < n {
+			c.synLost = c.synLost || s.Flags&sentSYN != 0
 			c.retransmit(now, id, o)
 		}
+	}
+}
+
+// Fork returns a copy of c at now that goes on under another configuration, with an estimator that
+// has measured the round trips so far. c does not change, and neither hears of
+// the other from then on.
+//
+// The copy is in no recovery, deems nothing lost, and has backed off nothing. Its congestion window
+// is the script's limit, or that of c where it is not known. Its timers run as if cfg had always
+// held: a segment's since it was last sent, and one that all share since acked, when SND.UNA last
+// advanced. Those that are overdue expire at once. It costs O(segments in flight).
+func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked wheel.Time, o *Output) *Conn {
+	f := new(Conn)
+	*f = *c
+	f.cfg, f.opts, f.est, f.armed = cfg, &cfg.Socket, est, 0
+	f.rq.held = slices.Clone(c.rq.held)
+	if c.gen != nil {
+		gen := *c.gen
+		f.gen = &gen
+	}
+	if c.rare != nil {
+		rare := *c.rare
+		f.rare = &rare
+	}
+	if c.fl != &atRest {
+		fl := *c.fl
+		fl.sent.arena = slices.Clone(c.fl.sent.arena)
+		fl.sent.order = slices.Clone(c.fl.sent.order)
+		for i := range fl.sent.arena {
+			fl.sent.arena[i].Armed, fl.sent.arena[i].ref = false, 0
+		}
+		f.fl = &fl
+	}
+	if f.caState > CADisorder {
+		f.caState = CAOpen
+	}
+	f.forkControl()
+	f.forkTimers(now, acked, o)
+	return f
+}
+
+// forkControl gives a copy a congestion control of its own, with the window that the script knows.
+func (c *Conn) forkControl() {
+	if c.cc == nil {
+		return // it is made when the handshake is over
+	}
+	window := c.cc.Cwnd()
+	if c.limited() {
+		if l := c.cfg.Script.limit(c.acked + uint64(c.fl.sent.Sacked().Bytes)); l != nil && !l.AtLeast {
+			window = l.Bytes
+		}
+	}
+	cfg := c.cfg.Congestion
+	cfg.MSS, cfg.Paced, cfg.InitialWindow = c.mss, c.cfg.Pacing, max(window, c.pipe(), c.mss)
+	cc, err := congestion.New(c.cfg.Control, cfg)
+	if err != nil {
+		panic("BUG: " + err.Error()) // the configuration was checked
+	}
+	c.cc = cc
+}
+
+// forkTimers starts the timers of a copy.
+func (c *Conn) forkTimers(now, acked wheel.Time, o *Output) {
+	if c.fl.sent.Len() == 0 || c.resendOnly() {
+		return
+	}
+	if c.perSegment() {
+		for id := c.fl.sent.Front(); id != 0; id = c.fl.sent.Next(id) {
+			s := c.fl.sent.seg(id)
+			at := c.cfg.Policy.RexmitDeadline(s.Sent, c.rto(o), tcptimers.Flight{Sent: s.Sent})
+			c.rearmSegment(id, max(at, now), o)
+		}
+	} else {
+		c.restartRexmit(max(acked, c.fl.sent.seg(c.fl.sent.Front()).Sent), o)
+	}
+	if c.state >= StateEstablished {
+		c.scheduleProbe(max(acked, c.lastSent), o)
 	}
 }
