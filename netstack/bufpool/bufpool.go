@@ -1,6 +1,7 @@
-// Package bufpool, used by netstack and tun, reuses packet buffers (gVisor's buffer.View) without clearing them.
-// Its users overwrite every byte: a device that reads packets, a socket that copies what the caller writes.
-// gVisor's own pool clears each chunk that it returns. That was an eighth of the CPU time of a bulk flow.
+// Package bufpool, used by netstack and tun, reuses packet buffers (gVisor's buffer.View) without
+// clearing them. Its users overwrite every byte: a device that reads packets, a socket that copies
+// what the caller writes. gVisor's own pool clears each chunk that it returns. That was an eighth
+// of the CPU time of a bulk flow.
 //
 // # Usage
 //
@@ -12,8 +13,9 @@
 //
 // # Limitations
 //
-// Views smaller than MinSize or larger than MaxSize come from gVisor's pool and return there. While gVisor looks for
-// leaks (refs.SetLeakMode), all views do: it would report the views that wait here as leaks.
+// Views smaller than MinSize or larger than MaxSize come from gVisor's pool and return there. While
+// gVisor looks for leaks (refs.SetLeakMode), all views do: it would report the views that wait here
+// as leaks.
 //
 // # Concurrency
 //
@@ -39,8 +41,8 @@ var classes [6]class
 
 var _ = [1]struct{}{}[MinSize<<(len(classes)-1)-MaxSize]
 
-// class holds the free views of one capacity. get returns the latest one first: it may still be in the CPU's cache.
-// Views beyond maxKept go to a sync.Pool, which the garbage collector empties.
+// class holds the free views of one capacity. get returns the latest one first: it may still be in
+// the CPU's cache. Views beyond maxKept go to a sync.Pool, which the garbage collector empties.
 type class struct {
 	mu    sync.Mutex
 	views [maxKept]*buffer.View
@@ -48,7 +50,8 @@ type class struct {
 	rest  sync.Pool
 }
 
-// maxKept is the number of views of one capacity that are never given to the collector: 2 MiB in all classes.
+// maxKept is the number of views of one capacity that are never given to the collector: 2 MiB in
+// all classes.
 const maxKept = 16
 
 func (c *class) get() *buffer.View {
@@ -76,7 +79,8 @@ func (c *class) put(v *buffer.View) {
 	c.rest.Put(v)
 }
 
-// classOf returns the class whose views hold size bytes. It returns nil if gVisor's pool serves that size.
+// classOf returns the class whose views hold size bytes. It returns nil if gVisor's pool serves
+// that size.
 func classOf(size int) *class {
 	if size < MinSize || size > MaxSize || refs.GetLeakMode() != refs.NoLeakChecking {
 		return nil
@@ -95,8 +99,8 @@ func Get(size int) *buffer.View {
 	return buffer.NewViewSize(size)
 }
 
-// Put releases a view, which the caller must own. Clones of the view keep their contents: if there is one, Put copies
-// the chunk. So Put is for views that are seldom cloned.
+// Put releases a view, which the caller must own. Clones of the view keep their contents: if there
+// is one, Put copies the chunk. So Put is for views that are seldom cloned.
 func Put(v *buffer.View) {
 	size := v.Capacity()
 	c := classOf(size)

@@ -49,7 +49,8 @@ func TestOtherSizesComeFromGVisor(t *testing.T) {
 	}
 }
 
-// TestClonesKeepTheirContents: a reader of a clone must not see the next packet after the owner has put its view.
+// TestClonesKeepTheirContents: a reader of a clone must not see the next packet after the owner has
+// put its view.
 func TestClonesKeepTheirContents(t *testing.T) {
 	for range 100 {
 		v := Get(MinSize)

@@ -1,5 +1,5 @@
-// Package leaktest, for the tests of this module, fails a package whose tests leave a goroutine or a packet buffer
-// behind. The tests of netstack, tun and experiments use it.
+// Package leaktest, for the tests of this module, fails a package whose tests leave a goroutine or
+// a packet buffer behind. The tests of netstack, tun and experiments use it.
 package leaktest
 
 import (
@@ -17,9 +17,10 @@ import (
 
 // Main runs the tests of a package and returns the exit status. Call it from TestMain.
 //
-// If the tests pass, Main waits up to a minute for goroutines to end that run code of gVisor or of a package whose path
-// contains one of paths; it fails if one is left. If a packet buffer is left, gVisor's refs package panics and prints
-// where the buffer was made. Benchmarks run without that check, as it costs a lock and a stack trace for each buffer.
+// If the tests pass, Main waits up to a minute for goroutines to end that run code of gVisor or of
+// a package whose path contains one of paths; it fails if one is left. If a packet buffer is left,
+// gVisor's refs package panics and prints where the buffer was made. Benchmarks run without that
+// check, as it costs a lock and a stack trace for each buffer.
 func Main(m *testing.M, paths ...string) int {
 	flag.Parse()
 	if bench := flag.Lookup("test.bench"); bench == nil || bench.Value.String() == "" {
@@ -36,7 +37,8 @@ func Main(m *testing.M, paths ...string) int {
 	return code
 }
 
-// goroutines returns the stacks of the goroutines that run code of one of the paths, except the tests' own.
+// goroutines returns the stacks of the goroutines that run code of one of the paths, except the
+// tests' own.
 func goroutines(paths []string) string {
 	var left []string
 	for range 6000 {

@@ -10,8 +10,9 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// full returns the address and port as gVisor writes them. An address that is not valid or unspecified is empty.
-func full(s *stack.Stack, nic tcpip.NICID, at netip.AddrPort) tcpip.FullAddress {
+// fullAddress converts an address and port to gVisor's type. An invalid or unspecified address is
+// empty.
+func fullAddress(s *stack.Stack, nic tcpip.NICID, at netip.AddrPort) tcpip.FullAddress {
 	a := at.Addr().Unmap()
 	f := tcpip.FullAddress{NIC: nic, Port: at.Port()}
 	if !a.IsValid() || a.IsUnspecified() {
@@ -19,13 +20,13 @@ func full(s *stack.Stack, nic tcpip.NICID, at netip.AddrPort) tcpip.FullAddress 
 	}
 	f.Addr = tcpip.AddrFromSlice(a.AsSlice())
 	if z := a.Zone(); z != "" && nic == 0 {
-		f.NIC = zone(s, z)
+		f.NIC = zoneNIC(s, z)
 	}
 	return f
 }
 
-// zone returns the interface with a number or a name, 0 if there is none.
-func zone(s *stack.Stack, z string) tcpip.NICID {
+// zoneNIC returns the interface with a number or name, or 0.
+func zoneNIC(s *stack.Stack, z string) tcpip.NICID {
 	if n, err := strconv.ParseInt(z, 10, 32); err == nil {
 		return tcpip.NICID(n)
 	}
@@ -37,7 +38,7 @@ func zone(s *stack.Stack, z string) tcpip.NICID {
 	return 0
 }
 
-// family returns the protocol for an address.
+// family returns the network protocol of an address.
 func family(a netip.Addr) tcpip.NetworkProtocolNumber {
 	if a.Unmap().Is4() {
 		return header.IPv4ProtocolNumber
@@ -45,7 +46,7 @@ func family(a netip.Addr) tcpip.NetworkProtocolNumber {
 	return header.IPv6ProtocolNumber
 }
 
-// addrPort is full the other way.
+// addrPort converts an address and port from gVisor's type.
 func addrPort(f tcpip.FullAddress) netip.AddrPort {
 	a, _ := netip.AddrFromSlice(f.Addr.AsSlice())
 	a = a.Unmap()
@@ -55,7 +56,7 @@ func addrPort(f tcpip.FullAddress) netip.AddrPort {
 	return netip.AddrPortFrom(a, f.Port)
 }
 
-// tcpAddr is at for those who want a net.Addr; nil if it is not known.
+// tcpAddr converts an address and port to a net.Addr, or to nil if it is invalid.
 func tcpAddr(at netip.AddrPort) net.Addr {
 	if !at.IsValid() {
 		return nil
@@ -63,12 +64,12 @@ func tcpAddr(at netip.AddrPort) net.Addr {
 	return net.TCPAddrFromAddrPort(at)
 }
 
-// isNetwork reports whether the network is one of TCP's.
+// isNetwork reports whether network is "tcp", "tcp4" or "tcp6".
 func isNetwork(network string) bool {
 	return network == "tcp" || network == "tcp4" || network == "tcp6"
 }
 
-// serves reports whether addresses like a belong to the network.
-func serves(network string, a netip.Addr) bool {
+// inNetwork reports whether an address belongs to the network.
+func inNetwork(network string, a netip.Addr) bool {
 	return network == "tcp" || (network == "tcp4") == a.Unmap().Is4()
 }

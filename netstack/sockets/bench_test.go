@@ -14,7 +14,7 @@ import (
 	"tcpwheel/netstack"
 )
 
-// apis are ours, and gVisor's gonet, on the same stack.
+// apis are this package and gVisor's gonet on the same stack.
 var apis = []struct {
 	name    string
 	connect func(s *stack.Stack) (a, b net.Conn, err error)
@@ -40,7 +40,7 @@ var apis = []struct {
 	}},
 }
 
-// connected returns both ends of a connection on a stack of its own.
+// connected returns both ends of a connection of a stack with itself.
 func connected(b *testing.B, connect func(s *stack.Stack) (x, y net.Conn, err error)) (x, y net.Conn) {
 	x, y, err := connect(newLoop(b, netstack.NewProtocol))
 	if err != nil {
@@ -53,7 +53,7 @@ func connected(b *testing.B, connect func(s *stack.Stack) (x, y net.Conn, err er
 	return x, y
 }
 
-// BenchmarkRoundTrip sends an octet there and back, both ends waiting in Read.
+// BenchmarkRoundTrip sends one byte each way; both ends wait in Read.
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, api := range apis {
 		b.Run("api="+api.name, func(b *testing.B) {
@@ -81,7 +81,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkReadWrite writes and reads an octet, neither of which waits.
+// BenchmarkReadWrite writes and reads one byte; neither call waits.
 func BenchmarkReadWrite(b *testing.B) {
 	for _, api := range apis {
 		b.Run("api="+api.name, func(b *testing.B) {
@@ -98,7 +98,7 @@ func BenchmarkReadWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkCopy has io.Copy empty a connection into one that throws away.
+// BenchmarkCopy lets io.Copy read a connection into io.Discard.
 func BenchmarkCopy(b *testing.B) {
 	for _, api := range apis {
 		b.Run("api="+api.name, func(b *testing.B) {
@@ -144,8 +144,8 @@ func BenchmarkConnect(b *testing.B) {
 	}
 }
 
-// TestAllocations: writing and reading allocate what the endpoint does, and nothing of their own. An endpoint's segment is a view and
-// what sends it.
+// TestAllocations: writing and reading allocate only what the endpoint does: a view per segment,
+// and the packet that sends it.
 func TestAllocations(t *testing.T) {
 	if raceDetector {
 		t.Skip("under the race detector pools forget things at random")
@@ -165,7 +165,7 @@ func TestAllocations(t *testing.T) {
 		})
 	}
 	var ours, gonets float64
-	for range 5 { // whatever runs beside allocates, too
+	for range 5 { // background work allocates too, so try again
 		ours, gonets = per(apis[0].connect), per(apis[1].connect)
 		if ours <= gonets-2 {
 			return

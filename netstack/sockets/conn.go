@@ -14,20 +14,20 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// Conn is a connection: a net.Conn with the methods of net.TCPConn, but for those that concern a descriptor. Multiple goroutines may
-// invoke its methods.
+// Conn is a net.Conn with the methods of net.TCPConn, except those for file descriptors. Multiple
+// goroutines may invoke its methods.
 type Conn struct {
 	socket
 	wq     *waiter.Queue
-	entry  waiter.Entry // in wq until Close
+	entry  waiter.Entry // registered in wq until Close
 	rd, wr gate
 	local  netip.AddrPort
 	remote netip.AddrPort
 
-	failure atomic.Pointer[syscall.Errno] // why the connection has ended, if it has failed
+	failure atomic.Pointer[syscall.Errno] // why the connection has failed; nil if it has not
 
-	out  payload              // what is being written; whoever has the turn at wr owns it
-	sink atomic.Pointer[sink] // for the next reader
+	payload payload              // what is being written; owned by the writer that holds wr
+	sink    atomic.Pointer[sink] // for the next reader
 }
 
 var (
@@ -36,16 +36,18 @@ var (
 	_ io.WriterTo   = (*Conn)(nil)
 )
 
-// NewConn makes a connection of an endpoint that is connected, and of the queue with which it was made. The Conn owns both.
+// NewConn makes a Conn from a connected endpoint and the queue it was made with. The Conn owns
+// both.
 func NewConn(s *stack.Stack, wq *waiter.Queue, ep tcpip.Endpoint) *Conn {
 	c := &Conn{socket: socket{ep: ep, clock: s.Clock()}}
-	c.listenTo(wq)
+	c.registerEvents(wq)
 	c.learnAddresses()
 	return c
 }
 
-// listenTo has the queue tell of events. Who tries first and waits then misses none.
-func (c *Conn) listenTo(wq *waiter.Queue) {
+// registerEvents subscribes to the endpoint's events. A caller that registers, tries and then waits
+// misses none.
+func (c *Conn) registerEvents(wq *waiter.Queue) {
 	c.wq = wq
 	c.entry.Init(c, waiter.ReadableEvents|waiter.WritableEvents|waiter.EventRdHUp|waiter.EventHUp|waiter.EventErr)
 	wq.EventRegister(&c.entry)
@@ -60,18 +62,18 @@ func (c *Conn) learnAddresses() {
 	}
 }
 
-// NotifyEvent implements waiter.EventListener, for the stack to call.
+// NotifyEvent implements waiter.EventListener. The stack calls it.
 func (c *Conn) NotifyEvent(mask waiter.EventMask) {
 	const both = waiter.EventHUp | waiter.EventErr
 	if mask&(waiter.ReadableEvents|waiter.EventRdHUp|both) != 0 {
-		c.happened(&c.rd)
+		c.wake(&c.rd)
 	}
 	if mask&(waiter.WritableEvents|both) != 0 {
-		c.happened(&c.wr)
+		c.wake(&c.wr)
 	}
 }
 
-// Read implements net.Conn. It waits for the first octet.
+// Read implements net.Conn. It waits for the first byte.
 func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		if c.closed() {
@@ -86,14 +88,15 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read is Read without the address in its error. Without wait, it returns 0 and nil if nothing has come.
+// read is Read without the address in its error. Without wait it returns 0, nil if no data is
+// there.
 func (c *Conn) read(p []byte, wait bool) (int, error) {
 	for {
 		seq := c.rd.events.Load()
 		if err := c.rd.err(); err != nil {
 			return 0, err
 		}
-		n, err := c.take(p)
+		n, err := c.readAvailable(p)
 		if err == nil {
 			if n > 0 {
 				return n, nil
@@ -111,8 +114,8 @@ func (c *Conn) read(p []byte, wait bool) (int, error) {
 	}
 }
 
-// take reads what is there.
-func (c *Conn) take(p []byte) (int, tcpip.Error) {
+// readAvailable reads what is there.
+func (c *Conn) readAvailable(p []byte) (int, tcpip.Error) {
 	w := c.sink.Swap(nil)
 	if w == nil {
 		w = &sink{}
@@ -137,11 +140,11 @@ func (c *Conn) readError(err tcpip.Error) error {
 		}
 		return io.EOF
 	}
-	return c.failed("read", err)
+	return c.recordFailure("read", err)
 }
 
-// failed notes why the connection has ended.
-func (c *Conn) failed(call string, err tcpip.Error) error {
+// recordFailure records why the connection has failed, and returns the error of a call.
+func (c *Conn) recordFailure(call string, err tcpip.Error) error {
 	no := errno(err)
 	switch no {
 	case syscall.ECONNRESET, syscall.ETIMEDOUT, syscall.ECONNABORTED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ECONNREFUSED:
@@ -154,12 +157,12 @@ func (c *Conn) failed(call string, err tcpip.Error) error {
 	return os.NewSyscallError(call, no)
 }
 
-// Write implements net.Conn. It returns when the stack has taken all of p, or with an error that tells why it has not.
+// Write implements net.Conn. It returns when the stack has taken all of p, or with an error.
 func (c *Conn) Write(p []byte) (n int, err error) {
-	if err := c.takeTurn(); err != nil {
+	if err := c.lockWrites(); err != nil {
 		return 0, c.opError("write", err)
 	}
-	defer c.endTurn()
+	defer c.unlockWrites()
 	for {
 		seq := c.wr.events.Load()
 		if err := c.wr.err(); err != nil {
@@ -168,9 +171,9 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 		if n == len(p) {
 			return n, nil
 		}
-		c.out.left = p[n:]
-		m, err := c.ep.Write(&c.out, tcpip.WriteOptions{})
-		c.out.left = nil
+		c.payload.left = p[n:]
+		m, err := c.ep.Write(&c.payload, tcpip.WriteOptions{})
+		c.payload.left = nil
 		n += int(m)
 		switch err.(type) {
 		case nil:
@@ -183,32 +186,32 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 			if c.closed() {
 				return n, c.opError("write", net.ErrClosed)
 			}
-			return n, c.opError("write", c.failed("write", err))
+			return n, c.opError("write", c.recordFailure("write", err))
 		}
 	}
 }
 
-// takeTurn waits until no other goroutine writes.
-func (c *Conn) takeTurn() error {
+// lockWrites waits until no other goroutine writes.
+func (c *Conn) lockWrites() error {
 	for {
 		seq := c.wr.events.Load()
 		if err := c.wr.err(); err != nil {
 			return err
 		}
-		if c.wr.busy.CompareAndSwap(false, true) {
+		if c.wr.writing.CompareAndSwap(false, true) {
 			return nil
 		}
 		c.wait(&c.wr, seq)
 	}
 }
 
-func (c *Conn) endTurn() {
-	c.wr.busy.Store(false)
-	c.happened(&c.wr)
+func (c *Conn) unlockWrites() {
+	c.wr.writing.Store(false)
+	c.wake(&c.wr)
 }
 
-// Close implements net.Conn. What was written is still sent, unless SetLinger(0) was called, or something was not read: then the
-// peer gets a RST. Goroutines that wait return with net.ErrClosed.
+// Close implements net.Conn. Written data is still sent. After SetLinger(0), or if received data
+// was not read, the peer gets a RST instead. Goroutines that wait return net.ErrClosed.
 func (c *Conn) Close() error {
 	if c.rd.state.Or(gateClosed)&gateClosed != 0 {
 		return c.opError("close", net.ErrClosed)
@@ -223,10 +226,11 @@ func (c *Conn) Close() error {
 
 func (c *Conn) closed() bool { return c.rd.state.Load()&gateClosed != 0 }
 
-// CloseRead ends reading: Read returns what has arrived, and then io.EOF. What the peer sends after that is received as before.
+// CloseRead ends reading: Read returns the data that has arrived, and then io.EOF. Later data of
+// the peer is still received.
 func (c *Conn) CloseRead() error { return c.shutdown(tcpip.ShutdownRead) }
 
-// CloseWrite ends the stream to the peer, which reads an end after what was written.
+// CloseWrite ends the stream to the peer: it reads io.EOF after the written data.
 func (c *Conn) CloseWrite() error { return c.shutdown(tcpip.ShutdownWrite) }
 
 func (c *Conn) shutdown(how tcpip.ShutdownFlags) error {
@@ -234,7 +238,7 @@ func (c *Conn) shutdown(how tcpip.ShutdownFlags) error {
 		return c.opError("close", net.ErrClosed)
 	}
 	if err := c.ep.Shutdown(how); err != nil {
-		return c.opError("close", callError("shutdown", err))
+		return c.opError("close", syscallError("shutdown", err))
 	}
 	return nil
 }
@@ -245,10 +249,10 @@ func (c *Conn) LocalAddr() net.Addr { return tcpAddr(c.local) }
 // RemoteAddr implements net.Conn.
 func (c *Conn) RemoteAddr() net.Addr { return tcpAddr(c.remote) }
 
-// LocalAddrPort is LocalAddr as a value.
+// LocalAddrPort returns LocalAddr as a netip.AddrPort.
 func (c *Conn) LocalAddrPort() netip.AddrPort { return c.local }
 
-// RemoteAddrPort is RemoteAddr as a value.
+// RemoteAddrPort returns RemoteAddr as a netip.AddrPort.
 func (c *Conn) RemoteAddrPort() netip.AddrPort { return c.remote }
 
 // SetDeadline implements net.Conn.
@@ -259,10 +263,10 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline implements net.Conn. The time is that of the stack's clock.
+// SetReadDeadline implements net.Conn. t is on the stack's clock.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.setGateDeadline(&c.rd, t) }
 
-// SetWriteDeadline implements net.Conn. The time is that of the stack's clock.
+// SetWriteDeadline implements net.Conn. t is on the stack's clock.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setGateDeadline(&c.wr, t) }
 
 func (c *Conn) setGateDeadline(g *gate, t time.Time) error {
@@ -277,7 +281,7 @@ func (c *Conn) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
 }
 
-// payload is a tcpip.Payloader over octets.
+// payload is a tcpip.Payloader over a slice.
 type payload struct{ left []byte }
 
 // Len implements tcpip.Payloader.
@@ -293,7 +297,7 @@ func (p *payload) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// sink is an io.Writer into octets. It takes what fits.
+// sink is an io.Writer into a slice. It takes what fits.
 type sink struct{ left []byte }
 
 // Write implements io.Writer.

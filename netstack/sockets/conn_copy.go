@@ -7,11 +7,11 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// copyBuffers are for copies from and to connections. One is a few segments of offload long.
+// copyBuffers holds buffers for ReadFrom and WriteTo. A buffer takes a few offloaded packets.
 var copyBuffers = sync.Pool{New: func() any { return new([128 << 10]byte) }}
 
-// ReadFrom implements io.ReaderFrom: it writes what it reads from r until its end, each piece as it comes. The buffer is lent, so
-// that io.Copy allocates none.
+// ReadFrom implements io.ReaderFrom. It writes what it reads from r until io.EOF, piece by piece.
+// Its buffer is pooled, so io.Copy allocates none.
 func (c *Conn) ReadFrom(r io.Reader) (n int64, err error) {
 	buf := copyBuffers.Get().(*[128 << 10]byte)
 	defer copyBuffers.Put(buf)
@@ -33,8 +33,8 @@ func (c *Conn) ReadFrom(r io.Reader) (n int64, err error) {
 	}
 }
 
-// WriteTo implements io.WriterTo: it writes to w what it reads, until the peer ends its stream. What has come in several segments is
-// written at once, and while nothing comes no buffer is held.
+// WriteTo implements io.WriterTo. It writes to w what it reads until the peer ends its stream. Data
+// of several segments is written in one call. It holds no buffer while it waits.
 func (c *Conn) WriteTo(w io.Writer) (n int64, err error) {
 	for {
 		if err := c.awaitReadable(); err != nil {
@@ -62,7 +62,7 @@ func (c *Conn) awaitReadable() error {
 	}
 }
 
-// writeSome writes to w what has come so far.
+// writeSome writes to w what has arrived so far.
 func (c *Conn) writeSome(w io.Writer) (n int64, end bool, err error) {
 	buf := copyBuffers.Get().(*[128 << 10]byte)
 	defer copyBuffers.Put(buf)

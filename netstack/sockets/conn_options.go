@@ -11,11 +11,11 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// Endpoint returns the endpoint, for options that have no method here. It belongs to the connection.
+// Endpoint returns the endpoint, for options without a method here. It belongs to the Conn.
 func (c *Conn) Endpoint() tcpip.Endpoint { return c.ep }
 
-// Info returns what users of Linux's TCP_INFO expect, also after the connection has ended. It reports false if the stack's TCP is not
-// package netstack's.
+// Info returns the values of Linux's TCP_INFO and more, also after the connection has ended. ok is
+// false if the stack's TCP is not package netstack's.
 func (c *Conn) Info() (info tcp.Info, ok bool) {
 	e, ok := c.ep.(*netstack.Endpoint)
 	if ok {
@@ -24,8 +24,9 @@ func (c *Conn) Info() (info tcp.Info, ok bool) {
 	return info, ok
 }
 
-// SetConfig gives the connection a configuration of its own: timer policy, ECN, pacing. What can be changed while it is connected is
-// said at netstack.Endpoint.SetSocketConfig, whose errors it returns. The stack's TCP must be package netstack's.
+// SetConfig overrides the connection's timer policy, ECN and pacing.
+// netstack.Endpoint.SetSocketConfig lists what can change while connected, and the errors. The
+// stack's TCP must be package netstack's.
 func (c *Conn) SetConfig(cfg netstack.SocketConfig) error {
 	if c.closed() {
 		return c.opError("set", net.ErrClosed)
@@ -50,13 +51,13 @@ func (c *Conn) set(f func() tcpip.Error) error {
 		return c.opError("set", net.ErrClosed)
 	}
 	if err := f(); err != nil {
-		return c.opError("set", callError("setsockopt", err))
+		return c.opError("set", syscallError("setsockopt", err))
 	}
 	return nil
 }
 
-// SetNoDelay says whether small segments are sent at once, which is so from the beginning, or wait for the ACK of those before
-// (Nagle's algorithm).
+// SetNoDelay turns Nagle's algorithm off (true) or on. The default is off: small segments are sent
+// at once.
 func (c *Conn) SetNoDelay(v bool) error {
 	return c.set(func() tcpip.Error {
 		c.ep.SocketOptions().SetDelayOption(!v)
@@ -64,8 +65,8 @@ func (c *Conn) SetNoDelay(v bool) error {
 	})
 }
 
-// SetLinger says what Close does with what was written and not acknowledged: with sec 0 it is thrown away, and the peer gets a RST;
-// with any other it is sent in the background, which is so from the beginning.
+// SetLinger sets what Close does with unacknowledged data. With sec 0 it is discarded and the peer
+// gets a RST. Any other sec, and the default, sends it in the background.
 func (c *Conn) SetLinger(sec int) error {
 	return c.set(func() tcpip.Error {
 		c.ep.SocketOptions().SetLinger(tcpip.LingerOption{Enabled: sec >= 0, Timeout: time.Duration(max(sec, 0)) * time.Second})
@@ -73,12 +74,12 @@ func (c *Conn) SetLinger(sec int) error {
 	})
 }
 
-// SetKeepAlive says whether a peer that is silent is asked for a sign of life.
+// SetKeepAlive turns keepalive on or off. The default is off.
 func (c *Conn) SetKeepAlive(v bool) error {
 	return c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: v, Idle: -1, Interval: -1, Count: -1})
 }
 
-// SetKeepAlivePeriod sets the time before the first probe, and between probes.
+// SetKeepAlivePeriod sets the time before the first probe and between probes.
 func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 	if d <= 0 {
 		return c.set(func() tcpip.Error { return &tcpip.ErrInvalidOptionValue{} })
@@ -86,13 +87,15 @@ func (c *Conn) SetKeepAlivePeriod(d time.Duration) error {
 	return c.set(func() tcpip.Error { return keepAliveTimes(c.ep, d, d, -1) })
 }
 
-// SetKeepAliveConfig sets all of keepalive. A time or count of 0 is package net's default, one below 0 stays as it is.
+// SetKeepAliveConfig configures keepalive. A value of 0 is package net's default; a negative one
+// changes nothing.
 func (c *Conn) SetKeepAliveConfig(k net.KeepAliveConfig) error {
 	return c.set(func() tcpip.Error { return setKeepAlive(c.ep, k) })
 }
 
-// SetUserTimeout sets for how long data, or a probe of keepalive, may stay unacknowledged until the connection fails (RFC 5482; TCP_USER_TIMEOUT
-// of Linux); 0 leaves that to the stack. Less than 0 is EINVAL.
+// SetUserTimeout sets how long data, or a keepalive probe, may stay unacknowledged before the
+// connection fails (RFC 5482; Linux's TCP_USER_TIMEOUT). With 0 the stack decides. A negative d is
+// EINVAL.
 func (c *Conn) SetUserTimeout(d time.Duration) error {
 	return c.set(func() tcpip.Error {
 		if d < 0 {
@@ -144,12 +147,12 @@ func keepAliveTimes(ep tcpip.Endpoint, idle, interval time.Duration, count int) 
 	return nil
 }
 
-// SetReadBuffer sets how many octets may be received and not read yet. The buffer then does not grow by itself.
+// SetReadBuffer sets the receive buffer in bytes. It then no longer grows.
 func (c *Conn) SetReadBuffer(n int) error {
 	return c.setBuffer(n, (*tcpip.SocketOptions).SetReceiveBufferSize)
 }
 
-// SetWriteBuffer sets how many octets may be written and not acknowledged yet.
+// SetWriteBuffer sets the send buffer in bytes. It then no longer grows.
 func (c *Conn) SetWriteBuffer(n int) error {
 	return c.setBuffer(n, (*tcpip.SocketOptions).SetSendBufferSize)
 }

@@ -6,32 +6,34 @@ import (
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 )
 
-// AwaitReset waits until the connection has failed, by a reset or a timeout, and returns why, or until it is closed here, and returns
-// nil. It is for who has read the end of the stream, and so reads no more, but goes on to write: to learn that it is in vain.
-// A reset after the peer's end is EPIPE, as in Linux, and is told once. Deadlines do not concern it.
+// AwaitReset waits until the connection has failed, and returns the error: a reset or a timeout. It
+// returns nil if the Conn is closed here.
+//
+// It is for a program that has read io.EOF and still writes: it learns that the peer is gone. As in
+// Linux, a reset after the peer's FIN is EPIPE, and is reported once. Deadlines have no effect.
 func (c *Conn) AwaitReset() error {
 	for {
 		seq := c.rd.events.Load()
 		if c.closed() {
 			return nil
 		}
-		if err := c.failedBefore(); err != nil {
+		if err := c.checkFailure(); err != nil {
 			return c.opError("read", err)
 		}
 		c.wait(&c.rd, seq)
 	}
 }
 
-// failedBefore returns why the connection has failed, nil if it has not. After the peer's end, gVisor's TCP has a reset close a
-// connection as if all were well, but for the error that it keeps.
-func (c *Conn) failedBefore() error {
+// checkFailure returns why the connection has failed, or nil. After the peer's FIN, gVisor's TCP
+// closes a reset connection as if normally, but keeps the error.
+func (c *Conn) checkFailure() error {
 	if no := c.failure.Load(); no != nil {
 		return os.NewSyscallError("read", *no)
 	}
 	switch gtcp.EndpointState(c.ep.State()) {
 	case gtcp.StateError, gtcp.StateClose:
 		if err := c.ep.LastError(); err != nil {
-			return c.failed("read", err)
+			return c.recordFailure("read", err)
 		}
 	}
 	return nil

@@ -9,7 +9,8 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// TestAwaitReset: who has read the end of the stream learns of a reset that comes later, and not of an end that is in order.
+// TestAwaitReset: a reader that has seen io.EOF learns of a later reset, and sees no error after a
+// normal close.
 func TestAwaitReset(t *testing.T) {
 	forProtocols(t, func(t *testing.T, p stack.TransportProtocolFactory) {
 		s := newLoop(t, p)

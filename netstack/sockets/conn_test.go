@@ -25,7 +25,7 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestCloseWakes closes what goroutines wait for.
+// TestCloseWakes closes connections and listeners that goroutines wait for.
 func TestCloseWakes(t *testing.T) {
 	forProtocols(t, func(t *testing.T, p stack.TransportProtocolFactory) {
 		s := newLoop(t, p)
@@ -68,7 +68,7 @@ func TestCloseWakes(t *testing.T) {
 	})
 }
 
-// TestWritesAreNotMixed has goroutines write at once more than the buffers take: each of them arrives whole.
+// TestWritesAreNotMixed lets goroutines write more than the buffers hold. Each write arrives whole.
 func TestWritesAreNotMixed(t *testing.T) {
 	forProtocols(t, func(t *testing.T, p stack.TransportProtocolFactory) {
 		a, b := mustPipe(t, newLoop(t, p))
@@ -89,13 +89,13 @@ func TestWritesAreNotMixed(t *testing.T) {
 		for i := range writers {
 			part := got[i*size : (i+1)*size]
 			if n := bytes.Count(part, part[:1]); n != size {
-				t.Errorf("part %d has %d octets of %d, want all of them", i, n, part[0])
+				t.Errorf("part %d has %d bytes of %d, want all of them", i, n, part[0])
 			}
 		}
 	})
 }
 
-// TestCopy has io.Copy use WriteTo and ReadFrom, in both directions at once.
+// TestCopy lets io.Copy use WriteTo and ReadFrom, in both directions at once.
 func TestCopy(t *testing.T) {
 	forProtocols(t, func(t *testing.T, p stack.TransportProtocolFactory) {
 		a, b := mustPipe(t, newLoop(t, p))
@@ -104,7 +104,7 @@ func TestCopy(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, c := range []*sockets.Conn{a, b} {
 			wg.Go(func() {
-				// A reader of small and uneven pieces.
+				// A reader with small, uneven reads.
 				if n, err := io.Copy(c, iotest.HalfReader(bytes.NewReader(data))); n != int64(len(data)) || err != nil {
 					t.Errorf("ReadFrom: %d, %v", n, err)
 				}
@@ -113,7 +113,7 @@ func TestCopy(t *testing.T) {
 			wg.Go(func() {
 				var got bytes.Buffer
 				if n, err := io.Copy(&got, c); n != int64(len(data)) || err != nil || !bytes.Equal(got.Bytes(), data) {
-					t.Errorf("WriteTo: %d octets, %v, want %d", n, err, len(data))
+					t.Errorf("WriteTo: %d bytes, %v, want %d", n, err, len(data))
 				}
 			})
 		}
@@ -121,7 +121,7 @@ func TestCopy(t *testing.T) {
 	})
 }
 
-// TestCopyErrors has copies tell of the reader's and the writer's errors, and count what has gone through.
+// TestCopyErrors: copies return the errors of the reader and the writer, and count what has passed.
 func TestCopyErrors(t *testing.T) {
 	a, b := mustPipe(t, newLoop(t, netstack.NewProtocol))
 	broken := errors.New("broken")
@@ -131,7 +131,7 @@ func TestCopyErrors(t *testing.T) {
 	}
 	n, err = io.Copy(writerFunc(func(p []byte) (int, error) { return 1, nil }), b)
 	if n != 1 || err != io.ErrShortWrite {
-		t.Errorf("WriteTo a writer that writes one octet: %d, %v, want 1, %v", n, err, io.ErrShortWrite)
+		t.Errorf("WriteTo a writer that writes one byte: %d, %v, want 1, %v", n, err, io.ErrShortWrite)
 	}
 }
 
@@ -139,7 +139,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestOptions sets options, and reads them from the endpoint.
+// TestOptions sets options and reads them from the endpoint.
 func TestOptions(t *testing.T) {
 	forProtocols(t, func(t *testing.T, p stack.TransportProtocolFactory) {
 		a, b := mustPipe(t, newLoop(t, p))
@@ -188,7 +188,7 @@ func TestOptions(t *testing.T) {
 	})
 }
 
-// TestConfig has either end of a connection have a timer policy of its own, and change it.
+// TestConfig gives each end of a connection its own timer policy, and changes it.
 func TestConfig(t *testing.T) {
 	config := func(policy string) *netstack.SocketConfig {
 		return &netstack.SocketConfig{Policy: tcptimers.MustPolicy(policy)}
@@ -233,7 +233,7 @@ func TestConfig(t *testing.T) {
 	wantError(t, "gVisor's dials with a policy", err, errors.ErrUnsupported)
 }
 
-// TestInfo tells of our connections, and not of gVisor's.
+// TestInfo: Info exists for this module's connections, not for gVisor's.
 func TestInfo(t *testing.T) {
 	forProtocols(t, func(t *testing.T, p stack.TransportProtocolFactory) {
 		a, b := mustPipe(t, newLoop(t, p))
@@ -246,7 +246,7 @@ func TestInfo(t *testing.T) {
 	})
 }
 
-// TestListen listens at addresses of all kinds, and dials them.
+// TestListen listens on addresses of all kinds and dials them.
 func TestListen(t *testing.T) {
 	forProtocols(t, func(t *testing.T, p stack.TransportProtocolFactory) {
 		s := newLoop(t, p)
@@ -306,7 +306,7 @@ func TestListen(t *testing.T) {
 	})
 }
 
-// TestWrongAddresses names what cannot be dialled or listened at.
+// TestWrongAddresses dials and listens on invalid addresses.
 func TestWrongAddresses(t *testing.T) {
 	s := newLoop(t, netstack.NewProtocol)
 	d := sockets.Dialer{Stack: s, Timeout: time.Minute}
@@ -314,8 +314,8 @@ func TestWrongAddresses(t *testing.T) {
 		{"udp", "127.0.0.1:80", "dial udp: unknown network udp"},
 		{"tcp", "127.0.0.1", "dial tcp: address 127.0.0.1: missing port in address"},
 		{"tcp", "127.0.0.1:x", "unknown port"},
-		{"tcp", "localhost:80", "dial tcp: address localhost: a name, and no resolver"},
-		{"tcp6", "127.0.0.1:80", "no address of tcp6"},
+		{"tcp", "localhost:80", "dial tcp: address localhost: host name without a Resolver"},
+		{"tcp6", "127.0.0.1:80", "no address for network tcp6"},
 	} {
 		if _, err := d.Dial(test[0], test[1]); err == nil || !strings.Contains(err.Error(), test[2]) {
 			t.Errorf("dial %s %s: %v, want %q", test[0], test[1], err, test[2])
@@ -340,7 +340,7 @@ func TestWrongAddresses(t *testing.T) {
 	wantError(t, "dial without a route", err, syscall.ENETUNREACH)
 }
 
-// TestResolver has names looked up, and their addresses tried in order.
+// TestResolver looks up names and tries their addresses in order.
 func TestResolver(t *testing.T) {
 	s := newLoop(t, netstack.NewProtocol)
 	l, err := sockets.Listen(s, port("127.0.0.1:0"))
@@ -375,7 +375,7 @@ func (n names) LookupNetIP(_ context.Context, _, host string) (list []netip.Addr
 	return list, nil
 }
 
-// TestHTTP has Go's HTTP client and server on both ends.
+// TestHTTP runs Go's HTTP client and server on both ends.
 func TestHTTP(t *testing.T) {
 	forProtocols(t, func(t *testing.T, p stack.TransportProtocolFactory) {
 		s := newLoop(t, p)
@@ -394,7 +394,7 @@ func TestHTTP(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, err := io.ReadAll(r.Body); string(got) != data || err != nil {
-				t.Errorf("%d octets, %v, want %d", len(got), err, len(data))
+				t.Errorf("%d bytes, %v, want %d", len(got), err, len(data))
 			}
 			r.Body.Close()
 		}
@@ -406,7 +406,7 @@ func TestHTTP(t *testing.T) {
 	})
 }
 
-// TestAcceptReset accepts a connection that was reset before.
+// TestAcceptReset accepts a connection that was reset before Accept.
 func TestAcceptReset(t *testing.T) {
 	forProtocols(t, func(t *testing.T, p stack.TransportProtocolFactory) {
 		s := newLoop(t, p)
@@ -434,7 +434,7 @@ func TestAcceptReset(t *testing.T) {
 	})
 }
 
-// TestNewConn has a connection that a forwarder has made.
+// TestNewConn wraps a connection that a forwarder has made.
 func TestNewConn(t *testing.T) {
 	s := newLoop(t, netstack.NewProtocol)
 	accepted := make(chan *sockets.Conn, 1)

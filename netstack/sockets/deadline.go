@@ -7,24 +7,25 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 )
 
-// deadline is when a gate expires, by the clock of the stack.
+// deadline is the time at which a gate expires, on the stack's clock.
 type deadline struct {
-	timer tcpip.Timer // nil before there was one
+	timer tcpip.Timer // nil until first needed
 	at    tcpip.MonotonicTime
 	set   bool // the timer runs for at
 }
 
-// longest is a span to which no clock adds up beyond its range: 73 years.
-const longest = math.MaxInt64 / 4
+// maxDeadline is a span, 73 years, that cannot overflow any clock.
+const maxDeadline = math.MaxInt64 / 4
 
-// setDeadline has the gate expire at t; never if t is zero, and at once if it is past.
+// setDeadline makes the gate expire at t. A zero t removes the deadline; a past one expires at
+// once.
 func (s *socket) setDeadline(g *gate, t time.Time) {
 	s.mu.Lock()
 	d := &g.deadline
 	d.set = false
-	left := time.Duration(longest)
+	left := time.Duration(maxDeadline)
 	if !t.IsZero() {
-		left = min(t.Sub(s.clock.Now()), longest)
+		left = min(t.Sub(s.clock.Now()), maxDeadline)
 	}
 	switch {
 	case t.IsZero() || left <= 0:
@@ -38,7 +39,7 @@ func (s *socket) setDeadline(g *gate, t time.Time) {
 	}
 	if left <= 0 {
 		s.mu.Unlock()
-		s.mark(g, gateExpired)
+		s.setState(g, gateExpired)
 		return
 	}
 	d.at, d.set = s.clock.NowMonotonic().Add(left), !t.IsZero()
@@ -46,7 +47,7 @@ func (s *socket) setDeadline(g *gate, t time.Time) {
 	s.mu.Unlock()
 }
 
-// expire is what the timer does. It may be late, when the deadline was moved meanwhile, and is started again then.
+// expire is the timer's function. If the deadline has moved meanwhile, it restarts the timer.
 func (s *socket) expire(g *gate) {
 	s.mu.Lock()
 	d := &g.deadline
@@ -61,10 +62,10 @@ func (s *socket) expire(g *gate) {
 	}
 	d.set = false
 	s.mu.Unlock()
-	s.mark(g, gateExpired)
+	s.setState(g, gateExpired)
 }
 
-// shut closes a gate for good, and stops its timer.
+// shut closes a gate forever and stops its timer.
 func (s *socket) shut(g *gate) {
 	s.mu.Lock()
 	g.deadline.set = false
@@ -72,5 +73,5 @@ func (s *socket) shut(g *gate) {
 		g.deadline.timer.Stop()
 	}
 	s.mu.Unlock()
-	s.mark(g, gateClosed)
+	s.setState(g, gateClosed)
 }

@@ -17,53 +17,57 @@ import (
 	"tcpwheel/netstack"
 )
 
-// Dialer connects. The zero value of each field but Stack stands for its default. Multiple goroutines may invoke its methods.
+// Dialer makes connections. Stack is required; the zero value of each other field is its default.
+// Multiple goroutines may invoke its methods.
 type Dialer struct {
 	Stack *stack.Stack
 
-	// Timeout and Deadline bound all of a dial, by the stack's clock; the earlier counts. Zero is no bound but TCP's own.
+	// Timeout and Deadline limit the whole dial, on the stack's clock; the earlier counts. With the
+	// default 0 only TCP's own timeouts do.
 	Timeout  time.Duration
 	Deadline time.Time
 
-	// LocalAddr is where connections come from. An address or a port that is not given is the stack's choice.
+	// LocalAddr is the local address and port. By default the stack chooses both.
 	LocalAddr netip.AddrPort
 
-	// NIC is the interface through which connections go, 0 for that of the route.
+	// NIC is the interface to use. The default 0 is the route's.
 	NIC tcpip.NICID
 
-	// KeepAlive is off by default.
+	// KeepAlive configures keepalive. The default is off.
 	KeepAlive net.KeepAliveConfig
 
-	// Config, if not nil, is what the connections have of their own: timer policy, ECN, pacing. The stack's TCP must be package netstack's.
+	// Config overrides the stack's timer policy, ECN and pacing for the connections. The default nil
+	// overrides nothing. The stack's TCP must be package netstack's.
 	Config *netstack.SocketConfig
 
-	// Control, if not nil, is called with each endpoint before it is bound and connects, to set options.
+	// Control, if not nil, is called with each endpoint before Bind and Connect, to set options.
 	Control func(ep tcpip.Endpoint) error
 
-	// Resolver finds the addresses of names, if it is not nil; a *net.Resolver is one. Without it there are no names.
+	// Resolver looks up names; a *net.Resolver is one. Without it only addresses are accepted.
 	Resolver Resolver
 
-	// Tasks, if not nil, are those that will use the connections, in virtual time.
+	// Tasks are the tasks that use the connections, in virtual time. The default nil is real time.
 	Tasks *Tasks
 }
 
-// Resolver finds addresses.
+// Resolver looks up the addresses of a name.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Dial connects as a zero Dialer does.
+// Dial connects with a Dialer that has only a Stack.
 func Dial(ctx context.Context, s *stack.Stack, to netip.AddrPort) (*Conn, error) {
 	return (&Dialer{Stack: s}).DialTCP(ctx, to)
 }
 
-// Dial connects as DialContext does, for ever or until the bounds of the Dialer.
+// Dial calls DialContext with the background context.
 func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 	return d.DialContext(context.Background(), network, address)
 }
 
-// DialContext connects to an address with a port, such as "10.7.0.1:80" or "[fd07::1]:http", of the network "tcp", "tcp4" or "tcp6".
-// The context counts until there is a connection. An error is a *net.OpError.
+// DialContext connects to an address with a port, such as "10.7.0.1:80" or "[fd07::1]:http", on the
+// network "tcp", "tcp4" or "tcp6". The context has no effect once connected. Errors are of type
+// *net.OpError.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	fail := func(err error) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: network, Source: tcpAddr(d.LocalAddr), Err: err}
@@ -97,7 +101,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return nil, first
 }
 
-// resolve returns where an address with a port leads.
+// resolve splits and looks up an address with a port.
 func resolve(ctx context.Context, r Resolver, network, address string) (addrs []netip.Addr, port uint16, err error) {
 	host, service, err := net.SplitHostPort(address)
 	if err != nil {
@@ -119,7 +123,7 @@ func resolve(ctx context.Context, r Resolver, network, address string) (addrs []
 	case err == nil:
 		addrs = []netip.Addr{a}
 	case r == nil:
-		return nil, 0, &net.AddrError{Err: "a name, and no resolver", Addr: host}
+		return nil, 0, &net.AddrError{Err: "host name without a Resolver", Addr: host}
 	default:
 		ip := "ip" + network[len("tcp"):]
 		if addrs, err = r.LookupNetIP(ctx, ip, host); err != nil {
@@ -127,14 +131,14 @@ func resolve(ctx context.Context, r Resolver, network, address string) (addrs []
 		}
 	}
 	for _, a := range addrs {
-		if serves(network, a) {
+		if inNetwork(network, a) {
 			return addrs, uint16(n), nil
 		}
 	}
-	return nil, 0, &net.AddrError{Err: "no address of " + network, Addr: host}
+	return nil, 0, &net.AddrError{Err: "no address for network " + network, Addr: host}
 }
 
-// deadline returns the earlier of the two bounds.
+// deadline returns the earlier of Deadline and the end of Timeout.
 func (d *Dialer) deadline() time.Time {
 	at := d.Deadline
 	if d.Timeout > 0 {
@@ -145,8 +149,8 @@ func (d *Dialer) deadline() time.Time {
 	return at
 }
 
-// DialTCP connects to an address and port. An address that is not valid is one of the stack itself. The context counts until there is
-// a connection. An error is a *net.OpError.
+// DialTCP connects to an address and port. An invalid address is the stack's own. The context has
+// no effect once connected. Errors are of type *net.OpError.
 func (d *Dialer) DialTCP(ctx context.Context, to netip.AddrPort) (*Conn, error) {
 	c, err := d.dial(ctx, to)
 	if err != nil {
@@ -157,7 +161,7 @@ func (d *Dialer) DialTCP(ctx context.Context, to netip.AddrPort) (*Conn, error) 
 
 func (d *Dialer) dial(ctx context.Context, to netip.AddrPort) (*Conn, error) {
 	if ctx.Err() != nil {
-		return nil, endOf(ctx)
+		return nil, contextError(ctx)
 	}
 	if !to.Addr().IsValid() {
 		to = netip.AddrPortFrom(loopback(d.Stack), to.Port())
@@ -165,35 +169,35 @@ func (d *Dialer) dial(ctx context.Context, to netip.AddrPort) (*Conn, error) {
 	wq := &waiter.Queue{}
 	ep, err := d.Stack.NewEndpoint(gtcp.ProtocolNumber, family(to.Addr()), wq)
 	if err != nil {
-		return nil, callError("socket", err)
+		return nil, syscallError("socket", err)
 	}
 	c := &Conn{socket: socket{ep: ep, clock: d.Stack.Clock(), tasks: d.Tasks}}
-	c.listenTo(wq)
+	c.registerEvents(wq)
 	if err := d.connect(ctx, c, to); err != nil {
 		c.Close()
 		return nil, err
 	}
 	c.learnAddresses()
 	if !c.remote.IsValid() {
-		c.remote = to // it has ended already
+		c.remote = to // it has already ended
 	}
 	return c, nil
 }
 
-// connect connects what dial has made.
+// connect connects the Conn that dial has made.
 func (d *Dialer) connect(ctx context.Context, c *Conn, to netip.AddrPort) error {
 	c.ep.SocketOptions().SetDelayOption(false)
 	if d.KeepAlive.Enable {
 		if err := setKeepAlive(c.ep, d.KeepAlive); err != nil {
-			return callError("setsockopt", err)
+			return syscallError("setsockopt", err)
 		}
 	}
-	if err := prepare(c.ep, d.Config, d.Control); err != nil {
+	if err := configure(c.ep, d.Config, d.Control); err != nil {
 		return err
 	}
 	if d.LocalAddr != (netip.AddrPort{}) {
-		if err := c.ep.Bind(full(d.Stack, d.NIC, d.LocalAddr)); err != nil {
-			return callError("bind", err)
+		if err := c.ep.Bind(fullAddress(d.Stack, d.NIC, d.LocalAddr)); err != nil {
+			return syscallError("bind", err)
 		}
 	}
 	if at := d.deadline(); !at.IsZero() {
@@ -201,24 +205,24 @@ func (d *Dialer) connect(ctx context.Context, c *Conn, to netip.AddrPort) error 
 		defer c.setDeadline(&c.wr, time.Time{})
 	}
 	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, func() { c.happened(&c.wr) })
+		stop := context.AfterFunc(ctx, func() { c.wake(&c.wr) })
 		defer stop()
 	}
 	seq := c.wr.events.Load()
 	if c.wr.err() != nil {
 		return timedOut{}
 	}
-	err := c.ep.Connect(full(d.Stack, d.NIC, to))
+	err := c.ep.Connect(fullAddress(d.Stack, d.NIC, to))
 	switch err.(type) {
 	case nil:
 		return nil
 	case *tcpip.ErrConnectStarted:
 	default:
-		return callError("connect", err)
+		return syscallError("connect", err)
 	}
 	for {
 		if ctx.Err() != nil {
-			return endOf(ctx)
+			return contextError(ctx)
 		}
 		if c.wr.err() != nil {
 			return timedOut{}
@@ -231,8 +235,8 @@ func (d *Dialer) connect(ctx context.Context, c *Conn, to netip.AddrPort) error 
 	}
 }
 
-// prepare sets what a Dialer or a ListenConfig wants of an endpoint.
-func prepare(ep tcpip.Endpoint, cfg *netstack.SocketConfig, control func(tcpip.Endpoint) error) error {
+// configure applies a Dialer's or ListenConfig's options to an endpoint.
+func configure(ep tcpip.Endpoint, cfg *netstack.SocketConfig, control func(tcpip.Endpoint) error) error {
 	if cfg != nil {
 		if err := setConfig(ep, *cfg); err != nil {
 			return err
@@ -244,7 +248,7 @@ func prepare(ep tcpip.Endpoint, cfg *netstack.SocketConfig, control func(tcpip.E
 	return nil
 }
 
-// connected reports whether the handshake is over, and how it ended.
+// connected reports whether the handshake has ended, and its error.
 func (c *Conn) connected() (bool, error) {
 	switch gtcp.EndpointState(c.ep.State()) {
 	case gtcp.StateInitial, gtcp.StateBound, gtcp.StateConnecting, gtcp.StateSynSent, gtcp.StateSynRecv:
@@ -254,7 +258,7 @@ func (c *Conn) connected() (bool, error) {
 		if err == nil {
 			return true, os.NewSyscallError("connect", errno(&tcpip.ErrConnectionAborted{}))
 		}
-		return true, callError("connect", err)
+		return true, syscallError("connect", err)
 	}
 	return true, nil
 }

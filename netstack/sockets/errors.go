@@ -9,7 +9,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 )
 
-// errno returns the number that a kernel's socket would give for err.
+// errno returns the errno that a kernel's socket returns for err.
 func errno(err tcpip.Error) syscall.Errno {
 	switch err.(type) {
 	case *tcpip.ErrConnectionRefused:
@@ -60,10 +60,10 @@ func errno(err tcpip.Error) syscall.Errno {
 	return syscall.EINVAL
 }
 
-// callError is err as the kernel's call would give it.
-func callError(call string, err tcpip.Error) error { return os.NewSyscallError(call, errno(err)) }
+// syscallError returns err as the error of a system call.
+func syscallError(call string, err tcpip.Error) error { return os.NewSyscallError(call, errno(err)) }
 
-// gateError returns why nobody may pass a gate, nil if one may. A closed gate is closed, whatever its deadline.
+// err returns why the gate is closed to everyone, or nil. gateClosed precedes gateExpired.
 func (g *gate) err() error {
 	switch state := g.state.Load(); {
 	case state == 0:
@@ -74,8 +74,8 @@ func (g *gate) err() error {
 	return os.ErrDeadlineExceeded
 }
 
-// endOf is how package net tells the end of a context of a dial.
-func endOf(ctx context.Context) error {
+// contextError returns the error of package net for the end of a dial's context.
+func contextError(ctx context.Context) error {
 	if ctx.Err() == context.Canceled {
 		return canceled{}
 	}

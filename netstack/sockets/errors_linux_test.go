@@ -11,8 +11,8 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 )
 
-// TestErrno compares the numbers with those that gVisor's own kernel gives for the errors that sockets have. Without a free port Linux's
-// connect says that it cannot assign an address, where gVisor says that it should be tried again.
+// TestErrno compares the errnos with those of gVisor's kernel. If no port is free, Linux's connect
+// returns EADDRNOTAVAIL, gVisor's EAGAIN.
 func TestErrno(t *testing.T) {
 	for _, err := range []tcpip.Error{
 		&tcpip.ErrConnectionRefused{}, &tcpip.ErrConnectionReset{}, &tcpip.ErrConnectionAborted{}, &tcpip.ErrTimeout{},
@@ -33,11 +33,11 @@ func TestErrno(t *testing.T) {
 	}
 }
 
-// TestEndOf has the ends of contexts be what package net makes of them.
-func TestEndOf(t *testing.T) {
+// TestContextError compares the errors of ended contexts with package net's.
+func TestContextError(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	err := endOf(ctx)
+	err := contextError(ctx)
 	var timeout interface{ Timeout() bool }
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &timeout) || !timeout.Timeout() ||
 		err.Error() != "i/o timeout" {
@@ -45,7 +45,7 @@ func TestEndOf(t *testing.T) {
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	cancel()
-	if err := endOf(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded) || err.Error() != "operation was canceled" {
+	if err := contextError(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded) || err.Error() != "operation was canceled" {
 		t.Errorf("%v, want a cancellation", err)
 	}
 }

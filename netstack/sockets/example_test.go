@@ -1,28 +1,32 @@
 package sockets_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
-	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/virtual"
 )
 
-// A client and a server on two stacks in virtual time, over a link of 50 ms: everything happens at its very instant, and the program is
-// written as for a kernel's sockets.
+// A client and a server in virtual time, over a link of 50 ms. Every event happens at its exact
+// time. The program is written as for a kernel's sockets.
 func ExampleTasks() {
-	v := newVirtual(netstack.NewProtocol, sim.LinkConfig{Delay: 50 * time.Millisecond})
-	defer v.close()
+	link := sim.LinkConfig{Delay: 50 * time.Millisecond}
+	n, err := virtual.New(virtual.Config{Link: [2]sim.LinkConfig{link, link}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer n.Close()
 	say := func(format string, args ...any) {
-		fmt.Printf("%-6v ", v.now())
+		fmt.Printf("%-6v ", time.Duration(n.Now()))
 		fmt.Printf(format+"\n", args...)
 	}
-	v.tasks.Go(func() {
-		l, err := v.listen("10.0.0.2:80")
+	n.Tasks.Go(func() {
+		l, err := n.Listen(1, 80)
 		if err != nil {
 			say("%v", err)
 			return
@@ -31,25 +35,25 @@ func ExampleTasks() {
 		c, _ := l.Accept()
 		defer c.Close()
 		say("server: accepted")
-		v.tasks.Sleep(time.Second)
+		n.Tasks.Sleep(time.Second)
 		io.WriteString(c, "hello")
 	})
-	v.tasks.Go(func() {
-		c, err := v.dialer().DialTCP(context.Background(), port("10.0.0.2:80"))
+	n.Tasks.Go(func() {
+		c, err := n.Dial(0, 0, 80)
 		if err != nil {
 			say("%v", err)
 			return
 		}
 		defer c.Close()
 		say("client: connected")
-		c.SetReadDeadline(v.clock.Now().Add(700 * time.Millisecond))
+		c.SetReadDeadline(n.Clock.Now().Add(700 * time.Millisecond))
 		_, err = c.Read(make([]byte, 100))
 		say("client: timeout %v", errors.Is(err, os.ErrDeadlineExceeded))
 		c.SetReadDeadline(time.Time{})
 		b, err := io.ReadAll(c)
 		say("client: %q, %v", b, err)
 	})
-	v.clock.Run(10 * time.Second)
+	n.Run(10*time.Second, nil)
 	// Output:
 	// 100ms  client: connected
 	// 150ms  server: accepted

@@ -7,64 +7,65 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 )
 
-// gate is where goroutines wait until one direction of a socket may go on. It counts what has happened, so that nobody sleeps over
-// an event between trying and waiting:
+// gate is where goroutines wait until one direction of a socket may proceed. It counts events, so
+// that no event between a try and the wait is missed:
 //
 //	seq := g.events.Load()
 //	... try, and if that would block:
 //	s.wait(g, seq)
 //
-// An event costs an addition where nobody waits.
+// Without a waiting goroutine an event costs one addition.
 type gate struct {
-	events atomic.Uint32
-	count  atomic.Int32  // of those who wait, or are about to
-	state  atomic.Uint32 // gateClosed, gateExpired
-	busy   atomic.Bool   // a writer has its turn
+	events  atomic.Uint32
+	waiting atomic.Int32  // goroutines that wait or are about to
+	state   atomic.Uint32 // gateClosed, gateExpired
+	writing atomic.Bool   // a writer holds the gate
 
 	// Guarded by the socket's mu.
-	first    *sleeper
+	sleepers *sleeper
 	deadline deadline
 }
 
 const (
-	gateClosed  = 1 << iota // for good
+	gateClosed  = 1 << iota // forever
 	gateExpired             // the deadline has passed
 )
 
-// sleeper is a goroutine that waits. It is signalled once for each time it was put into a gate.
+// sleeper is a goroutine that waits. It gets one signal for each time it was put into a gate.
 type sleeper struct {
 	next   *sleeper
-	wakeUp chan struct{} // of one place; nil for a task
+	wakeUp chan struct{} // capacity 1; nil for a task
 	task   *task
 }
 
-// socket is what connections and listeners have in common: goroutines that wait for their endpoint.
+// socket is the common part of connections and listeners: goroutines that wait for an endpoint.
 type socket struct {
 	ep    tcpip.Endpoint
 	clock tcpip.Clock
-	tasks *Tasks // nil is real time
+	tasks *Tasks // nil in real time
 
-	mu    sync.Mutex // guards the gates' sleepers and deadlines; never held while something else is called but the clock
-	spare *sleeper   // so that waiting does not allocate
+	// Guards the gates' sleepers and deadlines. Only the clock is called while it is held.
+	mu          sync.Mutex
+	freeSleeper *sleeper // reused, so that waiting does not allocate
 }
 
-// wait returns when something has happened at the gate since seq was read.
+// wait returns when an event has happened at the gate since seq was read.
 func (s *socket) wait(g *gate, seq uint32) {
 	var k *task
 	if s.tasks != nil {
 		k = s.tasks.running()
 	}
-	g.count.Add(1)
+	g.waiting.Add(1)
 	s.mu.Lock()
 	if g.events.Load() != seq {
 		s.mu.Unlock()
-		g.count.Add(-1)
+		g.waiting.Add(-1)
 		return
 	}
 	w := s.sleeper(k)
-	last := &g.first
+	last := &g.sleepers
 	for *last != nil {
-		last = &(*last).next // the one who waits longest is woken up first
+		last = &(*last).next // FIFO: the longest waiting goroutine wakes up first
 	}
 	*last = w
 	s.mu.Unlock()
@@ -73,17 +74,18 @@ func (s *socket) wait(g *gate, seq uint32) {
 	} else {
 		<-w.wakeUp
 	}
-	g.count.Add(-1)
+	g.waiting.Add(-1)
 	s.mu.Lock()
 	w.task = nil
-	s.spare = w
+	s.freeSleeper = w
 	s.mu.Unlock()
 }
 
-// sleeper returns one for the goroutine that calls, which is task k if that is not nil. The caller holds the lock.
+// sleeper returns a sleeper for the calling goroutine, which is task k unless k is nil. The caller
+// holds the lock.
 func (s *socket) sleeper(k *task) *sleeper {
-	w := s.spare
-	s.spare = nil
+	w := s.freeSleeper
+	s.freeSleeper = nil
 	if w == nil {
 		w = &sleeper{}
 	}
@@ -94,15 +96,16 @@ func (s *socket) sleeper(k *task) *sleeper {
 	return w
 }
 
-// happened tells a gate of an event, and wakes up who waits there. It may be called with locks of the stack held.
-func (s *socket) happened(g *gate) {
+// wake reports an event to a gate and wakes the goroutines that wait. The caller may hold locks of
+// the stack.
+func (s *socket) wake(g *gate) {
 	g.events.Add(1)
-	if g.count.Load() == 0 {
+	if g.waiting.Load() == 0 {
 		return
 	}
 	s.mu.Lock()
-	w := g.first
-	g.first = nil
+	w := g.sleepers
+	g.sleepers = nil
 	s.mu.Unlock()
 	for w != nil {
 		next := w.next
@@ -116,8 +119,8 @@ func (s *socket) happened(g *gate) {
 	}
 }
 
-// mark sets a state and wakes up who waits.
-func (s *socket) mark(g *gate, state uint32) {
+// setState sets a state of the gate and wakes the goroutines that wait.
+func (s *socket) setState(g *gate, state uint32) {
 	g.state.Or(state)
-	s.happened(g)
+	s.wake(g)
 }

@@ -1,16 +1,13 @@
 package sockets_test
 
 import (
-	"bytes"
 	"net/netip"
 	"os"
 	"testing"
 	"time"
 
-	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
-	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
 	"gvisor.dev/gvisor/pkg/tcpip/link/loopback"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
@@ -21,16 +18,22 @@ import (
 	"tcpwheel/netstack/leaktest"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
+	"tcpwheel/netstack/virtual"
+	"tcpwheel/wheel"
 )
 
 // TestMain fails if a goroutine or a packet buffer is left after all tests.
 func TestMain(m *testing.M) { os.Exit(leaktest.Main(m, "tcpwheel/netstack")) }
 
-// protocols are the TCPs that all tests run on.
+// protocols are the TCPs that the tests run on.
 var protocols = []struct {
 	name string
 	make stack.TransportProtocolFactory
-}{{"ours", netstack.NewProtocol}, {"gvisor", gtcp.NewProtocol}}
+	tcp  virtual.TCP
+}{
+	{"ours", netstack.NewProtocol, virtual.TCP{Control: "cubic"}},
+	{"gvisor", gtcp.NewProtocol, virtual.TCP{GVisor: true, Control: "newreno"}},
+}
 
 func forProtocols(t *testing.T, f func(t *testing.T, p stack.TransportProtocolFactory)) {
 	for _, p := range protocols {
@@ -38,9 +41,15 @@ func forProtocols(t *testing.T, f func(t *testing.T, p stack.TransportProtocolFa
 	}
 }
 
+func forVirtual(t *testing.T, f func(t *testing.T, tcp virtual.TCP)) {
+	for _, p := range protocols {
+		t.Run("tcp="+p.name, func(t *testing.T) { f(t, p.tcp) })
+	}
+}
+
 func port(a string) netip.AddrPort { return netip.MustParseAddrPort(a) }
 
-// newLoop makes a stack that talks to itself, in real time.
+// newLoop makes a stack with a loopback link, in real time.
 func newLoop(t testing.TB, p stack.TransportProtocolFactory) *stack.Stack {
 	t.Helper()
 	s := newStack(stack.Options{TransportProtocols: []stack.TransportProtocolFactory{p}}, loopback.New(),
@@ -71,92 +80,58 @@ func newStack(o stack.Options, link stack.LinkEndpoint, addrs ...netip.Prefix) *
 	return s
 }
 
-// virtual is two stacks in virtual time, at the ends of an emulated link, with the tasks that use them.
-type virtual struct {
-	clock *netstack.VirtualClock
-	tasks *sockets.Tasks
-	a, b  *stack.Stack
-	wires [2]*wire
+// virtualNet is a virtual.Net whose wire the test can cut. Clients dial from end 0 to end 1.
+type virtualNet struct {
+	*virtual.Net
+	late    time.Duration // bound on late deadlines: gVisor's clock advances with each reading
+	links   [2]*sim.Link
+	cut     [2]bool   // the direction loses everything
+	packets [2]int    // sent
+	sums    [2]uint64 // of the packets sent and their times
 }
 
-const (
-	addrA = "10.0.0.1"
-	addrB = "10.0.0.2"
-)
+const addrB = "10.9.0.2" // of end 1
 
-// newVirtual makes them. The link is the same in both directions.
-func newVirtual(p stack.TransportProtocolFactory, link sim.LinkConfig) *virtual {
-	clock, err := netstack.NewVirtualClock(netstack.VirtualClockConfig{})
-	if err != nil {
-		panic(err)
+// newVirtual makes a virtualNet whose ends have the same TCP and whose directions have the same
+// link.
+func newVirtual(tcp virtual.TCP, link sim.LinkConfig) *virtualNet {
+	v := &virtualNet{}
+	if tcp.GVisor {
+		v.late = time.Microsecond
 	}
-	v := &virtual{clock: clock, tasks: sockets.NewTasks(clock)}
-	ends := [2]*channel.Endpoint{channel.New(1<<12, 1500, ""), channel.New(1<<12, 1500, "")}
-	for i, end := range ends {
-		model, err := sim.NewLink(link, sim.LinkKey(1, string('a'+rune(i))))
-		if err != nil {
+	for i := range v.links {
+		var err error
+		if v.links[i], err = sim.NewLink(link, sim.LinkKey(1, string('a'+rune(i)))); err != nil {
 			panic(err)
 		}
-		v.wires[i] = &wire{clock: clock, model: model, from: end, to: ends[1-i], sum: 14695981039346656037}
-		end.AddNotify(v.wires[i])
+		v.sums[i] = 14695981039346656037
 	}
-	stackAt := func(host int64, link stack.LinkEndpoint, addr string) *stack.Stack {
-		return newStack(stack.Options{
-			Clock: clock, RandSource: netstack.NewSeededSource(host), SecureRNG: netstack.NewSeededSource(host),
-			TransportProtocols: []stack.TransportProtocolFactory{p},
-		}, link, netip.PrefixFrom(netip.MustParseAddr(addr), 24))
+	var err error
+	if v.Net, err = virtual.New(virtual.Config{Seed: 1, TCP: [2]virtual.TCP{tcp, tcp}, Wire: v}); err != nil {
+		panic(err)
 	}
-	v.a, v.b = stackAt(1, ends[0], addrA), stackAt(2, ends[1], addrB)
-	clock.SetSettle(func() { v.tasks.Settle(v.a, v.b) })
 	return v
 }
 
-// close ends the stacks.
-func (v *virtual) close() {
-	v.clock.SetSettle(nil)
-	v.a.Destroy()
-	v.b.Destroy()
+func (v *virtualNet) now() time.Duration { return time.Duration(v.Now()) }
+
+func (v *virtualNet) dialer() *sockets.Dialer {
+	return &sockets.Dialer{Stack: v.Stack(0), Tasks: v.Tasks}
 }
 
-func (v *virtual) now() time.Duration { return time.Duration(v.clock.Time()) }
-
-func (v *virtual) dialer() *sockets.Dialer { return &sockets.Dialer{Stack: v.a, Tasks: v.tasks} }
-
-func (v *virtual) listen(at string) (*sockets.Listener, error) {
-	return (&sockets.ListenConfig{Stack: v.b, Tasks: v.tasks}).ListenTCP(port(at))
+func (v *virtualNet) listen(at string) (*sockets.Listener, error) {
+	return (&sockets.ListenConfig{Stack: v.Stack(1), Tasks: v.Tasks}).ListenTCP(port(at))
 }
 
-// wire is one direction of the link: sim.Link, which delivers in functions of the clock.
-type wire struct {
-	clock    *netstack.VirtualClock
-	model    *sim.Link
-	from, to *channel.Endpoint
-	cut      bool   // all is lost
-	packets  int    // that were sent
-	sum      uint64 // of what was sent, and when
-}
-
-// WriteNotify implements channel.Notification.
-func (w *wire) WriteNotify() {
-	for pkt := w.from.Read(); pkt != nil; pkt = w.from.Read() {
-		view := pkt.ToView()
-		data, proto := bytes.Clone(view.AsSlice()), pkt.NetworkProtocolNumber
-		view.Release()
-		pkt.DecRef()
-		now := w.clock.Time()
-		w.packets++
-		for _, b := range append([]byte(time.Duration(now).String()), data...) {
-			w.sum = (w.sum ^ uint64(b)) * 1099511628211
-		}
-		fate := w.model.Send(now, &sim.Packet{Size: uint32(len(data))})
-		if fate.Verdict == sim.Delivered && !w.cut {
-			w.clock.AfterFunc(fate.At.Sub(now), func() { deliver(w.to, proto, data) })
-		}
+// Send implements virtual.Wire.
+func (v *virtualNet) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+	v.packets[from]++
+	for _, b := range append([]byte(time.Duration(now).String()), p.Bytes...) {
+		v.sums[from] = (v.sums[from] ^ uint64(b)) * 1099511628211
 	}
+	fate := v.links[from].Send(now, &sim.Packet{Size: p.Size})
+	return fate.At.Sub(now), fate.Verdict == sim.Delivered && !v.cut[from]
 }
 
-func deliver(to *channel.Endpoint, proto tcpip.NetworkProtocolNumber, data []byte) {
-	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(data)})
-	defer pkt.DecRef()
-	to.InjectInbound(proto, pkt)
-}
+// Arrive implements virtual.Wire.
+func (*virtualNet) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }

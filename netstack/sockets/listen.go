@@ -15,31 +15,36 @@ import (
 	"tcpwheel/netstack"
 )
 
-// ListenConfig listens. The zero value of each field but Stack stands for its default. Multiple goroutines may invoke its methods.
+// ListenConfig makes listeners. Stack is required; the zero value of each other field is its
+// default. Multiple goroutines may invoke its methods.
 type ListenConfig struct {
 	Stack *stack.Stack
 
-	NIC     tcpip.NICID // the only interface, 0 for all
-	Backlog int         // connections that may wait for Accept, 4096 by default
+	NIC     tcpip.NICID // interface to listen on; the default 0 is all
+	Backlog int         // connections that may wait for Accept; the default is 4096
 
-	// KeepAlive, of the connections, is off by default.
+	// KeepAlive configures keepalive for the connections. The default is off.
 	KeepAlive net.KeepAliveConfig
 
-	// Config, if not nil, is what the connections have of their own: timer policy, ECN, pacing. The stack's TCP must be package netstack's.
+	// Config overrides the stack's timer policy, ECN and pacing for the connections. The default nil
+	// overrides nothing. The stack's TCP must be package netstack's.
 	Config *netstack.SocketConfig
 
-	// Control, if not nil, is called with the endpoint before it is bound, to set options. Connections inherit them.
+	// Control, if not nil, is called with the endpoint before Bind, to set options. Connections
+	// inherit them.
 	Control func(ep tcpip.Endpoint) error
 
-	// Tasks, if not nil, are those that will use the listener and its connections, in virtual time.
+	// Tasks are the tasks that use the listener and its connections, in virtual time. The default nil
+	// is real time.
 	Tasks *Tasks
 }
 
-// backlog is the default, which is Linux's for its net.core.somaxconn.
-const backlog = 4096
+// defaultBacklog is Linux's default net.core.somaxconn.
+const defaultBacklog = 4096
 
-// Listen listens at an address with a port, such as "10.7.0.2:80", "[::]:80", or ":80" for all addresses; port 0 is the stack's choice.
-// The network is "tcp", "tcp4" or "tcp6". An error is a *net.OpError.
+// Listen listens at an address with a port, such as "10.7.0.2:80", "[::]:80", or ":80" for all
+// addresses. The stack chooses a port for 0. The network is "tcp", "tcp4" or "tcp6". Errors are of
+// type *net.OpError.
 func (lc *ListenConfig) Listen(network, address string) (net.Listener, error) {
 	fail := func(err error) (net.Listener, error) {
 		return nil, &net.OpError{Op: "listen", Net: network, Err: err}
@@ -58,13 +63,13 @@ func (lc *ListenConfig) Listen(network, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Listen listens as a ListenConfig with nothing but the stack does.
+// Listen listens with a ListenConfig that has only a Stack.
 func Listen(s *stack.Stack, at netip.AddrPort) (*Listener, error) {
 	return (&ListenConfig{Stack: s}).ListenTCP(at)
 }
 
-// ListenTCP listens at an address and port. An address that is not valid, and "::", is all addresses, of IPv4 and IPv6 as far as the
-// stack has them; port 0 is the stack's choice. An error is a *net.OpError.
+// ListenTCP listens at an address and port. An invalid address, or "::", is every address of the IP
+// versions that the stack has. The stack chooses a port for 0. Errors are of type *net.OpError.
 func (lc *ListenConfig) ListenTCP(at netip.AddrPort) (*Listener, error) { return lc.listen("tcp", at) }
 
 func (lc *ListenConfig) listen(network string, at netip.AddrPort) (*Listener, error) {
@@ -83,7 +88,7 @@ func (lc *ListenConfig) open(network string, at netip.AddrPort) (*Listener, erro
 	wq := &waiter.Queue{}
 	ep, err := lc.Stack.NewEndpoint(gtcp.ProtocolNumber, proto, wq)
 	if err != nil {
-		return nil, callError("socket", err)
+		return nil, syscallError("socket", err)
 	}
 	l := &Listener{socket: socket{ep: ep, clock: lc.Stack.Clock(), tasks: lc.Tasks}, keepAlive: lc.KeepAlive, wq: wq}
 	if err := lc.bind(l, network, at); err != nil {
@@ -109,25 +114,25 @@ func (lc *ListenConfig) bind(l *Listener, network string, at netip.AddrPort) err
 	ops := l.ep.SocketOptions()
 	ops.SetV6Only(network == "tcp6")
 	ops.SetDelayOption(false)
-	ops.SetReuseAddress(true) // as package net does: connections in TIME-WAIT do not keep the port
-	if err := prepare(l.ep, lc.Config, lc.Control); err != nil {
+	ops.SetReuseAddress(true) // as package net: TIME-WAIT must not keep the port
+	if err := configure(l.ep, lc.Config, lc.Control); err != nil {
 		return err
 	}
-	if err := l.ep.Bind(full(lc.Stack, lc.NIC, at)); err != nil {
-		return callError("bind", err)
+	if err := l.ep.Bind(fullAddress(lc.Stack, lc.NIC, at)); err != nil {
+		return syscallError("bind", err)
 	}
 	n := lc.Backlog
 	if n <= 0 {
-		n = backlog
+		n = defaultBacklog
 	}
 	if err := l.ep.Listen(n); err != nil {
-		return callError("listen", err)
+		return syscallError("listen", err)
 	}
 	return nil
 }
 
-// Listener is a net.Listener with the methods of net.TCPListener, but for those that concern a descriptor. Multiple goroutines may
-// invoke its methods.
+// Listener is a net.Listener with the methods of net.TCPListener, except those for file
+// descriptors. Multiple goroutines may invoke its methods.
 type Listener struct {
 	socket
 	gate      gate
@@ -139,8 +144,8 @@ type Listener struct {
 
 var _ net.Listener = (*Listener)(nil)
 
-// NotifyEvent implements waiter.EventListener, for the stack to call.
-func (l *Listener) NotifyEvent(waiter.EventMask) { l.happened(&l.gate) }
+// NotifyEvent implements waiter.EventListener. The stack calls it.
+func (l *Listener) NotifyEvent(waiter.EventMask) { l.wake(&l.gate) }
 
 // Accept implements net.Listener. The connection is a *Conn.
 func (l *Listener) Accept() (net.Conn, error) {
@@ -151,7 +156,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// AcceptTCP waits for the next connection.
+// AcceptTCP waits for the next connection and returns it.
 func (l *Listener) AcceptTCP() (*Conn, error) {
 	for {
 		seq := l.gate.events.Load()
@@ -169,24 +174,25 @@ func (l *Listener) AcceptTCP() (*Conn, error) {
 			if err := l.gate.err(); err != nil {
 				return nil, l.opError("accept", err)
 			}
-			return nil, l.opError("accept", callError("accept", err))
+			return nil, l.opError("accept", syscallError("accept", err))
 		}
 	}
 }
 
-// accepted makes a connection of an endpoint, which may have ended already.
+// accepted makes a Conn from an accepted endpoint, which may have ended already.
 func (l *Listener) accepted(ep tcpip.Endpoint, wq *waiter.Queue, peer netip.AddrPort) *Conn {
 	c := &Conn{socket: socket{ep: ep, clock: l.clock, tasks: l.tasks}}
-	c.listenTo(wq)
+	c.registerEvents(wq)
 	c.learnAddresses()
 	c.remote = peer
 	if l.keepAlive.Enable {
-		_ = setKeepAlive(ep, l.keepAlive) // its values are clamped, not refused
+		_ = setKeepAlive(ep, l.keepAlive) // values are clamped, never refused
 	}
 	return c
 }
 
-// Close implements net.Listener: connections that nobody has accepted are reset, and goroutines that wait return with net.ErrClosed.
+// Close implements net.Listener. It resets the connections still waiting for Accept. Goroutines
+// that wait return net.ErrClosed.
 func (l *Listener) Close() error {
 	if l.gate.state.Or(gateClosed)&gateClosed != 0 {
 		return l.opError("close", net.ErrClosed)
@@ -200,7 +206,7 @@ func (l *Listener) Close() error {
 // Addr implements net.Listener.
 func (l *Listener) Addr() net.Addr { return tcpAddr(l.local) }
 
-// SetDeadline has Accept fail after t of the stack's clock; a zero t is never.
+// SetDeadline makes Accept fail after t, on the stack's clock. A zero t removes the deadline.
 func (l *Listener) SetDeadline(t time.Time) error {
 	if l.gate.state.Load()&gateClosed != 0 {
 		return l.opError("set", net.ErrClosed)
@@ -209,7 +215,7 @@ func (l *Listener) SetDeadline(t time.Time) error {
 	return nil
 }
 
-// Endpoint returns the endpoint, for options that have no method here. It belongs to the listener.
+// Endpoint returns the endpoint, for options without a method here. It belongs to the listener.
 func (l *Listener) Endpoint() tcpip.Endpoint { return l.ep }
 
 func (l *Listener) opError(op string, err error) error {

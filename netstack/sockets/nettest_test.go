@@ -41,7 +41,7 @@ func mustPipe(t testing.TB, s *stack.Stack) (a, b *sockets.Conn) {
 	return a, b
 }
 
-// TestConn is what golang.org/x/net asks of a net.Conn.
+// TestConn runs golang.org/x/net's tests of a net.Conn.
 func TestConn(t *testing.T) {
 	forProtocols(t, func(t *testing.T, p stack.TransportProtocolFactory) {
 		s := newLoop(t, p)

@@ -9,54 +9,57 @@ import (
 	"tcpwheel/netstack"
 )
 
-// Tasks runs the goroutines of a program in virtual time: one at a time, until it ends or waits, and only while the clock stands
-// still. Those that may go on do so in the order in which that came about. So the same program makes the same run, to the byte.
+// Tasks runs the goroutines of a program in virtual time. One task runs at a time, until it ends or
+// waits, and only while the clock stands still. Runnable tasks run in FIFO order. So equal programs
+// make equal runs, to the byte.
 //
-// The driver of the clock has it called after each event:
+// The clock's driver must settle the tasks after each event; package virtual does so:
 //
 //	tasks := sockets.NewTasks(clock)
 //	clock.SetSettle(func() { tasks.Settle(a, b) })
 //	tasks.Go(func() { ... })
 //	clock.Run(time.Minute)
 //
-// A task waits in Sleep and in methods of Dialers, Conns and Listeners that were given the Tasks, and these it may wait in only as a
-// task. It must not wait for another one by any other means, such as a channel: the driver would wait for ever. Tasks need no lock
-// for what they share, since one runs at a time. A task that still waits when the driver has ended is a goroutine that is left: close
-// what it waits for, and drive the clock once more.
+// A task may wait in Sleep, and in methods of Dialers, Conns and Listeners that have the Tasks.
+// Only tasks may wait there. A task must not wait for another in any other way, such as a channel:
+// the driver would never return. Tasks may share data without a lock, as one runs at a time.
+//
+// A task that still waits when the driver has ended is a leaked goroutine: close what it waits for,
+// and drive the clock again.
 type Tasks struct {
 	clock *netstack.VirtualClock
-	yield chan struct{} // the task that runs has ended or waits
+	yield chan struct{} // the running task has ended or waits
 
-	mu      sync.Mutex
-	current *task
-	ready   []*task // to run, the next one first
-	living  int
+	mu         sync.Mutex
+	current    *task
+	ready      []*task // runnable tasks, FIFO
+	unfinished int
 }
 
 // task is one goroutine.
 type task struct{ resume chan struct{} }
 
-// NewTasks makes a program without tasks.
+// NewTasks returns an empty set of tasks on a clock.
 func NewTasks(clock *netstack.VirtualClock) *Tasks {
 	return &Tasks{clock: clock, yield: make(chan struct{})}
 }
 
-// Go starts a task. It begins with the next Settle, or when the tasks before it have had their turn. It may be called by tasks, and
-// by functions of the clock.
+// Go starts a task. It runs in the next Settle, after the tasks that are already runnable. Tasks
+// and timer functions may call Go.
 func (t *Tasks) Go(f func()) {
 	k := &task{resume: make(chan struct{}, 1)}
 	t.mu.Lock()
-	t.living++
+	t.unfinished++
 	t.mu.Unlock()
 	go func() {
 		<-k.resume
-		defer t.leave()
+		defer t.exit()
 		f()
 	}()
 	t.unpark(k)
 }
 
-// Sleep has the task that calls it wait for d of the clock's time.
+// Sleep blocks the calling task for d of the clock's time.
 func (t *Tasks) Sleep(d time.Duration) {
 	k := t.running()
 	t.clock.AfterFunc(d, func() { t.unpark(k) })
@@ -67,11 +70,11 @@ func (t *Tasks) Sleep(d time.Duration) {
 func (t *Tasks) Unfinished() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.living
+	return t.unfinished
 }
 
-// Settle runs tasks until all have ended or wait, and the goroutines of the stacks have nothing left to do: see netstack.Settle,
-// whose conditions hold. It is for VirtualClock.SetSettle.
+// Settle runs tasks until all have ended or wait, and the goroutines of the stacks have nothing
+// left to do. Pass it to VirtualClock.SetSettle; the conditions of netstack.Settle hold.
 func (t *Tasks) Settle(stacks ...*stack.Stack) {
 	for {
 		netstack.Settle(stacks...)
@@ -81,7 +84,7 @@ func (t *Tasks) Settle(stacks ...*stack.Stack) {
 	}
 }
 
-// step runs one task, if there is one to run.
+// step runs the next task. It returns false if none is runnable.
 func (t *Tasks) step() bool {
 	t.mu.Lock()
 	if len(t.ready) == 0 {
@@ -97,37 +100,37 @@ func (t *Tasks) step() bool {
 	return true
 }
 
-// running returns the task that calls.
+// running returns the calling task.
 func (t *Tasks) running() *task {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.current == nil {
-		panic("BUG: sockets: a call in virtual time that waits, from outside of Tasks.Go")
+		panic("BUG: sockets: a call that waits in virtual time, outside a task (see Tasks.Go)")
 	}
 	return t.current
 }
 
-// park has the task that calls wait for unpark.
+// park blocks the calling task until unpark.
 func (t *Tasks) park(k *task) {
-	t.stopped()
+	t.yieldToDriver()
 	<-k.resume
 }
 
-// unpark has a task go on when its turn comes.
+// unpark makes a task runnable.
 func (t *Tasks) unpark(k *task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ready = append(t.ready, k)
 }
 
-func (t *Tasks) leave() {
+func (t *Tasks) exit() {
 	t.mu.Lock()
-	t.living--
+	t.unfinished--
 	t.mu.Unlock()
-	t.stopped()
+	t.yieldToDriver()
 }
 
-func (t *Tasks) stopped() {
+func (t *Tasks) yieldToDriver() {
 	t.mu.Lock()
 	t.current = nil
 	t.mu.Unlock()

@@ -1,28 +1,37 @@
-// Package virtual is two network stacks and the wire between them, in virtual time: the TCPs of this house and of
-// gVisor, as programs use them, for studies that are deterministic to the byte.
+// Package virtual connects two gVisor stacks by an emulated link in virtual time. Programs on
+// package sockets run on them, with this module's TCP or gVisor's own. Equal programs make equal
+// runs, to the byte.
 //
 // # Usage
 //
-//	n, err := virtual.New(virtual.Config{Seed: 1, TCP: [2]virtual.TCP{{GVisor: true}, {Config: cfg}}, Wire: wire})
+//	n, err := virtual.New(virtual.Config{
+//		Seed: 1,
+//		TCP:  [2]virtual.TCP{{}, {GVisor: true}}, // end 0 has this module's TCP, end 1 gVisor's
+//		Link: [2]sim.LinkConfig{
+//			{Delay: 20 * time.Millisecond, Rate: 10e6, Loss: sim.Losses{sim.Bernoulli{P: 0.01}}},
+//			{Delay: 20 * time.Millisecond},
+//		},
+//	})
 //	defer n.Close()
-//	n.Tasks.Go(func() { l, err := n.Listen(0, 80); … })
-//	n.Tasks.Go(func() { c, err := n.Dial(1, 40000, 80); … })
+//	n.Tasks.Go(func() { l, err := n.Listen(0, 80); ... })
+//	n.Tasks.Go(func() { c, err := n.Dial(1, 40000, 80); ... })
 //	n.Run(time.Minute, nil)
 //
-// # The wire
+// # The link
 //
-// A Wire decides about each packet when it leaves one end and once more when it comes to the other: how long it takes,
-// and whether it arrives. It is told which octets of its stream a segment carries, counted from behind the SYN. A Relay
-// decides once more on the way, at a switch that connections may share.
+// Config.Link is package sim's model for each direction: delay, rate, queue, loss, reordering,
+// duplication, corruption and ECN marks. A program that must see the packets, or decide about them
+// itself, sets Config.Wire instead.
 //
 // # Time
 //
-// Both stacks have one clock, of nanoseconds. To gVisor's TCP it never tells the same time twice, as that of a machine
-// does not: to its RACK, of two segments that were sent at the same time the later one is lost when the earlier one has
-// arrived (rackControl.detectLoss), for which there is no occasion in real time. With TCP.Strict that of this house has
-// such a clock too.
+// Both stacks share one clock with a resolution of 1 ns. gVisor's TCP never reads the same time
+// twice, as on a real machine: if two segments are sent at one time and the first is acknowledged,
+// its RACK declares the second lost (rackControl.detectLoss). TCP.StrictClock gives this module's
+// TCP the same clock.
 //
 // # Concurrency
 //
-// All calls are to be made by the driver or by tasks (package sockets). Different Nets have nothing in common.
+// The driver (the goroutine that calls Run) and tasks may call a Net; others must not. Different
+// Nets share nothing.
 package virtual

@@ -1,86 +1,36 @@
 package virtual
 
 import (
-	"bytes"
 	"encoding/binary"
-
-	"gvisor.dev/gvisor/pkg/buffer"
-	"gvisor.dev/gvisor/pkg/tcpip/header"
-	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
-	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"tcpwheel/netstack/tcp"
 )
 
-// Packet is a packet of IPv4, most often a segment.
+// Packet is an IPv4 packet, as a Wire sees it.
 type Packet struct {
-	Segment bool       // it is one; else the fields of one are 0
+	Segment bool       // it is a TCP segment; otherwise Header, Start and End are zero
 	Header  tcp.Header // of the segment
-	// Start, End is the place of its octets in the stream: octet 0 is the one behind the SYN. They are the same if it
-	// has none.
+	// [Start, End) are the segment's bytes in its stream. Byte 0 follows the SYN. They are equal if
+	// the segment carries no data.
 	Start, End uint64
 
-	Size uint32 // octets, those of the IP header included
-	Tag  int64  // whatever the Wire writes there in Send, for Arrive to read
+	Size uint32 // bytes, with the IP header
+	Tag  int64  // set by the Wire in Send, for its own use
 
-	Bytes []byte // all of it, from the IP header on, for reading only
+	Bytes []byte // the whole packet, read-only
 }
 
 // flowKey is one direction of a connection.
 type flowKey struct{ from, to uint16 }
 
-// stream is what has passed of a flow.
+// stream is the part of a flow that has passed.
 type stream struct {
-	first tcp.Seq // sequence number of octet 0
-	next  uint64  // behind the last octet that has passed
+	first tcp.Seq // sequence number of byte 0
+	next  uint64  // after the last byte that has passed
 }
 
-// direction is one way of the wire.
-type direction struct {
-	net      *Net
-	index    int
-	from, to *channel.Endpoint
-	streams  map[flowKey]*stream
-}
-
-// WriteNotify implements channel.Notification.
-func (w *direction) WriteNotify() {
-	for pkt := w.from.Read(); pkt != nil; pkt = w.from.Read() {
-		view := pkt.ToView()
-		p := &Packet{Bytes: bytes.Clone(view.AsSlice())}
-		view.Release()
-		pkt.DecRef()
-		w.parse(p)
-		if took, ok := w.net.wire.Send(w.net.Now(), w.index, p); ok {
-			w.net.Clock.AfterFunc(took, func() { w.forward(p) })
-		}
-	}
-}
-
-// forward has a packet pass the switch, if there is one.
-func (w *direction) forward(p *Packet) {
-	relay, ok := w.net.wire.(Relay)
-	if !ok {
-		w.arrive(p)
-		return
-	}
-	if took, ok := relay.Forward(w.net.Now(), w.index, p); ok {
-		w.net.Clock.AfterFunc(took, func() { w.arrive(p) })
-	}
-}
-
-// arrive hands a packet to the stack at the other end.
-func (w *direction) arrive(p *Packet) {
-	if !w.net.wire.Arrive(w.net.Now(), w.index, p) {
-		return
-	}
-	in := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(p.Bytes)})
-	defer in.DecRef()
-	w.to.InjectInbound(header.IPv4ProtocolNumber, in)
-}
-
-// parse fills in what is known of a packet.
-func (w *direction) parse(p *Packet) {
+// parse fills in the fields of a packet from its bytes.
+func (d *direction) parse(p *Packet) {
 	b := p.Bytes
 	p.Size = uint32(len(b))
 	if len(b) < 20 || b[0]>>4 != 4 || b[9] != 6 {
@@ -96,7 +46,7 @@ func (w *direction) parse(p *Packet) {
 	}
 	p.Segment, p.Header = true, h
 	k := flowKey{h.SrcPort, h.DstPort}
-	s := w.streams[k]
+	s := d.streams[k]
 	if h.Flags.Has(tcp.SYN) || s == nil {
 		first := h.Seq
 		if h.Flags.Has(tcp.SYN) {
@@ -104,10 +54,10 @@ func (w *direction) parse(p *Packet) {
 		}
 		if s == nil || s.first != first {
 			s = &stream{first: first}
-			w.streams[k] = s
+			d.streams[k] = s
 		}
 	}
-	// The octet nearest to the last one that has this sequence number.
+	// The position nearest to the last one that has this sequence number.
 	seq := h.Seq
 	if h.Flags.Has(tcp.SYN) {
 		seq++

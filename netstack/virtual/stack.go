@@ -17,21 +17,26 @@ import (
 // TCP configures the transport protocol of an end: this module's, or gVisor's own.
 type TCP struct {
 	GVisor      bool            // use gVisor's TCP, not this module's
-	Config      netstack.Config // of this module's TCP
+	Config      netstack.Config // of this module's TCP; the default is netstack.DefaultConfig
 	NoSACK      bool
 	NoRACK      bool          // gVisor: switch off RACK and tail loss probes
-	Control     string        // "cubic", "newreno" or (this module) "vegas"; "" is "cubic" for gVisor, else Config's
+	Control     string        // "cubic", "newreno", not for gVisor "vegas"; "" is Config's or "cubic"
 	SendBuffer  int           // bytes, at most; 0 is 4 MiB
 	RecvBuffer  int           // bytes, at most, 4096 or more; 0 is the stack's default
 	MinRTO      time.Duration // gVisor's RTO floor, 1 ms or more; 0 is its default, 200 ms
 	StrictClock bool          // readings of the clock never repeat, as always with gVisor's TCP
 }
 
-// NewStack makes a stack with this TCP over IPv4, attached to a link as addr/24. o supplies the clock
-// and the random sources. It serves real time as well as virtual time.
+// NewStack makes a stack with this TCP over IPv4, attached to a link as addr/24. o supplies the
+// clock and the random sources. It serves real time as well as virtual time.
 func NewStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr) (*stack.Stack, error) {
 	factory := stack.TransportProtocolFactory(gtcp.NewProtocol)
 	if !t.GVisor {
+		if t.Config == (netstack.Config{Shards: t.Config.Shards}) {
+			whole := *t
+			whole.Config.Conn = netstack.DefaultConfig().Conn
+			t = &whole
+		}
 		var err error
 		if factory, err = netstack.NewProtocolWith(t.Config); err != nil {
 			return nil, err
@@ -96,7 +101,7 @@ func (t *TCP) options() []tcpip.SettableTransportProtocolOption {
 // Counts are retransmissions by cause.
 type Counts struct {
 	Timeouts        uint64 // expiries of retransmission timers
-	Probes          uint64 // tail loss probes; gVisor counts none: its retransmissions without another cause
+	Probes          uint64 // tail loss probes; of gVisor, retransmissions without another cause
 	FastRetransmits uint64 // segments of recovery by ACKs
 }
 

@@ -12,53 +12,46 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/wheel"
 )
 
-// Config is what a Net is made of.
+// Config configures a Net. The zero value of each field is its default.
 type Config struct {
-	Seed uint64 // of sequence numbers and the like
-	TCP  [2]TCP // of each end
-	MTU  uint32 // 576 to 65535; 0 is 1500
-	Wire Wire
+	Seed uint64 // of sequence numbers, ports and the links' random numbers
+	TCP  [2]TCP // of ends 0 and 1
+	MTU  uint32 // 576 to 65535 bytes; the default is 1500
+
+	// Link is the model of the direction from end 0 to end 1, and from end 1 to end 0. The default
+	// delivers at once.
+	Link [2]sim.LinkConfig
+
+	Wire Wire // if not nil, it decides about packets instead of Link
 }
 
-// Wire is what packets pass. Its methods are called one at a time, and must not call the Net.
-type Wire interface {
-	// Send takes a packet that leaves an end, and returns how long it takes to the other one; false is that it is lost.
-	Send(now wheel.Time, from int, p *Packet) (took time.Duration, ok bool)
-	// Arrive takes a packet that has come to the end of its way, and returns whether it is handed to the stack there.
-	Arrive(now wheel.Time, from int, p *Packet) bool
-}
-
-// Relay is a Wire with a switch in it, which packets come to when Send's time is over, in place of the other end.
-type Relay interface {
-	Wire
-	// Forward takes a packet that has come to the switch, and returns how long it takes from there to the other end; false is that it is
-	// lost.
-	Forward(now wheel.Time, from int, p *Packet) (took time.Duration, ok bool)
-}
-
-// Net is two stacks and a Wire. The driver is one goroutine.
+// Net is two stacks and the link between them. One goroutine, the driver, calls Run.
 type Net struct {
 	Clock *netstack.VirtualClock
 	Tasks *sockets.Tasks
 
-	stacks [2]*stack.Stack
-	wire   Wire
+	stacks     [2]*stack.Stack
+	directions [2]*direction
+	wire       Wire
 }
 
-// queue is how many packets an end can hand to the wire at once. It takes them at once, so few would do.
+// queue is the capacity of a channel endpoint in packets. Each is read at once, so a small one
+// would do.
 const queue = 1 << 12
 
-// New makes the stacks, whose addresses are those of Addr.
+// New makes a Net. The ends have the addresses of Addr. The error names the field that is out of
+// bounds.
 func New(cfg Config) (n *Net, err error) {
 	if cfg.MTU == 0 {
 		cfg.MTU = 1500
 	}
-	if cfg.MTU < 576 || cfg.MTU > 65535 || cfg.Wire == nil {
-		return nil, fmt.Errorf("virtual: MTU %d, wire %v, want 576 to 65535, and a wire", cfg.MTU, cfg.Wire)
+	if cfg.MTU < 576 || cfg.MTU > 65535 {
+		return nil, fmt.Errorf("virtual: MTU %d, want 576 to 65535", cfg.MTU)
 	}
 	n = &Net{wire: cfg.Wire}
 	if n.Clock, err = netstack.NewVirtualClock(netstack.VirtualClockConfig{}); err != nil {
@@ -67,7 +60,14 @@ func New(cfg Config) (n *Net, err error) {
 	n.Tasks = sockets.NewTasks(n.Clock)
 	ends := [2]*channel.Endpoint{channel.New(queue, cfg.MTU, ""), channel.New(queue, cfg.MTU, "")}
 	for i, end := range ends {
-		end.AddNotify(&direction{net: n, index: i, from: end, to: ends[1-i], streams: map[flowKey]*stream{}})
+		d := &direction{net: n, index: i, from: end, to: ends[1-i], streams: map[flowKey]*stream{}}
+		if cfg.Wire == nil {
+			if err := d.setLink(cfg.Link[i], cfg.Seed); err != nil {
+				return nil, fmt.Errorf("virtual: link of end %d: %w", i, err)
+			}
+		}
+		end.AddNotify(d)
+		n.directions[i] = d
 	}
 	for i := range n.stacks {
 		seed := int64(2*cfg.Seed) + int64(i)
@@ -75,7 +75,7 @@ func New(cfg Config) (n *Net, err error) {
 		if cfg.TCP[i].GVisor || cfg.TCP[i].StrictClock {
 			clock = &strictClock{VirtualClock: n.Clock}
 		}
-		// One wheel for all connections, so that the number of processors makes no difference.
+		// One wheel for all connections: the run must not depend on the number of CPUs.
 		cfg.TCP[i].Config.Shards = 1
 		o := stack.Options{
 			Clock: clock, RandSource: netstack.NewSeededSource(seed), SecureRNG: netstack.NewSeededSource(^seed),
@@ -91,19 +91,20 @@ func New(cfg Config) (n *Net, err error) {
 	return n, nil
 }
 
-// Addr returns the address of an end, 0 or 1.
+// Addr returns the IPv4 address of an end, 0 or 1.
 func (n *Net) Addr(end int) netip.Addr { return netip.AddrFrom4([4]byte{10, 9, 0, byte(end + 1)}) }
 
-// Stack returns the stack of an end, for what a Net does not tell. It is the Net's to destroy.
+// Stack returns the stack of an end. Close destroys it.
 func (n *Net) Stack(end int) *stack.Stack { return n.stacks[end] }
 
-// Dial connects from a port of an end to a port of the other, as a task.
+// Dial connects from a port of an end to a port of the other end. Only tasks may call it. Local
+// port 0 lets the stack choose.
 func (n *Net) Dial(end int, local, remote uint16) (*sockets.Conn, error) {
 	d := sockets.Dialer{Stack: n.stacks[end], Tasks: n.Tasks, LocalAddr: netip.AddrPortFrom(n.Addr(end), local)}
 	return d.DialTCP(context.Background(), netip.AddrPortFrom(n.Addr(1-end), remote))
 }
 
-// Listen listens at a port of an end.
+// Listen listens on a port of an end.
 func (n *Net) Listen(end int, port uint16) (*sockets.Listener, error) {
 	return (&sockets.ListenConfig{Stack: n.stacks[end], Tasks: n.Tasks}).ListenTCP(netip.AddrPortFrom(n.Addr(end), port))
 }
@@ -111,11 +112,20 @@ func (n *Net) Listen(end int, port uint16) (*sockets.Listener, error) {
 // Counts returns the retransmissions of an end, over all connections.
 func (n *Net) Counts(end int) Counts { return CountsOf(n.stacks[end]) }
 
-// Now returns the virtual time.
+// LinkCounts returns the packets that the link from an end has delivered and lost. They are 0 with
+// Config.Wire.
+func (n *Net) LinkCounts(from int) (c sim.LinkCounts) {
+	if l := n.directions[from].link; l != nil {
+		c = l.Counts()
+	}
+	return c
+}
+
+// Now returns the virtual time since New.
 func (n *Net) Now() wheel.Time { return n.Clock.Time() }
 
-// Run lets time pass until nothing is left to happen, the span is over, or done, if it is not nil, returns true. It is
-// asked after each event.
+// Run lets time pass until span is over, no event is left, or done (if not nil) returns true. It
+// calls done after each event.
 func (n *Net) Run(span time.Duration, done func() bool) {
 	until := n.Now().Add(span)
 	for done == nil || !done() {
@@ -132,7 +142,7 @@ func (n *Net) Run(span time.Duration, done func() bool) {
 	}
 }
 
-// Close ends the stacks. Tasks must have ended: see sockets.Tasks.
+// Close destroys the stacks. Tasks must have ended: see sockets.Tasks.
 func (n *Net) Close() {
 	n.Clock.SetSettle(nil)
 	for _, s := range n.stacks {
@@ -140,7 +150,7 @@ func (n *Net) Close() {
 	}
 }
 
-// strictClock never tells the same time twice: readings of one instant are 1 ns apart.
+// strictClock is a clock whose readings never repeat: those of one instant are 1 ns apart.
 type strictClock struct {
 	*netstack.VirtualClock
 	mu   sync.Mutex
