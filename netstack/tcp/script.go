@@ -144,7 +144,6 @@ func (c *Conn) Resend(now wheel.Time, r Range, n uint8, o *Output) {
 		s := c.fl.sent.Get(id)
 		at = s.Seq.Add(s.Len)
 		if !s.Sacked() && s.Transmissions < n {
-			c.synLost = c.synLost || s.Flags&sentSYN != 0
 			c.retransmit(now, id, o)
 		}
 	}
