@@ -61,8 +61,6 @@ func newAccuracy() *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			switch {
-			case a.kernel < 0:
-				return usage(cmd, fmt.Errorf("kernel %v, want 0s or more", a.kernel))
 			case a.simulated < 0 || a.simulated > maxSimulated:
 				return usage(cmd, fmt.Errorf("simulated %d, want 0 to %d", a.simulated, maxSimulated))
 			case a.kernel > 0 && len(dirs) > 0:
@@ -79,7 +77,7 @@ func newAccuracy() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&a.simulated, "simulated", 2, "how many `times` 540 connections to simulate; 0 for none")
-	f.DurationVar(&a.kernel, "kernel", 0, "draw scenarios for so long, as root")
+	durationFlag(f, &a.kernel, "kernel", "", "draw scenarios for so long, as root")
 	f.Uint64Var(&a.seed, "seed", 1, "the first scenario that is drawn")
 	f.StringVar(&a.keep, "keep", "", "`directory` to keep captures and truth in")
 	f.BoolVar(&a.noTshark, "no-tshark", false, "leave tshark out")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/netstack/sim"
 	"tcpwheel/pcaps/track"
 	"tcpwheel/wheel"
 )
@@ -73,7 +74,7 @@ func parseMoment(flag, text string) (moment, error) {
 	if text == "" {
 		return moment{}, nil
 	}
-	if d, err := time.ParseDuration(text); err == nil {
+	if d, err := sim.ParseDuration(text); err == nil {
 		return moment{set: true, since: true, after: d}, nil
 	}
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +38,7 @@ func newBench() *cobra.Command {
 		Example: "  tcpwheel wheel bench --schemes scheme6,runtime --workloads rearm --n 1000,1e5",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if o.N, err = parseNumbers(numbers); err != nil {
+			if o.N, err = parseNumbers("n", numbers); err != nil {
 				return usage(cmd, err)
 			}
 			o.Schemes, o.Workloads = unlessAll(schemes), unlessAll(workloads)
@@ -62,8 +59,8 @@ func newBench() *cobra.Command {
 	f.StringSliceVar(&workloads, "workloads", []string{all}, "workloads")
 	f.StringSliceVar(&numbers, "n", []string{"1000", "1e6"}, "numbers of timers")
 	f.IntVar(&o.Slots, "slots", 0, "slots of a wheel, a power of two (default: each scheme's own)")
-	f.DurationVar(&o.Tick, "tick", time.Millisecond, "granularity of the timers")
-	f.DurationVar(&o.Budget, "budget", 200*time.Millisecond, "for how long to time each scheme, workload and n")
+	durationFlag(f, &o.Tick, "tick", "1ms", "granularity of the timers")
+	durationFlag(f, &o.Budget, "budget", "200ms", "for how long to time each scheme, workload and n")
 	f.IntVar(&o.Rounds, "rounds", 3, "rounds to take the median of, within the budget")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the random numbers")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")
@@ -123,18 +120,6 @@ func unlessAll(names []string) []string {
 		return nil
 	}
 	return names
-}
-
-// parseNumbers reads numbers of timers, 1000000 or 1e6.
-func parseNumbers(list []string) (numbers []int, err error) {
-	for _, s := range list {
-		x, err := strconv.ParseFloat(s, 64)
-		if err != nil || x != math.Trunc(x) || math.Abs(x) > 1e15 {
-			return nil, fmt.Errorf("n %q, want a whole number, such as 1000 or 1e6", s)
-		}
-		numbers = append(numbers, int(x))
-	}
-	return numbers, nil
 }
 
 // processor names what the figures were taken on.

@@ -11,7 +11,6 @@ import (
 // flagWants says what the kinds of flags take that are not text.
 var flagWants = map[string]string{
 	"bool":          "true or false",
-	"duration":      "a time such as 10ms",
 	"durationSlice": "times such as 1ms,10ms",
 	"float64":       "a number",
 	"int":           fmt.Sprintf("a whole number up to %d", math.MaxInt),
@@ -24,6 +23,9 @@ func flagError(err error) error {
 	var bad *pflag.InvalidValueError
 	if !errors.As(err, &bad) {
 		return err
+	}
+	if _, ok := bad.GetFlag().Value.(interface{ saysWhatIsAccepted() }); ok {
+		return fmt.Errorf("%s %w", bad.GetFlag().Name, errors.Unwrap(bad))
 	}
 	want, ok := flagWants[bad.GetFlag().Value.Type()]
 	if !ok {

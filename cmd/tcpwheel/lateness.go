@@ -61,11 +61,11 @@ func newLateness() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Scheme, "scheme", wheel.Default, "scheme that keeps the timers")
-	f.DurationVar(&o.Tick, "tick", 100*time.Microsecond, "granularity of the timers")
+	durationFlag(f, &o.Tick, "tick", "100us", "granularity of the timers")
 	f.DurationSliceVar(&o.Intervals, "intervals", []time.Duration{100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond},
 		"how long the timers run")
 	f.StringSliceVar(&o.Sources, "sources", o.Sources, "whose timers to start")
-	f.DurationVar(&span, "for", 10*time.Second, "about how long to go on")
+	durationFlag(f, &span, "for", "10s", "about how long to go on")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the random part of a tick that intervals get")
 	f.BoolVar(&o.NoSpin, "no-spin", false, "sleep all the time, wait no last microseconds out")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")

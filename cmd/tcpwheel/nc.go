@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/netstack/sim"
 	"tcpwheel/tun/up"
 )
 
@@ -113,14 +114,14 @@ func (f *ncFlags) fill(c *up.NetcatConfig, args []string) (err error) {
 	return nil
 }
 
-// parseSeconds reads a duration, of which a bare number is in seconds, as netcats have it.
-func parseSeconds(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if n, e := strconv.ParseFloat(s, 64); e == nil {
-		d, err = time.Duration(n*float64(time.Second)), nil
+// parseSeconds reads a duration above 0. Seconds need no unit, as in other netcats.
+func parseSeconds(text string) (time.Duration, error) {
+	d, err := sim.ParseDuration(text)
+	if err != nil {
+		d, err = sim.ParseDuration(text + "s")
 	}
-	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%q, want a number of seconds, or a duration such as 500ms", s)
+	if err != nil || d == 0 {
+		return 0, fmt.Errorf("%q, want seconds such as 5, or a duration such as 500ms, above 0", text)
 	}
 	return d, nil
 }

@@ -30,12 +30,12 @@ import (
 func lossyScenario(seed uint64) kerneltruth.Scenario {
 	r := rand.New(rand.NewPCG(seed, 0x76322d76616c))
 	between := func(least, most float64) float64 { return least * math.Exp(r.Float64()*math.Log(most/least)) }
-	pause := func(least, most float64) kerneltruth.Span {
-		return kerneltruth.Span(between(least, most) * float64(time.Millisecond))
+	pause := func(least, most float64) sim.DurationText {
+		return sim.DurationText(between(least, most) * float64(time.Millisecond))
 	}
 	rtt := time.Duration(between(4, 100) * float64(time.Millisecond))
 	s := kerneltruth.Scenario{
-		Name: fmt.Sprintf("lossy-%d", seed), Seed: seed, IPv6: r.Float64() < 0.3, Limit: kerneltruth.Span(20 * time.Second), Connections: 1 + r.IntN(3),
+		Name: fmt.Sprintf("lossy-%d", seed), Seed: seed, IPv6: r.Float64() < 0.3, Limit: sim.DurationText(20 * time.Second), Connections: 1 + r.IntN(3),
 	}
 	link := sim.LinkConfig{Delay: rtt / 2}
 	if r.Float64() < 0.4 {

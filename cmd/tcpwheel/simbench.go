@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -22,7 +23,7 @@ import (
 // simBench are the flags of sim bench.
 type simBench struct {
 	flows    int
-	rate     uint64
+	rate     sim.Rate
 	rtt      time.Duration
 	loss     float64
 	duration time.Duration
@@ -66,10 +67,8 @@ type simSeries struct {
 
 func newSimBench() *cobra.Command {
 	var (
-		b        simBench
-		rate     string
-		segments string
-		asJSON   bool
+		b      simBench
+		asJSON bool
 	)
 	cmd := &cobra.Command{
 		Use:   "bench",
@@ -81,15 +80,12 @@ func newSimBench() *cobra.Command {
 			"former costs more is the overhead. The two may send different segments, so that CPU time per segment is compared.",
 		Example: "  tcpwheel sim bench --flows 10000 --rate 1e10 --loss 0.001 --runs 1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if b.rate, err = parseRate(rate); err != nil {
-				return usage(cmd, err)
+			if b.rate == 0 {
+				return usage(cmd, errors.New("rate none, want 1bit or more, such as 1Gbit"))
 			}
-			n, err := strconv.ParseFloat(segments, 64)
-			if err != nil || n != math.Trunc(n) || n < 1 || n > 1e15 {
-				return usage(cmd, fmt.Errorf("segments %q, want a whole number up to 1e15, such as 1e6", segments))
+			if b.segments < 1 || b.segments > 1e15 {
+				return usage(cmd, fmt.Errorf("segments %d, want 1 to 1e15", b.segments))
 			}
-			b.segments = uint64(n)
 			if b.runs < 1 || b.runs > 1000 {
 				return usage(cmd, fmt.Errorf("runs %d, want 1 to 1000", b.runs))
 			}
@@ -104,11 +100,11 @@ func newSimBench() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&b.flows, "flows", 1, "connections")
-	f.StringVar(&rate, "rate", "1e9", "rate of the bottleneck in bit/s")
-	f.DurationVar(&b.rtt, "rtt", 50*time.Millisecond, "round-trip time without queueing")
-	f.Float64Var(&b.loss, "loss", 0.01, "probability that a packet with data is lost")
-	f.StringVar(&segments, "segments", "1e6", "data segments after which a run ends, about")
-	f.DurationVar(&b.duration, "duration", 24*time.Hour, "virtual time after which it ends at the latest")
+	rateFlag(f, &b.rate, "rate", "1Gbit", "rate of the bottleneck")
+	durationFlag(f, &b.rtt, "rtt", "50ms", "round-trip time without queueing")
+	probabilityFlag(f, &b.loss, "loss", "1%", "probability that a packet with data is lost")
+	countFlag(f, &b.segments, "segments", "1e6", "data segments after which a run ends, about")
+	durationFlag(f, &b.duration, "duration", "24h", "virtual time after which it ends at the latest")
 	f.StringVar(&b.policy, "policy", tcptimers.DefaultPolicy, "timer policy, or profile")
 	f.StringVar(&b.scheme, "scheme", wheel.Default, "wheel that the engines' timers are in")
 	f.StringVar(&b.control, "control", "cubic", "congestion control")
@@ -125,7 +121,7 @@ var rexmits = [2]string{tcptimers.RexmitPerSegment.String(), tcptimers.RexmitRes
 func (b *simBench) plan(rexmit string) host.Plan {
 	bdp := uint64(float64(b.rate) / 8 * b.rtt.Seconds())
 	link := sim.LinkConfig{
-		Rate: b.rate, Delay: b.rtt / 2, Queue: sim.Limit{Octets: min(bdp+uint64(max(b.flows, 0))*1500+15000, 1<<40)},
+		Rate: uint64(b.rate), Delay: b.rtt / 2, Queue: sim.Limit{Bytes: min(bdp+uint64(max(b.flows, 0))*1500+15000, 1<<40)},
 	}
 	back := link
 	if b.loss != 0 {
@@ -168,7 +164,7 @@ func (b *simBench) run(ctx context.Context, w io.Writer, asJSON bool) error {
 	var all []simSeries
 	for i, r := range result {
 		s := simSeries{
-			Policy: b.policy, Rexmit: rexmits[i], Scheme: b.scheme, Control: b.control, Flows: b.flows, Rate: b.rate,
+			Policy: b.policy, Rexmit: rexmits[i], Scheme: b.scheme, Control: b.control, Flows: b.flows, Rate: uint64(b.rate),
 			RTT: b.rtt.String(), Loss: b.loss, Seed: b.seed, Runs: b.runs,
 			VirtualSeconds: r.Seconds, Segments: r.Segments, Events: r.Events, Retransmits: r.Retransmits,
 			Timeouts: r.Timeouts, Goodput: r.Goodput, CPUSeconds: median(cpu[i]),

@@ -13,7 +13,7 @@ import (
 // field of up.Config waits here for fill.
 type siteFlags struct {
 	addrs, hostAddrs []string
-	loss, rate       string
+	link             linkValues
 	plan             string
 }
 
@@ -42,7 +42,7 @@ func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 	fs.IntVar(&c.MTU, "mtu", 0, "MTU of the device (default: the kernel's)")
 	fs.StringVar(&c.TCP, "tcp", up.Ours, "whose TCP: ours or gvisor")
 	fs.StringVar(&c.Policy, "policy", "", "timer policy or profile of our TCP")
-	fs.DurationVar(&c.Tick, "tick", 0, "granularity of timers (default: policy's)")
+	durationFlag(fs, &c.Tick, "tick", "", "granularity of timers (default: policy's)")
 	fs.StringVar(&c.Control, "cc", "", "congestion control (default: cubic)")
 	fs.IntVar(&c.Queues, "queues", 1, "queues of the device")
 	fs.StringVar(&c.Capture, "pcap", "", "file for a capture, pcapng; - is stdout")
@@ -51,11 +51,7 @@ func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 // registerLink adds those of the emulated link.
 func (f *siteFlags) registerLink(cmd *cobra.Command, c *up.Config) {
 	fs := cmd.Flags()
-	fs.DurationVar(&c.Link.Delay, "delay", 0, "time that a packet takes")
-	fs.StringVar(&f.loss, "loss", "", "loss of packets")
-	fs.Float64Var(&c.Link.Reorder.Probability, "reorder", 0, "probability to pass those before")
-	fs.StringVar(&f.rate, "rate", "", "rate in bit/s (default: no bound)")
-	fs.Uint32Var(&c.Link.Queue.Packets, "queue", 0, "packets that may wait (default: 2^24)")
+	f.link.register(fs)
 	fs.Uint64Var(&c.Seed, "seed", 1, "seed of the link's random numbers")
 	fs.StringVar(&f.plan, "plan", "", "file with a plan of the link")
 }
@@ -68,13 +64,8 @@ func (f *siteFlags) fill(c *up.Config) (err error) {
 	if c.HostAddrs, err = parsePrefixes("host-addr", f.hostAddrs); err != nil {
 		return err
 	}
-	if c.Link.Loss, err = parseLoss(f.loss); err != nil {
+	if err := f.link.apply(&c.Link); err != nil {
 		return err
-	}
-	if f.rate != "" {
-		if c.Link.Rate, err = parseRate(f.rate); err != nil {
-			return err
-		}
 	}
 	if f.plan != "" {
 		c.Plan, err = up.ReadPlan(f.plan)

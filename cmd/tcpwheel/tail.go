@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +42,7 @@ func newTail() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.DurationVar(&t.config.RTT, "rtt", 10*time.Millisecond, "round-trip time of the path")
+	durationFlag(f, &t.config.RTT, "rtt", "10ms", "round-trip time of the path")
 	f.IntVar(&t.config.Count, "count", 20, "connections of each run")
 	f.IntSliceVar(&t.config.Segments, "segments", []int{1, 10}, "sizes of the response")
 	f.StringSliceVar(&t.policies, "policy", []string{tcptimers.DefaultPolicy}, "timer policies of our TCP")

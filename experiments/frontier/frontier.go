@@ -25,7 +25,7 @@ type Plan struct {
 	MostRTT  time.Duration `plan:"most_rtt" min:"1us" max:"1m"`
 
 	Flight int     `plan:"flight" min:"1" max:"64"`
-	Loss   float64 `plan:"loss" min:"0.0001" max:"0.4"`
+	Loss   float64 `plan:"loss" unit:"probability" min:"0.0001" max:"0.4"`
 	Again  float64 `plan:"again" min:"0" max:"0.9"`
 
 	Floors []time.Duration `plan:"floors" min:"0s" max:"10s"`

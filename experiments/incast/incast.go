@@ -16,10 +16,10 @@ var files embed.FS
 
 // Plan is the plan of the study.
 type Plan struct {
-	Octets    int           `plan:"octets" min:"1000" max:"100000000"`
+	Octets    int           `plan:"octets" unit:"size" min:"1000" max:"100000000"`
 	Request   int           `plan:"request" min:"1" max:"1460"`
 	Servers   []int         `plan:"servers" min:"1" max:"1000"`
-	Rate      int           `plan:"rate" min:"1000000" max:"100000000000"`
+	Rate      int           `plan:"rate" unit:"rate" min:"1000000" max:"100000000000"`
 	Overhead  int           `plan:"overhead" min:"0" max:"1000"`
 	RoundTrip time.Duration `plan:"round_trip" min:"1us" max:"100ms"`
 	Buffer    int           `plan:"buffer" min:"1" max:"100000"`

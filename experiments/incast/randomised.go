@@ -10,10 +10,10 @@ import (
 
 // randomisedPlan is the plan of the study.
 type randomisedPlan struct {
-	Octets     int             `plan:"octets" min:"1" max:"1000000"`
-	Request    int             `plan:"request" min:"1" max:"1460"`
+	Octets     int             `plan:"octets" unit:"size" min:"1" max:"1000000"`
+	Request    int             `plan:"request" unit:"size" min:"1" max:"1460"`
 	Servers    []int           `plan:"servers" min:"1" max:"10000" order:"rising"`
-	Rates      []int           `plan:"rates" min:"1000000" max:"100000000000"`
+	Rates      []int           `plan:"rates" unit:"rate" min:"1000000" max:"100000000000"`
 	RoundTrips []time.Duration `plan:"round_trips" min:"1us" max:"100ms"`
 	Overhead   int             `plan:"overhead" min:"0" max:"1000"`
 	Buffer     int             `plan:"buffer" min:"1" max:"100000"`

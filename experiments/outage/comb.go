@@ -14,8 +14,8 @@ type combPlan struct {
 	Connections int              `plan:"connections" min:"10" max:"28000"`
 	RTT         time.Duration    `plan:"rtt" min:"1ms" max:"100ms"`
 	Outage      time.Duration    `plan:"outage" min:"10ms" max:"500ms"`
-	Rate        int              `plan:"rate" min:"1000000" max:"1000000000000"` // bit/s
-	Queue       int              `plan:"queue" min:"1" max:"1000000"`            // packets
+	Rate        int              `plan:"rate" unit:"rate" min:"1000000" max:"1000000000000"` // bit/s
+	Queue       int              `plan:"queue" min:"1" max:"1000000"`                        // packets
 	Watch       time.Duration    `plan:"watch" min:"5s" max:"10m"`
 	Timers      []testbed.Timers `plan:"timers"`
 	Shipped     testbed.Timers   `plan:"shipped"`

@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"tcpwheel/netstack/sim"
 )
 
 // mostFaults is how many faults are told of one plan.
@@ -140,10 +143,11 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string, r rules) {
 		d.fault(n, path, "want %s", r.want(v))
 		return
 	}
-	if err := set(v, n); err != nil || !r.within(v) {
+	if err := set(v, n, r); err != nil || !r.within(v) {
 		if err != nil && isTextOf(v) {
 			if want := r.want(v); says(err, want) {
-				d.fault(n, path, "%v", err)
+				// The fault shows the value before the error, which may begin with it too.
+				d.fault(n, path, "%s", strings.TrimPrefix(err.Error(), strconv.Quote(n.Value)+", "))
 			} else {
 				d.fault(n, path, "%v; want %s", err, want)
 			}
@@ -156,35 +160,44 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string, r rules) {
 func isTextOf(v reflect.Value) bool { return v.CanAddr() && isText(v) }
 
 // set parses a scalar into v.
-func set(v reflect.Value, n *yaml.Node) error {
+func set(v reflect.Value, n *yaml.Node, r rules) error {
 	text := n.Value
 	if isTextOf(v) {
 		return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
 	}
 	switch {
 	case v.Type() == durationType:
-		span, err := time.ParseDuration(text)
+		d, err := sim.ParseDuration(text)
 		if err != nil {
 			return err
 		}
-		v.SetInt(int64(span))
+		v.SetInt(int64(d))
 	case v.Kind() == reflect.Bool:
 		if text != "true" && text != "false" {
 			return strconv.ErrSyntax
 		}
 		v.SetBool(text == "true")
 	case v.CanInt():
-		x, err := strconv.ParseInt(plainNumber(text), 10, v.Type().Bits())
-		if err != nil {
-			return err
+		digits, minus := strings.CutPrefix(text, "-")
+		x, err := whole(digits, r.unit())
+		if err != nil || x > math.MaxInt64 || v.OverflowInt(int64(x)) {
+			return strconv.ErrRange
 		}
-		v.SetInt(x)
+		if v.SetInt(int64(x)); minus {
+			v.SetInt(-int64(x))
+		}
 	case v.CanUint():
-		x, err := strconv.ParseUint(plainNumber(text), 10, v.Type().Bits())
-		if err != nil {
-			return err
+		x, err := whole(text, r.unit())
+		if err != nil || v.OverflowUint(x) {
+			return strconv.ErrRange
 		}
 		v.SetUint(x)
+	case v.CanFloat() && r.unit() == "probability":
+		x, err := sim.ParseProbability(text)
+		if err != nil {
+			return err
+		}
+		v.SetFloat(x)
 	case v.CanFloat():
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil || x != x || x-x != 0 {
@@ -199,5 +212,15 @@ func set(v reflect.Value, n *yaml.Node) error {
 	return nil
 }
 
-// plainNumber lets digits be grouped, as in 1_000_000.
-func plainNumber(text string) string { return strings.ReplaceAll(text, "_", "") }
+// whole reads a whole number in a unit.
+func whole(text, unit string) (uint64, error) {
+	switch unit {
+	case "rate":
+		x, err := sim.ParseRate(text)
+		return uint64(x), err
+	case "size":
+		x, err := sim.ParseSize(text)
+		return uint64(x), err
+	}
+	return sim.ParseCount(text)
+}

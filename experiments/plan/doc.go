@@ -20,7 +20,9 @@
 // A field without the tag is not part of the plan. Bounds are inclusive, and hold for each element of a list, as does
 // power:"two", by which whole numbers are powers of two. A single value may stand for a list of one; a list may not be
 // empty unless its field is tagged optional:"true", and its elements rise if it is tagged order:"rising". Durations are
-// text as in "20ms", or 0. Types with UnmarshalText may say what they allow by a method Allowed() string.
+// text such as "20ms", whole numbers may be written 1_000_000 or 1e6. A number tagged unit:"rate" may have a unit as in
+// "100Mbit", unit:"size" as in "64KiB", and unit:"probability" a percent sign. Package netstack/sim has the parsers. Types with
+// UnmarshalText may say what they allow by a method Allowed() string.
 //
 // # Errors
 //

@@ -21,7 +21,7 @@ func (p *policy) UnmarshalText(text []byte) error {
 func (p *policy) Allowed() string { return "a policy: bsd or linux" }
 
 type link struct {
-	Rate  uint64        `plan:"rate" min:"1"`
+	Rate  uint64        `plan:"rate" unit:"rate" min:"1"`
 	Delay time.Duration `plan:"delay" min:"0s" max:"1s"`
 }
 
@@ -29,7 +29,7 @@ type example struct {
 	Policies []policy        `plan:"policies"`
 	RTT      []time.Duration `plan:"rtt" min:"1us" max:"10s"`
 	Seeds    int             `plan:"seeds" min:"1" max:"10000"`
-	Share    float64         `plan:"share" min:"0" max:"1"`
+	Share    float64         `plan:"share" unit:"probability" min:"0" max:"1"`
 	Mode     string          `plan:"mode" oneof:"fast slow"`
 	Link     link            `plan:"link"`
 	SACK     bool            `plan:"sack"`
@@ -44,7 +44,7 @@ type seeds struct {
 }
 
 func TestDecode(t *testing.T) {
-	f, err := Parse("p.yaml", []byte("study: tail\npolicies: [bsd, linux]\nrtt: 20ms\nshare: 0.5\nmode: slow\nlink:\n  delay: 5ms\nsack: true\nextra: []\nslots: [4, 1024]\nspans: [0s, 1ms]\nquick:\n  rtt: [1ms, 2ms]\n"))
+	f, err := Parse("p.yaml", []byte("study: tail\npolicies: [bsd, linux]\nrtt: 20ms\nshare: 50%\nmode: slow\nlink:\n  delay: 5ms\nsack: true\nextra: []\nslots: [4, 1024]\nspans: [0s, 1ms]\nquick:\n  rtt: [1ms, 2ms]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,16 +71,17 @@ func TestFaults(t *testing.T) {
 		{"study: [a]", "p.yaml:1: study: want the name of a study"},
 		{"quick: 3", `p.yaml:1: quick: "3", want a mapping of keys to the values of a quick run`},
 		{"\nrtts: 1ms", "p.yaml:2: rtts: no such key, want one of policies, rtt, seeds, share, mode, link, sack, extra, slots, spans, quick, study"},
+		{"link:\n  rate: 1.5", `p.yaml:2: link.rate: "1.5", want a rate in bit/s such as 100Mbit or 1e8, 1 or more`},
 		{"rtt: 20", `p.yaml:1: rtt: "20", want a duration such as 20ms, 1us to 10s`},
 		{"rtt: [1ms, 20s]", `p.yaml:1: rtt: "20s", want a duration such as 20ms, 1us to 10s`},
 		{"rtt: []", "p.yaml:1: rtt: want at least one value"},
-		{"share: nan", `p.yaml:1: share: "nan", want a number, 0 to 1`},
-		{"share: 2", `p.yaml:1: share: "2", want a number, 0 to 1`},
+		{"share: nan", `p.yaml:1: share: "nan", want a probability such as 0.02 or 2%, 0 to 1`},
+		{"share: 2", `p.yaml:1: share: "2", want a probability such as 0.02 or 2%, 0 to 1`},
 		{"mode: medium", `p.yaml:1: mode: "medium", want one of fast, slow`},
 		{"sack: yes", `p.yaml:1: sack: "yes", want true or false`},
 		{"policies: reno", `p.yaml:1: policies: "reno", no policy; want a policy: bsd or linux`},
 		{"link: fast", `p.yaml:1: link: "fast", want a mapping with the keys rate, delay`},
-		{"link:\n  rate: 0", `p.yaml:2: link.rate: "0", want a whole number, 1 or more`},
+		{"link:\n  rate: 0", `p.yaml:2: link.rate: "0", want a rate in bit/s such as 100Mbit or 1e8, 1 or more`},
 		{"link:\n  loss: 0", "p.yaml:2: link.loss: no such key, want one of rate, delay"},
 		{"slots: [8, 12]", `p.yaml:1: slots: "12", want a power of two, 4 to 1024`},
 		{"slots: 2048", `p.yaml:1: slots: "2048", want a power of two, 4 to 1024`},

@@ -17,6 +17,15 @@ func (r rules) optional() bool { return r.tag.Get("optional") == "true" }
 
 func (r rules) oneOf() []string { return strings.Fields(r.tag.Get("oneof")) }
 
+// unit returns what a number is: "rate" in bit/s, "size" in bytes, "probability", or "" for a plain number.
+func (r rules) unit() string {
+	unit := r.tag.Get("unit")
+	if !slices.Contains([]string{"", "rate", "size", "probability"}, unit) {
+		panic(fmt.Sprintf("BUG: plan: unit:%q, want rate, size or probability", unit))
+	}
+	return unit
+}
+
 // powers reports whether whole numbers are to be powers of two.
 func (r rules) powers() bool {
 	power, ok := r.tag.Lookup("power")
@@ -102,6 +111,12 @@ func (r rules) want(v reflect.Value) string {
 		what = "a duration such as 20ms"
 	case v.Kind() == reflect.Bool:
 		what = "true or false"
+	case r.unit() == "rate":
+		what = "a rate in bit/s such as 100Mbit or 1e8"
+	case r.unit() == "size":
+		what = "a number of bytes such as 64KiB or 1e6"
+	case r.unit() == "probability":
+		what = "a probability such as 0.02 or 2%"
 	case v.CanInt(), v.CanUint():
 		what = "a whole number"
 		if r.powers() {

@@ -14,7 +14,7 @@ var files embed.FS
 
 // Plan is the plan of the study.
 type Plan struct {
-	Rate       int              `plan:"rate" min:"1000000" max:"100000000000"`
+	Rate       int              `plan:"rate" unit:"rate" min:"1000000" max:"100000000000"`
 	Overhead   int              `plan:"overhead" min:"0" max:"1000"`
 	RoundTrips []time.Duration  `plan:"round_trips" min:"100us" max:"1s" order:"rising"`
 	Window     float64          `plan:"window" min:"1" max:"2"`

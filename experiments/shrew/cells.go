@@ -53,7 +53,7 @@ func (p *Plan) packets(pulse, period time.Duration) float64 {
 
 // bottleneck is the link that the flow and the pulses share.
 func (p *Plan) bottleneck() sim.LinkConfig {
-	return sim.LinkConfig{Rate: uint64(p.Rate), Delay: p.RoundTrip / 2, Queue: sim.Limit{Octets: uint64(p.Buffer)}}
+	return sim.LinkConfig{Rate: uint64(p.Rate), Delay: p.RoundTrip / 2, Queue: sim.Limit{Bytes: uint64(p.Buffer)}}
 }
 
 // share is that of the bottleneck's rate which so many octets are while it is watched.

@@ -16,12 +16,12 @@ var files embed.FS
 
 // Plan is the plan of the study.
 type Plan struct {
-	Rate      int           `plan:"rate" min:"10000" max:"10000000000"`
-	Buffer    int           `plan:"buffer" min:"1500" max:"100000000"`
+	Rate      int           `plan:"rate" unit:"rate" min:"10000" max:"10000000000"`
+	Buffer    int           `plan:"buffer" unit:"size" min:"1500" max:"100000000"`
 	RoundTrip time.Duration `plan:"round_trip" min:"1ms" max:"1s"`
 
 	Pulses    []time.Duration `plan:"pulses" min:"1ms" max:"10s"`
-	PulseRate int             `plan:"pulse_rate" min:"10000" max:"10000000000"`
+	PulseRate int             `plan:"pulse_rate" unit:"rate" min:"10000" max:"10000000000"`
 	Packet    int             `plan:"packet" min:"40" max:"1500"`
 	Periods   []time.Duration `plan:"periods" min:"10ms" max:"100s"`
 

@@ -16,8 +16,8 @@ var files embed.FS
 // Plan is the plan of the study.
 type Plan struct {
 	RTT    time.Duration   `plan:"rtt" min:"2ms" max:"1s"`
-	Rate   int             `plan:"rate" min:"1000000" max:"1000000000"` // bit/s
-	Window int             `plan:"window" min:"4" max:"1000"`           // segments
+	Rate   int             `plan:"rate" unit:"rate" min:"1000000" max:"1000000000"` // bit/s
+	Window int             `plan:"window" min:"4" max:"1000"`                       // segments
 	Peaks  []time.Duration `plan:"peaks" min:"2ms" max:"10s"`
 	Lasts  time.Duration   `plan:"lasts" min:"100ms" max:"30s"`
 	Tried  []time.Duration `plan:"tried" min:"2ms" max:"10s"`

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/experiments/internal/testbed"
+	"tcpwheel/netstack/sim"
 )
 
 // axis is a list of a plan that is crossed with the others.
@@ -38,7 +39,7 @@ func (p *Plan) axes() []axis {
 		number("octets", false, "octets", p.Octets, func(n uint64) float64 { return float64(n) }),
 		number("flows", false, "", p.Flows, func(n int) float64 { return float64(n) }),
 		spans("rtt", false, p.RTT),
-		number("rate", false, "Mbit/s", p.Rate, func(r Rate) float64 { return float64(r) / 1e6 }),
+		number("rate", false, "Mbit/s", p.Rate, func(r sim.Rate) float64 { return float64(r) / 1e6 }),
 		number("queue", false, "packets", p.Queue, func(n int) float64 { return float64(n) }),
 		spans("jitter", false, p.Jitter),
 		number("reorder", false, "%", p.Reorder, func(x float64) float64 { return 100 * x }),

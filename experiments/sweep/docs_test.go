@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"tcpwheel/experiments/plan"
+
+	"tcpwheel/netstack/sim"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/studies.md")
@@ -111,15 +113,19 @@ func mayBe(kind reflect.Type, tag reflect.StructTag) string {
 	if lo != "" {
 		bounds = fmt.Sprintf(", %s to %s", lo, hi)
 	}
-	switch {
+	switch unit := tag.Get("unit"); {
+	case unit == "size":
+		return "number of bytes such as 64KiB or 1e6" + bounds
+	case unit == "probability":
+		return "probability such as 0.02 or 2%" + bounds
 	case tag.Get("oneof") != "":
 		return strings.Join(strings.Fields(tag.Get("oneof")), ", ")
 	case tag.Get("plan") == "timers" || tag.Get("plan") == "peer":
 		return "timers, see below"
 	case tag.Get("plan") == "loss" || tag.Get("plan") == "ack_loss":
 		return "losses, see below"
-	case kind == reflect.TypeFor[Rate]():
-		return new(Rate).Allowed()
+	case kind == reflect.TypeFor[sim.Rate]():
+		return new(sim.Rate).Allowed()
 	case kind == reflect.TypeFor[time.Duration]():
 		return "duration" + bounds
 	case kind == reflect.TypeFor[Where]():

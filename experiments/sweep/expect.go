@@ -6,9 +6,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"tcpwheel/experiments"
+
+	"tcpwheel/netstack/sim"
 )
 
 // Expectation is a claim of the user's: that a metric lies within bounds, wherever the plan has what Where says.
@@ -53,17 +54,32 @@ func (w *Where) labels() (all []string) {
 	for _, key := range axisKeys {
 		for i := range v.NumField() {
 			if v.Type().Field(i).Tag.Get("plan") == key {
-				all = append(all, asLabel(v.Field(i).String()))
+				all = append(all, asLabel(key, v.Field(i).String()))
 			}
 		}
 	}
 	return all
 }
 
-// asLabel writes a duration as labels have it: 200us is 200µs.
-func asLabel(text string) string {
-	if d, err := time.ParseDuration(text); err == nil && text != "0" {
-		return d.String()
+// asLabel writes a quantity as the labels do: 200us is 200µs, and 1e7 of a rate 10Mbit.
+func asLabel(key, text string) string {
+	switch key {
+	case "rate":
+		if r, err := sim.ParseRate(text); err == nil {
+			return r.String()
+		}
+	case "octets":
+		if n, err := sim.ParseSize(text); err == nil {
+			return fmt.Sprint(uint64(n))
+		}
+	case "reorder":
+		if p, err := sim.ParseProbability(text); err == nil {
+			return fmt.Sprint(p)
+		}
+	default:
+		if d, err := sim.ParseDuration(text); err == nil && text != "0" {
+			return d.String()
+		}
 	}
 	return text
 }

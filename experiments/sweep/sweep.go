@@ -40,15 +40,15 @@ type Plan struct {
 
 	Peer    []testbed.Timers `plan:"peer" about:"timers of the receivers, and with them their delayed ACKs, as in linux delack=200ms"`
 	RTT     []time.Duration  `plan:"rtt" min:"10us" max:"10s" about:"round trip of the path without queues"`
-	Rate    []Rate           `plan:"rate" about:"of the shared link towards the receivers"`
+	Rate    []sim.Rate       `plan:"rate" about:"of the shared link towards the receivers"`
 	Queue   []int            `plan:"queue" min:"0" max:"1000000" about:"packets that wait for the shared link, at most; 0 is without bound"`
 	Jitter  []time.Duration  `plan:"jitter" min:"0s" max:"5s" about:"by which the delay towards the receivers varies evenly, up or down, at most half of the round trip; nothing overtakes by it"`
-	Reorder []float64        `plan:"reorder" min:"0" max:"1" about:"share of packets that are late by reorder_by, and let others pass"`
+	Reorder []float64        `plan:"reorder" unit:"probability" min:"0" max:"1" about:"share of packets that are late by reorder_by, and let others pass"`
 	Loss    []testbed.Fates  `plan:"loss" about:"towards the receivers, by flow"`
 	AckLoss []testbed.Fates  `plan:"ack_loss" about:"on the way back, by flow; fates and tail lose requests there and no ACKs"`
 
 	Workload []string `plan:"workload" oneof:"bulk request-response web tail stop-and-wait" about:"how the objects of a flow follow one another"`
-	Octets   []uint64 `plan:"octets" min:"1" max:"1073741824" about:"of an object; n times 1400 are n segments to all subjects, where n is at most 30"`
+	Octets   []uint64 `plan:"octets" unit:"size" min:"1" max:"1073741824" about:"of an object; n times 1400 are n segments to all subjects, where n is at most 30"`
 	Flows    []int    `plan:"flows" min:"1" max:"1000" about:"from one sender, each to a receiver of its own"`
 
 	JitterHold time.Duration `plan:"jitter_hold" min:"0s" max:"1h" about:"how long a delay that jitter has drawn stays: packets sent within it take the same time; 0s draws one for each packet"`

@@ -11,13 +11,13 @@ import (
 
 // tableivPlan is the plan of the study.
 type tableivPlan struct {
-	Rate    int           `plan:"rate" min:"10000" max:"1000000000"`
+	Rate    int           `plan:"rate" unit:"rate" min:"10000" max:"1000000000"`
 	Buffers []int         `plan:"buffers" min:"1" max:"10000"`
 	Delay   time.Duration `plan:"delay" min:"10us" max:"10s"`
-	Access  int           `plan:"access" min:"10000" max:"100000000000"`
+	Access  int           `plan:"access" unit:"rate" min:"10000" max:"100000000000"`
 
-	Octets        int `plan:"octets" min:"1000" max:"100000000"`
-	SendBuffer    int `plan:"send_buffer" min:"1000" max:"100000000"`
+	Octets        int `plan:"octets" unit:"size" min:"1000" max:"100000000"`
+	SendBuffer    int `plan:"send_buffer" unit:"size" min:"1000" max:"100000000"`
 	InitialWindow int `plan:"initial_window" min:"1" max:"100"`
 
 	Reno   testbed.Timers   `plan:"reno"`

@@ -17,16 +17,16 @@ var files embed.FS
 // Plan is the plan of the study.
 type Plan struct {
 	Flows   int `plan:"flows" min:"1" max:"100000"`
-	Request int `plan:"request" min:"1" max:"1460"`
+	Request int `plan:"request" unit:"size" min:"1" max:"1460"`
 
 	Shares     []float64       `plan:"shares" min:"0" max:"1"`
-	Sizes      []int           `plan:"sizes" min:"1" max:"10000000"`
+	Sizes      []int           `plan:"sizes" unit:"size" min:"1" max:"10000000"`
 	TripShares []float64       `plan:"round_trip_shares" min:"0" max:"1"`
 	RoundTrips []time.Duration `plan:"round_trips" min:"1ms" max:"10s"`
-	Rate       int             `plan:"rate" min:"100000" max:"100000000000"`
+	Rate       int             `plan:"rate" unit:"rate" min:"100000" max:"100000000000"`
 
-	LossFrom float64         `plan:"loss_from" min:"0.0001" max:"0.3"`
-	LossTo   float64         `plan:"loss_to" min:"0.0001" max:"0.3"`
+	LossFrom float64         `plan:"loss_from" unit:"probability" min:"0.0001" max:"0.3"`
+	LossTo   float64         `plan:"loss_to" unit:"probability" min:"0.0001" max:"0.3"`
 	Bursts   []time.Duration `plan:"bursts" min:"1ms" max:"10s" order:"rising"`
 	Longer   []time.Duration `plan:"longer_bursts" min:"1ms" max:"10s" order:"rising" optional:"true"`
 	Share    float64         `plan:"timeout_share" min:"0.01" max:"0.99"`

@@ -61,7 +61,7 @@ type LinkCounts struct {
 	Reordered    uint64 `json:"reordered"`
 	Duplicated   uint64 `json:"duplicated"`
 	Corrupted    uint64 `json:"corrupted"`
-	WireOctets   uint64 `json:"wire_octets"` // of packets sent, lost ones included, with their Overhead
+	WireBytes    uint64 `json:"wire_bytes"` // of packets sent, lost ones included, with their Overhead
 }
 
 // Link is the model of one direction of a link. It knows no clock and no network: each call brings its own now. A now
@@ -112,8 +112,8 @@ func (l Limit) or(most Limit) Limit {
 	if l.Packets == 0 {
 		l.Packets = most.Packets
 	}
-	if l.Octets == 0 {
-		l.Octets = most.Octets
+	if l.Bytes == 0 {
+		l.Bytes = most.Bytes
 	}
 	return l
 }
@@ -140,12 +140,12 @@ func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
 			l.counts.QueueDropped++
 			return Fate{Verdict: QueueDropped}
 		}
-		if waited && (l.queue.n > l.cfg.Mark.Packets || l.queue.octets > l.cfg.Mark.Octets) && p.ECN.Capable() {
+		if waited && (l.queue.n > l.cfg.Mark.Packets || l.queue.octets > l.cfg.Mark.Bytes) && p.ECN.Capable() {
 			f.Marked = true
 			l.counts.Marked++
 		}
 	}
-	l.counts.WireOctets += uint64(p.Size) + uint64(l.cfg.Overhead)
+	l.counts.WireBytes += uint64(p.Size) + uint64(l.cfg.Overhead)
 	if f.Verdict == Lost {
 		l.counts.Lost++
 		return f
@@ -176,7 +176,7 @@ func (l *Link) serialise(now wheel.Time, size uint32) (sent wheel.Time, waits, o
 		start++
 	}
 	if waits = start > now; waits {
-		if l.queue.n >= l.cfg.Queue.Packets || l.queue.octets+uint64(size) > l.cfg.Queue.Octets {
+		if l.queue.n >= l.cfg.Queue.Packets || l.queue.octets+uint64(size) > l.cfg.Queue.Bytes {
 			return 0, true, false
 		}
 		l.queue.push(start, size)

@@ -1,10 +1,7 @@
 package sim
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"time"
 )
 
@@ -38,7 +35,7 @@ type LinkConfig struct {
 // Limit is a bound on a queue, in packets and in octets. 0 is no bound of that kind.
 type Limit struct {
 	Packets uint32 `json:"packets,omitempty"`
-	Octets  uint64 `json:"octets,omitempty"`
+	Bytes   uint64 `json:"bytes,omitempty"`
 }
 
 // Jitter varies the delay: evenly within ±Amount, or, if Normal is set, as a normal distribution with Amount as its
@@ -86,8 +83,8 @@ func (c *LinkConfig) Check() error {
 		if l.limit.Packets > maxPackets {
 			return fmt.Errorf("sim: %s packets %d, want 0 to %d", l.name, l.limit.Packets, maxPackets)
 		}
-		if l.limit.Octets > maxOctets {
-			return fmt.Errorf("sim: %s octets %d, want 0 to %d", l.name, l.limit.Octets, uint64(maxOctets))
+		if l.limit.Bytes > maxOctets {
+			return fmt.Errorf("sim: %s bytes %d, want 0 to %d", l.name, l.limit.Bytes, uint64(maxOctets))
 		}
 	}
 	if c.Delay < 0 || c.Delay > maxDelay {
@@ -111,78 +108,8 @@ func (c *LinkConfig) Check() error {
 		value float64
 	}{{"reorder probability", c.Reorder.Probability}, {"duplicate", c.Duplicate}, {"corrupt", c.Corrupt}} {
 		if err := checkProbability(p.name, p.value); err != nil {
-			return err
+			return fmt.Errorf("sim: %w", err)
 		}
 	}
 	return c.Loss.Check()
-}
-
-// span is a time.Duration that is text in JSON.
-type span time.Duration
-
-func (s span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
-
-func (s *span) UnmarshalText(text []byte) error {
-	d, err := time.ParseDuration(string(text))
-	*s = span(d)
-	return err
-}
-
-// linkJSON is the JSON form of LinkConfig.
-type linkJSON struct {
-	Rate      uint64      `json:"rate,omitempty"`
-	Overhead  uint32      `json:"overhead,omitempty"`
-	Queue     Limit       `json:"queue,omitzero"`
-	Mark      Limit       `json:"mark,omitzero"`
-	Delay     span        `json:"delay,omitempty"`
-	Jitter    jitterJSON  `json:"jitter,omitzero"`
-	Loss      Losses      `json:"loss,omitempty"`
-	Reorder   reorderJSON `json:"reorder,omitzero"`
-	Duplicate float64     `json:"duplicate,omitempty"`
-	Corrupt   float64     `json:"corrupt,omitempty"`
-}
-
-type jitterJSON struct {
-	Amount   span `json:"amount"`
-	Normal   bool `json:"normal,omitempty"`
-	Overtake bool `json:"overtake,omitempty"`
-	Hold     span `json:"hold,omitempty"`
-}
-
-type reorderJSON struct {
-	Probability float64 `json:"probability"`
-	Gap         uint32  `json:"gap,omitempty"`
-	Extra       span    `json:"extra,omitempty"`
-}
-
-// MarshalJSON writes c without its zero fields.
-func (c LinkConfig) MarshalJSON() ([]byte, error) {
-	return json.Marshal(linkJSON{c.Rate, c.Overhead, c.Queue, c.Mark, span(c.Delay),
-		jitterJSON{span(c.Jitter.Amount), c.Jitter.Normal, c.Jitter.Overtake, span(c.Jitter.Hold)}, c.Loss,
-		reorderJSON{c.Reorder.Probability, c.Reorder.Gap, span(c.Reorder.Extra)}, c.Duplicate, c.Corrupt})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes. It refuses unknown fields, does not call Check, and never panics.
-func (c *LinkConfig) UnmarshalJSON(text []byte) error {
-	var j linkJSON
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&j); err != nil {
-		return fmt.Errorf("sim: link: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("sim: link: more than one JSON value, want one")
-	}
-	*c = LinkConfig{j.Rate, j.Overhead, j.Queue, j.Mark, time.Duration(j.Delay),
-		Jitter{time.Duration(j.Jitter.Amount), j.Jitter.Normal, j.Jitter.Overtake, time.Duration(j.Jitter.Hold)}, j.Loss,
-		Reorder{j.Reorder.Probability, j.Reorder.Gap, time.Duration(j.Reorder.Extra)}, j.Duplicate, j.Corrupt}
-	return nil
-}
-
-// ParseLinkConfig reads a LinkConfig from JSON, and checks it.
-func ParseLinkConfig(text []byte) (c LinkConfig, err error) {
-	if err = c.UnmarshalJSON(text); err == nil {
-		err = c.Check()
-	}
-	return c, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -67,8 +68,8 @@ func TestDropTailAtTheLimit(t *testing.T) {
 		limit Limit
 		fit   int
 	}{
-		{Limit{Packets: 3}, 4}, {Limit{Octets: 3000}, 4}, {Limit{Octets: 2999}, 3}, {Limit{Packets: 1, Octets: 1 << 20}, 2},
-		{Limit{Octets: 1}, 1}, // what need not wait always fits
+		{Limit{Packets: 3}, 4}, {Limit{Bytes: 3000}, 4}, {Limit{Bytes: 2999}, 3}, {Limit{Packets: 1, Bytes: 1 << 20}, 2},
+		{Limit{Bytes: 1}, 1}, // what need not wait always fits
 	} {
 		l := newTestLink(t, LinkConfig{Rate: 8_000_000, Queue: test.limit}) // 1 ms for each packet
 		for k := range test.fit + 2 {
@@ -221,7 +222,7 @@ func TestDuplicatesAndFlippedBits(t *testing.T) {
 	near(t, "corrupted", float64(corrupted), 0.05*n, 0.05)
 	near(t, "in the second half", float64(high), 0.025*n, 0.05)
 	near(t, "reordered", float64(l.Counts().Reordered), 0.25*n, 0.05)
-	if c := l.Counts(); c.Packets != n || c.Delivered != n || c.Duplicated != uint64(duplicated) || c.WireOctets != 100*n {
+	if c := l.Counts(); c.Packets != n || c.Delivered != n || c.Duplicated != uint64(duplicated) || c.WireBytes != 100*n {
 		t.Errorf("counts %+v do not add up", c)
 	}
 }
@@ -275,7 +276,7 @@ func (q *dumbQueue) send(now uint64, size uint64) (at uint64, ok bool) {
 	for _, o := range q.waiting {
 		octets += o
 	}
-	if l := q.cfg.Queue; l.Packets != 0 && len(q.waiting) >= int(l.Packets) || l.Octets != 0 && octets+size > l.Octets {
+	if l := q.cfg.Queue; l.Packets != 0 && len(q.waiting) >= int(l.Packets) || l.Bytes != 0 && octets+size > l.Bytes {
 		return 0, false
 	}
 	q.waiting = append(q.waiting, size)
@@ -294,7 +295,7 @@ func TestQueueAgreesWithItsTwin(t *testing.T) {
 			cfg.Queue.Packets = 1 + uint32(r.IntN(20))
 		}
 		if r.IntN(2) == 0 {
-			cfg.Queue.Octets = 1 + uint64(r.IntN(20_000))
+			cfg.Queue.Bytes = 1 + uint64(r.IntN(20_000))
 		}
 		l, twin := newTestLink(t, cfg), &dumbQueue{cfg: cfg}
 		now, gap := uint64(0), int64(float64(750*8*1e9)/float64(cfg.Rate)*2)
@@ -341,19 +342,25 @@ func TestSendDoesNotAllocate(t *testing.T) {
 
 func TestLinkErrorsNameFieldValueAndBound(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
-		{`{"rate":2000000000000000}`, "sim: rate 2000000000000000 bit/s, want 0 to 1000000000000000"},
+		{`{"rate":2000000000000000}`, `sim: link: rate "2000000000000000", want none, or a whole number of bit/s up to 1e15`},
 		{`{"overhead":65536}`, "sim: overhead 65536 octets, want 0 to 65535"},
 		{`{"queue":{"packets":16777217}}`, "sim: queue packets 16777217, want 0 to 16777216"},
-		{`{"mark":{"octets":2000000000000}}`, "sim: mark octets 2000000000000, want 0 to"},
-		{`{"delay":"-1s"}`, "sim: delay -1s, want 0s to 24h0m0s"},
+		{`{"mark":{"bytes":2000000000000}}`, "sim: mark bytes 2000000000000, want 0 to"},
+		{`{"delay":"-1s"}`, `delay "-1s", want a duration of 0s or more`},
+		{`{"delay":"25h"}`, "sim: delay 25h0m0s, want 0s to 24h0m0s"},
+		{`{"delay":25}`, `delay "25", want a duration of 0s or more with a unit, such as 25ms`},
 		{`{"delay":"1s","jitter":{"amount":"2s"}}`, "sim: jitter 2s, want 0s to 1s"},
-		{`{"reorder":{"probability":2}}`, "sim: reorder probability 2, want 0 to 1"},
+		{`{"reorder":{"probability":2}}`, `reorder.probability "2", want a probability from 0 to 1`},
 		{`{"reorder":{"probability":1,"extra":"25h"}}`, "sim: reorder extra 25h0m0s, want"},
-		{`{"duplicate":-0.5}`, "sim: duplicate -0.5, want 0 to 1"},
-		{`{"corrupt":7}`, "sim: corrupt 7, want 0 to 1"},
-		{`{"loss":"bernoulli:3"}`, "sim: bernoulli probability 3, want 0 to 1"},
-		{`{"speed":1}`, `unknown field "speed"`},
-		{`{} {}`, "more than one JSON value"},
+		{`{"duplicate":-0.5}`, `duplicate "-0.5", want a probability from 0 to 1`},
+		{`{"corrupt":7}`, `corrupt "7", want a probability from 0 to 1`},
+		{`{"loss":"bernoulli:3"}`, `loss "bernoulli:3": probability "3", want a probability from 0 to 1`},
+		{`{"speed":1}`, `field "speed", want one of corrupt, delay, duplicate, jitter, jitter.amount, `},
+		{`{"queue":"64K"}`, `queue "64K", want packets such as 100, or bytes such as 64KiB`},
+		{`{"queue":{"packets":{}}}`, `queue.packets "{}", want a whole number`},
+		{`{"jitter":{"normal":1}}`, `jitter.normal "1", want true or false`},
+		{`{"overhead":1e10}`, `overhead "1e10", want a whole number from 0 to 4294967295`},
+		{`{} {}`, "after top-level value"},
 	} {
 		if _, err := ParseLinkConfig([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("ParseLinkConfig(%s): error %v, want %q", test.text, err, test.want)
@@ -361,10 +368,27 @@ func TestLinkErrorsNameFieldValueAndBound(t *testing.T) {
 	}
 }
 
+func TestLinkFieldsTakeTextAndNumbers(t *testing.T) {
+	want := LinkConfig{
+		Rate: 100_000_000, Queue: Limit{Bytes: 65536}, Mark: Limit{Packets: 20}, Delay: 25 * time.Millisecond,
+		Jitter: Jitter{Amount: time.Millisecond}, Loss: Losses{Bernoulli{0.02}}, Reorder: Reorder{Probability: 0.01}, Corrupt: 0.001,
+	}
+	for _, text := range []string{
+		`{"rate":"100Mbit", "queue":"64KiB", "mark":20, "delay":"25ms", "jitter":"1ms", "loss":"2%", "reorder":"1%", "corrupt":1e-3}`,
+		`{"rate":1e8, "queue":{"bytes":"64KiB"}, "mark":{"packets":20}, "delay":"0.025s", "jitter":{"amount":"1ms"}, "loss":0.02,
+		  "reorder":{"probability":0.01}, "corrupt":"0.1%", "duplicate":null}`,
+	} {
+		if c, err := ParseLinkConfig([]byte(text)); err != nil || !reflect.DeepEqual(c, want) {
+			t.Errorf("ParseLinkConfig(%s) = %+v, %v, want %+v", text, c, err, want)
+		}
+	}
+}
+
 func FuzzLinkConfig(f *testing.F) {
-	f.Add([]byte(`{"rate":10000000,"overhead":38,"queue":{"packets":20},"mark":{"octets":9000},"delay":"25ms",` +
+	f.Add([]byte(`{"rate":10000000,"overhead":38,"queue":{"packets":20},"mark":{"bytes":9000},"delay":"25ms",` +
 		`"jitter":{"amount":"1ms","normal":true},"loss":"gilbert-elliott:p=0.01,r=0.3;packets:3,7-9",` +
 		`"reorder":{"probability":0.25,"gap":5},"duplicate":0.01,"corrupt":0.001}`))
+	f.Add([]byte(`{"rate":"100Mbit","queue":"64KiB","jitter":"1ms","loss":"2%","reorder":0.1}`))
 	f.Add([]byte(`{"loss":"outages:1s-2s;trace:0101*;ranges:1-2@3"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c, err := ParseLinkConfig(text)

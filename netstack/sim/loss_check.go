@@ -8,7 +8,7 @@ import (
 
 func checkProbability(field string, p float64) error {
 	if !(p >= 0 && p <= 1) { // NaN is in no range
-		return fmt.Errorf("sim: %s %v, want 0 to 1", field, p)
+		return fmt.Errorf("%s %v, want 0 to 1", field, p)
 	}
 	return nil
 }
@@ -64,11 +64,11 @@ func (l PacketNumbers) String() string {
 // Check implements Loss.
 func (l PacketNumbers) Check() error {
 	if len(l) == 0 || len(l) > maxNumbers {
-		return fmt.Errorf("sim: %d packet numbers, want 1 to %d", len(l), maxNumbers)
+		return fmt.Errorf("%d packet numbers, want 1 to %d", len(l), maxNumbers)
 	}
 	for i, n := range l {
 		if n == 0 || i > 0 && n <= l[i-1] {
-			return fmt.Errorf("sim: packet number %d, want numbers from 1, in rising order", n)
+			return fmt.Errorf("packet number %d, want numbers from 1, in rising order", n)
 		}
 	}
 	return nil
@@ -86,11 +86,11 @@ func (l Outages) String() string {
 // Check implements Loss.
 func (l Outages) Check() error {
 	if len(l) == 0 {
-		return fmt.Errorf("sim: 0 outages, want 1 at least")
+		return fmt.Errorf("0 outages, want 1 at least")
 	}
 	for i, w := range l {
 		if w.From < 0 || w.To <= w.From || i > 0 && w.From < l[i-1].To {
-			return fmt.Errorf("sim: outage %v-%v, want windows that are not empty, in order and without overlap", w.From, w.To)
+			return fmt.Errorf("outage %v-%v, want windows that are not empty, in order and without overlap", w.From, w.To)
 		}
 	}
 	return nil
@@ -107,11 +107,11 @@ func (l Trace) String() string {
 // Check implements Loss.
 func (l Trace) Check() error {
 	if l.Bits == "" {
-		return fmt.Errorf("sim: trace of 0 bits, want 1 at least")
+		return fmt.Errorf("trace of 0 bits, want 1 at least")
 	}
 	for i := range len(l.Bits) {
 		if c := l.Bits[i]; c != '0' && c != '1' {
-			return fmt.Errorf("sim: trace bit %d is %q, want 0 or 1", i, c)
+			return fmt.Errorf("trace bit %d is %q, want 0 or 1", i, c)
 		}
 	}
 	return nil
@@ -129,14 +129,14 @@ func (l Ranges) String() string {
 // Check implements Loss.
 func (l Ranges) Check() error {
 	if len(l) == 0 {
-		return fmt.Errorf("sim: 0 ranges, want 1 at least")
+		return fmt.Errorf("0 ranges, want 1 at least")
 	}
 	for _, r := range l {
 		if r.To <= r.From {
-			return fmt.Errorf("sim: range end %d, want above its start %d", r.To, r.From)
+			return fmt.Errorf("range end %d, want above its start %d", r.To, r.From)
 		}
 		if r.Attempt == 0 {
-			return fmt.Errorf("sim: range attempt 0, want 1 at least")
+			return fmt.Errorf("range attempt 0, want 1 at least")
 		}
 	}
 	return nil

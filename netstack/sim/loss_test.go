@@ -120,6 +120,17 @@ func TestRangesLoseTransmissions(t *testing.T) {
 	}
 }
 
+func TestAProbabilityIsALossModel(t *testing.T) {
+	for text, want := range map[string]string{
+		"0.02": "bernoulli:0.02", "2%": "bernoulli:0.02", "bernoulli:2%": "bernoulli:0.02", "0": "none", "0%": "none", "": "none",
+		"1e-3; packets:3": "bernoulli:0.001;packets:3", "gilbert-elliott:p=1%,r=30%": "gilbert-elliott:p=0.01,r=0.3,good=0,bad=1",
+	} {
+		if l, err := ParseLosses(text); err != nil || l.String() != want {
+			t.Errorf("ParseLosses(%q) = %v, %v, want %s", text, l, err, want)
+		}
+	}
+}
+
 func TestLossTextsAreRead(t *testing.T) {
 	for _, text := range []string{
 		"none", "bernoulli:0.01", "bernoulli:1e-05", "gilbert-elliott:p=0.01,r=0.3,good=0,bad=1", "packets:1,3-4,18446744073709551615",
@@ -134,24 +145,25 @@ func TestLossTextsAreRead(t *testing.T) {
 
 func TestLossErrorsNameFieldValueAndBound(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
-		{"bernoulli:1.5", "sim: bernoulli probability 1.5, want 0 to 1"},
-		{"bernoulli:NaN", "sim: bernoulli probability NaN, want 0 to 1"},
-		{"bernoulli:x", `sim: bernoulli probability "x", want a number`},
-		{"poisson:1", `sim: loss "poisson", want none, bernoulli`},
+		{"bernoulli:1.5", `"bernoulli:1.5": probability "1.5", want a probability from 0 to 1`},
+		{"bernoulli:NaN", `probability "NaN", want a probability from 0 to 1`},
+		{"bernoulli:x", `probability "x", want a probability from 0 to 1`},
+		{"poisson:1", `"poisson:1", want none, a probability such as 0.02 or 2%, or models`},
 		{"gilbert-elliott:p=0.1", "want p and r"},
 		{"gilbert-elliott:p=0.1,p=0.2,r=1", `field "p", want each of`},
-		{"gilbert-elliott:p=0.1,r=-1", "sim: gilbert-elliott r -1, want 0 to 1"},
-		{"packets:0", "sim: packet number 0, want numbers from 1"},
-		{"packets:3,3", "sim: packet number 3, want"},
+		{"gilbert-elliott:p=0.1,r=-1", `r "-1", want a probability from 0 to 1`},
+		{"packets:0", "packet number 0, want numbers from 1"},
+		{"packets:3,3", "packet number 3, want"},
 		{"packets:1-18446744073709551615", "at most 1048576 numbers"},
 		{"packets:5-4", "want first-last in rising order"},
-		{"outages:2s-1s", "sim: outage 2s-1s, want windows that are not empty"},
+		{"outages:2s-1s", "outage 2s-1s, want windows that are not empty"},
 		{"outages:1s", "want from-to"},
-		{"trace:012", "sim: trace bit 2 is '2', want 0 or 1"},
-		{"trace:", "sim: trace of 0 bits, want 1 at least"},
-		{"ranges:2-2@1", "sim: range end 2, want above its start 2"},
-		{"ranges:1-2@0", "sim: range attempt 0, want 1 at least"},
-		{"ranges:1-2", `sim: range attempt "", want`},
+		{"1.5", `"1.5", want none, a probability`},
+		{"trace:012", "trace bit 2 is '2', want 0 or 1"},
+		{"trace:", "trace of 0 bits, want 1 at least"},
+		{"ranges:2-2@1", "range end 2, want above its start 2"},
+		{"ranges:1-2@0", "range attempt 0, want 1 at least"},
+		{"ranges:1-2", `attempt "", want`},
 	} {
 		if _, err := ParseLosses(test.text); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("ParseLosses(%q): error %v, want %q", test.text, err, test.want)

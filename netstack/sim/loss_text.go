@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 )
 
-// Losses are the loss models of a link: a packet is lost if one of them loses it, and all of them see all packets. The
+// Losses are the loss models of a link. A packet is lost if one of them loses it; all of them see all packets. The
 // text form, which is also the JSON form, is "none", or models joined by ";":
 //
-//	bernoulli:0.01                                 Bernoulli
-//	gilbert-elliott:p=0.01,r=0.3,good=0,bad=1      GilbertElliott; good=0 and bad=1 may be left out
+//	0.01, 1%, bernoulli:0.01                       Bernoulli; 0 is none
+//	gilbert-elliott:p=0.01,r=0.3,good=0,bad=1      GilbertElliott; good=0 and bad=1 are the defaults
 //	packets:3,7-9                                  PacketNumbers
 //	outages:1s-2s,5s-5.5s                          Outages
 //	trace:00101, trace:00101*                      Trace; the star repeats it
@@ -49,7 +48,7 @@ func (l Losses) Check() error {
 			return fmt.Errorf("sim: loss nil, want a model")
 		}
 		if err := m.Check(); err != nil {
-			return err
+			return fmt.Errorf("sim: loss: %w", err)
 		}
 	}
 	return nil
@@ -62,26 +61,39 @@ func ParseLosses(text string) (losses Losses, err error) {
 	}
 	for part := range strings.SplitSeq(text, ";") {
 		part = strings.TrimSpace(part)
-		name, args, _ := strings.Cut(part, ":")
+		name, args, hasArgs := strings.Cut(part, ":")
 		parse := lossParsers[name]
+		if p, err := ParseProbability(part); !hasArgs && err == nil {
+			if p != 0 {
+				losses = append(losses, Bernoulli{p})
+			}
+			continue
+		}
 		if parse == nil {
-			return nil, fmt.Errorf("sim: loss %q, want none, bernoulli, gilbert-elliott, packets, outages, trace or ranges", name)
+			return nil, fmt.Errorf("%q, want %s", part, LossAllowed)
 		}
 		m, err := parse(args)
 		if err == nil {
 			err = m.Check()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w (in %q)", err, part)
+			return nil, fmt.Errorf("%q: %w", part, err)
 		}
 		losses = append(losses, m)
 	}
 	return losses, nil
 }
 
+// LossAllowed says what ParseLosses accepts.
+const LossAllowed = "none, a probability such as 0.02 or 2%, or models joined by ; such as bernoulli:0.01, " +
+	"gilbert-elliott:p=0.01,r=0.3, packets:3,7-9, outages:1s-2s, trace:00101*, ranges:1000-2000@1"
+
 var lossParsers = map[string]func(args string) (Loss, error){
 	"bernoulli": func(args string) (Loss, error) {
-		p, err := parseFloat("bernoulli probability", args)
+		p, err := ParseProbability(args)
+		if err != nil {
+			err = fmt.Errorf("probability %w", err)
+		}
 		return Bernoulli{p}, err
 	},
 	"gilbert-elliott": parseGilbertElliott,
@@ -94,18 +106,10 @@ var lossParsers = map[string]func(args string) (Loss, error){
 	"ranges": parseRanges,
 }
 
-func parseFloat(field, text string) (float64, error) {
-	p, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return 0, fmt.Errorf("sim: %s %q, want a number from 0 to 1", field, text)
-	}
-	return p, nil
-}
-
 func parseUint(field, text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("sim: %s %q, want a whole number", field, text)
+		return 0, fmt.Errorf("%s %q, want a whole number", field, text)
 	}
 	return n, nil
 }
@@ -117,17 +121,17 @@ func parseGilbertElliott(args string) (Loss, error) {
 		name, value, _ := strings.Cut(arg, "=")
 		field := fields[name]
 		if field == nil {
-			return nil, fmt.Errorf("sim: gilbert-elliott field %q, want each of p, r, good and bad at most once", name)
+			return nil, fmt.Errorf("field %q, want each of p, r, good and bad at most once", name)
 		}
 		delete(fields, name)
-		p, err := parseFloat("gilbert-elliott "+name, value)
+		p, err := ParseProbability(value)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s %w", name, err)
 		}
 		*field = p
 	}
 	if fields["p"] != nil || fields["r"] != nil {
-		return nil, fmt.Errorf("sim: gilbert-elliott %q, want p and r", args)
+		return nil, fmt.Errorf("%q, want p and r", args)
 	}
 	return l, nil
 }
@@ -145,7 +149,7 @@ func parsePacketNumbers(args string) (Loss, error) {
 			return nil, err
 		}
 		if to < from || to-from >= maxNumbers-uint64(len(l)) {
-			return nil, fmt.Errorf("sim: packet numbers %q, want first-last in rising order, at most %d numbers in all", arg, maxNumbers)
+			return nil, fmt.Errorf("packet numbers %q, want first-last in rising order, at most %d numbers in all", arg, maxNumbers)
 		}
 		for k := from; ; k++ {
 			if l = append(l, k); k == to {
@@ -160,13 +164,10 @@ func parseOutages(args string) (Loss, error) {
 	var l Outages
 	for arg := range strings.SplitSeq(args, ",") {
 		from, to, _ := strings.Cut(arg, "-")
-		f, err := time.ParseDuration(from)
-		if err != nil {
-			return nil, fmt.Errorf("sim: outage %q, want from-to as in 1s-1.5s", arg)
-		}
-		t, err := time.ParseDuration(to)
-		if err != nil {
-			return nil, fmt.Errorf("sim: outage %q, want from-to as in 1s-1.5s", arg)
+		f, err1 := ParseDuration(from)
+		t, err2 := ParseDuration(to)
+		if err1 != nil || err2 != nil {
+			return nil, fmt.Errorf("outage %q, want from-to such as 1s-1.5s", arg)
 		}
 		l = append(l, Window{f, t})
 	}
@@ -188,7 +189,7 @@ func parseRanges(args string) (Loss, error) {
 		}
 		k, err := strconv.ParseUint(attempt, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("sim: range attempt %q, want a number from 1 to 2^32-1", attempt)
+			return nil, fmt.Errorf("attempt %q, want a number from 1 to 2^32-1", attempt)
 		}
 		l = append(l, Range{f, t, uint32(k)})
 	}

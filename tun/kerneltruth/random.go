@@ -15,7 +15,7 @@ import (
 func Random(seed uint64) Scenario {
 	r := luck{rand.New(rand.NewPCG(seed, 0x6b65726e656c73))}
 	rtt := time.Duration(r.logUniform(1, 200) * float64(time.Millisecond))
-	s := Scenario{Name: fmt.Sprintf("random-%d", seed), Seed: seed, IPv6: r.chance(0.5), Limit: Span(8 * time.Second), Connections: 1 + r.IntN(6)}
+	s := Scenario{Name: fmt.Sprintf("random-%d", seed), Seed: seed, IPv6: r.chance(0.5), Limit: sim.DurationText(8 * time.Second), Connections: 1 + r.IntN(6)}
 	r.path(&s, rtt)
 	r.turns(&s)
 	s.Nagle = r.chance(0.2)
@@ -91,7 +91,9 @@ func (r luck) impair(c *sim.LinkConfig, most float64, rtt time.Duration) {
 // turns draws who sends what: a transfer from a, questions and answers, or some from either side in turn.
 func (r luck) turns(s *Scenario) {
 	octets := func() int { return int(r.logUniform(1, 1<<20)) }
-	pause := func() Span { return Span(time.Duration(r.logUniform(1, 400) * float64(time.Millisecond))) }
+	pause := func() sim.DurationText {
+		return sim.DurationText(time.Duration(r.logUniform(1, 400) * float64(time.Millisecond)))
+	}
 	switch r.IntN(3) {
 	case 0:
 		s.Turns = []Turn{{From: "a", Octets: max(octets(), 20_000)}, {From: "b", Octets: 1}}

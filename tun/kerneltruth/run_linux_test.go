@@ -68,7 +68,7 @@ func TestKernelTellsWhy(t *testing.T) {
 			}}
 			plain := sim.LinkConfig{Delay: 5 * time.Millisecond}
 			s := Scenario{Name: test.name, IPv6: test.ipv6, Near: Path{lossy, plain}, Turns: []Turn{
-				{From: "a", Octets: int(10 * mss)}, {From: "b", Octets: 1}, {From: "a", Octets: int(10 * mss), Pause: Span(50 * time.Millisecond)}, {From: "b", Octets: 1},
+				{From: "a", Octets: int(10 * mss)}, {From: "b", Octets: 1}, {From: "a", Octets: int(10 * mss), Pause: sim.DurationText(50 * time.Millisecond)}, {From: "b", Octets: 1},
 			}}
 			if test.far {
 				s.Near.AToB, s.Far = plain, &Path{lossy, plain}
@@ -125,7 +125,7 @@ func checkLosses(t *testing.T, dir string, far bool) {
 
 // TestLimitCutsOff ends a scenario that nothing comes through in, without an error, and leaves the truth so far.
 func TestLimitCutsOff(t *testing.T) {
-	s := Scenario{Name: "dead", Limit: Span(300 * time.Millisecond), Turns: []Turn{{From: "a", Octets: 1}}}
+	s := Scenario{Name: "dead", Limit: sim.DurationText(300 * time.Millisecond), Turns: []Turn{{From: "a", Octets: 1}}}
 	s.Near.AToB.Loss = sim.Losses{sim.Bernoulli{P: 1}}
 	dir := runTest(t, s)
 	if n := len(lines(t, dir, "fates.jsonl.gz", "end")); n != 1 {

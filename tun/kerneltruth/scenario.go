@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"tcpwheel/netstack/sim"
 )
@@ -32,7 +31,7 @@ type Scenario struct {
 
 	// Limit is when connections that are not over are cut off, since the first began; 0 is never, which makes those that do not come
 	// through an error.
-	Limit Span `json:"limit,omitempty"`
+	Limit sim.DurationText `json:"limit,omitempty"`
 
 	// Sysctls are settings of both kernels, such as "tcp_sack": "0", below net.ipv4.
 	Sysctls map[string]string `json:"sysctls,omitempty"`
@@ -46,27 +45,14 @@ type Path struct {
 
 // Turn is what one end says. Turns follow each other: an end begins its next when it has the last octet of the other's before.
 type Turn struct {
-	From   string `json:"from"`            // "a" or "b"
-	Octets int    `json:"octets"`          // of payload
-	Times  int    `json:"times,omitempty"` // how often; 0 is once
-	Pause  Span   `json:"pause,omitempty"` // before each
-	Stall  Span   `json:"stall,omitempty"` // for how long the other end does not read it
+	From   string           `json:"from"`            // "a" or "b"
+	Octets int              `json:"octets"`          // of payload
+	Times  int              `json:"times,omitempty"` // how often; 0 is once
+	Pause  sim.DurationText `json:"pause,omitempty"` // before each
+	Stall  sim.DurationText `json:"stall,omitempty"` // for how long the other end does not read it
 
 	// Flood is octets of UDP that go before it, by the same way, to fill the queues.
 	Flood int `json:"flood,omitempty"`
-}
-
-// Span is a time.Duration that is text in JSON.
-type Span time.Duration
-
-// MarshalText writes it as "1.5s".
-func (s Span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
-
-// UnmarshalText reads it.
-func (s *Span) UnmarshalText(text []byte) error {
-	d, err := time.ParseDuration(string(text))
-	*s = Span(d)
-	return err
 }
 
 // ParseScenarios reads a JSON array of scenarios, and checks them. It refuses fields that it does not know.

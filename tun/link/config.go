@@ -101,17 +101,14 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// plan is the JSON form of the models: a file of them has both directions, or one for both.
-type plan struct {
-	AToB *sim.LinkConfig `json:"a_to_b"`
-	BToA *sim.LinkConfig `json:"b_to_a"`
-	Both *sim.LinkConfig `json:"both"`
-}
-
-// ParsePlan reads the models of both directions from JSON: {"both": …}, or {"a_to_b": …, "b_to_a": …} of which one may be
-// left out, with sim.LinkConfig in them. It checks them, and refuses fields that it does not know.
+// ParsePlan reads the models of both directions from JSON: {"both": …}, or "a_to_b" and "b_to_a", each a sim.LinkConfig.
+// A direction that is left out does nothing to packets. It checks the models, and refuses unknown fields.
 func ParsePlan(text []byte) (links [2]sim.LinkConfig, err error) {
-	var p plan
+	var p struct {
+		AToB json.RawMessage `json:"a_to_b"`
+		BToA json.RawMessage `json:"b_to_a"`
+		Both json.RawMessage `json:"both"`
+	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
@@ -122,18 +119,17 @@ func ParsePlan(text []byte) (links [2]sim.LinkConfig, err error) {
 	}
 	if p.Both != nil {
 		if p.AToB != nil || p.BToA != nil {
-			return links, fmt.Errorf("plan: both beside a_to_b or b_to_a, want either")
+			return links, fmt.Errorf("plan: both, and a_to_b or b_to_a, want either")
 		}
 		p.AToB, p.BToA = p.Both, p.Both
 	}
-	for d, cfg := range []*sim.LinkConfig{p.AToB, p.BToA} {
-		if cfg == nil {
+	for d, text := range []json.RawMessage{p.AToB, p.BToA} {
+		if text == nil || string(text) == "null" {
 			continue
 		}
-		if err := cfg.Check(); err != nil {
+		if links[d], err = sim.ParseLinkConfig(text); err != nil {
 			return links, fmt.Errorf("plan: %s: %w", Direction(d), err)
 		}
-		links[d] = *cfg
 	}
 	return links, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 
 	"tcpwheel/netstack/sim"
@@ -24,7 +25,7 @@ const maxPlan = 16 << 20
 
 // ReadPlan reads a plan file: a JSON object whose members are from_stack and to_stack, in the form of sim.LinkConfig, and seed.
 //
-//	{"from_stack": {"delay": "25ms", "loss": "packets:3,7-9"}, "to_stack": {"delay": "25ms", "rate": 100000000}, "seed": 7}
+//	{"from_stack": {"delay": "25ms", "loss": "packets:3,7-9"}, "to_stack": {"delay": "25ms", "rate": "100Mbit"}, "seed": 7}
 //
 // An error names the file, the field, its value and the bound.
 func ReadPlan(name string) (*Plan, error) {
@@ -94,10 +95,9 @@ func planError(text []byte, err error) error {
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the JSON object has no end")
 	case errors.As(err, &kind):
-		want := map[string]string{"uint64": "a whole number", "uint32": "a whole number", "float64": "a number", "bool": "true or false",
-			"sim.span": "a span of time as in \"25ms\"", "sim.Losses": "a loss model as in \"bernoulli:0.01\""}[kind.Type.String()]
-		if want == "" {
-			want = "an object"
+		want := "an object"
+		if kind.Type.Kind() == reflect.Uint64 {
+			want = "a whole number"
 		}
 		field := kind.Field
 		if field == "" {

@@ -38,8 +38,7 @@ type ownFate struct {
 	attempts uint32
 }
 
-const fatesAllowed = "none, fates:P, fates:P,burst=N, tail:J, tail:J@N, or models of the links joined by ; as bernoulli:0.01, " +
-	"gilbert-elliott:p=0.01,r=0.3, packets:3,7-9, outages:1s-2s, trace:00101*, ranges:1000-2000@1"
+var fatesAllowed = "none, fates:P, fates:P,burst=N, tail:J, tail:J@N, " + strings.TrimPrefix(sim.LossAllowed, "none, ")
 
 // ParseFates reads the text of Fates. Its error says what is wrong and what is allowed.
 func ParseFates(text string) (f Fates, err error) {
@@ -68,6 +67,9 @@ func ParseFates(text string) (f Fates, err error) {
 	}
 	if len(others) > 0 {
 		if f.other, err = sim.ParseLosses(strings.Join(others, ";")); err != nil {
+			if strings.HasSuffix(err.Error(), sim.LossAllowed) {
+				err = fmt.Errorf("%q, want %s", text, fatesAllowed)
+			}
 			return f, err
 		}
 		if len(f.other) == 0 && len(f.own) > 0 {
@@ -79,8 +81,8 @@ func ParseFates(text string) (f Fates, err error) {
 
 func parseChance(text string) (o ownFate, err error) {
 	p, burst, bursts := strings.Cut(text, ",")
-	if o.p, err = strconv.ParseFloat(p, 64); err != nil || !(o.p >= 0 && o.p <= 1) {
-		return o, fmt.Errorf("probability %q, want 0 to 1", p)
+	if o.p, err = sim.ParseProbability(p); err != nil {
+		return o, fmt.Errorf("probability %w", err)
 	}
 	o.burst = 1
 	if bursts {

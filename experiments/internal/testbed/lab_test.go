@@ -38,7 +38,7 @@ func TestTimers(t *testing.T) {
 		"linux speed=3":      `"speed=3": no such key, want `,
 		"linux +magic":       `"+magic": no such switch, want `,
 		"linux tlp":          `"tlp": want `,
-		"linux jitter=NaN":   `jitter: "NaN": want 0 to 1`,
+		"linux jitter=NaN":   `jitter: "NaN", want a probability from 0 to 1, such as 0.02 or 2%`,
 	} {
 		if _, err := ParseTimers(text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("ParseTimers(%q): %v, want %s", text, err, want)

@@ -179,7 +179,7 @@ func TestControls(t *testing.T) {
 func TestFatesText(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                  `empty, want none or models of loss`,
-		"fates:2":           `"fates:2": probability "2", want 0 to 1`,
+		"fates:2":           `"fates:2": probability "2", want a probability from 0 to 1, such as 0.02 or 2%`,
 		"fates:0.1,burst=0": `"fates:0.1,burst=0": "burst=0", want burst=N, N from 1 to 1000`,
 		"tail:0":            `"tail:0": "0" segments, want 1 to 1000`,
 		"tail:1@20":         `"tail:1@20": "20" times, want 1 to 10`,

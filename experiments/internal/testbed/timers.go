@@ -3,10 +3,10 @@ package testbed
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
@@ -61,7 +61,7 @@ func ParseTimers(text string) (Timers, error) {
 }
 
 func parseSpan(text string, lo, hi time.Duration) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
+	d, err := sim.ParseDuration(text)
 	if err != nil || d < lo || d > hi {
 		return 0, fmt.Errorf("want %v to %v", lo, hi)
 	}
@@ -84,8 +84,8 @@ func (t *Timers) word(w string) (err error) {
 		case "var-min":
 			p.VarMin, err = parseSpan(value, 0, time.Minute)
 		case "jitter":
-			if p.Jitter, err = strconv.ParseFloat(value, 64); err != nil || !(p.Jitter >= 0 && p.Jitter <= 1) {
-				err = fmt.Errorf("want 0 to 1")
+			if p.Jitter, err = sim.ParseProbability(value); err != nil {
+				return fmt.Errorf("jitter: %w", err)
 			}
 		case "phase":
 			err = pick(value, &p.Phase, tcptimers.PhaseShared, tcptimers.PhaseOwn, tcptimers.PhaseCountdown, tcptimers.PhaseJiffies)

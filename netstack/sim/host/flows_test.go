@@ -66,7 +66,7 @@ func TestFlowsInPieces(t *testing.T) {
 func gigabit(flows int, loss float64) Plan {
 	p := Plan{
 		Seed: 1, Flows: flows, Duration: 8000 * time.Hour,
-		Link: sim.LinkConfig{Rate: 1_000_000_000, Delay: 25 * time.Millisecond, Queue: sim.Limit{Octets: 6_250_000 + 1500*uint64(flows)}},
+		Link: sim.LinkConfig{Rate: 1_000_000_000, Delay: 25 * time.Millisecond, Queue: sim.Limit{Bytes: 6_250_000 + 1500*uint64(flows)}},
 	}
 	back := p.Link
 	p.Return = &back

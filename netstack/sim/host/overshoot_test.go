@@ -31,7 +31,7 @@ func overshoot(t *testing.T, control string, start congestion.SlowStart, queue f
 			t.Fatal(err)
 		}
 	}
-	bottleneck := sim.LinkConfig{Rate: rate, Delay: rtt / 2, Queue: sim.Limit{Octets: uint64(queue * rate / 8 * rtt.Seconds())}}
+	bottleneck := sim.LinkConfig{Rate: rate, Delay: rtt / 2, Queue: sim.Limit{Bytes: uint64(queue * rate / 8 * rtt.Seconds())}}
 	there, _, err := w.Join("a", hosts[0], "b", hosts[1], bottleneck, sim.LinkConfig{Delay: rtt / 2})
 	if err != nil {
 		t.Fatal(err)

@@ -1,10 +1,7 @@
 package host
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"time"
@@ -16,7 +13,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Plan is a scenario: flows of bulk data between hosts. In JSON, spans are text as in "50ms".
+// Plan is a scenario: flows of bulk data between hosts.
 type Plan struct {
 	Seed uint64
 
@@ -143,61 +140,4 @@ func (p *Plan) back() sim.LinkConfig {
 	back := p.Link
 	back.Loss = nil
 	return back
-}
-
-// timeText is a time.Duration that is text in JSON.
-type timeText time.Duration
-
-func (s timeText) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
-
-func (s *timeText) UnmarshalText(text []byte) error {
-	d, err := time.ParseDuration(string(text))
-	*s = timeText(d)
-	return err
-}
-
-// planJSON is the JSON form of Plan.
-type planJSON struct {
-	Seed     uint64          `json:"seed"`
-	Pairs    int             `json:"pairs,omitempty"`
-	Flows    int             `json:"flows"`
-	Octets   uint64          `json:"octets,omitempty"`
-	Stagger  timeText        `json:"stagger,omitempty"`
-	Duration timeText        `json:"duration"`
-	Link     sim.LinkConfig  `json:"link"`
-	Return   *sim.LinkConfig `json:"return,omitempty"`
-	Access   sim.LinkConfig  `json:"access,omitzero"`
-	Policy   string          `json:"policy,omitempty"`
-	Rexmit   string          `json:"rexmit,omitempty"`
-	Scheme   string          `json:"scheme,omitempty"`
-	Control  string          `json:"control,omitempty"`
-	Pacing   bool            `json:"pacing,omitempty"`
-	ECN      bool            `json:"ecn,omitempty"`
-	NoSACK   bool            `json:"no_sack,omitempty"`
-	MTU      int             `json:"mtu,omitempty"`
-	Buffer   int             `json:"buffer,omitempty"`
-	IPv6     bool            `json:"ipv6,omitempty"`
-	Verify   bool            `json:"verify,omitempty"`
-}
-
-// MarshalJSON writes p without its zero fields.
-func (p Plan) MarshalJSON() ([]byte, error) {
-	return json.Marshal(planJSON{p.Seed, p.Pairs, p.Flows, p.Octets, timeText(p.Stagger), timeText(p.Duration), p.Link, p.Return, p.Access,
-		p.Policy, p.Rexmit, p.Scheme, p.Control, p.Pacing, p.ECN, p.NoSACK, p.MTU, p.Buffer, p.IPv6, p.Verify})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes. It refuses unknown fields, does not call Check, and never panics.
-func (p *Plan) UnmarshalJSON(text []byte) error {
-	var j planJSON
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&j); err != nil {
-		return fmt.Errorf("host: plan: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("host: plan: more than one JSON value, want one")
-	}
-	*p = Plan{j.Seed, j.Pairs, j.Flows, j.Octets, time.Duration(j.Stagger), time.Duration(j.Duration), j.Link, j.Return, j.Access,
-		j.Policy, j.Rexmit, j.Scheme, j.Control, j.Pacing, j.ECN, j.NoSACK, j.MTU, j.Buffer, j.IPv6, j.Verify}
-	return nil
 }

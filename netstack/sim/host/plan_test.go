@@ -1,8 +1,6 @@
 package host
 
 import (
-	"encoding/json"
-	"reflect"
 	"testing"
 	"time"
 
@@ -16,23 +14,6 @@ func testPlan() Plan {
 			Rate: 10_000_000, Delay: 10 * time.Millisecond, Queue: sim.Limit{Packets: 50}, Loss: sim.Losses{sim.Bernoulli{P: 0.02}},
 		},
 		Policy: "per-segment", Control: "newreno", Verify: true,
-	}
-}
-
-func TestPlanInJSON(t *testing.T) {
-	p := testPlan()
-	back := p.Link
-	p.Return, p.Pairs, p.Rexmit, p.Scheme, p.MTU = &back, 2, "restart", "scheme7", 1400
-	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got Plan
-	if err := json.Unmarshal(text, &got); err != nil || !reflect.DeepEqual(got, p) {
-		t.Errorf("%s is read as %+v, %v, want %+v", text, got, err, p)
-	}
-	if err := json.Unmarshal([]byte(`{"flows":1,"floes":2}`), &got); err == nil {
-		t.Error("an unknown field is taken")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
@@ -82,12 +83,11 @@ func span(name, about string, field func(*plan) *time.Duration) knob {
 // spans sets several fields.
 func spans(name, about string, set func(*plan, time.Duration)) knob {
 	return knob{Parameter{name, "time", about}, func(p *plan, v string) error {
-		d, err := time.ParseDuration(v)
-		if err != nil || d < 0 {
-			return fmt.Errorf("want a time such as 200ms, 1.5s, 10us or 0")
+		d, err := sim.ParseDuration(v)
+		if err == nil {
+			set(p, d)
 		}
-		set(p, d)
-		return nil
+		return err
 	}}
 }
 
@@ -172,7 +172,7 @@ var options = []knob{
 		func(p *plan) *tcptimers.RexmitMode { return &p.conn.Policy.Rexmit }),
 	boolean("one_sample", "Policy.OneSample", func(p *plan) *bool { return &p.conn.Policy.OneSample }),
 	{Parameter{"jitter", "0 to 1", "Policy.Jitter"}, func(p *plan, v string) (err error) {
-		p.conn.Policy.Jitter, err = strconv.ParseFloat(v, 64)
+		p.conn.Policy.Jitter, err = sim.ParseProbability(v)
 		return err
 	}},
 	boolean("rack", "Policy.RACK", func(p *plan) *bool { return &p.conn.Policy.RACK }),

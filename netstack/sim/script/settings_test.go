@@ -94,7 +94,7 @@ func TestScriptsThatAskForTooMuch(t *testing.T) {
 	for _, test := range []struct{ src, want string }{
 		{"--speed=3", "e.pkt:1:1: --speed is not known; known: ack_evidence, ack_push, bind_port, "},
 		{"--tlp=maybe", "e.pkt:1:1: --tlp=maybe: want 0 or 1"},
-		{"--rto_min=5", "e.pkt:1:1: --rto_min=5: want a time such as 200ms, 1.5s, 10us or 0"},
+		{"--rto_min=5", `e.pkt:1:1: --rto_min=5: "5", want a duration of 0s or more with a unit, such as 25ms`},
 		{"--iw=-1", "e.pkt:1:1: --iw=-1: want a number of 0..4294967295"},
 		{"--phase=none", "e.pkt:1:1: --phase=none: want one of shared, own, countdown"},
 		{"--policy=none", `e.pkt:1:1: tcptimers: unknown policy "none", want one of per-segment, `},
