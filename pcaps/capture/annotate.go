@@ -9,12 +9,13 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// Annotate copies the capture src to dst, as pcapng, with comments that Wireshark shows beside the packets. comment is called
-// for each packet of whatever kind, with Packet.Number, in order; "" is none, and 65,535 octets are the most. Octets, lengths,
-// stamps and interfaces stay as they are; so do all blocks of a file that is pcapng already, comments included.
+// Annotate copies the capture src to dst, as pcapng, with comments that Wireshark shows with the
+// packets. It calls comment for each packet in order, TCP or not, with Packet.Number. "" is no
+// comment; the limit is 65,535 bytes. Packet bytes, lengths, stamps and interfaces do not change.
+// Neither do the other blocks of a pcapng file, comments included.
 //
-// Of a file that is cut short, what comes before the cut is copied, and the error has ErrCutShort in it. Errors of reading are
-// *Error; those of writing are dst's own.
+// A file that is cut short is copied up to the cut, and the error wraps ErrCutShort. Read errors
+// are *Error; write errors are dst's own.
 func Annotate(dst io.Writer, src string, comment func(number int64) string) error {
 	s, err := openSource(src)
 	if err != nil {
@@ -23,7 +24,7 @@ func Annotate(dst io.Writer, src string, comment func(number int64) string) erro
 	return annotate(dst, s, comment)
 }
 
-// annotate is Annotate from a source, which it closes.
+// annotate is Annotate for a source, which it closes.
 func annotate(dst io.Writer, s *source, comment func(number int64) string) error {
 	defer s.Close()
 	w := bufio.NewWriterSize(dst, 1<<16)
@@ -32,7 +33,7 @@ func annotate(dst io.Writer, s *source, comment func(number int64) string) error
 		numbered++
 		text := comment(numbered)
 		if len(text) > math.MaxUint16 {
-			return "", fmt.Errorf("a comment of %d octets, want %d at most", len(text), math.MaxUint16)
+			return "", fmt.Errorf("a comment of %d bytes, want %d at most", len(text), math.MaxUint16)
 		}
 		return text, nil
 	}
@@ -43,7 +44,7 @@ func annotate(dst io.Writer, s *source, comment func(number int64) string) error
 	case *pcapng:
 		err = annotatePcapng(w, f, checked)
 	}
-	// What fails to be written fails again here.
+	// A failed write fails again here.
 	if err := w.Flush(); err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func annotate(dst io.Writer, s *source, comment func(number int64) string) error
 	return e
 }
 
-// annotatePcap writes a section with the one interface that the file has.
+// annotatePcap writes a section with the file's single interface.
 func annotatePcap(w io.Writer, f *pcapFile, comment func() (string, error)) error {
 	out, err := sim.NewPcapng(w, "tcpwheel")
 	if err != nil {
@@ -99,7 +100,7 @@ func annotatePcapng(w io.Writer, f *pcapng, comment func() (string, error)) erro
 		default:
 			var missing int64
 			if missing, err = f.in.copy(w, int64(b.length)); missing > 0 {
-				err = cut(b.String(), int64(b.length), int(int64(b.length)-missing), err)
+				err = cutShort(b.String(), int64(b.length), int(int64(b.length)-missing), err)
 			}
 		}
 		if err != nil {
@@ -113,7 +114,7 @@ type copier struct {
 	*pcapng
 	w     io.Writer
 	buf   []byte
-	stamp [8]byte // of the last packet of the section's first interface
+	stamp [8]byte // of the last packet on the section's first interface
 }
 
 func (c *copier) begin(kind uint32) {
@@ -135,7 +136,7 @@ func (c *copier) end() error {
 	return err
 }
 
-// section copies a section header, without the section's length, which changes.
+// section copies a section header, without the section length, which changes.
 func (c *copier) section(b block) error {
 	body, err := c.hold(b, 16)
 	if err != nil {
@@ -150,8 +151,8 @@ func (c *copier) section(b block) error {
 	return c.end()
 }
 
-// packet copies a packet, with a comment before the options that it has. Simple packets have no options, so that one with a
-// comment becomes an enhanced one, with the stamp of the packet before.
+// packet copies a packet, with comment before its other options. A simple packet has no options, so
+// with a comment it becomes an enhanced one with the stamp of the packet before.
 func (c *copier) packet(b block, comment string) error {
 	least := 20
 	if b.kind == blockSimple {
@@ -182,7 +183,7 @@ func (c *copier) packet(b block, comment string) error {
 	}
 	kept := c.order.Uint32(body[12:])
 	if kept > uint32(len(body)-20) {
-		return fmt.Errorf("a packet of %d octets, want %d at most in a block of %d", kept, len(body)-20, b.length)
+		return fmt.Errorf("a packet of %d bytes, want %d at most in a block of %d", kept, len(body)-20, b.length)
 	}
 	data := min(20+int(kept+3)&^3, len(body))
 	c.buf = append(c.buf, body[:data]...)
@@ -190,7 +191,7 @@ func (c *copier) packet(b block, comment string) error {
 	return c.end()
 }
 
-// option adds a comment, and then the options that are there already.
+// option adds a comment, then the options of the original.
 func (c *copier) option(comment string, rest []byte) {
 	var head [4]byte
 	c.order.PutUint16(head[:], 1) // opt_comment

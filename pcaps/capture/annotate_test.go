@@ -108,7 +108,7 @@ func TestAnnotateKeepsEverything(t *testing.T) {
 
 func g0(order byteOrder) *ng { return &ng{byteOrder: order} }
 
-// TestAnnotateWithoutComments copies a file of the newer format octet by octet, but for the length of the section.
+// TestAnnotateWithoutComments copies a pcapng file byte by byte, except for the section length.
 func TestAnnotateWithoutComments(t *testing.T) {
 	g := (&ng{byteOrder: binary.LittleEndian}).section().port(101, 0).packet(0, 1, hello(), g0(binary.LittleEndian).option(1, []byte("x")))
 	g.block(blockSimple, g.u32(nil, 5), repeat(1, 8)).block(99, repeat(7, 12))
@@ -120,7 +120,8 @@ func TestAnnotateWithoutComments(t *testing.T) {
 	}
 }
 
-// TestAnnotateSimplePacket: what has no room for a comment becomes what has, with the stamp of the packet before.
+// TestAnnotateSimplePacket turns a simple packet, which has no room for a comment, into an enhanced
+// one with the stamp of the packet before.
 func TestAnnotateSimplePacket(t *testing.T) {
 	g := (&ng{byteOrder: binary.BigEndian}).section().port(101, 50).packet(0, 1234, hello())
 	g.block(blockSimple, g.u32(nil, 57), hello()[:50], repeat(0, 2))
@@ -137,7 +138,7 @@ func TestAnnotateSimplePacket(t *testing.T) {
 func TestAnnotateErrors(t *testing.T) {
 	file := pcapOf(binary.LittleEndian, magicMicro, 101, raw{data: hello()}, raw{data: hello()}, raw{data: hello()})
 	out, err := copied(t, file[:len(file)-1], everyThird)
-	if want := "x: packet 3: at octet 170: the file is cut short: 56 octets left, want a packet of 57"; !errors.Is(err, ErrCutShort) || err.Error() != want {
+	if want := "x: packet 3: at byte 170: the file is cut short: 56 bytes left, want a packet of 57"; !errors.Is(err, ErrCutShort) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if all, _, _, err := entries(t, out); len(all) != 2 || err != io.EOF {
@@ -148,7 +149,7 @@ func TestAnnotateErrors(t *testing.T) {
 		t.Errorf("pcapng: %v", err)
 	}
 	for name, file := range map[string][]byte{"pcap": file, "pcapng": ng} {
-		if _, err := copied(t, file, func(int64) string { return strings.Repeat("x", 65536) }); err == nil || !strings.HasSuffix(err.Error(), "a comment of 65536 octets, want 65535 at most") {
+		if _, err := copied(t, file, func(int64) string { return strings.Repeat("x", 65536) }); err == nil || !strings.HasSuffix(err.Error(), "a comment of 65536 bytes, want 65535 at most") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := annotate(failing{}, newSource(bytes.NewReader(file), "x"), everyThird); err != errFull {
@@ -169,7 +170,8 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errFull }
 
-// TestAnnotatePublicCaptures copies each public capture, and has tshark read the copies of two, where there is one.
+// TestAnnotatePublicCaptures copies each public capture. If tshark is installed it reads two of the
+// copies.
 func TestAnnotatePublicCaptures(t *testing.T) {
 	tshark, _ := exec.LookPath("tshark")
 	for _, truth := range publicTable(t, "truth_files.tsv") {

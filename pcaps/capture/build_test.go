@@ -10,7 +10,7 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// What follows builds packets, header by header, from the inside to the outside.
+// The functions below build packets from the inside out, header by header.
 
 var (
 	here4, there4 = netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
@@ -30,25 +30,25 @@ func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
 func repeat(v byte, n int) []byte { return bytes.Repeat([]byte{v}, n) }
 
-// segment returns a TCP segment with a right checksum.
+// segment returns a TCP segment with a correct checksum.
 func segment(src, dst netip.Addr, h tcp.Header, payload []byte) []byte {
 	b := append(h.AppendTo(nil), payload...)
 	tcp.SetChecksum(src, dst, b)
 	return b
 }
 
-// sampleHeader is the header that most of the built packets have.
+// sampleHeader is the header of most built packets.
 var sampleHeader = tcp.Header{
 	SrcPort: 40000, DstPort: 80, Seq: 1000, Ack: 2000, Flags: tcp.ACK | tcp.PSH, Window: 512,
 	Options: tcp.Options{HasTimestamps: true, TSVal: 7, TSEcr: 8},
 }
 
-// hello is a segment of 5 octets from here4 to there4, in IPv4.
+// hello returns a segment of 5 bytes from here4 to there4 in IPv4.
 func hello() []byte {
 	return ip4(6, here4, there4, segment(here4, there4, sampleHeader, []byte("hello")))
 }
 
-// helloBack is its like in the other direction.
+// helloBack returns its counterpart in the other direction.
 func helloBack() []byte {
 	return ip4(6, there4, here4, segment(there4, here4, sampleHeader, []byte("hello")))
 }
@@ -61,7 +61,7 @@ func ip4(protocol byte, src, dst netip.Addr, payload []byte) []byte {
 	return ip4Fragment(protocol, src, dst, 0x1234, 0, payload)
 }
 
-// ip4Fragment has the fragment's place as it stands in the header: the flag for more is 0x2000.
+// ip4Fragment returns a fragment. place is the header field; 0x2000 is the more-fragments flag.
 func ip4Fragment(protocol byte, src, dst netip.Addr, id, place int, payload []byte) []byte {
 	return join([]byte{0x45, 0x02}, be16(20+len(payload), id, place), []byte{61, protocol, 0, 0}, src.AsSlice(), dst.AsSlice(), payload)
 }
@@ -78,11 +78,11 @@ func udp(src, dst int, payload []byte) []byte {
 	return join(be16(src, dst, 8+len(payload), 0), payload)
 }
 
-// raw is one record of a file that is built.
+// raw is a record of a built file.
 type raw struct {
 	at     int64 // ns
 	data   []byte
-	length int // 0 for that of data
+	length int // 0 means len(data)
 }
 
 func (p raw) size() uint32 {
@@ -92,7 +92,7 @@ func (p raw) size() uint32 {
 	return uint32(len(p.data))
 }
 
-// pcapOf returns a file of the classic format.
+// pcapOf returns a pcap file.
 func pcapOf(order byteOrder, magic uint32, link int, packets ...raw) []byte {
 	u32 := func(b []byte, v ...uint32) []byte {
 		for _, v := range v {
@@ -116,18 +116,18 @@ func pcapOf(order byteOrder, magic uint32, link int, packets ...raw) []byte {
 	return b
 }
 
-// pcapOfHello is a file of one packet of that link type.
+// pcapOfHello returns a pcap file with one packet.
 func pcapOfHello(link int, data []byte) []byte {
 	return pcapOf(binary.LittleEndian, magicMicro, link, raw{at: 1e9, data: data})
 }
 
-// byteOrder is either of the two.
+// byteOrder is either byte order.
 type byteOrder interface {
 	binary.ByteOrder
 	binary.AppendByteOrder
 }
 
-// ng builds a file of the newer format, block by block.
+// ng builds a pcapng file block by block.
 type ng struct {
 	byteOrder
 	b []byte
@@ -168,7 +168,7 @@ func (g *ng) packet(iface int, stamp uint64, data []byte, options ...[]byte) *ng
 	return g.block(blockPacket, head, data, make([]byte, -len(data)&3), join(options...))
 }
 
-// asPcapng rewrites a classic file with stamps in microseconds in the newer format.
+// asPcapng converts a pcap file with µs stamps to pcapng.
 func asPcapng(t testing.TB, file []byte) []byte {
 	t.Helper()
 	f, err := newPcapFile(newInput(bytes.NewReader(file), -1))

@@ -5,21 +5,21 @@ import (
 	"net/netip"
 )
 
-// decoder finds the TCP segment in a packet. Each of its methods takes what begins with one header: the octets that were
-// kept, and how many there were on the wire, n, which are at least as many. What it finds it writes to p; that counts only
-// if the outcome is isTCP.
+// decoder finds the TCP segment in a packet. Each method takes the bytes from one header on: b are
+// the bytes kept, n of them were on the wire, n >= len(b). Results go to p and are valid only
+// if the method returns isTCP.
 type decoder struct {
 	p         Packet
 	depth     int
-	addressed bool // p has addresses: a further IP header is within a tunnel
+	addressed bool // p has addresses, so that a further IP header is inside a tunnel
 	foreign   bool // gopacket found the IP header
 	frags     fragments
 }
 
-// maxDepth is how many headers may be in one another, tags and extensions included.
+// maxDepth bounds nested headers, tags and extensions included.
 const maxDepth = 32
 
-// decode decodes a record of an interface with that link type, the file's next.
+// decode decodes the file's next record, from an interface of that link type.
 func (d *decoder) decode(link uint16, rec *record) Reason {
 	p := &d.p
 	p.Number, p.Time, p.Interface = rec.number, rec.time, rec.iface
@@ -29,30 +29,31 @@ func (d *decoder) decode(link uint16, rec *record) Reason {
 	return d.link(link, rec.data, int(rec.length))
 }
 
-// short is the outcome for a header that is longer than what was kept of it, where n octets were sent.
-func short(header, n int) Reason {
+// truncated is the result for a header longer than the bytes kept. n bytes were sent.
+func truncated(header, n int) Reason {
 	if n < header {
 		return Malformed
 	}
 	return CutHeader
 }
 
-// deeper counts a header, and reports whether there were too many.
-func (d *decoder) deeper() bool {
+// tooDeep counts a header and reports whether there are too many.
+func (d *decoder) tooDeep() bool {
 	d.depth++
 	return d.depth > maxDepth
 }
 
-// outer adds to the path what lies outside.
-func (d *decoder) outer(kind, value uint64) {
+// addOuter adds an outer layer to the path.
+func (d *decoder) addOuter(kind, value uint64) {
 	d.p.Path = mix(mix(d.p.Path, kind), value)
 }
 
-// tunnel adds the ends of a tunnel to the path, if an IP header was there before: the same whichever end sends.
-func (d *decoder) tunnel() {
+// addTunnel adds the ends of a tunnel to the path, if there was an IP header before. The order of
+// the ends does not matter.
+func (d *decoder) addTunnel() {
 	if d.addressed {
 		a, b := hashAddr(d.p.Src.Addr()), hashAddr(d.p.Dst.Addr())
-		d.outer(a+b, a^b)
+		d.addOuter(a+b, a^b)
 	}
 }
 
@@ -61,7 +62,7 @@ func hashAddr(a netip.Addr) uint64 {
 	return mix(binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]))
 }
 
-// mix is never 0.
+// mix returns a hash that is never 0.
 func mix(h, v uint64) uint64 {
 	h = (h ^ v + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
 	h ^= h >> 31

@@ -2,7 +2,7 @@ package capture
 
 import "encoding/binary"
 
-// Ethertypes, and the kinds of PPP packet that matter.
+// Ethertypes and PPP protocols that lead to IP.
 const (
 	etherIPv4     = 0x0800
 	etherIPv6     = 0x86dd
@@ -16,58 +16,35 @@ const (
 	etherMPLSMany = 0x8848
 	etherPPP      = 0x880b
 	etherPPPoE    = 0x8864
-	etherPBB      = 0x88e7 // 802.1ah
-	etherNSH      = 0x894f // service function chains
-	etherCisco    = 0x8909 // Cisco metadata, with security group tags
-	etherFabric   = 0x8903 // Cisco FabricPath
-	etherVNTag    = 0x8926
-	etherETag     = 0x893f // 802.1BR
-	etherRTag     = 0xf1c1 // 802.1CB
+	etherCisco    = 0x8909 // Cisco metadata with security group tags
 
 	pppIPv4 = 0x0021
 	pppIPv6 = 0x0057
 	pppMPLS = 0x0281
 )
 
-// ethertype decodes what follows an ethertype: IP, or a tag with another ethertype after it. Values up to 1500 are lengths.
+// ethertype decodes what follows an ethertype: IP, a tunnel, or a tag and another ethertype. Values
+// up to 1500 are lengths of 802.2 frames.
 func (d *decoder) ethertype(t uint16, b []byte, n int) Reason {
 	for {
-		tag := 0 // octets, the last two of which are the next ethertype
+		tag := 4 // bytes; the last two are the next ethertype
 		switch t {
 		case etherIPv4, etherIPv6:
 			return d.ip(b, n)
 		case etherVLAN, etherQinQ, etherQinQ1, etherQinQ2, etherQinQ3:
-			if len(b) < 4 {
-				return short(4, n)
+			if len(b) >= tag {
+				if id := binary.BigEndian.Uint16(b) & 0xfff; id != 0 { // 0 is a priority without a VLAN
+					d.addOuter(etherVLAN, uint64(id))
+				}
 			}
-			if id := binary.BigEndian.Uint16(b) & 0xfff; id != 0 { // 0 is a priority without a VLAN
-				d.outer(etherVLAN, uint64(id))
-			}
-			tag = 4
 		case etherCisco:
-			// Version and length of one octet each, the options, of which the length counts those of 4 octets.
+			// Version and length, one byte each; the length counts options of 4 bytes.
 			if len(b) < 2 {
-				return short(2, n)
+				return truncated(2, n)
 			}
-			tag = 4 + 4*int(b[1])
-		case etherVNTag, etherRTag:
-			tag = 6
-		case etherETag:
-			tag = 8
-		case etherFabric:
-			if len(b) < 2 {
-				return short(2, n)
-			}
-			return d.nested(b[2:], n-2)
+			tag += 4 * int(b[1])
 		case etherBridge:
-			return d.nested(b, n)
-		case etherPBB:
-			if len(b) < 4 {
-				return short(4, n)
-			}
-			return d.frame(etherPBB, uint64(binary.BigEndian.Uint32(b)&0xffffff), b[4:], n-4)
-		case etherNSH:
-			return d.nsh(b, n)
+			return d.innerFrame(b, n)
 		case etherMPLS, etherMPLSMany:
 			return d.mpls(b, n)
 		case etherPPPoE:
@@ -80,65 +57,37 @@ func (d *decoder) ethertype(t uint16, b []byte, n int) Reason {
 			}
 			return NotIP
 		}
-		if d.deeper() {
+		if d.tooDeep() {
 			return TooDeep
 		}
 		if len(b) < tag {
-			return short(tag, n)
+			return truncated(tag, n)
 		}
 		t = binary.BigEndian.Uint16(b[tag-2:])
 		b, n = b[tag:], n-tag
 	}
 }
 
-// nested decodes an Ethernet frame within another packet.
-func (d *decoder) nested(b []byte, n int) Reason {
-	if d.deeper() {
+// innerFrame decodes an Ethernet frame inside another packet.
+func (d *decoder) innerFrame(b []byte, n int) Reason {
+	if d.tooDeep() {
 		return TooDeep
 	}
 	return d.ethernet(b, n)
 }
 
-// nsh decodes the network service header (RFC 8300 §2). The path through the services is of one direction.
-func (d *decoder) nsh(b []byte, n int) Reason {
-	if len(b) < 8 {
-		return short(8, n)
-	}
-	size, next := 4*int(b[1]&0x3f), b[3]
-	if d.deeper() {
-		return TooDeep
-	}
-	switch {
-	case size < 8 || size > n:
-		return Malformed
-	case size > len(b):
-		return CutHeader
-	}
-	switch b, n = b[size:], n-size; next {
-	case 1, 2:
-		return d.ip(b, n)
-	case 3:
-		return d.nested(b, n)
-	case 4:
-		return d.nsh(b, n)
-	case 5:
-		return d.mpls(b, n)
-	}
-	return NotIP
-}
-
-// llc decodes 802.2: IP comes with SNAP, or by its own number.
+// llc decodes an 802.2 frame: IP with SNAP, or with its own SAP.
 func (d *decoder) llc(b []byte, n int) Reason {
 	b = b[:min(len(b), n)]
 	if len(b) < 3 {
-		return short(3, n)
+		return truncated(3, n)
 	}
 	switch {
 	case b[0] == 0xaa && b[1] == 0xaa && b[2] == 3:
 		if len(b) < 8 {
-			return short(8, n)
+			return truncated(8, n)
 		}
-		if d.deeper() {
+		if d.tooDeep() {
 			return TooDeep
 		}
 		if t := binary.BigEndian.Uint16(b[6:]); t > 1500 {
@@ -150,37 +99,33 @@ func (d *decoder) llc(b []byte, n int) Reason {
 	return NotIP
 }
 
-// mpls passes the labels, and decodes what follows, which nothing names: an Ethernet frame with or without a control word if
-// it looks like one, else IP by its version.
+// mpls skips the labels and guesses what follows: an Ethernet frame, with or without a control
+// word, if it looks like one, else IP by its version.
 func (d *decoder) mpls(b []byte, n int) Reason {
-	for {
-		if d.deeper() {
+	for last := false; !last; b, n = b[4:], n-4 {
+		if d.tooDeep() {
 			return TooDeep
 		}
 		if len(b) < 4 {
-			return short(4, n)
+			return truncated(4, n)
 		}
-		last := b[2]&1 != 0
-		b, n = b[4:], n-4
-		if last {
-			break
-		}
+		last = b[2]&1 != 0
 	}
-	if n < 1 || len(b) < min(n, 40) { // a segment in IP is no shorter, and less cannot be told apart
-		return short(1, n)
+	if n < 1 || len(b) < min(n, 40) { // no segment is shorter, and less is ambiguous
+		return truncated(1, n)
 	}
 	switch version := b[0] >> 4; {
 	case (version == 4 || version == 6) && !looksLikeFrame(b, n):
 		return d.ip(b, n)
 	case version == 0 && len(b) < 4:
-		return short(4, n)
+		return truncated(4, n)
 	case version == 0 && !looksLikeFrame(b, n): // a control word
-		return d.nested(b[4:], n-4)
+		return d.innerFrame(b[4:], n-4)
 	}
-	return d.nested(b, n)
+	return d.innerFrame(b, n)
 }
 
-// looksLikeFrame reports whether there is an Ethernet frame with IP in it, whatever its addresses look like.
+// looksLikeFrame reports whether b is an Ethernet frame with IP in it, by more than its addresses.
 func looksLikeFrame(b []byte, n int) bool {
 	for tags := 0; tags < 4 && len(b) >= 18; tags++ {
 		switch t := binary.BigEndian.Uint16(b[12:]); t {
@@ -201,7 +146,7 @@ func looksLikeFrame(b []byte, n int) bool {
 // pppoe decodes a PPPoE session (RFC 2516 §4).
 func (d *decoder) pppoe(b []byte, n int) Reason {
 	if len(b) < 6 {
-		return short(6, n)
+		return truncated(6, n)
 	}
 	if b[0] != 0x11 {
 		return Malformed
@@ -209,20 +154,21 @@ func (d *decoder) pppoe(b []byte, n int) Reason {
 	if b[1] != 0 { // discovery
 		return NotIP
 	}
-	d.outer(etherPPPoE, uint64(binary.BigEndian.Uint16(b[2:])))
+	d.addOuter(etherPPPoE, uint64(binary.BigEndian.Uint16(b[2:])))
 	return d.ppp(b[6:], n-6)
 }
 
-// ppp decodes PPP, with or without the address and control octets, and with a protocol of one octet or two (RFC 1661 §2, §6.5, §6.6).
+// ppp decodes PPP, with or without address and control bytes, and with a protocol of one byte or
+// two (RFC 1661 §2, §6.5, §6.6).
 func (d *decoder) ppp(b []byte, n int) Reason {
-	if d.deeper() {
+	if d.tooDeep() {
 		return TooDeep
 	}
 	if len(b) >= 2 && b[0] == 0xff && b[1] == 3 {
 		b, n = b[2:], n-2
 	}
 	if len(b) < 2 {
-		return short(2, n)
+		return truncated(2, n)
 	}
 	protocol, header := binary.BigEndian.Uint16(b), 2
 	if b[0]&1 != 0 {

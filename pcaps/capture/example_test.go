@@ -12,7 +12,8 @@ import (
 	"tcpwheel/pcaps/capture"
 )
 
-// oneSegment is a capture of one segment, from a host that leaves the checksum to its network interface.
+// oneSegment returns a capture of one segment, from a host that leaves the checksum to its network
+// interface.
 func oneSegment() []byte {
 	var file bytes.Buffer
 	out, _ := sim.NewPcapng(&file, "example")
@@ -40,13 +41,13 @@ func ExampleReader() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("%d %v > %v: seq %d, %d octets, at its sender: %v\n",
+		fmt.Printf("%d %v > %v: seq %d, %d bytes, at its sender: %v\n",
 			p.Number, p.Src, p.Dst, p.Header.Seq, p.Len, p.Problems.Has(capture.PartialChecksum))
 	}
 	s := r.Stats()
 	fmt.Println(s.Packets, "packets on", r.Interfaces()[0].Name)
 	// Output:
-	// 1 192.0.2.1:40000 > 192.0.2.2:80: seq 1, 5 octets, at its sender: true
+	// 1 192.0.2.1:40000 > 192.0.2.2:80: seq 1, 5 bytes, at its sender: true
 	// 1 packets on eth0
 }
 

@@ -19,7 +19,7 @@ import (
 
 var orders = map[string]byteOrder{"little": binary.LittleEndian, "big": binary.BigEndian}
 
-// A stamp of 2024-06-01 in nanoseconds, whole and as microseconds have it.
+// A stamp of 2024-06-01, in ns and rounded down to µs.
 const stampNano, stampMicro = 1_717_200_000_123_456_789, 1_717_200_000_123_456_000
 
 func TestPcap(t *testing.T) {
@@ -52,7 +52,7 @@ func TestPcap(t *testing.T) {
 	}
 }
 
-// TestOldPcap: before version 2.3 the lengths stand the other way round, and in 2.3 either way.
+// TestOldPcap reads versions before 2.3, with swapped lengths, and 2.3, with either order.
 func TestOldPcap(t *testing.T) {
 	packet := ether(0x0800, hello())
 	for minor, swapped := range map[uint16][]bool{1: {true}, 2: {true}, 3: {true, false}, 4: {false}} {
@@ -69,10 +69,11 @@ func TestOldPcap(t *testing.T) {
 	}
 }
 
-// TestLinkTypeAmongOtherBits: the link type shares its field with the length of the frame check sequence.
-func TestLinkTypeAmongOtherBits(t *testing.T) {
+// TestLinkTypeWithFCSLength reads a link type that shares its field with the length of the frame
+// check sequence.
+func TestLinkTypeWithFCSLength(t *testing.T) {
 	file := pcapOfHello(1, ether(0x0800, hello()))
-	file[23] = 0x24 // there is one, of 2 words
+	file[23] = 0x24 // a check sequence of 2 words
 	if all, _, err := readBytes(t, file); len(all) != 1 || err != io.EOF {
 		t.Errorf("%d packets, %v, want 1", len(all), err)
 	}
@@ -90,7 +91,7 @@ func TestPcapng(t *testing.T) {
 		g.block(blockOldPacket, g.AppendUint16(g.AppendUint16(nil, 1), 2), g.u32(nil, uint32(stampMicro/1000>>32), uint32(stampMicro/1000&math.MaxUint32), uint32(len(packet6)), 500), packet6)
 		g.block(blockSimple, g.u32(nil, uint32(len(packet))), packet)
 		g.block(blockStatistics, g.u32(nil, 0, 0, 0), g.option(5, g.AppendUint64(nil, 7)), g.option(7, g.AppendUint64(nil, 4)))
-		// A second section, in the other order, with interfaces of its own.
+		// A second section, in the other byte order, with its own interfaces.
 		other := &ng{byteOrder: binary.LittleEndian, b: g.b}
 		if order == binary.LittleEndian {
 			other.byteOrder = binary.BigEndian
@@ -185,7 +186,8 @@ func TestStampsOfPcapng(t *testing.T) {
 	}
 }
 
-// TestCutShortAnywhere cuts files at every octet: all whole packets come, then io.EOF between packets, and ErrCutShort else.
+// TestCutShortAnywhere cuts files at every byte. All complete packets are read. The error is io.EOF
+// between packets and ErrCutShort elsewhere.
 func TestCutShortAnywhere(t *testing.T) {
 	g := (&ng{byteOrder: binary.BigEndian}).section().port(101, 0)
 	ends := []int{len(g.b)}
@@ -254,20 +256,20 @@ func TestDamagedFiles(t *testing.T) {
 		{erfRecords(2), "built: a file of Endace's ERF, want pcap or pcapng, plain or compressed with gzip, zstd or bzip2: editcap -F pcapng converts it"},
 		{erfRecords(1), `built: not a capture: it begins with "\x00\x00\x00\x00\x00\x00\x00\x00\x02\x04\x00P\x00\x00\x00>", want pcap or pcapng, plain or compressed with gzip, zstd or bzip2`},
 		{change(classic, 4, 3), "built: pcap version 3.4, want 2.0 to 2.4"},
-		{change(classic, 32, 1, 0, 0, 1), "built: packet 1: at octet 24: a packet of 16777217 octets, want 0 to 16777216"},
-		{change(classic, 32, 1, 0, 0, 0xff), "built: packet 1: at octet 24: a packet of 4278190081 octets, want 0 to 16777216"},
-		{change(good, 8, 1, 2, 3, 4), `built: packet 1: at octet 0: byte order 0x01020304 of a section, want 0x1a2b3c4d in either order`},
-		{change(good, 12, 2), "built: packet 1: at octet 0: pcapng version 2.0, want 1.0"},
-		{change(good, 4, 13), "built: packet 1: at octet 0: a section header of 13 octets, want a multiple of 4 from 12"},
-		{change(good, 4, 16), "built: packet 1: at octet 0: a section header of 16 octets, want 28 to 17825792"},
-		{change(good, 24, 32), "built: packet 1: at octet 0: a section header of 28 octets at its beginning, and of 32 at its end"},
-		{with(func(g *ng) { g.block(blockInterface, nil) }), "built: packet 1: at octet 48: an interface description of 12 octets, want 20 to 17825792"},
-		{with(func(g *ng) { g.packet(1, 0, hello()) }), "built: packet 1: at octet 48: a packet of interface 1, want one of 1"},
-		{with(func(g *ng) { g.block(blockOldPacket, le.u32(nil, 7, 0, 0, 0, 0)) }), "built: packet 1: at octet 48: a packet of interface 7, want one of 1"},
-		{fresh().section().block(blockSimple, le.u32(nil, 0)).b, "built: packet 1: at octet 28: a packet of interface 0, want one of 0"},
-		{with(func(g *ng) { g.block(blockStatistics, le.u32(nil, 9, 0, 0)) }), "built: packet 1: at octet 48: statistics of interface 9, want one of 1"},
-		{with(func(g *ng) { g.block(blockPacket, le.u32(nil, 0, 0, 0, 9, 9), repeat(0, 8)) }), "built: packet 1: at octet 48: a packet of 9 octets, want 8 at most in a block of 40"},
-		{ports.b, "built: packet 1: at octet 1310748: more than 65536 interfaces"},
+		{change(classic, 32, 1, 0, 0, 1), "built: packet 1: at byte 24: a packet of 16777217 bytes, want 0 to 16777216"},
+		{change(classic, 32, 1, 0, 0, 0xff), "built: packet 1: at byte 24: a packet of 4278190081 bytes, want 0 to 16777216"},
+		{change(good, 8, 1, 2, 3, 4), `built: packet 1: at byte 0: byte order 0x01020304 of a section, want 0x1a2b3c4d in either order`},
+		{change(good, 12, 2), "built: packet 1: at byte 0: pcapng version 2.0, want 1.0"},
+		{change(good, 4, 13), "built: packet 1: at byte 0: a section header of 13 bytes, want a multiple of 4 from 12"},
+		{change(good, 4, 16), "built: packet 1: at byte 0: a section header of 16 bytes, want 28 to 17825792"},
+		{change(good, 24, 32), "built: packet 1: at byte 0: a section header of 28 bytes at its beginning, and of 32 at its end"},
+		{with(func(g *ng) { g.block(blockInterface, nil) }), "built: packet 1: at byte 48: an interface description of 12 bytes, want 20 to 17825792"},
+		{with(func(g *ng) { g.packet(1, 0, hello()) }), "built: packet 1: at byte 48: a packet of interface 1, want one of 1"},
+		{with(func(g *ng) { g.block(blockOldPacket, le.u32(nil, 7, 0, 0, 0, 0)) }), "built: packet 1: at byte 48: a packet of interface 7, want one of 1"},
+		{fresh().section().block(blockSimple, le.u32(nil, 0)).b, "built: packet 1: at byte 28: a packet of interface 0, want one of 0"},
+		{with(func(g *ng) { g.block(blockStatistics, le.u32(nil, 9, 0, 0)) }), "built: packet 1: at byte 48: statistics of interface 9, want one of 1"},
+		{with(func(g *ng) { g.block(blockPacket, le.u32(nil, 0, 0, 0, 9, 9), repeat(0, 8)) }), "built: packet 1: at byte 48: a packet of 9 bytes, want 8 at most in a block of 40"},
+		{ports.b, "built: packet 1: at byte 1310748: more than 65536 interfaces"},
 	} {
 		_, _, err := readBytes(t, c.file)
 		if err == nil || err.Error() != c.want || errors.Is(err, ErrCutShort) {
@@ -276,8 +278,8 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// TestErrorsStay wants the same error from then on.
-func TestErrorsStay(t *testing.T) {
+// TestErrorsAreSticky expects an error to be sticky.
+func TestErrorsAreSticky(t *testing.T) {
 	r, err := NewReader(bytes.NewReader(pcapOfHello(101, hello())[:60]), "x.pcap")
 	if err != nil {
 		t.Fatal(err)
@@ -288,14 +290,15 @@ func TestErrorsStay(t *testing.T) {
 		if !errors.As(err, &e) || !errors.Is(err, ErrCutShort) || e.File != "x.pcap" || e.Packet != 1 || e.Offset != 24 {
 			t.Errorf("%v", err)
 		}
-		if want := "x.pcap: packet 1: at octet 24: the file is cut short: 20 octets left, want a packet of 57"; err.Error() != want {
+		if want := "x.pcap: packet 1: at byte 24: the file is cut short: 20 bytes left, want a packet of 57"; err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }
 
-// TestOptionsThatLie: options end where they contradict the block, and their packets are good all the same.
-func TestOptionsThatLie(t *testing.T) {
+// TestInconsistentOptions reads packets whose options contradict their block. The options end there
+// and the packets are good.
+func TestInconsistentOptions(t *testing.T) {
 	for _, options := range [][]byte{{1}, {1, 0, 9, 0}, {1, 0, 0xff, 0xff, 0, 0, 0, 0}, {0, 0, 4, 0, 1, 2, 3, 4}, {2, 0, 1, 0, 9, 0, 0, 0}} {
 		g := (&ng{byteOrder: binary.LittleEndian}).section().port(101, 0, options).packet(0, 1, hello(), options)
 		if all, r, err := readBytes(t, g.b); err != io.EOF || len(all) != 1 || r.Comments() != nil {
@@ -304,7 +307,8 @@ func TestOptionsThatLie(t *testing.T) {
 	}
 }
 
-// TestAgreesWithPcapgo reads the public captures with gopacket's readers of files, too: same packets, same stamps.
+// TestAgreesWithPcapgo reads the public captures by gopacket's pcapgo, too: same packets, same
+// stamps.
 func TestAgreesWithPcapgo(t *testing.T) {
 	for _, name := range []string{
 		"pptp-big-endian.pcap", "ndt-server-rto-backoff.pcap.gz", "ndt-client-upload-clean.pcap", "tls-3-interfaces.pcapng",
@@ -338,7 +342,7 @@ func TestAgreesWithPcapgo(t *testing.T) {
 				break
 			}
 			if !bytes.Equal(rec.data, data) || int(rec.length) != info.Length || int64(rec.time) != info.Timestamp.UnixNano() || rec.iface != info.InterfaceIndex {
-				t.Fatalf("%s: packet %d: %d of %d octets at %d on %d, pcapgo %+v", name, packets+1, len(rec.data), rec.length, rec.time, rec.iface, info)
+				t.Fatalf("%s: packet %d: %d of %d bytes at %d on %d, pcapgo %+v", name, packets+1, len(rec.data), rec.length, rec.time, rec.iface, info)
 			}
 		}
 		if packets == 0 {
@@ -347,7 +351,7 @@ func TestAgreesWithPcapgo(t *testing.T) {
 	}
 }
 
-// erfRecords returns so many records of Ethernet in ERF, and the beginning of nothing.
+// erfRecords returns n Ethernet records in ERF.
 func erfRecords(n int) (file []byte) {
 	for i := range n {
 		record := make([]byte, 80)

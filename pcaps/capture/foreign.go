@@ -5,13 +5,14 @@ import (
 	"github.com/google/gopacket/layers"
 )
 
-// byGopacket decodes link types that are too rare to be decoded here: wireless frames with the headers before them, FDDI,
-// and what else gopacket knows. It only has to find the IP packet. It costs a hundred times what a packet costs else.
+// byGopacket decodes rare link types by gopacket, which only has to find the IP packet: 802.11 with
+// its headers, FDDI, and others. It costs a hundred times as much as the decoder here.
 func (d *decoder) byGopacket(link uint16, b []byte, n int) Reason {
 	if link >= uint16(len(layers.LinkTypeMetadata)) || layers.LinkTypeMetadata[link].Name == "UnknownLinkType" {
 		return UnknownLink
 	}
-	// gopacket recovers from the panics of its decoders. One of them appends to the packet: not into what follows in memory.
+	// gopacket recovers from panics of its decoders. One of them appends to the packet: not into
+	// the memory behind it.
 	packet := gopacket.NewPacket(b[:len(b):len(b)], layers.LinkType(link), gopacket.DecodeOptions{Lazy: true, NoCopy: true})
 	ip := packet.NetworkLayer()
 	if ip == nil || len(ip.LayerContents()) == 0 {

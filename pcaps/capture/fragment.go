@@ -6,12 +6,12 @@ import (
 	"tcpwheel/wheel"
 )
 
-// fragments puts IP datagrams together. It holds a bounded number of them, for a bounded time.
+// fragments reassembles IP datagrams: a bounded number of them, for a bounded time.
 type fragments struct {
 	waiting []*datagram
-	late    []*datagram // given up: those with a first fragment are packets all the same
+	late    []*datagram // given up; a first fragment still yields a packet
 	free    []*datagram
-	done    []byte // the datagram that was completed last
+	done    []byte // the datagram completed last
 }
 
 const (
@@ -19,44 +19,45 @@ const (
 	maxDatagram = 1<<16 - 1
 	maxPieces   = 256
 
-	// patience is how long a datagram waits for its rest. Hosts wait for half a minute, but IPv4's identification comes
-	// round in less, and what takes a second lies behind many retransmissions.
-	patience = wheel.Time(1_000_000_000)
+	// patience is how long a datagram waits for its fragments, in ns. Hosts wait for 30 s, but IPv4
+	// identifications repeat sooner, and a packet a second late is behind many retransmissions.
+	reassemblyTimeout = wheel.Time(1_000_000_000)
 )
 
 // piece is one fragment.
 type piece struct {
 	protocol byte
-	offset   int // octets
+	offset   int // bytes
 	more     bool
 	kept     []byte
-	size     int // octets that there were
+	size     int // bytes on the wire
 }
 
-// datagramKey is what fragments of a datagram have in common.
+// datagramKey is what the fragments of a datagram have in common.
 type datagramKey struct {
 	src, dst netip.Addr
 	path     uint64
 	iface    int
 	id       uint32
-	protocol byte // of IPv4
+	protocol byte // only IPv4
 }
 
-// datagram is one that is put together.
+// datagram is a datagram in reassembly.
 type datagram struct {
 	key      datagramKey
 	since    wheel.Time
-	first    Packet // of the first fragment
+	first    Packet // from the first fragment
 	protocol byte
 	spans    []span // by start
-	total    int    // octets of the whole, 0 if the last fragment has not come
+	total    int    // bytes of the whole; 0 until the last fragment comes
 	buf      []byte
 }
 
-// span is where a fragment lies, and up to where its octets were kept.
+// span is a fragment's range, and the end of the bytes kept of it.
 type span struct{ start, end, kept int }
 
-// fragment takes a fragment. When it completes a datagram, that is decoded as of now; until then it is a FragmentPart.
+// fragment handles a fragment. The one that completes a datagram decodes it; the others return
+// FragmentPart.
 func (d *decoder) fragment(f piece) Reason {
 	if f.size <= 0 || f.offset+f.size > maxDatagram || f.more && f.size%8 != 0 {
 		return Malformed
@@ -81,12 +82,13 @@ func (d *decoder) fragment(f piece) Reason {
 	d.frags.remove(g)
 	p.TTL, p.TOS = g.first.TTL, g.first.TOS
 	p.Problems |= Fragment
-	// What is inside may be a fragment again, and uses the pool.
+	// The payload may be a fragment again and use the pool.
 	g.buf, d.frags.done = d.frags.done, g.buf
 	return d.transport(g.protocol, d.frags.done[:kept], g.total)
 }
 
-// decodeLate decodes a datagram that was given up, as far as it came: as the packet that its first fragment was.
+// decodeLate decodes the prefix of a datagram that was given up, as the packet that its first
+// fragment was.
 func (d *decoder) decodeLate(g *datagram) Reason {
 	if g.first.Number == 0 {
 		return FragmentPart
@@ -96,17 +98,18 @@ func (d *decoder) decodeLate(g *datagram) Reason {
 	d.depth, d.addressed = 0, true
 	total, kept := g.prefix()
 	got := d.transport(g.protocol, g.buf[:kept], total)
-	d.p.Problems &^= BadChecksum // it is that of the whole
+	d.p.Problems &^= BadChecksum // it covers the whole datagram
 	return got
 }
 
-// find returns the datagram of a key, a new one if there is none, and gives up those that have waited for too long.
+// find returns the datagram of a key, a new one if needed. It gives up datagrams that have waited
+// too long.
 func (f *fragments) find(key datagramKey, now wheel.Time) *datagram {
 	var found *datagram
 	for i := len(f.waiting) - 1; i >= 0; i-- {
 		g := f.waiting[i]
 		switch age := now - g.since; {
-		case age > patience || age < -patience:
+		case age > reassemblyTimeout || age < -reassemblyTimeout:
 			f.giveUp(g)
 		case g.key == key:
 			found = g
@@ -129,7 +132,7 @@ func (f *fragments) find(key datagramKey, now wheel.Time) *datagram {
 	return g
 }
 
-// remove takes a datagram out of those that wait. Its memory may be used again at the next find.
+// remove takes a datagram off the waiting list. The next find may reuse its memory.
 func (f *fragments) remove(g *datagram) {
 	for i := range f.waiting {
 		if f.waiting[i] == g {
@@ -146,14 +149,14 @@ func (f *fragments) giveUp(g *datagram) {
 	f.late = append(f.late, g)
 }
 
-// giveUpAll is for the end of the file.
+// giveUpAll is called at the end of the file.
 func (f *fragments) giveUpAll() {
 	for len(f.waiting) > 0 {
 		f.giveUp(f.waiting[0])
 	}
 }
 
-// nextLate returns the next datagram that was given up, nil if there is none. It is valid until the next find.
+// nextLate returns the next datagram that was given up, or nil. It is valid until the next find.
 func (f *fragments) nextLate() *datagram {
 	if len(f.late) == 0 {
 		return nil
@@ -164,7 +167,7 @@ func (f *fragments) nextLate() *datagram {
 	return g
 }
 
-// add adds a fragment. One that came already counts once.
+// add adds a fragment. A repeated one counts once.
 func (g *datagram) add(f piece) {
 	s := span{f.offset, f.offset + f.size, f.offset + len(f.kept)}
 	if !f.more {
@@ -186,7 +189,7 @@ func (g *datagram) add(f piece) {
 	copy(g.buf[s.start:], f.kept)
 }
 
-// prefix returns how many octets from the beginning there are without a hole, and how many of them were kept.
+// prefix returns the length of the hole-free prefix, and how much of it was kept.
 func (g *datagram) prefix() (size, kept int) {
 	for _, s := range g.spans {
 		if s.start > size {

@@ -13,7 +13,7 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// pieces cuts the segment in an IPv4 packet into fragments of so many octets.
+// pieces cuts a segment in an IPv4 packet into fragments of size bytes.
 func pieces(id, size int, src, dst [4]byte, segment []byte) (all [][]byte) {
 	for at := 0; at < len(segment); at += size {
 		end, place := min(at+size, len(segment)), at/8
@@ -30,7 +30,7 @@ func pieces(id, size int, src, dst [4]byte, segment []byte) (all [][]byte) {
 
 var fragmentHeader = tcp.Header{SrcPort: 1, DstPort: 2, Seq: 3, Flags: tcp.ACK}
 
-// large is a segment of 3000 octets of payload.
+// large returns a segment with 3000 bytes of payload.
 func large() []byte {
 	return segment(here4, there4, fragmentHeader, bytes.Repeat([]byte("0123456789"), 300))
 }
@@ -44,7 +44,8 @@ func readRaw(t *testing.T, packets ...raw) ([]Packet, *Reader) {
 	return all, r
 }
 
-// TestFragmentsInAnyOrder puts a datagram together from fragments in any order, some of them twice.
+// TestFragmentsInAnyOrder reassembles a datagram from fragments in any order, some of them
+// repeated.
 func TestFragmentsInAnyOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -74,19 +75,19 @@ func TestFragmentsInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestFragmentsThatWereCut: of each fragment, a snapshot length keeps the beginning. The lengths suffice.
-func TestFragmentsThatWereCut(t *testing.T) {
+// TestCutFragments reassembles fragments cut by a snapshot length: the lengths suffice.
+func TestCutFragments(t *testing.T) {
 	var packets []raw
 	for i, part := range pieces(77, 1480, here4.As4(), there4.As4(), large()) {
 		packets = append(packets, raw{at: int64(i), data: part[:60], length: len(part)})
 	}
 	all, r := readRaw(t, packets...)
 	if len(all) != 1 || all[0].Len != 3000 || len(r.d.p.Payload) != 20 || r.Stats().Truncated != 1 {
-		t.Errorf("%+v, payload %q, want 3000 octets of which 20 were kept", all, r.d.p.Payload)
+		t.Errorf("%+v, payload %q, want 3000 bytes, 20 of them kept", all, r.d.p.Payload)
 	}
 }
 
-// TestFragmentsOfTunnels: the datagram around a tunnel comes in fragments, and the one inside, too.
+// TestFragmentsOfTunnels fragments both the datagram around a tunnel and the one inside.
 func TestFragmentsOfTunnels(t *testing.T) {
 	inner := pieces(5, 2000, here4.As4(), there4.As4(), large())
 	var packets []raw
@@ -102,7 +103,7 @@ func TestFragmentsOfTunnels(t *testing.T) {
 	}
 	all, r := readRaw(t, packets...)
 	if len(all) != 1 || all[0].Len != 3000 || all[0].Src.Addr() != here4 || all[0].Path == 0 || !bytes.Equal(r.d.p.Payload, large()[20:]) {
-		t.Errorf("%+v, want one segment of 3000 octets", all)
+		t.Errorf("%+v, want one segment of 3000 bytes", all)
 	}
 }
 
@@ -113,13 +114,14 @@ func TestFragmentsOfIPv6(t *testing.T) {
 	for _, packets := range [][]raw{{{data: first}, {data: last}}, {{data: last}, {data: first}}} {
 		all, _ := readRaw(t, packets...)
 		if len(all) != 1 || all[0].Len != 1000 || all[0].ID != 0xdeadbeef || !all[0].HasID || all[0].Problems != Fragment || all[0].Number != 2 {
-			t.Errorf("%+v, want one segment of 1000 octets", all)
+			t.Errorf("%+v, want one segment of 1000 bytes", all)
 		}
 	}
 }
 
-// TestFragmentsThatAreMissing: a datagram that stays in pieces is what its first fragment is, late; without that it is nothing.
-func TestFragmentsThatAreMissing(t *testing.T) {
+// TestMissingFragments reads an incomplete datagram as its first fragment, late. Without
+// that fragment it yields nothing.
+func TestMissingFragments(t *testing.T) {
 	parts := pieces(77, 1000, here4.As4(), there4.As4(), large())
 	other := pieces(78, 1000, here4.As4(), there4.As4(), large())
 	whole := raw{at: 5e8, data: hello()}
@@ -145,7 +147,7 @@ func TestFragmentsThatAreMissing(t *testing.T) {
 			}
 			got.WriteString(" " + itoa(p.Number) + ":" + itoa(int64(p.Len)))
 		}
-		// A datagram that is given up comes before what made it so.
+		// A datagram comes before the packet that made the reader give it up.
 		if sorted(got.String()) != sorted(" "+c.want) {
 			t.Errorf("%s:%s, want %s", c.name, got.String(), c.want)
 		}
@@ -155,9 +157,9 @@ func TestFragmentsThatAreMissing(t *testing.T) {
 	}
 }
 
-// TestFragmentsAreToldApart interleaves datagrams of the same identification between other hosts, of another protocol, and
-// on other paths.
-func TestFragmentsAreToldApart(t *testing.T) {
+// TestInterleavedDatagrams interleaves datagrams of the same identification between other hosts,
+// of another protocol, and on other paths.
+func TestInterleavedDatagrams(t *testing.T) {
 	a, b := pieces(77, 1600, here4.As4(), there4.As4(), large()), pieces(77, 1600, there4.As4(), here4.As4(), large())
 	other := pieces(77, 1600, here4.As4(), there4.As4(), large())
 	for i := range other {
@@ -175,17 +177,17 @@ func TestFragmentsAreToldApart(t *testing.T) {
 
 func TestMalformedFragments(t *testing.T) {
 	for name, data := range map[string][]byte{
-		"past 64 KiB":                ip4Fragment(6, here4, there4, 1, 0x1fff, repeat(0, 100)),
-		"not a multiple of 8":        ip4Fragment(6, here4, there4, 1, 0x2000, repeat(0, 100)),
-		"empty":                      ip4Fragment(6, here4, there4, 1, 0x2000, nil),
-		"of IPv6, no multiple of 8":  ip6(44, here6, there6, join([]byte{6, 0}, be16(1, 0, 1), repeat(0, 9))),
-		"of IPv6, without any octet": ip6(44, here6, there6, join([]byte{6, 0}, be16(1, 0, 1))),
+		"past 64 KiB":               ip4Fragment(6, here4, there4, 1, 0x1fff, repeat(0, 100)),
+		"not a multiple of 8":       ip4Fragment(6, here4, there4, 1, 0x2000, repeat(0, 100)),
+		"empty":                     ip4Fragment(6, here4, there4, 1, 0x2000, nil),
+		"of IPv6, no multiple of 8": ip6(44, here6, there6, join([]byte{6, 0}, be16(1, 0, 1), repeat(0, 9))),
+		"of IPv6, without any byte": ip6(44, here6, there6, join([]byte{6, 0}, be16(1, 0, 1))),
 	} {
 		if _, got := decodeOne(101, data, len(data)); got != Malformed {
 			t.Errorf("%s: %v, want %v", name, got, Malformed)
 		}
 	}
-	// Hundreds of pieces of one datagram, which never end.
+	// Hundreds of fragments of one datagram without end.
 	var packets []raw
 	for i := range 2000 {
 		packets = append(packets, raw{data: ip4Fragment(6, here4, there4, 1, 0x2000|i, repeat(0, 8))})

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzReader reads any file: no panic, no packet that contradicts itself, an end that is told, and counts that add up.
+// FuzzReader reads arbitrary files. It must not panic; packets and counts must be consistent; the
+// end must be reported.
 func FuzzReader(f *testing.F) {
 	packets := []raw{{at: 1e9, data: ether(0x0800, hello())}, {at: 2e9, data: ether(0x86dd, hello6())[:70], length: 200}}
 	for _, order := range orders {
@@ -44,14 +45,14 @@ func FuzzReader(f *testing.F) {
 			return
 		}
 		defer r.Close()
-		var segments, octets int64
+		var segments, bytes int64
 		for segments < 1<<16 {
 			p, nextErr := r.Next()
 			if err = nextErr; err != nil {
 				break
 			}
 			segments++
-			octets += int64(len(p.Payload))
+			bytes += int64(len(p.Payload))
 			if uint32(len(p.Payload)) > p.Len || p.Number < 1 || p.Number > r.Stats().Packets || !p.Src.IsValid() || !p.Dst.IsValid() ||
 				p.Interface < 0 || p.Interface >= len(r.Interfaces()) {
 				t.Fatalf("%+v", *p)
@@ -68,7 +69,7 @@ func FuzzReader(f *testing.F) {
 		}
 		var e *Error
 		if err == nil {
-			return // a bomb of compression
+			return // a decompression bomb
 		}
 		if err != io.EOF && !errors.As(err, &e) {
 			t.Errorf("%v is neither the end nor an Error", err)
@@ -79,10 +80,10 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzDecode decodes any packet of any link type: no panic; a segment that is found where less was kept is found in the
-// whole, too, with the same addresses.
+// FuzzDecode decodes arbitrary packets of any link type. It must not panic. A segment found in a
+// cut packet must be found in the whole one, with the same addresses.
 func FuzzDecode(f *testing.F) {
-	for _, c := range carried {
+	for _, c := range encapsulations {
 		f.Add(uint16(c.link), c.data, uint16(len(c.data)-3))
 	}
 	f.Fuzz(func(t *testing.T, link uint16, data []byte, keep uint16) {
@@ -100,9 +101,10 @@ func FuzzDecode(f *testing.F) {
 		if uint32(len(cut.p.Payload)) > cut.p.Len {
 			t.Fatalf("%+v", cut.p)
 		}
-		// gopacket takes the last octets of a wireless frame for its check sequence, cut or not, and reads IPv6 by what is there.
+		// gopacket takes the last bytes of an 802.11 frame for its check sequence, cut or not, and
+		// reads IPv6 by the bytes that are there.
 		if !cut.foreign && (got != isTCP || cut.p.Src != whole.p.Src || cut.p.Len != whole.p.Len) {
-			t.Errorf("link type %d, %d of %d octets: %+v, whole: %v %+v", link, keep, len(data), cut.p, got, whole.p)
+			t.Errorf("link type %d, %d of %d bytes: %+v, whole: %v %+v", link, keep, len(data), cut.p, got, whole.p)
 		}
 	})
 }

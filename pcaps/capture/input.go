@@ -3,25 +3,25 @@ package capture
 import "io"
 
 const (
-	inputSize = 256 << 10 // octets that are read at once
+	inputSize = 256 << 10 // bytes read at once
 
-	// maxRecord is how many octets a packet can have in a file, as for sim.MaxSize: more than any super-packet has. A file
-	// that says otherwise is damaged.
+	// maxRecord is the largest packet in a file, as sim.MaxSize: larger than any super-packet. A
+	// file with a larger one is damaged.
 	maxRecord = 1 << 24
 )
 
-// input is a window that slides over a stream. Unlike bufio.Reader it grows for what is longer than its buffer, and only as
-// far as octets really come, so that a length that is a lie costs nothing.
+// input is a window that slides over a stream. Unlike bufio.Reader it grows for long items, but
+// only as bytes arrive, so that a false length costs nothing.
 type input struct {
 	r          io.Reader
 	buf        []byte
-	start, end int   // of what was read and not consumed, in buf
+	start, end int   // bytes read and not consumed, in buf
 	offset     int64 // of buf[start] in the stream
-	unit       int64 // offset of the packet or block that is being read, for errors
-	err        error // of r; nothing is read after it
+	unit       int64 // offset of the current packet or block, for errors
+	err        error // sticky error of r
 }
 
-// newInput returns an input over r, which has so many octets, or -1 if that is not known.
+// newInput returns an input over r, whose size is -1 if unknown.
 func newInput(r io.Reader, size int64) *input {
 	if size < 0 || size > inputSize {
 		size = inputSize
@@ -29,8 +29,8 @@ func newInput(r io.Reader, size int64) *input {
 	return &input{r: r, buf: make([]byte, max(size, 64))}
 }
 
-// peek returns the next n octets, which stay valid until the next call of peek or discard. If there are fewer, it returns
-// those with the reason, which is io.EOF at the end of the stream.
+// peek returns the next n bytes, valid until the next peek or discard. If fewer are left it returns
+// them with the reason, io.EOF at the end of the stream.
 func (in *input) peek(n int) ([]byte, error) {
 	if in.end-in.start < n {
 		if err := in.fill(n); err != nil {
@@ -40,7 +40,7 @@ func (in *input) peek(n int) ([]byte, error) {
 	return in.buf[in.start : in.start+n], nil
 }
 
-// fill reads until there are n octets in the window.
+// fill reads until the window holds n bytes.
 func (in *input) fill(n int) error {
 	for empty := 0; in.end-in.start < n; {
 		if in.err != nil {
@@ -66,18 +66,18 @@ func (in *input) fill(n int) error {
 	return nil
 }
 
-// advance consumes n octets that were peeked at.
+// advance consumes n bytes that were peeked.
 func (in *input) advance(n int) {
 	in.start += n
 	in.offset += int64(n)
 }
 
-// discard consumes n octets, in pieces if they are many. It returns how many of them were missing.
+// discard consumes n bytes and returns how many of them were missing.
 func (in *input) discard(n int64) (missing int64, err error) {
 	return in.copy(nil, n)
 }
 
-// copy is discard that writes what it consumes to w, unless that is nil.
+// copy is discard that writes the bytes to w, if w is not nil.
 func (in *input) copy(w io.Writer, n int64) (missing int64, err error) {
 	for n > 0 {
 		var b []byte

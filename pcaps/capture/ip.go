@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// Protocols over IP, by IANA's numbers.
+// Protocols over IP (IANA).
 const (
 	protoHopByHop = 0
 	protoICMP     = 1
@@ -19,23 +19,21 @@ const (
 	protoGRE      = 47
 	protoAH       = 51
 	protoICMPv6   = 58
-	protoOptions  = 60 // for the destination
-	protoEtherIP  = 97
+	protoOptions  = 60 // destination options
 	protoMobility = 135
-	protoMPLS     = 137
 	protoHIP      = 139
 	protoShim6    = 140
 )
 
-// ip decodes an IP packet, by the version that its first octet says.
+// ip decodes an IP packet of either version.
 func (d *decoder) ip(b []byte, n int) Reason {
-	if d.deeper() {
+	if d.tooDeep() {
 		return TooDeep
 	}
 	if len(b) < 1 {
-		return short(1, n)
+		return truncated(1, n)
 	}
-	d.tunnel()
+	d.addTunnel()
 	switch b[0] >> 4 {
 	case 4:
 		return d.ipv4(b, n)
@@ -45,10 +43,10 @@ func (d *decoder) ip(b []byte, n int) Reason {
 	return Malformed
 }
 
-// ipv4 decodes IPv4 (RFC 791 §3.1). What follows the length that the header says is padding of the link.
+// ipv4 decodes IPv4 (RFC 791 §3.1). Bytes beyond its total length are padding of the link.
 func (d *decoder) ipv4(b []byte, n int) Reason {
 	if len(b) < 20 {
-		return short(20, n)
+		return truncated(20, n)
 	}
 	header, total := int(b[0]&15)*4, int(binary.BigEndian.Uint16(b[2:]))
 	if total == 0 {
@@ -81,11 +79,11 @@ func (d *decoder) ipv4(b []byte, n int) Reason {
 func (d *decoder) ipv6(b []byte, n int) Reason {
 	const header = 40
 	if len(b) < header {
-		return short(header, n)
+		return truncated(header, n)
 	}
 	size, protocol := int(binary.BigEndian.Uint16(b[4:])), b[6]
 	if size == 0 {
-		// A jumbogram says its length in an option (RFC 2675 §2), a super-packet not at all.
+		// A jumbogram has its length in an option (RFC 2675 §2), a super-packet nowhere.
 		if size = jumbo(protocol, b[header:]); size == 0 {
 			size = n - header
 			d.p.Problems |= NoLength
@@ -100,7 +98,7 @@ func (d *decoder) ipv6(b []byte, n int) Reason {
 	return d.transport(protocol, b[header:min(len(b), header+size)], size)
 }
 
-// jumbo returns the payload's length that a hop-by-hop option says, 0 if there is none.
+// jumbo returns the payload length in a hop-by-hop option, 0 if there is none.
 func jumbo(protocol byte, b []byte) int {
 	if protocol != protoHopByHop || len(b) < 8 {
 		return 0
@@ -118,13 +116,13 @@ func jumbo(protocol byte, b []byte) int {
 	return 0
 }
 
-// transport decodes what an IP header has after it, which has n octets: IPv6's extension headers, tunnels, TCP.
+// transport decodes the n bytes after an IP header: IPv6 extension headers, tunnels, TCP.
 func (d *decoder) transport(protocol byte, b []byte, n int) Reason {
 	for {
 		if protocol == protoTCP {
 			return d.segment(b, n)
 		}
-		if d.deeper() {
+		if d.tooDeep() {
 			return TooDeep
 		}
 		switch protocol {
@@ -136,19 +134,12 @@ func (d *decoder) transport(protocol byte, b []byte, n int) Reason {
 			return d.ip(b, n)
 		case protoGRE:
 			return d.gre(b, n)
-		case protoMPLS:
-			return d.mpls(b, n)
-		case protoEtherIP:
-			if len(b) < 2 {
-				return short(2, n)
-			}
-			return d.nested(b[2:], n-2)
 		case protoHopByHop, protoRouting, protoOptions, protoAH, protoMobility, protoHIP, protoShim6, protoFragment:
 		default:
 			return OtherProtocol
 		}
 		if len(b) < 8 {
-			return short(8, n)
+			return truncated(8, n)
 		}
 		size := 8 + 8*int(b[1])
 		switch protocol {
@@ -176,12 +167,12 @@ func (d *decoder) transport(protocol byte, b []byte, n int) Reason {
 	}
 }
 
-// route takes the destination of the whole way from a routing header, where the packet is still under way: the connection's
-// address is that, and the checksum's too (RFC 8200 §8.1).
+// route takes the final destination from a routing header, if the packet has not reached it. That
+// is the connection's address, and the checksum's (RFC 8200 §8.1).
 func (d *decoder) route(b []byte) {
 	kind, left, size := b[2], int(b[3]), 8+8*int(b[1])
 	last := size - 16
-	if kind == 4 { // RFC 8754 §2: the last is the first of the list
+	if kind == 4 { // RFC 8754 §2: the last one comes first in the list
 		last = 8
 	}
 	if left == 0 || last < 8 || len(b) < last+16 || kind != 0 && kind != 2 && kind != 4 {

@@ -8,29 +8,30 @@ import (
 	"tcpwheel/wheel"
 )
 
-// The two formats are read here and not by gopacket's pcapgo, which is a twin in the tests. pcapgo takes a file that is cut
-// short for one that ends, allocates what a damaged length says (4 GB), refuses packets longer than the snapshot length
-// that tcpdump and Wireshark take, and knows neither Kuznetzov's format, nor stamps at 10^-12 or 2^-n s, nor the
-// comments, directions and drop counts of packets. Its stamps cost more than the whole of the decoder here.
+// The two formats are read here and not by gopacket's pcapgo, which is a twin in the tests. pcapgo
+// treats a cut file as complete, allocates what a damaged length says (4 GB), refuses packets
+// longer than the snapshot length, and knows neither Kuznetzov's format, nor stamps of 10^-12 or
+// 2^-n s, nor comments, directions and drop counts of packets. Its stamps alone cost more than the
+// decoder here.
 
-// pcapFile reads the format of tcpdump: a header, then records.
+// pcapFile reads tcpdump's format: a header, then records.
 type pcapFile struct {
 	in      *input
 	order   binary.ByteOrder
 	little  bool
 	nano    bool
 	swapped lengths
-	header  int // octets before a packet: 16, or 24 with Kuznetzov's additions
+	header  int // bytes before a packet: 16, or 24 with Kuznetzov's additions
 	iface   []Interface
 }
 
-// lengths says which of the two lengths of a record is that of what was kept.
+// lengths says which length of a record is the number of bytes kept.
 type lengths uint8
 
 const (
 	keptFirst lengths = iota
 	keptLast          // versions before 2.3
-	keptLess          // version 2.3, of which programs wrote both
+	keptLess          // version 2.3, which programs wrote both ways
 )
 
 const (
@@ -40,7 +41,7 @@ const (
 	magicKuznet = 0xa1b2cd34 // Alexey Kuznetzov's patches for Linux 2.0
 )
 
-// isPcap reports whether a file that begins with these 4 octets is of this format.
+// isPcap reports whether the first 4 bytes of a file are a pcap magic number.
 func isPcap(magic []byte) bool {
 	for _, v := range []uint32{binary.LittleEndian.Uint32(magic), binary.BigEndian.Uint32(magic)} {
 		if v == magicMicro || v == magicNano || v == magicKuznet {
@@ -50,11 +51,11 @@ func isPcap(magic []byte) bool {
 	return false
 }
 
-// newPcapFile reads the header.
+// newPcapFile reads the file header.
 func newPcapFile(in *input) (*pcapFile, error) {
 	b, err := in.peek(pcapHeader)
 	if err != nil {
-		return nil, cut("a header", pcapHeader, len(b), err)
+		return nil, cutShort("a header", pcapHeader, len(b), err)
 	}
 	f := &pcapFile{in: in, order: binary.BigEndian, header: 16}
 	magic := binary.BigEndian.Uint32(b)
@@ -77,7 +78,7 @@ func newPcapFile(in *input) (*pcapFile, error) {
 		f.swapped = keptLess
 	}
 	f.iface = []Interface{{
-		// The upper bits say how long the frame check sequence is.
+		// The upper bits give the length of the frame check sequence.
 		LinkType: uint16(f.order.Uint32(b[20:])),
 		SnapLen:  f.order.Uint32(b[16:]),
 	}}
@@ -88,7 +89,7 @@ func newPcapFile(in *input) (*pcapFile, error) {
 func (f *pcapFile) interfaces() []Interface { return f.iface }
 
 func (f *pcapFile) u32(b []byte) uint32 {
-	// Twice as fast as by the interface binary.ByteOrder.
+	// Twice as fast as the interface binary.ByteOrder.
 	if f.little {
 		return binary.LittleEndian.Uint32(b)
 	}
@@ -102,14 +103,14 @@ func (f *pcapFile) next(rec *record) error {
 		if len(head) == 0 && err == io.EOF {
 			return io.EOF
 		}
-		return cut("a packet's header", int64(f.header), len(head), err)
+		return cutShort("a packet's header", int64(f.header), len(head), err)
 	}
 	kept, length := f.u32(head[8:]), f.u32(head[12:])
 	if f.swapped == keptLast || f.swapped == keptLess && kept > length {
 		kept, length = length, kept
 	}
 	if kept > maxRecord {
-		return fmt.Errorf("a packet of %d octets, want 0 to %d", kept, maxRecord)
+		return fmt.Errorf("a packet of %d bytes, want 0 to %d", kept, maxRecord)
 	}
 	fraction := wheel.Time(f.u32(head[4:]))
 	if !f.nano {
@@ -121,7 +122,7 @@ func (f *pcapFile) next(rec *record) error {
 	}
 	all, err := f.in.peek(f.header + int(kept))
 	if err != nil {
-		return cut("a packet", int64(kept), len(all)-f.header, err)
+		return cutShort("a packet", int64(kept), len(all)-f.header, err)
 	}
 	f.in.advance(len(all))
 	rec.data = all[f.header:]
@@ -130,7 +131,8 @@ func (f *pcapFile) next(rec *record) error {
 	return nil
 }
 
-// linuxDirection is what Linux's kinds of packet say: to us, broadcast, multicast, to another host, sent by us.
+// linuxDirection maps Linux's packet types: to us, broadcast, multicast, to another host, sent by
+// us.
 func linuxDirection(kind uint16) Direction {
 	switch {
 	case kind == 4:

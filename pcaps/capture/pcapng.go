@@ -8,21 +8,21 @@ import (
 	"tcpwheel/wheel"
 )
 
-// pcapng reads the format of Wireshark (draft-ietf-opsawg-pcapng): sections, each in a byte order of its own, of blocks.
-// Blocks that are not about packets are passed over without being held.
+// pcapng reads Wireshark's format (draft-ietf-opsawg-pcapng): sections of blocks, each in its own
+// byte order. Blocks without packets are skipped, not held.
 type pcapng struct {
 	in    *input
 	order binary.ByteOrder
-	ports []port // the interfaces of this section
+	ports []port // interfaces of this section
 	first int    // number of the first of them in the file
 	all   []Interface
 	last  wheel.Time // stamp of the last packet
 
-	// told adds up, for each interface, the drops that packets tell of.
-	told []uint64
+	// told sums up, per interface, the drops reported with packets.
+	reportedDrops []uint64
 }
 
-// port is what is needed to read the packets of an interface.
+// port is what the packets of an interface are read with.
 type port struct {
 	snap  uint32
 	stamp resolution
@@ -38,11 +38,11 @@ const (
 
 	byteOrderMagic = 0x1a2b3c4d
 
-	// maxBlock is how long a block can be that has to be held: a packet with comments, or an interface.
+	// maxBlock is the longest block to hold: a packet with comments, or an interface.
 	maxBlock = maxRecord + 1<<20
 )
 
-// block is the frame of a block: type and length, body, length.
+// block is a block's type and length.
 type block struct {
 	kind   uint32
 	length uint32
@@ -62,8 +62,8 @@ func (b block) String() string {
 	return fmt.Sprintf("a block of type %#x", b.kind)
 }
 
-// peekBlock reads the frame of the next block. For a section header it takes over the section's byte order. io.EOF is the
-// orderly end of the file.
+// peekBlock reads the frame of the next block, and the byte order of a section header. io.EOF is
+// the regular end of the file.
 func (f *pcapng) peekBlock() (block, error) {
 	f.in.unit = f.in.offset
 	head, err := f.in.peek(12)
@@ -71,9 +71,9 @@ func (f *pcapng) peekBlock() (block, error) {
 		if len(head) == 0 && err == io.EOF {
 			return block{}, io.EOF
 		}
-		return block{}, cut("a block", 12, len(head), err)
+		return block{}, cutShort("a block", 12, len(head), err)
 	}
-	if binary.LittleEndian.Uint32(head) == blockSection { // the same in both orders
+	if binary.LittleEndian.Uint32(head) == blockSection { // a palindrome
 		switch uint32(byteOrderMagic) {
 		case binary.LittleEndian.Uint32(head[8:]):
 			f.order = binary.LittleEndian
@@ -85,31 +85,31 @@ func (f *pcapng) peekBlock() (block, error) {
 	}
 	b := block{f.order.Uint32(head), f.order.Uint32(head[4:])}
 	if b.length < 12 || b.length%4 != 0 {
-		return block{}, fmt.Errorf("%v of %d octets, want a multiple of 4 from 12", b, b.length)
+		return block{}, fmt.Errorf("%v of %d bytes, want a multiple of 4 from 12", b, b.length)
 	}
 	return b, nil
 }
 
-// hold returns the body of a block, all of which is in memory then, and consumes the block.
+// hold returns the body of a block and consumes the block.
 func (f *pcapng) hold(b block, least int) ([]byte, error) {
 	if b.length > maxBlock || int(b.length) < 12+least {
-		return nil, fmt.Errorf("%v of %d octets, want %d to %d", b, b.length, 12+least, maxBlock)
+		return nil, fmt.Errorf("%v of %d bytes, want %d to %d", b, b.length, 12+least, maxBlock)
 	}
 	all, err := f.in.peek(int(b.length))
 	if err != nil {
-		return nil, cut(b.String(), int64(b.length), len(all), err)
+		return nil, cutShort(b.String(), int64(b.length), len(all), err)
 	}
 	if end := f.order.Uint32(all[b.length-4:]); end != b.length {
-		return nil, fmt.Errorf("%v of %d octets at its beginning, and of %d at its end", b, b.length, end)
+		return nil, fmt.Errorf("%v of %d bytes at its beginning, and of %d at its end", b, b.length, end)
 	}
 	f.in.advance(int(b.length))
 	return all[8 : b.length-4], nil
 }
 
-// skip consumes a block that nobody needs.
+// skip consumes a block without reading it.
 func (f *pcapng) skip(b block) error {
 	if missing, err := f.in.discard(int64(b.length)); missing > 0 {
-		return cut(b.String(), int64(b.length), int(int64(b.length)-missing), err)
+		return cutShort(b.String(), int64(b.length), int(int64(b.length)-missing), err)
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (f *pcapng) port(b block) error {
 		code, value, ok := o.next()
 		switch {
 		case !ok:
-			f.ports, f.all, f.told = append(f.ports, p), append(f.all, i), append(f.told, 0)
+			f.ports, f.all, f.reportedDrops = append(f.ports, p), append(f.all, i), append(f.reportedDrops, 0)
 			return nil
 		case code == 2: // if_name
 			i.Name = text(value)
@@ -187,7 +187,7 @@ func (f *pcapng) port(b block) error {
 
 func text(b []byte) string { return string(b[:min(len(b), maxText)]) }
 
-// statistics are those of an interface since it was opened: the last ones count.
+// statistics reads the drop counts of an interface, which are cumulative.
 func (f *pcapng) statistics(b block) error {
 	body, err := f.hold(b, 12)
 	if err != nil {
@@ -237,7 +237,7 @@ func (f *pcapng) oldPacket(b block, rec *record) error {
 	return nil
 }
 
-// fill fills rec from the body of a packet of interface n.
+// fill sets rec from the body of a packet on interface n.
 func (f *pcapng) fill(rec *record, n uint32, body []byte) error {
 	if n >= uint32(len(f.ports)) {
 		return fmt.Errorf("a packet of interface %d, want one of %d", n, len(f.ports))
@@ -245,7 +245,7 @@ func (f *pcapng) fill(rec *record, n uint32, body []byte) error {
 	stamp := uint64(f.order.Uint32(body[4:]))<<32 | uint64(f.order.Uint32(body[8:]))
 	kept, length := f.order.Uint32(body[12:]), f.order.Uint32(body[16:])
 	if kept > uint32(len(body)-20) {
-		return fmt.Errorf("a packet of %d octets, want %d at most in a block of %d", kept, len(body)-20, len(body)+12)
+		return fmt.Errorf("a packet of %d bytes, want %d at most in a block of %d", kept, len(body)-20, len(body)+12)
 	}
 	rec.iface = f.first + int(n)
 	rec.time = f.ports[n].stamp.nanoseconds(stamp)
@@ -272,11 +272,11 @@ func (f *pcapng) fill(rec *record, n uint32, body []byte) error {
 }
 
 func (f *pcapng) drops(iface int, n uint64) {
-	f.told[iface] += n
-	f.all[iface].Dropped = max(f.all[iface].Dropped, f.told[iface])
+	f.reportedDrops[iface] += n
+	f.all[iface].Dropped = max(f.all[iface].Dropped, f.reportedDrops[iface])
 }
 
-// simple reads a Simple Packet Block, which has neither stamp nor interface: it is of the section's first.
+// simple reads a Simple Packet Block, without stamp, on the section's first interface.
 func (f *pcapng) simple(b block, rec *record) error {
 	body, err := f.hold(b, 4)
 	if err != nil {
@@ -304,7 +304,8 @@ type options struct {
 	b     []byte
 }
 
-// next returns the next option, and false at their end, which is also before one that is longer than what is left.
+// next returns the next option. It returns false at the end, and before an option longer than the
+// rest.
 func (o *options) next() (code uint16, value []byte, ok bool) {
 	if len(o.b) < 4 {
 		return 0, nil, false

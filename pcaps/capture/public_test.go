@@ -16,7 +16,7 @@ import (
 
 const publicDir = "../../../shared/captures"
 
-// publicFile returns the path of a public capture, and skips the test where there is none.
+// publicFile returns the path of a public capture. It skips the test if there is none.
 func publicFile(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(publicDir, name)
@@ -26,7 +26,7 @@ func publicFile(t testing.TB, name string) string {
 	return path
 }
 
-// readAll reads a capture to its end, and returns the packets without their payload, and what ended it.
+// readAll reads a capture to its end. It returns the packets without payload, and the final error.
 func readAll(t testing.TB, r *Reader) (all []Packet, err error) {
 	t.Helper()
 	for {
@@ -35,7 +35,7 @@ func readAll(t testing.TB, r *Reader) (all []Packet, err error) {
 			return all, err
 		}
 		if uint32(len(p.Payload)) > p.Len {
-			t.Fatalf("packet %d has %d octets of payload, want %d at most", p.Number, len(p.Payload), p.Len)
+			t.Fatalf("packet %d has %d bytes of payload, want %d at most", p.Number, len(p.Payload), p.Len)
 		}
 		q := *p
 		q.Payload = nil
@@ -43,10 +43,10 @@ func readAll(t testing.TB, r *Reader) (all []Packet, err error) {
 	}
 }
 
-// row is a line of a table, by the names in the table's first line.
+// row is a line of a table, by column name.
 type row map[string]string
 
-// number returns a field, and 0 if it is empty.
+// number returns a field, 0 if it is empty.
 func (r row) number(t testing.TB, name string) int64 {
 	t.Helper()
 	if r[name] == "" {
@@ -80,10 +80,11 @@ func publicTable(t testing.TB, name string) (rows []row) {
 // way is one direction between two ports.
 type way struct{ file, src, dst string }
 
-// traffic is what went that way.
+// traffic is what that direction carried.
 type traffic struct{ packets, payload int64 }
 
-// TestPublicCaptures compares each public capture with what tshark says of it, as a whole and way by way.
+// TestPublicCaptures compares each public capture with tshark's account of it, in total and by
+// direction.
 func TestPublicCaptures(t *testing.T) {
 	// A pair of ports may have several streams.
 	ways := map[way]traffic{}
@@ -107,7 +108,7 @@ func TestPublicCaptures(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer r.Close()
-			var v6, octets int64
+			var v6, bytes int64
 			got := map[way]traffic{}
 			for {
 				var p *Packet
@@ -117,7 +118,7 @@ func TestPublicCaptures(t *testing.T) {
 				if p.Src.Addr().Is6() {
 					v6++
 				}
-				octets += int64(r.rec.length)
+				bytes += int64(r.rec.length)
 				w := way{name, p.Src.String(), p.Dst.String()}
 				got[w] = traffic{got[w].packets + 1, got[w].payload + int64(p.Len)}
 			}
@@ -132,12 +133,12 @@ func TestPublicCaptures(t *testing.T) {
 			}{
 				{"packets", s.Packets, "file_packets"},
 				{"TCP packets", s.TCP, "tcp_packets"},
-				{"octets in TCP packets", octets, "tcp_bytes"},
+				{"bytes in TCP packets", bytes, "tcp_bytes"},
 				{"packets over IPv6", v6, "ipv6_tcp_packets"},
 				{"packets that were cut", s.Truncated, "truncated_tcp_packets"},
 				{"stamps that go back", s.Count(ClockBack), "time_backwards"},
 				{"interfaces", int64(len(r.Interfaces())), "interfaces"},
-				{"octets kept at most", int64(r.Interfaces()[0].SnapLen), "snaplen"},
+				{"bytes kept at most", int64(r.Interfaces()[0].SnapLen), "snaplen"},
 			} {
 				if want := truth.number(t, check.want); check.got != want {
 					t.Errorf("%d %s, want %d", check.got, check.what, want)
@@ -168,7 +169,8 @@ func TestPublicCaptures(t *testing.T) {
 	}
 }
 
-// BenchmarkNext reads a capture of 82,582 small packets from memory. The bar is 1.6 million a second of CPU.
+// BenchmarkNext reads a capture of 82,582 small packets from memory. The target is 1.6 million per
+// second of CPU.
 func BenchmarkNext(b *testing.B) {
 	packed := publicFile(b, "echo-82k-packets.pcap.gz")
 	file := unpacked(b, packed)
@@ -201,7 +203,7 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-// unpacked returns the octets of a file that is compressed, by way of the reader's own source.
+// unpacked returns the decompressed bytes of a file.
 func unpacked(t testing.TB, name string) []byte {
 	t.Helper()
 	s, err := openSource(name)
@@ -213,7 +215,7 @@ func unpacked(t testing.TB, name string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The header of the file was consumed.
+	// The file header was consumed.
 	var all bytes.Buffer
 	all.Write(in.buf[:in.start])
 	if _, err := in.copy(&all, math.MaxInt64); err != io.EOF {

@@ -2,7 +2,8 @@ package capture
 
 import "io"
 
-// Reader reads the TCP segments of a capture. It is not safe for concurrent use, but for Progress and Stop.
+// Reader reads the TCP segments of a capture. It is not safe for concurrent use, except for
+// Progress and Stop.
 type Reader struct {
 	source *source
 	in     *input
@@ -10,11 +11,11 @@ type Reader struct {
 	rec    record
 	d      decoder
 	stats  Stats
-	err    error // what ended the file: told when the packets that came late are given out
+	err    error // end of the file; returned after the late packets
 }
 
-// Open opens a file, or standard input if the name is "-". What it is, is told by its first octets, and not by its name:
-// pcap or pcapng, plain or compressed with gzip, zstd or bzip2.
+// Open opens a file, or standard input if the name is "-". The first bytes decide the format: pcap
+// or pcapng, plain or compressed with gzip, zstd or bzip2.
 func Open(name string) (*Reader, error) {
 	s, err := openSource(name)
 	if err != nil {
@@ -36,15 +37,15 @@ func newReader(s *source) (*Reader, error) {
 	return r, nil
 }
 
-// Next returns the next TCP segment, which is valid until the next call, as Packet says. The error is io.EOF at the end of
-// the file. Any other is an *Error, and has ErrCutShort in it if the file ends in the middle of something; all that could be
-// read was given out before. After an error there is nothing but that error.
+// Next returns the next TCP segment, valid until the next call. It returns io.EOF at the end of the
+// file. Any other error is an *Error, which wraps ErrCutShort if the file ends inside an item;
+// everything before it was returned. Errors are sticky.
 //
-// A segment in an IP datagram that came in fragments is marked Fragment. It has the number and the stamp of the fragment
-// that came last, and Len is that of the whole. Where fragments are missing, it comes up to a second of the capture late,
-// and out of order: its number, its stamp and its Len are those of its first fragment.
+// A reassembled segment is marked Fragment. Its number and stamp are those of the fragment that
+// came last, Len that of the whole. Where fragments are missing, the segment comes up to a second
+// of capture time late and out of order, with number, stamp and Len of its first fragment.
 //
-// It allocates nothing, in the long run.
+// Next does not allocate in the steady state.
 func (r *Reader) Next() (*Packet, error) {
 	for {
 		if len(r.d.frags.late) > 0 {
@@ -67,7 +68,7 @@ func (r *Reader) Next() (*Packet, error) {
 	}
 }
 
-// packet decodes the record that was read, and reports whether it is a segment.
+// packet decodes the current record and reports whether it is a segment.
 func (r *Reader) packet() bool {
 	s, rec, on := &r.stats, &r.rec, &r.file.interfaces()[r.rec.iface]
 	if s.Packets++; s.Packets == 1 {
@@ -98,7 +99,7 @@ func (r *Reader) count() {
 	}
 }
 
-// late takes a datagram that was given up, and reports whether there is a segment in what came of it.
+// late decodes a datagram that was given up and reports whether it holds a segment.
 func (r *Reader) late() bool {
 	if r.d.decodeLate(r.d.frags.nextLate()) != isTCP {
 		return false
@@ -108,7 +109,7 @@ func (r *Reader) late() bool {
 	return true
 }
 
-// end notes what ended the file.
+// end records what ended the file.
 func (r *Reader) end(err error) {
 	if r.err = err; err != io.EOF {
 		r.err = r.wrap(err, r.stats.Packets+1)
@@ -124,7 +125,7 @@ func (r *Reader) wrap(err error, packet int64) error {
 	return e
 }
 
-// Comments returns the comments of the packet that Next returned last, which only pcapng has: nil for most.
+// Comments returns the comments of the packet that Next returned last. Only pcapng has them.
 func (r *Reader) Comments() (comments []string) {
 	if len(r.rec.options) == 0 || r.d.p.Number != r.rec.number {
 		return nil
@@ -140,7 +141,7 @@ func (r *Reader) Comments() (comments []string) {
 	}
 }
 
-// Stats returns what was read so far.
+// Stats returns the counts so far.
 func (r *Reader) Stats() Stats {
 	s := r.stats
 	s.Bytes = r.in.offset
@@ -150,7 +151,7 @@ func (r *Reader) Stats() Stats {
 	return s
 }
 
-// Interfaces returns the interfaces that the file has described so far. Packet.Interface is an index. The slice is a copy.
+// Interfaces returns a copy of the interfaces described so far. Packet.Interface is an index.
 func (r *Reader) Interfaces() []Interface {
 	return append([]Interface(nil), r.file.interfaces()...)
 }
@@ -158,13 +159,13 @@ func (r *Reader) Interfaces() []Interface {
 // Name returns the file's name, or "standard input".
 func (r *Reader) Name() string { return r.source.name }
 
-// Progress returns how many octets of the file were read, before decompression, and how many it has: -1 if that is not
-// known, as of a pipe. It may be called at any time from any goroutine.
+// Progress returns how many bytes of the file were read, before decompression, and its size, -1 if
+// unknown. Any goroutine may call it.
 func (r *Reader) Progress() (read, size int64) { return r.source.read.Load(), r.source.size }
 
-// Stop lets Next end soon, with ErrStopped, wherever it is in the file. It may be called at any time from any goroutine. It does
-// not wake a reader that waits for a pipe.
+// Stop makes Next return ErrStopped soon. It does not wake a reader blocked on a pipe. Any
+// goroutine may call it.
 func (r *Reader) Stop() { r.source.stop.Store(true) }
 
-// Close closes the file that Open opened. There may be no more calls of Next.
+// Close closes the file that Open opened. Next must not be called afterwards.
 func (r *Reader) Close() error { return r.source.Close() }

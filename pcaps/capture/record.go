@@ -6,42 +6,43 @@ import (
 	"tcpwheel/wheel"
 )
 
-// record is a packet as a file has it.
+// record is a packet as stored in a file.
 type record struct {
-	number    int64 // in the file, from 1; the Reader's
+	number    int64 // in the file, from 1; set by the Reader
 	time      wheel.Time
-	data      []byte // what was kept, valid until the next record
-	length    uint32 // octets that the packet had
+	data      []byte // bytes kept, valid until the next record
+	length    uint32 // bytes on the wire
 	iface     int    // in the file
-	options   []byte // pcapng's, in the byte order of the section
+	options   []byte // of pcapng, in the section's byte order
 	order     binary.ByteOrder
 	direction Direction
 	problems  Problems
 }
 
-// format is a kind of capture file. next reads a record; io.EOF is the orderly end, and ErrCutShort is in the error of a
-// disorderly one. interfaces are those described so far, and grow.
+// format is a capture file format. next reads a record. It returns io.EOF at the regular end and
+// wraps ErrCutShort elsewhere. interfaces returns those described so far.
 type format interface {
 	next(*record) error
 	interfaces() []Interface
 }
 
-// Interface is where packets were captured, as the file describes it.
+// Interface is a capturing interface as the file describes it.
 type Interface struct {
-	Name        string // of at most 255 octets, as the description is
+	Name        string // at most 255 bytes, as Description
 	Description string
 	LinkType    uint16 // tcpdump.org's number
-	SnapLen     uint32 // octets kept of a packet at most; 0 for no limit
+	SnapLen     uint32 // most bytes kept of a packet; 0 for no limit
 	Packets     int64  // of all kinds, so far
 
-	// Dropped is how many packets the capture missed, as far as the file tells: by the last statistics of the interface, or
-	// by what is told with packets, whichever is more. What was captured and not written for lack of a match is not in it.
+	// Dropped is how many packets the capture missed: by the interface's last statistics, or by the
+	// counts with its packets, whichever is more. Packets rejected by the capture filter are not
+	// included.
 	Dropped uint64
 
 	last wheel.Time // stamp of the last packet
 }
 
-const maxText = 255 // octets kept of a name or a description
+const maxText = 255 // bytes kept of a name or description
 
-// maxInterfaces bounds the memory for a file that describes interfaces for ever.
+// maxInterfaces bounds the memory for interface descriptions.
 const maxInterfaces = 1 << 16

@@ -7,10 +7,10 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// segment decodes a TCP segment of n octets.
+// segment decodes a TCP segment of n bytes.
 func (d *decoder) segment(b []byte, n int) Reason {
 	if n < tcp.HeaderLen || len(b) < tcp.HeaderLen {
-		return short(tcp.HeaderLen, n)
+		return truncated(tcp.HeaderLen, n)
 	}
 	size := int(b[12]>>4) * 4
 	if size < tcp.HeaderLen || size > n {
@@ -42,9 +42,9 @@ func (d *decoder) segment(b []byte, n int) Reason {
 	return isTCP
 }
 
-// isPadding reports whether what a bare ACK of n octets carries is the padding of an Ethernet frame, which some
-// middleboxes take into the IP packet: zeros up to the 46 octets that a frame has at least, or 42 beside a VLAN tag.
-// Its sender does not count them.
+// isPadding reports whether the payload of a bare ACK of n bytes is the padding of an Ethernet
+// frame, which some middleboxes count in the IP length: zeros up to the least frame of 46 bytes, or
+// 42 with a VLAN tag. Its sender does not count them.
 func isPadding(payload []byte, n int) bool {
 	const header, least, tag = 20, 46, 4
 	if n != least-header && n != least-tag-header || len(payload) == 0 {
@@ -58,9 +58,9 @@ func isPadding(payload []byte, n int) bool {
 	return true
 }
 
-// parseCut parses a header whose options were not all kept, by leaving out those that are not whole.
+// parseCut parses a header whose options were not all kept. It leaves out the incomplete ones.
 func parseCut(b []byte) (tcp.Header, error) {
-	var whole [tcp.MaxHeaderLen]byte // the rest is the end of options
+	var whole [tcp.MaxHeaderLen]byte // the rest reads as the end of options
 	i := tcp.HeaderLen
 	for i < len(b) {
 		size := 1
@@ -81,17 +81,17 @@ func parseCut(b []byte) (tcp.Header, error) {
 	return h, err
 }
 
-// longest is how long a segment can be that came from a wire as it is, so that its checksum was its own. One that is longer
-// was put together by the host or its network interface, and has the checksum of its first part, or none.
+// longest is the longest segment on an Ethernet wire. A longer one was assembled by the host or its
+// network interface, and has the checksum of its first part, or none.
 const longest = 1500 - 20
 
-// checksum checks a segment that is all there.
+// checksum checks a complete segment.
 func checksum(src, dst netip.Addr, b []byte) Problems {
 	if src.Is4() != dst.Is4() {
 		return 0
 	}
-	// What a host leaves to its network interface: the sum of the pseudo-header, in which Windows leaves out the length of
-	// what is to be cut, or nothing at all.
+	// A host that leaves the checksum to its network interface stores the sum of the pseudo-header,
+	// Windows without the length, or nothing.
 	got := binary.BigEndian.Uint16(b[16:])
 	pseudo := tcp.PseudoHeader(src, dst, len(b))
 	if got == ^pseudo.Checksum() {

@@ -33,7 +33,7 @@ func TestChecksums(t *testing.T) {
 		if got != isTCP || d.p.Problems != c.want {
 			t.Errorf("%s: %v, problems %b, want %b", c.name, got, d.p.Problems, c.want)
 		}
-		// What was not kept whole cannot be checked.
+		// A segment that was not kept whole cannot be checked.
 		if d, got := decodeOne(101, data, len(data)-1); got != isTCP || d.p.Problems != 0 {
 			t.Errorf("%s, cut: %v, problems %b, want 0", c.name, got, d.p.Problems)
 		}
@@ -45,7 +45,7 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// TestCutOptions: of options that were cut, those that are whole are there, and no others.
+// TestCutOptions expects the complete options of a cut header, and no others.
 func TestCutOptions(t *testing.T) {
 	h := tcp.Header{SrcPort: 1, DstPort: 2, Flags: tcp.SYN, Options: tcp.Options{
 		HasMSS: true, MSS: 1460, SACKPermitted: true, HasTimestamps: true, TSVal: 0x01010101, TSEcr: 0x02020202, HasWScale: true, WScale: 7,
@@ -54,8 +54,8 @@ func TestCutOptions(t *testing.T) {
 	data := ip4(6, here4, there4, b)
 	for keep := 40; keep <= len(data); keep++ {
 		d, got := decodeOne(101, data, keep)
-		// The twin: the options that the parser finds when the rest is the end of options, which it takes for values where
-		// the cut is within an option; those are not wanted.
+		// The twin parses the header with the rest as end of options. Where the cut is inside an
+		// option, it reads that as a value, which is not expected here.
 		want := tcp.Options{}
 		for i := tcp.HeaderLen; i < keep-20; {
 			size := 1
@@ -79,10 +79,10 @@ func TestCutOptions(t *testing.T) {
 		}
 		cut := keep < len(data)
 		if got != isTCP || d.p.Header.Options != want || d.p.Problems.Has(OptionsCut) != cut || d.p.Header.Flags != tcp.SYN || d.p.SegLen() != 1 {
-			t.Errorf("%d octets kept: %v, %+v, problems %b, want %+v", keep-40, got, d.p.Header, d.p.Problems, want)
+			t.Errorf("%d bytes kept: %v, %+v, problems %b, want %+v", keep-40, got, d.p.Header, d.p.Problems, want)
 		}
 	}
-	// An option of length 0 is the sender's fault; what is before it counts.
+	// An option of length 0 is the sender's error; the options before it count.
 	bad := tcp.Header{SrcPort: 1, DstPort: 2, Flags: tcp.ACK, Options: tcp.Options{HasMSS: true, MSS: 99, HasTimestamps: true}}
 	b = bad.AppendTo(nil)
 	b[tcp.HeaderLen+5], b[tcp.HeaderLen+4] = 0, 8

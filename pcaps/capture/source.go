@@ -14,17 +14,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// source is the octets of a capture: a file or a stream, decompressed where they are compressed, and counted before that.
+// source is the decompressed bytes of a capture file or stream, counted before decompression.
 type source struct {
 	name  string
 	under io.Reader
-	size  int64 // of the file, -1 if it is not known
+	size  int64 // of the file, -1 if unknown
 	read  atomic.Int64
 	stop  atomic.Bool
 	close []func() error
 }
 
-// Read counts.
+// Read reads and counts.
 func (s *source) Read(b []byte) (int, error) {
 	if s.stop.Load() {
 		return 0, ErrStopped
@@ -55,25 +55,26 @@ func newSource(r io.Reader, name string) *source {
 		if info, err := r.Stat(); err == nil && info.Mode().IsRegular() {
 			s.size = info.Size()
 		}
-	case interface{ Len() int }: // of a bytes.Reader, say
+	case interface{ Len() int }: // such as bytes.Reader
 		s.size = int64(r.Len())
 	}
 	return s
 }
 
-// maxWindow is how far back a zstd stream may refer, which is how much memory it takes: what zstd's tool allows, too.
+// maxWindow is the largest window of a zstd stream, as in the zstd tool. It bounds the memory.
 const maxWindow = 128 << 20
 
-// The first octets of files, by which they are told apart, whatever their names say.
+// Magic numbers; file names do not matter.
 var (
-	magicGzip  = []byte{0x1f, 0x8b}
-	magicZstd  = []byte{0x28, 0xb5, 0x2f, 0xfd}
-	magicSkip  = []byte{0x2a, 0x4d, 0x18} // after one octet: a skippable frame, with which a zstd stream may begin
+	magicGzip = []byte{0x1f, 0x8b}
+	magicZstd = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	// After one byte: a skippable frame, which may start a zstd stream.
+	magicSkip  = []byte{0x2a, 0x4d, 0x18}
 	magicBzip2 = []byte("BZh")
 )
 
-// others are formats that are recognised, to say so, and what makes a capture of them that can be read.
-var others = []struct {
+// otherFormats are formats that are recognised only to name the tool that converts them.
+var otherFormats = []struct {
 	magic, name, way string
 }{
 	{"\xfd7zXZ\x00", "compressed with xz", "xz -d unpacks it"},
@@ -94,10 +95,10 @@ var others = []struct {
 	{"\xab\x01\x00\x1c", "of an IXIA device", editcap},
 }
 
-// editcap is part of Wireshark, and reads some dozens of formats.
+// editcap is part of Wireshark and reads dozens of formats.
 const editcap = "editcap -F pcapng converts it"
 
-// open finds out what the stream is, and returns a reader of its packets.
+// open detects the format and returns a reader of its records.
 func (s *source) open() (in *input, f format, err error) {
 	in = newInput(s, s.size)
 	magic, err := in.peek(4)
@@ -110,7 +111,7 @@ func (s *source) open() (in *input, f format, err error) {
 	case bytes.HasPrefix(magic, magicGzip):
 		plain, err = gzip.NewReader(rest)
 	case bytes.Equal(magic, magicZstd), magic[0]&0xf0 == 0x50 && bytes.Equal(magic[1:], magicSkip):
-		// One goroutine, which is this one: packets per second of CPU count here.
+		// Without goroutines: packets per second of CPU matter here.
 		var z *zstd.Decoder
 		z, err = zstd.NewReader(rest, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 		if err == nil {
@@ -131,7 +132,7 @@ func (s *source) open() (in *input, f format, err error) {
 	case len(magic) == 0 && err == io.EOF:
 		err = errors.New("an empty file, want a capture")
 	case err != nil:
-		err = cut("a capture's first octets", 4, len(magic), err)
+		err = cutShort("a capture's first bytes", 4, len(magic), err)
 	case isPcap(magic):
 		f, err = pcapFormat(in)
 	case string(magic) == "\n\r\r\n":
@@ -142,7 +143,7 @@ func (s *source) open() (in *input, f format, err error) {
 	return in, f, err
 }
 
-// pcapFormat is newPcapFile whose nil is the interface's.
+// pcapFormat is newPcapFile with a nil interface on error.
 func pcapFormat(in *input) (format, error) {
 	f, err := newPcapFile(in)
 	if err != nil {
@@ -151,28 +152,28 @@ func pcapFormat(in *input) (format, error) {
 	return f, nil
 }
 
-// wanted is what can be read.
+// wanted lists the formats that can be read.
 const wanted = "want pcap or pcapng, plain or compressed with gzip, zstd or bzip2"
 
-// unknown says what a file is instead of a capture.
+// unknown returns an error that names the format of in, if it is a known one.
 func (s *source) unknown(in *input) error {
 	head, _ := in.peek(16)
-	for _, o := range others {
+	for _, o := range otherFormats {
 		if bytes.HasPrefix(head, []byte(o.magic)) {
 			return fmt.Errorf("a file %s, %s: %s", o.name, wanted, o.way)
 		}
 	}
-	first := string(head) // peeking further moves it
+	first := string(head) // further peeking moves it
 	if isERF(in) {
 		return fmt.Errorf("a file of Endace's ERF, %s: %s", wanted, editcap)
 	}
 	return fmt.Errorf("not a capture: it begins with %q, %s", first, wanted)
 }
 
-// isERF reports whether the stream seems to be in Endace's extensible record format, which has no magic number: two
-// records whose type is one of those that there are, whose length is that of a header at least, and whose stamps do not
-// go back. In a record the stamp comes first, little-endian; then the type, with a bit for headers that follow, flags,
-// and the record's length, big-endian.
+// isERF reports whether the stream looks like Endace's extensible record format, which has no magic
+// number: two records with a valid type, a length of at least a header, and stamps that do not go
+// back. A record starts with the stamp, little-endian; then the type, with a bit for extension
+// headers, flags, and the record's length, big-endian.
 func isERF(in *input) bool {
 	const header, lastType = 16, 48
 	head, _ := in.peek(header)
@@ -192,10 +193,10 @@ func isERF(in *input) bool {
 	return kind > 0 && kind <= lastType && binary.BigEndian.Uint16(next[10:]) >= header && binary.LittleEndian.Uint64(next) >= stamp
 }
 
-// unread is a reader of what an input has and will have.
+// unread reads what an input holds and will hold.
 type unread struct{ in *input }
 
-// Read returns what is there, or else reads some.
+// Read returns buffered bytes, or else reads some.
 func (u unread) Read(b []byte) (int, error) {
 	if _, err := u.in.peek(1); err != nil {
 		return 0, err
@@ -205,7 +206,7 @@ func (u unread) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Close closes what was opened, and not standard input nor a reader that was handed in.
+// Close closes what was opened, but not standard input nor a caller's reader.
 func (s *source) Close() error {
 	var errs []error
 	for i := len(s.close) - 1; i >= 0; i-- {

@@ -38,7 +38,7 @@ func zstded(t testing.TB, b []byte) []byte {
 	return w.EncodeAll(b, nil)
 }
 
-// bzipped is a capture of one segment, by bzip2: Go has no writer of that.
+// bzipped is a capture of one segment, compressed by bzip2: Go has no writer for it.
 const bzipped = "\x42\x5a\x68\x39\x31\x41\x59\x26\x53\x59\xe8\x49\xe3\xb0\x00\x00\x24\x77\x1e\xff\x10\x40\x00\x00\x40\x42" +
 	"\x00\x40\x00\x02\x00\x20\x00\x10\x00\x08\x00\x04\x00\x00\x00\xa0\x00\x54\x41\x32\x1a\x06\x4c\x0d\x3d\x49" +
 	"\x3d\x26\xd4\x7a\x4d\x1a\x43\xc5\xb3\x0f\x73\xa4\x29\x42\x52\x54\xbe\xc5\x7c\x3f\x03\x39\x42\x66\xd0\x9b" +
@@ -76,8 +76,8 @@ func TestCompression(t *testing.T) {
 			of   func(io.Reader) io.Reader
 		}{
 			{"at once", func(r io.Reader) io.Reader { return r }},
-			{"octet by octet", iotest.OneByteReader},
-			{"with the error beside the last octets", iotest.DataErrReader},
+			{"byte by byte", iotest.OneByteReader},
+			{"with the error next to the last bytes", iotest.DataErrReader},
 		} {
 			r, err := NewReader(reader.of(bytes.NewReader(file)), name)
 			if err != nil {
@@ -94,12 +94,12 @@ func TestCompression(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		// Cut in the middle: what came before is read.
+		// Cut in the middle: packets before the cut are read.
 		if all, _, err := readBytes(t, file[:len(file)-len(file)/4]); !errors.Is(err, ErrCutShort) || name == "plain" && len(all) < 3000 {
 			t.Errorf("%s, cut: %d packets, %v", name, len(all), err)
 		}
 	}
-	// Damaged, which is not the same.
+	// Damaged rather than cut.
 	for name, file := range map[string][]byte{"gzip": gzipped(t, plain), "zstd": zstded(t, plain)} {
 		for i := len(file) - 6; i < len(file); i++ { // the check sum and more
 			file[i] ^= 0x55
@@ -119,7 +119,7 @@ func TestReaderThatFails(t *testing.T) {
 			_, err = r.Next()
 		}
 		if !errors.Is(err, broken) || errors.Is(err, ErrCutShort) || !strings.HasPrefix(err.Error(), "x: ") {
-			t.Errorf("after %d octets: %v, want the reader's error", at, err)
+			t.Errorf("after %d bytes: %v, want the reader's error", at, err)
 		}
 	}
 	if _, err := NewReader(lazyReader{}, "x"); !errors.Is(err, io.ErrNoProgress) {
@@ -127,7 +127,7 @@ func TestReaderThatFails(t *testing.T) {
 	}
 }
 
-// TestStop stops a reader in the middle of packets of which none is TCP.
+// TestStop stops a reader amid packets without TCP.
 func TestStop(t *testing.T) {
 	record := pcapOf(binary.LittleEndian, magicMicro, 101, raw{data: repeat(0, 1000)})[24:]
 	var r *Reader
@@ -151,7 +151,7 @@ type lazyReader struct{}
 func (lazyReader) Read([]byte) (int, error) { return 0, nil }
 
 func TestOpen(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.txt") // whatever it is called
+	path := filepath.Join(t.TempDir(), "x.txt") // any name
 	file := gzipped(t, pcapOfHello(101, hello()))
 	if err := os.WriteFile(path, file, 0o600); err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestStandardInput(t *testing.T) {
 	}
 }
 
-// endless is a capture without end, of packets that are all different.
+// endless is a capture without end, of distinct packets.
 type endless struct {
 	packet func(n int) []byte
 	n      int
@@ -221,7 +221,7 @@ func (e *endless) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestMemoryIsBounded reads 60 MB of fragments that never come together, and files that lie about lengths.
+// TestMemoryIsBounded reads 60 MB of fragments that never complete, and files with false lengths.
 func TestMemoryIsBounded(t *testing.T) {
 	header := pcapOf(binary.LittleEndian, magicMicro, 101)
 	fragment := pcapOf(binary.LittleEndian, magicMicro, 101, raw{data: ip4Fragment(6, here4, there4, 0, 0x2000, repeat(1, 1400))})[24:]
@@ -247,7 +247,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			_, err = r.Next()
 		}
 		if got := live() - before; got > 10<<20 {
-			t.Errorf("%s: %d octets live, want 10 MiB at most", name, got)
+			t.Errorf("%s: %d bytes live, want 10 MiB at most", name, got)
 		}
 		if err == io.EOF != (name == "fragments") {
 			t.Errorf("%s: %v", name, err)
@@ -256,7 +256,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// live returns how many octets are in use.
+// live returns the bytes in use.
 func live() int64 {
 	var m runtime.MemStats
 	runtime.GC()

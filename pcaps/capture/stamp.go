@@ -7,17 +7,18 @@ import (
 	"tcpwheel/wheel"
 )
 
-// resolution is how pcapng's stamps count: units of 10^-exponent or, with the highest bit set, 2^-exponent seconds, from
-// that many seconds after 1970. It is what the options if_tsresol and if_tsoffset say.
+// resolution is the unit of pcapng's stamps: 10^-exponent seconds or, with the highest bit set,
+// 2^-exponent, counted from offset seconds after 1970. Options if_tsresol and if_tsoffset set it.
 type resolution struct {
 	code   uint8
 	offset int64
 }
 
-// microseconds is what counts without the options.
+// microseconds is the default without options.
 const microseconds = 6
 
-// nanoseconds returns the time of a stamp, rounded down, and held within what wheel.Time can say (1678 to 2262).
+// nanoseconds returns the time of a stamp, rounded down and limited to the range of wheel.Time
+// (1678 to 2262).
 func (r resolution) nanoseconds(stamp uint64) wheel.Time {
 	const second = 1_000_000_000
 	var ns, over uint64

@@ -15,7 +15,8 @@ import (
 
 var withTshark = flag.Bool("tshark", false, "compare every field of every packet with tshark, which takes a minute")
 
-// tsharkFields are what is compared. Of packets in tunnels tshark prints the fields of all headers: the last counts.
+// tsharkFields are the fields compared. In tunnels tshark prints those of all headers; the last one
+// counts.
 var tsharkFields = []string{
 	"frame.number", "ip.src", "ipv6.src", "ip.dst", "ipv6.dst", "tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.ack_raw", "tcp.len",
 	"tcp.flags", "tcp.window_size_value", "tcp.checksum", "tcp.options.timestamp.tsval", "tcp.options.sack_le",
@@ -44,7 +45,7 @@ func tsharkLines(t *testing.T, path string, more ...string) (lines [][]string) {
 	return lines
 }
 
-// tsharkLine is what tshark would print of a packet.
+// tsharkLine returns what tshark would print of a packet.
 func tsharkLine(p *Packet) string {
 	v4src, v4dst, v6src, v6dst := p.Src.Addr().String(), p.Dst.Addr().String(), "", ""
 	if p.Src.Addr().Is6() {
@@ -64,7 +65,7 @@ func tsharkLine(p *Packet) string {
 
 func tsharkText(fields []string, inner6 bool) string {
 	v4src, v6src, v4dst, v6dst := fields[1], fields[2], fields[3], fields[4]
-	if v4src != "" && v6src != "" { // a tunnel of one through the other
+	if v4src != "" && v6src != "" { // one version tunnelled through the other
 		if inner6 {
 			v4src, v4dst = "", ""
 		} else {
@@ -115,27 +116,27 @@ func TestAgreesWithTshark(t *testing.T) {
 	}
 }
 
-// tsharkDiffers are the built packets that tshark 4.0 takes otherwise, with the reason.
+// tsharkDiffers lists the built packets that tshark 4.0 reads differently, with the reason.
 var tsharkDiffers = map[string]string{
-	"QinQ with old types":                            "0x9200 and 0x9300 are no VLANs to it",
-	"Cisco metadata of two options":                  "it takes one option, whatever the length says",
-	"Cisco FabricPath":                               "it takes the last octets of the frame inside for a check sequence",
-	"MPLS with a pseudowire without control word":    "it wants to be told",
-	"MPLS with a pseudowire to an address like IPv4": "it wants to be told",
-	"NFLOG, big-endian":                              "it takes the order that it is told",
-	"IPv6 segment routing":                           "it shows the next hop, and not the last",
-	"IPv6 mobile routing":                            "it shows the next hop, and not the last",
-	"IPv6 jumbogram":                                 "it wants 65,536 octets at least",
+	"QinQ with old types":                            "0x9200 and 0x9300 are not VLANs for it",
+	"Cisco metadata of two options":                  "it reads one option, whatever the length says",
+	"MPLS with a pseudowire without control word":    "it needs a setting",
+	"MPLS with a pseudowire to an address like IPv4": "it needs a setting",
+	"NFLOG, big-endian":                              "it needs a setting for the byte order",
+	"IPv6 segment routing":                           "it shows the next hop, not the last",
+	"IPv6 mobile routing":                            "it shows the next hop, not the last",
+	"IPv6 jumbogram":                                 "it requires 65,536 bytes",
 }
 
-// TestBuiltPacketsAgreeWithTshark shows tshark what TestCarried decodes, so that builder and decoder do not share an error.
+// TestBuiltPacketsAgreeWithTshark lets tshark read the packets of TestEncapsulations, so that
+// builder and decoder do not share an error.
 func TestBuiltPacketsAgreeWithTshark(t *testing.T) {
 	needTshark(t)
 	g := (&ng{byteOrder: binary.LittleEndian}).section()
-	for _, c := range carried {
+	for _, c := range encapsulations {
 		g.port(c.link, 0)
 	}
-	for i, c := range carried {
+	for i, c := range encapsulations {
 		g.packet(i, uint64(i), c.data)
 	}
 	path := filepath.Join(t.TempDir(), "built.pcapng")
@@ -143,7 +144,7 @@ func TestBuiltPacketsAgreeWithTshark(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, _, err := readBytes(t, g.b)
-	if err != io.EOF || len(all) != len(carried) {
+	if err != io.EOF || len(all) != len(encapsulations) {
 		t.Fatalf("%d packets, %v", len(all), err)
 	}
 	seen := map[string][]string{}
@@ -151,16 +152,16 @@ func TestBuiltPacketsAgreeWithTshark(t *testing.T) {
 		seen[line[0]] = line
 	}
 	for i := range all {
-		if tsharkDiffers[carried[i].name] != "" {
+		if tsharkDiffers[encapsulations[i].name] != "" {
 			continue
 		}
 		line, ok := seen[itoa(int64(i+1))]
 		if !ok {
-			t.Errorf("%s: tshark sees no segment", carried[i].name)
+			t.Errorf("%s: tshark sees no segment", encapsulations[i].name)
 			continue
 		}
 		if got, want := tsharkLine(&all[i]), tsharkText(line, all[i].Src.Addr().Is6()); got != want {
-			t.Errorf("%s:\n%s, tshark\n%s", carried[i].name, got, want)
+			t.Errorf("%s:\n%s, tshark\n%s", encapsulations[i].name, got, want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// TestAgreesWithGopacket decodes the public captures by gopacket, too: the same packets are TCP, with the same fields.
+// TestAgreesWithGopacket decodes the public captures by gopacket, too: same segments, same fields.
 func TestAgreesWithGopacket(t *testing.T) {
 	for _, truth := range publicTable(t, "truth_files.tsv") {
 		name := truth["file"]
@@ -29,7 +29,7 @@ func TestAgreesWithGopacket(t *testing.T) {
 			got := r.packet()
 			theirs, ok := byGopacket(r.file.interfaces()[r.rec.iface].LinkType, r.rec.data)
 			if got != ok {
-				// Version 1.1.19 knows neither SLL2 nor Cisco's tag.
+				// gopacket 1.1.19 knows neither SLL2 nor Cisco's tag.
 				if name == "tls-linux-sll2.pcap" || name == "tls-sgt-rto-backoff.pcap" {
 					continue
 				}
@@ -47,7 +47,7 @@ func TestAgreesWithGopacket(t *testing.T) {
 	}
 }
 
-// twin is what both find.
+// twin is what both decoders find.
 type twin struct {
 	src, dst         netip.AddrPort
 	seq, ack         tcp.Seq
@@ -78,7 +78,7 @@ func byGopacket(link uint16, data []byte) (w twin, ok bool) {
 	return w, true
 }
 
-// BenchmarkGopacket is BenchmarkNext by gopacket's decoders, for the ratio of the two.
+// BenchmarkGopacket is BenchmarkNext with gopacket's decoders, for comparison.
 func BenchmarkGopacket(b *testing.B) {
 	file := unpacked(b, publicFile(b, "echo-82k-packets.pcap.gz"))
 	b.ReportAllocs()
