@@ -13,14 +13,14 @@ import (
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 )
 
-// impls are the TCPs that are measured beside each other.
+// impls are the TCPs that the benchmarks compare.
 var impls = []struct {
 	name string
 	f    stack.TransportProtocolFactory
 }{{"ours", NewProtocol}, {"gvisor", gtcp.NewProtocol}}
 
-// BenchmarkSetUps sets connections up and closes them, one after the other, between two stacks on a pipe of Ethernet's: in slices,
-// each TCP in its turn. ratio is how many times as many of ours there are in a second.
+// BenchmarkSetUps opens and closes connections between two stacks, one after the other. The TCPs
+// take turns. ratio is our rate over gVisor's.
 func BenchmarkSetUps(b *testing.B) {
 	const slice = 200
 	var took [2]time.Duration
@@ -63,9 +63,9 @@ func BenchmarkSetUps(b *testing.B) {
 	b.ReportMetric(float64(took[1])/float64(took[0]), "ratio")
 }
 
-// BenchmarkCrowd has 64 flows send as fast as they can over a pipe of Ethernet's between two stacks, and then 64 others dialled at once
-// beside them: MB/s of the flows, and how long it takes until all others are connected. Each TCP in its turn; ratio is how many times
-// as much of ours, and how many times as long of gVisor's.
+// BenchmarkCrowd runs 64 bulk flows between two stacks, then dials 64 connections at once. It
+// measures the flows' MB/s and the time until all dials are connected. The TCPs take turns. The
+// ratios are our rate over gVisor's, and gVisor's time over ours.
 func BenchmarkCrowd(b *testing.B) {
 	var rate [2]float64
 	var dials, row [2]time.Duration
@@ -128,11 +128,11 @@ func newCrowd(b *testing.B, n *pairNet, flows int) *crowd {
 			}
 		})
 	}
-	time.Sleep(300 * time.Millisecond) // the windows grow
+	time.Sleep(300 * time.Millisecond) // let the windows grow
 	return c
 }
 
-// Write counts what has arrived.
+// Write counts the bytes that have arrived.
 func (c *crowd) Write(b []byte) (int, error) {
 	c.got.Add(int64(len(b)))
 	return len(b), nil
@@ -144,14 +144,14 @@ func (c *crowd) keep(x net.Conn) {
 	c.conns = append(c.conns, x)
 }
 
-// rate returns how many octets arrive in a second.
+// rate returns the bytes that arrive in a second.
 func (c *crowd) rate(d time.Duration) float64 {
 	before, start := c.got.Load(), time.Now()
 	time.Sleep(d)
 	return float64(c.got.Load()-before) / time.Since(start).Seconds()
 }
 
-// dial dials others at once, and returns how long it takes until all are connected.
+// dial dials n connections at once and returns the time until all are connected.
 func (c *crowd) dial(n int) time.Duration {
 	start := time.Now()
 	var wait sync.WaitGroup
@@ -169,7 +169,7 @@ func (c *crowd) dial(n int) time.Duration {
 	return time.Since(start)
 }
 
-// dialInRow dials others one after the other, and returns how long that takes.
+// dialInRow dials n connections one after the other and returns the time.
 func (c *crowd) dialInRow(n int) time.Duration {
 	start := time.Now()
 	for range n {
@@ -189,7 +189,7 @@ func (c *crowd) end() {
 		x.Close()
 	}
 	c.mu.Unlock()
-	c.n.a.stack.Close() // resets what waits for a peer
+	c.n.a.stack.Close() // resets waiting connections
 	c.n.b.stack.Close()
 	c.wait.Wait()
 }

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestCloseWhileBusy closes connections, listeners and whole stacks at any time, under traffic and loss. What is left is found by TestMain.
+// TestCloseWhileBusy closes connections, listeners and whole stacks at random times, under traffic
+// and loss. TestMain finds what is left.
 func TestCloseWhileBusy(t *testing.T) {
 	for i := range 20 {
 		n := newPair(t, pairConfig{loss: float64(i%3) / 100})
@@ -54,7 +55,7 @@ func TestCloseWhileBusy(t *testing.T) {
 		}
 		l.Close()
 		if i%4 == 0 || i%3 != 0 {
-			// Where packets are lost, a RST may be, and its peer waits for ever, as TCP has it.
+			// A RST may be lost too. Its peer then waits forever, as TCP does.
 			n.b.stack.Destroy()
 			n.a.stack.Destroy()
 		}
@@ -64,7 +65,7 @@ func TestCloseWhileBusy(t *testing.T) {
 		case <-done:
 		case <-time.After(2 * time.Minute):
 			buf := make([]byte, 1<<20)
-			t.Fatalf("somebody still waits after all was closed:\n%s", buf[:runtime.Stack(buf, true)])
+			t.Fatalf("a goroutine still waits after everything was closed:\n%s", buf[:runtime.Stack(buf, true)])
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// newCauseNet is a net with our TCP, whose packets tell which timers made them leave.
+// newCauseNet is a net with our TCP and Config.Causes.
 func newCauseNet(t *testing.T, delay time.Duration, change func(*Config)) *clockNet {
 	t.Helper()
 	cfg := DefaultConfig()
@@ -30,7 +30,7 @@ func newCauseNet(t *testing.T, delay time.Duration, change func(*Config)) *clock
 	return newClockNetOf(t, delay, nil, f)
 }
 
-// timed returns what the packets that timers made leave tell of them, from the n-th packet of the log on.
+// timed lists the causes of the packets from the log's index first on.
 func (n *clockNet) timed(first int) (list []string) {
 	for _, p := range n.log[first:] {
 		for _, c := range p.causes {
@@ -53,11 +53,11 @@ func (n *clockNet) timed(first int) (list []string) {
 func (n *clockNet) wantTimed(first int, want ...string) {
 	n.t.Helper()
 	if got := n.timed(first); !slices.Equal(got, want) {
-		n.t.Errorf("timers made these leave: %q, want %q\n%s", got, want, n)
+		n.t.Errorf("packets caused by timers: %q, want %q\n%s", got, want, n)
 	}
 }
 
-// dropOnly loses the i-th packets from now on, counted from 1.
+// dropOnly loses the packets with these numbers, counted from 1 from now on.
 func (n *clockNet) dropOnly(numbers ...int) {
 	i := 0
 	n.drop = func(clockPacket) bool {
@@ -66,17 +66,18 @@ func (n *clockNet) dropOnly(numbers ...int) {
 	}
 }
 
-// send has an endpoint write octets, loses packets, and lets time pass. It returns how long the log was before.
-func (n *clockNet) send(ep tcpip.Endpoint, octets int, wait time.Duration, lost ...int) (first int) {
+// send writes size bytes to an endpoint, loses packets and lets time pass. It returns the log's
+// length before.
+func (n *clockNet) send(ep tcpip.Endpoint, bytes int, wait time.Duration, lost ...int) (first int) {
 	n.t.Helper()
 	n.dropOnly(lost...)
 	first = len(n.log)
-	n.write(ep, make([]byte, octets))
+	n.write(ep, make([]byte, bytes))
 	n.clock.Advance(wait)
 	return first
 }
 
-// TestCauses has packets leave because of each timer that sends, at instants that follow from the path's 100 ms.
+// TestCauses: each timer that sends is reported, at times that follow from the path's 100 ms.
 func TestCauses(t *testing.T) {
 	const ms = time.Millisecond
 	n := newCauseNet(t, 50*ms, nil)
@@ -86,7 +87,7 @@ func TestCauses(t *testing.T) {
 	n.wantTimed(0, "1s a data 0: rexmit armed 0s for 1s SYN segment")
 
 	client.SocketOptions().SetDelayOption(false)
-	n.send(client, 4*1448, time.Second) // so that the window lets two leave at once
+	n.send(client, 4*1448, time.Second) // the window then lets two segments leave at once
 	n.send(client, 8*1448, time.Second)
 	n.wantTimed(n.send(client, 2*1448, time.Second, 2), "5.15s a data 1448: rexmit armed 5s for 5.15s segment")
 	// RFC 8985 §6.2: RACK waits for a quarter of the least round-trip time.
@@ -96,7 +97,7 @@ func TestCauses(t *testing.T) {
 		"7.3s a data 1448: rexmit armed 7.15s for 7.3s segment")
 
 	for range 16 {
-		n.send(client, 100, 60*ms) // as long as the receiver acknowledges at once
+		n.send(client, 100, 60*ms) // the receiver's quick ACKs
 	}
 	n.wantTimed(n.send(client, 100, 100*ms), "9.05s b data 0: delack armed 9.01s for 9.05s")
 
@@ -114,7 +115,7 @@ func TestCauses(t *testing.T) {
 	client.SocketOptions().SetKeepAlive(false)
 
 	n.read(server)
-	for range 30 { // until both buffers are full: the server reads no more
+	for range 30 { // until both buffers are full, as the server does not read
 		if _, err := client.Write(bytes.NewReader(make([]byte, 1<<20)), tcpip.WriteOptions{}); err != nil {
 			break
 		}
@@ -124,12 +125,12 @@ func TestCauses(t *testing.T) {
 	n.clock.Advance(10 * time.Second)
 	list := n.timed(first)
 	if len(list) < 3 || !strings.Contains(list[len(list)-1], "a data 1: persist armed ") {
-		t.Errorf("timers made these leave when the window is closed: %q, want probes by the persist timer", list)
+		t.Errorf("packets caused by timers with a closed window: %q, want the persist timer's probes", list)
 	}
 }
 
-// TestCauseOfProbe has a tail loss probe leave under Linux's policy. One segment is in flight, so that the probe waits for an ACK that
-// the peer may delay, but no longer than the timeout (RFC 8985 §7.2): SRTT and 200 ms.
+// TestCauseOfProbe: a tail loss probe under Linux's policy. With one segment in flight the probe
+// waits for a delayed ACK, but at most for the RTO (RFC 8985 §7.2): SRTT plus 200 ms.
 func TestCauseOfProbe(t *testing.T) {
 	const ms = time.Millisecond
 	n := newCauseNet(t, 5*ms, func(c *Config) { c.Conn = tcp.DefaultConfig(tcptimers.MustPolicy("linux")) })
@@ -140,21 +141,22 @@ func TestCauseOfProbe(t *testing.T) {
 	n.wantTimed(first, "2.228s a data 1448: tlp armed 2.018s for 2.228s")
 }
 
-// TestCausesAreAskedFor: without Config.Causes packets tell nothing, and have the owner that the endpoint has.
-func TestCausesAreAskedFor(t *testing.T) {
+// TestNoCausesByDefault: without Config.Causes packets carry no causes and keep the endpoint's
+// owner.
+func TestNoCausesByDefault(t *testing.T) {
 	n := newCauseNet(t, 50*time.Millisecond, func(c *Config) { c.Causes = false })
 	n.dropOnly(1)
 	n.dial()
 	n.wantTimed(0)
 }
 
-// TestCausesOfSuperSegments: what timers made leave is told by the places of its segments in the packet.
+// TestCausesOfSuperSegments: causes name the positions of their segments in the packet.
 func TestCausesOfSuperSegments(t *testing.T) {
 	p := &scratch{packets: []packet{{first: 0}, {first: 3}, {first: 4}}}
 	p.out.Segments = make([]tcp.Outgoing, 7)
 	w := &packetParams{owner: causeOwner{}}
 	if got := p.packetOwner(0, w); got != w.owner {
-		t.Errorf("owner %v without a timer, want the endpoint's", got)
+		t.Errorf("a packet without a cause has owner %v, want the endpoint's", got)
 	}
 	p.causes = []Cause{{First: 1, Last: 4, Kind: tcptimers.TLP}, {First: 5, Last: 6}}
 	for i, want := range [][]Cause{
@@ -166,7 +168,7 @@ func TestCausesOfSuperSegments(t *testing.T) {
 		pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{})
 		pkt.Owner = owner
 		if got := Causes(pkt); !slices.Equal(got, want) || owner.KUID() != 1000 || owner.KGID() != 100 {
-			t.Errorf("packet %d: causes %+v of the owner %d, %d, want %+v of 1000, 100", i, got, owner.KUID(), owner.KGID(), want)
+			t.Errorf("packet %d: causes %+v, owner %d, %d; want %+v, owner 1000, 100", i, got, owner.KUID(), owner.KGID(), want)
 		}
 		pkt.DecRef()
 	}
@@ -177,7 +179,7 @@ type causeOwner struct{}
 func (causeOwner) KUID() uint32 { return 1000 }
 func (causeOwner) KGID() uint32 { return 100 }
 
-// TestArmed: a connection tells which of its timers run, one for each segment in flight among them.
+// TestArmed: Armed lists the running timers of a connection, one for each segment in flight.
 func TestArmed(t *testing.T) {
 	const ms = time.Millisecond
 	n := newCauseNet(t, 50*ms, nil)
@@ -185,22 +187,22 @@ func TestArmed(t *testing.T) {
 	client.SocketOptions().SetDelayOption(false)
 	n.send(client, 100, time.Second)
 	if got := client.(*Endpoint).Armed(); len(got) != 0 {
-		t.Errorf("%+v run on a connection that is idle, want none", got)
+		t.Errorf("an idle connection has timers %+v, want none", got)
 	}
 	n.write(client, make([]byte, 3*1448))
 	now := n.clock.Time()
 	want := ArmedTimers{Kind: tcptimers.Rexmit, PerSegment: true, Count: 3, Deadline: now.Add(client.(*Endpoint).ConnInfo().RTO)}
 	if got := client.(*Endpoint).Armed(); !slices.Contains(got, want) {
-		t.Errorf("%+v run with three segments in flight, want %+v among them", got, want)
+		t.Errorf("three segments in flight have timers %+v, want %+v among them", got, want)
 	}
 	if got, ok := CountTimers(n.a); got < 3 || !ok {
-		t.Errorf("%d timers run in the stack, %v, want 3 at least", got, ok)
+		t.Errorf("the stack has %d timers, %v, want at least 3", got, ok)
 	}
 	if got := server.(*Endpoint).Armed(); len(got) != 0 {
-		t.Errorf("%+v run for the receiver, want none", got)
+		t.Errorf("the receiver has timers %+v, want none", got)
 	}
 	n.clock.Advance(time.Second)
 	if _, ok := CountTimers(newClockNet(t, ms, nil).a); ok {
-		t.Error("timers of gVisor's TCP were counted")
+		t.Error("CountTimers returned ok for gVisor's TCP")
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 )
 
-// TestChallengeLimitIsOfTheStack has connections of all shards challenged at one instant.
+// TestChallengeLimitIsOfTheStack challenges connections of all shards at one time.
 //
-// RFC 5961 §7: "An implementation SHOULD include an ACK throttling mechanism to be conservative." It counts what the stack sends, not
-// what a connection does.
+// RFC 5961 §7: "An implementation SHOULD include an ACK throttling mechanism to be conservative."
+// The limit is the stack's, not a connection's.
 func TestChallengeLimitIsOfTheStack(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Shards = 4
@@ -35,7 +35,7 @@ func TestChallengeLimitIsOfTheStack(t *testing.T) {
 			total += p.sent - before
 		}
 		if total < challengesPerSecond/2 || total > challengesPerSecond*3/2 {
-			t.Errorf("%d challenge ACKs by %d connections at one instant, want about %d of the stack", total, conns, challengesPerSecond)
+			t.Errorf("%d connections sent %d challenge ACKs at one time, want about %d in the whole stack", conns, total, challengesPerSecond)
 		}
 		c, _ := Counters(r.s)
 		if c.TCPACKSkippedChallenge != conns*each-uint64(total) {
@@ -48,8 +48,8 @@ func TestChallengeLimitIsOfTheStack(t *testing.T) {
 	}
 }
 
-// TestListenerResetsInOrder closes a listener with connections in its queue and half open ones: the resets leave in the order in which
-// the connections came.
+// TestListenerResetsInOrder closes a listener with queued and half-open connections. The RSTs leave
+// in the order of the SYNs.
 func TestListenerResetsInOrder(t *testing.T) {
 	r := newRig(t, NewProtocol, true)
 	l := r.socket("l").bind(rigPort).listen(30)

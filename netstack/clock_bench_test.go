@@ -8,8 +8,9 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 )
 
-// BenchmarkClock measures what a stack pays for its timers while others run, beside gVisor's standard clock: a timer made
-// and stopped, as for each connection, and one put off, as for each segment. The others are an hour and more away.
+// BenchmarkClock measures a stack's timers while others run, compared with gVisor's standard clock:
+// a timer made and stopped, as per connection, and one moved, as per segment. The others are at
+// least an hour away.
 func BenchmarkClock(b *testing.B) {
 	for _, running := range []int{0, 100_000} {
 		for _, impl := range []string{"scheme3", "scheme6", "scheme7", "std"} {
@@ -56,8 +57,8 @@ func benchmarkClock(b *testing.B, clock tcpip.Clock, op string) {
 	}
 }
 
-// BenchmarkClockIdle measures how often a clock wakes up while 100,000 timers run that are far away, as the keepalive
-// timers of idle connections are.
+// BenchmarkClockIdle counts wake-ups while 100,000 distant timers run, such as the keepalive timers
+// of idle connections.
 func BenchmarkClockIdle(b *testing.B) {
 	for _, scheme := range []string{"scheme3", "scheme6", "scheme7"} {
 		for _, running := range []int{0, 100_000} {
@@ -70,7 +71,7 @@ func BenchmarkClockIdle(b *testing.B) {
 				}
 				woken := make(chan struct{})
 				clock.AfterFunc(0, func() { close(woken) })
-				<-woken // from now on the clock sleeps until it has been told by the wheel, not by a START
+				<-woken // from here on the wheel decides how long the clock sleeps
 				time.Sleep(100 * time.Millisecond)
 				const span = time.Second
 				for b.Loop() {

@@ -21,8 +21,8 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// clockNet is two stacks, with gVisor's own TCP if nothing else is said, a at 10.0.0.1 and b at 10.0.0.2, on the two ends of a wire. The wire
-// delivers in functions of the clock, and writes down each packet that is sent.
+// clockNet is two stacks on a wire, a at 10.0.0.1 and b at 10.0.0.2, by default with gVisor's TCP.
+// The wire delivers in timer functions and logs each packet sent.
 type clockNet struct {
 	t     *testing.T
 	clock *VirtualClock
@@ -32,7 +32,7 @@ type clockNet struct {
 	log   []clockPacket
 }
 
-// clockPacket is one packet as it is sent.
+// clockPacket is a packet in the log.
 type clockPacket struct {
 	at    time.Duration
 	from  byte // 'a' or 'b'
@@ -56,11 +56,11 @@ func (p clockPacket) String() string {
 
 func clockAddr(host byte) tcpip.Address { return tcpip.AddrFrom4([4]byte{10, 0, 0, host}) }
 
-// newClockNet makes the net with the given clock for stack a: the net's own if view is nil.
+// newClockNet makes a net. view returns the clock of stack a; nil is the net's own clock.
 func newClockNet(t *testing.T, delay time.Duration, view func(*VirtualClock) tcpip.Clock) *clockNet {
 	t.Helper()
 	n := newClockNetOf(t, delay, view, tcp.NewProtocol)
-	// RACK and tail loss probes come before the retransmission timer, which is what is looked at here.
+	// RACK and TLP would act before the retransmission timer, which the test measures.
 	for _, s := range []*stack.Stack{n.a, n.b} {
 		none := tcpip.TCPRecovery(0)
 		if err := s.SetTransportProtocolOption(tcp.ProtocolNumber, &none); err != nil {
@@ -70,7 +70,7 @@ func newClockNet(t *testing.T, delay time.Duration, view func(*VirtualClock) tcp
 	return n
 }
 
-// newClockNetOf is newClockNet with a TCP.
+// newClockNetOf is newClockNet with a given TCP.
 func newClockNetOf(t *testing.T, delay time.Duration, view func(*VirtualClock) tcpip.Clock, f stack.TransportProtocolFactory) *clockNet {
 	t.Helper()
 	clock, err := NewVirtualClock(VirtualClockConfig{})
@@ -196,7 +196,7 @@ func (n *clockNet) write(ep tcpip.Endpoint, data []byte) {
 	}
 }
 
-// read returns what ep has received.
+// read returns the data that ep has received.
 func (n *clockNet) read(ep tcpip.Endpoint) []byte {
 	n.t.Helper()
 	var got bytes.Buffer
@@ -229,8 +229,8 @@ func (n *clockNet) sentAt(pick func(p clockPacket) bool) (at []time.Duration) {
 	return at
 }
 
-// TestClockHandshakeOfGVisor: the packets of a handshake of gVisor's TCP, and of one segment after it, are sent at the
-// very instants at which what they answer has arrived.
+// TestClockHandshakeOfGVisor: gVisor's TCP sends the packets of a handshake, and a segment after
+// it, at the exact times at which their triggers arrive.
 func TestClockHandshakeOfGVisor(t *testing.T) {
 	const delay = 50 * time.Millisecond
 	n := newClockNet(t, delay, nil)
@@ -254,8 +254,8 @@ func TestClockHandshakeOfGVisor(t *testing.T) {
 	}
 }
 
-// TestClockRTOOfGVisor: a lost segment of gVisor's TCP is sent again at the very nanosecond at which its timer is due. The
-// handshake measured 100 ms: RTO = 100 + 4*50 ms, which then doubles (RFC 6298 §2 and §5).
+// TestClockRTOOfGVisor: gVisor's TCP retransmits a lost segment at the exact nanosecond of its
+// timer. The handshake measures 100 ms: RTO = 100 + 4*50 ms, then doubled (RFC 6298 §2 and §5).
 func TestClockRTOOfGVisor(t *testing.T) {
 	n := newClockNet(t, 50*time.Millisecond, nil)
 	client, server := n.dial()
@@ -276,8 +276,9 @@ func TestClockRTOOfGVisor(t *testing.T) {
 	}
 }
 
-// TestClockCoarseRTOOfGVisor: under coarse timers the same retransmissions wait for the next tick, and no longer. Each
-// timeout is counted from the one before, so that lateness adds up where the timeout is no multiple of the tick.
+// TestClockCoarseRTOOfGVisor: with coarse timers the same retransmissions wait for the next tick
+// only. Each timeout counts from the previous one, so rounding adds up if the RTO is no multiple of
+// the tick.
 func TestClockCoarseRTOOfGVisor(t *testing.T) {
 	for _, tc := range []struct {
 		tick time.Duration
@@ -310,7 +311,7 @@ func TestClockCoarseRTOOfGVisor(t *testing.T) {
 	}
 }
 
-// clockLoseFirst drops the first n packets of a with data.
+// clockLoseFirst drops the first n data packets of a.
 func clockLoseFirst(n int) func(p clockPacket) bool {
 	return func(p clockPacket) bool {
 		lost := p.from == 'a' && p.data > 0 && n > 0
@@ -321,14 +322,13 @@ func clockLoseFirst(n int) func(p clockPacket) bool {
 	}
 }
 
-// TestClockRunsOfGVisorAreIdentical: two runs of several connections with losses in both directions, on a seeded net,
-// send the same packets to the byte, at the same instants and in the same order, however many goroutines gVisor's TCP has
-// made for itself.
+// TestClockRunsOfGVisorAreIdentical: two runs of several connections with losses both ways, on a
+// seeded net, send equal packets at equal times in equal order. GOMAXPROCS does not matter.
 func TestClockRunsOfGVisorAreIdentical(t *testing.T) {
 	run := func(processors int) string {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 		n := newClockNet(t, 7*time.Millisecond, nil)
-		// All that gVisor's TCP has.
+		// All features of gVisor's TCP.
 		rack, cubic, sack := tcpip.TCPRACKLossDetection, tcpip.CongestionControlOption("cubic"), tcpip.TCPSACKEnabled(true)
 		for _, s := range []*stack.Stack{n.a, n.b} {
 			for _, option := range []tcpip.SettableTransportProtocolOption{&rack, &cubic, &sack} {
@@ -353,7 +353,7 @@ func TestClockRunsOfGVisorAreIdentical(t *testing.T) {
 			client := n.endpoint(n.a)
 			client.Connect(addr)
 			n.clock.Advance(3 * time.Millisecond)
-			// The application: it writes all as soon as it can, and then closes.
+			// The application writes as soon as it can and then closes.
 			var write func()
 			left := data
 			write = func() {
@@ -385,20 +385,20 @@ func TestClockRunsOfGVisorAreIdentical(t *testing.T) {
 			t.Fatalf("%d of %d bytes arrived", received, conns*size)
 		}
 		if n.b.Stats().TCP.Retransmits.Value()+n.a.Stats().TCP.Retransmits.Value() == 0 {
-			t.Error("nothing was lost, which makes this no test")
+			t.Error("nothing was lost; the test needs loss")
 		}
 		return n.String()
 	}
 	first := run(1)
 	for _, processors := range []int{1, 4} {
 		if again := run(processors); again != first {
-			t.Errorf("with GOMAXPROCS %d another log: %s", processors, clockDiff(first, again))
+			t.Errorf("with GOMAXPROCS %d the log differs: %s", processors, clockDiff(first, again))
 		}
 	}
 	t.Logf("%d packets", strings.Count(first, "\n"))
 }
 
-// clockDiff shows the first line in which two logs differ.
+// clockDiff returns the first line that differs between two logs.
 func clockDiff(a, b string) string {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range min(len(x), len(y)) {

@@ -24,8 +24,8 @@ func startClock(t testing.TB, cfg ClockConfig) *Clock {
 	return c
 }
 
-// inClockBubble runs a test for several configurations on the fake clock of synctest, on which nothing takes time and
-// which fails a test that leaves a goroutine.
+// inClockBubble runs a test with several configurations on synctest's fake clock, which also finds
+// leaked goroutines.
 func inClockBubble(t *testing.T, tick time.Duration, test func(t *testing.T, c *Clock)) {
 	for _, scheme := range []string{"scheme1", "scheme3", "scheme6", "scheme7"} {
 		for _, shards := range []int{1, 4} {
@@ -40,7 +40,8 @@ func inClockBubble(t *testing.T, tick time.Duration, test func(t *testing.T, c *
 	}
 }
 
-// TestClockExpiresAtTheNextTick: a timer expires at the first tick not before its deadline; the time is not rounded.
+// TestClockExpiresAtTheNextTick: a timer expires at the first tick not before its deadline.
+// Readings of the time are not rounded.
 func TestClockExpiresAtTheNextTick(t *testing.T) {
 	const tick = 10 * time.Millisecond
 	inClockBubble(t, tick, func(t *testing.T, c *Clock) {
@@ -69,7 +70,8 @@ func TestClockExpiresAtTheNextTick(t *testing.T) {
 	})
 }
 
-// TestClockStopAndReset: Stop tells whether it kept the timer from expiring, and Reset starts a timer in whatever state.
+// TestClockStopAndReset: Stop reports whether it stopped the timer; Reset starts a timer in any
+// state.
 func TestClockStopAndReset(t *testing.T) {
 	inClockBubble(t, time.Millisecond, func(t *testing.T, c *Clock) {
 		var runs atomic.Int32
@@ -106,8 +108,8 @@ func TestClockStopAndReset(t *testing.T) {
 	})
 }
 
-// TestClockFunctionMayBlock: functions that wait for a lock keep neither Stop, which is called with that lock held, nor
-// the other timers from working. gVisor's endpoints and tcpip.Job do that.
+// TestClockFunctionMayBlock: functions that wait for a lock block neither Stop, called with that
+// lock held, nor other timers. gVisor's endpoints and tcpip.Job do that.
 func TestClockFunctionMayBlock(t *testing.T) {
 	inClockBubble(t, time.Millisecond, func(t *testing.T, c *Clock) {
 		const blocked = 10
@@ -145,8 +147,8 @@ func TestClockFunctionMayBlock(t *testing.T) {
 	})
 }
 
-// TestClockSleepsWhenIdle: without timers the clock never wakes up. With timers each shard wakes up for their ticks, and
-// once at most for any number of timers that were stopped.
+// TestClockSleepsWhenIdle: without timers the clock never wakes up. With timers each shard wakes up
+// for their ticks, and at most one more time for stopped timers.
 func TestClockSleepsWhenIdle(t *testing.T) {
 	inClockBubble(t, time.Millisecond, func(t *testing.T, c *Clock) {
 		time.Sleep(time.Hour)
@@ -166,13 +168,13 @@ func TestClockSleepsWhenIdle(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
 		if got, want := c.Stats().Wakeups-1, uint64(len(c.shards)); got > want {
-			t.Errorf("%d wake-ups in a day in which only timers were stopped, want at most %d", got, want)
+			t.Errorf("%d wake-ups in a day after all timers were stopped, want at most %d", got, want)
 		}
 	})
 }
 
-// TestClockClose: a closed clock has stopped its timers and starts none, and can be read. Closing it again does nothing,
-// and a function may close it. The bubble proves that no goroutine is left.
+// TestClockClose: a closed clock has stopped its timers, starts none, and can be read. A second
+// Close does nothing; a function may call Close. synctest proves that no goroutine is left.
 func TestClockClose(t *testing.T) {
 	inClockBubble(t, time.Millisecond, func(t *testing.T, c *Clock) {
 		late := c.AfterFunc(time.Hour, func() { t.Error("a timer expired after Close") })
@@ -201,7 +203,8 @@ func TestClockClose(t *testing.T) {
 	})
 }
 
-// TestClockOnTheMachine runs timers on the machine's clock from several goroutines: each expires once, and none early.
+// TestClockOnTheMachine runs timers on the machine's clock from several goroutines: each expires
+// once, none early.
 func TestClockOnTheMachine(t *testing.T) {
 	cfg := ClockConfig{Shards: 2}
 	cfg.Tick = 100 * time.Microsecond

@@ -23,12 +23,12 @@ func newVirtualClock(t testing.TB, cfg VirtualClockConfig) *VirtualClock {
 	return c
 }
 
-// clockSchemes are those with a clock from outside.
+// clockSchemes returns the schemes without a clock of their own.
 func clockSchemes() []string {
 	return slices.DeleteFunc(wheel.Schemes(), func(s string) bool { return s == "runtime" })
 }
 
-// ExampleVirtualClock: time passes when the program says so.
+// ExampleVirtualClock: time passes when the program calls the clock.
 func ExampleVirtualClock() {
 	clock, err := NewVirtualClock(VirtualClockConfig{})
 	if err != nil {
@@ -47,8 +47,8 @@ func ExampleVirtualClock() {
 	// 1m0s
 }
 
-// TestVirtualClockOrder: functions run in deadline order and then in START order, at the instants of their deadlines; those
-// that functions start, 0 and less included, take their place among the rest.
+// TestVirtualClockOrder: functions run in deadline order, then START order, at their exact
+// deadlines. Timers that functions start, of 0 and less too, take their place.
 func TestVirtualClockOrder(t *testing.T) {
 	c := newVirtualClock(t, VirtualClockConfig{})
 	var log []string
@@ -80,11 +80,11 @@ func TestVirtualClockOrder(t *testing.T) {
 		"10ns started by that, of -5", "15ns started by first, of 5",
 	}
 	if !slices.Equal(log, want) {
-		t.Errorf("functions ran as\n%q, want\n%q", log, want)
+		t.Errorf("functions ran\n%q, want\n%q", log, want)
 	}
 }
 
-// TestVirtualClockStopsWhatIsDue: a function stops one of its own instant, which then does not run.
+// TestVirtualClockStopsWhatIsDue: a timer stopped by a function of its own tick does not run.
 func TestVirtualClockStopsWhatIsDue(t *testing.T) {
 	for _, scheme := range clockSchemes() {
 		c := newVirtualClock(t, VirtualClockConfig{Scheme: scheme, Tick: time.Millisecond})
@@ -113,8 +113,8 @@ func TestVirtualClockStopsWhatIsDue(t *testing.T) {
 	}
 }
 
-// TestVirtualClockRunsAreIdentical: with every scheme, the same program makes the same run, however the time is cut into
-// calls of Advance; no function runs early, or a tick late.
+// TestVirtualClockRunsAreIdentical: with every scheme the same program gives the same run, however
+// time is cut into calls of Advance. No function runs early or a tick late.
 func TestVirtualClockRunsAreIdentical(t *testing.T) {
 	run := func(t *testing.T, scheme string, tick, step time.Duration) []string {
 		c := newVirtualClock(t, VirtualClockConfig{Scheme: scheme, Tick: tick})
@@ -153,11 +153,11 @@ func TestVirtualClockRunsAreIdentical(t *testing.T) {
 			t.Run(fmt.Sprintf("scheme=%s/tick=%v", scheme, tick), func(t *testing.T) {
 				want := run(t, scheme, tick, time.Second)
 				if len(want) < 500 {
-					t.Fatalf("only %d functions ran, which makes this no test", len(want))
+					t.Fatalf("only %d functions ran; the test needs more", len(want))
 				}
 				for _, step := range []time.Duration{time.Second, 30 * time.Microsecond, 700 * time.Microsecond} {
 					if got := run(t, scheme, tick, step); !slices.Equal(got, want) {
-						t.Errorf("in steps of %v another run, of %d functions beside %d", step, len(got), len(want))
+						t.Errorf("with steps of %v the run differs: %d functions, want %d", step, len(got), len(want))
 					}
 				}
 			})
@@ -165,7 +165,7 @@ func TestVirtualClockRunsAreIdentical(t *testing.T) {
 	}
 }
 
-// TestVirtualClockCoarse: a view rounds its timers up to its ticks, and has the time of its clock.
+// TestVirtualClockCoarse: a view rounds timers up to its ticks and shares the clock's time.
 func TestVirtualClockCoarse(t *testing.T) {
 	const ms = time.Millisecond
 	epoch := time.Date(1988, 8, 8, 0, 0, 0, 0, time.UTC)
@@ -190,7 +190,7 @@ func TestVirtualClockCoarse(t *testing.T) {
 	c.Run(time.Hour)
 	want := []string{"200ms coarse 0", "200ms coarse 50", "200ms fine 50", "201ms fine 51", "400ms coarse 51", "600ms coarse 0"}
 	if !slices.Equal(log, want) {
-		t.Errorf("functions ran as\n%q, want\n%q", log, want)
+		t.Errorf("functions ran\n%q, want\n%q", log, want)
 	}
 }
 
@@ -213,7 +213,8 @@ func TestVirtualClockRunAndStep(t *testing.T) {
 	}
 }
 
-// TestVirtualClockSettles: what other goroutines start while the driver waits for them is there before time passes.
+// TestVirtualClockSettles: timers that other goroutines start during settle exist before time
+// passes.
 func TestVirtualClockSettles(t *testing.T) {
 	c := newVirtualClock(t, VirtualClockConfig{})
 	work, idle := make(chan func()), make(chan struct{})
@@ -244,11 +245,11 @@ func TestVirtualClockSettles(t *testing.T) {
 	c.Advance(10)
 	want := []string{"1ns given before Advance", "2ns gives", "3ns given by a function", "9ns last"}
 	if !slices.Equal(log, want) || settled != 5 {
-		t.Errorf("settled %d times, functions ran as\n%q, want 5 times,\n%q", settled, log, want)
+		t.Errorf("settled %d times, functions ran\n%q, want 5 times,\n%q", settled, log, want)
 	}
 }
 
-// TestVirtualClockMisuse: what would break the order panics, and leaves the clock usable.
+// TestVirtualClockMisuse: misuse panics and leaves the clock usable.
 func TestVirtualClockMisuse(t *testing.T) {
 	c := newVirtualClock(t, VirtualClockConfig{})
 	for _, tc := range []struct {
@@ -279,7 +280,8 @@ func TestVirtualClockMisuse(t *testing.T) {
 	}
 }
 
-// TestVirtualClockFromGoroutines: other goroutines may start and stop timers while the clock is driven.
+// TestVirtualClockFromGoroutines: other goroutines may start and stop timers while the clock is
+// driven.
 func TestVirtualClockFromGoroutines(t *testing.T) {
 	c := newVirtualClock(t, VirtualClockConfig{Scheme: "scheme6", Tick: time.Microsecond})
 	var all sync.WaitGroup

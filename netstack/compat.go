@@ -41,8 +41,8 @@ const (
 	StateError       = gtcp.StateError
 )
 
-// The default values and bounds of gVisor's options, which hold here too. MinRTO, MaxRTO, InitialRTO
-// and MaxRetries are gVisor's: here Config.Conn.Policy decides, until an option is set.
+// The default values and bounds of gVisor's options, which hold here too. MinRTO, MaxRTO,
+// InitialRTO and MaxRetries are gVisor's: here Config.Conn.Policy decides, until an option is set.
 const (
 	MinBufferSize             = gtcp.MinBufferSize
 	DefaultSendBufferSize     = gtcp.DefaultSendBufferSize

@@ -18,7 +18,7 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// eventually waits until f holds.
+// eventually waits until f returns true.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for range 12_000 {
@@ -36,7 +36,7 @@ func forAll(t *testing.T, f func(t *testing.T, n *pairNet)) {
 	}
 }
 
-// TestHalfClose has one end finish its stream, and the other answer all the same.
+// TestHalfClose: one end closes its stream, the other still answers.
 func TestHalfClose(t *testing.T) {
 	forAll(t, func(t *testing.T, n *pairNet) {
 		a, b := n.connect(false)
@@ -61,11 +61,11 @@ func TestHalfClose(t *testing.T) {
 	})
 }
 
-// TestReset closes a connection with octets unread, which resets it.
+// TestReset closes a connection with unread data, which resets it.
 func TestReset(t *testing.T) {
 	forAll(t, func(t *testing.T, n *pairNet) {
 		a, b := n.connect(false)
-		if _, err := a.Write([]byte("nobody reads this")); err != nil {
+		if _, err := a.Write([]byte("unread")); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := b.Read(make([]byte, 1)); err != nil {
@@ -79,7 +79,7 @@ func TestReset(t *testing.T) {
 	})
 }
 
-// TestRefused dials a port that nobody has.
+// TestRefused dials a port without a listener.
 func TestRefused(t *testing.T) {
 	forAll(t, func(t *testing.T, n *pairNet) {
 		families(t, func(t *testing.T, v6 bool) {
@@ -91,7 +91,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// TestDeadline has a read and a write that wait run into their deadlines, and go on after.
+// TestDeadline: a read and a write end at their deadlines and work again later.
 func TestDeadline(t *testing.T) {
 	n := newPair(t, pairConfig{})
 	a, b := n.connect(false)
@@ -108,24 +108,24 @@ func TestDeadline(t *testing.T) {
 	a.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
 	wrote, err := a.Write(make([]byte, 8<<20))
 	if !errors.As(err, &ne) || !ne.Timeout() {
-		t.Fatalf("write of more than the buffers take: %d, %v, want a timeout", wrote, err)
+		t.Fatalf("a write larger than the buffers: %d, %v, want a timeout", wrote, err)
 	}
 	go a.CloseWrite()
 	if got, _ := io.Copy(io.Discard, b); int(got) != wrote {
-		t.Errorf("b read %d octets, want the %d that were written", got, wrote)
+		t.Errorf("b read %d bytes, want the %d that were written", got, wrote)
 	}
 }
 
-// TestDialTimeout dials over a link that loses all, and gives up.
+// TestDialTimeout dials over a link that loses everything.
 func TestDialTimeout(t *testing.T) {
 	n := newPair(t, pairConfig{loss: 1})
 	if _, err := n.tryDial(false, 30*time.Millisecond); err == nil {
-		t.Fatal("dial over a dead link succeeded")
+		t.Fatal("dial over a link that loses everything succeeded")
 	}
-	eventually(t, "Close gives the port and the registration back", func() bool { return len(n.a.stack.RegisteredEndpoints()) == 0 })
+	eventually(t, "Close releases the port and the registration", func() bool { return len(n.a.stack.RegisteredEndpoints()) == 0 })
 }
 
-// TestLoss exchanges over a link that loses packets in both directions.
+// TestLoss exchanges data over a link that loses packets both ways.
 func TestLoss(t *testing.T) {
 	for _, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// TestManyConnections has many connections at once, each of which is echoed.
+// TestManyConnections echoes over many connections at once.
 func TestManyConnections(t *testing.T) {
 	forAll(t, func(t *testing.T, n *pairNet) {
 		l := n.listen(false)
@@ -174,7 +174,7 @@ func TestManyConnections(t *testing.T) {
 					c.CloseWrite()
 				}()
 				if got, err := io.ReadAll(c); err != nil || !bytes.Equal(got, msg) {
-					t.Errorf("connection %d: %d octets of %d came back, %v", i, len(got), len(msg), err)
+					t.Errorf("connection %d: %d of %d bytes were echoed, %v", i, len(got), len(msg), err)
 				}
 			}()
 		}
@@ -183,7 +183,7 @@ func TestManyConnections(t *testing.T) {
 	})
 }
 
-// TestDualStack connects over IPv4 to a listener of IPv6, and from a socket of IPv6 to an address of IPv4.
+// TestDualStack connects over IPv4 to an IPv6 listener, and from an IPv6 socket to an IPv4 address.
 func TestDualStack(t *testing.T) {
 	n := newPair(t, pairConfig{})
 	l, err := gonet.ListenTCP(n.b.stack, tcpip.FullAddress{Port: pairPort}, 0x86dd)
@@ -208,7 +208,7 @@ func TestDualStack(t *testing.T) {
 	c.Close()
 }
 
-// TestTimeWaitReuse connects again from the port of a connection in TIME-WAIT.
+// TestTimeWaitReuse reconnects from a port whose connection is in TIME-WAIT.
 func TestTimeWaitReuse(t *testing.T) {
 	n := newPair(t, pairConfig{})
 	l := n.listen(false)
@@ -223,24 +223,29 @@ func TestTimeWaitReuse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The listener's side closes first, and is in TIME-WAIT.
+		// The listener's side closes first and enters TIME-WAIT.
 		b.Close()
 		if _, err := a.Read(make([]byte, 1)); err != io.EOF {
 			t.Fatalf("read: %v, want the end", err)
 		}
 		a.Close()
 		eventually(t, "a is gone", func() bool { return len(n.a.stack.RegisteredEndpoints()) == 0 })
-		time.Sleep(2 * time.Millisecond) // so that timestamps tell the next incarnation
+		time.Sleep(2 * time.Millisecond) // so that the next incarnation's timestamps differ
 	}
 }
 
-// TestStates follows a connection through the numbers that State gives, which are gVisor's.
+// TestStates follows a connection through State's numbers, which are gVisor's.
 func TestStates(t *testing.T) {
 	n := newPair(t, pairConfig{})
 	n.listen(false)
 	var wq waiter.Queue
 	ep, err := n.a.stack.NewEndpoint(ProtocolNumber, ipv4.ProtocolNumber, &wq)
 	if err != nil {
+		t.Fatal(err)
+	}
+	fast := ep.(*Endpoint).SocketConfig() // the SYN is retransmitted after 50 ms
+	fast.Policy.Bounds.Initial = 50 * time.Millisecond
+	if err := ep.(*Endpoint).SetSocketConfig(fast); err != nil {
 		t.Fatal(err)
 	}
 	want := func(s gtcp.EndpointState) {
@@ -265,13 +270,13 @@ func TestStates(t *testing.T) {
 		t.Error("a second Connect, want ErrAlreadyConnecting")
 	}
 	n.a.link.setDrop(nil)
-	want(gtcp.StateEstablished) // the SYN was sent again after a second
+	want(gtcp.StateEstablished) // the SYN was retransmitted
 	ep.Shutdown(tcpip.ShutdownWrite)
 	want(gtcp.StateFinWait2)
 	ep.Close()
 }
 
-// TestStats compares what a connection counts with what gVisor's would.
+// TestStats checks a connection's counters against gVisor's meaning.
 func TestStats(t *testing.T) {
 	n := newPair(t, pairConfig{})
 	a, b := n.connect(false)
@@ -282,7 +287,8 @@ func TestStats(t *testing.T) {
 	exchange(t, a, b, 100_000)
 	a.Close()
 	b.Close()
-	eventually(t, "every segment that was sent has come", func() bool { // it is counted behind the link, which delivers at once
+	// The sender counts a segment after the link has delivered it.
+	eventually(t, "every segment sent has arrived", func() bool {
 		return as.SegmentsSent.Value() == bs.ValidSegmentsReceived.Value()
 	})
 	for _, c := range []struct {

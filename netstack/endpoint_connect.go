@@ -16,7 +16,7 @@ const hungUp = waiter.EventHUp | waiter.EventErr | waiter.ReadableEvents | waite
 // Bind implements tcpip.Endpoint.
 func (e *Endpoint) Bind(addr tcpip.FullAddress) tcpip.Error {
 	e.mu.Lock()
-	defer e.mu.Unlock() // the port tables call no one back
+	defer e.mu.Unlock() // the port tables make no callbacks
 	return e.bindLocked(addr)
 }
 
@@ -119,8 +119,8 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 	return &tcpip.ErrConnectStarted{}
 }
 
-// connectFailed returns the endpoint to phase was. If the endpoint was closed meanwhile, it releases
-// the port that Bind had reserved.
+// connectFailed returns the endpoint to phase was. If the endpoint was closed meanwhile, it
+// releases the port that Bind had reserved.
 func (e *Endpoint) connectFailed(was phase, bound registration, id stack.TransportEndpointID, err tcpip.Error) tcpip.Error {
 	e.mu.Lock()
 	e.phase = was
@@ -132,8 +132,8 @@ func (e *Endpoint) connectFailed(was phase, bound registration, id stack.Transpo
 	return err
 }
 
-// registerActive registers the endpoint for a connection to the peer in id, and updates b. If id has
-// no local port, it picks one.
+// registerActive registers the endpoint for a connection to the peer in id, and updates b. If id
+// has no local port, it picks one.
 func (e *Endpoint) registerActive(b *registration, id *stack.TransportEndpointID, net networks, nic tcpip.NICID) tcpip.Error {
 	both := b.nets == bothVersions
 	b.nets = net

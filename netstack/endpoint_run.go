@@ -28,8 +28,8 @@ func (e *Endpoint) kickAsync() {
 }
 
 // run runs steps until no work is left. first is a segment that has not been in the inbox; nil is
-// none. After timeSlice the worker pool takes over: the caller reads a device or is the application,
-// and has other things to do.
+// none. After timeSlice the worker pool takes over: the caller reads a device or is the
+// application, and has other things to do.
 func (e *Endpoint) run(first *segment) {
 	if e.runFor(timeSlice, first) {
 		e.p.workers.add(e)
@@ -93,15 +93,15 @@ type stepResult struct {
 	ended         bool // the connection has ended
 	timedOut      bool // because the peer did not answer
 	mask          waiter.EventMask
-	parent        *listener // of a connection that nobody has accepted yet, if its state has changed
+	parent        *listener // listener of a connection before Accept
 	queue         bool      // it enters the parent's accept queue
 	nextSYN       *segment  // a SYN of the next incarnation, which ends TIME-WAIT
 	route         *stack.Route
 	params        packetParams
 }
 
-// runEngine feeds the engine segments, ICMP messages, expired timers and the application's calls. It
-// builds the packets to send, but does not send them. The caller holds the lock.
+// runEngine feeds the engine segments, ICMP messages, expired timers and the application's calls.
+// It builds the packets to send, but does not send them. The caller holds the lock.
 func (e *Endpoint) runEngine(s *scratch, icmp []icmpMessage, r *stepResult) {
 	o := &s.out
 	o.MaxBurst = e.maxPacketPayload()
@@ -223,8 +223,8 @@ func (e *Endpoint) advanceTime(now wheel.Time) wheel.Time {
 	return e.now
 }
 
-// input feeds the engine a segment. It returns true for a SYN that ends TIME-WAIT: the listener gets
-// that SYN.
+// input feeds the engine a segment. It returns true for a SYN that ends TIME-WAIT: the listener
+// gets that SYN.
 func (e *Endpoint) input(seg *segment, o *tcp.Output) (nextIncarnation bool) {
 	now := e.advanceTime(seg.arrived)
 	in := seg.inbound()

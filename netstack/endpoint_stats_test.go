@@ -7,15 +7,15 @@ import (
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 )
 
-// TestEndpointStatsAreMadeOnDemand counts segments before and after somebody asks, and while several ask: none is counted twice or
-// lost, and all who ask see the same counters.
+// TestEndpointStatsAreMadeOnDemand counts segments before and after the first call of Stats, and
+// during concurrent calls. Each segment counts once, and all callers see the same counters.
 func TestEndpointStatsAreMadeOnDemand(t *testing.T) {
 	var e Endpoint
 	e.stats.segmentReceived()
 	e.stats.segmentSent()
 	e.stats.segmentSent()
 	if e.stats.rest.Load() != nil {
-		t.Fatal("segments alone have made the others")
+		t.Fatal("counting segments allocated the other statistics")
 	}
 	all := e.Stats().(*gtcp.Stats)
 	e.stats.segmentReceived()

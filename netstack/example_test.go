@@ -15,7 +15,8 @@ import (
 	tcp "tcpwheel/netstack" // instead of "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 )
 
-// A stack whose TCP is this package's, with an option and a forwarder that answers for every address.
+// A stack with this package's TCP, a protocol option, and a forwarder that accepts for every
+// address.
 func Example() {
 	s := stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol},

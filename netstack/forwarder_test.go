@@ -13,7 +13,7 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// TestForwarder accepts connections to a port that nobody listens to, and resets others.
+// TestForwarder accepts connections to a port without a listener, and resets others.
 func TestForwarder(t *testing.T) {
 	forAll(t, func(t *testing.T, n *pairNet) {
 		if _, ok := Counters(n.b.stack); !ok {
@@ -50,12 +50,12 @@ func TestForwarder(t *testing.T) {
 
 		refuse.Store(true)
 		if _, err := n.tryDial(false, time.Minute); err == nil {
-			t.Error("dial after the forwarder refuses: no error")
+			t.Error("dial to a forwarder that resets returned no error")
 		}
 	})
 }
 
-// TestForwarderDestinationLimit has the handler of one destination wait, and checks that another is still served.
+// TestForwarderDestinationLimit: while handlers of one destination wait, another is still served.
 func TestForwarderDestinationLimit(t *testing.T) {
 	n := newPair(t, pairConfig{})
 	release := make(chan struct{})
@@ -69,7 +69,8 @@ func TestForwarderDestinationLimit(t *testing.T) {
 	})
 	f.SetDestinationLimit(2)
 	n.b.stack.SetTransportProtocolHandler(ProtocolNumber, f.HandlePacket)
-	// A machine that is busy may let a dial's time pass before its SYN leaves, or until it is sent again, which does not count.
+	// On a busy machine a dial may time out before its SYN, or its retransmission, leaves. That one
+	// does not count.
 	var mu sync.Mutex
 	ports := map[uint16]bool{}
 	n.a.link.setDrop(func(pkt *stack.PacketBuffer) bool {
@@ -88,14 +89,14 @@ func TestForwarderDestinationLimit(t *testing.T) {
 	for dialled() < 4 {
 		n.tryDial(false, 20*time.Millisecond)
 	}
-	eventually(t, "two requests to the black hole, which is the limit", func() bool { return blackHoled.Load() == 2 })
+	eventually(t, "two requests to the black hole, the limit", func() bool { return blackHoled.Load() == 2 })
 	if got := n.b.stack.Stats().TCP.ForwardMaxInFlightDrop.Value(); got != 2 {
 		t.Errorf("%d SYNs dropped, want 2", got)
 	}
 	at, proto := n.b.at(false)
 	at.Port++
 	if _, err := gonet.DialContextTCP(t.Context(), n.a.stack, at, proto); err == nil {
-		t.Error("dial of the other destination, want it to be refused")
+		t.Error("dial of the other destination succeeded, want a reset")
 	}
 	close(release)
 	eventually(t, "requests are completed", func() bool {

@@ -12,15 +12,16 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// cutter is a link with segmentation and checksum offload: it cuts packets as a device would, and checks what it was given.
+// cutter is a link with segmentation and checksum offload. It segments packets as a device does,
+// and checks them.
 type cutter struct {
 	nested.Endpoint
 	t   *testing.T
 	mtu int
 
 	mu           sync.Mutex
-	packets, cut int  // packets that came, and segments that left
-	whole        bool // deliver packets as they are, as a device with receive offload does
+	packets, cut int  // packets received, and segments sent
+	whole        bool // deliver packets whole, like a device with receive offload
 }
 
 func (c *cutter) SupportedGSO() stack.SupportedGSO { return stack.HostGSOSupported }
@@ -51,10 +52,10 @@ func (c *cutter) write(pkt *stack.PacketBuffer) tcpip.Error {
 		return c.pass(pkt)
 	}
 	if gso.Type == stack.GSONone || !gso.NeedsCsum || gso.CsumOffset != header.TCPChecksumOffset {
-		c.t.Errorf("a packet with %+v, want segmentation and the checksum to be asked for", gso)
+		c.t.Errorf("a packet with options %+v, want GSO and checksum offload", gso)
 	}
 	if size <= int(gso.MSS) && pkt.Size() > c.mtu {
-		c.t.Errorf("a packet of %d octets that is not to be cut, over an MTU of %d", pkt.Size(), c.mtu)
+		c.t.Errorf("a packet of %d bytes without GSO over an MTU of %d", pkt.Size(), c.mtu)
 	}
 	ip, raw := pkt.NetworkHeader().Slice(), pkt.TransportHeader().Slice()
 	data := pkt.Data().AsRange().ToSlice()
@@ -93,7 +94,7 @@ func (c *cutter) write(pkt *stack.PacketBuffer) tcpip.Error {
 		h.SetChecksum(^h.CalculateChecksum(checksum.Combine(sum, checksum.Checksum(v, 0))))
 		out.Data().AppendView(viewWith(v))
 		if out.Size() > c.mtu {
-			c.t.Errorf("a segment of %d octets, over an MTU of %d", out.Size(), c.mtu)
+			c.t.Errorf("a segment of %d bytes over an MTU of %d", out.Size(), c.mtu)
 		}
 		c.mu.Lock()
 		c.cut++
@@ -114,8 +115,8 @@ func (c *cutter) pass(pkt *stack.PacketBuffer) tcpip.Error {
 	return err
 }
 
-// TestSegmentationOffload sends over links that cut packets: segments that follow each other leave in one packet, and each still has
-// its place in the books. In the second half the packets arrive uncut.
+// TestSegmentationOffload sends over links that segment packets. Consecutive segments leave in one
+// packet, and the engine still tracks each. In the second half packets arrive unsegmented.
 func TestSegmentationOffload(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		families(t, func(t *testing.T, v6 bool) {
@@ -135,7 +136,7 @@ func TestSegmentationOffload(t *testing.T) {
 			cut.mu.Lock()
 			defer cut.mu.Unlock()
 			if !whole && cut.cut <= cut.packets {
-				t.Errorf("%d packets for %d segments, want some to be cut", cut.packets, cut.cut)
+				t.Errorf("%d packets for %d segments, want fewer packets", cut.packets, cut.cut)
 			}
 		})
 	}

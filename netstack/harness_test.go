@@ -26,8 +26,16 @@ import (
 	"tcpwheel/netstack/leaktest"
 )
 
-// TestMain checks after all tests that no goroutine and no packet buffer is left.
+// TestMain fails if a goroutine or a packet buffer is left after all tests.
 func TestMain(m *testing.M) { os.Exit(leaktest.Main(m, "tcpwheel/netstack")) }
+
+// scaled returns full if TCPWHEEL_LONG is set, and short for the default run.
+func scaled(short, full int) int {
+	if os.Getenv("TCPWHEEL_LONG") != "" {
+		return full
+	}
+	return short
+}
 
 // side is one stack of a pair.
 type side struct {
@@ -78,7 +86,7 @@ func newSide(t testing.TB, f stack.TransportProtocolFactory, link *lossy, host b
 	return s
 }
 
-// newSideOn is newSide on any link.
+// newSideOn is newSide on a given link.
 func newSideOn(t testing.TB, f stack.TransportProtocolFactory, link stack.LinkEndpoint, host byte) side {
 	t.Helper()
 	s := side{
@@ -104,7 +112,7 @@ func newSideOn(t testing.TB, f stack.TransportProtocolFactory, link stack.LinkEn
 	return s
 }
 
-// lossy is a link that loses packets, and needs no addresses to be resolved.
+// lossy is a link that loses packets and needs no address resolution.
 type lossy struct {
 	nested.Endpoint
 	mu   sync.Mutex
@@ -142,7 +150,7 @@ func (l *lossy) WritePackets(pkts stack.PacketBufferList) (int, tcpip.Error) {
 	return n, nil
 }
 
-// setDrop has the link lose what f says.
+// setDrop makes the link lose the packets for which f returns true.
 func (l *lossy) setDrop(f func(*stack.PacketBuffer) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,9 +196,9 @@ func (n *pairNet) tryDial(v6 bool, limit time.Duration) (*gonet.TCPConn, error) 
 	return gonet.DialContextTCP(ctx, n.a.stack, at, proto)
 }
 
-// dialInVain dials until b's stack has counted it, which it does not answer. A machine that is busy may let the time pass before the SYN
-// leaves.
-func (n *pairNet) dialInVain(what string, counted func() uint64) {
+// dialUnanswered dials b, which does not answer, until b's stack has counted the SYN. On a busy
+// machine a dial may time out before its SYN leaves.
+func (n *pairNet) dialUnanswered(what string, counted func() uint64) {
 	n.t.Helper()
 	for limit := 20 * time.Millisecond; counted() == 0; limit *= 2 {
 		if _, err := n.tryDial(false, limit); err == nil {
@@ -223,7 +231,7 @@ func (n *pairNet) connect(v6 bool) (a, b *gonet.TCPConn) {
 	return a, c.(*gonet.TCPConn)
 }
 
-// send writes size octets that follow from seed, and ends its stream.
+// send writes size bytes made from seed and closes its stream.
 func send(c *gonet.TCPConn, size int, seed int64) ([32]byte, error) {
 	h := sha256.New()
 	rng := rand.New(rand.NewSource(seed))
@@ -240,14 +248,14 @@ func send(c *gonet.TCPConn, size int, seed int64) ([32]byte, error) {
 	return [32]byte(h.Sum(nil)), c.CloseWrite()
 }
 
-// receive reads until the end of the stream.
+// receive reads to the end of the stream.
 func receive(c net.Conn) (size int, sum [32]byte, err error) {
 	h := sha256.New()
 	n, err := io.Copy(h, c)
 	return int(n), [32]byte(h.Sum(nil)), err
 }
 
-// exchange sends size octets in both directions and checks them.
+// exchange sends size bytes in both directions and checks them.
 func exchange(t *testing.T, a, b *gonet.TCPConn, size int) {
 	t.Helper()
 	type result struct {
@@ -271,10 +279,10 @@ func exchange(t *testing.T, a, b *gonet.TCPConn, size int) {
 	for i := range 2 {
 		s, g := <-sent[i], <-got[i]
 		if s.err != nil || g.err != nil {
-			t.Fatalf("direction %d: sent: %v, received: %v, after %d octets of %d", i, s.err, g.err, g.size, size)
+			t.Fatalf("direction %d: sent: %v, received: %v, after %d bytes of %d", i, s.err, g.err, g.size, size)
 		}
 		if s != g {
-			t.Fatalf("direction %d: received %d octets with another checksum than the %d sent", i, g.size, s.size)
+			t.Fatalf("direction %d: received %d bytes that differ from the %d sent", i, g.size, s.size)
 		}
 	}
 }
@@ -289,7 +297,7 @@ var protocols = []struct {
 	{"gvisor-ours", gtcp.NewProtocol, verified},
 }
 
-// verified is NewProtocol with its invariants checked in each pass.
+// verified is NewProtocol with Config.CheckInvariants.
 var verified = func() stack.TransportProtocolFactory {
 	cfg := DefaultConfig()
 	cfg.CheckInvariants = true

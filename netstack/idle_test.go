@@ -11,8 +11,8 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// idlers are connections of a stack with itself, as endpoints without anything on top, that have exchanged an octet in each direction and
-// are at rest.
+// idlers are idle connections of a stack with itself, as bare endpoints. Each has carried a byte in
+// each direction.
 type idlers struct {
 	t        testing.TB
 	stack    *stack.Stack
@@ -39,7 +39,8 @@ func newIdlers(t testing.TB, f stack.TransportProtocolFactory) *idlers {
 	return s
 }
 
-// endpoint makes an endpoint, and a channel that is told when it has become readable, writable or closed.
+// endpoint makes an endpoint, and a channel that is notified when it becomes readable, writable or
+// closed.
 func (s *idlers) endpoint() (tcpip.Endpoint, chan struct{}) {
 	wq := new(waiter.Queue)
 	entry, ch := waiter.NewChannelEntry(waiter.ReadableEvents | waiter.WritableEvents | waiter.EventHUp)
@@ -51,7 +52,7 @@ func (s *idlers) endpoint() (tcpip.Endpoint, chan struct{}) {
 	return ep, ch
 }
 
-// try calls f until it does not say that it would block.
+// try calls f until it no longer returns ErrWouldBlock.
 func (s *idlers) try(f func() tcpip.Error) {
 	s.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Microsecond) {
@@ -65,7 +66,7 @@ func (s *idlers) try(f func() tcpip.Error) {
 			s.t.Fatal(err)
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("still after a minute: %v", err)
+			s.t.Fatalf("still blocked after a minute: %v", err)
 		}
 	}
 }
@@ -100,7 +101,7 @@ func (s *idlers) connect(n int) {
 	}
 }
 
-// payload is a tcpip.Payloader of octets.
+// payload is a tcpip.Payloader over a slice.
 type payload struct{ left []byte }
 
 func (p *payload) Len() int { return len(p.left) }
@@ -111,12 +112,12 @@ func (p *payload) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// discard is a writer that takes all.
+// discard is a writer that discards everything.
 type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
-// heapAndStacks returns what the heap and the stacks of goroutines take after a collection.
+// heapAndStacks returns the memory of heap and stacks after a collection, in bytes.
 func heapAndStacks() int {
 	runtime.GC()
 	runtime.GC()
@@ -125,35 +126,35 @@ func heapAndStacks() int {
 	return int(m.HeapAlloc + m.StackInuse)
 }
 
-// perEndpoint returns the octets that an idle endpoint takes with all that hangs on it, and the goroutines that n connections have.
-func (s *idlers) perEndpoint(n int) (octets, goroutines int) {
+// perEndpoint returns the bytes per idle endpoint, with everything it owns, and the goroutines of n
+// connections.
+func (s *idlers) perEndpoint(n int) (size, goroutines int) {
 	s.connect(32)
-	time.Sleep(50 * time.Millisecond) // for delayed ACKs, and timers that notice that they are not needed
+	time.Sleep(50 * time.Millisecond) // for delayed ACKs and unneeded timers to expire
 	before, had := heapAndStacks(), runtime.NumGoroutine()
 	s.connect(n)
 	time.Sleep(50 * time.Millisecond)
 	return (heapAndStacks() - before) / (2 * n), runtime.NumGoroutine() - had
 }
 
-// TestIdle keeps an idle connection small, without a goroutine and without a timer that wakes anybody up.
+// TestIdle: an idle connection is small and has no goroutine and no running timer.
 func TestIdle(t *testing.T) {
 	const conns = 1000
 	s := newIdlers(t, NewProtocol)
-	octets, goroutines := s.perEndpoint(conns)
+	size, goroutines := s.perEndpoint(conns)
 	for range 3 {
-		// Maps that have just doubled, or pools that were just filled, are no endpoint's, nor is a goroutine that a busy machine has
-		// not let end.
-		if octets > 3200 || goroutines > 2 {
+		// Allows for maps that have just doubled, filled pools, and goroutines that are just ending.
+		if size > 3200 || goroutines > 2 {
 			again, more := s.perEndpoint(conns)
-			octets, goroutines = min(octets, again), min(goroutines, more)
+			size, goroutines = min(size, again), min(goroutines, more)
 		}
 	}
-	t.Logf("an idle endpoint takes %d octets", octets)
-	if octets > 3200 {
-		t.Errorf("an idle endpoint takes %d octets, want 3200 at most", octets)
+	t.Logf("an idle endpoint takes %d bytes", size)
+	if size > 3200 {
+		t.Errorf("an idle endpoint takes %d bytes, want at most 3200", size)
 	}
 	if goroutines > 2 {
-		t.Errorf("%d goroutines more for %d connections, want none", goroutines, conns)
+		t.Errorf("%d more goroutines for %d connections, want none", goroutines, conns)
 	}
 	eventually(t, "no timer runs", func() bool {
 		for _, sh := range s.stack.TransportProtocolInstance(ProtocolNumber).(*protocol).shards {
@@ -168,13 +169,14 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// BenchmarkIdle is the memory of an idle endpoint with all that hangs on it, gVisor's parts below it included, by either TCP.
+// BenchmarkIdle measures the memory of an idle endpoint with everything it owns, gVisor's parts
+// included, for either TCP.
 func BenchmarkIdle(b *testing.B) {
 	for _, impl := range impls {
 		b.Run("impl="+impl.name, func(b *testing.B) {
 			for b.Loop() {
-				octets, goroutines := newIdlers(b, impl.f).perEndpoint(2000)
-				b.ReportMetric(float64(octets), "B/endpoint")
+				size, goroutines := newIdlers(b, impl.f).perEndpoint(2000)
+				b.ReportMetric(float64(size), "B/endpoint")
 				b.ReportMetric(float64(goroutines), "goroutines")
 			}
 		})

@@ -14,7 +14,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// listener is the part of a listening endpoint that deals with connections nobody has accepted yet.
+// listener is the part of a listening endpoint that holds connections before Accept.
 type listener struct {
 	e *Endpoint
 
@@ -176,7 +176,7 @@ func (p *protocol) openPassive(wq *waiter.Queue, id stack.TransportEndpointID, s
 	return e, nil
 }
 
-// childChanged records that a connection nobody has accepted enters the accept queue, or has ended.
+// childChanged records that a connection enters the accept queue, or has ended before Accept.
 func (l *listener) childChanged(c *Endpoint, queue, ended bool) {
 	l.mu.Lock()
 	gone := l.closed || l.shutDown
@@ -244,8 +244,8 @@ func (l *listener) close() {
 	l.abortAll()
 }
 
-// abortAll resets the connections that nobody has accepted: first those in the queue, then the
-// half-open ones in the order of their SYNs.
+// abortAll resets all connections before Accept: first the accept queue, then the half-open ones in
+// the order of their SYNs.
 func (l *listener) abortAll() {
 	l.mu.Lock()
 	half := slices.SortedFunc(maps.Keys(l.halfOpen), func(a, b *Endpoint) int {

@@ -8,9 +8,10 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// TestBehindALostCookie has the queue for Accept be full when the answer to a cookie comes, with octets, and again when an ACK follows: the
-// peer is not reset, sends its octets again, and has its connection. Its SYN may have come once more, and made a half-open one.
-func TestBehindALostCookie(t *testing.T) {
+// TestACKsAfterALostCookieACK: the accept queue is full when the ACK of a cookie arrives with data,
+// and again when another ACK follows. The peer is not reset, retransmits its data, and gets its
+// connection. Its SYN may have been retransmitted and have opened a half-open connection.
+func TestACKsAfterALostCookieACK(t *testing.T) {
 	for _, halfOpen := range []bool{false, true} {
 		r := newRig(t, NewProtocol, true)
 		l := r.socket("l").bind(rigPort).listen(2)
@@ -32,19 +33,19 @@ func TestBehindALostCookie(t *testing.T) {
 		sent := p.sent
 		p.ack()
 		if p.sent != sent {
-			t.Errorf("half-open %v: what follows a cookie that was lost is answered by %v", halfOpen, p.last.Flags())
+			t.Errorf("half-open %v: the ACK after a lost cookie ACK drew %v", halfOpen, p.last.Flags())
 		}
 		l.accept("first")
 		l.accept("other")
 		p.snd -= 100
 		p.data(100)
 		if c := l.accept("c"); c == nil || c.endpoint().rcvUsed != 100 {
-			t.Errorf("half-open %v: no connection with what was sent again", halfOpen)
+			t.Errorf("half-open %v: the retransmission opened no connection", halfOpen)
 		}
 		stray := r.peer(2004)
 		r.pass(tcp.CookieMaxLifetime + 1)
 		if stray.send(header.TCPFlagAck, 1, 7, 0); stray.sent != 1 || stray.last.Flags() != header.TCPFlagRst {
-			t.Errorf("half-open %v: an ACK long after that is answered by %d segments, %v", halfOpen, stray.sent, stray.last)
+			t.Errorf("half-open %v: an ACK long after that drew %d segments, %v", halfOpen, stray.sent, stray.last)
 		}
 	}
 }

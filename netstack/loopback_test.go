@@ -19,7 +19,7 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// newLoop makes a stack that talks to itself.
+// newLoop makes a stack with a loopback link.
 func newLoop(t testing.TB, f stack.TransportProtocolFactory, clock tcpip.Clock, local bool) *stack.Stack {
 	s := stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol},
@@ -66,7 +66,7 @@ func listenLoop(t testing.TB, s *stack.Stack) *gonet.TCPListener {
 	return l
 }
 
-// TestLoopback talks over links that deliver in the goroutine of the sender, both ends in one stack.
+// TestLoopback: both ends are in one stack, over links that deliver in the sender's goroutine.
 func TestLoopback(t *testing.T) {
 	for _, local := range []bool{false, true} {
 		s := newLoop(t, verified, nil, local)
@@ -77,13 +77,14 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// TestManualClock has a stack whose clock stands still until it is told: a SYN that was lost is sent again when a second has passed.
+// TestManualClock: on a clock that stands still until it is advanced, a lost SYN is retransmitted
+// when a second has passed.
 func TestManualClock(t *testing.T) {
 	clock := faketime.NewManualClock()
 	s := newLoop(t, verified, clock, false)
 	var lost bool
 	s.SetTransportProtocolHandler(ProtocolNumber, func(stack.TransportEndpointID, *stack.PacketBuffer) bool {
-		lost = true // nobody listens yet
+		lost = true // before the listener exists
 		return true
 	})
 	var wq waiter.Queue
@@ -104,7 +105,7 @@ func TestManualClock(t *testing.T) {
 	eventually(t, "established", func() bool { return gtcp.EndpointState(ep.State()) == gtcp.StateEstablished })
 }
 
-// TestWheelClock has the wheel be the clock of the whole stack.
+// TestWheelClock uses the wheel as the clock of a whole stack.
 func TestWheelClock(t *testing.T) {
 	clock, err := NewClock(ClockConfig{})
 	if err != nil {
@@ -119,7 +120,7 @@ func TestWheelClock(t *testing.T) {
 	b.Close()
 }
 
-// TestEndpointSize keeps an idle endpoint small: issue 4 allows 3.2 KB with all that hangs on it.
+// TestEndpointSize limits the size of an idle endpoint.
 func TestEndpointSize(t *testing.T) {
 	s := newLoop(t, NewProtocol, nil, false)
 	l := listenLoop(t, s)
@@ -130,9 +131,9 @@ func TestEndpointSize(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc + m.StackInuse
 	}
-	// Objects of up to 1280 octets, with 8 for the collector, have a size in common. The next is 1408.
+	// The allocator has one size class up to 1280 bytes, 8 of them its own. The next one is 1408.
 	if size := unsafe.Sizeof(Endpoint{}); unsafe.Sizeof(uintptr(0)) == 8 && size > 1272 {
-		t.Errorf("an Endpoint is %d octets, want 1272 at most", size)
+		t.Errorf("an Endpoint is %d bytes, want at most 1272", size)
 	}
 	connectLoop(t, s, l)
 	before := heap()
@@ -143,14 +144,15 @@ func TestEndpointSize(t *testing.T) {
 		keep = append(keep, [2]*gonet.TCPConn{a, b})
 	}
 	per := (int(heap()) - int(before)) / (2 * conns)
-	t.Logf("an Endpoint is %d octets; with all that hangs on it, gonet's part included, %d", unsafe.Sizeof(Endpoint{}), per)
+	t.Logf("an Endpoint is %d bytes, %d with everything it owns and gonet's part", unsafe.Sizeof(Endpoint{}), per)
 	for _, c := range keep {
 		c[0].Close()
 		c[1].Close()
 	}
 }
 
-// BenchmarkTransfer sends one way: over the loopback device, whose MTU is 64 KiB, and over a pipe of Ethernet's between two stacks.
+// BenchmarkTransfer sends one way: over loopback with an MTU of 64 KiB, and over a pipe with
+// Ethernet's MTU between two stacks.
 func BenchmarkTransfer(b *testing.B) {
 	transfer := func(b *testing.B, a, c *gonet.TCPConn) {
 		const size = 1 << 20
@@ -188,7 +190,7 @@ func BenchmarkTransfer(b *testing.B) {
 	}
 }
 
-// BenchmarkConnect sets connections up and closes them.
+// BenchmarkConnect opens and closes connections.
 func BenchmarkConnect(b *testing.B) {
 	for _, p := range []struct {
 		name string

@@ -17,7 +17,7 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// twin is one stack with our TCP and one with gVisor's, which are to give the same answers.
+// twins makes a stack with our TCP and one with gVisor's, to compare their answers.
 func twins(t *testing.T) (ours, theirs *stack.Stack) {
 	var all []*stack.Stack
 	for _, f := range []stack.TransportProtocolFactory{NewProtocol, gtcp.NewProtocol} {
@@ -34,7 +34,8 @@ func twins(t *testing.T) (ours, theirs *stack.Stack) {
 	return all[0], all[1]
 }
 
-// TestSocketOptions sets the options of sockets, good and bad, in our TCP and gVisor's, and compares what is answered and then read.
+// TestSocketOptions sets valid and invalid socket options in our TCP and gVisor's, and compares the
+// results and the values read.
 func TestSocketOptions(t *testing.T) {
 	ours, theirs := twins(t)
 	var wq waiter.Queue
@@ -99,7 +100,7 @@ func TestSocketOptions(t *testing.T) {
 	read("after all were set")
 }
 
-// TestProtocolOptions compares the options of the protocol with gVisor's.
+// TestProtocolOptions compares the protocol's options with gVisor's.
 func TestProtocolOptions(t *testing.T) {
 	ours, theirs := twins(t)
 	set := func(o tcpip.SettableTransportProtocolOption) {
@@ -145,7 +146,7 @@ func TestProtocolOptions(t *testing.T) {
 	}
 }
 
-// TestSynCookies has a listener keep nothing of a SYN.
+// TestSynCookies: a listener keeps no state for a SYN.
 func TestSynCookies(t *testing.T) {
 	forAll(t, func(t *testing.T, n *pairNet) {
 		always := tcpip.TCPAlwaysUseSynCookies(true)
@@ -160,7 +161,7 @@ func TestSynCookies(t *testing.T) {
 	})
 }
 
-// icmpError is what a link-layer test says of a connection.
+// icmpError is a stack.TransportError.
 type icmpError struct {
 	stack.TransportError
 	kind stack.TransportErrorKind
@@ -170,7 +171,7 @@ type icmpError struct {
 func (e *icmpError) Kind() stack.TransportErrorKind { return e.kind }
 func (e *icmpError) Info() uint32                   { return e.info }
 
-// TestUnreachable has the network say that the destination cannot be reached: the dial fails at once, as gVisor's.
+// TestUnreachable: an ICMP unreachable message makes the dial fail at once, as in gVisor.
 func TestUnreachable(t *testing.T) {
 	n := newPair(t, pairConfig{})
 	syn := make(chan []byte, 1)
@@ -198,7 +199,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestUserTimeout has a connection give up on a peer that does not answer.
+// TestUserTimeout: a connection gives up on a peer that does not answer.
 func TestUserTimeout(t *testing.T) {
 	n := newPair(t, pairConfig{})
 	a, _ := n.connect(false)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestExchange sends in both directions at once, between our TCP, itself, and gVisor's.
+// TestExchange sends in both directions at once between our TCP and itself, and ours and gVisor's.
 func TestExchange(t *testing.T) {
 	for _, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
 )
 
-// TestPortsAsGVisor compares who may have which address and port.
+// TestPortsAsGVisor compares who gets which address and port.
 func TestPortsAsGVisor(t *testing.T) {
 	bindTo := func(s *rigSocket, addr tcpip.Address, nic tcpip.NICID, port uint16) *rigSocket {
 		return s.say("bind", s.ep.Bind(tcpip.FullAddress{Addr: addr, NIC: nic, Port: port}))
@@ -79,14 +79,14 @@ func TestPortsAsGVisor(t *testing.T) {
 			p.ack()
 			p.fin()
 			c.look()
-			p.send(header.TCPFlagSyn, 50_000, 0, 0) // nobody listens
+			p.send(header.TCPFlagSyn, 50_000, 0, 0) // no listener
 			r.skip = []string{"SegmentsSent"}       // ours challenges an old SYN
 			c.look()
 			r.socket("m").bind(rigPort)
 			n := r.socket("n")
 			n.ep.SocketOptions().SetReuseAddress(true)
 			n.bind(rigPort).listen(3)
-			// A new incarnation, of a later sequence number, and one that is not.
+			// One incarnation with a later sequence number, and one without.
 			q := &rigPeer{r: r, port: 2000, here: rigPort, iss: rigISS + 100_000}
 			p.send(header.TCPFlagSyn, 0, 0, 0)
 			c.look()
@@ -113,7 +113,7 @@ func TestPortsAsGVisor(t *testing.T) {
 				a.look()
 				b := r.socket("b")
 				if how != tcpip.TCPTimeWaitReuseGlobal {
-					b.connect(2000) // without timestamps, gVisor's would not wait for a second
+					b.connect(2000) // without timestamps gVisor's TCP does not wait for a second
 				}
 				r.pass(1500 * time.Millisecond)
 				r.peers = map[uint16]*rigPeer{}

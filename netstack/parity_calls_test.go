@@ -13,16 +13,16 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// watcher collects the events that a socket's queue is notified of.
+// watcher collects the events that a socket's queue reports.
 type watcher struct {
 	s     *rigSocket
 	heard waiter.EventMask
 }
 
-// watch begins to collect.
+// watch starts to collect.
 func (s *rigSocket) watch() *watcher {
 	w := &watcher{s: s}
-	// EventRdHUp is left out: ours comes with a FIN, as Linux's does, and gVisor's with a shutdown only.
+	// EventRdHUp is left out: ours comes with a FIN, as in Linux, gVisor's only with a shutdown.
 	const all = waiter.EventIn | waiter.EventOut | waiter.EventHUp | waiter.EventErr | waiter.EventPri | waiter.EventInternal
 	e := waiter.NewFunctionEntry(all, func(mask waiter.EventMask) { w.heard |= mask })
 	s.wq.EventRegister(&e)
@@ -30,7 +30,7 @@ func (s *rigSocket) watch() *watcher {
 	return w
 }
 
-// tell writes down what was heard since the last time.
+// tell logs the events since the last call.
 func (w *watcher) tell(what string) {
 	w.s.r.drain()
 	w.s.r.notef("%s, %s hears of %b", what, w.s.name, w.heard)
@@ -38,7 +38,8 @@ func (w *watcher) tell(what string) {
 	w.s.look()
 }
 
-// TestEventsAsGVisor compares what sockets are notified of: who waits for one event only must not wait for ever.
+// TestEventsAsGVisor compares the events that sockets report: a program may wait for one event
+// only.
 func TestEventsAsGVisor(t *testing.T) {
 	const both = tcpip.ShutdownRead | tcpip.ShutdownWrite
 	events := func(what string, during func(*rig, *rigSocket, *rigPeer)) parityScript {
@@ -78,7 +79,7 @@ func TestEventsAsGVisor(t *testing.T) {
 			c.ep.SocketOptions().SetSendBufferSize(4096, true)
 			c.write(4096)
 			c.write(1)
-			c.ep.SocketOptions().SetSendBufferSize(6144, true) // a third of which is free then
+			c.ep.SocketOptions().SetSendBufferSize(6144, true) // so a third is free
 		}),
 		events("a peer that is gone", func(r *rig, c *rigSocket, _ *rigPeer) {
 			timeout := tcpip.TCPUserTimeoutOption(3 * time.Second)
@@ -121,7 +122,7 @@ func TestEventsAsGVisor(t *testing.T) {
 			p.send(header.TCPFlagRst|header.TCPFlagAck, 0, 1, 0)
 			w.tell("RST")
 		}},
-		{"nobody answers", func(r *rig) {
+		{"no answer", func(r *rig) {
 			c := r.socket("c")
 			c.ep.SetSockOptInt(tcpip.TCPSynCountOption, 2)
 			w := c.watch()
@@ -134,7 +135,7 @@ func TestEventsAsGVisor(t *testing.T) {
 	})
 }
 
-// TestCallsAsGVisor compares the calls that other scripts do not make.
+// TestCallsAsGVisor compares the calls that the other scripts do not make.
 func TestCallsAsGVisor(t *testing.T) {
 	peek := func(c *rigSocket, into *bytes.Buffer, o tcpip.ReadOptions) {
 		res, err := c.ep.Read(into, o)

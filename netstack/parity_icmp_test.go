@@ -8,23 +8,23 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 )
 
-// icmpCodes are what ICMP says of a destination.
+// icmpCodes are the codes of ICMP's destination unreachable.
 var icmpCodes = []header.ICMPv4Code{
 	header.ICMPv4NetUnreachable, header.ICMPv4HostUnreachable, header.ICMPv4ProtoUnreachable, header.ICMPv4PortUnreachable,
 	header.ICMPv4SourceRouteFailed, header.ICMPv4DestinationHostUnknown, header.ICMPv4SourceHostIsolated,
 	header.ICMPv4NetProhibited, header.ICMPv4HostProhibited, header.ICMPv4AdminProhibited,
 }
 
-// errorQueue writes down what is in the error queue.
+// errorQueue logs the error queue.
 func (s *rigSocket) errorQueue() {
 	for rec := s.ep.SocketOptions().DequeueErr(); rec != nil; rec = s.ep.SocketOptions().DequeueErr() {
-		s.r.notef("record %s from %d type %d code %d, %d octets, to %v %d by %v %d on %d", errName(rec.Err), rec.Cause.Origin(), rec.Cause.Type(),
+		s.r.notef("record %s from %d type %d code %d, %d bytes, to %v %d by %v %d on %d", errName(rec.Err), rec.Cause.Origin(), rec.Cause.Type(),
 			rec.Cause.Code(), rec.Payload.Size(), rec.Dst.Addr, rec.Dst.Port, rec.Offender.Addr, rec.Offender.Port, rec.Offender.NIC)
 		rec.Payload.Release()
 	}
 }
 
-// TestICMPAsGVisor compares what sockets make of ICMP: errors, SO_ERROR, and the error queue of IP_RECVERR.
+// TestICMPAsGVisor compares the effect of ICMP messages: errors, SO_ERROR, and IP_RECVERR's queue.
 func TestICMPAsGVisor(t *testing.T) {
 	runParity(t, []parityScript{
 		{"while connecting", func(r *rig) {
@@ -80,12 +80,12 @@ func TestICMPAsGVisor(t *testing.T) {
 			p.ack()
 			c.write(1460).soError().errorQueue()
 			r.timing()
-			r.skip = append(r.skip, "FastRetransmit") // what ICMP has found lost, too
+			r.skip = append(r.skip, "FastRetransmit") // ours also counts losses found by ICMP
 		}},
 	})
 }
 
-// TestErrorQueueIsBounded has ICMP flood a connection whose program does not read its errors.
+// TestErrorQueueIsBounded floods a connection with ICMP messages; its program does not read errors.
 func TestErrorQueueIsBounded(t *testing.T) {
 	r := newRig(t, NewProtocol, true)
 	_, c, p := r.established()
@@ -98,7 +98,7 @@ func TestErrorQueueIsBounded(t *testing.T) {
 		}
 		return n
 	}
-	for range 2 { // the queue takes more when it was read
+	for range 2 { // the queue takes more after it was read
 		for range 3 * maxQueuedErrs {
 			p.icmp(header.ICMPv4HostUnreachable, 0)
 			r.pass(10 * time.Millisecond) // the stack limits ICMP itself
@@ -107,10 +107,10 @@ func TestErrorQueueIsBounded(t *testing.T) {
 			t.Errorf("%d records in the queue, want %d", got, maxQueuedErrs)
 		}
 	}
-	// RFC 5927 §4.1: a message counts only if the sequence number is of what is in flight.
+	// RFC 5927 §4.1: a message counts only if its sequence number is in flight.
 	header.TCP(p.packet[header.IPv4MinimumSize:]).SetSequenceNumber(12345)
 	p.icmp(header.ICMPv4HostUnreachable, 0)
 	if got := count(); got != 0 {
-		t.Errorf("%d records of a segment that was never sent, want none", got)
+		t.Errorf("%d records for a segment never sent, want none", got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 )
 
-// TestListenersAsGVisor compares what listeners do with their queues, cookies and options.
+// TestListenersAsGVisor compares listeners' queues, cookies and options.
 func TestListenersAsGVisor(t *testing.T) {
 	runParity(t, []parityScript{
 		{"the queue overflows", func(r *rig) {
@@ -94,7 +94,7 @@ func TestListenersAsGVisor(t *testing.T) {
 			q.syn()
 			p.syn() // a cookie answers
 			q.rst()
-			r.quietly(p.syn) // there is room now, and another sequence number
+			r.quietly(p.syn) // there is room now; another sequence number
 			p.nxt = 1
 			p.data(5)
 			if c := l.accept("c"); c != nil {
@@ -117,7 +117,7 @@ func TestListenersAsGVisor(t *testing.T) {
 				r.peer(port).ack()
 			}
 			p.nxt = 1
-			p.data(5) // there is no room
+			p.data(5) // no room
 			l.accept("first")
 			p.snd -= 5
 			p.data(5)
@@ -127,7 +127,7 @@ func TestListenersAsGVisor(t *testing.T) {
 			}
 			l.stats()
 		}},
-		{"an ACK that nobody waits for", func(r *rig) {
+		{"an ACK of no connection", func(r *rig) {
 			l := r.socket("l").bind(rigPort).listen(2)
 			p := r.peer(2000)
 			p.send(header.TCPFlagAck, 5, 9, 0)
@@ -182,7 +182,7 @@ func TestListenersAsGVisor(t *testing.T) {
 			p.syn()
 			p.ack()
 			l.accept("none")
-			r.pass(2 * time.Second) // the SYN-ACK does not leave again
+			r.pass(2 * time.Second) // the SYN-ACK is not retransmitted
 			p.ack()
 			l.accept("none")
 			p.data(4)
@@ -201,13 +201,13 @@ func TestListenersAsGVisor(t *testing.T) {
 			r.pass(4900 * time.Millisecond)
 			p.ack()
 			l.accept("none")
-			r.skip = []string{"SegmentsSent"} // gVisor's SYN-ACK leaves again at another time
+			r.skip = []string{"SegmentsSent"} // gVisor retransmits the SYN-ACK at another time
 			r.quietly(func() { r.pass(200 * time.Millisecond) })
 			p.ack()
 			l.accept("c")
 			l.stats()
 		}},
-		{"a SYN-ACK is sent again until nobody answers", func(r *rig) {
+		{"a SYN-ACK is retransmitted until the limit", func(r *rig) {
 			l := r.socket("l").bind(rigPort).listen(3)
 			p := r.peer(2000)
 			p.syn()

@@ -8,7 +8,8 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 )
 
-// TestTroubleAsGVisor compares what becomes of connections whose segments are lost, malformed or hostile, and what is counted then.
+// TestTroubleAsGVisor compares connections whose segments are lost, malformed or hostile, and their
+// counters.
 func TestTroubleAsGVisor(t *testing.T) {
 	runParity(t, []parityScript{
 		{"a peer that is gone", func(r *rig) {
@@ -50,11 +51,11 @@ func TestTroubleAsGVisor(t *testing.T) {
 			p.ack()
 			r.pass(10 * time.Second)
 			r.notef("probes after another 10 s: %d", p.sent-before)
-			r.skip = []string{"SegmentsSent", "ResetsSent"} // ours tells the peer, as Linux does
+			r.skip = []string{"SegmentsSent", "ResetsSent"} // ours sends a RST, as Linux does
 			r.quietly(func() { r.pass(30 * time.Second) })
 			c.look().soError().soError().read()
 		}},
-		{"nobody answers a SYN", func(r *rig) {
+		{"a SYN without an answer", func(r *rig) {
 			c := r.socket("c")
 			c.say("count", c.ep.SetSockOptInt(tcpip.TCPSynCountOption, 3))
 			c.connect(2000)
@@ -69,7 +70,7 @@ func TestTroubleAsGVisor(t *testing.T) {
 			q.raw(header.TCPFlagSyn, 7, 0, nil, 1)
 			c.read().stats()
 		}},
-		{"to a port that nobody has", func(r *rig) {
+		{"to a port without an endpoint", func(r *rig) {
 			p := r.peer(3000)
 			p.here = 9999
 			p.send(header.TCPFlagSyn, 0, 0, 0)
@@ -89,7 +90,7 @@ func TestTroubleAsGVisor(t *testing.T) {
 			if c == nil {
 				return
 			}
-			r.skip = []string{"SegmentsSent", "ValidSegmentsReceived"} // gVisor's window is half of the buffer
+			r.skip = []string{"SegmentsSent", "ValidSegmentsReceived"} // gVisor's window: half the buffer
 			for range 20 {
 				n := int(p.last.WindowSize())
 				if n == 0 {

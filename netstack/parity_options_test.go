@@ -13,14 +13,14 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// sockInts are the options of sockets that are numbers. The MSS of a connection is Linux's in ours, and is left out there.
+// sockInts are the integer socket options. A connection's MSS is left out: ours is Linux's.
 var sockInts = []tcpip.SockOptInt{
 	tcpip.KeepaliveCountOption, tcpip.IPv4TOSOption, tcpip.IPv6TrafficClassOption, tcpip.MaxSegOption, tcpip.MTUDiscoverOption,
 	tcpip.ReceiveQueueSizeOption, tcpip.IPv4TTLOption, tcpip.IPv6HopLimitOption, tcpip.TCPSynCountOption, tcpip.TCPWindowClampOption,
 	tcpip.MulticastTTLOption, tcpip.SendQueueSizeOption,
 }
 
-// options reads all options, sets them, good and bad, and reads them again.
+// options reads all options, sets valid and invalid values, and reads them again.
 func (s *rigSocket) options(mss bool) {
 	r := s.r
 	read := func() {
@@ -99,7 +99,7 @@ func TestOptionsAsGVisor(t *testing.T) {
 			_, c, _ := r.established()
 			c.options(false)
 		}},
-		{"established, with octets unread", func(r *rig) {
+		{"established, with bytes unread", func(r *rig) {
 			r.skip = []string{"SegmentsSent"}
 			_, c, p := r.established()
 			p.data(100)
@@ -190,14 +190,14 @@ func TestOptionsAsGVisor(t *testing.T) {
 	})
 }
 
-// TestForwarderAsGVisor compares the forwarders: what is answered, and counted.
+// TestForwarderAsGVisor compares the forwarders' answers and counters.
 func TestForwarderAsGVisor(t *testing.T) {
 	type request interface {
 		ID() stack.TransportEndpointID
 		Complete(bool)
 		CreateEndpoint(*waiter.Queue) (tcpip.Endpoint, tcpip.Error)
 	}
-	// Handlers run in goroutines of their own, and wait until the script wants them to do something.
+	// Handlers run in goroutines of their own, and wait until the script continues them.
 	forward := func(r *rig, wnd, inFlight int) <-chan request {
 		requests := make(chan request, 100)
 		if r.ours {

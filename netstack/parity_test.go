@@ -8,7 +8,8 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 )
 
-// TestSameAsGVisor runs scripts with our TCP and with gVisor's, which are to answer alike: errors, states, readiness, segments and counters.
+// TestSameAsGVisor runs scripts with our TCP and gVisor's. Errors, states, readiness, segments and
+// counters must be equal.
 func TestSameAsGVisor(t *testing.T) {
 	const both = tcpip.ShutdownRead | tcpip.ShutdownWrite
 	runParity(t, []parityScript{
@@ -78,7 +79,7 @@ func TestSameAsGVisor(t *testing.T) {
 			_, c, _ := r.established()
 			c.abort().look().soError().read().stats()
 		}},
-		{"close with octets unread", func(r *rig) {
+		{"close with bytes unread", func(r *rig) {
 			_, c, p := r.established()
 			p.data(3)
 			c.close().look().soError().stats()
@@ -140,7 +141,7 @@ func TestSameAsGVisor(t *testing.T) {
 	})
 }
 
-// parityScript is a script with its name.
+// parityScript is a named script.
 type parityScript struct {
 	name   string
 	script func(r *rig)

@@ -93,7 +93,7 @@ type protocol struct {
 
 	mu           sync.RWMutex
 	opts         protocolOptions
-	policyShards [][]*shard    // shards whose wheels have other ticks, for sockets with their own policy
+	policyShards [][]*shard    // with other ticks, for sockets with their own policy
 	configs      []*tcp.Config // the latest configurations of connections
 }
 

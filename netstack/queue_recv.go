@@ -25,8 +25,8 @@ type recvChunk struct {
 
 func (c *recvChunk) end() uint64 { return c.start + uint64(c.data.Size()) }
 
-// insert queues the part of a segment's payload that the disposition accepts. It keeps the chunks that
-// carried it if the payload fills half of them.
+// insert queues the part of a segment's payload that the disposition accepts. It keeps the chunks
+// that carried it if the payload fills half of them.
 func (q *recvQueue) insert(pkt *stack.PacketBuffer, d tcp.Disposition) {
 	if d.Len > 0 {
 		b := pkt.Data().ToBuffer()

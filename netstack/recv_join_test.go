@@ -14,7 +14,7 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// memory is what a queue holds.
+// memory returns the memory that a queue holds, in bytes.
 func (q *recvQueue) memory() int {
 	n := memoryOf(&q.ready)
 	for i := range q.later {
@@ -23,7 +23,7 @@ func (q *recvQueue) memory() int {
 	return n
 }
 
-// packetIn returns a packet whose payload lies in a chunk of size octets, behind headers.
+// packetIn returns a packet whose payload lies behind headers in a chunk of size bytes.
 func packetIn(size int, payload []byte) *stack.PacketBuffer {
 	v := buffer.NewView(max(size, 60+len(payload)))
 	v.Write(make([]byte, 60))
@@ -33,8 +33,8 @@ func packetIn(size int, payload []byte) *stack.PacketBuffer {
 	return pkt
 }
 
-// TestSmallSegmentsHoldLittle gives the queue a stream in small segments, each in a large chunk, in several orders: what is held stays in
-// proportion to the octets.
+// TestSmallSegmentsHoldLittle inserts small segments, each in a large chunk, in several orders. The
+// memory stays in proportion to the data.
 func TestSmallSegmentsHoldLittle(t *testing.T) {
 	orders := map[string]func(n int) []int{
 		"in order": func(n int) []int {
@@ -71,7 +71,7 @@ func TestSmallSegmentsHoldLittle(t *testing.T) {
 	for name, order := range orders {
 		for _, size := range []int{1, 3, 100, 900, 1448} {
 			for _, chunk := range []int{128, 2048, 65536} {
-				pieces := min(2000, 200*65536/chunk)
+				pieces := min(scaled(500, 2000), 200*65536/chunk)
 				want := stream(pieces * size)
 				var q recvQueue
 				counted, ranges := 0, 0
@@ -80,19 +80,20 @@ func TestSmallSegmentsHoldLittle(t *testing.T) {
 					q.insert(pkt, tcp.Disposition{Len: uint32(size), Stream: uint64(i * size)})
 					pkt.DecRef()
 					counted, ranges = counted+size, max(ranges, len(q.later))
-					// Each range out of order, of which the engine takes Config.MaxOutOfOrder at most, may have a little of its own.
+					// Each out-of-order range may cost a little extra; the engine limits them
+					// (Config.MaxOutOfOrder).
 					if k%64 != 0 && k != pieces-1 {
 						continue
 					}
 					if got, bound := q.memory(), 4*counted+(1+ranges)*4*viewCost+4*smallView; got > bound {
-						t.Fatalf("%s, segments of %d octets in chunks of %d: %d octets of memory for %d in %d ranges, want %d at most",
+						t.Fatalf("%s, segments of %d bytes in chunks of %d: %d bytes of memory for %d in %d ranges, want at most %d",
 							name, size, chunk, got, counted, ranges, bound)
 					}
 				}
 				var got bytes.Buffer
 				q.ready.ReadToWriter(&got, q.ready.Size())
 				if !bytes.Equal(got.Bytes(), want) {
-					t.Fatalf("%s, segments of %d octets in chunks of %d: another stream was read than was sent", name, size, chunk)
+					t.Fatalf("%s, segments of %d bytes in chunks of %d: the stream read differs from the stream sent", name, size, chunk)
 				}
 				q.drop()
 			}
@@ -100,7 +101,7 @@ func TestSmallSegmentsHoldLittle(t *testing.T) {
 	}
 }
 
-// TestFullSegmentsAreNotCopied keeps the chunks of segments that fill them.
+// TestFullSegmentsAreNotCopied: chunks that segments fill are kept.
 func TestFullSegmentsAreNotCopied(t *testing.T) {
 	var q recvQueue
 	for i := range 10 {
@@ -117,12 +118,12 @@ func TestFullSegmentsAreNotCopied(t *testing.T) {
 	q.drop()
 }
 
-// TestSmallSegmentsOfAPeer has a peer fill the window of a connection with segments of an octet.
+// TestSmallSegmentsOfAPeer: a peer fills a connection's window with segments of one byte.
 func TestSmallSegmentsOfAPeer(t *testing.T) {
 	r := newRig(t, NewProtocol, true)
 	_, c, p := r.established()
-	// From the end, so that all wait out of order, and then the first one.
-	const n = 20_000
+	// From the end, so that all arrive out of order until the last.
+	n := scaled(5000, 20_000)
 	for i := n - 1; i >= 0; i-- {
 		p.send(header.TCPFlagAck, 1+uint32(i), 1, 1)
 	}
@@ -131,12 +132,12 @@ func TestSmallSegmentsOfAPeer(t *testing.T) {
 	got, mem := e.rcvUsed, e.rcv.memory()
 	e.mu.Unlock()
 	if got != n || mem > 4*n {
-		t.Errorf("%d octets of %d are readable, with %d octets of memory", got, n, mem)
+		t.Errorf("%d of %d bytes are readable, in %d bytes of memory", got, n, mem)
 	}
 	c.read()
 }
 
-// BenchmarkReceiveSmall measures what a small segment costs the queue.
+// BenchmarkReceiveSmall measures the queue's cost of a small segment.
 func BenchmarkReceiveSmall(b *testing.B) {
 	for _, size := range []int{1, 100, 1448} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {

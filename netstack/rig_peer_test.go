@@ -8,19 +8,19 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// rigPeer is a port of the peer's.
+// rigPeer is one port of the peer.
 type rigPeer struct {
 	r      *rig
 	port   uint16 // the peer's
 	here   uint16 // the stack's
 	iss    uint32
-	snd    uint32 // what the peer sends next, from its iss
+	snd    uint32 // next sequence number to send, from iss
 	theirs uint32 // the stack's initial sequence number, once known
 	known  bool
-	nxt    uint32 // what the stack sends next, from theirs
+	nxt    uint32 // next sequence number expected, from theirs
 	sent   int    // segments from the stack
 	last   header.TCP
-	packet []byte // IP's, with last
+	packet []byte // the IP packet that contains last
 	bare   bool   // SYNs have no options
 }
 
@@ -33,12 +33,12 @@ func (r *rig) peer(port uint16) *rigPeer {
 	return p
 }
 
-// send gives the stack a segment, whose numbers count from the initial ones.
+// send sends the stack a segment, with sequence numbers from the initial ones.
 func (p *rigPeer) send(flags header.TCPFlags, seq, ack uint32, n int) {
 	p.raw(flags, p.iss+seq, p.theirs+ack, make([]byte, n), 0)
 }
 
-// raw is send with numbers as they are on the wire, and with what is added to the checksum.
+// raw is send with absolute numbers; bad is added to the checksum.
 func (p *rigPeer) raw(flags header.TCPFlags, seq, ack uint32, data []byte, bad uint16) {
 	r := p.r
 	var opts []byte
@@ -73,7 +73,7 @@ func (r *rig) inject(b []byte) {
 	r.drain()
 }
 
-// What peers send in order.
+// The next segments in order.
 func (p *rigPeer) syn() {
 	p.send(header.TCPFlagSyn, 0, 0, 0)
 	p.snd = 1
@@ -93,7 +93,7 @@ func (p *rigPeer) fin() {
 }
 func (p *rigPeer) rst() { p.send(header.TCPFlagRst, p.snd, 0, 0) }
 
-// icmp has a router say something about the last segment from the stack.
+// icmp sends an ICMP message about the last segment from the stack.
 func (p *rigPeer) icmp(code header.ICMPv4Code, mtu uint16) {
 	quote := p.packet[:min(len(p.packet), 60)]
 	b := make([]byte, header.IPv4MinimumSize+header.ICMPv4MinimumSize+len(quote))

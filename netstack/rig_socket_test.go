@@ -12,7 +12,7 @@ import (
 	"gvisor.dev/gvisor/pkg/waiter"
 )
 
-// rigSocket is an endpoint of a rig. Its methods write down what they return, and the state after it.
+// rigSocket is an endpoint of a rig. Its methods log their results and the state after them.
 type rigSocket struct {
 	r    *rig
 	name string
@@ -46,7 +46,7 @@ func (s *rigSocket) listen(backlog int) *rigSocket {
 	return s.say(fmt.Sprint("listen ", backlog), s.ep.Listen(backlog))
 }
 
-// connect connects to a port of the peer's.
+// connect connects to a port of the peer.
 func (s *rigSocket) connect(port uint16) *rigPeer {
 	err := s.ep.Connect(tcpip.FullAddress{Addr: rigThere, Port: port})
 	p := s.r.peer(port)
@@ -81,10 +81,10 @@ func (s *rigSocket) read() *rigSocket {
 	return s.say(fmt.Sprint("read ", res.Count), err)
 }
 
-// soError reads SO_ERROR.
+// soError logs SO_ERROR.
 func (s *rigSocket) soError() *rigSocket { return s.say("error", s.ep.SocketOptions().GetLastError()) }
 
-// look writes the state down, and what the socket is ready for.
+// look logs the state and the readiness.
 func (s *rigSocket) look() *rigSocket {
 	const all = waiter.EventIn | waiter.EventOut | waiter.EventHUp | waiter.EventErr | waiter.EventRdHUp
 	s.r.drain()
@@ -92,7 +92,7 @@ func (s *rigSocket) look() *rigSocket {
 	return s
 }
 
-// accept takes a connection, nil if there is none.
+// accept accepts a connection, or returns nil.
 func (s *rigSocket) accept(name string) *rigSocket {
 	var from tcpip.FullAddress
 	ep, wq, err := s.ep.Accept(&from)
@@ -105,7 +105,7 @@ func (s *rigSocket) accept(name string) *rigSocket {
 	return &rigSocket{s.r, name, ep, wq}
 }
 
-// established returns a connection that the peer has opened, with the listener and the peer.
+// established returns a connection that the peer has opened, with its listener and peer.
 func (r *rig) established() (l, c *rigSocket, p *rigPeer) {
 	r.t.Helper()
 	l = r.socket("l").bind(rigPort).listen(8)
@@ -118,7 +118,7 @@ func (r *rig) established() (l, c *rigSocket, p *rigPeer) {
 	return l, c, p
 }
 
-// stats writes down what the endpoint has counted.
+// stats logs the endpoint's counters.
 func (s *rigSocket) stats() {
 	s.r.counters(s.name, reflect.Indirect(reflect.ValueOf(s.ep.Stats())).Interface())
 }

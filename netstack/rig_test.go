@@ -17,8 +17,9 @@ import (
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 )
 
-// rig is a stack whose peer is the test: it makes up what the stack receives, and writes down what it sends, what its calls return and
-// what it counts. The same script is run with our TCP and with gVisor's, and the transcripts are compared. Time is virtual.
+// rig is a stack whose peer is the test, in virtual time. The test makes up what the stack
+// receives, and logs what it sends, returns and counts. Tests run one script with our TCP and
+// gVisor's, and compare the logs.
 type rig struct {
 	t     *testing.T
 	ours  bool
@@ -27,12 +28,12 @@ type rig struct {
 	link  *channel.Endpoint
 	peers map[uint16]*rigPeer
 	log   []string
-	order []uint16 // the peer's ports, by the segments that they were sent
+	order []uint16 // ports of the peer, in the order of segments sent to them
 	skip  []string // names of counters that are not compared
-	acks  bool     // segments that do nothing but acknowledge are written down, too
+	acks  bool     // log pure ACKs too
 }
 
-// The ends of a rig.
+// The addresses of a rig.
 var (
 	rigHere  = tcpip.AddrFrom4([4]byte{10, 0, 0, 1})
 	rigThere = tcpip.AddrFrom4([4]byte{10, 0, 0, 2})
@@ -73,7 +74,7 @@ func newRig(t *testing.T, f stack.TransportProtocolFactory, ours bool) *rig {
 	if !ours {
 		clock.SetSettle(func() { Settle(r.s) })
 	}
-	clock.Advance(time.Second) // so that no instant is 0
+	clock.Advance(time.Second) // no time in the log is 0
 	t.Cleanup(func() {
 		r.s.Destroy()
 		for pkt := r.link.Read(); pkt != nil; pkt = r.link.Read() {
@@ -83,7 +84,7 @@ func newRig(t *testing.T, f stack.TransportProtocolFactory, ours bool) *rig {
 	return r
 }
 
-// sameAsGVisor runs the script with both and compares the transcripts, with all counters at the end.
+// sameAsGVisor runs a script with both TCPs and compares the logs, with all counters at the end.
 func sameAsGVisor(t *testing.T, script func(r *rig)) {
 	t.Helper()
 	var logs [2][]string
@@ -99,7 +100,7 @@ func sameAsGVisor(t *testing.T, script func(r *rig)) {
 	}
 }
 
-// lineDiff returns the lines of both, those of a only behind "-" and those of b only behind "+".
+// lineDiff returns the lines of both; "-" marks those of a only, "+" those of b only.
 func lineDiff(a, b []string) string {
 	// common[i][j] is the length of the longest common subsequence of a[i:] and b[j:].
 	common := make([][]int, len(a)+1)
@@ -136,7 +137,7 @@ func (r *rig) notef(format string, args ...any) { r.log = append(r.log, fmt.Spri
 
 func (r *rig) say(err tcpip.Error) { r.notef("%s", errName(err)) }
 
-// errName returns the name of an error, as both TCPs have them.
+// errName returns the name of an error, without its type's prefix.
 func errName(err tcpip.Error) string {
 	if err == nil {
 		return "ok"
@@ -150,7 +151,7 @@ func (r *rig) pass(d time.Duration) {
 	r.drain()
 }
 
-// drain writes down what has left.
+// drain logs the packets that have left.
 func (r *rig) drain() {
 	r.clock.Advance(0)
 	for pkt := r.link.Read(); pkt != nil; pkt = r.link.Read() {
@@ -209,24 +210,24 @@ func (r *rig) sent(b []byte, net tcpip.NetworkProtocolNumber) {
 	if raw.WindowSize() == 0 && !flags.Contains(header.TCPFlagRst) {
 		zero = " win 0"
 	}
-	// PSH is each sender's own business.
+	// PSH may differ.
 	r.notef("%v > %d %v seq %d ack %d len %d%s%s", time.Duration(r.clock.Time()).Round(time.Millisecond), raw.DestinationPort(),
 		flags&^header.TCPFlagPsh, seq, ack, n, options, zero)
 }
 
-// quietly does what f does, and forgets the segments that leave meanwhile.
+// quietly runs f without logging its segments.
 func (r *rig) quietly(f func()) {
 	n := len(r.log)
 	f()
 	r.log = append(r.log[:n], slices.DeleteFunc(slices.Clone(r.log[n:]), func(s string) bool { return strings.Contains(s, " > ") })...)
 }
 
-// timing has what depends on when timers expire not be compared: it is each TCP's own business.
+// timing skips the counters that depend on when timers expire.
 func (r *rig) timing() {
 	r.skip = append(r.skip, "SegmentsSent", "Retransmits", "Timeouts")
 }
 
-// counters writes down all counters of a struct that are not 0.
+// counters logs all non-zero counters of a struct.
 func (r *rig) counters(what string, of any) {
 	note := func(path string, n uint64) {
 		if n != 0 && !slices.ContainsFunc(r.skip, func(s string) bool { return strings.HasSuffix(path, s) }) {

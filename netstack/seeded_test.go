@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestSeeded has goroutines share a source: together they get the numbers of its seed, each once.
+// TestSeeded shares a source between goroutines: together they get its numbers, each once.
 func TestSeeded(t *testing.T) {
 	const each, readers = 100, 4
 	want := make([]byte, readers*each)
 	NewSeededSource(7).Read(want)
 	shared := NewSeededSource(7)
-	shared.Seed(8) // changes nothing
+	shared.Seed(8) // no effect
 	parts := make([][]byte, readers)
 	var all sync.WaitGroup
 	for i := range parts {
@@ -30,10 +30,10 @@ func TestSeeded(t *testing.T) {
 	other := make([]byte, len(want))
 	NewSeededSource(8).Read(other)
 	if bytes.Equal(other, want) {
-		t.Error("another seed has the same numbers")
+		t.Error("two seeds give equal numbers")
 	}
 	slices.Sort(want)
 	if !bytes.Equal(got, want) {
-		t.Error("who shares a source gets other numbers than those of its seed")
+		t.Error("goroutines that share a source got other numbers than its seed's")
 	}
 }

@@ -182,7 +182,7 @@ func (s *shard) detachTimers(e *Endpoint) {
 	s.freeOwners = append(s.freeOwners, t.index)
 }
 
-// each calls f with every record, including those that were never made.
+// each calls f with every record, made or not.
 func (t *endpointTimers) each(f func(*timerRef)) {
 	for i := range t.kinds {
 		f(&t.kinds[i])
@@ -226,7 +226,7 @@ func (s *shard) arm() {
 	case s.clock == nil:
 		s.clock = s.p.stack.Clock().AfterFunc(wait, s.tick)
 	default:
-		// If the clock expires at this moment, tick runs once more, which does no harm.
+		// If the clock expires at this moment, tick runs a second time, which does no harm.
 		s.clock.Stop()
 		s.clock.Reset(wait)
 	}

@@ -16,31 +16,31 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// endpoint returns the socket as ours.
+// endpoint returns the socket's endpoint of this package.
 func (s *rigSocket) endpoint() *Endpoint { return s.ep.(*Endpoint) }
 
-// configure sets the socket's configuration, changed by f.
+// configure changes the socket's configuration.
 func (s *rigSocket) configure(f func(*SocketConfig)) error {
 	c := s.endpoint().SocketConfig()
 	f(&c)
 	return s.endpoint().SetSocketConfig(c)
 }
 
-// sentAgain returns how long after a write the peer, which does not answer, gets it for the second time.
-func (s *rigSocket) sentAgain(p *rigPeer, n int) time.Duration {
+// retransmittedAfter returns the time from a write to its retransmission; the peer does not answer.
+func (s *rigSocket) retransmittedAfter(p *rigPeer, n int) time.Duration {
 	s.r.t.Helper()
 	s.write(n)
 	start, sent := s.r.clock.Time(), p.sent
 	for p.sent == sent {
 		if s.r.clock.Time().Sub(start) > time.Minute || !s.r.clock.Step() {
-			s.r.t.Fatal("nothing was sent again within a minute")
+			s.r.t.Fatal("nothing was retransmitted within a minute")
 		}
 		s.r.drain()
 	}
 	return s.r.clock.Time().Sub(start)
 }
 
-// plain is RFC 6298 without probes, so that what is sent again is so by the retransmission timer.
+// plain is RFC 6298 without probes: only the retransmission timer retransmits.
 func plain(floor, tick time.Duration) func(*SocketConfig) {
 	return func(c *SocketConfig) {
 		c.Policy = tcptimers.MustPolicy("rfc6298")
@@ -48,7 +48,8 @@ func plain(floor, tick time.Duration) func(*SocketConfig) {
 	}
 }
 
-// TestSocketsHavePolicies has sockets of one stack with floors and ticks of their own, set before they connect and listen.
+// TestSocketsHavePolicies gives sockets of one stack different RTO floors and ticks, before they
+// connect and listen.
 func TestSocketsHavePolicies(t *testing.T) {
 	r := newRig(t, NewProtocol, true)
 	l := r.socket("l").bind(rigPort)
@@ -67,8 +68,8 @@ func TestSocketsHavePolicies(t *testing.T) {
 		}
 		p := s.connect(uint16(2000 + i))
 		p.synAck()
-		if d := s.sentAgain(p, 10); d < c.min || d > c.max {
-			t.Errorf("floor %v, tick %v: sent again after %v, want %v to %v", c.floor, c.tick, d, c.min, c.max)
+		if d := s.retransmittedAfter(p, 10); d < c.min || d > c.max {
+			t.Errorf("floor %v, tick %v: retransmitted after %v, want %v to %v", c.floor, c.tick, d, c.min, c.max)
 		}
 		if rest := time.Duration(r.clock.Time()) % c.tick; rest != 0 {
 			t.Errorf("tick %v: a timer expired at %v", c.tick, r.clock.Time())
@@ -79,8 +80,8 @@ func TestSocketsHavePolicies(t *testing.T) {
 	p.syn()
 	p.ack()
 	c := l.accept("c")
-	if d := c.sentAgain(p, 10); d < 30*time.Millisecond || d > 30*time.Millisecond+100*time.Microsecond {
-		t.Errorf("accepted: sent again after %v, want 30 ms, the listener's floor", d)
+	if d := c.retransmittedAfter(p, 10); d < 30*time.Millisecond || d > 30*time.Millisecond+100*time.Microsecond {
+		t.Errorf("accepted: retransmitted after %v, want 30 ms, the listener's floor", d)
 	}
 }
 
@@ -93,14 +94,14 @@ func TestSocketConfigWhileConnected(t *testing.T) {
 	}
 	p := s.connect(2000)
 	if err := s.configure(plain(time.Second, time.Millisecond)); !errors.Is(err, ErrHandshake) {
-		t.Errorf("while it connects: %v, want ErrHandshake", err)
+		t.Errorf("while connecting: %v, want ErrHandshake", err)
 	}
 	p.synAck()
 	if err := s.configure(plain(20*time.Millisecond, 4*time.Millisecond)); err != nil {
 		t.Fatalf("when established: %v", err)
 	}
-	if d := s.sentAgain(p, 10); d < 20*time.Millisecond || d > 24*time.Millisecond {
-		t.Errorf("sent again after %v, want the new floor of 20 ms, at the next of ticks of 4 ms", d)
+	if d := s.retransmittedAfter(p, 10); d < 20*time.Millisecond || d > 24*time.Millisecond {
+		t.Errorf("retransmitted after %v, want the new floor of 20 ms, at the next of ticks of 4 ms", d)
 	}
 	p.ack()
 	for _, c := range []struct {
@@ -113,19 +114,19 @@ func TestSocketConfigWhileConnected(t *testing.T) {
 	} {
 		before := s.endpoint().SocketConfig()
 		if err := s.configure(c.change); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("error %v, want one that says %q", err, c.want)
+			t.Errorf("error %v, want one with %q", err, c.want)
 		}
 		if s.endpoint().SocketConfig() != before {
-			t.Errorf("%s: an error has changed the configuration", c.want)
+			t.Errorf("%s: the error changed the configuration", c.want)
 		}
 	}
 	s.abort()
 	if err := s.configure(func(*SocketConfig) {}); !errors.Is(err, ErrSocketClosed) {
-		t.Errorf("after its end: %v, want ErrSocketClosed", err)
+		t.Errorf("after the end: %v, want ErrSocketClosed", err)
 	}
 }
 
-// TestGranularitiesAreBounded has sockets ask for more ticks than a stack has wheels.
+// TestGranularitiesAreBounded asks for more ticks than a stack allows.
 func TestGranularitiesAreBounded(t *testing.T) {
 	r := newRig(t, NewProtocol, true)
 	failed := 0
@@ -141,11 +142,11 @@ func TestGranularitiesAreBounded(t *testing.T) {
 		t.Errorf("%d sockets of %d were refused, want %d", failed, 2*maxGranularities, want)
 	}
 	if err := r.socket("s").configure(func(c *SocketConfig) { c.Policy.Tick = 5 * time.Microsecond }); err != nil {
-		t.Errorf("a tick that others have: %v", err)
+		t.Errorf("a tick already in use: %v", err)
 	}
 }
 
-// TestSocketConfigQuickAckAndECN looks at what the peer sees of them.
+// TestSocketConfigQuickAckAndECN checks what the peer sees of QuickAck and ECN.
 func TestSocketConfigQuickAckAndECN(t *testing.T) {
 	r := newRig(t, NewProtocol, true)
 	s := r.socket("s")
@@ -167,7 +168,7 @@ func TestSocketConfigQuickAckAndECN(t *testing.T) {
 	}
 }
 
-// TestControlChangesWhileConnected sets TCP_CONGESTION on a connection: it goes on with the window that it has.
+// TestControlChangesWhileConnected sets TCP_CONGESTION on a connection, which keeps its window.
 func TestControlChangesWhileConnected(t *testing.T) {
 	r := newRig(t, NewProtocol, true)
 	_, c, p := r.established()
@@ -182,7 +183,7 @@ func TestControlChangesWhileConnected(t *testing.T) {
 		}
 		is := c.endpoint().ConnInfo()
 		if is.Control.Name != engineControl(string(name)) || is.CwndSegs != was.CwndSegs {
-			t.Errorf("set to %s: %s with a window of %d, want one of %d", name, is.Control.Name, is.CwndSegs, was.CwndSegs)
+			t.Errorf("set to %s: %s with a window of %d segments, want %d", name, is.Control.Name, is.CwndSegs, was.CwndSegs)
 		}
 	}
 	for range 20 {
@@ -191,10 +192,11 @@ func TestControlChangesWhileConnected(t *testing.T) {
 	}
 }
 
-// window returns what the last segment from the stack offers, without scale.
+// window returns the window field of the stack's last segment, unscaled.
 func (p *rigPeer) window() int { return int(p.last.WindowSize()) }
 
-// TestReceiveBufferWhileConnected sets SO_RCVBUF on a connection: it offers no more than that when it can, and a larger one at once.
+// TestReceiveBufferWhileConnected sets SO_RCVBUF on a connection. The window shrinks to it as soon
+// as possible and grows at once.
 func TestReceiveBufferWhileConnected(t *testing.T) {
 	r := newRig(t, NewProtocol, true)
 	_, c, p := r.established()
@@ -203,25 +205,25 @@ func TestReceiveBufferWhileConnected(t *testing.T) {
 		p.data(min(1000, p.window()))
 	}
 	if p.snd < 60_000 || p.snd > 70_000 {
-		t.Errorf("%d octets were taken, want the 65535 that the SYN-ACK offered", p.snd)
+		t.Errorf("the stack took %d bytes, want the 65535 of the SYN-ACK's window", p.snd)
 	}
 	c.read()
 	r.drain()
 	if got := p.window(); got > 20_000 || got < 15_000 {
-		t.Errorf("window of %d after all was read, want the buffer of 20000", got)
+		t.Errorf("window %d after everything was read, want the buffer of 20000", got)
 	}
 	before := p.sent
 	c.ep.SocketOptions().SetReceiveBufferSize(50_000, true)
 	r.drain()
 	if got := p.window(); p.sent == before || got < 45_000 {
-		t.Errorf("%d ACKs tell of the larger buffer, with a window of %d, want one with 50000", p.sent-before, got)
+		t.Errorf("%d ACKs after the buffer grew, with a window of %d, want one with 50000", p.sent-before, got)
 	}
 	if got := c.ep.SocketOptions().GetReceiveBufferSize(); got != 50_000 {
 		t.Errorf("SO_RCVBUF = %d, want 50000", got)
 	}
 }
 
-// TestWindowClampIsOffered bounds the window by TCP_WINDOW_CLAMP.
+// TestWindowClampIsOffered: TCP_WINDOW_CLAMP bounds the window.
 func TestWindowClampIsOffered(t *testing.T) {
 	r := newRig(t, NewProtocol, true)
 	_, c, p := r.established()
@@ -237,7 +239,7 @@ func TestWindowClampIsOffered(t *testing.T) {
 	}
 }
 
-// TestQuickAckOff has TCP_QUICKACK set to 0: no segment is acknowledged at once, from the next on.
+// TestQuickAckOff: with TCP_QUICKACK 0, ACKs are delayed from the next segment on.
 func TestQuickAckOff(t *testing.T) {
 	r := newRig(t, NewProtocol, true)
 	_, c, p := r.established()
@@ -256,7 +258,7 @@ func TestQuickAckOff(t *testing.T) {
 	}
 }
 
-// TestSynCount counts the SYNs that leave.
+// TestSynCount counts the SYNs sent.
 func TestSynCount(t *testing.T) {
 	for _, n := range []int{1, 3, 6} {
 		r := newRig(t, NewProtocol, true)
@@ -272,8 +274,8 @@ func TestSynCount(t *testing.T) {
 	}
 }
 
-// TestAnyOptionsMakeAConfiguration sets all options to random values, extremes among them: what the stack takes makes a configuration that
-// the engine takes, and a connection opens with it.
+// TestAnyOptionsMakeAConfiguration sets all options to random and extreme values. What the stack
+// accepts gives a valid configuration, and a connection opens with it.
 func TestAnyOptionsMakeAConfiguration(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	pick := func() int64 {

@@ -8,8 +8,8 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// TestSpuriousRecoveriesCountOnce: each recovery that was undone is one of gVisor's SpuriousRecovery, whatever showed it, and if it was of a
-// timeout one of its SpuriousRTORecovery, too.
+// TestSpuriousRecoveriesCountOnce: each undone recovery counts once as gVisor's SpuriousRecovery;
+// that of a timeout also counts once as SpuriousRTORecovery.
 func TestSpuriousRecoveriesCountOnce(t *testing.T) {
 	for _, test := range []struct {
 		name           string
@@ -26,7 +26,7 @@ func TestSpuriousRecoveriesCountOnce(t *testing.T) {
 		p := &protocol{stats: tcpip.Stats{}.FillIn().TCP}
 		pass := &scratch{}
 		pass.out.Counters = test.counters
-		for range 2 { // the second time there is nothing new
+		for range 2 { // the second time adds nothing
 			p.addCounters(pass, &Endpoint{})
 		}
 		if all, ofTimeout := p.stats.SpuriousRecovery.Value(), p.stats.SpuriousRTORecovery.Value(); all != test.all || ofTimeout != test.ofTimeout {

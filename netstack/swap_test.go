@@ -12,8 +12,8 @@ import (
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 )
 
-// TestSwap compiles a program for gVisor's TCP twice: as it is, and with nothing but the import path
-// of gVisor's tcp package changed.
+// TestSwap compiles a program for gVisor's TCP twice: as it is, and with nothing but the import
+// path of gVisor's tcp package changed.
 func TestSwap(t *testing.T) {
 	const program, imported = "testdata/swap/swap.go", `"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"`
 	src, err := os.ReadFile(program)

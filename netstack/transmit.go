@@ -197,7 +197,7 @@ func (e *Endpoint) transmit(s *scratch, r *stack.Route, params *packetParams) {
 // flowHash spreads connections over the queues of a link. All packets of a connection share a
 // queue.
 func flowHash(local, remote uint16) uint32 {
-	h := (uint32(local)<<16 | uint32(remote)) * 0x9e3779b1 // Knuth's multiplicative hash: the upper bits are mixed well
+	h := (uint32(local)<<16 | uint32(remote)) * 0x9e3779b1 // Knuth's multiplicative hash
 	return h ^ h>>16
 }
 

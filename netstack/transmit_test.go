@@ -7,8 +7,8 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// TestOnlyTheLastOfMereACKsLeaves has a pass send several segments that acknowledge.
-func TestOnlyTheLastOfMereACKsLeaves(t *testing.T) {
+// TestOnlyTheLastPureACKLeaves: of the pure ACKs of a step only the last is sent.
+func TestOnlyTheLastPureACKLeaves(t *testing.T) {
 	ack := func(n tcp.Seq, change func(*tcp.Outgoing)) tcp.Outgoing {
 		o := tcp.Outgoing{Header: tcp.Header{Seq: 7, Ack: n, Flags: tcp.ACK, Window: 100}}
 		o.Header.Options.HasTimestamps, o.Header.Options.TSEcr = true, uint32(n)
@@ -22,7 +22,7 @@ func TestOnlyTheLastOfMereACKsLeaves(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		segs []tcp.Outgoing
-		want []int // those that leave
+		want []int // indices of those sent
 		echo uint32
 	}{
 		{"one", []tcp.Outgoing{plain(1)}, []int{0}, 1},
@@ -52,16 +52,16 @@ func TestOnlyTheLastOfMereACKsLeaves(t *testing.T) {
 			}
 			last := p.out.Segments[len(p.out.Segments)-1].Header.Options.TSEcr
 			if !slices.Equal(got, test.want) || last != test.echo {
-				t.Errorf("segments %v leave, the last with the echo %d, want %v and %d", got, last, test.want, test.echo)
+				t.Errorf("segments %v are sent, the last echoes %d; want %v and %d", got, last, test.want, test.echo)
 			}
 			if n := p.out.Counters.OutSegs; n != uint64(len(test.want)) {
-				t.Errorf("%d segments are counted, want %d", n, len(test.want))
+				t.Errorf("OutSegs counts %d, want %d", n, len(test.want))
 			}
 		})
 	}
 }
 
-// TestACKsOfTimersLeave keeps the ACKs that links are told the timers of.
+// TestACKsOfTimersLeave: ACKs whose causes are reported are all sent.
 func TestACKsOfTimersLeave(t *testing.T) {
 	var e Endpoint
 	p := &scratch{causes: make([]Cause, 1)}
@@ -69,6 +69,6 @@ func TestACKsOfTimersLeave(t *testing.T) {
 		p.out.Segments = append(p.out.Segments, tcp.Outgoing{Header: tcp.Header{Ack: n, Flags: tcp.ACK}})
 	}
 	if e.buildPackets(p); len(p.packets) != 2 {
-		t.Errorf("%d packets leave, want 2", len(p.packets))
+		t.Errorf("%d packets are sent, want 2", len(p.packets))
 	}
 }

@@ -21,28 +21,28 @@ func crewOf(s *stack.Stack) *workerPool {
 	return &s.TransportProtocolInstance(ProtocolNumber).(*protocol).workers
 }
 
-// TestCrewHasAGoroutineForEachProcessor has many flows send at once: all arrive, no more goroutines run them than there are processors,
-// and none is left when nothing is to be done.
-func TestCrewHasAGoroutineForEachProcessor(t *testing.T) {
+// TestWorkerPerCPU: many flows send at once. All data arrives, at most one worker per CPU runs, and
+// none is left at the end.
+func TestWorkerPerCPU(t *testing.T) {
 	n := newPair(t, pairConfig{})
 	c := crewOf(n.a.stack)
 	if !n.a.stack.TransportProtocolInstance(ProtocolNumber).(*protocol).parallel {
-		t.Skip("there is one processor")
+		t.Skip("needs more than one CPU")
 	}
 	var seen atomic.Int64
 	look := func() {
 		running, waiting := c.state()
 		if running > c.max {
-			t.Errorf("%d goroutines run connections, want %d at most", running, c.max)
+			t.Errorf("%d workers run, want at most %d", running, c.max)
 		}
 		if running == 0 && waiting > 0 {
-			t.Errorf("%d connections wait and nobody runs them", waiting)
+			t.Errorf("%d connections wait and no worker runs", waiting)
 		}
 		if running > 0 {
 			seen.Add(1)
 		}
 	}
-	n.a.link.setDrop(func(*stack.PacketBuffer) bool { look(); return false }) // at each packet that leaves, of the crew's too
+	n.a.link.setDrop(func(*stack.PacketBuffer) bool { look(); return false }) // at each packet
 	const flows, size = 24, 1 << 20
 	var wait sync.WaitGroup
 	l := n.listen(false)
@@ -63,24 +63,24 @@ func TestCrewHasAGoroutineForEachProcessor(t *testing.T) {
 		})
 		wait.Go(func() {
 			if got, err := io.Copy(io.Discard, b); got != size || err != nil {
-				t.Errorf("got %d octets, %v, want %d", got, err, size)
+				t.Errorf("got %d bytes, %v, want %d", got, err, size)
 			}
 			b.Close()
 		})
 	}
 	wait.Wait()
 	if seen.Load() == 0 {
-		t.Error("the crew never ran")
+		t.Error("no worker ever ran")
 	}
-	eventually(t, "nobody runs or waits", func() bool {
+	eventually(t, "no worker runs, no connection waits", func() bool {
 		running, waiting := c.state()
 		return running == 0 && waiting == 0
 	})
 }
 
-// TestCrewIsFirstComeFirstServed takes connections out of the queue in the order in which they came; one whose turn is over goes behind the
-// others.
-func TestCrewIsFirstComeFirstServed(t *testing.T) {
+// TestWorkersServeInOrder: connections are served first come, first served; one that has used its
+// time slice goes to the end.
+func TestWorkersServeInOrder(t *testing.T) {
 	c := workerPool{running: 1}
 	ends := make([]*Endpoint, 100)
 	for i := range ends {
@@ -90,7 +90,7 @@ func TestCrewIsFirstComeFirstServed(t *testing.T) {
 	e := c.next(nil)
 	for turn := range 1000 {
 		if want := ends[turn%len(ends)]; e != want {
-			t.Fatalf("turn %d is another connection's", turn)
+			t.Fatalf("turn %d went to another connection", turn)
 		}
 		e = c.next(e)
 	}
@@ -98,15 +98,16 @@ func TestCrewIsFirstComeFirstServed(t *testing.T) {
 		e = c.next(nil)
 	}
 	if next := c.next(nil); e == nil || next != nil || c.running != 0 {
-		t.Fatalf("the last connections: %v, then %v with %d goroutines", e != nil, next, c.running)
+		t.Fatalf("after the last connection: %v, then %v with %d workers", e != nil, next, c.running)
 	}
 	if len(c.waiting) != 0 || c.head != 0 || cap(c.waiting) > 512 {
 		t.Errorf("an empty queue has %d places, %d used", cap(c.waiting), len(c.waiting))
 	}
 }
 
-// TestVirtualTimeHasNoCrew: on a clock that a driver moves, whatever view of it a stack is given, no goroutine works beside the driver.
-func TestVirtualTimeHasNoCrew(t *testing.T) {
+// TestVirtualTimeHasNoWorkers: on a virtual clock, or a view of one, no goroutine works besides the
+// driver.
+func TestVirtualTimeHasNoWorkers(t *testing.T) {
 	virtual, err := NewVirtualClock(VirtualClockConfig{})
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +116,7 @@ func TestVirtualTimeHasNoCrew(t *testing.T) {
 	for _, c := range []tcpip.Clock{virtual, virtual.Coarse(time.Millisecond), wrapped} {
 		s := stack.New(stack.Options{Clock: c, TransportProtocols: []stack.TransportProtocolFactory{NewProtocol}})
 		if s.TransportProtocolInstance(ProtocolNumber).(*protocol).parallel {
-			t.Errorf("on a %T flows are run by a crew", c)
+			t.Errorf("workers run flows on a %T", c)
 		}
 		s.Destroy()
 	}
