@@ -32,6 +32,9 @@ func (b Band) Judge(m Measure) Verdict {
 	return b.judge(m.judged)
 }
 
+// Has reports whether a number is reproduced.
+func (b Band) Has(x float64) bool { return b.judge(x) == Reproduced }
+
 // accept returns a Band without middle ground.
 func accept(text, unit string, ok func(x float64) bool) Band {
 	if unit != "" {
@@ -109,7 +112,7 @@ func Whether(ok bool, format string, args ...any) Band {
 // OrDiffers returns b with middle ground: a number outside b and within wide differs.
 func (b Band) OrDiffers(wide Band) Band {
 	return Band{b.text + "; " + wide.text + " differs", func(x float64) Verdict {
-		return verdict(b.judge(x) == Reproduced, wide.judge(x) == Reproduced)
+		return verdict(b.Has(x), wide.Has(x))
 	}}
 }
 

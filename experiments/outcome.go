@@ -122,8 +122,10 @@ func (m Measure) Interval() string {
 	return Number(*m.Lo) + " to " + Number(*m.Hi)
 }
 
-// Number writes a number with four significant digits, and whole numbers whole, in groups of three digits.
-func Number(x float64) string {
+// Number writes a number with four significant digits, and whole numbers whole, in groups of three
+// digits.
+func Number[T stat.Number](number T) string {
+	x := float64(number)
 	text := strconv.FormatFloat(x, 'g', 4, 64)
 	if a := math.Abs(x); a == 0 || a >= 1e-4 && a < 1e15 {
 		decimals := 0

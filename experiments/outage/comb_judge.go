@@ -195,7 +195,7 @@ func combTable(all []combGroup) experiments.Table {
 
 func combFigures(p *combPlan, all []combGroup) []figure.Figure {
 	comb := figure.Figure{
-		Name: "comb", Title: fmt.Sprintf("%s connections lose a segment each within %v: when do they send it again?", experiments.Number(float64(p.Connections)), p.Outage),
+		Name: "comb", Title: fmt.Sprintf("%s connections lose a segment each within %v: when do they send it again?", experiments.Number(p.Connections), p.Outage),
 		X: figure.Axis{Label: "since the outage began, ms", Lo: 950, Hi: 1550}, Y: figure.Axis{Label: "retransmissions in a millisecond", Log: true, Lo: 1, Hi: 2 * float64(p.Connections)},
 		Marks: []figure.Mark{{Label: "as the losses were spread", At: float64(p.Connections) / (float64(p.Outage) / float64(time.Millisecond))}},
 		Caption: "4.4BSD's sweep sends all of them at one instant; ticks that timers share make a tooth each; without a tick they leave as far apart as they were lost. " +

@@ -1,10 +1,17 @@
 package wheels
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"tcpwheel/experiments"
+	"tcpwheel/experiments/internal/stat"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
 )
 
 // expiryPlan is the plan of the study.
@@ -19,16 +26,16 @@ type expiryPlan struct {
 	Seeds    int             `plan:"seeds" min:"1" max:"1000"`
 }
 
-// expiryCell is what was seen at one granularity under one seed.
+// expiryCell is the errors at one granularity under one seed.
 type expiryCell struct {
 	Tick  time.Duration `json:"tick"`            // G
-	Count int           `json:"count,omitempty"` // of 4.4BSD's ticks; 0 is a facility of package wheel
+	Count int           `json:"count,omitempty"` // of 4.4BSD's ticks; 0: a facility of wheel
 	Seed  int           `json:"seed"`
 
 	Early    int      `json:"early"` // timers that expired before their deadline
 	Mean     float64  `json:"mean"`  // of the errors, in ticks
 	Greatest float64  `json:"greatest"`
-	KS       float64  `json:"ks"`               // p of the even distribution, but for errors of whole nanoseconds
+	KS       float64  `json:"ks"`               // p-value of the even distribution
 	Differ   []string `json:"differ,omitempty"` // schemes with other errors than the first
 }
 
@@ -45,3 +52,112 @@ var Expiry = experiments.Define(experiments.Spec[expiryPlan, expiryCell]{
 	Cells: expiryCells,
 	Judge: expiryJudge,
 })
+
+func expiryCells(p *expiryPlan) (all []experiments.Cell[expiryCell]) {
+	for _, tick := range p.Ticks {
+		for seed := 1; seed <= p.Seeds; seed++ {
+			all = append(all, experiments.Cell[expiryCell]{
+				Name: fmt.Sprintf("tick=%v seed=%d", tick, seed),
+				Cost: 1e-6 * float64(p.Timers*len(p.Schemes)),
+				Run:  func(context.Context) (expiryCell, error) { return expiryFacilities(p, tick, seed) },
+			})
+		}
+	}
+	for _, n := range p.BSD {
+		for seed := 1; seed <= p.Seeds; seed++ {
+			all = append(all, experiments.Cell[expiryCell]{
+				Name: fmt.Sprintf("bsd=%d seed=%d", n, seed),
+				Cost: 1e-7 * float64(p.Timers),
+				Run:  func(context.Context) (expiryCell, error) { return expiryBsd(p, n, seed) },
+			})
+		}
+	}
+	return all
+}
+
+// expiryTimer is a timer of the work that all granularities and schemes share.
+type expiryTimer struct {
+	start, deadline wheel.Time
+}
+
+// expiryWork draws the timers of a seed, in the order of their starts.
+func expiryWork(p *expiryPlan, seed int) []expiryTimer {
+	rng := rand.New(rand.NewPCG(uint64(seed), 0xe12))
+	all := make([]expiryTimer, p.Timers)
+	for i := range all {
+		start := wheel.Time(rng.Int64N(int64(time.Minute)))
+		all[i] = expiryTimer{start, start.Add(p.Shortest + time.Duration(rng.Int64N(int64(p.Longest-p.Shortest))))}
+	}
+	slices.SortFunc(all, func(a, b expiryTimer) int { return cmp.Compare(a.start, b.start) })
+	return all
+}
+
+// expiryFacilities runs the work in each scheme.
+func expiryFacilities(p *expiryPlan, tick time.Duration, seed int) (expiryCell, error) {
+	timers := expiryWork(p, seed)
+	var first []time.Duration
+	c := expiryCell{Tick: tick, Seed: seed}
+	for i, scheme := range p.Schemes {
+		f, err := wheel.New(scheme, wheel.Config{Tick: tick})
+		if err != nil {
+			return c, err
+		}
+		errors := expiryRun(f, timers)
+		if i == 0 {
+			first = errors
+		} else if !slices.Equal(errors, first) {
+			c.Differ = append(c.Differ, scheme)
+		}
+	}
+	c.judge(first, tick, 0)
+	return c, nil
+}
+
+// expiryRun starts the timers at their times and returns the error of each.
+func expiryRun(f wheel.Facility, timers []expiryTimer) []time.Duration {
+	errors := make([]time.Duration, len(timers))
+	f.Reserve(len(timers))
+	expire := func(t wheel.Timer) {
+		i := f.Owner(t)
+		errors[i] = f.Now().Sub(timers[i].deadline)
+	}
+	last := wheel.Time(0)
+	for i, t := range timers {
+		f.Advance(t.start, 0, expire)
+		f.Schedule(f.New(uint64(i)), t.deadline)
+		last = max(last, t.deadline)
+	}
+	f.Advance(last.Add(time.Hour), 0, expire)
+	return errors
+}
+
+// expiryBsd returns the errors of timers of n ticks under 4.4BSD's sweep.
+func expiryBsd(p *expiryPlan, n, seed int) (expiryCell, error) {
+	policy, err := tcptimers.NewPolicy("bsd")
+	if err != nil {
+		return expiryCell{}, err
+	}
+	policy.Tick = p.BSDTick
+	c := expiryCell{Tick: p.BSDTick, Count: n, Seed: seed}
+	interval := time.Duration(n) * p.BSDTick
+	timers := expiryWork(p, seed)
+	errors := make([]time.Duration, len(timers))
+	for i, t := range timers {
+		errors[i] = policy.Deadline(t.start, interval).Sub(t.start) - interval
+	}
+	c.judge(errors, p.BSDTick, -1)
+	return c, nil
+}
+
+// judge describes errors that begin at base ticks.
+func (c *expiryCell) judge(errors []time.Duration, tick time.Duration, base float64) {
+	ticks := make([]float64, len(errors))
+	for i, e := range errors {
+		if e < 0 {
+			c.Early++
+		}
+		ticks[i] = float64(e) / float64(tick)
+	}
+	c.Mean, c.Greatest = stat.Mean(ticks), stat.Quantile(ticks, 1)
+	_, c.KS = stat.KolmogorovSmirnov(ticks, func(x float64) float64 { return min(max(x-base, 0), 1) })
+}

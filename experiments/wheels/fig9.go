@@ -1,6 +1,7 @@
 package wheels
 
 import (
+	"context"
 	"fmt"
 
 	"tcpwheel/experiments"
@@ -15,26 +16,26 @@ type fig9Plan struct {
 	Rounds      int   `plan:"rounds" min:"3" max:"1000"`
 }
 
-// fig9Cell is what was counted in one kernel beside n timers.
+// fig9Cell is the counts of one kernel with n timers outstanding.
 type fig9Cell struct {
 	Kernel string `json:"kernel"`
 	N      int    `json:"n"`
-	Start  uint64 `json:"start"` // records that START looked at, in all iterations
-	Stop   uint64 `json:"stop"`  // and STOP
-	Moves  uint64 `json:"moves"` // records that were put in another place
+	Start  uint64 `json:"start"` // records that START visited, in all iterations
+	Stop   uint64 `json:"stop"`  // records that STOP visited
+	Moves  uint64 `json:"moves"` // records that were moved
 }
 
 // Fig9 is the study.
 var Fig9 = experiments.Define(experiments.Spec[fig9Plan, fig9Cell]{
 	ID: "E2", Name: "fig9", Class: experiments.Exact, Folder: "wheels/fig9", Files: files,
-	Question: "What does it cost to set and cancel a timer beside n others?",
+	Question: "What does it cost to set and cancel a timer when n others are outstanding?",
 	Check: func(p *fig9Plan) error {
 		n := len(p.Outstanding)
 		if n < 2 {
-			return fmt.Errorf("outstanding: %v, want two at least", p.Outstanding)
+			return fmt.Errorf("outstanding: %v, want at least two", p.Outstanding)
 		}
 		if len(p.Beyond) > 0 && p.Beyond[0] <= p.Outstanding[n-1] {
-			return fmt.Errorf("beyond: %v, want more than those outstanding, %d", p.Beyond, p.Outstanding[n-1])
+			return fmt.Errorf("beyond: %v, want more than %d, the most outstanding", p.Beyond, p.Outstanding[n-1])
 		}
 		return nil
 	},
@@ -48,7 +49,7 @@ type fig9Kernel struct {
 	name, about string
 	scheme      string
 	lookup      bool // by func and arg, else by handle
-	linear      int  // records passed per iteration and timer outstanding; 0 is none
+	linear      int  // records searched per iteration and timer outstanding
 }
 
 var fig9Kernels = []fig9Kernel{
@@ -64,7 +65,7 @@ var fig9Kernels = []fig9Kernel{
 // fig9Bench is a kernel with n timers in place.
 type fig9Bench struct {
 	f        wheel.Facility
-	callouts *wheel.Callouts // nil is by handle
+	callouts *wheel.Callouts // nil: timers are set by handle
 	farther  wheel.Time
 	spare    wheel.Timer
 	arg      uint64
@@ -72,11 +73,12 @@ type fig9Bench struct {
 
 const (
 	fig9Retransmit = 1       // the func of all callouts
-	fig9Table      = 1000    // callouts for which the hash table has room at least: it is one and the same all over Fig. 9
-	fig9Ours       = 1 << 40 // the args of those that are set and cancelled count from here
+	fig9Table      = 1000    // room of the hash table, the same in all of Fig. 9
+	fig9Ours       = 1 << 40 // the first arg of the callouts that are set and cancelled
 )
 
-// open puts n timers in place. They are set from the farthest to the nearest, so that an ordered list takes each at its head.
+// open sets n timers, from the farthest to the nearest, so that an ordered list inserts at its
+// head.
 func (k *fig9Kernel) open(n int, count bool) (*fig9Bench, error) {
 	f, err := wheel.New(k.scheme, wheel.Config{Count: count})
 	if err != nil {
@@ -103,7 +105,8 @@ func (k *fig9Kernel) open(n int, count bool) (*fig9Bench, error) {
 	return b, nil
 }
 
-// iterate sets and cancels a timer. Its arg is a new one each time, so that its chain of the hash table is one at random.
+// iterate sets and cancels a timer so many times. Each has a new arg, so that its chain of the hash
+// table is random.
 func (b *fig9Bench) iterate(times int) {
 	for range times {
 		if b.callouts != nil {
@@ -115,4 +118,44 @@ func (b *fig9Bench) iterate(times int) {
 		b.f.Schedule(b.spare, b.farther)
 		b.f.Stop(b.spare)
 	}
+}
+
+// counts returns the numbers of timers of a kernel.
+func (p *fig9Plan) counts(k *fig9Kernel) []int {
+	if k.linear > 0 {
+		return p.Outstanding
+	}
+	return append(append([]int(nil), p.Outstanding...), p.Beyond...)
+}
+
+func fig9Cells(p *fig9Plan) (all []experiments.Cell[fig9Cell]) {
+	for i := range fig9Kernels {
+		k := &fig9Kernels[i]
+		for _, n := range p.counts(k) {
+			all = append(all, experiments.Cell[fig9Cell]{
+				Name: fmt.Sprintf("kernel=%s n=%d", k.name, n),
+				Cost: 1e-4 + float64(1e-7*float64(n)) + float64(3e-9*float64(p.Iterations)*float64(10+k.linear*n)),
+				Run:  func(context.Context) (fig9Cell, error) { return fig9Run(p, k, n) },
+			})
+		}
+	}
+	return all
+}
+
+func fig9Run(p *fig9Plan, k *fig9Kernel, n int) (fig9Cell, error) {
+	b, err := k.open(n, true)
+	if err != nil {
+		return fig9Cell{}, err
+	}
+	counts := b.f.Counts
+	if b.callouts != nil {
+		counts = b.callouts.Counts
+	}
+	before := counts()
+	b.iterate(p.Iterations)
+	got := counts().Sub(before)
+	if got.Starts != uint64(p.Iterations) || got.Stops != got.Starts {
+		return fig9Cell{}, fmt.Errorf("%d starts and %d stops in %d iterations", got.Starts, got.Stops, p.Iterations)
+	}
+	return fig9Cell{Kernel: k.name, N: n, Start: got.StartVisits, Stop: got.StopVisits, Moves: got.Moves}, nil
 }

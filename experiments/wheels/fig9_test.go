@@ -12,15 +12,15 @@ const fig9Small = "study: fig9\niterations: 1000\noutstanding: [0, 100, 1000]\nb
 func TestFig9(t *testing.T) {
 	out := studytest.Run(t, Fig9, fig9Small)
 	studytest.Want(t, out, experiments.Reproduced)
-	// 2·n·iterations: the search of timeout and that of untimeout.
+	// 2·n·iterations: timeout and untimeout search n records each.
 	for _, row := range out.Tables[0].Rows {
 		if n, got := row[0].(int), row[1]; n <= 1000 && got != uint64(2*n*1000) {
-			t.Errorf("beside %d callouts %v records were looked at, want %d", n, got, 2*n*1000)
+			t.Errorf("with %d callouts, %v records were visited, want %d", n, got, 2*n*1000)
 		}
 	}
 }
 
-// A wheel that searched its timers would be found out: here, an ordered list that is taken for one.
+// The study notices a wheel that searches: here, an ordered list in the place of one.
 func TestFig9Falsifier(t *testing.T) {
 	p := &fig9Plan{Iterations: 100, Outstanding: []int{0, 1000}, Rounds: 3}
 	results := studytest.Cells(t, fig9Cells(p))
@@ -37,7 +37,7 @@ func TestFig9Falsifier(t *testing.T) {
 	studytest.Want(t, out, experiments.NotReproduced, "wheel-handle-flat", "ordered-linear")
 }
 
-// What the clock says is not asserted; that the part runs and is complete is.
+// The test checks that the part is complete, not its times.
 func TestFig9ClockRuns(t *testing.T) {
 	out := studytest.Live(t, Fig9, "clock", fig9Small+"rounds: 3\n")
 	if len(out.Tables) != 1 || len(out.Tables[0].Rows) != len(fig9Kernels)+1 || len(out.Figures) != 2 {

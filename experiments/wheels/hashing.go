@@ -1,7 +1,13 @@
 package wheels
 
 import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
 	"tcpwheel/experiments"
+	"tcpwheel/wheel"
 )
 
 // hashingPlan is the plan of the study.
@@ -15,18 +21,18 @@ type hashingPlan struct {
 	Seeds     int      `plan:"seeds" min:"1" max:"1000"`
 }
 
-// hashingCell is what ticks cost under one spread and seed.
+// hashingCell is the cost of ticks under one spread and seed.
 type hashingCell struct {
 	Spread string `json:"spread"`
 	M      int    `json:"m"`
 	Seed   int    `json:"seed"`
 
-	// Costs are how many ticks cost so many looks, by rising looks.
+	// Costs is the number of ticks by cost, in rising order.
 	Costs  []hashingCost `json:"costs"`
-	Differ []string      `json:"differ,omitempty"` // schemes in which a tick costs something else than in the first
+	Differ []string      `json:"differ,omitempty"` // schemes whose ticks have other costs
 }
 
-// hashingCost is a number of looks at timer records in a tick, and how many ticks had it.
+// hashingCost is a number of timer records visited in a tick, and the ticks that visited so many.
 type hashingCost struct {
 	Looks int `json:"looks"`
 	Ticks int `json:"ticks"`
@@ -35,7 +41,82 @@ type hashingCost struct {
 // Hashing is the study.
 var Hashing = experiments.Define(experiments.Spec[hashingPlan, hashingCell]{
 	ID: "E4", Name: "hashing", Class: experiments.Exact, Folder: "wheels/hashing", Files: files,
-	Question: "What does the hash of a hashed wheel control: the mean of a tick's cost, or its variance?",
+	Question: "What does the hash of a hashed wheel control: the mean cost of a tick, or its variance?",
 	Cells:    hashingCells,
 	Judge:    hashingJudge,
 })
+
+func hashingCells(p *hashingPlan) (all []experiments.Cell[hashingCell]) {
+	for _, m := range p.Slots {
+		for _, spread := range p.Spreads {
+			for seed := 1; seed <= p.Seeds; seed++ {
+				all = append(all, experiments.Cell[hashingCell]{
+					Name: fmt.Sprintf("spread=%s M=%d seed=%d", spread, m, seed),
+					Cost: 1e-8 * float64(len(p.Schemes)) * float64(p.Timers*(p.Rotations+5)+m*p.Rotations),
+					Run:  func(context.Context) (hashingCell, error) { return hashingRun(p, spread, m, seed) },
+				})
+			}
+		}
+	}
+	return all
+}
+
+// ticks draws the ticks at which timers are due, all after the rotations that are watched.
+func (p *hashingPlan) ticks(spread string, m, seed int) []wheel.Time {
+	r := rand.New(rand.NewPCG(uint64(seed), 0xe4))
+	first := wheel.Time((p.Rotations + 1) * m)
+	all := make([]wheel.Time, p.Timers)
+	for i := range all {
+		switch spread {
+		case "random":
+			all[i] = first + wheel.Time(r.IntN(1000*m))
+		case "even":
+			all[i] = first + wheel.Time(i)
+		case "one":
+			all[i] = first + wheel.Time(i*m)
+		case "heartbeat":
+			beats := int(first)/p.Heartbeat + 1 + r.IntN(1000*m)
+			all[i] = wheel.Time(beats * p.Heartbeat)
+		}
+	}
+	return all
+}
+
+func hashingRun(p *hashingPlan, spread string, m, seed int) (hashingCell, error) {
+	c := hashingCell{Spread: spread, M: m, Seed: seed}
+	ticks := p.ticks(spread, m, seed)
+	var first []int
+	for i, scheme := range p.Schemes {
+		f, err := wheel.New(scheme, wheel.Config{Tick: 1, Slots: m, Count: true})
+		if err != nil {
+			return c, err
+		}
+		f.Reserve(len(ticks))
+		for _, at := range ticks {
+			f.Schedule(f.New(0), at)
+		}
+		looks := make([]int, p.Rotations*m)
+		before := f.Counts().TickVisits
+		for t := range looks {
+			if n, _ := f.Advance(f.Now()+1, 0, func(wheel.Timer) {}); n != 0 {
+				return c, fmt.Errorf("%s: %d timers expired", scheme, n)
+			}
+			now := f.Counts().TickVisits
+			looks[t], before = int(now-before), now
+		}
+		if i == 0 {
+			first = looks
+		} else if !slices.Equal(looks, first) {
+			c.Differ = append(c.Differ, scheme)
+		}
+	}
+	slices.Sort(first)
+	for _, n := range first {
+		if k := len(c.Costs); k > 0 && c.Costs[k-1].Looks == n {
+			c.Costs[k-1].Ticks++
+		} else {
+			c.Costs = append(c.Costs, hashingCost{n, 1})
+		}
+	}
+	return c, nil
+}

@@ -25,8 +25,8 @@ func (c *hashingCell) describe() (mean, variance, greatest float64) {
 	return mean, squares/n - float64(mean*mean), greatest
 }
 
-// poissonMax returns the mean of the greatest of m draws from a Poisson distribution: the sum of the
-// probabilities that it exceeds 0, 1, 2 and so on.
+// poissonMax returns the mean of the greatest of m draws from a Poisson distribution: the sum of
+// the probabilities that it exceeds 0, 1, 2 and so on.
 func poissonMax(mean float64, m int) (max float64) {
 	k, term, below := 0.0, stat.Exp(-mean), 0.0
 	if mean > 500 {
@@ -138,7 +138,7 @@ func hashingClaims(p *hashingPlan, all []hashingRuns, out *experiments.Outcome) 
 
 func hashingTable(p *hashingPlan, all []hashingRuns) experiments.Table {
 	t := experiments.Table{
-		Name: "ticks", Title: fmt.Sprintf("Timer records visited per tick, %s timers", experiments.Number(float64(p.Timers))),
+		Name: "ticks", Title: fmt.Sprintf("Timer records visited per tick, %s timers", experiments.Number(p.Timers)),
 		Columns: []string{"spread", "slots M", "mean", "n/M", "variance", "variance/mean", "worst tick, mean over seeds", "worst tick of a Poisson spread"},
 	}
 	for _, r := range all {

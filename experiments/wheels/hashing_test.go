@@ -15,20 +15,22 @@ func TestHashingTheHashControlsTheVarianceOnly(t *testing.T) {
 	studytest.Want(t, out, experiments.Reproduced)
 	for _, row := range out.Tables[0].Rows {
 		if mean := row[2].(float64); mean != 1000./64 {
-			t.Errorf("%s: a tick costs %v looks in the mean, want %v", row[0], mean, 1000./64)
+			t.Errorf("%s: a tick visits %v records in the mean, want %v", row[0], mean, 1000./64)
 		}
 	}
 }
 
 func TestHashingPoissonMax(t *testing.T) {
-	// The greatest of one draw is the mean; of very many draws of mean 1, 3 to 4 standard deviations above and more.
+	// The greatest of one draw is the mean; of very many draws of mean 1 it is 4 or more standard
+	// deviations above.
 	if got := poissonMax(5, 1); math.Abs(got-5) > 1e-6 {
 		t.Errorf("the greatest of one draw of mean 5 is %v", got)
 	}
 	if got := poissonMax(1, 1000); got < 5 || got > 6 {
 		t.Errorf("the greatest of 1000 draws of mean 1 is %v, want between 5 and 6", got)
 	}
-	// Of two draws with a great mean the greatest is 0.5642 standard deviations above it in the mean, as if they were normal.
+	// Draws with a great mean are nearly normal: the greater of two is 0.5642 standard deviations
+	// above the mean.
 	for _, mean := range []float64{499, 501, 5000, 1e6} {
 		if got, want := poissonMax(mean, 2), mean+0.5642*math.Sqrt(mean); math.Abs(got-want) > 0.5 {
 			t.Errorf("the greatest of two draws of mean %v is %v, want %v", mean, got, want)
@@ -36,7 +38,7 @@ func TestHashingPoissonMax(t *testing.T) {
 	}
 }
 
-// A wheel whose mean depends on the spread would be found out.
+// The study notices a wheel whose mean depends on the spread.
 func TestHashingFalsifier(t *testing.T) {
 	p := &hashingPlan{Timers: 100, Slots: []int{16}, Spreads: []string{"random", "one"}, Heartbeat: 5, Rotations: 1, Schemes: []string{"scheme6"}, Seeds: 1}
 	results := studytest.Cells(t, hashingCells(p))

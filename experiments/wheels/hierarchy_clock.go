@@ -11,7 +11,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// The work that is timed: timers that run all the time, each started again when it expires.
+// The timed work: timers that run all the time, each started again when it expires.
 const (
 	hierarchyClockTimers = 10_000
 	hierarchyClockT      = 1 << 16 // mean interval, in ticks
@@ -21,31 +21,39 @@ const (
 // hierarchySixes are the layouts of Scheme 6 that are timed.
 var hierarchySixes = []struct{ name, about string }{{"scheme6-list", "Scheme 6, linked"}, {"scheme6", "Scheme 6, packed"}}
 
+// hierarchyClockRotations are the T/M of Scheme 6 that are timed.
+var hierarchyClockRotations = []int{1, 2, 4, 8, 16, 32, 64}
+
+// hierarchyPiece runs timers of a facility for a mean interval.
+func hierarchyPiece(scheme string, slots, levels int) (piece, error) {
+	f, err := wheel.New(scheme, wheel.Config{Tick: 1, Slots: slots, Levels: levels})
+	if err != nil {
+		return piece{}, err
+	}
+	r := rand.New(rand.NewPCG(1, 3))
+	f.Reserve(hierarchyClockTimers)
+	again := func(t wheel.Timer) { f.Schedule(t, f.Now()+wheel.Time(1+r.Uint64N(2*hierarchyClockT-1))) }
+	for range hierarchyClockTimers {
+		again(f.New(0))
+	}
+	f.Advance(2*hierarchyClockT, 0, again)
+	return piece{ops: hierarchyClockTimers, run: func() {
+		for end := f.Now() + hierarchyClockT; f.Now() < end; {
+			f.Advance(f.Now()+wheel.Time(min(slots/2, 64)), 0, again)
+		}
+	}}, nil
+}
+
 // hierarchyClock fits the costs in nanoseconds of this machine.
 func hierarchyClock(ctx context.Context, p *hierarchyPlan) (*experiments.Outcome, error) {
 	var pieces []piece
 	add := func(scheme string, slots, levels int) error {
-		f, err := wheel.New(scheme, wheel.Config{Tick: 1, Slots: slots, Levels: levels})
-		if err != nil {
-			return err
-		}
-		r := rand.New(rand.NewPCG(1, 3))
-		f.Reserve(hierarchyClockTimers)
-		again := func(t wheel.Timer) { f.Schedule(t, f.Now()+wheel.Time(1+r.Uint64N(2*hierarchyClockT-1))) }
-		for range hierarchyClockTimers {
-			again(f.New(0))
-		}
-		f.Advance(2*hierarchyClockT, 0, again)
-		pieces = append(pieces, piece{ops: hierarchyClockTimers, run: func() {
-			for end := f.Now() + hierarchyClockT; f.Now() < end; {
-				f.Advance(f.Now()+wheel.Time(min(slots/2, 64)), 0, again)
-			}
-		}})
-		return nil
+		work, err := hierarchyPiece(scheme, slots, levels)
+		pieces = append(pieces, work)
+		return err
 	}
-	rotations := []int{1, 2, 4, 8, 16, 32, 64}
 	for _, scheme := range hierarchySixes {
-		for _, x := range rotations {
+		for _, x := range hierarchyClockRotations {
 			if err := add(scheme.name, hierarchyClockT/x, 0); err != nil {
 				return nil, err
 			}
@@ -67,6 +75,13 @@ func hierarchyClock(ctx context.Context, p *hierarchyPlan) (*experiments.Outcome
 	all := medians(ns)
 	six, seven := all[:len(all)-len(p.Levels)], all[len(all)-len(p.Levels):]
 	out := &experiments.Outcome{}
+	hierarchyShowClock(p, six, seven, out)
+	return out, nil
+}
+
+// hierarchyShowClock shows the medians of Scheme 6, by layout and T/M, and of Scheme 7 by levels.
+func hierarchyShowClock(p *hierarchyPlan, six, seven []stat.Interval, out *experiments.Outcome) {
+	rotations := hierarchyClockRotations
 	table := experiments.Table{
 		Name: "ns", Title: fmt.Sprintf("Nanoseconds per timer of %s ticks, among %s", experiments.Number(hierarchyClockT), experiments.Number(hierarchyClockTimers)),
 		Columns: []string{"scheme", "T/M or m", "ns per timer", "fastest round", "slowest"},
@@ -74,7 +89,7 @@ func hierarchyClock(ctx context.Context, p *hierarchyPlan) (*experiments.Outcome
 	fig := figure.Figure{
 		Name: "ns", Title: "Scheme 6 against Scheme 7 on this machine",
 		X: figure.Axis{Label: "T/M of Scheme 6", Log: true}, Y: figure.Axis{Label: "ns per timer", Log: true},
-		Caption: "Timers that are started again when they expire, with all that a tick costs. Lines across are hierarchies.",
+		Caption: "Timers that start again when they expire, with the whole cost of a tick. Lines across are hierarchies.",
 	}
 	var mx, my []float64
 	for k, m := range p.Levels {
@@ -88,18 +103,18 @@ func hierarchyClock(ctx context.Context, p *hierarchyPlan) (*experiments.Outcome
 		s := figure.Series{Name: scheme.about, Kind: figure.Line, Group: i + 1}
 		for k, of := range six[i*len(rotations) : (i+1)*len(rotations)] {
 			table.Add(scheme.about, rotations[k], of.Value, of.Lo, of.Hi)
-			s.X, s.Y, s.Lo, s.Hi = append(s.X, float64(rotations[k])), append(s.Y, of.Value), append(s.Lo, of.Lo), append(s.Hi, of.Hi)
+			s.AddInterval(float64(rotations[k]), of)
 		}
 		fig.Series = append(fig.Series, s)
 		c6, a6, r2 := stat.Line(s.X, s.Y)
-		note := fmt.Sprintf("%s: c6 is %s ns per look (R² %.3f), beside %s ns per timer; Scheme 7: c7 is %s ns per level, beside %s.", scheme.about,
+		note := fmt.Sprintf("%s: c6 is %s ns per visit (R² %.3f), plus %s ns per timer; Scheme 7: c7 is %s ns per level, plus %s.", scheme.about,
 			experiments.Number(c6), r2, experiments.Number(a6), experiments.Number(c7), experiments.Number(a7))
 		for k, m := range p.Levels {
 			note += fmt.Sprintf(" m = %d: m·c7/c6 is %s,", m, experiments.Number(float64(m)*c7/c6))
 			if at := (seven[k].Value - a6) / c6; at > 0 {
 				note += fmt.Sprintf(" and the lines cross at %s.", experiments.Number(at))
 			} else {
-				note += " and Scheme 7 is below at any T/M: what a timer costs beside its looks decides."
+				note += " and Scheme 7 is below at any T/M: the cost of a timer besides its visits decides."
 			}
 		}
 		out.Notes = append(out.Notes, note)
@@ -109,5 +124,4 @@ func hierarchyClock(ctx context.Context, p *hierarchyPlan) (*experiments.Outcome
 		fig.Marks = append(fig.Marks, figure.Mark{Label: fmt.Sprintf("Scheme 7, m = %d", m), At: seven[k].Value})
 	}
 	out.Tables, out.Figures = append(out.Tables, table), append(out.Figures, fig)
-	return out, nil
 }

@@ -16,20 +16,20 @@ func TestHierarchyLaws(t *testing.T) {
 	studytest.Want(t, out, experiments.Reproduced, "looks", "migrations", "exponential-100", "exponential-1000", "law-six", "crossover-whole")
 }
 
-func TestHierarchyATimerIsLookedAtOncePerRotation(t *testing.T) {
-	// Ten timers of 1000 ticks beside 256 slots: three rotations pass each over, the fourth look finds it due.
+func TestHierarchyVisitsATimerOncePerRotation(t *testing.T) {
+	// 1000 ticks in 256 slots: three rotations pass the timer over, and the fourth visit finds it due.
 	r, err := hierarchySix(256, 10, 1, func(*rand.Rand) uint64 { return 1000 })
 	if err != nil || r.Looks != 40 || r.Moves != 0 || r.Miscounted != 0 || math.Abs(r.rotations()-3.90625) > 1e-12 {
-		t.Errorf("%+v, %v, want 4 looks each and no move", r, err)
+		t.Errorf("%+v, %v, want 4 visits each and no move", r, err)
 	}
-	// In two levels of 64 such timers stand on the upper level, and come down once.
+	// In two levels of 64, such timers start on the upper level and migrate once.
 	r, err = hierarchySeven(128, 64, 2, 1000, 1, 1000)
 	if err != nil || r.Most != 1 || r.Looks < 2000 || r.Looks > 2500 || r.Looks-r.Moves != 1000 {
-		t.Errorf("%+v, %v, want 2 looks and a bit more, and a move less than looks", r, err)
+		t.Errorf("%+v, %v, want a little more than 2 visits each, and one move less than visits", r, err)
 	}
 }
 
-// One look too many would be found.
+// The study notices one visit too many.
 func TestHierarchyFalsifier(t *testing.T) {
 	p := &hierarchyPlan{Intervals: []int{100}, Slots: []int{64}, Levels: []int{2}, Timers: 20, Looks: 1000, Seeds: 1}
 	c, err := runHierarchy(p, 100, 1)

@@ -1,7 +1,9 @@
 package wheels
 
 import (
+	"context"
 	"fmt"
+	"math/rand/v2"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/stat"
@@ -18,24 +20,24 @@ type interruptsPlan struct {
 	Seeds     int   `plan:"seeds" min:"1" max:"1000"`
 }
 
-// interruptsCell is what was counted in one facility under one seed.
+// interruptsCell is the counts of one facility under one seed.
 type interruptsCell struct {
 	Facility string          `json:"facility"`
 	Seed     int             `json:"seed"`
-	Alone    []interruptsRun `json:"alone"`    // by interval, one timer at a time
-	Together []interruptsRun `json:"together"` // by interval, timers that start together
+	Alone    []interruptsRun `json:"alone"`    // by interval, for one timer at a time
+	Together []interruptsRun `json:"together"` // by interval, for timers that start together
 	Many     []interruptsRun `json:"many"`     // by number of timers
 }
 
-// interruptsRun is how often the host was woken.
+// interruptsRun counts how often timers wake the host.
 type interruptsRun struct {
 	Timers     int    `json:"timers"`
 	Interval   int    `json:"interval"` // or its mean
 	Interrupts uint64 `json:"interrupts"`
 	Most       uint64 `json:"most,omitempty"`   // for one timer
-	Across     uint64 `json:"across,omitempty"` // for one that waits across the end of the last wheel of a hierarchy
+	Across     uint64 `json:"across,omitempty"` // if it waits across a hierarchy's end
 	Expiries   uint64 `json:"expiries"`
-	Ticks      uint64 `json:"ticks,omitempty"`     // that passed
+	Ticks      uint64 `json:"ticks,omitempty"`
 	Uncounted  bool   `json:"uncounted,omitempty"` // the facility's own count differs
 }
 
@@ -47,7 +49,7 @@ var Interrupts = experiments.Define(experiments.Spec[interruptsPlan, interruptsC
 	Judge:    interruptsJudge,
 })
 
-// interruptsFacility is a wheel, or what stands beside it.
+// interruptsFacility is a timer facility.
 type interruptsFacility struct {
 	name, scheme  string
 	slots, levels int
@@ -65,7 +67,7 @@ func (f *interruptsFacility) open() (wheel.Facility, error) {
 	return wheel.New(f.scheme, wheel.Config{Tick: 1, Slots: f.slots, Levels: f.levels, Count: true})
 }
 
-// law returns how often a host is woken for a timer of j ticks at most, and whether it is that often exactly.
+// law returns the most interrupts for a timer of j ticks, and whether there are always as many.
 func (f *interruptsFacility) law(j int) (most uint64, exact bool) {
 	switch {
 	case f.levels > 0:
@@ -76,7 +78,7 @@ func (f *interruptsFacility) law(j int) (most uint64, exact bool) {
 	return 1, true
 }
 
-// reach returns after how many ticks the last wheel of a hierarchy begins anew, 0 if it is none.
+// reach returns the ticks that a hierarchy covers, 0 for other schemes.
 func (f *interruptsFacility) reach() wheel.Time {
 	if f.levels == 0 {
 		return 0
@@ -91,4 +93,122 @@ func interruptsFind(name string) *interruptsFacility {
 		}
 	}
 	panic(fmt.Sprintf("BUG: no facility %q", name))
+}
+
+// interruptsCompany is the number of timers that start together.
+const interruptsCompany = 100
+
+func interruptsCells(p *interruptsPlan) (all []experiments.Cell[interruptsCell]) {
+	for i := range interruptsFacilities {
+		f := &interruptsFacilities[i]
+		for seed := 1; seed <= p.Seeds; seed++ {
+			cost := 1e-3
+			for _, j := range p.Intervals {
+				n, _ := f.law(j)
+				cost += float64(3e-8 * float64(n) * float64(p.Phases+interruptsCompany/4))
+			}
+			for _, n := range p.Timers {
+				cost += float64(3e-8 * float64(p.Turns*n+p.Mean*p.Turns))
+			}
+			all = append(all, experiments.Cell[interruptsCell]{
+				Name: fmt.Sprintf("facility=%s seed=%d", f.name, seed), Cost: cost,
+				Run: func(context.Context) (interruptsCell, error) { return runInterrupts(p, f, seed) },
+			})
+		}
+	}
+	return all
+}
+
+func runInterrupts(p *interruptsPlan, of *interruptsFacility, seed int) (interruptsCell, error) {
+	c := interruptsCell{Facility: of.name, Seed: seed}
+	for _, j := range p.Intervals {
+		alone, err := interruptsSingle(of, seed, j, p.Phases, 1)
+		if err != nil {
+			return c, err
+		}
+		together, err := interruptsSingle(of, seed, j, 1, interruptsCompany)
+		if err != nil {
+			return c, err
+		}
+		c.Alone, c.Together = append(c.Alone, alone), append(c.Together, together)
+	}
+	for _, n := range p.Timers {
+		many, err := p.many(of, seed, n)
+		if err != nil {
+			return c, err
+		}
+		c.Many = append(c.Many, many)
+	}
+	return c, nil
+}
+
+// interruptsWake advances to the next interrupt, and reports whether there is one.
+func interruptsWake(f wheel.Facility, expire func(wheel.Timer)) bool {
+	at, ok := f.NextWakeup()
+	if ok {
+		f.Advance(at, 0, expire)
+	}
+	return ok
+}
+
+// interruptsSingle runs timers of j ticks together, so many times, from random phases.
+func interruptsSingle(of *interruptsFacility, seed, j, times, together int) (interruptsRun, error) {
+	c := interruptsRun{Timers: together, Interval: j}
+	f, err := of.open()
+	if err != nil {
+		return c, err
+	}
+	r := rand.New(rand.NewPCG(uint64(seed), uint64(j)))
+	timers := make([]wheel.Timer, together)
+	for i := range timers {
+		timers[i] = f.New(0)
+	}
+	for range times {
+		f.Advance(f.Now()+wheel.Time(r.IntN(1<<24)), 0, func(wheel.Timer) {})
+		for _, t := range timers {
+			f.Schedule(t, f.Now()+wheel.Time(j))
+		}
+		across := of.reach() > 0 && (f.Now()+wheel.Time(j))/of.reach() != f.Now()/of.reach()
+		before, n := f.Counts(), uint64(0)
+		for interruptsWake(f, func(wheel.Timer) { c.Expiries++ }) {
+			n++
+		}
+		c.Interrupts += n
+		if across {
+			c.Across = max(c.Across, n)
+		} else {
+			c.Most = max(c.Most, n)
+		}
+		c.Uncounted = c.Uncounted || f.Counts().Sub(before).Wakeups != n
+	}
+	return c, nil
+}
+
+// many runs n timers that start again when they expire.
+func (p *interruptsPlan) many(of *interruptsFacility, seed, n int) (interruptsRun, error) {
+	c := interruptsRun{Timers: n, Interval: p.Mean}
+	f, err := of.open()
+	if err != nil {
+		return c, err
+	}
+	r := rand.New(rand.NewPCG(uint64(seed), 0xe6))
+	again := func(t wheel.Timer) {
+		c.Expiries++
+		f.Schedule(t, f.Now()+wheel.Time(1+r.IntN(2*p.Mean-1)))
+	}
+	for range n {
+		again(f.New(0))
+	}
+	for f.Now() < wheel.Time(2*p.Mean) {
+		interruptsWake(f, again)
+	}
+	c.Expiries = 0
+	from, before := f.Now(), f.Counts()
+	for f.Now() < from+wheel.Time(p.Mean*p.Turns) {
+		interruptsWake(f, again)
+		c.Interrupts++
+	}
+	c.Ticks = uint64(f.Now() - from)
+	c.Uncounted = f.Counts().Sub(before).Wakeups != c.Interrupts
+	return c, nil
 }

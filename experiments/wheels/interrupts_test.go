@@ -15,19 +15,19 @@ func TestInterrupts(t *testing.T) {
 }
 
 func TestInterruptsATimerOfFourRotations(t *testing.T) {
-	// 1000 ticks in 256 slots: three interrupts that find it for a later round, and the one that finds it due.
+	// 1000 ticks in 256 slots: three interrupts find the timers early, and the fourth finds them due.
 	r, err := interruptsSingle(interruptsFind("Scheme 6, 256 slots"), 1, 1000, 1, 100)
 	if err != nil || r.Interrupts != 4 || r.Expiries != 100 {
 		t.Errorf("%+v, %v, want 4 interrupts for 100 timers", r, err)
 	}
-	// A heap is woken once, when they are due.
+	// A heap wakes the host once, when they are due.
 	r, err = interruptsSingle(interruptsFind("heap"), 1, 1000, 1, 100)
 	if err != nil || r.Interrupts != 1 || r.Expiries != 100 {
 		t.Errorf("%+v, %v, want an interrupt for 100 timers", r, err)
 	}
 }
 
-// A wheel of half the slots, which wakes the host twice as often, would be found out.
+// The study notices a wheel of half the slots, which wakes the host twice as often.
 func TestInterruptsFalsifier(t *testing.T) {
 	p := &interruptsPlan{Intervals: []int{1000}, Phases: 5, Timers: []int{100}, Mean: 1024, Turns: 4, Seeds: 1}
 	results := studytest.Cells(t, interruptsCells(p))

@@ -1,9 +1,12 @@
 package wheels
 
 import (
+	"context"
 	"fmt"
+	"math/rand/v2"
 
 	"tcpwheel/experiments"
+	"tcpwheel/wheel"
 )
 
 // locksPlan is the plan of the study.
@@ -18,7 +21,7 @@ type locksPlan struct {
 	Seeds      int      `plan:"seeds" min:"1" max:"1000"`
 }
 
-// locksCell is what was counted in one scheme: holds for seed 0, a schedule for others.
+// locksCell is the counts of one scheme: holds for seed 0, schedules for other seeds.
 type locksCell struct {
 	Scheme string `json:"scheme"`
 	Seed   int    `json:"seed"`
@@ -27,7 +30,7 @@ type locksCell struct {
 	Schedules []locksSchedule `json:"schedules,omitempty"`
 }
 
-// locksHold is for how many steps the lock is held beside n timers.
+// locksHold is the steps for which the lock is held when n timers run.
 type locksHold struct {
 	N     int    `json:"n"`
 	Start uint64 `json:"start"` // of a timer later than all others
@@ -39,23 +42,23 @@ type locksHold struct {
 type locksSchedule struct {
 	Processors int     `json:"processors"`
 	Shards     int     `json:"shards"`
-	Steps      uint64  `json:"steps"`   // until the last has done
-	Waited     uint64  `json:"waited"`  // of all processors together
-	Held       uint64  `json:"held"`    // of all
-	Longest    uint64  `json:"longest"` // of one operation
+	Steps      uint64  `json:"steps"`   // until the last processor is done
+	Waited     uint64  `json:"waited"`  // for locks, of all processors
+	Held       uint64  `json:"held"`    // by all processors
+	Longest    uint64  `json:"longest"` // hold of one operation
 	Rate       float64 `json:"rate"`    // operations per 1000 steps
 }
 
 // Locks is the study.
 var Locks = experiments.Define(experiments.Spec[locksPlan, locksCell]{
 	ID: "E7", Name: "locks", Class: experiments.Exact, Folder: "wheels/locks", Files: files,
-	Question: "For how long does a processor lock the timers that others wait for?",
+	Question: "How long does a processor hold the lock that the others wait for?",
 	Check: func(p *locksPlan) error {
 		if p.Processors[0] != 1 {
 			return fmt.Errorf("processors: %v, want 1 first", p.Processors)
 		}
 		if p.Timers[len(p.Timers)-1] == 0 {
-			return fmt.Errorf("timers: %v, want some that run", p.Timers)
+			return fmt.Errorf("timers: %v, want more than 0 last", p.Timers)
 		}
 		return nil
 	},
@@ -63,3 +66,129 @@ var Locks = experiments.Define(experiments.Spec[locksPlan, locksCell]{
 	Judge: locksJudge,
 	Live:  []experiments.LivePart[locksPlan]{{Name: "clock", Run: locksClock}},
 })
+
+func locksCells(p *locksPlan) (all []experiments.Cell[locksCell]) {
+	for _, scheme := range p.Schemes {
+		all = append(all, experiments.Cell[locksCell]{
+			Name: fmt.Sprintf("scheme=%s holds", scheme), Cost: 1e-3 + float64(1e-7*float64(p.Timers[len(p.Timers)-1])),
+			Run: func(context.Context) (locksCell, error) { return locksHolds(p, scheme) },
+		})
+		for seed := 1; seed <= p.Seeds; seed++ {
+			all = append(all, experiments.Cell[locksCell]{
+				Name: fmt.Sprintf("scheme=%s seed=%d", scheme, seed),
+				Cost: 1e-7 * float64(2*p.Operations*len(p.Processors)*p.Processors[len(p.Processors)-1]),
+				Run:  func(context.Context) (locksCell, error) { return locksSchedules(p, scheme, seed) },
+			})
+		}
+	}
+	return all
+}
+
+// locksHolds counts the steps of single calls under the lock.
+func locksHolds(p *locksPlan, scheme string) (locksCell, error) {
+	c := locksCell{Scheme: scheme}
+	for _, n := range p.Timers {
+		s, err := wheel.NewSharded(1, scheme, wheel.Config{Tick: 1, Count: true})
+		if err != nil {
+			return c, err
+		}
+		for i := n; i >= 1; i-- { // from the latest, so that filling an ordered list takes no search
+			s.Schedule(s.New(0, uint64(i)), wheel.Time(i))
+		}
+		last := s.New(0, uint64(n+1))
+		h := locksHold{N: n}
+		h.Start = locksSteps(s, func() { s.Schedule(last, wheel.Time(n+1)) })
+		h.Stop = locksSteps(s, func() { s.Stop(last) })
+		h.Tick = locksSteps(s, func() { s.Advance(0, 1, make([]uint64, 4)) })
+		c.Holds = append(c.Holds, h)
+	}
+	return c, nil
+}
+
+// locksSteps returns the steps for which do holds the lock of the first shard.
+func locksSteps(s *wheel.Sharded, do func()) uint64 {
+	before := s.Holds(0).Steps
+	do()
+	return s.Holds(0).Steps - before
+}
+
+// locksSchedules has processors work under one lock, and under a lock each.
+func locksSchedules(p *locksPlan, scheme string, seed int) (locksCell, error) {
+	c := locksCell{Scheme: scheme, Seed: seed}
+	for _, n := range p.Processors {
+		for _, shards := range []int{1, n} {
+			if shards == 1 && n == 1 && len(c.Schedules) > 0 {
+				continue
+			}
+			s, err := p.schedule(scheme, seed, n, shards)
+			if err != nil {
+				return c, err
+			}
+			c.Schedules = append(c.Schedules, s)
+		}
+	}
+	return c, nil
+}
+
+// schedule simulates the work of processors, in steps. Each starts and stops timers of a random
+// shard, as for the connection of the next packet.
+func (p *locksPlan) schedule(scheme string, seed, processors, shards int) (locksSchedule, error) {
+	c := locksSchedule{Processors: processors, Shards: shards}
+	s, err := wheel.NewSharded(shards, scheme, wheel.Config{Tick: 1, Count: true})
+	if err != nil {
+		return c, err
+	}
+	r := rand.New(rand.NewPCG(uint64(seed), 0xe7))
+	for i := range p.Running {
+		s.Schedule(s.New(i%shards, uint64(i)), wheel.Time(1+r.IntN(p.Longest)))
+	}
+	type processor struct {
+		timers  []wheel.ShardTimer // one of each shard
+		running []bool
+		clock   uint64
+		done    int
+	}
+	all := make([]processor, processors)
+	for i := range all {
+		for shard := range shards {
+			all[i].timers = append(all[i].timers, s.New(shard, uint64(i)))
+		}
+		all[i].running = make([]bool, shards)
+	}
+	free := make([]uint64, shards) // when each lock will be free
+	held := make([]uint64, shards)
+	for shard := range held {
+		held[shard] = s.Holds(shard).Steps
+	}
+	for {
+		next := -1
+		for i := range all {
+			if all[i].done < p.Operations && (next < 0 || all[i].clock < all[next].clock) {
+				next = i
+			}
+		}
+		if next < 0 {
+			break
+		}
+		a, shard := &all[next], r.IntN(shards)
+		start := max(a.clock, free[shard])
+		c.Waited += start - a.clock
+		if t := a.timers[shard]; a.running[shard] {
+			s.Stop(t)
+		} else {
+			s.Schedule(t, wheel.Time(1+r.IntN(p.Longest)))
+		}
+		a.running[shard] = !a.running[shard]
+		now := s.Holds(shard).Steps
+		hold := now - held[shard]
+		held[shard] = now
+		c.Held += hold
+		c.Longest = max(c.Longest, hold)
+		free[shard] = start + hold
+		a.clock = start + hold + uint64(r.IntN(2*p.Work+1))
+		c.Steps = max(c.Steps, a.clock)
+		a.done++
+	}
+	c.Rate = 1000 * float64(processors*p.Operations) / float64(c.Steps)
+	return c, nil
+}

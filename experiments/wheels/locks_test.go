@@ -15,20 +15,20 @@ func TestLocks(t *testing.T) {
 }
 
 func TestLocksAScheduleIsExact(t *testing.T) {
-	// One processor alone never waits: each operation takes a step, and up to 10 of other work.
+	// One processor never waits: each operation takes a step, and up to 10 steps of other work follow.
 	p := &locksPlan{Running: 100, Operations: 10, Work: 5, Longest: 1000}
 	s, err := p.schedule("scheme6", 1, 1, 1)
 	if err != nil || s.Waited != 0 || s.Held != 10 || s.Steps <= 10 || s.Steps > 110 {
 		t.Errorf("%+v, %v, want 10 operations of a step each, without a wait", s, err)
 	}
-	// Two that have no other work take turns: what one holds, the other waits for.
+	// Two processors without other work take turns.
 	p.Work = 0
 	if s, err = p.schedule("scheme6", 1, 2, 1); err != nil || s.Held != 20 || s.Steps != 20 {
 		t.Errorf("%+v, %v, want 20 steps one after another", s, err)
 	}
 }
 
-// A list that is searched in the place of Scheme 6 would be found out.
+// The study notices a searched list in the place of Scheme 6.
 func TestLocksFalsifier(t *testing.T) {
 	p := &locksPlan{Timers: []int{0, 100}, Schemes: []string{"scheme2", "scheme6"}, Processors: []int{1, 8}, Running: 1000, Operations: 100, Work: 16, Longest: 1000, Seeds: 1}
 	results := studytest.Cells(t, locksCells(p))
@@ -43,6 +43,6 @@ func TestLocksFalsifier(t *testing.T) {
 func TestLocksClockRuns(t *testing.T) {
 	out := studytest.Live(t, Locks, "clock", "study: locks\nschemes: [scheme6]\n")
 	if len(out.Tables) != 1 || len(out.Tables[0].Rows) != 3 {
-		t.Errorf("tables %+v, want a row for each way to lock", out.Tables)
+		t.Errorf("tables %+v, want a row for each number of locks", out.Tables)
 	}
 }

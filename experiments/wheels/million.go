@@ -28,7 +28,7 @@ type millionPlan struct {
 // interval returns the keepalive interval in ticks.
 func (p *millionPlan) interval() uint64 { return uint64((p.Keepalive + p.Tick - 1) / p.Tick) }
 
-// perSecond returns how many ticks a second has.
+// perSecond returns the ticks of a second.
 func (p *millionPlan) perSecond() float64 { return float64(time.Second) / float64(p.Tick) }
 
 // millionFacility is a facility by its text.
@@ -62,7 +62,7 @@ func (f *millionFacility) UnmarshalText(text []byte) error {
 	}
 	w, err := f.open(time.Millisecond, false)
 	if err == nil && f.Slots == 0 && strings.HasPrefix(w.Scheme(), "scheme6") {
-		err = fmt.Errorf("%q: slots= is wanted", f.Text)
+		err = fmt.Errorf("%q: want slots= too", f.Text)
 	}
 	return err
 }
@@ -82,17 +82,17 @@ func (f *millionFacility) open(tick time.Duration, count bool) (wheel.Facility, 
 // hashed reports whether the facility is a hashed wheel, Scheme 6.
 func (f *millionFacility) hashed() bool { return strings.HasPrefix(f.Scheme, "scheme6") }
 
-// millionMode is what the connections do.
+// millionMode is the behaviour of the connections.
 type millionMode string
 
 // The modes.
 const (
-	millionIdle   millionMode = "idle"   // no timer expires meanwhile
-	millionSteady millionMode = "steady" // keepalive timers expire as they do
-	millionActive millionMode = "active" // and some connections are active
+	millionIdle   millionMode = "idle"   // no timer expires
+	millionSteady millionMode = "steady" // keepalive timers expire
+	millionActive millionMode = "active" // keepalive timers expire, and some connections are active
 )
 
-// millionCell is what was counted in one facility and mode under one seed.
+// millionCell is the counts of one facility and mode under one seed.
 type millionCell struct {
 	Facility string      `json:"facility"`
 	Mode     millionMode `json:"mode"`
@@ -100,7 +100,7 @@ type millionCell struct {
 
 	Ticks    uint64       `json:"ticks"`
 	Counts   wheel.Counts `json:"counts"`
-	Busiest  uint64       `json:"busiest"`  // looks, moves and comparisons of the tick with the most
+	Busiest  uint64       `json:"busiest"`  // visits, moves and comparisons of the tick with the most
 	Expiring uint64       `json:"expiring"` // expiries of the tick with the most
 	Calls    uint64       `json:"calls"`    // of START and STOP
 }
@@ -111,7 +111,7 @@ var Million = experiments.Define(experiments.Spec[millionPlan, millionCell]{
 	Question: "What do the timers of a million idle connections cost, and is Scheme 6 the right one?",
 	Check: func(p *millionPlan) error {
 		if p.Keepalive < 2*p.Watched || p.interval() < 1000 {
-			return fmt.Errorf("keepalive: %v, want twice %v (watched) at least, and 1000 ticks", p.Keepalive, p.Watched)
+			return fmt.Errorf("keepalive: %v, want at least twice %v (watched), and 1000 ticks", p.Keepalive, p.Watched)
 		}
 		return nil
 	},

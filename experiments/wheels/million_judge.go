@@ -2,7 +2,6 @@ package wheels
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"tcpwheel/experiments"
@@ -12,161 +11,183 @@ import (
 const (
 	millionPaper = "Varghese & Lauck, §VI"
 
-	// millionBand is how far a count may be from what was computed, relative to it.
-	millionBand = 0.01
+	// millionPercent is how far a count may be from the computed one.
+	millionPercent = 1
 )
 
-// millionSum returns the cells of a facility and mode together.
-func millionSum(cells []millionCell, f *millionFacility, mode millionMode) (all millionCell) {
-	for _, c := range cells {
+// millionResults are the results of all cells.
+type millionResults []millionCell
+
+// sum adds the cells of a facility and mode, over all seeds.
+func (all millionResults) sum(f *millionFacility, mode millionMode) (sum millionCell) {
+	for _, c := range all {
 		if c.Facility != f.Text || c.Mode != mode {
 			continue
 		}
-		all.Ticks += c.Ticks
-		all.Calls += c.Calls
-		all.Busiest, all.Expiring = max(all.Busiest, c.Busiest), max(all.Expiring, c.Expiring)
-		all.Counts.TickVisits += c.Counts.TickVisits
-		all.Counts.Moves += c.Counts.Moves
-		all.Counts.Migrations += c.Counts.Migrations
-		all.Counts.Comparisons += c.Counts.Comparisons
-		all.Counts.Expiries += c.Counts.Expiries
-		all.Counts.Wakeups += c.Counts.Wakeups
+		sum.Ticks += c.Ticks
+		sum.Calls += c.Calls
+		sum.Busiest, sum.Expiring = max(sum.Busiest, c.Busiest), max(sum.Expiring, c.Expiring)
+		sum.Counts.TickVisits += c.Counts.TickVisits
+		sum.Counts.Moves += c.Counts.Moves
+		sum.Counts.Migrations += c.Counts.Migrations
+		sum.Counts.Comparisons += c.Counts.Comparisons
+		sum.Counts.Expiries += c.Counts.Expiries
+		sum.Counts.Wakeups += c.Counts.Wakeups
 	}
-	return all
+	return sum
 }
 
 // per returns a count per tick.
 func (c *millionCell) per(count uint64) float64 { return float64(count) / float64(c.Ticks) }
 
 func millionJudge(p *millionPlan, cells []millionCell) (*experiments.Outcome, error) {
-	out := &experiments.Outcome{}
-	perSecond := p.perSecond()
-	table := experiments.Table{
-		Name: "work", Title: fmt.Sprintf("%s keepalive timers of %v: what is done in a second, in ticks of %v", experiments.Number(float64(p.Connections)), p.Keepalive, p.Tick),
-		Columns: []string{"facility", "connections are", "looks", "moves", "comparisons", "expiries", "STARTs and STOPs", "ticks that wake", "busiest tick"},
+	all := millionResults(cells)
+	out := &experiments.Outcome{Tables: []experiments.Table{all.table(p)}}
+	if bySlots := all.bySlots(p); len(bySlots.Series) > 0 {
+		out.Figures = append(out.Figures, bySlots)
 	}
-	byM := figure.Figure{
-		Name: "work-by-slots", Title: "Keepalive timers in Scheme 6: the price of few slots",
-		X: figure.Axis{Label: "slots M", Log: true}, Y: figure.Axis{Label: "looks, moves and comparisons in a second", Log: true},
-		Caption: "Dashed: n/M per tick. Scheme 6 with few slots looks at all timers again and again; a hierarchy, or a heap, does not. Marks are those.",
-	}
-	trade := figure.Figure{
-		Name: "busiest", Title: "The mean is not all: what the busiest tick does",
-		X: figure.Axis{Label: "work in a second", Log: true}, Y: figure.Axis{Label: "work in the busiest tick", Log: true},
-		Caption: "Down and to the left is better. A hierarchy takes a whole coarse slot apart in one tick; Scheme 6 spreads its " +
-			"work, and has less of it the more slots it has.",
-	}
-	var line, law figure.Series
-	line.Name, line.Kind, law.Name, law.Kind, law.Dashed = "Scheme 6", figure.Line, "n/M per tick", figure.Line, true
-	uneven, unlawful, hashed := 0, 0, 0
-	worst := 1.0
-	lazy, eager := map[int]millionCell{}, map[int]millionCell{}
+	out.Figures = append(out.Figures, all.busiest(p))
 	for i := range p.Facilities {
-		f := &p.Facilities[i]
+		all.facilityClaims(p, &p.Facilities[i], out)
+	}
+	all.hashedClaims(p, out)
+	all.lazyClaims(p, out)
+	return out, nil
+}
+
+func (all millionResults) table(p *millionPlan) experiments.Table {
+	t := experiments.Table{
+		Name: "work", Title: fmt.Sprintf("%s keepalive timers of %v: work per second, in ticks of %v", experiments.Number(p.Connections), p.Keepalive, p.Tick),
+		Columns: []string{"facility", "connections are", "visits", "moves", "comparisons", "expiries", "STARTs and STOPs", "ticks that wake", "work of the busiest tick"},
+	}
+	for i := range p.Facilities {
 		for _, mode := range []millionMode{millionIdle, millionSteady, millionActive} {
-			c := millionSum(cells, f, mode)
+			c := all.sum(&p.Facilities[i], mode)
 			if c.Ticks == 0 {
 				continue
 			}
-			table.Add(f.Text, string(mode), float64(c.per(c.Counts.TickVisits)*perSecond), float64(c.per(c.Counts.Moves)*perSecond),
-				float64(c.per(c.Counts.Comparisons)*perSecond), float64(c.per(c.Counts.Expiries)*perSecond), float64(c.per(c.Calls)*perSecond),
-				float64(c.per(c.Counts.Wakeups)*perSecond), c.Busiest)
-		}
-		steady, idle := millionSum(cells, f, millionSteady), millionSum(cells, f, millionIdle)
-		rate := float64(steady.per(millionWork(steady.Counts)) * perSecond)
-		kind := f.Scheme
-		if f.Lazy {
-			kind += " lazy"
-		}
-		at := slices.IndexFunc(trade.Series, func(s figure.Series) bool { return s.Name == kind })
-		if at < 0 {
-			at = len(trade.Series)
-			trade.Series = append(trade.Series, figure.Series{Name: kind, Kind: figure.Points, Group: at + 1, Marker: at + 1})
-		}
-		s := &trade.Series[at]
-		s.X, s.Y = append(s.X, max(rate, 1)), append(s.Y, max(float64(steady.Busiest), 1))
-		if !f.hashed() {
-			if !f.Lazy { // which is the same, as nobody puts these timers off
-				byM.Marks = append(byM.Marks, figure.Mark{Label: f.Text, At: rate})
+			row := []any{p.Facilities[i].Text, string(mode)}
+			for _, n := range []uint64{c.Counts.TickVisits, c.Counts.Moves, c.Counts.Comparisons, c.Counts.Expiries, c.Calls, c.Counts.Wakeups} {
+				row = append(row, float64(c.per(n)*p.perSecond()))
 			}
-			continue
-		}
-		share := float64(p.Connections) / float64(f.Slots)
-		hashed++
-		if idle.Counts.TickVisits*uint64(f.Slots) != idle.Ticks*uint64(p.Connections) {
-			uneven++
-		}
-		// In steady, a timer is looked at ⌊(T-1)/M⌋+1 times in T ticks.
-		T := p.interval()
-		want := float64(p.Connections) * float64((T-1)/uint64(f.Slots)+1) / float64(T)
-		if x := steady.per(steady.Counts.TickVisits) / want; math.Abs(x-1) > math.Abs(worst-1) {
-			worst = x
-		}
-		if math.Abs(steady.per(steady.Counts.TickVisits)/want-1) > millionBand {
-			unlawful++
-		}
-		if f.Scheme == "scheme6" {
-			line.X, line.Y = append(line.X, float64(f.Slots)), append(line.Y, rate)
-			law.X, law.Y = append(law.X, float64(f.Slots)), append(law.Y, float64(share*perSecond))
-			lazy[f.Slots] = idle
-		} else {
-			eager[f.Slots] = idle
+			t.Add(append(row, c.Busiest)...)
 		}
 	}
-	out.Tables = append(out.Tables, table)
-	if len(line.X) > 0 {
-		byM.Series = append(byM.Series, line, law)
-		out.Figures = append(out.Figures, byM)
-	}
-	out.Figures = append(out.Figures, trade)
+	return t
+}
 
+// rate returns the work per second of steady connections.
+func (all millionResults) rate(p *millionPlan, f *millionFacility) (rate float64, busiest uint64) {
+	steady := all.sum(f, millionSteady)
+	return float64(steady.per(millionWork(steady.Counts)) * p.perSecond()), steady.Busiest
+}
+
+func (all millionResults) bySlots(p *millionPlan) figure.Figure {
+	fig := figure.Figure{
+		Name: "work-by-slots", Title: "Keepalive timers in Scheme 6: the price of few slots",
+		X: figure.Axis{Label: "slots M", Log: true}, Y: figure.Axis{Label: "visits, moves and comparisons per second", Log: true},
+		Caption: "Dashed: n/M per tick. Scheme 6 with few slots visits all timers again and again; a hierarchy or a heap, shown as marks, does not.",
+	}
+	line := figure.Series{Name: "Scheme 6", Kind: figure.Line}
+	law := figure.Series{Name: "n/M per tick", Kind: figure.Line, Dashed: true}
 	for i := range p.Facilities {
 		f := &p.Facilities[i]
-		idle := millionSum(cells, f, millionIdle)
-		if f.Scheme == "scheme6" && idle.Ticks > 0 {
-			want := float64(perSecond * float64(p.Connections) / float64(f.Slots))
-			got := float64(idle.per(idle.Counts.TickVisits) * perSecond)
-			out.Claim(experiments.Claim{
-				Name: fmt.Sprintf("idle-%d", f.Slots), Text: fmt.Sprintf("idle connections cost Scheme 6 with %d slots n/M looks per tick", f.Slots), Published: "n/M", Source: millionPaper, Tag: experiments.FromSource,
-				Measured: experiments.Measured(got, "looks/s").Judging(got / want), Expected: experiments.Between(1-millionBand, 1+millionBand, "").Saying("%s ± 1 %%", experiments.Number(want)),
-
-				Otherwise: "timers are looked at more or less often than once per rotation",
-			})
-		}
-		if steady := millionSum(cells, f, millionSteady); f.Scheme == "scheme7" && f.Levels > 0 && steady.Ticks > 0 {
-			most := float64(p.Connections) * float64(f.Levels) / float64(p.interval())
-			got := steady.per(steady.Counts.Migrations)
-			out.Claim(experiments.Claim{
-				Name: "seven", Text: fmt.Sprintf("Scheme 7 with m = %d moves at most n·m/T timers per tick", f.Levels), Published: "n·c7·m/T", Source: millionPaper, Tag: experiments.FromSource,
-				Measured:  experiments.MeasuredText("%s migrations per tick, %s looks", experiments.Number(got), experiments.Number(steady.per(steady.Counts.TickVisits))),
-				Expected:  experiments.Whether(got <= most && got > most/3, "at most %s, and more than a third of it", experiments.Number(most)),
-				Otherwise: "timers migrate more often than once per level",
-			})
+		rate, _ := all.rate(p, f)
+		switch {
+		case f.Scheme == "scheme6":
+			line.Add(float64(f.Slots), rate)
+			law.Add(float64(f.Slots), float64(float64(p.Connections)/float64(f.Slots)*p.perSecond()))
+		case !f.hashed() && !f.Lazy: // lazy ones are the same: no packet delays these timers
+			fig.Marks = append(fig.Marks, figure.Mark{Label: f.Text, At: rate})
 		}
 	}
-	if hashed > 0 {
-		out.Claim(experiments.Claim{
-			Name: "once-per-rotation", Text: "each idle timer is looked at once per rotation, whatever M", Published: "once every TableSize ticks", Source: "Varghese & Lauck, §VI-A2", Tag: experiments.FromSource,
-			Measured: experiments.MeasuredText("%d of %d wheels otherwise", uneven, hashed), Expected: experiments.Whether(uneven == 0, "each wheel, exactly"),
-			Otherwise: "a rotation leaves timers out, or looks at them twice",
-		})
-		out.Claim(experiments.Claim{
-			Name: "steady", Text: "with expiries it is ⌊(T-1)/M⌋+1 looks per interval T", Source: "computed", Tag: experiments.Computed,
-			Measured: experiments.Measured(worst, "of the law, farthest from 1"), Expected: experiments.Whether(unlawful == 0, "1 ± 0.01 in each wheel"),
-			Otherwise: "expiries are not spread evenly",
-		})
+	if len(line.X) > 0 {
+		fig.Series = append(fig.Series, line, law)
+	}
+	return fig
+}
+
+func (all millionResults) busiest(p *millionPlan) figure.Figure {
+	fig := figure.Figure{
+		Name: "busiest", Title: "Work per second and work of the busiest tick",
+		X: figure.Axis{Label: "work per second", Log: true}, Y: figure.Axis{Label: "work of the busiest tick", Log: true},
+		Caption: "Down and to the left is better. A hierarchy takes a whole coarse slot apart in one tick. Scheme 6 spreads its " +
+			"work, and has less of it the more slots it has.",
 	}
 	for i := range p.Facilities {
-		slots := p.Facilities[i].Slots
-		e, has := eager[slots]
-		if l, ok := lazy[slots]; ok && has && p.Facilities[i].Scheme == "scheme6" {
-			out.Claim(experiments.Claim{
-				Name: fmt.Sprintf("lazy-%d", slots), Text: fmt.Sprintf("lazily or eagerly, idle connections cost the same with %d slots", slots), Source: "definition of the lazy mode", Tag: experiments.Computed,
-				Measured: experiments.MeasuredText("%d and %d looks in %d ticks", l.Counts.TickVisits, e.Counts.TickVisits, e.Ticks), Expected: experiments.Whether(l.Counts.TickVisits == e.Counts.TickVisits && l.Ticks == e.Ticks, "as many, exactly"),
-
-				Otherwise: "a lazy wheel moves timers that nobody has put off",
-			})
+		f := &p.Facilities[i]
+		name := f.Scheme
+		if f.Lazy {
+			name += " lazy"
 		}
+		at := slices.IndexFunc(fig.Series, func(s figure.Series) bool { return s.Name == name })
+		if at < 0 {
+			at = len(fig.Series)
+			fig.Series = append(fig.Series, figure.Series{Name: name, Kind: figure.Points, Group: at + 1, Marker: at + 1})
+		}
+		rate, busiest := all.rate(p, f)
+		fig.Series[at].Add(max(rate, 1), max(float64(busiest), 1))
 	}
-	return out, nil
+	return fig
+}
+
+// facilityClaims compares one facility with its law.
+func (all millionResults) facilityClaims(p *millionPlan, f *millionFacility, out *experiments.Outcome) {
+	if idle := all.sum(f, millionIdle); f.Scheme == "scheme6" && idle.Ticks > 0 {
+		out.Claim(experiments.Claim{Name: fmt.Sprintf("idle-%d", f.Slots), Text: fmt.Sprintf("idle connections cost Scheme 6 with %d slots n/M visits per tick", f.Slots),
+			Published: "n/M", Source: millionPaper, Tag: experiments.FromSource,
+			Measured:  experiments.Measured(float64(idle.per(idle.Counts.TickVisits)*p.perSecond()), "visits/s"),
+			Expected:  experiments.WithinPercent(float64(p.perSecond()*float64(p.Connections)/float64(f.Slots)), millionPercent, ""),
+			Otherwise: "a rotation does not visit each timer once"})
+	}
+	if steady := all.sum(f, millionSteady); f.Scheme == "scheme7" && f.Levels > 0 && steady.Ticks > 0 {
+		most := float64(p.Connections) * float64(f.Levels) / float64(p.interval())
+		got := steady.per(steady.Counts.Migrations)
+		out.Claim(experiments.Claim{Name: "seven", Text: fmt.Sprintf("Scheme 7 with m = %d moves at most n·m/T timers per tick", f.Levels),
+			Published: "n·c7·m/T", Source: millionPaper, Tag: experiments.FromSource,
+			Measured:  experiments.MeasuredText("%s migrations per tick, %s visits", experiments.Number(got), experiments.Number(steady.per(steady.Counts.TickVisits))),
+			Expected:  experiments.Whether(got <= most && got > most/3, "at most %s, and more than a third of it", experiments.Number(most)),
+			Otherwise: "timers migrate more often than once per level"})
+	}
+}
+
+// hashedClaims compares all hashed wheels with the laws of Scheme 6.
+func (all millionResults) hashedClaims(p *millionPlan, out *experiments.Outcome) {
+	var uneven experiments.Tally
+	var worst experiments.Farthest
+	for i := range p.Facilities {
+		f := &p.Facilities[i]
+		if !f.hashed() {
+			continue
+		}
+		idle, steady := all.sum(f, millionIdle), all.sum(f, millionSteady)
+		uneven.Add(idle.Counts.TickVisits*uint64(f.Slots) == idle.Ticks*uint64(p.Connections))
+		T := p.interval()
+		worst.Add(steady.per(steady.Counts.TickVisits) / (float64(p.Connections) * float64((T-1)/uint64(f.Slots)+1) / float64(T)))
+	}
+	if !worst.Seen {
+		return
+	}
+	out.Claim(experiments.Claim{Name: "once-per-rotation", Text: "each rotation visits each idle timer once, at any M", Published: "once every TableSize ticks",
+		Source: "Varghese & Lauck, §VI-A2", Tag: experiments.FromSource,
+		Measured: uneven.Measure("wheels otherwise"), Expected: experiments.None(), Otherwise: "a rotation skips timers, or visits them twice"})
+	out.Claim(experiments.Claim{Name: "steady", Text: "with expiries it is ⌊(T-1)/M⌋+1 visits per interval T", Source: "computed", Tag: experiments.Computed,
+		Measured: experiments.Measured(worst.Ratio, "of the law, farthest from 1"), Expected: experiments.WithinPercent(1, millionPercent, ""), Otherwise: "expiries are not spread evenly"})
+}
+
+// lazyClaims compares the lazy Scheme 6 with the eager one of as many slots.
+func (all millionResults) lazyClaims(p *millionPlan, out *experiments.Outcome) {
+	for i := range p.Facilities {
+		f := &p.Facilities[i]
+		eager := slices.IndexFunc(p.Facilities, func(e millionFacility) bool { return e.hashed() && e.Scheme != "scheme6" && e.Slots == f.Slots })
+		if f.Scheme != "scheme6" || eager < 0 {
+			continue
+		}
+		l, e := all.sum(f, millionIdle), all.sum(&p.Facilities[eager], millionIdle)
+		out.Claim(experiments.Claim{Name: fmt.Sprintf("lazy-%d", f.Slots), Text: fmt.Sprintf("with %d slots, idle connections cost the same lazily as eagerly", f.Slots),
+			Source: "definition of the lazy mode", Tag: experiments.Computed,
+			Measured:  experiments.MeasuredText("%d and %d visits in %d ticks", l.Counts.TickVisits, e.Counts.TickVisits, e.Ticks),
+			Expected:  experiments.Whether(l.Counts.TickVisits == e.Counts.TickVisits && l.Ticks == e.Ticks, "as many, exactly"),
+			Otherwise: "a lazy wheel moves timers that no packet has delayed"})
+	}
 }

@@ -1,9 +1,12 @@
 package wheels
 
 import (
+	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
+	"tcpwheel/experiments"
 	"tcpwheel/wheel"
 )
 
@@ -15,19 +18,20 @@ const (
 	millionRecords
 )
 
-// millionLoad is a host with its connections.
+// millionLoad is the timers of a host's connections.
 type millionLoad struct {
 	p       *millionPlan
 	f       wheel.Facility
 	r       *rand.Rand
-	running []bool // by record, of the active connections' other timers
+	running []bool // by record: the other timers of active connections
 	part    time.Duration
 	calls   uint64
 	expired uint64
 	expire  func(wheel.Timer)
 }
 
-// newLoad has all connections idle; their keepalive timers expire evenly over an interval from first on.
+// newLoad returns idle connections, whose keepalive timers expire evenly over an interval from
+// first.
 func (p *millionPlan) newLoad(f wheel.Facility, seed int, first wheel.Time) *millionLoad {
 	l := &millionLoad{p: p, f: f, r: rand.New(rand.NewPCG(uint64(seed), 0xe22)), running: make([]bool, (p.Connections/p.Active+1)*millionRecords)}
 	f.Reserve(p.Connections * millionRecords)
@@ -41,7 +45,7 @@ func (p *millionPlan) newLoad(f wheel.Facility, seed int, first wheel.Time) *mil
 		l.expired++
 		i := int(t) - 1
 		if i%millionRecords == millionKeepalive {
-			// A probe is sent, the peer answers, and is idle again.
+			// The host sends a probe, and the peer answers.
 			l.f.Schedule(t, l.f.Now().Add(p.Keepalive))
 			l.calls++
 			return
@@ -51,7 +55,7 @@ func (p *millionPlan) newLoad(f wheel.Facility, seed int, first wheel.Time) *mil
 	return l
 }
 
-// millionTimer returns a record of a connection: the facility numbers them from 1.
+// millionTimer returns a record of a connection. The facility numbers records from 1.
 func millionTimer(connection, kind int) wheel.Timer {
 	return wheel.Timer(1 + connection*millionRecords + kind)
 }
@@ -59,7 +63,7 @@ func millionTimer(connection, kind int) wheel.Timer {
 // tick lets a tick pass.
 func (l *millionLoad) tick() { l.f.Advance(l.f.Now().Add(l.p.Tick), 0, l.expire) }
 
-// packets has the packets of a tick arrive at active connections.
+// packets handles the packets of a tick, at random active connections.
 func (l *millionLoad) packets() {
 	l.part += l.p.Tick * time.Duration(l.p.Packets)
 	n := l.part / time.Second
@@ -68,8 +72,8 @@ func (l *millionLoad) packets() {
 	for range n {
 		c := l.r.IntN(max(l.p.Connections/l.p.Active, 1))
 		l.f.Schedule(millionTimer(c, millionKeepalive), now.Add(l.p.Keepalive))
-		// Half of the packets are segments that leave, the others come: what was sent is acknowledged, and an ACK is owed or
-		// leaves, every second time.
+		// Half of the packets are segments sent. The others are received: they acknowledge, and every
+		// second one starts the delayed-ACK timer.
 		if l.r.Uint64()&1 != 0 {
 			l.start(c, millionRexmit, now.Add(l.p.RTO))
 		} else {
@@ -97,3 +101,81 @@ func (l *millionLoad) stop(c, kind int) bool {
 	l.calls++
 	return true
 }
+
+func millionCells(p *millionPlan) (all []experiments.Cell[millionCell]) {
+	for i := range p.Facilities {
+		f := &p.Facilities[i]
+		for _, mode := range []millionMode{millionIdle, millionSteady, millionActive} {
+			if mode == millionIdle && !f.hashed() {
+				continue // other facilities only migrate idle timers, which steady counts
+			}
+			for seed := 1; seed <= p.Seeds; seed++ {
+				ticks := p.ticks(f, mode)
+				looks := 1.0
+				if f.hashed() {
+					looks = float64(p.Connections) / float64(f.Slots)
+				}
+				all = append(all, experiments.Cell[millionCell]{
+					Name: fmt.Sprintf("facility=%v mode=%s seed=%d", f, mode, seed),
+					Cost: float64(3e-7*float64(p.Connections)) + float64(1e-8*float64(ticks)*(5+looks)),
+					Run:  func(context.Context) (millionCell, error) { return millionRun(p, f, mode, seed) },
+				})
+			}
+		}
+	}
+	return all
+}
+
+// ticks returns the ticks for which a facility is watched.
+func (p *millionPlan) ticks(f *millionFacility, mode millionMode) uint64 {
+	if mode == millionActive {
+		return uint64(p.Watched / p.Tick)
+	}
+	if !f.hashed() {
+		return p.interval()
+	}
+	n := uint64(p.Rotations * f.Slots)
+	if mode == millionSteady {
+		return min(n, p.interval())
+	}
+	if whole := p.interval() / uint64(f.Slots); n > p.interval() && whole > 0 {
+		n = whole * uint64(f.Slots)
+	}
+	return n
+}
+
+func millionRun(p *millionPlan, of *millionFacility, mode millionMode, seed int) (millionCell, error) {
+	c := millionCell{Facility: of.Text, Mode: mode, Seed: seed, Ticks: p.ticks(of, mode)}
+	f, err := of.open(p.Tick, true)
+	if err != nil {
+		return c, err
+	}
+	first := wheel.Time(p.Tick)
+	if mode == millionIdle {
+		first += wheel.Time(c.Ticks) * wheel.Time(p.Tick)
+	}
+	l := p.newLoad(f, seed, first)
+	begin := f.Counts()
+	l.calls = 0
+	before := begin
+	for range c.Ticks {
+		// The busiest tick is PER TICK BOOKKEEPING alone, without the cost of packets.
+		l.tick()
+		now := f.Counts()
+		c.Busiest = max(c.Busiest, millionWork(now.Sub(before)))
+		c.Expiring = max(c.Expiring, now.Expiries-before.Expiries)
+		if before = now; mode == millionActive {
+			l.packets()
+			before = f.Counts()
+		}
+	}
+	c.Counts, c.Calls = f.Counts().Sub(begin), l.calls
+	if mode == millionIdle && l.expired > 0 {
+		return c, fmt.Errorf("%d timers expired, want all idle", l.expired)
+	}
+	return c, nil
+}
+
+// millionWork returns the work on records: visits, moves and comparisons. START and STOP in a heap
+// compare the records that they visit, which count once.
+func millionWork(c wheel.Counts) uint64 { return c.TickVisits + c.Moves + c.Comparisons }

@@ -16,24 +16,24 @@ func TestMillion(t *testing.T) {
 	studytest.Want(t, out, experiments.Reproduced)
 	// 20,000 timers in 4096 slots, a thousand ticks a second.
 	if got := studytest.Claim(t, out, "idle-4096").Measured.Value; got != 20_000./4096*1000 {
-		t.Errorf("%v looks a second, want n/M per tick", got)
+		t.Errorf("%v visits a second, want n/M per tick", got)
 	}
 }
 
-func TestMillionAPacketPutsTimersOff(t *testing.T) {
+func TestMillionAPacketDelaysTimers(t *testing.T) {
 	p := &millionPlan{Connections: 1000, Keepalive: time.Minute, Tick: time.Millisecond, Active: 10, Packets: 10_000, Watched: time.Second, RTO: 200 * time.Millisecond, DelAck: 40 * time.Millisecond}
 	f := millionFacility{Text: "scheme3", Scheme: "scheme3"}
 	c, err := millionRun(p, &f, millionActive, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each packet puts a keepalive timer off; half start a retransmission timer.
+	// Each packet delays a keepalive timer; half start a retransmission timer.
 	if s := c.Counts.Starts; s < 10_000+5_000 || s > 10_000+10_000+c.Counts.Expiries || c.Calls != s+c.Counts.Stops {
 		t.Errorf("10,000 packets: %+v, %d calls", c.Counts, c.Calls)
 	}
 }
 
-// A wheel of half the slots in the place of another would be found out.
+// The study notices a wheel of half the slots in the place of another.
 func TestMillionFalsifier(t *testing.T) {
 	p := &millionPlan{
 		Connections: 1000, Keepalive: time.Minute, Tick: time.Millisecond, Rotations: 2, Active: 10, Packets: 1000, Watched: time.Second,
@@ -54,7 +54,7 @@ func TestMillionFalsifier(t *testing.T) {
 
 func TestMillionFacilityText(t *testing.T) {
 	studytest.WantRefused(t, Million, map[string]string{
-		"facilities: [scheme6]":                   "slots= is wanted",
+		"facilities: [scheme6]":                   "want slots= too",
 		"facilities: [scheme9 slots=4]":           "unknown scheme",
 		"facilities: [scheme6 slots=1000]":        "power of two",
 		"facilities: [scheme7 slots=64 depth=3]":  "want slots=, levels= or lazy",

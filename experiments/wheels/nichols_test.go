@@ -16,7 +16,8 @@ func TestNicholsLosses(t *testing.T) {
 }
 
 func TestNicholsTheExampleOfThePaper(t *testing.T) {
-	// One slot and a half, rounded down to one: half of what is set, and a third of what was asked for.
+	// One slot and a half, rounded down to one: half of the interval set, and a third of the one
+	// requested.
 	p := &nicholsPlan{Slots: []int{64}, Stride: 60}
 	c, err := nicholsRun(p, "scheme7-nomigration", 1, wheel.RoundDown, 64)
 	if err != nil {
@@ -30,7 +31,7 @@ func TestNicholsTheExampleOfThePaper(t *testing.T) {
 	}
 }
 
-// Rounding to the nearest in place of up would be found out.
+// The study notices rounding to the nearest in the place of rounding up.
 func TestNicholsFalsifier(t *testing.T) {
 	p := &nicholsPlan{Slots: []int{16}, Stride: 16}
 	results := studytest.Cells(t, nicholsCells(p))

@@ -15,11 +15,11 @@ func TestOrderedlistLabelsAreInterchanged(t *testing.T) {
 		"narrow-head", "constant-head", "constant-rear", "interchanged", "both-ends")
 	studytest.Want(t, out, experiments.NotReproduced, "printed-exponential-head", "printed-exponential-rear", "printed-uniform-head")
 	if got := studytest.Claim(t, out, "constant-head").Measured.Value; got != 1 {
-		t.Errorf("with constant intervals a search from the head passes %v of the list, want all of it", got)
+		t.Errorf("with constant intervals a search from the head passes %v of the list, want 1", got)
 	}
 }
 
-// If exponential intervals passed two thirds of the list, as the paper has it, the claims would turn.
+// If exponential intervals passed two thirds of the list, as printed, the verdicts would turn.
 func TestOrderedlistFalsifier(t *testing.T) {
 	p := &orderedlistPlan{Intervals: []string{"exponential", "uniform"}, Mean: 1e6, Outstanding: []int{100}, Insertions: 20000, WarmUp: 10, Seeds: 2}
 	swapped := studytest.Cells(t, orderedlistCells(p))

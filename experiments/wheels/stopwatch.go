@@ -14,9 +14,10 @@ type piece struct {
 	run func()
 }
 
-// timeRounds runs each piece once to warm up, and then once in each of so many rounds, at least 1. It
-// returns the nanoseconds per operation of each piece by round. Rounds are interleaved, so that other
-// programs and the collector meet all pieces alike: believe ratios and medians, not single figures.
+// timeRounds runs each piece once to warm up, and then once in each of so many rounds, at least 1.
+// It returns the nanoseconds per operation of each piece by round. Rounds are interleaved, so that
+// other programs and the collector meet all pieces alike: believe ratios and medians, not single
+// figures.
 func timeRounds(ctx context.Context, rounds int, pieces []piece) (ns [][]float64, err error) {
 	ns = make([][]float64, len(pieces))
 	for round := range rounds + 1 {

@@ -59,6 +59,9 @@ type Interval struct {
 	Hi    float64 `json:"hi"`
 }
 
+// Times returns the interval in another unit: k times value and bounds.
+func (in Interval) Times(k float64) Interval { return Interval{k * in.Value, k * in.Lo, k * in.Hi} }
+
 // resamples is how often the bootstrap draws.
 const resamples = 1000
 
