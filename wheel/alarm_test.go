@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// onClocks runs a test on each kind of alarm clock that the system has.
+// onClocks runs a test on each kind of alarm clock of the system.
 func onClocks(t *testing.T, test func(t *testing.T, cfg AlarmConfig)) {
 	t.Run("clock=system", func(t *testing.T) { test(t, AlarmConfig{}) })
 	t.Run("clock=system/spin=no", func(t *testing.T) { test(t, AlarmConfig{NoSpin: true}) })
@@ -26,7 +26,7 @@ func newTestAlarm(t *testing.T, cfg AlarmConfig) *Alarm {
 	return a
 }
 
-// wait fails the test if the alarm does not go off at all.
+// wait waits for the alarm. It fails the test if Wait returns an error.
 func (a *Alarm) wait(t *testing.T) {
 	t.Helper()
 	if err := a.Wait(); err != nil {
@@ -34,14 +34,15 @@ func (a *Alarm) wait(t *testing.T) {
 	}
 }
 
-// waitInBackground returns a channel that gets what Wait returns.
+// waitInBackground returns a channel that receives what Wait returns.
 func (a *Alarm) waitInBackground() <-chan error {
 	c := make(chan error, 1)
 	go func() { c <- a.Wait() }()
 	return c
 }
 
-// TestAlarmNeverEarly: Wait returns early for the instant before at most, which the system may report late, and so hardly ever.
+// TestAlarmNeverEarly: Wait may return early for a replaced instant, which the system reports
+// late. That is rare, and happens at most once per instant.
 func TestAlarmNeverEarly(t *testing.T) {
 	onClocks(t, func(t *testing.T, cfg AlarmConfig) {
 		a := newTestAlarm(t, cfg)
@@ -76,11 +77,12 @@ func TestAlarmInThePast(t *testing.T) {
 	})
 }
 
-// TestAlarmWakesWaiter sets an alarm while another goroutine sleeps on it, later and earlier.
+// TestAlarmWakesWaiter sets an alarm to later and earlier instants while a goroutine sleeps on
+// it.
 func TestAlarmWakesWaiter(t *testing.T) {
 	onClocks(t, func(t *testing.T, cfg AlarmConfig) {
 		a := newTestAlarm(t, cfg)
-		for _, far := range []Time{Time(time.Hour), lastSecondOfAll, math.MaxInt64 - 1} {
+		for _, far := range []Time{Time(time.Hour), farFuture, math.MaxInt64 - 1} {
 			a.Arm(far)
 			woken := a.waitInBackground()
 			time.Sleep(time.Millisecond)
@@ -95,8 +97,8 @@ func TestAlarmWakesWaiter(t *testing.T) {
 	})
 }
 
-// lastSecondOfAll is beyond what a timerfd of a 32-bit architecture is set to.
-const lastSecondOfAll = Time(200 * 365 * 24 * time.Hour)
+// farFuture is beyond the last instant to which a timerfd of a 32-bit architecture is set.
+const farFuture = Time(200 * 365 * 24 * time.Hour)
 
 func TestAlarmArmEarlier(t *testing.T) {
 	onClocks(t, func(t *testing.T, cfg AlarmConfig) {
@@ -116,7 +118,7 @@ func TestAlarmArmEarlier(t *testing.T) {
 			{"disarm", func() { a.Disarm() }, 5},
 			{"disarm again", func() { a.Disarm() }, 5},
 			{"go off", func() { a.Arm(0); a.wait(t) }, 6},
-			{"it has gone off and nobody has armed it anew", func() { a.ArmEarlier(Time(time.Hour)) }, 6},
+			{"it has gone off and was not armed again", func() { a.ArmEarlier(Time(time.Hour)) }, 6},
 			{"disarm what has gone off", func() { a.Disarm() }, 6},
 			{"nothing is armed again", func() { a.ArmEarlier(Time(time.Hour)) }, 7},
 			{"closed", func() { a.Close(); a.Arm(0); a.ArmEarlier(0); a.Disarm() }, 7},
@@ -134,23 +136,23 @@ func TestAlarmDisarm(t *testing.T) {
 	onClocks(t, func(t *testing.T, cfg AlarmConfig) {
 		a := newTestAlarm(t, cfg)
 		a.Arm(0)
-		a.Disarm() // has gone off, and nobody has waited for it
+		a.Disarm() // went off without a waiter
 		var woken <-chan error
-		for disarmed := false; !disarmed; { // once more if it may have gone off before
+		for disarmed := false; !disarmed; { // again if it may have gone off before Disarm
 			woken = a.waitInBackground()
-			at := a.Now().Add(200 * time.Millisecond)
+			at := a.Now().Add(50 * time.Millisecond)
 			a.Arm(at)
 			a.Disarm()
 			if disarmed = a.Now() < at; !disarmed {
 				a.Arm(0)
 				<-woken
-				a.Disarm() // if it was woken before
+				a.Disarm() // if it woke before Disarm
 			}
 		}
 		select {
 		case err := <-woken:
 			t.Fatalf("Wait() = %v after Disarm, want it to sleep", err)
-		case <-time.After(250 * time.Millisecond):
+		case <-time.After(70 * time.Millisecond):
 		}
 		a.Arm(0)
 		if err := <-woken; err != nil {

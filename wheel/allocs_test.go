@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// eachThatNeverAllocates runs test for all schemes but the runtime's, eager and lazy.
+// eachThatNeverAllocates runs test for all schemes but "runtime", eager and lazy.
 func eachThatNeverAllocates(t *testing.T, test func(t *testing.T, fresh func() Facility)) {
 	for _, scheme := range Schemes() {
 		if scheme == "runtime" {
@@ -19,9 +19,9 @@ func eachThatNeverAllocates(t *testing.T, test func(t *testing.T, fresh func() F
 	}
 }
 
-// wantNoAllocs runs work on a facility that prepare has made, which is a new one each time, so that also what is
-// allocated at the first use only is seen. What work allocates it allocates each time, what the runtime does beside it
-// does not: so it is given three attempts.
+// wantNoAllocs runs work on a new facility from prepare for each run, so that allocations at the
+// first use are seen too. It makes three attempts: work allocates in each or in none, the
+// runtime's other goroutines only in some.
 func wantNoAllocs[T any](t *testing.T, what string, prepare func() T, work func(T)) {
 	t.Helper()
 	n := 0.0
@@ -39,7 +39,8 @@ func wantNoAllocs[T any](t *testing.T, what string, prepare func() T, work func(
 }
 
 func TestNewDoesNotAllocateAfterReserve(t *testing.T) {
-	// "It is the only call that allocates, and only when the arena has to grow: amortised O(1), and never after Reserve."
+	// "New is the only call that allocates, and only when the arena grows: amortised O(1), and
+	// never within the room that Reserve made."
 	eachThatNeverAllocates(t, func(t *testing.T, fresh func() Facility) {
 		reserved := func() Facility {
 			f := fresh()
@@ -59,7 +60,7 @@ func TestNewDoesNotAllocateAfterReserve(t *testing.T) {
 	})
 }
 
-// workload has all that a workload needs, so that it allocates nothing itself.
+// workload has everything that its operations need, so that they allocate nothing themselves.
 type workload struct {
 	Facility
 	random
@@ -85,7 +86,7 @@ func newWorkload(f Facility, reserve bool) *workload {
 	return w
 }
 
-// all starts all timers, the i-th for at(i).
+// all starts all timers, the i-th at at(i).
 func (w *workload) all(at func(i Time) Time) {
 	for i := range Time(workloadTimers) {
 		w.Schedule(Timer(i+1), at(i))
@@ -123,7 +124,7 @@ var workloads = []struct {
 			w.Advance(w.now, 50, w.restart)
 		}
 	}},
-	{"one timer put off again and again", func(w *workload) {
+	{"one timer extended again and again", func(w *workload) {
 		for ; w.now < 100*ms; w.now += 5 * us {
 			w.Schedule(1, w.now+200*ms)
 			w.Advance(w.now, 0, ignore)
@@ -152,7 +153,7 @@ var workloads = []struct {
 
 func ignore(Timer) {}
 
-// random is a generator of numbers that does not allocate.
+// random is a random number generator that does not allocate.
 type random struct{ state uint64 }
 
 // next returns a number below n, which is at most 2^31.
@@ -163,10 +164,10 @@ func (r *random) next(n uint64) uint64 {
 
 func TestStartStopAndAdvanceDoNotAllocate(t *testing.T) {
 	if testing.Short() {
-		t.Skip("counts the same without the race detector, which takes ten times as long")
+		t.Skip("same counts without the race detector, in a tenth of the time")
 	}
-	// "Records are made by New and given back by Free; between the two a timer may be started and stopped any number of
-	// times, and none of that allocates."
+	// "New makes a record and Free releases it. In between, its timer may be started and stopped
+	// any number of times without an allocation."
 	eachThatNeverAllocates(t, func(t *testing.T, fresh func() Facility) {
 		for _, reserve := range []bool{false, true} {
 			for _, w := range workloads {
@@ -177,7 +178,7 @@ func TestStartStopAndAdvanceDoNotAllocate(t *testing.T) {
 }
 
 func TestLazyMemoryStaysBounded(t *testing.T) {
-	// "Every record is in the structure at most once, so that memory cannot grow."
+	// "A record is in the structure at most once, so memory cannot grow."
 	eachThatNeverAllocates(t, func(t *testing.T, fresh func() Facility) {
 		rng := rand.New(rand.NewSource(1))
 		prepare := func() Facility {
@@ -204,7 +205,7 @@ func TestLazyMemoryStaysBounded(t *testing.T) {
 			f.Stop(Timer(1 + i%8))
 		}
 		if f.Len() != 0 {
-			t.Errorf("Len() = %d, all were stopped", f.Len())
+			t.Errorf("Len() = %d, want 0: all were stopped", f.Len())
 		}
 		if err := f.check(); err != nil {
 			t.Error(err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// bitmapTwin is bitmap in the most obvious code.
+// bitmapTwin is bitmap in the simplest code.
 type bitmapTwin []bool
 
 func (b bitmapTwin) next(i uint32) (uint32, bool) {
@@ -47,7 +47,8 @@ func TestBitmapAgreesWithBools(t *testing.T) {
 					i = near(i &^ (1<<(6*(1+rng.Intn(3))) - 1))
 				}
 				last = i
-				// Sparse at first, then filling up, then emptied again: each level's words go to zero and back.
+				// Sparse at first, then filling up, then emptied: the words of each level leave
+				// zero and return to it.
 				if full := step > steps/3 && step < 2*steps/3; rng.Intn(4) == 0 == full {
 					test.clear(i)
 				} else {
@@ -81,7 +82,7 @@ type bitmapTest struct {
 func (test *bitmapTest) set(i uint32)   { test.bits.set(i); test.twin[i] = true }
 func (test *bitmapTest) clear(i uint32) { test.bits.clear(i); test.twin[i] = false }
 
-// wantSame compares all answers about slot i and what comes after it.
+// wantSame compares all answers about slot i and the slots after it.
 func (test *bitmapTest) wantSame(i uint32) {
 	test.Helper()
 	if got, want := test.bits.has(i), test.twin[i]; got != want {

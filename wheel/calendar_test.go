@@ -16,14 +16,14 @@ func TestDayWidth(t *testing.T) {
 		{[]uint64{5}, 1},
 		{[]uint64{5, 5, 5}, 1},                              // all at once
 		{[]uint64{10, 20, 30, 40}, 30},                      // three times the distance
-		{[]uint64{10, 20, 30, 40, 1000}, 30},                // the last is further away than twice the average of 247
-		{[]uint64{0, 10, 20, 60}, 30},                       // twice the average of 20 exactly is left out, too
-		{[]uint64{0, 10, 20, 59}, 59},                       // and less is not: 3·59/3
+		{[]uint64{10, 20, 30, 40, 1000}, 30},                // the last is above twice the average of 247
+		{[]uint64{0, 10, 20, 60}, 30},                       // twice the average of 20 is left out
+		{[]uint64{0, 10, 20, 59}, 59},                       // less is not: 3·59/3
 		{[]uint64{0, 0, 0, 1, 1, 1}, 1},                     // an average of 1/5
 		{[]uint64{1, 1 << 63}, maxWidth},                    // no overflow
 		{[]uint64{1, 1 << 62, 1 << 63}, maxWidth},           //
 		{[]uint64{1<<63 - 2, 1<<63 - 1, 1 << 63}, 3},        //
-		{[]uint64{1, 2, 3, 1 << 62, 1<<62 + 1, 1 << 63}, 3}, // 2^62 is more than twice the average of 2^63/5
+		{[]uint64{1, 2, 3, 1 << 62, 1<<62 + 1, 1 << 63}, 3}, // 2^62 > 2·2^63/5
 	} {
 		if got := dayWidth(c.ticks); got != c.want {
 			t.Errorf("dayWidth(%d) = %d, want %d", c.ticks, got, c.want)
@@ -32,8 +32,8 @@ func TestDayWidth(t *testing.T) {
 }
 
 func TestCalendarResizes(t *testing.T) {
-	// Brown: the number of days doubles when there are more than two timers per day, and halves when there are fewer
-	// than half a timer per day (less 2).
+	// Brown: the number of days doubles when there are more than two timers per day, and halves
+	// when there are fewer than half a timer per day (less 2).
 	f := paperWheel(t, "calendar", Config{})
 	s := f.(*calendar)
 	var timers []Timer
@@ -104,9 +104,10 @@ func TestCalendarResizesWithoutAllocating(t *testing.T) {
 }
 
 func TestCalendarHoldIsConstant(t *testing.T) {
-	// Brown, "hold" operations: a timer that expires is started again after a random interval. Visits per hold must not
-	// grow with the number of timers, from 10² to 10⁴. (A queue that is filled at once does worse for the triangular:
-	// the few timers next due are far apart then, and the width that follows from them stays.)
+	// Brown, "hold" operations: a timer that expires is started again after a random interval.
+	// Visits per hold must not grow with the number of timers, from 10² to 10⁴. (A queue that is
+	// filled at once does worse for triangular intervals: the few timers next due are then far
+	// apart, and the width derived from them stays.)
 	for _, d := range []struct {
 		name     string
 		interval func(r *rand.Rand) float64
@@ -120,7 +121,7 @@ func TestCalendarHoldIsConstant(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(n), 1988))
 			f := paperWheel(t, "calendar", Config{})
 			start := func(timer Timer) { f.Schedule(timer, f.Now()+1+Time(1e9*d.interval(random))) }
-			for range n { // while time passes, so that the last resize sees the steady state
+			for range n { // time passes, so that the last resize sees the steady state
 				start(f.New(0))
 				f.Advance(f.Now()+Time(4e9)/Time(n), 0, start)
 			}
@@ -169,7 +170,7 @@ func TestCalendarSpreadOverAllTime(t *testing.T) {
 }
 
 func TestCalendarStartOrderThroughResizes(t *testing.T) {
-	// Timers of few ticks, so that each has many, while others come and go and make the calendar grow and shrink.
+	// Each of a few ticks gets many timers, while others make the calendar grow and shrink.
 	random := rand.New(rand.NewPCG(9, 1988))
 	f := paperWheel(t, "calendar", Config{})
 	var others []Timer
@@ -189,7 +190,7 @@ func TestCalendarStartOrderThroughResizes(t *testing.T) {
 		}
 	}
 	if f.Counts().Moves < 5000 {
-		t.Errorf("%d moves: the calendar has hardly resized", f.Counts().Moves)
+		t.Errorf("%d moves: the calendar hardly resized", f.Counts().Moves)
 	}
 	last := map[Time]uint64{}
 	n, _ := f.Advance(5999, 0, func(timer Timer) {

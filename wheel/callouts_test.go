@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// calloutsTest drives one random run of timeouts, untimeouts and expiries, and returns what happened as text.
+// calloutsTest runs random timeouts, untimeouts and expiries, and returns what happened as text.
 func calloutsTest(t *testing.T, scheme string, cfg Config, seed uint64) (log []string) {
 	r := rand.New(rand.NewPCG(seed, 5))
 	cfg.Tick = 1
@@ -46,11 +46,11 @@ func calloutsTest(t *testing.T, scheme string, cfg Config, seed uint64) (log []s
 	return log
 }
 
-// Untimeout cancels the same one of several matching callouts however it finds it: by the search of the BSD list, or
-// through the hash table.
+// Untimeout cancels the same one of several matching callouts, whether it searches the BSD list
+// or the hash table.
 func TestUntimeoutFindsTheSame(t *testing.T) {
 	if testing.Short() {
-		t.Skip("counts the same without the race detector, which takes ten times as long")
+		t.Skip("same counts without the race detector, in a tenth of the time")
 	}
 	for seed := range uint64(20) {
 		want := calloutsTest(t, "callout", Config{}, seed)
@@ -66,15 +66,15 @@ func TestUntimeoutFindsTheSame(t *testing.T) {
 	}
 }
 
-// A lazy list holds stopped timers and is in no order: there Untimeout goes through the hash table as well.
+// A lazy list holds stopped timers and is unordered, so Untimeout uses the hash table there.
 func TestUntimeoutOnLazyList(t *testing.T) {
 	c := NewCallouts(MustNew("callout", Config{Tick: 1, Lazy: true}))
 	if c.list != nil {
-		t.Fatal("searches the lazy list")
+		t.Fatal("Untimeout searches the lazy list")
 	}
 	x := c.f.New(0)
 	c.f.Schedule(x, 10)
-	c.f.Schedule(x, 1000) // stays where it is
+	c.f.Schedule(x, 1000) // keeps its place
 	c.Timeout(1, 2, 500)
 	if !c.Untimeout(1, 2) || c.Untimeout(1, 2) || c.f.Len() != 1 {
 		t.Errorf("%d timers run, want that of the handle", c.f.Len())
@@ -82,7 +82,8 @@ func TestUntimeoutOnLazyList(t *testing.T) {
 	calloutsTest(t, "callout", Config{Lazy: true}, 1)
 }
 
-// The callout that expires is no longer there for Untimeout, as in BSD's softclock; those behind it in its tick are.
+// Untimeout does not find an expiring callout, as in BSD's softclock. It finds later callouts of
+// its tick.
 func TestUntimeoutFromExpiry(t *testing.T) {
 	for _, scheme := range []string{"callout", "scheme2"} {
 		c := NewCallouts(MustNew(scheme, Config{Tick: 1}))
@@ -106,8 +107,8 @@ func TestUntimeoutFromExpiry(t *testing.T) {
 	}
 }
 
-// Of several callouts of one func and arg, Untimeout cancels the one that would have expired first, and within a tick
-// the one that was registered first.
+// Of several callouts of one func and arg, Untimeout cancels the one that would expire first, and
+// within a tick the one registered first.
 func TestUntimeoutTakesTheFirst(t *testing.T) {
 	for _, scheme := range []string{"callout", "scheme2", "scheme3"} {
 		c := NewCallouts(MustNew(scheme, Config{Tick: 1}))
@@ -134,7 +135,7 @@ func TestUntimeoutTakesTheFirst(t *testing.T) {
 		c.Untimeout(1, 7)
 		advance(100, " 20ns/8 20ns/7 30ns/7")
 
-		// One that is due already comes before one that was registered too late for this Advance.
+		// A due callout comes before one that was registered too late for this Advance.
 		c.Timeout(1, 9, 110)
 		c.Timeout(1, 7, 110)
 		c.Timeout(1, 8, 120)
@@ -188,7 +189,8 @@ func TestCalloutsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// The hash table grows with the callouts, so that its chains stay short without Reserve, also for regular keys.
+// The hash table grows with the callouts, so that chains stay short without Reserve, also for
+// regular keys.
 func TestCalloutsTableGrows(t *testing.T) {
 	const n = 50_000
 	for _, step := range []uint64{1, 8, 1 << 20, 1 << 40} {
@@ -205,7 +207,7 @@ func TestCalloutsTableGrows(t *testing.T) {
 			}
 		}
 		if visits := c.Counts().StopVisits; visits > n {
-			t.Errorf("step %d: %d visits to find %d callouts, want less than one each", step, visits, n)
+			t.Errorf("step %d: %d visits to find %d callouts, want fewer than one each", step, visits, n)
 		}
 	}
 }

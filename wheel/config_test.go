@@ -80,7 +80,7 @@ func TestSchemesAreNamedOnceAndDescribed(t *testing.T) {
 		if about := About(scheme); about == "" || strings.Contains(about, "\n") {
 			t.Errorf("About(%s) = %q, want one line", scheme, about)
 		}
-		// "Scheme returns the name under which New makes the facility."
+		// "Scheme returns the name by which New made the facility."
 		for _, lazy := range []bool{false, true} {
 			if got := MustNew(scheme, Config{Lazy: lazy}).Scheme(); got != scheme {
 				t.Errorf("New(%s, lazy %t).Scheme() = %s", scheme, lazy, got)

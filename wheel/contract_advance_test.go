@@ -9,7 +9,7 @@ import (
 )
 
 func TestAClockThatStepsBackIsNoTimePassing(t *testing.T) {
-	// "A now that is earlier than one seen before counts as no time passing."
+	// "A now earlier than a previous one counts as no time passing."
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		test.advance(50 * ms)
 		for _, back := range []Time{49 * ms, 0, -ms, math.MinInt64} {
@@ -30,8 +30,8 @@ func TestAClockThatStepsBackIsNoTimePassing(t *testing.T) {
 }
 
 func TestAdvanceCallsAtMostLimit(t *testing.T) {
-	// "[...] at most limit of them if limit is above 0. done is false if it left because of the limit. The next call then
-	// goes on with the very timer that would have been next, [...]"
+	// "[...] at most limit times if limit is above 0. It returns how many expired. done is false
+	// if the limit ended it. The next call then continues with the next due timer, [...]"
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		for i := range 10 {
 			test.start(fmt.Sprint(i), Time(1+i)*ms)
@@ -41,10 +41,10 @@ func TestAdvanceCallsAtMostLimit(t *testing.T) {
 		test.wantNow(3 * ms)
 		test.wantLen(7)
 		test.wantNextExpiry(math.MaxInt64, 4*ms)
-		test.step("# a clock that has not moved, or back, goes on all the same")
+		test.step("# the same instant again, or an earlier one, continues the Advance")
 		test.advanceLimit(0, 5, false)
 		test.want("3@4ms", "4@5ms", "5@6ms", "6@7ms", "7@8ms")
-		test.step("# a timer that is started in between for an earlier tick comes in its turn")
+		test.step("# a timer started in between for an earlier tick expires in order")
 		test.start("early", 9*ms)
 		test.start("9", 9*ms+1)
 		test.advanceLimit(20*ms, 2, false)
@@ -56,8 +56,8 @@ func TestAdvanceCallsAtMostLimit(t *testing.T) {
 }
 
 func TestAnAdvanceCutShortEndsBeforeTheNextBegins(t *testing.T) {
-	// "[...] to the end of the Advance that was cut short, and from there to its own now as a new Advance: timers started
-	// meanwhile with a deadline that had passed expire in between."
+	// "[...] to the end of the Advance that was cut short, and from there to its own now as a new
+	// Advance. Timers started in between with a passed deadline expire between the two."
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		test.start("a", 5*ms)
 		test.start("b", 6*ms)
@@ -65,7 +65,7 @@ func TestAnAdvanceCutShortEndsBeforeTheNextBegins(t *testing.T) {
 		test.advanceLimit(10*ms, 1, false)
 		test.want("a@5ms")
 		test.start("late", 2*ms)
-		test.step("# even if calls never catch up with their now, it is not put off for ever")
+		test.step("# even if calls never catch up with their now, it expires")
 		test.advanceLimit(20*ms, 2, false)
 		test.want("b@6ms", "late@10ms")
 		test.advance(20 * ms)
@@ -74,8 +74,8 @@ func TestAnAdvanceCutShortEndsBeforeTheNextBegins(t *testing.T) {
 }
 
 func TestLimitsDoNotChangeTheSequence(t *testing.T) {
-	// An Advance in pieces of any size makes the expiries of a whole one, in the same order, and so do the restarts, in
-	// the past, now and later, that its expiry function makes.
+	// An Advance in pieces of any size gives the same expiries in the same order as a whole one.
+	// Its expiry function restarts timers in the past, now and later.
 	eachFacility(t, Config{Slots: 16}, func(test *facilityTest) {
 		run := func(f Facility, limit int) (sequence []expiry) {
 			const timers = 30
@@ -108,7 +108,7 @@ func TestLimitsDoNotChangeTheSequence(t *testing.T) {
 		}
 		want := run(MustNew(test.scheme, test.cfg), 0)
 		if len(want) < 30 {
-			test.Fatalf("%d expiries: not much of a story", len(want))
+			test.Fatalf("%d expiries: too few for a test", len(want))
 		}
 		for _, limit := range []int{1, 2, 3, 7, 1000} {
 			if got := run(MustNew(test.scheme, test.cfg), limit); !slices.Equal(got, want) {

@@ -7,8 +7,8 @@ import (
 )
 
 func TestWhatIsTrueWhileATimerExpires(t *testing.T) {
-	// "While expire runs, t is not running, Now is the tick at which t was due (the one at which this Advance began, if t
-	// was started too late), [...]"
+	// "While expire runs, t is not running, and Now is the tick at which t was due, or the tick
+	// at which this Advance began if t was started too late."
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		test.onExpiry("a", func() {
 			test.wantNotRunning("a")
@@ -31,7 +31,7 @@ func TestWhatIsTrueWhileATimerExpires(t *testing.T) {
 }
 
 func TestExpiryMayStartAndStopAnyTimer(t *testing.T) {
-	// "[...] and any timer may be started, stopped, made or freed, t included."
+	// "expire may start, stop, make or free any timer, t included."
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		test.step("# restart itself, as a keepalive does")
 		test.onExpiry("a", func() { test.start("a", test.f.Now()+10*ms) })
@@ -40,7 +40,7 @@ func TestExpiryMayStartAndStopAnyTimer(t *testing.T) {
 		test.want("a@10ms", "a@20ms", "a@30ms")
 		test.wantDeadline("a", 40*ms)
 
-		test.step("# free itself, and make another in its place")
+		test.step("# free itself, and make another timer")
 		test.onExpiry("a", func() {
 			test.free("a")
 			test.start("b", 41*ms)
@@ -63,7 +63,7 @@ func TestExpiryMayStartAndStopAnyTimer(t *testing.T) {
 		test.advance(100 * ms)
 		test.want("far@99ms")
 
-		test.step("# move one that is due at the same tick to a later one, to an earlier one, and free one")
+		test.step("# of the timers due at the same tick, move one later, move one earlier, free one")
 		for _, name := range []string{"d", "e", "f"} {
 			test.start(name, 110*ms)
 		}
@@ -85,7 +85,7 @@ func TestExpiryMayStartAndStopAnyTimer(t *testing.T) {
 }
 
 func TestMakingManyTimersFromExpiry(t *testing.T) {
-	// The arena may grow under a running Advance.
+	// The arena may grow during an Advance.
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		test.start("a", 5*ms)
 		test.onExpiry("a", func() {
@@ -107,7 +107,7 @@ func TestMakingManyTimersFromExpiry(t *testing.T) {
 }
 
 func TestAdvanceFromExpiryPanics(t *testing.T) {
-	// "Calling Advance from expire is misuse, and panics."
+	// "Calling Advance from expire is misuse and panics."
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		test.start("a", 5*ms)
 		test.onExpiry("a", func() {
@@ -119,7 +119,8 @@ func TestAdvanceFromExpiryPanics(t *testing.T) {
 }
 
 func TestAStartInThePastFromExpiryWaitsForTheNextAdvance(t *testing.T) {
-	// The same, from within the expiry function: else a timer that restarts itself for now would hold Advance for ever.
+	// The same from within the expiry function: otherwise a timer that restarts itself for now
+	// would keep Advance from returning.
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		test.onExpiry("again", func() { test.f.Schedule(test.timer("again"), test.f.Now()) })
 		test.start("again", 5*ms)

@@ -9,8 +9,8 @@ import (
 )
 
 func TestNextExpiryUnderALimit(t *testing.T) {
-	// "NextExpiry returns the exact instant of the next expiry, if that is not after limit. [...] A timer whose deadline
-	// has passed reports Now."
+	// "NextExpiry returns the exact instant of the next expiry, if that is not after limit. [...]
+	// If a deadline has passed, NextExpiry returns Now."
 	eachFacility(t, Config{Slots: 16}, func(test *facilityTest) {
 		test.wantNoExpiry(math.MaxInt64)
 		test.start("a", 10*ms-1)
@@ -37,8 +37,9 @@ func TestNextExpiryUnderALimit(t *testing.T) {
 }
 
 func TestNextWakeupAloneDrivesAFacility(t *testing.T) {
-	// "NextWakeup returns the first instant at which Advance may have work to do: never later than the next expiry, but
-	// earlier where a slot is busy with timers of later rounds. [...] It reports false when no timer runs."
+	// "NextWakeup returns the first instant at which Advance may have work to do: never later
+	// than the next expiry, but earlier where a busy slot holds timers of later rotations. [...]
+	// ok is false when no timer runs."
 	eachFacility(t, Config{Slots: 16}, func(test *facilityTest) {
 		if at, ok := test.f.NextWakeup(); ok {
 			test.Fatalf("NextWakeup() = %v, want none", at)
@@ -82,7 +83,7 @@ func TestNextWakeupAloneDrivesAFacility(t *testing.T) {
 }
 
 func TestAnIdleFacilityCostsNothing(t *testing.T) {
-	// With no timer, an Advance over any gap looks at nothing and wakes up for nothing.
+	// With no timer, an Advance over any gap visits nothing and wakes up for nothing.
 	eachFacility(t, Config{Tick: time.Nanosecond, Count: true}, func(test *facilityTest) {
 		test.start("a", 5)
 		test.advance(10)
@@ -92,7 +93,7 @@ func TestAnIdleFacilityCostsNothing(t *testing.T) {
 			test.advance(test.f.Now() + gap)
 		}
 		if cost := test.f.Counts().Sub(before); cost != (Counts{}) {
-			test.Errorf("idle, and yet %+v", cost)
+			test.Errorf("an idle facility counts %+v, want nothing", cost)
 		}
 	})
 }
@@ -118,7 +119,8 @@ func TestLen(t *testing.T) {
 }
 
 func TestCounts(t *testing.T) {
-	// "Counts returns the operation counts, all 0 unless Config.Count was set; ResetCounts starts them anew."
+	// "Counts returns the operation counts, all 0 unless Config.Count was set. ResetCounts sets
+	// them to 0."
 	for _, count := range []bool{false, true} {
 		eachFacility(t, Config{Count: count}, func(test *facilityTest) {
 			for i := range 10 {

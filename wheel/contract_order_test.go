@@ -10,8 +10,8 @@ import (
 )
 
 func TestEarlierTicksExpireFirst(t *testing.T) {
-	// Over one Advance, however many ticks it spans, timers expire in the order of their ticks, and each tick's in START
-	// order where a scheme's comment promises it.
+	// In one Advance over any number of ticks, timers expire in the order of their ticks, and in
+	// START order within a tick where the scheme's comment promises it.
 	eachFacility(t, Config{Slots: 16}, func(test *facilityTest) {
 		rng := rand.New(rand.NewSource(5))
 		ticks := map[Timer]Time{}
@@ -46,8 +46,8 @@ func TestEarlierTicksExpireFirst(t *testing.T) {
 }
 
 func TestTimersOfOneTickExpireInStartOrder(t *testing.T) {
-	// "Timers of one tick expire in START order", for those schemes that say so. A START of a running timer, and one
-	// after a STOP, counts anew. Times at which others expired do not matter.
+	// "Timers of one tick expire in START order", for the schemes that promise it. A START of a
+	// running timer, or after a STOP, takes a new position. Expiries in between do not matter.
 	eachFacility(t, Config{Slots: 8}, func(test *facilityTest) {
 		test.start("a", 40*ms)
 		test.start("b", 40*ms)
@@ -64,7 +64,7 @@ func TestTimersOfOneTickExpireInStartOrder(t *testing.T) {
 		}
 		test.advance(45 * ms)
 		test.want("c@40ms", "d@40ms", "a@40ms", "e@40ms", "b@40ms")
-		test.step("# also those that were overdue when they were started")
+		test.step("# also timers that were overdue when they were started")
 		test.start("b", 3*ms)
 		test.start("c", 45*ms)
 		test.start("a", 9*ms)
@@ -100,7 +100,7 @@ func TestTheOrderWithinATickDependsOnTheCallsAlone(t *testing.T) {
 }
 
 func TestALongGapVisitsEveryTimerInOrder(t *testing.T) {
-	// One Advance over ten years expires timers of any interval at their instants and in their order.
+	// One Advance over ten years expires timers of any interval at their instants and in order.
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		second := Time(time.Second)
 		var want []string
@@ -143,7 +143,7 @@ func TestTicksOf290Years(t *testing.T) {
 		test.want()
 		test.advance(math.MaxInt64)
 		test.want(fmt.Sprintf("end@%v", Time(math.MaxInt64)))
-		test.step("# where time ends, every deadline has passed")
+		test.step("# at the end of time, every deadline has passed")
 		test.start("after", math.MaxInt64)
 		test.advance(math.MaxInt64)
 		test.want(fmt.Sprintf("after@%v", Time(math.MaxInt64)))

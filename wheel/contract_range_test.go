@@ -9,7 +9,8 @@ import (
 )
 
 func TestScheduleRangeLeavesATimerWithinTheRangeAlone(t *testing.T) {
-	// "Its rules are those of Ratas: a timer that runs and expires within the range stays untouched; [...]"
+	// "The rules are those of Ratas: a timer that already expires within the range stays
+	// untouched; [...]"
 	eachFacility(t, Config{Count: true}, func(test *facilityTest) {
 		test.start("a", 5*ms)
 		test.start("b", 5*ms)
@@ -24,12 +25,12 @@ func TestScheduleRangeLeavesATimerWithinTheRangeAlone(t *testing.T) {
 		test.advance(5 * ms)
 		test.want("a@5ms", "b@5ms")
 
-		test.step("# a timer that does not run is started")
+		test.step("# a timer that is not running is started")
 		test.startRange("a", 6*ms, 7*ms)
 		test.wantLen(1)
 		test.advance(7 * ms)
 		test.unclaimed = test.unclaimed[1:]
-		test.step("# and so is one that expires outside of the range")
+		test.step("# so is a timer that expires outside the range")
 		test.start("a", 9*ms)
 		test.startRange("a", 20*ms, 20*ms)
 		test.wantDeadline("a", 20*ms)
@@ -39,8 +40,8 @@ func TestScheduleRangeLeavesATimerWithinTheRangeAlone(t *testing.T) {
 }
 
 func TestScheduleRangeStaysWithinTheRange(t *testing.T) {
-	// "ScheduleRange starts t to expire at a tick of the facility's choice that is not before earliest and, if the range
-	// holds a tick at all, not after latest."
+	// "ScheduleRange starts t to expire at a tick that the facility chooses: not before earliest
+	// and, if the range holds a tick at all, not after latest."
 	eachFacility(t, Config{Slots: 16}, func(test *facilityTest) {
 		rng := rand.New(rand.NewSource(11))
 		for range 500 {
@@ -61,7 +62,7 @@ func TestScheduleRangeStaysWithinTheRange(t *testing.T) {
 }
 
 func TestScheduleRangePrefersNoMigrationThenTheLatestTick(t *testing.T) {
-	// "[...] else a tick is preferred that costs no migration; else the latest one."
+	// "[...] otherwise a tick is preferred that costs no migration; otherwise the latest one."
 	eachFacility(t, Config{Slots: 16, Count: true}, func(test *facilityTest) {
 		_, prefers := test.f.(ranger)
 		test.step("# ticks 20 to 40 hold tick 32, at which a hierarchy of 16 slots has nothing to migrate")
@@ -73,7 +74,7 @@ func TestScheduleRangePrefersNoMigrationThenTheLatestTick(t *testing.T) {
 		test.advance(100 * ms)
 		test.want(fmt.Sprintf("a@%v", at))
 		if got := test.f.Counts().Migrations; got != 0 {
-			test.Errorf("%d migrations, though the range held a tick without, and %v was chosen", got, at)
+			test.Errorf("%d migrations to %v, want 0: the range has a tick without a migration", got, at)
 		}
 		test.step("# within the first wheel no tick costs a migration")
 		test.startRange("b", 103*ms, 110*ms)
@@ -84,8 +85,8 @@ func TestScheduleRangePrefersNoMigrationThenTheLatestTick(t *testing.T) {
 }
 
 func TestScheduleRangeWithoutATick(t *testing.T) {
-	// A range that lies between two ticks gives the first tick not before it, as Schedule does; one in the past expires
-	// in the next Advance; and one that ends before it begins is misuse.
+	// A range between two ticks gives the first tick after it, as Schedule does. A range in the
+	// past expires in the next Advance. A range that ends before it begins is misuse.
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		test.startRange("between", 5*ms+1, 5*ms+2)
 		test.wantDeadline("between", 6*ms)

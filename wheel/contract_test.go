@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// The tests of this file and of contract_*_test.go hold every scheme to the contract, and quote the sentence (of
-// facility.go) that they are about.
+// The tests of this file and of contract_*_test.go hold every scheme to the contract. Each quotes
+// its sentence of facility.go.
 
 func TestNewMakesATimerThatDoesNotRun(t *testing.T) {
-	// "New makes a timer record that is not running and carries owner back to whoever handles its expiry."
+	// "New makes a record whose timer is not running. Owner returns owner."
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		a := test.f.New(math.MaxUint64)
 		b := test.f.New(0)
@@ -38,8 +38,8 @@ func TestNewMakesATimerThatDoesNotRun(t *testing.T) {
 	})
 }
 
-func TestFreeGivesTheRecordBack(t *testing.T) {
-	// "Free gives the record of t back. A running timer is stopped first."
+func TestFreeReleasesTheRecord(t *testing.T) {
+	// "Free releases the record of t. It stops a running timer first."
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		test.start("running", 5*ms)
 		test.start("overdue", 0)
@@ -53,7 +53,7 @@ func TestFreeGivesTheRecordBack(t *testing.T) {
 		test.advance(10 * ms)
 		test.want()
 
-		test.step("# at no time more than ten are in use, so there are never more than ten records")
+		test.step("# at most ten are in use at a time, so there are at most ten records")
 		used := map[Timer]bool{}
 		for range 100 {
 			var timers []Timer
@@ -86,8 +86,8 @@ func TestARecordIsNewAgainAfterFree(t *testing.T) {
 }
 
 func TestMisuseOfAFreedTimerPanics(t *testing.T) {
-	// "Passing a Timer that the facility did not make, or that was freed, is misuse: it panics with a message that
-	// begins "BUG: " wherever that can be noticed at no cost."
+	// "A Timer that the facility did not make, or that was freed, is misuse. Where noticing it
+	// costs nothing, it panics with a message that begins "BUG: "."
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		test.make("a")
 		freed := test.timer("a")
@@ -99,7 +99,7 @@ func TestMisuseOfAFreedTimerPanics(t *testing.T) {
 			wantPanic(test, "BUG: ", func() { test.f.Deadline(timer) })
 			wantPanic(test, "BUG: ", func() { test.f.Free(timer) })
 		}
-		test.step("# a handle of another facility may well be a timer of this one; past the arena it cannot be")
+		test.step("# a handle past the end of the arena cannot be a timer of this facility")
 		for _, timer := range []Timer{1 << 20, math.MaxUint32} {
 			wantPanic(test, "", func() { test.f.Schedule(timer, 5*ms) })
 			wantPanic(test, "", func() { test.f.Stop(timer) })
@@ -110,7 +110,7 @@ func TestMisuseOfAFreedTimerPanics(t *testing.T) {
 }
 
 func TestReserveIsBounded(t *testing.T) {
-	// "Reserve [...] panics when n is beyond the 2^28 records that a facility can hold."
+	// "[Reserve] panics if n is above 2^28."
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		wantPanic(test, "BUG: wheel: reserve 268435457 timers, want at most 268435456",
 			func() { test.f.Reserve(1<<28 + 1) })
@@ -118,7 +118,7 @@ func TestReserveIsBounded(t *testing.T) {
 }
 
 func TestDeadlinesRoundUpToATick(t *testing.T) {
-	// "[Schedule] starts t (START_TIMER): it expires at the first tick not before deadline."
+	// "Schedule starts t (START_TIMER): it expires at the first tick not before deadline."
 	eachFacility(t, Config{Origin: 300 * us}, func(test *facilityTest) {
 		test.start("on", 5*ms+300*us)
 		test.start("past", 5*ms+300*us+1)
@@ -139,8 +139,9 @@ func TestDeadlinesRoundUpToATick(t *testing.T) {
 }
 
 func TestNoTimerIsEverEarly(t *testing.T) {
-	// RFC 6298 §5, "a segment is never retransmitted too early": whatever the deadline and the calls of Advance, and also
-	// where a scheme rounds, a timer expires at the tick that Deadline told, which is not before the deadline.
+	// RFC 6298 §5, "a segment is never retransmitted too early": whatever the deadline and the
+	// calls of Advance, and even where a scheme rounds, a timer expires at the tick that Deadline
+	// returned, and that is not before the deadline.
 	for _, tick := range []time.Duration{1, 999, time.Millisecond} {
 		eachFacility(t, Config{Tick: tick, Slots: 16}, func(test *facilityTest) {
 			rng := rand.New(rand.NewSource(7))
@@ -175,7 +176,8 @@ func TestNoTimerIsEverEarly(t *testing.T) {
 }
 
 func TestExactInstants(t *testing.T) {
-	// Whatever the interval, over all wheels of a hierarchy and all rotations of one, a timer expires at its very tick.
+	// Whatever the interval, over all wheels of a hierarchy and all rotations of one wheel, a
+	// timer expires at its exact tick.
 	eachFacility(t, Config{Tick: time.Nanosecond, Slots: 8}, func(test *facilityTest) {
 		if test.rounds() {
 			test.Skip("rounds to the granularity of a wheel, see TestNoTimerIsEverEarly")
@@ -195,7 +197,8 @@ func TestExactInstants(t *testing.T) {
 }
 
 func TestTheFacilityBeginsAtItsOrigin(t *testing.T) {
-	// "Origin is the instant of tick 0, and thereby the phase of all ticks. The facility begins there."
+	// "Origin is the instant of tick 0, and so the phase of all ticks. The facility's clock
+	// begins there."
 	for _, origin := range []Time{0, 123, -5 * ms, math.MinInt64, math.MaxInt64 - 100*ms} {
 		eachFacility(t, Config{Origin: origin}, func(test *facilityTest) {
 			test.wantNow(origin)
@@ -214,7 +217,7 @@ func TestTheFacilityBeginsAtItsOrigin(t *testing.T) {
 }
 
 func TestADeadlineInThePastExpiresInTheNextAdvance(t *testing.T) {
-	// "A deadline whose tick has passed already expires in the next Advance, never inside Schedule."
+	// "If that tick has passed, t expires in the next Advance, never inside Schedule."
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		test.advance(10 * ms)
 		test.start("past", 3*ms)
@@ -225,7 +228,7 @@ func TestADeadlineInThePastExpiresInTheNextAdvance(t *testing.T) {
 		test.wantDeadline("past", 10*ms)
 		test.wantNextExpiry(math.MaxInt64, 10*ms)
 
-		test.step("# no time has passed, and yet an Advance")
+		test.step("# an Advance without time passing")
 		test.advance(10 * ms)
 		test.want("past@10ms", "now@10ms", "first instant@10ms")
 		test.advance(11 * ms)
@@ -252,7 +255,7 @@ func TestStartOfARunningTimerMovesIt(t *testing.T) {
 	})
 }
 
-func TestStopTellsWhetherItStopped(t *testing.T) {
+func TestStopReportsWhetherTheTimerRan(t *testing.T) {
 	// "Stop stops t (STOP_TIMER) and reports whether it was running."
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		test.make("a")
@@ -266,7 +269,7 @@ func TestStopTellsWhetherItStopped(t *testing.T) {
 		test.advance(10 * ms)
 		test.want()
 
-		test.step("# one that was stopped can be started again, also for the same tick, and earlier")
+		test.step("# a stopped timer can be started again, for the same tick or an earlier one")
 		test.start("a", 20*ms)
 		test.stop("a", true)
 		test.start("a", 20*ms)
@@ -279,14 +282,14 @@ func TestStopTellsWhetherItStopped(t *testing.T) {
 }
 
 func TestATimerStoppedBeforeItsExpiryNeverExpires(t *testing.T) {
-	// "A timer stopped before its expiry was processed never expires, also when it was due already."
+	// "A stopped timer never expires, even if it was already due."
 	eachFacility(t, Config{}, func(test *facilityTest) {
 		test.start("overdue", 0)
 		test.stop("overdue", true)
 		test.advance(1 * ms)
 		test.want()
 
-		test.step("# whichever of the two comes first stops the other, which is due at the same tick")
+		test.step("# of two timers due at the same tick, the first stops the other")
 		first := ""
 		for _, pair := range [][2]string{{"a", "b"}, {"b", "a"}} {
 			test.onExpiry(pair[0], func() {
@@ -301,7 +304,7 @@ func TestATimerStoppedBeforeItsExpiryNeverExpires(t *testing.T) {
 		test.advance(20 * ms)
 		test.want()
 
-		test.step("# and the same between two calls of Advance, of which the first left because of its limit")
+		test.step("# the same between two calls of Advance, the first cut short by its limit")
 		clear(test.actions)
 		test.start("c", 25*ms)
 		test.start("d", 25*ms)

@@ -5,10 +5,10 @@ package wheel
 // Config.Count is set.
 //
 // A visit is one look at one timer record: by START to find the place, by STOP to find the
-// record, or by PER TICK BOOKKEEPING to see whether it is due. The visit in which a timer expires
+// record, or by PER TICK BOOKKEEPING to see whether it is due. The last look at an expiring timer
 // is a TickVisit.
 type Counts struct {
-	Starts   uint64 `json:"starts"`   // calls of Schedule and ScheduleRange that armed or moved a timer
+	Starts   uint64 `json:"starts"`   // calls that armed or moved a timer
 	Stops    uint64 `json:"stops"`    // calls of Stop and Free that stopped a running timer
 	Expiries uint64 `json:"expiries"` // timers passed to EXPIRY PROCESSING
 
@@ -17,9 +17,9 @@ type Counts struct {
 	TickVisits  uint64 `json:"tick_visits"`  // records looked at by PER TICK BOOKKEEPING
 
 	Comparisons uint64 `json:"comparisons"` // comparisons of two expiry ticks, to sort
-	Moves       uint64 `json:"moves"`       // records moved after START placed them, migrations included
+	Moves       uint64 `json:"moves"`       // records moved after START, migrations included
 	Migrations  uint64 `json:"migrations"`  // moves to a finer wheel of the hierarchy (Scheme 7)
-	Wakeups     uint64 `json:"wakeups"`     // ticks with a busy slot to look at (Appendix A's interrupts)
+	Wakeups     uint64 `json:"wakeups"`     // ticks with a busy slot (Appendix A's interrupts)
 }
 
 // Visits returns the sum of all visits.

@@ -39,15 +39,15 @@
 // The methods of Facility say what each call does. All schemes keep the same contract.
 // contract_test.go has a test for each sentence:
 //
-//   - START, STOP, re-arming and Advance allocate nothing, whatever the order of calls. Only New and
-//     Reserve allocate. The scheme "runtime", Go's own timers, is the exception.
+//   - START, STOP, re-arming and Advance allocate nothing, whatever the order of calls. Only New
+//     and Reserve allocate. The scheme "runtime", Go's own timers, is the exception.
 //   - Deadlines round up to a tick: a timer is late by less than a tick, and never early (RFC 6298
 //     §5). The two schemes of Nichols round to coarser units, which Deadline reports.
 //   - Earlier ticks expire first. Within a tick, the order depends only on the calls made. It is
-//     START order in the heap, the tree and all schemes with linked lists, unless the type's comment
-//     says otherwise. It is not START order in a lazy mode, where an extended timer counts as
-//     started when its place comes up. Nor is it in scheme6 and scheme6-eager for a slot from which
-//     a timer was stopped.
+//     START order in the heap, the tree and all schemes with linked lists, unless the type's
+//     comment says otherwise. It is not START order in a lazy mode, where an extended timer counts
+//     as started when its place comes up. Nor is it in scheme6 and scheme6-eager for a slot from
+//     which a timer was stopped.
 //   - A deadline that has passed expires in the next Advance, never inside Schedule.
 //   - Schedule on a running timer moves it. Stop reports whether the timer was running. After Stop
 //     the timer does not expire, even if it was due.

@@ -8,7 +8,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Timers of a Realtime are used as those of package time.
+// The timers of a Realtime are used like those of package time.
 func ExampleRealtime() {
 	rt, err := wheel.Start(wheel.RealtimeConfig{Tick: 100 * time.Microsecond})
 	if err != nil {
@@ -61,7 +61,7 @@ func ExampleRealtimeTimer() {
 	// moved after it expired: false
 }
 
-// A program with a wheel of its own, say one for each of its shards, sleeps on an Alarm.
+// A program with a wheel of its own, say one per shard, sleeps on an Alarm.
 func ExampleAlarm() {
 	alarm, err := wheel.NewAlarm(wheel.AlarmConfig{})
 	if err != nil {
@@ -72,7 +72,8 @@ func ExampleAlarm() {
 	w := wheel.MustNew(wheel.Default, wheel.Config{Tick: 100 * time.Microsecond})
 	const last = 3
 
-	// Any goroutine starts timers; only one that is to expire before all others costs a system call.
+	// Any goroutine starts timers. A system call is needed only for one that expires before all
+	// others.
 	mu.Lock()
 	now := alarm.Now()
 	for i := last; i > 0; i-- {
@@ -83,7 +84,7 @@ func ExampleAlarm() {
 	}
 	mu.Unlock()
 
-	// One goroutine serves them, until the alarm is closed.
+	// One goroutine serves them until the alarm is closed.
 	for alarm.Wait() == nil {
 		mu.Lock()
 		w.Advance(alarm.Now(), 0, func(t wheel.Timer) {
@@ -93,7 +94,7 @@ func ExampleAlarm() {
 		if at, ok := w.NextWakeup(); ok {
 			alarm.Arm(at)
 		} else {
-			alarm.Close() // there was but this to do
+			alarm.Close() // no more work
 		}
 		mu.Unlock()
 	}

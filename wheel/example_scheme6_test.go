@@ -7,7 +7,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// A program that has chosen Scheme 6 for good calls it without the interface.
+// A program that always uses Scheme 6 can call it without the interface.
 func ExampleNewScheme6() {
 	w, err := wheel.NewScheme6(wheel.Config{Tick: 10 * time.Millisecond})
 	if err != nil {

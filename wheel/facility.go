@@ -122,24 +122,23 @@ type Config struct {
 
 	// Lazy leaves a timer in place when it is stopped or extended, and looks at it again when its
 	// place comes up, as gVisor's TCP does with its timers. A record is in the structure at most
-	// once, so memory cannot grow. NextExpiry may then report an earlier instant, at which a
-	// timer is only looked at. scheme6 is always lazy and its NextExpiry is exact; scheme6-eager
-	// is lazy only if Lazy is set. Default: false.
+	// once, so memory cannot grow. NextExpiry may then report an earlier instant, when a timer is
+	// only looked at. scheme6 is always lazy and its NextExpiry is exact; scheme6-eager is lazy
+	// only if Lazy is set. Default: false.
 	Lazy bool
 
-	// Rounding is the direction in which the hierarchies without full migration (Nichols) round.
-	// Default: RoundUp.
+	// Rounding is how the hierarchies without full migration (Nichols) round. Default: RoundUp.
 	Rounding Rounding
 
 	// Count makes the facility count its elementary operations. Default: false.
 	Count bool
 }
 
-// Rounding is the direction in which a timer is rounded to the granularity of a coarser wheel.
+// Rounding is how a timer is rounded to the granularity of a coarser wheel.
 type Rounding uint8
 
 const (
-	RoundUp      Rounding = iota // never early, up to a slot late: the only one that RFC 6298 §5 allows
+	RoundUp      Rounding = iota // never early, up to a slot late; RFC 6298 §5 allows only this
 	RoundNearest                 // up to half a slot early or late
 	RoundDown                    // up to a slot early
 )

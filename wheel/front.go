@@ -55,7 +55,7 @@ type front struct {
 
 	cur        uint64 // the last tick processed, or the one being processed
 	end        uint64 // where the current Advance ends
-	target     uint64 // the latest tick asked for; after end if time passed while an Advance was unfinished
+	target     uint64 // latest tick asked for; after end if an unfinished Advance fell behind
 	running    int    // running timers
 	unfinished bool   // an Advance was cut short by its limit
 	expiring   bool   // inside the expiry function

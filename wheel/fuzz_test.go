@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzTwin plays scripts on a facility and its twin. The first byte picks the scheme, the second the mode, the next six
-// the configuration, and the rest is the script.
+// FuzzTwin plays scripts on a facility and its twin. The first byte selects the scheme, the
+// second the mode, the next six the configuration. The rest is the script.
 func FuzzTwin(f *testing.F) {
 	for i := range Schemes() {
 		for mode := range 2 {

@@ -15,8 +15,8 @@ const (
 	ms = 1000 * us
 )
 
-// facilityTest tells a story about one facility: it owns now, gives timers names, logs each step, and fails at a step
-// that comes while expiries of an earlier one are unclaimed.
+// facilityTest tells a story about one facility. It owns now, names timers and logs each step. A
+// step fails if an earlier step left expiries unclaimed.
 type facilityTest struct {
 	*testing.T
 	scheme    string
@@ -28,7 +28,7 @@ type facilityTest struct {
 	unclaimed []expired
 }
 
-// expired is an expiry: what Now said then, by the name of the timer.
+// expired is an expiry: the timer's name, and Now at that moment.
 type expired struct {
 	name string
 	at   Time
@@ -69,10 +69,11 @@ func newFacilityTest(t *testing.T, scheme string, cfg Config) *facilityTest {
 		timers: map[string]Timer{}, names: map[uint64]string{}, actions: map[string]func(){}}
 }
 
-// rounds reports whether the scheme expires timers later than asked, at a tick that Deadline reports.
+// rounds reports whether the scheme expires timers later than asked, at a tick that Deadline
+// reports.
 func (test *facilityTest) rounds() bool { return rounds[test.scheme] }
 
-// last is the last instant that an advance may reach.
+// last is the last instant that an Advance may reach.
 func (test *facilityTest) last() Time {
 	if test.scheme == "runtime" {
 		return 1 << 62 // the machine's clock ends soon after
@@ -96,7 +97,7 @@ func (test *facilityTest) timer(name string) Timer {
 	test.Helper()
 	t, ok := test.timers[name]
 	if !ok {
-		test.Fatalf("the story knows no timer %q", name)
+		test.Fatalf("no timer is called %q", name)
 	}
 	return t
 }
@@ -119,7 +120,7 @@ func (test *facilityTest) free(name string) {
 	delete(test.timers, name)
 }
 
-// start starts the timer of that name, and makes it first if there is none.
+// start starts the timer of that name. It makes the timer first if there is none.
 func (test *facilityTest) start(name string, at Time) {
 	test.Helper()
 	if _, ok := test.timers[name]; !ok {
@@ -146,7 +147,7 @@ func (test *facilityTest) stop(name string, want bool) {
 	}
 }
 
-// onExpiry lets action run whenever that timer expires.
+// onExpiry runs action whenever that timer expires.
 func (test *facilityTest) onExpiry(name string, action func()) { test.actions[name] = action }
 
 // advance advances to now without a limit.
@@ -165,7 +166,7 @@ func (test *facilityTest) advanceLimit(now Time, limit int, wantDone bool) {
 	}
 }
 
-// expire notes an expiry, and runs what the story does on it; that may go on while it is unclaimed.
+// expire records an expiry and runs the action of the story for it, which may start other timers.
 func (test *facilityTest) expire(t Timer) {
 	name := test.names[test.f.Owner(t)]
 	before := append(test.unclaimed, expired{name, test.f.Now()})
@@ -177,14 +178,14 @@ func (test *facilityTest) expire(t Timer) {
 	test.unclaimed = append(before, test.unclaimed...)
 }
 
-// want claims the expiries so far: "a@5ms", in START order for each instant. Schemes that do not promise that order,
-// and lazy ones, may have another within an instant.
+// want claims the expiries so far: "a@5ms", in START order within an instant. Schemes that do not
+// promise that order, and lazy ones, may have another order within an instant.
 func (test *facilityTest) want(names ...string) {
 	test.Helper()
 	got := slices.Clone(test.unclaimed)
 	byTime := func(a, b expired) int { return cmp.Compare(a.at, b.at) }
 	if !slices.IsSortedFunc(got, byTime) {
-		test.Fatalf("expired %v: time goes back", got)
+		test.Fatalf("expired %v: time goes backwards", got)
 	}
 	if !promisesStartOrder(test.scheme, test.cfg) {
 		asWanted := func(e expired) int { return slices.Index(names, e.String()) }
@@ -227,7 +228,8 @@ func (test *facilityTest) wantNotRunning(name string) {
 	}
 }
 
-// wantNextExpiry wants the exact instant; from a lazy scheme that only knows where its timers stand, at most it.
+// wantNextExpiry wants the exact instant. A lazy scheme that knows only where its timers are may
+// return an earlier one.
 func (test *facilityTest) wantNextExpiry(limit, want Time) {
 	test.Helper()
 	got, ok := test.f.NextExpiry(limit)

@@ -2,8 +2,8 @@ package wheel
 
 import "fmt"
 
-// hashed is the common part of the hashed wheels, Schemes 5 and 6: a ring that turns every tick, slot
-// = tick mod M.
+// hashed is the common part of the hashed wheels, Schemes 5 and 6: a ring that turns every tick,
+// where slot = tick mod M.
 type hashed struct {
 	front
 	wheel ring

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// wakeUps lets l learn from n wake-ups, and returns how many of the second half came early, how long a processor was
-// busy for each of that half on average, and how late they were.
+// wakeUps makes l learn from n wake-ups. Of the second half it returns how many were early, and
+// per wake-up the average time that the processor was busy and the average lateness.
 func (l *leads) wakeUps(n int, sleep time.Duration, takes func() time.Duration) (early int, busy, late time.Duration) {
 	class := leadClass(sleep)
 	for i := range n {
@@ -57,8 +57,8 @@ func TestLeadsLearn(t *testing.T) {
 	}
 }
 
-// TestLeadsGiveWay: a lead that has become too long is shortened within some wake-ups.
-func TestLeadsGiveWay(t *testing.T) {
+// TestLeadsShrink: a lead that has become too long shrinks within some wake-ups.
+func TestLeadsShrink(t *testing.T) {
 	const us = time.Microsecond
 	var l leads
 	l.wakeUps(1000, time.Millisecond, func() time.Duration { return 80 * us })

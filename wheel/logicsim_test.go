@@ -7,10 +7,10 @@ import (
 )
 
 func TestLogicsimOverflow(t *testing.T) {
-	// §IV-B: "as time increases within a cycle and we travel down the array it becomes more likely that event records
-	// will be inserted in the overflow list. Other implementations reduce (but do not completely avoid) this effect by
-	// rotating the wheel halfway through the array." A timer of j ticks, started i ticks after the turn, overflows if
-	// i+j ≥ N.
+	// §IV-B: "as time increases within a cycle and we travel down the array it becomes more
+	// likely that event records will be inserted in the overflow list. Other implementations
+	// reduce (but do not completely avoid) this effect by rotating the wheel halfway through the
+	// array." A timer of j ticks, started i ticks after the turn, overflows if i+j ≥ N.
 	const N = 16
 	for _, scheme := range []string{"logicsim", "logicsim-half"} {
 		f := paperWheel(t, scheme, Config{Slots: N})
@@ -38,7 +38,8 @@ func TestLogicsimOverflow(t *testing.T) {
 			}
 			f.Stop(timer)
 		}
-		// Of the intervals up to half of the array: j of N positions at wrap, and none at half.
+		// Of the intervals up to half the array, interval j overflows from j of N positions at
+		// wrap, and from none at half.
 		want := 4 * (N / 2) * (N/2 + 1) / 2
 		if scheme == "logicsim-half" {
 			want = 0
@@ -50,12 +51,13 @@ func TestLogicsimOverflow(t *testing.T) {
 }
 
 func TestLogicsimExaminesTheOverflowListAtEachTurn(t *testing.T) {
-	// §IV-B: "When it wraps to 0, the number of cycles is incremented, and the overflow list is checked; any elements
-	// due to occur in the current cycle are removed from the overflow list and inserted into the array of lists."
+	// §IV-B: "When it wraps to 0, the number of cycles is incremented, and the overflow list is
+	// checked; any elements due to occur in the current cycle are removed from the overflow list
+	// and inserted into the array of lists."
 	const N, n, cycles = 16, 100, 5
 	for _, c := range []struct {
 		scheme string
-		turns  uint64 // up to the one that brings all in reach
+		turns  uint64 // up to the one that brings all timers in reach
 	}{{"logicsim", cycles}, {"logicsim-half", 2*cycles - 1}} {
 		f := paperWheel(t, c.scheme, Config{Slots: N})
 		for i := range Time(n) {
@@ -66,7 +68,7 @@ func TestLogicsimExaminesTheOverflowListAtEachTurn(t *testing.T) {
 		}
 		want := Counts{Starts: n, Expiries: n, TickVisits: c.turns*n + n, Moves: n, Wakeups: c.turns + N/2}
 		if c.scheme == "logicsim" {
-			want.Wakeups-- // the last turn is a tick with expiries, too
+			want.Wakeups-- // the last turn is also a tick with expiries
 		}
 		if got := f.Counts(); got != want {
 			t.Errorf("%s: %+v, want %+v", c.scheme, got, want)
@@ -95,7 +97,8 @@ func TestLogicsimStartOrderOverATurn(t *testing.T) {
 }
 
 func TestLogicsimOverAnyGap(t *testing.T) {
-	// One Advance examines the overflow list about twice for each expiry, however many turns the gap has.
+	// One Advance examines the overflow list about twice per expiry, however many turns the gap
+	// has.
 	for _, scheme := range []string{"logicsim", "logicsim-half"} {
 		for _, slots := range []int{2, 4, 4096} {
 			f := paperWheel(t, scheme, Config{Slots: slots})

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// roundingErrors returns the largest errors of rounding to multiples of g, for intervals of g ticks up to less than g²
-// that begin at one of the given positions in a slot: relative to the interval requested, and to the one that is set.
+// roundingErrors returns the largest errors of rounding to multiples of g, relative to the
+// interval requested and to the interval set, for intervals from g ticks to below g² that begin
+// at one of the given positions in a slot.
 func roundingErrors(r Rounding, g uint64, positions uint64) (ofRequested, ofSet float64) {
 	for now := range positions {
 		for interval := g; interval < g*g; interval++ {
@@ -24,8 +25,9 @@ func roundingErrors(r Rounding, g uint64, positions uint64) (ofRequested, ofSet 
 }
 
 func TestNicholsPrecision(t *testing.T) {
-	// §VI-B: "a loss in precision of up to 50% (e.g., a 1 min and 30 s timer that is rounded to 1 min)". The bounds are
-	// those of the type's comment, for slots of any width; 60 is the paper's minute.
+	// §VI-B: "a loss in precision of up to 50% (e.g., a 1 min and 30 s timer that is rounded to 1
+	// min)". The bounds are those of the type's comment, for slots of any width; 60 is the
+	// paper's minute.
 	for _, g := range []uint64{4, 16, 60, 256} {
 		G := float64(g)
 		for _, c := range []struct {
@@ -57,9 +59,9 @@ func TestNicholsPrecision(t *testing.T) {
 }
 
 func TestNicholsErrorsByLevel(t *testing.T) {
-	// What the facility reports and does, for all intervals of three levels from all positions: the error stays within
-	// the bounds for the slot width of the level (or of the next finer one, with one migration), it is on the side that
-	// Rounding says, no timer is due now, and each expires when Deadline says.
+	// For all intervals of three levels from all positions: the error is within the bounds for
+	// the slot width of the level (with one migration, of the next finer level) and on the side
+	// that Rounding says. No timer is due now, and each expires at Deadline.
 	const M = 8
 	for _, scheme := range []string{"scheme7-nomigration", "scheme7-onemigration"} {
 		for rounding := RoundUp; rounding <= RoundDown; rounding++ {
@@ -100,8 +102,8 @@ func TestNicholsErrorsByLevel(t *testing.T) {
 }
 
 func TestNicholsExpireAtTheirDeadline(t *testing.T) {
-	// In the order of ticks, and of STARTs within a tick, over levels, rotations and migrations; none migrates more
-	// often than the scheme's name says.
+	// Timers expire in the order of ticks, and of STARTs within a tick, over levels, rotations
+	// and migrations. None migrates more often than the scheme's name says.
 	for _, c := range []struct {
 		scheme     string
 		migrations uint64
@@ -149,8 +151,8 @@ func TestNicholsExpireAtTheirDeadline(t *testing.T) {
 }
 
 func TestNicholsVisits(t *testing.T) {
-	// Without migration a timer is looked at once; where rounding up puts it more than a rotation ahead, its slot
-	// passes it over once before.
+	// Without migration a timer is visited once. If rounding up puts it more than a rotation
+	// ahead, its slot passes over it once before.
 	f := paperWheel(t, "scheme7-nomigration", Config{Slots: 8})
 	for now := range Time(64) {
 		for _, interval := range []Time{1, 7, 8, 20, 63, 64, 100, 300, 511} {
@@ -172,8 +174,8 @@ func TestNicholsVisits(t *testing.T) {
 }
 
 func TestNicholsRanges(t *testing.T) {
-	// Against all ticks of the range: if one of them needs no rounding, so does what is chosen, and no migration if one
-	// does without; else it is the rounded beginning.
+	// Against all ticks of the range: if one needs no rounding, neither does the chosen tick;
+	// likewise for migrations. Otherwise the choice is lo, rounded.
 	random := rand.New(rand.NewPCG(7, 9))
 	for _, scheme := range []string{"scheme7-nomigration", "scheme7-onemigration"} {
 		s := MustNew(scheme, Config{Tick: 1, Slots: 4}).(*nichols)
@@ -198,7 +200,8 @@ func TestNicholsRanges(t *testing.T) {
 }
 
 func TestNicholsAtTheEndOfTime(t *testing.T) {
-	// What would be rounded past the last tick that Advance can reach is rounded less coarsely, and still never early.
+	// A tick that would be rounded past the last one that Advance can reach is rounded less
+	// coarsely, and is never early.
 	for _, scheme := range []string{"scheme7-nomigration", "scheme7-onemigration"} {
 		for _, cfg := range []Config{{Slots: 2}, {Slots: 2, Levels: 2}, {}, {Slots: 512}} {
 			f := paperWheel(t, scheme, cfg)

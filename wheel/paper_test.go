@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// A test per claim of Varghese and Lauck, "Hashed and Hierarchical Timing Wheels" (IEEE/ACM ToN 5(6), 1997), in exact
-// counts. The insertion costs of Scheme 2 stand in scheme2_test.go, Fig. 9 in callouts_test.go, Nichols' precision in
-// nichols_test.go, and Appendix B in sharded_test.go.
+// One test per claim of Varghese and Lauck, "Hashed and Hierarchical Timing Wheels" (IEEE/ACM ToN
+// 5(6), 1997), in exact counts. For the insertion costs of Scheme 2 see scheme2_test.go, for Fig.
+// 9 callouts_test.go, for Nichols' precision nichols_test.go, for Appendix B sharded_test.go.
 
-// paperWheel is a facility with a tick of 1 ns that counts. Its epoch is tick 0.
+// paperWheel is a facility that counts, with a tick of 1 ns. Its epoch is tick 0.
 func paperWheel(t *testing.T, scheme string, cfg Config) Facility {
 	t.Helper()
 	cfg.Tick, cfg.Count = 1, true
@@ -22,7 +22,7 @@ func paperWheel(t *testing.T, scheme string, cfg Config) Facility {
 	return f
 }
 
-// counted returns what do costs.
+// counted returns the counts of do.
 func counted(f Facility, do func()) Counts {
 	before := f.Counts()
 	do()
@@ -31,12 +31,13 @@ func counted(f Facility, do func()) Counts {
 
 func nothing(Timer) {}
 
-// wheels6 are the forms of Scheme 6: each must keep the paper's counts.
+// wheels6 are the forms of Scheme 6. Each must keep the paper's counts.
 var wheels6 = []string{"scheme6", "scheme6-eager", "scheme6-list"}
 
 func TestTableII(t *testing.T) {
-	// Table II, "latency metrics for three previously used schemes", and the text of Schemes 4 to 7. A class is what one
-	// routine looks at with n timers running: records visited, comparisons and moves.
+	// Table II, "latency metrics for three previously used schemes", and the text of Schemes 4 to
+	// 7. A class is what one routine looks at with n running timers: records visited, comparisons
+	// and moves.
 	const (
 		one = iota
 		logN
@@ -58,7 +59,8 @@ func TestTableII(t *testing.T) {
 	}{
 		{"scheme1", one, one, all},
 		{"scheme2", all, one, one},
-		{"scheme2-rear", one, one, one}, // "if timers are always inserted at the rear of the list, ... O(1)"
+		// "if timers are always inserted at the rear of the list, ... O(1)"
+		{"scheme2-rear", one, one, one},
 		{"scheme3", logN, logN, one},
 		{"scheme3-tree", all, one, one}, // "unbalanced binary trees easily degenerate into a linear list"
 		{"scheme4", one, one, one},
@@ -73,10 +75,11 @@ func TestTableII(t *testing.T) {
 			for _, n := range []uint64{100, 1000, 4000} {
 				cfg := Config{}
 				if row.scheme == "scheme4" {
-					cfg.Slots = 1 << 14 // "we can guarantee that all timers are set for periods less than MaxInterval"
+					// "we can guarantee that all timers are set for periods less than MaxInterval"
+					cfg.Slots = 1 << 14
 				}
 				f := paperWheel(t, row.scheme, cfg)
-				f.Schedule(f.New(0), 1<<20) // one that is far away, so that no tick below finds a structure empty
+				f.Schedule(f.New(0), 1<<20) // far away, so that no tick below finds the structure empty
 				var mid Timer
 				for i := range n {
 					timer := f.New(i)
@@ -104,8 +107,8 @@ func TestTableII(t *testing.T) {
 }
 
 func TestScheme6VisitsEveryTimerOncePerRotation(t *testing.T) {
-	// §VI-A2: "every TableSize ticks we decrement once all timers that are still living", whatever the hash: it "controls
-	// the variance" of the cost of a tick and not the mean.
+	// §VI-A2: "every TableSize ticks we decrement once all timers that are still living",
+	// whatever the hash: it "controls the variance" of the cost of a tick and not the mean.
 	const M, n = 256, 5000
 	random := rand.New(rand.NewPCG(1, 0))
 	for _, scheme := range wheels6 {
@@ -138,8 +141,8 @@ func TestScheme6VisitsEveryTimerOncePerRotation(t *testing.T) {
 }
 
 func TestScheme6VisitsATimerOfIntervalJ(t *testing.T) {
-	// §VI-A2, in whole visits: a timer of j ticks is looked at ⌊(j-1)/M⌋+1 times, the last time to expire. For intervals
-	// of mean T that is T/M on average, where M is small beside T.
+	// §VI-A2, in whole visits: a timer of j ticks is visited ⌊(j-1)/M⌋+1 times, the last time to
+	// expire. For intervals of mean T that is T/M on average, if M is small compared with T.
 	for _, M := range []int{2, 16, 256} {
 		for _, j := range []int{1, 2, M - 1, M, M + 1, 2 * M, 2*M + 1, 10*M - 1, 1000} {
 			for _, scheme := range wheels6 {
@@ -158,8 +161,8 @@ func TestScheme6VisitsATimerOfIntervalJ(t *testing.T) {
 }
 
 func TestScheme7MovesATimerAtMostOncePerLevel(t *testing.T) {
-	// §VI-B: a timer of Scheme 7 moves at most once for each level below the one that it is started on, "m is the maximum
-	// number of lists to migrate between".
+	// §VI-B: a timer of Scheme 7 moves at most once for each level below the one it is started
+	// on: "m is the maximum number of lists to migrate between".
 	random := rand.New(rand.NewPCG(2, 0))
 	for _, m := range []int{2, 3, 4, 5} {
 		f := paperWheel(t, "scheme7", Config{Slots: 16, Levels: m})
@@ -182,10 +185,10 @@ func TestScheme7MovesATimerAtMostOncePerLevel(t *testing.T) {
 }
 
 func TestWorkPerTickOfSchemes6And7(t *testing.T) {
-	// §VI-B: "The average cost per unit time for an average of n timers then becomes n·c(6)/M for Scheme 6, n·c(7)·m/T for
-	// Scheme 7". With n timers that run for T ticks each and are started again when they expire, the counts are exact:
-	// a rotation of Scheme 6 visits each of them once, and T ticks of Scheme 7 move each of them at most m-1 times and
-	// expire it once.
+	// §VI-B: "The average cost per unit time for an average of n timers then becomes n·c(6)/M for
+	// Scheme 6, n·c(7)·m/T for Scheme 7". With n timers that run for T ticks each and start again
+	// when they expire, the counts are exact. A rotation of Scheme 6 visits each timer once. T
+	// ticks of Scheme 7 move each timer at most m-1 times and expire it once.
 	const n, T = 1000, 1 << 14
 	f6 := paperWheel(t, "scheme6", Config{Slots: 256})
 	f7 := paperWheel(t, "scheme7", Config{Slots: 32, Levels: 3})
@@ -194,7 +197,7 @@ func TestWorkPerTickOfSchemes6And7(t *testing.T) {
 		for i := range n {
 			f.Schedule(f.New(0), Time(1+i*T/n))
 		}
-		f.Advance(2*T, 0, again) // all are on their way now
+		f.Advance(2*T, 0, again) // all timers have started again
 		c := counted(f, func() { f.Advance(f.Now()+4*T, 0, again) })
 		if f == f6 {
 			if got, want := c.TickVisits, uint64(n*4*T/256); got != want {
@@ -212,15 +215,15 @@ func TestWorkPerTickOfSchemes6And7(t *testing.T) {
 }
 
 func TestInterruptsPerTimer(t *testing.T) {
-	// Appendix A: "In Scheme 6, the host is interrupted an average of T/M times per timer interval ... In Scheme 7 the host
-	// is interrupted at most m times". A host that is interrupted on busy slots only is one that calls Advance at
-	// NextWakeup only.
+	// Appendix A: "In Scheme 6, the host is interrupted an average of T/M times per timer
+	// interval ... In Scheme 7 the host is interrupted at most m times". A host that is
+	// interrupted only on busy slots calls Advance only at NextWakeup.
 	interrupts := func(f Facility, interval Time) (n int) {
 		f.Schedule(f.New(0), f.Now()+interval)
 		for f.Len() > 0 {
 			at, ok := f.NextWakeup()
 			if !ok {
-				t.Fatal("a timer runs and nobody will be woken for it")
+				t.Fatal("a timer runs, but NextWakeup reports none")
 			}
 			f.Advance(at, 0, nothing)
 			n++
@@ -264,8 +267,9 @@ func TestInterruptIsSharedByTheTimersOfASlot(t *testing.T) {
 }
 
 func TestHierarchyOf244Slots(t *testing.T) {
-	// §VI-B: "instead of 100·24·60·60 = 8.64 million locations to store timers up to 100 days, we need only
-	// 100+24+60+60 = 244 locations." Our slots are powers of two: four levels of 64 hold 64^4 = 16.7 million ticks.
+	// §VI-B: "instead of 100·24·60·60 = 8.64 million locations to store timers up to 100 days, we
+	// need only 100+24+60+60 = 244 locations." Our slots are powers of two: four levels of 64
+	// hold 64^4 = 16.7 million ticks.
 	f := paperWheel(t, "scheme7", Config{Slots: 64, Levels: 4})
 	const day100 = 100 * 24 * 60 * 60
 	f.Schedule(f.New(0), day100)
@@ -282,9 +286,10 @@ func TestHierarchyOf244Slots(t *testing.T) {
 }
 
 func TestLogicSimulationWheelsOverflow(t *testing.T) {
-	// §IV-B: "as time increases within a cycle and we travel down the array it becomes more likely that event records will
-	// be inserted in the overflow list", and rotating half way through "reduces but does not completely avoid this
-	// effect". Timers of M/4 ticks, started at every tick: those that overflow are moved once when the wheel rotates.
+	// §IV-B: "as time increases within a cycle and we travel down the array it becomes more
+	// likely that event records will be inserted in the overflow list", and rotating half way
+	// through "reduces but does not completely avoid this effect". Of timers of M/4 ticks,
+	// started at every tick, each that overflows moves once when the wheel rotates.
 	const M = 256
 	moved := map[string]uint64{}
 	for _, scheme := range []string{"logicsim", "logicsim-half", "scheme6-list"} {
@@ -296,7 +301,7 @@ func TestLogicSimulationWheelsOverflow(t *testing.T) {
 		moved[scheme] = f.Counts().Moves
 	}
 	if moved["scheme6-list"] != 0 {
-		t.Errorf("Scheme 6 rotates at every tick, and moved %d timers", moved["scheme6-list"])
+		t.Errorf("Scheme 6 rotates at every tick and moved %d timers, want 0", moved["scheme6-list"])
 	}
 	if moved["logicsim"] < 16*M/8 {
 		t.Errorf("the wheel that rotates at wrap moved %d timers of %d, want a quarter or so", moved["logicsim"], 16*M)

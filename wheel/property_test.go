@@ -2,14 +2,19 @@ package wheel
 
 import (
 	"math/rand"
+	"os"
 	"testing"
 )
 
-// TestSchemesAgreeWithTheTwin plays random scripts, always the same ones, on every scheme, eager and lazy.
+// long is whether tests run in full: see CONTRIBUTING.md.
+var long = os.Getenv("TCPWHEEL_LONG") != ""
+
+// TestSchemesAgreeWithTheTwin plays random scripts, the same in every run, on every scheme, eager
+// and lazy.
 func TestSchemesAgreeWithTheTwin(t *testing.T) {
-	scripts := 300
-	if testing.Short() {
-		scripts = 100
+	scripts := 100
+	if long {
+		scripts = 300
 	}
 	for _, scheme := range Schemes() {
 		for _, mode := range []string{"eager", "lazy"} {

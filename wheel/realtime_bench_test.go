@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// BenchmarkRealtime measures what a caller pays to start, stop and move a timer, beside the runtime's: reset-earliest
-// sets the clock each time, the others never. What an expiry is late, package lateness measures.
+// BenchmarkRealtime measures what starting, stopping and moving a timer costs the caller,
+// compared with the runtime's timers. reset-earliest sets the clock each time, the others never.
+// wheelbench measures lateness.
 func BenchmarkRealtime(b *testing.B) {
 	nop := func() {}
 	b.Run("op=start-stop/impl=realtime", func(b *testing.B) {

@@ -23,7 +23,8 @@ func startTest(t testing.TB, cfg RealtimeConfig) *Realtime {
 	return rt
 }
 
-// inBubble runs a test for each scheme on the fake clock of synctest, on which nothing takes time.
+// inBubble runs a test for each scheme on the fake clock of synctest, where computation takes no
+// time.
 func inBubble(t *testing.T, tick time.Duration, test func(t *testing.T, rt *Realtime)) {
 	for _, scheme := range Schemes() {
 		if scheme == "runtime" {
@@ -38,8 +39,8 @@ func inBubble(t *testing.T, tick time.Duration, test func(t *testing.T, rt *Real
 	}
 }
 
-// TestRealtimeExpiresAtItsTick: on a clock with no lateness, each timer expires at the very tick to which its deadline
-// is rounded up, and each tick with timers costs one wake-up.
+// TestRealtimeExpiresAtItsTick: on a clock without lateness, each timer expires exactly at its
+// rounded-up tick, and each tick with timers costs one wake-up.
 func TestRealtimeExpiresAtItsTick(t *testing.T) {
 	const tick = 100 * time.Microsecond
 	inBubble(t, tick, func(t *testing.T, rt *Realtime) {
@@ -57,7 +58,7 @@ func TestRealtimeExpiresAtItsTick(t *testing.T) {
 					t.Errorf("timer %d expired at %v, want %v", i, now, due)
 				case now < asked:
 					t.Errorf("timer %d expired %v before its deadline", i, asked.Sub(now))
-				case now.Sub(asked) >= tick && rt.wheel.Scheme() == Default: // some schemes round to coarser units
+				case now.Sub(asked) >= tick && rt.wheel.Scheme() == Default: // others may round
 					t.Errorf("timer %d expired %v after its deadline, want less than %v", i, now.Sub(asked), tick)
 				}
 			}
@@ -69,7 +70,7 @@ func TestRealtimeExpiresAtItsTick(t *testing.T) {
 			due, _ = start(d, f).Deadline()
 			ticks[due] = true
 		}
-		rt.Stats() // its lock tells the race detector that all deadlines were written before any function runs
+		rt.Stats() // its lock orders the writes of ticks before all functions
 		expired.Wait()
 		synctest.Wait()
 		if s := rt.Stats(); s.Wakeups != uint64(len(ticks)) || s.Expiries != 500 || s.Running != 0 {
@@ -96,8 +97,8 @@ func TestRealtimeOrder(t *testing.T) {
 	})
 }
 
-// TestRealtimeSleepsWhenIdle: with nothing due, nothing wakes up, neither without a timer nor with one that is hours
-// away, and a timer that was stopped costs one wake-up at most.
+// TestRealtimeSleepsWhenIdle: with nothing due, nothing wakes up, neither without a timer nor
+// with one that is hours away. A stopped timer costs at most one wake-up.
 func TestRealtimeSleepsWhenIdle(t *testing.T) {
 	inBubble(t, 100*time.Microsecond, func(t *testing.T, rt *Realtime) {
 		wantWakeups := func(want uint64) {
@@ -121,8 +122,8 @@ func TestRealtimeSleepsWhenIdle(t *testing.T) {
 	})
 }
 
-// TestRealtimeSetsClock: only a START that asks for something earlier than all others costs a system call, and STOP
-// none.
+// TestRealtimeSetsClock: only a START for an instant before all others costs a system call. STOP
+// costs none.
 func TestRealtimeSetsClock(t *testing.T) {
 	inBubble(t, time.Millisecond, func(t *testing.T, rt *Realtime) {
 		nop := func() {}
@@ -149,7 +150,7 @@ func TestRealtimeSetsClock(t *testing.T) {
 	})
 }
 
-// TestRealtimeStopReset goes through what package time says of the results of Stop and Reset.
+// TestRealtimeStopReset checks what package time documents about the results of Stop and Reset.
 func TestRealtimeStopReset(t *testing.T) {
 	const d, tick = 10 * time.Millisecond, time.Millisecond
 	inBubble(t, tick, func(t *testing.T, rt *Realtime) {
@@ -157,7 +158,7 @@ func TestRealtimeStopReset(t *testing.T) {
 		kinds := []struct {
 			name  string
 			start func() *RealtimeTimer
-			fired func(*RealtimeTimer) int // expiries that were seen since the last call
+			fired func(*RealtimeTimer) int // expiries since the last call
 		}{
 			{"AfterFunc", func() *RealtimeTimer { return rt.AfterFunc(d, func() { runs++ }) }, nil},
 			{"InlineFunc", func() *RealtimeTimer { return rt.InlineFunc(d, func() { runs++ }) }, nil},
@@ -205,8 +206,8 @@ func TestRealtimeStopReset(t *testing.T) {
 	})
 }
 
-// TestRealtimeChannelHasNoStaleTime: as in package time since Go 1.23, a time that was not received is gone after Stop
-// and Reset, and counts as stopped.
+// TestRealtimeChannelHasNoStaleTime: as in package time since Go 1.23, Stop and Reset remove a
+// time that was not received, and it counts as stopped.
 func TestRealtimeChannelHasNoStaleTime(t *testing.T) {
 	inBubble(t, time.Millisecond, func(t *testing.T, rt *Realtime) {
 		for _, wait := range []struct {
@@ -235,7 +236,7 @@ func TestRealtimeChannelHasNoStaleTime(t *testing.T) {
 // TestRealtimeInline starts and stops timers from functions that run in the server's goroutine.
 func TestRealtimeInline(t *testing.T) {
 	inBubble(t, time.Millisecond, func(t *testing.T, rt *Realtime) {
-		// Two timers of one tick stop each other: whichever comes first prevents the other.
+		// Two timers of one tick stop each other: the first prevents the second.
 		var a, b *RealtimeTimer
 		ran, stopped := 0, 0
 		stop := func(other **RealtimeTimer) func() {
@@ -258,8 +259,8 @@ func TestRealtimeInline(t *testing.T) {
 	})
 }
 
-// TestRealtimeTicker: a function that starts its own timer again makes a ticker, which drifts unless it counts the
-// instants.
+// TestRealtimeTicker: a function that starts its own timer again makes a ticker. It drifts unless
+// it computes the instants.
 func TestRealtimeTicker(t *testing.T) {
 	const tick = time.Millisecond
 	inBubble(t, tick, func(t *testing.T, rt *Realtime) {
@@ -311,7 +312,8 @@ func TestRealtimeRecordsAreRecycled(t *testing.T) {
 	})
 }
 
-// TestRealtimeFunctionsMayBlock: a function of AfterFunc may wait for others, of its own tick and of later ones.
+// TestRealtimeFunctionsMayBlock: a function of AfterFunc may wait for functions of its own tick
+// and of later ticks.
 func TestRealtimeFunctionsMayBlock(t *testing.T) {
 	inBubble(t, time.Millisecond, testFunctionsMayBlock)
 	onClocks(t, func(t *testing.T, alarm AlarmConfig) { testFunctionsMayBlock(t, startOnClock(t, alarm)) })
@@ -341,12 +343,12 @@ func testFunctionsMayBlock(t *testing.T, rt *Realtime) {
 		return len(rt.alarms) == maxServers && rt.servers == maxServers && rt.spare != nil && rt.spare != rt.alarm
 	}
 	if !eventually(standsBy) {
-		t.Errorf("%d alarms, %d servers, spare %p, set %p; want one that serves and one that stands by",
+		t.Errorf("%d alarms, %d servers, spare %p, set %p; want one that serves and one on standby",
 			len(rt.alarms), rt.servers, rt.spare, rt.alarm)
 	}
 }
 
-// eventually reports whether ok becomes true, and waits for it as long as any busy machine may take.
+// eventually reports whether ok becomes true. It waits as long as any busy machine may take.
 func eventually(ok func() bool) bool {
 	for range 10_000 {
 		if ok() {
@@ -357,8 +359,8 @@ func eventually(ok func() bool) bool {
 	return false
 }
 
-// TestRealtimeFunctionNeedsNoGoroutine: a function that returns before the next expiry does not cost a new goroutine,
-// once there is one that stands by.
+// TestRealtimeFunctionNeedsNoGoroutine: once a goroutine is on standby, a function that returns
+// before the next expiry needs no new goroutine.
 func TestRealtimeFunctionNeedsNoGoroutine(t *testing.T) {
 	inBubble(t, time.Millisecond, func(t *testing.T, rt *Realtime) {
 		var tm *RealtimeTimer
@@ -375,13 +377,13 @@ func TestRealtimeFunctionNeedsNoGoroutine(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if runs != 100 || len(stacks) != maxServers+1 {
-			t.Errorf("%d runs in %d goroutines, want 100 in %d: the first, and those that take turns",
+			t.Errorf("%d runs in %d goroutines, want 100 in %d: the first, and the two that take turns",
 				runs, len(stacks), maxServers+1)
 		}
 	})
 }
 
-// TestRealtimeFunctionExits: runtime.Goexit in a function ends no more than a spare goroutine.
+// TestRealtimeFunctionExits: runtime.Goexit in a function ends only a spare goroutine.
 func TestRealtimeFunctionExits(t *testing.T) {
 	inBubble(t, time.Millisecond, func(t *testing.T, rt *Realtime) {
 		var runs atomic.Int64
@@ -428,7 +430,7 @@ func TestRealtimeCloseFromFunction(t *testing.T) {
 			rt.Close()
 		})
 		<-rt.Done()
-		for before := range 3 { // expiries that make a server stand by
+		for before := range 3 { // expiries that put a server on standby
 			rt := startTest(t, RealtimeConfig{Scheme: rt.wheel.Scheme(), Alarm: AlarmConfig{RuntimeTimers: true}})
 			for range before {
 				rt.AfterFunc(time.Millisecond, func() {})
@@ -445,8 +447,8 @@ func TestRealtimeCloseFromFunction(t *testing.T) {
 	})
 }
 
-// TestRealtimeCloseDuringFunctions: Close waits for no function of AfterFunc, and does not wait for one of InlineFunc
-// either.
+// TestRealtimeCloseDuringFunctions: Close waits neither for functions of AfterFunc nor for one of
+// InlineFunc.
 func TestRealtimeCloseDuringFunctions(t *testing.T) {
 	inBubble(t, time.Millisecond, func(t *testing.T, rt *Realtime) {
 		for _, start := range []func(*Realtime, func()) *RealtimeTimer{
@@ -469,7 +471,8 @@ func TestRealtimeCloseDuringFunctions(t *testing.T) {
 	})
 }
 
-// The tests from here on run in real time, on each clock. They bound no lateness from above, as machines may be busy.
+// The tests from here on run in real time, on each clock. They set no upper bound on lateness,
+// because machines may be busy.
 
 func startOnClock(t testing.TB, alarm AlarmConfig) *Realtime {
 	return startTest(t, RealtimeConfig{Tick: 100 * time.Microsecond, Alarm: alarm})
@@ -518,8 +521,8 @@ func TestRealtimeIdleNeverWakes(t *testing.T) {
 		rt := startOnClock(t, alarm)
 		<-rt.NewTimer(0).C
 		rt.AfterFunc(time.Hour, func() {})
-		// The system may report the instant of the first timer once more, late, when that of the second is set: Alarm.Wait
-		// passes this on. Nothing follows it.
+		// When the second timer is set, the system may report the instant of the first one again,
+		// late. Alarm.Wait passes this on. No further wake-up follows.
 		var wakeups [3]uint64
 		for i := range wakeups {
 			before := rt.Stats().Wakeups
@@ -532,8 +535,8 @@ func TestRealtimeIdleNeverWakes(t *testing.T) {
 	})
 }
 
-// TestRealtimeHammer lets goroutines start, move and stop their timers at once, and counts that each expiry and each
-// successful stop has its start.
+// TestRealtimeHammer starts, moves and stops timers in several goroutines at once. Each expiry
+// and each successful stop must have its start.
 func TestRealtimeHammer(t *testing.T) {
 	onClocks(t, func(t *testing.T, alarm AlarmConfig) {
 		rt := startOnClock(t, alarm)
@@ -632,7 +635,8 @@ func TestRealtimeManyTimers(t *testing.T) {
 	})
 }
 
-// TestRealtimeParksInNetpoller: the server of a system clock waits for I/O, which holds no thread, and Close ends it.
+// TestRealtimeParksInNetpoller: the server of a system clock waits for I/O, which holds no
+// thread, and Close ends it.
 func TestRealtimeParksInNetpoller(t *testing.T) {
 	onClocks(t, func(t *testing.T, alarm AlarmConfig) {
 		rt := startOnClock(t, alarm)

@@ -6,7 +6,7 @@ import "fmt"
 const noTick = ^uint64(0)
 
 // ring is a circular array of lists of an arena, with a bit for each busy one: the timing wheel
-// proper, of which Schemes 4 to 7 are made. A number has slot number mod M. In a wheel that turns
+// proper. Schemes 4 to 7 are made of rings. A number has slot number mod M. In a wheel that turns
 // every tick, the number is the tick.
 type ring struct {
 	busy  bitmap

@@ -8,9 +8,10 @@ import (
 
 func TestRing(t *testing.T) {
 	if testing.Short() {
-		t.Skip("counts the same without the race detector, which takes ten times as long")
+		t.Skip("same counts without the race detector, in a tenth of the time")
 	}
-	// A ring against a slice of slices, by random insertions in front, behind and between, removals and drains.
+	// A ring against a slice of slices: random insertions at both ends and in between, removals,
+	// drains.
 	for _, slots := range []int{2, 4, 64, 128, 8192} {
 		random := rand.New(rand.NewPCG(uint64(slots), 0))
 		a := newArena(slots)

@@ -56,8 +56,8 @@ func TestRuntimeAgreesWithOrderedList(t *testing.T) {
 	}
 }
 
-// A STOP or START may come when the runtime has run the timer but its function has not reached the queue, or when it is
-// in the queue already. Either way that run does not count any more.
+// A STOP or START may come after the runtime fired the timer, before or after its function has
+// reached the queue. Either way that run does not count.
 func TestRuntimeStaleRunDoesNotCount(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestRuntimeStaleRunDoesNotCount(t *testing.T) {
 	}
 }
 
-// The queue does not grow with runs that were overtaken before any Advance saw them.
+// The queue does not grow by runs that were overtaken before an Advance saw them.
 func TestRuntimeQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := MustNew("runtime", Config{}).(*runtimeTimers)
@@ -118,7 +118,8 @@ func TestRuntimeQueueIsBounded(t *testing.T) {
 	})
 }
 
-// A now ahead of the machine's clock gets only what the runtime has run; the rest is late, and Now does not go back.
+// A now ahead of the machine's clock gets only what the runtime has fired. The rest is late, and
+// Now does not go back.
 func TestRuntimeAheadOfTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := MustNew("runtime", Config{})
@@ -143,7 +144,8 @@ func TestRuntimeAheadOfTheClock(t *testing.T) {
 	})
 }
 
-// On the machine's clock: never early, none lost, none twice, whatever races with the runtime.
+// On the machine's clock: no timer is early, lost or expired twice, whatever races with the
+// runtime.
 func TestRuntimeOnTheMachinesClock(t *testing.T) {
 	const n = 500
 	r := rand.New(rand.NewPCG(6, 6))
@@ -154,7 +156,7 @@ func TestRuntimeOnTheMachinesClock(t *testing.T) {
 		f.New(0)
 	}
 	stops, expiries := 0, 0
-	// A machine that is busy may leave us no time before the end.
+	// On a busy machine the deadlines may all have passed here.
 	goOn := func() bool { return time.Since(start) < 50*time.Millisecond || stops == 0 || expiries == 0 }
 	for goOn() || f.Len() > 0 {
 		if x := Timer(1 + r.IntN(n)); goOn() {
@@ -193,7 +195,7 @@ func TestRuntimeOnTheMachinesClock(t *testing.T) {
 	}
 }
 
-// Only the first START of a record allocates, its time.Timer and the function of it.
+// Only the first START of a record allocates: its time.Timer and the function.
 func TestRuntimeRestartDoesNotAllocate(t *testing.T) {
 	f := MustNew("runtime", Config{})
 	f.Reserve(1)

@@ -7,14 +7,16 @@ import (
 	"testing"
 )
 
-// Varghese & Lauck, §III-B: "If the arrival distribution is Poisson, the list is searched from the head and reads and
-// writes both cost one unit, then the average cost of insertion for negative exponential and uniform timer interval
-// distributions is" 2 + 2n/3 and 2 + n/2, and for a negative exponential distribution 2 + n/3 from the rear. What the
-// model gives is n/2 for exponential intervals from either end, and 2n/3 and n/3 for uniform ones: the paper's labels
-// appear interchanged. The model: Poisson arrivals, timers that run to their expiry, n of them on the average.
+// Varghese & Lauck, §III-B: "If the arrival distribution is Poisson, the list is searched from
+// the head and reads and writes both cost one unit, then the average cost of insertion for
+// negative exponential and uniform timer interval distributions is" 2 + 2n/3 and 2 + n/2, and for
+// a negative exponential distribution 2 + n/3 from the rear. The model gives n/2 for exponential
+// intervals from either end, and 2n/3 and n/3 for uniform ones: the paper's labels appear
+// interchanged. The model: Poisson arrivals, timers that run to their expiry, n of them on
+// average.
 func TestScheme2InsertionCost(t *testing.T) {
 	if testing.Short() {
-		t.Skip("counts the same without the race detector, which takes ten times as long")
+		t.Skip("same counts without the race detector, in a tenth of the time")
 	}
 	const (
 		n      = 200
@@ -38,7 +40,7 @@ func TestScheme2InsertionCost(t *testing.T) {
 			r := rand.New(rand.NewPCG(1987, 1997))
 			head := MustNew("scheme2", Config{Tick: 1, Count: true})
 			rear := MustNew("scheme2-rear", Config{Tick: 1, Count: true})
-			var idle []Timer // in both facilities at once
+			var idle []Timer // idle in both facilities
 			seen, now := 0, 0.
 			for i := range warmUp + starts {
 				if i == warmUp {
@@ -81,12 +83,12 @@ func TestScheme2InsertionCost(t *testing.T) {
 	}
 }
 
-// Table II: START O(n), STOP O(1), PER TICK BOOKKEEPING O(1), here exactly.
+// Table II, exactly: START O(n), STOP O(1), PER TICK BOOKKEEPING O(1).
 func TestScheme2TableII(t *testing.T) {
 	for _, n := range []int{1, 10, 1000} {
 		for _, s := range []struct {
 			name              string
-			first, last       uint64 // records passed to insert a timer before or behind all others
+			first, last       uint64 // records passed to insert a timer before or after all others
 			cmpFirst, cmpLast uint64
 		}{
 			{"scheme2", 0, uint64(n), 1, uint64(n)},

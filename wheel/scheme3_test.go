@@ -51,7 +51,7 @@ func TestScheme3TableII(t *testing.T) {
 	}
 }
 
-// STOP takes an entry from anywhere, and what fills its place may have to go up as well as down.
+// STOP removes an entry anywhere. The entry that replaces it may have to move up or down.
 func TestScheme3StopAnywhere(t *testing.T) {
 	const n = 300
 	r := rand.New(rand.NewPCG(3, 2))
@@ -74,7 +74,7 @@ func TestScheme3StopAnywhere(t *testing.T) {
 			t.Fatalf("after Stop(%d): %v", x, err)
 		}
 	}
-	var want, got []Timer // in START order within a tick: the records were made and started in one order
+	var want, got []Timer // in START order within a tick, which is the order of New
 	for x := range ticks {
 		want = append(want, x)
 	}

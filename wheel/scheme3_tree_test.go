@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// §IV-A: "unbalanced binary trees easily degenerate into a linear list; this can happen, for instance, if a set of
-// equal timer intervals are inserted."
+// §IV-A: "unbalanced binary trees easily degenerate into a linear list; this can happen, for
+// instance, if a set of equal timer intervals are inserted."
 func TestTreeDegeneratesForEqualIntervals(t *testing.T) {
 	const n = 1000
 	f := MustNew("scheme3-tree", Config{Tick: 1, Count: true})
@@ -16,13 +16,13 @@ func TestTreeDegeneratesForEqualIntervals(t *testing.T) {
 		f.Advance(Time(i), 0, nil)
 		f.Schedule(f.New(0), Time(i).Add(10*n))
 		if got, want := f.Counts().StartVisits, uint64(i*(i+1)/2); got != want {
-			t.Fatalf("%d timers started, %d visits, want %d: all that were there, each time", i+1, got, want)
+			t.Fatalf("%d timers started, %d visits, want %d: all earlier ones, each time", i+1, got, want)
 		}
 	}
 }
 
-// For intervals in random order START is O(log n) on the average: to build a tree of n records takes
-// 2(n+1)H(n) - 4n comparisons (Knuth, vol. 3, §6.2.2), which is 1.39 n log2 n but for smaller terms.
+// For intervals in random order START is O(log n) on average: building a tree of n records takes
+// 2(n+1)H(n) - 4n comparisons (Knuth, vol. 3, §6.2.2), which is 1.39 n log2 n plus smaller terms.
 func TestTreeStartIsLogarithmicForRandomIntervals(t *testing.T) {
 	const n, trees = 4096, 20
 	r := rand.New(rand.NewPCG(3, 3))
@@ -44,8 +44,8 @@ func TestTreeStartIsLogarithmicForRandomIntervals(t *testing.T) {
 	}
 }
 
-// Table II: STOP is O(1) for unbalanced trees, and so is PER TICK BOOKKEEPING: no search from the root, and a walk to
-// the successor that is short on the average, whatever n.
+// Table II: STOP is O(1) for unbalanced trees, and so is PER TICK BOOKKEEPING: no search from the
+// root, and a walk to the successor that is short on average, whatever n.
 func TestTreeTableII(t *testing.T) {
 	for _, n := range []int{1, 10, 1000, 100_000} {
 		r := rand.New(rand.NewPCG(3, uint64(n)))
@@ -77,7 +77,8 @@ func TestTreeTableII(t *testing.T) {
 	}
 }
 
-// STOP of a record with two children puts its successor into its place, in order, also among equal ticks.
+// STOP of a record with two children replaces it by its successor. The order stays, also among
+// equal ticks.
 func TestTreeStopWithTwoChildren(t *testing.T) {
 	for stopped := range 11 {
 		f := MustNew("scheme3-tree", Config{Tick: 1, Count: true})
@@ -96,7 +97,7 @@ func TestTreeStopWithTwoChildren(t *testing.T) {
 			t.Fatal(err)
 		}
 		moves := uint64(0)
-		if stopped <= 2 { // those with two children
+		if stopped <= 2 { // timers with two children
 			moves = 1
 		}
 		if c := f.Counts(); c.Moves != moves {
@@ -110,8 +111,9 @@ func TestTreeStopWithTwoChildren(t *testing.T) {
 	}
 }
 
-// Nothing recurses: a tree that is a list of 10^6 records is walked, stopped in and emptied as any other. The lists are
-// linked by hand, as START would take half a trillion visits to make them.
+// Nothing recurses: a tree that is a list of 10^6 records is walked, stopped in and emptied like
+// any other. The test links the lists by hand, because START would need half a trillion visits to
+// make them.
 func TestTreeDegenerateDoesNotRecurse(t *testing.T) {
 	const n = 1_000_000
 	for _, side := range []string{"left", "right"} {

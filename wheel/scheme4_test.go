@@ -6,7 +6,8 @@ import (
 )
 
 func TestScheme4IntervalsUpToMaxInterval(t *testing.T) {
-	// §V: "Array of lists used by Scheme 4 for timer intervals up to MaxInterval": 1 to 8 here, from any position.
+	// §V: "Array of lists used by Scheme 4 for timer intervals up to MaxInterval": 1 to 8 here,
+	// from any position.
 	for now := range Time(20) {
 		f := paperWheel(t, "scheme4", Config{Slots: 8})
 		f.Advance(now, 0, nothing)
@@ -15,7 +16,7 @@ func TestScheme4IntervalsUpToMaxInterval(t *testing.T) {
 			timer := f.New(uint64(j))
 			f.Schedule(timer, now+j)
 			if inWheel := s.nodes[timer].where != listOverflow; inWheel != (j <= 8) {
-				t.Errorf("at %d, an interval of %d ticks stands in the wheel: %v", now, j, inWheel)
+				t.Errorf("at %d, an interval of %d ticks is in the wheel: %v", now, j, inWheel)
 			}
 		}
 		next := Time(1)
@@ -32,7 +33,8 @@ func TestScheme4IntervalsUpToMaxInterval(t *testing.T) {
 }
 
 func TestScheme4RestartInExpiryByMaxInterval(t *testing.T) {
-	// An interval of MaxInterval ticks goes to the slot that is being emptied, and must stay for a rotation.
+	// An interval of MaxInterval ticks goes to the slot that is being emptied, and must stay for
+	// a rotation.
 	f := paperWheel(t, "scheme4", Config{Slots: 8})
 	f.Schedule(f.New(0), 8)
 	n := 0
@@ -48,8 +50,9 @@ func TestScheme4RestartInExpiryByMaxInterval(t *testing.T) {
 }
 
 func TestScheme4WithinItsRange(t *testing.T) {
-	// §V: "Thus the latency for START_TIMER is O(1). The cost of PER_TICK_BOOKKEEPING is O(1) except when timers
-	// expire, but this is the best possible." So nothing is looked at but what expires.
+	// §V: "Thus the latency for START_TIMER is O(1). The cost of PER_TICK_BOOKKEEPING is O(1)
+	// except when timers expire, but this is the best possible." So only expiring timers are
+	// visited.
 	f := paperWheel(t, "scheme4", Config{Slots: 256})
 	for i := range Time(1000) {
 		f.Schedule(f.New(0), 1+i%256)
@@ -64,14 +67,15 @@ func TestScheme4WithinItsRange(t *testing.T) {
 }
 
 func TestScheme4OverflowList(t *testing.T) {
-	// §V: "Timers greater than this value are implemented using, say, Scheme 2." They stay there until they expire.
+	// §V: "Timers greater than this value are implemented using, say, Scheme 2." They stay in the
+	// list until they expire.
 	f := paperWheel(t, "scheme4", Config{Slots: 4})
 	s := f.(*scheme4)
 	var timers []Timer
 	for i := range Time(10) {
 		timer := f.New(0)
 		c := counted(f, func() { f.Schedule(timer, 100+i%5) })
-		want := uint64(i) // all that are there are due no later
+		want := uint64(i) // all earlier ones are due no later
 		if i >= 5 {
 			want = uint64(2*(i-5) + 1)
 		}
@@ -99,7 +103,7 @@ func TestScheme4OverflowList(t *testing.T) {
 }
 
 func TestScheme4StartOrderAcrossWheelAndList(t *testing.T) {
-	// Tick 100 gets timers while it lies beyond the wheel and when it has come within.
+	// Tick 100 gets timers while it is beyond the wheel and after it has come within.
 	f := paperWheel(t, "scheme4", Config{Slots: 8})
 	for now := range Time(100) {
 		f.Advance(now, 0, nothing)

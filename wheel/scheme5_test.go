@@ -8,8 +8,8 @@ import (
 )
 
 func TestScheme5IsScheme2InASlot(t *testing.T) {
-	// §VI-A1: "A pleasing observation is that the scheme reduces to Scheme 2 if the array size is 1." So it does for
-	// timers that all hash into one slot.
+	// §VI-A1: "A pleasing observation is that the scheme reduces to Scheme 2 if the array size is
+	// 1." So it does for timers that all hash into one slot.
 	const M = 64
 	random := rand.New(rand.NewPCG(5, 0))
 	f5 := paperWheel(t, "scheme5", Config{Slots: M})
@@ -31,15 +31,15 @@ func TestScheme5IsScheme2InASlot(t *testing.T) {
 }
 
 func TestScheme5StartIsConstantWhenSpread(t *testing.T) {
-	// §VI-A1: the average latency of START_TIMER is O(1) "if n < TableSize and if the hash function distributes timer
-	// values uniformly". The worst case is O(n), with the same n.
+	// §VI-A1: the average latency of START_TIMER is O(1) "if n < TableSize and if the hash
+	// function distributes timer values uniformly". The worst case is O(n), with the same n.
 	const M, n = 4096, 2000
 	random := rand.New(rand.NewPCG(5, 1))
 	f := paperWheel(t, "scheme5", Config{Slots: M})
 	for range n {
 		f.Schedule(f.New(0), 1+Time(random.IntN(1<<30)))
 	}
-	// A record is passed with probability 1/2 by each later one of its slot: n²/4M = 244.
+	// Each later record of its slot passes a record with probability 1/2: n²/4M = 244.
 	if got := f.Counts().StartVisits; got < 150 || got > 350 {
 		t.Errorf("%d STARTs spread over %d slots passed %d records, want about 244", n, M, got)
 	}
@@ -53,7 +53,8 @@ func TestScheme5StartIsConstantWhenSpread(t *testing.T) {
 }
 
 func TestScheme5LooksAtOneHeadPerBusySlot(t *testing.T) {
-	// §VI-A1: "the top of the list is decremented": one look per tick on which the slot is busy, however long the list.
+	// §VI-A1: "the top of the list is decremented": one look per tick with a busy slot, however
+	// long the list.
 	const M = 16
 	f := paperWheel(t, "scheme5", Config{Slots: M})
 	for i := range Time(100) {
@@ -70,14 +71,15 @@ func TestScheme5LooksAtOneHeadPerBusySlot(t *testing.T) {
 	for f.Len() > 0 {
 		f.Advance(f.Now()+1, 0, nothing)
 	}
-	// Slot 0 came up 99 times in vain, the others, which began in the first rotation, 100 times.
+	// Slot 0 came up 99 times without an expiry; the other slots, which began in the first
+	// rotation, 100.
 	if got, want := f.Counts().TickVisits, uint64(99+3*100+100); got != want {
 		t.Errorf("%d visits up to the last expiry, want %d", got, want)
 	}
 }
 
 func TestHashedWheelsOverAnyGap(t *testing.T) {
-	// One Advance pays for a rotation, and for the part of one, however many rotations the gap has.
+	// One Advance pays for a rotation and a part of one, however many rotations the gap has.
 	for _, scheme := range []string{"scheme5", "scheme6-list"} {
 		for _, slots := range []int{2, 8, 64} {
 			for _, at := range []Time{1 << 40, 1<<40 + 1, math.MaxInt64 - 1, math.MaxInt64} {

@@ -34,8 +34,8 @@ type Scheme6 struct {
 	cur  uint64 // the last tick processed, or the one being processed
 	mask uint32 // slots - 1
 
-	// lazyLists is the number of lists in which the short paths of Schedule and Stop may leave a
-	// timer in place: all of the wheel's when lazy, none when eager or counting.
+	// The short paths of Schedule and Stop may leave a timer in place in lists below lazyLists:
+	// all of the wheel's when lazy, none when eager or counting.
 	lazyLists uint32
 
 	started uint64 // timers started and ended: two sums, so that neither waits for the other

@@ -174,8 +174,8 @@ func (w *Scheme6) queueNear(s uint32) {
 }
 
 // scanFar looks at all timers of a far list that came up, from the last to the first. It takes
-// out those that are due or stopped, and those extended to another slot. It returns the earliest
-// deadline of the rest.
+// out the due, the stopped, and those extended to another slot. It returns the earliest deadline
+// of the rest.
 func (w *Scheme6) scanFar(l uint32) (earliest uint64) {
 	earliest = never
 	recs, now, owners := w.recs, w.now, w.prefetched

@@ -6,15 +6,15 @@ import (
 )
 
 func TestHashControlsOnlyTheVarianceOfATick(t *testing.T) {
-	// §VI-A2: "the hash distribution in Scheme 6 only controls the variance of the latency of PER_TICK_BOOKKEEPING and
-	// not the average latency."
+	// §VI-A2: "the hash distribution in Scheme 6 only controls the variance of the latency of
+	// PER_TICK_BOOKKEEPING and not the average latency."
 	const M, n, rotations = 64, 640, 5
 	random := rand.New(rand.NewPCG(6, 0))
 	for _, spread := range []struct {
 		name string
 		slot func(i int) Time
 
-		least, most uint64 // visits on the dearest tick
+		least, most uint64 // visits on the most expensive tick
 	}{
 		{"ten per slot", func(i int) Time { return Time(i % M) }, n / M, n / M},
 		{"at random", func(int) Time { return Time(random.IntN(M)) }, n/M + 1, 3 * n / M},
@@ -33,13 +33,13 @@ func TestHashControlsOnlyTheVarianceOfATick(t *testing.T) {
 			t.Errorf("%s: %d visits in %d rotations, want %d", spread.name, got, rotations, want)
 		}
 		if most < spread.least || most > spread.most {
-			t.Errorf("%s: %d visits on the dearest tick, want %d to %d", spread.name, most, spread.least, spread.most)
+			t.Errorf("%s: %d visits on the most expensive tick, want %d to %d", spread.name, most, spread.least, spread.most)
 		}
 	}
 }
 
 func TestScheme6ListAdvancedInLeaps(t *testing.T) {
-	// An Advance of up to a rotation at a time leaves nothing out: its visits are those of single ticks.
+	// Advances of up to a rotation at a time skip nothing: they visit what single ticks visit.
 	const M = 32
 	random := rand.New(rand.NewPCG(6, 1))
 	single, leaps := paperWheel(t, "scheme6-list", Config{Slots: M}), paperWheel(t, "scheme6-list", Config{Slots: M})

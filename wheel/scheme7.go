@@ -13,8 +13,8 @@ import (
 //	reaches     256      65,536    16.8 M     4.3 G          all 2^63
 //
 // A tick is a number of m digits in base M. The paper sets its hour timer by the hour of the
-// absolute time of expiry. Likewise, a timer is on the level of the highest digit in which its
-// tick differs from the current tick, in the slot of that digit. So its place follows from the
+// absolute time of expiry. Likewise, a timer is on the level of the highest digit that differs
+// between its tick and the current tick, in the slot of that digit. So its place follows from the
 // two ticks alone. All timers of one tick are in one list at any time, in START order, and move
 // together in that order: they expire in START order.
 //
@@ -43,8 +43,8 @@ type scheme7 struct {
 	places [64]place
 }
 
-// place says where a timer goes, by the highest bit in which its tick differs from the current
-// one.
+// place says where a timer goes. It is found by the highest bit that differs between its tick and
+// the current one.
 type place struct {
 	base  uint32 // the list of slot 0 of the level
 	mask  uint32 // M-1, and 0 beyond the last level
@@ -79,7 +79,7 @@ func levels(cfg Config) uint8 {
 	return min(want, (63+slotBits(cfg))/slotBits(cfg))
 }
 
-// listOf returns the list in which a timer belongs. tick is not s.cur.
+// listOf returns the list where a timer of tick belongs. tick is not s.cur.
 func (s *scheme7) listOf(tick uint64) uint32 {
 	p := &s.places[(bits.Len64(tick^s.cur)-1)&63]
 	return p.base + uint32(tick>>(p.shift&63))&p.mask

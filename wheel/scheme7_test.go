@@ -9,8 +9,9 @@ import (
 )
 
 func TestScheme7KeepsATickInOneList(t *testing.T) {
-	// "all timers of one tick stand in one list at any time, in START order": for a few ticks that get timers over and
-	// over while the clock comes nearer, so that they stand on every level meanwhile, and beyond the last.
+	// "All timers of one tick are in one list at any time, in START order": a few ticks get
+	// timers again and again while the clock approaches, so that they are on every level in turn,
+	// and beyond the last.
 	for _, levels := range []int{0, 3} {
 		random := rand.New(rand.NewPCG(7, uint64(levels)))
 		f := paperWheel(t, "scheme7", Config{Slots: 4, Levels: levels})
@@ -64,8 +65,8 @@ func TestScheme7KeepsATickInOneList(t *testing.T) {
 	}
 }
 
-// digitsBelow returns how many digits of tick are not zero, of base 2^shift, below the highest that differs from now's:
-// what a timer started at now costs in migrations.
+// digitsBelow returns how many base-2^shift digits of tick are not zero below the highest that
+// differs from now: the migrations of a timer started at now.
 func digitsBelow(tick, now uint64, shift int) (n uint64) {
 	for level := range (bits.Len64(tick^now) - 1) / shift {
 		if tick>>(level*shift)&(1<<shift-1) != 0 {
@@ -76,8 +77,8 @@ func digitsBelow(tick, now uint64, shift int) (n uint64) {
 }
 
 func TestScheme7MigratesOncePerDigit(t *testing.T) {
-	// §VI-B: "Of course, if the minutes remaining were zero, we could go directly to the second array": a timer that is
-	// due at the very beginning of a slot expires in place.
+	// §VI-B: "Of course, if the minutes remaining were zero, we could go directly to the second
+	// array": a timer due at the very beginning of a slot expires in place.
 	random := rand.New(rand.NewPCG(7, 7))
 	f := paperWheel(t, "scheme7", Config{Slots: 8})
 	timer := f.New(0)
@@ -97,7 +98,7 @@ func TestScheme7MigratesOncePerDigit(t *testing.T) {
 }
 
 func TestScheme7ChoosesTheCheapestTickOfARange(t *testing.T) {
-	// Against all ticks of the range: none has fewer migrations, and none as few and is later.
+	// Against all ticks of the range: none has fewer migrations, and none with as few is later.
 	random := rand.New(rand.NewPCG(7, 3))
 	s := MustNew("scheme7", Config{Tick: 1, Slots: 4}).(*scheme7)
 	for range 5000 {
@@ -118,14 +119,14 @@ func TestScheme7ChoosesTheCheapestTickOfARange(t *testing.T) {
 }
 
 func TestScheme7BeyondTheLastLevel(t *testing.T) {
-	// Config.Levels: "What lies beyond the last level waits in its farthest slot, and is looked at again when that
-	// comes up": with two levels of four slots, every 16 ticks.
+	// Config.Levels: "Timers beyond the last level wait in its farthest slot, which is looked at
+	// again when it comes up": with two levels of four slots, every 16 ticks.
 	f := paperWheel(t, "scheme7", Config{Slots: 4, Levels: 2})
 	f.Schedule(f.New(0), 16*10+5)
 	for f.Len() > 0 {
 		f.Advance(f.Now()+1, 0, nothing)
 	}
-	// Ten looks; the last brings it to level 1, the visit there to level 0, where it expires.
+	// Ten looks. The last brings it to level 1, the visit there to level 0, where it expires.
 	want := Counts{Starts: 1, Expiries: 1, TickVisits: 12, Moves: 11, Migrations: 1, Wakeups: 12}
 	if got := f.Counts(); got != want {
 		t.Errorf("tick by tick: %+v, want %+v", got, want)
@@ -148,7 +149,7 @@ func TestScheme7OverAnyGap(t *testing.T) {
 }
 
 func TestScheme7Levels(t *testing.T) {
-	// "By default as many as cover 2^63 ticks, at most 8", and none beyond that, where no tick would reach.
+	// "Default: as many as cover 2^63 ticks, at most 8", and none that no tick would reach.
 	for _, c := range []struct {
 		cfg  Config
 		want uint8

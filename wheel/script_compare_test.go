@@ -9,19 +9,22 @@ import (
 	"time"
 )
 
-// promisesStartOrder says whether timers of one tick expire in START order, as all schemes but the packed one promise
-// unless they are lazy. In any case the order depends on nothing but the calls made.
+// promisesStartOrder reports whether timers of one tick expire in START order. All schemes but
+// the packed Scheme 6 promise it, unless they are lazy. In any case the order depends only on the
+// calls made.
 func promisesStartOrder(scheme string, cfg Config) bool {
 	return !cfg.Lazy && scheme != "scheme6" && scheme != "scheme6-eager"
 }
 
-// rounds lists the schemes whose timers expire at a coarser tick than the one asked for, which Deadline reports.
+// rounds lists the schemes whose timers expire at a coarser tick than asked for, which Deadline
+// reports.
 var rounds = map[string]bool{
 	"scheme7-nomigration":  true,
 	"scheme7-onemigration": true,
 }
 
-// onItsClock runs test so that advanceClock works: a scheme that needs the machine's clock gets a bubble with one.
+// onItsClock runs test so that advanceClock works: a scheme on the machine's clock gets a
+// synctest bubble.
 func onItsClock(t *testing.T, scheme string, test func(t *testing.T)) {
 	if scheme == "runtime" {
 		synctest.Test(t, test)
@@ -30,7 +33,8 @@ func onItsClock(t *testing.T, scheme string, test func(t *testing.T)) {
 	test(t)
 }
 
-// advanceClock brings the machine's clock to now, for a facility that lives on it, and lets its timers run.
+// advanceClock brings the machine's clock to now, for a facility that runs on it, and lets its
+// timers fire.
 func advanceClock(f Facility, now Time) {
 	if r, ok := f.(interface{ untilTime(at Time) time.Duration }); ok {
 		time.Sleep(r.untilTime(max(now, f.Now())))
@@ -38,7 +42,7 @@ func advanceClock(f Facility, now Time) {
 	}
 }
 
-// compare compares all that the facility tells with what the twin knows.
+// compare compares everything that the facility reports with what the twin knows.
 func (s *script) compare() {
 	if s.err != nil {
 		return
@@ -67,7 +71,8 @@ func (s *script) compare() {
 		s.compareCounts()))
 }
 
-// compareNextExpiry wants the exact instant, unless a scheme is lazy that only knows where its timers stand.
+// compareNextExpiry wants the exact instant. A lazy scheme that knows only where its timers are
+// may return an earlier one.
 func (s *script) compareNextExpiry(limit Time) error {
 	at, ok := s.f.NextExpiry(limit)
 	want, wantOK := s.twin.nextExpiry(limit)
@@ -79,7 +84,8 @@ func (s *script) compareNextExpiry(limit Time) error {
 	return fmt.Errorf("NextExpiry(%d) = %d, %t, want %d, %t", limit, at, ok, want, wantOK)
 }
 
-// compareNextWakeup wants an instant that is not late, and lets an idle caller get on.
+// compareNextWakeup wants an instant that is not late, and that lets an idle caller make
+// progress.
 func (s *script) compareNextWakeup() error {
 	at, ok := s.f.NextWakeup()
 	if ok != (len(s.twin.running) > 0) {
@@ -112,8 +118,8 @@ func (s *script) compareCounts() error {
 	return nil
 }
 
-// adopt lets the twin follow where the facility is free to choose: between ticks lo and hi, and in a scheme that rounds
-// further, by up to as much again as the timer has to run.
+// adopt makes the twin follow where the facility may choose: between ticks lo and hi, and in a
+// scheme that rounds further, by up to as much again as the timer has to run.
 func (s *script) adopt(t Timer, lo, hi uint64) {
 	at, runs := s.f.Deadline(t)
 	want, _ := s.twin.deadline(t)
@@ -125,7 +131,7 @@ func (s *script) adopt(t Timer, lo, hi uint64) {
 			lo -= min(lo-s.twin.cur, lo)
 		}
 	}
-	tick := (uint64(at) - uint64(s.cfg.Origin)) / uint64(s.cfg.Tick) // which may be one that never comes
+	tick := (uint64(at) - uint64(s.cfg.Origin)) / uint64(s.cfg.Tick) // may be a tick that never comes
 	if tick < lo || tick > hi || s.twin.time(tick) != at {
 		s.failf("timer %d was started for tick %d (%d), want ticks %d to %d", t, tick, at, lo, hi)
 		return

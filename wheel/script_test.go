@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// script plays the operations that a string of bytes spells on a facility and on its twin, and compares the two after
-// each, those within the expiry function included.
+// script plays the operations that a string of bytes encodes on a facility and on its twin, and
+// compares the two after each operation, also within the expiry function.
 type script struct {
 	scheme string
 	cfg    Config
@@ -26,18 +26,19 @@ type script struct {
 	trace   []string
 }
 
-// expiry is a line of the transcript of a run.
+// expiry is one expiry of a run.
 type expiry struct {
 	timer Timer
 	at    Time
 }
 
 const (
-	mostTimers = 40 // in use at a time, so that a script tells much about each
-	lastAsked  = 24 // bits: how many ticks most deadlines and gaps are at most
+	mostTimers = 40 // in use at a time; few, so that a script does much with each
+	usualBits  = 24 // log2 of the ticks that most deadlines and gaps are below
 )
 
-// playTwice plays the bytes on two fresh facilities, and returns the first difference from the twin, or between them.
+// playTwice plays the bytes on two fresh facilities. It returns the first difference from the
+// twin or between the two.
 func playTwice(scheme string, cfg Config, bytes []byte) error {
 	first, second := newScript(scheme, cfg, bytes), newScript(scheme, cfg, bytes)
 	for _, s := range []*script{first, second} {
@@ -79,7 +80,7 @@ func (s *script) log(format string, args ...any) {
 	}
 }
 
-// play plays the whole script, and then lets expire what still can.
+// play plays the whole script, then lets the remaining timers expire.
 func (s *script) play() {
 	defer func() {
 		if r := recover(); r != nil {
@@ -109,7 +110,7 @@ func (s *script) play() {
 	s.fail(s.f.check())
 }
 
-// operate does one operation that is allowed both outside and inside of the expiry function.
+// operate does one operation, which may be inside or outside the expiry function.
 func (s *script) operate(op byte) {
 	if len(s.live) == 0 || op < 4 && len(s.live) < mostTimers {
 		s.schedule(s.make(), s.instant())
@@ -169,7 +170,7 @@ func (s *script) schedule(t Timer, deadline Time) {
 func (s *script) scheduleRange(t Timer, earliest, latest Time) {
 	before, ran := s.twin.deadline(t)
 	if ran && before == math.MaxInt64 && rounds[s.scheme] {
-		return // nobody can tell to which tick past the end of Time it was rounded, and so if the range holds that
+		return // past the end of Time the rounded tick is unknown, and so whether the range holds it
 	}
 	s.f.ScheduleRange(t, earliest, latest)
 	lo, hi := s.twin.scheduleRange(t, earliest, latest)
@@ -192,8 +193,8 @@ func (s *script) advanceSomehow(op byte) {
 	switch {
 	case op < 19:
 		at := s.instant()
-		if soon := s.twin.now().Add(s.ticks(1 << lastAsked)); at > soon && s.byte()%8 != 0 {
-			at = soon // most of a script should not play at the end of all time
+		if soon := s.twin.now().Add(s.ticks(1 << usualBits)); at > soon && s.byte()%8 != 0 {
+			at = soon // most of a script should not be at the end of time
 		}
 		s.advance(at, limit)
 	case op < 21:
@@ -206,7 +207,7 @@ func (s *script) advanceSomehow(op byte) {
 		if at, ok := s.f.NextExpiry(math.MaxInt64); ok {
 			s.advance(at, limit)
 		}
-	default: // the clock steps back, or an unfinished Advance goes on
+	default: // the clock steps back, or an unfinished Advance continues
 		s.advance(s.twin.now().Add(-s.ticks(uint64(s.byte()))), limit)
 	}
 }
@@ -249,11 +250,11 @@ func (s *script) expire(t Timer) {
 			s.operate(op)
 		case op < 19 && s.twin.timers[t] != 0: // restart itself
 			s.schedule(t, s.instant())
-		case op < 21 && len(s.twin.running) > 0: // stop the one that would come next
+		case op < 21 && len(s.twin.running) > 0: // stop the next one
 			s.stop(s.twin.running[0].timer)
 		case op == 21 && s.twin.timers[t] != 0:
 			s.free(t)
-		case op == 22 && len(s.twin.running) > 0: // put off the one that would come next
+		case op == 22 && len(s.twin.running) > 0: // extend the next one
 			s.schedule(s.twin.running[0].timer, s.instant())
 		}
 		s.compare()
@@ -261,10 +262,11 @@ func (s *script) expire(t Timer) {
 	}
 }
 
-// farthest is the last instant that a script lets come.
+// farthest is the last instant that a script reaches.
 func (s *script) farthest() Time {
 	if s.scheme == "runtime" {
-		return s.cfg.Origin.Add(1 << 60) // the clock of a bubble ends 262 years after it began: enough for seven scripts
+		// The clock of a bubble ends 262 years after it began: enough for seven scripts.
+		return s.cfg.Origin.Add(1 << 60)
 	}
 	return math.MaxInt64
 }

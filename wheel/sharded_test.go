@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// longestStart returns how long one START holds the lock of a shard in which n timers run, in elementary operations.
+// longestStart returns how long one START holds the lock of a shard with n running timers, in
+// elementary operations.
 func longestStart(t *testing.T, scheme string, n int) uint64 {
 	t.Helper()
 	s, err := NewSharded(1, scheme, Config{Count: true})
@@ -24,9 +25,10 @@ func longestStart(t *testing.T, scheme string, n int) uint64 {
 }
 
 func TestLockIsHeldInScheme2ForNStepsAndInScheme6ForOne(t *testing.T) {
-	// Varghese and Lauck 1997, Appendix B: "in Scheme 2, when Processor A inserts a timer into the ordered list other
-	// processors cannot process timer module routines until Processor A finishes and releases its semaphore. Schemes 5-7
-	// seem suited for implementation in symmetric multiprocessors."
+	// Varghese and Lauck 1997, Appendix B: "in Scheme 2, when Processor A inserts a timer into
+	// the ordered list other processors cannot process timer module routines until Processor A
+	// finishes and releases its semaphore. Schemes 5-7 seem suited for implementation in
+	// symmetric multiprocessors."
 	for _, n := range []int{0, 10, 100, 1000, 10000} {
 		for scheme, want := range map[string]uint64{
 			"scheme2":       uint64(n) + 1,

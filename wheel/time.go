@@ -106,7 +106,8 @@ func (k *ticker) floor(at Time) uint64 { return k.div(k.since(at)) }
 // time returns the instant of a tick, clamped to the range of Time.
 func (k *ticker) time(tick uint64) Time {
 	hi, lo := bits.Mul64(tick, uint64(k.size))
-	if hi != 0 || lo > math.MaxInt64-uint64(k.origin) { // exact although the difference may wrap around
+	// The difference is exact although it may wrap around.
+	if hi != 0 || lo > math.MaxInt64-uint64(k.origin) {
 		return math.MaxInt64
 	}
 	return k.origin + Time(lo)

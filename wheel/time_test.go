@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// held returns x, held at the ends of the range of int64.
-func held(x *big.Int) int64 {
+// clamped returns x clamped to the range of int64.
+func clamped(x *big.Int) int64 {
 	switch {
 	case x.IsInt64():
 		return x.Int64()
@@ -19,7 +19,8 @@ func held(x *big.Int) int64 {
 	return math.MaxInt64
 }
 
-// anyInstant draws from the whole range of int64, and often from where something may overflow or round.
+// anyInstant draws from the whole range of int64, and often from where something may overflow or
+// round.
 func anyInstant(rng *rand.Rand) Time {
 	at := Time(rng.Uint64() >> rng.Intn(64))
 	switch rng.Intn(4) {
@@ -33,15 +34,15 @@ func anyInstant(rng *rand.Rand) Time {
 	return at
 }
 
-func TestTimeAddAndSubHoldAtTheEnds(t *testing.T) {
+func TestTimeAddAndSubClamp(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	ends := []Time{0, 1, -1, math.MaxInt64, math.MaxInt64 - 1, math.MinInt64, math.MinInt64 + 1}
 	try := func(a, b Time) {
 		x, y := big.NewInt(int64(a)), big.NewInt(int64(b))
-		if got, want := a.Add(time.Duration(b)), Time(held(new(big.Int).Add(x, y))); got != want {
+		if got, want := a.Add(time.Duration(b)), Time(clamped(new(big.Int).Add(x, y))); got != want {
 			t.Fatalf("Time(%d).Add(%d) = %d, want %d", int64(a), int64(b), int64(got), int64(want))
 		}
-		if got, want := a.Sub(b), time.Duration(held(new(big.Int).Sub(x, y))); got != want {
+		if got, want := a.Sub(b), time.Duration(clamped(new(big.Int).Sub(x, y))); got != want {
 			t.Fatalf("Time(%d).Sub(%d) = %d, want %d", int64(a), int64(b), int64(got), int64(want))
 		}
 	}
@@ -68,7 +69,8 @@ func TestTimeComparesAndPrints(t *testing.T) {
 	}
 }
 
-// bigTicker is ticker in unbounded integers, with the one bound that is in the contract: 2^63-1 ns after the origin.
+// bigTicker is ticker in unbounded integers, with the one bound of the contract: 2^63-1 ns after
+// the origin.
 type bigTicker struct{ origin, size *big.Int }
 
 func newBigTicker(origin Time, size time.Duration) bigTicker {
@@ -100,10 +102,11 @@ func (k bigTicker) ceil(at Time) uint64 {
 
 func (k bigTicker) time(tick uint64) Time {
 	at := new(big.Int).SetUint64(tick)
-	return Time(held(at.Mul(at, k.size).Add(at, k.origin)))
+	return Time(clamped(at.Mul(at, k.size).Add(at, k.origin)))
 }
 
-// tickSizes are the ends of the range of Config.Tick, powers of two and their neighbours, and the usual ones.
+// tickSizes are the ends of the range of Config.Tick, powers of two and their neighbours, and
+// common values.
 func tickSizes(rng *rand.Rand) []time.Duration {
 	sizes := []time.Duration{1, 2, 3, 7, 10, time.Microsecond, time.Millisecond, 4 * time.Millisecond,
 		200 * time.Millisecond, 500 * time.Millisecond, time.Second, time.Minute, time.Hour - 1, time.Hour}
@@ -172,8 +175,8 @@ func TestTickerDividesExactlyAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestDeadlinesRoundUpAndNowRoundsDown is the reason why no timer is early: RFC 6298 §5, "a segment is never
-// retransmitted too early".
+// TestDeadlinesRoundUpAndNowRoundsDown shows why no timer is early: RFC 6298 §5, "a segment is
+// never retransmitted too early".
 func TestDeadlinesRoundUpAndNowRoundsDown(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	for _, size := range tickSizes(rng) {
@@ -196,7 +199,7 @@ func TestDeadlinesRoundUpAndNowRoundsDown(t *testing.T) {
 	}
 }
 
-func TestTickerHoldsAtTheEnds(t *testing.T) {
+func TestTickerClampsAtTheEnds(t *testing.T) {
 	for _, test := range []struct {
 		origin      Time
 		size        time.Duration

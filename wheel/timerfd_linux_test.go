@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// TestTimerfdLearns: what the machine takes to wake a goroutine up makes a lead, except where the alarm is not to spin.
+// TestTimerfdLearns: the time that the machine takes to wake a goroutine becomes the lead, unless
+// NoSpin is set.
 func TestTimerfdLearns(t *testing.T) {
 	const sleep = 300 * time.Microsecond
 	for _, noSpin := range []bool{false, true} {
 		a := newTestAlarm(t, AlarmConfig{NoSpin: noSpin})
-		lead := time.Duration(0) // the longest: an instant that has come before the clock was set for it has none
+		lead := time.Duration(0) // the longest seen; some sleeps have none
 		for range 50 {
 			a.Arm(a.Now().Add(sleep))
 			lead = max(lead, time.Duration(a.clock.(*timerfd).lead.Load()))
@@ -22,22 +23,22 @@ func TestTimerfdLearns(t *testing.T) {
 	}
 }
 
-// TestTimerfdPark: a report of an instant that was replaced does not keep the alarm from going off at the right one,
-// nor does one that went off before anybody waited.
+// TestTimerfdPark: neither a report of a replaced instant nor an alarm that went off without a
+// waiter keeps the alarm from going off at the right instant.
 func TestTimerfdPark(t *testing.T) {
 	a := newTestAlarm(t, AlarmConfig{})
 	for range 200 {
 		a.Arm(a.Now())
 		for range 3 {
-			a.Arm(a.Now().Add(20 * time.Microsecond)) // the kernel has reported the one before, or is about to
+			a.Arm(a.Now().Add(20 * time.Microsecond)) // the kernel may report the previous instant
 		}
 		at := a.Now().Add(100 * time.Microsecond)
 		a.Arm(at)
 		for a.Now() < at {
-			a.wait(t) // may return early for one that was replaced
+			a.wait(t) // may return early for a replaced instant
 		}
 	}
-	// Nothing is left that would wake anybody up, be it that the last one went off with nobody waiting.
+	// Nothing is left to wake the goroutine, even if the last alarm went off without a waiter.
 	a.Disarm()
 	woken := a.waitInBackground()
 	select {

@@ -7,26 +7,26 @@ import (
 	"slices"
 )
 
-// twin keeps the contract of Facility in the most obvious code: one slice, sorted after every START. It shares nothing
-// with the facilities that it is compared with, not even the arithmetic of ticks.
+// twin keeps the contract of Facility in the simplest code: one slice, sorted after every START.
+// It shares nothing with the facilities, not even the arithmetic of ticks.
 //
-// The contract leaves to a scheme in which order the timers of one tick expire, and an expiry may start and stop any
-// other timer. So the twin does not lead: it is told each expiry, says whether that timer was one of those that had to
-// come next, and follows.
+// The contract lets a scheme choose the order of timers within a tick, and an expiry may start
+// and stop any other timer. So the twin follows: it is given each expiry and checks that this
+// timer was among the next.
 type twin struct {
 	origin Time
 	size   uint64 // of a tick, in ns
 
-	cur, end, target uint64 // ticks: the last one processed, where the Advance that goes on ends, the latest asked for
-	unfinished       bool   // an Advance was left because of its limit
+	cur, end, target uint64 // ticks: last processed, end of the current Advance, latest asked for
+	unfinished       bool   // an Advance was cut short by its limit
 
-	timers  map[Timer]uint64 // the owners of the timers that were made
+	timers  map[Timer]uint64 // owners of the timers in use
 	running []twinTimer      // sorted by phase, tick, START sequence
 	counts  Counts           // of Starts, Stops and Expiries
 	starts  uint64
 }
 
-// twinTimer is a timer that runs.
+// twinTimer is a running timer.
 type twinTimer struct {
 	phase twinPhase
 	tick  uint64
@@ -37,16 +37,16 @@ type twinTimer struct {
 type twinPhase uint8
 
 const (
-	twinDue     twinPhase = iota // was overdue when the Advance that goes on began
+	twinDue     twinPhase = iota // overdue when the current Advance began
 	twinWaiting                  // for its tick
-	twinOverdue                  // was due when it was started: waits for the next Advance
+	twinOverdue                  // started when overdue; waits for the next Advance
 )
 
 func newTwin(cfg Config) *twin {
 	return &twin{origin: cfg.Origin, size: uint64(cfg.Tick), timers: map[Timer]uint64{}}
 }
 
-// since returns the nanoseconds from the origin to at, within 0 and 2^63-1.
+// since returns the nanoseconds from the origin to at, clamped to 0..2^63-1.
 func (w *twin) since(at Time) uint64 {
 	if at <= w.origin {
 		return 0
@@ -137,7 +137,7 @@ func (w *twin) sort() {
 	})
 }
 
-// move lets the timer that was started last expire at another tick, which the facility was free to choose.
+// move changes the tick of the timer started last to one that the facility was free to choose.
 func (w *twin) move(t Timer, tick uint64) {
 	i := w.find(t)
 	r := w.running[i]
@@ -172,7 +172,7 @@ func (w *twin) begin() {
 	w.sort()
 }
 
-// next returns the timers that are due next, in START order, and none when the Advance has nothing more to do.
+// next returns the timers that are due next, in START order, or none when the Advance is done.
 func (w *twin) next() []twinTimer {
 	for {
 		if len(w.running) > 0 {
@@ -194,7 +194,7 @@ func (w *twin) next() []twinTimer {
 	}
 }
 
-// expire is told that the facility expires t, and says if that is wrong. ordered asks for START order.
+// expire checks that t may expire now. ordered asks for START order.
 func (w *twin) expire(t Timer, ordered bool) error {
 	next := w.next()
 	i := slices.IndexFunc(next, func(r twinTimer) bool { return r.timer == t })
@@ -217,13 +217,13 @@ func (w *twin) expire(t Timer, ordered bool) error {
 // leave is the end of a call of Advance that is done.
 func (w *twin) leave() error {
 	if next := w.next(); len(next) > 0 {
-		return fmt.Errorf("Advance says that it is done, but timer %d of tick %d is due", next[0].timer, next[0].tick)
+		return fmt.Errorf("Advance is done, but timer %d of tick %d is due", next[0].timer, next[0].tick)
 	}
 	w.cur, w.unfinished = w.end, false
 	return nil
 }
 
-// nextExpiry compares ticks, because ticks after the end of Time, which never come, all report its last instant.
+// nextExpiry compares ticks: all ticks after the end of Time report its last instant.
 func (w *twin) nextExpiry(limit Time) (Time, bool) {
 	if len(w.running) == 0 {
 		return 0, false
@@ -235,7 +235,7 @@ func (w *twin) nextExpiry(limit Time) (Time, bool) {
 	return w.time(first), first <= w.floor(limit)
 }
 
-// overdue reports whether a timer waits whose tick had passed when it was started.
+// overdue reports whether a timer waits that was overdue when it was started.
 func (w *twin) overdue() bool {
 	return slices.ContainsFunc(w.running, func(r twinTimer) bool { return r.phase != twinWaiting })
 }

@@ -1,5 +1,5 @@
-// Package peers is no library: it has the benchmarks of timer facilities that others wrote, beside those of package
-// wheel. It is a module of its own, so that whoever uses tcpwheel does not inherit what only these benchmarks need.
+// Package peers has benchmarks of the schemes of package wheel and of timer facilities that others
+// wrote. It is a module of its own, so that users of tcpwheel do not inherit its dependencies.
 //
-// README.md says how to run them, and what is measured.
+// README.md says how to run the benchmarks and what they measure.
 package peers

@@ -12,20 +12,21 @@ import (
 	"tcpwheel/wheel"
 )
 
-// facility is an implementation under test. Each has its loops for itself, so that none pays for a call through an
-// interface in them that the others do not pay for.
+// facility is an implementation under test. Each has its own loops, so that none pays for a call
+// through an interface.
 type facility interface {
 	// start starts timer i of n, to expire after the benchmark.
 	start(i int)
 
-	startStop(b *testing.B) // an iteration is START and STOP of another timer
-	rearm(b *testing.B)     // an iteration is START of a random one of the n that run
-	expire(b *testing.B)    // an iteration is START of n timers, and the expiry of all
+	startStop(b *testing.B) // an iteration: START and STOP of another timer
+	rearm(b *testing.B)     // an iteration: START of a random one of n running timers
+	expire(b *testing.B)    // an iteration: START of n timers, and the expiry of all
 
 	close()
 }
 
-// implementation is a kind of facility. One in real time can not expire timers faster than the clock.
+// implementation makes facilities of one kind. In real time, timers cannot expire faster than the
+// clock.
 type implementation struct {
 	name     string
 	realTime bool
@@ -40,16 +41,16 @@ func implementations() (all []implementation) {
 		}
 	}
 	return append(all,
-		implementation{"runtime", true, func(n int) facility { return &goRuntime{timers: make([]*time.Timer, n)} }},
-		implementation{"container-heap", false, func(n int) facility { return newHeap(n) }},
-		implementation{"timingwheel", true, func(n int) facility { return newTimingWheel(n) }},
-		implementation{"antlabs-timer", true, func(n int) facility { return newAntlabs(n) }},
+		implementation{"runtime", true, newRuntime},
+		implementation{"container-heap", false, newHeap},
+		implementation{"timingwheel", true, newTimingWheel},
+		implementation{"antlabs-timer", true, newAntlabs},
 	)
 }
 
 const (
 	tick = time.Millisecond
-	away = time.Hour // so far that no timer of a benchmark in real time expires meanwhile
+	away = time.Hour // timers in real time are at least so far away that none expires
 )
 
 func never() {}
@@ -64,7 +65,8 @@ func (x *random) next() uint64 {
 	return uint64(*x)
 }
 
-// interval returns 1 to 10,000 ticks from the upper half of r; below, 0 to n-1 from the lower half.
+// interval returns 1 to 10,000 ticks from the upper half of r; below returns 0 to n-1 from the
+// lower half.
 func interval(r uint64) time.Duration { return time.Duration(1+r>>32*10_000>>32) * tick }
 func below(r uint64, n int) int       { return int(r & (1<<32 - 1) * uint64(n) >> 32) }
 
@@ -127,142 +129,107 @@ func (v *virtual) expire(b *testing.B) {
 	}
 }
 
-// goRuntime is package time.
-type goRuntime struct {
+// realTime is a facility on the machine's clock, where AfterFunc makes a timer. These calls cost
+// 100 ns and more, so that calling them through a function value makes no difference.
+type realTime[T interface{ Stop() bool }] struct {
+	afterFunc func(d time.Duration, f func()) T
+	reset     func(t T, d time.Duration) T
+	end       func()
+
 	rng    random
-	timers []*time.Timer
+	timers []T
 }
 
-func (g *goRuntime) start(i int) { g.timers[i] = time.AfterFunc(away+interval(g.seed()), never) }
-
-func (g *goRuntime) seed() uint64 {
-	g.rng |= 1
-	return g.rng.next()
-}
-
-func (g *goRuntime) startStop(b *testing.B) {
-	for b.Loop() {
-		time.AfterFunc(away+interval(g.seed()), never).Stop()
+func newRuntime(n int) facility {
+	f := &realTime[*time.Timer]{afterFunc: time.AfterFunc, rng: 1, timers: make([]*time.Timer, n)}
+	f.reset = func(t *time.Timer, d time.Duration) *time.Timer {
+		t.Reset(d)
+		return t
 	}
-}
-
-func (g *goRuntime) rearm(b *testing.B) {
-	for b.Loop() {
-		r := g.seed()
-		g.timers[below(r, len(g.timers))].Reset(away + interval(r))
-	}
-}
-
-func (g *goRuntime) expire(b *testing.B) {
-	expireInRealTime(b, len(g.timers), func(d time.Duration, f func()) { time.AfterFunc(d, f) })
-}
-
-func (g *goRuntime) close() {
-	for _, t := range g.timers {
-		if t != nil {
-			t.Stop()
+	f.end = func() {
+		for _, t := range f.timers {
+			if t != nil {
+				t.Stop()
+			}
 		}
 	}
+	return f
 }
 
-// expireInRealTime starts n timers and waits for all, again and again.
-func expireInRealTime(b *testing.B, n int, start func(d time.Duration, f func())) {
-	rng := random(1)
+// newTimingWheel is RussellLuo/timingwheel: hierarchical, with a delay queue of busy slots. It has
+// no reset.
+func newTimingWheel(n int) facility {
+	w := timingwheel.NewTimingWheel(tick, 4096)
+	w.Start()
+	f := &realTime[*timingwheel.Timer]{afterFunc: w.AfterFunc, end: w.Stop, rng: 1, timers: make([]*timingwheel.Timer, n)}
+	f.reset = f.stopAndStart
+	return f
+}
+
+// newAntlabs is antlabs/timer: Linux's old wheel with a tick of 10 ms. Its Reset deadlocks when the
+// new slot is the old one.
+func newAntlabs(n int) facility {
+	w := timer.NewTimer(timer.WithTimeWheel())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.Run()
+	}()
+	f := &realTime[timer.TimeNoder]{rng: 1, timers: make([]timer.TimeNoder, n)}
+	f.afterFunc = func(d time.Duration, fn func()) timer.TimeNoder { return w.AfterFunc(d, fn) }
+	f.reset = f.stopAndStart
+	f.end = func() {
+		w.Stop()
+		<-ended
+	}
+	return f
+}
+
+func (r *realTime[T]) stopAndStart(t T, d time.Duration) T {
+	t.Stop()
+	return r.afterFunc(d, never)
+}
+
+func (r *realTime[T]) close() { r.end() }
+
+func (r *realTime[T]) start(i int) {
+	r.timers[i] = r.afterFunc(away+interval(r.rng.next()), never)
+}
+
+func (r *realTime[T]) startStop(b *testing.B) {
+	for b.Loop() {
+		r.afterFunc(away+interval(r.rng.next()), never).Stop()
+	}
+}
+
+func (r *realTime[T]) rearm(b *testing.B) {
+	for b.Loop() {
+		x := r.rng.next()
+		i := below(x, len(r.timers))
+		r.timers[i] = r.reset(r.timers[i], away+interval(x))
+	}
+}
+
+// expire starts n timers and waits for all of them, in each iteration.
+func (r *realTime[T]) expire(b *testing.B) {
+	n := int64(len(r.timers))
 	for b.Loop() {
 		var expired atomic.Int64
 		last := make(chan struct{})
 		fire := func() {
-			if expired.Add(1) == int64(n) {
+			if expired.Add(1) == n {
 				close(last)
 			}
 		}
 		for range n {
-			start(soon(rng.next()), fire)
+			r.afterFunc(soon(r.rng.next()), fire)
 		}
 		<-last
 	}
 }
 
-// timingWheel is RussellLuo/timingwheel: hierarchical, with a delay queue of busy slots. It has no reset.
-type timingWheel struct {
-	*timingwheel.TimingWheel
-	rng    random
-	timers []*timingwheel.Timer
-}
-
-func newTimingWheel(n int) *timingWheel {
-	w := &timingWheel{timingwheel.NewTimingWheel(tick, 4096), 1, make([]*timingwheel.Timer, n)}
-	w.Start()
-	return w
-}
-
-func (w *timingWheel) start(i int) { w.timers[i] = w.AfterFunc(away+interval(w.rng.next()), never) }
-func (w *timingWheel) close()      { w.Stop() }
-
-func (w *timingWheel) startStop(b *testing.B) {
-	for b.Loop() {
-		w.AfterFunc(away+interval(w.rng.next()), never).Stop()
-	}
-}
-
-func (w *timingWheel) rearm(b *testing.B) {
-	for b.Loop() {
-		r := w.rng.next()
-		i := below(r, len(w.timers))
-		w.timers[i].Stop()
-		w.timers[i] = w.AfterFunc(away+interval(r), never)
-	}
-}
-
-func (w *timingWheel) expire(b *testing.B) {
-	expireInRealTime(b, len(w.timers), func(d time.Duration, f func()) { w.AfterFunc(d, f) })
-}
-
-// antlabs is antlabs/timer: Linux's old wheel with a tick of 10 ms. Its Reset is said to be unstable, and waits for itself
-// when the new slot is the old one, so re-arming is Stop and AfterFunc.
-type antlabs struct {
-	timer.Timer
-	rng    random
-	timers []timer.TimeNoder
-	ended  chan struct{}
-}
-
-func newAntlabs(n int) *antlabs {
-	a := &antlabs{timer.NewTimer(timer.WithTimeWheel()), 1, make([]timer.TimeNoder, n), make(chan struct{})}
-	go func() {
-		defer close(a.ended)
-		a.Run()
-	}()
-	return a
-}
-
-func (a *antlabs) start(i int) { a.timers[i] = a.AfterFunc(away+interval(a.rng.next()), never) }
-
-func (a *antlabs) close() {
-	a.Stop()
-	<-a.ended
-}
-
-func (a *antlabs) startStop(b *testing.B) {
-	for b.Loop() {
-		a.AfterFunc(away+interval(a.rng.next()), never).Stop()
-	}
-}
-
-func (a *antlabs) rearm(b *testing.B) {
-	for b.Loop() {
-		r := a.rng.next()
-		i := below(r, len(a.timers))
-		a.timers[i].Stop()
-		a.timers[i] = a.AfterFunc(away+interval(r), never)
-	}
-}
-
-func (a *antlabs) expire(b *testing.B) {
-	expireInRealTime(b, len(a.timers), func(d time.Duration, f func()) { a.AfterFunc(d, f) })
-}
-
-// heapTimers is a timer facility as many a program has written it: container/heap, and the place in it on each timer.
+// heapTimers is a timer facility as many programs write it: container/heap, with its position in
+// each timer.
 type heapTimers struct {
 	queue  queue
 	now    time.Duration
@@ -298,7 +265,7 @@ func (q *queue) Pop() any {
 	return t
 }
 
-func newHeap(n int) *heapTimers {
+func newHeap(n int) facility {
 	h := &heapTimers{queue: make(queue, 0, n+64), rng: 1, timers: make([]*item, n)}
 	for i := range h.timers {
 		h.timers[i] = new(item)

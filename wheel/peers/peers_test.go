@@ -9,41 +9,37 @@ import (
 
 var sizes = []int{1e3, 1e5, 1e6}
 
-// fillLimit is how long an implementation may take to start n timers. One that walks all of them would need hours.
+// fillLimit is how long starting n timers may take. An implementation that walks all timers would
+// need hours.
 const fillLimit = 2 * time.Second
 
-// busyFrom is the number of timers from which expiry in real time keeps the processor busy, so that it is not the clock
-// that is measured.
+// busyFrom is the number of timers from which expiry in real time keeps the processor busy. With
+// fewer, the benchmark would measure the clock.
 const busyFrom = 100_000
 
-func BenchmarkStartStop(b *testing.B) {
+func BenchmarkStartStop(b *testing.B) { withTimers(b, facility.startStop) }
+func BenchmarkRearm(b *testing.B)     { withTimers(b, facility.rearm) }
+
+// withTimers benchmarks work on facilities with n running timers.
+func withTimers(b *testing.B, work func(f facility, b *testing.B)) {
 	each(b, func(b *testing.B, impl implementation, n int) {
 		f := open(b, impl, n)
 		fill(b, f, n)
 		b.ReportAllocs()
-		f.startStop(b)
+		work(f, b)
 	})
 }
 
-func BenchmarkRearm(b *testing.B) {
-	each(b, func(b *testing.B, impl implementation, n int) {
-		f := open(b, impl, n)
-		fill(b, f, n)
-		b.ReportAllocs()
-		f.rearm(b)
-	})
-}
-
-// BenchmarkExpire reports ns/timer beside the time of a whole pass.
+// BenchmarkExpire reports ns/timer, besides the time of a whole pass.
 func BenchmarkExpire(b *testing.B) {
 	each(b, func(b *testing.B, impl implementation, n int) {
 		switch {
 		case impl.realTime && n < busyFrom:
-			b.Skipf("fewer than %d timers measure the clock", busyFrom)
+			b.Skipf("with fewer than %d timers the clock would be measured", busyFrom)
 		case impl.name == "scheme1" && n > 10_000:
 			b.Skip("looks at all timers on each of 10,000 ticks")
 		case !impl.realTime:
-			fill(b, impl.make(n), n) // to skip those that take too long
+			fill(b, impl.make(n), n) // skips an implementation that takes too long
 		}
 		f := open(b, impl, n)
 		b.ReportAllocs()
@@ -67,7 +63,7 @@ func open(b *testing.B, impl implementation, n int) facility {
 	return f
 }
 
-// fill starts n timers of f, and skips b if that takes too long.
+// fill starts n timers of f. It skips b if that takes too long.
 func fill(b *testing.B, f facility, n int) {
 	for i, start := 0, time.Now(); i < n; i++ {
 		f.start(i)
@@ -77,7 +73,7 @@ func fill(b *testing.B, f facility, n int) {
 	}
 }
 
-// TestEveryImplementation lets each of them do each workload once, to see that the peers are used as they want to be.
+// TestEveryImplementation runs each implementation under each workload once.
 func TestEveryImplementation(t *testing.T) {
 	benchtime := flag.Lookup("test.benchtime")
 	defer flag.Set(benchtime.Name, benchtime.Value.String())
