@@ -22,6 +22,7 @@ type rigPeer struct {
 	last   header.TCP
 	packet []byte // the IP packet that contains last
 	bare   bool   // SYNs have no options
+	sack   bool   // SYNs permit SACK
 }
 
 func (r *rig) peer(port uint16) *rigPeer {
@@ -44,6 +45,9 @@ func (p *rigPeer) raw(flags header.TCPFlags, seq, ack uint32, data []byte, bad u
 	var opts []byte
 	if flags.Contains(header.TCPFlagSyn) && !p.bare {
 		opts = []byte{header.TCPOptionMSS, 4, 1460 >> 8, 1460 & 255}
+		if p.sack {
+			opts = append(opts, header.TCPOptionSACKPermitted, 2, header.TCPOptionNOP, header.TCPOptionNOP)
+		}
 	}
 	if !flags.Contains(header.TCPFlagAck) {
 		ack = 0

@@ -1,0 +1,56 @@
+package netstack
+
+import (
+	"testing"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/header"
+	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+)
+
+// TestGVisorRACKBreaksTiesBackwards shows a fault of gVisor's TCP (docs/findings.md): five segments
+// leave at one instant, nothing is lost, and the first one's ACK arrives first. rackControl.detectLoss
+// then takes the four later ones for lost and retransmits, 1.25 RTT after they left.
+//
+// RFC 8985 §6.2 step 5 marks a segment lost only if RACK_sent_after holds. It breaks a tie of transmit
+// times by end_seq: of two such segments, the one with the higher end_seq was sent later.
+func TestGVisorRACKBreaksTiesBackwards(t *testing.T) {
+	const rtt, mss, bytes, segments = 100 * time.Millisecond, 1460, 7000, 5
+	for _, c := range []struct {
+		name string
+		ours bool
+	}{{"gVisor", false}, {"ours", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			factory := gtcp.NewProtocol
+			if c.ours {
+				factory = NewProtocol
+			}
+			r := newRig(t, factory, c.ours)
+			sack := tcpip.TCPSACKEnabled(true)
+			if err := r.s.SetTransportProtocolOption(header.TCPProtocolNumber, &sack); err != nil {
+				t.Fatal(err)
+			}
+			l := r.socket("l").bind(rigPort).listen(8)
+			p := r.peer(2000)
+			p.sack = true
+			p.syn()
+			r.pass(rtt)
+			p.ack()
+			r.pass(rtt)
+			conn := l.accept("c")
+			before := p.sent
+			conn.write(bytes)
+			if p.sent-before != segments {
+				t.Fatalf("%d segments left at one instant, want %d", p.sent-before, segments)
+			}
+			r.pass(rtt)
+			p.send(header.TCPFlagAck, 1, 1+mss, 0)
+			before = p.sent
+			r.pass(rtt/4 + time.Millisecond)
+			if got := p.sent - before; (got == 0) != c.ours {
+				t.Errorf("%d retransmissions within RTT/4 of the first ACK, want none by ours only", got)
+			}
+		})
+	}
+}
