@@ -14,7 +14,8 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// badLinks are links on which something goes wrong, in both directions, with how much is sent each way.
+// badLinks are links with one or more impairments in both directions, and how much to send each
+// way.
 var badLinks = []struct {
 	name string
 	size int
@@ -31,14 +32,15 @@ var badLinks = []struct {
 		Reorder: sim.Reorder{Probability: 0.03, Extra: 5 * time.Millisecond}}},
 }
 
-// wrong tells whether each thing that link does has happened to packets of a direction.
-func wrong(link *sim.LinkConfig, c sim.LinkCounts) bool {
+// happened reports whether every impairment of link has happened to packets of a direction.
+func happened(link *sim.LinkConfig, c sim.LinkCounts) bool {
 	return !(link.Loss != nil && c.Lost == 0 || link.Duplicate > 0 && c.Duplicated == 0 || link.Corrupt > 0 && c.Corrupted == 0 ||
 		link.Reorder.Probability > 0 && c.Reordered == 0 || link.Queue.Packets > 0 && c.QueueDropped == 0)
 }
 
-// TestBadLinks sends in both directions at once over links on which something goes wrong, until all of it has: how many packets there
-// are, and whether a queue is full, is up to how busy the machine is.
+// TestBadLinks sends in both directions at once over impaired links, until every impairment has
+// happened. How many packets that takes, and whether a queue is full, depends on how busy the
+// machine is.
 func TestBadLinks(t *testing.T) {
 	t.Parallel()
 	for _, bad := range badLinks {
@@ -49,11 +51,11 @@ func TestBadLinks(t *testing.T) {
 					a, b := n.connect(i%2 == 1)
 					n.exchange(t, a, b, max(fewer(bad.size), 100_000))
 					c := n.link.Counts()
-					if i > 0 && wrong(&bad.link, c[0]) && wrong(&bad.link, c[1]) {
+					if i > 0 && happened(&bad.link, c[0]) && happened(&bad.link, c[1]) {
 						break
 					}
 					if i == 20 {
-						t.Fatalf("not all has gone wrong in both directions: %+v", c)
+						t.Fatalf("want every impairment in both directions: %+v", c)
 					}
 				}
 			})
@@ -61,8 +63,9 @@ func TestBadLinks(t *testing.T) {
 	}
 }
 
-// TestHeavyLoss opens connections and sends over links that lose three packets of ten in both directions. With one of two retransmissions
-// in vain the time that it takes has no mean, if the timeout doubles without end: it ends early on all hosts.
+// TestHeavyLoss opens connections and sends over links that lose 30 % of the packets in both
+// directions. Half of the retransmissions are lost too, so with timeouts that double without bound
+// the time would have no mean. All hosts bound the timeout.
 func TestHeavyLoss(t *testing.T) {
 	t.Parallel()
 	p := plan{
@@ -90,13 +93,13 @@ func TestHeavyLoss(t *testing.T) {
 		}
 		for d, c := range n.link.Counts() {
 			if c.Lost*5 < c.Packets {
-				t.Errorf("direction %d: %d packets of %d were lost, want three of ten", d, c.Lost, c.Packets)
+				t.Errorf("direction %d: %d packets of %d were lost, want 30 %%", d, c.Lost, c.Packets)
 			}
 		}
 	})
 }
 
-// TestPolicies sends over a link that loses packets, with each policy of timers at ticks from fine to coarse.
+// TestPolicies sends over a lossy link with each timer policy, at ticks from fine to coarse.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	link := sim.LinkConfig{Delay: 500 * time.Microsecond, Loss: sim.Losses{sim.Bernoulli{P: 0.01}}}
@@ -107,7 +110,7 @@ func TestPolicies(t *testing.T) {
 				policy.Tick = tick
 			}
 			if policy.Check() != nil {
-				continue // 4.4BSD's sweeps are what they are
+				continue // 4.4BSD's sweeps have ticks of their own
 			}
 			t.Run(fmt.Sprintf("%s/tick=%v", name, policy.Tick), func(t *testing.T) {
 				t.Parallel()

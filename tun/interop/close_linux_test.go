@@ -17,7 +17,7 @@ import (
 	"tcpwheel/tun"
 )
 
-// bothWays runs f with each end of a new connection in the role of the first.
+// bothWays runs f twice, with each end of a new connection in the first role.
 func bothWays(t *testing.T, n *network, f func(t *testing.T, x, y conn)) {
 	for _, v6 := range []bool{false, true} {
 		a, b := n.connect(v6)
@@ -27,7 +27,7 @@ func bothWays(t *testing.T, n *network, f func(t *testing.T, x, y conn)) {
 	}
 }
 
-// TestHalfClose has one end finish its stream, and the other send for long after.
+// TestHalfClose: one end ends its stream, and the other sends for long after.
 func TestHalfClose(t *testing.T) {
 	t.Parallel()
 	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
@@ -46,7 +46,7 @@ func TestHalfClose(t *testing.T) {
 	})
 }
 
-// TestReset ends a connection with a RST: what is to be read after it is the error.
+// TestReset: after a RST, reads return an error instead of the remaining data.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
@@ -57,21 +57,21 @@ func TestReset(t *testing.T) {
 				t.Errorf("read after a RST: %v, want a reset", err)
 			}
 			if _, err := y.Write([]byte("x")); !is(err, syscall.EPIPE) {
-				t.Errorf("write after a RST that was told: %v, want a broken pipe", err)
+				t.Errorf("write after a reported RST: %v, want a broken pipe", err)
 			}
 		})
 		bothWays(t, n, func(t *testing.T, x, y conn) {
 			must(t, send(y, 1000))
 			must(t, receive(x, 500))
-			x.Close() // with octets unread
+			x.Close() // with unread data
 			if _, err := y.Read(make([]byte, 1)); !is(err, syscall.ECONNRESET) {
-				t.Errorf("read after the peer closed with octets unread: %v, want a reset", err)
+				t.Errorf("read after the peer closed with bytes unread: %v, want a reset", err)
 			}
 		})
 		bothWays(t, n, func(t *testing.T, x, y conn) {
 			x.Close()
 			readEnd(t, y)
-			must(t, send(y, 1)) // nobody is there to read it
+			must(t, send(y, 1)) // no reader is left
 			eventually(t, "a write fails", func() bool {
 				_, err := y.Write([]byte("x"))
 				return is(err, syscall.EPIPE) || is(err, syscall.ECONNRESET)
@@ -81,7 +81,7 @@ func TestReset(t *testing.T) {
 	})
 }
 
-// TestRefused dials a port that nobody has.
+// TestRefused dials a port without a listener.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
@@ -91,18 +91,18 @@ func TestRefused(t *testing.T) {
 				c.Close()
 			}
 			if !is(err, syscall.ECONNREFUSED) {
-				t.Errorf("dial of a port that nobody has: %v, want a refusal", err)
+				t.Errorf("dial of a port without a listener: %v, want a refusal", err)
 			}
 		}
 		n.wantNothingLeft()
 	})
 }
 
-// far is a link on which both ends do something before either learns of it.
+// far is a link on which both ends act before either sees the other's packets.
 var far = sim.LinkConfig{Delay: 150 * time.Millisecond}
 
-// TestSimultaneousClose has both ends finish their streams with the other's still on its way. A machine that is busy may close so slowly
-// that it is not, and tries again.
+// TestSimultaneousClose: both ends end their streams while the other's data is in flight. A busy
+// machine may close too slowly for that; then the test tries again.
 func TestSimultaneousClose(t *testing.T) {
 	t.Parallel()
 	forPairs(t, allPairs, plan{link: far}, func(t *testing.T, n *network) {
@@ -119,7 +119,7 @@ func TestSimultaneousClose(t *testing.T) {
 				must(t, receiveEnd(a, 1000))
 				must(t, receiveEnd(b, 1000))
 				for _, c := range []conn{a, b} {
-					// Both have been active, and end in TIME-WAIT. If one were passive, it would be gone.
+					// Both ends closed actively and are in TIME-WAIT. A passive one would be gone.
 					if us, ok := isOurs(c); ok && simultaneous {
 						eventually(t, "TIME-WAIT", func() bool { return us.state() == gtcp.StateTimeWait })
 					}
@@ -129,8 +129,8 @@ func TestSimultaneousClose(t *testing.T) {
 	})
 }
 
-// TestSimultaneousOpen has both ends connect to each other, with nobody listening. No RST comes through, so that the first is not refused
-// where a busy machine takes long until the second connects.
+// TestSimultaneousOpen: both ends connect to each other, without a listener. RSTs are dropped, so
+// that the first SYN is not refused if a busy machine sends the second late.
 func TestSimultaneousOpen(t *testing.T) {
 	t.Parallel()
 	forPairs(t, allPairs, plan{link: far}, func(t *testing.T, n *network) {
@@ -163,8 +163,9 @@ func TestSimultaneousOpen(t *testing.T) {
 	})
 }
 
-// TestAbortInEachState resets a connection of our stack's in every state that it can be in, either end doing it, with the packets that
-// would lead on to the next state held back. The other end is told, unless its own end was over, and nothing is left in the stack.
+// TestAbortInEachState resets a connection of our stack in each state, from either end, while the
+// packets that lead to the next state are held back. The other end sees the reset, unless its own
+// end was over, and nothing is left in the stack.
 func TestAbortInEachState(t *testing.T) {
 	t.Parallel()
 	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
@@ -191,7 +192,7 @@ func TestAbortInEachState(t *testing.T) {
 					}
 					test.lead(us, peer)
 					eventually(t, test.state.String(), func() bool { return us.state() == test.state })
-					// A FIN that was held back may be sent again before the RST, on a busy machine.
+					// On a busy machine the held-back FIN may be retransmitted before the RST.
 					n.box.setDrop(has(header.TCPFlagFin))
 					defer n.box.setDrop(nil)
 					if first == "us" {
@@ -216,8 +217,8 @@ func TestAbortInEachState(t *testing.T) {
 	})
 }
 
-// TestAbortInHandshake gives up connections that are not established: a dial that nobody answers, and one that was answered and whose
-// last ACK was lost.
+// TestAbortInHandshake gives up connections that are not established: a dial without an answer, and
+// one whose last ACK was lost.
 func TestAbortInHandshake(t *testing.T) {
 	t.Parallel()
 	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
@@ -236,7 +237,7 @@ func TestAbortInHandshake(t *testing.T) {
 		if err := dial(); err == nil {
 			t.Error("a dial over a dead link succeeded")
 		}
-		towardsA := tun.Back // of packets
+		towardsA := tun.Back // towards a
 		if n.a.tcp == kernel {
 			towardsA = tun.There
 		}
@@ -250,8 +251,9 @@ func TestAbortInHandshake(t *testing.T) {
 	})
 }
 
-// wantNothingLeft closes all connections, and wants our stacks to have none soon but those whose time is still to come: in TIME-WAIT,
-// and in FIN-WAIT-2, where the peer gave up in LAST-ACK without a RST (RFC 9293 §3.10.5) after its FIN was lost.
+// wantNothingLeft closes all connections. Soon our stacks must have none, except in TIME-WAIT, and
+// in FIN-WAIT-2 where the peer gave up in LAST-ACK without a RST (RFC 9293 §3.10.5) after its FIN
+// was lost.
 func (n *network) wantNothingLeft() {
 	n.t.Helper()
 	for _, c := range *n.conns {
@@ -264,7 +266,7 @@ func (n *network) wantNothingLeft() {
 	}
 }
 
-// busy returns how many connections a stack has, but for those that wait for time to pass.
+// busy returns how many connections a stack has that are not just waiting for time to pass.
 func (h *host) busy() (n int) {
 	if h.stack == nil {
 		return 0

@@ -28,11 +28,11 @@ import (
 // host is one end of a network: a kernel in a namespace of its own, or a stack.
 type host struct {
 	tcp   string
-	addrs [2]netip.Prefix // of IPv4 and IPv6
-	ns    *tun.Namespace  // of a kernel
-	stack *stack.Stack    // else
+	addrs [2]netip.Prefix // IPv4 and IPv6
+	ns    *tun.Namespace  // a kernel's
+	stack *stack.Stack    // a stack's
 
-	maxSeg int // TCP_MAXSEG of a stack's sockets, if it is not 0
+	maxSeg int // TCP_MAXSEG of a stack's sockets, unless 0
 }
 
 // conn is one end of a connection.
@@ -45,7 +45,7 @@ type conn interface {
 	noDelay(t *testing.T, on bool)
 }
 
-// listener is what a host listens by.
+// listener is a host's listener.
 type listener interface {
 	accept() (conn, error)
 	net.Listener
@@ -78,8 +78,8 @@ func newStack(t *testing.T, h *host, link stack.LinkEndpoint, p *plan) *stack.St
 		TransportProtocols: []stack.TransportProtocolFactory{factory},
 	})
 	if h.tcp == gvisor {
-		// With RACK, gVisor's sender stops for ever now and then, towards itself, too: when the path MTU shrinks, or the end of what it
-		// sends is lost.
+		// With RACK, gVisor's sender sometimes stops for ever, even towards itself: when the path MTU
+		// shrinks, or the tail of its data is lost.
 		sack, moderate, noRACK := tcpip.TCPSACKEnabled(true), tcpip.TCPModerateReceiveBufferOption(true), tcpip.TCPRecovery(0)
 		for _, o := range []tcpip.SettableTransportProtocolOption{&sack, &moderate, &noRACK} {
 			mustNot(t, s.SetTransportProtocolOption(gtcp.ProtocolNumber, o))
@@ -116,8 +116,8 @@ func full(a netip.AddrPort) tcpip.FullAddress {
 	return tcpip.FullAddress{NIC: 1, Addr: tcpip.AddrFromSlice(a.Addr().AsSlice()), Port: a.Port()}
 }
 
-// patience is how long an end may take for a read and a write until it counts as one that has stopped, however slow the machine makes all
-// of them. 0 is what the deadlines say.
+// patience is how long a read and a write may take until the end counts as stopped, however slow
+// the machine. 0 leaves the deadlines as they are.
 type patience struct{ read, write time.Duration }
 
 func (p patience) forRead(c net.Conn) net.Conn {
@@ -158,7 +158,7 @@ func (c kernelConn) noDelay(t *testing.T, on bool) {
 	must(t, c.SetNoDelay(on))
 }
 
-// stackConn is one in a stack.
+// stackConn is a connection's end in a stack.
 type stackConn struct {
 	*gonet.TCPConn
 	ep tcpip.Endpoint
@@ -199,7 +199,7 @@ func (h *host) dial(ctx context.Context, from, to netip.AddrPort) (c conn, err e
 	return c, err
 }
 
-// do calls f where dialHere may be called: for a kernel, on a thread that is in its namespace.
+// do calls f where dialHere works: for a kernel, on a thread in its namespace.
 func (h *host) do(f func() error) error {
 	if h.stack != nil {
 		return f()
@@ -344,10 +344,10 @@ func (h *host) listenFor(t *testing.T, at netip.AddrPort, backlog int) (l listen
 
 const (
 	testLimit   = 3 * time.Minute // for a dial, a read or a write, on any machine
-	gvisorLimit = time.Minute     // for what waits for gVisor's sender: see network.stopped
+	gvisorLimit = time.Minute     // for gVisor's sender, which may stop: see network.stopped
 )
 
-// acceptWithin accepts a connection. If there is none for that long, the listener is closed.
+// acceptWithin accepts a connection. If none comes in that time, it closes the listener.
 func acceptWithin(l listener, limit time.Duration) (conn, error) {
 	late := time.AfterFunc(limit, func() { l.Close() })
 	defer late.Stop()
@@ -376,9 +376,9 @@ func (n *network) connect(v6 bool) (a, b conn) {
 	return a, b
 }
 
-// patient has an end wait for what is to happen soon on any machine.
+// patient sets the deadline of an end to what any machine can meet.
 func (n *network) patient(c conn) conn {
-	c.SetDeadline(time.Now().Add(testLimit)) // for what uses neither Read nor Write
+	c.SetDeadline(time.Now().Add(testLimit)) // for waits other than Read and Write
 	p := patience{testLimit, testLimit}
 	_, us := isOurs(c)
 	switch {
@@ -401,7 +401,7 @@ func (n *network) patient(c conn) conn {
 
 func (n *network) hasGVisor() bool { return n.a.tcp == gvisor || n.b.tcp == gvisor }
 
-// ourEnd returns the end that is of our stack: b's, if both are.
+// ourEnd returns the end of our stack: b's, if both are ours.
 func (n *network) ourEnd(a, b conn) stackConn {
 	if n.b.tcp == ours {
 		return b.(stackConn)
@@ -409,7 +409,7 @@ func (n *network) ourEnd(a, b conn) stackConn {
 	return a.(stackConn)
 }
 
-// is reports whether an error of either kind of host is the one that programs know by that number.
+// is reports whether an error of any kind of host is that errno.
 func is(err error, want syscall.Errno) bool {
 	if err == nil {
 		return false
@@ -433,15 +433,15 @@ func isTimeout(err error) bool {
 	return errors.As(err, &ne) && ne.Timeout()
 }
 
-// readEnd wants the end of the stream, and nothing before it.
+// readEnd expects the end of the stream, and no data before it.
 func readEnd(t *testing.T, c conn) {
 	t.Helper()
 	if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		t.Errorf("read %d octets, %v, want the end of the stream", n, err)
+		t.Errorf("read %d bytes, %v, want the end of the stream", n, err)
 	}
 }
 
-// eventually waits until f holds.
+// eventually waits until f is true.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for until := time.Now().Add(testLimit); time.Now().Before(until); time.Sleep(2 * time.Millisecond) {

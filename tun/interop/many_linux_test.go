@@ -20,8 +20,8 @@ import (
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 )
 
-// TestThousandsAtOnce has thousands of connections open at the same time, each of which then carries octets both ways and ends. None
-// has a goroutine of its own.
+// TestThousandsAtOnce has thousands of open connections, which all carry bytes in both directions
+// and end. None has a goroutine of its own.
 func TestThousandsAtOnce(t *testing.T) {
 	conns := fewer(5000)
 	var files syscall.Rlimit
@@ -56,7 +56,7 @@ func TestThousandsAtOnce(t *testing.T) {
 				}
 			}
 			for i := range a {
-				first, second := a[i], b[i] // not of one connection, most likely
+				first, second := a[i], b[i] // most likely ends of different connections
 				if i%2 == 0 {
 					first, second = second, first
 				}
@@ -68,7 +68,8 @@ func TestThousandsAtOnce(t *testing.T) {
 	}
 }
 
-// connectMany opens connections from a to b, many at once, and returns both ends of all, each in an order of its own.
+// connectMany opens connections from a to b, many at once. It returns both ends of all, in any
+// order.
 func (n *network) connectMany(to netip.AddrPort, conns int) (a, b []conn) {
 	n.t.Helper()
 	const dialers = 20
@@ -118,8 +119,8 @@ func (n *network) connectMany(to netip.AddrPort, conns int) (a, b []conn) {
 	return a, b
 }
 
-// TestThousandsInSequence opens and closes connections one after the other. The heap is where it began, no goroutine is left, and
-// TestMain finds every packet buffer that is.
+// TestThousandsInSequence opens and closes connections one after the other. The heap does not grow,
+// no goroutine is left, and TestMain finds leaked packet buffers.
 func TestThousandsInSequence(t *testing.T) {
 	conns := fewer(10_000)
 	brief := tcpip.TCPTimeWaitTimeoutOption(2 * time.Millisecond)
@@ -133,7 +134,7 @@ func TestThousandsInSequence(t *testing.T) {
 			to := n.b.at(true, 80)
 			l := n.b.listen(t, to)
 			some := func(conns int) error {
-				octet := []byte{1}
+				one := []byte{1}
 				for i := range conns {
 					a, err := n.a.dialHere(t.Context(), netip.AddrPort{}, to)
 					if err != nil {
@@ -147,11 +148,11 @@ func TestThousandsInSequence(t *testing.T) {
 					if n.b.tcp != ours {
 						peer = b
 					}
-					// Our end closes first, and is in TIME-WAIT, which is brief; that of the kernel is not.
-					_, e1 := peer.Write(octet)
-					_, e2 := us.Read(octet)
+					// Our end closes first and is in TIME-WAIT, which is short; the kernel's is not.
+					_, e1 := peer.Write(one)
+					_, e2 := us.Read(one)
 					us.Close()
-					_, e3 := peer.Read(octet)
+					_, e3 := peer.Read(one)
 					peer.Close()
 					if e1 != nil || e2 != nil || e3 != io.EOF {
 						return fmt.Errorf("connection %d: write %v, read %v, read of the end %v", i, e1, e2, e3)
@@ -168,14 +169,14 @@ func TestThousandsInSequence(t *testing.T) {
 			t.Logf("%.0f connections a second", float64(conns)/time.Since(start).Seconds())
 			settled()
 			if after := heapInUse(); after > heap+256<<10 {
-				t.Errorf("%d connections have left %d octets of heap", conns, after-heap)
+				t.Errorf("%d connections have left %d bytes of heap", conns, after-heap)
 			}
 			eventually(t, "as many goroutines as before", func() bool { return runtime.NumGoroutine() <= goroutines })
 		})
 	}
 }
 
-// registered returns how many connections our stacks have, in whatever state.
+// registered returns how many connections our stacks have, in any state.
 func (n *network) registered() (count int) {
 	for _, h := range []*host{n.a, n.b} {
 		if h.tcp != ours {
@@ -198,7 +199,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// TestHTTP sends many short requests, over connections that are kept and over one for each.
+// TestHTTP sends many short requests, over kept connections and over one connection for each.
 func TestHTTP(t *testing.T) {
 	t.Parallel()
 	for _, kept := range []bool{true, false} {
@@ -233,7 +234,7 @@ func TestHTTP(t *testing.T) {
 							got, err := io.ReadAll(r.Body)
 							r.Body.Close()
 							if err != nil || !bytes.Equal(got, want) {
-								t.Errorf("%d octets came back, %v, want the %d that were sent", len(got), err, len(want))
+								t.Errorf("%d bytes came back, %v, want the %d that were sent", len(got), err, len(want))
 							}
 						}
 					})
@@ -247,8 +248,8 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// TestSmallRequests has requests in two small writes, each of which is answered, by ends with and without Nagle's algorithm. How long they
-// take is told and not judged: machines are busy.
+// TestSmallRequests sends requests in two small writes, with and without Nagle's algorithm. It logs
+// how long they take: no limit would hold on a busy machine.
 func TestSmallRequests(t *testing.T) {
 	for _, who := range allPairs {
 		t.Run(who.a+"-"+who.b, func(t *testing.T) { smallRequests(t, newNetwork(t, who, plan{})) })

@@ -13,16 +13,17 @@ import (
 	"tcpwheel/tun"
 )
 
-// middlebox is what is on the way: a firewall and a router. Packets that come There are the stack's above it.
+// middlebox is a firewall and a router on the path. Packets with direction There come from the
+// stack above it.
 type middlebox struct {
 	nested.Endpoint
-	wait sync.WaitGroup // for ICMP messages on their way
+	wait sync.WaitGroup // for ICMP messages in flight
 
 	mu      sync.Mutex
 	drop    func(d tun.Direction, pkt *stack.PacketBuffer) bool
-	mtu     int // beyond it packets are dropped, and their senders told; 0 is none
-	tooBig  int // packets that were
-	refused int // packets that drop was true of
+	mtu     int // larger packets are dropped, with an ICMP error; 0 is no limit
+	tooBig  int // packets above mtu
+	refused int // packets that drop matched
 }
 
 func newMiddlebox(below stack.LinkEndpoint) *middlebox {
@@ -31,14 +32,14 @@ func newMiddlebox(below stack.LinkEndpoint) *middlebox {
 	return m
 }
 
-// setDrop has packets dropped for which f is true; nil is none.
+// setDrop makes the middlebox drop packets for which f is true; nil drops none.
 func (m *middlebox) setDrop(f func(d tun.Direction, pkt *stack.PacketBuffer) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.drop = f
 }
 
-// dropAll has everything dropped.
+// dropAll makes it drop everything.
 func (m *middlebox) dropAll() {
 	m.setDrop(func(tun.Direction, *stack.PacketBuffer) bool { return true })
 }
@@ -75,7 +76,7 @@ func (m *middlebox) DeliverNetworkPacket(proto tcpip.NetworkProtocolNumber, pkt 
 	}
 }
 
-// passes reports whether a packet goes on. The segments of one that is to be cut count for themselves.
+// passes reports whether a packet goes on. The segments of a super-segment count separately.
 func (m *middlebox) passes(d tun.Direction, pkt *stack.PacketBuffer) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,15 +111,15 @@ func (m *middlebox) passes(d tun.Direction, pkt *stack.PacketBuffer) bool {
 		answer = tooBig6(head, m.mtu)
 	}
 	m.wait.Add(1)
-	go func() { // the sender may hold locks of its own
+	go func() { // the sender may hold locks
 		defer m.wait.Done()
-		m.tell(d, answer)
+		m.report(d, answer)
 	}()
 	return false
 }
 
-// tell sends an ICMP message back to where packets of a direction come from.
-func (m *middlebox) tell(d tun.Direction, message []byte) {
+// report sends an ICMP message back to the source of packets of a direction.
+func (m *middlebox) report(d tun.Direction, message []byte) {
 	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(message)})
 	defer pkt.DecRef()
 	pkt.NetworkProtocolNumber = header.IPv4ProtocolNumber
@@ -134,7 +135,7 @@ func (m *middlebox) tell(d tun.Direction, message []byte) {
 	_, _ = m.Endpoint.WritePackets(one)
 }
 
-// tcpOf returns a copy of a packet's segment, nil if there is none.
+// tcpOf returns a copy of a packet's segment, or nil.
 func tcpOf(pkt *stack.PacketBuffer) header.TCP {
 	b := pkt.ToBuffer()
 	defer b.Release()
@@ -149,7 +150,7 @@ func tcpOf(pkt *stack.PacketBuffer) header.TCP {
 	return ip[size:]
 }
 
-// has tells the packets with a flag from others, in either direction.
+// has matches packets with a flag, in either direction.
 func has(flag header.TCPFlags) func(tun.Direction, *stack.PacketBuffer) bool {
 	return func(_ tun.Direction, pkt *stack.PacketBuffer) bool {
 		h := tcpOf(pkt)
@@ -157,7 +158,7 @@ func has(flag header.TCPFlags) func(tun.Direction, *stack.PacketBuffer) bool {
 	}
 }
 
-// tooBig4 is RFC 1191 §4's message for a packet that begins with head, from where it was sent to.
+// tooBig4 is the message of RFC 1191 §4 about a packet that begins with head, to its source.
 func tooBig4(head []byte, mtu int) []byte {
 	quote := head[:min(len(head), header.IPv4MinimumSize+8)]
 	b := make([]byte, header.IPv4MinimumSize+header.ICMPv4MinimumSize+len(quote))
@@ -176,7 +177,7 @@ func tooBig4(head []byte, mtu int) []byte {
 	return b
 }
 
-// tooBig6 is RFC 4443 §3.2's.
+// tooBig6 is the message of RFC 4443 §3.2.
 func tooBig6(head []byte, mtu int) []byte {
 	b := make([]byte, header.IPv6MinimumSize+header.ICMPv6PacketTooBigMinimumSize+len(head))
 	of := header.IPv6(head)

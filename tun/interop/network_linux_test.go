@@ -26,7 +26,7 @@ const (
 	kernel = "kernel"
 )
 
-// pair names who opens connections, and who listens.
+// pair names the TCP that opens connections and the one that listens.
 type pair struct{ a, b string }
 
 var (
@@ -35,28 +35,29 @@ var (
 	allPairs   = append(append([]pair{}, withKernel...), inProcess...)
 )
 
-// plan is what a network is made by. The zero value is one without any effect.
+// plan configures a network. The zero value changes nothing.
 type plan struct {
 	link   sim.LinkConfig // of both directions
 	mtu    int
-	sysctl map[string]string       // of the kernel: below net/ipv4, or net for names that begin with it
-	config func(*netstack.Config)  // of ours
-	fast   bool                    // without Verify
-	tun    tun.Options             // but for its namespace and MTU
+	sysctl map[string]string       // of the kernel, below net/ipv4 unless the name starts with net/
+	config func(*netstack.Config)  // of our TCP
+	fast   bool                    // without CheckInvariants
+	tun    tun.Options             // except namespace and MTU
 	clock  wheel.RealtimeConfig    // of the link
-	setUp  func(*testing.T, *host) // of each host
+	setUp  func(*testing.T, *host) // called for each host
 }
 
-// network is two hosts and what is between them. The stack that is nearest to the link is a, or the one that is no kernel.
+// network is two hosts and the path between them. a is the host next to the link; it is never a
+// kernel.
 type network struct {
 	t    *testing.T
 	a, b *host
 	box  *middlebox
 	link *tun.Impaired // nil without an emulated link
 	dev  *tun.Device   // nil without a kernel
-	port uint16        // the last that was used for listening
+	port uint16        // the last port listened on
 
-	conns *[]conn // both ends of all that were made
+	conns *[]conn // both ends of all connections
 }
 
 // The addresses of the hosts.
@@ -91,7 +92,7 @@ func forFamilies(t *testing.T, n *network, f func(t *testing.T, n *network, v6 b
 func newNetwork(t *testing.T, who pair, p plan) *network {
 	t.Helper()
 	n := &network{t: t, a: &host{tcp: who.a, addrs: addrsA}, b: &host{tcp: who.b, addrs: addrsB}, port: 999, conns: new([]conn)}
-	near, far := n.a, n.b // of the stack that has the link
+	near, far := n.a, n.b // near has the link
 	if near.tcp == kernel {
 		near, far = far, near
 	}
@@ -142,7 +143,7 @@ func newNetwork(t *testing.T, who pair, p plan) *network {
 	return n
 }
 
-// close ends all that is between the hosts, and the stacks.
+// close ends the path and the stacks.
 func (n *network) close(near, far *host) {
 	for _, h := range []*host{near, far} {
 		if h.stack != nil {
@@ -165,8 +166,8 @@ func (n *network) close(near, far *host) {
 	}
 }
 
-// setSysctls sets what the plan says of a kernel. A kernel that does not have one skips the test, as does one whose settings are not ours to
-// change.
+// setSysctls applies the plan's kernel settings. It skips the test if the kernel lacks one, or if
+// it cannot be set.
 func (h *host) setSysctls(t *testing.T, all map[string]string) {
 	t.Helper()
 	for name, value := range all {

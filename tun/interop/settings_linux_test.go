@@ -21,26 +21,28 @@ import (
 	"tcpwheel/tun"
 )
 
-// TestSettings runs kernels with other settings than usual, over a link that loses a little: what was agreed on in the handshake is what
-// both had, and everything arrives.
+// TestSettings runs kernels with unusual settings over a slightly lossy link. Both ends agree on
+// the options that both have, and everything arrives.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	lossy := sim.LinkConfig{Delay: 500 * time.Microsecond, Loss: sim.Losses{sim.Bernoulli{P: 0.01}}}
-	// Of a super-segment, whose packets come at once however busy the machine is, all but the first two are marked.
+	// Of a super-segment, whose packets arrive together on any machine, all but the first two are
+	// marked.
 	marking := sim.LinkConfig{Delay: time.Millisecond, Rate: 50_000_000, Queue: sim.Limit{Packets: 100}, Mark: sim.Limit{Packets: 1}}
 	ecn := func(c *netstack.Config) { c.Conn.ECN = true }
 	for name, test := range map[string]struct {
 		plan plan
 		want func(i *tcp.Info) bool
 	}{
-		"defaults":       {plan{link: lossy}, func(i *tcp.Info) bool { return i.Timestamps && i.SACK && i.WScale && !i.ECN }},
-		"no-timestamps":  {plan{link: lossy, sysctl: map[string]string{"tcp_timestamps": "0"}}, func(i *tcp.Info) bool { return !i.Timestamps }},
-		"no-SACK":        {plan{link: lossy, sysctl: map[string]string{"tcp_sack": "0"}}, func(i *tcp.Info) bool { return !i.SACK }},
-		"no-scaling":     {plan{link: lossy, sysctl: map[string]string{"tcp_window_scaling": "0"}}, func(i *tcp.Info) bool { return !i.WScale }},
-		"no-options":     {plan{link: lossy, sysctl: map[string]string{"tcp_window_scaling": "0", "tcp_sack": "0", "tcp_timestamps": "0"}}, func(i *tcp.Info) bool { return !i.WScale && !i.SACK && !i.Timestamps }},
-		"we-want-none":   {plan{link: lossy, config: func(c *netstack.Config) { c.Conn.SACK, c.Conn.Timestamps, c.Conn.WScale = false, false, false }}, func(i *tcp.Info) bool { return !i.WScale && !i.SACK && !i.Timestamps }},
-		"ECN":            {plan{link: marking, sysctl: map[string]string{"tcp_ecn": "1"}, config: ecn}, func(i *tcp.Info) bool { return i.ECN && i.DeliveredCE > 0 }},
-		"accurate-ECN":   {plan{link: marking, sysctl: map[string]string{"tcp_ecn": "3"}, config: ecn}, nil}, // falls back to RFC 3168's, or to none
+		"defaults":      {plan{link: lossy}, func(i *tcp.Info) bool { return i.Timestamps && i.SACK && i.WScale && !i.ECN }},
+		"no-timestamps": {plan{link: lossy, sysctl: map[string]string{"tcp_timestamps": "0"}}, func(i *tcp.Info) bool { return !i.Timestamps }},
+		"no-SACK":       {plan{link: lossy, sysctl: map[string]string{"tcp_sack": "0"}}, func(i *tcp.Info) bool { return !i.SACK }},
+		"no-scaling":    {plan{link: lossy, sysctl: map[string]string{"tcp_window_scaling": "0"}}, func(i *tcp.Info) bool { return !i.WScale }},
+		"no-options":    {plan{link: lossy, sysctl: map[string]string{"tcp_window_scaling": "0", "tcp_sack": "0", "tcp_timestamps": "0"}}, func(i *tcp.Info) bool { return !i.WScale && !i.SACK && !i.Timestamps }},
+		"we-want-none":  {plan{link: lossy, config: func(c *netstack.Config) { c.Conn.SACK, c.Conn.Timestamps, c.Conn.WScale = false, false, false }}, func(i *tcp.Info) bool { return !i.WScale && !i.SACK && !i.Timestamps }},
+		"ECN":           {plan{link: marking, sysctl: map[string]string{"tcp_ecn": "1"}, config: ecn}, func(i *tcp.Info) bool { return i.ECN && i.DeliveredCE > 0 }},
+		// falls back to RFC 3168's, or to none
+		"accurate-ECN":   {plan{link: marking, sysctl: map[string]string{"tcp_ecn": "3"}, config: ecn}, nil},
 		"ECN-is-theirs":  {plan{link: marking, sysctl: map[string]string{"tcp_ecn": "1"}}, func(i *tcp.Info) bool { return !i.ECN }},
 		"ECN-is-ours":    {plan{link: marking, sysctl: map[string]string{"tcp_ecn": "0"}, config: ecn}, func(i *tcp.Info) bool { return !i.ECN }},
 		"SYN-cookies":    {plan{link: lossy, sysctl: map[string]string{"tcp_syncookies": "2"}}, nil},
@@ -69,7 +71,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// maxSeg has routes of a kernel announce an MSS of that much.
+// maxSeg makes the routes of a kernel announce that MSS.
 func maxSeg(mss int) func(*testing.T, *host) {
 	return func(t *testing.T, h *host) {
 		if h.tcp == ours {
@@ -78,8 +80,8 @@ func maxSeg(mss int) func(*testing.T, *host) {
 	}
 }
 
-// TestUrgent has the kernel send urgent octets among others (RFC 9293 §3.8.5). To a program that knows nothing of them they are octets like
-// others, and none is lost.
+// TestUrgent: the kernel sends urgent data among other data (RFC 9293 §3.8.5). Our stack delivers
+// it as ordinary data, and none is lost.
 func TestUrgent(t *testing.T) {
 	t.Parallel()
 	forPairs(t, withKernel, plan{}, func(t *testing.T, n *network) {
@@ -108,11 +110,12 @@ func TestUrgent(t *testing.T) {
 	})
 }
 
-// TestFastOpen has the kernel ask for a cookie of TCP Fast Open, and send data with its SYN: we know neither, and the connection is an
-// ordinary one.
+// TestFastOpen: the kernel asks for a TCP Fast Open cookie and sends data with its SYN. Our stack
+// supports neither, and the connection is an ordinary one.
 func TestFastOpen(t *testing.T) {
 	t.Parallel()
-	forPairs(t, []pair{{kernel, ours}}, plan{sysctl: map[string]string{"tcp_fastopen": "5"}}, func(t *testing.T, n *network) { // 4: data without a cookie
+	// 4: data without a cookie
+	forPairs(t, []pair{{kernel, ours}}, plan{sysctl: map[string]string{"tcp_fastopen": "5"}}, func(t *testing.T, n *network) {
 		var withData atomic.Int32 // SYNs
 		n.box.setDrop(func(d tun.Direction, pkt *stack.PacketBuffer) bool {
 			if h := tcpOf(pkt); d == tun.Back && h != nil && h.Flags() == header.TCPFlagSyn && len(h) > int(h.DataOffset()) {
@@ -135,7 +138,7 @@ func TestFastOpen(t *testing.T) {
 					return err
 				}))
 				defer c.Close()
-				_, err := c.Write(pattern[:3000]) // the SYN leaves now, and some of this with it
+				_, err := c.Write(pattern[:3000]) // the SYN leaves now, with some of the data
 				must(t, err)
 				got, err := l.accept()
 				must(t, err)
@@ -153,7 +156,8 @@ func TestFastOpen(t *testing.T) {
 	})
 }
 
-// TestOurSYNCookies has our listeners answer with cookies: all that was agreed on survives in timestamps, or is forgotten on both sides.
+// TestOurSYNCookies: our listeners answer with cookies. Timestamps preserve the options of the
+// handshake; without timestamps both sides drop them.
 func TestOurSYNCookies(t *testing.T) {
 	t.Parallel()
 	always := func(t *testing.T, h *host) {
@@ -179,8 +183,8 @@ func TestOurSYNCookies(t *testing.T) {
 	}
 }
 
-// TestSYNFlood dials more connections at once than a listener has room for half-open ones: cookies let all in. A machine that is busy may
-// dial so slowly that there is room, and tries again.
+// TestSYNFlood dials more connections at once than a listener's half-open backlog holds. Cookies
+// admit them all. A busy machine may dial too slowly to fill it; then the test tries again.
 func TestSYNFlood(t *testing.T) {
 	t.Parallel()
 	forPairs(t, []pair{{kernel, ours}, {ours, ours}}, plan{link: far}, func(t *testing.T, n *network) {
@@ -196,7 +200,7 @@ func TestSYNFlood(t *testing.T) {
 	})
 }
 
-// flood opens connections at once, and has each of them carry something both ways.
+// flood opens connections at once and sends data over each in both directions.
 func (n *network) flood(l listener, to netip.AddrPort, conns int) {
 	n.t.Helper()
 	done := make(chan error, conns)
@@ -233,7 +237,7 @@ func (n *network) flood(l listener, to netip.AddrPort, conns int) {
 			}()
 		}
 	}()
-	for range conns { // the first that fails ends the test, and that the listener
+	for range conns { // the first failure ends the test and closes the listener
 		must(n.t, <-done)
 	}
 	for range conns {

@@ -22,10 +22,10 @@ import (
 
 var (
 	soakFor  = flag.Duration("soak", time.Second, "how long TestSoak runs")
-	soakSeed = flag.Uint64("soak-seed", 1, "where the luck of TestSoak comes from")
+	soakSeed = flag.Uint64("soak-seed", 1, "seed of TestSoak's random choices")
 )
 
-// soakLinks are what the networks of the soak have between them, in turn.
+// soakLinks are the links of the soak's networks, in turn.
 var soakLinks = []sim.LinkConfig{
 	{Delay: 300 * time.Microsecond, Loss: sim.Losses{sim.Bernoulli{P: 0.02}}},
 	{Delay: time.Millisecond, Jitter: sim.Jitter{Amount: time.Millisecond, Overtake: true}, Corrupt: 0.01},
@@ -36,8 +36,9 @@ var soakLinks = []sim.LinkConfig{
 		Reorder: sim.Reorder{Probability: 0.02, Extra: 10 * time.Millisecond}},
 }
 
-// TestSoak runs mixed traffic over bad links for the time of -soak: every policy of timers and every pair of TCPs, the invariants
-// checked after each pass, every octet compared. At the end all connections are gone; TestMain looks for goroutines and buffers.
+// TestSoak runs mixed traffic over bad links for the time of -soak, with every timer policy and
+// every pair of TCPs. It checks the invariants after each step and compares every byte. At the end
+// all connections are gone; TestMain looks for leaked goroutines and buffers.
 func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a soak is not short")
@@ -52,7 +53,7 @@ func TestSoak(t *testing.T) {
 		must(t, err)
 		for j, who := range allPairs {
 			if !long && i%len(allPairs) != j {
-				continue // the short one has each policy once
+				continue // a short soak runs each policy once
 			}
 			t.Run(name+"/"+who.a+"-"+who.b, func(t *testing.T) {
 				t.Parallel()
@@ -70,13 +71,13 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// soakers is how many connections a network of the soak has at the same time.
+// soakers is how many connections a network of the soak has at a time.
 const soakers = 3
 
-// soak has connections do one thing after the other until the time is over.
+// soak runs random actions on connections until the time is over.
 func (n *network) soak(until time.Time, rng *rand.Rand) {
-	var done [len(soakDeeds)]atomic.Uint64
-	var stopped atomic.Uint64 // by gVisor
+	var done [len(soakActions)]atomic.Uint64
+	var stopped atomic.Uint64 // connections whose sender, gVisor's, stopped
 	var wait sync.WaitGroup
 	for w := range soakers {
 		mine := rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))
@@ -84,34 +85,35 @@ func (n *network) soak(until time.Time, rng *rand.Rand) {
 		ls := [2]listener{n.b.listen(n.t, at[0]), n.b.listen(n.t, at[1])}
 		wait.Go(func() {
 			for time.Now().Before(until) && !n.t.Failed() {
-				v6, deed := mine.IntN(2), mine.IntN(len(soakDeeds))
-				err := n.soakOnce(ls[v6], at[v6], soakDeeds[deed].do, mine)
+				v6, action := mine.IntN(2), mine.IntN(len(soakActions))
+				err := n.soakOnce(ls[v6], at[v6], soakActions[action].do, mine)
 				if n.stopped(err) {
 					stopped.Add(1)
 					continue
 				}
 				if err != nil {
-					n.t.Errorf("%s to %v: %v", soakDeeds[deed].name, at[v6], err)
+					n.t.Errorf("%s to %v: %v", soakActions[action].name, at[v6], err)
 					return
 				}
-				done[deed].Add(1)
+				done[action].Add(1)
 			}
 		})
 	}
 	wait.Wait()
 	text := ""
 	for i := range done {
-		text += fmt.Sprintf(" %s %d", soakDeeds[i].name, done[i].Load())
+		text += fmt.Sprintf(" %s %d", soakActions[i].name, done[i].Load())
 	}
 	if k := stopped.Load(); k > 0 {
 		text += fmt.Sprintf(", %d times gVisor's sender has stopped", k)
 	}
 	c := n.counters(n.t)
-	n.t.Logf("%s; %d segments in, %d out, %d sent again, %d timeouts", text[1:], c.InSegs, c.OutSegs, c.RetransSegs, c.TCPTimeouts)
+	n.t.Logf("%s; %d segments in, %d out, %d retransmitted, %d timeouts", text[1:], c.InSegs, c.OutSegs, c.RetransSegs, c.TCPTimeouts)
 	n.wantNoConnections()
 }
 
-// wantNoConnections is wantNothingLeft for a network whose listeners are open. A connection whose last ACKs are lost may take long.
+// wantNoConnections is wantNothingLeft for a network whose listeners are open. A connection whose
+// last ACKs are lost may take long.
 func (n *network) wantNoConnections() {
 	for _, h := range []*host{n.a, n.b} {
 		if h.tcp == ours {
@@ -120,10 +122,10 @@ func (n *network) wantNoConnections() {
 	}
 }
 
-// soakLimit is how long one thing may take. 4.4BSD's timers are slow.
+// soakLimit is how long one action may take. 4.4BSD's timers are slow.
 const soakLimit = 5 * time.Minute
 
-// soakOnce makes a connection, does something over it, and closes it.
+// soakOnce makes a connection, does one action on it, and closes it.
 func (n *network) soakOnce(l listener, at netip.AddrPort, do func(x, y conn, rng *rand.Rand) error, rng *rand.Rand) error {
 	ctx, cancel := context.WithTimeout(n.t.Context(), soakLimit)
 	defer cancel()
@@ -147,8 +149,8 @@ func (n *network) soakOnce(l listener, at netip.AddrPort, do func(x, y conn, rng
 	return do(a, b, rng)
 }
 
-// soakDeeds are what connections do.
-var soakDeeds = [...]struct {
+// soakActions are the actions on connections.
+var soakActions = [...]struct {
 	name string
 	do   func(x, y conn, rng *rand.Rand) error
 }{
@@ -179,17 +181,17 @@ var soakDeeds = [...]struct {
 		return oneWay(y, x, rng.IntN(200_000), 0)
 	}},
 	{"abort", func(x, y conn, rng *rand.Rand) error {
-		go func() { // in the middle of what follows
+		go func() { // during the transfer below
 			time.Sleep(time.Duration(rng.IntN(10)) * time.Millisecond)
 			x.abort()
 		}()
 		for _, c := range []conn{x, y} {
 			go func() { _ = send(c, 1<<20) }()
 		}
-		y.SetDeadline(time.Now().Add(2 * time.Second)) // the RST may be lost, and nobody sends it again
+		y.SetDeadline(time.Now().Add(2 * time.Second)) // the RST may be lost, and is never retransmitted
 		err := receive(y, 1<<20)
 		if err == nil || is(err, syscall.ECONNRESET) || isTimeout(err) || errors.Is(err, io.EOF) {
-			return nil // the end of the stream, if the writer was told of the RST
+			return nil // the end of the stream, if the writer saw the RST
 		}
 		return err
 	}},

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The octet at offset i of each stream is pattern[i % period]. The period is a prime, so that no segment, chunk or window of
-// a common size looks like another.
+// Byte i of each stream is pattern[i % period]. The period is a prime, so that no two segments,
+// chunks or windows of a common size are equal.
 const (
 	period = 1<<20 - 3
 	piece  = 256 << 10
@@ -24,7 +24,7 @@ var pattern = func() []byte {
 	return b
 }()
 
-// stall is the error of an end that could not go on before its deadline.
+// stall is the error of an end that made no progress before its deadline.
 type stall struct {
 	c     conn
 	write bool
@@ -33,7 +33,8 @@ type stall struct {
 
 func (s *stall) Unwrap() error { return s.error }
 
-// stopped reports whether the error is of gVisor's sender, which stops for ever now and then when packets are lost, towards itself, too.
+// stopped reports whether the error is gVisor's sender's, which sometimes stops for ever after a
+// loss, even towards itself.
 func (n *network) stopped(err error) bool {
 	var s *stall
 	if !n.hasGVisor() || !errors.As(err, &s) {
@@ -43,7 +44,7 @@ func (n *network) stopped(err error) bool {
 	return us != s.write
 }
 
-// check ends the test if there is an error.
+// check fails the test on an error.
 func (n *network) check(t *testing.T, err error) {
 	t.Helper()
 	if n.stopped(err) {
@@ -52,13 +53,13 @@ func (n *network) check(t *testing.T, err error) {
 	must(t, err)
 }
 
-// send writes n octets of the pattern.
+// send writes n bytes of the pattern.
 func send(c conn, n int) error {
 	for at := 0; at < n; {
 		k := min(n-at, piece)
 		m, err := c.Write(pattern[at%period:][:k])
 		if at += m; err != nil {
-			err = fmt.Errorf("write, after %d of %d octets: %w", at, n, err)
+			err = fmt.Errorf("write, after %d of %d bytes: %w", at, n, err)
 			if isTimeout(err) {
 				err = &stall{c, true, err}
 			}
@@ -68,19 +69,19 @@ func send(c conn, n int) error {
 	return nil
 }
 
-// receive reads n octets, and compares each.
+// receive reads n bytes and compares each.
 func receive(c conn, n int) error { return receiveFrom(c, 0, n) }
 
-// receiveFrom is receive for the octets from offset at on.
+// receiveFrom is receive for the bytes from offset at on.
 func receiveFrom(c conn, at, n int) error {
 	buf := make([]byte, min(n-at, piece))
 	for at < n {
 		m, err := c.Read(buf[:min(n-at, len(buf))])
 		if !bytes.Equal(buf[:m], pattern[at%period:][:m]) {
-			return fmt.Errorf("read: other octets between %d and %d than were written", at, at+m)
+			return fmt.Errorf("read: bytes %d to %d differ from those written", at, at+m)
 		}
 		if at += m; err != nil {
-			err = fmt.Errorf("read, after %d of %d octets: %w", at, n, err)
+			err = fmt.Errorf("read, after %d of %d bytes: %w", at, n, err)
 			if isTimeout(err) {
 				err = &stall{c, false, err}
 			}
@@ -90,25 +91,25 @@ func receiveFrom(c conn, at, n int) error {
 	return nil
 }
 
-// receiveEnd wants n octets and the end of the stream.
+// receiveEnd reads n bytes and the end of the stream.
 func receiveEnd(c conn, n int) error {
 	if err := receive(c, n); err != nil {
 		return err
 	}
 	if m, err := c.Read(make([]byte, 1)); m != 0 || err != io.EOF {
-		return fmt.Errorf("read %d octets more than %d, %v, want the end", m, n, err)
+		return fmt.Errorf("read %d bytes more than %d, %v, want the end", m, n, err)
 	}
 	return nil
 }
 
-// transfer sends n octets from one end to the other.
-func (n *network) transfer(t *testing.T, from, to conn, octets int) {
+// transfer sends n bytes from one end to the other.
+func (n *network) transfer(t *testing.T, from, to conn, size int) {
 	t.Helper()
-	n.check(t, oneWay(from, to, octets, 0))
+	n.check(t, oneWay(from, to, size, 0))
 }
 
-// oneWay sends n octets, to a reader that waits before it reads the second half.
-func oneWay(from, to conn, n int, pause time.Duration) error {
+// oneWay sends n bytes to a reader that pauses before the second half.
+func oneWay(from, to conn, size int, pause time.Duration) error {
 	sent := make(chan error, 1)
 	go func() { sent <- send(from, n) }()
 	half := n / 2
@@ -126,13 +127,13 @@ func oneWay(from, to conn, n int, pause time.Duration) error {
 	return err
 }
 
-// exchange sends n octets in both directions at once, and the ends of both streams.
-func (n *network) exchange(t *testing.T, a, b conn, octets int) {
+// exchange sends n bytes in both directions at once, and ends both streams.
+func (n *network) exchange(t *testing.T, a, b conn, size int) {
 	t.Helper()
-	n.check(t, tryExchange(a, b, octets))
+	n.check(t, tryExchange(a, b, size))
 }
 
-func tryExchange(a, b conn, n int) error {
+func tryExchange(a, b conn, size int) error {
 	done := make(chan error, 4)
 	for i, ends := range [2][2]conn{{a, b}, {b, a}} {
 		report := func(what string, err error) {

@@ -15,7 +15,8 @@ import (
 	"tcpwheel/tun/netns"
 )
 
-// sentSYN returns when a packet was sent, by its sender's clock of timestamps, in milliseconds, if it is the SYN of an active open over IPv4.
+// sentSYN returns the send time of the SYN of an active open over IPv4, in milliseconds by its
+// sender's timestamp clock.
 func sentSYN(pkt *stack.PacketBuffer) (at uint32, ok bool) {
 	if pkt.NetworkProtocolNumber != header.IPv4ProtocolNumber {
 		return 0, false
@@ -31,8 +32,9 @@ func sentSYN(pkt *stack.PacketBuffer) (at uint32, ok bool) {
 	return options.TSVal, h.Flags() == header.TCPFlagSyn && options.TS
 }
 
-// TestSYNsLikeLinux has the kernel and ours, under Linux's timers, send SYNs that nobody answers, as kernels do since 6.5 and as they did
-// before: they leave at the same distances, and never early. Timestamps tell when, as a busy machine lets them arrive later.
+// TestSYNsLikeLinux: the kernel and ours, with Linux's timers, send SYNs without an answer, by the
+// rule since Linux 6.5 and by the one before. The intervals agree and none is short. The SYNs' own
+// timestamps give the times, because a busy machine receives them late.
 func TestSYNsLikeLinux(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -78,9 +80,9 @@ func TestSYNsLikeLinux(t *testing.T) {
 					want *= time.Second
 					switch gap := time.Duration(syns[i+1]-syns[i]) * time.Millisecond; {
 					case gap < want-20*time.Millisecond, gap > want*3/2 && busy < want/8:
-						t.Errorf("SYN %d is sent again after %v, want %v; the machine was up to %v late", i+1, gap, want, busy)
+						t.Errorf("SYN %d was retransmitted after %v, want %v; the machine was up to %v late", i+1, gap, want, busy)
 					case gap > want*3/2:
-						t.Skipf("SYN %d is sent again after %v: this machine was up to %v late", i+1, gap, busy)
+						t.Skipf("SYN %d was retransmitted after %v: this machine was up to %v late", i+1, gap, busy)
 					default:
 						t.Logf("%v after %v", want, gap)
 					}

@@ -26,7 +26,7 @@ func TestSizes(t *testing.T) {
 	})
 }
 
-// TestLinks sends over devices of other kinds.
+// TestLinks sends over devices with other settings.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]plan{
@@ -42,7 +42,9 @@ func TestLinks(t *testing.T) {
 			forPairs(t, allPairs, p, func(t *testing.T, n *network) {
 				for _, v6 := range []bool{false, true} {
 					if v6 && p.mtu > 0 && p.mtu < 1280 {
-						break // RFC 8200 §5: "IPv6 requires that every link in the Internet have an MTU of 1280 octets or greater."
+						// RFC 8200 §5: "IPv6 requires that every link in the Internet have an MTU of
+						// 1280 bytes or greater."
+						break
 					}
 					a, b := n.connect(v6)
 					n.exchange(t, a, b, fewer(1<<20))
@@ -52,10 +54,11 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestGigabyte sends 1 GiB between the kernel and our stack, to the one that listens over IPv4 and to the other over IPv6. A machine on which that would take long is spared it.
+// TestGigabyte sends 1 GiB between the kernel and our stack: to the listener over IPv4, from it
+// over IPv6. It skips on a slow machine.
 func TestGigabyte(t *testing.T) {
 	if testing.Short() || raced {
-		t.Skip("1 GiB is neither short nor to be watched octet by octet")
+		t.Skip("1 GiB takes too long with -short or the race detector")
 	}
 	for _, who := range withKernel {
 		t.Run(who.a+"-"+who.b, func(t *testing.T) {
@@ -79,11 +82,11 @@ func TestGigabyte(t *testing.T) {
 	}
 }
 
-// TestViewsUsedAgain sends while packet views are reused (package bufpool). They are not reused while leak checks are on.
-// So it runs in a process of its own that does not.
+// TestViewsUsedAgain sends while package bufpool reuses packet views. Leak checks switch reuse off,
+// so the test runs in another process without them.
 func TestViewsUsedAgain(t *testing.T) {
 	if flag.Lookup("test.bench").Value.String() != "" {
-		t.Skip("this is that process")
+		t.Skip("this is the other process")
 	}
 	out, err := exec.Command(os.Args[0], "-test.run=^(TestSizes|TestLinks|TestHalfClose)$", "-test.bench=^$", "-test.v").CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestSizes")) {

@@ -13,7 +13,7 @@ import (
 	"tcpwheel/tun"
 )
 
-// counters returns what all connections of our stacks have counted.
+// counters returns the sums of our stacks' counters.
 func (n *network) counters(t *testing.T) (all tcp.Counters) {
 	t.Helper()
 	for _, h := range []*host{n.a, n.b} {
@@ -28,7 +28,7 @@ func (n *network) counters(t *testing.T) (all tcp.Counters) {
 	return all
 }
 
-// isOurs returns the end if it is one of our stack's.
+// isOurs returns the end if it is of our stack.
 func isOurs(c conn) (us stackConn, ok bool) {
 	if us, ok = c.(stackConn); ok {
 		_, ok = us.ep.(*netstack.Endpoint)
@@ -36,10 +36,11 @@ func isOurs(c conn) (us stackConn, ok bool) {
 	return us, ok
 }
 
-// info tells of a connection of our stack.
+// info returns the Info of a connection of our stack.
 func (c stackConn) info() tcp.Info { return c.ep.(*netstack.Endpoint).ConnInfo() }
 
-// TestKeepaliveIsAnswered has an idle connection outlive many probes of either end, which then finds the other gone.
+// TestKeepaliveIsAnswered: an idle connection outlives many probes of either end. Then one end
+// finds the other gone.
 func TestKeepaliveIsAnswered(t *testing.T) {
 	t.Parallel()
 	forPairs(t, allPairs, plan{}, func(t *testing.T, n *network) {
@@ -48,10 +49,10 @@ func TestKeepaliveIsAnswered(t *testing.T) {
 		probing := []conn{a, d}
 		probe := func(count int) {
 			for _, end := range probing {
-				end.keepalive(t, time.Second, time.Second, count) // the shortest that Linux takes
+				end.keepalive(t, time.Second, time.Second, count) // the shortest that Linux accepts
 			}
 		}
-		probe(100) // however long a busy machine may take to answer
+		probe(100) // more than a busy machine can leave unanswered
 		before := n.ourEnd(a, b).info().SegsIn
 		eventually(t, "a probe or an answer a second while the connection is idle", func() bool {
 			return n.ourEnd(a, b).info().SegsIn-before >= 3
@@ -68,7 +69,7 @@ func TestKeepaliveIsAnswered(t *testing.T) {
 	})
 }
 
-// smallBuffers is a plan of hosts whose buffers are soon full.
+// smallBuffers is a plan of hosts whose buffers fill soon.
 var smallBuffers = plan{
 	sysctl: map[string]string{"tcp_rmem": "4096 131072 524288", "tcp_wmem": "4096 131072 524288"},
 	setUp: func(t *testing.T, h *host) {
@@ -83,8 +84,8 @@ var smallBuffers = plan{
 	},
 }
 
-// TestZeroWindow has a reader that reads nothing for longer than the persist timer waits, and then all. The connection lives, and a
-// window that is closed is probed.
+// TestZeroWindow: a reader pauses for longer than the persist timer waits, and then reads
+// everything. The connection survives, and the closed window is probed.
 func TestZeroWindow(t *testing.T) {
 	t.Parallel()
 	forPairs(t, allPairs, smallBuffers, func(t *testing.T, n *network) {
@@ -107,13 +108,14 @@ func TestZeroWindow(t *testing.T) {
 	})
 }
 
-// TestWindowUpdateIsLost loses all that the reader sends while it makes room: only the sender's probes can find out.
+// TestWindowUpdateIsLost loses all packets of the reader while it makes room. Only the sender's
+// probes can find out.
 func TestWindowUpdateIsLost(t *testing.T) {
 	t.Parallel()
 	forPairs(t, allPairs, smallBuffers, func(t *testing.T, n *network) {
 		for _, fromA := range []bool{true, false} {
 			x, y := n.connect(false)
-			towards := tun.Back // x, which is on the stack's side of the link
+			towards := tun.Back // x, on the stack's side of the link
 			if n.a.tcp == kernel {
 				towards = tun.There
 			}
@@ -136,8 +138,8 @@ func TestWindowUpdateIsLost(t *testing.T) {
 	})
 }
 
-// TestPathMTU has the way become narrow in the middle of a transfer, which a router tells by ICMP, and narrower still. Each time it is a
-// new network, because kernels remember.
+// TestPathMTU narrows the path twice during a transfer. A router reports it by ICMP. Each network
+// is new, because kernels remember path MTUs.
 func TestPathMTU(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -164,7 +166,7 @@ func TestPathMTU(t *testing.T) {
 					n.transfer(t, x, y, fewer(1<<20))
 				}
 				if got, _ := n.box.counts(); got < len(test.mtus) {
-					t.Errorf("%d packets were too big, want one at least for each of %v", got, test.mtus)
+					t.Errorf("%d packets were too big, want at least one for each of %v", got, test.mtus)
 				}
 				if us, ok := isOurs(x); ok {
 					if got, want := us.info().PMTU, uint32(test.mtus[2]); got != want {
@@ -176,7 +178,7 @@ func TestPathMTU(t *testing.T) {
 	}
 }
 
-// TestDeviceMTU changes the MTU of the device in the middle of transfers in both directions.
+// TestDeviceMTU changes the MTU of the device during transfers in both directions.
 func TestDeviceMTU(t *testing.T) {
 	t.Parallel()
 	forPairs(t, withKernel, plan{mtu: 3000}, func(t *testing.T, n *network) {

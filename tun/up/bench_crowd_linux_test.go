@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// BenchmarkTUNCrowd has 64 flows send as fast as they can from a stack to the kernel, and then dials 64 others beside them, one after the
-// other: MB/s of the flows, and how long the dials take together. Each TCP in its turn, on a device of its own.
+// BenchmarkTUNCrowd runs 64 flows at full speed from a stack to the kernel, and dials 64
+// connections meanwhile, one after the other. It reports the MB/s of the flows and the total time
+// of the dials, for each TCP on a device of its own.
 func BenchmarkTUNCrowd(b *testing.B) {
 	const flows, dials = 64, 64
 	whose := []string{Ours, GVisor}
@@ -37,7 +38,7 @@ func BenchmarkTUNCrowd(b *testing.B) {
 	b.ReportMetric(float64(took[1])/float64(took[0]), "dials-ratio")
 }
 
-// crowd returns the octets per second of the flows together, and how long the dials took.
+// crowd returns the bytes per second of all flows, and the time that the dials took.
 func crowd(s *hostTest, flows, dials int) (rate float64, took time.Duration) {
 	var l net.Listener
 	if err := s.ns.Do(func() (err error) {
@@ -87,7 +88,7 @@ func crowd(s *hostTest, flows, dials int) (rate float64, took time.Duration) {
 			}
 		})
 	}
-	time.Sleep(300 * time.Millisecond) // the windows grow
+	time.Sleep(300 * time.Millisecond) // lets the windows grow
 	before, start := got.Load(), time.Now()
 	time.Sleep(time.Second)
 	rate = float64(got.Load()-before) / time.Since(start).Seconds()

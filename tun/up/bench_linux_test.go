@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// benchOctets are sent for each operation of BenchmarkTUN.
-const benchOctets = 64 << 20
+// benchBytes is how much each operation of BenchmarkTUN sends.
+const benchBytes = 64 << 20
 
-// BenchmarkTUN sends over one connection between a stack and the kernel, at an MTU of 1500, by either TCP on the same link
-// endpoint. The processor time, cpu-ns/B, is that of both ends.
+// BenchmarkTUN sends over one connection between a stack and the kernel, at an MTU of 1500, with
+// each TCP on the same link endpoint. cpu-ns/B is the processor time of both ends.
 func BenchmarkTUN(b *testing.B) {
 	for _, whose := range []string{Ours, GVisor} {
 		for _, dir := range []string{"to-kernel", "from-kernel"} {
@@ -44,9 +44,9 @@ func BenchmarkTUN(b *testing.B) {
 						n -= m
 					}
 				}
-				go send(benchOctets / 4) // lets the windows grow
-				receive(benchOctets / 4)
-				b.SetBytes(benchOctets)
+				go send(benchBytes / 4) // lets the windows grow
+				receive(benchBytes / 4)
+				b.SetBytes(benchBytes)
 				b.ReportAllocs()
 				before := cpuTime(b)
 				b.ResetTimer()
@@ -54,13 +54,13 @@ func BenchmarkTUN(b *testing.B) {
 					sent := make(chan struct{})
 					go func() {
 						defer close(sent)
-						send(benchOctets)
+						send(benchBytes)
 					}()
-					receive(benchOctets)
+					receive(benchBytes)
 					<-sent
 				}
 				b.StopTimer()
-				b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N)/benchOctets, "cpu-ns/B")
+				b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N)/benchBytes, "cpu-ns/B")
 			})
 		}
 	}

@@ -18,23 +18,24 @@ import (
 	"tcpwheel/wheel"
 )
 
-// capture writes the packets of a link as pcapng. The data path copies them into a queue of octets, and never waits: what does not fit
-// is counted. One goroutine writes the queue out. Multiple goroutines may invoke its methods.
+// capture writes the packets of a link as pcapng. Senders and receivers copy packets into a byte
+// queue and never wait: packets that do not fit are counted. One goroutine writes the queue out.
+// Multiple goroutines may invoke its methods.
 type capture struct {
 	name  string // of the file
 	now   func() wheel.Time
-	epoch wheel.Time // what now counts from, since 1970
-	most  int        // octets that may wait
+	epoch wheel.Time // the zero of now, since 1970
+	most  int        // bytes that may wait
 
 	file   io.Closer // nil for standard output
-	remove func()    // the file
+	remove func()    // removes the file
 	buf    *bufio.Writer
 	out    *sim.Pcapng
 	iface  uint32
 
-	wake   chan struct{} // something waits, or the end has come
-	ended  chan struct{} // the goroutine has
-	failed chan struct{} // closed at the first error of writing
+	wake   chan struct{} // the queue is not empty, or the end has come
+	ended  chan struct{} // the goroutine has ended
+	failed chan struct{} // closed at the first write error
 
 	mu     sync.Mutex
 	queue  captured
@@ -43,34 +44,35 @@ type capture struct {
 	counts CaptureReport
 }
 
-// captured are packets in the order in which they have passed.
+// captured is a queue of packets, in order of passing.
 type captured struct {
 	packets []capturedPacket
-	octets  []byte
+	data    []byte
 }
 
 type capturedPacket struct {
 	at      wheel.Time
 	heading sim.Heading
-	size    int // octets
-	sum     int // where the checksum begins that is left to the link; 0 is none
-	field   int // where it is to stand
+	size    int // bytes
+	sum     int // offset where the checksum left to the link begins; 0 is none
+	field   int // offset of that checksum
 	causes  []netstack.Cause
 }
 
-// CaptureReport is what a Report tells of a capture.
+// CaptureReport describes a capture in a Report.
 type CaptureReport struct {
 	File    string `json:"file"`
-	Packets uint64 `json:"packets"` // that were captured
-	Octets  uint64 `json:"octets"`
-	Dropped uint64 `json:"dropped"` // that are missing, since the file is slower than the link
+	Packets uint64 `json:"packets"` // captured
+	Bytes   uint64 `json:"bytes"`
+	Dropped uint64 `json:"dropped"` // missing because the file is slower than the link
 	Timed   uint64 `json:"timed"`   // of Packets: with a comment on the timer that sent it
 }
 
-// captureQueue is how many octets may wait to be written. There may be as many that are being written.
+// captureQueue is how many bytes may wait to be written, in addition to those being written.
 const captureQueue = 32 << 20
 
-// newCapture makes the file, "-" being stdout, and begins to write. The interface has the name of the device.
+// newCapture makes the file, or uses stdout for "-", and starts to write. The interface has the
+// name of the device.
 func newCapture(file, device string, stdout io.Writer, clock tcpip.Clock) (*capture, error) {
 	mono := func() wheel.Time { return wheel.Time(clock.NowMonotonic().Sub(tcpip.MonotonicTime{})) }
 	c := &capture{
@@ -121,20 +123,20 @@ func (c *capture) add(pkt *stack.PacketBuffer, heading sim.Heading) {
 	switch {
 	case c.closed || c.err != nil:
 		return
-	case len(c.queue.octets)+size > c.most:
+	case len(c.queue.data)+size > c.most:
 		c.counts.Dropped++
 		return
 	}
-	p.at = c.now() // under the lock, so that the stamps of the file rise
+	p.at = c.now() // under the lock, so that stamps ascend in the file
 	views, skip := pkt.AsViewList()
 	for v := views.Front(); v != nil; v = v.Next() {
 		b := v.AsSlice()
 		n := min(skip, len(b))
 		skip -= n
-		c.queue.octets = append(c.queue.octets, b[n:]...)
+		c.queue.data = append(c.queue.data, b[n:]...)
 	}
 	c.counts.Packets++
-	c.counts.Octets += uint64(size)
+	c.counts.Bytes += uint64(size)
 	if len(p.causes) > 0 {
 		c.counts.Timed++
 	}
@@ -144,7 +146,7 @@ func (c *capture) add(pkt *stack.PacketBuffer, heading sim.Heading) {
 	}
 }
 
-// poke wakes up the goroutine.
+// poke wakes the goroutine.
 func (c *capture) poke() {
 	select {
 	case c.wake <- struct{}{}:
@@ -152,13 +154,13 @@ func (c *capture) poke() {
 	}
 }
 
-// run writes what waits, until the end.
+// run writes the queue until the end.
 func (c *capture) run() {
 	defer close(c.ended)
 	var batch captured
 	for range c.wake {
 		c.mu.Lock()
-		batch, c.queue = c.queue, captured{batch.packets[:0], batch.octets[:0]}
+		batch, c.queue = c.queue, captured{batch.packets[:0], batch.data[:0]}
 		closed, err, counts := c.closed, c.err, c.counts
 		c.mu.Unlock()
 		if err == nil {
@@ -171,8 +173,8 @@ func (c *capture) run() {
 			err = c.buf.Flush()
 		}
 		clear(batch.packets)
-		if n := cap(batch.octets); n > 1<<20 && len(batch.octets) < n/8 {
-			batch = captured{} // the memory of a burst that is over
+		if n := cap(batch.data); n > 1<<20 && len(batch.data) < n/8 {
+			batch = captured{} // release the memory of a burst
 		}
 		if err != nil {
 			c.fail(err)
@@ -183,7 +185,7 @@ func (c *capture) run() {
 	}
 }
 
-// fail notes the first error, after which nothing is captured.
+// fail records the first error. Nothing is captured after it.
 func (c *capture) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,13 +197,13 @@ func (c *capture) fail(err error) {
 
 // write writes the packets.
 func (c *capture) write(batch *captured) error {
-	rest := batch.octets
+	rest := batch.data
 	for i := range batch.packets {
 		p := &batch.packets[i]
 		b := rest[:p.size]
 		rest = rest[p.size:]
 		if p.sum > 0 && p.field+2 <= len(b) {
-			// What is there is the sum of the pseudo-header.
+			// The field holds the sum of the pseudo-header.
 			checksum.Put(b[p.field:], ^checksum.Checksum(b[p.sum:], 0))
 		}
 		if err := c.out.WriteHeaded(c.iface, c.epoch+p.at, p.heading, b, uint32(p.size), comment(p.at, p.causes)); err != nil {
@@ -218,7 +220,7 @@ func (c *capture) report() CaptureReport {
 	return c.counts
 }
 
-// close writes what waits, and ends. It returns the first error of writing.
+// close writes the rest of the queue and ends. It returns the first write error.
 func (c *capture) close() error {
 	c.mu.Lock()
 	closed := c.closed
@@ -239,15 +241,15 @@ func (c *capture) close() error {
 	return nil
 }
 
-// abandon closes a capture of what has never begun, and leaves no file.
+// abandon closes the capture of a host that did not start, and removes the file.
 func (c *capture) abandon() error {
 	err := c.close()
 	c.remove()
 	return err
 }
 
-// tapped is a link endpoint whose packets are captured: what its stack sends, right before the link below gets it, and what the stack
-// receives, right before it does.
+// tapped is a link endpoint that captures packets: outgoing ones just before the link below gets
+// them, incoming ones just before the stack does.
 type tapped struct {
 	nested.Endpoint
 	capture *capture

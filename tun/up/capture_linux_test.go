@@ -28,11 +28,12 @@ func readCapture(t *testing.T, file string) capturedFile {
 	return mustParse(t, text)
 }
 
-// TestCaptureOfSite captures a transfer: all of its octets are in the file, with checksums that are right, in both directions.
-func TestCaptureOfSite(t *testing.T) {
+// TestCaptureOfHost captures a transfer. The file has all its bytes, with correct checksums, in
+// both directions.
+func TestCaptureOfHost(t *testing.T) {
 	for _, whose := range []string{Ours, GVisor} {
 		t.Run("tcp="+whose, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "site.pcapng")
+			file := filepath.Join(t.TempDir(), "up.pcapng")
 			s := newTestHost(t, Config{Capture: file, Queues: 2, TCP: whose})
 			const n = 3 << 20
 			for _, stack := range stackAddrs {
@@ -47,16 +48,16 @@ func TestCaptureOfSite(t *testing.T) {
 				checkTransfer(t, got, stack.Addr(), n, whose == Ours)
 			}
 			if got.device != s.Device().Name() || got.dropped != 0 || got.received != uint64(len(got.packets)) || r.Capture.Packets > got.received {
-				t.Errorf("at %s, %d captured and %d dropped, want %d; /info told of %+v", got.device, got.received, got.dropped, len(got.packets), r.Capture)
+				t.Errorf("at %s, %d captured and %d dropped, want %d; /info reports %+v", got.device, got.received, got.dropped, len(got.packets), r.Capture)
 			}
 		})
 	}
 }
 
-// checkTransfer wants a transfer of so many octets from the stack, over one connection.
+// checkTransfer checks that the stack sent so many bytes over one connection.
 func checkTransfer(t *testing.T, got capturedFile, stack netip.Addr, size uint32, comments bool) {
 	t.Helper()
-	var first, end, octets, supers, received uint32
+	var first, end, total, supers, received uint32
 	for i := range got.packets {
 		p := &got.packets[i]
 		us := tcpip.AddrFromSlice(stack.AsSlice())
@@ -83,22 +84,23 @@ func checkTransfer(t *testing.T, got capturedFile, stack netip.Addr, size uint32
 		case seq != end && (p.comment == "" && comments || int32(seq-end) > 0):
 			t.Errorf("packet %d begins at %d, want %d", i, seq-first, end-first)
 		case seq == end:
-			octets += payload
+			total += payload
 			end += payload
 		}
 		if payload > 1460 {
 			supers++
 		}
 	}
-	if octets < size || octets > size+1000 || received == 0 || supers == 0 {
-		t.Errorf("%v: %d octets of %d packets, %d of them super-segments, want %d and HTTP's header", stack, octets, len(got.packets), supers, size)
+	if total < size || total > size+1000 || received == 0 || supers == 0 {
+		t.Errorf("%v: %d bytes of %d packets, %d of them super-segments, want %d and HTTP's header", stack, total, len(got.packets), supers, size)
 	}
 }
 
-// TestCaptureTellsTimers sends a message at a time over a link that loses some: what is sent again says that a timer did it, for
-// how long it was armed, and how late it was. What is between an engine and the link may take as long as a machine wakes us up late.
-func TestCaptureTellsTimers(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "site.pcapng")
+// TestCaptureNamesTimers sends single messages over a lossy link. The comment on each
+// retransmission names its timer, how long it was armed, and how late it was. A busy
+// machine also delays packets between engine and link.
+func TestCaptureNamesTimers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "up.pcapng")
 	plan := &Plan{FromStack: sim.LinkConfig{Delay: time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.2}}}}
 	s := newTestHost(t, Config{Capture: file, Plan: plan, Seed: 3})
 	heldUp := netns.Lateness(t)
@@ -122,7 +124,7 @@ func TestCaptureTellsTimers(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := readCapture(t, file)
-	sent := map[uint32]wheel.Time{} // sequence numbers of data, and when they left last
+	sent := map[uint32]wheel.Time{} // sequence numbers of data, and when each last left
 	again, timed := uint64(0), uint64(0)
 	for i := range got.packets {
 		p := &got.packets[i]
@@ -149,13 +151,13 @@ func TestCaptureTellsTimers(t *testing.T) {
 		if name != "RTO" && name != "TLP PTO" && name != "SYN RTO" || ago != armed+late || late < 0 || late > time.Second+slack {
 			t.Errorf("packet %d: %q, want a timer of retransmission, and times that agree", i, p.comment)
 		}
-		// The timer was armed when the segment was sent, or since.
+		// The timer was armed when the segment was sent, or later.
 		if gap := p.at.Sub(before); ago > gap+10*time.Millisecond+slack {
-			t.Errorf("packet %d was sent %v after it was sent before, and says %q", i, gap, p.comment)
+			t.Errorf("packet %d was sent %v after its last transmission, and says %q", i, gap, p.comment)
 		}
 	}
 	if again != counters.RetransSegs || again == 0 || timed != again {
-		t.Errorf("%d packets were sent again, %d with a comment, want %d", again, timed, counters.RetransSegs)
+		t.Errorf("%d packets were retransmitted, %d with a comment, want %d", again, timed, counters.RetransSegs)
 	}
 }
 
@@ -176,8 +178,8 @@ func parseComment(t *testing.T, text string) (ago, late, armed time.Duration) {
 	return ago, late, armed
 }
 
-// TestCaptureEndsSite: a site whose capture cannot be written says so, and ends.
-func TestCaptureEndsSite(t *testing.T) {
+// TestCaptureErrorEndsHost: a host whose capture cannot be written reports it and ends.
+func TestCaptureErrorEndsHost(t *testing.T) {
 	ns := netns.Test(t)
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -198,7 +200,7 @@ func TestCaptureEndsSite(t *testing.T) {
 	}
 	r.Close()
 	s := &hostTest{t: t, ns: ns}
-	if c, err := s.dial(running, stackAddrs[0].Addr(), EchoPort); err == nil { // it may end before
+	if c, err := s.dial(running, stackAddrs[0].Addr(), EchoPort); err == nil { // it may end first
 		c.Close()
 	}
 	if err := <-done; !errors.Is(err, syscall.EPIPE) {
@@ -206,11 +208,12 @@ func TestCaptureEndsSite(t *testing.T) {
 	}
 }
 
-// TestNoCaptureIsLeft: a site that cannot start leaves no file.
+// TestNoCaptureIsLeft: a host that cannot start leaves no file.
 func TestNoCaptureIsLeft(t *testing.T) {
 	ns := netns.Test(t)
-	file := filepath.Join(t.TempDir(), "site.pcapng")
-	c := Config{Netns: ns.Path(), Addrs: stackAddrs, HostAddrs: kernelAddrs, MTU: 1000, Capture: file} // too small for IPv6
+	file := filepath.Join(t.TempDir(), "up.pcapng")
+	// too small for IPv6
+	c := Config{Netns: ns.Path(), Addrs: stackAddrs, HostAddrs: kernelAddrs, MTU: 1000, Capture: file}
 	if s, err := Start(c); err == nil {
 		s.Close()
 		t.Fatal("Start gave no error")

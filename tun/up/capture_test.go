@@ -29,47 +29,48 @@ import (
 	"tcpwheel/wheel"
 )
 
-// capturedFile is what is read of a capture.
+// capturedFile is a capture read back.
 type capturedFile struct {
 	device            string
 	packets           []readPacket
 	received, dropped uint64
-	ended             bool // with statistics
+	ended             bool // the statistics block came
 }
 
 type readPacket struct {
 	at      wheel.Time
 	heading sim.Heading
-	octets  []byte
+	data    []byte
 	comment string
 }
 
 func (p *readPacket) ip() header.Network {
-	if header.IPVersion(p.octets) == header.IPv6Version {
-		return header.IPv6(p.octets)
+	if header.IPVersion(p.data) == header.IPv6Version {
+		return header.IPv6(p.data)
 	}
-	return header.IPv4(p.octets)
+	return header.IPv4(p.data)
 }
 
 func (p *readPacket) tcp() header.TCP { return header.TCP(p.ip().Payload()) }
 
-// sumIsRight reports whether the checksum of TCP is.
+// sumIsRight reports whether the TCP checksum is correct.
 func (p *readPacket) sumIsRight() bool {
 	ip, tcp := p.ip(), p.tcp()
 	sum := header.PseudoHeaderChecksum(header.TCPProtocolNumber, ip.SourceAddress(), ip.DestinationAddress(), uint16(len(tcp)))
 	return checksum.Checksum(tcp, sum) == 0xffff
 }
 
-// parseCapture reads a capture as its format is described, and wants what every reader would.
+// parseCapture reads a capture by the format's specification. It rejects what any reader may
+// reject.
 func parseCapture(file []byte) (c capturedFile, err error) {
 	le := binary.LittleEndian
 	for n := 0; len(file) > 0; n++ {
 		if len(file) < 12 {
-			return c, fmt.Errorf("%d octets left, want a block", len(file))
+			return c, fmt.Errorf("%d bytes left, want a block", len(file))
 		}
 		kind, length := le.Uint32(file), int(le.Uint32(file[4:]))
 		if length < 12 || length%4 != 0 || length > len(file) || int(le.Uint32(file[length-4:])) != length {
-			return c, fmt.Errorf("block of %d octets among %d, want the same length at both ends", length, len(file))
+			return c, fmt.Errorf("block of %d bytes among %d, want the same length at both ends", length, len(file))
 		}
 		body := file[8 : length-4]
 		file = file[length:]
@@ -94,7 +95,7 @@ func parseCapture(file []byte) (c capturedFile, err error) {
 				return c, errors.New("a packet is cut")
 			}
 			p.at = wheel.Time(uint64(le.Uint32(body[4:]))<<32 | uint64(le.Uint32(body[8:])))
-			p.octets = body[20 : 20+size]
+			p.data = body[20 : 20+size]
 			body = body[20+(size+3)/4*4:]
 		default:
 			return c, fmt.Errorf("block of type %#x", kind)
@@ -118,7 +119,7 @@ func parseCapture(file []byte) (c capturedFile, err error) {
 		}
 		if kind == 6 {
 			if k := len(c.packets); k > 0 && p.at < c.packets[k-1].at {
-				return c, fmt.Errorf("packet %d is stamped before the one before it", k)
+				return c, fmt.Errorf("packet %d is stamped before its predecessor", k)
 			}
 			c.packets = append(c.packets, p)
 		}
@@ -135,7 +136,8 @@ func mustParse(t *testing.T, file []byte) capturedFile {
 	return c
 }
 
-// TestCaptureInVirtualTime has a stack dial into the void: the SYNs of its timer say which it was, and when, to the nanosecond.
+// TestCaptureInVirtualTime: a stack dials a host that does not answer. The comments on its SYNs
+// name their timer, with times exact to the nanosecond.
 func TestCaptureInVirtualTime(t *testing.T) {
 	clock, err := netstack.NewVirtualClock(netstack.VirtualClockConfig{Epoch: time.Unix(1e9, 0)})
 	if err != nil {
@@ -179,7 +181,7 @@ func TestCaptureInVirtualTime(t *testing.T) {
 	if !slices.Equal(list, want) || got.device != "void" || got.received != 4 || got.dropped != 0 {
 		t.Errorf("captured at %s: %q, %d of them, %d dropped, want at void: %q", got.device, list, got.received, got.dropped, want)
 	}
-	if r := c.report(); r != (CaptureReport{File: "-", Packets: 4, Octets: r.Octets, Timed: 3}) || r.Octets < 4*40 {
+	if r := c.report(); r != (CaptureReport{File: "-", Packets: 4, Bytes: r.Bytes, Timed: 3}) || r.Bytes < 4*40 {
 		t.Errorf("report %+v", r)
 	}
 }
@@ -218,10 +220,10 @@ func TestComment(t *testing.T) {
 	}
 }
 
-// stuckWriter takes the first blocks, and then nothing until it is let go.
+// stuckWriter accepts the first blocks, and then blocks until it is released.
 type stuckWriter struct {
 	once  sync.Once
-	stuck chan struct{} // closed when it is
+	stuck chan struct{} // closed when it blocks
 	goOn  chan struct{}
 	bytes.Buffer
 }
@@ -234,14 +236,15 @@ func (w *stuckWriter) Write(b []byte) (int, error) {
 	return w.Buffer.Write(b)
 }
 
-// addPacket captures a packet of so many octets.
+// addPacket captures a packet of so many bytes.
 func addPacket(c *capture, n int) {
 	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(make([]byte, n))})
 	defer pkt.DecRef()
 	c.add(pkt, sim.Inbound)
 }
 
-// TestCaptureDrops captures more than the file takes: the data path does not wait, and what is missing is counted.
+// TestCaptureDrops captures more than the file accepts. Senders do not wait, and missing packets
+// are counted.
 func TestCaptureDrops(t *testing.T) {
 	w := &stuckWriter{stuck: make(chan struct{}), goOn: make(chan struct{})}
 	c, err := newCapture("-", "x", w, tcpip.NewStdClock())
@@ -276,15 +279,15 @@ func TestCaptureDrops(t *testing.T) {
 	}
 	got := mustParse(t, w.Bytes())
 	if uint64(len(got.packets)) != r.Packets || got.received != added || got.dropped != r.Dropped {
-		t.Errorf("%d packets in the file, which tells of %d and %d dropped, want %+v", len(got.packets), got.received, got.dropped, r)
+		t.Errorf("%d packets in the file, which counts %d and %d dropped, want %+v", len(got.packets), got.received, got.dropped, r)
 	}
-	addPacket(c, 1) // is not captured any more
+	addPacket(c, 1) // not captured
 	if after := c.report(); after != r {
 		t.Errorf("report %+v after the end, want %+v", after, r)
 	}
 }
 
-// TestCaptureFails: the first error of writing is told, at once and at the end.
+// TestCaptureFails: the first write error is reported at once, and again by close.
 func TestCaptureFails(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -315,7 +318,7 @@ func TestCaptureFails(t *testing.T) {
 	}
 }
 
-// TestCaptureIsAbandoned: what has never begun leaves no file.
+// TestCaptureIsAbandoned: a capture of a host that never started leaves no file.
 func TestCaptureIsAbandoned(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.pcapng")
 	c, err := newCapture(name, "x", nil, tcpip.NewStdClock())
@@ -330,21 +333,21 @@ func TestCaptureIsAbandoned(t *testing.T) {
 	}
 }
 
-// TestCaptureGivesMemoryBack: what a burst took is not kept.
-func TestCaptureGivesMemoryBack(t *testing.T) {
+// TestCaptureReleasesMemory: the memory of a burst is released.
+func TestCaptureReleasesMemory(t *testing.T) {
 	w := &stuckWriter{stuck: make(chan struct{}), goOn: make(chan struct{})}
 	c, err := newCapture("-", "x", w, tcpip.NewStdClock())
 	if err != nil {
 		t.Fatal(err)
 	}
 	addPacket(c, 60_000)
-	addPacket(c, 300_000) // more than is written at once, so that the writer is stuck
+	addPacket(c, 300_000) // more than one write, so that the writer blocks
 	<-w.stuck
 	for range 100 {
 		addPacket(c, 60_000)
 	}
 	close(w.goOn)
-	for i := range uint64(20) { // each makes two buffers change places, when the one before is written
+	for i := range uint64(20) { // each swaps the two buffers once the previous one is written
 		addPacket(c, 100)
 		for c.report().Packets != 103+i || len(c.wake) > 0 {
 			time.Sleep(time.Millisecond)
@@ -352,10 +355,10 @@ func TestCaptureGivesMemoryBack(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	c.mu.Lock()
-	n := cap(c.queue.octets)
+	n := cap(c.queue.data)
 	c.mu.Unlock()
 	if n > 1<<20 {
-		t.Errorf("%d octets are kept for the next packets", n)
+		t.Errorf("%d bytes are kept for the next packets", n)
 	}
 	if err := c.close(); err != nil {
 		t.Fatal(err)

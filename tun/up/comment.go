@@ -9,8 +9,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// comment says which timers made a packet leave, "" if none did: for each of them its name, how long before the packet's stamp it
-// was armed, for how long, and how long after its deadline the packet left.
+// comment names the timers that made a packet leave, or is "" if none did. For each it says how
+// long before the packet's stamp it was armed, for how long, and how late the packet left:
 //
 //	RTO: armed 203.107ms ago for 203ms, left 107µs late
 //	segments 2 to 3 of 5 by pacing: armed 12µs ago for 10µs, left 2µs late
@@ -30,7 +30,7 @@ func comment(at wheel.Time, causes []netstack.Cause) string {
 	return strings.Join(all, "; ")
 }
 
-// timerNames are the names of timers in comments, where the RFCs have one.
+// timerNames are the RFCs' names of timers.
 var timerNames = map[tcptimers.Kind]string{
 	tcptimers.Rexmit: "RTO", tcptimers.DelAck: "delayed ACK", tcptimers.TLP: "TLP PTO", tcptimers.Reorder: "RACK reordering",
 	tcptimers.UserTimeout: "user timeout", tcptimers.FinWait2: "FIN-WAIT-2", tcptimers.TimeWait: "TIME-WAIT",

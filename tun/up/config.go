@@ -18,50 +18,51 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// The TCPs that a stack may have.
+// The TCPs that a stack may have: this module's, and gVisor's.
 const (
 	Ours   = "ours"
 	GVisor = "gvisor"
 )
 
-// Config says what to run. The zero value of a field stands for its default, except for the addresses.
+// Config configures a Host. The zero value of a field is its default, except for the addresses.
 type Config struct {
-	Device string // its name, as for tun.Open
-	Netns  string // the network namespace of the device, as for tun.InNamespace
+	Device string // name, as for tun.Open
+	Netns  string // network namespace of the device, as for tun.InNamespace
 	MTU    int    // 0 is the kernel's default
 	Queues int    // of the device, as for tun.Options
 
 	Addrs     []netip.Prefix // the stack's
 	HostAddrs []netip.Prefix // the kernel's, on the device
 
-	Bare bool // without services: what listens is the caller's business
+	Bare bool // without services: the caller listens
 
-	TCP     string        // Ours by default
-	Policy  string        // of Ours: of timers, as tcptimers.ParsePolicy reads it
-	Tick    time.Duration // granularity of the timers: by default the policy's, and none for GVisor
-	Control string        // congestion control: cubic by default
+	TCP     string        // "" is Ours
+	Policy  string        // Ours only: timer policy, as tcptimers.ParsePolicy reads it
+	Tick    time.Duration // of the timers; 0 is the policy's, and none for GVisor
+	Control string        // congestion control; "" is cubic
 
-	// Link is what either direction between kernel and stack does with its packets, and Seed where its luck comes from. A Plan takes the
-	// place of Link, and its seed, if it has one, that of Seed.
+	// Link is the emulated link of either direction between kernel and stack, and Seed the seed of its
+	// random numbers. A Plan replaces Link, and its seed, if it has one, replaces Seed.
 	Link sim.LinkConfig
 	Seed uint64
 	Plan *Plan
 
-	// Ports whose connections go on: Expose from the stack to the kernel, Forward from the kernel through the stack.
+	// Ports whose connections are passed on: Expose from the stack to the kernel, Forward from the
+	// kernel through the stack.
 	Expose, Forward []Forward
-	MaxForwarded    int // connections of one of them at a time, others wait: 4096 by default
+	MaxForwarded    int // connections of each port at a time, others wait; 0 is 4096
 
-	// Capture is the file, "-" for Stdout, to which everything is written that passes between the stack and its end of the link, as
-	// pcapng with nanoseconds. A packet that a timer made leave has a comment about it, with TCP Ours. Super-segments are
-	// written as they pass, and checksums that are left to the device as they will be.
+	// Capture is a pcapng file, "-" for Stdout, for all packets between the stack and its end of the
+	// link. With TCP Ours, a packet that a timer sent has a comment on it. Super-segments are captured
+	// whole, with the checksums that the device will compute.
 	Capture string
 	Stdout  io.Writer
 
-	// Log is told what the users of a site should know while it runs, in one line, each cause once. It may be nil.
+	// Log receives lines for the user of a running host, each cause once. It may be nil.
 	Log func(string)
 }
 
-// Check returns an error that names the first field that cannot be, its value and the bound.
+// Check returns an error that names the first invalid field, its value and the bound.
 func (c *Config) Check() error {
 	if err := c.checkAddrs(); err != nil {
 		return err
@@ -98,7 +99,7 @@ func (c *Config) Check() error {
 		return fmt.Errorf("congestion control %q, want one of %s", c.Control, strings.Join(names, ", "))
 	}
 	if c.Plan != nil && !reflect.DeepEqual(c.Link, sim.LinkConfig{}) {
-		return errors.New("a plan and a link beside it, want one of them")
+		return errors.New("a plan and a link, want one of them")
 	}
 	there, back, _ := c.links()
 	if err := there.Check(); err != nil {
@@ -107,7 +108,7 @@ func (c *Config) Check() error {
 	return back.Check()
 }
 
-// links is what the directions from the stack and to it do, and the seed.
+// links returns the models of the directions from the stack and to it, and the seed.
 func (c *Config) links() (there, back sim.LinkConfig, seed uint64) {
 	p := c.Plan
 	if p == nil {
@@ -119,12 +120,12 @@ func (c *Config) links() (there, back sim.LinkConfig, seed uint64) {
 	return p.FromStack, p.ToStack, seed
 }
 
-// The IPv6 of the stack and of the kernel is off below an MTU of 1280, IPv4 is not.
+// Bounds of the MTU. Below 1280 only IPv4 works.
 const (
 	minMTU = 68
 	maxMTU = math.MaxUint16
 
-	maxQueues = 256 // the kernel's
+	maxQueues = 256 // the kernel's bound
 )
 
 func (c *Config) checkAddrs() error {
@@ -140,7 +141,7 @@ func (c *Config) checkAddrs() error {
 		case !p.IsValid() || a.Is4In6():
 			return fmt.Errorf("address %v, want one with a prefix length, as in 10.7.0.2/24", p)
 		case a.IsMulticast() || a.IsUnspecified() || a.IsLoopback():
-			return fmt.Errorf("address %v, want one that a host can have", a)
+			return fmt.Errorf("address %v, want a unicast address", a)
 		case slices.Contains(seen, a):
 			return fmt.Errorf("address %v twice", a)
 		default:
@@ -155,7 +156,7 @@ func (c *Config) checkAddrs() error {
 	return nil
 }
 
-// controls are the names of the congestion controls that the TCP has.
+// controls returns the names of the TCP's congestion controls.
 func (c *Config) controls() []string {
 	if c.TCP == GVisor {
 		return []string{"reno", "cubic"}
@@ -163,7 +164,7 @@ func (c *Config) controls() []string {
 	return congestion.Names()
 }
 
-// protocol is the configuration of Ours.
+// protocol returns the configuration of Ours.
 func (c *Config) protocol() (netstack.Config, error) {
 	name := c.Policy
 	if name == "" {
@@ -183,8 +184,9 @@ func (c *Config) protocol() (netstack.Config, error) {
 	return p, nil
 }
 
-// clockTick is the granularity of the stack's clock, 0 for gVisor's own. Ours has a clock that is finer than its timers, so that they
-// are late by no more than their tick and a little; gVisor's, on which timers are late by a millisecond, is that of GVisor.
+// clockTick returns the granularity of the stack's clock, 0 for gVisor's own. The clock of Ours is
+// finer than its timers, so that they are late by little more than their tick. On gVisor's clock
+// timers are late by a millisecond.
 func (c *Config) clockTick() time.Duration {
 	if c.TCP == GVisor {
 		return c.Tick
@@ -201,7 +203,7 @@ func (c *Config) isImpaired() bool {
 	return c.Plan != nil || !reflect.DeepEqual(c.Link, sim.LinkConfig{})
 }
 
-// log tells the users of a site something.
+// log writes a line for the user.
 func (c *Config) log(format string, args ...any) {
 	if c.Log != nil {
 		c.Log(fmt.Sprintf(format, args...))

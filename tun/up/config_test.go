@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 	}
 	for _, test := range []struct {
 		c    Config
-		want string // in the error; empty for none
+		want string // in the error; "" is no error
 	}{
 		{with(func(c *Config) {}), ""},
 		{with(func(c *Config) { c.TCP = GVisor; c.Control = "reno"; c.Tick = time.Millisecond }), ""},
@@ -57,25 +57,26 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestContent reads the octets in pieces and from anywhere: they are the same.
+// TestContent reads the bytes in pieces and from any offset. They are the same.
 func TestContent(t *testing.T) {
 	all, err := io.ReadAll(&Content{Size: 1003})
 	if err != nil || len(all) != 1003 {
-		t.Fatalf("read %d octets, %v, want 1003", len(all), err)
+		t.Fatalf("read %d bytes, %v, want 1003", len(all), err)
 	}
 	if err := iotest.TestReader(&Content{Size: 1003}, all); err != nil {
 		t.Error(err)
 	}
 	more, _ := io.ReadAll(&Content{Size: 5000})
 	if sha256.Sum256(more[:1003]) != sha256.Sum256(all) {
-		t.Error("the first 1003 of 5000 octets are others than those of 1003")
+		t.Error("the first 1003 of 5000 bytes differ from those of 1003")
 	}
 	if _, err := (&Content{}).Seek(-1, io.SeekStart); err == nil {
 		t.Error("Seek before the beginning gave no error")
 	}
 }
 
-// TestContentIsTheMix reads pieces of every size from every place, which are what the words say.
+// TestContentIsTheMix reads pieces of every size from every offset, and compares them with the
+// specification.
 func TestContentIsTheMix(t *testing.T) {
 	var all []byte
 	for i := range uint64(10) {
@@ -87,13 +88,13 @@ func TestContentIsTheMix(t *testing.T) {
 			c.Seek(int64(from), io.SeekStart)
 			got := make([]byte, n)
 			if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, all[from:from+n]) || c.off != int64(from+n) {
-				t.Fatalf("%d octets from %d are %x, %v, want %x", n, from, got, err, all[from:from+n])
+				t.Fatalf("%d bytes from %d are %x, %v, want %x", n, from, got, err, all[from:from+n])
 			}
 		}
 	}
 }
 
-// TestChargenLines has each line begin with the character after the one before, as in the example of chargen's RFC.
+// TestChargenLines: each line begins one character after the previous one, as in RFC 864's example.
 func TestChargenLines(t *testing.T) {
 	lines := strings.SplitAfter(string(chargenLines), "\r\n")
 	if len(lines) != 96 || lines[95] != "" {

@@ -6,8 +6,9 @@ import (
 	"io"
 )
 
-// Content is what /bytes/N serves: Size octets that are the same in each run, and whose place shows if one is lost. Word i,
-// of 8 octets, little-endian, is splitmix64's mix of i+1. Its zero value is empty. It is an io.ReadSeeker, and not safe for concurrent use.
+// Content is what /bytes/N serves: Size bytes that are the same in each run. Word i of 8 bytes,
+// little-endian, is splitmix64's mix of i+1, so a lost byte shows. The zero value is empty. It is
+// an io.ReadSeeker, not safe for concurrent use.
 type Content struct {
 	Size int64
 	off  int64
@@ -52,7 +53,7 @@ func (c *Content) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// mix is the mixing of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
+// mix is the mixing function of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
 func mix(x uint64) uint64 {
 	x *= 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -1,35 +1,40 @@
-// Package up runs a TCP/IP stack behind a TUN device, with services on it, for programs of the kernel's side to talk to.
+// Package up runs a TCP/IP stack behind a TUN device, with services for programs on the kernel's
+// side. It is for the command tcpwheel, whose up and nc are Run and RunNetcat with flags.
 //
 // # Usage
 //
-//	site, err := up.Start(up.Config{
+//	host, err := up.Start(up.Config{
 //		Device:    "wheel0",
 //		Addrs:     []netip.Prefix{netip.MustParsePrefix("10.7.0.2/24")},
 //		HostAddrs: []netip.Prefix{netip.MustParsePrefix("10.7.0.1/24")},
 //	})
 //	...
-//	site.Close()
+//	host.Close()
 //
-// Run does that until a context ends. The command tcpwheel up is Run with flags.
+// Run does this until a context ends. RunNetcat connects a reader and a writer to a connection of
+// such a stack, as netcat does.
 //
 // # Services
 //
-// On each address of the stack: echo at port 7, discard at 9, chargen at 19, and HTTP at 80 with "/", "/bytes/N" and
-// "/info". What /bytes/N serves is the first N octets of Content.
+// Each address of the stack has echo at port 7, discard at 9, chargen at 19, and HTTP at 80 with
+// "/", "/bytes/N" and "/info". /bytes/N serves the first N bytes of Content.
 //
-// Other programs get to the stack by Config.Expose, ports of the stack that lead to the kernel, and Config.Forward, ports of
-// the kernel that lead on by the stack. Octets, the ends of halves and resets are carried both ways.
+// Other programs reach the stack through ports that pass connections on: Config.Expose lists ports
+// of the stack that connect to the kernel, Config.Forward ports of the kernel that connect through
+// the stack. Data, half-closes and resets are passed on in both directions.
 //
 // # Time
 //
-// The stack's clock is a wheel that is finer than the timers of our TCP. A Config.Capture has, on each packet that a timer sent, which
-// one it was and how late the packet left.
+// The stack's clock is a wheel, finer than the timers of this module's TCP. In a Config.Capture,
+// each packet that a timer sent has a comment that names the timer and says how late the packet
+// left.
 //
 // # Concurrency
 //
-// Multiple goroutines may invoke the methods of a Host.
+// Multiple goroutines may invoke methods on a Host.
 //
 // # Limitations
 //
-// Linux only. The stack forwards nothing: it is one host.
+// Linux only. The stack is a single host and forwards no packets. A netcat server has one
+// connection at a time.
 package up

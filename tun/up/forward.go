@@ -9,29 +9,31 @@ import (
 	"strings"
 )
 
-// Forward is a port whose connections go on to another one, as with ssh -L and -R. The kernel's side is in the network namespace of the
-// process, which need not be that of the device.
+// Forward is a port whose connections are passed on to another port, as with ssh -L and -R. The
+// kernel's side is in the network namespace of the process, which may differ from the device's.
 //
-// As one of Config.Expose, the stack listens, at Bind or, if that is empty or "*", all of its addresses, and each connection goes on to
-// the kernel's Host and HostPort. Where a service of the stack listens, it takes its place.
+// In Config.Expose, the stack listens at Bind, or at all its addresses if Bind is "" or "*". Each
+// connection is passed on to the kernel's Host and HostPort. It replaces a service at that port.
 //
-// As one of Config.Forward, the kernel listens, at Bind, 127.0.0.1 if that is empty, and all addresses if it is "*". The stack
-// connects to Host, which is an address, and HostPort, for each connection.
+// In Config.Forward, the kernel listens at Bind, at 127.0.0.1 if Bind is "", and at all addresses
+// if it is "*". For each connection, the stack connects to HostPort of Host, which is an IP
+// address.
 type Forward struct {
 	Bind     string
-	Port     uint16 // 0, which only Config.Forward may have, is one that is free
+	Port     uint16 // 0 is a free port, in Config.Forward only
 	Host     string
 	HostPort uint16
 }
 
-// ParseForward reads what String writes: [BIND:]PORT:HOST:HOSTPORT, with IPv6 addresses in brackets.
+// ParseForward reads [BIND:]PORT:HOST:HOSTPORT, with IPv6 addresses in brackets, as String writes
+// it.
 func ParseForward(text string) (f Forward, err error) {
 	var fields []string
 	for rest, more := text, true; more; {
 		var field string
 		if inner, ok := strings.CutPrefix(rest, "["); ok {
 			if field, rest, ok = strings.Cut(inner, "]"); !ok || rest != "" && rest[0] != ':' {
-				return f, fmt.Errorf("%q, want a colon or the end behind a ]", text)
+				return f, fmt.Errorf("%q, want a colon or the end after ]", text)
 			}
 			more = rest != ""
 			rest = strings.TrimPrefix(rest, ":")
@@ -47,7 +49,7 @@ func ParseForward(text string) (f Forward, err error) {
 	case 3:
 	case 4:
 		if f.Bind = fields[0]; f.Bind == "" {
-			return f, fmt.Errorf("%q, want an address before the first colon, or no such colon", text)
+			return f, fmt.Errorf("%q, want an address before the first colon, or one colon less", text)
 		}
 		fields = fields[1:]
 	default:
@@ -66,7 +68,7 @@ func ParseForward(text string) (f Forward, err error) {
 	return f, nil
 }
 
-// String returns what ParseForward reads.
+// String returns the text that ParseForward reads.
 func (f Forward) String() string {
 	to := strconv.Itoa(int(f.Port)) + ":" + f.to()
 	switch {
@@ -78,10 +80,10 @@ func (f Forward) String() string {
 	return f.Bind + ":" + to
 }
 
-// to is where the connections go.
+// to returns the target of the connections.
 func (f Forward) to() string { return net.JoinHostPort(f.Host, strconv.Itoa(int(f.HostPort))) }
 
-// bind is where the kernel listens.
+// bind returns where the kernel listens.
 func (f Forward) bind() string {
 	host := f.Bind
 	switch host {
@@ -93,7 +95,7 @@ func (f Forward) bind() string {
 	return net.JoinHostPort(host, strconv.Itoa(int(f.Port)))
 }
 
-// addrs are where the stack listens.
+// addrs returns where the stack listens.
 func (f Forward) addrs(c *Config) (list []netip.AddrPort) {
 	bind, _ := netip.ParseAddr(f.Bind)
 	for _, p := range c.Addrs {
@@ -104,7 +106,7 @@ func (f Forward) addrs(c *Config) (list []netip.AddrPort) {
 	return list
 }
 
-// exposed is where the stack listens for Expose.
+// exposed returns where the stack listens for Expose.
 func (c *Config) exposed() (all []netip.AddrPort) {
 	for _, f := range c.Expose {
 		all = append(all, f.addrs(c)...)
@@ -136,7 +138,7 @@ func (c *Config) checkForwards() error {
 		a, err := netip.ParseAddr(f.Host)
 		switch {
 		case err != nil:
-			return fmt.Errorf("forward %v: host %q, want an address: the stack knows no names", f, f.Host)
+			return fmt.Errorf("forward %v: host %q, want an IP address: the stack resolves no names", f, f.Host)
 		case f.HostPort == 0:
 			return fmt.Errorf("forward %v: port 0, want 1 to 65535", f)
 		case !slices.ContainsFunc(c.Addrs, func(p netip.Prefix) bool { return p.Addr().Is6() == a.Is6() }):

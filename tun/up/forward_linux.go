@@ -18,27 +18,27 @@ import (
 )
 
 const (
-	maxForwarded   = 4096             // Config.MaxForwarded by default
-	forwardTimeout = 60 * time.Second // for the way on
+	maxForwarded   = 4096             // default of Config.MaxForwarded
+	forwardTimeout = 60 * time.Second // to connect to the target
 )
 
-// forwards are the ports that are exposed and forwarded.
+// forwards are the exposed and forwarded ports.
 type forwards struct {
 	stack  *stack.Stack
 	log    func(format string, args ...any)
-	most   int // connections of each
+	most   int // connections of each port
 	ctx    context.Context
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 	all    []*forwarding
 
-	mu     sync.Mutex
-	closed bool
-	ends   map[duplex]struct{}
-	told   map[string]bool // causes
+	mu       sync.Mutex
+	closed   bool
+	ends     map[duplex]struct{}
+	reported map[string]bool // causes
 }
 
-// forwarding is a Forward that works, with what it has counted.
+// forwarding is a Forward at work, with its counters.
 type forwarding struct {
 	Forward
 	exposed   bool
@@ -47,22 +47,22 @@ type forwarding struct {
 	open      atomic.Int64
 	accepted  atomic.Uint64
 	failed    atomic.Uint64
-	passed    [2]atomic.Uint64 // octets from the side that listens, and to it
+	passed    [2]atomic.Uint64 // bytes from the listening side, and to it
 }
 
-// ForwardReport is what a Report tells of a Forward.
+// ForwardReport describes a Forward in a Report.
 type ForwardReport struct {
 	Kind     string           `json:"kind"` // expose or forward
 	Listen   []netip.AddrPort `json:"listen"`
 	To       string           `json:"to"`
 	Open     int              `json:"open"`
 	Accepted uint64           `json:"accepted"`
-	Failed   uint64           `json:"failed"` // whose way on could not be had
-	There    uint64           `json:"there"`  // octets from those who connected
+	Failed   uint64           `json:"failed"` // could not connect to the target
+	There    uint64           `json:"there"`  // bytes from clients
 	Back     uint64           `json:"back"`
 }
 
-// at is where it listens.
+// at returns where it listens.
 func (r *ForwardReport) at() string {
 	var list []string
 	for _, at := range r.Listen {
@@ -71,9 +71,9 @@ func (r *ForwardReport) at() string {
 	return strings.Join(list, " ")
 }
 
-// startForwards listens. What it has started ends with close, also if it returns an error.
+// startForwards listens. close ends what it started, even if it returns an error.
 func startForwards(s *stack.Stack, c *Config) (*forwards, error) {
-	v := &forwards{stack: s, log: c.log, ends: make(map[duplex]struct{}), told: make(map[string]bool)}
+	v := &forwards{stack: s, log: c.log, ends: make(map[duplex]struct{}), reported: make(map[string]bool)}
 	if v.most = c.MaxForwarded; v.most == 0 {
 		v.most = maxForwarded
 	}
@@ -124,7 +124,7 @@ func (v *forwards) serve(w *forwarding, l net.Listener) {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			v.tell(w, err) // too many open files, say, of which there will be less
+			v.reportOnce(w, err) // wait: too many open files, for example
 			select {
 			case <-time.After(100 * time.Millisecond):
 			case <-v.ctx.Done():
@@ -144,7 +144,8 @@ func (v *forwards) serve(w *forwarding, l net.Listener) {
 	}
 }
 
-// forward connects on, and carries everything both ways. Whoever has connected gets a reset if there is no way on.
+// forward connects to the target and copies both ways. It resets the connection if the target
+// cannot be reached.
 func (v *forwards) forward(w *forwarding, c duplex) {
 	if !v.hold(c) {
 		return
@@ -154,7 +155,7 @@ func (v *forwards) forward(w *forwarding, c duplex) {
 	if err != nil {
 		w.failed.Add(1)
 		if v.ctx.Err() == nil {
-			v.tell(w, err)
+			v.reportOnce(w, err)
 		}
 		_ = c.SetLinger(0)
 		c.Close()
@@ -184,7 +185,8 @@ func (v *forwards) dial(w *forwarding) (duplex, error) {
 	return sockets.Dial(ctx, v.stack, at)
 }
 
-// hold has close reset a connection. It reports false when that has happened, at once.
+// hold registers a connection, so that close resets it. After close it resets it at once and
+// returns false.
 func (v *forwards) hold(c duplex) bool {
 	v.mu.Lock()
 	closed := v.closed
@@ -205,8 +207,8 @@ func (v *forwards) let(c duplex) {
 	delete(v.ends, c)
 }
 
-// tell tells an error, each cause once.
-func (v *forwards) tell(w *forwarding, err error) {
+// reportOnce logs an error, each cause once.
+func (v *forwards) reportOnce(w *forwarding, err error) {
 	kind := "forward"
 	if w.exposed {
 		kind = "expose"
@@ -217,15 +219,15 @@ func (v *forwards) tell(w *forwarding, err error) {
 	}
 	cause = fmt.Sprintf("%s %v: %s", kind, w.Forward, cause)
 	v.mu.Lock()
-	told := v.told[cause] || len(v.told) == 1000
-	v.told[cause] = true
+	told := v.reported[cause] || len(v.reported) == 1000
+	v.reported[cause] = true
 	v.mu.Unlock()
 	if !told {
-		v.log("%s %v: %v (is told once)", kind, w.Forward, err)
+		v.log("%s %v: %v (reported once)", kind, w.Forward, err)
 	}
 }
 
-// report tells about all of them.
+// report describes all ports.
 func (v *forwards) report() (list []ForwardReport) {
 	for _, w := range v.all {
 		r := ForwardReport{Kind: "forward", To: w.to(), Open: int(w.open.Load()), Accepted: w.accepted.Load(), Failed: w.failed.Load(),
@@ -241,7 +243,7 @@ func (v *forwards) report() (list []ForwardReport) {
 	return list
 }
 
-// close resets what is forwarded, and waits for the goroutines.
+// close resets the forwarded connections and waits for the goroutines.
 func (v *forwards) close() {
 	v.cancel()
 	v.mu.Lock()
@@ -261,7 +263,7 @@ func (v *forwards) close() {
 	v.wait.Wait()
 }
 
-// duplexOf returns what a listener or dialer of either side has made.
+// duplexOf returns the connection of a listener or dialer of either side.
 func duplexOf(c net.Conn) duplex {
 	if k, ok := c.(*net.TCPConn); ok {
 		return kernelConn{k}

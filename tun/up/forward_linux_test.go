@@ -17,7 +17,7 @@ import (
 	"tcpwheel/tun/netns"
 )
 
-// forwardTest is a site with a forward, in one direction: who dials reaches a server, by way of the stack.
+// forwardTest is a host with a forward in one direction: clients reach a server through the stack.
 type forwardTest struct {
 	*hostTest
 	server net.Listener
@@ -38,7 +38,8 @@ func forForwards(t *testing.T, c Config, f func(t *testing.T, s *forwardTest)) {
 	}
 }
 
-// newExposed has the stack expose a server of the kernel's in the namespace of the test, to the kernel in the site's.
+// newExposed makes the stack expose a server in the namespace of the test to the kernel in the
+// host's.
 func newExposed(t *testing.T, c Config, family int) *forwardTest {
 	t.Helper()
 	s := &forwardTest{}
@@ -55,7 +56,8 @@ func newExposed(t *testing.T, c Config, family int) *forwardTest {
 	return s
 }
 
-// newForwarded has the stack forward what the kernel accepts in the namespace of the test, to a server of the kernel in the site's.
+// newForwarded makes the stack forward from the kernel in the namespace of the test to a server in
+// the host's.
 func newForwarded(t *testing.T, c Config, family int) *forwardTest {
 	t.Helper()
 	s := &forwardTest{}
@@ -119,7 +121,8 @@ func (s *forwardTest) awaitOpen(n int) (r ForwardReport) {
 	return r
 }
 
-// TestForwardCarries transfers one way, and then, over the half that is still open, the other.
+// TestForwardCarries transfers data in one direction, and then, over the direction that is still
+// open, in the other.
 func TestForwardCarries(t *testing.T) {
 	forForwards(t, Config{}, func(t *testing.T, s *forwardTest) {
 		const n = 5 << 20
@@ -128,7 +131,7 @@ func TestForwardCarries(t *testing.T) {
 		s.transfer(server, client, 2*n)
 		r := s.awaitOpen(0)
 		if r.Accepted != 1 || r.Failed != 0 || r.There != n || r.Back != 2*n || len(s.told()) != 0 {
-			t.Errorf("report %+v, log %q, want %d octets there and %d back", r, s.told(), n, 2*n)
+			t.Errorf("report %+v, log %q, want %d bytes there and %d back", r, s.told(), n, 2*n)
 		}
 		client, server = s.connect()
 		s.transfer(server, client, n) // the server ends first
@@ -137,12 +140,12 @@ func TestForwardCarries(t *testing.T) {
 	})
 }
 
-// TestForwardResets resets either end, while both halves are open and after the end of one.
+// TestForwardResets resets either end, with both directions open and after the end of one.
 func TestForwardResets(t *testing.T) {
 	forForwards(t, Config{}, func(t *testing.T, s *forwardTest) {
 		for _, test := range []struct {
 			name         string
-			server, half bool // the server resets; after it has ended its half
+			server, half bool // the server resets; after it has ended its stream
 		}{{"client", false, false}, {"server", true, false}, {"client, half closed", false, true}, {"server, half closed", true, true}} {
 			a, b := s.connect()
 			if test.server {
@@ -164,7 +167,7 @@ func TestForwardResets(t *testing.T) {
 				t.Fatal(err)
 			}
 			a.Close()
-			// Who has read the end learns of it by writing: the kernel tells EPIPE, once.
+			// An end that has read EOF learns of the reset by writing: the kernel returns EPIPE, once.
 			err := kernelConn{b}.AwaitReset()
 			if want := syscall.ECONNRESET; !test.half && !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", test.name, err, want)
@@ -177,7 +180,7 @@ func TestForwardResets(t *testing.T) {
 	})
 }
 
-// TestForwardRefused: who connects is reset if nobody listens behind, and the log tells it once.
+// TestForwardRefused: a client is reset if the target has no listener. The log says so once.
 func TestForwardRefused(t *testing.T) {
 	forForwards(t, Config{}, func(t *testing.T, s *forwardTest) {
 		s.server.Close()
@@ -185,7 +188,7 @@ func TestForwardRefused(t *testing.T) {
 			c, err := s.dialIt()
 			if err != nil {
 				if errors.Is(err, syscall.ECONNRESET) {
-					continue // before it knew that it is connected
+					continue // reset before it knew that it was connected
 				}
 				t.Fatal(err)
 			}
@@ -196,7 +199,7 @@ func TestForwardRefused(t *testing.T) {
 			c.Close()
 		}
 		if r := s.awaitOpen(0); r.Accepted != 3 || r.Failed != 3 {
-			t.Errorf("report %+v, want 3 that failed", r)
+			t.Errorf("report %+v, want 3 failures", r)
 		}
 		if log := s.told(); len(log) != 1 || !strings.Contains(log[0], "connection refused") {
 			t.Errorf("log %q, want one refusal", log)
@@ -204,7 +207,7 @@ func TestForwardRefused(t *testing.T) {
 	})
 }
 
-// TestForwardIsBounded: a server that does not read stops its client, not the memory of the site.
+// TestForwardIsBounded: a server that does not read stops its client; memory stays bounded.
 func TestForwardIsBounded(t *testing.T) {
 	for _, whose := range []string{Ours, GVisor} {
 		s := newExposed(t, Config{TCP: whose}, 0)
@@ -212,16 +215,17 @@ func TestForwardIsBounded(t *testing.T) {
 		client.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
 		n, err := client.Write(make([]byte, 256<<20))
 		if !errors.Is(err, os.ErrDeadlineExceeded) || n > 128<<20 {
-			t.Errorf("wrote %d octets to who does not read, %v", n, err)
+			t.Errorf("wrote %d bytes to a server that does not read, %v", n, err)
 		}
 		client.CloseWrite()
 		if m, err := io.Copy(io.Discard, server); err != nil || m != int64(n) {
-			t.Errorf("read %d octets, %v, want %d", m, err, n)
+			t.Errorf("read %d bytes, %v, want %d", m, err, n)
 		}
 	}
 }
 
-// TestForwardMany has many connections at once, of which some wait for others to end, and closes the site while some are busy.
+// TestForwardMany opens many connections at once. Some wait for others to end. The host closes
+// while some are busy.
 func TestForwardMany(t *testing.T) {
 	forForwards(t, Config{MaxForwarded: 20}, func(t *testing.T, s *forwardTest) {
 		go func() {
@@ -274,8 +278,8 @@ func TestForwardMany(t *testing.T) {
 	})
 }
 
-// TestExposeInPlaceOfAService: what is exposed at port 80 takes the place of HTTP there, and at that address only.
-func TestExposeInPlaceOfAService(t *testing.T) {
+// TestExposeReplacesAService: an exposed port 80 replaces HTTP there, at its address only.
+func TestExposeReplacesAService(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -296,7 +300,7 @@ func TestExposeInPlaceOfAService(t *testing.T) {
 	s.getBytes(stackAddrs[1].Addr(), 1000)
 }
 
-// TestForwardFails: a port that is taken is an error of Start, which leaves nothing.
+// TestForwardFails: a port that is in use is an error of Start, which leaves nothing.
 func TestForwardFails(t *testing.T) {
 	ns := netns.Test(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -317,7 +321,7 @@ func TestForwardFails(t *testing.T) {
 	}
 }
 
-// failingListener has no descriptors left at first, and then a connection.
+// failingListener first fails for lack of descriptors, and then accepts a connection.
 type failingListener struct {
 	net.Listener
 	errs []error
@@ -332,8 +336,8 @@ func (l *failingListener) Accept() (net.Conn, error) {
 	return nil, err
 }
 
-// TestForwardGoesOn: a listener that fails for a while is told once, and accepts again.
-func TestForwardGoesOn(t *testing.T) {
+// TestForwardContinues: the failures of a listener are reported once, and it accepts again.
+func TestForwardContinues(t *testing.T) {
 	in, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -365,7 +369,7 @@ func TestForwardGoesOn(t *testing.T) {
 	}
 	defer server.Close()
 	if told := s.told(); len(told) != 1 || !strings.Contains(told[0], "too many open files") {
-		t.Errorf("told %q, want one line of too many open files", told)
+		t.Errorf("log %q, want one line about too many open files", told)
 	}
 	client.Write([]byte("x"))
 	if b, err := io.ReadAll(io.LimitReader(server, 1)); err != nil || string(b) != "x" {

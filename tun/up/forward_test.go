@@ -33,8 +33,8 @@ func TestParseForward(t *testing.T) {
 		"-1:host:80":            `port "-1"`,
 		"80:host:":              `port ""`,
 		"80::80":                "want a host",
-		"80:[fd07::1:80":        "behind a ]",
-		"80:[fd07::1]80":        "behind a ]",
+		"80:[fd07::1:80":        "after ]",
+		"80:[fd07::1]80":        "after ]",
 		"80:[10.7.0.1]:80":      "want an IPv6 address within []",
 		"[]:80:host:80":         "want an IPv6 address within []",
 		"[fd07::2]:80:[host]:1": "want an IPv6 address within []",
@@ -45,7 +45,7 @@ func TestParseForward(t *testing.T) {
 	}
 }
 
-// FuzzParseForward: what is read, is written as it was.
+// FuzzParseForward: String returns the text that ParseForward read.
 func FuzzParseForward(f *testing.F) {
 	for _, text := range []string{"8080:127.0.0.1:80", "[fd07::2]:65535:[fe80::1%lo]:1", "*:0:a:1"} {
 		f.Add(text)
@@ -67,7 +67,7 @@ func TestCheckForwards(t *testing.T) {
 	for _, test := range []struct {
 		c               Config
 		expose, forward string
-		want            string // in the error; empty for none
+		want            string // in the error; "" is no error
 	}{
 		{c, "8080:localhost:80", "", ""},
 		{c, "10.7.0.2:80:localhost:80,[fd07::2]:80:localhost:80", "", ""},
@@ -79,7 +79,7 @@ func TestCheckForwards(t *testing.T) {
 		{c, "80:localhost:0", "", "port 0, want 1 to 65535"},
 		{c, "80:localhost:1,[fd07::2]:80:localhost:2", "", "[fd07::2]:80 is exposed already"},
 		{c, "", "0:10.7.0.1:80,*:80:[fd07::1]:80,127.0.0.1:1:10.7.0.1:2", ""},
-		{c, "", "0:host:80", `host "host", want an address`},
+		{c, "", "0:host:80", `host "host", want an IP address`},
 		{c, "", "0:10.7.0.1:0", "port 0, want 1 to 65535"},
 		{c, "", "localhost:0:10.7.0.1:1", `address "localhost" to listen at`},
 		{only4, "", "0:[fd07::1]:80", "address fd07::1, but the stack has none of that family"},

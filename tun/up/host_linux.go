@@ -20,7 +20,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Host is a stack with services behind a TUN device.
+// Host is a TCP/IP stack with services behind a TUN device.
 type Host struct {
 	config   Config
 	device   *tun.Device
@@ -34,11 +34,11 @@ type Host struct {
 	forwards *forwards
 }
 
-// Start makes the device, gives the kernel its addresses, sets it up and starts the stack and its services. An error is one
-// of Config.Check, or of package tun, which says what to do.
+// Start makes the device, configures the kernel, and starts the stack and its services. Its error
+// is that of Config.Check, or of package tun, which says what to do.
 func Start(c Config) (*Host, error) { return start(context.Background(), c) }
 
-// start is Start, which gives up when the context ends.
+// start is Start with a context, whose end stops it.
 func start(ctx context.Context, c Config) (*Host, error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("up: %w", err)
@@ -86,7 +86,7 @@ func (s *Host) start(ctx context.Context) (err error) {
 		return fmt.Errorf("up: %w", err)
 	}
 	if !c.Bare {
-		s.services, err = startServices(s.stack, c.Addrs, c.exposed(), newWeb(s.Report)) // who ask for reports
+		s.services, err = startServices(s.stack, c.Addrs, c.exposed(), newWeb(s.Report))
 		if err != nil {
 			return fmt.Errorf("up: %w", err)
 		}
@@ -116,13 +116,13 @@ func (s *Host) Device() *tun.Device { return s.device }
 // Stack returns the stack.
 func (s *Host) Stack() *stack.Stack { return s.stack }
 
-// Dial connects from the stack, to the kernel or to where it forwards.
+// Dial connects from the stack to the kernel, or to a host that the kernel routes to.
 func (s *Host) Dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	at, proto := full(to)
 	return gonet.DialContextTCP(ctx, s.stack, at, proto)
 }
 
-// Report returns what /info tells.
+// Report returns the content of /info.
 func (s *Host) Report() Report {
 	r := Report{
 		Device: s.device.Name(), MTU: s.device.MTU(), Addrs: s.config.Addrs, HostAddrs: s.config.HostAddrs,
@@ -151,7 +151,7 @@ func (c *Config) tcpName() string {
 	return c.TCP
 }
 
-// String tells in one line what is where.
+// String describes the host in one line.
 func (s *Host) String() string {
 	list := func(prefixes []netip.Prefix) string {
 		var b []string
@@ -167,8 +167,8 @@ func (s *Host) String() string {
 	return fmt.Sprintf("%s: echo %d, discard %d, chargen %d, http %d", what, EchoPort, DiscardPort, ChargenPort, HTTPPort)
 }
 
-// Close ends the services, resets what is still connected, and gives the device back to the kernel, which removes it with
-// its addresses and routes.
+// Close ends the services, resets open connections, and closes the device. The kernel then removes
+// it with its addresses and routes.
 func (s *Host) Close() error {
 	var err error
 	if s.services != nil {
@@ -178,7 +178,7 @@ func (s *Host) Close() error {
 		s.forwards.close()
 	}
 	if s.stack != nil {
-		s.stack.Close() // resets the connections, while there is a link to do it on
+		s.stack.Close() // resets the connections while the link is up
 	}
 	if s.impaired != nil {
 		s.impaired.Attach(nil)

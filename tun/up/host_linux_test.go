@@ -30,7 +30,7 @@ var (
 	kernelAddrs = prefixes("10.7.0.1/24", "fd07::1/64")
 )
 
-// hostTest is a kernel in a namespace of its own, and a site behind it.
+// hostTest is a kernel in a namespace of its own, and a host behind it.
 type hostTest struct {
 	*Host
 	t  testing.TB
@@ -129,23 +129,23 @@ func (s *hostTest) get(a netip.Addr, path string) (status int, body []byte) {
 	}
 	defer r.Body.Close()
 	if body, err = io.ReadAll(r.Body); err != nil {
-		s.t.Fatalf("GET %s: %v after %d octets", path, err, len(body))
+		s.t.Fatalf("GET %s: %v after %d bytes", path, err, len(body))
 	}
 	return r.StatusCode, body
 }
 
-// getBytes wants /bytes/N to be the first octets of Content.
+// getBytes checks that /bytes/N returns the first bytes of Content.
 func (s *hostTest) getBytes(a netip.Addr, n int64) {
 	s.t.Helper()
 	status, body := s.get(a, fmt.Sprintf("/bytes/%d", n))
 	want := sha256.New()
 	io.Copy(want, &Content{Size: n})
 	if got := sha256.Sum256(body); status != http.StatusOK || int64(len(body)) != n || !bytes.Equal(got[:], want.Sum(nil)) {
-		s.t.Errorf("%v: /bytes/%d: status %d, %d octets with checksum %x, want %x", a, n, status, len(body), got, want.Sum(nil))
+		s.t.Errorf("%v: /bytes/%d: status %d, %d bytes with checksum %x, want %x", a, n, status, len(body), got, want.Sum(nil))
 	}
 }
 
-// transfer sends n octets and an end from one to the other, and compares them.
+// transfer sends n bytes and an EOF from one end to the other, and compares checksums.
 func (s *hostTest) transfer(from, to net.Conn, n int64) {
 	s.t.Helper()
 	sent := make(chan error, 1)
@@ -163,11 +163,11 @@ func (s *hostTest) transfer(from, to net.Conn, n int64) {
 	}
 	io.Copy(want, &Content{Size: n})
 	if err != nil || m != n || !bytes.Equal(got.Sum(nil), want.Sum(nil)) {
-		s.t.Fatalf("%d octets with checksum %x arrived, %v, want %d with %x", m, got.Sum(nil), err, n, want.Sum(nil))
+		s.t.Fatalf("%d bytes with checksum %x arrived, %v, want %d with %x", m, got.Sum(nil), err, n, want.Sum(nil))
 	}
 }
 
-// forHosts runs a test on a site with either TCP, over either family.
+// forHosts runs a test on a host with either TCP, over either family.
 func forHosts(t *testing.T, c Config, f func(t *testing.T, s *hostTest, stack, kernel netip.Addr)) {
 	for _, whose := range []string{Ours, GVisor} {
 		t.Run("tcp="+whose, func(t *testing.T) {
@@ -184,7 +184,7 @@ func forHosts(t *testing.T, c Config, f func(t *testing.T, s *hostTest, stack, k
 	}
 }
 
-// TestWeb has an HTTP client of the kernel get octets from the stack.
+// TestWeb: an HTTP client of the kernel gets bytes from the stack.
 func TestWeb(t *testing.T) {
 	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
 		for _, n := range []int64{0, 1, 1000, 10 << 20} {
@@ -202,7 +202,7 @@ func TestWeb(t *testing.T) {
 	})
 }
 
-// TestInfo asks for the connections while there are some.
+// TestInfo requests the connections while one is open.
 func TestInfo(t *testing.T) {
 	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
 		c := s.mustDial(stack, EchoPort)
@@ -232,7 +232,7 @@ func TestInfo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Device != s.Device().Name() || r.TCP != s.config.TCP || len(r.Listeners) != 8 {
-			t.Errorf("/info tells of %s, TCP %s, listeners %v", r.Device, r.TCP, r.Listeners)
+			t.Errorf("/info reports %s, TCP %s, listeners %v", r.Device, r.TCP, r.Listeners)
 		}
 		want := netip.AddrPortFrom(stack, EchoPort)
 		for _, conn := range found.Connections {
@@ -250,16 +250,16 @@ func TestInfo(t *testing.T) {
 	})
 }
 
-// TestInfoTellsTimers has a service send to who does not read: the timers of the connection are told, each segment's own among them
-// until all is acknowledged, and then the one that probes the window.
-func TestInfoTellsTimers(t *testing.T) {
+// TestInfoListsTimers: a service sends to a client that does not read. /info lists the timers of
+// its segments until all are acknowledged, and then the persist timer.
+func TestInfoListsTimers(t *testing.T) {
 	c := Config{Plan: &Plan{ToStack: sim.LinkConfig{Delay: 100 * time.Millisecond}}}
 	s := newTestHost(t, c)
 	conn := s.mustDial(stackAddrs[0].Addr(), ChargenPort)
-	seen := map[string]int{} // the largest Count of a kind
+	seen := map[string]int{} // the largest Count of each kind
 	for deadline := time.Now().Add(testLimit); seen["rexmit"] < 2 || seen["persist"] == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("timers seen: %v, want some of segments and one that probes", seen)
+			t.Fatalf("timers seen: %v, want some of segments and a persist timer", seen)
 		}
 		for _, r := range s.Report().Connections {
 			for _, timer := range r.Timers {
@@ -274,7 +274,7 @@ func TestInfoTellsTimers(t *testing.T) {
 	conn.Close()
 }
 
-// TestEcho sends much, and ends its half; what comes back is all of it, and an end.
+// TestEcho sends data and ends its stream. It gets all of it back, and an EOF.
 func TestEcho(t *testing.T) {
 	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
 		for _, n := range []int64{1, 1000, 4 << 20} {
@@ -284,7 +284,7 @@ func TestEcho(t *testing.T) {
 	})
 }
 
-// TestDiscard sends to the stack, which ends its half when all has arrived.
+// TestDiscard sends to the stack, which ends its stream after the last byte.
 func TestDiscard(t *testing.T) {
 	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
 		c := s.mustDial(stack, DiscardPort)
@@ -293,12 +293,12 @@ func TestDiscard(t *testing.T) {
 		}
 		c.CloseWrite()
 		if got, err := io.ReadAll(c); err != nil || len(got) != 0 {
-			t.Errorf("read %d octets, %v, want the end only", len(got), err)
+			t.Errorf("read %d bytes, %v, want the end only", len(got), err)
 		}
 	})
 }
 
-// TestChargen reads some lines, and has enough.
+// TestChargen reads some lines and closes.
 func TestChargen(t *testing.T) {
 	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
 		c := s.mustDial(stack, ChargenPort)
@@ -307,21 +307,21 @@ func TestChargen(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := bytes.Repeat(chargenLines, 20)[:len(got)]; !bytes.Equal(got, want) {
-			t.Errorf("the lines are others than expected")
+			t.Errorf("the lines differ")
 		}
 	})
 }
 
-// TestStackDials has the stack connect to servers of the kernel, and send either way.
+// TestStackDials: the stack connects to servers of the kernel, and data flows in both directions.
 func TestStackDials(t *testing.T) {
 	forHosts(t, Config{}, func(t *testing.T, s *hostTest, _, kernel netip.Addr) {
 		a, k := s.dialKernel(kernel)
 		s.transfer(a, k, 10<<20)
-		s.transfer(k, a, 10<<20) // the other half is still open
+		s.transfer(k, a, 10<<20) // the other direction is still open
 	})
 }
 
-// TestRefused has either side dial a port where nobody listens.
+// TestRefused: either side dials a port without a listener.
 func TestRefused(t *testing.T) {
 	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, kernel netip.Addr) {
 		if _, err := s.dial(t.Context(), stack, 81); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -334,7 +334,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// TestLossyLink transfers over a link that loses every twentieth packet.
+// TestLossyLink transfers data over a link that loses 5 % of its packets.
 func TestLossyLink(t *testing.T) {
 	c := Config{Link: sim.LinkConfig{Delay: time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.05}}}, Seed: 1}
 	c.TCP = Ours
@@ -347,12 +347,13 @@ func TestLossyLink(t *testing.T) {
 	}
 	r := s.Report()
 	if r.Link == nil || r.Link[0].Lost == 0 || r.Link[1].Lost == 0 {
-		t.Errorf("the link has lost nothing: %+v", r.Link)
+		t.Errorf("the link lost nothing: %+v", r.Link)
 	}
-	t.Logf("link %+v, %d segments sent again", r.Link, r.Counters.RetransSegs)
+	t.Logf("link %+v, %d segments retransmitted", r.Link, r.Counters.RetransSegs)
 }
 
-// TestRunLeavesNothing ends a site while connections are busy: the kernel's ends are told, and no device is left.
+// TestRunLeavesNothing ends a host while connections are busy. The kernel's ends are reset, and no
+// device is left.
 func TestRunLeavesNothing(t *testing.T) {
 	for _, whose := range []string{Ours, GVisor} {
 		t.Run("tcp="+whose, func(t *testing.T) {
@@ -397,7 +398,7 @@ func TestRunLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestDeviceTakenAway deletes the device of a site that runs, which says so.
+// TestDeviceTakenAway deletes the device of a running host, which reports it.
 func TestDeviceTakenAway(t *testing.T) {
 	ns := netns.Test(t)
 	ready, done := make(chan string, 1), make(chan error, 1)
@@ -416,7 +417,7 @@ func TestDeviceTakenAway(t *testing.T) {
 	}
 }
 
-// TestStartFails starts sites that cannot be, which leaves no device.
+// TestStartFails starts hosts that cannot start. No device is left.
 func TestStartFails(t *testing.T) {
 	ns := netns.Test(t)
 	good := Config{Device: "up0", Netns: ns.Path(), Addrs: stackAddrs, HostAddrs: kernelAddrs}
@@ -440,19 +441,19 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// TestNothingThatTheKernelMaySendIsDropped has the kernel send as fast as it can, until the window has grown.
-func TestNothingThatTheKernelMaySendIsDropped(t *testing.T) {
+// TestKernelPacketsAreNotDropped: the kernel sends at full speed until the window has grown.
+func TestKernelPacketsAreNotDropped(t *testing.T) {
 	s := newTestHost(t, Config{})
 	stack, kernel := s.dialKernel(kernelAddrs[0].Addr())
 	const size = 128 << 20
 	go func() {
 		defer kernel.Close()
 		if n, err := kernel.Write(make([]byte, size)); err != nil {
-			t.Errorf("the kernel has sent %d octets: %v", n, err)
+			t.Errorf("the kernel has sent %d bytes: %v", n, err)
 		}
 	}()
 	if n, err := io.Copy(io.Discard, stack); n != size || err != nil {
-		t.Errorf("got %d octets, %v, want %d", n, err, size)
+		t.Errorf("got %d bytes, %v, want %d", n, err, size)
 	}
 	if n := s.Stack().Stats().DroppedPackets.Value(); n != 0 {
 		t.Errorf("%d packets were dropped", n)

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Run runs a Host until the context ends. Here there are no TUN devices as Linux has them, so that it is always an error.
+// Run returns an error: other systems lack Linux's TUN devices.
 func Run(_ context.Context, c Config, _ func(Running)) error {
 	if err := c.Check(); err != nil {
 		return fmt.Errorf("up: %w", err)

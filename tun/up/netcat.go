@@ -15,42 +15,49 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// NetcatConfig says what to connect. The zero value of a field stands for its default, except for Host, At, In and Out.
+// NetcatConfig configures a netcat: standard input and output of a process, connected to a
+// connection of a stack behind a TUN device. The zero value of a field is its default, except for
+// Host, At, In and Out.
+//
+// In ending ends the stream to the peer; the other direction continues. A connection has ended well
+// when both streams have ended and the peer has acknowledged all of ours: its TCP then has every
+// byte. Any other end is an error, worded as by package net.
 type NetcatConfig struct {
-	Host Config // where the stack is; Bare is set
+	Host Config // the stack; Bare is set
 
-	Listen bool           // At is where to listen, all addresses if it has none, and not where to connect to
-	Keep   bool           // with Listen: the next connection when one has ended, until the context ends
+	Listen bool           // listen at At (all addresses if it has none), do not connect to it
+	Keep   bool           // with Listen: accept the next connection after each, until the context ends
 	At     netip.AddrPort // the port is not 0
-	Source netip.AddrPort // where a connection comes from: by default what the stack chooses
+	Source netip.AddrPort // where a connection comes from; the stack's choice by default
 
-	// Timeout bounds connecting, and how long a connection may be idle, in both directions at once. Zero is no bound but TCP's.
+	// Timeout bounds connecting, and how long a connection may be idle in both directions. 0 is no
+	// bound but TCP's.
 	Timeout time.Duration
 
-	// Interactive ends a connection when the peer ends its stream, even though In has not ended.
+	// Interactive ends a connection when the peer ends its stream, even if In has not ended.
 	Interactive bool
 
 	In  io.Reader
 	Out io.Writer
 
-	Counts *NetcatCounts       // what has passed, if it is not nil
-	Say    func(string)        // what happens, in a line, if it is not nil
-	Report func(*NetcatReport) // of each connection when it has ended, if it is not nil
+	Counts *NetcatCounts       // bytes passed; may be nil
+	Say    func(string)        // receives lines about events; may be nil
+	Report func(*NetcatReport) // called at the end of each connection; may be nil
 }
 
-// NetcatReport is what a Report tells.
+// NetcatReport describes a connection that has ended.
 type NetcatReport struct {
 	Local    netip.AddrPort `json:"local"`
 	Remote   netip.AddrPort `json:"remote"`
 	TCP      string         `json:"tcp"`
-	Sent     uint64         `json:"sent"` // octets that the stack has taken
+	Sent     uint64         `json:"sent"` // bytes that the stack accepted
 	Received uint64         `json:"received"`
 	Time     time.Duration  `json:"time"`            // in nanoseconds
-	Error    string         `json:"error,omitempty"` // why it has not ended well
-	Info     *tcp.Info      `json:"info,omitempty"`  // of our TCP; times in nanoseconds
+	Error    string         `json:"error,omitempty"` // why it did not end well
+	Info     *tcp.Info      `json:"info,omitempty"`  // this module's TCP only
 }
 
-// Check returns an error that names the first field that cannot be, its value and the bound.
+// Check returns an error that names the first invalid field, its value and the bound.
 func (c *NetcatConfig) Check() error {
 	if err := c.Host.Check(); err != nil {
 		return err
@@ -61,19 +68,22 @@ func (c *NetcatConfig) Check() error {
 	case !c.Listen && !c.At.Addr().IsValid():
 		return errors.New("no address to connect to")
 	case !c.Listen && (c.At.Addr().IsUnspecified() || c.At.Addr().IsMulticast()):
-		return fmt.Errorf("address %v, want one that a host can have", c.At.Addr())
+		return fmt.Errorf("address %v, want a unicast address", c.At.Addr())
 	case c.Listen && c.Source != netip.AddrPort{}:
 		return errors.New("a source address or port for a server, which does not connect")
 	case c.Keep && !c.Listen:
-		return errors.New("keep listening, without listening at all")
+		return errors.New("keep listening without listening")
 	case c.Timeout < 0:
 		return fmt.Errorf("timeout %v, want 0s or more", c.Timeout)
 	}
 	return nil
 }
 
-// RunNetcat makes the stack, and runs a client or a server on it until its connection has ended, or with Keep until the context ends. The device
-// is gone when it returns. The end of the context is an error, but for a server that keeps listening.
+// RunNetcat makes the stack and runs a client or server on it until its connection has ended, with
+// Keep until the context ends. The device is removed before it returns. The end of the context is
+// an error, except for a server that keeps listening.
+//
+// In is read ahead by one buffer, in a goroutine that outlives RunNetcat while it is blocked there.
 func RunNetcat(ctx context.Context, c NetcatConfig) error {
 	if err := c.Check(); err != nil {
 		return fmt.Errorf("nc: %w", err)
@@ -82,7 +92,7 @@ func RunNetcat(ctx context.Context, c NetcatConfig) error {
 	run, end := context.WithCancel(ctx)
 	defer end()
 	var (
-		done   chan struct{} // nil until the site is ready
+		done   chan struct{} // nil until the stack is ready
 		failed error
 	)
 	err := Run(run, c.Host, func(site Running) {
@@ -100,7 +110,7 @@ func RunNetcat(ctx context.Context, c NetcatConfig) error {
 	}
 	switch {
 	case err != nil:
-		return err // and what became of the connection follows from it
+		return err // the connection's error follows from it
 	case ctx.Err() != nil && !c.Keep:
 		return ctx.Err()
 	case ctx.Err() != nil || failed == nil:
@@ -115,7 +125,7 @@ func (c *NetcatConfig) say(format string, args ...any) {
 	}
 }
 
-// serve runs a client or a server on a stack.
+// serve runs a client or server on a stack.
 func (c *NetcatConfig) serve(ctx context.Context, s *stack.Stack) error {
 	if c.Counts == nil {
 		c.Counts = &NetcatCounts{}
@@ -152,15 +162,15 @@ func (c *NetcatConfig) serve(ctx context.Context, s *stack.Stack) error {
 		}
 		if !c.Keep {
 			stop()
-			l.Close() // the next one is refused
+			l.Close() // the next connection is refused
 		}
 		switch err := c.talk(ctx, conn, in); {
 		case !c.Keep:
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.As(err, new(*inOutError)):
-			return err // the next connection would fail as well
+		case errors.As(err, new(*stdioError)):
+			return err // the next connection would fail too
 		case err != nil:
 			c.say("%v", err)
 		}

@@ -16,10 +16,10 @@ import (
 	"tcpwheel/netstack/sockets"
 )
 
-// NetcatCounts is what has passed, of all connections.
+// NetcatCounts are the bytes of all connections.
 type NetcatCounts struct{ Sent, Received atomic.Uint64 }
 
-// talk sends what in has, and writes what comes, until both have ended. It owns the connection.
+// talk sends in and writes what arrives, until both streams have ended. It owns the connection.
 func (c *NetcatConfig) talk(ctx context.Context, conn *sockets.Conn, in *source) error {
 	c.say("connected, %v to %v", conn.LocalAddr(), conn.RemoteAddr())
 	t := &talk{NetcatConfig: c, conn: conn, idle: func() {}, start: time.Now(), sent: c.Counts.Sent.Load(), received: c.Counts.Received.Load()}
@@ -31,13 +31,13 @@ func (c *NetcatConfig) talk(ctx context.Context, conn *sockets.Conn, in *source)
 		defer timer.Stop()
 		t.idle = func() { timer.Reset(c.Timeout) }
 	}
-	stop := context.AfterFunc(ctx, func() { // what waits returns
+	stop := context.AfterFunc(ctx, func() { // ends all waiting
 		conn.SetLinger(0)
 		conn.Close()
 	})
 	defer stop()
 	err := t.run(ctx, in)
-	// A peer that ends with the same context may have reset the connection before the end came down from whole to ctx.
+	// A peer whose context is the same may have reset the connection before ctx ended after whole.
 	if why := cmp.Or(context.Cause(ctx), context.Cause(whole)); why != nil {
 		err = why
 	}
@@ -45,7 +45,7 @@ func (c *NetcatConfig) talk(ctx context.Context, conn *sockets.Conn, in *source)
 		c.Report(t.report(err))
 	}
 	if err != nil {
-		conn.SetLinger(0) // so that the peer knows
+		conn.SetLinger(0) // tells the peer with a reset
 	}
 	conn.Close()
 	return err
@@ -55,12 +55,12 @@ func (c *NetcatConfig) talk(ctx context.Context, conn *sockets.Conn, in *source)
 type talk struct {
 	*NetcatConfig
 	conn           *sockets.Conn
-	idle           func() // puts off the timeout
+	idle           func() // restarts the idle timeout
 	start          time.Time
-	sent, received uint64 // of the connections before
+	sent, received uint64 // at the start of this connection
 }
 
-// run does both directions at once, until both have ended or one has failed.
+// run copies both directions until both streams have ended or one has failed.
 func (t *talk) run(ctx context.Context, in *source) error {
 	sending, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -86,7 +86,7 @@ func (t *talk) run(ctx context.Context, in *source) error {
 		if err != nil {
 			cancel()
 			t.conn.SetLinger(0)
-			t.conn.Close() // what waits returns
+			t.conn.Close() // ends all waiting
 			for _, c := range []chan error{sent, received} {
 				if c != nil {
 					<-c
@@ -98,7 +98,8 @@ func (t *talk) run(ctx context.Context, in *source) error {
 	return t.linger(ctx)
 }
 
-// send sends until the end of in, or until it is enough, and then ends the stream, which it does not at the end of the context.
+// send sends until in ends or enough is closed, and then ends the stream. At the end of the context
+// it returns without ending the stream.
 func (t *talk) send(ctx context.Context, enough <-chan struct{}, in *source) error {
 	for {
 		select {
@@ -108,7 +109,7 @@ func (t *talk) send(ctx context.Context, enough <-chan struct{}, in *source) err
 			return t.endStream()
 		case chunk, ok := <-in.chunks:
 			if !ok && in.err != nil {
-				return &inOutError{fmt.Errorf("input: %w", in.err)}
+				return &stdioError{fmt.Errorf("input: %w", in.err)}
 			}
 			if !ok {
 				return t.endStream()
@@ -123,7 +124,7 @@ func (t *talk) send(ctx context.Context, enough <-chan struct{}, in *source) err
 	}
 }
 
-// endStream ends the stream to the peer. Where the connection has ended already it is receive that tells why.
+// endStream ends the stream to the peer. If the connection has ended already, receive returns why.
 func (t *talk) endStream() error {
 	err := t.conn.CloseWrite()
 	if errors.Is(err, syscall.ENOTCONN) {
@@ -132,24 +133,24 @@ func (t *talk) endStream() error {
 	return err
 }
 
-// receive writes what comes, until the end of the peer's stream.
+// receive writes what arrives, until the peer ends its stream.
 func (t *talk) receive() error {
-	out := &counted{t: t}
+	out := &countedWriter{t: t}
 	_, err := io.Copy(out, t.conn)
 	if out.err != nil {
-		return &inOutError{fmt.Errorf("output: %w", out.err)}
+		return &stdioError{fmt.Errorf("output: %w", out.err)}
 	}
 	return err
 }
 
-// counted is where it is written to.
-type counted struct {
+// countedWriter writes to Config.Out and counts.
+type countedWriter struct {
 	t   *talk
 	err error
 }
 
 // Write implements io.Writer.
-func (w *counted) Write(p []byte) (n int, err error) {
+func (w *countedWriter) Write(p []byte) (n int, err error) {
 	n, err = w.t.Out.Write(p)
 	w.t.Counts.Received.Add(uint64(n))
 	w.t.idle()
@@ -157,7 +158,8 @@ func (w *counted) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// linger waits until the peer has acknowledged the end of our stream, after it has ended its own.
+// linger waits until the peer has acknowledged the end of our stream, after the peer has ended its
+// own.
 func (t *talk) linger(ctx context.Context) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -171,7 +173,7 @@ func (t *talk) linger(ctx context.Context) error {
 			if err == nil || err == io.EOF {
 				err = errors.New("reset")
 			}
-			return fmt.Errorf("before all was acknowledged: %w", err)
+			return fmt.Errorf("before everything was acknowledged: %w", err)
 		}
 		select {
 		case <-tick.C:
@@ -198,13 +200,13 @@ func (t *talk) report(err error) *NetcatReport {
 	return r
 }
 
-// inOutError is one of Config.In or Config.Out.
-type inOutError struct{ error }
+// stdioError is an error of NetcatConfig.In or Out.
+type stdioError struct{ error }
 
-// Unwrap returns the error of the reader or the writer.
-func (e *inOutError) Unwrap() error { return e.error }
+// Unwrap returns the error of the reader or writer.
+func (e *stdioError) Unwrap() error { return e.error }
 
-// idleError is that nothing has passed for so long.
+// idleError says that nothing has passed for that long.
 type idleError time.Duration
 
 // Error implements error.
@@ -218,5 +220,5 @@ func (idleError) Timeout() bool { return true }
 // Temporary implements net.Error.
 func (idleError) Temporary() bool { return false }
 
-// Is reports whether the target is what ends of waiting are compared with.
+// Is matches os.ErrDeadlineExceeded.
 func (idleError) Is(target error) bool { return target == os.ErrDeadlineExceeded }

@@ -27,7 +27,7 @@ import (
 
 var loopAt = netip.MustParseAddrPort("127.0.0.1:8080")
 
-// newLoop makes a stack that talks to itself.
+// newLoop makes a stack with a loopback link.
 func newLoop(t *testing.T, p stack.TransportProtocolFactory) *stack.Stack {
 	s := stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol},
@@ -53,7 +53,7 @@ func forLoops(t *testing.T, f func(t *testing.T, s *stack.Stack)) {
 	}
 }
 
-// netcatRun is a client or a server that runs.
+// netcatRun is a running client or server.
 type netcatRun struct {
 	out     bytes.Buffer
 	done    chan error
@@ -62,7 +62,7 @@ type netcatRun struct {
 	reports []*NetcatReport
 }
 
-// startNetcat runs c, whose output is kept. A server listens when it returns.
+// startNetcat runs c and keeps its output. A server is listening when it returns.
 func startNetcat(ctx context.Context, t *testing.T, s *stack.Stack, c NetcatConfig) *netcatRun {
 	t.Helper()
 	r := &netcatRun{done: make(chan error, 1), said: make(chan string, 100)}
@@ -88,8 +88,8 @@ func startNetcat(ctx context.Context, t *testing.T, s *stack.Stack, c NetcatConf
 	return r
 }
 
-// startNetcats starts a server and a client, which have a connection when it returns. Config.Timeout is one for the dial, too, for which a busy
-// machine may take longer, and then both are started anew.
+// startNetcats starts a server and a client, which are connected when it returns. Config.Timeout
+// bounds the dial too, which a busy machine may exceed; then it starts both again.
 func startNetcats(t *testing.T, s *stack.Stack, server, client NetcatConfig) (a, b *netcatRun) {
 	t.Helper()
 	for range 20 {
@@ -120,7 +120,7 @@ func (r *netcatRun) wait(t *testing.T) error {
 	}
 }
 
-// ended waits until n connections have.
+// ended waits until n connections have ended.
 func (r *netcatRun) ended(t *testing.T, n int) {
 	t.Helper()
 	for range 6000 {
@@ -135,7 +135,7 @@ func (r *netcatRun) ended(t *testing.T, n int) {
 	t.Fatalf("%d connections have not ended after a minute", n)
 }
 
-// TestNetcatTalk has a client and a server send to each other at once, until both have ended their streams.
+// TestNetcatTalk: a client and a server send to each other at once, until both streams have ended.
 func TestNetcatTalk(t *testing.T) {
 	forLoops(t, func(t *testing.T, s *stack.Stack) {
 		data := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
@@ -146,7 +146,7 @@ func TestNetcatTalk(t *testing.T) {
 				t.Error(err)
 			}
 			if !bytes.Equal(r.out.Bytes(), data) {
-				t.Errorf("%d octets came, want %d", r.out.Len(), len(data))
+				t.Errorf("%d bytes came, want %d", r.out.Len(), len(data))
 			}
 			n := uint64(len(data))
 			if len(r.reports) != 1 || r.reports[0].Sent != n || r.reports[0].Received != n || r.reports[0].Error != "" {
@@ -163,7 +163,7 @@ func TestNetcatTalk(t *testing.T) {
 	})
 }
 
-// TestNetcatHalfClose has input end long before output.
+// TestNetcatHalfClose: input ends long before output.
 func TestNetcatHalfClose(t *testing.T) {
 	forLoops(t, func(t *testing.T, s *stack.Stack) {
 		server := startNetcat(t.Context(), t, s, NetcatConfig{Listen: true})
@@ -173,12 +173,12 @@ func TestNetcatHalfClose(t *testing.T) {
 		io.WriteString(w, "late")
 		w.Close()
 		if err := errors.Join(client.wait(t), server.wait(t)); err != nil || server.out.String() != "late" {
-			t.Errorf("%q came, %v, want what was sent late", server.out.String(), err)
+			t.Errorf("%q came, %v, want the late bytes", server.out.String(), err)
 		}
 	})
 }
 
-// TestNetcatInteractive has a client end because the server did, with input that never ends.
+// TestNetcatInteractive: a client ends because the server did, though its input never ends.
 func TestNetcatInteractive(t *testing.T) {
 	forLoops(t, func(t *testing.T, s *stack.Stack) {
 		server := startNetcat(t.Context(), t, s, NetcatConfig{Listen: true, In: strings.NewReader("bye")})
@@ -191,7 +191,7 @@ func TestNetcatInteractive(t *testing.T) {
 	})
 }
 
-// TestNetcatKeep has a server take one connection after the other, until its context ends.
+// TestNetcatKeep: a server accepts one connection after the other, until its context ends.
 func TestNetcatKeep(t *testing.T) {
 	forLoops(t, func(t *testing.T, s *stack.Stack) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -209,7 +209,7 @@ func TestNetcatKeep(t *testing.T) {
 	})
 }
 
-// TestNetcatKeepAfterReset has a connection fail, which does not end the server.
+// TestNetcatKeepAfterReset: a failed connection does not end the server.
 func TestNetcatKeepAfterReset(t *testing.T) {
 	s := newLoop(t, netstack.NewProtocol)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -231,7 +231,7 @@ func TestNetcatKeepAfterReset(t *testing.T) {
 	}
 }
 
-// TestNetcatEnds has connections end by errors, on whichever side.
+// TestNetcatEnds: connections end with errors, on either side.
 func TestNetcatEnds(t *testing.T) {
 	broken := errors.New("broken")
 	never := func() io.Reader {
@@ -256,7 +256,7 @@ func TestNetcatEnds(t *testing.T) {
 			t.Run(test.name, func(t *testing.T) {
 				test.server.Listen = true
 				server, client := startNetcats(t, s, test.server, test.client)
-				if test.client.In == breaks { // not before the server has a connection that can be reset
+				if test.client.In == breaks { // not before the server has a connection to reset
 					<-server.said
 					breakIt.CloseWithError(broken)
 				}
@@ -278,8 +278,8 @@ type failing struct{ err error }
 
 func (w failing) Write([]byte) (int, error) { return 0, w.err }
 
-// TestNetcatResetWhileSending has a server that ends its stream first, and resets the connection before the client has sent all that it is to:
-// the client learns although its input has nothing at the time.
+// TestNetcatResetWhileSending: the server ends its stream first, and resets the connection before
+// the client has sent everything. The client notices even while its input is idle.
 func TestNetcatResetWhileSending(t *testing.T) {
 	forLoops(t, func(t *testing.T, s *stack.Stack) {
 		l, err := sockets.Listen(s, loopAt)
@@ -304,7 +304,8 @@ func TestNetcatResetWhileSending(t *testing.T) {
 	})
 }
 
-// TestNetcatInterrupted ends the context of a client that waits for a connection, and of both ends of one.
+// TestNetcatInterrupted ends the context of a client that is connecting, and of both ends of a
+// connection.
 func TestNetcatInterrupted(t *testing.T) {
 	s := newLoop(t, netstack.NewProtocol)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -328,7 +329,7 @@ func TestNetcatInterrupted(t *testing.T) {
 	server.wait(t)
 }
 
-// TestNetcatListenTwice tells what keeps a server from listening.
+// TestNetcatListenTwice: the error of a second server on the same port.
 func TestNetcatListenTwice(t *testing.T) {
 	s := newLoop(t, netstack.NewProtocol)
 	l, err := sockets.Listen(s, loopAt)
@@ -351,7 +352,7 @@ func TestNetcatCheck(t *testing.T) {
 	}
 	for _, test := range []struct {
 		c    NetcatConfig
-		want string // in the error; empty for none
+		want string // in the error; "" is no error
 	}{
 		{with(func(c *NetcatConfig) {}), ""},
 		{with(func(c *NetcatConfig) { c.Listen, c.Keep = true, true; c.At = netip.AddrPortFrom(netip.Addr{}, 80) }), ""},
@@ -359,7 +360,7 @@ func TestNetcatCheck(t *testing.T) {
 		{with(func(c *NetcatConfig) { c.At = netip.AddrPortFrom(c.At.Addr(), 0) }), "port 0"},
 		{with(func(c *NetcatConfig) { c.At = netip.AddrPortFrom(netip.Addr{}, 80) }), "no address to connect to"},
 		{with(func(c *NetcatConfig) { c.At = netip.MustParseAddrPort("0.0.0.0:80") }), "address 0.0.0.0"},
-		{with(func(c *NetcatConfig) { c.Keep = true }), "keep listening, without"},
+		{with(func(c *NetcatConfig) { c.Keep = true }), "keep listening without"},
 		{with(func(c *NetcatConfig) { c.Listen = true; c.Source = c.At }), "a source address or port for a server"},
 		{with(func(c *NetcatConfig) { c.Timeout = -1 }), "timeout -1ns"},
 	} {

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// chunkSize is what is read and written at once.
+// chunkSize is how much is read and written at a time.
 const chunkSize = 32 << 10
 
-// source reads what is to be sent, for one connection after the other. It stays one piece ahead.
+// source reads the input for one connection after the other. It stays one chunk ahead.
 type source struct {
-	chunks chan []byte // closed at the end, with err set
+	chunks chan []byte // closed at the end, after err is set
 	err    error       // nil for io.EOF
 	once   sync.Once
 	done   chan struct{}
@@ -22,7 +22,8 @@ func newSource(r io.Reader) *source {
 	return s
 }
 
-// read hands over pieces. Whoever takes one has done with those before, so that two buffers are enough.
+// read passes chunks on. The receiver of a chunk is done with earlier ones, so two buffers are
+// enough.
 func (s *source) read(r io.Reader) {
 	defer close(s.chunks)
 	var bufs [2][chunkSize]byte
@@ -44,5 +45,5 @@ func (s *source) read(r io.Reader) {
 	}
 }
 
-// stop ends the goroutine, as soon as the reader returns.
+// stop ends the goroutine as soon as the reader returns.
 func (s *source) stop() { s.once.Do(func() { close(s.done) }) }

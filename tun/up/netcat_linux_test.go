@@ -27,13 +27,13 @@ type kernel struct {
 	ns *tun.Namespace
 }
 
-// newKernel makes a namespace that ends with the test, which is skipped where that is not allowed.
+// newKernel makes a namespace that ends with the test. It skips the test without root.
 func newKernel(t *testing.T) *kernel {
 	t.Helper()
 	return &kernel{t, netns.Test(t)}
 }
 
-// listen has the kernel listen, before there is an address.
+// listen makes the kernel listen before it has an address.
 func (k *kernel) listen() (l *net.TCPListener) {
 	k.t.Helper()
 	if err := k.ns.Do(func() error {
@@ -50,7 +50,7 @@ func (k *kernel) listen() (l *net.TCPListener) {
 	return l
 }
 
-// dial has the kernel connect to the stack.
+// dial connects from the kernel to the stack.
 func (k *kernel) dial(a netip.Addr) (c *net.TCPConn) {
 	k.t.Helper()
 	if err := k.ns.Do(func() error {
@@ -67,7 +67,7 @@ func (k *kernel) dial(a netip.Addr) (c *net.TCPConn) {
 	return c
 }
 
-// run runs nc in the background. A server listens when it returns.
+// run runs a netcat in the background. A server is listening when it returns.
 func (k *kernel) run(ctx context.Context, c NetcatConfig) (done <-chan error) {
 	k.t.Helper()
 	c.Host.Netns, c.Host.Addrs, c.Host.HostAddrs = k.ns.Path(), stackAddrs, kernelAddrs
@@ -104,7 +104,7 @@ func forKernels(t *testing.T, f func(t *testing.T, k *kernel, tcp string, stack,
 	}
 }
 
-// summed is a reader or a writer that knows the checksum of what has passed.
+// summed is the length and checksum of data.
 type summed struct {
 	n    int64
 	hash []byte
@@ -119,7 +119,7 @@ func sumOf(r io.Reader) summed {
 func (s summed) want(t *testing.T, what string, want summed) {
 	t.Helper()
 	if s.n != want.n || !bytes.Equal(s.hash, want.hash) {
-		t.Errorf("%s: %d octets with checksum %x, want %d with %x", what, s.n, s.hash, want.n, want.hash)
+		t.Errorf("%s: %d bytes with checksum %x, want %d with %x", what, s.n, s.hash, want.n, want.hash)
 	}
 }
 
@@ -131,7 +131,7 @@ func sizeFor(a netip.Addr) int64 {
 	return 10 << 20
 }
 
-// TestNetcatClient sends to a server of the kernel, which answers when it has read the end of the stream.
+// TestNetcatClient sends to a server of the kernel, which answers after the end of the stream.
 func TestNetcatClient(t *testing.T) {
 	const back = 1 << 20
 	forKernels(t, func(t *testing.T, k *kernel, tcp string, _, kernel netip.Addr) {
@@ -172,7 +172,7 @@ func TestNetcatClient(t *testing.T) {
 	})
 }
 
-// TestNetcatServer has clients of the kernel connect: the first of them sends, and ends its stream; then it reads.
+// TestNetcatServer: a client of the kernel connects, sends, ends its stream, and reads.
 func TestNetcatServer(t *testing.T) {
 	const back = 1 << 20
 	forKernels(t, func(t *testing.T, k *kernel, tcp string, stack, _ netip.Addr) {
@@ -201,19 +201,19 @@ func TestNetcatServer(t *testing.T) {
 	})
 }
 
-// TestNetcatErrors has a client fail in the ways that there are, and each error tell why.
+// TestNetcatErrors: a client fails in every possible way, and each error says why.
 func TestNetcatErrors(t *testing.T) {
 	forKernels(t, func(t *testing.T, k *kernel, tcp string, _, kernel netip.Addr) {
 		site := Config{TCP: tcp}
 		at := netip.AddrPortFrom(kernel, ncPort)
 		if err := <-k.run(t.Context(), NetcatConfig{Host: site, At: at}); !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("nobody listens: %v, want %v", err, syscall.ECONNREFUSED)
+			t.Errorf("there is no listener: %v, want %v", err, syscall.ECONNREFUSED)
 		}
 		lossy := site
 		lossy.Link.Loss = sim.Losses{sim.Bernoulli{P: 1}}
 		err := <-k.run(t.Context(), NetcatConfig{Host: lossy, At: at, Timeout: 100 * time.Millisecond})
 		if ne, ok := errors.AsType[net.Error](err); !ok || !ne.Timeout() || !strings.Contains(err.Error(), "nc: dial tcp") {
-			t.Errorf("nobody answers: %v, want a timeout", err)
+			t.Errorf("there is no answer: %v, want a timeout", err)
 		}
 		l := k.listen()
 		go func() {
@@ -243,7 +243,8 @@ func TestNetcatErrors(t *testing.T) {
 	})
 }
 
-// TestNetcatInterruptedRun ends the context at any time: the kernel's end is told, and no device is left.
+// TestNetcatInterruptedRun ends the context at any time. The kernel's end is reset, and no device
+// is left.
 func TestNetcatInterruptedRun(t *testing.T) {
 	for _, tcp := range []string{Ours, GVisor} {
 		for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
@@ -288,7 +289,7 @@ func TestNetcatInterruptedRun(t *testing.T) {
 	}
 }
 
-// TestNetcatLossyLink sends over a link that loses packets both ways.
+// TestNetcatLossyLink sends over a link that loses packets in both directions.
 func TestNetcatLossyLink(t *testing.T) {
 	const size = 1 << 20
 	k := newKernel(t)
@@ -303,7 +304,7 @@ func TestNetcatLossyLink(t *testing.T) {
 	}
 }
 
-// TestNetcatSource connects from an address and a port.
+// TestNetcatSource connects from a given address and port.
 func TestNetcatSource(t *testing.T) {
 	k := newKernel(t)
 	l := k.listen()

@@ -13,7 +13,8 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// Plan is an emulated link whose directions differ. A direction that it does not name does nothing to packets.
+// Plan is an emulated link whose directions differ. A direction that it does not name does nothing
+// to packets.
 type Plan struct {
 	FromStack sim.LinkConfig
 	ToStack   sim.LinkConfig
@@ -23,7 +24,8 @@ type Plan struct {
 // maxPlan bounds a plan file: loss models may be long lists.
 const maxPlan = 16 << 20
 
-// ReadPlan reads a plan file: a JSON object whose members are from_stack and to_stack, in the form of sim.LinkConfig, and seed.
+// ReadPlan reads a plan file: a JSON object whose members are from_stack and to_stack, in the form
+// of sim.LinkConfig, and seed.
 //
 //	{"from_stack": {"delay": "25ms", "loss": "packets:3,7-9"}, "to_stack": {"delay": "25ms", "rate": "100Mbit"}, "seed": 7}
 //
@@ -36,7 +38,7 @@ func ReadPlan(name string) (*Plan, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxPlan+1))
 	if err == nil && len(text) > maxPlan {
-		err = fmt.Errorf("longer than %d octets", maxPlan)
+		err = fmt.Errorf("longer than %d bytes", maxPlan)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("plan %s: %w", name, err)
@@ -82,7 +84,8 @@ func ParsePlan(text []byte) (*Plan, error) {
 	return p, nil
 }
 
-// planError says in the file's words what package json says in Go's: the line of what is no JSON, the name of a field.
+// planError says in the file's words what package json says in Go's: the line of what is no JSON,
+// the name of a field.
 func planError(text []byte, err error) error {
 	var (
 		syntax *json.SyntaxError

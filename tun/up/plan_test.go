@@ -38,7 +38,7 @@ func TestReadPlan(t *testing.T) {
 		`{"from_stack":{"reorder":{"probability":2}}}`:       `from_stack: sim: link: reorder.probability "2", want a probability from 0 to 1`,
 		`{"from_stack":{"loss":"lost"}}`:                     `from_stack: sim: link: loss "lost", want none, a probability`,
 		`{"seed":-1}`:                                        "seed is a JSON number -1, want a whole number",
-		"{\"seed\": 1 " + strings.Repeat(" ", maxPlan) + "}": "longer than 16777216 octets",
+		"{\"seed\": 1 " + strings.Repeat(" ", maxPlan) + "}": "longer than 16777216 bytes",
 	} {
 		write(text)
 		_, err := ReadPlan(name)

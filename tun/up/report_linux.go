@@ -18,15 +18,16 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Report is what /info tells of a Host.
+// Report is the content of /info.
 type Report struct {
-	Device      string             `json:"device"`
-	MTU         int                `json:"mtu"`
-	Addrs       []netip.Prefix     `json:"addrs"`
-	HostAddrs   []netip.Prefix     `json:"host_addrs"`
-	TCP         string             `json:"tcp"`
-	Packets     tun.Stats          `json:"packets"`
-	Link        *[2]sim.LinkCounts `json:"link,omitempty"` // of an emulated link: from the stack, and to it
+	Device    string         `json:"device"`
+	MTU       int            `json:"mtu"`
+	Addrs     []netip.Prefix `json:"addrs"`
+	HostAddrs []netip.Prefix `json:"host_addrs"`
+	TCP       string         `json:"tcp"`
+	Packets   tun.Stats      `json:"packets"`
+	// of an emulated link: from the stack, and to it
+	Link        *[2]sim.LinkCounts `json:"link,omitempty"`
 	Forwards    []ForwardReport    `json:"forwards,omitempty"`
 	Capture     *CaptureReport     `json:"capture,omitempty"`
 	Counters    *tcp.Counters      `json:"counters,omitempty"` // of Ours
@@ -34,7 +35,7 @@ type Report struct {
 	Connections []ConnectionReport `json:"connections"`
 }
 
-// ConnectionReport is one connection of a Report.
+// ConnectionReport is a connection in a Report.
 type ConnectionReport struct {
 	Local  netip.AddrPort `json:"local"`
 	Remote netip.AddrPort `json:"remote"`
@@ -43,15 +44,17 @@ type ConnectionReport struct {
 	Info   *tcp.Info      `json:"info,omitempty"`   // of Ours; times in nanoseconds
 }
 
-// TimerReport is about the timers of one kind that run for a connection: one, but for those of segments in flight.
+// TimerReport is the armed timers of one kind of a connection: one, except for those of segments in
+// flight.
 type TimerReport struct {
 	Kind      tcptimers.Kind `json:"kind"`
 	OfSegment bool           `json:"of_segment,omitempty"`
 	Count     int            `json:"count"`
-	Due       time.Duration  `json:"due"` // the earliest: from now on, in nanoseconds; below 0 it is late
+	// the earliest: from now on, in nanoseconds; below 0 it is late
+	Due time.Duration `json:"due"`
 }
 
-// timers tells about the timers of a connection.
+// timers returns the armed timers of a connection.
 func timers(e *netstack.Endpoint, now wheel.Time) (list []TimerReport) {
 	for _, t := range e.Armed() {
 		list = append(list, TimerReport{t.Kind, t.PerSegment, t.Count, t.Deadline.Sub(now)})
@@ -59,7 +62,7 @@ func timers(e *netstack.Endpoint, now wheel.Time) (list []TimerReport) {
 	return list
 }
 
-// addEndpoints tells about the listeners and the connections of a stack, by address.
+// addEndpoints adds the listeners and connections of a stack, sorted by address.
 func (r *Report) addEndpoints(s *stack.Stack) {
 	r.Listeners, r.Connections = []netip.AddrPort{}, []ConnectionReport{}
 	now := wheel.Time(s.Clock().NowMonotonic().Sub(tcpip.MonotonicTime{}))
@@ -95,6 +98,6 @@ func (r *Report) addEndpoints(s *stack.Stack) {
 }
 
 func addrPort(a tcpip.Address, port uint16) netip.AddrPort {
-	addr, _ := netip.AddrFromSlice(a.AsSlice()) // not valid if it is empty: any address
+	addr, _ := netip.AddrFromSlice(a.AsSlice()) // invalid if a is empty, which is any address
 	return netip.AddrPortFrom(addr, port)
 }

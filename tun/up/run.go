@@ -2,16 +2,16 @@ package up
 
 // Running is a Host that Run runs.
 type Running interface {
-	String() string // tells in one line what is where
+	String() string // describes the host in one line
 	Status() Status
 }
 
-// Status is what a Host is at, in few figures. The first ones only grow.
+// Status summarises a Host. Bytes and retransmissions only grow.
 type Status struct {
-	ToStack   uint64 // octets of packets from the kernel
+	ToStack   uint64 // bytes of packets from the kernel
 	FromStack uint64
-	Rexmits   uint64 // segments sent again
+	Rexmits   uint64 // segments
 
 	Connections int
-	Timers      int // that run for connections; -1 if the TCP does not tell
+	Timers      int // armed for connections; -1 if the TCP does not say
 }

@@ -7,8 +7,9 @@ import (
 	"tcpwheel/netstack"
 )
 
-// Run runs a Host until the context ends, which is no error, also while it starts. Somebody who takes the device away is one, and so is
-// a capture that cannot be written. It calls ready when the Host can be used.
+// Run runs a Host until the context ends, which is no error, even during start-up. The deletion of
+// the device is an error, and so is a capture that cannot be written. Run calls ready when the Host
+// is up.
 func Run(ctx context.Context, c Config, ready func(Running)) error {
 	s, err := start(ctx, c)
 	switch {
@@ -21,7 +22,7 @@ func Run(ctx context.Context, c Config, ready func(Running)) error {
 	}
 	ready(s)
 	for _, r := range s.forwards.report() {
-		c.log("%s %s, which leads to %s", r.Kind, r.at(), r.To)
+		c.log("%s %s, which connects to %s", r.Kind, r.at(), r.To)
 	}
 	var failed chan struct{}
 	if s.capture != nil {
@@ -29,14 +30,14 @@ func Run(ctx context.Context, c Config, ready func(Running)) error {
 	}
 	select {
 	case <-ctx.Done():
-	case <-failed: // Close tells why
+	case <-failed: // Close returns the error
 	case <-s.device.Done():
 		return errors.Join(s.device.Err(), s.end())
 	}
 	return s.end()
 }
 
-// end closes the site, and tells what was captured.
+// end closes the host and logs how many packets were captured.
 func (s *Host) end() error {
 	err := s.Close()
 	if s.capture == nil || err != nil {
@@ -46,12 +47,12 @@ func (s *Host) end() error {
 	if r.Dropped == 0 {
 		s.config.log("captured %d packets", r.Packets)
 	} else {
-		s.config.log("captured %d packets, and dropped %d: the file is slower than the link", r.Packets, r.Dropped)
+		s.config.log("captured %d packets, missed %d: the file is slower than the link", r.Packets, r.Dropped)
 	}
 	return nil
 }
 
-// Status returns what the site is at.
+// Status returns a summary.
 func (s *Host) Status() Status {
 	device, tcp := s.device.Stats(), s.stack.Stats().TCP
 	n, ok := netstack.CountTimers(s.stack)

@@ -28,7 +28,7 @@ const (
 // backlog is how many connections may wait to be accepted.
 const backlog = 1024
 
-// services are what listens on a stack.
+// services listen on a stack.
 type services struct {
 	stack *stack.Stack
 	web   http.Server
@@ -40,7 +40,8 @@ type services struct {
 	conns     map[net.Conn]struct{}
 }
 
-// startServices listens on all addresses, but for those that are taken. What it has started ends with close, also if it returns an error.
+// startServices listens on all addresses, except at taken ones. close ends what it started, even if
+// it returns an error.
 func startServices(s *stack.Stack, addrs []netip.Prefix, taken []netip.AddrPort, web http.Handler) (*services, error) {
 	free := func(a netip.Addr, port uint16) bool { return !slices.Contains(taken, netip.AddrPortFrom(a, port)) }
 	v := &services{stack: s, conns: make(map[net.Conn]struct{})}
@@ -68,7 +69,7 @@ func startServices(s *stack.Stack, addrs []netip.Prefix, taken []netip.AddrPort,
 	return v, nil
 }
 
-// listenEndpoint makes an endpoint that listens.
+// listenEndpoint makes a listening endpoint.
 func listenEndpoint(s *stack.Stack, at netip.AddrPort, wq *waiter.Queue) (tcpip.Endpoint, error) {
 	to, proto := full(at)
 	ep, err := s.NewEndpoint(gtcp.ProtocolNumber, proto, wq)
@@ -149,7 +150,7 @@ func (v *services) close() {
 	v.wait.Wait()
 }
 
-// echo sends back what comes, until the peer ends its stream, and then ends its own.
+// echo returns what it reads, until the peer ends its stream, and then ends its own.
 func echo(c *gonet.TCPConn) {
 	if _, err := io.CopyBuffer(struct{ io.Writer }{c}, struct{ io.Reader }{c}, make([]byte, 64<<10)); err == nil {
 		_ = c.CloseWrite()
@@ -161,8 +162,8 @@ func discard(c *gonet.TCPConn) {
 	_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{c}, make([]byte, 64<<10))
 }
 
-// chargenLines are the lines of chargen from the first on, until they repeat: 95 of 72 printable characters, each beginning
-// one character later.
+// chargenLines are the lines of chargen until they repeat: 95 lines of 72 printable characters,
+// each starting one character later.
 var chargenLines = func() (b []byte) {
 	const first, count, width = ' ', 95, 72
 	for line := range count {
@@ -174,7 +175,7 @@ var chargenLines = func() (b []byte) {
 	return b
 }()
 
-// chargen sends lines until the peer has enough of them, and throws away what it says.
+// chargen sends lines until the peer closes, and discards what it reads.
 func chargen(c *gonet.TCPConn) {
 	done := make(chan struct{})
 	go func() {

@@ -7,22 +7,23 @@ import (
 	"sync/atomic"
 )
 
-// duplex is a connection whose halves end apart.
+// duplex is a connection whose directions end separately.
 type duplex interface {
 	net.Conn
 	CloseWrite() error
 	SetLinger(sec int) error
 
-	// AwaitReset waits, when the peer's half has ended, until the connection is reset, which is an error, or closed here.
+	// AwaitReset returns, after the peer's stream has ended, an error when the connection is reset, or
+	// nil when it is closed here.
 	AwaitReset() error
 }
 
-// splice carries everything from each of two connections to the other: octets, the ends of their halves, and resets. It returns when
-// both are closed. passed counts the octets from a and from b.
+// splice copies between two connections in both directions: bytes, the ends of streams, and resets.
+// It returns when both are closed. passed counts the bytes from a and from b.
 func splice(a, b duplex, passed *[2]atomic.Uint64) {
 	var (
 		wait  sync.WaitGroup
-		ended atomic.Int32 // halves
+		ended atomic.Int32 // streams
 		over  sync.Once
 	)
 	finish := func(reset bool) {
@@ -56,13 +57,14 @@ func splice(a, b duplex, passed *[2]atomic.Uint64) {
 	wait.Wait()
 }
 
-// A connection holds a small buffer while it waits, and a large one while more comes than a small one holds.
+// A connection holds a small buffer while it waits, and a large one while more arrives than the
+// small one holds.
 var (
 	smallBuffers = sync.Pool{New: func() any { return new([2 << 10]byte) }}
 	largeBuffers = sync.Pool{New: func() any { return new([128 << 10]byte) }}
 )
 
-// pump writes to one connection what it reads from another, until the end of its stream.
+// pump copies from one connection to another until the end of its stream.
 func pump(to io.Writer, from io.Reader, n *atomic.Uint64) error {
 	small := smallBuffers.Get().(*[2 << 10]byte)
 	defer smallBuffers.Put(small)

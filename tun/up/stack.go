@@ -14,7 +14,7 @@ import (
 	"tcpwheel/netstack"
 )
 
-// nic is the number of the only interface of a stack.
+// nic is the number of a stack's only interface.
 const nic tcpip.NICID = 1
 
 // newStack makes the stack on its link.
@@ -76,7 +76,7 @@ func family(a netip.Addr) tcpip.NetworkProtocolNumber {
 	return header.IPv4ProtocolNumber
 }
 
-// full returns the address and port as gVisor writes them, and the protocol.
+// full returns the address and port as gVisor writes them, and the network protocol.
 func full(at netip.AddrPort) (tcpip.FullAddress, tcpip.NetworkProtocolNumber) {
 	return tcpip.FullAddress{NIC: nic, Addr: tcpip.AddrFromSlice(at.Addr().AsSlice()), Port: at.Port()}, family(at.Addr())
 }

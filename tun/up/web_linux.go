@@ -12,7 +12,7 @@ import (
 // maxBytes bounds N of /bytes/N.
 const maxBytes = 1 << 40
 
-// page is what "/" is. It is small enough to be read as it is.
+// page is what "/" serves.
 var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
@@ -27,7 +27,7 @@ td, th { text-align: left; padding-right: 2em }
 link {{range $i, $a := .HostAddrs}}{{if $i}} and {{end}}{{$a.Addr}}{{end}}. Connections now: {{len .Connections}}.
 <table>
 <tr><th>where<th>what
-<tr><td><a href="/bytes/1000000">/bytes/N</a><td>N octets, always the same
+<tr><td><a href="/bytes/1000000">/bytes/N</a><td>N bytes, always the same
 <tr><td><a href="/info">/info</a><td>connections, timers and counters, as JSON
 <tr><td>port {{.Echo}}<td>echo
 <tr><td>port {{.Discard}}<td>discard
@@ -37,13 +37,13 @@ link {{range $i, $a := .HostAddrs}}{{if $i}} and {{end}}{{$a.Addr}}{{end}}. Conn
 </html>
 `))
 
-// pageData is what page shows.
+// pageData is the data of page.
 type pageData struct {
 	Report
 	Echo, Discard, Chargen int
 }
 
-// newWeb returns what HTTP serves. The report is what /info tells.
+// newWeb returns the HTTP services. report returns the content of /info.
 func newWeb(report func() Report) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -53,7 +53,7 @@ func newWeb(report func() Report) http.Handler {
 	mux.HandleFunc("GET /bytes/{n}", func(w http.ResponseWriter, r *http.Request) {
 		n, err := strconv.ParseInt(r.PathValue("n"), 10, 64)
 		if err != nil || n < 0 || n > maxBytes {
-			http.Error(w, fmt.Sprintf("%q octets, want a whole number from 0 to %d", r.PathValue("n"), int64(maxBytes)), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("%q bytes, want a whole number from 0 to %d", r.PathValue("n"), int64(maxBytes)), http.StatusBadRequest)
 			return
 		}
 		w.Header().Set("Content-Type", "application/octet-stream")

@@ -9,10 +9,11 @@ import (
 	"tcpwheel/tun"
 )
 
-// BenchmarkTUNBeside sends over one connection between a stack and the kernel as BenchmarkTUN does, in slices, each TCP in its turn. ratio
-// is the median of how many times as fast ours is in two slices that follow each other, of which ratio-25 and ratio-75 are the quartiles;
-// cpu-ratio is that of how many times as much processor time it takes, of both ends. received and sent are packets of the stack's in a slice.
-func BenchmarkTUNBeside(b *testing.B) {
+// BenchmarkTUNCompare sends over one connection between a stack and the kernel, as BenchmarkTUN
+// does, in slices that alternate between the two TCPs. ratio is the median of our speed over
+// gVisor's in adjacent slices; ratio-25 and ratio-75 are its quartiles. cpu-ratio is the same of
+// the processor time of both ends. received and sent are the stack's packets in a slice.
+func BenchmarkTUNCompare(b *testing.B) {
 	for _, dir := range []string{"to-kernel", "from-kernel"} {
 		b.Run("dir="+dir, func(b *testing.B) {
 			var send [2]func() (took, cpu time.Duration)
@@ -26,11 +27,11 @@ func BenchmarkTUNBeside(b *testing.B) {
 			}
 			var speed, cost []float64
 			var took [2]time.Duration
-			b.SetBytes(2 * benchOctets)
+			b.SetBytes(2 * benchBytes)
 			for b.Loop() {
 				var t, c [2]time.Duration
 				for i := range send {
-					i := (i + len(speed)) % 2 // who is first changes
+					i := (i + len(speed)) % 2 // the first one alternates
 					t[i], c[i] = send[i]()
 					took[i] += t[i]
 				}
@@ -44,8 +45,8 @@ func BenchmarkTUNBeside(b *testing.B) {
 			b.ReportMetric(speed[n/4], "ratio-25")
 			b.ReportMetric(speed[n*3/4], "ratio-75")
 			b.ReportMetric(cost[n/2], "cpu-ratio")
-			b.ReportMetric(float64(n)*benchOctets/took[0].Seconds()/1e6, "ours-MB/s")
-			b.ReportMetric(float64(n)*benchOctets/took[1].Seconds()/1e6, "gvisor-MB/s")
+			b.ReportMetric(float64(n)*benchBytes/took[0].Seconds()/1e6, "ours-MB/s")
+			b.ReportMetric(float64(n)*benchBytes/took[1].Seconds()/1e6, "gvisor-MB/s")
 			for i, whose := range []string{"ours", "gvisor"} {
 				now := sites[i].Device().Stats()
 				b.ReportMetric(float64(now.RxPackets-before[i].RxPackets)/float64(n), whose+"-received")
@@ -55,7 +56,8 @@ func BenchmarkTUNBeside(b *testing.B) {
 	}
 }
 
-// newSlices connects a stack and the kernel. What it returns sends benchOctets, and tells how long that took and the processor time.
+// newSlices connects a stack and the kernel. The function that it returns sends benchBytes, and
+// returns how long that took and its processor time.
 func newSlices(b *testing.B, s *hostTest, toKernel bool) func() (took, cpu time.Duration) {
 	stack, kernel := s.dialKernel(kernelAddrs[0].Addr())
 	for _, c := range []net.Conn{stack, kernel} {
@@ -70,7 +72,7 @@ func newSlices(b *testing.B, s *hostTest, toKernel bool) func() (took, cpu time.
 		before, start := cpuTime(b), time.Now()
 		sent := make(chan error, 1)
 		go func() {
-			for n := benchOctets; n > 0; n -= len(chunk) {
+			for n := benchBytes; n > 0; n -= len(chunk) {
 				if _, err := from.Write(chunk); err != nil {
 					sent <- err
 					return
@@ -78,7 +80,7 @@ func newSlices(b *testing.B, s *hostTest, toKernel bool) func() (took, cpu time.
 			}
 			sent <- nil
 		}()
-		for n := benchOctets; n > 0; {
+		for n := benchBytes; n > 0; {
 			m, err := to.Read(buf[:min(n, len(buf))])
 			if err != nil {
 				b.Fatalf("read: %v", err)
