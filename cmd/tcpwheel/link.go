@@ -179,7 +179,7 @@ func linkStatus(summary func() [2]link.Summary) func(d time.Duration) string {
 			if i > 0 {
 				line += ", "
 			}
-			line += fmt.Sprintf("%s %d (%d gone) %s", s.Direction, s.Packets, s.Packets-s.Delivered, perSecond(s.Octets-before[i].Octets, d))
+			line += fmt.Sprintf("%s %d (%d gone) %s", s.Direction, s.Packets, s.Packets-s.Delivered, perSecond(s.Bytes-before[i].Bytes, d))
 		}
 		before = now
 		return line

@@ -53,18 +53,18 @@ func lossyScenario(seed uint64) kerneltruth.Scenario {
 	if r.Float64() < 0.3 {
 		s.Near.BToA.Loss = sim.Losses{sim.Bernoulli{P: 0.03 * r.Float64()}}
 	}
-	end := kerneltruth.Turn{From: "b", Octets: 1}
+	end := kerneltruth.Turn{From: "b", Bytes: 1}
 	switch seed % 4 {
 	case 0:
-		s.Turns = []kerneltruth.Turn{{From: "a", Octets: int(between(1e5, 1e6))}, end}
+		s.Turns = []kerneltruth.Turn{{From: "a", Bytes: int(between(1e5, 1e6))}, end}
 	case 1:
-		s.Turns = []kerneltruth.Turn{{From: "a", Octets: int(between(3e3, 6e4)), Pause: pause(20, 400), Times: 8}, end}
+		s.Turns = []kerneltruth.Turn{{From: "a", Bytes: int(between(3e3, 6e4)), Pause: pause(20, 400), Times: 8}, end}
 		s.Rounds = 2
 	case 2:
-		s.Turns = []kerneltruth.Turn{{From: "a", Octets: 200 + r.IntN(1200), Pause: pause(20, 300), Times: 15}, end}
+		s.Turns = []kerneltruth.Turn{{From: "a", Bytes: 200 + r.IntN(1200), Pause: pause(20, 300), Times: 15}, end}
 		s.Rounds = 2
 	case 3:
-		s.Turns = []kerneltruth.Turn{{From: "b", Octets: 200 + r.IntN(400), Pause: pause(5, 100)}, {From: "a", Octets: int(between(1e3, 6e4))}}
+		s.Turns = []kerneltruth.Turn{{From: "b", Bytes: 200 + r.IntN(400), Pause: pause(5, 100)}, {From: "a", Bytes: int(between(1e3, 6e4))}}
 		s.Rounds = 15
 	}
 	return s

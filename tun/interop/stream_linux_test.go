@@ -102,21 +102,21 @@ func receiveEnd(c conn, n int) error {
 	return nil
 }
 
-// transfer sends n bytes from one end to the other.
+// transfer sends size bytes from one end to the other.
 func (n *network) transfer(t *testing.T, from, to conn, size int) {
 	t.Helper()
 	n.check(t, oneWay(from, to, size, 0))
 }
 
-// oneWay sends n bytes to a reader that pauses before the second half.
+// oneWay sends size bytes to a reader that pauses before the second half.
 func oneWay(from, to conn, size int, pause time.Duration) error {
 	sent := make(chan error, 1)
-	go func() { sent <- send(from, n) }()
-	half := n / 2
+	go func() { sent <- send(from, size) }()
+	half := size / 2
 	err := receive(to, half)
 	if err == nil {
 		time.Sleep(pause)
-		err = receiveFrom(to, half, n)
+		err = receiveFrom(to, half, size)
 	}
 	if err != nil {
 		to.Close() // ends the sender
@@ -127,7 +127,7 @@ func oneWay(from, to conn, size int, pause time.Duration) error {
 	return err
 }
 
-// exchange sends n bytes in both directions at once, and ends both streams.
+// exchange sends size bytes in both directions at once, and ends both streams.
 func (n *network) exchange(t *testing.T, a, b conn, size int) {
 	t.Helper()
 	n.check(t, tryExchange(a, b, size))
@@ -143,13 +143,13 @@ func tryExchange(a, b conn, size int) error {
 			done <- err
 		}
 		go func() {
-			err := send(ends[0], n)
+			err := send(ends[0], size)
 			if err == nil {
 				err = ends[0].CloseWrite()
 			}
 			report("sender", err)
 		}()
-		go func() { report("receiver", receiveEnd(ends[1], n)) }()
+		go func() { report("receiver", receiveEnd(ends[1], size)) }()
 	}
 	var first error
 	for range 4 {

@@ -7,8 +7,8 @@ import (
 	"tcpwheel/tun/netns"
 )
 
-// counted are the kernel's counters of retransmissions, and of drops that the log of the links cannot
-// show.
+// counted are the kernel's counters of retransmissions, and of drops that the log of the links
+// cannot show.
 var counted = map[string]bool{
 	"RetransSegs": true, "TCPTimeouts": true, "TCPLossProbes": true, "TCPLossProbeRecovery": true, "TCPFastRetrans": true,
 	"TCPSlowStartRetrans": true, "TCPSynRetrans": true, "TCPLostRetransmit": true, "TCPSpuriousRTOs": true, "TCPSpuriousRtxHostQueues": true,

@@ -10,25 +10,26 @@ import (
 	"time"
 )
 
-// patience is how long connections may stay silent beyond their turns. A lost FIN is sent again for longer.
+// patience is how long connections may be silent beyond their turns. It exceeds the retransmissions
+// of a lost FIN.
 const patience = 90 * time.Second
 
-// happening is the connections of a scenario while they take their turns: as many as it says, from a to b.
-type happening struct {
+// conversation is the connections of a running scenario, all from a to b.
+type conversation struct {
 	w        *world
-	at       string // b's end
+	at       string // b's address and port
 	listener *net.TCPListener
-	drain    net.PacketConn // where floods to b end
-	deadline time.Time      // of all that is read and written
+	drain    net.PacketConn // receives the floods to b
+	deadline time.Time      // of all reads and writes
 
 	mu    sync.Mutex
 	conns []net.Conn // of both ends
 }
 
-// happen has the connections take their turns.
+// happen runs the connections through their turns.
 func (w *world) happen(ctx context.Context) error {
 	addr := w.addrs()[3].Addr()
-	h := &happening{w: w, at: netip.AddrPortFrom(addr, w.port).String()}
+	h := &conversation{w: w, at: netip.AddrPortFrom(addr, w.port).String()}
 	if err := w.side(1).Do(func() (err error) {
 		h.listener, h.drain, err = listen(&w.s, addr, w.port)
 		return err
@@ -64,8 +65,8 @@ func (w *world) happen(ctx context.Context) error {
 	return nil
 }
 
-// accept takes a connection to b, and b's turns in it.
-func (h *happening) accept() error {
+// accept accepts a connection at b and takes b's turns on it.
+func (h *conversation) accept() error {
 	c, err := h.listener.AcceptTCP()
 	if err != nil {
 		return err
@@ -76,8 +77,8 @@ func (h *happening) accept() error {
 	return (&talker{s: &h.w.s, side: "b"}).talk(c)
 }
 
-// dial makes a connection from a, and takes a's turns in it.
-func (h *happening) dial() error {
+// dial makes a connection from a and takes a's turns on it.
+func (h *conversation) dial() error {
 	t := &talker{s: &h.w.s, side: "a"}
 	var c net.Conn
 	err := h.w.side(0).Do(func() (err error) {
@@ -100,16 +101,16 @@ func (h *happening) dial() error {
 	return t.talk(c.(*net.TCPConn))
 }
 
-// use gives a connection its deadline, which stop brings forward.
-func (h *happening) use(c net.Conn) error {
+// use gives a connection its deadline, which stop may bring forward.
+func (h *conversation) use(c net.Conn) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.conns = append(h.conns, c)
 	return c.SetDeadline(h.deadline)
 }
 
-// stop has all that is read and written fail at once.
-func (h *happening) stop() {
+// stop makes all reads and writes fail at once.
+func (h *conversation) stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	past := time.Unix(1, 0)
@@ -119,8 +120,8 @@ func (h *happening) stop() {
 	_ = h.listener.SetDeadline(past)
 }
 
-// drop reads what floods bring to b, until there is nothing more to read from.
-func (h *happening) drop() {
+// drop reads the floods to b until its socket is closed.
+func (h *conversation) drop() {
 	buf := make([]byte, 2048)
 	for {
 		if _, _, err := h.drain.ReadFrom(buf); err != nil {
@@ -129,7 +130,7 @@ func (h *happening) drop() {
 	}
 }
 
-// length returns how long the turns wait, at least.
+// length returns how long the turns wait at least.
 func (s *Scenario) length() (d time.Duration) {
 	for _, t := range s.Turns {
 		d += time.Duration(max(t.Times, 1)) * (time.Duration(t.Pause) + time.Duration(t.Stall))
@@ -137,7 +138,7 @@ func (s *Scenario) length() (d time.Duration) {
 	return d * time.Duration(max(s.Rounds, 1))
 }
 
-// delay returns a little more than a packet takes each way.
+// delay returns a little more than a round trip.
 func (s *Scenario) delay() time.Duration {
 	d := s.Near.AToB.Delay + s.Near.BToA.Delay
 	if s.Far != nil {

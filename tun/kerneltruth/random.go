@@ -9,11 +9,15 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// Random returns a scenario that is drawn from a seed: round trips of 1 to 200 ms, 2 to 200 Mbit/s, losses up to a tenth, singly and in
-// bursts, on either side of a router or without one, reordering up to 5 %, jitter, 1 octet to 1 MB at a time, in one direction or in
-// turns, up to six connections, over IPv4 and IPv6, some without SACK or timestamps. It lasts for some seconds.
+// Random returns a scenario drawn from a seed. It lasts some seconds, over IPv4 or IPv6, with:
+//
+//   - round trips of 1 to 200 ms and rates of 2 to 200 Mbit/s;
+//   - up to 10 % loss, single or in bursts, up to 5 % reordering, and jitter;
+//   - a router or none, with the losses on either side of it;
+//   - up to six connections, with transfers of 1 byte to 1 MB in one direction or in turns;
+//   - sometimes no SACK, no timestamps, or BBR.
 func Random(seed uint64) Scenario {
-	r := luck{rand.New(rand.NewPCG(seed, 0x6b65726e656c73))}
+	r := rng{rand.New(rand.NewPCG(seed, 0x6b65726e656c73))}
 	rtt := time.Duration(r.logUniform(1, 200) * float64(time.Millisecond))
 	s := Scenario{Name: fmt.Sprintf("random-%d", seed), Seed: seed, IPv6: r.chance(0.5), Limit: sim.DurationText(8 * time.Second), Connections: 1 + r.IntN(6)}
 	r.path(&s, rtt)
@@ -32,17 +36,17 @@ func Random(seed uint64) Scenario {
 	return s
 }
 
-// luck draws what a scenario is made of.
-type luck struct{ *rand.Rand }
+// rng draws the parts of a scenario.
+type rng struct{ *rand.Rand }
 
-func (r luck) logUniform(from, to float64) float64 {
+func (r rng) logUniform(from, to float64) float64 {
 	return from * math.Exp(r.Float64()*math.Log(to/from))
 }
 
-func (r luck) chance(p float64) bool { return r.Float64() < p }
+func (r rng) chance(p float64) bool { return r.Float64() < p }
 
-// path draws the links, of which one is narrow and one lossy, perhaps the same.
-func (r luck) path(s *Scenario, rtt time.Duration) {
+// path draws the links. One has the lower rate, and one, perhaps the same, loses packets.
+func (r rng) path(s *Scenario, rtt time.Duration) {
 	plain := func() sim.LinkConfig { return sim.LinkConfig{Delay: rtt / 4} }
 	s.Near = Path{plain(), plain()}
 	if r.chance(0.5) {
@@ -69,8 +73,8 @@ func (r luck) path(s *Scenario, rtt time.Duration) {
 	}
 }
 
-// impair has a link lose packets, up to most of them, and perhaps put them out of order.
-func (r luck) impair(c *sim.LinkConfig, most float64, rtt time.Duration) {
+// impair makes a link lose at most that share of its packets, and perhaps reorder them.
+func (r rng) impair(c *sim.LinkConfig, most float64, rtt time.Duration) {
 	p := r.Float64() * most
 	switch r.IntN(3) {
 	case 0:
@@ -88,22 +92,23 @@ func (r luck) impair(c *sim.LinkConfig, most float64, rtt time.Duration) {
 	}
 }
 
-// turns draws who sends what: a transfer from a, questions and answers, or some from either side in turn.
-func (r luck) turns(s *Scenario) {
-	octets := func() int { return int(r.logUniform(1, 1<<20)) }
+// turns draws the turns: a transfer from a, requests and responses, or transfers from both sides in
+// turn.
+func (r rng) turns(s *Scenario) {
+	size := func() int { return int(r.logUniform(1, 1<<20)) }
 	pause := func() sim.DurationText {
 		return sim.DurationText(time.Duration(r.logUniform(1, 400) * float64(time.Millisecond)))
 	}
 	switch r.IntN(3) {
 	case 0:
-		s.Turns = []Turn{{From: "a", Octets: max(octets(), 20_000)}, {From: "b", Octets: 1}}
+		s.Turns = []Turn{{From: "a", Bytes: max(size(), 20_000)}, {From: "b", Bytes: 1}}
 	case 1:
-		s.Turns = []Turn{{From: "b", Octets: 1 + r.IntN(500), Pause: pause()}, {From: "a", Octets: min(octets(), 200_000)}}
+		s.Turns = []Turn{{From: "b", Bytes: 1 + r.IntN(500), Pause: pause()}, {From: "a", Bytes: min(size(), 200_000)}}
 		s.Rounds = 30
 	case 2:
 		s.Turns = []Turn{
-			{From: "a", Octets: min(octets(), 20_000), Pause: pause(), Times: 1 + r.IntN(10)},
-			{From: "b", Octets: min(octets(), 20_000), Pause: pause()},
+			{From: "a", Bytes: min(size(), 20_000), Pause: pause(), Times: 1 + r.IntN(10)},
+			{From: "b", Bytes: min(size(), 20_000), Pause: pause()},
 		}
 		s.Rounds = 20
 	}

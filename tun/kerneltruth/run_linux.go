@@ -22,7 +22,7 @@ import (
 	"tcpwheel/tun/netns"
 )
 
-// Addresses of a, of the router on either side, and of b.
+// Addresses of a, of the router's two sides, and of b.
 var (
 	addrs4 = [4]netip.Prefix{
 		netip.MustParsePrefix("10.77.1.1/24"), netip.MustParsePrefix("10.77.1.254/24"),
@@ -34,11 +34,11 @@ var (
 	}
 )
 
-// world is a scenario at work.
+// world is a running scenario.
 type world struct {
 	s      Scenario
 	dir    string
-	raw    string // where the files are written before they are compressed
+	raw    string // holds the files before they are compressed
 	port   uint16
 	spaces []*tun.Namespace // a, the router if there is one, and b
 	links  []*link.Link
@@ -46,8 +46,8 @@ type world struct {
 	before [2]map[string]uint64
 }
 
-// Run lets the scenario happen, and writes the files into the directory, which it makes. It takes as long as the turns do. Files
-// that are there already are overwritten.
+// Run runs the scenario and writes the files to the directory, which it makes. It takes as long as
+// the turns do. It overwrites existing files.
 func Run(ctx context.Context, s Scenario, dir string) (err error) {
 	if err := s.Check(); err != nil {
 		return err
@@ -79,7 +79,8 @@ func Run(ctx context.Context, s Scenario, dir string) (err error) {
 
 var ports atomic.Uint32
 
-// nextPort returns one that no other run of this process has, nor likely one of another process: the trace sees all namespaces.
+// nextPort returns a port that no other run of this process has, and probably none of another
+// process: the trace sees all namespaces.
 func nextPort() uint16 {
 	return uint16(20_000 + (uint32(os.Getpid())*61+ports.Add(1))%10_000)
 }
@@ -165,7 +166,7 @@ func (w *world) join(name string, p Path, spaces [2]int, addrs [2]netip.Prefix, 
 	return err
 }
 
-// route has the router forward, and the ends know the way.
+// route makes the router forward and adds routes at both ends.
 func (w *world) route() error {
 	a := w.addrs()
 	err := errors.Join(w.links[0].Device(0).AddRoute(a[3].Masked()), w.links[1].Device(1).AddRoute(a[0].Masked()))
@@ -180,7 +181,8 @@ func (w *world) route() error {
 	})
 }
 
-// Counters is what the kernel of an end has counted meanwhile: names and meaning are the kernel's, of /proc/net/netstat and snmp.
+// Counters are the kernel's counters of an end, over the run, with the names of /proc/net/netstat
+// and snmp.
 type Counters struct {
 	Record   string            `json:"record"` // "counters"
 	Side     string            `json:"side"`
@@ -195,7 +197,7 @@ type kernelRecord struct {
 	Sysctls map[string]string `json:"sysctls,omitempty"`
 }
 
-// truth returns what the kernel tells, as lines of JSON.
+// truth returns the lines of kernel.jsonl.
 func (w *world) truth() (lines []any, err error) {
 	if w.trace == nil {
 		return nil, nil
@@ -280,7 +282,7 @@ func (w *world) write(kernel []any) error {
 	})
 }
 
-// compress makes a file of what write writes.
+// compress makes a compressed file of what write writes.
 func compress(name string, write func(io.Writer) error) (err error) {
 	out, err := os.Create(name)
 	if err != nil {

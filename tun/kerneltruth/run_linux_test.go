@@ -15,7 +15,7 @@ import (
 	"tcpwheel/tun/netns"
 )
 
-// runTest runs a scenario, and skips where that cannot be.
+// runTest runs a scenario. It skips the test without root or tracefs.
 func runTest(t *testing.T, s Scenario) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,7 +26,7 @@ func runTest(t *testing.T, s Scenario) string {
 	return dir
 }
 
-// lines returns the JSON objects of a compressed file with that record.
+// lines returns the JSON objects with that record from a compressed file.
 func lines(t *testing.T, dir, name, record string) (all []map[string]any) {
 	t.Helper()
 	in, err := os.Open(filepath.Join(dir, name))
@@ -51,8 +51,9 @@ func lines(t *testing.T, dir, name, record string) (all []map[string]any) {
 	}
 }
 
-// TestKernelTellsWhy loses a segment amid others and one at the end, behind a router and without one: ACKs and a probe have them sent again.
-// Where the links were held up, the kernel's timers may be first, and it is tried again.
+// TestKernelTellsWhy loses a segment in the middle and one at the tail, behind a router and without
+// one. Recovery by ACKs and a probe must retransmit them. On a busy machine the retransmission
+// timer may come first; then the test tries again.
 func TestKernelTellsWhy(t *testing.T) {
 	const mss4, mss6 = 1448, 1428
 	for _, test := range []struct {
@@ -68,12 +69,12 @@ func TestKernelTellsWhy(t *testing.T) {
 			}}
 			plain := sim.LinkConfig{Delay: 5 * time.Millisecond}
 			s := Scenario{Name: test.name, IPv6: test.ipv6, Near: Path{lossy, plain}, Turns: []Turn{
-				{From: "a", Octets: int(10 * mss)}, {From: "b", Octets: 1}, {From: "a", Octets: int(10 * mss), Pause: sim.DurationText(50 * time.Millisecond)}, {From: "b", Octets: 1},
+				{From: "a", Bytes: int(10 * mss)}, {From: "b", Bytes: 1}, {From: "a", Bytes: int(10 * mss), Pause: sim.DurationText(50 * time.Millisecond)}, {From: "b", Bytes: 1},
 			}}
 			if test.far {
 				s.Near.AToB, s.Far = plain, &Path{lossy, plain}
 			}
-			const tries, heldUp = 20, 5 * time.Millisecond // half of a round trip
+			const tries, heldUp = 20, 5 * time.Millisecond // half a round trip
 			for try := 1; ; try++ {
 				late := netns.Lateness(t)
 				dir := runTest(t, s)
@@ -95,7 +96,7 @@ func TestKernelTellsWhy(t *testing.T) {
 	}
 }
 
-// checkLosses wants the three losses in the log, a probe in the counters, and the captures.
+// checkLosses checks the three losses in the log, the probe in the counters, and the captures.
 func checkLosses(t *testing.T, dir string, far bool) {
 	t.Helper()
 	log := "fates.jsonl.gz"
@@ -123,9 +124,10 @@ func checkLosses(t *testing.T, dir string, far bool) {
 	}
 }
 
-// TestLimitCutsOff ends a scenario that nothing comes through in, without an error, and leaves the truth so far.
+// TestLimitCutsOff: the limit ends a scenario on a dead link without an error, and the files have
+// what happened until then.
 func TestLimitCutsOff(t *testing.T) {
-	s := Scenario{Name: "dead", Limit: sim.DurationText(300 * time.Millisecond), Turns: []Turn{{From: "a", Octets: 1}}}
+	s := Scenario{Name: "dead", Limit: sim.DurationText(300 * time.Millisecond), Turns: []Turn{{From: "a", Bytes: 1}}}
 	s.Near.AToB.Loss = sim.Losses{sim.Bernoulli{P: 1}}
 	dir := runTest(t, s)
 	if n := len(lines(t, dir, "fates.jsonl.gz", "end")); n != 1 {

@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// Run needs Linux.
+// Run returns an error.
 func Run(context.Context, Scenario, string) error {
 	return errors.New("kerneltruth: only on Linux, whose kernel tells why it retransmits")
 }

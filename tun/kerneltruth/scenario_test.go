@@ -10,15 +10,15 @@ import (
 func TestScenariosThatCannotBe(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{`{}`, "cannot unmarshal"},
-		{`[{"name": "x", "near": {}}]`, `scenario "x": no turn, want one at least`},
-		{`[{"near": {}, "turns": [{"from": "c", "octets": 1}]}]`, `turn 0 from "c", want a or b`},
-		{`[{"near": {}, "turns": [{"from": "a"}]}]`, "turn 0 of 0 octets, want 1 to"},
-		{`[{"near": {}, "turns": [{"from": "a", "octets": 1, "times": -1}]}]`, "a number below 0"},
-		{`[{"near": {}, "turns": [{"from": "a", "octets": 1, "pause": "1"}]}]`, `"1", want a duration of 0s or more with a unit`},
-		{`[{"near": {}, "connections": 2000, "turns": [{"from": "a", "octets": 1}]}]`, "2000 connections, want at most 1000"},
-		{`[{"near": {}, "rounds": -1, "turns": [{"from": "a", "octets": 1}]}]`, "-1 rounds"},
+		{`[{"name": "x", "near": {}}]`, `scenario "x": no turn, want at least one`},
+		{`[{"near": {}, "turns": [{"from": "c", "bytes": 1}]}]`, `turn 0 from "c", want a or b`},
+		{`[{"near": {}, "turns": [{"from": "a"}]}]`, "turn 0 of 0 bytes, want 1 to"},
+		{`[{"near": {}, "turns": [{"from": "a", "bytes": 1, "times": -1}]}]`, "a number below 0"},
+		{`[{"near": {}, "turns": [{"from": "a", "bytes": 1, "pause": "1"}]}]`, `"1", want a duration of 0s or more with a unit`},
+		{`[{"near": {}, "connections": 2000, "turns": [{"from": "a", "bytes": 1}]}]`, "2000 connections, want at most 1000"},
+		{`[{"near": {}, "rounds": -1, "turns": [{"from": "a", "bytes": 1}]}]`, "-1 rounds"},
 		{`[{"near": {}, "what": 1}]`, `unknown field "what"`},
-		{`[{"near": {"a_to_b": {"delay": "-1s"}}, "turns": [{"from": "a", "octets": 1}]}]`, `delay "-1s", want a duration`},
+		{`[{"near": {"a_to_b": {"delay": "-1s"}}, "turns": [{"from": "a", "bytes": 1}]}]`, `delay "-1s", want a duration`},
 	} {
 		if _, err := ParseScenarios([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.text, err, test.want)
@@ -26,7 +26,8 @@ func TestScenariosThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestRandomScenarios wants each to be possible, the same for the same seed, and to survive JSON.
+// TestRandomScenarios: each scenario passes Check, is the same for the same seed, and survives
+// JSON.
 func TestRandomScenarios(t *testing.T) {
 	names := map[string]bool{}
 	for seed := range uint64(500) {

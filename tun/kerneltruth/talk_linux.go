@@ -37,7 +37,7 @@ func (t *talker) talk(c *net.TCPConn) (err error) {
 				err = t.say(c, turn, buf)
 			} else {
 				time.Sleep(time.Duration(turn.Stall))
-				_, err = io.CopyBuffer(onlyWrite{}, &io.LimitedReader{R: onlyRead{c}, N: int64(turn.Octets)}, buf)
+				_, err = io.CopyBuffer(onlyWrite{}, &io.LimitedReader{R: onlyRead{c}, N: int64(turn.Bytes)}, buf)
 			}
 			if err != nil {
 				return fmt.Errorf("%s in turn %d: %w", t.side, i, err)
@@ -47,7 +47,7 @@ func (t *talker) talk(c *net.TCPConn) (err error) {
 	if err := c.CloseWrite(); err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, c) // up to the FIN of the other end
+	_, err = io.Copy(io.Discard, c) // until the FIN of the other end
 	return err
 }
 
@@ -61,9 +61,9 @@ func (t *talker) say(c net.Conn, turn *Turn, buf []byte) error {
 	time.Sleep(time.Duration(turn.Pause))
 	const datagram = 1400
 	for n := 0; n < turn.Flood; n += datagram {
-		_, _ = t.flood.Write(buf[:datagram]) // what finds no room is not missed
+		_, _ = t.flood.Write(buf[:datagram]) // a full queue may drop it
 	}
-	for n := turn.Octets; n > 0; {
+	for n := turn.Bytes; n > 0; {
 		wrote, err := c.Write(buf[:min(n, len(buf))])
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func (t *talker) say(c net.Conn, turn *Turn, buf []byte) error {
 	return nil
 }
 
-// listen makes the listener of b, with a socket for floods beside it.
+// listen makes the listener of b, and the UDP socket that receives floods.
 func listen(s *Scenario, addr netip.Addr, port uint16) (l *net.TCPListener, drain net.PacketConn, err error) {
 	at := netip.AddrPortFrom(addr, port).String()
 	cfg := net.ListenConfig{Control: s.prepare, KeepAlive: -1}
@@ -91,7 +91,7 @@ func listen(s *Scenario, addr netip.Addr, port uint16) (l *net.TCPListener, drai
 // control returns the congestion control.
 func (s *Scenario) control() string { return cmp.Or(s.Control, "cubic") }
 
-// prepare sets what a socket is to have before it is used.
+// prepare sets the options that a socket needs before its first use.
 func (s *Scenario) prepare(network, _ string, raw syscall.RawConn) (err error) {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil

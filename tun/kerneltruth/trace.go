@@ -11,45 +11,46 @@ import (
 
 // Causes of a Retransmission.
 const (
-	CauseSYN     = "syn"     // a SYN or SYN-ACK once more
+	CauseSYN     = "syn"     // retransmission of a SYN or SYN-ACK
 	CauseRTO     = "rto"     // the retransmission timer
-	CauseTLP     = "tlp"     // the probe of the tail
+	CauseTLP     = "tlp"     // the tail loss probe
 	CauseFast    = "fast"    // ACKs, or RACK with its timer
-	CauseUnknown = "unknown" // a caller that is not known here
+	CauseUnknown = "unknown" // another caller
 )
 
-// Retransmission is that of a packet of the kernel, which may be cut into several segments on its way to the device.
+// Retransmission is the retransmission of one packet of the kernel, which may leave as several
+// segments.
 type Retransmission struct {
 	Record string `json:"record"` // "retransmission"
-	At     int64  `json:"at"`     // nanoseconds since 1970, to the microsecond; just after it was sent
+	At     int64  `json:"at"`     // nanoseconds since 1970, to the microsecond, just after it was sent
 	Src    string `json:"src"`
 	Dst    string `json:"dst"`
 	Cause  string `json:"cause"`
-	GoBack bool   `json:"go_back,omitempty"` // the timer had expired before (Cause is rto)
+	GoBack bool   `json:"go_back,omitempty"` // a timer expired before (Cause is rto)
 	Timer  bool   `json:"timer,omitempty"`   // RACK's timer (Cause is fast)
 }
 
-// The kernel's states of congestion avoidance, as it numbers them.
+// The kernel's numbers of its congestion avoidance states.
 const (
 	stateRecovery = "3"
 	stateLoss     = "4"
 )
 
-// traced is an event of the trace whose stack is to follow.
+// traced is an event of the trace whose stack follows.
 type traced struct {
 	Retransmission
-	state string
-	told  bool // there was a stack
+	state    string
+	hasStack bool // its stack has been read
 }
 
-// parseTrace reads what the kernel's tracing gives out, whose times become nanoseconds since 1970 by adding offset.
+// parseTrace reads the kernel's trace. offset turns its times into nanoseconds since 1970.
 func parseTrace(in io.Reader, offset int64) (all []Retransmission, err error) {
 	var (
 		scan   = bufio.NewScanner(in)
 		events []*traced
 		onCPU  = map[string]*traced{} // the last event of each
-		states = map[string]string{}  // of connections, by their ends
-		under  *traced                // whose stack the lines at hand are
+		states = map[string]string{}  // by connection
+		under  *traced                // owns the stack lines being read
 	)
 	for scan.Scan() {
 		line := scan.Text()
@@ -103,11 +104,12 @@ func parseTrace(in io.Reader, offset int64) (all []Retransmission, err error) {
 	return all, nil
 }
 
-// guess is for events of the idle task, whose stack the kernel may not tell. A timeout has entered the state Loss before, and what follows
-// from ACKs in that state is a consequence of it; in Recovery ACKs or RACK are the cause, and otherwise it can only be a probe.
+// guess sets the cause of an event without a stack, as the idle task's events may be. In the state
+// Loss, a timeout came before; in Recovery, ACKs or RACK are the cause; otherwise only a probe can
+// be.
 func (e *traced) guess() {
 	switch {
-	case e.Cause != CauseUnknown || e.told:
+	case e.Cause != CauseUnknown || e.hasStack:
 	case e.state == stateLoss:
 		e.Cause = CauseRTO
 	case e.state == stateRecovery:
@@ -117,9 +119,9 @@ func (e *traced) guess() {
 	}
 }
 
-// called takes a function that led to the event, the innermost first.
+// called handles a function of the event's stack, the innermost first.
 func (e *traced) called(frame string) {
-	e.told = true
+	e.hasStack = true
 	function, _, _ := strings.Cut(frame, ".") // as in tcp_xmit_retransmit_queue.part.0
 	switch {
 	case e.Cause == CauseFast && !e.GoBack && function == "tcp_rack_reo_timeout":
@@ -140,7 +142,7 @@ func (e *traced) called(frame string) {
 //
 //	name-42  [001] ..s2. 26741.472140: tcp_retransmit_skb: family=AF_INET …
 //
-// The name may have anything in it.
+// The name may contain anything.
 func splitEvent(line string) (cpu string, at int64, what string, ok bool) {
 	i := strings.Index(line, " [")
 	for i >= 0 {

@@ -13,7 +13,7 @@ func traceLine(cpu int, at, event, more string) string {
 		"saddrv6=::ffff:10.0.0.1 daddrv6=::ffff:10.0.0.2 %s\n", cpu, cpu, at, event, more)
 }
 
-// stackOf is the stack of the event before, which led through these functions.
+// stackOf is the stack of the previous event, through these functions.
 func stackOf(cpu int, at string, functions ...string) string {
 	text := fmt.Sprintf("  a [b] %d-42  [%03d] ..s2. %s: <stack trace>\n => __tcp_retransmit_skb\n", cpu, cpu, at)
 	for _, f := range functions {
@@ -34,7 +34,7 @@ func TestCausesAreReadFromStacks(t *testing.T) {
 	}{
 		{"nothing", "# tracer: nop\n#\n\n", nil},
 		{"timeout", state(0, "1.000001", "4") + resent(0, "1.000002") + stackOf(0, "1.000003", "tcp_retransmit_timer", "tcp_write_timer"), []string{"rto"}},
-		{"what follows from it", state(0, "1.000001", "4") + resent(0, "1.000002") + stackOf(0, "1.000003", "tcp_xmit_retransmit_queue.part.0", "tcp_ack"),
+		{"go-back-N after it", state(0, "1.000001", "4") + resent(0, "1.000002") + stackOf(0, "1.000003", "tcp_xmit_retransmit_queue.part.0", "tcp_ack"),
 			[]string{"rto go-back"}},
 		{"ACKs", state(0, "1.000001", "3") + resent(0, "1.000002") + stackOf(0, "1.000003", "tcp_xmit_retransmit_queue", "tcp_ack"), []string{"fast"}},
 		{"RACK's timer", resent(0, "1.000002") + stackOf(0, "1.000003", "tcp_xmit_retransmit_queue.part.0", "tcp_rack_reo_timeout"), []string{"fast timer"}},
@@ -78,7 +78,7 @@ func TestCausesAreReadFromStacks(t *testing.T) {
 	}
 }
 
-// FuzzParseTrace wants no panic.
+// FuzzParseTrace: no trace makes it panic.
 func FuzzParseTrace(f *testing.F) {
 	f.Add(traceLine(0, "1.000002", "tcp_retransmit_skb", "state=TCP_ESTABLISHED") + stackOf(0, "1.000003", "tcp_retransmit_timer"))
 	f.Add(" [ [000] . 9.999999: <stack trace>\n => \n")

@@ -12,16 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tracing is an instance of the kernel's tracing. It sees the connections of one port, in all namespaces.
+// tracing is an instance of the kernel's tracing. It sees the connections of one port, in all
+// namespaces.
 type tracing struct {
 	dir    string
 	offset int64
 }
 
-// instances is how many this process has made.
+// instances counts the instances that this process has made.
 var instances atomic.Int64
 
-// startTracing makes an instance and begins.
+// startTracing makes an instance and starts it.
 func startTracing(port uint16) (t *tracing, err error) {
 	root := ""
 	for _, dir := range []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"} {
@@ -61,7 +62,7 @@ func startTracing(port uint16) (t *tracing, err error) {
 	return t, err
 }
 
-// sinceBoot returns the time since 1970 less that of the trace.
+// sinceBoot returns the difference between the time since 1970 and the trace's time.
 func sinceBoot() (offset int64, err error) {
 	best := int64(math.MaxInt64)
 	for range 10 {
@@ -77,7 +78,7 @@ func sinceBoot() (offset int64, err error) {
 	return offset, nil
 }
 
-// read returns what was traced so far.
+// read returns the retransmissions traced so far.
 func (t *tracing) read() ([]Retransmission, error) {
 	in, err := os.Open(filepath.Join(t.dir, "trace"))
 	if err != nil {

@@ -11,12 +11,13 @@ import (
 	"tcpwheel/wheel"
 )
 
-// capture is a file of what passes at one end, in the order of the stamps. Packets of the two directions come a little out of
-// order: each is held back until nothing before it can come any more.
+// capture is the capture file of one end. Packets of the two directions reach it slightly out of
+// order. It holds each back until no earlier one can come, and writes them in the order of their
+// stamps.
 type capture struct {
 	sink  *sink
 	out   *sim.Pcapng
-	epoch wheel.Time // as nanoseconds since 1970
+	epoch wheel.Time // nanoseconds since 1970
 	held  []captured
 	count uint64 // packets
 }
@@ -24,7 +25,7 @@ type capture struct {
 type captured struct {
 	at      wheel.Time
 	heading sim.Heading // to the end or from it
-	octets  []byte
+	data    []byte
 	comment string
 }
 
@@ -45,15 +46,15 @@ func newCapture(file, name string, epoch wheel.Time) (*capture, error) {
 	return c, nil
 }
 
-// add takes a packet, whose octets it keeps. A nil capture takes nothing.
-func (c *capture) add(at wheel.Time, heading sim.Heading, octets []byte, comment string) {
+// add takes a packet and keeps its bytes. A nil capture ignores it.
+func (c *capture) add(at wheel.Time, heading sim.Heading, data []byte, comment string) {
 	if c != nil {
 		c.count++
-		c.held = append(c.held, captured{at, heading, octets, comment})
+		c.held = append(c.held, captured{at, heading, data, comment})
 	}
 }
 
-// write writes what was stamped before the instant until.
+// write writes the packets stamped before until.
 func (c *capture) write(until wheel.Time) {
 	if c == nil {
 		return
@@ -62,7 +63,7 @@ func (c *capture) write(until wheel.Time) {
 	n := 0
 	for ; n < len(c.held) && c.held[n].at < until; n++ {
 		p := &c.held[n]
-		if err := c.out.WriteHeaded(0, c.epoch+p.at, p.heading, p.octets, uint32(len(p.octets)), p.comment); err != nil && c.sink.err == nil {
+		if err := c.out.WriteHeaded(0, c.epoch+p.at, p.heading, p.data, uint32(len(p.data)), p.comment); err != nil && c.sink.err == nil {
 			c.sink.err = err
 		}
 	}
@@ -70,7 +71,7 @@ func (c *capture) write(until wheel.Time) {
 	c.sink.flush()
 }
 
-// end writes how many packets there were, and how many the kernel has dropped before the link, and closes the file.
+// end writes the counts of packets and of the kernel's drops before the link, and closes the file.
 func (c *capture) end(now wheel.Time, dropped uint64) error {
 	c.write(math.MaxInt64)
 	if err := c.out.WriteStatistics(0, c.epoch+now, c.count, dropped); err != nil && c.sink.err == nil {
@@ -79,7 +80,7 @@ func (c *capture) end(now wheel.Time, dropped uint64) error {
 	return c.sink.close()
 }
 
-// sentComment says what becomes of a packet that is sent, "" if it just arrives.
+// sentComment describes the fate of a packet that is sent: "" for a plain arrival.
 func sentComment(f *sim.Fate, loss sim.Losses) string {
 	switch f.Verdict {
 	case sim.QueueDropped:
@@ -90,7 +91,7 @@ func sentComment(f *sim.Fate, loss sim.Losses) string {
 	return f.Impairments()
 }
 
-// arrivedComment says what is not ordinary about a packet that arrives.
+// arrivedComment describes what is unusual about a packet that arrives.
 func arrivedComment(f *sim.Fate, again bool) string {
 	var words []string
 	if f.Marked {

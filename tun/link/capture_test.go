@@ -9,16 +9,17 @@ import (
 	"tcpwheel/wheel"
 )
 
-// readPacket is a packet of a capture that is read back.
+// readPacket is a packet read back from a capture.
 type readPacket struct {
 	at      wheel.Time
 	size    uint32
-	octets  []byte
+	data    []byte
 	comment string
 	inbound bool
 }
 
-// readCapture reads what Pcapng writes: little-endian blocks, stamps in nanoseconds, and of options comments and flags.
+// readCapture reads what Pcapng writes: little-endian blocks, stamps in nanoseconds, comments and
+// flags.
 func readCapture(t *testing.T, name string) (packets []readPacket) {
 	t.Helper()
 	b, err := os.ReadFile(name)
@@ -28,7 +29,7 @@ func readCapture(t *testing.T, name string) (packets []readPacket) {
 	u32 := binary.LittleEndian.Uint32
 	for len(b) > 0 {
 		if len(b) < 12 || u32(b[4:]) < 12 || int(u32(b[4:])) > len(b) || u32(b[u32(b[4:])-4:]) != u32(b[4:]) {
-			t.Fatalf("%s: a block that is not whole, %d octets before the end", name, len(b))
+			t.Fatalf("%s: an incomplete block, %d bytes before the end", name, len(b))
 		}
 		block := b[8 : u32(b[4:])-4]
 		kind := u32(b)
@@ -37,7 +38,7 @@ func readCapture(t *testing.T, name string) (packets []readPacket) {
 			continue
 		}
 		n := u32(block[12:])
-		p := readPacket{at: wheel.Time(uint64(u32(block[4:]))<<32 | uint64(u32(block[8:]))), size: u32(block[16:]), octets: block[20 : 20+n]}
+		p := readPacket{at: wheel.Time(uint64(u32(block[4:]))<<32 | uint64(u32(block[8:]))), size: u32(block[16:]), data: block[20 : 20+n]}
 		for options := block[20+(n+3)/4*4:]; len(options) > 4; {
 			size := int(binary.LittleEndian.Uint16(options[2:]))
 			switch value := options[4 : 4+size]; binary.LittleEndian.Uint16(options) {

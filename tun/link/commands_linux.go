@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Commands are programs to run in the namespaces while there is a link. Their standard output and error are the caller's.
+// Commands are programs to run in the namespaces while the link is up.
 type Commands struct {
-	B string   // a command of the shell in the namespace of b, started first, without input; "" for none
-	A []string // a program with its arguments in that of a, with whose end the link ends; nil for none
+	B string   // shell command for b's namespace, started first, without input; "" is none
+	A []string // program and arguments for a's namespace; the link ends with it; nil is none
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 }
 
-// Run runs a link until the context ends, which is no error, or Commands.A has ended, whose failure is one, or somebody
-// takes a device away, which is one. It calls ready with the link when it can be used, and what that returns before the link
-// is closed.
+// Run runs a link until the context ends or Commands.A has ended. The former is no error; a failure
+// of Commands.A is one, and so is the deletion of a device. Run calls ready with the link when it
+// is up, and the function that ready returned before the link closes.
 func Run(ctx context.Context, c Config, cmds Commands, ready func(*Link) (ending func())) ([2]Summary, error) {
 	l, err := Start(c)
 	if err != nil {
@@ -51,12 +51,12 @@ func (l *Link) run(ctx context.Context, cmds Commands) (err error) {
 	if cmds.B != "" {
 		cmd := exec.Command("/bin/sh", "-c", cmds.B)
 		cmd.Stdout, cmd.Stderr = cmds.Stdout, cmds.Stderr
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what the shell starts is to end with it
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its children end with it
 		if b, err = l.startProgram(1, cmd); err != nil {
 			return err
 		}
 	}
-	ended := make(<-chan struct{}) // never, without a program
+	ended := make(<-chan struct{}) // never closed, without a program
 	if cmds.A != nil {
 		cmd := exec.Command(cmds.A[0], cmds.A[1:]...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = cmds.Stdin, cmds.Stdout, cmds.Stderr
@@ -80,15 +80,15 @@ func (l *Link) run(ctx context.Context, cmds Commands) (err error) {
 	}
 }
 
-// program is one that runs.
+// program is a running program.
 type program struct {
-	pid   int // negative: a group
+	pid   int // negative for a process group
 	group bool
-	done  chan struct{} // closed when it has ended
-	err   error         // then: nil is status 0
+	done  chan struct{} // closed at its end
+	err   error         // valid after done: nil is status 0
 }
 
-// together returns a writer that two programs may share: files can be, as they are.
+// together returns a writer that two programs can share. Files can be shared as they are.
 func together(w io.Writer) io.Writer {
 	switch w.(type) {
 	case nil, *os.File:
@@ -117,7 +117,7 @@ func (l *Link) startProgram(side int, cmd *exec.Cmd) (*program, error) {
 	if err := start(); err != nil {
 		return nil, fmt.Errorf("link: start in the namespace of %s: %w", sideName(side), err)
 	}
-	cmd.WaitDelay = time.Second // for what it has left behind to let go of the output
+	cmd.WaitDelay = time.Second // for its children to close the output
 	p := &program{pid: cmd.Process.Pid, done: make(chan struct{})}
 	if cmd.SysProcAttr != nil && cmd.SysProcAttr.Setpgid {
 		p.pid, p.group = -p.pid, true
@@ -131,8 +131,8 @@ func (l *Link) startProgram(side int, cmd *exec.Cmd) (*program, error) {
 	return p, nil
 }
 
-// stop asks a program to end, makes it two seconds later, and waits for its end. Of a group, nothing is left then. It does
-// nothing to a nil one.
+// stop asks a program to end, kills it after two seconds, and waits for its end. Of a process group
+// it kills everything left. It does nothing to nil.
 func (p *program) stop() {
 	if p == nil {
 		return
@@ -140,7 +140,7 @@ func (p *program) stop() {
 	select {
 	case <-p.done:
 	default:
-		_ = syscall.Kill(p.pid, syscall.SIGTERM) // it may just have ended
+		_ = syscall.Kill(p.pid, syscall.SIGTERM) // it may have ended just now
 		select {
 		case <-p.done:
 		case <-time.After(2 * time.Second):

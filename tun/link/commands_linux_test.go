@@ -20,10 +20,10 @@ import (
 	"tcpwheel/tun"
 )
 
-// runTest runs a link with commands in namespaces that it makes, and returns what they printed.
+// runTest runs a link with commands in namespaces that it makes, and returns their output.
 func runTest(t *testing.T, ctx context.Context, cmds Commands, ready func()) (out string, err error) {
 	t.Helper()
-	c := testConfig(t) // skips
+	c := testConfig(t) // skips without root
 	c.Log, c.Captures = "", [2]string{}
 	c.MakeNamespaces = true
 	for i := range c.Sides {
@@ -39,7 +39,7 @@ func runTest(t *testing.T, ctx context.Context, cmds Commands, ready func()) (ou
 		return func() {}
 	})
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		t.Skipf("no named namespace to be had here: %v", err)
+		t.Skipf("no named namespace here: %v", err)
 	}
 	for i := range c.Sides {
 		if err := tun.InNamespace(c.Sides[i].Netns, func() error { return nil }); !errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,8 @@ func runTest(t *testing.T, ctx context.Context, cmds Commands, ready func()) (ou
 	return b.String(), err
 }
 
-// TestCommands runs a program at each end: that of a ends the link, and that of b goes with all that it has started.
+// TestCommands runs a program at each end. The end of a's program ends the link; b's program ends
+// with all its children.
 func TestCommands(t *testing.T) {
 	said := filepath.Join(t.TempDir(), "said") // b's program has
 	out, err := runTest(t, context.Background(), Commands{
@@ -66,7 +67,7 @@ func TestCommands(t *testing.T) {
 	}
 	for range 2000 {
 		if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err != nil || strings.Contains(string(stat), ") Z ") {
-			return // gone, or a zombie until whoever inherits it looks
+			return // gone, or a zombie until its parent waits for it
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -82,7 +83,7 @@ func TestCommandThatFails(t *testing.T) {
 	}
 }
 
-// TestContextEnds: the link ends as asked, and asks its program to end.
+// TestContextEnds: the end of the context ends the link and asks its program to end.
 func TestContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -103,7 +104,8 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
-// TestRealtime: the threads of the process have priority as long as there is a link, and its commands have none.
+// TestRealtime: the process has real-time priority while the link is up. Its commands never have
+// it.
 func TestRealtime(t *testing.T) {
 	c := testConfig(t)
 	c.Realtime = true
@@ -131,7 +133,7 @@ func TestRealtime(t *testing.T) {
 			return func() {}
 		})
 	if errors.Is(err, fs.ErrPermission) {
-		t.Skipf("no priority to be had here: %v", err)
+		t.Skipf("no real-time priority here: %v", err)
 	}
 	if err != nil || before != "0" || during != "2" || b.String() != "0\n" {
 		t.Errorf("policies %s, then %s, of the command %q, %v, want 0, 2 and 0", before, during, b.String(), err)

@@ -10,42 +10,43 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// Config says what to join. The zero value of a field stands for its default.
+// Config configures a link. The zero value of a field is its default.
 type Config struct {
 	Sides [2]Side
 	Links [2]sim.LinkConfig // from a to b, and from b to a
-	Seed  uint64            // of all randomness, as for tun.LinkOptions
+	Seed  uint64            // of all randomness, as in tun.LinkOptions
 
 	MTU int // of both devices; 0 is the kernel's default
 
-	// PathMTU is the size of packets, in octets, that the link takes; 0 is without bound. A larger one is lost, and its
-	// sender is told by ICMP, as by a router, if it may not be fragmented (an IPv4 packet with DF, and all of IPv6).
+	// PathMTU is the largest packet, in bytes, that the link carries; 0 is no limit. A larger packet
+	// is lost. If it must not be fragmented (IPv4 with DF, and IPv6), its sender gets an ICMP error,
+	// as from a router.
 	PathMTU int
 
-	// Offload lets the kernels hand over super-segments. They are cut into packets first, so that they are never on the
-	// link; but what arrives of one at an instant may be put together again by the receiving kernel, and its TCP then
-	// acknowledges less often.
+	// Offload lets the kernels send super-segments. The link cuts them into packets, but the receiving
+	// kernel may merge packets that arrive together, and then acknowledges less often.
 	Offload bool
 
-	// Realtime has the process run before all ordinary programs as long as there is a link, so that these do not make packets
-	// late. What Commands run is ordinary. On a link that is always busy, they may hardly run.
+	// Realtime runs the process at real-time priority while the link is up, so that other programs do
+	// not make packets late. Commands run at normal priority, and may hardly run on a link that is
+	// always busy.
 	Realtime bool
 
-	// MakeNamespaces makes those of Sides, which must not be there, and removes them in the end.
+	// MakeNamespaces makes the namespaces of Sides, which must not exist, and removes them at the end.
 	MakeNamespaces bool
 
-	Log      string    // file for the fate of each packet; "" for none
-	Captures [2]string // files for what passes at a and at b; "" for none
+	Log      string    // file for the fate of each packet; "" is none
+	Captures [2]string // capture files at a and at b; "" is none
 }
 
 // Side is one end.
 type Side struct {
-	Device string         // its name, as for tun.Open; "" is a free one
-	Netns  string         // its network namespace, as for tun.InNamespace
+	Device string         // as for tun.Open; "" is a free name
+	Netns  string         // network namespace, as for tun.InNamespace
 	Addrs  []netip.Prefix // the kernel's
 }
 
-// Direction names what goes from side d.
+// Direction returns the name of the direction from side d.
 func Direction(d int) string { return [...]string{"a-to-b", "b-to-a"}[d] }
 
 func sideName(i int) string { return [...]string{"a", "b"}[i] }
@@ -55,7 +56,7 @@ const (
 	maxMTU = math.MaxUint16
 )
 
-// Check returns an error that names the first field that cannot be, its value and the bound.
+// Check returns an error that names the first invalid field, its value and the bound.
 func (c *Config) Check() error {
 	for i := range c.Sides {
 		s := &c.Sides[i]
@@ -67,11 +68,11 @@ func (c *Config) Check() error {
 			case !p.IsValid() || a.Is4In6():
 				return fmt.Errorf("address %v for %s, want one with a prefix length, as in 10.9.0.1/24", p, sideName(i))
 			case a.IsMulticast() || a.IsUnspecified() || a.IsLoopback():
-				return fmt.Errorf("address %v for %s, want one that a host can have", a, sideName(i))
+				return fmt.Errorf("address %v for %s, want a unicast address", a, sideName(i))
 			}
 		}
 		if c.MakeNamespaces && s.Netns == "" {
-			return fmt.Errorf("no name for the namespace of %s that is to be made", sideName(i))
+			return fmt.Errorf("no name for the namespace of %s, which the link makes", sideName(i))
 		}
 	}
 	a, b := c.Sides[0], c.Sides[1]
@@ -83,7 +84,7 @@ func (c *Config) Check() error {
 		}
 	}
 	if c.MakeNamespaces && a.Netns == b.Netns {
-		return fmt.Errorf("namespace %s for both sides, want two that are to be made", a.Netns)
+		return fmt.Errorf("namespace %s for both sides, want two names", a.Netns)
 	}
 	for _, m := range []struct {
 		what string
@@ -101,8 +102,9 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// ParsePlan reads the models of both directions from JSON: {"both": …}, or "a_to_b" and "b_to_a", each a sim.LinkConfig.
-// A direction that is left out does nothing to packets. It checks the models, and refuses unknown fields.
+// ParsePlan reads the models of both directions from JSON: {"both": …}, or "a_to_b" and "b_to_a",
+// each a sim.LinkConfig. A direction that is left out does nothing to packets. It checks the
+// models, and rejects unknown fields.
 func ParsePlan(text []byte) (links [2]sim.LinkConfig, err error) {
 	var p struct {
 		AToB json.RawMessage `json:"a_to_b"`

@@ -1,5 +1,6 @@
-// Package link joins two TUN devices by an emulated link, so that the TCPs of two kernels, in two network namespaces, talk
-// over losses and delays that are known: a netem in user space that writes down what it does to each packet.
+// Package link joins two TUN devices by an emulated link, for the command tcpwheel link and for
+// tun/kerneltruth. The TCPs of two kernels, in two network namespaces, then communicate over known
+// losses and delays. It is a netem in user space that logs what it does to each packet.
 //
 // # Usage
 //
@@ -12,39 +13,44 @@
 //		Log:   "fates.jsonl",
 //	}, ...)
 //
-// Side 0 is a, side 1 is b; direction 0 is from a to b. The model of a direction is package sim's.
+// Side 0 is a, side 1 is b. Direction 0 is from a to b. Package sim models each direction.
 //
 // # The log
 //
-// Config.Log gets a JSON object per line. The first has "record":"plan", with the seed, the models, and epoch: the instant 0
-// of all times, in nanoseconds since 1970. All other times are nanoseconds since the epoch, and outages count from there. The
-// last has "record":"end", so that a log without it is of a link that is still there or was killed. Between them is a line for
-// each packet, "record":"packet", of each direction in the order of sending: see Entry for the fields. A line is written when
-// nothing more can happen to its packet. With the same plan, seed and direction, packet n meets the same fate in each run, as
-// far as the model draws it: which packet is the n-th, and what waits in a queue, is up to the kernels.
+// Config.Log receives one JSON object per line:
+//
+//	"record":"plan"    first: the seed, the models, and epoch, in nanoseconds since 1970
+//	"record":"packet"  each packet of each direction, in sending order: see Entry
+//	"record":"end"     last: the summary; without it the link is still up or was killed
+//
+// Times are nanoseconds since the epoch, which outages count from too. A line is written when its
+// packet's fate is complete. With the same plan, seed and direction, packet n meets the same random
+// fate in each run. Which packet is the n-th, and which packets wait in a queue, depends on the
+// kernels.
 //
 // # Captures
 //
-// Config.Captures are what would be captured at either end: what its kernel sends, stamped as it enters the link, and what
-// it gets, stamped as it leaves the link, by the clock and with the times of the log plus the epoch. They are in the order of
-// their stamps. A comment tells what happened to a packet beyond its arrival. Packets have their
-// direction, and no link header (LINKTYPE_RAW).
+// Config.Captures are captures at either end. Packets that the end's kernel sends are stamped as
+// they enter the link, packets that it receives as they leave it. Stamps are the log's times plus
+// the epoch, and packets are in the order of their stamps. A comment says what happened to a packet
+// besides its arrival. Packets have a direction, and no link header (LINKTYPE_RAW).
 //
-// All files hold whole lines or blocks at any time, up to about 0.1 s ago.
+// Every file always ends with a whole line or block, at most about 0.1 s old.
 //
 // # Precision
 //
-// A packet is never earlier than the model has it. How late packets were is in the Summary, and in the log for each. What
-// the kernels take before a packet is read from the device, and after it is written, is not part of it. With
-// Config.Realtime lateness is that of the timer, tens of microseconds; without, other programs that want the processors
-// add milliseconds. A link that is given more than it can carry is late without bound.
+// A packet never arrives before its time in the model. The Summary, and the log for each packet,
+// say how late packets were. The time before the link reads a packet from the device, and after it
+// writes one, is not included. With Config.Realtime, packets are late by the timer's lateness, tens
+// of microseconds. Without it, other programs that need the processors add milliseconds. An
+// overloaded link is late without bound.
 //
 // # Concurrency
 //
-// Multiple goroutines may invoke the methods of a Link.
+// Multiple goroutines may invoke methods on a Link.
 //
 // # Limitations
 //
-// Linux only. What the kernel drops before the link reads it, as its queue for the device is full, is counted in the Summary
-// and is in no log.
+// Linux only. The Summary counts the packets that the kernel dropped before the link read them,
+// because its queue for the device was full. The log does not list them.
 package link

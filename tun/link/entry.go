@@ -19,35 +19,38 @@ const (
 	FateUnfinished = "unfinished" // on the wire when the link ended
 )
 
-// Entry is the line of the log about a packet.
+// Entry is a log line about a packet.
 type Entry struct {
 	Record    string `json:"record"`    // "packet"
 	Direction string `json:"direction"` // "a-to-b" or "b-to-a"
 
-	// N is the number of the packet in its direction, from 1: that of the loss model packets.
+	// N is the packet's number in its direction, from 1, as the loss model packets counts.
 	N    uint64     `json:"n"`
 	Sent wheel.Time `json:"sent"` // when it entered the link
-	Size uint32     `json:"size"` // octets of the IP packet
+	Size uint32     `json:"size"` // bytes of the IP packet
 	Fate string     `json:"fate"`
 	By   string     `json:"by,omitempty"` // the loss model that lost it
 
-	// Due is when the model has it arrive, and Arrived when it left the link: twice, if it was duplicated.
+	// Due is its arrival time in the model. Arrived is when it left the link: two times for a
+	// duplicated packet.
 	Due     *wheel.Time  `json:"due,omitempty"`
 	Arrived []wheel.Time `json:"arrived,omitempty"`
 
-	Reordered  bool    `json:"reordered,omitempty"`
-	Duplicated bool    `json:"duplicated,omitempty"`
-	Marked     bool    `json:"marked,omitempty"`      // CE was set
-	CorruptBit *uint32 `json:"corrupt_bit,omitempty"` // the bit that was flipped, counted from the highest of the first octet
+	Reordered  bool `json:"reordered,omitempty"`
+	Duplicated bool `json:"duplicated,omitempty"`
+	Marked     bool `json:"marked,omitempty"` // CE was set
+	// the flipped bit, counted from the highest bit of the first byte
+	CorruptBit *uint32 `json:"corrupt_bit,omitempty"`
 
-	// Protocol is "tcp", "udp", "icmp", "icmpv6", "fragment", or the number of another. Of TCP and UDP, Src and Dst have ports.
+	// Protocol is "tcp", "udp", "icmp", "icmpv6", "fragment", or another protocol's number. Src and
+	// Dst have ports for TCP and UDP.
 	Protocol string    `json:"protocol,omitempty"`
 	Src      string    `json:"src,omitempty"`
 	Dst      string    `json:"dst,omitempty"`
 	TCP      *TCPEntry `json:"tcp,omitempty"`
 }
 
-// TCPEntry is what an Entry tells of a segment. Numbers are those on the wire.
+// TCPEntry describes a segment. Sequence numbers are those on the wire.
 type TCPEntry struct {
 	Flags  string      `json:"flags"` // "S", "S.", "P." and so on, as tcpdump writes them
 	Seq    uint32      `json:"seq"`
@@ -58,9 +61,9 @@ type TCPEntry struct {
 	TSEcr  uint32      `json:"tsecr,omitempty"`
 	SACK   [][2]uint32 `json:"sack,omitempty"`
 
-	// Attempt is which transmission of its octets it is, from 1: that of the one that was sent most often. Start and End are
-	// where they are in the stream, from 0 for the first behind the SYN; the FIN counts. Attempt is 0 if it carries none, and
-	// both are 0 for a SYN.
+	// Attempt is the number of the transmission of its bytes, from 1: of the byte that was sent most
+	// often. Start and End are its stream offsets, from 0 for the byte after the SYN; the FIN counts
+	// as a byte. Attempt is 0 for a segment without either. Start and End are 0 for a SYN.
 	Attempt uint32 `json:"attempt"`
 	Start   uint64 `json:"start"`
 	End     uint64 `json:"end"`
@@ -118,11 +121,11 @@ func newTCPEntry(b []byte, m *sim.Packet) *TCPEntry {
 	return t
 }
 
-// isFragment is the protocol of a fragment, which has no ports of its own.
+// isFragment is the protocol of a fragment, which has no ports.
 const isFragment = -1
 
-// parseIP returns the addresses, the protocol, and what is behind the IP header. IPv6 extension headers other than that
-// of fragments are skipped.
+// parseIP returns the addresses, the protocol, and the bytes after the IP header. It skips IPv6
+// extension headers other than the fragment header.
 func parseIP(b []byte) (src, dst netip.Addr, protocol int, rest []byte, ok bool) {
 	switch {
 	case len(b) >= 20 && b[0]>>4 == 4:

@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// lateness counts spans in classes that are an eighth of their lower bound wide at most, in bounded memory.
+// lateness is a histogram of durations in bounded memory. A class is at most an eighth of its lower
+// bound wide.
 type lateness struct {
 	classes [8 * 64]uint64
 	n       uint64
 	max     time.Duration
 }
 
-// class returns the class of a span: below 8 ns, itself; else 8 classes for each power of two.
+// class returns the class of a duration: itself below 8 ns, else one of 8 classes per power of two.
 func class(d time.Duration) int {
 	u := uint64(max(d, 0))
 	if u < 8 {
@@ -22,7 +23,7 @@ func class(d time.Duration) int {
 	return 8*(exp+1) + int(u>>exp) - 8
 }
 
-// least returns the least span of a class.
+// least returns the smallest duration of a class.
 func least(class int) time.Duration {
 	if class < 8 {
 		return time.Duration(class)
@@ -37,7 +38,8 @@ func (l *lateness) add(d time.Duration) {
 	l.max = max(l.max, d)
 }
 
-// quantile returns an upper bound, an eighth too large at most, of the share q of the spans, and 0 without any.
+// quantile returns an upper bound, at most an eighth too large, of the quantile q. It is 0 without
+// samples.
 func (l *lateness) quantile(q float64) time.Duration {
 	rank := uint64(q * float64(l.n))
 	for i, n := range l.classes {

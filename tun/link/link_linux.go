@@ -20,17 +20,18 @@ type Link struct {
 	clock    *wheel.Realtime
 	recorder *recorder
 	joined   *tun.Joined
-	first    bool // the process has priority
+	first    bool // the process runs at real-time priority
 	closed   bool
 }
 
 const (
-	tick     = time.Microsecond // of the clock: half of it is added to each delay on average
-	queueLen = 10000            // packets that a kernel holds until they are read
+	tick     = time.Microsecond // of the clock: on average half of it is added to each delay
+	queueLen = 10000            // packets that a kernel queues for the link
 )
 
-// Start makes the devices, gives the kernels their addresses, and joins them. An error is one of Config.Check, of a file, or
-// of package tun, which says what to do; nothing is left of the link then, except for files that it had made.
+// Start makes the devices, configures the kernels and joins them. Its error is that of
+// Config.Check, of a file, or of package tun, which says what to do. Then nothing of the link
+// remains except files.
 func Start(c Config) (*Link, error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("link: %w", err)
@@ -82,7 +83,7 @@ func (l *Link) start() (err error) {
 		return err
 	}
 	l.recorder.mu.Lock()
-	l.recorder.noted = l.joined.TapCaughtUp
+	l.recorder.upToDate = l.joined.TapCaughtUp
 	l.recorder.mu.Unlock()
 	for i, d := range l.devices {
 		netns.Quieten(d, c.Sides[i].Addrs)
@@ -100,7 +101,7 @@ func (l *Link) start() (err error) {
 // Device returns the device of a side.
 func (l *Link) Device(side int) *tun.Device { return l.devices[side] }
 
-// Summary returns what both directions have done so far.
+// Summary returns the counts of both directions so far.
 func (l *Link) Summary() (s [2]Summary) {
 	for d := range s {
 		s[d].Direction = Direction(d)
@@ -110,24 +111,24 @@ func (l *Link) Summary() (s [2]Summary) {
 		c := l.joined.Counts()[d]
 		r := l.recorder
 		r.mu.Lock()
-		s[d].TooBig, s[d].Octets = r.tooBig[d], r.octets[d]
+		s[d].TooBig, s[d].Bytes = r.tooBig[d], r.bytes[d]
 		r.mu.Unlock()
 		s[d].Packets, s[d].Delivered, s[d].Queue, s[d].Lost = c.Packets+s[d].TooBig, c.Delivered, c.QueueDropped, c.Lost
 		s[d].Reordered, s[d].Duplicated, s[d].Corrupted, s[d].Marked = c.Reordered, c.Duplicated, c.Corrupted, c.Marked
 		s[d].LateP50, s[d].LateP99, s[d].LateMax = r.lateness(d)
-		s[d].KernelDrops, _ = l.devices[d].KernelDrops() // a device that is gone tells nothing
+		s[d].KernelDrops, _ = l.devices[d].KernelDrops() // 0 if the device is gone
 		s[d].Refused = l.devices[1-d].Stats().TxErrors
 	}
 	return s
 }
 
-// InSide calls f on a thread that is in the namespace of a side: what f opens and starts stays there.
+// InSide calls f on a thread in the namespace of a side. What f opens and starts stays there.
 func (l *Link) InSide(side int, f func() error) error {
 	return tun.InNamespace(l.config.Sides[side].Netns, f)
 }
 
-// Close ends the link, closes the files, and removes devices and namespaces. It returns what the directions have done. The
-// second call does nothing.
+// Close ends the link, closes the files, and removes devices and namespaces. It returns the counts
+// of both directions. A second call does nothing.
 func (l *Link) Close() (s [2]Summary, err error) {
 	if l.closed {
 		return s, nil
@@ -161,7 +162,7 @@ func (l *Link) Close() (s [2]Summary, err error) {
 	return s, err
 }
 
-// String tells in one line what is where.
+// String describes both sides in one line.
 func (l *Link) String() string {
 	var sides [2]string
 	for i, d := range l.devices {

@@ -27,7 +27,8 @@ var testAddrs = [2][]netip.Prefix{
 	{netip.MustParsePrefix("10.9.0.2/24"), netip.MustParsePrefix("fd09::2/64")},
 }
 
-// testConfig is a link between two namespaces of the test, with all files, and IPv4 only. It skips where there are none.
+// testConfig is a link between two namespaces of the test, with all files, over IPv4. It skips
+// without root.
 func testConfig(t *testing.T) Config {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +49,7 @@ func startTest(t *testing.T, c Config) *Link {
 	return l
 }
 
-// testTransfer sends n octets from a to b, then an EOF, and compares checksums.
+// testTransfer sends n bytes from a to b, then an EOF, and compares checksums.
 func testTransfer(t *testing.T, l *Link, to netip.Addr, n int) {
 	t.Helper()
 	var ln net.Listener
@@ -86,7 +87,7 @@ func testTransfer(t *testing.T, l *Link, to netip.Addr, n int) {
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
 	m, err := io.Copy(sum, b)
 	if err != nil || m != int64(n) || sum.Sum64() != crc64.Checksum(data, crc64.MakeTable(crc64.ECMA)) {
-		t.Fatalf("%d octets arrived with another checksum, or not all: %v", m, err)
+		t.Fatalf("%d bytes arrived with another checksum, or not all: %v", m, err)
 	}
 	b.Close()
 	if _, err := io.Copy(io.Discard, a); err != nil {
@@ -134,7 +135,7 @@ func readLog(t *testing.T, name string) (l testLog) {
 	return l
 }
 
-// direction returns the packets of direction d, and checks that their numbers are in order.
+// direction returns the packets of direction d and checks that their numbers ascend.
 func (l *testLog) direction(t *testing.T, d int) (of []Entry) {
 	t.Helper()
 	n := uint64(0)
@@ -153,9 +154,9 @@ func (l *testLog) direction(t *testing.T, d int) (of []Entry) {
 	return of
 }
 
-// checkFiles holds the log, the captures, the counts and the devices together. written are the packets that the devices of
-// a and b were given. All that was sent before the instant drained has arrived; what the kernels send of their own accord after it need
-// not have.
+// checkFiles compares the log, the captures, the counts and the devices. written are the packets
+// that the devices of a and b were given. Everything sent before drained must have arrived. What
+// the kernels send of their own accord later need not have.
 func checkFiles(t *testing.T, c *Config, s [2]Summary, written [2]uint64, drained wheel.Time) testLog {
 	t.Helper()
 	log := readLog(t, c.Log)
@@ -232,12 +233,12 @@ func checkFiles(t *testing.T, c *Config, s [2]Summary, written [2]uint64, draine
 			}
 			k := seen{p.at, p.size, p.inbound}
 			if want[i][k]--; want[i][k] < 0 {
-				t.Errorf("capture %s has a packet of %d octets at %v that is not in the log", sideName(i), p.size, p.at)
+				t.Errorf("capture %s has a packet of %d bytes at %v that is not in the log", sideName(i), p.size, p.at)
 			}
 		}
 		for k, n := range want[i] {
 			if n > 0 {
-				t.Errorf("capture %s lacks the packet of %d octets at %v", sideName(i), k.size, k.at)
+				t.Errorf("capture %s lacks the packet of %d bytes at %v", sideName(i), k.size, k.at)
 			}
 		}
 		if made != s[i].TooBig {
@@ -247,7 +248,7 @@ func checkFiles(t *testing.T, c *Config, s [2]Summary, written [2]uint64, draine
 	return log
 }
 
-// drain waits until nothing has happened on the link for a while, and all that was delivered has arrived.
+// drain waits until the link has been idle for a while and every delivered packet has arrived.
 func drain(l *Link) {
 	var before [2]Summary
 	for quiet := 0; quiet < 5; quiet++ {
@@ -288,8 +289,8 @@ func losses(t *testing.T, text string) sim.Losses {
 	return l
 }
 
-// TestTransfersOverKnownLosses has two kernels transfer data over losses that are named in advance: these are lost and no
-// others, and the log, the captures and what the kernels got agree.
+// TestTransfersOverKnownLosses: two kernels transfer data over losses named in advance. These
+// packets are lost and no others. The log, the captures and the kernels' counts agree.
 func TestTransfersOverKnownLosses(t *testing.T) {
 	for _, test := range []struct {
 		name, there, back string
@@ -298,7 +299,8 @@ func TestTransfersOverKnownLosses(t *testing.T) {
 		{name: "none"},
 		{name: "packets", there: "packets:3,10,20-24", back: "packets:5"},
 		{name: "packets, offload", there: "packets:10,20-24", back: "packets:5", offload: true},
-		{name: "ranges", there: "ranges:0-1@1,50000-60000@1,50000-50001@2,400000-400001@1"}, // the last is the FIN
+		// the last is the FIN
+		{name: "ranges", there: "ranges:0-1@1,50000-60000@1,50000-50001@2,400000-400001@1"},
 		{name: "ranges over IPv6, offload", there: "ranges:0-1@1,50000-60000@1,50000-50001@2,400000-400001@1", v6: true, offload: true},
 		{name: "outages", there: "outages:0s-5ms;bernoulli:0.01", back: "outages:1ms-3ms"},
 	} {
@@ -323,7 +325,7 @@ func TestTransfersOverKnownLosses(t *testing.T) {
 	}
 }
 
-// checkLosses tells from the models' text what is to be lost.
+// checkLosses derives the expected losses from the models' text.
 func checkLosses(t *testing.T, packets []Entry, plan sim.Losses) {
 	t.Helper()
 	lost := 0
@@ -345,7 +347,7 @@ func checkLosses(t *testing.T, packets []Entry, plan sim.Losses) {
 					hit = hit || time.Duration(e.Sent) >= w.From && time.Duration(e.Sent) < w.To
 				}
 			default:
-				hit = e.By == m.String() // by chance
+				hit = e.By == m.String() // a random model
 			}
 			if hit && by == "" {
 				by = m.String()
@@ -368,8 +370,8 @@ func checkLosses(t *testing.T, packets []Entry, plan sim.Losses) {
 	}
 }
 
-// TestSameSeedSameFates sends the same packets in two runs: packet n meets the same fate in both, and another with another
-// seed.
+// TestSameSeedSameFates sends the same packets in two runs. Packet n meets the same fate in both,
+// and another fate with another seed.
 func TestSameSeedSameFates(t *testing.T) {
 	run := func(seed uint64) (fates []string) {
 		c := testConfig(t)
@@ -381,7 +383,7 @@ func TestSameSeedSameFates(t *testing.T) {
 		}
 		l := startTest(t, c)
 		var (
-			listener net.PacketConn // so that no error comes back, in whose place nothing is sent
+			listener net.PacketConn // receives, so that no ICMP error replaces a packet
 			conn     net.Conn
 		)
 		if err := l.InSide(1, func() (err error) {
@@ -403,7 +405,7 @@ func TestSameSeedSameFates(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for range 2000 { // the link may get to them late
+		for range 2000 { // the link may read them late
 			if l.Summary()[0].Packets == 800 {
 				break
 			}
@@ -437,7 +439,7 @@ func TestSameSeedSameFates(t *testing.T) {
 	}
 }
 
-// TestPathMTU has kernels find out that the link takes less than their devices.
+// TestPathMTU: the kernels discover that the link's MTU is smaller than their devices'.
 func TestPathMTU(t *testing.T) {
 	for i, name := range []string{"IPv4", "IPv6"} {
 		t.Run(name, func(t *testing.T) {
@@ -455,14 +457,14 @@ func TestPathMTU(t *testing.T) {
 			}
 			for _, e := range log.packets {
 				if (e.Size > 1300) != (e.Fate == FateTooBig) {
-					t.Errorf("%s %d: %d octets, %s", e.Direction, e.N, e.Size, e.Fate)
+					t.Errorf("%s %d: %d bytes, %s", e.Direction, e.N, e.Size, e.Fate)
 				}
 			}
 		})
 	}
 }
 
-// TestMTU: the devices have the MTU that is asked for.
+// TestMTU: the devices have the MTU of the configuration.
 func TestMTU(t *testing.T) {
 	c := testConfig(t)
 	c.MTU = 1000
@@ -474,7 +476,7 @@ func TestMTU(t *testing.T) {
 		most = max(most, e.Size)
 	}
 	if most != 1000 {
-		t.Errorf("the largest packet has %d octets, want 1000", most)
+		t.Errorf("the largest packet has %d bytes, want 1000", most)
 	}
 }
 
@@ -527,7 +529,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// TestLogOfAFullDisk: what does not fit is not half there, and the error is told.
+// TestLogOfAFullDisk: a line that does not fit is not written in part, and the error is reported.
 func TestLogOfAFullDisk(t *testing.T) {
 	c := testConfig(t)
 	c.Log = "/dev/full"

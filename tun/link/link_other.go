@@ -9,19 +9,19 @@ import (
 	"io"
 )
 
-// Link is two devices with an emulated link between them. Here there are none.
+// Link is two devices with an emulated link between them, which only Linux has.
 type Link struct{}
 
-// String returns nothing.
+// String returns "".
 func (*Link) String() string { return "" }
 
-// Summary returns nothing.
+// Summary returns zeros.
 func (*Link) Summary() (s [2]Summary) { return s }
 
-// CheckRealtime returns an error if Config.Realtime is not to be had.
+// CheckRealtime returns an error.
 func CheckRealtime() error { return errors.New("link: only on Linux") }
 
-// Commands are programs to run in the namespaces while there is a link.
+// Commands are programs to run in the namespaces while the link is up.
 type Commands struct {
 	B string
 	A []string
@@ -30,7 +30,7 @@ type Commands struct {
 	Stdout, Stderr io.Writer
 }
 
-// Run runs a link until the context ends. Here there are no TUN devices as Linux has them, so that it is always an error.
+// Run returns an error: other systems lack Linux's TUN devices.
 func Run(_ context.Context, c Config, _ Commands, _ func(*Link) func()) (s [2]Summary, err error) {
 	if err := c.Check(); err != nil {
 		return s, fmt.Errorf("link: %w", err)

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setPriority has all threads of the process run before those of all ordinary programs, or makes them ordinary ones. A thread
-// that is made later is as the one that makes it.
+// setPriority gives all threads of the process real-time priority, or normal priority again. New
+// threads inherit it.
 func setPriority(first bool) error {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
 	if first {
 		attr.Policy, attr.Priority = unix.SCHED_RR, 1
 	}
 	done := make(map[string]bool)
-	for more := true; more; { // threads that are made meanwhile
+	for more := true; more; { // threads may start meanwhile
 		more = false
 		tasks, err := os.ReadDir("/proc/self/task")
 		if err != nil {
@@ -38,7 +38,7 @@ func setPriority(first bool) error {
 	return nil
 }
 
-// asOrdinary calls f on a thread without priority, the caller's: programs that f starts have none either.
+// asOrdinary calls f on the caller's thread at normal priority. Programs that f starts inherit it.
 func asOrdinary(f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -51,11 +51,11 @@ func asOrdinary(f func() error) error {
 	return errors.Join(err, unix.SchedSetAttr(0, &attr, 0))
 }
 
-// CheckRealtime returns an error if Config.Realtime is not to be had.
+// CheckRealtime returns an error if the process may not use real-time priority.
 func CheckRealtime() error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlock: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
 		done <- unix.SchedSetAttr(0, &attr, 0)
 	}()

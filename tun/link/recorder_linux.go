@@ -14,56 +14,56 @@ import (
 	"tcpwheel/wheel"
 )
 
-// recorder is the tap of a link: it writes the log and the captures, in a goroutine of its own, so that no packet waits for a
-// file. It copies what it is shown.
+// recorder is the tap of a link. A goroutine of its own writes the log and the captures, so that no
+// packet waits for a file. It copies the packets.
 type recorder struct {
 	links [2]sim.LinkConfig
 	clock *wheel.Realtime
 	files bool
 
-	mu      sync.Mutex
-	late    [2]lateness
-	tooBig  [2]uint64
-	octets  [2]uint64
-	batch   []event
-	size    int // octets of the batch
-	room    sync.Cond
-	waiting bool // the writer will look
-	closed  bool
-	noted   func() bool // whether all that was sent before has been noted; nil as long as there is no link
+	mu       sync.Mutex
+	late     [2]lateness
+	tooBig   [2]uint64
+	bytes    [2]uint64
+	batch    []event
+	size     int // bytes of the batch
+	room     sync.Cond
+	waiting  bool // the writer was woken and will look
+	closed   bool
+	upToDate func() bool // TapCaughtUp of the link; nil while there is none
 
 	wake chan struct{} // to the writer; closed at the end
 	done chan struct{}
 
-	// The writer's.
+	// Only the writer uses these.
 	log      *sink
 	json     *json.Encoder
 	captures [2]*capture
-	open     [2][]*line // entries that are not written yet, in the order of sending
+	open     [2][]*line // entries not written yet, in sending order
 	lines    map[*tun.LinkPacket]*line
-	twice    map[*tun.LinkPacket]bool // duplicated packets of which one has arrived
+	twice    map[*tun.LinkPacket]bool // duplicated packets with one copy arrived
 }
 
-// event is a packet that was sent or has arrived.
+// event is the sending or the arrival of a packet.
 type event struct {
 	now     wheel.Time
 	arrived bool
 	known   *tun.LinkPacket
-	octets  []byte
+	data    []byte
 }
 
-// line is an entry of the log with what can still happen to it.
+// line is a log entry that is not complete.
 type line struct {
 	Entry
-	arrivals int // that are to come
+	arrivals int // still to come
 }
 
 const (
 	flushEvery = 10 * time.Millisecond
-	mostQueued = 64 << 20 // octets: then packets wait for the writer
+	mostQueued = 64 << 20 // bytes; beyond this, packets wait for the writer
 )
 
-// newRecorder opens the files. epoch is that of the clock.
+// newRecorder opens the files. epoch is the clock's.
 func newRecorder(c *Config, clock *wheel.Realtime, epoch time.Time) (*recorder, error) {
 	r := &recorder{
 		links: c.Links, clock: clock, files: c.Log != "" || c.Captures != [2]string{},
@@ -99,7 +99,8 @@ func (r *recorder) openFiles(c *Config, epoch time.Time) (err error) {
 	}
 	r.json = json.NewEncoder(r.log)
 	r.json.SetEscapeHTML(false)
-	_ = r.json.Encode(planRecord{"plan", epoch.UnixNano(), c.Seed, c.Links[0], c.Links[1], c.PathMTU}) // a sink never fails
+	// a sink never fails
+	_ = r.json.Encode(planRecord{"plan", epoch.UnixNano(), c.Seed, c.Links[0], c.Links[1], c.PathMTU})
 	r.log.flush()
 	return nil
 }
@@ -123,19 +124,19 @@ type endRecord struct {
 
 // Sent implements tun.Tap.
 func (r *recorder) Sent(now wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer) {
-	r.annotate(event{now, false, p, nil}, pkt)
+	r.add(event{now, false, p, nil}, pkt)
 }
 
-// Arrived implements tun.Tap. The stamp is read anew with the lock held, so that what is noted later has a later one: a machine that
-// is busy may take long from the link's reading to here.
+// Arrived implements tun.Tap. add reads the clock again with the lock held, so that later events
+// have later stamps: on a busy machine much time may pass since the link read it.
 func (r *recorder) Arrived(now wheel.Time, p *tun.LinkPacket, pkt *stack.PacketBuffer) {
-	r.annotate(event{now, true, p, nil}, pkt)
+	r.add(event{now, true, p, nil}, pkt)
 }
 
-func (r *recorder) annotate(e event, pkt *stack.PacketBuffer) {
+func (r *recorder) add(e event, pkt *stack.PacketBuffer) {
 	if r.files {
 		view := pkt.ToView()
-		e.octets = bytes.Clone(view.AsSlice())
+		e.data = bytes.Clone(view.AsSlice())
 		view.Release()
 	}
 	r.mu.Lock()
@@ -152,25 +153,25 @@ func (r *recorder) annotate(e event, pkt *stack.PacketBuffer) {
 		r.tooBig[d]++
 	case e.arrived && e.known.Number != 0:
 		r.late[d].add(e.now.Sub(e.known.Fate.At))
-		r.octets[d] += uint64(pkt.Size())
+		r.bytes[d] += uint64(pkt.Size())
 	}
 	if !r.files || r.closed {
 		return
 	}
 	r.batch = append(r.batch, e)
-	r.size += len(e.octets)
+	r.size += len(e.data)
 	if !r.waiting {
 		r.waiting = true
-		r.wake <- struct{}{} // has room: the writer took the last before it let others wake it
+		r.wake <- struct{}{} // has room: the writer received the last one before it cleared waiting
 	}
 }
 
-// serve writes what was noted, until close.
+// serve writes the recorded events until close.
 func (r *recorder) serve() {
 	defer close(r.done)
 	for range r.wake {
-		time.Sleep(flushEvery) // one round for all that comes meanwhile
-		now, noted := r.clock.Now(), r.allNoted()
+		time.Sleep(flushEvery) // one round for all events until then
+		now, upToDate := r.clock.Now(), r.caughtUp()
 		r.mu.Lock()
 		r.waiting = false
 		batch := r.take()
@@ -179,8 +180,8 @@ func (r *recorder) serve() {
 		for i := range batch {
 			r.write(&batch[i])
 		}
-		if !noted {
-			now = 0 // somebody is about to note what was sent before: it waits for the next round
+		if !upToDate {
+			now = 0 // a sender is about to record an earlier event: wait for the next round
 		}
 		r.flush(now)
 		if !closed && r.holds() {
@@ -189,15 +190,15 @@ func (r *recorder) serve() {
 	}
 }
 
-// allNoted reports whether all that was sent before the call has been noted.
-func (r *recorder) allNoted() bool {
+// caughtUp reports whether everything that was sent before the call has been recorded.
+func (r *recorder) caughtUp() bool {
 	r.mu.Lock()
-	noted := r.noted
+	upToDate := r.upToDate
 	r.mu.Unlock()
-	return noted != nil && noted() // without the lock, which those wait for that are asked about
+	return upToDate != nil && upToDate() // without the lock: senders may be waiting for it
 }
 
-// take returns the batch, and makes room. The lock is held.
+// take returns the batch and makes room. The caller holds the lock.
 func (r *recorder) take() []event {
 	batch := r.batch
 	r.batch, r.size = nil, 0
@@ -205,7 +206,7 @@ func (r *recorder) take() []event {
 	return batch
 }
 
-// holds reports whether a capture has packets that are held back.
+// holds reports whether a capture holds packets back.
 func (r *recorder) holds() bool {
 	for _, c := range r.captures {
 		if c != nil && len(c.held) > 0 {
@@ -215,7 +216,7 @@ func (r *recorder) holds() bool {
 	return false
 }
 
-// again has serve look once more, as it holds packets back.
+// again wakes serve for another round, because captures hold packets back.
 func (r *recorder) again() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,22 +226,22 @@ func (r *recorder) again() {
 	}
 }
 
-// write takes one event into the files.
+// write writes one event to the files.
 func (r *recorder) write(e *event) {
 	d, p := int(e.known.Direction), e.known
 	if e.arrived {
-		r.captures[1-d].add(e.now, sim.Inbound, e.octets, r.arrived(d, e))
+		r.captures[1-d].add(e.now, sim.Inbound, e.data, r.arrived(d, e))
 		return
 	}
 	comment := sentComment(&p.Fate, r.links[d].Loss)
 	if p.TooBig {
 		comment = "dropped: larger than the path MTU"
 	}
-	r.captures[d].add(e.now, sim.Outbound, e.octets, comment)
+	r.captures[d].add(e.now, sim.Outbound, e.data, comment)
 	if r.log == nil {
 		return
 	}
-	l := &line{Entry: *newEntry(d, p.Number, e.now, e.octets, &p.Model)}
+	l := &line{Entry: *newEntry(d, p.Number, e.now, e.data, &p.Model)}
 	l.describe(p, r.links[d].Loss)
 	r.open[d] = append(r.open[d], l)
 	if l.arrivals > 0 {
@@ -250,7 +251,7 @@ func (r *recorder) write(e *event) {
 	}
 }
 
-// describe fills in what the model has decided.
+// describe records what the model decided.
 func (l *line) describe(p *tun.LinkPacket, loss sim.Losses) {
 	f := &p.Fate
 	l.Reordered, l.Duplicated, l.Marked = f.Reordered, f.Duplicated, f.Marked
@@ -272,7 +273,7 @@ func (l *line) describe(p *tun.LinkPacket, loss sim.Losses) {
 	}
 }
 
-// arrived notes an arrival in the log, and returns the comment on it.
+// arrived records an arrival in the log and returns its comment.
 func (r *recorder) arrived(d int, e *event) (comment string) {
 	p := e.known
 	if p.Number == 0 {
@@ -294,7 +295,7 @@ func (r *recorder) arrived(d int, e *event) (comment string) {
 	return arrivedComment(&p.Fate, again)
 }
 
-// writeLines writes the entries to which nothing more can happen, in order.
+// writeLines writes the complete entries, in order.
 func (r *recorder) writeLines(d int) {
 	n := 0
 	for ; n < len(r.open[d]) && r.open[d][n].arrivals == 0; n++ {
@@ -313,7 +314,8 @@ func (r *recorder) flush(until wheel.Time) {
 	}
 }
 
-// close writes what is left, the end of the log, and closes the files. The link must have ended.
+// close writes the remaining events and the end of the log, and closes the files. The link must
+// have ended.
 func (r *recorder) close(summary [2]Summary) error {
 	r.mu.Lock()
 	r.closed = true
@@ -348,7 +350,7 @@ func (r *recorder) close(summary [2]Summary) error {
 	return err
 }
 
-// lateness returns by how much the packets of a direction were later than the model has them.
+// lateness returns how late the packets of a direction arrived, compared with the model.
 func (r *recorder) lateness(d int) (p50, p99, most time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

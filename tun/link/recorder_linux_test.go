@@ -14,9 +14,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestCaptureWaitsForWhoIsSending: a capture is in the order of its stamps, however long it takes from a sender's look at the clock until
-// its packet is noted.
-func TestCaptureWaitsForWhoIsSending(t *testing.T) {
+// TestCaptureWaitsForSenders: a capture is in the order of its stamps, however long a sender takes
+// from reading the clock to recording its packet.
+func TestCaptureWaitsForSenders(t *testing.T) {
 	clock, err := wheel.Start(wheel.RealtimeConfig{})
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestCaptureWaitsForWhoIsSending(t *testing.T) {
 	}
 	var asked, sending atomic.Int64
 	sending.Store(1)
-	r.noted = func() bool { asked.Add(1); return sending.Load() == 0 }
+	r.upToDate = func() bool { asked.Add(1); return sending.Load() == 0 }
 	pkt := stack.NewPacketBuffer(stack.PacketBufferOptions{Payload: buffer.MakeWithData(make([]byte, 20))})
 	defer pkt.DecRef()
 	early := clock.Now()
@@ -46,7 +46,7 @@ func TestCaptureWaitsForWhoIsSending(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if got := readCapture(t, name); got[0].inbound || !got[1].inbound || got[0].at >= got[1].at {
-		t.Errorf("%+v, want the one that was sent first", got)
+		t.Errorf("%+v, want the packet that was sent first", got)
 	}
 	if err := r.close([2]Summary{}); err != nil {
 		t.Error(err)

@@ -6,12 +6,12 @@ import (
 	"os"
 )
 
-// sink is a file that is always whole: what is put in comes out at flush, all of it or nothing.
+// sink is a file that is always whole: flush writes everything put in before, or nothing.
 type sink struct {
 	file *os.File
 	buf  []byte
-	good int64 // octets that are whole in a regular file
-	err  error // the first
+	good int64 // length of the whole part, for a regular file
+	err  error // the first error
 }
 
 func createSink(name string) (*sink, error) {
@@ -30,7 +30,8 @@ func (s *sink) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// flush writes what was put in. After an error, the file ends where it was whole, and nothing is written any more.
+// flush writes what was put in. After an error, the file ends at its last whole state, and nothing
+// more is written.
 func (s *sink) flush() {
 	if s.err != nil || len(s.buf) == 0 {
 		return
@@ -39,7 +40,7 @@ func (s *sink) flush() {
 	if err != nil {
 		s.err = fmt.Errorf("write %s: %w", s.file.Name(), unwrap(err))
 		if n > 0 {
-			_ = s.file.Truncate(s.good) // fails on a pipe, which cannot be mended
+			_ = s.file.Truncate(s.good) // fails on a pipe, which cannot be repaired
 		}
 		return
 	}
@@ -52,7 +53,7 @@ func (s *sink) close() error {
 	return errors.Join(s.err, s.file.Close())
 }
 
-// unwrap returns what the system said, without the operation and path.
+// unwrap returns the system's error without the operation and path.
 func unwrap(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {

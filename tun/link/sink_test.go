@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestSink: the file grows at flush only, and an error is told once, with the file's name.
+// TestSink: the file grows at flush only, and an error is reported once, with the file's name.
 func TestSink(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
 	s, err := createSink(name)
@@ -31,7 +31,7 @@ func TestSink(t *testing.T) {
 		t.Errorf("after close: %q", b)
 	}
 
-	s = &sink{file: s.file} // which is closed
+	s = &sink{file: s.file} // already closed
 	s.Write([]byte("x"))
 	s.flush()
 	s.Write([]byte("y"))

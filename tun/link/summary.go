@@ -7,23 +7,25 @@ import (
 	"time"
 )
 
-// Summary is what a direction has done. Packets is the sum of Delivered, Queue, Lost and TooBig.
+// Summary counts the packets of a direction. Packets = Delivered + Queue + Lost + TooBig.
 type Summary struct {
-	Direction   string `json:"direction"`
-	Packets     uint64 `json:"packets"`
-	Delivered   uint64 `json:"delivered"`
-	Queue       uint64 `json:"queue"` // dropped as the queue was full
-	Lost        uint64 `json:"lost"`
-	TooBig      uint64 `json:"too_big"`
-	Reordered   uint64 `json:"reordered"`
-	Duplicated  uint64 `json:"duplicated"`
-	Corrupted   uint64 `json:"corrupted"`
-	Marked      uint64 `json:"marked"`
-	Octets      uint64 `json:"octets"`       // that have arrived
-	KernelDrops uint64 `json:"kernel_drops"` // packets that the sending kernel dropped before the link: not in Packets
-	Refused     uint64 `json:"refused"`      // packets that the receiving kernel did not take: of Delivered
+	Direction  string `json:"direction"`
+	Packets    uint64 `json:"packets"`
+	Delivered  uint64 `json:"delivered"`
+	Queue      uint64 `json:"queue"` // dropped because the queue was full
+	Lost       uint64 `json:"lost"`
+	TooBig     uint64 `json:"too_big"`
+	Reordered  uint64 `json:"reordered"`
+	Duplicated uint64 `json:"duplicated"`
+	Corrupted  uint64 `json:"corrupted"`
+	Marked     uint64 `json:"marked"`
+	Bytes      uint64 `json:"bytes"` // of packets that arrived
+	// dropped by the sending kernel before the link; not in Packets
+	KernelDrops uint64 `json:"kernel_drops"`
+	// not accepted by the receiving kernel; included in Delivered
+	Refused uint64 `json:"refused"`
 
-	// How much later than the model has them packets were, in nanoseconds.
+	// How late packets arrived, compared with the model.
 	LateP50 time.Duration `json:"late_p50_ns"`
 	LateP99 time.Duration `json:"late_p99_ns"`
 	LateMax time.Duration `json:"late_max_ns"`
@@ -58,7 +60,7 @@ func WriteTable(w io.Writer, s [2]Summary) error {
 	return nil
 }
 
-// round keeps three digits or so.
+// round rounds to about three digits.
 func round(d time.Duration) time.Duration {
 	switch {
 	case d >= 100*time.Millisecond:

@@ -21,8 +21,9 @@ import (
 // readyTimeout bounds the wait for IPv6 addresses in Configure.
 const readyTimeout = 10 * time.Second
 
-// Configure brings a device up, gives the kernel its own addresses, and routes to those addresses of
-// peer that are in none of own's subnets. It returns when the kernel accepts packets for all of own.
+// Configure brings a device up, gives the kernel its own addresses, and routes to those addresses
+// of peer that are in none of own's subnets. It returns when the kernel accepts packets for all of
+// own.
 func Configure(ctx context.Context, d *tun.Device, own, peer []netip.Prefix) error {
 	if err := d.Up(); err != nil {
 		return err
@@ -47,8 +48,8 @@ func Configure(ctx context.Context, d *tun.Device, own, peer []netip.Prefix) err
 }
 
 // Quieten stops IPv6 on a device from sending packets of its own, such as router solicitations, so
-// that packet numbers do not depend on chance. Without an IPv6 address in own it disables IPv6 there.
-// Settings that the kernel lacks or refuses are skipped. Call it before Configure.
+// that packet numbers do not depend on chance. Without an IPv6 address in own it disables IPv6
+// there. Settings that the kernel lacks or refuses are skipped. Call it before Configure.
 func Quieten(d *tun.Device, own []netip.Prefix) {
 	values := map[string]string{"disable_ipv6": "1"}
 	if slices.ContainsFunc(own, func(p netip.Prefix) bool { return p.Addr().Is6() }) {

@@ -8,10 +8,10 @@
 //	l, control, err := p.Listen(80)    // at the server
 //	c, err := p.Dial(ctx, 40000, 80)   // from the client's kernel
 //
-// A Kernel is the TCP of this machine's kernel in a namespace with a TUN device. A Pair is two hosts
-// joined by an emulated link: the client is a Kernel, the server another one or a gVisor stack.
-// Offload is off, so every segment is one packet. The kernel does not reuse what earlier connections
-// learned about a path, and its congestion control is CUBIC where it has CUBIC.
+// A Kernel is the TCP of this machine's kernel in a namespace with a TUN device. A Pair is two
+// hosts joined by an emulated link: the client is a Kernel, the server another one or a gVisor
+// stack. Offload is off, so every segment is one packet. The kernel does not reuse what earlier
+// connections learned about a path, and its congestion control is CUBIC where it has CUBIC.
 //
 // Configure, LoopbackUp and WriteSysctls prepare a namespace; ReadCounters reads the kernel's TCP
 // counters there. Test gives a test a namespace, or skips the test where TUN devices are not
@@ -23,6 +23,6 @@
 //
 // # Limitations
 //
-// Linux only, with root and TUN devices. On other systems NewPair returns an error, and only Pair and
-// Lateness exist.
+// Linux only, with root and TUN devices. On other systems NewPair returns an error, and only Pair
+// and Lateness exist.
 package netns

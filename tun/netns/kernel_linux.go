@@ -22,8 +22,8 @@ type Kernel struct {
 	addr  netip.Prefix
 }
 
-// NewKernel makes the namespace and its device, with that address and without offload. Its errors are
-// those of package tun, which say what to do.
+// NewKernel makes the namespace and its device, with that address and without offload. Its errors
+// are those of package tun, which say what to do.
 func NewKernel(addr netip.Prefix) (k *Kernel, err error) {
 	k = &Kernel{addr: addr}
 	defer func() {
@@ -51,8 +51,8 @@ func NewKernel(addr netip.Prefix) (k *Kernel, err error) {
 // Do calls f on a thread in the namespace. Sockets that f opens belong to the kernel there.
 func (k *Kernel) Do(f func() error) error { return k.space.Do(f) }
 
-// Listen listens on a port of the address. It returns the congestion control of the connections that
-// it accepts: CUBIC, or the kernel's default where there is no CUBIC.
+// Listen listens on a port of the address. It returns the congestion control of the connections
+// that it accepts: CUBIC, or the kernel's default where there is no CUBIC.
 func (k *Kernel) Listen(port uint16) (l net.Listener, control string, err error) {
 	err = k.Do(func() error {
 		l, err = net.Listen("tcp", netip.AddrPortFrom(k.addr.Addr(), port).String())

@@ -13,9 +13,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(leaktest.Main(m, "tcpwheel/")) }
 
-// TestLostTail: a response of the kernel loses its last octet's segment once, and the kernel sends it again, by its
-// probe or its timer, not before two round trips are over. The link may see the first of the two later than the other, where the machine
-// wakes it up late.
+// TestLostTail: the segment with the last byte of a kernel's response is lost once. The kernel
+// retransmits it, by its probe or its timer, two round trips later at the earliest. On a busy
+// machine the link may see the first transmission later than the second.
 func TestLostTail(t *testing.T) {
 	const rtt, octets = 20 * time.Millisecond, 3000
 	var (
@@ -89,10 +89,10 @@ func TestLostTail(t *testing.T) {
 		}
 	}
 	if lost < 0 || again < 0 {
-		t.Fatalf("seen %+v, want a segment that was lost, and sent again", seen)
+		t.Fatalf("seen %+v, want a lost segment and its retransmission", seen)
 	}
 	if wait := seen[again].At.Sub(seen[lost].At); wait+4*late < 2*rtt || seen[again].Model.Attempt != 2 {
-		t.Errorf("sent again after %v as number %d", wait, seen[again].Model.Attempt)
+		t.Errorf("retransmitted after %v as transmission %d", wait, seen[again].Model.Attempt)
 	}
 	if counts.Timeouts+counts.Probes == 0 {
 		t.Error("the kernel counts neither a timeout nor a probe")

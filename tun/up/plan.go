@@ -13,23 +13,23 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// Plan is an emulated link whose directions differ. A direction that it does not name does nothing
-// to packets.
+// Plan is an emulated link whose directions differ. A direction that is left out does nothing to
+// packets.
 type Plan struct {
 	FromStack sim.LinkConfig
 	ToStack   sim.LinkConfig
-	Seed      *uint64 // nil leaves Config.Seed
+	Seed      *uint64 // nil keeps Config.Seed
 }
 
-// maxPlan bounds a plan file: loss models may be long lists.
+// maxPlan bounds a plan file in bytes. Loss models may be long lists.
 const maxPlan = 16 << 20
 
-// ReadPlan reads a plan file: a JSON object whose members are from_stack and to_stack, in the form
-// of sim.LinkConfig, and seed.
+// ReadPlan reads a plan file: a JSON object with from_stack and to_stack, each in the form of
+// sim.LinkConfig, and seed.
 //
 //	{"from_stack": {"delay": "25ms", "loss": "packets:3,7-9"}, "to_stack": {"delay": "25ms", "rate": "100Mbit"}, "seed": 7}
 //
-// An error names the file, the field, its value and the bound.
+// Its error names the file, the field, its value and the bound.
 func ReadPlan(name string) (*Plan, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -50,7 +50,7 @@ func ReadPlan(name string) (*Plan, error) {
 	return p, nil
 }
 
-// ParsePlan is ReadPlan for what is in the file.
+// ParsePlan reads the content of a plan file.
 func ParsePlan(text []byte) (*Plan, error) {
 	var raw struct {
 		FromStack json.RawMessage `json:"from_stack"`
@@ -84,7 +84,7 @@ func ParsePlan(text []byte) (*Plan, error) {
 	return p, nil
 }
 
-// planError says in the file's words what package json says in Go's: the line of what is no JSON,
+// planError says in the file's terms what package json says in Go's: the line of a syntax error,
 // the name of a field.
 func planError(text []byte, err error) error {
 	var (
@@ -108,7 +108,7 @@ func planError(text []byte, err error) error {
 		}
 		return fmt.Errorf("%s is a JSON %s, want %s", field, kind.Value, want)
 	}
-	// "json: unknown field" is the only one that is left.
+	// Only "json: unknown field" is left.
 	if msg, ok := strings.CutPrefix(err.Error(), "json: "); ok {
 		return errors.New(msg)
 	}

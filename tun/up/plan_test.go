@@ -51,7 +51,7 @@ func TestReadPlan(t *testing.T) {
 	}
 }
 
-// FuzzParsePlan: whatever the file says, it is read or refused, and what is read is fit for a link.
+// FuzzParsePlan: any text is either rejected or read as valid links.
 func FuzzParsePlan(f *testing.F) {
 	f.Add([]byte(`{"from_stack": {"delay": "25ms", "loss": "packets:3,7-9"}, "to_stack": {"rate": 100000000}, "seed": 7}`))
 	f.Add([]byte(`{"to_stack": null}`))
