@@ -45,15 +45,15 @@ func TestConnectsLeaveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listenLoop(t, s)
-	octet := make([]byte, 1)
+	buf := make([]byte, 1)
 	ends := []func(a, b *gonet.TCPConn){
-		func(a, b *gonet.TCPConn) { a.Close(); b.Read(octet); b.Close() },
-		func(a, b *gonet.TCPConn) { b.Close(); a.Read(octet); a.Close() },
+		func(a, b *gonet.TCPConn) { a.Close(); b.Read(buf); b.Close() },
+		func(a, b *gonet.TCPConn) { b.Close(); a.Read(buf); a.Close() },
 		func(a, b *gonet.TCPConn) { a.Write([]byte("unread")); b.Close(); a.Close() }, // a RST
 		func(a, b *gonet.TCPConn) {
 			a.CloseWrite()
-			b.Read(octet)
-			b.Write(octet)
+			b.Read(buf)
+			b.Write(buf)
 			b.Close()
 			io.Copy(io.Discard, a)
 			a.Close()
@@ -63,7 +63,7 @@ func TestConnectsLeaveNothing(t *testing.T) {
 		for i := range n {
 			a, b := connectLoop(t, s, l)
 			a.Write([]byte("x"))
-			b.Read(octet)
+			b.Read(buf)
 			ends[i%len(ends)](a, b)
 		}
 		eventually(t, "all connections end", func() bool { return len(s.RegisteredEndpoints()) == 1 })

@@ -30,24 +30,24 @@ func writeOut(b *buffer.Buffer, w io.Writer) (n int, err error) {
 func (e *Endpoint) releaseRead(b *buffer.Buffer, n int) {
 	var full [16]*buffer.View
 	for n > 0 {
-		octets, k := 0, 0
+		size, k := 0, 0
 		list := b.AsViewList()
-		for v := list.Front(); v != nil && k < len(full) && octets+v.Size() <= n; v = v.Next() {
-			octets += v.Size()
+		for v := list.Front(); v != nil && k < len(full) && size+v.Size() <= n; v = v.Next() {
+			size += v.Size()
 			if v.Size() >= bufpool.MinSize && v.Size() == v.Capacity() || e.readSplitView {
 				full[k] = v.Clone()
 				k++
 			}
 			e.readSplitView = false
 		}
-		if octets == 0 { // part of a view
+		if size == 0 { // part of a view
 			list := b.AsViewList()
 			v := list.Front()
 			e.readSplitView = e.readSplitView || v.Size() >= bufpool.MinSize && v.Size() == v.Capacity()
-			octets = n
+			size = n
 		}
-		b.TrimFront(int64(octets))
-		n -= octets
+		b.TrimFront(int64(size))
+		n -= size
 		for _, v := range full[:k] {
 			bufpool.Put(v)
 		}
