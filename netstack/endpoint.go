@@ -3,7 +3,6 @@ package netstack
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
@@ -298,15 +297,6 @@ func (e *Endpoint) SetOwner(owner tcpip.PacketOwner) {
 
 // ModerateRecvBuf implements tcpip.Endpoint. It does nothing: Read reports what was read.
 func (*Endpoint) ModerateRecvBuf(int) {}
-
-// Wait implements stack.TransportEndpoint. It returns when no goroutine runs the connection, so
-// that all output has left, or after a second: the goroutine that runs it may be the one that
-// waits.
-func (e *Endpoint) Wait() {
-	for end := time.Now().Add(time.Second); e.work.Load() != 0 && time.Now().Before(end); {
-		time.Sleep(50 * time.Microsecond)
-	}
-}
 
 // isIPv6 reports whether the route's network protocol is IPv6.
 func isIPv6(r *stack.Route) bool { return r.NetProto() == header.IPv6ProtocolNumber }

@@ -47,6 +47,7 @@ func (e *Endpoint) runFor(d time.Duration, first *segment) bool {
 		e.step(s, first)
 		first = nil
 		if e.work.Add(-n) == 0 {
+			e.p.idle.becameIdle()
 			return false
 		}
 		if now := e.p.now(); start < 0 {

@@ -89,6 +89,8 @@ type protocol struct {
 
 	defaults atomic.Pointer[endpointOptions] // options of the last new socket
 
+	virtual  bool // the stack's clock is a VirtualClock
+	idle     idleSignal
 	parallel bool // more than one CPU, and runs need not be deterministic
 
 	mu           sync.RWMutex
@@ -104,9 +106,8 @@ var (
 
 func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn, causes: cfg.Causes, checkInvariants: cfg.CheckInvariants}
-	if !isVirtual(s.Clock()) {
-		p.parallel = runtime.GOMAXPROCS(0) > 1
-	}
+	p.virtual = isVirtual(s.Clock())
+	p.parallel = !p.virtual && runtime.GOMAXPROCS(0) > 1
 	p.workers.max = runtime.GOMAXPROCS(0)
 	p.opts.init(&cfg.Conn)
 	var key [16]byte
