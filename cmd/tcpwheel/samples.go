@@ -164,27 +164,27 @@ func makeSamples(ctx context.Context, dir string, only []string, talk io.Writer)
 
 const readmeHead = `# Sample captures
 
-Captures of the TCPs of two Linux kernels over an emulated link, which the project made itself. What was lost is known, and what made the
-kernel send something again.
+Captures of connections between two Linux kernels over an emulated link, made by this project. The losses are known, and
+so is the cause of each retransmission.
 
-All are made anew, as root, by
+Make all of them again, as root, by
 
 ` + "```text\nmake samples\n```" + `
 
-or one by ` + "`go run ./cmd/tcpwheel samples --make --only NAME pcaps/samples`" + `. [scenarios.json](scenarios.json) says what happens in each; this
-file is written by the same command. The time stamps and the ports differ each time; the losses that are given by octets do not.
+or one by ` + "`go run ./cmd/tcpwheel samples --make --only NAME pcaps/samples`" + `. [scenarios.json](scenarios.json) describes
+each. The same command writes this file. Time stamps and ports differ each time; losses given by bytes do not.
 
-| file | |
+| file | content |
 |---|---|
-| ` + "`a.pcapng.gz`, `b.pcapng.gz`" + ` | captured at either end. a is 10.77.1.1 or fd77:1::1, b is 10.77.2.1 or fd77:2::1 |
-| ` + "`middle.pcapng.gz`" + ` | captured at the router between them, on the side of a, where there is one |
-| ` + "`fates.jsonl.gz`" + ` | the log of the link at a: the fate of each packet, as in [docs/link.md](../../docs/link.md) |
-| ` + "`far-fates.jsonl.gz`" + ` | that of the link between the router and b |
-| ` + "`kernel.jsonl.gz`" + ` | what the kernels say: each retransmission with its cause, and their counters |
-| ` + "`analyze.golden`" + ` | what ` + "`tcpwheel analyze --all`" + ` says of the captures; ` + "`go test ./cmd/tcpwheel -update`" + ` rewrites it |
+| ` + "`a.pcapng.gz`, `b.pcapng.gz`" + ` | capture at each end; a is 10.77.1.1 or fd77:1::1, b is 10.77.2.1 or fd77:2::1 |
+| ` + "`middle.pcapng.gz`" + ` | capture at the router between them, on a's side, if there is one |
+| ` + "`fates.jsonl.gz`" + ` | log of the link at a: the fate of each packet, as in [docs/link.md](../../docs/link.md) |
+| ` + "`far-fates.jsonl.gz`" + ` | log of the link between the router and b |
+| ` + "`kernel.jsonl.gz`" + ` | each retransmission with its cause, and the counters, by the kernels |
+| ` + "`analyze.golden`" + ` | output of ` + "`tcpwheel analyze --all`" + `; ` + "`go test ./cmd/tcpwheel -update`" + ` rewrites it |
 `
 
-// writeReadme says how each was made.
+// writeReadme writes how each sample was made.
 func writeReadme(dir string, all []kerneltruth.Scenario) error {
 	var b strings.Builder
 	b.WriteString(readmeHead)
@@ -193,7 +193,7 @@ func writeReadme(dir string, all []kerneltruth.Scenario) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\nLinux %s, `tcpwheel samples --make --only %s pcaps/samples`\n\n| file | octets | SHA-256 |\n|---|---|---|\n",
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\nLinux %s, `tcpwheel samples --make --only %s pcaps/samples`\n\n| file | bytes | SHA-256 |\n|---|---|---|\n",
 			s.Name, strings.ToUpper(s.About[:1])+s.About[1:], k.Release, s.Name)
 		names, err := filepath.Glob(filepath.Join(dir, s.Name, "*.gz"))
 		if err != nil {
@@ -207,7 +207,7 @@ func writeReadme(dir string, all []kerneltruth.Scenario) error {
 			fmt.Fprintf(&b, "| %s | %d | `%x` |\n", filepath.Base(name), len(data), sha256.Sum256(data))
 		}
 		if k.Unmatched > 0 {
-			return errors.New(s.Name + ": the kernel's trace does not tell of all retransmissions: make it again")
+			return errors.New(s.Name + ": the kernel's trace lacks retransmissions: make it again")
 		}
 	}
 	return os.WriteFile(filepath.Join(dir, "README.md"), []byte(b.String()), 0o666)

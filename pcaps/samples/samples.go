@@ -1,7 +1,9 @@
-// Package samples has small captures that the project made itself, of the TCPs of two kernels over an emulated link, with the truth about
-// each transmission. They are part of the program, so that it can show what it does anywhere.
+// Package samples embeds small captures made by this project: connections between two kernels over
+// an emulated link, with the truth about each transmission. They let the program show its output
+// anywhere.
 //
-// README.md says how each was made, and `make samples` makes them anew, as root on Linux, from scenarios.json.
+// README.md says how each was made. `make samples` makes them again from scenarios.json, as root on
+// Linux.
 package samples
 
 import (
@@ -17,14 +19,14 @@ import (
 //go:embed */*.gz scenarios.json
 var files embed.FS
 
-// Sample is what is known of a scenario.
+// Sample describes a scenario.
 type Sample struct {
 	Name     string
 	About    string
-	Captures []string // for Open: "tail-one/a.pcapng.gz" and so on
+	Captures []string // names for Open, such as "tail-one/a.pcapng.gz"
 }
 
-// Scenarios returns the scenarios of the samples, as package tun/kerneltruth reads them.
+// Scenarios returns the scenarios of the samples in the format of package tun/kerneltruth.
 func Scenarios() []byte {
 	text, err := files.ReadFile("scenarios.json")
 	if err != nil {
@@ -33,7 +35,7 @@ func Scenarios() []byte {
 	return text
 }
 
-// List returns the samples, in the order of the scenarios.
+// List returns the samples in the order of the scenarios.
 func List() []Sample {
 	var all []Sample
 	if err := json.Unmarshal(Scenarios(), &all); err != nil {

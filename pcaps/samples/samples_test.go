@@ -13,7 +13,7 @@ import (
 	"tcpwheel/pcaps/capture"
 )
 
-// TestCapturesCanBeRead reads each to its end.
+// TestCapturesCanBeRead reads each capture to its end.
 func TestCapturesCanBeRead(t *testing.T) {
 	list := List()
 	if len(list) < 10 {
@@ -50,7 +50,7 @@ func TestCapturesCanBeRead(t *testing.T) {
 	}
 }
 
-// TestREADME wants the checksum of each file, and no file that is not there.
+// TestREADME expects the checksum of each file in README.md, and no other.
 func TestREADME(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -75,6 +75,6 @@ func TestREADME(t *testing.T) {
 		t.Errorf("README.md has %d files, want %d", got, n)
 	}
 	if size > 800_000 {
-		t.Errorf("%d octets in all programs, want less", size)
+		t.Errorf("%d bytes in all programs, want less", size)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Side is on which side of the losses a capture was made, as seen from a sender.
+// Side is the side of the losses on which a capture was made, as seen from a sender.
 type Side uint8
 
 const (
@@ -25,13 +25,13 @@ const (
 // String returns "sender", "middle" or "receiver".
 func (s Side) String() string { return [...]string{"sender", "middle", "receiver"}[s] }
 
-// Class is what belongs together: the side of the capture, and the options that the connection has.
+// Class groups results: by side of the capture and by options of the connection.
 type Class struct {
 	Side             Side
 	SACK, Timestamps bool
 }
 
-// Tallies are by class.
+// Tallies are tallies by class.
 type Tallies map[Class]*Tally
 
 // Add adds o.
@@ -48,7 +48,7 @@ func (t Tallies) of(c Class) *Tally {
 	return t[c]
 }
 
-// Sum returns the sum of the classes that are wanted.
+// Sum returns the sum of the classes for which want returns true.
 func (t Tallies) Sum(want func(Class) bool) *Tally {
 	var s Tally
 	for c, o := range t {
@@ -59,8 +59,8 @@ func (t Tallies) Sum(want func(Class) bool) *Tally {
 	return &s
 }
 
-// Compare has package track analyse the capture of a point, and returns how the flows came out. What differs is told to note, unless
-// that is nil.
+// Compare analyses the capture at a point with package track and compares the flows with the truth.
+// It calls note, if not nil, for each difference.
 func (k *Kernels) Compare(point int, note func(format string, args ...any)) (tallies Tallies, err error) {
 	tallies = Tallies{}
 	if note == nil {
@@ -77,7 +77,7 @@ func (k *Kernels) Compare(point int, note func(format string, args ...any)) (tal
 		return tallies, err
 	}
 	defer r.Close()
-	stamps := []wheel.Time{0} // by number
+	stamps := []wheel.Time{0} // by packet number
 	found := map[[2]netip.AddrPort]*track.Flow{}
 	options := map[[2]netip.AddrPort]Class{}
 	tr := track.New(track.Config{Done: func(c *track.Conn) {
@@ -118,14 +118,14 @@ func (k *Kernels) Compare(point int, note func(format string, args ...any)) (tal
 	return tallies, nil
 }
 
-// compare holds what was found against the truth. mark gives the mark of a packet by its number.
+// compare compares g with the truth. mark returns the mark of a packet by its number.
 func (f *Flow) compare(g *track.Flow, point int, mark func(int64) int64, class Class, note func(string, ...any)) *Tally {
 	var s Tally
 	found := map[int]bool{}
 	for _, e := range g.Episodes {
 		for i := range e.Retransmissions {
 			r := &e.Retransmissions[i]
-			k, ok := f.number(point, mark(r.Packet))
+			k, ok := f.transmission(point, mark(r.Packet))
 			if !ok || !f.Sent[k].Retransmission {
 				s.Packets[track.Kinds][r.Kind]++
 				if i == 0 {
@@ -137,7 +137,7 @@ func (f *Flow) compare(g *track.Flow, point int, mark func(int64) int64, class C
 			found[k] = true
 			t := &f.Sent[k]
 			if t.Kind == track.Unknown {
-				continue // no truth is known of it: Kernels.Unmatched
+				continue // its cause is unknown: Kernels.Unmatched
 			}
 			kind := t.Kind
 			if t.InPlace && r.Kind == track.RTO {
@@ -157,10 +157,10 @@ func (f *Flow) compare(g *track.Flow, point int, mark func(int64) int64, class C
 				note("packet %d (%d of the episode) is %v (go back: %v), and was called %v (go back: %v)", r.Packet, i+1, kind, t.GoBack, r.Kind, r.GoBack)
 			}
 			if !t.Arrived {
-				continue // nothing can tell
+				continue // nothing can show it
 			}
 			if class.SACK && class.Side != ReceiverSide && t.Spurious && !t.Reported && r.Spurious != track.Spurious {
-				s.Unreported++ // what should have told it was lost
+				s.Unreported++ // the DSACK was lost
 				continue
 			}
 			truly := 0
@@ -186,8 +186,8 @@ func (f *Flow) compare(g *track.Flow, point int, mark func(int64) int64, class C
 	return &s
 }
 
-// errorOfD returns by how much D is off of a transmission, as time since one of those before that had the same octets. Elsewhere than at
-// the sender, those lost on the way do not show, and the first is meant.
+// errorOfD returns the error of D, measured from one of the earlier transmissions of the same
+// bytes. Away from the sender, lost ones are invisible, so the best match counts.
 func (f *Flow) errorOfD(k, point int, d time.Duration) time.Duration {
 	off := time.Duration(1<<63 - 1)
 	for i := k - 1; i >= 0; i-- {
@@ -201,7 +201,7 @@ func (f *Flow) errorOfD(k, point int, d time.Duration) time.Duration {
 	return off
 }
 
-// side returns on which side of its losses the point is.
+// side returns the side of the losses that the point is on.
 func (f *Flow) side(point int) Side {
 	switch {
 	case point == InMiddle:
@@ -212,7 +212,7 @@ func (f *Flow) side(point int) Side {
 	return ReceiverSide
 }
 
-// seenAtSource reports whether the point is where the flow comes from: the subnet of a is the first.
+// seenAtSource reports whether the point is at the flow's source: a's subnet is the first.
 func (f *Flow) seenAtSource(point int) bool {
 	return point == AtA && f.Src.Addr().Less(f.Dst.Addr()) || point == AtB && f.Dst.Addr().Less(f.Src.Addr())
 }

@@ -8,17 +8,17 @@ import (
 	"tcpwheel/wheel"
 )
 
-// engine is what a simulated sender's engine tells of why it sends.
+// engine records why a simulated sender's engine sends.
 type engine struct {
-	queue    []tcp.TraceEvent // segments that were traced and not handed to the link yet
+	queue    []tcp.TraceEvent // segments traced and not yet handed to the link
 	caOf     map[uint64]tcp.CAState
 	begun    bool
 	una, max tcp.Seq
 
 	armed          wheel.Time // when a retransmission timer was last armed
-	due, dueBefore wheel.Time // for when, and for when before that instant
+	due, dueBefore wheel.Time // its deadline, and the deadline before that
 
-	counts tcp.Counters // at the transmission before
+	counts tcp.Counters // at the previous transmission
 }
 
 // Trace implements tcp.Tracer.
@@ -42,7 +42,8 @@ func (e *engine) Trace(ev *tcp.TraceEvent) {
 	}
 }
 
-// sent returns the truth of what is handed to the link: the engine has just traced it. ok is false if it carries nothing.
+// sent returns the truth about a datagram handed to the link, which the engine has just traced. ok
+// is false if it has no sequence space.
 func (e *engine) sent(now wheel.Time, d *host.Datagram, counts tcp.Counters) (t Sent, ok bool) {
 	ev := e.queue[0]
 	e.queue = e.queue[1:]
@@ -68,7 +69,7 @@ func (e *engine) sent(now wheel.Time, d *host.Datagram, counts tcp.Counters) (t 
 	case h.Flags.Has(tcp.SYN):
 		t.Kind = track.SYN
 	case probed && ev.Timed:
-		// A probe takes the place of a timeout that is due at the same instant, and the trace names the timer of that.
+		// A probe replaces a timeout due at the same time, and the trace names that timer.
 		t.Kind = track.TLP
 		due := e.due
 		if e.armed == now {
@@ -87,7 +88,7 @@ func (e *engine) sent(now wheel.Time, d *host.Datagram, counts tcp.Counters) (t 
 	return t, true
 }
 
-// segLen returns what a datagram takes of the sequence space.
+// segLen returns the sequence space of a datagram.
 func segLen(d *host.Datagram) uint32 {
 	h := &d.Body.Header
 	return tcp.Arrival{Len: d.Body.Len, SYN: h.Flags.Has(tcp.SYN), FIN: h.Flags.Has(tcp.FIN)}.SegLen()

@@ -11,50 +11,51 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Sent is one transmission of octets, with SYN and FIN.
+// Sent is one transmission, SYN and FIN included.
 type Sent struct {
-	At             wheel.Time // nanoseconds since 1970
+	At             wheel.Time // ns since 1970
 	Seq, End       tcp.Seq
-	Retransmission bool // some of them were sent before
+	Retransmission bool // some of its bytes were sent before
 
-	// Of a retransmission:
+	// If Retransmission:
 	Kind     track.Kind
 	GoBack   bool // the timer had expired before (Kind is RTO)
-	Opens    bool // an episode
-	InPlace  bool // a probe at an instant at which a timeout may have been due
-	Spurious bool // earlier transmissions of all of them have arrived, or will
+	Opens    bool // it opens an episode
+	InPlace  bool // a probe sent when a timeout may have been due
+	Spurious bool // all its bytes arrived in earlier transmissions
 	Arrived  bool
-	Reported bool // that it was spurious, by a DSACK that reached the sender
+	Reported bool // a DSACK reported it to the sender
 
 	una, max tcp.Seq // SND.UNA and SND.NXT before it
 	newData  wheel.Time
 	acked    wheel.Time // when SND.UNA last moved
 }
 
-// Flow is what one end of a connection has sent.
+// Flow is what one end of a connection sent.
 type Flow struct {
 	Src, Dst netip.AddrPort
 	Sent     []Sent
 
-	which [3]map[int64]int // by point: the packet with that mark, which is its own there, is that transmission
+	byMark [3]map[int64]int // by point: transmission by mark, which is unique to a packet there
 
 	estimates []estimate
-	reports   progress
+	reports   ackHistory
 }
 
-// newFlow returns one that has sent nothing.
+// newFlow returns an empty flow.
 func newFlow(src, dst netip.AddrPort) *Flow {
 	f := &Flow{Src: src, Dst: dst}
-	for i := range f.which {
-		f.which[i] = map[int64]int{}
+	for i := range f.byMark {
+		f.byMark[i] = map[int64]int{}
 	}
 	return f
 }
 
-// note has the packet with that mark be a transmission, captured at a point.
-func (f *Flow) note(point int, mark int64, i int) { f.which[point][mark] = i }
+// note records that the packet with that mark at a point is transmission i.
+func (f *Flow) note(point int, mark int64, i int) { f.byMark[point][mark] = i }
 
-// settle works out what follows from the order of things: episodes, and what was needless. It returns which were.
+// settle derives episodes and spurious retransmissions from the order of events. It returns the
+// indices of the latter.
 func (f *Flow) settle() (again []int) {
 	var recover tcp.Seq
 	open := false
@@ -83,7 +84,7 @@ func (f *Flow) settle() (again []int) {
 	return again
 }
 
-// settleKernel does so for what a kernel has sent.
+// settleKernel is settle for a kernel's flow.
 func (f *Flow) settleKernel() {
 	f.report(f.settle())
 	for i := range f.Sent {
@@ -92,7 +93,7 @@ func (f *Flow) settleKernel() {
 	}
 }
 
-// report has each DSACK account for the last transmission of its octets that is left, of those that were spurious.
+// report accounts each DSACK to the last spurious transmission of its bytes that is left.
 func (f *Flow) report(again []int) {
 	for _, d := range f.reports {
 		for k := len(again) - 1; k >= 0 && d.twice; k-- {
@@ -107,9 +108,9 @@ func (f *Flow) report(again []int) {
 	}
 }
 
-// inPlace reports whether a probe took the place of the timeout, as Linux has it when the timeout is due sooner than the probe would be
-// (tcp_schedule_loss_probe): two round trips after the last octets or their ACK, and the time that a receiver may delay the ACK of a single
-// segment.
+// inPlace reports whether a probe replaced the timeout, as Linux does when the timeout is due
+// before the probe (tcp_schedule_loss_probe). The probe is due two RTTs after the last data or ACK,
+// plus the receiver's ACK delay for a single segment.
 func (f *Flow) inPlace(t *Sent) bool {
 	i, _ := slices.BinarySearchFunc(f.estimates, t.At, func(e estimate, at wheel.Time) int {
 		if e.at < at {
@@ -118,7 +119,7 @@ func (f *Flow) inPlace(t *Sent) bool {
 		return 1
 	})
 	if i == 0 {
-		return true // no round trip is known: both are due after a second
+		return true // without an RTT both are due after 1 s
 	}
 	e := &f.estimates[i-1]
 	wait := 2*e.srtt + 2*jiffy
@@ -133,14 +134,14 @@ const (
 	leastTimeout = 200 * time.Millisecond // Linux: TCP_RTO_MIN
 )
 
-// estimate is what Linux makes of the round trips up to an instant.
+// estimate is Linux's RTT estimate at a time.
 type estimate struct {
 	at        wheel.Time
 	srtt, rto time.Duration
 }
 
-// measure takes the round trips of first transmissions, up to the ACKs of them.
-func (f *Flow) measure(p *progress) {
+// measure feeds the RTTs of first transmissions to Linux's estimator.
+func (f *Flow) measure(p *ackHistory) {
 	linux := tcptimers.MustPolicy("linux")
 	est := linux.NewEstimator()
 	i, round := 0, tcp.Seq(0)
@@ -165,17 +166,17 @@ func (f *Flow) measure(p *progress) {
 	}
 }
 
-// number returns which transmission a packet is of a capture at that point, by its mark.
-func (f *Flow) number(point int, mark int64) (int, bool) {
-	i, ok := f.which[point][mark]
+// transmission returns the transmission of the packet with that mark at a point.
+func (f *Flow) transmission(point int, mark int64) (int, bool) {
+	i, ok := f.byMark[point][mark]
 	return i, ok
 }
 
-// visible returns, for each transmission, whether a capture at the point can show that it is not the first: one before it was seen, or
-// a gap where it belongs.
+// visible returns, for each transmission, whether a capture at the point shows that it is not the
+// first: an earlier one was seen, or a gap.
 func (f *Flow) visible(point int) []bool {
 	seen := make([]bool, len(f.Sent))
-	for _, i := range f.which[point] {
+	for _, i := range f.byMark[point] {
 		seen[i] = true
 	}
 	out := make([]bool, len(f.Sent))

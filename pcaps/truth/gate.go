@@ -17,17 +17,17 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Gate is the plan of many simulated connections: all timer policies, with options on and off, at several round-trip
-// times, with and without reordering, losing 2 and 8 % singly and less in bursts.
+// Gate is a plan of simulated connections: all timer policies, options on and off, several RTTs,
+// with and without reordering, 2 and 8 % random loss and less in bursts.
 type Gate struct {
-	Seeds  int    // how many connections of each kind, 1 and more
-	Tshark string // the program that labels the captures at both ends; "" for none
+	Seeds  int    // connections per combination, at least 1
+	Tshark string // program that labels the captures at both ends; "" for none
 
-	// Note is told what differs, in order; nil for nobody.
+	// Note, if not nil, is called for each difference, in order.
 	Note func(format string, args ...any)
 }
 
-// apps are what the senders do.
+// apps are the senders' applications.
 var apps = []func() host.App{
 	func() host.App { return &host.Bulk{Octets: 1 << 20, Finish: true} },
 	func() host.App {
@@ -69,12 +69,12 @@ func (g *Gate) scenarios() (all []Scenario) {
 	return all
 }
 
-// batchSize is how many connections one pair of captures has, for tshark takes long to start. They follow each other in
-// time.
+// batchSize is the number of connections per pair of captures, one after the other: starting tshark
+// is slow.
 const batchSize = 64
 
-// Run has the plan happen, on all processors, and returns how it came out and of how many connections. The result does
-// not depend on their number.
+// Run simulates the plan on all processors. It returns the tallies and the number of connections.
+// The result does not depend on the number of processors.
 func (g *Gate) Run(ctx context.Context) (Tallies, int, error) {
 	if g.Seeds < 1 {
 		return nil, 0, fmt.Errorf("truth: %d seeds, want 1 and more", g.Seeds)
@@ -113,14 +113,14 @@ func (g *Gate) Run(ctx context.Context) (Tallies, int, error) {
 	return sum, len(all), nil
 }
 
-// batch is some connections.
+// batch is a part of the plan.
 type batch struct {
 	sum   Tallies
 	notes []string
 	err   error
 }
 
-// run has the scenarios happen, the first of which has that number.
+// run simulates scenarios; first is the number of the first one.
 func (b *batch) run(ctx context.Context, g *Gate, first int, scenarios []Scenario) {
 	b.sum = Tallies{}
 	var files [3]*labelled
@@ -175,7 +175,7 @@ func (b *batch) run(ctx context.Context, g *Gate, first int, scenarios []Scenari
 	}
 }
 
-// labelled is a capture of several connections for tshark, and what is true of each packet in it.
+// labelled is a capture of several connections for tshark, with the truth about each packet.
 type labelled struct {
 	file  *os.File
 	buf   *bufio.Writer
@@ -184,7 +184,7 @@ type labelled struct {
 }
 
 type labelledPacket struct {
-	sent  *Sent // nil if it is of the other direction, or carries nothing
+	sent  *Sent // nil for the other direction, and without sequence space
 	class Class
 }
 
@@ -203,19 +203,19 @@ func newLabelled(name string) (*labelled, error) {
 	return l, err
 }
 
-// add takes the packets of a connection, which are in the file.
+// add adds the packets of a connection in the file.
 func (l *labelled) add(w *Simulated, point int) {
 	class := w.Class(point)
 	for i := range w.Packets[point] {
 		p := labelledPacket{class: class}
-		if k, ok := w.number(point, int64(i+1)); ok {
+		if k, ok := w.transmission(point, int64(i+1)); ok {
 			p.sent = &w.Sent[k]
 		}
 		l.truth = append(l.truth, p)
 	}
 }
 
-// label has tshark read the file, and adds its labels.
+// label runs tshark on the file and counts its labels.
 func (l *labelled) label(tshark string, to Tallies) error {
 	if err := l.buf.Flush(); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Points of capture, as their files are called.
+// Points of capture, as in their file names.
 const (
 	AtA = iota
 	InMiddle
@@ -31,17 +31,17 @@ func PointName(point int) string { return pointNames[point] }
 // Kernels is the truth about captures of connections between two kernels.
 type Kernels struct {
 	Release  string // of the kernel
-	Points   []int  // of which there are captures
+	Points   []int  // points with a capture
 	Flows    map[[2]netip.AddrPort]*Flow
 	Counters map[string]map[string]uint64 // by side
 
-	// Unmatched is how many retransmissions the kernel's trace says nothing of.
+	// Unmatched counts retransmissions that the kernel's trace does not explain.
 	Unmatched int
 
 	dir fs.FS
 }
 
-// fate is a line of the log of a link, as far as it matters here.
+// fate is a line of a link's log.
 type fate struct {
 	Record    string       `json:"record"`
 	Epoch     wheel.Time   `json:"epoch"` // of the plan
@@ -66,7 +66,7 @@ type segment struct {
 	SACK [][2]uint32 `json:"sack"`
 }
 
-// identity is what tells packets of a direction from each other on the next link.
+// identity identifies a packet of a direction on the next link.
 type identity struct {
 	src, dst, flags      string
 	seq, ack, len, tsval uint32
@@ -78,7 +78,7 @@ func (e *fate) identity() identity {
 	return identity{e.Src, e.Dst, t.Flags, t.Seq, t.Ack, t.Len, t.TSVal, t.Window}
 }
 
-// hop is the log of a link: what went to b, and what to a.
+// hop is the log of a link: packets to b, and packets to a.
 type hop [2][]*fate
 
 // event is a line of kernel.jsonl.
@@ -96,7 +96,7 @@ type event struct {
 
 var causes = map[string]track.Kind{"syn": track.SYN, "rto": track.RTO, "tlp": track.TLP, "fast": track.Fast}
 
-// Load reads what package tun/kerneltruth has written of one scenario.
+// Load reads what package tun/kerneltruth has written for one scenario.
 func Load(dir fs.FS) (*Kernels, error) {
 	k := &Kernels{dir: dir, Flows: map[[2]netip.AddrPort]*Flow{}, Counters: map[string]map[string]uint64{}}
 	for point, name := range pointNames {
@@ -130,7 +130,7 @@ func Load(dir fs.FS) (*Kernels, error) {
 	return k, nil
 }
 
-// readLines reads a compressed file of a JSON object per line.
+// readLines reads a gzip file of JSON lines.
 func readLines[T any](dir fs.FS, name string, each func(T) error) error {
 	in, err := dir.Open(name)
 	if err != nil {
@@ -154,7 +154,7 @@ func readLines[T any](dir fs.FS, name string, each func(T) error) error {
 	}
 }
 
-// load reads the log of a link. Times are since 1970 then.
+// load reads the log of a link and makes its times absolute.
 func (h *hop) load(dir fs.FS, name string) error {
 	var epoch wheel.Time
 	ended := false
@@ -183,7 +183,7 @@ func (h *hop) load(dir fs.FS, name string) error {
 	return err
 }
 
-// follow takes the packets of a direction from link to link.
+// follow traces the packets of a direction from link to link.
 func (k *Kernels) follow(hops []hop, direction int) error {
 	order := slices.Clone(hops)
 	source, sink := AtA, AtB
@@ -207,13 +207,6 @@ func (k *Kernels) follow(hops []hop, direction int) error {
 		if err != nil {
 			return err
 		}
-		s := e.TCP
-		n := s.Len
-		for _, flag := range s.Flags {
-			if flag == 'S' || flag == 'F' {
-				n++
-			}
-		}
 		path := []*fate{e}
 		if next != nil && e.Corrupt == nil {
 			for range e.Arrived {
@@ -223,18 +216,9 @@ func (k *Kernels) follow(hops []hop, direction int) error {
 				}
 			}
 		}
-		if n == 0 {
+		t, ok := f.newSent(e, acks[[2]string{e.Src, e.Dst}])
+		if !ok {
 			continue
-		}
-		t := Sent{At: e.Sent, Seq: tcp.Seq(s.Seq), End: tcp.Seq(s.Seq).Add(n), Retransmission: s.Attempt > 1}
-		t.una, t.acked = acks[[2]string{e.Src, e.Dst}].by(e.Sent, t.Seq)
-		if i := len(f.Sent) - 1; i >= 0 {
-			t.max, t.newData = f.Sent[i].max, f.Sent[i].newData
-			if f.Sent[i].End.After(t.max) {
-				t.max, t.newData = f.Sent[i].End, f.Sent[i].At
-			}
-		} else {
-			t.una, t.max = t.Seq, t.Seq
 		}
 		i := len(f.Sent)
 		f.note(source, int64(e.Sent), i)
@@ -249,7 +233,7 @@ func (k *Kernels) follow(hops []hop, direction int) error {
 		}
 		for _, l := range last {
 			if next != nil && direction == 1 {
-				f.note(InMiddle, int64(l.Sent), i) // the capture is on the side of a
+				f.note(InMiddle, int64(l.Sent), i) // the capture is on a's side
 			}
 			for _, at := range l.Arrived {
 				f.note(sink, int64(at), i)
@@ -267,7 +251,30 @@ func (k *Kernels) follow(hops []hop, direction int) error {
 	return nil
 }
 
-// flow returns that between two ends.
+// newSent returns the transmission in a line of the first link's log. ok is false without sequence
+// space.
+func (f *Flow) newSent(e *fate, acks *ackHistory) (t Sent, ok bool) {
+	s := e.TCP
+	n := s.Len
+	for _, flag := range s.Flags {
+		if flag == 'S' || flag == 'F' {
+			n++
+		}
+	}
+	t = Sent{At: e.Sent, Seq: tcp.Seq(s.Seq), End: tcp.Seq(s.Seq).Add(n), Retransmission: s.Attempt > 1}
+	t.una, t.acked = acks.unaAt(e.Sent, t.Seq)
+	if i := len(f.Sent) - 1; i >= 0 {
+		t.max, t.newData = f.Sent[i].max, f.Sent[i].newData
+		if f.Sent[i].End.After(t.max) {
+			t.max, t.newData = f.Sent[i].End, f.Sent[i].At
+		}
+	} else {
+		t.una, t.max = t.Seq, t.Seq
+	}
+	return t, n > 0
+}
+
+// flow returns the flow between two ends.
 func (k *Kernels) flow(src, dst string) (*Flow, error) {
 	a, err := netip.ParseAddrPort(src)
 	if err != nil {
@@ -285,21 +292,21 @@ func (k *Kernels) flow(src, dst string) (*Flow, error) {
 	return f, nil
 }
 
-// told is what a sender was told, and when.
-type told struct {
+// ackNews is what an ACK told a sender, and when.
+type ackNews struct {
 	at  wheel.Time
 	una tcp.Seq
 
-	// What came twice, if it was told so.
+	// The range of a DSACK.
 	twice     bool
 	from, end tcp.Seq
 }
 
-// progress is all that tells something new.
-type progress []told
+// ackHistory is the ACKs that told something new.
+type ackHistory []ackNews
 
 // acks returns what the packets of the other direction told each sender.
-func (k *Kernels) acks(back []*fate) (map[[2]string]*progress, error) {
+func (k *Kernels) acks(back []*fate) (map[[2]string]*ackHistory, error) {
 	type arrival struct {
 		at wheel.Time
 		e  *fate
@@ -311,15 +318,15 @@ func (k *Kernels) acks(back []*fate) (map[[2]string]*progress, error) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b arrival) int { return int(max(min(a.at.Sub(b.at), 1), -1)) })
-	out := map[[2]string]*progress{}
+	out := map[[2]string]*ackHistory{}
 	for _, a := range all {
 		key := [2]string{a.e.Dst, a.e.Src}
 		p := out[key]
 		if p == nil {
-			p = &progress{}
+			p = &ackHistory{}
 			out[key] = p
 		}
-		t := told{at: a.at, una: tcp.Seq(a.e.TCP.Ack)}
+		t := ackNews{at: a.at, una: tcp.Seq(a.e.TCP.Ack)}
 		t.dsack(a.e.TCP.SACK)
 		switch n := len(*p); {
 		case n == 0 || t.una.After((*p)[n-1].una):
@@ -332,12 +339,12 @@ func (k *Kernels) acks(back []*fate) (map[[2]string]*progress, error) {
 	return out, nil
 }
 
-// by returns SND.UNA at an instant, and since when.
-func (p *progress) by(at wheel.Time, none tcp.Seq) (tcp.Seq, wheel.Time) {
+// unaAt returns SND.UNA at a time, and since when.
+func (p *ackHistory) unaAt(at wheel.Time, none tcp.Seq) (tcp.Seq, wheel.Time) {
 	if p == nil {
 		return none, 0
 	}
-	i, _ := slices.BinarySearchFunc(*p, at, func(e told, at wheel.Time) int {
+	i, _ := slices.BinarySearchFunc(*p, at, func(e ackNews, at wheel.Time) int {
 		if e.at <= at {
 			return -1
 		}
@@ -353,8 +360,8 @@ func (p *progress) by(at wheel.Time, none tcp.Seq) (tcp.Seq, wheel.Time) {
 	return una, (*p)[i-1].at
 }
 
-// dsack takes the first block if it reports a duplicate (RFC 2883 §4).
-func (t *told) dsack(blocks [][2]uint32) {
+// dsack reads the first block if it reports a duplicate (RFC 2883 §4).
+func (t *ackNews) dsack(blocks [][2]uint32) {
 	if len(blocks) == 0 {
 		return
 	}
@@ -365,10 +372,11 @@ func (t *told) dsack(blocks [][2]uint32) {
 	}
 }
 
-// near is how far the kernel's word of a retransmission may be from the log of the link.
-const near = 25 * time.Millisecond
+// matchWithin is the largest distance between a retransmission in the kernel's trace and in the
+// link's log.
+const matchWithin = 25 * time.Millisecond
 
-// explain has the kernel's trace tell why each retransmission was sent.
+// explain takes the cause of each retransmission from the kernel's trace.
 func (k *Kernels) explain() error {
 	events := map[[2]string][]*event{}
 	err := readLines(k.dir, "kernel.jsonl.gz", func(e *event) error {
@@ -399,7 +407,7 @@ func (k *Kernels) explain() error {
 					best = e
 				}
 			}
-			if best == nil || best.At.Sub(t.At).Abs() > near {
+			if best == nil || best.At.Sub(t.At).Abs() > matchWithin {
 				k.Unmatched++
 				continue
 			}

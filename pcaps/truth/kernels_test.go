@@ -26,14 +26,14 @@ func load(t *testing.T, name string) *Kernels {
 	return k
 }
 
-// TestKernelsAccuracy holds what is found in all samples against what the links and the kernels know: 99 % of the kinds at the sender and
-// in the middle, 97 % at the receiver, all but one at most.
+// TestKernelsAccuracy checks the accuracy on all samples: kinds right at the sender and in the
+// middle 99 %, at the receiver 97 %, with at most one error.
 func TestKernelsAccuracy(t *testing.T) {
 	sum := Tallies{}
 	for _, s := range samples.List() {
 		k := load(t, s.Name)
 		if k.Unmatched > 0 || k.Release == "" {
-			t.Errorf("%s: Linux %q does not tell of %d retransmissions", s.Name, k.Release, k.Unmatched)
+			t.Errorf("%s: Linux %q has no cause of %d retransmissions", s.Name, k.Release, k.Unmatched)
 		}
 		for _, point := range k.Points {
 			got, err := k.Compare(point, func(format string, args ...any) { t.Logf(s.Name+": "+format, args...) })
@@ -45,17 +45,18 @@ func TestKernelsAccuracy(t *testing.T) {
 	}
 	for side, want := range [Sides]float64{99, 99, 97} {
 		s := sum.Sum(func(c Class) bool { return c.Side == Side(side) && (c.Side != ReceiverSide || c.Timestamps) })
-		if right, all := s.Episodes.Right(); all < 15 || s.Kinds() < want && all-right > 1 { // one is more than 1 % of these
+		// One error is more than 1 %.
+		if right, all := s.Episodes.Right(); all < 15 || s.Kinds() < want && all-right > 1 {
 			t.Errorf("%v: %d of %d episodes are of the right kind, want %v %%", Side(side), right, all, want)
 		}
 		if v := &s.Verdicts; v.Precision() < 99 || v.Recall() < 99 {
-			t.Errorf("%v: %.2f %% of what is called spurious is, and %.2f %% of what is is called so, want 99 %%", Side(side), v.Precision(), v.Recall())
+			t.Errorf("%v: spurious: precision %.2f %%, recall %.2f %%, want 99 %%", Side(side), v.Precision(), v.Recall())
 		}
 	}
 }
 
-// TestCountersAgree wants as many retransmissions of each cause as the kernel has counted: timeouts, and probes, some of which carry what
-// was never sent.
+// TestCountersAgree compares retransmissions by cause with the kernel's counters. Some probes carry
+// new data.
 func TestCountersAgree(t *testing.T) {
 	for _, name := range []string{"outage", "lost-rexmit-tail", "tail-three", "delay-spike", "no-sack", "handshake"} {
 		k := load(t, name)
@@ -83,11 +84,11 @@ func TestCountersAgree(t *testing.T) {
 	}
 }
 
-// TestWhatIsLost wants the losses that the scenarios name.
-func TestWhatIsLost(t *testing.T) {
+// TestLossesOfSamples expects the losses that the scenarios describe.
+func TestLossesOfSamples(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		lost int // of what a has sent
+		lost int // sent by a
 	}{{"tail-one", 2}, {"tail-three", 6}, {"burst", 17}, {"burst-ipv6", 17}, {"reorder", 0}, {"delay-spike", 0}} {
 		lost := 0
 		for _, f := range load(t, test.name).Flows {
@@ -103,7 +104,7 @@ func TestWhatIsLost(t *testing.T) {
 	}
 }
 
-// zipped is a compressed file.
+// zipped returns a gzip file.
 func zipped(t *testing.T, text string) *fstest.MapFile {
 	t.Helper()
 	var b bytes.Buffer
@@ -117,7 +118,7 @@ func zipped(t *testing.T, text string) *fstest.MapFile {
 	return &fstest.MapFile{Data: b.Bytes()}
 }
 
-func TestTruthThatCannotBeRead(t *testing.T) {
+func TestLoadErrors(t *testing.T) {
 	const plan, end = `{"record":"plan","epoch":5}`, `{"record":"end"}`
 	for _, test := range []struct {
 		dir  fs.FS

@@ -2,29 +2,30 @@ package truth
 
 import "math"
 
-// Part is how many of some are what they should be.
+// Part is a number of right ones out of all.
 type Part struct{ Right, All int }
 
-// FlowShares are the parts of one flow: what intervals are made from, as the losses of one flow are not independent.
+// FlowShares are the parts of one flow, the unit of resampling: losses of one flow are not
+// independent.
 type FlowShares struct {
 	Kinds     Part // episodes of the right kind
-	Precision Part // retransmissions that are spurious, of those that were called so
-	Recall    Part // those that were called spurious, of those that are
+	Precision Part // truly spurious, of those called spurious
+	Recall    Part // called spurious, of those truly spurious
 }
 
-// shares returns those of a tally of one flow.
+// shares returns the parts of a tally of one flow.
 func (s *Tally) shares() (f FlowShares) {
 	f.Kinds.Right, f.Kinds.All = s.Episodes.Right()
 	f.Precision, f.Recall = s.Verdicts.parts()
 	return f
 }
 
-// Share is a part in percent, and where it lies with a probability of 95 %.
+// Share is a percentage with its interval of 95 % confidence.
 type Share struct{ Percent, Low, High float64 }
 
-// Share returns the part that the flows have together. Its interval is Wilson's (1927), of as many as would tell as
-// much if they were independent: their variance is that between flows, if it is larger (the design effect of samples by
-// clusters, Kish 1965). 100 % of nothing lies between 0 and 100.
+// Share returns the part over all flows. The interval is Wilson's (1927) for the effective sample
+// size: the sample divided by the design effect of clusters (Kish 1965), if above 1. Nothing counts
+// as 100 % with the interval 0 to 100.
 func (s *Tally) Share(of func(*FlowShares) Part) Share {
 	var sum Part
 	flows := 0
@@ -40,7 +41,7 @@ func (s *Tally) Share(of func(*FlowShares) Part) Share {
 	}
 	n := float64(sum.All)
 	p := float64(sum.Right) / n
-	effect := n / float64(flows) // of flows of which each is all right or all wrong
+	effect := n / float64(flows) // if each flow is all right or all wrong
 	if flows > 1 && p*(1-p) > 0 {
 		squares := 0.0
 		for i := range s.Flows {
@@ -57,7 +58,7 @@ func (s *Tally) Share(of func(*FlowShares) Part) Share {
 	return Share{100 * p, 100 * low, 100 * high}
 }
 
-// wilson returns the interval of 95 % for a part p of n.
+// wilson returns the 95 % interval for a part p of n.
 func wilson(p, n float64) (low, high float64) {
 	const z = 1.959964
 	mid := (p + z*z/(2*n)) / (1 + z*z/n)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestShare has flows that are independent, and such of which each is all right or all wrong: their intervals are those
-// of as many flows.
+// TestShare checks intervals of independent flows, and of flows that are all right or all wrong,
+// which count as one observation each.
 func TestShare(t *testing.T) {
 	kinds := func(f *FlowShares) Part { return f.Kinds }
 	flows := func(parts ...Part) *Tally {
@@ -28,7 +28,8 @@ func TestShare(t *testing.T) {
 		want Share
 	}{
 		{"nothing", flows(), Share{100, 0, 100}},
-		// Wilson's interval for 81 of 263 is 0.2553 to 0.3662 (R. G. Newcombe, Statistics in Medicine 17, 1998, table I).
+		// Wilson's interval for 81 of 263 is 0.2553 to 0.3662 (R. G. Newcombe, Statistics in
+		// Medicine 17, 1998, table I).
 		{"81 of 263", flows(append(repeat(81, Part{1, 1}), repeat(182, Part{0, 1})...)...), Share{30.80, 25.5, 36.6}},
 		{"all or nothing", flows(append(repeat(81, Part{10, 10}), repeat(182, Part{0, 10})...)...), Share{30.80, 25.5, 36.6}},
 		{"all of 100", flows(repeat(100, Part{1, 1})...), Share{100, 96.3, 100}},

@@ -14,36 +14,37 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Scenario is a connection in the simulator, from a to b with two routers between. Losses, reordering and a queue are
-// on the way there; all ACKs arrive.
+// Scenario is a simulated connection from a to b over two routers. Losses, reordering and a queue
+// affect the direction to b; all ACKs arrive.
 type Scenario struct {
 	Policy           tcptimers.Policy // of both ends
 	SACK, Timestamps bool
 	RTT              time.Duration
-	Rate             uint64 // of the link between the routers, in bit/s
+	Rate             uint64 // of the link between the routers, bit/s
 	Loss             sim.Losses
-	Upstream         bool // the loss is between the sender and the first router, and not behind it
+	Upstream         bool // lose packets before the first router, not behind it
 	Reorder          float64
 	Jitter           time.Duration
 	App              func() host.App
 	Seed             uint64
 	Span             time.Duration
 
-	Sender netip.Addr // 10.1.0.1 if it is not valid
+	Sender netip.Addr // 10.1.0.1 if not valid
 
-	// Files are where captures go at the sender, behind the first router and at the receiver, without most of the
-	// payload, on an interface 0 of the link type sim.LinkTypeRaw; nil for nowhere. Their stamps count from Epoch.
+	// Files receive captures at the sender, behind the first router, and at the receiver, without
+	// most of the payload. Each needs an interface 0 of sim.LinkTypeRaw. nil for none. Stamps count
+	// from Epoch.
 	Files [3]*sim.Pcapng
 	Epoch wheel.Time
 }
 
-// String tells the plan.
+// String describes the plan.
 func (s *Scenario) String() string {
 	return fmt.Sprintf("%s rtt=%v sack=%v ts=%v reorder=%v loss=%v seed=%d", s.Policy.Name, s.RTT, s.SACK, s.Timestamps, s.Reorder, s.Loss, s.Seed)
 }
 
-// Simulated is what happened in a scenario: what was captured at three points, AtA, InMiddle and AtB, and the truth
-// about the sender.
+// Simulated is the outcome of a scenario: captures at AtA, InMiddle and AtB, and the truth about
+// the sender.
 type Simulated struct {
 	*Flow
 	Scenario Scenario
@@ -53,15 +54,15 @@ type Simulated struct {
 	sender, receiver *host.Host
 
 	engine      engine
-	paws        uint64 // segments that the receiver has dropped by then for their timestamp
+	paws        uint64 // segments that the receiver has dropped so far by PAWS
 	lastArrived int
 	attempts    []attempt // of Flow.Sent
 
-	octets []byte
-	err    error // of writing
+	buf []byte
+	err error // of writing
 }
 
-// attempt tells transmissions of the same octets from each other.
+// attempt distinguishes transmissions of the same bytes.
 type attempt struct{ number, stamp uint32 }
 
 var (
@@ -69,7 +70,7 @@ var (
 	receiverAddr = netip.MustParseAddr("10.250.0.1")
 )
 
-// Simulate has a scenario happen.
+// Simulate runs a scenario.
 func Simulate(s Scenario) (*Simulated, error) {
 	if !s.Sender.IsValid() {
 		s.Sender = senderAddr
@@ -91,7 +92,24 @@ func Simulate(s Scenario) (*Simulated, error) {
 	return w, nil
 }
 
-// build makes hosts, routers and links.
+// links returns the sender's link, the links between the routers there and back, and all others.
+func (s *Scenario) links() (lossy, narrow, back, access sim.LinkConfig) {
+	access = sim.LinkConfig{Delay: s.RTT / 8}
+	narrow = sim.LinkConfig{
+		Rate: s.Rate, Delay: s.RTT / 4, Queue: sim.Limit{Packets: 60}, Reorder: sim.Reorder{Probability: s.Reorder, Extra: s.RTT / 10},
+		Jitter: sim.Jitter{Amount: s.Jitter},
+	}
+	lossy = access
+	if s.Upstream {
+		lossy.Loss = s.Loss
+	} else {
+		narrow.Loss = s.Loss
+	}
+	back = sim.LinkConfig{Rate: s.Rate, Delay: s.RTT / 4, Jitter: sim.Jitter{Amount: s.Jitter}}
+	return lossy, narrow, back, access
+}
+
+// build creates hosts, routers and links.
 func (w *Simulated) build() (err error) {
 	s := &w.Scenario
 	check := func(e error) {
@@ -119,18 +137,7 @@ func (w *Simulated) build() (err error) {
 	if w.receiver, err = w.net.NewHost(receiverAddr, config(1)); err != nil {
 		return err
 	}
-	access := sim.LinkConfig{Delay: s.RTT / 8}
-	narrow := sim.LinkConfig{
-		Rate: s.Rate, Delay: s.RTT / 4, Queue: sim.Limit{Packets: 60}, Reorder: sim.Reorder{Probability: s.Reorder, Extra: s.RTT / 10},
-		Jitter: sim.Jitter{Amount: s.Jitter},
-	}
-	lossy := access
-	if s.Upstream {
-		lossy.Loss = s.Loss
-	} else {
-		narrow.Loss = s.Loss
-	}
-	back := sim.LinkConfig{Rate: s.Rate, Delay: s.RTT / 4, Jitter: sim.Jitter{Amount: s.Jitter}}
+	lossy, narrow, back, access := s.links()
 	var nodes [4]sim.NodeID
 	net := w.net.Net
 	left, right := sim.NewRouter(net), sim.NewRouter(net)
@@ -173,7 +180,7 @@ func (w *Simulated) build() (err error) {
 	return err
 }
 
-// tap listens on a link: to what is sent, to what arrives, or to both. A point is counted from 1 here, and 0 is none.
+// tap observes a link: what is sent, what arrives, or both. Points count from 1 here; 0 is none.
 type tap struct {
 	w             *Simulated
 	sent, arrived int
@@ -196,7 +203,7 @@ func (t *tap) Arrived(now wheel.Time, d *host.Datagram) {
 	if t.last {
 		if n := w.receiver.Counters().PAWSEstab; n > w.paws {
 			w.paws = n
-			w.Flow.Sent[w.lastArrived].Arrived = false // its timestamp was too old: RFC 7323 §5.3
+			w.Flow.Sent[w.lastArrived].Arrived = false // its timestamp was too old (RFC 7323 §5.3)
 		}
 	}
 	if t.arrived > 0 {
@@ -207,7 +214,7 @@ func (t *tap) Arrived(now wheel.Time, d *host.Datagram) {
 	}
 }
 
-// noteSent takes what the sender hands to its link.
+// noteSent records a datagram that the sender hands to its link.
 func (w *Simulated) noteSent(now wheel.Time, d *host.Datagram) {
 	t, ok := w.engine.sent(now, d, w.sender.Counters())
 	if !ok {
@@ -218,10 +225,10 @@ func (w *Simulated) noteSent(now wheel.Time, d *host.Datagram) {
 	w.attempts = append(w.attempts, attempt{d.Attempt, d.Body.Header.Options.TSVal})
 }
 
-// since is when the simulator's clock begins.
+// since returns the start of the simulator's clock.
 func (s *Scenario) since() time.Duration { return time.Hour + time.Duration(s.Epoch) }
 
-// find returns the transmission that a datagram of the sender is, -1 if it carries nothing.
+// find returns the transmission of a sender's datagram, -1 if it has no sequence space.
 func (w *Simulated) find(d *host.Datagram) int {
 	h := &d.Body.Header
 	end := h.Seq.Add(segLen(d))
@@ -234,7 +241,7 @@ func (w *Simulated) find(d *host.Datagram) int {
 	return -1
 }
 
-// snapLen is how much is kept of a packet in a file.
+// snapLen is the number of bytes kept of a packet in a file.
 const snapLen = 128
 
 func (w *Simulated) capture(point int, now wheel.Time, d *host.Datagram) {
@@ -254,14 +261,14 @@ func (w *Simulated) capture(point int, now wheel.Time, d *host.Datagram) {
 	}
 	w.Packets[point] = append(w.Packets[point], p)
 	if file := w.Scenario.Files[point]; file != nil && w.err == nil {
-		w.octets = w.net.Serializer().Serialize(w.octets[:0], d)
-		w.err = file.WritePacket(0, p.Time, w.octets[:min(len(w.octets), snapLen)], d.Size, "")
+		w.buf = w.net.Serializer().Serialize(w.buf[:0], d)
+		w.err = file.WritePacket(0, p.Time, w.buf[:min(len(w.buf), snapLen)], d.Size, "")
 	}
 }
 
-// Track has package track follow what was captured at a point, and returns the flow of the sender.
+// Track analyses the capture at a point with package track and returns the sender's flow.
 func (w *Simulated) Track(point int) *track.Flow {
-	f := &track.Flow{} // if nothing came as far as there
+	f := &track.Flow{} // if nothing came that far
 	tr := track.New(track.Config{Done: func(c *track.Conn) {
 		if c.ID == 0 {
 			f = &c.Flows[0]
@@ -274,13 +281,13 @@ func (w *Simulated) Track(point int) *track.Flow {
 	return f
 }
 
-// Class returns that of a capture at a point.
+// Class returns the class of the capture at a point.
 func (w *Simulated) Class(point int) Class {
 	return Class{Side: Side(point), SACK: w.Scenario.SACK, Timestamps: w.Scenario.Timestamps}
 }
 
-// Compare has package track analyse the capture of a point, and returns how it came out. What differs is told to note,
-// unless that is nil.
+// Compare analyses the capture at a point and compares it with the truth. It calls note, if not
+// nil, for each difference.
 func (w *Simulated) Compare(point int, note func(format string, args ...any)) *Tally {
 	if note == nil {
 		note = func(string, ...any) {}

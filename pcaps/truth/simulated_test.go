@@ -19,7 +19,7 @@ func simulate(t *testing.T, s Scenario) *Simulated {
 	return w
 }
 
-// TestBestModel finds the policy that a simulated sender has, from its gaps, at each point of capture.
+// TestBestModel recognises a simulated sender's policy by its gaps.
 func TestBestModel(t *testing.T) {
 	for _, policy := range tcptimers.PolicyNames() {
 		right, all := 0, 0
@@ -49,7 +49,7 @@ func TestBestModel(t *testing.T) {
 	}
 }
 
-// TestVantage tells the three points of capture of the simulator from each other.
+// TestVantage distinguishes the simulator's three points of capture.
 func TestVantage(t *testing.T) {
 	w := simulate(t, Scenario{
 		Policy: tcptimers.MustPolicy("linux"), SACK: true, Timestamps: true, RTT: 40 * time.Millisecond, Rate: 20_000_000, App: apps[0], Seed: 1,
@@ -62,8 +62,8 @@ func TestVantage(t *testing.T) {
 	}
 }
 
-// TestEarlyProbes has senders of this house answer in small flights, whose lost tails they probe for early
-// (tcp.AckPace): at the sender 99 of 100 episodes are of the right kind, and the timers are recognised.
+// TestEarlyProbes has this project's senders answer in small flights and probe early for lost tails
+// (tcp.AckPace). At the sender 99 % of the kinds are right, and the timers are recognised.
 func TestEarlyProbes(t *testing.T) {
 	for profile, model := range map[string]string{"internet": "per-segment", "datacenter": "datacenter"} {
 		sum, known, all := &Tally{}, 0, 0

@@ -10,8 +10,7 @@ import (
 	"tcpwheel/pcaps/track"
 )
 
-// Write writes how it came out: episodes by their first packet, packets with tshark's labels beside if there are any,
-// and verdicts.
+// Write writes the tables: episodes, packets with tshark's labels if there are any, and verdicts.
 func (s *Tally) Write(w io.Writer) {
 	right, all := s.Episodes.Right()
 	fmt.Fprintf(w, "%d of %d episodes are of the right kind: %.2f %%\n", right, all, s.Kinds())
@@ -31,9 +30,9 @@ func (s *Tally) Write(w io.Writer) {
 	}
 	packets.write(w)
 	v := &s.Verdicts
-	fmt.Fprintf(w, "spurious: %.2f %% of what is called so is, %.2f %% of what is is called so\n", v.Precision(), v.Recall())
+	fmt.Fprintf(w, "spurious: precision %.2f %%, recall %.2f %%\n", v.Precision(), v.Recall())
 	if s.Unreported > 0 {
-		fmt.Fprintf(w, "beside those that were not found, as their DSACKs were lost: %d\n", s.Unreported)
+		fmt.Fprintf(w, "left out, because their DSACKs were lost: %d\n", s.Unreported)
 	}
 	verdicts := (&grid{names: []string{"no", "yes"}}).add("found:", v.columns())
 	if s.Labels.Any() {
@@ -44,14 +43,14 @@ func (s *Tally) Write(w io.Writer) {
 
 func round(d time.Duration) time.Duration { return d.Round(time.Microsecond) }
 
-// column is one of a table: its head, and a number for each row.
+// column is a table column: its head, and a number per row.
 type column struct {
 	head string
 	rows []int
 }
 
-// columns returns a column for each kind that was found, and what was missed. A row is for each true kind, and for what
-// is none.
+// columns returns a column for each kind found, and one for missed ones. Rows are the true kinds,
+// and false ones.
 func (c *Confusion) columns() (out []column) {
 	for k := range c[0] {
 		col := column{head: "missed"}
@@ -73,7 +72,7 @@ func (v *Verdicts) columns() (out []column) {
 	return out
 }
 
-// grid is tables beside each other with the same rows, which are true kinds unless it has names for them.
+// grid is tables next to each other, with the same rows: true kinds, unless names are given.
 type grid struct {
 	names  []string
 	heads  []string
@@ -85,11 +84,11 @@ func (g *grid) add(head string, columns []column) *grid {
 	return g
 }
 
-// lineWidth is how wide the tables may be beside each other.
+// lineWidth is the width of tables next to each other.
 const lineWidth = 80
 
-// write writes the tables without rows and columns of which all is 0, below each other if they are too wide. Columns
-// are as wide as they must be.
+// write writes the tables without zero rows and columns. Tables too wide for one line go below each
+// other.
 func (g *grid) write(w io.Writer) {
 	var text strings.Builder
 	g.lines(&text)
@@ -102,7 +101,7 @@ func (g *grid) write(w io.Writer) {
 	}
 }
 
-// lines writes the tables beside each other.
+// lines writes the tables next to each other.
 func (g *grid) lines(w io.Writer) {
 	names := g.names
 	if names == nil {

@@ -6,10 +6,11 @@ import (
 	"tcpwheel/pcaps/track"
 )
 
-// Confusion counts by what is true and by what was found. The last column is what was not found, and the last row what is none.
+// Confusion counts by true kind and found kind. The last column is missed ones, the last row false
+// ones.
 type Confusion [track.Kinds + 1][track.Kinds + 1]int
 
-// Right returns how many were found as what they are, and how many there are.
+// Right returns the number found as what they are, and the number of all.
 func (c *Confusion) Right() (right, all int) {
 	for i := range c {
 		for k, n := range c[i] {
@@ -22,28 +23,28 @@ func (c *Confusion) Right() (right, all int) {
 	return right, all
 }
 
-// Verdicts counts retransmissions that arrived: by whether they were spurious, and by what was said.
+// Verdicts counts retransmissions that arrived, by whether they were spurious and by verdict.
 type Verdicts [2][3]int
 
-// parts returns what is spurious of what was called so, and what was called so of what is.
+// parts returns precision and recall of the verdict spurious.
 func (v *Verdicts) parts() (precision, recall Part) {
 	right := v[1][track.Spurious]
 	return Part{right, v[0][track.Spurious] + right}, Part{right, v[1][track.Undecided] + v[1][track.Necessary] + right}
 }
 
-// Precision returns the part of what was called spurious that is, in percent.
+// Precision returns the truly spurious part of those called spurious, in percent.
 func (v *Verdicts) Precision() float64 {
 	p, _ := v.parts()
 	return percent(p.Right, p.All)
 }
 
-// Recall returns the part of what is spurious that was called so, in percent.
+// Recall returns the part of the spurious ones that was called so, in percent.
 func (v *Verdicts) Recall() float64 {
 	_, p := v.parts()
 	return percent(p.Right, p.All)
 }
 
-// percent is 100 of nothing.
+// percent returns 100 for 0 of 0.
 func percent(part, all int) float64 {
 	if all == 0 {
 		return 100
@@ -51,20 +52,20 @@ func percent(part, all int) float64 {
 	return 100 * float64(part) / float64(all)
 }
 
-// Tally is how an analysis came out. Tallies add up.
+// Tally is the result of a comparison. Tallies add up.
 type Tally struct {
 	Episodes Confusion // by the first retransmission
 	Packets  Confusion
 	Verdicts Verdicts
-	InPlace  int // probes that were called timeouts, and count as right
+	InPlace  int // probes called timeouts, which count as right
 
-	// Unreported is how many spurious retransmissions were not found of which no DSACK came to the sender, as the ACK with it was lost. They
-	// are not among Verdicts.
+	// Unreported counts spurious retransmissions that were not found because the ACK with the DSACK
+	// was lost. Verdicts leaves them out.
 	Unreported int
 
 	Errors []time.Duration // of D, for episodes of the right kind
 
-	Flows []FlowShares // by flow
+	Flows []FlowShares // one entry per flow
 
 	Labels Labels // tshark's, of the retransmitted packets
 }
@@ -89,5 +90,5 @@ func (s *Tally) Add(o *Tally) {
 	s.Labels.add(&o.Labels)
 }
 
-// Kinds returns the part of the episodes that are of the right kind, in percent.
+// Kinds returns the episodes of the right kind, in percent.
 func (s *Tally) Kinds() float64 { return percent(s.Episodes.Right()) }

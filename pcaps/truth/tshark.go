@@ -15,27 +15,28 @@ import (
 	"tcpwheel/pcaps/track"
 )
 
-// labels are those of tshark's TCP analysis that concern retransmissions, the most definite first, and how they are called here. The last
-// is none of them.
+// labels are tshark's TCP analysis flags about retransmissions, the most specific first, with their
+// names here. The last is for none of them.
 var labels = [...]struct{ field, name string }{
 	{"fast_retransmission", "fast"}, {"spurious_retransmission", "spurious"}, {"retransmission", "generic"}, {"out_of_order", "disorder"},
 	{"keep_alive", "keepalive"}, {"", "none"},
 }
 
-// LabelTable counts retransmitted packets by what is true and by tshark's label, and the labels of others in the last row.
+// LabelTable counts retransmitted packets by true kind and tshark's label; the last row has labels
+// of other packets.
 type LabelTable [track.Kinds + 1][len(labels)]int
 
-// LabelVerdicts count retransmitted packets that arrived: by whether they were spurious, and by whether tshark calls
-// them so.
+// LabelVerdicts counts retransmitted packets that arrived, by whether they were spurious and
+// whether tshark says so.
 type LabelVerdicts [2][2]int
 
-// Labels are what tshark says.
+// Labels are tshark's labels.
 type Labels struct {
 	Kinds    LabelTable
 	Verdicts LabelVerdicts
 }
 
-// Any reports whether there are any.
+// Any reports whether there are any labels.
 func (l *Labels) Any() bool { return l.Kinds != LabelTable{} }
 
 func (l *Labels) add(o *Labels) {
@@ -51,7 +52,7 @@ func (l *Labels) add(o *Labels) {
 	}
 }
 
-// count takes the label of a transmission, nil for what is none.
+// count counts the label of a transmission, nil for another packet.
 func (l *Labels) count(t *Sent, label int) {
 	if t == nil || !t.Retransmission {
 		if label < len(labels)-1 {
@@ -91,7 +92,7 @@ func (v *LabelVerdicts) columns() (out []column) {
 	return out
 }
 
-// LabelNames returns what the columns of a LabelTable are.
+// LabelNames returns the column names of a LabelTable.
 func LabelNames() (names []string) {
 	for _, l := range labels {
 		names = append(names, l.name)
@@ -99,7 +100,7 @@ func LabelNames() (names []string) {
 	return names
 }
 
-// FindTshark returns the program, "" if it is not installed.
+// FindTshark returns the path of tshark, "" if it is not installed.
 func FindTshark() string {
 	name, err := exec.LookPath("tshark")
 	if err != nil {
@@ -108,7 +109,7 @@ func FindTshark() string {
 	return name
 }
 
-// Label has tshark read the capture of a point, and returns its labels, with no more in the tallies.
+// Label runs tshark on the capture at a point and returns tallies with nothing but its labels.
 func (k *Kernels) Label(tshark string, point int) (Tallies, error) {
 	name := pointNames[point] + ".pcapng.gz"
 	in, err := k.dir.Open(name)
@@ -156,7 +157,7 @@ func (k *Kernels) Label(tshark string, point int) (Tallies, error) {
 			offers[f] = p.Header.Options
 		}
 		var t *Sent
-		if i, ok := f.number(point, int64(p.Time)); ok {
+		if i, ok := f.transmission(point, int64(p.Time)); ok {
 			t = &f.Sent[i]
 		}
 		if found[f] == nil {
@@ -173,7 +174,7 @@ func (k *Kernels) Label(tshark string, point int) (Tallies, error) {
 	return out, nil
 }
 
-// tsharkSays returns the labels by the numbers of the packets, of those that have one.
+// tsharkSays returns the labels by packet number.
 func tsharkSays(tshark, name string) (map[int64]int, error) {
 	args := []string{"-n", "-r", name, "-Y", "tcp.analysis.flags", "-T", "fields", "-e", "frame.number"}
 	for _, label := range labels[:len(labels)-1] {
@@ -185,7 +186,7 @@ func tsharkSays(tshark, name string) (map[int64]int, error) {
 	}
 	defer os.RemoveAll(home)
 	cmd := exec.Command(tshark, args...)
-	cmd.Env = append(os.Environ(), "HOME="+home) // nobody's preferences
+	cmd.Env = append(os.Environ(), "HOME="+home) // no user preferences
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("tshark: %w", err)
