@@ -201,7 +201,7 @@ func (w *wire) sendOne(now wheel.Time, pkt *stack.PacketBuffer) {
 		known = &LinkPacket{Direction: w.direction, Number: w.link.Counts().Packets, Model: model, Fate: fate}
 		w.tap.Sent(now, known, pkt)
 	}
-	if fate.Verdict != sim.Delivered {
+	if fate.Outcome != sim.Delivered {
 		pkt.DecRef()
 		return
 	}

@@ -141,7 +141,7 @@ func TestWireIsTheModel(t *testing.T) {
 		if fate != s.fate {
 			t.Fatalf("packet %d: fate %+v, of the model %+v", i, s.fate, fate)
 		}
-		if fate.Verdict == sim.Delivered {
+		if fate.Outcome == sim.Delivered {
 			want = append(want, due{fate.At, i, fate, s.seq})
 			if fate.Duplicated {
 				want = append(want, due{fate.At, i, fate, s.seq})

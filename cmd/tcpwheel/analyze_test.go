@@ -40,7 +40,7 @@ func captured(losses sim.Losses) ([]byte, error) {
 		return nil, err
 	}
 	epoch := wheel.Time(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano())
-	for name, point := range map[string]sim.Point{"s1>r1": sim.AtSender, "r1>s1": sim.AtReceiver} {
+	for name, point := range map[string]sim.CapturePoint{"s1>r1": sim.AtSender, "r1>s1": sim.AtReceiver} {
 		via, _ := f.World.Net.LinkNamed(name)
 		tap, err := sim.NewCapture(out, "s1", sim.LinkTypeRaw, f.World.Serializer(), point, epoch)
 		if err != nil {

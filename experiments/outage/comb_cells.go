@@ -107,7 +107,7 @@ func (c *combCounter) sent(now wheel.Time, attempt int, f sim.Fate) {
 	if attempt == 2 {
 		c.second[bin]++
 	}
-	if f.Verdict == sim.QueueDropped {
+	if f.Outcome == sim.QueueDropped {
 		c.droppedEver++
 		if attempt == 2 {
 			c.dropped++

@@ -122,7 +122,7 @@ func (w *combStacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Dur
 	if from == testbed.DialEnd && p.End > p.Start {
 		w.sent(now, attempt, fate)
 	}
-	return fate.At.Sub(now), fate.Verdict == sim.Delivered
+	return fate.At.Sub(now), fate.Outcome == sim.Delivered
 }
 
 // Arrive implements virtual.Wire.

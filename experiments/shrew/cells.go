@@ -77,7 +77,7 @@ func run(p *Plan, timers testbed.Timers, c Cell) (Cell, error) {
 		}
 	}
 	attack := &pulses{train: p.train(&c)}
-	built, err := sim.Build(w.Net, sim.Topology{Kind: "dumbbell", Senders: 2, Bottleneck: p.bottleneck()},
+	built, err := sim.Build(w.Net, sim.TopologyConfig{Kind: "dumbbell", Senders: 2, Bottleneck: p.bottleneck()},
 		[]sim.Node[host.Body]{hosts[0], attack}, []sim.Node[host.Body]{hosts[1], sink{}})
 	if err != nil {
 		return c, err
@@ -120,7 +120,7 @@ type pulses struct {
 }
 
 // start has the pulses begin.
-func (a *pulses) start(net *sim.Network[host.Body], built *sim.Built) {
+func (a *pulses) start(net *sim.Network[host.Body], built *sim.Topology) {
 	a.net, a.out = net, built.SenderOut[1]
 	a.dg.From, a.dg.To, a.dg.Size = built.Senders[1], built.Receivers[1], a.size
 	a.timer = net.NewTimer(a)

@@ -117,7 +117,7 @@ func (s *stacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duratio
 	if from == clientEnd && p.Header.Flags.Has(tcp.SYN) {
 		s.iss = p.Header.Seq
 	}
-	drop := fate.Verdict != sim.Delivered
+	drop := fate.Outcome != sim.Delivered
 	if from == clientEnd && p.End > p.Start {
 		if p.Start < s.next {
 			s.again++

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
 )
@@ -93,7 +94,7 @@ func protocol(name string) (cfg netstack.Config, err error) {
 		return cfg, err
 	}
 	if hasFloor {
-		d, err := time.ParseDuration(floor)
+		d, err := sim.ParseDuration(floor)
 		if err != nil || d < time.Microsecond {
 			return cfg, fmt.Errorf("floor %q of policy %s, want a time from 1µs on", floor, name)
 		}

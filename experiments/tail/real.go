@@ -21,7 +21,7 @@ func (c *Config) runReal(ctx context.Context, sender string, segments int, contr
 	link := sim.LinkConfig{Delay: c.RTT / 2}
 	cfg := netns.PairConfig{There: link, Back: link,
 		Sent: func(p netns.Packet) {
-			o.watch.sent(p.At, p.FromServer, realSegment(p), p.Fate.Verdict == sim.Lost)
+			o.watch.sent(p.At, p.FromServer, realSegment(p), p.Fate.Outcome == sim.Lost)
 		},
 		Arrived: func(p netns.Packet) { o.watch.arrived(p.At, p.FromServer, realSegment(p)) },
 	}

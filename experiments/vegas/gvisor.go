@@ -164,7 +164,7 @@ func (s *stacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duratio
 		s.timeouts = timeouts
 	}
 	fate := s.links[from].Send(now, &packet)
-	return fate.At.Sub(now), fate.Verdict == sim.Delivered
+	return fate.At.Sub(now), fate.Outcome == sim.Delivered
 }
 
 // Arrive implements virtual.Wire: the ACK of the last octet ends an exchange.

@@ -103,7 +103,7 @@ func tableivNewRun(p *tableivPlan, row testbed.Timers, buffers, seed int) (*tabl
 			}
 		}
 	}
-	topology := sim.Topology{
+	topology := sim.TopologyConfig{
 		Kind: "dumbbell", Senders: tableivPairs, Access: []sim.LinkConfig{{Rate: uint64(p.Access), Delay: time.Millisecond}},
 		Bottleneck: sim.LinkConfig{Rate: uint64(p.Rate), Queue: sim.Limit{Packets: uint32(buffers)}, Delay: p.Delay},
 		Return:     &sim.LinkConfig{Rate: uint64(p.Rate), Delay: p.Delay},

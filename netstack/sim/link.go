@@ -8,19 +8,19 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Verdict says what became of a packet.
-type Verdict uint8
+// Outcome says what became of a packet.
+type Outcome uint8
 
 const (
-	Delivered    Verdict = iota
+	Delivered    Outcome = iota
 	QueueDropped         // the queue was full
 	Lost                 // by a loss model, on the wire
 )
 
 // String returns "delivered", "queue" or "loss".
-func (v Verdict) String() string {
+func (v Outcome) String() string {
 	if v > Lost {
-		return fmt.Sprintf("Verdict(%d)", uint8(v))
+		return fmt.Sprintf("Outcome(%d)", uint8(v))
 	}
 	return [...]string{"delivered", "queue", "loss"}[v]
 }
@@ -28,7 +28,7 @@ func (v Verdict) String() string {
 // Fate is what Send decides for a packet.
 type Fate struct {
 	At         wheel.Time // of arrival, if Delivered
-	Verdict    Verdict
+	Outcome    Outcome
 	Model      int  // if Lost: which of Loss lost it, from 0; the first, if several did
 	Duplicated bool // arrives twice, both at At
 	Reordered  bool // picked by Reorder
@@ -71,7 +71,7 @@ type Link struct {
 	cfg    LinkConfig // with 0 replaced by the most
 	counts LinkCounts
 	now    wheel.Time
-	queue  waiting
+	queue  packetQueue
 
 	// The sender is free at free + frac/Rate ns: exact, so that a busy link sends Rate bits each second.
 	free wheel.Time
@@ -92,7 +92,7 @@ func NewLink(cfg LinkConfig, key uint64) (*Link, error) {
 		return nil, err
 	}
 	l := &Link{
-		plan: cfg, cfg: cfg, now: minTime, free: minTime, last: minTime,
+		plan: cfg, cfg: cfg, now: earliest, free: earliest, last: earliest,
 		reorder: newChance(cfg.Reorder.Probability), drawReorder: newStream(key, forReorder),
 		duplicate: newChance(cfg.Duplicate), drawDuplicate: newStream(key, forDuplicate),
 		corrupt: newChance(cfg.Corrupt), drawCorrupt: newStream(key, forCorrupt), drawBit: newStream(key, forBit),
@@ -106,7 +106,7 @@ func NewLink(cfg LinkConfig, key uint64) (*Link, error) {
 	return l, nil
 }
 
-const minTime wheel.Time = -1 << 63
+const earliest wheel.Time = -1 << 63
 
 func (l Limit) or(most Limit) Limit {
 	if l.Packets == 0 {
@@ -129,8 +129,8 @@ func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
 	l.counts.Packets++
 	n := l.counts.Packets
 	for i, d := range l.droppers { // all see all, whatever else happens
-		if d.Lost(now, n, p) && f.Verdict != Lost {
-			f.Verdict, f.Model = Lost, i
+		if d.Lost(now, n, p) && f.Outcome != Lost {
+			f.Outcome, f.Model = Lost, i
 		}
 	}
 	sent := now
@@ -138,7 +138,7 @@ func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
 		var waited, ok bool
 		if sent, waited, ok = l.serialise(now, p.Size); !ok {
 			l.counts.QueueDropped++
-			return Fate{Verdict: QueueDropped}
+			return Fate{Outcome: QueueDropped}
 		}
 		if waited && (l.queue.n > l.cfg.Mark.Packets || l.queue.octets > l.cfg.Mark.Bytes) && p.ECN.Capable() {
 			f.Marked = true
@@ -146,7 +146,7 @@ func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
 		}
 	}
 	l.counts.WireBytes += uint64(p.Size) + uint64(l.cfg.Overhead)
-	if f.Verdict == Lost {
+	if f.Outcome == Lost {
 		l.counts.Lost++
 		return f
 	}
@@ -167,7 +167,7 @@ func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
 // serialise puts a packet into the queue, and returns when its last bit is sent, rounded up to a nanosecond, and
 // whether it has to wait before. It is not ok if the queue is full.
 func (l *Link) serialise(now wheel.Time, size uint32) (sent wheel.Time, waits, ok bool) {
-	l.queue.settle(now)
+	l.queue.removeStarted(now)
 	if now > l.free {
 		l.free, l.frac = now, 0
 	}
@@ -236,7 +236,7 @@ func (l *Link) jitter(n uint64) time.Duration {
 func (l *Link) Queued(now wheel.Time) (packets uint32, octets uint64) {
 	now = max(now, l.now)
 	l.now = now
-	l.queue.settle(now)
+	l.queue.removeStarted(now)
 	return l.queue.n, l.queue.octets
 }
 

@@ -77,7 +77,7 @@ func TestDropTailAtTheLimit(t *testing.T) {
 			if k >= test.fit {
 				want = QueueDropped
 			}
-			if got := l.sendSize(0, 1000).Verdict; got != want {
+			if got := l.sendSize(0, 1000).Outcome; got != want {
 				t.Errorf("limit %+v, packet %d: %v, want %v", test.limit, k, got, want)
 			}
 		}
@@ -85,7 +85,7 @@ func TestDropTailAtTheLimit(t *testing.T) {
 			t.Errorf("limit %+v: queue holds %d packets of %d octets, want %d", test.limit, n, octets, test.fit-1)
 		}
 		// A place is free at the instant at which the next transmission starts, and not before.
-		if test.fit > 1 && (l.sendSize(ms-1, 1000).Verdict != QueueDropped || l.sendSize(ms, 1000).Verdict != Delivered) {
+		if test.fit > 1 && (l.sendSize(ms-1, 1000).Outcome != QueueDropped || l.sendSize(ms, 1000).Outcome != Delivered) {
 			t.Errorf("limit %+v: a place is not free at 1 ms sharp", test.limit)
 		}
 	}
@@ -99,7 +99,7 @@ func TestMarkingAboveTheThreshold(t *testing.T) {
 		}
 	}
 	// RFC 3168 §5: packets that are not ECN-capable carry the codepoint 00, and are not marked.
-	if f := l.Send(0, &Packet{Size: 1000, ECN: NotECT}); f.Marked || f.Verdict != Delivered {
+	if f := l.Send(0, &Packet{Size: 1000, ECN: NotECT}); f.Marked || f.Outcome != Delivered {
 		t.Errorf("not-ECT: %+v, want delivered and not marked", f)
 	}
 	if got := l.Counts().Marked; got != 3 {
@@ -170,7 +170,7 @@ func TestOrderIsKeptWithoutReorder(t *testing.T) {
 	var now, last wheel.Time
 	for range 50_000 {
 		now += wheel.Time(r.IntN(20_000))
-		if f := l.sendSize(now, 1+uint32(r.IntN(1500))); f.Verdict == Delivered {
+		if f := l.sendSize(now, 1+uint32(r.IntN(1500))); f.Outcome == Delivered {
 			if f.At <= last {
 				t.Fatalf("arrives at %v, not after %v", f.At, last)
 			}
@@ -236,10 +236,10 @@ func TestDrawsDoNotDependOnTheRest(t *testing.T) {
 	queueDrops := 0
 	for k := range wheel.Time(100_000) {
 		x, y := a.sendSize(k*ms, 1500), b.sendSize(k*ms, 1500)
-		if y.Verdict == QueueDropped {
+		if y.Outcome == QueueDropped {
 			queueDrops++
-		} else if x.Verdict != y.Verdict {
-			t.Fatalf("packet %d: %v and %v", k, x.Verdict, y.Verdict)
+		} else if x.Outcome != y.Outcome {
+			t.Fatalf("packet %d: %v and %v", k, x.Outcome, y.Outcome)
 		}
 	}
 	if queueDrops == 0 {
@@ -309,7 +309,7 @@ func TestQueueAgreesWithItsTwin(t *testing.T) {
 			size := 1 + r.Uint64N(1500)
 			f := l.sendSize(wheel.Time(now), uint32(size))
 			at, ok := twin.send(now, size)
-			if ok != (f.Verdict == Delivered) || ok && uint64(f.At) != at {
+			if ok != (f.Outcome == Delivered) || ok && uint64(f.At) != at {
 				t.Fatalf("seed %d, %+v, packet %d of %d octets at %d: %+v, want %d, %v", seed, cfg, k, size, now, f, at, ok)
 			}
 			if n, _ := l.Queued(wheel.Time(now)); int(n) != len(twin.waiting) {
@@ -409,7 +409,7 @@ func FuzzLinkConfig(f *testing.F) {
 		l := newTestLink(t, c)
 		for k := range wheel.Time(20) {
 			now := k * k * us
-			if fate := l.sendSize(now, 1500); fate.Verdict == Delivered && fate.At < now {
+			if fate := l.sendSize(now, 1500); fate.Outcome == Delivered && fate.At < now {
 				t.Errorf("packet sent at %v arrives at %v", now, fate.At)
 			}
 		}
@@ -429,7 +429,7 @@ func ExampleLink() {
 	}
 	for range 3 {
 		fate := link.Send(0, &Packet{Size: 1500})
-		fmt.Println(fate.Verdict, fate.At)
+		fmt.Println(fate.Outcome, fate.At)
 	}
 	fmt.Println(link.Send(wheel.Time(time.Second), &Packet{Size: 1500}).At)
 	// Output:
@@ -456,7 +456,7 @@ func TestFateNamesTheModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := newTestLink(t, LinkConfig{Loss: losses})
-	for n, want := range []Fate{{}, {Verdict: Lost}, {Verdict: Lost}, {Verdict: Lost, Model: 1}, {}} {
+	for n, want := range []Fate{{}, {Outcome: Lost}, {Outcome: Lost}, {Outcome: Lost, Model: 1}, {}} {
 		if got := l.sendSize(0, 100); got != want {
 			t.Errorf("packet %d: fate %+v, want %+v", n+1, got, want)
 		}

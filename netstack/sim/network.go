@@ -57,11 +57,11 @@ type Config struct {
 // ClockSchemes returns the names that Config.Scheme may have: those of wheel.Schemes that expire timers on their tick, and
 // those of a tick in START order, and that need no real clock.
 func ClockSchemes() []string {
-	return slices.DeleteFunc(wheel.Schemes(), func(name string) bool { return slices.Contains(noClocks, name) })
+	return slices.DeleteFunc(wheel.Schemes(), func(name string) bool { return slices.Contains(unfitSchemes, name) })
 }
 
-// noClocks are the packed wheels (no START order), those that round to coarser units, and Go's own timers.
-var noClocks = []string{"scheme6", "scheme6-eager", "scheme7-nomigration", "scheme7-onemigration", "runtime"}
+// unfitSchemes are the packed wheels (no START order), those that round to coarser units, and Go's own timers.
+var unfitSchemes = []string{"scheme6", "scheme6-eager", "scheme7-nomigration", "scheme7-onemigration", "runtime"}
 
 // Network is nodes, links and one virtual clock, which begins at 0. It is not safe for concurrent use.
 type Network[P any] struct {
@@ -71,10 +71,10 @@ type Network[P any] struct {
 	ran   uint64
 
 	nodes []node[P]
-	links []hop[P]
+	links []wire[P]
 	names map[string]LinkID
 
-	chunks [][]flight[P] // datagrams on their way that overtake others; a chunk never moves
+	chunks [][]overtaker[P] // datagrams on their way that overtake others; a chunk never moves
 	free   []uint32
 
 	handlers     []Handler
@@ -88,9 +88,9 @@ type node[P any] struct {
 	node Node[P]
 }
 
-// hop is a link with what is on it. Datagrams that arrive in the order in which they were sent wait in a ring, of which only
+// wire is a link with what is on it. Datagrams that arrive in the order in which they were sent wait in a ring, of which only
 // the first has a timer: it is soon due, wherever the end of the link is.
-type hop[P any] struct {
+type wire[P any] struct {
 	link *Link
 	name string
 	to   NodeID
@@ -109,8 +109,8 @@ type arrival[P any] struct {
 	d  Datagram[P]
 }
 
-// flight is a datagram that overtakes others. Its timer carries its number.
-type flight[P any] struct {
+// overtaker is a datagram that overtakes others. Its timer carries its number.
+type overtaker[P any] struct {
 	d     Datagram[P]
 	via   LinkID
 	timer wheel.Timer
@@ -169,7 +169,7 @@ func (n *Network[P]) Connect(a, b NodeID, there, back LinkConfig) (ab, ba LinkID
 		}
 		suffix = fmt.Sprintf("#%d", k)
 	}
-	hops := [2]hop[P]{{name: base + suffix, to: b}, {name: reverse + suffix, to: a}}
+	hops := [2]wire[P]{{name: base + suffix, to: b}, {name: reverse + suffix, to: a}}
 	for i, cfg := range [2]LinkConfig{there, back} {
 		if hops[i].link, err = NewLink(cfg, LinkKey(n.seed, hops[i].name)); err != nil {
 			return 0, 0, fmt.Errorf("%s: %w", hops[i].name, err)
@@ -226,16 +226,16 @@ func (n *Network[P]) Send(via LinkID, d *Datagram[P]) Fate {
 	if h.tap != nil {
 		h.tap.Sent(n.now, d, f)
 	}
-	if f.Verdict == Delivered {
-		n.launch(via, d, &f)
+	if f.Outcome == Delivered {
+		n.schedule(via, d, &f)
 		if f.Duplicated {
-			n.launch(via, d, &f)
+			n.schedule(via, d, &f)
 		}
 	}
 	return f
 }
 
-func (n *Network[P]) launch(via LinkID, d *Datagram[P], f *Fate) {
+func (n *Network[P]) schedule(via LinkID, d *Datagram[P], f *Fate) {
 	h := &n.links[via]
 	var slot *Datagram[P]
 	if h.n == 0 || f.At >= h.last {
@@ -270,7 +270,7 @@ func (n *Network[P]) launch(via LinkID, d *Datagram[P], f *Fate) {
 }
 
 // grow doubles the ring. A datagram that is being handled stays where it is too.
-func (h *hop[P]) grow() {
+func (h *wire[P]) grow() {
 	ring := make([]arrival[P], max(16, 2*len(h.ring)))
 	for i := range h.n {
 		ring[i] = h.ring[(h.head+i)&uint32(len(h.ring)-1)]
@@ -278,11 +278,11 @@ func (h *hop[P]) grow() {
 	h.ring, h.head = ring, 0
 }
 
-func (n *Network[P]) flight(i uint32) *flight[P] { return &n.chunks[i/chunkSize][i%chunkSize] }
+func (n *Network[P]) flight(i uint32) *overtaker[P] { return &n.chunks[i/chunkSize][i%chunkSize] }
 
 func (n *Network[P]) grow() {
 	first := uint32(len(n.chunks) * chunkSize)
-	chunk := make([]flight[P], chunkSize)
+	chunk := make([]overtaker[P], chunkSize)
 	n.chunks = append(n.chunks, chunk)
 	for k := range chunk {
 		chunk[k].timer = n.clock.New(uint64(first+uint32(k))<<ownerBits | ofFlight)

@@ -257,7 +257,7 @@ func BenchmarkTraversal(b *testing.B) {
 
 func TestTopologies(t *testing.T) {
 	for _, kind := range []string{"dumbbell", "star"} {
-		var plan Topology
+		var plan TopologyConfig
 		text := `{"kind":"` + kind + `","senders":3,"access":[{"delay":"1ms"},{"delay":"2ms"}],` +
 			`"bottleneck":{"rate":8000000,"delay":"10ms"},"return":{"delay":"20ms"}}`
 		if err := json.Unmarshal([]byte(text), &plan); err != nil {
@@ -265,7 +265,7 @@ func TestTopologies(t *testing.T) {
 		}
 		n := newTestNetwork(t, "", 1)
 		var got []string
-		built := &Built{}
+		built := &Topology{}
 		receiver := nodeFunc(func(now wheel.Time, _ LinkID, d *Datagram[uint64]) {
 			got = append(got, fmt.Sprint(d.Body, " at ", now))
 			d.From, d.To = d.To, d.From
@@ -305,14 +305,14 @@ func TestTopologies(t *testing.T) {
 	}
 	n := newTestNetwork(t, "", 1)
 	for _, test := range []struct {
-		plan Topology
+		plan TopologyConfig
 		want string
 	}{
-		{Topology{Kind: "ring", Senders: 1}, `kind "ring", want dumbbell or star`},
-		{Topology{Kind: "star"}, "senders 0, want 1 to 100000"},
-		{Topology{Kind: "star", Senders: 1, Bottleneck: LinkConfig{Corrupt: 2}}, "bottleneck: sim: corrupt 2"},
-		{Topology{Kind: "star", Senders: 1, Access: []LinkConfig{{Corrupt: 2}}}, "access 0: sim: corrupt 2"},
-		{Topology{Kind: "star", Senders: 1}, "0 senders and 0 receivers, want 1 and 1"},
+		{TopologyConfig{Kind: "ring", Senders: 1}, `kind "ring", want dumbbell or star`},
+		{TopologyConfig{Kind: "star"}, "senders 0, want 1 to 100000"},
+		{TopologyConfig{Kind: "star", Senders: 1, Bottleneck: LinkConfig{Corrupt: 2}}, "bottleneck: sim: corrupt 2"},
+		{TopologyConfig{Kind: "star", Senders: 1, Access: []LinkConfig{{Corrupt: 2}}}, "access 0: sim: corrupt 2"},
+		{TopologyConfig{Kind: "star", Senders: 1}, "0 senders and 0 receivers, want 1 and 1"},
 	} {
 		if _, err := Build(n, test.plan, nil, nil); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: error %v, want %q", test.plan, err, test.want)

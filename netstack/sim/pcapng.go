@@ -69,29 +69,29 @@ func (p *Pcapng) AddInterface(name string, linkType uint16) (uint32, error) {
 	return p.interfaces - 1, p.end(true)
 }
 
-// Heading is the direction of a packet, as the interface that it passes sees it.
-type Heading uint8
+// Direction is the direction of a packet, as the interface that it passes sees it.
+type Direction uint8
 
 const (
-	NoHeading Heading = iota // not told
+	NoDirection Direction = iota // not told
 	Inbound
 	Outbound
 )
 
-// headingFlags are the flags of a packet, little-endian.
-var headingFlags = [...]string{"", "\x01\x00\x00\x00", "\x02\x00\x00\x00"}
+// directionFlags are the flags of a packet, little-endian.
+var directionFlags = [...]string{"", "\x01\x00\x00\x00", "\x02\x00\x00\x00"}
 
 // WritePacket writes a packet of that many octets in all, of which octets were kept, with a comment if that is not
 // empty. at counts from 1970, and is not before.
 func (p *Pcapng) WritePacket(iface uint32, at wheel.Time, octets []byte, length uint32, comment string) error {
-	return p.WriteHeaded(iface, at, NoHeading, octets, length, comment)
+	return p.WriteDirected(iface, at, NoDirection, octets, length, comment)
 }
 
-// WriteHeaded is WritePacket for a packet whose direction is told.
-func (p *Pcapng) WriteHeaded(iface uint32, at wheel.Time, heading Heading, octets []byte, length uint32, comment string) error {
+// WriteDirected is WritePacket for a packet whose direction is told.
+func (p *Pcapng) WriteDirected(iface uint32, at wheel.Time, direction Direction, octets []byte, length uint32, comment string) error {
 	switch {
-	case heading > Outbound:
-		return fmt.Errorf("sim: pcapng heading %d, want 0 to %d", heading, Outbound)
+	case direction > Outbound:
+		return fmt.Errorf("sim: pcapng direction %d, want 0 to %d", direction, Outbound)
 	case iface >= p.interfaces:
 		return fmt.Errorf("sim: pcapng interface %d, want one of %d", iface, p.interfaces)
 	case at < 0:
@@ -110,8 +110,8 @@ func (p *Pcapng) WriteHeaded(iface uint32, at wheel.Time, heading Heading, octet
 	p.buf = append(p.buf, octets...)
 	p.pad()
 	p.option(optComment, comment)
-	p.option(optFlags, headingFlags[heading])
-	return p.end(comment != "" || heading != NoHeading)
+	p.option(optFlags, directionFlags[direction])
+	return p.end(comment != "" || direction != NoDirection)
 }
 
 // WriteStatistics writes how many packets an interface has seen until then, from the beginning of the capture, and how many of

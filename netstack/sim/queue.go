@@ -2,23 +2,23 @@ package sim
 
 import "tcpwheel/wheel"
 
-// waiting is the queue before a sender of fixed rate, as the instants at which its packets leave: what it holds at an
+// packetQueue is the queue before a sender of fixed rate, as the instants at which its packets leave: what it holds at an
 // instant follows from those, and no event is needed for a packet's turn. push and the pops it causes are O(1) amortised.
-type waiting struct {
-	ring   []turn // a power of two
+type packetQueue struct {
+	ring   []waitingPacket // a power of two
 	head   uint32
 	n      uint32
 	octets uint64
 }
 
-// turn is a packet that waits until its transmission starts.
-type turn struct {
+// waitingPacket is a packet that waits until its transmission starts.
+type waitingPacket struct {
 	start  wheel.Time
 	octets uint32
 }
 
-// settle takes out the packets whose turn has come by now.
-func (q *waiting) settle(now wheel.Time) {
+// removeStarted takes out the packets whose turn has come by now.
+func (q *packetQueue) removeStarted(now wheel.Time) {
 	for q.n > 0 {
 		t := &q.ring[q.head]
 		if t.start > now {
@@ -31,17 +31,17 @@ func (q *waiting) settle(now wheel.Time) {
 }
 
 // push adds a packet behind all others.
-func (q *waiting) push(start wheel.Time, octets uint32) {
+func (q *packetQueue) push(start wheel.Time, octets uint32) {
 	if int(q.n) == len(q.ring) {
 		q.grow()
 	}
-	q.ring[(q.head+q.n)&uint32(len(q.ring)-1)] = turn{start, octets}
+	q.ring[(q.head+q.n)&uint32(len(q.ring)-1)] = waitingPacket{start, octets}
 	q.n++
 	q.octets += uint64(octets)
 }
 
-func (q *waiting) grow() {
-	ring := make([]turn, max(16, 2*len(q.ring)))
+func (q *packetQueue) grow() {
+	ring := make([]waitingPacket, max(16, 2*len(q.ring)))
 	n := copy(ring, q.ring[q.head:])
 	copy(ring[n:], q.ring[:q.head])
 	q.ring, q.head = ring, 0

@@ -12,11 +12,11 @@ type Serializer[P any] interface {
 	Serialize(buf []byte, d *Datagram[P]) []byte
 }
 
-// Point is the end of a link at which a Capture listens.
-type Point uint8
+// CapturePoint is the end of a link at which a Capture listens.
+type CapturePoint uint8
 
 const (
-	AtSender   Point = iota // what is handed to the link, with a comment on what becomes of it unless it just arrives
+	AtSender   CapturePoint = iota // what is handed to the link, with a comment on what becomes of it unless it just arrives
 	AtReceiver              // what arrives, with flipped bits
 )
 
@@ -26,7 +26,7 @@ type Capture[P any] struct {
 	out   *Pcapng
 	octet Serializer[P]
 	epoch wheel.Time
-	point Point
+	point CapturePoint
 	iface uint32
 	buf   []byte
 	err   error
@@ -34,7 +34,7 @@ type Capture[P any] struct {
 
 // NewCapture adds an interface of that name to out and returns the tap that writes there. epoch is the instant 0 of
 // the virtual time, in nanoseconds from 1970.
-func NewCapture[P any](out *Pcapng, name string, linkType uint16, s Serializer[P], point Point, epoch wheel.Time) (*Capture[P], error) {
+func NewCapture[P any](out *Pcapng, name string, linkType uint16, s Serializer[P], point CapturePoint, epoch wheel.Time) (*Capture[P], error) {
 	iface, err := out.AddInterface(name, linkType)
 	if err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func (c *Capture[P]) write(now wheel.Time, d *Datagram[P], comment string) {
 
 // comment says what is not ordinary about a fate, "" if nothing is.
 func (f *Fate) comment() string {
-	if f.Verdict != Delivered {
-		return "dropped: " + f.Verdict.String()
+	if f.Outcome != Delivered {
+		return "dropped: " + f.Outcome.String()
 	}
 	return f.Impairments()
 }

@@ -142,12 +142,12 @@ func TestDirectionsAndStatistics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for heading, comment := range map[Heading]string{Inbound: "", Outbound: "late"} {
+	for direction, comment := range map[Direction]string{Inbound: "", Outbound: "late"} {
 		file.Reset()
-		if err := out.WriteHeaded(iface, 7, heading, []byte{1}, 1, comment); err != nil {
+		if err := out.WriteDirected(iface, 7, direction, []byte{1}, 1, comment); err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprintf("packet 0 at 7 of 1: 01 2=%q", []byte{byte(heading), 0, 0, 0})
+		want := fmt.Sprintf("packet 0 at 7 of 1: 01 2=%q", []byte{byte(direction), 0, 0, 0})
 		if comment != "" {
 			want = `packet 0 at 7 of 1: 01 1="late" 2="\x02\x00\x00\x00"`
 		}
@@ -163,7 +163,7 @@ func TestDirectionsAndStatistics(t *testing.T) {
 	if got, err := readPcapng(file.Bytes()); err != nil || len(got) != 1 || got[0] != want {
 		t.Errorf("read %q, %v, want %q", got, err, want)
 	}
-	if out.WriteStatistics(1, 0, 0, 0) == nil || out.WriteStatistics(0, -1, 0, 0) == nil || out.WriteHeaded(0, 0, 3, nil, 0, "") == nil {
+	if out.WriteStatistics(1, 0, 0, 0) == nil || out.WriteStatistics(0, -1, 0, 0) == nil || out.WriteDirected(0, 0, 3, nil, 0, "") == nil {
 		t.Error("an interface that is not there, an instant before 1970, or a fourth direction gave no error")
 	}
 }

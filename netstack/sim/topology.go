@@ -6,14 +6,14 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Topology is the plan of a network in which senders share a bottleneck, as JSON too.
+// TopologyConfig is the plan of a network in which senders share a bottleneck, as JSON too.
 //
 //	dumbbell   s1 ─┐                      ┌─ r1      each sender has a receiver
 //	           s2 ─┴─ left ═══════ right ─┴─ r2
 //
 //	star       s1 ─┐                                 incast: all send to one receiver
 //	           s2 ─┴─ hub ═══════ r1
-type Topology struct {
+type TopologyConfig struct {
 	Kind    string `json:"kind"`    // "dumbbell" or "star"
 	Senders int    `json:"senders"` // 1 to 100,000
 
@@ -29,7 +29,7 @@ type Topology struct {
 const maxSenders = 100_000
 
 // Check returns an error that names the first field out of its bounds, its value and the bound.
-func (t *Topology) Check() error {
+func (t *TopologyConfig) Check() error {
 	if t.Kind != "dumbbell" && t.Kind != "star" {
 		return fmt.Errorf("sim: topology kind %q, want dumbbell or star", t.Kind)
 	}
@@ -53,15 +53,15 @@ func (t *Topology) Check() error {
 }
 
 // Receivers returns how many receivers the plan has: one for each sender, or one in a star.
-func (t *Topology) Receivers() int {
+func (t *TopologyConfig) Receivers() int {
 	if t.Kind == "star" {
 		return 1
 	}
 	return t.Senders
 }
 
-// Built is what Build made. Out is the link by which an end sends.
-type Built struct {
+// Topology is what Build made. Out is the link by which an end sends.
+type Topology struct {
 	Senders, Receivers         []NodeID
 	SenderOut, ReceiverOut     []LinkID
 	Bottleneck, BottleneckBack LinkID // towards the receivers, and back
@@ -69,7 +69,7 @@ type Built struct {
 
 // Build adds the nodes "s1", "s2", …, "r1", … and their routers and links to an empty network. There must be as many
 // senders and receivers as the plan says. The routers forward by Datagram.To.
-func Build[P any](n *Network[P], plan Topology, senders, receivers []Node[P]) (*Built, error) {
+func Build[P any](n *Network[P], plan TopologyConfig, senders, receivers []Node[P]) (*Topology, error) {
 	if err := plan.Check(); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func Build[P any](n *Network[P], plan Topology, senders, receivers []Node[P]) (*
 			len(senders), len(receivers), plan.Senders, plan.Receivers())
 	}
 	w := &builder[P]{net: n, plan: plan}
-	b := &Built{}
+	b := &Topology{}
 	if plan.Kind == "star" {
 		hub := w.router("hub")
 		for i, node := range senders {
@@ -110,7 +110,7 @@ func Build[P any](n *Network[P], plan Topology, senders, receivers []Node[P]) (*
 // builder keeps the first error.
 type builder[P any] struct {
 	net  *Network[P]
-	plan Topology
+	plan TopologyConfig
 	err  error
 }
 

@@ -130,7 +130,7 @@ func (v *virtualNet) Send(now wheel.Time, from int, p *virtual.Packet) (time.Dur
 		v.sums[from] = (v.sums[from] ^ uint64(b)) * 1099511628211
 	}
 	fate := v.links[from].Send(now, &sim.Packet{Size: p.Size})
-	return fate.At.Sub(now), fate.Verdict == sim.Delivered && !v.cut[from]
+	return fate.At.Sub(now), fate.Outcome == sim.Delivered && !v.cut[from]
 }
 
 // Arrive implements virtual.Wire.

@@ -85,7 +85,7 @@ func (d *direction) sendOverLink(p *Packet) {
 	fate := d.link.Send(now, &sim.Packet{
 		Start: p.Start, End: p.End, Attempt: d.attempt(p), Size: p.Size, ECN: sim.ECN(tos & 3),
 	})
-	if fate.Verdict != sim.Delivered {
+	if fate.Outcome != sim.Delivered {
 		return
 	}
 	if fate.Marked {

@@ -45,7 +45,7 @@ func captured(t testing.TB, flows int, octets uint64, losses string) []byte {
 	epoch := wheel.Time(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano())
 	for _, way := range []struct {
 		name  string
-		point sim.Point
+		point sim.CapturePoint
 	}{{"s1>r1", sim.AtSender}, {"r1>s1", sim.AtReceiver}} {
 		via, _ := f.World.Net.LinkNamed(way.name)
 		tap, err := sim.NewCapture(out, "s1", sim.LinkTypeRaw, f.World.Serializer(), way.point, epoch)

@@ -24,7 +24,7 @@ type capture struct {
 
 type captured struct {
 	at      wheel.Time
-	heading sim.Heading // to the end or from it
+	heading sim.Direction // to the end or from it
 	data    []byte
 	comment string
 }
@@ -47,7 +47,7 @@ func newCapture(file, name string, epoch wheel.Time) (*capture, error) {
 }
 
 // add takes a packet and keeps its bytes. A nil capture ignores it.
-func (c *capture) add(at wheel.Time, heading sim.Heading, data []byte, comment string) {
+func (c *capture) add(at wheel.Time, heading sim.Direction, data []byte, comment string) {
 	if c != nil {
 		c.count++
 		c.held = append(c.held, captured{at, heading, data, comment})
@@ -63,7 +63,7 @@ func (c *capture) write(until wheel.Time) {
 	n := 0
 	for ; n < len(c.held) && c.held[n].at < until; n++ {
 		p := &c.held[n]
-		if err := c.out.WriteHeaded(0, c.epoch+p.at, p.heading, p.data, uint32(len(p.data)), p.comment); err != nil && c.sink.err == nil {
+		if err := c.out.WriteDirected(0, c.epoch+p.at, p.heading, p.data, uint32(len(p.data)), p.comment); err != nil && c.sink.err == nil {
 			c.sink.err = err
 		}
 	}
@@ -82,7 +82,7 @@ func (c *capture) end(now wheel.Time, dropped uint64) error {
 
 // sentComment describes the fate of a packet that is sent: "" for a plain arrival.
 func sentComment(f *sim.Fate, loss sim.Losses) string {
-	switch f.Verdict {
+	switch f.Outcome {
 	case sim.QueueDropped:
 		return "dropped: the queue is full"
 	case sim.Lost:

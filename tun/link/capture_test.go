@@ -61,15 +61,15 @@ func TestComments(t *testing.T) {
 		sent, arrived string
 	}{
 		{sim.Fate{}, "", ""},
-		{sim.Fate{Verdict: sim.QueueDropped}, "dropped: the queue is full", ""},
-		{sim.Fate{Verdict: sim.Lost, Model: 1}, "lost: packets:3-4", ""},
+		{sim.Fate{Outcome: sim.QueueDropped}, "dropped: the queue is full", ""},
+		{sim.Fate{Outcome: sim.Lost, Model: 1}, "lost: packets:3-4", ""},
 		{sim.Fate{Marked: true, Duplicated: true}, "marked CE, duplicated", "marked CE, duplicate"},
 		{sim.Fate{Reordered: true, Corrupt: true, Bit: 9}, "reordered, corrupted", "reordered, bit 9 flipped"},
 	} {
 		if got := sentComment(&test.fate, loss); got != test.sent {
 			t.Errorf("%+v: %q, want %q", test.fate, got, test.sent)
 		}
-		if test.fate.Verdict != sim.Delivered {
+		if test.fate.Outcome != sim.Delivered {
 			continue
 		}
 		if got := arrivedComment(&test.fate, test.fate.Duplicated); got != test.arrived {

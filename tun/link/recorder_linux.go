@@ -261,9 +261,9 @@ func (l *line) describe(p *tun.LinkPacket, loss sim.Losses) {
 	switch {
 	case p.TooBig:
 		l.Fate = FateTooBig
-	case f.Verdict == sim.QueueDropped:
+	case f.Outcome == sim.QueueDropped:
 		l.Fate = FateQueue
-	case f.Verdict == sim.Lost:
+	case f.Outcome == sim.Lost:
 		l.Fate, l.By = FateLost, loss[f.Model].String()
 	default:
 		l.Fate, l.Due, l.arrivals = FateDelivered, &f.At, 1

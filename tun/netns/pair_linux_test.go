@@ -79,7 +79,7 @@ func TestLostTail(t *testing.T) {
 	lost, again := -1, -1
 	for i, p := range seen {
 		switch {
-		case p.Fate.Verdict == sim.Lost:
+		case p.Fate.Outcome == sim.Lost:
 			lost = i
 		case lost >= 0 && again < 0 && p.Model.Start < octets && p.Model.End >= octets:
 			again = i

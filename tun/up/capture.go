@@ -52,7 +52,7 @@ type captured struct {
 
 type capturedPacket struct {
 	at      wheel.Time
-	heading sim.Heading
+	heading sim.Direction
 	size    int // bytes
 	sum     int // offset where the checksum left to the link begins; 0 is none
 	field   int // offset of that checksum
@@ -109,7 +109,7 @@ func newCapture(file, device string, stdout io.Writer, clock tcpip.Clock) (*capt
 }
 
 // add captures a packet.
-func (c *capture) add(pkt *stack.PacketBuffer, heading sim.Heading) {
+func (c *capture) add(pkt *stack.PacketBuffer, heading sim.Direction) {
 	size := pkt.Size()
 	p := capturedPacket{heading: heading, size: size}
 	if g := &pkt.GSOOptions; g.Type != stack.GSONone && g.NeedsCsum {
@@ -206,7 +206,7 @@ func (c *capture) write(batch *captured) error {
 			// The field holds the sum of the pseudo-header.
 			checksum.Put(b[p.field:], ^checksum.Checksum(b[p.sum:], 0))
 		}
-		if err := c.out.WriteHeaded(c.iface, c.epoch+p.at, p.heading, b, uint32(p.size), comment(p.at, p.causes)); err != nil {
+		if err := c.out.WriteDirected(c.iface, c.epoch+p.at, p.heading, b, uint32(p.size), comment(p.at, p.causes)); err != nil {
 			return err
 		}
 	}

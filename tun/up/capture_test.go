@@ -39,7 +39,7 @@ type capturedFile struct {
 
 type readPacket struct {
 	at      wheel.Time
-	heading sim.Heading
+	heading sim.Direction
 	data    []byte
 	comment string
 }
@@ -109,7 +109,7 @@ func parseCapture(file []byte) (c capturedFile, err error) {
 			case kind == 6 && code == 1:
 				p.comment = string(value)
 			case kind == 6 && code == 2:
-				p.heading = sim.Heading(value[0])
+				p.heading = sim.Direction(value[0])
 			case kind == 5 && code == 4:
 				c.received = le.Uint64(value)
 			case kind == 5 && code == 5:

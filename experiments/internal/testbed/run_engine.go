@@ -150,7 +150,7 @@ func (t shared) Sent(now wheel.Time, d *host.Datagram, f sim.Fate) {
 		return
 	}
 	id, _ := t.ledger.sent(now, d.Body.Header.DstPort, d.Start, d.End)
-	if f.Verdict != sim.Delivered {
+	if f.Outcome != sim.Delivered {
 		t.ledger.settle(id, lost)
 	}
 }
@@ -164,7 +164,7 @@ func (t last) Sent(_ wheel.Time, d *host.Datagram, f sim.Fate) {
 		return
 	}
 	fate := arrived
-	if f.Verdict != sim.Delivered {
+	if f.Outcome != sim.Delivered {
 		fate = lost
 	}
 	t.ledger.settle(t.ledger.latest(d.Body.Header.DstPort, d.Start, d.Attempt), fate)

@@ -86,7 +86,7 @@ func (r *kernelRun) seen(p netns.Packet) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id, _ := r.ledger.sent(p.At, p.Header.DstPort, p.Model.Start, p.Model.End)
-	if p.Fate.Verdict == sim.Delivered {
+	if p.Fate.Outcome == sim.Delivered {
 		r.ledger.settle(id, arrived)
 	} else {
 		r.ledger.settle(id, lost)

@@ -120,11 +120,11 @@ func (r *stacksRun) Send(now wheel.Time, from int, p *virtual.Packet) (time.Dura
 	if from == senderEnd && p.End > p.Start {
 		id, attempt := r.ledger.sent(now, p.Header.DstPort, p.Start, p.End)
 		p.Tag = int64(id)<<32 | int64(attempt)
-		if fate.Verdict != sim.Delivered {
+		if fate.Outcome != sim.Delivered {
 			r.ledger.settle(id, lost)
 		}
 	}
-	return fate.At.Sub(now), fate.Verdict == sim.Delivered
+	return fate.At.Sub(now), fate.Outcome == sim.Delivered
 }
 
 // Arrive implements virtual.Wire: the packet has come to the way of its flow.
@@ -141,7 +141,7 @@ func (r *stacksRun) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
 	if p.Tag >= 0 {
 		packet.Attempt = uint32(p.Tag)
 	}
-	dropped := r.own[from][flow].Send(now, &packet).Verdict != sim.Delivered
+	dropped := r.own[from][flow].Send(now, &packet).Outcome != sim.Delivered
 	if p.Tag >= 0 {
 		fate := arrived
 		if dropped {

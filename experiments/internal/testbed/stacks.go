@@ -104,7 +104,7 @@ func (s *Stacks) Close() error {
 // Pass is virtual.Wire's Send over a link whose losses do not depend on which attempt a segment is.
 func Pass(now wheel.Time, l *sim.Link, p *virtual.Packet) (took time.Duration, ok bool) {
 	fate := l.Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: 1, Size: p.Size})
-	return fate.At.Sub(now), fate.Verdict == sim.Delivered
+	return fate.At.Sub(now), fate.Outcome == sim.Delivered
 }
 
 // Discard reads a connection to its end, and tells count how much came each time.

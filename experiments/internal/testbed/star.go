@@ -14,7 +14,7 @@ type Star struct {
 	World   *host.World
 	Client  *host.Host
 	Servers []*host.Host
-	Links   *sim.Built
+	Links   *sim.Topology
 }
 
 // StarPlan is the plan of a Star.
@@ -52,7 +52,7 @@ func NewStar(p StarPlan) (*Star, error) {
 		}
 		s.Servers, nodes = append(s.Servers, h), append(nodes, h)
 	}
-	plan := sim.Topology{Kind: "star", Senders: p.Servers, Access: []sim.LinkConfig{p.Access}, Bottleneck: p.Port, Return: &p.Back}
+	plan := sim.TopologyConfig{Kind: "star", Senders: p.Servers, Access: []sim.LinkConfig{p.Access}, Bottleneck: p.Port, Return: &p.Back}
 	if s.Links, err = sim.Build(w.Net, plan, nodes, []sim.Node[host.Body]{s.Client}); err != nil {
 		return nil, err
 	}

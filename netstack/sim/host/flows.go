@@ -90,7 +90,7 @@ func (f *Flows) connect() error {
 		return err
 	}
 	back := p.back()
-	topology := sim.Topology{
+	topology := sim.TopologyConfig{
 		Kind: "dumbbell", Senders: p.Pairs, Access: []sim.LinkConfig{p.Access}, Bottleneck: p.Link, Return: &back,
 	}
 	nodes := func(hosts []*Host) (nodes []sim.Node[Body]) {

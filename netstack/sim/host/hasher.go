@@ -20,7 +20,7 @@ func (h *Hasher) Sum() (sum, events uint64) { return h.sum, h.n }
 
 // Sent implements sim.Tap.
 func (h *Hasher) Sent(now wheel.Time, d *Datagram, f sim.Fate) {
-	h.add(now, d, 1|uint64(f.Verdict)<<8|uint64(f.At)<<16)
+	h.add(now, d, 1|uint64(f.Outcome)<<8|uint64(f.At)<<16)
 }
 
 // Arrived implements sim.Tap.
