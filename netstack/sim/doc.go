@@ -1,5 +1,5 @@
-// Package sim is a virtual network: links with a rate, a queue, delay, jitter, loss, reordering, duplication and
-// corruption, nodes between them, and one virtual clock, which is a timer facility of package wheel.
+// Package sim is a virtual network: nodes, links between them, and one virtual clock. Links have a
+// rate, a queue, delay, jitter, loss, reordering, duplication and corruption.
 //
 // # Usage
 //
@@ -10,29 +10,33 @@
 //	net.Send(there, &datagram)
 //	net.Run(10 * second)
 //
-// A Link is the model of one direction by itself. It knows no clock and no network: Send(now, packet) decides at once
-// what becomes of the packet, so that the same model also runs where now is the time of day.
+// Package host adds hosts with the TCP engine and bulk flows between them.
+//
+// A Link models one direction. It needs no clock and no network: Send(now, packet) returns the
+// packet's fate at once. Package tun runs the same model in real time.
+//
+// Quantities have one syntax in flags and plan files: ParseDuration, ParseRate, ParseProbability,
+// ParseCount, ParseSize and ParseLosses read them.
 //
 // # Files
 //
-// Begin with link.go, the model of one direction, which knows no network: package tun runs it in real time. link_config.go, loss*.go,
-// queue.go and draw.go are what it is made of. network.go joins links and nodes on one clock, topology.go plans some, and tap.go
-// with pcapng.go writes down what passes.
+// Start with link.go, the model of one direction, and link_config.go, its parameters. loss*.go,
+// queue.go and draw.go are its parts. network.go joins links and nodes to one clock, topology.go
+// builds star and dumbbell networks, tap.go and pcapng.go capture packets, quantity.go and
+// link_text.go parse text.
 //
 // # Determinism
 //
-// Same plan, same bytes. Events of one instant happen in the order in which they were scheduled (START order), whatever the
-// scheme of the clock: NewNetwork refuses schemes that do not promise it. All randomness is drawn from counters: the
-// draw for the n-th packet of a link depends on the seed, the name of the link, the purpose and n, and on nothing else.
-// So a change in one place leaves the luck of all others as it was (common random numbers), and the order in which nodes
-// and links are made changes no draw. It can change the order of events of one instant, as far as the calls that start
-// them come in another order. No floating-point result enters an instant or a draw, probabilities apart, which
-// are compared exactly.
+// The same plan gives the same bytes. Events of one instant happen in the order of scheduling, which
+// every clock that NewNetwork takes keeps. Random draws come from counters: the draw for packet n of a link depends only on the seed, the name of the link, the
+// purpose and n. So a change in one place does not change the draws elsewhere (common random
+// numbers), nor does the order of making nodes and links. Probabilities are the only
+// floating-point numbers, and they are compared exactly.
 //
 // # Cost
 //
-// A traversal of a link costs O(1) and does not allocate, whatever the length of the queue: the queue is kept as the
-// instants at which its packets leave, and no event is needed for that.
+// Sending a packet over a link costs O(1) and does not allocate, however long the queue is. The
+// queue is a list of the times at which its packets leave and needs no events.
 //
 // # Concurrency
 //

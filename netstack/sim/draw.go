@@ -5,25 +5,25 @@ import (
 	"math/bits"
 )
 
-// stream is a counter-based generator: the n-th draw is a function of the stream and n. It is SplitMix64 (Steele, Lea and
-// Flood, OOPSLA 2014) entered at its n-th step.
+// stream is a counter-based generator: draw n is a function of the stream and n. It is SplitMix64
+// (Steele, Lea and Flood, OOPSLA 2014), entered at its n-th step.
 type stream uint64
 
 const golden = 0x9e3779b97f4a7c15
 
-// Mix64 is the output function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a bijection that spreads each bit of z over all 64.
-// It keeps no secrets. O(1).
+// Mix64 is the output function of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a bijection that
+// spreads each bit of z over all 64. It is not cryptographic.
 func Mix64(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
 }
 
-// purpose tells the streams of one link apart.
+// purpose distinguishes the streams of one link.
 type purpose uint64
 
 const (
-	forLoss purpose = iota + 1 // and those after it are other things than loss
+	forLoss purpose = iota + 1
 	forState
 	forJitter
 	forJitter2
@@ -39,7 +39,7 @@ func newStream(key uint64, p purpose) stream {
 	return stream(Mix64(Mix64(key+golden) + uint64(p)*golden))
 }
 
-// LinkKey returns the key under which the link of that name draws in a plan with that seed.
+// LinkKey returns the key of the draws of the named link in a plan with that seed.
 func LinkKey(seed uint64, name string) uint64 {
 	h := uint64(14695981039346656037) // FNV-1a
 	for i := range len(name) {
@@ -54,21 +54,21 @@ func (s stream) at(n uint64) uint64 { return Mix64(uint64(s) + n*golden) }
 // chance is a probability as a bound on the upper 53 bits of a draw.
 type chance uint64
 
-// newChance turns p in [0, 1] into a chance. A p above 0 and below 2^-53 is never drawn.
+// newChance converts p in [0, 1]. A p between 0 and 2^-53 never hits.
 func newChance(p float64) chance { return chance(math.Ldexp(p, 53)) }
 
-// hit reports whether the n-th draw of s falls under c.
+// hit reports whether draw n of s is below c.
 func (c chance) hit(s stream, n uint64) bool { return c != 0 && chance(s.at(n)>>11) < c }
 
-// below returns a number in [0, bound) from a draw of 64 bits: its upper part, scaled. bound is at most 2^53, so that no number
-// is likelier than another by more than 2^-11.
+// below maps a draw to [0, bound). With bound at most 2^53, no result is more than 2^-11 likelier
+// than another.
 func below(draw, bound uint64) uint64 {
 	hi, _ := bits.Mul64(draw, bound)
 	return hi
 }
 
-// normal returns a standard normal deviate in units of 2^-16, from three draws: the sum of twelve uniform numbers of 16
-// bits less its mean. Its variance is that of the normal distribution up to 2^-32, and it is cut off at 6.
+// normal returns a standard normal deviate in units of 2^-16 from three draws: the sum of twelve
+// uniform 16-bit numbers less its mean. Its variance is exact to 2^-32. It never exceeds 6.
 func normal(a, b, c uint64) int64 {
 	const mean = 12 * (1<<16 - 1) / 2
 	sum := int64(0)

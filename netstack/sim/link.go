@@ -8,13 +8,13 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Outcome says what became of a packet.
+// Outcome is what happens to a packet on a link.
 type Outcome uint8
 
 const (
 	Delivered    Outcome = iota
 	QueueDropped         // the queue was full
-	Lost                 // by a loss model, on the wire
+	Lost                 // on the wire, by a loss model
 )
 
 // String returns "delivered", "queue" or "loss".
@@ -25,19 +25,20 @@ func (v Outcome) String() string {
 	return [...]string{"delivered", "queue", "loss"}[v]
 }
 
-// Fate is what Send decides for a packet.
+// Fate is what a link decides for one packet.
 type Fate struct {
-	At         wheel.Time // of arrival, if Delivered
+	At         wheel.Time // arrival, if Delivered
 	Outcome    Outcome
-	Model      int  // if Lost: which of Loss lost it, from 0; the first, if several did
+	Model      int  // if Lost: the index in Loss of the first model that lost it
 	Duplicated bool // arrives twice, both at At
 	Reordered  bool // picked by Reorder
-	Marked     bool // CE was set on the way
-	Corrupt    bool // bit number Bit was flipped on the way
+	Marked     bool // CE is set
+	Corrupt    bool // bit number Bit is flipped
 	Bit        uint32
 }
 
-// Impairments returns what the link does to a packet that it delivers, as words between commas, "" for nothing.
+// Impairments lists what the link does to a delivered packet, such as "reordered, corrupted"; "" is
+// nothing.
 func (f *Fate) Impairments() string {
 	var words []string
 	for _, w := range []struct {
@@ -51,7 +52,7 @@ func (f *Fate) Impairments() string {
 	return strings.Join(words, ", ")
 }
 
-// LinkCounts are what a link has done so far. Packets is the sum of Delivered, QueueDropped and Lost.
+// LinkCounts are the counters of a link. Packets is the sum of Delivered, QueueDropped and Lost.
 type LinkCounts struct {
 	Packets      uint64 `json:"packets"`
 	Delivered    uint64 `json:"delivered"`
@@ -61,23 +62,23 @@ type LinkCounts struct {
 	Reordered    uint64 `json:"reordered"`
 	Duplicated   uint64 `json:"duplicated"`
 	Corrupted    uint64 `json:"corrupted"`
-	WireBytes    uint64 `json:"wire_bytes"` // of packets sent, lost ones included, with their Overhead
+	WireBytes    uint64 `json:"wire_bytes"` // sent, with Overhead; lost packets count
 }
 
-// Link is the model of one direction of a link. It knows no clock and no network: each call brings its own now. A now
-// that is earlier than one seen before counts as no time passing.
+// Link models one direction of a link. It has no clock: each call passes now. A now earlier than
+// the latest one counts as no time passing.
 type Link struct {
-	plan   LinkConfig
-	cfg    LinkConfig // with 0 replaced by the most
+	cfg    LinkConfig // with 0 replaced by the maximum
 	counts LinkCounts
 	now    wheel.Time
 	queue  packetQueue
 
-	// The sender is free at free + frac/Rate ns: exact, so that a busy link sends Rate bits each second.
+	// The sender is idle from free + frac/Rate ns on. The fraction keeps a busy link at exactly
+	// Rate.
 	free wheel.Time
 	frac uint64
 
-	last     wheel.Time // arrival of the last packet that kept its place
+	last     wheel.Time // arrival of the last packet that was not reordered
 	droppers []Dropper
 
 	reorder, duplicate, corrupt             chance
@@ -86,13 +87,14 @@ type Link struct {
 	drawJitter                              [3]stream
 }
 
-// NewLink makes a link that draws under key, as LinkKey makes them. Its error is that of cfg.Check.
+// NewLink makes a link that draws random numbers under key, see LinkKey. Its error is that of
+// cfg.Check.
 func NewLink(cfg LinkConfig, key uint64) (*Link, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
 	l := &Link{
-		plan: cfg, cfg: cfg, now: earliest, free: earliest, last: earliest,
+		cfg: cfg, now: earliest, free: earliest, last: earliest,
 		reorder: newChance(cfg.Reorder.Probability), drawReorder: newStream(key, forReorder),
 		duplicate: newChance(cfg.Duplicate), drawDuplicate: newStream(key, forDuplicate),
 		corrupt: newChance(cfg.Corrupt), drawCorrupt: newStream(key, forCorrupt), drawBit: newStream(key, forBit),
@@ -101,7 +103,7 @@ func NewLink(cfg LinkConfig, key uint64) (*Link, error) {
 	for i, m := range cfg.Loss {
 		l.droppers = append(l.droppers, m.Start(Mix64(key+uint64(i))))
 	}
-	l.cfg.Queue = l.cfg.Queue.or(Limit{maxPackets, maxOctets})
+	l.cfg.Queue = l.cfg.Queue.or(Limit{maxPackets, maxBytes})
 	l.cfg.Mark = l.cfg.Mark.or(Limit{1<<32 - 1, 1<<64 - 1})
 	return l, nil
 }
@@ -118,17 +120,17 @@ func (l Limit) or(most Limit) Limit {
 	return l
 }
 
-// Send decides the fate of a packet that is handed to the link at now. It costs O(1) and allocates only when the queue
-// grows beyond its longest so far. It panics if p.Size is 0 or above MaxSize.
+// Send decides the fate of a packet that enters the link at now. It costs O(1), and allocates only
+// when the queue grows beyond its longest so far. It panics if p.Size is 0 or above MaxSize.
 func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
 	if p.Size-1 >= MaxSize {
-		panic(fmt.Sprintf("BUG: sim: packet of %d octets, want 1 to %d", p.Size, MaxSize))
+		panic(fmt.Sprintf("BUG: sim: packet of %d bytes, want 1 to %d", p.Size, MaxSize))
 	}
 	now = max(now, l.now)
 	l.now = now
 	l.counts.Packets++
 	n := l.counts.Packets
-	for i, d := range l.droppers { // all see all, whatever else happens
+	for i, d := range l.droppers { // every model sees every packet
 		if d.Lost(now, n, p) && f.Outcome != Lost {
 			f.Outcome, f.Model = Lost, i
 		}
@@ -140,7 +142,7 @@ func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
 			l.counts.QueueDropped++
 			return Fate{Outcome: QueueDropped}
 		}
-		if waited && (l.queue.n > l.cfg.Mark.Packets || l.queue.octets > l.cfg.Mark.Bytes) && p.ECN.Capable() {
+		if waited && (l.queue.n > l.cfg.Mark.Packets || l.queue.bytes > l.cfg.Mark.Bytes) && p.ECN.Capable() {
 			f.Marked = true
 			l.counts.Marked++
 		}
@@ -164,8 +166,8 @@ func (l *Link) Send(now wheel.Time, p *Packet) (f Fate) {
 	return f
 }
 
-// serialise puts a packet into the queue, and returns when its last bit is sent, rounded up to a nanosecond, and
-// whether it has to wait before. It is not ok if the queue is full.
+// serialise queues a packet. It returns when its last bit is sent, rounded up to a nanosecond, and
+// whether it waits first. ok is false if the queue is full.
 func (l *Link) serialise(now wheel.Time, size uint32) (sent wheel.Time, waits, ok bool) {
 	l.queue.removeStarted(now)
 	if now > l.free {
@@ -176,7 +178,7 @@ func (l *Link) serialise(now wheel.Time, size uint32) (sent wheel.Time, waits, o
 		start++
 	}
 	if waits = start > now; waits {
-		if l.queue.n >= l.cfg.Queue.Packets || l.queue.octets+uint64(size) > l.cfg.Queue.Bytes {
+		if l.queue.n >= l.cfg.Queue.Packets || l.queue.bytes+uint64(size) > l.cfg.Queue.Bytes {
 			return 0, true, false
 		}
 		l.queue.push(start, size)
@@ -193,7 +195,7 @@ func (l *Link) serialise(now wheel.Time, size uint32) (sent wheel.Time, waits, o
 	return sent, waits, true
 }
 
-// arrive decides when packet n arrives, whose last bit is sent at sent.
+// arrive decides when packet n arrives, given when its last bit is sent.
 func (l *Link) arrive(sent wheel.Time, n uint64, f *Fate) {
 	if l.reorder != 0 && (l.cfg.Reorder.Gap <= 1 || n%uint64(l.cfg.Reorder.Gap) == 0) && l.reorder.hit(l.drawReorder, n) {
 		f.Reordered = true
@@ -220,28 +222,26 @@ func (l *Link) arrive(sent wheel.Time, n uint64, f *Fate) {
 	}
 }
 
-// jitter returns what the n-th draw of a delay differs by from Delay.
+// jitter returns draw n of the difference to Delay.
 func (l *Link) jitter(n uint64) time.Duration {
 	amount := l.cfg.Jitter.Amount
 	if !l.cfg.Jitter.Normal {
 		return time.Duration(below(l.drawJitter[0].at(n), 2*uint64(amount)+1)) - amount
 	}
-	// 6·2^16 times 24 h does not fit into 63 bits: the units of 2^16 ns and the rest are multiplied apart.
+	// 6·2^16 times 24 h overflows 63 bits, so units of 2^16 ns and the rest are multiplied
+	// separately.
 	z := time.Duration(normal(l.drawJitter[0].at(n), l.drawJitter[1].at(n), l.drawJitter[2].at(n)))
 	d := amount/(1<<16)*z + amount%(1<<16)*z/(1<<16)
 	return min(max(d, -l.cfg.Delay), l.cfg.Delay)
 }
 
-// Queued returns what waits at now, the packet being sent apart.
-func (l *Link) Queued(now wheel.Time) (packets uint32, octets uint64) {
+// Queued returns the packets that wait at now, without the one being sent.
+func (l *Link) Queued(now wheel.Time) (packets uint32, bytes uint64) {
 	now = max(now, l.now)
 	l.now = now
 	l.queue.removeStarted(now)
-	return l.queue.n, l.queue.octets
+	return l.queue.n, l.queue.bytes
 }
 
 // Counts returns the counters.
 func (l *Link) Counts() LinkCounts { return l.counts }
-
-// Config returns the plan of the link.
-func (l *Link) Config() LinkConfig { return l.plan }

@@ -5,45 +5,51 @@ import (
 	"time"
 )
 
-// LinkConfig is the plan of one direction of a link. The zero value is a link without any effect. In JSON, spans are
-// text as in "25ms", and Loss is the text of Losses.
+// LinkConfig configures one direction of a link. The zero value delivers every packet at once. In
+// JSON, durations are text such as "25ms", and Loss is the text of Losses; see UnmarshalJSON for
+// short forms.
 type LinkConfig struct {
-	// Rate is what the link sends, in bit/s, up to 10^15; 0 is without bound.
+	// Rate is the data rate in bit/s, up to 10^15. The default 0 is no limit.
 	Rate uint64
-	// Overhead is what a packet takes on the wire beside its own octets, up to 65535: 38 for Ethernet (preamble, header,
-	// check sequence, gap).
+	// Overhead is the bytes that each packet takes on the wire in addition to its own, up to 65535:
+	// 38 for Ethernet (preamble, header, check sequence, gap). The default is 0.
 	Overhead uint32
-	// Queue is the drop-tail limit on what waits to be sent, which the packet being sent does not. A packet that need
-	// not wait is never dropped. Octets are those of the packets, without Overhead. 0 is the most: 2^24 packets, 2^40 octets.
+	// Queue limits the packets that wait while another is sent; further ones are dropped. A packet
+	// that need not wait is never dropped. Bytes exclude Overhead. The default 0 is the maximum:
+	// 2^24 packets, 2^40 bytes.
 	Queue Limit
-	// Mark is the ECN threshold: a packet that waits and with which the queue is longer is marked CE if its sender takes
-	// marks. 0 marks nothing. Of two thresholds, either marks.
+	// Mark is the ECN threshold. A packet that waits is marked CE if the queue, with it, exceeds
+	// either limit and its sender is ECN-capable. The default 0 marks nothing.
 	Mark Limit
-	// Delay is the time from the last bit sent to its arrival, up to 24 h, and Jitter what it varies by.
+	// Delay is the time from the last bit sent to its arrival, up to 24 h. Jitter varies it.
 	Delay  time.Duration
 	Jitter Jitter
-	// Loss loses packets on the wire: they have taken their time in the queue and at Rate.
+	// Loss drops packets on the wire: they have passed the queue and used Rate. nil is no loss.
 	Loss Losses
 	// Reorder lets packets overtake others.
 	Reorder Reorder
-	// Duplicate is the probability that a packet arrives twice, the second time at the same instant, right after the first.
+	// Duplicate is the probability that a packet arrives twice, both at the same instant.
 	Duplicate float64
-	// Corrupt is the probability that one bit of the packet is flipped. It arrives, and is marked.
+	// Corrupt is the probability that the packet arrives with one bit flipped. Packet.Corrupt says
+	// so.
 	Corrupt float64
 }
 
-// Limit is a bound on a queue, in packets and in octets. 0 is no bound of that kind.
+// Limit bounds a queue in packets and in bytes. 0 is no bound of that kind.
 type Limit struct {
 	Packets uint32 `json:"packets,omitempty"`
 	Bytes   uint64 `json:"bytes,omitempty"`
 }
 
-// Jitter varies the delay: evenly within ±Amount, or, if Normal is set, as a normal distribution with Amount as its
-// standard deviation, cut off at six of them and at ±Delay, so that the mean stays Delay. An even Amount is at most Delay.
-// A packet does not overtake others by jitter, but arrives right after them, unless Overtake is set.
+// Jitter varies the delay evenly within ±Amount, which is at most Delay. With Normal set, the
+// variation is normally distributed with standard deviation Amount, limited to six deviations and
+// to ±Delay, so that the mean stays Delay.
 //
-// Each packet has a draw of its own. With Hold, from 0 to an hour, the path varies more slowly: packets whose last bits are sent
-// within the same span of it, counted from 0 on, share a draw, so that those of a burst take the same time.
+// Jitter does not reorder: a packet waits for the arrival of the one before, unless Overtake is
+// set.
+//
+// Each packet has its own draw. With Hold, 0 to 1 h, all packets sent within the same interval of
+// that length share a draw, so that a burst sees one delay. Intervals count from 0.
 type Jitter struct {
 	Amount   time.Duration
 	Normal   bool
@@ -51,9 +57,9 @@ type Jitter struct {
 	Hold     time.Duration
 }
 
-// Reorder picks packets by chance among every Gap-th one (all, if Gap is 0 or 1). If Extra is above 0, a picked packet takes
-// that much longer and lets later ones pass; else it is sent without Delay and Jitter and passes earlier ones, as netem
-// does it.
+// Reorder picks every Gap-th packet (each one, if Gap is 0 or 1) with a probability. A picked
+// packet is delayed by Extra, so that later ones overtake it. If Extra is 0, it skips Delay and
+// Jitter and so overtakes earlier ones, as with Linux's netem.
 type Reorder struct {
 	Probability float64
 	Gap         uint32
@@ -64,17 +70,17 @@ const (
 	maxRate     = 1_000_000_000_000_000
 	maxOverhead = 1<<16 - 1
 	maxPackets  = 1 << 24
-	maxOctets   = 1 << 40
+	maxBytes    = 1 << 40
 	maxDelay    = 24 * time.Hour
 )
 
-// Check returns an error that names the first field out of its bounds, its value and the bound.
+// Check returns an error that names the first field out of bounds, its value and the bound.
 func (c *LinkConfig) Check() error {
 	if c.Rate > maxRate {
 		return fmt.Errorf("sim: rate %d bit/s, want 0 to %d", c.Rate, uint64(maxRate))
 	}
 	if c.Overhead > maxOverhead {
-		return fmt.Errorf("sim: overhead %d octets, want 0 to %d", c.Overhead, maxOverhead)
+		return fmt.Errorf("sim: overhead %d bytes, want 0 to %d", c.Overhead, maxOverhead)
 	}
 	for _, l := range []struct {
 		name  string
@@ -83,8 +89,8 @@ func (c *LinkConfig) Check() error {
 		if l.limit.Packets > maxPackets {
 			return fmt.Errorf("sim: %s packets %d, want 0 to %d", l.name, l.limit.Packets, maxPackets)
 		}
-		if l.limit.Bytes > maxOctets {
-			return fmt.Errorf("sim: %s bytes %d, want 0 to %d", l.name, l.limit.Bytes, uint64(maxOctets))
+		if l.limit.Bytes > maxBytes {
+			return fmt.Errorf("sim: %s bytes %d, want 0 to %d", l.name, l.limit.Bytes, uint64(maxBytes))
 		}
 	}
 	if c.Delay < 0 || c.Delay > maxDelay {

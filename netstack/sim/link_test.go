@@ -2,7 +2,6 @@ package sim
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -45,7 +44,8 @@ func TestDelayIsExact(t *testing.T) {
 	}
 }
 
-// A busy link sends Rate bits each second, also where a packet takes no whole number of nanoseconds.
+// A busy link sends exactly Rate bits each second, even if a packet takes a fraction of a
+// nanosecond.
 func TestUtilisationIsExact(t *testing.T) {
 	const rate, n = 7_777_777_777, 1_000_000
 	l := newTestLink(t, LinkConfig{Rate: rate})
@@ -69,7 +69,7 @@ func TestDropTailAtTheLimit(t *testing.T) {
 		fit   int
 	}{
 		{Limit{Packets: 3}, 4}, {Limit{Bytes: 3000}, 4}, {Limit{Bytes: 2999}, 3}, {Limit{Packets: 1, Bytes: 1 << 20}, 2},
-		{Limit{Bytes: 1}, 1}, // what need not wait always fits
+		{Limit{Bytes: 1}, 1}, // a packet that need not wait always fits
 	} {
 		l := newTestLink(t, LinkConfig{Rate: 8_000_000, Queue: test.limit}) // 1 ms for each packet
 		for k := range test.fit + 2 {
@@ -81,10 +81,10 @@ func TestDropTailAtTheLimit(t *testing.T) {
 				t.Errorf("limit %+v, packet %d: %v, want %v", test.limit, k, got, want)
 			}
 		}
-		if n, octets := l.Queued(0); int(n) != test.fit-1 || int(octets) != 1000*(test.fit-1) {
-			t.Errorf("limit %+v: queue holds %d packets of %d octets, want %d", test.limit, n, octets, test.fit-1)
+		if n, bytes := l.Queued(0); int(n) != test.fit-1 || int(bytes) != 1000*(test.fit-1) {
+			t.Errorf("limit %+v: queue holds %d packets of %d bytes, want %d", test.limit, n, bytes, test.fit-1)
 		}
-		// A place is free at the instant at which the next transmission starts, and not before.
+		// A place becomes free exactly when the next transmission starts.
 		if test.fit > 1 && (l.sendSize(ms-1, 1000).Outcome != QueueDropped || l.sendSize(ms, 1000).Outcome != Delivered) {
 			t.Errorf("limit %+v: a place is not free at 1 ms sharp", test.limit)
 		}
@@ -107,7 +107,8 @@ func TestMarkingAboveTheThreshold(t *testing.T) {
 	}
 }
 
-// TestJitterHold has the packets of a burst take the same time, and those of other bursts another one.
+// TestJitterHold checks that packets of one burst see one delay, and different bursts different
+// ones.
 func TestJitterHold(t *testing.T) {
 	l := newTestLink(t, LinkConfig{Delay: 100 * time.Millisecond, Jitter: Jitter{Amount: 30 * time.Millisecond, Normal: true, Hold: 10 * time.Millisecond}})
 	var took [3]wheel.Time
@@ -151,7 +152,7 @@ func TestJitterKeepsOrderUnlessItMayOvertake(t *testing.T) {
 				t.Errorf("normal %v, overtake %v: %d packets overtook others", normal, overtake, overtaken)
 			}
 			if !overtake {
-				continue // the clamp makes the mean longer
+				continue // the limit makes the mean longer
 			}
 			mean := sum / n
 			near(t, "mean delay", mean, 20, 0.01)
@@ -182,7 +183,7 @@ func TestOrderIsKeptWithoutReorder(t *testing.T) {
 const ms10 = 10 * time.Millisecond
 
 func TestReorder(t *testing.T) {
-	// As netem does it: every fifth packet, with certainty, without delay.
+	// Like Linux's netem: every fifth packet skips the delay, with certainty.
 	l := newTestLink(t, LinkConfig{Delay: ms10, Reorder: Reorder{Probability: 1, Gap: 5}})
 	late := newTestLink(t, LinkConfig{Delay: ms10, Reorder: Reorder{Probability: 1, Gap: 5, Extra: 3 * time.Millisecond}})
 	for k := wheel.Time(1); k <= 20; k++ {
@@ -211,7 +212,7 @@ func TestDuplicatesAndFlippedBits(t *testing.T) {
 		if f.Corrupt {
 			corrupted++
 			if f.Bit >= 800 {
-				t.Fatalf("bit %d of 100 octets", f.Bit)
+				t.Fatalf("bit %d of 100 bytes", f.Bit)
 			}
 			if f.Bit >= 400 {
 				high++
@@ -227,7 +228,7 @@ func TestDuplicatesAndFlippedBits(t *testing.T) {
 	}
 }
 
-// Common random numbers: the luck of packet n is the same whatever else the plan changes.
+// Common random numbers: the fate of packet n does not depend on the rest of the plan.
 func TestDrawsDoNotDependOnTheRest(t *testing.T) {
 	base := LinkConfig{Loss: Losses{GilbertElliott{P: 0.05, R: 0.3, Bad: 1}}}
 	other := base
@@ -247,11 +248,11 @@ func TestDrawsDoNotDependOnTheRest(t *testing.T) {
 	}
 }
 
-// dumbQueue is the queue, event by event: a list of what waits, and the instant at which the sender is done, in units of
-// 1/rate ns so that nothing is rounded before it is asked for.
+// dumbQueue is an event-by-event twin of the queue. Its times are in units of 1/rate ns, so that
+// nothing is rounded early.
 type dumbQueue struct {
 	cfg     LinkConfig
-	waiting []uint64 // octets
+	waiting []uint64 // bytes
 	busy    bool
 	done    uint64 // in 1/rate ns
 }
@@ -272,11 +273,11 @@ func (q *dumbQueue) send(now uint64, size uint64) (at uint64, ok bool) {
 		q.busy, q.done = true, now*q.cfg.Rate+size*8*1e9
 		return (q.done + q.cfg.Rate - 1) / q.cfg.Rate, true
 	}
-	octets := uint64(0)
+	bytes := uint64(0)
 	for _, o := range q.waiting {
-		octets += o
+		bytes += o
 	}
-	if l := q.cfg.Queue; l.Packets != 0 && len(q.waiting) >= int(l.Packets) || l.Bytes != 0 && octets+size > l.Bytes {
+	if l := q.cfg.Queue; l.Packets != 0 && len(q.waiting) >= int(l.Packets) || l.Bytes != 0 && bytes+size > l.Bytes {
 		return 0, false
 	}
 	q.waiting = append(q.waiting, size)
@@ -310,7 +311,7 @@ func TestQueueAgreesWithItsTwin(t *testing.T) {
 			f := l.sendSize(wheel.Time(now), uint32(size))
 			at, ok := twin.send(now, size)
 			if ok != (f.Outcome == Delivered) || ok && uint64(f.At) != at {
-				t.Fatalf("seed %d, %+v, packet %d of %d octets at %d: %+v, want %d, %v", seed, cfg, k, size, now, f, at, ok)
+				t.Fatalf("seed %d, %+v, packet %d of %d bytes at %d: %+v, want %d, %v", seed, cfg, k, size, now, f, at, ok)
 			}
 			if n, _ := l.Queued(wheel.Time(now)); int(n) != len(twin.waiting) {
 				t.Fatalf("seed %d, packet %d: %d wait, want %d", seed, k, n, len(twin.waiting))
@@ -343,7 +344,7 @@ func TestSendDoesNotAllocate(t *testing.T) {
 func TestLinkErrorsNameFieldValueAndBound(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{`{"rate":2000000000000000}`, `sim: link: rate "2000000000000000", want none, or a whole number of bit/s up to 1e15`},
-		{`{"overhead":65536}`, "sim: overhead 65536 octets, want 0 to 65535"},
+		{`{"overhead":65536}`, "sim: overhead 65536 bytes, want 0 to 65535"},
 		{`{"queue":{"packets":16777217}}`, "sim: queue packets 16777217, want 0 to 16777216"},
 		{`{"mark":{"bytes":2000000000000}}`, "sim: mark bytes 2000000000000, want 0 to"},
 		{`{"delay":"-1s"}`, `delay "-1s", want a duration of 0s or more`},
@@ -416,29 +417,6 @@ func FuzzLinkConfig(f *testing.F) {
 	})
 }
 
-func ExampleLink() {
-	cfg, err := ParseLinkConfig([]byte(`{"rate":12000000, "delay":"10ms", "queue":{"packets":1}, "loss":"packets:2"}`))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	link, err := NewLink(cfg, LinkKey(1, "a>b"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for range 3 {
-		fate := link.Send(0, &Packet{Size: 1500})
-		fmt.Println(fate.Outcome, fate.At)
-	}
-	fmt.Println(link.Send(wheel.Time(time.Second), &Packet{Size: 1500}).At)
-	// Output:
-	// delivered 11ms
-	// loss 0s
-	// queue 0s
-	// 1.011s
-}
-
 func BenchmarkLinkSend(b *testing.B) {
 	l := newTestLink(b, LinkConfig{Rate: 1_000_000_000, Queue: Limit{Packets: 1000}, Delay: ms10, Loss: Losses{Bernoulli{0.01}}})
 	b.ReportAllocs()
@@ -449,7 +427,7 @@ func BenchmarkLinkSend(b *testing.B) {
 	}
 }
 
-// A fate says which of several models lost a packet: the first, if several did.
+// A fate names the first model that lost the packet.
 func TestFateNamesTheModel(t *testing.T) {
 	losses, err := ParseLosses("packets:2,3;packets:3-4")
 	if err != nil {

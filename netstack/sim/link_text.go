@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// linkFields sets the fields of a LinkConfig from text, by their names in JSON. Those of a nested object have a dot.
+// linkFields sets a field of a LinkConfig from text, by its name in JSON. Fields of nested objects
+// have a dot.
 var linkFields = map[string]func(c *LinkConfig, text string) error{
 	"rate":                linkField(parseBitRate, func(c *LinkConfig) *uint64 { return &c.Rate }),
 	"overhead":            linkField(parseUint32, func(c *LinkConfig) *uint32 { return &c.Overhead }),
@@ -83,9 +84,10 @@ func parseLimit(text string) (Limit, error) {
 	return Limit{Bytes: uint64(n)}, nil
 }
 
-// Set sets a field by its name in JSON: "delay", "25ms". A field of a nested object has a dot: "jitter.hold". Without it,
-// "jitter" is the amount, "reorder" the probability, and "queue" and "mark" are a number of packets, or of bytes with a
-// unit. Set does not call Check, and never panics.
+// Set sets the field with that JSON name: "delay", "25ms". Fields of nested objects have a dot:
+// "jitter.hold". Short names: "jitter" sets the amount, "reorder" the probability, "queue" and
+// "mark" a number of packets, or of bytes if text has a unit. Set does not call Check, and never
+// panics.
 func (c *LinkConfig) Set(name, text string) error {
 	set := linkFields[name]
 	if set == nil {
@@ -131,8 +133,9 @@ func (c LinkConfig) MarshalJSON() ([]byte, error) {
 		reorderJSON{c.Reorder.Probability, c.Reorder.Gap, DurationText(c.Reorder.Extra)}, c.Duplicate, c.Corrupt})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and any field as text or number that Set takes: {"rate": "100Mbit",
-// "jitter": "1ms", "loss": "2%"}. It refuses unknown fields, does not call Check, and never panics.
+// UnmarshalJSON reads what MarshalJSON writes. Each field may also be any text or number that Set
+// takes: {"rate": "100Mbit", "jitter": "1ms", "loss": "2%"}. It refuses unknown fields, does not
+// call Check, and never panics.
 func (c *LinkConfig) UnmarshalJSON(text []byte) error {
 	*c = LinkConfig{}
 	if err := c.setObject("", text); err != nil {
@@ -141,7 +144,7 @@ func (c *LinkConfig) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// setObject sets the fields of a JSON object, whose names get the prefix.
+// setObject sets the fields of a JSON object. It puts prefix before their names.
 func (c *LinkConfig) setObject(prefix string, object []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(object, &fields); err != nil {
@@ -169,7 +172,7 @@ func (c *LinkConfig) setObject(prefix string, object []byte) error {
 	return nil
 }
 
-// ParseLinkConfig reads a LinkConfig from JSON, and checks it.
+// ParseLinkConfig reads a LinkConfig from JSON and checks it.
 func ParseLinkConfig(text []byte) (c LinkConfig, err error) {
 	if err = c.UnmarshalJSON(text); err == nil {
 		err = c.Check()

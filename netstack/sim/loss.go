@@ -8,56 +8,56 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Loss is the plan of a loss model: a value, which Start turns into a Dropper. String is its text, which ParseLosses
-// reads back.
+// Loss is a loss model. String returns its text, which ParseLosses reads.
 type Loss interface {
 	String() string
 
-	// Check returns an error that names the first field out of its bounds, its value and the bound.
+	// Check returns an error that names the first field out of bounds, its value and the bound.
 	Check() error
 
-	// Start begins a run of the model that draws under key. The plan must have passed Check, and must not be changed
-	// as long as the Dropper is in use.
+	// Start starts a run of the model that draws under key. The model must have passed Check, and
+	// must not change while the Dropper is in use.
 	Start(key uint64) Dropper
 }
 
 // Dropper is a running loss model.
 type Dropper interface {
-	// Lost reports whether packet n of the link, counted from 1, is lost. It is to be called once for each packet, in
-	// order, also for those that are dropped for another reason. It does not allocate.
+	// Lost reports whether packet n of the link, counted from 1, is lost. Call it for each packet
+	// in order, including packets dropped for another reason. It does not allocate.
 	Lost(now wheel.Time, n uint64, p *Packet) bool
 }
 
-// Bernoulli loses each packet with probability P, independently of all others.
+// Bernoulli loses each packet with probability P, independently.
 type Bernoulli struct{ P float64 }
 
-// GilbertElliott is a Markov chain of two states, with a loss probability in each (Gilbert 1960, Elliott 1963). Before each
-// packet it goes from the good state to the bad one with probability P, and back with probability R. It begins in the
-// good state. In the long run a share of P/(P+R) of the packets meets the bad state, and a stay there lasts 1/R packets
-// on average. Good and Bad are the probabilities to lose a packet in either state: 0 and 1 is Gilbert's simple model.
+// GilbertElliott is a Markov chain of two states, each with its own loss probability (Gilbert 1960,
+// Elliott 1963). It starts in the good state. Before each packet it moves from good to bad with
+// probability P, and from bad to good with probability R. Over time a share P/(P+R) of the packets
+// meets the bad state; a stay there lasts 1/R packets on average. Good and Bad are the loss
+// probabilities of the states: 0 and 1 give Gilbert's simple model.
 type GilbertElliott struct{ P, R, Good, Bad float64 }
 
-// PacketNumbers loses the packets with these numbers, counted from 1, in rising order.
+// PacketNumbers loses the packets with these numbers. They count from 1 and rise.
 type PacketNumbers []uint64
 
-// Outages loses all packets sent within the windows, which are in order and do not overlap.
+// Outages loses all packets sent within the windows. Windows are in order and do not overlap.
 type Outages []Window
 
-// Window is a span of time after the epoch, without its end.
+// Window is the time [From, To) since the epoch.
 type Window struct{ From, To time.Duration }
 
-// Trace loses packet n if the n-th of Bits is '1'; the others are '0'. What comes after the end is not lost, or meets
-// the trace anew if Repeat is set.
+// Trace loses packet n if bit n of Bits is '1'; other bits are '0'. Packets after the end are
+// delivered, or meet the trace again if Repeat is set.
 type Trace struct {
 	Bits   string
 	Repeat bool
 }
 
-// Ranges loses the transmissions that are named by what they carry: for the replay of a captured loss pattern, where the
-// number of a packet may differ and its place in the stream does not.
+// Ranges loses transmissions by the bytes that they carry. A replay uses it for captured losses:
+// packet numbers may differ there, positions in the stream do not.
 type Ranges []Range
 
-// Range names transmission number Attempt, from 1, of any packet with a part of [From, To).
+// Range is transmission number Attempt, from 1, of any packet that overlaps [From, To).
 type Range struct {
 	From, To uint64
 	Attempt  uint32
@@ -138,7 +138,7 @@ func (d *trace) Lost(_ wheel.Time, n uint64, _ *Packet) bool {
 	return i < size && d.plan.Bits[i] == '1'
 }
 
-// ranges has the ranges sorted by attempt and From, those of one attempt merged, so that a binary search finds them.
+// ranges are sorted by attempt and From for a binary search. Those of one attempt are merged.
 type ranges struct{ sorted []Range }
 
 // Start implements Loss.
@@ -159,7 +159,7 @@ func (l Ranges) Start(uint64) Dropper {
 }
 
 func (d *ranges) Lost(_ wheel.Time, _ uint64, p *Packet) bool {
-	// The first range of the attempt that ends after p starts.
+	// Find the first range of the attempt that ends after p starts.
 	lo, hi := 0, len(d.sorted)
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)

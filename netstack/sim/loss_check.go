@@ -7,7 +7,7 @@ import (
 )
 
 func checkProbability(field string, p float64) error {
-	if !(p >= 0 && p <= 1) { // NaN is in no range
+	if !(p >= 0 && p <= 1) { // false for NaN
 		return fmt.Errorf("%s %v, want 0 to 1", field, p)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// near fails unless got lies within tolerance of want, relatively.
+// near fails unless got is within the relative tolerance of want.
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if math.Abs(got-want) > tolerance*want {
@@ -35,7 +35,7 @@ func TestBernoulliLosesItsShare(t *testing.T) {
 		if math.Abs(float64(lost)-n*p) > 4*sigma {
 			t.Errorf("p %v: lost %d of %d, want %v within 4 sigma of %v", p, lost, n, n*p, sigma)
 		}
-		// Independent: two in a row come with probability p².
+		// Independent losses: two in a row have probability p².
 		if p*p*n > 50 {
 			near(t, "pairs", float64(pairs), n*p*p, 0.3)
 		}
@@ -66,13 +66,13 @@ func TestGilbertElliottAgreesWithTheory(t *testing.T) {
 		}
 		// The stationary distribution of the chain: P/(P+R) bad, R/(P+R) good.
 		near(t, l.String()+": loss", float64(lost)/n, (l.R*l.Good+l.P*l.Bad)/(l.P+l.R), 0.04)
-		if l.Good == 0 && l.Bad == 1 { // then a burst of losses is a stay in the bad state, of 1/R packets
+		if l.Good == 0 && l.Bad == 1 { // a burst is a stay in the bad state
 			near(t, l.String()+": burst", float64(lost)/float64(bursts), 1/l.R, 0.04)
 		}
 	}
 }
 
-// lostOf returns the numbers of the packets that l loses out of the first n, sent a second apart.
+// lostOf returns which of n packets l loses, sent a second apart.
 func lostOf(l Loss, n uint64) (lost []uint64) {
 	d := l.Start(1)
 	for k := uint64(1); k <= n; k++ {

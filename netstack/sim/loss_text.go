@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Losses are the loss models of a link. A packet is lost if one of them loses it; all of them see all packets. The
-// text form, which is also the JSON form, is "none", or models joined by ";":
+// Losses are the loss models of a link. A packet is lost if one of them loses it; every model sees
+// every packet. The text form, also in JSON, is "none", or models joined by ";":
 //
 //	0.01, 1%, bernoulli:0.01                       Bernoulli; 0 is none
 //	gilbert-elliott:p=0.01,r=0.3,good=0,bad=1      GilbertElliott; good=0 and bad=1 are the defaults
@@ -17,7 +17,7 @@ import (
 //	ranges:1000-2000@1,3000-4000@2                 Ranges: from-to@attempt
 type Losses []Loss
 
-// maxNumbers bounds what "a-b" in the text of PacketNumbers may stand for.
+// maxNumbers bounds the length of PacketNumbers.
 const maxNumbers = 1 << 20
 
 // String returns the text that ParseLosses reads.
@@ -35,7 +35,7 @@ func (l Losses) String() string {
 // MarshalText returns what String does.
 func (l Losses) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// UnmarshalText is ParseLosses.
+// UnmarshalText calls ParseLosses.
 func (l *Losses) UnmarshalText(text []byte) (err error) {
 	*l, err = ParseLosses(string(text))
 	return err
@@ -54,7 +54,7 @@ func (l Losses) Check() error {
 	return nil
 }
 
-// ParseLosses reads the text form of Losses, and checks it. It never panics.
+// ParseLosses reads the text form of Losses and checks it. It never panics.
 func ParseLosses(text string) (losses Losses, err error) {
 	if text = strings.TrimSpace(text); text == "" || text == "none" {
 		return nil, nil

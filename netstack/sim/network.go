@@ -8,62 +8,65 @@ import (
 	"tcpwheel/wheel"
 )
 
-// NodeID is the number of a node of one network, from 0 in the order of AddNode.
+// NodeID numbers the nodes of a network from 0, in the order of AddNode.
 type NodeID uint32
 
-// LinkID is the number of one direction of a link of one network, from 0 in the order of Connect.
+// LinkID numbers the directions of links of a network from 0, in the order of Connect.
 type LinkID uint32
 
-// Datagram is a packet with what it carries, on its way from one node to another.
+// Datagram is a packet with its payload, on its path from one node to another.
 type Datagram[P any] struct {
 	Packet
-	From, To NodeID // the ends of the whole way; links do not look at them
+	From, To NodeID // the ends of the whole path; links ignore them
 	Body     P
 }
 
-// Node is what links lead to.
+// Node receives the datagrams that arrive over links.
 type Node[P any] interface {
-	// Receive takes the datagram that arrives over via at now. d is valid until Receive returns; it may be changed, and
-	// sent on. Receive may call all methods of the network but Run and Step.
+	// Receive takes a datagram that arrives over via at now. d is valid until Receive returns;
+	// Receive may change it and send it on. It may call all methods of the network except Run and
+	// Step.
 	Receive(now wheel.Time, via LinkID, d *Datagram[P])
 }
 
-// Handler is what a timer of the network calls.
+// Handler is called by a timer of the network.
 type Handler interface {
-	// Expire handles the expiry at now. What Receive may call, it may.
+	// Expire handles the expiry at now. It may call all methods of the network except Run and Step.
 	Expire(now wheel.Time)
 }
 
-// Tap sees what passes a link. It must not call the network, and must not keep or change d.
+// Tap observes a link. It must not call the network, and must not keep or change d.
 type Tap[P any] interface {
-	// Sent is called for each datagram that is handed to the link, before any mark is set on it.
+	// Sent is called for each datagram that enters the link, before it is marked or changed.
 	Sent(now wheel.Time, d *Datagram[P], f Fate)
 
 	// Arrived is called for each arrival, before the node's Receive.
 	Arrived(now wheel.Time, d *Datagram[P])
 }
 
-// Config is the plan of a network beside its nodes and links.
+// Config configures a network.
 type Config struct {
-	// Seed is where all randomness comes from.
-	Seed uint64 `json:"seed"`
+	// Seed determines all random draws.
+	Seed uint64
 
-	// Scheme names the facility of package wheel that is the clock: "scheme3" by default, the heap, since only the first
-	// datagram of a link has a timer, and few timers are what a heap is for; "scheme7" where thousands of them overtake others.
-	// Its tick is 1 ns. Hashed wheels are slow here: they wake up in each rotation of a few microseconds.
-	Scheme string `json:"scheme,omitempty"`
+	// Scheme names the clock, one of ClockSchemes. The default is "scheme3", the heap: only the
+	// first datagram of a link has a timer, so timers are few. Use "scheme7" if thousands of
+	// datagrams overtake others. The tick is 1 ns. Hashed wheels are slow here, as they wake up in
+	// every rotation of a few microseconds.
+	Scheme string
 }
 
-// ClockSchemes returns the names that Config.Scheme may have: those of wheel.Schemes that expire timers on their tick, and
-// those of a tick in START order, and that need no real clock.
+// ClockSchemes returns the schemes of package wheel that a network may use. They expire timers on
+// their own tick, timers of one tick in START order, and need no real clock.
 func ClockSchemes() []string {
 	return slices.DeleteFunc(wheel.Schemes(), func(name string) bool { return slices.Contains(unfitSchemes, name) })
 }
 
-// unfitSchemes are the packed wheels (no START order), those that round to coarser units, and Go's own timers.
+// unfitSchemes are packed wheels (no START order), wheels that round deadlines, and Go's timers.
 var unfitSchemes = []string{"scheme6", "scheme6-eager", "scheme7-nomigration", "scheme7-onemigration", "runtime"}
 
-// Network is nodes, links and one virtual clock, which begins at 0. It is not safe for concurrent use.
+// Network is nodes, links and one virtual clock, which starts at 0. It is not safe for concurrent
+// use.
 type Network[P any] struct {
 	seed  uint64
 	clock wheel.Facility
@@ -74,13 +77,13 @@ type Network[P any] struct {
 	links []wire[P]
 	names map[string]LinkID
 
-	chunks [][]overtaker[P] // datagrams on their way that overtake others; a chunk never moves
+	chunks [][]overtaker[P] // by number; a chunk never moves
 	free   []uint32
 
 	handlers     []Handler
 	freeHandlers []uint32
 
-	expire func(wheel.Timer) // made once, so that an Advance does not allocate
+	expire func(wheel.Timer) // made once: Advance then does not allocate
 }
 
 type node[P any] struct {
@@ -88,8 +91,8 @@ type node[P any] struct {
 	node Node[P]
 }
 
-// wire is a link with what is on it. Datagrams that arrive in the order in which they were sent wait in a ring, of which only
-// the first has a timer: it is soon due, wherever the end of the link is.
+// wire is a link with the datagrams on it. Datagrams in order wait in a ring. Only the first has a
+// timer, so the clock holds few timers even on a long link.
 type wire[P any] struct {
 	link *Link
 	name string
@@ -98,8 +101,8 @@ type wire[P any] struct {
 
 	timer   wheel.Timer
 	ring    []arrival[P] // a power of two
-	head, n uint32       // the one at head is being handled, if handling
-	last    wheel.Time   // when the last one in the ring arrives
+	head, n uint32       // if handling, the one at head is being handled
+	last    wheel.Time   // arrival of the last one in the ring
 
 	handling bool
 }
@@ -109,7 +112,7 @@ type arrival[P any] struct {
 	d  Datagram[P]
 }
 
-// overtaker is a datagram that overtakes others. Its timer carries its number.
+// overtaker is a datagram that overtakes others. Its timer's owner is its number.
 type overtaker[P any] struct {
 	d     Datagram[P]
 	via   LinkID
@@ -118,14 +121,14 @@ type overtaker[P any] struct {
 
 const chunkSize = 256
 
-// The owner of a timer is a link's, a flight's or a handler's number, behind two bits that tell which.
+// A timer's owner is the number of a link, an overtaker or a handler. The low two bits say which.
 const (
-	ofFlight = 1 + iota // 0 is of a link
+	ofOvertaker = 1 + iota // 0 is a link
 	ofHandler
 	ownerBits = 2
 )
 
-// NewNetwork makes an empty network. It fails for a scheme that is not one of ClockSchemes.
+// NewNetwork makes an empty network. It fails if cfg.Scheme is not one of ClockSchemes.
 func NewNetwork[P any](cfg Config) (*Network[P], error) {
 	if cfg.Scheme == "" {
 		cfg.Scheme = "scheme3"
@@ -142,7 +145,7 @@ func NewNetwork[P any](cfg Config) (*Network[P], error) {
 	return n, nil
 }
 
-// AddNode adds a node. The name is for people, and part of the names of the node's links, whose draws depend on it.
+// AddNode adds a node. Its name is part of the names of its links, and so determines their draws.
 func (n *Network[P]) AddNode(name string, to Node[P]) (NodeID, error) {
 	if to == nil {
 		panic("BUG: sim: nil node")
@@ -154,8 +157,8 @@ func (n *Network[P]) AddNode(name string, to Node[P]) (NodeID, error) {
 	return NodeID(len(n.nodes) - 1), nil
 }
 
-// Connect links a to b and b to a. The links are named "a>b" and "b>a" after their nodes; further ones between the same
-// nodes get "#2" and so on behind that. It changes nothing if it returns an error.
+// Connect links a to b and b to a. The links are named "a>b" and "b>a" after their nodes; a second
+// pair gets the suffix "#2", and so on. On error nothing changes.
 func (n *Network[P]) Connect(a, b NodeID, there, back LinkConfig) (ab, ba LinkID, err error) {
 	if int(a) >= len(n.nodes) || int(b) >= len(n.nodes) || a == b {
 		return 0, 0, fmt.Errorf("sim: link between nodes %d and %d, want two different ones of %d", a, b, len(n.nodes))
@@ -178,20 +181,20 @@ func (n *Network[P]) Connect(a, b NodeID, there, back LinkConfig) (ab, ba LinkID
 	ab = LinkID(len(n.links))
 	ba = ab + 1
 	for i := range hops {
-		hops[i].timer = n.clock.New(uint64(ab+LinkID(i)) << ownerBits) // 0: of a link
+		hops[i].timer = n.clock.New(uint64(ab+LinkID(i)) << ownerBits) // owner type 0: a link
 	}
 	n.names[hops[0].name], n.names[hops[1].name] = ab, ba
 	n.links = append(n.links, hops[0], hops[1])
 	return ab, ba, nil
 }
 
-// Tap has t see what passes the link, instead of an earlier tap; nil takes it off.
+// Tap sets the tap of a link. It replaces an earlier one; nil removes it.
 func (n *Network[P]) Tap(via LinkID, t Tap[P]) { n.links[via].tap = t }
 
-// Link returns the link of that number, for its counters and its queue. To call its Send is to send nothing anywhere.
+// Link returns the link of that number, for its counters and queue. Do not call its Send.
 func (n *Network[P]) Link(via LinkID) *Link { return n.links[via].link }
 
-// LinkName returns the name of a link, as in "a>b".
+// LinkName returns the name of a link, such as "a>b".
 func (n *Network[P]) LinkName(via LinkID) string { return n.links[via].name }
 
 // LinkNamed returns the link of that name.
@@ -200,16 +203,13 @@ func (n *Network[P]) LinkNamed(name string) (LinkID, bool) {
 	return via, ok
 }
 
-// NodeName returns the name of a node.
-func (n *Network[P]) NodeName(id NodeID) string { return n.nodes[id].name }
-
 // Now returns the virtual time.
 func (n *Network[P]) Now() wheel.Time { return n.now }
 
-// Events returns how many arrivals and expiries there were so far.
+// Events returns the number of arrivals and expiries so far.
 func (n *Network[P]) Events() uint64 { return n.ran }
 
-// InFlight returns how many datagrams are on links, copies counted.
+// InFlight returns the number of datagrams on links, duplicates included.
 func (n *Network[P]) InFlight() int {
 	sum := len(n.chunks)*chunkSize - len(n.free)
 	for i := range n.links {
@@ -218,8 +218,8 @@ func (n *Network[P]) InFlight() int {
 	return sum
 }
 
-// Send hands a copy of d to the link, at the virtual time, and returns its fate. It allocates only when more datagrams are
-// on their way than ever before. It panics on a size that Link.Send refuses.
+// Send sends a copy of d over the link, now, and returns its fate. It allocates only when more
+// datagrams are in flight than ever before. It panics if Link.Send would.
 func (n *Network[P]) Send(via LinkID, d *Datagram[P]) Fate {
 	h := &n.links[via]
 	f := h.link.Send(n.now, &d.Packet)
@@ -255,7 +255,7 @@ func (n *Network[P]) schedule(via LinkID, d *Datagram[P], f *Fate) {
 		}
 		i := n.free[len(n.free)-1]
 		n.free = n.free[:len(n.free)-1]
-		s := n.flight(i)
+		s := n.overtaker(i)
 		s.via = via
 		n.clock.Schedule(s.timer, f.At)
 		slot = &s.d
@@ -269,7 +269,7 @@ func (n *Network[P]) schedule(via LinkID, d *Datagram[P], f *Fate) {
 	}
 }
 
-// grow doubles the ring. A datagram that is being handled stays where it is too.
+// grow doubles the ring. It keeps a datagram that is being handled in place.
 func (h *wire[P]) grow() {
 	ring := make([]arrival[P], max(16, 2*len(h.ring)))
 	for i := range h.n {
@@ -278,19 +278,19 @@ func (h *wire[P]) grow() {
 	h.ring, h.head = ring, 0
 }
 
-func (n *Network[P]) flight(i uint32) *overtaker[P] { return &n.chunks[i/chunkSize][i%chunkSize] }
+func (n *Network[P]) overtaker(i uint32) *overtaker[P] { return &n.chunks[i/chunkSize][i%chunkSize] }
 
 func (n *Network[P]) grow() {
 	first := uint32(len(n.chunks) * chunkSize)
 	chunk := make([]overtaker[P], chunkSize)
 	n.chunks = append(n.chunks, chunk)
 	for k := range chunk {
-		chunk[k].timer = n.clock.New(uint64(first+uint32(k))<<ownerBits | ofFlight)
-		n.free = append(n.free, first+chunkSize-1-uint32(k)) // the lowest is taken first
+		chunk[k].timer = n.clock.New(uint64(first+uint32(k))<<ownerBits | ofOvertaker)
+		n.free = append(n.free, first+chunkSize-1-uint32(k)) // the lowest number is used first
 	}
 }
 
-// NewTimer makes a timer of the network that calls h. It is not running.
+// NewTimer makes a stopped timer that calls h.
 func (n *Network[P]) NewTimer(h Handler) wheel.Timer {
 	i := uint32(len(n.handlers))
 	if last := len(n.freeHandlers) - 1; last >= 0 {
@@ -303,7 +303,7 @@ func (n *Network[P]) NewTimer(h Handler) wheel.Timer {
 	return n.clock.New(uint64(i)<<ownerBits | ofHandler)
 }
 
-// FreeTimer stops a timer that NewTimer made, and gives it back.
+// FreeTimer stops and releases a timer of NewTimer.
 func (n *Network[P]) FreeTimer(t wheel.Timer) {
 	i := uint32(n.clock.Owner(t) >> ownerBits)
 	n.clock.Free(t)
@@ -311,8 +311,9 @@ func (n *Network[P]) FreeTimer(t wheel.Timer) {
 	n.freeHandlers = append(n.freeHandlers, i)
 }
 
-// StartTimer has t expire at that instant, or as soon as all events of now are through that were scheduled before, if it
-// has passed. A running timer is moved, and stands behind all others of its instant. O(1), without allocation.
+// StartTimer arms t to expire at that instant. If that has passed, t expires now, after the events
+// that were already scheduled for now. A running timer is moved behind all others of its instant.
+// It costs O(1) and does not allocate.
 func (n *Network[P]) StartTimer(t wheel.Timer, at wheel.Time) { n.clock.Schedule(t, at) }
 
 // StopTimer stops t and reports whether it was running.
@@ -327,8 +328,8 @@ func (n *Network[P]) event(t wheel.Timer) {
 	switch owner & (1<<ownerBits - 1) {
 	case ofHandler:
 		n.handlers[i].Expire(n.now)
-	case ofFlight:
-		s := n.flight(i)
+	case ofOvertaker:
+		s := n.overtaker(i)
 		n.arrive(s.via, &s.d)
 		n.free = append(n.free, i)
 	default:
@@ -346,7 +347,7 @@ func (n *Network[P]) event(t wheel.Timer) {
 	}
 }
 
-// arrive hands a datagram to the node at the end of the link.
+// arrive delivers a datagram to the node at the end of the link.
 func (n *Network[P]) arrive(via LinkID, d *Datagram[P]) {
 	h := &n.links[via]
 	if h.tap != nil {
@@ -355,8 +356,8 @@ func (n *Network[P]) arrive(via LinkID, d *Datagram[P]) {
 	n.nodes[h.to].node.Receive(n.now, via, d)
 }
 
-// Run handles all events up to until, that instant included, and leaves the clock there. It returns how many there were.
-// Nodes that answer at once over links without delay or rate keep it at one instant for ever.
+// Run handles all events up to and including until, and leaves the clock there. It returns their
+// number. It never returns if nodes answer each other at once over links without delay or rate.
 func (n *Network[P]) Run(until wheel.Time) uint64 {
 	before := n.ran
 	for {
@@ -373,7 +374,7 @@ func (n *Network[P]) Run(until wheel.Time) uint64 {
 	return n.ran - before
 }
 
-// Step handles the next event, and reports whether there was one. The clock is then at its instant.
+// Step handles the next event and moves the clock there. It returns false if there is none.
 func (n *Network[P]) Step() bool {
 	for {
 		at, ok := n.clock.NextWakeup()

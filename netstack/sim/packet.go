@@ -6,13 +6,14 @@ import "fmt"
 type ECN uint8
 
 const (
-	NotECT ECN = 0 // the sender does not take marks
+	NotECT ECN = 0 // the sender is not ECN-capable
 	ECT1   ECN = 1
 	ECT0   ECN = 2
 	CE     ECN = 3 // congestion experienced
 )
 
-// Capable reports whether a router may mark the packet instead of dropping it: RFC 3168 §5, ECT(0), ECT(1) or CE.
+// Capable reports whether a router may mark the packet instead of dropping it: ECT(0), ECT(1) or CE
+// (RFC 3168 §5).
 func (e ECN) Capable() bool { return e&3 != NotECT }
 
 // String returns "not-ect", "ect1", "ect0" or "ce".
@@ -23,23 +24,23 @@ func (e ECN) String() string {
 	return [...]string{"not-ect", "ect1", "ect0", "ce"}[e]
 }
 
-// MaxSize is the largest Packet.Size in octets: a super-segment of any stack fits.
+// MaxSize is the largest Packet.Size in bytes. Every super-segment fits.
 const MaxSize = 1 << 24
 
-// Packet is what a link sees of a packet. It holds no octets.
+// Packet is what a link knows about a packet. It has no payload.
 type Packet struct {
-	// Start, End is the range of what the packet carries, [Start, End), in units that the sender picks, and Attempt
-	// the number of its transmission: 1 for the first. Only the loss model Ranges looks at them.
+	// [Start, End) is the range that the packet carries, in units of the sender's choice. Attempt
+	// is the number of its transmission, from 1. Only the loss model Ranges uses them.
 	Start, End uint64
 	Attempt    uint32
 
-	// Size is the length of the IP packet in octets, up to MaxSize.
+	// Size is the length of the IP packet in bytes, up to MaxSize.
 	Size uint32
 
 	ECN ECN
 
-	// Corrupt says that a bit was flipped under way, namely number Bit, from 0 to 8·Size-1, counted from the first octet's
-	// highest bit.
+	// Corrupt says that bit number Bit was flipped on the path. Bits count from 0, the highest bit
+	// of the first byte, to 8·Size-1.
 	Corrupt bool
 	Bit     uint32
 }

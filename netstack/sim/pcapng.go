@@ -8,14 +8,11 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Link types of an interface in a capture.
-const (
-	LinkTypeEthernet uint16 = 1
-	LinkTypeRaw      uint16 = 101 // packets begin with an IPv4 or IPv6 header
-)
+// LinkTypeRaw is the link type of an interface whose packets begin with an IPv4 or IPv6 header.
+const LinkTypeRaw uint16 = 101
 
-// Pcapng writes a capture in the format pcapng (draft-ietf-opsawg-pcapng): one section in little-endian order, any number
-// of interfaces, stamps in nanoseconds. Each block is one call of Write.
+// Pcapng writes a capture file in the format pcapng (draft-ietf-opsawg-pcapng): one little-endian
+// section, any number of interfaces, timestamps in nanoseconds. Each block is one Write.
 type Pcapng struct {
 	w          io.Writer
 	buf        []byte
@@ -40,55 +37,55 @@ const (
 	maxOption = 1<<16 - 1
 )
 
-// NewPcapng begins a section that names the application which wrote it, if that is not empty.
+// NewPcapng begins a section. application names the writing program; "" writes no name.
 func NewPcapng(w io.Writer, application string) (*Pcapng, error) {
 	if len(application) > maxOption {
-		return nil, fmt.Errorf("sim: pcapng application of %d octets, want 0 to %d", len(application), maxOption)
+		return nil, fmt.Errorf("sim: pcapng application of %d bytes, want 0 to %d", len(application), maxOption)
 	}
 	p := &Pcapng{w: w}
 	p.begin(blockSection)
 	p.u32(0x1a2b3c4d) // byte order
 	p.u32(1)          // version 1.0
 	p.u32(0xffffffff) // the section's length
-	p.u32(0xffffffff) // is not given
+	p.u32(0xffffffff) // unknown
 	p.option(optUserAppl, application)
 	return p, p.end(application != "")
 }
 
-// AddInterface adds an interface, and returns the number that packets name it by.
+// AddInterface adds an interface and returns its number, for WritePacket.
 func (p *Pcapng) AddInterface(name string, linkType uint16) (uint32, error) {
 	if len(name) > maxOption {
-		return 0, fmt.Errorf("sim: pcapng interface name of %d octets, want 0 to %d", len(name), maxOption)
+		return 0, fmt.Errorf("sim: pcapng interface name of %d bytes, want 0 to %d", len(name), maxOption)
 	}
 	p.begin(blockInterface)
 	p.u32(uint32(linkType))
-	p.u32(0) // no limit on what is kept of a packet
+	p.u32(0) // no limit on the captured length
 	p.option(optName, name)
 	p.option(optTsResol, "\x09") // 10^-9 s
 	p.interfaces++
 	return p.interfaces - 1, p.end(true)
 }
 
-// Direction is the direction of a packet, as the interface that it passes sees it.
+// Direction is a packet's direction as seen by the captured interface.
 type Direction uint8
 
 const (
-	NoDirection Direction = iota // not told
+	NoDirection Direction = iota // unknown
 	Inbound
 	Outbound
 )
 
-// directionFlags are the flags of a packet, little-endian.
+// directionFlags are the flags option of a packet, little-endian.
 var directionFlags = [...]string{"", "\x01\x00\x00\x00", "\x02\x00\x00\x00"}
 
-// WritePacket writes a packet of that many octets in all, of which octets were kept, with a comment if that is not
-// empty. at counts from 1970, and is not before.
-func (p *Pcapng) WritePacket(iface uint32, at wheel.Time, octets []byte, length uint32, comment string) error {
-	return p.WriteDirected(iface, at, NoDirection, octets, length, comment)
+// WritePacket writes a packet of length bytes, with the captured part data. "" is no comment. at is
+// the time since 1970, and not negative.
+func (p *Pcapng) WritePacket(iface uint32, at wheel.Time, data []byte, length uint32, comment string) error {
+	return p.WriteDirected(iface, at, NoDirection, data, length, comment)
 }
 
-// WriteDirected is WritePacket for a packet whose direction is told.
-func (p *Pcapng) WriteDirected(iface uint32, at wheel.Time, direction Direction, octets []byte, length uint32, comment string) error {
+// WriteDirected is WritePacket with the packet's direction.
+func (p *Pcapng) WriteDirected(iface uint32, at wheel.Time, direction Direction, data []byte, length uint32, comment string) error {
 	switch {
 	case direction > Outbound:
 		return fmt.Errorf("sim: pcapng direction %d, want 0 to %d", direction, Outbound)
@@ -96,26 +93,26 @@ func (p *Pcapng) WriteDirected(iface uint32, at wheel.Time, direction Direction,
 		return fmt.Errorf("sim: pcapng interface %d, want one of %d", iface, p.interfaces)
 	case at < 0:
 		return fmt.Errorf("sim: pcapng stamp %d ns, want 0 at least", int64(at))
-	case len(octets) > MaxSize:
-		return fmt.Errorf("sim: pcapng packet of %d octets, want 0 to %d", len(octets), MaxSize)
+	case len(data) > MaxSize:
+		return fmt.Errorf("sim: pcapng packet of %d bytes, want 0 to %d", len(data), MaxSize)
 	case len(comment) > maxOption:
-		return fmt.Errorf("sim: pcapng comment of %d octets, want 0 to %d", len(comment), maxOption)
+		return fmt.Errorf("sim: pcapng comment of %d bytes, want 0 to %d", len(comment), maxOption)
 	}
 	p.begin(blockPacket)
 	p.u32(iface)
 	p.u32(uint32(uint64(at) >> 32))
 	p.u32(uint32(at))
-	p.u32(uint32(len(octets)))
+	p.u32(uint32(len(data)))
 	p.u32(length)
-	p.buf = append(p.buf, octets...)
+	p.buf = append(p.buf, data...)
 	p.pad()
 	p.option(optComment, comment)
 	p.option(optFlags, directionFlags[direction])
 	return p.end(comment != "" || direction != NoDirection)
 }
 
-// WriteStatistics writes how many packets an interface has seen until then, from the beginning of the capture, and how many of
-// them are missing in it.
+// WriteStatistics writes how many packets an interface has received since the capture began, and
+// how many of them the file lacks.
 func (p *Pcapng) WriteStatistics(iface uint32, at wheel.Time, received, dropped uint64) error {
 	if iface >= p.interfaces || at < 0 {
 		return fmt.Errorf("sim: pcapng statistics of interface %d at %d ns, want one of %d at 0 at least", iface, int64(at), p.interfaces)
@@ -140,7 +137,7 @@ func (p *Pcapng) pad() {
 func (p *Pcapng) begin(block uint32) {
 	p.buf = p.buf[:0]
 	p.u32(block)
-	p.u32(0) // the length, which end knows
+	p.u32(0) // the length: end sets it
 }
 
 func (p *Pcapng) option(code uint16, value string) {
@@ -153,7 +150,7 @@ func (p *Pcapng) option(code uint16, value string) {
 	p.pad()
 }
 
-// end writes the block, whose length stands at both of its ends.
+// end writes the block with its length at both ends.
 func (p *Pcapng) end(options bool) error {
 	if options {
 		p.u32(optEnd)

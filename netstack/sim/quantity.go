@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// The parsers of quantities in flags and plan files: one for each kind of value. Their errors begin with
-// the quoted text, so that the caller puts the name of its field before it: fmt.Errorf("delay %w", err)
-// reads `delay "5", want …`. None of them panics.
+// Flags and plan files have one parser for each kind of quantity. The errors begin with the quoted
+// text, so that the caller adds the name of the field: fmt.Errorf("delay %w", err) gives `delay
+// "5", want …`. The parsers never panic.
 
-// ParseDuration reads a duration that is not negative, as time.ParseDuration does: "25ms", "1.5s", "200us" or "0".
+// ParseDuration reads a duration of 0 or more in time.ParseDuration's syntax: "25ms", "1.5s",
+// "200us", "0".
 func ParseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
@@ -21,12 +22,12 @@ func ParseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// ParseProbability reads a probability from 0 to 1, as a number or in percent: "0.02", "1e-3" or "2%".
+// ParseProbability reads a probability from 0 to 1 or in percent: "0.02", "1e-3", "2%".
 func ParseProbability(text string) (float64, error) {
 	digits, percent := strings.CutSuffix(text, "%")
 	p, ok := parseNumber(digits)
 	if percent && ok {
-		if exact, ok := parseNumber(digits + "e-2"); ok { // rounds once
+		if exact, ok := parseNumber(digits + "e-2"); ok { // one rounding only
 			p = exact
 		} else {
 			p /= 100
@@ -38,7 +39,7 @@ func ParseProbability(text string) (float64, error) {
 	return p, nil
 }
 
-// ParseCount reads a whole number that is not negative: "1000", "1_000_000" or "1e6".
+// ParseCount reads a whole number of 0 or more: "1000", "1_000_000", "1e6".
 func ParseCount(text string) (uint64, error) {
 	n, ok := scale(text, map[string]float64{"": 1}, math.MaxUint64)
 	if !ok {
@@ -47,13 +48,13 @@ func ParseCount(text string) (uint64, error) {
 	return n, nil
 }
 
-// Rate is a data rate in bit/s, up to 10^15; 0 is no limit.
+// Rate is a data rate in bit/s, up to 10^15. 0 is no limit.
 type Rate uint64
 
 var rateUnits = map[string]float64{"": 1, "bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}
 
-// ParseRate reads a rate: "100Mbit", "1.5Gbit/s" or "1e8", in bit/s. The units are bit, kbit, Mbit, Gbit and Tbit in any case.
-// "none" and "0" are no limit.
+// ParseRate reads a rate: "100Mbit", "1.5Gbit/s", or "1e8" in bit/s. The units are bit, kbit, Mbit,
+// Gbit and Tbit, in any case. "none" and "0" are no limit.
 func ParseRate(text string) (Rate, error) {
 	if text == "none" {
 		return 0, nil
@@ -67,7 +68,8 @@ func ParseRate(text string) (Rate, error) {
 
 const rateAllowed = "none, or a whole number of bit/s up to 1e15, such as 100Mbit, 1.5Gbit or 1e8"
 
-// String returns the rate in its greatest unit, such as "1.5Gbit"; 0 is "none". ParseRate reads it back.
+// String returns the rate in the largest unit below it, such as "1.5Gbit", and "none" for 0.
+// ParseRate reads it.
 func (r Rate) String() string {
 	switch x := float64(r); {
 	case r == 0:
@@ -84,7 +86,7 @@ func (r Rate) String() string {
 	return strconv.FormatUint(uint64(r), 10) + "bit"
 }
 
-// UnmarshalText reads what ParseRate reads.
+// UnmarshalText calls ParseRate.
 func (r *Rate) UnmarshalText(text []byte) (err error) {
 	*r, err = ParseRate(string(text))
 	return err
@@ -101,8 +103,8 @@ var sizeUnits = map[string]float64{
 	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
 }
 
-// ParseSize reads a number of bytes: "1500", "64KiB", "1.5MB" or "1e6". The units are B, kB, MB, GB and TB, powers of 1000,
-// and KiB, MiB, GiB and TiB, powers of 1024.
+// ParseSize reads a number of bytes: "1500", "64KiB", "1.5MB", "1e6". The units are B, kB, MB, GB
+// and TB (powers of 1000), and KiB, MiB, GiB and TiB (powers of 1024).
 func ParseSize(text string) (Size, error) {
 	n, ok := scale(text, sizeUnits, math.MaxInt64)
 	if !ok {
@@ -113,7 +115,8 @@ func ParseSize(text string) (Size, error) {
 
 const sizeAllowed = "a whole number of bytes, such as 1500, 64KiB, 1.5MB or 1e6"
 
-// String returns the size in the greatest power of 1024 that divides it, such as "64KiB". ParseSize reads it back.
+// String returns the size in the largest power of 1024 that divides it, such as "64KiB". ParseSize
+// reads it.
 func (s Size) String() string {
 	n, unit := uint64(s), ""
 	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
@@ -125,29 +128,21 @@ func (s Size) String() string {
 	return strconv.FormatUint(n, 10) + unit
 }
 
-// UnmarshalText reads what ParseSize reads.
-func (s *Size) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseSize(string(text))
-	return err
-}
-
-// Allowed says what UnmarshalText accepts.
-func (*Size) Allowed() string { return sizeAllowed }
-
-// DurationText is a time.Duration that is text in JSON and YAML, such as "25ms".
+// DurationText is a time.Duration that is text such as "25ms" in JSON and YAML.
 type DurationText time.Duration
 
 // MarshalText returns what time.Duration.String does.
 func (d DurationText) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText reads what ParseDuration reads.
+// UnmarshalText calls ParseDuration.
 func (d *DurationText) UnmarshalText(text []byte) error {
 	span, err := ParseDuration(string(text))
 	*d = DurationText(span)
 	return err
 }
 
-// scale reads a number with a unit, and returns it in the unit 1. It is not ok if the result is no whole number from 0 to most.
+// scale reads a number with a unit and multiplies it out. ok is false unless the result is a whole
+// number from 0 to most.
 func scale(text string, units map[string]float64, most uint64) (n uint64, ok bool) {
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
 	factor, known := units[strings.TrimLeft(text[len(digits):], " ")]
@@ -160,14 +155,15 @@ func scale(text string, units map[string]float64, most uint64) (n uint64, ok boo
 	x, ok := parseNumber(digits)
 	x *= factor
 	whole := math.Round(x)
-	// The product may be off by its rounding: 1.1·10^9 is 1100000000.0000002.
+	// The product may be off by a rounding: 1.1·10^9 is 1100000000.0000002.
 	if !ok || x < 0 || math.Abs(x-whole) > x*0x1p-51 || whole >= 1<<63 {
 		return 0, false
 	}
 	return uint64(whole), uint64(whole) <= most
 }
 
-// parseNumber reads a decimal number, with "_" between digits allowed. Infinities, NaN and hexadecimal are none.
+// parseNumber reads a decimal number with optional "_" between digits. It refuses infinities, NaN
+// and hexadecimal.
 func parseNumber(text string) (x float64, ok bool) {
 	if strings.Trim(text, "0123456789_.eE+-") != "" {
 		return 0, false

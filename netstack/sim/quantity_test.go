@@ -54,7 +54,7 @@ func TestQuantitiesAreRead(t *testing.T) {
 	}
 }
 
-// anyOf lets tests compare the results of parsers of different types.
+// anyOf gives parsers of different types one type.
 func anyOf[T any](parse func(string) (T, error)) func(string) (any, error) {
 	return func(text string) (any, error) { return parse(text) }
 }
@@ -102,7 +102,8 @@ func TestQuantitiesAreWrittenAsTheyAreRead(t *testing.T) {
 	}
 }
 
-// FuzzQuantities checks that no parser panics, that its result is in range, and that the text of the result parses back.
+// FuzzQuantities checks that no parser panics, that results are in range, and that their text
+// parses back.
 func FuzzQuantities(f *testing.F) {
 	for _, text := range []string{"25ms", "-1s", "2%", "0.02", "1e-400", "100Mbit", "1.1Gbit/s", "none", "64KiB", "1e6", "1_000", "999999999999999"} {
 		f.Add(text)
@@ -141,14 +142,4 @@ func FuzzQuantities(f *testing.F) {
 			t.Errorf("losses %q: %v does not say what is accepted", text, err)
 		}
 	})
-}
-
-func ExampleParseRate() {
-	rate, err := ParseRate("1.5Gbit")
-	fmt.Println(uint64(rate), rate, err)
-	_, err = ParseRate("fast")
-	fmt.Println(fmt.Errorf("rate %w", err))
-	// Output:
-	// 1500000000 1.5Gbit <nil>
-	// rate "fast", want none, or a whole number of bit/s up to 1e15, such as 100Mbit, 1.5Gbit or 1e8
 }

@@ -2,42 +2,43 @@ package sim
 
 import "tcpwheel/wheel"
 
-// packetQueue is the queue before a sender of fixed rate, as the instants at which its packets leave: what it holds at an
-// instant follows from those, and no event is needed for a packet's turn. push and the pops it causes are O(1) amortised.
+// packetQueue is the queue before a sender of fixed rate. It stores the times at which packets
+// start to be sent: the content at any instant follows, without events. push and the pops that it
+// causes cost amortised O(1).
 type packetQueue struct {
-	ring   []waitingPacket // a power of two
-	head   uint32
-	n      uint32
-	octets uint64
+	ring  []waitingPacket // a power of two
+	head  uint32
+	n     uint32
+	bytes uint64
 }
 
-// waitingPacket is a packet that waits until its transmission starts.
+// waitingPacket waits until its transmission starts.
 type waitingPacket struct {
-	start  wheel.Time
-	octets uint32
+	start wheel.Time
+	bytes uint32
 }
 
-// removeStarted takes out the packets whose turn has come by now.
+// removeStarted removes the packets whose transmission has started by now.
 func (q *packetQueue) removeStarted(now wheel.Time) {
 	for q.n > 0 {
 		t := &q.ring[q.head]
 		if t.start > now {
 			return
 		}
-		q.octets -= uint64(t.octets)
+		q.bytes -= uint64(t.bytes)
 		q.head = (q.head + 1) & uint32(len(q.ring)-1)
 		q.n--
 	}
 }
 
-// push adds a packet behind all others.
-func (q *packetQueue) push(start wheel.Time, octets uint32) {
+// push appends a packet.
+func (q *packetQueue) push(start wheel.Time, bytes uint32) {
 	if int(q.n) == len(q.ring) {
 		q.grow()
 	}
-	q.ring[(q.head+q.n)&uint32(len(q.ring)-1)] = waitingPacket{start, octets}
+	q.ring[(q.head+q.n)&uint32(len(q.ring)-1)] = waitingPacket{start, bytes}
 	q.n++
-	q.octets += uint64(octets)
+	q.bytes += uint64(bytes)
 }
 
 func (q *packetQueue) grow() {

@@ -15,24 +15,24 @@ import (
 	"tcpwheel/wheel"
 )
 
-// octets serialises a datagram as Size octets of its body's value.
-type octets struct{}
+// repeated serialises a datagram as Size bytes of its body.
+type repeated struct{}
 
-func (octets) Serialize(buf []byte, d *Datagram[uint64]) []byte {
+func (repeated) Serialize(buf []byte, d *Datagram[uint64]) []byte {
 	return append(buf, bytes.Repeat([]byte{byte(d.Body)}, int(d.Size))...)
 }
 
-// readPcapng is a reader of what the format allows of our blocks, made from its description and not from the writer: it
-// returns a line for each block.
+// readPcapng reads our blocks and returns a line for each. It is written from the format's
+// description, not from the writer.
 func readPcapng(file []byte) (lines []string, err error) {
 	le := binary.LittleEndian
 	for len(file) > 0 {
 		if len(file) < 12 {
-			return lines, fmt.Errorf("%d octets left, want a block", len(file))
+			return lines, fmt.Errorf("%d bytes left, want a block", len(file))
 		}
 		kind, length := le.Uint32(file), int(le.Uint32(file[4:]))
 		if length < 12 || length%4 != 0 || length > len(file) || int(le.Uint32(file[length-4:])) != length {
-			return lines, fmt.Errorf("block of %d octets, want the same length at both ends", length)
+			return lines, fmt.Errorf("block of %d bytes, want the same length at both ends", length)
 		}
 		body := file[8 : length-4]
 		file = file[length:]
@@ -59,7 +59,7 @@ func readPcapng(file []byte) (lines []string, err error) {
 			code, n := le.Uint16(body), int(le.Uint16(body[2:]))
 			if code == 0 {
 				if body = body[4:]; len(body) > 0 {
-					return lines, fmt.Errorf("%d octets after the end of options", len(body))
+					return lines, fmt.Errorf("%d bytes after the end of options", len(body))
 				}
 				break
 			}
@@ -73,7 +73,7 @@ func readPcapng(file []byte) (lines []string, err error) {
 	return lines, nil
 }
 
-// capture has a few datagrams go over a link with a tap at each end.
+// capture sends a few datagrams over a link with a tap at each end.
 func capture(t *testing.T) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -86,12 +86,12 @@ func capture(t *testing.T) []byte {
 	const epoch = 1_000_000_000 * second
 	ab, _ := n.mustConnect(t, a, b, LinkConfig{Rate: 8_000_000, Delay: time.Millisecond, Queue: Limit{Packets: 1}, Loss: Losses{PacketNumbers{2}}})
 	ac, _ := n.mustConnect(t, a, c, LinkConfig{Duplicate: 1, Corrupt: 1})
-	tap, err := NewCapture(out, n.LinkName(ab), LinkTypeRaw, octets{}, AtSender, epoch)
+	tap, err := NewCapture(out, n.LinkName(ab), LinkTypeRaw, repeated{}, AtSender, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.Tap(ab, tap)
-	tap, err = NewCapture(out, "at c", LinkTypeRaw, octets{}, AtReceiver, epoch)
+	tap, err = NewCapture(out, "at c", LinkTypeRaw, repeated{}, AtReceiver, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,8 @@ func TestCaptureIsReadBack(t *testing.T) {
 	}
 }
 
-// TestDirectionsAndStatistics: a packet tells its direction, and an interface what is missing.
+// TestDirectionsAndStatistics checks packets' directions and an interface's count of missing
+// packets.
 func TestDirectionsAndStatistics(t *testing.T) {
 	var file bytes.Buffer
 	out, err := NewPcapng(&file, "")
@@ -183,7 +184,7 @@ func TestCaptureIsReadByTshark(t *testing.T) {
 	}
 }
 
-// brokenWriter fails from the given call on.
+// brokenWriter fails after good calls.
 type brokenWriter struct{ good int }
 
 func (w *brokenWriter) Write(p []byte) (int, error) {
@@ -201,7 +202,7 @@ func TestCaptureErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tap, err := NewCapture(out, "x", LinkTypeRaw, octets{}, AtSender, 0)
+	tap, err := NewCapture(out, "x", LinkTypeRaw, repeated{}, AtSender, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +214,7 @@ func TestCaptureErrors(t *testing.T) {
 	}{
 		{1, 0, "", "sim: pcapng interface 1, want one of 1"},
 		{0, -1, "", "sim: pcapng stamp -1 ns, want 0 at least"},
-		{0, 0, strings.Repeat("x", 65536), "sim: pcapng comment of 65536 octets, want 0 to 65535"},
+		{0, 0, strings.Repeat("x", 65536), "sim: pcapng comment of 65536 bytes, want 0 to 65535"},
 	} {
 		if err := out.WritePacket(test.iface, test.at, nil, 0, test.comment); err == nil || err.Error() != test.want {
 			t.Errorf("WritePacket(%d, %d): error %v, want %q", test.iface, test.at, err, test.want)
@@ -232,7 +233,7 @@ func ExampleCapture() {
 	a, _ := n.AddNode("a", nodeFunc(sink))
 	b, _ := n.AddNode("b", nodeFunc(sink))
 	there, _, _ := n.Connect(a, b, LinkConfig{Loss: Losses{PacketNumbers{1}}}, LinkConfig{})
-	tap, _ := NewCapture(out, n.LinkName(there), LinkTypeRaw, octets{}, AtSender, 0)
+	tap, _ := NewCapture(out, n.LinkName(there), LinkTypeRaw, repeated{}, AtSender, 0)
 	n.Tap(there, tap)
 	n.Send(there, &Datagram[uint64]{Packet: Packet{Size: 4}, Body: 255})
 	lines, _ := readPcapng(file.Bytes())

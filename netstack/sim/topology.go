@@ -6,7 +6,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TopologyConfig is the plan of a network in which senders share a bottleneck, as JSON too.
+// TopologyConfig configures a network of senders that share a bottleneck.
 //
 //	dumbbell   s1 ─┐                      ┌─ r1      each sender has a receiver
 //	           s2 ─┴─ left ═══════ right ─┴─ r2
@@ -14,21 +14,21 @@ import (
 //	star       s1 ─┐                                 incast: all send to one receiver
 //	           s2 ─┴─ hub ═══════ r1
 type TopologyConfig struct {
-	Kind    string `json:"kind"`    // "dumbbell" or "star"
-	Senders int    `json:"senders"` // 1 to 100,000
+	Kind    string // "dumbbell" or "star"
+	Senders int    // 1 to 100,000
 
-	// Access are the links of the ends, in both directions, dealt out in turn: s1 and r1 have the first. None is a
-	// link without any effect.
-	Access []LinkConfig `json:"access,omitempty"`
+	// Access are the hosts' links, in both directions. Hosts take them in turn: s1 and r1 the
+	// first. An empty list is links without effect.
+	Access []LinkConfig
 
-	// Bottleneck leads towards the receivers, and Return back; nil is Bottleneck itself.
-	Bottleneck LinkConfig  `json:"bottleneck"`
-	Return     *LinkConfig `json:"return,omitempty"`
+	// Bottleneck leads towards the receivers, Return back. A nil Return is Bottleneck.
+	Bottleneck LinkConfig
+	Return     *LinkConfig
 }
 
 const maxSenders = 100_000
 
-// Check returns an error that names the first field out of its bounds, its value and the bound.
+// Check returns an error that names the first field out of bounds, its value and the bound.
 func (t *TopologyConfig) Check() error {
 	if t.Kind != "dumbbell" && t.Kind != "star" {
 		return fmt.Errorf("sim: topology kind %q, want dumbbell or star", t.Kind)
@@ -52,7 +52,7 @@ func (t *TopologyConfig) Check() error {
 	return nil
 }
 
-// Receivers returns how many receivers the plan has: one for each sender, or one in a star.
+// Receivers returns the number of receivers: one for each sender, or one in a star.
 func (t *TopologyConfig) Receivers() int {
 	if t.Kind == "star" {
 		return 1
@@ -60,15 +60,15 @@ func (t *TopologyConfig) Receivers() int {
 	return t.Senders
 }
 
-// Topology is what Build made. Out is the link by which an end sends.
+// Topology is what Build made. SenderOut and ReceiverOut are the links by which the hosts send.
 type Topology struct {
 	Senders, Receivers         []NodeID
 	SenderOut, ReceiverOut     []LinkID
 	Bottleneck, BottleneckBack LinkID // towards the receivers, and back
 }
 
-// Build adds the nodes "s1", "s2", …, "r1", … and their routers and links to an empty network. There must be as many
-// senders and receivers as the plan says. The routers forward by Datagram.To.
+// Build adds nodes "s1", "s2", …, "r1", …, routers and links to an empty network. The lengths of
+// senders and receivers must match the configuration. Routers forward by Datagram.To.
 func Build[P any](n *Network[P], plan TopologyConfig, senders, receivers []Node[P]) (*Topology, error) {
 	if err := plan.Check(); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func Build[P any](n *Network[P], plan TopologyConfig, senders, receivers []Node[
 	return b, w.err
 }
 
-// builder keeps the first error.
+// builder builds a topology. It keeps the first error.
 type builder[P any] struct {
 	net  *Network[P]
 	plan TopologyConfig
@@ -125,7 +125,7 @@ func (w *builder[P]) keep(err error) {
 	}
 }
 
-// node adds a node under a name that cannot be taken, without AddNode's search for it: there may be many.
+// node adds a node without AddNode's linear check of names: there may be many nodes.
 func (w *builder[P]) node(name string, to Node[P]) NodeID {
 	if to == nil {
 		panic("BUG: sim: nil node")
@@ -139,7 +139,7 @@ func (w *builder[P]) router(name string) routerNode[P] {
 	return routerNode[P]{w.node(name, r), r}
 }
 
-// end adds the i-th end of its kind behind a router.
+// end adds host number i of its kind behind a router.
 func (w *builder[P]) end(name string, to Node[P], at routerNode[P], i int) (NodeID, LinkID) {
 	var access LinkConfig
 	if len(w.plan.Access) > 0 {
@@ -162,17 +162,17 @@ func (w *builder[P]) bottleneck(a, b NodeID) (there, by LinkID) {
 	return there, by
 }
 
-// Router is a node that sends each datagram on by its To, at once. Queues are those of its links.
+// Router is a node that forwards each datagram by its To, at once. Its links do the queueing.
 type Router[P any] struct {
 	net      *Network[P]
-	routes   []LinkID // link + 1 for each node; 0 is no route
+	routes   []LinkID // link + 1 by node; 0 is no route
 	unrouted uint64
 }
 
 // NewRouter makes a router without routes.
 func NewRouter[P any](n *Network[P]) *Router[P] { return &Router[P]{net: n} }
 
-// Route has datagrams for a node go by that link.
+// Route sends datagrams for node to over link via.
 func (r *Router[P]) Route(to NodeID, via LinkID) {
 	for int(to) >= len(r.routes) {
 		r.routes = append(r.routes, 0)
@@ -180,7 +180,7 @@ func (r *Router[P]) Route(to NodeID, via LinkID) {
 	r.routes[to] = via + 1
 }
 
-// Unrouted returns how many datagrams were dropped for want of a route.
+// Unrouted returns the number of datagrams dropped for lack of a route.
 func (r *Router[P]) Unrouted() uint64 { return r.unrouted }
 
 // Receive implements Node.
