@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// SlowTick is the period of 4.4BSD's slow timeout (PR_SLOWHZ 2), in which it counts everything but delayed ACKs, and
-// FastTick that of the fast timeout (PR_FASTHZ 5), at which it sends those.
+// SlowTick is the period of 4.4BSD's slow timeout (PR_SLOWHZ 2), which counts all timers but
+// delayed ACKs. FastTick is that of the fast timeout (PR_FASTHZ 5), which sends delayed ACKs.
 const (
 	SlowTick = 500 * time.Millisecond
 	FastTick = 200 * time.Millisecond
 )
 
-// BSDBounds are the limits of 4.4BSD: a SYN waits for 6 s (half of four times TCPTV_SRTTDFLT, 3 s), and the rest for
-// TCPTV_MIN, 1 s, to TCPTV_REXMTMAX, 64 s.
+// BSDBounds are the limits of 4.4BSD: 6 s for a SYN (half of four times TCPTV_SRTTDFLT, 3 s), and
+// from TCPTV_MIN, 1 s, to TCPTV_REXMTMAX, 64 s, for the rest.
 var BSDBounds = Bounds{Initial: 6 * time.Second, Min: time.Second, Max: 64 * time.Second}
 
 // Constants of 4.4BSD's tcp_var.h and tcp_timer.h.
@@ -26,23 +26,24 @@ const (
 // bsdBackoff is tcp_backoff[] of 4.4BSD: the factor by the number of expiries.
 var bsdBackoff = [bsdMaxRxtShift + 1]int64{1, 2, 4, 8, 16, 32, 64, 64, 64, 64, 64, 64, 64}
 
-// bsd is the integer estimator of 4.4BSD (tcp_xmit_timer in netinet/tcp_input.c; G. Wright and R. Stevens, TCP/IP
-// Illustrated, Volume 2, §25.10). It counts slow ticks: a round trip that crosses k of them is one of k+1, so that 1 is the
-// least, and the code takes that 1 off again, but for the first sample. At round-trip times far below a tick it settles at
-// t_srtt = 7 and t_rttvar = 3, whose RTO is 3 ticks for ever: 1000 to 1500 ms from START to expiry, as the next tick may
-// be near.
+// bsd is the integer estimator of 4.4BSD (tcp_xmit_timer in netinet/tcp_input.c; G. Wright and R.
+// Stevens, TCP/IP Illustrated, Volume 2, §25.10). It counts slow ticks. A round trip that crosses
+// k of them counts as k+1, so the least is 1; for all but the first sample the code subtracts
+// that 1 again. At round-trip times far below a tick it settles at t_srtt = 7 and t_rttvar = 3,
+// whose RTO is 3 ticks: 1000 to 1500 ms from START to expiry, because the next tick may be near.
 type bsd struct {
 	backoffs
 	tick           time.Duration
-	initial        int64 // the timeout of a SYN, in ticks
+	initial        int64 // timeout of a SYN, in ticks
 	least, most    int64 // the bounds, in ticks
 	srtt8, rttvar4 int64 // t_srtt, t_rttvar: in ticks, scaled
 	measured       bool
 }
 
-// NewBSD returns the estimator of 4.4BSD over ticks of the given size, SlowTick in the original. Its RTO is a number of
-// ticks, and must be counted in them. Zero fields of b stand for those of BSDBounds; they round up to a tick. It panics if
-// the tick is not above 0 and up to an hour, or the bounds are none.
+// NewBSD returns the estimator of 4.4BSD over ticks of the given size; the original has SlowTick.
+// Its RTO is a whole number of ticks and must be counted in them. Zero fields of b mean those of
+// BSDBounds. Bounds round up to a tick. It panics if tick is not above 0 and at most 1 h, or if b
+// is invalid.
 func NewBSD(tick time.Duration, b Bounds) Estimator {
 	if tick <= 0 || tick > time.Hour {
 		panic(fmt.Sprintf("BUG: tcptimers: tick %v, want above 0 and up to 1h", tick))
@@ -73,10 +74,10 @@ func ticksUp(d, tick time.Duration) int64 {
 	return n
 }
 
-// Sample takes the round trip as its slow ticks tell: Sample.RTT must be the number of ticks crossed, in ticks.
+// Sample takes Sample.RTT as a number of slow ticks crossed, times the tick.
 func (e *bsd) Sample(s Sample) {
 	e.backoffs, e.measured = 0, true
-	rtt := int64(holdRTT(s.RTT)/e.tick) + 1 // t_rtt began at 1
+	rtt := int64(clampRTT(s.RTT)/e.tick) + 1 // t_rtt began at 1
 	if e.srtt8 == 0 {
 		e.srtt8, e.rttvar4 = rtt<<bsdRTTShift, rtt<<(bsdVarShift-1)
 		return
@@ -90,8 +91,9 @@ func (e *bsd) Sample(s Sample) {
 	e.rttvar4 = max(e.rttvar4+delta, 1)
 }
 
-// RTO is TCP_REXMTVAL times tcp_backoff[], in its range; and for a SYN that was sent once, what tcp_newtcpcb sets. A SYN
-// that was lost waits for TCP_REXMTVAL from then on, so that it is sent again after 6, 24 and 48 s.
+// RTO is TCP_REXMTVAL times tcp_backoff[], in its range. For a SYN that was sent once it is the
+// initial timeout of tcp_newtcpcb. From then on a lost SYN waits for TCP_REXMTVAL, so it is
+// retransmitted after 6, 24 and 48 s.
 func (e *bsd) RTO() time.Duration {
 	n := e.srtt8>>bsdRTTShift + e.rttvar4
 	if !e.measured && e.backoffs == 0 {
@@ -101,9 +103,9 @@ func (e *bsd) RTO() time.Duration {
 	return time.Duration(n) * e.tick
 }
 
-// Backoff forgets the average after the fourth expiry, as tcp_timers does. RFC 6298 §5 allows it: "a TCP implementation MAY
-// clear SRTT and RTTVAR after backing off the timer multiple times". The timeout stays what it was, and the next sample
-// counts as the first.
+// Backoff clears the average after the fourth expiry, as tcp_timers does. RFC 6298 §5 allows it:
+// "a TCP implementation MAY clear SRTT and RTTVAR after backing off the timer multiple times".
+// The timeout stays, and the next sample counts as the first.
 func (e *bsd) Backoff() {
 	e.backoffs.Backoff()
 	if e.backoffs > bsdMaxRxtShift/4 {
@@ -115,9 +117,9 @@ func (e *bsd) Backoff() {
 func (e *bsd) SRTT() time.Duration   { return e.tick * time.Duration(e.srtt8) >> bsdRTTShift }
 func (e *bsd) RTTVar() time.Duration { return e.tick * time.Duration(e.rttvar4) >> bsdVarShift }
 
-// SynTimedOut does nothing: 4.4BSD has no such rule. Its timeout stays backed off until the first sample, and is far above
-// the 3 s of RFC 6298 §5 (5.7).
+// SynTimedOut does nothing: 4.4BSD has no such rule. Its timeout stays backed off until the first
+// sample, far above the 3 s of RFC 6298 §5 (5.7).
 func (e *bsd) SynTimedOut() {}
 
-// Spurious is an ordinary sample: 4.4BSD cannot tell.
+// Spurious is an ordinary sample: 4.4BSD does not detect spurious timeouts.
 func (e *bsd) Spurious(rtt time.Duration) { e.Sample(Sample{RTT: rtt}) }

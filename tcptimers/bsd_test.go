@@ -8,8 +8,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestBSDFixedPoint runs tcp_xmit_timer's recurrence: at round trips that cross no tick it comes to rest at t_srtt = 7 and
-// t_rttvar = 3, an RTO of 3 ticks, from the first sample on; one tick crossed lifts it to 5, and then 4 ticks.
+// TestBSDFixedPoint runs tcp_xmit_timer's recurrence. At round trips that cross no tick it
+// settles at t_srtt = 7 and t_rttvar = 3, an RTO of 3 ticks, from the first sample on. A crossed
+// tick raises the RTO to 5, then to 4 ticks.
 func TestBSDFixedPoint(t *testing.T) {
 	e := NewBSD(SlowTick, Bounds{}).(*bsd)
 	want := func(step string, srtt8, rttvar4 int64, ticks time.Duration) {
@@ -34,7 +35,7 @@ func TestBSDFixedPoint(t *testing.T) {
 	want("two later", 7, 3, 3)
 }
 
-// TestBSDFixedPointFromAnywhere: whatever came before, round trips below a tick lead back to 3 ticks.
+// TestBSDFixedPointFromAnywhere: from any state, round trips below a tick lead back to 3 ticks.
 func TestBSDFixedPointFromAnywhere(t *testing.T) {
 	for k := range time.Duration(200) {
 		e := NewBSD(SlowTick, Bounds{})
@@ -49,8 +50,8 @@ func TestBSDFixedPointFromAnywhere(t *testing.T) {
 	}
 }
 
-// TestBSDWait is the time from START to expiry at the fixed point, over all phases of the sweep: above 1000 and up to
-// 1500 ms, 1250 on average.
+// TestBSDWait is the time from START to expiry at the fixed point, over all phases of the sweep:
+// above 1000 and at most 1500 ms, 1250 on average.
 func TestBSDWait(t *testing.T) {
 	p := MustPolicy("bsd")
 	e := p.NewEstimator()
@@ -75,10 +76,10 @@ func TestBSDWait(t *testing.T) {
 	}
 }
 
-// TestBSDWaitWithCrossings is the anchor of the figures of Brakmo and Peterson (JSAC 1995): the mean wait for a timeout by the
-// round-trip time, with a coefficient of variation of 0.3, and each segment sent on the ACK of the one before. A sweep
-// between a segment and its ACK lifts it, from 1250 ms on; 4.4BSD waits for more than a second where a fine clock
-// would have known within 300 ms.
+// TestBSDWaitWithCrossings anchors the figures of Brakmo and Peterson (JSAC 1995): the mean wait
+// for a timeout by the round-trip time, with a coefficient of variation of 0.3 and each segment
+// sent on the previous one's ACK. A sweep between a segment and its ACK raises it above 1250 ms.
+// 4.4BSD waits for more than a second where a fine clock needs 300 ms.
 func TestBSDWaitWithCrossings(t *testing.T) {
 	rng := rand.New(rand.NewSource(1995))
 	for _, c := range []struct{ rtt, want time.Duration }{
@@ -101,7 +102,7 @@ func TestBSDWaitWithCrossings(t *testing.T) {
 		if (mean - c.want).Abs() > 10*ms {
 			t.Errorf("RTT %v: 4.4BSD waits %v on average, want %v", c.rtt, mean, c.want)
 		}
-		// Published: 1100 ms where less than 300 ms would have been right.
+		// Published: 1100 ms, where less than 300 ms would have been right.
 		if fineMean > 300*ms || float64(mean)/float64(fineMean) < 1100.0/300 {
 			t.Errorf("RTT %v: a fine clock waits %v on average to 4.4BSD's %v, want below 300 ms, and a ratio of 1100/300",
 				c.rtt, fineMean, mean)
@@ -109,8 +110,8 @@ func TestBSDWaitWithCrossings(t *testing.T) {
 	}
 }
 
-// TestBSDBackoff: a SYN is sent again after 6, 24, 48 and 64 s (TCP/IP Illustrated, Volume 1, §18.3, has 5.8 and 24 s of it,
-// the first sweep being near); data by tcp_backoff[].
+// TestBSDBackoff: a SYN is retransmitted after 6, 24, 48 and 64 s, data by tcp_backoff[]. (TCP/IP
+// Illustrated, Volume 1, §18.3, shows 5.8 and 24 s: the first sweep was near.)
 func TestBSDBackoff(t *testing.T) {
 	e := NewBSD(SlowTick, Bounds{})
 	for i, want := range []time.Duration{6, 24, 48, 64, 64} {
@@ -129,7 +130,8 @@ func TestBSDBackoff(t *testing.T) {
 	}
 }
 
-// RFC 6298 §5: "a TCP implementation MAY clear SRTT and RTTVAR after backing off the timer multiple times".
+// RFC 6298 §5: "a TCP implementation MAY clear SRTT and RTTVAR after backing off the timer
+// multiple times".
 func TestBSDClearsAfterFourExpiries(t *testing.T) {
 	e := NewBSD(SlowTick, Bounds{})
 	for range 50 {

@@ -12,8 +12,9 @@ const (
 	maxSynLinear = 127 // MAX_TCP_SYNCNT of Linux, which bounds its tcp_syn_linear_timeouts
 )
 
-// Check returns an error that names the first field that is out of its bounds, its value and the bounds; nil if the policy
-// holds. Where a bound is an RFC's recommendation and not a requirement, the policy may break it.
+// Check returns an error that names the first field out of bounds, its value and the bounds. It
+// returns nil if the policy is valid. A valid policy may break an RFC's recommendation, where the
+// bound is not a requirement.
 func (p *Policy) Check() error {
 	for _, check := range []func() error{
 		p.checkClocks, p.Bounds.check, p.checkLoss, p.checkGivingUp, p.checkKeepalive, p.DelAck.check, p.checkRest,

@@ -7,23 +7,26 @@ import (
 	"tcpwheel/wheel"
 )
 
-// DelAckConfig says when an acknowledgement may wait for company.
+// DelAckConfig says when an acknowledgement is delayed, and for how long.
 type DelAckConfig struct {
-	// Every is how many full-sized segments may come before an ACK leaves at once: 1 to 2. 1 delays none. RFC 5681 §4.2:
-	// "an ACK SHOULD be generated for at least every second full-sized segment".
+	// Every is how many full-sized segments may arrive before an ACK leaves at once: 1 or 2. 1
+	// delays no ACK. RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second
+	// full-sized segment".
 	Every int
 
-	// Quick is how many segments at the start of a connection, or after it was idle, are acknowledged at once, so that
-	// the peer's slow start is not held up: 0 to 64. Linux's TCP_MAX_QUICKACKS is 16.
+	// Quick is how many segments are acknowledged at once at the start of a connection, or after
+	// it was idle, so that the peer's slow start is not held up: 0 to 64. Linux's
+	// TCP_MAX_QUICKACKS is 16.
 	Quick int
 
-	// Delay is what a timer waits to begin with. It may follow the gaps between segments from Min to Max, as Linux's
-	// does, and is fixed where the two are equal. RFC 5681 §4.2: the ACK "MUST be generated within 500 ms of the arrival of
-	// the first unacknowledged packet".
+	// Delay is the initial delay of an ACK. As in Linux it may follow the gaps between segments,
+	// from Min to Max, and is fixed where the two are equal. All are 0 to 500 ms. RFC 5681 §4.2:
+	// the ACK "MUST be generated within 500 ms of the arrival of the first unacknowledged
+	// packet".
 	Delay, Min, Max time.Duration
 
-	// Heartbeat, if above 0, sends what waits at its multiples from Policy.Origin, and no timer is armed for the delay:
-	// 4.4BSD's fast timeout of 200 ms. It is up to 500 ms.
+	// Heartbeat, if above 0, sends delayed ACKs at its multiples from Policy.Origin, and no timer
+	// is armed for the delay: 4.4BSD's fast timeout of 200 ms. At most 500 ms.
 	Heartbeat time.Duration
 }
 
@@ -47,9 +50,9 @@ func (d *DelAckConfig) check() error {
 	return nil
 }
 
-// DelAckDeadline returns the instant at which an ACK leaves at the latest that is put off now by delay, which is held
-// within DelAck.Min and Max. With a heartbeat it is the first beat after now, whatever the delay: segments that come at
-// random wait from above 0 to a whole beat, and half of one on average.
+// DelAckDeadline returns the latest instant for an ACK that is delayed from now on by delay,
+// clamped to DelAck.Min and Max. With a heartbeat it is the first beat after now, whatever the
+// delay: segments that arrive at random wait for half a beat on average.
 func (p *Policy) DelAckDeadline(now wheel.Time, delay time.Duration) wheel.Time {
 	if beat := p.DelAck.Heartbeat; beat > 0 {
 		return floorTo(now, p.Origin, beat).Add(beat)

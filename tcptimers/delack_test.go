@@ -7,8 +7,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestHeartbeat is E13 for random arrivals: ACKs that wait for a sweep of 200 ms wait from above 0 to 200 ms, uniformly, with
-// a mean of 100 and a 99th percentile of 198 ms, whatever delay was asked for.
+// TestHeartbeat is E13 for random arrivals: ACKs that wait for a sweep of 200 ms wait for above 0
+// to 200 ms, uniformly, with a mean of 100 and a 99th percentile of 198 ms, whatever delay was
+// asked for.
 func TestHeartbeat(t *testing.T) {
 	p := MustPolicy("bsd")
 	p.Origin = -17
@@ -20,7 +21,7 @@ func TestHeartbeat(t *testing.T) {
 		now := p.Origin.Add(5*FastTick + i*FastTick/n)
 		wait := p.DelAckDeadline(now, i*ms).Sub(now)
 		if wait <= 0 || wait > FastTick || seen[wait] {
-			t.Fatalf("an ACK put off at %v waits %v, want each part of (0, 200ms] once", now, wait)
+			t.Fatalf("an ACK delayed at %v waits %v, want each part of (0, 200ms] once", now, wait)
 		}
 		seen[wait] = true
 		sum += wait
@@ -36,8 +37,9 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// TestHeartbeatLocks is E13 for stop-and-wait: a sender that sends its next segment when the ACK is there falls into step
-// with the heartbeat, a segment each 200 ms·⌈RTT/200 ms⌉; fixed timers take RTT + delay.
+// TestHeartbeatLocks is E13 for stop-and-wait: a sender that sends its next segment on each ACK
+// falls into step with the heartbeat, one segment per 200 ms·⌈RTT/200 ms⌉. Fixed timers take RTT
+// + delay.
 func TestHeartbeatLocks(t *testing.T) {
 	period := func(p *Policy, rtt time.Duration) time.Duration {
 		now, first := wheel.Time(33*ms), wheel.Time(0)
@@ -65,8 +67,9 @@ func TestHeartbeatLocks(t *testing.T) {
 	}
 }
 
-// TestDelAckDeadline: the delay is held within the bounds, and rounds up to the tick. RFC 5681 §4.2: an ACK "MUST be generated
-// within 500 ms of the arrival of the first unacknowledged packet", in all policies.
+// TestDelAckDeadline: the delay is clamped to the bounds and rounds up to the tick. RFC 5681
+// §4.2: an ACK "MUST be generated within 500 ms of the arrival of the first unacknowledged
+// packet", in all policies.
 func TestDelAckDeadline(t *testing.T) {
 	p := MustPolicy("linux")
 	for _, c := range []struct{ delay, want time.Duration }{
@@ -85,7 +88,7 @@ func TestDelAckDeadline(t *testing.T) {
 		}
 		for now := wheel.Time(0); now < wheel.Time(time.Second); now += 9999991 {
 			if wait := p.DelAckDeadline(now, time.Hour).Sub(now); wait <= 0 || wait > 500*ms {
-				t.Errorf("%s: an ACK put off at %v waits %v", name, now, wait)
+				t.Errorf("%s: an ACK delayed at %v waits %v", name, now, wait)
 			}
 		}
 		if p.DelAck.Every > 2 {

@@ -5,73 +5,79 @@ import (
 	"time"
 )
 
-// Sample is one round-trip time that was measured, of a segment that was sent once only (Karn's algorithm, RFC 6298 §3)
-// or whose echo of a timestamp tells which transmission it answers (RFC 7323 §4).
+// Sample is one measured round-trip time: of a segment sent only once (Karn's algorithm, RFC 6298
+// §3), or by an echoed timestamp, which identifies the transmission (RFC 7323 §4).
 type Sample struct {
-	RTT time.Duration // from 0, where a negative one counts as 0, to an hour, where a longer one counts as that
+	RTT time.Duration // clamped to 0..1 h
 
-	// Round is set on the first sample of each round trip: of an ACK above what SND.NXT was at the last such sample.
+	// Round is set on the first sample of each round trip: of the first ACK above SND.NXT at the
+	// previous such sample.
 	Round bool
 
-	// Expected is how many samples a round trip is expected to give: ⌈FlightSize/(2·SMSS)⌉ where each ACK gives one, 1
-	// where one segment is timed at a time. 0 counts as 1.
+	// Expected is how many samples a round trip is expected to give: ⌈FlightSize/(2·SMSS)⌉ if
+	// each ACK gives one, 1 if one segment is timed at a time. 0 counts as 1.
 	Expected int
 }
 
-// Estimator turns samples of the round-trip time into the retransmission timeout. One serves one connection, and is a
-// plain value of about a hundred bytes behind the interface: it holds no timer and reads no clock.
+// Estimator computes the retransmission timeout from samples of the round-trip time. One serves
+// one connection. It is a value of about 100 bytes that holds no timer and reads no clock.
 type Estimator interface {
-	// Sample takes a measurement in, and ends the backing off of the timer.
+	// Sample adds a measurement and ends the backing off of the timer.
 	Sample(s Sample)
 
-	// RTO returns the retransmission timeout for a segment that is sent now, backed off, within the bounds.
+	// RTO returns the retransmission timeout for a segment that is sent now, backed off and
+	// within the bounds.
 	RTO() time.Duration
 
-	// Backoff doubles the timeout after an expiry, as far as the ceiling lets it.
+	// Backoff doubles the timeout after an expiry, up to the ceiling.
 	Backoff()
 
-	// Backoffs returns how many times Backoff was called since the last sample or ResetBackoff.
+	// Backoffs returns the number of calls of Backoff since the last sample or ResetBackoff.
 	Backoffs() int
 
-	// ResetBackoff ends the backing off without a sample, for a policy that takes an ACK of new data for proof enough.
-	// RFC 6298 §5 leaves it to the next sample, and so do Linux and 4.4BSD: no policy here calls for it.
+	// ResetBackoff ends the backing off without a sample, for a policy that accepts an ACK of new
+	// data as proof. RFC 6298 §5, Linux and 4.4BSD wait for the next sample; no policy here calls
+	// this.
 	ResetBackoff()
 
-	// SynTimedOut is to be called when the handshake completes, if its timer had expired (RFC 6298 §5, rule 5.7): the
-	// timeout is then 3 s at least, until a sample says otherwise.
+	// SynTimedOut must be called when the handshake completes, if its timer had expired (RFC 6298
+	// §5, rule 5.7). The timeout is then at least 3 s until the next sample.
 	SynTimedOut()
 
-	// SRTT and RTTVar return the smoothed round-trip time and its variation, 0 before the first sample.
+	// SRTT and RTTVar return the smoothed round-trip time and its variation, 0 before the first
+	// sample.
 	SRTT() time.Duration
 	RTTVar() time.Duration
 
-	// Spurious tells the estimator that the last timeout was spurious, in place of Sample: rtt is the round-trip time of
-	// the first data that was sent after it. The standard estimator adapts to it at once (RFC 4015 §3); the others
-	// take it as their implementations do.
+	// Spurious reports that the last timeout was spurious, instead of Sample. rtt is the
+	// round-trip time of the first data sent after it. The standard estimator adapts at once (RFC
+	// 4015 §3); the others follow their implementations.
 	Spurious(rtt time.Duration)
 
-	// New returns another one with the same parameters, which has measured nothing. The two share what never changes, so
-	// that it is cheaper than the constructors.
+	// New returns an estimator with the same parameters and no sample. The two share constant
+	// data, so New is cheaper than the constructors.
 	New() Estimator
 
 	// Copy returns another one in the same state.
 	Copy() Estimator
 }
 
-// maxRTT is the longest round trip that counts, so that no sum in an estimator can overflow.
+// maxRTT is the longest round trip that counts. It keeps sums in estimators from overflowing.
 const maxRTT = time.Hour
 
-// maxTimeout is the most that a bound may be.
+// maxTimeout bounds all bounds.
 const maxTimeout = 24 * time.Hour
 
-// synFallback is the timeout after a SYN timed out. RFC 6298 §5 (5.7): "the RTO MUST be re-initialized to 3 seconds when
-// data transmission begins (i.e., after the three-way handshake completes)."
+// synFallback is the timeout after a SYN timed out. RFC 6298 §5 (5.7): "the RTO MUST be
+// re-initialized to 3 seconds when data transmission begins (i.e., after the three-way handshake
+// completes)."
 const synFallback = 3 * time.Second
 
-// maxBackoffs bounds the exponent of the back-off. 2^63 times the smallest timeout is past every ceiling.
+// maxBackoffs bounds the exponent of the back-off. 2^63 times the smallest timeout is above every
+// ceiling.
 const maxBackoffs = 63
 
-// backoffs counts how often the timer was backed off, for the estimators to embed.
+// backoffs counts how often the timer was backed off, for embedding in estimators.
 type backoffs uint8
 
 func (n *backoffs) Backoff() {
@@ -83,18 +89,18 @@ func (n *backoffs) Backoff() {
 func (n *backoffs) Backoffs() int { return int(*n) }
 func (n *backoffs) ResetBackoff() { *n = 0 }
 
-// holdRTT returns a sample within what counts.
-func holdRTT(rtt time.Duration) time.Duration { return min(max(rtt, 0), maxRTT) }
+// clampRTT returns rtt clamped to 0..maxRTT.
+func clampRTT(rtt time.Duration) time.Duration { return min(max(rtt, 0), maxRTT) }
 
-// Bounds are the limits of a retransmission timeout. To the constructors of estimators, a field that is 0 stands for its
-// default; whoever wants no floor asks for one of a nanosecond.
+// Bounds are the limits of a retransmission timeout. To the constructors of estimators a zero
+// field means its default; for no floor, set Min to 1 ns.
 type Bounds struct {
-	Initial time.Duration // before the first sample; Min and Max hold for it too
+	Initial time.Duration // before the first sample; Min and Max apply to it too
 	Min     time.Duration // the floor
-	Max     time.Duration // the ceiling, which bounds the backed-off timeout too: up to 24 h
+	Max     time.Duration // the ceiling, also of the backed-off timeout: at most 24 h
 }
 
-// check returns the first field that is out of its bounds.
+// check returns an error for the first field out of bounds.
 func (b Bounds) check() error {
 	switch {
 	case b.Initial <= 0 || b.Initial > maxTimeout:
@@ -107,7 +113,7 @@ func (b Bounds) check() error {
 	return nil
 }
 
-// or returns b with what is zero taken from d, and panics if the bounds do not hold then.
+// or returns b with zero fields replaced by those of d. It panics if the result is invalid.
 func (b Bounds) or(d Bounds) Bounds {
 	if b.Initial == 0 {
 		b.Initial = d.Initial
@@ -124,14 +130,14 @@ func (b Bounds) or(d Bounds) Bounds {
 	return b
 }
 
-// hold returns rto within the bounds.
-func (b *Bounds) hold(rto time.Duration) time.Duration { return min(max(rto, b.Min), b.Max) }
+// clamp returns rto clamped to the bounds.
+func (b *Bounds) clamp(rto time.Duration) time.Duration { return min(max(rto, b.Min), b.Max) }
 
-// backedOff returns rto doubled n times, within the bounds.
+// backedOff returns rto doubled n times, clamped to the bounds.
 func (b *Bounds) backedOff(rto time.Duration, n backoffs) time.Duration {
-	rto = b.hold(rto)
+	rto = b.clamp(rto)
 	for ; n > 0 && rto < b.Max; n-- {
-		rto = b.hold(2 * rto)
+		rto = b.clamp(2 * rto)
 	}
 	return rto
 }

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// FuzzEstimator drives every estimator by any sequence of calls: nothing gets negative or overflows, and the RTO stays in
-// its bounds. Each call is 9 bytes: which one, and the round-trip time.
+// FuzzEstimator drives every estimator by any sequence of calls. No value becomes negative or
+// overflows, and the RTO stays within its bounds. Each call is 9 bytes: its kind and the
+// round-trip time.
 func FuzzEstimator(f *testing.F) {
 	op := func(what byte, rtt time.Duration) []byte {
 		return binary.BigEndian.AppendUint64([]byte{what}, uint64(rtt))

@@ -44,6 +44,18 @@ func ExampleNewProfile() {
 	// bsd        restart     tick 500ms RTO 1.5s
 }
 
+func ExampleParsePolicy() {
+	for _, text := range []string{"linux", "per-segment@10ms", "datacenter@exact", "linux@1s"} {
+		p, err := tcptimers.ParsePolicy(text)
+		fmt.Println(p.Rexmit, p.Tick, err)
+	}
+	// Output:
+	// restart 4ms <nil>
+	// per-segment 10ms <nil>
+	// per-segment 1µs <nil>
+	// per-segment 0s tcptimers: policy "linux@1s": tick "1s", want exact, or 1µs to 500ms
+}
+
 // The phases of a tick: a timer of 1.2 s that is started at 0.3 s.
 func ExamplePhase() {
 	p := tcptimers.MustPolicy("bsd")
@@ -89,7 +101,7 @@ func ExampleDelAckConfig() {
 	// 170ms
 }
 
-// An RTO restart is worth the age of the earliest segment, here 100 ms.
+// An RTO restart subtracts the age of the earliest segment, here 100 ms.
 func ExampleFlight() {
 	now := wheel.Time(100 * time.Millisecond)
 	f := tcptimers.Flight{Earliest: 0, Segments: 2}
@@ -115,7 +127,7 @@ func ExampleKind() {
 	// Output: rexmit delack keepalive
 }
 
-// A sample of which there are ten in a round trip counts for a tenth.
+// With ten samples per round trip, each counts for a tenth.
 func ExampleSample() {
 	e := tcptimers.NewRFC6298(tcptimers.StandardConfig{})
 	e.Sample(tcptimers.Sample{RTT: 100 * time.Millisecond})
@@ -124,7 +136,8 @@ func ExampleSample() {
 	// Output: 101ms 50.75ms
 }
 
-// A floor on the variation keeps the RTO that far above a steady round-trip time; one on the RTO does not.
+// A floor on the variation keeps the RTO that far above a steady round-trip time. A floor on the
+// RTO does not.
 func ExampleStandardConfig() {
 	bounds := tcptimers.Bounds{Min: 50 * time.Millisecond}
 	for _, floor := range []time.Duration{0, 50 * time.Millisecond} {

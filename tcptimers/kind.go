@@ -2,15 +2,15 @@ package tcptimers
 
 import "fmt"
 
-// Kind is what a timer of a connection is for.
+// Kind is the purpose of a connection's timer.
 type Kind uint8
 
-// The kinds of timer. Each segment in flight has a Rexmit timer of its own under the policy "per-segment"; of all other
-// kinds a connection has at most one.
+// The kinds of timer. Under the policy "per-segment" each segment in flight has a Rexmit timer of
+// its own. Of each other kind a connection has at most one.
 const (
 	Rexmit      Kind = iota // a segment was not acknowledged: RFC 6298 §5
-	DelAck                  // an acknowledgement was put off: RFC 5681 §4.2
-	Keepalive               // nothing was heard: RFC 9293 §3.8.4
+	DelAck                  // an acknowledgement is delayed: RFC 5681 §4.2
+	Keepalive               // the peer is silent: RFC 9293 §3.8.4
 	Persist                 // the peer's window is closed: RFC 9293 §3.8.6.1
 	TLP                     // the probe timeout: RFC 8985 §7.2
 	Reorder                 // RACK waits for reordering to settle: RFC 8985 §6.2
@@ -21,7 +21,7 @@ const (
 	Handshake               // the handshake takes too long: the SYN's R2 of RFC 9293 §3.8.3
 	Linger                  // the application waits for the close
 
-	Kinds = iota // how many there are
+	Kinds = iota // number of kinds
 )
 
 var kindNames = [Kinds]string{
@@ -29,7 +29,7 @@ var kindNames = [Kinds]string{
 	"handshake", "linger",
 }
 
-// String returns the kind's name as it stands in logs and JSON.
+// String returns the kind's name in logs and JSON.
 func (k Kind) String() string {
 	if int(k) >= len(kindNames) {
 		return fmt.Sprintf("Kind(%d)", uint8(k))

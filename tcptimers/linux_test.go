@@ -7,32 +7,37 @@ import (
 
 const ms = time.Millisecond
 
-// TestLinuxFloorIsOnTheVariation: with a steady round trip RTO = SRTT + 200 ms, and not max(200 ms, ·).
+// TestLinuxFloorIsOnTheVariation: with a steady round trip RTO = SRTT + 200 ms, not max(200 ms,
+// ·).
 func TestLinuxFloorIsOnTheVariation(t *testing.T) {
 	for _, rtt := range []time.Duration{100 * time.Microsecond, 20 * ms, 150 * ms, 900 * ms} {
 		e := NewLinux(Bounds{})
 		for range 2000 {
 			e.Sample(Sample{RTT: rtt, Round: true})
 		}
-		// A variation that has to fall stops 3 ns above the floor, where a quarter of the difference is 0.
+		// A falling variation stops 3 ns above the floor, where a quarter of the difference is 0.
 		if want := rtt + 200*ms; e.RTO() < want || e.RTO() > want+3 {
 			t.Errorf("RTO at a steady %v = %v, want %v and at most 3 ns more", rtt, e.RTO(), want)
 		}
 	}
 }
 
-// TestLinuxSteps computes tcp_rtt_estimator by hand: samples of 100, 200 and 100 ms, a round trip each.
+// TestLinuxSteps computes tcp_rtt_estimator by hand: samples of 100, 200 and 100 ms, one per
+// round trip.
 func TestLinuxSteps(t *testing.T) {
 	e := NewLinux(Bounds{}).(*linux)
 	for i, step := range []struct{ rtt, srtt8, mdev4, rttv4 time.Duration }{
 		{100 * ms, 800 * ms, 200 * ms, 200 * ms},
-		{200 * ms, 900 * ms, 250 * ms, 250 * ms},                                                // error 100: mdev + 100 − 50
-		{100 * ms, 887500 * time.Microsecond, 200 * ms, 250 * ms},                               // error −12.5: + (12.5 − 62.5), mdev_max 200
-		{500 * ms, 887500*time.Microsecond + 389062500, 539062500 * time.Nanosecond, 539062500}, // error 389.06: + (389.06 − 50)
+		// error 100: mdev + 100 − 50
+		{200 * ms, 900 * ms, 250 * ms, 250 * ms},
+		// error −12.5: mdev + 12.5 − 62.5, mdev_max 200
+		{100 * ms, 887500 * time.Microsecond, 200 * ms, 250 * ms},
+		// error 389.06: mdev + 389.06 − 50
+		{500 * ms, 887500*time.Microsecond + 389062500, 539062500 * time.Nanosecond, 539062500},
 	} {
 		e.Sample(Sample{RTT: step.rtt, Round: true})
 		if i == 2 {
-			// mdev_max was 200 ms in this round, so that RTTVAR gives way by a quarter of the difference.
+			// mdev_max was 200 ms in this round, so RTTVAR falls by a quarter of the difference.
 			step.rttv4 -= 50 * ms / 4
 		}
 		if e.srtt8 != step.srtt8 || e.mdev4 != step.mdev4 || e.rttv4 != step.rttv4 {
@@ -42,7 +47,8 @@ func TestLinuxSteps(t *testing.T) {
 	}
 }
 
-// TestLinuxJiffies: what is doubled is a timeout of whole jiffies. Of 96 timeouts in a row that a kernel's trace told of, all were doubled so.
+// TestLinuxJiffies: the doubled timeout is one of whole jiffies. In a kernel's trace, all of 96
+// consecutive timeouts were.
 func TestLinuxJiffies(t *testing.T) {
 	p, err := NewProfile("linux-jiffies")
 	if err != nil {
@@ -50,7 +56,7 @@ func TestLinuxJiffies(t *testing.T) {
 	}
 	e := p.NewEstimator().New()
 	e.Sample(Sample{RTT: time.Millisecond, Round: true})
-	for i, want := range []time.Duration{204, 408, 816} { // and not 201, 402 and 804
+	for i, want := range []time.Duration{204, 408, 816} { // not 201, 402 and 804
 		if got := e.RTO(); got != want*ms {
 			t.Errorf("RTO after %d timeouts = %v, want %v", i, got, want*ms)
 		}
@@ -58,7 +64,8 @@ func TestLinuxJiffies(t *testing.T) {
 	}
 }
 
-// TestLinuxFallingRTT: the RTO does not rise when the round-trip time falls, as that of RFC 6298 does.
+// TestLinuxFallingRTT: the RTO does not rise when the round-trip time falls; that of RFC 6298
+// does.
 func TestLinuxFallingRTT(t *testing.T) {
 	l, r := NewLinux(Bounds{}), NewRFC6298(StandardConfig{Bounds: Bounds{Min: 1}})
 	for range 200 {
@@ -76,9 +83,10 @@ func TestLinuxFallingRTT(t *testing.T) {
 	}
 }
 
-// TestLinuxSynTimedOut: without a sample the timeout falls back to 3 s; with one it is the sample's.
+// TestLinuxSynTimedOut: without a sample the timeout falls back to 3 s; with one it is the
+// sample's.
 func TestLinuxSynTimedOut(t *testing.T) {
-	// RFC 6298 §5 (5.7), as Linux has it.
+	// RFC 6298 §5 (5.7), as in Linux.
 	e := NewLinux(Bounds{})
 	e.Backoff()
 	e.SynTimedOut()

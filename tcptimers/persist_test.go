@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// RFC 9293 §3.8.6.1: the interval between probes begins with the RTO and grows exponentially, within the bounds of the policy;
-// those of 4.4BSD are 5 and 60 s.
+// RFC 9293 §3.8.6.1: the interval between probes begins with the RTO and grows exponentially,
+// within the policy's bounds: those of 4.4BSD are 5 and 60 s.
 func TestPersistInterval(t *testing.T) {
 	for _, c := range []struct {
 		policy string
@@ -32,7 +32,8 @@ func TestPersistInterval(t *testing.T) {
 }
 
 func TestPersistIntervalDoublesToItsCeiling(t *testing.T) {
-	// RFC 9293 §3.8.6.1: "and SHOULD increase exponentially the interval between successive probes (SHLD-30)."
+	// RFC 9293 §3.8.6.1: "and SHOULD increase exponentially the interval between successive probes
+	// (SHLD-30)."
 	const rto, most = 300 * time.Millisecond, time.Minute
 	p := MustPolicy("rfc6298")
 	p.PersistMin, p.PersistMax = rto, most
@@ -44,12 +45,12 @@ func TestPersistIntervalDoublesToItsCeiling(t *testing.T) {
 		}
 	}
 	if got := p.PersistInterval(2*most, 0); got != most {
-		t.Errorf("an RTO beyond the bound: %v, want %v", got, most)
+		t.Errorf("an RTO above the bound: %v, want %v", got, most)
 	}
 }
 
-// RFC 9293 §3.6.1: TIME-WAIT lasts twice the MSL, which RFC 9293 §3.4.2 takes to be 2 minutes, and all stacks that are
-// modelled here 30 s.
+// RFC 9293 §3.6.1: TIME-WAIT lasts twice the MSL: 2 minutes in RFC 9293 §3.4.2, 30 s in all
+// stacks modelled here.
 func TestMSL(t *testing.T) {
 	for _, name := range PolicyNames() {
 		if p := MustPolicy(name); p.MSL != 30*time.Second {

@@ -8,33 +8,36 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Phase is how the tick at which timers expire lies to their start.
+// Phase is how the ticks at which timers expire relate to the start of a timer.
 type Phase uint8
 
 const (
-	// PhaseShared is one tick for all timers, at Policy.Origin + k·Policy.Tick. A timer expires at the first that is not
-	// before its deadline: late by less than a tick, and never early.
+	// PhaseShared is one tick for all timers, at Policy.Origin + k·Policy.Tick. A timer expires
+	// at the first tick not before its deadline: late by less than a tick, and never early.
 	PhaseShared Phase = iota
 
-	// PhaseOwn is a tick of its own for each timer: its interval is rounded up to whole ticks, and counts from its start.
-	// The wheel, whose ticks are of a microsecond then, adds less than that.
+	// PhaseOwn is a tick of its own for each timer: its interval rounds up to whole ticks,
+	// counted from its start. The wheel then has ticks of a microsecond and adds less than that.
 	PhaseOwn
 
-	// PhaseCountdown is 4.4BSD's sweep over all connections, at Policy.Origin + k·Policy.Tick, which counts each timer down
-	// by 1: a timer of n ticks expires at the n-th sweep after its start, in more than (n-1) and up to n ticks.
-	// DEVIATION RFC 6298 §5, MUST: so it may be early by less than a tick. 4.4BSD's estimator has that tick to spare.
+	// PhaseCountdown is 4.4BSD's sweep over all connections, at Policy.Origin + k·Policy.Tick,
+	// which counts each timer down by 1. A timer of n ticks expires at the n-th sweep after its
+	// start: after more than n-1 and at most n ticks. DEVIATION RFC 6298 §5, MUST: so it may be
+	// early by less than a tick. 4.4BSD's estimator allows for that tick.
 	PhaseCountdown
 
-	// PhaseJiffies is Linux's wheel of timers (kernel/time/timer.c since 4.8), with ticks that all share at Policy.Origin + k·Policy.Tick,
-	// its jiffies. A timer's interval is rounded up to ticks, and counts from the last tick before its start. It expires at the first
-	// tick after that, or if it is of 63 ticks and more, at the first multiple after that of
+	// PhaseJiffies is Linux's timer wheel (kernel/time/timer.c since 4.8), whose jiffies are
+	// shared ticks at Policy.Origin + k·Policy.Tick. A timer's interval rounds up to ticks, and
+	// counts from the last tick before its start. It expires at the first tick after that. An
+	// interval of 63 ticks or more expires at the first multiple after that of
 	//
 	//	ticks     multiple of    at HZ 250
 	//	63        8              32 ms, from 252 ms on
 	//	504       64             256 ms, from 2.016 s on
 	//	4032      512            2.048 s, from 16.128 s on
 	//
-	// and so on in steps of 8: late by more than nothing and up to a tick, or up to a seventh of the interval.
+	// and so on in steps of 8. So a timer is late by at most a tick, or by at most a seventh of
+	// its interval.
 	PhaseJiffies
 
 	phases
@@ -50,8 +53,8 @@ func (p Phase) String() string {
 	return phaseNames[p]
 }
 
-// Linux's wheel: LVL_DEPTH levels, each coarser than the one before by 1<<LVL_CLK_SHIFT, and timers of LVL_SIZE-1 slots and more go to
-// the next.
+// Linux's wheel: LVL_DEPTH levels, each coarser than the previous by 1<<LVL_CLK_SHIFT. Timers of
+// LVL_SIZE-1 slots or more go to the next level.
 const (
 	jiffyLevels = 9
 	jiffyStep   = 8
@@ -61,9 +64,10 @@ const (
 // ownTick is the tick of the wheel under PhaseOwn.
 const ownTick = time.Microsecond
 
-// Measure returns what the clock that measures round-trip times makes of one: both instants are rounded down to its tick,
-// Policy.RTTTick, as reading a clock does, so that the result is the number of ticks crossed. It is off by less than a
-// tick either way, and right on average over the phases. A clock that stepped back counts as no time passing.
+// Measure returns a round-trip time as the measuring clock reads it: both instants round down to
+// its tick, Policy.RTTTick, so the result is the number of ticks crossed. The error is less than
+// a tick either way, and 0 on average over the phases. A clock that stepped back counts as no
+// time passing.
 func (p *Policy) Measure(sent, acked wheel.Time) time.Duration {
 	if acked.Before(sent) {
 		return 0
@@ -74,9 +78,10 @@ func (p *Policy) Measure(sent, acked wheel.Time) time.Duration {
 	return floorTo(acked, p.Origin, p.RTTTick).Sub(floorTo(sent, p.Origin, p.RTTTick))
 }
 
-// Deadline returns the instant at which a timer expires that is started now for the interval, as the phase has it. It is
-// an instant of the wheel that NewWheel makes, which rounds no further. An interval below 0 counts as 0, and under
-// PhaseCountdown one below a tick as a tick. Instants past the range of wheel.Time are held at its end.
+// Deadline returns the instant at which a timer started at start for interval expires, by the
+// policy's phase. It is a tick of the wheel that NewWheel makes, which rounds no further. An
+// interval below 0 counts as 0, and under PhaseCountdown one below a tick counts as a tick. The
+// result is clamped to the range of wheel.Time.
 func (p *Policy) Deadline(start wheel.Time, interval time.Duration) wheel.Time {
 	interval = max(interval, 0)
 	switch p.Phase {
@@ -95,8 +100,8 @@ func (p *Policy) Deadline(start wheel.Time, interval time.Duration) wheel.Time {
 	return ceilTo(start.Add(interval), p.Origin, p.Tick)
 }
 
-// WheelTick returns the tick of the wheel that NewWheel makes: the policy's own, or a finer one that the deadlines of
-// PhaseOwn, or those of the sweep that sends delayed ACKs, fall on too.
+// WheelTick returns the tick of the wheel that NewWheel makes: the policy's own, or a finer one
+// that also contains the deadlines of PhaseOwn and the beats of DelAck.Heartbeat.
 func (p *Policy) WheelTick() time.Duration {
 	tick := p.Tick
 	if p.Phase == PhaseOwn {
@@ -108,8 +113,9 @@ func (p *Policy) WheelTick() time.Duration {
 	return tick
 }
 
-// NewWheel makes a facility of the named scheme for timers under the policy, with ticks at Policy.Origin + k·WheelTick.
-// origin is the instant at which its time begins: no deadline lies before it. count makes it count its operations.
+// NewWheel makes a facility of the named scheme for timers under the policy, with ticks at
+// Policy.Origin + k·WheelTick. Its time begins at origin, rounded down to a tick; no deadline may
+// lie before that. count is wheel.Config.Count.
 func (p *Policy) NewWheel(scheme string, origin wheel.Time, count bool) (wheel.Facility, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -118,7 +124,7 @@ func (p *Policy) NewWheel(scheme string, origin wheel.Time, count bool) (wheel.F
 	return wheel.New(scheme, wheel.Config{Tick: tick, Origin: floorTo(origin, p.Origin, tick), Count: count})
 }
 
-// floorTo returns the last instant origin + k·tick that is not after at.
+// floorTo returns the last instant origin + k·tick not after at.
 func floorTo(at, origin wheel.Time, tick time.Duration) wheel.Time {
 	d := at.Sub(origin)
 	rest := d % tick
@@ -128,7 +134,7 @@ func floorTo(at, origin wheel.Time, tick time.Duration) wheel.Time {
 	return at.Add(-rest)
 }
 
-// ceilTo returns the first instant origin + k·tick that is not before at, or the end of time.
+// ceilTo returns the first instant origin + k·tick not before at, or the end of time.
 func ceilTo(at, origin wheel.Time, tick time.Duration) wheel.Time {
 	down := floorTo(at, origin, tick)
 	if down == at {
@@ -137,7 +143,7 @@ func ceilTo(at, origin wheel.Time, tick time.Duration) wheel.Time {
 	return down.Add(tick)
 }
 
-// roundUp returns the first multiple of tick that is not below d ≥ 0, or the longest span.
+// roundUp returns the first multiple of tick not below d ≥ 0, or the longest span.
 func roundUp(d, tick time.Duration) time.Duration {
 	rest := d % tick
 	if rest == 0 {

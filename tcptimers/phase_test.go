@@ -14,12 +14,13 @@ var granularities = []time.Duration{
 	time.Microsecond, 10 * time.Microsecond, ms, 4 * ms, 10 * ms, 100 * ms, 200 * ms, 500 * ms,
 }
 
-// TestExpiryError starts timers at all phases of the tick, over every scheme and granularity: each expires at the very
-// instant that Deadline tells, late by less than a tick, never early (RFC 6298 §5), and by half a tick on average.
+// TestExpiryError starts timers at all phases of the tick, with every scheme and granularity.
+// Each expires exactly at Deadline: never early (RFC 6298 §5), late by less than a tick, and by
+// half a tick on average.
 func TestExpiryError(t *testing.T) {
 	for _, scheme := range wheel.Schemes() {
 		if strings.Contains(scheme, "nichols") || scheme == "runtime" {
-			continue // they round to coarser units, and by another clock
+			continue // rounds to coarser units, or uses another clock
 		}
 		for _, tick := range granularities {
 			p := MustPolicy("per-segment")
@@ -59,7 +60,8 @@ func TestExpiryError(t *testing.T) {
 	}
 }
 
-// TestOwnPhase: the interval rounds up to whole ticks from the timer's own start, to the microsecond of the wheel.
+// TestOwnPhase: the interval rounds up to whole ticks from the timer's own start, to the
+// microsecond of the wheel.
 func TestOwnPhase(t *testing.T) {
 	p := MustPolicy("per-segment")
 	p.Phase, p.Tick = PhaseOwn, 100*ms
@@ -85,7 +87,7 @@ func TestOwnPhase(t *testing.T) {
 	}
 }
 
-// TestJiffies: as Linux 6.18 at HZ 250 was seen to retransmit, whose ticks of 32 ms lay at 9.6 ms then.
+// TestJiffies: as Linux 6.18 was seen to retransmit at HZ 250, with multiples of 32 ms at 9.6 ms.
 func TestJiffies(t *testing.T) {
 	p := profile(t, "linux-jiffies")
 	p.Origin = wheel.Time(9600 * time.Microsecond)
@@ -95,13 +97,13 @@ func TestJiffies(t *testing.T) {
 		want            int64
 	}{
 		{9600, 0, 13600},                         // on a tick: the next one
-		{13599, 1, 17600},                        // a tick begun counts
-		{13600, 4000, 21600},                     // a whole one
+		{13599, 1, 17600},                        // a begun tick counts
+		{13600, 4000, 21600},                     // a whole tick
 		{20000, 47999, 69600},                    // 12 ticks
-		{20000, 62 * 4000, 17600 + 63*4000},      // the last one that is exact to the tick
-		{20000, 63 * 4000, 9600 + 9*32_000},      // from 252 ms on to 32 ms: 17.6 + 252 ms are 9.6 + 260
-		{9600, 63 * 4000, 9600 + 8*32_000},       // 252 ms, and the next multiple behind it
-		{9600, 64 * 4000, 9600 + 9*32_000},       // 256 ms are one, and expire at the next
+		{20000, 62 * 4000, 17600 + 63*4000},      // the last that is exact to the tick
+		{20000, 63 * 4000, 9600 + 9*32_000},      // from 252 ms on to 32 ms: 17.6 + 252 = 9.6 + 260
+		{9600, 63 * 4000, 9600 + 8*32_000},       // 252 ms, and the next multiple
+		{9600, 64 * 4000, 9600 + 9*32_000},       // 256 ms is a multiple and expires at the next
 		{20000, 2_016_000, 9600 + 8*256_000},     // from 2.016 s on to 256 ms
 		{20000, 16_128_000, 9600 + 8*2_048_000},  // from 16.128 s on to 2.048 s
 		{20000, 64_000_000, 9600 + 32*2_048_000}, // a backed-off RTO
@@ -118,7 +120,8 @@ func TestJiffies(t *testing.T) {
 	}
 }
 
-// TestCountdown: a timer of n ticks expires at the n-th sweep after its start, in ((n-1)·500, n·500] ms.
+// TestCountdown: a timer of n ticks expires at the n-th sweep after its start, in ((n-1)·500,
+// n·500] ms.
 func TestCountdown(t *testing.T) {
 	p := MustPolicy("bsd")
 	p.Origin = 777
@@ -139,8 +142,8 @@ func TestCountdown(t *testing.T) {
 	}
 }
 
-// TestMeasure is E11: over uniform phases, a clock of tick G measures a round trip without bias, with the variance
-// G²·p·(1−p), where p is what the round trip has left over whole ticks.
+// TestMeasure is E11: over uniform phases, a clock of tick G measures a round trip without bias,
+// with variance G²·p·(1−p), where p is the fraction of a tick that remains of the round trip.
 func TestMeasure(t *testing.T) {
 	p := MustPolicy("per-segment")
 	p.Origin = -3
@@ -166,7 +169,8 @@ func TestMeasure(t *testing.T) {
 			if bias := sum/n - rtt; bias.Abs() > tick/n {
 				t.Errorf("tick %v, RTT %v: bias %v, want 0", tick, rtt, bias)
 			}
-			// Of n measurements p·n are a tick longer: a Bernoulli variable, whose variance is G²·p·(1−p).
+			// Of n measurements p·n are a tick longer: a Bernoulli variable with variance
+			// G²·p·(1−p).
 			if up != int(part) {
 				t.Errorf("tick %v, RTT %v: %d of %d are a tick longer, want %d", tick, rtt, up, n, part)
 			}
@@ -183,7 +187,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestWheelTick: the wheel of a policy has the ticks of both sweeps, whatever scheme it is.
+// TestWheelTick: a policy's wheel has the ticks of both sweeps, with every scheme.
 func TestWheelTick(t *testing.T) {
 	p := MustPolicy("bsd")
 	if got := p.WheelTick(); got != 100*ms {
@@ -204,7 +208,8 @@ func TestWheelTick(t *testing.T) {
 	}
 }
 
-// TestDeadlineNearTheEnds: instants are held at the ends of their range, and rounding is the same before the origin.
+// TestDeadlineNearTheEnds: instants are clamped to their range, and rounding is the same before
+// the origin.
 func TestDeadlineNearTheEnds(t *testing.T) {
 	for _, phase := range []Phase{PhaseShared, PhaseOwn, PhaseCountdown, PhaseJiffies} {
 		p := MustPolicy("per-segment")
@@ -219,7 +224,7 @@ func TestDeadlineNearTheEnds(t *testing.T) {
 			before = wheel.Time(time.Hour - 1500*time.Microsecond)
 		case PhaseCountdown:
 			before = wheel.Time(time.Hour - 2*ms)
-		case PhaseJiffies: // 3.6 million ticks are of the seventh level, whose multiple is 8^6
+		case PhaseJiffies: // 3.6 million ticks are on the seventh level, with multiples of 8^6
 			before = wheel.Time(14 * 1 << 18 * ms)
 		}
 		if !slices.Equal(got, []wheel.Time{math.MaxInt64, before}) {

@@ -9,7 +9,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestPolicyNames: every name makes a policy that holds, and carries its name.
+// TestPolicyNames: every name makes a valid policy of that name.
 func TestPolicyNames(t *testing.T) {
 	if got, want := PolicyNames(), []string{"per-segment", "rfc6298", "rfc7765", "bsd", "linux"}; !slices.Equal(got, want) {
 		t.Errorf("PolicyNames() = %v, want %v", got, want)
@@ -98,7 +98,7 @@ func TestCheck(t *testing.T) {
 
 func TestSwitches(t *testing.T) {
 	for _, name := range Switches() {
-		p := MustPolicy("linux") // which has all of them
+		p := MustPolicy("linux") // has all of them
 		q := p
 		if !p.Switch(name, false) || p == q {
 			t.Errorf("%s: switched off, nothing has changed", name)
@@ -109,11 +109,11 @@ func TestSwitches(t *testing.T) {
 	}
 	p := MustPolicy("linux")
 	if q := p; p.Switch("reno", false) || p != q {
-		t.Error("there is a switch reno")
+		t.Error("Switch accepts reno")
 	}
 }
 
-// TestGranularitiesHold: each policy at each granularity of either clock, over every scheme.
+// TestGranularitiesHold: each policy at each granularity of either clock, with every scheme.
 func TestGranularitiesHold(t *testing.T) {
 	for _, name := range PolicyNames() {
 		for _, tick := range granularities {
@@ -135,7 +135,7 @@ func TestGranularitiesHold(t *testing.T) {
 	}
 }
 
-// TestNames: what has a name says it, and what has none its number.
+// TestNames: a known value prints its name, an unknown one its number.
 func TestNames(t *testing.T) {
 	for _, c := range []struct {
 		got  interface{ String() string }

@@ -4,11 +4,12 @@ import "time"
 
 // internet is for paths of any kind.
 //
-// DEVIATION RFC 6298 §2 (2.4), SHOULD: the floor is on the variation, 50 ms, and not 1 s on the timeout. What the 1 s is for,
-// not to retransmit to a peer that merely delays its ACK, 50 ms do towards those that delay by 40 ms (Linux; the rest is
-// the 10 ms by which a timer of a peer with HZ 100 is late). As SRTT is never below the round-trip time of the path,
-// RTO ≥ RTT + 50 ms whatever samples there were. Towards those that delay by 200 ms a retransmission may be spurious: F-RTO,
-// Eifel and DSACK undo what that did to the window, and the delay is then in RTTVAR.
+// DEVIATION RFC 6298 §2 (2.4), SHOULD: the floor is 50 ms on the variation, and not 1 s on the
+// timeout. The 1 s avoids retransmitting to a peer that merely delays its ACK. For peers that
+// delay by 40 ms (Linux) 50 ms suffice; the rest is the 10 ms by which a timer of a peer with HZ
+// 100 is late. SRTT is never below the round-trip time of the path, so RTO ≥ RTT + 50 ms whatever
+// the samples. If a peer delays by 200 ms, a retransmission may be spurious: F-RTO, Eifel and
+// DSACK undo its effect on the window, and RTTVAR then includes the delay.
 func internet() Policy {
 	p := standard
 	p.Rexmit = RexmitPerSegment
@@ -20,11 +21,12 @@ func internet() Policy {
 	return p
 }
 
-// datacenter is for round trips of 0.1 to 1 ms, both ends under one roof. Its floor of 5 ms with ACKs that wait for a
-// millisecond less are what E. Dumazet reports of data centres (Linux commit bbf80d7); a floor of 1 ms (Vasudevan et al.,
-// SIGCOMM 2009) may be had by Bounds.Min and VarMin, if the peers delay less. The timeout is scattered by half, as
-// published there, so that the senders of an incast do not meet again. The first timeout stays 1 s (RFC 6298 §2, 2.1): what
-// the path is like is not known yet, and neither is how long a listener's queue takes.
+// datacenter is for round trips of 0.1 to 1 ms, with both ends under one roof. Its floor of 5 ms,
+// with ACK delays a millisecond shorter, is what E. Dumazet reports of data centres (Linux commit
+// bbf80d7). For a floor of 1 ms (Vasudevan et al., SIGCOMM 2009) set Bounds.Min and VarMin, if
+// the peers delay less. The timeout is randomised by half, as published there, so that the
+// senders of an incast do not collide again. The first timeout stays 1 s (RFC 6298 §2, 2.1):
+// neither the path nor the listener's queue is known yet.
 func datacenter() Policy {
 	p := internet()
 	p.Tick = 10 * time.Microsecond
@@ -36,13 +38,16 @@ func datacenter() Policy {
 	return p
 }
 
-// linuxPolicy is Linux at HZ 250: RTO = SRTT + max(200 ms, 4·RTTVAR), never max(200 ms, ·). Constants of include/net/tcp.h and
-// the defaults of its sysctls: TCP_DELACK_MIN and MAX, tcp_retries1 3 and tcp_retries2 15 (924.6 s at the least RTO),
-// TCP_TIMEWAIT_LEN and tcp_fin_timeout 60 s.
+// linuxPolicy is Linux at HZ 250: RTO = SRTT + max(200 ms, 4·RTTVAR), not max(200 ms, ·). Its
+// constants are those of include/net/tcp.h and the sysctls' defaults: TCP_DELACK_MIN and MAX,
+// tcp_retries1 3 and tcp_retries2 15 (924.6 s at the least RTO), TCP_TIMEWAIT_LEN and
+// tcp_fin_timeout 60 s.
 //
-// tcp_syn_linear_timeouts is 4, its default since 6.5; older kernels are had by SynLinearTimeouts 0.
+// tcp_syn_linear_timeouts is 4, the default since 6.5. For older kernels set SynLinearTimeouts to
+// 0.
 //
-// DEVIATION RFC 9293 §3.8.3 (MUST-23): tcp_syn_retries 6 gives up a SYN after 131 s, and a SYN-ACK after 127.
+// DEVIATION RFC 9293 §3.8.3 (MUST-23): tcp_syn_retries 6 gives up a SYN after 131 s, and a
+// SYN-ACK after 127.
 func linuxPolicy() Policy {
 	p := standard
 	p.Rexmit = RexmitRestart
@@ -59,8 +64,9 @@ func linuxPolicy() Policy {
 	return p
 }
 
-// linuxJiffies is Linux to the jiffy, for those who compare with captures: its timers expire as its wheel has them, and not at the next
-// tick, and those of the probe and of RACK are longer by TCP_TIMEOUT_MIN_US. CONFIG_HZ is Tick.
+// linuxJiffies is Linux to the jiffy, for comparison with captures. Its timers expire as in the
+// kernel's wheel and not at the next tick, and those of the probe and of RACK are longer by
+// TCP_TIMEOUT_MIN_US. CONFIG_HZ is 1/Tick.
 func linuxJiffies() Policy {
 	p := linuxPolicy()
 	p.Phase = PhaseJiffies
@@ -70,8 +76,9 @@ func linuxJiffies() Policy {
 	return p
 }
 
-// bsd44 is 4.4BSD: everything counts sweeps of 500 ms over all connections, and delayed ACKs leave at a sweep of 200 ms.
-// Constants of its tcp_timer.h: 12 retransmissions, 75 s for a handshake, 8 keepalive probes, FIN-WAIT-2 of 10 min and 75 s.
+// bsd44 is 4.4BSD: all timers count sweeps of 500 ms over all connections, and delayed ACKs leave
+// at a sweep of 200 ms. Its constants are those of tcp_timer.h: 12 retransmissions, 75 s for a
+// handshake, 8 keepalive probes, FIN-WAIT-2 of 10 min and 75 s.
 //
 // DEVIATION RFC 9293 §3.8.3 (MUST-23): TCPTV_KEEP_INIT gives up a SYN after 75 s.
 func bsd44() Policy {

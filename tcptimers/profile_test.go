@@ -35,12 +35,12 @@ func TestProfileNames(t *testing.T) {
 	}
 }
 
-// spurious counts the samples that come after the timeout that was set when their segments were sent: on a steady path to
-// a peer that delays some of its ACKs by delay at most.
+// spurious counts the samples that arrive after the timeout set when their segments were sent, on
+// a steady path to a peer that delays some of its ACKs by at most delay.
 func spurious(p *Policy, rtt, delay time.Duration, rng *rand.Rand, delayed func(i int) bool) (n int) {
 	e := p.NewEstimator()
 	now := wheel.Time(rng.Int63n(int64(time.Second)))
-	e.Sample(Sample{RTT: p.Measure(now, now.Add(rtt))}) // the handshake, which is not delayed
+	e.Sample(Sample{RTT: p.Measure(now, now.Add(rtt))}) // the handshake is not delayed
 	for i := range 2000 {
 		now = now.Add(time.Duration(rng.Int63n(int64(50 * ms))))
 		took := rtt
@@ -55,9 +55,9 @@ func spurious(p *Policy, rtt, delay time.Duration, rng *rand.Rand, delayed func(
 	return n
 }
 
-// TestNoSpuriousTimeouts: no mix of ACKs that are delayed by up to the profile's measure, and of those that are not, makes the
-// timer expire before the ACK is there, at any round-trip time. (With the same floor on the timeout, and none on the
-// variation, some do.)
+// TestNoSpuriousTimeouts: with any mix of undelayed ACKs and ACKs delayed by up to the profile's
+// measure, the timer does not expire before the ACK arrives, at any round-trip time. (With the
+// same floor on the timeout, and none on the variation, it sometimes does.)
 func TestNoSpuriousTimeouts(t *testing.T) {
 	rng := rand.New(rand.NewSource(7))
 	mixes := map[string]func(int) bool{
@@ -84,11 +84,12 @@ func TestNoSpuriousTimeouts(t *testing.T) {
 	p := profile(t, "internet")
 	p.VarMin = 0
 	if spurious(&p, 49*ms, 40*ms, rng, mixes["rarely"]) == 0 {
-		t.Error("a floor on the timeout alone does as well: the test cannot tell")
+		t.Error("a floor on the timeout alone gives no spurious timeout either: the test proves nothing")
 	}
 }
 
-// TestDeadPeer is E14: how long a peer that is gone goes unnoticed, from the last segment to the last probe's end.
+// TestDeadPeer is E14: how long a dead peer goes unnoticed, from the last segment to the last
+// probe's end.
 func TestDeadPeer(t *testing.T) {
 	for name, want := range map[string]time.Duration{
 		"bsd": 7800 * time.Second, "linux": 7875 * time.Second, "internet": 7875 * time.Second,
@@ -103,8 +104,8 @@ func TestDeadPeer(t *testing.T) {
 				t.Errorf("%s: noticed after %v, want %v within a tick", name, now.Sub(cut), want)
 			}
 		}
-		// RFC 9293 §3.8.4: keep-alives "MUST default to off (MUST-25)", and their interval "MUST default to no less than
-		// two hours (MUST-28)".
+		// RFC 9293 §3.8.4: keep-alives "MUST default to off (MUST-25)", and their interval "MUST
+		// default to no less than two hours (MUST-28)".
 		if p.Keepalive || p.KeepIdle < 2*time.Hour {
 			t.Errorf("%s: keepalive %t after %v, want off, after 2h", name, p.Keepalive, p.KeepIdle)
 		}

@@ -8,21 +8,23 @@ import (
 	"tcpwheel/wheel"
 )
 
-// RexmitMode is which instants the retransmission timer counts from.
+// RexmitMode is which instant the retransmission timer counts from.
 type RexmitMode uint8
 
 const (
-	// RexmitPerSegment has a timer for each segment in flight, which expires RTO after its own last transmission. Of the
-	// ways that RFC 6298 §5 allows it is the tightest: "a segment is never retransmitted too early, i.e., less than one
-	// RTO after the previous transmission of that segment."
+	// RexmitPerSegment has a timer for each segment in flight, which expires RTO after the
+	// segment's own last transmission. That is the tightest of what RFC 6298 §5 allows: "a
+	// segment is never retransmitted too early, i.e., less than one RTO after the previous
+	// transmission of that segment."
 	RexmitPerSegment RexmitMode = iota
 
-	// RexmitRestart has one timer. RFC 6298 §5 (5.3): "When an ACK is received that acknowledges new data, restart the
-	// retransmission timer so that it will expire after RTO seconds (for the current value of RTO)."
+	// RexmitRestart has one timer. RFC 6298 §5 (5.3): "When an ACK is received that acknowledges new
+	// data, restart the retransmission timer so that it will expire after RTO seconds (for the
+	// current value of RTO)."
 	RexmitRestart
 
-	// RexmitRTORestart has one timer, which a restart sets to RTO after the earliest outstanding segment was sent, when
-	// there are too few segments for a fast retransmit (RFC 7765 §4).
+	// RexmitRTORestart has one timer. If there are too few segments for a fast retransmit, a
+	// restart sets it to RTO after the earliest outstanding segment was sent (RFC 7765 §4).
 	RexmitRTORestart
 
 	rexmitModes
@@ -38,29 +40,32 @@ func (m RexmitMode) String() string {
 	return rexmitModeNames[m]
 }
 
-// RRThresh is rrthresh of RFC 7765 §4, four as recommended: with fewer segments outstanding and unsent there cannot be
-// the three duplicate ACKs of a fast retransmit.
+// RRThresh is rrthresh of RFC 7765 §4, four as recommended: with fewer segments outstanding and
+// unsent, the three duplicate ACKs of a fast retransmit cannot arrive.
 const RRThresh = 4
 
-// Flight is what a retransmission timer is set by.
+// Flight is the state that a retransmission timer is set from.
 type Flight struct {
-	Sent     wheel.Time // when the segment was last sent that the timer is for; per segment only
-	Earliest wheel.Time // when the earliest outstanding segment was last sent; RTO restart only
-	Segments int        // how many segments are outstanding or wait to be sent; RTO restart only
+	Sent     wheel.Time // last transmission of the timer's segment; RexmitPerSegment only
+	Earliest wheel.Time // last transmission of the earliest outstanding segment; RexmitRTORestart only
+	Segments int        // segments outstanding or unsent; RexmitRTORestart only
 }
 
-// RexmitDeadline returns the instant for which the retransmission timer is to be armed now, with a timeout of rto. It is
-// for all occasions: a segment was sent, an ACK of new data came (RFC 6298 §5, 5.1 and 5.3), or the timer expired, and the
-// RTO has grown since it was armed. An instant that is not after now says that the timeout has passed already.
+// RexmitDeadline returns the instant for which to arm the retransmission timer now, with a
+// timeout of rto. It is for all occasions: a segment was sent, an ACK of new data arrived (RFC
+// 6298 §5, 5.1 and 5.3), or the timer expired but the RTO has grown since it was armed. If the
+// result is not after now, the timeout has passed already.
 //
-// One timer is wanted: where the mode is not RexmitPerSegment, whoever sends a segment arms it only if it does not run.
+// Except under RexmitPerSegment there is one timer: a sender of a segment arms it only if it is
+// not running.
 func (p *Policy) RexmitDeadline(now wheel.Time, rto time.Duration, f Flight) wheel.Time {
 	switch p.Rexmit {
 	case RexmitPerSegment:
 		return p.Deadline(f.Sent, rto)
 	case RexmitRTORestart:
-		// RFC 7765 §4: below the threshold the time that the earliest segment has been outstanding is taken off, unless
-		// nothing is left then; else the timer is restarted as RFC 6298 has it.
+		// RFC 7765 §4: below the threshold, the time that the earliest segment has been
+		// outstanding is subtracted, unless nothing would be left. Otherwise RFC 6298 restarts
+		// the timer in full.
 		if f.Segments < RRThresh && now.Sub(f.Earliest) < rto {
 			return p.Deadline(f.Earliest, rto)
 		}
@@ -68,10 +73,11 @@ func (p *Policy) RexmitDeadline(now wheel.Time, rto time.Duration, f Flight) whe
 	return p.Deadline(now, rto)
 }
 
-// Randomize returns rto times a factor that is uniform from 1 to 1+Policy.Jitter, so that senders that lost their
-// segments together do not send them again together: (RTO + rand(0.5)·RTO)·2^backoff, where the timeout is backed off
-// already (V. Vasudevan et al., "Safe and Effective Fine-grained TCP Retransmissions for Datacenter Communication", SIGCOMM
-// 2009). It is never early, and may be past the ceiling by the factor. Without jitter it is rto itself, and rng may be nil.
+// Randomize returns rto times a factor that is uniform from 1 to 1+Policy.Jitter, so that senders
+// that lost segments together do not retransmit them together: (RTO + rand(0.5)·RTO)·2^backoff,
+// where rto includes the backoff (V. Vasudevan et al., "Safe and Effective Fine-grained TCP
+// Retransmissions for Datacenter Communication", SIGCOMM 2009). It is never early, and may exceed
+// the ceiling by the factor. Without jitter it returns rto, and rng may be nil.
 func (p *Policy) Randomize(rto time.Duration, rng *rand.Rand) time.Duration {
 	if p.Jitter == 0 {
 		return rto
@@ -79,32 +85,35 @@ func (p *Policy) Randomize(rto time.Duration, rng *rand.Rand) time.Duration {
 	return rto + time.Duration(rng.Float64()*p.Jitter*float64(rto))
 }
 
-// GivesUp reports whether a segment that was first sent at first, and was sent again so many times, is not to be sent once
-// more, but its connection closed. RFC 9293 §3.8.3: R2 is a time or a count of retransmissions; here it is whichever of
-// Policy.R2 and Policy.MaxRexmits is reached first.
+// GivesUp reports whether to close the connection instead of retransmitting a segment that was
+// first sent at first and retransmitted rexmits times. RFC 9293 §3.8.3: R2 is a time or a count
+// of retransmissions. Here it is whichever of Policy.R2 and Policy.MaxRexmits is reached first.
 func (p *Policy) GivesUp(now, first wheel.Time, rexmits int) bool {
 	return p.MaxRexmits > 0 && rexmits >= p.MaxRexmits || p.R2 > 0 && now.Sub(first) >= p.R2
 }
 
-// BacksOffSyn reports whether the timeout of a SYN of an active open that was sent again so many times doubles the next one. The first
-// Policy.SynLinearTimeouts do not.
+// BacksOffSyn reports whether a timeout of the SYN of an active open doubles the next one, after
+// rexmits retransmissions. The first Policy.SynLinearTimeouts do not.
 //
-// DEVIATION RFC 6298 §5 (5.5), MUST: they leave the RTO as it is. Linux since 6.5 has four (net.ipv4.tcp_syn_linear_timeouts), "to retransmit
-// SYNs with a linear backoff timeout before defaulting to an exponential backoff timeout. This has no effect on SYNACK at the passive TCP
-// side" (Documentation/networking/ip-sysctl.rst): its SYNs leave 1, 1, 1, 1, 1, 2, 4 s … after each other.
+// DEVIATION RFC 6298 §5 (5.5), MUST: they leave the RTO as it is. Linux since 6.5 has four
+// (net.ipv4.tcp_syn_linear_timeouts), "to retransmit SYNs with a linear backoff timeout before
+// defaulting to an exponential backoff timeout. This has no effect on SYNACK at the passive TCP
+// side" (Documentation/networking/ip-sysctl.rst). Its SYNs leave 1, 1, 1, 1, 1, 2, 4 s … after
+// each other.
 func (p *Policy) BacksOffSyn(rexmits int) bool { return rexmits >= p.SynLinearTimeouts }
 
-// R2Syn returns R2 of a SYN: Policy.SynR2, and if it is of an active open, on top of it what the timeouts take that do not back off. So has
-// Linux it (tcp_write_timeout in net/ipv4/tcp_timer.c), where they add to tcp_syn_retries.
+// R2Syn returns R2 of a SYN: Policy.SynR2, and for an active open also the duration of the
+// timeouts that do not back off. In Linux too they add to tcp_syn_retries (tcp_write_timeout in
+// net/ipv4/tcp_timer.c).
 func (p *Policy) R2Syn(active bool) time.Duration {
 	if !active {
 		return p.SynR2
 	}
-	return p.SynR2 + time.Duration(p.SynLinearTimeouts)*p.Bounds.hold(p.Bounds.Initial)
+	return p.SynR2 + time.Duration(p.SynLinearTimeouts)*p.Bounds.clamp(p.Bounds.Initial)
 }
 
-// GivesUpSyn is GivesUp for a SYN, whose R2 is R2Syn. RFC 9293 §3.8.3: "R2 for a SYN segment MUST be set large enough
-// to provide retransmission of the segment for at least 3 minutes (MUST-23)."
+// GivesUpSyn is GivesUp for a SYN, whose R2 is R2Syn. RFC 9293 §3.8.3: "R2 for a SYN segment MUST
+// be set large enough to provide retransmission of the segment for at least 3 minutes (MUST-23)."
 func (p *Policy) GivesUpSyn(now, first wheel.Time, active bool) bool {
 	return now.Sub(first) >= p.R2Syn(active)
 }

@@ -11,8 +11,9 @@ import (
 
 func at(d time.Duration) wheel.Time { return wheel.Time(d) }
 
-// RFC 7765 §4: below four outstanding and unsent segments the timer expires RTO after the earliest was sent; it restarts in
-// full with four and more, and where the earliest is older than the RTO.
+// RFC 7765 §4: with fewer than four outstanding and unsent segments the timer expires RTO after
+// the earliest was sent. With four or more, or if the earliest is older than the RTO, it restarts
+// in full.
 func TestRFC7765(t *testing.T) {
 	p := MustPolicy("rfc7765")
 	for _, c := range []struct {
@@ -37,9 +38,9 @@ func TestRFC7765(t *testing.T) {
 	}
 }
 
-// TestTailLoss is E17 without TLP: of k segments sent at 0 the last j are lost, and the ACK of the others comes at RTT. The
-// first retransmission is RTT+RTO away where one timer restarts, and RTO where each segment has its own; RTO restart is as
-// good up to three lost segments.
+// TestTailLoss is E17 without TLP: of k segments sent at 0 the last j are lost, and the ACK of
+// the others arrives at RTT. The first retransmission is at RTT+RTO with one restarted timer, and
+// at RTO with a timer per segment. RTO restart equals the latter for up to three lost segments.
 func TestTailLoss(t *testing.T) {
 	const rtt, rto = 20 * ms, 220 * ms
 	for j := 1; j <= 6; j++ {
@@ -59,7 +60,7 @@ func TestTailLoss(t *testing.T) {
 	}
 }
 
-// TestPerSegment: each segment by its own time, also when that has passed already.
+// TestPerSegment: each segment has its own deadline, even if that has passed.
 func TestPerSegment(t *testing.T) {
 	p := MustPolicy("per-segment")
 	for _, sent := range []time.Duration{0, 5 * ms, 300 * ms} {
@@ -70,7 +71,8 @@ func TestPerSegment(t *testing.T) {
 	}
 }
 
-// TestRandomize: RTO + rand(0.5)·RTO is uniform from RTO to 1.5·RTO, the same for the same seed, and never early.
+// TestRandomize: RTO + rand(0.5)·RTO is uniform from RTO to 1.5·RTO, the same for the same seed,
+// and never early.
 func TestRandomize(t *testing.T) {
 	p := MustPolicy("per-segment")
 	if got := p.Randomize(time.Second, nil); got != time.Second {
@@ -102,7 +104,8 @@ func TestRandomize(t *testing.T) {
 	}
 }
 
-// RFC 9293 §3.8.3: "The value of R2 SHOULD correspond to at least 100 seconds" and for a SYN "at least 3 minutes (MUST-23)".
+// RFC 9293 §3.8.3: "The value of R2 SHOULD correspond to at least 100 seconds" and for a SYN "at
+// least 3 minutes (MUST-23)".
 func TestGivesUp(t *testing.T) {
 	p := MustPolicy("rfc6298")
 	if p.GivesUp(at(99*time.Second), 0, 50) || !p.GivesUp(at(100*time.Second), 0, 0) {
@@ -120,10 +123,12 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// ip-sysctl.rst, tcp_syn_linear_timeouts: "With an initial RTO of 1 and tcp_syn_linear_timeouts = 4 we would expect SYN RTOs to be: 1, 1, 1,
-// 1, 1, 2, 4, ... (4 linear timeouts, and the first exponential backoff using 2^0 * initial_RTO)." And tcp_syn_retries: "Default value is
-// 6, which corresponds to 67seconds (with tcp_syn_linear_timeouts = 4) till the last retransmission with the current initial RTO of 1second.
-// With this the final timeout for an active TCP connection attempt will happen after 131seconds."
+// ip-sysctl.rst, tcp_syn_linear_timeouts: "With an initial RTO of 1 and tcp_syn_linear_timeouts =
+// 4 we would expect SYN RTOs to be: 1, 1, 1, 1, 1, 2, 4, ... (4 linear timeouts, and the first
+// exponential backoff using 2^0 * initial_RTO)." And tcp_syn_retries: "Default value is 6, which
+// corresponds to 67seconds (with tcp_syn_linear_timeouts = 4) till the last retransmission with
+// the current initial RTO of 1second. With this the final timeout for an active TCP connection
+// attempt will happen after 131seconds."
 func TestSynLinearTimeouts(t *testing.T) {
 	p := MustPolicy("linux")
 	for _, c := range []struct {

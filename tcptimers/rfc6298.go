@@ -5,27 +5,30 @@ import (
 	"time"
 )
 
-// StandardConfig are the parameters of the standard estimator. The zero value of a field stands for its default.
+// StandardConfig are the parameters of the standard estimator. A zero field means its default.
 type StandardConfig struct {
 	Bounds
 
-	// G is the granularity of the clock that measures round-trip times, the least that the variation counts for:
-	// RTO = SRTT + max(G, K·RTTVAR). It rounds nothing by itself. 1 ns by default, up to 24 h.
+	// G is the granularity of the clock that measures round-trip times, and the least value of
+	// the variance term: RTO = SRTT + max(G, K·RTTVAR). It rounds nothing. At most 24 h. Default:
+	// 1 ns.
 	G time.Duration
 
-	// VarMin is a floor on the same term, and not of the clock: RTO = SRTT + max(G, VarMin, K·RTTVAR). Not less than the
-	// time for which the peer may delay an ACK, it keeps the RTO above every sample that a steady path gives, whatever
-	// the mix of samples was, since SRTT is never below the round-trip time of the path. None by default, up to 24 h.
+	// VarMin is another floor on the same term: RTO = SRTT + max(G, VarMin, K·RTTVAR). If it is
+	// at least the time by which the peer may delay an ACK, the RTO stays above every sample of a
+	// steady path, whatever the mix of samples, because SRTT is never below the round-trip time
+	// of the path. At most 24 h. Default: none.
 	VarMin time.Duration
 
-	K        int // 4 by default, up to 64
-	AlphaInv int // 1/alpha, the gain of SRTT: 8 by default, up to 2^20
-	BetaInv  int // 1/beta, the gain of RTTVAR: 4 by default, up to 2^20
+	K        int // at most 64; default: 4
+	AlphaInv int // 1/alpha, the gain of SRTT: at most 2^20; default: 8
+	BetaInv  int // 1/beta, the gain of RTTVAR: at most 2^20; default: 4
 }
 
-// RFC 6298 §2 (2.1): "Until a round-trip time (RTT) measurement has been made for a segment sent between the sender and
-// receiver, the sender SHOULD set RTO <- 1 second"; (2.4): "if it is less than 1 second, then the RTO SHOULD be rounded up
-// to 1 second"; (2.5): "A maximum value MAY be placed on RTO provided it is at least 60 seconds."
+// RFC 6298 §2 (2.1): "Until a round-trip time (RTT) measurement has been made for a segment sent
+// between the sender and receiver, the sender SHOULD set RTO <- 1 second"; (2.4): "if it is less
+// than 1 second, then the RTO SHOULD be rounded up to 1 second"; (2.5): "A maximum value MAY be
+// placed on RTO provided it is at least 60 seconds."
 var standardBounds = Bounds{Initial: time.Second, Min: time.Second, Max: 60 * time.Second}
 
 func (c StandardConfig) withDefaults() StandardConfig {
@@ -48,17 +51,18 @@ func (c StandardConfig) withDefaults() StandardConfig {
 	return c
 }
 
-// rfc6298 is the estimator of RFC 6298 §2, with the gains diluted as RFC 7323 has it where there are many samples in a
-// round trip.
+// rfc6298 is the estimator of RFC 6298 §2, with the gains of RFC 7323 where a round trip has many
+// samples.
 type rfc6298 struct {
-	*StandardConfig // that of all that New makes from one
+	*StandardConfig // shared by all that New made from one
 	backoffs
 	srtt, rttvar time.Duration
-	fallback     time.Duration // after a SYN timed out, until the next sample: the least that the timeout is
+	fallback     time.Duration // least timeout between a SYN's timeout and the next sample
 	measured     bool
 }
 
-// NewRFC6298 returns the standard estimator, that of RFC 6298. It panics if a parameter is out of its bounds.
+// NewRFC6298 returns the standard estimator, that of RFC 6298. It panics if a parameter is out of
+// bounds.
 func NewRFC6298(cfg StandardConfig) Estimator {
 	cfg = cfg.withDefaults()
 	return &rfc6298{StandardConfig: &cfg}
@@ -73,23 +77,24 @@ func (e *rfc6298) Copy() Estimator {
 
 func (e *rfc6298) Sample(s Sample) {
 	e.backoffs, e.fallback = 0, 0
-	r := holdRTT(s.RTT)
+	r := clampRTT(s.RTT)
 	if !e.measured {
 		// RFC 6298 §2 (2.2): "SRTT <- R", "RTTVAR <- R/2".
 		e.srtt, e.rttvar, e.measured = r, r/2, true
 		return
 	}
-	// RFC 6298 §2 (2.3): "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|", "SRTT <- (1 - alpha) * SRTT + alpha * R'",
-	// in this order. RFC 7323 §G divides both gains by the number of samples in a round trip, so that a history
-	// is as long in round trips as with one.
-	// RTTVAR and SRTT come to rest within BetaInv·n and AlphaInv·n ns of their limits, where the quotients are 0.
+	// RFC 6298 §2 (2.3): "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|", "SRTT <- (1 -
+	// alpha) * SRTT + alpha * R'", in this order. RFC 7323 §G divides both gains by the number of
+	// samples in a round trip, so that the history spans as many round trips as with one sample
+	// each. RTTVAR and SRTT stop within BetaInv·n and AlphaInv·n ns of their limits, where the
+	// quotients are 0.
 	n := time.Duration(min(max(s.Expected, 1), 1<<20))
 	e.rttvar += ((e.srtt - r).Abs() - e.rttvar) / (time.Duration(e.BetaInv) * n)
 	e.srtt += (r - e.srtt) / (time.Duration(e.AlphaInv) * n)
 }
 
-// RTO is RFC 6298 §2 (2.3): "After the computation, a host MUST update RTO <- SRTT + max (G, K*RTTVAR)", and RFC 6298 §5
-// (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer")."
+// RTO is RFC 6298 §2 (2.3): "After the computation, a host MUST update RTO <- SRTT + max (G,
+// K*RTTVAR)", and RFC 6298 §5 (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer")."
 func (e *rfc6298) RTO() time.Duration {
 	rto := e.Initial
 	if e.measured {
@@ -103,12 +108,13 @@ func (e *rfc6298) RTTVar() time.Duration { return e.rttvar }
 
 func (e *rfc6298) SynTimedOut() { e.backoffs, e.fallback = 0, synFallback }
 
-// Spurious is the Eifel response. RFC 4015 §3 keeps SRTT + 2·G and RTTVAR from before the timeout, and sets SRTT to the
-// larger of the first and the sample, and RTTVAR to the larger of the second and half of the sample. So the RTO is never
-// shorter than it was, and covers the delay that was taken for a loss.
+// Spurious is the Eifel response. RFC 4015 §3 keeps SRTT + 2·G and RTTVAR from before the
+// timeout. It sets SRTT to the larger of the former and the sample, and RTTVAR to the larger of
+// the latter and half the sample. So the RTO never shrinks, and covers the delay that was taken
+// for a loss.
 func (e *rfc6298) Spurious(rtt time.Duration) {
 	e.backoffs, e.fallback = 0, 0
-	rtt = holdRTT(rtt)
+	rtt = clampRTT(rtt)
 	if !e.measured {
 		e.Sample(Sample{RTT: rtt})
 		return

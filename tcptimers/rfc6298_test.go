@@ -14,9 +14,9 @@ func wantRTO(t *testing.T, e Estimator, want time.Duration) {
 	}
 }
 
-// RFC 6298 §2 (2.1): "Until a round-trip time (RTT) measurement has been made for a segment sent between the sender and
-// receiver, the sender SHOULD set RTO <- 1 second, though the "backing off" on repeated retransmission discussed in (5.5)
-// still applies."
+// RFC 6298 §2 (2.1): "Until a round-trip time (RTT) measurement has been made for a segment sent
+// between the sender and receiver, the sender SHOULD set RTO <- 1 second, though the "backing
+// off" on repeated retransmission discussed in (5.5) still applies."
 func TestRFC6298Initial(t *testing.T) {
 	e := NewRFC6298(StandardConfig{})
 	wantRTO(t, e, time.Second)
@@ -24,8 +24,8 @@ func TestRFC6298Initial(t *testing.T) {
 	wantRTO(t, e, 2*time.Second)
 }
 
-// RFC 6298 §2 (2.2): "When the first RTT measurement R is made, the host MUST set" "SRTT <- R", "RTTVAR <- R/2",
-// "RTO <- SRTT + max (G, K*RTTVAR)" "where K = 4."
+// RFC 6298 §2 (2.2): "When the first RTT measurement R is made, the host MUST set" "SRTT <- R",
+// "RTTVAR <- R/2", "RTO <- SRTT + max (G, K*RTTVAR)" "where K = 4."
 func TestRFC6298FirstSample(t *testing.T) {
 	e := NewRFC6298(StandardConfig{})
 	e.Sample(Sample{RTT: 600 * ms})
@@ -35,8 +35,9 @@ func TestRFC6298FirstSample(t *testing.T) {
 	wantRTO(t, e, 1800*ms)
 }
 
-// RFC 6298 §2 (2.3): "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|", "SRTT <- (1 - alpha) * SRTT + alpha * R'", and
-// "updating RTTVAR and SRTT MUST be computed in the above order": in the other one, RTTVAR would be 312.5 ms here.
+// RFC 6298 §2 (2.3): "RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|", "SRTT <- (1 - alpha) *
+// SRTT + alpha * R'", and "updating RTTVAR and SRTT MUST be computed in the above order": in the
+// other one, RTTVAR would be 312.5 ms here.
 func TestRFC6298LaterSamples(t *testing.T) {
 	e := NewRFC6298(StandardConfig{})
 	e.Sample(Sample{RTT: 600 * ms})
@@ -47,7 +48,8 @@ func TestRFC6298LaterSamples(t *testing.T) {
 	wantRTO(t, e, 1950*ms)
 }
 
-// RFC 6298 §2 (2.3): "The above SHOULD be computed using alpha=1/8 and beta=1/4"; others are parameters.
+// RFC 6298 §2 (2.3): "The above SHOULD be computed using alpha=1/8 and beta=1/4"; other values
+// are parameters.
 func TestRFC6298Gains(t *testing.T) {
 	e := NewRFC6298(StandardConfig{AlphaInv: 4, BetaInv: 2, K: 2})
 	e.Sample(Sample{RTT: 600 * ms})
@@ -58,12 +60,13 @@ func TestRFC6298Gains(t *testing.T) {
 	wantRTO(t, e, 1400*ms)
 }
 
-// RFC 6298 §2 (2.4): "Whenever RTO is computed, if it is less than 1 second, then the RTO SHOULD be rounded up to 1 second."
+// RFC 6298 §2 (2.4): "Whenever RTO is computed, if it is less than 1 second, then the RTO SHOULD
+// be rounded up to 1 second."
 func TestRFC6298Floor(t *testing.T) {
 	e := NewRFC6298(StandardConfig{})
 	e.Sample(Sample{RTT: 10 * ms})
 	wantRTO(t, e, time.Second)
-	// The floor is on the timeout before it is backed off.
+	// The floor applies to the timeout before it is backed off.
 	e.Backoff()
 	wantRTO(t, e, 2*time.Second)
 }
@@ -77,17 +80,19 @@ func TestRFC6298Ceiling(t *testing.T) {
 	wantRTO(t, e, 60*time.Second)
 }
 
-// RFC 6298 §3: "TCP MUST use Karn's algorithm [KP87] for taking RTT samples." Which samples there are is the engine's; here,
-// without one, the timeout stays backed off, as §5 wants it, and nothing but a sample collapses it.
+// RFC 6298 §3: "TCP MUST use Karn's algorithm [KP87] for taking RTT samples." The engine decides
+// which samples there are. Here, without a sample, the timeout stays backed off, as §5 requires;
+// only a sample collapses it.
 func TestRFC6298Karn(t *testing.T) {
 	e := NewRFC6298(StandardConfig{})
 	e.Sample(Sample{RTT: 400 * ms})
 	e.Backoff()
 	e.Backoff()
 	wantRTO(t, e, 4800*ms)
-	// RFC 6298 §5: "once a new RTT measurement is obtained (which can only happen when new data has been sent and
-	// acknowledged), the computations outlined in Section 2 are performed, including the computation of RTO, which may
-	// result in "collapsing" RTO back down after it has been subject to exponential back off (rule 5.5)."
+	// RFC 6298 §5: "once a new RTT measurement is obtained (which can only happen when new data
+	// has been sent and acknowledged), the computations outlined in Section 2 are performed,
+	// including the computation of RTO, which may result in "collapsing" RTO back down after it
+	// has been subject to exponential back off (rule 5.5)."
 	e.Sample(Sample{RTT: 400 * ms})
 	if e.Backoffs() != 0 {
 		t.Errorf("backed off %d times after a sample", e.Backoffs())
@@ -95,8 +100,8 @@ func TestRFC6298Karn(t *testing.T) {
 	wantRTO(t, e, 400*ms+4*150*ms)
 }
 
-// RFC 6298 §4: "if the K*RTTVAR term in the RTO calculation equals zero, the variance term MUST be rounded to G seconds
-// (i.e., use the equation given in step 2.3)."
+// RFC 6298 §4: "if the K*RTTVAR term in the RTO calculation equals zero, the variance term MUST
+// be rounded to G seconds (i.e., use the equation given in step 2.3)."
 func TestRFC6298Granularity(t *testing.T) {
 	e := NewRFC6298(StandardConfig{G: 500 * ms})
 	for range 20 {
@@ -110,14 +115,14 @@ func TestRFC6298Granularity(t *testing.T) {
 	wantRTO(t, e, 500*ms)
 }
 
-// RFC 6298 §5 (5.1): "Every time a packet containing data is sent (including a retransmission), if the timer is not running,
-// start it running so that it will expire after RTO seconds (for the current value of RTO)."
-// (5.3): "When an ACK is received that acknowledges new data, restart the retransmission timer so that it will expire after
-// RTO seconds (for the current value of RTO)."
+// RFC 6298 §5 (5.1): "Every time a packet containing data is sent (including a retransmission),
+// if the timer is not running, start it running so that it will expire after RTO seconds (for the
+// current value of RTO)." (5.3): "When an ACK is received that acknowledges new data, restart the
+// retransmission timer so that it will expire after RTO seconds (for the current value of RTO)."
 func TestRFC6298Restart(t *testing.T) {
 	p := MustPolicy("rfc6298")
 	for _, now := range []wheel.Time{0, wheel.Time(100 * ms), wheel.Time(time.Hour)} {
-		// Neither the age of the segments nor their number counts.
+		// Neither the age nor the number of segments matters.
 		f := Flight{Sent: now - 5, Earliest: now - wheel.Time(90*ms), Segments: 1}
 		if got, want := p.RexmitDeadline(now, time.Second, f), now.Add(time.Second); got != want {
 			t.Errorf("RexmitDeadline(%v) = %v, want %v", now, got, want)
@@ -125,8 +130,9 @@ func TestRFC6298Restart(t *testing.T) {
 	}
 }
 
-// RFC 6298 §5: "a segment is never retransmitted too early, i.e., less than one RTO after the previous transmission of that
-// segment." So it is under every policy but "bsd", at every phase of the tick and age of the segment.
+// RFC 6298 §5: "a segment is never retransmitted too early, i.e., less than one RTO after the
+// previous transmission of that segment." This holds under every policy but "bsd", at every phase
+// of the tick and age of the segment.
 func TestRFC6298NeverTooEarly(t *testing.T) {
 	const rto = 237 * ms
 	for _, name := range PolicyNames() {
@@ -146,8 +152,8 @@ func TestRFC6298NeverTooEarly(t *testing.T) {
 	}
 }
 
-// RFC 6298 §5 (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer"). The maximum value discussed in (2.5) above may
-// be used to provide an upper bound to this doubling operation."
+// RFC 6298 §5 (5.5): "The host MUST set RTO <- RTO * 2 ("back off the timer"). The maximum value
+// discussed in (2.5) above may be used to provide an upper bound to this doubling operation."
 func TestRFC6298BacksOff(t *testing.T) {
 	e := NewRFC6298(StandardConfig{})
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
@@ -156,7 +162,7 @@ func TestRFC6298BacksOff(t *testing.T) {
 	}
 	e.ResetBackoff()
 	wantRTO(t, e, time.Second)
-	// No matter how low the floor, the ceiling is reached.
+	// However low the floor, the ceiling is reached.
 	e = NewRFC6298(StandardConfig{Bounds: Bounds{Min: 1}})
 	e.Sample(Sample{})
 	for range 100 {
@@ -165,15 +171,15 @@ func TestRFC6298BacksOff(t *testing.T) {
 	wantRTO(t, e, 60*time.Second)
 }
 
-// RFC 6298 §5 (5.6): "Start the retransmission timer, such that it expires after RTO seconds (for the value of RTO after the
-// doubling operation outlined in 5.5)."
+// RFC 6298 §5 (5.6): "Start the retransmission timer, such that it expires after RTO seconds (for
+// the value of RTO after the doubling operation outlined in 5.5)."
 func TestRFC6298ExpiryChain(t *testing.T) {
 	for _, name := range []string{"rfc6298", "rfc7765"} {
 		p := MustPolicy(name)
 		e := p.NewEstimator()
 		now := wheel.Time(0)
 		for i, want := range []time.Duration{1, 3, 7, 15, 31, 63, 123, 183} {
-			// The segment was sent again just now, so that RTO restart has nothing to take off.
+			// The segment was retransmitted just now, so RTO restart subtracts nothing.
 			now = p.RexmitDeadline(now, e.RTO(), Flight{Sent: now, Earliest: now, Segments: 1})
 			if now != at(want*time.Second) {
 				t.Errorf("%s: expiry %d at %v, want %ds", name, i, now, want)
@@ -183,9 +189,9 @@ func TestRFC6298ExpiryChain(t *testing.T) {
 	}
 }
 
-// RFC 6298 §5 (5.7): "If the timer expires awaiting the ACK of a SYN segment and the TCP implementation is using an RTO less
-// than 3 seconds, the RTO MUST be re-initialized to 3 seconds when data transmission begins (i.e., after the three-way
-// handshake completes)."
+// RFC 6298 §5 (5.7): "If the timer expires awaiting the ACK of a SYN segment and the TCP
+// implementation is using an RTO less than 3 seconds, the RTO MUST be re-initialized to 3 seconds
+// when data transmission begins (i.e., after the three-way handshake completes)."
 func TestRFC6298SynTimedOut(t *testing.T) {
 	e := NewRFC6298(StandardConfig{})
 	e.Backoff()
@@ -198,14 +204,15 @@ func TestRFC6298SynTimedOut(t *testing.T) {
 	// Also if the handshake gave a sample by timestamps.
 	e.SynTimedOut()
 	wantRTO(t, e, 3*time.Second)
-	// And not below what it is.
+	// But not below the current timeout.
 	e = NewRFC6298(StandardConfig{Bounds: Bounds{Initial: 5 * time.Second}})
 	e.SynTimedOut()
 	wantRTO(t, e, 5*time.Second)
 }
 
-// RFC 7323 §G divides alpha and beta by the expected number of samples in a round trip, so that the history is as long
-// with n samples of each round trip as with one: of a step in the RTT, as much is left after a round trip.
+// RFC 7323 §G divides alpha and beta by the expected number of samples in a round trip, so that
+// the history is as long with n samples per round trip as with one: the same part of a step in
+// the RTT remains after a round trip.
 func TestRFC7323Dilution(t *testing.T) {
 	one, many := NewRFC6298(StandardConfig{}), NewRFC6298(StandardConfig{})
 	one.Sample(Sample{RTT: 100 * ms})
@@ -221,8 +228,8 @@ func TestRFC7323Dilution(t *testing.T) {
 	}
 }
 
-// RFC 4015 §3: the response takes the larger of SRTT before the timeout, with 2·G, and the sample, and the larger of RTTVAR and
-// half the sample.
+// RFC 4015 §3: the response takes the larger of the sample and SRTT before the timeout plus 2·G,
+// and the larger of RTTVAR and half the sample.
 func TestEifelResponse(t *testing.T) {
 	e := NewRFC6298(StandardConfig{G: 10 * ms})
 	e.Sample(Sample{RTT: 400 * ms})

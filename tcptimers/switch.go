@@ -2,7 +2,7 @@ package tcptimers
 
 import "slices"
 
-// switches are what texts of policies turn on and off by name.
+// switches are the parts of a policy that texts turn on and off by name.
 var switches = []struct {
 	name string
 	turn func(p *Policy, on bool)
@@ -18,8 +18,9 @@ var switches = []struct {
 	}},
 }
 
-// Switches returns the names that Switch knows: tlp, rack and frto are the fields of these names, and synlinear is SynLinearTimeouts, on as
-// Linux has it by default and off as all others, and Linux before 6.5.
+// Switches returns the names that Switch accepts. tlp, rack and frto are the fields of these
+// names. synlinear is SynLinearTimeouts: on as in Linux by default, off as in all other policies
+// and in Linux before 6.5.
 func Switches() []string {
 	names := make([]string, len(switches))
 	for i, s := range switches {
@@ -28,7 +29,7 @@ func Switches() []string {
 	return names
 }
 
-// Switch turns what has that name on or off, and reports whether there is such a thing.
+// Switch turns the named switch on or off, and reports whether there is one of that name.
 func (p *Policy) Switch(name string, on bool) bool {
 	i := slices.Index(Switches(), name)
 	if i >= 0 {
