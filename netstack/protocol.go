@@ -32,6 +32,11 @@ type Config struct {
 	// Causes attaches to each packet the timers that caused it: see func Causes.
 	Causes bool
 
+	// TimerEvents, if not nil, is called for each change of a connection's timer, in order for each
+	// wheel, with the wheel locked. It must return soon and must not call the stack, this package or
+	// methods of the Endpoint.
+	TimerEvents func(TimerEvent)
+
 	// CheckInvariants checks the invariants of a connection after each step, and panics if one does
 	// not hold. It is for tests: a step then costs O(segments in flight).
 	CheckInvariants bool
@@ -84,6 +89,7 @@ type protocol struct {
 	checkInvariants bool
 	shards          []*shard
 	causes          bool
+	timerEvents     func(TimerEvent)
 	nextShard       atomic.Uint32 // index of the next connection's shard
 	workers         workerPool
 
@@ -105,7 +111,10 @@ var (
 )
 
 func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
-	p := &protocol{stack: s, stats: s.Stats().TCP, conn: cfg.Conn, causes: cfg.Causes, checkInvariants: cfg.CheckInvariants}
+	p := &protocol{
+		stack: s, stats: s.Stats().TCP, conn: cfg.Conn,
+		causes: cfg.Causes, timerEvents: cfg.TimerEvents, checkInvariants: cfg.CheckInvariants,
+	}
 	p.virtual = isVirtual(s.Clock())
 	p.parallel = !p.virtual && runtime.GOMAXPROCS(0) > 1
 	p.workers.max = runtime.GOMAXPROCS(0)

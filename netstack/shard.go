@@ -105,6 +105,11 @@ func (s *shard) applyLocked(e *Endpoint, ops []tcp.TimerOp) {
 			if s.p.causes {
 				t.recordStart(op, e.now)
 			}
+			change := TimerMoved
+			if ref.state != timerRunning {
+				change = TimerStarted
+			}
+			s.observe(change, e, op.Slot, op.At)
 			if ref.state == timerIdle {
 				t.busy++
 			}
@@ -113,6 +118,7 @@ func (s *shard) applyLocked(e *Endpoint, ops []tcp.TimerOp) {
 		}
 		if ref.state == timerRunning {
 			s.wheel.Stop(ref.timer)
+			s.observe(TimerStopped, e, op.Slot, 0)
 		}
 		if ref.state != timerIdle {
 			t.busy--
@@ -161,9 +167,10 @@ func (s *shard) detachTimers(e *Endpoint) {
 	e.timers = nil
 	s.owners[t.index] = nil
 	if t.busy > 0 {
-		t.each(func(r *timerRef) {
+		t.each(func(slot tcp.Slot, r *timerRef) {
 			if r.state == timerRunning {
 				s.wheel.Stop(r.timer)
+				s.observe(TimerStopped, e, slot, 0)
 			}
 			r.state = timerIdle
 		})
@@ -174,7 +181,7 @@ func (s *shard) detachTimers(e *Endpoint) {
 		s.pooledSegments += len(t.segments)
 		return
 	}
-	t.each(func(r *timerRef) {
+	t.each(func(_ tcp.Slot, r *timerRef) {
 		if r.timer != 0 {
 			s.wheel.Free(r.timer)
 		}
@@ -183,12 +190,12 @@ func (s *shard) detachTimers(e *Endpoint) {
 }
 
 // each calls f with every record, made or not.
-func (t *endpointTimers) each(f func(*timerRef)) {
+func (t *endpointTimers) each(f func(tcp.Slot, *timerRef)) {
 	for i := range t.kinds {
-		f(&t.kinds[i])
+		f(tcp.Slot(i), &t.kinds[i])
 	}
 	for i := range t.segments {
-		f(&t.segments[i])
+		f(tcp.Slot(tcptimers.Kinds+i), &t.segments[i])
 	}
 }
 
@@ -261,6 +268,7 @@ func (s *shard) expired(t wheel.Timer) {
 	owner := s.wheel.Owner(t)
 	e, slot := s.owners[owner>>32], tcp.Slot(uint32(owner))
 	timers := e.timers
+	s.observe(TimerExpired, e, slot, s.wheel.Now())
 	timers.ref(slot).state = timerFired
 	timers.fired = append(timers.fired, slot)
 	if !timers.queued {

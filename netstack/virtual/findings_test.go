@@ -27,12 +27,14 @@ func (w *lossyWire) Send(now wheel.Time, from int, _ *virtual.Packet) (time.Dura
 
 func (w *lossyWire) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
 
-// silentSeed is a seed under which gVisor's sender falls silent. Three of the seeds 1 to 600 do that.
+// silentSeed is a seed under which gVisor's sender falls silent. Three of the seeds 1 to 600 do
+// that.
 const silentSeed = 413
 
-// TestGVisorFallsSilent shows a fault of gVisor's TCP with RACK (docs/findings.md): with 601 bytes in
-// flight and Sender.Outstanding 0, postXmit arms no timer after a tail loss probe. The last segment is
-// lost, so the transfer never ends. The same losses do not stop gVisor's TCP without RACK, nor ours.
+// TestGVisorFallsSilent shows a fault of gVisor's TCP with RACK (docs/findings.md): with 601 bytes
+// in flight and Sender.Outstanding 0, postXmit arms no timer after a tail loss probe. The last
+// segment is lost, so the transfer never ends. The same losses do not stop gVisor's TCP without
+// RACK, nor ours.
 func TestGVisorFallsSilent(t *testing.T) {
 	ours := virtual.TCP{Config: netstack.DefaultConfig()}
 	for _, c := range []struct {

@@ -3,6 +3,7 @@ package virtual
 import (
 	"fmt"
 	"net/netip"
+	"reflect"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -32,7 +33,7 @@ type TCP struct {
 func NewStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr) (*stack.Stack, error) {
 	factory := stack.TransportProtocolFactory(gtcp.NewProtocol)
 	if !t.GVisor {
-		if t.Config == (netstack.Config{Shards: t.Config.Shards}) {
+		if reflect.ValueOf(t.Config.Conn).IsZero() {
 			whole := *t
 			whole.Config.Conn = netstack.DefaultConfig().Conn
 			t = &whole

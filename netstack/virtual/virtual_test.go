@@ -47,8 +47,9 @@ func (w *logWire) Arrive(_ wheel.Time, from int, p *virtual.Packet) bool {
 	return true
 }
 
-// talk connects end 1 to end 0 and runs both programs to their end.
-func talk(t *testing.T, n *virtual.Net, server, client func(*sockets.Conn)) {
+// talk connects end 1 to end 0 and runs both programs to their end. It calls after after each
+// event.
+func talk(t *testing.T, n *virtual.Net, server, client func(*sockets.Conn), after ...func()) {
 	t.Helper()
 	run := func(program func(*sockets.Conn), connect func() (*sockets.Conn, error)) {
 		n.Tasks.Go(func() {
@@ -70,7 +71,12 @@ func talk(t *testing.T, n *virtual.Net, server, client func(*sockets.Conn)) {
 		return l.AcceptTCP()
 	})
 	run(client, func() (*sockets.Conn, error) { return n.Dial(1, 40000, 80) })
-	n.Run(time.Minute, func() bool { return n.Tasks.Unfinished() == 0 })
+	n.Run(time.Minute, func() bool {
+		for _, f := range after {
+			f()
+		}
+		return n.Tasks.Unfinished() == 0
+	})
 	if n.Tasks.Unfinished() != 0 {
 		t.Errorf("%d tasks still wait", n.Tasks.Unfinished())
 	}
