@@ -22,21 +22,21 @@ func newTail() *cobra.Command {
 	t := new(tailCommand)
 	cmd := &cobra.Command{
 		Use:   "tail",
-		Short: "how soon a lost last segment is sent again, by whose TCP",
-		Long: "Tail measures how long senders take to notice that the last segment of a\n" +
-			"response was lost, once: our TCP by timer policies, gVisor's, and Linux's, over\n" +
-			"an emulated path, as seen on the path. It tells the time from the segment's\n" +
-			"first transmission to the next, which timer sent it, and when the response was\n" +
-			"complete, all from its first transmission on.\n\n" +
-			"In vain is what was sent again beyond what was lost, in that run and in one\n" +
-			"without losses, in which the client puts off the ACK of a lone segment by 40 ms,\n" +
-			"as the last column shows. With --delay-acks it does so in both.\n\n" +
-			"The client is the kernel, in a network namespace that the command makes and\n" +
-			"removes, as is that of Linux's sender: it needs root. With --virtual all runs\n" +
-			"in virtual time, without Linux and without root, and always the same.\n\n" +
-			"A policy is the name of one or of a profile, or NAME:FLOOR with another floor on\n" +
-			"the variation in the timeout. With --within it exits with 3 if the first policy\n" +
-			"takes more round trips than that, or sends in vain.",
+		Short: "how soon each TCP retransmits a lost last segment",
+		Long: "Tail measures how long senders take to retransmit the last segment of a response\n" +
+			"after it was lost once: our TCP with timer policies, gVisor's, and Linux's. It\n" +
+			"measures on an emulated path: the time from the segment's first transmission to\n" +
+			"its retransmission, in ms and in RTTs, the timer that sent it, and the time until\n" +
+			"the response was complete.\n\n" +
+			"The column spurious counts unnecessary retransmissions in that run and in a run\n" +
+			"without losses. In the latter the client delays the ACK of a lone segment by\n" +
+			"40 ms; ACK after is the delay as measured. With --delay-acks it does so in both.\n\n" +
+			"The client is the kernel's TCP, and so is Linux's sender, in network namespaces\n" +
+			"that the command makes and removes. That needs root. With --virtual everything\n" +
+			"runs in virtual time, without Linux and root, with the same result each time.\n\n" +
+			"A policy is NAME, NAME@TICK, or either with :FLOOR, another floor on the RTO's\n" +
+			"variation term. With --within it exits with 3 if the first policy takes more\n" +
+			"RTTs than that, or retransmits spuriously.",
 		Example: "  tcpwheel tail --virtual --policy per-segment,per-segment:20ms,rfc6298",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd) },
 	}
@@ -47,9 +47,9 @@ func newTail() *cobra.Command {
 	f.IntSliceVar(&t.config.Segments, "segments", []int{1, 10}, "sizes of the response")
 	f.StringSliceVar(&t.policies, "policy", []string{tcptimers.DefaultPolicy}, "timer policies of our TCP")
 	f.StringSliceVar(&t.beside, "beside", []string{tail.GVisor, tail.Linux}, "other senders")
-	f.BoolVar(&t.config.DelayAcks, "delay-acks", false, "put ACKs off also where the segment is lost")
+	f.BoolVar(&t.config.DelayAcks, "delay-acks", false, "delay ACKs also where the segment is lost")
 	f.BoolVar(&t.config.Virtual, "virtual", false, "in virtual time")
-	f.Float64Var(&t.within, "within", 0, "exit with 3 beyond so many round trips (0: never)")
+	f.Float64Var(&t.within, "within", 0, "exit with 3 above so many RTTs (0: never)")
 	f.BoolVar(&t.asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }
@@ -67,7 +67,7 @@ func (t *tailCommand) run(cmd *cobra.Command) error {
 		return usage(cmd, fmt.Errorf("tail: %w", err))
 	}
 	if t.within < 0 || t.within > 0 && len(t.policies) == 0 {
-		return usage(cmd, fmt.Errorf("tail: within %v round trips of %d policies, want a number from 0 on, and one at least", t.within, len(t.policies)))
+		return usage(cmd, fmt.Errorf("tail: within %v RTTs of %d policies, want 0 or more, and at least one policy", t.within, len(t.policies)))
 	}
 	var progress func(string)
 	status := statusLine{w: cmd.ErrOrStderr()}
@@ -94,10 +94,10 @@ func tailBar(results []tail.Result, within float64) error {
 	for _, r := range results {
 		switch {
 		case within == 0 || r.Sender != results[0].Sender:
-		case r.ResendRTT > within:
-			return &violation{fmt.Errorf("tail: %s, %d segments: sent again after %.1f round trips, want %v at most", r.Sender, r.Segments, r.ResendRTT, within)}
+		case r.RetransmitRTTs > within:
+			return &violation{fmt.Errorf("tail: %s, last of %d segments: retransmitted after %.1f RTTs, want at most %v", r.Sender, r.Segments, r.RetransmitRTTs, within)}
 		case r.Spurious+r.ControlSpurious > 0:
-			return &violation{fmt.Errorf("tail: %s, %d segments: sent again %d times in vain, want none", r.Sender, r.Segments, r.Spurious+r.ControlSpurious)}
+			return &violation{fmt.Errorf("tail: %s, last of %d segments: %d spurious retransmissions, want none", r.Sender, r.Segments, r.Spurious+r.ControlSpurious)}
 		}
 	}
 	return nil

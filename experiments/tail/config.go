@@ -16,31 +16,31 @@ import (
 type Config struct {
 	RTT       time.Duration // of the path, 1 ms to 1 s
 	Count     int           // connections of each run, 1 to 1000
-	Segments  []int         // sizes of the response, 1 to 10 each: what a first window holds
-	Senders   []string      // Ours with a policy, GVisor, Linux: see ParseSender
-	DelayAcks bool          // the client puts off the ACKs of the response that counts too
-	Virtual   bool          // in virtual time, which Linux is not to be had in
+	Segments  []int         // sizes of the response, 1 to 10 each: at most a first window
+	Senders   []string      // GVisor, Linux, or names that Ours returned
+	DelayAcks bool          // the client also delays the ACKs of the response that counts
+	Virtual   bool          // in virtual time, without Linux
 }
 
-// Senders that are no policy of ours.
+// Senders other than this module's TCP.
 const (
 	GVisor = "gvisor"
 	Linux  = "linux"
 	ours   = "ours "
 )
 
-// Ours returns the name of our TCP with a timer policy or profile, which may be followed by a colon and another floor on
-// the variation of the timeout, as in "per-segment:20ms".
+// Ours returns the name of this module's TCP with a timer policy or profile. A colon and a floor on
+// the RTO's variation term may follow, as in "per-segment:20ms".
 func Ours(policy string) string { return ours + policy }
 
 const (
-	warm    = 8    // responses before the one that counts
-	delayed = 8    // responses of a control run whose ACKs are put off
-	octets  = 1400 // of a response for each segment of it: less than any TCP here puts into one
-	port    = 80
+	warm         = 8    // responses before the one that counts
+	delayed      = 8    // responses of a control run with delayed ACKs
+	segmentBytes = 1400 // per segment of a response: less than any TCP here puts into one
+	port         = 80
 )
 
-// Check returns an error that names the first field that cannot be, its value and the bound.
+// Check returns an error that names the first invalid field, its value and the bound.
 func (c *Config) Check() error {
 	if c.RTT < time.Millisecond || c.RTT > time.Second {
 		return fmt.Errorf("round-trip time %v, want 1ms to 1s", c.RTT)
@@ -49,7 +49,7 @@ func (c *Config) Check() error {
 		return fmt.Errorf("count %d, want 1 to 1000", c.Count)
 	}
 	if len(c.Segments) == 0 {
-		return fmt.Errorf("no size of a response, want one at least")
+		return fmt.Errorf("no size of a response, want at least one")
 	}
 	for _, n := range c.Segments {
 		if n < 1 || n > 10 {
@@ -57,7 +57,7 @@ func (c *Config) Check() error {
 		}
 	}
 	if len(c.Senders) == 0 {
-		return fmt.Errorf("no sender, want one at least")
+		return fmt.Errorf("no sender, want at least one")
 	}
 	for i, s := range c.Senders {
 		if slices.Contains(c.Senders[:i], s) {
@@ -70,7 +70,7 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// policyOf returns the policy of a name that Ours returned.
+// policyOf returns the policy in a name that Ours returned.
 func policyOf(sender string) string { return strings.TrimPrefix(sender, ours) }
 
 func (c *Config) checkSender(s string) error {
@@ -79,14 +79,14 @@ func (c *Config) checkSender(s string) error {
 		_, err := protocol(policy)
 		return err
 	case s == Linux && c.Virtual:
-		return fmt.Errorf("sender %s in virtual time, want gvisor or one of ours", s)
+		return fmt.Errorf("sender %s in virtual time, want gvisor or a policy of ours", s)
 	case s != GVisor && s != Linux:
-		return fmt.Errorf("sender %q, want %s, %s or one of ours", s, GVisor, Linux)
+		return fmt.Errorf("sender %q, want %s, %s or a policy of ours", s, GVisor, Linux)
 	}
 	return nil
 }
 
-// protocol returns the configuration of our TCP with a policy, whose invariants are not checked.
+// protocol returns the configuration of this module's TCP with a policy.
 func protocol(name string) (cfg netstack.Config, err error) {
 	name, floor, hasFloor := strings.Cut(name, ":")
 	p, err := tcptimers.ParsePolicy(name)
@@ -96,7 +96,7 @@ func protocol(name string) (cfg netstack.Config, err error) {
 	if hasFloor {
 		d, err := sim.ParseDuration(floor)
 		if err != nil || d < time.Microsecond {
-			return cfg, fmt.Errorf("floor %q of policy %s, want a time from 1µs on", floor, name)
+			return cfg, fmt.Errorf("floor %q of policy %s, want a duration of 1µs or more", floor, name)
 		}
 		p.Bounds.Min = d
 		if p.Estimator == tcptimers.EstimatorRFC6298 {

@@ -1,30 +1,32 @@
-// Package tail measures how long TCPs take to notice that the last segment of a response was lost: this house's under any
-// timer policy, gVisor's, and Linux's, side by side over the same path.
+// Package tail measures how soon TCPs retransmit the lost last segment of a response: this module's
+// under any timer policy, gVisor's, and Linux's, over the same path. It serves the command tcpwheel
+// tail and the study tailmap.
 //
 // # The experiment
 //
-// On each of Config.Count connections a client asks for responses of Config.Segments segments, one after another with pauses,
-// so that the sender knows the round-trip time. Of one response the last segment is lost once. Its sender is told
-// nothing, and what happens next is up to its timers. All is seen on the path, between sender and receiver: the
-// instant of each transmission and each arrival. The client acknowledges at once here, so that nothing else is measured, but
-// for that one response with Config.DelayAcks.
+// On each of Config.Count connections a client requests responses of Config.Segments segments, with
+// pauses, so that the sender learns the RTT. Of one response, the last segment is lost once. Only
+// the sender's timers can repair that. Everything is measured on the path, between sender and
+// receiver: the time of each transmission and of each arrival. The client acknowledges at once, so
+// that its ACKs add nothing; with Config.DelayAcks it delays the ACKs of that response.
 //
-// In a control run nothing is lost, and after the first Warm responses the client puts off the ACK of a lone segment by
-// the 40 ms of Linux's delayed ACK, which is also measured on the path. What is sent again there is sent in vain.
+// A control run loses nothing. After the first responses, its client delays the ACK of a lone
+// segment as Linux does, by 40 ms, and the delay is measured on the path. Every retransmission in
+// it is spurious.
 //
 // # Real and virtual time
 //
-// In real time the client is the kernel's TCP in a network namespace, the stacks of this house and of gVisor are behind a TUN
-// device with an emulated link (tun.Impair), and Linux's sender is in a second namespace, behind another device and the
-// same link (tun.Join). Nothing is offloaded, so that segments are packets. TCP metrics of earlier connections are not
-// kept, and Linux's congestion control is CUBIC where there is one, as is that of the others. It needs root.
+// In real time the hosts are a netns.Pair. The client is the kernel's TCP in a network namespace.
+// The stacks are behind a TUN device with an emulated link, and Linux's sender is in a second
+// namespace behind the same link. All senders use CUBIC, if the kernel has it. It needs root.
 //
-// In virtual time there is no Linux, and the client is this house's TCP with the same delayed ACKs, which it puts off from the
-// beginning where it does at all. The same Config gives the same Results.
+// In virtual time there is no Linux. The client is this module's TCP with the same delayed ACKs,
+// from its first response on if at all. The same Config gives the same Results.
 //
-// # What can be had
+// # The lower bound
 //
-// A lone segment whose ACK may be put off by 40 ms is acknowledged up to RTT + 40 ms after it was sent. A sender that
-// is not to be in vain cannot send it again before, which is five round trips on a path of 10 ms. The last of several can be had
-// in three where their ACKs tell that its own is not put off: see tcp.AckPace.
+// The ACK of a lone segment, delayed by 40 ms, arrives up to RTT + 40 ms after the segment. A
+// sender that retransmits earlier may do so spuriously; on a path of 10 ms that bound is five round
+// trips. The last of several segments can be retransmitted after three, if their ACKs show that the
+// client does not delay its own: see tcp.AckPace.
 package tail

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// program is what client and server do, in real time as in virtual time.
+// program is the client's and server's part, in real time and in virtual time.
 type program struct {
 	spawn func(func())        // starts a goroutine
-	sleep func(time.Duration) // has it wait
+	sleep func(time.Duration) // pauses it
 	dial  func() (net.Conn, error)
 
-	// acks has the client acknowledge at once from now on, or put its ACKs off. It is called after each read, as the kernel
-	// goes back by itself.
+	// acks sets whether the client acknowledges at once or delays its ACKs. It is called before each
+	// request, because the kernel resets the setting.
 	acks func(c net.Conn, atOnce bool) error
 
-	wrote func(c net.Conn) error // called when the response that counts is written; nil is none
+	wrote func(c net.Conn) error // called after the response that counts is written; may be nil
 
 	rtt     time.Duration
 	size    int
 	count   int
-	control bool // nothing is lost, and ACKs are put off in the end
-	delay   bool // they are also where the last segment is lost
+	control bool // nothing is lost, and ACKs are delayed at the end
+	delay   bool // ACKs are delayed where the last segment is lost, too
 
 	mu   sync.Mutex
 	errs []error
@@ -37,14 +37,14 @@ func (p *program) fail(what string, err error) {
 	p.errs = append(p.errs, fmt.Errorf("%s: %w", what, err))
 }
 
-// err returns what went wrong, the first few.
+// err returns the first few errors.
 func (p *program) err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return errors.Join(p.errs[:min(3, len(p.errs))]...)
 }
 
-// serve answers each octet of a connection by a response.
+// serve answers each byte of a connection with a response.
 func (p *program) serve(c net.Conn) {
 	defer c.Close()
 	response := make([]byte, p.size)
@@ -66,7 +66,7 @@ func (p *program) serve(c net.Conn) {
 	}
 }
 
-// accept serves the connections that come.
+// accept serves the clients' connections.
 func (p *program) accept(l net.Listener) {
 	for range p.count {
 		c, err := l.Accept()
@@ -78,7 +78,7 @@ func (p *program) accept(l net.Listener) {
 	}
 }
 
-// clients runs all clients, a little apart, so that they do not wait for one another.
+// clients runs all clients, staggered so that they do not wait for one another.
 func (p *program) clients() {
 	for i := range p.count {
 		p.spawn(func() {
@@ -96,7 +96,7 @@ func (p *program) clients() {
 	}
 }
 
-// client asks for responses, with pauses in which a delayed ACK leaves.
+// client requests responses, with pauses that are longer than a delayed ACK.
 func (p *program) client(c net.Conn) error {
 	rounds := warm + 1
 	if p.control {

@@ -83,8 +83,8 @@ func serverTCP(sender string) (t virtual.TCP, err error) {
 	return t, err
 }
 
-// askKernel polls the kernel until only one segment of a connection is in flight. ok is false if that
-// segment was retransmitted or acknowledged before, as on a busy machine.
+// askKernel polls the kernel until only one segment of a connection is in flight. ok is false if
+// that segment was retransmitted or acknowledged before, as on a busy machine.
 func askKernel(ctx context.Context, c net.Conn) (k Kernel, ok bool, err error) {
 	for ctx.Err() == nil {
 		info, err := netns.ReadInfo(c)

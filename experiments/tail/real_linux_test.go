@@ -10,8 +10,8 @@ import (
 	"tcpwheel/tun/netns"
 )
 
-// TestReal measures the three in real time. How soon they are is up to the machine; the bounds are those of their timers, which are
-// never early, and of a machine that wakes others up as late as it does us.
+// TestReal measures all three in real time. The lower bounds are those of their timers, which are
+// never early. The upper bounds allow for how late this machine wakes the test.
 func TestReal(t *testing.T) {
 	t.Parallel()
 	const rtt = 10 * time.Millisecond
@@ -37,14 +37,14 @@ func TestReal(t *testing.T) {
 			netns.Must(t, err)
 			r := results[0]
 			t.Logf("%+v", r)
-			if r.ResendP50 < least || r.ResendP50 > least+slack || r.CompleteP50 < r.ResendP50+rtt/2 {
-				t.Errorf("sent again after %v and complete after %v, want %v at least", r.ResendP50, r.CompleteP50, least)
+			if r.RetransmitP50 < least || r.RetransmitP50 > least+slack || r.CompleteP50 < r.RetransmitP50+rtt/2 {
+				t.Errorf("retransmitted after %v and complete after %v, want %v at least", r.RetransmitP50, r.CompleteP50, least)
 			}
-			if r.Timeouts+r.Probes == 0 { // on a busy machine ACKs may come apart, and tell of one or the other
+			if r.Timeouts+r.Probes == 0 { // on a busy machine ACKs may arrive apart and cause recovery
 				t.Errorf("causes %v, want timers", r.Causes)
 			}
 			if test.segments == 1 && r.ControlDelayP50 < 30*time.Millisecond {
-				t.Errorf("ACKs are put off by %v, want 40ms or so", r.ControlDelayP50)
+				t.Errorf("ACKs are delayed by %v, want about 40ms", r.ControlDelayP50)
 			}
 			if r.Control == "" {
 				t.Error("the congestion control is not known")
@@ -54,14 +54,14 @@ func TestReal(t *testing.T) {
 			}
 			for _, k := range r.Kernels {
 				if k.SRTT < rtt || k.RTO < k.SRTT+200*time.Millisecond || k.Jiffy < time.Millisecond || k.Jiffy > 10*time.Millisecond || k.Wait < 200*time.Millisecond {
-					t.Errorf("the kernel knew %+v, want a round trip of %v and more, a timeout of 200ms more than that, and to wait for that long", k, rtt)
+					t.Errorf("the kernel had %+v, want an SRTT of at least %v, an RTO at least 200ms above it, and a wait of at least 200ms", k, rtt)
 				}
 			}
 		})
 	}
 }
 
-// TestRealIsInterrupted ends soon, and leaves nothing.
+// TestRealIsInterrupted: it ends soon after its context.
 func TestRealIsInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Result is what came of one sender and one size of the response. Spans in JSON are nanoseconds.
+// Result is the result of one sender and one size of the response.
 type Result struct {
 	Sender   string        `json:"sender"`
 	Control  string        `json:"congestion_control"`
@@ -18,46 +18,49 @@ type Result struct {
 	Count    int           `json:"count"`
 	Virtual  bool          `json:"virtual"`
 
-	DelayAcks bool `json:"delay_acks"` // the client put off the ACKs of that response
+	DelayAcks bool `json:"delay_acks"` // the client delayed the ACKs of that response
 
-	// From the first transmission of the segment that was lost to its next one.
-	ResendP50 time.Duration `json:"resend_p50_ns"`
-	ResendP95 time.Duration `json:"resend_p95_ns"`
-	ResendRTT float64       `json:"resend_rtt"` // the median in round-trip times
+	// From the first transmission of the lost segment to its retransmission.
+	RetransmitP50  time.Duration `json:"retransmit_p50_ns"`
+	RetransmitP95  time.Duration `json:"retransmit_p95_ns"`
+	RetransmitRTTs float64       `json:"retransmit_rtts"` // the median in round-trip times
 
-	// From the first transmission of the response to the arrival of its last octet.
+	// From the first transmission of the response to the arrival of its last byte.
 	CompleteP50 time.Duration `json:"complete_p50_ns"`
 	CompleteP95 time.Duration `json:"complete_p95_ns"`
 
-	Causes       // of what was sent again in the run with losses
-	Spurious int `json:"spurious"` // segments that were sent again there, beyond those that were lost
+	Causes       // of the retransmissions in the run with losses
+	Spurious int `json:"spurious"` // retransmitted segments in that run beyond the lost ones
 
-	ControlSpurious int           `json:"control_spurious"` // segments that were sent again where nothing was lost
+	// retransmitted segments in the run without losses
+	ControlSpurious int           `json:"control_spurious"`
 	ControlDelayP50 time.Duration `json:"control_ack_delay_p50_ns"`
 
-	// Kernels are what Linux knew and did on connections with a loss, in no order: most of them, on a machine that is not busy. It is
-	// nil of other senders.
+	// Kernels are Linux's state on connections with a loss, in any order; nil for other senders. On a
+	// busy machine some connections are missing.
 	Kernels []Kernel `json:"-"`
 }
 
-// Kernel is what Linux's TCP knew when the last segment was all that it waited for, and what it did then.
+// Kernel is the state of Linux's TCP while it waited for the last segment only, and how long it
+// waited.
 type Kernel struct {
-	SRTT, RTO time.Duration // tcpi_rtt and tcpi_rto of its TCP_INFO
+	SRTT, RTO time.Duration // tcpi_rtt and tcpi_rto of TCP_INFO
 	Jiffy     time.Duration // the tick of its timers
 
-	// Wait is how long it waited: from the arrival of the last ACK of the others, or from the transmission if there were none, to the
-	// retransmission.
+	// Wait is the time from the arrival of the last ACK of the other segments to the retransmission.
+	// Without such an ACK it is the time from the transmission.
 	Wait time.Duration
 }
 
 // Causes are the retransmissions of a sender by cause.
 type Causes struct {
-	Timeouts        uint64 `json:"timeouts"`         // retransmission timers
-	Probes          uint64 `json:"probes"`           // tail loss probes; gVisor counts none: its retransmissions without another cause
+	Timeouts uint64 `json:"timeouts"` // retransmission timers
+	// tail loss probes; gVisor counts none: its retransmissions without another cause
+	Probes          uint64 `json:"probes"`
 	FastRetransmits uint64 `json:"fast_retransmits"` // recovery by ACKs, in segments
 }
 
-// String tells the causes, the most frequent first.
+// String lists the causes, the most frequent first.
 func (c Causes) String() string {
 	type cause struct {
 		n    uint64
@@ -76,14 +79,15 @@ func (c Causes) String() string {
 	return strings.Join(words, ", ")
 }
 
-// fill computes the result of the flows of a run with losses, and of one without. kernels are what Linux knew, by the client's port.
+// fill computes the result from the flows of a run with losses and of a control run. kernels are
+// Linux's states, by the client's port.
 func (r *Result) fill(loss, control *watch, kernels map[uint16]Kernel) error {
-	var resends, completes, delays []time.Duration
+	var retransmits, completes, delays []time.Duration
 	for _, f := range loss.flows {
 		if !f.first.ok || !f.dropped.ok || !f.resent.ok || !f.complete.ok || f.lost != 1 {
 			return fmt.Errorf("a connection of %s lost %d segments, want 1, or did not recover", r.Sender, f.lost)
 		}
-		resends = append(resends, f.resent.at.Sub(f.dropped.at))
+		retransmits = append(retransmits, f.resent.at.Sub(f.dropped.at))
 		completes = append(completes, f.complete.at.Sub(f.first.at))
 		r.Spurious += f.retransmitted - f.lost
 	}
@@ -106,20 +110,20 @@ func (r *Result) fill(loss, control *watch, kernels map[uint16]Kernel) error {
 	if len(loss.flows) != r.Count || len(control.flows) != r.Count || len(delays) == 0 {
 		return fmt.Errorf("%d and %d connections of %s were seen, want %d", len(loss.flows), len(control.flows), r.Sender, r.Count)
 	}
-	r.ResendP50, r.ResendP95 = quantiles(resends)
+	r.RetransmitP50, r.RetransmitP95 = quantiles(retransmits)
 	r.CompleteP50, r.CompleteP95 = quantiles(completes)
 	r.ControlDelayP50, _ = quantiles(delays)
-	r.ResendRTT = float64(r.ResendP50) / float64(r.RTT)
+	r.RetransmitRTTs = float64(r.RetransmitP50) / float64(r.RTT)
 	return nil
 }
 
-// quantiles returns the median, the lower one of two, and the 95th percentile.
+// quantiles returns the lower median and the 95th percentile.
 func quantiles(d []time.Duration) (p50, p95 time.Duration) {
 	slices.Sort(d)
 	return d[(len(d)-1)/2], d[(len(d)*95+99)/100-1]
 }
 
-// WriteTable writes results, which are in the order of their size of the response, as a table for each.
+// WriteTable writes a table for each size of the response. The results must be sorted by size.
 func WriteTable(w io.Writer, results []Result) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
 	for i, r := range results {
@@ -133,13 +137,13 @@ func WriteTable(w io.Writer, results []Result) error {
 			}
 			delay := ""
 			if r.DelayAcks {
-				delay = ", ACKs put off"
+				delay = ", delayed ACKs"
 			}
-			fmt.Fprintf(tw, "%s lost, round trip %v, %d times%s\n", what, r.RTT, r.Count, delay)
-			fmt.Fprint(tw, "\tsent again\t\t\t\tcomplete\tin vain\tACK after\n")
-			fmt.Fprint(tw, "sender\tp50\tp95\tRTT\tby\tp50\tloss/none\tp50\n")
+			fmt.Fprintf(tw, "%s lost, RTT %v, %d times%s\n", what, r.RTT, r.Count, delay)
+			fmt.Fprint(tw, "\tretransmitted\t\t\t\tcomplete\tspurious\tACK after\n")
+			fmt.Fprint(tw, "sender\tp50\tp95\tRTTs\tby\tp50\tloss/none\tp50\n")
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%.1f\t%v\t%s\t%d/%d\t%s\n", r.Sender, ms(r.ResendP50), ms(r.ResendP95), r.ResendRTT, r.Causes,
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%.1f\t%v\t%s\t%d/%d\t%s\n", r.Sender, ms(r.RetransmitP50), ms(r.RetransmitP95), r.RetransmitRTTs, r.Causes,
 			ms(r.CompleteP50), r.Spurious, r.ControlSpurious, ms(r.ControlDelayP50))
 	}
 	return tw.Flush()

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Run measures all senders with all sizes of the response, one after another. It calls progress, if that is not nil, with the
-// names of what it begins. An error is one of Config.Check, of the context, of package tun, which says what to do, or of
-// a connection that did not come through.
+// Run measures all senders with all sizes of the response, one after another. It calls progress,
+// unless nil, with the name of each. Its error is that of Config.Check, of the context, of package
+// tun, which says what to do, or of a connection that failed.
 func Run(ctx context.Context, c Config, progress func(string)) (results []Result, err error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("tail: %w", err)
@@ -28,7 +28,7 @@ func Run(ctx context.Context, c Config, progress func(string)) (results []Result
 	return results, nil
 }
 
-// measure does both runs of a sender and a size, side by side.
+// measure runs a sender and a size with losses and without, at the same time.
 func (c *Config) measure(ctx context.Context, r *Result) error {
 	var (
 		watches [2]*watch
@@ -55,17 +55,17 @@ func (c *Config) measure(ctx context.Context, r *Result) error {
 	}
 	all.Wait()
 	for _, err := range errs {
-		if err != nil { // of both runs, mostly: one is enough to tell
+		if err != nil { // both runs mostly fail alike: report one error
 			return fmt.Errorf("%s: %w", r.Sender, err)
 		}
 	}
 	return r.fill(watches[0], watches[1], kernels)
 }
 
-// outcome is what comes of one run.
+// outcome is the result of one run.
 type outcome struct {
 	watch   *watch
 	causes  Causes
-	control string // the congestion control of the sender
+	control string // congestion control of the sender
 	kernels map[uint16]Kernel
 }

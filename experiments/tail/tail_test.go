@@ -52,7 +52,8 @@ func ack(to uint64) segment {
 	return segment{header: tcp.Header{SrcPort: 5000, DstPort: port, Ack: tcp.Seq(watchISS + 1).Add(uint32(to)), Flags: tcp.ACK}}
 }
 
-// TestWatch tells it of a connection whose numbers wrap around, with one loss, one segment in vain, and one ACK put off.
+// TestWatch feeds it a connection whose sequence numbers wrap around, with one loss, one spurious
+// retransmission, and one delayed ACK.
 func TestWatch(t *testing.T) {
 	w := newWatch(1)
 	now := wheel.Time(0)
@@ -65,50 +66,50 @@ func TestWatch(t *testing.T) {
 	}
 	pass(true, segment{header: tcp.Header{SrcPort: port, DstPort: 5000, Seq: watchISS, Flags: tcp.SYN | tcp.ACK}}, false)
 	for i := range uint64(warm) {
-		pass(true, data(i*octets, octets), false)
-		pass(false, ack((i+1)*octets), false)
+		pass(true, data(i*segmentBytes, segmentBytes), false)
+		pass(false, ack((i+1)*segmentBytes), false)
 	}
-	pass(true, data(7*octets, octets), false) // spurious
-	if !w.loses(data(warm*octets, octets)) || w.loses(data(warm*octets, octets-1)) {
+	pass(true, data(7*segmentBytes, segmentBytes), false) // spurious
+	if !w.loses(data(warm*segmentBytes, segmentBytes)) || w.loses(data(warm*segmentBytes, segmentBytes-1)) {
 		t.Error("loses does not know the last byte")
 	}
 	first := now
-	pass(true, data(warm*octets, octets), true)
+	pass(true, data(warm*segmentBytes, segmentBytes), true)
 	now += 1000
 	again := now
-	pass(true, data(warm*octets, octets), false)
+	pass(true, data(warm*segmentBytes, segmentBytes), false)
 	now += 1000
 	acked := now
-	pass(false, ack((warm+1)*octets), false)
+	pass(false, ack((warm+1)*segmentBytes), false)
 
 	f := w.flows[5000]
 	if f.dropped.at != first || f.first.at != first || f.resent.at != again || f.complete.at != again+5 || f.retransmitted != 2 || f.lost != 1 {
-		t.Errorf("%+v, want it lost at %v and sent again at %v", f, first, again)
+		t.Errorf("%+v, want it lost at %v and retransmitted at %v", f, first, again)
 	}
 	if len(f.delays) != 1 || f.delays[0] != acked.Sub(again+5) {
 		t.Errorf("delays %v, want %v", f.delays, acked.Sub(again+5))
 	}
 	r := Result{Sender: "x", Segments: 1, RTT: 550, Count: 1}
-	if err := r.fill(w, w, nil); err != nil || r.Spurious != 1 || r.ControlSpurious != 2 || r.ResendRTT != 2 {
+	if err := r.fill(w, w, nil); err != nil || r.Spurious != 1 || r.ControlSpurious != 2 || r.RetransmitRTTs != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	r.Count = 2
 	if err := r.fill(w, w, nil); err == nil {
-		t.Error("a connection is missing, and nobody minds")
+		t.Error("no error, though a connection is missing")
 	}
 }
 
 func TestTable(t *testing.T) {
 	var b bytes.Buffer
 	results := []Result{
-		{Sender: "ours per-segment", Segments: 1, RTT: 10 * time.Millisecond, Count: 20, ResendP50: 60 * time.Millisecond, ResendP95: 61 * time.Millisecond,
-			ResendRTT: 6, CompleteP50: 65 * time.Millisecond, Causes: Causes{Probes: 20}, ControlDelayP50: 42 * time.Millisecond},
+		{Sender: "ours per-segment", Segments: 1, RTT: 10 * time.Millisecond, Count: 20, RetransmitP50: 60 * time.Millisecond, RetransmitP95: 61 * time.Millisecond,
+			RetransmitRTTs: 6, CompleteP50: 65 * time.Millisecond, Causes: Causes{Probes: 20}, ControlDelayP50: 42 * time.Millisecond},
 		{Sender: Linux, Segments: 10, RTT: 10 * time.Millisecond, Count: 20, Causes: Causes{FastRetransmits: 1}, Spurious: 3, ControlSpurious: 4},
 	}
 	if err := WriteTable(&b, results); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"lone segment lost, round trip 10ms, 20 times\n", "last of 10 segments lost", " probe ", "3/4"} {
+	for _, line := range []string{"lone segment lost, RTT 10ms, 20 times\n", "last of 10 segments lost", " probe ", "3/4"} {
 		if !strings.Contains(b.String(), line) {
 			t.Errorf("no %q in\n%s", line, b.String())
 		}

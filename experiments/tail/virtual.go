@@ -38,7 +38,7 @@ func (c *Config) runVirtual(sender string, segments int, control bool) (outcome,
 			local++ // tasks run one at a time
 			return n.Dial(clientEnd, local, port)
 		},
-		acks: func(net.Conn, bool) error { return nil }, // the client's policy says it all
+		acks: func(net.Conn, bool) error { return nil }, // the client's policy decides
 	}
 	n.Tasks.Go(func() {
 		l, err := n.Listen(serverEnd, port)
@@ -57,7 +57,7 @@ func (c *Config) runVirtual(sender string, segments int, control bool) (outcome,
 	return outcome{watch: w, causes: Causes(n.Counts(serverEnd)), control: "cubic"}, p.err()
 }
 
-// clientPolicy acknowledges at once, or puts ACKs off by Linux's 40 ms from the beginning.
+// clientPolicy acknowledges at once, or delays ACKs by Linux's 40 ms from the start.
 func clientPolicy(delay bool) tcptimers.Policy {
 	p := tcptimers.MustPolicy(tcptimers.DefaultPolicy)
 	p.DelAck = tcptimers.DelAckConfig{Every: 1}

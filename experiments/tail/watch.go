@@ -28,8 +28,9 @@ type flow struct {
 	// retransmission of that byte, and its arrival.
 	first, dropped, resent, complete instant
 
-	lastAck instant // the last ACK of new data of that response that arrived between dropped and resent
-	acked   uint64  // the stream offset that it acknowledged
+	// the last ACK of new data of that response that arrived between dropped and resent
+	lastAck instant
+	acked   uint64 // the stream offset that it acknowledged
 
 	waiting map[uint64]wheel.Time // arrival of the responses that are not acknowledged, by their end
 	delays  []time.Duration       // from arrival to ACK, of the responses after the warm-up
@@ -49,10 +50,11 @@ func (i *instant) set(at wheel.Time) {
 }
 
 func newWatch(segments int) *watch {
-	return &watch{size: uint64(segments) * octets, flows: make(map[uint16]*flow)}
+	return &watch{size: uint64(segments) * segmentBytes, flows: make(map[uint16]*flow)}
 }
 
-// last is the stream offset of the byte that is lost once: the last of the response after the warm-up.
+// last is the stream offset of the byte that is lost once: the last of the response after the
+// warm-up.
 func (w *watch) last() uint64 { return (warm+1)*w.size - 1 }
 
 // segment is a segment as the path sees it, with the offsets of its bytes in its stream.

@@ -177,7 +177,7 @@ func gvisorLast(ctx context.Context, p *Plan, rtt time.Duration) (Cell, error) {
 	c := Cell{Kind: kindGVisor, RTT: rtt}
 	results, err := tail.Run(ctx, tail.Config{RTT: rtt, Count: 1, Segments: p.GVisorSegments, Senders: []string{tail.GVisor}, Virtual: true}, nil)
 	for _, r := range results {
-		c.Tails = append(c.Tails, Tail{Rule: gvisor, Segments: r.Segments, Lost: 1, Resend: r.ResendP50, Complete: r.CompleteP50 + rtt/2})
+		c.Tails = append(c.Tails, Tail{Rule: gvisor, Segments: r.Segments, Lost: 1, Resend: r.RetransmitP50, Complete: r.CompleteP50 + rtt/2})
 	}
 	return c, err
 }

@@ -84,7 +84,7 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 				off++
 			}
 			least, most := waits(k)
-			table.Add(ms(rtt), r.Segments, ms(k.SRTT), ms(k.RTO), ms(k.Wait), ms(least), ms(most), fmt.Sprintf("%d of %d", keep, len(r.Kernels)), ms(r.ResendP50), ms(r.CompleteP50+rtt/2))
+			table.Add(ms(rtt), r.Segments, ms(k.SRTT), ms(k.RTO), ms(k.Wait), ms(least), ms(most), fmt.Sprintf("%d of %d", keep, len(r.Kernels)), ms(r.RetransmitP50), ms(r.CompleteP50+rtt/2))
 		}
 	}
 	median, most := endLateness()
