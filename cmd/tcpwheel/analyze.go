@@ -37,18 +37,17 @@ func newAnalyze() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "analyze FILE...",
-		Short: "tell of captures, loss by loss, what was sent again, and its cost",
+		Short: "report each loss in captures: what was retransmitted, why, and its cost",
 		Long: "Analyze follows the TCP connections of captures and finds each loss episode:\n" +
-			"what was retransmitted, whether a timer or ACKs made it leave, whether it was\n" +
-			"needed, and how long the repair took. A FILE that is - is standard input. It\n" +
-			"reads pcap and pcapng, plain or compressed.\n\n" +
+			"what was retransmitted, whether a timer or ACKs caused it, whether it was\n" +
+			"needed, and how long the repair took. FILE - is standard input. It reads pcap\n" +
+			"and pcapng, plain or compressed.\n\n" +
 			"D is the time from a transmission to the first retransmission, and T_rec to\n" +
-			"the acknowledgement, by the sender's clock. The tax is what of D a timer with\n" +
-			"an exact clock and no floor, or ACKs if there were some, would have saved.\n\n" +
+			"the acknowledgement, by the sender's clock. The tax is the part of D that a\n" +
+			"timer with an exact clock and no floor, or ACKs if any came, would have saved.\n\n" +
 			"With --json it prints a line for each connection, for each episode and, at\n" +
 			"last, for the file; with --csv a table of the episodes, with --csv-conns one\n" +
-			"of the connections. docs/captures.md has the fields, and what other tools make\n" +
-			"of the same captures.",
+			"of the connections. docs/captures.md has the words and the fields.",
 		Example: "  tcpwheel analyze --conn :443 lossy.pcapng.gz\n" +
 			"  tcpwheel analyze --html page.html --annotate notes.pcapng lossy.pcap",
 		RunE: func(cmd *cobra.Command, files []string) error {
