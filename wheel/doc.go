@@ -1,6 +1,6 @@
-// Package wheel has timer facilities: every scheme of George Varghese and Anthony Lauck, "Hashed and
-// Hierarchical Timing Wheels" (SOSP 1987; IEEE/ACM Transactions on Networking 5(6), 1997), behind
-// one interface, and the implementations that the paper compares them with.
+// Package wheel has timer facilities: every scheme of George Varghese and Anthony Lauck, "Hashed
+// and Hierarchical Timing Wheels" (SOSP 1987; IEEE/ACM Transactions on Networking 5(6), 1997),
+// behind one interface, and the implementations that the paper compares them with.
 //
 // # Usage
 //

@@ -60,7 +60,7 @@ func ExampleCounts() {
 	// scheme6 0
 }
 
-// Without full migration, a hierarchy rounds 90 ticks to its second level: here to a multiple of 64.
+// Without full migration, a hierarchy rounds 90 ticks to its second level, here a multiple of 64.
 func ExampleRounding() {
 	for _, r := range []wheel.Rounding{wheel.RoundUp, wheel.RoundNearest, wheel.RoundDown} {
 		w := wheel.MustNew("scheme7-nomigration", wheel.Config{Tick: 1, Slots: 64, Rounding: r})

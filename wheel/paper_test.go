@@ -73,37 +73,44 @@ func TestTableII(t *testing.T) {
 	} {
 		t.Run(row.scheme, func(t *testing.T) {
 			for _, n := range []uint64{100, 1000, 4000} {
-				cfg := Config{}
-				if row.scheme == "scheme4" {
-					// "we can guarantee that all timers are set for periods less than MaxInterval"
-					cfg.Slots = 1 << 14
-				}
-				f := paperWheel(t, row.scheme, cfg)
-				f.Schedule(f.New(0), 1<<20) // far away, so that no tick below finds the structure empty
-				var mid Timer
-				for i := range n {
-					timer := f.New(i)
-					f.Schedule(timer, Time(2*i+5000))
-					if i == n/2 {
-						mid = timer
+				costs := tableII(t, row.scheme, n)
+				for i, class := range []int{row.start, row.stop, row.tick} {
+					if !within(class, n, costs[i]) {
+						t.Errorf("n=%d: %s took %d steps, want %s", n, [...]string{"START", "STOP", "a tick"}[i], costs[i], name[class])
 					}
 				}
-				last := f.New(n)
-				cost := func(do func()) uint64 {
-					c := counted(f, do)
-					return max(c.Visits(), c.Comparisons, c.Moves)
-				}
-				check := func(routine string, class int, got uint64) {
-					if !within(class, n, got) {
-						t.Errorf("n=%d: %s took %d steps, want %s", n, routine, got, name[class])
-					}
-				}
-				check("START", row.start, cost(func() { f.Schedule(last, Time(2*n+5000)) }))
-				check("STOP", row.stop, cost(func() { f.Stop(mid) }))
-				check("a tick", row.tick, cost(func() { f.Advance(f.Now()+1, 0, nothing) }))
 			}
 		})
 	}
+}
+
+// tableII returns the steps of a START, a STOP and a tick with n running timers.
+func tableII(t *testing.T, scheme string, n uint64) (costs [3]uint64) {
+	cfg := Config{}
+	if scheme == "scheme4" {
+		// "we can guarantee that all timers are set for periods less than MaxInterval"
+		cfg.Slots = 1 << 14
+	}
+	f := paperWheel(t, scheme, cfg)
+	f.Schedule(f.New(0), 1<<20) // far away, so that no tick below finds the structure empty
+	var mid Timer
+	for i := range n {
+		timer := f.New(i)
+		f.Schedule(timer, Time(2*i+5000))
+		if i == n/2 {
+			mid = timer
+		}
+	}
+	last := f.New(n)
+	for i, do := range []func(){
+		func() { f.Schedule(last, Time(2*n+5000)) },
+		func() { f.Stop(mid) },
+		func() { f.Advance(f.Now()+1, 0, nothing) },
+	} {
+		c := counted(f, do)
+		costs[i] = max(c.Visits(), c.Comparisons, c.Moves)
+	}
+	return costs
 }
 
 func TestScheme6VisitsEveryTimerOncePerRotation(t *testing.T) {
