@@ -158,7 +158,7 @@ func arrivals(p *Plan, c *Cell) error {
 		}
 		put = append(put, ms(b.watch.put))
 	}
-	if len(b.record().Resends) > 0 {
+	if len(b.record().Retransmissions) > 0 {
 		return errors.New("something was sent again")
 	}
 	c.Mean, c.P99 = stat.Mean(put), stat.Quantile(put, 0.99)
@@ -197,8 +197,8 @@ func wait(p *Plan, c *Cell) error {
 	sent++
 	b.session.Write(500, 0)
 	b.run(time.Duration(settle+p.WaitSegments+1) * (c.RTT + 2*max(p.Heartbeat, c.Delay)))
-	if until == 0 || len(b.record().Resends) > 0 {
-		return fmt.Errorf("%d segments of %d were sent, %d again", sent, settle+p.WaitSegments, len(b.record().Resends))
+	if until == 0 || len(b.record().Retransmissions) > 0 {
+		return fmt.Errorf("%d segments of %d were sent, %d again", sent, settle+p.WaitSegments, len(b.record().Retransmissions))
 	}
 	c.Period = until.Sub(from) / time.Duration(p.WaitSegments)
 	return b.faults()
@@ -277,7 +277,7 @@ func tails(p *Plan, c *Cell, tm testbed.Timers, delay time.Duration, pt *Point) 
 		if b.session.Unacked() > 0 {
 			b.run(time.Minute)
 		}
-		before, begin, rto := len(b.record().Resends), b.now(), b.rto()
+		before, begin, rto := len(b.record().Retransmissions), b.now(), b.rto()
 		b.burst(c.Burst)
 		b.run(c.RTT)
 		expires := tm.Policy.Deadline(begin, rto)
@@ -293,7 +293,7 @@ func tails(p *Plan, c *Cell, tm testbed.Timers, delay time.Duration, pt *Point) 
 		comes := ackComes(p, begin, c.RTT, delay)
 		b.run(longest)
 		vain := false
-		for _, r := range b.record().Resends[before:] {
+		for _, r := range b.record().Retransmissions[before:] {
 			vain = vain || r.First >= begin
 		}
 		// At one instant either may come first.

@@ -16,18 +16,19 @@ import (
 	"tcpwheel/wheel"
 )
 
-// gvisor is gVisor's own TCP over a floor on the timeout, with SACK, CUBIC and an initial window of ten segments, and without RACK and probes: with
-// these a query takes seconds, and under some seeds it falls silent while answers are missing. Its servers are the connections of one stack,
-// each behind a link of its own.
+// gvisor is gVisor's own TCP over a floor on the timeout, with SACK, CUBIC and an initial window of ten
+// segments. RACK and probes are off: with them a query takes seconds, and under some seeds gVisor's TCP
+// stops sending while answers are missing. Its servers are the connections of one stack, each behind
+// its own link.
 type gvisor struct{ floor time.Duration }
 
-// gvisorFloor is the floor that gVisor's TCP has by itself.
+// gvisorFloor is the default floor of gVisor's TCP.
 const gvisorFloor = 200 * time.Millisecond
 
-// String stands where timers have their text.
+// String returns the name in the place of a text of timers.
 func (g gvisor) String() string { return fmt.Sprintf("gVisor's own TCP, floor=%v, no RACK", g.floor) }
 
-// gvisors are those of the plan.
+// gvisors returns those of the plan.
 func (p *Plan) gvisors() (all []gvisor) {
 	for _, floor := range p.GVisorFloors {
 		all = append(all, gvisor{floor})
@@ -35,21 +36,22 @@ func (p *Plan) gvisors() (all []gvisor) {
 	return all
 }
 
-// gvisorPort is the client's port of the first connection. The client is as the classic one is, with the first of the delayed ACKs.
+// gvisorPort is the client's port of the first connection. The client is the classic one, with the
+// first of the delayed ACKs.
 const gvisorPort = 10000
 
-// stacks are the servers of gVisor's TCP around the switch, and the client.
-type stacks struct {
+// gvisorStar is the servers with gVisor's TCP around a switch, and the client.
+type gvisorStar struct {
 	*testbed.Stacks
 	plan     *Plan
-	key      uint64          // of the draws: that of lab.FanIn
+	key      uint64          // of the random numbers, as in testbed.FanIn
 	access   [2][]*sim.Link  // of the servers: to the switch, and from it
-	middle   [2]*sim.Link    // the port to the client, and back
+	middle   [2]*sim.Link    // the port to the client, and the link back
 	conns    []*sockets.Conn // of the client
-	left     int             // connections that are not open yet, or answers that are missing
+	left     int             // connections not yet open, or answers missing
 	asked    int             // queries so far
-	since    wheel.Time      // of the query at hand
-	timeouts uint64          // of the servers, before it
+	since    wheel.Time      // start of the query
+	timeouts uint64          // of the servers, before the query
 	ended    func(took time.Duration, timeouts uint64)
 }
 
@@ -60,26 +62,12 @@ func runGVisor(p *Plan, s subject, n, seed int) (Cell, error) {
 	if err != nil {
 		return c, err
 	}
-	r := &stacks{plan: p, key: testbed.Key(uint64(seed), uint64(n)), conns: make([]*sockets.Conn, n), left: n}
-	link, port := p.links(&s)
-	newLink := func(cfg sim.LinkConfig, key ...uint64) *sim.Link {
-		l, failed := sim.NewLink(cfg, testbed.Key(r.key, key...))
-		if failed != nil {
-			err = failed
-		}
-		return l
-	}
-	r.middle = [2]*sim.Link{newLink(port, 0), newLink(link, 1)}
-	for i := range n {
-		for way := range r.access {
-			r.access[way] = append(r.access[way], newLink(link, 2+uint64(way), uint64(i)))
-		}
-	}
-	if err != nil {
+	r := &gvisorStar{plan: p, key: testbed.Key(uint64(seed), uint64(n)), conns: make([]*sockets.Conn, n), left: n}
+	if err := r.build(&s); err != nil {
 		return c, err
 	}
 	client := virtual.TCP{Config: netstack.Config{Conn: timers.Config()}}
-	if r.Stacks, err = testbed.NewStacks(uint64(seed), [2]virtual.TCP{testbed.DialEnd: client, testbed.ListenEnd: {GVisor: true, MinRTO: s.gvisor.floor, NoRACK: true}}, r); err != nil {
+	if r.Stacks, err = testbed.NewStacks(virtual.Config{Seed: uint64(seed), TCP: [2]virtual.TCP{testbed.DialEnd: client, testbed.ListenEnd: {GVisor: true, MinRTO: s.gvisor.floor, NoRACK: true}}, Wire: r}); err != nil {
 		return c, err
 	}
 	r.ended = func(took time.Duration, timeouts uint64) {
@@ -103,8 +91,27 @@ func runGVisor(p *Plan, s subject, n, seed int) (Cell, error) {
 	return c, err
 }
 
-// ask is the client's task of a connection, which reads the answers.
-func (r *stacks) ask(i int, c *sockets.Conn) error {
+// build makes the links.
+func (r *gvisorStar) build(s *subject) (err error) {
+	link, port := r.plan.links(s)
+	newLink := func(cfg sim.LinkConfig, key ...uint64) *sim.Link {
+		l, failed := sim.NewLink(cfg, testbed.Key(r.key, key...))
+		if failed != nil {
+			err = failed
+		}
+		return l
+	}
+	r.middle = [2]*sim.Link{newLink(port, 0), newLink(link, 1)}
+	for i := range r.conns {
+		for direction := range r.access {
+			r.access[direction] = append(r.access[direction], newLink(link, 2+uint64(direction), uint64(i)))
+		}
+	}
+	return err
+}
+
+// ask is the client's task of a connection: it reads the answers.
+func (r *gvisorStar) ask(i int, c *sockets.Conn) error {
 	r.conns[i] = c
 	r.arrived()
 	left := r.plan.response(len(r.conns))
@@ -120,8 +127,8 @@ func (r *stacks) ask(i int, c *sockets.Conn) error {
 	}
 }
 
-// arrived notes that a connection is open, or that an answer is there, and after the last of them asks anew.
-func (r *stacks) arrived() {
+// arrived notes an open connection or a complete answer. After the last one it starts the next query.
+func (r *gvisorStar) arrived() {
 	if r.left--; r.left > 0 {
 		return
 	}
@@ -141,7 +148,7 @@ func (r *stacks) arrived() {
 }
 
 // answer is the servers' task of a connection.
-func (r *stacks) answer(c *sockets.Conn) error {
+func (r *gvisorStar) answer(c *sockets.Conn) error {
 	request, response := make([]byte, r.plan.Request), make([]byte, r.plan.response(len(r.conns)))
 	for {
 		if _, err := io.ReadFull(c, request); err != nil {
@@ -154,21 +161,21 @@ func (r *stacks) answer(c *sockets.Conn) error {
 	}
 }
 
-// drawn is a time up to most, even by chance, and not 0.
+// drawn returns a random time above 0, evenly up to most.
 func drawn(most time.Duration, key uint64, parts ...uint64) time.Duration {
 	return max(1, time.Duration(testbed.Uniform(key, parts...)*float64(most)))
 }
 
-// Send implements virtual.Wire: from the servers each has its own link to the switch, from the client all have one.
-func (r *stacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+// Send implements virtual.Wire. Each server has a link to the switch, and the client has one.
+func (r *gvisorStar) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
 	if from == testbed.DialEnd {
 		return testbed.Pass(now, r.middle[1], p)
 	}
 	return testbed.Pass(now, r.access[0][p.Header.DstPort-gvisorPort], p)
 }
 
-// Forward implements virtual.Relay: towards the client there is one port for all.
-func (r *stacks) Forward(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+// Forward implements virtual.Relay: all servers share the port to the client.
+func (r *gvisorStar) Forward(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
 	if from == testbed.DialEnd {
 		return testbed.Pass(now, r.access[1][p.Header.SrcPort-gvisorPort], p)
 	}
@@ -176,7 +183,7 @@ func (r *stacks) Forward(now wheel.Time, from int, p *virtual.Packet) (time.Dura
 }
 
 // Arrive implements virtual.Wire.
-func (r *stacks) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
+func (r *gvisorStar) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
 
 // claimGVisor claims that floors do to gVisor's own TCP, without RACK and probes, what they do to the classic one.
 func (p *Plan) claimGVisor(out *experiments.Outcome, all map[key]*group) {

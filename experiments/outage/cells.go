@@ -113,15 +113,15 @@ func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto tim
 		session.Write(mss, 0)
 	}
 	record := &pair.Records[0]
-	for end := begin.Add(2 * time.Minute); len(record.Resends) == 0 && net.Now() < end; {
+	for end := begin.Add(2 * time.Minute); len(record.Retransmissions) == 0 && net.Now() < end; {
 		if !net.Step() {
 			break
 		}
 	}
-	if len(record.Resends) == 0 {
+	if len(record.Retransmissions) == 0 {
 		return s, rto, errors.New("nothing was sent again within two minutes")
 	}
-	first := record.Resends[0].At
+	first := record.Retransmissions[0].At
 	pair.Run(first.Add(p.RTT - time.Microsecond))
 	info := conn.Info(net.Now())
 	s.First, s.Backoffs, s.Ssthresh = first.Sub(begin), info.Backoff, info.Ssthresh
@@ -140,9 +140,9 @@ func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto tim
 	}
 	s.Timeouts = int(pair.Client.Counters().TCPTimeouts)
 	s.Spare = math.MaxInt64
-	zero, good := record.Resends[0].Seq, c.Flight*c.Part/100
-	for i := range record.Resends {
-		r := &record.Resends[i]
+	zero, good := record.Retransmissions[0].Seq, c.Flight*c.Part/100
+	for i := range record.Retransmissions {
+		r := &record.Retransmissions[i]
 		if r.At < first.Add(p.RTT) {
 			s.Octets += int(r.Len)
 		}

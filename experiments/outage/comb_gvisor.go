@@ -8,22 +8,22 @@ import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack"
-	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/netstack/virtual"
 	"tcpwheel/wheel"
 )
 
-// combGvisor is gVisor's own TCP: over the floor of the other timers and without RACK and its probe, or as it comes.
+// combGvisor is gVisor's own TCP: with the floor of the other timers and without RACK and its probe,
+// or with its defaults.
 type combGvisor struct{ plain bool }
 
-// combGvisorPayload is what fits into a segment of gVisor's whatever SACK blocks it carries.
+// combGvisorPayload is the bytes that fit into a segment of gVisor's with any SACK blocks.
 const combGvisorPayload = 1400
 
 // combGvisorFloor is the floor of the other timers.
 const combGvisorFloor = time.Second
 
-// String stands where timers have their text.
+// String returns the name in the place of a text of timers.
 func (g combGvisor) String() string {
 	if g.plain {
 		return "gVisor's own TCP"
@@ -45,36 +45,27 @@ func combGvisorCells(p *combPlan) (all []experiments.Cell[combCell]) {
 	return all
 }
 
-// combSegment is one of a connection, by its client's port.
-type combSegment struct {
-	port  uint16
-	start uint64
-}
-
-// combStacks is the wire between gVisor's TCP and a server of this house.
-type combStacks struct {
+// combWire is the wire between gVisor's TCP and a server with this project's TCP.
+type combWire struct {
 	*combCounter
-	links    [2]*sim.Link
-	attempts map[combSegment]int
+	testbed.Wire
 }
 
-// outage is outage with gVisor's own TCP as the client.
+// outage is combOutage with gVisor's own TCP as the client.
 func (g combGvisor) outage(p *combPlan, seed int) (combCell, error) {
 	c := combCell{Timers: g.String(), Seed: seed}
 	up, down := p.links(combBegins)
-	w := &combStacks{combCounter: p.counter(combBegins), attempts: map[combSegment]int{}}
-	for i, cfg := range []sim.LinkConfig{up, down} {
-		var err error
-		if w.links[i], err = sim.NewLink(cfg, uint64(i)); err != nil {
-			return c, err
-		}
+	w := &combWire{combCounter: p.counter(combBegins)}
+	var err error
+	if w.Wire, err = testbed.NewWire(up, down, [2]uint64{0, 1}); err != nil {
+		return c, err
 	}
 	client := virtual.TCP{GVisor: true}
 	if !g.plain {
 		client.NoRACK, client.MinRTO = true, combGvisorFloor
 	}
 	server := virtual.TCP{Config: netstack.Config{Conn: combConfig(p.Shipped)}}
-	s, err := testbed.NewStacks(uint64(seed), [2]virtual.TCP{testbed.DialEnd: client, testbed.ListenEnd: server}, w)
+	s, err := testbed.NewStacks(virtual.Config{Seed: uint64(seed), TCP: [2]virtual.TCP{testbed.DialEnd: client, testbed.ListenEnd: server}, Wire: w})
 	if err != nil {
 		return c, err
 	}
@@ -93,7 +84,7 @@ func (g combGvisor) outage(p *combPlan, seed int) (combCell, error) {
 		}
 		s.Go(func() error {
 			if conns[a.conn] == nil {
-				return fmt.Errorf("connection %d is not open when it is to send", a.conn)
+				return fmt.Errorf("connection %d is not open when it must send", a.conn)
 			}
 			_, err := conns[a.conn].Write(make([]byte, combGvisorPayload))
 			return err
@@ -110,23 +101,17 @@ func (g combGvisor) outage(p *combPlan, seed int) (combCell, error) {
 }
 
 // Send implements virtual.Wire.
-func (w *combStacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
-	attempt := 1
-	if from == testbed.DialEnd && p.End > p.Start {
-		k := combSegment{p.Header.SrcPort, p.Start}
-		w.attempts[k]++
-		attempt = w.attempts[k]
-	}
+func (w *combWire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+	fate, attempt := w.Pass(now, from, p)
 	p.Tag = int64(attempt)
-	fate := w.links[from].Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: uint32(attempt), Size: p.Size})
 	if from == testbed.DialEnd && p.End > p.Start {
-		w.sent(now, attempt, fate)
+		w.sent(now, int(attempt), fate)
 	}
-	return fate.At.Sub(now), fate.Outcome == sim.Delivered
+	return testbed.Transit(now, fate)
 }
 
 // Arrive implements virtual.Wire.
-func (w *combStacks) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
+func (w *combWire) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
 	if from == testbed.DialEnd {
 		w.arrived(now, p.Header.SrcPort, int(p.Tag))
 	}

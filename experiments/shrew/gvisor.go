@@ -14,14 +14,14 @@ import (
 	"tcpwheel/wheel"
 )
 
-// gvisor is gVisor's own TCP over a floor. It is as it comes, with SACK, RACK, probes and CUBIC, but that RACK and probes are off where it is
-// bare. Its NewReno has timeouts of its own making here, without any pulse.
+// gvisor is gVisor's own TCP over a floor, with its defaults SACK, RACK, probes and CUBIC. bare switches
+// RACK and probes off. Its NewReno is not used: here it has timeouts without any pulse.
 type gvisor struct {
 	floor time.Duration
 	bare  bool
 }
 
-// String stands where timers have their text.
+// String returns the name in the place of a text of timers.
 func (g gvisor) String() string {
 	text := fmt.Sprintf("gVisor's own TCP, floor=%v", g.floor)
 	if g.bare {
@@ -54,24 +54,23 @@ func gvisorCells(p *Plan) (all []experiments.Cell[Cell]) {
 	return all
 }
 
-// stacks is the wire between gVisor's TCP and a receiver of this house. The pulses share the link of the data.
-type stacks struct {
+// pulsedWire is the wire between gVisor's TCP and a receiver with this project's TCP. The pulses share
+// the link of the data.
+type pulsedWire struct {
 	train
-	links [2]*sim.Link
-	sent  int // packets of the pulses
+	testbed.Wire
+	sent int // packets of the pulses
 }
 
 // run is run with gVisor's own TCP as the sender.
 func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
-	w := &stacks{train: p.train(&c)}
-	for i := range w.links {
-		var err error
-		if w.links[i], err = sim.NewLink(p.bottleneck(), uint64(i)); err != nil {
-			return c, err
-		}
+	w := &pulsedWire{train: p.train(&c)}
+	var err error
+	if w.Wire, err = testbed.NewWire(p.bottleneck(), p.bottleneck(), [2]uint64{0, 1}); err != nil {
+		return c, err
 	}
 	receiver := netstack.Config{Conn: p.Timers[0].Config()}
-	s, err := testbed.NewStacks(uint64(c.Seed), [2]virtual.TCP{testbed.DialEnd: {GVisor: true, MinRTO: g.floor, NoRACK: g.bare}, testbed.ListenEnd: {Config: receiver}}, w)
+	s, err := testbed.NewStacks(virtual.Config{Seed: uint64(c.Seed), TCP: [2]virtual.TCP{testbed.DialEnd: {GVisor: true, MinRTO: g.floor, NoRACK: g.bare}, testbed.ListenEnd: {Config: receiver}}, Wire: w})
 	if err != nil {
 		return c, err
 	}
@@ -98,15 +97,12 @@ func (g gvisor) run(p *Plan, c Cell) (Cell, error) {
 	return c, err
 }
 
-// Send implements virtual.Wire. The packets of the pulses that were to come before this one come first.
-func (w *stacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+// Send implements virtual.Wire. It first sends the packets of the pulses that are due before p.
+func (w *pulsedWire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
 	if from == testbed.DialEnd && w.period > 0 {
 		for ; w.at(w.sent) <= now; w.sent++ {
-			w.links[from].Send(w.at(w.sent), &sim.Packet{Size: w.size})
+			w.Link(from).Send(w.at(w.sent), &sim.Packet{Size: w.size})
 		}
 	}
-	return testbed.Pass(now, w.links[from], p)
+	return w.Wire.Send(now, from, p)
 }
-
-// Arrive implements virtual.Wire.
-func (w *stacks) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }

@@ -152,7 +152,7 @@ func spike(p *Plan, tm *timers, seed int, s *Spike) error {
 	net.Run(wheel.Time(p.Warm) + wheel.Time(testbed.Uniform(uint64(seed), 0xe23)*float64(tcptimers.SlowTick)))
 	begin := net.Now()
 	counted := b.client.Counters()
-	again, acked := len(b.record.Resends), conn.Acked()
+	again, acked := len(b.record.Retransmissions), conn.Acked()
 	s.Before = conn.Info(begin).Cwnd
 	s.Least = s.Before
 	b.path.rtt = s.Peak
@@ -170,7 +170,7 @@ func spike(p *Plan, tm *timers, seed int, s *Spike) error {
 		}
 	}
 	now := b.client.Counters()
-	s.Again, s.Octets = len(b.record.Resends)-again, conn.Acked()-acked
+	s.Again, s.Octets = len(b.record.Retransmissions)-again, conn.Acked()-acked
 	s.Timeouts = int(now.TCPTimeouts - counted.TCPTimeouts)
 	s.Undone = int(now.TCPLossUndo + now.TCPFullUndo + now.TCPPartialUndo -
 		(counted.TCPLossUndo + counted.TCPFullUndo + counted.TCPPartialUndo))
@@ -208,14 +208,14 @@ func waits(p *Plan, tm *timers, seed int) (waits []int64, err error) {
 			session.Write(size, 0)
 		}
 		run(20 * time.Second)
-		before := len(record.Resends)
+		before := len(record.Retransmissions)
 		lost = session.Wrote()
 		session.Write(size, 0)
 		run(time.Minute)
-		if len(record.Resends) == before || session.Unacked() > 0 {
+		if len(record.Retransmissions) == before || session.Unacked() > 0 {
 			return nil, fmt.Errorf("loss %d was not repaired within a minute", i)
 		}
-		r := &record.Resends[before]
+		r := &record.Retransmissions[before]
 		waits = append(waits, r.Wait().Microseconds())
 	}
 	return waits, errors.Join(pair.World.Faults()...)

@@ -3,7 +3,6 @@ package spike
 import (
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"tcpwheel/experiments/internal/testbed"
@@ -16,141 +15,84 @@ import (
 	"tcpwheel/wheel"
 )
 
-// gvisor is gVisor's own TCP. Without a response it has neither SACK nor timestamps, and so no RACK and no probes; with all three it is
-// as it comes: SACK, timestamps, RACK and probes.
+// gvisor is gVisor's own TCP. Without a response it has neither SACK nor timestamps, and so neither
+// RACK nor probes; with all three responses it has its defaults: SACK, timestamps, RACK and probes.
 const gvisor = "gVisor"
 
-const (
-	clientEnd = 0
-	serverEnd = 1
-	port      = 80
-)
+// gvisorPath is gVisor's TCP, a server with this project's TCP, and the path between them.
+type gvisorPath struct {
+	*testbed.Stacks
+	testbed.Wire
+	rtt  func(now wheel.Time) time.Duration
+	last [2]wheel.Time // when the last packet of a direction arrives: packets keep their order
+	lost uint64        // the place in the stream of a segment that is lost the first time
 
-// stacks is gVisor's TCP, a server of this house, and the path between them.
-type stacks struct {
-	net   *virtual.Net
-	links [2]*sim.Link
-	rtt   func(now wheel.Time) time.Duration
-	last  [2]wheel.Time // when the last packet of a direction arrives: nothing overtakes
-	lost  uint64        // the place of a segment that is lost the first time
-	conn  *sockets.Conn
-	open  []io.Closer
-	err   error
-
-	iss    tcp.Seq
-	next   uint64     // behind what was sent
-	acked  uint64     // octets
-	again  int        // segments sent again
-	first  wheel.Time // when the segment that is lost left
-	second wheel.Time // and when it left again
+	iss             tcp.Seq
+	acked           uint64     // bytes
+	retransmissions int        // segments
+	first, second   wheel.Time // transmissions of the lost segment
 }
 
-// newStacks connects the two, and then runs app as a task of the client.
-func newStacks(p *Plan, response string, window int, app func(s *stacks)) (*stacks, error) {
-	s := &stacks{lost: ^uint64(0), rtt: func(wheel.Time) time.Duration { return p.RTT }}
-	for i := range s.links {
-		var err error
-		if s.links[i], err = sim.NewLink(sim.LinkConfig{Rate: uint64(p.Rate), Overhead: 38}, uint64(i)); err != nil {
-			return nil, err
-		}
+// newGVisorPath connects the two, and runs app as a task of the client.
+func newGVisorPath(p *Plan, response string, window int, app func(g *gvisorPath, c *sockets.Conn) error) (g *gvisorPath, err error) {
+	g = &gvisorPath{lost: ^uint64(0), rtt: func(wheel.Time) time.Duration { return p.RTT }}
+	link := sim.LinkConfig{Rate: uint64(p.Rate), Overhead: 38}
+	if g.Wire, err = testbed.NewWire(link, link, [2]uint64{0, 1}); err != nil {
+		return nil, err
 	}
 	_, server := config(&timers{lab: testbed.MustTimers("per-segment control=newreno")})
 	apply(&server, response)
-	var err error
-	s.net, err = virtual.New(virtual.Config{Seed: 1, Wire: s, TCP: [2]virtual.TCP{
-		{GVisor: true, NoSACK: response == none, Control: "newreno"},
-		{Config: netstack.Config{Conn: server}, NoSACK: response == none, RecvBuffer: window},
+	g.Stacks, err = testbed.NewStacks(virtual.Config{Seed: 1, Wire: g, TCP: [2]virtual.TCP{
+		testbed.DialEnd:   {GVisor: true, NoSACK: response == none, Control: "newreno"},
+		testbed.ListenEnd: {Config: netstack.Config{Conn: server}, NoSACK: response == none, RecvBuffer: window},
 	}})
 	if err != nil {
 		return nil, err
 	}
-	s.net.Tasks.Go(func() {
-		l, err := s.net.Listen(serverEnd, port)
-		if err != nil {
-			s.err = err
-			return
-		}
-		s.open = append(s.open, l)
-		c, err := l.AcceptTCP()
-		if err != nil {
-			s.err = err
-			return
-		}
-		s.open = append(s.open, c)
-		_, _ = io.Copy(io.Discard, c) // it ends when the connection is reset
-	})
-	s.net.Tasks.Go(func() {
-		var err error
-		if s.conn, err = s.net.Dial(clientEnd, 0, port); err != nil {
-			s.err = err
-			return
-		}
-		s.open = append(s.open, s.conn)
-		app(s)
-	})
-	return s, nil
-}
-
-func (s *stacks) run(until wheel.Time) {
-	s.net.Run(until.Sub(s.net.Now()), func() bool { return s.err != nil })
-}
-
-// shut ends all tasks.
-func (s *stacks) shut() error {
-	for _, c := range s.open {
-		if conn, ok := c.(*sockets.Conn); ok {
-			_ = conn.SetLinger(0)
-		}
-		_ = c.Close()
-	}
-	s.net.Run(time.Hour, func() bool { return s.net.Tasks.Unfinished() == 0 })
-	defer s.net.Close()
-	if s.net.Tasks.Unfinished() > 0 {
-		return errors.Join(s.err, errors.New("tasks are left behind"))
-	}
-	return s.err
+	g.Serve(func(c *sockets.Conn) error { return testbed.Discard(c, func(int) {}) })
+	g.Dial(0, func(c *sockets.Conn) error { return app(g, c) })
+	return g, nil
 }
 
 // Send implements virtual.Wire.
-func (s *stacks) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
-	fate := s.links[from].Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: 1, Size: p.Size})
-	if from == clientEnd && p.Header.Flags.Has(tcp.SYN) {
-		s.iss = p.Header.Seq
+func (g *gvisorPath) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+	if from == testbed.DialEnd && p.Header.Flags.Has(tcp.SYN) {
+		g.iss = p.Header.Seq
 	}
+	fate, attempt := g.Pass(now, from, p)
 	drop := fate.Outcome != sim.Delivered
-	if from == clientEnd && p.End > p.Start {
-		if p.Start < s.next {
-			s.again++
+	if from == testbed.DialEnd && p.End > p.Start {
+		if attempt > 1 {
+			g.retransmissions++
 		}
-		s.next = max(s.next, p.End)
-		if p.Start == s.lost {
-			switch {
-			case s.first == 0:
-				s.first, drop = now, true
-			case s.second == 0:
-				s.second = now
+		if p.Start == g.lost {
+			switch attempt {
+			case 1:
+				g.first, drop = now, true
+			case 2:
+				g.second = now
 			}
 		}
 	}
-	s.last[from] = max(s.last[from], fate.At.Add(s.rtt(fate.At)/2))
-	return s.last[from].Sub(now), !drop
+	g.last[from] = max(g.last[from], fate.At.Add(g.rtt(fate.At)/2))
+	return g.last[from].Sub(now), !drop
 }
 
 // Arrive implements virtual.Wire.
-func (s *stacks) Arrive(_ wheel.Time, from int, p *virtual.Packet) bool {
-	if from == serverEnd && p.Segment && p.Header.Flags.Has(tcp.ACK) {
-		s.acked += uint64(p.Header.Ack.Sub(s.iss.Add(uint32(s.acked) + 1)))
+func (g *gvisorPath) Arrive(_ wheel.Time, from int, p *virtual.Packet) bool {
+	if from == testbed.ListenEnd && p.Segment && p.Header.Flags.Has(tcp.ACK) {
+		g.acked += uint64(p.Header.Ack.Sub(g.iss.Add(uint32(g.acked) + 1)))
 	}
 	return true
 }
 
-// gvisorSpike is spike with gVisor's TCP. Of its window nothing is told.
-func gvisorSpike(p *Plan, seed int, k *Spike) error {
+// gvisorSpike is spike with gVisor's TCP. gVisor does not report its window.
+func gvisorSpike(p *Plan, seed int, s *Spike) error {
 	const mss = 1448
-	s, err := newStacks(p, k.Response, p.Window*mss, func(s *stacks) {
+	g, err := newGVisorPath(p, s.Response, p.Window*mss, func(_ *gvisorPath, c *sockets.Conn) error {
 		for b := make([]byte, 64*mss); ; {
-			if _, err := s.conn.Write(b); err != nil {
-				return // the run is over
+			if _, err := c.Write(b); err != nil {
+				return err
 			}
 		}
 	})
@@ -158,56 +100,60 @@ func gvisorSpike(p *Plan, seed int, k *Spike) error {
 		return err
 	}
 	begin := wheel.Time(p.Warm) + wheel.Time(testbed.Uniform(uint64(seed), 0xe23)*float64(tcptimers.SlowTick))
-	s.rtt = func(now wheel.Time) time.Duration {
+	g.rtt = func(now wheel.Time) time.Duration {
 		if now >= begin && now < begin.Add(p.Lasts) {
-			return k.Peak
+			return s.Peak
 		}
 		return p.RTT
 	}
-	s.run(begin)
-	again, acked, timeouts := s.again, s.acked, s.net.Counts(clientEnd).Timeouts
-	s.run(begin.Add(p.Watch))
-	k.Again, k.Octets, k.Timeouts = s.again-again, s.acked-acked, int(s.net.Counts(clientEnd).Timeouts-timeouts)
-	if acked == 0 && s.err == nil {
-		s.err = errors.New("nothing has arrived before the spike")
+	err = g.Run(begin, nil)
+	again, acked, timeouts := g.retransmissions, g.acked, g.Net.Counts(testbed.DialEnd).Timeouts
+	if err == nil {
+		err = g.Run(begin.Add(p.Watch), nil)
 	}
-	return s.shut()
+	s.Again, s.Octets, s.Timeouts = g.retransmissions-again, g.acked-acked, int(g.Net.Counts(testbed.DialEnd).Timeouts-timeouts)
+	if err == nil && acked == 0 {
+		err = errors.New("nothing has arrived before the spike")
+	}
+	return errors.Join(err, g.Close())
 }
 
 // gvisorWaits is waits with gVisor's TCP.
 func gvisorWaits(p *Plan, seed int) (all []int64, err error) {
 	const size = 1000
-	wrote, done := uint64(0), false
-	write := func(s *stacks) {
-		wrote += size
-		if _, err := s.conn.Write(make([]byte, size)); err != nil {
-			s.err = err
+	done := false
+	g, err := newGVisorPath(p, every, 0, func(g *gvisorPath, c *sockets.Conn) error {
+		wrote, sleep := uint64(0), g.Net.Tasks.Sleep
+		write := func() error {
+			wrote += size
+			_, err := c.Write(make([]byte, size))
+			return err
 		}
-	}
-	s, err := newStacks(p, every, 0, func(s *stacks) {
-		s.net.Tasks.Sleep(2 * p.RTT)
+		sleep(2 * p.RTT)
 		for i := range p.Losses {
 			for j := range p.Exchanges {
-				s.net.Tasks.Sleep(2*p.RTT + time.Duration(testbed.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))*float64(tcptimers.SlowTick)))
-				write(s)
+				sleep(2*p.RTT + time.Duration(testbed.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))*float64(tcptimers.SlowTick)))
+				if err := write(); err != nil {
+					return err
+				}
 			}
-			s.net.Tasks.Sleep(20 * time.Second)
-			s.lost, s.first, s.second = wrote, 0, 0
-			write(s)
-			s.net.Tasks.Sleep(time.Minute)
-			if s.second == 0 || s.acked != wrote {
-				s.err = fmt.Errorf("loss %d was not repaired within a minute", i)
+			sleep(20 * time.Second)
+			g.lost, g.first, g.second = wrote, 0, 0
+			if err := write(); err != nil {
+				return err
 			}
-			if s.err != nil {
-				return
+			sleep(time.Minute)
+			if g.second == 0 || g.acked != wrote {
+				return fmt.Errorf("loss %d was not repaired within a minute", i)
 			}
-			all = append(all, s.second.Sub(s.first).Microseconds())
+			all = append(all, g.second.Sub(g.first).Microseconds())
 		}
 		done = true
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.net.Run(24*time.Hour, func() bool { return done || s.err != nil })
-	return all, s.shut()
+	err = g.Run(wheel.Time(24*time.Hour), func() bool { return done })
+	return all, errors.Join(err, g.Close())
 }

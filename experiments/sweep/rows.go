@@ -134,8 +134,8 @@ func (r *row) measure() {
 		"timeouts":   mean(func(s *testbed.Result) float64 { return float64(s.Timeouts) }),
 		"probes":     mean(func(s *testbed.Result) float64 { return float64(s.Probes) }),
 		"lost":       mean(func(s *testbed.Result) float64 { return float64(s.Lost) }),
-		"resent":     mean(func(s *testbed.Result) float64 { return float64(s.Resent) }),
-		"needless":   mean(func(s *testbed.Result) float64 { return float64(s.Needless) }),
+		"resent":     mean(func(s *testbed.Result) float64 { return float64(s.Retransmitted) }),
+		"needless":   mean(func(s *testbed.Result) float64 { return float64(s.Spurious) }),
 	}
 	var waits []time.Duration
 	sum, repaired, sent := time.Duration(0), 0, 0

@@ -217,7 +217,7 @@ func (p *Plan) spec(c combination, seed int) *testbed.Spec {
 		Kind: testbed.Kind(pick(p.Subject, c, "subject")), Timers: timers, Peer: pick(p.Peer, c, "peer"),
 		Seed: uint64(seed),
 		Work: testbed.Work{
-			Shape: testbed.Shape(pick(p.Workload, c, "workload")), Objects: p.Objects, Warm: p.Warmup, Octets: pick(p.Octets, c, "octets"),
+			Shape: testbed.Shape(pick(p.Workload, c, "workload")), Objects: p.Objects, Warm: p.Warmup, Bytes: pick(p.Octets, c, "octets"),
 			Request: p.Request, Think: p.Think,
 		},
 		Path: testbed.Path{

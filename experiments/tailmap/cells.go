@@ -196,7 +196,7 @@ func gvisorTails(ctx context.Context, p *Plan, c *Cell) error {
 		}
 		r, err := testbed.Run(ctx, &testbed.Spec{
 			Kind: testbed.GVisor, Timers: timers(oneTimer, floorLinux, testbed.Exact), Peer: testbed.MustTimers("per-segment@exact delack=off"), Seed: 1,
-			Work: testbed.Work{Shape: testbed.Tail, Objects: p.Warm + 1, Warm: p.Warm, Octets: uint64(min(p.Segments, 10) * octets), Think: time.Second},
+			Work: testbed.Work{Shape: testbed.Tail, Objects: p.Warm + 1, Warm: p.Warm, Bytes: uint64(min(p.Segments, 10) * octets), Think: time.Second},
 			Path: testbed.Path{Data: way, Acks: way, Fates: fates}, Flows: 1, Limit: time.Hour,
 		})
 		if err != nil {

@@ -46,15 +46,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 					Name: fmt.Sprintf("timers=%q rtt=%v seed=%d", t.Text, rtt, seed),
 					Cost: 4e-5 * float64(p.Losses*(p.Between+1)),
 					Run: func(context.Context) (Cell, error) {
-						c := Cell{Timers: t.Text, RTT: rtt, Seed: seed}
-						for i := range kinds {
-							f, err := flow{plan: p, timers: t, rtt: rtt, kind: i, key: flowKey(seed, rtt, i)}.run()
-							if err != nil {
-								return c, err
-							}
-							c.Flows = append(c.Flows, f)
-						}
-						return c, nil
+						return runKinds(Cell{Timers: t.Text, RTT: rtt, Seed: seed}, flow{plan: p, timers: t, rtt: rtt}, flow.run)
 					},
 				})
 			}
@@ -87,7 +79,20 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	return append(all, gvisorCells(p)...)
 }
 
-// flowKey is the key of a flow's draws: the same for all timers.
+// runKinds runs a flow with each kind of loss.
+func runKinds(c Cell, f flow, run func(flow) (Flow, error)) (Cell, error) {
+	for i := range kinds {
+		f.kind, f.key = i, flowKey(c.Seed, f.rtt, i)
+		result, err := run(f)
+		if err != nil {
+			return c, err
+		}
+		c.Flows = append(c.Flows, result)
+	}
+	return c, nil
+}
+
+// flowKey is the key of a flow's random numbers, the same for all timers.
 func flowKey(seed int, rtt time.Duration, kind int) uint64 {
 	return testbed.Key(uint64(seed), 0xe8, uint64(rtt), uint64(kind))
 }
@@ -158,7 +163,7 @@ func (f flow) run() (Flow, error) {
 			return out, err
 		}
 	}
-	return out, losses.waits(pair.Records[0].Resends, f.losses(), &out)
+	return out, losses.waits(pair.Records[0].Retransmissions, f.losses(), &out)
 }
 
 // links are the link towards the server, which loses segments and tells losses of them, and the one back.
@@ -275,7 +280,7 @@ func (w *watch) sent(now wheel.Time, exchange int, attempt, upTo uint32) bool {
 }
 
 // waits takes in how long each loss waited, and for what. There are to be as many as want.
-func (w *watch) waits(resends []testbed.Resend, want int, out *Flow) error {
+func (w *watch) waits(resends []testbed.Retransmission, want int, out *Flow) error {
 	timed := map[wheel.Time]map[int]bool{} // whether the attempt at that instant was caused by a retransmission timer
 	for i := range resends {
 		r := &resends[i]

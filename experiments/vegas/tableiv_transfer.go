@@ -157,8 +157,8 @@ func tableivTransfer(p *tableivPlan, row testbed.Timers, load float64, buffers, 
 	}
 	c.Seconds = r.ended.Sub(r.begun).Seconds()
 	c.Timeouts = int(r.senders[tableivOfTransfer].Counters().TCPTimeouts)
-	for i := range r.record.Resends {
-		c.Resent += int(r.record.Resends[i].Len)
+	for i := range r.record.Retransmissions {
+		c.Resent += int(r.record.Retransmissions[i].Len)
 	}
 	c.Silence = r.silence.sum.Seconds()
 	return c, nil

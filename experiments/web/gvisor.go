@@ -55,7 +55,7 @@ func (p *Plan) sendStacks(ctx context.Context, kind testbed.Kind, timers testbed
 	rule := func(now wheel.Time, _, _ uint64, _ uint32) bool { return bad(now.Add(-way.Delay)) }
 	r, err := testbed.Run(ctx, &testbed.Spec{
 		Kind: kind, Timers: timers, Peer: p.Timers[0], Seed: a.seed,
-		Work:  testbed.Work{Shape: testbed.Answers, Objects: 1, Octets: uint64(a.octets), Request: uint32(p.Request)},
+		Work:  testbed.Work{Shape: testbed.Answers, Objects: 1, Bytes: uint64(a.octets), Request: uint32(p.Request)},
 		Path:  testbed.Path{Data: way, Acks: way, Fates: testbed.FatesOf("weather", &testbed.StreamLoss{Rule: rule})},
 		Flows: 1, Limit: time.Duration(limit),
 	})

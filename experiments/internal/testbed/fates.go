@@ -177,21 +177,21 @@ func (d *flowDropper) Lost(_ wheel.Time, _ uint64, p *sim.Packet) bool {
 		return false
 	}
 	s := d.flow.run.spec
-	object, from := int(p.Start/s.Work.Octets), p.Start
+	object, from := int(p.Start/s.Work.Bytes), p.Start
 	if s.Work.Shape == Web {
-		if from >= s.Work.Octets {
+		if from >= s.Work.Bytes {
 			return false // a FIN, where it is counted
 		}
 		object = int(d.flow.conn.Load())
 	} else {
-		from -= uint64(object) * s.Work.Octets
+		from -= uint64(object) * s.Work.Bytes
 	}
 	if object < s.Work.Warm {
 		return false
 	}
 	mss := s.mss()
 	if d.tail > 0 {
-		segments := (s.Work.Octets-1)/mss + 1
+		segments := (s.Work.Bytes-1)/mss + 1
 		first := (segments - min(d.tail, segments)) * mss
 		return p.Attempt <= d.attempts && from+(p.End-p.Start) > first
 	}

@@ -83,7 +83,7 @@ func (r *run) result(now wheel.Time) Result {
 			}
 			if o.done {
 				last = max(last, o.end)
-				res.Octets += s.Work.Octets
+				res.Bytes += s.Work.Bytes
 			}
 			if i < s.Work.Warm {
 				continue
@@ -101,7 +101,7 @@ func (r *run) result(now wheel.Time) Result {
 			}
 		}
 	}
-	if res.Octets > 0 {
+	if res.Bytes > 0 {
 		res.Span = last.Sub(first)
 	}
 	r.ledger.count(&res)

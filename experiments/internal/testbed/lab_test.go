@@ -51,7 +51,7 @@ func TestTimers(t *testing.T) {
 }
 
 // transfer sends octets from the client to the server over a link with the given fates, and returns what was sent again.
-func transfer(t *testing.T, timers string, octets uint64, loss sim.Loss) (resends []Resend, done wheel.Time) {
+func transfer(t *testing.T, timers string, octets uint64, loss sim.Loss) (resends []Retransmission, done wheel.Time) {
 	t.Helper()
 	tm := MustTimers(timers)
 	link := sim.LinkConfig{Delay: 10 * time.Millisecond}
@@ -76,7 +76,7 @@ func transfer(t *testing.T, timers string, octets uint64, loss sim.Loss) (resend
 	for _, err := range p.World.Faults() {
 		t.Error(err)
 	}
-	return p.Records[0].Resends, done
+	return p.Records[0].Retransmissions, done
 }
 
 func TestRecordTellsTimersFromACKs(t *testing.T) {

@@ -109,13 +109,13 @@ func (l *ledger) count(r *Result) {
 		if t.prev < 0 {
 			continue
 		}
-		r.Resent++
+		r.Retransmitted++
 		if before := &l.all[t.prev]; before.fate == lost {
 			waits = append(waits, t.at.Sub(before.at))
 		}
 		for p := t.prev; p >= 0; p = l.all[p].prev {
 			if l.all[p].fate != lost {
-				r.Needless++
+				r.Spurious++
 				break
 			}
 		}

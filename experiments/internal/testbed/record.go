@@ -9,7 +9,7 @@ import (
 )
 
 // Resend is a segment that was sent again.
-type Resend struct {
+type Retransmission struct {
 	Conn    uint64 // tcp.Socket.ID
 	At      wheel.Time
 	Seq     tcp.Seq
@@ -23,13 +23,13 @@ type Resend struct {
 }
 
 // Wait returns how long after the transmission before it left: from loss to resend.
-func (r *Resend) Wait() time.Duration { return r.At.Sub(r.Last) }
+func (r *Retransmission) Wait() time.Duration { return r.At.Sub(r.Last) }
 
 // Record is a tcp.Tracer that keeps what was sent again, and when each segment with payload was sent. Its memory grows with
 // what was sent.
 type Record struct {
-	Resends []Resend
-	Sent    int // segments with payload, those sent again included
+	Retransmissions []Retransmission
+	Sent            int // segments with payload, those sent again included
 	// Next, if it is set, has each event too.
 	Next tcp.Tracer
 
@@ -61,7 +61,7 @@ func (r *Record) Trace(ev *tcp.TraceEvent) {
 		if !again {
 			was = sentTimes{first: ev.T, last: ev.T} // it was cut otherwise the first time
 		}
-		r.Resends = append(r.Resends, Resend{
+		r.Retransmissions = append(r.Retransmissions, Retransmission{
 			Conn: ev.Conn, At: ev.T, Seq: ev.Header.Seq, Len: ev.Len, Attempt: int(ev.Rexmit) + 1,
 			First: was.first, Last: was.last, Timed: ev.Timed, Timer: ev.Timer,
 		})

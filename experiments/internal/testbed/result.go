@@ -14,14 +14,14 @@ type Result struct {
 	Times      []time.Duration `json:"times"`
 	Unfinished int             `json:"unfinished,omitempty"`
 
-	Octets uint64        `json:"octets"`  // of objects that arrived, those of warming up included
-	Span   time.Duration `json:"span_ns"` // from the first start to the last end
+	Bytes uint64        `json:"octets"`  // of objects that arrived, those of warming up included
+	Span  time.Duration `json:"span_ns"` // from the first start to the last end
 
 	// Segments with data, all flows and objects together.
-	Sent     int `json:"sent"`
-	Lost     int `json:"lost"`
-	Resent   int `json:"resent"`
-	Needless int `json:"needless"` // of Resent: an earlier transmission of the same was not lost
+	Sent          int `json:"sent"`
+	Lost          int `json:"lost"`
+	Retransmitted int `json:"resent"`
+	Spurious      int `json:"needless"` // of Resent: an earlier transmission of the same was not lost
 
 	// Waits are how long after a transmission that was lost the next one of the same octets left; at most 500 of them,
 	// evenly picked. Repaired is how many there were, and WaitSum the sum of all.
@@ -50,7 +50,7 @@ func (r *Result) Goodput() float64 {
 	if r.Span <= 0 {
 		return 0
 	}
-	return 8 * float64(r.Octets) / r.Span.Seconds()
+	return 8 * float64(r.Bytes) / r.Span.Seconds()
 }
 
 // Run runs a Spec. It costs about 5 µs for each segment of Engine, and ten times that for others. Its error is that of

@@ -12,9 +12,6 @@ import (
 	"tcpwheel/wheel"
 )
 
-// servePort is where the sender listens.
-const servePort = 80
-
 // engineRun is a run in the virtual network.
 //
 //	sender ══ Data, Acks ══ edge ─┬─ Fates ─ client0
@@ -209,7 +206,7 @@ func (c *client) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
 	}
 	s.Consume(uint32(n))
 	c.got += n
-	octets := c.spec.Work.Octets
+	octets := c.spec.Work.Bytes
 	for c.got >= octets {
 		c.got -= octets
 		if c.spec.Work.Shape != StopAndWait {
@@ -266,7 +263,7 @@ func (p *push) push(now wheel.Time) {
 	}
 	p.flow.start(p.next, now)
 	p.next++
-	p.session.Write(uint32(p.spec.Work.Octets), 0)
+	p.session.Write(uint32(p.spec.Work.Bytes), 0)
 }
 
 // serve is the sender's application.
@@ -305,7 +302,7 @@ func (r *engineRun) answer(s *host.Session, ev tcp.Events) {
 	for s.Readable() >= uint64(r.spec.request()) && !ev.Has(tcp.EventClosed) {
 		s.Consume(r.spec.request())
 		if s.Conn().CanWrite() {
-			s.Write(uint32(r.spec.Work.Octets), 0)
+			s.Write(uint32(r.spec.Work.Bytes), 0)
 			if r.spec.Work.Shape == Web {
 				s.Shutdown()
 			}

@@ -16,19 +16,21 @@ import (
 // kernelRun is a run between two kernels, in real time.
 type kernelRun struct {
 	*run
+	ctx  context.Context
 	pair *netns.Pair
 
-	mu      sync.Mutex // for all below and the run
+	mu      sync.Mutex // of all below, and of the run
 	senders map[uint16]net.Conn
 	open    []io.Closer
 	errs    []error
 	over    bool
 }
 
-// RunKernel runs a Spec in real time, with the TCP of this machine's kernel at both ends: what Kind, Timers, Scheme,
-// MTU, SACK, Timestamps, Control and Peer say counts for nothing, but that the receiver acknowledges at once if Peer
-// does. It has one flow, and not StopAndWait. Fates are those of the other subjects. It takes as long as the work does,
-// up to Limit. It needs Linux, root and TUN devices: its error tells what is missing, as package tun has it.
+// RunKernel runs a Spec in real time, with the TCP of this machine's kernel at both ends. It ignores
+// Kind, Timers, Scheme, MTU, SACK, Timestamps, Control and Peer, except that the receiver acknowledges
+// at once if Peer does. The Spec has one flow, and is not StopAndWait. Its Fates are those of the other
+// subjects. RunKernel takes as long as the work does, up to Limit. It needs Linux, root and TUN
+// devices; an error says what is missing.
 func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 	if err := s.Check(); err != nil {
 		return Result{}, err
@@ -38,7 +40,7 @@ func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.Limit)
 	defer cancel()
-	r := &kernelRun{run: newRun(s), senders: map[uint16]net.Conn{}}
+	r := &kernelRun{run: newRun(s), ctx: ctx, senders: map[uint16]net.Conn{}}
 	f := r.flows[0]
 	there, back := s.Path.Data, s.Path.Acks
 	there.Loss, back.Loss = s.Path.Fates.losses(f), s.Path.AckFates.losses(f)
@@ -51,12 +53,12 @@ func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 		return Result{}, errors.Join(err, r.pair.Close())
 	}
 	r.open = append(r.open, l)
-	// What is under way when the time is over is cut off.
-	stop := context.AfterFunc(ctx, r.shut)
+	stop := context.AfterFunc(ctx, r.shut) // cuts the connections off at the limit
 	var all sync.WaitGroup
 	all.Go(func() { r.listen(l, &all) })
 	all.Go(func() {
-		r.receive(ctx, f)
+		r.pause(time.Duration(f.begins()))
+		_ = r.receive(f, r) // by the limit, or the kernel gave up: the rest is unfinished
 		r.shut()
 	})
 	all.Wait()
@@ -74,14 +76,14 @@ func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 	return res, nil
 }
 
-// seen takes what enters the link.
+// seen notes a packet that enters the link.
 func (r *kernelRun) seen(p netns.Packet) {
-	all := r.spec.Work.Octets
+	all := r.spec.Work.Bytes
 	if r.spec.Work.Shape != Web {
 		all *= uint64(r.spec.objects())
 	}
 	if !p.FromServer || p.Model.End <= p.Model.Start || p.Model.Start >= all {
-		return // no octets; the last is a FIN
+		return // without data; the last is a FIN
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,20 +95,20 @@ func (r *kernelRun) seen(p netns.Packet) {
 	}
 }
 
-// shut ends all that runs.
+// shut closes all connections.
 func (r *kernelRun) shut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.over = true
 	for _, c := range r.open {
 		if t, ok := c.(*net.TCPConn); ok {
-			_ = t.SetLinger(0) // or what was not acknowledged would keep the namespace
+			_ = t.SetLinger(0) // or unacknowledged data would keep the namespace
 		}
 		_ = c.Close()
 	}
 }
 
-// keep notes what is to be closed in the end, and reports whether there is anything to be done yet.
+// keep notes a connection to close at the end, and reports whether the run goes on.
 func (r *kernelRun) keep(c io.Closer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,25 +120,13 @@ func (r *kernelRun) keep(c io.Closer) bool {
 	return true
 }
 
-// fail notes an error, unless all is over.
+// fail notes an error, unless the run is over.
 func (r *kernelRun) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.over {
 		r.errs = append(r.errs, err)
 	}
-}
-
-func (r *kernelRun) start(f *flow, object int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f.start(object, r.pair.Now())
-}
-
-func (r *kernelRun) end(f *flow) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f.end(r.pair.Now())
 }
 
 // listen is the sender.
@@ -154,112 +144,65 @@ func (r *kernelRun) listen(l net.Listener, all *sync.WaitGroup) {
 		r.mu.Lock()
 		r.senders[port] = c
 		r.mu.Unlock()
-		if r.spec.Work.Shape == Answers || r.spec.Work.Shape == Web {
-			all.Go(func() { r.answer(c.(*net.TCPConn)) })
-		} else {
-			all.Go(func() { r.push(c, r.flows[0], 0) })
-		}
+		all.Go(func() {
+			if r.spec.Work.Shape == Answers || r.spec.Work.Shape == Web {
+				r.spec.answer(c.(*net.TCPConn))
+				return
+			}
+			r.start(r.flows[0], 0)
+			_ = r.spec.write(c)
+		})
 	}
 }
 
-// write writes an object.
-func (r *kernelRun) write(c net.Conn) bool {
-	b := make([]byte, min(r.spec.Work.Octets, 1<<20))
-	for left := r.spec.Work.Octets; left > 0; {
-		n, err := c.Write(b[:min(left, uint64(len(b)))])
-		if err != nil {
-			return false
-		}
-		left -= uint64(n)
-	}
-	return true
+// What follows implements surroundings.
+
+func (r *kernelRun) start(f *flow, object int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f.start(object, r.pair.Now())
 }
 
-// answer answers requests.
-func (r *kernelRun) answer(c *net.TCPConn) {
-	request := make([]byte, r.spec.request())
-	for {
-		if _, err := io.ReadFull(c, request); err != nil || !r.write(c) {
-			return // the receiver will tell, if it should not be
-		}
-		if r.spec.Work.Shape == Web {
-			_ = c.CloseWrite()
-			_, _ = io.Copy(io.Discard, c)
-			_ = c.Close()
-			return
-		}
+func (r *kernelRun) end(f *flow) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f.end(r.pair.Now())
+}
+
+func (r *kernelRun) pause(d time.Duration) (more bool) {
+	select {
+	case <-r.ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
 }
 
-func (r *kernelRun) push(c net.Conn, f *flow, object int) {
+func (r *kernelRun) dial(port uint16) (net.Conn, error) {
+	c, err := r.pair.Dial(r.ctx, port, servePort)
+	if err != nil {
+		if r.ctx.Err() == nil {
+			r.fail(err)
+		}
+		return nil, err
+	}
+	if !r.keep(c) {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (r *kernelRun) push(f *flow, object int) {
+	r.mu.Lock()
+	sender := r.senders[r.spec.port(f.index, 0)]
+	r.mu.Unlock()
 	r.start(f, object)
-	r.write(c)
+	go func() { _ = r.spec.write(sender) }() // it ends with the connection
 }
 
-// receive is the receiver of the flow.
-func (r *kernelRun) receive(ctx context.Context, f *flow) {
-	s := r.spec
-	buf, request := make([]byte, 64<<10), make([]byte, s.request())
-	atOnce := s.Peer.Policy.DelAck.Every == 1
-	wait := func(d time.Duration) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(d):
-		}
-	}
-	wait(time.Duration(f.begins()))
-	var c net.Conn
-	for object := range f.objects {
-		if object > 0 {
-			wait(f.pause(object))
-		}
-		if c == nil || s.Work.Shape == Web {
-			if s.Work.Shape == Web {
-				f.conn.Store(int32(object))
-				r.start(f, object)
-			}
-			var err error
-			if c, err = r.pair.Dial(ctx, s.port(0, int(f.conn.Load())), servePort); err != nil {
-				if ctx.Err() == nil {
-					r.fail(err)
-				}
-				return
-			}
-			if !r.keep(c) {
-				return
-			}
-		}
-		if atOnce {
-			_ = netns.SetQuickAck(c, true)
-		}
-		switch s.Work.Shape {
-		case Answers, Web:
-			r.start(f, object)
-			if _, err := c.Write(request); err != nil {
-				return
-			}
-		case Tail:
-			if object > 0 {
-				r.mu.Lock()
-				sender := r.senders[s.port(0, 0)]
-				r.mu.Unlock()
-				r.start(f, object)
-				go r.write(sender) // it ends with the connection at the latest
-			}
-		}
-		for left := s.Work.Octets; left > 0; {
-			n, err := c.Read(buf[:min(left, uint64(len(buf)))])
-			if err != nil {
-				return // by the limit, or the kernel has given up: what is left is unfinished
-			}
-			left -= uint64(n)
-			if atOnce {
-				_ = netns.SetQuickAck(c, true)
-			}
-		}
-		r.end(f)
-		if s.Work.Shape == Web {
-			_ = c.Close()
-		}
+// reading makes the kernel acknowledge at once if the peer does.
+func (r *kernelRun) reading(c net.Conn) {
+	if r.spec.Peer.Policy.DelAck.Every == 1 {
+		_ = netns.SetQuickAck(c, true)
 	}
 }

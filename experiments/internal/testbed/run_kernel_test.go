@@ -34,9 +34,9 @@ func TestKernel(t *testing.T) {
 			model := mustRun(t, s)
 			t.Logf("kernel %+v", r)
 			t.Logf("model %+v", model)
-			if len(r.Times) != len(model.Times) || r.Unfinished != 0 || r.Octets != model.Octets {
-				t.Fatalf("%d objects of %d octets, %d of them unfinished; the model has %d of %d", len(r.Times), r.Octets, r.Unfinished,
-					len(model.Times), model.Octets)
+			if len(r.Times) != len(model.Times) || r.Unfinished != 0 || r.Bytes != model.Bytes {
+				t.Fatalf("%d objects of %d octets, %d of them unfinished; the model has %d of %d", len(r.Times), r.Bytes, r.Unfinished,
+					len(model.Times), model.Bytes)
 			}
 			// Of Web, the FIN behind the tail tells the kernel that it was lost.
 			if r.Lost < model.Lost || r.Repaired < model.Lost || shape != Web && r.Timeouts+r.Probes == 0 {
@@ -59,7 +59,7 @@ func TestKernelIsCutOff(t *testing.T) {
 	if err != nil {
 		t.Skipf("no TUN device to be had here: %v", err)
 	}
-	if r.Unfinished != len(r.Times) || r.Octets != 0 {
+	if r.Unfinished != len(r.Times) || r.Bytes != 0 {
 		t.Errorf("%+v, want nothing finished", r)
 	}
 	s.Flows = 2

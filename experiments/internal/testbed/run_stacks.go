@@ -3,8 +3,7 @@ package testbed
 import (
 	"context"
 	"errors"
-	"io"
-	"math"
+	"net"
 	"time"
 
 	"tcpwheel/netstack"
@@ -14,29 +13,64 @@ import (
 	"tcpwheel/wheel"
 )
 
-// The ends of the stacks.
+// The ends of the stacks: all receivers share one.
 const (
 	senderEnd = 0
 	clientEnd = 1
 )
 
-// stacksRun is a run with stacks, whose sender and whose receivers each have one in common.
+// stacksRun is a run between two stacks.
 type stacksRun struct {
 	*run
-	net     *virtual.Net
+	*Stacks
 	shared  [2]*sim.Link   // by direction
-	own     [2][]*sim.Link // and by flow
+	own     [2][]*sim.Link // by direction and flow
 	senders map[uint16]*sockets.Conn
-	open    []io.Closer
-	errs    []error
 }
 
 func runStacks(ctx context.Context, s *Spec) (Result, error) {
 	r := &stacksRun{run: newRun(s), senders: map[uint16]*sockets.Conn{}}
+	if err := r.build(); err != nil {
+		return Result{}, s.fault(err)
+	}
+	r.ServeAt(senderEnd, r.serve)
+	for _, f := range r.flows {
+		r.Go(func() error {
+			r.pause(time.Duration(f.begins()))
+			if err := r.receive(f, r); err != nil && r.left > 0 {
+				r.left-- // the rest of the flow stays unfinished
+			}
+			return nil
+		})
+	}
+	most, events := maxEvents(s), uint64(0)
+	err := r.Run(wheel.Time(s.Limit), func() bool {
+		events++
+		return r.left <= 0 || events > most || events%1024 == 0 && ctx.Err() != nil
+	})
+	res := r.result(min(r.Net.Now(), wheel.Time(s.Limit)))
+	c := r.Net.Counts(senderEnd)
+	res.Timeouts, res.Probes = c.Timeouts, c.Probes
+	r.left = 0 // receivers that pause stop
+	err = errors.Join(err, r.Close())
+	if events > most {
+		err = errors.Join(err, errors.New("more events than such work may need"))
+	}
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err()
+	}
+	if err != nil {
+		return Result{}, s.fault(err)
+	}
+	return res, nil
+}
+
+// build makes the links and the stacks.
+func (r *stacksRun) build() (err error) {
+	s := r.spec
 	for i, l := range []*sim.LinkConfig{&s.Path.Data, &s.Path.Acks} {
-		var err error
 		if r.shared[i], err = sim.NewLink(*l, sim.LinkKey(s.Seed, []string{"sender>edge", "edge>sender"}[i])); err != nil {
-			return Result{}, err
+			return err
 		}
 	}
 	for i, f := range r.flows {
@@ -44,78 +78,25 @@ func runStacks(ctx context.Context, s *Spec) (Result, error) {
 		for d, fates := range []*Fates{&s.Path.Fates, &s.Path.AckFates} {
 			l, err := sim.NewLink(sim.LinkConfig{Loss: fates.losses(f)}, sim.LinkKey(s.Seed, names[d]))
 			if err != nil {
-				return Result{}, err
+				return err
 			}
 			r.own[d] = append(r.own[d], l)
 		}
 	}
 	cfg := virtual.Config{Seed: s.Seed, MTU: uint32(s.mtu()), Wire: r, TCP: [2]virtual.TCP{
-		{Config: netstack.Config{Conn: s.sender()}, NoSACK: s.SACK != nil && !*s.SACK, Control: s.Control},
+		{GVisor: s.Kind == GVisor, Config: netstack.Config{Conn: s.sender()}, NoSACK: s.SACK != nil && !*s.SACK, Control: s.Control},
 		{Config: netstack.Config{Conn: s.peer()}},
 	}}
-	cfg.TCP[0].GVisor = s.Kind == GVisor
 	if s.Kind == Binding && s.SACK == nil {
-		cfg.TCP[0].NoSACK = s.Timers.NoSACK
+		cfg.TCP[senderEnd].NoSACK = s.Timers.NoSACK
 	}
-	net, err := virtual.New(cfg)
-	if err != nil {
-		return Result{}, s.fault(err)
-	}
-	r.net = net
-	defer net.Close()
-	net.Tasks.Go(r.listen)
-	for _, f := range r.flows {
-		net.Tasks.Go(func() {
-			net.Tasks.Sleep(max(1, time.Duration(f.begins())))
-			r.receive(f)
-		})
-	}
-	most, events := maxEvents(s), uint64(0)
-	net.Run(s.Limit, func() bool {
-		events++
-		return r.left <= 0 || len(r.errs) > 0 || events > most || events%1024 == 0 && ctx.Err() != nil
-	})
-	res := r.result(min(net.Now(), wheel.Time(s.Limit)))
-	c := net.Counts(senderEnd)
-	res.Timeouts, res.Probes = c.Timeouts, c.Probes
-	r.shut()
-	switch {
-	case ctx.Err() != nil:
-		return Result{}, ctx.Err()
-	case events > most:
-		r.errs = append(r.errs, errors.New("more events than such work may need"))
-	case net.Tasks.Unfinished() != 0:
-		r.errs = append(r.errs, errors.New("tasks are left behind"))
-	}
-	if len(r.errs) > 0 {
-		return Result{}, s.fault(errors.Join(r.errs...))
-	}
-	return res, nil
+	r.Stacks, err = NewStacks(cfg)
+	return err
 }
 
-// shut ends all tasks.
-func (r *stacksRun) shut() {
-	r.left = math.MinInt32 // whatever fails from now on is no error
-	for _, c := range r.open {
-		if conn, ok := c.(*sockets.Conn); ok {
-			_ = conn.SetLinger(0)
-		}
-		_ = c.Close()
-	}
-	r.net.Run(time.Hour, func() bool { return r.net.Tasks.Unfinished() == 0 })
-}
-
-// fail notes an error, unless all is over.
-func (r *stacksRun) fail(err error) {
-	if r.left > 0 {
-		r.errs = append(r.errs, err)
-	}
-}
-
-// Send implements virtual.Wire.
+// Send implements virtual.Wire: the packet enters the link that all flows share.
 func (r *stacksRun) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
-	packet := sim.Packet{Start: p.Start, End: p.End, Attempt: 1, Size: p.Size}
-	fate := r.shared[from].Send(now, &packet)
+	fate := r.shared[from].Send(now, &sim.Packet{Start: p.Start, End: p.End, Attempt: 1, Size: p.Size})
 	p.Tag = -1
 	if from == senderEnd && p.End > p.Start {
 		id, attempt := r.ledger.sent(now, p.Header.DstPort, p.Start, p.End)
@@ -124,10 +105,10 @@ func (r *stacksRun) Send(now wheel.Time, from int, p *virtual.Packet) (time.Dura
 			r.ledger.settle(id, lost)
 		}
 	}
-	return fate.At.Sub(now), fate.Outcome == sim.Delivered
+	return Transit(now, fate)
 }
 
-// Arrive implements virtual.Wire: the packet has come to the way of its flow.
+// Arrive implements virtual.Wire: the packet enters the link of its flow.
 func (r *stacksRun) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
 	port := p.Header.DstPort
 	if from == clientEnd {
@@ -152,124 +133,37 @@ func (r *stacksRun) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
 	return !dropped
 }
 
-// listen is the sender's task.
-func (r *stacksRun) listen() {
-	l, err := r.net.Listen(senderEnd, servePort)
-	if err != nil {
-		r.fail(err)
-		return
+// serve is the sender's task of a connection.
+func (r *stacksRun) serve(c *sockets.Conn) error {
+	port := c.RemoteAddrPort().Port()
+	r.senders[port] = c
+	if r.spec.Work.Shape == Answers || r.spec.Work.Shape == Web {
+		r.spec.answer(c)
+		return nil
 	}
-	r.open = append(r.open, l)
-	for r.left > 0 {
-		c, err := l.AcceptTCP()
-		if err != nil {
-			r.fail(err)
-			return
-		}
-		r.open = append(r.open, c)
-		r.senders[c.RemoteAddrPort().Port()] = c
-		if r.spec.Work.Shape == Answers || r.spec.Work.Shape == Web {
-			r.net.Tasks.Go(func() { r.answer(c) })
-		} else {
-			flow, _, _ := r.spec.of(c.RemoteAddrPort().Port())
-			r.net.Tasks.Go(func() { r.push(r.flows[flow], 0) })
-		}
-	}
+	flow, _, _ := r.spec.of(port)
+	r.start(r.flows[flow], 0)
+	r.spec.write(c)
+	return nil
 }
 
-// write writes an object.
-func (r *stacksRun) write(c *sockets.Conn) bool {
-	b := make([]byte, min(r.spec.Work.Octets, 1<<20))
-	for left := r.spec.Work.Octets; left > 0; {
-		n, err := c.Write(b[:min(left, uint64(len(b)))])
-		if err != nil {
-			return false // the receiver will tell, if it should not be
-		}
-		left -= uint64(n)
-	}
-	return true
+// What follows implements surroundings.
+
+func (r *stacksRun) start(f *flow, object int) { f.start(object, r.Net.Now()) }
+func (r *stacksRun) end(f *flow)               { f.end(r.Net.Now()) }
+func (r *stacksRun) reading(net.Conn)          {}
+
+func (r *stacksRun) dial(port uint16) (net.Conn, error) { return r.Connect(clientEnd, port) }
+
+func (r *stacksRun) pause(d time.Duration) (more bool) {
+	r.Net.Tasks.Sleep(max(1, d))
+	return r.left > 0
 }
 
-// answer is the task of the sender on a connection on which it is asked.
-func (r *stacksRun) answer(c *sockets.Conn) {
-	request := make([]byte, r.spec.request())
-	for {
-		if _, err := io.ReadFull(c, request); err != nil {
-			return
-		}
-		if !r.write(c) {
-			return
-		}
-		if r.spec.Work.Shape == Web {
-			_ = c.CloseWrite()
-			_, _ = io.Copy(io.Discard, c)
-			_ = c.Close()
-			return
-		}
-	}
-}
-
-// push writes an object without being asked.
 func (r *stacksRun) push(f *flow, object int) {
-	f.start(object, r.net.Now())
-	r.write(r.senders[r.spec.port(f.index, 0)])
-}
-
-// receive is the task of the receiver of a flow.
-func (r *stacksRun) receive(f *flow) {
-	s := r.spec
-	buf := make([]byte, 64<<10)
-	request := make([]byte, s.request())
-	var c *sockets.Conn
-	for object := range f.objects {
-		if object > 0 {
-			r.net.Tasks.Sleep(max(1, f.pause(object)))
-		}
-		if r.left <= 0 {
-			return
-		}
-		if c == nil || s.Work.Shape == Web {
-			if s.Work.Shape == Web {
-				f.conn.Store(int32(object))
-				f.start(object, r.net.Now())
-			}
-			var err error
-			if c, err = r.net.Dial(clientEnd, s.port(f.index, int(f.conn.Load())), servePort); err != nil {
-				r.giveUp()
-				return
-			}
-			r.open = append(r.open, c)
-		}
-		switch s.Work.Shape {
-		case Answers, Web:
-			f.start(object, r.net.Now())
-			if _, err := c.Write(request); err != nil {
-				r.giveUp()
-				return
-			}
-		case Tail:
-			if object > 0 {
-				r.net.Tasks.Go(func() { r.push(f, object) })
-			}
-		}
-		for left := s.Work.Octets; left > 0; {
-			n, err := c.Read(buf[:min(left, uint64(len(buf)))])
-			if err != nil {
-				r.giveUp()
-				return
-			}
-			left -= uint64(n)
-		}
-		f.end(r.net.Now())
-		if s.Work.Shape == Web {
-			_ = c.Close()
-		}
-	}
-}
-
-// giveUp counts a flow whose connection has failed among those that have ended; what it has left is unfinished.
-func (r *stacksRun) giveUp() {
-	if r.left > 0 {
-		r.left--
-	}
+	r.Go(func() error {
+		r.start(f, object)
+		r.spec.write(r.senders[r.spec.port(f.index, 0)])
+		return nil
+	})
 }

@@ -43,7 +43,7 @@ type Work struct {
 	Shape   Shape
 	Objects int           // of each flow, those of warming up included, 1 to 10,000; of Bulk there is one
 	Warm    int           // how many of them come first, lose nothing by Fates, and do not count; less than Objects
-	Octets  uint64        // of an object, 1 to 2^30
+	Bytes   uint64        // of an object, 1 to 2^30
 	Request uint32        // octets of a request, 1 to 65,535; 0 is 100
 	Think   time.Duration // pause from one object to the next: evenly from half of it to one and a half, up to 1 min
 }
@@ -99,8 +99,8 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("subject: %d objects, want 1 to %d", w.Objects, MaxObjects)
 	case w.Warm < 0 || w.Warm >= s.objects():
 		return fmt.Errorf("subject: %d objects to warm up, want 0 to %d, one less than there are", w.Warm, s.objects()-1)
-	case w.Octets < 1 || w.Octets > 1<<30:
-		return fmt.Errorf("subject: objects of %d octets, want 1 to 2^30", w.Octets)
+	case w.Bytes < 1 || w.Bytes > 1<<30:
+		return fmt.Errorf("subject: objects of %d octets, want 1 to 2^30", w.Bytes)
 	case w.Request > 65535:
 		return fmt.Errorf("subject: requests of %d octets, want at most 65535", w.Request)
 	case w.Think < 0 || w.Think > time.Minute:
@@ -219,7 +219,7 @@ func (s *Spec) of(port uint16) (flow, conn int, ok bool) {
 
 // Segments is about how many segments with data a run has, those sent again apart.
 func (s *Spec) Segments() float64 {
-	per := float64((s.Work.Octets-1)/s.mss() + 1)
+	per := float64((s.Work.Bytes-1)/s.mss() + 1)
 	return per * float64(s.Flows*s.objects())
 }
 

@@ -28,7 +28,7 @@ func (w *lossyWay) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
 func TestStacks(t *testing.T) {
 	for _, least := range []time.Duration{0, time.Second} {
 		w := &lossyWay{}
-		s, err := NewStacks(1, [2]virtual.TCP{DialEnd: {GVisor: true, NoSACK: true, MinRTO: least}, ListenEnd: {Config: netstack.DefaultConfig()}}, w)
+		s, err := NewStacks(virtual.Config{Seed: 1, TCP: [2]virtual.TCP{DialEnd: {GVisor: true, NoSACK: true, MinRTO: least}, ListenEnd: {Config: netstack.DefaultConfig()}}, Wire: w})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestStacks(t *testing.T) {
 
 // TestStacksFail has a task fail: the run ends with its error.
 func TestStacksFail(t *testing.T) {
-	s, err := NewStacks(1, [2]virtual.TCP{{Config: netstack.DefaultConfig()}, {Config: netstack.DefaultConfig()}}, &lossyWay{})
+	s, err := NewStacks(virtual.Config{Seed: 1, TCP: [2]virtual.TCP{{Config: netstack.DefaultConfig()}, {Config: netstack.DefaultConfig()}}, Wire: &lossyWay{}})
 	if err != nil {
 		t.Fatal(err)
 	}

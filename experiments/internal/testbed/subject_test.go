@@ -21,11 +21,11 @@ func spec(kind Kind, shape Shape, fates string) *Spec {
 	link := sim.LinkConfig{Delay: 10 * time.Millisecond}
 	s := &Spec{
 		Kind: kind, Timers: MustTimers("linux"), Peer: MustTimers("linux delack=off"), Seed: 1,
-		Work: Work{Shape: shape, Objects: 12, Warm: 4, Octets: 5 * 1400, Think: 100 * time.Millisecond},
+		Work: Work{Shape: shape, Objects: 12, Warm: 4, Bytes: 5 * 1400, Think: 100 * time.Millisecond},
 		Path: Path{Data: link, Acks: link, Fates: f}, Flows: 2, Stagger: 500 * time.Millisecond, Limit: time.Minute,
 	}
 	if shape == Bulk {
-		s.Work.Objects, s.Work.Warm, s.Work.Octets = 1, 0, 300_000
+		s.Work.Objects, s.Work.Warm, s.Work.Bytes = 1, 0, 300_000
 	}
 	return s
 }
@@ -56,11 +56,11 @@ func TestSubjectsMeetTheSame(t *testing.T) {
 				if other, _ := json.Marshal(again); string(text) != string(other) {
 					t.Errorf("%s, %s, %s: two runs differ:\n%s\n%s", kind, shape, fates, text, other)
 				}
-				if want := 2 * (s.objects() - s.Work.Warm); len(r.Times) != want || r.Unfinished != 0 || r.Resent < r.Needless || r.Repaired != r.Lost {
+				if want := 2 * (s.objects() - s.Work.Warm); len(r.Times) != want || r.Unfinished != 0 || r.Retransmitted < r.Spurious || r.Repaired != r.Lost {
 					t.Errorf("%s, %s, %s: %d objects, want %d, all complete and repaired: %s", kind, shape, fates, len(r.Times), want, text)
 				}
-				if lossless := fates == "none"; lossless != (r.Lost == 0) || lossless != (r.Resent == 0) {
-					t.Errorf("%s, %s, %s: %d lost, %d sent again", kind, shape, fates, r.Lost, r.Resent)
+				if lossless := fates == "none"; lossless != (r.Lost == 0) || lossless != (r.Retransmitted == 0) {
+					t.Errorf("%s, %s, %s: %d lost, %d sent again", kind, shape, fates, r.Lost, r.Retransmitted)
 				}
 				if kind == GVisor {
 					text, _ = json.Marshal(r.Times)
@@ -89,8 +89,8 @@ func TestTailIsLostOnce(t *testing.T) {
 		s := spec(Engine, Answers, "tail:1")
 		s.Timers = MustTimers(timers)
 		r := mustRun(t, s)
-		if r.Lost != 16 || r.Resent != 16 || r.Needless != 0 || r.Repaired != 16 {
-			t.Fatalf("%s: %d lost, %d sent again, %d needlessly", timers, r.Lost, r.Resent, r.Needless)
+		if r.Lost != 16 || r.Retransmitted != 16 || r.Spurious != 0 || r.Repaired != 16 {
+			t.Fatalf("%s: %d lost, %d sent again, %d needlessly", timers, r.Lost, r.Retransmitted, r.Spurious)
 		}
 		for _, w := range r.Waits {
 			if w < want || w > want+10*time.Millisecond {
@@ -123,7 +123,7 @@ func TestTheFINTellsOfALostTail(t *testing.T) {
 // each sends five segments a second.
 func TestStopAndWaitWaitsForTheHeartbeat(t *testing.T) {
 	s := spec(Engine, StopAndWait, "none")
-	s.Peer, s.Work.Think, s.Work.Octets, s.Work.Objects, s.Flows = MustTimers("bsd"), 0, 1000, 24, 1
+	s.Peer, s.Work.Think, s.Work.Bytes, s.Work.Objects, s.Flows = MustTimers("bsd"), 0, 1000, 24, 1
 	for _, d := range mustRun(t, s).Times {
 		if d != 200*time.Millisecond {
 			t.Errorf("a segment took %v, want 200ms", d)
@@ -150,7 +150,7 @@ func TestUnfinished(t *testing.T) {
 			s := spec(kind, shape, "outages:0s-1h")
 			s.Limit, s.Flows = 20*time.Second, 1
 			r := mustRun(t, s)
-			if r.Unfinished != len(r.Times) || r.Octets != 0 || r.Goodput() != 0 || slices.Max(r.Times) > s.Limit {
+			if r.Unfinished != len(r.Times) || r.Bytes != 0 || r.Goodput() != 0 || slices.Max(r.Times) > s.Limit {
 				t.Errorf("%s, %s: %+v, want nothing finished", kind, shape, r)
 			}
 		}
