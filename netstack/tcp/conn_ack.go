@@ -122,18 +122,18 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	// The acknowledged part of a segment that remains is delivered too.
 	a.delivered += a.acked - min(a.acked, a.delivered+a.alreadySacked)
 	// SYN and FIN are not bytes of the stream.
-	octets := uint64(h.Ack.Sub(c.sndUna))
+	streamBytes := uint64(h.Ack.Sub(c.sndUna))
 	if c.sndUna == c.iss && c.acked == 0 { // not after sequence numbers have wrapped
-		octets--
+		streamBytes--
 	}
 	c.sndUna = h.Ack
 	c.softErr = ErrNone
 	if fin && h.Ack == c.sndNxt {
-		octets--
+		streamBytes--
 		a.finAcked = true
 	}
-	c.acked += octets
-	if octets > 0 {
+	c.acked += streamBytes
+	if streamBytes > 0 {
 		o.Events |= EventWritable
 	}
 	c.ecn.OnAck(c.sndUna)

@@ -5,11 +5,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// sendBurst sends full segments behind the one that sendOne has sent just now, of the same header
-// but for the sequence number, as far as windows and what is queued allow. It is what sendOne would
-// do again and again, with everything that cannot change in between looked at once. The last
-// segment of what is queued is left to sendOne, which knows of PSH and FIN, and so is everything
-// out of the ordinary.
+// sendBurst sends full segments after the one that sendOne has just sent, with the same header but
+// for the sequence number, as far as the windows and the queue allow. It does what repeated calls
+// of sendOne would do, but evaluates once what cannot change in between. It leaves the last queued
+// segment, with PSH or FIN, and all unusual cases to sendOne.
 func (c *Conn) sendBurst(now wheel.Time, o *Output) {
 	if o.noBursts || c.caState != CAOpen || c.rec.frtoCredit > 0 || c.gen != nil || c.urgent || c.fl.frto.Active() ||
 		c.cfg.Pacing || c.cfg.Script != nil || c.cfg.Policy.Jitter != 0 {

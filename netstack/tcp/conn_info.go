@@ -11,7 +11,7 @@ func (c *Conn) Info(now wheel.Time) Info {
 	}
 	i := Info{
 		State: c.state, CAState: c.caState,
-		ATO: c.delack.timeout(), Probes: int(c.unanswered),
+		ATO: c.delack.adaptiveDelay(), Probes: int(c.unanswered),
 
 		Unacked: c.fl.sent.Outstanding().Segments, Sacked: c.fl.sent.Sacked().Segments,
 		Lost: c.fl.sent.Lost().Segments, Retrans: c.fl.sent.RetransOut().Segments, TotalRetrans: uint64(c.rexmits),

@@ -8,9 +8,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Init makes c a connection in CLOSED. cfg is kept; cfg and path have been checked. iss is the
-// initial sequence number, as Secret.ISN or synCookie gives it, and tsOffset the offset of
-// timestamps, as Secret.TimestampOffset does.
+// Init puts c into CLOSED. cfg must have passed Check and is kept; path must have passed Check too.
+// iss is the initial sequence number, from Secret.ISN or a SYN cookie, and tsOffset is
+// Secret.TimestampOffset.
 func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 	*c = Conn{
 		cfg: cfg, opts: &cfg.Socket, fl: &atRest,
@@ -20,10 +20,10 @@ func (c *Conn) Init(cfg *Config, path Path, iss Seq, tsOffset uint32) {
 	}
 }
 
-// opened reports whether c was opened already: it may have come to its end since.
+// opened reports whether c was ever opened. It may be closed again.
 func (c *Conn) opened() bool { return c.est != nil }
 
-// makeEstimator makes what takes memory, when the connection is opened.
+// makeEstimator allocates the RTO estimator when the connection opens.
 func (c *Conn) makeEstimator(o *Output) {
 	if o.estimatorFor != c.cfg {
 		o.estimator, o.estimatorFor = c.cfg.Policy.NewEstimator(), c.cfg
@@ -36,8 +36,8 @@ func (c *Conn) makeEstimator(o *Output) {
 }
 
 // Connect sends a SYN: an active OPEN (RFC 9293 §3.10.1). It leads to EventConnected, or to
-// EventClosed with Err telling why not. What the application writes meanwhile is kept, and sent
-// behind the handshake. A second call does nothing.
+// EventClosed with Err set. Data written meanwhile is sent after the handshake. A second call is a
+// no-op.
 func (c *Conn) Connect(now wheel.Time, o *Output) {
 	if c.opened() {
 		return
@@ -50,11 +50,10 @@ func (c *Conn) Connect(now wheel.Time, o *Output) {
 	c.watchUserTimeout(now, o)
 }
 
-// Accept takes the SYN that a listener received, and answers it: a passive OPEN, which ends in
-// EventConnected.
+// Accept answers the SYN that a listener received: a passive OPEN. It leads to EventConnected.
 //
-// DEVIATION RFC 9293 §3.10.7.2: text in the SYN is not kept for later; it is not acknowledged, so
-// that the peer sends it again.
+// DEVIATION RFC 9293 §3.10.7.2: data in the SYN is dropped and not acknowledged, so the peer
+// retransmits it.
 func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {
 	if c.opened() {
 		return
@@ -68,9 +67,8 @@ func (c *Conn) Accept(now wheel.Time, syn *Inbound, o *Output) {
 	c.sendSYN(now, o)
 }
 
-// AcceptCookie takes the ACK that ends the handshake of a SYN cookie, of which Secret.TakeCookie
-// has told ck. Its ISS is the one of Init. The connection is established then, and the ACK is input
-// to it.
+// AcceptCookie establishes the connection of a SYN cookie and then processes ack, the ACK that
+// returned the cookie. ck comes from Secret.TakeCookie, and ck.ISS must be the iss of Init.
 func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, ck Cookie, o *Output) Disposition {
 	if c.opened() {
 		return Disposition{}
@@ -94,7 +92,7 @@ func (c *Conn) AcceptCookie(now wheel.Time, ack *Inbound, ck Cookie, o *Output) 
 	return c.Input(now, ack, o)
 }
 
-// takeSYN takes what the peer's SYN says.
+// takeSYN processes the options and numbers of the peer's SYN.
 func (c *Conn) takeSYN(now wheel.Time, h *Header) {
 	opt := &h.Options
 	c.irs = h.Seq
@@ -121,7 +119,7 @@ func (c *Conn) takeSYN(now wheel.Time, h *Header) {
 	if c.cfg.ECN && agreed {
 		c.ecn.Enable()
 		if id := c.fl.sent.Front(); id != 0 && c.fl.sent.Get(id).Retransmitted() {
-			c.ecn.Mute() // emitSYN has sent it without ECN
+			c.ecn.Mute() // emitSYN sent it without ECN
 		}
 	}
 	nxt := h.Seq.Add(1)
@@ -136,13 +134,13 @@ func (c *Conn) takeSYN(now wheel.Time, h *Header) {
 	if c.opts.NoQuickAck {
 		c.delack.endQuickAcks()
 	}
-	// The peer takes the options off what it was told (RFC 9293 §3.7.1), and a full segment with
-	// the first bytes of the next, received as one, would look like a full one.
+	// The peer subtracts its options from our MSS (RFC 9293 §3.7.1). Without the same subtraction
+	// here, a full segment merged with the start of the next would look like one full segment.
 	c.delack.rmss = uint32(c.announcedMSS())
 	if opts := (&Options{HasTimestamps: c.tsOn}).encodedLen(); c.delack.rmss > uint32(opts) {
 		c.delack.rmss -= uint32(opts)
 	}
-	c.delack.mss = min(c.delack.rmss, DefaultMSS4) // until larger ones come, or several of one size: as in Linux
+	c.delack.mss = min(c.delack.rmss, DefaultMSS4) // until larger segments show the real size, as in Linux
 	c.lastRecv = now
 	c.tune.Init(now, c.cfg.RecvBuffer/2)
 	c.updateMSS()
@@ -165,7 +163,7 @@ func (c *Conn) sendSYN(now wheel.Time, o *Output) {
 		c.armRexmit(now, id, o)
 		return
 	}
-	// A simultaneous open: our SYN leaves once more, as a SYN-ACK.
+	// A simultaneous open: send our SYN again, as a SYN-ACK.
 	id := c.fl.sent.Front()
 	c.timed = false // RFC 6298 §3: Karn's algorithm
 	c.fl.sent.Retransmit(now, id)
@@ -173,7 +171,7 @@ func (c *Conn) sendSYN(now wheel.Time, o *Output) {
 	c.armRexmit(now, id, o)
 }
 
-// synWindow is the window that our SYN offers.
+// synWindow returns the window field of our SYN.
 func (c *Conn) synWindow() uint16 {
 	wnd := c.cfg.RecvBuffer
 	if n := c.opts.WindowClamp; n != 0 {
@@ -182,7 +180,7 @@ func (c *Conn) synWindow() uint16 {
 	return synWindowField(wnd)
 }
 
-// announcedMSS is RMSS, the MSS that our SYN tells the peer.
+// announcedMSS returns RMSS, the MSS that our SYN announces.
 func (c *Conn) announcedMSS() uint16 {
 	mss := advertisedMSS(int(c.mtu), int(c.ipHeaderLen))
 	if c.opts.MaxSeg != 0 {
@@ -191,7 +189,8 @@ func (c *Conn) announcedMSS() uint16 {
 	return mss
 }
 
-// emitSYN sends the SYN, or the SYN-ACK if a SYN was received.
+// emitSYN builds the SYN, or the SYN-ACK once the peer's SYN has arrived. rexmit counts earlier
+// transmissions.
 func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 	o.Segments = append(o.Segments, Outgoing{Rexmit: rexmit})
 	h := &o.Segments[len(o.Segments)-1].Header
@@ -210,8 +209,8 @@ func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 		}
 	} else {
 		opt.HasTimestamps, opt.SACKPermitted, opt.HasWScale = c.cfg.Timestamps, c.cfg.SACK, c.cfg.WScale
-		// RFC 3168 §6.1.1.1: a host may retransmit its SYN without ECN, in case that it was lost
-		// for that.
+		// RFC 3168 §6.1.1.1: a host may retransmit its SYN without ECN, in case ECN caused the
+		// loss.
 		if c.cfg.ECN && rexmit == 0 {
 			h.Flags |= ECE | CWR
 		}
@@ -232,13 +231,13 @@ func (c *Conn) emitSYN(now wheel.Time, rexmit uint8, o *Output) {
 	}
 }
 
-// Opens reports whether a segment that acknowledges ack would end the handshake of a passive open.
+// Opens reports whether a segment that acknowledges ack would complete a passive open.
 func (c *Conn) Opens(ack Seq) bool { return c.state == StateSynReceived && ack == c.sndNxt }
 
-// DeferOpen takes, in place of Input, an ACK that would end the handshake and must not yet:
-// TCP_DEFER_ACCEPT, for a SYN that came at since and a wait for data of wait. The round trip is
-// measured by it, and the SYN-ACK is sent again when the wait is over, to draw another ACK. From
-// the second call on it changes nothing.
+// DeferOpen replaces Input for an ACK that must not complete the handshake yet (TCP_DEFER_ACCEPT).
+// since is when the SYN arrived, and wait is how long to wait for data. The ACK gives an RTT
+// sample. When the wait is over, the timer retransmits the SYN-ACK to draw another ACK. Further
+// calls are no-ops.
 func (c *Conn) DeferOpen(now, since wheel.Time, wait time.Duration, o *Output) {
 	until := c.cfg.Policy.Deadline(since, wait)
 	id := c.fl.sent.Front()
@@ -258,7 +257,7 @@ func (c *Conn) DeferOpen(now, since wheel.Time, wait time.Duration, o *Output) {
 	c.start(o, tcptimers.Rexmit, until)
 }
 
-// establish ends the handshake. h is the segment that acknowledges our SYN, whose window is to be
+// establish completes the handshake. h is the segment that acknowledges our SYN; its window is
 // scaled unless it is a SYN.
 func (c *Conn) establish(now wheel.Time, h *Header, o *Output) {
 	wnd := uint32(h.Window)
@@ -283,14 +282,14 @@ func (c *Conn) establish(now wheel.Time, h *Header, o *Output) {
 	c.roundEnd = c.iss
 }
 
-// closeAfterOpen moves on if the application closed during the handshake.
+// closeAfterOpen continues a close that the application requested during the handshake.
 func (c *Conn) closeAfterOpen(o *Output) {
 	if c.finQueued && c.state == StateEstablished {
 		c.setState(StateFinWait1, o)
 	}
 }
 
-// updateMSS computes Eff.snd.MSS anew.
+// updateMSS recomputes Eff.snd.MSS.
 func (c *Conn) updateMSS() {
 	optionLen := 0
 	if c.tsOn {

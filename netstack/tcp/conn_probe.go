@@ -5,7 +5,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// scheduleProbe starts the timer of the loss probe, if there is to be one: RFC 8985 §7.2.
+// scheduleProbe starts or stops the loss probe timer: RFC 8985 §7.2.
 func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	r := &c.rec
 	r.probeDue = false
@@ -16,8 +16,8 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 		}
 		return
 	}
-	// RFC 8985 §4 needs SACK, and RFC 8985 §7.2 no recovery and no segment that is SACKed; then
-	// something is in flight.
+	// RFC 8985 §4 requires SACK. RFC 8985 §7.2 allows a probe only outside recovery, with nothing
+	// SACKed and something in flight.
 	if !p.TLP || !c.sackOn || c.caState >= CARecovery || c.fl.sent.Sacked().Segments > 0 || c.fl.sent.Len() == 0 || !r.tlp.MayProbe() {
 		c.stop(o, tcptimers.TLP)
 		return
@@ -30,9 +30,9 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	srtt := c.est.SRTT()
 	in := ptoInput{SRTT: srtt, HasSRTT: srtt > 0, Flight: uint32(c.fl.sent.Len()), MaxAckDelay: p.MaxAckDelay, Slack: p.ProbeSlack, RTOExpiry: rtoAt}
 	if p.AckEvidence {
-		// DEVIATION RFC 8985 §7.2, SHOULD: small segments count as one where they fill no more than
-		// one together. RFC 5681 §4.2 has peers acknowledge "at least every second full-sized
-		// segment", and many put off the ACK of two that are not.
+		// DEVIATION RFC 8985 §7.2, SHOULD: several small segments that fit into one full segment
+		// count as one. RFC 5681 §4.2 has peers acknowledge "at least every second full-sized
+		// segment", and many delay the ACK of two small ones.
 		if c.fl.sent.Outstanding().Bytes <= c.mss {
 			in.Flight = 1
 		}
@@ -49,7 +49,7 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	c.fl.probeEarly = early
 	at := p.Deadline(now, pto)
 	if now.Add(pto) >= rtoAt {
-		at = rtoAt // it is an instant of the wheel already
+		at = rtoAt // already rounded to a tick
 	}
 	if c.runs(tcptimers.TLP) && c.fl.probeAt == at {
 		return
@@ -58,7 +58,7 @@ func (c *Conn) scheduleProbe(now wheel.Time, o *Output) {
 	c.start(o, tcptimers.TLP, at)
 }
 
-// noteDelAckEvidence takes what an ACK says of when the peer acknowledges.
+// noteDelAckEvidence updates the evidence of delayed ACKs with an ACK.
 func (c *Conn) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) {
 	if !c.cfg.Policy.AckEvidence || c.fl == &atRest || a.acked == 0 && !a.duplicate {
 		return
@@ -72,8 +72,8 @@ func (c *Conn) noteDelAckEvidence(now wheel.Time, in *Inbound, a *ackFacts) {
 	p.Acked(now, evidenceAck{Segments: a.segments, Sent: a.lastSent, RTT: a.rtt, SRTT: c.est.SRTT()})
 }
 
-// expireProbe sends the loss probe, a segment of new data if there is one and else the last one
-// once more (RFC 8985 §7.3), and reports whether it did.
+// expireProbe sends the loss probe: a new data segment, or else a retransmission of the last
+// segment (RFC 8985 §7.3). It reports whether it did.
 func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 	r := &c.rec
 	if c.fl.sent.Len() == 0 || c.caState >= CARecovery || !c.mayProbe() {
@@ -100,7 +100,7 @@ func (c *Conn) expireProbe(now wheel.Time, o *Output) bool {
 	return true
 }
 
-// startPersist starts the timer of window probes: RFC 9293 §3.8.6.1.
+// startPersist starts the window probe timer: RFC 9293 §3.8.6.1.
 func (c *Conn) startPersist(now wheel.Time, o *Output) {
 	if c.runs(tcptimers.Persist) && !c.persistIsCork {
 		return
@@ -111,13 +111,14 @@ func (c *Conn) startPersist(now wheel.Time, o *Output) {
 	}
 	rto := c.est.RTO()
 	if n := c.est.Backoffs(); n > 0 {
-		// The interval has its own backoff. The ceiling may have cut off what is taken back.
+		// The interval has its own backoff, so undo the RTO's. The RTO ceiling may have cut off
+		// some of it.
 		rto = max(rto>>min(n, 10), c.est.SRTT()+4*c.est.RTTVar())
 	}
 	c.start(o, tcptimers.Persist, c.cfg.Policy.Deadline(now, c.cfg.Policy.PersistInterval(rto, int(c.windowProbes))))
 }
 
-// startCorkTimer starts the timer that lets a small segment go after all.
+// startCorkTimer bounds the wait of a small segment.
 func (c *Conn) startCorkTimer(now wheel.Time, o *Output) {
 	if !c.runs(tcptimers.Persist) || !c.persistIsCork {
 		c.persistIsCork = true
@@ -132,22 +133,21 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 	}
 	if c.snd.Usable(c.sndUna, c.sndNxt) > 0 {
 		c.corkExpired = true
-		return // output does the rest
+		return // output sends it
 	}
 	if c.fl.sent.Len() > 0 {
 		return
 	}
 	// RFC 9293 §3.8.6.1 (MUST-37): "As long as the receiving TCP peer continues to send
 	// acknowledgments in response to the probe segments, the sending TCP peer MUST allow the
-	// connection to stay open." For an application that has closed it, nobody waits any longer: R2
-	// holds then (RFC 9293 §3.8.6.1).
+	// connection to stay open." After the application has closed, R2 applies (RFC 9293 §3.8.6.1).
 	if c.unanswered > 0 && c.r2Over(now, c.lastRecv, int(c.unanswered)) ||
 		c.readClosed && c.windowProbes > 0 && c.r2Over(now, c.rare.closedAt, int(c.windowProbes)) {
 		c.timedOut(o)
 		return
 	}
 	if c.needRare().closedAt == 0 {
-		c.rare.closedAt = now // the window was closed while a small segment was held back
+		c.rare.closedAt = now // the window closed while a small segment waited
 	}
 	c.unanswered += min(1, 255-c.unanswered)
 	c.windowProbes += min(1, 255-c.windowProbes)
@@ -155,7 +155,7 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 	o.Counters.TCPWinProbe++
 	o.Counters.OutSegs++
 	// RFC 9293 §3.8.6.1 (MUST-36): "regularly transmit at least one octet of new data (if
-	// available)". It is not in flight: it counts as sent only if it is acknowledged.
+	// available)". The byte is not in flight; it counts as sent only if it is acknowledged.
 	flags := Flags(0)
 	n := min(c.queued(), 1)
 	if n == 0 {

@@ -8,14 +8,14 @@ import (
 	"tcpwheel/wheel"
 )
 
-// CanReconfigure returns an error that names what of cfg a connection cannot take while it is open;
-// nil if Reconfigure may be called.
+// CanReconfigure returns an error that names the first field of cfg that an open connection cannot
+// change, or nil if Reconfigure may be called.
 func (c *Conn) CanReconfigure(cfg *Config) error {
 	switch {
 	case !c.opened() || c.state == StateClosed:
 		return nil
 	case !c.state.synchronized():
-		// The control is made when the handshake is over.
+		// The controller is created when the handshake ends.
 		if same := *cfg; same.likeWithControl(c.cfg) {
 			return nil
 		}
@@ -28,22 +28,21 @@ func (c *Conn) CanReconfigure(cfg *Config) error {
 	return nil
 }
 
-// likeWithControl reports whether c, which it changes, differs from d in no more than the
-// congestion control.
+// likeWithControl reports whether c and d differ in the congestion controller only. It changes c.
 func (c *Config) likeWithControl(d *Config) bool {
 	c.Control, c.Congestion = d.Control, d.Congestion
 	return *c == *d
 }
 
-// Reconfigure gives a connection another configuration, which was checked and which CanReconfigure
-// allows.
+// Reconfigure changes the configuration. cfg must have passed Check and CanReconfigure.
 //
-// What was agreed on in the handshake stays: timestamps, SACK, window scaling, and that there is no
-// ECN; if the new configuration has no ECN, the connection ceases to use it. The receive buffer and
-// the socket options stay, too: SetRecvBuffer and SetOptions change them. Retransmission timers
-// count anew, by the new policy, from when their segments were sent; the others, from their next
-// start. An estimator with other parameters begins with the smoothed round trip for a sample, and
-// another congestion control with the window. It costs O(segments in flight).
+// What the handshake negotiated stays: timestamps, SACK, window scaling and the absence of ECN. ECN
+// stops if cfg has none. The receive buffer and socket options also stay; use SetRecvBuffer and
+// SetOptions.
+//
+// Retransmission timers restart by the new policy, counted from when their segments were sent.
+// Other timers follow it from their next start. A changed estimator starts from the smoothed RTT,
+// and a changed congestion controller from the current window. It costs O(segments in flight).
 func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 	if err := c.CanReconfigure(cfg); err != nil {
 		panic("BUG: " + err.Error())
@@ -72,8 +71,7 @@ func (c *Conn) Reconfigure(now wheel.Time, cfg *Config, o *Output) {
 	c.output(now, o)
 }
 
-// changeControl gives the connection another congestion control, if the configuration has another
-// than was.
+// changeControl replaces the congestion controller if its configuration has changed since was.
 func (c *Conn) changeControl(was *Config) {
 	if c.cc == nil || c.cfg.Control == was.Control && c.cfg.Congestion == was.Congestion && c.cfg.Pacing == was.Pacing {
 		return
@@ -87,7 +85,7 @@ func (c *Conn) changeControl(was *Config) {
 	c.cc = cc
 }
 
-// changeTimers has the timers follow another policy than was.
+// changeTimers makes the timers follow the new policy.
 func (c *Conn) changeTimers(now wheel.Time, was *Config, o *Output) {
 	p, old := &c.cfg.Policy, &was.Policy
 	if c.cfg.VegasCheck && c.needRare().fine == nil {
@@ -99,7 +97,7 @@ func (c *Conn) changeTimers(now wheel.Time, was *Config, o *Output) {
 	if p.Estimator != old.Estimator || p.Bounds != old.Bounds || p.RTTTick != old.RTTTick || p.VarMin != old.VarMin {
 		srtt := c.est.SRTT()
 		c.est = p.NewEstimator()
-		if srtt > 0 || !c.synLost { // the handshake has given a sample, of nothing perhaps
+		if srtt > 0 || !c.synLost { // the handshake gave a sample, perhaps of 0
 			c.est.Sample(tcptimers.Sample{RTT: max(srtt, 1), Round: true, Expected: 1})
 		}
 	}
@@ -124,10 +122,10 @@ func (c *Conn) changeTimers(now wheel.Time, was *Config, o *Output) {
 	}
 }
 
-// SetRecvBuffer sets the receive buffer to n bytes, 1 and more, as far as the scale that the peer
-// was told can offer them (SO_RCVBUF). It does not grow by itself from then on. What is on offer is
-// not taken back: a smaller buffer holds when it was used (RFC 9293 §3.8.6, SHLD-14). Before the
-// connection is opened it changes nothing.
+// SetRecvBuffer sets the receive buffer to n ≥ 1 bytes, limited by the negotiated window scale
+// (SO_RCVBUF), and disables automatic growth. A smaller buffer does not shrink the advertised
+// window; it takes effect as the window is used (RFC 9293 §3.8.6, SHLD-14). Before the handshake
+// completes it is a no-op.
 func (c *Conn) SetRecvBuffer(now wheel.Time, n uint32, o *Output) {
 	if !c.state.canReceive() || c.state == StateSynReceived {
 		return
@@ -137,11 +135,11 @@ func (c *Conn) SetRecvBuffer(now wheel.Time, n uint32, o *Output) {
 	c.updateWindow(now, o)
 }
 
-// RecvBuffer returns RCV.BUFF, bytes: what the configuration said or SetRecvBuffer, or what it has
-// grown to since. Before the handshake it is 0.
+// RecvBuffer returns RCV.BUFF in bytes, 0 before the handshake. It starts as configured, or as set
+// by SetRecvBuffer, and may have grown since.
 func (c *Conn) RecvBuffer() uint32 { return c.win.Buff() }
 
-// updateWindow sends an ACK if the window has opened enough to tell.
+// updateWindow sends an ACK if the window has opened far enough.
 func (c *Conn) updateWindow(now wheel.Time, o *Output) {
 	if c.win.UpdateDue(c.rq.Nxt(), c.rcvUser, c.windowMSS()) {
 		c.ackDue = true

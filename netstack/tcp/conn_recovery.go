@@ -6,8 +6,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// recovery is what a connection knows of losses, also while nothing is in flight: the detectors,
-// and the episode that it is in or that may still be undone.
+// recovery is the loss recovery state that outlives a flight: the loss detectors, and the current
+// or last episode.
 type recovery struct {
 	rack  rackState
 	tlp   tlpState
@@ -16,19 +16,20 @@ type recovery struct {
 	dsack congestion.DSACK
 
 	recover     Seq   // SND.NXT when the episode began
-	tooBigEnd   Seq   // SND.NXT when the path took no more what was in flight
-	startUna    Seq   // SND.UNA then
-	frtoCredit  uint8 // segments that F-RTO lets go
-	tooBig      bool  // tooBigEnd is valid, and not acknowledged yet
+	tooBigEnd   Seq   // SND.NXT at the last ICMP Packet Too Big
+	startUna    Seq   // SND.UNA when the episode began
+	frtoCredit  uint8 // new segments that F-RTO still allows
+	tooBig      bool  // tooBigEnd is valid and not yet acknowledged
 	undoable    bool
-	rtoEpisode  bool // of what may be undone: it began with a timeout
-	spurious    bool // the next sample is of what was sent after a spurious timeout
-	cwndLimited bool // the congestion window was what held data back
-	forceFirst  bool // the first retransmission of the episode is still to be made
-	probeDue    bool // new data left, or SND.UNA advanced: the loss probe is to be scheduled
+	rtoEpisode  bool // the episode began with a timeout
+	spurious    bool // the next RTT sample belongs to data sent after a spurious timeout
+	cwndLimited bool // the congestion window held data back
+	forceFirst  bool // the first retransmission of the episode is still to be sent
+	probeDue    bool // reschedule the loss probe
 }
 
-// respond is the response to an ACK: RFC 5681 §3.2, RFC 6675 §5, RFC 6582 §3.2, RFC 8985 §6.2.
+// respond processes the loss and congestion signals of an ACK: RFC 5681 §3.2, RFC 6675 §5,
+// RFC 6582 §3.2, RFC 8985 §6.2.
 func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	advanced := a.acked > 0
 	c.updateCounts(a)
@@ -65,16 +66,15 @@ func (c *Conn) respond(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 }
 
-// updateCounts takes what an ACK changes before anything is judged by it: duplicate ACKs, and
-// whether a loss probe is to be scheduled.
+// updateCounts updates the duplicate ACK count and other counts before respond evaluates the ACK.
 func (c *Conn) updateCounts(a *ackFacts) {
 	r := &c.rec
 	if a.acked > 0 || a.sacked > 0 {
-		r.probeDue = true // or to be taken back: there is none while something is SACKed
+		r.probeDue = true // or cancelled: no probe while something is SACKed
 	}
 	if a.acked > 0 {
 		r.tooBig = r.tooBig && c.sndUna.Before(r.tooBigEnd)
-		r.undoable = r.undoable && !c.sndUna.After(r.recover.Add(1<<30)) // numbers come round again
+		r.undoable = r.undoable && !c.sndUna.After(r.recover.Add(1<<30)) // sequence numbers wrap
 		r.dup.Advanced(c.sndUna)
 		if c.sackOn || c.caState != CARecovery {
 			r.dup.Reset()
@@ -88,8 +88,8 @@ func (c *Conn) updateCounts(a *ackFacts) {
 	}
 }
 
-// applyFeedback takes what an ACK says of what was done before it: of the loss probe in flight, of
-// marks, and of what was spurious.
+// applyFeedback applies what an ACK says about earlier actions: the loss probe in flight,
+// congestion marks, and retransmissions that were spurious.
 func (c *Conn) applyFeedback(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	if r.tlp.inFlight {
@@ -101,10 +101,10 @@ func (c *Conn) applyFeedback(now wheel.Time, h *Header, a *ackFacts, o *Output) 
 	if a.dsack {
 		c.undoByDSACK(now, h, a, o)
 	}
-	// DEVIATION RFC 3522 §3.2 (5): there is no verdict by an ACK with a DSACK, nor by one of all
-	// outstanding data while none has come before, since all ACKs of the flight may have been lost,
-	// and the retransmission drawn this one. Then the data arrived all the same, and a DSACK would
-	// undo it, too; Linux does not ask (tcp_packet_delayed).
+	// DEVIATION RFC 3522 §3.2 (5): the RFC skips an ACK with a DSACK, and a first ACK that covers
+	// all outstanding data. In both cases all ACKs of the flight may have been lost, and the
+	// retransmission drew this one. But then the data did arrive, and a DSACK would undo the
+	// reduction too. Linux does not check either (tcp_packet_delayed).
 	if a.acked > 0 && r.undoable && c.tsOn && r.eifel.OnAck(h.Options.TSEcr) == congestion.Spurious {
 		c.undo(now, a, a.acked, o)
 	}
@@ -113,8 +113,8 @@ func (c *Conn) applyFeedback(now wheel.Time, h *Header, a *ackFacts, o *Output) 
 	}
 }
 
-// pipe returns how many bytes are deemed to be on their way. Without SACK, each duplicate ACK
-// tells of a segment that has arrived.
+// pipe returns how many bytes are estimated to be in the network. Without SACK, each duplicate ACK
+// counts as one delivered segment.
 func (c *Conn) pipe() uint32 {
 	n := c.fl.sent.Pipe().Bytes
 	if !c.sackOn && c.caState != CALoss {
@@ -122,8 +122,8 @@ func (c *Conn) pipe() uint32 {
 		if c.caState != CARecovery {
 			dups = min(dups, dupThresh-1) // RFC 3042 §2: limited transmit
 		}
-		// RFC 5681 §3.2: the sender may limit what duplicate ACKs stand for to what is outstanding.
-		// A hole did not arrive.
+		// RFC 5681 §3.2: duplicate ACKs can stand for no more than what is outstanding. A lost
+		// segment was not delivered.
 		arrived := c.fl.sent.Outstanding().Segments
 		dups = min(dups, arrived-min(arrived, max(c.fl.sent.Lost().Segments, 1)))
 		n -= min(n, uint32(min(uint64(dups)*uint64(c.mss), 1<<30)))
@@ -131,7 +131,7 @@ func (c *Conn) pipe() uint32 {
 	return n
 }
 
-// detect finds what the ACK has shown to be lost, and enters recovery for it.
+// detect finds newly lost segments, and enters recovery if there are any.
 func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 	r := &c.rec
 	switch {
@@ -158,8 +158,8 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 		}
 	case c.caState == CARecovery && a.acked > 0 && c.fl.sent.Len() > 0:
 		// RFC 6582 §3.2 step 3: a partial ACK; "retransmit the first unacknowledged segment." It
-		// does whatever PRR says, which counts on no more than was in flight, and has counted the
-		// duplicate ACKs.
+		// ignores PRR, which has already counted the duplicate ACKs and allows no more than was in
+		// flight.
 		c.markLost(c.fl.sent.Front())
 		a.lost, r.forceFirst = true, true
 	case c.caState < CARecovery && a.duplicate && c.fl.sent.Len() > 0 && r.dup.FastRetransmit(a.ack):
@@ -171,8 +171,8 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 	}
 }
 
-// checkVegas has the first segment be lost if it was sent longer ago than the fine-grained timeout,
-// as TCP Vegas looks at duplicate ACKs and at the first ACKs after a retransmission.
+// checkVegas marks the first segment lost if it is older than the fine-grained timeout. TCP Vegas
+// checks this on duplicate ACKs and on the first ACKs after a retransmission.
 func (c *Conn) checkVegas(now wheel.Time, a *ackFacts, o *Output) {
 	if c.fl.sent.Len() == 0 || c.caState >= CALoss || !a.duplicate && a.acked == 0 {
 		return
@@ -183,18 +183,18 @@ func (c *Conn) checkVegas(now wheel.Time, a *ackFacts, o *Output) {
 	}
 	c.markLost(c.fl.sent.Front())
 	if c.cfg.Reno && c.caState < CACWR && s.Seq.Before(c.rec.recover) {
-		c.caState = CACWR // of a flight for which the window was reduced already, as Brakmo and Peterson have it
+		c.caState = CACWR // the window was already reduced for this flight, as in Brakmo and Peterson
 	}
 	if c.caState != CARecovery {
 		c.enterRecovery(now, a, o)
 	}
 }
 
-// beforeRecover reports whether what is outstanding was sent before the last recovery by timeout
-// began, so that a new one must not begin (RFC 6675 §5.1, RFC 6582 §3.2 step 2).
+// beforeRecover reports whether SND.UNA is still below the last timeout's recovery point. A new
+// recovery must not begin then (RFC 6675 §5.1, RFC 6582 §3.2 step 2).
 func (c *Conn) beforeRecover() bool { return c.caState == CALoss && c.sndUna.Before(c.rec.recover) }
 
-// detectRACK is RACK's, for an ACK and when its timer expires.
+// detectRACK runs RACK's loss detection after an ACK or when its timer expires.
 func (c *Conn) detectRACK(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 	r := &c.rec
 	before := uint32(0)
@@ -202,7 +202,8 @@ func (c *Conn) detectRACK(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 		before = c.pipe()
 	}
 	found := false
-	// With nothing in flight too: DSACKs and the end of a recovery change the window of reordering.
+	// Run it with nothing in flight too: DSACKs and the end of a recovery change the reordering
+	// window.
 	timeout, ok := r.rack.Detect(now, &c.fl.sent, rackInput{
 		SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(),
 		InRecovery: c.caState >= CARecovery, LeavingRecovery: leaving, DSACK: c.dsackWidens(a),
@@ -216,29 +217,28 @@ func (c *Conn) detectRACK(now wheel.Time, a *ackFacts, leaving bool, o *Output) 
 	switch shared := c.cfg.Policy.SharedTimer; {
 	case !ok:
 		c.stopLoss(o, tcptimers.Reorder)
-	case !(shared && a.byTimer): // tcp_rack_reo_timeout of Linux looks once
+	case !(shared && a.byTimer): // Linux's tcp_rack_reo_timeout looks once
 		c.startLoss(o, tcptimers.Reorder, c.cfg.Policy.Deadline(now, timeout+c.cfg.Policy.ProbeSlack))
 		a.startedReorder = true
 	}
 	a.lost = a.lost || found
 	if c.caState < CARecovery && (found || c.fl.sent.pendingRexmits() > 0 && !r.tooBig) {
 		c.enterRecovery(now, a, o)
-		if a.byTimer { // no ACK follows to move PRR
+		if a.byTimer { // no ACK follows to update PRR
 			c.fl.sndcnt = c.fl.prr.OnAck(1, c.pipe(), false, true)
 		}
 	} else if a.byTimer && c.caState == CARecovery {
-		// What turned out to be lost has left the room that it took, as in Linux.
+		// As in Linux, the room of newly lost segments is free.
 		c.fl.sndcnt += before - c.pipe()
 	}
 }
 
-// dsackWidens reports whether the DSACK of an ACK, if it has one, makes RACK's window of reordering
-// grow.
+// dsackWidens reports whether the ACK's DSACK, if any, widens RACK's reordering window.
 func (c *Conn) dsackWidens(a *ackFacts) bool {
 	return a.dsack && (!c.cfg.Policy.ReorderedDSACKs || c.rec.rack.ReorderingSeen() && !a.dsackProbe)
 }
 
-// beginEpisode resets what is known of the episode before.
+// beginEpisode starts a recovery episode and forgets the previous one.
 func (c *Conn) beginEpisode(o *Output) {
 	r := &c.rec
 	r.recover, r.startUna = c.sndNxt, c.sndUna
@@ -255,7 +255,7 @@ func (c *Conn) beginEpisode(o *Output) {
 	c.stopLoss(o, tcptimers.TLP)
 }
 
-// enterRecovery begins a fast recovery.
+// enterRecovery starts fast recovery.
 func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 	r := &c.rec
 	reduced := c.caState == CACWR
@@ -263,7 +263,7 @@ func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 		c.cc.OnCongestion(now, c.fl.sent.Outstanding().Bytes, congestion.FastRetransmit)
 	}
 	c.beginEpisode(o)
-	r.undoable = !reduced // that was for a congestion mark, or a loss that a probe has repaired: it stays
+	r.undoable = !reduced // the reduction for an ECN mark or a probe-repaired loss stays
 	r.rtoEpisode = false
 	recoverFS := congestion.RecoverFS(c.fl.sent.Outstanding().Bytes, c.fl.sent.Sacked().Bytes, a.sacked, a.acked)
 	c.fl.prr.Start(c.cc.Ssthresh(), c.mss, recoverFS)
@@ -278,8 +278,8 @@ func (c *Conn) enterRecovery(now wheel.Time, a *ackFacts, o *Output) {
 	}
 }
 
-// enterCWR reduces the window for congestion without a loss to repair. What was in flight before
-// the ACK is what was too much.
+// enterCWR reduces the window for congestion with no loss to repair. a.flight is the flight that
+// caused it.
 func (c *Conn) enterCWR(now wheel.Time, a *ackFacts, o *Output, cause congestion.Cause) {
 	c.cc.OnCongestion(now, a.flight, cause)
 	c.caState = CACWR
@@ -287,7 +287,7 @@ func (c *Conn) enterCWR(now wheel.Time, a *ackFacts, o *Output, cause congestion
 	c.ecn.OnReduced(c.sndNxt)
 }
 
-// leaveRecovery ends the episode: what was outstanding when it began is acknowledged.
+// leaveRecovery ends the episode after SND.UNA has reached its end.
 func (c *Conn) leaveRecovery(now wheel.Time, o *Output) {
 	r := &c.rec
 	if c.caState == CARecovery {

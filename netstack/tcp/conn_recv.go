@@ -7,7 +7,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// takeData takes the text and the FIN of an acceptable segment.
+// takeData processes the data and FIN of an acceptable segment.
 func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Disposition) {
 	if !c.state.canReceive() {
 		// RFC 9293 §3.10.7.4: in the other states "This should not occur since a FIN has been
@@ -24,8 +24,8 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Di
 	before := c.rq.Nxt()
 	wnd := c.win.Wnd(before)
 	if c.readClosed && a.payload().End.After(before) && a.Len > 0 {
-		// RFC 2525 §2.17: what nobody will read is not to be acknowledged as if somebody had; the
-		// peer learns by a RST.
+		// RFC 2525 §2.17: data that no application will read must not be acknowledged; the peer
+		// learns of it by a RST.
 		o.Counters.TCPAbortOnData++
 		c.sendRST(now, c.ackSeq(), o)
 		c.closed(ErrAborted, o)
@@ -54,13 +54,13 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Di
 	if ins.FIN {
 		c.reachFIN(now, o)
 	} else if a.FIN {
-		c.ackDue = true // it has come too early: RFC 5681 §4.2, which is of data
+		c.ackDue = true // out of order: RFC 5681 §4.2 applies as for data
 	}
 	return v
 }
 
-// sampleRcvRTT measures the receiver's round trip: by the timestamp that a full segment echoes, or
-// else by windows.
+// sampleRcvRTT measures the receiver's RTT, by the timestamp that a full segment echoes, or else by
+// window rounds.
 func (c *Conn) sampleRcvRTT(now wheel.Time, h *Header, a Arrival) {
 	if !c.tsOn {
 		nxt := c.rq.Nxt()
@@ -75,7 +75,7 @@ func (c *Conn) sampleRcvRTT(now wheel.Time, h *Header, a Arrival) {
 	}
 }
 
-// noteInsertion has SACK blocks report what became of a segment.
+// noteInsertion makes SACK blocks report the segment.
 func (c *Conn) noteInsertion(ins *insertion) {
 	if ins.Duplicate.Len() == 0 && ins.Block.Len() == 0 {
 		return
@@ -86,7 +86,7 @@ func (c *Conn) noteInsertion(ins *insertion) {
 	c.gen.OnInsert(ins)
 }
 
-// countArrival counts what became of a segment.
+// countArrival updates the counters of out-of-order segments.
 func (c *Conn) countArrival(ins *insertion, a Arrival, o *Output) {
 	switch {
 	case ins.Dropped > 0 && ins.Keep.Len() == 0 && a.Len > 0:
@@ -100,14 +100,14 @@ func (c *Conn) countArrival(ins *insertion, a Arrival, o *Output) {
 	}
 }
 
-// delayAck decides when the segment is acknowledged.
+// delayAck decides when to acknowledge the segment.
 func (c *Conn) delayAck(now wheel.Time, in *Inbound, a Arrival, ins *insertion, o *Output) {
 	ce := c.ecn.On() && in.CE != c.lastCE && a.Len > 0
 	if a.Len > 0 {
 		c.lastCE = in.CE
 	}
 	if a.Len > 0 && !c.opts.NoQuickAck && c.delack.idle(now) > c.est.RTO() {
-		// The peer begins anew with a small window: RFC 5681 §4.1.
+		// After an idle time the peer restarts with a small window: RFC 5681 §4.1.
 		c.delack.requicken()
 	}
 	when, delay := c.delack.OnSegment(now, &c.cfg.Policy.DelAck, SegmentIn{
@@ -124,14 +124,13 @@ func (c *Conn) delayAck(now wheel.Time, in *Inbound, a Arrival, ins *insertion, 
 	}
 }
 
-// Consumed tells that the application has read n bytes, at most what there is to read. An ACK
-// leaves if that has opened the window far enough to tell the peer (RFC 9293 §3.8.6.2.2), and the
-// receive buffer may grow by it.
+// Consumed reports that the application has read n bytes, at most the readable ones. It sends an
+// ACK if the window has opened enough (RFC 9293 §3.8.6.2.2), and may grow the receive buffer.
 func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {
 	n = min(n, c.rcvUser)
 	c.rcvUser -= n
 	if c.rcvUrgent && c.rcvUp.AtOrBefore(c.rq.Nxt()-Seq(c.rcvUser)) {
-		c.rcvUrgent = false // the application has read it all
+		c.rcvUrgent = false // all urgent data is read
 	}
 	if !c.state.canReceive() {
 		return
@@ -146,12 +145,12 @@ func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {
 	c.updateWindow(now, o)
 }
 
-// windowMSS is by how much the window opens at least. RFC 9293 §3.8.6.2.2: "the receiver must use
-// its own Eff.snd.MSS, making the assumption that it is the same as the sender's"; where the peer
-// is known to send larger segments, it is theirs. That small ones came says nothing.
+// windowMSS returns the smallest step by which the window opens. RFC 9293 §3.8.6.2.2: "the receiver
+// must use its own Eff.snd.MSS, making the assumption that it is the same as the sender's". If the
+// peer is known to send larger segments, their size counts instead.
 func (c *Conn) windowMSS() uint32 { return max(c.delack.mss, c.mss) }
 
-// recvMSS is the size of the segments that the peer sends, as far as it is known.
+// recvMSS returns the size of the peer's full segments, as far as known.
 func (c *Conn) recvMSS() uint32 {
 	if c.delack.mss > 0 {
 		return c.delack.mss

@@ -2,12 +2,12 @@ package tcp
 
 import "tcpwheel/wheel"
 
-// sendLost retransmits what is lost, as far as congestion control allows.
+// sendLost retransmits lost segments as far as congestion control allows.
 func (c *Conn) sendLost(now wheel.Time, o *Output) {
 	r := &c.rec
 	if c.fl.frto.Active() {
-		r.cwndLimited = true // by the window of one segment that the timeout left
-		return               // F-RTO finds out first whether anything was lost
+		r.cwndLimited = true // the timeout left a window of one segment
+		return               // F-RTO first finds out whether anything was lost
 	}
 	if c.caState == CARecovery && c.sackOn && !c.cfg.Policy.RACK {
 		c.sendNextSeg(now, o)
@@ -31,7 +31,7 @@ func (c *Conn) sendLost(now wheel.Time, o *Output) {
 	}
 }
 
-// sendNextSeg sends in the order of RFC 6675 §4, NextSeg.
+// sendNextSeg retransmits in the order of NextSeg (RFC 6675 §4).
 func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 	r := &c.rec
 	for c.fl.l6675.inRecovery {
@@ -39,15 +39,16 @@ func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 		id, rule := c.fl.l6675.NextSeg(&c.fl.sent, canSendNew)
 		if first := c.fl.sent.Front(); r.forceFirst && first != 0 && c.fl.sent.seg(first).state.needsRexmit() {
 			// RFC 6675 §5 (4.3): "Retransmit the first data segment presumed dropped -- the segment
-			// starting with sequence number HighACK + 1." Others than IsLost may have presumed it.
+			// starting with sequence number HighACK + 1." It may have been presumed dropped by
+			// other means than IsLost.
 			id, rule = first, nextSegLost
 		} else if again := c.nextToRexmit(); again != 0 && c.fl.sent.seg(again).Seq.Before(c.fl.l6675.highRxtEnd) {
-			// A retransmission below HighRxt may be known to be lost too, by Vegas's check or for a
+			// A retransmission below HighRxt may be known lost too, by the Vegas check or for a
 			// smaller MTU.
 			id, rule = again, nextSegLost
 		}
 		if rule == nextSegNone || rule == nextSegNew {
-			return // new data follows
+			return // sendNew sends the new data
 		}
 		n := min(c.fl.sent.seg(id).Len, c.mss)
 		if !r.forceFirst && (!c.cwndAllows(n) || !c.pacerAllows(now, o)) {
@@ -62,7 +63,7 @@ func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 	}
 }
 
-// retransmit sends the segment id again, the first MSS of it if it is longer.
+// retransmit retransmits segment id, or its first MSS bytes if it is longer.
 func (c *Conn) retransmit(now wheel.Time, id segmentID, o *Output) {
 	s := c.fl.sent.seg(id)
 	c.timed = false // RFC 6298 §3: Karn's algorithm
@@ -117,20 +118,21 @@ func (c *Conn) retransmit(now wheel.Time, id segmentID, o *Output) {
 	c.notePaced(now, payload)
 }
 
-// markLost notes a loss.
+// markLost marks segment id lost.
 func (c *Conn) markLost(id segmentID) {
 	c.lowerRexmitHint(id)
 	c.fl.sent.MarkLost(id)
 }
 
-// lowerRexmitHint is told of a segment before it is marked lost.
+// lowerRexmitHint must be called before segment id is marked lost.
 func (c *Conn) lowerRexmitHint(id segmentID) {
 	if s := c.fl.sent.seg(id); s.Seq.Before(c.fl.rexmitHint) || c.fl.sent.pendingRexmits() == 0 {
 		c.fl.rexmitHint = s.Seq
 	}
 }
 
-// nextToRexmit returns the first segment that is lost and was not retransmitted since.
+// nextToRexmit returns the first segment that is lost and not yet retransmitted, 0 if there is
+// none.
 func (c *Conn) nextToRexmit() segmentID {
 	if c.fl.sent.pendingRexmits() == 0 {
 		return 0
@@ -138,14 +140,13 @@ func (c *Conn) nextToRexmit() segmentID {
 	if id := c.toRexmitFrom(c.fl.sent.Find(MaxSeq(c.fl.rexmitHint, c.sndUna))); id != 0 {
 		return id
 	}
-	if id := c.toRexmitFrom(c.fl.sent.Front()); id != 0 { // it was left behind: look from the start, once
+	if id := c.toRexmitFrom(c.fl.sent.Front()); id != 0 { // the hint was too high: search once from the start
 		return id
 	}
 	panic("BUG: a lost segment that waits is not found")
 }
 
-// toRexmitFrom is nextLost among the segments from id on, and moves the hint there. It returns 0 if
-// there is none.
+// toRexmitFrom is nextToRexmit from segment id on. It moves the hint to the segment it returns.
 func (c *Conn) toRexmitFrom(id segmentID) segmentID {
 	for id = c.fl.sent.nextUnsacked(id); id != 0; id = c.fl.sent.nextUnsacked(c.fl.sent.seg(id).next) {
 		if s := c.fl.sent.seg(id); s.state.needsRexmit() {

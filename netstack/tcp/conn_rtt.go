@@ -7,18 +7,18 @@ import (
 	"tcpwheel/wheel"
 )
 
-// sampleRTT gives the estimator what the ACK measured: by Karn's algorithm, of segments that were
-// sent once only (RFC 6298 §3), or by the echo of a timestamp (RFC 7323 §4).
+// sampleRTT passes the ACK's RTT measurement to the estimator. It measures segments sent only once,
+// by Karn's algorithm (RFC 6298 §3), or the echo of a timestamp (RFC 7323 §4).
 func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 	if c.openDeferred {
-		c.openDeferred = false // the SYN-ACK arrived long ago, and was measured then
+		c.openDeferred = false // the SYN-ACK was measured when it arrived
 		return
 	}
 	rtt, ok := a.rtt, a.hasRTT && !a.ackedRexmit
 	at := a.sentAt
 	if !ok && a.hasSack && c.caState != CALoss {
-		// After a timeout, what is SACKed may have arrived long ago, and the ACK that told it first
-		// been lost.
+		// After a timeout, SACKed data may have arrived long ago, if the ACK that first said so was
+		// lost.
 		rtt, ok, at = a.sackRTT, true, now.Add(-a.sackRTT)
 	}
 	p := &c.cfg.Policy
@@ -26,10 +26,11 @@ func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 		c.rec.rack.SampleRTT(now, rtt)
 		c.rec.tlp.Sampled()
 	} else if a.acked > 0 && c.tsOn && h.Options.TSEcr != 0 && !a.dsack && !c.mayAnswerRexmit(now, a) {
-		// An ACK that reports a duplicate was drawn by it, and echoes the timestamp of what came
-		// before the duplicate. RFC 7323 §4.1: "A TSecr value received in a segment MAY be used to
-		// update the averaged RTT measurement only if the segment advances the left edge of the
-		// send window, i.e., SND.UNA is increased."
+		// The ACK of a duplicate echoes the timestamp of what came before the duplicate.
+		//
+		// RFC 7323 §4.1: "A TSecr value received in a segment MAY be used to update the averaged
+		// RTT measurement only if the segment advances the left edge of the send window, i.e.,
+		// SND.UNA is increased."
 		if ticks := int32(c.timestamp(now) - h.Options.TSEcr); ticks >= 0 && time.Duration(ticks) < time.Hour/c.cfg.TimestampTick {
 			rtt, ok = c.cfg.TimestampTick*time.Duration(max(ticks, 1)), true
 			at = now.Add(-rtt)
@@ -63,11 +64,11 @@ func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 	c.est.Sample(s)
 }
 
-// mayAnswerRexmit reports whether the ACK may have been drawn by a retransmission, although it
-// echoes what was sent before: it came a round trip after it, or more. A receiver to which a
-// segment comes twice, as the ACK of the first was lost, and which takes no timestamp from what it
-// drops, as gVisor's TCP, echoes the first one for as long as nothing new comes. What passed since
-// then is no round-trip time: with backoff it would double the timeout again and again.
+// mayAnswerRexmit reports whether the ACK may answer a retransmission although it echoes an older
+// timestamp: it came at least the minimum RTT after the retransmission. Some receivers, such as
+// gVisor's TCP, take no timestamp from a duplicate. They echo the first copy for as long as no new
+// data comes. The time since then is not an RTT; taken as one it would double the RTO again and
+// again.
 func (c *Conn) mayAnswerRexmit(now wheel.Time, a *ackFacts) bool {
 	least, ok := c.rec.rack.MinRTT()
 	return a.staleEcho && ok && now.Sub(a.lastRexmitAt) >= least

@@ -6,7 +6,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// takeSACK takes the SACK blocks, of which the first may report a duplicate (RFC 2883 §4).
+// takeSACK processes the SACK blocks of an ACK. The first may report a duplicate (RFC 2883 §4).
 func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	blocks := h.Options.SACK[:h.Options.NumSACK]
 	first := 0
@@ -20,8 +20,7 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 			o.Counters.TCPDSACKOfoRecv++
 		}
 	}
-	// The blocks come latest first (RFC 2018 §4). In the order of their numbers, none looks as if
-	// it had been overtaken.
+	// The blocks come latest first (RFC 2018 §4). Sorted by number, none looks overtaken.
 	var sorted [len(h.Options.SACK)]Range
 	blocks = sorted[:copy(sorted[:], blocks[first:])]
 	slices.SortFunc(blocks, func(a, b Range) int { return int(int32(a.Start - b.Start)) })
@@ -50,7 +49,7 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 }
 
-// armSplit starts the timer of the segment at seq, if a split has made it.
+// armSplit starts the timer of the segment at seq if a split has just created it.
 func (c *Conn) armSplit(seq Seq, o *Output) {
 	if !c.perSegment() {
 		return
@@ -60,8 +59,7 @@ func (c *Conn) armSplit(seq Seq, o *Output) {
 	}
 }
 
-// isDSACK reports whether the first block reports a duplicate: it is below the acknowledgement
-// number, or inside of the second.
+// isDSACK reports whether the first block is a DSACK: it is below ack or inside the second block.
 func (c *Conn) isDSACK(blocks []Range, ack Seq) bool {
 	b := blocks[0]
 	if !b.Start.Before(b.End) || uint64(b.End.Sub(b.Start)) > c.acked+uint64(c.sndNxt.Sub(c.sndUna)) {

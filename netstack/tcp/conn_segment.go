@@ -5,8 +5,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// appendSegment adds a segment with ACK to what is to be sent. The pointer is good until the next
-// one.
+// appendSegment appends a segment with ACK to the Output. The pointer is valid until the next
+// append.
 func (c *Conn) appendSegment(now wheel.Time, seq Seq, flags Flags, o *Output) *Outgoing {
 	o.Segments = append(o.Segments, Outgoing{})
 	s := &o.Segments[len(o.Segments)-1]
@@ -44,7 +44,7 @@ func (c *Conn) appendSegment(now wheel.Time, seq Seq, flags Flags, o *Output) *O
 	}
 	if c.urgent && seq.Before(c.sndUp) {
 		h.Flags |= URG
-		h.Urgent = uint16(min(c.sndUp.Sub(seq), 65535)) // as far as it reaches: the urgent data goes on behind it
+		h.Urgent = uint16(min(c.sndUp.Sub(seq), 65535)) // the field has 16 bits; later segments repeat it
 	}
 	c.lastAckSent = h.Ack
 	c.delack.OnAckSent()
@@ -54,12 +54,12 @@ func (c *Conn) appendSegment(now wheel.Time, seq Seq, flags Flags, o *Output) *O
 	return s
 }
 
-// hasSACKBlocks reports whether the next segment has SACK blocks.
+// hasSACKBlocks reports whether the next segment carries SACK blocks.
 func (c *Conn) hasSACKBlocks() bool {
 	return c.sackOn && c.gen != nil && (c.rq.Beyond() || c.gen.hasDup)
 }
 
-// segmentMSS returns how many bytes of data the next segment may have.
+// segmentMSS returns how many data bytes the next segment may carry.
 func (c *Conn) segmentMSS() uint32 {
 	if !c.hasSACKBlocks() {
 		return c.mss
@@ -69,12 +69,11 @@ func (c *Conn) segmentMSS() uint32 {
 	return c.effectiveMSS(opt.encodedLen())
 }
 
-// sendAck sends a segment that is nothing but an ACK.
+// sendAck sends a pure ACK.
 func (c *Conn) sendAck(now wheel.Time, o *Output) { c.sendAckFrom(now, c.ackSeq(), o) }
 
-// ackSeq returns the sequence number for a segment without bytes: SND.NXT, or the right edge of
-// the peer's window if the peer has taken back some of what is in flight, since it would not accept
-// what is beyond.
+// ackSeq returns the sequence number of a pure ACK: SND.NXT, or the right edge of the peer's window
+// if the peer shrank it below SND.NXT. It would drop segments beyond the edge.
 func (c *Conn) ackSeq() Seq {
 	if edge := c.sndUna.Add(c.snd.Wnd); c.sndNxt.After(edge.Add(1 << c.sndScale)) {
 		return edge
@@ -87,8 +86,8 @@ func (c *Conn) sendAckFrom(now wheel.Time, seq Seq, o *Output) {
 	o.Counters.OutSegs++
 }
 
-// sendRST sends a reset that is believed at seq: <SEQ=seq><CTL=RST>, with an ACK where the peer's
-// numbers are known.
+// sendRST sends a reset that the peer accepts at seq: <SEQ=seq><CTL=RST>, with an ACK in the
+// synchronized states.
 func (c *Conn) sendRST(now wheel.Time, seq Seq, o *Output) {
 	o.Segments = append(o.Segments, Outgoing{})
 	h := &o.Segments[len(o.Segments)-1].Header
@@ -98,7 +97,7 @@ func (c *Conn) sendRST(now wheel.Time, seq Seq, o *Output) {
 		h.Ack = c.rq.Nxt()
 	}
 	if c.tsOn {
-		// RFC 7323 §3.2: the option must be in every segment but a RST, and should be in that too.
+		// RFC 7323 §3.2: timestamps are mandatory except in a RST, and recommended there.
 		h.Options.HasTimestamps, h.Options.TSVal = true, c.timestamp(now)
 		h.Options.TSEcr, _ = c.paws.Recent()
 	}

@@ -6,9 +6,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Wrote tells that the application has written n bytes more, which the owner keeps until Acked has
-// gone past them. All of them are taken, or none: where CanWrite reports false, or there would be
-// more than 2^30 bytes that are not acknowledged, the most that a window can be.
+// Wrote reports that the application has written n more bytes. The owner keeps them until Acked has
+// passed them. It is all or nothing: it is a no-op if CanWrite is false, or if more than 2^30 bytes
+// would be unacknowledged.
 func (c *Conn) Wrote(now wheel.Time, n uint32, flags WriteFlags, o *Output) {
 	if !c.CanWrite() || c.sndEnd.Add(n).Sub(c.sndUna) > maxFlight || n > maxFlight {
 		return
@@ -17,14 +17,14 @@ func (c *Conn) Wrote(now wheel.Time, n uint32, flags WriteFlags, o *Output) {
 	c.msgMore = flags&WriteMore != 0
 	c.corkExpired = false
 	if flags&WriteUrgent != 0 && n > 0 {
-		// RFC 9293 §3.8.5 (MUST-62): the urgent pointer is to the byte after the urgent data.
+		// RFC 9293 §3.8.5 (MUST-62): the urgent pointer points behind the urgent data.
 		c.sndUp, c.urgent = c.sndEnd, true
 	}
 	c.output(now, o)
 	c.watchUserTimeout(now, o)
 }
 
-// CanWrite reports whether Wrote takes bytes: from the open on, until Shutdown, Close or the end.
+// CanWrite reports whether Wrote accepts data: from the open until Shutdown, Close or the end.
 func (c *Conn) CanWrite() bool {
 	switch c.state {
 	case StateSynSent, StateSynReceived, StateEstablished, StateCloseWait:
@@ -34,7 +34,7 @@ func (c *Conn) CanWrite() bool {
 }
 
 // output sends what may be sent: retransmissions, new data, the FIN, and an ACK if one is due and
-// nothing else bore it. It then starts the timers that watch what is not sent.
+// no other segment carried it. It also starts the timers that watch unsent data.
 func (c *Conn) output(now wheel.Time, o *Output) {
 	if c.state >= StateEstablished && c.state != StateTimeWait {
 		c.rec.cwndLimited = false
@@ -58,23 +58,23 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 	}
 }
 
-// cwndAllows reports whether congestion control lets n bytes go.
+// cwndAllows reports whether congestion control allows n more bytes.
 func (c *Conn) cwndAllows(n uint32) bool {
 	if c.fl.sent.Pipe().Bytes == 0 {
-		return true // with nothing on its way, no ACK would ever bring leave
+		return true // with nothing in flight no ACK would ever allow more
 	}
 	switch {
 	case c.caState == CARecovery:
 		return n <= c.fl.sndcnt
 	case c.caState == CALoss && c.sndUna == c.rec.startUna && c.fl.sent.RetransOut().Segments > 0:
-		// RFC 5681 §3.1: after a timeout the window is that of one segment, also where more small
-		// ones would fit. Each with its own timer, they could crowd out the first for ever.
+		// RFC 5681 §3.1: after a timeout the window is one segment, even if several small ones
+		// would fit. With a timer each, they could crowd out the first one forever.
 		return false
 	}
 	return uint64(c.pipe())+uint64(n) <= uint64(c.cc.Cwnd())
 }
 
-// spendSndcnt notes that n bytes went by the leave of congestion control.
+// spendSndcnt charges n sent bytes to PRR during fast recovery.
 func (c *Conn) spendSndcnt(n uint32) {
 	if c.caState == CARecovery {
 		c.fl.sndcnt -= min(n, c.fl.sndcnt)
@@ -82,8 +82,8 @@ func (c *Conn) spendSndcnt(n uint32) {
 	}
 }
 
-// pacerAllows reports whether the pacer lets a segment go, and starts its timer if not. What would
-// depart within the tick at hand may.
+// pacerAllows reports whether the pacer allows a segment now, and starts its timer if not.
+// Departures within the current tick are allowed.
 func (c *Conn) pacerAllows(now wheel.Time, o *Output) bool {
 	if !c.cfg.Pacing {
 		return true
@@ -106,7 +106,7 @@ func (c *Conn) notePaced(now wheel.Time, n uint32) {
 	}
 }
 
-// sendNew sends what was never sent, as far as the windows allow.
+// sendNew sends new data as far as the windows allow.
 func (c *Conn) sendNew(now wheel.Time, o *Output) {
 	if c.hasSent && c.fl.sent.Len() == 0 {
 		c.cc.OnIdle(now, now.Sub(c.lastSent), c.est.RTO())
@@ -125,33 +125,33 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 			c.startCorkTimer(now, o)
 		case hold == holdWindow:
 			switch {
-			case c.fl.sent.Len() > 0: // its ACK brings another window
+			case c.fl.sent.Len() > 0: // its ACK opens the window
 				c.stop(o, tcptimers.Persist)
 			case c.snd.Usable(c.sndUna, c.sndNxt) > 0:
-				c.startCorkTimer(now, o) // the window is small: RFC 9293 §3.8.6.2.1, the override timeout
+				c.startCorkTimer(now, o) // the window is small: override timeout, RFC 9293 §3.8.6.2.1
 			default:
 				c.startPersist(now, o)
 			}
 		case hold == holdNagle:
 			c.applicationLimited(now)
 			c.stop(o, tcptimers.Persist)
-		default: // ACKs, or the pacer, let the rest go
+		default: // an ACK or the pacer will release it
 			c.stop(o, tcptimers.Persist)
 		}
 		return
 	}
 }
 
-// applicationLimited tells congestion control that there is nothing more to send, if the window
-// would take it.
+// applicationLimited tells congestion control that the application has no more data, if the window
+// had room for it.
 func (c *Conn) applicationLimited(now wheel.Time) {
 	if c.caState == CAOpen && c.fl.sent.Outstanding().Bytes < c.cc.Cwnd() {
 		c.cc.OnApplicationLimited(now)
 	}
 }
 
-// sendOne sends one segment that was never sent, or tells why not: holdNone stands for congestion
-// control and pacing. free has it go without the leave of congestion control.
+// sendOne sends one new segment, or returns why not. (holdNone, false) means that congestion
+// control or pacing held it back. free bypasses both.
 func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, sent bool) {
 	queued := c.queued()
 	usable := c.snd.Usable(c.sndUna, c.sndNxt)
@@ -159,8 +159,7 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 		if !c.finQueued || c.finSent {
 			return holdEmpty, false
 		}
-		// The FIN alone. RFC 9293 §3.4 gives it a sequence number, which has to be in the window
-		// like others.
+		// A lone FIN. RFC 9293 §3.4 gives it a sequence number, so it must be in the window.
 		if usable == 0 {
 			return holdWindow, false
 		}
@@ -171,8 +170,7 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 		Queued: queued, Usable: usable, MSS: mss, MaxWnd: c.snd.MaxWnd,
 		Idle: c.fl.sent.Len() == 0, SmallOut: c.smallOut(), Closing: c.finQueued,
 		NoDelay: c.opts.NoDelay, Minshall: c.cfg.Minshall, Cork: c.opts.Cork, More: c.msgMore,
-		// F-RTO is to find out by this segment, whatever its size, whether what is in flight was
-		// lost.
+		// F-RTO needs this segment, whatever its size, to find out whether the flight was lost.
 		Override: c.corkExpired || free || c.fl.frto.Active(),
 	})
 	if hold != holdNone {
@@ -205,19 +203,19 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 		c.sndSml, c.hasSndSml = c.sndNxt, true
 	}
 	if queued == n || n < mss {
-		c.corkExpired = false // it was for this segment
+		c.corkExpired = false // the wait was for this segment
 	}
 	return holdNone, true
 }
 
-// smallOut reports whether a segment that was not full is unacknowledged, for Minshall's variant
-// (RFC 9293 §A.3). It is enough to know the last one.
+// smallOut reports whether a small segment is unacknowledged, for Minshall's variant
+// (RFC 9293 §A.3). Knowing the last one suffices.
 func (c *Conn) smallOut() bool {
 	c.hasSndSml = c.hasSndSml && c.sndSml.After(c.sndUna)
 	return c.hasSndSml
 }
 
-// sendData sends n bytes that were never sent, and the FIN if fin.
+// sendData sends n bytes of new data, and the FIN if fin. It reports false if the flight is full.
 func (c *Conn) sendData(now wheel.Time, n uint32, fin bool, o *Output) bool {
 	length, flags, segFlags := n, Flags(0), sentFlags(0)
 	if fin {

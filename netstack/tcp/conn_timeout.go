@@ -7,8 +7,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// expireRexmit is the expiry of the only retransmission timer: RFC 6298 §5 (5.4): "Retransmit the
-// earliest segment that has not been acknowledged by the TCP receiver."
+// expireRexmit handles the expiry of the single retransmission timer. RFC 6298 §5 (5.4):
+// "Retransmit the earliest segment that has not been acknowledged by the TCP receiver."
 func (c *Conn) expireRexmit(now wheel.Time, o *Output) {
 	id := c.fl.sent.Front()
 	if id == 0 {
@@ -26,30 +26,29 @@ func (c *Conn) expireRexmit(now wheel.Time, o *Output) {
 	c.timeout(now, id, o)
 }
 
-// expireSegment is the expiry of the retransmission timer of the segment id.
+// expireSegment handles the expiry of segment id's retransmission timer.
 func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 	p := &c.cfg.Policy
 	if c.probeFirst(now, o) && c.fl.sent.has(id) && c.fl.sent.seg(id).Armed {
-		return // the segment was the probe, and its timer runs again
+		return // the probe was this segment; its timer was restarted
 	}
 	s := c.fl.sent.seg(id)
 	inChain := c.caState == CALoss && s.Sent < c.fl.lossAt
 
-	// The timeout may have grown since the timer was armed. What left before a timeout that is an
-	// event already keeps the timeout of then: backing off is for what is sent after it.
+	// The RTO may have grown since the timer was armed. A segment sent before an ongoing timeout
+	// event keeps the RTO from before the backoff.
 	rto := c.est.RTO()
 	if inChain {
 		rto = c.fl.timeoutRTO
 	}
 	due := p.RexmitDeadline(now, rto, tcptimers.Flight{Sent: s.Sent})
 	if c.rec.tlp.inFlight {
-		// RFC 8985 §7.3: after a probe, the retransmission timer counts from there.
+		// RFC 8985 §7.3: after a probe, the RTO counts from the probe.
 		due = max(due, p.Deadline(c.fl.probedAt, rto))
 	}
 	if front := c.fl.sent.Front(); c.caState == CARecovery && !c.sackOn && id != front {
-		// Without SACK there is no word of a segment behind a hole until the hole is filled: that
-		// it has none of its own says nothing. The segment waits for as long as the first one may,
-		// which was sent again after it.
+		// Without SACK, nothing reports on segments behind a hole until the hole is filled. So this
+		// segment waits as long as the first one, which was retransmitted after it.
 		due = max(due, p.Deadline(c.fl.sent.seg(front).Sent, rto))
 	}
 	if due > now {
@@ -64,17 +63,17 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 		}
 		c.forgetSACKs(o)
 	case s.state.needsRexmit() && !c.stalled(now, id, rto):
-		// Known to be lost, and waiting for the leave of congestion control, or for F-RTO, which
-		// has waited for long enough.
-		if now.Sub(c.fl.lossAt) >= c.fl.timeoutRTO { // not one of the flight that is expiring
+		// The segment is known to be lost. It waits for congestion control or F-RTO; F-RTO has
+		// waited long enough.
+		if now.Sub(c.fl.lossAt) >= c.fl.timeoutRTO { // not part of the expiring flight
 			c.fl.frto.Reset()
 		}
 		c.rearmSegment(id, p.Deadline(now, c.est.RTO()), o)
 		return
 	case inChain:
-		// One flight, one event: the window and the backoff have had theirs. What was sent no later
-		// expires at this instant too, and is lost before anything leaves: so the earliest leaves
-		// first, whatever the order of the timers.
+		// One flight, one event: the window was reduced and the RTO backed off already. Other
+		// segments sent no later expire now too. Mark them lost before anything is sent, so that
+		// the earliest is retransmitted first whatever the order of the timers.
 		for next := c.fl.sent.oldest; next != 0 && c.fl.sent.seg(next).Sent <= s.Sent; next = c.fl.sent.oldest {
 			c.markLost(next)
 		}
@@ -90,9 +89,8 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 	c.timeout(now, id, o)
 }
 
-// stalled reports whether the segment id, which waits to be retransmitted, would wait for ever:
-// nothing is on its way that an ACK could answer, or it is the first one, and nothing came for as
-// long as the timeout.
+// stalled reports whether segment id, which waits to be retransmitted, could wait forever. Either
+// nothing is in flight to draw an ACK, or id is the first segment and nothing arrived for rto.
 func (c *Conn) stalled(now wheel.Time, id segmentID, rto time.Duration) bool {
 	if c.caState == CARecovery && c.fl.sent.Pipe().Bytes == 0 {
 		return true
@@ -100,8 +98,8 @@ func (c *Conn) stalled(now wheel.Time, id segmentID, rto time.Duration) bool {
 	return id == c.fl.sent.Front() && now > c.fl.lossAt && !c.fl.frto.Active() && now.Sub(c.lastRecv) >= rto
 }
 
-// probeFirst has a loss probe leave whose timer is due at the same instant, which takes the place
-// of the timeout (RFC 8985 §7.2), and reports whether it left.
+// probeFirst sends the loss probe if its timer is due now too, in place of the timeout
+// (RFC 8985 §7.2). It reports whether it did.
 func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
 	if !c.runs(tcptimers.TLP) || c.fl.probeAt > now {
 		return false
@@ -110,11 +108,11 @@ func (c *Conn) probeFirst(now wheel.Time, o *Output) bool {
 	return c.expireProbe(now, o)
 }
 
-// forgetSACKs is what follows from a first segment that is SACKed and still not acknowledged a
-// timeout later: the receiver has dropped what it held. RFC 2018 §5: "After a retransmit timeout
-// the data sender SHOULD turn off all of the SACKed bits".
+// forgetSACKs handles reneging: the first segment is SACKed, but not acknowledged a timeout later,
+// so the receiver must have dropped it. RFC 2018 §5: "After a retransmit timeout the data sender
+// SHOULD turn off all of the SACKed bits".
 //
-// DEVIATION RFC 2018 §5: at other timeouts the bits stay, as in Linux; RFC 6675 §5.1 knows of the
+// DEVIATION RFC 2018 §5: other timeouts keep the bits, as in Linux; RFC 6675 §5.1 mentions the
 // practice.
 func (c *Conn) forgetSACKs(o *Output) {
 	o.Counters.TCPSACKReneging++
@@ -122,21 +120,22 @@ func (c *Conn) forgetSACKs(o *Output) {
 	c.fl.rexmitHint = c.sndUna
 }
 
-// r2Over reports whether R2 of the policy is over. A user timeout takes its place, and has a timer
-// of its own. RFC 9293 §3.8.3: "An application MUST (MUST-21) be able to set the value for R2 for a
-// particular connection."
+// r2Over reports whether the policy's R2 is over. A user timeout replaces R2 and has its own timer.
+// RFC 9293 §3.8.3: "An application MUST (MUST-21) be able to set the value for R2 for a particular
+// connection."
 func (c *Conn) r2Over(now, first wheel.Time, rexmits int) bool {
 	return c.opts.UserTimeout == 0 && c.cfg.Policy.GivesUp(now, first, rexmits)
 }
 
-// givesUp closes the connection at R2 (RFC 9293 §3.8.3), and tells the application at R1.
+// givesUp closes the connection at R2 and reports whether it did. At R1 it warns the application.
+// RFC 9293 §3.8.3.
 func (c *Conn) givesUp(now wheel.Time, id segmentID, o *Output) bool {
 	p := &c.cfg.Policy
 	s := c.fl.sent.seg(id)
 	n := int(s.Transmissions) - 1
 	if n+1 == p.R1 {
 		// RFC 9293 §3.8.3: at R1, "pass negative advice" "to the IP layer", and tell the
-		// application (SHLD-9), of SYNs too.
+		// application (SHLD-9), for SYNs too.
 		if c.softErr == ErrNone {
 			c.softErr = ErrTimeout
 		}
@@ -148,7 +147,7 @@ func (c *Conn) givesUp(now wheel.Time, id segmentID, o *Output) bool {
 		}
 		o.Counters.AttemptFails++
 	} else {
-		// A peer that still answers, with a window that it has closed behind us, is alive.
+		// A peer that answers with a window that it closed behind our data is alive.
 		if c.snd.Wnd == 0 && c.lastRecv > s.FirstSent && !c.readClosed && !c.r2Over(now, c.lastRecv, 0) {
 			return false
 		}
@@ -160,7 +159,8 @@ func (c *Conn) givesUp(now wheel.Time, id segmentID, o *Output) bool {
 	return true
 }
 
-// timeout is the event: RFC 6298 §5 (5.4) to (5.6), RFC 5681 §3.1, RFC 8985 §6.3.
+// timeout handles a retransmission timeout: RFC 6298 §5 (5.4) to (5.6), RFC 5681 §3.1,
+// RFC 8985 §6.3.
 func (c *Conn) timeout(now wheel.Time, id segmentID, o *Output) {
 	o.Counters.TCPTimeouts++
 	if c.state == StateSynSent || c.state == StateSynReceived {
@@ -174,7 +174,7 @@ func (c *Conn) timeout(now wheel.Time, id segmentID, o *Output) {
 	c.enterLoss(now, id, base, o)
 	c.markTimeout(now, id, base)
 	c.fl.rexmitHint = c.sndUna
-	// One segment leaves whatever the window says: RFC 6298 §5 (5.4): "Retransmit the earliest
+	// One segment is sent whatever the window: RFC 6298 §5 (5.4): "Retransmit the earliest
 	// segment".
 	if first := c.nextToRexmit(); first != id {
 		if c.perSegment() {
@@ -190,7 +190,7 @@ func (c *Conn) timeout(now wheel.Time, id segmentID, o *Output) {
 		// seconds".
 		c.restartRexmit(now, o)
 	}
-	// RFC 5682 §3.1: not if the sender was in loss recovery already.
+	// RFC 5682 §3.1: not if the sender was in recovery already.
 	if c.cfg.Policy.FRTO && atFront && was != CARecovery {
 		c.fl.frto.OnTimeout(uint32(c.sndUna), uint32(end), uint32(c.sndNxt), c.sackOn)
 	} else {
@@ -198,7 +198,7 @@ func (c *Conn) timeout(now wheel.Time, id segmentID, o *Output) {
 	}
 }
 
-// timeoutSYN is the timeout of our SYN or SYN-ACK, which is the segment id.
+// timeoutSYN handles the timeout of our SYN or SYN-ACK, segment id.
 func (c *Conn) timeoutSYN(now wheel.Time, id segmentID, o *Output) {
 	if c.state == StateSynReceived || c.cfg.Policy.BacksOffSyn(int(c.fl.sent.seg(id).Transmissions)-1) {
 		c.est.Backoff()
@@ -210,13 +210,13 @@ func (c *Conn) timeoutSYN(now wheel.Time, id segmentID, o *Output) {
 	}
 }
 
-// enterLoss has congestion control respond to the timeout of the segment id, which was base, and
-// begins the episode, or the next in a chain of them.
+// enterLoss applies the congestion response to the timeout of segment id, whose RTO was base. It
+// begins a recovery episode, or continues a chain of timeouts.
 func (c *Conn) enterLoss(now wheel.Time, id segmentID, base time.Duration, o *Output) {
 	r := &c.rec
 	s := c.fl.sent.seg(id)
 	chained := c.caState == CALoss
-	first := !(chained && s.Retransmitted() && s.Seq.Before(r.recover)) // it was not retransmitted by a timeout of this episode
+	first := !(chained && s.Retransmitted() && s.Seq.Before(r.recover)) // not yet retransmitted by a timeout of this episode
 	c.cc.OnTimeout(now, c.fl.sent.Outstanding().Bytes, first)
 	if first {
 		c.fl.timeoutRTO = base
@@ -241,13 +241,13 @@ func (c *Conn) enterLoss(now wheel.Time, id segmentID, base time.Duration, o *Ou
 	c.stop(o, tcptimers.Pacing)
 }
 
-// markTimeout marks what the timeout of the segment id, which was base, shows to be lost.
+// markTimeout marks what the timeout of segment id, whose RTO was base, shows to be lost.
 func (c *Conn) markTimeout(now wheel.Time, id segmentID, base time.Duration) {
 	s := c.fl.sent.seg(id)
 	switch {
 	case c.perSegment():
-		// The others of the flight have timers of their own, and are lost when these expire. Some
-		// do at this very instant.
+		// The other segments of the flight have their own timers and are lost when these expire.
+		// Some expire at this instant.
 		if !s.state.needsRexmit() {
 			c.markLost(id)
 		}

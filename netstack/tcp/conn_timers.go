@@ -7,18 +7,17 @@ import (
 	"tcpwheel/wheel"
 )
 
-// corkWait is how long a cork, or a window that is too small to be worth a segment, holds data
-// back. RFC 9293 §3.8.6.2.1 wants an override timeout of 0.1 to 1.0 seconds; Linux's cork waits for
-// 200 ms.
+// corkWait is how long a cork, or a window too small for a full segment, holds data back.
+// RFC 9293 §3.8.6.2.1 wants an override timeout of 0.1 to 1.0 s; Linux's cork waits 200 ms.
 const corkWait = 200 * time.Millisecond
 
-// start starts or moves the connection's timer of a kind.
+// start starts or moves the timer of kind k.
 func (c *Conn) start(o *Output, k tcptimers.Kind, at wheel.Time) {
 	o.Timers = append(o.Timers, TimerOp{Slot: Slot(k), Start: true, At: at})
 	c.armed |= 1 << k
 }
 
-// stop stops it, if it runs.
+// stop stops the timer of kind k if it runs.
 func (c *Conn) stop(o *Output, k tcptimers.Kind) {
 	if c.armed&(1<<k) != 0 {
 		c.armed &^= 1 << k
@@ -28,14 +27,13 @@ func (c *Conn) stop(o *Output, k tcptimers.Kind) {
 
 func (c *Conn) runs(k tcptimers.Kind) bool { return c.armed&(1<<k) != 0 }
 
-// perSegment reports whether each segment has a retransmission timer of its own.
+// perSegment reports whether each segment has its own retransmission timer.
 func (c *Conn) perSegment() bool { return c.cfg.Policy.Rexmit == tcptimers.RexmitPerSegment }
 
-// rto returns the timeout for a segment that is sent now, scattered if the policy says so.
+// rto returns the RTO for a segment sent now, with the policy's jitter.
 func (c *Conn) rto(o *Output) time.Duration { return c.cfg.Policy.Randomize(c.est.RTO(), o.Rand) }
 
-// armRexmit starts the retransmission timer for the segment id, which was just sent, for the first
-// time or again.
+// armRexmit starts the retransmission timer for segment id, which was just sent or retransmitted.
 func (c *Conn) armRexmit(now wheel.Time, id segmentID, o *Output) {
 	s := c.fl.sent.Get(id)
 	if c.perSegment() {
@@ -49,16 +47,16 @@ func (c *Conn) armRexmit(now wheel.Time, id segmentID, o *Output) {
 		return
 	}
 	// RFC 6298 §5 (5.1): "Every time a packet containing data is sent (including a retransmission),
-	// if the timer is not running, start it running so that it will expire after RTO seconds". And
-	// for the earliest segment, which the timer is to retransmit: "a segment is never retransmitted
-	// too early, i.e., less than one RTO after the previous transmission of that segment." So its
-	// fast retransmission moves the timer, as in 4.4BSD and Linux.
+	// if the timer is not running, start it running so that it will expire after RTO seconds".
+	// Also: "a segment is never retransmitted too early, i.e., less than one RTO after the previous
+	// transmission of that segment." So a fast retransmission of the first segment moves the timer,
+	// as in 4.4BSD and Linux.
 	if again := s.Retransmitted() && s.Flags&sentSYN == 0; !c.runs(tcptimers.Rexmit) || again && id == c.fl.sent.Front() {
 		c.restartRexmit(now, o)
 	}
 }
 
-// restartRexmit starts the only retransmission timer anew.
+// restartRexmit restarts the single retransmission timer.
 func (c *Conn) restartRexmit(now wheel.Time, o *Output) {
 	id := c.fl.sent.Front()
 	f := tcptimers.Flight{Earliest: c.fl.sent.Get(id).Sent, Segments: c.fl.sent.Len() + int((c.queued()+c.mss-1)/max(c.mss, 1))}
@@ -66,13 +64,13 @@ func (c *Conn) restartRexmit(now wheel.Time, o *Output) {
 	c.startLoss(o, tcptimers.Rexmit, c.fl.rexmitAt)
 }
 
-// rearmSegment starts the timer of a segment again that has expired without a retransmission.
+// rearmSegment starts the timer of segment id to expire at at.
 func (c *Conn) rearmSegment(id segmentID, at wheel.Time, o *Output) {
 	c.fl.sent.Get(id).Armed = true
 	o.Timers = append(o.Timers, TimerOp{Slot: segmentSlot(id), Start: true, At: at})
 }
 
-// stopSegment stops the timer of a segment that is about to leave the queue.
+// stopSegment stops the timer of segment id, which is about to leave the queue.
 func (c *Conn) stopSegment(id segmentID, o *Output) {
 	if s := c.fl.sent.seg(id); s.Armed {
 		s.Armed = false
@@ -80,8 +78,8 @@ func (c *Conn) stopSegment(id segmentID, o *Output) {
 	}
 }
 
-// Expire tells that the timer of a slot has expired, which stopped it. One that c has not started,
-// or has stopped since, changes nothing.
+// Expire handles the expiry of the timer of a slot. It is a no-op if c has not started that timer,
+// or has stopped it since.
 func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 	if c.state == StateClosed {
 		return
@@ -139,14 +137,14 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 	o.noteCause(n, k)
 }
 
-// noteCause notes that a timer has made the segments from the n-th on leave.
+// noteCause records that timer k caused the segments from index n on.
 func (o *Output) noteCause(n int, k tcptimers.Kind) {
 	for i := n; i < len(o.Segments); i++ {
 		o.Segments[i].Timed, o.Segments[i].Cause = true, k
 	}
 }
 
-// eachArmed calls f with each slot whose timer c has started. It costs O(segments in flight).
+// eachArmed calls f with the slot of each running timer. It costs O(segments in flight).
 func (c *Conn) eachArmed(f func(Slot)) {
 	for k := range tcptimers.Kind(tcptimers.Kinds) {
 		if c.runs(k) {
@@ -160,14 +158,14 @@ func (c *Conn) eachArmed(f func(Slot)) {
 	}
 }
 
-// expireKeepalive is RFC 9293 §3.8.4.
+// expireKeepalive sends a keepalive probe or gives up: RFC 9293 §3.8.4.
 func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 	if !c.opts.Keepalive || !c.state.synchronized() || c.state == StateTimeWait {
 		return
 	}
 	p := &c.cfg.Policy
 	if c.fl.sent.Len() > 0 || !c.allSent() {
-		// What is in flight, or waits for the window, has timers that notice more.
+		// Data in flight, or behind a closed window, has its own timers.
 		c.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepIdle))
 		return
 	}
@@ -184,23 +182,22 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 		c.timedOut(o)
 		return
 	}
-	// RFC 9293 §3.8.4: the probe has SEG.SEQ = SND.NXT-1, and may have a garbage byte or none
-	// (MAY-6).
+	// RFC 9293 §3.8.4: the probe has SEG.SEQ = SND.NXT-1, with or without a garbage byte (MAY-6).
 	c.unanswered += min(1, 255-c.unanswered)
 	o.Counters.TCPKeepAlive++
 	c.sendAckFrom(now, c.sndNxt-1, o)
 	c.start(o, tcptimers.Keepalive, p.Deadline(now, c.opts.KeepInterval))
 }
 
-// watchUserTimeout starts the timer of the user timeout, if it does not run, when there is
-// something new that it is to watch.
+// watchUserTimeout starts the user timeout unless it runs already.
 func (c *Conn) watchUserTimeout(now wheel.Time, o *Output) {
 	if c.opts.UserTimeout != 0 && !c.runs(tcptimers.UserTimeout) {
 		c.armUserTimeout(now, o)
 	}
 }
 
-// armUserTimeout starts the timer of the user timeout, if there is something that it is to watch.
+// armUserTimeout starts the user timeout if data is unacknowledged or unsent, and stops it
+// otherwise.
 func (c *Conn) armUserTimeout(now wheel.Time, o *Output) {
 	if c.opts.UserTimeout == 0 || c.fl.sent.Len() == 0 && c.allSent() {
 		c.stop(o, tcptimers.UserTimeout)
@@ -209,7 +206,7 @@ func (c *Conn) armUserTimeout(now wheel.Time, o *Output) {
 	c.start(o, tcptimers.UserTimeout, c.cfg.Policy.Deadline(c.waitingSince(now), c.opts.UserTimeout))
 }
 
-// waitingSince returns since when the oldest byte waits for its acknowledgement, or for the window.
+// waitingSince returns since when the oldest byte has waited for its ACK or for the window.
 func (c *Conn) waitingSince(now wheel.Time) wheel.Time {
 	if id := c.fl.sent.Front(); id != 0 {
 		return c.fl.sent.seg(id).FirstSent

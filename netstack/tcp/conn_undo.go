@@ -7,14 +7,13 @@ import (
 	"tcpwheel/wheel"
 )
 
-// undo takes back what the episode did to the window, as it was not needed (RFC 4015 §3.4), and
-// reports whether there was something. acked is what may leave in a burst, at most an initial
-// window.
+// undo restores the window after a reduction that was spurious (RFC 4015 §3.4), and reports whether
+// it did. acked bounds the burst that may follow, together with the initial window.
 func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) bool {
 	r := &c.rec
 	r.undoable = false
 	if a.ece {
-		return false // RFC 4015 §3.4: where the ACK bears ECN-Echo, there was congestion all the same
+		return false // RFC 4015 §3.4: with ECN-Echo on the ACK the congestion was real.
 	}
 	if !c.cc.Undo(now, c.fl.sent.Outstanding().Bytes, acked) {
 		return false
@@ -33,9 +32,9 @@ func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) bool {
 		o.Counters.TCPFullUndo++
 	}
 	if r.rtoEpisode {
-		// RFC 4015 §3.6 takes the round trip of what is sent after the timeout. What the ACK at
-		// hand measured is as long at least as the timeout that was too short, and saves the
-		// segments in flight from another.
+		// RFC 4015 §3.6 samples the RTT of data sent after the timeout. This ACK's sample is at
+		// least as long as the RTO that was too short, and protects the segments in flight from
+		// another timeout.
 		if a.sample > 0 {
 			c.est.Spurious(a.sample)
 		} else {
@@ -50,7 +49,8 @@ func (c *Conn) undo(now wheel.Time, a *ackFacts, acked uint32, o *Output) bool {
 	return true
 }
 
-// undoByDSACK counts a duplicate against the retransmissions of the episode (RFC 3708).
+// undoByDSACK counts a duplicate against the retransmissions of the episode (RFC 3708). It undoes
+// the reduction once all were duplicates.
 func (c *Conn) undoByDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	b := h.Options.SACK[0]
@@ -58,13 +58,13 @@ func (c *Conn) undoByDSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		return
 	}
 	n := (b.Len() + c.mss - 1) / c.mss
-	// The ACKs of what was in flight came before: this one may acknowledge nothing.
+	// The data in flight was acknowledged earlier: this ACK may acknowledge nothing.
 	if r.dsack.OnDuplicate(n) == congestion.Spurious && c.undo(now, a, math.MaxUint32, o) {
 		o.Counters.TCPDSACKUndo++
 	}
 }
 
-// stepFRTO is steps 2 and 3 of RFC 5682.
+// stepFRTO performs steps 2 and 3 of F-RTO (RFC 5682).
 func (c *Conn) stepFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	probing := c.fl.frto.Probing()
@@ -76,8 +76,8 @@ func (c *Conn) stepFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 	r.frtoCredit = 0
 	if verdict == congestion.Genuine && probing && c.fl.sent.pendingRexmits() > 0 {
-		// RFC 5682 §2.1 (3a): the window may be of 3·MSS then, two of which are the new segments:
-		// one retransmission leaves at once.
+		// RFC 5682 §2.1 (3a): the window may be 3·MSS, and new segments took two. So one
+		// retransmission is sent at once.
 		r.forceFirst = true
 	}
 	if next == congestion.SendNew {
@@ -89,7 +89,7 @@ func (c *Conn) stepFRTO(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	}
 }
 
-// ackLossProbe is RFC 8985 §7.4.2.
+// ackLossProbe processes an ACK while a loss probe is in flight: RFC 8985 §7.4.2.
 func (c *Conn) ackLossProbe(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	r := &c.rec
 	a.dsackProbe = a.dsack && h.Options.SACK[0].End.AtOrAfter(r.tlp.endSeq) && h.Options.SACK[0].Start.Before(r.tlp.endSeq)

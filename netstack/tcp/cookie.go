@@ -6,18 +6,18 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Cookie is what the answer to a SYN cookie tells of the SYN, of which nothing was kept.
-// Conn.AcceptCookie makes a connection of it.
+// Cookie is what a returned SYN cookie says about the SYN that it answered. Conn.AcceptCookie makes
+// a connection of it.
 type Cookie struct {
-	ISS        Seq           // the cookie
-	mss        uint16        // of the peer, rounded down: see Secret.checkSYNCookie
-	timestamps bool          // the connection has timestamps, which have brought Options
-	options    cookieOptions // what else the SYN offered
+	ISS        Seq           // the ISS that we sent: the cookie itself
+	mss        uint16        // the peer's MSS, rounded down by checkSYNCookie
+	timestamps bool          // the connection uses timestamps; options is valid
+	options    cookieOptions // the other options of the SYN
 }
 
-// CookieSYNAck returns the SYN-ACK that answers a SYN by a cookie (RFC 4987 §3.6), for a listener
-// with cfg at local, over path to remote. What the SYN offers beside its MSS is remembered in the
-// timestamp, and refused where there is none.
+// CookieSYNAck returns the SYN-ACK that answers a SYN with a cookie (RFC 4987 §3.6), for a listener
+// with cfg at local, over path to remote. The timestamp encodes the other options of the SYN;
+// without timestamps they are refused.
 func (s *Secret) CookieSYNAck(now wheel.Time, local, remote netip.AddrPort, syn *Header, cfg *Config, path Path) Header {
 	opt := &syn.Options
 	mss := defaultMSS(path.IPv6)
@@ -54,9 +54,9 @@ func (s *Secret) CookieSYNAck(now wheel.Time, local, remote netip.AddrPort, syn 
 	return h
 }
 
-// TakeCookie returns what an ACK tells that may answer a SYN cookie, and whether it does. cfg is
-// what the SYN-ACK was made by. As whoever can guess one in 2^28 needs no SYN, an owner is to ask
-// only for CookieMaxLifetime after it has sent a cookie.
+// TakeCookie decodes an ACK that may return a SYN cookie, and reports whether the cookie is valid.
+// cfg must be the configuration that CookieSYNAck used. One guess in 2^28 succeeds, so call it only
+// for CookieMaxLifetime after sending a cookie.
 func (s *Secret) TakeCookie(now wheel.Time, local, remote netip.AddrPort, ack *Header, cfg *Config) (ck Cookie, ok bool) {
 	ck.ISS = ack.Ack - 1
 	if ck.mss, ok = s.checkSYNCookie(now, local, remote, ack.Seq-1, ck.ISS); !ok {

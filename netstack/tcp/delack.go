@@ -8,50 +8,47 @@ import (
 	"tcpwheel/wheel"
 )
 
-// AckTiming is when to acknowledge.
+// AckTiming says when to acknowledge a segment.
 type AckTiming uint8
 
-// What may follow a segment.
 const (
-	AckNone    AckTiming = iota // nothing to do: there is nothing to acknowledge, or it is put off already
+	AckNone    AckTiming = iota // do nothing: there is nothing to acknowledge, or the delayed-ACK timer runs
 	AckDelayed                  // start the delayed-ACK timer
-	AckNow                      // send an ACK in this step
+	AckNow                      // send an ACK now
 )
 
-// DelAck decides when the receiver acknowledges, by RFC 5681 §4.2. It holds no timer: the caller
-// arms one when told, and stops it when it reports an ACK as sent. The zero value is the start of a
-// connection. All methods cost O(1).
+// DelAck decides when the receiver acknowledges, by RFC 5681 §4.2. It has no timer: the caller
+// starts and stops one. The zero value is the start of a connection. All methods cost O(1).
 type DelAck struct {
-	octets uint32 // received and not acknowledged
-	mss    uint32 // the peer's full-sized segment, as far as it is known
+	unacked uint32 // received and not acknowledged, bytes
+	mss     uint32 // the peer's full-sized segment, bytes, as far as known
 
-	// rmss is RMSS, which the peer was told, less the options that all segments have, 0 for none:
-	// what is longer is several segments, received as one.
+	// rmss is the MSS that we announced, less the options in every segment; 0 if unknown. A longer
+	// arrival is several merged segments.
 	rmss uint32
 
 	lastLen uint32        // of the last segment, bytes
-	last    wheel.Time    // when it came, if hasLast
-	ato     time.Duration // the delay that follows the gaps between segments
+	last    wheel.Time    // when the last segment arrived, if hasLast
+	ato     time.Duration // ATO, the adaptive delay
 	hasLast bool
-	pending bool  // an ACK was put off
-	quick   uint8 // ACKs so far that count towards the quick ones at the start
+	pending bool  // an ACK is delayed
+	quick   uint8 // quick ACKs sent so far, up to 255
 }
 
-// SegmentIn is what DelAck wants to know of an arriving segment that takes up sequence numbers or
-// draws an ACK.
+// SegmentIn describes an arriving segment to DelAck.
 type SegmentIn struct {
-	Len       uint32 // bytes of payload
-	PSH       bool   // it does not make an ACK leave, as in Linux: a request with PSH is what an answer will acknowledge
-	FIN       bool   // the FIN is reached
-	Duplicate bool   // all or part was received before, or it is not acceptable
+	Len       uint32 // payload bytes
+	PSH       bool   // does not force an ACK, as in Linux: the response will carry it
+	FIN       bool   // the FIN is in order
+	Duplicate bool   // all or part is a duplicate, or the segment is unacceptable
 	FilledGap bool
-	Gap       bool // bytes are held out of order after it
-	CE        bool // it came with the first or last of congestion marks, which the sender wants to know at once
-	Now       bool // the application, or the configuration, wants it acknowledged at once
+	Gap       bool // out-of-order data is held
+	CE        bool // the CE mark has just begun or ended
+	Now       bool // the application or the configuration wants an ACK now
 }
 
-// OnSegment says when to acknowledge what arrived at now. For AckDelayed it gives the delay that
-// the timer is started with.
+// OnSegment returns when to acknowledge the segment that arrived at now. With AckDelayed it returns
+// the delay for the timer.
 func (d *DelAck) OnSegment(now wheel.Time, c *tcptimers.DelAckConfig, s SegmentIn) (AckTiming, time.Duration) {
 	if s.Len == 0 && !s.FIN && !s.Duplicate {
 		return AckNone, 0
@@ -61,7 +58,7 @@ func (d *DelAck) OnSegment(now wheel.Time, c *tcptimers.DelAckConfig, s SegmentI
 		d.adapt(now, c)
 	}
 	d.hasLast, d.last = true, now
-	d.octets += min(s.Len, 1<<30-min(d.octets, 1<<30))
+	d.unacked += min(s.Len, 1<<30-min(d.unacked, 1<<30))
 	switch {
 	case s.Gap, s.FilledGap:
 		// RFC 5681 §4.2: "Out-of-order data segments SHOULD be acknowledged immediately, in order
@@ -72,13 +69,13 @@ func (d *DelAck) OnSegment(now wheel.Time, c *tcptimers.DelAckConfig, s SegmentI
 		return AckNow, 0
 	case int(d.quick) < c.Quick, s.Now, c.Every <= 1, c.Max == 0 && c.Heartbeat == 0:
 		return AckNow, 0
-	case d.octets > d.mss:
+	case d.unacked > d.mss:
 		// RFC 5681 §4.2: "an ACK SHOULD be generated for at least every second full-sized segment".
-		// As in Linux, more than one full-sized segment is enough, so that two are never waited for
-		// in vain when the second is a little short.
+		// As in Linux, any more than one full-sized segment suffices, in case the second is
+		// slightly short.
 		return AckNow, 0
 	case d.pending:
-		return AckNone, 0 // the first unacknowledged segment's timer goes on
+		return AckNone, 0 // the timer of the first unacknowledged segment runs on
 	}
 	delay := c.Delay
 	if c.Min < c.Max {
@@ -88,14 +85,14 @@ func (d *DelAck) OnSegment(now wheel.Time, c *tcptimers.DelAckConfig, s SegmentI
 	return AckDelayed, delay
 }
 
-// isPending reports whether an ACK was put off.
+// isPending reports whether an ACK is delayed.
 func (d *DelAck) isPending() bool { return d.pending }
 
-// timeout returns the delay that follows the gaps between segments, 0 if it is fixed.
-func (d *DelAck) timeout() time.Duration { return d.ato }
+// adaptiveDelay returns the adaptive delay, 0 if the delay is fixed.
+func (d *DelAck) adaptiveDelay() time.Duration { return d.ato }
 
-// OnTimeout says what to do when the delayed-ACK timer expires: AckNow if an ACK was put off, else
-// AckNone. An ATO that follows the gaps was too short then, and is doubled.
+// OnTimeout returns AckNow if an ACK is delayed when the timer expires, else AckNone. An adaptive
+// delay was too short then, and doubles.
 func (d *DelAck) OnTimeout(c *tcptimers.DelAckConfig) AckTiming {
 	if !d.pending {
 		return AckNone
@@ -104,16 +101,15 @@ func (d *DelAck) OnTimeout(c *tcptimers.DelAckConfig) AckTiming {
 	return AckNow
 }
 
-// OnAckSent notes that a segment with an ACK left, alone or with data. The delayed-ACK timer is to
-// be stopped.
+// OnAckSent records that an ACK was sent, alone or with data. The caller stops the timer.
 func (d *DelAck) OnAckSent() {
-	if d.octets > 0 && d.quick < 255 {
+	if d.unacked > 0 && d.quick < 255 {
 		d.quick++
 	}
-	d.octets, d.pending = 0, false
+	d.unacked, d.pending = 0, false
 }
 
-// idle returns how long ago the last segment came, 0 if none did.
+// idle returns the time since the last segment, 0 if there was none.
 func (d *DelAck) idle(now wheel.Time) time.Duration {
 	if !d.hasLast {
 		return 0
@@ -121,14 +117,14 @@ func (d *DelAck) idle(now wheel.Time) time.Duration {
 	return now.Sub(d.last)
 }
 
-// requicken begins the quick acknowledgements anew, as Linux does after idle times.
+// requicken restarts the quick ACKs, as Linux does after idle times.
 func (d *DelAck) requicken() { d.quick = 0 }
 
-// endQuickAcks ends them.
+// endQuickAcks ends the quick ACKs.
 func (d *DelAck) endQuickAcks() { d.quick = math.MaxUint8 }
 
-// measure follows the size of the peer's full-sized segments: the largest, until two of another
-// size come in a row of which no PSH says that they are the end of a write.
+// measure tracks the size of the peer's full segments. It is the largest seen, until two segments
+// of another size arrive in a row and PSH does not mark them as the end of a write.
 func (d *DelAck) measure(s SegmentIn) {
 	n := s.Len
 	if d.rmss > 0 {
@@ -140,8 +136,7 @@ func (d *DelAck) measure(s SegmentIn) {
 	d.lastLen = n
 }
 
-// adapt moves the ATO towards the gap since the last segment: half of the way down, and up to the
-// bound.
+// adapt moves the delay toward the gap since the last segment: halfway down, or up to the bound.
 func (d *DelAck) adapt(now wheel.Time, c *tcptimers.DelAckConfig) {
 	if gap := now.Sub(d.last); d.hasLast && gap >= 0 && gap < d.ato {
 		d.ato = d.ato/2 + max(gap, c.Min/2)

@@ -1,73 +1,81 @@
-// Package tcp is the TCP engine: RFC 9293 with a retransmission timer for every segment in flight,
-// without a goroutine, lock, clock, I/O or payload byte.
+// Package tcp is a TCP engine: RFC 9293 with a retransmission timer for each segment in flight. It
+// has no goroutines, locks, clock, I/O or payload bytes.
 //
-// It knows sequence ranges and not payloads, so that one engine serves a simulator, a replayer and
-// a real stack: what arrives gets a Disposition, and what is to be sent is named by its place in
+// It works on sequence ranges instead of payloads, so a simulator, a replayer and a real stack can
+// share it. For an arriving segment it returns a Disposition. A segment to send names its range in
 // the stream.
 //
 // # Usage
 //
-// A Conn is one connection, whose calls leave their results in an Output that its owner carries
-// out. An Engine is a host: it owns connections, listeners, the wheel with all their timers, and
-// counters.
+// A Conn is one connection; its calls leave their results in an Output for the owner to carry out.
+// An Engine is a host: connections, listeners, the wheel with all their timers, and counters.
 //
 //	e, err := tcp.NewEngine(now, tcp.EngineConfig{Conn: tcp.DefaultConfig(tcptimers.MustPolicy("per-segment")), Key: key})
 //	s, err := e.Dial(now, local, remote, nil)
 //	e.Wrote(now, s, 1000, 0)
-//	s, verdict := e.Input(now, &packet)
-//	e.Advance(now)                       // at NextTimeout at the latest
+//	s, disposition := e.Input(now, &packet)
+//	e.Advance(now)                       // no later than NextTimeout
 //
-//	for _, p := range e.Packets() { … }  // after each of these: send,
-//	for _, n := range e.Notices() { … }  // tell the application,
-//	e.Reset()                            // and forget
+//	for _, p := range e.Packets() { … }  // after each of these: send the packets,
+//	for _, n := range e.Notices() { … }  // deliver the events,
+//	e.Reset()                            // and reset
 //
 // # Files
 //
-// Begin with conn.go, which has the state of a connection, then conn_input.go for what a segment
-// does and conn_send.go for what leaves after it.
+// Start with conn.go, the state of a connection. Then read conn_input.go for what an arriving
+// segment does, and conn_send.go for what is sent after it.
 //
 //	conn_open.go, conn_close.go  the handshake; FIN, RST and TIME-WAIT
 //	conn_input.go, conn_admit.go
-//	                             SEGMENT ARRIVES; what of it is refused or challenged
+//	                             SEGMENT ARRIVES; what is rejected or challenged
 //	conn_ack.go, conn_sack.go, conn_rtt.go
-//	                             the acknowledgement: cumulative, selective, and the round trip that it measures
+//	                             cumulative and selective ACKs, and their RTT samples
 //	conn_recovery.go, conn_undo.go
-//	                             the response to losses; taking back what was spurious
-//	conn_recv.go                 text that arrives, and when it is acknowledged
-//	conn_send.go, conn_train.go  new data, the windows, Nagle; full segments in a row
+//	                             loss recovery; undoing what was spurious
+//	conn_recv.go                 arriving data, and when to acknowledge it
+//	conn_send.go, conn_burst.go  new data, the windows, Nagle; bursts of full segments
 //	conn_rexmit.go, conn_segment.go
-//	                             what is sent again; the segment as it leaves
-//	conn_timers.go, conn_timeout.go, conn_probe.go
-//	                             starting, stopping and expiry; the retransmission timeout; loss probes and window probes
+//	                             retransmissions; building segments
+//	conn_timers.go, conn_timeout.go, conn_probe.go, conn_losstimer.go
+//	                             starting, stopping and expiry; the retransmission timeout; loss
+//	                             and window probes; Linux's shared loss timer
 //	conn_icmp.go, conn_reconfig.go, conn_info.go, conn_check.go
-//	                             ICMP; another configuration; TCP_INFO; the invariants
-//	flight.go                    what a connection keeps only while something is in flight
-//	sent*.go, segment_sent.go    the sender's book; rack.go, tlp.go find losses by it; loss6675.go, dupack.go: without RACK
-//	ackpace.go                   what ACKs show of when the peer sends them, for the probe of tlp.go
-//	reassembly.go, sackgen.go    the receiver's book; delack.go, window.go, rcvtune.go: when it acknowledges, and how much
-//	header.go, options.go        the wire; accept.go, blind.go, paws.go, cookie.go: what is to be believed of it
-//	engine*.go, listener*.go     a host; trace*.go: what happens there, as JSON lines
-//	congestion                   a package: controls of the window, PRR, and who undoes what was spurious
+//	                             ICMP; changing the configuration; TCP_INFO; invariants
+//	flight.go                    state needed only while data is in flight
+//	sent*.go                     the segments in flight; rack.go and tlp.go detect losses;
+//	                             loss6675.go and dupack.go do without RACK
+//	delack_evidence.go           whether the peer delays ACKs, for the probe of tlp.go
+//	recvqueue.go, sackgen.go     out-of-order data and the SACK blocks that report it
+//	delack.go, rcvwindow.go, rcvbuffer.go
+//	                             when and how much the receiver acknowledges and advertises
+//	header.go, options.go        the wire format
+//	arrival.go, blind.go, paws.go, cookie.go
+//	                             validating what arrives
+//	engine*.go, listener*.go     a host
+//	trace*.go                    events as JSON lines
+//	script.go                    following a captured sender, for replays
+//	congestion                   a package: congestion controllers, PRR, and spurious timeouts
 //
 // # Time
 //
-// It is an argument, wheel.Time. Arrivals are taken at their instant; only expiries are at ticks
-// (tcptimers has the policies). A segment that was retransmitted is not retransmitted again within
-// one RTO of that, unless ACKs show its loss (RFC 6298 §5).
+// Time is an argument, wheel.Time. Arrival times are exact; only timer expiries are on ticks
+// (package tcptimers has the policies). A retransmitted segment is not retransmitted again within
+// one RTO, unless ACKs show that it was lost (RFC 6298 §5).
 //
 // # Timers
 //
-// Under the policy "per-segment" each segment in flight has exactly one retransmission timer, at
-// its own last transmission and the RTO, SACKed or not. When those of one flight expire one after
-// another, that is one congestion event: one backoff, one ssthresh. Segments of the flight that
-// expire behind the first are lost, and wait for the window like other lost ones. All other timers
-// are one of each kind for a connection.
+// With the policy "per-segment" each segment in flight, SACKed or not, has exactly one
+// retransmission timer, one RTO after its own last transmission. If the timers of one flight expire
+// one after another, that is one congestion event: one backoff, one ssthresh. Segments that expire
+// after the first are marked lost and wait for the congestion window like other lost segments.
+// All other timers exist once per connection.
 //
 // # Memory
 //
-// An idle connection costs less than 1 KB, its keepalive timer included (BenchmarkIdleConnections);
-// what only a flight needs is handed on among the connections of an engine. No input makes it grow
-// without bound: segments in flight, ranges out of order and half-open connections have theirs.
+// An idle connection costs less than 1 KB, including its keepalive timer
+// (BenchmarkIdleConnections). The connections of an engine reuse the state that only a flight
+// needs. Segments in flight, out-of-order ranges and half-open connections are bounded, so no input
+// makes memory grow without bound.
 //
 // # Concurrency
 //
@@ -75,10 +83,9 @@
 //
 // # Limitations
 //
-// Not here: Fast Open, MD5 and AO, multipath; text in a SYN is not kept. Options reads and writes
-// the user timeout option of RFC 5482, but no connection sends it or follows it, as in Linux: a
-// peer must not make ours hold its memory for longer. An application sets its own timeout by
-// SocketOptions.UserTimeout.
+// Fast Open, MD5, TCP-AO and multipath are missing, and data in a SYN is dropped. Options reads and
+// writes the user timeout option of RFC 5482, but as in Linux no connection sends or follows it: a
+// peer must not make us hold its memory for longer. Use SocketOptions.UserTimeout instead.
 //
 // # References
 //

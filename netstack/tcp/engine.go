@@ -10,90 +10,89 @@ import (
 	"tcpwheel/wheel"
 )
 
-// EngineConfig is what an engine is made by.
+// EngineConfig configures an Engine.
 type EngineConfig struct {
-	Conn Config // of connections that bring none of their own; with its policy's tick the wheel is made
+	Conn Config // for connections without their own; its policy's tick is the wheel's
 
 	Scheme string // of the wheel; "" is scheme6
-	Count  bool   // the wheel counts its operations
+	Count  bool   // count the wheel's operations
 
-	MTU int // of all paths, until ICMP says otherwise; 0 is 1500
+	MTU int // path MTU, bytes, until ICMP lowers it; 0 is 1500
 
-	Key  [16]byte // of the Secret
-	Seed uint64   // of the randomness in challenge ACKs and the jitter of timeouts
+	Key  [16]byte // key of the Secret
+	Seed uint64   // seeds challenge ACK limits and RTO jitter
 
 	ChallengeLimit int // challenge ACKs per second, about; 0 is 1000
 
 	SYNCookies SYNCookies
-	MaxSynRcvd int // half-open connections of a listener; 0 is its backlog
+	MaxSynRcvd int // half-open connections per listener; 0 is its backlog
 
-	MaxTimeWait int // connections in TIME-WAIT; those beyond are closed at once; 0 is 1<<18
+	MaxTimeWait int // connections in TIME-WAIT; more are closed at once; 0 is 1<<18
 
 	Trace Tracer // nil for none
 }
 
-// SYNCookies is when a listener answers SYNs with cookies.
+// SYNCookies says when a listener answers SYNs with cookies.
 type SYNCookies uint8
 
 const (
-	CookiesOnOverflow SYNCookies = iota // when its queue of half-open connections is full
+	CookiesOnOverflow SYNCookies = iota // when the half-open queue is full
 	CookiesNever
 	CookiesAlways
 )
 
-// Engine is the TCP of one host: its connections and listeners, the wheel with all their timers,
-// and the counters. It knows no clock and sends nothing itself: Packets and Notices are what the
-// owner finds after each call and carries out.
+// Engine is the TCP of one host: its connections, its listeners, the timing wheel with all their
+// timers, and the counters. It reads no clock and sends nothing.
 //
-// After each call of a method that takes now, the owner takes Packets and Notices and calls Reset.
-// A now that is earlier than one seen before counts as no time passing. Not safe for concurrent
-// use.
+// After each call of a method that takes now, the owner must send what Packets returns, deliver
+// what Notices returns, and call Reset. A now earlier than a previous one counts as no time
+// passing. Not safe for concurrent use.
 type Engine struct {
 	cfg        EngineConfig
-	checked    *Config // the last configuration of others that was found good
+	checked    *Config // the last Config of a caller that passed Check
 	tick       time.Duration
 	secret     Secret
-	now        wheel.Time // the latest seen
+	now        wheel.Time // the latest time seen
 	wheel      wheel.Facility
-	expireFunc func(wheel.Timer) // Engine.expired, made once
+	expireFunc func(wheel.Timer) // Engine.expired, allocated once
 	out        Output
 
 	packets []Packet
 	notices []Notice
 
 	lastHit   lastFound
-	byEnds    endsTable // of indices into sockets
-	sockets   []*Socket // nil where there is none
-	free      []uint32  // the indices of these, the last one given back first
+	byEnds    endsTable // indices into sockets
+	sockets   []*Socket // nil at free indices
+	free      []uint32  // free indices, last freed first
 	listeners map[netip.AddrPort]*Listener
-	lastID    uint64 // sockets, ever
+	lastID    uint64 // sockets ever made
 	timeWait  int    // sockets in TIME-WAIT
-	nextPort  uint32 // the counter of ephemeral ports
+	nextPort  uint32 // counter for ephemeral ports
 
-	timerPool []*socketTimers // that no connection has
+	timerPool []*socketTimers // unused socketTimers
 
 	trace *tracing // nil for none
 }
 
-// Packet is a segment between two ends.
+// Packet is a segment with its addresses.
 type Packet struct {
 	Src, Dst netip.AddrPort
-	Header   Header  // its ports count for nothing in what arrives, and are filled in in what is sent
-	Len      uint32  // bytes of payload
-	Offset   uint64  // of what is sent: where the payload begins in what was written to Socket
-	Socket   *Socket // that sent it; nil for answers of the engine itself
-	CE       bool    // of what arrives
-	ECT      bool    // of what is sent
-	Rexmit   uint8   // of what is sent: how many times its bytes were sent before
+	Header   Header  // ports are set on output and ignored on input
+	Len      uint32  // payload bytes
+	Offset   uint64  // output: offset of the payload in the stream written to Socket
+	Socket   *Socket // output: the sender, nil for the engine's own replies
+	CE       bool    // input: CE mark
+	ECT      bool    // output: ECT(0)
+	Rexmit   uint8   // output: how many times the bytes were sent before
 }
 
-// Notice tells what has happened to a connection.
+// Notice reports events of a connection.
 type Notice struct {
 	Socket *Socket
 	Events Events
 }
 
-// NewEngine makes an engine whose time begins at now. An error names the field that is out of its
+// NewEngine returns an engine whose time starts at now. The error names the first field out of
 // bounds.
 func NewEngine(now wheel.Time, cfg EngineConfig) (*Engine, error) {
 	if cfg.Scheme == "" {
@@ -158,29 +157,27 @@ func (c *EngineConfig) check() error {
 	return nil
 }
 
-// Packets returns what is to be sent, in order. They are good until Reset.
+// Packets returns the packets to send, in order. They are valid until Reset.
 func (e *Engine) Packets() []Packet { return e.packets }
 
-// Notices returns what has happened to connections, in order, one for each call that had something
-// to tell. They are good until Reset.
+// Notices returns the events of connections, in order. They are valid until Reset.
 func (e *Engine) Notices() []Notice { return e.notices }
 
-// Reset forgets packets and notices, which the owner has taken.
+// Reset discards the packets and notices.
 func (e *Engine) Reset() {
-	// What they refer to is let go, so that the memory that is used again holds no closed
-	// connection.
+	// Clear the references, so that reused memory keeps no closed connection alive.
 	clear(e.packets)
 	clear(e.notices)
 	e.packets, e.notices = e.packets[:0], e.notices[:0]
 }
 
-// setNow takes the time that a call was given.
+// setNow advances the engine's time to now and returns it.
 func (e *Engine) setNow(now wheel.Time) wheel.Time {
 	e.now = max(e.now, now)
 	return e.now
 }
 
-// apply carries out what a call of s's connection has left in the output.
+// apply carries out what a call of s's connection left in the output.
 func (e *Engine) apply(s *Socket) {
 	o := &e.out
 	if e.trace != nil {
@@ -190,8 +187,7 @@ func (e *Engine) apply(s *Socket) {
 		e.applyTimers(s)
 	}
 	if s.timers != nil && s.timers.runs == 0 {
-		// A connection with no timer but that of keepalive gives its records back: others will need
-		// them before it does.
+		// A connection with no timer but keepalive gives its timer records back for others to use.
 		e.freeTimers(s)
 	}
 	if len(o.Segments) > 0 {
@@ -217,7 +213,7 @@ func (e *Engine) apply(s *Socket) {
 	}
 }
 
-// queuePackets puts the segments in the output among the packets.
+// queuePackets turns the segments of the output into packets.
 func (e *Engine) queuePackets(s *Socket) {
 	var local, remote netip.AddrPort
 	if e.lastHit.socket == s {
@@ -236,9 +232,7 @@ func (e *Engine) queuePackets(s *Socket) {
 	}
 }
 
-// Wrote tells that the application has written n bytes. As Consumed, Shutdown, Close, Abort and
-// SetOptions below, it is that of Conn, which says more, and does nothing on a connection that is
-// closed.
+// Wrote is Conn.Wrote. It and the methods below are no-ops if s is closed.
 func (e *Engine) Wrote(now wheel.Time, s *Socket, n uint32, flags WriteFlags) {
 	if now = e.setNow(now); s.open() {
 		s.conn.Wrote(now, n, flags, &e.out)
@@ -246,7 +240,7 @@ func (e *Engine) Wrote(now wheel.Time, s *Socket, n uint32, flags WriteFlags) {
 	}
 }
 
-// Consumed tells that the application has read n bytes.
+// Consumed is Conn.Consumed.
 func (e *Engine) Consumed(now wheel.Time, s *Socket, n uint32) {
 	if now = e.setNow(now); s.open() {
 		s.conn.Consumed(now, n, &e.out)
@@ -254,7 +248,7 @@ func (e *Engine) Consumed(now wheel.Time, s *Socket, n uint32) {
 	}
 }
 
-// Shutdown tells that the application will write no more.
+// Shutdown is Conn.Shutdown.
 func (e *Engine) Shutdown(now wheel.Time, s *Socket) {
 	if now = e.setNow(now); s.open() {
 		s.conn.Shutdown(now, &e.out)
@@ -262,7 +256,7 @@ func (e *Engine) Shutdown(now wheel.Time, s *Socket) {
 	}
 }
 
-// Close tells that the application is done with the connection.
+// Close is Conn.Close.
 func (e *Engine) Close(now wheel.Time, s *Socket, linger time.Duration) {
 	if now = e.setNow(now); s.open() {
 		s.conn.Close(now, linger, &e.out)
@@ -270,7 +264,7 @@ func (e *Engine) Close(now wheel.Time, s *Socket, linger time.Duration) {
 	}
 }
 
-// Abort ends the connection at once.
+// Abort is Conn.Abort.
 func (e *Engine) Abort(now wheel.Time, s *Socket) {
 	if now = e.setNow(now); s.open() {
 		s.conn.Abort(now, &e.out)
@@ -278,7 +272,7 @@ func (e *Engine) Abort(now wheel.Time, s *Socket) {
 	}
 }
 
-// SetOptions changes the socket options, which have been checked.
+// SetOptions is Conn.SetOptions.
 func (e *Engine) SetOptions(now wheel.Time, s *Socket, opts SocketOptions) {
 	if now = e.setNow(now); s.open() {
 		s.conn.SetOptions(now, opts, &e.out)
@@ -286,7 +280,7 @@ func (e *Engine) SetOptions(now wheel.Time, s *Socket, opts SocketOptions) {
 	}
 }
 
-// Resend sends again what another host had sent again: see Conn.Resend.
+// Resend is Conn.Resend.
 func (e *Engine) Resend(now wheel.Time, s *Socket, r Range, n uint8) {
 	if now = e.setNow(now); s.open() {
 		s.conn.Resend(now, r, n, &e.out)
@@ -294,8 +288,8 @@ func (e *Engine) Resend(now wheel.Time, s *Socket, r Range, n uint8) {
 	}
 }
 
-// Counters returns what was counted so far.
+// Counters returns the counters so far.
 func (e *Engine) Counters() Counters { return e.out.Counters }
 
-// Wheel returns the counts of the wheel's operations, all 0 unless EngineConfig.Count was set.
+// Wheel returns the wheel's operation counts, all 0 unless EngineConfig.Count is set.
 func (e *Engine) Wheel() wheel.Counts { return e.wheel.Counts() }

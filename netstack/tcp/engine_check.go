@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// Check returns an error if an invariant does not hold: those of each connection, that exactly
-// those timers run that the connections have started, and that no timer is left of one that is
-// closed. It is for tests.
+// Check returns an error if an invariant of the engine does not hold. It checks each connection,
+// that exactly the started timers run, and that no timer of a closed connection is left. It is for
+// tests.
 func (e *Engine) Check() error {
 	running, timeWait := 0, 0
 	for i, s := range e.sockets {
@@ -69,12 +69,12 @@ func (e *Engine) checkListeners() error {
 	return nil
 }
 
-// checkTimers compares the timers of s that run with those that its connection has started, and
-// returns their number.
+// checkTimers compares the running timers of s with those that its connection started, and returns
+// their number.
 func (e *Engine) checkTimers(s *Socket) (n int, err error) {
 	want := map[Slot]bool{}
 	s.conn.eachArmed(func(slot Slot) { want[slot] = true })
-	records, runs := 0, 0 // in socketTimers
+	records, runs := 0, 0 // records in socketTimers
 	s.eachTimer(func(slot Slot, ref timerRef) {
 		_, running := e.wheel.Deadline(ref.timer())
 		if inSocketTimers(slot) {
@@ -100,7 +100,7 @@ func (e *Engine) checkTimers(s *Socket) (n int, err error) {
 	switch {
 	case err != nil:
 	case len(want) > 0:
-		for slot := range Slot(math.MaxUint32) { // the first one, so that the text is always the same
+		for slot := range Slot(math.MaxUint32) { // the lowest slot, for a reproducible text
 			if want[slot] {
 				return n, fmt.Errorf("timer %v of slot %d was started and does not run", slot.Kind(), slot)
 			}

@@ -7,21 +7,21 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Input takes a segment that arrives for this host, with a checksum that was right. s is the
-// connection that took it, nil if there is none.
+// Input processes a segment that arrived for this host; its checksum must have been verified. s is
+// the connection that took it, or nil.
 func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Disposition) {
 	now = e.setNow(now)
 	e.out.Counters.InSegs++
 	in := Inbound{Header: &p.Header, Len: p.Len, CE: p.CE}
 	if e.lastHit.socket != nil && p.Src == e.lastHit.remote && p.Dst == e.lastHit.local {
-		s = e.lastHit.socket // segments come in trains
+		s = e.lastHit.socket // segments come in bursts
 	} else {
 		if badAddr(p.Src.Addr()) != "" || badAddr(p.Dst.Addr()) != "" {
-			// RFC 9293 §3.9.2.3 (MUST-57, MUST-63): segments to or from such addresses are
-			// discarded silently.
+			// RFC 9293 §3.9.2.3 (MUST-57, MUST-63): segments to or from such addresses are silently
+			// dropped.
 			return nil, Disposition{}
 		}
-		if s = e.find(endsOf(p.Dst, p.Src)); s != nil && p.Dst == s.Local() && p.Src == s.Remote() { // neither mapped nor with a zone
+		if s = e.find(endsOf(p.Dst, p.Src)); s != nil && p.Dst == s.Local() && p.Src == s.Remote() { // neither IPv4-mapped nor with a zone
 			e.lastHit = lastFound{p.Dst, p.Src, s}
 		}
 	}
@@ -50,14 +50,14 @@ func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Disposition) {
 	return s, v
 }
 
-// lastFound is the connection that took the last segment, which is likely to take the next one.
+// lastFound is the connection that took the last segment. It is likely to take the next one.
 type lastFound struct {
 	local, remote netip.AddrPort
 	socket        *Socket
 }
 
-// ICMP takes an error message about a segment from local to remote. One about a connection that is
-// not there is ignored.
+// ICMP processes an ICMP error about a segment from local to remote. It is ignored if there is no
+// such connection.
 func (e *Engine) ICMP(now wheel.Time, local, remote netip.AddrPort, m ICMPError) {
 	now = e.setNow(now)
 	if s := e.find(endsOf(local, remote)); s != nil {
@@ -66,7 +66,7 @@ func (e *Engine) ICMP(now wheel.Time, local, remote netip.AddrPort, m ICMPError)
 	}
 }
 
-// refuse answers a segment that is for no connection.
+// refuse answers a segment that belongs to no connection.
 func (e *Engine) refuse(local, remote netip.AddrPort, in *Inbound) {
 	h := in.Header
 	switch {
@@ -83,15 +83,15 @@ func (e *Engine) refuse(local, remote netip.AddrPort, in *Inbound) {
 	}
 }
 
-// reset sends a RST of the engine itself.
+// reset sends a RST that belongs to no connection.
 //
-// DEVIATION RFC 7323 §5.2: it bears no timestamps, also if what it answers does.
+// DEVIATION RFC 7323 §5.2: it has no timestamps, even if the segment that it answers has.
 func (e *Engine) reset(local, remote netip.AddrPort, h Header) {
 	e.out.Counters.OutRsts++
 	e.send(local, remote, h)
 }
 
-// send sends a segment of the engine itself.
+// send queues a segment that belongs to no connection.
 func (e *Engine) send(local, remote netip.AddrPort, h Header) {
 	h.SrcPort, h.DstPort = local.Port(), remote.Port()
 	e.out.Counters.OutSegs++
@@ -101,8 +101,7 @@ func (e *Engine) send(local, remote netip.AddrPort, h Header) {
 	}
 }
 
-// enterTimeWait counts a connection that has come to TIME-WAIT, or ends it at once if there are too
-// many.
+// enterTimeWait counts a connection in TIME-WAIT, or closes it at once if there are too many.
 func (e *Engine) enterTimeWait(s *Socket) {
 	s.conn.inTimeWait = true
 	e.timeWait++
@@ -112,14 +111,14 @@ func (e *Engine) enterTimeWait(s *Socket) {
 	}
 }
 
-// endTimeWait deletes a connection in TIME-WAIT before its time.
+// endTimeWait closes a connection in TIME-WAIT early.
 func (e *Engine) endTimeWait(s *Socket) {
 	s.conn.closed(ErrNone, &e.out)
 	e.apply(s)
 }
 
-// replaceTimeWait makes room for a new incarnation of a connection in TIME-WAIT, and returns its
-// initial sequence number: iss, or one that is beyond all that the old one has sent.
+// replaceTimeWait closes a connection in TIME-WAIT so that a new incarnation can take its place. It
+// returns the new ISS: iss, or a number beyond everything that the old connection sent.
 //
 // RFC 9293 §3.6.1: a TCP may accept a new SYN to reopen the connection directly from TIME-WAIT, if
 // it "assigns its initial sequence number for the new connection to be larger than the largest
@@ -134,8 +133,8 @@ func (e *Engine) replaceTimeWait(s *Socket, iss Seq) Seq {
 	return iss
 }
 
-// reopenTimeWait takes a SYN to a connection in TIME-WAIT. If it begins a new incarnation, s is
-// that one.
+// reopenTimeWait handles a SYN for a connection in TIME-WAIT. If the SYN starts a new incarnation,
+// it returns that connection.
 func (e *Engine) reopenTimeWait(now wheel.Time, old *Socket, in *Inbound) (s *Socket, ok bool) {
 	local, remote := old.Local(), old.Remote()
 	l := e.listener(local)
@@ -146,12 +145,12 @@ func (e *Engine) reopenTimeWait(now wheel.Time, old *Socket, in *Inbound) (s *So
 	return l.open(now, local, remote, in, iss), true
 }
 
-// timeWaitSYN reports whether a SYN to a connection in TIME-WAIT can only be of a new incarnation,
-// as Linux decides it.
+// timeWaitSYN reports whether a SYN for a connection in TIME-WAIT must belong to a new incarnation.
+// It decides as Linux does.
 //
-// RFC 6191 §2: with timestamps on both, a SYN with a later timestamp than the last one that was
-// received; with the same timestamp, or none on one of them, one with a sequence number beyond the
-// last one that was received.
+// RFC 6191 §2: if both have timestamps, a SYN with a later timestamp than the last one received;
+// with equal timestamps, or without them, a SYN with a later sequence number than the last one
+// received.
 func timeWaitSYN(c *Conn, h *Header) bool {
 	recent, ok := c.paws.Recent()
 	if c.tsOn && ok && h.Options.HasTimestamps {
@@ -162,9 +161,9 @@ func timeWaitSYN(c *Conn, h *Header) bool {
 	return h.Seq.After(c.rq.Nxt())
 }
 
-// timeWaitDial reports whether the ends of a connection in TIME-WAIT may be dialled again:
-// timestamps were in use, and a second has passed since the peer's last one, so that its TIME-WAIT
-// takes ours for later (Linux's tcp_tw_reuse).
+// timeWaitDial reports whether the addresses and ports of a connection in TIME-WAIT may be dialed
+// again. Timestamps must be in use, and a second must have passed since the peer's last one, so
+// that its TIME-WAIT accepts ours as later (Linux's tcp_tw_reuse).
 func timeWaitDial(now wheel.Time, c *Conn) bool {
 	return c.state == StateTimeWait && c.tsOn && now.Sub(c.paws.updated) >= timeWaitReuse &&
 		now.Sub(c.paws.updated) > c.cfg.TimestampTick

@@ -7,21 +7,21 @@ import (
 	"tcpwheel/wheel"
 )
 
-// The ephemeral ports, Linux's ip_local_port_range.
+// The ephemeral ports are Linux's default ip_local_port_range.
 //
-// DEVIATION RFC 6056 §3.2: it would rather have all ports from 1024 on. Servers expect those below
-// 32768 to be theirs.
+// DEVIATION RFC 6056 §3.2: it prefers all ports from 1024 up. Servers expect ports below 32768 to
+// be theirs.
 const (
 	ephemeralMin   = 32768
 	ephemeralPorts = 60999 - ephemeralMin + 1
 )
 
-// forPorts goes on where the purposes of isn.go end.
+// forPorts continues the purposes of isn.go.
 const forPorts purpose = 128
 
-// Dial opens a connection actively. cfg nil is the engine's. The ends must not have one already,
-// unless it is in TIME-WAIT and timestamps keep the two apart. With the local port 0, Dial picks
-// one (RFC 6056 §3.3.3).
+// Dial opens a connection actively. A nil cfg uses the engine's. It fails if local and remote
+// already have a connection, unless that is in TIME-WAIT and timestamps tell the two apart. Local
+// port 0 picks an ephemeral port (RFC 6056 §3.3.3).
 func (e *Engine) Dial(now wheel.Time, local, remote netip.AddrPort, cfg *Config) (*Socket, error) {
 	now = e.setNow(now)
 	local, remote = unmapped(local), unmapped(remote)
@@ -50,7 +50,7 @@ func (e *Engine) Dial(now wheel.Time, local, remote netip.AddrPort, cfg *Config)
 	return s, nil
 }
 
-// checkEnds returns an error if there can be no connection between the two.
+// checkEnds returns an error if no connection between local and remote is possible.
 func checkEnds(local, remote netip.AddrPort) error {
 	for _, end := range []struct {
 		name string
@@ -69,7 +69,7 @@ func checkEnds(local, remote netip.AddrPort) error {
 	return nil
 }
 
-// badAddr says why no connection can end at a, "" if one can.
+// badAddr returns why a cannot be the address of a connection, or "" if it can.
 func badAddr(a netip.Addr) string {
 	switch {
 	case !a.IsValid():
@@ -84,7 +84,7 @@ func badAddr(a netip.Addr) string {
 	return ""
 }
 
-// checkConfig returns the configuration that cfg stands for, checked.
+// checkConfig checks cfg; nil means the engine's.
 func (e *Engine) checkConfig(cfg *Config) (*Config, error) {
 	switch cfg {
 	case nil:
@@ -102,9 +102,9 @@ func (e *Engine) checkConfig(cfg *Config) (*Config, error) {
 	return cfg, nil
 }
 
-// pickPort returns local with an ephemeral port to reach remote from: RFC 6056 §3.3.3, Algorithm 3.
-// For each pair of addresses and remote port the numbers follow each other from a start of their
-// own that nobody can guess without the secret, so that a port comes again as late as possible.
+// pickPort returns local with an ephemeral port from which remote can be reached: RFC 6056 §3.3.3,
+// Algorithm 3. For each remote the ports follow a sequence of their own, whose start depends on the
+// secret. So a port is reused as late as possible.
 func (e *Engine) pickPort(local netip.Addr, remote netip.AddrPort) (netip.AddrPort, error) {
 	offset := uint32(e.secret.hash(forPorts, netip.AddrPortFrom(local, 0), remote, 0))
 	for range ephemeralPorts {

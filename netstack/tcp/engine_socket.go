@@ -9,45 +9,43 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Socket is a connection of an engine. What each segment needs comes first, in the order in which
-// it is needed.
+// Socket is a connection of an engine. The fields that each segment needs come first.
 type Socket struct {
 	ends      ends
-	index     uint32 // in Engine.sockets, noSocket after the end
+	index     uint32 // in Engine.sockets; noSocket after the end
 	keepalive timerRef
 	delack    timerRef
-	pending   *pendingAccept // of a passive connection, until it is accepted
-	timers    *socketTimers  // nil is none
+	pending   *pendingAccept // of a passive connection until it is accepted
+	timers    *socketTimers  // nil if no such timer exists
 
 	conn Conn
 
-	// User is the owner's business.
+	// User is free for the owner's use.
 	User any
 
-	id uint64 // counts the sockets of the engine, from 1
+	id uint64 // from 1 in the order of creation
 }
 
-// noSocket is the index of a socket that the engine has let go.
+// noSocket is the index of a socket that was removed from its engine.
 const noSocket = math.MaxUint32
 
-// Conn returns the connection, to be asked and not to be changed.
+// Conn returns the connection. Read it only; changes go through the engine.
 func (s *Socket) Conn() *Conn { return &s.conn }
 
-// Local returns our end, without a zone.
+// Local returns the local address and port, without a zone.
 func (s *Socket) Local() netip.AddrPort { return s.ends.end(0, 32) }
 
-// Remote returns the peer's end, without a zone.
+// Remote returns the peer's address and port, without a zone.
 func (s *Socket) Remote() netip.AddrPort { return s.ends.end(16, 34) }
 
-// ID returns the number of the connection among all that the engine has made, from 1 on. Traces
-// name it by that.
+// ID returns the connection's number in the engine, from 1. Traces use it.
 func (s *Socket) ID() uint64 { return s.id }
 
 // open reports whether the engine still has the connection.
 func (s *Socket) open() bool { return s.index != noSocket }
 
-// ends name a connection: its addresses and ports, ours first. IPv4 and IPv4 mapped into IPv6 are
-// one, and zones count for nothing.
+// ends identify a connection: addresses and ports, local first. IPv4 and IPv4-mapped IPv6 addresses
+// are equal, and zones are ignored.
 type ends [36]byte
 
 func endsOf(local, remote netip.AddrPort) (k ends) {
@@ -59,16 +57,16 @@ func endsOf(local, remote netip.AddrPort) (k ends) {
 	return k
 }
 
-// end returns the end with the address and the port at these places.
+// end returns the address and port stored at these offsets.
 func (k *ends) end(addr, port int) netip.AddrPort {
 	a := netip.AddrFrom16([16]byte(k[addr : addr+16])).Unmap()
 	return netip.AddrPortFrom(a, binary.BigEndian.Uint16(k[port:]))
 }
 
-// unmapped returns a with an IPv4 address instead of one that is mapped into IPv6.
+// unmapped returns a with an IPv4-mapped IPv6 address turned into IPv4.
 func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 
-// find returns the connection between these ends, nil if there is none.
+// find returns the connection with ends k, or nil.
 func (e *Engine) find(k ends) *Socket {
 	if at, ok := e.byEnds.find(&k, e.sockets); ok {
 		return e.sockets[e.byEnds.entries[at].index()]
@@ -76,7 +74,7 @@ func (e *Engine) find(k ends) *Socket {
 	return nil
 }
 
-// add makes a connection in CLOSED between ends that have none.
+// add makes a connection in CLOSED.
 func (e *Engine) add(local, remote netip.AddrPort, cfg *Config, iss Seq) *Socket {
 	e.lastID++
 	s := &Socket{ends: endsOf(local, remote), id: e.lastID}
@@ -100,8 +98,7 @@ func (e *Engine) path(remote netip.AddrPort) Path {
 	return Path{MTU: e.cfg.MTU, IPv6: remote.Addr().Is6()}
 }
 
-// remove lets go of a connection that has come to its end. The socket remains the application's, to
-// be asked.
+// remove removes a closed connection. The application may still read the socket.
 func (e *Engine) remove(s *Socket) {
 	e.freeAllTimers(s)
 	if e.lastHit.socket == s {
@@ -122,15 +119,15 @@ func (e *Engine) remove(s *Socket) {
 	s.index = noSocket
 }
 
-// Sockets calls f with each connection, in the order in which they were made. f may call the
-// engine. It costs O(n log n).
+// Sockets calls f with each connection in the order of creation. f may call the engine. It costs
+// O(n log n).
 func (e *Engine) Sockets(f func(*Socket)) {
 	for _, s := range e.all() {
 		f(s)
 	}
 }
 
-// all returns the connections in the order in which they were made.
+// all returns the connections in the order of creation.
 func (e *Engine) all() []*Socket {
 	all := make([]*Socket, 0, e.socketCount())
 	for _, s := range e.sockets {
@@ -147,9 +144,9 @@ func (e *Engine) all() []*Socket {
 	return all
 }
 
-// socketCount returns how many connections there are, those in TIME-WAIT included.
+// socketCount returns the number of connections, including those in TIME-WAIT.
 func (e *Engine) socketCount() int { return len(e.sockets) - len(e.free) }
 
-// NextTimeout returns when Advance is to be called next at the latest, and whether any timer runs.
-// It may be early.
+// NextTimeout returns the latest time for the next Advance, and whether any timer runs. It may be
+// early.
 func (e *Engine) NextTimeout() (at wheel.Time, ok bool) { return e.wheel.NextWakeup() }

@@ -2,17 +2,17 @@ package tcp
 
 import "hash/maphash"
 
-// endsTable finds connections by their ends: a hash table with open addressing and linear probing,
-// whose entries are 8 bytes, half of them of the hash. The ends themselves are in the sockets,
-// where a map would have them once more. The hash is keyed, so that nobody can choose ends that
-// collide.
+// endsTable finds connections by their ends. It is a hash table with open addressing and linear
+// probing; an entry has 8 bytes, 4 of them of the hash. The ends are stored in the sockets only,
+// where a Go map would store them twice. The hash is keyed, so that nobody can choose colliding
+// ends.
 type endsTable struct {
 	seed    maphash.Seed
-	entries []tableEntry // a power of two
+	entries []tableEntry // length is a power of two
 	n       int
 }
 
-// tableEntry is 32 bits of the hash above the index of the socket plus 1; 0 is none.
+// tableEntry is 32 bits of the hash above the socket's index plus 1; 0 is empty.
 type tableEntry uint64
 
 func newTableEntry(hash uint64, index uint32) tableEntry {
@@ -21,8 +21,7 @@ func newTableEntry(hash uint64, index uint32) tableEntry {
 
 func (e tableEntry) index() uint32 { return uint32(e) - 1 }
 
-// home is where the search for the entry begins in a table of mask+1. Tables of more than 2^32
-// entries there are none.
+// home is the entry's preferred position in a table of mask+1 entries, at most 2^32.
 func (e tableEntry) home(mask uint64) uint64 { return uint64(e>>32) & mask }
 
 func newEndsTable() endsTable {
@@ -31,7 +30,7 @@ func newEndsTable() endsTable {
 
 func (t *endsTable) hash(k *ends) uint64 { return maphash.Bytes(t.seed, k[:]) }
 
-// find returns the place of the entry of k, whose socket is among sockets.
+// find returns the position of the entry of k. sockets are those that the entries refer to.
 func (t *endsTable) find(k *ends, sockets []*Socket) (at uint64, ok bool) {
 	mask := uint64(len(t.entries) - 1)
 	want := newTableEntry(t.hash(k), 0) >> 32
@@ -43,7 +42,7 @@ func (t *endsTable) find(k *ends, sockets []*Socket) (at uint64, ok bool) {
 	return at, false
 }
 
-// add adds the socket of an index, whose ends are not there yet.
+// add adds the socket at index with ends k, which must not be in the table.
 func (t *endsTable) add(k *ends, index uint32) {
 	if t.n++; 4*t.n > 3*len(t.entries) {
 		old := t.entries
@@ -66,8 +65,8 @@ func (t *endsTable) put(e tableEntry) {
 	t.entries[at] = e
 }
 
-// remove removes the entry at a place that find has returned. Those behind it move up that would
-// not be found else.
+// remove removes the entry at a position that find returned, and moves up later entries that would
+// not be found otherwise.
 func (t *endsTable) remove(at uint64) {
 	t.n--
 	mask := uint64(len(t.entries) - 1)

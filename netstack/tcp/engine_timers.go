@@ -5,7 +5,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// timerRef is a timer record of a socket, and whether it runs; 0 is none.
+// timerRef is a timer record of a socket, with a bit that says whether it runs; 0 is none.
 type timerRef uint32
 
 const timerRuns = 1 << 31
@@ -13,24 +13,23 @@ const timerRuns = 1 << 31
 func (r timerRef) timer() wheel.Timer { return wheel.Timer(r &^ timerRuns) }
 func (r timerRef) running() bool      { return r&timerRuns != 0 }
 
-// socketTimers are the timer records of a connection that are of one kind each, which are made when
-// they are first started. Those of the keepalive and the delayed-ACK timer are apart: an idle
-// connection may have the one, and one that only receives the other. Those of segments are named by
-// the slots of the flight.
+// socketTimers has a connection's timer records, one for each kind, created when first started.
+// Keepalive and delayed-ACK records are in Socket instead: an idle connection may need only the
+// first, and a receiver only the second. Records of segments are in the flight.
 type socketTimers struct {
 	kinds   [tcptimers.Kinds]timerRef
 	records uint32
-	runs    uint32 // of these
+	runs    uint32 // records that run
 }
 
-// sparePool is how many socketTimers are kept for others.
+// sparePool is how many unused socketTimers an engine keeps.
 const sparePool = 1024
 
-// timerRef returns where the record of a slot is named.
+// timerRef returns the record of a slot.
 func (e *Engine) timerRef(s *Socket, slot Slot) *timerRef {
 	if id := slot.segment(); id != 0 {
 		f := s.conn.fl
-		if f == &atRest { // it was given back in the call at hand
+		if f == &atRest { // this call returned the flight
 			f = e.out.returnedFlights[len(e.out.returnedFlights)-1]
 		}
 		return &f.sent.arena[id-1].ref
@@ -76,7 +75,7 @@ func (s *Socket) eachTimer(f func(Slot, timerRef)) {
 	}
 }
 
-// freeReturned gives back the records of the segments of flights that were given back.
+// freeReturned frees the records in flights that were returned.
 func (e *Engine) freeReturned() {
 	for _, f := range e.out.returnedFlights {
 		q := &f.sent
@@ -89,7 +88,7 @@ func (e *Engine) freeReturned() {
 	}
 }
 
-// timerOwner is how a timer record names its connection and slot.
+// timerOwner encodes a record's connection and slot.
 func timerOwner(index uint32, slot Slot) uint64 { return uint64(index)<<32 | uint64(slot) }
 
 // applyTimers carries out the timer operations in the output.
@@ -109,7 +108,7 @@ func (e *Engine) applyTimers(s *Socket) {
 			}
 		} else if ref.running() {
 			if ref == &s.delack {
-				e.wheel.Free(ref.timer()) // which stops it
+				e.wheel.Free(ref.timer()) // which also stops it
 				*ref = 0
 				continue
 			}
@@ -120,12 +119,12 @@ func (e *Engine) applyTimers(s *Socket) {
 	}
 }
 
-// inSocketTimers reports whether the record of a slot is in socketTimers.
+// inSocketTimers reports whether a slot's record is in socketTimers.
 func inSocketTimers(slot Slot) bool {
 	return slot < Slot(tcptimers.Kinds) && slot != Slot(tcptimers.Keepalive) && slot != Slot(tcptimers.DelAck)
 }
 
-// countTimers notes a change in the number of records, and of those that run, in socketTimers.
+// countTimers updates the counts in socketTimers.
 func (s *Socket) countTimers(slot Slot, records, runs int) {
 	if inSocketTimers(slot) {
 		s.timers.records += uint32(records)
@@ -133,7 +132,7 @@ func (s *Socket) countTimers(slot Slot, records, runs int) {
 	}
 }
 
-// freeTimers gives back the records of s that do not run, which all of socketTimers are.
+// freeTimers frees the records of s that do not run. Those in socketTimers must not run.
 func (e *Engine) freeTimers(s *Socket) {
 	for _, ref := range []*timerRef{&s.keepalive, &s.delack} {
 		if *ref != 0 && !ref.running() {
@@ -157,7 +156,7 @@ func (e *Engine) freeTimers(s *Socket) {
 	}
 }
 
-// freeAllTimers gives back all records of s, and stops what runs.
+// freeAllTimers stops and frees all records of s.
 func (e *Engine) freeAllTimers(s *Socket) {
 	for _, ref := range []*timerRef{&s.keepalive, &s.delack} {
 		if ref.running() {
@@ -168,10 +167,10 @@ func (e *Engine) freeAllTimers(s *Socket) {
 	e.freeTimers(s)
 }
 
-// Advance lets the timers expire that are due.
+// Advance expires due timers.
 func (e *Engine) Advance(now wheel.Time) { e.wheel.Advance(e.setNow(now), 0, e.expireFunc) }
 
-// expired is EXPIRY PROCESSING.
+// expired is EXPIRY PROCESSING (Varghese & Lauck 1987).
 func (e *Engine) expired(t wheel.Timer) {
 	owner := e.wheel.Owner(t)
 	s, slot := e.sockets[owner>>32], Slot(uint32(owner))

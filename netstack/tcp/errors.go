@@ -1,19 +1,19 @@
 package tcp
 
-// Error is why a connection has come to an end.
+// Error is why a connection ended before its time.
 type Error uint8
 
 const (
 	ErrNone            Error = iota
 	ErrReset                 // the peer sent a RST
 	ErrRefused               // the peer sent a RST to the SYN
-	ErrTimeout               // R2, the user timeout, or that of the handshake, is over; or keepalive probes went unanswered
+	ErrTimeout               // R2, the user timeout or the handshake timeout expired, or keepalive probes went unanswered
 	ErrHostUnreachable       // ICMP said so
 	ErrNetUnreachable        // ICMP said so
-	ErrPortUnreachable       // ICMP said so, or that the protocol is
+	ErrPortUnreachable       // by ICMP: port or protocol unreachable
 	ErrAborted               // the application called Abort
-	ErrProtocol              // the peer did what no peer may
-	ErrMessageSize           // ICMP said that a segment cannot pass, and none smaller is allowed
+	ErrProtocol              // by ICMP: parameter problem
+	ErrMessageSize           // by ICMP: a segment is too big and none smaller is allowed
 
 	errorKinds
 )
@@ -23,7 +23,7 @@ var errorTexts = [errorKinds]string{
 	"network is unreachable", "port unreachable", "connection aborted", "protocol violation", "message too long",
 }
 
-// Error returns the usual words.
+// Error returns the usual Unix text with the prefix "tcp: ".
 func (e Error) Error() string {
 	if e >= errorKinds {
 		return "tcp: unknown error"

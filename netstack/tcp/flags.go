@@ -1,6 +1,6 @@
 package tcp
 
-// Flags are the control bits of a segment's header (RFC 9293 §3.1).
+// Flags are the control bits of a TCP header (RFC 9293 §3.1).
 type Flags uint8
 
 const (
@@ -14,17 +14,17 @@ const (
 	CWR                   // congestion window reduced (RFC 3168 §6.1)
 )
 
-// flagLetters has a letter for each bit, from bit 0, FIN, on.
+// flagLetters has a letter for each bit, starting with bit 0, FIN.
 const flagLetters = "FSRP.UEW"
 
-// Has reports whether all of the bits in want are set.
+// Has reports whether all bits of want are set.
 func (f Flags) Has(want Flags) bool { return f&want == want }
 
-// HasAny reports whether at least one of the bits in want is set.
+// HasAny reports whether any bit of want is set.
 func (f Flags) HasAny(want Flags) bool { return f&want != 0 }
 
-// String returns the bits as tcpdump and packetdrill write them: "S." is SYN with ACK, "SEW" a SYN
-// that offers ECN, and "none" no bit at all.
+// String returns the bits in the notation of tcpdump and packetdrill: "S." is SYN with ACK, "SEW"
+// is a SYN that offers ECN, and "none" is no bit.
 func (f Flags) String() string {
 	if f == 0 {
 		return "none"

@@ -7,38 +7,38 @@ import (
 	"tcpwheel/wheel"
 )
 
-// flight is what a connection keeps only while something is in flight: most of its memory. An
-// engine's connections hand theirs on, through Output, so that those at rest cost little and
-// starting anew allocates nothing.
+// flight is the state that a connection needs only while data is in flight: most of its memory. The
+// connections of an engine reuse flights through Output, so idle ones cost little and a new flight
+// allocates nothing.
 type flight struct {
 	sent sentQueue
 
 	l6675      loss6675
 	prr        congestion.PRR
 	frto       congestion.FRTO
-	sndcnt     uint32 // bytes that may be sent by PRR's leave
-	rexmitHint Seq    // below it no segment is lost and not retransmitted
+	sndcnt     uint32 // bytes that PRR still allows
+	rexmitHint Seq    // no segment below it waits to be retransmitted
 
-	lossAt     wheel.Time // the last timeout that was an event
+	lossAt     wheel.Time // the last timeout that counted as an event
 	timeoutRTO time.Duration
-	probedAt   wheel.Time // when the loss probe left that is in flight
-	rexmitAt   wheel.Time // when the only retransmission timer expires, if it runs
-	probeAt    wheel.Time // when the loss probe is due, if its timer runs
-	timedAt    wheel.Time // when the segment left that is being timed: Policy.OneSample
+	probedAt   wheel.Time // when the loss probe in flight was sent
+	rexmitAt   wheel.Time // expiry of the single retransmission timer, if it runs
+	probeAt    wheel.Time // expiry of the loss probe timer, if it runs
+	timedAt    wheel.Time // Policy.OneSample: when the timed segment was sent
 
 	delAckEvidence delAckEvidence // Policy.AckEvidence
-	probeEarly     bool           // the loss probe is due early
+	probeEarly     bool           // ACK evidence shortened the probe timeout
 }
 
-// atRest is the flight of all connections that have nothing in flight. It is never written.
+// atRest is the shared flight of all connections with nothing in flight. It is never written.
 var atRest flight
 
 const (
-	maxSpareFlights = 64      // that an Output keeps
-	maxSpareArena   = 1 << 12 // segments that one of them has room for
+	maxSpareFlights = 64      // unused flights that an Output keeps
+	maxSpareArena   = 1 << 12 // capacity of a kept flight, segments
 )
 
-// needFlight gives c a flight of its own, if it has none.
+// needFlight gives c its own flight, if it has none.
 func (c *Conn) needFlight(o *Output) {
 	if c.fl != &atRest {
 		return
@@ -54,14 +54,13 @@ func (c *Conn) needFlight(o *Output) {
 	c.fl.rexmitHint = c.sndNxt
 }
 
-// returnFlight gives the flight back, when nothing is left of it. Output.Reset makes it fit for
-// others.
+// returnFlight returns c's empty flight. Output.Reset makes it reusable.
 func (c *Conn) returnFlight(o *Output) {
 	o.returnedFlights = append(o.returnedFlights, c.fl)
 	c.fl = &atRest
 }
 
-// reuseFlights makes the flights that were given back fit for other connections.
+// reuseFlights prepares the returned flights for other connections.
 func (o *Output) reuseFlights() {
 	for i, f := range o.returnedFlights {
 		o.returnedFlights[i] = nil

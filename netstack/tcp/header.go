@@ -5,32 +5,30 @@ import (
 	"fmt"
 )
 
-// HeaderLen is how many bytes a header without options has.
+// HeaderLen is the length of a header without options, bytes.
 const HeaderLen = 20
 
-// MaxHeaderLen is how many bytes the longest header has.
+// MaxHeaderLen is the length of the longest header, bytes.
 const MaxHeaderLen = HeaderLen + maxOptionsLen
 
-// Header is the header of one segment (RFC 9293 §3.1), by value and without pointers. Two that are
-// equal by == are equal on the wire.
+// Header is a TCP header (RFC 9293 §3.1), by value and without pointers. Headers equal by == are
+// equal on the wire.
 type Header struct {
 	SrcPort, DstPort uint16
 	Seq, Ack         Seq
 	Flags            Flags
-	Window           uint16 // as on the wire: before scaling
-	Checksum         uint16 // as on the wire: see segmentChecksum
+	Window           uint16 // unscaled, as on the wire
+	Checksum         uint16 // as on the wire
 	Urgent           uint16
 	Options          Options
 }
 
-// ParseHeader reads the header at the front of a segment and returns how long it is with its
-// options; the payload follows. It keeps no reference to b, never panics, and allocates nothing
-// unless it returns an error. It does not look at the checksum, which needs the addresses, and it
-// ignores the reserved bits.
+// ParseHeader parses the header at the start of segment b. headerLen includes options; the payload
+// follows. It keeps no reference to b, never panics, and allocates only for errors. It does not
+// verify the checksum and ignores the reserved bits.
 //
-// On an *OptionError, h has the ports, numbers and flags, and those options that could be read, and
-// headerLen is right: a caller can answer the segment, count it, or go on. On other errors
-// headerLen is 0 and h is the zero Header.
+// With an *OptionError, h has all other fields and the options that could be read, and headerLen is
+// valid. With any other error h is zero and headerLen is 0.
 func ParseHeader(b []byte) (h Header, headerLen int, err error) {
 	if len(b) < HeaderLen {
 		return Header{}, 0, fmt.Errorf("tcp: segment of %d bytes, want at least %d", len(b), HeaderLen)
@@ -58,12 +56,11 @@ func ParseHeader(b []byte) (h Header, headerLen int, err error) {
 	return h, headerLen, nil
 }
 
-// HeaderLen returns how many bytes AppendTo writes: a multiple of 4 from 20 to 60.
+// HeaderLen returns the number of bytes that AppendTo writes: a multiple of 4 from 20 to 60.
 func (h *Header) HeaderLen() int { return HeaderLen + h.Options.encodedLen() }
 
-// AppendTo writes the header with its options to the end of dst, reserved bits zero and the
-// checksum as it is in h. It allocates nothing if dst has room. SACK blocks that do not fit beside
-// the other options are left out (Options.Fit).
+// AppendTo appends the header with its options to dst. Reserved bits are zero and the checksum is
+// h.Checksum. SACK blocks that do not fit are left out. It allocates only if dst lacks room.
 func (h *Header) AppendTo(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint16(dst, h.SrcPort)
 	dst = binary.BigEndian.AppendUint16(dst, h.DstPort)

@@ -8,7 +8,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Listener takes connections for a local port.
+// Listener accepts connections on a local port.
 type Listener struct {
 	engine      *Engine
 	local       netip.AddrPort
@@ -17,30 +17,30 @@ type Listener struct {
 	maxHalfOpen int
 	deferAccept time.Duration
 
-	queue    []*Socket // those that Accept will return
+	queue    []*Socket // established, waiting for Accept
 	halfOpen int       // connections in SYN-RECEIVED
 
-	cookieAt wheel.Time // when the last SYN cookie was sent
-	cookies  bool       // one was
+	cookieAt wheel.Time // when the last SYN cookie was sent, if cookies
+	cookies  bool       // a SYN cookie was sent
 	closed   bool
 }
 
-// ListenConfig is what a listener is made by.
+// ListenConfig configures a listener.
 type ListenConfig struct {
-	Backlog     int           // connections that wait for Accept, at least 1
-	Conn        *Config       // nil is the engine's
-	DeferAccept time.Duration // TCP_DEFER_ACCEPT: a connection waits for its first bytes for so long; 0 is off
+	Backlog     int           // established connections waiting for Accept, at least 1
+	Conn        *Config       // nil uses the engine's
+	DeferAccept time.Duration // TCP_DEFER_ACCEPT: how long a connection waits for its first data; 0 is off
 }
 
-// pendingAccept is what a listener knows of a connection that nobody has accepted yet.
+// pendingAccept is the listener's state of a connection that is not accepted yet.
 type pendingAccept struct {
 	listener *Listener
-	since    wheel.Time // when the SYN came
+	since    wheel.Time // when the SYN arrived
 	queued   bool       // the handshake is complete
 }
 
-// Listen makes a listener: a passive OPEN. With an address that IsUnspecified, it is for all of its
-// family that have no listener of their own.
+// Listen opens a listener: a passive OPEN. An unspecified address listens on all addresses of its
+// family that have no listener of their own for the port.
 func (e *Engine) Listen(local netip.AddrPort, cfg ListenConfig) (*Listener, error) {
 	local = unmapped(local)
 	if why := badAddr(local.Addr()); why != "" && !local.Addr().IsUnspecified() {
@@ -71,8 +71,7 @@ func (e *Engine) Listen(local netip.AddrPort, cfg ListenConfig) (*Listener, erro
 	return l, nil
 }
 
-// listener returns the listener for a local end, that of its address before that of all, nil if
-// there is none.
+// listener returns the listener for local, preferring one for the very address, or nil.
 func (e *Engine) listener(local netip.AddrPort) *Listener {
 	if l := e.listeners[local]; l != nil {
 		return l
@@ -84,12 +83,11 @@ func (e *Engine) listener(local netip.AddrPort) *Listener {
 	return e.listeners[netip.AddrPortFrom(all, local.Port())]
 }
 
-// Len returns how many connections wait for Accept.
+// Len returns the number of connections that wait for Accept.
 func (l *Listener) Len() int { return len(l.queue) }
 
-// Accept takes a connection out of the queue, the one that was established first. Of those that
-// were accepted by nobody, Notices tell with the listener's first notice: EventConnected of a
-// passive connection says that Accept has one. It may have come to its end meanwhile.
+// Accept returns the connection that was established first. EventConnected of a passive connection
+// says that there is one. The connection may have closed since.
 func (l *Listener) Accept() (*Socket, bool) {
 	if len(l.queue) == 0 {
 		return nil, false
@@ -103,8 +101,8 @@ func (l *Listener) Accept() (*Socket, bool) {
 	return s, true
 }
 
-// Close ends the listener, and resets what nobody has accepted. The second call does nothing. It
-// costs O(n log n) in the connections of the engine.
+// Close closes the listener and resets connections not yet accepted. A second call is a no-op. It
+// costs O(n log n) in the engine's connections.
 func (l *Listener) Close(now wheel.Time) {
 	if l.closed {
 		return
@@ -120,10 +118,10 @@ func (l *Listener) Close(now wheel.Time) {
 	l.queue = nil
 }
 
-// full reports whether the queue for Accept has no room.
+// full reports whether the accept queue is full.
 func (l *Listener) full() bool { return len(l.queue) >= l.backlog }
 
-// input takes a segment to an end where there is no connection: that of LISTEN.
+// input processes a segment in LISTEN.
 func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbound) (*Socket, Disposition) {
 	h := in.Header
 	switch {
@@ -134,7 +132,7 @@ func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbou
 	case h.Flags.Has(ACK):
 		// RFC 9293 §3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in the
 		// LISTEN state. An acceptable reset segment should be formed for any arriving ACK-bearing
-		// segment." A SYN cookie is the exception.
+		// segment." A returned SYN cookie is the exception.
 		if !h.Flags.Has(SYN) {
 			if s, v, ok := l.cookie(now, local, remote, in); ok {
 				return s, v
@@ -149,10 +147,10 @@ func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbou
 	return nil, Disposition{}
 }
 
-// syn takes a SYN for a new connection, and returns the connection if there is one now.
+// syn processes a SYN for a new connection, and returns the connection or nil.
 func (l *Listener) syn(now wheel.Time, local, remote netip.AddrPort, in *Inbound) *Socket {
 	c := &l.engine.out.Counters
-	if local == remote || remote.Port() == 0 { // nobody can answer that but ourselves, or nobody at all
+	if local == remote || remote.Port() == 0 { // the reply would go to ourselves, or to no port
 		c.ListenDrops++
 		return nil
 	}
@@ -191,7 +189,7 @@ func (l *Listener) open(now wheel.Time, local, remote netip.AddrPort, in *Inboun
 	return s
 }
 
-// noteEvents follows a connection that nobody has accepted through its events.
+// noteEvents updates the queues after events of a connection not yet accepted.
 func (l *Listener) noteEvents(s *Socket, events Events) {
 	p := s.pending
 	if events.Has(EventConnected) && !p.queued {
@@ -202,29 +200,28 @@ func (l *Listener) noteEvents(s *Socket, events Events) {
 		}
 	}
 	if events.Has(EventClosed) && !p.queued {
-		// RFC 9293 §3.10.7.4: a connection that came from LISTEN returns there.
+		// RFC 9293 §3.10.7.4: a connection from LISTEN returns there.
 		l.halfOpen--
 		s.pending = nil
 	}
 }
 
-// defersHandshake reports whether a segment to a half-open connection is dropped because the
-// listener does not want it established yet, and counts it.
+// defersHandshake reports whether to drop a segment because the listener does not want the
+// connection established yet. It updates the counters.
 func (p *pendingAccept) defersHandshake(now wheel.Time, c *Conn, in *Inbound, o *Output) bool {
 	if p.queued || in.Header.Flags&(SYN|RST|ACK) != ACK || !c.Opens(in.Header.Ack) {
-		return false // it would not establish it
+		return false // the segment would not complete the handshake
 	}
 	l := p.listener
 	switch {
 	case l.full():
-		// The peer's data and our SYN-ACK are sent again, until there is room or the handshake has
-		// taken too long.
+		// The peer retransmits its data, and we our SYN-ACK, until there is room or the handshake
+		// times out.
 		o.Counters.ListenOverflows++
 		o.Counters.ListenDrops++
 		return true
 	case l.deferAccept > 0 && in.Len == 0 && !in.Header.Flags.Has(FIN) && now.Sub(p.since) < l.deferAccept:
-		// The peer is there. The SYN-ACK is sent again only when the wait is over, to draw another
-		// ACK.
+		// The peer is alive. The SYN-ACK is retransmitted only after the wait, to draw another ACK.
 		o.Counters.TCPDeferAcceptDrop++
 		c.DeferOpen(now, p.since, l.deferAccept, o)
 		return true

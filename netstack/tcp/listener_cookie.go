@@ -6,8 +6,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// sendCookie answers a SYN with a SYN-ACK whose sequence number is all that is kept of it
-// (RFC 4987 §3.6).
+// sendCookie answers a SYN with a SYN cookie and keeps no state (RFC 4987 §3.6).
 func (l *Listener) sendCookie(now wheel.Time, local, remote netip.AddrPort, syn *Header) {
 	e := l.engine
 	h := e.secret.CookieSYNAck(now, local, remote, syn, l.cfg, e.path(remote))
@@ -16,11 +15,10 @@ func (l *Listener) sendCookie(now wheel.Time, local, remote netip.AddrPort, syn 
 	e.send(local, remote, h)
 }
 
-// cookie takes an ACK that may be the answer to a SYN cookie. If it is good, ok is true, and s is
-// the connection that it has made, nil if there was no room for it.
+// cookie processes an ACK that may return a SYN cookie. ok reports whether the cookie is valid. s
+// is the new connection, nil if the accept queue is full.
 func (l *Listener) cookie(now wheel.Time, local, remote netip.AddrPort, in *Inbound) (s *Socket, v Disposition, ok bool) {
-	// An ACK is looked at only while a cookie can be about: else whoever can guess one in 2^28
-	// would need no SYN.
+	// Check ACKs only while a cookie can be outstanding: one guess in 2^28 needs no SYN.
 	if !l.cookies || now.Sub(l.cookieAt) > CookieMaxLifetime {
 		return nil, Disposition{}, false
 	}

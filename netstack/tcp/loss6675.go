@@ -1,13 +1,13 @@
 package tcp
 
-// loss6675 is loss detection and the choice of what to send where RACK is off, by the SACK
-// scoreboard (RFC 6675). The scoreboard itself is the sentQueue, whose segments are to be of at
-// most SMSS bytes (Split makes them so when SMSS shrinks).
+// loss6675 is SACK-based loss detection and the choice of the next segment (RFC 6675), used when
+// RACK is off. The scoreboard is the sentQueue, whose segments must have at most SMSS bytes; Split
+// enforces that when SMSS shrinks.
 //
-// For each ACK: sentQueue.Ack and Sack, then Update. In recovery, NextSeg for each segment that the
-// window has room for.
+// For each ACK call sentQueue.Ack and Sack, then Update. In recovery call NextSeg for each segment
+// that the window has room for.
 type loss6675 struct {
-	// SMSS is the size of a full segment in bytes, at least 1.
+	// SMSS is the size of a full segment, bytes, at least 1.
 	SMSS uint32
 
 	inRecovery    bool
@@ -17,18 +17,17 @@ type loss6675 struct {
 	hasRescue     bool
 }
 
-// isLost is IsLost of RFC 6675 §4 for the edge of q: the lowest segment that is neither SACKed nor
-// judged yet.
+// isLost is IsLost (RFC 6675 §4) for the edge of q, the lowest segment that is neither SACKed nor
+// marked yet.
 func (l *loss6675) isLost(q *sentQueue) bool {
 	// RFC 6675 §4: "The routine returns true when either DupThresh discontiguous SACKed sequences
 	// have arrived above 'SeqNum' or more than (DupThresh - 1) * SMSS bytes with sequence numbers
 	// greater than 'SeqNum' have been SACKed."
-	return q.edge.runs >= dupThresh || uint64(q.edge.octets) > (dupThresh-1)*uint64(l.SMSS)
+	return q.edge.runs >= dupThresh || uint64(q.edge.bytes) > (dupThresh-1)*uint64(l.SMSS)
 }
 
-// Update marks what has become lost by the SACKs that arrived, and calls lost for each segment
-// before that. A retransmission of it that is on its way remains so. It visits each segment once in
-// all, until SACKs are forgotten.
+// Update marks newly lost segments, and calls lost for each before that. A retransmission in flight
+// stays in flight. Over time it visits each segment once, until SACKs are forgotten.
 func (l *loss6675) Update(q *sentQueue, lost func(segmentID)) {
 	for q.edge.id != 0 && l.isLost(q) {
 		id := q.edge.id
@@ -43,7 +42,7 @@ func (l *loss6675) Update(q *sentQueue, lost func(segmentID)) {
 	}
 }
 
-// IsLost reports whether the byte seq, which is in flight, is lost as of the last Update
+// IsLost reports whether the byte seq, which must be in flight, is lost as of the last Update
 // (RFC 6675 §4). It costs O(log n).
 func (l *loss6675) IsLost(q *sentQueue, seq Seq) bool {
 	id := q.Find(seq)
@@ -54,34 +53,32 @@ func (l *loss6675) IsLost(q *sentQueue, seq Seq) bool {
 	return !s.Sacked() && (q.edge.id == 0 || s.Seq.Before(q.seg(q.edge.id).Seq))
 }
 
-// Enter starts a recovery: una is HighACK, the lowest sequence number in flight, and recoveryPoint
-// is SND.NXT (RFC 6675 §5).
+// Enter starts a recovery. una is HighACK and recoveryPoint is SND.NXT (RFC 6675 §5).
 func (l *loss6675) Enter(una, recoveryPoint Seq) {
 	*l = loss6675{SMSS: l.SMSS, inRecovery: true, highRxtEnd: una, recoveryPoint: recoveryPoint}
 }
 
-// Leave ends a recovery, at an ACK of RecoveryPoint or at a retransmission timeout.
+// Leave ends a recovery, at an ACK of RecoveryPoint or at a timeout.
 func (l *loss6675) Leave() { *l = loss6675{SMSS: l.SMSS} }
 
-// InRecovery reports whether a recovery is on, and the sequence number whose ACK ends it.
+// InRecovery returns RecoveryPoint+1, and whether a recovery is under way.
 func (l *loss6675) InRecovery() (recoveryPoint Seq, ok bool) { return l.recoveryPoint, l.inRecovery }
 
-// nextSegRule is the rule of RFC 6675 §4, NextSeg, by which something is to be sent.
+// nextSegRule is the rule of NextSeg (RFC 6675 §4) that selected a segment.
 type nextSegRule uint8
 
-// The rules of NextSeg.
 const (
 	nextSegNone   nextSegRule = iota
 	nextSegLost               // rule 1: a lost segment
 	nextSegNew                // rule 2: new data
-	nextSegHole               // rule 3: one below SACKed data that is not deemed lost
-	nextSegRescue             // rule 4: the end of what is in flight, once in a recovery
+	nextSegHole               // rule 3: not lost, below SACKed data
+	nextSegRescue             // rule 4: the last segment, once per recovery
 )
 
 // NextSeg returns what to send next in a recovery (RFC 6675 §4): a segment to retransmit, or 0 with
-// nextSegNew or nextSegNone. canSendNew says that there is unsent data, and that the receiver's
-// window has room for it. It changes nothing; what is retransmitted is told by Retransmitted. It
-// costs O(log n) amortised, and rule 4 the SACKed segments at the end.
+// nextSegNew or nextSegNone. canSendNew says that unsent data fits the receiver's window. NextSeg
+// changes nothing; report a retransmission to Retransmitted. It costs O(log n) amortised, and for
+// rule 4 a step for each SACKed segment at the end.
 func (l *loss6675) NextSeg(q *sentQueue, canSendNew bool) (segmentID, nextSegRule) {
 	if !l.inRecovery {
 		panic("BUG: NextSeg outside of a recovery")
@@ -93,8 +90,8 @@ func (l *loss6675) NextSeg(q *sentQueue, canSendNew bool) (segmentID, nextSegRul
 		return 0, nextSegNone
 	}
 	una := q.seg(q.Front()).Seq
-	// RFC 6675 §4: the smallest byte that is not SACKed, is (1.a) above HighRxt and (1.b) below
-	// the highest one SACKed.
+	// RFC 6675 §4: the smallest byte not SACKed that is (1.a) above HighRxt and (1.b) below the
+	// highest SACKed byte.
 	id := q.nextUnsacked(q.Find(MaxSeq(l.highRxtEnd, una)))
 	hole := id != 0 && q.sacked.Segments > 0 && q.seg(id).Seq.Before(q.highSacked)
 	switch {
@@ -107,8 +104,7 @@ func (l *loss6675) NextSeg(q *sentQueue, canSendNew bool) (segmentID, nextSegRul
 	case l.hasRescue && !una.After(l.rescueRxt): // both are one more than HighACK and RescueRxt
 		return 0, nextSegNone
 	}
-	// RFC 6675 §4 (4): a single rescue retransmission, of the segment with the highest byte that
-	// is not SACKed.
+	// RFC 6675 §4 (4): one rescue retransmission, of the segment with the highest byte not SACKed.
 	id = q.Back()
 	for id != 0 && q.seg(id).Sacked() {
 		q.visits++
@@ -120,8 +116,8 @@ func (l *loss6675) NextSeg(q *sentQueue, canSendNew bool) (segmentID, nextSegRul
 	return id, nextSegRescue
 }
 
-// Retransmitted notes that id, which NextSeg returned with rule, was retransmitted;
-// sentQueue.Retransmit is told besides.
+// Retransmitted records that id, which NextSeg returned with rule, was retransmitted. Also call
+// sentQueue.Retransmit.
 func (l *loss6675) Retransmitted(q *sentQueue, id segmentID, rule nextSegRule) {
 	if rule == nextSegRescue {
 		// RFC 6675 §4 (4): RescueRxt becomes RecoveryPoint, and "HighRxt MUST NOT be updated."

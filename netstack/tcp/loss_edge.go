@@ -1,12 +1,11 @@
 package tcp
 
-// lossEdge is the lowest segment that is neither SACKed nor judged lost by RFC 6675, with what is
-// SACKed above it. As it only rises, until SACKs are forgotten, the judgement costs one visit of
-// each segment in all.
+// lossEdge is the lowest segment that is neither SACKed nor marked lost by RFC 6675, with the
+// SACKed data above it. It only rises until SACKs are forgotten, so each segment is visited once.
 type lossEdge struct {
-	id     segmentID // 0: there is none, the next one pushed will be it
-	octets uint32    // SACKed above id
-	runs   uint32    // discontiguous ranges of them
+	id    segmentID // 0 is none: the next pushed segment
+	bytes uint32    // bytes SACKed above id
+	runs  uint32    // SACKed ranges above id
 }
 
 func (e *lossEdge) pushed(id segmentID) {
@@ -15,23 +14,23 @@ func (e *lossEdge) pushed(id segmentID) {
 	}
 }
 
-// leaving is told before id is popped from the front.
+// leaving must be called before id is popped from the front.
 func (e *lossEdge) leaving(q *sentQueue, id segmentID) {
 	if e.id == id {
 		e.rise(q)
 	}
 }
 
-// sacked is told after id is SACKed.
+// sacked must be called after id is SACKed.
 func (e *lossEdge) sacked(q *sentQueue, id segmentID) {
 	s := q.seg(id)
 	switch {
 	case e.id == 0 || s.Seq.Before(q.seg(e.id).Seq):
 	case e.id == id:
-		// The run above it is above no more: a step as over a lost segment.
+		// The run above the edge is no longer above it.
 		e.rise(q)
 	default:
-		e.octets += s.Len
+		e.bytes += s.Len
 		e.runs++
 		if s.prev != 0 && q.seg(s.prev).Sacked() {
 			e.runs--
@@ -42,7 +41,7 @@ func (e *lossEdge) sacked(q *sentQueue, id segmentID) {
 	}
 }
 
-// rise moves on to the next segment that is not SACKed.
+// rise moves the edge to the next segment that is not SACKed.
 func (e *lossEdge) rise(q *sentQueue) {
 	id := q.seg(e.id).next
 	if id != 0 && q.seg(id).Sacked() {
@@ -50,7 +49,7 @@ func (e *lossEdge) rise(q *sentQueue) {
 	}
 	for id != 0 && q.seg(id).Sacked() {
 		q.visits++
-		e.octets -= q.seg(id).Len
+		e.bytes -= q.seg(id).Len
 		id = q.seg(id).next
 	}
 	e.id = id

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Kinds of options, as IANA has assigned them.
+// Option kinds assigned by IANA.
 const (
 	kindEOL           = 0
 	kindNOP           = 1
@@ -19,26 +19,25 @@ const (
 )
 
 const (
-	// maxOptionsLen is how many bytes of options a header can have: 15 words less the 5 of the
-	// fixed part.
+	// maxOptionsLen is the room for options in a header, bytes: 15 words less the fixed 5.
 	maxOptionsLen = 40
 
-	// MaxSACKBlocks is how many blocks a header without other options can have (RFC 2018 §3).
+	// MaxSACKBlocks is the number of SACK blocks that fit without other options (RFC 2018 §3).
 	MaxSACKBlocks = 4
 
-	// MaxWScale is the largest shift count, so that a window is at most 2^30 (RFC 7323 §2.3).
+	// MaxWScale is the largest window shift count, for a window of 2^30 (RFC 7323 §2.3).
 	MaxWScale = 14
 
-	timestampsLen = 12 // with two NOPs for alignment
+	timestampsLen = 12 // including two NOPs for alignment
 	maxTimeout    = 1<<15 - 1
 )
 
-// Options are the options of one segment that the engine knows, by value and without pointers.
-// Those of other kinds (Fast Open, MD5, experiments) are skipped by the parser and cannot be
-// written. The zero value is no options. Two that are equal by == are equal on the wire.
+// Options are the TCP options that the engine knows, by value and without pointers. Others, such as
+// Fast Open and MD5, are skipped on input and cannot be written. The zero value is no options.
+// Options equal by == are equal on the wire.
 //
-// The parser takes every option in every segment; it is for the engine to ignore MSS, WScale and
-// SACKPermitted where SYN is not set.
+// The parser takes every option in every segment. The engine ignores MSS, WScale and SACKPermitted
+// without SYN.
 type Options struct {
 	HasMSS         bool
 	HasWScale      bool
@@ -46,29 +45,28 @@ type Options struct {
 	HasUserTimeout bool
 	SACKPermitted  bool
 
-	NumSACK uint8  // how many of SACK are blocks; 0 is no such option
+	NumSACK uint8  // number of valid SACK blocks; 0 is no such option
 	WScale  uint8  // 0 to 14
 	MSS     uint16 // bytes
 
 	TSVal, TSEcr uint32
 
-	// SACK holds the blocks in the order of the wire. They are as the peer wrote them: nothing says
-	// that End follows Start.
+	// SACK has the blocks in wire order, unchecked: End may precede Start.
 	SACK [MaxSACKBlocks]Range
 
-	// UserTimeout is at least 1 s. What cannot be written to the second, which is what passes
-	// 32,767 s, is rounded up to the minute, and held at 32,767 min.
+	// UserTimeout is at least 1 s. Above 32,767 s it is rounded up to a minute; it is at most
+	// 32,767 min.
 	UserTimeout time.Duration
 }
 
-// OptionError is an option whose length byte is illegal. The options before it were read.
+// OptionError reports an option with an illegal length. The options before it were read.
 type OptionError struct {
 	Kind   uint8
-	Length uint8 // what the option's length byte says; 0 if there was no room for one
+	Length uint8 // the length byte; 0 if there was none
 	Left   uint8 // bytes from the option's kind to the end of the header
 }
 
-// Error names the option, its length and the bound.
+// Error names the option, its length and the bounds.
 func (e *OptionError) Error() string {
 	if e.Left < 2 {
 		return fmt.Sprintf("tcp: option of kind %d has no length: it is in the last byte of the header", e.Kind)
@@ -82,7 +80,7 @@ func (e *OptionError) Error() string {
 	return fmt.Sprintf("tcp: option of kind %d has length %d, want %d", e.Kind, e.Length, fixedLen(e.Kind))
 }
 
-// fixedLen returns the length that options of a kind have, 0 if it varies or the kind is not known.
+// fixedLen returns the length of options of a kind, 0 if it varies or is unknown.
 func fixedLen(kind uint8) int {
 	switch kind {
 	case kindMSS, kindUserTimeout:
@@ -97,10 +95,9 @@ func fixedLen(kind uint8) int {
 	return 0
 }
 
-// parse reads the options that b holds, which is at most maxOptionsLen bytes. Of two options of
-// one kind the later one counts. An option of a known kind that has not this kind's length is
-// passed over, so that what follows it is read, and the first such is reported; one whose length
-// leads nowhere ends the reading.
+// parse reads options from b, at most maxOptionsLen bytes. The last of two options of one kind
+// counts. A known option with a wrong length is skipped, and the first such is reported. A length
+// that leads outside b ends the parsing.
 func (o *Options) parse(b []byte) (bad *OptionError) {
 	for len(b) > 0 {
 		kind := b[0]
@@ -133,7 +130,7 @@ func (o *Options) parse(b []byte) (bad *OptionError) {
 	return bad
 }
 
-// take reads the data of one option, whose length is right.
+// take reads the data of one option, whose length is correct.
 func (o *Options) take(kind uint8, data []byte) {
 	switch kind {
 	case kindMSS:
@@ -159,15 +156,15 @@ func (o *Options) take(kind uint8, data []byte) {
 			unit = time.Minute
 		}
 		o.UserTimeout = time.Duration(v&maxTimeout) * unit
-		o.HasUserTimeout = o.UserTimeout > 0 // a timeout of no time is no advice
+		o.HasUserTimeout = o.UserTimeout > 0 // a timeout of 0 is no advice
 	default:
 		// RFC 9293 §3.1: "A TCP implementation MUST (MUST-6) ignore without error any TCP Option it
 		// does not implement, assuming that the option has a length field."
 	}
 }
 
-// encodedLen returns how many bytes the options take in a header, padding included: a multiple of
-// 4, at most maxOptionsLen.
+// encodedLen returns the length of the options in a header, padding included: a multiple of 4, at
+// most maxOptionsLen.
 func (o *Options) encodedLen() int {
 	n := o.lenBeforeSACK()
 	if k := o.sackThatFit(n); k > 0 {
@@ -176,18 +173,18 @@ func (o *Options) encodedLen() int {
 	return n
 }
 
-// sackRoom returns how many SACK blocks there is room for beside the other options, at most
-// MaxSACKBlocks: 3 beside timestamps.
+// sackRoom returns how many SACK blocks fit next to the other options: at most MaxSACKBlocks, and 3
+// next to timestamps.
 func (o *Options) sackRoom() int { return sackBlocksIn(maxOptionsLen - o.lenBeforeSACK()) }
 
-// lenBeforeSACK returns the bytes of all options but SACK: at most 24.
+// lenBeforeSACK returns the length of all options but SACK: at most 24.
 func (o *Options) lenBeforeSACK() (n int) {
 	if o.HasMSS {
 		n += 4
 	}
 	if o.HasTimestamps {
 		n += timestampsLen
-	} else if o.SACKPermitted { // beside timestamps it takes the place of their NOPs
+	} else if o.SACKPermitted { // next to timestamps it replaces their NOPs
 		n += 4
 	}
 	if o.HasWScale {
@@ -199,14 +196,14 @@ func (o *Options) lenBeforeSACK() (n int) {
 	return n
 }
 
-// sackThatFit returns how many of the SACK blocks are written behind n bytes of other options.
+// sackThatFit returns how many SACK blocks are written after n bytes of other options.
 func (o *Options) sackThatFit(n int) int {
 	return min(int(o.NumSACK), sackBlocksIn(maxOptionsLen-n))
 }
 
-// appendTo writes the options to dst. Each begins where its numbers are aligned to their words, as
-// Linux lays them out (tcp_options_write): MSS; timestamps behind SACK-permitted or two NOPs; a NOP
-// and the window scale; two NOPs and the SACK blocks, of which those are left out that do not fit.
+// appendTo appends the options to dst. As in Linux (tcp_options_write) each is aligned to its
+// numbers: MSS; timestamps after SACK-permitted or two NOPs; a NOP and the window scale; two NOPs
+// and the SACK blocks that fit.
 func (o *Options) appendTo(dst []byte) []byte {
 	if o.HasMSS {
 		dst = append(dst, kindMSS, 4, byte(o.MSS>>8), byte(o.MSS))
@@ -242,8 +239,7 @@ func (o *Options) appendTo(dst []byte) []byte {
 	return dst
 }
 
-// userTimeout returns d as the option has it: the granularity bit and 15 bits of seconds or minutes
-// (RFC 5482 §3).
+// userTimeout encodes d: the granularity bit and 15 bits of seconds or minutes (RFC 5482 §3).
 func userTimeout(d time.Duration) uint16 {
 	d = max(d, time.Second)
 	if s := ceilDiv(d, time.Second); s <= maxTimeout {

@@ -6,23 +6,22 @@ import (
 	"tcpwheel/wheel"
 )
 
-// pawsIdle is how long TS.Recent is good for. RFC 7323 §5.5: "We therefore require that an
+// pawsIdle is how long TS.Recent stays valid. RFC 7323 §5.5: "We therefore require that an
 // implementation of PAWS include a mechanism to "invalidate" the TS.Recent value when a connection
 // is idle for more than 24 days."
 const pawsIdle = 24 * 24 * time.Hour
 
-// pawsResult is what the timestamps say of an arriving segment.
+// pawsResult is the result of the PAWS check.
 type pawsResult uint8
 
-// What the check may find.
 const (
-	pawsFresh   pawsResult = iota // go on with the segment
-	pawsOld                       // acknowledge and drop it: R1
-	pawsMissing                   // drop it silently: it bears no timestamp, though they were negotiated
+	pawsFresh   pawsResult = iota // process the segment
+	pawsOld                       // R1: acknowledge and drop it
+	pawsMissing                   // drop it silently: it lacks the negotiated timestamp
 )
 
-// pawsState protects against wrapped sequence numbers (RFC 7323 §5) on a connection that negotiated
-// timestamps. The zero value has no TS.Recent yet. All methods cost O(1).
+// pawsState protects against wrapped sequence numbers (RFC 7323 §5) on a connection with
+// timestamps. The zero value has no TS.Recent. All methods cost O(1).
 type pawsState struct {
 	updated wheel.Time // when recent was recorded
 	recent  uint32     // TS.Recent
@@ -34,17 +33,16 @@ func (p *pawsState) Start(now wheel.Time, tsval uint32) {
 	p.recent, p.updated, p.valid = tsval, now, true
 }
 
-// Recent returns TS.Recent, which is what the next segment echoes, and whether there is one.
+// Recent returns TS.Recent, which the next segment echoes, and whether there is one.
 func (p *pawsState) Recent() (tsval uint32, ok bool) { return p.recent, p.valid }
 
-// Check looks at a segment with the timestamp tsval, if has is true, before its sequence number is
-// looked at. A TS.Recent that is older than 24 days at now is given up; a clock that steps back
-// counts as no time passing.
+// Check checks a segment's timestamp tsval, if has, before its sequence number is checked. It
+// discards a TS.Recent older than 24 days. A clock that steps back counts as no time passing.
 func (p *pawsState) Check(now wheel.Time, has bool, tsval uint32, rst bool) pawsResult {
 	switch {
 	case rst:
-		// RFC 7323 §5.3, R1: only "if the RST bit is not set" may a segment be refused for its
-		// timestamp, because resets are not required to bear one.
+		// RFC 7323 §5.3, R1: only "if the RST bit is not set" may a timestamp reject a segment,
+		// because a RST need not have one.
 		return pawsFresh
 	case !has:
 		// RFC 7323 §3.2: "If a non-<RST> segment is received without a TSopt, a TCP SHOULD silently
@@ -60,9 +58,8 @@ func (p *pawsState) Check(now wheel.Time, has bool, tsval uint32, rst bool) paws
 	return pawsFresh
 }
 
-// Update records the timestamp of a segment that Check and the window have let through, by R3.
-// lastAckSent is Last.ACK.sent, the acknowledgement number of the last segment sent. It reports
-// whether TS.Recent is now tsval.
+// Update records the timestamp of a segment that passed Check and the window test, by R3.
+// lastAckSent is Last.ACK.sent. It reports whether TS.Recent is now tsval.
 func (p *pawsState) Update(now wheel.Time, tsval uint32, seq, lastAckSent Seq) bool {
 	// RFC 7323 §5.3, R3: "If an arriving segment satisfies SEG.TSval >= TS.Recent and SEG.SEQ <=
 	// Last.ACK.sent (see Section 4.3), then record its timestamp in TS.Recent."
@@ -73,5 +70,5 @@ func (p *pawsState) Update(now wheel.Time, tsval uint32, seq, lastAckSent Seq) b
 	return true
 }
 
-// tsBefore compares timestamps as RFC 7323 §5.2 does: s is older than t if 0 < t - s < 2^31.
+// tsBefore reports whether timestamp s is older than t, as in RFC 7323 §5.2: 0 < t - s < 2^31.
 func tsBefore(s, t uint32) bool { return int32(s-t) < 0 }

@@ -6,28 +6,27 @@ import (
 	"tcpwheel/wheel"
 )
 
-// dupThresh is the DupThresh of RFC 5681 and RFC 8985.
+// dupThresh is DupThresh of RFC 5681 and RFC 8985.
 const dupThresh = 3
 
-// RFC 8985 §6.2: an enlarged reordering window lasts for 16 recoveries without a DSACK.
+// reoWndPersist is how many recoveries without a DSACK an enlarged reordering window lasts:
+// RFC 8985 §6.2.
 const reoWndPersist = 16
 
-// minRTTWindow is how long a least round-trip time counts, at least; at most twice that. It is
-// Linux's tcp_min_rtt_wlen.
+// minRTTWindow is how long a minimum RTT counts, up to twice that. It is Linux's tcp_min_rtt_wlen.
 const minRTTWindow = 300 * time.Second
 
-// rackState is the state of RACK (RFC 8985 §6) for one connection: which of the delivered segments
-// was sent last, and how much reordering is to be reckoned with. The zero value is ready. It works
-// on the connection's sentQueue, whose list by the time of last transmissions spares it the walk of
-// the window.
+// rackState is the RACK state of a connection (RFC 8985 §6): which delivered segment was sent last,
+// and how much reordering to expect. The zero value is ready. The sentQueue's list by last
+// transmission spares it a walk over the window.
 //
-// For each ACK: SampleRTT if there is a sample, Delivered for each segment that Ack and Sack tell
-// of, Detect once.
+// For each ACK call SampleRTT if there is a sample, Delivered for each segment newly acknowledged
+// or SACKed, then Detect once.
 type rackState struct {
 	xmitTS wheel.Time // RACK.xmit_ts
 	rtt    time.Duration
 
-	minRTT, minRTTBefore time.Duration // in this window and the one before it
+	minRTT, minRTTBefore time.Duration // of this window and the previous one
 	minRTTSince          wheel.Time
 	reoWnd               time.Duration
 
@@ -44,8 +43,7 @@ type rackState struct {
 	hasDSACKRound  bool
 }
 
-// SampleRTT is step 1 of RFC 8985 §6.2: it is told each round-trip time measured by the rules of
-// RFC 6298 and RFC 7323.
+// SampleRTT performs step 1 of RFC 8985 §6.2 on an RTT measured by RFC 6298 or RFC 7323.
 func (r *rackState) SampleRTT(now wheel.Time, rtt time.Duration) {
 	switch {
 	case !r.hasMinRTT:
@@ -57,24 +55,23 @@ func (r *rackState) SampleRTT(now wheel.Time, rtt time.Duration) {
 	}
 }
 
-// MinRTT returns RACK.min_RTT, the least of the round-trip times of the last five to ten minutes,
-// and whether there is one.
+// MinRTT returns RACK.min_RTT, the minimum of the last five to ten minutes, and whether there is
+// one.
 func (r *rackState) MinRTT() (time.Duration, bool) { return min(r.minRTT, r.minRTTBefore), r.hasMinRTT }
 
-// RTT returns RACK.rtt, that of the segment delivered that was sent last, and whether there is one.
+// RTT returns RACK.rtt, the RTT of the delivered segment sent last, and whether there is one.
 func (r *rackState) RTT() (time.Duration, bool) { return r.rtt, r.delivered }
 
-// ReoWnd returns the reordering window as the last Detect had it.
+// ReoWnd returns the reordering window of the last Detect.
 func (r *rackState) ReoWnd() time.Duration { return r.reoWnd }
 
-// ReorderingSeen reports whether reordering was seen on the connection.
+// ReorderingSeen reports whether the connection has seen reordering.
 func (r *rackState) ReorderingSeen() bool { return r.reorderingSeen }
 
-// Delivered is steps 2 and 3 of RFC 8985 §6.2, for a segment that is newly acknowledged or SACKed,
-// in the order in which sentQueue tells of them; one that was SACKed before changes nothing.
-// staleEcho says that the ACK has a timestamp option, and that its echo is older than the stamp of
-// the segment's last transmission; slack by how much times may be off: Script.Slack. It reports
-// whether the segment was overtaken by others.
+// Delivered performs steps 2 and 3 of RFC 8985 §6.2 on a segment newly acknowledged or SACKed, in
+// the order in which sentQueue reports them. It reports whether later segments overtook it.
+// staleEcho says that the ACK's timestamp echo is older than the segment's last transmission. slack
+// is Script.Slack.
 func (r *rackState) Delivered(now wheel.Time, s *sentSegment, staleEcho bool, slack time.Duration) (reordered bool) {
 	if s.Sacked() {
 		return false
@@ -82,8 +79,8 @@ func (r *rackState) Delivered(now wheel.Time, s *sentSegment, staleEcho bool, sl
 	reordered = r.detectReordering(s)
 	rtt := now.Sub(s.Sent)
 	if s.Retransmitted() {
-		// RFC 8985 §6.2 step 2: the ACK may be of an earlier transmission, if its timestamp says so
-		// or if it came within less than the least round-trip time.
+		// RFC 8985 §6.2 step 2: the ACK belongs to an earlier transmission if its timestamp says
+		// so, or if it came within less than the minimum RTT.
 		if staleEcho {
 			return reordered
 		}
@@ -91,9 +88,9 @@ func (r *rackState) Delivered(now wheel.Time, s *sentSegment, staleEcho bool, sl
 			return reordered
 		}
 	}
-	// DEVIATION RFC 8985 §6.2 step 2: the segments of one ACK come in the order of their numbers,
-	// and not of their last transmission, as in Linux. RACK.rtt may so be that of an earlier one,
-	// which is longer.
+	// DEVIATION RFC 8985 §6.2 step 2: the segments of one ACK are taken in sequence order, not by
+	// last transmission, as in Linux. So RACK.rtt may be that of an earlier segment, which is
+	// longer.
 	r.rtt = rtt
 	if !r.delivered || sentAfter(s.Sent, s.End(), r.xmitTS, r.endSeq) {
 		r.xmitTS, r.endSeq = s.Sent, s.End()
@@ -102,7 +99,8 @@ func (r *rackState) Delivered(now wheel.Time, s *sentSegment, staleEcho bool, sl
 	return reordered
 }
 
-// detectReordering is step 3: an original delivered below the highest one delivered was overtaken.
+// detectReordering performs step 3: a segment sent once and delivered below the highest delivered
+// one was overtaken.
 func (r *rackState) detectReordering(s *sentSegment) bool {
 	switch end := s.End(); {
 	case !r.hasFack || end.After(r.fack):
@@ -114,16 +112,16 @@ func (r *rackState) detectReordering(s *sentSegment) bool {
 	return false
 }
 
-// rackInput is what Detect has to know of its connection.
+// rackInput is what Detect needs to know about the connection.
 type rackInput struct {
 	SndUna, SndNxt  Seq
 	SRTT            time.Duration
-	InRecovery      bool // fast or RTO recovery
-	LeavingRecovery bool // by the ACK at hand
-	DSACK           bool // the ACK at hand has a DSACK option
+	InRecovery      bool // fast recovery or RTO recovery
+	LeavingRecovery bool // this ACK ends the recovery
+	DSACK           bool // this ACK has a DSACK
 }
 
-// updateReoWnd is step 4 of RFC 8985 §6.2.
+// updateReoWnd performs step 4 of RFC 8985 §6.2.
 func (r *rackState) updateReoWnd(q *sentQueue, c rackInput) {
 	if r.hasDSACKRound && c.SndUna.AtOrAfter(r.dsackRound) {
 		r.hasDSACKRound = false
@@ -152,12 +150,12 @@ func (r *rackState) updateReoWnd(q *sentQueue, c rackInput) {
 	r.reoWnd = min(time.Duration(r.reoWndExtra+1)*least/4, c.SRTT)
 }
 
-// Detect is steps 4 and 5 of RFC 8985 §6.2: it marks what is lost by now, calling lost for each
-// before, and returns in how long the reordering timer is to call again, if ok. When that timer
-// expires, c has neither DSACK nor LeavingRecovery set.
+// Detect performs steps 4 and 5 of RFC 8985 §6.2. It marks lost segments, calling lost before each.
+// If ok, the caller must start the reordering timer with timeout and call Detect again when it
+// expires, with neither DSACK nor LeavingRecovery set.
 //
-// It costs O(1), for each segment lost, and amortised for each transmission: the window is not
-// walked.
+// It costs O(1) for each lost segment, and amortised for each transmission; it does not walk the
+// window.
 func (r *rackState) Detect(now wheel.Time, q *sentQueue, c rackInput, lost func(segmentID)) (timeout time.Duration, ok bool) {
 	r.updateReoWnd(q, c)
 	if !r.delivered {
@@ -170,7 +168,8 @@ func (r *rackState) Detect(now wheel.Time, q *sentQueue, c rackInput, lost func(
 		}
 		q.MarkLost(id)
 	}
-	// RFC 8985 §6.2 step 5: "timeout = max(remaining, timeout)": that of the newest one overtaken.
+	// RFC 8985 §6.2 step 5: "timeout = max(remaining, timeout)": that of the newest overtaken
+	// segment.
 	for {
 		id := q.oldest
 		if q.overtaken != 0 {
@@ -188,21 +187,21 @@ func (r *rackState) Detect(now wheel.Time, q *sentQueue, c rackInput, lost func(
 	return r.remaining(now, q, q.overtaken), true
 }
 
-// overtook reports whether a segment was delivered that was sent after id.
+// overtook reports whether a segment sent after id was delivered.
 func (r *rackState) overtook(q *sentQueue, id segmentID) bool {
 	s := q.seg(id)
 	return sentAfter(r.xmitTS, r.endSeq, s.Sent, s.End())
 }
 
-// remaining is how long id may still be on its way. RFC 8985 §6.2 step 5: "remaining =
+// remaining returns how long id may still be in flight. RFC 8985 §6.2 step 5: "remaining =
 // Segment.xmit_ts + RACK.rtt + RACK.reo_wnd - Now()".
 func (r *rackState) remaining(now wheel.Time, q *sentQueue, id segmentID) time.Duration {
 	return q.seg(id).Sent.Add(r.rtt).Add(r.reoWnd).Sub(now)
 }
 
-// MarkLossesOnRTO is RFC 8985 §6.3: when the retransmission timer expires, the first segment is
-// lost, and all whose time is up, whether one sent later was delivered or not. It calls lost for
-// each before it marks it. It costs O(1) for each.
+// MarkLossesOnRTO is RFC 8985 §6.3. When the retransmission timer expires, it marks the first
+// segment lost, and all segments without time remaining. It calls lost before each and costs O(1)
+// for each.
 func (r *rackState) MarkLossesOnRTO(now wheel.Time, q *sentQueue, lost func(segmentID)) {
 	mark := func(id segmentID) {
 		q.visits++

@@ -2,26 +2,24 @@ package tcp
 
 import "fmt"
 
-// recvQueue is the receiver's book: RCV.NXT and which bytes beyond it have arrived. It holds
-// ranges, not payloads; the owner of the payload does with each arriving segment as the Insertion
-// says.
+// recvQueue tracks RCV.NXT and which bytes beyond it have arrived. It holds ranges, not payloads;
+// the owner stores payload as each insertion says.
 //
 // RFC 9293 §3.10.7.4: "Segments with higher beginning sequence numbers SHOULD be held for later
-// processing (SHLD-31)." They are held as at most as many disjoint ranges as Init allows, whatever
-// the peer sends; a segment that would need one more is dropped, and what was held stays held, so
-// that no SACK is ever taken back. Memory: 8 bytes per range, none until a segment arrives out of
-// order, then doubling up to the bound.
+// processing (SHLD-31)." At most the given number of disjoint ranges are held. A segment that would
+// need one more is dropped, and held data is never dropped, so the receiver never reneges. Memory
+// is 8 bytes per range, allocated on the first out-of-order segment and doubled up to the bound.
 type recvQueue struct {
 	nxt     Seq
-	fin     Seq     // the number of the FIN, if finSeen
-	held    []Range // in order, disjoint, apart from each other and from nxt
+	fin     Seq     // sequence number of the FIN, if finSeen
+	held    []Range // sorted, disjoint, not adjacent to each other or to nxt
 	max     uint16  // ranges
-	finDone bool    // the FIN has been reached: nxt is fin+1
+	finDone bool    // the FIN is in order: nxt is fin+1
 	finSeen bool
 }
 
-// Init starts the queue at nxt, which is IRS+1, with room for maxRanges ranges, 1..4096. It returns
-// an error for another bound.
+// Init starts the queue at nxt, IRS+1, with room for maxRanges ranges, 1..4096. It returns an error
+// for another number.
 func (q *recvQueue) Init(nxt Seq, maxRanges int) error {
 	if maxRanges < 1 || maxRanges > 4096 {
 		return fmt.Errorf("tcp: out-of-order ranges %d, want 1..4096", maxRanges)
@@ -30,29 +28,28 @@ func (q *recvQueue) Init(nxt Seq, maxRanges int) error {
 	return nil
 }
 
-// Nxt returns RCV.NXT, the number after the FIN once that is reached.
+// Nxt returns RCV.NXT, the number after the FIN once that is in order.
 func (q *recvQueue) Nxt() Seq { return q.nxt }
 
-// Finished reports whether all bytes and the FIN have arrived.
+// Finished reports whether all data and the FIN have arrived.
 func (q *recvQueue) Finished() bool { return q.finDone }
 
-// Held returns the ranges beyond RCV.NXT in order. The slice is the queue's own and is good until
-// the next Insert.
+// Held returns the sorted ranges beyond RCV.NXT. The slice is valid until the next Insert.
 func (q *recvQueue) Held() []Range { return q.held }
 
-// Beyond reports whether anything beyond RCV.NXT has arrived: bytes, or the FIN.
+// Beyond reports whether data or the FIN beyond RCV.NXT has arrived.
 func (q *recvQueue) Beyond() bool { return len(q.held) > 0 || q.finSeen && !q.finDone }
 
-// HeldOctets returns how many bytes the ranges beyond RCV.NXT have. It costs O(ranges).
-func (q *recvQueue) HeldOctets() (n uint32) {
+// HeldBytes returns the number of bytes beyond RCV.NXT. It costs O(ranges).
+func (q *recvQueue) HeldBytes() (n uint32) {
 	for _, r := range q.held {
 		n += r.Len()
 	}
 	return n
 }
 
-// Find returns the held range that the byte s is in. A FIN beyond RCV.NXT is in the range that it
-// follows, or is one by itself.
+// Find returns the held range that contains s. A FIN beyond RCV.NXT belongs to the range before it,
+// or is a range of its own.
 func (q *recvQueue) Find(s Seq) (r Range, ok bool) {
 	if q.finSeen && !q.finDone && s == q.fin {
 		if n := len(q.held); n > 0 && q.held[n-1].End == q.fin {
@@ -70,7 +67,7 @@ func (q *recvQueue) Find(s Seq) (r Range, ok bool) {
 // search returns the index of the first held range that ends after s.
 func (q *recvQueue) search(s Seq) int {
 	lo, hi := 0, len(q.held)
-	if hi > 0 && q.held[hi-1].End.AtOrBefore(s) { // beyond everything: the usual place
+	if hi > 0 && q.held[hi-1].End.AtOrBefore(s) { // beyond all: the usual case
 		return hi
 	}
 	for lo < hi {
@@ -84,44 +81,41 @@ func (q *recvQueue) search(s Seq) int {
 	return lo
 }
 
-// insertion is what became of an arriving segment.
+// insertion is the result of inserting a segment.
 type insertion struct {
-	// Keep is the bytes to keep, from Offset in the payload on. It has all that are new, and
-	// begins and ends with a new one; of those between some may be held already, and the owner
-	// keeps either copy. It is empty if nothing is new.
+	// Keep is the range to store, from Offset in the payload. It begins and ends with a new byte
+	// and has all new ones. Some between may be held already; store either copy. It is empty if
+	// nothing is new.
 	Keep   Range
 	Offset uint32
-	// Duplicate is the first contiguous run of bytes in the segment that had been received before:
-	// what a DSACK reports.
+	// Duplicate is the first contiguous run of bytes received before, for a DSACK.
 	Duplicate Range
-	// Block is the held range that the segment is in now, empty if RCV.NXT has gone past it or
-	// nothing was kept. That of a FIN without bytes is what Find tells of it.
+	// Block is the held range that the segment is now part of. It is empty if RCV.NXT has passed
+	// the segment or nothing was kept. For a lone FIN it is Find of the FIN.
 	Block Range
-	// InOrder is how many bytes have become readable, from the old RCV.NXT on. The FIN is not
-	// counted.
+	// InOrder is how many bytes became readable. It excludes the FIN.
 	InOrder uint32
-	// Dropped is how many new bytes were dropped, beyond the window, behind the FIN, or for want
-	// of a range.
+	// Dropped is how many new bytes were dropped: beyond the window, after the FIN, or for lack of
+	// a range.
 	Dropped uint32
-	// FIN tells that with this segment the FIN is reached. It is told once.
+	// FIN says that this segment put the FIN in order. It is set once.
 	FIN bool
-	// FilledGap tells that the segment filled all or part of a gap, which RFC 5681 §4.2
-	// acknowledges at once.
+	// FilledGap says that the segment filled all or part of a gap, which RFC 5681 §4.2 acknowledges
+	// at once.
 	FilledGap bool
 }
 
-// Insert takes the segment a with the window RCV.WND, whose right edge must not go back, and moves
-// RCV.NXT over what is in order now. A segment that is not acceptable may be inserted too: nothing
-// of it is kept, and its duplicate is told. A FIN that is not the first, or lies before bytes that
-// are held, is ignored, and so are bytes behind a FIN. It costs O(log ranges), and a move of the
-// ranges behind where one comes or goes.
+// Insert adds segment a with the window RCV.WND, whose right edge must not move left, and advances
+// RCV.NXT over data in order. An unacceptable segment may be inserted too: nothing is kept, and its
+// duplicate is reported. A second FIN, a FIN before held data, and data after a FIN are ignored. It
+// costs O(log ranges), plus moving the ranges behind one that is added or removed.
 func (q *recvQueue) Insert(a Arrival, wnd uint32) (ins insertion) {
 	fit := trimToWindow(q.nxt, wnd, a)
 	ins.Dropped, ins.Duplicate = fit.Beyond, fit.Old
 	if q.finDone {
 		ins.Keep = Range{q.nxt, q.nxt}
 		if ins.Duplicate.End == q.nxt && ins.Duplicate.Len() > 0 {
-			ins.Duplicate.End-- // the FIN is no byte
+			ins.Duplicate.End-- // the FIN is not a byte
 		}
 		ins.Dropped += fit.Keep.Len()
 		return ins
@@ -131,7 +125,7 @@ func (q *recvQueue) Insert(a Arrival, wnd uint32) (ins insertion) {
 	}
 	r := fit.Keep
 	if q.finSeen && r.End.After(q.fin) {
-		cut := Range{MaxSeq(r.Start, q.fin), r.End} // behind the FIN
+		cut := Range{MaxSeq(r.Start, q.fin), r.End} // after the FIN
 		ins.Dropped += cut.Len()
 		r.End = MaxSeq(r.Start, q.fin)
 	}
@@ -150,7 +144,7 @@ func (q *recvQueue) Insert(a Arrival, wnd uint32) (ins insertion) {
 	return ins
 }
 
-// add puts r, not empty and inside the window, among the ranges. offset is where it begins in the
+// add merges r into the ranges; r is not empty and inside the window. offset is its position in the
 // payload.
 func (q *recvQueue) add(ins *insertion, r Range, offset uint32) {
 	i := q.search(r.Start)
@@ -158,7 +152,7 @@ func (q *recvQueue) add(ins *insertion, r Range, offset uint32) {
 	if i < len(q.held) && q.held[i].Start.Before(r.End) && ins.Duplicate.Len() == 0 {
 		ins.Duplicate = Range{MaxSeq(r.Start, q.held[i].Start), MinSeq(r.End, q.held[i].End)}
 	}
-	if i < len(q.held) && q.held[i].Start.AtOrBefore(r.Start) { // held from its first byte on
+	if i < len(q.held) && q.held[i].Start.AtOrBefore(r.Start) { // its first byte is held
 		h := q.held[i]
 		if r.End.AtOrBefore(h.End) {
 			ins.Keep, ins.Offset, ins.Block = Range{r.Start, r.Start}, 0, h
@@ -166,7 +160,7 @@ func (q *recvQueue) add(ins *insertion, r Range, offset uint32) {
 		}
 		ins.Keep.Start, ins.Offset = h.End, offset+h.End.Sub(r.Start)
 	}
-	// Those from i to before j are touched or overlapped, and become one with r.
+	// The ranges i..j-1 touch or overlap r and merge with it.
 	if i > 0 && q.held[i-1].End == r.Start {
 		i--
 	}

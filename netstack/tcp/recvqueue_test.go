@@ -106,8 +106,8 @@ func stepBoth(t *testing.T, q *recvQueue, twin *octetQueue, a Arrival, wnd uint3
 		}
 		octets += want[i].Len()
 	}
-	if q.HeldOctets() != octets {
-		t.Fatalf("HeldOctets() = %d, want %d", q.HeldOctets(), octets)
+	if q.HeldBytes() != octets {
+		t.Fatalf("HeldBytes() = %d, want %d", q.HeldBytes(), octets)
 	}
 	if len(fresh) > 0 && !refused {
 		if r, ok := q.Find(fresh[0]); ok && r != ins.Block || !ok && ins.Block.Len() > 0 {

@@ -1,22 +1,22 @@
 package tcp
 
-// sackBlocksIn returns how many SACK blocks fit into space bytes of options, the option's two
-// bytes and two of padding counted: 4 in all 40, 3 beside timestamps.
+// sackBlocksIn returns how many SACK blocks fit in space bytes of options, including 4 bytes of
+// kind, length and padding: 4 in all 40, and 3 next to timestamps.
 func sackBlocksIn(space int) int {
 	return max(0, min(MaxSACKBlocks, (space-4)/8))
 }
 
-// sackGenerator chooses the SACK blocks of the receiver's acknowledgements (RFC 2018 §4,
-// RFC 2883 §4). The zero value has nothing to report. It remembers a byte of each of the blocks
-// reported last, 28 bytes whatever arrives.
+// sackGenerator chooses the SACK blocks of ACKs (RFC 2018 §4, RFC 2883 §4). The zero value has
+// nothing to report. It remembers one byte of each recently reported block, 28 bytes of state in
+// all.
 type sackGenerator struct {
-	recent [MaxSACKBlocks]Seq // the most recent first
+	recent [MaxSACKBlocks]Seq // most recent first
 	n      uint8
 	hasDup bool
 	dup    Range
 }
 
-// OnInsert notes what became of an arriving segment.
+// OnInsert records the result of an insertion.
 func (g *sackGenerator) OnInsert(ins *insertion) {
 	if ins.Duplicate.Len() > 0 {
 		// RFC 2883 §4: "A D-SACK block is only used to report a duplicate contiguous sequence of
@@ -38,9 +38,9 @@ func (g *sackGenerator) OnInsert(ins *insertion) {
 	g.recent[0] = ins.Block.Start
 }
 
-// Blocks writes the blocks of the next acknowledgement into dst, as many as it has room for, and
-// returns how many there are. It changes nothing, so that a segment that is built again says the
-// same. It costs O(1), and O(ranges) if there are fewer recent blocks than room.
+// Blocks fills dst with the blocks of the next ACK and returns how many there are. It changes
+// nothing, so a rebuilt segment has the same blocks. It costs O(1), or O(ranges) if there is more
+// room than recent blocks.
 func (g *sackGenerator) Blocks(q *recvQueue, dst []Range) int {
 	n := 0
 	if g.hasDup && len(dst) > 0 {
@@ -55,11 +55,11 @@ func (g *sackGenerator) Blocks(q *recvQueue, dst []Range) int {
 			n = 2
 		}
 	}
-	// The blocks after the one that reports the duplicate, each at most once.
+	// The blocks after the DSACK, each at most once.
 	first := min(n, 1)
 	add := func(r Range) {
 		if q.finSeen && r.End == q.fin {
-			r.End++ // the FIN has arrived with it
+			r.End++ // include the FIN
 		}
 		for _, b := range dst[first:n] {
 			if b == r {
@@ -82,8 +82,7 @@ func (g *sackGenerator) Blocks(q *recvQueue, dst []Range) int {
 		}
 	}
 	// RFC 2018 §4: "The data receiver SHOULD include as many distinct SACK blocks as possible in
-	// the SACK option." Of those not reported of late, the lowest come first: there the sender
-	// repairs.
+	// the SACK option." The lowest unreported blocks come first: that is where the sender repairs.
 	for _, r := range q.Held() {
 		if n == len(dst) {
 			return n
@@ -98,9 +97,8 @@ func (g *sackGenerator) Blocks(q *recvQueue, dst []Range) int {
 	return n
 }
 
-// OnAckSent forgets the duplicate, which is reported once, and the blocks that RCV.NXT has gone
-// past. RFC 2883 §4: "Each duplicate contiguous sequence of data received is reported in at most
-// one D-SACK block."
+// OnAckSent forgets the duplicate, which is reported once, and blocks below RCV.NXT. RFC 2883 §4:
+// "Each duplicate contiguous sequence of data received is reported in at most one D-SACK block."
 func (g *sackGenerator) OnAckSent(q *recvQueue) {
 	g.hasDup = false
 	n := uint8(0)

@@ -92,7 +92,7 @@ func TestSACKOfALoneFIN(t *testing.T) {
 	// Alone, then once more, then with the bytes before it, until all has come.
 	s := newSACKTest(t, 5000)
 	fin(s, 6000, 5000, Range{6000, 6001})
-	if !s.q.Beyond() || len(s.q.Held()) != 0 || s.q.HeldOctets() != 0 {
+	if !s.q.Beyond() || len(s.q.Held()) != 0 || s.q.HeldBytes() != 0 {
 		t.Error("a FIN beyond RCV.NXT is nothing, or bytes")
 	}
 	fin(s, 6000, 5000, Range{6000, 6001})

@@ -6,49 +6,46 @@ import (
 	"tcpwheel/wheel"
 )
 
-// MaxSentSegments is the most that the bound of a sentQueue may be.
+// MaxSentSegments is the largest value of Config.MaxSegments.
 const MaxSentSegments = 1 << 20
 
-// maxFlight is the most sequence numbers in flight: the largest window (RFC 7323 §2.3), a SYN and a
-// FIN.
+// maxFlight is the largest flight in sequence numbers: the largest window (RFC 7323 §2.3), a SYN
+// and a FIN.
 const maxFlight = 1<<30 + 2
 
-// sentQueue is the send side's book of what is in flight: the segments in sequence order, what is
-// known of each, and the sums over all of them, which are exact after every call. It has no timer
-// and no congestion control.
+// sentQueue tracks the segments in flight in sequence order, with their state and exact sums over
+// them. It has no timers and no congestion control.
 //
-// Segments live in an arena and are named by its indices, so that timers can refer to them and
-// lists go through them; a ring of the names in sequence order serves binary search. Both grow by
-// doubling up to the bound.
+// Segments are in an arena and named by index, for timers and lists. A ring of the IDs in sequence
+// order allows binary search. Both double in size up to the bound.
 //
-// Callbacks are called with a segment as it was before the change that they are told of, and must
-// not change the queue, Segment.Armed apart. Not safe for concurrent use; not to be copied once it
-// is used.
+// Callbacks get a segment before the change that they report, and must not change the queue except
+// sentSegment.Armed. Not safe for concurrent use; must not be copied once used.
 type sentQueue struct {
 	arena []sentSegment // by segmentID-1
-	free  segmentID     // those given back, through next
-	used  uint32        // of the arena, so far
+	free  segmentID     // freed segments, linked by next
+	used  uint32        // arena entries ever used
 	order []segmentID
 	head  uint32
 	n     uint32
 	max   uint32
 
-	oldest, newest segmentID  // in the order of last transmissions
-	overtaken      segmentID  // the newest one that RACK knows to be older than what was delivered
+	oldest, newest segmentID  // oldest and newest by last transmission
+	overtaken      segmentID  // the newest segment that RACK knows was overtaken
 	latest         wheel.Time // the latest time seen
 
 	outstanding, sacked, lost, retransOut tally
 
-	pendingRexmit uint32 // segments that are lost and were not retransmitted since
+	pendingRexmit uint32 // lost segments not yet retransmitted
 
-	highSacked Seq // the end of the highest range ever SACKed; valid while sacked is not empty
+	highSacked Seq // end of the highest range ever SACKed; valid if sacked is not empty
 	edge       lossEdge
 
-	visits, moves uint64 // segments looked at, and names moved to make room for a split: tests bound them
+	visits, moves uint64 // segments visited, and IDs moved for a split: bounded in tests
 }
 
-// newSentQueue returns an empty queue for at most maxSegments segments, a number from 1 to
-// MaxSentSegments. Nothing is allocated before the first Push.
+// newSentQueue returns an empty queue for at most maxSegments segments, 1..MaxSentSegments. It
+// allocates on the first Push.
 func newSentQueue(maxSegments int) (sentQueue, error) {
 	if maxSegments < 1 || maxSegments > MaxSentSegments {
 		return sentQueue{}, fmt.Errorf("tcp: max segments %d, want 1..%d", maxSegments, MaxSentSegments)
@@ -56,10 +53,10 @@ func newSentQueue(maxSegments int) (sentQueue, error) {
 	return sentQueue{max: uint32(maxSegments)}, nil
 }
 
-// Len returns how many segments are in the queue.
+// Len returns the number of segments.
 func (q *sentQueue) Len() int { return int(q.n) }
 
-// Front returns the segment with the lowest sequence numbers, 0 if there is none.
+// Front returns the segment with the lowest sequence numbers, or 0.
 func (q *sentQueue) Front() segmentID {
 	if q.n == 0 {
 		return 0
@@ -67,7 +64,7 @@ func (q *sentQueue) Front() segmentID {
 	return q.order[q.head]
 }
 
-// Back returns the segment with the highest sequence numbers, 0 if there is none.
+// Back returns the segment with the highest sequence numbers, or 0.
 func (q *sentQueue) Back() segmentID {
 	if q.n == 0 {
 		return 0
@@ -75,10 +72,10 @@ func (q *sentQueue) Back() segmentID {
 	return q.at(q.n - 1)
 }
 
-// Next returns the segment after id in sequence order, 0 if there is none.
+// Next returns the segment after id in sequence order, or 0.
 func (q *sentQueue) Next(id segmentID) segmentID { return q.Get(id).next }
 
-// Get returns the segment id, which must be in the queue. The pointer is good until the next Push,
+// Get returns segment id, which must be in the queue. The pointer is valid until the next Push,
 // Sack or Split.
 func (q *sentQueue) Get(id segmentID) *sentSegment {
 	if id == 0 || int(id) > len(q.arena) || q.arena[id-1].Len == 0 {
@@ -87,30 +84,29 @@ func (q *sentQueue) Get(id segmentID) *sentSegment {
 	return q.seg(id)
 }
 
-// Outstanding is all that is in the queue: sent and not cumulatively acknowledged.
+// Outstanding counts all segments in the queue: sent and not cumulatively acknowledged.
 func (q *sentQueue) Outstanding() tally { return q.outstanding }
 
-// Sacked is what of it the receiver said to hold.
+// Sacked counts the SACKed segments.
 func (q *sentQueue) Sacked() tally { return q.sacked }
 
-// Lost is what of it is deemed lost, retransmitted or not.
+// Lost counts the segments deemed lost, retransmitted or not.
 func (q *sentQueue) Lost() tally { return q.lost }
 
-// RetransOut is what of it is deemed to be on its way as a retransmission.
+// RetransOut counts the retransmissions deemed in flight.
 func (q *sentQueue) RetransOut() tally { return q.retransOut }
 
-// Pipe is what is deemed to be on its way, in segments and bytes.
+// Pipe counts what is deemed in the network.
 //
-// RFC 6675 §4, SetPipe: a byte that is not SACKed counts once if it is not lost, and once if it
-// was retransmitted; so one that is retransmitted without having been deemed lost counts twice.
+// RFC 6675 §4, SetPipe: a byte that is not SACKed counts once if it is not lost, and once if it was
+// retransmitted. A byte retransmitted without having been lost counts twice.
 func (q *sentQueue) Pipe() tally {
 	return q.outstanding.minus(q.sacked).minus(q.lost).plus(q.retransOut)
 }
 
-// Push appends a segment that is sent now. It must start where the last one ends, if there is one,
-// and be of at least one sequence number. Push reports false, and does nothing, if the queue is
-// full, or would be longer than a window can be. It costs O(1), growth apart. A now before an
-// earlier one counts as that.
+// Push appends a segment sent now. seq must follow the last segment, and length must be at least 1.
+// It reports false, and does nothing, if the queue is full or would exceed the largest window. A
+// now before an earlier one counts as that. It costs O(1) amortised.
 func (q *sentQueue) Push(now wheel.Time, seq Seq, length uint32, flags sentFlags) (segmentID, bool) {
 	if back := q.Back(); length == 0 || back != 0 && q.seg(back).End() != seq {
 		panic("BUG: a segment must follow the one sent before it, and not be empty")
@@ -135,7 +131,7 @@ func (q *sentQueue) Push(now wheel.Time, seq Seq, length uint32, flags sentFlags
 	return id, true
 }
 
-// Find returns the segment that seq is in, 0 if there is none. It costs O(log n).
+// Find returns the segment that contains seq, or 0. It costs O(log n).
 func (q *sentQueue) Find(seq Seq) segmentID {
 	i := q.position(seq)
 	if i == q.n {
@@ -147,11 +143,11 @@ func (q *sentQueue) Find(seq Seq) segmentID {
 	return 0
 }
 
-// Ack takes out what is before una, and calls f for each segment that is wholly acknowledged, in
-// sequence order, before it goes. One that is acknowledged in part loses that part and nothing
-// else; its stamps and Armed stay. It returns the sequence numbers taken out, 0 for a una that is
-// old. It costs O(1) for each segment taken out.
-func (q *sentQueue) Ack(una Seq, f func(segmentID)) (octets uint32) {
+// Ack removes everything before una, and calls f in sequence order for each fully acknowledged
+// segment before removing it. A partly acknowledged segment loses that part; its times and Armed
+// stay. Ack returns the sequence numbers removed, 0 for an old una. It costs O(1) for each removed
+// segment.
+func (q *sentQueue) Ack(una Seq, f func(segmentID)) (bytes uint32) {
 	before := q.outstanding.Bytes
 	for q.n > 0 {
 		id := q.order[q.head]
@@ -193,7 +189,7 @@ func (q *sentQueue) pop(id segmentID) {
 	q.n--
 }
 
-// uncount takes c off the sums that a segment of this state is in.
+// uncount subtracts c from the sums that a segment in this state is in.
 func (q *sentQueue) uncount(state segmentState, c tally) {
 	if state&stateSacked != 0 {
 		q.sacked = q.sacked.minus(c)
@@ -209,22 +205,21 @@ func (q *sentQueue) uncount(state segmentState, c tally) {
 	}
 }
 
-// Split cuts the segment id in two where at is, which must be inside of it: after a smaller MSS, or
-// for a part of it that was SACKed. id keeps the first part; the second, whose name is returned,
-// has the same stamps and state, no timer, and the FIN and PSH. It reports false, and does nothing,
-// if the queue is full. It costs O(log n), and moving the names of at most half of the segments, 4
-// bytes each.
+// Split cuts segment id in two at at, which must be inside it: for a smaller MSS, or for a partial
+// SACK. id keeps the first part. The second part, which is returned, has the same times and state,
+// the FIN and PSH, and no timer. It reports false, and does nothing, if the queue is full. It costs
+// O(log n) plus moving the IDs of at most half the segments, 4 bytes each.
 func (q *sentQueue) Split(id segmentID, at Seq) (second segmentID, ok bool) {
 	return q.split(id, at, q.max)
 }
 
-// splitToFit is Split after a smaller MSS, for which a full queue has some room yet: a segment that
-// is too long for the path would never arrive.
+// splitToFit is Split for a smaller MSS. It may exceed the bound of a full queue, because a segment
+// too long for the path would never arrive.
 func (q *sentQueue) splitToFit(id segmentID, at Seq) (second segmentID, ok bool) {
 	return q.split(id, at, q.mostSplit())
 }
 
-// mostSplit is how many segments there may be after splitToFit.
+// mostSplit returns the bound of splitToFit.
 func (q *sentQueue) mostSplit() uint32 { return min(2*q.max+64, MaxSentSegments) }
 
 func (q *sentQueue) split(id segmentID, at Seq, most uint32) (second segmentID, ok bool) {
@@ -254,13 +249,13 @@ func (q *sentQueue) split(id segmentID, at Seq, most uint32) (second segmentID, 
 		q.timeLink(second, id)
 	}
 	q.outstanding.Segments++
-	q.uncount(s.state, tally{Segments: ^uint32(0)}) // one more
+	q.uncount(s.state, tally{Segments: ^uint32(0)}) // adds one
 	q.insert(i+1, second)
 	return second, true
 }
 
-// recycle makes an empty queue fit for another connection, with the memory that it has. Names are
-// given out from 1 again.
+// recycle resets an empty queue for another connection but keeps its memory. IDs start from 1
+// again.
 func (q *sentQueue) recycle() {
 	if q.n != 0 {
 		panic("BUG: the queue is not empty")

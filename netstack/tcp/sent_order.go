@@ -9,8 +9,7 @@ func (q *sentQueue) at(i uint32) segmentID { return q.order[(q.head+i)&uint32(le
 
 func (q *sentQueue) set(i uint32, id segmentID) { q.order[(q.head+i)&uint32(len(q.order)-1)] = id }
 
-// position returns the index of the first segment that ends after seq, n if there is none: binary
-// search.
+// position returns the index of the first segment that ends after seq, or n. It is a binary search.
 func (q *sentQueue) position(seq Seq) uint32 {
 	lo, hi := uint32(0), q.n
 	for lo < hi {
@@ -25,8 +24,7 @@ func (q *sentQueue) position(seq Seq) uint32 {
 	return lo
 }
 
-// insert puts id at index i of the sequence order, for which the names on its shorter side make
-// room.
+// insert puts id at index i of the sequence order, moving the IDs on the shorter side.
 func (q *sentQueue) insert(i uint32, id segmentID) {
 	if q.n == uint32(len(q.order)) {
 		q.growOrder()
@@ -54,8 +52,7 @@ func (q *sentQueue) growOrder() {
 	q.order, q.head = grown, 0
 }
 
-// alloc returns an unused segment of the arena, the one given back last if there is one. The arena
-// grows by doubling.
+// alloc returns an unused segment of the arena, last freed first. The arena doubles.
 func (q *sentQueue) alloc() segmentID {
 	if id := q.free; id != 0 {
 		q.free = q.seg(id).next
@@ -63,7 +60,7 @@ func (q *sentQueue) alloc() segmentID {
 	}
 	if q.used == uint32(len(q.arena)) {
 		n := max(4, 2*len(q.arena))
-		if len(q.arena) < int(q.max) { // there are more only after splitToFit
+		if len(q.arena) < int(q.max) { // more only after splitToFit
 			n = min(n, int(q.max))
 		}
 		grown := make([]sentSegment, n)
@@ -74,14 +71,15 @@ func (q *sentQueue) alloc() segmentID {
 	return segmentID(q.used)
 }
 
-// sentAfter is RACK_sent_after of RFC 8985 §6.2: the transmission at t of a segment ending at end
-// came after the one at u, of one ending at before. Within a burst the sequence decides.
+// sentAfter is RACK_sent_after of RFC 8985 §6.2. It reports whether the transmission at t of a
+// segment ending at end came after that at u of one ending at before. Sequence numbers order a
+// burst.
 func sentAfter(t wheel.Time, end Seq, u wheel.Time, before Seq) bool {
 	return t > u || t == u && end.After(before)
 }
 
-// timeInsert puts id into the order of last transmissions: at its newest end, before those that
-// were sent at the same instant and have later sequence numbers (RFC 8985 §6.2, RACK_sent_after).
+// timeInsert puts id at the newest end of the order of last transmissions, but before those sent at
+// the same instant with later sequence numbers (RFC 8985 §6.2, RACK_sent_after).
 func (q *sentQueue) timeInsert(id segmentID) {
 	s, after := q.seg(id), q.newest
 	for after != 0 {
@@ -95,7 +93,7 @@ func (q *sentQueue) timeInsert(id segmentID) {
 	q.timeLink(id, after)
 }
 
-// timeLink puts id behind after in the order of last transmissions, first if after is 0.
+// timeLink puts id after after in the order of last transmissions, first if after is 0.
 func (q *sentQueue) timeLink(id, after segmentID) {
 	s := q.seg(id)
 	s.state |= stateTimed
@@ -113,7 +111,7 @@ func (q *sentQueue) timeLink(id, after segmentID) {
 	}
 }
 
-// timeRemove takes id out of the order of last transmissions, if it is in it.
+// timeRemove removes id from the order of last transmissions, if it is there.
 func (q *sentQueue) timeRemove(id segmentID) {
 	s := q.seg(id)
 	if s.state&stateTimed == 0 {

@@ -2,15 +2,14 @@ package tcp
 
 import "tcpwheel/wheel"
 
-// Sack notes that the receiver holds the bytes of block (RFC 2018), and calls f for each segment
-// of which that is news, in sequence order, before it is noted. Segments that are covered in part
-// are split at the block's edges; where the queue is full, and for their part, they count as not
-// covered. A block that is empty or reaches outside of what is in flight is ignored. It returns the
-// bytes that were news.
+// Sack records that the receiver holds block (RFC 2018), and calls f in sequence order for each
+// newly SACKed segment before recording it. Partly covered segments are split at the block's edges;
+// if the queue is full they count as not covered. An empty block, or one that reaches outside the
+// flight, is ignored. It returns the newly SACKed bytes.
 //
-// It costs O(log n) amortised and O(1) for each segment of news, and what Split costs: segments
-// that were SACKed before are skipped.
-func (q *sentQueue) Sack(block Range, f func(segmentID)) (octets uint32) {
+// It costs O(log n) amortised, O(1) for each newly SACKed segment, and the cost of Split; runs
+// SACKed before are skipped.
+func (q *sentQueue) Sack(block Range, f func(segmentID)) (bytes uint32) {
 	if q.n == 0 || !block.Start.Before(block.End) || block.Start.Before(q.seg(q.Front()).Seq) ||
 		block.End.After(q.seg(q.Back()).End()) {
 		return 0
@@ -37,9 +36,9 @@ func (q *sentQueue) Sack(block Range, f func(segmentID)) (octets uint32) {
 			f(id)
 		}
 		q.sack(id)
-		octets += q.seg(id).Len
+		bytes += q.seg(id).Len
 	}
-	return octets
+	return bytes
 }
 
 func (q *sentQueue) sack(id segmentID) {
@@ -63,9 +62,8 @@ func (q *sentQueue) sack(id segmentID) {
 	q.edge.sacked(q, id)
 }
 
-// nextUnsacked returns the first segment from id on that is not SACKed, 0 if there is none. It
-// leaves a short cut in all that it passes (path compression), which is why SACKed runs cost no
-// more than O(log n) amortised.
+// nextUnsacked returns the first segment from id that is not SACKed, or 0. It compresses the path
+// of shortcuts, so a SACKed run costs O(log n) amortised.
 func (q *sentQueue) nextUnsacked(id segmentID) segmentID {
 	root := id
 	for root != 0 && q.seg(root).Sacked() {
@@ -74,7 +72,7 @@ func (q *sentQueue) nextUnsacked(id segmentID) segmentID {
 	}
 	target := root
 	if target == 0 {
-		target = q.Back() // SACKed too, and what is pushed from now on follows it
+		target = q.Back() // also SACKed, and what is pushed next follows it
 	}
 	for id != root && id != target {
 		next := q.follow(id)
@@ -84,8 +82,7 @@ func (q *sentQueue) nextUnsacked(id segmentID) segmentID {
 	return root
 }
 
-// follow returns where the short cut of a sacked segment leads to, and its neighbour if it has
-// none.
+// follow returns the target of a SACKed segment's shortcut, or else its neighbour.
 func (q *sentQueue) follow(id segmentID) segmentID {
 	if s := q.seg(id); s.skip != 0 {
 		return s.skip
@@ -93,8 +90,8 @@ func (q *sentQueue) follow(id segmentID) segmentID {
 	return q.seg(id).next
 }
 
-// Retransmit notes that the segment id is sent again now; it must not be SACKed. It costs O(1), and
-// a step for each segment that was sent at the same instant and has later sequence numbers.
+// Retransmit records that segment id, which must not be SACKed, is retransmitted now. It costs
+// O(1), and a step for each segment sent at the same instant with later sequence numbers.
 func (q *sentQueue) Retransmit(now wheel.Time, id segmentID) {
 	s := q.Get(id)
 	if s.Sacked() {
@@ -116,8 +113,8 @@ func (q *sentQueue) Retransmit(now wheel.Time, id segmentID) {
 	q.timeInsert(id)
 }
 
-// MarkLost notes that every transmission of the segment id is deemed lost; it must not be SACKed.
-// It costs O(1). An extra call changes nothing.
+// MarkLost records that every transmission of segment id, which must not be SACKed, is deemed lost.
+// A second call is a no-op. It costs O(1).
 func (q *sentQueue) MarkLost(id segmentID) {
 	q.markFirstLost(id)
 	s := q.seg(id)
@@ -129,8 +126,8 @@ func (q *sentQueue) MarkLost(id segmentID) {
 	q.timeRemove(id)
 }
 
-// markFirstLost notes that the first transmission of id is deemed lost, and leaves a retransmission
-// on its way.
+// markFirstLost records that the first transmission of id is deemed lost; a retransmission stays in
+// flight.
 func (q *sentQueue) markFirstLost(id segmentID) {
 	s := q.Get(id)
 	if s.Sacked() {
@@ -148,9 +145,9 @@ func (q *sentQueue) markFirstLost(id segmentID) {
 	}
 }
 
-// ForgetSacks forgets what the receiver said to hold, after a retransmission timeout or on evidence
-// that it dropped what it held. The segments concerned are deemed lost, all transmissions of them;
-// f is called for each, in sequence order, before that. It costs O(n).
+// ForgetSacks forgets all SACKs, after a timeout or when the receiver reneged. It marks all
+// transmissions of these segments lost, calling f for each before, in sequence order. It costs
+// O(n).
 func (q *sentQueue) ForgetSacks(f func(segmentID)) {
 	// RFC 2018 §5: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed
 	// bits, since the timeout might indicate that the data receiver has reneged."
@@ -171,16 +168,15 @@ func (q *sentQueue) ForgetSacks(f func(segmentID)) {
 	q.edge = lossEdge{id: q.Front()}
 }
 
-// pendingRexmits returns how many segments are lost and were not retransmitted since.
+// pendingRexmits returns the number of lost segments not yet retransmitted.
 func (q *sentQueue) pendingRexmits() uint32 { return q.pendingRexmit }
 
-// has reports whether id names a segment of the queue.
+// has reports whether id is in the queue.
 func (q *sentQueue) has(id segmentID) bool {
 	return id != 0 && int(id) <= len(q.arena) && q.arena[id-1].Len != 0
 }
 
-// forgetLosses takes back that segments were lost, of those that were not retransmitted since: they
-// count as on their way again. It costs O(n).
+// forgetLosses marks lost segments that were not retransmitted as in flight again. It costs O(n).
 func (q *sentQueue) forgetLosses() {
 	after := segmentID(0)
 	for id := q.Front(); id != 0; id = q.seg(id).next {
@@ -190,14 +186,13 @@ func (q *sentQueue) forgetLosses() {
 		}
 		q.lost.sub(s.Len)
 		if s.RetransOut() {
-			// It was sent twice, and both are on their way.
+			// It was sent twice, and both are in flight.
 			s.state &^= stateLost
 			continue
 		}
 		q.pendingRexmit--
 		s.state &^= stateLost
-		// Those of one flight were sent in their order, so that the place of one is soon found
-		// behind that of the last.
+		// Segments of one flight were sent in order, so the place of one is near that of the last.
 		if after != 0 && q.seg(after).state&stateTimed == 0 || after != 0 && !sentAfter(s.Sent, s.End(), q.seg(after).Sent, q.seg(after).End()) {
 			after = 0
 		}
@@ -205,7 +200,7 @@ func (q *sentQueue) forgetLosses() {
 			after = next
 		}
 		if q.overtaken != 0 && after != 0 && q.overtaken == after || q.overtaken != 0 && after == 0 {
-			q.overtaken = 0 // RACK finds it again
+			q.overtaken = 0 // RACK recomputes it
 		}
 		q.timeLink(id, after)
 		after = id
@@ -215,7 +210,7 @@ func (q *sentQueue) forgetLosses() {
 	q.recountEdge()
 }
 
-// newerThan returns the segment sent next after id, the oldest for 0.
+// newerThan returns the segment sent next after id; the oldest for 0.
 func (q *sentQueue) newerThan(id segmentID) segmentID {
 	if id == 0 {
 		return q.oldest
@@ -223,7 +218,7 @@ func (q *sentQueue) newerThan(id segmentID) segmentID {
 	return q.seg(id).newer
 }
 
-// recountEdge puts the edge of RFC 6675 to the first segment that is not SACKed, and counts what is
+// recountEdge resets the edge of RFC 6675 to the first segment not SACKed, and recounts what is
 // SACKed above it.
 func (q *sentQueue) recountEdge() {
 	id := q.Front()
@@ -237,7 +232,7 @@ func (q *sentQueue) recountEdge() {
 	for prev, id := false, q.seg(id).next; id != 0; id = q.seg(id).next {
 		s := q.seg(id)
 		if s.Sacked() {
-			q.edge.octets += s.Len
+			q.edge.bytes += s.Len
 			if !prev {
 				q.edge.runs++
 			}

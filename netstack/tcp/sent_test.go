@@ -69,7 +69,7 @@ func (q *sentQueue) check() error {
 				}
 			}
 			if edgeSeen {
-				edge.octets += s.Len
+				edge.bytes += s.Len
 				if !q.seg(prev).Sacked() {
 					edge.runs++
 				}

@@ -2,15 +2,14 @@ package tcp
 
 import "strconv"
 
-// Seq is a TCP sequence number: one of 2^32 that follow each other in a circle (RFC 9293 §3.4).
-// Numbers are compared by Before, After and InWindow only, which are right for numbers less than
-// 2^31 apart, as those of one connection are.
+// Seq is a TCP sequence number, modulo 2^32 (RFC 9293 §3.4). Compare with the methods only; they
+// are correct for numbers less than 2^31 apart.
 type Seq uint32
 
-// Add returns the number n bytes after s.
+// Add returns s + n.
 func (s Seq) Add(n uint32) Seq { return s + Seq(n) }
 
-// Sub returns how many bytes s is after t. s must not be before t.
+// Sub returns s - t, where s must not be before t.
 func (s Seq) Sub(t Seq) uint32 { return uint32(s - t) }
 
 // Before reports whether s comes before t.
@@ -25,10 +24,10 @@ func (s Seq) AtOrBefore(t Seq) bool { return int32(s-t) <= 0 }
 // AtOrAfter reports whether s is t or comes after it.
 func (s Seq) AtOrAfter(t Seq) bool { return int32(s-t) >= 0 }
 
-// InWindow reports whether s is one of the size numbers from first on.
+// InWindow reports whether s is one of the size numbers from first.
 func (s Seq) InWindow(first Seq, size uint32) bool { return uint32(s-first) < size }
 
-// MaxSeq returns the later of two.
+// MaxSeq returns the later of s and t.
 func MaxSeq(s, t Seq) Seq {
 	if s.After(t) {
 		return s
@@ -36,7 +35,7 @@ func MaxSeq(s, t Seq) Seq {
 	return t
 }
 
-// MinSeq returns the earlier of two.
+// MinSeq returns the earlier of s and t.
 func MinSeq(s, t Seq) Seq {
 	if s.Before(t) {
 		return s
@@ -47,15 +46,15 @@ func MinSeq(s, t Seq) Seq {
 // String returns the number in decimal.
 func (s Seq) String() string { return strconv.FormatUint(uint64(s), 10) }
 
-// Range is the bytes from Start to before End. An empty range has Start == End.
+// Range is the sequence numbers from Start up to but excluding End. It is empty if they are equal.
 type Range struct {
 	Start, End Seq
 }
 
-// Len returns how many bytes there are.
+// Len returns the number of bytes.
 func (r Range) Len() uint32 { return r.End.Sub(r.Start) }
 
-// contains reports whether all of o is in r.
+// contains reports whether o is inside r.
 func (r Range) contains(o Range) bool {
 	return r.Start.AtOrBefore(o.Start) && o.End.AtOrBefore(r.End)
 }

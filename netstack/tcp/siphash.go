@@ -5,9 +5,8 @@ import (
 	"math/bits"
 )
 
-// sipHash24 is SipHash-2-4 of p under the key k0, k1 (Aumasson and Bernstein, INDOCRYPT 2012): a
-// pseudorandom function of 64 bits, made for short inputs such as the ends of a connection. It
-// allocates nothing and costs some tens of ns for 40 bytes.
+// sipHash24 is SipHash-2-4 of p with the key k0, k1 (Aumasson and Bernstein, INDOCRYPT 2012): a
+// pseudorandom function for short inputs. It does not allocate, and takes tens of ns for 40 bytes.
 func sipHash24(k0, k1 uint64, p []byte) uint64 {
 	s := sipState{
 		k0 ^ 0x736f6d6570736575, // "somepseudorandomlygeneratedbytes", big-endian
@@ -34,7 +33,7 @@ type sipState struct {
 	v0, v1, v2, v3 uint64
 }
 
-// compress takes in one word, with two rounds.
+// compress absorbs one word in two rounds.
 func (s *sipState) compress(m uint64) {
 	s.v3 ^= m
 	s.round()

@@ -1,19 +1,19 @@
 package tcp
 
-// sendWindow is what the peer offers: SND.WND, and the segment that offered it last. The zero value
+// sendWindow is the peer's advertised window: SND.WND and the segment that set it. The zero value
 // is closed.
 type sendWindow struct {
 	Wnd    uint32 // SND.WND, bytes
 	MaxWnd uint32 // MAX.SND.WND, the largest so far
-	WL1    Seq    // SND.WL1, the number of the segment that set Wnd
-	WL2    Seq    // SND.WL2, its acknowledgement number
+	WL1    Seq    // SND.WL1, sequence number of the segment that set Wnd
+	WL2    Seq    // SND.WL2, its acknowledgment number
 }
 
 // Init takes the window of the segment that opens the connection.
 func (w *sendWindow) Init(seq, ack Seq, wnd uint32) { *w = sendWindow{wnd, wnd, seq, ack} }
 
-// Update takes the window wnd, scaled already, of a segment with an acceptable acknowledgement,
-// SND.UNA ≤ SEG.ACK ≤ SND.NXT, and reports whether SND.WND has changed. It costs O(1).
+// Update takes the scaled window wnd of a segment with an acceptable ACK, SND.UNA ≤ SEG.ACK ≤
+// SND.NXT. It reports whether SND.WND changed. It costs O(1).
 func (w *sendWindow) Update(seq, ack Seq, wnd uint32) bool {
 	// RFC 9293 §3.10.7.4: the window is updated "If (SND.WL1 < SEG.SEQ or (SND.WL1 = SEG.SEQ and
 	// SND.WL2 =< SEG.ACK))", which keeps old segments from using it.
@@ -26,45 +26,43 @@ func (w *sendWindow) Update(seq, ack Seq, wnd uint32) bool {
 	return changed
 }
 
-// Usable returns the usable window U = SND.UNA + SND.WND - SND.NXT of RFC 9293 §3.8.6.2.1, 0 if the
-// peer has taken back what is in flight: RFC 9293 §3.8.6 (MUST-34) wants a sender to be robust
-// against that.
+// Usable returns the usable window U = SND.UNA + SND.WND - SND.NXT of RFC 9293 §3.8.6.2.1, at least
+// 0. RFC 9293 §3.8.6 (MUST-34): the peer may shrink the window below what is in flight.
 func (w *sendWindow) Usable(una, nxt Seq) uint32 {
 	flight := nxt.Sub(una)
 	return w.Wnd - min(w.Wnd, flight)
 }
 
-// sendInput is what nextSegmentLen decides on.
+// sendInput is the input of nextSegmentLen.
 type sendInput struct {
-	Queued   uint32 // D: bytes written and not yet sent
-	Usable   uint32 // U: bytes that the peer's window still takes; the congestion window is a question of its own
+	Queued   uint32 // D: unsent bytes
+	Usable   uint32 // U: room in the peer's window, bytes; the congestion window is checked elsewhere
 	MSS      uint32 // Eff.snd.MSS, more than 0
 	MaxWnd   uint32 // Max(SND.WND)
 	Idle     bool   // SND.NXT = SND.UNA
 	SmallOut bool   // a segment of less than MSS bytes is unacknowledged
-	Closing  bool   // a FIN follows what is queued: no more will be written
+	Closing  bool   // a FIN follows the queued data: no more will be written
 	NoDelay  bool   // Nagle's algorithm is off
-	Minshall bool   // Nagle's algorithm as Minshall changed it, and Linux has it
+	Minshall bool   // Nagle's algorithm in Minshall's variant, as in Linux
 	Cork     bool   // TCP_CORK: full segments only
-	More     bool   // the last write said MSG_MORE, which corks until the next one
-	Override bool   // the override timeout, or that of the cork, has expired
+	More     bool   // the last write had MSG_MORE
+	Override bool   // the override or cork timeout has expired
 }
 
-// holdReason is why nothing is sent.
+// holdReason says why nothing is sent.
 type holdReason uint8
 
-// What may hold data back.
 const (
 	holdNone   holdReason = iota // send
 	holdEmpty                    // nothing is queued
-	holdWindow                   // the window is closed (persist timer), or too small (override timer)
-	holdNagle                    // until all, or the small segment, is acknowledged
-	holdCork                     // until more is written, the cork is drawn, or its timeout (200 ms in Linux)
+	holdWindow                   // the window is closed (persist timer) or too small (override timer)
+	holdNagle                    // wait for the ACK of all data, or of the small segment
+	holdCork                     // wait for more data, for TCP_CORK to be cleared, or for 200 ms
 )
 
-// nextSegmentLen returns how many bytes the next segment takes, 0 with the reason if none is to be
-// sent now. It is the sender's part of silly window avoidance, RFC 9293 §3.8.6.2.1, with Nagle's
-// algorithm, RFC 9293 §3.7.4. It costs O(1).
+// nextSegmentLen returns the length of the next segment, or 0 and the reason why none is sent now.
+// It implements the sender's silly window avoidance (RFC 9293 §3.8.6.2.1) with Nagle's algorithm
+// (RFC 9293 §3.7.4). It costs O(1).
 func nextSegmentLen(c sendInput) (uint32, holdReason) {
 	n := min(c.Queued, c.Usable, c.MSS)
 	switch {
@@ -81,7 +79,7 @@ func nextSegmentLen(c sendInput) (uint32, holdReason) {
 		return n, holdNone
 	}
 	// RFC 9293 §3.7.4: with Nagle's algorithm, while there is unacknowledged data, a sender waits
-	// for an acknowledgement or a full segment. Minshall's variant waits only while a small segment
+	// for an acknowledgment or a full segment. Minshall's variant waits only while a small segment
 	// is unacknowledged.
 	nagled := !c.NoDelay && !c.Closing && !c.Idle && (!c.Minshall || c.SmallOut)
 	switch {

@@ -2,7 +2,7 @@ package tcp
 
 import "fmt"
 
-// State is where a connection stands in RFC 9293 §3.3.2. LISTEN is a Listener's.
+// State is a connection state of RFC 9293 §3.3.2. Only a Listener is in LISTEN.
 type State uint8
 
 const (
@@ -26,7 +26,7 @@ var stateNames = [states]string{
 	"LAST-ACK", "TIME-WAIT",
 }
 
-// String returns the name as RFC 9293 writes it.
+// String returns the RFC 9293 name.
 func (s State) String() string {
 	if s >= states {
 		return fmt.Sprintf("State(%d)", uint8(s))
@@ -34,11 +34,11 @@ func (s State) String() string {
 	return stateNames[s]
 }
 
-// MarshalText writes the name.
+// MarshalText returns the name.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// synchronized reports whether the numbers of both sides are known: RFC 9293 §3.5.2 calls these
-// states synchronized.
+// synchronized reports whether both ends know each other's sequence numbers; RFC 9293 §3.5.2 calls
+// these states synchronized.
 func (s State) synchronized() bool { return s >= StateEstablished }
 
 // canReceive reports whether data may still arrive.

@@ -8,24 +8,24 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Tracer takes the events of an engine, one after another, in the order in which they happen. It
-// must not call the engine. ev is good until Trace returns.
+// Tracer receives the events of an engine in order. It must not call the engine. ev is valid until
+// Trace returns.
 type Tracer interface {
 	Trace(ev *TraceEvent)
 }
 
-// TraceKind is what has happened.
+// TraceKind is the kind of a TraceEvent.
 type TraceKind uint8
 
 const (
-	TraceOpened   TraceKind = iota // a connection was made: Local, Remote
+	TraceOpened   TraceKind = iota // a connection was created: Local, Remote
 	TraceReceived                  // a segment arrived: Header, Len, CE
-	TraceSent                      // a segment left: Header, Len, ECT, Rexmit, and Timer if a timer has caused it
-	TraceArmed                     // a timer was started, or moved: Timer, Slot, Seq, Armed, Deadline
-	TraceStopped                   // a timer that ran was stopped: as TraceArmed
-	TraceExpired                   // a timer expired: as TraceArmed; it is late by T - Deadline
-	TraceUpdated                   // variables have changed: Vars, and Changed says which
-	TraceClosed                    // the connection is no longer there: Err
+	TraceSent                      // a segment was sent: Header, Len, ECT, Rexmit, and Timer if Timed
+	TraceArmed                     // a timer was started or moved: Timer, Slot, Seq, Armed, Deadline
+	TraceStopped                   // a running timer was stopped: as TraceArmed
+	TraceExpired                   // a timer expired: as TraceArmed; T - Deadline is its lateness
+	TraceUpdated                   // variables changed: Vars and Changed
+	TraceClosed                    // the connection closed: Err
 
 	traceKinds
 )
@@ -35,7 +35,7 @@ var traceNames = [traceKinds]string{
 	"vars_updated", "connection_closed",
 }
 
-// String returns the name that the event has in JSON.
+// String returns the event's name in JSON.
 func (k TraceKind) String() string {
 	if k >= traceKinds {
 		return "TraceKind(?)"
@@ -43,45 +43,43 @@ func (k TraceKind) String() string {
 	return traceNames[k]
 }
 
-// TraceEvent is one event. Which of the fields mean something depends on its kind; the others are
-// 0.
+// TraceEvent is one event. Its kind decides which fields are valid; the others are 0.
 type TraceEvent struct {
 	T    wheel.Time
-	Conn uint64 // Socket.ID; 0 for segments that belong to no connection
+	Conn uint64 // Socket.ID; 0 for segments of no connection
 	Kind TraceKind
 
-	Local, Remote netip.AddrPort // of TraceOpened, and of segments that belong to no connection
+	Local, Remote netip.AddrPort // for TraceOpened and segments of no connection
 
-	// Segments, as they are on the wire.
+	// Segments, as on the wire.
 	Header Header
 	Len    uint32
 	CE     bool
 	ECT    bool
 	Rexmit uint8
-	Timed  bool // Timer has caused it
+	Timed  bool // Timer caused the segment
 
 	// Timers.
 	Timer    tcptimers.Kind
 	Slot     Slot
-	Seq      Seq // where the segment begins whose timer it is; 0 if it is none's
+	Seq      Seq // start of the timer's segment, or 0
 	Armed    wheel.Time
 	Deadline wheel.Time
 
 	Vars    TraceVars
 	Changed TraceMask
 
-	Err error // of TraceClosed; nil is an orderly end
+	Err error // for TraceClosed; nil is an orderly end
 }
 
-// late returns by how much a timer expired after its deadline.
+// late returns how long after its deadline a timer expired.
 func (ev *TraceEvent) late() time.Duration { return ev.T.Sub(ev.Deadline) }
 
-// TraceVars are the variables of a connection that are traced. Sequence numbers are those on the
-// wire.
+// TraceVars are the traced variables of a connection. Sequence numbers are those on the wire.
 type TraceVars struct {
 	State    State
 	CAState  CAState
-	Cwnd     uint32 // bytes; 0 until the connection is established
+	Cwnd     uint32 // bytes; 0 before ESTABLISHED
 	Ssthresh uint32
 	SndWnd   uint32
 	SndUna   Seq
@@ -92,7 +90,7 @@ type TraceVars struct {
 	RTTVar   time.Duration
 }
 
-// TraceMask says which of TraceVars have changed, a bit for each in their order.
+// TraceMask has a bit for each changed field of TraceVars, in their order.
 type TraceMask uint16
 
 const (
@@ -109,7 +107,7 @@ const (
 	TraceRTTVar
 )
 
-// diff returns which of v differ from was.
+// diff returns which fields of v and was differ.
 func (v *TraceVars) diff(was *TraceVars) (m TraceMask) {
 	set := func(bit TraceMask, changed bool) {
 		if changed {
@@ -130,18 +128,17 @@ func (v *TraceVars) diff(was *TraceVars) (m TraceMask) {
 	return m
 }
 
-// tracing is what an engine keeps to trace. The event is one for all, so that tracing allocates
-// nothing for it.
+// tracing is an engine's trace state. All events share ev, so that tracing does not allocate.
 type tracing struct {
 	to      Tracer
 	ev      TraceEvent
 	sockets map[uint64]*traceSocket // by Socket.ID
 }
 
-// traceSocket is what tracing remembers of a connection.
+// traceSocket is the trace state of a connection.
 type traceSocket struct {
 	vars   TraceVars
-	timers map[Slot]traceTimer // those that run
+	timers map[Slot]traceTimer // running timers
 }
 
 type traceTimer struct {
@@ -149,7 +146,7 @@ type traceTimer struct {
 	armed, deadline wheel.Time
 }
 
-// event begins an event of s, or of no connection.
+// event starts an event of s, or of no connection.
 func (e *Engine) event(s *Socket, kind TraceKind) *TraceEvent {
 	ev := &e.trace.ev
 	*ev = TraceEvent{T: e.now, Kind: kind}
@@ -199,8 +196,8 @@ func (e *Engine) traceExpired(s *Socket, slot Slot) {
 	e.traceTimer(s, TraceExpired, slot, t)
 }
 
-// traceOutput traces what a call has left in the output: variables first, then timers, then
-// segments, which are built there as Engine.apply does.
+// traceOutput traces the output of a call: variables, then timers, then segments, which are
+// completed as in Engine.apply.
 func (e *Engine) traceOutput(s *Socket) {
 	o, known := &e.out, e.trace.sockets[s.id]
 	if vars := traceVars(&s.conn); vars != known.vars {
@@ -232,7 +229,7 @@ func (e *Engine) traceOutput(s *Socket) {
 	}
 }
 
-// traceVars reads the variables of c.
+// traceVars returns the traced variables of c.
 func traceVars(c *Conn) TraceVars {
 	v := TraceVars{
 		State: c.state, CAState: c.caState,
@@ -245,7 +242,7 @@ func traceVars(c *Conn) TraceVars {
 	return v
 }
 
-// traceSegment returns where a segment in flight begins, 0 if there is no such segment.
+// traceSegment returns the start of a segment in flight, 0 if there is none.
 func traceSegment(c *Conn, id segmentID) Seq {
 	if id == 0 || int(id) > len(c.fl.sent.arena) {
 		return 0

@@ -9,34 +9,33 @@ import (
 	"tcpwheel/wheel"
 )
 
-// JSONTracer writes events as JSON, one object per line. Two runs with the same input write the
-// same bytes.
+// JSONTracer writes events as JSON, one object per line. Equal runs write equal bytes.
 //
-//	t, conn, event                      always: nanoseconds since the epoch, Socket.ID (0 is none), TraceKind
-//	local, remote                       connection_opened, and segments that belong to no connection
-//	flags, seq, ack, win, len           segment_*: flags as tcpdump writes them, and the window before scaling
-//	urg, mss, wscale, sack_permitted, ts_val, ts_ecr, user_timeout, sack, ce, ect, rexmit, timer
-//	                                    segment_*: what there is; timer is the one that has caused it
-//	timer, seq, armed, deadline, late   timer_*: seq if it is a segment's; late if it expired
-//	state, ca_state, cwnd, ssthresh, snd_wnd, snd_una, snd_nxt, rcv_nxt, rto, srtt, rttvar
-//	                                    vars_updated: those that have changed
-//	error                               connection_closed before its time
+//	t, conn, event                      always: ns since the epoch, Socket.ID (0 is none), TraceKind
+//	local, remote                       connection_opened, and segments of no connection
+//	flags, seq, ack, win, len           segment_*: flags as tcpdump writes them, unscaled window
+//	urg, mss, wscale, sack_permitted, ts_val, ts_ecr, user_timeout_ns, sack, ce, ect,
+//	retransmissions, timer              segment_*: if present; timer is the one that caused it
+//	timer, seq, armed, deadline, late_ns  timer_*: seq if it is a segment's; late_ns if it expired
+//	state, ca_state, cwnd, ssthresh, snd_wnd, snd_una, snd_nxt, rcv_nxt, rto_ns, srtt_ns, rttvar_ns
+//	                                    vars_updated: those that changed
+//	error                               connection_closed, if it ended before its time
 //
-// Numbers are bytes or nanoseconds, and sequence numbers those on the wire. An ssthresh of
-// 4294967295 is none. The lines are buffered: Flush writes them out.
+// Sizes are bytes, and t, armed and deadline are ns since the epoch. Sequence numbers are those on
+// the wire. An ssthresh of 4294967295 is none. Lines are buffered: call Flush at the end.
 type JSONTracer struct {
 	w   io.Writer
 	buf []byte
 	err error
 }
 
-// jsonBuffer is how many bytes a JSONTracer gathers before it writes.
+// jsonBuffer is the size at which JSONTracer writes its buffer, bytes.
 const jsonBuffer = 32 << 10
 
 // NewJSONTracer returns a tracer that writes to w.
 func NewJSONTracer(w io.Writer) *JSONTracer { return &JSONTracer{w: w} }
 
-// Flush writes out what is buffered, and returns the first error of w. After one, nothing more is
+// Flush writes the buffer, and returns the first error of w. After an error nothing more is
 // written.
 func (t *JSONTracer) Flush() error {
 	if t.err == nil && len(t.buf) > 0 {
@@ -46,16 +45,16 @@ func (t *JSONTracer) Flush() error {
 	return t.err
 }
 
-// Trace writes a line. It allocates nothing once the buffer has grown.
+// Trace writes a line. It allocates only to grow the buffer.
 func (t *JSONTracer) Trace(ev *TraceEvent) {
 	t.buf = ev.appendJSON(t.buf)
 	t.buf = append(t.buf, '\n')
 	if len(t.buf) >= jsonBuffer {
-		_ = t.Flush() // which keeps the error
+		_ = t.Flush() // Flush keeps the error
 	}
 }
 
-// appendJSON appends the event as an object, as JSONTracer documents it.
+// appendJSON appends the event as an object, as documented at JSONTracer.
 func (ev *TraceEvent) appendJSON(b []byte) []byte {
 	b = append(b, `{"t":`...)
 	b = strconv.AppendInt(b, int64(ev.T), 10)
@@ -114,7 +113,7 @@ func (ev *TraceEvent) appendSegment(b []byte) []byte {
 		b = appendUint(b, "ts_ecr", uint64(opt.TSEcr))
 	}
 	if opt.HasUserTimeout {
-		b = appendInt(b, "user_timeout", int64(opt.UserTimeout))
+		b = appendInt(b, "user_timeout_ns", int64(opt.UserTimeout))
 	}
 	if opt.NumSACK > 0 {
 		b = appendKey(b, "sack")
@@ -130,7 +129,7 @@ func (ev *TraceEvent) appendSegment(b []byte) []byte {
 	b = appendTrue(b, "ce", ev.CE)
 	b = appendTrue(b, "ect", ev.ECT)
 	if ev.Rexmit > 0 {
-		b = appendUint(b, "rexmit", uint64(ev.Rexmit))
+		b = appendUint(b, "retransmissions", uint64(ev.Rexmit))
 	}
 	if ev.Timed {
 		b = appendString(b, "timer", ev.Timer.String())
@@ -146,7 +145,7 @@ func (ev *TraceEvent) appendTimer(b []byte) []byte {
 	b = appendTime(b, "armed", ev.Armed)
 	b = appendTime(b, "deadline", ev.Deadline)
 	if ev.Kind == TraceExpired {
-		b = appendInt(b, "late", int64(ev.late()))
+		b = appendInt(b, "late_ns", int64(ev.late()))
 	}
 	return b
 }
@@ -180,9 +179,9 @@ func (ev *TraceEvent) appendVars(b []byte) []byte {
 		name  string
 		value time.Duration
 	}{
-		{TraceRTO, "rto", v.RTO},
-		{TraceSRTT, "srtt", v.SRTT},
-		{TraceRTTVar, "rttvar", v.RTTVar},
+		{TraceRTO, "rto_ns", v.RTO},
+		{TraceSRTT, "srtt_ns", v.SRTT},
+		{TraceRTTVar, "rttvar_ns", v.RTTVar},
 	} {
 		if ev.Changed&d.bit != 0 {
 			b = appendInt(b, d.name, int64(d.value))
@@ -191,7 +190,7 @@ func (ev *TraceEvent) appendVars(b []byte) []byte {
 	return b
 }
 
-// The names and texts that are written need no escapes.
+// The names and texts written need no escapes.
 
 func appendKey(b []byte, key string) []byte {
 	b = append(b, ',', '"')
@@ -222,7 +221,7 @@ func appendTrue(b []byte, key string, v bool) []byte {
 	return append(appendKey(b, key), "true"...)
 }
 
-// appendEnd leaves a zone out, which alone could need escapes.
+// appendEnd omits a zone, the only part that could need escapes.
 func appendEnd(b []byte, key string, v netip.AddrPort) []byte {
 	b = append(appendKey(b, key), '"')
 	b = netip.AddrPortFrom(v.Addr().WithZone(""), v.Port()).AppendTo(b)

@@ -146,8 +146,8 @@ func TestEachLineOfATraceIsJSON(t *testing.T) {
 	}
 	all.Kind = TraceSent
 	want := `{"t":-5,"conn":3,"event":"segment_sent","local":"[2001:db8::1]:80","remote":"[fe80::1]:7","flags":"S.UE","seq":1,"ack":2,` +
-		`"win":3,"len":9,"urg":4,"mss":1460,"wscale":7,"sack_permitted":true,"ts_val":5,"ts_ecr":6,"user_timeout":60000000000,` +
-		`"sack":[[1,2],[3,4]],"ce":true,"ect":true,"rexmit":1,"timer":"tlp"}`
+		`"win":3,"len":9,"urg":4,"mss":1460,"wscale":7,"sack_permitted":true,"ts_val":5,"ts_ecr":6,"user_timeout_ns":60000000000,` +
+		`"sack":[[1,2],[3,4]],"ce":true,"ect":true,"retransmissions":1,"timer":"tlp"}`
 	if got := string(all.appendJSON(nil)); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}

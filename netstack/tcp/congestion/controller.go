@@ -9,94 +9,90 @@ import (
 	"tcpwheel/wheel"
 )
 
-// maxWindow is the largest window of TCP (RFC 7323 §2.3), and the most that a congestion window
-// grows to.
+// maxWindow is the largest TCP window (RFC 7323 §2.3), and the upper bound of a congestion window.
 const maxWindow = 1 << 30
 
-// infinite is the slow start threshold before any congestion.
-// RFC 5681 §3.1: "The initial value of ssthresh SHOULD be set arbitrarily high".
+// infinite is ssthresh before the first congestion event. RFC 5681 §3.1: "The initial value of
+// ssthresh SHOULD be set arbitrarily high".
 const infinite = math.MaxUint32
 
-// Cause is why the network is thought to be congested.
+// Cause is the reason for a congestion event.
 type Cause uint8
 
 const (
-	FastRetransmit Cause = iota // segments were declared lost by ACKs: duplicate ones, SACK or RACK
+	FastRetransmit Cause = iota // ACKs showed a loss: by duplicate ACKs, SACK or RACK
 	ECN                         // the receiver echoed a congestion mark
 )
 
-// Ack is what an ACK of new data tells a control.
+// Ack describes an ACK of new data.
 type Ack struct {
-	Acked     uint32        // bytes newly acknowledged by the cumulative ACK; believed up to Flight
-	Delivered uint32        // bytes newly known to have arrived, SACKed ones included
+	Acked     uint32        // bytes cumulatively acknowledged; at most Flight count
+	Delivered uint32        // bytes newly acknowledged or SACKed
 	Flight    uint32        // bytes in flight before this ACK
-	Una, Nxt  uint32        // SND.UNA after this ACK and SND.NXT: they tell rounds apart
-	RTT       time.Duration // the sample that this ACK gave, 0 for none
-	SRTT      time.Duration // the smoothed round trip, 0 if none yet
-	MinRTT    time.Duration // the least round trip known, 0 if none yet
-	Limited   bool          // the congestion window was what kept the sender from sending more
+	Una, Nxt  uint32        // SND.UNA after this ACK and SND.NXT, to delimit rounds
+	RTT       time.Duration // RTT sample of this ACK, 0 for none
+	SRTT      time.Duration // smoothed RTT, 0 for none
+	MinRTT    time.Duration // minimum RTT, 0 for none
+	Limited   bool          // the congestion window held the sender back
 	ECE       bool          // the ACK has the ECN-Echo flag
 }
 
-// Controller is a congestion control. Its methods are values in, nothing out, and may be called in
-// any order; an engine calls
+// Controller is a congestion controller. Its methods may be called in any order; an engine calls
 //
 //   - OnAck for each ACK of new data outside fast recovery, and in the slow start after a timeout;
-//   - OnCongestion once per window of data, on entry to fast recovery or at an ECN-Echo, and OnTimeout at an expiry
-//     that retransmits; both before it changes what counts as in flight;
-//   - OnRecovered when fast recovery ends, after which the window is that to go on with;
-//   - Undo when the last of these events turns out to have been a mistake;
-//   - OnApplicationLimited when it has nothing more to send, though the window allows it; OnIdle before it sends again.
+//   - OnCongestion once per window of data, on entry to fast recovery or at an ECN-Echo, and OnTimeout when a timer expiry retransmits, both before the flight changes;
+//   - OnRecovered when fast recovery ends;
+//   - Undo when the last of these events proves spurious;
+//   - OnApplicationLimited when there is nothing to send though the window allows it, and OnIdle before it sends again.
 //
-// Whatever is passed, the window is one segment at least and Config.MaxWindow at most. Each method
-// is O(1), and none allocates but for the first event.
+// The window is always between one segment and Config.MaxWindow. Each method costs O(1), and
+// allocates only for the first event.
 type Controller interface {
-	// OnAck grows the window, if the sender was limited by it. delayed reports that it ended slow
-	// start because the round trip has grown.
+	// OnAck grows the window if the window limited the sender. delayed reports that slow start
+	// ended because the RTT has grown.
 	OnAck(now wheel.Time, a Ack) (delayed bool)
-	// OnCongestion sets ssthresh, and the window to it. flight is FlightSize.
+	// OnCongestion sets ssthresh, and cwnd to it. flight is FlightSize.
 	OnCongestion(now wheel.Time, flight uint32, cause Cause)
-	// OnTimeout sets the window to one segment, and ssthresh if first: this segment was not yet
-	// retransmitted by a timeout. A chain of expiries of one flight is one event: segments that
-	// expire behind the first of their flight are retransmitted without a call.
+	// OnTimeout sets cwnd to one segment. It also sets ssthresh if first: no timeout has
+	// retransmitted this segment before. A chain of expiries of one flight is one event; the later
+	// ones retransmit without a call.
 	OnTimeout(now wheel.Time, flight uint32, first bool)
-	// OnRecovered sets the window to ssthresh, or with Config.LimitBurst to little more than
-	// flight. It does nothing if the recovery was undone or ended by a timeout.
+	// OnRecovered sets cwnd to ssthresh, or with Config.LimitBurst to little more than flight. It
+	// is a no-op if the recovery was undone or ended by a timeout.
 	OnRecovered(now wheel.Time, flight uint32)
-	// Undo takes back the last OnCongestion or OnTimeout, once. flight is FlightSize and acked what
-	// the ACK that gave the evidence acknowledged. It reports whether there was anything to take
-	// back, and never lowers the window.
+	// Undo reverts the last OnCongestion or OnTimeout, once, and reports whether there was one.
+	// flight is FlightSize, and acked is what the ACK that gave the evidence acknowledged. It never
+	// lowers cwnd.
 	Undo(now wheel.Time, flight, acked uint32) bool
-	// OnApplicationLimited tells that the sender has nothing to send. Calling it again changes
-	// nothing.
+	// OnApplicationLimited reports that the sender has no data to send. Repeated calls are no-ops.
 	OnApplicationLimited(now wheel.Time)
-	// OnIdle tells for how long nothing was sent, before something is.
+	// OnIdle reports, before something is sent, how long nothing was sent.
 	OnIdle(now wheel.Time, idle, rto time.Duration)
-	// Raise sets the window to so much at least, where it is known from elsewhere.
+	// Raise sets cwnd to at least window, when it is known from elsewhere.
 	Raise(window uint32)
-	// SetMSS tells a new sender maximum segment size, 1 to 65535 bytes. It panics beyond that.
+	// SetMSS sets the sender maximum segment size, 1 to 65535 bytes. It panics beyond that.
 	SetMSS(mss uint32)
 
 	Cwnd() uint32      // bytes that may be in flight
 	Ssthresh() uint32  // bytes; math.MaxUint32 before the first congestion
 	InSlowStart() bool // Cwnd() < Ssthresh()
-	Name() string      // as New takes it
+	Name() string      // as passed to New
 	State() State
 }
 
-// State is what a control tells about itself. Fields that it does not use are 0.
+// State is a snapshot of a controller. Fields that it does not use are 0.
 type State struct {
 	Name           string
 	Cwnd, Ssthresh uint32
 	SlowStart      bool
-	Conservative   bool          // in the conservative slow start of HyStart++
+	Conservative   bool          // in HyStart++'s Conservative Slow Start
 	WMax, WEst     uint32        // CUBIC: W_max and W_est
 	K              time.Duration // CUBIC: K
 	BaseRTT        time.Duration // Vegas
-	PipeACK        uint32        // RFC 7661, if Config.Validate
+	PipeACK        uint32        // RFC 7661's pipeACK in bytes, if Config.Validate
 }
 
-// SlowStart is how a control finds its first threshold.
+// SlowStart selects the slow start algorithm.
 type SlowStart uint8
 
 const (
@@ -105,27 +101,27 @@ const (
 	HyStartPlusPlus                    // RFC 9406; vegas has its own and ignores it
 )
 
-// Config sets a control up.
+// Config configures a controller.
 type Config struct {
 	MSS           uint32 // SMSS, 1 to 65535 bytes
-	InitialWindow uint32 // bytes; 0 is that of RFC 6928
-	MaxWindow     uint32 // bytes, 2·MSS at least; 0 is 1 GiB
+	InitialWindow uint32 // bytes; 0 is RFC 6928's
+	MaxWindow     uint32 // bytes, at least 2·MSS; 0 is 1 GiB
 	SYNLost       bool   // a SYN or SYN-ACK was retransmitted: the initial window is one segment (RFC 5681 §3.1)
-	Paced         bool   // segments are paced: HyStart++ counts bytes without limit
+	Paced         bool   // segments are paced: HyStart++ does not limit growth per ACK
 	SlowStart     SlowStart
 	LimitBurst    bool // recovery ends with little more than FlightSize (RFC 6582), for senders without PRR
-	Validate      bool // preserve and reduce unused windows as RFC 7661 says, instead of restarting after idle times
+	Validate      bool // preserve and reduce unused windows by RFC 7661 instead of restarting after idle times
 	// NoFastConvergence is for networks with a single CUBIC flow (RFC 9438 §4.7).
 	NoFastConvergence bool
-	// Alpha, Beta and Gamma are Vegas's thresholds in segments; all 0 are 2, 4 and 1, Vegas-2,4 of
-	// the paper.
+	// Alpha, Beta and Gamma are Vegas's thresholds in segments. All 0 means 2, 4 and 1, the paper's
+	// Vegas-2,4.
 	Alpha, Beta, Gamma uint32
 }
 
-// Names returns the names that New knows.
+// Names returns the names that New accepts.
 func Names() []string { return []string{"newreno", "cubic", "vegas"} }
 
-// New returns the control of that name. It fails for names and values that do not exist.
+// New returns a controller by name. The error names the field that is out of bounds.
 func New(name string, cfg Config) (Controller, error) {
 	if cfg.MSS < 1 || cfg.MSS > math.MaxUint16 {
 		return nil, fmt.Errorf("congestion: MSS %d bytes, want 1..%d", cfg.MSS, math.MaxUint16)

@@ -7,7 +7,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Constants of CUBIC (RFC 9438 §5 and RFC 9438 §4.6). β is a fraction so that windows are exact.
+// Constants of CUBIC (RFC 9438 §5 and RFC 9438 §4.6). β is a fraction, for exact windows.
 const (
 	cubicC       = 0.4 // segments per second³
 	betaNum      = 7   // β_cubic = 0.7
@@ -16,27 +16,26 @@ const (
 	cubicMaxGrow = 1.5      // target is at most 1.5·cwnd
 )
 
-// cubic is CUBIC (RFC 9438), with HyStart++ unless told otherwise. Windows are bytes and times
-// seconds.
+// cubic is CUBIC (RFC 9438), by default with HyStart++. Windows are bytes and times are seconds.
 type cubic struct {
 	window
 	hystart         hystartPlusPlus
 	wMax            float64     // W_max, 0 while undefined
 	k               float64     // K
 	wEst            float64     // W_est
-	frac            float32     // what of a byte cwnd has grown by
+	frac            float32     // fraction of a byte by which cwnd has grown
 	cwndPrior       uint32      // cwnd_prior
-	epoch           wheel.Time  // t_epoch, put off by what t must not include
-	pausedAt        wheel.Time  // when the sender ceased to be limited by the window
+	epoch           wheel.Time  // t_epoch, moved by the time that t excludes
+	pausedAt        wheel.Time  // when the window ceased to limit the sender, if paused
 	savedCubic      *cubicState // nil before the first event
-	staged          bool        // a congestion avoidance stage is under way
-	paused          bool        // paused is set
-	startFlat       bool        // the next stage begins with K = 0 at the window as it is
-	fastConvergence bool        // fast convergence
-	useHystart      bool        // hystart is in use
+	staged          bool        // in a congestion avoidance stage
+	paused          bool        // pausedAt is valid
+	startFlat       bool        // the next stage starts with K = 0 at the current window
+	fastConvergence bool
+	useHystart      bool // hystart is in use
 }
 
-// cubicState is what RFC 9438 §4.9.2 has saved, beside cwnd and ssthresh.
+// cubicState is what RFC 9438 §4.9.2 saves besides cwnd and ssthresh.
 type cubicState struct {
 	wMax, k, wEst float64
 	epoch         wheel.Time
@@ -81,7 +80,7 @@ func (c *cubic) startStage(now wheel.Time) {
 	w := float64(c.cwnd)
 	c.staged, c.epoch, c.wEst, c.frac = true, now, w, 0
 	// RFC 9438 §4.8: after a timeout "K is set to 0, and W_max is set to the congestion window size
-	// at the beginning of the current congestion avoidance stage." So it is where the window is
+	// at the beginning of the current congestion avoidance stage." The same applies when cwnd is
 	// above W_max already.
 	if c.startFlat || c.wMax <= w {
 		c.k, c.wMax, c.startFlat = 0, w, false
@@ -90,7 +89,7 @@ func (c *cubic) startStage(now wheel.Time) {
 	c.k = cubeRoot((c.wMax - w) / float64(cubicC*float64(c.mss)))
 }
 
-// window at t seconds: RFC 9438 §4.2: W_cubic(t) = C*(t-K)^3 + W_max.
+// at returns the window at t seconds. RFC 9438 §4.2: W_cubic(t) = C*(t-K)^3 + W_max.
 func (c *cubic) at(t float64) float64 {
 	d := t - c.k
 	return float64(float64(cubicC*float64(c.mss))*float64(float64(d*d)*d)) + c.wMax
@@ -117,26 +116,25 @@ func (c *cubic) increase(now wheel.Time, acked float64, a Ack) {
 		// RFC 9438 §4.3: "CUBIC is in the Reno-friendly region and cwnd SHOULD be set to W_est at
 		// each reception of a new ACK."
 		if c.wEst > cwnd {
-			c.cwnd, c.frac = c.octets(min(c.wEst, cwnd+acked)), 0 // never faster than slow start
+			c.cwnd, c.frac = c.clamp(min(c.wEst, cwnd+acked)), 0 // never faster than slow start
 		}
 		return
 	}
 	target := min(max(c.at(t+seconds(srtt)), cwnd), float64(cubicMaxGrow*cwnd))
-	// RFC 9438 §4.4, §4.5: cwnd grows by (target-cwnd)/cwnd of a segment for each segment
-	// acknowledged. DEVIATION RFC 9438 §4.4, MUST: for each byte, not each ACK, so that delayed
-	// ACKs lose nothing and divided ones gain nothing, as RFC 3465 has it for Reno.
+	// DEVIATION RFC 9438 §4.4, MUST: the window grows per byte, not per ACK. So delayed ACKs lose
+	// nothing and divided ones gain nothing, as with RFC 3465 for Reno.
 	grown := float64(c.frac) + float64((target-cwnd)*acked)/cwnd
 	whole := math.Floor(grown)
 	c.frac = float32(grown - whole)
-	c.cwnd = c.octets(cwnd + whole)
+	c.cwnd = c.clamp(cwnd + whole)
 }
 
-// bytes turns a window into one that the limits allow.
-func (c *cubic) octets(w float64) uint32 {
+// clamp converts a window to bytes within the limits.
+func (c *cubic) clamp(w float64) uint32 {
 	return uint32(min(max(w, float64(c.mss)), float64(c.maxCwnd)))
 }
 
-// saveAndSetWMax saves the stage and sets W_max, before the window is reduced.
+// saveAndSetWMax saves the stage and sets W_max before the window is reduced.
 func (c *cubic) saveAndSetWMax() {
 	if c.savedCubic == nil {
 		c.savedCubic = new(cubicState)
@@ -175,7 +173,7 @@ func (c *cubic) OnRecovered(_ wheel.Time, flight uint32) { c.recovered(flight) }
 func (c *cubic) Undo(_ wheel.Time, flight, acked uint32) bool {
 	was, prior, event := c.cwnd, c.beforeEvent, c.savedCubic
 	if prior.set && was >= c.cwndPrior {
-		// RFC 9438 §4.9.2: where cwnd is higher than cwnd_prior already, the current values stay.
+		// RFC 9438 §4.9.2: if cwnd is above cwnd_prior already, the current values stay.
 		c.beforeEvent.set, c.recovering = false, false
 		return true
 	}
@@ -185,11 +183,11 @@ func (c *cubic) Undo(_ wheel.Time, flight, acked uint32) bool {
 	c.wMax, c.k, c.wEst, c.epoch = event.wMax, event.k, event.wEst, event.epoch
 	c.cwndPrior, c.staged, c.startFlat = event.cwndPrior, event.staged, false
 	if prior.timeout {
-		// RFC 4015 rules: slow start leads back to ssthresh, and a stage begins there.
+		// RFC 4015 applies: slow start leads back to ssthresh, and a new stage begins there.
 		c.staged = false
 		return true
 	}
-	// RFC 9438 §4.9.2: cwnd and ssthresh are what they were.
+	// RFC 9438 §4.9.2: restore cwnd and ssthresh.
 	c.cwnd, c.ssthresh = min(max(prior.cwnd, was), c.maxCwnd), max(prior.ssthresh, 2*c.mss)
 	return true
 }
@@ -220,7 +218,7 @@ func (c *cubic) OnApplicationLimited(now wheel.Time) {
 func (c *cubic) OnIdle(now wheel.Time, idle, rto time.Duration) {
 	c.pause(now.Add(-max(idle, 0)))
 	if c.idle(now, idle, rto) {
-		c.staged = false // slow start comes first, and then another stage
+		c.staged = false // slow start first, then another stage
 	}
 }
 
@@ -242,11 +240,11 @@ func (c *cubic) State() State {
 	return s
 }
 
-// seconds returns d in seconds, 0 if it is negative.
+// seconds returns d in seconds, at least 0.
 func seconds(d time.Duration) float64 { return float64(max(d, 0)) / float64(time.Second) }
 
-// cubeRoot returns the cube root of x, 0 for x ≤ 0: the same on every machine, within 1 unit in the
-// last place or so.
+// cubeRoot returns the cube root of x, 0 for x ≤ 0. It gives the same result on every machine,
+// within about 1 ulp.
 func cubeRoot(x float64) float64 {
 	if x <= 0 {
 		return 0

@@ -1,5 +1,5 @@
-// Package congestion holds what decides how much a TCP sender may have in flight: congestion
-// controls behind one interface, Proportional Rate Reduction, pacing, and the detectors of spurious
+// Package congestion decides how much a TCP sender may have in flight. It has congestion
+// controllers behind one interface, Proportional Rate Reduction, pacing, and detectors of spurious
 // retransmissions.
 //
 // # Usage
@@ -7,25 +7,24 @@
 //	c, err := congestion.New("cubic", congestion.Config{MSS: 1460})
 //	c.OnAck(now, ack)                                   // new data was acknowledged, outside fast recovery
 //	c.OnCongestion(now, flight, congestion.FastRetransmit)
-//	prr.Start(c.Ssthresh(), mss, recoverFS)             // what to send during recovery is PRR's to say
+//	prr.Start(c.Ssthresh(), mss, recoverFS)             // PRR decides what to send during recovery
 //	c.OnRecovered(now, flight)
 //
-// Names lists the names that New knows. All sizes are bytes.
+// Names lists the controllers that New accepts. All sizes are bytes.
 //
 // # Files
 //
-// Begin with controller.go, the interface, and window.go, which all controls have in common.
-// newreno.go, cubic.go and vegas.go are the controls, hystart.go, validation.go and replace.go what
-// they share; prr.go and pacing.go say when segments leave, and frto.go and undo.go which
-// retransmissions were spurious.
+// Start with controller.go, the interface, and window.go, which all controllers share. newreno.go,
+// cubic.go and vegas.go are the controllers; hystart.go, validation.go and replace.go serve several
+// of them. prr.go and pacing.go decide when segments are sent. frto.go and undo.go find spurious
+// retransmissions.
 //
 // # Arithmetic
 //
-// Every control computes the same windows on every machine, to the bit. CUBIC uses float64, and a
-// compiler may fuse x*y+z into one instruction that rounds once (Go does on arm64, ppc64 and s390x,
-// not on amd64): so each product that is added to is converted with float64(), which the language
-// says prevents it, and the cube root is computed here, because math.Cbrt is written without such
-// care.
+// Each controller computes the same windows on every machine, to the bit. CUBIC uses float64. A
+// compiler may fuse x*y+z into one instruction that rounds once; Go does on arm64, ppc64 and s390x
+// but not on amd64. So each product in a sum is converted with float64(), which by the language
+// prevents fusing. The cube root is computed here, because math.Cbrt lacks such conversions.
 //
 // # Concurrency and time
 //
@@ -33,7 +32,6 @@
 //
 // # Limitations
 //
-// Bytes acknowledged are believed up to what was in flight. Which bytes were in flight is the
-// caller's to know, and so is when an ACK means congestion: the controls are told, once per window
-// of data.
+// Acknowledged bytes count up to the flight. The caller knows the flight and decides when an ACK
+// means congestion, at most once per window of data.
 package congestion

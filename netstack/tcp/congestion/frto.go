@@ -1,43 +1,43 @@
 package congestion
 
-// Detection is what a detector thinks of a retransmission.
+// Detection is what a detector concludes about a retransmission or timeout.
 type Detection uint8
 
 const (
 	Undecided Detection = iota
-	Genuine             // the segment was lost, as far as this detector can tell
-	Spurious            // it was not
+	Genuine             // the segment was lost, as far as the detector can tell
+	Spurious            // the segment was not lost
 )
 
-// FRTO is Forward RTO-Recovery (RFC 5682): after a timeout it sends new segments before it
-// retransmits more, and takes the timeout for spurious if the next ACK acknowledges what was not
-// retransmitted. Sequence numbers go round at 2^32. The zero value is ready.
+// FRTO is Forward RTO-Recovery (RFC 5682). After a timeout it sends new segments before it
+// retransmits more. The timeout is spurious if the next ACK acknowledges data that was not
+// retransmitted. Sequence numbers are modulo 2^32. The zero value is ready.
 type FRTO struct {
-	recover uint32 // the highest sequence number sent when the state was entered
+	recover uint32 // the highest sequence number sent when the step began
 	first   uint32 // the end of what the timeout retransmitted
 	step    uint8  // 0 is off; 2 and 3 as in the RFC
 	sack    bool
-	armed   bool // recover is that of an RTO recovery
+	armed   bool // recover is the recovery point of an RTO recovery
 }
 
-// FRTOAction is what to do next, in words of RFC 5682.
+// FRTOAction is what to send next, in the RFC's words.
 type FRTOAction uint8
 
 const (
 	Conventional FRTOAction = iota // retransmit as after any timeout
-	SendNew                        // up to two segments that were never sent; call NoNewData if there are none
-	Wait                           // send nothing because of this ACK
+	SendNew                        // send up to two new segments; call NoNewData if there are none
+	Wait                           // send nothing for this ACK
 )
 
-// Active reports whether a timeout is under examination.
+// Active reports whether a timeout is being examined.
 func (f *FRTO) Active() bool { return f.step != 0 }
 
-// Probing reports whether new segments were let go, and the ACK that judges is awaited: step 3.
+// Probing reports step 3: new segments were sent, and the next ACK decides.
 func (f *FRTO) Probing() bool { return f.step == 3 }
 
-// OnTimeout is step 1: the segment at una was retransmitted, whose end is first; nxt is the highest
-// sequence number sent. It reports whether the timeout can be examined. Not if it comes in the
-// recovery from another timeout.
+// OnTimeout performs step 1: the timeout retransmitted the segment from una to first; nxt is
+// SND.NXT. It reports whether the timeout can be examined, which it cannot in the recovery from
+// another timeout.
 func (f *FRTO) OnTimeout(una, first, nxt uint32, sack bool) bool {
 	// RFC 5682 §3.1: "If "RecoveryPoint" is larger than or equal to SND.UNA, do not enter step 2 of
 	// this algorithm."
@@ -50,11 +50,10 @@ func (f *FRTO) OnTimeout(una, first, nxt uint32, sack bool) bool {
 	return true
 }
 
-// OnAck takes an ACK that is a duplicate or acknowledges new data. una is SND.UNA before it and ack
-// its number, nxt the highest sequence number sent; fresh tells whether it acknowledges or SACKs
-// bytes that were not acknowledged before and not retransmitted since the timeout, and above
-// whether it SACKs anything beyond what was sent at the timeout.
-func (f *FRTO) OnAck(una, ack, nxt uint32, fresh, above bool) (Detection, FRTOAction) {
+// OnAck processes an ACK that is a duplicate or acknowledges new data. una is SND.UNA before it,
+// ack is its number and nxt is SND.NXT. original says that it acknowledges or SACKs data not
+// retransmitted since the timeout. above says that it SACKs data sent after the timeout.
+func (f *FRTO) OnAck(una, ack, nxt uint32, original, above bool) (Detection, FRTOAction) {
 	advances := before(una, ack)
 	switch f.step {
 	case 2:
@@ -65,8 +64,8 @@ func (f *FRTO) OnAck(una, ack, nxt uint32, fresh, above bool) (Detection, FRTOAc
 			}
 			return f.finish(Genuine, Conventional) // a duplicate ACK: basic F-RTO reverts, RFC 5682 §2.1 (2a)
 		}
-		// RFC 5682 §3.1 (2a): the ACK covers all that was sent, or in the basic version less than
-		// what was retransmitted (RFC 5682 §2.1, 2a), and says nothing.
+		// RFC 5682 §3.1 (2a): an ACK of all data sent proves nothing. In the basic version, so does
+		// one of less than what was retransmitted (RFC 5682 §2.1, 2a).
 		if !before(ack, f.recover) || !f.sack && before(ack, f.first) {
 			return f.finish(Undecided, Conventional)
 		}
@@ -75,9 +74,9 @@ func (f *FRTO) OnAck(una, ack, nxt uint32, fresh, above bool) (Detection, FRTOAc
 		f.recover, f.step = nxt, 3
 		return Undecided, SendNew
 	case 3:
-		// RFC 5682 §3.1 (3a): the ACK covers more than what was sent by the timeout, or is a
-		// duplicate that tells nothing new.
-		if before(f.recover, ack) || above || !fresh || !f.sack && !advances {
+		// RFC 5682 §3.1 (3a): the ACK covers data sent after the timeout, or is a duplicate without
+		// news.
+		if before(f.recover, ack) || above || !original || !f.sack && !advances {
 			return f.finish(Genuine, Conventional)
 		}
 		// RFC 5682 §3.1: "The retransmission timeout can be declared spurious, because the segment
@@ -87,13 +86,13 @@ func (f *FRTO) OnAck(una, ack, nxt uint32, fresh, above bool) (Detection, FRTOAc
 	return Undecided, Conventional
 }
 
-// NoNewData tells that nothing could be sent when SendNew was asked for.
+// NoNewData reports that no new data could be sent after SendNew.
 func (f *FRTO) NoNewData() {
 	// RFC 5682 §3.1: "the recommended action is to refrain from entering step 3 of this algorithm."
 	f.step = 0
 }
 
-// Reset forgets the recovery, when it is over.
+// Reset ends the examination when the recovery is over.
 func (f *FRTO) Reset() { *f = FRTO{} }
 
 func (f *FRTO) finish(v Detection, n FRTOAction) (Detection, FRTOAction) {

@@ -19,21 +19,21 @@ const (
 
 const noRTT = time.Duration(math.MaxInt64)
 
-// hystartPlusPlus is HyStart++ (RFC 9406): slow start that slows down to a quarter when the round trip
-// grows, for five rounds at most, and goes back to full speed if the growth was noise. It is for
+// hystartPlusPlus is HyStart++ (RFC 9406). When the RTT grows, slow start continues at a quarter of
+// its speed for at most five rounds. It resumes full speed if the growth was noise. It applies to
 // the initial slow start only.
 type hystartPlusPlus struct {
 	lastRoundMinRTT, currentRoundMinRTT time.Duration // lastRoundMinRTT, currentRoundMinRTT
 	baselineMinRTT                      time.Duration // cssBaselineMinRtt
 	windowEnd                           uint32        // windowEnd
-	samples                             uint8         // rttSampleCount, held at nRTTSample
-	rounds                              uint8         // in conservative slow start
+	samples                             uint8         // rttSampleCount, up to nRTTSample
+	rounds                              uint8         // rounds in Conservative Slow Start
 	paced                               bool
 	started                             bool
 	css                                 bool
 }
 
-// newHystart returns one at the start of a connection.
+// newHystart returns the state at the start of a connection.
 func newHystart(paced bool) *hystartPlusPlus {
 	return &hystartPlusPlus{lastRoundMinRTT: noRTT, currentRoundMinRTT: noRTT, baselineMinRTT: noRTT, paced: paced}
 }
@@ -41,7 +41,7 @@ func newHystart(paced bool) *hystartPlusPlus {
 // Conservative reports whether it is in Conservative Slow Start (CSS).
 func (h *hystartPlusPlus) Conservative() bool { return h.css }
 
-// Growth returns by how many bytes an ACK of that many grows the window.
+// Growth returns by how many bytes an ACK of acked bytes grows the window.
 func (h *hystartPlusPlus) Growth(acked, mss uint32) uint32 {
 	// RFC 9406 §4.2: "cwnd = cwnd + min(N, L * SMSS)"
 	if !h.paced {
@@ -54,7 +54,7 @@ func (h *hystartPlusPlus) Growth(acked, mss uint32) uint32 {
 	return acked
 }
 
-// OnAck takes the round-trip sample of an ACK, 0 for none; una is SND.UNA after it and nxt SND.NXT.
+// OnAck processes the RTT sample of an ACK, 0 for none. una is SND.UNA after it and nxt is SND.NXT.
 // It reports whether slow start is over.
 func (h *hystartPlusPlus) OnAck(rtt time.Duration, una, nxt uint32) (done bool) {
 	if !h.started {
@@ -71,7 +71,7 @@ func (h *hystartPlusPlus) OnAck(rtt time.Duration, una, nxt uint32) (done bool) 
 	if before(una, h.windowEnd) {
 		return false
 	}
-	// The round ends, and the next one with what is sent by now.
+	// The round ends. The next one ends with the ACK of what is sent by now.
 	h.windowEnd, h.lastRoundMinRTT, h.currentRoundMinRTT, h.samples = nxt, h.currentRoundMinRTT, noRTT, 0
 	if h.css {
 		// RFC 9406 §4.2: "If the transition into CSS happens in the middle of a round, that partial
@@ -85,7 +85,7 @@ func (h *hystartPlusPlus) OnAck(rtt time.Duration, una, nxt uint32) (done bool) 
 func (h *hystartPlusPlus) compareRounds() {
 	switch {
 	case h.css && h.currentRoundMinRTT < h.baselineMinRTT:
-		// The round trip fell below that of the entry: slow start goes on at full speed.
+		// The RTT fell below the baseline: slow start resumes full speed.
 		h.css, h.baselineMinRTT = false, noRTT
 	case !h.css && h.lastRoundMinRTT != noRTT:
 		// RFC 9406 §4.2: "RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR,

@@ -6,7 +6,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// newReno is the standard control: RFC 5681, RFC 6582, and byte counting by RFC 3465.
+// newReno is standard congestion control: RFC 5681 and RFC 6582, with byte counting by RFC 3465.
 type newReno struct {
 	window
 	hystart *hystartPlusPlus // nil for standard slow start
@@ -33,8 +33,8 @@ func (c *newReno) OnAck(now wheel.Time, a Ack) (delayed bool) {
 	return false
 }
 
-// hystartAck is an ACK in the first slow start with HyStart++. It reports whether that ended slow
-// start.
+// hystartAck processes an ACK in the initial slow start with HyStart++, and reports whether that
+// ended slow start.
 func (w *window) hystartAck(h *hystartPlusPlus, a Ack, acked uint32) bool {
 	w.grow(h.Growth(acked, w.mss))
 	if h.OnAck(a.RTT, a.Una, a.Nxt) {

@@ -7,16 +7,15 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Gains of the pacing rate in percent: the defaults of Linux (tcp_pacing_ss_ratio,
-// tcp_pacing_ca_ratio).
+// Gains of the pacing rate in percent: Linux's defaults (tcp_pacing_ss_ratio, tcp_pacing_ca_ratio).
 const (
 	pacingSlowStart = 200
 	pacingAvoidance = 120
 )
 
-// PacingRate returns the bytes per second at which to send: cwnd in a smoothed round trip, times 2
-// in slow start while cwnd is below half of ssthresh, and 1.2 after. RFC 9002 §7.7 has the same
-// formula. ok is false without a round trip, and then segments are not paced.
+// PacingRate returns the sending rate in bytes per second: cwnd per smoothed RTT, times 2 in slow
+// start while cwnd is below half of ssthresh, and times 1.2 later. RFC 9002 §7.7 has the same
+// formula. ok is false without an RTT; then segments are not paced.
 func PacingRate(cwnd, ssthresh uint32, srtt time.Duration) (rate uint64, ok bool) {
 	if srtt <= 0 {
 		return 0, false
@@ -29,18 +28,17 @@ func PacingRate(cwnd, ssthresh uint32, srtt time.Duration) (rate uint64, ok bool
 	return max(uint64(cwnd)*gain*uint64(time.Second/100)/uint64(srtt), 1), true
 }
 
-// Pacer spaces departures. It holds no tokens: what was not sent in time is not caught up with, so
-// no burst follows a pause. The zero value lets the first segment go at once, if instants are not
-// negative.
+// Pacer spaces departures. It accumulates no credit, so no burst follows a pause. The zero value
+// allows the first segment at once, for non-negative times.
 type Pacer struct {
 	next wheel.Time
 }
 
-// Next returns when the next segment may depart, never before now.
+// Next returns when the next segment may depart, at or after now.
 func (p *Pacer) Next(now wheel.Time) wheel.Time { return max(p.next, now) }
 
-// OnSent notes that n bytes departed at now, at a rate in bytes per second, 0 for no pacing. The
-// span until the next departure rounds up to a nanosecond, so that the rate is never exceeded.
+// OnSent records that n bytes departed at now, with a rate in bytes per second; 0 disables pacing.
+// The time until the next departure is rounded up to a nanosecond, so the rate is never exceeded.
 func (p *Pacer) OnSent(now wheel.Time, n uint32, rate uint64) {
 	if rate == 0 {
 		p.next = now

@@ -1,13 +1,13 @@
 package congestion
 
-// based are the controls of this package.
+// standard is a controller of this package.
 type standard interface{ common() *window }
 
 func (w *window) common() *window { return w }
 
-// Replace makes the named control, as New does, to go on where old is: with its window and
-// threshold, and in the recovery that it is in. What the control has learnt of the path begins
-// anew, and an event before the change cannot be undone. old is not to be used again.
+// Replace returns the named controller, as New does, in the place of old: with its window,
+// threshold and recovery. It learns the path anew, and events before the change cannot be undone.
+// old must not be used again.
 //
 // It panics if old was not made by New.
 func Replace(old Controller, name string, cfg Config) (Controller, error) {

@@ -1,35 +1,35 @@
 package congestion
 
-// Eifel is the Eifel detection algorithm (RFC 3522) for connections with timestamps. The zero value
-// is ready.
+// Eifel is the Eifel detection algorithm (RFC 3522), for connections with timestamps. The zero
+// value is ready.
 type Eifel struct {
 	ts     uint32 // RetransmitTS
 	armed  bool
-	judged bool // there is a verdict, or there cannot be one
+	judged bool // decided, or undecidable
 }
 
-// OnRetransmit notes the TSval of the first retransmission of a recovery. Later ones change nothing
-// until Reset: an ACK of the first, that comes after a later one left, would be older than that,
-// and look like one of the original.
+// OnRetransmit records the TSval of the first retransmission of a recovery. Later ones are ignored
+// until Reset: if the ACK of the first arrived after a later one was sent, it would look like an
+// ACK of the original.
 func (e *Eifel) OnRetransmit(tsval uint32) {
-	// RFC 3522 §3.2: the timestamp of the retransmission is stored, if it is the first.
+	// RFC 3522 §3.2: store the timestamp of the first retransmission.
 	if !e.armed && !e.judged {
 		*e = Eifel{ts: tsval, armed: true}
 	}
 }
 
-// Continue begins a recovery while retransmissions of an earlier one are on their way: the first of
-// those counts, and if it is not known, there will be no verdict.
+// Continue begins a recovery while retransmissions of an earlier one are in flight. The first of
+// those counts; if it is unknown, Eifel stays undecided.
 func (e *Eifel) Continue() { e.judged = e.judged || !e.armed }
 
-// OnAck judges the first acceptable ACK after it, by its TSecr.
+// OnAck decides by the TSecr of the first acceptable ACK after the retransmission.
 func (e *Eifel) OnAck(tsecr uint32) Detection {
 	if !e.armed {
 		return Undecided
 	}
 	e.armed, e.judged = false, true
 	// RFC 3522 §3.2: the retransmission was spurious if the TSecr of the first acceptable ACK is
-	// smaller than its timestamp. An equal one may be either's: clocks of timestamps are coarse.
+	// smaller than its timestamp. An equal one decides nothing, since timestamp clocks are coarse.
 	if before(tsecr, e.ts) {
 		return Spurious
 	}
@@ -39,16 +39,16 @@ func (e *Eifel) OnAck(tsecr uint32) Detection {
 // Reset forgets the retransmission.
 func (e *Eifel) Reset() { *e = Eifel{} }
 
-// DSACK counts retransmissions of a recovery against the duplicates that the receiver reports
-// (RFC 3708, RFC 2883): when each has been reported, none was needed. It keeps counts of segments,
-// not their ranges: the caller passes each segment's report once. The zero value is ready.
+// DSACK compares the retransmissions of a recovery with the duplicates that the receiver reports
+// (RFC 3708, RFC 2883). If each retransmission is reported, none was necessary. It counts segments,
+// so pass each report once. The zero value is ready.
 type DSACK struct {
-	pending      uint32 // retransmissions without a report
-	inconclusive bool   // one retransmission had to be repeated, or its loss was seen: counts prove nothing any more
+	pending      uint32 // retransmissions not yet reported
+	inconclusive bool   // a retransmission was repeated or lost: the counts prove nothing
 }
 
-// OnRetransmit counts a segment that was retransmitted. again tells that it had been already, in
-// this recovery: then one of two duplicates may be missing, and no verdict is given.
+// OnRetransmit counts a retransmitted segment. again says that it was retransmitted before in this
+// recovery. Then a duplicate may be missing, and DSACK stays undecided.
 func (d *DSACK) OnRetransmit(again bool) {
 	d.inconclusive = d.inconclusive || again
 	if d.pending < 1<<31 {
@@ -56,15 +56,14 @@ func (d *DSACK) OnRetransmit(again bool) {
 	}
 }
 
-// OnDuplicate takes a DSACK for n segments that were retransmitted in this recovery. What was sent
-// once only and is reported still was duplicated by the network, and is not to be passed: RFC 3708
-// has that apart.
+// OnDuplicate processes a DSACK for n segments retransmitted in this recovery. Do not pass reports
+// of segments sent only once: the network duplicated those, which RFC 3708 treats separately.
 func (d *DSACK) OnDuplicate(n uint32) Detection {
 	if n == 0 || d.pending == 0 {
 		return Undecided
 	}
 	if n > d.pending {
-		d.inconclusive = true // more duplicates than retransmissions: the network makes them
+		d.inconclusive = true // more duplicates than retransmissions: the network duplicates
 	}
 	d.pending -= min(n, d.pending)
 	switch {

@@ -6,30 +6,28 @@ import (
 	"tcpwheel/wheel"
 )
 
-// nonvalidatedPeriod is for how long RFC 7661 §4.4.3 preserves a window that is not used: five
-// minutes.
+// nonvalidatedPeriod is how long RFC 7661 §4.4.3 preserves an unused window: five minutes.
 const nonvalidatedPeriod = 5 * time.Minute
 
 const pipeBuckets = 4
 
-// validation tells whether a congestion window was used lately (RFC 7661), so that it may be
-// believed. It measures pipeACK, the bytes acknowledged in a round trip, and remembers the largest
-// of a period of max(3·RTT, 1 s), in buckets of a quarter of it. The zero value is ready, and takes
-// any window for valid until there is a measurement.
+// validation tracks whether the congestion window was used recently (RFC 7661). It measures
+// pipeACK, the bytes acknowledged per RTT, and keeps the maximum over max(3·RTT, 1 s) in four
+// buckets. The zero value is ready; without a measurement every window is valid.
 type validation struct {
 	samples     [pipeBuckets]uint32
-	acked       uint32     // in this round so far
-	roundEnd    uint32     // the round ends when this is acknowledged
-	bucketStart wheel.Time // when the current bucket was begun
+	acked       uint32     // in this round
+	roundEnd    uint32     // the ACK of this ends the round
+	bucketStart wheel.Time // start of the current bucket
 	bucketSize  time.Duration
-	unusedSince wheel.Time // when the nonvalidated phase began
+	unusedSince wheel.Time // start of the nonvalidated phase, if unused
 	inRound     bool       // a round is under way
-	defined     bool       // there is a sample
+	defined     bool       // there is a measurement
 	unused      bool       // in the nonvalidated phase
-	bucket      uint8      // the current one
+	bucket      uint8      // current bucket
 }
 
-// OnAck counts bytes acknowledged. una is SND.UNA after the ACK, nxt SND.NXT.
+// OnAck counts acknowledged bytes. una is SND.UNA after the ACK, and nxt is SND.NXT.
 func (v *validation) OnAck(now wheel.Time, acked, una, nxt uint32, srtt time.Duration) {
 	v.age(now, srtt)
 	if !v.inRound {
@@ -38,14 +36,14 @@ func (v *validation) OnAck(now wheel.Time, acked, una, nxt uint32, srtt time.Dur
 	v.acked = uint32(min(uint64(v.acked)+uint64(acked), maxWindow))
 	b := &v.samples[v.bucket]
 	if v.defined || !before(una, v.roundEnd) {
-		*b = max(*b, v.acked) // a round that goes on already counts with what it has
+		*b = max(*b, v.acked) // count the unfinished round with what it has
 	}
 	if !before(una, v.roundEnd) {
 		v.defined, v.roundEnd, v.acked = true, nxt, 0
 	}
 }
 
-// OnIdle lets samples age while nothing is acknowledged.
+// OnIdle ages the samples while nothing is acknowledged.
 func (v *validation) OnIdle(now wheel.Time) { v.age(now, 0) }
 
 func (v *validation) age(now wheel.Time, srtt time.Duration) {
@@ -63,23 +61,23 @@ func (v *validation) age(now wheel.Time, srtt time.Duration) {
 	v.bucketStart = now
 }
 
-// PipeACK returns the measure, in bytes, and whether there is one.
-func (v *validation) PipeACK() (octets uint32, ok bool) {
+// PipeACK returns the measurement in bytes, and whether there is one.
+func (v *validation) PipeACK() (bytes uint32, ok bool) {
 	for _, s := range v.samples {
-		octets = max(octets, s)
+		bytes = max(bytes, s)
 	}
-	return octets, v.defined
+	return bytes, v.defined
 }
 
-// Validated reports whether a window of cwnd bytes is in the validated phase: pipeACK is half of
-// it, or not known.
+// Validated reports whether a window of cwnd bytes is validated: pipeACK is at least half of it, or
+// unknown.
 func (v *validation) Validated(cwnd uint32) bool {
 	p, ok := v.PipeACK()
 	return !ok || p >= cwnd/2
 }
 
-// expired reports whether the window was not validated for the whole period, and begins another if
-// so.
+// expired reports whether the window was not validated for a whole period, and starts the next
+// period if so.
 func (v *validation) expired(now wheel.Time, cwnd uint32) bool {
 	if v.Validated(cwnd) {
 		v.unused = false
@@ -95,9 +93,8 @@ func (v *validation) expired(now wheel.Time, cwnd uint32) bool {
 	return true
 }
 
-// lossFlight is what was in the network before a loss in the nonvalidated phase: RFC 7661 §4.4.1
-// takes the larger of pipeACK and the flight. In the validated phase it is 0, and FlightSize
-// decides.
+// lossFlight returns pipeACK after a loss in the nonvalidated phase: RFC 7661 §4.4.1 uses the
+// larger of pipeACK and FlightSize. In the validated phase it returns 0.
 func (v *validation) lossFlight(cwnd uint32) uint32 {
 	if v.Validated(cwnd) {
 		return 0
@@ -106,8 +103,8 @@ func (v *validation) lossFlight(cwnd uint32) uint32 {
 	return p
 }
 
-// reset forgets the measurement, which congestion made void.
+// reset forgets the measurement, which congestion invalidates.
 func (v *validation) reset() { *v = validation{bucketSize: v.bucketSize, bucketStart: v.bucketStart} }
 
-// before reports whether sequence number s comes before t.
+// before reports whether sequence number s precedes t.
 func before(s, t uint32) bool { return int32(s-t) < 0 }

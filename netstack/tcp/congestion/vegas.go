@@ -9,22 +9,22 @@ import (
 )
 
 // vegas is TCP Vegas (L. Brakmo and L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a
-// Global Internet", IEEE JSAC 13(8), 1995). Once per round trip it compares the rate that the
-// window should give, cwnd/BaseRTT, with the one that it gave, cwnd/RTT: their difference times
-// BaseRTT is what waits in queues, which it keeps between α and β segments. In slow start the
-// window doubles every other round, so that the rounds between compare like with like, and slow
-// start ends when γ segments wait. To losses it responds as Reno does.
+// Global Internet", IEEE JSAC 13(8), 1995). Once per RTT it compares the expected rate cwnd/BaseRTT
+// with the actual rate cwnd/RTT. Their difference times BaseRTT is the data in queues, which it
+// keeps between α and β segments. In slow start the window doubles every other round, so that the
+// rounds between measure a constant window. Slow start ends when γ segments are queued. It responds
+// to losses as Reno does.
 //
-// DEVIATION from the paper: the RTT of a round is the least of its samples, as Linux's tcp_vegas
-// takes it, not that of one distinguished segment, so that delayed ACKs do not count as queues.
+// DEVIATION from the paper: the RTT of a round is its minimum sample, as in Linux's tcp_vegas, not
+// that of one distinguished segment. So delayed ACKs do not count as queues.
 type vegas struct {
 	window
 	alpha, beta, gamma uint32
-	baseRTT, roundRTT  time.Duration // BaseRTT, and the least of this round; 0 for none
-	roundEnd           uint32        // the round ends when this is acknowledged
-	roundCwnd          uint32        // the window when the round began
+	baseRTT, roundRTT  time.Duration // BaseRTT and this round's minimum; 0 for none
+	roundEnd           uint32        // the ACK of this ends the round
+	roundCwnd          uint32        // cwnd at the start of the round
 	inRound            bool
-	holdRound          bool // in slow start, the window stays in this round
+	holdRound          bool // in slow start, keep the window in this round
 }
 
 func newVegas(cfg Config) (*vegas, error) {
@@ -68,15 +68,15 @@ func (c *vegas) startRound(nxt uint32) {
 	c.inRound, c.roundEnd, c.roundCwnd, c.roundRTT = true, nxt, c.cwnd, 0
 }
 
-// endRound is what happens once per round trip. limited is whether the window may grow. It reports
+// endRound adapts the window once per RTT. limited says that the window may grow. It reports
 // whether it ended slow start.
 func (c *vegas) endRound(limited bool) (ended bool) {
 	waiting := c.queuedBytes()
 	mss := uint64(c.mss)
 	switch {
 	case c.InSlowStart():
-		// When the actual rate is below the expected one by γ, slow start is over. Only a round in
-		// which the window stayed tells.
+		// Slow start ends when the actual rate is γ below the expected one. Only a round with a
+		// constant window counts.
 		if c.holdRound && waiting > uint64(c.gamma)*mss {
 			c.ssthresh = max(c.cwnd, 2*c.mss)
 			c.afterTimeout = false
@@ -88,20 +88,20 @@ func (c *vegas) endRound(limited bool) (ended bool) {
 		}
 	case waiting > uint64(c.beta)*mss:
 		c.cwnd = max(c.cwnd-min(c.cwnd, c.mss), min(c.cwnd, 2*c.mss))
-		// A window that shrinks by itself stays in this mode.
+		// Keep ssthresh at or below cwnd, to stay in congestion avoidance.
 		c.ssthresh = min(c.ssthresh, max(c.cwnd, 2*c.mss))
 	}
 	return false
 }
 
-// queuedBytes is cwnd·(RTT-BaseRTT)/RTT, in bytes.
+// queuedBytes returns cwnd·(RTT-BaseRTT)/RTT.
 func (c *vegas) queuedBytes() uint64 {
 	hi, lo := bits.Mul64(uint64(c.roundCwnd), uint64(c.roundRTT-c.baseRTT))
 	q, _ := bits.Div64(hi, lo, uint64(c.roundRTT)) // hi < rtt, as start < 2^32 and the quotient is at most start
 	return q
 }
 
-// least returns the lesser of two spans, of which a is 0 if there is none yet.
+// least returns the smaller of a and b, or b if a is 0.
 func least(a, b time.Duration) time.Duration {
 	if a == 0 {
 		return b
@@ -152,19 +152,19 @@ func (c *vegas) State() State {
 	return s
 }
 
-// VegasCheck is the fine-grained check of TCP Vegas, which works with any control: on a duplicate
-// ACK, or the first or second ACK of new data after a retransmission, it looks at the time that the
-// first unacknowledged segment was sent, and does not wait for three duplicate ACKs if its timeout
-// has passed. The zero value is ready.
+// VegasCheck is TCP Vegas's fine-grained loss check, which works with any controller. On a
+// duplicate ACK, and on the first two ACKs of new data after a retransmission, it checks whether
+// the timeout of the first unacknowledged segment has passed, instead of waiting for three
+// duplicate ACKs. The zero value is ready.
 type VegasCheck struct {
-	left uint8 // ACKs of new data to check yet
+	left uint8 // ACKs of new data still to check
 }
 
-// OnRetransmit notes that a segment was retransmitted.
+// OnRetransmit records a retransmission.
 func (v *VegasCheck) OnRetransmit() { v.left = 2 }
 
-// OnAck reports whether to retransmit the first unacknowledged segment, which was last sent at
-// sent. rto is the timeout of the fine clock, not of a coarse one and without its floor.
+// OnAck reports whether to retransmit the first unacknowledged segment, last sent at sent. rto is
+// the fine-grained timeout without a floor.
 func (v *VegasCheck) OnAck(now wheel.Time, duplicate bool, sent wheel.Time, rto time.Duration) bool {
 	if !duplicate {
 		if v.left == 0 {

@@ -7,24 +7,24 @@ import (
 	"tcpwheel/wheel"
 )
 
-// initialWindow returns the initial window for a maximum segment size, both in bytes.
+// initialWindow returns the initial window for an MSS, both in bytes.
 func initialWindow(mss uint32) uint32 {
 	// RFC 6928 §2: "min (10*MSS, max (2*MSS, 14600))"
 	return min(10*mss, max(2*mss, 14600))
 }
 
-// window is what the controls have in common: RFC 5681, and what undoes it.
+// window is what all controllers share: RFC 5681, and undoing it.
 type window struct {
 	cwnd, ssthresh uint32
 	mss, maxCwnd   uint32
-	iw             uint32      // Config.InitialWindow, 0 for InitialWindow(mss)
+	iw             uint32      // Config.InitialWindow, 0 for initialWindow(mss)
 	bytesAcked     uint32      // bytes acknowledged since the last increase in congestion avoidance
-	beforeEvent    savedWindow // before the last event
-	validation     *validation // nil without
-	noEvents       bool        // nothing happened yet: a change of MSS still sets the initial window
+	beforeEvent    savedWindow // saved before the last event
+	validation     *validation // nil without Config.Validate
+	noEvents       bool        // no event yet: a change of MSS resets the initial window
 	synLost        bool
 	limitBurst     bool
-	afterTimeout   bool // in the slow start that follows a timeout
+	afterTimeout   bool // in the slow start after a timeout
 	recovering     bool // in fast recovery
 }
 
@@ -54,7 +54,7 @@ func (w *window) initial() uint32 {
 	return w.restart()
 }
 
-// restart is the window of a sender that knows nothing, IW.
+// restart returns the window of a sender that knows nothing, IW.
 func (w *window) restart() uint32 {
 	iw := w.iw
 	if iw == 0 {
@@ -68,15 +68,15 @@ func (w *window) Ssthresh() uint32  { return w.ssthresh }
 func (w *window) Raise(to uint32)   { w.cwnd = max(w.cwnd, min(to, w.maxCwnd)) }
 func (w *window) InSlowStart() bool { return w.cwnd < w.ssthresh }
 
-// growthBytes notes an ACK, and returns the bytes that may count for growth: none if the window was not
-// what limited the sender, and never more than were in flight.
+// growthBytes records an ACK and returns the bytes that count for growth: at most Flight, and 0 if
+// the window did not limit the sender.
 func (w *window) growthBytes(now wheel.Time, a Ack) uint32 {
 	w.noEvents = false
 	acked := min(a.Acked, a.Flight)
 	if w.validation != nil {
 		w.validation.OnAck(now, acked, a.Una, a.Nxt, a.SRTT)
 		w.endPreserving(now)
-		// RFC 7661: in the nonvalidated phase the window is preserved, and not grown.
+		// RFC 7661: in the nonvalidated phase the window does not grow.
 		if !w.validation.Validated(w.cwnd) {
 			return 0
 		}
@@ -88,11 +88,10 @@ func (w *window) growthBytes(now wheel.Time, a Ack) uint32 {
 	return acked
 }
 
-// grow adds n bytes, as far as to the limits.
+// grow adds n bytes, up to the limit.
 func (w *window) grow(n uint32) { w.cwnd = uint32(min(uint64(w.cwnd)+uint64(n), uint64(w.maxCwnd))) }
 
-// slowStart grows the window by the bytes acknowledged, l segments of them at most, as far as to
-// ssthresh.
+// slowStart grows the window by acked, at most l segments, up to ssthresh.
 func (w *window) slowStart(acked, l uint32) {
 	w.grow(min(acked, l*w.mss, w.ssthresh-w.cwnd))
 	if !w.InSlowStart() {
@@ -100,18 +99,18 @@ func (w *window) slowStart(acked, l uint32) {
 	}
 }
 
-// abc is the most segments that one ACK counts for in standard slow start.
+// abc returns how many segments one ACK may count for in standard slow start.
 func (w *window) abc() uint32 {
 	// RFC 3465 §2.3: "This document specifies that TCP implementations MAY use L=2*SMSS bytes and
-	// MUST NOT use L > 2*SMSS bytes." In the slow start after a timeout ACKs may cover what had
-	// arrived before, and L is 1·SMSS.
+	// MUST NOT use L > 2*SMSS bytes." In the slow start after a timeout, ACKs may cover data that
+	// arrived before, so L is 1·SMSS.
 	if w.afterTimeout {
 		return 1
 	}
 	return 2
 }
 
-// avoid is congestion avoidance: a segment for each window acknowledged.
+// avoid is congestion avoidance: one segment per window acknowledged.
 func (w *window) avoid(acked uint32) {
 	// RFC 5681 §3.1: "When the number of bytes acknowledged reaches cwnd, then cwnd can be
 	// incremented by up to SMSS bytes."
@@ -122,13 +121,11 @@ func (w *window) avoid(acked uint32) {
 	}
 }
 
-// reduce saves what Undo restores, sets ssthresh to the share num/den of what is in flight, and
-// returns that.
+// reduce saves what Undo restores, and sets ssthresh to the fraction num/den of the flight.
 func (w *window) reduce(flight, num, den uint32, timeout bool) {
 	w.noEvents = false
 	w.beforeEvent = savedWindow{cwnd: w.cwnd, ssthresh: w.ssthresh, flight: min(flight, w.cwnd), set: true, timeout: timeout}
-	// FlightSize may exceed cwnd, by limited transmit or after a reduction: the window was what the
-	// network was to take.
+	// FlightSize may exceed cwnd, by limited transmit or after a reduction. Then cwnd counts.
 	flight = min(flight, w.cwnd)
 	if w.validation != nil {
 		flight = min(max(flight, w.validation.lossFlight(w.cwnd)), w.cwnd)
@@ -139,7 +136,7 @@ func (w *window) reduce(flight, num, den uint32, timeout bool) {
 	w.bytesAcked, w.afterTimeout, w.recovering = 0, false, !timeout
 }
 
-// timeout is the response to an expiry of the retransmission timer.
+// timeout responds to a retransmission timeout.
 func (w *window) timeout(flight, num, den uint32, first bool) {
 	// RFC 5681 §3.1: "when a TCP sender detects segment loss using the retransmission timer and the
 	// given segment has already been retransmitted by way of the retransmission timer at least
@@ -155,12 +152,11 @@ func (w *window) timeout(flight, num, den uint32, first bool) {
 
 func (w *window) recovered(flight uint32) {
 	if !w.recovering {
-		return // a timeout ended the recovery, and slow start goes on, or it was undone
+		return // a timeout ended the recovery, or it was undone
 	}
 	w.recovering = false
 	w.bytesAcked = 0
-	// DEVIATION RFC 7661 §4.4.1: what was retransmitted is not taken off a window that was not
-	// validated.
+	// DEVIATION RFC 7661 §4.4.1: retransmitted data is not subtracted from an unvalidated window.
 	w.cwnd = min(max(w.ssthresh, w.mss), w.maxCwnd)
 	if w.limitBurst {
 		// RFC 6582 §3.2: "min (ssthresh, max(FlightSize, SMSS) + SMSS)"
@@ -168,7 +164,7 @@ func (w *window) recovered(flight uint32) {
 	}
 }
 
-// undo is the Eifel response, but that it never lowers the window.
+// undo is the Eifel response, except that it never lowers the window.
 func (w *window) undo(flight, acked uint32) bool {
 	if !w.beforeEvent.set {
 		return false
@@ -180,7 +176,7 @@ func (w *window) undo(flight, acked uint32) bool {
 	} else {
 		w.ssthresh = infinite
 	}
-	// RFC 4015 §3.4: cwnd <- FlightSize + min(bytes_acked, IW): no burst larger than an initial
+	// RFC 4015 §3.4: cwnd <- FlightSize + min(bytes_acked, IW), so no burst larger than an initial
 	// window follows.
 	restored := uint64(flight) + uint64(min(acked, w.restart()))
 	w.cwnd = uint32(min(max(restored, uint64(w.cwnd)), max(uint64(w.beforeEvent.cwnd), uint64(w.cwnd)), uint64(w.maxCwnd)))
@@ -204,7 +200,7 @@ func (w *window) idle(now wheel.Time, idle, rto time.Duration) bool {
 	return w.cwnd < before
 }
 
-// endPreserving gives up what was not used for longer than RFC 7661 preserves it.
+// endPreserving reduces a window that was unused for longer than RFC 7661 preserves it.
 func (w *window) endPreserving(now wheel.Time) {
 	if w.validation.expired(now, w.cwnd) {
 		// RFC 7661 §4.4.3: ssthresh = max(ssthresh, 3*cwnd/4), cwnd = max(1/2*cwnd, IW)
