@@ -30,7 +30,7 @@ func writeCapture(ts *testscript.TestScript, neg bool, args []string) {
 // captured returns the capture of 200 kB over a link of 20 ms in each direction that loses so.
 func captured(losses sim.Losses) ([]byte, error) {
 	link := sim.LinkConfig{Rate: 10_000_000, Delay: 20 * time.Millisecond, Loss: losses}
-	f, err := host.NewFlows(host.Plan{Seed: 1, Flows: 1, Octets: 200_000, Duration: time.Minute, Link: link, Policy: "linux"})
+	f, err := host.NewFlows(host.Plan{Seed: 1, Flows: 1, Bytes: 200_000, Duration: time.Minute, Link: link, Policy: "linux"})
 	if err != nil {
 		return nil, err
 	}

@@ -166,7 +166,7 @@ func (b *simBench) run(ctx context.Context, w io.Writer, asJSON bool) error {
 		s := simSeries{
 			Policy: b.policy, Rexmit: rexmits[i], Scheme: b.scheme, Control: b.control, Flows: b.flows, Rate: uint64(b.rate),
 			RTT: b.rtt.String(), Loss: b.loss, Seed: b.seed, Runs: b.runs,
-			VirtualSeconds: r.Seconds, Segments: r.Segments, Events: r.Events, Retransmits: r.Retransmits,
+			VirtualSeconds: r.Seconds, Segments: r.Segments, Events: r.Events, Retransmits: r.Retransmissions,
 			Timeouts: r.Timeouts, Goodput: r.Goodput, CPUSeconds: median(cpu[i]),
 		}
 		s.SegmentsPerCPUSecond = math.Round(float64(r.Segments) / max(s.CPUSeconds, 1e-9))

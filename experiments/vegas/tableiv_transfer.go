@@ -140,7 +140,7 @@ func tableivTransfer(p *tableivPlan, row testbed.Timers, load float64, buffers, 
 	}
 	r.world.Net.Run(wheel.Time(p.WarmUp))
 	r.begun = r.world.Net.Now()
-	main := host.Apps{&host.Bulk{Octets: uint64(p.Octets), Buffer: uint32(p.SendBuffer)}, host.AppFunc(r.watch)}
+	main := host.Apps{&host.Bulk{Bytes: uint64(p.Octets), Buffer: uint32(p.SendBuffer)}, host.AppFunc(r.watch)}
 	if _, err := r.senders[tableivOfTransfer].Dial(r.receivers[tableivOfTransfer], tableivPort, nil, main); err != nil {
 		return c, err
 	}
@@ -203,7 +203,7 @@ func (r *tableivRun) next(now wheel.Time) {
 // Expire implements sim.Handler: a short flow begins.
 func (r *tableivRun) Expire(now wheel.Time) {
 	octets := uint64(float64(r.plan.Median) * stat.Exp(r.plan.Spread*stat.Normal(r.rng)))
-	app := &host.Bulk{Octets: max(octets, 1), Finish: true}
+	app := &host.Bulk{Bytes: max(octets, 1), Finish: true}
 	if _, err := r.senders[tableivOfShort].Dial(r.receivers[tableivOfShort], tableivPort, nil, app); err != nil && r.err == nil {
 		r.err = err
 	}

@@ -81,7 +81,7 @@ func TestUnheardHandshake(t *testing.T) {
 	s := scenario{
 		policy: "linux", rtt: identityRTTs[1], loss: sim.Losses{sim.PacketNumbers{2}}, seed: 4, stamps: true,
 		client: func() host.App { return host.Apps{&host.Sink{}, &host.Closer{}} },
-		server: func() host.App { return &host.Bulk{Octets: 5000, Finish: true} },
+		server: func() host.App { return &host.Bulk{Bytes: 5000, Finish: true} },
 	}
 	_, all, errs := scripts(t, s.capture(t))
 	if errs[0] != nil {

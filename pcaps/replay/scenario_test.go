@@ -130,7 +130,7 @@ var apps = []struct {
 	name           string
 	client, server func() host.App
 }{
-	{"bulk", func() host.App { return &host.Bulk{Octets: 300_000, Finish: true} }, sink},
+	{"bulk", func() host.App { return &host.Bulk{Bytes: 300_000, Finish: true} }, sink},
 	{"bursts", func() host.App {
 		return &host.OnOff{Burst: 20_000, Pause: 700 * time.Millisecond, Bursts: 20, Finish: true}
 	}, sink},

@@ -21,7 +21,7 @@ func TestCapturedWindows(t *testing.T) {
 			s := scenario{
 				policy: "linux", control: "cubic", rtt: identityRTTs[1], rate: 20_000_000, loss: sim.Losses{sim.Bernoulli{P: 0.01}},
 				acks:   tcptimers.DelAckConfig{Every: 2, Quick: 3, Delay: 25 * time.Millisecond, Min: 25 * time.Millisecond, Max: 25 * time.Millisecond},
-				client: func() host.App { return &host.Bulk{Octets: 2_000_000, Finish: true} }, server: sink, seed: 40 + seed, stamps: true,
+				client: func() host.App { return &host.Bulk{Bytes: 2_000_000, Finish: true} }, server: sink, seed: 40 + seed, stamps: true,
 			}
 			_, all, errs := scripts(t, s.capture(t))
 			if errs[0] != nil {

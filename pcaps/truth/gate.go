@@ -29,7 +29,7 @@ type Gate struct {
 
 // apps are the senders' applications.
 var apps = []func() host.App{
-	func() host.App { return &host.Bulk{Octets: 1 << 20, Finish: true} },
+	func() host.App { return &host.Bulk{Bytes: 1 << 20, Finish: true} },
 	func() host.App {
 		return &host.OnOff{Burst: 20_000, Pause: 700 * time.Millisecond, Bursts: 40, Finish: true}
 	},

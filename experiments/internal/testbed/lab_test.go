@@ -69,7 +69,7 @@ func transfer(t *testing.T, timers string, octets uint64, loss sim.Loss) (resend
 			done = now
 		}
 	})
-	if _, err := p.Client.Dial(p.Server, 80, nil, host.Apps{&host.Bulk{Octets: octets, Finish: true}, ended}); err != nil {
+	if _, err := p.Client.Dial(p.Server, 80, nil, host.Apps{&host.Bulk{Bytes: octets, Finish: true}, ended}); err != nil {
 		t.Fatal(err)
 	}
 	p.Run(wheel.Time(2 * time.Minute))
@@ -155,7 +155,7 @@ func TestTracersSeeWhatTheWheelCounts(t *testing.T) {
 	if err := p.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Client.Dial(p.Server, 80, nil, &host.Bulk{Octets: 100 * 1448}); err != nil {
+	if _, err := p.Client.Dial(p.Server, 80, nil, &host.Bulk{Bytes: 100 * 1448}); err != nil {
 		t.Fatal(err)
 	}
 	p.Run(wheel.Time(time.Minute))

@@ -9,12 +9,13 @@ import (
 
 // App is an application on one connection.
 type App interface {
-	// OnEvents tells what has happened to s; no event says that another part of the application has done something. The last
-	// call has EventClosed. It may call all methods of s and its host: what that causes is told after it has returned.
+	// OnEvents reports events of s. No event means that another part of the application has acted.
+	// The last call has EventClosed. It may call all methods of s and its host; the events that
+	// this causes are reported after it returns.
 	OnEvents(now wheel.Time, s *Session, ev tcp.Events)
 }
 
-// Apps are parts of an application, which are told in turn.
+// Apps are parts of one application. Each gets every event, in turn.
 type Apps []App
 
 // OnEvents implements App.
@@ -30,7 +31,7 @@ type AppFunc func(now wheel.Time, s *Session, ev tcp.Events)
 // OnEvents implements App.
 func (f AppFunc) OnEvents(now wheel.Time, s *Session, ev tcp.Events) { f(now, s, ev) }
 
-// alarm is a timer of an application's. The zero value is ready, and costs nothing until it is set.
+// alarm is an application's timer. The zero value is ready, and costs nothing until it is started.
 type alarm struct {
 	session *Session
 	wake    func(now wheel.Time)
@@ -39,8 +40,8 @@ type alarm struct {
 	set     bool
 }
 
-// in sets the alarm to call wake after d, unless it is set already.
-func (a *alarm) in(now wheel.Time, d time.Duration, s *Session, wake func(now wheel.Time)) {
+// startOnce starts the alarm to call wake after d, unless it is running.
+func (a *alarm) startOnce(now wheel.Time, d time.Duration, s *Session, wake func(now wheel.Time)) {
 	if a.set {
 		return
 	}
@@ -59,7 +60,7 @@ func (a *alarm) Expire(now wheel.Time) {
 	a.wake(now)
 }
 
-// free gives the timer back.
+// free releases the timer.
 func (a *alarm) free() {
 	if a.made {
 		a.session.host.world.Net.FreeTimer(a.timer)

@@ -2,7 +2,6 @@ package host
 
 import (
 	"bytes"
-	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -15,7 +14,7 @@ import (
 
 const testPort = 80
 
-// appTest is a pair of hosts, of which the first dials the second.
+// appTest is a pair of hosts. The first dials the second.
 type appTest struct {
 	w        *World
 	a, b     *Host
@@ -52,7 +51,7 @@ func newAppTest(t testing.TB, link sim.LinkConfig, app App) *appTest {
 	return x
 }
 
-// run dials, and runs until so late. It returns the dialling end.
+// run dials and runs until the given time. It returns the dialling end.
 func (x *appTest) run(t testing.TB, app App, until time.Duration) *Session {
 	t.Helper()
 	s, err := x.a.Dial(x.b, testPort, nil, app)
@@ -72,13 +71,13 @@ func (x *appTest) run(t testing.TB, app App, until time.Duration) *Session {
 }
 
 func TestRequests(t *testing.T) {
-	const answer = 3 * 1448 // full segments, for which Nagle's algorithm does not wait
+	const answer = 3 * 1448 // full segments: Nagle's algorithm does not wait
 	link := sim.LinkConfig{Delay: 10 * time.Millisecond}
 	x := newAppTest(t, link, Apps{&Responder{Request: 100, Response: answer}, &Closer{}})
 	r := &Requests{Request: 100, Response: answer, Count: 5, Think: time.Second, Finish: true, Keep: true}
 	s := x.run(t, r, time.Hour)
 	if s.Read() != 5*answer || x.accepted.Read() != 500 || !s.Closed() || !x.accepted.Closed() {
-		t.Errorf("read %d and %d octets, closed %v and %v, want %d, 500, true, true", s.Read(), x.accepted.Read(), s.Closed(), x.accepted.Closed(), 5*answer)
+		t.Errorf("read %d and %d bytes, closed %v and %v, want %d, 500, true, true", s.Read(), x.accepted.Read(), s.Closed(), x.accepted.Closed(), 5*answer)
 	}
 	if len(r.Latency) != 5 || r.Latency[4] != 20*time.Millisecond {
 		t.Errorf("latency %v, want five, the last of 20 ms: all fits into the initial window", r.Latency)
@@ -89,27 +88,27 @@ func TestOnOff(t *testing.T) {
 	x := newAppTest(t, sim.LinkConfig{Delay: time.Millisecond}, Apps{&Sink{}, &Closer{}})
 	s := x.run(t, &OnOff{Burst: 1000, Pause: 10 * time.Second, Bursts: 4, Finish: true}, 25*time.Second)
 	if got := x.accepted.Read(); got != 3000 || s.Closed() {
-		t.Errorf("after 25 s %d octets have come, closed %v, want 3000 of 4000, false", got, s.Closed())
+		t.Errorf("after 25 s %d bytes have arrived, closed %v, want 3000 of 4000, false", got, s.Closed())
 	}
 	x.w.Net.Run(wheel.Time(time.Hour))
 	if got := x.accepted.Read(); got != 4000 || !s.Closed() {
-		t.Errorf("after an hour %d octets have come, closed %v, want 4000, true", got, s.Closed())
+		t.Errorf("after an hour %d bytes have arrived, closed %v, want 4000, true", got, s.Closed())
 	}
 }
 
-// TestSlowSink has the rate of the reader become that of the connection, by its window.
+// TestSlowSink checks that a slow reader slows the connection down, by its window.
 func TestSlowSink(t *testing.T) {
 	x := newAppTest(t, sim.LinkConfig{Delay: time.Millisecond}, &Sink{Chunk: 10_000, Pause: 100 * time.Millisecond})
 	x.run(t, &Bulk{}, 100*time.Second)
 	if got := x.accepted.Read(); got < 9_900_000 || got > 10_100_000 {
-		t.Errorf("%d octets were read in 100 s, want 10^7, about", got)
+		t.Errorf("%d bytes were read in 100 s, want 10^7, about", got)
 	}
 	if held := x.accepted.Readable(); held > 4<<20 {
-		t.Errorf("%d octets wait to be read, more than the largest receive buffer", held)
+		t.Errorf("%d bytes wait to be read, more than the largest receive buffer", held)
 	}
 }
 
-// TestCorruptedAreDropped has every packet lose a bit: nothing gets through, and all are counted.
+// TestCorruptedAreDropped flips a bit of every packet: none gets through, and all are counted.
 func TestCorruptedAreDropped(t *testing.T) {
 	link := sim.LinkConfig{Delay: time.Millisecond, Corrupt: 1}
 	x := newAppTest(t, link, &Sink{})
@@ -120,11 +119,11 @@ func TestCorruptedAreDropped(t *testing.T) {
 		t.Errorf("of %d packets %d were dropped by IP, %d by TCP, and %d taken", sent, n.IPErrors, c.InErrs, c.InSegs-c.InErrs)
 	}
 	if x.accepted != nil {
-		t.Error("a connection came about")
+		t.Error("a connection was established")
 	}
 }
 
-// TestCapture has the octets of a whole connection be those of its packets, each with the checksums that it should have.
+// TestCapture checks that a captured connection has the bytes of the stream.
 func TestCapture(t *testing.T) {
 	x := newAppTest(t, sim.LinkConfig{Delay: time.Millisecond}, Apps{&Sink{}, &Closer{}})
 	var file bytes.Buffer
@@ -137,13 +136,13 @@ func TestCapture(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.w.Net.Tap(x.ab, tap)
-	x.run(t, &Bulk{Octets: 5000, Finish: true}, time.Hour)
+	x.run(t, &Bulk{Bytes: 5000, Finish: true}, time.Hour)
 	var want []byte
 	for i := range uint64(1000) {
-		want = append(want, Octet(i))
+		want = append(want, streamByte(i))
 	}
 	if tap.Err() != nil || !bytes.Contains(file.Bytes(), want) {
-		t.Errorf("the capture of %d octets does not have those that were sent: %v", file.Len(), tap.Err())
+		t.Errorf("the capture of %d bytes lacks the sent payload: %v", file.Len(), tap.Err())
 	}
 }
 
@@ -163,35 +162,4 @@ func TestHostErrors(t *testing.T) {
 	if _, _, err := w.Join("a", a, "b", b, sim.LinkConfig{}, sim.LinkConfig{}); err == nil {
 		t.Error("two hosts have one address")
 	}
-}
-
-// Two hosts over a link of 10 Mbit/s with a round trip of 20 ms, and a transfer of a megabyte.
-func Example() {
-	w, err := NewWorld(sim.Config{Seed: 1})
-	if err != nil {
-		panic(err)
-	}
-	cfg := tcp.EngineConfig{Conn: tcp.DefaultConfig(tcptimers.MustPolicy("per-segment"))}
-	a, err := w.NewHost(netip.MustParseAddr("10.0.0.1"), cfg)
-	if err != nil {
-		panic(err)
-	}
-	b, err := w.NewHost(netip.MustParseAddr("10.0.0.2"), cfg)
-	if err != nil {
-		panic(err)
-	}
-	link := sim.LinkConfig{Rate: 10_000_000, Delay: 10 * time.Millisecond}
-	if _, _, err := w.Join("a", a, "b", b, link, link); err != nil {
-		panic(err)
-	}
-	err = b.Listen(80, tcp.ListenConfig{Backlog: 1}, func() App { return Apps{&Sink{}, &Closer{}} })
-	if err != nil {
-		panic(err)
-	}
-	if _, err := a.Dial(b, 80, nil, &Bulk{Octets: 1_000_000, Finish: true}); err != nil {
-		panic(err)
-	}
-	w.Net.Run(wheel.Time(time.Second))
-	fmt.Println(b.Counts().Readable, "octets in", b.Counts().DataSegments, "segments")
-	// Output: 1000000 octets in 691 segments
 }

@@ -5,15 +5,15 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// Body is what a datagram carries: a TCP header, and where its payload is. It holds no pointer. The addresses are those of
-// the datagram's From and To.
+// Body is the content of a datagram: a TCP header, and the position of its payload. It has no
+// pointer. The addresses are those of the datagram's From and To.
 type Body struct {
 	Header tcp.Header
-	Offset uint64 // of the payload in the sender's stream
-	Len    uint32 // octets of payload
+	Offset uint64 // of the payload, in the sender's stream
+	Len    uint32 // bytes of payload
 }
 
-// Datagram is a segment on its way.
+// Datagram is a TCP segment in the network.
 type Datagram = sim.Datagram[Body]
 
 // Lengths of IP's fixed headers.
@@ -22,45 +22,45 @@ const (
 	ipv6Len = 40
 )
 
-// harm is what a flipped bit does to a datagram.
-type harm uint8
+// flipEffect is the effect of a flipped bit on a datagram.
+type flipEffect uint8
 
 const (
-	harmless   harm = iota
-	harmsIP         // IP drops it: a bad header checksum, another protocol or host
-	harmsTCP        // TCP drops it: a bad checksum
-	harmsMarks      // the ECN field is another one
+	noEffect     flipEffect = iota
+	droppedByIP             // bad header checksum, other protocol or other host
+	droppedByTCP            // bad checksum
+	changesECN              // the ECN field changes
 )
 
-// harmOf says what it does to a datagram if that bit of it is flipped. One flipped bit is always found where there is a
-// checksum: the one's complement sum differs by a power of two.
-func harmOf(ipv6 bool, bit uint32) harm {
+// effectOfFlip returns the effect of flipping that bit of a datagram. A checksum finds every single
+// flipped bit: the one's complement sum changes by a power of two.
+func effectOfFlip(ipv6 bool, bit uint32) flipEffect {
 	if !ipv6 {
 		if bit < 8*ipv4Len {
-			return harmsIP
+			return droppedByIP
 		}
-		return harmsTCP
+		return droppedByTCP
 	}
-	// RFC 8200 §3: there is no checksum over the header of IPv6; TCP's covers lengths, addresses and the next header.
+	// RFC 8200 §3: IPv6's header has no checksum. TCP's covers length, addresses and next header.
 	switch {
 	case bit < 4: // version
-		return harmsIP
+		return droppedByIP
 	case bit < 10: // DSCP
-		return harmless
+		return noEffect
 	case bit < 12: // ECN
-		return harmsMarks
+		return changesECN
 	case bit < 32: // flow label
-		return harmless
+		return noEffect
 	case bit < 48: // length
-		return harmsTCP
+		return droppedByTCP
 	case bit < 56: // next header
-		return harmsIP
-	case bit < 64: // hop limit: a host does not look at it
-		return harmless
+		return droppedByIP
+	case bit < 64: // hop limit: hosts ignore it
+		return noEffect
 	case bit < 24*8: // source
-		return harmsTCP
+		return droppedByTCP
 	case bit < 40*8: // destination
-		return harmsIP
+		return droppedByIP
 	}
-	return harmsTCP
+	return droppedByTCP
 }

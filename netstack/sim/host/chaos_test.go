@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +18,11 @@ import (
 )
 
 var (
-	chaosSeeds = flag.Int("chaos.seeds", 0, "how many seeds TestChaos runs; 0 is as many as suit a test")
-	chaosSeed  = flag.Uint64("chaos.seed", 0, "the one seed that TestChaos runs, with a trace of all packets; 0 is many")
+	chaosSeeds = flag.Int("chaos.seeds", 0, "number of seeds that TestChaos runs; 0 is 2,000, or 10,000 if TCPWHEEL_LONG is set")
+	chaosSeed  = flag.Uint64("chaos.seed", 0, "the only seed that TestChaos runs, with a trace of all packets; 0 runs many")
 )
 
-// chaosRun is one connection over a random path between random ends. All of it follows from the seed.
+// chaosRun is one connection over a random path between random ends, all determined by the seed.
 type chaosRun struct {
 	seed uint64
 	rnd  *rand.Rand
@@ -32,16 +33,16 @@ type chaosRun struct {
 	sides        [2]chaosSide
 
 	world *World
-	hash  Hasher
+	hash  hasher
 }
 
 // chaosSide is one end.
 type chaosSide struct {
 	cfg    tcp.EngineConfig
-	plan   string // of its application, for people
+	plan   string // of its application, for messages
 	apps   Apps
-	octets uint64
-	finish bool // it ends writing by itself, and not only after its peer
+	bytes  uint64
+	finish bool // it ends writing without waiting for its peer's end
 
 	host    *Host
 	session *Session
@@ -51,7 +52,7 @@ func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
 func (c *chaosRun) chance(p float64) bool { return c.rnd.Float64() < p }
 
-// between returns a span that is spread evenly over the orders of magnitude.
+// between returns a duration that is evenly distributed over the orders of magnitude.
 func (c *chaosRun) between(from, to time.Duration) time.Duration {
 	for from*2 < to && c.chance(0.85) {
 		if c.chance(0.5) {
@@ -128,7 +129,7 @@ func (c *chaosRun) policy() tcptimers.Policy {
 	if p.Check() != nil {
 		p = was
 	}
-	// Nothing is given up, whatever the luck: so each run must come to its end.
+	// No timeout gives up, so each run must end with all data delivered.
 	p.R2, p.SynR2, p.MaxRexmits = 1<<14*time.Hour, 1<<14*time.Hour, 0
 	return p
 }
@@ -164,7 +165,8 @@ func (c *chaosRun) engine() tcp.EngineConfig {
 	k.MaxOutOfOrder = pick(c.rnd, 1, 2, 8, 1024)
 	k.MaxSegments = pick(c.rnd, 1, 2, 10, 1<<16)
 	if c.chance(0.3) {
-		// Not 0: two ends that do not agree, over a path that duplicates, would answer each other more and more often.
+		// Not 0: two ends in disagreement over a path that duplicates would answer each other ever
+		// more often.
 		k.InvalidAckInterval = pick(c.rnd, time.Millisecond, 10*time.Millisecond)
 	}
 	o := &k.Socket
@@ -176,15 +178,15 @@ func (c *chaosRun) engine() tcp.EngineConfig {
 	return cfg
 }
 
-// application makes up what one side does; window is what the other can receive at a time.
+// application draws what one side does. window is what the other can receive at a time.
 func (c *chaosRun) application(s *chaosSide, window uint32, mustWrite bool) {
 	most := min(uint64(window)*60, uint64(s.cfg.MTU)*60, 60_000)
-	s.octets = c.rnd.Uint64N(most) + 1
+	s.bytes = c.rnd.Uint64N(most) + 1
 	if !mustWrite && c.chance(0.1) {
-		s.octets = 0
+		s.bytes = 0
 	}
 	switch {
-	case s.octets == 0:
+	case s.bytes == 0:
 		s.plan = "writes nothing"
 		if s.finish {
 			s.apps = append(s.apps, AppFunc(func(_ wheel.Time, s *Session, ev tcp.Events) {
@@ -195,18 +197,18 @@ func (c *chaosRun) application(s *chaosSide, window uint32, mustWrite bool) {
 		}
 	case c.chance(0.2):
 		o := &OnOff{Bursts: 1 + c.rnd.IntN(8), Pause: c.between(time.Microsecond, 5*time.Second), Finish: s.finish}
-		o.Burst = max(uint32(s.octets)/uint32(o.Bursts), 1)
-		s.octets = uint64(o.Burst) * uint64(o.Bursts)
+		o.Burst = max(uint32(s.bytes)/uint32(o.Bursts), 1)
+		s.bytes = uint64(o.Burst) * uint64(o.Bursts)
 		s.plan = fmt.Sprintf("writes %d bursts of %d every %v", o.Bursts, o.Burst, o.Pause)
 		s.apps = append(s.apps, o)
 	default:
-		b := &Bulk{Octets: s.octets, Chunk: pick[uint32](c.rnd, 0, 1, 10, 100, 1000, 5000), More: c.chance(0.2),
+		b := &Bulk{Bytes: s.bytes, Chunk: pick[uint32](c.rnd, 0, 1, 10, 100, 1000, 5000), More: c.chance(0.2),
 			Buffer: pick[uint32](c.rnd, 0, 1, 100, 10000), Finish: s.finish}
 		if b.Chunk == 1 || b.Buffer == 1 {
-			b.Octets = min(b.Octets, 300)
-			s.octets = b.Octets
+			b.Bytes = min(b.Bytes, 300)
+			s.bytes = b.Bytes
 		}
-		s.plan = fmt.Sprintf("writes %d, %d at a time, more %v, buffer %d", b.Octets, b.Chunk, b.More, b.Buffer)
+		s.plan = fmt.Sprintf("writes %d, %d at a time, more %v, buffer %d", b.Bytes, b.Chunk, b.More, b.Buffer)
 		s.apps = append(s.apps, b)
 	}
 	sink := &Sink{}
@@ -218,14 +220,14 @@ func (c *chaosRun) application(s *chaosSide, window uint32, mustWrite bool) {
 		sink.Delay = c.between(time.Millisecond, 20*time.Second)
 	}
 	s.plan += fmt.Sprintf("; reads %d every %v after %v", sink.Chunk, sink.Pause, sink.Delay)
-	closer := &Closer{Octets: s.octets, Shutdown: c.chance(0.5)}
+	closer := &Closer{Bytes: s.bytes, Shutdown: c.chance(0.5)}
 	if s.finish {
-		s.plan += "; finishes by itself"
+		s.plan += "; finishes first"
 	}
 	s.apps = append(s.apps, sink, closer)
 }
 
-// newChaosRun makes up the run of a seed.
+// newChaosRun draws the run of a seed.
 func newChaosRun(seed uint64) (*chaosRun, error) {
 	c := &chaosRun{seed: seed, rnd: rand.New(rand.NewPCG(seed, 1))}
 	c.ipv6, c.simultaneous = c.chance(0.4), c.chance(0.2)
@@ -253,8 +255,9 @@ func newChaosRun(seed uint64) (*chaosRun, error) {
 		c.application(&c.sides[i], c.sides[1-i].cfg.Conn.RecvBuffer, mustWrite)
 	}
 	if c.sides[1].cfg.SYNCookies == tcp.CookiesAlways {
-		// With a cookie, a listener does not know of a connection until it hears of it again, and answers by a RST if what
-		// it hears first is not what follows the SYN: the way there is to keep the order, and the client to say something.
+		// A listener with cookies keeps no state. It resets the connection unless the first segment
+		// that it receives follows the SYN. So the path there must keep the order, and the client
+		// must write.
 		c.there.Loss, c.there.Reorder, c.there.Jitter.Overtake, c.there.Corrupt = nil, sim.Reorder{}, false, 0
 		c.there.Queue = sim.Limit{}
 	}
@@ -284,7 +287,7 @@ func (c *chaosRun) start() (err error) {
 	}
 	served := false
 	err = b.host.Listen(2000, tcp.ListenConfig{Backlog: 4}, func() App {
-		if served { // an old SYN that was duplicated, or a cookie that was: nobody is there for it
+		if served { // a duplicate of an old SYN, or of a cookie's ACK
 			return AppFunc(func(_ wheel.Time, s *Session, ev tcp.Events) {
 				if ev.Has(tcp.EventConnected) {
 					s.Abort()
@@ -301,12 +304,12 @@ func (c *chaosRun) start() (err error) {
 }
 
 const (
-	chaosEvents  = 30_000_000 // most are wake-ups of wheels with few slots
+	chaosEvents  = 30_000_000 // mostly wake-ups of wheels with few slots
 	chaosPackets = 1_000_000  // sent and arrived
 	chaosTime    = wheel.Time(4000 * time.Hour)
 )
 
-// run runs it to its end. check has all invariants checked after each event.
+// run runs to the end. check verifies all invariants after each event.
 func (c *chaosRun) run(check bool) error {
 	if err := c.start(); err != nil {
 		return err
@@ -322,7 +325,7 @@ func (c *chaosRun) run(check bool) error {
 	}
 	for n := 0; !over(); n++ {
 		if !net.Step() {
-			return fmt.Errorf("nothing is left to happen: %s", c.standing())
+			return fmt.Errorf("no event is left: %s", c.standing())
 		}
 		if n >= chaosEvents || c.hash.n >= chaosPackets || net.Now() > chaosTime {
 			return fmt.Errorf("no end after %d events and %d packets, at %v: %s", n, c.hash.n, time.Duration(net.Now()), c.standing())
@@ -348,12 +351,12 @@ func (c *chaosRun) faults() error {
 	return nil
 }
 
-// ended says what is wrong when all is over.
+// ended reports what is wrong at the end.
 func (c *chaosRun) ended() error {
 	all := true
 	for i := range c.sides {
 		s, peer := &c.sides[i], &c.sides[1-i]
-		all = all && s.session.Arrived() == peer.octets && s.session.Ended()
+		all = all && s.session.Arrived() == peer.bytes && s.session.Ended()
 		if err := s.host.engine.Check(); err != nil {
 			return fmt.Errorf("at the end: side %d: %w", i, err)
 		}
@@ -363,10 +366,11 @@ func (c *chaosRun) ended() error {
 		s.host.engine.Sockets(func(*tcp.Socket) { all = false })
 	}
 	if !all {
-		return fmt.Errorf("not all has arrived: %s", c.standing())
+		return fmt.Errorf("some data has not arrived: %s", c.standing())
 	}
 	for i := range c.sides {
-		// A side may learn of the peer's end by a RST: TIME-WAIT was over before an ACK of the last FIN came through.
+		// A RST may be the peer's last word: its TIME-WAIT ended before an ACK of the last FIN
+		// arrived.
 		if err := c.sides[i].session.Err(); err != nil && err != tcp.ErrReset {
 			return fmt.Errorf("side %d: %w", i, err)
 		}
@@ -374,7 +378,7 @@ func (c *chaosRun) ended() error {
 	return nil
 }
 
-// standing tells how far the sides are.
+// standing describes the progress of both sides.
 func (c *chaosRun) standing() string {
 	var b strings.Builder
 	for i := range c.sides {
@@ -384,13 +388,13 @@ func (c *chaosRun) standing() string {
 			continue
 		}
 		fmt.Fprintf(&b, "side %d is %v, has written %d of %d, acked %d, received %d of %d, read %d, ended %v, closed %v, err %v; ", i,
-			s.Conn().State(), s.Wrote(), c.sides[i].octets, s.Conn().Acked(), s.Arrived(), c.sides[1-i].octets, s.Read(), s.Ended(),
+			s.Conn().State(), s.Wrote(), c.sides[i].bytes, s.Conn().Acked(), s.Arrived(), c.sides[1-i].bytes, s.Read(), s.Ended(),
 			s.Closed(), s.Err())
 	}
 	return b.String()
 }
 
-// String tells the plan.
+// String describes the plan.
 func (c *chaosRun) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, ipv6 %v, simultaneous open %v\nthere %+v\nback  %+v\n", c.seed, c.ipv6, c.simultaneous, c.there, c.back)
@@ -424,12 +428,12 @@ func chaosOne(t *testing.T, seed uint64, check bool) (sum, events uint64, ok boo
 	if err != nil {
 		t.Errorf("seed %d: %v\nrepeat with: go test ./netstack/sim/host -run TestChaos -chaos.seed %d -v\n%v", seed, err, seed, c)
 	}
-	sum, events = c.hash.Sum()
+	sum, events = c.hash.total()
 	return sum, events, err == nil
 }
 
-// TestChaos has random ends exchange octets over random paths, both ways: every octet arrives once and in order, every
-// connection ends, no timer is left, and a seed gives the same run again.
+// TestChaos lets random ends exchange data over random paths, both ways. Every byte arrives once
+// and in order, every connection ends, no timer remains, and a seed repeats its run exactly.
 func TestChaos(t *testing.T) {
 	if *chaosSeed != 0 {
 		chaosOne(t, *chaosSeed, true)
@@ -438,8 +442,11 @@ func TestChaos(t *testing.T) {
 	seeds := *chaosSeeds
 	if seeds == 0 {
 		seeds = 10_000
-		if testing.Short() || raceDetector {
+		switch {
+		case testing.Short() || raceDetector:
 			seeds = 500
+		case os.Getenv("TCPWHEEL_LONG") == "":
+			seeds = 2_000
 		}
 	}
 	var events uint64
@@ -454,17 +461,17 @@ func TestChaos(t *testing.T) {
 		}
 		if !ok {
 			if failed++; *chaosSeeds == 0 || failed == 20 {
-				return // one story is enough, unless many were asked for
+				return // one failure is enough by default
 			}
 		}
 	}
 	t.Logf("%d seeds, %d packets sent and arrived", seeds, events)
 }
 
-// chaosTrace logs what passes, and hands it on.
+// chaosTrace logs packets for another tap.
 type chaosTrace struct {
 	t    *testing.T
-	hash *Hasher
+	hash *hasher
 	n    int
 }
 

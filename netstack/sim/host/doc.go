@@ -1,5 +1,6 @@
-// Package host puts hosts with TCP engines into the virtual network of package sim: nodes that turn what an engine sends into
-// datagrams and what arrives into its input, keep one timer at the engine's next timeout, and serve applications.
+// Package host puts hosts with TCP engines into the virtual network of package sim. A host turns
+// packets of its engine into datagrams and arrivals into its input. It keeps one timer at the
+// engine's next timeout and serves applications.
 //
 // # Usage
 //
@@ -8,34 +9,36 @@
 //	b, err := w.NewHost(netip.MustParseAddr("10.0.0.2"), cfg)
 //	there, back, err := w.Join("a", a, "b", b, link, link)
 //	err = b.Listen(80, tcp.ListenConfig{Backlog: 16}, func() host.App { return &host.Sink{} })
-//	session, err := a.Dial(b, 80, nil, &host.Bulk{Octets: 1 << 20, Finish: true})
 //	w.Net.Run(10 * second)
 //
-// A Plan is a whole scenario as data, JSON too, and Flows what runs it.
+// A Plan is a whole scenario of bulk flows; Flows runs it.
 //
 // # Files
 //
-// Begin with host.go, a node with an engine, and session.go, a connection as its application has it. app.go, readers.go and writers.go are
-// applications; world.go is the network with its hosts; plan.go and flows.go are a whole scenario of bulk flows; octets.go, spans.go and
-// hasher.go check what arrives.
+// Start with host.go, a node with an engine, and session.go, a connection as its application sees
+// it. app.go, readers.go and writers.go are applications. world.go is the network with its hosts.
+// plan.go and flows.go are a scenario of bulk flows. ranges.go checks received data, serializer.go
+// writes packets to captures.
 //
-// # Octets
+// # Payload
 //
-// Nothing here holds payload. A datagram says where in its sender's stream its octets begin; the receiver compares that
-// with where its engine has put them. So it is checked at each arrival that octets come to stand where they belong, and,
-// where World.Verify is set, that each becomes readable once and in order. Where octets are wanted, as in captures, they
-// are Octet of their place in the stream.
+// No payload is stored. A datagram has the position of its payload in the sender's stream. The
+// receiver compares it with the position that its engine assigns, for every arrival. With
+// World.Verify set it also checks that each byte becomes readable once and in order. Captures need
+// bytes: the serializer derives each one from its position.
 //
 // # Applications
 //
-// An App is told of events and acts on its Session. It is state that is resumed by events and timers; there is
-// no goroutine. Bulk, OnOff, Sink, Requests, Responder and Closer are parts that Apps puts together.
+// An App receives events and acts on its Session. It is a state machine driven by events and
+// timers, without a goroutine. Apps combines parts: Bulk, OnOff, Sink, Requests, Responder and
+// Closer.
 //
 // # Cost
 //
-// A segment costs no allocation, and no pointer: the body of a datagram is a value that the collector does not look at.
+// A segment allocates nothing and contains no pointer.
 //
 // # Concurrency
 //
-// Nothing here is safe for concurrent use. What runs within one World is determined by its seed and its plan.
+// Nothing here is safe for concurrent use. Seed and plan determine everything that happens in a
+// World.
 package host

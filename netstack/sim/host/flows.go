@@ -10,10 +10,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// flowPort is where the receivers of a Plan listen.
+// flowPort is the port of a Plan's receivers.
 const flowPort = 5001
 
-// Flows is a Plan at work.
+// Flows is a running Plan.
 type Flows struct {
 	World              *World
 	Senders, Receivers []*Host
@@ -21,13 +21,13 @@ type Flows struct {
 	plan      Plan
 	dialled   int
 	connected int
-	completed int // flows whose octets and FIN were acknowledged, and whose peer has closed too
+	completed int // flows with all bytes and the FIN acknowledged, and the peer's FIN received
 	failed    int
 	alarm     wheel.Timer
 	dialErr   error
 }
 
-// NewFlows sets the scenario up at time 0.
+// NewFlows sets up the scenario at time 0.
 func NewFlows(p Plan) (*Flows, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func NewFlows(p Plan) (*Flows, error) {
 			}
 			cfg.Seed += uint64(2*i+side) * 0x9e3779b97f4a7c15
 			cfg.Key[0], cfg.Key[1], cfg.Key[2] = byte(side), byte(i), byte(i>>8)
-			h, err := w.NewHost(p.addr(side, i), cfg)
+			h, err := w.NewHost(p.hostAddr(side, i), cfg)
 			if err != nil {
 				return nil, err
 			}
@@ -73,8 +73,8 @@ func NewFlows(p Plan) (*Flows, error) {
 	return f, nil
 }
 
-// addr returns the address of host i, of the senders or of the receivers.
-func (p *Plan) addr(side, i int) netip.Addr {
+// hostAddr returns the address of sender (side 0) or receiver (side 1) number i.
+func (p *Plan) hostAddr(side, i int) netip.Addr {
 	i++
 	if p.IPv6 {
 		return netip.AddrFrom16([16]byte{0: 0xfd, 7: byte(side + 1), 14: byte(i >> 8), 15: byte(i)})
@@ -82,14 +82,14 @@ func (p *Plan) addr(side, i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, byte(side + 1), byte(i >> 8), byte(i)})
 }
 
-// connect lays the links.
+// connect adds the links.
 func (f *Flows) connect() error {
 	p, w := &f.plan, f.World
 	if p.Pairs <= 1 {
-		_, _, err := w.Join("s1", f.Senders[0], "r1", f.Receivers[0], p.Link, p.back())
+		_, _, err := w.Join("s1", f.Senders[0], "r1", f.Receivers[0], p.Link, p.returnLink())
 		return err
 	}
-	back := p.back()
+	back := p.returnLink()
 	topology := sim.TopologyConfig{
 		Kind: "dumbbell", Senders: p.Pairs, Access: []sim.LinkConfig{p.Access}, Bottleneck: p.Link, Return: &back,
 	}
@@ -114,7 +114,7 @@ func (f *Flows) connect() error {
 	return nil
 }
 
-// Expire implements sim.Handler: it is time for the next flow.
+// Expire implements sim.Handler. It dials the flows that are due.
 func (f *Flows) Expire(now wheel.Time) {
 	for f.dialled < f.plan.Flows {
 		at := wheel.Time(f.plan.Stagger / time.Duration(f.plan.Flows) * time.Duration(f.dialled))
@@ -124,7 +124,7 @@ func (f *Flows) Expire(now wheel.Time) {
 		}
 		i := f.dialled % len(f.Senders)
 		f.dialled++
-		if _, err := f.Senders[i].Dial(f.Receivers[i], flowPort, nil, &flow{flows: f, bulk: Bulk{Octets: f.plan.Octets, Finish: true}}); err != nil {
+		if _, err := f.Senders[i].Dial(f.Receivers[i], flowPort, nil, &flow{flows: f, bulk: Bulk{Bytes: f.plan.Bytes, Finish: true}}); err != nil {
 			f.failed++
 			f.dialErr = err
 		}
@@ -152,15 +152,15 @@ func (a *flow) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
 	}
 }
 
-// Run lets virtual time pass up to that instant, or up to the plan's Duration if that is earlier, and reports whether
-// there is more to run: the time is not over, and not all flows have ended.
+// Run advances virtual time to until, or to the plan's Duration if that is earlier. It returns true
+// while time and flows remain.
 func (f *Flows) Run(until wheel.Time) bool {
 	until = min(until, wheel.Time(f.plan.Duration))
 	f.World.Net.Run(until)
 	return until < wheel.Time(f.plan.Duration) && f.completed+f.failed < f.plan.Flows
 }
 
-// Segments returns how many segments with data have arrived so far.
+// Segments returns the number of data segments received so far.
 func (f *Flows) Segments() (n uint64) {
 	for _, h := range f.Receivers {
 		n += h.counts.DataSegments
@@ -168,29 +168,29 @@ func (f *Flows) Segments() (n uint64) {
 	return n
 }
 
-// Result is what came of a Plan.
+// Result is the outcome of a Plan.
 type Result struct {
-	Flows     int `json:"flows"`
-	Connected int `json:"connected"`
-	Completed int `json:"completed"`
-	Failed    int `json:"failed"`
+	Flows     int
+	Connected int
+	Completed int
+	Failed    int
 
-	Seconds  float64 `json:"virtual_seconds"`
-	Segments uint64  `json:"segments"` // with data, received
-	Octets   uint64  `json:"octets"`   // that became readable
-	Goodput  float64 `json:"goodput"`  // bit/s of virtual time, all flows together
+	Seconds  float64
+	Segments uint64  // with data, received
+	Bytes    uint64  // readable
+	Goodput  float64 // bit/s of virtual time, all flows together
 
-	Retransmits uint64 `json:"retransmits"` // segments
-	Timeouts    uint64 `json:"timeouts"`
-	Probes      uint64 `json:"probes"` // for lost tails
-	Spurious    uint64 `json:"spurious_timeouts"`
-	Events      uint64 `json:"events"` // arrivals and expiries of the network
+	Retransmissions  uint64 // segments
+	Timeouts         uint64
+	LossProbes       uint64 // tail loss probes
+	SpuriousTimeouts uint64
+	Events           uint64 // arrivals and expiries in the network
 
-	Sender   tcp.Counters `json:"sender"` // of all senders
-	Receiver tcp.Counters `json:"receiver"`
+	Sender   tcp.Counters // of all senders
+	Receiver tcp.Counters
 }
 
-// Result returns what has come of it so far.
+// Result returns the outcome so far.
 func (f *Flows) Result() Result {
 	r := Result{
 		Flows: f.plan.Flows, Connected: f.connected, Completed: f.completed, Failed: f.failed,
@@ -204,19 +204,19 @@ func (f *Flows) Result() Result {
 		c := h.Counters()
 		r.Receiver.Add(&c)
 		r.Segments += h.counts.DataSegments
-		r.Octets += h.counts.Readable
+		r.Bytes += h.counts.Readable
 	}
 	if r.Seconds > 0 {
-		r.Goodput = 8 * float64(r.Octets) / r.Seconds
+		r.Goodput = 8 * float64(r.Bytes) / r.Seconds
 	}
-	r.Retransmits = r.Sender.RetransSegs
+	r.Retransmissions = r.Sender.RetransSegs
 	r.Timeouts = r.Sender.TCPTimeouts
-	r.Probes = r.Sender.TCPLossProbes
-	r.Spurious = r.Sender.TCPSpuriousRTOs
+	r.LossProbes = r.Sender.TCPLossProbes
+	r.SpuriousTimeouts = r.Sender.TCPSpuriousRTOs
 	return r
 }
 
-// Err returns what went wrong: a flow that could not be opened, or a fault of the world.
+// Err returns the first error: a flow that could not be opened, or a fault of the world.
 func (f *Flows) Err() error {
 	if f.dialErr != nil {
 		return fmt.Errorf("host: flow %d: %w", f.dialled, f.dialErr)

@@ -32,12 +32,12 @@ func TestFlows(t *testing.T) {
 		p := testPlan()
 		p.Pairs = pairs
 		r := runFlows(t, p)
-		if r.Completed != p.Flows || r.Failed != 0 || r.Octets != uint64(p.Flows)*p.Octets {
-			t.Errorf("%d pairs: %d of %d flows completed, %d failed, %d octets, want all with %d each",
-				pairs, r.Completed, p.Flows, r.Failed, r.Octets, p.Octets)
+		if r.Completed != p.Flows || r.Failed != 0 || r.Bytes != uint64(p.Flows)*p.Bytes {
+			t.Errorf("%d pairs: %d of %d flows completed, %d failed, %d bytes, want all with %d each",
+				pairs, r.Completed, p.Flows, r.Failed, r.Bytes, p.Bytes)
 		}
-		if r.Retransmits == 0 || r.Segments < r.Octets/1500 {
-			t.Errorf("%d pairs: %d segments with %d retransmitted, want some lost and more than %d", pairs, r.Segments, r.Retransmits, r.Octets/1500)
+		if r.Retransmissions == 0 || r.Segments < r.Bytes/1500 {
+			t.Errorf("%d pairs: %d segments with %d retransmitted, want some lost and more than %d", pairs, r.Segments, r.Retransmissions, r.Bytes/1500)
 		}
 		if again := runFlows(t, p); !reflect.DeepEqual(r, again) {
 			t.Errorf("%d pairs: the same plan gave %+v, and then %+v", pairs, r, again)
@@ -45,7 +45,7 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// TestFlowsInPieces has a run that is cut give what one that is not gives.
+// TestFlowsInPieces checks that a run in pieces gives the result of a run in one piece.
 func TestFlowsInPieces(t *testing.T) {
 	p := testPlan()
 	want := runFlows(t, p)
@@ -62,7 +62,8 @@ func TestFlowsInPieces(t *testing.T) {
 	}
 }
 
-// gigabit is 1 Gbit/s with a round trip of 50 ms, and a queue of as much.
+// gigabit is a plan for 1 Gbit/s, a round trip of 50 ms, and a queue of one bandwidth-delay
+// product.
 func gigabit(flows int, loss float64) Plan {
 	p := Plan{
 		Seed: 1, Flows: flows, Duration: 8000 * time.Hour,
@@ -77,7 +78,7 @@ func gigabit(flows int, loss float64) Plan {
 	return p
 }
 
-// BenchmarkFlow takes a data segment, received, as the operation.
+// BenchmarkFlow counts a received data segment as one operation.
 func BenchmarkFlow(b *testing.B) {
 	for _, bench := range []struct {
 		name  string

@@ -17,36 +17,36 @@ type Host struct {
 	addr   netip.Addr
 	ipLen  uint32
 
-	out    sim.LinkID   // the route to all that routes does not name
-	routes []sim.LinkID // link + 1 for each node; 0 is no route of its own
+	out sim.LinkID
 
 	listeners map[uint16]*listener
 	ephemeral uint16
 
-	// The network's timer runs at wakeAt if it is armed, which is not after the engine's next timeout. It is not put off when
-	// that is: most calls put it off, and one wake-up too many costs less than that.
+	// The network's timer, if armed, runs at wakeAt, at or before the engine's next timeout. It
+	// stays when the timeout moves later, as most calls do: a useless wake-up costs less than
+	// moving it each time.
 	timer  wheel.Timer
 	wakeAt wheel.Time
 	armed  bool
 
-	notices []tcp.Notice // to be delivered
-	busy    bool         // they are being delivered
+	notices    []tcp.Notice // not delivered yet
+	delivering bool         // notices are being delivered
 
 	counts Counts
 	in     tcp.Packet // scratch
 	dg     Datagram   // scratch
 }
 
-// Counts are what a host has counted beside its engine.
+// Counts are a host's own counters, in addition to its engine's.
 type Counts struct {
-	DataSegments uint64 `json:"data_segments"` // segments with payload that arrived whole
-	IPErrors     uint64 `json:"ip_errors"`     // datagrams that IP dropped: corrupted, or for another host
-	BadChecksums uint64 `json:"bad_checksums"` // and those that TCP's checksum told from others
-	Unrouted     uint64 `json:"unrouted"`      // segments to addresses that no host has
-	Readable     uint64 `json:"readable"`      // octets that became readable
+	DataSegments uint64 // segments with payload that arrived intact
+	IPErrors     uint64 // datagrams that IP dropped: corrupted, or for another host
+	BadChecksums uint64 // segments that TCP's checksum dropped
+	Unrouted     uint64 // segments to unknown addresses
+	Readable     uint64 // bytes that became readable
 }
 
-// listener is a listening port, and who serves the connections to it.
+// listener is a listening port. serve makes an application for each connection.
 type listener struct {
 	tcp   *tcp.Listener
 	serve func() App
@@ -57,22 +57,17 @@ const (
 	lastEphemeral  = 60999
 )
 
-// Engine returns the engine, to be asked. Who calls what changes it must call Flush after it.
+// Engine returns the engine. After changing it, call Flush.
 func (h *Host) Engine() *tcp.Engine { return h.engine }
 
-// World returns the world that the host is in.
-func (h *Host) World() *World { return h.world }
-
-// Addr returns the address.
-func (h *Host) Addr() netip.Addr { return h.addr }
-
-// ID returns the node that the host is.
+// ID returns the host's node.
 func (h *Host) ID() sim.NodeID { return h.id }
 
-// Counts returns what was counted.
+// Counts returns the host's counters.
 func (h *Host) Counts() Counts { return h.counts }
 
-// Counters returns the engine's counters, and with them the segments that never came to it because of their checksum.
+// Counters returns the engine's counters. They include segments dropped for a bad checksum, which
+// the engine does not see.
 func (h *Host) Counters() tcp.Counters {
 	c := h.engine.Counters()
 	c.InSegs += h.counts.BadChecksums
@@ -81,15 +76,8 @@ func (h *Host) Counters() tcp.Counters {
 	return c
 }
 
-// Route has datagrams for a node leave by that link.
-func (h *Host) Route(to sim.NodeID, via sim.LinkID) {
-	for int(to) >= len(h.routes) {
-		h.routes = append(h.routes, 0)
-	}
-	h.routes[to] = via + 1
-}
-
-// Listen has connections to the port served by what serve returns, which is called for each.
+// Listen accepts connections to the port. serve is called once for each and returns its
+// application.
 func (h *Host) Listen(port uint16, cfg tcp.ListenConfig, serve func() App) error {
 	l, err := h.engine.Listen(netip.AddrPortFrom(h.addr, port), cfg)
 	if err != nil {
@@ -99,7 +87,8 @@ func (h *Host) Listen(port uint16, cfg tcp.ListenConfig, serve func() App) error
 	return nil
 }
 
-// Dial opens a connection to a port of another host, from a port of its own choice. cfg nil is the engine's.
+// Dial opens a connection to a port of another host from an ephemeral port. A nil cfg is the
+// engine's.
 func (h *Host) Dial(to *Host, port uint16, cfg *tcp.Config, app App) (*Session, error) {
 	for range lastEphemeral - firstEphemeral {
 		local := h.ephemeral
@@ -136,14 +125,14 @@ func (h *Host) Receive(now wheel.Time, _ sim.LinkID, d *Datagram) {
 	}
 	ecn := d.ECN
 	if d.Corrupt {
-		switch harmOf(h.ipLen == ipv6Len, d.Bit) {
-		case harmsIP:
+		switch effectOfFlip(h.ipLen == ipv6Len, d.Bit) {
+		case droppedByIP:
 			h.counts.IPErrors++
 			return
-		case harmsTCP:
+		case droppedByTCP:
 			h.counts.BadChecksums++
 			return
-		case harmsMarks:
+		case changesECN:
 			ecn ^= 1 << (11 - d.Bit)
 		}
 	}
@@ -156,39 +145,40 @@ func (h *Host) Receive(now wheel.Time, _ sim.LinkID, d *Datagram) {
 	in.Dst = netip.AddrPortFrom(h.addr, b.Header.DstPort)
 	in.Header, in.Len, in.CE = b.Header, b.Len, ecn == sim.CE
 	if socket, v := h.engine.Input(now, in); socket != nil && v.Len|v.InOrder != 0 {
-		h.session(socket).take(b, v)
+		h.session(socket).receive(b, v)
 	}
 	h.Flush()
 }
 
-// Expire implements sim.Handler: the network's timer has expired.
+// Expire implements sim.Handler: the host's timer has expired.
 func (h *Host) Expire(now wheel.Time) {
 	h.armed = false
 	h.engine.Advance(now)
 	h.Flush()
 }
 
-// Flush carries out what the engine left behind: it sends the packets, tells applications what has happened, and sets the
-// timer. An application may call it through its session: what it causes is told after it has returned.
+// Flush sends the engine's packets, reports events to applications, and sets the timer.
+// Applications may call it through their sessions; the events that this causes are reported after
+// they return.
 func (h *Host) Flush() {
 	h.send()
-	if h.busy {
+	if h.delivering {
 		return
 	}
-	h.busy = true
+	h.delivering = true
 	for i := 0; i < len(h.notices); i++ {
 		n := h.notices[i]
-		h.tell(n)
+		h.deliver(n)
 	}
 	h.notices = h.notices[:0]
-	h.busy = false
+	h.delivering = false
 	if at, ok := h.engine.NextTimeout(); ok && (!h.armed || at < h.wakeAt) {
 		h.armed, h.wakeAt = true, at
 		h.world.Net.StartTimer(h.timer, at)
 	}
 }
 
-// send takes packets and notices out of the engine.
+// send takes packets and notices from the engine.
 func (h *Host) send() {
 	packets := h.engine.Packets()
 	for i := range packets {
@@ -220,15 +210,11 @@ func (h *Host) transmit(p *tcp.Packet) {
 	if p.ECT {
 		d.ECN = sim.ECT0
 	}
-	via := h.out
-	if int(to) < len(h.routes) && h.routes[to] != 0 {
-		via = h.routes[to] - 1
-	}
-	h.world.Net.Send(via, d)
+	h.world.Net.Send(h.out, d)
 }
 
-// tell delivers a notice.
-func (h *Host) tell(n tcp.Notice) {
+// deliver passes a notice to its session, and accepts the session first if it is new.
+func (h *Host) deliver(n tcp.Notice) {
 	s, ok := n.Socket.User.(*Session)
 	if !ok || s.App == nil && n.Events.Has(tcp.EventConnected) {
 		if l := h.listeners[n.Socket.Local().Port()]; l != nil {
@@ -242,5 +228,5 @@ func (h *Host) tell(n tcp.Notice) {
 		}
 		s = h.session(n.Socket)
 	}
-	s.tell(n.Events)
+	s.deliver(n.Events)
 }

@@ -12,11 +12,12 @@ import (
 	"tcpwheel/wheel"
 )
 
-// overshoot sends octets over a bottleneck of 50 Mbit/s and 40 ms with a queue of so many round trips' worth, and returns how many packets
-// the queue has dropped and when all had arrived.
+// overshoot sends 10 MB over a bottleneck of 50 Mbit/s and 40 ms. queue is its length in
+// bandwidth-delay products. It returns the packets that the queue dropped, and when all data was
+// acknowledged.
 func overshoot(t *testing.T, control string, start congestion.SlowStart, queue float64) (dropped uint64, done time.Duration) {
 	t.Helper()
-	const rate, rtt, octets = 50_000_000, 40 * time.Millisecond, 10_000_000
+	const rate, rtt, size = 50_000_000, 40 * time.Millisecond, 10_000_000
 	w, err := NewWorld(sim.Config{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -40,9 +41,9 @@ func overshoot(t *testing.T, control string, start congestion.SlowStart, queue f
 	if err := hosts[1].Listen(80, tcp.ListenConfig{Backlog: 1}, func() App { return sink }); err != nil {
 		t.Fatal(err)
 	}
-	bulk := &Bulk{Octets: octets, Finish: true}
+	bulk := &Bulk{Bytes: size, Finish: true}
 	ended := AppFunc(func(now wheel.Time, s *Session, ev tcp.Events) {
-		if done == 0 && s.Conn().Acked() >= octets {
+		if done == 0 && s.Conn().Acked() >= size {
 			done = time.Duration(now)
 		}
 	})
@@ -56,13 +57,14 @@ func overshoot(t *testing.T, control string, start congestion.SlowStart, queue f
 	return w.Net.Link(there).Counts().QueueDropped, done
 }
 
-// TestHyStartOvershootsLess: RFC 9406's abstract: "Slow start can overshoot the ideal send rate in many cases, causing high packet loss and
-// poor performance. HyStart++ uses increase in round-trip delay as a heuristic to find an exit point before possible overshoot."
+// TestHyStartOvershootsLess: RFC 9406's abstract: "Slow start can overshoot the ideal send rate in
+// many cases, causing high packet loss and poor performance. HyStart++ uses increase in round-trip
+// delay as a heuristic to find an exit point before possible overshoot."
 func TestHyStartOvershootsLess(t *testing.T) {
 	for _, control := range []string{"newreno", "cubic"} {
 		for _, test := range []struct {
 			queue float64
-			most  float64 // of what standard slow start loses
+			most  float64 // share of standard slow start's losses
 		}{{1, 0.75}, {2, 0.4}, {4, 0.3}} {
 			lost, took := overshoot(t, control, congestion.StandardSlowStart, test.queue)
 			less, took2 := overshoot(t, control, congestion.HyStartPlusPlus, test.queue)

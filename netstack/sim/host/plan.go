@@ -13,40 +13,40 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Plan is a scenario: flows of bulk data between hosts.
+// Plan is a scenario of bulk flows between hosts. The zero value of a field is its default.
 type Plan struct {
 	Seed uint64
 
-	// Pairs is how many pairs of hosts share the bottleneck, as a dumbbell; 0 and 1 is one pair, linked by it directly.
-	// Flows are dealt out to them in turn.
+	// Pairs is the number of host pairs that share the bottleneck, as a dumbbell, up to 4096. 0 and
+	// 1 are one pair, linked directly by the bottleneck. Flows use the pairs in turn.
 	Pairs int
 	Flows int // 1 to 1,000,000
 
-	Octets   uint64        // of each flow; 0 is for ever
-	Stagger  time.Duration // the flows begin evenly over this span
-	Duration time.Duration // of virtual time, at most; above 0
+	Bytes    uint64        // of each flow; 0 is no limit
+	Stagger  time.Duration // the flows start evenly spaced over this time
+	Duration time.Duration // limit of virtual time, above 0
 
 	Link   sim.LinkConfig  // the bottleneck, towards the receivers
 	Return *sim.LinkConfig // and back; nil is Link without its loss
-	Access sim.LinkConfig  // between hosts and the bottleneck, of a dumbbell
+	Access sim.LinkConfig  // between a dumbbell's hosts and the bottleneck
 
-	Policy string // as tcptimers.ParsePolicy has it; "" is the default
-	Rexmit string // "per-segment", "restart" or "rto-restart" instead of the policy's own; "" is that
-	Scheme string // of the engines' wheels; "" is the default
+	Policy string // see tcptimers.ParsePolicy; "" is tcptimers.DefaultPolicy
+	Rexmit string // "per-segment", "restart" or "rto-restart"; "" is the policy's own
+	Scheme string // of the engines' wheels; "" is wheel.Default
 
-	Control string // of congestion control; "" is cubic
+	Control string // congestion control; "" is cubic
 	Pacing  bool
 	ECN     bool
 	NoSACK  bool
 	MTU     int // 0 is 1500
-	Buffer  int // octets of the receive buffer, without tuning; 0 is the default with tuning
+	Buffer  int // fixed receive buffer, bytes; 0 is automatic, up to 64 MiB
 	IPv6    bool
-	Verify  bool // World.Verify
+	Verify  bool // sets World.Verify
 }
 
 const maxFlows = 1_000_000
 
-// Check returns an error that names the first field out of its bounds, its value and the bound.
+// Check returns an error that names the first field out of bounds, its value and the bound.
 func (p *Plan) Check() error {
 	switch {
 	case p.Pairs < 0 || p.Pairs > 4096:
@@ -100,7 +100,7 @@ func rexmitNames() []string {
 	}
 }
 
-// policy returns the policy that the plan names.
+// policy returns the timer policy.
 func (p *Plan) policy() (tcptimers.Policy, error) {
 	name := p.Policy
 	if name == "" {
@@ -132,8 +132,8 @@ func (p *Plan) engine() (tcp.EngineConfig, error) {
 	return cfg, nil
 }
 
-// back returns the plan of the way back.
-func (p *Plan) back() sim.LinkConfig {
+// returnLink returns the link back from the receivers.
+func (p *Plan) returnLink() sim.LinkConfig {
 	if p.Return != nil {
 		return *p.Return
 	}

@@ -9,7 +9,7 @@ import (
 
 func testPlan() Plan {
 	return Plan{
-		Seed: 3, Flows: 4, Octets: 200_000, Stagger: 10 * time.Millisecond, Duration: 20 * time.Second,
+		Seed: 3, Flows: 4, Bytes: 200_000, Stagger: 10 * time.Millisecond, Duration: 20 * time.Second,
 		Link: sim.LinkConfig{
 			Rate: 10_000_000, Delay: 10 * time.Millisecond, Queue: sim.Limit{Packets: 50}, Loss: sim.Losses{sim.Bernoulli{P: 0.02}},
 		},

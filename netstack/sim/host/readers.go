@@ -7,14 +7,14 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Sink reads what arrives: all at once, or at most Chunk octets every Pause, which makes a rate.
+// Sink reads all that arrives at once, or at most Chunk bytes every Pause.
 type Sink struct {
 	Chunk uint32
 	Pause time.Duration
-	Delay time.Duration // before the first octet is read
+	Delay time.Duration // before the first read
 
 	session *Session
-	awake   bool // Delay is over
+	awake   bool // Delay has passed
 	alarm   alarm
 }
 
@@ -30,13 +30,13 @@ func (k *Sink) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
 	}
 	if k.Delay > 0 && !k.awake {
 		k.awake = true
-		k.alarm.in(now, k.Delay, s, k.read)
+		k.alarm.startOnce(now, k.Delay, s, k.read)
 		return
 	}
 	k.read(now)
 }
 
-// read reads, and is what the alarm calls.
+// read reads what the settings allow. The alarm calls it.
 func (k *Sink) read(now wheel.Time) {
 	s := k.session
 	n := s.Readable()
@@ -45,18 +45,19 @@ func (k *Sink) read(now wheel.Time) {
 	}
 	if k.Pause > 0 && k.Chunk > 0 {
 		n = min(n, uint64(k.Chunk))
-		k.alarm.in(now, k.Pause, s, k.read)
+		k.alarm.startOnce(now, k.Pause, s, k.read)
 	}
 	s.Consume(uint32(n))
-	s.nudge()
+	s.notify()
 }
 
-// Closer closes the connection once the peer has done so, its octets are read, and nothing is left to be written.
+// Closer closes the connection when the peer has ended its stream, all of it is read, and Bytes are
+// written.
 type Closer struct {
-	// Octets is what is to be written before: 0 for nothing.
-	Octets uint64
+	// Bytes is how much must be written before; 0 is nothing.
+	Bytes uint64
 
-	// Shutdown ends writing only, which comes to the same on the wire, and leaves the rest to the end of the connection.
+	// Shutdown ends writing instead of closing: the wire shows the same.
 	Shutdown bool
 
 	done bool
@@ -64,7 +65,7 @@ type Closer struct {
 
 // OnEvents implements App.
 func (c *Closer) OnEvents(_ wheel.Time, s *Session, ev tcp.Events) {
-	if c.done || ev.Has(tcp.EventClosed) || !s.ended || s.Readable() > 0 || s.wrote < c.Octets {
+	if c.done || ev.Has(tcp.EventClosed) || !s.ended || s.Readable() > 0 || s.wrote < c.Bytes {
 		return
 	}
 	c.done = true

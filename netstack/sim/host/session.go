@@ -8,7 +8,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Session is a connection of a host as its application has it.
+// Session is a connection as its application sees it.
 type Session struct {
 	App App
 
@@ -17,17 +17,17 @@ type Session struct {
 	peer   sim.NodeID
 	routed bool // peer is known
 
-	wrote   uint64
-	arrived uint64 // octets that became readable
-	read    uint64
-	ended   bool // the peer's FIN was reached
-	closed  bool
-	err     error
-	missed  tcp.Events // before there was an application
-	held    spans      // what has arrived, if the world verifies
+	wrote    uint64
+	arrived  uint64 // bytes that became readable
+	read     uint64
+	ended    bool // the peer's FIN is reached
+	closed   bool
+	err      error
+	pending  tcp.Events // events before App was set
+	received rangeSet   // if the world verifies
 }
 
-// session returns the session of a socket, a new one if it has none.
+// session returns the session of a socket, and makes it if needed.
 func (h *Host) session(socket *tcp.Socket) *Session {
 	if s, ok := socket.User.(*Session); ok {
 		return s
@@ -38,37 +38,37 @@ func (h *Host) session(socket *tcp.Socket) *Session {
 	return s
 }
 
-// take takes in what the engine said about the payload of a segment.
-func (s *Session) take(b *Body, v tcp.Disposition) {
+// receive counts and checks the payload that the engine kept of a segment.
+func (s *Session) receive(b *Body, v tcp.Disposition) {
 	w := s.host.world
 	if v.Len > 0 {
 		if b.Offset+uint64(v.Offset) != v.Stream {
-			w.fault(s.host, "octets from %d of the peer's stream were put at %d", b.Offset+uint64(v.Offset), v.Stream)
+			w.fault(s.host, "bytes from %d of the peer's stream are at %d", b.Offset+uint64(v.Offset), v.Stream)
 		}
 		if v.Offset+v.Len > b.Len {
-			w.fault(s.host, "octets %d to %d were kept of a payload of %d", v.Offset, v.Offset+v.Len, b.Len)
+			w.fault(s.host, "kept bytes %d to %d of a payload of %d", v.Offset, v.Offset+v.Len, b.Len)
 		}
 	}
 	s.arrived += uint64(v.InOrder)
 	s.host.counts.Readable += uint64(v.InOrder)
 	if w.Verify {
-		s.held.add(v.Stream, v.Stream+uint64(v.Len))
-		if got := s.held.prefix(); got != s.arrived {
-			w.fault(s.host, "%d octets became readable where %d have arrived without a gap", s.arrived, got)
+		s.received.add(v.Stream, v.Stream+uint64(v.Len))
+		if got := s.received.prefix(); got != s.arrived {
+			w.fault(s.host, "%d bytes are readable, and %d have arrived without a gap", s.arrived, got)
 		}
 	}
 }
 
-// tell tells the application.
-func (s *Session) tell(ev tcp.Events) {
+// deliver reports events to the application.
+func (s *Session) deliver(ev tcp.Events) {
 	if s.App == nil {
-		s.missed |= ev
+		s.pending |= ev
 		if !ev.Has(tcp.EventClosed) {
 			return
 		}
 	}
-	ev |= s.missed
-	s.missed = 0
+	ev |= s.pending
+	s.pending = 0
 	if ev.Has(tcp.EventPeerClosed) {
 		s.ended = true
 	}
@@ -87,9 +87,9 @@ func (s *Session) tell(ev tcp.Events) {
 	}
 }
 
-// nudge has the application told of no event in particular: one part of it has done something by a timer of its own that
-// others may wait for.
-func (s *Session) nudge() {
+// notify calls the application without an event: one part of it has acted by a timer, and others
+// may wait for that.
+func (s *Session) notify() {
 	s.host.notices = append(s.host.notices, tcp.Notice{Socket: s.socket})
 	s.host.Flush()
 }
@@ -97,47 +97,44 @@ func (s *Session) nudge() {
 // Now returns the virtual time.
 func (s *Session) Now() wheel.Time { return s.host.world.Net.Now() }
 
-// Host returns the host that the session is of.
-func (s *Session) Host() *Host { return s.host }
-
-// Conn returns the connection, to be asked and not to be changed.
+// Conn returns the connection. Do not change it.
 func (s *Session) Conn() *tcp.Conn { return s.socket.Conn() }
 
 // Socket returns the engine's socket.
 func (s *Session) Socket() *tcp.Socket { return s.socket }
 
-// Wrote returns how many octets the application has written.
+// Wrote returns the number of bytes written.
 func (s *Session) Wrote() uint64 { return s.wrote }
 
-// Arrived returns how many octets have become readable.
+// Arrived returns the number of bytes that became readable, read ones included.
 func (s *Session) Arrived() uint64 { return s.arrived }
 
-// Read returns how many octets the application has read.
+// Read returns the number of bytes read.
 func (s *Session) Read() uint64 { return s.read }
 
-// Readable returns how many octets can be read.
+// Readable returns the number of bytes that can be read.
 func (s *Session) Readable() uint64 { return s.arrived - s.read }
 
-// Unacked returns how many octets were written and are not acknowledged.
+// Unacked returns the number of bytes written and not acknowledged.
 func (s *Session) Unacked() uint64 { return s.wrote - s.socket.Conn().Acked() }
 
-// Ended reports whether the peer's FIN was reached.
+// Ended reports whether the peer's FIN is reached.
 func (s *Session) Ended() bool { return s.ended }
 
-// Closed reports whether the connection is no longer there.
+// Closed reports whether the connection is gone.
 func (s *Session) Closed() bool { return s.closed }
 
-// Err returns why the connection ended before its time, nil if it did not.
+// Err returns why the connection failed, or nil.
 func (s *Session) Err() error { return s.err }
 
-// Write writes n octets.
+// Write writes n bytes.
 func (s *Session) Write(n uint32, flags tcp.WriteFlags) {
 	s.wrote += uint64(n)
 	s.host.engine.Wrote(s.Now(), s.socket, n, flags)
 	s.host.Flush()
 }
 
-// Consume reads n octets, which are readable.
+// Consume reads n bytes, which must be readable.
 func (s *Session) Consume(n uint32) {
 	s.read += uint64(n)
 	s.host.engine.Consumed(s.Now(), s.socket, n)
@@ -150,7 +147,7 @@ func (s *Session) Shutdown() {
 	s.host.Flush()
 }
 
-// Close ends writing and reading.
+// Close ends writing and reading. linger is that of tcp.Engine.Close.
 func (s *Session) Close(linger time.Duration) {
 	s.host.engine.Close(s.Now(), s.socket, linger)
 	s.host.Flush()
@@ -159,11 +156,5 @@ func (s *Session) Close(linger time.Duration) {
 // Abort ends the connection at once.
 func (s *Session) Abort() {
 	s.host.engine.Abort(s.Now(), s.socket)
-	s.host.Flush()
-}
-
-// SetOptions changes the socket options, which have been checked.
-func (s *Session) SetOptions(o tcp.SocketOptions) {
-	s.host.engine.SetOptions(s.Now(), s.socket, o)
 	s.host.Flush()
 }

@@ -12,8 +12,8 @@ import (
 type World struct {
 	Net *sim.Network[Body]
 
-	// Verify has each host check that every octet becomes readable once and in order, at some cost, and what arrives late
-	// or twice too. It is to be set before anything runs.
+	// Verify makes each host check that every byte becomes readable once and in order. It takes
+	// some time. Set it before anything runs.
 	Verify bool
 
 	addrs  []netip.Addr // by node
@@ -21,10 +21,10 @@ type World struct {
 	faults []error
 }
 
-// maxFaults is how many faults are kept.
+// maxFaults bounds the kept faults.
 const maxFaults = 16
 
-// NewWorld makes a world without hosts.
+// NewWorld makes a network without hosts.
 func NewWorld(cfg sim.Config) (*World, error) {
 	net, err := sim.NewNetwork[Body](cfg)
 	if err != nil {
@@ -33,7 +33,7 @@ func NewWorld(cfg sim.Config) (*World, error) {
 	return &World{Net: net, nodes: map[netip.Addr]sim.NodeID{}}, nil
 }
 
-// NewHost makes a host that is not attached yet. Its engine's time begins at that of the network.
+// NewHost makes a host that is not attached yet. Its engine starts at the network's time.
 func (w *World) NewHost(addr netip.Addr, cfg tcp.EngineConfig) (*Host, error) {
 	if !addr.IsValid() || addr.IsUnspecified() || addr.Is4In6() {
 		return nil, fmt.Errorf("host: address %v, want one of a host", addr)
@@ -53,7 +53,8 @@ func (w *World) NewHost(addr netip.Addr, cfg tcp.EngineConfig) (*Host, error) {
 	return h, nil
 }
 
-// Attach makes h the node of that number, which sends by out. It fails if the address is taken.
+// Attach makes h the node of that number, with the link out for sending. It fails if the address is
+// taken.
 func (w *World) Attach(h *Host, id sim.NodeID, out sim.LinkID) error {
 	if other, taken := w.nodes[h.addr]; taken && other != id {
 		return fmt.Errorf("host: address %v is that of node %d already", h.addr, other)
@@ -67,7 +68,7 @@ func (w *World) Attach(h *Host, id sim.NodeID, out sim.LinkID) error {
 	return nil
 }
 
-// Join adds two hosts as nodes of these names and links them.
+// Join adds two hosts as nodes with these names and links them.
 func (w *World) Join(aName string, a *Host, bName string, b *Host, there, back sim.LinkConfig) (ab, ba sim.LinkID, err error) {
 	aID, err := w.Net.AddNode(aName, a)
 	if err != nil {
@@ -86,7 +87,7 @@ func (w *World) Join(aName string, a *Host, bName string, b *Host, there, back s
 	return ab, ba, err
 }
 
-// Addr returns the address of a node, the zero Addr if it is no host.
+// Addr returns the address of a node, or the zero Addr if it is no host.
 func (w *World) Addr(id sim.NodeID) netip.Addr {
 	if int(id) >= len(w.addrs) {
 		return netip.Addr{}
@@ -94,11 +95,11 @@ func (w *World) Addr(id sim.NodeID) netip.Addr {
 	return w.addrs[id]
 }
 
-// Faults returns what went wrong that never may: octets that came to stand where they do not belong, for one. Only the first
-// 16 are kept.
+// Faults returns the first 16 violations of what must always hold, such as bytes at a wrong
+// position.
 func (w *World) Faults() []error { return w.faults }
 
-// fault keeps an error of a host.
+// fault records a fault of a host.
 func (w *World) fault(h *Host, format string, args ...any) {
 	if len(w.faults) < maxFaults {
 		w.faults = append(w.faults, fmt.Errorf("host %v at %d ns: %w", h.addr, int64(w.Net.Now()), fmt.Errorf(format, args...)))

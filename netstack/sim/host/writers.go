@@ -7,13 +7,13 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Bulk writes octets as fast as they are acknowledged.
+// Bulk writes as fast as the connection takes it.
 type Bulk struct {
-	Octets uint64 // to write in all; 0 is for ever
-	Buffer uint32 // octets that are written and not acknowledged, at most; 0 is 2^30
-	Chunk  uint32 // octets of one write, at most; 0 is Buffer
-	More   bool   // each write but the last is said to be followed by another one
-	Finish bool   // it shuts writing down when all is written
+	Bytes  uint64 // in all; 0 is no limit
+	Buffer uint32 // most bytes written and not acknowledged; 0 is 2^30
+	Chunk  uint32 // most bytes of one write; 0 is Buffer
+	More   bool   // each write but the last has tcp.WriteMore
+	Finish bool   // shut down writing after the last byte
 
 	done bool
 }
@@ -32,22 +32,22 @@ func (b *Bulk) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
 		chunk = buffer
 	}
 	room := buffer - min(buffer, s.Unacked())
-	if b.Octets == 0 && room < buffer/2 {
-		return // the rest lasts for a while
+	if b.Bytes == 0 && room < buffer/2 {
+		return // enough is left in the buffer
 	}
-	for room > 0 && s.Conn().CanWrite() && (b.Octets == 0 || s.wrote < b.Octets) {
+	for room > 0 && s.Conn().CanWrite() && (b.Bytes == 0 || s.wrote < b.Bytes) {
 		n := min(room, chunk)
-		if b.Octets != 0 {
-			n = min(n, b.Octets-s.wrote)
+		if b.Bytes != 0 {
+			n = min(n, b.Bytes-s.wrote)
 		}
 		room -= n
 		var flags tcp.WriteFlags
-		if b.More && s.wrote+n != b.Octets {
+		if b.More && s.wrote+n != b.Bytes {
 			flags = tcp.WriteMore
 		}
 		s.Write(uint32(n), flags)
 	}
-	if b.Octets != 0 && s.wrote >= b.Octets {
+	if b.Bytes != 0 && s.wrote >= b.Bytes {
 		b.done = true
 		if b.Finish {
 			s.Shutdown()
@@ -55,12 +55,12 @@ func (b *Bulk) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
 	}
 }
 
-// OnOff writes octets in bursts, with pauses in between.
+// OnOff writes bursts with pauses between them.
 type OnOff struct {
-	Burst  uint32        // octets of one burst
+	Burst  uint32        // bytes
 	Pause  time.Duration // from one burst to the next
-	Bursts int           // in all; 0 is for ever
-	Finish bool          // it shuts writing down after the last
+	Bursts int           // in all; 0 is no limit
+	Finish bool          // shut down writing after the last burst
 
 	session *Session
 	done    int
@@ -91,17 +91,17 @@ func (o *OnOff) burst(now wheel.Time) {
 		}
 		return
 	}
-	o.alarm.in(now, o.Pause, s, o.burst)
+	o.alarm.startOnce(now, o.Pause, s, o.burst)
 }
 
-// Requests asks and waits for answers, one after the other.
+// Requests sends requests and waits for each response before the next.
 type Requests struct {
-	Request, Response uint32        // octets, at least 1
-	Count             int           // requests in all; 0 is for ever
-	Think             time.Duration // from an answer to the next question
-	Finish            bool          // it shuts writing down after the last answer
+	Request, Response uint32        // bytes, at least 1
+	Count             int           // in all; 0 is no limit
+	Think             time.Duration // from a response to the next request
+	Finish            bool          // shut down writing after the last response
 
-	// Latency has how long each answer took, from the question to its last octet, if Keep is set.
+	// Latency has the time of each response, from its request to its last byte, if Keep is set.
 	Keep    bool
 	Latency []time.Duration
 
@@ -132,7 +132,7 @@ func (r *Requests) OnEvents(now wheel.Time, s *Session, ev tcp.Events) {
 				s.Shutdown()
 			}
 		case r.Think > 0:
-			r.alarm.in(now, r.Think, s, r.ask)
+			r.alarm.startOnce(now, r.Think, s, r.ask)
 		default:
 			r.ask(now)
 		}
@@ -150,7 +150,7 @@ func (r *Requests) ask(now wheel.Time) {
 
 // Responder answers each request.
 type Responder struct {
-	Request, Response uint32 // octets, at least 1
+	Request, Response uint32 // bytes, at least 1
 }
 
 // OnEvents implements App.

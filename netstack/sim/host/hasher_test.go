@@ -7,24 +7,24 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Hasher is a tap that reduces all that passes its links to one number: two runs with the same number have had the same
-// headers, lengths, fates and instants, in the same order.
-type Hasher struct {
+// hasher is a tap that hashes all that passes its links. Two runs with the same hash had the same
+// headers, lengths, fates and times, in the same order.
+type hasher struct {
 	sum uint64
 	n   uint64
 	buf []byte
 }
 
-// Sum returns the number so far, and of how many events.
-func (h *Hasher) Sum() (sum, events uint64) { return h.sum, h.n }
+// total returns the hash and the number of events so far.
+func (h *hasher) total() (sum, events uint64) { return h.sum, h.n }
 
 // Sent implements sim.Tap.
-func (h *Hasher) Sent(now wheel.Time, d *Datagram, f sim.Fate) {
+func (h *hasher) Sent(now wheel.Time, d *Datagram, f sim.Fate) {
 	h.add(now, d, 1|uint64(f.Outcome)<<8|uint64(f.At)<<16)
 }
 
 // Arrived implements sim.Tap.
-func (h *Hasher) Arrived(now wheel.Time, d *Datagram) {
+func (h *hasher) Arrived(now wheel.Time, d *Datagram) {
 	what := uint64(d.ECN) << 8
 	if d.Corrupt {
 		what |= 1<<16 | uint64(d.Bit)<<17
@@ -32,7 +32,7 @@ func (h *Hasher) Arrived(now wheel.Time, d *Datagram) {
 	h.add(now, d, what)
 }
 
-func (h *Hasher) add(now wheel.Time, d *Datagram, what uint64) {
+func (h *hasher) add(now wheel.Time, d *Datagram, what uint64) {
 	h.n++
 	b := h.buf[:0]
 	b = binary.LittleEndian.AppendUint64(b, uint64(now))

@@ -39,7 +39,7 @@ func TestSerialize(t *testing.T) {
 		d := serializerDatagram(test.ipLen)
 		got := w.Serializer().Serialize([]byte("before"), d)[len("before"):]
 		if len(got) != int(d.Size) {
-			t.Errorf("%s: %d octets, want Size, %d", test.a, len(got), d.Size)
+			t.Errorf("%s: %d bytes, want Size, %d", test.a, len(got), d.Size)
 		}
 		segment := got[test.ipLen:]
 		if !tcp.ValidChecksum(w.addrs[0], w.addrs[1], segment) {
@@ -54,15 +54,15 @@ func TestSerialize(t *testing.T) {
 			t.Errorf("%s: header %+v, %v, want %+v", test.a, h, err, d.Body.Header)
 		}
 		for i, o := range segment[n:] {
-			if want := Octet(d.Body.Offset + uint64(i)); o != want {
-				t.Errorf("%s: octet %d is %#x, want %#x", test.a, i, o, want)
+			if want := streamByte(d.Body.Offset + uint64(i)); o != want {
+				t.Errorf("%s: byte %d is %#x, want %#x", test.a, i, o, want)
 			}
 		}
 	}
 }
 
-// harmByHand flips a bit in the packet itself, and looks at it as a host would.
-func harmByHand(w *World, packet []byte, ipv6 bool, bit uint32) harm {
+// effectByHand flips the bit in the packet itself and examines it as a host would.
+func effectByHand(w *World, packet []byte, ipv6 bool, bit uint32) flipEffect {
 	packet[bit/8] ^= 0x80 >> (bit % 8)
 	defer func() { packet[bit/8] ^= 0x80 >> (bit % 8) }()
 	src, dst, segment, ecn := w.addrs[0], w.addrs[1], packet[20:], packet[1]&3
@@ -70,21 +70,21 @@ func harmByHand(w *World, packet []byte, ipv6 bool, bit uint32) harm {
 		segment, ecn = packet[40:], packet[1]>>4&3
 		switch length := int(binary.BigEndian.Uint16(packet[4:])); {
 		case packet[0]>>4 != 6, packet[6] != 6, netip.AddrFrom16([16]byte(packet[24:40])) != dst:
-			return harmsIP
+			return droppedByIP
 		case length != len(segment):
-			return harmsTCP // the pseudo-header has another length
+			return droppedByTCP // the pseudo-header has another length
 		}
 		src = netip.AddrFrom16([16]byte(packet[8:24]))
 	} else if (tcp.Sum{}).Add(packet[:20]).Checksum() != 0 {
-		return harmsIP
+		return droppedByIP
 	}
 	switch {
 	case !tcp.ValidChecksum(src, dst, segment):
-		return harmsTCP
+		return droppedByTCP
 	case ecn != byte(sim.ECT0):
-		return harmsMarks
+		return changesECN
 	}
-	return harmless
+	return noEffect
 }
 
 func TestHarmOf(t *testing.T) {
@@ -96,7 +96,7 @@ func TestHarmOf(t *testing.T) {
 		d := serializerDatagram(ipLen)
 		packet := w.Serializer().Serialize(nil, d)
 		for bit := range 8 * d.Size {
-			if got, want := harmOf(ipv6, bit), harmByHand(w, packet, ipv6, bit); got != want {
+			if got, want := effectOfFlip(ipv6, bit), effectByHand(w, packet, ipv6, bit); got != want {
 				t.Errorf("harmOf(%v, %d) = %d, want %d", ipv6, bit, got, want)
 			}
 		}

@@ -7,11 +7,11 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// Octet returns the octet at a place of a stream.
-func Octet(offset uint64) byte { return byte(offset * 0x9e3779b97f4a7c15 >> 56) }
+// streamByte returns the byte at a position of a stream.
+func streamByte(offset uint64) byte { return byte(offset * 0x9e3779b97f4a7c15 >> 56) }
 
-// Serializer returns a sim.Serializer that writes the datagrams of w as packets of IPv4 or IPv6 with right checksums. Captures
-// of it are of sim.LinkTypeRaw.
+// Serializer returns a sim.Serializer that writes the datagrams of w as IPv4 or IPv6 packets with
+// correct checksums, for captures of sim.LinkTypeRaw.
 func (w *World) Serializer() sim.Serializer[Body] { return serializer{w} }
 
 type serializer struct{ w *World }
@@ -27,7 +27,7 @@ func (s serializer) Serialize(buf []byte, d *Datagram) []byte {
 	segment := d.Body.Header.HeaderLen() + int(d.Body.Len)
 	start := len(buf)
 	if src.Is4() {
-		// DF is set, so that the identification may be 0.
+		// DF is set, so the identification may be 0.
 		buf = append(buf, 0x45, byte(d.ECN&3))
 		buf = binary.BigEndian.AppendUint16(buf, uint16(ipv4Len+segment))
 		buf = append(buf, 0, 0, 0x40, 0, hops, protocolTCP, 0, 0)
@@ -44,7 +44,7 @@ func (s serializer) Serialize(buf []byte, d *Datagram) []byte {
 	start = len(buf)
 	buf = d.Body.Header.AppendTo(buf)
 	for i := range uint64(d.Body.Len) {
-		buf = append(buf, Octet(d.Body.Offset+i))
+		buf = append(buf, streamByte(d.Body.Offset+i))
 	}
 	tcp.SetChecksum(src, dst, buf[start:])
 	return buf

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// TestSpans compares spans with a bit for each place.
-func TestSpans(t *testing.T) {
+// TestRangeSet compares a rangeSet with one bit for each byte.
+func TestRangeSet(t *testing.T) {
 	const n = 60
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		var s spans
+		var s rangeSet
 		var bits [n]bool
 		for range 30 {
 			from := r.Uint64N(n)
