@@ -47,7 +47,7 @@ var policy = layout{
 	},
 
 	// Modules of their own, whose dependencies users of this module do not inherit.
-	nested: []string{"wheel/peers"},
+	nested: []string{"wheel/peers", "netstack/programs"},
 
 	deps: []dependency{
 		{path: "gvisor.dev/gvisor", rooms: []string{"netstack", "tun"}},
