@@ -9,34 +9,35 @@ import (
 	"tcpwheel/wheel"
 )
 
-// FanIn has the client of a Star ask all servers at once, wait for all answers, and ask again, over connections that stay open:
-// the barrier of incast.
+// FanIn is the barrier-synchronised workload of incast: the client of a Star asks all servers at
+// once, waits for all answers, and asks again, over connections that stay open. Random times are
+// the same for all timers.
 type FanIn struct {
 	Seed     uint64
-	Request  uint32        // octets to each server
-	Response uint32        // octets of each server's answer
-	Queries  int           // how many are kept
-	Warmup   int           // how many come before these
-	Service  time.Duration // a server begins to answer within this span, evenly by chance, alike for all timers
-	Think    time.Duration // from the last answer to the next question at most, evenly by chance
-	Limit    time.Duration // of virtual time for all of it
+	Request  uint32        // bytes to each server
+	Response uint32        // bytes of each server's answer
+	Queries  int           // that are returned
+	Warmup   int           // queries before these
+	Service  time.Duration // greatest time to the begin of an answer, drawn evenly from 0
+	Think    time.Duration // greatest time from the last answer to the next query, drawn evenly from 0
+	Limit    time.Duration // of virtual time, for all queries
 }
 
-// Query is what became of one.
+// Query is the result of one query.
 type Query struct {
-	Took     time.Duration // from the question to the last octet of the last answer
-	Timeouts uint64        // of the servers' retransmission timers meanwhile
-	Most     uint64        // of these, those of the server with the most
+	Took     time.Duration // from the query to the last byte of the last answer
+	Timeouts uint64        // expiries of the servers' retransmission timers
+	Most     uint64        // expiries at the server with the most
 }
 
 const fanInPort = 80
 
-// fanIn is a FanIn at work.
+// fanIn is a running FanIn.
 type fanIn struct {
 	FanIn
 	star     *Star
 	sessions []*host.Session
-	left     int // connections that are not open yet, or answers that are missing
+	left     int // connections not yet open, or answers missing
 	asked    int // queries so far
 	since    wheel.Time
 	timeouts []uint64 // of each server, before the query
@@ -45,8 +46,8 @@ type fanIn struct {
 	err      error
 }
 
-// Run runs it in a star that nothing has run in yet, and returns the queries that are kept. A connection that fails, or a Limit
-// that is reached before all answers are there, is an error.
+// Run runs the workload in a new Star, and returns the queries after the warmup. A connection that
+// fails, and an answer missing at the Limit, are errors.
 func (f FanIn) Run(s *Star) ([]Query, error) {
 	r := &fanIn{FanIn: f, star: s, left: len(s.Servers)}
 	net := s.World.Net
@@ -65,7 +66,7 @@ func (f FanIn) Run(s *Star) ([]Query, error) {
 	}
 	for r.err == nil && r.asked <= f.Warmup+f.Queries {
 		if !net.Step() || net.Now() > wheel.Time(f.Limit) {
-			return nil, fmt.Errorf("lab: %d of %d queries in %v", len(r.queries), f.Queries, time.Duration(net.Now()))
+			return nil, fmt.Errorf("testbed: %d of %d queries in %v", len(r.queries), f.Queries, time.Duration(net.Now()))
 		}
 		if len(r.queries) == f.Queries {
 			break
@@ -77,17 +78,17 @@ func (f FanIn) Run(s *Star) ([]Query, error) {
 	return r.queries, r.err
 }
 
-// asker is the client's part of a connection.
+// asker is the client's program on a connection.
 type asker struct {
 	run  *fanIn
-	have uint64 // octets of the answer at hand, which were read
+	have uint64 // bytes of the answer so far
 }
 
-// OnEvents implements host.App. What arrives is read at once, so that the window stays open.
+// OnEvents implements host.App. It reads data at once, so that the window stays open.
 func (a *asker) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
 	r := a.run
 	if ev.Has(tcp.EventClosed) {
-		r.err = fmt.Errorf("lab: a connection ended at %v: %w", time.Duration(now), s.Err())
+		r.err = fmt.Errorf("testbed: a connection ended at %v: %w", time.Duration(now), s.Err())
 		return
 	}
 	if ev.Has(tcp.EventConnected) {
@@ -102,7 +103,8 @@ func (a *asker) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
 	}
 }
 
-// arrived notes that a connection is open, or that an answer is there, and after the last of them asks anew.
+// arrived notes an open connection or a complete answer. After the last one it schedules the next
+// query.
 func (r *fanIn) arrived(now wheel.Time) {
 	r.left--
 	if r.left > 0 {
@@ -120,7 +122,7 @@ func (r *fanIn) arrived(now wheel.Time) {
 	r.star.World.Net.StartTimer(r.timer, now.Add(wait))
 }
 
-// Expire implements sim.Handler: it is time to ask.
+// Expire implements sim.Handler: it sends a query.
 func (r *fanIn) Expire(now wheel.Time) {
 	r.asked++
 	r.left, r.since, r.timeouts = len(r.sessions), now, r.timeouts[:0]
@@ -132,7 +134,7 @@ func (r *fanIn) Expire(now wheel.Time) {
 	}
 }
 
-// answerer is a server's part of a connection.
+// answerer is a server's program on a connection.
 type answerer struct {
 	run     *fanIn
 	index   uint64
@@ -160,5 +162,5 @@ func (a *answerer) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
 	r.star.World.Net.StartTimer(a.timer, now.Add(wait))
 }
 
-// Expire implements sim.Handler: the answer is ready.
+// Expire implements sim.Handler: it sends the answer.
 func (a *answerer) Expire(wheel.Time) { a.session.Write(a.run.Response, 0) }

@@ -28,19 +28,19 @@ func TestFanIn(t *testing.T) {
 		t.Fatalf("queries %v, %v, want 3", queries, err)
 	}
 	for _, q := range queries {
-		// 4 answers of 10 packets of 1500 octets take 480 µs.
+		// 4 answers of 10 packets of 1500 bytes take 480 µs.
 		if q.Timeouts != 0 || q.Took < 480*time.Microsecond || q.Took > time.Millisecond {
 			t.Errorf("query %+v without losses, want 480 µs to 1 ms", q)
 		}
 	}
-	// A port for one packet drops tails, which only the timer can repair.
+	// A port with a queue of one packet drops tails, which only a timer can repair.
 	queries, err = askAll(t, f, sim.Limit{Packets: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range queries {
 		if q.Timeouts == 0 || q.Took < 300*time.Millisecond {
-			t.Errorf("query %+v through a port for one packet, want timeouts and 300 ms at least", q)
+			t.Errorf("query %+v through a queue of one packet, want timeouts and at least 300 ms", q)
 		}
 	}
 	f.Limit = 100 * time.Millisecond

@@ -10,37 +10,37 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Fates is what loses the packets of a flow: nothing, or models of which each sees all packets. Its text is "none", or
-// models joined by ";": those of sim.ParseLosses, and these, which spare objects of warming up and packets without
-// octets:
+// Fates are the models that lose the packets of a flow. Each model sees all packets. The text is
+// "none", or models joined by ";": those of sim.ParseLosses, and these, which never lose warmup
+// objects or packets without data:
 //
-//	fates:P             each transmission of octets with probability P
-//	fates:P,burst=N     N full segments of the stream that are neighbours share one fate
+//	fates:P             each transmission of data with probability P
+//	fates:P,burst=N     the same, with one fate for N neighbouring full segments
 //	tail:J              the last J segments of each object, once
-//	tail:J@N            the same, the first N times that they are sent
+//	tail:J@N            the same, in their first N transmissions
 //
-// The zero value loses nothing. ParseFates or UnmarshalText make others.
+// The zero value loses nothing. ParseFates and UnmarshalText make others.
 type Fates struct {
 	text  string
 	own   []ownFate
 	other sim.Losses
 }
 
-// FatesOf returns Fates of other models, under a text that tells them apart. The models see all packets of a flow, in order, at the
-// instants at which they arrive there: behind the link that all flows share.
+// FatesOf returns Fates of other models, with a text that names them. The models see all packets of
+// a flow when they have passed the link that all flows share.
 func FatesOf(text string, models ...sim.Loss) Fates { return Fates{text: text, other: models} }
 
-// ownFate is one model of this package: tail, or by chance.
+// ownFate is a model of this package: a tail, or a probability.
 type ownFate struct {
 	p        float64
 	burst    uint64 // segments
-	tail     uint64 // segments; 0 is by chance
+	tail     uint64 // segments; 0 is a probability
 	attempts uint32
 }
 
 var fatesAllowed = "none, fates:P, fates:P,burst=N, tail:J, tail:J@N, " + strings.TrimPrefix(sim.LossAllowed, "none, ")
 
-// ParseFates reads the text of Fates. Its error says what is wrong and what is allowed.
+// ParseFates reads the text of Fates. An error says what is wrong and what is allowed.
 func ParseFates(text string) (f Fates, err error) {
 	f.text = text
 	if text == "" {
@@ -73,7 +73,7 @@ func ParseFates(text string) (f Fates, err error) {
 			return f, err
 		}
 		if len(f.other) == 0 && len(f.own) > 0 {
-			return f, fmt.Errorf("%q: none beside other models", text)
+			return f, fmt.Errorf("%q: none together with other models", text)
 		}
 	}
 	return f, nil
@@ -116,7 +116,7 @@ func (f *Fates) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Allowed says what the text may be.
+// Allowed describes the text.
 func (f *Fates) Allowed() string { return fatesAllowed }
 
 // String returns the text.
@@ -127,7 +127,8 @@ func (f Fates) String() string {
 	return f.text
 }
 
-// Chance returns the probability of a loss if that is all there is, such as 0.01 of "fates:0.01", and whether it is.
+// Chance returns the probability of a loss, and whether that describes the Fates, as 0.01 does
+// "fates:0.01".
 func (f Fates) Chance() (p float64, ok bool) {
 	switch {
 	case len(f.own)+len(f.other) == 0:
@@ -180,7 +181,7 @@ func (d *flowDropper) Lost(_ wheel.Time, _ uint64, p *sim.Packet) bool {
 	object, from := int(p.Start/s.Work.Bytes), p.Start
 	if s.Work.Shape == Web {
 		if from >= s.Work.Bytes {
-			return false // a FIN, where it is counted
+			return false // a FIN
 		}
 		object = int(d.flow.conn.Load())
 	} else {

@@ -7,27 +7,27 @@ import (
 	"tcpwheel/wheel"
 )
 
-// object is one of a flow.
+// object is an object of a flow.
 type object struct {
 	start, end    wheel.Time
 	started, done bool
 }
 
-// flow is what is known of a flow, whoever runs it.
+// flow is the state of a flow, with any subject.
 type flow struct {
 	run     *run
 	index   int
 	objects []object
-	conn    atomic.Int32 // the connection under way
-	arrived int          // objects that have arrived
+	conn    atomic.Int32 // the current connection
+	arrived int          // objects complete
 }
 
-// run is a Spec at work, whoever runs it.
+// run is a running Spec, with any subject.
 type run struct {
 	spec   *Spec
 	flows  []*flow
 	ledger ledger
-	left   int // flows that have objects left
+	left   int // flows with objects left
 }
 
 func newRun(s *Spec) *run {
@@ -38,27 +38,27 @@ func newRun(s *Spec) *run {
 	return r
 }
 
-// begins returns when the flow begins: an instant of its own for each seed, the same for all subjects.
+// begins returns when the flow begins. It depends on the seed, and is the same for all subjects.
 func (f *flow) begins() wheel.Time {
 	s := f.run.spec
 	return wheel.Time(Uniform(s.Seed, 0xbe91, uint64(f.index)) * float64(s.Stagger))
 }
 
-// pause returns how long it is from the end of an object to the next.
+// pause returns the time from the end of the object before to the start of this one.
 func (f *flow) pause(object int) time.Duration {
 	s := f.run.spec
 	share := Uniform(s.Seed, 0x9a5e, uint64(f.index), uint64(object))
 	return s.Work.Think/2 + time.Duration(share*float64(s.Work.Think))
 }
 
-// start notes that an object is wanted, or sent, from now on.
+// start notes that an object is requested or sent.
 func (f *flow) start(object int, now wheel.Time) {
 	if o := &f.objects[object]; !o.started {
 		o.start, o.started = now, true
 	}
 }
 
-// end notes that the next object is complete, and reports whether there is another one.
+// end notes that the current object is complete, and reports whether there is another one.
 func (f *flow) end(now wheel.Time) (more bool) {
 	o := &f.objects[f.arrived]
 	o.end, o.done = now, true
@@ -70,7 +70,7 @@ func (f *flow) end(now wheel.Time) (more bool) {
 	return true
 }
 
-// result sums up. now is when the run has ended.
+// result returns the Result of a run that ends now.
 func (r *run) result(now wheel.Time) Result {
 	s := r.spec
 	res := Result{}
@@ -95,7 +95,7 @@ func (r *run) result(now wheel.Time) Result {
 				res.Times = append(res.Times, now.Sub(o.start))
 				res.Unfinished++
 			default:
-				// What was never begun waits for those before it, and is taken to wait as long.
+				// An object that never started waits for those before it, from the begin of the flow.
 				res.Times = append(res.Times, now.Sub(f.begins()))
 				res.Unfinished++
 			}

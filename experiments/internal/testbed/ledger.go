@@ -7,25 +7,25 @@ import (
 	"tcpwheel/wheel"
 )
 
-// ledger is what the path has seen of the sender's segments.
+// ledger is the sender's transmissions as seen on the path.
 type ledger struct {
 	streams map[uint16]*stream // by the receiver's port
 	all     []transmission
 }
 
-// stream is the segments of a connection, in order of their places.
+// stream is the segments of a connection, in the order of the stream.
 type stream struct {
 	segments []span
 }
 
-// span is octets that were sent together the first time.
+// span is bytes that were first sent in one segment.
 type span struct {
 	start, end uint64
-	last       int32 // of all
+	last       int32 // transmission, in ledger.all
 	attempts   uint32
 }
 
-// transmission is one of a segment.
+// transmission is one transmission of a segment.
 type transmission struct {
 	at   wheel.Time
 	prev int32 // the transmission before, -1 for none
@@ -35,12 +35,13 @@ type transmission struct {
 type fate uint8
 
 const (
-	pending fate = iota // still under way when the run ended
+	pending fate = iota // in flight when the run ended
 	arrived
 	lost
 )
 
-// sent notes a transmission of octets, and returns its number and which one of these octets it is, from 1.
+// sent notes a transmission of bytes. It returns its number, and which transmission of these bytes
+// it is, from 1.
 func (l *ledger) sent(now wheel.Time, port uint16, start, end uint64) (id int32, attempt uint32) {
 	s := l.streams[port]
 	if s == nil {
@@ -68,13 +69,13 @@ func (l *ledger) sent(now wheel.Time, port uint16, start, end uint64) (id int32,
 	return id, attempt
 }
 
-// find returns the span that has the octet, which was sent.
-func (s *stream) find(octet uint64) *span {
-	i := sort.Search(len(s.segments), func(i int) bool { return s.segments[i].end > octet })
+// find returns the span of a byte that was sent.
+func (s *stream) find(place uint64) *span {
+	i := sort.Search(len(s.segments), func(i int) bool { return s.segments[i].end > place })
 	return &s.segments[i]
 }
 
-// latest returns the transmission of octets that was noted as the attempt-th, or -1.
+// latest returns the number of the attempt-th transmission of the bytes at start, or -1.
 func (l *ledger) latest(port uint16, start uint64, attempt uint32) int32 {
 	s := l.streams[port]
 	if s == nil || len(s.segments) == 0 || s.segments[len(s.segments)-1].end <= start {
@@ -88,17 +89,17 @@ func (l *ledger) latest(port uint16, start uint64, attempt uint32) int32 {
 	return id
 }
 
-// settle notes what became of a transmission; -1 is none.
+// settle notes the fate of a transmission; -1 is none.
 func (l *ledger) settle(id int32, f fate) {
 	if id >= 0 {
 		l.all[id].fate = f
 	}
 }
 
-// maxWaits is how many waits of a run are kept: beyond it they are thinned out evenly.
+// maxWaits is the most waits of a run that are kept. More are thinned out evenly.
 const maxWaits = 500
 
-// count writes what was seen into a result.
+// count fills in the counts of a Result.
 func (l *ledger) count(r *Result) {
 	var waits []time.Duration
 	r.Sent = len(l.all)

@@ -10,25 +10,24 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Pair is two hosts and the link between them.
+// Pair is two hosts with a link between them.
 type Pair struct {
 	World          *host.World
 	Client, Server *host.Host
-	// Record is what each has sent again: that of the client, and of the server.
-	Records [2]Record
+	Records        [2]Record // of the client and the server
 }
 
-// PairPlan is the plan of a Pair. Timers and link are those of either side.
+// PairPlan configures a Pair.
 type PairPlan struct {
 	Seed           uint64
 	Client, Server tcp.Config
 	Scheme         string         // of the engines' wheels; "" is the default
 	Up, Down       sim.LinkConfig // from the client to the server, and back
 	MTU            int            // 0 is 1500
-	Count          bool           // the engines' wheels count their operations
+	Count          bool           // count the operations of the engines' wheels
 	Trace          bool           // fill Records
-	Tracers        [2]tcp.Tracer  // of the client's engine and the server's; where one is set, its Record is not filled
-	Verify         bool           // each octet is to arrive once and in order
+	Tracers        [2]tcp.Tracer  // of the client and the server, in the place of Records
+	Verify         bool           // check that each byte arrives once and in order
 }
 
 // NewPair sets up a pair at time 0.
@@ -66,5 +65,5 @@ func NewPair(p PairPlan) (*Pair, error) {
 	return pair, nil
 }
 
-// Run runs until the instant.
+// Run lets time pass until an instant.
 func (p *Pair) Run(until wheel.Time) { p.World.Net.Run(until) }

@@ -69,8 +69,8 @@ type duplex interface {
 	CloseWrite() error
 }
 
-// answer is the sender's program of a connection with requests. It ignores errors: the receiver meets
-// them too.
+// answer is the sender's program of a connection with requests. It ignores errors: the receiver
+// meets them too.
 func (s *Spec) answer(c duplex) {
 	request := make([]byte, s.request())
 	for {

@@ -8,30 +8,28 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Resend is a segment that was sent again.
+// Retransmission is one retransmission of a segment.
 type Retransmission struct {
 	Conn    uint64 // tcp.Socket.ID
 	At      wheel.Time
 	Seq     tcp.Seq
 	Len     uint32
-	Attempt int        // 2 for the first time that it is sent again
-	First   wheel.Time // when it was sent first
-	Last    wheel.Time // when it was sent the last time before this
-	// Timed says that Timer has caused it, and not an ACK. A probe for the tail is caused by tcptimers.TLP, and so on.
+	Attempt int        // 2 for the first retransmission
+	First   wheel.Time // first transmission
+	Last    wheel.Time // transmission before this one
+	// Timed says that Timer caused it, and not an ACK: tcptimers.TLP for a tail loss probe, and so on.
 	Timed bool
 	Timer tcptimers.Kind
 }
 
-// Wait returns how long after the transmission before it left: from loss to resend.
+// Wait returns the time since the transmission before it.
 func (r *Retransmission) Wait() time.Duration { return r.At.Sub(r.Last) }
 
-// Record is a tcp.Tracer that keeps what was sent again, and when each segment with payload was sent. Its memory grows with
-// what was sent.
+// Record is a tcp.Tracer that keeps the retransmissions. Its memory grows with the segments sent.
 type Record struct {
 	Retransmissions []Retransmission
-	Sent            int // segments with payload, those sent again included
-	// Next, if it is set, has each event too.
-	Next tcp.Tracer
+	Sent            int        // data segments, retransmissions included
+	Next            tcp.Tracer // gets each event too, if not nil
 
 	sent map[sentKey]sentTimes
 }
@@ -59,7 +57,7 @@ func (r *Record) Trace(ev *tcp.TraceEvent) {
 	was, again := r.sent[k]
 	if ev.Rexmit > 0 {
 		if !again {
-			was = sentTimes{first: ev.T, last: ev.T} // it was cut otherwise the first time
+			was = sentTimes{first: ev.T, last: ev.T} // the first transmission had other bounds
 		}
 		r.Retransmissions = append(r.Retransmissions, Retransmission{
 			Conn: ev.Conn, At: ev.T, Seq: ev.Header.Seq, Len: ev.Len, Attempt: int(ev.Rexmit) + 1,

@@ -6,37 +6,39 @@ import (
 	"time"
 )
 
-// Result is what came of a Spec. Spans in JSON are nanoseconds.
+// Result is the result of a Spec. Times in JSON are nanoseconds.
 type Result struct {
-	// Times are how long each object took that counts, by flow and then in order: from when it was written (Bulk, Tail,
-	// StopAndWait), asked for (Answers), or the connection dialled (Web), to the arrival of its last octet, or its ACK
-	// (StopAndWait). What was unfinished at the limit has its age then, which is less than what it takes.
+	// Times is the duration of each object after the warmup, by flow and then in order. It begins when
+	// the object is written (Bulk, Tail, StopAndWait) or requested (Answers), or its connection
+	// dialled (Web), and ends when its last byte arrives, or is acknowledged (StopAndWait). An object
+	// unfinished at the limit has its age, which is less than its duration.
 	Times      []time.Duration `json:"times"`
 	Unfinished int             `json:"unfinished,omitempty"`
 
-	Bytes uint64        `json:"octets"`  // of objects that arrived, those of warming up included
+	Bytes uint64        `json:"octets"`  // of complete objects, warmup included
 	Span  time.Duration `json:"span_ns"` // from the first start to the last end
 
-	// Segments with data, all flows and objects together.
+	// Data segments, of all flows and objects.
 	Sent          int `json:"sent"`
 	Lost          int `json:"lost"`
 	Retransmitted int `json:"resent"`
-	Spurious      int `json:"needless"` // of Resent: an earlier transmission of the same was not lost
+	Spurious      int `json:"needless"` // an earlier transmission of the same bytes was not lost
 
-	// Waits are how long after a transmission that was lost the next one of the same octets left; at most 500 of them,
-	// evenly picked. Repaired is how many there were, and WaitSum the sum of all.
+	// Waits is the times from a lost transmission to the next one of the same bytes; at most 500 of
+	// them, evenly picked. Repaired is their number, and WaitSum their sum, before picking.
 	Waits    []time.Duration `json:"waits,omitempty"`
 	Repaired int             `json:"repaired"`
 	WaitSum  time.Duration   `json:"wait_sum_ns"`
 
-	// Told by the sender. GVisor counts no probes: they are what was sent again for no other reason.
+	// Reported by the sender. GVisor counts no probes: its probes are the retransmissions without
+	// another cause.
 	Timeouts uint64 `json:"timeouts"`
 	Probes   uint64 `json:"probes"`
 
 	Wheel *Wheel `json:"wheel,omitempty"` // of the sender, Engine only
 }
 
-// Wheel is what a sender has done to its timing wheel.
+// Wheel is the operations on a sender's timing wheel.
 type Wheel struct {
 	Starts   uint64 `json:"starts"`
 	Stops    uint64 `json:"stops"`
@@ -45,7 +47,7 @@ type Wheel struct {
 	Wakeups  uint64 `json:"wakeups"`
 }
 
-// Goodput returns the bits of objects that arrived in a second, and 0 if none have.
+// Goodput returns the bit/s of complete objects, 0 if there are none.
 func (r *Result) Goodput() float64 {
 	if r.Span <= 0 {
 		return 0
@@ -53,8 +55,8 @@ func (r *Result) Goodput() float64 {
 	return 8 * float64(r.Bytes) / r.Span.Seconds()
 }
 
-// Run runs a Spec. It costs about 5 µs for each segment of Engine, and ten times that for others. Its error is that of
-// Check, of the context, or names what may never happen.
+// Run runs a Spec. It costs about 5 µs for each segment of Engine, and ten times that for others.
+// An error is that of Check or of the context, or a fault of the subject.
 func Run(ctx context.Context, s *Spec) (Result, error) {
 	if err := s.Check(); err != nil {
 		return Result{}, err
@@ -65,5 +67,5 @@ func Run(ctx context.Context, s *Spec) (Result, error) {
 	return runStacks(ctx, s)
 }
 
-// fault says where something went wrong.
+// fault adds the subject to an error.
 func (s *Spec) fault(err error) error { return fmt.Errorf("subject %s: %w", s.Kind, err) }

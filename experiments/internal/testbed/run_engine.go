@@ -12,7 +12,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// engineRun is a run in the virtual network.
+// engineRun is a run in the simulated network.
 //
 //	sender ══ Data, Acks ══ edge ─┬─ Fates ─ client0
 //	                              └─ Fates ─ client1 …
@@ -25,7 +25,7 @@ type engineRun struct {
 	failed  error
 }
 
-// after is a function that is called once, by a timer of the network.
+// after is a function that a timer of the network calls once.
 type after struct {
 	run   *engineRun
 	timer wheel.Timer
@@ -59,7 +59,7 @@ func runEngine(ctx context.Context, s *Spec) (Result, error) {
 			return Result{}, ctx.Err()
 		}
 		if n > most {
-			return Result{}, s.fault(fmt.Errorf("%d events by %v, which is more than such work may need", n, r.world.Net.Now()))
+			return Result{}, s.fault(fmt.Errorf("%d events by %v, more than such work may need", n, r.world.Net.Now()))
 		}
 		if !r.world.Net.Step() || r.world.Net.Now() > limit {
 			break
@@ -75,7 +75,7 @@ func runEngine(ctx context.Context, s *Spec) (Result, error) {
 	return res, nil
 }
 
-// maxEvents bounds what a run may take, whatever happens in it.
+// maxEvents bounds the events of a run.
 func maxEvents(s *Spec) uint64 { return 10_000_000 + uint64(200*s.Segments()) }
 
 // build makes the hosts and the links.
@@ -135,7 +135,7 @@ func (r *engineRun) build() (err error) {
 
 func clientName(flow int) string { return fmt.Sprintf("client%d", flow) }
 
-// shared is the tap on the link that all flows share, and last that on the way of one.
+// shared is the tap on the link that all flows share, and last the tap on the link of one flow.
 type (
 	shared struct{ *engineRun }
 	last   struct{ *engineRun }
@@ -170,7 +170,7 @@ func (t last) Sent(_ wheel.Time, d *host.Datagram, f sim.Fate) {
 // Arrived implements sim.Tap.
 func (last) Arrived(wheel.Time, *host.Datagram) {}
 
-// dial opens the connection of a flow that is under way.
+// dial opens the current connection of a flow.
 func (r *engineRun) dial(f *flow, now wheel.Time) {
 	s := r.spec
 	if s.Work.Shape == Web {
@@ -187,7 +187,7 @@ type client struct {
 	*engineRun
 	flow *flow
 	conn int
-	got  uint64 // octets
+	got  uint64 // bytes
 }
 
 // OnEvents implements host.App.
@@ -198,7 +198,7 @@ func (c *client) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
 		s.Write(c.spec.request(), 0)
 	}
 	if ev.Has(tcp.EventFailed) && c.conn == int(c.flow.conn.Load()) && c.flow.arrived < len(c.flow.objects) {
-		c.giveUp() // nothing more comes of the flow
+		c.left-- // the rest of the flow stays unfinished
 	}
 	n := s.Readable()
 	if n == 0 || ev.Has(tcp.EventClosed) {
@@ -206,16 +206,15 @@ func (c *client) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
 	}
 	s.Consume(uint32(n))
 	c.got += n
-	octets := c.spec.Work.Bytes
-	for c.got >= octets {
-		c.got -= octets
+	for c.got >= c.spec.Work.Bytes {
+		c.got -= c.spec.Work.Bytes
 		if c.spec.Work.Shape != StopAndWait {
 			c.complete(now, s)
 		}
 	}
 }
 
-// complete takes an object that has arrived, and goes on to the next.
+// complete ends an object, and starts the next.
 func (c *client) complete(now wheel.Time, s *host.Session) {
 	f := c.flow
 	more := f.end(now)
@@ -245,10 +244,7 @@ func (c *client) complete(now wheel.Time, s *host.Session) {
 	}
 }
 
-// giveUp counts a flow whose connection has failed among those that have ended; what it has left is unfinished.
-func (r *engineRun) giveUp() { r.left-- }
-
-// push is the sender's side of a connection on which it is not asked.
+// push is the sender's side of a connection without requests.
 type push struct {
 	*engineRun
 	flow    *flow
@@ -297,7 +293,7 @@ func (r *engineRun) serve(now wheel.Time, s *host.Session, ev tcp.Events) {
 	}
 }
 
-// answer answers the requests that have arrived.
+// answer answers the requests so far.
 func (r *engineRun) answer(s *host.Session, ev tcp.Events) {
 	for s.Readable() >= uint64(r.spec.request()) && !ev.Has(tcp.EventClosed) {
 		s.Consume(r.spec.request())

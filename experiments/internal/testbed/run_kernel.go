@@ -26,11 +26,11 @@ type kernelRun struct {
 	over    bool
 }
 
-// RunKernel runs a Spec in real time, with the TCP of this machine's kernel at both ends. It ignores
-// Kind, Timers, Scheme, MTU, SACK, Timestamps, Control and Peer, except that the receiver acknowledges
-// at once if Peer does. The Spec has one flow, and is not StopAndWait. Its Fates are those of the other
-// subjects. RunKernel takes as long as the work does, up to Limit. It needs Linux, root and TUN
-// devices; an error says what is missing.
+// RunKernel runs a Spec in real time, with the TCP of this machine's kernel at both ends. It
+// ignores Kind, Timers, Scheme, MTU, SACK, Timestamps, Control and Peer, except that the receiver
+// acknowledges at once if Peer does. The Spec has one flow, and is not StopAndWait. Its Fates are
+// those of the other subjects. RunKernel takes as long as the work does, up to Limit. It needs
+// Linux, root and TUN devices; an error says what is missing.
 func RunKernel(ctx context.Context, s *Spec) (Result, error) {
 	if err := s.Check(); err != nil {
 		return Result{}, err

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestKernel: the kernel's TCP meets the same fates: the tail of each object that counts is lost once, and repaired, in time
-// that no timer can undercut and no more than ten times what the model of its timers takes.
+// TestKernel loses the tail of each object of the kernel's TCP once. The repair takes longer than
+// the shortest timer, and at most ten times as long as with the model of the kernel's timers.
 func TestKernel(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only on Linux")
@@ -26,7 +26,7 @@ func TestKernel(t *testing.T) {
 			}
 			r, err := RunKernel(t.Context(), s)
 			if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.ENXIO) {
-				t.Skipf("no TUN device to be had here: %v", err)
+				t.Skipf("no TUN device here: %v", err)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -35,10 +35,10 @@ func TestKernel(t *testing.T) {
 			t.Logf("kernel %+v", r)
 			t.Logf("model %+v", model)
 			if len(r.Times) != len(model.Times) || r.Unfinished != 0 || r.Bytes != model.Bytes {
-				t.Fatalf("%d objects of %d octets, %d of them unfinished; the model has %d of %d", len(r.Times), r.Bytes, r.Unfinished,
+				t.Fatalf("%d objects of %d bytes, %d of them unfinished; the model has %d of %d", len(r.Times), r.Bytes, r.Unfinished,
 					len(model.Times), model.Bytes)
 			}
-			// Of Web, the FIN behind the tail tells the kernel that it was lost.
+			// With Web, the SACK of the FIN reveals the loss.
 			if r.Lost < model.Lost || r.Repaired < model.Lost || shape != Web && r.Timeouts+r.Probes == 0 {
 				t.Errorf("%d lost, %d repaired by %d timeouts and %d probes; the model lost %d", r.Lost, r.Repaired, r.Timeouts, r.Probes, model.Lost)
 			}
@@ -51,19 +51,19 @@ func TestKernel(t *testing.T) {
 	}
 }
 
-// TestKernelIsCutOff: what hangs when the time is over ends.
+// TestKernelIsCutOff checks that the limit ends a connection that hangs.
 func TestKernelIsCutOff(t *testing.T) {
 	s := spec(Engine, Answers, "outages:0s-1h")
 	s.Flows, s.Limit, s.Stagger = 1, 300*time.Millisecond, 0
 	r, err := RunKernel(context.Background(), s)
 	if err != nil {
-		t.Skipf("no TUN device to be had here: %v", err)
+		t.Skipf("no TUN device here: %v", err)
 	}
 	if r.Unfinished != len(r.Times) || r.Bytes != 0 {
 		t.Errorf("%+v, want nothing finished", r)
 	}
 	s.Flows = 2
 	if _, err := RunKernel(context.Background(), s); err == nil {
-		t.Error("two flows are run")
+		t.Error("RunKernel accepted two flows")
 	}
 }

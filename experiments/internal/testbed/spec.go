@@ -10,70 +10,70 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// Kind is whose TCP sends.
+// Kind names the sender's TCP.
 type Kind string
 
 // The kinds.
 const (
 	Engine  Kind = "engine"  // package netstack/tcp in package netstack/sim
-	Binding Kind = "binding" // the same in a gVisor stack
+	Binding Kind = "binding" // the same engine in a gVisor stack
 	GVisor  Kind = "gvisor"  // gVisor's own
 )
 
 // Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{Engine, Binding, GVisor} }
 
-// Shape is how the objects of a flow follow one another.
+// Shape is the order of a flow's objects.
 type Shape string
 
 // The shapes of work.
 const (
-	Bulk        Shape = "bulk"             // one object as soon as the connection is there
-	Answers     Shape = "request-response" // the receiver asks for each on one connection, and pauses after it
-	Web         Shape = "web"              // each has a connection of its own, which counts
-	Tail        Shape = "tail"             // the sender pushes each by itself, a pause after the one before has arrived
-	StopAndWait Shape = "stop-and-wait"    // the sender writes each when the one before is acknowledged; subject Engine only
+	Bulk        Shape = "bulk"             // one object, as soon as the connection is open
+	Answers     Shape = "request-response" // the receiver requests each, on one connection
+	Web         Shape = "web"              // each has its own connection, whose handshake counts
+	Tail        Shape = "tail"             // the sender writes each, with pauses
+	StopAndWait Shape = "stop-and-wait"    // the sender writes each at the ACK before; Engine only
 )
 
 // Shapes returns all shapes.
 func Shapes() []Shape { return []Shape{Bulk, Answers, Web, Tail, StopAndWait} }
 
-// Work is what each flow does.
+// Work is the objects of a flow.
 type Work struct {
 	Shape   Shape
-	Objects int           // of each flow, those of warming up included, 1 to 10,000; of Bulk there is one
-	Warm    int           // how many of them come first, lose nothing by Fates, and do not count; less than Objects
+	Objects int           // of each flow, warmup included, 1 to 10,000; Bulk has one
+	Warm    int           // the first of them: not lost by Fates, and not counted
 	Bytes   uint64        // of an object, 1 to 2^30
-	Request uint32        // octets of a request, 1 to 65,535; 0 is 100
-	Think   time.Duration // pause from one object to the next: evenly from half of it to one and a half, up to 1 min
+	Request uint32        // bytes of a request, 1 to 65,535; 0 is 100
+	Think   time.Duration // mean pause between objects, drawn evenly from 0.5 to 1.5 times it
 }
 
-// Path is the way between sender and receivers.
+// Path is the path between sender and receivers.
 type Path struct {
-	// Data leads from the sender to all receivers, and Acks back. They lose nothing themselves but by their queues.
+	// Data leads from the sender to all receivers, and Acks back. Only their queues lose packets.
 	Data, Acks sim.LinkConfig
 
-	// Behind Data each flow has a way of its own, where it loses packets; AckFates is the same for the way back.
+	// After Data each flow has its own link, which loses packets. AckFates are those of the ACKs.
 	Fates, AckFates Fates
 }
 
-// Spec is one run.
+// Spec is the configuration of a run.
 type Spec struct {
 	Kind   Kind
-	Timers Timers // of the sender; GVisor takes nothing of them
+	Timers Timers // of the sender; GVisor ignores them
 	Peer   Timers // of the receivers
 	Scheme string // of the engines' wheels, Engine only; "" is the default
 
 	Seed    uint64
 	Work    Work
 	Path    Path
-	Flows   int           // 1 to 1000, all from one sender, each to a receiver of its own
-	Stagger time.Duration // each flow begins at an instant drawn evenly from this span, up to 1 min
+	Flows   int           // 1 to 1000, from one sender to a receiver each
+	Stagger time.Duration // latest begin of a flow, drawn evenly from 0; up to 1 min
 	Limit   time.Duration // of virtual time, up to 24 h
 	MTU     int           // 576 to 9000; 0 is 1500
 
-	SACK, Timestamps *bool  // of the sender; nil is what Timers say
-	Control          string // of congestion, of the sender; "" is what Timers say, and CUBIC for GVisor
+	SACK, Timestamps *bool  // of the sender; nil is that of Timers
+	Control          string // congestion control; "" is that of Timers, or CUBIC for GVisor
 }
 
 // Bounds of a Spec.
@@ -84,7 +84,7 @@ const (
 	firstPort  = 10_000
 )
 
-// gvisorControls are what gVisor has to control congestion, and "", which is one of them.
+// gvisorControls are gVisor's congestion controls; "" is its default.
 var gvisorControls = []string{"", "newreno", "cubic"}
 
 // Check returns an error that names the first field out of its bounds, its value and the bound.
@@ -100,9 +100,9 @@ func (s *Spec) Check() error {
 	case w.Warm < 0 || w.Warm >= s.objects():
 		return fmt.Errorf("subject: %d objects to warm up, want 0 to %d, one less than there are", w.Warm, s.objects()-1)
 	case w.Bytes < 1 || w.Bytes > 1<<30:
-		return fmt.Errorf("subject: objects of %d octets, want 1 to 2^30", w.Bytes)
+		return fmt.Errorf("subject: objects of %d bytes, want 1 to 2^30", w.Bytes)
 	case w.Request > 65535:
-		return fmt.Errorf("subject: requests of %d octets, want at most 65535", w.Request)
+		return fmt.Errorf("subject: requests of %d bytes, want at most 65535", w.Request)
 	case w.Think < 0 || w.Think > time.Minute:
 		return fmt.Errorf("subject: pause of %v, want 0 to 1m", w.Think)
 	case s.Flows < 1 || s.Flows > MaxFlows:
@@ -116,7 +116,7 @@ func (s *Spec) Check() error {
 	case s.MTU != 0 && (s.MTU < 576 || s.MTU > 9000):
 		return fmt.Errorf("subject: MTU %d, want 576 to 9000", s.MTU)
 	case s.Kind != Engine && w.Shape == StopAndWait:
-		return fmt.Errorf("subject: %s of subject %s, want subject %s: others do not tell when they are acknowledged", w.Shape, s.Kind, Engine)
+		return fmt.Errorf("subject: %s of subject %s, want subject %s: others do not report ACKs", w.Shape, s.Kind, Engine)
 	case s.Kind != Engine && s.Scheme != "":
 		return fmt.Errorf("subject: wheel %q of subject %s, want subject %s", s.Scheme, s.Kind, Engine)
 	case s.Kind == GVisor && !slices.Contains(gvisorControls, s.Control):
@@ -138,7 +138,7 @@ func (s *Spec) Check() error {
 	return peer.Check()
 }
 
-// peer returns the configuration of the receivers. What is written leaves at once, at both ends.
+// peer returns the configuration of the receivers. Both ends send without Nagle's delay.
 func (s *Spec) peer() tcp.Config {
 	c := s.Peer.Config()
 	c.Socket.NoDelay = true
@@ -149,7 +149,7 @@ func (s *Spec) peer() tcp.Config {
 func (s *Spec) sender() tcp.Config {
 	t := s.Timers
 	if s.Kind == GVisor {
-		t = s.Peer // of which nothing is used
+		t = s.Peer // ignored
 	}
 	c := t.Config()
 	c.Socket.NoDelay = true
@@ -165,7 +165,7 @@ func (s *Spec) sender() tcp.Config {
 	return c
 }
 
-// objects is how many objects a flow has.
+// objects returns the objects of a flow.
 func (s *Spec) objects() int {
 	if s.Work.Shape == Bulk {
 		return 1
@@ -173,7 +173,7 @@ func (s *Spec) objects() int {
 	return s.Work.Objects
 }
 
-// conns is how many connections a flow has.
+// conns returns the connections of a flow.
 func (s *Spec) conns() int {
 	if s.Work.Shape == Web {
 		return s.Work.Objects
@@ -195,8 +195,7 @@ func (s *Spec) mtu() int {
 	return s.MTU
 }
 
-// mss is how many octets a full segment of data has: what RFC 9293 §3.7.1 leaves of the MTU, and without timestamps 12
-// more.
+// mss returns the bytes of a full segment: RFC 9293 §3.7.1, less 12 bytes for timestamps.
 func (s *Spec) mss() uint64 {
 	cfg, peer := s.sender(), s.peer()
 	if !cfg.Timestamps || !peer.Timestamps {
@@ -205,10 +204,10 @@ func (s *Spec) mss() uint64 {
 	return uint64(s.mtu() - 52)
 }
 
-// port returns the receiver's port of a connection of a flow, which no other has.
+// port returns the receiver's port of a connection of a flow. It is unique.
 func (s *Spec) port(flow, conn int) uint16 { return uint16(firstPort + flow*s.conns() + conn) }
 
-// of returns the flow of a connection by its port, and its number in the flow.
+// of returns the flow of a port, and the number of the connection in the flow.
 func (s *Spec) of(port uint16) (flow, conn int, ok bool) {
 	i := int(port) - firstPort
 	if i < 0 || i >= s.Flows*s.conns() {
@@ -217,7 +216,7 @@ func (s *Spec) of(port uint16) (flow, conn int, ok bool) {
 	return i / s.conns(), i % s.conns(), true
 }
 
-// Segments is about how many segments with data a run has, those sent again apart.
+// Segments returns about the data segments of a run, without retransmissions.
 func (s *Spec) Segments() float64 {
 	per := float64((s.Work.Bytes-1)/s.mss() + 1)
 	return per * float64(s.Flows*s.objects())

@@ -11,8 +11,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Stacks is two gVisor stacks with a wire between them, in virtual time. Either may run gVisor's own
-// TCP. The first end dials, and the second listens. Their programs are tasks of package sockets.
+// Stacks is two gVisor stacks with a wire between them, in virtual time. Either may run gVisor's
+// own TCP. The first end dials, and the second listens. Their programs are tasks of package
+// sockets.
 type Stacks struct {
 	Net *virtual.Net
 
@@ -60,7 +61,8 @@ func (s *Stacks) ServeAt(end int, serve func(c *sockets.Conn) error) {
 	})
 }
 
-// Dial starts a task that connects the first end, from a port or from any if it is 0, and then runs do.
+// Dial starts a task that connects the first end, from a port or from any if it is 0, and then runs
+// do.
 func (s *Stacks) Dial(port uint16, do func(c *sockets.Conn) error) {
 	s.Go(func() error {
 		c, err := s.Connect(DialEnd, port)
@@ -89,14 +91,15 @@ func (s *Stacks) Go(do func() error) {
 	})
 }
 
-// Run lets time pass until an instant, or until done, if not nil, returns true. It returns the first
-// error of a task.
+// Run lets time pass until an instant, or until done, if not nil, returns true. It returns the
+// first error of a task.
 func (s *Stacks) Run(until wheel.Time, done func() bool) error {
 	s.Net.Run(until.Sub(s.Net.Now()), func() bool { return s.err != nil || done != nil && done() })
 	return s.err
 }
 
-// Close resets all connections, and ends the tasks and the stacks. It returns an error if tasks remain.
+// Close resets all connections, and ends the tasks and the stacks. It returns an error if tasks
+// remain.
 func (s *Stacks) Close() error {
 	s.over = true
 	for _, c := range s.open {
@@ -137,7 +140,8 @@ type segment struct {
 	start    uint64
 }
 
-// NewWire makes a wire of the links from the first end and back. The keys seed their random numbers.
+// NewWire makes a wire of the links from the first end and back. The keys seed their random
+// numbers.
 func NewWire(there, back sim.LinkConfig, keys [2]uint64) (w Wire, err error) {
 	w.attempts = map[segment]uint32{}
 	for i, cfg := range []sim.LinkConfig{there, back} {

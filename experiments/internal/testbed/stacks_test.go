@@ -11,10 +11,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// lossyWay takes 10 ms, and loses what the dialling end sends first of its data.
-type lossyWay struct{ sent []wheel.Time }
+// lossyWire takes 10 ms, and loses the first data segment of the dialling end.
+type lossyWire struct{ sent []wheel.Time }
 
-func (w *lossyWay) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
+func (w *lossyWire) Send(now wheel.Time, from int, p *virtual.Packet) (time.Duration, bool) {
 	if from == DialEnd && p.End > p.Start {
 		w.sent = append(w.sent, now)
 		return 10 * time.Millisecond, len(w.sent) > 1
@@ -22,13 +22,14 @@ func (w *lossyWay) Send(now wheel.Time, from int, p *virtual.Packet) (time.Durat
 	return 10 * time.Millisecond, true
 }
 
-func (w *lossyWay) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
+func (w *lossyWire) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
 
-// TestStacks has gVisor's TCP lose a lone segment, and finds its timer at the least timeout, its own or another.
-func TestStacks(t *testing.T) {
-	for _, least := range []time.Duration{0, time.Second} {
-		w := &lossyWay{}
-		s, err := NewStacks(virtual.Config{Seed: 1, TCP: [2]virtual.TCP{DialEnd: {GVisor: true, NoSACK: true, MinRTO: least}, ListenEnd: {Config: netstack.DefaultConfig()}}, Wire: w})
+// TestStacksLoseALoneSegment checks that gVisor's TCP retransmits it after the floor on the
+// timeout.
+func TestStacksLoseALoneSegment(t *testing.T) {
+	for _, floor := range []time.Duration{0, time.Second} {
+		w := &lossyWire{}
+		s, err := NewStacks(virtual.Config{Seed: 1, TCP: [2]virtual.TCP{DialEnd: {GVisor: true, NoSACK: true, MinRTO: floor}, ListenEnd: {Config: netstack.DefaultConfig()}}, Wire: w})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,21 +40,21 @@ func TestStacks(t *testing.T) {
 			return err
 		})
 		if err := s.Run(wheel.Time(time.Minute), func() bool { return got == 100 }); err != nil || got != 100 {
-			t.Fatalf("%d octets, %v", got, err)
+			t.Fatalf("%d bytes arrived, want 100: %v", got, err)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		want := max(least, 200*time.Millisecond)
+		want := max(floor, 200*time.Millisecond)
 		if len(w.sent) != 2 || (w.sent[1].Sub(w.sent[0])-want).Abs() > time.Microsecond {
-			t.Errorf("least timeout %v: sent at %v, want again after %v", least, w.sent, want)
+			t.Errorf("floor %v: sent at %v, want a retransmission after %v", floor, w.sent, want)
 		}
 	}
 }
 
-// TestStacksFail has a task fail: the run ends with its error.
+// TestStacksFail checks that the error of a task ends the run.
 func TestStacksFail(t *testing.T) {
-	s, err := NewStacks(virtual.Config{Seed: 1, TCP: [2]virtual.TCP{{Config: netstack.DefaultConfig()}, {Config: netstack.DefaultConfig()}}, Wire: &lossyWay{}})
+	s, err := NewStacks(virtual.Config{Seed: 1, TCP: [2]virtual.TCP{{Config: netstack.DefaultConfig()}, {Config: netstack.DefaultConfig()}}, Wire: &lossyWire{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,8 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// Star is one client and many servers around a switch: what they send to it shares the port that leads to the client.
+// Star is one client and many servers around a switch. The servers share the switch's port to the
+// client.
 type Star struct {
 	World   *host.World
 	Client  *host.Host
@@ -17,18 +18,18 @@ type Star struct {
 	Links   *sim.Topology
 }
 
-// StarPlan is the plan of a Star.
+// StarPlan configures a Star.
 type StarPlan struct {
 	Seed           uint64
 	Client, Server tcp.Config
 	Servers        int
 	Access         sim.LinkConfig // between a server and the switch, in both directions
-	Port           sim.LinkConfig // from the switch to the client, with the buffer that they share
+	Port           sim.LinkConfig // from the switch to the client, with the shared buffer
 	Back           sim.LinkConfig // from the client to the switch
 	Trace          tcp.Tracer     // of the servers; nil is none
 }
 
-// NewStar sets up a star at time 0.
+// NewStar makes a Star at time 0.
 func NewStar(p StarPlan) (*Star, error) {
 	w, err := host.NewWorld(sim.Config{Seed: p.Seed})
 	if err != nil {

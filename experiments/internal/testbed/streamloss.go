@@ -8,7 +8,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Key hashes a seed and what tells draws apart, such as a flow, an offset and an attempt, into 64 bits: the same for all policies.
+// Key hashes a seed and parts that name a random number, such as a flow, an offset and an attempt.
+// The result is the same for all policies.
 func Key(seed uint64, parts ...uint64) uint64 {
 	const golden = 0x9e3779b97f4a7c15 // SplitMix64's step
 	h := sim.Mix64(seed + golden)
@@ -18,38 +19,38 @@ func Key(seed uint64, parts ...uint64) uint64 {
 	return h
 }
 
-// Uniform returns the draw of Key as a number in [0, 1).
+// Uniform returns Key as a number in [0, 1).
 func Uniform(seed uint64, parts ...uint64) float64 {
 	return float64(float64(Key(seed, parts...)>>11) * 0x1p-53)
 }
 
-// StreamLoss is a sim.Loss that loses packets with payload by what they carry: each with probability P, by its place in the stream and
-// its attempt. Burst is how many octets of the stream share a fate, 0 for each packet by itself; so losses come in bursts of
-// neighbours that were sent for the same time. Packets without payload are lost with probability Empty, by their number.
-//
-// Rule, if it is set, decides instead.
+// StreamLoss is a sim.Loss that loses data packets by their place in the stream and their attempt,
+// so that policies that differ lose the same bytes.
 type StreamLoss struct {
-	P     float64
-	Empty float64
-	Burst uint64
-	// Rule says whether a packet is lost that carries octets from start to end for the attempt-th time, counted from 1.
+	P     float64 // probability of a loss, for a data packet
+	Empty float64 // and for a packet without data, by its number
+	Burst uint64  // bytes of the stream that share a fate in an attempt; 0 is each packet alone
+	// Rule decides instead, if not nil, about the attempt-th transmission, from 1, of bytes from start
+	// to end.
 	Rule func(now wheel.Time, start, end uint64, attempt uint32) bool
 }
 
 // String implements sim.Loss.
-func (f *StreamLoss) String() string { return fmt.Sprintf("fates %v/%v/%d", f.P, f.Empty, f.Burst) }
+func (f *StreamLoss) String() string {
+	return fmt.Sprintf("stream loss %v/%v/%d", f.P, f.Empty, f.Burst)
+}
 
 // Check implements sim.Loss.
 func (f *StreamLoss) Check() error {
 	for _, p := range []float64{f.P, f.Empty} {
 		if !(p >= 0 && p <= 1) {
-			return fmt.Errorf("lab: probability of a loss %v, want 0 to 1", p)
+			return fmt.Errorf("testbed: probability of a loss %v, want 0 to 1", p)
 		}
 	}
 	return nil
 }
 
-// Start implements sim.Loss. key is the link's, which is that of its name and the network's seed.
+// Start implements sim.Loss. key depends on the link's name and the network's seed.
 func (f *StreamLoss) Start(key uint64) sim.Dropper { return &streamDropper{f, key} }
 
 type streamDropper struct {

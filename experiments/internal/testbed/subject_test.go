@@ -12,7 +12,8 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// spec is work over a path of 20 ms, whose sender has Linux's timers. An object is 5 segments, to all subjects.
+// spec is work over a path with an RTT of 20 ms and a sender with Linux's timers. An object is 5
+// segments for all subjects.
 func spec(kind Kind, shape Shape, fates string) *Spec {
 	f, err := ParseFates(fates)
 	if err != nil {
@@ -39,8 +40,9 @@ func mustRun(t *testing.T, s *Spec) Result {
 	return r
 }
 
-// TestSubjectsMeetTheSame runs each work with each subject twice. Engine and Binding are one TCP in two surroundings:
-// what they do is the same, to the nanosecond. Without loss all take the same time.
+// TestSubjectsMeetTheSame runs each work with each subject twice. Engine and Binding are one TCP in
+// two surroundings: their results agree to the nanosecond. Without loss, all subjects take the same
+// time.
 func TestSubjectsMeetTheSame(t *testing.T) {
 	for _, shape := range Shapes() {
 		for _, fates := range []string{"none", "fates:0.05", "tail:1", "bernoulli:0.05"} {
@@ -57,15 +59,15 @@ func TestSubjectsMeetTheSame(t *testing.T) {
 					t.Errorf("%s, %s, %s: two runs differ:\n%s\n%s", kind, shape, fates, text, other)
 				}
 				if want := 2 * (s.objects() - s.Work.Warm); len(r.Times) != want || r.Unfinished != 0 || r.Retransmitted < r.Spurious || r.Repaired != r.Lost {
-					t.Errorf("%s, %s, %s: %d objects, want %d, all complete and repaired: %s", kind, shape, fates, len(r.Times), want, text)
+					t.Errorf("%s, %s, %s: %d objects, want %d, complete and repaired: %s", kind, shape, fates, len(r.Times), want, text)
 				}
 				if lossless := fates == "none"; lossless != (r.Lost == 0) || lossless != (r.Retransmitted == 0) {
-					t.Errorf("%s, %s, %s: %d lost, %d sent again", kind, shape, fates, r.Lost, r.Retransmitted)
+					t.Errorf("%s, %s, %s: %d lost, %d retransmitted", kind, shape, fates, r.Lost, r.Retransmitted)
 				}
 				if kind == GVisor {
 					text, _ = json.Marshal(r.Times)
 					if fates == "none" && !strings.Contains(texts[0], string(text)) {
-						t.Errorf("%s without loss: gVisor's take %s, ours %s", shape, text, texts[0])
+						t.Errorf("%s without loss: gVisor takes %s, the engine %s", shape, text, texts[0])
 					}
 					continue
 				}
@@ -78,11 +80,12 @@ func TestSubjectsMeetTheSame(t *testing.T) {
 	}
 }
 
-// TestTailIsLostOnce: of each object that counts the last segment is lost once, and sent again when the timers say.
+// TestTailIsLostOnce loses the last segment of each object once, and checks when the timers
+// retransmit.
 func TestTailIsLostOnce(t *testing.T) {
 	for timers, want := range map[string]time.Duration{
-		// RTO = SRTT + 200 ms, from when the segment left; and from the ACK of the segments before, which is a round
-		// trip later.
+		// RTO = SRTT + 200 ms, from the segment's transmission, and from the ACK of the segments before,
+		// a round trip later.
 		"per-segment@exact var-min=200ms floor=10ms -tlp -rack": 220 * time.Millisecond,
 		"linux@exact rexmit=restart -tlp -rack":                 240 * time.Millisecond,
 	} {
@@ -90,11 +93,11 @@ func TestTailIsLostOnce(t *testing.T) {
 		s.Timers = MustTimers(timers)
 		r := mustRun(t, s)
 		if r.Lost != 16 || r.Retransmitted != 16 || r.Spurious != 0 || r.Repaired != 16 {
-			t.Fatalf("%s: %d lost, %d sent again, %d needlessly", timers, r.Lost, r.Retransmitted, r.Spurious)
+			t.Fatalf("%s: %d lost, %d retransmitted, %d of them spurious", timers, r.Lost, r.Retransmitted, r.Spurious)
 		}
 		for _, w := range r.Waits {
 			if w < want || w > want+10*time.Millisecond {
-				t.Errorf("%s: sent again after %v, want %v and what the timeouts before have left of the variation", timers, w, want)
+				t.Errorf("%s: retransmitted after %v, want %v plus the variation left by earlier timeouts", timers, w, want)
 			}
 		}
 	}
@@ -104,8 +107,9 @@ func TestTailIsLostOnce(t *testing.T) {
 	}
 }
 
-// TestTheFINTellsOfALostTail: what follows the tail is a FIN, whose SACK tells the sender that the tail was lost: no timer has to.
-func TestTheFINTellsOfALostTail(t *testing.T) {
+// TestSACKOfTheFINRevealsALostTail: a FIN follows the tail, and its SACK reveals the loss before
+// any timer.
+func TestSACKOfTheFINRevealsALostTail(t *testing.T) {
 	for _, kind := range []Kind{Engine, Binding} {
 		r := mustRun(t, spec(kind, Web, "tail:1"))
 		if r.Lost != 16 || r.Repaired != 16 || r.Timeouts+r.Probes != 0 {
@@ -113,14 +117,14 @@ func TestTheFINTellsOfALostTail(t *testing.T) {
 		}
 		for _, w := range r.Waits {
 			if w < 20*time.Millisecond || w > 40*time.Millisecond {
-				t.Errorf("%s: sent again after %v, want a round trip and some", kind, w)
+				t.Errorf("%s: retransmitted after %v, want 1 to 2 round trips", kind, w)
 			}
 		}
 	}
 }
 
-// TestStopAndWaitWaitsForTheHeartbeat: 4.4BSD puts ACKs off to a heartbeat of 200 ms, so that a sender that waits for
-// each sends five segments a second.
+// TestStopAndWaitWaitsForTheHeartbeat: 4.4BSD delays ACKs to a heartbeat of 200 ms, so a sender
+// that waits for each sends five segments a second.
 func TestStopAndWaitWaitsForTheHeartbeat(t *testing.T) {
 	s := spec(Engine, StopAndWait, "none")
 	s.Peer, s.Work.Think, s.Work.Bytes, s.Work.Objects, s.Flows = MustTimers("bsd"), 0, 1000, 24, 1
@@ -131,7 +135,8 @@ func TestStopAndWaitWaitsForTheHeartbeat(t *testing.T) {
 	}
 }
 
-// TestDroppedByTheQueue: what a queue drops is lost, too, and is sent again.
+// TestDroppedByTheQueue checks that packets dropped by a queue count as lost, and are
+// retransmitted.
 func TestDroppedByTheQueue(t *testing.T) {
 	for _, kind := range Kinds() {
 		s := spec(kind, Bulk, "none")
@@ -143,7 +148,7 @@ func TestDroppedByTheQueue(t *testing.T) {
 	}
 }
 
-// TestUnfinished: what the limit cuts off has its age, and nothing is left behind.
+// TestUnfinished checks that an object cut off by the limit has its age as its time.
 func TestUnfinished(t *testing.T) {
 	for _, kind := range Kinds() {
 		for _, shape := range []Shape{Bulk, Answers, Web, Tail} {
@@ -157,7 +162,8 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// TestControls: a control goes by the same name with all subjects, in timers as by itself.
+// TestControls checks that all subjects accept the same names of congestion controls, in Timers and
+// in Spec.
 func TestControls(t *testing.T) {
 	for _, control := range []string{"newreno", "cubic"} {
 		var times []string
@@ -183,7 +189,7 @@ func TestFatesText(t *testing.T) {
 		"fates:0.1,burst=0": `"fates:0.1,burst=0": "burst=0", want burst=N, N from 1 to 1000`,
 		"tail:0":            `"tail:0": "0" segments, want 1 to 1000`,
 		"tail:1@20":         `"tail:1@20": "20" times, want 1 to 10`,
-		"none;tail:1":       `"none;tail:1": none beside other models`,
+		"none;tail:1":       `"none;tail:1": none together with other models`,
 		"bernoulli:3":       `3`,
 	} {
 		if _, err := ParseFates(text); err == nil || !strings.Contains(err.Error(), want) {
@@ -203,15 +209,15 @@ func TestFatesText(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
-		`subject: kind "linux", want one of engine, binding, gvisor`:                                                   func(s *Spec) { s.Kind = "linux" },
-		`subject: 0 flows, want 1 to 1000`:                                                                             func(s *Spec) { s.Flows = 0 },
-		`subject: 12 objects to warm up, want 0 to 11, one less than there are`:                                        func(s *Spec) { s.Work.Warm = 12 },
-		`subject: 60000 connections, want at most 50000`:                                                               func(s *Spec) { s.Work.Shape, s.Flows, s.Work.Objects = Web, 1000, 60 },
-		`subject: limit 0s, want more than 0, and up to 24h`:                                                           func(s *Spec) { s.Limit = 0 },
-		`subject: a shared link with loss, duplicates or corruption, want Fates`:                                       func(s *Spec) { s.Path.Acks.Duplicate = 1 },
-		`subject: stop-and-wait of subject gvisor, want subject engine: others do not tell when they are acknowledged`: func(s *Spec) { s.Kind, s.Work.Shape = GVisor, StopAndWait },
-		`subject: control "vegas" of subject gvisor, want newreno or cubic`:                                            func(s *Spec) { s.Kind, s.Control = GVisor, "vegas" },
-		`subject: wheel "scheme7" of subject binding, want subject engine`:                                             func(s *Spec) { s.Kind, s.Scheme = Binding, "scheme7" },
+		`subject: kind "linux", want one of engine, binding, gvisor`:                               func(s *Spec) { s.Kind = "linux" },
+		`subject: 0 flows, want 1 to 1000`:                                                         func(s *Spec) { s.Flows = 0 },
+		`subject: 12 objects to warm up, want 0 to 11, one less than there are`:                    func(s *Spec) { s.Work.Warm = 12 },
+		`subject: 60000 connections, want at most 50000`:                                           func(s *Spec) { s.Work.Shape, s.Flows, s.Work.Objects = Web, 1000, 60 },
+		`subject: limit 0s, want more than 0, and up to 24h`:                                       func(s *Spec) { s.Limit = 0 },
+		`subject: a shared link with loss, duplicates or corruption, want Fates`:                   func(s *Spec) { s.Path.Acks.Duplicate = 1 },
+		`subject: stop-and-wait of subject gvisor, want subject engine: others do not report ACKs`: func(s *Spec) { s.Kind, s.Work.Shape = GVisor, StopAndWait },
+		`subject: control "vegas" of subject gvisor, want newreno or cubic`:                        func(s *Spec) { s.Kind, s.Control = GVisor, "vegas" },
+		`subject: wheel "scheme7" of subject binding, want subject engine`:                         func(s *Spec) { s.Kind, s.Scheme = Binding, "scheme7" },
 	} {
 		s := spec(Engine, Answers, "none")
 		change(s)
@@ -223,7 +229,7 @@ func TestCheck(t *testing.T) {
 	cancel()
 	for _, kind := range Kinds() {
 		if _, err := Run(ctx, spec(kind, Bulk, "none")); err == nil {
-			t.Errorf("%s runs on when it is cancelled", kind)
+			t.Errorf("%s goes on after it is cancelled", kind)
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// Timers is a configuration of a TCP by its text. The zero value is none; UnmarshalText or ParseTimers makes one.
+// Timers is the configuration of a TCP, with its text. UnmarshalText or ParseTimers makes one; the
+// zero value is not valid.
 type Timers struct {
 	Text   string
 	Policy tcptimers.Policy
@@ -25,7 +26,7 @@ type Timers struct {
 	Timestamps *bool // nil is that of the engine
 }
 
-// MustTimers is ParseTimers of a text that is known to be right.
+// MustTimers is ParseTimers for a constant text. It panics on an error.
 func MustTimers(text string) Timers {
 	t, err := ParseTimers(text)
 	if err != nil {
@@ -34,10 +35,10 @@ func MustTimers(text string) Timers {
 	return t
 }
 
-// Exact is the tick of expiry that "exact" stands for.
+// Exact is the tick of expiry called "exact".
 const Exact = tcptimers.ExactTick
 
-// ParseTimers reads the text of timers. Its error names the word that is wrong and what is allowed.
+// ParseTimers reads the text of Timers. An error names the wrong word and what is allowed.
 func ParseTimers(text string) (Timers, error) {
 	t := Timers{Text: text}
 	words := strings.Fields(text)
@@ -163,7 +164,7 @@ func (t *Timers) Allowed() string {
 // String returns the text.
 func (t Timers) String() string { return t.Text }
 
-// Config returns the configuration of an engine, which the caller may change.
+// Config returns the configuration of an engine. The caller may change it.
 func (t *Timers) Config() tcp.Config {
 	c := tcp.DefaultConfig(t.Policy)
 	if t.Control != "" {

@@ -50,8 +50,9 @@ func TestTimers(t *testing.T) {
 	}
 }
 
-// transfer sends octets from the client to the server over a link with the given fates, and returns what was sent again.
-func transfer(t *testing.T, timers string, octets uint64, loss sim.Loss) (resends []Retransmission, done wheel.Time) {
+// transfer sends bytes from the client to the server over a lossy link, and returns the
+// retransmissions.
+func transfer(t *testing.T, timers string, bytes uint64, loss sim.Loss) (resends []Retransmission, done wheel.Time) {
 	t.Helper()
 	tm := MustTimers(timers)
 	link := sim.LinkConfig{Delay: 10 * time.Millisecond}
@@ -69,7 +70,7 @@ func transfer(t *testing.T, timers string, octets uint64, loss sim.Loss) (resend
 			done = now
 		}
 	})
-	if _, err := p.Client.Dial(p.Server, 80, nil, host.Apps{&host.Bulk{Bytes: octets, Finish: true}, ended}); err != nil {
+	if _, err := p.Client.Dial(p.Server, 80, nil, host.Apps{&host.Bulk{Bytes: bytes, Finish: true}, ended}); err != nil {
 		t.Fatal(err)
 	}
 	p.Run(wheel.Time(2 * time.Minute))
@@ -79,7 +80,7 @@ func transfer(t *testing.T, timers string, octets uint64, loss sim.Loss) (resend
 	return p.Records[0].Retransmissions, done
 }
 
-func TestRecordTellsTimersFromACKs(t *testing.T) {
+func TestRecordDistinguishesTimersFromACKs(t *testing.T) {
 	first := &StreamLoss{Rule: func(_ wheel.Time, start, _ uint64, attempt uint32) bool { return start == 0 && attempt == 1 }}
 	resends, _ := transfer(t, "rfc6298 floor=1s -tlp -rack delack=off", 100, first)
 	if len(resends) != 1 || !resends[0].Timed || resends[0].Timer != tcptimers.Rexmit || resends[0].Attempt != 2 || resends[0].Wait() != time.Second {
@@ -92,7 +93,7 @@ func TestRecordTellsTimersFromACKs(t *testing.T) {
 }
 
 func TestLossesAreCommonToPolicies(t *testing.T) {
-	// What is lost of the first transmissions does not depend on the timers.
+	// The losses of first transmissions do not depend on the timers.
 	lost := func(timers string) string {
 		f := &StreamLoss{P: 0.1, Burst: 2896}
 		var places []string
@@ -129,12 +130,12 @@ func TestUniform(t *testing.T) {
 		t.Errorf("mean of uniform draws %v", mean)
 	}
 	if Key(1, 2, 3) == Key(1, 3, 2) || Key(1) == Key(2) {
-		t.Error("keys that should differ are the same")
+		t.Error("different keys are equal")
 	}
 }
 
-// What an engine traces of its timers is what its wheel counts.
-func TestTracersSeeWhatTheWheelCounts(t *testing.T) {
+// TestTraceAgreesWithWheelCounts compares the traced timer operations with the wheel's own counts.
+func TestTraceAgreesWithWheelCounts(t *testing.T) {
 	tm := MustTimers("per-segment")
 	var armed, stopped, expired uint64
 	count := tracerFunc(func(ev *tcp.TraceEvent) {
@@ -161,10 +162,10 @@ func TestTracersSeeWhatTheWheelCounts(t *testing.T) {
 	p.Run(wheel.Time(time.Minute))
 	w := p.Client.Engine().Wheel()
 	if armed == 0 || w.Starts != armed || w.Stops != stopped || w.Expiries != expired {
-		t.Errorf("traced %d starts, %d stops, %d expiries; the wheel has counted %+v", armed, stopped, expired, w)
+		t.Errorf("traced %d starts, %d stops, %d expiries; the wheel counts %+v", armed, stopped, expired, w)
 	}
 	if p.Records[0].Sent != 0 {
-		t.Errorf("a record was filled beside the tracer")
+		t.Errorf("the record of an engine with a tracer is filled")
 	}
 }
 
