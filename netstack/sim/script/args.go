@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// constants are the names that arguments of calls may have, with Linux's numbers.
+// constants are the names allowed in arguments of calls, with Linux's values.
 var constants = map[string]int64{
 	"AF_INET": 2, "AF_INET6": 10, "SOCK_STREAM": 1, "SOCK_NONBLOCK": 0x800, "SOCK_CLOEXEC": 0x80000, "IPPROTO_TCP": 6, "IPPROTO_IP": 0,
 	"SOL_SOCKET": 1, "SOL_TCP": 6,
@@ -20,7 +20,7 @@ var constants = map[string]int64{
 	"INADDR_ANY": 0,
 }
 
-// errnos are Linux's numbers of the errors that a connection may have.
+// errnos are the errors that a connection may have, with Linux's values.
 var errnos = map[string]int64{
 	"EAGAIN": 11, "EPIPE": 32, "EPROTO": 71, "EMSGSIZE": 90, "ENETUNREACH": 101, "ECONNABORTED": 103, "ECONNRESET": 104,
 	"ETIMEDOUT": 110, "ECONNREFUSED": 111, "EHOSTUNREACH": 113, "EINPROGRESS": 115,
@@ -38,7 +38,7 @@ func (r *runner) integer(e Expr) int64 {
 		}
 		if !ok {
 			r.pos = e.Pos
-			r.fail("constant %s is not known", e.Name)
+			r.fail("unknown constant %s", e.Name)
 		}
 		return v
 	case *Binary:
@@ -65,8 +65,8 @@ func isAny(e Expr) bool {
 	return ok
 }
 
-// field returns the value of a field of {name = value, …}, nil if there is none. msg_iov(1) is the field msg_iov, and onoff is
-// l_onoff too.
+// field returns the value of a field of {name = value, …}, or nil. msg_iov(1) is the field msg_iov.
+// Alternative names of a field may be given, such as onoff and l_onoff.
 func field(e Expr, names ...string) Expr {
 	l, ok := e.(*List)
 	if !ok {
@@ -111,7 +111,7 @@ func (r *runner) lengths(e Expr) (n int64) {
 	return n
 }
 
-// portOf returns the port of a socket address, 0 if it names none.
+// portOf returns the port of a socket address, or 0.
 func (r *runner) portOf(e Expr) uint16 {
 	p := field(e, "sin_port", "sin6_port")
 	if p == nil {

@@ -9,13 +9,13 @@ import (
 	"tcpwheel/wheel"
 )
 
-// file is what a descriptor of the script stands for.
+// file is the object of a descriptor.
 type file struct {
 	socket
 	nonblock bool
 }
 
-// result is what a call returns: a number, or -1 and an error.
+// result is the result of a call: a number, or -1 and an error.
 type result struct {
 	value int64
 	errno string
@@ -30,39 +30,41 @@ func (r result) String() string {
 
 func fails(errno string) result { return result{-1, errno} }
 
-// try is one attempt of a call: its result, or that it has to wait. It is made again after each step.
+// try attempts a call. done is false if the call must wait; the runner then tries again after each
+// step.
 type try func() (res result, done bool)
 
-// blocked is a call that waits.
+// blocked is a waiting call.
 type blocked struct {
 	call   *Call
 	event  Pos
 	try    try
-	due    time.Duration // when it must return, since the beginning
-	wake   bool          // it ends at wakeAt, whatever happens
+	due    time.Duration // time of its return, since the script's start
+	wake   bool          // it returns at wakeAt at the latest
 	wakeAt wheel.Time
 	done   bool
 }
 
-// call makes a system call, and compares its result; or leaves it to wait if the script says that it blocks.
+// call makes a system call and compares its result. If the script says that it blocks, the call
+// waits.
 func (r *runner) call(c *Call, t TimeSpec) {
-	b := &blocked{call: c, event: r.pos, due: r.base}
+	b := &blocked{call: c, event: r.pos, due: r.timeBase}
 	if t.Kind == TimeBlocking {
 		b.due += t.End - t.Start
 	}
 	r.note("%s", c)
 	line := len(r.trace) - 1
 	b.try = r.prepare(c, b)
-	r.unwait()
+	r.checkOverdue()
 	res, done := b.try()
 	switch {
-	case done && b.due > r.base+r.plan.tolerance:
-		r.differ(fmt.Sprintf("the call has returned %v at once, want it to wait until %s", res, seconds9(b.due)), "", "")
+	case done && b.due > r.timeBase+r.plan.tolerance:
+		r.failWith(fmt.Sprintf("the call returned %v at once, want it to wait until %s", res, traceTime(b.due)), "", "")
 	case done:
 		r.returned(c, res, line)
 		r.step()
 	case t.Kind != TimeBlocking:
-		r.fail("%s has to wait: give it a time such as +0...0.2, or make the descriptor non-blocking by fcntl(fd, F_SETFL, O_RDWR|O_NONBLOCK)",
+		r.fail("%s would block: give it a time such as +0...0.2, or make the descriptor non-blocking by fcntl(fd, F_SETFL, O_RDWR|O_NONBLOCK)",
 			c.Name)
 	default:
 		r.blocked = append(r.blocked, b)
@@ -70,23 +72,23 @@ func (r *runner) call(c *Call, t TimeSpec) {
 	}
 }
 
-// unwait ends the run if a call that waits should have returned before now.
-func (r *runner) unwait() {
+// checkOverdue ends the run if a waiting call is overdue.
+func (r *runner) checkOverdue() {
 	for _, b := range r.blocked {
 		if b.due+r.plan.tolerance < r.elapsed() {
 			r.pos = b.event
-			r.differ(fmt.Sprintf("the call has not returned, want it to at %s", seconds9(b.due)), b.call.String(), "")
+			r.failWith(fmt.Sprintf("the call has not returned, want a return at %s", traceTime(b.due)), b.call.String(), "")
 		}
 	}
 }
 
-// retry lets those calls return that can.
+// retry completes the waiting calls that can complete.
 func (r *runner) retry() {
-	if r.trying {
+	if r.retrying {
 		return
 	}
-	r.trying = true
-	defer func() { r.trying = false }()
+	r.retrying = true
+	defer func() { r.retrying = false }()
 	for again := true; again; {
 		again = false
 		for _, b := range slices.Clone(r.blocked) {
@@ -103,14 +105,14 @@ func (r *runner) retry() {
 			pos := r.pos
 			r.pos = b.event
 			if d := r.elapsed() - b.due; d > r.plan.tolerance || d < -r.plan.tolerance {
-				r.differ(fmt.Sprintf("the call has returned %v, want it to at %s", res, seconds9(b.due)), b.call.String(), "")
+				r.failWith(fmt.Sprintf("the call returned %v, want a return at %s", res, traceTime(b.due)), b.call.String(), "")
 			}
 			r.note("… %s", b.call)
 			r.returned(b.call, res, len(r.trace)-1)
 			r.pos = pos
 		}
 	}
-	r.unwait()
+	r.checkOverdue()
 }
 
 // returned compares the result of a call.
@@ -122,11 +124,11 @@ func (r *runner) returned(c *Call, res result, line int) {
 	}
 	if !ok {
 		r.trace = r.trace[:line]
-		r.differ(fmt.Sprintf("%s returns %v", c.Name, res), c.String(), "")
+		r.failWith(fmt.Sprintf("%s returns %v", c.Name, res), c.String(), "")
 	}
 }
 
-// prepare makes ready what the call does.
+// prepare returns the function that attempts the call.
 func (r *runner) prepare(c *Call, b *blocked) try {
 	switch c.Name {
 	case "socket":
@@ -164,12 +166,12 @@ func (r *runner) prepare(c *Call, b *blocked) try {
 	return r.transfer(f, c)
 }
 
-// once is a call that never waits.
+// once makes a try of a call that never waits.
 func (r *runner) once(do func() result) try {
 	return func() (result, bool) { return do(), true }
 }
 
-// unsupported ends the run, because a call asks for what there is not.
+// unsupported ends the run at an unsupported call.
 func (r *runner) unsupported(c *Call, what, supported string) {
 	r.fail("%s: %s not supported; supported: %s", c.Name, what, supported)
 }

@@ -11,14 +11,14 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// code carries out assert and print.
+// code runs assert and print.
 func (r *runner) code(c *Code) {
 	for _, stmt := range c.Stmts {
 		switch stmt := stmt.(type) {
 		case *Assert:
 			r.pos = stmt.Pos
 			if r.eval(stmt.Cond).n == 0 {
-				r.differ("assert does not hold", expression(stmt.Cond), r.values(stmt))
+				r.failWith("assert does not hold", expression(stmt.Cond), r.values(stmt))
 			}
 		case *Print:
 			var words []string
@@ -32,7 +32,7 @@ func (r *runner) code(c *Code) {
 	}
 }
 
-// values tells what the names in an assert stand for, and the values that it asks for.
+// values lists the values of the names in an assert, and the values that it asks for.
 func (r *runner) values(a *Assert) string {
 	var all []string
 	for _, name := range names(a.Cond) {
@@ -46,7 +46,7 @@ func (r *runner) values(a *Assert) string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// value is a number or, where text is not "", a text.
+// value is a text, or a number if text is "".
 type value struct {
 	n    int64
 	text string
@@ -122,7 +122,7 @@ func (r *runner) operate(e *Binary, x, y int64) int64 {
 	return m
 }
 
-// lookup returns the value of a name, which checkNames has found to be known.
+// lookup returns the value of a name, which checkNames has checked.
 func (r *runner) lookup(name string) int64 {
 	if v, ok := constantsOfCode[name]; ok {
 		return v
@@ -149,7 +149,7 @@ func (r *runner) lookup(name string) int64 {
 	return infoFields[name](&i)
 }
 
-// counterNames has the engine's counters.
+// counterNames returns the engine's counters by name.
 func counterNames() map[string]func(*tcp.Counters) int64 {
 	all := map[string]func(*tcp.Counters) int64{}
 	new(tcp.Counters).Each(func(name string, _ uint64) {
@@ -178,7 +178,7 @@ func names(e Expr) []string {
 	return nil
 }
 
-// checkNames reports names in code that stand for nothing.
+// checkNames reports unknown names in code.
 func checkNames(stmt Stmt, fault func(Pos, error)) {
 	var pos Pos
 	var exprs []Expr
@@ -202,12 +202,12 @@ func checkNames(stmt Stmt, fault func(Pos, error)) {
 				known, what = append(slices.Collect(maps.Keys(counterNames())), slices.Collect(maps.Keys(constantsOfCode))...), "counters and constants"
 			}
 			slices.Sort(known)
-			fault(pos, fmt.Errorf("%s is not known; %s: %s", name, what, strings.Join(known, ", ")))
+			fault(pos, fmt.Errorf("unknown name %s; %s: %s", name, what, strings.Join(known, ", ")))
 		}
 	}
 }
 
-// expression writes an expression of code, with brackets around what is joined.
+// expression formats an expression of code, with brackets around joined parts.
 func expression(e Expr) string {
 	switch e := e.(type) {
 	case *Int:

@@ -7,18 +7,18 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// conn is what the run knows of a connection of the engine, beside the engine: a twin of its streams, and what notices told.
+// conn mirrors a connection of the engine: its streams, and the events it reported.
 type conn struct {
 	socket *tcp.Socket
 
-	written uint64 // octets that the program wrote
-	read    uint64 // octets that it read
-	stream  stream // that has arrived
+	written uint64 // bytes that the program wrote
+	read    uint64 // bytes that it read
+	stream  stream // received data
 
 	connected, peerClosed, sent, lingered, closed bool
 
-	errno string // that no call has reported yet
-	asked bool   // an assert has looked at the state since
+	errno string // not reported by a call yet
+	asked bool   // an assert has read the state since
 }
 
 func (r *runner) conn(s *tcp.Socket) *conn {
@@ -30,8 +30,8 @@ func (r *runner) conn(s *tcp.Socket) *conn {
 	return c
 }
 
-// noticed takes what the engine tells.
-func (c *conn) noticed(e tcp.Events) {
+// record records the engine's events.
+func (c *conn) record(e tcp.Events) {
 	c.connected = c.connected || e.Has(tcp.EventConnected)
 	c.peerClosed = c.peerClosed || e.Has(tcp.EventPeerClosed)
 	c.sent = c.sent || e.Has(tcp.EventSent)
@@ -42,7 +42,7 @@ func (c *conn) noticed(e tcp.Events) {
 	}
 }
 
-// errnoOf returns Linux's name for the end of a connection.
+// errnoOf returns Linux's name for a connection's error.
 func errnoOf(err error) string {
 	var e tcp.Error
 	if !errors.As(err, &e) {
@@ -67,41 +67,41 @@ func errnoOf(err error) string {
 	return "EPROTO"
 }
 
-// takeError returns the error that no call has reported yet, once.
+// takeError returns and clears the unreported error.
 func (c *conn) takeError() string {
 	e := c.errno
 	c.errno = ""
 	return e
 }
 
-// readable returns how many octets can be read.
+// readable returns the number of bytes that can be read.
 func (c *conn) readable() uint64 { return c.stream.next - c.read }
 
-// unacked returns how many octets were written and are not acknowledged.
+// unacked returns the number of bytes written and not acknowledged.
 func (c *conn) unacked() uint64 { return c.written - c.socket.Conn().Acked() }
 
-// arrived takes the verdict on a payload of n octets, and checks it.
+// arrived checks the engine's disposition of a payload of n bytes.
 func (c *conn) arrived(v tcp.Disposition, n uint32) error {
 	if uint64(v.Offset)+uint64(v.Len) > uint64(n) {
-		return fmt.Errorf("verdict keeps octets %d to %d of a payload of %d", v.Offset, v.Offset+v.Len, n)
+		return fmt.Errorf("disposition keeps bytes %d to %d of a payload of %d", v.Offset, v.Offset+v.Len, n)
 	}
 	grown := c.stream.insert(v.Stream, uint64(v.Len))
 	if grown != uint64(v.InOrder) {
-		return fmt.Errorf("verdict says that %d octets have become readable, and %d have", v.InOrder, grown)
+		return fmt.Errorf("disposition makes %d bytes readable, want %d", v.InOrder, grown)
 	}
 	if received := c.socket.Conn().Received(); v.Len > 0 && received != c.stream.next {
-		return fmt.Errorf("the connection has received %d octets, and %d have become readable", received, c.stream.next)
+		return fmt.Errorf("the connection has received %d bytes, and %d are readable", received, c.stream.next)
 	}
 	return nil
 }
 
-// stream is which octets have arrived: those before next, and ranges after it in no order.
+// stream records which bytes have arrived: all before next, and ranges after it in any order.
 type stream struct {
 	next uint64
 	held [][2]uint64
 }
 
-// insert adds n octets from at on, and returns how many have become readable.
+// insert adds n bytes at a position. It returns how many became readable.
 func (s *stream) insert(at, n uint64) (grown uint64) {
 	if n == 0 {
 		return 0

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Error is one thing that is wrong with a script.
+// Error is a fault of a script.
 type Error struct {
 	File        string
 	Pos         Pos
-	Unsupported bool // packetdrill may know it, this package does not
+	Unsupported bool // packetdrill may support it
 	Msg         string
 }
 
@@ -18,10 +18,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Pos.Line, e.Pos.Column, e.Msg)
 }
 
-// ErrorList is what Parse found, in the order of the file: at most maxErrors. It is never empty.
+// ErrorList is the faults of a script, in the order of the file: 1 to 10.
 type ErrorList []*Error
 
-// Error returns one line for each.
+// Error returns one line per fault.
 func (l ErrorList) Error() string {
 	lines := make([]string, len(l))
 	for i, e := range l {
@@ -30,7 +30,7 @@ func (l ErrorList) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap lets errors.As find the single ones.
+// Unwrap lets errors.As find single faults.
 func (l ErrorList) Unwrap() []error {
 	errs := make([]error, len(l))
 	for i, e := range l {
@@ -39,9 +39,9 @@ func (l ErrorList) Unwrap() []error {
 	return errs
 }
 
-// What Parse takes at most, so that neither memory nor the stack grow with a hostile file.
+// Limits of Parse, so that a hostile file exhausts neither memory nor the stack.
 const (
-	maxSize   = 1 << 20 // octets of a file
-	maxErrors = 10      // reported, then it stops
+	maxSize   = 1 << 20 // bytes of a file
+	maxErrors = 10      // reported faults
 	maxNodes  = 256     // operators and brackets of an expression
 )

@@ -30,8 +30,8 @@ var badScripts = []struct {
 	{"0.1~+0.2 > . 1:1(0) ack 1", "bad.pkt:1:1: range of times: want both ends relative (+0.1~+0.2) or none (0.1~0.2)"},
 	{"+0.1~0.2 > . 1:1(0) ack 1", "bad.pkt:1:1: range of times: want both ends relative (+0.1~+0.2) or none (0.1~0.2)"},
 	{"+0.1...+0.2 accept(3, ..., ...) = 4", "bad.pkt:1:8: time after ... has no sign: both count from the same instant"},
-	{"0.1~0.2 < . 1:1(0) ack 1", "bad.pkt:1:1: a range of times, or *, is for packets that must be sent (>)"},
-	{"* close(3) = 0", "bad.pkt:1:1: a range of times, or *, is for packets that must be sent (>)"},
+	{"0.1~0.2 < . 1:1(0) ack 1", "bad.pkt:1:1: a range of times, or *, is for packets to send (>)"},
+	{"* close(3) = 0", "bad.pkt:1:1: a range of times, or *, is for packets to send (>)"},
 	{"0.1...0.2 > . 1:1(0) ack 1", "bad.pkt:1:1: a time with ... is for system calls that block"},
 	{"0", "bad.pkt:1:2: want a packet (< or >), a system call, `sysctl …` or %{ code }%, found the end of the file"},
 	{"0 & close(3) = 0", "bad.pkt:1:3: want a packet (< or >), a system call, `sysctl …` or %{ code }%, found \"&\""},
@@ -39,12 +39,12 @@ var badScripts = []struct {
 	// Packets.
 	{"0 < X 0:0(0)", "bad.pkt:1:5: flag 'X' not supported; supported: F S R P U E W, a dot for ACK, a dash for none"},
 	{"0 < SA. 0:0(0) ack 1", "bad.pkt:1:6: flag 'A' not supported; supported: F S R P U E W, a dot for ACK, a dash for none"},
-	{"0 < SS 0:0(0)", "bad.pkt:1:6: flag 'S' stands twice"},
+	{"0 < SS 0:0(0)", "bad.pkt:1:6: flag 'S' is repeated"},
 	{"0 < ? 0:0(0)", `bad.pkt:1:5: want flags (F S R P U E W, a dot for ACK, a dash for none), found "?"`},
 	{"0 <", "bad.pkt:1:4: want flags (F S R P U E W, a dot for ACK, a dash for none), found the end of the file"},
 	{"0 < S", "bad.pkt:1:6: sequence range: want a number of 0..4294967295, found the end of the file"},
 	{"0 < S 0", `bad.pkt:1:8: want ":" in start:end(length), found the end of the file`},
-	{"0 < P. 1:1001(999) ack 1", "bad.pkt:1:8: sequence range 1:1001(999): from 1, 999 octets end at 1000"},
+	{"0 < P. 1:1001(999) ack 1", "bad.pkt:1:8: sequence range 1:1001(999): from 1, 999 bytes end at 1000"},
 	{"0 < P. 1:70001(70000) ack 1", "bad.pkt:1:16: length 70000, want 0..65535"},
 	{"0 < S 4294967296:0(0)", "bad.pkt:1:7: sequence range 4294967296, want 0..4294967295"},
 	{"0 < . 1:1(0)", "bad.pkt:1:3: packet has the ACK flag (.) and no ack number: write ack n"},
@@ -55,7 +55,7 @@ var badScripts = []struct {
 	{"0 < S 0:0(0) wim 10", `bad.pkt:1:14: want ack n, win n, urg n, <options> in this order, or the next event, found "wim"`},
 	{"0 < [ect2] S 0:0(0)", `bad.pkt:1:6: IP mark "ect2" not supported; supported: noecn, ect0, ect1, ect01, ce`},
 	{"0 < [tos 0x10] S 0:0(0)", `bad.pkt:1:6: IP mark "tos" not supported; supported: noecn, ect0, ect1, ect01, ce`},
-	{"0 < [ect01] S 0:0(0)", "bad.pkt:1:6: [ect01] is for packets that must be sent (>); one that arrives has ect0 or ect1"},
+	{"0 < [ect01] S 0:0(0)", "bad.pkt:1:6: [ect01] is for packets to send (>); an arriving one has ect0 or ect1"},
 	{"0 < [ce S 0:0(0)", `bad.pkt:1:9: want "]" after the IP mark ce, found "S"`},
 	{"0 < 5000 S 0:0(0)", `bad.pkt:1:10: want ">" between the ports of a packet, found "S"`},
 	{"0 < 5000 > 0 S 0:0(0)", "bad.pkt:1:12: destination port 0, want 1..65535"},
@@ -70,14 +70,14 @@ var badScripts = []struct {
 	{"0 < S 0:0(0) <sackok>", `bad.pkt:1:15: TCP option "sackok" not supported; supported: mss n, wscale n, sackOK, sack a:b …, TS val n ecr n, nop, eol, ...`},
 	{"0 < S 0:0(0) <>", `bad.pkt:1:15: want a TCP option (mss n, wscale n, sackOK, sack a:b …, TS val n ecr n, nop, eol, ...), found ">"`},
 	{"0 < S 0:0(0) <nop nop>", `bad.pkt:1:19: want "," or ">" after a TCP option, found "nop"`},
-	{"0 < S 0:0(0) <...>", "bad.pkt:1:15: ... in options is for packets that must be sent (>)"},
-	{"0 > S 0:0(0) <...,nop>", `bad.pkt:1:18: want ">" after ..., which stands for all that follow, found ","`},
+	{"0 < S 0:0(0) <...>", "bad.pkt:1:15: ... in options is for packets to send (>)"},
+	{"0 > S 0:0(0) <...,nop>", `bad.pkt:1:18: want ">" after ..., which matches all further options, found ","`},
 	{"0 < S 0:0(0) <mss ...>", `bad.pkt:1:19: mss: want a number of 0..65535, found "."`},
 	{"0 < S 0:0(0) <TS 1 ecr 0>", `bad.pkt:1:18: want "val" in TS val n ecr n, found "1"`},
 	{"0 < S 0:0(0) <TS val 1>", `bad.pkt:1:23: want "ecr" in TS val n ecr n, found ">"`},
 	{"0 < . 1:1(0) ack 1 <sack 1>", `bad.pkt:1:27: want ":" in a SACK block, found ">"`},
 	{"0 < . 1:1(0) ack 1 <sack 1:2 3:4 5:6 7:8 9:10>", `bad.pkt:1:42: want at most 4 SACK blocks, found "9"`},
-	{"0 < . 1:1(0) ack 1 <TS val 1 ecr 1,sack 1:2 3:4 5:6 7:8>", "bad.pkt:1:20: options take more than the 40 octets that a header has for them"},
+	{"0 < . 1:1(0) ack 1 <TS val 1 ecr 1,sack 1:2 3:4 5:6 7:8>", "bad.pkt:1:20: options exceed the 40 bytes of a header"},
 	// ICMP.
 	{"0 < icmp echo_request", `bad.pkt:1:10: icmp type "echo_request" not supported; supported: parameter_problem, source_quench, time_exceeded, unreachable`},
 	{"0 < icmp unreachable far_away", `bad.pkt:1:22: code "far_away" of icmp unreachable not supported; supported: net_unreachable, host_unreachable, protocol_unreachable, port_unreachable, frag_needed, source_route_failed, net_unknown, host_unknown, source_host_isolated, net_prohibited, host_prohibited, net_unreachable_for_tos, host_unreachable_for_tos`},
@@ -97,8 +97,8 @@ var badScripts = []struct {
 	{"0 listen(3, ) = 0", `bad.pkt:1:13: want an expression (integer, NAME, "string", ..., [list], {fields}, function(…)), found ")"`},
 	{"0 listen(3, 12x) = 0", `bad.pkt:1:13: integer "12x", want a decimal or 0x… of 64 bits with sign`},
 	{"0 listen(3, 0x8000000000000000) = 0", `bad.pkt:1:13: integer "0x8000000000000000", want a decimal or 0x… of 64 bits with sign`},
-	{"0 listen(3, backlog = 1) = 0", "bad.pkt:1:21: field = value stands between braces only, with a name on the left"},
-	{"0 poll([{fd=3, 4=5}], 1, 0) = 0", "bad.pkt:1:17: field = value stands between braces only, with a name on the left"},
+	{"0 listen(3, backlog = 1) = 0", "bad.pkt:1:21: field = value is allowed only between braces, with a name on the left"},
+	{"0 poll([{fd=3, 4=5}], 1, 0) = 0", "bad.pkt:1:17: field = value is allowed only between braces, with a name on the left"},
 	{"0 write(3, \"abc, 3) = 3", `bad.pkt:1:12: string is not closed on its line: want "`},
 	{"0 connect(3, ..., ...) = -1 failed", `bad.pkt:1:29: errno "failed", want a name such as EAGAIN`},
 	{"0 connect(3, ..., ...) = 0 EINPROGRESS (in progress)", "bad.pkt:1:26: result of connect with errno EINPROGRESS: want -1"},
@@ -111,14 +111,14 @@ var badScripts = []struct {
 	{"`sysctl -q`", "bad.pkt:1:1: command sets nothing: want `sysctl [-q] [-w] name=value …`"},
 	{"`sysctl -a net.ipv4.tcp_sack=1`", `bad.pkt:1:9: sysctl "-a" not supported; supported: -q, -w`},
 	{"`sysctl -q net.ipv4.tcp_sack`", `bad.pkt:1:12: setting "net.ipv4.tcp_sack": want name=value`},
-	{"`sysctl -q TCP_SACK=1`", `bad.pkt:1:12: setting "TCP_SACK": want a name in small letters with dots, such as net.ipv4.tcp_sack`},
+	{"`sysctl -q TCP_SACK=1`", `bad.pkt:1:12: setting "TCP_SACK": want a name in lower case with dots, such as net.ipv4.tcp_sack`},
 	{"`sysctl -q net.ipv4.tcp_sack=$X`", "bad.pkt:1:30: character '$' in a command not supported; supported: `sysctl [-q] [-w] name=value …`"},
 	{"`sysctl -q net.ipv4.tcp_rmem=\"1 2\n 3\"`", "bad.pkt:1:12: quote is not closed on its line"},
 	{"`sysctl", "bad.pkt:1:1: command is not closed: want `"},
 	{"0 close(3) = 0\n`sysctl -q net.ipv4.tcp_sack=1`", "bad.pkt:2:1: settings after the first event need a time"},
 	// Code.
 	{"0 %{ assert tcpi_rto == 1", "bad.pkt:1:3: code is not closed: want }%"},
-	{"0 %{ }%", "bad.pkt:1:3: code is empty: want assert condition, value… and print(value, …)"},
+	{"0 %{ }%", "bad.pkt:1:3: code is empty, want assert condition, value… and print(value, …)"},
 	{"0 %{ import os }%", `bad.pkt:1:6: statement "import" not supported; supported: assert condition, value… and print(value, …)`},
 	{"0 %{ x = 1 }%", `bad.pkt:1:6: statement "x" not supported; supported: assert condition, value… and print(value, …)`},
 	{"0 %{ assert }%", `bad.pkt:1:13: want an expression (integer, tcpi_…, "string", not, -, brackets), found "}%"`},
@@ -127,19 +127,19 @@ var badScripts = []struct {
 	{"0 %{ assert 1 < tcpi_rto < 2 }%", "bad.pkt:1:26: a chain of comparisons not supported; supported: a < b and b < c"},
 	{"0 %{ assert tcpi_rto / 2 == 1 }%", `bad.pkt:1:22: operator "/" not supported; supported: or and == != <= >= < > + - * // %`},
 	{"0 %{ assert tcpi_rto ** 2 == 1 }%", `bad.pkt:1:22: operator "**" not supported; supported: or and == != <= >= < > + - * // %`},
-	{"0 %{ assert tcpi_rto == not 1 }%", "bad.pkt:1:25: not after an operator that binds tighter: put it in brackets"},
+	{"0 %{ assert tcpi_rto == not 1 }%", "bad.pkt:1:25: not after an operator of higher precedence: put it in brackets"},
 	{"0 %{ assert tcpi_max(1) }%", `bad.pkt:1:13: function "tcpi_max" not supported; supported: operators only`},
 	{"0 %{ assert (tcpi_rto == 1 }%", `bad.pkt:1:28: want ")" to close the bracket, found "}%"`},
 	{"0 %{ assert tcpi_rto 1 }%", `bad.pkt:1:22: want an operator, "," or the end of the statement, found "1"`},
 	{"0 %{ print tcpi_rto }%", `bad.pkt:1:12: want "(" after print, found "tcpi_rto"`},
 	{"0 %{ print(tcpi_rto tcpi_rtt) }%", `bad.pkt:1:21: want "," or ")", found "tcpi_rtt"`},
-	// What is bounded.
+	// Limits.
 	{"0 close(" + strings.Repeat("[", 300) + ") = 0", "bad.pkt:1:265: expression has more than 256 operators and brackets"},
 	{"0 %{ assert " + strings.Repeat("- ", 300) + "1 }%", "bad.pkt:1:525: expression has more than 256 operators and brackets"},
-	{strings.Repeat(" ", maxSize+1), "bad.pkt:1:1: script has 1048577 octets, want at most 1048576"},
+	{strings.Repeat(" ", maxSize+1), "bad.pkt:1:1: script has 1048577 bytes, want at most 1048576"},
 }
 
-// TestErrors has the exact message for each kind of fault.
+// TestErrors checks the exact message of each kind of fault.
 func TestErrors(t *testing.T) {
 	for _, test := range badScripts {
 		s, err := Parse("bad.pkt", []byte(test.src))
@@ -154,8 +154,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestErrorsGoOn checks that one faulty event does not hide the next, that code and commands are left as a whole, and that what
-// is not supported can be told from what is wrong.
+// TestErrorsGoOn checks that a faulty event does not hide the next one, that code and commands are
+// skipped as a whole, and that unsupported constructs differ from faults.
 func TestErrorsGoOn(t *testing.T) {
 	src := `--ip_version=ipv5
 ` + "`ip link set lo up\nsysctl -q net.ipv4.tcp_sack=1`" + `
@@ -191,7 +191,7 @@ go-on.pkt:11:4: packet has ack 1 and no ACK flag: write the flags with a dot`
 	}
 }
 
-// TestErrorsAreBounded checks that a file of faults only gives the first ten.
+// TestErrorsAreBounded checks that Parse reports the first ten faults of a file.
 func TestErrorsAreBounded(t *testing.T) {
 	_, err := Parse("many.pkt", []byte(strings.Repeat("0 nothing\n", 1000)))
 	list, _ := err.(ErrorList)

@@ -9,25 +9,25 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// window returns between which times a packet must be sent, since the beginning.
+// window returns the times between which a packet must be sent, since the script's start.
 func (r *runner) window(t TimeSpec) (from, to time.Duration) {
 	if t.Kind == TimeAny {
-		return 0, r.elapsed() + patience
+		return 0, r.elapsed() + maxWait
 	}
 	if from, to = t.Start, t.Start; t.Kind == TimeRange {
 		to = t.End
 	}
 	if t.Relative {
-		from, to = from+r.base, to+r.base
+		from, to = from+r.timeBase, to+r.timeBase
 	}
 	return from - r.plan.tolerance, to + r.plan.tolerance
 }
 
-// expect waits for the next packet of the engine, and compares it.
+// expect waits for the engine's next packet and compares it.
 func (r *runner) expect(want *Packet, t TimeSpec) {
 	from, to := r.window(t)
-	if to < r.base {
-		r.fail("the event is at %s, and the script has come to %s", seconds9(to), seconds9(r.base))
+	if to < r.timeBase {
+		r.fail("the event is at %s, and the script is at %s", traceTime(to), traceTime(r.timeBase))
 	}
 	if len(r.queue) == 0 {
 		r.advance(r.begin.Add(to), func() bool { return len(r.queue) > 0 })
@@ -41,7 +41,7 @@ func (r *runner) expect(want *Packet, t TimeSpec) {
 	if want.SrcPort != 0 {
 		r.current = q.flow
 	}
-	r.pin(q.flow, want, &q.packet)
+	r.pinNumbers(q.flow, want, &q.packet)
 	r.trace[q.line].text = r.show(q.flow, &q.packet)
 	got := r.readable(q.flow, &q.packet)
 	ect := NoECN
@@ -52,47 +52,47 @@ func (r *runner) expect(want *Packet, t TimeSpec) {
 	sentAt := q.at.Sub(r.begin)
 	diffs := r.compare(want, got, ect, q.flow)
 	if sentAt < from || sentAt > to {
-		diffs = append(diffs, fmt.Sprintf("time %s, want %s", seconds9(sentAt), r.span(from, to)))
+		diffs = append(diffs, fmt.Sprintf("time %s, want %s", traceTime(sentAt), r.span(from, to)))
 	}
 	if diffs != nil {
 		r.trace = r.trace[:q.line]
-		r.differ("packet differs: "+strings.Join(diffs, "; "), r.span(from, to)+" "+want.String(), seconds9(sentAt)+" "+got.String())
+		r.failWith("packet differs: "+strings.Join(diffs, "; "), r.span(from, to)+" "+want.String(), traceTime(sentAt)+" "+got.String())
 	}
 	if t.Kind == TimeAt {
-		r.base = (from + to) / 2
+		r.timeBase = (from + to) / 2
 	} else {
-		r.base = max(r.base, sentAt)
+		r.timeBase = max(r.timeBase, sentAt)
 	}
 }
 
-// span writes a range of times.
+// span formats a range of times.
 func (r *runner) span(from, to time.Duration) string {
 	switch {
 	case from == to:
-		return seconds9(from)
-	case from == 0 && to >= patience:
+		return traceTime(from)
+	case from == 0 && to >= maxWait:
 		return "*"
 	}
-	return seconds9(max(from, 0)) + "~" + seconds9(to)
+	return traceTime(max(from, 0)) + "~" + traceTime(to)
 }
 
-// pin takes over the numbers that the script gives to what counts from an unknown beginning.
-func (r *runner) pin(f *flow, want *Packet, p *tcp.Packet) {
+// pinNumbers fixes the offset between the script's numbers and the engine's, which start at random.
+func (r *runner) pinNumbers(f *flow, want *Packet, p *tcp.Packet) {
 	h := &p.Header
 	if want.Flags&SYN != 0 && h.Flags.Has(tcp.SYN) && uint32(h.Seq) == f.rawISS {
-		f.named(want.Seq.Start)
+		f.setISS(want.Seq.Start)
 	}
 	for _, o := range want.Options {
 		if o.Kind == OptTimestamps && !o.Value.Any && h.Options.HasTimestamps {
-			f.namedTS(h.Options.TSVal, o.Value.Value)
+			f.setTimestamp(h.Options.TSVal, o.Value.Value)
 		}
 	}
 }
 
-// lookahead is how far a failure looks for the packet that would be next.
+// lookahead is how long a failure searches for the next packet.
 const lookahead = 3 * time.Hour
 
-// missing ends the run: no packet was sent. It tells which would be the next.
+// missing ends the run because no packet was sent. It names the next packet.
 func (r *runner) missing(want *Packet, from, to time.Duration) {
 	var next string
 	trace, now := r.trace, r.now
@@ -110,10 +110,10 @@ func (r *runner) missing(want *Packet, from, to time.Duration) {
 		}
 	}()
 	r.trace, r.now = trace, now
-	r.differ("no packet was sent", r.span(from, to)+" "+want.String(), next)
+	r.failWith("no packet was sent", r.span(from, to)+" "+want.String(), next)
 }
 
-// compare returns in which fields a packet is not what the script says.
+// compare lists the fields that differ between the expected and the actual packet.
 func (r *runner) compare(want, got *Packet, ect ECN, f *flow) (diffs []string) {
 	differ := func(field string, got, want any) {
 		diffs = append(diffs, fmt.Sprintf("%s %v, want %v", field, got, want))
@@ -123,7 +123,7 @@ func (r *runner) compare(want, got *Packet, ect ECN, f *flow) (diffs []string) {
 	case want.SrcPort != 0 && (want.SrcPort != f.local.Port() || want.DstPort != f.remote.Port()):
 		differ("ports", gotPorts, fmt.Sprintf("%d > %d", want.SrcPort, want.DstPort))
 	case want.SrcPort == 0 && r.current != nil && r.current != f:
-		differ("ports", gotPorts, fmt.Sprintf("%d > %d, those of the connection under test", r.current.local.Port(), r.current.remote.Port()))
+		differ("ports", gotPorts, fmt.Sprintf("%d > %d, the ports of the connection under test", r.current.local.Port(), r.current.remote.Port()))
 	}
 	if want.ECN != ECNUnset && want.ECN != ect && !(want.ECN == ECT01 && ect == ECT0) {
 		differ("mark", ect, want.ECN)
@@ -152,7 +152,7 @@ func (r *runner) compare(want, got *Packet, ect ECN, f *flow) (diffs []string) {
 	return diffs
 }
 
-// sameOptions compares options in their order. What follows those that the script lists is free after "...".
+// sameOptions compares options in order. A final "..." allows any further ones.
 func sameOptions(want, got *Packet) bool {
 	if len(got.Options) < len(want.Options) || len(got.Options) > len(want.Options) && !want.AnyOptions {
 		return false

@@ -1,22 +1,23 @@
 package script
 
-// Expr is a node of an expression: *Int, *Name, *String, *Wildcard, *List, *Apply or *Binary and *Unary.
+// Expr is a node of an expression: *Int, *Name, *String, *Wildcard, *List, *Apply, *Binary or
+// *Unary.
 //
-// The arguments of calls know integers, names, strings, "...", lists, a|b, a = b inside braces, and functions such as htons.
-// Code knows integers, names, strings and Python's operators.
+// Arguments of calls have integers, names, strings, "...", lists, a|b, a = b inside braces, and
+// functions such as htons. Code has integers, names, strings and Python's operators.
 type Expr interface {
 	// Position returns where the expression starts; a binary one at its operator.
 	Position() Pos
 }
 
-// Position returns p, which gives all nodes their method.
+// Position returns p. All nodes embed a Pos.
 func (p Pos) Position() Pos { return p }
 
 // Int is an integer.
 type Int struct {
 	Pos
 	Value int64
-	Hex   bool // it is written 0x…, and not negative
+	Hex   bool // written 0x…; not negative
 }
 
 // Name is a constant, a field or a variable.
@@ -25,10 +26,10 @@ type Name struct {
 	Name string
 }
 
-// String is a text in double quotes.
+// String is text in double quotes.
 type String struct {
 	Pos
-	Value string // as it stands between the quotes, with its backslashes; no line ends
+	Value string // the text between the quotes, with its backslashes
 }
 
 // Wildcard is "...".
@@ -36,35 +37,36 @@ type Wildcard struct {
 	Pos
 }
 
-// List is [a, b], or {a, b} if it is Braced.
+// List is [a, b], or {a, b} if Braced.
 type List struct {
 	Pos
 	Elems  []Expr
 	Braced bool
 }
 
-// Apply is f(a, b), as in htons(8080).
+// Apply is f(a, b), such as htons(8080).
 type Apply struct {
 	Pos
 	Func string
 	Args []Expr
 }
 
-// Binary joins two by an operator: | and = in calls, and in code those of Python: or and == != < <= > >= + - * // %.
+// Binary joins two expressions by | or = in calls, and in code by Python's or, and, ==, !=, <, <=,
+// >, >=, +, -, *, // or %.
 type Binary struct {
 	Pos
 	Op   string
 	X, Y Expr
 }
 
-// Unary is not or - before an expression of code.
+// Unary is "not" or "-" before an expression of code.
 type Unary struct {
 	Pos
 	Op string
 	X  Expr
 }
 
-// Levels of binding, the loosest first. Comparisons do not chain, and stand alone on theirs.
+// Precedences, lowest first. Comparisons do not chain.
 const (
 	bindAssign = iota
 	bindOr
@@ -78,7 +80,7 @@ const (
 	bindAtom
 )
 
-// binding is how tightly the binary operators bind.
+// binding is the precedence of the binary operators.
 var binding = map[string]int{
 	"=":  bindAssign,
 	"or": bindOr, "and": bindAnd,
@@ -88,7 +90,7 @@ var binding = map[string]int{
 	"*": bindProduct, "//": bindProduct, "%": bindProduct,
 }
 
-// level returns how tightly the outermost operator of e binds.
+// level returns the precedence of the outermost operator of e.
 func level(e Expr) int {
 	switch e := e.(type) {
 	case *Binary:
@@ -100,7 +102,7 @@ func level(e Expr) int {
 		return bindUnary
 	case *Int:
 		if e.Value < 0 {
-			return bindUnary // a minus in front of it
+			return bindUnary // a leading minus
 		}
 	}
 	return bindAtom

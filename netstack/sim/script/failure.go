@@ -9,21 +9,21 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Failure is the first difference between what a script says and what the engine did.
+// Failure is the first difference between a script and the engine.
 type Failure struct {
 	File  string
 	Pos   Pos           // of the event that failed
-	At    time.Duration // since the beginning of the script
-	Msg   string        // what is wrong, in one line
-	Want  string        // what the script says, if that helps
-	Got   string        // what there was in its place
-	Trace []string      // what happened before
+	At    time.Duration // since the script's start
+	Msg   string        // one line
+	Want  string        // what the script expects, if that helps
+	Got   string        // what happened instead
+	Trace []string      // the events before
 }
 
-// Error returns the place and the message, what was expected and what came, and the trace.
+// Error returns the place, the message, the expected and the actual event, and the trace.
 func (f *Failure) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s:%d:%d: at %s: %s", f.File, f.Pos.Line, f.Pos.Column, seconds9(f.At), f.Msg)
+	fmt.Fprintf(&b, "%s:%d:%d: at %s: %s", f.File, f.Pos.Line, f.Pos.Column, traceTime(f.At), f.Msg)
 	if f.Want != "" {
 		fmt.Fprintf(&b, "\n  expected  %s", f.Want)
 	}
@@ -40,10 +40,10 @@ func (f *Failure) Error() string {
 }
 
 // fail ends the run.
-func (r *runner) fail(format string, args ...any) { r.differ(fmt.Sprintf(format, args...), "", "") }
+func (r *runner) fail(format string, args ...any) { r.failWith(fmt.Sprintf(format, args...), "", "") }
 
-// differ ends the run, and shows what was expected and what there was.
-func (r *runner) differ(msg, want, got string) {
+// failWith ends the run and shows the expected and the actual event.
+func (r *runner) failWith(msg, want, got string) {
 	f := &Failure{File: r.script.Name, Pos: r.pos, At: r.elapsed(), Msg: msg, Want: want, Got: got}
 	for _, l := range r.trace[max(0, len(r.trace)-r.cfg.TraceLen):] {
 		f.Trace = append(f.Trace, l.String())
@@ -51,12 +51,12 @@ func (r *runner) differ(msg, want, got string) {
 	panic(f)
 }
 
-// show writes a packet of the engine as a script does, with its ports if there are several flows.
+// show formats a packet of the engine like a script, with ports if there are several flows.
 func (r *runner) show(f *flow, p *tcp.Packet) string { return r.readable(f, p).String() }
 
-// readable is what the script would say of a packet of the engine.
+// readable converts a packet of the engine to the script's numbers.
 func (r *runner) readable(f *flow, p *tcp.Packet) *Packet {
-	s := f.script(p)
+	s := f.toScript(p)
 	if s.ECN == NoECN {
 		s.ECN = ECNUnset
 	}
@@ -66,11 +66,11 @@ func (r *runner) readable(f *flow, p *tcp.Packet) *Packet {
 	return s
 }
 
-// at writes an instant as the time since the script began.
-func (r *runner) at(t wheel.Time) string { return seconds9(t.Sub(r.begin)) }
+// at formats an instant as the time since the script's start.
+func (r *runner) at(t wheel.Time) string { return traceTime(t.Sub(r.begin)) }
 
-// seconds9 writes a time in seconds, with three decimals, or as many more as it has.
-func seconds9(d time.Duration) string {
+// traceTime formats a time in seconds with three decimals, or more if needed.
+func traceTime(d time.Duration) string {
 	sign := ""
 	if d < 0 {
 		sign, d = "-", -d

@@ -6,30 +6,30 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// flow is a pair of ends, and how its live numbers become those of the script.
+// flow is a pair of addresses, and converts between the script's numbers and the engine's.
 //
-// The remote end's numbers are those of the script plus a constant, which is the same for all flows. The engine's count from its
-// SYN: its sequence number is what the script says it is, 0 if it does not say. Timestamps of the engine count from the first
-// that the script names.
+// The remote end's sequence numbers are the script's plus a constant, the same for all flows. The
+// engine's count from its SYN, which the script may number; the default is 0. The engine's
+// timestamps count from the first one that the script names.
 type flow struct {
 	local, remote netip.AddrPort
 
-	isn uint32 // the remote end's: live minus script
+	isn uint32 // of the remote end: engine's number minus script's
 
 	hasISS bool
-	iss    uint32 // the engine's: live minus script
-	rawISS uint32 // the live number of its SYN
+	iss    uint32 // of the engine: engine's number minus script's
+	rawISS uint32 // the engine's number of its SYN
 
 	hasTS  bool
-	ts     uint32 // live minus script
-	anyTS  bool   // the engine has sent a timestamp: firstTS
+	ts     uint32 // engine's timestamp minus script's
+	anyTS  bool   // firstTS is the engine's first timestamp
 	first  uint32
-	win    uint16 // the last that the script gave the remote end
+	win    uint16 // the remote end's latest window
 	socket *tcp.Socket
 }
 
-// sent looks at a packet of the engine before it is translated.
-func (f *flow) sent(p *tcp.Packet) {
+// observe records the numbers of a packet of the engine.
+func (f *flow) observe(p *tcp.Packet) {
 	h := &p.Header
 	if h.Flags.Has(tcp.SYN) && (!f.hasISS || f.rawISS != uint32(h.Seq)) {
 		f.hasISS, f.iss, f.rawISS = true, uint32(h.Seq), uint32(h.Seq)
@@ -42,17 +42,18 @@ func (f *flow) sent(p *tcp.Packet) {
 	}
 }
 
-// named takes note of what the script calls the sequence number of the engine's SYN.
-func (f *flow) named(seq tcp.Seq) { f.iss = f.rawISS - uint32(seq) }
+// setISS sets the script's number for the engine's SYN.
+func (f *flow) setISS(seq tcp.Seq) { f.iss = f.rawISS - uint32(seq) }
 
-// namedTS takes note of what the script calls a timestamp of the engine, if it is the first.
-func (f *flow) namedTS(live, named uint32) {
+// setTimestamp sets the script's value for a timestamp of the engine. Only the first call has an
+// effect.
+func (f *flow) setTimestamp(live, named uint32) {
 	if !f.hasTS {
 		f.hasTS, f.ts = true, live-named
 	}
 }
 
-// tsOffset returns what is taken off the engine's timestamps. If the script has named none, the first that was sent is 0.
+// tsOffset returns the offset of the engine's timestamps. By default the first one sent is 0.
 func (f *flow) tsOffset() uint32 {
 	switch {
 	case f.hasTS:
@@ -64,6 +65,6 @@ func (f *flow) tsOffset() uint32 {
 }
 
 func (f *flow) liveSeq(s tcp.Seq) tcp.Seq   { return s + tcp.Seq(f.isn) } // of the remote end
-func (f *flow) liveAck(s tcp.Seq) tcp.Seq   { return s + tcp.Seq(f.iss) } // of the engine, from the remote end
+func (f *flow) liveAck(s tcp.Seq) tcp.Seq   { return s + tcp.Seq(f.iss) } // of the engine
 func (f *flow) scriptSeq(s tcp.Seq) tcp.Seq { return s - tcp.Seq(f.iss) }
 func (f *flow) scriptAck(s tcp.Seq) tcp.Seq { return s - tcp.Seq(f.isn) }

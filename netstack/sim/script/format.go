@@ -9,9 +9,9 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// Format writes a script canonically: one event on a line, one space between words, times without needless zeros, empty
-// lines where the script has some, by its positions. Parse of the text gives s again but for positions, if s comes from
-// Parse; Format of that gives the same text.
+// Format writes a script canonically: one event a line, one space between words, times without
+// trailing zeros, and empty lines where s has some by its positions. If s comes from Parse, parsing
+// the text gives s except for positions, and formatting that gives the same text.
 func Format(s *Script) string {
 	f := &formatter{}
 	for i, item := range s.Items {
@@ -41,7 +41,7 @@ func Format(s *Script) string {
 	return f.String()
 }
 
-// formatSeconds writes a time in seconds, with as many decimals as it has.
+// formatSeconds formats a time in seconds with as many decimals as needed.
 func formatSeconds(d time.Duration) string {
 	s := strconv.FormatInt(int64(d/time.Second), 10)
 	if frac := d % time.Second; frac != 0 {
@@ -50,7 +50,7 @@ func formatSeconds(d time.Duration) string {
 	return s
 }
 
-// String writes the time as a script does, nothing if it is unset.
+// String returns the time as in a script; "" if unset.
 func (t TimeSpec) String() string {
 	sign := ""
 	if t.Relative {
@@ -69,7 +69,7 @@ func (t TimeSpec) String() string {
 	return ""
 }
 
-// String writes the flags as a script does: "S.", "-" for none.
+// String returns the flags as in a script: "S.", or "-" for none.
 func (f Flags) String() string {
 	var b []byte
 	for _, e := range eachFlag {
@@ -83,7 +83,7 @@ func (f Flags) String() string {
 	return string(b)
 }
 
-// String writes the mark as a script does, nothing if it is unset.
+// String returns the mark as in a script; "" if unset.
 func (e ECN) String() string {
 	for name, ecn := range ecnNames {
 		if ecn == e {
@@ -101,7 +101,7 @@ func (d Direction) String() string {
 	return ">"
 }
 
-// String writes the number as a script does.
+// String returns the number as in a script.
 func (n Num) String() string {
 	if n.Any {
 		return "..."
@@ -109,33 +109,33 @@ func (n Num) String() string {
 	return strconv.FormatUint(uint64(n.Value), 10)
 }
 
-// String writes the packet as a script does, without its time.
+// String returns the packet as in a script, without its time.
 func (p *Packet) String() string {
 	f := &formatter{}
 	f.packet(p)
 	return f.String()
 }
 
-// String writes the message as a script does, without its time.
+// String returns the message as in a script, without its time.
 func (m *ICMP) String() string {
 	f := &formatter{}
 	f.icmp(m)
 	return f.String()
 }
 
-// String writes the call as a script does, without its time.
+// String returns the call as in a script, without its time.
 func (c *Call) String() string {
 	f := &formatter{}
 	f.call(c)
 	return f.String()
 }
 
-// formatter is the text so far.
+// formatter accumulates text.
 type formatter struct {
 	strings.Builder
 }
 
-// print writes all of its arguments, without space between them.
+// print writes its arguments without spaces.
 func (f *formatter) print(args ...any) {
 	for _, a := range args {
 		fmt.Fprint(f, a)
@@ -201,7 +201,7 @@ func (f *formatter) packet(p *Packet) {
 	f.print(">")
 }
 
-// String writes the option as a script does.
+// String returns the option as in a script.
 func (o TCPOption) String() string {
 	switch o.Kind {
 	case OptEOL:
@@ -303,7 +303,7 @@ func (f *formatter) list(exprs []Expr) {
 	}
 }
 
-// expr writes an expression, in brackets if it binds less tightly than min.
+// expr writes an expression, in brackets if its precedence is below min.
 func (f *formatter) expr(e Expr, min int) {
 	l := level(e)
 	if _, integer := e.(*Int); l < min && !integer {

@@ -1,13 +1,15 @@
 package script
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// FuzzParse holds Parse to its word on any input: no panic, either a script or faults with their places, and a tree and a text
-// that do not outgrow the input. What it accepts comes back from Format.
+// FuzzParse parses any input. Parse never panics and returns a script or faults with places. Tree
+// and text do not outgrow the input. Parse reads what Format writes.
 func FuzzParse(f *testing.F) {
 	for _, name := range scripts(f) {
 		src, err := os.ReadFile(name)
@@ -25,15 +27,17 @@ func FuzzParse(f *testing.F) {
 			checkErrors(t, err, string(src))
 			return
 		}
-		// Each item and each setting takes two octets at least; the longest addition is the command of a setting.
+		// Each item and setting takes at least two bytes. The longest addition is the command of a
+		// setting.
 		if n := len(Format(s)); len(s.Items) > len(src) || n > 16*len(src)+16 {
-			t.Errorf("%d octets give %d items and %d octets of text", len(src), len(s.Items), n)
+			t.Errorf("%d bytes give %d items and %d bytes of text", len(src), len(s.Items), n)
 		}
 		checkRoundTrip(t, s)
 	})
 }
 
-// checkErrors checks that err is a list of one to ten faults, each with a message and a place inside src.
+// checkErrors checks that err is a list of one to ten faults, each with a message and a place in
+// src.
 func checkErrors(t testing.TB, err error, src string) {
 	t.Helper()
 	list, ok := err.(ErrorList)
@@ -47,4 +51,28 @@ func checkErrors(t testing.TB, err error, src string) {
 			t.Errorf("fault %q has no message, or a place outside the %d lines", e, len(lines))
 		}
 	}
+}
+
+// FuzzRun runs randomly changed scripts. Engine and runner never panic. A script runs, fails at a
+// place, or is refused as unsupported.
+func FuzzRun(f *testing.F) {
+	for _, dir := range []string{"testdata/run/*.pkt", "../../tcp/testdata/*.pkt"} {
+		files, _ := filepath.Glob(dir)
+		for _, file := range files {
+			src, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(src)
+		}
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		_, err := RunSource("fuzz.pkt", src, Config{})
+		if failure, ok := errors.AsType[*Failure](err); ok && failure.Pos.Line > 0 {
+			return
+		}
+		if faults, ok := errors.AsType[ErrorList](err); err != nil && (!ok || len(faults) == 0) {
+			t.Errorf("err = %v of type %T, want a *Failure with its place, or a ErrorList", err, err)
+		}
+	})
 }

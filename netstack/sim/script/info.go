@@ -7,7 +7,7 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// constantsOfCode are the names that code may compare with, with Linux's numbers.
+// constantsOfCode are the constants of code, with Linux's values.
 var constantsOfCode = map[string]int64{
 	"True": 1, "False": 0,
 	"TCP_CA_Open": 0, "TCP_CA_Disorder": 1, "TCP_CA_CWR": 2, "TCP_CA_Recovery": 3, "TCP_CA_Loss": 4,
@@ -17,14 +17,14 @@ var constantsOfCode = map[string]int64{
 	"TCP_INFINITE_SSTHRESH": 0x7fffffff,
 }
 
-// states are Linux's numbers of the states.
+// states are Linux's numbers of connection states.
 var states = map[tcp.State]int64{
 	tcp.StateClosed: 7, tcp.StateListen: 10, tcp.StateSynSent: 2, tcp.StateSynReceived: 3, tcp.StateEstablished: 1,
 	tcp.StateFinWait1: 4, tcp.StateFinWait2: 5, tcp.StateCloseWait: 8, tcp.StateClosing: 11, tcp.StateLastAck: 9,
 	tcp.StateTimeWait: 6,
 }
 
-// field of tcp.Info that is a number or a time; times are in µs.
+// number64 reads a number or a time (in µs) of tcp.Info.
 func number64[T ~int | ~uint8 | ~uint32 | ~uint64](get func(*tcp.Info) T) func(*tcp.Info) int64 {
 	return func(i *tcp.Info) int64 { return int64(get(i)) }
 }
@@ -45,7 +45,7 @@ func ssthresh(i *tcp.Info, n uint32) int64 {
 	return int64(n)
 }
 
-// infoFields are the fields of Linux's struct tcp_info, with its units, and some of our own.
+// infoFields are the fields of Linux's struct tcp_info in its units, and some of our own.
 var infoFields = map[string]func(*tcp.Info) int64{
 	"tcpi_state":       func(i *tcp.Info) int64 { return states[i.State] },
 	"tcpi_ca_state":    number64(func(i *tcp.Info) tcp.CAState { return i.CAState }),
@@ -95,7 +95,7 @@ var infoFields = map[string]func(*tcp.Info) int64{
 	"tcpi_rcv_wnd":        number64(func(i *tcp.Info) uint32 { return i.RcvWnd }),
 	"tcpi_rcv_space":      number64(func(i *tcp.Info) uint32 { return i.RcvSpace }),
 
-	// Not Linux's.
+	// Ours, not Linux's.
 	"tcpi_cwnd_bytes":     number64(func(i *tcp.Info) uint32 { return i.Cwnd }),
 	"tcpi_ssthresh_bytes": func(i *tcp.Info) int64 { return ssthresh(i, i.Ssthresh) },
 	"tcpi_reo_wnd":        usecs(func(i *tcp.Info) time.Duration { return i.ReoWnd }),

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// flow returns the flow between two ends, a new one if there is none yet.
+// flow returns the flow between two addresses, and makes it if needed.
 func (r *runner) flow(local, remote netip.AddrPort) *flow {
 	for _, f := range r.flows {
 		if f.local == local && f.remote == remote {
@@ -17,7 +17,7 @@ func (r *runner) flow(local, remote netip.AddrPort) *flow {
 	return f
 }
 
-// flowOf returns the flow that a packet of the remote end is for.
+// flowOf returns the flow of a packet of the remote end.
 func (r *runner) flowOf(p *Packet) *flow {
 	switch {
 	case p.SrcPort != 0:
@@ -33,14 +33,14 @@ func (r *runner) flowOf(p *Packet) *flow {
 	return r.current
 }
 
-// inject lets a packet of the remote end arrive.
+// inject delivers a packet of the remote end to the engine.
 func (r *runner) inject(p *Packet) {
 	f := r.flowOf(p)
-	live, err := f.live(p)
+	live, err := f.toEngine(p)
 	r.report.Received++
 	r.note("%s", p)
 	if err != nil {
-		return // the owner of an engine drops what cannot be read
+		return // a host drops a malformed packet
 	}
 	s, v := r.engine.Input(r.now, &live)
 	if s != nil {
@@ -55,7 +55,7 @@ func (r *runner) inject(p *Packet) {
 func (r *runner) injectICMP(m *ICMP) {
 	f := r.current
 	if f == nil {
-		r.fail("there is no connection yet that the message could be about")
+		r.fail("there is no connection for the message yet")
 	}
 	r.report.Received++
 	r.note("%s", m)

@@ -2,21 +2,21 @@ package script
 
 import "tcpwheel/netstack/tcp"
 
-// Direction is which way a packet goes.
+// Direction is the direction of a packet.
 type Direction uint8
 
-// A packet is put in by the script, or must be sent by the engine.
+// The script injects inbound packets and expects outbound ones.
 const (
 	Inbound  Direction = iota // <: arrives at the engine
-	Outbound                  // >: must be sent by it
+	Outbound                  // >: the engine must send it
 )
 
-// ECN is a mark in the IP header (RFC 3168 §5), or what is asked of it.
+// ECN is a mark in the IP header (RFC 3168 §5), or an expected one.
 type ECN uint8
 
-// The marks. ECT01 stands for either of the two in a packet that must be sent.
+// The marks. ECT01 matches either of the two in an expected packet.
 const (
-	ECNUnset ECN = iota // not said
+	ECNUnset ECN = iota // not given
 	NoECN
 	ECT0
 	ECT1
@@ -24,7 +24,7 @@ const (
 	ECT01
 )
 
-// Flags are the control bits of a TCP header, as they stand in it (RFC 9293 §3.1).
+// Flags are the control bits of a TCP header (RFC 9293 §3.1).
 type Flags uint8
 
 // The control bits.
@@ -39,30 +39,30 @@ const (
 	CWR
 )
 
-// Packet is a TCP segment: one that arrives, or one that must be sent. Sequence numbers are as the script counts them, from
-// 0 at the SYN of each side.
+// Packet is a TCP segment that arrives, or one that the engine must send. Sequence numbers count
+// from 0 at the SYN of each side.
 type Packet struct {
 	Pos
 	Dir        Direction
 	ECN        ECN
-	SrcPort    uint16 // 0 if the packet names no ports
-	DstPort    uint16 // 0 if the packet names no ports
+	SrcPort    uint16 // 0 if not given
+	DstPort    uint16 // 0 if not given
 	Flags      Flags
-	Seq        tcp.Range // its octets of data; SYN and FIN are not counted
+	Seq        tcp.Range // data bytes, without SYN and FIN
 	HasAck     bool
 	Ack        tcp.Seq
 	HasWin     bool
-	Win        uint16 // as it stands in the header, not scaled
+	Win        uint16 // the header's field, not scaled
 	HasUrg     bool
 	Urg        uint16
 	Options    []TCPOption // in order
-	AnyOptions bool        // "...": any options may follow those listed
+	AnyOptions bool        // a final "...": any options may follow
 }
 
 // OptionKind is the kind of a TCP option, by its number.
 type OptionKind uint8
 
-// The options that a script can name (RFC 9293 §3.2, RFC 7323 §2.2 and §3.2, RFC 2018 §2 and §3).
+// The supported options (RFC 9293 §3.2, RFC 7323 §2.2 and §3.2, RFC 2018 §2 and §3).
 const (
 	OptEOL           OptionKind = 0
 	OptNOP           OptionKind = 1
@@ -73,7 +73,7 @@ const (
 	OptTimestamps    OptionKind = 8
 )
 
-// Num is a number in an option, or "...", which any number matches.
+// Num is a number in an option, or "...", which matches any number.
 type Num struct {
 	Any   bool
 	Value uint32
@@ -86,7 +86,7 @@ type TCPOption struct {
 	Value     Num         // of OptMSS and OptWindowScale, TSval of OptTimestamps
 	Ecr       Num         // TSecr of OptTimestamps
 	Blocks    []tcp.Range // of OptSACK: 1 to 4
-	AnyBlocks bool        // of OptSACK: "sack ...", then there are no Blocks
+	AnyBlocks bool        // of OptSACK: "sack ...", without Blocks
 }
 
 // ICMP is an error message about a segment.
@@ -95,20 +95,20 @@ type ICMP struct {
 	Dir       Direction
 	ECN       ECN
 	Type      string // unreachable, source_quench, time_exceeded, parameter_problem
-	Code      string // "" for code 0
+	Code      string // "" is code 0
 	HasMTU    bool
 	MTU       uint16
 	HasQuoted bool
-	Quoted    tcp.Range // the segment that the message is about
+	Quoted    tcp.Range // the segment that the message reports
 }
 
-// icmpType is the number of a type and those of its codes, by name.
+// icmpType is the number of a type and the names of its codes.
 type icmpType struct {
 	number uint8
 	codes  []string // by number
 }
 
-// icmpTypes are the errors of RFC 792, with the codes that RFC 1122 §3.2.2.1 adds, named in the manner of packetdrill.
+// icmpTypes are the errors of RFC 792 with the codes of RFC 1122 §3.2.2.1, in packetdrill's names.
 var icmpTypes = map[string]icmpType{
 	"unreachable": {3, []string{
 		"net_unreachable", "host_unreachable", "protocol_unreachable", "port_unreachable", "frag_needed",
@@ -120,8 +120,8 @@ var icmpTypes = map[string]icmpType{
 	"parameter_problem": {12, nil},
 }
 
-// Numbers returns the type and code of the message as its header holds them. A type or code that Parse would not accept
-// gives false.
+// Numbers returns the type and code for the message's header. ok is false for values that Parse
+// refuses.
 func (m *ICMP) Numbers() (typ, code uint8, ok bool) {
 	t, ok := icmpTypes[m.Type]
 	if !ok || m.Code == "" {

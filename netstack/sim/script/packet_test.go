@@ -31,8 +31,9 @@ func TestICMPNumbers(t *testing.T) {
 	}
 }
 
-// TestFlagsStandAsInHeader checks the bits against RFC 9293 §3.1, where FIN is the last of the octet and CWR the first.
-func TestFlagsStandAsInHeader(t *testing.T) {
+// TestFlagsAreHeaderBits checks the flags against RFC 9293 §3.1: FIN is the lowest bit, CWR the
+// highest.
+func TestFlagsAreHeaderBits(t *testing.T) {
 	for i, letter := range "FSRP.UEW" {
 		if got := Flags(1 << i).String(); got != string(letter) {
 			t.Errorf("Flags(%#x) = %s, want %c", 1<<i, got, letter)

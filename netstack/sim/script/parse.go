@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Parse reads a script. name stands in messages and in the result.
+// Parse reads a script. name is for messages and for the result.
 //
-// If anything is wrong or not supported, the error is an ErrorList with up to ten faults, and there is no script. Parse never
-// panics, whatever src is. It takes time and memory in proportion to src, which may be up to 1 MiB.
+// On a fault the error is an ErrorList with up to ten faults, and the script is nil. Parse never
+// panics. Its time and memory are proportional to src, which may be up to 1 MiB.
 func Parse(name string, src []byte) (*Script, error) {
 	p := newParser(name, string(src))
 	if len(src) > maxSize {
-		return nil, ErrorList{p.errorAt(0, false, "script has %d octets, want at most %d", len(src), maxSize)}
+		return nil, ErrorList{p.errorAt(0, false, "script has %d bytes, want at most %d", len(src), maxSize)}
 	}
 	for len(p.errs) < maxErrors && p.item() {
 	}
@@ -23,7 +23,7 @@ func Parse(name string, src []byte) (*Script, error) {
 	return p.script, nil
 }
 
-// item reads the next option or event and reports whether there was one, be it faulty.
+// item reads the next option or event. It returns false at the end of the file.
 func (p *parser) item() (more bool) {
 	defer func() {
 		switch fault := recover().(type) {
@@ -56,7 +56,8 @@ func (p *parser) item() (more bool) {
 	return true
 }
 
-// add puts an option or event into the script. Comments inside it go before it, those behind it are read again.
+// add adds an option or event to the script. Comments inside it go before it; later ones are read
+// again.
 func (p *parser) add(item Item) {
 	end := item.span().End
 	for _, c := range p.pending {
@@ -68,7 +69,7 @@ func (p *parser) add(item Item) {
 	p.off, p.seen = p.end, p.end
 }
 
-// comments moves what is pending between two items into the script.
+// comments adds the pending comments between two items.
 func (p *parser) comments() {
 	for _, c := range p.pending {
 		if n := len(p.script.Items); n > 0 {
@@ -79,7 +80,7 @@ func (p *parser) comments() {
 	p.pending = nil
 }
 
-// skip goes to the next line that looks as if an event starts on it.
+// skip goes to the next line that may start an event.
 func (p *parser) skip() {
 	off := max(p.off, p.safe)
 	for off < len(p.src) {
@@ -101,7 +102,7 @@ func startsEvent(c byte) bool {
 	return isDigit(c) || c == '+' || c == '*' || c == '.' || c == '`' || c == '%'
 }
 
-// option reads --name=value. It checks the values of packetdrill's own options; which others there are is for the runner to say.
+// option reads --name=value. It checks packetdrill's own options; Run checks the others.
 func (p *parser) option() *Option {
 	start := p.off
 	p.accept("--")
@@ -120,7 +121,7 @@ func (p *parser) option() *Option {
 	case "mtu":
 		o.Value = strconv.FormatUint(p.uint(o.Name, 65535), 10)
 	case "ip_version":
-		p.space()
+		p.skipSpace()
 		if o.Value = p.peekWord(); o.Value != "ipv4" && o.Value != "ipv6" {
 			p.unsupported(p.off, "ip_version "+p.found(), "ipv4, ipv6")
 		}
@@ -131,7 +132,7 @@ func (p *parser) option() *Option {
 	return o
 }
 
-// optionValue reads letters, digits and what numbers, spans of time and addresses have between them, without space.
+// optionValue reads the characters of numbers, durations and addresses.
 func (p *parser) optionValue(name string) string {
 	n := p.off
 	for n < p.limit && (isWord(p.src[n]) || strings.IndexByte(".:,+-", p.src[n]) >= 0) {
@@ -151,7 +152,7 @@ func (p *parser) event() *Event {
 	start := p.off
 	e := &Event{Time: p.timeSpec()}
 	k := e.Time.Kind
-	p.space()
+	p.skipSpace()
 	at := p.off
 	var rest string // what could still come
 	switch c := p.peek(); {
@@ -175,13 +176,13 @@ func (p *parser) event() *Event {
 	case k == TimeUnset && p.events:
 		p.fail(start, "settings after the first event need a time")
 	case (k == TimeAny || k == TimeRange) && !outbound(e.Action):
-		p.fail(start, "a range of times, or *, is for packets that must be sent (>)")
+		p.fail(start, "a range of times, or *, is for packets to send (>)")
 	case k == TimeBlocking && !call:
 		p.fail(start, "a time with ... is for system calls that block")
 	}
 	if c := p.peek(); c != 0 && !startsEvent(c) {
 		if c == '-' && strings.HasPrefix(p.src[p.off:], "--") {
-			return e // item says what is wrong with it
+			return e // item reports the fault
 		}
 		if c == '{' && (p.src[at] == '<' || p.src[at] == '>') {
 			p.unsupported(p.off, "fuzz annotation {…}", "packets as they are")
@@ -238,9 +239,9 @@ func (p *parser) timeSpec() (t TimeSpec) {
 	return t
 }
 
-// seconds reads a time: digits, of which up to nine may follow a point.
+// seconds reads a time in seconds, with up to nine decimals.
 func (p *parser) seconds() time.Duration {
-	p.space()
+	p.skipSpace()
 	start := p.off
 	whole := p.digits()
 	var fraction string

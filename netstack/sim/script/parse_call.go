@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// calls are the system calls of a TCP socket, with the least and the largest number of their arguments.
+// calls are the supported system calls, with the least and the largest number of arguments.
 var calls = map[string][2]int{
 	"socket": {3, 3}, "bind": {3, 3}, "listen": {2, 2}, "accept": {3, 3}, "connect": {3, 3},
 	"read": {3, 3}, "readv": {3, 3}, "recv": {4, 4}, "recvfrom": {6, 6}, "recvmsg": {3, 3},
@@ -37,7 +37,7 @@ func (p *parser) call() *Call {
 		p.fail(start, "%s has %d arguments, want %s", w, n, want)
 	}
 	p.expect("=", "and the result of "+w)
-	p.space()
+	p.skipSpace()
 	at := p.off
 	switch c.Result = p.callPrimary(); c.Result.(type) {
 	case *Int, *Wildcard:
@@ -64,7 +64,7 @@ func isErrno(w string) bool {
 	return len(w) > 1 && w[0] == 'E' && strings.Trim(w, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 }
 
-// note reads what stands in brackets, whatever it is.
+// note reads any text in round brackets.
 func (p *parser) note() string {
 	start := p.off
 	line, _, _ := strings.Cut(p.src[start:p.limit], "\n")
@@ -79,7 +79,7 @@ func (p *parser) note() string {
 	}), " ")
 }
 
-// args reads expressions with commas between them, up to the closing bracket, which it passes over.
+// args reads expressions separated by commas, and the closing bracket.
 func (p *parser) args(closing string) (args []Expr) {
 	if p.accept(closing) {
 		return nil
@@ -102,7 +102,7 @@ func (p *parser) node(off int) {
 	}
 }
 
-// callExpr reads a|b, and field = a|b where fields may be.
+// callExpr reads a|b, and field = a|b where fields are allowed.
 func (p *parser) callExpr(fields bool) Expr {
 	x := p.bar()
 	if p.peek() != '=' {
@@ -112,7 +112,7 @@ func (p *parser) callExpr(fields bool) Expr {
 	_, name := x.(*Name)
 	_, apply := x.(*Apply)
 	if !fields || !name && !apply {
-		p.fail(at, "field = value stands between braces only, with a name on the left")
+		p.fail(at, "field = value is allowed only between braces, with a name on the left")
 	}
 	p.accept("=")
 	return &Binary{Pos: p.pos(at), Op: "=", X: x, Y: p.bar()}
@@ -166,7 +166,7 @@ func (p *parser) callPrimary() Expr {
 	return nil
 }
 
-// integer reads a decimal number, which may be negative in calls, or a hexadecimal one.
+// integer reads a decimal number, negative ones only in calls, or a hexadecimal one.
 func (p *parser) integer() *Int {
 	start := p.off
 	hex := strings.HasPrefix(p.src[start:p.limit], "0x")

@@ -33,7 +33,7 @@ func (p *parser) codeBlock() *Code {
 		}
 	}
 	if len(c.Stmts) == 0 {
-		p.fail(start, "code is empty: want %s", supportedCode)
+		p.fail(start, "code is empty, want %s", supportedCode)
 	}
 	p.code, p.newlines, p.limit = false, true, len(p.src)
 	p.off = p.safe
@@ -72,12 +72,12 @@ func (p *parser) stmt() Stmt {
 	return nil
 }
 
-// operators of code, the longer before those that they start with.
+// operators are those of code. A longer one comes before its prefixes.
 var operators = []string{"or", "and", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "//", "%"}
 
-// operator returns the binary operator that is next, "" if there is none.
+// operator returns the next binary operator, or "".
 func (p *parser) operator() string {
-	p.space()
+	p.skipSpace()
 	if w := p.peekWord(); w != "" {
 		if w == "or" || w == "and" {
 			return w
@@ -99,16 +99,16 @@ func (p *parser) operator() string {
 	return ""
 }
 
-// codeExpr reads an expression whose operators bind at least as tightly as min.
+// codeExpr reads an expression whose operators have at least the precedence min.
 func (p *parser) codeExpr(min int) Expr {
 	var x Expr
-	ceiling := bindAtom // what binds tighter than this cannot follow
-	p.space()
+	ceiling := bindAtom // no operator of a higher precedence may follow
+	p.skipSpace()
 	start := p.off
 	switch c := p.peek(); {
 	case p.peekWord() == "not":
 		if min > bindNot {
-			p.fail(start, "not after an operator that binds tighter: put it in brackets")
+			p.fail(start, "not after an operator of higher precedence: put it in brackets")
 		}
 		p.node(start)
 		p.accept("not")
@@ -173,8 +173,8 @@ func (p *parser) codePrimary(c byte) Expr {
 	return nil
 }
 
-// isVariable reports whether code may name w: a field of tcp_info, a constant, or a counter. Whether there is such a thing
-// is for the runner to say.
+// isVariable reports whether w may be a name in code: a field of tcp_info, a constant or a counter.
+// Run checks that it exists.
 func isVariable(w string) bool {
 	return strings.HasPrefix(w, "tcpi_") && len(w) > len("tcpi_") || 'A' <= w[0] && w[0] <= 'Z'
 }

@@ -10,7 +10,7 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// eachFlag are the letters of the flags, in the order in which Format writes them.
+// eachFlag are the flags' letters in Format's order.
 var eachFlag = []struct {
 	letter byte
 	flag   Flags
@@ -18,7 +18,7 @@ var eachFlag = []struct {
 
 var ecnNames = map[string]ECN{"noecn": NoECN, "ect0": ECT0, "ect1": ECT1, "ect01": ECT01, "ce": CE}
 
-// packet reads a TCP segment or an ICMP message, and says what could have followed.
+// packet reads a TCP segment or an ICMP message. rest describes what may follow.
 func (p *parser) packet() (a Action, rest string) {
 	start := p.off
 	dir := Inbound
@@ -88,7 +88,7 @@ func (p *parser) ecn(dir Direction) ECN {
 	case !ok:
 		p.unsupported(p.off, "IP mark "+p.found(), "noecn, ect0, ect1, ect01, ce")
 	case ecn == ECT01 && dir == Inbound:
-		p.fail(p.off, "[ect01] is for packets that must be sent (>); one that arrives has ect0 or ect1")
+		p.fail(p.off, "[ect01] is for packets to send (>); an arriving one has ect0 or ect1")
 	}
 	p.accept(w)
 	p.expect(closing, "after the IP mark "+w)
@@ -97,7 +97,7 @@ func (p *parser) ecn(dir Direction) ECN {
 
 func (p *parser) flags() (f Flags) {
 	const supported = "F S R P U E W, a dot for ACK, a dash for none"
-	p.space()
+	p.skipSpace()
 	start := p.off
 	if p.accept("-") {
 		return 0
@@ -116,7 +116,7 @@ func (p *parser) flags() (f Flags) {
 		case flag == 0:
 			p.unsupported(p.off, fmt.Sprintf("flag %q", c), supported)
 		case f&flag != 0:
-			p.fail(p.off, "flag %q stands twice", c)
+			p.fail(p.off, "flag %q is repeated", c)
 		}
 		f |= flag
 	}
@@ -129,7 +129,7 @@ func (p *parser) flags() (f Flags) {
 
 // segment reads start:end(len).
 func (p *parser) segment(what string) (r tcp.Range) {
-	p.space()
+	p.skipSpace()
 	start := p.off
 	r.Start = tcp.Seq(p.uint(what, 1<<32-1))
 	p.expect(":", "in start:end(length)")
@@ -138,7 +138,7 @@ func (p *parser) segment(what string) (r tcp.Range) {
 	n := uint32(p.uint("length", 1<<16-1))
 	p.expect(")", "in start:end(length)")
 	if r.Len() != n {
-		p.fail(start, "%s %v:%v(%d): from %v, %d octets end at %v", what, r.Start, r.End, n, r.Start, n, r.Start.Add(n))
+		p.fail(start, "%s %v:%v(%d): from %v, %d bytes end at %v", what, r.Start, r.End, n, r.Start, n, r.Start.Add(n))
 	}
 	return r
 }
@@ -148,21 +148,21 @@ const supportedTCPOptions = "mss n, wscale n, sackOK, sack a:b …, TS val n ecr
 func (p *parser) options(pk *Packet) {
 	start := p.off
 	p.accept("<")
-	octets := 0
+	size := 0
 	for {
-		p.space()
+		p.skipSpace()
 		if at := p.off; p.accept("...") {
 			if pk.Dir == Inbound {
-				p.fail(at, "... in options is for packets that must be sent (>)")
+				p.fail(at, "... in options is for packets to send (>)")
 			}
 			pk.AnyOptions = true
 			break
 		}
 		o := p.tcpOption(pk.Dir)
-		octets += o.octets()
+		size += o.wireLen()
 		pk.Options = append(pk.Options, o)
-		if octets > 40 {
-			p.fail(start, "options take more than the 40 octets that a header has for them")
+		if size > 40 {
+			p.fail(start, "options exceed the 40 bytes of a header")
 		}
 		if !p.accept(",") {
 			break
@@ -170,14 +170,14 @@ func (p *parser) options(pk *Packet) {
 	}
 	if !p.accept(">") {
 		if pk.AnyOptions {
-			p.want("\">\" after ..., which stands for all that follow")
+			p.want("\">\" after ..., which matches all further options")
 		}
 		p.want("\",\" or \">\" after a TCP option")
 	}
 }
 
-// octets returns how many octets the option takes.
-func (o *TCPOption) octets() int {
+// wireLen returns the option's length in bytes.
+func (o *TCPOption) wireLen() int {
 	switch o.Kind {
 	case OptMSS:
 		return 4
@@ -229,7 +229,7 @@ func (p *parser) tcpOption(dir Direction) TCPOption {
 	return o
 }
 
-// num reads a number of an option, or ..., which stands for any.
+// num reads a number of an option, or "..." in an outbound packet.
 func (p *parser) num(what string, bound uint64, dir Direction) Num {
 	if dir == Outbound && p.accept("...") {
 		return Num{Any: true}

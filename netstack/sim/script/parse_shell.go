@@ -7,7 +7,7 @@ import (
 
 const supportedCommand = "`sysctl [-q] [-w] name=value …`"
 
-// settings reads a command in back quotes: calls of sysctl, with line ends, ; or && between them.
+// settings reads a command in back quotes: calls of sysctl, separated by line ends, ; or &&.
 func (p *parser) settings() *Settings {
 	start := p.off
 	p.off++
@@ -18,7 +18,7 @@ func (p *parser) settings() *Settings {
 	p.limit = p.off + n
 	p.safe = p.limit + 1
 	s := &Settings{}
-	begin := true // of a command
+	begin := true // at the start of a command
 	for {
 		at, word, sep := p.shellWord()
 		switch {
@@ -47,8 +47,8 @@ func (p *parser) settings() *Settings {
 	return s
 }
 
-// shellWord reads the next word of a command, or what separates commands, and returns where it starts. Both are empty at
-// the end. Quotes are taken off.
+// shellWord reads the next word or separator of a command and returns its place. word is "" and sep
+// false at the end. It removes quotes.
 func (p *parser) shellWord() (at int, word string, sep bool) {
 	for p.off < p.limit && isBlank(p.src[p.off]) {
 		p.off++
@@ -76,7 +76,7 @@ func (p *parser) shellWord() (at int, word string, sep bool) {
 		case quote == 0 && (c == '"' || c == '\''):
 			quote = c
 		case quote == 0 && (isBlank(c) || c == '\n' || c == ';' || strings.HasPrefix(p.src[p.off:p.limit], "&&")):
-			return at, b.String(), b.Len() == 0 // quotes around nothing: as if they were not there
+			return at, b.String(), b.Len() == 0 // empty quotes are ignored
 		case c < ' ' && c != '\t' || c > '~' || strings.IndexByte("\"'$\\|<>&#*?(){}[]!~", c) >= 0:
 			p.unsupported(p.off, "character "+strconv.QuoteRune(rune(c))+" in a command", supportedCommand)
 		default:
@@ -96,7 +96,7 @@ func (p *parser) setting(at int, word string) Setting {
 	case !ok || value == "":
 		p.fail(at, "setting %s: want name=value", strconv.Quote(abridged(word)))
 	case !strings.Contains(name, ".") || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-.") != "":
-		p.fail(at, "setting %s: want a name in small letters with dots, such as net.ipv4.tcp_sack", strconv.Quote(abridged(name)))
+		p.fail(at, "setting %s: want a name in lower case with dots, such as net.ipv4.tcp_sack", strconv.Quote(abridged(name)))
 	}
 	return Setting{p.pos(at), name, value}
 }

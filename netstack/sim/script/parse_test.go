@@ -22,7 +22,7 @@ func scripts(t testing.TB) []string {
 	return names
 }
 
-// TestGolden reads each script and compares its canonical form, and its tree with all positions, with the golden file.
+// TestGolden compares the canonical form and the tree of each script with its golden file.
 func TestGolden(t *testing.T) {
 	for _, name := range scripts(t) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
@@ -53,7 +53,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// checkRoundTrip checks that Parse of Format of s is s but for positions, and that formatting twice changes nothing.
+// checkRoundTrip checks that Parse(Format(s)) is s except for positions, and that Format is
+// idempotent.
 func checkRoundTrip(t testing.TB, s *Script) {
 	t.Helper()
 	text := Format(s)
@@ -71,7 +72,7 @@ func checkRoundTrip(t testing.TB, s *Script) {
 	}
 }
 
-// TestScriptsCoverNotation says which parts of the notation no script in testdata/parse uses.
+// TestScriptsCoverNotation lists the notation that no script in testdata/parse uses.
 func TestScriptsCoverNotation(t *testing.T) {
 	var all strings.Builder
 	for _, name := range scripts(t) {
@@ -140,7 +141,7 @@ func stripPositions(v reflect.Value) {
 	}
 }
 
-// dump writes a tree, one item on a line, with positions and without the fields that are zero.
+// dump formats a tree, one item a line, with positions and without zero fields.
 func dump(s *Script) string {
 	var b strings.Builder
 	for _, item := range s.Items {

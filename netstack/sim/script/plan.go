@@ -9,29 +9,29 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// plan is what the settings of a script come to.
+// plan is the result of a script's settings.
 type plan struct {
-	policy  string // by name, and profile if there is one
+	policy  string // a name; profile is set too if it names one
 	profile string
 
 	conn   tcp.Config
 	engine tcp.EngineConfig
 
-	// ECN is agreed to, and not offered: tcp_ecn 2.
+	// passiveECN accepts ECN and does not offer it: tcp_ecn 2.
 	passiveECN bool
 
-	sendBuffer int64 // octets
+	sendBuffer int64 // bytes
 	tolerance  time.Duration
 	ipv6       bool
 
-	local, remote             netip.Addr // the zero Addr is the default of the version
+	local, remote             netip.Addr // the zero Addr is packetdrill's default
 	bindPort, connectPort     uint16
-	ephemeralPort, remotePort uint16 // the first of each that is picked
+	ephemeralPort, remotePort uint16 // the first ports that are chosen
 	remoteISN                 uint32
 	start                     time.Duration // since the epoch of virtual time
 }
 
-// events is the script without its options and comments, and with the settings before the first event already taken.
+// events returns the events of a script. The settings before the first event are not among them.
 func events(s *Script) (all []*Event) {
 	for _, item := range s.Items {
 		if e, ok := item.(*Event); ok && e.Time.Kind != TimeUnset {
@@ -41,7 +41,7 @@ func events(s *Script) (all []*Event) {
 	return all
 }
 
-// newPlan reads the settings of a script. An error is a ErrorList, which has all that is wrong.
+// newPlan reads the settings of a script. Its error is an ErrorList with all faults.
 func newPlan(s *Script, cfg Config) (*plan, error) {
 	p := &plan{
 		policy:     tcptimers.DefaultPolicy,
@@ -74,7 +74,7 @@ func newPlan(s *Script, cfg Config) (*plan, error) {
 	return p, nil
 }
 
-// takePolicy returns the timer policy of the script, or of cfg: the other settings change it.
+// takePolicy returns the timer policy of cfg or of the script. Other settings then change it.
 func (p *plan) takePolicy(s *Script, cfg Config) (tcptimers.Policy, error) {
 	for _, item := range s.Items {
 		if o, ok := item.(*Option); ok {
@@ -95,7 +95,8 @@ func (p *plan) takePolicy(s *Script, cfg Config) (tcptimers.Policy, error) {
 	return tcptimers.ParsePolicy(p.policy)
 }
 
-// takeSettings takes the options, and the sysctls before the first event, and returns where the last of them stands.
+// takeSettings applies the options and the sysctls before the first event. It returns the place of
+// the last one.
 func (p *plan) takeSettings(s *Script, fault func(Pos, error)) (last Pos) {
 	last = Pos{Line: 1, Column: 1}
 	for _, item := range s.Items {
@@ -121,7 +122,7 @@ func (p *plan) takeSettings(s *Script, fault func(Pos, error)) (last Pos) {
 	return last
 }
 
-// whereOption returns where the first option of either name stands.
+// whereOption returns the place of the first option with either name.
 func whereOption(s *Script, names ...string) Pos {
 	for _, item := range s.Items {
 		if o, ok := item.(*Option); ok && (o.Name == names[0] || o.Name == names[1]) {
@@ -131,7 +132,7 @@ func whereOption(s *Script, names ...string) Pos {
 	return Pos{Line: 1, Column: 1}
 }
 
-// check completes the plan, and reports whether the engine can be made from it.
+// check completes the plan and reports whether an engine can be made from it.
 func (p *plan) check() error {
 	if err := p.conn.Check(); err != nil {
 		return err
@@ -160,7 +161,7 @@ func (p *plan) check() error {
 	return nil
 }
 
-// checkEvents looks for what no run can carry out.
+// checkEvents reports events that no run supports.
 func (p *plan) checkEvents(s *Script, fault func(Pos, error)) {
 	for _, e := range events(s) {
 		switch a := e.Action.(type) {
@@ -173,7 +174,7 @@ func (p *plan) checkEvents(s *Script, fault func(Pos, error)) {
 			}
 		case *ICMP:
 			if a.Dir == Outbound {
-				fault(a.Pos, fmt.Errorf("icmp that must be sent: the engine sends none"))
+				fault(a.Pos, fmt.Errorf("outbound icmp: the engine sends none"))
 			}
 		case *Code:
 			for _, stmt := range a.Stmts {

@@ -4,24 +4,25 @@ import (
 	"time"
 )
 
-// Config is what a run has beside its script.
+// Config configures a run.
 type Config struct {
-	// Policy, if not "", takes the place of the script's --policy or --profile. Its other settings then change that policy.
+	// Policy, if not "", replaces the script's --policy or --profile. Its other settings then
+	// change that policy.
 	Policy string
 
-	// TraceLen is how many events before the first difference a Failure shows; 0 is 15.
+	// TraceLen is the number of events that a Failure shows. The default 0 is 15.
 	TraceLen int
 }
 
-// Report is what a run tells, also of a script that failed.
+// Report is the result of a run, also of a failed one.
 type Report struct {
 	Name     string
-	Events   int           // of the script, that were carried out
-	Sent     int           // packets that the engine sent
-	Received int           // packets and ICMP messages that it was given
-	Virtual  time.Duration // from the beginning to the last event
-	Output   []string      // of print, a line each
-	Trace    []string      // all that happened, a line each, with its time
+	Events   int           // of the script, carried out
+	Sent     int           // packets from the engine
+	Received int           // packets and ICMP messages to the engine
+	Virtual  time.Duration // from the start to the last event
+	Output   []string      // lines of print
+	Trace    []string      // one line per event, with its time
 }
 
 // RunSource parses a script and runs it.
@@ -33,8 +34,9 @@ func RunSource(name string, src []byte, cfg Config) (*Report, error) {
 	return Run(s, cfg)
 }
 
-// Run runs a script. The error is a ErrorList if the script asks for what there is not: there is no report then,
-// and nothing was run. It is a *Failure if the engine did not do what the script says.
+// Run runs a script. The error is a *Failure if the engine differs from the script. It is an
+// ErrorList if the script has unsupported settings or events; then nothing was run and the report
+// is nil.
 func Run(s *Script, cfg Config) (*Report, error) {
 	if cfg.TraceLen == 0 {
 		cfg.TraceLen = 15

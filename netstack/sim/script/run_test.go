@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestScripts runs testdata/run/*.pkt, which use everything that a script may say.
+// TestScripts runs testdata/run/*.pkt, which use every feature.
 func TestScripts(t *testing.T) {
 	files, _ := filepath.Glob("testdata/run/*.pkt")
 	if len(files) == 0 {
@@ -40,7 +40,7 @@ func TestDeterminism(t *testing.T) {
 		first, err1 := RunSource(file, src, Config{})
 		second, err2 := RunSource(file, src, Config{})
 		if err1 != nil || err2 != nil {
-			continue // TestScenarios says why
+			continue // TestScenarios reports it
 		}
 		if !slices.Equal(first.Trace, second.Trace) {
 			t.Errorf("%s runs differently the second time:\n%s\nand:\n%s", file,
@@ -49,7 +49,7 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// opened is how the scripts of these tests begin: 8 lines, and 0.1 s.
+// opened is the start of these tests' scripts: 8 lines and 0.1 s.
 const opened = `--timestamps=0
 --delack_quick=0
 0.000 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
@@ -60,7 +60,7 @@ const opened = `--timestamps=0
 +0 accept(3, ..., ...) = 4
 `
 
-// TestFirstDifference has scripts with one thing wrong, and what is said of it.
+// TestFirstDifference checks the report of scripts with one wrong expectation.
 func TestFirstDifference(t *testing.T) {
 	for _, test := range []struct {
 		src            string
@@ -94,37 +94,37 @@ func TestFirstDifference(t *testing.T) {
 			"packet differs: time 0.240, want 0.241~0.250", "0.241~0.250 > . 1:1(0) ack 1001", "0.240 > . 1:1(0) ack 1001 win 8184"},
 		{"* > . 1:1(0) ack 1", 9, "no packet was sent", "* > . 1:1(0) ack 1", "no packet at all"},
 		{"+0 write(4, ..., 100) = 100\n+.1 close(4) = 0", 10,
-			"the script ends, and a packet is left that it does not expect (of 2)", "", "0.100 > P. 1:101(100) ack 1 win 8192"},
-		{"+.1 < R. 1:1(0) ack 1", 9, "the script ends, and it has not noticed that descriptor 4 is at its end: ECONNRESET " +
+			"the script ends with an unexpected packet (of 2)", "", "0.100 > P. 1:101(100) ack 1 win 8192"},
+		{"+.1 < R. 1:1(0) ack 1", 9, "the script ends, and has not noticed that descriptor 4 failed: ECONNRESET " +
 			"(a call that returns the error, or an assert on tcpi_state, does)", "", ""},
 		{"+0 < 7 > 8080 . 1:1(0) ack 1\n+0 > 8080 > 50000 R 1:1(0)", 10,
 			"packet differs: ports 8080 > 7, want 8080 > 50000",
 			"0.100 > 8080 > 50000 R 1:1(0)", "0.100 > 8080 > 7 R 1:1(0) win 0"},
 		{"+0 < 7 > 8080 . 1:1(0) ack 1\n+0 > R 1:1(0)\n+0 write(4, ..., 5) = 5\n+0 > P. 1:6(5) ack 1", 12,
-			"packet differs: ports 8080 > 50000, want 8080 > 7, those of the connection under test",
+			"packet differs: ports 8080 > 50000, want 8080 > 7, the ports of the connection under test",
 			"0.100 > P. 1:6(5) ack 1", "0.100 > 8080 > 50000 P. 1:6(5) ack 1 win 8192"},
 		{"+0 read(4, ..., 100) = 1", 9,
-			"read has to wait: give it a time such as +0...0.2, or make the descriptor non-blocking by fcntl(fd, F_SETFL, O_RDWR|O_NONBLOCK)", "", ""},
+			"read would block: give it a time such as +0...0.2, or make the descriptor non-blocking by fcntl(fd, F_SETFL, O_RDWR|O_NONBLOCK)", "", ""},
 		{"+0 recv(4, ..., 100, MSG_DONTWAIT) = 1", 9, "recv returns -1 EAGAIN", "recv(4, ..., 100, MSG_DONTWAIT) = 1", ""},
 		{"+0 recv(4, ..., 100, MSG_DONTWAIT) = -1 EPIPE", 9, "recv returns -1 EAGAIN", "recv(4, ..., 100, MSG_DONTWAIT) = -1 EPIPE", ""},
 		{"+0...0.2 read(4, ..., 100) = 1\n+.1 < P. 1:2(1) ack 1", 9,
-			"the call has returned 1, want it to at 0.300", "read(4, ..., 100) = 1", ""},
+			"the call returned 1, want a return at 0.300", "read(4, ..., 100) = 1", ""},
 		{"+0...0.2 read(4, ..., 100) = 1\n+.3 < P. 1:2(1) ack 1", 9,
-			"the call has not returned, want it to at 0.300", "read(4, ..., 100) = 1", ""},
+			"the call has not returned, want a return at 0.300", "read(4, ..., 100) = 1", ""},
 		{"+0...0.2 read(4, ..., 100) = 1", 9, "the call has not returned at 0.300", "read(4, ..., 100) = 1", ""},
 		{"+.1 < P. 1:2(1) ack 1\n+0...0.2 read(4, ..., 100) = 1", 10,
-			"the call has returned 1 at once, want it to wait until 0.400", "", ""},
+			"the call returned 1 at once, want it to wait until 0.400", "", ""},
 		{"+0 ioctl(4, SIOCINQ, [5]) = 0", 9, "ioctl gives 0, want 5", "", ""},
 		{"+0 getsockopt(4, SOL_TCP, TCP_NODELAY, [1], [4]) = 0", 9, "getsockopt gives 0, want 1", "", ""},
 		{"+0 setsockopt(4, SOL_SOCKET, TCP_NODELAY, [1], 4) = 0", 9, "TCP_NODELAY is an option of SOL_TCP", "", ""},
 		{"+0 setsockopt(4, SOL_TCP, TCP_MD5SIG, [1], 4) = 0", 9,
 			"setsockopt: option TCP_MD5SIG not supported; supported: " + supportedSockopts, "", ""},
-		{"+0 setsockopt(4, SOL_SOCKET, SO_RCVBUF, [1000], 4) = 0", 9, "the option is to be set before listen or connect", "", ""},
+		{"+0 setsockopt(4, SOL_SOCKET, SO_RCVBUF, [1000], 4) = 0", 9, "set the option before listen or connect", "", ""},
 		{"+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 4", 9, "socket: descriptor 4 is open", "", ""},
 		{"+0 %{ assert tcpi_unacked == 1 or tcpi_snd_cwnd < 10, tcpi_rto // 1000 }%", 9, "assert does not hold",
 			"tcpi_unacked == 1 or tcpi_snd_cwnd < 10", "tcpi_unacked = 0, tcpi_snd_cwnd = 10, tcpi_rto // 1000 = 300"},
 		{"+0 %{ assert 1 // tcpi_unacked }%", 9, "division by zero", "", ""},
-		{"0.05 < . 1:1(0) ack 1", 9, "the event is at 0.050, and the script has come to 0.100", "", ""},
+		{"0.05 < . 1:1(0) ack 1", 9, "the event is at 0.050, and the script is at 0.100", "", ""},
 	} {
 		_, err := RunSource("d.pkt", []byte(opened+test.src+"\n"), Config{})
 		f, ok := errors.AsType[*Failure](err)

@@ -10,7 +10,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// runner is one run of a script. A step that finds a difference ends it by a panic with a *Failure, which run catches; none
+// runner is one run of a script. A difference panics with a *Failure, which run recovers; no panic
 // leaves the package.
 type runner struct {
 	script *Script
@@ -20,29 +20,29 @@ type runner struct {
 
 	engine     *tcp.Engine
 	begin, now wheel.Time
-	base       time.Duration // from which relative times count, since begin
-	pos        Pos           // of the event at hand
+	timeBase   time.Duration // relative times count from here, since begin
+	pos        Pos           // of the current event
 
 	flows   []*flow
-	current *flow // under test: of packets without ports, and of code
+	current *flow // under test: packets without ports, and code, refer to it
 	files   map[int64]*file
 	conns   map[*tcp.Socket]*conn
-	queue   []sent // that the script has not claimed
+	queue   []sentPacket // not expected yet
 	blocked []*blocked
 	trace   []traced
 
 	freePort, freeRemote uint16
-	trying               bool // the blocked calls are being tried
-	stirred              bool // the engine has done something since the last step
-	steps                int  // timers that have expired, about
+	retrying             bool // blocked calls are being retried
+	active               bool // the engine has acted since the last step
+	steps                int  // expired timers, roughly
 }
 
-// sent is a packet that the engine has sent.
-type sent struct {
+// sentPacket is a packet from the engine.
+type sentPacket struct {
 	packet tcp.Packet
 	at     wheel.Time
 	flow   *flow
-	line   int // of the trace
+	line   int // in the trace
 }
 
 func newRunner(s *Script, p *plan, cfg Config) *runner {
@@ -57,7 +57,7 @@ func newRunner(s *Script, p *plan, cfg Config) *runner {
 	}
 }
 
-// run carries out all events, and returns the first difference.
+// run carries out all events and returns the first difference.
 func (r *runner) run() (failed *Failure) {
 	defer func() {
 		switch f := recover().(type) {
@@ -74,7 +74,7 @@ func (r *runner) run() (failed *Failure) {
 	}()
 	var err error
 	if r.engine, err = tcp.NewEngine(r.begin, r.engineConfig()); err != nil {
-		r.fail("the engine cannot be made: %v", err)
+		r.fail("cannot make the engine: %v", err)
 	}
 	for _, e := range events(r.script) {
 		r.pos = e.Start
@@ -95,23 +95,23 @@ func (r *runner) engineConfig() tcp.EngineConfig {
 	return cfg
 }
 
-// elapsed returns the time since the script began.
+// elapsed returns the time since the script's start.
 func (r *runner) elapsed() time.Duration { return r.now.Sub(r.begin) }
 
 func (r *runner) event(e *Event) {
 	t := e.Time
 	at := t.Start
 	if t.Relative {
-		at += r.base
+		at += r.timeBase
 	}
 	if p, ok := e.Action.(*Packet); ok && p.Dir == Outbound {
 		r.expect(p, t)
 		return
 	}
-	if at < r.base || r.begin.Add(at) < r.now && at+r.plan.tolerance < r.elapsed() {
-		r.fail("the event is at %s, and the script has come to %s", seconds9(at), seconds9(max(r.base, r.elapsed())))
+	if at < r.timeBase || r.begin.Add(at) < r.now && at+r.plan.tolerance < r.elapsed() {
+		r.fail("the event is at %s, and the script is at %s", traceTime(at), traceTime(max(r.timeBase, r.elapsed())))
 	}
-	r.base = at
+	r.timeBase = at
 	r.advance(r.begin.Add(at), nil)
 	switch a := e.Action.(type) {
 	case *Packet:
@@ -135,13 +135,13 @@ func (r *runner) event(e *Event) {
 	}
 }
 
-// patience is how long a run waits for what may come at any time.
-const patience = 24 * time.Hour
+// maxWait is how long a run waits for a packet that may come at any time.
+const maxWait = 24 * time.Hour
 
-// maxSteps is how often timers may expire in a run.
+// maxSteps bounds the timer expiries of a run.
 const maxSteps = 1 << 22
 
-// advance lets time pass up to an instant, or until done says so, and the timers expire that are due by then.
+// advance lets time pass until to, or until done returns true. Timers expire meanwhile.
 func (r *runner) advance(to wheel.Time, done func() bool) {
 	for ; done == nil || !done(); r.steps++ {
 		at, ok := r.engine.NextTimeout()
@@ -154,11 +154,11 @@ func (r *runner) advance(to wheel.Time, done func() bool) {
 			break
 		}
 		if r.steps > maxSteps {
-			r.fail("%d timers have expired, the last at %s: the script takes too long, or they do not come to rest", r.steps, seconds9(r.elapsed()))
+			r.fail("%d timers have expired, the last at %s: the script takes too long, or the timers never end", r.steps, traceTime(r.elapsed()))
 		}
 		r.now = max(r.now, at)
 		r.engine.Advance(r.now)
-		if r.stirred || len(r.blocked) > 0 { // NextTimeout may be early, by rounds of the wheel
+		if r.active || len(r.blocked) > 0 { // NextTimeout may be early by rotations of the wheel
 			r.step()
 		}
 	}
@@ -169,68 +169,68 @@ func (r *runner) advance(to wheel.Time, done func() bool) {
 	}
 }
 
-// step takes what the engine has done, checks it, and lets blocked calls return.
+// step takes and checks the engine's output, and retries blocked calls.
 func (r *runner) step() {
 	for i := range r.engine.Packets() {
-		r.took(&r.engine.Packets()[i])
+		r.packetSent(&r.engine.Packets()[i])
 	}
 	for _, n := range r.engine.Notices() {
-		r.conn(n.Socket).noticed(n.Events)
+		r.conn(n.Socket).record(n.Events)
 	}
 	r.engine.Reset()
-	r.stirred = false
+	r.active = false
 	if err := r.engine.Check(); err != nil {
-		r.fail("an invariant of the engine does not hold: %v", err)
+		r.fail("the engine breaks an invariant: %v", err)
 	}
 	r.engine.Sockets(func(s *tcp.Socket) {
 		if err := s.Conn().Check(); err != nil {
-			r.fail("an invariant of the connection from %v to %v does not hold: %v", s.Local(), s.Remote(), err)
+			r.fail("the connection from %v to %v breaks an invariant: %v", s.Local(), s.Remote(), err)
 		}
 	})
 	r.retry()
 }
 
-// took takes a packet that the engine has sent.
-func (r *runner) took(p *tcp.Packet) {
+// packetSent queues a packet from the engine.
+func (r *runner) packetSent(p *tcp.Packet) {
 	r.report.Sent++
 	f := r.flow(p.Src, p.Dst)
-	f.sent(p)
-	r.queue = append(r.queue, sent{*p, r.now, f, len(r.trace)})
+	f.observe(p)
+	r.queue = append(r.queue, sentPacket{*p, r.now, f, len(r.trace)})
 	r.trace = append(r.trace, traced{r.elapsed(), r.show(f, p)})
 	if p.Len == 0 {
 		return
 	}
 	switch written := r.conn(p.Socket).written; {
 	case p.Offset+uint64(p.Len) > written:
-		r.fail("a packet carries octets %d to %d of %d that were written", p.Offset, p.Offset+uint64(p.Len), written)
+		r.fail("a packet carries bytes %d to %d of %d written", p.Offset, p.Offset+uint64(p.Len), written)
 	case uint32(p.Header.Seq) != f.rawISS+1+uint32(p.Offset):
-		r.fail("a packet carries octets from %d on at sequence number %d", p.Offset, f.scriptSeq(p.Header.Seq))
+		r.fail("a packet carries bytes from %d on at sequence number %d", p.Offset, f.scriptSeq(p.Header.Seq))
 	}
 }
 
-// finish checks that nothing is left over, and that everything can be cleared away.
+// finish checks that no packet or error is left, and that aborting all connections leaves no timer.
 func (r *runner) finish() {
 	for len(r.blocked) > 0 {
 		b := r.blocked[0]
 		r.pos = b.event
 		r.advance(r.begin.Add(b.due+r.plan.tolerance), nil)
 		if !b.done {
-			r.differ(fmt.Sprintf("the call has not returned at %s", seconds9(r.elapsed())), b.call.String(), "")
+			r.failWith(fmt.Sprintf("the call has not returned at %s", traceTime(r.elapsed())), b.call.String(), "")
 		}
 	}
 	if len(r.queue) > 0 {
 		q := r.queue[0]
-		r.differ(fmt.Sprintf("the script ends, and a packet is left that it does not expect (of %d)", len(r.queue)), "",
+		r.failWith(fmt.Sprintf("the script ends with an unexpected packet (of %d)", len(r.queue)), "",
 			r.at(q.at)+" "+r.show(q.flow, &q.packet))
 	}
 	for _, fd := range slices.Sorted(maps.Keys(r.files)) {
 		if c := r.files[fd].conn; c != nil && c.errno != "" && !c.asked {
-			r.fail("the script ends, and it has not noticed that descriptor %d is at its end: %s (a call that returns the error, or an "+
+			r.fail("the script ends, and has not noticed that descriptor %d failed: %s (a call that returns the error, or an "+
 				"assert on tcpi_state, does)", fd, c.errno)
 		}
 	}
 	defer func(trace []traced, sent int, now wheel.Time) {
-		r.trace, r.report.Sent, r.now = trace, sent, now // what follows is not the script's
+		r.trace, r.report.Sent, r.now = trace, sent, now // undo the traces of the aborts
 	}(r.trace, r.report.Sent, r.now)
 	var all []*tcp.Socket
 	r.engine.Sockets(func(s *tcp.Socket) { all = append(all, s) })
@@ -243,9 +243,9 @@ func (r *runner) finish() {
 		r.step()
 	}
 	if at, ok := r.engine.NextTimeout(); ok {
-		r.fail("all connections were aborted, and a timer is left at %s", r.at(at))
+		r.fail("all connections are aborted, and a timer remains at %s", r.at(at))
 	}
 }
 
-// info returns what a connection tells of itself.
+// info returns a connection's tcp.Info.
 func info(s *tcp.Socket, now wheel.Time) tcp.Info { return s.Conn().Info(now) }

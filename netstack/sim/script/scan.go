@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// parser reads a script from left to right, octet by octet, without a stage of tokens: what a dot means depends on where it
-// stands. A fault ends the item it stands in by a panic with a *Error, which item catches; none leaves Parse.
+// parser reads a script byte by byte, without tokens: the meaning of a dot depends on its place. A
+// fault ends its item by a panic with an *Error, which item recovers; no panic leaves Parse.
 type parser struct {
 	name  string
 	src   string
-	off   int // of the next octet
-	end   int // behind the last octet that is not space or comment
-	safe  int // no item starts before this, whatever comes of the current one
-	limit int // code and commands are read with the file cut off behind them
+	off   int // of the next byte
+	end   int // after the last byte that is not space or comment
+	safe  int // no later item starts before this
+	limit int // end of the file, or of the code or command being read
 	lines []int
 
 	code     bool // inside %{ }%: comments are Python's
@@ -23,9 +23,9 @@ type parser struct {
 	nodes    int  // of the current expression
 
 	script  *Script
-	events  bool // an event has been seen
+	events  bool // an event has been read
 	pending []*Comment
-	seen    int // comments that start before this are in pending already
+	seen    int // comments before this are in pending
 	errs    ErrorList
 }
 
@@ -57,17 +57,17 @@ func (p *parser) fail(off int, format string, args ...any) {
 	panic(p.errorAt(off, false, format, args...))
 }
 
-// unsupported ends the current item, because of a construct that is not supported and has these in its place.
+// unsupported ends the current item at an unsupported construct, and lists supported ones.
 func (p *parser) unsupported(off int, construct, supported string) {
 	panic(p.errorAt(off, true, "%s not supported; supported: %s", construct, supported))
 }
 
-// want ends the current item, because something else stands here.
+// want ends the current item because something else was expected.
 func (p *parser) want(what string) {
 	p.fail(p.off, "want %s, found %s", what, p.found())
 }
 
-// found describes what stands at the current place.
+// found describes the text at the current place.
 func (p *parser) found() string {
 	rest := p.src[p.off:p.limit]
 	n := 0
@@ -94,18 +94,18 @@ func isBlank(c byte) bool  { return c == ' ' || c == '\t' || c == '\r' || c == '
 
 const blanks = " \t\r\f\v"
 
-// peek returns the next octet after space and comments, 0 at the end.
+// peek returns the next byte after space and comments, or 0 at the end.
 func (p *parser) peek() byte {
-	p.space()
+	p.skipSpace()
 	if p.off == p.limit {
 		return 0
 	}
 	return p.src[p.off]
 }
 
-// space passes over space and comments. Comments are kept in pending until the item ends: those inside it go before it,
-// those behind it are read again.
-func (p *parser) space() {
+// skipSpace skips space and comments. Comments stay pending until the item ends: those inside it go
+// before it, later ones are read again.
+func (p *parser) skipSpace() {
 	for p.off < p.limit {
 		rest := p.src[p.off:p.limit]
 		switch {
@@ -143,9 +143,9 @@ func (p *parser) comment(text string) {
 	p.pending = append(p.pending, &Comment{Span: Span{p.pos(p.off), p.pos(p.off + len(text))}, Text: text})
 }
 
-// accept passes over text, if it is next, and reports whether it was.
+// accept skips text if it is next, and reports whether it was.
 func (p *parser) accept(text string) bool {
-	p.space()
+	p.skipSpace()
 	if !strings.HasPrefix(p.src[p.off:p.limit], text) {
 		return false
 	}
@@ -154,14 +154,15 @@ func (p *parser) accept(text string) bool {
 	return true
 }
 
-// expect passes over text, which must be next.
+// expect skips text, or ends the item if text is not next.
 func (p *parser) expect(text, where string) {
 	if !p.accept(text) {
 		p.want(strconv.Quote(text) + " " + where)
 	}
 }
 
-// peekWord returns the letters, digits and underlines that are next, "" if the first is none or a digit.
+// peekWord returns the next word of letters, digits and underscores, or "". It does not start with
+// a digit.
 func (p *parser) peekWord() string {
 	if !isLetter(p.peek()) {
 		return ""
@@ -173,12 +174,12 @@ func (p *parser) peekWord() string {
 	return p.src[p.off:n]
 }
 
-// acceptWord passes over a word, if it is next as a whole, and reports whether it was.
+// acceptWord skips a whole word if it is next, and reports whether it was.
 func (p *parser) acceptWord(w string) bool {
 	return p.peekWord() == w && p.accept(w)
 }
 
-// digits passes over the digits that come without space, and returns them.
+// digits skips and returns the digits that follow without space.
 func (p *parser) digits() string {
 	start := p.off
 	for p.off < p.limit && isDigit(p.src[p.off]) {
@@ -188,7 +189,7 @@ func (p *parser) digits() string {
 	return p.src[start:p.off]
 }
 
-// uint reads a number that is not negative. what names it in messages.
+// uint reads a number from 0 to bound. what names it in messages.
 func (p *parser) uint(what string, bound uint64) uint64 {
 	if !isDigit(p.peek()) {
 		p.fail(p.off, "%s: want a number of 0..%d, found %s", what, bound, p.found())
@@ -202,7 +203,7 @@ func (p *parser) uint(what string, bound uint64) uint64 {
 	return n
 }
 
-// abridged returns enough of a long text to recognise it.
+// abridged returns the start of a long text.
 func abridged(text string) string {
 	if len(text) > 24 {
 		return text[:20] + "…"
@@ -210,7 +211,7 @@ func abridged(text string) string {
 	return text
 }
 
-// quoted reads a text in double quotes, which is next, and returns what stands between them.
+// quoted reads text in double quotes and returns it without them.
 func (p *parser) quoted() string {
 	start := p.off
 	for i := start + 1; i < p.limit && p.src[i] != '\n' && p.src[i] != '\r'; i++ {

@@ -2,23 +2,24 @@ package script
 
 import "time"
 
-// Pos is a place in a file: line and column, counted from 1, the column in octets. The zero Pos is no place.
+// Pos is a place in a file. Line and column count from 1, the column in bytes. The zero Pos is
+// none.
 type Pos struct {
 	Line, Column int
 }
 
-// Span is where a node stands: from its first octet to the one after its last.
+// Span is the place of a node, from its first byte to the one after its last.
 type Span struct {
 	Start, End Pos
 }
 
-// span gives all items their method.
+// span implements Item.
 func (s Span) span() Span { return s }
 
-// Script is a scenario as it stands in a file. It is a plain tree: who builds one by hand may leave all positions zero.
+// Script is the syntax tree of a scenario. A tree made by hand may have zero positions.
 type Script struct {
 	Name  string // of the file, for messages
-	Items []Item // in the order of the file; options come before events
+	Items []Item // in the file's order; options come before events
 }
 
 // Item is a *Comment, an *Option or an *Event.
@@ -26,11 +27,11 @@ type Item interface {
 	span() Span
 }
 
-// Comment is one comment. One from within an event is moved before it.
+// Comment is one comment. A comment inside an event is moved before it.
 type Comment struct {
 	Span
 	Text     string // with its marks: "// …", "# …" or "/* … */"
-	Trailing bool   // it starts on the line on which the item before it ends
+	Trailing bool   // on the line of the item before
 }
 
 // Option is a header line: --Name=Value.
@@ -39,7 +40,7 @@ type Option struct {
 	Name, Value string
 }
 
-// Event is what happens, or must happen, at a time.
+// Event is an action, or an expected packet, at a time.
 type Event struct {
 	Span
 	Time   TimeSpec
@@ -51,32 +52,32 @@ type Action interface {
 	action()
 }
 
-// TimeKind tells the forms of a time.
+// TimeKind is the form of a time.
 type TimeKind uint8
 
-// The forms of a time. Those of packets that must be sent may be a range or any time; those of calls may block.
+// The forms of a time. Expected packets may have a range or any time; calls may block.
 const (
-	TimeUnset    TimeKind = iota // the settings before the first event need no time
+	TimeUnset    TimeKind = iota // settings before the first event
 	TimeAt                       // 0.1 or +0.1
 	TimeRange                    // 0.1~0.2 or +0.1~+0.2
-	TimeBlocking                 // 0.1...0.2 or +0.1...0.2: the call is made at Start and returns at End
-	TimeAny                      // *: whenever it comes
+	TimeBlocking                 // 0.1...0.2 or +0.1...0.2: called at Start, returns at End
+	TimeAny                      // *: any time
 )
 
-// TimeSpec says when. Spans are whole nanoseconds, from 0 to 10^9 s.
+// TimeSpec is the time of an event, in whole nanoseconds from 0 to 10^9 s.
 type TimeSpec struct {
 	Kind     TimeKind
-	Relative bool          // to the event before this one, End also; otherwise to the start of the script
+	Relative bool          // both times count from the event before, otherwise from the script's start
 	Start    time.Duration // 0 for TimeUnset and TimeAny
 	End      time.Duration // for TimeRange and TimeBlocking, not before Start
 }
 
-// Settings are the variables that one command sets.
+// Settings are the variables set by one command.
 type Settings struct {
 	List []Setting
 }
 
-// Setting is a variable of the kernel that packetdrill would run on, for the runner to translate.
+// Setting is a variable of the kernel. Run translates it to the engine's configuration.
 type Setting struct {
 	Pos
 	Name, Value string // "net.ipv4.tcp_sack", "1"
@@ -88,11 +89,11 @@ type Call struct {
 	Name   string
 	Args   []Expr
 	Result Expr   // *Int or *Wildcard
-	Errno  string // "EINPROGRESS", or "" if none is named; then Result is -1
-	Note   string // what stands in brackets behind it, for the reader only
+	Errno  string // such as "EINPROGRESS", or ""; with a name, Result is -1
+	Note   string // text in brackets after it, for readers
 }
 
-// Code is the statements of a %{ }%, one per line or with semicolons between them.
+// Code is the statements of a %{ }%, one per line or separated by semicolons.
 type Code struct {
 	Stmts []Stmt
 }
@@ -102,7 +103,7 @@ type Stmt interface {
 	stmt()
 }
 
-// Assert says what must hold, and which values to show if it does not.
+// Assert is a condition, and the values to show if it is false.
 type Assert struct {
 	Pos
 	Cond   Expr

@@ -14,23 +14,23 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// Parameter is a knob that a script can turn.
+// Parameter is a setting that a script can change.
 type Parameter struct {
 	Name  string // without the dashes of an option
-	Value string // which values it takes
+	Value string // accepted values
 	About string
 }
 
-// knob is a Parameter with what it does.
+// knob is a Parameter and its effect.
 type knob struct {
 	Parameter
 	set func(p *plan, value string) error
 }
 
-// Options returns what a script can set by --name=value.
+// Options returns the parameters of --name=value.
 func Options() []Parameter { return parametersOf(options) }
 
-// Sysctls returns what a script can set by sysctl.
+// Sysctls returns the parameters of sysctl.
 func Sysctls() []Parameter { return parametersOf(sysctls) }
 
 func parametersOf(knobs []knob) []Parameter {
@@ -41,8 +41,8 @@ func parametersOf(knobs []knob) []Parameter {
 	return all
 }
 
-// turn sets the knob of that name, or says which names there are.
-func turn(knobs []knob, what, name, value string, p *plan) error {
+// setKnob sets the named knob. Its error lists the names.
+func setKnob(knobs []knob, what, name, value string, p *plan) error {
 	i := slices.IndexFunc(knobs, func(k knob) bool { return k.Name == name })
 	if i < 0 {
 		names := make([]string, len(knobs))
@@ -50,7 +50,7 @@ func turn(knobs []knob, what, name, value string, p *plan) error {
 			names[i] = k.Name
 		}
 		slices.Sort(names)
-		return fmt.Errorf("%s%s is not known; known: %s", what, name, strings.Join(names, ", "))
+		return fmt.Errorf("unknown %s%s, want one of %s", what, name, strings.Join(names, ", "))
 	}
 	if err := knobs[i].set(p, value); err != nil {
 		return fmt.Errorf("%s%s=%s: %w", what, name, value, err)
@@ -58,9 +58,9 @@ func turn(knobs []knob, what, name, value string, p *plan) error {
 	return nil
 }
 
-func (p *plan) option(name, value string) error { return turn(options, "--", name, value, p) }
+func (p *plan) option(name, value string) error { return setKnob(options, "--", name, value, p) }
 
-// The kinds of value.
+// Kinds of values.
 
 func boolean(name, about string, field func(*plan) *bool) knob {
 	return knob{Parameter{name, "0 or 1", about}, func(p *plan, v string) error {
@@ -102,9 +102,12 @@ func number[T ~int | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64](name, about 
 }
 
 func parseNumber(v string, bound uint64) (uint64, error) {
-	n, err := strconv.ParseUint(v, 0, 64)
+	n, err := sim.ParseCount(v)
+	if hex, isHex := strings.CutPrefix(v, "0x"); isHex {
+		n, err = strconv.ParseUint(hex, 16, 64)
+	}
 	if err != nil || n > bound {
-		return 0, fmt.Errorf("want a number of 0..%d", bound)
+		return 0, fmt.Errorf("want a number from 0 to %d", bound)
 	}
 	return n, nil
 }
@@ -133,7 +136,7 @@ const (
 	words = 1<<32 - 1
 )
 
-// options is what --name=value can set.
+// options are the knobs of --name=value.
 var options = []knob{
 	// Of the run.
 	{Parameter{"policy", strings.Join(tcptimers.Names(), ", "), "tcptimers.ParsePolicy"}, func(*plan, string) error { return nil }},
@@ -209,8 +212,8 @@ var options = []knob{
 
 	// Of tcp.Config and congestion.Config.
 	choice("control", "Config.Control", congestion.Names(), congestion.Names(), func(p *plan) *string { return &p.conn.Control }),
-	number("iw", "Congestion.InitialWindow, octets", words, func(p *plan) *uint32 { return &p.conn.Congestion.InitialWindow }),
-	number("max_window", "Congestion.MaxWindow, octets", words, func(p *plan) *uint32 { return &p.conn.Congestion.MaxWindow }),
+	number("iw", "Congestion.InitialWindow, bytes", words, func(p *plan) *uint32 { return &p.conn.Congestion.InitialWindow }),
+	number("max_window", "Congestion.MaxWindow, bytes", words, func(p *plan) *uint32 { return &p.conn.Congestion.MaxWindow }),
 	choice("slow_start", "Congestion.SlowStart", []string{"default", "standard", "hystart++"},
 		[]congestion.SlowStart{congestion.DefaultSlowStart, congestion.StandardSlowStart, congestion.HyStartPlusPlus},
 		func(p *plan) *congestion.SlowStart { return &p.conn.Congestion.SlowStart }),
@@ -230,16 +233,16 @@ var options = []knob{
 		p.conn.TimestampTick = time.Duration(n) * time.Microsecond
 		return err
 	}},
-	number("recv_buffer", "Config.RecvBuffer, octets", words, func(p *plan) *uint32 { return &p.conn.RecvBuffer }),
-	number("recv_buffer_max", "Config.RecvBufferMax, octets", words, func(p *plan) *uint32 { return &p.conn.RecvBufferMax }),
-	number("send_buffer", "octets that are written and not acknowledged", words, func(p *plan) *int64 { return &p.sendBuffer }),
+	number("recv_buffer", "Config.RecvBuffer, bytes", words, func(p *plan) *uint32 { return &p.conn.RecvBuffer }),
+	number("recv_buffer_max", "Config.RecvBufferMax, bytes", words, func(p *plan) *uint32 { return &p.conn.RecvBufferMax }),
+	number("send_buffer", "bytes written and not acknowledged, at most", words, func(p *plan) *int64 { return &p.sendBuffer }),
 	number("max_out_of_order", "Config.MaxOutOfOrder", count, func(p *plan) *int { return &p.conn.MaxOutOfOrder }),
 	number("max_segments", "Config.MaxSegments", count, func(p *plan) *int { return &p.conn.MaxSegments }),
 	boolean("ack_push", "Config.AckPush", func(p *plan) *bool { return &p.conn.AckPush }),
 	boolean("minshall", "Config.Minshall", func(p *plan) *bool { return &p.conn.Minshall }),
 	span("invalid_ack_interval", "Config.InvalidAckInterval", func(p *plan) *time.Duration { return &p.conn.InvalidAckInterval }),
 
-	// Of tcp.SocketOptions, with which each socket begins.
+	// Of tcp.SocketOptions, each socket's initial options.
 	boolean("nodelay", "SocketOptions.NoDelay", func(p *plan) *bool { return &p.conn.Socket.NoDelay }),
 	boolean("quickack", "SocketOptions.QuickAck", func(p *plan) *bool { return &p.conn.Socket.QuickAck }),
 	span("user_timeout", "SocketOptions.UserTimeout", func(p *plan) *time.Duration { return &p.conn.Socket.UserTimeout }),

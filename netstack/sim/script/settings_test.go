@@ -10,7 +10,7 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestEverySettingIsTaken turns each knob by a value that it says it takes, and by one that none does.
+// TestEverySettingIsTaken sets each knob to an accepted value, and to one that it must refuse.
 func TestEverySettingIsTaken(t *testing.T) {
 	examples := map[string]string{
 		"time": "20ms", "number": "1", "0 or 1": "1", "address": "10.0.0.1", "µs": "5", "0 to 1": "0.5", "any": "7",
@@ -41,7 +41,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 	}
 }
 
-// TestSettingsReachTheirFields checks a few knobs of each kind by what becomes of the configuration.
+// TestSettingsReachTheirFields checks the configuration that knobs of each kind produce.
 func TestSettingsReachTheirFields(t *testing.T) {
 	src := `--rto_min=300ms
 --policy=linux
@@ -89,13 +89,13 @@ func TestSettingsReachTheirFields(t *testing.T) {
 	}
 }
 
-// TestScriptsThatAskForTooMuch has scripts that cannot be run, and what is said of them.
+// TestScriptsThatAskForTooMuch checks the errors of scripts that cannot run.
 func TestScriptsThatAskForTooMuch(t *testing.T) {
 	for _, test := range []struct{ src, want string }{
-		{"--speed=3", "e.pkt:1:1: --speed is not known; known: ack_evidence, ack_push, bind_port, "},
+		{"--speed=3", "e.pkt:1:1: unknown --speed, want one of ack_evidence, ack_push, bind_port, "},
 		{"--tlp=maybe", "e.pkt:1:1: --tlp=maybe: want 0 or 1"},
 		{"--rto_min=5", `e.pkt:1:1: --rto_min=5: "5", want a duration of 0s or more with a unit, such as 25ms`},
-		{"--iw=-1", "e.pkt:1:1: --iw=-1: want a number of 0..4294967295"},
+		{"--iw=-1", "e.pkt:1:1: --iw=-1: want a number from 0 to 4294967295"},
 		{"--phase=none", "e.pkt:1:1: --phase=none: want one of shared, own, countdown"},
 		{"--policy=none", `e.pkt:1:1: tcptimers: unknown policy "none", want one of per-segment, `},
 		{"# c\n--profile=none", `e.pkt:2:1: tcptimers: unknown profile "none", want one of internet, `},
@@ -104,13 +104,13 @@ func TestScriptsThatAskForTooMuch(t *testing.T) {
 		{"--local_ip=1.2.3", `e.pkt:1:1: --local_ip=1.2.3: ParseAddr("1.2.3"): `},
 		{"--local_ip=10.0.0.1\n--ip_version=ipv6", "e.pkt:2:1: local_ip 10.0.0.1 and remote_ip fd3d:fa7b:d17d::1, want both of --ip_version"},
 		{"`sysctl -q net.ipv4.tcp_fastopen=1`", "e.pkt:1:12: sysctl net.ipv4.tcp_fastopen=1: want 0"},
-		{"`sysctl -q net.ipv4.tcp_speed=1`", "e.pkt:1:12: sysctl net.ipv4.tcp_speed is not known; known: net.core.rmem_max, "},
+		{"`sysctl -q net.ipv4.tcp_speed=1`", "e.pkt:1:12: unknown sysctl net.ipv4.tcp_speed, want one of net.core.rmem_max, "},
 		{"`sysctl -q net.ipv4.tcp_rmem=1`", "e.pkt:1:12: sysctl net.ipv4.tcp_rmem=1: want three numbers"},
 		{"0 `sysctl -q net.ipv4.tcp_syncookies=1`", "e.pkt:1:14: sysctl net.ipv4.tcp_syncookies=1: want it before the first event"},
-		{"0 `sysctl -q net.ipv4.tcp_sack=2`", "e.pkt:1:14: sysctl net.ipv4.tcp_sack=2: want a number of 0..1"},
-		{"0 %{ assert tcpi_speed == 1 }%", "e.pkt:1:6: tcpi_speed is not known; tcpi_ names: tcpi_advmss, "},
-		{"0 %{ print(TCPSpeed) }%", "e.pkt:1:6: TCPSpeed is not known; counters and constants: ActiveOpens, "},
-		{"0 > icmp unreachable", "e.pkt:1:3: icmp that must be sent: the engine sends none"},
+		{"0 `sysctl -q net.ipv4.tcp_sack=2`", "e.pkt:1:14: sysctl net.ipv4.tcp_sack=2: want a number from 0 to 1"},
+		{"0 %{ assert tcpi_speed == 1 }%", "e.pkt:1:6: unknown name tcpi_speed; tcpi_ names: tcpi_advmss, "},
+		{"0 %{ print(TCPSpeed) }%", "e.pkt:1:6: unknown name TCPSpeed; counters and constants: ActiveOpens, "},
+		{"0 > icmp unreachable", "e.pkt:1:3: outbound icmp: the engine sends none"},
 		{"0 close(3", "e.pkt:2:1: want "},
 	} {
 		report, err := RunSource("e.pkt", []byte(test.src+"\n"), Config{})
@@ -123,7 +123,7 @@ func TestScriptsThatAskForTooMuch(t *testing.T) {
 	}
 }
 
-// TestStream checks the twin of the receiver by hand.
+// TestStream checks the stream that mirrors the receiver.
 func TestStream(t *testing.T) {
 	var s stream
 	for _, step := range []struct{ at, n, grown uint64 }{
@@ -138,16 +138,16 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestVerdicts checks that a wrong verdict is noticed.
-func TestVerdicts(t *testing.T) {
+// TestDispositions checks that a wrong disposition is reported.
+func TestDispositions(t *testing.T) {
 	for _, test := range []struct {
 		v    tcp.Disposition
 		want string
 	}{
-		{tcp.Disposition{Offset: 3, Len: 3}, "verdict keeps octets 3 to 6 of a payload of 5"},
-		{tcp.Disposition{Len: 5}, "verdict says that 0 octets have become readable, and 5 have"},
-		{tcp.Disposition{Len: 5, Stream: 1, InOrder: 5}, "verdict says that 5 octets have become readable, and 0 have"},
-		{tcp.Disposition{Len: 5, InOrder: 5}, "the connection has received 0 octets, and 5 have become readable"},
+		{tcp.Disposition{Offset: 3, Len: 3}, "disposition keeps bytes 3 to 6 of a payload of 5"},
+		{tcp.Disposition{Len: 5}, "disposition makes 0 bytes readable, want 5"},
+		{tcp.Disposition{Len: 5, Stream: 1, InOrder: 5}, "disposition makes 5 bytes readable, want 0"},
+		{tcp.Disposition{Len: 5, InOrder: 5}, "the connection has received 0 bytes, and 5 are readable"},
 	} {
 		c := &conn{socket: new(tcp.Socket)}
 		if err := c.arrived(test.v, 5); err == nil || err.Error() != test.want {
@@ -156,7 +156,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestFailureText has the whole text of a failure, and a report.
+// TestFailureText checks the whole text of a failure, and the report.
 func TestFailureText(t *testing.T) {
 	src := opened + "+.1 < . 1:1001(1000) ack 1\n+0 %{ print(\"unacked\", tcpi_unacked) }%\n+.05 > . 1:1(0) ack 1001\n"
 	report, err := RunSource("f.pkt", []byte(src), Config{TraceLen: 4})

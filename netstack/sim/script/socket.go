@@ -8,9 +8,9 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// socket is a socket as a program has it: fresh, listening, or one end of a connection.
+// socket is a program's socket: new, listening, or one end of a connection.
 type socket struct {
-	cfg   tcp.Config // with which it listens or connects
+	cfg   tcp.Config // for listen or connect
 	local netip.AddrPort
 
 	listener *tcp.Listener
@@ -19,7 +19,7 @@ type socket struct {
 
 	conn       *conn // nil before connect
 	flow       *flow
-	reported   bool // connect has said that the connection stands
+	reported   bool // connect has returned success
 	sendBuffer int64
 	lingers    bool
 	linger     time.Duration
@@ -27,7 +27,7 @@ type socket struct {
 	noWrite    bool
 }
 
-// open is socket().
+// open makes a socket.
 func (r *runner) open(c *Call) result {
 	want, ok := c.Result.(*Int)
 	if !ok || want.Value < 0 {
@@ -44,7 +44,7 @@ func (r *runner) open(c *Call) result {
 	return result{value: want.Value}
 }
 
-// bind takes the port that the call names, or the run's.
+// bind binds to the call's port, or to the run's.
 func (r *runner) bind(f *file, c *Call) result {
 	port := r.portOf(c.Args[1])
 	if port == 0 {
@@ -75,7 +75,7 @@ func (r *runner) listen(f *file, c *Call) result {
 	return result{}
 }
 
-// listeners returns the files that listen, in the order of their ports.
+// listeners returns the listening files by port.
 func (r *runner) listeners() (all []*file) {
 	for _, f := range r.files {
 		if f.listener != nil {
@@ -107,7 +107,7 @@ func (r *runner) accept(f *file, c *Call) try {
 		n.conn, n.flow = r.conn(s), r.flow(s.Local(), s.Remote())
 		n.flow.socket = s
 		if now := f.cfg.Socket; now != s.Conn().Options() {
-			r.engine.SetOptions(r.now, s, now) // what was set after listen
+			r.engine.SetOptions(r.now, s, now) // options set after listen
 		}
 		if want.Value >= 0 {
 			r.files[want.Value] = n
@@ -147,7 +147,7 @@ func (r *runner) connect(f *file, c *Call) try {
 	}
 }
 
-// dial opens the connection, and puts it under test.
+// dial opens the connection and makes it the one under test.
 func (r *runner) dial(f *file, c *Call) (res result, failed bool) {
 	port := r.portOf(c.Args[1])
 	if port == 0 {
@@ -206,7 +206,7 @@ func (r *runner) close(fd int64, f *file) try {
 			r.engine.Close(r.now, f.conn.socket, linger)
 			if len(r.engine.Notices()) > 0 {
 				for _, n := range r.engine.Notices() {
-					r.conn(n.Socket).noticed(n.Events)
+					r.conn(n.Socket).record(n.Events)
 				}
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// sockopt is a socket option that is a number.
+// sockopt is a socket option with a number.
 type sockopt struct {
 	level string
 	set   func(r *runner, f *file, v int64) (errno string)
@@ -21,7 +21,7 @@ func truth(b bool) int64 {
 	return 0
 }
 
-// flag is an option of tcp.SocketOptions that is on or off.
+// boolOption is an on-off option of tcp.SocketOptions.
 func boolOption(level string, field func(*tcp.SocketOptions) *bool) sockopt {
 	return sockopt{level,
 		func(_ *runner, f *file, v int64) string { *field(&f.cfg.Socket) = v != 0; return "" },
@@ -29,7 +29,7 @@ func boolOption(level string, field func(*tcp.SocketOptions) *bool) sockopt {
 	}
 }
 
-// interval is an option of tcp.SocketOptions that is a time in a unit.
+// interval is an option of tcp.SocketOptions that is a time, in a unit.
 func interval(unit time.Duration, field func(*tcp.SocketOptions) *time.Duration) sockopt {
 	return sockopt{"SOL_TCP",
 		func(_ *runner, f *file, v int64) string {
@@ -43,7 +43,7 @@ func interval(unit time.Duration, field func(*tcp.SocketOptions) *time.Duration)
 	}
 }
 
-// sockopts are the options, by name. Those of tcp.SocketOptions can be set at any time.
+// sockopts are the socket options by name. Those of tcp.SocketOptions may be set at any time.
 var sockopts = map[string]sockopt{
 	"TCP_NODELAY":      boolOption("SOL_TCP", func(o *tcp.SocketOptions) *bool { return &o.NoDelay }),
 	"TCP_CORK":         boolOption("SOL_TCP", func(o *tcp.SocketOptions) *bool { return &o.Cork }),
@@ -106,14 +106,14 @@ var sockopts = map[string]sockopt{
 const supportedSockopts = "SO_ERROR, SO_KEEPALIVE, SO_LINGER, SO_RCVBUF, SO_REUSEADDR, SO_SNDBUF, TCP_CONGESTION, TCP_CORK, " +
 	"TCP_DEFER_ACCEPT, TCP_KEEPCNT, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_MAXSEG, TCP_NODELAY, TCP_QUICKACK, TCP_USER_TIMEOUT"
 
-// early ends the run if an option comes too late, because it is the configuration of a connection that exists.
+// early ends the run if an option is set after its connection exists.
 func (r *runner) early(f *file) {
 	if f.listener != nil || f.conn != nil {
-		r.fail("the option is to be set before listen or connect")
+		r.fail("set the option before listen or connect")
 	}
 }
 
-// optionName returns the name of the option that a call is about.
+// optionName returns the option's name in a call.
 func (r *runner) optionName(c *Call) string {
 	n, ok := c.Args[2].(*Name)
 	if !ok {

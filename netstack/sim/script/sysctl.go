@@ -10,12 +10,13 @@ import (
 	"tcpwheel/netstack/tcp/congestion"
 )
 
-// sysctl sets a variable of Linux. Those that belong to the whole engine can be set before the first event only.
+// sysctl sets a variable of Linux. Variables of the whole engine may be set only before the first
+// event.
 func (p *plan) sysctl(name, value string, before bool) error {
 	if engineSysctls[name] && !before {
 		return fmt.Errorf("sysctl %s=%s: want it before the first event", name, value)
 	}
-	return turn(sysctls, "sysctl ", name, value, p)
+	return setKnob(sysctls, "sysctl ", name, value, p)
 }
 
 var engineSysctls = map[string]bool{
@@ -23,7 +24,7 @@ var engineSysctls = map[string]bool{
 	"net.ipv4.tcp_challenge_ack_limit": true, "net.ipv4.tcp_wmem": true,
 }
 
-// variable is a sysctl of net.ipv4 that is a number within bounds.
+// variable is a numeric sysctl of net.ipv4 with a bound.
 func variable(name, about string, bound uint64, set func(*plan, uint64)) knob {
 	return knob{Parameter{"net.ipv4." + name, fmt.Sprintf("0..%d", bound), about}, func(p *plan, v string) error {
 		n, err := parseNumber(v, bound)
@@ -34,9 +35,9 @@ func variable(name, about string, bound uint64, set func(*plan, uint64)) knob {
 	}}
 }
 
-// fixed is a sysctl that has one value here.
+// fixed is a sysctl with one supported value.
 func fixed(name string, only string) knob {
-	return knob{Parameter{name, only, "nothing else is to be had"}, func(_ *plan, v string) error {
+	return knob{Parameter{name, only, "the only supported value"}, func(_ *plan, v string) error {
 		if v != only {
 			return fmt.Errorf("want %s", only)
 		}
@@ -44,13 +45,13 @@ func fixed(name string, only string) knob {
 	}}
 }
 
-// idle is a sysctl of what is not there, so that its value changes nothing.
-func idle(name string) knob {
+// ignored is a sysctl without effect.
+func ignored(name string) knob {
 	return knob{Parameter{name, "any", "no effect"}, func(*plan, string) error { return nil }}
 }
 
-// three is a sysctl of three numbers: least, default, most.
-func three(name, about string, set func(p *plan, least, std, most uint64)) knob {
+// threeNumbers is a sysctl of three numbers: least, default, most.
+func threeNumbers(name, about string, set func(p *plan, least, std, most uint64)) knob {
 	return knob{Parameter{name, "least default most", about}, func(p *plan, v string) error {
 		var n [3]uint64
 		fields := strings.Fields(v)
@@ -70,7 +71,7 @@ func three(name, about string, set func(p *plan, least, std, most uint64)) knob 
 
 func seconds(n uint64) time.Duration { return time.Duration(n) * time.Second }
 
-// sysctls are the variables of Linux that mean something here.
+// sysctls are the supported variables of Linux.
 var sysctls = []knob{
 	variable("tcp_sack", "--sack", 1, func(p *plan, n uint64) { p.conn.SACK = n == 1 }),
 	variable("tcp_timestamps", "--timestamps", 2, func(p *plan, n uint64) { p.conn.Timestamps = n > 0 }),
@@ -84,10 +85,10 @@ var sysctls = []knob{
 	variable("tcp_recovery", "--rack: the lowest bit", 1, func(p *plan, n uint64) { p.conn.Policy.RACK = n&1 == 1 }),
 	variable("tcp_early_retrans", "--tlp: 3 and 4", 4, func(p *plan, n uint64) { p.conn.Policy.TLP = n >= 3 }),
 	variable("tcp_frto", "--frto", 2, func(p *plan, n uint64) { p.conn.Policy.FRTO = n > 0 }),
-	three("net.ipv4.tcp_rmem", "--recv_buffer and --recv_buffer_max, all of it for payload", func(p *plan, _, std, most uint64) {
+	threeNumbers("net.ipv4.tcp_rmem", "--recv_buffer and --recv_buffer_max, all of it for payload", func(p *plan, _, std, most uint64) {
 		p.conn.RecvBuffer, p.conn.RecvBufferMax = uint32(std), uint32(most)
 	}),
-	three("net.ipv4.tcp_wmem", "--send_buffer: the last", func(p *plan, _, _, most uint64) { p.sendBuffer = int64(most) }),
+	threeNumbers("net.ipv4.tcp_wmem", "--send_buffer: the last", func(p *plan, _, _, most uint64) { p.sendBuffer = int64(most) }),
 	variable("tcp_moderate_rcvbuf", "0: --recv_buffer_max=0", 1, func(p *plan, n uint64) {
 		if n == 0 {
 			p.conn.RecvBufferMax = 0
@@ -121,15 +122,15 @@ var sysctls = []knob{
 	fixed("net.ipv4.tcp_fastopen", "0"),
 	fixed("net.ipv4.tcp_mtu_probing", "0"),
 	fixed("net.ipv4.tcp_autocorking", "0"),
-	idle("net.ipv4.tcp_limit_output_bytes"),
-	idle("net.ipv4.tcp_min_tso_segs"),
-	idle("net.ipv4.tcp_no_metrics_save"),
-	idle("net.core.rmem_max"),
-	idle("net.core.wmem_max"),
-	idle("net.core.somaxconn"),
+	ignored("net.ipv4.tcp_limit_output_bytes"),
+	ignored("net.ipv4.tcp_min_tso_segs"),
+	ignored("net.ipv4.tcp_no_metrics_save"),
+	ignored("net.core.rmem_max"),
+	ignored("net.core.wmem_max"),
+	ignored("net.core.somaxconn"),
 }
 
-// synRetries sets SynR2 to when the timer expires that follows n retransmissions.
+// synRetries sets SynR2 to the expiry after n retransmissions.
 func synRetries(p *plan, n uint64) {
 	policy := &p.conn.Policy
 	rto, sum := policy.Bounds.Initial, time.Duration(0)
@@ -140,7 +141,7 @@ func synRetries(p *plan, n uint64) {
 	policy.SynR2 = sum
 }
 
-// setControl sets a congestion control by Linux's name or ours.
+// setControl sets a congestion control by Linux's name or by ours.
 func setControl(c *tcp.Config, name string) error {
 	if name == "reno" {
 		name = "newreno"

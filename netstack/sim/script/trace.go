@@ -8,22 +8,23 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// traced is one thing that happened.
+// traced is an entry of the trace.
 type traced struct {
 	at   time.Duration
 	text string
 }
 
-func (t traced) String() string { return seconds9(t.at) + " " + t.text }
+func (t traced) String() string { return traceTime(t.at) + " " + t.text }
 
-// note writes into the trace.
+// note adds an entry to the trace.
 func (r *runner) note(format string, args ...any) {
 	r.trace = append(r.trace, traced{r.elapsed(), fmt.Sprintf(format, args...)})
 }
 
-// Trace takes an event of the engine: it notes the timers that expire, and the states that change. Packets are noted by step.
+// Trace implements the engine's tracer: it notes expired timers and changed states. step notes
+// packets.
 func (r *runner) Trace(ev *tcp.TraceEvent) {
-	r.stirred = true
+	r.active = true
 	switch ev.Kind {
 	case tcp.TraceExpired:
 		seq := ""
@@ -55,7 +56,7 @@ func (r *runner) Trace(ev *tcp.TraceEvent) {
 	}
 }
 
-// flowByID returns the flow of the engine's connection of that number, nil if there is none yet.
+// flowByID returns the flow of the engine's connection with that number, or nil.
 func (r *runner) flowByID(id uint64) *flow {
 	for _, f := range r.flows {
 		if f.socket != nil && f.socket.ID() == id {

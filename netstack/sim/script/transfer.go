@@ -7,7 +7,7 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// transfer is what reads and writes.
+// transfer returns the try of a call that reads or writes.
 func (r *runner) transfer(f *file, c *Call) try {
 	var n, flags int64
 	write := false
@@ -30,7 +30,7 @@ func (r *runner) transfer(f *file, c *Call) try {
 		n, flags = r.lengths(iov), r.integer(c.Args[2])
 	}
 	if n < 0 || n > math.MaxInt32 {
-		r.fail("%s of %d octets, want 0..%d", c.Name, n, math.MaxInt32)
+		r.fail("%s of %d bytes, want 0..%d", c.Name, n, math.MaxInt32)
 	}
 	wait := !f.nonblock && flags&constants["MSG_DONTWAIT"] == 0
 	flags &^= constants["MSG_DONTWAIT"] | constants["MSG_NOSIGNAL"] | constants["MSG_EOR"]
@@ -120,7 +120,7 @@ func (r *runner) canWrite(f *file) bool {
 	return !f.noWrite && !f.conn.closed && f.conn.socket.Conn().CanWrite()
 }
 
-// room returns how many octets the send buffer takes.
+// room returns the free bytes in the send buffer.
 func (r *runner) room(f *file) uint64 {
 	return uint64(max(0, f.sendBuffer-int64(f.conn.unacked())))
 }
@@ -143,7 +143,7 @@ func (r *runner) ioctl(f *file, c *Call) result {
 	return result{}
 }
 
-// wantValue compares what a call leaves in an argument.
+// wantValue compares a call's output argument.
 func (r *runner) wantValue(c *Call, e Expr, got int64) {
 	if l, ok := e.(*List); ok && len(l.Elems) == 1 {
 		e = l.Elems[0]
@@ -156,7 +156,7 @@ func (r *runner) wantValue(c *Call, e Expr, got int64) {
 	}
 }
 
-// poll waits for one of its events, or for its time to be over.
+// poll waits for an event or its timeout.
 func (r *runner) poll(c *Call, b *blocked) try {
 	list, ok := c.Args[0].(*List)
 	if !ok {
@@ -190,7 +190,7 @@ func (r *runner) poll(c *Call, b *blocked) try {
 	}
 }
 
-// ready returns what poll tells of a descriptor.
+// ready returns the poll events of a descriptor.
 func (r *runner) ready(f *file) (events int64) {
 	set := func(on bool, names ...string) {
 		for _, name := range names {

@@ -7,9 +7,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// live makes the packet of the remote end that the script means. It goes through the engine's own parser, so that the options are
-// read as they would be from the wire.
-func (f *flow) live(p *Packet) (tcp.Packet, error) {
+// toEngine makes the remote end's packet for the engine. It uses the engine's parser, so that
+// options are read as from the wire.
+func (f *flow) toEngine(p *Packet) (tcp.Packet, error) {
 	if p.HasWin {
 		f.win = p.Win
 	}
@@ -43,7 +43,7 @@ func (f *flow) appendOptions(b []byte, p *Packet) []byte {
 			b = append(b, 4, 2)
 		case OptTimestamps:
 			ecr := o.Ecr.Value
-			if p.HasAck { // else it means nothing, RFC 7323 §3.2
+			if p.HasAck { // otherwise it is undefined, RFC 7323 §3.2
 				ecr += f.tsOffset()
 			}
 			b = append(b, 8, 10)
@@ -65,8 +65,8 @@ func (f *flow) appendOptions(b []byte, p *Packet) []byte {
 	return b
 }
 
-// script makes what a script would say of a packet that the engine has sent.
-func (f *flow) script(p *tcp.Packet) *Packet {
+// toScript converts a packet of the engine to the script's form.
+func (f *flow) toScript(p *tcp.Packet) *Packet {
 	h := &p.Header
 	s := &Packet{
 		Dir: Outbound, ECN: NoECN, Flags: Flags(h.Flags),
@@ -80,12 +80,12 @@ func (f *flow) script(p *tcp.Packet) *Packet {
 	if h.Flags.Has(tcp.ACK) {
 		s.HasAck, s.Ack = true, f.scriptAck(h.Ack)
 	}
-	s.Options = f.scriptOptions(h)
+	s.Options = f.toScriptOptions(h)
 	return s
 }
 
-// scriptOptions reads the options of a header as they stand on the wire, in their order and with what is between them.
-func (f *flow) scriptOptions(h *tcp.Header) (all []TCPOption) {
+// toScriptOptions reads the options of a header in wire order, with padding.
+func (f *flow) toScriptOptions(h *tcp.Header) (all []TCPOption) {
 	b := h.AppendTo(nil)[tcp.HeaderLen:]
 	for len(b) > 0 {
 		o := TCPOption{Kind: OptionKind(b[0])}
@@ -115,7 +115,7 @@ func (f *flow) scriptOptions(h *tcp.Header) (all []TCPOption) {
 	return all
 }
 
-// icmpError makes the message for a connection that the script means.
+// icmpError makes the engine's form of an ICMP message.
 func (f *flow) icmpError(m *ICMP, now wheel.Time) tcp.ICMPError {
 	typ, code, _ := m.Numbers()
 	e := tcp.ICMPError{MTU: uint32(m.MTU)}
@@ -137,7 +137,7 @@ func (f *flow) icmpError(m *ICMP, now wheel.Time) tcp.ICMPError {
 	return e
 }
 
-// unreachable has the kinds of the codes of ICMP's destination unreachable (RFC 1122 §3.2.2.1).
+// unreachable maps the codes of ICMP's destination unreachable (RFC 1122 §3.2.2.1).
 var unreachable = [...]tcp.ICMPKind{
 	tcp.ICMPNetUnreachable, tcp.ICMPHostUnreachable, tcp.ICMPProtocolUnreachable, tcp.ICMPPortUnreachable, tcp.ICMPTooBig,
 	tcp.ICMPNetUnreachable,                                                   // source route failed
