@@ -5,6 +5,10 @@ import (
 	"testing"
 
 	"tcpwheel/netstack/leaktest"
+	"tcpwheel/tun/netns"
 )
 
-func TestMain(m *testing.M) { os.Exit(leaktest.Main(m, "tcpwheel/")) }
+func TestMain(m *testing.M) {
+	netns.TestsAtOnce(8)
+	os.Exit(leaktest.Main(m, "tcpwheel/"))
+}

@@ -105,7 +105,7 @@ var far = sim.LinkConfig{Delay: 150 * time.Millisecond}
 // machine may close too slowly for that; then the test tries again.
 func TestSimultaneousClose(t *testing.T) {
 	t.Parallel()
-	forPairs(t, allPairs, plan{link: far}, func(t *testing.T, n *network) {
+	forPairs(t, slowPairs(), plan{link: far}, func(t *testing.T, n *network) {
 		for _, v6 := range []bool{false, true} {
 			for simultaneous := false; !simultaneous; {
 				a, b := n.connect(v6)
@@ -133,7 +133,7 @@ func TestSimultaneousClose(t *testing.T) {
 // that the first SYN is not refused if a busy machine sends the second late.
 func TestSimultaneousOpen(t *testing.T) {
 	t.Parallel()
-	forPairs(t, allPairs, plan{link: far}, func(t *testing.T, n *network) {
+	forPairs(t, slowPairs(), plan{link: far}, func(t *testing.T, n *network) {
 		n.box.setDrop(has(header.TCPFlagRst))
 		for i, v6 := range []bool{false, true} {
 			port := uint16(5000 + i)

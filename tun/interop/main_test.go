@@ -1,28 +1,31 @@
 package interop
 
 import (
-	"flag"
 	"os"
-	"strconv"
 	"testing"
 
 	"tcpwheel/netstack/leaktest"
+	"tcpwheel/tun/netns"
 )
 
-// fewer returns n, or an eighth of it under the race detector or with -short.
+// isLong reports whether to run everything, and not just a part that takes some seconds.
+func isLong() bool { return os.Getenv("TCPWHEEL_LONG") != "" && !raced && !testing.Short() }
+
+// fewer returns n in a long run, else an eighth of it.
 func fewer(n int) int {
-	if raced || testing.Short() {
-		return n / 8
+	if isLong() {
+		return n
 	}
-	return n
+	return n / 8
 }
 
 // TestMain fails if a goroutine or a packet buffer is left after all tests. The tests mostly wait,
 // for timers and packets, so many run at once.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f != nil {
-		_ = f.Value.Set(strconv.Itoa(fewer(32))) // the command line overrides it
+	if raced {
+		netns.TestsAtOnce(4)
+	} else {
+		netns.TestsAtOnce(32)
 	}
 	os.Exit(leaktest.Main(m, "tcpwheel/"))
 }

@@ -251,8 +251,12 @@ func TestHTTP(t *testing.T) {
 // TestSmallRequests sends requests in two small writes, with and without Nagle's algorithm. It logs
 // how long they take: no limit would hold on a busy machine.
 func TestSmallRequests(t *testing.T) {
-	for _, who := range allPairs {
-		t.Run(who.a+"-"+who.b, func(t *testing.T) { smallRequests(t, newNetwork(t, who, plan{})) })
+	t.Parallel()
+	for _, who := range slowPairs() {
+		t.Run(who.a+"-"+who.b, func(t *testing.T) {
+			t.Parallel()
+			smallRequests(t, newNetwork(t, who, plan{}))
+		})
 	}
 }
 
@@ -261,7 +265,7 @@ func smallRequests(t *testing.T, n *network) {
 		a, b := n.connect(false)
 		a.noDelay(t, !nagle)
 		b.noDelay(t, true)
-		const requests = 50
+		requests := fewer(50)
 		done := make(chan error, 1)
 		go func() {
 			buf := make([]byte, 300)

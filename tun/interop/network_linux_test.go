@@ -35,6 +35,15 @@ var (
 	allPairs   = append(append([]pair{}, withKernel...), inProcess...)
 )
 
+// slowPairs are the pairs of a test that waits for timers: without gVisor's TCP unless the run is
+// long.
+func slowPairs() []pair {
+	if isLong() {
+		return allPairs
+	}
+	return []pair{{kernel, ours}, {ours, kernel}, {ours, ours}}
+}
+
 // plan configures a network. The zero value changes nothing.
 type plan struct {
 	link   sim.LinkConfig // of both directions

@@ -41,7 +41,7 @@ var soakLinks = []sim.LinkConfig{
 // all connections are gone; TestMain looks for leaked goroutines and buffers.
 func TestSoak(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a soak is not short")
+		t.Skip("-short: a soak takes a second")
 	}
 	until, long := time.Now().Add(*soakFor), *soakFor >= time.Minute
 	links := soakLinks

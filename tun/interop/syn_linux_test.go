@@ -37,8 +37,8 @@ func sentSYN(pkt *stack.PacketBuffer) (at uint32, ok bool) {
 // timestamps give the times, because a busy machine receives them late.
 func TestSYNsLikeLinux(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it waits for seconds")
+	if !isLong() {
+		t.Skip("long: set TCPWHEEL_LONG=1")
 	}
 	for _, test := range []struct {
 		linear int

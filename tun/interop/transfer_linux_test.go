@@ -57,8 +57,8 @@ func TestLinks(t *testing.T) {
 // TestGigabyte sends 1 GiB between the kernel and our stack: to the listener over IPv4, from it
 // over IPv6. It skips on a slow machine.
 func TestGigabyte(t *testing.T) {
-	if testing.Short() || raced {
-		t.Skip("1 GiB takes too long with -short or the race detector")
+	if !isLong() {
+		t.Skip("long: set TCPWHEEL_LONG=1")
 	}
 	for _, who := range withKernel {
 		t.Run(who.a+"-"+who.b, func(t *testing.T) {

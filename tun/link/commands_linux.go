@@ -110,9 +110,9 @@ func (s *sharedWriter) Write(b []byte) (int, error) {
 
 // startProgram starts a program in the namespace of a side.
 func (l *Link) startProgram(side int, cmd *exec.Cmd) (*program, error) {
-	start := func() error { return l.InSide(side, cmd.Start) }
+	start := func() error { return l.inSide(side, cmd.Start) }
 	if l.first {
-		start = func() error { return l.InSide(side, func() error { return asOrdinary(cmd.Start) }) }
+		start = func() error { return l.inSide(side, func() error { return asOrdinary(cmd.Start) }) }
 	}
 	if err := start(); err != nil {
 		return nil, fmt.Errorf("link: start in the namespace of %s: %w", sideName(side), err)

@@ -122,8 +122,8 @@ func (l *Link) Summary() (s [2]Summary) {
 	return s
 }
 
-// InSide calls f on a thread in the namespace of a side. What f opens and starts stays there.
-func (l *Link) InSide(side int, f func() error) error {
+// inSide calls f on a thread in the namespace of a side. What f opens and starts stays there.
+func (l *Link) inSide(side int, f func() error) error {
 	return tun.InNamespace(l.config.Sides[side].Netns, f)
 }
 

@@ -54,14 +54,14 @@ func testTransfer(t *testing.T, l *Link, to netip.Addr, n int) {
 	t.Helper()
 	var ln net.Listener
 	var a net.Conn
-	if err := l.InSide(1, func() (err error) {
+	if err := l.inSide(1, func() (err error) {
 		ln, err = net.Listen("tcp", netip.AddrPortFrom(to, 0).String())
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	if err := l.InSide(0, func() (err error) {
+	if err := l.inSide(0, func() (err error) {
 		a, err = net.DialTimeout("tcp", ln.Addr().String(), time.Minute)
 		return err
 	}); err != nil {
@@ -292,6 +292,7 @@ func losses(t *testing.T, text string) sim.Losses {
 // TestTransfersOverKnownLosses: two kernels transfer data over losses named in advance. These
 // packets are lost and no others. The log, the captures and the kernels' counts agree.
 func TestTransfersOverKnownLosses(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, there, back string
 		v6, offload       bool
@@ -305,6 +306,7 @@ func TestTransfersOverKnownLosses(t *testing.T) {
 		{name: "outages", there: "outages:0s-5ms;bernoulli:0.01", back: "outages:1ms-3ms"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			c := testConfig(t)
 			c.Offload = test.offload
 			c.Links = [2]sim.LinkConfig{
@@ -373,6 +375,7 @@ func checkLosses(t *testing.T, packets []Entry, plan sim.Losses) {
 // TestSameSeedSameFates sends the same packets in two runs. Packet n meets the same fate in both,
 // and another fate with another seed.
 func TestSameSeedSameFates(t *testing.T) {
+	t.Parallel()
 	run := func(seed uint64) (fates []string) {
 		c := testConfig(t)
 		c.Seed = seed
@@ -386,14 +389,14 @@ func TestSameSeedSameFates(t *testing.T) {
 			listener net.PacketConn // receives, so that no ICMP error replaces a packet
 			conn     net.Conn
 		)
-		if err := l.InSide(1, func() (err error) {
+		if err := l.inSide(1, func() (err error) {
 			listener, err = net.ListenPacket("udp", netip.AddrPortFrom(testAddrs[1][0].Addr(), 0).String())
 			return err
 		}); err != nil {
 			t.Fatal(err)
 		}
 		defer listener.Close()
-		if err := l.InSide(0, func() (err error) {
+		if err := l.inSide(0, func() (err error) {
 			conn, err = net.Dial("udp", listener.LocalAddr().String())
 			return err
 		}); err != nil {
@@ -441,6 +444,7 @@ func TestSameSeedSameFates(t *testing.T) {
 
 // TestPathMTU: the kernels discover that the link's MTU is smaller than their devices'.
 func TestPathMTU(t *testing.T) {
+	t.Parallel()
 	for i, name := range []string{"IPv4", "IPv6"} {
 		t.Run(name, func(t *testing.T) {
 			c := testConfig(t)
@@ -466,6 +470,7 @@ func TestPathMTU(t *testing.T) {
 
 // TestMTU: the devices have the MTU of the configuration.
 func TestMTU(t *testing.T) {
+	t.Parallel()
 	c := testConfig(t)
 	c.MTU = 1000
 	l := startTest(t, c)
@@ -482,10 +487,11 @@ func TestMTU(t *testing.T) {
 
 // TestUnfinished ends a link with packets on it.
 func TestUnfinished(t *testing.T) {
+	t.Parallel()
 	c := testConfig(t)
 	c.Links[0].Delay = time.Hour
 	l := startTest(t, c)
-	if err := l.InSide(0, func() error {
+	if err := l.inSide(0, func() error {
 		conn, err := net.Dial("udp", netip.AddrPortFrom(testAddrs[1][0].Addr(), 9).String())
 		if err != nil {
 			return err
@@ -511,6 +517,7 @@ func TestUnfinished(t *testing.T) {
 
 // TestStartFails leaves nothing: no namespace, no device.
 func TestStartFails(t *testing.T) {
+	t.Parallel()
 	c := testConfig(t)
 	c.Log = filepath.Join(t.TempDir(), "no", "such", "directory")
 	if _, err := Start(c); !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "link: ") {

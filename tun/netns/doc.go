@@ -8,8 +8,8 @@
 //	l, control, err := p.Listen(80)    // at the server
 //	c, err := p.Dial(ctx, 40000, 80)   // from the client's kernel
 //
-// A Kernel is the TCP of this machine's kernel in a namespace with a TUN device. A Pair is two
-// hosts joined by an emulated link: the client is a Kernel, the server another one or a gVisor
+// The kernel of a host is this machine's kernel in a namespace with a TUN device. A Pair is two
+// hosts joined by an emulated link: the client is a kernel, the server another one or a gVisor
 // stack. Offload is off, so every segment is one packet. The kernel does not reuse what earlier
 // connections learned about a path, and its congestion control is CUBIC where it has CUBIC.
 //
@@ -19,7 +19,7 @@
 //
 // # Concurrency
 //
-// Multiple goroutines may invoke methods on a Pair or a Kernel. Different ones share nothing.
+// Multiple goroutines may invoke methods on a Pair. Different Pairs share nothing.
 //
 // # Limitations
 //

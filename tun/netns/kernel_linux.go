@@ -13,19 +13,19 @@ import (
 	"tcpwheel/tun"
 )
 
-// Kernel is this machine's kernel in a network namespace of its own, reached through a TUN device.
+// kernel is this machine's kernel in a network namespace of its own, reached through a TUN device.
 // Multiple goroutines may invoke its methods.
-type Kernel struct {
+type kernel struct {
 	Device *tun.Device
 
 	space *tun.Namespace
 	addr  netip.Prefix
 }
 
-// NewKernel makes the namespace and its device, with that address and without offload. Its errors
+// newKernel makes the namespace and its device, with that address and without offload. Its errors
 // are those of package tun, which say what to do.
-func NewKernel(addr netip.Prefix) (k *Kernel, err error) {
-	k = &Kernel{addr: addr}
+func newKernel(addr netip.Prefix) (k *kernel, err error) {
+	k = &kernel{addr: addr}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, k.Close())
@@ -49,11 +49,11 @@ func NewKernel(addr netip.Prefix) (k *Kernel, err error) {
 }
 
 // Do calls f on a thread in the namespace. Sockets that f opens belong to the kernel there.
-func (k *Kernel) Do(f func() error) error { return k.space.Do(f) }
+func (k *kernel) Do(f func() error) error { return k.space.Do(f) }
 
 // Listen listens on a port of the address. It returns the congestion control of the connections
 // that it accepts: CUBIC, or the kernel's default where there is no CUBIC.
-func (k *Kernel) Listen(port uint16) (l net.Listener, control string, err error) {
+func (k *kernel) Listen(port uint16) (l net.Listener, control string, err error) {
 	err = k.Do(func() error {
 		l, err = net.Listen("tcp", netip.AddrPortFrom(k.addr.Addr(), port).String())
 		return err
@@ -98,7 +98,7 @@ func SetQuickAck(c net.Conn, on bool) error {
 }
 
 // Counts returns the retransmissions that the kernel has counted in the namespace.
-func (k *Kernel) Counts() (virtual.Counts, error) {
+func (k *kernel) Counts() (virtual.Counts, error) {
 	var c map[string]uint64
 	err := k.Do(func() (err error) {
 		c, err = ReadCounters()
@@ -108,7 +108,7 @@ func (k *Kernel) Counts() (virtual.Counts, error) {
 }
 
 // Close removes the device and the namespace. Close connections and listeners first.
-func (k *Kernel) Close() (err error) {
+func (k *kernel) Close() (err error) {
 	if k.Device != nil {
 		err = k.Device.Close()
 	}

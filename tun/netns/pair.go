@@ -9,7 +9,7 @@ import (
 
 // PairConfig configures a Pair.
 type PairConfig struct {
-	// Server is the TCP of the server, in a gVisor stack. nil makes the server a Kernel.
+	// Server is the TCP of the server, in a gVisor stack. nil makes the server a kernel.
 	Server *virtual.TCP
 
 	// There is the link from server to client, Back the one from client to server. Stream offsets of

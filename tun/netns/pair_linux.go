@@ -21,7 +21,7 @@ import (
 
 // Pair is two hosts joined by an emulated link. Multiple goroutines may invoke its methods.
 type Pair struct {
-	client  *Kernel
+	client  *kernel
 	clock   *wheel.Realtime
 	began   wheel.Time
 	listen  func(port uint16) (l net.Listener, control string, err error)
@@ -49,7 +49,7 @@ func NewPair(cfg PairConfig) (p *Pair, err error) {
 	}
 	p.closers = append(p.closers, p.clock.Close)
 	p.began = p.clock.Now()
-	if p.client, err = NewKernel(netip.MustParsePrefix(clientAddr)); err != nil {
+	if p.client, err = newKernel(netip.MustParsePrefix(clientAddr)); err != nil {
 		return p, err
 	}
 	p.closers = append(p.closers, p.client.Close)
@@ -65,7 +65,7 @@ func NewPair(cfg PairConfig) (p *Pair, err error) {
 
 // serveKernel makes a second kernel the server.
 func (p *Pair) serveKernel(o tun.LinkOptions) error {
-	server, err := NewKernel(netip.MustParsePrefix(serverAddr))
+	server, err := newKernel(netip.MustParsePrefix(serverAddr))
 	if err != nil {
 		return err
 	}

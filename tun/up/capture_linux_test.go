@@ -31,6 +31,7 @@ func readCapture(t *testing.T, file string) capturedFile {
 // TestCaptureOfHost captures a transfer. The file has all its bytes, with correct checksums, in
 // both directions.
 func TestCaptureOfHost(t *testing.T) {
+	t.Parallel()
 	for _, whose := range []string{Ours, GVisor} {
 		t.Run("tcp="+whose, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "up.pcapng")
@@ -100,6 +101,7 @@ func checkTransfer(t *testing.T, got capturedFile, stack netip.Addr, size uint32
 // retransmission names its timer, how long it was armed, and how late it was. A busy
 // machine also delays packets between engine and link.
 func TestCaptureNamesTimers(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "up.pcapng")
 	plan := &Plan{FromStack: sim.LinkConfig{Delay: time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.2}}}}
 	s := newTestHost(t, Config{Capture: file, Plan: plan, Seed: 3})
@@ -180,6 +182,7 @@ func parseComment(t *testing.T, text string) (ago, late, armed time.Duration) {
 
 // TestCaptureErrorEndsHost: a host whose capture cannot be written reports it and ends.
 func TestCaptureErrorEndsHost(t *testing.T) {
+	t.Parallel()
 	ns := netns.Test(t)
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -124,6 +124,7 @@ func (s *forwardTest) awaitOpen(n int) (r ForwardReport) {
 // TestForwardCarries transfers data in one direction, and then, over the direction that is still
 // open, in the other.
 func TestForwardCarries(t *testing.T) {
+	t.Parallel()
 	forForwards(t, Config{}, func(t *testing.T, s *forwardTest) {
 		const n = 5 << 20
 		client, server := s.connect()
@@ -142,6 +143,7 @@ func TestForwardCarries(t *testing.T) {
 
 // TestForwardResets resets either end, with both directions open and after the end of one.
 func TestForwardResets(t *testing.T) {
+	t.Parallel()
 	forForwards(t, Config{}, func(t *testing.T, s *forwardTest) {
 		for _, test := range []struct {
 			name         string
@@ -182,6 +184,7 @@ func TestForwardResets(t *testing.T) {
 
 // TestForwardRefused: a client is reset if the target has no listener. The log says so once.
 func TestForwardRefused(t *testing.T) {
+	t.Parallel()
 	forForwards(t, Config{}, func(t *testing.T, s *forwardTest) {
 		s.server.Close()
 		for range 3 {
@@ -209,6 +212,7 @@ func TestForwardRefused(t *testing.T) {
 
 // TestForwardIsBounded: a server that does not read stops its client; memory stays bounded.
 func TestForwardIsBounded(t *testing.T) {
+	t.Parallel()
 	for _, whose := range []string{Ours, GVisor} {
 		s := newExposed(t, Config{TCP: whose}, 0)
 		client, server := s.connect()
@@ -227,6 +231,7 @@ func TestForwardIsBounded(t *testing.T) {
 // TestForwardMany opens many connections at once. Some wait for others to end. The host closes
 // while some are busy.
 func TestForwardMany(t *testing.T) {
+	t.Parallel()
 	forForwards(t, Config{MaxForwarded: 20}, func(t *testing.T, s *forwardTest) {
 		go func() {
 			for {
@@ -280,6 +285,7 @@ func TestForwardMany(t *testing.T) {
 
 // TestExposeReplacesAService: an exposed port 80 replaces HTTP there, at its address only.
 func TestExposeReplacesAService(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -302,6 +308,7 @@ func TestExposeReplacesAService(t *testing.T) {
 
 // TestForwardFails: a port that is in use is an error of Start, which leaves nothing.
 func TestForwardFails(t *testing.T) {
+	t.Parallel()
 	ns := netns.Test(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -338,6 +345,7 @@ func (l *failingListener) Accept() (net.Conn, error) {
 
 // TestForwardContinues: the failures of a listener are reported once, and it accepts again.
 func TestForwardContinues(t *testing.T) {
+	t.Parallel()
 	in, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -186,6 +186,7 @@ func forHosts(t *testing.T, c Config, f func(t *testing.T, s *hostTest, stack, k
 
 // TestWeb: an HTTP client of the kernel gets bytes from the stack.
 func TestWeb(t *testing.T) {
+	t.Parallel()
 	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
 		for _, n := range []int64{0, 1, 1000, 10 << 20} {
 			s.getBytes(stack, n)
@@ -204,6 +205,7 @@ func TestWeb(t *testing.T) {
 
 // TestInfo requests the connections while one is open.
 func TestInfo(t *testing.T) {
+	t.Parallel()
 	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
 		c := s.mustDial(stack, EchoPort)
 		if _, err := c.Write([]byte("x")); err != nil {
@@ -253,6 +255,7 @@ func TestInfo(t *testing.T) {
 // TestInfoListsTimers: a service sends to a client that does not read. /info lists the timers of
 // its segments until all are acknowledged, and then the persist timer.
 func TestInfoListsTimers(t *testing.T) {
+	t.Parallel()
 	c := Config{Plan: &Plan{ToStack: sim.LinkConfig{Delay: 100 * time.Millisecond}}}
 	s := newTestHost(t, c)
 	conn := s.mustDial(stackAddrs[0].Addr(), ChargenPort)
@@ -276,6 +279,7 @@ func TestInfoListsTimers(t *testing.T) {
 
 // TestEcho sends data and ends its stream. It gets all of it back, and an EOF.
 func TestEcho(t *testing.T) {
+	t.Parallel()
 	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
 		for _, n := range []int64{1, 1000, 4 << 20} {
 			c := s.mustDial(stack, EchoPort)
@@ -286,6 +290,7 @@ func TestEcho(t *testing.T) {
 
 // TestDiscard sends to the stack, which ends its stream after the last byte.
 func TestDiscard(t *testing.T) {
+	t.Parallel()
 	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
 		c := s.mustDial(stack, DiscardPort)
 		if _, err := io.Copy(c, &Content{Size: 1 << 20}); err != nil {
@@ -300,6 +305,7 @@ func TestDiscard(t *testing.T) {
 
 // TestChargen reads some lines and closes.
 func TestChargen(t *testing.T) {
+	t.Parallel()
 	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
 		c := s.mustDial(stack, ChargenPort)
 		got := make([]byte, 100_000)
@@ -314,6 +320,7 @@ func TestChargen(t *testing.T) {
 
 // TestStackDials: the stack connects to servers of the kernel, and data flows in both directions.
 func TestStackDials(t *testing.T) {
+	t.Parallel()
 	forHosts(t, Config{}, func(t *testing.T, s *hostTest, _, kernel netip.Addr) {
 		a, k := s.dialKernel(kernel)
 		s.transfer(a, k, 10<<20)
@@ -323,6 +330,7 @@ func TestStackDials(t *testing.T) {
 
 // TestRefused: either side dials a port without a listener.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, kernel netip.Addr) {
 		if _, err := s.dial(t.Context(), stack, 81); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("the kernel dials a closed port: %v, want a refusal", err)
@@ -336,6 +344,7 @@ func TestRefused(t *testing.T) {
 
 // TestLossyLink transfers data over a link that loses 5 % of its packets.
 func TestLossyLink(t *testing.T) {
+	t.Parallel()
 	c := Config{Link: sim.LinkConfig{Delay: time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.05}}}, Seed: 1}
 	c.TCP = Ours
 	s := newTestHost(t, c)
@@ -355,6 +364,7 @@ func TestLossyLink(t *testing.T) {
 // TestRunLeavesNothing ends a host while connections are busy. The kernel's ends are reset, and no
 // device is left.
 func TestRunLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for _, whose := range []string{Ours, GVisor} {
 		t.Run("tcp="+whose, func(t *testing.T) {
 			ns := netns.Test(t)
@@ -400,6 +410,7 @@ func TestRunLeavesNothing(t *testing.T) {
 
 // TestDeviceTakenAway deletes the device of a running host, which reports it.
 func TestDeviceTakenAway(t *testing.T) {
+	t.Parallel()
 	ns := netns.Test(t)
 	ready, done := make(chan string, 1), make(chan error, 1)
 	c := Config{Device: "up0", Netns: ns.Path(), Addrs: stackAddrs, HostAddrs: kernelAddrs}
@@ -419,6 +430,7 @@ func TestDeviceTakenAway(t *testing.T) {
 
 // TestStartFails starts hosts that cannot start. No device is left.
 func TestStartFails(t *testing.T) {
+	t.Parallel()
 	ns := netns.Test(t)
 	good := Config{Device: "up0", Netns: ns.Path(), Addrs: stackAddrs, HostAddrs: kernelAddrs}
 	for name, change := range map[string]func(*Config){
@@ -443,6 +455,7 @@ func TestStartFails(t *testing.T) {
 
 // TestKernelPacketsAreNotDropped: the kernel sends at full speed until the window has grown.
 func TestKernelPacketsAreNotDropped(t *testing.T) {
+	t.Parallel()
 	s := newTestHost(t, Config{})
 	stack, kernel := s.dialKernel(kernelAddrs[0].Addr())
 	const size = 128 << 20

@@ -5,7 +5,12 @@ import (
 	"testing"
 
 	"tcpwheel/netstack/leaktest"
+	"tcpwheel/tun/netns"
 )
 
 // TestMain fails if a goroutine or a packet buffer is left after all tests.
-func TestMain(m *testing.M) { os.Exit(leaktest.Main(m, "tcpwheel/")) }
+// The tests mostly wait, so many run at once.
+func TestMain(m *testing.M) {
+	netns.TestsAtOnce(16)
+	os.Exit(leaktest.Main(m, "tcpwheel/"))
+}

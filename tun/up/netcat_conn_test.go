@@ -137,6 +137,7 @@ func (r *netcatRun) ended(t *testing.T, n int) {
 
 // TestNetcatTalk: a client and a server send to each other at once, until both streams have ended.
 func TestNetcatTalk(t *testing.T) {
+	t.Parallel()
 	forLoops(t, func(t *testing.T, s *stack.Stack) {
 		data := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 		server := startNetcat(t.Context(), t, s, NetcatConfig{Listen: true, In: bytes.NewReader(data)})
@@ -165,6 +166,7 @@ func TestNetcatTalk(t *testing.T) {
 
 // TestNetcatHalfClose: input ends long before output.
 func TestNetcatHalfClose(t *testing.T) {
+	t.Parallel()
 	forLoops(t, func(t *testing.T, s *stack.Stack) {
 		server := startNetcat(t.Context(), t, s, NetcatConfig{Listen: true})
 		late, w := io.Pipe()
@@ -180,6 +182,7 @@ func TestNetcatHalfClose(t *testing.T) {
 
 // TestNetcatInteractive: a client ends because the server did, though its input never ends.
 func TestNetcatInteractive(t *testing.T) {
+	t.Parallel()
 	forLoops(t, func(t *testing.T, s *stack.Stack) {
 		server := startNetcat(t.Context(), t, s, NetcatConfig{Listen: true, In: strings.NewReader("bye")})
 		in, w := io.Pipe()
@@ -193,6 +196,7 @@ func TestNetcatInteractive(t *testing.T) {
 
 // TestNetcatKeep: a server accepts one connection after the other, until its context ends.
 func TestNetcatKeep(t *testing.T) {
+	t.Parallel()
 	forLoops(t, func(t *testing.T, s *stack.Stack) {
 		ctx, cancel := context.WithCancel(t.Context())
 		server := startNetcat(ctx, t, s, NetcatConfig{Listen: true, Keep: true})
@@ -211,6 +215,7 @@ func TestNetcatKeep(t *testing.T) {
 
 // TestNetcatKeepAfterReset: a failed connection does not end the server.
 func TestNetcatKeepAfterReset(t *testing.T) {
+	t.Parallel()
 	s := newLoop(t, netstack.NewProtocol)
 	ctx, cancel := context.WithCancel(t.Context())
 	server := startNetcat(ctx, t, s, NetcatConfig{Listen: true, Keep: true})
@@ -233,6 +238,8 @@ func TestNetcatKeepAfterReset(t *testing.T) {
 
 // TestNetcatEnds: connections end with errors, on either side.
 func TestNetcatEnds(t *testing.T) {
+	t.Parallel()
+	const idle = 300 * time.Millisecond
 	broken := errors.New("broken")
 	never := func() io.Reader {
 		r, w := io.Pipe()
@@ -248,8 +255,8 @@ func TestNetcatEnds(t *testing.T) {
 			wantServer     error
 			wantClient     error
 		}{
-			{"idle client", NetcatConfig{In: never()}, NetcatConfig{In: never(), Timeout: time.Second}, syscall.ECONNRESET, os.ErrDeadlineExceeded},
-			{"idle server", NetcatConfig{In: never(), Timeout: time.Second}, NetcatConfig{In: never()}, os.ErrDeadlineExceeded, syscall.ECONNRESET},
+			{"idle client", NetcatConfig{In: never()}, NetcatConfig{In: never(), Timeout: idle}, syscall.ECONNRESET, os.ErrDeadlineExceeded},
+			{"idle server", NetcatConfig{In: never(), Timeout: idle}, NetcatConfig{In: never()}, os.ErrDeadlineExceeded, syscall.ECONNRESET},
 			{"input", NetcatConfig{In: never()}, NetcatConfig{In: breaks}, syscall.ECONNRESET, broken},
 			{"output", NetcatConfig{In: strings.NewReader("x")}, NetcatConfig{In: never(), Out: failing{broken}}, syscall.ECONNRESET, broken},
 		} {
@@ -281,6 +288,7 @@ func (w failing) Write([]byte) (int, error) { return 0, w.err }
 // TestNetcatResetWhileSending: the server ends its stream first, and resets the connection before
 // the client has sent everything. The client notices even while its input is idle.
 func TestNetcatResetWhileSending(t *testing.T) {
+	t.Parallel()
 	forLoops(t, func(t *testing.T, s *stack.Stack) {
 		l, err := sockets.Listen(s, loopAt)
 		if err != nil {
@@ -307,6 +315,7 @@ func TestNetcatResetWhileSending(t *testing.T) {
 // TestNetcatInterrupted ends the context of a client that is connecting, and of both ends of a
 // connection.
 func TestNetcatInterrupted(t *testing.T) {
+	t.Parallel()
 	s := newLoop(t, netstack.NewProtocol)
 	ctx, cancel := context.WithCancel(t.Context())
 	in, w := io.Pipe()

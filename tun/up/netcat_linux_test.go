@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -123,9 +124,9 @@ func (s summed) want(t *testing.T, what string, want summed) {
 	}
 }
 
-// sizeFor is how much is sent one way: 100 MiB over IPv4.
+// sizeFor is how much is sent one way: in a long run 100 MiB over IPv4.
 func sizeFor(a netip.Addr) int64 {
-	if a.Is4() && !testing.Short() {
+	if a.Is4() && os.Getenv("TCPWHEEL_LONG") != "" {
 		return 100 << 20
 	}
 	return 10 << 20
@@ -133,6 +134,7 @@ func sizeFor(a netip.Addr) int64 {
 
 // TestNetcatClient sends to a server of the kernel, which answers after the end of the stream.
 func TestNetcatClient(t *testing.T) {
+	t.Parallel()
 	const back = 1 << 20
 	forKernels(t, func(t *testing.T, k *kernel, tcp string, _, kernel netip.Addr) {
 		there := sizeFor(kernel)
@@ -174,6 +176,7 @@ func TestNetcatClient(t *testing.T) {
 
 // TestNetcatServer: a client of the kernel connects, sends, ends its stream, and reads.
 func TestNetcatServer(t *testing.T) {
+	t.Parallel()
 	const back = 1 << 20
 	forKernels(t, func(t *testing.T, k *kernel, tcp string, stack, _ netip.Addr) {
 		there := sizeFor(stack)
@@ -203,6 +206,7 @@ func TestNetcatServer(t *testing.T) {
 
 // TestNetcatErrors: a client fails in every possible way, and each error says why.
 func TestNetcatErrors(t *testing.T) {
+	t.Parallel()
 	forKernels(t, func(t *testing.T, k *kernel, tcp string, _, kernel netip.Addr) {
 		site := Config{TCP: tcp}
 		at := netip.AddrPortFrom(kernel, ncPort)
@@ -246,6 +250,7 @@ func TestNetcatErrors(t *testing.T) {
 // TestNetcatInterruptedRun ends the context at any time. The kernel's end is reset, and no device
 // is left.
 func TestNetcatInterruptedRun(t *testing.T) {
+	t.Parallel()
 	for _, tcp := range []string{Ours, GVisor} {
 		for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
 			t.Run(fmt.Sprintf("tcp=%s/starting/%v", tcp, after), func(t *testing.T) {
@@ -291,6 +296,7 @@ func TestNetcatInterruptedRun(t *testing.T) {
 
 // TestNetcatLossyLink sends over a link that loses packets in both directions.
 func TestNetcatLossyLink(t *testing.T) {
+	t.Parallel()
 	const size = 1 << 20
 	k := newKernel(t)
 	site := Config{Seed: 1}
@@ -306,6 +312,7 @@ func TestNetcatLossyLink(t *testing.T) {
 
 // TestNetcatSource connects from a given address and port.
 func TestNetcatSource(t *testing.T) {
+	t.Parallel()
 	k := newKernel(t)
 	l := k.listen()
 	for _, want := range []string{"10.7.0.2:4242", "10.7.0.2:0", "0.0.0.0:4343"} {

@@ -43,15 +43,15 @@ func ReadPlan(name string) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plan %s: %w", name, err)
 	}
-	p, err := ParsePlan(text)
+	p, err := parsePlan(text)
 	if err != nil {
 		return nil, fmt.Errorf("plan %s: %w", name, err)
 	}
 	return p, nil
 }
 
-// ParsePlan reads the content of a plan file.
-func ParsePlan(text []byte) (*Plan, error) {
+// parsePlan reads the content of a plan file.
+func parsePlan(text []byte) (*Plan, error) {
 	var raw struct {
 		FromStack json.RawMessage `json:"from_stack"`
 		ToStack   json.RawMessage `json:"to_stack"`

@@ -56,7 +56,7 @@ func FuzzParsePlan(f *testing.F) {
 	f.Add([]byte(`{"from_stack": {"delay": "25ms", "loss": "packets:3,7-9"}, "to_stack": {"rate": 100000000}, "seed": 7}`))
 	f.Add([]byte(`{"to_stack": null}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := ParsePlan(text)
+		p, err := parsePlan(text)
 		if err != nil {
 			return
 		}

@@ -1,9 +1,22 @@
 package netns
 
 import (
+	"flag"
+	"strconv"
 	"sync"
 	"time"
 )
+
+// TestsAtOnce sets how many parallel tests run at once, unless the command line does. Tests that
+// mostly wait for timers and packets run more of them than there are processors. Call it from TestMain.
+func TestsAtOnce(n int) {
+	flag.Parse()
+	isSet := false
+	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "test.parallel" })
+	if f := flag.Lookup("test.parallel"); f != nil && !isSet {
+		_ = f.Value.Set(strconv.Itoa(n))
+	}
+}
 
 // Lateness starts to measure how late a sleeping goroutine wakes up, and returns a function that
 // stops it and returns the largest lateness so far. The end of the test stops it too.
