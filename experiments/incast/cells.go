@@ -13,53 +13,54 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// subject is a TCP that meets the queries.
+// subject is a TCP that serves the queries.
 type subject struct {
-	text    string // of its timers, and of its window or port if these are not those of the plan
+	text    string // its timers, and its window or port if they are not the plan's
 	classic bool
 	queries int
 	servers []int
-	window  int     // octets that the client offers; 0 is the engine's own
-	buffer  int     // packets that the port holds; 0 is that of the plan
-	varied  bool    // it is there to tell why, and not to be compared
-	gvisor  *gvisor // its own TCP in place of timers; nil is none
+	window  int     // the client's receive window in bytes; 0 is the engine's own
+	buffer  int     // packets that the port holds; 0 is the plan's
+	varied  bool    // explains a result, and is not compared
+	gvisor  *gvisor // gVisor's own TCP in the place of timers, if not nil
 }
 
-// timers is the text of its timers.
+// timers returns the text of its timers.
 func (s *subject) timers() string {
 	text, _, _ := strings.Cut(s.text, windowed)
 	text, _, _ = strings.Cut(text, buffered)
 	return text
 }
 
-// These are between the timers and the window or the port in a subject's text.
+// Separators of the timers from the window or the port in a subject's text.
 const (
 	windowed = " window="
 	buffered = " buffer="
 )
 
-// windowed is the text of the classic TCP with the greatest floor towards a client that offers a window of so many octets.
+// windowed returns the text of the classic TCP with the greatest floor and a client with that
+// receive window, in bytes.
 func (p *Plan) windowed(window int, delack string) string {
 	return p.timers(p.coarse(), delack) + windowed + strconv.Itoa(window)
 }
 
-// buffered is the text of the same through a port of so many packets.
+// buffered returns the text of the same through a port of so many packets.
 func (p *Plan) buffered(buffer int, delack string) string {
 	return p.timers(p.coarse(), delack) + buffered + strconv.Itoa(buffer)
 }
 
-// repaired is the text of the same with something that repairs losses before the timer does.
+// repaired returns the text of the same with a means that repairs losses before the timer.
 func (p *Plan) repaired(repair, delack string) string {
 	return p.timers(p.coarse(), delack) + " " + repair
 }
 
-// blind is the text of the classic TCP that is not told of timeouts in vain: it has no timestamps (RFC 3522) and no SACK, and so no DSACK
-// (RFC 3708) either.
+// blind returns the text of the classic TCP without means to detect spurious timeouts: no
+// timestamps (RFC 3522), and no SACK, hence no DSACK (RFC 3708).
 func (p *Plan) blind(floor time.Duration) string {
 	return p.timers(floor, p.DelAcks[0]) + " -timestamps -sack"
 }
 
-// blindFloors are the floors of blind: those that ratios are made of, and the finest.
+// blindFloors returns the floors of blind: those of the ratio, and the finest.
 func (p *Plan) blindFloors() (all []time.Duration) {
 	for _, floor := range p.Floors {
 		if floor == p.coarse() || floor == p.Fine || floor <= fineEnough {
@@ -69,12 +70,12 @@ func (p *Plan) blindFloors() (all []time.Duration) {
 	return all
 }
 
-// timers is the text of the classic TCP with a floor and a way to delay ACKs.
+// timers returns the text of the classic TCP with a floor and a delay of ACKs.
 func (p *Plan) timers(floor time.Duration, delack string) string {
 	return fmt.Sprintf("%s floor=%v delack=%s", p.Classic.Text, floor, delack)
 }
 
-// ticked is the text of the fine floor on a tick: of expiry alone, or of the clock too.
+// ticked returns the text of the fine floor on a tick of expiry, and of the clock too.
 func (p *Plan) ticked(tick time.Duration, clock bool) string {
 	words := strings.Fields(p.timers(p.Fine, p.DelAcks[0]))
 	policy, _, _ := strings.Cut(words[0], "@")
@@ -85,10 +86,10 @@ func (p *Plan) ticked(tick time.Duration, clock bool) string {
 	return strings.Join(words, " ")
 }
 
-// most are the numbers of servers that claims on delayed ACKs are about.
+// most returns the numbers of servers that claims on delayed ACKs use.
 func (p *Plan) most() []int { return p.Servers[slices.Index(p.Servers, p.upTo(fineServers)):] }
 
-// upTo is the greatest number of servers up to a bound.
+// upTo returns the greatest number of servers up to a bound.
 func (p *Plan) upTo(bound int) (n int) {
 	for _, m := range p.Servers {
 		if m <= bound {
@@ -98,7 +99,7 @@ func (p *Plan) upTo(bound int) (n int) {
 	return n
 }
 
-// subjects are all TCPs of the plan.
+// subjects returns all TCPs of the plan.
 func (p *Plan) subjects() (all []subject) {
 	for i, delack := range p.DelAcks {
 		for _, floor := range p.Floors {
@@ -151,7 +152,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			for seed := 1; seed <= seeds; seed++ {
 				all = append(all, experiments.Cell[Cell]{
 					Name: fmt.Sprintf("timers=%q servers=%d seed=%d", s.text, n, seed),
-					Cost: cost * float64((s.queries+p.Warmup)*(p.Octets+5000*n)),
+					Cost: cost * float64((s.queries+p.Warmup)*(p.Bytes+5000*n)),
 					Run:  func(context.Context) (Cell, error) { return run(p, s, n, seed) },
 				})
 			}
@@ -160,7 +161,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	return all
 }
 
-// links are what all lead by, and the port to the client. Each way has two.
+// links returns the link of all hosts, and that of the port to the client. Each direction has two.
 func (p *Plan) links(s *subject) (link, port sim.LinkConfig) {
 	link = sim.LinkConfig{Rate: uint64(p.Rate), Overhead: uint32(p.Overhead), Delay: p.RoundTrip / 4}
 	port = link
@@ -171,8 +172,8 @@ func (p *Plan) links(s *subject) (link, port sim.LinkConfig) {
 	return link, port
 }
 
-// response is how many octets each of n servers answers with.
-func (p *Plan) response(n int) int { return (p.Octets + n - 1) / n }
+// response returns the bytes of the answer of each of n servers.
+func (p *Plan) response(n int) int { return (p.Bytes + n - 1) / n }
 
 // add counts a query.
 func (c *Cell) add(q testbed.Query) {
@@ -188,7 +189,7 @@ func (c *Cell) add(q testbed.Query) {
 	}
 }
 
-// run asks n servers under one seed.
+// run queries n servers under one seed.
 func run(p *Plan, s subject, n, seed int) (Cell, error) {
 	c := Cell{Timers: s.text, Servers: n, Seed: seed}
 	timers, err := testbed.ParseTimers(s.timers())
@@ -220,7 +221,7 @@ func run(p *Plan, s subject, n, seed int) (Cell, error) {
 		c.add(q)
 	}
 	sum := star.Counters()
-	c.Rexmits, c.Spurious = sum.RetransSegs, sum.TCPDSACKRecv+sum.TCPDSACKOfoRecv
+	c.Retransmissions, c.Spurious = sum.RetransSegs, sum.TCPDSACKRecv+sum.TCPDSACKOfoRecv
 	c.Dropped = star.World.Net.Link(star.Links.Bottleneck).Counts().QueueDropped
 	return c, nil
 }

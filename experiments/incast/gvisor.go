@@ -3,11 +3,8 @@ package incast
 import (
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"time"
 
-	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
@@ -16,10 +13,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// gvisor is gVisor's own TCP over a floor on the timeout, with SACK, CUBIC and an initial window of ten
-// segments. RACK and probes are off: with them a query takes seconds, and under some seeds gVisor's TCP
-// stops sending while answers are missing. Its servers are the connections of one stack, each behind
-// its own link.
+// gvisor is gVisor's own TCP over a floor on the timeout, with SACK, CUBIC and an initial window of
+// ten segments. RACK and probes are off: with them a query takes seconds, and under some seeds
+// gVisor's TCP stops sending while answers are missing. Its servers are the connections of one
+// stack, each behind its own link.
 type gvisor struct{ floor time.Duration }
 
 // gvisorFloor is the default floor of gVisor's TCP.
@@ -83,7 +80,7 @@ func runGVisor(p *Plan, s subject, n, seed int) (Cell, error) {
 	if err = r.Run(limit, func() bool { return c.Queries == s.queries }); err == nil && c.Queries < s.queries {
 		err = fmt.Errorf("%d of %d queries in %v", c.Queries, s.queries, time.Duration(r.Net.Now()))
 	}
-	c.Rexmits = r.Net.Stack(testbed.ListenEnd).Stats().TCP.Retransmits.Value()
+	c.Retransmissions = r.Net.Stack(testbed.ListenEnd).Stats().TCP.Retransmits.Value()
 	c.Dropped = r.middle[0].Counts().QueueDropped
 	if left := r.Close(); err == nil {
 		err = left
@@ -127,7 +124,8 @@ func (r *gvisorStar) ask(i int, c *sockets.Conn) error {
 	}
 }
 
-// arrived notes an open connection or a complete answer. After the last one it starts the next query.
+// arrived notes an open connection or a complete answer. After the last one it starts the next
+// query.
 func (r *gvisorStar) arrived() {
 	if r.left--; r.left > 0 {
 		return
@@ -184,33 +182,3 @@ func (r *gvisorStar) Forward(now wheel.Time, from int, p *virtual.Packet) (time.
 
 // Arrive implements virtual.Wire.
 func (r *gvisorStar) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
-
-// claimGVisor claims that floors do to gVisor's own TCP, without RACK and probes, what they do to the classic one.
-func (p *Plan) claimGVisor(out *experiments.Outcome, all map[key]*group) {
-	if !slices.Contains(p.GVisorFloors, gvisorFloor) || !slices.Contains(p.GVisorFloors, fineEnough) {
-		return
-	}
-	full := p.goodput(all[key{gvisor{fineEnough}.String(), p.Servers[0]}].mean.Value)
-	share := func(g gvisor, n int) float64 { return p.goodput(all[key{g.String(), n}].mean.Value) / full }
-	fine, most := math.Inf(1), p.Servers[len(p.Servers)-1]
-	for _, n := range p.Servers {
-		if n <= fineServers {
-			fine = min(fine, share(gvisor{fineEnough}, n))
-		}
-	}
-	coarse := share(gvisor{gvisorFloor}, most)
-	verdict := experiments.NotReproduced
-	switch coarseHolds, fineHolds := coarse < collapse, fine >= collapse; {
-	case coarseHolds && fineHolds:
-		verdict = experiments.Reproduced
-	case coarseHolds || fineHolds:
-		verdict = experiments.Differs
-	}
-	out.Claim(experiments.Claim{
-		Name: "gvisor", Text: fmt.Sprintf("gVisor's own TCP without RACK collapses at its floor of %v, and at one of %v not for up to %d servers", gvisorFloor, fineEnough, fineServers),
-		Published: "1 ms, 16 servers", Source: "Vasudevan et al., SIGCOMM 2009, abstract", Tag: experiments.FromPrint,
-		Measured:  experiments.MeasuredText("%s %% of one server's goodput at %d servers; %s %%, worst, up to %d", experiments.Number(100*coarse), most, experiments.Number(100*fine), fineServers),
-		Expected:  experiments.Decided(verdict, "less than half of one server's; at least half"),
-		Otherwise: "something else than the floor makes it wait",
-	})
-}

@@ -1,4 +1,5 @@
-// Package incast is study E15: incast, and what floor and granularity of the timeout do about it.
+// Package incast is the studies of incast: E15, how floor and granularity of the timeout change it,
+// and E16, whether randomised timeouts help.
 package incast
 
 import (
@@ -16,7 +17,7 @@ var files embed.FS
 
 // Plan is the plan of the study.
 type Plan struct {
-	Octets    int           `plan:"octets" unit:"size" min:"1000" max:"100000000"`
+	Bytes     int           `plan:"octets" unit:"size" min:"1000" max:"100000000"`
 	Request   int           `plan:"request" min:"1" max:"1460"`
 	Servers   []int         `plan:"servers" min:"1" max:"1000"`
 	Rate      int           `plan:"rate" unit:"rate" min:"1000000" max:"100000000000"`
@@ -49,30 +50,30 @@ type Plan struct {
 	GVisorSeeds  int             `plan:"gvisor_seeds" min:"1" max:"1000"`
 }
 
-// coarse is the greatest floor.
+// coarse returns the greatest floor.
 func (p *Plan) coarse() time.Duration { return slices.Max(p.Floors) }
 
-// Cell is what became of the queries to so many servers under one seed.
+// Cell is the queries to a number of servers under one seed.
 type Cell struct {
 	Timers  string `json:"timers"`
 	Servers int    `json:"servers"`
 	Seed    int    `json:"seed"`
 
-	Queries  int           `json:"queries"`
-	Took     time.Duration `json:"took"`            // of all queries together
-	Timed    int           `json:"timed"`           // queries with a timeout
-	Least    time.Duration `json:"least,omitempty"` // the shortest of these; 0 without any
-	Longest  time.Duration `json:"longest"`         // of all
-	Timeouts uint64        `json:"timeouts"`
-	Rexmits  uint64        `json:"rexmits"`  // segments that were sent again, during the warm-up too
-	Spurious uint64        `json:"spurious"` // duplicates that the client has reported by DSACK
-	Dropped  uint64        `json:"dropped"`  // packets at the port
+	Queries         int           `json:"queries"`
+	Took            time.Duration `json:"took"`            // sum over the queries
+	Timed           int           `json:"timed"`           // queries with a timeout
+	Least           time.Duration `json:"least,omitempty"` // the shortest query with a timeout; 0 without any
+	Longest         time.Duration `json:"longest"`         // query
+	Timeouts        uint64        `json:"timeouts"`
+	Retransmissions uint64        `json:"rexmits"`  // warmup included
+	Spurious        uint64        `json:"spurious"` // duplicates that the client reported by DSACK
+	Dropped         uint64        `json:"dropped"`  // packets, at the port
 }
 
 // Study is the study.
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E15", Name: "incast", Class: experiments.Published, Files: files,
-	Question: "When many servers answer at once, what do floor and granularity of the timeout cost?",
+	Question: "When many servers answer at once, what do the floor and the granularity of the timeout cost?",
 	Check: func(p *Plan) error {
 		if !slices.Contains(p.Floors, p.Fine) || p.Fine == p.coarse() {
 			return fmt.Errorf("fine: %v, want one of the floors below the greatest, %v", p.Fine, p.coarse())

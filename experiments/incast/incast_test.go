@@ -8,7 +8,8 @@ import (
 	"tcpwheel/experiments/internal/studytest"
 )
 
-// TestQueries tells what a query costs: alone it fills the link, and 40 at once wait for the floor, whatever it is.
+// TestQueries checks the time of a query: one server fills the link, and 40 at once wait for the
+// floor.
 func TestQueries(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
 	ask := func(floor time.Duration, n int) Cell {
@@ -25,14 +26,14 @@ func TestQueries(t *testing.T) {
 	for _, floor := range []time.Duration{300 * time.Millisecond, 10 * time.Millisecond} {
 		c := ask(floor, 40)
 		if c.Timed != 5 || c.Least < floor || c.Took/5 > floor+12*time.Millisecond {
-			t.Errorf("40 servers, floor %v: %+v, want a timeout in each query, which takes the floor and little more", floor, c)
+			t.Errorf("40 servers, floor %v: %+v, want a timeout in each query, which takes little more than the floor", floor, c)
 		}
 	}
 }
 
 const small = "study: incast\nservers: [1, 16, 40]\nseeds: 2\nqueries: 4\nfewer: 4\nticks: [100ms]\nticked_servers: [40]\nothers: []\nreceive_windows: [8688]\nbuffers: [200]\nrepairs: [\"+tlp\"]\nrepaired_servers: [16]\ndelacks: [\"off\"]\ngvisor_seeds: 1\n"
 
-// TestFalsifier finds that the collapse is gone where the great floor is not great.
+// TestFalsifier checks that the collapse is gone where the greatest floor is fine.
 func TestFalsifier(t *testing.T) {
 	if testing.Short() {
 		t.Skip("results are the same under the race detector, which takes ten times as long")
@@ -41,7 +42,7 @@ func TestFalsifier(t *testing.T) {
 	studytest.Want(t, out, experiments.NotReproduced, "collapse")
 	out = studytest.Run(t, Study, small+"floors: [300ms, 1ms]\nfine: 1ms\n")
 	studytest.Want(t, out, experiments.Reproduced, "collapse", "least-time", "timed-out", "no-collapse-off", "tick-100ms", "windows-fit", "gvisor")
-	// Nothing is lost in a port that holds everything: no floor is waited for.
+	// A port that holds everything loses nothing, and no query waits for the floor.
 	out = studytest.Run(t, Study, small+"floors: [300ms, 1ms]\nfine: 1ms\nbuffer: 10000\n")
 	studytest.Want(t, out, experiments.NotReproduced, "collapse")
 	studytest.Want(t, out, experiments.Differs, "gvisor")

@@ -10,7 +10,7 @@ import (
 
 // randomisedPlan is the plan of the study.
 type randomisedPlan struct {
-	Octets     int             `plan:"octets" unit:"size" min:"1" max:"1000000"`
+	Bytes      int             `plan:"octets" unit:"size" min:"1" max:"1000000"`
 	Request    int             `plan:"request" unit:"size" min:"1" max:"1460"`
 	Servers    []int           `plan:"servers" min:"1" max:"10000" order:"rising"`
 	Rates      []int           `plan:"rates" unit:"rate" min:"1000000" max:"100000000000"`
@@ -30,21 +30,21 @@ type randomisedPlan struct {
 	Seeds     int `plan:"seeds" min:"1" max:"1000"`
 }
 
-// randomisedCell is what became of the queries of one seed.
+// randomisedCell is the queries of one seed.
 type randomisedCell struct {
-	Network int           `json:"network"` // its place in Plan.Rates
+	Network int           `json:"network"` // index of Rates
 	Floor   time.Duration `json:"floor"`
 	Jitter  bool          `json:"jitter"`
 	Servers int           `json:"servers"`
 	Seed    int           `json:"seed"`
 
-	Took     []time.Duration `json:"took"` // of each query
-	Timeouts uint64          `json:"timeouts"`
-	Rexmits  uint64          `json:"rexmits"` // segments that were sent again
-	// Ruled is the share of servers whose timeout the floor has set in the end, without backoff.
+	Took            []time.Duration `json:"took"` // of each query
+	Timeouts        uint64          `json:"timeouts"`
+	Retransmissions uint64          `json:"rexmits"`
+	// Ruled is the share of servers whose timeout the floor sets at the end, without backoff.
 	Ruled float64 `json:"ruled"`
-	// Most are the timeouts, in each query, of the server with the most. Low and High are the timeouts of the servers in the end, without
-	// backoff: those that one in ten is below, and one in ten above.
+	// Most is the timeouts, in each query, of the server with the most. Low and High are the 10th and
+	// 90th percentiles of the servers' timeouts at the end, without backoff.
 	Most []uint64      `json:"most"`
 	Low  time.Duration `json:"low"`
 	High time.Duration `json:"high"`

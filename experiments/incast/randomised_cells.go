@@ -30,7 +30,7 @@ func randomisedCells(p *randomisedPlan) (all []experiments.Cell[randomisedCell])
 						c := randomisedCell{Network: network, Floor: floor, Jitter: jitter, Servers: n, Seed: seed}
 						all = append(all, experiments.Cell[randomisedCell]{
 							Name: fmt.Sprintf("rate=%d timers=%q servers=%d seed=%d", p.Rates[network], p.text(floor, jitter), n, seed),
-							Cost: 1e-8 * float64(p.Queries*n*(2000+p.Octets)),
+							Cost: 1e-8 * float64(p.Queries*n*(2000+p.Bytes)),
 							Run:  func(context.Context) (randomisedCell, error) { return randomisedRun(p, c) },
 						})
 					}
@@ -41,7 +41,8 @@ func randomisedCells(p *randomisedPlan) (all []experiments.Cell[randomisedCell])
 	return all
 }
 
-// randomisedPatience is R2 of RFC 9293 §3.8.3, here longer than timeouts that back off together take: what is asked for comes in the end.
+// randomisedPatience is R2 of RFC 9293 §3.8.3. It is longer than all backed-off timeouts together,
+// so every answer arrives.
 const randomisedPatience = 24 * time.Hour
 
 // randomisedRun asks the servers of a cell.
@@ -54,7 +55,7 @@ func randomisedRun(p *randomisedPlan, c randomisedCell) (randomisedCell, error) 
 	conn.Socket.NoDelay = true
 	conn.Policy.R2 = randomisedPatience
 	conn.Congestion.InitialWindow = uint32(p.Window)
-	// Each way has two links.
+	// Each direction has two links.
 	link := sim.LinkConfig{Rate: uint64(p.Rates[c.Network]), Overhead: uint32(p.Overhead), Delay: p.RoundTrips[c.Network] / 4}
 	port := link
 	port.Queue.Packets = uint32(p.Buffer)
@@ -65,7 +66,7 @@ func randomisedRun(p *randomisedPlan, c randomisedCell) (randomisedCell, error) 
 		return c, err
 	}
 	queries, err := testbed.FanIn{
-		Seed: testbed.Key(uint64(c.Seed), uint64(c.Servers)), Request: uint32(p.Request), Response: uint32(p.Octets),
+		Seed: testbed.Key(uint64(c.Seed), uint64(c.Servers)), Request: uint32(p.Request), Response: uint32(p.Bytes),
 		Queries: p.Queries, Service: p.Service, Think: p.Think, Limit: 100 * time.Hour,
 	}.Run(star)
 	if err != nil {
@@ -76,7 +77,7 @@ func randomisedRun(p *randomisedPlan, c randomisedCell) (randomisedCell, error) 
 		c.Timeouts += q.Timeouts
 		c.Most = append(c.Most, q.Most)
 	}
-	c.Rexmits = star.Counters().RetransSegs
+	c.Retransmissions = star.Counters().RetransSegs
 	ruled, now := 0, star.World.Net.Now()
 	var rtos []time.Duration
 	for _, h := range star.Servers {

@@ -9,8 +9,9 @@ import (
 	"tcpwheel/experiments/internal/studytest"
 )
 
-// TestRandomisedLockstep tells why a random part may help: with a floor far above the round trip, all servers that lost send again at one
-// instant, and as many get through in each round as the port holds.
+// TestRandomisedLockstep shows why a random part may help: with a floor far above the round trip,
+// all servers that lost retransmit at one instant, and in each round only as many arrive as the
+// port holds.
 func TestRandomisedLockstep(t *testing.T) {
 	p := studytest.Own[randomisedPlan](t, Randomised)
 	p.Queries = 2
@@ -24,7 +25,7 @@ func TestRandomisedLockstep(t *testing.T) {
 	without, with := ask(false), ask(true)
 	// 400 servers' 1200 packets take 15 ms; three rounds of backoff are 10 + 20 + 40 ms.
 	if without.Took[1] < 70*time.Millisecond || without.Ruled != 1 || with.Took[1] > without.Took[1]/2 {
-		t.Errorf("without: %+v, with a random part: %+v, want three rounds of timeouts, and half of the time", without, with)
+		t.Errorf("without: %+v, with a random part: %+v, want three rounds of timeouts without it, and half of the time with it", without, with)
 	}
 }
 
@@ -34,11 +35,12 @@ func randomisedVerdicts(t *testing.T, text string) (vasudevan, chen experiments.
 	return o.Claims[0].Verdict, o.Claims[1].Verdict
 }
 
-// TestRandomisedFalsifiers finds each position wrong where it must be: Vasudevan's if the port holds all that comes, Chen's in lockstep.
+// TestRandomisedFalsifiers checks where each position must be wrong: Vasudevan's if the port holds
+// all packets, Chen's in lockstep.
 func TestRandomisedFalsifiers(t *testing.T) {
 	const small = "seeds: 1\nqueries: 2\nunsettled: 1\nrates: [1000000000]\nround_trips: [100us]\nfloors: [10ms]\nservers: [1001]\n"
 	if v, c := randomisedVerdicts(t, small+"octets: 100\nbuffer: 10000\n"); v != experiments.NotReproduced || c != experiments.Reproduced {
-		t.Errorf("a port for all: Vasudevan %q, Chen %q", v, c)
+		t.Errorf("a port that holds all: Vasudevan %q, Chen %q", v, c)
 	}
 	if v, c := randomisedVerdicts(t, small+"octets: 1448\n"); v != experiments.Reproduced || c != experiments.NotReproduced {
 		t.Errorf("lockstep: Vasudevan %q, Chen %q", v, c)

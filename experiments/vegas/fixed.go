@@ -6,14 +6,14 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// state is what 4.4BSD keeps of the round trip, as it keeps it: in ticks, scaled by 8 and by 4.
+// state is 4.4BSD's estimate of the round trip, in its units: ticks, scaled by 8 and by 4.
 type state struct {
 	srtt, rttvar int64 // t_srtt, t_rttvar
 	rto          int64 // ticks
 }
 
-// recurrence runs the estimator of 4.4BSD over samples, each the number of ticks that a round trip has crossed, and returns its
-// state after each.
+// recurrence runs the estimator of 4.4BSD over samples, and returns its state after each. A sample
+// is the number of ticks that a round trip crosses.
 func recurrence(samples []int) []state {
 	const tick = tcptimers.SlowTick
 	e := tcptimers.NewBSD(tick, tcptimers.Bounds{})
@@ -25,16 +25,16 @@ func recurrence(samples []int) []state {
 	return all
 }
 
-// rested is the state in which round trips below a tick leave the estimator.
+// rested is the state of the estimator after round trips below a tick.
 var rested = state{srtt: 7, rttvar: 3, rto: 3}
 
-// course is a sequence of samples that the figure shows.
+// course is a sequence of samples in the figure.
 type course struct {
 	name    string
 	samples []int
 }
 
-// courses are round trips far below a tick: none crosses one; one of them does; and they follow long ones.
+// courses are round trips far below a tick: none crosses a tick, one does, or long ones come first.
 func courses() []course {
 	const n = 40
 	none, once, long := make([]int, n), make([]int, n), make([]int, n)

@@ -15,17 +15,17 @@ import (
 	"tcpwheel/wheel"
 )
 
-// kind is a loss that only a timeout can repair.
+// kind is a kind of loss that only a timeout can repair.
 type kind struct {
 	name    string
 	flight  int    // segments of an exchange
-	lost    int    // which of them is lost, from 0; -1 is any, by chance
-	attempt uint32 // up to which transmission it is lost
+	lost    int    // the lost segment, from 0; -1 is a random one
+	attempt uint32 // the last transmission that is lost
 }
 
 var kinds = []kind{
 	{"alone", 1, 0, 1},     // nothing else is in flight
-	{"of three", 3, -1, 1}, // at most two duplicate ACKs come
+	{"of three", 3, -1, 1}, // at most two duplicate ACKs arrive
 	{"again", 8, 0, 2},     // a fast retransmission is lost
 }
 
@@ -97,7 +97,8 @@ func flowKey(seed int, rtt time.Duration, kind int) uint64 {
 	return testbed.Key(uint64(seed), 0xe8, uint64(rtt), uint64(kind))
 }
 
-// flow is one flow from the client to the server: exchanges one after the other, each of a few segments and their ACKs.
+// flow is one flow from the client to the server: exchanges of a few segments and their ACKs, one
+// after the other.
 type flow struct {
 	plan   *Plan
 	timers testbed.Timers
@@ -121,10 +122,10 @@ func (f *flow) between() int {
 	return f.plan.Between
 }
 
-// lossy reports whether exchange n, counted from 0, loses a segment: the last of each between+1.
+// lossy reports whether exchange n, from 0, loses a segment: the last of each between+1.
 func (f *flow) lossy(n int) bool { return n%(f.between()+1) == f.between() }
 
-// lost returns which segment of exchange n is lost.
+// lost returns the lost segment of exchange n.
 func (f *flow) lost(n int) int {
 	k := &kinds[f.kind]
 	if k.lost < 0 {
@@ -148,7 +149,7 @@ func (f flow) run() (Flow, error) {
 	if err != nil {
 		return out, err
 	}
-	app := &exchanges{flow: &f, octets: uint32(k.flight * mss), total: f.losses() * (f.between() + 1), net: pair.World.Net}
+	app := &exchanges{flow: &f, bytes: uint32(k.flight * mss), total: f.losses() * (f.between() + 1), net: pair.World.Net}
 	if _, err := pair.Client.Dial(pair.Server, 80, nil, app); err != nil {
 		return out, err
 	}
@@ -166,27 +167,28 @@ func (f flow) run() (Flow, error) {
 	return out, losses.waits(pair.Records[0].Retransmissions, f.losses(), &out)
 }
 
-// links are the link towards the server, which loses segments and tells losses of them, and the one back.
+// links returns the link to the server, which loses segments and reports them to losses, and the
+// link back.
 func (f *flow) links(losses *watch) (up, down sim.LinkConfig) {
 	k := &kinds[f.kind]
-	octets := uint64(k.flight * mss)
+	bytes := uint64(k.flight * mss)
 	down.Delay = f.rtt / 10
 	up = sim.LinkConfig{Delay: f.rtt - down.Delay, Loss: sim.Losses{&testbed.StreamLoss{Rule: func(now wheel.Time, start, end uint64, attempt uint32) bool {
-		n := int(start / octets)
-		if !f.lossy(n) || int(start%octets/mss) != f.lost(n) {
+		n := int(start / bytes)
+		if !f.lossy(n) || int(start%bytes/mss) != f.lost(n) {
 			return false
 		}
 		return losses.sent(now, n, attempt, k.attempt)
 	}}}}
 	if f.plan.CV > 0 && !f.still {
-		// The segments of one exchange, which leave together, take the same time, and those of the next another one: a round trip
-		// takes no less than the way back.
+		// Segments of one exchange leave together and take the same time, and those of the next another
+		// time. A round trip takes at least as long as the link back.
 		up.Jitter = sim.Jitter{Amount: time.Duration(math.Round(f.plan.CV * float64(f.rtt))), Normal: true, Hold: down.Delay}
 	}
 	return up, down
 }
 
-// begins returns when exchange n begins if the one before has ended now.
+// begins returns when exchange n begins if the one before ends now.
 func (f *flow) begins(n int, now wheel.Time) wheel.Time {
 	phase := time.Duration(testbed.Key(f.key, 2, uint64(n)) % uint64(tcptimers.SlowTick))
 	tick := now.Add(tcptimers.SlowTick - time.Duration(now)%tcptimers.SlowTick)
@@ -196,19 +198,20 @@ func (f *flow) begins(n int, now wheel.Time) wheel.Time {
 	case f.still:
 		return tick.Add(f.plan.StillOffset)
 	case n%(f.between()+1) == 0:
-		return now.Add(phase) // the tick has been at a phase of its own since the last timeout
+		return now.Add(phase) // the last timeout has aligned the flow with the tick
 	}
 	return now
 }
 
-// exchanges is the application: it writes the octets of an exchange, and the next when they are acknowledged.
+// exchanges is the application. It writes the data of an exchange, and the next when it is
+// acknowledged.
 type exchanges struct {
 	flow   *flow
-	octets uint32
+	bytes  uint32 // of an exchange
 	total  int
 	net    *sim.Network[host.Body]
 
-	n       int // exchanges that were begun
+	n       int // exchanges begun
 	running bool
 	s       *host.Session
 	timer   wheel.Timer
@@ -236,7 +239,7 @@ func (x *exchanges) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
 	}
 }
 
-// next begins the next exchange, at once or at the instant that suits it.
+// next begins the next exchange, now or at its time.
 func (x *exchanges) next(now wheel.Time) {
 	if at := x.flow.begins(x.n, now); at > now {
 		x.net.StartTimer(x.timer, at)
@@ -245,25 +248,25 @@ func (x *exchanges) next(now wheel.Time) {
 	x.Expire(now)
 }
 
-// Expire implements sim.Handler: it is time for the next exchange.
+// Expire implements sim.Handler: it begins the next exchange.
 func (x *exchanges) Expire(wheel.Time) {
 	x.n++
 	x.running = true
-	x.s.Write(x.octets, 0)
+	x.s.Write(x.bytes, 0)
 }
 
-// watch is what the link sees of the segments that are lost.
+// watch records the lost segments on the link.
 type watch struct {
 	all []loss
 }
 
 type loss struct {
 	exchange  int
-	at, again wheel.Time // when the last one that was lost left, and the one after it
-	attempt   int        // which was the one after it; 0 before it
+	at, again wheel.Time // of the last lost transmission, and of the one after it
+	attempt   int        // number of the one after it; 0 before it
 }
 
-// sent takes in that the segment of an exchange was sent, and reports whether it is lost.
+// sent notes a transmission of an exchange's segment, and reports whether it is lost.
 func (w *watch) sent(now wheel.Time, exchange int, attempt, upTo uint32) bool {
 	if attempt == 1 {
 		w.all = append(w.all, loss{exchange: exchange})
@@ -279,11 +282,11 @@ func (w *watch) sent(now wheel.Time, exchange int, attempt, upTo uint32) bool {
 	return false
 }
 
-// waits takes in how long each loss waited, and for what. There are to be as many as want.
-func (w *watch) waits(resends []testbed.Retransmission, want int, out *Flow) error {
-	timed := map[wheel.Time]map[int]bool{} // whether the attempt at that instant was caused by a retransmission timer
-	for i := range resends {
-		r := &resends[i]
+// waits fills in the wait of each loss. It returns an error unless there are want losses.
+func (w *watch) waits(retransmissions []testbed.Retransmission, want int, out *Flow) error {
+	timed := map[wheel.Time]map[int]bool{} // by time and attempt: a retransmission timer caused it
+	for i := range retransmissions {
+		r := &retransmissions[i]
 		if timed[r.At] == nil {
 			timed[r.At] = map[int]bool{}
 		}
@@ -301,7 +304,7 @@ func (w *watch) waits(resends []testbed.Retransmission, want int, out *Flow) err
 		}
 	}
 	if seen := len(out.Waits) + len(out.BackedOff) + out.Other; seen != want {
-		return fmt.Errorf("%d losses were seen, want %d", seen, want)
+		return fmt.Errorf("%d losses occurred, want %d", seen, want)
 	}
 	return nil
 }

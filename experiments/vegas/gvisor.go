@@ -38,8 +38,8 @@ func gvisorCells(p *Plan) (all []experiments.Cell[Cell]) {
 	return all
 }
 
-// gvisorFlow is a flow from gVisor's TCP to a server with the flow's timers, over the links that two
-// engines have.
+// gvisorFlow is a flow from gVisor's TCP to a server with the flow's timers, over the links that
+// two engines have.
 type gvisorFlow struct {
 	testbed.Wire
 	*flow
@@ -53,8 +53,8 @@ type gvisorFlow struct {
 	retransmissions []testbed.Retransmission
 }
 
-// gvisor runs the flow with gVisor's TCP in the place of the client's engine. SACK is off, and with it
-// gVisor's RACK and probes.
+// gvisor runs the flow with gVisor's TCP in the place of the client's engine. SACK is off, and with
+// it gVisor's RACK and probes.
 func (f flow) gvisor() (out Flow, err error) {
 	out.Waits = []float64{}
 	losses := watch{}

@@ -16,7 +16,7 @@ type tableivPlan struct {
 	Delay   time.Duration `plan:"delay" min:"10us" max:"10s"`
 	Access  int           `plan:"access" unit:"rate" min:"10000" max:"100000000000"`
 
-	Octets        int `plan:"octets" unit:"size" min:"1000" max:"100000000"`
+	Bytes         int `plan:"octets" unit:"size" min:"1000" max:"100000000"`
 	SendBuffer    int `plan:"send_buffer" unit:"size" min:"1000" max:"100000000"`
 	InitialWindow int `plan:"initial_window" min:"1" max:"100"`
 
@@ -36,7 +36,7 @@ type tableivPlan struct {
 	Seeds int `plan:"seeds" min:"1" max:"10000"`
 }
 
-// claimed returns the senders that the claims are about, and rows those and the others.
+// claimed returns the senders of the claims, and rows adds the others.
 func (p *tableivPlan) claimed() []testbed.Timers {
 	return []testbed.Timers{p.Reno, p.Fine, p.Check, p.Vegas}
 }
@@ -49,26 +49,26 @@ type tableivCell struct {
 	Buffers int     `json:"buffers"`
 	Seed    int     `json:"seed"`
 
-	Seconds  float64 `json:"seconds"` // from the SYN to the ACK of the last octet
-	Timeouts int     `json:"timeouts"`
-	Resent   int     `json:"resent"`  // octets
-	Silence  float64 `json:"silence"` // s, in which nothing was sent before a timeout, in all
+	Seconds       float64 `json:"seconds"` // from the SYN to the ACK of the last byte
+	Timeouts      int     `json:"timeouts"`
+	Retransmitted int     `json:"resent"`  // bytes
+	Silence       float64 `json:"silence"` // seconds without transmission before timeouts, in all
 }
 
 // TableIV is the study.
 var TableIV = experiments.Define(experiments.Spec[tableivPlan, tableivCell]{
 	ID: "E9", Name: "tableiv", Class: experiments.Published, Folder: "vegas/tableiv", Files: files,
-	Question: "What do fine timers do for a transfer of 1 MB beside short flows, and what does Vegas's window?",
+	Question: "How much do fine timers gain for a transfer of 1 MB that competes with short flows, and how much does Vegas's window?",
 	Check: func(p *tableivPlan) error {
 		var texts []string
 		for _, t := range p.rows() {
 			if slices.Contains(texts, t.Text) {
-				return fmt.Errorf("others: %q stands twice", t.Text)
+				return fmt.Errorf("others: %q occurs twice", t.Text)
 			}
 			texts = append(texts, t.Text)
 		}
 		if slices.Contains(p.Loads, p.Load) {
-			return fmt.Errorf("other_loads: %v is load, want others", p.Load)
+			return fmt.Errorf("other_loads: %v equals load, want other values", p.Load)
 		}
 		return nil
 	},

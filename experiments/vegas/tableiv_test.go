@@ -11,10 +11,11 @@ import (
 
 const tableivOld = " control=newreno +reno -tlp -rack -frto -sack -timestamps"
 
-// TestTableivAlone has a transfer without short flows: its slow start overruns the queue once, and what follows depends on the timers.
+// TestTableivAlone runs a transfer without short flows. Its slow start overflows the queue once,
+// and the recovery depends on the timers.
 func TestTableivAlone(t *testing.T) {
 	p := &tableivPlan{
-		Rate: 1_600_000, Delay: 50 * time.Millisecond, Access: 10_000_000, Octets: 1 << 20, SendBuffer: 50 << 10, InitialWindow: 1,
+		Rate: 1_600_000, Delay: 50 * time.Millisecond, Access: 10_000_000, Bytes: 1 << 20, SendBuffer: 50 << 10, InitialWindow: 1,
 		Short: testbed.MustTimers("bsd" + tableivOld),
 	}
 	run := func(timers string) tableivCell {
@@ -23,8 +24,8 @@ func TestTableivAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if least := float64(p.Octets) * 8 / float64(p.Rate); c.Seconds < least {
-			t.Errorf("%s: %v s for what takes the bottleneck %v", timers, c.Seconds, least)
+		if least := float64(p.Bytes) * 8 / float64(p.Rate); c.Seconds < least {
+			t.Errorf("%s: %v s, want at least the %v s of the bottleneck", timers, c.Seconds, least)
 		}
 		return c
 	}
@@ -33,7 +34,7 @@ func TestTableivAlone(t *testing.T) {
 		t.Errorf("4.4BSD's clocks: %d timeouts after %v s of silence, want some, each after a second or more", coarse.Timeouts, coarse.Silence)
 	}
 	if fine.Timeouts == 0 || fine.Silence/float64(fine.Timeouts) > 0.7 || fine.Seconds >= coarse.Seconds {
-		t.Errorf("a timer for each segment: %d timeouts after %v s of silence, %v s in all, want some, and less than the %v s of coarse ones",
+		t.Errorf("a timer per segment: %d timeouts after %v s of silence, %v s in all, want some, and less than the %v s of coarse timers",
 			fine.Timeouts, fine.Silence, fine.Seconds, coarse.Seconds)
 	}
 	if check.Timeouts >= coarse.Timeouts || check.Seconds >= coarse.Seconds {
@@ -41,7 +42,8 @@ func TestTableivAlone(t *testing.T) {
 	}
 }
 
-// TestTableivFalsifier has the same timers under both names: there is no gain, and no timeout less.
+// TestTableivFalsifier runs the same timers under both names: there is no gain, and not a timeout
+// less.
 func TestTableivFalsifier(t *testing.T) {
 	out := studytest.Run(t, TableIV, "study: tableiv\nseeds: 3\nbuffers: [15]\nothers: []\noctets: 200000\nother_loads: [0.3]\nfine: bsd delack=off"+tableivOld+
 		"\ncheck: bsd delack=40ms"+tableivOld+"\n")

@@ -29,7 +29,7 @@ func tableivCells(p *tableivPlan) (all []experiments.Cell[tableivCell]) {
 				for seed := 1; seed <= p.Seeds; seed++ {
 					all = append(all, experiments.Cell[tableivCell]{
 						Name: fmt.Sprintf("sender=%q load=%v buffers=%d seed=%d", row.Text, load, buffers, seed),
-						Cost: 3e-8 * float64(p.Octets),
+						Cost: 3e-8 * float64(p.Bytes),
 						Run:  func(context.Context) (tableivCell, error) { return tableivTransfer(p, row, load, buffers, seed) },
 					})
 				}
@@ -43,14 +43,14 @@ func tableivCells(p *tableivPlan) (all []experiments.Cell[tableivCell]) {
 	return all
 }
 
-// The hosts: the transfer's and those of the short flows.
+// The pairs of hosts: the transfer's, and that of the short flows.
 const (
 	tableivOfTransfer = iota
 	tableivOfShort
 	tableivPairs
 )
 
-// tableivRun is one transfer beside short flows.
+// tableivRun is one transfer that competes with short flows.
 type tableivRun struct {
 	plan      *tableivPlan
 	world     *host.World
@@ -60,15 +60,15 @@ type tableivRun struct {
 	silence   tableivSilences
 
 	load  float64    // of the short flows
-	rng   *rand.Rand // which draws them
+	rng   *rand.Rand // of the short flows
 	timer wheel.Timer
-	err   error // of a short flow that could not begin
+	err   error // of a short flow that failed to begin
 
 	begun, ended wheel.Time // of the transfer
 	done, failed bool
 }
 
-// tableivNewRun sets the hosts and links up.
+// tableivNewRun makes the hosts and links.
 func tableivNewRun(p *tableivPlan, row testbed.Timers, buffers, seed int) (*tableivRun, error) {
 	r := &tableivRun{plan: p, rng: rand.New(rand.NewPCG(uint64(seed), 0xe9))}
 	var err error
@@ -140,7 +140,7 @@ func tableivTransfer(p *tableivPlan, row testbed.Timers, load float64, buffers, 
 	}
 	r.world.Net.Run(wheel.Time(p.WarmUp))
 	r.begun = r.world.Net.Now()
-	main := host.Apps{&host.Bulk{Bytes: uint64(p.Octets), Buffer: uint32(p.SendBuffer)}, host.AppFunc(r.watch)}
+	main := host.Apps{&host.Bulk{Bytes: uint64(p.Bytes), Buffer: uint32(p.SendBuffer)}, host.AppFunc(r.watch)}
 	if _, err := r.senders[tableivOfTransfer].Dial(r.receivers[tableivOfTransfer], tableivPort, nil, main); err != nil {
 		return c, err
 	}
@@ -158,15 +158,15 @@ func tableivTransfer(p *tableivPlan, row testbed.Timers, load float64, buffers, 
 	c.Seconds = r.ended.Sub(r.begun).Seconds()
 	c.Timeouts = int(r.senders[tableivOfTransfer].Counters().TCPTimeouts)
 	for i := range r.record.Retransmissions {
-		c.Resent += int(r.record.Retransmissions[i].Len)
+		c.Retransmitted += int(r.record.Retransmissions[i].Len)
 	}
 	c.Silence = r.silence.sum.Seconds()
 	return c, nil
 }
 
-// tableivSilences is a tcp.Tracer that adds up how long nothing was sent before a timeout.
+// tableivSilences is a tcp.Tracer that adds up the times without transmission before timeouts.
 type tableivSilences struct {
-	last wheel.Time // when data was sent last
+	last wheel.Time // last transmission of data
 	sum  time.Duration
 }
 
@@ -186,7 +186,7 @@ func (r *tableivRun) watch(now wheel.Time, s *host.Session, ev tcp.Events) {
 	if ev.Has(tcp.EventClosed) && !r.done {
 		r.failed = true
 	}
-	if ev.Has(tcp.EventSent) && s.Wrote() == uint64(r.plan.Octets) && !r.done {
+	if ev.Has(tcp.EventSent) && s.Wrote() == uint64(r.plan.Bytes) && !r.done {
 		r.done, r.ended = true, now
 	}
 }
@@ -194,7 +194,7 @@ func (r *tableivRun) watch(now wheel.Time, s *host.Session, ev tcp.Events) {
 // next sets the timer for the next short flow.
 func (r *tableivRun) next(now wheel.Time) {
 	p := r.plan
-	mean := float64(p.Median) * stat.Exp(p.Spread*p.Spread/2) // octets
+	mean := float64(p.Median) * stat.Exp(p.Spread*p.Spread/2) // bytes
 	every := mean / (r.load * float64(p.Rate) / 8)            // s
 	wait := time.Duration(stat.Exponential(r.rng) * every * float64(time.Second))
 	r.world.Net.StartTimer(r.timer, now.Add(wait))
@@ -202,8 +202,8 @@ func (r *tableivRun) next(now wheel.Time) {
 
 // Expire implements sim.Handler: a short flow begins.
 func (r *tableivRun) Expire(now wheel.Time) {
-	octets := uint64(float64(r.plan.Median) * stat.Exp(r.plan.Spread*stat.Normal(r.rng)))
-	app := &host.Bulk{Bytes: max(octets, 1), Finish: true}
+	bytes := uint64(float64(r.plan.Median) * stat.Exp(r.plan.Spread*stat.Normal(r.rng)))
+	app := &host.Bulk{Bytes: max(bytes, 1), Finish: true}
 	if _, err := r.senders[tableivOfShort].Dial(r.receivers[tableivOfShort], tableivPort, nil, app); err != nil && r.err == nil {
 		r.err = err
 	}

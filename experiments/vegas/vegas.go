@@ -1,4 +1,5 @@
-// Package vegas is study E8: how long a loss waits for a timer of 500 ms, and for a fine one.
+// Package vegas is the studies after the paper on TCP Vegas: E8, how long a loss waits for coarse
+// and fine timers, and E9, what fine timers do for a transfer.
 package vegas
 
 import (
@@ -42,7 +43,7 @@ func (p *Plan) timers() []testbed.Timers {
 	return append([]testbed.Timers{p.Coarse, p.Fine}, p.Others...)
 }
 
-// subjects returns the texts of all timers, and gVisor's name if it runs.
+// subjects returns the texts of all timers, and gVisor's name if the plan has it.
 func (p *Plan) subjects() (all []string) {
 	for _, t := range p.timers() {
 		all = append(all, t.Text)
@@ -53,21 +54,21 @@ func (p *Plan) subjects() (all []string) {
 	return all
 }
 
-// Cell is what one flow of each kind has seen under one seed.
+// Cell is one flow of each kind of loss under one seed.
 type Cell struct {
 	Timers string        `json:"timers"` // their text, or gVisor's name
 	RTT    time.Duration `json:"rtt"`
 	Seed   int           `json:"seed"`
 	Still  bool          `json:"still,omitempty"`  // no sample crosses a tick
-	Anchor bool          `json:"anchor,omitempty"` // it is for the recurrence only, and in no figure over round trips
+	Anchor bool          `json:"anchor,omitempty"` // for the recurrence only
 	Flows  []Flow        `json:"flows"`            // by kind: those of kinds, or alone only
 }
 
-// Flow is what was seen of losses of one kind.
+// Flow is the waits of losses of one kind.
 type Flow struct {
-	Waits []float64 `json:"waits"` // ms, from each transmission that was lost to the next
-	// BackedOff are the waits of losses of a transmission that a timeout had caused already: those of a backed-off timer. Other are
-	// losses that something else than a retransmission timer has repaired.
+	Waits []float64 `json:"waits"` // ms, from each lost transmission to the next
+	// BackedOff is the waits of lost timeout retransmissions, which wait for a backed-off timer. Other
+	// counts losses that a retransmission timer did not repair.
 	BackedOff []float64 `json:"backed_off,omitempty"`
 	Other     int       `json:"other,omitempty"`
 }
@@ -75,7 +76,7 @@ type Flow struct {
 // Study is the study.
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E8", Name: "vegas", Class: experiments.Published, Files: files,
-	Question: "How long does a loss wait for timers of 500 ms, and for fine ones?",
+	Question: "How long does a loss wait for timers of 500 ms, and for fine timers?",
 	Check:    check,
 	Cells:    cells,
 	Judge:    judge,
@@ -85,7 +86,7 @@ func check(p *Plan) error {
 	var texts []string
 	for _, t := range p.timers() {
 		if slices.Contains(texts, t.Text) {
-			return fmt.Errorf("others: %q stands twice", t.Text)
+			return fmt.Errorf("others: %q occurs twice", t.Text)
 		}
 		texts = append(texts, t.Text)
 	}
@@ -100,7 +101,7 @@ func check(p *Plan) error {
 		}
 	}
 	if !slices.ContainsFunc(p.RTTs, short) {
-		return fmt.Errorf("rtts: %v, want one of %v or less, for which there are figures", p.RTTs, atMost)
+		return fmt.Errorf("rtts: %v, want one of %v or less, which have a band", p.RTTs, atMost)
 	}
 	return nil
 }

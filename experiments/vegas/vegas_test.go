@@ -16,16 +16,16 @@ func TestFixedPoint(t *testing.T) {
 	samples := make([]int, 30)
 	samples[20] = 1
 	all := recurrence(samples)
-	// The first sample is one tick: t_srtt is 8 and t_rttvar 2. Then 4.4BSD takes the 1 off with which it began to count.
+	// The first sample counts as one tick: t_srtt is 8 and t_rttvar 2. Later samples lose that tick.
 	if all[0] != (state{8, 2, 3}) || slices.ContainsFunc(all[1:20], func(s state) bool { return s != rested }) {
 		t.Errorf("round trips below a tick lead to %v, want 8, 2, 3 and then %v", all[:20], rested)
 	}
 	if want := []state{{8, 4, 5}, {7, 4, 4}, rested}; !slices.Equal(all[20:23], want) {
-		t.Errorf("a tick that is crossed leads to %v, want %v", all[20:23], want)
+		t.Errorf("a crossed tick leads to %v, want %v", all[20:23], want)
 	}
 }
 
-// TestOneLoss follows single losses of a segment that is alone, at a round trip of 100 ms that does not vary.
+// TestOneLoss checks the waits of single losses at a constant round trip of 100 ms.
 func TestOneLoss(t *testing.T) {
 	p := &Plan{Losses: 5, Between: 16, StillLosses: 5, StillBetween: 4, StillOffset: time.Millisecond}
 	waits := func(timers string, kind int, still bool) []float64 {
@@ -35,32 +35,33 @@ func TestOneLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		if out.Other != 0 || out.BackedOff != nil {
-			t.Errorf("%s: %d losses were repaired otherwise than by a timeout, want none", timers, out.Other)
+			t.Errorf("%s: %d losses were repaired without a timeout, want none", timers, out.Other)
 		}
 		return out.Waits
 	}
 	for _, w := range waits("bsd", 0, true) {
 		if w <= 1000 || w > 1500 {
-			t.Errorf("4.4BSD at rest waits for %v ms, want above 1000 and up to 1500", w)
+			t.Errorf("4.4BSD at rest waits %v ms, want above 1000 and up to 1500", w)
 		}
 	}
 	for kind := range kinds {
-		// SRTT is 100 ms and the variation next to nothing: the floor of 50 ms is on it, and a tick of 1 ms above.
+		// SRTT is 100 ms and the variation nearly 0: its floor of 50 ms and a tick of 1 ms are added.
 		for _, w := range waits("per-segment", kind, false) {
 			if w < 150 || w > 151 {
-				t.Errorf("%s: a timer for each segment waits for %v ms, want 150 to 151", kinds[kind].name, w)
+				t.Errorf("%s: a timer per segment waits %v ms, want 150 to 151", kinds[kind].name, w)
 			}
 		}
 		for _, w := range waits("rfc6298", kind, false) {
-			// ACKs of those before it restart the only timer.
+			// ACKs of earlier segments restart the only timer.
 			if more := kinds[kind].name == "of three"; w < 1000 || w > 1001 && (!more || w > 1101) {
-				t.Errorf("%s: RFC 6298 waits for %v ms, want its floor of 1000", kinds[kind].name, w)
+				t.Errorf("%s: RFC 6298 waits %v ms, want its floor of 1000", kinds[kind].name, w)
 			}
 		}
 	}
 }
 
-// TestGVisor follows gVisor's own TCP over the round trips that an engine meets: a lone segment waits for the floor of 200 ms.
+// TestGVisor checks that gVisor's own TCP waits for its floor of 200 ms, over the links of the
+// engines.
 func TestGVisor(t *testing.T) {
 	p := &Plan{Losses: 3, Between: 4, CV: 0.3}
 	for kind := range kinds {
@@ -74,7 +75,7 @@ func TestGVisor(t *testing.T) {
 			t.Errorf("%s: two runs differ: %v, %v, %v", kinds[kind].name, a, b, err)
 		}
 		if a.Other != 0 || len(a.Waits) != 3 || kind == 0 && (slices.Min(a.Waits) < 200 || slices.Max(a.Waits) > 201) {
-			t.Errorf("%s: %+v, want three waits for a timeout, of 200 ms if it is alone", kinds[kind].name, a)
+			t.Errorf("%s: %+v, want three waits for a timeout, of 200 ms for a lone segment", kinds[kind].name, a)
 		}
 	}
 }
@@ -84,7 +85,7 @@ func TestClaims(t *testing.T) {
 	studytest.Want(t, out, experiments.Reproduced, "fixed-point", "mean-at-rest", "even-at-rest", "coarse-mean", "fine-mean", "ratio", "gvisor")
 }
 
-// With a fine clock and no floor under the name of the coarse one nothing of it holds.
+// The claims fail with a fine clock without a floor in the place of the coarse one.
 func TestFalsifier(t *testing.T) {
 	out := studytest.Run(t, Study, "study: vegas\nrtts: [100ms]\nlosses: 5\nothers: []\ncoarse: rfc6298@10ms floor=1ns"+plain+"\n")
 	studytest.Want(t, out, experiments.NotReproduced, "mean-at-rest", "even-at-rest", "coarse-mean", "ratio")
@@ -92,15 +93,15 @@ func TestFalsifier(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	p := &Plan{Coarse: testbed.MustTimers("bsd"), Fine: testbed.MustTimers("bsd")}
-	if err := check(p); err == nil || err.Error() != `others: "bsd" stands twice` {
+	if err := check(p); err == nil || err.Error() != `others: "bsd" occurs twice` {
 		t.Errorf("the same timers twice: %v", err)
 	}
 	p = &Plan{StillRTTs: []time.Duration{100 * time.Millisecond}, StillOffset: 400 * time.Millisecond, Fine: testbed.MustTimers("linux")}
 	if err := check(p); err == nil {
-		t.Error("an exchange that crosses a tick is not refused")
+		t.Error("an exchange that crosses a tick is accepted")
 	}
 	p = &Plan{RTTs: []time.Duration{200 * time.Millisecond}, Fine: testbed.MustTimers("linux")}
 	if err := check(p); err == nil {
-		t.Error("a plan without a round trip that the figures are of is not refused")
+		t.Error("a plan without a short round trip is accepted")
 	}
 }

@@ -101,6 +101,29 @@ func Bootstrap[T any](groups [][]T, seed uint64, statistic func([]T) float64) In
 	return out
 }
 
+// BootstrapPair is Bootstrap of a statistic of two samples. Group i of both is drawn together, as the
+// results of two subjects under one seed.
+func BootstrapPair[T any](a, b [][]T, seed uint64, statistic func(a, b []T) float64) Interval {
+	groups := make([][][2][]T, max(len(a), len(b)))
+	for i := range groups {
+		var g [2][]T
+		if i < len(a) {
+			g[0] = a[i]
+		}
+		if i < len(b) {
+			g[1] = b[i]
+		}
+		groups[i] = append(groups[i], g)
+	}
+	return Bootstrap(groups, seed, func(all [][2][]T) float64 {
+		var a, b []T
+		for _, g := range all {
+			a, b = append(a, g[0]...), append(b, g[1]...)
+		}
+		return statistic(a, b)
+	})
+}
+
 // BootstrapMean is Bootstrap of the mean of single values.
 func BootstrapMean(values []float64, seed uint64) Interval {
 	groups := make([][]float64, len(values))
