@@ -17,7 +17,7 @@ var files embed.FS
 
 // Plan is the plan of the study.
 type Plan struct {
-	Bytes     int           `plan:"octets" unit:"size" min:"1000" max:"100000000"`
+	Bytes     int           `plan:"bytes" unit:"size" min:"1000" max:"100000000"`
 	Request   int           `plan:"request" min:"1" max:"1460"`
 	Servers   []int         `plan:"servers" min:"1" max:"1000"`
 	Rate      int           `plan:"rate" unit:"rate" min:"1000000" max:"100000000000"`

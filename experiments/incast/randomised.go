@@ -10,7 +10,7 @@ import (
 
 // randomisedPlan is the plan of the study.
 type randomisedPlan struct {
-	Bytes      int             `plan:"octets" unit:"size" min:"1" max:"1000000"`
+	Bytes      int             `plan:"bytes" unit:"size" min:"1" max:"1000000"`
 	Request    int             `plan:"request" unit:"size" min:"1" max:"1460"`
 	Servers    []int           `plan:"servers" min:"1" max:"10000" order:"rising"`
 	Rates      []int           `plan:"rates" unit:"rate" min:"1000000" max:"100000000000"`

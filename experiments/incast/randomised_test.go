@@ -39,10 +39,10 @@ func randomisedVerdicts(t *testing.T, text string) (vasudevan, chen experiments.
 // all packets, Chen's in lockstep.
 func TestRandomisedFalsifiers(t *testing.T) {
 	const small = "seeds: 1\nqueries: 2\nunsettled: 1\nrates: [1000000000]\nround_trips: [100us]\nfloors: [10ms]\nservers: [1001]\n"
-	if v, c := randomisedVerdicts(t, small+"octets: 100\nbuffer: 10000\n"); v != experiments.NotReproduced || c != experiments.Reproduced {
+	if v, c := randomisedVerdicts(t, small+"bytes: 100\nbuffer: 10000\n"); v != experiments.NotReproduced || c != experiments.Reproduced {
 		t.Errorf("a port that holds all: Vasudevan %q, Chen %q", v, c)
 	}
-	if v, c := randomisedVerdicts(t, small+"octets: 1448\n"); v != experiments.Reproduced || c != experiments.NotReproduced {
+	if v, c := randomisedVerdicts(t, small+"bytes: 1448\n"); v != experiments.Reproduced || c != experiments.NotReproduced {
 		t.Errorf("lockstep: Vasudevan %q, Chen %q", v, c)
 	}
 }

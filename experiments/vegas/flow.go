@@ -206,10 +206,10 @@ func (f *flow) begins(n int, now wheel.Time) wheel.Time {
 // exchanges is the application. It writes the data of an exchange, and the next when it is
 // acknowledged.
 type exchanges struct {
-	flow   *flow
-	bytes  uint32 // of an exchange
-	total  int
-	net    *sim.Network[host.Body]
+	flow  *flow
+	bytes uint32 // of an exchange
+	total int
+	net   *sim.Network[host.Body]
 
 	n       int // exchanges begun
 	running bool

@@ -16,7 +16,7 @@ type tableivPlan struct {
 	Delay   time.Duration `plan:"delay" min:"10us" max:"10s"`
 	Access  int           `plan:"access" unit:"rate" min:"10000" max:"100000000000"`
 
-	Bytes         int `plan:"octets" unit:"size" min:"1000" max:"100000000"`
+	Bytes         int `plan:"bytes" unit:"size" min:"1000" max:"100000000"`
 	SendBuffer    int `plan:"send_buffer" unit:"size" min:"1000" max:"100000000"`
 	InitialWindow int `plan:"initial_window" min:"1" max:"100"`
 

@@ -86,7 +86,7 @@ func (r tableivResults) claims(p *tableivPlan, out *experiments.Outcome) {
 			Expected:  tableivLeft(),
 			Otherwise: "the rest are timeouts after which no ACK arrives that a check could use, and losses in too small a window"})
 	}
-	half("check-timeouts", "Vegas's check, and nothing else, removes half of Reno's coarse timeouts", p.Check.Text, "more than half of those that fast retransmit leaves")
+	half("check-timeouts", "Vegas's check, and nothing else, removes half of Reno's coarse timeouts", p.Check.Text, "more than half of the timeouts that fast retransmit leaves")
 	half("vegas-timeouts", "Vegas has at most half of Reno's coarse timeouts", p.Vegas.Text, "0.90 of 5.60")
 	out.Claim(experiments.Claim{Name: "vegas-gain", Text: "Vegas as a whole has more throughput than Reno", Published: "1.53 and 1.58 times", Source: paper, Tag: experiments.FromPrint,
 		Measured:  experiments.MeasuredWithin(r.ratio(p.Vegas.Text, p.Reno.Text, 0, p.rate), "times"),

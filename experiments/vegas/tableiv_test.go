@@ -45,7 +45,7 @@ func TestTableivAlone(t *testing.T) {
 // TestTableivFalsifier runs the same timers under both names: there is no gain, and not a timeout
 // less.
 func TestTableivFalsifier(t *testing.T) {
-	out := studytest.Run(t, TableIV, "study: tableiv\nseeds: 3\nbuffers: [15]\nothers: []\noctets: 200000\nother_loads: [0.3]\nfine: bsd delack=off"+tableivOld+
+	out := studytest.Run(t, TableIV, "study: tableiv\nseeds: 3\nbuffers: [15]\nothers: []\nbytes: 200000\nother_loads: [0.3]\nfine: bsd delack=off"+tableivOld+
 		"\ncheck: bsd delack=40ms"+tableivOld+"\n")
 	studytest.Want(t, out, experiments.NotReproduced, "timers-gain", "any-load")
 	studytest.Want(t, out, experiments.Differs, "check-timeouts")
