@@ -28,10 +28,10 @@
 // # Determinism
 //
 // The same plan gives the same bytes. Events of one instant happen in the order of scheduling.
-// Random draws come from counters: the draw for packet n of a link depends only on the seed, the name
-// of the link, the purpose and n. So a change in one place does not change the draws elsewhere (common
-// random numbers), nor does the order of making nodes and links. Probabilities are the only
-// floating-point numbers, and they are compared exactly.
+// Random draws come from counters: the draw for packet n of a link depends only on the seed, the
+// name of the link, the purpose and n. So a change in one place does not change the draws
+// elsewhere (common random numbers), nor does the order of making nodes and links. Probabilities
+// are the only floating-point numbers, and they are compared exactly.
 //
 // # Cost
 //
