@@ -17,7 +17,7 @@ import (
 	"tcpwheel/tun/kerneltruth"
 )
 
-// assessment is accuracy at work.
+// assessment is a run of accuracy.
 type assessment struct {
 	simulated   int
 	kernel      time.Duration
@@ -28,14 +28,14 @@ type assessment struct {
 	asJSON      bool
 
 	stdout, stderr io.Writer
-	tshark         string // the program; "" without
+	tshark         string // the program, or ""
 	origins        []*origin
 }
 
-// origin is where captures come from whose truth is known.
+// origin is a source of captures with known truth.
 type origin struct {
 	name      string // "simulator", "samples", "directories" or "kernels"
-	what      string // what it is counted in
+	what      string // the unit of its count
 	n         int
 	unmatched int // retransmissions that a kernel's trace does not explain
 	sum       truth.Tallies
@@ -86,7 +86,7 @@ func newAccuracy() *cobra.Command {
 	return cmd
 }
 
-// maxSimulated bounds --simulated to what takes some minutes.
+// maxSimulated bounds --simulated to some minutes.
 const maxSimulated = 100
 
 func (a *assessment) run(ctx context.Context, dirs []string) error {
@@ -102,7 +102,7 @@ func (a *assessment) run(ctx context.Context, dirs []string) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return ctx.Err() // and not what tshark made of the same signal
+		return ctx.Err() // not tshark's error from the same signal
 	}
 	if err != nil {
 		return err
@@ -113,14 +113,14 @@ func (a *assessment) run(ctx context.Context, dirs []string) error {
 	return a.judge()
 }
 
-// origin adds one that has nothing yet.
+// origin adds an empty origin.
 func (a *assessment) origin(name, what string) *origin {
 	o := &origin{name: name, what: what, sum: truth.Tallies{}}
 	a.origins = append(a.origins, o)
 	return o
 }
 
-// simulate has the simulator's connections happen.
+// simulate judges connections of the simulator.
 func (a *assessment) simulate(ctx context.Context) (err error) {
 	if a.simulated == 0 {
 		return nil
@@ -134,13 +134,13 @@ func (a *assessment) simulate(ctx context.Context) (err error) {
 	return err
 }
 
-// samples takes those that the program has with it.
+// samples judges the samples that are part of the program.
 func (a *assessment) samples(ctx context.Context) error {
 	o := a.origin("samples", "scenarios")
 	for _, s := range samples.List() {
 		dir, err := samples.Dir(s.Name)
 		if err == nil {
-			err = a.take(ctx, o, s.Name, dir)
+			err = a.judgeScenario(ctx, o, s.Name, dir)
 		}
 		if err != nil {
 			return err
@@ -152,14 +152,14 @@ func (a *assessment) samples(ctx context.Context) error {
 func (a *assessment) directories(ctx context.Context, dirs []string) error {
 	o := a.origin("directories", "scenarios")
 	for _, dir := range dirs {
-		if err := a.take(ctx, o, dir, os.DirFS(dir)); err != nil {
+		if err := a.judgeScenario(ctx, o, dir, os.DirFS(dir)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// draw has scenarios happen between kernels until the time is over, at least one.
+// draw runs random scenarios between kernels until the time is over, at least one.
 func (a *assessment) draw(ctx context.Context) error {
 	o := a.origin("kernels", "scenarios")
 	keep := a.keep
@@ -178,7 +178,7 @@ func (a *assessment) draw(ctx context.Context) error {
 		if err := kerneltruth.Run(ctx, s, dir); err != nil {
 			return err
 		}
-		if err := a.take(ctx, o, s.Name, os.DirFS(dir)); err != nil {
+		if err := a.judgeScenario(ctx, o, s.Name, os.DirFS(dir)); err != nil {
 			return err
 		}
 		if a.keep == "" {
@@ -190,8 +190,8 @@ func (a *assessment) draw(ctx context.Context) error {
 	return nil
 }
 
-// take takes one scenario.
-func (a *assessment) take(ctx context.Context, o *origin, name string, dir fs.FS) error {
+// judgeScenario judges one scenario.
+func (a *assessment) judgeScenario(ctx context.Context, o *origin, name string, dir fs.FS) error {
 	k, err := truth.Load(dir)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -8,12 +8,12 @@ import (
 	"tcpwheel/pcaps/truth"
 )
 
-// views are the sums that are told, and what they are held to.
+// views are the reported sums and their thresholds.
 var views = []struct {
 	name  string
 	want  func(truth.Class) bool
-	kinds float64 // at least, in percent; 0 is without
-	dsack bool    // the verdicts are held to leastVerdicts
+	kinds float64 // least percentage; 0 is none
+	dsack bool    // leastVerdicts applies
 }{
 	{"sender, all", func(c truth.Class) bool { return c.Side == truth.SenderSide }, 99, false},
 	{"sender, SACK", func(c truth.Class) bool { return c.Side == truth.SenderSide && c.SACK }, 0, true},
@@ -24,15 +24,15 @@ var views = []struct {
 	{"receiver, all", func(c truth.Class) bool { return c.Side == truth.ReceiverSide }, 0, false},
 }
 
-// leastVerdicts is the part of the verdicts that must be right with DSACK, in percent.
+// leastVerdicts is the least percentage of right verdicts with DSACK.
 const leastVerdicts = 99
 
 func kindsOf(f *truth.FlowShares) truth.Part     { return f.Kinds }
 func precisionOf(f *truth.FlowShares) truth.Part { return f.Precision }
 func recallOf(f *truth.FlowShares) truth.Part    { return f.Recall }
 
-// viewRecord is a view as JSON. Kinds are in the order of the names; rows are what is true, columns what was found, the
-// last one of either is none. Of tshark's tables the columns are its labels.
+// viewRecord is a view as JSON. Kinds are in the order of their names. Rows are the truth, columns
+// the findings; the last of each is none. The columns of tshark's tables are its labels.
 type viewRecord struct {
 	Type      string          `json:"type"`   // "accuracy"
 	Origin    string          `json:"origin"` // simulator, samples, directories or kernels
@@ -43,19 +43,19 @@ type viewRecord struct {
 	Episodes  truth.Confusion `json:"episodes"`
 	Packets   truth.Confusion `json:"packets"`
 	InPlace   int             `json:"in_place"`
-	Verdicts  truth.Verdicts  `json:"verdicts"` // spurious: no and yes, by what was said: unknown, no, yes
+	Verdicts  truth.Verdicts  `json:"verdicts"` // rows no and yes; columns unknown, no, yes
 	Right     float64         `json:"right_percent"`
 	Precision float64         `json:"spurious_precision_percent"`
 	Recall    float64         `json:"spurious_recall_percent"`
 
-	// Of 95 %: from, to.
+	// 95% intervals: from, to.
 	RightInterval     [2]float64 `json:"right_interval_percent"`
 	PrecisionInterval [2]float64 `json:"spurious_precision_interval_percent"`
 	RecallInterval    [2]float64 `json:"spurious_recall_interval_percent"`
 
 	Labels         []string             `json:"tshark_labels,omitempty"`
 	LabelKinds     *truth.LabelTable    `json:"tshark_packets,omitempty"`
-	LabelsSpurious *truth.LabelVerdicts `json:"tshark_spurious,omitempty"` // no and yes, by whether it says so
+	LabelsSpurious *truth.LabelVerdicts `json:"tshark_spurious,omitempty"` // rows no and yes; columns: tshark's label
 }
 
 func (a *assessment) record(o *origin, view string, t *truth.Tally) viewRecord {
@@ -106,7 +106,7 @@ func (a *assessment) write() error {
 	return err
 }
 
-// writeOrigin writes a line for each view: what part is right, and where that part lies.
+// writeOrigin writes a line for each view: the share that is right, with its interval.
 func writeOrigin(b *bytes.Buffer, o *origin) {
 	fmt.Fprintf(b, "%s: %d %s", o.name, o.n, o.what)
 	if o.name != "simulator" {
@@ -125,12 +125,12 @@ func writeOrigin(b *bytes.Buffer, o *origin) {
 	fmt.Fprintln(b)
 }
 
-// shareText returns a part in percent with its interval: "99.4 99.1-99.6".
+// shareText returns a share and its interval in percent: "99.4 99.1-99.6".
 func shareText(s truth.Share) string {
 	return fmt.Sprintf("%.1f %.1f-%.1f", s.Percent, s.Low, s.High)
 }
 
-// judge returns a violation if a figure is below what is promised.
+// judge returns a violation if a share is below its threshold.
 func (a *assessment) judge() error {
 	for _, o := range a.origins {
 		for _, v := range views {

@@ -13,7 +13,7 @@ import (
 	"tcpwheel/wheel/wheelbench"
 )
 
-// all stands for every scheme and every workload.
+// all selects every scheme or workload.
 const all = "all"
 
 func newBench() *cobra.Command {
@@ -67,7 +67,7 @@ func newBench() *cobra.Command {
 	return cmd
 }
 
-// bench runs o and writes what it finds, group by group.
+// bench runs o and writes the results, group by group.
 func bench(ctx context.Context, w io.Writer, o wheelbench.Options, asJSON bool) error {
 	var group []wheelbench.Result
 	groups := 0
@@ -122,7 +122,7 @@ func unlessAll(names []string) []string {
 	return names
 }
 
-// processor names what the figures were taken on.
+// processor describes this machine's processors.
 func processor() string {
 	cpus := fmt.Sprintf("%d processors", runtime.NumCPU())
 	info, err := os.ReadFile("/proc/cpuinfo")

@@ -8,21 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// terminalColumns is how wide what is printed may be.
+// terminalColumns is the maximal width of the output.
 const terminalColumns = 80
 
-// gap stands between columns.
+// gap is the space between columns.
 const gap = 2
 
-// writeColumns prints a table that is 80 columns wide at most, if its words are short enough: heads and words are
-// wrapped, and what does not fit then follows below, with the first column again. flush columns are set to the right;
-// nil is none.
+// writeColumns prints a table, at most 80 columns wide if its words allow. It wraps heads and
+// words. Columns that do not fit follow in another block, with the first column repeated. flush
+// marks columns that are aligned right; nil is none.
 func writeColumns(w io.Writer, head []string, rows [][]string, flush []bool) error {
 	if flush == nil {
 		flush = make([]bool, len(head))
 	}
-	natural := make([]int, len(head)) // of the cells
-	least := make([]int, len(head))   // that a column can be wrapped to
+	natural := make([]int, len(head)) // width of the cells
+	least := make([]int, len(head))   // width to which a column can be wrapped
 	for c, h := range head {
 		natural[c], least[c] = longestWord(h), longestWord(h)
 		for _, r := range rows {
@@ -61,7 +61,7 @@ func writeColumns(w io.Writer, head []string, rows [][]string, flush []bool) err
 	return err
 }
 
-// comfortable is the width of a column below which its words are not wrapped to make room for another.
+// comfortable is the least width of a column before others are wrapped in its place.
 func comfortable(natural, least int, flush bool) int {
 	if flush {
 		return natural
@@ -69,8 +69,8 @@ func comfortable(natural, least int, flush bool) int {
 	return max(least, min(natural, 24))
 }
 
-// fit gives the columns of a block their widths: the widest give way if they are too wide, and heads spread if there is
-// room.
+// fit sets the widths of a block's columns. The widest shrink if they do not fit; heads widen if
+// there is room.
 func fit(head []string, columns, natural, least []int) []int {
 	widths := make([]int, len(columns))
 	sum := gap * (len(columns) - 1)
@@ -112,7 +112,7 @@ func writeBlock(b *bytes.Buffer, head []string, rows [][]string, flush []bool, c
 		heads = append(heads, lines)
 		deep = max(deep, len(lines))
 	}
-	for i := range heads { // the last lines stand beside each other
+	for i := range heads { // align the last lines
 		for len(heads[i]) < deep {
 			heads[i] = slices.Insert(heads[i], 0, "")
 		}
@@ -127,7 +127,7 @@ func writeBlock(b *bytes.Buffer, head []string, rows [][]string, flush []bool, c
 	}
 }
 
-// writeLines prints cells of several lines beside each other.
+// writeLines prints a row of cells that have several lines.
 func writeLines(b *bytes.Buffer, cells [][]string, flush []bool, columns, widths []int) {
 	deep := 0
 	for _, c := range cells {
@@ -163,7 +163,7 @@ func longestWord(s string) (n int) {
 	return n
 }
 
-// wrapped cuts text into lines of words; a word that is too long is a line by itself.
+// wrapped breaks text into lines of words. A word that is too long is a line of its own.
 func wrapped(text string, most int) (lines []string) {
 	line := ""
 	for _, w := range strings.Fields(text) {
@@ -178,7 +178,7 @@ func wrapped(text string, most int) (lines []string) {
 	return append(lines, line)
 }
 
-// writeWrapped prints a paragraph. text may begin with blanks; the lines after the first begin with indent.
+// writeWrapped prints a paragraph. Lines after the first begin with indent.
 func writeWrapped(b *bytes.Buffer, indent, text string) {
 	first := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	for i, line := range wrapped(text, terminalColumns-max(len(indent), len(first))) {
@@ -189,7 +189,7 @@ func writeWrapped(b *bytes.Buffer, indent, text string) {
 	}
 }
 
-// writeProse prints the paragraphs and lists of a text in Markdown as wide as a terminal, and the rest as it is.
+// writeProse wraps the paragraphs and lists of a Markdown text, and prints the rest unchanged.
 func writeProse(b *bytes.Buffer, text string) {
 	for block := range strings.SplitSeq(strings.Trim(text, "\n"), "\n\n") {
 		switch {

@@ -6,5 +6,5 @@ import "time"
 
 var started = time.Now()
 
-// cpuTime stands in for CPU time where the system does not tell it simply: it is the time of day.
+// cpuTime returns wall-clock time on systems without a simple call for CPU time.
 func cpuTime() time.Duration { return time.Since(started) }

@@ -13,7 +13,7 @@ import (
 	"tcpwheel/pcaps/track"
 )
 
-// writeCSV writes records as CSV, under a line with their columns.
+// writeCSV writes records as CSV with a header.
 func writeCSV[T any](w io.Writer, records iter.Seq[T]) error {
 	out := csv.NewWriter(w)
 	err := out.Write(columnsOf(reflect.TypeFor[T](), ""))
@@ -27,12 +27,12 @@ func writeCSV[T any](w io.Writer, records iter.Seq[T]) error {
 	return cmp.Or(err, out.Error())
 }
 
-// isColumn reports whether a field of a record is in tables.
+// isColumn reports whether a field of a record is a column.
 func isColumn(f reflect.StructField) bool {
 	return f.Name != "Type" && f.Name != "Flows"
 }
 
-// columnsOf returns the names of the columns that a value of type t becomes.
+// columnsOf returns the column names of values of type t.
 func columnsOf(t reflect.Type, name string) (names []string) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -60,7 +60,7 @@ func columnsOf(t reflect.Type, name string) (names []string) {
 	return names
 }
 
-// fieldsOf appends the columns of a value, as many as columnsOf names for its type.
+// fieldsOf appends the columns of a value, one for each name of columnsOf.
 func fieldsOf(v reflect.Value, row []string) []string {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {

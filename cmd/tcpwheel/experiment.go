@@ -43,7 +43,7 @@ type studyInfo struct {
 	Live     []string          `json:"live,omitempty"`
 }
 
-// runInfo is how much there is to run.
+// runInfo is the size of a run.
 type runInfo struct {
 	Cells   int     `json:"cells"`
 	Seconds float64 `json:"cpu_seconds"` // estimated
@@ -158,31 +158,31 @@ func (r runInfo) String() string {
 	return fmt.Sprintf("%d %s, about %s of one processor", r.Cells, cells, text)
 }
 
-// wantStudies is the check of arguments that are studies.
+// wantStudies checks that the arguments are least to most studies.
 func wantStudies(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return usage(cmd, fmt.Errorf("%sno study given", within(cmd)))
+			return usage(cmd, fmt.Errorf("%sno study given", commandPrefix(cmd)))
 		case len(args) > most:
-			return usage(cmd, fmt.Errorf("%sunexpected argument %q", within(cmd), args[most]))
+			return usage(cmd, fmt.Errorf("%sunexpected argument %q", commandPrefix(cmd), args[most]))
 		}
 		return nil
 	}
 }
 
-// findStudy returns the study of that name or number.
+// findStudy returns the study with that name or number.
 func findStudy(cmd *cobra.Command, name string) (*experiments.Study, error) {
 	if s := studies.Find(name); s != nil {
 		return s, nil
 	}
 	return nil, &usageError{
-		err:  fmt.Errorf("%sno study %q", within(cmd), name),
+		err:  fmt.Errorf("%sno study %q", commandPrefix(cmd), name),
 		hint: "'tcpwheel experiment list' names all studies; a plan is a file with .yaml in its name",
 	}
 }
 
-// openStudy is experiments.Merge's open.
+// openStudy opens the plan of a study, for experiments.Merge.
 func openStudy(study, text string, quick bool) (*experiments.Job, error) {
 	s := studies.Find(study)
 	if s == nil {
@@ -198,7 +198,7 @@ func openStudy(study, text string, quick bool) (*experiments.Job, error) {
 	return s.OpenPlan(f, quick)
 }
 
-// openArgument opens the study of that name, or the plan in that file.
+// openArgument opens a study by name, or a plan by its file.
 func openArgument(cmd *cobra.Command, arg string, quick bool) (*experiments.Job, error) {
 	if !strings.HasSuffix(arg, ".yaml") && !strings.HasSuffix(arg, ".yml") {
 		s, err := findStudy(cmd, arg)
@@ -233,7 +233,7 @@ func openArgument(cmd *cobra.Command, arg string, quick bool) (*experiments.Job,
 	return j, nil
 }
 
-// readPlan reads a file that is no longer than a plan may be.
+// readPlan reads a file up to the maximal size of a plan.
 func readPlan(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -250,13 +250,13 @@ func readPlan(name string) ([]byte, error) {
 	return text, nil
 }
 
-// openAll opens all studies, or those of the arguments.
+// openAll opens all studies, or the arguments.
 func openAll(cmd *cobra.Command, args []string, all, quick bool) (jobs []*experiments.Job, err error) {
 	switch {
 	case all && len(args) > 0:
-		return nil, usage(cmd, fmt.Errorf("%s--all runs all studies, and %q is named besides", within(cmd), args[0]))
+		return nil, usage(cmd, fmt.Errorf("%s--all runs all studies, and %q is named besides", commandPrefix(cmd), args[0]))
 	case !all && len(args) == 0:
-		return nil, &usageError{err: fmt.Errorf("%sno study given", within(cmd)), hint: "name studies or plans, or give --all"}
+		return nil, &usageError{err: fmt.Errorf("%sno study given", commandPrefix(cmd)), hint: "name studies or plans, or give --all"}
 	}
 	if all {
 		for _, s := range studies.Studies() {
@@ -275,7 +275,7 @@ func openAll(cmd *cobra.Command, args []string, all, quick bool) (jobs []*experi
 			return nil, err
 		}
 		if seen[j.Study.Name] {
-			return nil, usage(cmd, fmt.Errorf("%sstudy %s stands twice", within(cmd), j.Study.Name))
+			return nil, usage(cmd, fmt.Errorf("%sstudy %s stands twice", commandPrefix(cmd), j.Study.Name))
 		}
 		seen[j.Study.Name] = true
 		jobs = append(jobs, j)
@@ -283,7 +283,7 @@ func openAll(cmd *cobra.Command, args []string, all, quick bool) (jobs []*experi
 	return jobs, nil
 }
 
-// programVersion tells builds apart, as far as the toolchain has written it into the binary.
+// programVersion identifies this build by what the toolchain recorded in the binary.
 func programVersion() string {
 	b := readBuildInfo()
 	text := "tcpwheel " + b.Version

@@ -29,14 +29,14 @@ func newExperimentMerge() *cobra.Command {
 		Example: "  tcpwheel experiment merge shards --out report",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage(cmd, fmt.Errorf("%sno shard given", within(cmd)))
+				return usage(cmd, fmt.Errorf("%sno shard given", commandPrefix(cmd)))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out != "" {
 				if err := checkReportDir(out); err != nil {
-					return usage(cmd, fmt.Errorf("%s--out %w", within(cmd), err))
+					return usage(cmd, fmt.Errorf("%s--out %w", commandPrefix(cmd), err))
 				}
 			}
 			names, err := shardFiles(args)
@@ -51,7 +51,7 @@ func newExperimentMerge() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return tell(cmd, r, out, asJSON)
+			return printReport(cmd, r, out, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "write a report to this directory")
@@ -59,7 +59,7 @@ func newExperimentMerge() *cobra.Command {
 	return cmd
 }
 
-// shardFiles puts the shards in a directory in its place.
+// shardFiles replaces directories by the shards in them.
 func shardFiles(args []string) (names []string, err error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
@@ -79,11 +79,11 @@ func shardFiles(args []string) (names []string, err error) {
 		}
 		names = append(names, in...)
 	}
-	slices.Sort(names) // which one is named first in an error does not depend on the order given
+	slices.Sort(names) // errors then do not depend on the order of the arguments
 	return slices.Compact(names), nil
 }
 
-// globEscape makes a path one that stands for itself.
+// globEscape returns a pattern that matches only path.
 func globEscape(path string) string {
 	var out []rune
 	for _, r := range path {
@@ -95,7 +95,7 @@ func globEscape(path string) string {
 	return string(out)
 }
 
-// mergeFiles opens a file when its turn comes, so that a thousand shards do not need a thousand files open.
+// mergeFiles opens each file when it is read, so that a thousand shards need one open file.
 func mergeFiles(names []string) ([]*experiments.Job, experiments.Results, error) {
 	var inputs []experiments.ShardInput
 	for _, name := range names {
@@ -142,7 +142,7 @@ func newExperimentDocs() *cobra.Command {
 		Example: "  tcpwheel experiment docs report",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage(cmd, fmt.Errorf("%swant one directory, which 'experiment run --all --out' has written", within(cmd)))
+				return usage(cmd, fmt.Errorf("%swant one directory, which 'experiment run --all --out' has written", commandPrefix(cmd)))
 			}
 			return nil
 		},

@@ -47,7 +47,7 @@ func newExperimentRun() *cobra.Command {
 		Example: "  tcpwheel experiment run expiry --quick\n" +
 			"  tcpwheel experiment run --all --out report\n" +
 			"  tcpwheel experiment run --all --shard 2/8 --out shards",
-		Args: cobra.ArbitraryArgs, // which openAll checks
+		Args: cobra.ArbitraryArgs, // openAll checks them
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	cmd.Flags().BoolVar(&f.all, "all", false, "run all studies")
@@ -63,17 +63,17 @@ func newExperimentRun() *cobra.Command {
 func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	shard, err := parseShard(f.shard, os.Getenv)
 	if err != nil {
-		return usage(cmd, fmt.Errorf("%s--shard %s: %w", within(cmd), f.shard, err))
+		return usage(cmd, fmt.Errorf("%s--shard %s: %w", commandPrefix(cmd), f.shard, err))
 	}
 	switch {
 	case f.workers < 0 || f.workers > 4096:
-		return usage(cmd, fmt.Errorf("%s--workers %d, want 0 to 4096", within(cmd), f.workers))
+		return usage(cmd, fmt.Errorf("%s--workers %d, want 0 to 4096", commandPrefix(cmd), f.workers))
 	case f.shard != "" && f.out == "":
-		return usage(cmd, fmt.Errorf("%s--shard without --out: where are the results to be written", within(cmd)))
+		return usage(cmd, fmt.Errorf("%s--shard without --out: where are the results to be written", commandPrefix(cmd)))
 	case f.shard != "" && f.live:
-		return usage(cmd, fmt.Errorf("%s--live runs on one machine, and not in shards", within(cmd)))
+		return usage(cmd, fmt.Errorf("%s--live runs on one machine, and not in shards", commandPrefix(cmd)))
 	case f.shard != "" && f.asJSON:
-		return usage(cmd, fmt.Errorf("%s--json prints what studies found, which one shard does not know", within(cmd)))
+		return usage(cmd, fmt.Errorf("%s--json prints what studies found, which one shard does not know", commandPrefix(cmd)))
 	}
 	jobs, err := openAll(cmd, args, f.all, f.quick)
 	if err != nil {
@@ -81,7 +81,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if f.out != "" && f.shard == "" {
 		if err := checkReportDir(f.out); err != nil {
-			return usage(cmd, fmt.Errorf("%s--out %w", within(cmd), err))
+			return usage(cmd, fmt.Errorf("%s--out %w", commandPrefix(cmd), err))
 		}
 	}
 	if f.shard != "" {
@@ -115,7 +115,7 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	if f.out != "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "tcpwheel: ran for %v\n", time.Since(begun).Round(time.Second))
 	}
-	return tell(cmd, r, f.out, f.asJSON)
+	return printReport(cmd, r, f.out, f.asJSON)
 }
 
 // newReport judges the results of a run.
@@ -128,7 +128,7 @@ func newReport(jobs []*experiments.Job, results experiments.Results) (*findings.
 	return r, nil
 }
 
-// isAll reports whether a report is of all studies with their own plans.
+// isAll reports whether a report has all studies with their own plans.
 func isAll(r *findings.Report) bool {
 	all := studies.Studies()
 	for i := range r.Studies {
@@ -139,7 +139,7 @@ func isAll(r *findings.Report) bool {
 	return true
 }
 
-// checkReportDir tells early what would keep a report from being written.
+// checkReportDir reports early why a report cannot be written.
 func checkReportDir(dir string) error {
 	parent := filepath.Dir(filepath.Clean(dir))
 	if info, err := os.Stat(parent); err != nil {
@@ -153,7 +153,7 @@ func checkReportDir(dir string) error {
 	return canMake(parent)
 }
 
-// canMake reports why nothing can be made in a directory: it would be late to hear that after a run of minutes.
+// canMake reports why no file can be made in a directory, before a run of minutes.
 func canMake(dir string) error {
 	part, err := os.MkdirTemp(dir, ".tcpwheel-*")
 	if err != nil {
@@ -162,7 +162,7 @@ func canMake(dir string) error {
 	return os.Remove(part)
 }
 
-// runCells runs the cells with a line that says how far it is, if a terminal watches.
+// runCells runs the cells, and shows the progress on a terminal.
 func runCells(cmd *cobra.Command, jobs []*experiments.Job, shard experiments.Shard, workers int) (experiments.Results, error) {
 	var (
 		mu   sync.Mutex
@@ -184,7 +184,7 @@ func runCells(cmd *cobra.Command, jobs []*experiments.Job, shard experiments.Sha
 	})
 }
 
-// progressText says how much of the work is done, how long the rest may take, and what was last.
+// progressText shows the finished part, the time left and the last cell.
 func progressText(part float64, spent time.Duration, last string) string {
 	text := fmt.Sprintf("%3.0f %%, %v", 100*part, spent.Round(time.Second))
 	if part > 0.02 && spent > 2*time.Second {
@@ -210,8 +210,9 @@ func writeShard(cmd *cobra.Command, dir string, jobs []*experiments.Job, s exper
 	return err
 }
 
-// tell writes the report, or prints what was found. The error is a violation if an exact claim does not hold.
-func tell(cmd *cobra.Command, r *findings.Report, dir string, asJSON bool) error {
+// printReport writes the report, or prints the results. It returns a violation if an exact claim does not
+// hold.
+func printReport(cmd *cobra.Command, r *findings.Report, dir string, asJSON bool) error {
 	w := cmd.OutOrStdout()
 	if dir != "" {
 		if err := r.WriteDir(dir); err != nil {
@@ -278,7 +279,7 @@ func runLivePart(cmd *cobra.Command, name string, run func(context.Context) (*ex
 		return nil, err
 	}
 	for i := range out.Claims {
-		// What the clock tells is not exact, though it comes without an interval.
+		// A measured time is not exact, even without an interval.
 		if m := &out.Claims[i].Measured; m.Interval() == "exact" {
 			m.Text = m.String()
 		}

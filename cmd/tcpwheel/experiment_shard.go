@@ -9,8 +9,8 @@ import (
 	"tcpwheel/experiments"
 )
 
-// parseShard reads a shard: "i/n", "auto/n" with i from the variables of a Kubernetes indexed Job or a Slurm array, or
-// "auto" with both from a Slurm array. "" is the whole run.
+// parseShard reads a shard. "i/n" names it. "auto/n" takes i from the variables of a Kubernetes
+// indexed Job or a Slurm array, and "auto" takes both from a Slurm array. "" is the whole run.
 func parseShard(text string, env func(string) string) (s experiments.Shard, err error) {
 	if text == "" {
 		return s, nil
@@ -41,8 +41,8 @@ func parseShard(text string, env func(string) string) (s experiments.Shard, err 
 	return s, s.Check()
 }
 
-// number reads a variable that must be a whole number.
-func number(env func(string) string, name string) (int, error) {
+// envNumber reads a variable that is a whole envNumber.
+func envNumber(env func(string) string, name string) (int, error) {
 	n, err := strconv.Atoi(env(name))
 	if err != nil {
 		return 0, fmt.Errorf("%s is %q, want a whole number", name, env(name))
@@ -50,17 +50,17 @@ func number(env func(string) string, name string) (int, error) {
 	return n, nil
 }
 
-// shardIndex is the index of this process among those of a Job or an array whose indexes count from 0.
+// shardIndex returns the index of this process in a Job or an array that counts from 0.
 func shardIndex(env func(string) string) (int, error) {
 	for _, name := range []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"} {
 		if env(name) != "" {
-			return number(env, name)
+			return envNumber(env, name)
 		}
 	}
 	return 0, errors.New("neither JOB_COMPLETION_INDEX nor SLURM_ARRAY_TASK_ID is set: is this an indexed Job or an array")
 }
 
-// slurmShard is the place of this task among all of an even array, such as 0-7 or 1-15:2.
+// slurmShard returns the place of this task in an evenly spaced array, such as 0-7 or 1-15:2.
 func slurmShard(env func(string) string) (s experiments.Shard, err error) {
 	if env("SLURM_ARRAY_TASK_ID") == "" {
 		if env("JOB_COMPLETION_INDEX") != "" {
@@ -70,7 +70,7 @@ func slurmShard(env func(string) string) (s experiments.Shard, err error) {
 	}
 	var v [4]int
 	for i, name := range []string{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_COUNT"} {
-		if v[i], err = number(env, name); err != nil {
+		if v[i], err = envNumber(env, name); err != nil {
 			return s, err
 		}
 	}

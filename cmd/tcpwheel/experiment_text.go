@@ -12,7 +12,7 @@ import (
 	findings "tcpwheel/experiments/report"
 )
 
-// writeJSON writes what a study has found, and each of its live parts, a line each.
+// writeJSON writes a line for the study's results and one for each of its live parts.
 func writeJSON(w io.Writer, s *findings.Study, m *findings.Machine) error {
 	line, err := s.JSON()
 	if err != nil {
@@ -34,7 +34,7 @@ func writeJSON(w io.Writer, s *findings.Study, m *findings.Machine) error {
 	return nil
 }
 
-// writeStudy prints what a study has found.
+// writeStudy prints a study's results.
 func writeStudy(w io.Writer, s *findings.Study) error {
 	var b bytes.Buffer
 	study := s.Job.Study
@@ -71,7 +71,7 @@ func writeOutcome(b *bytes.Buffer, out *experiments.Outcome) {
 			}
 			rows = append(rows, row)
 		}
-		writeColumns(b, t.Columns, rows, flush) // into memory
+		writeColumns(b, t.Columns, rows, flush) // cannot fail in memory
 		b.WriteString("\n")
 	}
 	for _, c := range out.Claims {
@@ -102,7 +102,7 @@ func writeClaim(b *bytes.Buffer, study string, c experiments.Claim) {
 	}
 }
 
-// writeSummary prints how many claims there are of each verdict, and those that are not reproduced.
+// writeSummary prints the number of claims by verdict, and the claims that are not reproduced.
 func writeSummary(w io.Writer, r *findings.Report) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n", r.Count())
@@ -114,7 +114,7 @@ func writeSummary(w io.Writer, r *findings.Report) error {
 	return err
 }
 
-// thisMachine says where live parts run.
+// thisMachine describes the machine of live parts.
 func thisMachine() *findings.Machine {
 	m := &findings.Machine{OS: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version()}
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagWants says what the kinds of flags take that are not text.
+// flagWants has the accepted values of pflag's kinds of flags.
 var flagWants = map[string]string{
 	"bool":          "true or false",
 	"durationSlice": "times such as 1ms,10ms",
@@ -18,7 +18,7 @@ var flagWants = map[string]string{
 	"uint64":        fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64)),
 }
 
-// flagError words what is wrong with the value of a flag as the rest of the house does: field, value and bound.
+// flagError gives pflag's errors the project's form: field, value and bound.
 func flagError(err error) error {
 	var bad *pflag.InvalidValueError
 	if !errors.As(err, &bad) {

@@ -6,11 +6,11 @@ import (
 	"runtime/debug"
 )
 
-// firstCollection is how much memory the first garbage collection comes with, in percent of the 4 MB with which it would come by itself.
+// firstCollection delays the first garbage collection to 8 times its usual 4 MB.
 const firstCollection = 800
 
-// collectLate lets the first garbage collection come with 32 MB, which most runs never have; from then on they come when memory has
-// doubled, as usual. What the environment says in GOGC counts instead.
+// collectLate delays the first garbage collection to 32 MB, which most runs never reach. Later ones
+// occur when memory has doubled, as usual. GOGC takes precedence.
 func collectLate() {
 	if os.Getenv("GOGC") != "" {
 		return

@@ -7,8 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// fitHelp keeps the help of a command, and of those below it, within 80 columns: paragraphs that are wider are filled anew, and what flags
-// do is wrapped.
+// fitHelp keeps the help of a command and of its subcommands within 80 columns.
 func fitHelp(cmd *cobra.Command) {
 	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
 	fitLong(cmd)
@@ -25,8 +24,8 @@ func fitLong(cmd *cobra.Command) {
 	}
 }
 
-// fillParagraph breaks a paragraph that is wider than 80 columns between words. One with lines that begin with a blank, as lists do, stays
-// as it is.
+// fillParagraph refills a paragraph wider than 80 columns. Lists, whose lines begin with a blank,
+// stay unchanged.
 func fillParagraph(text string) string {
 	wide := false
 	for line := range strings.SplitSeq(text, "\n") {

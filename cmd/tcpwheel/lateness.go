@@ -72,7 +72,8 @@ func newLateness() *cobra.Command {
 	return cmd
 }
 
-// samplesFor returns how many timers of each source and interval run one after another in about span.
+// samplesFor returns how many timers of each source and interval take about span, one after
+// another.
 func samplesFor(span time.Duration, o wheelbench.LatenessOptions) (int, error) {
 	switch {
 	case len(o.Sources) == 0:
@@ -80,7 +81,7 @@ func samplesFor(span time.Duration, o wheelbench.LatenessOptions) (int, error) {
 	case len(o.Intervals) == 0:
 		return 0, errors.New("no interval, want one at least")
 	}
-	const late = 500 * time.Microsecond // on average, of what is a millisecond late and what is not
+	const late = 500 * time.Microsecond // average of sources that are a millisecond late and sources that are not
 	var round time.Duration
 	for _, d := range o.Intervals {
 		round += time.Duration(len(o.Sources)) * (d + o.Tick + late)
@@ -91,7 +92,7 @@ func samplesFor(span time.Duration, o wheelbench.LatenessOptions) (int, error) {
 	return int(span / round), nil
 }
 
-// early returns the violation if a timer of the wheel has expired before its deadline or its tick.
+// early returns a violation if a timer of the wheel expired before its deadline or its tick.
 func early(r wheelbench.LatenessReport) error {
 	for _, s := range r.Series {
 		if s.Source == wheelbench.Runtime {

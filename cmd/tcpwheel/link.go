@@ -79,7 +79,7 @@ func (l *linkCommand) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&l.asJSON, "json", false, "print one JSON object per line")
 }
 
-// fill makes the configuration of the flags, and checks it.
+// fill makes and checks the configuration.
 func (l *linkCommand) fill() (err error) {
 	if l.config.Links, err = l.links.links(); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (l *linkCommand) fill() (err error) {
 	return checkLinkFiles(&l.config)
 }
 
-// checkLinkFiles tells early what would keep the log or a capture from being written.
+// checkLinkFiles reports early why the log or a capture cannot be written.
 func checkLinkFiles(c *link.Config) error {
 	files := []struct{ flag, name string }{{"log", c.Log}, {"pcap-a", c.Captures[0]}, {"pcap-b", c.Captures[1]}}
 	for i, out := range files {
@@ -135,12 +135,12 @@ func (l *linkCommand) run(cmd *cobra.Command, args []string) error {
 	s, err := link.Run(cmd.Context(), l.config, l.cmds, func(running *link.Link) func() {
 		fmt.Fprintf(talk, "tcpwheel: link: %v\n", running)
 		status := statusLine{w: talk}
-		if l.cmds.A == nil && l.cmds.B == "" { // whose terminal it is
+		if l.cmds.A == nil && l.cmds.B == "" { // a command would use the terminal
 			status.start(linkStatus(running.Summary))
 		}
 		return status.stop
 	})
-	if s[0].Direction == "" { // it has not begun
+	if s[0].Direction == "" { // it has not started
 		return err
 	}
 	write := link.WriteTable
@@ -153,7 +153,7 @@ func (l *linkCommand) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// fillSides reads the addresses, and gives names to namespaces that are to be made.
+// fillSides reads the addresses, and names the namespaces to make.
 func fillSides(c *link.Config, addrs [2][]string) (err error) {
 	for i := range c.Sides {
 		s := &c.Sides[i]
@@ -170,7 +170,7 @@ func fillSides(c *link.Config, addrs [2][]string) (err error) {
 	return nil
 }
 
-// linkStatus returns what tells what has passed so far, and how fast.
+// linkStatus returns a function for the status line: counts and rates of both directions.
 func linkStatus(summary func() [2]link.Summary) func(d time.Duration) string {
 	before := summary()
 	return func(d time.Duration) (line string) {

@@ -12,7 +12,7 @@ import (
 	"tcpwheel/tun/link"
 )
 
-// linkFields are the fields of sim.LinkConfig that have a flag.
+// linkFields are the fields of sim.LinkConfig with a flag.
 var linkFields = []struct{ name, kind, about string }{
 	{"delay", "duration", "time that a packet takes"},
 	{"jitter", "duration", "by how much the delay varies, up or down"},
@@ -65,7 +65,8 @@ func (f *linkFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.plan, "plan", "", "JSON file of the link, which flags change")
 }
 
-// links returns the models of both directions. Flags for both directions change the plan, flags for one change that.
+// links returns the models of both directions: the plan, changed by the flags for both directions,
+// changed by the flags for one.
 func (f *linkFlags) links() (links [2]sim.LinkConfig, err error) {
 	if f.plan != "" {
 		text, err := os.ReadFile(f.plan)

@@ -1,8 +1,9 @@
-// Command tcpwheel is the front of the whole house: captures are analysed and replayed, stacks put behind TUN devices, studies and
-// scenarios run, and wheels timed. Results go to standard output, as tables or with --json as one object per line; talk goes to
-// standard error.
+// Command tcpwheel is the front of the project. It analyses and replays captures, runs a TCP stack
+// behind a TUN device, runs studies and scenarios, and measures timing wheels.
 //
-// It exits with 0 if all went well, 1 if it failed, 2 if it was called wrongly, and 3 if it ran and found a violation.
+// Results go to standard output, as tables or, with --json, as one JSON object a line. Messages go
+// to standard error. The exit status is 0 on success, 1 on failure, 2 for a wrong call, and 3 if
+// the command found a violation.
 package main
 
 import (
@@ -31,21 +32,21 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the whole command, for tests to call. It returns the exit status.
+// run runs the command and returns the exit status.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as by nohup
+	if !signal.Ignored(syscall.SIGHUP) { // ignored under nohup
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal ends what does not end by the first
+	context.AfterFunc(ctx, stop) // a second signal kills the process
 	root := newRoot(stdin, stdout, stderr)
-	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the arguments of the process
+	root.SetArgs(append([]string{}, args...)) // cobra takes nil as the process's arguments
 	return report(stderr, root.ExecuteContext(ctx))
 }
 
-// usageError is the caller's mistake, found before anything was done.
+// usageError is the caller's mistake, found before anything ran.
 type usageError struct {
 	err  error
 	hint string
@@ -53,17 +54,17 @@ type usageError struct {
 
 func (e *usageError) Error() string { return e.err.Error() }
 
-// usage returns err as the mistake of whoever called cmd.
+// usage returns err as the mistake of the caller of cmd.
 func usage(cmd *cobra.Command, err error) error {
 	return &usageError{err: err, hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
 }
 
-// violation is what a command has found that must not be.
+// violation is something that a command found and that must not be.
 type violation struct{ err error }
 
 func (v *violation) Error() string { return v.err.Error() }
 
-// report tells about err and returns the exit status that belongs to it.
+// report prints err and returns its exit status.
 func report(stderr io.Writer, err error) int {
 	if err == nil {
 		return exitOK
@@ -104,7 +105,7 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
-			return unknownCommand(cmd, args) // whose flags these are
+			return unknownCommand(cmd, args) // the flag belongs to it
 		}
 		return usage(cmd, flagError(err))
 	})
@@ -126,13 +127,13 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	settle(root)
+	rejectWrongCalls(root)
 	fitHelp(root)
 	return root
 }
 
-// settle lets every command that was called wrongly say so: cobra prints the help of a group, and is content.
-func settle(cmd *cobra.Command) {
+// rejectWrongCalls makes wrong calls fail: cobra would print the help of a group and succeed.
+func rejectWrongCalls(cmd *cobra.Command) {
 	switch {
 	case cmd.HasSubCommands():
 		cmd.Args = cobra.ArbitraryArgs
@@ -142,24 +143,24 @@ func settle(cmd *cobra.Command) {
 		cmd.Args = noArguments
 	}
 	for _, sub := range cmd.Commands() {
-		settle(sub)
+		rejectWrongCalls(sub)
 	}
 }
 
-// unknownCommand is what a group of commands runs if none of them was named.
+// unknownCommand reports a group of commands without a known subcommand.
 func unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usage(cmd, fmt.Errorf("%sno command given", within(cmd)))
+		return usage(cmd, fmt.Errorf("%sno command given", commandPrefix(cmd)))
 	}
-	err := fmt.Errorf("%sunknown command %q", within(cmd), args[0])
+	err := fmt.Errorf("%sunknown command %q", commandPrefix(cmd), args[0])
 	if likely := cmd.SuggestionsFor(args[0]); len(likely) > 0 {
 		return &usageError{err: err, hint: fmt.Sprintf("did you mean '%s'?", strings.Join(likely, "' or '"))}
 	}
 	return usage(cmd, err)
 }
 
-// within returns the names that led to cmd, to begin an error with.
-func within(cmd *cobra.Command) string {
+// commandPrefix returns the path of cmd as the start of an error.
+func commandPrefix(cmd *cobra.Command) string {
 	if !cmd.HasParent() {
 		return ""
 	}
@@ -169,12 +170,12 @@ func within(cmd *cobra.Command) string {
 
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage(cmd, fmt.Errorf("%sunexpected argument %q", within(cmd), args[0]))
+		return usage(cmd, fmt.Errorf("%sunexpected argument %q", commandPrefix(cmd), args[0]))
 	}
 	return nil
 }
 
-// newHelp is cobra's help command, except that it fails for what there is no help for.
+// newHelp is cobra's help command, except that it fails for unknown commands.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [command]",

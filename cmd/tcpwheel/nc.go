@@ -15,7 +15,7 @@ import (
 	"tcpwheel/tun/up"
 )
 
-// ncFlags are the flags of nc that are more than fields of up.NetcatConfig.
+// ncFlags are the flags of nc that are not fields of up.NetcatConfig.
 type ncFlags struct {
 	site          siteFlags
 	timeout       string
@@ -77,11 +77,11 @@ func newNC() *cobra.Command {
 	fs.BoolVar(&f.info, "info", false, "tell of each connection at its end, as JSON")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens")
 	f.site.register(cmd, &c.Host)
-	fs.Lookup("pcap").Usage = "file for a capture, pcapng" // and not standard output
+	fs.Lookup("pcap").Usage = "file for a capture, pcapng" // without standard output
 	return cmd
 }
 
-// fill reads the flags that are text, and the arguments, into c.
+// fill sets c from flags and arguments.
 func (f *ncFlags) fill(c *up.NetcatConfig, args []string) (err error) {
 	if err := f.site.fill(&c.Host); err != nil {
 		return err
@@ -126,7 +126,7 @@ func parseSeconds(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// run runs a client or a server with a command's streams.
+// run runs a client or a server with the command's streams.
 func (f *ncFlags) run(cmd *cobra.Command, c up.NetcatConfig) error {
 	c.In, c.Out = cmd.InOrStdin(), cmd.OutOrStdout()
 	in, _ := c.In.(io.Writer) // an *os.File is one
@@ -147,7 +147,7 @@ func (f *ncFlags) run(cmd *cobra.Command, c up.NetcatConfig) error {
 		}
 	}
 	c.Counts = &up.NetcatCounts{}
-	if !isTerminal(c.Out) { // where what comes is shown itself
+	if !isTerminal(c.Out) { // a terminal shows the data itself
 		var sent, received uint64
 		status.start(func(d time.Duration) string {
 			s, r := c.Counts.Sent.Load(), c.Counts.Received.Load()
@@ -159,13 +159,13 @@ func (f *ncFlags) run(cmd *cobra.Command, c up.NetcatConfig) error {
 	return up.RunNetcat(cmd.Context(), c)
 }
 
-// ncStatus is the status line: what was sent and received, and how fast since it was less, d ago.
+// ncStatus is the status line: bytes sent and received, and the rates of the last d.
 func ncStatus(sent, received, sentBefore, receivedBefore uint64, d time.Duration) string {
-	return fmt.Sprintf("sent %s, %s; received %s, %s", octets(sent), perSecond(sent-sentBefore, d), octets(received), perSecond(received-receivedBefore, d))
+	return fmt.Sprintf("sent %s, %s; received %s, %s", byteCount(sent), perSecond(sent-sentBefore, d), byteCount(received), perSecond(received-receivedBefore, d))
 }
 
-// octets writes n with three figures and a decimal unit.
-func octets(n uint64) string {
+// byteCount formats n bytes with three digits and a decimal unit.
+func byteCount(n uint64) string {
 	if n < 1000 {
 		return fmt.Sprintf("%d B", n)
 	}

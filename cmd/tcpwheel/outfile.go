@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// writeWhole writes a file that is there whole or not at all: what write writes goes to a file beside it, which then takes its name.
-// What is no plain file, as a pipe or a terminal, is written as it is.
+// writeWhole writes a complete file or none: it writes to a temporary file and renames that. It
+// writes directly to pipes and terminals.
 func writeWhole(name string, write func(io.Writer) error) error {
 	mode := os.FileMode(0o666)
 	if info, err := os.Stat(name); err == nil {
@@ -32,7 +32,7 @@ func writeWhole(name string, write func(io.Writer) error) error {
 			return err
 		}
 	}
-	// Created by name, so that the umask holds.
+	// Not os.CreateTemp: the umask must apply.
 	f, err := os.OpenFile(partOf(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
@@ -50,11 +50,11 @@ func writeWhole(name string, write func(io.Writer) error) error {
 	return err
 }
 
-// partOf is the name of what is being written, and called name when it is whole.
+// partOf is the name of the temporary file.
 func partOf(name string) string { return fmt.Sprintf("%s.%d.part", name, os.Getpid()) }
 
-// checkOutFile tells early what would keep writeWhole from writing the file, as far as that shows: there is no such directory, or the
-// file is one of those that are read.
+// checkOutFile reports early why writeWhole would fail: the directory does not exist, or the file
+// is one of the inputs.
 func checkOutFile(flag, name string, inputs []string) error {
 	if name == "" || name == "-" {
 		return fmt.Errorf("%s %q, want the name of a file", flag, name)
@@ -66,7 +66,7 @@ func checkOutFile(flag, name string, inputs []string) error {
 	}
 	out, err := os.Stat(name)
 	if err != nil {
-		return nil // it is new
+		return nil // a new file
 	}
 	if out.IsDir() {
 		return fmt.Errorf("%s %s: is a directory", flag, name)

@@ -10,7 +10,7 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// quantity is the value of a flag that a parser of package sim reads.
+// quantity is a flag's value, read by a parser of package sim.
 type quantity[T any] struct {
 	to    *T
 	parse func(text string) (T, error)
@@ -21,7 +21,7 @@ type quantity[T any] struct {
 // String returns the text of the value.
 func (q *quantity[T]) String() string { return q.text }
 
-// Type returns the kind of the value, which help shows.
+// Type returns the kind of the value for the help.
 func (q *quantity[T]) Type() string { return q.kind }
 
 // Set reads the value. Its error says what is accepted.
@@ -32,10 +32,10 @@ func (q *quantity[T]) Set(text string) (err error) {
 	return err
 }
 
-// saysWhatIsAccepted marks the values whose errors flagError need not word.
+// saysWhatIsAccepted marks values whose errors need no rewording by flagError.
 func (*quantity[T]) saysWhatIsAccepted() {}
 
-// quantityFlag adds a flag whose default is the text of value, or nothing if that is "".
+// quantityFlag adds a flag. value is its default as text; "" is none.
 func quantityFlag[T any](fs *pflag.FlagSet, to *T, parse func(string) (T, error), kind, name, value, about string) {
 	q := &quantity[T]{to: to, parse: parse, kind: kind}
 	if value != "" {
@@ -62,7 +62,7 @@ func countFlag(fs *pflag.FlagSet, to *uint64, name, value, about string) {
 	quantityFlag(fs, to, sim.ParseCount, "count", name, value, about)
 }
 
-// parseNumbers reads whole numbers such as 1000 and 1e6. what names them in errors.
+// parseNumbers reads whole numbers such as 1000 or 1e6. what names them in errors.
 func parseNumbers(what string, list []string) (numbers []int, err error) {
 	for _, text := range list {
 		n, err := sim.ParseCount(text)

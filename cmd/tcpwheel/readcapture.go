@@ -16,9 +16,9 @@ import (
 	"tcpwheel/pcaps/samples"
 )
 
-// readCapture hands each TCP segment of a capture to use, which may keep it but for its payload. The name "-" is the command's
-// standard input, and "sample:" begins those of the samples. On a terminal it shows how far it is. The error may be of a file that
-// is cut short (capture.ErrCutShort): all that comes before the cut was handed over.
+// readCapture passes each TCP segment of a capture to use, which must not keep its payload. The
+// name "-" is standard input; "sample:" is the prefix of samples. It shows the progress on a
+// terminal. On capture.ErrCutShort, use has had all segments before the cut.
 func readCapture(cmd *cobra.Command, name string, use func(*capture.Packet) error) (capture.Stats, error) {
 	r, err := openCapture(cmd, name)
 	if err != nil {
@@ -28,7 +28,7 @@ func readCapture(cmd *cobra.Command, name string, use func(*capture.Packet) erro
 	if talk := cmd.ErrOrStderr(); isTerminal(talk) {
 		defer showReading(talk, r)()
 	}
-	// Between two segments there may be gigabytes of something else.
+	// Stop also between two segments: there may be gigabytes of other packets.
 	defer context.AfterFunc(cmd.Context(), r.Stop)()
 	for {
 		p, err := r.Next()
@@ -46,10 +46,10 @@ func readCapture(cmd *cobra.Command, name string, use func(*capture.Packet) erro
 	}
 }
 
-// samplePrefix begins the names of captures that are part of the program.
+// samplePrefix begins the names of samples.
 const samplePrefix = "sample:"
 
-// sampleCaptures returns one capture of each sample: at the host that sends.
+// sampleCaptures returns one capture of each sample: the sending host's.
 func sampleCaptures() (names []string) {
 	for _, s := range samples.List() {
 		names = append(names, samplePrefix+s.Captures[0])
@@ -77,7 +77,7 @@ func openCapture(cmd *cobra.Command, name string) (*capture.Reader, error) {
 	return capture.Open(name)
 }
 
-// showReading keeps a line on a terminal up to date, until the function that it returns is called, which clears it.
+// showReading updates a progress line until stop, which erases it.
 func showReading(w io.Writer, r *capture.Reader) (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -101,7 +101,7 @@ func showReading(w io.Writer, r *capture.Reader) (stop func()) {
 	}
 }
 
-// readingLine says how much of a file was read, of size octets, or -1 if nobody knows.
+// readingLine shows how much of a file of size bytes is read. A size of -1 is unknown.
 func readingLine(read, size int64) string {
 	if size <= 0 {
 		return fmt.Sprintf("%.1f MB read", float64(read)/1e6)
@@ -109,7 +109,7 @@ func readingLine(read, size int64) string {
 	return fmt.Sprintf("%d %% of %.1f MB read", 100*read/size, float64(size)/1e6)
 }
 
-// unusedPackets says what was in a capture besides TCP, and what is missing from it; "" if nothing is.
+// unusedPackets lists what a capture has besides TCP, and what it lacks; "" is nothing.
 func unusedPackets(s capture.Stats) string {
 	var parts []string
 	if n := s.Packets - s.TCP; n > 0 {

@@ -54,7 +54,7 @@ func newSamples() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
-	// For the project itself: as root, with DIR/scenarios.json.
+	// For maintainers: needs root and DIR/scenarios.json.
 	cmd.Flags().BoolVar(&anew, "make", false, "make the samples of DIR anew")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "only these")
 	for _, name := range []string{"make", "only"} {
@@ -65,7 +65,7 @@ func newSamples() *cobra.Command {
 	return cmd
 }
 
-// listSamples prints what samples there are.
+// listSamples prints the samples.
 func listSamples(w io.Writer, asJSON bool) error {
 	var rows [][]string
 	enc := newJSONLines(w)
@@ -94,7 +94,7 @@ func listSamples(w io.Writer, asJSON bool) error {
 	return writeColumns(w, []string{"sample", "at", "what happens"}, rows, nil)
 }
 
-// prefixed returns the names of samples' files as commands take them.
+// prefixed returns samples' file names as commands take them.
 func prefixed(names []string) (all []string) {
 	for _, name := range names {
 		all = append(all, samplePrefix+name)
@@ -116,7 +116,8 @@ func writeSamples(dir string) error {
 	return nil
 }
 
-// copyWhole copies a directory, which is new, and there whole or not at all: it is made beside, and then takes its name.
+// copyWhole makes a complete copy of a directory or none: it copies to a temporary one and renames
+// that.
 func copyWhole(name string, from fs.FS) error {
 	if _, err := os.Lstat(name); err == nil {
 		return fmt.Errorf("%s: %w", name, fs.ErrExist)
@@ -132,7 +133,7 @@ func copyWhole(name string, from fs.FS) error {
 	return err
 }
 
-// makeSamples makes them from the scenarios in the directory.
+// makeSamples makes samples from the scenarios in the directory.
 func makeSamples(ctx context.Context, dir string, only []string, talk io.Writer) error {
 	text, err := os.ReadFile(filepath.Join(dir, "scenarios.json"))
 	if err != nil {
@@ -184,7 +185,7 @@ each. The same command writes this file. Time stamps and ports differ each time;
 | ` + "`analyze.golden`" + ` | output of ` + "`tcpwheel analyze --all`" + `; ` + "`go test ./cmd/tcpwheel -update`" + ` rewrites it |
 `
 
-// writeReadme writes how each sample was made.
+// writeReadme describes how each sample was made.
 func writeReadme(dir string, all []kerneltruth.Scenario) error {
 	var b strings.Builder
 	b.WriteString(readmeHead)

@@ -140,7 +140,7 @@ func (s *scenario) write(w io.Writer, asJSON, verbose bool) error {
 	return err
 }
 
-// verdict is the error that the worst of the results is.
+// verdict returns the error of the worst result.
 func verdict(results []scenario) error {
 	var failed, unreadable int
 	for _, s := range results {

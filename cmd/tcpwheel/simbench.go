@@ -35,7 +35,7 @@ type simBench struct {
 	segments uint64
 }
 
-// simSeries is what sim bench tells about one way to arm retransmission timers.
+// simSeries is a result of sim bench for one way of arming retransmission timers.
 type simSeries struct {
 	Policy  string  `json:"policy"`
 	Rexmit  string  `json:"rexmit"`
@@ -48,7 +48,7 @@ type simSeries struct {
 	Seed    uint64  `json:"seed"`
 	Runs    int     `json:"runs"`
 
-	// Of one run: all are the same.
+	// Of one run: all runs are the same.
 	VirtualSeconds float64 `json:"virtual_seconds"`
 	Segments       uint64  `json:"segments"`
 	Events         uint64  `json:"events"`
@@ -60,8 +60,9 @@ type simSeries struct {
 	CPUSeconds           float64 `json:"cpu_seconds"`
 	SegmentsPerCPUSecond float64 `json:"segments_per_cpu_second"`
 
-	// PerSegmentOverhead is the CPU time with a timer for every segment, over that with one timer for each connection, less
-	// 1: the median over the runs of pairs that ran side by side. Only the series of timers per segment has it.
+	// PerSegmentOverhead is the CPU time with a timer per segment divided by that with a timer per
+	// connection, less 1: the median over the pairs of runs. Only the series with a timer per
+	// segment has it.
 	PerSegmentOverhead *float64 `json:"per_segment_overhead,omitempty"`
 }
 
@@ -114,10 +115,10 @@ func newSimBench() *cobra.Command {
 	return cmd
 }
 
-// rexmits are what is compared: timers per segment, and one timer.
+// rexmits are the compared modes: a timer per segment, and one timer.
 var rexmits = [2]string{tcptimers.RexmitPerSegment.String(), tcptimers.RexmitRestart.String()}
 
-// plan returns what is run. The queue holds a bandwidth-delay product and a segment for each flow.
+// plan returns the scenario. The queue holds a bandwidth-delay product and a segment for each flow.
 func (b *simBench) plan(rexmit string) host.Plan {
 	bdp := uint64(float64(b.rate) / 8 * b.rtt.Seconds())
 	link := sim.LinkConfig{
@@ -133,10 +134,10 @@ func (b *simBench) plan(rexmit string) host.Plan {
 	}
 }
 
-// simSlices is in how many parts a run is cut.
+// simSlices is the number of slices of a run.
 const simSlices = 20
 
-// slice runs until so many segments have arrived.
+// slice runs until that many segments have arrived.
 func (b *simBench) slice(f *host.Flows, segments uint64) {
 	step := max(b.rtt/4, time.Millisecond)
 	for more := true; more && f.Segments() < segments; {
@@ -179,7 +180,7 @@ func (b *simBench) run(ctx context.Context, w io.Writer, asJSON bool) error {
 	return writeSimSeries(w, all, asJSON)
 }
 
-// once runs both, slice by slice in turns, and returns what time each has taken of the processor.
+// once runs both modes, slice by slice in turn, and returns their CPU times.
 func (b *simBench) once(ctx context.Context, run int, result *[2]host.Result) (spent [2]time.Duration, err error) {
 	var flows [2]*host.Flows
 	for i, rexmit := range rexmits {
@@ -194,7 +195,7 @@ func (b *simBench) once(ctx context.Context, run int, result *[2]host.Result) (s
 		}
 		until := b.segments * uint64(slice+1) / simSlices
 		for k := range flows {
-			i := (k + slice + run) % 2 // each is the first as often as the other
+			i := (k + slice + run) % 2 // each mode goes first equally often
 			before := cpuTime()
 			b.slice(flows[i], until)
 			spent[i] += cpuTime() - before
@@ -236,7 +237,7 @@ func writeSimSeries(w io.Writer, all []simSeries, asJSON bool) error {
 	return err
 }
 
-// median returns the median of values that are not empty.
+// median returns the median of one or more values.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	if n := len(sorted); n%2 == 0 {

@@ -9,15 +9,15 @@ import (
 	"tcpwheel/tun/up"
 )
 
-// siteFlags are the flags that say where a stack is, what TCP it has, and how the link to it is: those of up and nc. What is more than a
-// field of up.Config waits here for fill.
+// siteFlags are the flags of up and nc for the stack, its TCP and its link. Values that are not
+// fields of up.Config wait here for fill.
 type siteFlags struct {
 	addrs, hostAddrs []string
 	link             linkValues
 	plan             string
 }
 
-// siteHelp tells about the flags of the link, for the text of a command.
+// siteHelp describes the flags of the link.
 const siteHelp = "The flags from --delay on put an emulated link between kernel and stack. What\n" +
 	"they say holds for each direction. A loss is a probability, or the text of a\n" +
 	"model, such as gilbert-elliott:p=0.01,r=0.3 or packets:3,7-9. A plan is a JSON\n" +
@@ -25,13 +25,13 @@ const siteHelp = "The flags from --delay on put an emulated link between kernel 
 	"  {\"from_stack\": {\"delay\": \"25ms\", \"loss\": \"packets:3,7-9\"},\n" +
 	"   \"to_stack\": {\"delay\": \"25ms\", \"rate\": 100000000}, \"seed\": 7}"
 
-// register adds the flags to a command, which set c and f.
+// register adds all flags to a command.
 func (f *siteFlags) register(cmd *cobra.Command, c *up.Config) {
 	f.registerStack(cmd, c)
 	f.registerLink(cmd, c)
 }
 
-// registerStack adds those of the stack.
+// registerStack adds the flags of the stack.
 func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
@@ -48,7 +48,7 @@ func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 	fs.StringVar(&c.Capture, "pcap", "", "file for a capture, pcapng; - is stdout")
 }
 
-// registerLink adds those of the emulated link.
+// registerLink adds the flags of the emulated link.
 func (f *siteFlags) registerLink(cmd *cobra.Command, c *up.Config) {
 	fs := cmd.Flags()
 	f.link.register(fs)
@@ -56,7 +56,7 @@ func (f *siteFlags) registerLink(cmd *cobra.Command, c *up.Config) {
 	fs.StringVar(&f.plan, "plan", "", "file with a plan of the link")
 }
 
-// fill reads the flags that are text into c.
+// fill sets c from the flags.
 func (f *siteFlags) fill(c *up.Config) (err error) {
 	if c.Addrs, err = parsePrefixes("addr", f.addrs); err != nil {
 		return err

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// statusEvery is how often a status line is brought up to date.
+// statusEvery is the update interval of a status line.
 const statusEvery = 500 * time.Millisecond
 
-// statusLine is a line at the bottom of a terminal, with what else is told there above it. On anything but a terminal it shows nothing,
-// and never wakes up.
+// statusLine is a line at the bottom of a terminal, below other messages. If w is no terminal it
+// shows nothing and does not wake up.
 type statusLine struct {
 	w    io.Writer
 	done chan struct{}
@@ -22,7 +22,7 @@ type statusLine struct {
 	shown int // columns
 }
 
-// start shows what line returns, twice a second. d is the time since the call before.
+// start shows the result of line twice a second. d is the time since the previous call.
 func (s *statusLine) start(line func(d time.Duration) string) {
 	if !isTerminal(s.w) {
 		return
@@ -47,7 +47,7 @@ func (s *statusLine) begin(every time.Duration, line func(d time.Duration) strin
 	})
 }
 
-// statusColumns is what a line may take: one less than a terminal that is not wide.
+// statusColumns is the maximal width: one less than a narrow terminal.
 const statusColumns = 79
 
 func (s *statusLine) show(line string) {
@@ -59,7 +59,7 @@ func (s *statusLine) show(line string) {
 	s.shown = len(text)
 }
 
-// print writes a line of talk above the status.
+// print writes a message above the status line.
 func (s *statusLine) print(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *statusLine) erase() {
 	}
 }
 
-// stop erases the line. It may be called without start.
+// stop erases the line. start need not have been called.
 func (s *statusLine) stop() {
 	if s.done != nil {
 		close(s.done)
@@ -86,7 +86,7 @@ func (s *statusLine) stop() {
 	s.erase()
 }
 
-// perSecond writes a rate with up to three figures and a decimal unit, of n octets in d.
+// perSecond formats the rate of n bytes in d with three digits and a decimal unit.
 func perSecond(n uint64, d time.Duration) string {
 	f, units := float64(n)/max(d.Seconds(), 1e-9), []string{"B/s", "kB/s", "MB/s", "GB/s", "TB/s"}
 	for f >= 999.5 && len(units) > 1 {
@@ -99,7 +99,7 @@ func perSecond(n uint64, d time.Duration) string {
 	return fmt.Sprintf("%.0f %s", f, units[0])
 }
 
-// isTerminal reports whether somebody may be looking at what is written to w.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

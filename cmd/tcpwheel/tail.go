@@ -86,11 +86,12 @@ func (t *tailCommand) run(cmd *cobra.Command) error {
 	if err := write(cmd.OutOrStdout(), results); err != nil {
 		return err
 	}
-	return tailBar(results, t.within)
+	return checkWithin(results, t.within)
 }
 
-// tailBar returns an error if the first sender breaks the bar: so many round trips, and nothing in vain. 0 is no bar.
-func tailBar(results []tail.Result, within float64) error {
+// checkWithin returns a violation if the first sender takes more than that many round trips or
+// retransmits unnecessarily. 0 is no bound.
+func checkWithin(results []tail.Result, within float64) error {
 	for _, r := range results {
 		switch {
 		case within == 0 || r.Sender != results[0].Sender:

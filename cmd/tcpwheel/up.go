@@ -12,7 +12,7 @@ import (
 	"tcpwheel/tun/up"
 )
 
-// upFlags are the flags that only up has.
+// upFlags are the flags of up.
 type upFlags struct {
 	siteFlags
 	expose, forward []string
@@ -57,7 +57,7 @@ func newUp() *cobra.Command {
 	return cmd
 }
 
-// run runs the site of c, filled with what is text in the flags, until it is told to end.
+// run runs the stack until a signal ends it.
 func (f *upFlags) run(cmd *cobra.Command, c up.Config) error {
 	c.Stdout = cmd.OutOrStdout()
 	err := f.fill(&c)
@@ -71,7 +71,7 @@ func (f *upFlags) run(cmd *cobra.Command, c up.Config) error {
 		return usage(cmd, fmt.Errorf("up: %w", err))
 	}
 	if c.Capture == "-" {
-		signal.Ignore(syscall.SIGPIPE) // who reads no more ends the site, not the process
+		signal.Ignore(syscall.SIGPIPE) // the end of the capture's reader ends the stack cleanly
 	}
 	status := &statusLine{w: cmd.ErrOrStderr()}
 	defer status.stop()
@@ -88,7 +88,7 @@ func (f *upFlags) run(cmd *cobra.Command, c up.Config) error {
 	})
 }
 
-// fill reads the flags that are text into c.
+// fill sets c from the flags.
 func (f *upFlags) fill(c *up.Config) error {
 	if err := f.siteFlags.fill(c); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (f *upFlags) fill(c *up.Config) error {
 	return nil
 }
 
-// upStatus is the status line. In and out are the stack's.
+// upStatus is the status line. Directions are the stack's.
 func upStatus(before, now up.Status, d time.Duration) string {
 	line := fmt.Sprintf("in %s, out %s, %d connections, %d sent again", perSecond(now.ToStack-before.ToStack, d),
 		perSecond(now.FromStack-before.FromStack, d), now.Connections, now.Rexmits)

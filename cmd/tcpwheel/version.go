@@ -9,15 +9,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// buildInfo is what the Go toolchain has written into the binary.
+// buildInfo is what the Go toolchain recorded in the binary.
 type buildInfo struct {
 	Version  string `json:"version"`
 	Go       string `json:"go"`
 	OS       string `json:"os"`
 	Arch     string `json:"arch"`
-	Revision string `json:"revision,omitempty"` // of the source, if it was built in a repository
+	Revision string `json:"revision,omitempty"` // of the source, if built in a repository
 	Time     string `json:"time,omitempty"`
-	Modified bool   `json:"modified,omitempty"` // built from more than that revision
+	Modified bool   `json:"modified,omitempty"` // built with uncommitted changes
 }
 
 func readBuildInfo() buildInfo {

@@ -19,7 +19,7 @@ func newWheel() *cobra.Command {
 	return cmd
 }
 
-// scheme is one line of wheel schemes.
+// scheme is a line of wheel schemes.
 type scheme struct {
 	Name    string `json:"name"`
 	About   string `json:"about"`
