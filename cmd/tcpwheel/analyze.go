@@ -37,7 +37,7 @@ func newAnalyze() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "analyze FILE...",
-		Short: "report each loss in captures: what was retransmitted, why, and its cost",
+		Short: "report the losses in captures: why, whether needed, and their cost",
 		Long: "Analyze follows the TCP connections of captures and finds each loss episode:\n" +
 			"what was retransmitted, whether a timer or ACKs caused it, whether it was\n" +
 			"needed, and how long the repair took. FILE - is standard input. It reads pcap\n" +
@@ -148,9 +148,7 @@ func (a *analysis) file(cmd *cobra.Command, name string) error {
 		rep.done(c, !skipped, func(e *track.Episode) bool { return a.filter.hasTime(e.Seen, s.first) })
 	}})
 	stats, err := readCapture(cmd, name, func(p *capture.Packet) error {
-		if s.first == 0 {
-			s.first = p.Time
-		}
+		s.first = p.Time.Add(-p.Since)
 		tracker.Add(p)
 		return wrong
 	})

@@ -125,7 +125,7 @@ func (r *reports) end(cmd *cobra.Command, f *fileReport, s *summary, wrong error
 	}
 	r.read = true
 	if f.section != nil {
-		facts := pages.Facts{First: s.stats.First, Last: s.stats.Last, Packets: s.stats.Packets, TCP: s.stats.TCP}
+		facts := pages.Facts{First: s.stats.Start, Last: s.stats.Last, Packets: s.stats.Packets, TCP: s.stats.TCP}
 		if s.cut {
 			facts.Notes = append(facts.Notes, "The file is cut short, and was read up to the cut.")
 		}

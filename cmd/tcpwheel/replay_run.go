@@ -113,7 +113,7 @@ func (r *replaying) file(cmd *cobra.Command, name string) error {
 	}})
 	_, err := readCapture(cmd, name, func(p *capture.Packet) error {
 		if !begun {
-			r.first[shown], begun = p.Time, true
+			r.first[shown], begun = p.Time.Add(-p.Since), true
 		}
 		rec.Add(p)
 		return wrong

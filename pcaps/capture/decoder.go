@@ -22,7 +22,7 @@ const maxDepth = 32
 // decode decodes the file's next record, from an interface of that link type.
 func (d *decoder) decode(link uint16, rec *record) Reason {
 	p := &d.p
-	p.Number, p.Time, p.Interface = rec.number, rec.time, rec.iface
+	p.Number, p.Time, p.Since, p.Interface = rec.number, rec.time, rec.since, rec.iface
 	p.Device = 0
 	p.Direction, p.Problems = rec.direction, rec.problems
 	d.depth, d.addressed, d.foreign, p.Path = 0, false, false, 0

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"net/netip"
+	"time"
 
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
@@ -10,9 +11,10 @@ import (
 // Packet is a TCP segment in a capture, or a super-packet: several segments that a host exchanged
 // with its network interface in one piece. Except for Payload it is a value and may be kept.
 type Packet struct {
-	Number    int64      // in its file, from 1, counting all packets: Wireshark's frame.number
-	Time      wheel.Time // ns since 1970, UTC
-	Interface int        // in its file, from 0
+	Number    int64         // in its file, from 1, counting all packets: Wireshark's frame.number
+	Time      wheel.Time    // ns since 1970, UTC
+	Since     time.Duration // since packet 1 of the file, as Wireshark counts time
+	Interface int           // in its file, from 0
 	// Device is the interface index on the capturing host, from SLL2; 0 if unknown.
 	Device uint32
 

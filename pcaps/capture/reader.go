@@ -72,13 +72,13 @@ func (r *Reader) Next() (*Packet, error) {
 func (r *Reader) packet() bool {
 	s, rec, on := &r.stats, &r.rec, &r.file.interfaces()[r.rec.iface]
 	if s.Packets++; s.Packets == 1 {
-		s.First, s.Last = rec.time, rec.time
+		s.Start, s.First, s.Last = rec.time, rec.time, rec.time
 	}
 	if on.Packets > 1 && rec.time < on.last {
 		rec.problems |= ClockBack
 	}
 	s.First, s.Last = min(s.First, rec.time), max(s.Last, rec.time)
-	rec.number, on.last = s.Packets, rec.time
+	rec.number, rec.since, on.last = s.Packets, rec.time.Sub(s.Start), rec.time
 	if got := r.d.decode(on.LinkType, rec); got != isTCP {
 		s.Skipped[got]++
 		return false

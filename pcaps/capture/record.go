@@ -2,6 +2,7 @@ package capture
 
 import (
 	"encoding/binary"
+	"time"
 
 	"tcpwheel/wheel"
 )
@@ -10,10 +11,11 @@ import (
 type record struct {
 	number    int64 // in the file, from 1; set by the Reader
 	time      wheel.Time
-	data      []byte // bytes kept, valid until the next record
-	length    uint32 // bytes on the wire
-	iface     int    // in the file
-	options   []byte // of pcapng, in the section's byte order
+	since     time.Duration // since packet 1; set by the Reader
+	data      []byte        // bytes kept, valid until the next record
+	length    uint32        // bytes on the wire
+	iface     int           // in the file
+	options   []byte        // of pcapng, in the section's byte order
 	order     binary.ByteOrder
 	direction Direction
 	problems  Problems

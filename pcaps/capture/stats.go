@@ -45,6 +45,9 @@ type Stats struct {
 	Problems  [numberOfProblems]int64
 	Bytes     int64 // of the file, decompressed
 
+	// Start is the stamp of packet 1. Wireshark counts relative times from it.
+	Start wheel.Time
+
 	// First and Last are the earliest and the latest stamp of all packets.
 	First, Last wheel.Time
 

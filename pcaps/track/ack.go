@@ -57,7 +57,7 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	if !f.started {
 		f.start(h.Ack)
 	}
-	pos, ok := f.checkNear(f.pos(h.Ack), h.Ack)
+	pos, ok := f.plausible(h.Ack)
 	if !ok {
 		return
 	}
@@ -76,11 +76,16 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 		}
 	}
 	f.readSACK(&a, o)
+	if s := f.probe; s.probe && s.start == f.max && pos >= s.end {
+		f.Bytes += s.end - s.start
+		f.emit(SentNew, s.packet, s.seen, s.sent, s.start, s.end, nil)
+		f.acceptProbe()
+	}
 	if pos > f.max {
 		f.addAckedGap(p, pos, now)
 	}
 	if pos > f.seenUna {
-		f.seenDups = 0
+		f.seenDups, f.unaSeen = 0, now
 	} else if pos == f.seenUna && a.pure && f.Packets > 0 && (a.sacks > 0 && !a.dsack || f.max > pos) {
 		f.seenDups++
 	}
@@ -291,13 +296,14 @@ func (f *Flow) advanceUna(a *ack, m *ackRTT) {
 		if !s.sacked {
 			f.noteDelivered(s, m, a.at)
 		}
-		if s.transmissions > 1 || s.missing || s.filledLate {
+		if s.transmissions > 1 || s.missing || s.filledLate || s.probe {
 			m.tainted = true
 			if s.transmissions > 1 && s.hasTS && a.hasTS && a.echo == s.ts && s.ts != s.firstTS {
 				m.echoed, m.echoedAt = true, s.sent
 			}
 		}
 		m.segments++
+		m.syn = m.syn || s.start == 0 && f.HasSYN
 		m.bytes += min(s.end, a.pos) - s.start
 		if part {
 			if s.transmissions > 0 && s.start == 0 { // a SYN whose data was not accepted
@@ -324,7 +330,7 @@ func (f *Flow) advanceUna(a *ack, m *ackRTT) {
 // noteDelivered records the first sign that s has arrived.
 func (f *Flow) noteDelivered(s *segment, m *ackRTT, at wheel.Time) {
 	v := &f.view
-	once := s.transmissions == 1 && !s.filledLate && !s.missing
+	once := s.transmissions == 1 && !s.filledLate && !s.missing && !s.probe
 	if once {
 		if !m.once {
 			m.once, m.first = true, s.sent

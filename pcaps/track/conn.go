@@ -34,6 +34,7 @@ type Conn struct {
 	ID          int // from 0, in the order of first packets
 	Path        uint64
 	First, Last wheel.Time // of its packets
+	Origin      wheel.Time // packet 1 of the file: Wireshark counts relative times from it
 	FirstPacket int64
 	Packets     int64
 

@@ -12,8 +12,8 @@ import (
 // mirror port that shows both ends of a cable or both sides of a router. It remembers the last
 // packets of one direction.
 type copies struct {
-	few [4]copyRecord      // of a short flow, as most are
-	all *[16][4]copyRecord // of any other: four per set, selected by bits of the mark
+	few [4]copyRecord   // of a short flow, as most are
+	all [][4]copyRecord // of any other: four per set, selected by bits of the mark
 }
 
 // copyRecord is the fingerprint of a packet and its capture time.
@@ -34,18 +34,31 @@ func (c *copies) set(mark uint64) *[4]copyRecord {
 	return &c.all[mark>>32%uint64(len(c.all))]
 }
 
-// grow switches from few to all.
+// grow makes room for more records: from few to 16 sets, then four times as many each time.
 func (c *copies) grow() {
-	c.all = new([16][4]copyRecord)
-	for _, m := range c.few {
-		set := c.set(m.mark)
-		for i := range set {
-			if set[i].mark == 0 {
-				set[i] = m
-				break
+	old := c.all
+	if old == nil {
+		old = [][4]copyRecord{c.few}
+	}
+	c.all = make([][4]copyRecord, max(4*len(old), 16))
+	for i := range old {
+		for _, m := range old[i] {
+			if m.mark != 0 {
+				set := c.set(m.mark)
+				set[oldestOf(set)] = m
 			}
 		}
 	}
+}
+
+// oldestOf returns the index of a set's oldest record, an empty one if there is one.
+func oldestOf(set *[4]copyRecord) (oldest int) {
+	for i := range set {
+		if set[i].at < set[oldest].at {
+			oldest = i
+		}
+	}
+	return oldest
 }
 
 // isOne reports whether two marks belong to one packet.
@@ -92,12 +105,9 @@ func captureSpot(p *capture.Packet) uint8 {
 func (c *copies) isCopy(p *capture.Packet, least time.Duration, mirrored bool) bool {
 	mark := copyMark(p)
 	set := c.set(mark)
-	oldest := 0
+	oldest := oldestOf(set)
 	for i := range set {
 		s := &set[i]
-		if s.at < set[oldest].at {
-			oldest = i
-		}
 		if !isOne(s.mark, mark) {
 			continue
 		}
@@ -118,14 +128,12 @@ func (c *copies) isCopy(p *capture.Packet, least time.Duration, mirrored bool) b
 		oldest = i // too late for a copy: it counts again
 		break
 	}
-	if old := set[oldest].mark; c.all == nil && old != 0 && !isOne(old, mark) {
+	// Records younger than copyElsewhere are forgotten only if maxCopySets are too few for them.
+	if old := set[oldest]; old.mark != 0 && !isOne(old.mark, mark) && len(c.all) < maxCopySets &&
+		(c.all == nil || p.Time.Sub(old.at).Abs() < copyElsewhere) {
 		c.grow()
-		set, oldest = c.set(mark), 0
-		for i := range set {
-			if set[i].at < set[oldest].at {
-				oldest = i
-			}
-		}
+		set = c.set(mark)
+		oldest = oldestOf(set)
 	}
 	set[oldest] = copyRecord{mark, p.Time}
 	return false

@@ -25,7 +25,7 @@ const maxDelays = 128
 
 // delay records how much longer than the fastest an ACK took.
 func (f *Flow) delay(a *ack, m *ackRTT, rtt time.Duration) {
-	if !m.advanced || m.tainted || m.segments != 1 || !a.pure || f.RTT.Samples < 2 {
+	if !m.advanced || m.tainted || m.segments != 1 || m.syn || !a.pure || f.RTT.Samples < 2 {
 		return
 	}
 	d := &f.Delayed

@@ -41,7 +41,7 @@ type Episode struct {
 	Excess time.Duration // TRec - RTT, if Repaired
 	// What D could have been: 5/4 RTT if later bytes arrived, else SRTT + 4·RTTVAR.
 	IdealD    time.Duration
-	TimerTax  time.Duration // D - IdealD
+	TimerTax  time.Duration // D - IdealD, at least 0
 	HasIdealD bool          // an RTT is known
 
 	// Estimated says that the previous transmission was not captured: PrevSent is then when its
@@ -110,7 +110,7 @@ func (f *Flow) openEpisode(r *Retransmission, first, last int) *Episode {
 	if first == last {
 		e.FirstPacket = r.FirstPacket
 	}
-	e.TimerTax = e.D - e.IdealD
+	e.TimerTax = max(e.D-e.IdealD, 0)
 	if len(f.Episodes) < f.conn.cfg.MaxEpisodes {
 		f.Episodes = append(f.Episodes, e)
 	} else {

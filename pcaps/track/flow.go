@@ -47,19 +47,22 @@ type Flow struct {
 	// Positions in the sequence space count from base and never wrap.
 	base     tcp.Seq
 	started  bool
-	onlySYN  bool  // nothing but SYNs was seen
-	synacked bool  // it has sent a SYN-ACK
-	farInRow int   // packets in a row whose position is implausible
-	max      int64 // SND.NXT, as far as captured
-	una      int64 // SND.UNA, as far as Src knows
-	seenUna  int64 // SND.UNA, as far as captured
-	seenDups int   // duplicate ACKs captured, which may not have reached Src yet
-	mss      int64 // segment size that super-packets are cut into
+	onlySYN  bool       // nothing but SYNs was seen
+	synacked bool       // it has sent a SYN-ACK
+	doubts   int        // packets in a row whose position is implausible
+	doubt    tcp.Seq    // of the last of them
+	max      int64      // SND.NXT, as far as captured
+	una      int64      // SND.UNA, as far as Src knows
+	seenUna  int64      // SND.UNA, as far as captured
+	unaSeen  wheel.Time // when that last moved
+	seenDups int        // duplicate ACKs captured, which may not have reached Src yet
+	mss      int64      // segment size that super-packets are cut into
 
 	fin         bool
 	finEnd      int64
 	finSeen     wheel.Time
 	finAcked    bool
+	probe       segment // the last window probe with a new byte, until that is sent or acknowledged
 	ackedUnseen seqSpan // the last bytes that were acknowledged before they were captured
 
 	board        scoreboard
@@ -115,17 +118,30 @@ func (f *Flow) start(s tcp.Seq) {
 	}
 }
 
-// checkNear reports whether a position is plausible: within maxSeqStep of the highest one. After
-// farPackets implausible packets in a row the flow starts again from there.
-func (f *Flow) checkNear(pos int64, s tcp.Seq) (int64, bool) {
-	if d := pos - f.max; d < maxSeqStep && d > -maxSeqStep {
-		f.farInRow = 0
+// plausible returns the position that s means, and reports whether to believe it. Flow data moves by
+// little: a step beyond believable needs a second packet that agrees with it, so that one damaged field
+// moves nothing. The flow starts again there if the step is no step forward of a capture with a gap.
+func (f *Flow) plausible(s tcp.Seq) (pos int64, ok bool) {
+	pos = f.pos(s)
+	if d := pos - f.max; d < believable && d > -believable {
+		f.doubts = 0
 		return pos, true
 	}
-	if f.farInRow++; f.farInRow < farPackets {
+	d := s - f.doubt
+	agrees := f.doubts > 0 && (d < believable || -d < believable)
+	f.doubt = s
+	if !agrees {
+		f.doubts = 1
 		return 0, false
 	}
-	f.farInRow = 0
+	if f.doubts++; pos > f.max && pos-f.max < maxSeqStep {
+		f.doubts = 0
+		return pos, true
+	}
+	if f.doubts < farPackets {
+		return 0, false
+	}
+	f.doubts = 0
 	f.abandonEpisode()
 	f.started = false
 	f.board, f.pending = scoreboard{}, acks{}

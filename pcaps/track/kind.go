@@ -74,8 +74,8 @@ const (
 	// 3522 §3.2), or exactly that.
 	ByEifel
 
-	// ByCapture: at the receiver, the bytes had or had not been captured before; or the original
-	// came after the retransmission.
+	// ByCapture: an ACK of the bytes was captured before the retransmission; or the original came
+	// after it; or, at the receiver, the bytes had or had not been captured before.
 	ByCapture
 
 	// ByDSACK: the receiver reported a duplicate. Each DSACK accounts for one retransmission (RFC

@@ -24,6 +24,7 @@ import (
 //	estimated                true if that was not captured: the time is when its absence was noticed
 //	retransmission, retransmission_packet
 //	                         the first retransmission, by the capture's clock
+//	at_s                     its time since packet 1 of the file, as Wireshark counts
 //	d_s                      detection: from sent to retransmission
 //	a_s                      attempts: from there to the retransmission that arrived
 //	p_s                      proof: from there to its acknowledgement, ack_packet
@@ -55,14 +56,15 @@ type EpisodeRecord struct {
 	Seq       uint32 `json:"seq"`
 	Bytes     int    `json:"bytes"`
 
-	First                string `json:"first"`
-	FirstPacket          int64  `json:"first_packet,omitempty"`
-	Sent                 string `json:"sent,omitempty"`
-	Estimated            bool   `json:"estimated,omitempty"`
-	Retransmission       string `json:"retransmission"`
-	RetransmissionPacket int64  `json:"retransmission_packet"`
-	AckPacket            int64  `json:"ack_packet,omitempty"`
-	EndPacket            int64  `json:"end_packet,omitempty"`
+	First                string  `json:"first"`
+	FirstPacket          int64   `json:"first_packet,omitempty"`
+	Sent                 string  `json:"sent,omitempty"`
+	Estimated            bool    `json:"estimated,omitempty"`
+	Retransmission       string  `json:"retransmission"`
+	RetransmissionPacket int64   `json:"retransmission_packet"`
+	At                   float64 `json:"at_s"`
+	AckPacket            int64   `json:"ack_packet,omitempty"`
+	EndPacket            int64   `json:"end_packet,omitempty"`
 
 	D         float64  `json:"d_s"`
 	A         *float64 `json:"a_s,omitempty"`
@@ -91,7 +93,7 @@ func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 		Kind: e.Kind.String(), Ambiguous: e.Ambiguous, Spurious: e.Spurious.String(), Evidence: e.Evidence.String(),
 		Seq: uint32(e.Seq), Bytes: e.Bytes,
 		First: stampText(e.FirstSent), FirstPacket: e.FirstPacket, Estimated: e.Estimated,
-		Retransmission: stampText(e.Seen), RetransmissionPacket: e.DetectedPacket, AckPacket: e.AckedPacket, EndPacket: e.EndedPacket,
+		Retransmission: stampText(e.Seen), At: e.Seen.Sub(f.conn.Origin).Seconds(), RetransmissionPacket: e.DetectedPacket, AckPacket: e.AckedPacket, EndPacket: e.EndedPacket,
 		D: e.D.Seconds(), Retransmissions: e.Total, Timeouts: e.Timeouts, Probes: e.Probes, SpuriousCount: e.SpuriousCount,
 	}
 	if e.PrevSent != e.FirstSent {

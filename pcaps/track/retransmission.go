@@ -79,6 +79,9 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 	} else {
 		f.explain(r, first, last, h)
 	}
+	if f.wasAcked(end, now) {
+		r.judge(Spurious, ByCapture)
+	}
 	f.addToEpisode(r, first, last)
 	f.emit(Retransmitted, p.Number, now, at, start, end, r)
 	f.noteRetransmission(first, last, p, at)
@@ -91,6 +94,12 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 		}
 		v.tlpOut = v.tlpOut || r.Kind == TLP
 	}
+}
+
+// wasAcked reports whether an ACK of everything before end was captured before now. It is no ACK of
+// the packet captured now: buffers of the capture do not swap packets so far apart.
+func (f *Flow) wasAcked(end int64, now wheel.Time) bool {
+	return end <= f.seenUna && (f.RTT.Min > 2*queueSkew || now.Sub(f.unaSeen) > queueSkew)
 }
 
 // newRetransmission returns the retransmission of the segments from first to before last, not

@@ -45,6 +45,7 @@ type ackRTT struct {
 	hasFack  bool
 	advanced bool
 	segments int
+	syn      bool // one of them is the SYN
 	bytes    int64
 
 	once        bool // a segment sent once was acknowledged: the first one, and the last
@@ -88,6 +89,9 @@ func (f *Flow) measure(a *ack, m *ackRTT) {
 		return
 	}
 	rtt := span(at, a.at)
+	if rtt == 0 {
+		return // below the resolution of the capture's clock
+	}
 	f.RTT.add(rtt)
 	f.emitRTT(at, a)
 	f.view.tlpOut = false

@@ -23,6 +23,7 @@ type segment struct {
 	// Missing, and sent with the packet before it rather than with the one behind it.
 	tailLike   bool
 	filledLate bool // was missing, then retransmitted
+	probe      bool // the byte of a window probe
 	provedLost bool // acknowledged, after ACKs had shown that it was lost
 }
 

@@ -16,7 +16,7 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 		}
 		f.start(h.Seq)
 	}
-	start, ok := f.checkNear(f.pos(h.Seq), h.Seq)
+	start, ok := f.plausible(h.Seq)
 	if !ok {
 		return
 	}
@@ -55,6 +55,14 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 	if probe {
 		f.WindowProbes++
 		f.emit(WindowProbe, p.Number, now, at, start, end, nil)
+		if start >= f.max {
+			// New data, which the receiver need not accept: see sendNew and acceptProbe.
+			f.probe = segment{
+				start: start, end: end, seen: now, firstSent: at, sent: at, packet: p.Number, id: ipID(p), captureSpot: captureSpot(p),
+				firstTS: h.Options.TSVal, ts: h.Options.TSVal, hasTS: h.Options.HasTimestamps, transmissions: 1, probe: true,
+			}
+			return
+		}
 	}
 	if h.Flags.Has(tcp.SYN) && f.answersSYN(p, start) {
 		return
@@ -100,6 +108,9 @@ func (f *Flow) sendNew(p *capture.Packet, at, now wheel.Time, start, end int64) 
 	}
 	f.Bytes += max(end-start-int64(p.SegLen()-p.Len), 0)
 	o := &h.Options
+	if f.probe.probe && f.probe.start == start {
+		start = f.acceptProbe()
+	}
 	for start < end {
 		cut := min(start+size, end)
 		if end-cut == 1 && h.Flags.Has(tcp.FIN) {
@@ -111,6 +122,15 @@ func (f *Flow) sendNew(p *capture.Packet, at, now wheel.Time, start, end int64) 
 		})
 		start = cut
 	}
+}
+
+// acceptProbe makes the byte of the last window probe part of the flight and returns its end. The byte
+// was sent twice, or may have been: no RTT is measured by it.
+func (f *Flow) acceptProbe() int64 {
+	s := f.probe
+	f.probe = segment{}
+	f.extend(s)
+	return s.end
 }
 
 // addGap records that bytes before start are missing: lost before the point of capture, late, or

@@ -156,7 +156,7 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 		t.finish(oldest)
 	}
 	c := t.free.takeConn()
-	*c = Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, FirstPacket: p.Number, cfg: &t.cfg, free: &t.free}
+	*c = Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, Origin: p.Time.Add(-p.Since), FirstPacket: p.Number, cfg: &t.cfg, free: &t.free}
 	t.made++
 	t.conns.add(c, p)
 	t.open.append(c)

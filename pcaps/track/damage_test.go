@@ -1,0 +1,116 @@
+package track
+
+import (
+	"testing"
+
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/wheel"
+)
+
+// TestDamagedFieldMovesNothing damages a sequence number by 400 MB and an acknowledgement by 300 MB.
+// One packet alone is not believed.
+func TestDamagedFieldMovesNothing(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 500, 1)
+	l.send(150, false, 1, 0, 501)
+	l.send(200, true, 402_653_197, 500, 1)
+	l.send(210, true, 501, 500, 1)
+	l.send(260, false, 1, 0, 300_000_000)
+	l.send(270, false, 1, 0, 1001)
+	l.send(300, true, 1001, 500, 1)
+	l.send(350, false, 1, 0, 1501)
+	if f := &l.wantClean(1)[0].Flows[0]; f.UnseenBytes != 0 || f.Bytes != 1500 {
+		t.Errorf("%d bytes unseen, %d in all, want 0 and 1500", f.UnseenBytes, f.Bytes)
+	}
+}
+
+// TestGapOfTheCapture misses 30 MB. The second packet behind the gap proves it.
+func TestGapOfTheCapture(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 500, 1)
+	l.send(150, false, 1, 0, 501)
+	l.send(1000, true, 30_000_001, 500, 1)
+	l.send(1001, true, 30_000_501, 500, 1)
+	l.send(1051, false, 1, 0, 30_001_001)
+	if f := &l.wantClean(1)[0].Flows[0]; f.Bytes != 1000 || f.UnseenBytes+f.Bytes < 1000 {
+		t.Errorf("%d bytes, %d unseen", f.Bytes, f.UnseenBytes)
+	}
+}
+
+// TestRoundTripOfZero captures with a clock too coarse for the round trip: 0 is no sample.
+func TestRoundTripOfZero(t *testing.T) {
+	l := newLab(t, Config{})
+	l.send(0, true, 0, 0, 0, withFlags(2))
+	l.send(0, false, 0, 0, 1, withFlags(18))
+	for i := range 10 {
+		l.send(float64(10*i), true, 1+100*i, 100, 1)
+		l.send(float64(10*i), false, 1, 0, 101+100*i)
+	}
+	l.send(100, true, 1001, 100, 1)
+	l.send(110, false, 1, 0, 1101)
+	if f := &l.wantClean(1)[0].Flows[0]; f.RTT.Samples != 1 || f.RTT.Min != 10*ms {
+		t.Errorf("RTT %+v, want one sample of 10ms", f.RTT)
+	}
+}
+
+// TestACKOfSYNIsNotDelayed has a SYN-ACK take 100 ms longer than other ACKs: no delayed ACK.
+func TestACKOfSYNIsNotDelayed(t *testing.T) {
+	l := newLab(t, Config{})
+	l.send(0, true, 0, 0, 0, withFlags(2))
+	l.send(150, false, 0, 0, 1, withFlags(18))
+	for i := range 5 {
+		l.send(float64(200+100*i), true, 1+100*i, 100, 1)
+		l.send(float64(250+100*i), false, 1, 0, 101+100*i)
+	}
+	if d := l.wantClean(1)[0].Flows[0].Delayed; d.Count != 0 {
+		t.Errorf("%d delayed ACKs, want none", d.Count)
+	}
+}
+
+// TestOriginIsTheFirstPacketOfTheFile counts a packet's time as Wireshark does, not from the first
+// packet with TCP.
+func TestOriginIsTheFirstPacketOfTheFile(t *testing.T) {
+	l := newLab(t, Config{})
+	since := func(p *capture.Packet) { p.Since = 2 * 1000 * ms }
+	l.send(0, true, 0, 0, 0, withFlags(2), since)
+	if c := l.done(1)[0]; c.First.Sub(c.Origin) != 2000*ms || c.First != wheel.Time(3600*1000*ms) {
+		t.Errorf("first packet %v after the origin, want 2s", c.First.Sub(c.Origin))
+	}
+}
+
+// TestAcknowledgedBeforeIsNoLoss retransmits what an ACK had covered, because that ACK was lost
+// between the point of capture and the sender.
+func TestAcknowledgedBeforeIsNoLoss(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 500, 1, withStamps(10, 1))
+	l.send(150, false, 1, 0, 501, withStamps(5, 10))
+	l.send(400, true, 1, 500, 1, withStamps(40, 1)) // echoes no ACK of it
+	l.send(450, false, 1, 0, 501, withStamps(35, 10))
+	if e := l.only(); e.Spurious != Spurious || e.Evidence != ByCapture {
+		t.Errorf("spurious %v by %v, want yes by capture", e.Spurious, e.Evidence)
+	}
+}
+
+// TestStormOfCopies captures 2000 packets within 5 ms, and each of them again behind a router 2 ms later.
+func TestStormOfCopies(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	behind := func(p *capture.Packet) { p.TTL-- }
+	const n, copied = 2000, 800
+	for i := range n + copied {
+		at := 100 + float64(i)*0.0025
+		if i < n {
+			l.send(at, true, 1+10*i, 10, 1, withID(uint32(1+i)))
+		}
+		if k := i - copied; k >= 0 && k < n {
+			l.send(at, true, 1+10*k, 10, 1, withID(uint32(1+k)), behind)
+		}
+	}
+	l.send(150, false, 1, 0, 1+10*n)
+	if c := l.wantClean(1)[0]; c.Copies != n {
+		t.Errorf("%d copies, want %d", c.Copies, n)
+	}
+}
