@@ -17,7 +17,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// mss is what a segment holds: 1500 octets less the headers, without timestamps.
+// mss is the bytes of a segment: 1500 less the headers, without timestamps.
 const mss = 1460
 
 // sides are one timer, and a timer per segment.
@@ -29,7 +29,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 			for _, part := range p.Parts {
 				for seed := 1; seed <= p.Seeds; seed++ {
 					if (span == 0 || flight == 1) && seed > 1 {
-						break // nothing is drawn
+						break // nothing is random
 					}
 					all = append(all, experiments.Cell[Cell]{
 						Name: fmt.Sprintf("flight=%d span=%v delivered=%d seed=%d", flight, span, part, seed), Cost: 0.005 * float64(len(p.Outages)),
@@ -62,7 +62,8 @@ func cell(p *Plan, c Cell) (Cell, error) {
 	return c, nil
 }
 
-// starts are the instants at which the segments of a flight leave: the first at once, the others by chance over the span.
+// starts returns when the segments of a flight leave: the first at once, the others at random over
+// the span.
 func starts(c *Cell) []time.Duration {
 	all := make([]time.Duration, c.Flight)
 	for i := 1; i < c.Flight; i++ {
@@ -72,7 +73,7 @@ func starts(c *Cell) []time.Duration {
 	return all
 }
 
-// lose has the flight of c lost in the way of x.
+// lose loses the flight of c as x says, and returns the reaction.
 func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto time.Duration, err error) {
 	tm := p.Timers
 	tm.Policy.Rexmit, tm.Policy.FRTO = mode, x.FRTO
@@ -80,7 +81,7 @@ func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto tim
 	cfg.SACK = x.SACK
 	cfg.Congestion.InitialWindow = 64 * mss
 	cfg.Socket.NoDelay = true
-	var begin wheel.Time // of the flight; 0 is not yet
+	var begin wheel.Time // of the flight; 0 before it
 	var from uint64
 	link := sim.LinkConfig{Delay: p.RTT / 2}
 	lossy := link
@@ -119,7 +120,7 @@ func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto tim
 		}
 	}
 	if len(record.Retransmissions) == 0 {
-		return s, rto, errors.New("nothing was sent again within two minutes")
+		return s, rto, errors.New("no retransmission within two minutes")
 	}
 	first := record.Retransmissions[0].At
 	pair.Run(first.Add(p.RTT - time.Microsecond))
@@ -144,14 +145,14 @@ func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto tim
 	for i := range record.Retransmissions {
 		r := &record.Retransmissions[i]
 		if r.At < first.Add(p.RTT) {
-			s.Octets += int(r.Len)
+			s.Bytes += int(r.Len)
 		}
 		if r.At < begin.Add(x.Outage) {
 			s.Blind++
 		}
 		s.Spare = min(s.Spare, r.Wait()-rto)
 		if c.Flight == p.Story && c.Span == p.Spans[len(p.Spans)-1] && c.Part == p.Parts[len(p.Parts)-1] && c.Seed == 1 && x.Outage == 0 && x.SACK && !x.FRTO {
-			s.Again = append(s.Again, Again{r.At.Sub(begin), int(r.Seq.Sub(zero))/mss + good + 1})
+			s.Retransmissions = append(s.Retransmissions, Retransmission{r.At.Sub(begin), int(r.Seq.Sub(zero))/mss + good + 1})
 		}
 	}
 	return s, rto, nil

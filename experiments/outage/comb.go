@@ -23,41 +23,41 @@ type combPlan struct {
 	GVisorSeeds int              `plan:"gvisor_seeds" min:"1" max:"1000"`
 }
 
-// combCell is what was seen of one kind of timers under one seed.
+// combCell is the retransmissions under some timers and one seed.
 type combCell struct {
 	Timers    string `json:"timers"`
 	Straddles bool   `json:"straddles,omitempty"`
 	Seed      int    `json:"seed"`
 
-	RTOs   int `json:"rtos"`   // how many timeouts there were among the connections when the outage began
-	Second int `json:"second"` // segments that were sent the second time
+	RTOs   int `json:"rtos"`   // different timeouts of the connections when the outage began
+	Second int `json:"second"` // first retransmissions
 
 	Peak   int           `json:"peak"`    // the most retransmissions in a millisecond
-	PeakAt time.Duration `json:"peak_at"` // that millisecond, since the outage began
-	Bins   int           `json:"bins"`    // milliseconds in which segments were sent the second time
+	PeakAt time.Duration `json:"peak_at"` // that millisecond, from the begin of the outage
+	Bins   int           `json:"bins"`    // milliseconds with first retransmissions
 	First  time.Duration `json:"first"`   // of these
 	Last   time.Duration `json:"last"`
 
-	Dropped       int           `json:"dropped"`        // of those by the queue
-	DroppedEver   int           `json:"dropped_ever"`   // retransmissions that the queue dropped
+	Dropped       int           `json:"dropped"`        // first retransmissions that the queue dropped
+	DroppedEver   int           `json:"dropped_ever"`   // all retransmissions that the queue dropped
 	Unrepaired    int           `json:"unrepaired"`     // connections whose segment had not arrived at the end
-	Repaired99    time.Duration `json:"repaired_99"`    // since the outage began; 0 if fewer arrived
-	Retransmitted int           `json:"retransmitted"`  // segments in all
+	Repaired99    time.Duration `json:"repaired_99"`    // from the begin of the outage; 0 if fewer arrived
+	Retransmitted int           `json:"retransmitted"`  // segments
 	Comb          [][2]int      `json:"comb,omitempty"` // of the first seed: millisecond and retransmissions
 }
 
 // Comb is the study.
 var Comb = experiments.Define(experiments.Spec[combPlan, combCell]{
 	ID: "E19", Name: "comb", Class: experiments.Exact, Folder: "outage/comb", Files: files,
-	Question: "Do coarse ticks send everything again at once after an outage?",
+	Question: "Do coarse ticks retransmit everything at once after an outage?",
 	Check: func(p *combPlan) error {
 		if n := len(p.Timers); n < 2 || p.Timers[0].Policy.Phase != tcptimers.PhaseCountdown {
-			return fmt.Errorf("timers: want those of 4.4BSD first, and others")
+			return fmt.Errorf("timers: want 4.4BSD's first, and others")
 		}
 		for i, tm := range p.Timers {
 			for _, other := range p.Timers[:i] {
 				if tm.Text == other.Text {
-					return fmt.Errorf("timers: %q stands twice", tm.Text)
+					return fmt.Errorf("timers: %q occurs twice", tm.Text)
 				}
 			}
 		}

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	combPayload = 1448  // octets of the segment that is lost
-	combShown   = 20000 // milliseconds that Cell.Comb has
+	combPayload = 1448  // bytes of the lost segment
+	combShown   = 20000 // milliseconds in Comb
 )
 
 func combCells(p *combPlan) (all []experiments.Cell[combCell]) {
@@ -46,21 +46,22 @@ func combCells(p *combPlan) (all []experiments.Cell[combCell]) {
 	return append(all, combGvisorCells(p)...)
 }
 
-// combAction is what a connection does at an instant.
+// combAction is a connection's action at an instant: it opens, or it sends a segment.
 type combAction struct {
 	at   wheel.Time
 	conn int
 	open bool
 }
 
-// combSchedule has each connection open, send a segment in a later tick, and one in the outage. All but that one happen within a tick, so that
-// 4.4BSD counts no tick in a round trip. The draws are the same for all timers.
+// combSchedule returns the actions in order: each connection opens, sends a segment in a later
+// tick, and one in the outage. The first two happen within a tick, so that 4.4BSD counts no tick in
+// a round trip. The random numbers are the same for all timers.
 func combSchedule(p *combPlan, start wheel.Time, seed int) (all []combAction) {
 	const slow = tcptimers.SlowTick
 	draw := func(conn, what int) float64 { return testbed.Uniform(uint64(seed), 0xe19, uint64(conn), uint64(what)) }
 	for conn := range p.Connections {
 		within := func(tick, what int) wheel.Time {
-			room := slow - 3*p.RTT // the link's own time is on top of the round trip
+			room := slow - 3*p.RTT // the link's transmission time adds to the round trip
 			return wheel.Time(time.Duration(tick)*slow + p.RTT/2 + time.Duration(draw(conn, what)*float64(room)))
 		}
 		opens := int(draw(conn, 0) * combWarmTicks / 2)
@@ -73,14 +74,14 @@ func combSchedule(p *combPlan, start wheel.Time, seed int) (all []combAction) {
 	return all
 }
 
-// combWarmTicks is how many of 4.4BSD's ticks the connections have to open and to measure their round trips.
+// combWarmTicks is 4.4BSD's ticks for the connections to open and to measure their round trips.
 const combWarmTicks = 12
 
-// combCounter is a sim.Tap on the link towards the server.
+// combCounter is a sim.Tap on the link to the server.
 type combCounter struct {
 	start       wheel.Time // of the outage
 	bins        []int      // retransmissions, by the millisecond
-	second      []int      // of these the first of each segment
+	second      []int      // first retransmissions, by the millisecond
 	dropped     int
 	droppedEver int
 	repaired    [math.MaxUint16 + 1]bool // by the client's port
@@ -94,7 +95,7 @@ func (c *combCounter) Sent(now wheel.Time, d *host.Datagram, f sim.Fate) {
 	}
 }
 
-// sent counts the transmission of a segment with data.
+// sent counts a transmission of a data segment.
 func (c *combCounter) sent(now wheel.Time, attempt int, f sim.Fate) {
 	if now < c.start || attempt < 2 {
 		return
@@ -128,10 +129,11 @@ func (c *combCounter) arrived(now wheel.Time, port uint16, attempt int) {
 	}
 }
 
-// combBegins is when the outage begins: at one of 4.4BSD's sweeps, when all connections have measured their round trips.
+// combBegins is the begin of the outage: one of 4.4BSD's sweeps, when all connections have measured
+// their round trips.
 const combBegins = wheel.Time((combWarmTicks + 1) * tcptimers.SlowTick)
 
-// links are those towards the server, which loses all in the outage, and back.
+// links returns the link to the server, which loses all packets in the outage, and the link back.
 func (p *combPlan) links(start wheel.Time) (up, down sim.LinkConfig) {
 	down = sim.LinkConfig{Rate: uint64(p.Rate), Overhead: 38, Queue: sim.Limit{Packets: uint32(p.Queue)}, Delay: p.RTT / 2}
 	up = down
@@ -140,13 +142,13 @@ func (p *combPlan) links(start wheel.Time) (up, down sim.LinkConfig) {
 	return up, down
 }
 
-// counter returns one for the whole watch.
+// counter returns a counter for the whole watch.
 func (p *combPlan) counter(start wheel.Time) *combCounter {
 	ms := int(p.Watch / time.Millisecond)
 	return &combCounter{start: start, bins: make([]int, ms), second: make([]int, ms)}
 }
 
-// combConfig is that of both engines.
+// combConfig returns the configuration of both engines.
 func combConfig(tm testbed.Timers) tcp.Config {
 	tm.Policy.DelAck = tcptimers.DelAckConfig{Every: 1}
 	cfg := tm.Config()
@@ -187,7 +189,7 @@ func combOutage(p *combPlan, tm testbed.Timers, straddles bool, seed int) (combC
 				return c, err
 			}
 		case s.Unacked() > 0:
-			return c, fmt.Errorf("connection %d has not had its ACK when it sends again", a.conn)
+			return c, fmt.Errorf("connection %d has no ACK yet when it sends the next segment", a.conn)
 		default:
 			if a.at >= start {
 				rtos[s.Conn().Info(a.at).RTO] = true
@@ -204,7 +206,7 @@ func combOutage(p *combPlan, tm testbed.Timers, straddles bool, seed int) (combC
 	return c, nil
 }
 
-// fill takes what the tap has counted.
+// fill fills in the counts of the tap.
 func (c *combCell) fill(p *combPlan, tap *combCounter) {
 	for bin, n := range tap.bins {
 		at := time.Duration(bin) * time.Millisecond

@@ -13,8 +13,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// combGvisor is gVisor's own TCP: with the floor of the other timers and without RACK and its probe,
-// or with its defaults.
+// combGvisor is gVisor's own TCP: with the floor of the other timers and without RACK and its
+// probe, or with its defaults.
 type combGvisor struct{ plain bool }
 
 // combGvisorPayload is the bytes that fit into a segment of gVisor's with any SACK blocks.

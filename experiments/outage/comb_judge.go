@@ -2,6 +2,7 @@ package outage
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"tcpwheel/experiments"
@@ -11,7 +12,7 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// combLabel is a short name for timers.
+// combLabel returns a short name of timers.
 func combLabel(tm testbed.Timers) string {
 	p := &tm.Policy
 	switch {
@@ -25,7 +26,7 @@ func combLabel(tm testbed.Timers) string {
 	return "tick of " + p.Tick.String()
 }
 
-// combGroup is the cells of one row, over seeds.
+// combGroup is the cells of a row, over seeds.
 type combGroup struct {
 	label     string
 	timers    testbed.Timers
@@ -34,142 +35,153 @@ type combGroup struct {
 	cells     []combCell
 }
 
+// combGroups returns the rows: the straddling cells, the plan's timers, and the default.
 func combGroups(p *combPlan, cells []combCell) (all []combGroup) {
-	pick := func(name string, tm testbed.Timers, straddles, shipped bool) {
-		g := combGroup{label: name, timers: tm, straddles: straddles, shipped: shipped}
-		for _, c := range cells {
-			if c.Timers == tm.Text && c.Straddles == straddles {
-				g.cells = append(g.cells, c)
-			}
-		}
-		all = append(all, g)
+	add := func(name string, tm testbed.Timers, straddles, shipped bool) {
+		of := experiments.Select(cells, func(c *combCell) bool { return c.Timers == tm.Text && c.Straddles == straddles })
+		all = append(all, combGroup{label: name, timers: tm, straddles: straddles, shipped: shipped, cells: of})
 	}
-	pick(combLabel(p.Timers[0])+", straddled", p.Timers[0], true, false)
+	add(combLabel(p.Timers[0])+", straddled", p.Timers[0], true, false)
 	for _, tm := range p.Timers {
-		pick(combLabel(tm), tm, false, false)
+		add(combLabel(tm), tm, false, false)
 	}
-	pick("the default as it ships", p.Shipped, false, true)
+	add("the default as it ships", p.Shipped, false, true)
 	return all
 }
 
-// mean is the mean over seeds with its interval.
-func (g *combGroup) mean(of func(c *combCell) float64) stat.Interval {
-	var x []float64
-	for i := range g.cells {
-		x = append(x, of(&g.cells[i]))
+// combGvisorGroups returns the rows of gVisor's own TCP.
+func combGvisorGroups(cells []combCell) (all []combGroup) {
+	for _, g := range combGvisors {
+		of := experiments.Select(cells, func(c *combCell) bool { return c.Timers == g.String() })
+		all = append(all, combGroup{label: g.String(), cells: of})
 	}
-	return stat.BootstrapMean(x, 1)
+	return all
+}
+
+func (g *combGroup) mean(of func(c *combCell) float64) stat.Interval {
+	return experiments.MeanOf(g.cells, of)
 }
 
 func (g *combGroup) all(holds func(c *combCell) bool) bool {
-	for i := range g.cells {
-		if !holds(&g.cells[i]) {
-			return false
-		}
-	}
-	return len(g.cells) > 0
+	return len(g.cells) > 0 && len(experiments.Select(g.cells, holds)) == len(g.cells)
 }
 
 func combPeak(c *combCell) float64    { return float64(c.Peak) }
 func combDropped(c *combCell) float64 { return float64(c.Dropped) }
 
-// combDensity is how many segments were sent the second time in a millisecond, between the first and the last of them.
+func combBins(c *combCell) float64 { return float64(c.Bins) }
+
+// combDensity returns first retransmissions per millisecond, between the first and the last of
+// them.
 func combDensity(c *combCell) float64 {
 	return float64(c.Second) / (float64(c.Last-c.First)/float64(time.Millisecond) + 1)
 }
 
-// combGvisorGroups are the rows of gVisor's own TCP.
-func combGvisorGroups(cells []combCell) (all []combGroup) {
-	for _, g := range combGvisors {
-		row := combGroup{label: g.String()}
-		for _, c := range cells {
-			if c.Timers == row.label {
-				row.cells = append(row.cells, c)
-			}
-		}
-		all = append(all, row)
-	}
-	return all
+// perMillisecond returns the rate of the losses.
+func (p *combPlan) perMillisecond() float64 {
+	return float64(p.Connections) / (float64(p.Outage) / float64(time.Millisecond))
 }
 
-func combJudge(p *combPlan, cells []combCell) (*experiments.Outcome, error) {
-	all := combGroups(p, cells)
-	gvisors := combGvisorGroups(cells)
-	out := &experiments.Outcome{Tables: []experiments.Table{combTable(append(all[:len(all):len(all)], gvisors...))}, Figures: combFigures(p, all)}
+// combRows are the rows that claims compare.
+type combRows struct {
+	straddled, bsd *combGroup
+	fine           *combGroup // the finest of the shared ticks
+	own            *combGroup // with phases of their own; may be nil
+	gvisor         *combGroup
+	teeth          experiments.Tally // ticks whose bins are not as many as the outage has ticks
+}
 
-	// The finest of the shared ticks stands for fine timers.
-	straddled, bsd, fine := &all[0], &all[1], &all[1]
-	var own *combGroup
-	teeth, teethOff := 0, 0
+func (p *combPlan) claimed(all, gvisors []combGroup) combRows {
+	r := combRows{straddled: &all[0], bsd: &all[1], fine: &all[1], gvisor: &gvisors[0]}
 	for i := range all {
 		g := &all[i]
-		pol := &g.timers.Policy
+		timers := &g.timers.Policy
 		switch {
-		case g.shipped || pol.Phase == tcptimers.PhaseCountdown:
-		case pol.Phase == tcptimers.PhaseOwn:
-			own = g
+		case g.shipped || timers.Phase == tcptimers.PhaseCountdown:
+		case timers.Phase == tcptimers.PhaseOwn:
+			r.own = g
 		default:
-			if pol.Tick < fine.timers.Policy.Tick || fine == bsd {
-				fine = g
+			if timers.Tick < r.fine.timers.Policy.Tick || r.fine == r.bsd {
+				r.fine = g
 			}
-			if pol.Tick > time.Millisecond {
-				want := int((p.Outage + pol.Tick - 1) / pol.Tick)
+			if timers.Tick > time.Millisecond {
+				want := int((p.Outage + timers.Tick - 1) / timers.Tick)
 				for _, c := range g.cells {
-					teeth++
-					if c.Bins != want {
-						teethOff++
-					}
+					r.teeth.Add(c.Bins == want)
 				}
 			}
 		}
 	}
-	share := float64(p.Connections) / (float64(p.Outage) / float64(time.Millisecond))
-	const law = "definition of the timers"
-	claim := func(name, text, published string, m experiments.Measure, expected string, v experiments.Verdict, why string) {
-		out.Claim(experiments.Claim{Name: name, Text: text, Published: published, Source: law, Tag: experiments.Computed, Measured: m,
-			Expected:  experiments.Decided(v, expected),
-			Otherwise: why})
+	return r
+}
+
+func combJudge(p *combPlan, cells []combCell) (*experiments.Outcome, error) {
+	all, gvisors := combGroups(p, cells), combGvisorGroups(cells)
+	out := &experiments.Outcome{Tables: []experiments.Table{combTable(append(all[:len(all):len(all)], gvisors...))}, Figures: combFigures(p, all)}
+	r := p.claimed(all, gvisors)
+	claims := slices.Concat(r.binClaims(p), r.peakClaims(p), r.toothClaims(p))
+	for _, c := range claims {
+		c.Source, c.Tag = "definition of the timers", experiments.Computed
+		out.Claim(c)
 	}
-	n := p.Connections
-	claim("one-bin", "under 4.4BSD's sweep all retransmissions fall into one bin of a millisecond", fmt.Sprintf("%d in one", n),
-		experiments.MeasuredText("%s at the peak; bins with any: %s", combNumber(bsd.mean(combPeak)), combNumber(bsd.mean(func(c *combCell) float64 { return float64(c.Bins) }))),
-		"all, in one", experiments.Holds(bsd.all(func(c *combCell) bool { return c.Bins == 1 && c.Peak == n && c.RTOs == 1 })),
-		"the timeouts of the connections differ by a tick, or the sweep is not one")
-	claim("two-bins", "where the outage straddles a sweep they fall into two", "2 bins",
-		experiments.MeasuredText("%s bins", combNumber(straddled.mean(func(c *combCell) float64 { return float64(c.Bins) }))), "2",
-		experiments.Holds(straddled.all(func(c *combCell) bool { return c.Bins == 2 && c.Second == n })), "the sweep is not one")
-	spread := func(name, text string, d stat.Interval) {
-		claim(name, text, experiments.Number(share)+" per ms",
-			experiments.MeasuredWithin(d, "per ms"), "within 2 %", experiments.Judged(d.Value, 0.98*share, 1.02*share, 0.8*share, 1.2*share),
-			"something else than the timers bunches or spreads them")
-	}
-	d := fine.mean(combDensity)
-	spread("fine", "fine timers spread them as the losses were spread: N/500 in a millisecond", d)
-	spread("gvisor", "so do those of gVisor's own TCP over the same floor, without RACK and its probe", gvisors[0].mean(combDensity))
-	ratio := bsd.mean(combPeak).Value / d.Value
-	claim("ratio", "4.4BSD's peak is 500 times what fine timers send in a millisecond", "500",
-		experiments.Measured(ratio, "times"), "500 ± 10, below 100 it is false", experiments.Judged(ratio, 490, 510, 100, 1e9), "the outage is shorter than a tick")
-	half := straddled.mean(combPeak).Value / d.Value
-	claim("ratio-straddling", "where it straddles the peak is 250 times that, or more", "250 and more",
-		experiments.Measured(half, "times"), "245 and more, below 100 it is false", experiments.Judged(half, 245, 1e9, 100, 1e9), "the outage does not straddle in the middle")
-	tops := bsd.mean(combPeak).Value / fine.mean(combPeak).Value
-	claim("peaks", "4.4BSD's peak is hundreds of times the peak of fine timers too, though that is where chance bunches most", "",
-		experiments.Measured(tops, "times"), "above 100", experiments.Holds(tops >= 100), "the comb of the sweep is not there")
-	claim("teeth", "a tick that timers share has a tooth for each tick of the outage: the peak grows with the tick", "⌈500 ms/tick⌉ teeth",
-		experiments.MeasuredText("%d of %d runs off", teethOff, teeth), "none", experiments.Holds(teeth > 0 && teethOff == 0), "deadlines do not round up to the tick")
-	if own != nil {
-		same := own.mean(combPeak).Value / fine.mean(combPeak).Value
-		claim("phase", "a tick of the same size with a phase of its own for each timer has no comb", "",
-			experiments.Measured(same, "times the peak of fine timers"), "1 ± 0.1", experiments.Judged(same, 0.9, 1.1, 0.5, 2), "the phases are not those of the starts")
-	}
-	claim("drops", "of a tooth of all, the queue keeps what it holds and drops the rest; of fine timers it drops none", "N - queue - 1, and 0",
-		experiments.MeasuredText("%s of %d, and %s", combNumber(bsd.mean(combDropped)), n, combNumber(fine.mean(combDropped))),
-		fmt.Sprintf("%d, and 0", n-p.Queue-1),
-		experiments.Holds(bsd.all(func(c *combCell) bool { return c.Dropped == max(n-p.Queue-1, 0) }) && fine.all(func(c *combCell) bool { return c.Dropped == 0 })),
-		"the link does not send what the teeth need")
-	out.Notes = append(out.Notes, fmt.Sprintf("What the queue drops of a tooth meets again, as all have the same timeout and double it together: %s of %d connections are not "+
-		"repaired after %v under 4.4BSD's sweep.", combNumber(bsd.mean(func(c *combCell) float64 { return float64(c.Unrepaired) })), n, p.Watch))
+	out.Notes = append(out.Notes, fmt.Sprintf("The retransmissions that the queue drops meet again, as all have the same timeout and double it together: %s of %d connections are not "+
+		"repaired after %v under 4.4BSD's sweep.", combNumber(r.bsd.mean(func(c *combCell) float64 { return float64(c.Unrepaired) })), p.Connections, p.Watch))
 	return out, nil
+}
+
+// binClaims are the bins of the retransmissions.
+func (r *combRows) binClaims(p *combPlan) []experiments.Claim {
+	n, share := p.Connections, p.perMillisecond()
+	spread := func(name, text string, g *combGroup) experiments.Claim {
+		return experiments.Claim{Name: name, Text: text, Published: experiments.Number(share) + " per ms",
+			Measured:  experiments.MeasuredWithin(g.mean(combDensity), "per ms"),
+			Expected:  experiments.WithinPercent(share, 2, "per ms").OrDiffers(experiments.WithinPercent(share, 20, "per ms")),
+			Otherwise: "something other than the timers bunches or spreads them"}
+	}
+	return []experiments.Claim{
+		{Name: "one-bin", Text: "under 4.4BSD's sweep all retransmissions fall into one bin of a millisecond", Published: fmt.Sprintf("%d in one", n),
+			Measured:  experiments.MeasuredText("%s at the peak; bins with any: %s", combNumber(r.bsd.mean(combPeak)), combNumber(r.bsd.mean(combBins))),
+			Expected:  experiments.Whether(r.bsd.all(func(c *combCell) bool { return c.Bins == 1 && c.Peak == n && c.RTOs == 1 }), "all, in one"),
+			Otherwise: "the timeouts of the connections differ by a tick, or there is more than one sweep"},
+		{Name: "two-bins", Text: "where the outage straddles a sweep they fall into two", Published: "2 bins",
+			Measured:  experiments.MeasuredText("%s bins", combNumber(r.straddled.mean(combBins))),
+			Expected:  experiments.Whether(r.straddled.all(func(c *combCell) bool { return c.Bins == 2 && c.Second == n }), "2"),
+			Otherwise: "there is more than one sweep"},
+		spread("fine", "fine timers spread them like the losses: N/500 per millisecond", r.fine),
+		spread("gvisor", "so do those of gVisor's own TCP over the same floor, without RACK and its probe", r.gvisor),
+	}
+}
+
+// peakClaims compare the peaks of 4.4BSD and of fine timers.
+func (r *combRows) peakClaims(p *combPlan) []experiments.Claim {
+	density := r.fine.mean(combDensity).Value
+	return []experiments.Claim{
+		{Name: "ratio", Text: "4.4BSD's peak is 500 times the rate of fine timers, per millisecond", Published: "500",
+			Measured: experiments.Measured(r.bsd.mean(combPeak).Value/density, "times"),
+			Expected: experiments.Within(500, 10, "times").OrDiffers(experiments.AtLeast(100, "")), Otherwise: "the outage is shorter than a tick"},
+		{Name: "ratio-straddling", Text: "where it straddles, the peak is 250 times that rate, or more", Published: "250 and more",
+			Measured: experiments.Measured(r.straddled.mean(combPeak).Value/density, "times"),
+			Expected: experiments.AtLeast(245, "times").OrDiffers(experiments.AtLeast(100, "")), Otherwise: "the sweep is not in the middle of the outage"},
+		{Name: "peaks", Text: "4.4BSD's peak is also hundreds of times the peak of fine timers, where chance bunches most",
+			Measured: experiments.Measured(r.bsd.mean(combPeak).Value/r.fine.mean(combPeak).Value, "times"),
+			Expected: experiments.AtLeast(100, "times"), Otherwise: "the comb of the sweep is not there"},
+	}
+}
+
+// toothClaims are the teeth of shared ticks, and the queue.
+func (r *combRows) toothClaims(p *combPlan) []experiments.Claim {
+	all := []experiments.Claim{{Name: "teeth", Text: "a tick that timers share has a tooth for each tick of the outage: the peak grows with the tick", Published: "⌈500 ms/tick⌉ teeth",
+		Measured: r.teeth.Measure("runs off"), Expected: experiments.None(), Otherwise: "deadlines do not round up to the tick"}}
+	if r.own != nil {
+		all = append(all, experiments.Claim{Name: "phase", Text: "a tick of the same size with its own phase for each timer has no comb",
+			Measured: experiments.Measured(r.own.mean(combPeak).Value/r.fine.mean(combPeak).Value, "times the peak of fine timers"),
+			Expected: experiments.Within(1, 0.1, "").OrDiffers(experiments.Between(0.5, 2, "")), Otherwise: "the phases are not those of the starts"})
+	}
+	dropped := max(p.Connections-p.Queue-1, 0)
+	holds := r.bsd.all(func(c *combCell) bool { return c.Dropped == dropped }) && r.fine.all(func(c *combCell) bool { return c.Dropped == 0 })
+	return append(all, experiments.Claim{Name: "drops", Text: "the queue drops the part of a full tooth that it cannot hold; it drops none of fine timers", Published: "N - queue - 1, and 0",
+		Measured: experiments.MeasuredText("%s of %d, and %s", combNumber(r.bsd.mean(combDropped)), p.Connections, combNumber(r.fine.mean(combDropped))),
+		Expected: experiments.Whether(holds, "%d, and 0", p.Connections-p.Queue-1), Otherwise: "the link does not send what the teeth need"})
 }
 
 func combNumber(in stat.Interval) string { return experiments.Number(in.Value) }
@@ -186,7 +198,7 @@ func combTable(all []combGroup) experiments.Table {
 		if g.all(func(c *combCell) bool { return c.Repaired99 > 0 }) {
 			repaired = value(func(c *combCell) float64 { return c.Repaired99.Seconds() })
 		}
-		t.Add(g.label, value(combPeak), value(func(c *combCell) float64 { return c.PeakAt.Seconds() * 1e3 }), value(func(c *combCell) float64 { return float64(c.Bins) }),
+		t.Add(g.label, value(combPeak), value(func(c *combCell) float64 { return c.PeakAt.Seconds() * 1e3 }), value(combBins),
 			value(func(c *combCell) float64 { return float64(c.Second) / float64(c.Bins) }), value(combDropped),
 			value(func(c *combCell) float64 { return float64(c.DroppedEver) }), repaired, value(func(c *combCell) float64 { return float64(c.Unrepaired) }))
 	}
@@ -194,70 +206,82 @@ func combTable(all []combGroup) experiments.Table {
 }
 
 func combFigures(p *combPlan, all []combGroup) []figure.Figure {
+	y := figure.Axis{Label: "retransmissions per millisecond", Log: true, Lo: 1, Hi: 2 * float64(p.Connections)}
 	comb := figure.Figure{
-		Name: "comb", Title: fmt.Sprintf("%s connections lose a segment each within %v: when do they send it again?", experiments.Number(p.Connections), p.Outage),
-		X: figure.Axis{Label: "since the outage began, ms", Lo: 950, Hi: 1550}, Y: figure.Axis{Label: "retransmissions in a millisecond", Log: true, Lo: 1, Hi: 2 * float64(p.Connections)},
-		Marks: []figure.Mark{{Label: "as the losses were spread", At: float64(p.Connections) / (float64(p.Outage) / float64(time.Millisecond))}},
-		Caption: "4.4BSD's sweep sends all of them at one instant; ticks that timers share make a tooth each; without a tick they leave as far apart as they were lost. " +
+		Name: "comb", Title: fmt.Sprintf("%s connections lose a segment each within %v: when do they retransmit?", experiments.Number(p.Connections), p.Outage),
+		X: figure.Axis{Label: "since the outage began, ms", Lo: 950, Hi: 1550}, Y: y,
+		Marks: []figure.Mark{{Label: "rate of the losses", At: p.perMillisecond()}},
+		Caption: "4.4BSD's sweep retransmits all at one instant. Ticks that timers share make a tooth each. Without a tick, retransmissions are spread like the losses. " +
 			"The axis is logarithmic: 4.4BSD's tooth is 500 times as high as the ground.",
 	}
 	again := figure.Figure{
-		Name: "comb-again", Title: "What the queue drops of a tooth meets again",
-		X: figure.Axis{Label: "since the outage began, s"}, Y: figure.Axis{Label: "retransmissions in a millisecond", Log: true, Lo: 1, Hi: 2 * float64(p.Connections)},
-		Caption: fmt.Sprintf("A queue of %d packets holds a part of a tooth; the rest waits for twice as long, and comes as a tooth again. Fine timers are through after one round.", p.Queue),
+		Name: "comb-again", Title: "Retransmissions that the queue drops meet again",
+		X: figure.Axis{Label: "since the outage began, s"}, Y: y,
+		Caption: fmt.Sprintf("A queue of %d packets holds a part of a tooth. The rest waits for twice as long, and arrives as a tooth again. Fine timers need one round.", p.Queue),
 	}
-	tops := figure.Series{Name: "shared tick", Kind: figure.Points}
-	law := figure.Series{Name: "N·tick/outage", Kind: figure.Line, Dashed: true}
-	owns := figure.Series{Name: "phase of its own", Kind: figure.Points}
 	for i := range all {
 		g := &all[i]
-		pol := &g.timers.Policy
-		if g.shipped || g.straddles {
+		timers := &g.timers.Policy
+		sweep := timers.Phase == tcptimers.PhaseCountdown
+		if g.shipped || g.straddles || !sweep && (timers.Phase == tcptimers.PhaseOwn || timers.Rexmit == tcptimers.RexmitRestart) {
 			continue
 		}
-		var seen []([2]int)
-		for _, c := range g.cells {
-			if c.Seed == 1 {
-				seen = c.Comb
-			}
+		near, whole := g.bins()
+		if tick := timers.Tick; sweep || tick == testbed.Exact || tick == 10*time.Millisecond || tick == 100*time.Millisecond {
+			comb.Series = append(comb.Series, near)
 		}
-		if pol.Phase != tcptimers.PhaseOwn && pol.Rexmit != tcptimers.RexmitRestart || pol.Phase == tcptimers.PhaseCountdown {
-			s, l := figure.Series{Name: g.label, Kind: figure.Bars}, figure.Series{Name: g.label, Kind: figure.Bars}
-			for _, b := range seen {
-				if b[0] >= 950 && b[0] <= 1550 {
-					s.X, s.Y = append(s.X, float64(b[0])), append(s.Y, float64(b[1]))
-				}
-				l.X, l.Y = append(l.X, float64(b[0])/1e3), append(l.Y, float64(b[1]))
-			}
-			if tick := pol.Tick; pol.Phase == tcptimers.PhaseCountdown || tick == testbed.Exact || tick == 10*time.Millisecond || tick == 100*time.Millisecond {
-				comb.Series = append(comb.Series, s)
-			}
-			if pol.Phase == tcptimers.PhaseCountdown || pol.Tick == testbed.Exact {
-				again.Series = append(again.Series, l)
-			}
+		if sweep || timers.Tick == testbed.Exact {
+			again.Series = append(again.Series, whole)
 		}
-		if pol.Phase == tcptimers.PhaseCountdown {
-			continue
-		}
-		in, at := g.mean(combPeak), float64(pol.Tick)/float64(time.Millisecond)
-		s := &tops
-		if pol.Phase == tcptimers.PhaseOwn {
-			s = &owns
-		}
-		s.X, s.Y, s.Lo, s.Hi = append(s.X, at), append(s.Y, in.Value), append(s.Lo, in.Lo), append(s.Hi, in.Hi)
 	}
+	return []figure.Figure{comb, combPeaks(p, all), again}
+}
+
+// bins returns the comb of the first seed: near the first retransmissions in ms, and as a whole in
+// s.
+func (g *combGroup) bins() (near, whole figure.Series) {
+	near, whole = figure.Series{Name: g.label, Kind: figure.Bars}, figure.Series{Name: g.label, Kind: figure.Bars}
+	for _, c := range g.cells {
+		if c.Seed != 1 {
+			continue
+		}
+		for _, b := range c.Comb {
+			if b[0] >= 950 && b[0] <= 1550 {
+				near.Add(float64(b[0]), float64(b[1]))
+			}
+			whole.Add(float64(b[0])/1e3, float64(b[1]))
+		}
+	}
+	return near, whole
+}
+
+func combPeaks(p *combPlan, all []combGroup) figure.Figure {
+	shared := figure.Series{Name: "shared tick", Kind: figure.Points}
+	own := figure.Series{Name: "phase of its own", Kind: figure.Points}
+	for i := range all {
+		g := &all[i]
+		timers := &g.timers.Policy
+		if g.shipped || g.straddles || timers.Phase == tcptimers.PhaseCountdown {
+			continue
+		}
+		s := &shared
+		if timers.Phase == tcptimers.PhaseOwn {
+			s = &own
+		}
+		s.AddInterval(float64(timers.Tick)/float64(time.Millisecond), g.mean(combPeak))
+	}
+	law := figure.Series{Name: "N·tick/outage", Kind: figure.Line, Dashed: true}
 	for _, tick := range []float64{0.001, 1, 10, 100, 500} {
-		law.X = append(law.X, tick)
-		law.Y = append(law.Y, float64(p.Connections)*max(tick, 1)/(float64(p.Outage)/float64(time.Millisecond)))
+		law.Add(tick, float64(p.Connections)*max(tick, 1)/(float64(p.Outage)/float64(time.Millisecond)))
 	}
-	peaks := figure.Figure{
+	fig := figure.Figure{
 		Name: "peaks", Title: "The peak grows with the tick that timers share",
 		X: figure.Axis{Label: "tick of expiry, ms", Log: true}, Y: figure.Axis{Label: "most retransmissions in a millisecond", Log: true},
-		Caption: "From a millisecond up the peak is the number of losses in a tick. Below, and with a phase of its own for each timer at 500 ms, it is what chance bunches.",
-		Series:  []figure.Series{tops, law},
+		Caption: "From a millisecond up, the peak is the number of losses in a tick. Below it, and with a phase of its own for each timer at 500 ms, chance makes the peak.",
+		Series:  []figure.Series{shared, law},
 	}
-	if len(owns.X) > 0 {
-		peaks.Series = append(peaks.Series, owns)
+	if len(own.X) > 0 {
+		fig.Series = append(fig.Series, own)
 	}
-	return []figure.Figure{comb, peaks, again}
+	return fig
 }

@@ -9,7 +9,7 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-// combSmall is a plan of a second's work.
+// combSmall is a plan for about a second of work.
 func combSmall() *combPlan {
 	return &combPlan{
 		Connections: 1000, RTT: 10 * time.Millisecond, Outage: 500 * time.Millisecond, Rate: 100_000_000, Queue: 100, Watch: 10 * time.Second,
@@ -27,11 +27,12 @@ func TestComb(t *testing.T) {
 	p := combSmall()
 	out := studytest.Judge(t, combJudge, p, studytest.Cells(t, combCells(p)))
 	studytest.Check(t, out)
-	// Of 2 in a millisecond, chance bunches more than 10 in one: less than a hundredth of 1000.
+	// At 2 per millisecond, chance bunches up to 10 in one: more than a hundredth of 1000.
 	studytest.WantOthers(t, out, experiments.Reproduced, "peaks")
 }
 
-// TestCombTooth tells the story of a tooth: 1000 segments at one instant, of which the link takes one, the queue 100, and the rest meets again.
+// TestCombTooth follows a tooth of 1000 segments: the link takes one and the queue 100, and the
+// rest meet again.
 func TestCombTooth(t *testing.T) {
 	p := combSmall()
 	c, err := combOutage(p, p.Timers[0], false, 1)
@@ -39,16 +40,16 @@ func TestCombTooth(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Peak != 1000 || c.PeakAt != 1500*time.Millisecond || c.Dropped != 899 || c.Bins != 1 {
-		t.Errorf("%+v, want a tooth of 1000 at 1.5s, of which 899 are dropped", c)
+		t.Errorf("%+v, want a tooth of 1000 at 1.5s with 899 drops", c)
 	}
-	// 3 ticks, then 6, then 12: the others at 4.5 s and 10.5 s, which is too late.
+	// 3 ticks, then 6, then 12: the others leave at 4.5 s, and at 10.5 s, after the watch.
 	want := [][2]int{{1500, 1000}, {4500, 899}}
 	if len(c.Comb) != 2 || c.Comb[0] != want[0] || c.Comb[1] != want[1] || c.Unrepaired != 798 {
 		t.Errorf("comb %v, %d never repaired, want %v and 798", c.Comb, c.Unrepaired, want)
 	}
 }
 
-// TestCombFalsifier has fine timers stand where 4.4BSD's should.
+// TestCombFalsifier puts fine timers in the place of 4.4BSD's.
 func TestCombFalsifier(t *testing.T) {
 	if testing.Short() {
 		t.Skip("results are the same under the race detector, which takes ten times as long")

@@ -37,7 +37,7 @@ func claims(cells []Cell, out *experiments.Outcome) {
 				blind.Add(x.Each.Blind == x.Each.Timeouts-1)
 			}
 			ssthresh.Add(x.Each.Ssthresh == x.One.Ssthresh)
-			bytes.Add(x.Each.Octets <= x.One.Octets)
+			bytes.Add(x.Each.Bytes <= x.One.Bytes)
 			waits.Add(x.Each.Spare >= 0)
 			spare = min(spare, x.Each.Spare)
 		}
@@ -72,8 +72,8 @@ func claims(cells []Cell, out *experiments.Outcome) {
 
 func table(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "flights", Title: "A lost flight under one timer and under a timer per segment, and what it would be if each timer were an event",
-		Columns: []string{"flight", "outage, s", "flights", "timeouts, one", "per segment", "octets in 1 RTT, one", "per segment", "if each were an event", "and RTO then, s"},
+		Name: "flights", Title: "A lost flight under one timer, under a timer per segment, and if each timer were an event",
+		Columns: []string{"flight", "outage, s", "flights", "timeouts, one", "per segment", "bytes in 1 RTT, one", "per segment", "if each were an event", "RTO then, s"},
 	}
 	for _, flight := range p.Flights {
 		for _, outage := range p.Outages {
@@ -84,7 +84,7 @@ func table(p *Plan, cells []Cell) experiments.Table {
 					if c.Flight == flight && x.Outage == outage {
 						n++
 						one[0], each[0] = max(one[0], x.One.Timeouts), max(each[0], x.Each.Timeouts)
-						one[1], each[1] = max(one[1], x.One.Octets), max(each[1], x.Each.Octets)
+						one[1], each[1] = max(one[1], x.One.Bytes), max(each[1], x.Each.Bytes)
 						lost, rto = max(lost, c.Flight-c.Flight*c.Part/100), c.RTO
 					}
 				}
@@ -99,30 +99,30 @@ func table(p *Plan, cells []Cell) experiments.Table {
 func figures(cells []Cell) (all []figure.Figure) {
 	for _, c := range cells {
 		for _, x := range c.Cases {
-			if len(x.Each.Again) == 0 {
+			if len(x.Each.Retransmissions) == 0 {
 				continue
 			}
-			steps := func(name string, again []Again) figure.Series {
+			steps := func(name string, again []Retransmission) figure.Series {
 				s := figure.Series{Name: name, Kind: figure.Steps}
 				for i, a := range again {
 					s.Add(float64(a.At)/1e6, float64(i+1))
 				}
 				return s
 			}
-			var naive []Again
+			var naive []Retransmission
 			for i, at := range starts(&c) {
 				if i >= c.Flight*c.Part/100 {
-					naive = append(naive, Again{At: at + c.RTO, Segment: i + 1})
+					naive = append(naive, Retransmission{At: at + c.RTO, Segment: i + 1})
 				}
 			}
 			hazard := steps("if each timer were an event", naive)
 			hazard.Dashed = true
 			all = append(all, figure.Figure{
-				Name: "after-timeout", Title: fmt.Sprintf("%d of %d segments are lost: what leaves again, and when", len(naive), c.Flight),
-				X: figure.Axis{Label: "since the flight began, ms"}, Y: figure.Axis{Label: "segments sent again"},
-				Series: []figure.Series{steps("timer per segment", x.Each.Again), steps("one timer", x.One.Again), hazard},
-				Caption: fmt.Sprintf("Both send one segment and then double with each round trip. The timer per segment (%s) begins earlier by the age of the first lost "+
-					"segment at the last ACK. Dashed is the hazard: every timer sending for itself.", tcptimers.RexmitPerSegment),
+				Name: "after-timeout", Title: fmt.Sprintf("%d of %d segments are lost: retransmissions over time", len(naive), c.Flight),
+				X: figure.Axis{Label: "since the flight began, ms"}, Y: figure.Axis{Label: "segments retransmitted"},
+				Series: []figure.Series{steps("timer per segment", x.Each.Retransmissions), steps("one timer", x.One.Retransmissions), hazard},
+				Caption: fmt.Sprintf("Both send one segment and then double with each round trip. The timer per segment (%s) begins earlier, by the age of the first lost "+
+					"segment at the last ACK. Dashed is the hazard: every timer sends separately.", tcptimers.RexmitPerSegment),
 			})
 		}
 	}

@@ -1,4 +1,5 @@
-// Package outage is study E24: whether a timer per segment makes one timeout into many.
+// Package outage is the studies of outages: E24, whether a timer per segment makes one timeout into
+// many, and E19, whether coarse ticks retransmit all at once.
 package outage
 
 import (
@@ -25,13 +26,13 @@ type Plan struct {
 	Seeds   int             `plan:"seeds" min:"1" max:"1000"`
 }
 
-// Cell is what became of one flight.
+// Cell is one lost flight.
 type Cell struct {
 	Flight int           `json:"flight"`
 	Span   time.Duration `json:"span"`
-	Part   int           `json:"part"` // of the flight that arrives, in percent
+	Part   int           `json:"part"` // percent of the flight that arrives
 	Seed   int           `json:"seed"`
-	RTO    time.Duration `json:"rto"` // when the flight left
+	RTO    time.Duration `json:"rto"` // when the flight begins
 	Cases  []Case        `json:"cases"`
 }
 
@@ -44,22 +45,22 @@ type Case struct {
 	Each   Side          `json:"each"`
 }
 
-// Side is what one of them did.
+// Side is the reaction of one of them.
 type Side struct {
-	Timeouts int           `json:"timeouts"` // until all was acknowledged
-	Backoffs int           `json:"backoffs"` // of the timeout, a round trip after the first retransmission
-	Ssthresh uint32        `json:"ssthresh"` // then
-	Octets   int           `json:"octets"`   // that left again in that round trip
-	Blind    int           `json:"blind"`    // segments that left into the outage after the flight
-	Spare    time.Duration `json:"spare"`    // the least wait for a retransmission, less the RTO
-	First    time.Duration `json:"first"`    // the first retransmission, since the flight began
-	Complete time.Duration `json:"complete"` // the last ACK
-	Again    []Again       `json:"again,omitempty"`
+	Timeouts        int              `json:"timeouts"` // until all data was acknowledged
+	Backoffs        int              `json:"backoffs"` // of the RTO, 1 RTT after the first retransmission
+	Ssthresh        uint32           `json:"ssthresh"` // then
+	Bytes           int              `json:"octets"`   // retransmitted in that RTT
+	Blind           int              `json:"blind"`    // segments sent in the outage, after the flight
+	Spare           time.Duration    `json:"spare"`    // least wait for a retransmission, minus RTO
+	First           time.Duration    `json:"first"`    // first retransmission, from the flight's begin
+	Complete        time.Duration    `json:"complete"` // last ACK, from the flight's begin
+	Retransmissions []Retransmission `json:"again,omitempty"`
 }
 
-// Again is a retransmission of the diagram.
-type Again struct {
-	At      time.Duration `json:"at"` // since the flight began
+// Retransmission is a retransmission in the diagram.
+type Retransmission struct {
+	At      time.Duration `json:"at"` // from the begin of the flight
 	Segment int           `json:"segment"`
 }
 

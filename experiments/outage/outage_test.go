@@ -24,8 +24,9 @@ func TestOutage(t *testing.T) {
 	studytest.Want(t, out, experiments.Reproduced)
 }
 
-// TestOneEvent tells the story of eight segments, back to back, of which four arrive. A timer per segment sends the fifth again after an RTO
-// of 150 ms, one timer 150 ms after the ACKs came, at 100 ms. Either then sends 1, 2 and the last.
+// TestOneEvent sends eight segments back to back; four arrive. A timer per segment
+// retransmits the fifth after an RTO of 150 ms, and one timer 150 ms after the ACKs of 100 ms. Each
+// then sends 1, 2 and the last.
 func TestOneEvent(t *testing.T) {
 	p := small()
 	c := Cell{Flight: 8, Part: 50, Seed: 1}
@@ -38,21 +39,21 @@ func TestOneEvent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rto != 150*time.Millisecond || got.First != test.first || got.Timeouts != 1 || got.Backoffs != 1 || got.Octets != mss ||
+		if rto != 150*time.Millisecond || got.First != test.first || got.Timeouts != 1 || got.Backoffs != 1 || got.Bytes != mss ||
 			got.Complete != test.first+3*p.RTT {
-			t.Errorf("%v: RTO %v, %+v; want one segment after %v, and all three round trips later", sides[test.side], rto, got, test.first)
+			t.Errorf("%v: RTO %v, %+v; want one segment after %v, and the last ACK three round trips later", sides[test.side], rto, got, test.first)
 		}
 	}
 }
 
-// TestFalsifier has the flight of the timer per segment do what its timers would do if each were an event.
+// TestFalsifier makes each timer of the flight an event of its own.
 func TestFalsifier(t *testing.T) {
 	p := small()
 	all := studytest.Cells(t, cells(p))
 	for i := range all {
 		for j := range all[i].Cases {
 			e := &all[i].Cases[j].Each
-			e.Timeouts, e.Backoffs, e.Octets, e.Ssthresh, e.Spare = e.Timeouts*8, 8, 8*mss, 2*mss-1, -1
+			e.Timeouts, e.Backoffs, e.Bytes, e.Ssthresh, e.Spare = e.Timeouts*8, 8, 8*mss, 2*mss-1, -1
 		}
 	}
 	out := studytest.Judge(t, judge, p, all)
