@@ -85,6 +85,7 @@ type Conn struct {
 	received    uint64 // bytes that became readable
 	rcvUser     uint32 // RCV.USER: readable bytes not yet read
 	ackDue      bool   // send an ACK at the end of this call
+	ackAtEdge   bool   // the last ACK was at the edge of the peer's window, below SND.NXT
 	lastAckSent Seq    // Last.ACK.sent
 	ecn         ecnState
 	lastCE      bool // the last data segment had a CE mark

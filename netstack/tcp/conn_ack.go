@@ -127,6 +127,7 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 		streamBytes--
 	}
 	c.sndUna = h.Ack
+	c.ackDue = c.ackDue || c.ackAtEdge // the peer may have dropped that ACK
 	c.softErr = ErrNone
 	if fin && h.Ack == c.sndNxt {
 		streamBytes--

@@ -99,12 +99,12 @@ func (c *Conn) abort(now wheel.Time, unread bool, o *Output) {
 		if c.state == StateEstablished || c.state == StateCloseWait {
 			o.Counters.EstabResets++
 		}
-		c.sendRST(now, c.ackSeq(), o)
+		c.sendRST(now, c.rstSeq(), o)
 	case StateClosing, StateLastAck:
 		// RFC 9293 §3.10.5 has no RST here, because the FIN is out. If data still waits before the
 		// FIN, the peer does not know of the close.
 		if unread || !c.finSent {
-			c.sendRST(now, c.ackSeq(), o)
+			c.sendRST(now, c.rstSeq(), o)
 		}
 	}
 	c.closed(ErrAborted, o)

@@ -27,7 +27,7 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Di
 		// RFC 2525 §2.17: data that no application will read must not be acknowledged; the peer
 		// learns of it by a RST.
 		o.Counters.TCPAbortOnData++
-		c.sendRST(now, c.ackSeq(), o)
+		c.sendRST(now, c.rstSeq(), o)
 		c.closed(ErrAborted, o)
 		return Disposition{}
 	}

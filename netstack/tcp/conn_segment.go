@@ -49,7 +49,7 @@ func (c *Conn) appendSegment(now wheel.Time, seq Seq, flags Flags, o *Output) *O
 	c.lastAckSent = h.Ack
 	c.delack.OnAckSent()
 	c.stop(o, tcptimers.DelAck)
-	c.ackDue = false
+	c.ackDue, c.ackAtEdge = false, false
 	c.segsOut++
 	return s
 }
@@ -69,12 +69,29 @@ func (c *Conn) segmentMSS() uint32 {
 	return c.effectiveMSS(opt.encodedLen())
 }
 
-// sendAck sends a pure ACK.
-func (c *Conn) sendAck(now wheel.Time, o *Output) { c.sendAckFrom(now, c.ackSeq(), o) }
+// sendAck sends a pure ACK. Its sequence number is SND.NXT, or the right edge of the peer's window
+// if that is below SND.NXT.
+//
+// A peer whose scale rounds the window down (gVisor, BSD) takes back up to 2^scale - 1 bytes of it.
+// gVisor drops pure ACKs beyond the edge, and data too once the window rounds to zero. If its
+// application does not read until we acknowledge what it wrote, SND.NXT would block both directions
+// forever. Linux sends SND.NXT here (tcp_acceptable_seq), which a Linux peer accepts.
+//
+// A peer that has taken the bytes beyond the edge may drop an ACK at the edge as old. Its ACK of
+// these bytes then draws another one from us: see advance.
+func (c *Conn) sendAck(now wheel.Time, o *Output) {
+	seq := c.sndNxt
+	if edge := c.sndUna.Add(c.snd.Wnd); seq.After(edge) && c.state >= StateEstablished {
+		seq = edge
+	}
+	c.sendAckFrom(now, seq, o)
+	c.ackAtEdge = seq != c.sndNxt
+}
 
-// ackSeq returns the sequence number of a pure ACK: SND.NXT, or the right edge of the peer's window
-// if the peer shrank it below SND.NXT. It would drop segments beyond the edge.
-func (c *Conn) ackSeq() Seq {
+// rstSeq returns the sequence number of a reset. The peer obeys it at its RCV.NXT only (RFC 5961
+// §3.2): that is SND.NXT, unless the peer shrank its window by more than its scale rounds. Then it
+// has dropped what is beyond the edge.
+func (c *Conn) rstSeq() Seq {
 	if edge := c.sndUna.Add(c.snd.Wnd); c.sndNxt.After(edge.Add(1 << c.sndScale)) {
 		return edge
 	}

@@ -178,7 +178,7 @@ func (c *Conn) expireKeepalive(now wheel.Time, o *Output) {
 		over = c.unanswered > 0 && now.Sub(c.lastRecv) >= uto
 	}
 	if over {
-		c.sendRST(now, c.ackSeq(), o)
+		c.sendRST(now, c.rstSeq(), o)
 		c.timedOut(o)
 		return
 	}
