@@ -3,6 +3,7 @@ module tcpwheel
 go 1.26.3
 
 require (
+	github.com/chromedp/chromedp v0.23.0 // a browser for the tests of the demo's page
 	github.com/google/gopacket v1.1.19 // link types that package pcaps/capture does not decode itself, and a twin in its tests
 	github.com/klauspost/compress v1.20.3 // captures that are compressed with gzip or zstd: package pcaps/capture
 	github.com/rogpeppe/go-internal v1.16.0 // testscript: the tests of cmd/tcpwheel
@@ -26,6 +27,8 @@ require (
 )
 
 require (
+	github.com/chromedp/cdproto v0.159.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/google/btree v1.1.2 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
 	golang.org/x/exp v0.0.0-20250711185948-6ae5c78190dc // indirect

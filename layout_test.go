@@ -50,7 +50,7 @@ var policy = layout{
 	nested: []string{"wheel/peers", "netstack/programs"},
 
 	deps: []dependency{
-		{path: "gvisor.dev/gvisor", rooms: []string{"netstack", "tun"}},
+		{path: "gvisor.dev/gvisor", rooms: []string{"netstack", "tun", "cmd/tcpwheel/internal/demo"}},
 		{path: "golang.org/x/net", rooms: []string{"netstack"}, testsOnly: true},
 		{path: "golang.org/x/sys", rooms: []string{"netstack", "tun"}},
 		{path: "github.com/vishvananda/netlink", rooms: []string{"tun"}},
@@ -60,6 +60,7 @@ var policy = layout{
 		{path: "go.yaml.in/yaml/v3", rooms: []string{"experiments"}},
 		{path: "github.com/spf13/cobra", rooms: []string{"cmd"}},
 		{path: "github.com/spf13/pflag", rooms: []string{"cmd"}},
+		{path: "github.com/chromedp/chromedp", rooms: []string{"cmd"}, testsOnly: true},
 		{path: "github.com/rogpeppe/go-internal", rooms: []string{"cmd"}, testsOnly: true},
 	},
 

@@ -28,6 +28,7 @@ type Config struct {
 	Conn tcp.Config
 
 	Shards int // wheels, 0 to 1024; 0 is one per CPU
+	Slots  int // of each wheel, a power of two up to 2^24; 0 is wheel.Config's default
 
 	// Causes attaches to each packet the timers that caused it: see func Causes.
 	Causes bool
@@ -76,6 +77,9 @@ func (c *Config) check() error {
 	if c.Shards < 0 || c.Shards > 1024 {
 		return fmt.Errorf("netstack: shards %d, want 0..1024", c.Shards)
 	}
+	if c.Slots < 0 || c.Slots > 1<<24 || c.Slots&(c.Slots-1) != 0 {
+		return fmt.Errorf("netstack: slots %d, want a power of two up to 2^24, or 0", c.Slots)
+	}
 	return c.Conn.Check()
 }
 
@@ -90,6 +94,7 @@ type protocol struct {
 	shards          []*shard
 	causes          bool
 	timerEvents     func(TimerEvent)
+	slots           int
 	nextShard       atomic.Uint32 // index of the next connection's shard
 	workers         workerPool
 
@@ -113,7 +118,7 @@ var (
 func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 	p := &protocol{
 		stack: s, stats: s.Stats().TCP, conn: cfg.Conn,
-		causes: cfg.Causes, timerEvents: cfg.TimerEvents, checkInvariants: cfg.CheckInvariants,
+		causes: cfg.Causes, timerEvents: cfg.TimerEvents, slots: cfg.Slots, checkInvariants: cfg.CheckInvariants,
 	}
 	p.virtual = isVirtual(s.Clock())
 	p.parallel = !p.virtual && runtime.GOMAXPROCS(0) > 1

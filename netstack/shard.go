@@ -70,7 +70,12 @@ func (t *endpointTimers) ref(slot tcp.Slot) *timerRef {
 
 // newShard makes a shard for policies with pol's ticks.
 func newShard(p *protocol, pol *tcptimers.Policy) (*shard, error) {
-	w, err := pol.NewWheel(wheel.Default, p.now(), false)
+	if err := pol.Check(); err != nil {
+		return nil, err
+	}
+	cfg := pol.WheelConfig(p.now())
+	cfg.Slots = p.slots
+	w, err := wheel.New(wheel.Default, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -120,8 +120,16 @@ func (p *Policy) NewWheel(scheme string, origin wheel.Time, count bool) (wheel.F
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
+	cfg := p.WheelConfig(origin)
+	cfg.Count = count
+	return wheel.New(scheme, cfg)
+}
+
+// WheelConfig returns the tick and the origin of a wheel for a valid policy: the last of the
+// policy's ticks not after origin.
+func (p *Policy) WheelConfig(origin wheel.Time) wheel.Config {
 	tick := p.WheelTick()
-	return wheel.New(scheme, wheel.Config{Tick: tick, Origin: floorTo(origin, p.Origin, tick), Count: count})
+	return wheel.Config{Tick: tick, Origin: floorTo(origin, p.Origin, tick)}
 }
 
 // floorTo returns the last instant origin + k·tick not after at.

@@ -110,6 +110,7 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		return usage(cmd, flagError(err))
 	})
 	root.AddCommand(
+		newDemo(),
 		newAnalyze(),
 		newReplay(),
 		newSamples(),

@@ -3,6 +3,7 @@ package virtual
 import (
 	"encoding/binary"
 
+	"tcpwheel/netstack"
 	"tcpwheel/netstack/tcp"
 )
 
@@ -18,6 +19,8 @@ type Packet struct {
 	Tag  int64  // set by the Wire in Send, for its own use
 
 	Bytes []byte // the whole packet, read-only
+
+	Causes []netstack.Cause // the timers that sent it: see netstack.Causes
 }
 
 // flowKey is one direction of a connection.

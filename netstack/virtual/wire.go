@@ -9,6 +9,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/link/channel"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
+	"tcpwheel/netstack"
 	"tcpwheel/netstack/sim"
 	"tcpwheel/wheel"
 )
@@ -63,7 +64,7 @@ func (d *direction) setLink(cfg sim.LinkConfig, seed uint64) (err error) {
 func (d *direction) WriteNotify() {
 	for pkt := d.from.Read(); pkt != nil; pkt = d.from.Read() {
 		view := pkt.ToView()
-		p := &Packet{Bytes: bytes.Clone(view.AsSlice())}
+		p := &Packet{Bytes: bytes.Clone(view.AsSlice()), Causes: netstack.Causes(pkt)}
 		view.Release()
 		pkt.DecRef()
 		d.parse(p)

@@ -1,0 +1,206 @@
+package demo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gvisor.dev/gvisor/pkg/tcpip"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sockets"
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/netstack/virtual"
+	"tcpwheel/wheel"
+)
+
+// wheelSlots is the number of slots of a lane's wheels: few, so that a page can show each of them.
+const wheelSlots = 512
+
+// gvisorLane names the lane with gVisor's own TCP.
+const gvisorLane = "gvisor"
+
+// Lane is two stacks on a link, with the load that runs on them.
+type Lane struct {
+	Name   string // a timer policy, or "gvisor"
+	gvisor bool
+	run    *Run
+	net    *virtual.Net
+	wire   *wire
+	conns  []*connection
+	stats  Stats
+	timers timerLog
+	closed bool
+
+	onPacket func(*Transmission, *virtual.Packet) // for displays; may be nil
+	onTimer  func(netstack.TimerEvent)            // of the server's stack; may be nil
+}
+
+// connection is a connection of the load, at both ends.
+type connection struct {
+	name string
+	port uint16 // of the client
+	ends [2]*sockets.Conn
+}
+
+// Stats is what a lane has counted. Spans are virtual time.
+type Stats struct {
+	Responses       []time.Duration // of the web-like load: from the request's time to its last byte
+	Recoveries      []Recovery
+	TimeLost        time.Duration // recovery times less an RTT each
+	Lost            int           // data packets
+	Retransmissions int
+	Spurious        int    // data packets that brought nothing new to the receiver
+	BulkBytes       uint64 // that the bulk download has delivered
+	Started         uint64 // timers of the server's stack; 0 for gVisor
+	Stopped         uint64
+	Expired         uint64
+}
+
+// Recovery is a loss and its repair.
+type Recovery struct {
+	At   wheel.Time    // when the sender knew that all was repaired
+	Took time.Duration // from the lost packet's first transmission to At
+	By   string        // what sent the retransmission that arrived
+}
+
+// timerLog counts the timers of the server's stack.
+type timerLog struct{ started, stopped, expired uint64 }
+
+// newLane makes a lane and starts its load.
+func newLane(r *Run, name string) (*Lane, error) {
+	l := &Lane{Name: name, gvisor: name == gvisorLane, run: r}
+	l.wire = &wire{lane: l, flows: map[flowKey]*flow{}}
+	var ends [2]virtual.TCP
+	for i := range ends {
+		ends[i] = virtual.TCP{GVisor: l.gvisor}
+		if l.gvisor {
+			continue
+		}
+		p, err := r.conditions.policy(name)
+		if err != nil {
+			return nil, err
+		}
+		cfg := netstack.Config{Conn: tcp.DefaultConfig(p), Causes: true, Slots: wheelSlots}
+		if i == server {
+			cfg.TimerEvents = l.timerEvent
+		}
+		ends[i].Config = cfg
+	}
+	var err error
+	if l.net, err = virtual.New(virtual.Config{Seed: r.Seed, TCP: ends, Wire: l.wire}); err != nil {
+		return nil, err
+	}
+	if err := l.start(); err != nil {
+		l.net.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *Lane) timerEvent(ev netstack.TimerEvent) {
+	switch ev.Change {
+	case netstack.TimerStarted:
+		l.timers.started++
+	case netstack.TimerStopped:
+		l.timers.stopped++
+	case netstack.TimerExpired:
+		l.timers.expired++
+	}
+	if l.onTimer != nil {
+		l.onTimer(ev)
+	}
+}
+
+func (l *Lane) record(x *Transmission, p *virtual.Packet) {
+	if l.onPacket != nil {
+		l.onPacket(x, p)
+	}
+}
+
+func (l *Lane) recovered(now wheel.Time, x *loss) {
+	took := now.Sub(x.sent)
+	l.stats.Recoveries = append(l.stats.Recoveries, Recovery{At: now, Took: took, By: x.by})
+	l.stats.TimeLost += max(took-2*l.run.conditions.Delay, 0)
+}
+
+// Stats returns what the lane has counted so far.
+func (l *Lane) Stats() Stats {
+	s := l.stats
+	s.Started, s.Stopped, s.Expired = l.timers.started, l.timers.stopped, l.timers.expired
+	return s
+}
+
+// apply brings the conditions of the run to the connections.
+func (l *Lane) apply() error {
+	if l.gvisor {
+		floor := tcpip.TCPMinRTOOption(200 * time.Millisecond)
+		if f := l.run.conditions.Floor; f > 0 {
+			floor = tcpip.TCPMinRTOOption(f)
+		}
+		for i := range 2 {
+			if err := l.net.Stack(i).SetTransportProtocolOption(netstack.ProtocolNumber, &floor); err != nil {
+				return fmt.Errorf("gVisor's RTO floor: %s", err)
+			}
+		}
+		return nil
+	}
+	p, err := l.run.conditions.policy(l.Name)
+	if err != nil {
+		return err
+	}
+	for _, c := range l.conns {
+		for _, end := range c.ends {
+			if end == nil {
+				continue
+			}
+			if err := end.SetConfig(netstack.SocketConfig{Policy: p}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// close ends the load and the stacks.
+func (l *Lane) close() {
+	l.closed = true
+	for _, c := range l.conns {
+		for _, end := range c.ends {
+			if end != nil {
+				end.SetLinger(0)
+				end.Close()
+			}
+		}
+	}
+	l.net.Run(time.Hour, func() bool { return l.net.Tasks.Unfinished() == 0 })
+	l.net.Close()
+}
+
+// repairs counts recoveries by what sent the repair, the most frequent first.
+func (s *Stats) repairs() (names []string, counts map[string]int) {
+	counts = map[string]int{}
+	for _, r := range s.Recoveries {
+		counts[r.By]++
+	}
+	for name := range counts {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if d := counts[b] - counts[a]; d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	return names, counts
+}
+
+// quantile returns the q-quantile of spans, 0 of none.
+func quantile(all []time.Duration, q float64) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+}

@@ -1,0 +1,159 @@
+package demo
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// Result is what a lane did. Spans are virtual time.
+type Result struct {
+	Lane            string         `json:"lane"`
+	Seed            uint64         `json:"seed"`
+	Time            wheel.Time     `json:"time_ns"`
+	Responses       int            `json:"responses"`
+	ResponseP50     time.Duration  `json:"response_p50_ns"`
+	ResponseP99     time.Duration  `json:"response_p99_ns"`
+	Lost            int            `json:"lost"`
+	Recoveries      int            `json:"recoveries"`
+	RecoveryP50     time.Duration  `json:"recovery_p50_ns"`
+	RecoveryP99     time.Duration  `json:"recovery_p99_ns"`
+	TimeLost        time.Duration  `json:"time_lost_ns"` // recovery times less an RTT each
+	Repairs         map[string]int `json:"repairs"`      // recoveries by what sent the repair
+	Retransmissions int            `json:"retransmissions"`
+	Spurious        int            `json:"spurious"`
+	BulkBytes       uint64         `json:"bulk_bytes"`
+	Timers          bool           `json:"timers"` // false: gVisor does not report its timers
+	Started         uint64         `json:"timers_started"`
+	Stopped         uint64         `json:"timers_stopped"`
+	Expired         uint64         `json:"timers_expired"`
+}
+
+// Results returns the results of all lanes so far.
+func (r *Run) Results() []Result {
+	var all []Result
+	for _, l := range r.Lanes {
+		all = append(all, l.result())
+	}
+	return all
+}
+
+func (l *Lane) result() Result {
+	s := l.Stats()
+	var took []time.Duration
+	for _, x := range s.Recoveries {
+		took = append(took, x.Took)
+	}
+	_, repairs := s.repairs()
+	return Result{
+		Lane: l.Name, Seed: l.run.Seed, Time: l.run.now,
+		Responses: len(s.Responses), ResponseP50: quantile(s.Responses, 0.5), ResponseP99: quantile(s.Responses, 0.99),
+		Lost: s.Lost, Recoveries: len(took), RecoveryP50: quantile(took, 0.5), RecoveryP99: quantile(took, 0.99),
+		TimeLost: s.TimeLost, Repairs: repairs, Retransmissions: s.Retransmissions, Spurious: s.Spurious,
+		BulkBytes: s.BulkBytes, Timers: !l.gvisor, Started: s.Started, Stopped: s.Stopped, Expired: s.Expired,
+	}
+}
+
+// Table returns the results as text, a lane a column.
+func Table(all []Result) string {
+	var b strings.Builder
+	row := func(name string, value func(*Result) string) {
+		fmt.Fprintf(&b, "%-26s", name)
+		for i := range all {
+			fmt.Fprintf(&b, "%13s", value(&all[i]))
+		}
+		b.WriteString("\n")
+	}
+	perSecond := func(n uint64, x *Result) string {
+		if !x.Timers {
+			return "-"
+		}
+		return fmt.Sprintf("%.0f", float64(n)/max(time.Duration(x.Time).Seconds(), 1e-9))
+	}
+	row("", func(x *Result) string { return x.Lane })
+	row("response time p50", func(x *Result) string { return spanText(x.ResponseP50) })
+	row("response time p99", func(x *Result) string { return spanText(x.ResponseP99) })
+	row("responses", func(x *Result) string { return fmt.Sprint(x.Responses) })
+	row("losses repaired", func(x *Result) string { return fmt.Sprint(x.Recoveries) })
+	row("recovery time p50", func(x *Result) string { return spanText(x.RecoveryP50) })
+	row("recovery time p99", func(x *Result) string { return spanText(x.RecoveryP99) })
+	row("time lost to losses", func(x *Result) string { return spanText(x.TimeLost) })
+	row("spurious retransmissions", func(x *Result) string { return fmt.Sprint(x.Spurious) })
+	row("timers started /s", func(x *Result) string { return perSecond(x.Started, x) })
+	row("timers stopped /s", func(x *Result) string { return perSecond(x.Stopped, x) })
+	row("timers expired /s", func(x *Result) string { return perSecond(x.Expired, x) })
+	return b.String()
+}
+
+// spanText formats a span with three digits.
+func spanText(d time.Duration) string {
+	switch {
+	case d >= 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d >= time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	case d == 0:
+		return "0"
+	}
+	return fmt.Sprintf("%.0f ms", float64(d)/1e6)
+}
+
+// leastLosses is the fewest losses from which Verdict names a winner.
+const leastLosses = 5
+
+// Verdict says in two sentences which lane lost the least time and which the most, and why.
+func Verdict(all []Result) string {
+	if len(all) < 2 {
+		return "One lane has nothing to be compared with."
+	}
+	best, worst := &all[0], &all[0]
+	for i := range all {
+		if all[i].TimeLost < best.TimeLost {
+			best = &all[i]
+		}
+		if all[i].TimeLost > worst.TimeLost {
+			worst = &all[i]
+		}
+	}
+	if best.Lost == 0 && worst.Lost == 0 {
+		return "Nothing was lost yet."
+	}
+	if best.Recoveries < leastLosses || worst.Recoveries < leastLosses {
+		return fmt.Sprintf("Too few losses to tell the lanes apart: %d and %d were repaired.", best.Recoveries, worst.Recoveries)
+	}
+	if worst.TimeLost < best.TimeLost*11/10 {
+		return fmt.Sprintf("The lanes lost the same time to losses, within 10 %%: %s to %s.", spanText(best.TimeLost), spanText(worst.TimeLost))
+	}
+	return fmt.Sprintf("%s lost the least time to losses, %s in %d repairs; %s lost %s, %.1f times as much, and its slowest 1 %% of "+
+		"responses took %s or more (%s: %s).\n%s: %s repaired %s, and %s %s.",
+		best.Lane, spanText(best.TimeLost), best.Recoveries, worst.Lane, spanText(worst.TimeLost),
+		float64(worst.TimeLost)/float64(max(best.TimeLost, 1)), spanText(worst.ResponseP99), best.Lane, spanText(best.ResponseP99),
+		"Why", worst.Lane, repairText(worst), best.Lane, repairText(best))
+}
+
+// repairText says what sent the repairs of a lane, and how long the slowest took.
+func repairText(x *Result) string {
+	var timers, acks, probes int
+	for by, n := range x.Repairs {
+		switch by {
+		case "ACKs", "reordering timer":
+			acks += n
+		case "tail loss probe":
+			probes += n
+		default:
+			timers += n
+		}
+	}
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		text string
+	}{{acks, "by ACKs"}, {probes, "by tail loss probes"}, {timers, "by retransmission timers"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.text))
+		}
+	}
+	return fmt.Sprintf("%s (p99 %s)", strings.Join(parts, ", "), spanText(x.RecoveryP99))
+}

@@ -1,0 +1,240 @@
+package demo
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tcpwheel/netstack/sim"
+	"tcpwheel/wheel"
+)
+
+// DefaultLanes are the lanes of a run without others.
+var DefaultLanes = []string{"per-segment", "linux", "bsd"}
+
+// MaxLanes is the most lanes of a run.
+const MaxLanes = 6
+
+// Action changes a run at a time of its own.
+type Action struct {
+	At   wheel.Time
+	Name string // a condition, "drop", or "lane" and its number from 0
+	Text string // the value
+}
+
+// String returns the action as ParseActions reads it, such as "2.5s:drop=3".
+func (a Action) String() string { return fmt.Sprintf("%v:%s=%s", time.Duration(a.At), a.Name, a.Text) }
+
+// MaxActions is the most actions of a run.
+const MaxActions = 1000
+
+// ParseActions reads actions joined by commas, such as "2s:drop=1,4s:loss=5%". The error names the
+// first one that is wrong, and says what is accepted.
+func ParseActions(text string) (all []Action, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		when, what, ok := strings.Cut(part, ":")
+		name, value, has := strings.Cut(what, "=")
+		at, err := sim.ParseDuration(when)
+		if !ok || !has || err != nil {
+			return nil, fmt.Errorf("action %q, want TIME:NAME=VALUE, such as 2s:drop=1 or 4s:loss=5%%", part)
+		}
+		all = append(all, Action{wheel.Time(at), name, value})
+	}
+	if len(all) > MaxActions {
+		return nil, fmt.Errorf("%d actions, want at most %d", len(all), MaxActions)
+	}
+	if !slices.IsSortedFunc(all, func(a, b Action) int { return int(min(max(a.At-b.At, -1), 1)) }) {
+		return nil, fmt.Errorf("actions %q, want them by rising time", text)
+	}
+	return all, nil
+}
+
+// Run is several lanes at one virtual time.
+type Run struct {
+	Seed  uint64
+	Lanes []*Lane
+
+	names      []string // of the lanes at the beginning
+	initial    Conditions
+	conditions Conditions
+	actions    []Action // done and to be done, by time
+	done       int      // how many of actions are done
+	now        wheel.Time
+}
+
+// NewRun makes a run at time 0. lanes are timer policies, or "gvisor"; none are DefaultLanes. The
+// error names the lane or action that is wrong.
+func NewRun(seed uint64, lanes []string, c Conditions, actions []Action) (*Run, error) {
+	if len(lanes) == 0 {
+		lanes = DefaultLanes
+	}
+	if len(lanes) > MaxLanes {
+		return nil, fmt.Errorf("%d lanes, want at most %d", len(lanes), MaxLanes)
+	}
+	r := &Run{Seed: seed, names: lanes, initial: c, conditions: c, actions: actions}
+	for _, a := range actions {
+		if err := r.try(a); err != nil {
+			return nil, err
+		}
+	}
+	for i, name := range lanes {
+		if slices.Contains(lanes[:i], name) {
+			return nil, fmt.Errorf("lane %s twice", name)
+		}
+		l, err := newLane(r, name)
+		if err != nil {
+			r.Close()
+			return nil, err
+		}
+		r.Lanes = append(r.Lanes, l)
+	}
+	return r, nil
+}
+
+// Again returns the same run at time 0: its seed, lanes, conditions and actions up to a time.
+func (r *Run) Again(until wheel.Time) (*Run, error) {
+	kept := r.actions[:0:0]
+	for _, a := range r.actions {
+		if a.At <= until {
+			kept = append(kept, a)
+		}
+	}
+	return NewRun(r.Seed, r.names, r.initial, kept)
+}
+
+// Now returns the virtual time.
+func (r *Run) Now() wheel.Time { return r.now }
+
+// Conditions returns the conditions of now.
+func (r *Run) Conditions() Conditions { return r.conditions }
+
+// Actions returns the actions that were done, as ParseActions reads them.
+func (r *Run) Actions() string {
+	var texts []string
+	for _, a := range r.actions[:r.done] {
+		texts = append(texts, a.String())
+	}
+	return strings.Join(texts, ",")
+}
+
+// try returns an error if the action cannot be done.
+func (r *Run) try(a Action) error {
+	c := r.conditions
+	switch a.Name {
+	case "drop":
+		if n, err := strconv.Atoi(a.Text); err != nil || n < 1 || n > 100 {
+			return fmt.Errorf("drop: %q, want 1 to 100 packets", a.Text)
+		}
+		return nil
+	default:
+		return c.Set(a.Name, a.Text)
+	}
+}
+
+// Do does an action now, and keeps it for Actions and Again.
+func (r *Run) Do(name, text string) error {
+	a := Action{r.now, name, text}
+	if err := r.try(a); err != nil {
+		return err
+	}
+	if len(r.actions) >= MaxActions {
+		return fmt.Errorf("more than %d actions: begin again", MaxActions)
+	}
+	r.actions = append(r.actions[:r.done:r.done], a)
+	r.done++
+	return r.perform(a)
+}
+
+func (r *Run) perform(a Action) error {
+	if a.Name == "drop" {
+		n, err := strconv.Atoi(a.Text)
+		if err != nil {
+			return err
+		}
+		for _, l := range r.Lanes {
+			l.wire.drop += n
+		}
+		return nil
+	}
+	if err := r.conditions.Set(a.Name, a.Text); err != nil {
+		return err
+	}
+	for _, l := range r.Lanes {
+		if err := l.apply(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AdvanceTo runs all lanes to a time, with the actions due until then.
+func (r *Run) AdvanceTo(until wheel.Time) error {
+	for r.done < len(r.actions) && r.actions[r.done].At <= until {
+		a := r.actions[r.done]
+		r.advance(a.At)
+		r.done++
+		if err := r.perform(a); err != nil {
+			return err
+		}
+	}
+	r.advance(until)
+	return nil
+}
+
+func (r *Run) advance(until wheel.Time) {
+	if until <= r.now {
+		return
+	}
+	for _, l := range r.Lanes {
+		if span := until.Sub(l.net.Now()); span > 0 {
+			l.net.Run(span, nil)
+		}
+	}
+	r.now = until
+}
+
+// Step runs to the next packet or timer of any lane, at most a second ahead.
+func (r *Run) Step() error {
+	next := r.now.Add(time.Second)
+	for _, l := range r.Lanes {
+		if at, ok := l.net.Clock.NextExpiry(); ok && at > r.now {
+			next = min(next, at)
+		}
+	}
+	return r.AdvanceTo(next)
+}
+
+// Close ends the lanes.
+func (r *Run) Close() {
+	for _, l := range r.Lanes {
+		l.close()
+	}
+}
+
+// fate reports whether the link loses the n-th transmission of the data that begins at a byte of a
+// flow. It is the same in all lanes.
+func (r *Run) fate(k flowKey, start uint64, attempt int) bool {
+	c := &r.conditions
+	if c.Loss <= 0 {
+		return false
+	}
+	block := start / (1448 * uint64(c.Burst))
+	h := r.Seed
+	for _, x := range []uint64{uint64(k.from), uint64(k.srcPort), uint64(k.dstPort), block, uint64(attempt)} {
+		h = mix(h ^ x)
+	}
+	return float64(h>>11)/(1<<53) < c.Loss
+}
+
+// mix is a step of SplitMix64 (Steele, Lea and Flood, 2014).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,206 @@
+package demo
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/virtual"
+	"tcpwheel/wheel"
+)
+
+// ten is the time of a run without a terminal.
+const ten = wheel.Time(10 * time.Second)
+
+func newRun(t *testing.T, seed uint64, actions string, lanes ...string) *Run {
+	t.Helper()
+	list, err := ParseActions(actions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewRun(seed, lanes, DefaultConditions(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+func advance(t *testing.T, r *Run, to wheel.Time) []Result {
+	t.Helper()
+	if err := r.AdvanceTo(to); err != nil {
+		t.Fatal(err)
+	}
+	return r.Results()
+}
+
+// TestFineTimersLoseLessTime runs the default lanes: the same losses cost 4.4BSD's timers several
+// times as much as a timer per segment.
+func TestFineTimersLoseLessTime(t *testing.T) {
+	all := advance(t, newRun(t, 1, ""), ten)
+	fine, bsd := all[0], all[2]
+	if fine.Lane != "per-segment" || bsd.Lane != "bsd" {
+		t.Fatalf("lanes %s and %s", fine.Lane, bsd.Lane)
+	}
+	if fine.Recoveries < 20 || bsd.Recoveries < 20 {
+		t.Errorf("%d and %d recoveries, want 20 or more", fine.Recoveries, bsd.Recoveries)
+	}
+	if bsd.TimeLost < 2*fine.TimeLost {
+		t.Errorf("4.4BSD lost %v, fine timers %v, want twice as much", bsd.TimeLost, fine.TimeLost)
+	}
+	if fine.Started < 10*bsd.Started/2 {
+		t.Errorf("%d timers started per segment, %d under 4.4BSD", fine.Started, bsd.Started)
+	}
+	if text := Verdict(all); !strings.HasPrefix(text, "per-segment lost the least time") || !strings.Contains(text, "bsd lost") {
+		t.Errorf("verdict: %s", text)
+	}
+	if text := Table(all); strings.Count(text, "\n") != 12 {
+		t.Errorf("table:\n%s", text)
+	}
+}
+
+// TestSameSeedSameResults compares two runs with the same seed and actions, one of them in small
+// steps, and one with another seed.
+func TestSameSeedSameResults(t *testing.T) {
+	const actions = "1s:drop=3,2s:loss=5%,3s:delay=50ms,4s:tick=10ms,5s:floor=100ms,6s:delack=100ms"
+	text := func(all []Result) string {
+		b, err := json.Marshal(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	lanes := []string{"per-segment", "bsd", gvisorLane}
+	a := newRun(t, 7, actions, lanes...)
+	b := newRun(t, 7, actions, lanes...)
+	want := text(advance(t, a, ten))
+	for b.Now() < ten {
+		advance(t, b, min(ten, b.Now().Add(33*time.Millisecond)))
+	}
+	if got := text(b.Results()); got != want {
+		t.Errorf("in small steps:\n%s\nwant\n%s", got, want)
+	}
+	again, err := a.Again(ten)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if got := text(advance(t, again, ten)); got != want {
+		t.Errorf("again:\n%s\nwant\n%s", got, want)
+	}
+	if a.Actions() != again.Actions() || a.Actions() == "" {
+		t.Errorf("actions %q and %q", a.Actions(), again.Actions())
+	}
+	if text(advance(t, newRun(t, 8, actions, lanes...), ten)) == want {
+		t.Error("another seed gives the same results")
+	}
+}
+
+// TestLanesMeetTheSameFates compares the fates of first transmissions that two lanes both sent.
+func TestLanesMeetTheSameFates(t *testing.T) {
+	r := newRun(t, 3, "", "per-segment", "linux", gvisorLane)
+	type key struct {
+		from  int
+		port  uint16
+		start uint64
+	}
+	fates := make([]map[key]bool, len(r.Lanes))
+	for i, l := range r.Lanes {
+		fates[i] = map[key]bool{}
+		l.onPacket = func(x *Transmission, p *virtual.Packet) {
+			if x.End > x.Start && !x.Again && x.Lost != "queue" {
+				fates[i][key{x.From, x.Port, x.Start}] = x.Lost != ""
+			}
+		}
+	}
+	advance(t, r, ten)
+	same := 0
+	for k, lost := range fates[0] {
+		for i := range fates[1:] {
+			if other, ok := fates[i+1][k]; ok {
+				same++
+				if other != lost {
+					t.Errorf("%+v: lost %v in lane 0, %v in lane %d", k, lost, other, i+1)
+				}
+			}
+		}
+	}
+	if same < 2000 {
+		t.Errorf("%d packets compared, want 2000 or more", same)
+	}
+}
+
+// TestDropByHand drops the next packet: each lane loses one more, and repairs it.
+func TestDropByHand(t *testing.T) {
+	c := DefaultConditions()
+	c.Loss = 0
+	r, err := NewRun(1, nil, c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	advance(t, r, wheel.Time(2*time.Second))
+	if err := r.Do("drop", "1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range advance(t, r, ten) {
+		if x.Lost != 1 || x.Recoveries != 1 {
+			t.Errorf("%s: %d lost, %d recoveries, want 1 of each", x.Lane, x.Lost, x.Recoveries)
+		}
+	}
+	if r.Actions() != "2s:drop=1" {
+		t.Errorf("actions %q", r.Actions())
+	}
+}
+
+// TestAllKindsOfTimersAreAtWork wants retransmission, delayed-ACK and keepalive timers in each
+// lane.
+func TestAllKindsOfTimersAreAtWork(t *testing.T) {
+	r := newRun(t, 1, "")
+	kinds := make([]map[string]bool, len(r.Lanes))
+	for i, l := range r.Lanes {
+		kinds[i] = map[string]bool{}
+		l.onTimer = func(ev netstack.TimerEvent) { kinds[i][ev.Kind.String()] = true }
+	}
+	advance(t, r, ten)
+	for i, l := range r.Lanes {
+		want := []string{"rexmit", "keepalive"}
+		if l.Name != "bsd" { // its delayed ACKs leave with the heartbeat, without a timer
+			want = append(want, "delack")
+		}
+		for _, kind := range want {
+			if !kinds[i][kind] {
+				t.Errorf("%s: no %s timer among %v", l.Name, kind, kinds[i])
+			}
+		}
+	}
+}
+
+// TestBadInputIsRefused names what is wrong and what is accepted.
+func TestBadInputIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"x": "want TIME:NAME=VALUE", "1s:drop": "want TIME:NAME=VALUE", "2s:drop=1,1s:drop=1": "rising time",
+	} {
+		if _, err := ParseActions(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseActions(%q) = %v, want %q", text, err, want)
+		}
+	}
+	r := newRun(t, 1, "", "per-segment")
+	for _, c := range [][3]string{
+		{"drop", "0", "1 to 100"}, {"loss", "0.9", "0 to 0.5"}, {"delay", "1h", "2s"}, {"rate", "1", "100kbit"}, {"burst", "99", "1 to 20"},
+		{"color", "red", "no condition"}, {"tick", "-1s", "500ms"},
+	} {
+		if err := r.Do(c[0], c[1]); err == nil || !strings.Contains(err.Error(), c[2]) {
+			t.Errorf("Do(%s, %s) = %v, want %q", c[0], c[1], err, c[2])
+		}
+	}
+	for _, lanes := range [][]string{{"tahoe"}, {"bsd", "bsd"}, slices.Repeat([]string{"bsd"}, MaxLanes+1)} {
+		if r, err := NewRun(1, lanes, DefaultConditions(), nil); err == nil {
+			r.Close()
+			t.Errorf("lanes %v are accepted", lanes)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/wheel"
+)
+
+var serverAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7070}
+
+func newServer(t *testing.T) *Server {
+	t.Helper()
+	run, err := NewRun(1, nil, DefaultConditions(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewServer(run, serverAddr)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// request sends a request and returns its status and body. header has pairs.
+func request(s *Server, method, path, body string, header ...string) (int, string) {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Host = "127.0.0.1:7070"
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+		}
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// TestControlsAreForTheOwner refuses controls without the token, from other sites, and by other
+// names, as DNS rebinding would use. Reading needs no token, but the right name.
+func TestControlsAreForTheOwner(t *testing.T) {
+	s := newServer(t)
+	const drop = `{"name":"drop","text":"1"}`
+	for _, c := range []struct {
+		what   string
+		header []string
+		want   int
+	}{
+		{"the owner", []string{"X-Token", s.token}, http.StatusNoContent},
+		{"the owner's page", []string{"X-Token", s.token, "Origin", "http://127.0.0.1:7070"}, http.StatusNoContent},
+		{"localhost", []string{"X-Token", s.token, "Host", "localhost:7070"}, http.StatusNoContent},
+		{"no token", nil, http.StatusForbidden},
+		{"a wrong token", []string{"X-Token", "0"}, http.StatusForbidden},
+		{"another site", []string{"X-Token", s.token, "Origin", "http://example.org"}, http.StatusForbidden},
+		{"an opaque origin", []string{"X-Token", s.token, "Origin", "null"}, http.StatusForbidden},
+		{"a rebound name", []string{"X-Token", s.token, "Host", "example.org:7070"}, http.StatusForbidden},
+	} {
+		if got, body := request(s, "POST", "/control", drop, c.header...); got != c.want {
+			t.Errorf("%s: status %d (%s), want %d", c.what, got, strings.TrimSpace(body), c.want)
+		}
+	}
+	for path, want := range map[string]int{"/": 200, "/lane/0.pcapng": 200, "/lane/9.pcapng": 404, "/other": 404} {
+		if got, _ := request(s, "GET", path, ""); got != want {
+			t.Errorf("GET %s: status %d, want %d", path, got, want)
+		}
+		if got, _ := request(s, "GET", path, "", "Host", "example.org"); got != http.StatusForbidden {
+			t.Errorf("GET %s as another host: status %d, want 403", path, got)
+		}
+	}
+}
+
+// TestControlsSayWhatIsWrong sends controls that cannot be carried out.
+func TestControlsSayWhatIsWrong(t *testing.T) {
+	s := newServer(t)
+	for body, want := range map[string]string{
+		`{`: "want {", `{"name":"loss","text":"2"}`: "probability", `{"name":"speed","text":"0"}`: "0.0001 to 10",
+		`{"name":"rewind","text":"x"}`: "seconds", `{"name":"restart","text":"x"}`: "want a number",
+		`{"name":"restart","text":"1 2s"}`: "TIME:NAME=VALUE", `{"name":"","text":""}`: "no name", `{"other":1}`: "unknown field",
+	} {
+		if code, got := request(s, "POST", "/control", body, "X-Token", s.token); code != http.StatusBadRequest || !strings.Contains(got, want) {
+			t.Errorf("%s: status %d, %q, want %q", body, code, got, want)
+		}
+	}
+}
+
+// TestRewindIsTheSameRun goes back and forth: the results are those of before.
+func TestRewindIsTheSameRun(t *testing.T) {
+	s := newServer(t)
+	at := func(to time.Duration) string {
+		t.Helper()
+		if err := s.run.AdvanceTo(wheel.Time(to)); err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(s.run.Results())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	at(2 * time.Second)
+	if err := s.do(command{"drop", "3"}); err != nil {
+		t.Fatal(err)
+	}
+	want := at(5 * time.Second)
+	at(6 * time.Second)
+	if err := s.do(command{"rewind", "3"}); err != nil {
+		t.Fatal(err)
+	}
+	if s.run.Now() != wheel.Time(3*time.Second) || s.restarts != 1 {
+		t.Errorf("at %v after %d restarts, want 3s after 1", s.run.Now(), s.restarts)
+	}
+	if got := at(5 * time.Second); got != want {
+		t.Errorf("after going back:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestLaneCaptures reads a lane's last minute back: packets with comments on their causes.
+func TestLaneCaptures(t *testing.T) {
+	s := newServer(t)
+	if err := s.run.AdvanceTo(wheel.Time(3 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	_, body := request(s, "GET", "/lane/0.pcapng", "")
+	if !strings.Contains(body, "tcpwheel: retransmission by") || !strings.Contains(body, "lost (link)") {
+		t.Error("the capture has no comment on a retransmission or a loss")
+	}
+	r, err := capture.NewReader(bytes.NewReader([]byte(body)), "lane")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	n, comments := 0, 0
+	for {
+		if _, err := r.Next(); err != nil {
+			if err != io.EOF {
+				t.Error(err)
+			}
+			break
+		}
+		n++
+		comments += len(r.Comments())
+	}
+	if n < 500 || comments < 5 {
+		t.Errorf("%d packets with %d comments, want 500 and 5 or more", n, comments)
+	}
+}
+
+// BenchmarkFrame makes frames of three lanes. 20 a second must take less than a core: 50 ms each.
+func BenchmarkFrame(b *testing.B) {
+	run, err := NewRun(1, nil, DefaultConditions(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := NewServer(run, serverAddr)
+	defer s.Close()
+	timers := 0
+	for b.Loop() {
+		if err := s.run.AdvanceTo(s.run.now.Add(frameEvery)); err != nil {
+			b.Fatal(err)
+		}
+		s.sample()
+		text, err := json.Marshal(s.latest)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(len(text)))
+		timers = len(s.latest.Lanes[0].Wheel.Timers)
+	}
+	b.ReportMetric(float64(timers), "timers")
+}
