@@ -42,7 +42,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	return append(all, gvisorCells(p)...)
 }
 
-// packets is how many packets a cell has, about.
+// packets returns about the packets of a cell.
 func (p *Plan) packets(pulse, period time.Duration) float64 {
 	duty := 0.0
 	if period > 0 {
@@ -51,17 +51,17 @@ func (p *Plan) packets(pulse, period time.Duration) float64 {
 	return (p.Settle + p.Duration).Seconds() * (float64(p.Rate)/12000 + float64(duty*float64(p.PulseRate)/8/float64(p.Packet)))
 }
 
-// bottleneck is the link that the flow and the pulses share.
+// bottleneck returns the link that the flow and the pulses share.
 func (p *Plan) bottleneck() sim.LinkConfig {
 	return sim.LinkConfig{Rate: uint64(p.Rate), Delay: p.RoundTrip / 2, Queue: sim.Limit{Bytes: uint64(p.Buffer)}}
 }
 
-// share is that of the bottleneck's rate which so many octets are while it is watched.
-func (p *Plan) share(octets uint64) float64 {
-	return 8 * float64(octets) / p.Duration.Seconds() / float64(p.Rate)
+// share returns the share of the bottleneck's rate of so many bytes during the watch.
+func (p *Plan) share(bytes uint64) float64 {
+	return 8 * float64(bytes) / p.Duration.Seconds() / float64(p.Rate)
 }
 
-// run has one flow send against the pulses of a cell.
+// run runs one flow against the pulses of a cell.
 func run(p *Plan, timers testbed.Timers, c Cell) (Cell, error) {
 	w, err := host.NewWorld(sim.Config{Seed: uint64(c.Seed)})
 	if err != nil {
@@ -109,7 +109,7 @@ func run(p *Plan, timers testbed.Timers, c Cell) (Cell, error) {
 	return c, nil
 }
 
-// pulses sends packets that nobody waits for, for the length of a pulse in each period.
+// pulses sends packets without purpose, for the length of a pulse in each period.
 type pulses struct {
 	train
 	net   *sim.Network[host.Body]
@@ -119,7 +119,7 @@ type pulses struct {
 	sent  int
 }
 
-// start has the pulses begin.
+// start starts the pulses.
 func (a *pulses) start(net *sim.Network[host.Body], built *sim.Topology) {
 	a.net, a.out = net, built.SenderOut[1]
 	a.dg.From, a.dg.To, a.dg.Size = built.Senders[1], built.Receivers[1], a.size
@@ -127,17 +127,17 @@ func (a *pulses) start(net *sim.Network[host.Body], built *sim.Topology) {
 	net.StartTimer(a.timer, a.at(0))
 }
 
-// Expire implements sim.Handler: it is time for the next packet.
+// Expire implements sim.Handler: it sends the next packet.
 func (a *pulses) Expire(wheel.Time) {
 	a.net.Send(a.out, &a.dg)
 	a.sent++
 	a.net.StartTimer(a.timer, a.at(a.sent))
 }
 
-// Receive implements sim.Node: nobody writes to the attacker.
+// Receive implements sim.Node. The attacker gets no packets.
 func (a *pulses) Receive(wheel.Time, sim.LinkID, *host.Datagram) {}
 
-// sink takes what the attacker sends.
+// sink receives the attacker's packets.
 type sink struct{}
 
 // Receive implements sim.Node.

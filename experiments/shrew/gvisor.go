@@ -14,8 +14,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// gvisor is gVisor's own TCP over a floor, with its defaults SACK, RACK, probes and CUBIC. bare switches
-// RACK and probes off. Its NewReno is not used: here it has timeouts without any pulse.
+// gvisor is gVisor's own TCP over a floor, with its defaults SACK, RACK, probes and CUBIC. bare
+// switches RACK and probes off. Its NewReno is not used: here it has timeouts without any pulse.
 type gvisor struct {
 	floor time.Duration
 	bare  bool
@@ -54,8 +54,8 @@ func gvisorCells(p *Plan) (all []experiments.Cell[Cell]) {
 	return all
 }
 
-// pulsedWire is the wire between gVisor's TCP and a receiver with this project's TCP. The pulses share
-// the link of the data.
+// pulsedWire is the wire between gVisor's TCP and a receiver with this project's TCP. The pulses
+// share the link of the data.
 type pulsedWire struct {
 	train
 	testbed.Wire

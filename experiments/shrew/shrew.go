@@ -1,4 +1,4 @@
-// Package shrew is study E20: what short pulses do to a flow if they come once in each retransmission timeout.
+// Package shrew is study E20: short pulses against a flow, once in each retransmission timeout.
 package shrew
 
 import (
@@ -36,14 +36,14 @@ type Plan struct {
 	GVisorSeeds  int             `plan:"gvisor_seeds" min:"1" max:"1000"`
 }
 
-// Cell is what a flow reached against pulses of a period under one seed.
+// Cell is a flow's share against pulses of a period under one seed.
 type Cell struct {
 	Timers string        `json:"timers"`
 	Pulse  time.Duration `json:"pulse"`
-	Period time.Duration `json:"period"` // 0 is without pulses
+	Period time.Duration `json:"period"` // 0: no pulses
 	Seed   int           `json:"seed"`
 
-	Share    float64 `json:"share"`    // of the bottleneck's rate that arrived as data
+	Share    float64 `json:"share"`    // of the bottleneck's rate, data that arrived
 	Timeouts uint64  `json:"timeouts"` // of the sender
 }
 
@@ -56,7 +56,7 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 		case len(p.Timers) < 3:
 			return fmt.Errorf("timers: %d, want 3 or more", len(p.Timers))
 		case !slices.IsSorted(p.Periods) || p.Periods[0] <= slices.Max(p.Pulses):
-			return fmt.Errorf("periods: %v, want rising ones above the longest pulse", p.Periods)
+			return fmt.Errorf("periods: %v, want rising values above the longest pulse", p.Periods)
 		}
 		floor := p.Timers[0].Policy.Bounds.Min
 		for _, period := range []time.Duration{floor, floor / 2} {

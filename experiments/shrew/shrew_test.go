@@ -10,8 +10,8 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-// TestPulses tells the attack: pulses each second shut a flow out that waits a second, and one that waits a fifth of it loses a
-// timeout to each pulse and little more.
+// TestPulses runs the attack: pulses each second shut out a flow with a floor of a second, and cost
+// a flow with a fifth of that little more than a timeout each.
 func TestPulses(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
 	share := func(timers string, period time.Duration) Cell {
@@ -29,11 +29,11 @@ func TestPulses(t *testing.T) {
 		t.Errorf("a floor of 1 s, pulses each second: %+v, want less than 5 %%, and timeouts that back off", c)
 	}
 	if c := share(fine, time.Second); c.Share < 0.5 || c.Timeouts < 35 || c.Timeouts > 45 {
-		t.Errorf("a floor of 200 ms, pulses each second: %+v, want half of the rate and more, and a timeout for each pulse", c)
+		t.Errorf("a floor of 200 ms, pulses each second: %+v, want at least half of the rate, and a timeout for each pulse", c)
 	}
 }
 
-// TestGVisor tells the same of gVisor's own TCP, whose probe makes it other than its floor alone would.
+// TestGVisor runs the attack on gVisor's own TCP, where the probe helps.
 func TestGVisor(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
 	share := func(bare bool, period time.Duration) Cell {
@@ -54,7 +54,7 @@ func TestGVisor(t *testing.T) {
 	}
 }
 
-// TestFalsifier finds that pulses that do not fill the queue shut nothing out.
+// TestFalsifier checks that pulses that do not fill the queue shut no flow out.
 func TestFalsifier(t *testing.T) {
 	if testing.Short() {
 		t.Skip("results are the same under the race detector, which takes ten times as long")

@@ -13,10 +13,11 @@ type train struct {
 	period time.Duration // 0 is no pulses
 	gap    float64       // ns from one packet of a pulse to the next
 	burst  int           // packets of a pulse
-	size   uint32        // octets of a packet
+	size   uint32        // of a packet, in bytes
 }
 
-// train returns that of a cell. Its first pulse begins within a period after the flow has settled, at a phase of the seed's own.
+// train returns the pulses of a cell. The first begins within a period after the flow has settled,
+// at a phase that depends on the seed.
 func (p *Plan) train(c *Cell) train {
 	t := train{
 		begin:  wheel.Time(p.Settle).Add(time.Duration(testbed.Uniform(uint64(c.Seed), 0xe20) * float64(c.Period))),
@@ -28,10 +29,10 @@ func (p *Plan) train(c *Cell) train {
 	return t
 }
 
-// since is how long after its beginning a pulse has its i-th packet, from 0.
+// since returns the time from the begin of a pulse to its i-th packet, from 0.
 func (t *train) since(i int) time.Duration { return time.Duration(float64(i) * t.gap) }
 
-// at is when the n-th packet of all comes, from 0.
+// at returns the time of the n-th packet of all, from 0.
 func (t *train) at(n int) wheel.Time {
 	return t.begin.Add(time.Duration(n/t.burst)*t.period + t.since(n%t.burst))
 }

@@ -43,7 +43,8 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	return all
 }
 
-// burstsOf returns the lengths of bursts for timers number i: of the first two, which tell what a probe does, the longer ones too.
+// burstsOf returns the lengths of bursts for timers number i. The first two timers, which show the
+// effect of a probe, have the longer bursts too.
 func (p *Plan) burstsOf(i int) []time.Duration {
 	if i >= 2 {
 		return p.Bursts
@@ -51,26 +52,26 @@ func (p *Plan) burstsOf(i int) []time.Duration {
 	return slices.Concat(p.Bursts, p.Longer)
 }
 
-// answer is one answer, as its draws have it.
+// answer is the random parameters of one answer.
 type answer struct {
-	seed   uint64 // of its own
-	octets int
-	trip   time.Duration
-	loss   float64
+	seed  uint64
+	bytes int
+	trip  time.Duration
+	loss  float64
 }
 
 // draw returns answer i of a seed, the same for all timers and lengths of bursts.
 func (p *Plan) draw(seed, i int) answer {
 	key := testbed.Key(uint64(seed), uint64(i))
 	return answer{
-		seed:   key,
-		octets: int(between(p.Shares, p.Sizes, testbed.Uniform(key, 1))),
-		trip:   time.Duration(between(p.TripShares, p.RoundTrips, testbed.Uniform(key, 2))),
-		loss:   p.LossFrom + float64((p.LossTo-p.LossFrom)*testbed.Uniform(key, 3)),
+		seed:  key,
+		bytes: int(between(p.Shares, p.Sizes, testbed.Uniform(key, 1))),
+		trip:  time.Duration(between(p.TripShares, p.RoundTrips, testbed.Uniform(key, 2))),
+		loss:  p.LossFrom + float64((p.LossTo-p.LossFrom)*testbed.Uniform(key, 3)),
 	}
 }
 
-// between returns the value at a share u in [0, 1), on straight lines between those given.
+// between returns the value at a share u in [0, 1), by linear interpolation.
 func between[T ~int | ~int64](shares []float64, values []T, u float64) float64 {
 	i := 1
 	for i < len(shares)-1 && shares[i] <= u {
@@ -80,15 +81,15 @@ func between[T ~int | ~int64](shares []float64, values []T, u float64) float64 {
 	return float64(values[i-1]) + float64(part*float64(values[i]-values[i-1]))
 }
 
-// slot is the time for which the path stays as it is.
+// slot is the time step of the weather.
 const slot = time.Millisecond
 
-// weather is the path of an answer: a chain of two states in time, the same for all timers. What is sent in the bad state is lost. It
-// begins as it is in the long run, and is asked for instants that do not go back.
+// weather is the path of an answer: a Markov chain of two states in time, the same for all timers.
+// The bad state loses all packets. The first state has the stationary probability.
 type weather struct {
 	answer
 	enter, leave float64
-	at           int64 // the slot
+	at           int64 // slot
 	bad          bool
 }
 
@@ -100,7 +101,7 @@ func (a answer) weather(burst time.Duration) *weather {
 	}
 }
 
-// lost reports whether the path is bad at the instant.
+// lost reports whether the path is bad at an instant, not before the last call's.
 func (w *weather) lost(at wheel.Time) bool {
 	for w.at < int64(at)/int64(slot) {
 		w.at++
@@ -114,7 +115,7 @@ func (w *weather) lost(at wheel.Time) bool {
 	return w.bad
 }
 
-// run has all answers of a cell sent.
+// run sends all answers of a cell.
 func run(p *Plan, timers testbed.Timers, c Cell) (Cell, error) {
 	for i := range p.Flows {
 		a := p.draw(c.Seed, i)
@@ -142,10 +143,10 @@ func run(p *Plan, timers testbed.Timers, c Cell) (Cell, error) {
 	return c, nil
 }
 
-// never is the weather in which nothing is lost.
+// never is a path without loss.
 func never(wheel.Time) bool { return false }
 
-// add takes in an answer that lost n segments.
+// add counts an answer that lost n segments.
 func (c *Cell) add(took time.Duration, n int, inflation float64) {
 	c.Took += took
 	c.Tail = append(c.Tail, took.Microseconds())
@@ -153,7 +154,7 @@ func (c *Cell) add(took time.Duration, n int, inflation float64) {
 	c.Worst = append(c.Worst, inflation)
 }
 
-// lossy takes in that an answer with losses took so long, and as long without, and returns how many times as long it took.
+// lossy counts an answer with losses. It returns its time relative to that without losses.
 func (c *Cell) lossy(took, alone time.Duration) float64 {
 	inflation := float64(took) / float64(alone)
 	c.Lossy++
@@ -169,18 +170,18 @@ func greatest[T cmp.Ordered](all []T) []T {
 	return all[:(len(all)+19)/20]
 }
 
-// headers are the octets of IP and TCP, with timestamps.
+// headers is the bytes of the IP and TCP headers, with timestamps.
 const headers = 52
 
 // limit is the longest that an answer may take.
 const limit = wheel.Time(time.Hour)
 
-// send sends one answer, and returns how long it took, from the request to the last octet, how many of its segments were lost, and the
-// server's counters. bad tells whether what leaves the link at an instant is lost.
+// send sends one answer. It returns the time from the request to the last byte, the number of lost
+// segments, and the server's counters. bad reports whether a packet that leaves the link is lost.
 func (p *Plan) send(timers testbed.Timers, a answer, bad func(wheel.Time) bool) (took time.Duration, lost int, c tcp.Counters, err error) {
 	link := sim.LinkConfig{Rate: uint64(p.Rate), Delay: a.trip / 2}
 	down := link
-	free := wheel.Time(0) // when the link will have sent what it was given
+	free := wheel.Time(0) // when the link is idle again
 	down.Loss = sim.Losses{&testbed.StreamLoss{Rule: func(now wheel.Time, start, end uint64, _ uint32) bool {
 		free = max(free, now).Add(time.Duration(8e9 * float64(end-start+headers) / float64(p.Rate)))
 		hit := bad(free)
@@ -190,25 +191,25 @@ func (p *Plan) send(timers testbed.Timers, a answer, bad func(wheel.Time) bool) 
 		return hit
 	}}}
 	cfg := timers.Config()
-	cfg.Socket.NoDelay = true // or the last segment waits for the ACK of those before
+	cfg.Socket.NoDelay = true // or the last segment waits for earlier ACKs
 	pair, err := testbed.NewPair(testbed.PairPlan{Seed: a.seed, Client: cfg, Server: cfg, Up: link, Down: down})
 	if err != nil {
 		return 0, 0, c, err
 	}
 	err = pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App {
-		return &host.Responder{Request: uint32(p.Request), Response: uint32(a.octets)}
+		return &host.Responder{Request: uint32(p.Request), Response: uint32(a.bytes)}
 	})
 	if err != nil {
 		return 0, 0, c, err
 	}
-	ask := &host.Requests{Request: uint32(p.Request), Response: uint32(a.octets), Count: 1, Keep: true}
+	ask := &host.Requests{Request: uint32(p.Request), Response: uint32(a.bytes), Count: 1, Keep: true}
 	if _, err := pair.Client.Dial(pair.Server, 80, nil, ask); err != nil {
 		return 0, 0, c, err
 	}
 	net := pair.World.Net
 	for len(ask.Latency) == 0 {
 		if !net.Step() || net.Now() > limit {
-			return 0, 0, c, fmt.Errorf("no end after %v of %d octets", time.Duration(net.Now()), a.octets)
+			return 0, 0, c, fmt.Errorf("no end after %v of %d bytes", time.Duration(net.Now()), a.bytes)
 		}
 	}
 	if faults := pair.World.Faults(); len(faults) > 0 {

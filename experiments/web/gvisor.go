@@ -11,10 +11,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// gvisor stands for gVisor's own TCP where timers have their text.
+// gvisor is the name of gVisor's own TCP in the place of a text of timers.
 const gvisor = "gVisor's own TCP"
 
-// gvisor returns the bursts for which gVisor's TCP runs: those that the others have too.
+// gvisor returns the bursts for gVisor's TCP that the other timers have too.
 func (p *Plan) gvisor() (all []time.Duration) {
 	for _, burst := range p.GVisorBursts {
 		if slices.Contains(p.Bursts, burst) {
@@ -48,19 +48,19 @@ func gvisorRun(ctx context.Context, p *Plan, c Cell) (Cell, error) {
 	return c, nil
 }
 
-// sendStacks is send with a subject of package subject as the server, which may be another TCP. What it counts is seen on the path.
+// sendStacks is send with another subject as the server. Its counts are taken on the path.
 func (p *Plan) sendStacks(ctx context.Context, kind testbed.Kind, timers testbed.Timers, a answer, bad func(wheel.Time) bool) (testbed.Result, error) {
-	way := sim.LinkConfig{Rate: uint64(p.Rate), Delay: a.trip / 2}
-	// A segment meets its fate when it has come over the link, which it left half a round trip before.
-	rule := func(now wheel.Time, _, _ uint64, _ uint32) bool { return bad(now.Add(-way.Delay)) }
+	link := sim.LinkConfig{Rate: uint64(p.Rate), Delay: a.trip / 2}
+	// Fates decide when a segment arrives, half a round trip after it left the link.
+	rule := func(now wheel.Time, _, _ uint64, _ uint32) bool { return bad(now.Add(-link.Delay)) }
 	r, err := testbed.Run(ctx, &testbed.Spec{
 		Kind: kind, Timers: timers, Peer: p.Timers[0], Seed: a.seed,
-		Work:  testbed.Work{Shape: testbed.Answers, Objects: 1, Bytes: uint64(a.octets), Request: uint32(p.Request)},
-		Path:  testbed.Path{Data: way, Acks: way, Fates: testbed.FatesOf("weather", &testbed.StreamLoss{Rule: rule})},
+		Work:  testbed.Work{Shape: testbed.Answers, Objects: 1, Bytes: uint64(a.bytes), Request: uint32(p.Request)},
+		Path:  testbed.Path{Data: link, Acks: link, Fates: testbed.FatesOf("weather", &testbed.StreamLoss{Rule: rule})},
 		Flows: 1, Limit: time.Duration(limit),
 	})
 	if err == nil && r.Unfinished > 0 {
-		err = fmt.Errorf("no end after %v of %d octets", time.Duration(limit), a.octets)
+		err = fmt.Errorf("no end after %v of %d bytes", time.Duration(limit), a.bytes)
 	}
 	return r, err
 }

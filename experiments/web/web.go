@@ -36,31 +36,32 @@ type Plan struct {
 	Seeds        int              `plan:"seeds" min:"1" max:"1000"`
 }
 
-// Cell is what became of the answers of a seed.
+// Cell is the answers of a seed.
 type Cell struct {
 	Timers string        `json:"timers"` // their text, or gVisor's name
 	Burst  time.Duration `json:"burst"`
 	Seed   int           `json:"seed"`
 
 	Flows int           `json:"flows"`
-	Took  time.Duration `json:"took"` // of all answers together, from the request to the last octet
-	// Tail are the longest answers, one in twenty, the longest first, in microseconds.
+	Took  time.Duration `json:"took"` // sum over the answers, from the request to the last byte
+	// Tail is the longest twentieth of the answers, the longest first, in microseconds.
 	Tail []int64 `json:"tail"`
 
 	Lossy     int           `json:"lossy"`      // answers that lost a segment
-	LossyTook time.Duration `json:"lossy_took"` // of these together
-	Inflation float64       `json:"inflation"`  // the sum, over these, of the time over that of the same answer without losses
-	// Worst are the greatest of these, of one answer in twenty, the greatest first. 1 stands for an answer without losses.
+	LossyTook time.Duration `json:"lossy_took"` // sum over these
+	Inflation float64       `json:"inflation"`  // sum of their times relative to lossless
+	// Worst is the greatest twentieth of these ratios, the greatest first; 1 is an answer without
+	// losses.
 	Worst []float64 `json:"worst"`
 
-	Lost int `json:"lost"` // segments, those sent again included
-	// gVisor's TCP tells of its timeouts; its Fast, Late, Probes and Spurious are 0.
-	Sent     uint64 `json:"sent"`     // segments with octets, those sent again included
-	Fast     uint64 `json:"fast"`     // segments sent again in fast recovery
-	Late     uint64 `json:"late"`     // segments sent again by a timeout or in the slow start after it
-	Probes   uint64 `json:"probes"`   // for lost tails
+	Lost int `json:"lost"` // segments, retransmissions included
+	// gVisor's TCP reports only Timeouts; its Fast, Late, Probes and Spurious are 0.
+	Sent     uint64 `json:"sent"`     // data segments, retransmissions included
+	Fast     uint64 `json:"fast"`     // retransmissions in fast recovery
+	Late     uint64 `json:"late"`     // retransmissions by a timeout or in the slow start after it
+	Probes   uint64 `json:"probes"`   // tail loss probes
 	Timeouts uint64 `json:"timeouts"` // expiries
-	Spurious uint64 `json:"spurious"` // duplicates that the client has reported by DSACK
+	Spurious uint64 `json:"spurious"` // duplicates that the client reported by DSACK
 }
 
 // Study is the study.
@@ -76,9 +77,9 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 		}
 		switch {
 		case !slices.IsSorted(p.Sizes):
-			return fmt.Errorf("sizes: %v, want rising ones", p.Sizes)
+			return fmt.Errorf("sizes: %v, want rising values", p.Sizes)
 		case !slices.IsSorted(p.RoundTrips):
-			return fmt.Errorf("round_trips: %v, want rising ones", p.RoundTrips)
+			return fmt.Errorf("round_trips: %v, want rising values", p.RoundTrips)
 		case p.LossTo < p.LossFrom:
 			return fmt.Errorf("loss_to: %v, want at least loss_from, %v", p.LossTo, p.LossFrom)
 		case len(p.Timers) < 2:

@@ -10,12 +10,12 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestTail tells what a lost tail costs: the last three of ten segments are lost, and no ACK of the others tells of it. Without probes
-// the timer repairs them, with probes an ACK does.
+// TestTail measures the cost of a lost tail: the last three of ten segments are lost, and no ACK
+// reveals it. Without probes the timer repairs them; with probes an ACK does.
 func TestTail(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
-	a := answer{seed: 1, octets: 10 * 1448, trip: 40 * time.Millisecond}
-	// The handshake and the request take 60 ms and a little, and the segments 1.2 ms each.
+	a := answer{seed: 1, bytes: 10 * 1448, trip: 40 * time.Millisecond}
+	// The handshake and the request take a little more than 60 ms, and each segment 1.2 ms.
 	bad := func(at wheel.Time) bool {
 		return at > wheel.Time(69*time.Millisecond) && at < wheel.Time(80*time.Millisecond)
 	}
@@ -39,18 +39,18 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// TestAnswersLeaveAtOnce: what fits into the initial window of ten segments takes a round trip and its time on the link, the last segment,
-// which is not full, included.
+// TestAnswersLeaveAtOnce checks that an answer within the initial window of ten segments takes a
+// round trip and its time on the link, with a last segment that is not full.
 func TestAnswersLeaveAtOnce(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
-	a := answer{seed: 1, octets: 9*1448 + 300, trip: 40 * time.Millisecond}
+	a := answer{seed: 1, bytes: 9*1448 + 300, trip: 40 * time.Millisecond}
 	took, _, _, err := p.send(testbed.MustTimers("linux"), a, func(wheel.Time) bool { return false })
 	if err != nil || took < a.trip || took > a.trip+12*time.Millisecond {
-		t.Errorf("an answer of ten segments took %v, %v, want a round trip of %v and ten times 1.2 ms at most", took, err, a.trip)
+		t.Errorf("an answer of ten segments took %v, %v, want a round trip of %v and at most ten times 1.2 ms", took, err, a.trip)
 	}
 }
 
-// TestWeather finds bursts as long and as frequent as asked for.
+// TestWeather checks the length and the frequency of bursts.
 func TestWeather(t *testing.T) {
 	const slots = 2_000_000
 	w := answer{seed: 7, loss: 0.02}.weather(10 * time.Millisecond)
@@ -71,8 +71,9 @@ func TestWeather(t *testing.T) {
 	}
 }
 
-// TestSubjectsMeetTheSameWeather has answers sent by the engine alone, in package subject and in a gVisor stack: they take the same time,
-// to the nanosecond or to the next. gVisor's own TCP meets the same losses until it sends otherwise.
+// TestSubjectsMeetTheSameWeather sends answers with the engine alone, as a subject, and in a gVisor
+// stack: their times agree to 10 ns. gVisor's own TCP meets the same losses until it sends other
+// segments.
 func TestSubjectsMeetTheSameWeather(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
 	const burst = 40 * time.Millisecond
@@ -117,7 +118,8 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// TestFalsifier finds that few are left to timeouts where losses are short, and that to take probes away gains nothing.
+// TestFalsifier checks that short losses leave little to timeouts, and that removing probes gains
+// nothing.
 func TestFalsifier(t *testing.T) {
 	out := studytest.Run(t, Study, "study: web\nbursts: [1ms]\nseeds: 2\nflows: 150\ntimers: [\"linux\", \"linux -tlp\"]\ngvisor_bursts: []\n")
 	studytest.Want(t, out, experiments.NotReproduced, "timeout-share", "probes-timeouts", "probes-mean")
