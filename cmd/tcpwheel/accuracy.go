@@ -45,18 +45,17 @@ func newAccuracy() *cobra.Command {
 	var a assessment
 	cmd := &cobra.Command{
 		Use:   "accuracy [DIR...]",
-		Short: "how right analyze is, where the truth is known from elsewhere",
-		Long: "Accuracy holds what analyze finds against what is known of each transmission:\n" +
-			"its fate, by the links, and its cause, by the sender itself. It has some\n" +
-			"hundred connections happen in the simulator, and takes the samples that the\n" +
-			"program has with it; or only those in DIRs, as samples writes them. With\n" +
-			"--kernel, as root, it also has two kernels talk in scenarios drawn at random\n" +
-			"for that long. Where tshark is installed, its labels are counted beside.\n\n" +
-			"Intervals are of 95 %, made of as many episodes as would be independent.\n\n" +
-			"It exits with 3 below 99 % of the kinds at the sender, 97 % at the receiver\n" +
-			"with timestamps, or 99 % of the verdicts with DSACK, unless it is a single\n" +
-			"error. A probe that takes the place of a timeout, at the same instant, may be\n" +
-			"called one.",
+		Short: "check analyze against connections with known truth",
+		Long: "Accuracy compares analyze's findings with known truth: the link knows the fate\n" +
+			"of each packet, and the sender the cause of each retransmission. It simulates\n" +
+			"some hundred connections and reads the samples; or it reads only DIRs, in the\n" +
+			"form that samples writes. With --kernel, as root, it also lets two kernels\n" +
+			"talk in random scenarios for that long. If tshark is installed, it also counts\n" +
+			"tshark's labels.\n\n" +
+			"Intervals are 95% confidence intervals; they count only independent episodes.\n\n" +
+			"It exits with 3 below 99% right kinds at the sender, 97% at the receiver with\n" +
+			"timestamps, or 99% right verdicts with DSACK, unless only one is wrong. A\n" +
+			"probe sent at the instant of a timeout may count as the timeout.",
 		Example: "  tcpwheel accuracy\n  tcpwheel accuracy --kernel 5m",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, dirs []string) error {
@@ -76,12 +75,12 @@ func newAccuracy() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&a.simulated, "simulated", 2, "how many `times` 540 connections to simulate; 0 for none")
-	durationFlag(f, &a.kernel, "kernel", "", "draw scenarios for so long, as root")
-	f.Uint64Var(&a.seed, "seed", 1, "the first scenario that is drawn")
-	f.StringVar(&a.keep, "keep", "", "`directory` to keep captures and truth in")
-	f.BoolVar(&a.noTshark, "no-tshark", false, "leave tshark out")
-	f.BoolVar(&a.differences, "differences", false, "tell each error on standard error")
+	f.IntVar(&a.simulated, "simulated", 2, "simulate this many `times` 540 connections; 0 for none")
+	durationFlag(f, &a.kernel, "kernel", "", "run random scenarios between kernels for so long, as root")
+	f.Uint64Var(&a.seed, "seed", 1, "seed of the first random scenario")
+	f.StringVar(&a.keep, "keep", "", "`directory` for captures and truth")
+	f.BoolVar(&a.noTshark, "no-tshark", false, "do not run tshark")
+	f.BoolVar(&a.differences, "differences", false, "print each error to standard error")
 	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }

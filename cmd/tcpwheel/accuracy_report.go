@@ -55,7 +55,7 @@ type viewRecord struct {
 
 	Labels         []string             `json:"tshark_labels,omitempty"`
 	LabelKinds     *truth.LabelTable    `json:"tshark_packets,omitempty"`
-	LabelsSpurious *truth.LabelVerdicts `json:"tshark_spurious,omitempty"` // rows no and yes; columns: tshark's label
+	LabelsSpurious *truth.LabelVerdicts `json:"tshark_spurious,omitempty"` // rows no, yes; columns: label
 }
 
 func (a *assessment) record(o *origin, view string, t *truth.Tally) viewRecord {
@@ -112,8 +112,8 @@ func writeOrigin(b *bytes.Buffer, o *origin) {
 	if o.name != "simulator" {
 		fmt.Fprintf(b, "; the kernel's trace does not explain %d retransmissions", o.unmatched)
 	}
-	fmt.Fprintf(b, "\n%-20s%8s%17s%17s%17s\n%28s%17s%17s%17s\n", "captured at the", "episodes", "kinds right",
-		"spurious: those", "those that are,", "", "", "called so, are", "called so")
+	fmt.Fprintf(b, "\n%-20s%8s%17s%17s%17s\n%28s%17s%17s%17s\n", "captured at the", "episodes", "kinds right, %",
+		"spurious:", "spurious:", "", "", "precision, %", "recall, %")
 	for _, v := range views {
 		t := o.sum.Sum(v.want)
 		_, all := t.Episodes.Right()

@@ -12,7 +12,7 @@ import (
 	"tcpwheel/pcaps/truth"
 )
 
-// TestAccuracyGate finds what is promised violated, but not by a single error.
+// TestAccuracyGate fails below a threshold, unless only one is wrong.
 func TestAccuracyGate(t *testing.T) {
 	sender := truth.Class{Side: truth.SenderSide, SACK: true, Timestamps: true}
 	receiver := truth.Class{Side: truth.ReceiverSide, Timestamps: true}
@@ -46,7 +46,7 @@ func TestAccuracyGate(t *testing.T) {
 	}
 }
 
-// TestAccuracyEnds looks at nothing more when it is interrupted.
+// TestAccuracyEnds stops at an interruption.
 func TestAccuracyEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

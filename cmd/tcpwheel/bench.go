@@ -26,15 +26,18 @@ func newBench() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "time schemes, and Go's own timers, under the same workloads",
-		Long: "Bench times every scheme under every workload with n timers, their rounds interleaved, and compares\n" +
-			"them with the Go runtime's timers, the scheme \"runtime\". Believe ratios, rather than figures of one run.\n\n" +
-			"Columns: the median time of an operation, and by how much the rounds differ; allocations; bytes of heap\n" +
-			"per timer, slots included; what n timers add to a garbage collection; records looked at, counted in a run\n" +
-			"of its own; and how many times as long the runtime's timers take.\n\n" +
-			"Workloads:\n" + aboutWorkloads() + "\n" +
-			"What the budget does not allow is skipped, with the reason: a scheme that walks all timers on START would\n" +
-			"need hours to have a million of them in place. Go doc tcpwheel/wheel/wheelbench has the definitions.",
+		Short: "time every scheme and Go's timers under the same workloads",
+		Long: "Bench times every scheme under every workload with n timers and compares it\n" +
+			"with the Go runtime's timers, the scheme \"runtime\". Rounds of the schemes\n" +
+			"alternate. Trust the ratios more than the single figures.\n\n" +
+			"Columns: median time of an operation and its spread over the rounds;\n" +
+			"allocations; heap bytes per timer, slots included; how much n timers prolong a\n" +
+			"garbage collection; visited records, counted in a separate run; and the\n" +
+			"runtime's time divided by this time." +
+			"\n\nWorkloads:\n" + aboutWorkloads() + "\n" +
+			"Bench skips what exceeds the budget, and prints the reason: a scheme that walks\n" +
+			"all timers on START would need hours to start a million. Definitions: go doc\n" +
+			"tcpwheel/wheel/wheelbench.",
 		Example: "  tcpwheel wheel bench --schemes scheme6,runtime --workloads rearm --n 1000,1e5",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -55,13 +58,13 @@ func newBench() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&schemes, "schemes", []string{all}, "schemes, as wheel schemes lists them, or runtime")
+	f.StringSliceVar(&schemes, "schemes", []string{all}, "schemes of 'wheel schemes', or runtime")
 	f.StringSliceVar(&workloads, "workloads", []string{all}, "workloads")
 	f.StringSliceVar(&numbers, "n", []string{"1000", "1e6"}, "numbers of timers")
-	f.IntVar(&o.Slots, "slots", 0, "slots of a wheel, a power of two (default: each scheme's own)")
+	f.IntVar(&o.Slots, "slots", 0, "slots of a wheel, a power of two (default: the scheme's)")
 	durationFlag(f, &o.Tick, "tick", "1ms", "granularity of the timers")
-	durationFlag(f, &o.Budget, "budget", "200ms", "for how long to time each scheme, workload and n")
-	f.IntVar(&o.Rounds, "rounds", 3, "rounds to take the median of, within the budget")
+	durationFlag(f, &o.Budget, "budget", "200ms", "time for each scheme, workload and n")
+	f.IntVar(&o.Rounds, "rounds", 3, "rounds for the median, within the budget")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the random numbers")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd
@@ -125,14 +128,19 @@ func unlessAll(names []string) []string {
 // processor describes this machine's processors.
 func processor() string {
 	cpus := fmt.Sprintf("%d processors", runtime.NumCPU())
-	info, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return cpus // not Linux
-	}
-	for line := range strings.Lines(string(info)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-			return cpus + ", " + strings.TrimSpace(value)
-		}
+	if model := processorModel(); model != "" {
+		cpus += ", " + model
 	}
 	return cpus
+}
+
+// processorModel returns Linux's name of the processor, or "".
+func processorModel() string {
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(info)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
 }

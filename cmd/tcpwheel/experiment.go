@@ -21,9 +21,9 @@ func newExperiment() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "experiment",
 		Short: "the studies: what timer granularity does to TCP",
-		Long: "The studies run the engine and the wheels in virtual time, and set what they\n" +
-			"measure beside what was published. The same plans and seeds give the same\n" +
-			"results, to the last digit, on one machine or split over several.",
+		Long: "The studies run the engine and the wheels in virtual time, and compare the\n" +
+			"measurements with published ones. The same plans and seeds give the same\n" +
+			"results to the last digit, on one machine or split over several.",
 		Example: "  tcpwheel experiment list\n" +
 			"  tcpwheel experiment run expiry --quick\n" +
 			"  tcpwheel experiment run --all --quick --out report",
@@ -46,7 +46,7 @@ type studyInfo struct {
 // runInfo is the size of a run.
 type runInfo struct {
 	Cells   int     `json:"cells"`
-	Seconds float64 `json:"cpu_seconds"` // estimated
+	Seconds float64 `json:"cpu_s"` // estimated
 }
 
 func infoOf(s *experiments.Study) (studyInfo, error) {
@@ -75,8 +75,8 @@ func newExperimentList() *cobra.Command {
 		Use:   "list",
 		Short: "list the studies",
 		Long: "List prints each study's number, name, class and question. Class A is exact:\n" +
-			"the result is a law and holds to the last digit. P stands beside published\n" +
-			"figures, S beside a published shape, within bands that were set beforehand.",
+			"the result is a law and holds to the last digit. P is compared with published\n" +
+			"figures, S with a published shape; both have bands that were fixed before.",
 		Example: "  tcpwheel experiment list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows [][]string
@@ -107,10 +107,9 @@ func newExperimentShow() *cobra.Command {
 	var asPlan bool
 	cmd := &cobra.Command{
 		Use:   "show STUDY",
-		Short: "show what a study asks, and its plan",
-		Long: "Show prints the README of a study, how much there is to run, and its plan. A\n" +
-			"plan of one's own is a file that names the study and says what differs, as\n" +
-			"\n" +
+		Short: "show a study's question and its plan",
+		Long: "Show prints the README of a study, the size of its runs, and its plan. Your\n" +
+			"own plan is a file that names the study and the values that differ:\n\n" +
 			"  study: expiry\n" +
 			"  ticks: [2ms, 7ms]\n" +
 			"  seeds: 5",
@@ -134,14 +133,14 @@ func newExperimentShow() *cobra.Command {
 			writeProse(&b, findings.WithoutResult(s.Readme))
 			fmt.Fprintf(&b, "Full run: %s.\nQuick run: %s.\n", info.Full, info.Quick)
 			if len(info.Live) > 0 {
-				fmt.Fprintf(&b, "By the clock of the machine, with --live: %s.\n", strings.Join(info.Live, ", "))
+				fmt.Fprintf(&b, "Timed on this machine, with --live: %s.\n", strings.Join(info.Live, ", "))
 			}
 			fmt.Fprintf(&b, "\nplan.yaml:\n\n%s", s.Plan)
 			_, err = w.Write(b.Bytes())
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asPlan, "plan", false, "print the plan alone, to begin one's own with")
+	cmd.Flags().BoolVar(&asPlan, "plan", false, "print only the plan, to start your own")
 	return cmd
 }
 
@@ -245,7 +244,7 @@ func readPlan(name string) ([]byte, error) {
 		return nil, err
 	}
 	if len(text) > plan.MaxSize {
-		return nil, fmt.Errorf("%s: more than %d octets", name, plan.MaxSize)
+		return nil, fmt.Errorf("%s: more than %d bytes", name, plan.MaxSize)
 	}
 	return text, nil
 }
@@ -254,7 +253,7 @@ func readPlan(name string) ([]byte, error) {
 func openAll(cmd *cobra.Command, args []string, all, quick bool) (jobs []*experiments.Job, err error) {
 	switch {
 	case all && len(args) > 0:
-		return nil, usage(cmd, fmt.Errorf("%s--all runs all studies, and %q is named besides", commandPrefix(cmd), args[0]))
+		return nil, usage(cmd, fmt.Errorf("%s--all runs all studies, do not name %q too", commandPrefix(cmd), args[0]))
 	case !all && len(args) == 0:
 		return nil, &usageError{err: fmt.Errorf("%sno study given", commandPrefix(cmd)), hint: "name studies or plans, or give --all"}
 	}
@@ -275,7 +274,7 @@ func openAll(cmd *cobra.Command, args []string, all, quick bool) (jobs []*experi
 			return nil, err
 		}
 		if seen[j.Study.Name] {
-			return nil, usage(cmd, fmt.Errorf("%sstudy %s stands twice", commandPrefix(cmd), j.Study.Name))
+			return nil, usage(cmd, fmt.Errorf("%sstudy %s is given twice", commandPrefix(cmd), j.Study.Name))
 		}
 		seen[j.Study.Name] = true
 		jobs = append(jobs, j)

@@ -21,11 +21,10 @@ func newExperimentMerge() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "merge SHARD...",
-		Short: "make one report of all shards of a run",
-		Long: "Merge reads the files that 'experiment run --shard' has written, or the\n" +
-			"directories they are in, and goes on as the run would have: what it writes and\n" +
-			"prints is the same, octet for octet. A shard that is missing, or of another\n" +
-			"run, is an error.",
+		Short: "merge the shards of a run into one report",
+		Long: "Merge reads the files that 'experiment run --shard' wrote, or directories of\n" +
+			"them, and finishes the run: its output is the same, byte for byte. A missing\n" +
+			"shard, or one of another run, is an error.",
 		Example: "  tcpwheel experiment merge shards --out report",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -134,11 +133,11 @@ func newExperimentDocs() *cobra.Command {
 	var root string
 	cmd := &cobra.Command{
 		Use:   "docs DIR",
-		Short: "write a report's results into the documents of this repository",
-		Long: "Docs is for those who work on the studies. It takes the report of a full run of\n" +
-			"all studies, and writes docs/results.md, the figures in docs/figures, the\n" +
-			"results in the README of each study, and experiments/sums.txt, by which a test\n" +
-			"finds results that are stale.",
+		Short: "update this repository's documents from a report",
+		Long: "Docs is for maintainers of the studies. It takes the report of a full run of\n" +
+			"all studies and updates docs/results.md, the figures in docs/figures, the\n" +
+			"results in each study's README, and experiments/sums.txt. A test finds stale\n" +
+			"results by these sums.",
 		Example: "  tcpwheel experiment docs report",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -152,7 +151,7 @@ func newExperimentDocs() *cobra.Command {
 				return err
 			}
 			if r.All = isAll(r); !r.All {
-				return fmt.Errorf("%s: has not all studies, or not in their order: want a report of 'experiment run --all'", args[0])
+				return fmt.Errorf("%s: lacks studies or has them in another order, want a report of 'experiment run --all'", args[0])
 			}
 			if _, err := os.Stat(filepath.Join(root, "experiments", "all", "all.go")); err != nil {
 				return fmt.Errorf("%s is not the root of the repository: %w", root, err)

@@ -30,20 +30,17 @@ func newExperimentRun() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run STUDY|PLAN.yaml... | --all",
-		Short: "run studies, and write what they found",
-		Long: "Run runs studies, given by name or by a plan of one's own, on all processors.\n" +
-			"It prints their tables and claims, or writes a report to the directory that\n" +
-			"--out names: a page that opens without a network, and beside it claims.json,\n" +
-			"tables, figures, plans and what each cell returned. A report that is there is\n" +
-			"replaced, anything else is not.\n" +
-			"\n" +
-			"With --shard i/n it runs the i-th part of n, counted from 0, and writes the\n" +
-			"file DIR/shard-i-of-n.jsonl for 'experiment merge'. --shard auto takes i and n\n" +
-			"from the variables of a Slurm array, and auto/n takes i from those or a\n" +
-			"Kubernetes Job's.\n" +
-			"\n" +
-			"It exits with 3 if a claim of an exact study is not reproduced, unless the study\n" +
-			"says that it holds what was published to be wrong.",
+		Short: "run studies and report their results",
+		Long: "Run runs studies, named or given by a plan, on all processors. It prints their\n" +
+			"tables and claims. With --out it writes a report instead: a page that needs no\n" +
+			"network, and claims.json, tables, figures, plans and the result of each cell.\n" +
+			"It replaces an earlier report, and nothing else.\n\n" +
+			"With --shard i/n it runs part i of n, counted from 0, and writes\n" +
+			"DIR/shard-i-of-n.jsonl for 'experiment merge'. --shard auto takes i and n from\n" +
+			"the variables of a Slurm array; auto/n takes i from those or a Kubernetes\n" +
+			"Job's.\n\n" +
+			"It exits with 3 if a claim of an exact study is not reproduced, unless the\n" +
+			"study says that the published result is wrong.",
 		Example: "  tcpwheel experiment run expiry --quick\n" +
 			"  tcpwheel experiment run --all --out report\n" +
 			"  tcpwheel experiment run --all --shard 2/8 --out shards",
@@ -51,12 +48,12 @@ func newExperimentRun() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	cmd.Flags().BoolVar(&f.all, "all", false, "run all studies")
-	cmd.Flags().BoolVar(&f.quick, "quick", false, "the smaller plans of a quick run")
-	cmd.Flags().BoolVar(&f.live, "live", false, "also time what this machine alone can tell")
+	cmd.Flags().BoolVar(&f.quick, "quick", false, "use the smaller plans")
+	cmd.Flags().BoolVar(&f.live, "live", false, "also run the parts that time this machine")
 	cmd.Flags().StringVar(&f.out, "out", "", "write a report to this directory, or a shard's results")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "run a part only: i/n, auto or auto/n")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object per study")
-	cmd.Flags().IntVar(&f.workers, "workers", 0, "cells that run at a time; 0 is the number of processors")
+	cmd.Flags().IntVar(&f.workers, "workers", 0, "cells at a time; 0 is the number of processors")
 	return cmd
 }
 
@@ -69,11 +66,11 @@ func (f *runFlags) run(cmd *cobra.Command, args []string) error {
 	case f.workers < 0 || f.workers > 4096:
 		return usage(cmd, fmt.Errorf("%s--workers %d, want 0 to 4096", commandPrefix(cmd), f.workers))
 	case f.shard != "" && f.out == "":
-		return usage(cmd, fmt.Errorf("%s--shard without --out: where are the results to be written", commandPrefix(cmd)))
+		return usage(cmd, fmt.Errorf("%s--shard without --out, want a directory for the results", commandPrefix(cmd)))
 	case f.shard != "" && f.live:
-		return usage(cmd, fmt.Errorf("%s--live runs on one machine, and not in shards", commandPrefix(cmd)))
+		return usage(cmd, fmt.Errorf("%s--live with --shard: live parts run on one machine", commandPrefix(cmd)))
 	case f.shard != "" && f.asJSON:
-		return usage(cmd, fmt.Errorf("%s--json prints what studies found, which one shard does not know", commandPrefix(cmd)))
+		return usage(cmd, fmt.Errorf("%s--json with --shard: one shard has no results of its own", commandPrefix(cmd)))
 	}
 	jobs, err := openAll(cmd, args, f.all, f.quick)
 	if err != nil {
@@ -145,7 +142,7 @@ func checkReportDir(dir string) error {
 	if info, err := os.Stat(parent); err != nil {
 		return err
 	} else if !info.IsDir() {
-		return fmt.Errorf("%s: is no directory", parent)
+		return fmt.Errorf("%s: not a directory", parent)
 	}
 	if err := findings.CheckDir(dir); err != nil {
 		return err
@@ -157,7 +154,7 @@ func checkReportDir(dir string) error {
 func canMake(dir string) error {
 	part, err := os.MkdirTemp(dir, ".tcpwheel-*")
 	if err != nil {
-		return fmt.Errorf("%s: nothing can be made there: %w", dir, errors.Unwrap(err))
+		return fmt.Errorf("%s: cannot make files there: %w", dir, errors.Unwrap(err))
 	}
 	return os.Remove(part)
 }

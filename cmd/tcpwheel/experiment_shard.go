@@ -57,16 +57,16 @@ func shardIndex(env func(string) string) (int, error) {
 			return envNumber(env, name)
 		}
 	}
-	return 0, errors.New("neither JOB_COMPLETION_INDEX nor SLURM_ARRAY_TASK_ID is set: is this an indexed Job or an array")
+	return 0, errors.New("neither JOB_COMPLETION_INDEX nor SLURM_ARRAY_TASK_ID is set, want an indexed Job or an array")
 }
 
 // slurmShard returns the place of this task in an evenly spaced array, such as 0-7 or 1-15:2.
 func slurmShard(env func(string) string) (s experiments.Shard, err error) {
 	if env("SLURM_ARRAY_TASK_ID") == "" {
 		if env("JOB_COMPLETION_INDEX") != "" {
-			return s, errors.New("a Kubernetes Job does not say how many there are: want auto/n")
+			return s, errors.New("a Kubernetes Job does not say its number of pods, want auto/n")
 		}
-		return s, errors.New("SLURM_ARRAY_TASK_ID is not set: is this a task of an array")
+		return s, errors.New("SLURM_ARRAY_TASK_ID is not set, want a task of an array")
 	}
 	var v [4]int
 	for i, name := range []string{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_COUNT"} {
@@ -80,7 +80,7 @@ func slurmShard(env func(string) string) (s experiments.Shard, err error) {
 		step = (most - least) / (count - 1)
 	}
 	if count < 1 || step < 1 || least+step*(count-1) != most || (id-least)%step != 0 {
-		return s, fmt.Errorf("the array has %d tasks from %d to %d, which are not evenly apart: want auto/n", count, least, most)
+		return s, fmt.Errorf("the array has %d tasks from %d to %d, which are not evenly spaced, want auto/n", count, least, most)
 	}
 	return experiments.Shard{Index: (id - least) / step, Of: count}, nil
 }

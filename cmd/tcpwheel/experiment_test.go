@@ -32,11 +32,11 @@ func TestParseShard(t *testing.T) {
 		{"auto", slurm("8", "1", "8", "8"), experiments.Shard{Index: 7, Of: 8}, ""},
 		{"auto", slurm("5", "1", "7", "4"), experiments.Shard{Index: 2, Of: 4}, ""},
 		{"auto", slurm("4", "4", "4", "1"), experiments.Shard{Index: 0, Of: 1}, ""},
-		{"auto", slurm("3", "0", "7", "3"), experiments.Shard{}, "the array has 3 tasks from 0 to 7, which are not evenly apart: want auto/n"},
+		{"auto", slurm("3", "0", "7", "3"), experiments.Shard{}, "the array has 3 tasks from 0 to 7, which are not evenly spaced, want auto/n"},
 		{"auto", slurm("3", "0", "", "3"), experiments.Shard{}, `SLURM_ARRAY_TASK_MAX is "", want a whole number`},
-		{"auto", job, experiments.Shard{}, "a Kubernetes Job does not say how many there are: want auto/n"},
-		{"auto", nil, experiments.Shard{}, "SLURM_ARRAY_TASK_ID is not set: is this a task of an array"},
-		{"auto/2", nil, experiments.Shard{}, "neither JOB_COMPLETION_INDEX nor SLURM_ARRAY_TASK_ID is set: is this an indexed Job or an array"},
+		{"auto", job, experiments.Shard{}, "a Kubernetes Job does not say its number of pods, want auto/n"},
+		{"auto", nil, experiments.Shard{}, "SLURM_ARRAY_TASK_ID is not set, want a task of an array"},
+		{"auto/2", nil, experiments.Shard{}, "neither JOB_COMPLETION_INDEX nor SLURM_ARRAY_TASK_ID is set, want an indexed Job or an array"},
 		{"auto/3", job, experiments.Shard{}, "shard 3 of 3, want one of 0 to n-1 of n, and n from 1 to 10000"},
 		{"auto/2", map[string]string{"JOB_COMPLETION_INDEX": "x"}, experiments.Shard{}, `JOB_COMPLETION_INDEX is "x", want a whole number`},
 		{"1", nil, experiments.Shard{}, "want i/n, auto or auto/n"},
@@ -74,7 +74,8 @@ func TestProgressText(t *testing.T) {
 	}
 }
 
-// TestInterruptedRunLeavesTheReport ends a run of minutes soon after it began: what was there is there, and nothing beside it.
+// TestInterruptedRunLeavesTheReport interrupts a run of minutes early: an earlier report stays, and
+// no other file remains.
 func TestInterruptedRunLeavesTheReport(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "report")
@@ -111,7 +112,7 @@ func TestInterruptedRunLeavesTheReport(t *testing.T) {
 	}
 }
 
-// TestLiveIsNotExact runs a part whose claim has no interval.
+// TestLiveIsNotExact runs a live part whose claim has no interval.
 func TestLiveIsNotExact(t *testing.T) {
 	cmd := newExperimentRun()
 	cmd.SetContext(t.Context())

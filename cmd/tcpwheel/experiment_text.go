@@ -42,9 +42,9 @@ func writeStudy(w io.Writer, s *findings.Study) error {
 	b.WriteString("\n")
 	writeOutcome(&b, s.Outcome)
 	for _, l := range s.Live {
-		fmt.Fprintf(&b, "By the clock of this machine: %s\n\n", l.Name)
+		fmt.Fprintf(&b, "Timed on this machine: %s\n\n", l.Name)
 		if l.Skipped != "" {
-			writeWrapped(&b, "  ", "could not run: "+l.Skipped)
+			writeWrapped(&b, "  ", "skipped: "+l.Skipped)
 			b.WriteString("\n")
 			continue
 		}
@@ -116,17 +116,9 @@ func writeSummary(w io.Writer, r *findings.Report) error {
 
 // thisMachine describes the machine of live parts.
 func thisMachine() *findings.Machine {
-	m := &findings.Machine{OS: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version()}
+	m := &findings.Machine{OS: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), CPU: processorModel()}
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		m.Kernel = strings.TrimSpace(string(text))
-	}
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(text)) {
-			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-				m.CPU = strings.TrimSpace(value)
-				break
-			}
-		}
 	}
 	return m
 }

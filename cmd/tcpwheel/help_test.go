@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestHelpFits has the help of every command within 80 columns.
+// TestHelpFits checks that the help of every command fits 80 columns.
 func TestHelpFits(t *testing.T) {
 	n := 0
 	var walk func(cmd *cobra.Command, path []string)
@@ -37,7 +37,7 @@ func TestHelpFits(t *testing.T) {
 	}
 }
 
-// TestFillParagraph leaves what fits, and lists.
+// TestFillParagraph keeps lists, and paragraphs that fit.
 func TestFillParagraph(t *testing.T) {
 	long := strings.Repeat("word ", 20) + "end"
 	for text, want := range map[string]string{

@@ -22,11 +22,13 @@ func newLateness() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lateness",
 		Short: "measure how late timers expire on this machine",
-		Long: "Lateness starts one timer at a time on the wheel's real-time driver, and on the Go runtime's timers beside\n" +
-			"it, and tells how late they expire: after the tick, which is what the machine adds, and after the deadline,\n" +
-			"which rounding up to the tick is part of. Run it on a machine that does nothing else.\n\n" +
-			"Sources: " + strings.Join(wheelbench.LatenessSources(), ", ") + ". Go doc tcpwheel/wheel/wheelbench has the definitions.\n\n" +
-			"It exits with 3 if a timer of the wheel was early.",
+		Long: "Lateness starts timers, one at a time, on the wheel's real-time driver and on\n" +
+			"the Go runtime. It reports how late they expire: after the tick, which is this\n" +
+			"machine's lateness, and after the deadline, which includes rounding up to the\n" +
+			"tick. Run it on an idle machine." +
+			"\n\nSources: " + strings.Join(wheelbench.LatenessSources(), ", ") + ". Definitions: go doc\n" +
+			"tcpwheel/wheel/wheelbench.\n\n" +
+			"It exits with 3 if a timer of the wheel expired early.",
 		Example: "  tcpwheel wheel lateness --tick 100us --for 20s",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -60,14 +62,14 @@ func newLateness() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Scheme, "scheme", wheel.Default, "scheme that keeps the timers")
+	f.StringVar(&o.Scheme, "scheme", wheel.Default, "scheme of the wheel")
 	durationFlag(f, &o.Tick, "tick", "100us", "granularity of the timers")
 	f.DurationSliceVar(&o.Intervals, "intervals", []time.Duration{100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond},
-		"how long the timers run")
-	f.StringSliceVar(&o.Sources, "sources", o.Sources, "whose timers to start")
-	durationFlag(f, &span, "for", "10s", "about how long to go on")
-	f.Uint64Var(&o.Seed, "seed", 1, "seed of the random part of a tick that intervals get")
-	f.BoolVar(&o.NoSpin, "no-spin", false, "sleep all the time, wait no last microseconds out")
+		"durations of the timers")
+	f.StringSliceVar(&o.Sources, "sources", o.Sources, "timers to measure")
+	durationFlag(f, &span, "for", "10s", "approximate time of the run")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of the random offset within a tick")
+	f.BoolVar(&o.NoSpin, "no-spin", false, "sleep to the end, without spinning the last microseconds")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }
@@ -81,7 +83,7 @@ func samplesFor(span time.Duration, o wheelbench.LatenessOptions) (int, error) {
 	case len(o.Intervals) == 0:
 		return 0, errors.New("no interval, want one at least")
 	}
-	const late = 500 * time.Microsecond // average of sources that are a millisecond late and sources that are not
+	const late = 500 * time.Microsecond // average over the sources
 	var round time.Duration
 	for _, d := range o.Intervals {
 		round += time.Duration(len(o.Sources)) * (d + o.Tick + late)

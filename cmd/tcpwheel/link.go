@@ -28,25 +28,26 @@ func newLink() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "link [flags] [-- COMMAND]",
 		Short: "two kernels joined by an emulated link that logs packets' fates",
-		Long: "Link makes two TUN devices, in two network namespaces or one, and joins them by\n" +
-			"an emulated link until it gets SIGINT or SIGTERM, or COMMAND, which runs in the\n" +
-			"namespace of a, has ended. Then it removes the devices, with their addresses and\n" +
-			"routes, and prints what each direction has done: to standard output, or to\n" +
-			"standard error beside a COMMAND. It needs root.\n\n" +
-			"A loss is a probability or a model: packets:3,7-9 loses these of a direction,\n" +
-			"ranges:0-1448@1 the first transmission of these octets of each TCP stream,\n" +
-			"outages:1s-1.5s what is sent then, gilbert-elliott:p=0.01,r=0.3 bursts; models\n" +
-			"may be joined by semicolons. Flags hold for both directions; --a-to-b and\n" +
-			"--b-to-a, such as --a-to-b loss=packets:20, for one.\n\n" +
-			"The log is a JSON object per line: the plan, a line for each packet with its\n" +
-			"number, times, fate and TCP header, and the counts. The captures are nanosecond\n" +
-			"pcapng of what each kernel sends and gets, with comments on fates. To keep\n" +
-			"packets what they are, the kernels do not offload, unless --offload is given.",
+		Long: "Link makes two TUN devices, in two network namespaces or one, and joins them\n" +
+			"by an emulated link. It runs until SIGINT or SIGTERM, or until COMMAND, which\n" +
+			"runs in a's namespace, ends. Then it removes the devices with their addresses\n" +
+			"and routes, and prints the counts of each direction: to standard output, or to\n" +
+			"standard error with a COMMAND. It needs root.\n\n" +
+			"A loss is a probability or a model: packets:3,7-9 loses these packets of a\n" +
+			"direction, ranges:0-1448@1 the first transmission of these bytes of each TCP\n" +
+			"stream, outages:1s-1.5s everything sent then, gilbert-elliott:p=0.01,r=0.3\n" +
+			"bursts. Semicolons join models. Flags hold for both directions; --a-to-b and\n" +
+			"--b-to-a set any field of the plan for one, such as --a-to-b loss=packets:20\n" +
+			"or --b-to-a jitter.hold=5ms.\n\n" +
+			"The log has one JSON object a line: the plan, each packet with its number,\n" +
+			"times, fate and TCP header, and the counts. The captures are pcapng with\n" +
+			"nanoseconds and comments on fates, one for each kernel. The kernels do not\n" +
+			"offload, so that packets stay as sent, unless --offload is given.",
 		Example:               "  tcpwheel link --make-netns --delay 5ms --a-to-b loss=packets:20 --log fates",
 		DisableFlagsInUseLine: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); len(args) > 0 && n != 0 {
-				return usage(cmd, fmt.Errorf("link: unexpected argument %q: a command stands behind --", args[0]))
+				return usage(cmd, fmt.Errorf("link: unexpected argument %q: put a command after --", args[0]))
 			}
 			return nil
 		},
@@ -65,17 +66,17 @@ func (l *linkCommand) register(flags *pflag.FlagSet) {
 		flags.StringVar(&s.Netns, side+"-netns", "", "its network namespace")
 		flags.StringSliceVar(&l.addrs[i], side+"-addr", nil, fmt.Sprintf("address of %s (default 10.9.0.%d/24)", side, i+1))
 	}
-	flags.BoolVar(&c.MakeNamespaces, "make-netns", false, "make the namespaces, and remove them")
-	flags.StringVar(&l.cmds.B, "b-run", "", "shell command to run in the namespace of b")
+	flags.BoolVar(&c.MakeNamespaces, "make-netns", false, "make and remove the namespaces")
+	flags.StringVar(&l.cmds.B, "b-run", "", "shell command to run in b's namespace")
 	l.links.register(flags)
 	flags.IntVar(&c.MTU, "mtu", 0, "MTU of the devices (default: the kernel's)")
-	flags.IntVar(&c.PathMTU, "path-mtu", 0, "size that the link takes; ICMP tells of it")
+	flags.IntVar(&c.PathMTU, "path-mtu", 0, "largest packet of the link; ICMP reports it")
 	flags.BoolVar(&c.Offload, "offload", false, "let the kernels offload segmentation")
-	flags.BoolVar(&c.Realtime, "realtime", true, "run before ordinary programs, for precision")
+	flags.BoolVar(&c.Realtime, "realtime", true, "real-time priority, for precision")
 	flags.Uint64Var(&c.Seed, "seed", 1, "seed of the link's random numbers")
-	flags.StringVar(&c.Log, "log", "", "file for the fate of each packet, as JSON")
-	flags.StringVar(&c.Captures[0], "pcap-a", "", "file for what passes at a, as pcapng")
-	flags.StringVar(&c.Captures[1], "pcap-b", "", "file for what passes at b")
+	flags.StringVar(&c.Log, "log", "", "JSON file of the fate of each packet")
+	flags.StringVar(&c.Captures[0], "pcap-a", "", "pcapng file of the packets at a")
+	flags.StringVar(&c.Captures[1], "pcap-b", "", "pcapng file of the packets at b")
 	flags.BoolVar(&l.asJSON, "json", false, "print one JSON object per line")
 }
 
@@ -129,7 +130,7 @@ func (l *linkCommand) run(cmd *cobra.Command, args []string) error {
 	if !cmd.Flags().Changed("realtime") {
 		if err := link.CheckRealtime(); err != nil {
 			l.config.Realtime = false
-			fmt.Fprintf(talk, "tcpwheel: link: packets may be late: no priority of real time: %v\n", err)
+			fmt.Fprintf(talk, "tcpwheel: link: packets may be late: cannot get real-time priority: %v\n", err)
 		}
 	}
 	s, err := link.Run(cmd.Context(), l.config, l.cmds, func(running *link.Link) func() {
@@ -179,7 +180,7 @@ func linkStatus(summary func() [2]link.Summary) func(d time.Duration) string {
 			if i > 0 {
 				line += ", "
 			}
-			line += fmt.Sprintf("%s %d (%d gone) %s", s.Direction, s.Packets, s.Packets-s.Delivered, perSecond(s.Bytes-before[i].Bytes, d))
+			line += fmt.Sprintf("%s %d (%d lost) %s", s.Direction, s.Packets, s.Packets-s.Delivered, perSecond(s.Bytes-before[i].Bytes, d))
 		}
 		before = now
 		return line

@@ -14,7 +14,8 @@ import (
 	"tcpwheel/tun/link"
 )
 
-// linkArgs are those of a link between namespaces that no other process makes. It skips the test where there are none.
+// linkArgs are the arguments of a link between namespaces of this process. It skips the test where
+// namespaces cannot be made.
 func linkArgs(t *testing.T, args ...string) []string {
 	t.Helper()
 	all := []string{"link", "--make-netns"}
@@ -22,7 +23,7 @@ func linkArgs(t *testing.T, args ...string) []string {
 		name := fmt.Sprintf("tcpwheel-cmd-%d-%s", os.Getpid(), side)
 		ns, err := tun.AddNamespace(name)
 		if err != nil {
-			t.Skipf("no namespace to be had here: %v", err)
+			t.Skipf("cannot make a namespace here: %v", err)
 		}
 		if err := ns.Close(); err != nil {
 			t.Fatal(err)
@@ -32,7 +33,7 @@ func linkArgs(t *testing.T, args ...string) []string {
 	return append(all, args...)
 }
 
-// TestLinkCommand pings over a link that the command makes, as root.
+// TestLinkCommand pings over a link, as root.
 func TestLinkCommand(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	var out, talk bytes.Buffer
@@ -61,7 +62,7 @@ func TestLinkStatus(t *testing.T) {
 	now := [2]link.Summary{{Direction: "a-to-b"}, {Direction: "b-to-a", Packets: 3, Delivered: 3, Bytes: 70}}
 	line := linkStatus(func() [2]link.Summary { return now })
 	now[0] = link.Summary{Direction: "a-to-b", Packets: 10, Delivered: 8, Bytes: 125000}
-	want := "a-to-b 10 (2 gone) 250 kB/s, b-to-a 3 (0 gone) 0 B/s"
+	want := "a-to-b 10 (2 lost) 250 kB/s, b-to-a 3 (0 lost) 0 B/s"
 	if got := line(500e6); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -91,11 +91,11 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tcpwheel",
 		Short: "timing wheels, and a userspace TCP on top of them",
-		Long: "tcpwheel tells of captures what their losses cost and what other timers would have\n" +
-			"made of them, runs a userspace TCP with a timer for each segment over TUN and in\n" +
-			"virtual time, and measures timing wheels.\n\n" +
-			"It exits with 0 if all went well, 1 if it failed, 2 if it was called wrongly, and 3\n" +
-			"if it ran and found a violation.",
+		Long: "tcpwheel reports what the losses in a capture cost, and what they would have\n" +
+			"cost under other timers. It runs a userspace TCP with a timer for each segment,\n" +
+			"over TUN and in virtual time, and measures timing wheels.\n\n" +
+			"It exits with 0 on success, 1 on failure, 2 for a wrong call, and 3 if it found\n" +
+			"a violation. Terms are explained by 'tcpwheel glossary' and docs/glossary.md.",
 		Example:       "  tcpwheel analyze lossy.pcapng.gz\n  tcpwheel wheel bench --schemes scheme6,runtime --n 1000",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -123,8 +123,11 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {
 		newScript(),
 		newSim(),
 		newWheel(),
+		newGlossary(),
 		newVersion(),
 	)
+	root.Version = readBuildInfo().String()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

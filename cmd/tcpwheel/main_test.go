@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")
 
-// TestScripts runs testdata/*.txt. Their one command of ours, tcpwheel, calls run, wants the exit status that is its
-// first argument, and leaves standard output and standard error to be compared.
+// TestScripts runs testdata/*.txt. Their command tcpwheel calls run and wants its first argument as
+// the exit status. It leaves standard output and standard error for comparison.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata",
@@ -67,7 +67,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Every command's help has a line about it, what it does, and an example that works.
+// Every command's help has a summary, a description and a working example.
 func TestHelpIsComplete(t *testing.T) {
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -184,20 +184,20 @@ func TestIsTerminal(t *testing.T) {
 
 func TestBuildInfo(t *testing.T) {
 	var b bytes.Buffer
-	buildInfo{Version: "v1.2.3", Go: "go1.26", OS: "linux", Arch: "arm64"}.write(&b)
-	buildInfo{Version: "(devel)", Go: "go1.26", OS: "linux", Arch: "arm64", Revision: "abc", Time: "today", Modified: true}.write(&b)
+	fmt.Fprintln(&b, buildInfo{Version: "v1.2.3", Go: "go1.26", OS: "linux", Arch: "arm64"})
+	fmt.Fprintln(&b, buildInfo{Version: "(devel)", Go: "go1.26", OS: "linux", Arch: "arm64", Revision: "abc", Time: "today", Modified: true})
 	want := "tcpwheel v1.2.3 go1.26 linux/arm64\ntcpwheel (devel) go1.26 linux/arm64\nrevision abc of today, modified\n"
 	if b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
 }
 
-// brokenPipe is an output that takes nothing.
+// brokenPipe is an output that fails.
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
-// Whoever asks for results learns that they were not written, in every form.
+// A failure to write results is reported, in every format.
 func TestResultsThatAreNotWritten(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs each command once, which others do, too")

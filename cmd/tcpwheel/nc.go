@@ -32,15 +32,15 @@ func newNC() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "nc [flags] [ADDR] PORT",
 		Short: "netcat on a TCP stack behind a TUN device",
-		Long: "Nc makes a TUN device with a TCP/IP stack behind it, as up does, connects from\n" +
-			"the stack to ADDR and PORT, and sends standard input and prints what comes. With\n" +
-			"-l it waits for a connection to PORT instead, at ADDR or at all addresses of the\n" +
+		Long: "Nc makes a TUN device with a TCP/IP stack, as up does. It connects from the\n" +
+			"stack to ADDR and PORT, sends standard input, and prints what arrives. With -l\n" +
+			"it waits for a connection to PORT instead, at ADDR or at all addresses of the\n" +
 			"stack. The other end is a program on the kernel's side. It needs root, or\n" +
 			"CAP_NET_ADMIN.\n\n" +
-			"The end of standard input ends the stream to the peer, and not the connection:\n" +
-			"nc ends when the peer has ended its stream, too, and has acknowledged all of\n" +
-			"ours. At a terminal it ends when the peer ends its stream. It exits with 1 if\n" +
-			"the connection was refused, reset or lost, or was idle for longer than -w.\n\n" +
+			"The end of standard input ends only the stream to the peer. Nc exits when the\n" +
+			"peer has ended its stream and acknowledged ours; at a terminal, when the peer\n" +
+			"has ended its stream. It exits with 1 if the connection was refused, reset or\n" +
+			"lost, or was idle longer than -w." + "\n\n" +
 			siteHelp,
 		Example: "  tcpwheel nc --addr 10.7.0.2/24 --host-addr 10.7.0.1/24 10.7.0.1 8080\n" +
 			"  tcpwheel nc --addr 10.7.0.2/24 --host-addr 10.7.0.1/24 -l 8080",
@@ -59,7 +59,7 @@ func newNC() *cobra.Command {
 				err = c.Check()
 			}
 			if err == nil && c.Host.Capture == "-" {
-				err = errors.New("pcap to standard output, which is the connection's")
+				err = errors.New("pcap -, want a file: standard output has the connection's data")
 			}
 			if err != nil {
 				return usage(cmd, fmt.Errorf("nc: %w", err))
@@ -70,14 +70,14 @@ func newNC() *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.BoolVarP(&c.Listen, "listen", "l", false, "wait for a connection")
-	fs.BoolVarP(&c.Keep, "keep", "k", false, "with -l: and for the next, until a signal")
-	fs.StringVarP(&f.timeout, "timeout", "w", "", "bound on connecting and idling, as 5 or 1.5s")
+	fs.BoolVarP(&c.Keep, "keep", "k", false, "with -l: then for the next, until a signal")
+	fs.StringVarP(&f.timeout, "timeout", "w", "", "limit on connecting and idling, such as 5 or 1.5s")
 	fs.StringVarP(&f.source, "source", "s", "", "address to connect from")
 	fs.Uint16VarP(&f.port, "port", "p", 0, "port to connect from")
-	fs.BoolVar(&f.info, "info", false, "tell of each connection at its end, as JSON")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens")
+	fs.BoolVar(&f.info, "info", false, "report each connection at its end, as JSON")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "report events")
 	f.site.register(cmd, &c.Host)
-	fs.Lookup("pcap").Usage = "file for a capture, pcapng" // without standard output
+	fs.Lookup("pcap").Usage = "pcapng file of the stack's packets" // without standard output
 	return cmd
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 )
 
-// TestWriteWhole leaves either the file as it was, or all of the new one, and nothing beside it.
+// TestWriteWhole leaves the old file or the complete new one, and no temporary file.
 func TestWriteWhole(t *testing.T) {
 	dir := t.TempDir()
 	name, link := filepath.Join(dir, "page.html"), filepath.Join(dir, "link")
@@ -62,7 +62,7 @@ func TestWriteWhole(t *testing.T) {
 	}
 }
 
-// TestCopyWhole leaves either nothing, or all of the directory, and nothing beside it.
+// TestCopyWhole leaves no directory or a complete one, and no temporary one.
 func TestCopyWhole(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "copy")

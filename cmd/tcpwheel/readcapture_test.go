@@ -14,7 +14,7 @@ import (
 	"tcpwheel/pcaps/capture"
 )
 
-// captureOf is a capture of one SYN, and of a packet of UDP.
+// captureOf is a capture of one SYN and one UDP packet.
 func captureOf(t *testing.T) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -73,7 +73,7 @@ func TestReadCapture(t *testing.T) {
 	}
 }
 
-// endlessCapture is a capture of packets without end.
+// endlessCapture is a capture that never ends.
 type endlessCapture struct {
 	head, packet, rest []byte
 }
@@ -96,7 +96,7 @@ func TestReadCaptureIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	cmd.SetContext(ctx)
-	// After the SYN there is nothing but UDP, whose block has 60 octets.
+	// After the SYN there is only UDP, in blocks of 60 bytes.
 	cmd.SetIn(&endlessCapture{head: file, packet: file[len(file)-60:]})
 	_, err := readCapture(cmd, "-", func(*capture.Packet) error {
 		cancel()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,11 +28,12 @@ func newSamples() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "samples [DIR]",
-		Short: "list the captures that the program has with it, or write them out",
-		Long: "Samples lists the captures of the TCPs of two kernels that are part of the\n" +
-			"program, or writes them into DIR, with the truth about each packet: which were\n" +
-			"lost, and why the kernel sent something again. Other commands take sample:NAME,\n" +
-			"and sample:NAME/a.pcapng.gz, middle or b for a point of capture.",
+		Short: "list the built-in captures, or write them to files",
+		Long: "Samples lists the captures that are part of the program, or writes them into\n" +
+			"DIR. Two kernels made them, and for each packet the truth is known: whether it\n" +
+			"was lost, and why the kernel retransmitted it. Other commands take\n" +
+			"sample:NAME, or sample:NAME/a.pcapng.gz for one point of capture: a, b or\n" +
+			"middle.",
 		Example: "  tcpwheel samples kernels\n  tcpwheel analyze sample:burst",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -47,6 +49,11 @@ func newSamples() *cobra.Command {
 				return usage(cmd, errors.New("samples: --make without a directory"))
 			case anew:
 				return makeSamples(cmd.Context(), args[0], only, cmd.ErrOrStderr())
+			case len(args) == 1 && isSample(args[0]):
+				return &usageError{
+					err:  fmt.Errorf("samples: %q is a sample, want a directory", args[0]),
+					hint: fmt.Sprintf("'tcpwheel analyze %s%s' analyzes it, 'tcpwheel samples ./%s' writes all samples there", samplePrefix, args[0], args[0]),
+				}
 			case len(args) == 1:
 				return writeSamples(args[0])
 			}
@@ -55,7 +62,7 @@ func newSamples() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	// For maintainers: needs root and DIR/scenarios.json.
-	cmd.Flags().BoolVar(&anew, "make", false, "make the samples of DIR anew")
+	cmd.Flags().BoolVar(&anew, "make", false, "make the samples of DIR again")
 	cmd.Flags().StringSliceVar(&only, "only", nil, "only these")
 	for _, name := range []string{"make", "only"} {
 		if err := cmd.Flags().MarkHidden(name); err != nil {
@@ -63,6 +70,11 @@ func newSamples() *cobra.Command {
 		}
 	}
 	return cmd
+}
+
+// isSample reports whether a sample has that name.
+func isSample(name string) bool {
+	return slices.ContainsFunc(samples.List(), func(s samples.Sample) bool { return s.Name == strings.TrimPrefix(name, samplePrefix) })
 }
 
 // listSamples prints the samples.

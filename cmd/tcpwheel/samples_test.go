@@ -9,8 +9,8 @@ import (
 	"tcpwheel/pcaps/samples"
 )
 
-// TestSamplesAreGolden holds what analyze says of each capture of the samples against what it said before, beside the samples: with -update
-// that is rewritten.
+// TestSamplesAreGolden compares the output of analyze for each sample with the golden file next to
+// it. -update rewrites it.
 func TestSamplesAreGolden(t *testing.T) {
 	const dir = "../../pcaps/samples"
 	for _, s := range samples.List() {

@@ -41,14 +41,14 @@ func newScript() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "script FILE...",
 		Short: "run scenario files against the engine, in virtual time",
-		Long: "Script runs scenarios in packetdrill's notation: what a program does with its\n" +
-			"socket, what arrives, what must be sent and when, and what must hold of the\n" +
-			"connection. A FILE that is - is read from standard input.\n\n" +
-			"Of a scenario that fails it prints the first difference, as expected and got,\n" +
-			"with the events before it. netstack/tcp/testdata/README.md has the notation\n" +
-			"and all settings.\n\n" +
-			"It exits with 3 if a scenario fails, and with 1 if one cannot be read, or asks\n" +
-			"for what there is not.",
+		Long: "Script runs scenarios in packetdrill's notation: a program's socket calls, the\n" +
+			"packets that arrive, the packets that must be sent and when, and what must\n" +
+			"hold of the connection. A FILE of - is standard input.\n\n" +
+			"Of a failed scenario it prints the first difference, expected and got, with\n" +
+			"the events before. netstack/tcp/testdata/README.md describes the notation and\n" +
+			"all settings.\n\n" +
+			"It exits with 3 if a scenario fails, and with 1 if one cannot be read or is\n" +
+			"not supported.",
 		Example: "  tcpwheel script netstack/tcp/testdata/handshake-passive.pkt",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if len(files) == 0 {
@@ -73,7 +73,7 @@ func newScript() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&cfg.Policy, "policy", "", "timer policy, in the place of the scenario's")
+	f.StringVar(&cfg.Policy, "policy", "", "timer policy instead of the scenario's")
 	f.IntVar(&cfg.TraceLen, "trace", 15, "events to print before a difference")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print all events of every scenario")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")

@@ -38,27 +38,27 @@ type simBench struct {
 // simSeries is a result of sim bench for one way of arming retransmission timers.
 type simSeries struct {
 	Policy  string  `json:"policy"`
-	Rexmit  string  `json:"rexmit"`
+	Timers  string  `json:"timers"` // "per-segment" or "restart"
 	Scheme  string  `json:"scheme"`
 	Control string  `json:"control"`
 	Flows   int     `json:"flows"`
-	Rate    uint64  `json:"rate"`
-	RTT     string  `json:"rtt"`
+	Rate    uint64  `json:"rate_bps"`
+	RTT     int64   `json:"rtt_ns"`
 	Loss    float64 `json:"loss"`
 	Seed    uint64  `json:"seed"`
 	Runs    int     `json:"runs"`
 
 	// Of one run: all runs are the same.
-	VirtualSeconds float64 `json:"virtual_seconds"`
-	Segments       uint64  `json:"segments"`
-	Events         uint64  `json:"events"`
-	Retransmits    uint64  `json:"retransmits"`
-	Timeouts       uint64  `json:"timeouts"`
-	Goodput        float64 `json:"goodput"`
+	VirtualSeconds  float64 `json:"virtual_s"`
+	Segments        uint64  `json:"segments"`
+	Events          uint64  `json:"events"`
+	Retransmissions uint64  `json:"retransmissions"`
+	Timeouts        uint64  `json:"timeouts"`
+	Goodput         float64 `json:"goodput_bps"`
 
 	// Medians over the runs.
-	CPUSeconds           float64 `json:"cpu_seconds"`
-	SegmentsPerCPUSecond float64 `json:"segments_per_cpu_second"`
+	CPUSeconds           float64 `json:"cpu_s"`
+	SegmentsPerCPUSecond float64 `json:"segments_per_cpu_s"`
 
 	// PerSegmentOverhead is the CPU time with a timer per segment divided by that with a timer per
 	// connection, less 1: the median over the pairs of runs. Only the series with a timer per
@@ -74,11 +74,13 @@ func newSimBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "time the TCP engine: simulated data segments per second of CPU",
-		Long: "Bench runs flows of bulk data between two hosts over one bottleneck, in virtual time, and tells how many data\n" +
-			"segments a second of CPU time simulates: sender, receiver, acknowledgements, links and timers together.\n\n" +
-			"Each run is done twice side by side, a slice of one and a slice of the other in turn: with a retransmission\n" +
-			"timer for every segment, and with one timer for each connection under the same policy otherwise. What the\n" +
-			"former costs more is the overhead. The two may send different segments, so that CPU time per segment is compared.",
+		Long: "Bench runs bulk flows between two hosts over one bottleneck in virtual time.\n" +
+			"It reports how many data segments one second of CPU time simulates: sender,\n" +
+			"receiver, acknowledgements, links and timers together.\n\n" +
+			"Each run is done twice, in alternating slices: with a retransmission timer for\n" +
+			"each segment, and with one timer for each connection under the same policy.\n" +
+			"The overhead is the additional CPU time per segment. It is per segment because\n" +
+			"the two runs may send different segments.",
 		Example: "  tcpwheel sim bench --flows 10000 --rate 1e10 --loss 0.001 --runs 1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if b.rate == 0 {
@@ -90,7 +92,7 @@ func newSimBench() *cobra.Command {
 			if b.runs < 1 || b.runs > 1000 {
 				return usage(cmd, fmt.Errorf("runs %d, want 1 to 1000", b.runs))
 			}
-			for _, rexmit := range rexmits {
+			for _, rexmit := range timerModes {
 				p := b.plan(rexmit)
 				if err := p.Check(); err != nil {
 					return usage(cmd, err)
@@ -104,19 +106,19 @@ func newSimBench() *cobra.Command {
 	rateFlag(f, &b.rate, "rate", "1Gbit", "rate of the bottleneck")
 	durationFlag(f, &b.rtt, "rtt", "50ms", "round-trip time without queueing")
 	probabilityFlag(f, &b.loss, "loss", "1%", "probability that a packet with data is lost")
-	countFlag(f, &b.segments, "segments", "1e6", "data segments after which a run ends, about")
-	durationFlag(f, &b.duration, "duration", "24h", "virtual time after which it ends at the latest")
-	f.StringVar(&b.policy, "policy", tcptimers.DefaultPolicy, "timer policy, or profile")
-	f.StringVar(&b.scheme, "scheme", wheel.Default, "wheel that the engines' timers are in")
+	countFlag(f, &b.segments, "segments", "1e6", "data segments of a run, approximately")
+	durationFlag(f, &b.duration, "duration", "24h", "limit of virtual time")
+	f.StringVar(&b.policy, "policy", tcptimers.DefaultPolicy, "timer policy or profile, or NAME@TICK")
+	f.StringVar(&b.scheme, "scheme", wheel.Default, "scheme of the engines' wheels")
 	f.StringVar(&b.control, "control", "cubic", "congestion control")
 	f.Uint64Var(&b.seed, "seed", 1, "seed of the random numbers")
-	f.IntVar(&b.runs, "runs", 5, "runs to take the median of")
+	f.IntVar(&b.runs, "runs", 5, "runs for the median")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return cmd
 }
 
-// rexmits are the compared modes: a timer per segment, and one timer.
-var rexmits = [2]string{tcptimers.RexmitPerSegment.String(), tcptimers.RexmitRestart.String()}
+// timerModes are the compared modes: a timer per segment, and one timer.
+var timerModes = [2]string{tcptimers.RexmitPerSegment.String(), tcptimers.RexmitRestart.String()}
 
 // plan returns the scenario. The queue holds a bandwidth-delay product and a segment for each flow.
 func (b *simBench) plan(rexmit string) host.Plan {
@@ -165,9 +167,9 @@ func (b *simBench) run(ctx context.Context, w io.Writer, asJSON bool) error {
 	var all []simSeries
 	for i, r := range result {
 		s := simSeries{
-			Policy: b.policy, Rexmit: rexmits[i], Scheme: b.scheme, Control: b.control, Flows: b.flows, Rate: uint64(b.rate),
-			RTT: b.rtt.String(), Loss: b.loss, Seed: b.seed, Runs: b.runs,
-			VirtualSeconds: r.Seconds, Segments: r.Segments, Events: r.Events, Retransmits: r.Retransmissions,
+			Policy: b.policy, Timers: timerModes[i], Scheme: b.scheme, Control: b.control, Flows: b.flows, Rate: uint64(b.rate),
+			RTT: int64(b.rtt), Loss: b.loss, Seed: b.seed, Runs: b.runs,
+			VirtualSeconds: r.Seconds, Segments: r.Segments, Events: r.Events, Retransmissions: r.Retransmissions,
 			Timeouts: r.Timeouts, Goodput: r.Goodput, CPUSeconds: median(cpu[i]),
 		}
 		s.SegmentsPerCPUSecond = math.Round(float64(r.Segments) / max(s.CPUSeconds, 1e-9))
@@ -183,7 +185,7 @@ func (b *simBench) run(ctx context.Context, w io.Writer, asJSON bool) error {
 // once runs both modes, slice by slice in turn, and returns their CPU times.
 func (b *simBench) once(ctx context.Context, run int, result *[2]host.Result) (spent [2]time.Duration, err error) {
 	var flows [2]*host.Flows
-	for i, rexmit := range rexmits {
+	for i, rexmit := range timerModes {
 		if flows[i], err = host.NewFlows(b.plan(rexmit)); err != nil {
 			return spent, err
 		}
@@ -218,18 +220,18 @@ func writeSimSeries(w io.Writer, all []simSeries, asJSON bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s %s/%s, %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, processor())
 	wrapText(&b, "", []string{
-		fmt.Sprintf("%s over %.4g bit/s and %s", plural(int64(s.Flows), "flow"), float64(s.Rate), s.RTT), fmt.Sprintf("%.4g%% loss", 100*s.Loss),
+		fmt.Sprintf("%s over %.4g bit/s and %s", plural(int64(s.Flows), "flow"), float64(s.Rate), time.Duration(s.RTT)), fmt.Sprintf("%.4g%% loss", 100*s.Loss),
 		fmt.Sprintf("%.4g s: policy %s", s.VirtualSeconds, s.Policy), "scheme " + s.Scheme, "control " + s.Control,
 		fmt.Sprintf("seed %d", s.Seed), "median of " + plural(int64(s.Runs), "run"),
 	})
-	const row = "%-12s %9s %11s %8s %9s %7s %10s %8s\n"
-	fmt.Fprintf(&b, row, "timers", "segments", "retransmits", "timeouts", "goodput", "CPU s", "segments/s", "overhead")
+	const row = "%-12s %9s %13s %8s %9s %7s %10s %8s\n"
+	fmt.Fprintf(&b, row, "timers", "segments", "retransmitted", "timeouts", "goodput", "CPU s", "segments/s", "overhead")
 	for _, s := range all {
 		overhead := ""
 		if s.PerSegmentOverhead != nil {
 			overhead = fmt.Sprintf("%+.1f%%", 100**s.PerSegmentOverhead)
 		}
-		fmt.Fprintf(&b, row, s.Rexmit, strconv.FormatUint(s.Segments, 10), strconv.FormatUint(s.Retransmits, 10),
+		fmt.Fprintf(&b, row, s.Timers, strconv.FormatUint(s.Segments, 10), strconv.FormatUint(s.Retransmissions, 10),
 			strconv.FormatUint(s.Timeouts, 10), fmt.Sprintf("%.4g", s.Goodput), fmt.Sprintf("%.3f", s.CPUSeconds),
 			fmt.Sprintf("%.0f", s.SegmentsPerCPUSecond), strings.TrimSpace(overhead))
 	}

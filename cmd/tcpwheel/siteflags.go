@@ -18,12 +18,12 @@ type siteFlags struct {
 }
 
 // siteHelp describes the flags of the link.
-const siteHelp = "The flags from --delay on put an emulated link between kernel and stack. What\n" +
-	"they say holds for each direction. A loss is a probability, or the text of a\n" +
+const siteHelp = "The flags from --delay on put an emulated link between kernel and stack, the\n" +
+	"same in both directions. A loss is a probability, such as 0.02 or 2%, or a\n" +
 	"model, such as gilbert-elliott:p=0.01,r=0.3 or packets:3,7-9. A plan is a JSON\n" +
-	"object that has them apart, and more of them:\n\n" +
+	"file for links whose directions differ:\n\n" +
 	"  {\"from_stack\": {\"delay\": \"25ms\", \"loss\": \"packets:3,7-9\"},\n" +
-	"   \"to_stack\": {\"delay\": \"25ms\", \"rate\": 100000000}, \"seed\": 7}"
+	"   \"to_stack\": {\"delay\": \"25ms\", \"rate\": \"100Mbit\"}, \"seed\": 7}"
 
 // register adds all flags to a command.
 func (f *siteFlags) register(cmd *cobra.Command, c *up.Config) {
@@ -40,12 +40,12 @@ func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 	fs.StringSliceVar(&f.hostAddrs, "host-addr", nil, "address of the kernel on the device")
 	fs.StringVar(&c.Netns, "netns", "", "network namespace of the device")
 	fs.IntVar(&c.MTU, "mtu", 0, "MTU of the device (default: the kernel's)")
-	fs.StringVar(&c.TCP, "tcp", up.Ours, "whose TCP: ours or gvisor")
-	fs.StringVar(&c.Policy, "policy", "", "timer policy or profile of our TCP")
+	fs.StringVar(&c.TCP, "tcp", up.Ours, "TCP of the stack: ours or gvisor")
+	fs.StringVar(&c.Policy, "policy", "", "timer policy or profile of our TCP, or NAME@TICK")
 	durationFlag(fs, &c.Tick, "tick", "", "granularity of timers (default: policy's)")
 	fs.StringVar(&c.Control, "cc", "", "congestion control (default: cubic)")
 	fs.IntVar(&c.Queues, "queues", 1, "queues of the device")
-	fs.StringVar(&c.Capture, "pcap", "", "file for a capture, pcapng; - is stdout")
+	fs.StringVar(&c.Capture, "pcap", "", "pcapng file of the stack's packets; - is stdout")
 }
 
 // registerLink adds the flags of the emulated link.
@@ -53,7 +53,7 @@ func (f *siteFlags) registerLink(cmd *cobra.Command, c *up.Config) {
 	fs := cmd.Flags()
 	f.link.register(fs)
 	fs.Uint64Var(&c.Seed, "seed", 1, "seed of the link's random numbers")
-	fs.StringVar(&f.plan, "plan", "", "file with a plan of the link")
+	fs.StringVar(&f.plan, "plan", "", "JSON file of the link")
 }
 
 // fill sets c from the flags.

@@ -9,7 +9,7 @@ import (
 	"tcpwheel/tun/up"
 )
 
-// screen returns what a terminal shows of what was written to it, line by line.
+// screen returns the lines that a terminal shows after text was written to it.
 func screen(text string) (lines []string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		var cells []byte
@@ -30,7 +30,8 @@ func screen(text string) (lines []string) {
 	return lines
 }
 
-// TestStatusLine: a shorter line erases a longer one, talk stands above it, and nothing of it is left at the end.
+// TestStatusLine checks that a shorter line erases a longer one, that messages go above it, and
+// that it is erased at the end.
 func TestStatusLine(t *testing.T) {
 	var out bytes.Buffer
 	s := statusLine{w: &out}
@@ -83,11 +84,11 @@ func TestPerSecond(t *testing.T) {
 	for n, want := range map[uint64]string{0: "0 B/s", 9: "9 B/s", 999: "999 B/s", 1000: "1 kB/s", 1250: "1.2 kB/s", 99_900: "100 kB/s",
 		999_499: "999 kB/s", 999_500: "1 MB/s", 2_500_000_000: "2.5 GB/s", 1 << 62: "4611686 TB/s"} {
 		if got := perSecond(n, time.Second); got != want {
-			t.Errorf("%d octets in a second are %s, want %s", n, got, want)
+			t.Errorf("%d bytes in a second are %s, want %s", n, got, want)
 		}
 	}
 	if got := perSecond(1000, 500*time.Millisecond); got != "2 kB/s" {
-		t.Errorf("1000 octets in half a second are %s", got)
+		t.Errorf("1000 bytes in half a second are %s", got)
 	}
 }
 
@@ -95,7 +96,7 @@ func TestUpStatus(t *testing.T) {
 	before := up.Status{ToStack: 1000, FromStack: 5000}
 	now := up.Status{ToStack: 2_501_000, FromStack: 1_250_005_000, Rexmits: 123456, Connections: 12345, Timers: 123456}
 	got := upStatus(before, now, 500*time.Millisecond)
-	if want := "in 5 MB/s, out 2.5 GB/s, 12345 connections, 123456 sent again, 123456 timers"; got != want || len(got) > statusColumns {
+	if want := "in 5 MB/s, out 2.5 GB/s, 12345 connections, 123456 retransmitted, 123456 timers"; got != want || len(got) > statusColumns {
 		t.Errorf("%q of %d columns, want %q", got, len(got), want)
 	}
 	now.Timers = -1
@@ -104,7 +105,7 @@ func TestUpStatus(t *testing.T) {
 	}
 }
 
-// TestStatusIsCutBetweenCharacters has characters of several octets at the end of the line.
+// TestStatusIsCutBetweenCharacters has characters of several bytes at the end of the line.
 func TestStatusIsCutBetweenCharacters(t *testing.T) {
 	var b bytes.Buffer
 	s := statusLine{w: &b}

@@ -27,32 +27,32 @@ func newUp() *cobra.Command {
 		Use:   "up",
 		Short: "a TCP stack behind a TUN device, with services on it",
 		Long: "Up makes a TUN device, gives the kernel an address on it, and runs a TCP/IP\n" +
-			"stack behind it until it gets SIGINT, SIGTERM or SIGHUP. The device then goes,\n" +
+			"stack behind it until SIGINT, SIGTERM or SIGHUP. Then it removes the device\n" +
 			"with its addresses and routes. It needs root, or CAP_NET_ADMIN.\n\n" +
-			"On each address of the stack there are echo at port 7, discard at 9, chargen at\n" +
-			"19, and HTTP at 80: /bytes/N serves N octets that are always the same, and\n" +
-			"/info all connections with their timers, as JSON.\n\n" +
-			"Other programs get to it by ports whose connections go on, as with ssh -R and\n" +
-			"-L. IPv6 addresses stand in [], and both may be given more than once:\n\n" +
+			"Each address of the stack serves echo at port 7, discard at 9, chargen at 19,\n" +
+			"and HTTP at 80: /bytes/N returns N fixed bytes, /info all connections with\n" +
+			"their timers as JSON.\n\n" +
+			"Other programs reach the stack through forwarded ports, as with ssh -R and -L.\n" +
+			"Put IPv6 addresses in []. Both flags may be repeated:\n\n" +
 			"  --expose [ADDR:]PORT:HOST:HOSTPORT\n" +
-			"      the stack listens, at all of its addresses or at ADDR, and connections go\n" +
-			"      on to HOST of the kernel: iperf3 -s behind our TCP\n" +
+			"      the stack listens, at all of its addresses or at ADDR, and forwards\n" +
+			"      connections to HOST of the kernel: iperf3 -s behind our TCP\n" +
 			"  --forward [BIND:]PORT:ADDR:PORT\n" +
-			"      the kernel listens, at 127.0.0.1, at BIND, or at all its addresses (*),\n" +
-			"      and the stack connects to ADDR: iperf3 -c in front of our TCP\n\n" +
-			"The kernel's side of both is in the network namespace of the command, which\n" +
-			"with --netns is not that of the device.\n\n" +
-			"The capture has what passes the stack's end of the link, with nanoseconds, and\n" +
-			"with a comment on each packet of our TCP that a timer sent: which one, armed\n" +
-			"when, and how late. Super-segments are captured as they pass. Packets that the\n" +
-			"file is too slow for are dropped from it, counted and told.\n\n" +
+			"      the kernel listens, at 127.0.0.1, at BIND, or at all addresses (*), and\n" +
+			"      the stack connects to ADDR: iperf3 -c in front of our TCP\n\n" +
+			"The kernel's side of both is in the network namespace of the command. With\n" +
+			"--netns that is not the device's.\n\n" +
+			"The capture has the packets at the stack's end of the link, with nanoseconds.\n" +
+			"A comment on each packet that a timer of our TCP sent names the timer, when it\n" +
+			"was armed, and how late it was. Super-segments are captured whole. Packets are\n" +
+			"dropped from the capture, counted and reported, if the file is too slow." + "\n\n" +
 			siteHelp,
 		Example: "  tcpwheel up --tun wheel0 --host-addr 10.7.0.1/24 --addr 10.7.0.2/24",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, c) },
 	}
 	f.registerStack(cmd, &c)
-	cmd.Flags().StringArrayVar(&f.expose, "expose", nil, "port of the stack that leads to the kernel")
-	cmd.Flags().StringArrayVar(&f.forward, "forward", nil, "port of the kernel that leads on by the stack")
+	cmd.Flags().StringArrayVar(&f.expose, "expose", nil, "forward a port of the stack to the kernel")
+	cmd.Flags().StringArrayVar(&f.forward, "forward", nil, "forward a port of the kernel through the stack")
 	f.registerLink(cmd, &c)
 	return cmd
 }
@@ -65,7 +65,7 @@ func (f *upFlags) run(cmd *cobra.Command, c up.Config) error {
 		err = c.Check()
 	}
 	if err == nil && c.Capture == "-" && isTerminal(c.Stdout) {
-		err = errors.New("pcap to standard output, which is a terminal")
+		err = errors.New("pcap -, want a file or a pipe: standard output is a terminal")
 	}
 	if err != nil {
 		return usage(cmd, fmt.Errorf("up: %w", err))
@@ -111,7 +111,7 @@ func (f *upFlags) fill(c *up.Config) error {
 
 // upStatus is the status line. Directions are the stack's.
 func upStatus(before, now up.Status, d time.Duration) string {
-	line := fmt.Sprintf("in %s, out %s, %d connections, %d sent again", perSecond(now.ToStack-before.ToStack, d),
+	line := fmt.Sprintf("in %s, out %s, %d connections, %d retransmitted", perSecond(now.ToStack-before.ToStack, d),
 		perSecond(now.FromStack-before.FromStack, d), now.Connections, now.Rexmits)
 	if now.Timers >= 0 {
 		line += fmt.Sprintf(", %d timers", now.Timers)

@@ -26,7 +26,7 @@ import (
 	"tcpwheel/tun/up"
 )
 
-// With this variable set, the binary of the tests is the command.
+// With this variable set, the test binary is the command.
 const asCommand = "TCPWHEEL_TEST_AS_COMMAND"
 
 func init() {
@@ -35,7 +35,7 @@ func init() {
 	}
 }
 
-// upTest is tcpwheel up in a process of its own, with its device in a namespace of the test's.
+// upTest is tcpwheel up in its own process, with its device in the test's namespace.
 type upTest struct {
 	t    *testing.T
 	ns   *tun.Namespace
@@ -47,7 +47,8 @@ type upTest struct {
 
 const upLimit = 3 * time.Minute
 
-// startUp runs the command. The namespace ends with the test, which is skipped where there are none.
+// startUp starts the command. It skips the test where namespaces cannot be made. The namespace ends
+// with the test.
 func startUp(t *testing.T, args ...string) *upTest {
 	t.Helper()
 	ns := netns.Test(t)
@@ -73,7 +74,7 @@ func startUp(t *testing.T, args ...string) *upTest {
 	return u
 }
 
-// await returns the first line of standard error with text in it.
+// await returns the next line of standard error that contains text.
 func (u *upTest) await(text string) string {
 	u.t.Helper()
 	limit := time.After(upLimit)
@@ -92,7 +93,7 @@ func (u *upTest) await(text string) string {
 	}
 }
 
-// end waits for the end of the command, and wants nothing left of it.
+// end waits for the end of the command and checks that it leaves nothing.
 func (u *upTest) end() error {
 	u.t.Helper()
 	for line := range u.talk {
@@ -105,7 +106,7 @@ func (u *upTest) end() error {
 	return err
 }
 
-// run runs a program, in the namespace or in that of the test, and returns its standard output.
+// run runs a program, inside the namespace or not, and returns its standard output.
 func (u *upTest) run(inside bool, name string, args ...string) []byte {
 	u.t.Helper()
 	out, err := u.try(inside, name, args...)
@@ -143,8 +144,8 @@ func need(t *testing.T, name string) {
 	}
 }
 
-// TestUpEndsOnSignals ends the command by each signal, while it starts, when it is ready and while it is busy: it leaves no device and
-// no half of a capture, and exits with 0.
+// TestUpEndsOnSignals ends the command by each signal, during its start, when it is ready and when
+// it is busy. It leaves no device and no partial capture, and exits with 0.
 func TestUpEndsOnSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		for _, when := range []string{"starting", "ready", "busy"} {
@@ -155,7 +156,7 @@ func TestUpEndsOnSignals(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "up.pcapng")
 				u := startUp(t, "--pcap", file, "--delay", "1ms")
 				if when == "starting" {
-					// Until the device is there: a program that has not come to its first lines is ended by the system.
+					// Wait for the device: before, the system kills the program.
 					for until := time.Now().Add(upLimit); len(netns.Devices(u.t, u.ns)) == 0; {
 						if time.Now().After(until) {
 							t.Fatal("there is no device")
@@ -195,14 +196,14 @@ func TestUpEndsOnSignals(t *testing.T) {
 				case err != nil:
 					t.Error(err)
 				case !endsWithStatistics(text):
-					t.Errorf("the capture of %d octets is not complete", len(text))
+					t.Errorf("the capture of %d bytes is not complete", len(text))
 				}
 			})
 		}
 	}
 }
 
-// endsWithStatistics reports whether pcapng has the block that is written at its end.
+// endsWithStatistics reports whether pcapng has the block that ends it.
 func endsWithStatistics(file []byte) (complete bool) {
 	for len(file) >= 12 {
 		n := binary.LittleEndian.Uint32(file[4:])
@@ -215,7 +216,7 @@ func endsWithStatistics(file []byte) (complete bool) {
 	return complete && len(file) == 0
 }
 
-// TestUpWithoutItsDevice deletes the device of the command, which fails and says so.
+// TestUpWithoutItsDevice deletes the command's device: the command fails and says so.
 func TestUpWithoutItsDevice(t *testing.T) {
 	u := startUp(t)
 	u.await("up0: kernel")
@@ -228,7 +229,8 @@ func TestUpWithoutItsDevice(t *testing.T) {
 	}
 }
 
-// TestUpWithCurl has curl get octets from the stack, and from a server behind it, in both directions, with either TCP.
+// TestUpWithCurl fetches data from the stack, and from a server behind it, in both directions, with
+// either TCP.
 func TestUpWithCurl(t *testing.T) {
 	need(t, "curl")
 	const n = 20_000_000
@@ -239,7 +241,7 @@ func TestUpWithCurl(t *testing.T) {
 		got := sha256.New()
 		m, _ := io.Copy(got, r.Body)
 		if r.Method == "PUT" && (m != n || !bytes.Equal(got.Sum(nil), want)) {
-			http.Error(w, fmt.Sprintf("%d octets that are not right", m), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("%d wrong bytes", m), http.StatusBadRequest)
 			return
 		}
 		http.ServeContent(w, r, "", time.Time{}, &up.Content{Size: n})
@@ -251,7 +253,7 @@ func TestUpWithCurl(t *testing.T) {
 		t.Fatal(err)
 	}
 	go server.Serve(l)
-	file := filepath.Join(t.TempDir(), "octets")
+	file := filepath.Join(t.TempDir(), "bytes")
 	f, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +285,7 @@ func TestUpWithCurl(t *testing.T) {
 				{false, "http://" + forward4 + "/"}, {false, "http://" + forward6 + "/"},
 			} {
 				if got := sha256.Sum256(u.run(test.inside, "curl", "-q", "--noproxy", "*", "-sS", "-f", test.url)); !slices.Equal(got[:], want) {
-					t.Errorf("%s: other octets than wanted", test.url)
+					t.Errorf("%s: unexpected bytes", test.url)
 				}
 				if !strings.Contains(test.url, "bytes") {
 					u.run(test.inside, "curl", "-q", "--noproxy", "*", "-sS", "-f", "-o", os.DevNull, "-T", file, test.url)
@@ -295,7 +297,7 @@ func TestUpWithCurl(t *testing.T) {
 			}
 			for _, r := range info.Forwards {
 				if r.Failed != 0 || r.There < n || r.Back < n {
-					t.Errorf("%+v, want %d octets at least each way", r, n)
+					t.Errorf("%+v, want %d bytes at least each way", r, n)
 				}
 			}
 			u.cmd.Process.Signal(syscall.SIGTERM)
@@ -306,7 +308,7 @@ func TestUpWithCurl(t *testing.T) {
 	}
 }
 
-// forwarded returns where the next forward listens, as the command says.
+// forwarded returns the address of the next forward from the command's messages.
 func (u *upTest) forwarded() string {
 	u.t.Helper()
 	line := u.await("forward 127.0.0.1:")
@@ -315,10 +317,11 @@ func (u *upTest) forwarded() string {
 	return at
 }
 
-// TestUpWithIperf has iperf3 send over the stack: from a client to a server that is exposed, and through a forward, both ways.
+// TestUpWithIperf sends with iperf3 over the stack, to an exposed server and through a forward,
+// both ways.
 func TestUpWithIperf(t *testing.T) {
 	need(t, "iperf3")
-	host := fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()>>16, os.Getpid()>>8&255, os.Getpid()&255) // no other process takes ports there
+	host := fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()>>16, os.Getpid()>>8&255, os.Getpid()&255) // an address of this process alone
 	port := freePort(t, host)
 	for _, whose := range []string{up.Ours, up.GVisor} {
 		t.Run("tcp="+whose, func(t *testing.T) {
@@ -345,9 +348,9 @@ func TestUpWithIperf(t *testing.T) {
 				if err := <-ended; err != nil {
 					t.Errorf("the server of iperf3 %v: %v", test.args, err)
 				}
-				// What was written last may be on its way in the splice when the client is content and ends.
+				// The last data may still be in the splice when the client ends.
 				if sent, received := result.End.Sent.Bytes, result.End.Received.Bytes; sent < n || received <= 0 || received > sent {
-					t.Errorf("iperf3 %v: %.0f octets were sent and %.0f received, want %d", test.args, sent, received, n)
+					t.Errorf("iperf3 %v: %.0f bytes were sent and %.0f received, want %d", test.args, sent, received, n)
 				}
 			}
 			u.cmd.Process.Signal(syscall.SIGINT)
@@ -358,7 +361,7 @@ func TestUpWithIperf(t *testing.T) {
 	}
 }
 
-// iperfResult is some of what a client tells.
+// iperfResult is a part of a client's report.
 type iperfResult struct {
 	Error string
 	End   struct {
@@ -367,7 +370,7 @@ type iperfResult struct {
 	}
 }
 
-// iperf runs a client, again as long as its server is not there yet.
+// iperf runs a client, and repeats it until its server is up.
 func (u *upTest) iperf(inside bool, args []string) (r iperfResult) {
 	u.t.Helper()
 	for range 100 {
@@ -385,7 +388,7 @@ func (u *upTest) iperf(inside bool, args []string) (r iperfResult) {
 	return r
 }
 
-// freePort returns a port of an address that nobody has.
+// freePort returns an unused port of an address.
 func freePort(t *testing.T, host string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", host+":0")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -42,32 +41,32 @@ func readBuildInfo() buildInfo {
 	return b
 }
 
-func (b buildInfo) write(w io.Writer) error {
-	text := fmt.Sprintf("tcpwheel %s %s %s/%s\n", b.Version, b.Go, b.OS, b.Arch)
+func (b buildInfo) String() string {
+	text := fmt.Sprintf("tcpwheel %s %s %s/%s", b.Version, b.Go, b.OS, b.Arch)
 	if b.Revision != "" {
-		text += fmt.Sprintf("revision %s of %s", b.Revision, b.Time)
+		text += fmt.Sprintf("\nrevision %s of %s", b.Revision, b.Time)
 		if b.Modified {
 			text += ", modified"
 		}
-		text += "\n"
 	}
-	_, err := io.WriteString(w, text)
-	return err
+	return text
 }
 
 func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "print what this binary was built from",
-		Long:    "Version prints the version of tcpwheel, of Go, and the revision of the source if that is known.",
+		Use:   "version",
+		Short: "print the version of this binary",
+		Long: "Version prints the versions of tcpwheel and Go, and the source revision if known.\n" +
+			"The flag --version prints the same.",
 		Example: "  tcpwheel version --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := readBuildInfo()
 			if asJSON {
 				return newJSONLines(cmd.OutOrStdout()).Encode(b)
 			}
-			return b.write(cmd.OutOrStdout())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), b)
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")

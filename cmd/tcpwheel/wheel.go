@@ -11,8 +11,8 @@ import (
 func newWheel() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "wheel",
-		Short:   "the timer facility by every scheme of the paper",
-		Long:    "Wheel has the instruments for the timer facilities of package wheel.",
+		Short:   "timers by every scheme of the timing-wheel paper",
+		Long:    "Wheel lists and measures the timer schemes of package wheel.",
 		Example: "  tcpwheel wheel schemes",
 	}
 	cmd.AddCommand(newBench(), newLateness(), newSchemes())
@@ -38,7 +38,7 @@ func writeSchemes(w io.Writer, all []scheme) error {
 	for _, s := range all {
 		rows = append(rows, []string{s.Name, s.About})
 	}
-	return writeColumns(w, []string{"scheme", "what it is"}, rows, nil)
+	return writeColumns(w, []string{"scheme", "description"}, rows, nil)
 }
 
 func newSchemes() *cobra.Command {
@@ -46,7 +46,7 @@ func newSchemes() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "schemes",
 		Short:   "list all schemes",
-		Long:    "Schemes lists the names of all schemes, as other commands take them, and what each of them is.",
+		Long:    "Schemes lists the names of all schemes, for other commands, with a description.",
 		Example: "  tcpwheel wheel schemes --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !asJSON {
