@@ -78,7 +78,7 @@ func newDemo() *cobra.Command {
 	f.StringVar(&listen, "listen", "127.0.0.1:0", "address of the page")
 	f.BoolVar(&noPage, "no-page", false, "serve no page")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object per lane")
-	f.StringVar(&actions, "actions", "", "changes on the way, such as 2s:drop=1,4s:loss=5%")
+	f.StringVar(&actions, "actions", "", "changes during the run, such as 2s:drop=1,4s:loss=5%")
 	for _, name := range demoConditions {
 		values[name] = f.String(name, "", demoAbout[name])
 	}

@@ -17,7 +17,7 @@ type frame struct {
 	Seed       uint64     `json:"seed"`
 	Actions    string     `json:"actions"`
 	Conditions string     `json:"conditions"`
-	Restarts   int        `json:"restarts"` // times that the run began again: a page then clears its diagrams
+	Restarts   int        `json:"restarts"` // a page clears its diagrams when it changes
 	Verdict    string     `json:"verdict"`
 	Lanes      []laneView `json:"lanes"`
 }
@@ -26,19 +26,20 @@ type frame struct {
 type laneView struct {
 	Result
 	Wheel       *wheelView      `json:"wheel,omitempty"` // nil for gVisor
-	Expired     [][2]int        `json:"expired"`         // slot and kind of timers that expired since the frame before
+	Expired     [][2]int        `json:"expired"`         // slot and kind, since the last frame
 	Conns       []connView      `json:"conns"`
 	RecoveryMS  []float64       `json:"recovery_ms"` // of the latest recoveries
 	Packets     []*Transmission `json:"packets"`     // since the viewer's frame before
 	transmitted []*Transmission // the latest, for all viewers
 }
 
-// wheelView is the timing wheel of a lane's server.
+// wheelView is the timing wheel of a lane's server. Timers has, for each record: slot, kind, 1 if
+// it runs, time to its expiry in ns, the client's port, and the segment record.
 type wheelView struct {
 	Slots  int        `json:"slots"`
 	Hand   int        `json:"hand"`
 	TickNS int64      `json:"tick_ns"`
-	Timers [][6]int64 `json:"timers"` // slot, kind, 1 if it runs, time to its expiry in ns, client's port, segment
+	Timers [][6]int64 `json:"timers"`
 }
 
 // connView is a connection at the server.

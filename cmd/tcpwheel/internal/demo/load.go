@@ -151,7 +151,7 @@ func (l *Lane) browse(c *sockets.Conn, index uint64) {
 			return
 		}
 		l.stats.Responses = append(l.stats.Responses, l.net.Now().Sub(at))
-		at = max(at, l.net.Now()-wheel.Time(2*time.Second)) // after a long stall, do not catch up for ever
+		at = max(at, l.net.Now()-wheel.Time(2*time.Second))
 	}
 }
 

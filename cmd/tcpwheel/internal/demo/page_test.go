@@ -106,7 +106,7 @@ func TestPage(t *testing.T) {
 	await(t, ctx, "three lanes", `document.querySelectorAll(".lane").length === 3`)
 	await(t, ctx, "running timers", `+document.querySelector(".lane").dataset.timers > 5`)
 
-	// Dropping needs data on the way: the bulk flow sends each 100 ms.
+	// The bulk flow sends each 100 ms, so there is data to drop.
 	click(t, ctx, "drop1")
 	await(t, ctx, "a repaired loss in each lane", `frame.lanes.every(l => l.lost >= 1 && l.recoveries >= 1)`)
 	await(t, ctx, "the action in its address", `location.hash.includes("drop")`)

@@ -31,7 +31,7 @@ type Transmission struct {
 	Arrive wheel.Time `json:"arrive_ns"`      // it arrived, or would have
 	From   int        `json:"from"`           // 0 is the server
 	Port   uint16     `json:"port"`           // of the client
-	Start  uint64     `json:"start"`          // of its data in the stream; of an ACK, what it acknowledges
+	Start  uint64     `json:"start"`          // of its data; of an ACK, SEG.ACK
 	End    uint64     `json:"end"`            // Start for a packet without data
 	Again  bool       `json:"again"`          // a retransmission
 	By     string     `json:"by,omitempty"`   // what caused a retransmission
