@@ -19,6 +19,7 @@ type ack struct {
 	echo   uint32
 	hasTS  bool
 	pure   bool // without data
+	dup    bool // a duplicate ACK, by the capture
 	sacks  uint8
 	dsack  bool // the first block reports a duplicate
 	sack   [tcp.MaxSACKBlocks]block
@@ -88,6 +89,7 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 		f.seenDups, f.unaSeen = 0, now
 	} else if pos == f.seenUna && a.pure && f.Packets > 0 && (a.sacks > 0 && !a.dsack || f.max > pos) {
 		f.seenDups++
+		a.dup = true
 	}
 	f.seenUna = max(f.seenUna, pos)
 	f.emitACK(&a)
@@ -200,6 +202,49 @@ func (f *Flow) deliverHeard(now wheel.Time, echo uint32, hasTS bool) {
 	}
 }
 
+// deliverAllowing delivers the ACKs without which Src could not have sent new data up to end: the
+// receiver's window did not allow it. That bounds the lag, however the ACKs were delayed elsewhere.
+func (f *Flow) deliverAllowing(end int64, now, at wheel.Time) {
+	if end <= f.window.edge || !f.window.known || f.window.bytes < 0 {
+		return
+	}
+	for i := f.pending.head; i < len(f.pending.all); i++ {
+		if a := &f.pending.all[i]; a.window >= 0 && a.pos+a.window >= end {
+			f.deliverCause(i, now, at)
+			return
+		}
+	}
+}
+
+// deliverAsking delivers the third duplicate ACK for position start if nothing else can have caused
+// a retransmission now: less than a round trip has passed since s was sent, as far as it was
+// measured, and no recovery is under way.
+func (f *Flow) deliverAsking(s *segment, start int64, now, at wheel.Time) {
+	if now.Sub(s.seen) >= f.quickestRTT() || s.missing || f.episode != nil {
+		return
+	}
+	dups := f.view.dupACKs
+	for i := f.pending.head; i < len(f.pending.all) && f.pending.all[i].pos <= start; i++ {
+		if a := &f.pending.all[i]; a.pos == start && a.dup {
+			if dups++; dups == 3 {
+				f.deliverCause(i, now, at)
+				return
+			}
+		}
+	}
+}
+
+// deliverCause delivers pending ACKs up to the one with index i, which caused a packet captured
+// now.
+func (f *Flow) deliverCause(i int, now, at wheel.Time) {
+	a := &f.pending.all[i]
+	f.boundLag(now.Sub(a.seen))
+	f.overdueTS, f.hasOverdue = a.ts, a.hasTS
+	for n := i + 1 - f.pending.head; n > 0; n-- {
+		f.deliverNext(at)
+	}
+}
+
 // deliverCauses delivers the ACKs that may have caused a retransmission: their timestamp is at most
 // the echoed one, they came early enough, and they do not acknowledge the retransmitted bytes.
 func (f *Flow) deliverCauses(now, at wheel.Time, start int64, o *tcp.Options) {
@@ -275,7 +320,29 @@ func (f *Flow) handleACK(a *ack) {
 	if a.pos >= f.una || news {
 		v.heard, v.lastACK = true, a.at
 	}
+	f.noteProof(a)
 	f.closeEpisode(a)
+}
+
+// noteProof records the ACK that first proves the first missing segment lost, by RACK and then by
+// three duplicates.
+func (f *Flow) noteProof(a *ack) {
+	v := &f.view
+	if f.board.len() == 0 || f.board.sacked == 0 && v.dupACKs < 3 {
+		return
+	}
+	i := f.firstUnsacked()
+	s := f.board.at(i)
+	known := none
+	if s.start == v.provedSeg.start && s.sent == v.provedSeg.sent {
+		known = v.provedBy
+	}
+	if known == dups {
+		return
+	}
+	if p := f.proof(i, i+1); p > known {
+		v.proved, v.provedSeg, v.provedBy = a.at, *s, p
+	}
 }
 
 // advanceUna moves SND.UNA to the ACK's position.

@@ -195,8 +195,8 @@ func TestKeepalives(t *testing.T) {
 	}
 }
 
-// TestZeroWindow closes the window, probes it in both ways, and opens it. No probe is a loss, nor is
-// the data that begins with the byte of a probe.
+// TestZeroWindow closes the window, probes it in both ways, and opens it. No probe is a loss, nor
+// is the data that begins with the byte of a probe.
 func TestZeroWindow(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)

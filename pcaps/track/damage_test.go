@@ -7,8 +7,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestDamagedFieldMovesNothing damages a sequence number by 400 MB and an acknowledgement by 300 MB.
-// One packet alone is not believed.
+// TestDamagedFieldMovesNothing damages a sequence number by 400 MB and an acknowledgement by 300
+// MB. One packet alone is not believed.
 func TestDamagedFieldMovesNothing(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
@@ -94,7 +94,8 @@ func TestAcknowledgedBeforeIsNoLoss(t *testing.T) {
 	}
 }
 
-// TestStormOfCopies captures 2000 packets within 5 ms, and each of them again behind a router 2 ms later.
+// TestStormOfCopies captures 2000 packets within 5 ms, and each of them again behind a router 2 ms
+// later.
 func TestStormOfCopies(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)

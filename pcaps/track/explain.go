@@ -36,6 +36,7 @@ var rules = []rule{
 	{"another timeout during timeout recovery", secondTimeout, byTimer(RTO)},
 	{"timeout recovery", afterTimeout, followsTimeout},
 	{"a partial ACK", partialACK, kind(Fast)},
+	{"a timeout captured out of order", reorderedTimeout, endedSilence},
 	{"proved lost, and sent when no ACK came", provedButLate, timerOrRACK},
 	{"proved lost by ACKs", proved, kind(Fast)},
 	{"one recovery in two parts", sameRecovery, asBefore},
@@ -108,6 +109,8 @@ func timerOrRACK(f *Flow, c *clue) {
 	c.r.Kind = f.fitting.timerOrRACK(f, c.r, c.s, f.rackTimer(c.s, c.r.Sent))
 }
 
+func endedSilence(_ *Flow, c *clue) { c.r.Kind, c.r.ByTimer = RTO, true }
+
 func inBurst(f *Flow, c *clue) bool {
 	v := &f.view
 	return v.retransmitted != 0 && v.retransmitted > v.lastACK && c.r.Sent.Sub(v.retransmitted) <= oneBurst &&
@@ -136,10 +139,21 @@ func partialACK(f *Flow, c *clue) bool {
 	return c.proof == none && c.answers && f.episode != nil && f.episode.Kind == Fast && c.isFirst && f.view.unaMoved == f.view.lastACK
 }
 
+// reorderedTimeout: after a silence only a timer sends. If it is not the first missing segment that
+// comes first, nor the last one as a probe, then the packets of the timeout were reordered.
+func reorderedTimeout(f *Flow, c *clue) bool {
+	v := &f.view
+	last := maxTime(v.lastACK, maxTime(v.newData, v.retransmitted))
+	return !c.isFirst && !c.isLast && span(last, c.r.Sent) >= max(leastTimeout, 2*f.answerTime()) && !f.pacing.mayHaveWaited(f, c.r.Sent)
+}
+
 // provedButLate excludes packets that may have waited in a queue or for the sender's pacing.
 func provedButLate(f *Flow, c *clue) bool {
 	v := &f.view
 	busy := span(maxTime(v.newData, v.retransmitted), c.r.Sent) <= f.answerTime()
+	if p := &v.provedSeg; p.start == c.s.start && p.sent == c.s.sent && c.r.Sent.Sub(v.proved) <= f.slowAnswer() {
+		return false // the ACK that proved it came just before
+	}
 	return c.proof != none && c.isFirst && !c.answers && c.r.Sent.Sub(c.s.sent) >= f.leastSilence() &&
 		!(busy && f.sendTimeUnsure()) && !f.pacing.mayHaveWaited(f, c.r.Sent)
 }

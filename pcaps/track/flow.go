@@ -118,9 +118,10 @@ func (f *Flow) start(s tcp.Seq) {
 	}
 }
 
-// plausible returns the position that s means, and reports whether to believe it. Flow data moves by
-// little: a step beyond believable needs a second packet that agrees with it, so that one damaged field
-// moves nothing. The flow starts again there if the step is no step forward of a capture with a gap.
+// plausible returns the position that s means, and reports whether to believe it. Flow data moves
+// by little: a step beyond believable needs a second packet that agrees with it, so that one
+// damaged field moves nothing. The flow starts again there if the step is no step forward of a
+// capture with a gap.
 func (f *Flow) plausible(s tcp.Seq) (pos int64, ok bool) {
 	pos = f.pos(s)
 	if d := pos - f.max; d < believable && d > -believable {

@@ -207,6 +207,12 @@ func (f *Flow) quickestRTT() time.Duration {
 // answerTime returns how soon after an ACK a packet is an answer to it.
 func (f *Flow) answerTime() time.Duration { return answerDelay + f.lag()/8 }
 
+// slowAnswer returns how soon after the ACK that proves a loss even a slow host retransmits: hosts
+// of the 1990s took 2 ms. The timer expires by chance in that time in 1 of 16 recoveries at most.
+func (f *Flow) slowAnswer() time.Duration {
+	return max(f.answerTime(), min(f.RTT.Min/16, 10*time.Millisecond))
+}
+
 // leastSilence returns the least silence that a retransmission timer can have ended.
 func (f *Flow) leastSilence() time.Duration { return max(f.RTT.Min, 2*f.answerTime()) }
 

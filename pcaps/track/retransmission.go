@@ -47,6 +47,9 @@ func (r *Retransmission) judge(v Verdict, e Evidence) {
 func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, probe bool) {
 	h := &p.Header
 	f.deliverCauses(now, at, start, &h.Options)
+	if i := f.board.find(start); i < f.board.len() && !h.Options.HasTimestamps && f.lag() > 0 {
+		f.deliverAsking(f.board.at(i), start, now, at)
+	}
 	from := max(start, f.una)
 	if m := &f.ackedUnseen; start >= m.start && end <= m.end && (now.Sub(m.at) < queueSkew || start == m.start && f.ipIDs.follows(ipID(p))) {
 		if start == m.start {

@@ -167,6 +167,19 @@ func (h *leastRTT) add(d time.Duration) {
 	}
 }
 
+// boundLag takes d for an upper bound of the lag. RTTs measured with a longer one were too long.
+func (f *Flow) boundLag(d time.Duration) {
+	before := f.lag()
+	f.sourceRTT.add(d)
+	if after := f.lag(); after < before && f.RTT.Samples > 0 {
+		f.RTT.Min = max(f.RTT.Min-(before-after), 1)
+		for i := range f.rtts.ring {
+			s := &f.rtts.ring[i]
+			s.acked = maxTime(s.acked.Add(after-before), s.sent.Add(1))
+		}
+	}
+}
+
 // measureSourceRTT measures the path between the point of capture and the host that sends the ACK.
 func (f *Flow) measureSourceRTT(number tcp.Seq, now wheel.Time) {
 	pos := f.pos(number)

@@ -67,6 +67,9 @@ func (f *Flow) sendData(p *capture.Packet, at, now wheel.Time) {
 	if h.Flags.Has(tcp.SYN) && f.answersSYN(p, start) {
 		return
 	}
+	if end > f.max {
+		f.deliverAllowing(end, now, at)
+	}
 	if start < f.max {
 		f.sendOld(p, at, now, start, min(end, f.max), probe)
 		start = f.max
@@ -124,8 +127,8 @@ func (f *Flow) sendNew(p *capture.Packet, at, now wheel.Time, start, end int64) 
 	}
 }
 
-// acceptProbe makes the byte of the last window probe part of the flight and returns its end. The byte
-// was sent twice, or may have been: no RTT is measured by it.
+// acceptProbe makes the byte of the last window probe part of the flight and returns its end. The
+// byte was sent twice, or may have been: no RTT is measured by it.
 func (f *Flow) acceptProbe() int64 {
 	s := f.probe
 	f.probe = segment{}

@@ -249,11 +249,13 @@ func (m *timerFitting) expired(f *Flow, r *Retransmission, s *segment, sure Kind
 func (m *timerFitting) timerOrRACK(f *Flow, r *Retransmission, s *segment, other float64) Kind {
 	m.begin(f)
 	m.gaps++
+	explained := false
 	for i := range models {
 		t := &models[i]
 		rto := m.est[i].RTO()
 		likely := t.score(f, s, r.Sent, rto, m.est[i], RTO)
 		r.byModel[i] = Fast
+		explained = explained || likely > -noFit || other > -noFit
 		if likely > other || other <= -noFit && r.Sent.Sub(s.earliest()) >= rto-rto/8 {
 			r.byModel[i] = RTO
 			m.est[i].Backoff()
@@ -261,6 +263,12 @@ func (m *timerFitting) timerOrRACK(f *Flow, r *Retransmission, s *segment, other
 		if other <= ambiguousFit {
 			m.score[i] += max(likely, other)
 		}
+	}
+	if v := &f.view; !explained && span(maxTime(v.lastACK, maxTime(v.newData, v.retransmitted)), r.Sent) >= leastTimeout {
+		for i := range models { // no model and no ACK explains it: a silence this long is a timeout
+			r.byModel[i] = RTO
+		}
+		return RTO
 	}
 	return r.byModel[m.best()]
 }

@@ -18,6 +18,9 @@ type senderView struct {
 	retransmitted wheel.Time // when data was last retransmitted
 	timerFired    wheel.Time // when a timer last sent something
 	lastKind      Kind       // kind of the last retransmission
+	proved        wheel.Time // when an ACK first proved the first missing segment lost
+	provedSeg     segment    // that one
+	provedBy      proof
 	dupACKs       int        // duplicate ACKs since SND.UNA moved
 	plainDup      wheel.Time // when the last duplicate ACK came that answers no skipped retransmission
 	hasSACK       bool

@@ -12,6 +12,7 @@ type window struct {
 	known bool
 	moved bool // by the last ACK
 	since wheel.Time
+	edge  int64 // the highest position that the receiver has allowed
 }
 
 func (w *window) closed() bool { return w.known && w.bytes == 0 }
@@ -25,6 +26,7 @@ func (f *Flow) setWindow(a *ack) {
 	was := w.closed()
 	w.moved = w.known && w.bytes != a.window
 	w.bytes, w.known = a.window, true
+	w.edge = max(w.edge, a.pos+a.window)
 	if w.closed() {
 		f.ZeroWindows++
 		if !was {
