@@ -54,36 +54,40 @@ func writeStudy(w io.Writer, s *findings.Study) error {
 	return err
 }
 
+// writeOutcome prints the answer first: the count of claims and the claims. The tables follow.
 func writeOutcome(b *bytes.Buffer, out *experiments.Outcome) {
-	for i := range out.Tables {
-		t := &out.Tables[i]
-		if t.Data {
-			continue
-		}
-		writeWrapped(b, "", t.Title)
-		var rows [][]string
-		flush := make([]bool, len(t.Columns))
-		for _, r := range t.Rows {
-			var row []string
-			for c, v := range r {
-				row = append(row, experiments.Text(v))
-				flush[c] = flush[c] || experiments.IsNumber(v)
-			}
-			rows = append(rows, row)
-		}
-		writeColumns(b, t.Columns, rows, flush) // cannot fail in memory
-		b.WriteString("\n")
-	}
-	for _, c := range out.Claims {
-		writeClaim(b, "", c)
-	}
 	if len(out.Claims) > 0 {
+		fmt.Fprintf(b, "%s.\n\n", findings.CountOf(out))
+		for _, c := range out.Claims {
+			writeClaim(b, "", c)
+		}
 		b.WriteString("\n")
+	}
+	for i := range out.Tables {
+		if !out.Tables[i].Data {
+			writeTable(b, &out.Tables[i])
+		}
 	}
 	for _, n := range out.Notes {
 		writeWrapped(b, "", n)
 		b.WriteString("\n")
 	}
+}
+
+func writeTable(b *bytes.Buffer, t *experiments.Table) {
+	writeWrapped(b, "", t.Title)
+	var rows [][]string
+	flush := make([]bool, len(t.Columns))
+	for _, r := range t.Rows {
+		var row []string
+		for c, v := range r {
+			row = append(row, experiments.Text(v))
+			flush[c] = flush[c] || experiments.IsNumber(v)
+		}
+		rows = append(rows, row)
+	}
+	writeColumns(b, t.Columns, rows, flush) // cannot fail in memory
+	b.WriteString("\n")
 }
 
 func writeClaim(b *bytes.Buffer, study string, c experiments.Claim) {

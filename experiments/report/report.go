@@ -100,6 +100,12 @@ func (r *Report) Count() (n Counts) {
 	return n
 }
 
+// CountOf counts the claims of one outcome.
+func CountOf(o *experiments.Outcome) (n Counts) {
+	n.add(o)
+	return n
+}
+
 func (n *Counts) add(o *experiments.Outcome) {
 	for _, c := range o.Claims {
 		n.All++
