@@ -10,16 +10,16 @@ import (
 	"tcpwheel/wheel"
 )
 
-// what a connection is doing when its peer dies.
+// what is the activity of a connection when its peer dies.
 type what uint8
 
 const (
 	idle    what = iota // nothing, with keepalive
-	data                // data is under way
-	opening             // the peer was never there
+	data                // data is in flight
+	opening             // there never was a peer
 )
 
-// death is a case: who notices, and by what.
+// death is a case: a TCP, and the timer that notices.
 type death struct {
 	name   string
 	short  string // in the diagram
@@ -54,7 +54,7 @@ func deaths(p *Plan) (all []death) {
 	return all
 }
 
-// config is the configuration of the connection.
+// config returns the configuration of the connection.
 func (d *death) config() tcp.Config {
 	cfg := d.timers.Config()
 	if d.what == idle {
@@ -64,11 +64,11 @@ func (d *death) config() tcp.Config {
 	return cfg
 }
 
-// countdown reports whether ticks are counted and not rounded up to, which takes a share of one off.
+// countdown reports whether timers count ticks down, which makes them early by a share of a tick.
 func (d *death) countdown() bool { return d.timers.Policy.Phase == tcptimers.PhaseCountdown }
 
-// rule is how long the connection is to live on from start, when its timeout was rto. It is exact if ok, and else what a share of a tick
-// comes on top of.
+// rule returns how long the connection should live from start, when its timeout is rto. It is exact
+// if ok; otherwise a share of a tick is added.
 func (d *death) rule(start wheel.Time, rto time.Duration) (life time.Duration, ok bool) {
 	p := &d.timers.Policy
 	switch {
@@ -79,7 +79,8 @@ func (d *death) rule(start wheel.Time, rto time.Duration) (life time.Duration, o
 	case d.what == opening:
 		return p.R2Syn(true), false
 	}
-	// RFC 6298 §5 (5.5): the timeout doubles with each expiry, up to the ceiling. At R2, or after so many retransmissions, it is the last.
+	// RFC 6298 §5 (5.5): the timeout doubles at each expiry, up to the ceiling. It is the last at R2,
+	// or after the policy's number of retransmissions.
 	at := start
 	for n := 0; ; n++ {
 		at = p.Deadline(at, rto)

@@ -33,7 +33,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	return all
 }
 
-// die has the peers of a case die at instants drawn by chance.
+// die lets the peers of a case die at random instants.
 func die(p *Plan, d *death, index, seed int) (Cell, error) {
 	tick := d.timers.Policy.Tick
 	c := Cell{Case: d.name, Seed: seed, Tick: tick}
@@ -73,7 +73,7 @@ func die(p *Plan, d *death, index, seed int) (Cell, error) {
 	return c, nil
 }
 
-// one is one connection, whose peer dies at a phase of the tick from 0 to 1.
+// one runs one connection, whose peer dies at a phase of the tick from 0 to 1.
 func (d *death) one(p *Plan, phase float64) (life, rule time.Duration, exact bool, err error) {
 	cfg := d.config()
 	dead := false
@@ -108,7 +108,7 @@ func (d *death) one(p *Plan, phase float64) (life, rule time.Duration, exact boo
 		const settle = 2 * time.Second
 		run(settle) // a whole number of ticks
 		for range 20 {
-			session.Write(100, 0) // a round trip is measured
+			session.Write(100, 0) // measures a round trip
 			run(settle)
 		}
 		if server == nil {
@@ -117,7 +117,7 @@ func (d *death) one(p *Plan, phase float64) (life, rule time.Duration, exact boo
 		if d.what == idle {
 			server.Write(100, 0)
 			run(p.RTT / 2)
-			start = net.Now() // the last segment has come
+			start = net.Now() // the last segment has arrived
 			dead = true
 		} else {
 			dead = true
@@ -134,7 +134,7 @@ func (d *death) one(p *Plan, phase float64) (life, rule time.Duration, exact boo
 	return ended.Sub(start), rule, exact, nil
 }
 
-// cut is a sim.Loss of everything, once the path is dead.
+// cut is a sim.Loss of all packets, once the path is dead.
 type cut struct{ dead *bool }
 
 func (c *cut) String() string                            { return "cut" }

@@ -23,19 +23,19 @@ type Plan struct {
 	Seeds        int             `plan:"seeds" min:"1" max:"1000"`
 }
 
-// Cell is what became of connections of one case under one seed.
+// Cell is the connections of one case under one seed.
 type Cell struct {
 	Case string        `json:"case"`
 	Seed int           `json:"seed"`
 	Tick time.Duration `json:"tick"`
-	Rule time.Duration `json:"rule"` // the sum of the timers; of R2, in the mean, as 4.4BSD's timeout follows the phase
+	Rule time.Duration `json:"rule"` // sum of the timers; for R2 the mean, as 4.4BSD's RTO depends on the phase
 
-	Off      int       `json:"off"`      // connections that ended elsewhere than the rule allows
-	Least    float64   `json:"least"`    // end less rule, in ticks
-	Mean     float64   `json:"mean"`     //
-	Greatest float64   `json:"greatest"` //
-	KS       float64   `json:"ks"`       // p of an even share of a tick
-	Took     float64   `json:"took"`     // in seconds, in the mean
+	Off      int       `json:"off"`   // connections that ended outside the rule
+	Least    float64   `json:"least"` // end minus rule, in ticks
+	Mean     float64   `json:"mean"`
+	Greatest float64   `json:"greatest"`
+	KS       float64   `json:"ks"`   // p-value of an even share of a tick
+	Took     float64   `json:"took"` // mean, in seconds
 	Late     []float64 `json:"late,omitempty"`
 }
 

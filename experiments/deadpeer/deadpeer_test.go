@@ -20,11 +20,12 @@ func TestDeaths(t *testing.T) {
 	out := studytest.Judge(t, judge, p, studytest.Cells(t, cells(p)))
 	studytest.Check(t, out)
 	studytest.WantOthers(t, out, experiments.Reproduced, "gvisor-user-timeout")
-	// gVisor's counts from the probe for the tail, which goes 2·SRTT + 200 ms after the data.
+	// gVisor's counts from the tail loss probe, 2·SRTT + 200 ms after the data.
 	studytest.Want(t, out, experiments.Differs, "gvisor-user-timeout")
 }
 
-// TestGVisor has gVisor's own TCP end to the millisecond, but for its user timeout, which waits for its probe.
+// TestGVisor checks the end of gVisor's own TCP to the millisecond. Its user timeout waits for its
+// probe.
 func TestGVisor(t *testing.T) {
 	p := small()
 	want := map[string]time.Duration{
@@ -37,13 +38,13 @@ func TestGVisor(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", d.name, err)
 		} else if w, ok := want[d.name]; ok && time.Duration(c.Took*1e3)*time.Millisecond != w {
-			t.Errorf("%s: lives for %v s, want %v", d.name, c.Took, w)
+			t.Errorf("%s: lives %v s, want %v", d.name, c.Took, w)
 		}
 	}
 }
 
-// TestFastOverACoarseTick tells the story of one death: the last segment comes at 0.1 of a tick of 500 ms, half a round trip late, so that
-// 10 s later is not a tick; the next one is 440 ms away. The probes then leave and go unanswered at ticks.
+// TestFastOverACoarseTick follows one death: the last segment arrives at 0.1 of a tick of 500 ms,
+// plus half a round trip. 10 s later the next tick is 440 ms away. The probes then leave at ticks.
 func TestFastOverACoarseTick(t *testing.T) {
 	p := small()
 	for _, d := range deaths(p) {
@@ -52,14 +53,15 @@ func TestFastOverACoarseTick(t *testing.T) {
 		}
 		life, rule, exact, err := d.one(p, 0.1)
 		if want := 13*time.Second + 440*time.Millisecond; err != nil || life != want || rule != 13*time.Second || exact {
-			t.Errorf("lives for %v (rule %v, exact %v), %v; want %v", life, rule, exact, err, want)
+			t.Errorf("lives %v (rule %v, exact %v), %v; want %v", life, rule, exact, err, want)
 		}
 		return
 	}
 	t.Error("no such case")
 }
 
-// TestRuleOfR2 has the instants of Linux's timeouts: 0.2 s, doubled up to 120 s, end at 924.6 s as tcp_retries2 of 15 has it.
+// TestRuleOfR2 checks Linux's timeouts: 0.2 s, doubled up to 120 s, end at 924.6 s, as with
+// tcp_retries2 of 15.
 func TestRuleOfR2(t *testing.T) {
 	for _, d := range deaths(small()) {
 		if d.name == "R2, Linux" {
@@ -70,7 +72,7 @@ func TestRuleOfR2(t *testing.T) {
 	}
 }
 
-// TestFalsifier has each connection end two ticks later.
+// TestFalsifier ends each connection two ticks later.
 func TestFalsifier(t *testing.T) {
 	p := small()
 	all := studytest.Cells(t, cells(p))

@@ -75,8 +75,8 @@ type bed struct {
 
 // watch is a tcp.Tracer of the receiver: it has how long the last ACK was put off.
 type watch struct {
-	last wheel.Time // when data came last
-	put  time.Duration
+	last  wheel.Time // when data came last
+	delay time.Duration
 }
 
 // Trace implements tcp.Tracer.
@@ -85,7 +85,7 @@ func (w *watch) Trace(ev *tcp.TraceEvent) {
 	case ev.Kind == tcp.TraceReceived && ev.Len > 0:
 		w.last = ev.T
 	case ev.Kind == tcp.TraceSent && ev.Len == 0:
-		w.put = ev.T.Sub(w.last)
+		w.delay = ev.T.Sub(w.last)
 	}
 }
 
@@ -150,13 +150,13 @@ func arrivals(p *Plan, c *Cell) error {
 	var put []float64
 	for i := range p.Arrivals {
 		b.run(time.Duration(draw(c.Seed, i) * float64(p.Heartbeat)))
-		b.watch.put = -1
+		b.watch.delay = -1
 		b.burst(c.Burst)
 		b.run(c.RTT + p.Heartbeat + longest)
-		if b.session.Unacked() > 0 || b.watch.put < 0 {
+		if b.session.Unacked() > 0 || b.watch.delay < 0 {
 			return fmt.Errorf("burst %d is not acknowledged", i)
 		}
-		put = append(put, ms(b.watch.put))
+		put = append(put, ms(b.watch.delay))
 	}
 	if len(b.record().Retransmissions) > 0 {
 		return errors.New("something was sent again")
@@ -302,7 +302,7 @@ func tails(p *Plan, c *Cell, tm testbed.Timers, delay time.Duration, pt *Point) 
 		}
 		pt.Tails++
 		if vain {
-			pt.Vain++
+			pt.Spurious++
 		}
 		b.run(time.Minute) // whatever timeout was backed off
 	}

@@ -70,11 +70,11 @@ type Cell struct {
 
 // Point is the tails of one floor and delay.
 type Point struct {
-	Floor   time.Duration `json:"floor"`
-	Each    bool          `json:"each"` // a timer per segment, or one timer
-	Tails   int           `json:"tails"`
-	Vain    int           `json:"vain"`    // tails that were sent again
-	Against int           `json:"against"` // tails that the rule does not hold for
+	Floor    time.Duration `json:"floor"`
+	Each     bool          `json:"each"` // a timer per segment, or one timer
+	Tails    int           `json:"tails"`
+	Spurious int           `json:"vain"`    // tails that were sent again
+	Against  int           `json:"against"` // tails that the rule does not hold for
 }
 
 // Study is the study.

@@ -34,8 +34,8 @@ func TestDelayedACKs(t *testing.T) {
 			if c.Delay == 200*millisecond {
 				want = c.Grid[0].Tails
 			}
-			if c.Grid[0].Vain != want {
-				t.Errorf("default towards a delay of %v: %d of %d tails in vain, want %d", c.Delay, c.Grid[0].Vain, c.Grid[0].Tails, want)
+			if c.Grid[0].Spurious != want {
+				t.Errorf("default towards a delay of %v: %d of %d tails in vain, want %d", c.Delay, c.Grid[0].Spurious, c.Grid[0].Tails, want)
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func TestOneVainTimeout(t *testing.T) {
 		if err := tails(p, &c, floored(50*millisecond, true, test.each), 45*millisecond, &pt); err != nil {
 			t.Fatal(err)
 		}
-		if pt.Vain != test.vain || pt.Against != 0 {
+		if pt.Spurious != test.vain || pt.Against != 0 {
 			t.Errorf("a timer per segment: %v: %+v, want %d in vain", test.each, pt, test.vain)
 		}
 	}
@@ -96,7 +96,7 @@ func TestFalsifier(t *testing.T) {
 		switch {
 		case c.Kind == kindGrid && c.Delay > 0:
 			for j := range c.Grid {
-				c.Grid[j].Vain = c.Grid[j].Tails - c.Grid[j].Vain
+				c.Grid[j].Spurious = c.Grid[j].Tails - c.Grid[j].Spurious
 			}
 		case c.Delay == 0:
 			c.Delay = 40 * millisecond

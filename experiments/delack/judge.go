@@ -67,9 +67,9 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 				switch {
 				case c.Second || c.Burst > 1 || c.Delay == 0:
 				case x.Floor > c.Delay:
-					above += x.Vain
+					above += x.Spurious
 				case x.Floor < c.Delay:
-					below, belowMissed = below+x.Tails, belowMissed+x.Tails-x.Vain
+					below, belowMissed = below+x.Tails, belowMissed+x.Tails-x.Spurious
 				}
 			}
 		case kindRemedy:
@@ -79,9 +79,9 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 			}
 			for _, x := range c.Grid {
 				tails, against = tails+x.Tails, against+x.Against
-				cures[where][0], cures[where][1] = cures[where][0]+x.Vain, cures[where][1]+x.Tails
+				cures[where][0], cures[where][1] = cures[where][0]+x.Spurious, cures[where][1]+x.Tails
 				if c.Second && c.Burst > 1 && !x.Each {
-					restarted[0], restarted[1] = restarted[0]+x.Vain, restarted[1]+x.Tails
+					restarted[0], restarted[1] = restarted[0]+x.Spurious, restarted[1]+x.Tails
 				}
 			}
 		}

@@ -51,7 +51,7 @@ func tables(p *Plan, cells []Cell) []experiments.Table {
 						if x.Each {
 							i = 1
 						}
-						vain[i], all[i] = vain[i]+x.Vain, all[i]+x.Tails
+						vain[i], all[i] = vain[i]+x.Spurious, all[i]+x.Tails
 					}
 				}
 			}
@@ -72,7 +72,7 @@ func tables(p *Plan, cells []Cell) []experiments.Table {
 				vain, all := 0, 0
 				for _, c := range cells {
 					if c.Kind == kindPolicy && c.Policy == policy && c.Burst == tail && c.Delay == delay {
-						vain, all = vain+c.Grid[0].Vain, all+c.Grid[0].Tails
+						vain, all = vain+c.Grid[0].Spurious, all+c.Grid[0].Tails
 					}
 				}
 				row = append(row, 100*float64(vain)/float64(all))
@@ -156,7 +156,7 @@ func mapFigure(p *Plan, cells []Cell, second bool) figure.Figure {
 				}
 				for _, x := range c.Grid {
 					if x.Floor == floor && x.Each {
-						vain, all = vain+x.Vain, all+x.Tails
+						vain, all = vain+x.Spurious, all+x.Tails
 					}
 				}
 			}

@@ -15,7 +15,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// The responses to a timeout that was spurious. none has no means of finding out.
+// The responses to a spurious timeout. none cannot detect one.
 const (
 	none  = "none"
 	frto  = "F-RTO"
@@ -26,14 +26,14 @@ const (
 
 var responses = []string{none, frto, eifel, dsack, every}
 
-// apply sets the response.
+// apply configures the response.
 func apply(cfg *tcp.Config, response string) {
 	cfg.Policy.FRTO = response == frto || response == every
 	cfg.Timestamps = response == eifel || response == every
 	cfg.SACK = response == dsack || response == every
 }
 
-// family is what timers of a kind have in common.
+// family is a kind of timers.
 type family string
 
 const (
@@ -43,7 +43,7 @@ const (
 	ofStack  family = "stack" // another TCP
 )
 
-// timers are some timers with their name.
+// timers are timers with a name.
 type timers struct {
 	name   string
 	family family
@@ -122,7 +122,8 @@ func cell(p *Plan, tm *timers, seed int) (c Cell, err error) {
 	return c, err
 }
 
-// config is that of both sides. Whole policies keep their delayed ACKs at the sender only, which receives nothing.
+// config returns the configurations of both sides. Whole policies keep their delayed ACKs at the
+// sender only, which receives no data.
 func config(tm *timers) (client, server tcp.Config) {
 	client = tm.lab.Config()
 	p := tm.lab.Policy
@@ -130,7 +131,7 @@ func config(tm *timers) (client, server tcp.Config) {
 	return client, tcp.DefaultConfig(p)
 }
 
-// spike has the path slow down during a transfer.
+// spike slows the path down during a transfer.
 func spike(p *Plan, tm *timers, seed int, s *Spike) error {
 	const mss = 1448
 	client, server := config(tm)
@@ -170,14 +171,14 @@ func spike(p *Plan, tm *timers, seed int, s *Spike) error {
 		}
 	}
 	now := b.client.Counters()
-	s.Again, s.Octets = len(b.record.Retransmissions)-again, conn.Acked()-acked
+	s.Retransmissions, s.Bytes = len(b.record.Retransmissions)-again, conn.Acked()-acked
 	s.Timeouts = int(now.TCPTimeouts - counted.TCPTimeouts)
 	s.Undone = int(now.TCPLossUndo + now.TCPFullUndo + now.TCPPartialUndo -
 		(counted.TCPLossUndo + counted.TCPFullUndo + counted.TCPPartialUndo))
 	return errors.Join(b.world.Faults()...)
 }
 
-// waits has lone segments lost, each once, and returns how long after they left they were sent again.
+// waits loses lone segments, each once, and returns the times from transmission to retransmission.
 func waits(p *Plan, tm *timers, seed int) (waits []int64, err error) {
 	const size = 1000
 	client, server := config(tm)
@@ -203,7 +204,7 @@ func waits(p *Plan, tm *timers, seed int) (waits []int64, err error) {
 	record := &pair.Records[0]
 	for i := range p.Losses {
 		for j := range p.Exchanges {
-			// Instants drawn by chance, so that a coarse clock measures what is right in the mean.
+			// At random instants, a coarse clock measures the right mean.
 			run(2*p.RTT + time.Duration(testbed.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))*float64(tcptimers.SlowTick)))
 			session.Write(size, 0)
 		}

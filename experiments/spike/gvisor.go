@@ -111,7 +111,7 @@ func gvisorSpike(p *Plan, seed int, s *Spike) error {
 	if err == nil {
 		err = g.Run(begin.Add(p.Watch), nil)
 	}
-	s.Again, s.Octets, s.Timeouts = g.retransmissions-again, g.acked-acked, int(g.Net.Counts(testbed.DialEnd).Timeouts-timeouts)
+	s.Retransmissions, s.Bytes, s.Timeouts = g.retransmissions-again, g.acked-acked, int(g.Net.Counts(testbed.DialEnd).Timeouts-timeouts)
 	if err == nil && acked == 0 {
 		err = errors.New("nothing has arrived before the spike")
 	}

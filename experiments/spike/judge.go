@@ -10,38 +10,34 @@ import (
 	"tcpwheel/experiments/internal/stat"
 )
 
-// row is some timers over all seeds.
+// row is timers over all seeds.
 type row struct {
 	timers
-	cells []Cell
-	wait  stat.Interval // for what is lost, in ms
-	vain  stat.Interval // segments sent again in vain in the greatest spike, without any response
+	cells    []Cell
+	wait     stat.Interval // of a lost segment, ms
+	spurious stat.Interval // retransmissions in the greatest spike, without a response
 }
 
 func rows(p *Plan, cells []Cell) (all []row) {
-	peak := p.Peaks[len(p.Peaks)-1]
 	for _, tm := range p.all() {
-		r := row{timers: tm}
-		var waits [][]float64
-		for _, c := range cells {
-			if c.Timers != tm.name {
-				continue
-			}
-			r.cells = append(r.cells, c)
-			var ms []float64
+		r := row{timers: tm, cells: experiments.Select(cells, func(c *Cell) bool { return c.Timers == tm.name })}
+		waits := experiments.SamplesBySeed(r.cells, func(c *Cell) int { return c.Seed }, func(c *Cell) (ms []float64) {
 			for _, w := range c.Waits {
 				ms = append(ms, float64(w)/1e3)
 			}
-			waits = append(waits, ms)
-		}
+			return ms
+		})
 		r.wait = stat.Bootstrap(waits, 1, stat.Mean[float64])
-		r.vain = r.mean(peak, none, again)
+		r.spurious = r.mean(p.greatest(), none, retransmissions)
 		all = append(all, r)
 	}
 	return all
 }
 
-// each calls f with the spikes of a peak and a response, one for each seed.
+// greatest is the greatest peak.
+func (p *Plan) greatest() time.Duration { return p.Peaks[len(p.Peaks)-1] }
+
+// each calls f with the spike of each seed with a peak and a response.
 func (r *row) each(peak time.Duration, response string, f func(s *Spike)) {
 	for i := range r.cells {
 		for j := range r.cells[i].Spikes {
@@ -58,47 +54,49 @@ func (r *row) mean(peak time.Duration, response string, of func(s *Spike) float6
 	return stat.BootstrapMean(x, 1)
 }
 
-// back reports whether the window is what it was before the spike.
+// back reports whether the window is as large as before the spike.
 func back(s *Spike) bool { return float64(s.After) >= 0.95*float64(s.Before) }
 
-// rescue is what became of the spikes in which timers without a response had a timeout.
+// rescue counts the spikes that cause a timeout without a response.
 type rescue struct {
-	n, back, again, single, singleBack int
-	window                             float64 // after, as a share of before; the sum
+	n, back, retransmissions, single, singleBack int
+
+	window float64 // sum of the windows after, relative to before
 }
 
 // rescues counts over all timers and tried peaks.
 func rescues(p *Plan, all []row, response string) (r rescue) {
 	for i := range all {
 		if all[i].family == ofStack {
-			continue // it does not tell its window
+			continue // gVisor does not report its window
 		}
 		for _, peak := range p.Tried {
 			var without []*Spike
 			all[i].each(peak, none, func(s *Spike) { without = append(without, s) })
 			k := 0
 			all[i].each(peak, response, func(s *Spike) {
-				was := without[k]
-				k++
-				if was.Timeouts == 0 {
-					return
-				}
-				r.n++
-				r.again += s.Again
-				r.window += float64(s.After) / float64(s.Before)
-				if back(s) {
-					r.back++
-				}
-				if s.Timeouts <= 1 {
-					r.single++
-					if back(s) {
-						r.singleBack++
-					}
+				if k++; without[k-1].Timeouts > 0 {
+					r.add(s)
 				}
 			})
 		}
 	}
 	return r
+}
+
+func (r *rescue) add(s *Spike) {
+	r.n++
+	r.retransmissions += s.Retransmissions
+	r.window += float64(s.After) / float64(s.Before)
+	if back(s) {
+		r.back++
+	}
+	if s.Timeouts <= 1 {
+		r.single++
+		if back(s) {
+			r.singleBack++
+		}
+	}
 }
 
 // ranks returns the rank correlation of x and y (Spearman), ties in the middle.
@@ -132,91 +130,85 @@ func ranks(x, y []float64) float64 {
 func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 	all := rows(p, cells)
 	out := &experiments.Outcome{Tables: tables(p, all), Figures: figures(p, all)}
-	hidden, seen := 0, 0
-	var waits, vains []float64
-	rises, falls := true, true
-	var finest, coarsest *row
+	tradeOffClaims(p, all, out)
+	responseClaims(p, all, out)
 	for i := range all {
 		r := &all[i]
-		if r.family == ofPolicy || r.family == ofStack {
+		kept := experiments.Number(r.mean(p.greatest(), every, retransmissions).Value)
+		wait, spurious := experiments.Number(r.wait.Value), experiments.Number(r.spurious.Value)
+		switch {
+		case r.family == ofStack:
+			out.Notes = append(out.Notes, fmt.Sprintf("gVisor's own TCP waits %s ms for a lost segment, the time of a probe, and makes %s spurious retransmissions in the greatest spike; %s without SACK and timestamps.",
+				wait, kept, spurious))
+		case r.name == "per-segment":
+			out.Notes = append(out.Notes, fmt.Sprintf("The responses avoid the trade-off: the default, which has all three, waits %s ms for a lost segment and makes %s spurious retransmissions in "+
+				"the greatest spike. Timers that wait as long make %s without a response.", wait, kept, spurious))
+		}
+	}
+	return out, nil
+}
+
+// tradeOffClaims judges granularities and floors without a response.
+func tradeOffClaims(p *Plan, all []row, out *experiments.Outcome) {
+	var seen experiments.Tally
+	var ticks []*row
+	for i := range all {
+		r := &all[i]
+		if r.family != ofTick && r.family != ofFloor {
 			continue
 		}
 		for _, peak := range p.Peaks {
 			if peak-p.RTT < r.size {
-				r.each(peak, none, func(s *Spike) {
-					hidden++
-					if s.Again > 0 {
-						seen++
-					}
-				})
+				r.each(peak, none, func(s *Spike) { seen.Add(s.Retransmissions == 0) })
 			}
 		}
-		if r.family != ofTick {
-			continue
+		if r.family == ofTick {
+			ticks = append(ticks, r)
 		}
-		if finest == nil {
-			finest = r
-		}
-		if coarsest != nil {
-			rises = rises && r.wait.Value > coarsest.wait.Value
-			falls = falls && r.vain.Lo <= coarsest.vain.Hi
-		}
-		coarsest = r
-		waits, vains = append(waits, r.wait.Value), append(vains, r.vain.Value)
 	}
-	claim := func(name, text, source string, tag experiments.Tag, m experiments.Measure, expected string, v experiments.Verdict, why string) {
-		out.Claim(experiments.Claim{Name: name, Text: text, Source: source, Tag: tag, Measured: m, Expected: experiments.Decided(v, expected),
-			Otherwise: why})
+	rises, falls := true, true
+	var waits, spurious []float64
+	for i, r := range ticks {
+		if i > 0 {
+			rises = rises && r.wait.Value > ticks[i-1].wait.Value
+			falls = falls && r.spurious.Lo <= ticks[i-1].spurious.Hi
+		}
+		waits, spurious = append(waits, r.wait.Value), append(spurious, r.spurious.Value)
 	}
 	const law = "definition of the timers"
-	claim("hidden", "a rise of the round trip below the granularity, or the floor on the variation, makes no timer expire", law, experiments.Computed,
-		experiments.MeasuredText("%d of %d spikes were seen", seen, hidden), "none", experiments.Holds(hidden > 0 && seen == 0),
-		"the timeout is not a granularity beyond the round trip")
-	claim("fewer", "the coarser the timers, the less they send again in vain in the greatest spike", law, experiments.Computed,
-		experiments.MeasuredText("%s segments at %s, %s at %s", experiments.Number(finest.vain.Value), finest.name, experiments.Number(coarsest.vain.Value), coarsest.name),
-		"never more than the next finer but by chance; the coarsest half of the finest at most",
-		experiments.Holds(falls && coarsest.vain.Value <= finest.vain.Value/2), "a coarse clock makes timeouts of its own")
-	claim("price", "the coarser the timers, the longer they wait for what is lost", law, experiments.Computed,
-		experiments.MeasuredText("%s ms at %s, %s ms at %s", experiments.Number(finest.wait.Value), finest.name, experiments.Number(coarsest.wait.Value), coarsest.name),
-		"more at each step", experiments.Holds(rises), "the wait does not follow the granularity")
-	rho := ranks(waits, vains)
-	claim("trade-off", "so granularity buys rest with waiting: the less in vain, the longer the wait", "shape, after Allman and Paxson 1999 (abstract) for the floor",
-		experiments.FromPrint, experiments.Measured(rho, "rank correlation"), "-0.8 or less; above -0.3 there is no trade-off",
-		experiments.Judged(rho, -1, -0.8, -1, -0.3), "neighbours are alike")
+	finest, coarsest := ticks[0], ticks[len(ticks)-1]
+	out.Claim(experiments.Claim{Name: "hidden", Text: "a rise of the round trip below the granularity, or the floor on the variation, makes no timer expire", Source: law, Tag: experiments.Computed,
+		Measured: seen.Measure("spikes caused retransmissions"), Expected: experiments.None(), Otherwise: "the timeout is not a granularity above the round trip"})
+	out.Claim(experiments.Claim{Name: "fewer", Text: "the coarser the timers, the fewer spurious retransmissions in the greatest spike", Source: law, Tag: experiments.Computed,
+		Measured:  experiments.MeasuredText("%s segments at %s, %s at %s", experiments.Number(finest.spurious.Value), finest.name, experiments.Number(coarsest.spurious.Value), coarsest.name),
+		Expected:  experiments.Whether(falls && coarsest.spurious.Value <= finest.spurious.Value/2, "never more than at the next finer, except by chance; the coarsest at most half of the finest"),
+		Otherwise: "a coarse clock makes timeouts of its own"})
+	out.Claim(experiments.Claim{Name: "price", Text: "the coarser the timers, the longer the wait of a lost segment", Source: law, Tag: experiments.Computed,
+		Measured: experiments.MeasuredText("%s ms at %s, %s ms at %s", experiments.Number(finest.wait.Value), finest.name, experiments.Number(coarsest.wait.Value), coarsest.name),
+		Expected: experiments.Whether(rises, "more at each step"), Otherwise: "the wait does not follow the granularity"})
+	out.Claim(experiments.Claim{Name: "trade-off", Text: "so granularity trades spurious retransmissions for waiting", Source: "shape, after Allman and Paxson 1999 (abstract) for the floor", Tag: experiments.FromPrint,
+		Measured: experiments.Measured(ranks(waits, spurious), "rank correlation"), Expected: experiments.AtMost(-0.8, "").OrDiffers(experiments.AtMost(-0.3, "")), Otherwise: "neighbours are alike"})
+}
+
+// undoings are the responses to a spurious timeout.
+var undoings = []struct{ response, name, source, why string }{
+	{frto, "undo-frto", "RFC 5682 §2.1", "F-RTO uses only the ACKs after the first timeout: if the timer expires again before one arrives, RFC 5682 §2.1 leaves it to slow start. " +
+		"A spike of several timeouts is beyond it"},
+	{eifel, "undo-eifel", "RFC 3522 and RFC 4015", "the ACK of the first bytes carries the timestamp of the retransmission"},
+	{dsack, "undo-dsack", "RFC 3708", "DSACKs arrive after the retransmissions, a round trip late: by then more spurious retransmissions have left, and a timeout in between begins again"},
+}
+
+// responseClaims judges the window after spikes.
+func responseClaims(p *Plan, all []row, out *experiments.Outcome) {
 	without := rescues(p, all, none)
-	claim("harm", "without a response, a spurious timeout leaves the window where it put it", "RFC 5681 §3.1", experiments.Standard,
-		experiments.MeasuredText("back in %d of %d spikes, %.0f %% of it in the mean", without.back, without.n, 100*without.window/float64(without.n)), "back in few: 5 % at most",
-		experiments.Holds(without.n > 0 && float64(without.back) <= 0.05*float64(without.n)), "the window grows back before it is looked at")
-	for _, x := range []struct{ response, source, why string }{
-		{frto, "RFC 5682 §2.1", "F-RTO goes by the ACKs behind the first timeout only: if the timer expires again before one comes, RFC 5682 §2.1 leaves it to slow start. " +
-			"A spike of several timeouts is beyond it"},
-		{eifel, "RFC 3522 and RFC 4015", "the ACK of the first octets carries the timestamp of what was sent again"},
-		{dsack, "RFC 3708", "DSACKs come when what was sent again has arrived, a round trip late: by then more has left in vain, and a timeout that comes in between begins anew"},
-	} {
+	out.Claim(experiments.Claim{Name: "harm", Text: "without a response, the window stays where a spurious timeout put it", Source: "RFC 5681 §3.1", Tag: experiments.Standard,
+		Measured:  experiments.MeasuredText("back in %d of %d spikes, %.0f %% of it in the mean", without.back, without.n, 100*without.window/float64(without.n)),
+		Expected:  experiments.Whether(without.n > 0 && float64(without.back) <= 0.05*float64(without.n), "back in at most 5 %%"),
+		Otherwise: "the window grows back before it is measured"})
+	for _, x := range undoings {
 		r := rescues(p, all, x.response)
-		share := float64(r.back) / float64(r.n)
-		v := experiments.NotReproduced
-		switch {
-		case share >= 0.95:
-			v = experiments.Reproduced
-		case r.window > without.window:
-			v = experiments.Differs
-		}
-		claim("undo-"+map[string]string{frto: "frto", eifel: "eifel", dsack: "dsack"}[x.response], x.response+" gives the window back", x.source, experiments.Standard,
-			experiments.MeasuredText("back in %d of %d spikes, %.0f %% of it in the mean; in %d of %d with no second timeout", r.back, r.n, 100*r.window/float64(r.n), r.singleBack, r.single),
-			"back in 95 %", v, x.why)
+		out.Claim(experiments.Claim{Name: x.name, Text: x.response + " restores the window", Source: x.source, Tag: experiments.Standard,
+			Measured: experiments.MeasuredText("back in %d of %d spikes, %.0f %% of it in the mean; in %d of %d with no second timeout", r.back, r.n, 100*r.window/float64(r.n), r.singleBack, r.single),
+			Expected: experiments.Whether(float64(r.back)/float64(r.n) >= 0.95, "back in 95 %%").OrDiffersIf(r.window > without.window, "a greater window"), Otherwise: x.why})
 	}
-	for i := range all {
-		if r := &all[i]; r.family == ofStack {
-			kept := r.mean(p.Peaks[len(p.Peaks)-1], every, again)
-			out.Notes = append(out.Notes, fmt.Sprintf("gVisor's own TCP waits %s ms for what is lost, a probe's time, and sends %s segments in vain in the greatest spike; %s without SACK and timestamps.",
-				experiments.Number(r.wait.Value), experiments.Number(kept.Value), experiments.Number(r.vain.Value)))
-		}
-		if r := &all[i]; r.name == "per-segment" {
-			kept := r.mean(p.Peaks[len(p.Peaks)-1], every, again)
-			out.Notes = append(out.Notes, fmt.Sprintf("The responses leave the trade-off: the default, which has all three, waits %s ms for what is lost and sends %s segments in vain in "+
-				"the greatest spike, where timers that wait as long send %s without a response.", experiments.Number(r.wait.Value), experiments.Number(kept.Value), experiments.Number(r.vain.Value)))
-		}
-	}
-	return out, nil
 }

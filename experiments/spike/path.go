@@ -11,23 +11,23 @@ import (
 	"tcpwheel/wheel"
 )
 
-// path is a node between two hosts that delays what passes it, in both directions alike, by half of a round trip that may change. Packets do
-// not overtake each other: behind a slow one the next arrives with it.
+// path is a node between two hosts that delays packets in both directions by half of a round trip,
+// which may change. Packets keep their order: after a slow packet, the next arrives with it.
 type path struct {
-	net  *sim.Network[host.Body]
-	rtt  time.Duration
-	ways [2]way // towards the server, and towards the client
+	net        *sim.Network[host.Body]
+	rtt        time.Duration
+	directions [2]direction // to the server, and to the client
 }
 
-// way is one direction.
-type way struct {
+// direction is one direction of a path.
+type direction struct {
 	path  *path
 	to    sim.NodeID
 	out   sim.LinkID
 	timer wheel.Timer
 	queue []held
 	head  int
-	last  wheel.Time // when the last of the queue leaves
+	last  wheel.Time // when the last packet of the queue leaves
 }
 
 type held struct {
@@ -37,8 +37,8 @@ type held struct {
 
 // Receive implements sim.Node.
 func (p *path) Receive(now wheel.Time, _ sim.LinkID, d *host.Datagram) {
-	for i := range p.ways {
-		w := &p.ways[i]
+	for i := range p.directions {
+		w := &p.directions[i]
 		if d.To != w.to {
 			continue
 		}
@@ -51,7 +51,7 @@ func (p *path) Receive(now wheel.Time, _ sim.LinkID, d *host.Datagram) {
 }
 
 // Expire implements sim.Handler: the head of the queue leaves.
-func (w *way) Expire(now wheel.Time) {
+func (w *direction) Expire(now wheel.Time) {
 	for ; w.head < len(w.queue) && w.queue[w.head].at <= now; w.head++ {
 		w.path.net.Send(w.out, &w.queue[w.head].d)
 	}
@@ -70,7 +70,7 @@ type bed struct {
 	record         testbed.Record // of the client
 }
 
-// newBed makes a bed for a sender with the given configuration. ACKs are not delayed unless the server's says so.
+// newBed connects two hosts. The server's configuration decides about delayed ACKs.
 func newBed(p *Plan, client, server tcp.Config) (*bed, error) {
 	w, err := host.NewWorld(sim.Config{Seed: 1})
 	if err != nil {
@@ -103,9 +103,9 @@ func newBed(p *Plan, client, server tcp.Config) (*bed, error) {
 		if err != nil {
 			return nil, err
 		}
-		way := &b.path.ways[1-i] // the first is towards the server
-		way.path, way.to, way.out = b.path, id, down
-		way.timer = w.Net.NewTimer(way)
+		d := &b.path.directions[1-i] // the first leads to the server
+		d.path, d.to, d.out = b.path, id, down
+		d.timer = w.Net.NewTimer(d)
 		if i == 0 {
 			b.client = h
 		} else {

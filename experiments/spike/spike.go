@@ -1,4 +1,4 @@
-// Package spike is study E23: delay spikes, and what coarse timers sleep through at what price.
+// Package spike is study E23: whether coarse timers ride out a delay spike, and at what price.
 package spike
 
 import (
@@ -35,37 +35,37 @@ type Plan struct {
 	GVisorSeeds int `plan:"gvisor_seeds" min:"0" max:"1000"`
 }
 
-// Cell is what became of the spikes under some timers and one seed.
+// Cell is the spikes under some timers and one seed.
 type Cell struct {
 	Timers string  `json:"timers"` // the name of Plan.all
 	Seed   int     `json:"seed"`
 	Spikes []Spike `json:"spikes"`
-	Waits  []int64 `json:"waits,omitempty"` // for lone segments that were lost, in µs
+	Waits  []int64 `json:"waits,omitempty"` // of lost lone segments, µs
 }
 
 // Spike is one spike and what followed.
 type Spike struct {
-	Peak     time.Duration `json:"peak"` // the round trip; that of the plan is no spike
-	Response string        `json:"response"`
-	Again    int           `json:"again"`    // segments sent again, all in vain
-	Timeouts int           `json:"timeouts"` // that counted
-	// What follows is not told of gVisor's TCP, but for Octets.
+	Peak            time.Duration `json:"peak"` // round trip; the plan's rtt is no spike
+	Response        string        `json:"response"`
+	Retransmissions int           `json:"again"`    // all spurious, in segments
+	Timeouts        int           `json:"timeouts"` // spurious
+	// gVisor's TCP does not report the following, except Bytes.
 	Undone   int    `json:"undone"`   // reductions of the window that were undone
-	Before   uint32 `json:"before"`   // the window before the spike, in octets
-	Least    uint32 `json:"least"`    // the least while it was watched
-	After    uint32 `json:"after"`    // and a round trip after the path is fast again
+	Before   uint32 `json:"before"`   // the window before the spike, in bytes
+	Least    uint32 `json:"least"`    // the least while watched
+	After    uint32 `json:"after"`    // a round trip after the end of the spike
 	Ssthresh uint32 `json:"ssthresh"` // then
-	Octets   uint64 `json:"octets"`   // acknowledged while it was watched
+	Bytes    uint64 `json:"octets"`   // acknowledged while watched
 }
 
 // Study is the study.
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E23", Name: "spike", Class: experiments.Shape, Files: files,
-	Question: "Do coarse timers sleep through a delay spike, and at what price?",
+	Question: "Do coarse timers ride out a delay spike, and at what price?",
 	Check: func(p *Plan) error {
 		for i, peak := range p.Peaks {
 			if peak <= p.RTT || i > 0 && peak <= p.Peaks[i-1] {
-				return fmt.Errorf("peaks: %v, want them to rise, above the rtt of %v", peak, p.RTT)
+				return fmt.Errorf("peaks: %v, want rising values above the rtt of %v", peak, p.RTT)
 			}
 		}
 		for _, peak := range p.Tried {
@@ -74,10 +74,10 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 			}
 		}
 		if last := p.Peaks[len(p.Peaks)-1]; !slices.Contains(p.Tried, last) {
-			return fmt.Errorf("tried: %v, want the greatest of the peaks, %v, among them", p.Tried, last)
+			return fmt.Errorf("tried: %v, want the greatest of the peaks, %v, too", p.Tried, last)
 		}
 		if last := p.Peaks[len(p.Peaks)-1]; p.Watch < p.Lasts+2*last {
-			return fmt.Errorf("watch: %v, want at least %v, for all ACKs to come back", p.Watch, p.Lasts+2*last)
+			return fmt.Errorf("watch: %v, want at least %v, for all ACKs to arrive", p.Watch, p.Lasts+2*last)
 		}
 		return nil
 	},

@@ -26,7 +26,7 @@ func TestSpikes(t *testing.T) {
 	out := studytest.Judge(t, judge, p, all)
 	studytest.Check(t, out)
 	studytest.Want(t, out, experiments.Reproduced, "hidden", "fewer", "price", "trade-off", "harm", "undo-eifel")
-	// Neither serves a spike of several timeouts.
+	// Neither can handle a spike of several timeouts.
 	studytest.Want(t, out, experiments.Differs, "undo-frto", "undo-dsack")
 
 	// The falsifier: coarse and fine timers change places.
@@ -43,8 +43,9 @@ func TestSpikes(t *testing.T) {
 	studytest.Want(t, out, experiments.NotReproduced, "hidden", "fewer", "price")
 }
 
-// TestOneSpike tells the story of a round trip that rises from 100 to 300 ms. The timer of a granularity of 100 ms expires once, and all of
-// the window is sent again in vain. With F-RTO, or timestamps, one segment is, and the window is what it was.
+// TestOneSpike follows a round trip that rises from 100 to 300 ms. The timer with a granularity of
+// 100 ms expires once, and the whole window is retransmitted. With F-RTO or timestamps only one
+// segment is, and the window is restored.
 func TestOneSpike(t *testing.T) {
 	p := small()
 	for _, tm := range p.all() {
@@ -56,16 +57,17 @@ func TestOneSpike(t *testing.T) {
 			if err := spike(p, &tm, 1, &s); err != nil {
 				t.Fatal(err)
 			}
-			if response == none && (s.Again < 20 || back(&s)) || (response == frto || response == eifel) && (s.Again != 1 || !back(&s)) || s.Timeouts < 1 {
+			if response == none && (s.Retransmissions < 20 || back(&s)) || (response == frto || response == eifel) && (s.Retransmissions != 1 || !back(&s)) || s.Timeouts < 1 {
 				t.Errorf("%s: %+v", response, s)
 			}
 		}
 	}
 }
 
-// TestGVisor: gVisor's timer has a floor of 200 ms and no granularity. A rise to 200 ms is below what it waits, and one to a second beyond:
-// more than the window is sent again in vain without SACK and timestamps, and less with them. A lone segment waits for the probe,
-// 2·SRTT + 200 ms.
+// TestGVisor checks gVisor's timer, which has a floor of 200 ms and no granularity. A rise to 200
+// ms is below its timeout, and a rise to a second above it: without SACK and timestamps more than
+// the window is retransmitted, and with them less. A lone segment waits for the probe, 2·SRTT + 200
+// ms.
 func TestGVisor(t *testing.T) {
 	p := small()
 	for _, test := range []struct {
@@ -74,21 +76,21 @@ func TestGVisor(t *testing.T) {
 		least, most int
 	}{{200 * millisecond, none, 0, 0}, {time.Second, none, 60, 200}, {time.Second, every, 1, 50}} {
 		s := Spike{Peak: test.peak, Response: test.response}
-		if err := gvisorSpike(p, 1, &s); err != nil || s.Again < test.least || s.Again > test.most || s.Octets < 2_000_000 {
-			t.Errorf("%+v, %v, want %d to %d segments sent again", s, err, test.least, test.most)
+		if err := gvisorSpike(p, 1, &s); err != nil || s.Retransmissions < test.least || s.Retransmissions > test.most || s.Bytes < 2_000_000 {
+			t.Errorf("%+v, %v, want %d to %d retransmissions", s, err, test.least, test.most)
 		}
 	}
 	waits, err := gvisorWaits(p, 1)
 	if err != nil || len(waits) != p.Losses || slices.Min(waits) < 400_000 || slices.Max(waits) > 410_000 {
-		t.Errorf("lone segments wait for %v µs, %v, want 2·SRTT + 200 ms", waits, err)
+		t.Errorf("lone segments wait %v µs, %v, want 2·SRTT + 200 ms", waits, err)
 	}
 }
 
 func TestPlanIsChecked(t *testing.T) {
 	studytest.WantRefused(t, Study, map[string]string{
-		"tried: [200ms]":         "tried: [200ms], want the greatest of the peaks, 1s, among them",
+		"tried: [200ms]":         "tried: [200ms], want the greatest of the peaks, 1s, too",
 		"tried: [250ms, 1s]":     "tried: 250ms is none of the peaks",
-		"peaks: [50ms, 1s]":      "peaks: 50ms, want them to rise, above the rtt of 100ms",
+		"peaks: [50ms, 1s]":      "peaks: 50ms, want rising values above the rtt of 100ms",
 		"lasts: 5s\nwatch: 6s":   "watch: 6s, want at least 7s",
 		"peaks: [1s]\ntried: []": "want at least one value",
 	})

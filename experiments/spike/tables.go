@@ -10,36 +10,40 @@ import (
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
-func again(s *Spike) float64 { return float64(s.Again) }
+func retransmissions(s *Spike) float64 { return float64(s.Retransmissions) }
 
 func tables(p *Plan, all []row) []experiments.Table {
-	vain := experiments.Table{
-		Name: "vain", Title: "Segments sent again in vain in a spike, without a response, and the wait for what is lost; means over seeds",
+	spurious := experiments.Table{
+		Name: "vain", Title: "Spurious retransmissions in a spike, in segments, without a response, and the wait of a lost segment; means over seeds",
 		Columns: []string{"timers", "wait, ms"},
 	}
 	for _, peak := range p.Peaks {
-		vain.Columns = append(vain.Columns, fmt.Sprintf("%v", peak))
+		spurious.Columns = append(spurious.Columns, "peak "+peak.String())
 	}
 	for i := range all {
 		r := &all[i]
 		line := []any{r.name, r.wait.Value}
 		for _, peak := range p.Peaks {
-			line = append(line, r.mean(peak, none, again).Value)
+			line = append(line, r.mean(peak, none, retransmissions).Value)
 		}
-		vain.Add(line...)
+		spurious.Add(line...)
 	}
-	saved := experiments.Table{
-		Name: "responses", Title: "Spikes in which timers had a timeout without a response: what responses make of them",
-		Columns: []string{"response", "spikes", "window back, %", "window after, %", "with one timeout", "of them back, %", "again in vain, segments"},
+	rescued := experiments.Table{
+		Name: "responses", Title: "Effect of responses on the spikes that cause a timeout without one",
+		Columns: []string{"response", "spikes", "window back, %", "window after, % of before", "with one timeout", "of them back, %", "spurious retransmissions, segments"},
 	}
 	for _, response := range responses {
 		r := rescues(p, all, response)
 		n, single := float64(r.n), float64(max(r.single, 1))
-		saved.Add(response, r.n, 100*float64(r.back)/n, 100*r.window/n, r.single, 100*float64(r.singleBack)/single, float64(r.again)/n)
+		rescued.Add(response, r.n, 100*float64(r.back)/n, 100*r.window/n, r.single, 100*float64(r.singleBack)/single, float64(r.retransmissions)/n)
 	}
-	detail := experiments.Table{
+	return []experiments.Table{spurious, rescued, details(p, all)}
+}
+
+func details(p *Plan, all []row) experiments.Table {
+	t := experiments.Table{
 		Name: "spikes", Title: "All timers, spikes and responses; means over seeds", Data: true,
-		Columns: []string{"timers", "peak, ms", "response", "again", "timeouts", "undone", "window after/before", "octets while watched"},
+		Columns: []string{"timers", "peak, ms", "response", "retransmissions", "timeouts", "undone", "window after/before", "bytes while watched"},
 	}
 	for i := range all {
 		r := &all[i]
@@ -56,76 +60,85 @@ func tables(p *Plan, all []row) []experiments.Table {
 					undone = mean(func(s *Spike) float64 { return float64(s.Undone) })
 					window = mean(func(s *Spike) float64 { return float64(s.After) / float64(s.Before) })
 				}
-				detail.Add(r.name, ms(peak), response, mean(again), mean(func(s *Spike) float64 { return float64(s.Timeouts) }), undone, window,
-					mean(func(s *Spike) float64 { return float64(s.Octets) }))
+				t.Add(r.name, ms(peak), response, mean(retransmissions), mean(func(s *Spike) float64 { return float64(s.Timeouts) }), undone, window,
+					mean(func(s *Spike) float64 { return float64(s.Bytes) }))
 			}
 		}
 	}
-	return []experiments.Table{vain, saved, detail}
+	return t
 }
 
 func figures(p *Plan, all []row) []figure.Figure {
-	peak := p.Peaks[len(p.Peaks)-1]
-	front := figure.Figure{
-		Name: "pareto", Title: fmt.Sprintf("What coarse timers save in a spike to %v, and what they cost", peak),
-		X: figure.Axis{Label: "wait for a segment that is lost, ms", Log: true}, Y: figure.Axis{Label: "segments sent again in vain in a spike"},
-		Caption: "Granularity and floors move along one curve: less in vain, more waiting. Responses to spurious timeouts leave it, down to the ground, without waiting.",
-	}
-	grid := &figure.Map{}
-	for _, peak := range p.Peaks {
-		grid.Columns = append(grid.Columns, experiments.Number(ms(peak)))
-	}
-	series := map[family]*figure.Series{
-		ofTick:  {Name: "granularity G, no response", Kind: figure.Points, Group: 1, Marker: 1},
-		ofFloor: {Name: "floor, no response", Kind: figure.Points, Group: 2, Marker: 2},
-	}
-	saved := figure.Series{Name: "whole policies, all three responses", Kind: figure.Points, Group: 3, Marker: 3}
-	stack := figure.Series{Name: "gVisor, no response and all", Kind: figure.Points, Group: 5, Marker: 5}
-	bare := figure.Series{Name: "whole policies, no response", Kind: figure.Points, Group: 4, Marker: 4}
-	for i := range all {
-		r := &all[i]
-		if r.family == ofTick {
-			var values []float64
-			var text []string
-			for _, peak := range p.Peaks {
-				v := r.mean(peak, none, again).Value
-				values, text = append(values, v), append(text, fmt.Sprintf("%.0f", v))
-			}
-			grid.Rows, grid.Value, grid.Text = append(grid.Rows, experiments.Number(ms(r.size))), append(grid.Value, values), append(grid.Text, text)
-		}
-		s := series[r.family]
-		if r.family == ofStack {
-			v := r.mean(peak, every, again)
-			stack.X, stack.Y, stack.Lo, stack.Hi = append(stack.X, r.wait.Value), append(stack.Y, v.Value), append(stack.Lo, v.Lo), append(stack.Hi, v.Hi)
-			s = &stack
-		}
-		if s == nil {
-			s = &bare
-			v := r.mean(peak, every, again)
-			saved.X, saved.Y, saved.Lo, saved.Hi = append(saved.X, r.wait.Value), append(saved.Y, v.Value), append(saved.Lo, v.Lo), append(saved.Hi, v.Hi)
-		}
-		s.X, s.Y, s.Lo, s.Hi = append(s.X, r.wait.Value), append(s.Y, r.vain.Value), append(s.Lo, r.vain.Lo), append(s.Hi, r.vain.Hi)
-	}
-	front.Series = []figure.Series{*series[ofTick], *series[ofFloor], bare, saved}
-	if len(stack.X) > 0 {
-		front.Series = append(front.Series, stack)
-	}
-	sleep := figure.Figure{
-		Name: "hidden", Title: "Segments sent again in vain, by the height of the spike and the granularity of the timers",
-		X: figure.Axis{Label: fmt.Sprintf("round trip in the spike, ms; %v before", p.RTT)}, Y: figure.Axis{Label: "granularity G, ms"}, Map: grid,
-		Caption: "A rise below G is slept through: nothing is sent again above the diagonal.",
-	}
 	window := figure.Figure{
-		Name: "window", Title: "The window a round trip after the spike, as a share of what it was", X: figure.Axis{Label: "response", Ticks: responses},
+		Name: "window", Title: "The window a round trip after the spike, relative to before", X: figure.Axis{Label: "response", Ticks: responses},
 		Y:       figure.Axis{Label: "window after the spike, %", Lo: 0, Hi: 105},
-		Caption: "Of the spikes in which timers without a response had a timeout. Timestamps tell at the first ACK; F-RTO not if the timer expires twice; DSACKs a round trip late.",
+		Caption: "Spikes that cause a timeout without a response. Timestamps reveal it at the first ACK, F-RTO not if the timer expires twice, DSACKs a round trip late.",
 	}
 	bars := figure.Series{Name: "mean", Kind: figure.Bars}
 	for i, response := range responses {
 		if r := rescues(p, all, response); r.n > 0 {
-			bars.X, bars.Y = append(bars.X, float64(i)), append(bars.Y, 100*r.window/float64(r.n))
+			bars.Add(float64(i), 100*r.window/float64(r.n))
 		}
 	}
 	window.Series = []figure.Series{bars}
-	return []figure.Figure{front, sleep, window}
+	return []figure.Figure{tradeOff(p, all), byHeight(p, all), window}
+}
+
+// tradeOff draws spurious retransmissions against waiting.
+func tradeOff(p *Plan, all []row) figure.Figure {
+	fig := figure.Figure{
+		Name: "pareto", Title: fmt.Sprintf("Gain and cost of coarse timers in a spike to %v", p.greatest()),
+		X: figure.Axis{Label: "wait of a lost segment, ms", Log: true}, Y: figure.Axis{Label: "spurious retransmissions in a spike, segments"},
+		Caption: "Granularity and floors move along one curve: fewer spurious retransmissions, more waiting. Responses to spurious timeouts leave it, downwards, without waiting.",
+	}
+	ticks := figure.Series{Name: "granularity G, no response", Kind: figure.Points, Group: 1, Marker: 1}
+	floors := figure.Series{Name: "floor, no response", Kind: figure.Points, Group: 2, Marker: 2}
+	bare := figure.Series{Name: "whole policies, no response", Kind: figure.Points, Group: 4, Marker: 4}
+	rescued := figure.Series{Name: "whole policies, all three responses", Kind: figure.Points, Group: 3, Marker: 3}
+	stack := figure.Series{Name: "gVisor, no response and all", Kind: figure.Points, Group: 5, Marker: 5}
+	for i := range all {
+		r := &all[i]
+		s, with := map[family]*figure.Series{ofTick: &ticks, ofFloor: &floors, ofPolicy: &bare, ofStack: &stack}[r.family], (*figure.Series)(nil)
+		switch r.family {
+		case ofStack:
+			with = &stack
+		case ofPolicy:
+			with = &rescued
+		}
+		if with != nil {
+			with.AddInterval(r.wait.Value, r.mean(p.greatest(), every, retransmissions))
+		}
+		s.AddInterval(r.wait.Value, r.spurious)
+	}
+	fig.Series = []figure.Series{ticks, floors, bare, rescued}
+	if len(stack.X) > 0 {
+		fig.Series = append(fig.Series, stack)
+	}
+	return fig
+}
+
+// byHeight maps spurious retransmissions by granularity and peak.
+func byHeight(p *Plan, all []row) figure.Figure {
+	grid := &figure.Map{}
+	for _, peak := range p.Peaks {
+		grid.Columns = append(grid.Columns, experiments.Number(ms(peak)))
+	}
+	for i := range all {
+		r := &all[i]
+		if r.family != ofTick {
+			continue
+		}
+		var values []float64
+		var text []string
+		for _, peak := range p.Peaks {
+			v := r.mean(peak, none, retransmissions).Value
+			values, text = append(values, v), append(text, fmt.Sprintf("%.0f", v))
+		}
+		grid.Rows, grid.Value, grid.Text = append(grid.Rows, experiments.Number(ms(r.size))), append(grid.Value, values), append(grid.Text, text)
+	}
+	return figure.Figure{
+		Name: "hidden", Title: "Spurious retransmissions in segments, by the height of the spike and the granularity of the timers",
+		X: figure.Axis{Label: fmt.Sprintf("round trip in the spike, ms; %v before", p.RTT)}, Y: figure.Axis{Label: "granularity G, ms"}, Map: grid,
+		Caption: "A rise below G causes no timeout: there are no retransmissions above the diagonal.",
+	}
 }
