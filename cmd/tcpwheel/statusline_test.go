@@ -94,7 +94,7 @@ func TestPerSecond(t *testing.T) {
 
 func TestUpStatus(t *testing.T) {
 	before := up.Status{ToStack: 1000, FromStack: 5000}
-	now := up.Status{ToStack: 2_501_000, FromStack: 1_250_005_000, Rexmits: 123456, Connections: 12345, Timers: 123456}
+	now := up.Status{ToStack: 2_501_000, FromStack: 1_250_005_000, Retransmissions: 123456, Connections: 12345, Timers: 123456}
 	got := upStatus(before, now, 500*time.Millisecond)
 	if want := "in 5 MB/s, out 2.5 GB/s, 12345 connections, 123456 retransmitted, 123456 timers"; got != want || len(got) > statusColumns {
 		t.Errorf("%q of %d columns, want %q", got, len(got), want)

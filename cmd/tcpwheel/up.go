@@ -112,7 +112,7 @@ func (f *upFlags) fill(c *up.Config) error {
 // upStatus is the status line. Directions are the stack's.
 func upStatus(before, now up.Status, d time.Duration) string {
 	line := fmt.Sprintf("in %s, out %s, %d connections, %d retransmitted", perSecond(now.ToStack-before.ToStack, d),
-		perSecond(now.FromStack-before.FromStack, d), now.Connections, now.Rexmits)
+		perSecond(now.FromStack-before.FromStack, d), now.Connections, now.Retransmissions)
 	if now.Timers >= 0 {
 		line += fmt.Sprintf(", %d timers", now.Timers)
 	}

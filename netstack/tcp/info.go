@@ -41,22 +41,22 @@ type Info struct {
 	ATO    time.Duration `json:"ato_ns"`     // delay of a delayed ACK
 	RcvRTT time.Duration `json:"rcv_rtt_ns"` // the receiver's estimate, 0 if unknown
 
-	Backoff     int `json:"backoff"`     // how many times the RTO was doubled
-	Retransmits int `json:"retransmits"` // consecutive timeouts
-	Probes      int `json:"probes"`      // unanswered window and keepalive probes
+	Backoff     int `json:"backoff"` // how many times the RTO was doubled
+	Retransmits int `json:"consecutive_timeouts"`
+	Probes      int `json:"probes"` // unanswered window and keepalive probes
 
 	Cwnd         uint32 `json:"cwnd"`      // bytes
 	CwndSegs     uint32 `json:"cwnd_segs"` // rounded down, at least 1
 	Ssthresh     uint32 `json:"ssthresh"`  // bytes
 	SsthreshSegs uint32 `json:"ssthresh_segs"`
 
-	Unacked      uint32        `json:"unacked"`       // segments
-	Sacked       uint32        `json:"sacked"`        // of Unacked
-	Lost         uint32        `json:"lost"`          // of Unacked, deemed lost
-	Retrans      uint32        `json:"retrans"`       // retransmissions in flight
-	TotalRetrans uint64        `json:"total_retrans"` // retransmissions of the whole connection
-	Reordering   bool          `json:"reordering"`    // reordering was seen
-	ReoWnd       time.Duration `json:"reo_wnd_ns"`    // RACK's reordering window
+	Unacked      uint32        `json:"unacked"` // segments
+	Sacked       uint32        `json:"sacked"`  // of Unacked
+	Lost         uint32        `json:"lost"`    // of Unacked, deemed lost
+	Retrans      uint32        `json:"retransmissions_in_flight"`
+	TotalRetrans uint64        `json:"retransmissions"` // of the whole connection
+	Reordering   bool          `json:"reordering"`      // reordering was seen
+	ReoWnd       time.Duration `json:"reo_wnd_ns"`      // RACK's reordering window
 
 	Delivered     uint64 `json:"delivered"`    // segments
 	DeliveredCE   uint64 `json:"delivered_ce"` // of Delivered, those whose ACK had ECN-Echo
@@ -65,7 +65,7 @@ type Info struct {
 	DataSegsIn    uint64 `json:"data_segs_in"` // data segments
 	DataSegsOut   uint64 `json:"data_segs_out"`
 	BytesSent     uint64 `json:"bytes_sent"` // payload bytes, retransmissions included
-	BytesRetrans  uint64 `json:"bytes_retrans"`
+	BytesRetrans  uint64 `json:"bytes_retransmitted"`
 	BytesAcked    uint64 `json:"bytes_acked"`
 	BytesReceived uint64 `json:"bytes_received"` // bytes that became readable
 	NotSent       uint64 `json:"notsent_bytes"`  // written bytes never sent

@@ -12,7 +12,7 @@ type Summary struct {
 	Direction  string `json:"direction"`
 	Packets    uint64 `json:"packets"`
 	Delivered  uint64 `json:"delivered"`
-	Queue      uint64 `json:"queue"` // dropped because the queue was full
+	Queue      uint64 `json:"queue_dropped"` // dropped because the queue was full
 	Lost       uint64 `json:"lost"`
 	TooBig     uint64 `json:"too_big"`
 	Reordered  uint64 `json:"reordered"`

@@ -58,8 +58,8 @@ type ForwardReport struct {
 	Open     int              `json:"open"`
 	Accepted uint64           `json:"accepted"`
 	Failed   uint64           `json:"failed"` // could not connect to the target
-	There    uint64           `json:"there"`  // bytes from clients
-	Back     uint64           `json:"back"`
+	There    uint64           `json:"bytes_from_clients"`
+	Back     uint64           `json:"bytes_to_clients"`
 }
 
 // at returns where it listens.

@@ -50,9 +50,9 @@ type NetcatReport struct {
 	Local    netip.AddrPort `json:"local"`
 	Remote   netip.AddrPort `json:"remote"`
 	TCP      string         `json:"tcp"`
-	Sent     uint64         `json:"sent"` // bytes that the stack accepted
-	Received uint64         `json:"received"`
-	Time     time.Duration  `json:"time"`            // in nanoseconds
+	Sent     uint64         `json:"bytes_sent"` // bytes that the stack accepted
+	Received uint64         `json:"bytes_received"`
+	Time     time.Duration  `json:"duration_ns"`
 	Error    string         `json:"error,omitempty"` // why it did not end well
 	Info     *tcp.Info      `json:"info,omitempty"`  // this module's TCP only
 }

@@ -51,7 +51,7 @@ type TimerReport struct {
 	OfSegment bool           `json:"of_segment,omitempty"`
 	Count     int            `json:"count"`
 	// the earliest: from now on, in nanoseconds; below 0 it is late
-	Due time.Duration `json:"due"`
+	Due time.Duration `json:"due_ns"`
 }
 
 // timers returns the armed timers of a connection.

@@ -8,9 +8,9 @@ type Running interface {
 
 // Status summarises a Host. Bytes and retransmissions only grow.
 type Status struct {
-	ToStack   uint64 // bytes of packets from the kernel
-	FromStack uint64
-	Rexmits   uint64 // segments
+	ToStack         uint64 // bytes of packets from the kernel
+	FromStack       uint64
+	Retransmissions uint64 // segments
 
 	Connections int
 	Timers      int // armed for connections; -1 if the TCP does not say

@@ -60,7 +60,7 @@ func (s *Host) Status() Status {
 		n = -1
 	}
 	return Status{
-		ToStack: device.RxBytes, FromStack: device.TxBytes, Rexmits: tcp.Retransmits.Value(),
+		ToStack: device.RxBytes, FromStack: device.TxBytes, Retransmissions: tcp.Retransmits.Value(),
 		Connections: int(tcp.CurrentEstablished.Value()), Timers: n,
 	}
 }
