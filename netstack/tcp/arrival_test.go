@@ -10,7 +10,7 @@ func TestAcceptFourCases(t *testing.T) {
 	for _, c := range []struct {
 		why  string
 		wnd  uint32
-		off  int32 // of SEG.SEQ from RCV.NXT
+		off  int32 // SEG.SEQ - RCV.NXT
 		n    uint32
 		want acceptability
 	}{
@@ -45,8 +45,9 @@ func TestAcceptFourCases(t *testing.T) {
 	}
 }
 
-// TestTrimAgainstOctets compares Accept and Trim with a twin that looks at every sequence number.
-func TestTrimAgainstOctets(t *testing.T) {
+// TestTrimAgreesWithTwin compares checkSequence and trimToWindow with a twin that checks every
+// sequence number.
+func TestTrimAgreesWithTwin(t *testing.T) {
 	// RFC 9293 §3.10.7.4: "trimming off any portions that lie outside the window (including SYN and
 	// FIN)"
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -9,9 +9,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestSYNFlood sends a million SYNs from addresses that do not exist, and a client among them.
-// RFC 4987 §3.6: with SYN cookies it is served all the same, and what the attacker can fill is
-// bounded.
+// TestSYNFlood sends a million SYNs from addresses that do not exist, with one client among them.
+// RFC 4987 §3.6: with SYN cookies the client is served, and the attacker's state is bounded.
 func TestSYNFlood(t *testing.T) {
 	const (
 		flood   = 1_000_000
@@ -41,7 +40,7 @@ func TestSYNFlood(t *testing.T) {
 			continue
 		}
 
-		// The client: SYN, ACK with a request.
+		// The client sends a SYN, then an ACK with a request.
 		syn = engineSYN(uint16(50000+i/100_000), 77)
 		e.Input(now, syn)
 		if len(e.Packets()) != 1 || !e.Packets()[0].Header.Flags.Has(SYN|ACK) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestAttackBlindRST is of somebody who knows the addresses and the ports, and guesses numbers.
+// TestAttackBlindRST has an attacker who knows addresses and ports guess sequence numbers of RSTs.
 func TestAttackBlindRST(t *testing.T) {
 	h := newHostile(t, hostileConfig(), EngineConfig{ChallengeLimit: 100})
 	x := h.connect(t, 65535, Options{})
@@ -31,7 +31,7 @@ func TestAttackBlindRST(t *testing.T) {
 			h.advance(10*time.Millisecond, 10)
 		}
 	}
-	// RFC 5961 §7 wants the challenge ACKs throttled: here to 100 a second, about, over 1 s.
+	// RFC 5961 §7 wants challenge ACKs throttled: here to about 100 per second, for 1 s.
 	if answers > 500 || x.s.Conn().State() != StateEstablished {
 		t.Errorf("100,000 RSTs in a second: %d answers, %v, want 500 at most, and ESTABLISHED", answers, x.s.Conn().State())
 	}
@@ -42,7 +42,7 @@ func TestAttackBlindRST(t *testing.T) {
 	}
 }
 
-// TestAttackBlindSYN is the same with SYNs.
+// TestAttackBlindSYN does the same with SYNs.
 func TestAttackBlindSYN(t *testing.T) {
 	h := newHostile(t, hostileConfig(), EngineConfig{})
 	x := h.connect(t, 65535, Options{})
@@ -60,7 +60,7 @@ func TestAttackBlindSYN(t *testing.T) {
 	}
 }
 
-// TestAttackBlindData is the same with data, whose ACK has to be guessed too.
+// TestAttackBlindData does the same with data, and must guess the ACK too.
 func TestAttackBlindData(t *testing.T) {
 	h := newHostile(t, hostileConfig(), EngineConfig{})
 	x := h.connect(t, 1000, Options{})
@@ -83,7 +83,7 @@ func TestAttackBlindData(t *testing.T) {
 	}
 }
 
-// TestAttackAckDivision acknowledges each byte by itself (S. Savage et al., "TCP Congestion
+// TestAttackAckDivision acknowledges every byte separately (S. Savage et al., "TCP Congestion
 // Control with a Misbehaving Receiver", CCR 1999).
 func TestAttackAckDivision(t *testing.T) {
 	for _, control := range []string{"newreno", "cubic", "vegas"} {
@@ -100,7 +100,7 @@ func TestAttackAckDivision(t *testing.T) {
 		for i := range uint32(octets) {
 			h.ack(x, una.Add(i+1), 65535)
 		}
-		// RFC 3465 §2: the window grows by what is acknowledged, not by the number of ACKs.
+		// RFC 3465 §2: the window grows by the bytes acknowledged, not by the number of ACKs.
 		if after := x.s.Conn().Info(h.now).Cwnd; after > before+octets {
 			t.Errorf("%s: %d ACKs of a byte each: the window grew from %d to %d, want %d at most",
 				control, octets, before, after, before+octets)
@@ -108,7 +108,7 @@ func TestAttackAckDivision(t *testing.T) {
 	}
 }
 
-// TestAttackOptimisticAck acknowledges what was never sent.
+// TestAttackOptimisticAck acknowledges data that was never sent.
 func TestAttackOptimisticAck(t *testing.T) {
 	h := newHostile(t, hostileConfig(), EngineConfig{})
 	x := h.connect(t, 65535, Options{HasMSS: true, MSS: 1000})
@@ -129,8 +129,8 @@ func TestAttackOptimisticAck(t *testing.T) {
 	}
 }
 
-// TestAttackSACKFlood has the peer SACK 10,000 segments in flight in pieces, in the worst order,
-// and counts what that costs.
+// TestAttackSACKFlood SACKs 10,000 segments in flight in pieces, in the worst order, and bounds the
+// work.
 func TestAttackSACKFlood(t *testing.T) {
 	for name, block := range map[string]func(r *rand.Rand, i, n uint32) (from, to uint32){
 		"every other byte": func(_ *rand.Rand, i, n uint32) (uint32, uint32) { return (2*i + 1) % n, (2*i+1)%n + 1 },
@@ -177,7 +177,7 @@ func TestAttackSACKFlood(t *testing.T) {
 	}
 }
 
-// TestAttackZeroWindow holds the window shut, and answers each probe.
+// TestAttackZeroWindow keeps the window closed and answers each probe.
 func TestAttackZeroWindow(t *testing.T) {
 	hold := func(h *hostile, x *hostileEnd, most time.Duration) (alive time.Duration) {
 		for i := 0; i < 100_000 && most > 0; i++ {
@@ -206,8 +206,7 @@ func TestAttackZeroWindow(t *testing.T) {
 	if alive := hold(h, x, 24*time.Hour); x.s.Conn().State() != StateEstablished {
 		t.Errorf("the window is shut, the application is there: %v after %v, want ESTABLISHED", x.s.Conn().State(), alive)
 	}
-	// An application that has closed is not there to give up: the connection must not stay for
-	// ever.
+	// After the application has closed, the connection must not last forever.
 	h.e.Close(h.now, x.s, NoLinger)
 	h.collect()
 	if alive := hold(h, x, 24*time.Hour); x.s.Conn().State() != StateClosed {
@@ -221,7 +220,7 @@ func TestAttackZeroWindow(t *testing.T) {
 	}
 }
 
-// TestAttackHoles has the peer leave holes everywhere: what is kept of that is bounded.
+// TestAttackHoles leaves holes everywhere: what is kept is bounded.
 func TestAttackHoles(t *testing.T) {
 	cfg := hostileConfig()
 	cfg.RecvBuffer, cfg.MaxOutOfOrder = 1<<20, 100

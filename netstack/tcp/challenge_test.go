@@ -8,7 +8,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestChallengeLimiter floods the limiter of RFC 5961 §7 and looks at each period.
+// TestChallengeLimiter floods the limiter of RFC 5961 §7 and checks each period.
 func TestChallengeLimiter(t *testing.T) {
 	const limit, periods = 10, 200
 	run := func(seed uint64) (allowed [periods]int) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// plainChecksum is the checksum as RFC 1071 §1 describes it: 16 bits at a time, each carry brought
-// round at once.
+// plainChecksum computes the checksum as RFC 1071 §1 describes it: 16 bits at a time with
+// end-around carry.
 func plainChecksum(b []byte) uint16 {
 	if len(b)%2 != 0 {
 		b = append(b[:len(b):len(b)], 0)
@@ -54,7 +54,7 @@ func TestChecksumAgreesWithThePlainOne(t *testing.T) {
 		if got := segmentChecksum(src, dst, b); got != want {
 			t.Fatalf("SegmentChecksum(%v, %v, %x) = %#04x, want %#04x", src, dst, b, got, want)
 		}
-		// Piece by piece it is the same, wherever the seams are.
+		// The pieces may be split anywhere.
 		sum := PseudoHeader(src, dst, len(b))
 		for rest := b; len(rest) > 0; {
 			n := rng.IntN(len(rest) + 1)
@@ -66,7 +66,7 @@ func TestChecksumAgreesWithThePlainOne(t *testing.T) {
 	}
 }
 
-// TestChecksumExample is the example of RFC 1071 §3: the sum of these bytes is ddf2.
+// TestChecksumExample is the example of RFC 1071 §3: these bytes sum to ddf2.
 func TestChecksumExample(t *testing.T) {
 	b := []byte{0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7}
 	if got := ^(Sum{}).Add(b).Checksum(); got != 0xddf2 {

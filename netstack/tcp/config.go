@@ -41,7 +41,7 @@ type Config struct {
 	TimestampTick time.Duration
 
 	RecvBuffer    uint32 // bytes, 1..2^30-2^14; default 1 MiB
-	RecvBufferMax uint32 // RecvBuffer grows to this as the application reads; default 4 MiB; ≤ RecvBuffer disables growth
+	RecvBufferMax uint32 // RecvBuffer grows up to this, default 4 MiB; ≤ RecvBuffer disables growth
 	MaxOutOfOrder int    // out-of-order ranges held, 1..4096; default 1024
 	MaxSegments   int    // segments in flight, 1..MaxSentSegments; default 65,536
 

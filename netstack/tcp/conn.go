@@ -263,7 +263,7 @@ type rareState struct {
 	fine       tcptimers.Estimator // RTO estimator for the Vegas check, or nil
 	answeredAt wheel.Time          // when an unacceptable segment was last answered
 	answered   bool                // answeredAt is valid
-	closedAt   wheel.Time          // when the peer's window closed, or the application closed behind it
+	closedAt   wheel.Time          // when the peer's window closed, or Close was called since
 	spuriousAt wheel.Time          // when a timeout was found spurious
 }
 

@@ -10,9 +10,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// BenchmarkTransfer is what a data segment costs the two engines that send and receive it, their
-// ACKs and timers included, and no network between: a flow of windows of 64 segments. rexmit=single
-// is the same policy with one retransmission timer.
+// BenchmarkTransfer measures the cost of a data segment for both engines, including ACKs and
+// timers, without a network. Windows have 64 segments. rexmit=single is the same policy with one
+// retransmission timer.
 func BenchmarkTransfer(b *testing.B) {
 	for _, mode := range []struct {
 		name   string
@@ -87,8 +87,8 @@ func BenchmarkTransfer(b *testing.B) {
 	}
 }
 
-// BenchmarkBulk is what a data segment costs the sender of a bulk flow, with its timers and ACKs,
-// each of which is for 44 segments.
+// BenchmarkBulk measures the cost of a data segment for the sender of a bulk flow, with its timers
+// and one ACK per 44 segments.
 func BenchmarkBulk(b *testing.B) {
 	for _, train := range []uint32{0, 65000} {
 		b.Run(fmt.Sprintf("train=%d", train), func(b *testing.B) {
@@ -106,12 +106,12 @@ func BenchmarkBulk(b *testing.B) {
 	}
 }
 
-// bulkSender is a connection that sends to a peer made of ACKs.
+// bulkSender is a connection whose peer sends ACKs only.
 type bulkSender struct {
 	conn Conn
 	out  Output
 	now  wheel.Time
-	peer Header // of what comes next
+	peer Header // of the next data
 }
 
 func newBulkSender(t testing.TB, train uint32) *bulkSender {
@@ -138,7 +138,7 @@ func (s *bulkSender) input() {
 	s.out.Reset()
 }
 
-// round writes n bytes more, and has those of the round before acknowledged.
+// round writes n bytes, and acknowledges those of the previous round.
 func (s *bulkSender) round(t testing.TB, n uint32) {
 	before := s.conn.sndNxt
 	s.now = s.now.Add(20 * time.Microsecond)

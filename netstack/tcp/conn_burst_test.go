@@ -10,10 +10,9 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestTrainIsWhatSendOneSends runs flows twice: segment by segment, and with what sendBurst does at
-// once. All that leaves, and the timers that run then, are the same, under loss and with windows,
-// writes and options of any kind.
-func TestTrainIsWhatSendOneSends(t *testing.T) {
+// TestBurstEqualsSendOne runs flows twice: segment by segment, and with sendBurst. All segments and
+// running timers are equal, under loss and with any windows, writes and options.
+func TestBurstEqualsSendOne(t *testing.T) {
 	for seed := range int64(60) {
 		run := func(plain bool) (log []string) {
 			rng := rand.New(rand.NewSource(seed))
@@ -58,9 +57,9 @@ func TestTrainIsWhatSendOneSends(t *testing.T) {
 	}
 }
 
-// TestTrainStandsForItsSegments has the owner take trains, of which each stands for the segments
-// that leave without.
-func TestTrainStandsForItsSegments(t *testing.T) {
+// TestBurstSplitsIntoItsSegments lets the owner take bursts. Each equals the segments sent without
+// bursts.
+func TestBurstSplitsIntoItsSegments(t *testing.T) {
 	type segment struct {
 		header Header
 		offset uint64

@@ -7,8 +7,8 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestForget ends a connection with segments in flight: no timer is left, nobody is told, and
-// another may take its place.
+// TestForget ends a connection with segments in flight. No timer is left, neither peer nor
+// application is told, and another connection may take its place.
 func TestForget(t *testing.T) {
 	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	p := newPair(t, 10*time.Millisecond, cfg, cfg)

@@ -7,9 +7,9 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestSlowStartsEndedByDelayAreCounted lets the round trip grow from 40 to 80 ms while the window
-// grows, and counts who leaves slow start for that. RFC 9406 §4.2: "If CSS_ROUNDS rounds are
-// complete, enter congestion avoidance by setting the ssthresh to the current cwnd."
+// TestSlowStartsEndedByDelayAreCounted raises the RTT from 40 to 80 ms during slow start, and
+// checks the counters. RFC 9406 §4.2: "If CSS_ROUNDS rounds are complete, enter congestion
+// avoidance by setting the ssthresh to the current cwnd."
 func TestSlowStartsEndedByDelayAreCounted(t *testing.T) {
 	for _, test := range []struct {
 		control string

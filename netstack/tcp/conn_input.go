@@ -143,7 +143,8 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		// RFC 5961 §5.2: data is not taken from a segment with such an ACK.
 		if !h.Ack.After(c.sndNxt) {
 			c.challenge(now, o)
-		} else if !c.answerUnacceptable(now, o, false) { // RFC 9293 §3.10.7.4: "send an ACK, drop the segment, and return"
+		} else if !c.answerUnacceptable(now, o, false) {
+			// RFC 9293 §3.10.7.4: "send an ACK, drop the segment, and return"
 			*c.skippedAckCounter(o)++
 		}
 		return false

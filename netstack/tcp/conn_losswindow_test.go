@@ -7,8 +7,8 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestLossWindowIsOneSegment has segments of a byte each time out again and again: one leaves at
-// a time, the first.
+// TestLossWindowIsOneSegment lets one-byte segments time out again and again: each timeout sends
+// only the first.
 func TestLossWindowIsOneSegment(t *testing.T) {
 	cfg := hostileConfig()
 	cfg.Socket.NoDelay = true
@@ -25,7 +25,7 @@ func TestLossWindowIsOneSegment(t *testing.T) {
 		before := h.e.Counters().TCPTimeouts
 		h.advance(time.Second, 1)
 		if h.e.Counters().TCPTimeouts == 0 {
-			continue // probes of the tail
+			continue // tail loss probes
 		}
 		for _, p := range h.sent {
 			// RFC 5681 §3.1: upon a timeout cwnd is set to no more than the loss window, which
@@ -44,13 +44,13 @@ func TestLossWindowIsOneSegment(t *testing.T) {
 	}
 }
 
-// TestVegasCheckRetransmitsWithoutRACK has Vegas's check, and nothing else, find the first segment
-// lost, where RFC 6675 says what leaves.
+// TestVegasCheckRetransmitsWithoutRACK lets only the Vegas check find the first segment lost, while
+// RFC 6675 chooses what to send.
 func TestVegasCheckRetransmitsWithoutRACK(t *testing.T) {
 	cfg := hostileConfig()
 	cfg.Policy = tcptimers.MustPolicy("rfc7765")
 	cfg.Policy.Rexmit = tcptimers.RexmitPerSegment
-	cfg.VegasCheck, cfg.MaxSegments = true, 1 // so that there is new data that cannot leave
+	cfg.VegasCheck, cfg.MaxSegments = true, 1 // so there is new data that the window holds back
 	h := newHostile(t, cfg, EngineConfig{})
 	x := h.connect(t, 20_000, Options{HasMSS: true, MSS: 1000, SACKPermitted: true})
 	write := func(n uint32) {

@@ -123,7 +123,7 @@ func TestPathCheck(t *testing.T) {
 	}
 }
 
-// TestInfoBeforeInit asks a connection that is not there yet, as a listener's is.
+// TestInfoBeforeInit calls Info on a zero Conn, such as a listener's.
 func TestInfoBeforeInit(t *testing.T) {
 	var c Conn
 	if got := c.Info(0); got != (Info{}) {

@@ -140,7 +140,8 @@ func (c *Conn) takeSYN(now wheel.Time, h *Header) {
 	if opts := (&Options{HasTimestamps: c.tsOn}).encodedLen(); c.delack.rmss > uint32(opts) {
 		c.delack.rmss -= uint32(opts)
 	}
-	c.delack.mss = min(c.delack.rmss, DefaultMSS4) // until larger segments show the real size, as in Linux
+	// As in Linux, until larger segments show the real size.
+	c.delack.mss = min(c.delack.rmss, DefaultMSS4)
 	c.lastRecv = now
 	c.tune.Init(now, c.cfg.RecvBuffer/2)
 	c.updateMSS()

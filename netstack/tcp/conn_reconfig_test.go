@@ -10,8 +10,8 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestReconfigureAtAnyTime has both ends change between all configurations that a connection may
-// have, at any moment of a transfer under loss: the invariants hold, and every byte arrives.
+// TestReconfigureAtAnyTime changes both ends between random configurations at random times of a
+// lossy transfer. The invariants hold and every byte arrives.
 func TestReconfigureAtAnyTime(t *testing.T) {
 	for _, rack := range []bool{true, false} {
 		for seed := range int64(12) {
@@ -91,7 +91,7 @@ func TestReconfigureMovesTheTimers(t *testing.T) {
 	}
 }
 
-// TestReconfigureRefuses lists what an open connection cannot take.
+// TestReconfigureRefuses lists the changes that an open connection rejects.
 func TestReconfigureRefuses(t *testing.T) {
 	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	p := newPair(t, time.Millisecond, cfg, cfg)
@@ -125,7 +125,7 @@ func TestReconfigureRefuses(t *testing.T) {
 	}
 }
 
-// offers returns the last window that side 1 has offered, in bytes.
+// offers returns the last window that side 1 advertised, bytes.
 func offers(p *pair) *uint32 {
 	wnd := new(uint32)
 	p.drop = func(k *pairPacket) bool {
@@ -170,7 +170,7 @@ func TestSetRecvBuffer(t *testing.T) {
 	if p.n == before || p.ends[1].conn.Received() != 135_000 {
 		t.Errorf("%d bytes taken after the buffer grew, want all of 135000", p.ends[1].conn.Received())
 	}
-	// It does not grow by itself any more.
+	// Automatic growth has stopped.
 	p.ends[1].lazy = false
 	p.do(1, func(c *Conn, o *Output) { c.Consumed(p.now, 135_000, o) })
 	p.ends[1].got = 135_000
@@ -181,7 +181,7 @@ func TestSetRecvBuffer(t *testing.T) {
 	}
 }
 
-// TestWindowClamp bounds the window from the SYN on, and later.
+// TestWindowClamp limits the window from the SYN on, and later.
 func TestWindowClamp(t *testing.T) {
 	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	cfg.Socket.WindowClamp = 5000
@@ -211,14 +211,14 @@ func TestWindowClamp(t *testing.T) {
 	}
 }
 
-// TestNoQuickAck has the first segments of a connection acknowledged like those that follow.
+// TestNoQuickAck delays the ACKs of the first segments too.
 func TestNoQuickAck(t *testing.T) {
 	for _, quick := range []bool{true, false} {
 		cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 		cfg.Socket.NoQuickAck = !quick
 		p := newPair(t, 0, cfg, cfg)
 		p.open()
-		p.write(0, 10) // draws an ACK in any case, which tells of a window that the SYN-ACK had no room for
+		p.write(0, 10) // draws an ACK with the window that the SYN-ACK could not express
 		p.run(time.Second)
 		acked := func() time.Duration {
 			start := p.now

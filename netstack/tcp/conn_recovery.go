@@ -122,7 +122,7 @@ func (c *Conn) pipe() uint32 {
 		if c.caState != CARecovery {
 			dups = min(dups, dupThresh-1) // RFC 3042 §2: limited transmit
 		}
-		// RFC 5681 §3.2: duplicate ACKs can stand for no more than what is outstanding. A lost
+		// RFC 5681 §3.2: duplicate ACKs count for no more than what is outstanding. A lost
 		// segment was not delivered.
 		arrived := c.fl.sent.Outstanding().Segments
 		dups = min(dups, arrived-min(arrived, max(c.fl.sent.Lost().Segments, 1)))

@@ -140,7 +140,8 @@ func (c *Conn) nextToRexmit() segmentID {
 	if id := c.toRexmitFrom(c.fl.sent.Find(MaxSeq(c.fl.rexmitHint, c.sndUna))); id != 0 {
 		return id
 	}
-	if id := c.toRexmitFrom(c.fl.sent.Front()); id != 0 { // the hint was too high: search once from the start
+	// The hint was too high: search once from the start.
+	if id := c.toRexmitFrom(c.fl.sent.Front()); id != 0 {
 		return id
 	}
 	panic("BUG: a lost segment that waits is not found")

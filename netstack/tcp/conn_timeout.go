@@ -216,7 +216,8 @@ func (c *Conn) enterLoss(now wheel.Time, id segmentID, base time.Duration, o *Ou
 	r := &c.rec
 	s := c.fl.sent.seg(id)
 	chained := c.caState == CALoss
-	first := !(chained && s.Retransmitted() && s.Seq.Before(r.recover)) // not yet retransmitted by a timeout of this episode
+	// The segment was not yet retransmitted by a timeout of this episode.
+	first := !(chained && s.Retransmitted() && s.Seq.Before(r.recover))
 	c.cc.OnTimeout(now, c.fl.sent.Outstanding().Bytes, first)
 	if first {
 		c.fl.timeoutRTO = base

@@ -7,8 +7,7 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// What a connection remembers of a sequence number, it forgets before the numbers have gone half
-// around.
+// A connection forgets each recorded sequence number before the numbers advance by 2^31.
 func TestAReductionIsNotUndoneAGibibyteLater(t *testing.T) {
 	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	p := newPair(t, 10*time.Millisecond, cfg, cfg)
@@ -25,7 +24,7 @@ func TestAReductionIsNotUndoneAGibibyteLater(t *testing.T) {
 	if !c.rec.undoable {
 		t.Fatal("the reduction cannot be undone by a late DSACK")
 	}
-	c.rec.recover -= 1 << 30 // as it is a GiB later
+	c.rec.recover -= 1 << 30 // a GiB later
 	p.write(0, 1000)
 	p.run(time.Second)
 	if c.rec.undoable {

@@ -11,7 +11,7 @@ import "reflect"
 type Counters struct {
 	ActiveOpens  uint64 // connections from CLOSED to SYN-SENT
 	PassiveOpens uint64 // connections from LISTEN to SYN-RECEIVED
-	AttemptFails uint64 // connections from SYN-SENT or SYN-RECEIVED to CLOSED, and from SYN-RECEIVED back to LISTEN
+	AttemptFails uint64 // connections from SYN-SENT or SYN-RECEIVED to CLOSED or LISTEN
 	EstabResets  uint64 // connections from ESTABLISHED or CLOSE-WAIT to CLOSED
 	CurrEstab    uint64 // connections now in ESTABLISHED or CLOSE-WAIT; it falls too
 	InSegs       uint64 // segments received, including those in error
@@ -92,7 +92,7 @@ type Counters struct {
 
 	// Defence.
 	TCPChallengeACK        uint64 // challenge ACKs sent
-	TCPSYNChallenge        uint64 // of TCPChallengeACK, those that answered a SYN
+	TCPSYNChallenge        uint64 // of TCPChallengeACK, answers to a SYN
 	TCPACKSkippedSynRecv   uint64 // ACKs not sent because of the rate limit, in SYN-RECEIVED
 	TCPACKSkippedPAWS      uint64 // answering segments that failed PAWS
 	TCPACKSkippedSeq       uint64 // answering segments outside the window

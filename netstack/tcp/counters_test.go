@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// numbered returns counters that have 1, 2, 3 and so on in the order of the fields, times by.
+// numbered returns counters with the values 1, 2, 3 …, in field order, times by.
 func numbered(by uint64) (c Counters) {
 	v := reflect.ValueOf(&c).Elem()
 	for i := range v.NumField() {
@@ -16,7 +16,7 @@ func numbered(by uint64) (c Counters) {
 	return c
 }
 
-// TestCountersEach checks that each field is there once, in order, under its own name.
+// TestCountersEach checks that each field is listed once, in order, by its name.
 func TestCountersEach(t *testing.T) {
 	c := numbered(1)
 	typ := reflect.TypeFor[Counters]()
@@ -36,7 +36,7 @@ func TestCountersEach(t *testing.T) {
 	}
 }
 
-// TestCountersMIB checks that the scalars of RFC 4022 §4 that count are there.
+// TestCountersMIB checks that the counters of RFC 4022 §4 exist.
 func TestCountersMIB(t *testing.T) {
 	got := map[string]bool{}
 	(&Counters{}).Each(func(name string, _ uint64) { got[name] = true })

@@ -12,7 +12,7 @@ import (
 type AckTiming uint8
 
 const (
-	AckNone    AckTiming = iota // do nothing: there is nothing to acknowledge, or the delayed-ACK timer runs
+	AckNone    AckTiming = iota // nothing to acknowledge, or the delayed-ACK timer runs
 	AckDelayed                  // start the delayed-ACK timer
 	AckNow                      // send an ACK now
 )

@@ -10,14 +10,13 @@ import (
 )
 
 func TestAckPace(t *testing.T) {
-	// ACKs by the instant at which they came, in ms, the segments that they covered, when the last
-	// of these had left, and how long it took since the first had. SRTT is 10 ms, so that what is
-	// close is within 5 ms.
+	// Each ACK has its arrival time in ms, the segments covered, when the last of these was sent,
+	// and the time since the first was sent. SRTT is 10 ms, so close means within 5 ms.
 	type ack struct{ at, segments, sent, rtt int }
 	for _, test := range []struct {
 		name          string
 		acks          []ack
-		last          int // when the last segment of the flight had left
+		last          int // when the flight's last segment was sent
 		prompt, alone bool
 	}{
 		{"none", nil, 0, false, false},
@@ -49,11 +48,11 @@ func TestAckPace(t *testing.T) {
 	}
 }
 
-// tailPeer is how the receiver of responses acknowledges.
+// tailPeer is the acknowledgment strategy of a receiver of responses.
 type tailPeer struct {
 	name   string
 	delack tcptimers.DelAckConfig
-	merge  int // how many segments at most it is given as one
+	merge  int // most segments merged into one on arrival
 }
 
 func fixed(every, quick int, d time.Duration) tcptimers.DelAckConfig {
@@ -71,11 +70,11 @@ func tailPeers() []tailPeer {
 	}
 }
 
-// tailPair opens a connection from a sender under the default policy to such a peer.
+// tailPair opens a connection from a sender with the default policy to such a peer.
 func tailPair(t *testing.T, rtt time.Duration, peer tailPeer, evidence bool) *pair {
 	a := DefaultConfig(tcptimers.MustPolicy(tcptimers.DefaultPolicy))
 	a.Policy.AckEvidence = evidence
-	a.Socket.NoDelay = true // the last segment leaves with the others
+	a.Socket.NoDelay = true // the last segment is sent with the others
 	b := a
 	b.Policy.DelAck = peer.delack
 	p := newPair(t, rtt/2, a, b)
@@ -90,9 +89,9 @@ func TestNoTailIsSentAgainInVain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts the same without the race detector, which takes ten times as long")
 	}
-	// Where nothing is lost, nothing is sent again, towards peers that put off their ACKs by 40 ms
-	// in several ways: responses of each size, with a last segment that is full or not, one after
-	// another, at once or after a pause.
+	// Without loss nothing is retransmitted to peers that delay ACKs by 40 ms in several ways.
+	// Responses have every size, full and partial last segments, and follow each other at once or
+	// after a pause.
 	for _, peer := range tailPeers() {
 		for _, rtt := range tailRTTs {
 			for size := uint32(1); size <= 12; size++ {
@@ -118,9 +117,9 @@ func TestAtMostOneTailIsSentAgainInVain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts the same without the race detector, which takes ten times as long")
 	}
-	// A peer that acknowledges 16 segments at once, and puts off the ACK of the 17th if it is the
-	// last of its flight, cannot be told from one that goes on. It misleads a connection once,
-	// where the ACK comes later than the probe would leave.
+	// A peer that acknowledges 16 segments at once and delays the 17th looks like one that delays
+	// none, if the 17th ends its flight. It misleads a connection once, when its ACK comes later
+	// than the probe.
 	for _, rtt := range tailRTTs {
 		p := tailPair(t, rtt, tailPeer{"", fixed(2, 16, 40*ms), 1}, true)
 		for range 20 {
@@ -128,7 +127,7 @@ func TestAtMostOneTailIsSentAgainInVain(t *testing.T) {
 				p.write(0, size*1448)
 				p.run(rtt + ms)
 			}
-			p.run(5 * time.Second) // the peer begins anew with 16
+			p.run(5 * time.Second) // the peer restarts its 16 quick ACKs
 		}
 		want := uint64(0)
 		if rtt < 40*ms {
@@ -159,14 +158,13 @@ func TestAtMostOneTailIsSentAgainInVain(t *testing.T) {
 }
 
 func TestSmallSegmentsAreNotSentAgainInVain(t *testing.T) {
-	// A few small segments that fill no more than a full one are acknowledged like one, by peers
-	// that count bytes.
+	// Peers that count bytes acknowledge several small segments like one full segment.
 	for _, peer := range tailPeers() {
 		for _, rtt := range tailRTTs {
 			for n := 1; n <= 6; n++ {
 				for _, octets := range []uint32{1, 100, 361, 482, 500, 700, 724} {
 					p := tailPair(t, rtt, peer, true)
-					p.write(0, 8*1448) // the peer gets to know what is full
+					p.write(0, 8*1448) // the peer learns the full size
 					p.run(time.Second)
 					for range 6 {
 						for range n {
@@ -184,8 +182,8 @@ func TestSmallSegmentsAreNotSentAgainInVain(t *testing.T) {
 }
 
 func TestEvidenceIsNotWorseTowardsLongDelays(t *testing.T) {
-	// Peers that put ACKs off for longer than the timeout's floor are sent tails again in vain
-	// until the timeout has learnt it. The evidence of ACKs adds no more than one.
+	// Peers that delay ACKs for longer than the RTO floor cause spurious tail retransmissions until
+	// the RTO has adapted. ACK evidence adds at most one.
 	for _, peer := range []tailPeer{
 		{"200 ms", fixed(2, 0, 200*ms), 1},
 		{"16 quick, then 200 ms", fixed(2, 16, 200*ms), 1},
@@ -217,9 +215,8 @@ func TestEvidenceIsNotWorseUnderJitter(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts the same without the race detector, which takes ten times as long")
 	}
-	// Where each packet takes up to two round trips more, in order, some timeouts are spurious
-	// anyway. The evidence of ACKs adds none, but for the one that a peer with 16 ACKs at once may
-	// mislead a connection to.
+	// If packets take up to two more RTTs, in order, some timeouts are spurious anyway. ACK
+	// evidence adds none, except the one after 16 quick ACKs.
 	for _, peer := range tailPeers() {
 		for _, rtt := range tailRTTs {
 			for _, jitter := range []time.Duration{rtt / 8, rtt / 2, 2 * rtt} {
@@ -254,11 +251,12 @@ func TestEvidenceIsNotWorseUnderJitter(t *testing.T) {
 }
 
 func TestTailIsSentAgainInThreeRoundTrips(t *testing.T) {
-	// The last segment of a response is lost. It is sent again within three round trips if the peer
-	// puts off no ACK, from the fourth segment on, or if two are outstanding then: of an even
-	// number, to a peer that acknowledges every second one. Else its ACK may be put off, and it
-	// takes as long as without evidence: SRTT + 50 ms, and more if it left in a second flight.
-	const window = 10 // segments of a first flight
+	// The last segment of a response is lost. It is retransmitted within three RTTs if the peer
+	// delays no ACKs, from the fourth segment on, or if two segments are outstanding: an even
+	// number, to a peer that acknowledges every second one. Otherwise its ACK may be delayed, and
+	// the repair takes as long as without evidence: SRTT + 50 ms, and more if the segment is in a
+	// second flight.
+	const window = 10 // segments in the first flight
 	for _, rtt := range tailRTTs {
 		for size := 1; size <= window; size++ {
 			for _, peer := range tailPeers() {
@@ -280,8 +278,8 @@ func TestTailIsSentAgainInThreeRoundTrips(t *testing.T) {
 				shown := size >= minLoneAcks+1 // one by one
 				switch {
 				case peer.merge > 1:
-					// The pauses have the peer begin anew with 16 ACKs at once, so that the last is
-					// alone whatever came before it.
+					// After each pause the peer sends 16 quick ACKs, so the last segment is alone
+					// whatever came before.
 					shown = peer.delack.Quick == 0 && size%peer.merge == 2
 				case peer.delack.Every == 2 && peer.delack.Quick == 0:
 					shown = size%2 == 0

@@ -16,7 +16,7 @@ func TestDelAckRules(t *testing.T) {
 	push := func(n uint32) SegmentIn { return SegmentIn{Len: n, PSH: true} }
 	for _, test := range []struct {
 		why  string
-		in   []SegmentIn // all but the last are not acknowledged
+		in   []SegmentIn // all but the last draw no ACK
 		want AckTiming
 	}{
 		{"the first segment waits", []SegmentIn{full}, AckDelayed},
@@ -97,7 +97,7 @@ func TestDelAckQuick(t *testing.T) {
 }
 
 func TestDelAckShrunkSegments(t *testing.T) {
-	// After the path's MTU has gone down, every second segment is acknowledged again.
+	// After the path MTU has fallen, every second segment is acknowledged again.
 	c := tcptimers.DelAckConfig{Every: 2, Delay: 40 * ms, Min: 40 * ms, Max: 40 * ms}
 	var d DelAck
 	d.OnSegment(0, &c, SegmentIn{Len: 1400})

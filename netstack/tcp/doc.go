@@ -67,8 +67,8 @@
 // With the policy "per-segment" each segment in flight, SACKed or not, has exactly one
 // retransmission timer, one RTO after its own last transmission. If the timers of one flight expire
 // one after another, that is one congestion event: one backoff, one ssthresh. Segments that expire
-// after the first are marked lost and wait for the congestion window like other lost segments.
-// All other timers exist once per connection.
+// after the first are marked lost and wait for the congestion window like other lost segments. All
+// other timers exist once per connection.
 //
 // # Memory
 //

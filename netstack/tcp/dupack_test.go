@@ -2,7 +2,7 @@ package tcp
 
 import "testing"
 
-// RFC 5681 §2: what makes an ACK a duplicate; each condition counts.
+// RFC 5681 §2: each condition of a duplicate ACK matters.
 func TestIsDuplicateAck(t *testing.T) {
 	dup := dupAckInput{Ack: 100, SndUna: 100, SameWindow: true, HasInFlight: true}
 	if !isDuplicateAck(dup) {
@@ -23,8 +23,8 @@ func TestIsDuplicateAck(t *testing.T) {
 	}
 }
 
-// RFC 5681 §3.2: the third duplicate; RFC 6582 §3.2 step 2: not one that the last recovery's
-// retransmissions brought about, and step 3: an ACK below what the recovery began with is partial.
+// RFC 5681 §3.2: the third duplicate ACK. RFC 6582 §3.2 step 2: not one caused by the last
+// recovery's retransmissions. Step 3: an ACK below the recovery point is partial.
 func TestDupAcks(t *testing.T) {
 	var d dupAckCounter
 	third := func(ack Seq, want bool) {
@@ -44,7 +44,7 @@ func TestDupAcks(t *testing.T) {
 	third(1000, false)
 	third(1001, true)
 	d.Advanced(1001)
-	third(1000+1<<31, true) // 2 GiB later it is none of the numbers' business
+	third(1000+1<<31, true) // 2 GiB later the recovery point is forgotten
 	d.Recover(1000)
 	d.Advanced(1000)
 	third(1000, false)

@@ -17,8 +17,7 @@ func TestECNSetup(t *testing.T) {
 }
 
 func TestECNGivenUp(t *testing.T) {
-	// RFC 3168 §6.1.1: whoever has sent a SYN without ECN does not set ECT, and echoes marks all
-	// the same.
+	// RFC 3168 §6.1.1: a host that sent a SYN without ECN does not set ECT, but echoes marks.
 	var e ecnState
 	e.Enable()
 	e.Mute()
@@ -34,7 +33,7 @@ func TestECNGivenUp(t *testing.T) {
 }
 
 func TestECNReceiver(t *testing.T) {
-	// RFC 3168 §6.1.3: ECE on every ACK from a CE mark on until CWR.
+	// RFC 3168 §6.1.3: every ACK has ECE from a CE mark until CWR.
 	var e ecnState
 	e.OnData(true, false)
 	if e.ECE() {
@@ -62,8 +61,8 @@ func TestECNSender(t *testing.T) {
 		if !e.OnECE(una, nxt) || e.OnECE(una+1000, nxt+1000) || e.OnECE(nxt, nxt+5000) {
 			t.Error("RFC 3168 §6.1.2: want one reduction per window of data")
 		}
-		// RFC 3168 §6.1.4, §6.1.5 and §6.1.6: no ECT on pure ACKs, retransmissions and probes,
-		// which bear no CWR here either.
+		// RFC 3168 §6.1.4, §6.1.5 and §6.1.6: no ECT on pure ACKs, retransmissions and probes; here
+		// they have no CWR either.
 		if ect, cwr := e.OnSend(false); ect || cwr {
 			t.Errorf("pure ACK: ECT %v, CWR %v", ect, cwr)
 		}
@@ -76,7 +75,7 @@ func TestECNSender(t *testing.T) {
 			t.Error("no reduction for the next window")
 		}
 		e.OnSend(true)
-		// A reduction for a loss is announced too, and counts.
+		// CWR also announces a reduction for a loss.
 		e.OnReduced(nxt + 9500)
 		if e.OnECE(nxt+9400, nxt+9600) {
 			t.Error("a second reduction in the window of a loss")

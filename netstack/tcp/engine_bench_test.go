@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// BenchmarkIdleConnections tells what an idle established connection costs in memory, wheel records
-// and the tables by which it is found included. Each has sent and received a little, and its
-// keepalive timer runs. Run it with -benchtime=1x.
+// BenchmarkIdleConnections measures the memory of an idle established connection, including wheel
+// records and lookup tables. Each connection has exchanged some data and runs its keepalive timer.
+// Run it with -benchtime=1x.
 func BenchmarkIdleConnections(b *testing.B) {
 	for _, n := range []int{1_000, 1_000_000} {
 		b.Run("n="+itoa(n), func(b *testing.B) {
@@ -51,8 +51,8 @@ func heapInUse() int64 {
 	return int64(m.HeapInuse)
 }
 
-// idleConnection makes a connection from the i-th address by segments that are made up: SYN, ACK, a
-// request of 100 bytes, the ACK of a response of 100.
+// idleConnection makes a connection from the i-th address with crafted segments: SYN, ACK, a
+// request of 100 bytes, and the ACK of a response of 100 bytes.
 func idleConnection(b *testing.B, e *Engine, l *Listener, i uint32) {
 	var a [4]byte
 	binary.BigEndian.PutUint32(a[:], 0x0a000000+i)
@@ -83,14 +83,13 @@ func idleConnection(b *testing.B, e *Engine, l *Listener, i uint32) {
 	}
 }
 
-// engineRound has one engine send n bytes to another, with time passing as it must, until all is
-// acknowledged.
+// engineRound sends n bytes between engines and advances time until all is acknowledged.
 func engineRound(from, to *Engine, a, b *Socket, n uint32) {
 	now := max(from.now, to.now)
 	from.Wrote(now, a, n, 0)
 	for a.conn.sndUna != a.conn.sndEnd || len(from.Packets()) > 0 {
 		if len(from.Packets())+len(to.Packets()) == 0 {
-			if at, ok := to.NextTimeout(); ok { // of a delayed ACK
+			if at, ok := to.NextTimeout(); ok { // for a delayed ACK
 				now = max(now, at)
 			}
 		}
@@ -126,7 +125,8 @@ func engineConnected(tb testing.TB) (client, server *Engine, a, b *Socket) {
 }
 
 func TestASteadyTransferDoesNotAllocate(t *testing.T) {
-	for _, n := range []uint32{100, 100_000} { // a connection that is at rest between, and one with a window in flight
+	// 100 bytes leave the connection idle in between; 100,000 keep a window in flight.
+	for _, n := range []uint32{100, 100_000} {
 		client, server, a, b := engineConnected(t)
 		for range 200 {
 			engineRound(client, server, a, b, n)
@@ -142,8 +142,8 @@ func TestASteadyTransferDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkEngineTransfer tells what a segment of data costs both ends together, its ACK and timers
-// included.
+// BenchmarkEngineTransfer measures the cost of a data segment for both ends together, including its
+// ACK and timers.
 func BenchmarkEngineTransfer(b *testing.B) {
 	for _, n := range []uint32{100, 1_000_000} {
 		b.Run("octets="+itoa(int(n)), func(b *testing.B) {

@@ -26,7 +26,7 @@ func (e *Engine) Check() error {
 		}
 		running += n
 		if s.conn.State() == StateClosed {
-			return fmt.Errorf("tcp: connection %d, %v to %v, is closed and was not let go", s.id, s.Local(), s.Remote())
+			return fmt.Errorf("tcp: connection %d, %v to %v, is closed and was not removed", s.id, s.Local(), s.Remote())
 		}
 		if is := s.conn.State() == StateTimeWait; is != s.conn.inTimeWait {
 			return fmt.Errorf("tcp: connection %d in %v, counted in TIME-WAIT: %v", s.id, s.conn.State(), s.conn.inTimeWait)
@@ -69,8 +69,8 @@ func (e *Engine) checkListeners() error {
 	return nil
 }
 
-// checkTimers compares the running timers of s with those that its connection started, and returns
-// their number.
+// checkTimers compares the running timers of s with the timers that its connection started, and
+// returns their number.
 func (e *Engine) checkTimers(s *Socket) (n int, err error) {
 	want := map[Slot]bool{}
 	s.conn.eachArmed(func(slot Slot) { want[slot] = true })
@@ -106,7 +106,7 @@ func (e *Engine) checkTimers(s *Socket) (n int, err error) {
 			}
 		}
 	case s.timers != nil && (uint32(records) != s.timers.records || uint32(runs) != s.timers.runs):
-		err = fmt.Errorf("%d timer records of which %d run, counted %d and %d", records, runs, s.timers.records, s.timers.runs)
+		err = fmt.Errorf("%d timer records, %d running; counted %d and %d", records, runs, s.timers.records, s.timers.runs)
 	}
 	return n, err
 }

@@ -21,7 +21,8 @@ func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Disposition) {
 			// dropped.
 			return nil, Disposition{}
 		}
-		if s = e.find(endsOf(p.Dst, p.Src)); s != nil && p.Dst == s.Local() && p.Src == s.Remote() { // neither IPv4-mapped nor with a zone
+		// Remember addresses only if they are neither IPv4-mapped nor with a zone.
+		if s = e.find(endsOf(p.Dst, p.Src)); s != nil && p.Dst == s.Local() && p.Src == s.Remote() {
 			e.lastHit = lastFound{p.Dst, p.Src, s}
 		}
 	}

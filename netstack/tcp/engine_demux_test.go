@@ -132,7 +132,7 @@ func TestDialErrors(t *testing.T) {
 }
 
 func TestEphemeralPorts(t *testing.T) {
-	// RFC 6056 §3.3.3: to one destination the ports go up by one; those to others begin elsewhere.
+	// RFC 6056 §3.3.3: for one destination ports increase by one; others start elsewhere.
 	e := newTestEngine(t, nil)
 	local := netip.AddrPortFrom(engineClient.Addr(), 0)
 	dial := func(e *Engine, remote string) uint16 {

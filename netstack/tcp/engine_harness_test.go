@@ -12,7 +12,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// The ends that the tests of the engine use: addresses for documentation.
+// Addresses for the engine tests, from the documentation ranges.
 var (
 	engineServer = netip.MustParseAddrPort("192.0.2.1:80")
 	engineClient = netip.MustParseAddrPort("198.51.100.7:40000")
@@ -56,7 +56,7 @@ func engineSegment(flags Flags, seq, ack Seq, n uint32) *Packet {
 	}
 }
 
-// engineSYN is a SYN from a port of the client's, with what hosts offer these days.
+// engineSYN is a SYN from a client port with the usual options.
 func engineSYN(port uint16, seq Seq) *Packet {
 	p := engineSegment(SYN, seq, 0, 0)
 	p.Src = netip.AddrPortFrom(engineClient.Addr(), port)
@@ -64,7 +64,7 @@ func engineSYN(port uint16, seq Seq) *Packet {
 	return p
 }
 
-// engineText writes a segment that an engine sends, as "R. 0:0 ack 1001".
+// engineText formats a segment like "R. 0:0 ack 1001".
 func engineText(p *Packet) string {
 	s := fmt.Sprintf("%v %d:%d", p.Header.Flags, p.Header.Seq, p.Header.Seq.Add(p.Len))
 	if p.Header.Flags.Has(ACK) {
@@ -88,8 +88,8 @@ func engineCheck(t testing.TB, e *Engine) {
 	}
 }
 
-// engineHandshake opens a connection to a server by segments that the test makes, and returns both
-// what the server has and the number that the client sends next. The port is the client's.
+// engineHandshake opens a connection to a server with crafted segments. It returns the server's
+// connection and the client's next sequence number. port is the client's.
 func engineHandshake(t testing.TB, e *Engine, now wheel.Time, port uint16, iss Seq) (s *Socket, sndNxt, rcvNxt Seq) {
 	t.Helper()
 	e.Reset()
@@ -110,20 +110,19 @@ func engineHandshake(t testing.TB, e *Engine, now wheel.Time, port uint16, iss S
 	return s, iss + 1, synAck.Seq + 1
 }
 
-// enginePair is two engines with a wire between, on one clock. Applications read what arrives at
-// once.
+// enginePair is two engines connected by a wire, on one clock. Applications read data at once.
 type enginePair struct {
 	t       *testing.T
 	now     wheel.Time
 	delay   time.Duration
-	engines [2]*Engine // the client's, the server's
+	engines [2]*Engine // client, server
 	lose    func(n int, p *Packet) bool
 	sent    int
 	wire    []engineFlight
 	events  map[*Socket]Events
 	log     []string
-	checked bool // Engine.Check after each step
-	quiet   bool // nothing is logged
+	checked bool // call Engine.Check after each step
+	quiet   bool // log nothing
 }
 
 type engineFlight struct {
@@ -143,7 +142,7 @@ func newEnginePair(t *testing.T, client, server func(*EngineConfig)) *enginePair
 func (p *enginePair) client() *Engine { return p.engines[0] }
 func (p *enginePair) server() *Engine { return p.engines[1] }
 
-// drain takes what the engines have to send and to tell.
+// drain takes the packets and notices of both engines.
 func (p *enginePair) drain() {
 	for busy := true; busy; {
 		busy = false
@@ -179,7 +178,7 @@ func (p *enginePair) drain() {
 	}
 }
 
-// run lets time pass until there is nothing to do up to the instant.
+// run advances time to until, or until nothing is left to do.
 func (p *enginePair) run(until wheel.Time) {
 	p.t.Helper()
 	for steps := 0; ; steps++ {

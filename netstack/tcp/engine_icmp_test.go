@@ -29,7 +29,7 @@ func TestICMPGoesToTheConnectionOfItsEnds(t *testing.T) {
 }
 
 func TestAHostConnectsToItself(t *testing.T) {
-	// RFC 9293 §3.5: a simultaneous open, of which both ends are one.
+	// RFC 9293 §3.5: a simultaneous open with itself.
 	e := newTestEngine(t, nil)
 	s, err := e.Dial(0, engineClient, engineClient, nil)
 	if err != nil {

@@ -4,7 +4,7 @@ import "hash/maphash"
 
 // endsTable finds connections by their ends. It is a hash table with open addressing and linear
 // probing; an entry has 8 bytes, 4 of them of the hash. The ends are stored in the sockets only,
-// where a Go map would store them twice. The hash is keyed, so that nobody can choose colliding
+// where a Go map would store them twice. The hash is keyed, so attackers cannot choose colliding
 // ends.
 type endsTable struct {
 	seed    maphash.Seed
@@ -30,7 +30,7 @@ func newEndsTable() endsTable {
 
 func (t *endsTable) hash(k *ends) uint64 { return maphash.Bytes(t.seed, k[:]) }
 
-// find returns the position of the entry of k. sockets are those that the entries refer to.
+// find returns the position of the entry of k. The entries refer to sockets.
 func (t *endsTable) find(k *ends, sockets []*Socket) (at uint64, ok bool) {
 	mask := uint64(len(t.entries) - 1)
 	want := newTableEntry(t.hash(k), 0) >> 32

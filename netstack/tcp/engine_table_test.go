@@ -22,7 +22,7 @@ func TestEndsTable(t *testing.T) {
 		if ok != want || ok && table.entries[at].index() != index {
 			t.Fatalf("step %d: find = %v, want %v at %d", step, ok, want, index)
 		}
-		// There are more and more, and then fewer and fewer.
+		// The table grows, then shrinks.
 		switch grow := step/20_000%2 == 0; {
 		case ok && (!grow || step%4 == 0):
 			table.remove(at)

@@ -91,8 +91,8 @@ func TestAClockThatStepsBackCountsAsNoTimePassing(t *testing.T) {
 	}
 }
 
-// engineTransfer moves data both ways over a wire that loses every seventh packet, and returns the
-// log.
+// engineTransfer transfers data both ways over a wire that loses every seventh packet, and returns
+// the log.
 func engineTransfer(t *testing.T, change func(*EngineConfig)) []string {
 	p := newEnginePair(t, change, change)
 	p.lose = func(n int, _ *Packet) bool { return n%7 == 6 }

@@ -8,8 +8,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// timeWaitTest has a server that closed first, whose connection is in TIME-WAIT at one second. The
-// client's numbers end at clientNxt, its last timestamp is 1002.
+// timeWaitTest has a server that closed first and is in TIME-WAIT at 1 s. The client's next
+// sequence number is clientNxt and its last timestamp is 1002.
 type timeWaitTest struct {
 	e         *Engine
 	l         *Listener
@@ -30,7 +30,7 @@ func newTimeWaitTest(t *testing.T, timestamps bool, change func(*EngineConfig)) 
 	return w
 }
 
-// close opens a connection from a port of the client's and closes it, the server first.
+// close opens a connection from a client port and closes it, the server first.
 func (w *timeWaitTest) close(t *testing.T, port uint16) (*Socket, Seq) {
 	t.Helper()
 	s, nxt, rcv := engineHandshake(t, w.e, wheel.Time(time.Second), port, 1000)
@@ -46,12 +46,12 @@ func (w *timeWaitTest) close(t *testing.T, port uint16) (*Socket, Seq) {
 }
 
 func TestASYNToTimeWait(t *testing.T) {
-	// RFC 6191 §2 and RFC 9293 §3.6.1: a SYN that can only be of a new incarnation opens it.
+	// RFC 6191 §2 and RFC 9293 §3.6.1: a SYN that must belong to a new incarnation opens it.
 	for _, test := range []struct {
 		name       string
 		timestamps bool
 		tsVal      uint32 // 0 is none
-		seq        int32  // from the client's SND.NXT
+		seq        int32  // offset from the client's SND.NXT
 		reopens    bool
 	}{
 		{"later timestamp", true, 1003, 10, true},
@@ -169,7 +169,7 @@ func TestDialToTimeWait(t *testing.T) {
 
 func TestTheNextIncarnationBeginsBeyondTheLast(t *testing.T) {
 	// RFC 9293 §3.6.1: a sequence number "larger than the largest sequence number it used on the
-	// previous connection incarnation", though the clock of ISNs has not come so far.
+	// previous connection incarnation", even if the ISN clock has not reached it.
 	e := newTestEngine(t, nil)
 	s := e.add(engineServer, engineClient, &e.cfg.Conn, 0)
 	s.conn.sndNxt = 5_000_000

@@ -7,10 +7,10 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestTransferAroundTheCircle sends more bytes than there are sequence numbers, with a loss here
-// and there, so that whatever a connection remembers of a number is compared with all others.
-func TestTransferAroundTheCircle(t *testing.T) {
-	const total, part = 5 << 30, 1 << 24 // a round and a bit
+// TestTransferAcrossSequenceWrap sends more than 2^32 bytes with occasional losses, so each
+// recorded sequence number is compared with all others.
+func TestTransferAcrossSequenceWrap(t *testing.T) {
+	const total, part = 5 << 30, 1 << 24 // a little more than 2^32
 	for _, profile := range tcptimers.ProfileNames() {
 		for _, sack := range []bool{true, false} {
 			policy, err := tcptimers.NewProfile(profile)

@@ -7,7 +7,7 @@ const (
 	ErrNone            Error = iota
 	ErrReset                 // the peer sent a RST
 	ErrRefused               // the peer sent a RST to the SYN
-	ErrTimeout               // R2, the user timeout or the handshake timeout expired, or keepalive probes went unanswered
+	ErrTimeout               // R2, a user, handshake or keepalive timeout
 	ErrHostUnreachable       // ICMP said so
 	ErrNetUnreachable        // ICMP said so
 	ErrPortUnreachable       // by ICMP: port or protocol unreachable

@@ -9,9 +9,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Two connections hand each other their segments, 10 ms apart: the handshake, ten bytes, and the
-// close from both sides. An owner in earnest also carries out Output.Timers, and calls Expire when
-// one is due. Here nothing is lost, and no timer expires.
+// Two connections exchange segments, 10 ms apart: the handshake, ten bytes, and a close from both
+// sides. A real owner also carries out Output.Timers and calls Expire. Here nothing is lost and no
+// timer expires.
 func ExampleConn() {
 	cfg := tcp.DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	var client, server tcp.Conn
@@ -19,9 +19,9 @@ func ExampleConn() {
 	server.Init(&cfg, tcp.Path{MTU: 1500}, 5000, 0)
 
 	now := wheel.Time(0)
-	var out tcp.Output      // of both, one call at a time
-	var wire []tcp.Outgoing // what is on its way
-	// take carries out what a call of c has left, which its owner does after each.
+	var out tcp.Output      // for both, one call at a time
+	var wire []tcp.Outgoing // in flight
+	// take carries out the results of a call of c, as its owner does after each call.
 	take := func(c *tcp.Conn) {
 		for _, s := range out.Segments {
 			fmt.Printf("%-5v %-13v %-2v seq %d ack %d len %d\n", time.Duration(now), c.State(), s.Header.Flags, s.Header.Seq, s.Header.Ack, s.Len)

@@ -10,8 +10,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Two hosts, and what passes between them: a handshake, a segment that is lost, and the timer that
-// repairs it.
+// Two hosts: a handshake, a lost segment, and the timer that repairs the loss.
 func ExampleEngine() {
 	client, server := netip.MustParseAddrPort("10.0.0.1:40000"), netip.MustParseAddrPort("10.0.0.2:80")
 	cfg := tcp.EngineConfig{Conn: tcp.DefaultConfig(tcptimers.MustPolicy("per-segment"))}
@@ -30,7 +29,7 @@ func ExampleEngine() {
 		return
 	}
 	now := wheel.Time(0)
-	// deliver carries what from has to send to the other host, 10 ms away, if it is not lost.
+	// deliver takes from's packets to the other host, 10 ms away, unless they are lost.
 	deliver := func(from, to *tcp.Engine, lost bool) {
 		for _, p := range from.Packets() {
 			fmt.Printf("%-8v %v > %v %v %d bytes%s\n", time.Duration(now), p.Src, p.Dst, p.Header.Flags, p.Len, map[bool]string{true: ", lost"}[lost])

@@ -10,7 +10,7 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// fuzzInput deals out the bytes of a fuzz input, zeros at its end.
+// fuzzInput hands out the bytes of a fuzz input, then zeros.
 type fuzzInput []byte
 
 func (in *fuzzInput) u8() (v byte) {
@@ -22,7 +22,7 @@ func (in *fuzzInput) u8() (v byte) {
 
 func (in *fuzzInput) u16() uint16 { return uint16(in.u8())<<8 | uint16(in.u8()) }
 
-// offset returns a number that is often small, of either sign.
+// offset returns a number of either sign that is often small.
 func (in *fuzzInput) offset() uint32 {
 	v := in.u8()
 	switch n := int8(v); {
@@ -39,10 +39,9 @@ func (in *fuzzInput) offset() uint32 {
 	}
 }
 
-// FuzzConn has a hostile peer and a careless application drive a live connection: segments with
-// numbers near the live ones and far from them, spans of time, calls of the application and ICMP.
-// Nothing panics, all invariants hold after each step, no byte is taken from outside the window,
-// and what one call sends and what is kept is bounded.
+// FuzzConn drives a live connection by a hostile peer and a careless application: segments with
+// numbers near and far, spans of time, calls and ICMP. Nothing panics, the invariants hold after
+// each step, no byte outside the window is taken, and the output and memory are bounded.
 func FuzzConn(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0})
 	f.Add([]byte("\x07\x01\x00\x10\x01\x05\x10\x00\x00\x20\x40\x10\x00\x30\x02\x00\x10\x18\x00\x00\x00\x00\x40\x05\x00\x00"))
@@ -57,8 +56,7 @@ func FuzzConn(f *testing.F) {
 	f.Fuzz(fuzzConn)
 }
 
-// TestConnAmongHostiles is FuzzConn with bytes from a generator, which reach further than those of
-// its seeds.
+// TestConnAmongHostiles runs FuzzConn with random bytes, which reach further than its seeds.
 func TestConnAmongHostiles(t *testing.T) {
 	n := uint64(3000)
 	if testing.Short() {
@@ -70,7 +68,7 @@ func TestConnAmongHostiles(t *testing.T) {
 		for i := range data {
 			data[i] = byte(r.Uint32())
 			if i > 3 && r.IntN(4) == 0 {
-				data[i] = 0 // what is acceptable is near 0
+				data[i] = 0 // acceptable numbers are near 0
 			}
 		}
 		fuzzConn(t, data)
@@ -88,7 +86,7 @@ func fuzzConn(t *testing.T, data []byte) {
 		if err := h.e.Check(); err != nil {
 			t.Fatalf("step %d: %v", step, err)
 		}
-		// Once a window's worth of segments, again as much for retransmissions, and what answers.
+		// At most a window of new segments, as many retransmissions, and replies.
 		if most := 3*h.cfg.MaxSegments + 64 + 8; len(h.sent) > most {
 			t.Fatalf("step %d: %d segments sent in one call, want %d at most", step, len(h.sent), most)
 		}
@@ -98,7 +96,7 @@ func fuzzConn(t *testing.T, data []byte) {
 			}
 		})
 	}
-	// Left alone and aborted, nothing stays.
+	// After an abort nothing is left.
 	h.e.Sockets(func(s *Socket) { h.e.Abort(h.now, s) })
 	h.collect()
 	h.advance(time.Hour, 10_000)
@@ -108,7 +106,7 @@ func fuzzConn(t *testing.T, data []byte) {
 	h.e.Sockets(func(s *Socket) { t.Fatalf("at the end: a connection is left in %v", s.conn.State()) })
 }
 
-// fuzzStart makes the connection as the first bytes say.
+// fuzzStart makes the connection selected by the first bytes.
 func fuzzStart(t *testing.T, in *fuzzInput) (*hostile, *hostileEnd) {
 	bits, more := in.u8(), in.u8()
 	policy := tcptimers.MustPolicy(tcptimers.PolicyNames()[int(in.u8())%len(tcptimers.PolicyNames())])
@@ -143,7 +141,7 @@ func fuzzStart(t *testing.T, in *fuzzInput) (*hostile, *hostileEnd) {
 	return h, h.connect(t, 20_000, opts)
 }
 
-// fuzzStep does one thing, and returns the connection to go on with, nil if there is none.
+// fuzzStep performs one step, and returns the connection to go on with, or nil.
 func (h *hostile) fuzzStep(t *testing.T, x *hostileEnd, in *fuzzInput) *hostileEnd {
 	h.sent = h.sent[:0]
 	if x == nil || h.ends[x.s] == nil {
@@ -215,7 +213,7 @@ func (h *hostile) fuzzSegment(x *hostileEnd, op byte, in *fuzzInput) {
 	h.input(hd, n)
 }
 
-// fuzzCall is what the application does.
+// fuzzCall performs a call of the application.
 func (h *hostile) fuzzCall(x *hostileEnd, in *fuzzInput) {
 	switch what := in.u8(); what % 8 {
 	case 0, 1, 2:

@@ -19,7 +19,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// TestHeaderLayout writes the segments that Linux sends most, byte by byte, and reads them back.
+// TestHeaderLayout writes the segments that Linux sends most, byte by byte, and parses them.
 func TestHeaderLayout(t *testing.T) {
 	fixed := "c001 0050 01020304 0a0b0c0d %s 7210 beef 0007"
 	for _, tt := range []struct {
@@ -82,7 +82,7 @@ func TestParseHeaderErrors(t *testing.T) {
 	// (e.g., zero)" (MUST-7).
 	for _, tt := range []struct {
 		options, want string
-		mss           bool // whether an MSS of 1460 was read nevertheless
+		mss           bool // whether an MSS of 1460 was still read
 	}{
 		{"020405b4 02000000", "tcp: option of kind 2 has length 0, want 2..4", true},
 		{"fd01 0000 020405b4", "tcp: option of kind 253 has length 1, want 2..8", false},
@@ -158,8 +158,8 @@ func TestHeaderAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzParseHeader checks that no segment makes the parser panic, and that what it read is what is
-// read again after it was written, but for SACK blocks that do not fit in the aligned layout.
+// FuzzParseHeader checks that no segment makes the parser panic, and that a parsed header survives
+// writing and parsing again, except SACK blocks that do not fit the aligned layout.
 func FuzzParseHeader(f *testing.F) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for range 8 {

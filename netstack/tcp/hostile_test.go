@@ -10,32 +10,32 @@ import (
 	"tcpwheel/wheel"
 )
 
-// hostile is a peer that sends what it likes to a live engine, and checks what comes back and what
+// hostile is a peer that sends arbitrary segments to a live engine, and checks the replies and what
 // is taken.
 type hostile struct {
 	e    *Engine
 	cfg  Config
 	now  wheel.Time
 	ends map[*Socket]*hostileEnd
-	last *hostileEnd // that the peer talks to
+	last *hostileEnd // the connection under attack
 
-	sent    []Packet    // by the last call
+	sent    []Packet    // of the last call
 	took    Disposition // of the last input
 	takenBy *Socket
 	events  Events // since the last look
 }
 
-// hostileEnd is what the peer knows of a connection from what it sent.
+// hostileEnd is what the peer knows about a connection from its segments.
 type hostileEnd struct {
 	s        *Socket
 	iss      Seq
-	nxt      Seq // the highest that it has sent
+	nxt      Seq // the highest sent
 	ack      Seq // and acknowledged
-	edge     Seq // after the last number that its window allowed
+	edge     Seq // right edge of the window that it advertised
 	wnd      uint32
 	scale    uint8
 	acks     bool   // ack and edge are valid
-	readable uint64 // bytes that nobody has read
+	readable uint64 // unread bytes
 	tsval    uint32 // the last
 }
 
@@ -60,14 +60,14 @@ func newHostile(tb testing.TB, cfg Config, ecfg EngineConfig) *hostile {
 	return &hostile{e: e, cfg: cfg, ends: map[*Socket]*hostileEnd{}}
 }
 
-// hostileConfig is that of most tests here.
+// hostileConfig is the configuration of most tests here.
 func hostileConfig() Config {
 	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	cfg.RecvBuffer, cfg.RecvBufferMax = 100_000, 0
 	return cfg
 }
 
-// collect takes what a call has left behind.
+// collect processes the results of a call.
 func (h *hostile) collect() {
 	h.sent = append(h.sent[:0], h.e.Packets()...)
 	for i := range h.sent {
@@ -96,7 +96,7 @@ func (h *hostile) end(s *Socket) *hostileEnd {
 	return h.ends[s]
 }
 
-// look learns from a packet.
+// look updates the peer's knowledge from a packet.
 func (h *hostile) look(p *Packet) {
 	x := h.end(p.Socket)
 	if x == nil || p.Header.Flags.Has(RST) {
@@ -139,13 +139,14 @@ func (h *hostile) input(hd Header, n uint32) {
 		h.end(s).readable += uint64(v.InOrder)
 	}
 	h.collect()
-	if err := h.verdict(before[s], s, hd, n, v); err != nil {
+	if err := h.checkDisposition(before[s], s, hd, n, v); err != nil {
 		panic(err)
 	}
 }
 
-// verdict says what is wrong with a verdict, by what the engine had told the peer before.
-func (h *hostile) verdict(x hostileEnd, s *Socket, hd Header, n uint32, v Disposition) error {
+// checkDisposition returns what is wrong with a disposition, given what the engine had told the
+// peer before.
+func (h *hostile) checkDisposition(x hostileEnd, s *Socket, hd Header, n uint32, v Disposition) error {
 	most := max(h.cfg.RecvBuffer, h.cfg.RecvBufferMax)
 	switch {
 	case s == nil && v != (Disposition{}):
@@ -170,7 +171,7 @@ func (h *hostile) verdict(x hostileEnd, s *Socket, hd Header, n uint32, v Dispos
 	return nil
 }
 
-// advance lets time pass, at most so many wake-ups.
+// advance advances time, by at most so many wake-ups.
 func (h *hostile) advance(d time.Duration, wakeups int) {
 	until := h.now.Add(d)
 	for range wakeups {
@@ -187,8 +188,7 @@ func (h *hostile) advance(d time.Duration, wakeups int) {
 	}
 }
 
-// connect has the peer open a connection properly, and returns it. The peer acknowledges with a
-// window of wnd bytes.
+// connect opens a proper connection from the peer, with a window of wnd bytes.
 func (h *hostile) connect(tb testing.TB, wnd uint16, opts Options) *hostileEnd {
 	tb.Helper()
 	l, err := h.e.Listen(hostileLocal, ListenConfig{Backlog: 4})
@@ -216,7 +216,7 @@ func (h *hostile) connect(tb testing.TB, wnd uint16, opts Options) *hostileEnd {
 	return h.end(s)
 }
 
-// ack sends an ACK of a number, with a window.
+// ack sends an ACK.
 func (h *hostile) ack(x *hostileEnd, ack Seq, wnd uint16, blocks ...Range) {
 	hd := Header{SrcPort: 4000, DstPort: 80, Seq: hostileISS.Add(1), Ack: ack, Flags: ACK, Window: wnd}
 	for _, b := range blocks {

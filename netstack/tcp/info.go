@@ -12,7 +12,7 @@ type CAState uint8
 const (
 	CAOpen     CAState = iota // no duplicate ACKs or SACKs
 	CADisorder                // duplicate ACKs or SACKs arrived
-	CACWR                     // the window was reduced without a retransmission, for ECN or a loss probe
+	CACWR                     // the window was reduced for ECN or a loss probe
 	CARecovery                // fast recovery
 	CALoss                    // after a retransmission timeout
 )

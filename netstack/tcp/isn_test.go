@@ -16,7 +16,7 @@ var (
 	client = netip.MustParseAddrPort("198.51.100.7:40000")
 )
 
-// otherEnds are all pairs that differ from server and client in one thing.
+// otherEnds are all pairs that differ from server and client in one respect.
 func otherEnds() [][2]netip.AddrPort {
 	return [][2]netip.AddrPort{
 		{netip.MustParseAddrPort("192.0.2.2:80"), client},
@@ -35,7 +35,7 @@ func TestISNFollowsTheClock(t *testing.T) {
 	for now, want := range map[wheel.Time]uint32{
 		63: 0, 64: 1, 127: 1, 128: 2, wheel.Time(time.Second): 15_625_000,
 		-1: 1<<32 - 1, -64: 1<<32 - 1, -65: 1<<32 - 2,
-		64 << 32: 0, // after 275 s the numbers begin again
+		64 << 32: 0, // after 275 s the numbers wrap
 	} {
 		if got := uint32(secret.ISN(now, server, client) - first); got != want {
 			t.Errorf("ISN at %v is that at 0 plus %d, want %d", now, got, want)
@@ -66,7 +66,7 @@ func TestISNDependsOnEachArgument(t *testing.T) {
 		t.Errorf("%d different ISNs and %d offsets, want %d", len(isns), len(offsets), want)
 	}
 	// RFC 7323 §5.4: "The same function with a different secret key can be used to generate the
-	// per-connection timestamp offset." One does not tell the other.
+	// per-connection timestamp offset." One reveals nothing about the other.
 	if uint32(secret.ISN(0, server, client)) == secret.TimestampOffset(server, client) {
 		t.Error("ISN and timestamp offset are the same")
 	}
@@ -76,7 +76,7 @@ func TestISNDependsOnEachArgument(t *testing.T) {
 	}
 }
 
-// TestISNBits checks that turning one bit of a port turns each bit of the ISN in half of the cases.
+// TestISNBits checks that flipping one bit of a port flips each bit of the ISN half the time.
 func TestISNBits(t *testing.T) {
 	const trials = 4096
 	var turned [32]int

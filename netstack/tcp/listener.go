@@ -29,7 +29,7 @@ type Listener struct {
 type ListenConfig struct {
 	Backlog     int           // established connections waiting for Accept, at least 1
 	Conn        *Config       // nil uses the engine's
-	DeferAccept time.Duration // TCP_DEFER_ACCEPT: how long a connection waits for its first data; 0 is off
+	DeferAccept time.Duration // TCP_DEFER_ACCEPT: wait so long for data; 0 is off
 }
 
 // pendingAccept is the listener's state of a connection that is not accepted yet.

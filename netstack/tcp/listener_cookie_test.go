@@ -8,7 +8,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// cookieACK is what ends the handshake that a SYN-ACK with a cookie began.
+// cookieACK completes the handshake of a SYN-ACK with a cookie.
 func cookieACK(syn *Packet, synAck *Header) *Packet {
 	p := engineSegment(ACK, syn.Header.Seq+1, synAck.Seq+1, 0)
 	p.Src = syn.Src

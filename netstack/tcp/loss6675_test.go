@@ -8,7 +8,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// lossTest has segments of 100 bytes, named by their number, and SMSS 100.
+// lossTest has segments of 100 bytes, numbered from 0, and SMSS 100.
 type lossTest struct {
 	*testing.T
 	q    sentQueue
@@ -27,7 +27,7 @@ func newLossTest(t *testing.T, segments int) *lossTest {
 	return &lossTest{T: t, q: q, l: loss6675{SMSS: 100}}
 }
 
-// sack notes from..to, to included, and wants the segments lost by it.
+// sack SACKs from..to, inclusive, and checks which segments are lost.
 func (t *lossTest) sack(from, to int, lost ...int) {
 	t.Helper()
 	t.q.Sack(Range{Seq(100 * from), Seq(100*to + 100)}, nil)
@@ -46,7 +46,7 @@ func (t *lossTest) update(lost ...int) {
 	}
 }
 
-// next wants what NextSeg returns, segment -1 for none, and retransmits it.
+// next checks the result of NextSeg, segment -1 for none, and retransmits it.
 func (t *lossTest) next(canSendNew bool, segment int, rule nextSegRule) {
 	t.Helper()
 	id, got := t.l.NextSeg(&t.q, canSendNew)
@@ -78,7 +78,7 @@ func TestLoss6675Sequences(t *testing.T) {
 	test.sack(6, 6, 0)
 	test.sack(8, 8, 2)
 	test.sack(9, 9)
-	test.sack(7, 7) // joins two: what is lost remains lost
+	test.sack(7, 7) // joins two ranges: a lost segment stays lost
 	for i, want := range []bool{0: true, 2: true, 5: false, 6: false} {
 		if got := test.l.IsLost(&test.q, Seq(100*i+50)); got != want {
 			t.Errorf("IsLost(%d) = %v, want %v", i, got, want)
@@ -112,12 +112,12 @@ func TestNextSeg(t *testing.T) {
 	test.next(false, 6, nextSegHole)
 	test.pipe(600) // 6 counts twice
 	test.next(true, -1, nextSegNew)
-	test.next(false, -1, nextSegNone) // no rescue before the first retransmission has arrived
+	test.next(false, -1, nextSegNone) // no rescue before the first retransmission arrives
 	test.q.Ack(200, nil)
 	test.pipe(500)
 	test.next(false, 9, nextSegRescue)
 	test.pipe(600)
-	test.next(false, -1, nextSegNone) // a single one in a recovery
+	test.next(false, -1, nextSegNone) // once per recovery
 	test.sack(9, 9)
 	test.next(false, 8, nextSegHole) // HighRxt is the end of 6
 	if at, ok := test.l.InRecovery(); at != 1000 || !ok {
@@ -136,8 +136,8 @@ func TestNextSegOfEmptyQueue(t *testing.T) {
 	test.next(false, -1, nextSegNone)
 }
 
-// TestLoss6675AgreesWithTheRFC compares with IsLost and SetPipe as RFC 6675 §4 writes them down,
-// byte by byte.
+// TestLoss6675AgreesWithTheRFC compares with IsLost and SetPipe as written in RFC 6675 §4, byte by
+// byte.
 func TestLoss6675AgreesWithTheRFC(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
@@ -180,7 +180,8 @@ func TestLoss6675AgreesWithTheRFC(t *testing.T) {
 					}
 					continue
 				}
-				// A judgement stands: as runs join, there may be fewer than DupThresh again.
+				// A lost segment stays lost: when runs join, there may be fewer than DupThresh
+				// again.
 				lost[s] = lost[s] || runs >= dupThresh || octets > (dupThresh-1)*test.l.SMSS
 				want := lost[s]
 				got := test.l.IsLost(&test.q, s)

@@ -14,7 +14,7 @@ func TestEffectiveMSS(t *testing.T) {
 		{"Ethernet, IPv6", 1440, 1500, ipv6HeaderLen, 0, 1440},
 		{"the peer's link is narrower", 536, 1500, ipv4HeaderLen, 0, 536},
 		{"the path is narrower", 8960, 1400, ipv4HeaderLen, 0, 1360},
-		// RFC 9293 §3.7.1: options come off the data of the segments that have them, and off no
+		// RFC 9293 §3.7.1: options reduce the data of the segments that have them, and of no
 		// others.
 		{"timestamps", 1460, 1500, ipv4HeaderLen, ts.encodedLen(), 1448},
 		{"timestamps and three blocks", 1460, 1500, ipv4HeaderLen, sack.encodedLen(), 1420},
@@ -33,8 +33,8 @@ func TestEffectiveMSS(t *testing.T) {
 	}
 }
 
-// TestEffectiveMSSFits checks that no packet is larger than the path's MTU, nor the segment than
-// the peer takes, where neither is too small to be true.
+// TestEffectiveMSSFits checks that no packet exceeds the path MTU, and no segment the peer's MSS,
+// unless these are below the minimum.
 func TestEffectiveMSSFits(t *testing.T) {
 	for mtu := 576; mtu <= 9000; mtu += 13 {
 		for peer := MinMSS; peer <= 9000; peer += 97 {

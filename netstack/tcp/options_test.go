@@ -16,7 +16,7 @@ func segmentWith(options []byte) []byte {
 	return b
 }
 
-// TestParseOptions reads what others lay out otherwise, and what this package does not know.
+// TestParseOptions parses unusual layouts and unknown options.
 func TestParseOptions(t *testing.T) {
 	for _, tt := range []struct {
 		name, options string
@@ -45,8 +45,8 @@ func TestParseOptions(t *testing.T) {
 	}
 }
 
-// TestSACKBlocksThatDoNotFit checks that too many blocks are cut, and that Fit says how many there
-// is room for.
+// TestSACKBlocksThatDoNotFit checks that surplus blocks are cut, and that sackRoom returns the
+// room.
 func TestSACKBlocksThatDoNotFit(t *testing.T) {
 	four := Options{NumSACK: 4, SACK: [4]Range{{1, 2}, {3, 4}, {5, 6}, {7, 8}}}
 	for _, tt := range []struct {
@@ -54,7 +54,7 @@ func TestSACKBlocksThatDoNotFit(t *testing.T) {
 		fit   int
 	}{
 		{Options{}, 4},
-		// RFC 2018 §3: beside timestamps there is room for 3 blocks.
+		// RFC 2018 §3: next to timestamps there is room for 3 blocks.
 		{Options{HasTimestamps: true}, 3},
 		{Options{HasTimestamps: true, HasUserTimeout: true}, 2},
 		{Options{HasTimestamps: true, HasUserTimeout: true, HasMSS: true, HasWScale: true, SACKPermitted: true}, 1},
@@ -72,8 +72,7 @@ func TestSACKBlocksThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestUserTimeoutRounding checks that a timeout on the wire is never shorter than the one that was
-// asked for.
+// TestUserTimeoutRounding checks that a timeout on the wire is never shorter than requested.
 func TestUserTimeoutRounding(t *testing.T) {
 	for d, want := range map[time.Duration]time.Duration{
 		0:                                   time.Second,

@@ -17,8 +17,7 @@ type Output struct {
 	Timers   []TimerOp
 	Events   Events
 
-	// MaxBurst is the largest Len of an Outgoing that stands for several segments, bytes; 0
-	// disables bursts.
+	// MaxBurst is the largest Len of a burst of segments, bytes; 0 disables bursts.
 	MaxBurst uint32
 
 	Counters  Counters   // not reset by Reset
@@ -110,7 +109,7 @@ const (
 	EventClosed                        // CLOSED: the connection is gone and has no timers
 	EventUrgent                        // urgent data was announced
 	EventLingered                      // the linger time is over
-	EventSoftError                     // an ICMP error or R1; see Conn.SoftErr. The connection continues
+	EventSoftError                     // an ICMP error or R1, not fatal; see Conn.SoftErr
 )
 
 // Has reports whether all events of want occurred.

@@ -8,7 +8,7 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// pairAnyConfig is a configuration by chance: what may be combined has to work.
+// pairAnyConfig is a random configuration: all combinations must work.
 func pairAnyConfig(r *rand.Rand) Config {
 	half := func() bool { return r.Intn(2) == 0 }
 	names := tcptimers.PolicyNames()
@@ -26,9 +26,9 @@ func pairAnyConfig(r *rand.Rand) Config {
 	return c
 }
 
-// TestTransferEnds: under any configuration, loss, reordering and a smaller MTU in between, a
-// transfer ends by itself: all is acknowledged, or the connection was given up. It does neither
-// where timers expire for ever and nothing is sent.
+// TestTransferEnds checks that a transfer ends under any configuration, loss, reordering and a
+// falling MTU: either all data is acknowledged, or the connection fails. It does neither if timers
+// expire forever and nothing is sent.
 func TestTransferEnds(t *testing.T) {
 	for seed := range int64(1000) {
 		r := rand.New(rand.NewSource(seed))

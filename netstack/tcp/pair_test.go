@@ -10,9 +10,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// pair is two connections with a path between them, in virtual time: the smallest thing in which
-// all of Conn can be tried. Its timers and packets are plain lists, which is what makes it
-// trustworthy. After each step the invariants are checked.
+// pair is two connections with a path between them, in virtual time: the smallest setup that
+// exercises all of Conn. Timers and packets are plain lists, for trustworthiness. Each step checks
+// the invariants.
 type pair struct {
 	t     testing.TB
 	now   wheel.Time
@@ -22,7 +22,7 @@ type pair struct {
 	drop  func(p *pairPacket) bool // nil drops nothing
 	log   bool
 	n     int // packets sent so far
-	merge int // how many segments in a row side 1 is given as one, if they arrive together; 0 is 1
+	merge int // segments merged for side 1 if they arrive together; 0 is 1
 }
 
 type pairEnd struct {
@@ -30,9 +30,9 @@ type pairEnd struct {
 	out     Output
 	timers  map[Slot]wheel.Time
 	events  Events // all so far
-	got     uint64 // bytes that were readable, in order
+	got     uint64 // readable bytes, in order
 	passive bool
-	lazy    bool // the application reads nothing by itself
+	lazy    bool // the application does not read on its own
 	fired   map[tcptimers.Kind]int
 }
 
@@ -60,7 +60,7 @@ func newPair(t testing.TB, delay time.Duration, a, b Config) *pair {
 	return p
 }
 
-// do lets side i do something, and carries out what follows from it.
+// do runs an action of side i, and carries out its results.
 func (p *pair) do(i int, f func(c *Conn, o *Output)) {
 	p.t.Helper()
 	e := &p.ends[i]
@@ -110,7 +110,7 @@ func pairSACK(o Options, iss Seq) string {
 	return s
 }
 
-// step handles the next packet or timer, and reports whether there was one before until.
+// step handles the next packet or timer before until, and reports whether there was one.
 func (p *pair) step(until wheel.Time) bool {
 	p.t.Helper()
 	at, packet, side, slot := until.Add(1), -1, -1, Slot(0)
@@ -198,7 +198,7 @@ func (p *pair) shutdown(i int) {
 	p.do(i, func(c *Conn, o *Output) { c.Shutdown(p.now, o) })
 }
 
-// pairConfigs are configurations that differ in what loss recovery has to work with.
+// pairConfigs are configurations with different means of loss recovery.
 func pairConfigs() map[string]Config {
 	m := map[string]Config{}
 	for _, policy := range tcptimers.PolicyNames() {
@@ -227,8 +227,8 @@ func TestTransferUnderLoss(t *testing.T) {
 				rng := rand.New(rand.NewSource(seed))
 				rate := float64(seed) / 100
 				if !cfg.SACK {
-					// Without timestamps Karn's algorithm holds the backoff, and where much is lost
-					// R2 is reached by chance.
+					// Without timestamps Karn's algorithm keeps the backoff, so heavy loss can
+					// reach R2 by chance.
 					rate = min(rate, 0.10)
 				}
 				p.drop = func(*pairPacket) bool { return rng.Float64() < rate }

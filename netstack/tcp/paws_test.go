@@ -59,8 +59,8 @@ func TestPAWSUpdate(t *testing.T) {
 		{5, 100, 100, true},
 		{6, 99, 100, true},
 		{4, 100, 100, false},
-		{6, 101, 100, false},              // above a hole, or after an acknowledgement that was put off
-		{5 + 1<<31 - 1, 0, 1 << 30, true}, // around the circle
+		{6, 101, 100, false},              // above a hole, or after a delayed ACK
+		{5 + 1<<31 - 1, 0, 1 << 30, true}, // wrapped
 		{6, 1<<32 - 1, 3, true},
 	} {
 		var p pawsState
@@ -71,7 +71,7 @@ func TestPAWSUpdate(t *testing.T) {
 			t.Errorf("Update(%d, %v, %v) = %v with TS.Recent %d, want %v", c.tsval, c.seq, c.last, got, recent, c.want)
 		}
 	}
-	// After 24 idle days an old timestamp is let through and recorded, and guards from then on.
+	// After 24 idle days an old timestamp passes and is recorded, and protects from then on.
 	var p pawsState
 	p.Start(0, 1000)
 	now := wheel.Time(25 * 24 * time.Hour)

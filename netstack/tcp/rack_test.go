@@ -9,7 +9,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// rackTest has segments of 100 bytes, named by their number, and a connection without a clock.
+// rackTest has segments of 100 bytes, numbered from 0, and a connection without a clock.
 type rackTest struct {
 	*testing.T
 	q     sentQueue
@@ -56,7 +56,8 @@ func (t *rackTest) retransmit(i int) { t.q.Retransmit(t.now, t.q.Find(Seq(100*i)
 
 func (t *rackTest) note(id segmentID) { t.lost = append(t.lost, int(t.q.Get(id).Seq/100)) }
 
-// detect wants the segments lost, and the reordering timer to run for timeout, or not if it is 0.
+// detect checks which segments are lost, and that the reordering timer runs for timeout, or not if
+// 0.
 func (t *rackTest) detect(timeout time.Duration, lost ...int) {
 	t.Helper()
 	t.lost = nil
@@ -126,8 +127,8 @@ func TestRackWindowIsZero(t *testing.T) {
 	}
 }
 
-// RFC 8985 §6.2 step 3: an original that arrives below the highest one delivered was reordered; a
-// retransmission was not.
+// RFC 8985 §6.2 step 3: a segment delivered below the highest one was reordered; a retransmission
+// was not.
 func TestRackReorderingSeen(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		test := newRackTest(t)
@@ -142,7 +143,7 @@ func TestRackReorderingSeen(t *testing.T) {
 		if got := test.r.ReorderingSeen(); got == again {
 			t.Errorf("0 retransmitted %v, delivered after 1: reordering seen %v", again, got)
 		}
-		// A window that is not zero in recovery, once reordering was seen.
+		// In recovery the window is not zero once reordering was seen.
 		test.st.InRecovery = true
 		test.r.Detect(test.now, &test.q, test.st, nil)
 		if got := test.r.ReoWnd(); (got == 25*ms) == again {
@@ -151,8 +152,8 @@ func TestRackReorderingSeen(t *testing.T) {
 	}
 }
 
-// RFC 8985 §6.2 step 2: what acknowledges a retransmission may be the original's, by the timestamp
-// or within min_RTT.
+// RFC 8985 §6.2 step 2: an ACK of a retransmission may belong to the original, by its timestamp or
+// within min_RTT.
 func TestRackSpuriousRetransmission(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
@@ -171,7 +172,7 @@ func TestRackSpuriousRetransmission(t *testing.T) {
 	}
 }
 
-// RFC 8985 §6.2 step 5: a retransmission is judged by its own time, so that a lost one is found.
+// RFC 8985 §6.2 step 5: a retransmission has its own time, so its loss is found.
 func TestRackLostRetransmission(t *testing.T) {
 	test := newRackTest(t)
 	test.push(5)
@@ -207,7 +208,7 @@ func TestRackWindowAdapts(t *testing.T) {
 		test.push(2)
 		test.st.DSACK = true
 		want(d)
-		want(d) // no more in the same round
+		want(d) // once per round
 		test.ack(test.sent)
 	}
 	test.st.DSACK = false
@@ -218,8 +219,7 @@ func TestRackWindowAdapts(t *testing.T) {
 	want(25 * ms)
 }
 
-// RFC 8985 §6.3: on RTO the first segment is lost whatever its age, and others when their time is
-// up.
+// RFC 8985 §6.3: on RTO the first segment is lost whatever its age, and others after their time.
 func TestRackMarkLossesOnRTO(t *testing.T) {
 	test := newRackTest(t)
 	test.push(3)
@@ -255,8 +255,7 @@ func TestRackMinRTTIsWindowed(t *testing.T) {
 	}
 }
 
-// TestRackAgreesWithTheRFC compares with the walk over all segments that RFC 8985 §6.2 step 5
-// writes down.
+// TestRackAgreesWithTheRFC compares with the walk over all segments in RFC 8985 §6.2 step 5.
 func TestRackAgreesWithTheRFC(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
@@ -331,7 +330,7 @@ func TestRackWork(t *testing.T) {
 }
 
 // TestRackWorkFromTheEnd SACKs from the newest segment down, each time the one that the reordering
-// timer stood by.
+// timer waits for.
 func TestRackWorkFromTheEnd(t *testing.T) {
 	const n = 2000
 	test := newRackTest(t)
@@ -339,8 +338,8 @@ func TestRackWorkFromTheEnd(t *testing.T) {
 	test.at(100 * ms)
 	test.sack(n - 1)
 	test.r.Detect(test.now, &test.q, test.st, nil)
-	test.r.reorderingSeen = true // else the window is 0 with three SACKed
-	for i := n - 2; i > 0; i-- { // with 0, the edge of RFC 6675 rises over all of them, once
+	test.r.reorderingSeen = true // otherwise the window is 0 with three SACKed
+	for i := n - 2; i > 0; i-- { // with 0, the RFC 6675 edge rises over all of them once
 		before := test.q.visits
 		test.sack(i)
 		test.r.Detect(test.now, &test.q, test.st, nil)
@@ -362,8 +361,8 @@ func TestRackTimingSlack(t *testing.T) {
 		rt.at(300*ms - ms)
 		rt.sack(1)
 		rt.at(400 * ms)
-		// RFC 8985 §6.2 step 2: an ACK within less than the least round trip, 100 ms, is that of
-		// the first transmission.
+		// RFC 8985 §6.2 step 2: an ACK within less than the minimum RTT, 100 ms, belongs to the
+		// first transmission.
 		if _, delivered := rt.r.RTT(); delivered != (slack > 0) {
 			t.Errorf("slack %v: it counts: %v", slack, delivered)
 		}

@@ -64,8 +64,8 @@ func (t *recvBufferTuner) Init(now wheel.Time, initial uint32) {
 	*t = recvBufferTuner{began: now, most: initial}
 }
 
-// OnRead records n bytes read at now. At the end of a round of length rtt in which more was read
-// than in any before, it returns the new buffer size, at most bound. That is twice what was read,
+// OnRead records n bytes read at now. At the end of a round of length rtt, if more was read than
+// in any round before, it returns the new buffer size, at most bound. That is twice what was read,
 // plus as much again in proportion to the growth over the last round, plus 16·mss for slow start.
 // It costs O(1).
 func (t *recvBufferTuner) OnRead(now wheel.Time, n uint32, rtt time.Duration, mss, bound uint32) (buff uint32, ok bool) {

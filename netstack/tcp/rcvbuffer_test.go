@@ -10,7 +10,7 @@ import (
 func TestRecvRTT(t *testing.T) {
 	var r recvRTT
 	now, nxt := wheel.Time(0), Seq(1<<32-4000)
-	// A window of 10 segments arrives per round; the rounds take 50 ms, and one of them 90 ms.
+	// A window of 10 segments arrives per round. Rounds take 50 ms, and one takes 90 ms.
 	for _, round := range []time.Duration{90 * ms, 50 * ms, 60 * ms} {
 		for range 10 {
 			r.OnData(now, nxt, 10000)
@@ -35,8 +35,7 @@ func TestRecvRTT(t *testing.T) {
 	}
 }
 
-// TestRecvTuneFollowsSlowStart lets a sender double per round up to the window that the buffer
-// allows.
+// TestRecvTuneFollowsSlowStart lets a sender double per round up to the window.
 func TestRecvTuneFollowsSlowStart(t *testing.T) {
 	const rtt, mss, bound = 100 * ms, 1000, 6 << 20
 	var tune recvBufferTuner
@@ -62,7 +61,7 @@ func TestRecvTuneFollowsSlowStart(t *testing.T) {
 }
 
 func TestRecvTuneSlowReader(t *testing.T) {
-	// Whatever the window is, an application that reads 5000 bytes per round needs no more buffer.
+	// An application that reads 5000 bytes per round needs no larger buffer, whatever the window.
 	var tune recvBufferTuner
 	tune.Init(0, 10000)
 	for i := range 100 {

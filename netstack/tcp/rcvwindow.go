@@ -96,7 +96,8 @@ func (w *recvWindow) UpdateDue(nxt Seq, user, mss uint32) bool {
 	target, wnd := w.target(nxt, user), w.Wnd(nxt)
 	least := max(1, min(w.buff/2, 2*mss))
 	if unit := uint32(1) << w.scale; wnd >= unit {
-		least = max(least, unit) // a smaller change might not show, and the ACK would look like a duplicate
+		// A smaller change might not show, and the ACK would look like a duplicate.
+		least = max(least, unit)
 	}
 	return target.After(w.edge) && target.Sub(w.edge) >= least && target.Sub(nxt)/2 >= wnd
 }

@@ -62,8 +62,8 @@ func TestRecvWindowEdge(t *testing.T) {
 }
 
 func TestRecvWindowZero(t *testing.T) {
-	// RFC 9293 §3.8.6.2.2: a window that was closed stays so until min(RCV.BUFF/2, Eff.snd.MSS)
-	// bytes are free.
+	// RFC 9293 §3.8.6.2.2: a closed window stays closed until min(RCV.BUFF/2, Eff.snd.MSS) bytes
+	// are free.
 	var w recvWindow
 	if err := w.Init(100, 4000, 4000, 0); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestRecvWindowZero(t *testing.T) {
 		if due := w.UpdateDue(4100, c.user, 1000); due != c.due {
 			t.Errorf("UpdateDue with %d unread = %v, want %v", c.user, due, c.due)
 		}
-		if c.user == 2000 { // what is not advertised accumulates
+		if c.user == 2000 { // unadvertised room accumulates
 			continue
 		}
 		if got := w.Advertise(4100, c.user, 1000); got != c.want {

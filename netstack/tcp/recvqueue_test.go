@@ -6,18 +6,18 @@ import (
 	"testing"
 )
 
-// octetQueue is the dumb twin of recvQueue: it knows of every sequence number whether its byte has
-// arrived.
-type octetQueue struct {
+// byteQueue is the simple twin of recvQueue: it records for each sequence number whether its byte
+// has arrived.
+type byteQueue struct {
 	first, nxt Seq
-	edge       Seq // of the window, which never goes back
+	edge       Seq // right edge of the window, which never moves left
 	have       map[Seq]bool
 	fin        Seq
 	finSeen    bool
 	finDone    bool
 }
 
-func (q *octetQueue) ranges() (all []Range) {
+func (q *byteQueue) ranges() (all []Range) {
 	for s := q.nxt; s != q.nxt+256; s++ {
 		if !q.have[s] {
 			continue
@@ -31,8 +31,8 @@ func (q *octetQueue) ranges() (all []Range) {
 	return all
 }
 
-// stepBoth inserts the same segment into both and compares all that can be seen.
-func stepBoth(t *testing.T, q *recvQueue, twin *octetQueue, a Arrival, wnd uint32) {
+// stepBoth inserts the segment into both and compares all visible state.
+func stepBoth(t *testing.T, q *recvQueue, twin *byteQueue, a Arrival, wnd uint32) {
 	t.Helper()
 	twin.edge = MaxSeq(twin.edge, twin.nxt.Add(wnd))
 	wnd = twin.edge.Sub(twin.nxt)
@@ -116,13 +116,13 @@ func stepBoth(t *testing.T, q *recvQueue, twin *octetQueue, a Arrival, wnd uint3
 	}
 }
 
-func newBoth(t *testing.T, nxt Seq, ranges int) (*recvQueue, *octetQueue) {
+func newBoth(t *testing.T, nxt Seq, ranges int) (*recvQueue, *byteQueue) {
 	t.Helper()
 	q := &recvQueue{}
 	if err := q.Init(nxt, ranges); err != nil {
 		t.Fatal(err)
 	}
-	return q, &octetQueue{first: nxt, nxt: nxt, edge: nxt, have: map[Seq]bool{}}
+	return q, &byteQueue{first: nxt, nxt: nxt, edge: nxt, have: map[Seq]bool{}}
 }
 
 func TestRecvQueueAgainstOctets(t *testing.T) {
@@ -153,7 +153,7 @@ func TestRecvQueueAgainstOctets(t *testing.T) {
 }
 
 func TestRecvQueueBounded(t *testing.T) {
-	// A flood of single bytes, each a range of its own.
+	// A flood of single bytes, each its own range.
 	q, _ := newBoth(t, 0, 16)
 	for s := Seq(1 << 16); s > 1; s -= 2 {
 		if ins := q.Insert(Arrival{Seq: s, Len: 1}, 1<<17); (ins.Dropped == 1) != (s <= 1<<16-32) {

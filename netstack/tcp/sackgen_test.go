@@ -18,7 +18,7 @@ func newSACKTest(t *testing.T, nxt Seq) *sackTest {
 	return &sackTest{t: t, q: q}
 }
 
-// receive takes bytes from to before to, and compares RCV.NXT and the blocks.
+// receive takes bytes from..to, and checks RCV.NXT and the blocks.
 func (s *sackTest) receive(from, to, nxt Seq, want ...Range) {
 	s.t.Helper()
 	ins := s.q.Insert(Arrival{Seq: from, Len: to.Sub(from)}, 1<<20)
@@ -40,8 +40,8 @@ func TestSACKBlocksIn(t *testing.T) {
 }
 
 func TestSACKExamples(t *testing.T) {
-	// RFC 2018 §7, case 3: of 8 segments of 500 bytes from 5000 on, the second, fourth, sixth and
-	// eighth are lost, and then the fourth and the second arrive.
+	// RFC 2018 §7, case 3: of 8 segments of 500 bytes from 5000, the second, fourth, sixth and
+	// eighth are lost; then the fourth and second arrive.
 	s := newSACKTest(t, 5000)
 	s.receive(5000, 5500, 5500)
 	s.receive(6000, 6500, 5500, Range{6000, 6500})
@@ -54,8 +54,8 @@ func TestSACKExamples(t *testing.T) {
 
 func TestDSACKExamples(t *testing.T) {
 	// RFC 2883 §4: "Each duplicate contiguous sequence of data received is reported in at most one
-	// D-SACK block." A duplicate below the cumulative acknowledgement, with nothing held and with a
-	// block held.
+	// D-SACK block." This covers a duplicate below the cumulative ACK, with and without a held
+	// block.
 	s := newSACKTest(t, 3000)
 	s.receive(3000, 3500, 3500)
 	s.receive(3500, 4000, 4000)
@@ -75,8 +75,8 @@ func TestDSACKExamples(t *testing.T) {
 	s.receive(6500, 7500, 7500, Range{6500, 7000})
 }
 
-// TestSACKOfALoneFIN: a FIN is a part of the sequence space, and one that has come before bytes in
-// front of it tells the sender that these were lost, as in Linux.
+// TestSACKOfALoneFIN checks that a FIN received before missing data is SACKed, as in Linux, so the
+// sender learns of the loss.
 func TestSACKOfALoneFIN(t *testing.T) {
 	fin := func(s *sackTest, at, nxt Seq, want ...Range) {
 		t.Helper()
@@ -89,7 +89,7 @@ func TestSACKOfALoneFIN(t *testing.T) {
 			t.Errorf("FIN at %v: ACK %v SACK %v, want ACK %v SACK %v", at, s.q.Nxt(), buf[:n], nxt, want)
 		}
 	}
-	// Alone, then once more, then with the bytes before it, until all has come.
+	// Alone, then again, then with the data before it, until all has arrived.
 	s := newSACKTest(t, 5000)
 	fin(s, 6000, 5000, Range{6000, 6001})
 	if !s.q.Beyond() || len(s.q.Held()) != 0 || s.q.HeldBytes() != 0 {
@@ -107,7 +107,7 @@ func TestSACKOfALoneFIN(t *testing.T) {
 	s.receive(5200, 5300, 5000, Range{5200, 5300})
 	fin(s, 6000, 5000, Range{6000, 6001}, Range{5200, 5300})
 	s.receive(5400, 5500, 5000, Range{5400, 5500}, Range{6000, 6001}, Range{5200, 5300})
-	// Behind bytes that are held already.
+	// After bytes already held.
 	s = newSACKTest(t, 5000)
 	s.receive(5500, 6000, 5000, Range{5500, 6000})
 	fin(s, 6000, 5000, Range{5500, 6001})
@@ -117,7 +117,7 @@ func TestSACKOfALoneFIN(t *testing.T) {
 	fin(s, 5000, 5001)
 }
 
-// TestSACKGenProperties receives at random, and holds every option against the rules.
+// TestSACKGenProperties receives at random, and checks every option against the rules.
 func TestSACKGenProperties(t *testing.T) {
 	// RFC 2018 §4: "The data receiver SHOULD include as many distinct SACK blocks as possible in
 	// the SACK option."

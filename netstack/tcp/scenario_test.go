@@ -20,8 +20,7 @@ func scenarioFiles(t *testing.T) []string {
 	return files
 }
 
-// TestScenarios runs testdata/*.pkt, each a scenario of its own. testdata/README.md tells how they
-// are written.
+// TestScenarios runs each of testdata/*.pkt. testdata/README.md describes the format.
 func TestScenarios(t *testing.T) {
 	for _, file := range scenarioFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".pkt"), func(t *testing.T) {
@@ -46,8 +45,8 @@ var (
 	scenarioCitation = regexp.MustCompile(`^// RFC \d+ §(\d+|[A-Z])(\.\d+)*( \([^)]*\))?: .`)
 )
 
-// TestScenariosCite checks that each scenario begins with the sentence that it proves, and is named
-// by its topic.
+// TestScenariosCite checks that each scenario starts with the sentence that it proves, and is named
+// after its topic.
 func TestScenariosCite(t *testing.T) {
 	for _, file := range scenarioFiles(t) {
 		if name := filepath.Base(file); !scenarioName.MatchString(name) {
@@ -84,7 +83,7 @@ func TestScenarioExample(t *testing.T) {
 	}
 }
 
-// TestScenarioSettings checks that README.md lists what scenarios can set.
+// TestScenarioSettings checks that README.md lists all settings.
 func TestScenarioSettings(t *testing.T) {
 	text, err := os.ReadFile("testdata/README.md")
 	if err != nil {

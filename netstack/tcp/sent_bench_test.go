@@ -35,9 +35,8 @@ func BenchmarkSentAck(b *testing.B) {
 	}
 }
 
-// BenchmarkSentSack lets the block that starts at the second segment of a window grow by one more;
-// when it has reached the end, the window is acknowledged and another one sent, which is counted
-// in.
+// BenchmarkSentSack grows the block that starts at the second segment of a window by one segment at
+// a time. At the end of the window it acknowledges it and sends another, which is included.
 func BenchmarkSentSack(b *testing.B) {
 	for _, window := range []int{10, 1000, 100_000} {
 		b.Run(fmt.Sprintf("window=%d", window), func(b *testing.B) {

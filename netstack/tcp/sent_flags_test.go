@@ -6,8 +6,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// RFC 9293 §3.4: SYN is the first of a segment's sequence numbers and FIN the last, so each goes
-// with its part; RFC 6298 and RACK need the stamps in both.
+// RFC 9293 §3.4: SYN is the first sequence number of a segment and FIN the last, so each stays with
+// its part. RFC 6298 and RACK need the times in both.
 func TestSplitKeepsStampsAndFlags(t *testing.T) {
 	q, _ := newSentQueue(4)
 	id, _ := q.Push(7, 100, 10, sentSYN|sentPSH|sentFIN)
@@ -39,8 +39,7 @@ func TestSplitKeepsStampsAndFlags(t *testing.T) {
 	}
 }
 
-// TestSackFlood lets a peer SACK single bytes: the number of segments stays bounded, and so does
-// the work of each block.
+// TestSackFlood SACKs single bytes: the segments and the work per block stay bounded.
 func TestSackFlood(t *testing.T) {
 	const limit = 256
 	q, _ := newSentQueue(limit)
@@ -62,7 +61,7 @@ func TestSackFlood(t *testing.T) {
 	}
 }
 
-// TestSackIgnores has blocks that reach outside of what is in flight, or hold nothing.
+// TestSackIgnores has blocks outside the flight, and empty ones.
 func TestSackIgnores(t *testing.T) {
 	q, _ := newSentQueue(8)
 	q.Push(0, 1000, 1000, 0)

@@ -34,7 +34,7 @@ type sentSegment struct {
 
 	Flags         sentFlags
 	Transmissions uint8 // up to 255
-	Armed         bool  // set by the owner while its retransmission timer runs; false when new or split off
+	Armed         bool  // the owner sets it while the retransmission timer runs
 	state         segmentState
 }
 

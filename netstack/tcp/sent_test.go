@@ -10,7 +10,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// sentTwin is the dumb twin of sentQueue: a byte of state for each sequence number in flight.
+// sentTwin is the simple twin of sentQueue: a byte of state for each sequence number in flight.
 type sentTwin struct {
 	una   Seq
 	state []byte
@@ -38,7 +38,7 @@ func (w *sentTwin) each(r Range, f func(i int)) {
 	}
 }
 
-// check walks all invariants of the queue.
+// check checks all invariants of the queue.
 func (q *sentQueue) check() error {
 	var out, sacked, lost, retrans tally
 	timed, prev := 0, segmentID(0)
@@ -60,7 +60,7 @@ func (q *sentQueue) check() error {
 		out.add(s.Len)
 		if s.Sacked() {
 			sacked.add(s.Len)
-			for j, to := i+1, q.follow(id); ; j++ { // a short cut passes SACKed ones only
+			for j, to := i+1, q.follow(id); ; j++ { // a shortcut passes SACKed segments only
 				if j == q.n && to != 0 || j < q.n && q.at(j) != to && !q.seg(q.at(j)).Sacked() {
 					return fmt.Errorf("segment %v: its short cut leads astray", s.Seq)
 				}
@@ -112,7 +112,7 @@ func (q *sentQueue) check() error {
 	return nil
 }
 
-// runSent plays ops on a queue and its twin. next gives numbers from 0 to n-1.
+// runSent applies ops to a queue and its twin. next returns numbers from 0 to n-1.
 func runSent(t *testing.T, steps, limit int, next func(n int) int) {
 	t.Helper()
 	q, err := newSentQueue(limit)
@@ -269,7 +269,7 @@ func TestSentQueueWork(t *testing.T) {
 			t.Fatalf("%s visits %d segments, want at most %d", what, got, bound)
 		}
 	}
-	// The block grows by a segment with each ACK, from the second one to the last but one.
+	// The block grows by a segment per ACK, from the second segment to the last but one.
 	for i := 1; i < n-1; i++ {
 		visit("Sack of a growing block", 64, func() { q.Sack(Range{size, Seq((i + 1) * size)}, nil) })
 	}

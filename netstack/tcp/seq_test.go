@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSeqOrder checks the comparisons against plain integers: of numbers less than 2^31 apart,
-// wherever they are on the circle, the order is that of how far they are along it (RFC 9293 §3.4).
+// TestSeqOrder compares with plain integers: numbers less than 2^31 apart are ordered by their
+// distance around the circle (RFC 9293 §3.4).
 func TestSeqOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	bases := []Seq{0, 1, 1<<31 - 1, 1 << 31, 1<<31 + 1, 1<<32 - 1}
@@ -44,7 +44,7 @@ func TestSeqOrder(t *testing.T) {
 	}
 }
 
-// TestSeqInWindow checks InWindow against a walk through the window.
+// TestSeqInWindow compares InWindow with a walk through the window.
 func TestSeqInWindow(t *testing.T) {
 	for _, first := range []Seq{0, 5, 1<<31 - 3, 1<<32 - 3} {
 		for size := range uint32(8) {

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// sipVectors are the test vectors of the authors: the hashes of 0, 1, ... 63 bytes, counting up
-// from 0, under the key that counts from 0 to 15. The one for 15 bytes is worked out in Appendix A
-// of the paper.
+// sipVectors are the authors' test vectors: the hashes of 0..63 bytes, counting up from 0, with the
+// key 0..15. Appendix A of the paper works out the one for 15 bytes.
 var sipVectors = [64]uint64{
 	0x726fdb47dd0e0e31, 0x74f839c593dc67fd, 0x0d6c8009d9a94f5a, 0x85676696d7fb7e2d,
 	0xcf2794e0277187b7, 0x18765564cd99a68d, 0xcbc9466e58fee3ce, 0xab0200f58b01d137,

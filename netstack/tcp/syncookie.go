@@ -9,7 +9,7 @@ import (
 
 const (
 	cookieTick    = 64 * time.Second
-	cookieMaxAge  = 2 // ticks: the one in which the cookie was made, and the next
+	cookieMaxAge  = 2 // ticks: that of the cookie, and the next
 	cookieMACBits = 24
 	cookieMSSBits = 3
 	cookieAgeBits = 32 - cookieMACBits - cookieMSSBits
@@ -20,7 +20,7 @@ const (
 )
 
 // cookieMinLifetime and CookieMaxLifetime bound the life of a SYN cookie. It ends with the 64 s
-// tick after the one in which the cookie was made.
+// tick after that of the cookie.
 const (
 	cookieMinLifetime = (cookieMaxAge - 1) * cookieTick
 	CookieMaxLifetime = cookieMaxAge * cookieTick

@@ -9,8 +9,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestSYNCookieLifetime checks that a cookie is good at once and for the 64 s that were promised,
-// and after 128 s never again, the times included at which its 5 bits of count come round.
+// TestSYNCookieLifetime checks that a cookie is valid at once and for the promised 64 s, and never
+// after 128 s, even when its 5-bit count wraps.
 func TestSYNCookieLifetime(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for range 200 {
@@ -39,7 +39,7 @@ func TestSYNCookieLifetime(t *testing.T) {
 			}
 		}
 	}
-	// To the nanosecond: made in tick 0, good in ticks 0 and 1.
+	// To the nanosecond: made in tick 0, valid in ticks 0 and 1.
 	cookie := secret.synCookie(0, server, client, 1, 1460)
 	for now, want := range map[wheel.Time]bool{-1: false, 0: true, 2*wheel.Time(cookieTick) - 1: true, 2 * wheel.Time(cookieTick): false} {
 		if _, ok := secret.checkSYNCookie(now, server, client, 1, cookie); ok != want {
@@ -60,8 +60,7 @@ func TestSYNCookieMSS(t *testing.T) {
 	}
 }
 
-// TestSYNCookieIsBound checks that a cookie is good for the ends, the secret and the SYN that it
-// was made for only.
+// TestSYNCookieIsBound checks that a cookie is valid only for its ends, secret and SYN.
 func TestSYNCookieIsBound(t *testing.T) {
 	cookie := secret.synCookie(0, server, client, 1000, 1460)
 	for _, ends := range otherEnds() {
@@ -87,9 +86,9 @@ func TestSYNCookieIsBound(t *testing.T) {
 	}
 }
 
-// TestForgedSYNCookies counts forgeries. Exactly one in 2^28 numbers is taken: for each of 2 counts
-// of 32 and each MSS, one MAC of 2^24. Of one count and MSS each 16th MAC is tried, the good one
-// among them; all counts are; and numbers are drawn.
+// TestForgedSYNCookies counts forgeries. Exactly one number in 2^28 is valid: for each of 2 counts
+// of 32 and each MSS, one MAC of 2^24. The test tries every 16th MAC of one count and MSS,
+// including the valid one, all counts, and random numbers.
 func TestForgedSYNCookies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts the same without the race detector, which takes ten times as long")
@@ -114,7 +113,7 @@ func TestForgedSYNCookies(t *testing.T) {
 		t.Errorf("of the MACs of one count and MSS %d are taken, want 1", taken)
 	}
 
-	// A count that is not live is refused whatever the MAC: 30 of 32, so that 2 are left.
+	// A count that is not live is rejected whatever the MAC: 30 of 32, which leaves 2.
 	counts := map[uint32]bool{}
 	for age := range int64(1 << cookieAgeBits) {
 		made := now.Add(-time.Duration(age) * cookieTick)
@@ -141,8 +140,8 @@ func TestForgedSYNCookies(t *testing.T) {
 	}
 }
 
-// TestCookieOptions checks that what a timestamp says comes back, and that it is the latest that is
-// not in the future.
+// TestCookieOptions checks that the options in a timestamp survive, and that it is the latest such
+// timestamp not in the future.
 func TestCookieOptions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	stamps := []uint32{0, 1, 62, 63, 64, 1<<31 - 1, 1 << 31, 1<<32 - 1}
@@ -169,7 +168,7 @@ func TestCookieOptions(t *testing.T) {
 			if back := cookieOptionsFrom(got); back != o {
 				t.Fatalf("%+v came back from %d as %+v", o, got, back)
 			}
-			// RFC 7323 §5.4: timestamps do not go back; the connection goes on from ts.
+			// RFC 7323 §5.4: timestamps do not go back; the connection continues from ts.
 			if d := ts - got; d > 63 {
 				t.Fatalf("%+v.TSVal(%d) = %d, want at most 63 before", o, ts, got)
 			}

@@ -9,10 +9,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// The effects of timers on TCP that can be had exactly, in the engine: two connections, one path.
+// The effects of timers on TCP that are exact in the engine: two connections, one path.
 
-// targetConfig is a configuration without what would blur the timers: no delayed ACKs, no window
-// that limits.
+// targetConfig is a configuration without delayed ACKs or limiting windows, which would blur the
+// timers.
 func targetConfig(p tcptimers.Policy) Config {
 	p.DelAck = tcptimers.DelAckConfig{Every: 1}
 	c := DefaultConfig(p)
@@ -21,7 +21,7 @@ func targetConfig(p tcptimers.Policy) Config {
 	return c
 }
 
-// steady exchanges segments until SRTT is the round-trip time and RTTVAR is worn away.
+// steady exchanges segments until SRTT is the RTT and RTTVAR has decayed.
 func (p *pair) steady() {
 	p.t.Helper()
 	for range 200 {
@@ -30,8 +30,8 @@ func (p *pair) steady() {
 	}
 }
 
-// firstResend drops what side 0 sends first of the bytes from n on, and returns when the first of
-// it is sent again, after start.
+// firstResend drops the first transmissions of side 0 from byte n on, and returns when the first of
+// them is retransmitted, relative to start.
 func (p *pair) firstResend(drop func(out *Outgoing) bool) (first *time.Duration) {
 	first = new(time.Duration)
 	start := p.now
@@ -48,10 +48,10 @@ func (p *pair) firstResend(drop func(out *Outgoing) bool) (first *time.Duration)
 }
 
 func TestBSDWaitsThreeTicks(t *testing.T) {
-	// At round-trip times far below a tick, 4.4BSD's estimator comes to rest at an RTO of 3 ticks
-	// of 500 ms. A timer of 3 ticks expires in more than 1000 and up to 1500 ms; over all phases
-	// 1250 ms on average. Vegas's authors measured 1100 ms where less than 300 would have done (L.
-	// Brakmo and L. Peterson, "TCP Vegas", IEEE JSAC 13(8), 1995).
+	// At RTTs far below a tick, 4.4BSD's estimator settles at an RTO of 3 ticks of 500 ms. Such a
+	// timer expires after 1000 to 1500 ms, and after 1250 ms on average over all phases. Vegas's
+	// authors measured 1100 ms where less than 300 would have sufficed (L. Brakmo and L. Peterson,
+	// "TCP Vegas", IEEE JSAC 13(8), 1995).
 	var sum time.Duration
 	const phases = 100
 	for phase := range time.Duration(phases) {
@@ -61,7 +61,7 @@ func TestBSDWaitsThreeTicks(t *testing.T) {
 		p := newPair(t, 5*time.Millisecond, cfg, cfg)
 		p.open()
 		for range 40 {
-			p.now = p.now.Add(500*time.Millisecond - time.Duration(p.now)%(500*time.Millisecond)) // no tick is crossed in a sample
+			p.now = p.now.Add(500*time.Millisecond - time.Duration(p.now)%(500*time.Millisecond)) // a sample crosses no tick
 			p.write(0, 100)
 			p.run(100 * time.Millisecond)
 		}
@@ -93,8 +93,8 @@ func TestBSDWaitsThreeTicks(t *testing.T) {
 }
 
 func TestTailLossByPolicy(t *testing.T) {
-	// k segments back to back, of which the last j are lost; the ACKs of the others come after a
-	// round trip.
+	// k segments are sent back to back and the last j are lost. The ACKs of the others arrive after
+	// an RTT.
 	const rtt = 20 * time.Millisecond
 	const k = 10
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
@@ -145,7 +145,7 @@ func TestTailLossByPolicy(t *testing.T) {
 						want = rtt + rto
 					case policy.name != "rack-tlp":
 						want = rto
-					case j == 1: // RFC 8985 §7.2: "If FlightSize is one segment: PTO += TLP.max_ack_delay", up to the RTO
+					case j == 1: // RFC 8985 §7.2: "If FlightSize is one segment: PTO += TLP.max_ack_delay"
 						want = min(rtt+2*rtt+ms(200), rtt+rto)
 					default:
 						want = 3 * rtt
@@ -158,9 +158,9 @@ func TestTailLossByPolicy(t *testing.T) {
 						rounds++
 					}
 					if policy.tlp && j > 1 {
-						// The SACK of the probe begins a fast recovery, in which RFC 9937 lets one
-						// segment go for it, and then twice as many in each round trip. (Without
-						// that reduction bound it would be two round trips.)
+						// The SACK of the probe starts fast recovery. RFC 9937 allows one segment
+						// for it, and then twice as many per RTT. Without its reduction bound it
+						// would take two RTTs.
 						rounds = 1
 						for n := 1; n < j; n *= 2 {
 							rounds++
@@ -176,9 +176,9 @@ func TestTailLossByPolicy(t *testing.T) {
 }
 
 func TestStopAndWaitLocksToTheHeartbeat(t *testing.T) {
-	// Segments that are each sent when the last one is acknowledged: with 4.4BSD's heartbeat of 200
-	// ms the next leaves just after a beat, so that the period is 200 ms times the round trip in
-	// beats, rounded up. With a timer it is the delay and the round trip.
+	// Each segment is sent when the last one is acknowledged. With 4.4BSD's heartbeat of 200 ms it
+	// is sent just after a beat, so the period is the RTT rounded up to 200 ms. With a timer it is
+	// the delay plus the RTT.
 	const rtt = time.Millisecond
 	for _, test := range []struct {
 		name   string
@@ -215,8 +215,7 @@ func TestStopAndWaitLocksToTheHeartbeat(t *testing.T) {
 }
 
 func TestDeadPeer(t *testing.T) {
-	// The path is cut. Detection takes the idle time and an interval for each probe, exactly but
-	// for the tick.
+	// The path is cut. Detection takes the idle time plus an interval per probe, exact to a tick.
 	for _, test := range []struct {
 		policy         string
 		idle, interval time.Duration
@@ -242,7 +241,7 @@ func TestDeadPeer(t *testing.T) {
 			got, tick := p.now.Sub(last), cfg.Policy.Tick
 			least, most := test.want, test.want+tick
 			if cfg.Policy.Phase == tcptimers.PhaseCountdown {
-				least, most = test.want-tick, test.want // it counts sweeps, of which the first may be near
+				least, most = test.want-tick, test.want // it counts sweeps; the first may be near
 			}
 			if got < least || got > most || p.ends[0].conn.Err() != ErrTimeout {
 				t.Errorf("%s: dead after %v, want %v to %v; %v", test.policy, got, least, most, p.ends[0].conn.Err())
@@ -275,11 +274,11 @@ func TestUserTimeoutAndR2(t *testing.T) {
 }
 
 func TestOneFlightOneTimeout(t *testing.T) {
-	// A window of 32 segments is lost. With a timer for each, that is one congestion event: one
-	// backoff, one ssthresh, and in the first round trip no more bytes than with one timer. No
-	// segment is sent again within an RTO of its last transmission. RFC 6298 §5: "a segment is
-	// never retransmitted too early, i.e., less than one RTO after the previous transmission of
-	// that segment."
+	// A window of 32 segments is lost. With a timer per segment that is one congestion event: one
+	// backoff, one ssthresh, and no more bytes in the first RTT than with one timer. No segment is
+	// retransmitted within an RTO of its last transmission. RFC 6298 §5: "a segment is never
+	// retransmitted too early, i.e., less than one RTO after the previous transmission of that
+	// segment."
 	for _, frto := range []bool{true, false} {
 		type result struct {
 			octets, timeouts, backoffs int
@@ -340,9 +339,8 @@ func TestOneFlightOneTimeout(t *testing.T) {
 }
 
 func TestExpiryIsNeverEarly(t *testing.T) {
-	// Timers of the engine expire at ticks, not before their deadline and less than a tick after
-	// it: the first timeout of a segment that is lost comes in [RTO, RTO + G) of its transmission,
-	// whatever the phase.
+	// Engine timers expire at ticks, never early and less than a tick late. The first timeout of a
+	// lost segment comes in [RTO, RTO + G) after its transmission, whatever the phase.
 	for _, tick := range []time.Duration{time.Microsecond, time.Millisecond, 10 * time.Millisecond, 500 * time.Millisecond} {
 		for i := range time.Duration(25) {
 			pol := tcptimers.MustPolicy("per-segment")
@@ -365,9 +363,8 @@ func TestExpiryIsNeverEarly(t *testing.T) {
 }
 
 func TestDefaultIsNotSpuriousTowardsDelayedACKs(t *testing.T) {
-	// Peers that put off the ACK of a lone segment by 40 ms are not sent it again, whatever the
-	// round trip: what the floor on the variation, 50 ms, is for. Towards 200 ms the timeout
-	// learns.
+	// A peer that delays the ACK of a lone segment by 40 ms causes no retransmission, whatever the
+	// RTT: that is what the variation floor of 50 ms is for. Delays toward 200 ms are learned.
 	for _, rtt := range []time.Duration{100 * time.Microsecond, time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
 		for _, sack := range []bool{true, false} {
 			a := DefaultConfig(tcptimers.MustPolicy("per-segment"))
@@ -377,7 +374,7 @@ func TestDefaultIsNotSpuriousTowardsDelayedACKs(t *testing.T) {
 			p := newPair(t, rtt/2, a, b)
 			p.open()
 			for i := range 300 {
-				n := uint32(1000) // a lone segment, or an odd tail behind a few full ones
+				n := uint32(1000) // a lone segment, or a last odd one after full ones
 				if i%3 == 0 {
 					n += 1448 * uint32(i%5) * 2
 				}
@@ -392,9 +389,9 @@ func TestDefaultIsNotSpuriousTowardsDelayedACKs(t *testing.T) {
 }
 
 func TestDelaySpikeIsUndone(t *testing.T) {
-	// The path's round trip grows for two seconds from 100 ms to more than the timeout and less
-	// than twice of it: timeouts that are spurious. With timestamps (RFC 3522), without (RFC 5682),
-	// and by DSACKs alone (RFC 3708) the window is afterwards what it was.
+	// For two seconds the RTT grows from 100 ms to between one and two RTOs, so timeouts are
+	// spurious. The window is restored with timestamps (RFC 3522), without (RFC 5682), and by
+	// DSACKs alone (RFC 3708).
 	for _, test := range []struct {
 		name                string
 		timestamps, frto    bool
@@ -417,8 +414,8 @@ func TestDelaySpikeIsUndone(t *testing.T) {
 				p.run(10 * time.Second)
 				c := &p.ends[0].conn
 				before, ssthresh := c.cc.Cwnd(), c.cc.Ssthresh()
-				// A timer for each segment sees the round trip grow; one that every ACK restarts,
-				// the gap between two ACKs.
+				// A timer per segment sees the RTT grow; one that each ACK restarts sees only the
+				// gap between ACKs.
 				if p.delay = c.est.RTO() * 7 / 10; policy == "linux" {
 					p.delay = c.est.RTO()*5/4 + 50*time.Millisecond
 				}
@@ -431,7 +428,7 @@ func TestDelaySpikeIsUndone(t *testing.T) {
 				}
 				undone, all := test.atLeast(counters), counters.TCPTimeouts
 				if test.name == "DSACK" && undone > 0 {
-					all = undone // nothing tells of the first timeout before a round trip, in which another may come
+					all = undone // only a round trip later is the first timeout known to be spurious
 				}
 				if undone < all || undone == counters.TCPTimeouts && (c.cc.Cwnd() < before || c.cc.Ssthresh() < ssthresh/2) {
 					t.Errorf("%d timeouts, %d undone; cwnd %d before and %d after, ssthresh %d and %d", counters.TCPTimeouts, undone,

@@ -27,8 +27,8 @@ func TestPTO(t *testing.T) {
 	}
 }
 
-// Where the ACK of the last segment was to come right behind those that have come, the probe counts
-// from its transmission.
+// If the last segment's ACK should follow the others closely, the probe counts from its
+// transmission.
 func TestPTOBehindPromptAcks(t *testing.T) {
 	sent := wheel.Time(time.Second)
 	for _, c := range []struct {
@@ -57,7 +57,7 @@ func TestPTOBehindPromptAcks(t *testing.T) {
 	}
 }
 
-// None leaves early once one that did was in vain.
+// No probe is early after an early one was spurious.
 func TestTLPIsMisledOnce(t *testing.T) {
 	for _, c := range []struct {
 		early bool
@@ -82,7 +82,7 @@ func TestTLPIsMisledOnce(t *testing.T) {
 	}
 }
 
-// RFC 8985 §7.3: one probe at a time, and a measurement between two.
+// RFC 8985 §7.3: one probe at a time, with an RTT sample between two.
 func TestTLPMayProbe(t *testing.T) {
 	var p tlpState
 	want := func(what string, may bool) {
@@ -105,7 +105,7 @@ func TestTLPMayProbe(t *testing.T) {
 	want("after the start of a recovery", true)
 }
 
-// RFC 8985 §7.4.2: the loss that a probe repaired is told once the ACK is past it, unless a DSACK
+// RFC 8985 §7.4.2: a loss repaired by a probe is reported once the ACK is past it, unless a DSACK
 // or a duplicate ACK without SACK says that the original arrived.
 func TestTLPAcked(t *testing.T) {
 	for _, c := range []struct {

@@ -13,9 +13,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestTraceIsGolden has a trace of a handshake, data of which one segment is lost and repaired by
-// SACK, a segment that is lost with its probe so that the retransmission timer expires, and a
-// reset. UPDATE_TRACE=1 writes it anew.
+// TestTraceIsGolden traces a handshake, data with a segment lost and repaired by SACK, a segment
+// lost together with its probe so that the retransmission timer expires, and a reset.
+// UPDATE_TRACE=1 rewrites the file.
 func TestTraceIsGolden(t *testing.T) {
 	golden := filepath.Join("testdata", "trace.golden")
 	got := traceOfARun(t)
@@ -52,7 +52,7 @@ func traceOfARun(t *testing.T) []byte {
 			return false
 		}
 		sent++
-		return sent == 2 || sent == 7 || sent == 8 // one of five; a segment alone, and its probe
+		return sent == 2 || sent == 7 || sent == 8 // one of five; a lone segment, and its probe
 	}
 	p.client().Wrote(p.now, client, 5*1448, 0)
 	p.run(p.now.Add(time.Second))
@@ -63,14 +63,14 @@ func traceOfARun(t *testing.T) []byte {
 	}
 	p.client().Abort(p.now, client)
 	p.run(p.now.Add(time.Second))
-	p.client().Input(p.now, engineSegment(ACK, 1, 2, 0)) // for no connection
+	p.client().Input(p.now, engineSegment(ACK, 1, 2, 0)) // of no connection
 	if err := tracer.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
 }
 
-// traceRecorder checks as it goes that what is traced of timers is consistent.
+// traceRecorder checks that the traced timer events are consistent.
 type traceRecorder struct {
 	t       *testing.T
 	kinds   [traceKinds]int
@@ -173,14 +173,14 @@ func traceEventWithEverything() TraceEvent {
 func TestTracingToJSONDoesNotAllocate(t *testing.T) {
 	tracer := NewJSONTracer(discard{})
 	ev := traceEventWithEverything()
-	ev.Err = nil // once for each connection, the text of an error is made
+	ev.Err = nil // the text of an error, once per connection
 	line := func() {
 		for kind := range traceKinds {
 			ev.Kind = kind
 			tracer.Trace(&ev)
 		}
 	}
-	for range 1000 { // until the buffer has its size
+	for range 1000 { // until the buffer has grown
 		line()
 	}
 	if n := testing.AllocsPerRun(1000, line); n != 0 {

@@ -40,10 +40,12 @@ type Ack struct {
 // Controller is a congestion controller. Its methods may be called in any order; an engine calls
 //
 //   - OnAck for each ACK of new data outside fast recovery, and in the slow start after a timeout;
-//   - OnCongestion once per window of data, on entry to fast recovery or at an ECN-Echo, and OnTimeout when a timer expiry retransmits, both before the flight changes;
+//   - OnCongestion once per window of data, on entry to fast recovery or at an ECN-Echo, and
+//     OnTimeout when a timer expiry retransmits, both before the flight changes;
 //   - OnRecovered when fast recovery ends;
 //   - Undo when the last of these events proves spurious;
-//   - OnApplicationLimited when there is nothing to send though the window allows it, and OnIdle before it sends again.
+//   - OnApplicationLimited when there is nothing to send though the window allows it, and OnIdle
+//     before data leaves after a pause.
 //
 // The window is always between one segment and Config.MaxWindow. Each method costs O(1), and
 // allocates only for the first event.
@@ -106,11 +108,11 @@ type Config struct {
 	MSS           uint32 // SMSS, 1 to 65535 bytes
 	InitialWindow uint32 // bytes; 0 is RFC 6928's
 	MaxWindow     uint32 // bytes, at least 2·MSS; 0 is 1 GiB
-	SYNLost       bool   // a SYN or SYN-ACK was retransmitted: the initial window is one segment (RFC 5681 §3.1)
+	SYNLost       bool   // a SYN was retransmitted: start with one segment (RFC 5681 §3.1)
 	Paced         bool   // segments are paced: HyStart++ does not limit growth per ACK
 	SlowStart     SlowStart
-	LimitBurst    bool // recovery ends with little more than FlightSize (RFC 6582), for senders without PRR
-	Validate      bool // preserve and reduce unused windows by RFC 7661 instead of restarting after idle times
+	LimitBurst    bool // without PRR: recovery ends close to FlightSize (RFC 6582)
+	Validate      bool // treat unused windows by RFC 7661, without restarts after idle times
 	// NoFastConvergence is for networks with a single CUBIC flow (RFC 9438 §4.7).
 	NoFastConvergence bool
 	// Alpha, Beta and Gamma are Vegas's thresholds in segments. All 0 means 2, 4 and 1, the paper's

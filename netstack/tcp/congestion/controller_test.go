@@ -30,8 +30,8 @@ func TestNewRejects(t *testing.T) {
 	}
 }
 
-// TestAbsurdInputs passes what no engine would, in any order: the window keeps its bounds, ssthresh
-// its floor, and nothing panics.
+// TestAbsurdInputs passes absurd inputs in any order: the window stays within bounds, ssthresh
+// above its floor, and nothing panics.
 func TestAbsurdInputs(t *testing.T) {
 	forAll(t, func(t *testing.T, name string) {
 		for seed := range uint64(80) {
@@ -205,7 +205,7 @@ func TestNoGrowthUnlessLimited(t *testing.T) {
 	})
 }
 
-// TestUndoTimeout is the Eifel response.
+// TestUndoTimeout checks the Eifel response.
 func TestUndoTimeout(t *testing.T) {
 	forAll(t, func(t *testing.T, name string) {
 		h := newControlTest(t, name, Config{})
@@ -260,8 +260,7 @@ func TestAllocationAndSize(t *testing.T) {
 	}
 }
 
-// TestRaise: the window is what it is raised to, never less than before, and never more than it may
-// be.
+// TestRaise checks that Raise never lowers the window and respects its bound.
 func TestRaise(t *testing.T) {
 	for _, name := range Names() {
 		c, err := New(name, Config{MSS: 1000, MaxWindow: 50_000})

@@ -8,8 +8,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// stage is a CUBIC in congestion avoidance after a loss at a window of n segments of 1000 bytes,
-// at instant 0.
+// stage is CUBIC in congestion avoidance after a loss at a window of n segments of 1000 bytes, at
+// time 0.
 func stage(t *testing.T, n uint32) (*controlTest, *cubic) {
 	t.Helper()
 	h := newControlTest(t, "cubic", Config{})
@@ -38,8 +38,7 @@ func TestCubicFunction(t *testing.T) {
 	}
 }
 
-// TestCubicBits has the bits of what is computed in floating point: they are the same on every
-// machine.
+// TestCubicBits has the bits of floating point results: they are the same on every machine.
 func TestCubicBits(t *testing.T) {
 	for _, test := range []struct {
 		x    float64
@@ -127,8 +126,8 @@ func TestCubicRegions(t *testing.T) {
 
 func TestCubicRenoFriendly(t *testing.T) {
 	// RFC 9438 §4.3: "CUBIC is in the Reno-friendly region and cwnd SHOULD be set to W_est at each
-	// reception of a new ACK." With a round trip of 1 ms W_est gains 9/17 of a segment in it,
-	// W_cubic nearly nothing.
+	// reception of a new ACK." In an RTT of 1 ms W_est gains 9/17 of a segment, and W_cubic almost
+	// nothing.
 	h, c := stage(t, 100)
 	h.rtt = time.Millisecond
 	for range 17 {
@@ -216,7 +215,7 @@ func TestCubicUndo(t *testing.T) {
 		t.Errorf("%+v, want %+v", *c, want)
 	}
 	c.OnCongestion(0, c.cwnd, FastRetransmit)
-	c.cwnd = 40 * mss // it grew meanwhile
+	c.cwnd = 40 * mss // cwnd grew meanwhile
 	ssthresh := c.ssthresh
 	c.Undo(h.now, mss, mss)
 	h.want(40*mss, ssthresh)

@@ -62,7 +62,7 @@ func (f *FRTO) OnAck(una, ack, nxt uint32, original, above bool) (Detection, FRT
 				// RFC 5682 §3.1: "Stay in step 2 and wait for the next new acknowledgment."
 				return Undecided, Wait
 			}
-			return f.finish(Genuine, Conventional) // a duplicate ACK: basic F-RTO reverts, RFC 5682 §2.1 (2a)
+			return f.finish(Genuine, Conventional) // RFC 5682 §2.1 (2a): a duplicate ACK
 		}
 		// RFC 5682 §3.1 (2a): an ACK of all data sent proves nothing. In the basic version, so does
 		// one of less than what was retransmitted (RFC 5682 §2.1, 2a).

@@ -10,7 +10,7 @@ import (
 
 const mss = 1000
 
-// controlTest drives a control as a sender that always has data, one segment or more per ACK.
+// controlTest drives a controller as a sender that always has data, one or more segments per ACK.
 type controlTest struct {
 	t   *testing.T
 	c   Controller
@@ -51,7 +51,7 @@ func (h *controlTest) round() {
 	}
 }
 
-// congested brings the window out of slow start, to n segments.
+// congested ends slow start at a window of n segments.
 func (h *controlTest) congested(n uint32) {
 	h.t.Helper()
 	for i := 0; h.c.Cwnd() < 4*n*mss && i < 100; i++ {
@@ -73,7 +73,7 @@ func (h *controlTest) want(cwnd, ssthresh uint32) {
 	}
 }
 
-// forAll runs a test of what all controls have in common.
+// forAll runs a test for each controller.
 func forAll(t *testing.T, f func(t *testing.T, name string)) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) { f(t, name) })

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// rounds drives a HyStart through rounds of n samples each.
+// rounds drives HyStart++ through rounds of n samples each.
 type hystartTest struct {
 	t   *testing.T
 	h   *hystartPlusPlus
@@ -32,9 +32,9 @@ func TestHyStart(t *testing.T) {
 	const ms = time.Millisecond
 	for _, test := range []struct {
 		name  string
-		rtts  []time.Duration // of the rounds, 8 samples each
+		rtts  []time.Duration // per round, 8 samples each
 		css   []bool          // after each
-		done  int             // the round that ends it, -1 for none
+		done  int             // the last round of slow start, -1 for none
 		count uint32
 	}{
 		// RFC 9406 §4.2: "RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR,
@@ -51,7 +51,7 @@ func TestHyStart(t *testing.T) {
 		// middle of a round, that partial round counts towards the limit."
 		{"five rounds", []time.Duration{10 * ms, 20 * ms, 20 * ms, 20 * ms, 20 * ms, 20 * ms},
 			[]bool{false, true, true, true, true, true}, 5, 8},
-		// A round trip below that of the entry: slow start goes on.
+		// An RTT below that of the entry: slow start goes on.
 		{"jitter", []time.Duration{10 * ms, 20 * ms, 20*ms - 1}, []bool{false, true, false}, -1, 8},
 	} {
 		s := &hystartTest{t: t, h: newHystart(false)}
@@ -84,8 +84,8 @@ func TestHyStartGrowth(t *testing.T) {
 	}
 }
 
-// TestHyStartEndsSlowStart lets the round trip grow with the window, as a queue makes it, in the
-// controls that use it.
+// TestHyStartEndsSlowStart raises the RTT with the window, as a queue does, in each controller with
+// HyStart++.
 func TestHyStartEndsSlowStart(t *testing.T) {
 	for _, name := range []string{"newreno", "cubic"} {
 		h := newControlTest(t, name, Config{SlowStart: HyStartPlusPlus})
@@ -104,8 +104,7 @@ func TestHyStartEndsSlowStart(t *testing.T) {
 			}
 		}
 		// RFC 9406 §4.2: "enter congestion avoidance by setting the ssthresh to the current cwnd."
-		// That is five rounds of growth by a quarter, 1.25^5 = 3.05, the first of which was under
-		// way.
+		// Five rounds of growth by a quarter give 1.25^5 = 3.05; the first was under way.
 		if w := float64(h.c.Ssthresh()) / float64(entry); entry > 320*mss || w < 2.4 || w > 3.06 {
 			t.Errorf("%s: ssthresh %d, conservative from %d", name, h.c.Ssthresh(), entry)
 		}

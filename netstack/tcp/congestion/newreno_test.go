@@ -51,8 +51,8 @@ func TestCongestionAvoidance(t *testing.T) {
 	h.want(31*mss, 20*mss)
 }
 
-// TestACKDivision: RFC 3465 §2: a receiver that acknowledges a segment in a thousand pieces gains
-// nothing.
+// TestACKDivision checks RFC 3465 §2: a receiver that acknowledges a segment in a thousand pieces
+// gains nothing.
 func TestACKDivision(t *testing.T) {
 	for _, name := range []string{"newreno", "cubic"} {
 		for _, out := range []bool{false, true} {
@@ -75,7 +75,7 @@ func TestACKDivision(t *testing.T) {
 	}
 }
 
-// TestOptimisticAcks: an ACK counts for no more than was in flight.
+// TestOptimisticAcks checks that an ACK counts for no more than the flight.
 func TestOptimisticAcks(t *testing.T) {
 	forAll(t, func(t *testing.T, name string) {
 		h := newControlTest(t, name, Config{Paced: true})
@@ -129,8 +129,7 @@ func TestUndoFastRetransmit(t *testing.T) {
 	h.want(18*mss, 20*mss)
 }
 
-// TestUndoDuringRecovery: the end of a recovery that was undone leaves the window alone, the first
-// threshold included.
+// TestUndoDuringRecovery checks that the end of an undone recovery leaves cwnd and ssthresh alone.
 func TestUndoDuringRecovery(t *testing.T) {
 	forAll(t, func(t *testing.T, name string) {
 		h := newControlTest(t, name, Config{})

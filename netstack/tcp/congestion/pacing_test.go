@@ -9,8 +9,7 @@ import (
 )
 
 func TestPacingRate(t *testing.T) {
-	// RFC 9002 §7.7: the window per smoothed round trip, times a small factor; the factors are
-	// Linux's.
+	// RFC 9002 §7.7: cwnd per smoothed RTT, times a small factor; the factors are Linux's.
 	for _, test := range []struct {
 		cwnd, ssthresh uint32
 		srtt           time.Duration
@@ -39,11 +38,11 @@ func TestPacer(t *testing.T) {
 	if got := p.Next(0); got != wheel.Time(time.Millisecond) {
 		t.Errorf("next departure %v, want 1ms", got)
 	}
-	p.OnSent(0, 1, 3) // sent early all the same: it adds up, and a third of a second rounds up
+	p.OnSent(0, 1, 3) // sent early: the debt adds up, and a third of a second rounds up
 	if got, want := p.Next(0), wheel.Time(time.Millisecond+333333334); got != want {
 		t.Errorf("next departure %v, want %v", got, want)
 	}
-	// After a pause there is no burst to catch up.
+	// A pause is followed by no burst.
 	p.OnSent(wheel.Time(time.Hour), 1000, 1000)
 	if got := p.Next(wheel.Time(time.Hour)); got != wheel.Time(time.Hour+time.Second) {
 		t.Errorf("next departure %v", got)

@@ -5,7 +5,7 @@ package congestion
 // flight, it sends in proportion to what is delivered. Below that it sends as much as is delivered
 // (conservative reduction bound, CRB), or a segment more if recovery goes well (slow start, SSRB).
 //
-// RFC 9937 differs from its experimental predecessor, RFC 6937: the SafeACK rule chooses between
+// RFC 9937 differs from its experimental predecessor: the SafeACK rule chooses between
 // CRB and SSRB for each ACK, RecoverFS excludes what was SACKed before, an ACK that delivers
 // nothing changes nothing, and the first retransmission is forced. The zero value is not in
 // recovery.

@@ -8,7 +8,7 @@ import (
 
 func TestPRRReducesInProportion(t *testing.T) {
 	// RFC 9937 §6.2: "out = DIV_ROUND_UP(prr_delivered * ssthresh, RecoverFS)": of 20 segments in
-	// flight 19 are delivered, and 14 sent for them, one for each but every third or so.
+	// flight 19 are delivered and 14 sent, two for every three or so.
 	var p PRR
 	p.Start(14*mss, mss, 20*mss)
 	pipe, sent := uint32(19*mss), uint32(0) // one lost
@@ -64,8 +64,7 @@ func TestPRRBelowThreshold(t *testing.T) {
 }
 
 func TestRecoverFS(t *testing.T) {
-	// RFC 9937 §6.1: what was SACKed before recovery is not delivered during it; what this ACK
-	// delivers is.
+	// RFC 9937 §6.1: data SACKed before recovery is not delivered during it; this ACK's data is.
 	for _, test := range []struct{ out, sacked, newlySacked, newlyAcked, want uint32 }{
 		{20, 3, 1, 0, 18},
 		{20, 3, 3, 0, 20},
@@ -102,7 +101,7 @@ func TestPRRWithoutSACK(t *testing.T) {
 	}
 	step(0, mss)
 	step(0, mss)
-	step(3*mss, mss) // two were counted, and what filled the hole was not
+	step(3*mss, mss) // two were counted, and the segment that filled the hole was not
 	step(500, 500)
 	// RFC 9937 §6.2: "PRR disallows incrementing DeliveredData when the total bytes delivered in a
 	// PRR episode would exceed the estimated data outstanding upon entering recovery (RecoverFS)."
@@ -115,8 +114,8 @@ func TestPRRWithoutSACK(t *testing.T) {
 	}
 }
 
-// TestPRRBounds: below ssthresh PRR never fills more than up to it, and above it never sends more
-// than in proportion.
+// TestPRRBounds checks that PRR never sends beyond ssthresh from below, nor more than in proportion
+// from above.
 func TestPRRBounds(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 2))

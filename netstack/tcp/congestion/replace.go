@@ -6,7 +6,7 @@ type standard interface{ common() *window }
 func (w *window) common() *window { return w }
 
 // Replace returns the named controller, as New does, in the place of old: with its window,
-// threshold and recovery. It learns the path anew, and events before the change cannot be undone.
+// threshold and recovery. It learns the path again, and events before the change cannot be undone.
 // old must not be used again.
 //
 // It panics if old was not made by New.
@@ -17,7 +17,7 @@ func Replace(old Controller, name string, cfg Config) (Controller, error) {
 	}
 	o, ok := old.(standard)
 	if !ok {
-		panic("BUG: congestion: a control that was not made by New is to be replaced")
+		panic("BUG: congestion: Replace of a controller that New did not make")
 	}
 	w, was := c.(standard).common(), o.common()
 	w.cwnd = min(max(was.cwnd, w.mss), w.maxCwnd)

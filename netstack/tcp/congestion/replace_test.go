@@ -7,8 +7,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestReplaceGoesOn changes from each control to each, in slow start, in congestion avoidance and
-// in recovery, and looks at the window.
+// TestReplaceGoesOn replaces each controller by each other, in slow start, congestion avoidance and
+// recovery, and checks the window.
 func TestReplaceGoesOn(t *testing.T) {
 	const mss = 1000
 	ack := func(c Controller, now wheel.Time) {

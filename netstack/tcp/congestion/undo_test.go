@@ -9,8 +9,7 @@ func TestFRTO(t *testing.T) {
 		verdict      Detection
 		next         FRTOAction
 	}
-	// Ten segments of 100 bytes from 1000 on are outstanding, the first of which the timeout
-	// retransmitted.
+	// Ten segments of 100 bytes from 1000 are outstanding. The timeout retransmitted the first.
 	for _, test := range []struct {
 		name string
 		sack bool
@@ -74,7 +73,7 @@ func TestFRTOAgain(t *testing.T) {
 	if !f.OnTimeout(1, 2, 3, true) {
 		t.Error("not examined after Reset")
 	}
-	// A segment number goes round at 2^32.
+	// Sequence numbers wrap at 2^32.
 	f.Reset()
 	f.OnTimeout(^uint32(99), 0, 500, true)
 	f.OnAck(^uint32(99), 0, 500, false, false)
@@ -115,8 +114,8 @@ func TestEifel(t *testing.T) {
 	}
 }
 
-// TestEifelContinue is of a recovery that begins while retransmissions of the one before are on
-// their way: their ACKs are no proof that those of the new one were spurious.
+// TestEifelContinue starts a recovery while retransmissions of the previous one are in flight.
+// Their ACKs do not prove that the new ones were spurious.
 func TestEifelContinue(t *testing.T) {
 	var e Eifel
 	e.OnRetransmit(100)
@@ -131,7 +130,7 @@ func TestEifelContinue(t *testing.T) {
 		t.Errorf("the ACK of a retransmission before, after a verdict: %d, want %d", got, Undecided)
 	}
 	e.Reset()
-	e.Continue() // what was retransmitted before left without a timestamp being noted
+	e.Continue() // earlier retransmissions were not recorded
 	e.OnRetransmit(300)
 	if got := e.OnAck(250); got != Undecided {
 		t.Errorf("the ACK of a retransmission that was not noted: %d, want %d", got, Undecided)

@@ -27,7 +27,7 @@ func TestValidation(t *testing.T) {
 	if !v.Validated(10000) || v.Validated(10002) {
 		t.Error("half the window")
 	}
-	// The largest sample of a second counts, and no older ones.
+	// The largest sample of the last second counts.
 	now = wheel.Time(700 * time.Millisecond)
 	round(100)
 	if p, _ := v.PipeACK(); p != 5000 {
@@ -40,7 +40,8 @@ func TestValidation(t *testing.T) {
 	}
 }
 
-// TestPreservedWindow: RFC 7661 preserves an unused window for five minutes, and halves it then.
+// TestPreservedWindow checks that RFC 7661 preserves an unused window for five minutes, and then
+// halves it.
 func TestPreservedWindow(t *testing.T) {
 	forAll(t, func(t *testing.T, name string) {
 		h := newControlTest(t, name, Config{Validate: true})
@@ -73,15 +74,15 @@ func TestPreservedWindow(t *testing.T) {
 	})
 }
 
-// TestLossInNonvalidatedPhase: RFC 7661 §4.4.1 takes the larger of pipeACK and what was in flight,
-// not the window.
+// TestLossInNonvalidatedPhase checks RFC 7661 §4.4.1: the larger of pipeACK and FlightSize counts,
+// not cwnd.
 func TestLossInNonvalidatedPhase(t *testing.T) {
 	h := newControlTest(t, "newreno", Config{Validate: true})
 	for h.c.Cwnd() < 40*mss {
 		h.round()
 	}
 	h.now = h.now.Add(10 * time.Second)
-	for range 3 { // rounds of six segments, in a window of 40 and more
+	for range 3 { // rounds of six segments in a window of 40 and more
 		h.una += 6 * mss
 		h.c.OnAck(h.now, Ack{Acked: 6 * mss, Flight: 6 * mss, Una: h.una, Nxt: h.una + 6*mss, SRTT: h.rtt, Limited: true})
 	}

@@ -97,7 +97,7 @@ func (c *vegas) endRound(limited bool) (ended bool) {
 // queuedBytes returns cwnd·(RTT-BaseRTT)/RTT.
 func (c *vegas) queuedBytes() uint64 {
 	hi, lo := bits.Mul64(uint64(c.roundCwnd), uint64(c.roundRTT-c.baseRTT))
-	q, _ := bits.Div64(hi, lo, uint64(c.roundRTT)) // hi < rtt, as start < 2^32 and the quotient is at most start
+	q, _ := bits.Div64(hi, lo, uint64(c.roundRTT)) // no overflow: the quotient is at most roundCwnd
 	return q
 }
 

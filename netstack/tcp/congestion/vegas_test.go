@@ -9,13 +9,12 @@ import (
 
 func TestVegasThresholds(t *testing.T) {
 	// Brakmo and Peterson 1995, §III-B: the difference of expected and actual rate, times BaseRTT,
-	// stays between α and β: 20 segments over 100 ms, of which RTT-BaseRTT makes wait
-	// 20·(RTT-BaseRTT)/RTT.
+	// stays between α and β. Of 20 segments over 100 ms, 20·(RTT-BaseRTT)/RTT are queued.
 	for _, test := range []struct {
 		rtt  time.Duration
 		want uint32
 	}{
-		{100 * time.Millisecond, 21 * mss}, // 0 wait
+		{100 * time.Millisecond, 21 * mss}, // 0 queued
 		{111 * time.Millisecond, 21 * mss}, // 1.98
 		{112 * time.Millisecond, 20 * mss}, // 2.14
 		{125 * time.Millisecond, 20 * mss}, // 4
@@ -24,7 +23,7 @@ func TestVegasThresholds(t *testing.T) {
 		h := newControlTest(t, "vegas", Config{})
 		h.congested(20)
 		h.rtt = test.rtt
-		h.ack(1) // begins a round
+		h.ack(1) // starts a round
 		h.ack(20 * mss)
 		if h.c.Cwnd() != test.want {
 			t.Errorf("RTT %v: cwnd %d, want %d", test.rtt, h.c.Cwnd(), test.want)
@@ -48,7 +47,7 @@ func TestVegasSlowStart(t *testing.T) {
 			windows = append(windows, c.cwnd/mss)
 		}
 	}
-	// A round of growth, one of rest, and so on.
+	// The window grows in every other round.
 	for i := 2; i+1 < len(windows); i += 2 {
 		if still := windows[i] == windows[i-1] || windows[i] == windows[i+1]; !still {
 			t.Errorf("windows at the ends of rounds: %v", windows)
@@ -58,7 +57,7 @@ func TestVegasSlowStart(t *testing.T) {
 	if !h.c.InSlowStart() || len(windows) < 5 {
 		t.Fatalf("windows %v", windows)
 	}
-	// More than γ = 1 segment waits: that is the end.
+	// More than γ = 1 segment is queued: slow start ends.
 	h.rtt = 150 * time.Millisecond
 	for i := 0; h.c.InSlowStart() && i < 10; i++ {
 		h.round()
