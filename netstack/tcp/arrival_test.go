@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAcceptFourCases(t *testing.T) {
+func TestCheckSequenceFourCases(t *testing.T) {
 	// RFC 9293 §3.10.7.4: "There are four cases for the acceptability test for an incoming segment"
 	for _, c := range []struct {
 		why  string
@@ -36,12 +36,12 @@ func TestAcceptFourCases(t *testing.T) {
 	} {
 		for _, nxt := range []Seq{1000, 0, 3, 1<<32 - 1, 1<<31 - 2} {
 			if got := checkSequence(nxt, c.wnd, nxt+Seq(c.off), c.n); got != c.want {
-				t.Errorf("%s: Accept(%v, %d, %+d, %d) = %v, want %v", c.why, nxt, c.wnd, c.off, c.n, got, c.want)
+				t.Errorf("%s: checkSequence(%v, %d, %+d, %d) = %v, want %v", c.why, nxt, c.wnd, c.off, c.n, got, c.want)
 			}
 		}
 	}
 	if got := checkSequence(100, 10, 100, 1<<31); got != unacceptable {
-		t.Errorf("a segment of half the circle is %v", got)
+		t.Errorf("a segment of half the sequence space is %v", got)
 	}
 }
 
@@ -84,19 +84,19 @@ func TestTrimAgreesWithTwin(t *testing.T) {
 		}
 		fit := trimToWindow(nxt, wnd, a)
 		if fit.Keep.Len() != kept || fit.Old.Len() != old || fit.Beyond != beyond || fit.FIN != fin {
-			t.Fatalf("Trim(%v, %d, %+v) = %+v, want %d kept, %d old, %d beyond, fin %v", nxt, wnd, a, fit, kept, old, beyond, fin)
+			t.Fatalf("trimToWindow(%v, %d, %+v) = %+v, want %d kept, %d old, %d beyond, fin %v", nxt, wnd, a, fit, kept, old, beyond, fin)
 		}
 		if kept > 0 && (int64(fit.Offset) != first || fit.Keep.Start != a.payload().Start.Add(fit.Offset)) {
-			t.Fatalf("Trim(%v, %d, %+v) = %+v, want offset %d", nxt, wnd, a, fit, first)
+			t.Fatalf("trimToWindow(%v, %d, %+v) = %+v, want offset %d", nxt, wnd, a, fit, first)
 		}
 		if fin && fit.Keep.End != a.payload().End {
-			t.Fatalf("Trim(%v, %d, %+v) = %+v: its FIN does not follow what is kept", nxt, wnd, a, fit)
+			t.Fatalf("trimToWindow(%v, %d, %+v) = %+v: its FIN does not follow what is kept", nxt, wnd, a, fit)
 		}
 		if got := checkSequence(nxt, wnd, a.Seq, a.SegLen()); a.SegLen() > 0 && (got == acceptable) != (inside > 0) {
-			t.Fatalf("Accept(%v, %d, %v, %d) = %v, but %d of its numbers are in the window", nxt, wnd, a.Seq, a.SegLen(), got, inside)
+			t.Fatalf("checkSequence(%v, %d, %v, %d) = %v, but %d of its numbers are in the window", nxt, wnd, a.Seq, a.SegLen(), got, inside)
 		}
 	}
 	if fit := trimToWindow(1, 10, Arrival{Seq: 1, Len: 1 << 31}); fit.Keep.Len() != 0 {
-		t.Errorf("Trim keeps %+v of a segment of half the circle", fit)
+		t.Errorf("trimToWindow keeps %+v of a segment of half the sequence space", fit)
 	}
 }

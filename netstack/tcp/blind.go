@@ -35,14 +35,14 @@ type ackClass uint8
 const (
 	ackNew          ackClass = iota // SND.UNA < SEG.ACK ≤ SND.NXT
 	ackCurrent                      // SEG.ACK = SND.UNA
-	ackOld                          // SND.UNA-MAX.SND.WND ≤ SEG.ACK < SND.UNA: ignore the ACK, take the data
+	ackOld                          // SND.UNA-MAX.SND.WND ≤ SEG.ACK < SND.UNA: take the data only
 	ackUnacceptable                 // anything else: drop the segment and send a challenge ACK
 )
 
 // checkAck classifies the acknowledgment number ack. una is SND.UNA, nxt is SND.NXT, and maxWnd is
 // MAX.SND.WND, at most 2^30.
 func checkAck(una, nxt Seq, maxWnd uint32, ack Seq) ackClass {
-	// SND.UNA-MAX.SND.WND ≤ SEG.ACK < SND.UNA: ignore the ACK, take the data
+	// SND.UNA-MAX.SND.WND ≤ SEG.ACK < SND.UNA: take the data only
 	switch {
 	case ack == una:
 		return ackCurrent

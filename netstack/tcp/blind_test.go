@@ -24,7 +24,7 @@ func TestCheckRST(t *testing.T) {
 	} {
 		for _, nxt := range []Seq{5000, 0, 1<<32 - 50} {
 			if got := checkRST(nxt, c.wnd, nxt+Seq(c.off)); got != c.want {
-				t.Errorf("CheckRST(%v, %d, %+d) = %d, want %d", nxt, c.wnd, c.off, got, c.want)
+				t.Errorf("checkRST(%v, %d, %+d) = %d, want %d", nxt, c.wnd, c.off, got, c.want)
 			}
 		}
 	}
@@ -52,7 +52,7 @@ func TestCheckAck(t *testing.T) {
 	} {
 		for _, una := range []Seq{5000, 0, 1<<32 - 20} {
 			if got := checkAck(una, una.Add(c.flight), c.maxWnd, una+Seq(c.off)); got != c.want {
-				t.Errorf("CheckAck(%v, +%d, %d, %+d) = %d, want %d", una, c.flight, c.maxWnd, c.off, got, c.want)
+				t.Errorf("checkAck(%v, +%d, %d, %+d) = %d, want %d", una, c.flight, c.maxWnd, c.off, got, c.want)
 			}
 		}
 	}

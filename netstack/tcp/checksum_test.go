@@ -36,7 +36,7 @@ var (
 	addr6b = netip.MustParseAddr("ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe")
 )
 
-func TestChecksumAgreesWithThePlainOne(t *testing.T) {
+func TestChecksumAgreesWithTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for i := range 5000 {
 		src, dst := addr4a, addr4b
@@ -52,7 +52,7 @@ func TestChecksumAgreesWithThePlainOne(t *testing.T) {
 		}
 		want := plainChecksum(append(plainPseudoHeader(src, dst, len(b)), b...))
 		if got := segmentChecksum(src, dst, b); got != want {
-			t.Fatalf("SegmentChecksum(%v, %v, %x) = %#04x, want %#04x", src, dst, b, got, want)
+			t.Fatalf("segmentChecksum(%v, %v, %x) = %#04x, want %#04x", src, dst, b, got, want)
 		}
 		// The pieces may be split anywhere.
 		sum := PseudoHeader(src, dst, len(b))
@@ -88,7 +88,7 @@ func TestSetAndValidChecksum(t *testing.T) {
 			bit := rng.IntN(8 * len(b))
 			b[bit/8] ^= 1 << (bit % 8)
 			if ValidChecksum(at[0], at[1], b) {
-				t.Fatalf("the checksum of %x is valid with bit %d turned over", b, bit)
+				t.Fatalf("the checksum of %x is valid with bit %d flipped", b, bit)
 			}
 			b[bit/8] ^= 1 << (bit % 8)
 		}

@@ -66,15 +66,15 @@ func TestBurstSplitsIntoItsSegments(t *testing.T) {
 		len    uint32
 	}
 	const most = 20_000
-	run := func(train uint32) (segments []segment, timers []TimerOp, trains int) {
+	run := func(train uint32) (segments []segment, timers []TimerOp, bursts int) {
 		s := newBulkSender(t, train)
 		rng := rand.New(rand.NewSource(1))
 		take := func() {
 			for _, out := range s.out.Segments {
 				if out.MSS != 0 {
-					trains++
+					bursts++
 					if out.Len%out.MSS != 0 || out.Len <= out.MSS || out.Len > most {
-						t.Fatalf("train of %d bytes in segments of %d, want full ones and at most %d bytes", out.Len, out.MSS, most)
+						t.Fatalf("burst of %d bytes in segments of %d, want full ones and at most %d bytes", out.Len, out.MSS, most)
 					}
 				}
 				for n := out.Len; n > 0; {
@@ -101,17 +101,17 @@ func TestBurstSplitsIntoItsSegments(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return segments, timers, trains
+		return segments, timers, bursts
 	}
-	got, timers, trains := run(most)
+	got, timers, bursts := run(most)
 	want, wantTimers, none := run(0)
-	if trains == 0 || none != 0 {
-		t.Fatalf("%d trains, and %d where the owner takes none", trains, none)
+	if bursts == 0 || none != 0 {
+		t.Fatalf("%d bursts, and %d for an owner that takes none", bursts, none)
 	}
 	if !slices.Equal(got, want) {
-		t.Error("the trains stand for other segments than those that leave one by one")
+		t.Error("the bursts differ from the segments sent one by one")
 	}
 	if !slices.Equal(timers, wantTimers) {
-		t.Error("with trains other timers are started")
+		t.Error("bursts start other timers")
 	}
 }

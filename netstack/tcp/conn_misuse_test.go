@@ -7,7 +7,7 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-func TestAConnectionOpensOnce(t *testing.T) {
+func TestConnOpensOnce(t *testing.T) {
 	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	p := newPair(t, time.Millisecond, cfg, cfg)
 	p.open()
@@ -35,7 +35,7 @@ func TestAConnectionOpensOnce(t *testing.T) {
 	}
 }
 
-func TestTheLargestKeepaliveCountIsReached(t *testing.T) {
+func TestKeepaliveCount255(t *testing.T) {
 	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	cfg.Socket.Keepalive, cfg.Socket.KeepIdle, cfg.Socket.KeepInterval, cfg.Socket.KeepCount = true, time.Second, time.Second, 255
 	p := newPair(t, time.Millisecond, cfg, cfg)
@@ -53,7 +53,7 @@ func TestTheLargestKeepaliveCountIsReached(t *testing.T) {
 	}
 }
 
-func TestASegmentIsSplitForThePathThoughTheQueueIsFull(t *testing.T) {
+func TestFullQueueSplitsForSmallerMTU(t *testing.T) {
 	for _, policy := range []string{"per-segment", "linux"} {
 		cfg := DefaultConfig(tcptimers.MustPolicy(policy))
 		cfg.MaxSegments = 1
@@ -70,7 +70,7 @@ func TestASegmentIsSplitForThePathThoughTheQueueIsFull(t *testing.T) {
 	}
 }
 
-func TestAShorterKeepaliveTimeCountsTheTimeThatHasPassed(t *testing.T) {
+func TestShorterKeepaliveCountsElapsedTime(t *testing.T) {
 	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	cfg.Socket.Keepalive = true
 	p := newPair(t, time.Millisecond, cfg, cfg)
@@ -87,7 +87,7 @@ func TestAShorterKeepaliveTimeCountsTheTimeThatHasPassed(t *testing.T) {
 	keepalive(true, 10*time.Minute)
 	p.run(time.Second)
 	if got := probes(); got != 1 {
-		t.Errorf("%d probes, want one: the connection was idle for an hour, and is to be probed after ten minutes", got)
+		t.Errorf("%d probes, want one: the connection was idle for an hour and must be probed after ten minutes", got)
 	}
 	keepalive(false, 10*time.Minute)
 	p.run(time.Hour)
@@ -118,7 +118,7 @@ func TestPathCheck(t *testing.T) {
 		{Path{MTU: 1<<17 + 1}, false},
 	} {
 		if err := test.path.Check(); (err == nil) != test.ok {
-			t.Errorf("%+v: %v, want it to hold: %v", test.path, err, test.ok)
+			t.Errorf("%+v: %v, want valid: %v", test.path, err, test.ok)
 		}
 	}
 }

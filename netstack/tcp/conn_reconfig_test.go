@@ -82,11 +82,11 @@ func TestReconfigureMovesTheTimers(t *testing.T) {
 		p.do(0, func(conn *Conn, o *Output) { conn.Reconfigure(p.now, c.cfg, o) })
 		for n := p.n; p.n == n; {
 			if !p.step(sent.Add(time.Minute)) {
-				t.Fatalf("%s: the segment was not sent again", c.name)
+				t.Fatalf("%s: the segment was not retransmitted", c.name)
 			}
 		}
 		if d := p.now.Sub(sent); d < c.min || d > c.max {
-			t.Errorf("%s: sent again after %v, want %v to %v", c.name, d, c.min, c.max)
+			t.Errorf("%s: retransmitted after %v, want %v to %v", c.name, d, c.min, c.max)
 		}
 	}
 }
@@ -207,7 +207,7 @@ func TestWindowClamp(t *testing.T) {
 	opts.WindowClamp = 0
 	p.do(1, func(c *Conn, o *Output) { c.SetOptions(p.now, opts, o) })
 	if most < 100_000 {
-		t.Errorf("window of up to %d offered after the bound was lifted, want an ACK that tells of the whole", most)
+		t.Errorf("window of up to %d offered after the bound was lifted, want an ACK that advertises all of it", most)
 	}
 }
 

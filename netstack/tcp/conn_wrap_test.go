@@ -8,7 +8,7 @@ import (
 )
 
 // A connection forgets each recorded sequence number before the numbers advance by 2^31.
-func TestAReductionIsNotUndoneAGibibyteLater(t *testing.T) {
+func TestReductionIsNotUndoneAfterGiB(t *testing.T) {
 	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	p := newPair(t, 10*time.Millisecond, cfg, cfg)
 	p.open()
@@ -32,14 +32,14 @@ func TestAReductionIsNotUndoneAGibibyteLater(t *testing.T) {
 	}
 }
 
-func TestUrgentDataThatIsThereIsNoNews(t *testing.T) {
+func TestUrgentPointerToReceivedDataIsIgnored(t *testing.T) {
 	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
 	p := newPair(t, time.Millisecond, cfg, cfg)
 	p.open()
 	p.do(0, func(c *Conn, o *Output) { c.Wrote(p.now, 10, WriteUrgent, o) })
 	p.run(time.Second)
 	if !p.ends[1].events.Has(EventUrgent) {
-		t.Fatal("urgent data is not told of")
+		t.Fatal("urgent data is not reported")
 	}
 	p.ends[1].events = 0
 	from, to := &p.ends[0].conn, &p.ends[1].conn
@@ -47,7 +47,7 @@ func TestUrgentDataThatIsThereIsNoNews(t *testing.T) {
 	h.Options.HasTimestamps, h.Options.TSVal = true, from.timestamp(p.now)
 	p.do(1, func(c *Conn, o *Output) { c.Input(p.now, &Inbound{Header: &h, Len: 11}, o) })
 	if p.ends[1].events.Has(EventUrgent) {
-		t.Error("a pointer to bytes that were read is told of")
+		t.Error("a pointer to bytes already read is reported")
 	}
 	if got := to.Received(); got != 11 {
 		t.Errorf("%d bytes received, want 11", got)

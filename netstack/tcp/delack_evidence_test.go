@@ -9,7 +9,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-func TestAckPace(t *testing.T) {
+func TestDelAckEvidence(t *testing.T) {
 	// Each ACK has its arrival time in ms, the segments covered, when the last of these was sent,
 	// and the time since the first was sent. SRTT is 10 ms, so close means within 5 ms.
 	type ack struct{ at, segments, sent, rtt int }
@@ -43,7 +43,7 @@ func TestAckPace(t *testing.T) {
 		}
 		p.Reset()
 		if p.Prompt(last, 10*ms) {
-			t.Errorf("%s: it remembers", test.name)
+			t.Errorf("%s: it kept evidence after Reset", test.name)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func tailPair(t *testing.T, rtt time.Duration, peer tailPeer, evidence bool) *pa
 
 var tailRTTs = []time.Duration{1 * ms, 10 * ms, 20 * ms, 50 * ms, 100 * ms}
 
-func TestNoTailIsSentAgainInVain(t *testing.T) {
+func TestNoSpuriousTailRetransmission(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts the same without the race detector, which takes ten times as long")
 	}
@@ -104,7 +104,7 @@ func TestNoTailIsSentAgainInVain(t *testing.T) {
 						}
 						p.run(time.Second)
 						if n := p.ends[0].conn.Info(p.now).TotalRetrans; n > 0 {
-							t.Errorf("%s, %v, %d segments less %d bytes, pause %v: %d sent in vain", peer.name, rtt, size, short, pause, n)
+							t.Errorf("%s, %v, %d segments less %d bytes, pause %v: %d spurious", peer.name, rtt, size, short, pause, n)
 						}
 					}
 				}
@@ -113,7 +113,7 @@ func TestNoTailIsSentAgainInVain(t *testing.T) {
 	}
 }
 
-func TestAtMostOneTailIsSentAgainInVain(t *testing.T) {
+func TestAtMostOneSpuriousTailRetransmission(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts the same without the race detector, which takes ten times as long")
 	}
@@ -134,7 +134,7 @@ func TestAtMostOneTailIsSentAgainInVain(t *testing.T) {
 			want = 1
 		}
 		if n := p.ends[0].conn.Info(p.now).TotalRetrans; n != want {
-			t.Errorf("round trip %v: %d sent in vain, want %d", rtt, n, want)
+			t.Errorf("round trip %v: %d spurious, want %d", rtt, n, want)
 		}
 	}
 
@@ -150,30 +150,30 @@ func TestAtMostOneTailIsSentAgainInVain(t *testing.T) {
 				}
 				p.run(time.Second)
 				if n := p.ends[0].conn.Info(p.now).TotalRetrans; n > 1 || n > 0 && peer.delack.Quick == 0 {
-					t.Errorf("%s, %v, seed %d: %d sent in vain", peer.name, rtt, seed, n)
+					t.Errorf("%s, %v, seed %d: %d spurious", peer.name, rtt, seed, n)
 				}
 			}
 		}
 	}
 }
 
-func TestSmallSegmentsAreNotSentAgainInVain(t *testing.T) {
+func TestNoSpuriousSmallRetransmission(t *testing.T) {
 	// Peers that count bytes acknowledge several small segments like one full segment.
 	for _, peer := range tailPeers() {
 		for _, rtt := range tailRTTs {
 			for n := 1; n <= 6; n++ {
-				for _, octets := range []uint32{1, 100, 361, 482, 500, 700, 724} {
+				for _, size := range []uint32{1, 100, 361, 482, 500, 700, 724} {
 					p := tailPair(t, rtt, peer, true)
 					p.write(0, 8*1448) // the peer learns the full size
 					p.run(time.Second)
 					for range 6 {
 						for range n {
-							p.write(0, octets)
+							p.write(0, size)
 						}
 						p.run(rtt + 60*ms)
 					}
 					if n2 := p.ends[0].conn.Info(p.now).TotalRetrans; n2 > 0 {
-						t.Errorf("%s, %v, %d segments of %d bytes: %d sent in vain", peer.name, rtt, n, octets, n2)
+						t.Errorf("%s, %v, %d segments of %d bytes: %d spurious", peer.name, rtt, n, size, n2)
 					}
 				}
 			}
@@ -181,7 +181,7 @@ func TestSmallSegmentsAreNotSentAgainInVain(t *testing.T) {
 	}
 }
 
-func TestEvidenceIsNotWorseTowardsLongDelays(t *testing.T) {
+func TestEvidenceUnderLongAckDelays(t *testing.T) {
 	// Peers that delay ACKs for longer than the RTO floor cause spurious tail retransmissions until
 	// the RTO has adapted. ACK evidence adds at most one.
 	for _, peer := range []tailPeer{
@@ -204,14 +204,14 @@ func TestEvidenceIsNotWorseTowardsLongDelays(t *testing.T) {
 					n[i] = p.ends[0].conn.Info(p.now).TotalRetrans
 				}
 				if n[1] > n[0]+1 {
-					t.Errorf("%s, %v, seed %d: %d sent in vain, and without evidence %d", peer.name, rtt, seed, n[1], n[0])
+					t.Errorf("%s, %v, seed %d: %d spurious, and without evidence %d", peer.name, rtt, seed, n[1], n[0])
 				}
 			}
 		}
 	}
 }
 
-func TestEvidenceIsNotWorseUnderJitter(t *testing.T) {
+func TestEvidenceUnderJitter(t *testing.T) {
 	if testing.Short() {
 		t.Skip("counts the same without the race detector, which takes ten times as long")
 	}
@@ -242,7 +242,7 @@ func TestEvidenceIsNotWorseUnderJitter(t *testing.T) {
 						most++
 					}
 					if n[1] > most {
-						t.Errorf("%s, %v, jitter %v, seed %d: %d sent in vain, and without evidence %d", peer.name, rtt, jitter, seed, n[1], n[0])
+						t.Errorf("%s, %v, jitter %v, seed %d: %d spurious, and without evidence %d", peer.name, rtt, jitter, seed, n[1], n[0])
 					}
 				}
 			}
@@ -250,7 +250,7 @@ func TestEvidenceIsNotWorseUnderJitter(t *testing.T) {
 	}
 }
 
-func TestTailIsSentAgainInThreeRoundTrips(t *testing.T) {
+func TestTailIsRetransmittedWithinThreeRTTs(t *testing.T) {
 	// The last segment of a response is lost. It is retransmitted within three RTTs if the peer
 	// delays no ACKs, from the fourth segment on, or if two segments are outstanding: an even
 	// number, to a peer that acknowledges every second one. Otherwise its ACK may be delayed, and
@@ -272,7 +272,7 @@ func TestTailIsSentAgainInThreeRoundTrips(t *testing.T) {
 					p.write(0, uint32(size)*1448)
 					p.run(2 * time.Second)
 					if took[i] = *first; took[i] == 0 || p.ends[0].conn.fl.sent.Len() > 0 {
-						t.Fatalf("%s, %v, last of %d: it is not sent again, or not acknowledged", peer.name, rtt, size)
+						t.Fatalf("%s, %v, last of %d: not retransmitted, or not acknowledged", peer.name, rtt, size)
 					}
 				}
 				shown := size >= minLoneAcks+1 // one by one
@@ -287,11 +287,11 @@ func TestTailIsSentAgainInThreeRoundTrips(t *testing.T) {
 				without, with := took[0], took[1]
 				switch bound := max(3*rtt, rtt+ptoPrompt+ms); {
 				case shown && with > bound:
-					t.Errorf("%s, %v, last of %d: sent again after %v, want %v at most", peer.name, rtt, size, with, bound)
+					t.Errorf("%s, %v, last of %d: retransmitted after %v, want %v at most", peer.name, rtt, size, with, bound)
 				case shown && with > without, !shown && with != without:
-					t.Errorf("%s, %v, last of %d: sent again after %v, and without evidence after %v", peer.name, rtt, size, with, without)
+					t.Errorf("%s, %v, last of %d: retransmitted after %v, and without evidence after %v", peer.name, rtt, size, with, without)
 				case !shown && (with < rtt+50*ms || with > rtt+60*ms):
-					t.Errorf("%s, %v, last of %d: sent again after %v, want SRTT + 50ms", peer.name, rtt, size, with)
+					t.Errorf("%s, %v, last of %d: retransmitted after %v, want SRTT + 50ms", peer.name, rtt, size, with)
 				}
 			}
 		}

@@ -6,7 +6,7 @@ import "testing"
 func TestIsDuplicateAck(t *testing.T) {
 	dup := dupAckInput{Ack: 100, SndUna: 100, SameWindow: true, HasInFlight: true}
 	if !isDuplicateAck(dup) {
-		t.Errorf("IsDuplicateAck(%+v) = false", dup)
+		t.Errorf("isDuplicateAck(%+v) = false", dup)
 	}
 	for _, change := range []func(*dupAckInput){
 		func(a *dupAckInput) { a.Ack = 101 },
@@ -18,7 +18,7 @@ func TestIsDuplicateAck(t *testing.T) {
 		a := dup
 		change(&a)
 		if isDuplicateAck(a) {
-			t.Errorf("IsDuplicateAck(%+v) = true", a)
+			t.Errorf("isDuplicateAck(%+v) = true", a)
 		}
 	}
 }

@@ -8,21 +8,21 @@ func TestECNSetup(t *testing.T) {
 		{false, false, false, false}, {true, false, false, true}, {false, true, false, false}, {true, true, true, false},
 	} {
 		if got := ecnSetupSYN(c.ece, c.cwr); got != c.syn {
-			t.Errorf("ECNSetupSYN(%v, %v) = %v", c.ece, c.cwr, got)
+			t.Errorf("ecnSetupSYN(%v, %v) = %v", c.ece, c.cwr, got)
 		}
 		if got := ecnSetupSYNAck(c.ece, c.cwr); got != c.synAck {
-			t.Errorf("ECNSetupSYNAck(%v, %v) = %v", c.ece, c.cwr, got)
+			t.Errorf("ecnSetupSYNAck(%v, %v) = %v", c.ece, c.cwr, got)
 		}
 	}
 }
 
-func TestECNGivenUp(t *testing.T) {
+func TestECNDisabled(t *testing.T) {
 	// RFC 3168 §6.1.1: a host that sent a SYN without ECN does not set ECT, but echoes marks.
 	var e ecnState
 	e.Enable()
 	e.Mute()
 	if ect, cwr := e.OnSend(true); ect || cwr || e.OnECE(1, 2) {
-		t.Error("ECT, CWR or a reduction of one that is mute")
+		t.Error("a muted sender sets ECT or CWR, or reduces its window")
 	}
 	if e.OnData(true, false); !e.ECE() {
 		t.Error("no ECE for a mark")
@@ -85,7 +85,7 @@ func TestECNSender(t *testing.T) {
 		}
 		e.OnAck(nxt + 9501)
 		if far := nxt + 1<<31; !e.OnECE(far, far+1) {
-			t.Error("half the circle later the old reduction still counts")
+			t.Error("2^31 later the old reduction still counts")
 		}
 	}
 }

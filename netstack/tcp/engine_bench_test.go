@@ -124,7 +124,7 @@ func engineConnected(tb testing.TB) (client, server *Engine, a, b *Socket) {
 	return client, server, a, b
 }
 
-func TestASteadyTransferDoesNotAllocate(t *testing.T) {
+func TestSteadyTransferDoesNotAllocate(t *testing.T) {
 	// 100 bytes leave the connection idle in between; 100,000 keep a window in flight.
 	for _, n := range []uint32{100, 100_000} {
 		client, server, a, b := engineConnected(t)

@@ -9,7 +9,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-func TestInputGoesToTheConnectionOfItsEnds(t *testing.T) {
+func TestInputFindsItsConnection(t *testing.T) {
 	e := newTestEngine(t, nil)
 	engineListen(t, e, ListenConfig{Backlog: 8})
 	a, aNxt, aRcv := engineHandshake(t, e, 0, 40001, 1000)
@@ -30,7 +30,7 @@ func TestInputGoesToTheConnectionOfItsEnds(t *testing.T) {
 	engineCheck(t, e)
 }
 
-func TestListenerOfTheAddressComesBeforeThatOfAll(t *testing.T) {
+func TestSpecificListenerWins(t *testing.T) {
 	e := newTestEngine(t, nil)
 	all := map[string]*Listener{}
 	for _, local := range []string{"192.0.2.1:80", "0.0.0.0:80", "[::]:80", "[2001:db8::1]:443"} {
@@ -126,7 +126,7 @@ func TestDialErrors(t *testing.T) {
 		t.Error("Dial from no address succeeded")
 	}
 	if n := e.socketCount(); n != 1 {
-		t.Errorf("%d connections, want 1: those that failed leave none", n)
+		t.Errorf("%d connections, want 1: a failed Dial leaves none", n)
 	}
 	engineCheck(t, e)
 }
@@ -151,7 +151,7 @@ func TestEphemeralPorts(t *testing.T) {
 		t.Errorf("ports %d and %d to one end, want them to follow each other", a1, a2)
 	}
 	if b := dial(e, "192.0.2.2:80"); b == a2+1 {
-		t.Errorf("port %d to another address goes on where the first left off", b)
+		t.Errorf("port %d to another address follows the sequence of the first", b)
 	}
 	if again := dial(newTestEngine(t, nil), "192.0.2.1:80"); again != a1 {
 		t.Errorf("port %d with the same key and seed, want %d again", again, a1)

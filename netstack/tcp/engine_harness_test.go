@@ -183,7 +183,7 @@ func (p *enginePair) run(until wheel.Time) {
 	p.t.Helper()
 	for steps := 0; ; steps++ {
 		if steps > 1_000_000 {
-			p.t.Fatalf("at %v: no end of it", p.now)
+			p.t.Fatalf("at %v: the engines never come to rest", p.now)
 		}
 		p.drain()
 		next := until + 1

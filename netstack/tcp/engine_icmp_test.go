@@ -7,7 +7,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-func TestICMPGoesToTheConnectionOfItsEnds(t *testing.T) {
+func TestICMPFindsItsConnection(t *testing.T) {
 	e := newTestEngine(t, nil)
 	s, err := e.Dial(0, engineClient, engineServer, nil)
 	if err != nil {
@@ -28,7 +28,7 @@ func TestICMPGoesToTheConnectionOfItsEnds(t *testing.T) {
 	engineCheck(t, e)
 }
 
-func TestAHostConnectsToItself(t *testing.T) {
+func TestSelfConnect(t *testing.T) {
 	// RFC 9293 §3.5: a simultaneous open with itself.
 	e := newTestEngine(t, nil)
 	s, err := e.Dial(0, engineClient, engineClient, nil)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSegmentsForNoConnectionAreReset(t *testing.T) {
+func TestStraySegmentsAreReset(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		in   *Packet
@@ -28,7 +28,7 @@ func TestSegmentsForNoConnectionAreReset(t *testing.T) {
 		e := newTestEngine(t, nil)
 		s, v := e.Input(0, test.in)
 		if s != nil || v != (Disposition{}) {
-			t.Errorf("%s: taken by %v with %v, want nobody", test.name, s, v)
+			t.Errorf("%s: taken by %v with %v, want no connection", test.name, s, v)
 		}
 		if got := engineTexts(e); got != test.want {
 			t.Errorf("%s: answered by %q, want %q", test.name, got, test.want)
@@ -75,7 +75,7 @@ func TestSegmentsToAListener(t *testing.T) {
 	}
 }
 
-func TestSegmentsOfBadAddressesAreDiscarded(t *testing.T) {
+func TestBadAddressesAreDiscarded(t *testing.T) {
 	// RFC 9293 §3.9.2.3 (MUST-57): "A TCP implementation MUST silently discard an incoming SYN
 	// segment that is addressed to a broadcast or multicast address", (MUST-63) and one from such a
 	// source.

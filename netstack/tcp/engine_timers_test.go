@@ -10,7 +10,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-func TestTimersAreGivenBackAtTheEnd(t *testing.T) {
+func TestTimersAreFreedAtTheEnd(t *testing.T) {
 	p := newEnginePair(t, nil, nil)
 	l := engineListen(t, p.server(), ListenConfig{Backlog: 1})
 	client, server := p.connect(l)
@@ -70,7 +70,7 @@ func TestTimersAreGivenBackAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestAClockThatStepsBackCountsAsNoTimePassing(t *testing.T) {
+func TestClockStepsBack(t *testing.T) {
 	e := newTestEngine(t, nil)
 	e.Advance(wheel.Time(time.Hour))
 	s, err := e.Dial(wheel.Time(time.Minute), engineClient, engineServer, nil)
@@ -121,7 +121,7 @@ func engineTransfer(t *testing.T, change func(*EngineConfig)) []string {
 	return p.log
 }
 
-func TestTheSameSeedGivesTheSamePackets(t *testing.T) {
+func TestSameSeedSamePackets(t *testing.T) {
 	first, second := engineTransfer(t, nil), engineTransfer(t, nil)
 	if len(first) < 200 {
 		t.Errorf("%d packets, want more for 330,000 bytes", len(first))
@@ -134,7 +134,7 @@ func TestTheSameSeedGivesTheSamePackets(t *testing.T) {
 		}
 		t.Fatalf("%d packets, and then %d", len(first), len(second))
 	}
-	t.Log("# all wheels expire the same timers at the same ticks, but those that round by design and the machine's clock")
+	t.Log("# all wheels but the rounding ones and the real-time one expire the same timers at the same ticks")
 	for _, scheme := range wheel.Schemes() {
 		if scheme == "runtime" || strings.HasSuffix(scheme, "migration") {
 			continue
@@ -145,7 +145,7 @@ func TestTheSameSeedGivesTheSamePackets(t *testing.T) {
 	}
 }
 
-func TestARetransmissionNamesTheTimerThatCausedIt(t *testing.T) {
+func TestRetransmissionNamesItsTimer(t *testing.T) {
 	for _, profile := range []string{"internet", "linux"} {
 		policy, err := tcptimers.NewProfile(profile)
 		if err != nil {
@@ -165,7 +165,7 @@ func TestARetransmissionNamesTheTimerThatCausedIt(t *testing.T) {
 	}
 }
 
-func TestTheApplicationHearsOfR1(t *testing.T) {
+func TestR1IsReported(t *testing.T) {
 	// RFC 9293 §3.8.3: "TCP implementations SHOULD inform the application of the delivery problem"
 	// "when R1 is reached and before R2 (SHLD-9)", and "SYN retransmissions MUST be handled in the
 	// general way just described for data retransmissions, including notification of the

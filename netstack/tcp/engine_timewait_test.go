@@ -45,7 +45,7 @@ func (w *timeWaitTest) close(t *testing.T, port uint16) (*Socket, Seq) {
 	return s, nxt + 1
 }
 
-func TestASYNToTimeWait(t *testing.T) {
+func TestTimeWaitSYN(t *testing.T) {
 	// RFC 6191 §2 and RFC 9293 §3.6.1: a SYN that must belong to a new incarnation opens it.
 	for _, test := range []struct {
 		name       string
@@ -97,14 +97,14 @@ func TestASYNToTimeWait(t *testing.T) {
 	}
 }
 
-func TestASYNToTimeWaitWithoutAListener(t *testing.T) {
+func TestTimeWaitSYNWithoutListener(t *testing.T) {
 	w := newTimeWaitTest(t, true, nil)
 	w.l.Close(w.e.now)
 	w.e.Reset()
 	syn := engineSYN(40000, w.clientNxt+10)
 	syn.Header.Options.TSVal = 2000
 	if s, _ := w.e.Input(w.e.now, syn); s != w.s || w.s.Conn().State() != StateTimeWait {
-		t.Errorf("in %v, want TIME-WAIT still, as nobody listens", w.s.Conn().State())
+		t.Errorf("in %v, want TIME-WAIT still without a listener", w.s.Conn().State())
 	}
 }
 
@@ -129,7 +129,7 @@ func TestTimeWaitOverflow(t *testing.T) {
 	}
 }
 
-func TestDialToTimeWait(t *testing.T) {
+func TestTimeWaitDial(t *testing.T) {
 	for _, timestamps := range []bool{true, false} {
 		p := newEnginePair(t, func(c *EngineConfig) { c.Conn.Timestamps = timestamps }, nil)
 		l := engineListen(t, p.server(), ListenConfig{Backlog: 4})
@@ -167,7 +167,7 @@ func TestDialToTimeWait(t *testing.T) {
 	}
 }
 
-func TestTheNextIncarnationBeginsBeyondTheLast(t *testing.T) {
+func TestNextIncarnationISN(t *testing.T) {
 	// RFC 9293 §3.6.1: a sequence number "larger than the largest sequence number it used on the
 	// previous connection incarnation", even if the ISN clock has not reached it.
 	e := newTestEngine(t, nil)

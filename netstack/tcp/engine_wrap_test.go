@@ -59,7 +59,7 @@ func TestTransferAcrossSequenceWrap(t *testing.T) {
 				t.Errorf("%s, SACK %v: %d segments retransmitted, %d timeouts for %d losses", profile, sack, c.RetransSegs, c.TCPTimeouts, lost)
 			}
 			if c.TCPSACKDiscard != 0 {
-				t.Errorf("%s: %d SACK blocks made no sense", profile, c.TCPSACKDiscard)
+				t.Errorf("%s: %d invalid SACK blocks", profile, c.TCPSACKDiscard)
 			}
 			if testing.Short() {
 				return

@@ -145,7 +145,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 	}
 }
 
-func TestHeaderAllocatesNothing(t *testing.T) {
+func TestHeaderDoesNotAllocate(t *testing.T) {
 	h := randomHeader(rand.New(rand.NewPCG(3, 3)))
 	buf := make([]byte, 0, MaxHeaderLen)
 	if n := testing.AllocsPerRun(100, func() {

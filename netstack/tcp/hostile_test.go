@@ -150,11 +150,11 @@ func (h *hostile) checkDisposition(x hostileEnd, s *Socket, hd Header, n uint32,
 	most := max(h.cfg.RecvBuffer, h.cfg.RecvBufferMax)
 	switch {
 	case s == nil && v != (Disposition{}):
-		return fmt.Errorf("verdict %+v of nobody", v)
+		return fmt.Errorf("disposition %+v without a connection", v)
 	case v.Offset+v.Len > n:
-		return fmt.Errorf("verdict %+v on %d bytes", v, n)
+		return fmt.Errorf("disposition %+v on %d bytes", v, n)
 	case v.InOrder > most:
-		return fmt.Errorf("verdict %+v with a buffer of %d", v, most)
+		return fmt.Errorf("disposition %+v with a buffer of %d", v, most)
 	case v.Len == 0:
 		return nil
 	}

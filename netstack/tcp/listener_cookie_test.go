@@ -94,7 +94,7 @@ func TestBadSYNCookies(t *testing.T) {
 	}
 }
 
-func TestNoCookieIsTakenWhereNoneWasSent(t *testing.T) {
+func TestUnsentCookieIsRejected(t *testing.T) {
 	e := newTestEngine(t, nil)
 	engineListen(t, e, ListenConfig{Backlog: 4})
 	syn := engineSYN(1, 1000)
@@ -104,7 +104,7 @@ func TestNoCookieIsTakenWhereNoneWasSent(t *testing.T) {
 	}
 }
 
-func TestACookieThatMeetsAFullQueueIsDropped(t *testing.T) {
+func TestCookieMeetsFullQueue(t *testing.T) {
 	e := newTestEngine(t, func(c *EngineConfig) { c.SYNCookies = CookiesAlways })
 	l := engineListen(t, e, ListenConfig{Backlog: 1})
 	var acks []*Packet

@@ -45,7 +45,7 @@ func TestBacklogOverflow(t *testing.T) {
 	}
 	engineCheck(t, e)
 
-	t.Log("# one is accepted, and the third client's ACK, sent again, finds room")
+	t.Log("# after an Accept the third client's retransmitted ACK finds room")
 	if s, ok := l.Accept(); s != first || !ok {
 		t.Errorf("accepted %v, %v, want the first", s, ok)
 	}
@@ -64,7 +64,7 @@ func TestBacklogOverflow(t *testing.T) {
 	engineCheck(t, e)
 }
 
-func TestAnAckThatWasDroppedIsMadeGoodByTheRetransmittedSynAck(t *testing.T) {
+func TestRetransmittedSynAckReplacesDroppedAck(t *testing.T) {
 	p := newEnginePair(t, nil, func(c *EngineConfig) { c.MaxSynRcvd = 8 })
 	l := engineListen(t, p.server(), ListenConfig{Backlog: 1})
 	var clients []*Socket
@@ -87,21 +87,21 @@ func TestAnAckThatWasDroppedIsMadeGoodByTheRetransmittedSynAck(t *testing.T) {
 	}
 }
 
-func TestAListenerFollowsItsHalfOpenConnections(t *testing.T) {
+func TestListenerCountsHalfOpen(t *testing.T) {
 	e := newTestEngine(t, func(c *EngineConfig) { c.SYNCookies = CookiesNever })
 	l := engineListen(t, e, ListenConfig{Backlog: 2})
 	a, _ := e.Input(0, engineSYN(1, 1000))
 	b, _ := e.Input(0, engineSYN(2, 1000))
 	aISS := e.Packets()[0].Header.Seq
 	e.Reset()
-	t.Log("# the queue of half-open ones is full: SYNs are dropped")
+	t.Log("# the half-open queue is full: SYNs are dropped")
 	if s, _ := e.Input(0, engineSYN(3, 1000)); s != nil {
 		t.Error("a third connection was made")
 	}
 	if c := e.Counters(); c.TCPReqQFullDrop != 1 || c.ListenDrops != 1 {
 		t.Errorf("TCPReqQFullDrop %d, ListenDrops %d, want 1 and 1", c.TCPReqQFullDrop, c.ListenDrops)
 	}
-	t.Log("# a SYN that was duplicated goes to its connection")
+	t.Log("# a duplicate SYN goes to its connection")
 	if s, _ := e.Input(0, engineSYN(1, 1000)); s != a || l.halfOpen != 2 {
 		t.Errorf("%d half-open connections, want 2", l.halfOpen)
 	}
@@ -126,7 +126,7 @@ func TestAListenerFollowsItsHalfOpenConnections(t *testing.T) {
 	engineCheck(t, e)
 }
 
-func TestAListenerThatClosesResetsWhatNobodyAccepted(t *testing.T) {
+func TestListenerCloseResetsUnaccepted(t *testing.T) {
 	e := newTestEngine(t, nil)
 	l := engineListen(t, e, ListenConfig{Backlog: 4})
 	accepted, _, _ := engineHandshake(t, e, 0, 1, 1000)
@@ -177,7 +177,7 @@ func TestDeferAccept(t *testing.T) {
 	if !ok || s.Conn().Received() != 100 {
 		t.Fatalf("accepted %v, want the connection with 100 bytes", ok)
 	}
-	t.Log("# a client that says nothing is accepted when the time is over, by a SYN-ACK that is sent again")
+	t.Log("# a silent client is accepted after the wait, by a retransmitted SYN-ACK")
 	if _, err := p.client().Dial(p.now, netip.AddrPortFrom(engineClient.Addr(), 2), engineServer, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func TestLoss6675Sequences(t *testing.T) {
 
 // RFC 6675 §4: "more than (DupThresh - 1) * SMSS bytes with sequence numbers greater than 'SeqNum'
 // have been SACKed".
-func TestLoss6675Octets(t *testing.T) {
+func TestLoss6675Bytes(t *testing.T) {
 	test := newLossTest(t, 10)
 	test.sack(2, 3) // two segments are not more than two
 	test.q.Sack(Range{400, 401}, nil)

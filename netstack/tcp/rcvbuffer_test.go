@@ -35,8 +35,8 @@ func TestRecvRTT(t *testing.T) {
 	}
 }
 
-// TestRecvTuneFollowsSlowStart lets a sender double per round up to the window.
-func TestRecvTuneFollowsSlowStart(t *testing.T) {
+// TestRecvBufferFollowsSlowStart lets a sender double per round up to the window.
+func TestRecvBufferFollowsSlowStart(t *testing.T) {
 	const rtt, mss, bound = 100 * ms, 1000, 6 << 20
 	var tune recvBufferTuner
 	tune.Init(0, 10*mss)
@@ -60,7 +60,7 @@ func TestRecvTuneFollowsSlowStart(t *testing.T) {
 	}
 }
 
-func TestRecvTuneSlowReader(t *testing.T) {
+func TestRecvBufferSlowReader(t *testing.T) {
 	// An application that reads 5000 bytes per round needs no larger buffer, whatever the window.
 	var tune recvBufferTuner
 	tune.Init(0, 10000)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestScaleFor(t *testing.T) {
+func TestWindowScaleFor(t *testing.T) {
 	// RFC 7323 §2.3: the shift is at most 14.
 	for n, want := range map[uint32]uint8{0: 0, 65535: 0, 65536: 1, 131070: 1, 131071: 2, 1 << 20: 5, 65535 << 14: 14, 1<<32 - 1: 14} {
 		if got := windowScaleFor(n); got != want {

@@ -125,7 +125,7 @@ func newBoth(t *testing.T, nxt Seq, ranges int) (*recvQueue, *byteQueue) {
 	return q, &byteQueue{first: nxt, nxt: nxt, edge: nxt, have: map[Seq]bool{}}
 }
 
-func TestRecvQueueAgainstOctets(t *testing.T) {
+func TestRecvQueueAgreesWithTwin(t *testing.T) {
 	// RFC 9293 §3.10.7.4: "Segments with higher beginning sequence numbers SHOULD be held for later
 	// processing (SHLD-31)."
 	rnd := rand.New(rand.NewPCG(3, 4))
@@ -207,7 +207,7 @@ func TestRecvQueueInitBounds(t *testing.T) {
 	}
 }
 
-func TestRecvQueueAllocatesNothing(t *testing.T) {
+func TestRecvQueueDoesNotAllocate(t *testing.T) {
 	q, _ := newBoth(t, 0, 8)
 	q.Insert(Arrival{Seq: 10, Len: 1}, 100)
 	s := Seq(0)

@@ -156,7 +156,7 @@ func (c *Conn) Resend(now wheel.Time, r Range, n uint8, o *Output) {
 // The copy is in no recovery, deems nothing lost, and has backed off nothing. Its congestion window
 // is the script's limit, or that of c where it is not known. Its timers run as if cfg had always
 // held: a segment's since it was last sent, and one that all share since acked, when SND.UNA last
-// advanced. Those that are overdue expire at once. It costs O(segments in flight).
+// advanced. Overdue timers expire at once. It costs O(segments in flight).
 func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked wheel.Time, o *Output) *Conn {
 	f := new(Conn)
 	*f = *c

@@ -8,7 +8,7 @@ import (
 
 // RFC 9293 §3.4: SYN is the first sequence number of a segment and FIN the last, so each stays with
 // its part. RFC 6298 and RACK need the times in both.
-func TestSplitKeepsStampsAndFlags(t *testing.T) {
+func TestSplitKeepsTimesAndFlags(t *testing.T) {
 	q, _ := newSentQueue(4)
 	id, _ := q.Push(7, 100, 10, sentSYN|sentPSH|sentFIN)
 	q.Retransmit(9, id)
@@ -83,14 +83,14 @@ func TestForgetSacks(t *testing.T) {
 	var told []Seq
 	q.ForgetSacks(func(id segmentID) { told = append(told, q.Get(id).Seq) })
 	if len(told) != 2 || told[0] != 100 || told[1] != 200 {
-		t.Errorf("told of %v, want 100 and 200", told)
+		t.Errorf("SACKed %v, want 100 and 200", told)
 	}
 	if q.Sacked() != (tally{}) || q.Lost() != (tally{2, 200}) || q.Pipe() != (tally{2, 200}) {
 		t.Errorf("SACKed %v, lost %v, pipe %v", q.Sacked(), q.Lost(), q.Pipe())
 	}
 }
 
-func TestSentQueueAllocatesNothing(t *testing.T) {
+func TestSentQueueDoesNotAllocate(t *testing.T) {
 	q, _ := newSentQueue(64)
 	nxt := Seq(0)
 	round := func() {

@@ -153,7 +153,7 @@ func runSent(t *testing.T, steps, limit int, next func(n int) int) {
 			full := q.Len()+2 > limit
 			got := q.Sack(r, func(id segmentID) {
 				if s := q.Get(id); s.Sacked() {
-					t.Fatalf("step %d: Sack tells of %v, which was SACKed", step, s.Seq)
+					t.Fatalf("step %d: Sack reports %v, which was SACKed before", step, s.Seq)
 				}
 				told = append(told, Range{q.Get(id).Seq, q.Get(id).End()})
 			})
@@ -165,7 +165,7 @@ func runSent(t *testing.T, steps, limit int, next func(n int) int) {
 			})
 			for _, o := range told {
 				if !r.contains(o) {
-					t.Fatalf("step %d: Sack(%v) tells of %v", step, r, o)
+					t.Fatalf("step %d: Sack(%v) reports %v", step, r, o)
 				}
 				w.each(o, func(i int) { w.state[i] = twinSacked; got-- })
 				want -= o.Len()
@@ -275,7 +275,7 @@ func TestSentQueueWork(t *testing.T) {
 	}
 	q.Sack(Range{size, n * size}, nil)
 	visit("Sack of what is SACKed, the first time", n+64, func() { q.Sack(Range{2 * size, n * size}, nil) })
-	visit("Sack of what is SACKed, once more", 64, func() { q.Sack(Range{2 * size, n * size}, nil) })
+	visit("Sack of a SACKed range", 64, func() { q.Sack(Range{2 * size, n * size}, nil) })
 	visit("Ack of one", 4+n, func() { q.Ack(size, nil) })
 	if q.Sacked().Segments != n-1 || q.Outstanding().Segments != n-1 {
 		t.Fatalf("SACKed %v of %v", q.Sacked(), q.Outstanding())

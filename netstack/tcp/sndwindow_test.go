@@ -38,7 +38,7 @@ func TestSendWindowUpdate(t *testing.T) {
 	}
 }
 
-func TestMaySend(t *testing.T) {
+func TestNextSegmentLen(t *testing.T) {
 	base := sendInput{Queued: 100, Usable: 10000, MSS: 1000, MaxWnd: 20000}
 	for _, c := range []struct {
 		why  string

@@ -183,7 +183,7 @@ func TestCookieOptions(t *testing.T) {
 	}
 }
 
-func TestSecretAllocatesNothing(t *testing.T) {
+func TestSecretDoesNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		irs := secret.ISN(4, client, server)
 		cookie := secret.synCookie(4, server, client, irs, 1460)

@@ -61,7 +61,8 @@ func TestBSDWaitsThreeTicks(t *testing.T) {
 		p := newPair(t, 5*time.Millisecond, cfg, cfg)
 		p.open()
 		for range 40 {
-			p.now = p.now.Add(500*time.Millisecond - time.Duration(p.now)%(500*time.Millisecond)) // a sample crosses no tick
+			// A sample crosses no tick.
+			p.now = p.now.Add(500*time.Millisecond - time.Duration(p.now)%(500*time.Millisecond))
 			p.write(0, 100)
 			p.run(100 * time.Millisecond)
 		}
@@ -70,12 +71,12 @@ func TestBSDWaitsThreeTicks(t *testing.T) {
 		p.write(0, 100)
 		p.run(10 * time.Second)
 		if *first <= time.Second || *first > 1500*time.Millisecond {
-			t.Fatalf("phase %v: sent again after %v, want more than 1s and up to 1.5s", phase*5, *first)
+			t.Fatalf("phase %v: retransmitted after %v, want more than 1s and up to 1.5s", phase*5, *first)
 		}
 		sum += *first
 	}
 	if mean := sum / phases; mean < 1225*time.Millisecond || mean > 1275*time.Millisecond {
-		t.Errorf("sent again after %v on average, want 1.25s ± 25ms", mean)
+		t.Errorf("retransmitted after %v on average, want 1.25s ± 25ms", mean)
 	}
 	for _, rtt := range []time.Duration{10, 50, 100, 150} {
 		cfg := targetConfig(tcptimers.MustPolicy("per-segment"))
@@ -87,7 +88,7 @@ func TestBSDWaitsThreeTicks(t *testing.T) {
 		p.write(0, 100)
 		p.run(10 * time.Second)
 		if *first <= rtt*time.Millisecond || *first >= 300*time.Millisecond {
-			t.Errorf("round trip of %v ms: a fine timer sends again after %v, want less than 300ms", rtt, *first)
+			t.Errorf("round trip of %v ms: a fine timer retransmits after %v, want less than 300ms", rtt, *first)
 		}
 	}
 }
@@ -151,7 +152,7 @@ func TestTailLossByPolicy(t *testing.T) {
 						want = 3 * rtt
 					}
 					if d := *first - want; d < -time.Microsecond || d > 50*time.Microsecond {
-						t.Errorf("sent again after %v, want %v", *first, want)
+						t.Errorf("retransmitted after %v, want %v", *first, want)
 					}
 					rounds := 0
 					for n := j; n > 0; n /= 2 {
@@ -175,7 +176,7 @@ func TestTailLossByPolicy(t *testing.T) {
 	}
 }
 
-func TestStopAndWaitLocksToTheHeartbeat(t *testing.T) {
+func TestStopAndWaitLocksToHeartbeat(t *testing.T) {
 	// Each segment is sent when the last one is acknowledged. With 4.4BSD's heartbeat of 200 ms it
 	// is sent just after a beat, so the period is the RTT rounded up to 200 ms. With a timer it is
 	// the delay plus the RTT.
@@ -311,7 +312,7 @@ func TestOneFlightOneTimeout(t *testing.T) {
 						r.octets += int(pkt.out.Len)
 					}
 					if since := p.now.Sub(last[off]); mode == tcptimers.RexmitPerSegment && since < rto {
-						t.Errorf("bytes at %d are sent again after %v, want an RTO of %v at least", off, since, rto)
+						t.Errorf("bytes at %d are retransmitted after %v, want an RTO of %v at least", off, since, rto)
 					}
 				}
 				last[off] = p.now
@@ -356,13 +357,13 @@ func TestExpiryIsNeverEarly(t *testing.T) {
 			p.write(0, 1460)
 			p.run(20 * time.Second)
 			if *first < rto || *first >= rto+tick {
-				t.Errorf("tick %v, phase %v: sent again after %v, want %v and less than a tick more", tick, i*tick/25, *first, rto)
+				t.Errorf("tick %v, phase %v: retransmitted after %v, want %v and less than a tick more", tick, i*tick/25, *first, rto)
 			}
 		}
 	}
 }
 
-func TestDefaultIsNotSpuriousTowardsDelayedACKs(t *testing.T) {
+func TestNoSpuriousTimeoutUnderDelayedACKs(t *testing.T) {
 	// A peer that delays the ACK of a lone segment by 40 ms causes no retransmission, whatever the
 	// RTT: that is what the variation floor of 50 ms is for. Delays toward 200 ms are learned.
 	for _, rtt := range []time.Duration{100 * time.Microsecond, time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {

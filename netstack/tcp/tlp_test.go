@@ -9,7 +9,7 @@ import (
 
 // RFC 8985 §7.2: "PTO = 2 * SRTT", "If FlightSize is one segment: PTO += TLP.max_ack_delay", and no
 // later than the RTO.
-func TestPTO(t *testing.T) {
+func TestProbeTimeout(t *testing.T) {
 	now := wheel.Time(time.Second)
 	for _, c := range []struct {
 		in   ptoInput
@@ -29,7 +29,7 @@ func TestPTO(t *testing.T) {
 
 // If the last segment's ACK should follow the others closely, the probe counts from its
 // transmission.
-func TestPTOBehindPromptAcks(t *testing.T) {
+func TestProbeTimeoutAfterPromptAcks(t *testing.T) {
 	sent := wheel.Time(time.Second)
 	for _, c := range []struct {
 		name  string
@@ -58,7 +58,7 @@ func TestPTOBehindPromptAcks(t *testing.T) {
 }
 
 // No probe is early after an early one was spurious.
-func TestTLPIsMisledOnce(t *testing.T) {
+func TestTLPEarlyOnlyUntilSpurious(t *testing.T) {
 	for _, c := range []struct {
 		early bool
 		ack   tlpAck

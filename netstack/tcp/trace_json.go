@@ -18,7 +18,7 @@ import (
 //	retransmissions, timer              segment_*: if present; timer is the one that caused it
 //	timer, seq, armed, deadline, late_ns  timer_*: seq if it is a segment's; late_ns if it expired
 //	state, ca_state, cwnd, ssthresh, snd_wnd, snd_una, snd_nxt, rcv_nxt, rto_ns, srtt_ns, rttvar_ns
-//	                                    vars_updated: those that changed
+//	                                    vars_updated: only changed ones
 //	error                               connection_closed, if it ended before its time
 //
 // Sizes are bytes, and t, armed and deadline are ns since the epoch. Sequence numbers are those on

@@ -34,7 +34,7 @@ func TestTraceIsGolden(t *testing.T) {
 	gotLines, wantLines := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
 	for i := range gotLines {
 		if i >= len(wantLines) || gotLines[i] != wantLines[i] {
-			t.Fatalf("line %d:\n got %s\nwant %s\nUPDATE_TRACE=1 writes the file anew: say why", i+1, gotLines[i], append(wantLines, "")[min(i, len(wantLines))])
+			t.Fatalf("line %d:\n got %s\nwant %s\nUPDATE_TRACE=1 rewrites the file: explain the diff in the commit", i+1, gotLines[i], append(wantLines, "")[min(i, len(wantLines))])
 		}
 	}
 	t.Fatalf("%d lines, want %d", len(gotLines), len(wantLines))
@@ -106,7 +106,7 @@ func (r *traceRecorder) Trace(ev *TraceEvent) {
 	}
 }
 
-func TestTraceTellsOfEveryTimer(t *testing.T) {
+func TestTraceHasEveryTimer(t *testing.T) {
 	recorders := [2]*traceRecorder{}
 	i := 0
 	engineTransfer(t, func(c *EngineConfig) {
@@ -130,7 +130,7 @@ func TestTraceTellsOfEveryTimer(t *testing.T) {
 	}
 }
 
-func TestEachLineOfATraceIsJSON(t *testing.T) {
+func TestTraceLinesAreJSON(t *testing.T) {
 	all := traceEventWithEverything()
 	for kind := range traceKinds {
 		ev := all
@@ -170,7 +170,7 @@ func traceEventWithEverything() TraceEvent {
 	}
 }
 
-func TestTracingToJSONDoesNotAllocate(t *testing.T) {
+func TestJSONTracerDoesNotAllocate(t *testing.T) {
 	tracer := NewJSONTracer(discard{})
 	ev := traceEventWithEverything()
 	ev.Err = nil // the text of an error, once per connection

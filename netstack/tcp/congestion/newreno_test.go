@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSlowStartCountsOctets(t *testing.T) {
+func TestSlowStartCountsBytes(t *testing.T) {
 	for _, name := range []string{"newreno", "cubic"} {
 		h := newControlTest(t, name, Config{SlowStart: StandardSlowStart})
 		h.ack(mss)
@@ -21,7 +21,7 @@ func TestSlowStartCountsOctets(t *testing.T) {
 	}
 }
 
-func TestSlowStartAfterTimeoutIsCareful(t *testing.T) {
+func TestSlowStartAfterTimeout(t *testing.T) {
 	for _, name := range []string{"newreno", "cubic"} {
 		h := newControlTest(t, name, Config{SlowStart: StandardSlowStart})
 		h.congested(20)

@@ -7,9 +7,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestReplaceGoesOn replaces each controller by each other, in slow start, congestion avoidance and
+// TestReplace replaces each controller by each other, in slow start, congestion avoidance and
 // recovery, and checks the window.
-func TestReplaceGoesOn(t *testing.T) {
+func TestReplace(t *testing.T) {
 	const mss = 1000
 	ack := func(c Controller, now wheel.Time) {
 		c.OnAck(now, Ack{Acked: mss, Delivered: mss, Flight: c.Cwnd(), RTT: 10 * time.Millisecond, SRTT: 10 * time.Millisecond, Limited: true})
