@@ -91,7 +91,7 @@ func (d *death) one(p *Plan, phase float64) (life, rule time.Duration, exact boo
 	}
 	net := pair.World.Net
 	run := func(t time.Duration) { pair.Run(net.Now().Add(t)) }
-	run(time.Second + time.Duration(phase*float64(d.timers.Policy.Tick))) // of a whole number of ticks, and the phase
+	run(time.Second + time.Duration(phase*float64(d.timers.Policy.Tick))) // whole ticks plus the phase
 	dead = d.what == opening
 	var ended wheel.Time
 	start := net.Now()

@@ -28,7 +28,7 @@ type Cell struct {
 	Case string        `json:"case"`
 	Seed int           `json:"seed"`
 	Tick time.Duration `json:"tick"`
-	Rule time.Duration `json:"rule"` // sum of the timers; for R2 the mean, as 4.4BSD's RTO depends on the phase
+	Rule time.Duration `json:"rule"` // sum of the timers; for R2 the mean over phases
 
 	Off      int       `json:"off"`   // connections that ended outside the rule
 	Least    float64   `json:"least"` // end minus rule, in ticks

@@ -16,10 +16,10 @@ import (
 	"tcpwheel/wheel"
 )
 
-// mss is what a segment holds: 1500 octets less the headers, without timestamps.
+// mss is the bytes of a segment: 1500 less the headers, without timestamps.
 const mss = 1460
 
-// longest is how long an ACK may be put off (RFC 5681 §4.2).
+// longest is the longest delay of an ACK (RFC 5681 §4.2).
 const longest = 500 * time.Millisecond
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
@@ -73,9 +73,9 @@ type bed struct {
 	watch   watch
 }
 
-// watch is a tcp.Tracer of the receiver: it has how long the last ACK was put off.
+// watch is a tcp.Tracer of the receiver that measures the delay of the last ACK.
 type watch struct {
-	last  wheel.Time // when data came last
+	last  wheel.Time // last arrival of data
 	delay time.Duration
 }
 
@@ -112,14 +112,15 @@ func newBed(p *Plan, c *Cell, tm testbed.Timers, delay time.Duration, app host.A
 	if err != nil {
 		return nil, err
 	}
-	// A receiver that has seen no full-sized segment takes the first for more than one, and puts off the ACK of the second.
+	// A receiver that has not seen a full-sized segment counts the first as more than one, and delays
+	// the ACK of the second.
 	b.run(2 * b.rtt)
 	b.burst(2)
 	b.run(2*b.rtt + longest)
 	return b, nil
 }
 
-// peerPolicy has a timer for delayed ACKs, or the heartbeat if delay is 0.
+// peerPolicy returns a policy with a timer for delayed ACKs, or with the heartbeat if delay is 0.
 func peerPolicy(p *Plan, delay time.Duration) tcptimers.Policy {
 	peer := testbed.MustTimers("rfc6298@exact").Policy
 	peer.DelAck = tcptimers.DelAckConfig{Every: 2, Delay: delay, Min: delay, Max: delay}
@@ -141,13 +142,13 @@ func patient(text string) testbed.Timers {
 	return testbed.MustTimers(text + " control=newreno -timestamps")
 }
 
-// arrivals has bursts come at random, each when all before is acknowledged.
+// arrivals sends bursts at random instants, each when all earlier data is acknowledged.
 func arrivals(p *Plan, c *Cell) error {
 	b, err := newBed(p, c, patient("rfc6298@exact floor=3s"), c.Delay, nil)
 	if err != nil {
 		return err
 	}
-	var put []float64
+	var delays []float64
 	for i := range p.Arrivals {
 		b.run(time.Duration(draw(c.Seed, i) * float64(p.Heartbeat)))
 		b.watch.delay = -1
@@ -156,23 +157,23 @@ func arrivals(p *Plan, c *Cell) error {
 		if b.session.Unacked() > 0 || b.watch.delay < 0 {
 			return fmt.Errorf("burst %d is not acknowledged", i)
 		}
-		put = append(put, ms(b.watch.delay))
+		delays = append(delays, ms(b.watch.delay))
 	}
 	if len(b.record().Retransmissions) > 0 {
-		return errors.New("something was sent again")
+		return errors.New("there is a retransmission, want none")
 	}
-	c.Mean, c.P99 = stat.Mean(put), stat.Quantile(put, 0.99)
-	c.Least, c.Greatest = stat.Quantile(put, 0), stat.Quantile(put, 1)
-	_, c.KS = stat.KolmogorovSmirnov(put, func(x float64) float64 { return min(max(x/ms(p.Heartbeat), 0), 1) })
+	c.Mean, c.P99 = stat.Mean(delays), stat.Quantile(delays, 0.99)
+	c.Least, c.Greatest = stat.Quantile(delays, 0), stat.Quantile(delays, 1)
+	_, c.KS = stat.KolmogorovSmirnov(delays, func(x float64) float64 { return min(max(x/ms(p.Heartbeat), 0), 1) })
 	if c.Seed == 1 {
 		for q := range 51 {
-			c.Quantiles = append(c.Quantiles, stat.Quantile(put, float64(q)/50))
+			c.Quantiles = append(c.Quantiles, stat.Quantile(delays, float64(q)/50))
 		}
 	}
 	return b.faults()
 }
 
-// wait has a sender send a segment when the one before is acknowledged, from a random instant on.
+// wait sends a segment when the one before is acknowledged, from a random instant on.
 func wait(p *Plan, c *Cell) error {
 	const settle = 10
 	sent, from, until := 0, wheel.Time(0), wheel.Time(0)
@@ -198,13 +199,14 @@ func wait(p *Plan, c *Cell) error {
 	b.session.Write(500, 0)
 	b.run(time.Duration(settle+p.WaitSegments+1) * (c.RTT + 2*max(p.Heartbeat, c.Delay)))
 	if until == 0 || len(b.record().Retransmissions) > 0 {
-		return fmt.Errorf("%d segments of %d were sent, %d again", sent, settle+p.WaitSegments, len(b.record().Retransmissions))
+		return fmt.Errorf("%d segments of %d were sent, with %d retransmissions", sent, settle+p.WaitSegments, len(b.record().Retransmissions))
 	}
 	c.Period = until.Sub(from) / time.Duration(p.WaitSegments)
 	return b.faults()
 }
 
-// floored returns one timer, or a timer per segment, over a floor on the variation, or on the timeout.
+// floored returns one timer, or a timer per segment, over a floor on the variation, or on the
+// timeout.
 func floored(floor time.Duration, second, each bool) testbed.Timers {
 	text := "linux@exact rexmit=restart -tlp -rack -frto floor=" + floor.String()
 	if second {
@@ -217,7 +219,7 @@ func floored(floor time.Duration, second, each bool) testbed.Timers {
 	return tm
 }
 
-// grid has the tails of all floors meet the delay of c.
+// grid runs the tails of all floors with the delay of c.
 func grid(p *Plan, c *Cell) error {
 	for _, floor := range p.Floors {
 		for _, each := range []bool{false, true} {
@@ -231,12 +233,12 @@ func grid(p *Plan, c *Cell) error {
 	return nil
 }
 
-// remedy has the peer delay its ACKs by a tick less than the floor.
+// remedy lets the peer delay its ACKs by a tick less than the floor.
 func remedy(p *Plan, c *Cell) error {
 	for _, floor := range p.Floors {
 		delay := floor - p.Tick
 		if delay <= 0 || delay > longest {
-			continue // RFC 5681 §4.2 allows no more
+			continue // RFC 5681 §4.2 allows no longer delay
 		}
 		for _, each := range []bool{false, true} {
 			pt := Point{Floor: floor, Each: each}
@@ -249,7 +251,7 @@ func remedy(p *Plan, c *Cell) error {
 	return nil
 }
 
-// policies has whole policies meet the delay of c.
+// policies runs whole policies with the delay of c.
 func policies(p *Plan, c *Cell) error {
 	pt := Point{}
 	err := tails(p, c, testbed.MustTimers(c.Policy+" -timestamps"), c.Delay, &pt)
@@ -257,7 +259,7 @@ func policies(p *Plan, c *Cell) error {
 	return err
 }
 
-// tails sends odd tails behind even bursts, and counts those that were sent again in vain.
+// tails sends odd tails after even bursts, and counts those with a spurious retransmission.
 func tails(p *Plan, c *Cell, tm testbed.Timers, delay time.Duration, pt *Point) error {
 	b, err := newBed(p, c, tm, delay, nil)
 	if err != nil {
@@ -267,7 +269,7 @@ func tails(p *Plan, c *Cell, tm testbed.Timers, delay time.Duration, pt *Point) 
 		for i := range p.Evens {
 			b.burst(2)
 			b.run(c.RTT + time.Millisecond)
-			if b.session.Unacked() > 0 { // the window has not grown back yet, and its only segment is put off
+			if b.session.Unacked() > 0 { // the window is one segment, whose ACK is delayed
 				b.run(longest)
 			}
 			if i == 0 { // the phase
@@ -282,36 +284,36 @@ func tails(p *Plan, c *Cell, tm testbed.Timers, delay time.Duration, pt *Point) 
 		b.run(c.RTT)
 		expires := tm.Policy.Deadline(begin, rto)
 		if c.Burst > 1 {
-			// ACKs of the pairs before the last segment have come, with samples of the round trip. They restart one timer; that of a
-			// segment is not put off but for a timeout that has grown.
+			// ACKs of the pairs before the last segment have arrived, with RTT samples. They restart one
+			// timer. The timer of a segment moves only with a longer timeout.
 			if pt.Each {
 				expires = max(expires, tm.Policy.Deadline(begin, b.rto()))
 			} else {
 				expires = tm.Policy.Deadline(b.now(), b.rto())
 			}
 		}
-		comes := ackComes(p, begin, c.RTT, delay)
+		arrives := ackArrives(p, begin, c.RTT, delay)
 		b.run(longest)
-		vain := false
+		spurious := false
 		for _, r := range b.record().Retransmissions[before:] {
-			vain = vain || r.First >= begin
+			spurious = spurious || r.First >= begin
 		}
-		// At one instant either may come first.
-		if expires != comes && vain != (expires < comes) {
+		// At one instant either may be first.
+		if expires != arrives && spurious != (expires < arrives) {
 			pt.Against++
 		}
 		pt.Tails++
-		if vain {
+		if spurious {
 			pt.Spurious++
 		}
-		b.run(time.Minute) // whatever timeout was backed off
+		b.run(time.Minute) // for backed-off timeouts
 	}
 	return b.faults()
 }
 
-// ackComes is when the ACK of a lone segment, or of the last of an odd burst, that leaves at begin comes back: behind the delay, or at
-// the first beat after it has arrived.
-func ackComes(p *Plan, begin wheel.Time, rtt, delay time.Duration) wheel.Time {
+// ackArrives returns when the ACK of a lone segment, or of the last of an odd burst, sent at begin
+// arrives: after the delay, or after the first beat that follows its arrival.
+func ackArrives(p *Plan, begin wheel.Time, rtt, delay time.Duration) wheel.Time {
 	peer := peerPolicy(p, delay)
 	return peer.DelAckDeadline(begin.Add(rtt/2), delay).Add(rtt / 2)
 }

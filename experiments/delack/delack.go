@@ -38,14 +38,14 @@ type Plan struct {
 type kind string
 
 const (
-	kindArrivals kind = "arrivals" // bursts that come at random
+	kindArrivals kind = "arrivals" // bursts at random instants
 	kindWait     kind = "wait"     // a sender that waits for each ACK
-	kindGrid     kind = "grid"     // floors against delays
+	kindGrid     kind = "grid"     // each floor with each delay
 	kindRemedy   kind = "remedy"   // a delay a tick under the floor
 	kindPolicy   kind = "policy"   // whole policies
 )
 
-// Cell is what was seen in one set-up.
+// Cell is the result of one set-up.
 type Cell struct {
 	Kind   kind          `json:"kind"`
 	Delay  time.Duration `json:"delay,omitempty"` // of the peer's timer; 0 is the heartbeat
@@ -55,12 +55,12 @@ type Cell struct {
 	Policy string        `json:"policy,omitempty"`
 	Second bool          `json:"second,omitempty"` // the floor is on the timeout, not on the variation
 
-	// Of arrivals: how long the last ACK of a burst was put off, in ms.
+	// Of arrivals: the delay of the last ACK of a burst, in ms.
 	Mean      float64   `json:"mean,omitempty"`
 	P99       float64   `json:"p99,omitempty"`
 	Least     float64   `json:"least,omitempty"`
 	Greatest  float64   `json:"greatest,omitempty"`
-	KS        float64   `json:"ks,omitempty"`        // p of an even share of a beat
+	KS        float64   `json:"ks,omitempty"`        // p-value of an even share of a beat
 	Quantiles []float64 `json:"quantiles,omitempty"` // of the first seed: 0, 2 %, …, 100 %
 
 	Period time.Duration `json:"period,omitempty"` // of a sender that waits
@@ -73,14 +73,14 @@ type Point struct {
 	Floor    time.Duration `json:"floor"`
 	Each     bool          `json:"each"` // a timer per segment, or one timer
 	Tails    int           `json:"tails"`
-	Spurious int           `json:"vain"`    // tails that were sent again
-	Against  int           `json:"against"` // tails that the rule does not hold for
+	Spurious int           `json:"vain"`    // tails with a spurious retransmission
+	Against  int           `json:"against"` // tails that break the rule
 }
 
 // Study is the study.
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E13", Name: "delack", Class: experiments.Exact, Files: files,
-	Question: "What do delayed ACKs do to timers: how late, at what rate, and when in vain?",
+	Question: "What do delayed ACKs do to timers: how late are they, at what rate do they come, and when are timeouts spurious?",
 	Cells:    cells,
 	Judge:    judge,
 })

@@ -27,7 +27,8 @@ func TestDelayedACKs(t *testing.T) {
 	studytest.Check(t, out)
 	studytest.WantOthers(t, out, experiments.Reproduced, "remedy-timeout")
 	studytest.Want(t, out, experiments.Differs, "remedy-timeout") // the round trip is longer than the tick
-	// The floor of 50 ms on the variation is for delays of 40 ms: the default sends nothing again in vain there, and all towards 200 ms.
+	// The default's floor of 50 ms on the variation suits delays of 40 ms: no retransmission is
+	// spurious there, and all are with 200 ms.
 	for _, c := range all {
 		if c.Kind == kindPolicy && c.Policy == "per-segment" && c.Delay > 0 {
 			want := 0
@@ -35,32 +36,33 @@ func TestDelayedACKs(t *testing.T) {
 				want = c.Grid[0].Tails
 			}
 			if c.Grid[0].Spurious != want {
-				t.Errorf("default towards a delay of %v: %d of %d tails in vain, want %d", c.Delay, c.Grid[0].Spurious, c.Grid[0].Tails, want)
+				t.Errorf("default with a delay of %v: %d of %d tails spurious, want %d", c.Delay, c.Grid[0].Spurious, c.Grid[0].Tails, want)
 			}
 		}
 	}
 }
 
-// TestOneVainTimeout tells the story of a tail of three: the ACK of the pair restarts one timer of 50 ms at 10 ms, so that it is due at 60
-// ms; that of the third segment is due at 50 ms. Its ACK, put off by 45 ms, comes at 55 ms.
-func TestOneVainTimeout(t *testing.T) {
+// TestOneSpuriousTimeout follows a tail of three. The ACK of the pair restarts one timer of 50 ms
+// at 10 ms, so it expires at 60 ms; the third segment's timer expires at 50 ms. The delayed ACK
+// arrives at 55 ms.
+func TestOneSpuriousTimeout(t *testing.T) {
 	p := small()
 	c := Cell{Kind: kindGrid, RTT: 10 * millisecond, Burst: 3, Seed: 1}
 	for _, test := range []struct {
-		each bool
-		vain int
+		each     bool
+		spurious int
 	}{{false, 0}, {true, p.Tails}} {
 		pt := Point{Each: test.each}
 		if err := tails(p, &c, floored(50*millisecond, true, test.each), 45*millisecond, &pt); err != nil {
 			t.Fatal(err)
 		}
-		if pt.Spurious != test.vain || pt.Against != 0 {
-			t.Errorf("a timer per segment: %v: %+v, want %d in vain", test.each, pt, test.vain)
+		if pt.Spurious != test.spurious || pt.Against != 0 {
+			t.Errorf("a timer per segment: %v: %+v, want %d spurious", test.each, pt, test.spurious)
 		}
 	}
 }
 
-// TestPartsOfThePlan: what a plan leaves out has no claim, and what it has is judged.
+// TestPartsOfThePlan checks that parts missing from a plan have no claims.
 func TestPartsOfThePlan(t *testing.T) {
 	for text, claims := range map[string]int{
 		"bursts: [2]":              6, // none of the heartbeat and of timers
@@ -78,8 +80,8 @@ func TestPartsOfThePlan(t *testing.T) {
 	}
 }
 
-// TestRemedyUnderATick: a delay a tick less than the floor on the timeout is a remedy where the round trip is shorter than the tick, as the
-// study says of those that it has no room for.
+// TestRemedyUnderATick checks that a delay a tick less than the floor on the timeout is a remedy
+// where the round trip is shorter than the tick.
 func TestRemedyUnderATick(t *testing.T) {
 	for rtt, want := range map[string]experiments.Verdict{"500us": experiments.Reproduced, "5ms": experiments.Differs} {
 		out := studytest.Run(t, Study, "study: delack\nseeds: 1\narrivals: 10\nwait_rtts: [1ms]\nfloors: [50ms]\ngrid_rtt: "+rtt+"\n")
@@ -87,7 +89,7 @@ func TestRemedyUnderATick(t *testing.T) {
 	}
 }
 
-// TestFalsifier has the receivers change places.
+// TestFalsifier swaps the receivers.
 func TestFalsifier(t *testing.T) {
 	p := small()
 	all := studytest.Cells(t, cells(p))
