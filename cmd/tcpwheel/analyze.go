@@ -23,10 +23,10 @@ type analysis struct {
 	maxConns      int
 	reports       reports
 
-	stdout  io.Writer
-	enc     *json.Encoder
-	csv     *csv.Writer
-	printed bool // a summary
+	stdout, stderr io.Writer
+	enc            *json.Encoder
+	csv            *csv.Writer
+	printed        bool // a summary
 }
 
 func newAnalyze() *cobra.Command {
@@ -71,7 +71,7 @@ func newAnalyze() *cobra.Command {
 			if a.filter, err = parseConnFilter(conns, from, to); err != nil {
 				return usage(cmd, err)
 			}
-			a.stdout = cmd.OutOrStdout()
+			a.stdout, a.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return a.run(cmd, files)
 		},
 	}

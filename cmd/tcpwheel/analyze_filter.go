@@ -16,6 +16,7 @@ import (
 type connFilter struct {
 	conns    []connPattern // any of them; none is all
 	from, to moment
+	flags    []string // as given
 }
 
 // connPattern is a connection by its number, or by an end.
@@ -34,6 +35,7 @@ type moment struct {
 
 func parseConnFilter(conns []string, from, to string) (f connFilter, err error) {
 	for _, text := range conns {
+		f.flags = append(f.flags, "--conn "+text)
 		p, err := parseConnPattern(text)
 		if err != nil {
 			return f, err
@@ -43,9 +45,23 @@ func parseConnFilter(conns []string, from, to string) (f connFilter, err error) 
 	if f.from, err = parseMoment("from", from); err != nil {
 		return f, err
 	}
-	f.to, err = parseMoment("to", to)
-	return f, err
+	if f.to, err = parseMoment("to", to); err != nil {
+		return f, err
+	}
+	if f.from.set {
+		f.flags = append(f.flags, "--from "+from)
+	}
+	if f.to.set {
+		f.flags = append(f.flags, "--to "+to)
+	}
+	if f.from.set && f.to.set && f.from.since == f.to.since && (f.from.after > f.to.after || f.from.at.After(f.to.at)) {
+		return f, fmt.Errorf("from %s, want a time before to %s", from, to)
+	}
+	return f, nil
 }
+
+// unmatched says that no connection of a file passes the filter.
+func (f *connFilter) unmatched() string { return "no connection matches " + strings.Join(f.flags, " ") }
 
 func parseConnPattern(text string) (connPattern, error) {
 	p := connPattern{id: -1}

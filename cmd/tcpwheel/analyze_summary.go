@@ -24,6 +24,7 @@ type summary struct {
 	evicted int
 
 	conns, lossy int
+	seen         int // connections of the file, filtered ones too
 	octets       int64
 	kinds        [track.Kinds]kindSums
 	rexmits      int64
@@ -96,7 +97,10 @@ func newSummary(file string, a *analysis) *summary {
 }
 
 // skips reports whether the connection is not to be told of.
-func (s *summary) skips(c *track.Conn) bool { return !s.a.filter.hasConn(c, s.first) }
+func (s *summary) skips(c *track.Conn) bool {
+	s.seen++
+	return !s.a.filter.hasConn(c, s.first)
+}
 
 // add takes a connection in, and prints its lines where lines are wanted.
 func (s *summary) add(c *track.Conn) error {
@@ -246,6 +250,9 @@ type fileRecord struct {
 
 // write prints what is left to be printed.
 func (s *summary) write() error {
+	if (s.a.asCSV || s.a.asJSON) && s.conns == 0 && s.seen > 0 {
+		fmt.Fprintf(s.a.stderr, "tcpwheel: analyze: %s: %s\n", s.file, s.a.filter.unmatched())
+	}
 	switch {
 	case s.a.asCSV:
 		s.a.csv.Flush()
@@ -299,7 +306,7 @@ func (s *summary) print(b *strings.Builder) {
 		fmt.Fprintln(b, "nothing to tell of")
 		return
 	case s.conns == 0:
-		fmt.Fprintln(b, "no connection that was asked for")
+		fmt.Fprintf(b, "%s; the capture has %s\n", s.a.filter.unmatched(), plural(int64(s.seen), "connection"))
 		return
 	case s.episodes == 0:
 		fmt.Fprintln(b, "no loss")

@@ -47,7 +47,7 @@ func (r *replaying) writeHead(b *strings.Builder, done string) {
 	}
 	switch {
 	case r.conns == 0 && r.filtered:
-		b.WriteString("no connection is as --conn, --from and --to want it\n")
+		b.WriteString(r.filter.unmatched() + "\n")
 	case r.conns == 0:
 		b.WriteString("there is no connection in it\n")
 	case r.lossy == 0:
