@@ -84,6 +84,8 @@
 //   - TCP_MAXSEG of a connection returns the MSS in use, as in Linux. TCP_WINDOW_CLAMP,
 //     TCP_QUICKACK and TCP_SYNCNT take effect (TCP_SYNCNT from the next handshake on); gVisor only
 //     stores them.
+//   - A port whose connection is in TIME-WAIT is dialed again only if that connection used
+//     timestamps, as in Linux (RFC 6191).
 //   - An ICMP message counts only if it quotes a segment in flight (RFC 5927 §4.1). The error queue
 //     is bounded.
 //   - If the ACK of a SYN cookie was dropped because the accept queue was full, later ACKs of no

@@ -61,15 +61,14 @@ type Endpoint struct {
 	reg      registration
 	maxGSO   uint32 // largest packet in bytes that the link segments (GSO); 0 without GSO
 
-	conn     tcp.Conn
-	now      wheel.Time  // the latest time that conn was given
-	cookie   *tcp.Cookie // with opening == openingCookie
-	calls    pendingCalls
-	route    *stack.Route
-	lastSent lastSent
-	snd      sendQueue
-	rcv      recvQueue
-	rcvUsed  int // bytes in rcv.ready, and those being read
+	conn    tcp.Conn
+	now     wheel.Time  // the latest time that conn was given
+	cookie  *tcp.Cookie // with opening == openingCookie
+	calls   pendingCalls
+	route   *stack.Route
+	snd     sendQueue
+	rcv     recvQueue
+	rcvUsed int // bytes in rcv.ready, and those being read
 }
 
 // phase is the stage of an endpoint's life.
@@ -109,14 +108,6 @@ type pendingCalls struct {
 	linger0         bool // close with a RST
 	abort           bool
 	recycle         bool // end TIME-WAIT for a new incarnation
-}
-
-// lastSent holds the numbers of the last segment sent with ACK. In TIME-WAIT they are SND.NXT,
-// RCV.NXT and TS.Recent.
-type lastSent struct {
-	nxt, ack tcp.Seq
-	recent   uint32
-	stamped  bool
 }
 
 var (

@@ -1,8 +1,6 @@
 package netstack
 
 import (
-	"time"
-
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
@@ -98,7 +96,8 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 	peer := id
 	peer.LocalAddress, peer.RemoteAddress, peer.RemotePort = r.LocalAddress(), r.RemoteAddress(), addr.Port
 	b.nic = nic
-	if err := e.registerActive(&b, &peer, network(net), r.NICID()); err != nil {
+	least, err := e.registerActive(&b, &peer, network(net), r.NICID())
+	if err != nil {
 		r.Release()
 		return e.connectFailed(was, bound, id, err)
 	}
@@ -112,7 +111,7 @@ func (e *Endpoint) connect(addr tcpip.FullAddress) tcpip.Error {
 	}
 	e.reg, e.info.ID, e.info.RegisterNICID = b, peer, nic
 	e.setRoute(r)
-	e.initConn(0, 0)
+	e.initConn(0, least)
 	e.phase, e.opening = phaseConn, openingConnect
 	e.mu.Unlock()
 	e.kick()
@@ -133,22 +132,21 @@ func (e *Endpoint) connectFailed(was phase, bound registration, id stack.Transpo
 }
 
 // registerActive registers the endpoint for a connection to the peer in id, and updates b. If id
-// has no local port, it picks one.
-func (e *Endpoint) registerActive(b *registration, id *stack.TransportEndpointID, net networks, nic tcpip.NICID) tcpip.Error {
+// has no local port, it picks one. least is 0 or the lower bound of the ISS.
+func (e *Endpoint) registerActive(b *registration, id *stack.TransportEndpointID, net networks, nic tcpip.NICID) (least tcp.Seq, err tcpip.Error) {
 	both := b.nets == bothVersions
 	b.nets = net
-	var err tcpip.Error
 	if id.LocalPort != 0 {
 		err = e.p.stack.RegisterTransportEndpoint(net.list(), ProtocolNumber, *id, e, b.flags, b.device)
 	} else {
-		id.LocalPort, err = e.pickPort(*id, *b, nic)
+		id.LocalPort, least, err = e.pickPort(*id, *b, nic)
 		b.portReserved = err == nil
 	}
 	if _, inUse := err.(*tcpip.ErrPortInUse); inUse {
-		return &tcpip.ErrBadLocalAddress{}
+		return 0, &tcpip.ErrBadLocalAddress{}
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	b.registered = true
 	if both {
@@ -159,7 +157,7 @@ func (e *Endpoint) registerActive(b *registration, id *stack.TransportEndpointID
 		}
 		e.p.stack.ReleasePort(other.reservation(id))
 	}
-	return nil
+	return least, nil
 }
 
 // mayConnect returns the destination, network protocol and NIC of a Connect, or why the endpoint
@@ -193,20 +191,26 @@ func (e *Endpoint) mayConnect(addr tcpip.FullAddress) (to tcpip.FullAddress, net
 	return to, net, nic, nil
 }
 
-// pickPort reserves an ephemeral port and registers the endpoint there.
-func (e *Endpoint) pickPort(id stack.TransportEndpointID, b registration, nic tcpip.NICID) (uint16, tcpip.Error) {
+// pickPort reserves an ephemeral port and registers the endpoint there. If the port's connection
+// was in TIME-WAIT, least is the lower bound of the ISS.
+func (e *Endpoint) pickPort(id stack.TransportEndpointID, b registration, nic tcpip.NICID) (port uint16, least tcp.Seq, err tcpip.Error) {
 	st := e.p.stack
 	same := id.LocalAddress == id.RemoteAddress
 	reuse := e.p.reusesTimeWait(id)
-	port, err := st.PickEphemeralPort(st.SecureRNG(), func(port uint16) (bool, tcpip.Error) {
+	port, err = st.PickEphemeralPort(st.SecureRNG(), func(port uint16) (bool, tcpip.Error) {
 		if same && port == id.RemotePort {
 			return false, nil // it would connect to itself
 		}
 		at := id
 		at.LocalPort = port
 		res := b.reservation(&at)
+		least = 0
 		if _, err := st.ReservePort(st.SecureRNG(), res, nil); err != nil {
-			if _, inUse := err.(*tcpip.ErrPortInUse); !inUse || !reuse || !e.p.endTimeWait(b.nets.list()[0], at, nic) {
+			if _, inUse := err.(*tcpip.ErrPortInUse); !inUse || !reuse {
+				return false, nil
+			}
+			var ok bool
+			if least, ok = e.p.endTimeWait(b.nets.list()[0], at, nic); !ok {
 				return false, nil
 			}
 			if _, err := st.ReservePort(st.SecureRNG(), res, nil); err != nil {
@@ -225,7 +229,7 @@ func (e *Endpoint) pickPort(id stack.TransportEndpointID, b registration, nic tc
 	if err != nil {
 		e.p.stats.FailedPortReservations.Increment()
 	}
-	return port, err
+	return port, least, err
 }
 
 // reusesTimeWait reports whether a port whose connection is in TIME-WAIT may be reused.
@@ -243,16 +247,17 @@ func (p *protocol) reusesTimeWait(id stack.TransportEndpointID) bool {
 	return false
 }
 
-// endTimeWait ends a connection that has been in TIME-WAIT for at least a second. It reports
-// whether it did.
-func (p *protocol) endTimeWait(net tcpip.NetworkProtocolNumber, id stack.TransportEndpointID, nic tcpip.NICID) bool {
+// endTimeWait ends a connection in TIME-WAIT whose addresses and ports may be dialed again. ok
+// reports whether it did; least is the lower bound of the new connection's ISS.
+func (p *protocol) endTimeWait(net tcpip.NetworkProtocolNumber, id stack.TransportEndpointID, nic tcpip.NICID) (least tcp.Seq, ok bool) {
 	old, ok := p.stack.FindTransportEndpoint(net, ProtocolNumber, id, nic).(*Endpoint)
 	if !ok {
-		return false
+		return 0, false
 	}
-	now := p.now()
 	old.mu.Lock()
-	ok = old.phase == phaseConn && old.conn.State() == tcp.StateTimeWait && now.Sub(old.now) >= time.Second
+	if ok = old.phase == phaseConn; ok {
+		least, ok = old.conn.MayDialAgain(p.now())
+	}
 	if ok {
 		old.calls.recycle = true
 	}
@@ -260,7 +265,7 @@ func (p *protocol) endTimeWait(net tcpip.NetworkProtocolNumber, id stack.Transpo
 	if ok {
 		old.kick()
 	}
-	return ok
+	return least, ok
 }
 
 // initConn initialises the engine's connection for e.info.ID over e.route. The initial sequence
@@ -272,9 +277,8 @@ func (e *Endpoint) initConn(iss, least tcp.Seq) {
 	if iss == 0 {
 		iss = e.p.secret.ISN(now, local, remote)
 	}
-	if least != 0 && !iss.After(least) {
-		const gap = 65535 + 2 // as in Linux's tcp_timewait_state_process
-		iss = least.Add(gap)
+	if least != 0 {
+		iss = tcp.ISSAfter(iss, least)
 	}
 	socket := e.opts.socket(&e.ops)
 	cfg := e.p.config(e.opts, e.recvBufferFixed, socket, e.recvBuffer())

@@ -82,16 +82,3 @@ func (e *Endpoint) unregister(b registration, id stack.TransportEndpointID) {
 		e.p.stack.ReleasePort(b.reservation(&id))
 	}
 }
-
-// newIncarnation reports whether a SYN to a connection in TIME-WAIT must be of a new incarnation.
-// It decides as Linux does.
-//
-// RFC 6191 §2: with timestamps on both, a SYN with a later timestamp than the last one received.
-// With the same timestamp, or none on one of them, a SYN with a sequence number beyond the last
-// received.
-func (l *lastSent) newIncarnation(h *tcp.Header) bool {
-	if l.stamped && h.Options.HasTimestamps && h.Options.TSVal != l.recent {
-		return int32(h.Options.TSVal-l.recent) > 0
-	}
-	return h.Seq.After(l.ack)
-}

@@ -34,7 +34,8 @@ func (e *Endpoint) listen(backlog int) tcpip.Error {
 		return &tcpip.ErrInvalidEndpointState{}
 	}
 	e.phase = phaseListen
-	e.listener = &listener{e: e, backlog: backlog, halfOpen: make(map[*Endpoint]halfOpenEntry)}
+	e.listener = &listener{e: e, halfOpen: make(map[*Endpoint]halfOpenEntry)}
+	e.listener.setBacklog(backlog)
 	b, id := e.reg, e.info.ID
 	e.mu.Unlock()
 	err := e.p.stack.RegisterTransportEndpoint(b.nets.list(), ProtocolNumber, id, e, b.flags, b.device)
@@ -112,33 +113,32 @@ func (e *Endpoint) shutdownListener(flags tcpip.ShutdownFlags) tcpip.Error {
 	return nil
 }
 
-// reincarnate ends TIME-WAIT for a SYN of a new incarnation and gives the SYN to the listener.
-// Without a listener it does nothing. The caller holds the baton.
-func (e *Endpoint) reincarnate(seg *segment) {
+// reincarnate ends TIME-WAIT for a SYN of a new incarnation and gives the SYN to the listener. If
+// no listener has room for it, it does nothing and returns false. The caller holds the baton.
+func (e *Endpoint) reincarnate(seg *segment) bool {
 	pkt := seg.pkt
-	if pkt == nil {
-		return
-	}
 	e.mu.Lock()
 	id := e.info.ID
 	e.mu.Unlock()
 	at := stack.TransportEndpointID{LocalAddress: id.LocalAddress, LocalPort: id.LocalPort}
 	le, ok := e.p.stack.FindTransportEndpoint(pkt.NetworkProtocolNumber, ProtocolNumber, at, pkt.NICID).(*Endpoint)
 	if !ok {
-		return
+		return false
 	}
-	if l := le.listening(); l != nil {
-		e.mu.Lock()
-		e.calls.recycle = true
-		e.mu.Unlock()
-		p := e.shard.borrowScratch()
-		e.step(p, nil)
-		e.p.addCounters(p, e)
-		e.shard.returnScratch(p)
-		next := *seg
-		next.pkt = nil // the payload of a SYN is not kept
-		le.listenInput(l, id, &next, pkt)
+	l := le.listening()
+	if l == nil || !l.hasRoom() {
+		return false
 	}
+	e.mu.Lock()
+	e.calls.recycle = true
+	e.mu.Unlock()
+	s := e.shard.borrowScratch()
+	e.step(s, nil)
+	e.returnScratch(s)
+	next := *seg
+	next.pkt = nil // the payload of a SYN is not kept
+	le.listenInput(l, id, &next, pkt)
+	return true
 }
 
 // inherit copies the options of the listener, whose lock the caller holds.

@@ -186,8 +186,10 @@ func (e *Endpoint) publish(s *scratch, r *stepResult) {
 	if r.mask != 0 {
 		e.wq.Notify(r.mask)
 	}
-	if r.nextSYN != nil {
-		e.reincarnate(r.nextSYN)
+	if r.nextSYN != nil && !e.reincarnate(r.nextSYN) {
+		again := *r.nextSYN
+		again.pkt, again.refusedReopen = again.pkt.IncRef(), true
+		e.deliver(&again)
 	}
 }
 
@@ -209,8 +211,7 @@ func (e *Endpoint) answerAfterClose(in []segment) {
 	from.NICID, from.NetworkProtocolNumber = nic, net
 	for i := range in {
 		seg := &in[i]
-		if seg.isSYN() {
-			e.reincarnate(seg)
+		if seg.isSYN() && e.reincarnate(seg) {
 			continue
 		}
 		e.p.resetStray(id, seg, from)
@@ -230,7 +231,7 @@ func (e *Endpoint) input(seg *segment, o *tcp.Output) (nextIncarnation bool) {
 	now := e.advanceTime(seg.arrived)
 	in := seg.inbound()
 	o.Counters.InSegs++
-	if e.opening == openingDone && e.parent != nil && !e.inAcceptQueue && e.parent.dropsACK(e, seg, now, o) {
+	if e.opening == openingDone && e.parent != nil && !e.inAcceptQueue && e.parent.handshake(e, seg, now, o) {
 		return false
 	}
 	switch {
@@ -247,8 +248,8 @@ func (e *Endpoint) input(seg *segment, o *tcp.Output) (nextIncarnation bool) {
 	case e.opening != openingDone:
 		return false // it arrived before our SYN has left
 	}
-	if e.conn.State() == tcp.StateTimeWait && seg.isSYN() && e.lastSent.newIncarnation(&seg.header) {
-		seg.afterTimeWait, seg.leastISS = true, e.lastSent.nxt
+	if least, ok := e.conn.Reopens(&seg.header); ok && !seg.refusedReopen {
+		seg.leastISS = least
 		return true
 	}
 	e.acceptPayload(seg, e.conn.Input(now, &in, o))

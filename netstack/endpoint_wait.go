@@ -9,8 +9,8 @@ import (
 // maxWait bounds Endpoint.Wait, on the stack's clock.
 const maxWait = time.Second
 
-// Wait implements stack.TransportEndpoint. It returns when no goroutine runs the connection, so that
-// all output has left.
+// Wait implements stack.TransportEndpoint. It returns when no goroutine runs the connection, so
+// that all output has left.
 //
 // A program may call it, or stack.Destroy, from an event of the connection itself, whose goroutine
 // then waits for itself. So Wait returns after a second of the stack's clock at the latest. On a

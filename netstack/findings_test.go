@@ -10,11 +10,12 @@ import (
 )
 
 // TestGVisorRACKBreaksTiesBackwards shows a fault of gVisor's TCP (docs/findings.md): five segments
-// leave at one instant, nothing is lost, and the first one's ACK arrives first. rackControl.detectLoss
-// then takes the four later ones for lost and retransmits, 1.25 RTT after they left.
+// leave at one instant, nothing is lost, and the first one's ACK arrives first.
+// rackControl.detectLoss then takes the four later ones for lost and retransmits, 1.25 RTT after
+// they left.
 //
-// RFC 8985 §6.2 step 5 marks a segment lost only if RACK_sent_after holds. It breaks a tie of transmit
-// times by end_seq: of two such segments, the one with the higher end_seq was sent later.
+// RFC 8985 §6.2 step 5 marks a segment lost only if RACK_sent_after holds. It breaks a tie of
+// transmit times by end_seq: of two such segments, the one with the higher end_seq was sent later.
 func TestGVisorRACKBreaksTiesBackwards(t *testing.T) {
 	const rtt, mss, bytes, segments = 100 * time.Millisecond, 1460, 7000, 5
 	for _, c := range []struct {

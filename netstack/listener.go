@@ -18,17 +18,13 @@ import (
 type listener struct {
 	e *Endpoint
 
-	mu              sync.Mutex // taken after an endpoint's lock
-	backlog         int
-	halfOpen        map[*Endpoint]halfOpenEntry // connections in SYN-RECEIVED
-	halfOpenTotal   uint64                      // connections that were ever in halfOpen
-	queue           []*Endpoint                 // connections that Accept will return
-	shutDown        bool                        // by Shutdown: SYNs are refused
-	closed          bool
-	cookieSent      bool // a SYN cookie was sent
-	cookieSentAt    wheel.Time
-	cookieACKLost   bool // the ACK of a cookie was dropped as the queue was full
-	cookieACKLostAt wheel.Time
+	mu            sync.Mutex // taken after an endpoint's lock
+	backlog       tcp.Backlog
+	halfOpen      map[*Endpoint]halfOpenEntry // connections in SYN-RECEIVED
+	halfOpenTotal uint64                      // connections that were ever in halfOpen
+	queue         []*Endpoint                 // connections that Accept will return
+	shutDown      bool                        // by Shutdown: SYNs are refused
+	closed        bool
 }
 
 // halfOpenEntry is what a listener knows of a half-open connection.
@@ -44,8 +40,19 @@ func (l *listener) relisten(backlog int) tcpip.Error {
 	if len(l.queue) > backlog {
 		return &tcpip.ErrInvalidEndpointState{}
 	}
-	l.backlog, l.shutDown = backlog, false
+	l.shutDown = false
+	l.setBacklog(backlog)
 	return nil
+}
+
+// setBacklog sets the bounds. As in gVisor, a backlog is Linux's plus one; half-open connections
+// are limited to Linux's.
+func (l *listener) setBacklog(n int) { l.backlog.Max, l.backlog.MaxHalfOpen = n, n-1 }
+
+// counted returns the backlog with its counts. The caller holds the lock.
+func (l *listener) counted() *tcp.Backlog {
+	l.backlog.Queued, l.backlog.HalfOpen = len(l.queue), len(l.halfOpen)
+	return &l.backlog
 }
 
 // ready reports whether Accept has a connection to return.
@@ -55,53 +62,72 @@ func (l *listener) ready() bool {
 	return len(l.queue) > 0
 }
 
-func (l *listener) queueFull() bool { return len(l.queue) >= l.backlog }
+// hasRoom reports whether the accept queue has room.
+func (l *listener) hasRoom() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.counted().Full()
+}
 
 // listenInput processes a segment in LISTEN.
 func (e *Endpoint) listenInput(l *listener, id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) {
-	h := &seg.header
+	local, remote := addrPort(id.LocalAddress, id.LocalPort), addrPort(id.RemoteAddress, id.RemotePort)
+	cookies := tcp.CookiesOnOverflow
+	if e.p.options().alwaysCookies {
+		cookies = tcp.CookiesAlways
+	}
 	l.mu.Lock()
-	shut := l.shutDown || l.closed
+	l.backlog.Cookies = cookies
+	action := l.counted().Segment(seg.arrived, local, remote, &seg.header)
+	shut := (l.shutDown || l.closed) && action != tcp.ListenIgnore
 	l.mu.Unlock()
-	switch {
-	case h.Flags.Has(tcp.RST):
-		// RFC 9293 §3.10.7.2: "An incoming RST should be ignored. Return."
-		e.p.countDropped()
-	case shut:
+	if shut {
 		e.p.resetStray(id, seg, pkt)
-	case h.Flags.Has(tcp.ACK):
-		// RFC 9293 §3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in the
-		// LISTEN state." The exception is the ACK of a SYN cookie.
-		if h.Flags.Has(tcp.SYN) || !l.takeCookie(id, seg, pkt) {
-			e.p.resetStray(id, seg, pkt)
+		return
+	}
+	var ck *tcp.Cookie
+	if action == tcp.ListenTakeCookie {
+		ck, action = l.takeCookie(id, seg)
+	}
+	p := e.p
+	switch action {
+	case tcp.ListenRefuse:
+		if seg.header.Flags&(tcp.SYN|tcp.ACK) == tcp.ACK {
+			l.countBadCookie()
 		}
-	case h.Flags.Has(tcp.SYN):
-		l.syn(id, seg, pkt)
-	default:
-		e.p.countDropped()
+		p.resetStray(id, seg, pkt)
+	case tcp.ListenDropBehindCookie:
+		l.countBadCookie()
+	case tcp.ListenIgnore:
+		p.countDropped()
+	case tcp.ListenSendCookie:
+		l.sendCookie(id, seg, pkt)
+	case tcp.ListenOpen, tcp.ListenOpenCookie:
+		l.openAndDeliver(id, seg, pkt, ck)
+	case tcp.ListenDropCookie:
+		p.countDropped()
+		p.stats.ListenOverflowAckDrop.Increment()
+		e.stats.more().ReceiveErrors.ListenOverflowAckDrop.Increment()
+	default: // a SYN that is dropped
+		p.countDropped()
+		p.stats.ListenOverflowSynDrop.Increment()
+		e.stats.more().ReceiveErrors.ListenOverflowSynDrop.Increment()
 	}
 }
 
-// syn processes a SYN for a new connection.
-func (l *listener) syn(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) {
-	p := l.e.p
-	always := p.options().alwaysCookies
-	l.mu.Lock()
-	// As in gVisor, the backlog is Linux's plus one, and limits the half-open connections.
-	full, many := l.queueFull(), len(l.halfOpen) >= l.backlog-1
-	l.mu.Unlock()
-	switch {
-	case full || id.RemotePort == 0 || id.LocalAddress == id.RemoteAddress && id.LocalPort == id.RemotePort:
-		p.countDropped()
-		p.stats.ListenOverflowSynDrop.Increment()
-		l.e.stats.more().ReceiveErrors.ListenOverflowSynDrop.Increment()
-	case always || many:
-		l.sendCookie(id, seg, pkt)
-	default:
-		if c := l.open(id, seg, pkt, nil); c != nil {
-			c.deliver(seg)
-		}
+// openAndDeliver makes a connection from its first segment, and delivers the segment to it.
+func (l *listener) openAndDeliver(id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer, ck *tcp.Cookie) {
+	if ck != nil {
+		l.e.p.stats.ListenOverflowSynCookieRcvd.Increment()
 	}
+	c := l.open(id, seg, pkt, ck)
+	if c == nil {
+		return
+	}
+	if ck != nil && seg.len > 0 {
+		seg.pkt = pkt.IncRef()
+	}
+	c.deliver(seg)
 }
 
 // open makes a connection from its first segment: a SYN, or the ACK of cookie ck. It returns nil on
@@ -198,40 +224,32 @@ func (l *listener) childChanged(c *Endpoint, queue, ended bool) {
 	}
 }
 
-// dropsACK reports whether to drop an ACK for a half-open connection: the listener does not want
-// the connection established yet. If the ACK is for a cookie, and there is room, dropsACK restarts
-// the connection from the cookie.
-func (l *listener) dropsACK(c *Endpoint, s *segment, now wheel.Time, o *tcp.Output) bool {
-	if s.header.Flags&(tcp.SYN|tcp.RST|tcp.ACK) != tcp.ACK {
-		return false
-	}
-	late := l.lateCookie(c, s)
-	if late == nil && !c.conn.Opens(s.header.Ack) {
-		// It would not establish the connection.
-		return c.conn.State() == tcp.StateSynReceived && l.mayFollowLostCookieACK(now)
+// handshake decides about a segment for half-open connection c. It reports whether to drop it. If
+// the segment returns a late cookie, the connection restarts from the cookie. The caller holds c's
+// lock.
+func (l *listener) handshake(c *Endpoint, seg *segment, now wheel.Time, o *tcp.Output) (drop bool) {
+	in := seg.inbound()
+	l.mu.Lock()
+	maybe, since := l.backlog.MayHoldLateCookie(now, &c.conn, &seg.header), l.halfOpen[c].since
+	l.mu.Unlock()
+	var ck tcp.Cookie
+	late := false
+	if maybe {
+		id := &c.info.ID
+		local, remote := addrPort(id.LocalAddress, id.LocalPort), addrPort(id.RemoteAddress, id.RemotePort)
+		ck, late = c.p.secret.TakeCookie(now, local, remote, &seg.header, c.conn.Config())
 	}
 	l.mu.Lock()
-	full, since := l.queueFull(), l.halfOpen[c].since
+	action := l.counted().Handshake(now, &c.conn, since, c.opts.deferAccept, late, &in, o)
 	l.mu.Unlock()
-	wait := c.opts.deferAccept
-	switch {
-	case full:
-		// The SYN-ACK is retransmitted until there is room or the handshake times out.
-		o.Counters.ListenOverflows++
-		o.Counters.ListenDrops++
+	switch action {
+	case tcp.HandshakeDrop:
 		c.p.countDropped()
-		if late != nil {
-			l.noteLostCookieACK(now)
-		}
 		return true
-	case late != nil:
-		c.restartFromCookie(late, o)
-	case wait > 0 && s.len == 0 && !s.header.Flags.Has(tcp.FIN) && now.Sub(since) < wait:
-		// The peer is there. The SYN-ACK is retransmitted only after the wait, to draw another ACK.
-		o.Counters.TCPDeferAcceptDrop++
-		c.p.countDropped()
-		c.conn.DeferOpen(now, since, wait, o)
-		return true
+	case tcp.HandshakeRestart:
+		c.conn.Forget(o)
+		c.cookie, c.opening = &ck, openingCookie
+		c.initConn(ck.ISS, 0)
 	}
 	return false
 }

@@ -1,6 +1,9 @@
 package netstack
 
 import (
+	"encoding/binary"
+	"time"
+
 	"gvisor.dev/gvisor/pkg/buffer"
 	"gvisor.dev/gvisor/pkg/tcpip/checksum"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
@@ -23,6 +26,7 @@ type rigPeer struct {
 	packet []byte // the IP packet that contains last
 	bare   bool   // SYNs have no options
 	sack   bool   // SYNs permit SACK
+	stamps bool   // segments have timestamps
 }
 
 func (r *rig) peer(port uint16) *rigPeer {
@@ -49,6 +53,11 @@ func (p *rigPeer) raw(flags header.TCPFlags, seq, ack uint32, data []byte, bad u
 			opts = append(opts, header.TCPOptionSACKPermitted, 2, header.TCPOptionNOP, header.TCPOptionNOP)
 		}
 	}
+	if p.stamps {
+		opts = append(opts, header.TCPOptionNOP, header.TCPOptionNOP, header.TCPOptionTS, header.TCPOptionTSLength)
+		opts = binary.BigEndian.AppendUint32(opts, uint32(time.Duration(r.clock.Time()).Milliseconds()))
+		opts = binary.BigEndian.AppendUint32(opts, p.echo())
+	}
 	if !flags.Contains(header.TCPFlagAck) {
 		ack = 0
 	}
@@ -68,6 +77,17 @@ func (p *rigPeer) raw(flags header.TCPFlags, seq, ack uint32, data []byte, bad u
 	sum := header.PseudoHeaderChecksum(header.TCPProtocolNumber, rigThere, rigHere, uint16(len(seg)))
 	seg.SetChecksum(^seg.CalculateChecksum(checksum.Combine(sum, checksum.Checksum(data, 0))) + bad)
 	r.inject(b)
+}
+
+// echo returns the timestamp of the last segment from the stack.
+func (p *rigPeer) echo() uint32 {
+	if p.last == nil {
+		return 0
+	}
+	if p.last.Flags().Contains(header.TCPFlagSyn) {
+		return header.ParseSynOptions(p.last.Options(), p.last.Flags().Contains(header.TCPFlagAck)).TSVal
+	}
+	return p.last.ParsedOptions().TSVal
 }
 
 func (r *rig) inject(b []byte) {

@@ -19,9 +19,8 @@ type segment struct {
 	ce      bool
 	pkt     *stack.PacketBuffer // owns a reference; nil if the payload is not kept
 
-	// Of a SYN that ended TIME-WAIT: the lower bound of the answer's ISS.
-	afterTimeWait bool
-	leastISS      tcp.Seq
+	leastISS      tcp.Seq // of a SYN that ended TIME-WAIT: the lower bound of the answer's ISS
+	refusedReopen bool    // of a SYN for which TIME-WAIT does not end: no listener takes it
 }
 
 // fault says what is wrong with a packet.
@@ -62,11 +61,6 @@ func (s *segment) isSYN() bool {
 	return s.header.Flags&(tcp.SYN|tcp.ACK|tcp.RST) == tcp.SYN
 }
 
-// seqLen returns SEG.LEN.
-func (s *segment) seqLen() uint32 {
-	return tcp.Arrival{Seq: s.header.Seq, Len: s.len, SYN: s.header.Flags.Has(tcp.SYN), FIN: s.header.Flags.Has(tcp.FIN)}.SegLen()
-}
-
 // release releases the packet.
 func (s *segment) release() {
 	if s.pkt != nil {
@@ -88,17 +82,9 @@ func addrPort(a tcpip.Address, port uint16) netip.AddrPort {
 
 // resetStray answers a segment that belongs to no connection.
 func (p *protocol) resetStray(id stack.TransportEndpointID, s *segment, pkt *stack.PacketBuffer) {
-	h := &s.header
-	switch {
-	case h.Flags.Has(tcp.RST):
-		// RFC 9293 §3.10.7.1: "An incoming segment containing a RST is discarded."
-	case h.Flags.Has(tcp.ACK):
-		// RFC 9293 §3.10.7.1: "If the ACK bit is on, <SEQ=SEG.ACK><CTL=RST>"
-		p.reply(pkt, id, tcp.Header{Seq: h.Ack, Flags: tcp.RST}, stack.DefaultTOS)
-	default:
-		// RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used,
-		// <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>"
-		p.reply(pkt, id, tcp.Header{Ack: h.Seq.Add(s.seqLen()), Flags: tcp.RST | tcp.ACK}, stack.DefaultTOS)
+	in := s.inbound()
+	if rst, ok := tcp.StrayReset(&in); ok {
+		p.reply(pkt, id, rst, stack.DefaultTOS)
 	}
 }
 

@@ -85,27 +85,13 @@ func (e *Endpoint) maxPacketPayload() uint32 {
 }
 
 // buildPackets turns the output's segments into packets: it attaches the payloads from the send
-// queue and joins segments that the link can segment again. Of consecutive pure ACKs, as after a
-// step with many segments, only the last is sent.
+// queue and joins segments that the link can segment again.
 func (e *Endpoint) buildPackets(s *scratch) {
 	s.packets = s.packets[:0]
 	segs := s.out.Segments
-	if len(segs) > 0 {
-		if h := &segs[len(segs)-1].Header; h.Flags&(tcp.ACK|tcp.RST) == tcp.ACK {
-			e.lastSent = lastSent{ack: h.Ack, recent: h.Options.TSEcr, stamped: h.Options.HasTimestamps}
-			e.lastSent.nxt = h.Seq.Add(tcp.Arrival{Len: segs[len(segs)-1].Len, SYN: h.Flags.Has(tcp.SYN), FIN: h.Flags.Has(tcp.FIN)}.SegLen())
-		}
-	}
 	most := e.maxPacketPayload()
 	for i := 0; i < len(segs); {
 		first := &segs[i]
-		if i+1 < len(segs) && len(s.causes) == 0 && superseded(first, &segs[i+1]) {
-			// RFC 7323 §4.3: an ACK of several segments echoes the timestamp of the earliest.
-			segs[i+1].Header.Options.TSEcr = first.Header.Options.TSEcr
-			s.out.Counters.OutSegs--
-			i++
-			continue
-		}
 		mss, n, j := segmentSize(first), first.Len, i+1
 		for first.Len > 0 && j < len(segs) && n+segs[j].Len <= most && n%mss == 0 && canJoin(first, &segs[j-1], &segs[j]) {
 			n += segs[j].Len
@@ -122,14 +108,6 @@ func (e *Endpoint) buildPackets(s *scratch) {
 		s.packets = append(s.packets, pk)
 		i = j
 	}
-}
-
-// superseded reports whether sending b alone loses nothing that a carries: both are pure ACKs, b
-// acknowledges more, and neither carries anything else.
-func superseded(a, b *tcp.Outgoing) bool {
-	h, g := &a.Header, &b.Header
-	return a.Len == 0 && b.Len == 0 && h.Flags == tcp.ACK && g.Flags == tcp.ACK && g.Ack.After(h.Ack) && h.Seq == g.Seq &&
-		h.Options.NumSACK == 0 && g.Options.NumSACK == 0 && a.ECT == b.ECT
 }
 
 // segmentSize returns the payload bytes of each segment in s but the last.

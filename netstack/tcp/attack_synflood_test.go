@@ -60,7 +60,7 @@ func TestSYNFlood(t *testing.T) {
 	if served != 10 {
 		t.Errorf("served %d clients, want 10", served)
 	}
-	if most > backlog+1 || l.halfOpen > backlog {
+	if most > backlog+1 || l.backlog.HalfOpen > backlog {
 		t.Errorf("at most %d connections at once, want at most %d", most, backlog+1)
 	}
 	if n := len(e.sockets); n > backlog+1 {
@@ -72,8 +72,8 @@ func TestSYNFlood(t *testing.T) {
 	engineCheck(t, e)
 	t.Log("# when it is over, nothing is left of it")
 	e.Advance(now.Add(10 * time.Minute))
-	if e.socketCount() != 0 || l.halfOpen != 0 {
-		t.Errorf("%d connections, %d half-open, want none", e.socketCount(), l.halfOpen)
+	if e.socketCount() != 0 || l.backlog.HalfOpen != 0 {
+		t.Errorf("%d connections, %d half-open, want none", e.socketCount(), l.backlog.HalfOpen)
 	}
 	engineCheck(t, e)
 }

@@ -101,6 +101,9 @@ func (c *Conn) rstSeq() Seq {
 func (c *Conn) sendAckFrom(now wheel.Time, seq Seq, o *Output) {
 	c.appendSegment(now, seq, 0, o)
 	o.Counters.OutSegs++
+	if o.coalesceACKs() {
+		c.segsOut--
+	}
 }
 
 // sendRST sends a reset that the peer accepts at seq: <SEQ=seq><CTL=RST>, with an ACK in the

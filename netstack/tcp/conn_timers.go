@@ -84,6 +84,12 @@ func (c *Conn) Expire(now wheel.Time, slot Slot, o *Output) {
 	if c.state == StateClosed {
 		return
 	}
+	o.expiring = true
+	c.expire(now, slot, o)
+	o.expiring = false
+}
+
+func (c *Conn) expire(now wheel.Time, slot Slot, o *Output) {
 	if id := slot.segment(); id != 0 {
 		if !c.fl.sent.has(id) || !c.fl.sent.seg(id).Armed {
 			return

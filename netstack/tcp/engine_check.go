@@ -55,11 +55,11 @@ func (e *Engine) checkListeners() error {
 		}
 	}
 	for local, l := range e.listeners {
-		if l.halfOpen != halfOpen[l] {
-			return fmt.Errorf("tcp: listener %v counts %d half-open connections, want %d", local, l.halfOpen, halfOpen[l])
+		if l.backlog.HalfOpen != halfOpen[l] {
+			return fmt.Errorf("tcp: listener %v counts %d half-open connections, want %d", local, l.backlog.HalfOpen, halfOpen[l])
 		}
-		if len(l.queue) > l.backlog {
-			return fmt.Errorf("tcp: listener %v has %d connections in its queue, want at most %d", local, len(l.queue), l.backlog)
+		if len(l.queue) > l.backlog.Max || len(l.queue) != l.backlog.Queued {
+			return fmt.Errorf("tcp: listener %v has %d connections in its queue, want at most %d", local, len(l.queue), l.backlog.Max)
 		}
 		delete(halfOpen, l)
 	}

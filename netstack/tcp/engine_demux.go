@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"net/netip"
-	"time"
 
 	"tcpwheel/wheel"
 )
@@ -42,11 +41,11 @@ func (e *Engine) Input(now wheel.Time, p *Packet) (s *Socket, v Disposition) {
 			return s, Disposition{}
 		}
 	}
-	if s.pending != nil && s.pending.defersHandshake(now, &s.conn, &in, &e.out) {
-		e.apply(s)
-		return s, Disposition{}
+	if s.pending != nil {
+		v = s.pending.listener.inputHalfOpen(now, s, &in)
+	} else {
+		v = s.conn.Input(now, &in, &e.out)
 	}
-	v = s.conn.Input(now, &in, &e.out)
 	e.apply(s)
 	return s, v
 }
@@ -69,27 +68,10 @@ func (e *Engine) ICMP(now wheel.Time, local, remote netip.AddrPort, m ICMPError)
 
 // refuse answers a segment that belongs to no connection.
 func (e *Engine) refuse(local, remote netip.AddrPort, in *Inbound) {
-	h := in.Header
-	switch {
-	case h.Flags.Has(RST):
-		// RFC 9293 §3.10.7.1: "An incoming segment containing a RST is discarded."
-	case h.Flags.Has(ACK):
-		// RFC 9293 §3.10.7.1: "If the ACK bit is on, <SEQ=SEG.ACK><CTL=RST>"
-		e.reset(local, remote, Header{Seq: h.Ack, Flags: RST})
-	default:
-		// RFC 9293 §3.10.7.1: "If the ACK bit is off, sequence number zero is used,
-		// <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>"
-		n := Arrival{Seq: h.Seq, Len: in.Len, SYN: h.Flags.Has(SYN), FIN: h.Flags.Has(FIN)}.SegLen()
-		e.reset(local, remote, Header{Ack: h.Seq.Add(n), Flags: RST | ACK})
+	if rst, ok := StrayReset(in); ok {
+		e.out.Counters.OutRsts++
+		e.send(local, remote, rst)
 	}
-}
-
-// reset sends a RST that belongs to no connection.
-//
-// DEVIATION RFC 7323 §5.2: it has no timestamps, even if the segment that it answers has.
-func (e *Engine) reset(local, remote netip.AddrPort, h Header) {
-	e.out.Counters.OutRsts++
-	e.send(local, remote, h)
 }
 
 // send queues a segment that belongs to no connection.
@@ -118,20 +100,10 @@ func (e *Engine) endTimeWait(s *Socket) {
 	e.apply(s)
 }
 
-// replaceTimeWait closes a connection in TIME-WAIT so that a new incarnation can take its place. It
-// returns the new ISS: iss, or a number beyond everything that the old connection sent.
-//
-// RFC 9293 §3.6.1: a TCP may accept a new SYN to reopen the connection directly from TIME-WAIT, if
-// it "assigns its initial sequence number for the new connection to be larger than the largest
-// sequence number it used on the previous connection incarnation".
-func (e *Engine) replaceTimeWait(s *Socket, iss Seq) Seq {
-	const gap = 65535 + 2 // Linux's, tcp_timewait_state_process
-	if nxt := s.conn.sndNxt; !iss.After(nxt) {
-		iss = nxt.Add(gap)
-	}
+// replaceTimeWait closes a connection in TIME-WAIT so that a new incarnation can take its place.
+func (e *Engine) replaceTimeWait(s *Socket) {
 	e.out.Counters.TWRecycled++
 	e.endTimeWait(s)
-	return iss
 }
 
 // reopenTimeWait handles a SYN for a connection in TIME-WAIT. If the SYN starts a new incarnation,
@@ -139,35 +111,10 @@ func (e *Engine) replaceTimeWait(s *Socket, iss Seq) Seq {
 func (e *Engine) reopenTimeWait(now wheel.Time, old *Socket, in *Inbound) (s *Socket, ok bool) {
 	local, remote := old.Local(), old.Remote()
 	l := e.listener(local)
-	if l == nil || l.full() || !timeWaitSYN(&old.conn, in.Header) {
+	least, reopens := old.conn.Reopens(in.Header)
+	if l == nil || l.backlog.Full() || !reopens {
 		return nil, false
 	}
-	iss := e.replaceTimeWait(old, e.secret.ISN(now, local, remote))
-	return l.open(now, local, remote, in, iss), true
+	e.replaceTimeWait(old)
+	return l.open(now, local, remote, in, ISSAfter(e.secret.ISN(now, local, remote), least)), true
 }
-
-// timeWaitSYN reports whether a SYN for a connection in TIME-WAIT must belong to a new incarnation.
-// It decides as Linux does.
-//
-// RFC 6191 §2: if both have timestamps, a SYN with a later timestamp than the last one received;
-// with equal timestamps, or without them, a SYN with a later sequence number than the last one
-// received.
-func timeWaitSYN(c *Conn, h *Header) bool {
-	recent, ok := c.paws.Recent()
-	if c.tsOn && ok && h.Options.HasTimestamps {
-		if h.Options.TSVal != recent {
-			return tsBefore(recent, h.Options.TSVal)
-		}
-	}
-	return h.Seq.After(c.rq.Nxt())
-}
-
-// timeWaitDial reports whether the addresses and ports of a connection in TIME-WAIT may be dialed
-// again. Timestamps must be in use, and a second must have passed since the peer's last one, so
-// that its TIME-WAIT accepts ours as later (Linux's tcp_tw_reuse).
-func timeWaitDial(now wheel.Time, c *Conn) bool {
-	return c.state == StateTimeWait && c.tsOn && now.Sub(c.paws.updated) >= timeWaitReuse &&
-		now.Sub(c.paws.updated) > c.cfg.TimestampTick
-}
-
-const timeWaitReuse = time.Second

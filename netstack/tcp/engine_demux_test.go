@@ -56,12 +56,12 @@ func TestSpecificListenerWins(t *testing.T) {
 		}
 		before := map[*Listener]int{}
 		for _, l := range all {
-			before[l] = l.halfOpen
+			before[l] = l.backlog.HalfOpen
 		}
 		s, _ := e.Input(0, &Packet{Src: src, Dst: dst, Header: Header{Seq: 1, Flags: SYN, Window: 1000}})
 		got := ""
 		for local, l := range all {
-			if l.halfOpen > before[l] {
+			if l.backlog.HalfOpen > before[l] {
 				got = local
 			}
 		}

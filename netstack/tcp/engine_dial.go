@@ -39,10 +39,12 @@ func (e *Engine) Dial(now wheel.Time, local, remote netip.AddrPort, cfg *Config)
 	}
 	iss := e.secret.ISN(now, local, remote)
 	if old := e.find(endsOf(local, remote)); old != nil {
-		if !timeWaitDial(now, &old.conn) {
+		least, ok := old.conn.MayDialAgain(now)
+		if !ok {
 			return nil, fmt.Errorf("tcp: %v to %v has a connection already, in %v", local, remote, old.conn.State())
 		}
-		iss = e.replaceTimeWait(old, iss)
+		iss = ISSAfter(iss, least)
+		e.replaceTimeWait(old)
 	}
 	s := e.add(local, remote, cfg, iss)
 	s.conn.Connect(now, &e.out)

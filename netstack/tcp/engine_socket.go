@@ -87,11 +87,17 @@ func (e *Engine) add(local, remote netip.AddrPort, cfg *Config, iss Seq) *Socket
 		e.sockets = append(e.sockets, s)
 	}
 	e.byEnds.add(&s.ends, s.index)
-	s.conn.Init(cfg, e.path(remote), iss, e.secret.TimestampOffset(local, remote))
+	e.initConn(s, cfg, iss)
 	if e.trace != nil {
 		e.traceOpened(s)
 	}
 	return s
+}
+
+// initConn initialises the connection of a socket.
+func (e *Engine) initConn(s *Socket, cfg *Config, iss Seq) {
+	local, remote := s.Local(), s.Remote()
+	s.conn.Init(cfg, e.path(remote), iss, e.secret.TimestampOffset(local, remote))
 }
 
 func (e *Engine) path(remote netip.AddrPort) Path {

@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"net/netip"
 	"testing"
 	"time"
 
@@ -170,15 +169,10 @@ func TestTimeWaitDial(t *testing.T) {
 func TestNextIncarnationISN(t *testing.T) {
 	// RFC 9293 §3.6.1: a sequence number "larger than the largest sequence number it used on the
 	// previous connection incarnation", even if the ISN clock has not reached it.
-	e := newTestEngine(t, nil)
-	s := e.add(engineServer, engineClient, &e.cfg.Conn, 0)
-	s.conn.sndNxt = 5_000_000
-	if got := e.replaceTimeWait(s, 4_000_000); !got.After(5_000_000) {
-		t.Errorf("begins at %d, want beyond 5000000", got)
+	if got := ISSAfter(4_000_000, 5_000_000); !got.After(5_000_000) {
+		t.Errorf("ISSAfter(4000000, 5000000) = %d, want more than 5000000", got)
 	}
-	s = e.add(engineServer, netip.AddrPortFrom(engineClient.Addr(), 1), &e.cfg.Conn, 0)
-	s.conn.sndNxt = 5_000_000
-	if got := e.replaceTimeWait(s, 6_000_000); got != 6_000_000 {
-		t.Errorf("begins at %d, want the clock's 6000000", got)
+	if got := ISSAfter(6_000_000, 5_000_000); got != 6_000_000 {
+		t.Errorf("ISSAfter(6000000, 5000000) = %d, want 6000000", got)
 	}
 }

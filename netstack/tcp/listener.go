@@ -13,16 +13,11 @@ type Listener struct {
 	engine      *Engine
 	local       netip.AddrPort
 	cfg         *Config
-	backlog     int
-	maxHalfOpen int
 	deferAccept time.Duration
 
-	queue    []*Socket // established, waiting for Accept
-	halfOpen int       // connections in SYN-RECEIVED
-
-	cookieAt wheel.Time // when the last SYN cookie was sent, if cookies
-	cookies  bool       // a SYN cookie was sent
-	closed   bool
+	backlog Backlog
+	queue   []*Socket // established, waiting for Accept
+	closed  bool
 }
 
 // ListenConfig configures a listener.
@@ -61,11 +56,11 @@ func (e *Engine) Listen(local netip.AddrPort, cfg ListenConfig) (*Listener, erro
 		return nil, err
 	}
 	l := &Listener{
-		engine: e, local: local, cfg: conn,
-		backlog: cfg.Backlog, maxHalfOpen: e.cfg.MaxSynRcvd, deferAccept: cfg.DeferAccept,
+		engine: e, local: local, cfg: conn, deferAccept: cfg.DeferAccept,
+		backlog: Backlog{Max: cfg.Backlog, MaxHalfOpen: e.cfg.MaxSynRcvd, Cookies: e.cfg.SYNCookies},
 	}
-	if l.maxHalfOpen == 0 {
-		l.maxHalfOpen = cfg.Backlog
+	if l.backlog.MaxHalfOpen == 0 {
+		l.backlog.MaxHalfOpen = cfg.Backlog
 	}
 	e.listeners[local] = l
 	return l, nil
@@ -97,6 +92,7 @@ func (l *Listener) Accept() (*Socket, bool) {
 	if l.queue = l.queue[1:]; len(l.queue) == 0 {
 		l.queue = nil
 	}
+	l.backlog.Queued--
 	s.pending = nil
 	return s, true
 }
@@ -115,75 +111,51 @@ func (l *Listener) Close(now wheel.Time) {
 			l.engine.Abort(now, s)
 		}
 	}
-	l.queue = nil
+	l.queue, l.backlog.Queued = nil, 0
 }
-
-// full reports whether the accept queue is full.
-func (l *Listener) full() bool { return len(l.queue) >= l.backlog }
 
 // input processes a segment in LISTEN.
 func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbound) (*Socket, Disposition) {
-	h := in.Header
-	switch {
-	case h.Flags.Has(RST):
-		// RFC 9293 §3.10.7.2: "An incoming RST segment could not be valid since it could not have
-		// been sent in response to anything sent by this incarnation of the connection. An incoming
-		// RST should be ignored. Return."
-	case h.Flags.Has(ACK):
-		// RFC 9293 §3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in the
-		// LISTEN state. An acceptable reset segment should be formed for any arriving ACK-bearing
-		// segment." A returned SYN cookie is the exception.
-		if !h.Flags.Has(SYN) {
-			if s, v, ok := l.cookie(now, local, remote, in); ok {
-				return s, v
-			}
-		}
-		l.engine.refuse(local, remote, in)
-	case h.Flags.Has(SYN):
-		return l.syn(now, local, remote, in), Disposition{}
-	default:
-		// RFC 9293 §3.10.7.2: without SYN, RST and ACK, "Drop the segment and return."
-	}
-	return nil, Disposition{}
-}
-
-// syn processes a SYN for a new connection, and returns the connection or nil.
-func (l *Listener) syn(now wheel.Time, local, remote netip.AddrPort, in *Inbound) *Socket {
+	action, ck := l.backlog.Segment(now, local, remote, in.Header), Cookie{}
 	c := &l.engine.out.Counters
-	if local == remote || remote.Port() == 0 { // the reply would go to ourselves, or to no port
-		c.ListenDrops++
-		return nil
+	if action == ListenTakeCookie {
+		var ok bool
+		if ck, ok = l.takeCookie(now, local, remote, in); !ok {
+			c.SyncookiesFailed++
+		} else {
+			c.SyncookiesRecv++
+		}
+		action = l.backlog.TookCookie(now, ok)
 	}
-	if mode := l.engine.cfg.SYNCookies; mode == CookiesAlways || l.halfOpen >= l.maxHalfOpen {
-		if mode == CookiesNever {
-			c.TCPReqQFullDrop++
-			c.ListenDrops++
-			return nil
-		}
-		if l.full() {
-			c.ListenOverflows++
-			c.ListenDrops++
-			return nil
-		}
-		if l.halfOpen >= l.maxHalfOpen {
+	switch action {
+	case ListenRefuse:
+		l.engine.refuse(local, remote, in)
+	case ListenOpen:
+		return l.open(now, local, remote, in, l.engine.secret.ISN(now, local, remote)), Disposition{}
+	case ListenOpenCookie:
+		return l.openCookie(now, local, remote, in, ck)
+	case ListenSendCookie:
+		if l.backlog.HalfOpen >= l.backlog.MaxHalfOpen {
 			c.TCPReqQFullDoCookies++
 		}
 		l.sendCookie(now, local, remote, in.Header)
-		return nil
-	}
-	if l.full() {
+	case ListenDropHalfOpen:
+		c.TCPReqQFullDrop++
+		c.ListenDrops++
+	case ListenDropBadSYN:
+		c.ListenDrops++
+	case ListenDropFull, ListenDropCookie:
 		c.ListenOverflows++
 		c.ListenDrops++
-		return nil
 	}
-	return l.open(now, local, remote, in, l.engine.secret.ISN(now, local, remote))
+	return nil, Disposition{}
 }
 
 // open makes the connection of a SYN.
 func (l *Listener) open(now wheel.Time, local, remote netip.AddrPort, in *Inbound, iss Seq) *Socket {
 	s := l.engine.add(local, remote, l.cfg, iss)
 	s.pending = &pendingAccept{listener: l, since: now}
-	l.halfOpen++
+	l.backlog.HalfOpen++
 	s.conn.Accept(now, in, &l.engine.out)
 	l.engine.apply(s)
 	return s
@@ -194,37 +166,35 @@ func (l *Listener) noteEvents(s *Socket, events Events) {
 	p := s.pending
 	if events.Has(EventConnected) && !p.queued {
 		p.queued = true
-		l.halfOpen--
+		l.backlog.HalfOpen--
 		if !l.closed {
 			l.queue = append(l.queue, s)
+			l.backlog.Queued++
 		}
 	}
 	if events.Has(EventClosed) && !p.queued {
 		// RFC 9293 §3.10.7.4: a connection from LISTEN returns there.
-		l.halfOpen--
+		l.backlog.HalfOpen--
 		s.pending = nil
 	}
 }
 
-// defersHandshake reports whether to drop a segment because the listener does not want the
-// connection established yet. It updates the counters.
-func (p *pendingAccept) defersHandshake(now wheel.Time, c *Conn, in *Inbound, o *Output) bool {
-	if p.queued || in.Header.Flags&(SYN|RST|ACK) != ACK || !c.Opens(in.Header.Ack) {
-		return false // the segment would not complete the handshake
+// inputHalfOpen processes a segment for connection s, which is not accepted yet.
+func (l *Listener) inputHalfOpen(now wheel.Time, s *Socket, in *Inbound) Disposition {
+	e, ck, late := l.engine, Cookie{}, false
+	if !s.pending.queued {
+		if l.backlog.MayHoldLateCookie(now, &s.conn, in.Header) {
+			ck, late = l.takeCookie(now, s.Local(), s.Remote(), in)
+		}
+		switch l.backlog.Handshake(now, &s.conn, s.pending.since, l.deferAccept, late, in, &e.out) {
+		case HandshakeDrop:
+			return Disposition{}
+		case HandshakeRestart:
+			e.out.Counters.SyncookiesRecv++
+			s.conn.Forget(&e.out)
+			e.initConn(s, l.cfg, ck.ISS)
+			return s.conn.AcceptCookie(now, in, ck, &e.out)
+		}
 	}
-	l := p.listener
-	switch {
-	case l.full():
-		// The peer retransmits its data, and we our SYN-ACK, until there is room or the handshake
-		// times out.
-		o.Counters.ListenOverflows++
-		o.Counters.ListenDrops++
-		return true
-	case l.deferAccept > 0 && in.Len == 0 && !in.Header.Flags.Has(FIN) && now.Sub(p.since) < l.deferAccept:
-		// The peer is alive. The SYN-ACK is retransmitted only after the wait, to draw another ACK.
-		o.Counters.TCPDeferAcceptDrop++
-		c.DeferOpen(now, p.since, l.deferAccept, o)
-		return true
-	}
-	return false
+	return s.conn.Input(now, in, &e.out)
 }

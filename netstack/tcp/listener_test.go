@@ -32,8 +32,8 @@ func TestBacklogOverflow(t *testing.T) {
 		return s
 	}
 	first, second, third := ack(0), ack(1), ack(2)
-	if l.Len() != 2 || l.halfOpen != 2 || third.Conn().State() != StateSynReceived {
-		t.Fatalf("%d wait, %d are half-open, the third in %v, want 2, 2, SYN-RECEIVED", l.Len(), l.halfOpen, third.Conn().State())
+	if l.Len() != 2 || l.backlog.HalfOpen != 2 || third.Conn().State() != StateSynReceived {
+		t.Fatalf("%d wait, %d are half-open, the third in %v, want 2, 2, SYN-RECEIVED", l.Len(), l.backlog.HalfOpen, third.Conn().State())
 	}
 	if c := e.Counters(); c.ListenOverflows != 1 || c.ListenDrops != 1 || c.CurrEstab != 2 {
 		t.Errorf("ListenOverflows %d, ListenDrops %d, CurrEstab %d, want 1, 1, 2", c.ListenOverflows, c.ListenDrops, c.CurrEstab)
@@ -76,14 +76,14 @@ func TestRetransmittedSynAckReplacesDroppedAck(t *testing.T) {
 		clients = append(clients, s)
 	}
 	p.run(wheel.Time(500 * time.Millisecond))
-	if l.Len() != 1 || l.halfOpen != 1 {
-		t.Fatalf("%d wait, %d are half-open, want 1 and 1", l.Len(), l.halfOpen)
+	if l.Len() != 1 || l.backlog.HalfOpen != 1 {
+		t.Fatalf("%d wait, %d are half-open, want 1 and 1", l.Len(), l.backlog.HalfOpen)
 	}
 	l.Accept()
 	p.run(wheel.Time(10 * time.Second))
-	if l.Len() != 1 || l.halfOpen != 0 || clients[1].Conn().State() != StateEstablished {
+	if l.Len() != 1 || l.backlog.HalfOpen != 0 || clients[1].Conn().State() != StateEstablished {
 		t.Errorf("%d wait, %d are half-open, client in %v, want 1, 0, ESTABLISHED",
-			l.Len(), l.halfOpen, clients[1].Conn().State())
+			l.Len(), l.backlog.HalfOpen, clients[1].Conn().State())
 	}
 }
 
@@ -102,15 +102,15 @@ func TestListenerCountsHalfOpen(t *testing.T) {
 		t.Errorf("TCPReqQFullDrop %d, ListenDrops %d, want 1 and 1", c.TCPReqQFullDrop, c.ListenDrops)
 	}
 	t.Log("# a duplicate SYN goes to its connection")
-	if s, _ := e.Input(0, engineSYN(1, 1000)); s != a || l.halfOpen != 2 {
-		t.Errorf("%d half-open connections, want 2", l.halfOpen)
+	if s, _ := e.Input(0, engineSYN(1, 1000)); s != a || l.backlog.HalfOpen != 2 {
+		t.Errorf("%d half-open connections, want 2", l.backlog.HalfOpen)
 	}
 	t.Log("# a reset leads back to LISTEN: RFC 9293 §3.10.7.4")
 	rst := engineSegment(RST, 1001, 0, 0)
 	rst.Src = a.Remote()
 	e.Input(0, rst)
-	if a.Conn().State() != StateClosed || l.halfOpen != 1 || e.socketCount() != 1 {
-		t.Errorf("%v, %d half-open, want CLOSED and 1", a.Conn().State(), l.halfOpen)
+	if a.Conn().State() != StateClosed || l.backlog.HalfOpen != 1 || e.socketCount() != 1 {
+		t.Errorf("%v, %d half-open, want CLOSED and 1", a.Conn().State(), l.backlog.HalfOpen)
 	}
 	engineCheck(t, e)
 	again, _ := e.Input(0, engineSYN(1, 2000))
@@ -120,8 +120,8 @@ func TestListenerCountsHalfOpen(t *testing.T) {
 	_ = aISS
 	t.Log("# the handshakes time out")
 	e.Advance(wheel.Time(10 * time.Minute))
-	if l.halfOpen != 0 || e.socketCount() != 0 || b.Conn().Err() != ErrTimeout {
-		t.Errorf("%d half-open, %d connections, %v, want none and a timeout", l.halfOpen, e.socketCount(), b.Conn().Err())
+	if l.backlog.HalfOpen != 0 || e.socketCount() != 0 || b.Conn().Err() != ErrTimeout {
+		t.Errorf("%d half-open, %d connections, %v, want none and a timeout", l.backlog.HalfOpen, e.socketCount(), b.Conn().Err())
 	}
 	engineCheck(t, e)
 }

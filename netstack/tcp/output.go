@@ -24,6 +24,7 @@ type Output struct {
 	Challenge Limiter    // nil is no limit
 	Rand      *rand.Rand // needed only by policies with Jitter
 
+	expiring bool // in Conn.Expire
 	noBursts bool // disables sendBurst, for tests
 
 	spareFlights    []*flight
