@@ -13,10 +13,10 @@ import (
 	"tcpwheel/pcaps/track"
 )
 
-// analysis is analyze at work.
+// analysis is a run of analyze.
 type analysis struct {
 	asJSON, asCSV bool
-	csvConns      bool // and asCSV: of connections
+	csvConns      bool // with asCSV: connections instead of episodes
 	top           int
 	all           bool
 	filter        connFilter
@@ -26,7 +26,7 @@ type analysis struct {
 	stdout, stderr io.Writer
 	enc            *json.Encoder
 	csv            *csv.Writer
-	printed        bool // a summary
+	printed        bool // a summary was printed
 }
 
 func newAnalyze() *cobra.Command {
@@ -90,7 +90,7 @@ func newAnalyze() *cobra.Command {
 	return cmd
 }
 
-// run analyses the files, one after the other. One that cannot be read does not keep the others from it.
+// run analyses the files in order. A file that cannot be read does not stop the run.
 func (a *analysis) run(cmd *cobra.Command, files []string) error {
 	a.enc = newJSONLines(a.stdout)
 	if a.asCSV {
@@ -130,12 +130,12 @@ func (a *analysis) header() []string {
 	return episodeHeader()
 }
 
-// outputError is one of writing results: there is no use in going on.
+// outputError is a failure to write results. It stops the run.
 type outputError struct{ err error }
 
 func (e *outputError) Error() string { return e.err.Error() }
 
-// file analyses one file. One that is cut short is analysed up to the cut, and that is said.
+// file analyses one file. It analyses a truncated file up to the cut, and says so.
 func (a *analysis) file(cmd *cobra.Command, name string) error {
 	s := newSummary(name, a)
 	rep := a.reports.begin(name)

@@ -7,24 +7,26 @@ import (
 	"tcpwheel/pcaps/track"
 )
 
-// episodeHeader returns the columns of episodes: the fields of an EpisodeRecord, but for its type.
+// episodeHeader returns the columns of episodes: the fields of an EpisodeRecord without its type.
 func episodeHeader() []string { return columnsOf(reflect.TypeFor[track.EpisodeRecord](), "") }
 
-// episodeRecordRow returns the fields, those that are not known as empty text, and several packets with blanks between.
+// episodeRecordRow returns the fields of a record. Unknown ones are empty; several packets are
+// separated by blanks.
 func episodeRecordRow(r *track.EpisodeRecord) []string {
 	return fieldsOf(reflect.ValueOf(r).Elem(), nil)
 }
 
-// flowRow is a line of the table of connections: what they have in common, and then one of their directions.
+// flowRow is a line of the table of connections: the connection's fields, then those of one
+// direction.
 type flowRow struct {
 	Conn  track.ConnRecord
 	Index int `json:"flow"` // 0 or 1
 	Flow  track.FlowRecord
 }
 
-// flowHeader returns the columns of connections: the fields of a ConnRecord but for its type and flows, the number of the flow, and the
-// fields of its FlowRecord, of which packets is flow_packets here. A field that has fields itself is a column for each of these, with its
-// name and _ before, as rtt_min_s; and episodes is a column for each kind.
+// flowHeader returns the columns of connections: the fields of a ConnRecord without type and flows,
+// the number of the flow, and the fields of its FlowRecord. The flow's packets are flow_packets. A
+// nested field is a column with both names, such as rtt_min_s. Each kind of episode is a column.
 func flowHeader() []string {
 	names := columnsOf(reflect.TypeFor[flowRow](), "")
 	for i, name := range names {

@@ -12,21 +12,21 @@ import (
 	"tcpwheel/wheel"
 )
 
-// connFilter is which connections, and which episodes, are told of.
+// connFilter selects connections and episodes.
 type connFilter struct {
 	conns    []connPattern // any of them; none is all
 	from, to moment
 	flags    []string // as given
 }
 
-// connPattern is a connection by its number, or by an end.
+// connPattern matches a connection by its number or by an end.
 type connPattern struct {
 	id   int // -1 for none
 	addr netip.Addr
 	port uint16 // 0 for any
 }
 
-// moment is a time, or one since the first packet of a file.
+// moment is a time of day, or a time since the first packet of a file.
 type moment struct {
 	set, since bool
 	at         time.Time
@@ -99,7 +99,7 @@ func parseMoment(flag, text string) (moment, error) {
 	return moment{}, fmt.Errorf("%s %q, want a time such as 2026-01-02T15:04:05Z, or one since the first packet, such as 1.5s", flag, text)
 }
 
-// in returns the moment in a file that begins at first.
+// in returns the moment in a file whose first packet is at first.
 func (m *moment) in(first wheel.Time) wheel.Time {
 	if m.since {
 		return first.Add(m.after)
@@ -107,7 +107,7 @@ func (m *moment) in(first wheel.Time) wheel.Time {
 	return wheel.Time(m.at.UnixNano())
 }
 
-// hasConn reports whether the connection is told of.
+// hasConn reports whether the connection passes the filter.
 func (f *connFilter) hasConn(c *track.Conn, first wheel.Time) bool {
 	if f.from.set && c.Last < f.from.in(first) || f.to.set && c.First > f.to.in(first) {
 		return false
@@ -132,7 +132,7 @@ func (f *connFilter) hasConn(c *track.Conn, first wheel.Time) bool {
 	return false
 }
 
-// hasTime reports whether what happens at that time is told of.
+// hasTime reports whether an event at that time passes the filter.
 func (f *connFilter) hasTime(at, first wheel.Time) bool {
 	return !(f.from.set && at < f.from.in(first) || f.to.set && at > f.to.in(first))
 }

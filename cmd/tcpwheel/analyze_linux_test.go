@@ -19,10 +19,11 @@ import (
 	"tcpwheel/pcaps/track"
 )
 
-// trafficRole is the environment variable that makes the test's own program an end of TestAnalyzeKernels.
+// trafficRole is the environment variable that makes the test binary an end of TestAnalyzeKernels.
 const trafficRole = "TCPWHEEL_TRAFFIC"
 
-// TestTrafficHelper is no test, but the ends of TestAnalyzeKernels: a sink, and a source of long and short streams.
+// TestTrafficHelper is the ends of TestAnalyzeKernels: a sink, and a source of long and short
+// streams.
 func TestTrafficHelper(t *testing.T) {
 	switch os.Getenv(trafficRole) {
 	case "sink":
@@ -37,19 +38,19 @@ func TestTrafficHelper(t *testing.T) {
 			}
 			go func() {
 				defer c.Close()
-				_, _ = io.Copy(io.Discard, c) // what breaks a stream is the source's to tell
+				_, _ = io.Copy(io.Discard, c) // the source reports broken streams
 			}()
 		}
 	case "source":
 		end := time.Now().Add(4 * time.Second)
 		var all sync.WaitGroup
 		for _, s := range []struct {
-			octets int
-			pause  time.Duration
+			bytes int
+			pause time.Duration
 		}{{300_000, 0}, {900, 260 * time.Millisecond}, {900, 270 * time.Millisecond}, {5000, 400 * time.Millisecond}, {20_000, 500 * time.Millisecond}} {
 			all.Go(func() {
 				for time.Now().Before(end) {
-					if err := stream(s.octets, s.pause, end); err != nil {
+					if err := stream(s.bytes, s.pause, end); err != nil {
 						t.Error(err)
 						return
 					}
@@ -62,11 +63,11 @@ func TestTrafficHelper(t *testing.T) {
 	}
 }
 
-// stream writes over a connection: once without a pause, else again and again until the end.
-func stream(octets int, pause time.Duration, end time.Time) error {
+// stream writes over a connection: once, or repeatedly with pauses until the end.
+func stream(bytes int, pause time.Duration, end time.Time) error {
 	var c net.Conn
 	var err error
-	for range 50 { // the sink may not be there yet
+	for range 50 { // the sink may not listen yet
 		if c, err = net.Dial("tcp", "10.9.0.2:5000"); err == nil {
 			break
 		}
@@ -77,7 +78,7 @@ func stream(octets int, pause time.Duration, end time.Time) error {
 	}
 	defer c.Close()
 	for {
-		if _, err := c.Write(make([]byte, octets)); err != nil {
+		if _, err := c.Write(make([]byte, bytes)); err != nil {
 			return err
 		}
 		if pause == 0 || !time.Now().Add(pause).Before(end) {
@@ -94,7 +95,7 @@ func stream(octets int, pause time.Duration, end time.Time) error {
 	return nil
 }
 
-// fate is what the log of a link has of a packet with octets from a.
+// fate is a link log's entry for a packet with data from a.
 type fate struct {
 	Record    string  `json:"record"`
 	Epoch     int64   `json:"epoch"`
@@ -113,7 +114,7 @@ type fate struct {
 	end uint32
 }
 
-// readFates returns the packets with octets from a, by their ends, and the epoch of their times.
+// readFates returns the packets with data from a, by their ends, and the epoch of their times.
 func readFates(t *testing.T, name string) (map[string][]fate, int64) {
 	t.Helper()
 	f, err := os.Open(name)
@@ -143,9 +144,10 @@ func readFates(t *testing.T, name string) (map[string][]fate, int64) {
 	return all, epoch
 }
 
-// needless reports whether all octets of transmission i had been delivered by earlier ones. sure is false if one of those may have been
-// refused for its timestamp: one sent later was delivered before it.
-func needless(all []fate, i int) (is, sure bool) {
+// unnecessary reports whether earlier transmissions had delivered all bytes of transmission i. sure
+// is false if the receiver may have refused one of them for its timestamp, because a later one
+// overtook it.
+func unnecessary(all []fate, i int) (is, sure bool) {
 	newest, have, sure := uint32(0), []fate{}, true
 	for _, f := range all[:i] {
 		if f.Fate != "delivered" || len(f.Arrived) == 0 {
@@ -157,7 +159,7 @@ func needless(all []fate, i int) (is, sure bool) {
 		have = append(have, f)
 		newest = max(newest, f.TCP.TSVal)
 	}
-	// Those that were overtaken have arrived after a later stamp.
+	// Overtaken packets arrived after a later timestamp.
 	for _, f := range have {
 		for _, g := range have {
 			if overlaps(f, all[i]) && g.Arrived[0] < f.Arrived[0] && int32(g.TCP.TSVal-f.TCP.TSVal) > 0 {
@@ -179,8 +181,9 @@ func needless(all []fate, i int) (is, sure bool) {
 
 func overlaps(f, g fate) bool { return int32(f.TCP.Seq-g.end) < 0 && int32(g.TCP.Seq-f.end) < 0 }
 
-// TestAnalyzeKernels holds what is said of two kernels against the log of the link between them, which tells what became of each packet:
-// at the sender all retransmissions are found and D is right, and at both ends the verdicts are.
+// TestAnalyzeKernels compares the analysis of two kernels with the log of the link between them,
+// which has the fate of each packet. At the sender all retransmissions are found and D is right; at
+// both ends the verdicts are right.
 func TestAnalyzeKernels(t *testing.T) {
 	dir := t.TempDir()
 	log, a, b := filepath.Join(dir, "log"), filepath.Join(dir, "a.pcapng"), filepath.Join(dir, "b.pcapng")
@@ -208,7 +211,7 @@ func TestAnalyzeKernels(t *testing.T) {
 			t.Fatalf("status %d: %s", status, &talk)
 		}
 		var (
-			verdicts           [2][3]int // needed and needless, by "unknown", "no" and "yes"
+			verdicts           [2][3]int // needed and spurious ones, by unknown, no and yes
 			again, episodes    int
 			wrongD, unexpected int
 			kinds              = map[string]int{}
@@ -263,7 +266,7 @@ func TestAnalyzeKernels(t *testing.T) {
 				unexpected++
 				continue
 			}
-			is, sure := needless(all, best)
+			is, sure := unnecessary(all, best)
 			if sure && len(all[best].Arrived) > 0 {
 				truly := 0
 				if is {
@@ -280,7 +283,7 @@ func TestAnalyzeKernels(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%s: %d episodes, %v; packets sent again %d of %d; needed: unknown, no, yes %v, needless %v; D wrong in %d, not in the log %d",
+		t.Logf("%s: %d episodes, %v; packets retransmitted %d of %d; needed: unknown, no, yes %v, spurious %v; D wrong in %d, not in the log %d",
 			filepath.Base(file), episodes, kinds, again, sentAgain, verdicts[0], verdicts[1], wrongD, unexpected)
 		if episodes < 10 || unexpected > 0 {
 			t.Errorf("%d episodes, of which the log does not know %d", episodes, unexpected)
@@ -289,7 +292,7 @@ func TestAnalyzeKernels(t *testing.T) {
 			t.Errorf("%d wrong verdicts in %d episodes", wrong, episodes)
 		}
 		if file == a && (again != sentAgain || 20*wrongD > episodes) {
-			t.Errorf("%d packets sent again, want %d; D is wrong in %d of %d episodes", again, sentAgain, wrongD, episodes)
+			t.Errorf("%d packets retransmitted, want %d; D is wrong in %d of %d episodes", again, sentAgain, wrongD, episodes)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"tcpwheel/pcaps/track"
 )
 
-// reports are the files that analyze writes besides what it prints.
+// reports are the files that analyze writes in addition to its output.
 type reports struct {
 	html, annotate string
 
@@ -21,7 +21,7 @@ type reports struct {
 	read bool // a file could be read
 }
 
-// check says what is wrong with the flags, of which changed tells whether they were given.
+// check checks the flags. changed reports whether a flag was given.
 func (r *reports) check(changed func(flag string) bool, files []string) error {
 	switch {
 	case r.annotate != "" && len(files) != 1:
@@ -43,7 +43,7 @@ func (r *reports) check(changed func(flag string) bool, files []string) error {
 	return nil
 }
 
-// begin returns what a file's packets are to be told to: nil if nothing is to be written.
+// begin returns the reports of a file, or nil if none are written.
 func (r *reports) begin(file string) *fileReport {
 	if r.html == "" && r.annotate == "" {
 		return nil
@@ -61,7 +61,7 @@ func (r *reports) begin(file string) *fileReport {
 	return f
 }
 
-// write writes the page, if there is something to tell.
+// write writes the page, unless it would be empty.
 func (r *reports) write() error {
 	if r.page == nil || !r.read {
 		return nil
@@ -69,7 +69,7 @@ func (r *reports) write() error {
 	return writeWhole(r.html, r.page.Write)
 }
 
-// fileReport is the part of reports that is about one file. A nil one does nothing.
+// fileReport is the part of the reports for one file. A nil one does nothing.
 type fileReport struct {
 	section *pages.Section
 	notes   *pages.Notes
@@ -90,7 +90,7 @@ func (f *fileReport) event() func(*track.Event) {
 	}
 }
 
-// done takes a connection in, of which only some episodes may be wanted, or nothing.
+// done adds a connection, if wanted, with the episodes that keep selects.
 func (f *fileReport) done(c *track.Conn, wanted bool, keep func(*track.Episode) bool) {
 	if f == nil {
 		return
@@ -111,14 +111,15 @@ func (f *fileReport) done(c *track.Conn, wanted bool, keep func(*track.Episode) 
 	}
 }
 
-// unread completes what is told of a file that could not be read.
+// unread notes that the file could not be read.
 func (f *fileReport) unread(err error) {
 	if f != nil && f.section != nil {
 		f.section.End(pages.Facts{Notes: []string{"This file could not be read: " + err.Error()}})
 	}
 }
 
-// end completes what is told of the file, and writes its annotated copy. wrong is what kept the rest from being read, if anything did.
+// end completes the file's part and writes its annotated copy. wrong is the error of reading, if
+// any.
 func (r *reports) end(cmd *cobra.Command, f *fileReport, s *summary, wrong error) error {
 	if f == nil {
 		return nil
@@ -149,7 +150,7 @@ func (r *reports) end(cmd *cobra.Command, f *fileReport, s *summary, wrong error
 	return writeWhole(r.annotate, func(w io.Writer) error {
 		err := capture.Annotate(w, s.file, f.notes.Comment)
 		if s.cut && errors.Is(err, capture.ErrCutShort) {
-			return nil // which was said
+			return nil // it was reported
 		}
 		return err
 	})

@@ -13,7 +13,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// summary is what analyze tells of one file. It keeps sums, spans for quantiles, and the episodes of the table.
+// summary summarises one file. It keeps sums, durations for quantiles, and the episodes of the
+// table.
 type summary struct {
 	a     *analysis
 	file  string
@@ -23,14 +24,14 @@ type summary struct {
 	cut     bool
 	evicted int
 
-	conns, lossy int
-	seen         int // connections of the file, filtered ones too
-	octets       int64
-	kinds        [track.Kinds]kindSums
-	rexmits      int64
-	needless     int
-	rows         []episodeRow
-	episodes     int
+	conns, lossy    int
+	seen            int // connections of the file, filtered ones too
+	bytes           int64
+	kinds           [track.Kinds]kindSums
+	retransmissions int64
+	spurious        int
+	rows            []episodeRow
+	episodes        int
 
 	copies, reordered, keepalives, probes, zeroWindows int64
 	unseen, stale, badSums, oddSums, clockSteps        int64
@@ -40,14 +41,14 @@ type summary struct {
 	near                                               map[string]int
 }
 
-// kindSums are what episodes of a kind have in common.
+// kindSums are the sums of the episodes of a kind.
 type kindSums struct {
 	n, spurious, unknown int
 	d, tRec              spans
 	waited               time.Duration // the sum of D
 }
 
-// spans keeps spans for quantiles: all up to 65536, then each second one of twice as many, and so on.
+// spans keeps durations for quantiles: all up to 65536, then every second one, and so on.
 type spans struct {
 	all  []time.Duration
 	step int
@@ -70,7 +71,7 @@ func (s *spans) add(d time.Duration) {
 	s.seen++
 }
 
-// quantile returns the span that a share q of all are not longer than, "-" if there are none.
+// quantile returns the q-quantile, or "-" without durations.
 func (s *spans) quantile(q float64) string {
 	if len(s.all) == 0 {
 		return "-"
@@ -81,28 +82,28 @@ func (s *spans) quantile(q float64) string {
 
 // episodeRow is a line of the table.
 type episodeRow struct {
-	conn          int
-	flow          string
-	packet        int64
-	at            wheel.Time
-	kind, verdict string
-	rexmits       int
-	d, tRec, tax  time.Duration
-	repaired      bool
-	hasTax        bool
+	conn            int
+	flow            string
+	packet          int64
+	at              wheel.Time
+	kind, verdict   string
+	retransmissions int
+	d, tRec, tax    time.Duration
+	repaired        bool
+	hasTax          bool
 }
 
 func newSummary(file string, a *analysis) *summary {
 	return &summary{a: a, file: file, timers: map[string]int{}, near: map[string]int{}}
 }
 
-// skips reports whether the connection is not to be told of.
+// skips counts the connection, and reports whether the filter excludes it.
 func (s *summary) skips(c *track.Conn) bool {
 	s.seen++
 	return !s.a.filter.hasConn(c, s.first)
 }
 
-// add takes a connection in, and prints its lines where lines are wanted.
+// add adds a connection. It prints its lines of JSON or CSV.
 func (s *summary) add(c *track.Conn) error {
 	if err := s.printConn(c); err != nil {
 		return err
@@ -127,7 +128,7 @@ func (s *summary) add(c *track.Conn) error {
 	return nil
 }
 
-// printConn prints the lines of a connection itself.
+// printConn prints the line of a connection, without its episodes.
 func (s *summary) printConn(c *track.Conn) error {
 	switch {
 	case s.a.asJSON:
@@ -143,7 +144,7 @@ func (s *summary) printConn(c *track.Conn) error {
 	return nil
 }
 
-// count adds a connection to the sums, but for its episodes.
+// count adds a connection to the sums, without its episodes.
 func (s *summary) count(c *track.Conn) {
 	s.conns++
 	s.copies += c.Copies
@@ -162,8 +163,8 @@ func (s *summary) count(c *track.Conn) {
 	}
 	for i := range c.Flows {
 		f := &c.Flows[i]
-		s.octets += f.Bytes
-		s.rexmits += f.Retransmissions
+		s.bytes += f.Bytes
+		s.retransmissions += f.Retransmissions
 		s.reordered += f.Reordered
 		s.keepalives += f.Keepalives
 		s.probes += f.WindowProbes
@@ -180,7 +181,7 @@ func (s *summary) count(c *track.Conn) {
 
 func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error {
 	s.episodes++
-	s.needless += e.SpuriousCount
+	s.spurious += e.SpuriousCount
 	k := &s.kinds[e.Kind]
 	k.n++
 	k.d.add(e.D)
@@ -205,7 +206,7 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 	}
 	s.rows = append(s.rows, episodeRow{
 		conn: c.ID, flow: f.Src.String() + " > " + f.Dst.String(), packet: e.DetectedPacket, at: e.Seen, kind: e.Kind.String(),
-		verdict: e.Spurious.String(), rexmits: e.Total, d: e.D, tRec: e.TRec, tax: e.TimerTax, repaired: e.Repaired, hasTax: e.HasIdealD,
+		verdict: e.Spurious.String(), retransmissions: e.Total, d: e.D, tRec: e.TRec, tax: e.TimerTax, repaired: e.Repaired, hasTax: e.HasIdealD,
 	})
 	if !s.a.all && len(s.rows) >= 4*(s.a.top+64) {
 		s.longest()
@@ -213,7 +214,7 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 	return nil
 }
 
-// longest keeps the rows that the table shows.
+// longest keeps the rows of the table.
 func (s *summary) longest() {
 	slices.SortStableFunc(s.rows, func(a, b episodeRow) int {
 		return cmp.Or(cmp.Compare(b.length(), a.length()), cmp.Compare(a.packet, b.packet))
@@ -221,20 +222,20 @@ func (s *summary) longest() {
 	s.rows = s.rows[:min(len(s.rows), s.a.top)]
 }
 
-// length is how long an episode took, as far as it is known.
+// length is the known length of an episode.
 func (r *episodeRow) length() time.Duration { return max(r.d, r.tRec) }
 
 // fileRecord is the last line of JSON of a file.
 //
 //	type              "file"
 //	file
-//	packets, tcp      of all kinds, and TCP segments
-//	skipped           packets that are no TCP segments, by why
-//	connections       that are told of
-//	lossy             of these, those with an episode
+//	packets, tcp      all packets, and TCP segments
+//	skipped           packets that are not TCP segments, by reason
+//	connections       that pass the filter
+//	lossy             of these, with an episode
 //	episodes
-//	evicted           connections that were given up to bound memory
-//	cut_short         true if the file is, and was analysed up to there
+//	evicted           connections given up to bound memory
+//	cut_short         true if the file is truncated; it is analysed up to there
 type fileRecord struct {
 	Type     string           `json:"type"`
 	File     string           `json:"file"`
@@ -248,7 +249,7 @@ type fileRecord struct {
 	Cut      bool             `json:"cut_short,omitempty"`
 }
 
-// write prints what is left to be printed.
+// write prints the rest of the output.
 func (s *summary) write() error {
 	if (s.a.asCSV || s.a.asJSON) && s.conns == 0 && s.seen > 0 {
 		fmt.Fprintf(s.a.stderr, "tcpwheel: analyze: %s: %s\n", s.file, s.a.filter.unmatched())
@@ -285,7 +286,7 @@ func (s *summary) write() error {
 // print writes the summary and the table.
 func (s *summary) print(b *strings.Builder) {
 	fmt.Fprintf(b, "%s: %s in %s, %s with %s\n", s.file, plural(s.stats.TCP, "TCP packet"), shortSpan(s.stats.Last.Sub(s.stats.First)),
-		plural(int64(s.conns), "connection"), octetText(s.octets))
+		plural(int64(s.conns), "connection"), byteText(s.bytes))
 	if line := unusedPackets(s.stats); line != "" {
 		wrapText(b, "", strings.Split(line, ", "))
 	}
@@ -303,7 +304,7 @@ func (s *summary) print(b *strings.Builder) {
 	}
 	switch {
 	case s.conns == 0 && s.stats.TCP == 0:
-		fmt.Fprintln(b, "nothing to tell of")
+		fmt.Fprintln(b, "no TCP in it")
 		return
 	case s.conns == 0:
 		fmt.Fprintf(b, "%s; the capture has %s\n", s.a.filter.unmatched(), plural(int64(s.seen), "connection"))
@@ -312,8 +313,8 @@ func (s *summary) print(b *strings.Builder) {
 		fmt.Fprintln(b, "no loss")
 		return
 	}
-	fmt.Fprintf(b, "%s in %s: %s sent again, %d needlessly\n", plural(int64(s.episodes), "loss episode"),
-		plural(int64(s.lossy), "connection"), plural(s.rexmits, "packet"), s.needless)
+	fmt.Fprintf(b, "%s in %s: %s retransmitted, %d unnecessarily\n", plural(int64(s.episodes), "loss episode"),
+		plural(int64(s.lossy), "connection"), plural(s.retransmissions, "packet"), s.spurious)
 	if line := joined(s.timers); line != "" {
 		fmt.Fprintf(b, "timers that fit, by flows: %s\n", line)
 	}
@@ -361,11 +362,11 @@ func (s *summary) table(b *strings.Builder) {
 			fmt.Fprintf(b, "%5d %s\n", r.conn, flow)
 		}
 		fmt.Fprintf(b, row, fmt.Sprint(r.conn), fmt.Sprint(r.packet), fmt.Sprintf("%.6f", r.at.Sub(s.first).Seconds()), r.kind, r.verdict,
-			fmt.Sprint(r.rexmits), shortSpan(r.d), tRec, tax)
+			fmt.Sprint(r.retransmissions), shortSpan(r.d), tRec, tax)
 	}
 }
 
-// remarks says what else was seen.
+// remarks lists other observations.
 func (s *summary) remarks() []string {
 	var all []string
 	for _, r := range []struct {

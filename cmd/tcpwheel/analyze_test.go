@@ -14,8 +14,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// writeCapture is the command of scripts that writes what the simulator captures at a sender: its arguments are the file, the losses of
-// the link as in plans, and the octets that are sent.
+// writeCapture is the scripts' command that captures a simulated sender. Its arguments are the
+// file, the losses of the link as in plans, and the number of bytes.
 func writeCapture(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: capture file losses")
@@ -27,7 +27,7 @@ func writeCapture(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o666))
 }
 
-// captured returns the capture of 200 kB over a link of 20 ms in each direction that loses so.
+// captured returns the capture of 200 kB over a link with these losses and 20 ms in each direction.
 func captured(losses sim.Losses) ([]byte, error) {
 	link := sim.LinkConfig{Rate: 10_000_000, Delay: 20 * time.Millisecond, Loss: losses}
 	f, err := host.NewFlows(host.Plan{Seed: 1, Flows: 1, Bytes: 200_000, Duration: time.Minute, Link: link, Policy: "linux"})
@@ -53,7 +53,7 @@ func captured(losses sim.Losses) ([]byte, error) {
 	return b.Bytes(), f.Err()
 }
 
-// TestSummaryFitsAScreen holds tables to 80 columns and 24 lines, however long their numbers are.
+// TestSummaryFitsAScreen checks that tables fit 80 columns and 24 lines, whatever their numbers.
 func TestSummaryFitsAScreen(t *testing.T) {
 	b, err := captured(sim.Losses{sim.Bernoulli{P: 0.1}})
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	pages "tcpwheel/pcaps/report"
 )
 
-// shortSpan returns a span with three digits and its unit, as "631 ms".
+// shortSpan formats a duration with three digits and its unit: "631 ms".
 func shortSpan(d time.Duration) string { return pages.SpanText(d) }
 
-// octetText returns so many octets with three digits and their unit.
-func octetText(n int64) string { return pages.BytesText(n) }
+// byteText formats a number of bytes with three digits and its unit.
+func byteText(n int64) string { return pages.BytesText(n) }
 
-// plural returns the number with its noun, to whose first word an s is added for more than one.
+// plural returns the number with its noun. For more than one it adds an s to the first word.
 func plural(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -34,7 +34,7 @@ func plural(n int64, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// joined returns the names by how often they were counted, as "sender 3, receiver 1".
+// joined returns the names by count: "sender 3, receiver 1".
 func joined(counts map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
@@ -45,7 +45,8 @@ func joined(counts map[string]int) string {
 	return strings.Join(names, ", ")
 }
 
-// wrapText writes items behind a head, with commas between, in lines of at most 80 columns of which further ones are indented.
+// wrapText writes items after a head, separated by commas, in lines of at most 80 columns. Later
+// lines are indented.
 func wrapText(b *strings.Builder, head string, items []string) {
 	b.WriteString(head)
 	column := len(head)
