@@ -64,7 +64,7 @@ func TestLayoutFindsWhatIsWrong(t *testing.T) {
 			"wheel/a_test.go": "package p\n\nimport _ \"gvisor.dev/gvisor/pkg/tcpip\"\n",
 		}, "core room wheel imports the standard library only, also in tests"},
 		{"gVisor elsewhere", map[string]string{"pcaps/doc.go": pure + "\nimport _ \"gvisor.dev/gvisor/pkg/tcpip\"\n"},
-			"gvisor.dev/gvisor belongs under netstack, tun only"},
+			"gvisor.dev/gvisor belongs under netstack, tun, cmd only"},
 		{"gopacket elsewhere", map[string]string{"cmd/tcpwheel/main.go": pure + "\nimport _ \"github.com/gopacket/gopacket\"\n"},
 			"github.com/gopacket/gopacket belongs under pcaps only"},
 		{"a test's dependency in production", map[string]string{

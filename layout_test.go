@@ -50,7 +50,7 @@ var policy = layout{
 	nested: []string{"wheel/peers", "netstack/programs"},
 
 	deps: []dependency{
-		{path: "gvisor.dev/gvisor", rooms: []string{"netstack", "tun", "cmd/tcpwheel/internal/demo"}},
+		{path: "gvisor.dev/gvisor", rooms: []string{"netstack", "tun", "cmd"}},
 		{path: "golang.org/x/net", rooms: []string{"netstack"}, testsOnly: true},
 		{path: "golang.org/x/sys", rooms: []string{"netstack", "tun"}},
 		{path: "github.com/vishvananda/netlink", rooms: []string{"tun"}},
