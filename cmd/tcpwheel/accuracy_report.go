@@ -55,7 +55,7 @@ type viewRecord struct {
 
 	Labels         []string             `json:"tshark_labels,omitempty"`
 	LabelKinds     *truth.LabelTable    `json:"tshark_packets,omitempty"`
-	LabelsSpurious *truth.LabelVerdicts `json:"tshark_spurious,omitempty"` // rows no, yes; columns: label
+	LabelsSpurious *truth.LabelVerdicts `json:"tshark_spurious,omitempty"` // by label
 }
 
 func (a *assessment) record(o *origin, view string, t *truth.Tally) viewRecord {

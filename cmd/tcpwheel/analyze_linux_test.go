@@ -286,7 +286,7 @@ func TestAnalyzeKernels(t *testing.T) {
 		t.Logf("%s: %d episodes, %v; packets retransmitted %d of %d; needed: unknown, no, yes %v, spurious %v; D wrong in %d, not in the log %d",
 			filepath.Base(file), episodes, kinds, again, sentAgain, verdicts[0], verdicts[1], wrongD, unexpected)
 		if episodes < 10 || unexpected > 0 {
-			t.Errorf("%d episodes, of which the log does not know %d", episodes, unexpected)
+			t.Errorf("%d episodes, %d of them unknown to the log", episodes, unexpected)
 		}
 		if wrong := verdicts[0][2] + verdicts[1][1]; 50*wrong > episodes {
 			t.Errorf("%d wrong verdicts in %d episodes", wrong, episodes)

@@ -373,10 +373,10 @@ func (s *summary) remarks() []string {
 		n    int64
 		what string
 	}{
-		{s.copies, "packet captured again"}, {s.reordered, "segment out of order"}, {s.keepalives, "keepalive"},
+		{s.copies, "packet captured twice"}, {s.reordered, "segment out of order"}, {s.keepalives, "keepalive"},
 		{s.delayed, "delayed ACK"}, {s.zeroWindows, "zero window"}, {s.probes, "window probe"},
-		{s.unseen, "octet acknowledged and never captured"}, {s.stale, "packet with a stale timestamp"},
-		{s.badSums, "packet damaged on the way"}, {s.oddSums, "packet whose wrong checksum tells nothing"},
+		{s.unseen, "byte acknowledged and never captured"}, {s.stale, "packet with a stale timestamp"},
+		{s.badSums, "packet damaged on the path"}, {s.oddSums, "packet with a meaningless wrong checksum"},
 		{s.clockSteps, "step back of the clock"},
 	} {
 		if r.n > 0 {

@@ -207,8 +207,8 @@ func writeShard(cmd *cobra.Command, dir string, jobs []*experiments.Job, s exper
 	return err
 }
 
-// printReport writes the report, or prints the results. It returns a violation if an exact claim does not
-// hold.
+// printReport writes the report, or prints the results. It returns a violation if an exact claim
+// does not hold.
 func printReport(cmd *cobra.Command, r *findings.Report, dir string, asJSON bool) error {
 	w := cmd.OutOrStdout()
 	if dir != "" {

@@ -83,7 +83,7 @@ var glossary = []glossaryPart{
 	}},
 }
 
-// writeGlossary prints the terms that contain want, or all.
+// writeGlossary prints the terms that contain want, or all terms.
 func writeGlossary(w io.Writer, want string) error {
 	var b bytes.Buffer
 	for _, part := range glossary {
@@ -136,7 +136,7 @@ func newGlossary() *cobra.Command {
 	return &cobra.Command{
 		Use:     "glossary [TERM]",
 		Short:   "explain the terms of the output, a line each",
-		Long:    "Glossary explains the terms of the output, the help and the documents: all, or\nthose that contain TERM. docs/glossary.md has the same text.",
+		Long:    "Glossary explains the terms of the output, the help and the documents: all, or\nall that contain TERM. docs/glossary.md has the same text.",
 		Example: "  tcpwheel glossary\n  tcpwheel glossary 'timer tax'",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, words []string) error {

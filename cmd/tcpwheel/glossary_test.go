@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestGlossaryIsDocumented compares docs/glossary.md with the command's glossary; -update rewrites it.
+// TestGlossaryIsDocumented compares docs/glossary.md with the command. -update rewrites it.
 func TestGlossaryIsDocumented(t *testing.T) {
 	const name = "../../docs/glossary.md"
 	want := glossaryMarkdown()

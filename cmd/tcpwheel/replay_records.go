@@ -105,7 +105,7 @@ type policyRecord struct {
 	P99        *float64 `json:"p99_s"`
 	Stall      *float64 `json:"stall_s"`
 	Rexmits    int      `json:"retransmissions"`
-	Needless   int      `json:"needless"`
+	Needless   int      `json:"spurious_retransmissions"`
 	SavedRange *float64 `json:"saved_by_range_s,omitempty"`
 	SavedTime  *float64 `json:"saved_by_time_s,omitempty"`
 	SavedIndex *float64 `json:"saved_by_index_s,omitempty"`

@@ -321,7 +321,7 @@ func (u *upTest) forwarded() string {
 // both ways.
 func TestUpWithIperf(t *testing.T) {
 	need(t, "iperf3")
-	host := fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()>>16, os.Getpid()>>8&255, os.Getpid()&255) // an address of this process alone
+	host := fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()>>16, os.Getpid()>>8&255, os.Getpid()&255) // unused
 	port := freePort(t, host)
 	for _, whose := range []string{up.Ours, up.GVisor} {
 		t.Run("tcp="+whose, func(t *testing.T) {
