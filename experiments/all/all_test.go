@@ -1,6 +1,7 @@
 package all
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io/fs"
@@ -15,12 +16,15 @@ import (
 	"tcpwheel/experiments"
 )
 
+// long lets more cells run.
+var long = os.Getenv("TCPWHEEL_LONG") != ""
+
 func TestStudies(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range Studies() {
 		t.Run(s.Name, func(t *testing.T) {
 			if names[s.Name] || names[s.ID] || s.Question == "" || !regexp.MustCompile(`^[a-z0-9]+$`).MatchString(s.Name) {
-				t.Errorf("study %s %q: want a name and a question of its own", s.ID, s.Name)
+				t.Errorf("study %s %q: want a unique name and ID, and a question", s.ID, s.Name)
 			}
 			names[s.Name], names[s.ID] = true, true
 			if _, err := fs.Stat(os.DirFS(".."), s.Folder+"/plan.yaml"); err != nil || path.Base(s.Folder) != s.Name {
@@ -40,12 +44,12 @@ func TestStudies(t *testing.T) {
 	}
 }
 
-// TestFoldersAreListed finds studies that Studies has not.
+// TestFoldersAreListed finds folders of studies that Studies does not list.
 func TestFoldersAreListed(t *testing.T) {
 	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, _ fs.DirEntry, err error) error {
 		if folder, ok := strings.CutSuffix(name, "/plan.yaml"); ok {
 			if s := Find(path.Base(folder)); s == nil || s.Folder != folder {
-				t.Errorf("experiments/%s is in no list of studies", folder)
+				t.Errorf("experiments/%s is not in Studies", folder)
 			}
 		}
 		return err
@@ -55,7 +59,7 @@ func TestFoldersAreListed(t *testing.T) {
 	}
 }
 
-// TestCellsAreTheSameAnywhere runs the least costly cells of each study twice, beside each other.
+// TestCellsAreTheSameAnywhere runs the cheapest cells of each study twice and compares the results.
 func TestCellsAreTheSameAnywhere(t *testing.T) {
 	for _, s := range Studies() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -63,18 +67,10 @@ func TestCellsAreTheSameAnywhere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			slices.SortStableFunc(j.Cells, func(a, b experiments.Work) int {
-				switch {
-				case a.Cost < b.Cost:
-					return -1
-				case a.Cost > b.Cost:
-					return 1
-				}
-				return 0
-			})
-			n := 2
-			if testing.Short() {
-				n = 1
+			slices.SortStableFunc(j.Cells, func(a, b experiments.Work) int { return cmp.Compare(a.Cost, b.Cost) })
+			n := 1
+			if long {
+				n = 2
 			}
 			j.Cells = j.Cells[:min(n, len(j.Cells))]
 			run := func() string {

@@ -11,11 +11,12 @@ import (
 	"testing"
 )
 
-// machineMath are functions whose last digit, or whose draws, depend on the kind of processor. Package stat has others.
+// machineMath matches functions whose last digit, or whose random draws, depend on the processor.
+// Package stat has replacements.
 var machineMath = regexp.MustCompile(`^(math\.(Exp2?|Expm1|Log(2|10|1p)?|Pow|Cbrt|Sincos|Sinh?|Cosh?|Tanh?|Hypot|Erf.*|L?[gG]amma)|rand\.(Norm|Exp)Float64|.*\.(NormFloat64|ExpFloat64))$`)
 
-// TestSameOnAllMachines finds what would give the last digit to the machine: the other half, products and sums that are fused
-// into one rounding, is found by the step "fused" of .ci/run.
+// TestSameOnAllMachines finds calls of machineMath in the studies. The step "fused" of .ci/run finds
+// the other source of differences: a product and a sum that are rounded once.
 func TestSameOnAllMachines(t *testing.T) {
 	allowed := map[string]string{
 		"outcome.go":        "math.Log10", // counts digits

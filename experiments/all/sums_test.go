@@ -11,16 +11,16 @@ import (
 	"tcpwheel/experiments/report"
 )
 
-// TestDocumentsAreCurrent runs cells of all studies again and wants what experiments/sums.txt says of them: exact studies whole if
-// they are small, and of the others the cells that cost the least. So CI finds results in the documents that are stale without the
-// full run that they are of.
+// TestDocumentsAreCurrent runs cells of each study again and compares their digests with
+// experiments/sums.txt: all cells of an exact study if they cost little, and else the cheapest ones.
+// So it finds stale results in the documents without the full run.
 func TestDocumentsAreCurrent(t *testing.T) {
 	if raceDetector {
-		t.Skip("results are the same under the detector, and take ten times as long")
+		t.Skip("results are the same under the race detector, which takes ten times as long")
 	}
 	text, err := os.ReadFile("../../" + report.SumsName)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("no results are written yet: 'tcpwheel experiment docs' writes them")
+		t.Skip("no results yet: 'tcpwheel experiment docs' writes them")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -33,27 +33,27 @@ func TestDocumentsAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Seconds of a processor for each study, if its cells cost what they say.
-	whole, some := 3.0, 1.0
-	if testing.Short() {
-		whole, some = 0.3, 0.1
+	// Seconds of one processor for each study, by the cost that its cells declare.
+	whole, some := 0.6, 0.2
+	if long {
+		whole, some = 3, 1
 	}
 	byName := map[string]*report.Sums{}
 	for i := range sums {
 		byName[sums[i].Study] = &sums[i]
 		if Find(sums[i].Study) == nil {
-			t.Errorf("study %s is gone, and its results are still there", sums[i].Study)
+			t.Errorf("study %s no longer exists, but its results do", sums[i].Study)
 		}
 	}
 	for _, s := range Studies() {
 		t.Run(s.Name, func(t *testing.T) {
 			sum := byName[s.Name]
 			if sum == nil {
-				t.Fatalf("there are no results of it: run 'tcpwheel experiment run --all --out DIR' and 'tcpwheel experiment docs DIR'")
+				t.Fatalf("no results: run 'tcpwheel experiment run --all --out DIR' and 'tcpwheel experiment docs DIR'")
 			}
 			for name, have := range map[string]string{"docs/results.md": string(results), "README.md": s.Readme} {
 				if !strings.Contains(have, "`"+sum.Results+"`") {
-					t.Errorf("%s shows results of another run than %s: run 'tcpwheel experiment docs DIR'", name, report.SumsName)
+					t.Errorf("%s and %s show different runs: run 'tcpwheel experiment docs DIR'", name, report.SumsName)
 				}
 			}
 			j, err := s.Open(false)
@@ -64,7 +64,7 @@ func TestDocumentsAreCurrent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%d of %d cells are as they were", ran, len(j.Cells))
+			t.Logf("%d of %d cells have the same results", ran, len(j.Cells))
 		})
 	}
 }

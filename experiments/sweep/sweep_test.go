@@ -91,7 +91,7 @@ func TestFaults(t *testing.T) {
 		"timers: linux floor=1s\nfloor: 0": `my.yaml:3: floor: timers "linux floor=1s" say it themselves, want it in one place`,
 		"warmup: 200":                      `my.yaml:2: warmup: 200 of 200 objects, want fewer than there are`,
 		"subject: gvisor\nworkload: stop-and-wait": `my.yaml:2: stop-and-wait of subject gvisor, want subject engine: ` +
-			`others do not tell when they are acknowledged`,
+			`others do not report ACKs`,
 		"jitter: 100ms":             `my.yaml:2: sim: jitter 100ms, want 0s to 25ms (with timers=per-segment@1ms)`,
 		"timers: bsd\nrtt_tick: 0s": `my.yaml:3: rtt_tick: 0s for timers "bsd": tcptimers: RTT tick 0s, want 1µs to `,
 		"seeds: 1000\nrtt: [1ms, 2ms, 3ms, 4ms, 5ms]\nflows: [1, 2, 3, 4, 5]": `my.yaml:2: 200000 cells, which is all lists crossed times 1000 ` +
