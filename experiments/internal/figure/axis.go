@@ -25,7 +25,7 @@ func (s *span) add(v float64) {
 	s.any = true
 }
 
-// ranges finds what the axes have to show.
+// ranges returns the ranges that the axes must show.
 func (f *Figure) ranges() (x, y span) {
 	for _, s := range f.Series {
 		for i := range s.X {
@@ -41,7 +41,7 @@ func (f *Figure) ranges() (x, y span) {
 		if s.Kind == Bars && !f.Y.Log {
 			y.add(0)
 		} else if s.Kind == Bars {
-			y.add(slices.Min(s.Y) * 0.7) // the lowest is seen, too
+			y.add(slices.Min(s.Y) * 0.7) // leave the lowest point visible
 		}
 		if s.Kind == Bars && len(f.X.Ticks) == 0 && !f.X.Log {
 			half := s.slot(f) / 2
@@ -61,7 +61,7 @@ func (f *Figure) ranges() (x, y span) {
 	return x, y
 }
 
-// slot is the least distance between places of bars, 1 if there is one only.
+// slot returns the least distance between bars, 1 for a single place.
 func (s *Series) slot(f *Figure) float64 {
 	least := math.Inf(1)
 	for _, o := range f.Series {
@@ -77,7 +77,7 @@ func (s *Series) slot(f *Figure) float64 {
 	return least
 }
 
-// scale makes the scale of an axis, of data with a range. It begins at 0 if that is not far.
+// scale returns the scale of an axis for a range of data. It begins at 0 if 0 is near.
 func (a *Axis) scale(data span, from, to float64) htmlpage.Scale {
 	fixed := a.Hi > a.Lo
 	switch {
@@ -113,7 +113,7 @@ func (a *Axis) scale(data span, from, to float64) htmlpage.Scale {
 	return htmlpage.NewScale(lo, hi, from, to)
 }
 
-// tick is a place on an axis with its label.
+// tick is a labelled place on an axis.
 type tick struct {
 	at   float64
 	text string
@@ -145,7 +145,7 @@ func (a *Axis) ticks(s htmlpage.Scale, n int) (all []tick) {
 	return all
 }
 
-// decades are the powers of ten among values, all of them if there are none to leave out.
+// decades returns the powers of ten among values, or all values if there are none.
 func decades(values []float64) (all []float64) {
 	for _, v := range values {
 		if l := math.Log10(v); math.Abs(l-math.Round(l)) < 1e-9 {
@@ -165,7 +165,7 @@ func everyOther(values []float64) (all []float64) {
 	return all
 }
 
-// tickText writes a round number shortly, as 0.05, 1000, 25k or 2·10⁻⁵.
+// tickText formats a round number in short, such as 0.05, 1000, 25k or 2·10⁻⁵.
 func tickText(v float64) string {
 	a := math.Abs(v)
 	switch {
@@ -199,7 +199,7 @@ func superscript(n int) string {
 		Replace(strconv.Itoa(n))
 }
 
-// valueText writes a value with four digits.
+// valueText formats a value with four digits.
 func valueText(v float64) string {
 	if a := math.Abs(v); v == math.Trunc(v) && a < 1e9 || a >= 1e3 && a < 1e9 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -207,15 +207,15 @@ func valueText(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// Labels of ticks.
+// Sizes of tick labels.
 const (
 	tickSize    = 11.5
-	mostSlanted = 150.0 // how long a slanted one may be
-	slantWide   = 0.766 // of its length, to the left
-	slantDeep   = 0.65  // and down
+	mostSlanted = 150.0 // length of a slanted label
+	slantWide   = 0.766 // its width, as a share of its length
+	slantDeep   = 0.65  // its depth
 )
 
-// tickWidths returns how wide the widest of labels is, and the widest word.
+// tickWidths returns the width of the widest label and of the widest word.
 func tickWidths(all []tick) (label, word float64) {
 	for _, t := range all {
 		label = max(label, textWidth(t.text, tickSize))
@@ -226,7 +226,7 @@ func tickWidths(all []tick) (label, word float64) {
 	return label, word
 }
 
-// slantRoom returns how far slanted labels of categories reach to the left of the frame, 0 if they are not slanted.
+// slantRoom returns how far slanted labels reach left of the frame, 0 if labels are straight.
 func slantRoom(all []tick, wide float64) (room float64) {
 	slot := wide / float64(max(len(all), 1))
 	if _, word := tickWidths(all); word+4 <= slot {
@@ -238,8 +238,8 @@ func slantRoom(all []tick, wide float64) (room float64) {
 	return room
 }
 
-// labelTicks writes labels below an axis: straight if they fit beside each other, in lines if their words do, and else
-// slanted. It returns how much room they took.
+// labelTicks writes labels below an axis: on one line if they fit, in several lines if their words
+// fit, else slanted. It returns the room that they took.
 func (s *sheet) labelTicks(all []tick, at func(float64) float64, y, slot float64) float64 {
 	const size = tickSize
 	widest, longest := tickWidths(all)
@@ -260,8 +260,8 @@ func (s *sheet) labelTicks(all []tick, at func(float64) float64, y, slot float64
 		}
 		return 20 + 13*float64(most-1)
 	}
-	slot = max(slot, 1) // what is drawn of almost equal values
-	// Where slanted labels touch, too, some are left out.
+	slot = max(slot, 1) // almost equal values
+	// Leave out slanted labels that would touch.
 	skip := 1
 	for slot*float64(skip) < 15 {
 		skip++

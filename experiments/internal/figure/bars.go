@@ -7,7 +7,7 @@ import (
 	"tcpwheel/pcaps/htmlpage"
 )
 
-// bars draws bars beside those of other series.
+// bars draws bars next to the bars of other series.
 func (p *plot) bars(i int, class string) {
 	o := &p.f.Series[i]
 	n, mine := 0, 0
@@ -53,8 +53,7 @@ func (p *plot) bars(i int, class string) {
 	p.Path(class+" whisker", &whiskers)
 }
 
-// needles draws bars that are too many to be wide: of those within a pixel, the highest. Those of series after cover
-// those before.
+// needles draws many thin bars: the highest one within each pixel. Later series cover earlier ones.
 func (p *plot) needles(o *Series, class string, zero float64) {
 	var d strings.Builder
 	for k := 0; k < len(o.X); {

@@ -9,7 +9,7 @@ import (
 
 var fileName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// Check finds what is missing from a figure, or does not fit together.
+// Check returns an error if a part of the figure is missing or inconsistent.
 func (f *Figure) Check() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("figure %q: %s", f.Name, fmt.Sprintf(format, args...))

@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// WriteCSV writes the data of the figure: a line for each point, with its interval if any series has some, for each
-// mark, or for each cell of a map. The head has the labels of the axes. Numbers are written as exactly as they are
-// known.
+// WriteCSV writes the data of the figure: a line for each point with its interval, if any series
+// has intervals, for each mark, or for each cell of a map. The head has the labels of the axes.
+// Numbers keep all their digits.
 func (f *Figure) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	if f.Map != nil {
@@ -23,7 +23,7 @@ func (f *Figure) WriteCSV(w io.Writer) error {
 
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// place is a value of an axis, or the name of the category there.
+// place returns a value of an axis, or the name of its category.
 func (a *Axis) place(v float64) string {
 	if n := int(math.Round(v)); n >= 0 && n < len(a.Ticks) && float64(n) == v {
 		return a.Ticks[n]
@@ -39,7 +39,7 @@ func (f *Figure) writeSeries(c *csv.Writer) {
 	if bounds {
 		head = append(head, "from", "to")
 	}
-	// An error stays with c.
+	// c keeps the error.
 	c.Write(head)
 	for _, s := range f.Series {
 		for i := range s.X {

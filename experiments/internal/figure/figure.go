@@ -2,10 +2,10 @@ package figure
 
 import "tcpwheel/experiments/internal/stat"
 
-// Figure is one diagram. Title, axes and at least one series or Map are wanted; Check says what is missing.
+// Figure is one diagram. It needs a title, axes, and at least one series or a Map: see Check.
 type Figure struct {
-	Name  string `json:"name"`  // of its files, as "wait-by-policy": lower case, digits and hyphens
-	Title string `json:"title"` // what it shows, in a line
+	Name  string `json:"name"`  // of its files: lower case, digits and hyphens
+	Title string `json:"title"` // one line
 	X     Axis   `json:"x"`
 	Y     Axis   `json:"y"`
 
@@ -13,21 +13,21 @@ type Figure struct {
 	Marks  []Mark   `json:"marks,omitempty"`
 	Map    *Map     `json:"map,omitempty"` // in place of Series
 
-	// Caption says what to look at, in a sentence or two: what was expected, what is seen.
+	// Caption says in a sentence or two what to look at: what was expected, what is visible.
 	Caption string `json:"caption,omitempty"`
 }
 
-// Axis is one axis. The ends are those of the data unless Lo and Hi, of which Hi is the greater, set them.
+// Axis is one axis. It spans the data unless Lo and Hi, with Lo < Hi, set its ends.
 type Axis struct {
-	Label string  `json:"label"` // with its unit, as "round trip, ms"
+	Label string  `json:"label"` // with its unit, such as "RTT, ms"
 	Log   bool    `json:"log,omitempty"`
 	Lo    float64 `json:"lo,omitempty"`
 	Hi    float64 `json:"hi,omitempty"`
-	// Ticks are the labels of the places 0, 1, 2, … of an axis of categories.
+	// Ticks are the labels of places 0, 1, 2, … of an axis of categories.
 	Ticks []string `json:"ticks,omitempty"`
 }
 
-// Kind is how a series is drawn.
+// Kind says how to draw a series.
 type Kind string
 
 // The kinds of series.
@@ -35,22 +35,21 @@ const (
 	Line   Kind = "line"   // points joined by lines
 	Steps  Kind = "steps"  // a value holds until the next point: distributions
 	Points Kind = "points" // points alone
-	Bars   Kind = "bars"   // from 0 up, beside those of other series at the same place
+	Bars   Kind = "bars"   // from 0 up, next to the bars of other series
 )
 
-// Series is values that belong together. X rises, but for Points.
+// Series is one series of values. X rises, except for Points.
 type Series struct {
 	Name string    `json:"name"`
 	Kind Kind      `json:"kind"`
 	X    []float64 `json:"x"`
 	Y    []float64 `json:"y"`
-	// Lo and Hi bound the interval of each Y; nil is none.
+	// Lo and Hi bound the interval of each Y; nil means none.
 	Lo []float64 `json:"lo,omitempty"`
 	Hi []float64 `json:"hi,omitempty"`
-	// Dashed tells what was expected, or published, from what was measured.
+	// Dashed marks expected or published values.
 	Dashed bool `json:"dashed,omitempty"`
-	// Group gives series of one group the same colour, and Marker those of one marker the same sign: 0 is one of its
-	// own.
+	// Series of one Group share a colour, series of one Marker share a sign. 0 means its own.
 	Group  int `json:"group,omitempty"`
 	Marker int `json:"marker,omitempty"`
 }
@@ -64,23 +63,23 @@ func (s *Series) AddInterval(x float64, y stat.Interval) {
 	s.Lo, s.Hi = append(s.Lo, y.Lo), append(s.Hi, y.Hi)
 }
 
-// Mark is a straight line across the diagram, for a value that was published or expected.
+// Mark is a straight line across the diagram at a published or expected value.
 type Mark struct {
 	Label    string  `json:"label"`
 	At       float64 `json:"at"`
 	Vertical bool    `json:"vertical,omitempty"` // at an X, else at a Y
 }
 
-// Map is a grid of cells: of colours by value, or of the names of winners.
+// Map is a grid of cells, coloured by value or by the name of a winner.
 type Map struct {
 	Columns []string `json:"columns"` // from left to right, the X axis
 	Rows    []string `json:"rows"`    // from the bottom up, the Y axis
-	// Value[row][column] is the value; it is coloured by its logarithm if Log is set.
+	// Value[row][column] sets the colour, by its logarithm if Log is set.
 	Value [][]float64 `json:"value,omitempty"`
 	Log   bool        `json:"log,omitempty"`
-	// Class[row][column] is an index into Classes, whose cells are coloured alike, in place of values.
+	// Class[row][column] is an index into Classes. It sets the colour in place of Value.
 	Class   [][]int  `json:"class,omitempty"`
 	Classes []string `json:"classes,omitempty"`
-	// Text[row][column] stands in the cell; nil is none.
+	// Text[row][column] is the text in the cell; nil means none.
 	Text [][]string `json:"text,omitempty"`
 }

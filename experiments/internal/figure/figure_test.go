@@ -93,7 +93,7 @@ func samples() []Figure {
 	}
 	falling := Series{Name: "share that is longer", Kind: Steps, X: []float64{1, 2, 3, 5}, Y: []float64{1, 0.4, 0.1, 0.01}}
 	return []Figure{
-		{Name: "comb", Title: "Bars that are too many to be wide", X: Axis{Label: "ms"}, Y: Axis{Label: "sent again", Log: true}, Series: []Series{comb, ground}},
+		{Name: "comb", Title: "Bars that are too many to be wide", X: Axis{Label: "ms"}, Y: Axis{Label: "retransmitted", Log: true}, Series: []Series{comb, ground}},
 		{Name: "crossed", Title: "Many groups under many markers", X: Axis{Label: "wait"}, Y: Axis{Label: "bad, %"}, Series: crossed},
 		{Name: "falling", Title: "Steps that fall", X: Axis{Label: "x", Hi: 8}, Y: Axis{Label: "share", Log: true}, Series: []Series{falling}},
 		{Name: "steps", Title: "Loss to resend: <1100 & less than 300 ms in 1995, with a title that is so long that it takes two lines",
@@ -124,7 +124,7 @@ func samples() []Figure {
 				{Name: "of actual", Kind: Points, X: []float64{0, 1, 2}, Y: []float64{-98.3, 48.3, 49.2}, Lo: []float64{-99, 44, 40}, Hi: []float64{-90, 50, 55}},
 			}, Marks: []Mark{{"none", 0, false}}},
 		{Name: "heat", Title: "Visits per timer", X: Axis{Label: "interval, ticks"}, Y: Axis{Label: "buckets"}, Map: heat},
-		{Name: "winner", Title: "Who sends again first", X: Axis{Label: "round trip"}, Y: Axis{Label: "of 10 segments, the last"}, Map: winner},
+		{Name: "winner", Title: "Who retransmits first", X: Axis{Label: "round trip"}, Y: Axis{Label: "of 10 segments, the last"}, Map: winner},
 		{Name: "one", Title: "One point", X: Axis{Label: "x"}, Y: Axis{Label: "y"}, Series: []Series{{Name: "alone", Kind: Points, X: []float64{3}, Y: []float64{0}}}},
 		{Name: "small", Title: "Small and great numbers", X: Axis{Label: "n"}, Y: Axis{Label: "share", Log: true},
 			Series: []Series{{Name: "a", Kind: Line, X: []float64{0, 5e5, 1e6}, Y: []float64{1e-9, 3e-5, 1}, Lo: []float64{0, 1e-5, 0.9}, Hi: []float64{1e-8, 1e-4, 1}}}},
@@ -162,7 +162,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestDrawingsAreSound finds markup that is none, numbers that are none, and words outside of the drawing.
+// TestDrawingsAreSound finds markup that is none, numbers that are none, and words outside of the
+// drawing.
 func TestDrawingsAreSound(t *testing.T) {
 	for _, f := range samples() {
 		text := f.File()
@@ -208,7 +209,7 @@ func TestDrawingsAreSound(t *testing.T) {
 			t.Errorf("%s: %d texts", f.Name, words)
 		}
 		if f.Map == nil && len(text) > 40_000 {
-			t.Errorf("%s: %d octets", f.Name, len(text))
+			t.Errorf("%s: %d bytes", f.Name, len(text))
 		}
 	}
 }

@@ -13,12 +13,12 @@ const (
 	leastCell  = 14.0 // wide
 	tallCell   = 27.0
 	mostWidth  = 960.0
-	strongest  = 0.66 // opacity of the greatest value: words in the cell stay legible
+	strongest  = 0.66 // opacity of the greatest value; words in the cell stay legible
 	weakest    = 0.04
 	mapSamples = 6
 )
 
-// left returns the room that the names of the rows take.
+// left returns the room for the names of the rows.
 func (m *Map) left() float64 {
 	left := 0.0
 	for _, r := range m.Rows {
@@ -27,7 +27,7 @@ func (m *Map) left() float64 {
 	return left + edge + 8
 }
 
-// width returns how wide the figure must be for the text in its cells, within bounds.
+// width returns the width that the text in the cells needs, within bounds.
 func (m *Map) width() float64 {
 	cell := leastCell
 	for _, row := range m.Text {
@@ -113,7 +113,7 @@ func (m *Map) bounds() (lo, hi float64) {
 	return in.lo, in.hi
 }
 
-// share returns where a value stands in the range, from 0 to 1.
+// share returns the position of a value in the range, 0 to 1.
 func (m *Map) share(v, lo, hi float64) float64 {
 	if hi <= lo {
 		return 0.5
@@ -124,7 +124,7 @@ func (m *Map) share(v, lo, hi float64) float64 {
 	return (v - lo) / (hi - lo)
 }
 
-// legend is the classes that are there, or samples of the scale.
+// legend returns the classes in use, or samples of the scale.
 func (m *Map) legend(s *sheet, lo, hi float64) (all []legendItem) {
 	if m.Value == nil {
 		there := make([]bool, len(m.Classes))

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// legendItem is a sample of so many pixels, and what it stands for.
+// legendItem is a sample, its width in pixels, and its meaning.
 type legendItem struct {
 	text   string
 	sample func(x, y float64)
 }
 
-// legend writes items in rows below each other.
+// legend writes items in rows.
 func (s *sheet) legend(items []legendItem) {
 	const sample = 26.0
 	x, widest := edge, 0.0
 	for _, it := range items {
 		widest = max(widest, sample+textWidth(it.text, 11.5)+14)
 	}
-	// Items of much the same width stand in columns.
+	// Items of similar width go into columns.
 	columns := math.Max(1, math.Floor((s.Width-2*edge)/widest))
 	step := (s.Width - 2*edge) / columns
 	even := len(items) > 3 && columns >= 2
@@ -46,8 +46,9 @@ func (s *sheet) legend(items []legendItem) {
 	s.y += 4
 }
 
-// crossedItems are those of many series that are a group under a marker, as "floor 1s, tick 10ms": a colour for each of the
-// first words, and a sign for each of the second. The others have an item each behind them.
+// crossedItems returns the items for series that are named by group and marker, such as "floor 1s,
+// tick 10ms": a colour for each group and a sign for each marker. Other series follow with an item
+// each.
 func (p *plot) crossedItems(looks []look) (all []legendItem, ok bool) {
 	const many = 12
 	if len(p.f.Series) <= many {
@@ -81,7 +82,7 @@ func (p *plot) crossedItems(looks []look) (all []legendItem, ok bool) {
 	return slices.Concat(colours, marks, others), crossed > many
 }
 
-// legendItems are those of the series.
+// legendItems returns an item for each series.
 func (p *plot) legendItems(looks []look) (all []legendItem) {
 	for i := range p.f.Series {
 		o, l := &p.f.Series[i], looks[i]

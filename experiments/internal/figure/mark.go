@@ -9,22 +9,22 @@ import (
 // box is the place of a label.
 type box struct {
 	left, right, top, bottom float64
-	end                      bool // the label is flush with the right side, whatever its letters take
+	end                      bool // the label is flush right
 }
 
-// fromLeft is the box of a label of a width from x on, whose letters stand on y.
+// fromLeft returns the box of a label that begins at x, with its baseline at y.
 func fromLeft(x, width, y float64) box { return box{x, x + width, y - 11, y + 3, false} }
 
-// upTo is that of one that ends at x.
+// upTo returns the box of a label that ends at x.
 func upTo(x, width, y float64) box { return box{x - width, x, y - 11, y + 3, true} }
 
 func (b box) meets(o box) bool {
 	return o.left < b.right && b.left < o.right && o.top < b.bottom && b.top < o.bottom
 }
 
-// crosses reports whether a straight line from one point to another comes into the box.
+// crosses reports whether a straight line between two points enters the box.
 func (b box) crosses(x0, y0, x1, y1 float64) bool {
-	from, to := 0.0, 1.0 // of the way
+	from, to := 0.0, 1.0 // shares of the line
 	for _, side := range [...][3]float64{{x0, x1 - x0, b.left}, {-x0, x0 - x1, -b.right}, {y0, y1 - y0, b.top}, {-y0, y0 - y1, -b.bottom}} {
 		at, by, least := side[0], side[1], side[2]
 		switch {
@@ -39,10 +39,11 @@ func (b box) crosses(x0, y0, x1, y1 float64) bool {
 	return from <= to
 }
 
-// step is from one line of labels to the next.
+// step is the height of a line of labels.
 const step = 13.0
 
-// marks draws the lines for published values, with labels that keep clear of each other, where least data is.
+// marks draws the lines for published values. It places their labels apart, where the least data
+// is.
 func (p *plot) marks() {
 	var across, up []Mark
 	for _, m := range p.f.Marks {
@@ -60,11 +61,11 @@ func (p *plot) marks() {
 	for i, m := range across {
 		y := p.atY(m.At)
 		if y < top-1 || y > bottom+1 {
-			continue // beyond an axis that was set
+			continue // outside an axis with set ends
 		}
 		p.Line("mark", left, y, right, y)
 		at := max(y-4, last+step)
-		// Those still to come need room, too.
+		// Leave room for the next ones.
 		at = min(at, bottom-3-step*float64(len(across)-1-i))
 		last = at
 		text := cut(m.Label, right-left-8, 11)
@@ -99,14 +100,14 @@ func (p *plot) marks() {
 				places = append(places, upTo(x-4, w, y))
 			}
 		}
-		if places == nil { // as wide as the diagram
+		if places == nil { // any place along the line
 			places = []box{fromLeft(left+2, w, top+11)}
 		}
 		taken = append(taken, p.label(text, places, taken))
 	}
 }
 
-// label writes a text at the first of those places that are free of other labels where the least data is, and returns the place.
+// label writes a text at the free place with the least data, and returns its box.
 func (p *plot) label(text string, places, taken []box) box {
 	best, least := places[0], math.MaxInt
 	for _, b := range places {
@@ -128,7 +129,7 @@ func (p *plot) label(text string, places, taken []box) box {
 	return best
 }
 
-// crowd counts what of the data comes into a box: points, their intervals, lines between points, and lines for published values.
+// crowd counts the points, intervals and lines in a box.
 func (p *plot) crowd(b box) (n int) {
 	for _, m := range p.f.Marks {
 		at := p.atY(m.At)

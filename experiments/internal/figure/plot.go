@@ -10,10 +10,10 @@ import (
 	"tcpwheel/pcaps/htmlpage"
 )
 
-// Bounds of what is drawn singly.
+// Bounds of single elements.
 const (
-	mostTitles   = 400 // points that have words under the pointer, of all series
-	mostSigns    = 40  // points of a line that have a sign
+	mostTitles   = 400 // points with a title, over all series
+	mostSigns    = 40  // points of a line with a sign
 	mostWhiskers = 40  // intervals of a line; more are a band
 )
 
@@ -25,19 +25,20 @@ type plot struct {
 	titles      bool
 }
 
-// far is how far outside, in pixels, what is beyond an axis is drawn at most: renderers count with few digits.
+// far is the farthest, in pixels, that an element outside an axis is drawn: renderers have few
+// digits.
 const far = 1e6
 
 func (p *plot) atX(v float64) float64 { return min(max(p.x.At(v), -far), far) }
 func (p *plot) atY(v float64) float64 { return min(max(p.y.At(v), -far), far) }
 
-// look is how a series is told from others.
+// look is the appearance of a series.
 type look struct {
 	colour, sign int
-	second       bool // the colours began anew
+	second       bool // the colours are used a second time
 }
 
-// neutral is the colour of signs that stand for series of any colour.
+// neutral is the colour of signs for series of any colour.
 const neutral = -1
 
 func (l look) class() string {
@@ -71,7 +72,7 @@ func (f *Figure) looks() []look {
 	colour, sign := index(func(s *Series) int { return s.Group }), index(func(s *Series) int { return s.Marker })
 	for i := range f.Series {
 		n, m := colour(i), sign(i)
-		all[i] = look{n % 8, (m + m/signs) % signs, n/8%2 == 1} // whose colour comes again has another sign
+		all[i] = look{n % 8, (m + m/signs) % signs, n/8%2 == 1} // a repeated colour has another sign
 	}
 	return all
 }
@@ -91,7 +92,7 @@ func (s *sheet) plot() {
 	if len(f.X.Ticks) > 0 {
 		left = max(left, edge+slantRoom(f.X.ticks(htmlpage.Scale{}, 0), right-left))
 	}
-	gutter := 7.0 // points at the ends stand clear of the labels
+	gutter := 7.0 // keeps points at the ends clear of the labels
 	if f.X.Hi > f.X.Lo || len(f.X.Ticks) > 0 {
 		gutter = 0
 	}
@@ -123,11 +124,11 @@ func (s *sheet) plot() {
 		points += len(o.X)
 	}
 	p.titles = points <= mostTitles
-	// What lies beyond an axis that was set is cut off.
+	// Clip at an axis with set ends.
 	box := fmt.Sprintf("%s %s %s %s", htmlpage.Num(left-5), htmlpage.Num(top-5), htmlpage.Num(right-left+10), htmlpage.Num(bottom-top+10))
 	s.Raw(`<svg x="` + htmlpage.Num(left-5) + `" y="` + htmlpage.Num(top-5) + `" width="` + htmlpage.Num(right-left+10) + `" height="` + htmlpage.Num(bottom-top+10) + `" viewBox="` + box + `">`)
 	looks := f.looks()
-	for _, kind := range []bool{true, false} { // bars behind all else
+	for _, kind := range []bool{true, false} { // bars first, behind the rest
 		for i := range f.Series {
 			if (f.Series[i].Kind == Bars) == kind {
 				p.series(i, looks[i])
@@ -147,7 +148,7 @@ func (s *sheet) plot() {
 	s.legend(items)
 }
 
-// series draws one.
+// series draws one series.
 func (p *plot) series(i int, l look) {
 	o := &p.f.Series[i]
 	class := l.class()
@@ -178,7 +179,7 @@ func (p *plot) series(i int, l look) {
 	})
 }
 
-// dodge returns by how much points of a series stand beside those of others at the same category.
+// dodge returns the horizontal offset of a series within a category.
 func (p *plot) dodge(i int) float64 {
 	if len(p.f.X.Ticks) == 0 || p.f.Series[i].Kind != Points {
 		return 0
@@ -196,7 +197,7 @@ func (p *plot) dodge(i int) float64 {
 	return (float64(mine) - float64(n-1)/2) * step
 }
 
-// path joins points, those of thinned.
+// path joins points, thinned.
 func (p *plot) path(o *Series, class string) {
 	var d strings.Builder
 	for n, i := range p.thinned(o) {
@@ -210,15 +211,15 @@ func (p *plot) path(o *Series, class string) {
 			d.WriteString("L" + x + " " + y)
 		}
 	}
-	// A distribution stays at its end; what falls ends where its data does.
+	// A distribution keeps its last value; a falling one ends with its data.
 	if o.Kind == Steps && o.Y[len(o.Y)-1] >= o.Y[0] {
 		d.WriteString("H" + htmlpage.Num(p.right))
 	}
 	p.Path(class, &d)
 }
 
-// thinned returns the points of a line that show: of those within half a pixel, or two if there are many, the first,
-// the last, the lowest and the highest.
+// thinned returns the visible points of a line. Of the points within half a pixel, or two if there
+// are many, it keeps the first, the last, the lowest and the highest.
 func (p *plot) thinned(o *Series) (all []int) {
 	step := 0.5
 	if len(o.X) > 1000 {
@@ -246,7 +247,7 @@ func (p *plot) thinned(o *Series) (all []int) {
 	return all
 }
 
-// floor is what an interval of a logarithmic axis that begins below it is drawn from.
+// floor returns where to draw an interval that begins below a logarithmic axis.
 func (p *plot) floor(v float64) float64 {
 	if p.y.Log && v <= 0 {
 		return p.y.Lo / 100
@@ -289,7 +290,7 @@ func (p *plot) whisker(d *strings.Builder, x, lo, hi float64) {
 	fmt.Fprintf(d, "M%s %sh6m-3 0V%sm-3 0h6", htmlpage.Num(x-3), htmlpage.Num(a), htmlpage.Num(b))
 }
 
-// pointText says what stands at a point.
+// pointText returns the title of a point.
 func (p *plot) pointText(o *Series, i int) string {
 	x := valueText(o.X[i])
 	if n := int(math.Round(o.X[i])); len(p.f.X.Ticks) > n && n >= 0 {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestAnyFigureIsDrawn draws figures of any data that Check lets pass: of one value, of very great and very small ones,
-// of few categories and of many, with ends of axes and marks far from the data.
+// TestAnyFigureIsDrawn draws figures of any data that Check lets pass: of one value, of very great
+// and very small ones, of few categories and of many, with ends of axes and marks far from the
+// data.
 func TestAnyFigureIsDrawn(t *testing.T) {
 	number := regexp.MustCompile(` (d|x|y|width|height|viewBox|transform)="[^"]*(NaN|Inf|\d[eE])`)
 	drawn := 0
@@ -25,7 +26,7 @@ func TestAnyFigureIsDrawn(t *testing.T) {
 			t.Fatalf("seed %d: %s in the drawing of %+v", seed, text[max(0, m[0]-60):min(len(text), m[1]+20)], f)
 		}
 		if len(text) > 200_000 {
-			t.Errorf("seed %d: %d octets", seed, len(text))
+			t.Errorf("seed %d: %d bytes", seed, len(text))
 		}
 	}
 	if drawn < 250 {

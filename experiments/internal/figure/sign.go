@@ -2,7 +2,7 @@ package figure
 
 import "tcpwheel/pcaps/htmlpage"
 
-// signPaths are the signs of points, around 0, 0. Every other one is hollow.
+// signPaths are the signs of points, around (0, 0). Every second one is hollow.
 var signPaths = []struct {
 	d    string
 	full bool
@@ -29,7 +29,7 @@ func (s *sheet) sign(l look, x, y float64) {
 	s.Raw(`<path class="` + class + `" d="M` + htmlpage.Num(x) + ` ` + htmlpage.Num(y) + g.d + `"/>`)
 }
 
-// signs draws those of a series.
+// signs draws the signs of a series.
 func (p *plot) signs(o *Series, l look, shift float64) {
 	for i := range o.X {
 		x, y := p.atX(o.X[i])+shift, p.atY(o.Y[i])

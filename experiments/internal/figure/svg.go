@@ -10,18 +10,18 @@ import (
 	"tcpwheel/pcaps/htmlpage"
 )
 
-// Style is the CSS that drawings need. It concerns nothing outside of them.
+// Style is the CSS of drawings. It affects nothing outside them.
 //
 //go:embed style.css
 var Style string
 
-// Sizes of a drawing, in its own pixels.
+// Sizes of a drawing, in SVG units.
 const (
 	width      = 480.0 // of most figures
 	plotHeight = 250.0
 	lineHeight = 17.0
-	edge       = 6.0 // what is left free at the sides
-	bold       = 1.1 // as wide as other text
+	edge       = 6.0 // free space at the sides
+	bold       = 1.1 // width relative to other text
 )
 
 // Drawing returns the figure as SVG, for a page that has Style. The figure must pass Check.
@@ -30,11 +30,11 @@ func (f *Figure) Drawing() template.HTML { return f.draw(false) }
 // File returns the figure as an SVG file, with the style inside. The figure must pass Check.
 func (f *Figure) File() []byte { return []byte(f.draw(true) + "\n") }
 
-// sheet is a drawing in the making.
+// sheet is a drawing under construction.
 type sheet struct {
 	*htmlpage.Canvas
 	f *Figure
-	y float64 // where what comes next begins
+	y float64 // where the next element begins
 }
 
 func (f *Figure) draw(alone bool) template.HTML {
@@ -43,7 +43,7 @@ func (f *Figure) draw(alone bool) template.HTML {
 		w = f.Map.width()
 	}
 	title := wrap(f.Title, w-2*edge, 13.5*bold)
-	// What is below the plot is known only when it is drawn, and so is the height.
+	// The height is known only after the elements below the plot.
 	s := &sheet{Canvas: &htmlpage.Canvas{Width: w}, f: f, y: edge}
 	for _, line := range title {
 		s.y += lineHeight
@@ -75,10 +75,10 @@ func (f *Figure) draw(alone bool) template.HTML {
 	return c.End()
 }
 
-// escape makes text markup.
+// escape escapes text for markup.
 func escape(text string) string { return template.HTMLEscapeString(text) }
 
-// textWidth estimates how wide text of a size is.
+// textWidth estimates the width of text.
 func textWidth(text string, size float64) float64 {
 	w := 0.0
 	for _, r := range text {
@@ -96,7 +96,7 @@ func textWidth(text string, size float64) float64 {
 	return w * size
 }
 
-// wrap cuts text into lines that are as wide at most, if its words are.
+// wrap breaks text into lines of at most a width, if its words fit.
 func wrap(text string, width, size float64) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {
@@ -111,7 +111,7 @@ func wrap(text string, width, size float64) (lines []string) {
 	return append(lines, line)
 }
 
-// cut shortens text to a width, with an ellipsis.
+// cut shortens text to a width and adds an ellipsis.
 func cut(text string, width, size float64) string {
 	if textWidth(text, size) <= width {
 		return text

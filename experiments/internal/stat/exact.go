@@ -5,16 +5,17 @@ import (
 	"math/rand/v2"
 )
 
-// The functions of package math are written for each kind of processor, and the compiler fuses x*y + z into one rounding where the
-// processor can. Both change the last digit from machine to machine. What follows is made of single operations, whose results
-// IEEE 754 prescribes: a conversion to float64 keeps a product from being fused.
+// Package math has code for each kind of processor, and the compiler fuses x*y + z where the
+// processor can. Both change the last digit between machines. The functions here use single
+// operations, whose results IEEE 754 prescribes. A conversion to float64 prevents fusion.
 
 const (
-	ln2Hi = 6.93147180369123816490e-01 // ln 2 to 33 bits, so that its products with small whole numbers are exact
+	ln2Hi = 6.93147180369123816490e-01 // ln 2 to 33 bits: products with small whole numbers are exact
 	ln2Lo = 1.90821492927058770002e-10 // the rest
 )
 
-// Log returns the natural logarithm of x, for x above 0, the same on all machines. It is off by 4·10^-16 of itself at most.
+// Log returns the natural logarithm of x > 0, the same on all machines. Its relative error is at
+// most 4·10^-16.
 func Log(x float64) float64 {
 	if !(x > 0) || math.IsInf(x, 1) {
 		return math.NaN()
@@ -35,7 +36,8 @@ func Log(x float64) float64 {
 	return float64(k*ln2Hi) + (float64(2*s) + (float64(float64(2*s)*sum) + float64(k*ln2Lo)))
 }
 
-// Exp returns e^x, for x from -700 to 700, the same on all machines. It is off by 10^-15 of itself at most. Below -700 it is 0.
+// Exp returns e^x for x from -700 to 700, the same on all machines. Its relative error is at most
+// 10^-15. Below -700 it is 0.
 func Exp(x float64) float64 {
 	switch {
 	case x < -700:
@@ -52,7 +54,7 @@ func Exp(x float64) float64 {
 	return math.Ldexp(sum, int(k))
 }
 
-// Power returns x to the n-th power, for n from 0 up, by squaring: the same on all machines. O(log n).
+// Power returns x^n for n ≥ 0 by squaring, the same on all machines. It costs O(log n).
 func Power(x float64, n int) float64 {
 	p := 1.0
 	for ; n > 0; n >>= 1 {
@@ -64,11 +66,11 @@ func Power(x float64, n int) float64 {
 	return p
 }
 
-// Exponential draws from the negative exponential distribution of mean 1, the same on all machines.
+// Exponential draws from the exponential distribution with mean 1, the same on all machines.
 func Exponential(r *rand.Rand) float64 { return -Log(1 - float64(r.Float64())) }
 
-// Normal draws from the standard normal distribution, the same on all machines, by Marsaglia's polar method (G. Marsaglia and
-// T. Bray, SIAM Review 6, 1964).
+// Normal draws from the standard normal distribution, the same on all machines. It uses Marsaglia's
+// polar method (G. Marsaglia and T. Bray, SIAM Review 6, 1964).
 func Normal(r *rand.Rand) float64 {
 	for {
 		u, v := float64(2*float64(r.Float64()))-1, float64(2*float64(r.Float64()))-1

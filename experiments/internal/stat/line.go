@@ -2,8 +2,9 @@ package stat
 
 import "math"
 
-// Line returns the line of least squares through points, and R², the share of the variance of y that it explains: 1 if
-// all y are the same. x has two different values at least; else all are NaN.
+// Line returns the least-squares line through points and R², the share of the variance of y that it
+// explains. R² is 1 if all y are equal. x needs two different values; otherwise all results are
+// NaN.
 func Line(x, y []float64) (slope, intercept, r2 float64) {
 	mx, my := Mean(x), Mean(y)
 	var xx, xy, yy float64

@@ -1,5 +1,6 @@
-// Package stat is the statistics of the studies: quantiles, intervals by bootstrap, and the Kolmogorov-Smirnov test. The same
-// values and seed give the same result, to the last digit and on all machines; nothing here reads a clock or draws by chance of its own.
+// Package stat has the statistics of the studies: quantiles, bootstrap intervals, the
+// Kolmogorov-Smirnov test and paired timings. The same values and seed give the same result, to the
+// last digit, on all machines.
 package stat
 
 import (
@@ -9,12 +10,12 @@ import (
 	"slices"
 )
 
-// Number is what there are statistics of. A time.Duration is one.
+// Number is a type of values. A time.Duration is one.
 type Number interface {
 	~int | ~int64 | ~uint64 | ~float64
 }
 
-// Mean returns the mean, and NaN of nothing.
+// Mean returns the mean, NaN for no values.
 func Mean[T Number](all []T) float64 {
 	sum := 0.0
 	for _, x := range all {
@@ -23,7 +24,7 @@ func Mean[T Number](all []T) float64 {
 	return sum / float64(len(all))
 }
 
-// StdDev returns the standard deviation of a sample, with n-1 below the line, and NaN of fewer than two values.
+// StdDev returns the sample standard deviation (divisor n-1), NaN for fewer than two values.
 func StdDev[T Number](all []T) float64 {
 	if len(all) < 2 {
 		return math.NaN()
@@ -36,8 +37,9 @@ func StdDev[T Number](all []T) float64 {
 	return math.Sqrt(sum / float64(len(all)-1))
 }
 
-// Quantile returns the least value that a share q of all values does not exceed: 0 is the least, 1 the greatest. It is one of
-// the values, and NaN of nothing. all is not changed. O(n log n).
+// Quantile returns the least value that a share q of all values does not exceed: q = 0 gives the
+// least, 1 the greatest. It returns one of the values, NaN for none. It does not change all, and
+// costs O(n log n).
 func Quantile[T Number](all []T, q float64) float64 {
 	if len(all) == 0 {
 		return math.NaN()
@@ -49,25 +51,26 @@ func Quantile[T Number](all []T, q float64) float64 {
 
 func rank(n int, q float64) int { return min(max(int(math.Ceil(q*float64(n)))-1, 0), n-1) }
 
-// Median is Quantile of a half.
+// Median is Quantile(all, 0.5).
 func Median[T Number](all []T) float64 { return Quantile(all, 0.5) }
 
-// Interval is a statistic with the bounds of its 95 % interval.
+// Interval is a statistic with its 95 % interval.
 type Interval struct {
 	Value float64 `json:"value"`
 	Lo    float64 `json:"lo"`
 	Hi    float64 `json:"hi"`
 }
 
-// Times returns the interval in another unit: k times value and bounds.
+// Times multiplies value and bounds by k, for another unit.
 func (in Interval) Times(k float64) Interval { return Interval{k * in.Value, k * in.Lo, k * in.Hi} }
 
-// resamples is how often the bootstrap draws.
+// resamples is the number of bootstrap samples.
 const resamples = 1000
 
-// Bootstrap returns what statistic says of all values together, with the bounds of its 95 % interval by the percentile
-// bootstrap: 1000 times as many groups as there are are drawn with replacement under seed. A group is what is independent of
-// the others, such as all losses of one connection or one seed. With one group the bounds are the value.
+// Bootstrap returns statistic over all values, with its 95 % percentile-bootstrap interval: 1000
+// times it draws as many groups as there are, with replacement, by seed. Groups must be independent
+// of each other, such as the losses of one connection, or one seed. With one group the bounds equal
+// the value.
 func Bootstrap[T any](groups [][]T, seed uint64, statistic func([]T) float64) Interval {
 	n := 0
 	for _, g := range groups {
@@ -101,8 +104,8 @@ func Bootstrap[T any](groups [][]T, seed uint64, statistic func([]T) float64) In
 	return out
 }
 
-// BootstrapPair is Bootstrap of a statistic of two samples. Group i of both is drawn together, as the
-// results of two subjects under one seed.
+// BootstrapPair is Bootstrap for a statistic of two samples. It draws group i of both together,
+// such as the results of two subjects under one seed.
 func BootstrapPair[T any](a, b [][]T, seed uint64, statistic func(a, b []T) float64) Interval {
 	groups := make([][][2][]T, max(len(a), len(b)))
 	for i := range groups {
@@ -124,7 +127,7 @@ func BootstrapPair[T any](a, b [][]T, seed uint64, statistic func(a, b []T) floa
 	})
 }
 
-// BootstrapMean is Bootstrap of the mean of single values.
+// BootstrapMean is Bootstrap for the mean of single values.
 func BootstrapMean(values []float64, seed uint64) Interval {
 	groups := make([][]float64, len(values))
 	for i := range values {
@@ -133,8 +136,9 @@ func BootstrapMean(values []float64, seed uint64) Interval {
 	return Bootstrap(groups, seed, Mean[float64])
 }
 
-// KolmogorovSmirnov returns the distance between the values' distribution and cdf, and the probability of one at least as great
-// if cdf is theirs, by the asymptotic formula with Stephens' correction (M. Stephens, JASA 69, 1974).
+// KolmogorovSmirnov returns the distance between the distribution of values and cdf, and the
+// probability p of a distance at least as great if cdf is their distribution. It uses the
+// asymptotic formula with Stephens' correction (M. Stephens, JASA 69, 1974).
 func KolmogorovSmirnov(values []float64, cdf func(float64) float64) (d, p float64) {
 	sorted := slices.Clone(values)
 	slices.SortFunc(sorted, cmp.Compare[float64])
