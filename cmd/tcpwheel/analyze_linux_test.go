@@ -185,6 +185,9 @@ func overlaps(f, g fate) bool { return int32(f.TCP.Seq-g.end) < 0 && int32(g.TCP
 // which has the fate of each packet. At the sender all retransmissions are found and D is right; at
 // both ends the verdicts are right.
 func TestAnalyzeKernels(t *testing.T) {
+	if os.Getenv("TCPWHEEL_LONG") == "" {
+		t.Skip("long: set TCPWHEEL_LONG=1")
+	}
 	dir := t.TempDir()
 	log, a, b := filepath.Join(dir, "log"), filepath.Join(dir, "a.pcapng"), filepath.Join(dir, "b.pcapng")
 	helper := fmt.Sprintf("exec %s -test.run '^TestTrafficHelper$'", os.Args[0])

@@ -74,6 +74,15 @@ var glossary = []glossaryPart{
 		{"lane", "one of several stacks side by side with the same requests and losses"},
 		{"shard", "a wheel with its own lock; or a part of a study's run"},
 	}},
+	{"Values in flags and plans", []glossaryTerm{
+		{"duration", "25ms, 1.5s, 200us, 1m30s or 0, always with a unit (nc -w also takes seconds)"},
+		{"rate", "bit/s: 100Mbit, 1.5Gbit, 64kbit or 1e8; none is no limit"},
+		{"probability", "from 0 to 1, or in percent: 0.02 or 2%"},
+		{"size", "bytes: 1500, 64KiB, 1.5MB or 1e6; KiB is 1024 bytes, kB 1000"},
+		{"count", "a whole number: 1000, 1_000_000 or 1e6"},
+		{"limit", "of a queue: 100 packets, or 64KiB"},
+		{"loss", "none, a probability, or models joined by a semicolon: gilbert-elliott:p=0.01,r=0.3;packets:3,7-9"},
+	}},
 	{"Studies", []glossaryTerm{
 		{"class", "A: exact, a law; P: compared with published figures; S: compared with a published shape"},
 		{"claim", "a published or expected result with the band that the measured one must meet"},

@@ -26,12 +26,19 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")
 
 // TestScripts runs testdata/*.txt. Their command tcpwheel calls run and wants its first argument as
-// the exit status. It leaves standard output and standard error for comparison.
+// the exit status. It leaves standard output and standard error for comparison. Lines with [long]
+// run only if TCPWHEEL_LONG is not empty.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata",
 		UpdateScripts:      *update,
 		RequireUniqueNames: true,
+		Condition: func(cond string) (bool, error) {
+			if cond != "long" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			return os.Getenv("TCPWHEEL_LONG") != "", nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"capture": writeCapture,
 			"tcpwheel": func(ts *testscript.TestScript, neg bool, args []string) {
