@@ -351,6 +351,7 @@ func (f *Flow) advanceUna(a *ack, m *ackRTT) {
 	m.advanced = true
 	if f.board.len() > 0 {
 		f.confirmJumps()
+		f.noteStall(a.at, true)
 	}
 	f.judgeAcked(a)
 	proved := f.board.sacked >= 3 || !v.hasSACK && v.dupACKs >= 3

@@ -267,6 +267,16 @@ func (c *Conn) noteHandshake(p *capture.Packet, f *Flow, now wheel.Time) {
 	}
 }
 
+// TimeLost returns the time that both receivers' applications lost, and the part of it in which the
+// senders waited for timers. It is valid once the connection is complete.
+func (c *Conn) TimeLost() (lost, timers time.Duration) {
+	for i := range c.Flows {
+		lost += c.Flows[i].TimeLost
+		timers += c.Flows[i].TimerWait
+	}
+	return lost, timers
+}
+
 // finish completes the connection after its last packet.
 func (c *Conn) finish() {
 	for i := range c.Flows {

@@ -37,6 +37,10 @@ type Episode struct {
 	TRec    time.Duration // D + A + P, if Repaired
 	Length  time.Duration // from PrevSent to Ended, if Closed
 
+	// TimeLost is how long the receiver's application got nothing that the path could have brought.
+	// TimerWait is the part of it in which the sender waited for its timers.
+	TimeLost, TimerWait time.Duration
+
 	RTT    time.Duration // median of the 10 s before
 	Excess time.Duration // TRec - RTT, if Repaired
 	// What D could have been: 5/4 RTT if later bytes arrived, else SRTT + 4·RTTVAR.
@@ -62,6 +66,7 @@ type Episode struct {
 	start, end, recover int64
 	sends               []*Retransmission // transmissions of position start
 	kept                []*Retransmission
+	stalls              []stall
 }
 
 // addToEpisode adds r to the open episode, or opens one.
@@ -162,6 +167,9 @@ func (f *Flow) abandonEpisode() { f.episode = nil }
 
 // finish completes the flow and frees its working memory.
 func (f *Flow) finish() {
+	if f.board.len() > 0 && f.other().started {
+		f.noteStall(f.conn.Last, false)
+	}
 	f.endZeroWindow(f.conn.Last)
 	f.RTT.finish()
 	f.Delayed.finish()
@@ -185,6 +193,9 @@ func (f *Flow) finish() {
 				e.SpuriousCount++
 			}
 		}
+		e.sumStalls()
+		f.TimeLost += e.TimeLost
+		f.TimerWait += e.TimerWait
 		e.kept, e.sends = nil, nil
 	}
 	f.board, f.pending, f.recent, f.episode, f.rtts, f.jumps = scoreboard{}, acks{}, nil, nil, samples{}, ackJumps{}

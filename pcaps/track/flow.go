@@ -30,6 +30,8 @@ type Flow struct {
 	DSACKs       int64 // duplicates that Dst reported
 	Duplicates   int64 // of DSACKs, those without a retransmission: the network duplicated a packet
 
+	TimeLost, TimerWait time.Duration // sums over the episodes kept
+
 	ZeroWindows    int64         // ACKs of Dst that closed the window
 	ZeroWindowTime time.Duration // how long it was closed
 

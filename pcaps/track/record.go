@@ -30,6 +30,8 @@ import (
 //	p_s                      proof: from there to its acknowledgement, ack_packet
 //	t_rec_s                  recovery time: d_s + a_s + p_s
 //	episode_s                from sent until all that was in flight is acknowledged, end_packet
+//	time_lost_s              how long the receiver's application got nothing that the path could have brought
+//	timer_wait_s             the part of it in which the sender waited for its timers
 //	rtt_s                    median RTT of the 10 s before
 //	excess_s                 t_rec_s - rtt_s
 //	w                        d_s / rtt_s
@@ -71,6 +73,8 @@ type EpisodeRecord struct {
 	P         *float64 `json:"p_s,omitempty"`
 	TRec      *float64 `json:"t_rec_s,omitempty"`
 	Length    *float64 `json:"episode_s,omitempty"`
+	TimeLost  float64  `json:"time_lost_s"`
+	TimerWait float64  `json:"timer_wait_s"`
 	RTT       *float64 `json:"rtt_s,omitempty"`
 	Excess    *float64 `json:"excess_s,omitempty"`
 	W         *float64 `json:"w,omitempty"`
@@ -94,7 +98,7 @@ func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 		Seq: uint32(e.Seq), Bytes: e.Bytes,
 		First: stampText(e.FirstSent), FirstPacket: e.FirstPacket, Estimated: e.Estimated,
 		Retransmission: stampText(e.Seen), At: e.Seen.Sub(f.conn.Origin).Seconds(), RetransmissionPacket: e.DetectedPacket, AckPacket: e.AckedPacket, EndPacket: e.EndedPacket,
-		D: e.D.Seconds(), Retransmissions: e.Total, Timeouts: e.Timeouts, Probes: e.Probes, SpuriousCount: e.SpuriousCount,
+		D: e.D.Seconds(), TimeLost: e.TimeLost.Seconds(), TimerWait: e.TimerWait.Seconds(), Retransmissions: e.Total, Timeouts: e.Timeouts, Probes: e.Probes, SpuriousCount: e.SpuriousCount,
 	}
 	if e.PrevSent != e.FirstSent {
 		r.Sent = stampText(e.PrevSent)
@@ -137,6 +141,7 @@ func (f *Flow) Record(file string, e *Episode) EpisodeRecord {
 //	first_packet, packets
 //	end                           open, closed, reset, replaced (by another between the same ends)
 //	                              or evicted (to bound memory)
+//	time_lost_s, timer_wait_s     sums over both flows
 //	handshake_s                   from SYN to ACK, if all three packets were seen
 //	copies                        packets captured more than once
 //	clock_steps                   capture times that went back
@@ -157,6 +162,8 @@ type ConnRecord struct {
 	FirstPacket      int64         `json:"first_packet"`
 	Packets          int64         `json:"packets"`
 	End              string        `json:"end"`
+	TimeLost         float64       `json:"time_lost_s,omitempty"`
+	TimerWait        float64       `json:"timer_wait_s,omitempty"`
 	Handshake        *float64      `json:"handshake_s,omitempty"`
 	Copies           int64         `json:"copies,omitempty"`
 	ClockSteps       int           `json:"clock_steps,omitempty"`
@@ -177,6 +184,7 @@ type ConnRecord struct {
 //	episodes                    number by kind
 //	retransmissions             packets
 //	spurious_retransmissions    of those kept
+//	time_lost_s, timer_wait_s   sums over the episodes
 //	reordered                   segments out of order
 //	unseen_bytes                acknowledged and never captured
 //	stale                       packets that dst drops because of their timestamp
@@ -207,6 +215,8 @@ type FlowRecord struct {
 	Episodes        map[string]int `json:"episodes,omitempty"`
 	Retransmissions int64          `json:"retransmissions"`
 	Spurious        int            `json:"spurious_retransmissions"`
+	TimeLost        float64        `json:"time_lost_s,omitempty"`
+	TimerWait       float64        `json:"timer_wait_s,omitempty"`
 	Reordered       int64          `json:"reordered,omitempty"`
 	UnseenBytes     int64          `json:"unseen_bytes,omitempty"`
 	Stale           int64          `json:"stale,omitempty"`
@@ -261,6 +271,8 @@ func (c *Conn) Record(file string) ConnRecord {
 	if c.Handshake.Complete {
 		r.Handshake = seconds(c.Handshake.Time)
 	}
+	lost, timers := c.TimeLost()
+	r.TimeLost, r.TimerWait = lost.Seconds(), timers.Seconds()
 	for i := range c.Flows {
 		r.Flows[i] = c.Flows[i].record()
 	}
@@ -270,7 +282,8 @@ func (c *Conn) Record(file string) ConnRecord {
 func (f *Flow) record() FlowRecord {
 	r := FlowRecord{
 		Src: f.Src.String(), Dst: f.Dst.String(), Vantage: f.Vantage.String(), Packets: f.Packets, DataPackets: f.DataPackets, Bytes: f.Bytes,
-		Retransmissions: f.Retransmissions, Reordered: f.Reordered, UnseenBytes: f.UnseenBytes, Stale: f.Stale, DupACKs: f.DupACKs, DSACKs: f.DSACKs,
+		Retransmissions: f.Retransmissions, TimeLost: f.TimeLost.Seconds(), TimerWait: f.TimerWait.Seconds(), Reordered: f.Reordered,
+		UnseenBytes: f.UnseenBytes, Stale: f.Stale, DupACKs: f.DupACKs, DSACKs: f.DSACKs,
 		Duplicates: f.Duplicates, Keepalives: f.Keepalives, WindowProbes: f.WindowProbes, ZeroWindows: f.ZeroWindows, ZeroWindowTime: f.ZeroWindowTime.Seconds(),
 	}
 	if o := &f.SYN; f.HasSYN {

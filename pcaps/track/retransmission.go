@@ -32,8 +32,9 @@ type Retransmission struct {
 	dsacked      bool // a DSACK accounts for it
 	provedLost   bool // ACKs had proved an earlier transmission lost
 	byModel      kindsByModel
-	rule         string // of explain
-	ambiguous    bool   // the best timer model decides the kind
+	rule         string     // of explain
+	waitFrom     wheel.Time // when the answer to the retransmission before it was due
+	ambiguous    bool       // the best timer model decides the kind
 }
 
 // judge sets the verdict if its evidence is stronger than before.
@@ -84,6 +85,9 @@ func (f *Flow) sendOld(p *capture.Packet, at, now wheel.Time, start, end int64, 
 	}
 	if f.wasAcked(end, now) {
 		r.judge(Spurious, ByCapture)
+	}
+	if f.episode != nil {
+		r.waitFrom = f.view.retransmitted.Add(f.medianRTT(f.view.retransmitted))
 	}
 	f.addToEpisode(r, first, last)
 	f.emit(Retransmitted, p.Number, now, at, start, end, r)
