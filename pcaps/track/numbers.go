@@ -101,6 +101,10 @@ const (
 	// Source: tcp.PTO. ½, 2×: nothing.
 	promptPeer = 5 * time.Millisecond
 
+	// longestProbe is the longest tail loss probe less 2·SRTT: Linux allows for an ACK delayed by its
+	// least timeout (tcp_schedule_loss_probe), with its timers late by a jiffy and more.
+	longestProbe = 230 * time.Millisecond
+
 	// firstProbe is the probe timeout without an RTT (RFC 8985 §7.2). ½, 2×: nothing.
 	firstProbe = time.Second
 )
@@ -169,6 +173,10 @@ const (
 	// per second for 5 ms.
 	maxCopySets = 1024
 
+	// maxExpiries and maxHostExpiries bound the timer expiries kept of a flow and of a host.
+	maxExpiries     = 64
+	maxHostExpiries = 4096
+
 	// paceMemory is how many recent starts of sending show pacing. ½, 2×: nothing.
 	paceMemory = 32
 )
@@ -187,6 +195,19 @@ const (
 	// retransmission timer: the model with the narrowest timers would win by chance.
 	// ½: +0.3 in the middle, +0.1 at the receiver. 2×: -0.4 at the sender with SACK.
 	ambiguousFit = -6
+
+	// A host's timers are those of a stack that explains leastExplained of its gaps. Stacks within
+	// equallyWell of the best one, a likelihood ratio of 20, are as good. unlikeStack is the penalty of
+	// a stack with another initial TTL or timestamp clock, e^-8.
+	leastExplained = 0.8
+	equallyWell    = 3
+	unlikeStack    = 8
+
+	// leastNamed is the number of gaps that a name needs: one or two fit many stacks by chance.
+	leastNamed = 3
+
+	// leastFit is the number of values that a fitted parameter needs.
+	leastFit = 4
 
 	// probeMargin is what a model with probes must gain over the same one without. With one segment
 	// in flight, probe and timeout are due almost together.

@@ -18,6 +18,9 @@ type timerModel struct {
 
 	// maxRTT is the longest round trip that it is meant for; 0 for any.
 	maxRTT time.Duration
+
+	ttl    uint8         // initial TTL; 0 for any
+	tsTick time.Duration // timestamp clock; 0 for any
 }
 
 // models are the stacks tried on each flow. Of equal ones the first wins: a probe due at the same
@@ -30,28 +33,27 @@ var models = func() []timerModel {
 	}
 	const ms = time.Millisecond
 	return []timerModel{
-		{"linux", with("linux", func(p *tcptimers.Policy) { p.TLP = false }), 6 * ms, 0, 0},
-		{"linux", tcptimers.MustPolicy("linux"), 6 * ms, 0, 0},
+		{name: "linux", policy: with("linux", func(p *tcptimers.Policy) { p.TLP = false }), slack: 6 * ms, ttl: 64, tsTick: 4 * ms},
+		{name: "linux", policy: tcptimers.MustPolicy("linux"), slack: 6 * ms, ttl: 64, tsTick: 4 * ms},
 
 		// gVisor: MinRTO 200 ms on the whole timeout, MaxRTO 120 s, one timer, RACK and TLP.
-		{"gvisor", with("rfc6298", func(p *tcptimers.Policy) {
+		{name: "gvisor", policy: with("rfc6298", func(p *tcptimers.Policy) {
 			p.Bounds = tcptimers.Bounds{Initial: time.Second, Min: 200 * ms, Max: 120 * time.Second}
 			p.TLP, p.RACK = true, true
-		}), 2 * ms, 3, 0},
+		}), slack: 2 * ms, penalty: 3, ttl: 64, tsTick: ms},
 
-		// Windows: floor 300 ms, tick 15.6 ms, first timeout 1 s (once 3 s), RACK and TLP in later
-		// versions.
-		{"windows", with("rfc6298", func(p *tcptimers.Policy) {
+		// Windows: floor 300 ms, tick 15.6 ms, first timeout 1 s (once 3 s), RACK and TLP in later versions.
+		{name: "windows", policy: with("rfc6298", func(p *tcptimers.Policy) {
 			p.Bounds = tcptimers.Bounds{Initial: time.Second, Min: 300 * ms, Max: 60 * time.Second}
 			p.Tick, p.RTTTick = 15625*time.Microsecond, 15625*time.Microsecond
-		}), 2 * ms, 1, 0},
-		{"rfc6298", tcptimers.MustPolicy("rfc6298"), 2 * ms, 2, 0},
-		{"rfc7765", tcptimers.MustPolicy("rfc7765"), 2 * ms, 3, 0},
-		{"bsd", tcptimers.MustPolicy("bsd"), 2 * ms, 2, 0},
+		}), slack: 2 * ms, penalty: 1, ttl: 128},
+		{name: "rfc6298", policy: tcptimers.MustPolicy("rfc6298"), slack: 2 * ms, penalty: 2},
+		{name: "rfc7765", policy: tcptimers.MustPolicy("rfc7765"), slack: 2 * ms, penalty: 3},
+		{name: "bsd", policy: tcptimers.MustPolicy("bsd"), slack: 2 * ms, penalty: 2},
 
 		// This project's own policies, which few hosts have.
-		{"per-segment", tcptimers.MustPolicy("per-segment"), 2 * ms, 5, 0},
-		{"datacenter", profile("datacenter"), ms, 5, 2 * ms},
+		{name: "per-segment", policy: tcptimers.MustPolicy("per-segment"), slack: 2 * ms, penalty: 5, ttl: 64, tsTick: ms},
+		{name: "datacenter", policy: profile("datacenter"), slack: ms, penalty: 5, maxRTT: 2 * ms, ttl: 64, tsTick: ms},
 	}
 }()
 
@@ -115,16 +117,29 @@ type Fit struct {
 	Margin, PerGap float64
 
 	SYNs SYNTimeouts
+
+	scored   int // gaps less those that RACK may have ended
+	votes    [maxModels]vote
+	expiries []expiry
+}
+
+// vote is how well a model explains the gaps of a flow.
+type vote struct {
+	score     float64 // log likelihood
+	explained int     // gaps
 }
 
 // timerFitting scores the models on a flow. It holds nothing until a timer expires.
 type timerFitting struct {
-	begun bool
-	est   [maxModels]tcptimers.Estimator
-	exact tcptimers.Estimator
-	score [maxModels]float64
-	gaps  int
-	syns  synFitting
+	begun   bool
+	est     [maxModels]tcptimers.Estimator
+	exact   tcptimers.Estimator
+	score   [maxModels]float64
+	fits    [maxModels]int // gaps that each model explains
+	log     []expiry
+	gaps    int
+	unclear int // gaps that RACK may have ended, which no model was scored on
+	syns    synFitting
 }
 
 // begin creates the estimators and feeds them the RTTs so far.
@@ -165,6 +180,21 @@ func (m *timerFitting) feed(s sample) {
 	}
 }
 
+// add adds the log density of a gap under a model.
+func (m *timerFitting) add(model int, logDensity float64) {
+	m.score[model] += logDensity
+	if logDensity > -noFit {
+		m.fits[model]++
+	}
+}
+
+// record keeps an expiry of the retransmission timer for the fit of a host.
+func (m *timerFitting) record(e expiry) {
+	if len(m.log) < maxExpiries {
+		m.log = append(m.log, e)
+	}
+}
+
 // idealRTO returns the timeout with an exact clock and no floor.
 func (m *timerFitting) idealRTO(f *Flow) time.Duration {
 	m.begin(f)
@@ -178,17 +208,18 @@ func (m *timerFitting) handshake(f *Flow, r *Retransmission, active bool) {
 	}
 	m.begin(f)
 	m.gaps++
+	m.record(expiry{wait: r.Sent.Sub(r.PrevSent), backoffs: m.syns.n, syn: true})
 	linux := 0.0
 	if active {
 		linux = m.syns.add(&models[0], r)
 	}
 	for i := range models {
 		if active && models[i].name == models[0].name {
-			m.score[i] += linux
+			m.add(i, linux)
 			continue
 		}
 		rto := m.est[i].RTO()
-		m.score[i] += models[i].logDensity(r.PrevSent.Add(rto), r.Sent, rto)
+		m.add(i, models[i].logDensity(r.PrevSent.Add(rto), r.Sent, rto))
 		m.est[i].Backoff()
 	}
 }
@@ -210,10 +241,10 @@ func (m *timerFitting) expired(f *Flow, r *Retransmission, s *segment, sure Kind
 			kind = TLP
 		}
 		if kind == TLP && !mayProbe {
-			m.score[i] -= noFit
+			m.add(i, -noFit)
 		} else {
 			likely := t.score(f, s, r.Sent, rto, m.est[i], kind)
-			m.score[i] += likely
+			m.add(i, likely)
 			explained = explained || likely > -noFit
 		}
 		if sure != Unknown {
@@ -225,6 +256,12 @@ func (m *timerFitting) expired(f *Flow, r *Retransmission, s *segment, sure Kind
 		}
 	}
 	if sure == RTO || sure == Unknown {
+		e := expiry{
+			wait: span(maxTime(maxTime(v.flightBegan, v.unaMoved), v.timerFired), r.Sent),
+			srtt: m.exact.SRTT(), rttvar: m.exact.RTTVar(), backoffs: m.exact.Backoffs(),
+		}
+		e.probe = sure == Unknown && e.wait <= 2*e.srtt+longestProbe
+		m.record(e)
 		m.exact.Backoff()
 	}
 	if sure == Unknown && !explained {
@@ -249,6 +286,9 @@ func (m *timerFitting) expired(f *Flow, r *Retransmission, s *segment, sure Kind
 func (m *timerFitting) timerOrRACK(f *Flow, r *Retransmission, s *segment, other float64) Kind {
 	m.begin(f)
 	m.gaps++
+	if other > ambiguousFit {
+		m.unclear++
+	}
 	explained := false
 	for i := range models {
 		t := &models[i]
@@ -261,7 +301,7 @@ func (m *timerFitting) timerOrRACK(f *Flow, r *Retransmission, s *segment, other
 			m.est[i].Backoff()
 		}
 		if other <= ambiguousFit {
-			m.score[i] += max(likely, other)
+			m.add(i, max(likely, other))
 		}
 	}
 	if v := &f.view; !explained && span(maxTime(v.lastACK, maxTime(v.newData, v.retransmitted)), r.Sent) >= leastTimeout {
@@ -398,11 +438,12 @@ func (m *timerFitting) result() Fit {
 			second = i
 		}
 	}
-	if m.score[best] < leastPerGap*float64(m.gaps) {
-		return Fit{Gaps: m.gaps, PerGap: m.score[best] / float64(m.gaps), SYNs: syns}
+	fit := Fit{Gaps: m.gaps, PerGap: m.score[best] / float64(m.gaps), SYNs: syns, scored: m.gaps - m.unclear, expiries: m.log}
+	for i := range models {
+		fit.votes[i] = vote{m.score[i] + models[i].penalty, m.fits[i]}
 	}
-	return Fit{
-		Gaps: m.gaps, Best: models[best].name, RunnerUp: models[second].name,
-		Margin: m.score[best] - m.score[second], PerGap: m.score[best] / float64(m.gaps), SYNs: syns,
+	if m.score[best] >= leastPerGap*float64(m.gaps) {
+		fit.Best, fit.RunnerUp, fit.Margin = models[best].name, models[second].name, m.score[best]-m.score[second]
 	}
+	return fit
 }

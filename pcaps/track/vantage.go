@@ -35,6 +35,7 @@ type vantageClues struct {
 	partial           int64 // checksum left to the network interface
 	outbound, inbound int64
 	fullTTL           int64 // passed no router
+	initialTTL        uint8 // that the packets began with
 	large             int64 // longer than any Ethernet frame
 }
 
@@ -50,6 +51,12 @@ func (f *Flow) countClues(p *capture.Packet) {
 		w.outbound++
 	case capture.Inbound:
 		w.inbound++
+	}
+	for _, initial := range [...]uint8{32, 64, 128, 255} {
+		if p.TTL <= initial {
+			w.initialTTL = max(w.initialTTL, initial)
+			break
+		}
 	}
 	if p.TTL == 64 || p.TTL == 128 || p.TTL == 255 || p.TTL == 32 {
 		w.fullTTL++
