@@ -15,7 +15,7 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// mostFaults is how many faults are told of one plan.
+// mostFaults is the most faults listed for a plan.
 const mostFaults = 10
 
 type decoder struct {
@@ -23,7 +23,8 @@ type decoder struct {
 	faults []error
 }
 
-// Allower is a type that says what its text may be, as "a policy: bsd, rfc6298 or per-segment".
+// Allower is a type that says what text it accepts, such as "a policy: bsd, rfc6298 or
+// per-segment".
 type Allower interface{ Allowed() string }
 
 var durationType = reflect.TypeFor[time.Duration]()
@@ -34,23 +35,23 @@ func (d *decoder) fault(n *yaml.Node, key, format string, args ...any) {
 	}
 }
 
-// document decodes a mapping; the outermost one has the keys of the file itself besides.
+// document decodes a mapping. The outermost one also has the keys of the file itself.
 func (d *decoder) document(n *yaml.Node, into any, outer bool) {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
-		panic("BUG: plan: Decode into what is no struct")
+		panic("BUG: plan: Decode wants a pointer to a struct")
 	}
 	d.mapping(n, v.Elem(), "", outer)
 }
 
-// try decodes a mapping into a copy, for its faults only.
+// try decodes a mapping into a copy, to find its faults.
 func (d *decoder) try(n *yaml.Node, into any) {
 	c := reflect.New(reflect.TypeOf(into).Elem())
 	c.Elem().Set(reflect.ValueOf(into).Elem())
 	d.document(n, c.Interface(), false)
 }
 
-// keys returns the names of the fields of a plan, in their order.
+// keys returns the names of the fields of a plan, in order.
 func keys(t reflect.Type) (all []string) {
 	for _, f := range reflect.VisibleFields(t) {
 		if name := f.Tag.Get("plan"); name != "" {
@@ -146,7 +147,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path string, r rules) {
 	if err := set(v, n, r); err != nil || !r.within(v) {
 		if err != nil && isTextOf(v) {
 			if want := r.want(v); says(err, want) {
-				// The fault shows the value before the error, which may begin with it too.
+				// The fault already shows the value; the error may begin with it, too.
 				d.fault(n, path, "%s", strings.TrimPrefix(err.Error(), strconv.Quote(n.Value)+", "))
 			} else {
 				d.fault(n, path, "%v; want %s", err, want)

@@ -1,4 +1,4 @@
-// Package plan reads the plans of studies: YAML files whose keys are the fields of a Go struct, read strictly.
+// Package plan reads plans of studies: YAML files whose keys are the fields of a Go struct.
 //
 // # Usage
 //
@@ -6,10 +6,10 @@
 //	p := defaults
 //	err = f.Decode(&p, false)
 //
-// # What a plan is
+// # Plans
 //
-// A plan is a mapping. The key "study" names the study that it is for. "quick" is a mapping with the same keys, whose values
-// stand in place of the others in a quick run. All other keys are fields of the study's plan:
+// A plan is a mapping. The key "study" names its study. "quick" is a mapping with the same keys;
+// its values replace the others in a quick run. All other keys are fields of the study's plan:
 //
 //	type Plan struct {
 //		Policies []string      `plan:"policies" oneof:"bsd rfc6298 per-segment"`
@@ -17,15 +17,17 @@
 //		Seeds    int           `plan:"seeds" min:"1" max:"10000"`
 //	}
 //
-// A field without the tag is not part of the plan. Bounds are inclusive, and hold for each element of a list, as does
-// power:"two", by which whole numbers are powers of two. A single value may stand for a list of one; a list may not be
-// empty unless its field is tagged optional:"true", and its elements rise if it is tagged order:"rising". Durations are
-// text such as "20ms", whole numbers may be written 1_000_000 or 1e6. A number tagged unit:"rate" may have a unit as in
-// "100Mbit", unit:"size" as in "64KiB", and unit:"probability" a percent sign. Package netstack/sim has the parsers. Types with
-// UnmarshalText may say what they allow by a method Allowed() string.
+// A field without the tag is not part of the plan. Bounds are inclusive and hold for each element
+// of a list. So does power:"two", which wants powers of two. A single value is a list of one. A
+// list may be empty only with optional:"true", and must rise with order:"rising". Durations are
+// text such as "20ms"; whole numbers may be 1_000_000 or 1e6. A number tagged unit:"rate" may have
+// a unit, such as "100Mbit", unit:"size" one such as "64KiB", and unit:"probability" a percent
+// sign: package netstack/sim has the parsers. A type with UnmarshalText may say what it accepts by
+// a method Allowed() string.
 //
 // # Errors
 //
-// A wrong plan gives an error that names file, line, key, value and what is allowed; all of them, not only the first.
-// Aliases, anchors and several documents in a file are refused, so that a plan is what it looks like, and no file can grow.
+// The error for a wrong plan lists all faults, with file, line, key, value and what is accepted.
+// Plan refuses aliases, anchors and several documents in a file, so no file can grow when it is
+// read.
 package plan

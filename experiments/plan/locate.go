@@ -15,14 +15,14 @@ var (
 	numbered   = regexp.MustCompile(`^, number ([0-9]+)`)
 )
 
-// syntax is an error of the YAML decoder as those of this package are, with the line behind the name of the file.
+// syntax rewrites an error of the YAML decoder in this package's form, file:line: text.
 func syntax(name string, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	m := syntaxLine.FindStringSubmatch(text)
 	if m == nil {
 		return fmt.Errorf("%s: not YAML: %s", name, text)
 	}
-	line, _ := strconv.Atoi(m[1]) // it is digits, and of a file of MaxSize octets
+	line, _ := strconv.Atoi(m[1]) // digits, from a file of at most MaxSize bytes
 	text = text[len(m[0]):]
 	if strings.HasPrefix(text, "did not find expected") {
 		line++ // errors of its parser, unlike those of its scanner, count lines from 0
@@ -30,9 +30,10 @@ func syntax(name string, err error) error {
 	return fmt.Errorf("%s:%d: not YAML: %s", name, line, text)
 }
 
-// Locate puts the name of the file, and the line of the key that the error is about, before an error of whoever checks the values of a plan
-// together. Its text is to begin with the key, as "tick: 5ms, want ...", or has the key as a word; "expect, number 2: metric" is a key of the
-// second item of a list. With quick, keys are first those of the mapping "quick". If none is in the file there is no line.
+// Locate prefixes err, the error of a check of several values, with the file's name and the line of
+// the key. The text begins with the key, such as "tick: 5ms, want ...", or has the key as a word;
+// "expect, number 2: metric" names a key of the second item of a list. With quick, Locate looks in
+// the mapping "quick" first. It adds no line if the file has no such key.
 func (f *File) Locate(err error, quick bool) error {
 	if quick && f.quick != nil {
 		if line := find(f.quick, err.Error()); line > 0 {
@@ -45,7 +46,7 @@ func (f *File) Locate(err error, quick bool) error {
 	return &located{f.Name, err}
 }
 
-// located is an error with its place before it.
+// located is an error with its place.
 type located struct {
 	place string
 	err   error
@@ -55,7 +56,7 @@ func (l *located) Error() string { return l.place + ": " + l.err.Error() }
 
 func (l *located) Unwrap() error { return l.err }
 
-// find returns the line of the first key of a mapping that is a word of the text, 0 if there is none.
+// find returns the line of the first key of a mapping that is a word of text, 0 if there is none.
 func find(n *yaml.Node, text string) int {
 	for _, at := range word.FindAllStringIndex(text, -1) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -80,7 +81,7 @@ func find(n *yaml.Node, text string) int {
 	return 0
 }
 
-// says reports whether an error says by itself what is allowed, in words of what a type allows in all.
+// says reports whether an error already says what its type accepts.
 func says(err error, allowed string) bool {
 	_, want, ok := strings.Cut(err.Error(), "want ")
 	return ok && strings.Contains(allowed, want)

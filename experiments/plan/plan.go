@@ -9,22 +9,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxSize is the most octets that a plan may have.
+// MaxSize is the most bytes of a plan.
 const MaxSize = 1 << 20
 
-// File is a plan that was read and not decoded yet.
+// File is a parsed plan, before Decode.
 type File struct {
 	Name  string // for errors
-	Study string // the study that it names; "" if it names none
+	Study string // its study, "" if it names none
 	Text  []byte
 
 	root, quick *yaml.Node
 }
 
-// Parse reads a plan. name stands in errors.
+// Parse reads a plan. Errors show name.
 func Parse(name string, text []byte) (*File, error) {
 	if len(text) > MaxSize {
-		return nil, fmt.Errorf("%s: %d octets, want at most %d", name, len(text), MaxSize)
+		return nil, fmt.Errorf("%s: %d bytes, want at most %d", name, len(text), MaxSize)
 	}
 	dec := yaml.NewDecoder(strings.NewReader(string(text)))
 	var doc, more yaml.Node
@@ -62,7 +62,7 @@ func Parse(name string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// plain refuses what makes a plan other than it looks.
+// plain refuses aliases, anchors and duplicate keys.
 func (f *File) plain(n *yaml.Node) error {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
 		return fmt.Errorf("%s:%d: anchors and aliases are not read", f.Name, n.Line)
@@ -74,7 +74,7 @@ func (f *File) plain(n *yaml.Node) error {
 				return fmt.Errorf("%s:%d: a key that is no plain word", f.Name, c.Line)
 			}
 			if seen[c.Value] {
-				return fmt.Errorf("%s:%d: %s: stands twice", f.Name, c.Line, c.Value)
+				return fmt.Errorf("%s:%d: %s: appears twice", f.Name, c.Line, c.Value)
 			}
 			seen[c.Value] = true
 		}
@@ -92,8 +92,8 @@ func (f *File) fault(n *yaml.Node, key, want string) error {
 	return fmt.Errorf("%s:%d: %s: %s", f.Name, n.Line, key, want)
 }
 
-// Decode writes the values of the plan into the fields of *into, a struct, over what stands there; with quick those of the
-// mapping "quick" after them. What the plan does not name stays.
+// Decode writes the plan's values into the struct *into, and then, with quick, the values of the
+// mapping "quick". It leaves other fields alone.
 func (f *File) Decode(into any, quick bool) error {
 	d := decoder{file: f}
 	d.document(f.root, into, true)

@@ -67,7 +67,7 @@ func TestFaults(t *testing.T) {
 		{"a: [", "p.yaml:2: not YAML: did not find expected node content"},
 		{"a: 1\n---\nb: 2", "p.yaml:2: a document more, want one"},
 		{"rtt: &x 1ms\nseeds: *x", "p.yaml:1: anchors and aliases are not read"},
-		{"rtt: 1ms\nrtt: 2ms", "p.yaml:2: rtt: stands twice"},
+		{"rtt: 1ms\nrtt: 2ms", "p.yaml:2: rtt: appears twice"},
 		{"study: [a]", "p.yaml:1: study: want the name of a study"},
 		{"quick: 3", `p.yaml:1: quick: "3", want a mapping of keys to the values of a quick run`},
 		{"\nrtts: 1ms", "p.yaml:2: rtts: no such key, want one of policies, rtt, seeds, share, mode, link, sack, extra, slots, spans, quick, study"},
@@ -103,7 +103,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestLocate has errors of whoever checks values together begin with the line of the key that they are about.
+// TestLocate has errors of whoever checks values together begin with the line of the key that they
+// are about.
 func TestLocate(t *testing.T) {
 	const text = "rtt: 1ms\nseeds: 3\nlist:\n  - {a: 1}\n  - a: 2\n    where:\n      b: 3\nquick:\n  seeds: 2\n"
 	f, err := Parse("p.yaml", []byte(text))
@@ -133,7 +134,8 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// TestSyntax has errors of the decoder name the right line, though its parser counts from 0 and its scanner from 1.
+// TestSyntax has errors of the decoder name the right line, though its parser counts from 0 and its
+// scanner from 1.
 func TestSyntax(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"a: 1\nb: [1\n", "p.yaml:2: not YAML: did not find"},

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// rules are what the tags of a field allow.
+// rules says what the tags of a field allow.
 type rules struct{ tag reflect.StructTag }
 
 func (r rules) optional() bool { return r.tag.Get("optional") == "true" }
 
 func (r rules) oneOf() []string { return strings.Fields(r.tag.Get("oneof")) }
 
-// unit returns what a number is: "rate" in bit/s, "size" in bytes, "probability", or "" for a plain number.
+// unit returns the unit of a number: "rate" (bit/s), "size" (bytes), "probability", or "".
 func (r rules) unit() string {
 	unit := r.tag.Get("unit")
 	if !slices.Contains([]string{"", "rate", "size", "probability"}, unit) {
@@ -26,7 +26,7 @@ func (r rules) unit() string {
 	return unit
 }
 
-// powers reports whether whole numbers are to be powers of two.
+// powers reports whether whole numbers must be powers of two.
 func (r rules) powers() bool {
 	power, ok := r.tag.Lookup("power")
 	if ok && power != "two" {
@@ -35,7 +35,7 @@ func (r rules) powers() bool {
 	return ok
 }
 
-// rising reports whether the elements of a list are to rise, each above the one before.
+// rising reports whether the elements of a list must rise.
 func (r rules) rising() bool {
 	order, ok := r.tag.Lookup("order")
 	if ok && order != "rising" {
@@ -44,7 +44,7 @@ func (r rules) rising() bool {
 	return ok
 }
 
-// above reports whether b is above a, which are whole numbers, numbers or durations.
+// above reports whether b is above a. Both are whole numbers, numbers or durations.
 func above(b, a reflect.Value) bool {
 	switch {
 	case b.CanInt():
@@ -55,7 +55,7 @@ func above(b, a reflect.Value) bool {
 	return b.Float() > a.Float()
 }
 
-// within reports whether v keeps its bounds.
+// within reports whether v is within its bounds.
 func (r rules) within(v reflect.Value) bool {
 	if all := r.oneOf(); len(all) > 0 {
 		return slices.Contains(all, fmt.Sprint(v.Interface()))
@@ -63,7 +63,7 @@ func (r rules) within(v reflect.Value) bool {
 	return r.compare(v, "min") >= 0 && r.compare(v, "max") <= 0 && (!r.powers() || v.Int() > 0 && v.Int()&(v.Int()-1) == 0)
 }
 
-// compare compares v with a bound, which is 0 if there is none.
+// compare compares v with a bound. It returns 0 if there is no bound.
 func (r rules) compare(v reflect.Value, which string) int {
 	text, ok := r.tag.Lookup(which)
 	if !ok {
@@ -95,7 +95,7 @@ func (r rules) compare(v reflect.Value, which string) int {
 	panic("BUG: plan: bounds of a field of type " + v.Type().String())
 }
 
-// want says what a field may be.
+// want says what a field accepts.
 func (r rules) want(v reflect.Value) string {
 	if all := r.oneOf(); len(all) > 0 {
 		return "one of " + strings.Join(all, ", ")

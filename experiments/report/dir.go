@@ -16,16 +16,16 @@ import (
 	"tcpwheel/experiments"
 )
 
-// sumsName is the file that says what belongs to a report.
+// sumsName is the file that lists the files of a report.
 const sumsName = "SHA256SUMS"
 
-// file is one of a report.
+// file is a file of a report.
 type file struct {
 	name string // with slashes
 	data []byte
 }
 
-// files makes all files of the directory, but for the sums.
+// files returns all files of the directory except the sums.
 func (r *Report) files() (all []file, err error) {
 	add := func(name string, write func(w io.Writer) error) {
 		var b bytes.Buffer
@@ -89,8 +89,8 @@ func (s *Study) writeCells(program string) func(io.Writer) error {
 	}
 }
 
-// CheckDir returns an error if WriteDir would refuse to write to dir: it is a file, or holds other
-// things than a report.
+// CheckDir returns an error if WriteDir would refuse dir: it is a file, or holds other files than a
+// report's.
 func CheckDir(dir string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +112,7 @@ func CheckDir(dir string) error {
 		}
 		name, err := filepath.Rel(dir, path)
 		if err == nil && !slices.Contains(own, filepath.ToSlash(name)) {
-			err = fmt.Errorf("%s: holds %s, which is of no report: want a directory that is new, empty or a report", dir, filepath.ToSlash(name))
+			err = fmt.Errorf("%s: holds %s, which is no file of a report: want a directory that is new, empty or a report", dir, filepath.ToSlash(name))
 		}
 		return err
 	})
@@ -132,8 +132,8 @@ func listed(dir string) (names []string, err error) {
 	return append(names, sumsName), err
 }
 
-// WriteDir writes the report to a directory, whole or not at all. Its parent must be there. A
-// report that is there is replaced, and anything else is an error.
+// WriteDir writes the report to a directory, whole or not at all. The parent must exist. WriteDir
+// replaces an old report; anything else in the directory is an error.
 func (r *Report) WriteDir(dir string) (err error) {
 	if err := CheckDir(dir); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (r *Report) WriteDir(dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(part) // what is left of it
+	defer os.RemoveAll(part) // after a failure
 	for _, f := range all {
 		name := filepath.Join(part, filepath.FromSlash(f.name))
 		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
@@ -165,7 +165,7 @@ func (r *Report) WriteDir(dir string) (err error) {
 	if err := os.Chmod(part, 0o755); err != nil {
 		return err
 	}
-	// The old report steps aside first: a directory takes the place of an empty one only.
+	// Move the old report away first: rename replaces only an empty directory.
 	old := part + ".old"
 	switch err := os.Rename(dir, old); {
 	case err == nil:
@@ -179,12 +179,12 @@ func (r *Report) WriteDir(dir string) (err error) {
 	return os.Rename(part, dir)
 }
 
-// Open opens a study by name, with a plan of a user or "" for its own, as experiments.Merge wants
-// it.
+// Open opens a study by name, with a user's plan or "" for its own. experiments.Merge takes such a
+// function.
 type Open func(study, plan string, quick bool) (*experiments.Job, error)
 
-// Read reads the results of the cells from a directory that WriteDir has written, and judges them
-// again. It returns an error if a study's plan is another by now. Live parts are not read.
+// Read reads the cells' results from a directory of WriteDir and judges them again. It returns an
+// error if a study's plan has changed since. It does not read live parts.
 func Read(dir string, open Open) (*Report, error) {
 	names, err := listed(dir)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package report writes what studies have found: a directory with a page and the data behind it,
-// and the parts of the repository's own documents that results are in.
+// Package report writes the results of studies: a directory with a page and its data, and the parts
+// of the repository's documents that show results.
 //
 // # Usage
 //
@@ -9,27 +9,24 @@
 //	r, err := report.Read("report/", openStudy)
 //	err = r.WriteDocs(".")
 //
-// # What a directory holds
+// # The directory
 //
-//	index.html      the page: all of it in one file, which loads nothing
+//	index.html      the page, one file that loads nothing
 //	claims.json     every claim with its verdict, and the digests of plans and results
-//	SHA256SUMS      of all other files, as sha256sum -c reads it
-//	NAME/plan.yaml  the plan that study NAME ran with
-//	NAME/cells.jsonl  what its cells returned, as shards are written: experiment merge and Read take it
+//	SHA256SUMS      of all other files, for sha256sum -c
+//	NAME/plan.yaml  the plan of study NAME
+//	NAME/cells.jsonl  results of its cells, in the format of shards, for experiment merge and Read
 //	NAME/result.json  its claims, tables, figures and notes
 //	NAME/TABLE.csv, NAME/FIGURE.svg, NAME/FIGURE.csv
-//	NAME/live-PART.json  what only one machine can tell, if that was asked for
+//	NAME/live-PART.json  timings of this machine, with --live
 //
-// Nothing in it depends on when or where it was written, but for live parts, which stand by
-// themselves and name their machine. So runs with the same plans, and shards merged, give the same
-// octets.
+// Only live parts depend on time and place, and they name their machine. Runs with the same plans,
+// and merged shards, give the same bytes.
 //
-// # How it is written
-//
-// All files are written to a directory beside, which then takes the name: what is there is whole. A
-// directory that is there already is replaced if it holds such a report and nothing else.
+// WriteDir writes all files to a temporary directory and then renames it, so a report is always
+// whole. It replaces an existing directory only if that holds a report and nothing else.
 //
 // # Limitations
 //
-// Of a README, the page shows paragraphs, lists, emphasis and code, and the rest as it is.
+// The page renders paragraphs, lists, emphasis and code of a README. It shows the rest verbatim.
 package report

@@ -166,7 +166,7 @@ func (s *Study) result() string {
 const mostRows = 40
 
 func (s *Study) writeDetails(b *strings.Builder) {
-	root := "../../" + strings.Repeat("../", strings.Count(s.Job.Study.Folder, "/")) // of the repository
+	root := "../../" + strings.Repeat("../", strings.Count(s.Job.Study.Folder, "/"))
 	for k := range s.Outcome.Figures {
 		f := &s.Outcome.Figures[k]
 		fmt.Fprintf(b, "\n![%s](%s%s)\n", bracketless.Replace(f.Title), root, s.figureName(f.Name))

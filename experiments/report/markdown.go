@@ -14,15 +14,15 @@ var (
 	webAdress = regexp.MustCompile(`^https?://`)
 )
 
-// inline turns emphasis, code and links of a paragraph into markup. Links to files lead nowhere on
-// a page that is alone, and are shown as their words.
+// inline turns emphasis, code and links of a paragraph into markup. It shows links to files as
+// their words, because the page has no other files.
 func inline(text string) string {
 	var code []string
 	text = codeText.ReplaceAllStringFunc(text, func(s string) string {
 		code = append(code, s[1:len(s)-1])
 		return "\x00"
 	})
-	text = template.HTMLEscapeString(text) // which makes U+FFFD of NUL
+	text = template.HTMLEscapeString(text) // NUL becomes U+FFFD
 	text = linkText.ReplaceAllStringFunc(text, func(s string) string {
 		m := linkText.FindStringSubmatch(s)
 		if webAdress.MatchString(m[2]) {
@@ -38,8 +38,7 @@ func inline(text string) string {
 	return text
 }
 
-// markdown shows the part of a README that explains a study: all but its title and its results,
-// which the page has itself.
+// markdown renders a README without its title and results, which the page shows elsewhere.
 func markdown(text string) template.HTML {
 	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "# ") {
 		text = rest

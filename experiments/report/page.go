@@ -22,8 +22,8 @@ var (
 	page = template.Must(htmlpage.Templates().Funcs(template.FuncMap{"inline": func(s string) template.HTML { return template.HTML(inline(s)) }}).Parse(pageHTML))
 )
 
-// mostData is how many octets of a figure's data stand on the page; what is more stands in its file
-// only.
+// mostData is the most bytes of a figure's data on the page. More data is only in the figure's
+// file.
 const mostData = 128 << 10
 
 // Data of page.html.
@@ -87,11 +87,11 @@ type (
 	}
 )
 
-// classText says how a study of a class is to be believed.
+// classText says how far to trust a study of a class.
 var classText = map[experiments.Class]string{
-	experiments.Exact:     "Exact: the result is a law, and holds to the last digit",
-	experiments.Published: "Beside published figures, within bands that were set beforehand",
-	experiments.Shape:     "Beside a published shape: an order, a knee, a trade-off",
+	experiments.Exact:     "Exact: the result is a law and holds to the last digit",
+	experiments.Published: "Compared with published figures, within bands set beforehand",
+	experiments.Shape:     "Compared with a published shape: an order, a knee, a trade-off",
 }
 
 // WritePage writes index.html.
@@ -132,13 +132,13 @@ func (r *Report) WritePage(w io.Writer) error {
 	return b.Flush()
 }
 
-// Because is why the claim is open, as a sentence.
+// Because says why the claim is open, in a sentence.
 func (c claimView) Because() string { return sentence(c.Why) }
 
-// Computed reports whether it is to be said that the figure was computed here.
+// Computed reports whether this project computed the claim's figure.
 func (c claimView) Computed() bool { return isComputed(c.Claim) }
 
-// Table is the claims of one study.
+// Table returns the claims of one study.
 func (v outcomeView) Table() claimsView { return claimsView{Claims: v.Claims} }
 
 func claimViews(study *experiments.Study, claims []experiments.Claim) (all []claimView) {
@@ -170,7 +170,7 @@ func (s *Study) liveView(l Live) liveView {
 	return v
 }
 
-// outcome gathers what is shown of an outcome whose files have a prefix.
+// outcome returns the view of an outcome. Its files have a prefix.
 func outcome(study *experiments.Study, out *experiments.Outcome, prefix, command string) outcomeView {
 	v := outcomeView{Claims: claimViews(study, out.Claims), Notes: out.Notes}
 	for i := range out.Tables {
@@ -204,8 +204,7 @@ func outcome(study *experiments.Study, out *experiments.Outcome, prefix, command
 	return v
 }
 
-// isWords reports whether less than half of the cells of a column, without the empty ones, are
-// numbers.
+// isWords reports whether less than half of a column's non-empty cells are numbers.
 func isWords(rows [][]any, column int) bool {
 	words, numbers := 0, 0
 	for _, row := range rows {

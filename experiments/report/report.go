@@ -7,11 +7,11 @@ import (
 	"tcpwheel/experiments"
 )
 
-// Report is what studies have found.
+// Report is the results of studies.
 type Report struct {
 	Program string // its version
 	Quick   bool
-	All     bool // these are all studies there are, each with its own plan
+	All     bool // all studies, each with its own plan
 	Studies []Study
 	Machine *Machine // where live parts ran; nil if none did
 }
@@ -24,14 +24,14 @@ type Study struct {
 	Live    []Live
 }
 
-// Live is what a live part has found, or why it could not run.
+// Live is the result of a live part, or why it could not run.
 type Live struct {
 	Name    string               `json:"name"`
 	Outcome *experiments.Outcome `json:"outcome,omitempty"`
 	Skipped string               `json:"skipped,omitempty"`
 }
 
-// Machine is where live parts ran.
+// Machine describes where live parts ran.
 type Machine struct {
 	OS     string `json:"os"` // and its architecture
 	Kernel string `json:"kernel,omitempty"`
@@ -55,7 +55,7 @@ func New(program string, jobs []*experiments.Job, results experiments.Results) (
 	return r, nil
 }
 
-// Command is the command that makes the study's tables and figures again.
+// Command returns the command that reproduces the study's tables and figures.
 func (s *Study) Command() string {
 	what := s.Job.Study.Name
 	if s.Job.User {
@@ -64,7 +64,7 @@ func (s *Study) Command() string {
 	return "tcpwheel experiment run " + what + quickFlag(s.Job.Quick) + " --out DIR"
 }
 
-// Command is the command that makes the report again.
+// Command returns the command that reproduces the report.
 func (r *Report) Command() string {
 	what := "--all"
 	if !r.All {
@@ -89,10 +89,10 @@ func quickFlag(quick bool) string {
 	return ""
 }
 
-// Counts are how many claims there are of each verdict.
+// Counts is the number of claims by verdict.
 type Counts struct{ All, Reproduced, Differs, NotReproduced int }
 
-// Count counts the claims of outcomes, but for live parts.
+// Count counts the claims, without live parts.
 func (r *Report) Count() (n Counts) {
 	for i := range r.Studies {
 		n.add(r.Studies[i].Outcome)
@@ -120,7 +120,7 @@ func (n *Counts) add(o *experiments.Outcome) {
 	}
 }
 
-// String says it in words.
+// String returns the counts in words.
 func (n Counts) String() string {
 	claims := "claims"
 	if n.All == 1 {
@@ -139,8 +139,8 @@ type OpenClaim struct {
 	Claim experiments.Claim
 }
 
-// Open returns the claims that were not reproduced, and then those that differ, each in the order
-// of the studies.
+// Open returns the claims that were not reproduced, followed by the claims that differ, each in the
+// order of the studies.
 func (r *Report) Open() (all []OpenClaim) {
 	for _, verdict := range []experiments.Verdict{experiments.NotReproduced, experiments.Differs} {
 		for i := range r.Studies {
@@ -154,8 +154,8 @@ func (r *Report) Open() (all []OpenClaim) {
 	return all
 }
 
-// Violations names the claims of exact studies that are not reproduced, but those that were
-// doubted: these hold to the last digit, or something is broken.
+// Violations names the claims of exact studies that were not reproduced, except doubted claims.
+// Exact claims hold to the last digit, or something is broken.
 func (r *Report) Violations() (all []string) {
 	for i := range r.Studies {
 		s := &r.Studies[i]

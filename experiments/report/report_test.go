@@ -138,7 +138,7 @@ func TestDirectory(t *testing.T) {
 		t.Errorf("%d sums of %d files", n, len(first)-1)
 	}
 
-	t.Log("# over itself it writes the same octets")
+	t.Log("# over itself it writes the same bytes")
 	if err := r.WriteDir(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestDirectory(t *testing.T) {
 	if err := os.WriteFile(own, []byte("mine"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.WriteDir(dir); err == nil || !strings.Contains(err.Error(), "holds mine.txt, which is of no report") {
+	if err := r.WriteDir(dir); err == nil || !strings.Contains(err.Error(), "holds mine.txt, which is no file of a report") {
 		t.Errorf("a directory with another file: %v", err)
 	}
 	if err := r.WriteDir(own); err == nil || !strings.Contains(err.Error(), "is no directory") {
@@ -319,7 +319,7 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	sums[0].Cells[3] = "000000"
-	if _, err := sums[0].Verify(t.Context(), j, 1, 1, 1); err == nil || !strings.Contains(err.Error(), `1 of 5 cells that ran again return something else than the documents show, the first "i=3"`) {
+	if _, err := sums[0].Verify(t.Context(), j, 1, 1, 1); err == nil || !strings.Contains(err.Error(), `1 of 5 cells give other results than the documents show, the first "i=3"`) {
 		t.Errorf("a cell that has changed: %v", err)
 	}
 	f, err := plan.Parse("p", []byte("shift: 1"))
@@ -366,8 +366,7 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// TestColumnsAreFlush tells columns of numbers, in which there may be gaps and a word, from those
-// of words.
+// TestColumnsAreFlush tells columns of numbers, with gaps and a word, from columns of words.
 func TestColumnsAreFlush(t *testing.T) {
 	rows := [][]any{{"", "", "none", ""}, {2.5, "a", 2, ""}, {"", "b", 4, ""}, {"", 3, time.Second, ""}}
 	for column, want := range []bool{false, true, false, false} {

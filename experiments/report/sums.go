@@ -12,20 +12,20 @@ import (
 	"tcpwheel/experiments"
 )
 
-// SumsName is the file of the repository that holds the digests of all cells' results.
+// SumsName is the repository's file with the digests of all cells' results.
 const SumsName = "experiments/sums.txt"
 
-// digits is how many hexadecimal digits of a cell's digest are kept.
+// digits is the number of hexadecimal digits kept of a cell's digest.
 const digits = 6
 
-// perLine is how many cells stand on a line.
+// perLine is the number of cells on a line.
 const perLine = 16
 
 // sums writes the digests of a full run.
 func (r *Report) sums() string {
 	var b strings.Builder
-	b.WriteString("# The first digits of the SHA-256 of what each cell of each study has returned, in the order of the cells, by which a test\n" +
-		"# finds results that this program does not give any more. Written by 'tcpwheel experiment docs'.\n")
+	b.WriteString("# The first digits of the SHA-256 of each cell's result, in the order of the cells. A test uses them to find results that\n" +
+		"# this program no longer gives. Written by 'tcpwheel experiment docs'.\n")
 	for i := range r.Studies {
 		j, results := r.Studies[i].Job, r.Studies[i].Results
 		fmt.Fprintf(&b, "\nstudy %s plan %s results %s cells %d\n", j.Study.Name, j.Hash()[:12], j.Digest(results)[:12], len(j.Cells))
@@ -43,13 +43,13 @@ func (r *Report) sums() string {
 	return b.String()
 }
 
-// Sums are the digests of a study's results.
+// Sums is the digests of a study's results.
 type Sums struct {
 	Study, Plan, Results string
 	Cells                []string
 }
 
-// ParseSums reads the file.
+// ParseSums reads the file SumsName.
 func ParseSums(text []byte) (all []Sums, err error) {
 	n := 0
 	for line := range bytes.Lines(text) {
@@ -76,14 +76,14 @@ func ParseSums(text []byte) (all []Sums, err error) {
 	return all, nil
 }
 
-// Verify runs cells of the job, the full plan of the study, and compares what they return. An exact
-// study runs whole if it costs at most whole seconds of a processor; else those cells run that cost
-// the least, as many as some seconds allow, or one if it is within whole. It returns how many ran.
-// The error says what is stale, and what renews it.
+// Verify runs cells of job, the full plan of the study, and compares their results. It runs all
+// cells of an exact study that costs at most whole seconds of CPU time. Otherwise it runs the
+// cheapest cells within some seconds, or one within whole. It returns how many ran. The error says
+// what is stale and how to renew it.
 func (s *Sums) Verify(ctx context.Context, j *experiments.Job, whole, some float64, workers int) (ran int, err error) {
-	const renew = "\nrun 'tcpwheel experiment run --all --out DIR' and 'tcpwheel experiment docs DIR', and look at what has changed"
+	const renew = "\nrun 'tcpwheel experiment run --all --out DIR' and 'tcpwheel experiment docs DIR', and look at the changes"
 	if s.Plan != j.Hash()[:len(s.Plan)] || len(s.Cells) != len(j.Cells) {
-		return 0, fmt.Errorf("study %s: its plan has changed: the results in the documents are of another one%s", s.Study, renew)
+		return 0, fmt.Errorf("study %s: its plan has changed: the documents show results of another plan%s", s.Study, renew)
 	}
 	order := make([]int, len(j.Cells))
 	for i := range order {
@@ -116,7 +116,7 @@ func (s *Sums) Verify(ctx context.Context, j *experiments.Job, whole, some float
 		}
 	}
 	if len(stale) > 0 {
-		return len(order), fmt.Errorf("study %s: %d of %d cells that ran again return something else than the documents show, the first %q%s",
+		return len(order), fmt.Errorf("study %s: %d of %d cells give other results than the documents show, the first %q%s",
 			s.Study, len(stale), len(order), stale[0], renew)
 	}
 	return len(order), nil
