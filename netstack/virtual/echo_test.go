@@ -58,7 +58,7 @@ type echo struct {
 
 	net   *virtual.Net
 	last  time.Duration // when data last arrived at either end
-	stall time.Duration // longest time in which none arrived
+	stall time.Duration // longest time without new data
 }
 
 // newEcho varies buffers, pauses and writes by the seed.

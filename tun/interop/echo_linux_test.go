@@ -1,0 +1,87 @@
+package interop
+
+import (
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestEchoesDoNotStall: 8 MiB flow to an echo server and back while readers pause, so that windows
+// close. netstack/virtual has the same test in virtual time, with gVisor's TCP too.
+func TestEchoesDoNotStall(t *testing.T) {
+	echoes := 3
+	if isLong() {
+		echoes = 1000
+	}
+	for _, who := range withKernel {
+		t.Run(who.a+"-"+who.b, func(t *testing.T) {
+			n := newNetwork(t, who, plan{fast: true})
+			for i := range echoes {
+				client, server := n.connect(i%2 == 1)
+				if i%4 >= 2 {
+					client, server = server, client
+				}
+				if stall := echo(t, client, server, uint64(i)); stall > 2*time.Second {
+					t.Errorf("echo %d: nothing arrived for %v", i, stall)
+				}
+			}
+		})
+	}
+}
+
+// echo sends 8 MiB from client to server and back. It returns the longest time without new
+// data at either end.
+func echo(t *testing.T, client, server conn, seed uint64) time.Duration {
+	t.Helper()
+	const size = 8 << 20
+	start := time.Now()
+	var last, stall atomic.Int64
+	pausing := func(c net.Conn, seed uint64) io.Reader {
+		return &pausingReader{c, rand.New(rand.NewPCG(seed, 0)), func() {
+			now := time.Since(start).Nanoseconds()
+			stall.Store(max(stall.Load(), now-last.Swap(now)))
+		}}
+	}
+	echoed := make(chan error, 2)
+	go func() {
+		_, err := io.Copy(server, pausing(server, seed))
+		server.CloseWrite()
+		echoed <- err
+	}()
+	go func() {
+		_, err := client.Write(make([]byte, size))
+		client.CloseWrite()
+		echoed <- err
+	}()
+	n, err := io.Copy(io.Discard, pausing(client, seed+1))
+	if err != nil || n != size {
+		t.Errorf("read %d of %d bytes: %v", n, size, err)
+	}
+	for range 2 {
+		if err := <-echoed; err != nil {
+			t.Error(err)
+		}
+	}
+	client.Close()
+	server.Close()
+	return time.Duration(stall.Load())
+}
+
+// pausingReader pauses now and then, and reads pieces of all sizes.
+type pausingReader struct {
+	c    net.Conn
+	rng  *rand.Rand
+	read func()
+}
+
+func (r *pausingReader) Read(b []byte) (int, error) {
+	if r.rng.IntN(16) == 0 {
+		time.Sleep(time.Duration(r.rng.IntN(2000)) * time.Microsecond)
+	}
+	n, err := r.c.Read(b[:1+r.rng.IntN(len(b))])
+	r.read()
+	return n, err
+}
