@@ -73,24 +73,30 @@ func TestShutdownRead(t *testing.T) {
 	})
 }
 
+// listenEndpoint makes b listen with a bare endpoint.
+func (n *pairNet) listenEndpoint(backlog int) tcpip.Endpoint {
+	n.t.Helper()
+	ep, err := n.b.stack.NewEndpoint(ProtocolNumber, ipv4.ProtocolNumber, &waiter.Queue{})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	at, _ := n.b.at(false)
+	if err := ep.Bind(at); err != nil {
+		n.t.Fatal(err)
+	}
+	if err := ep.Listen(backlog); err != nil {
+		n.t.Fatal(err)
+	}
+	return ep
+}
+
 // TestDeferAccept: a listener waits for the first data.
 func TestDeferAccept(t *testing.T) {
 	n := newPair(t, pairConfig{})
-	var wq waiter.Queue
-	ep, err := n.b.stack.NewEndpoint(ProtocolNumber, ipv4.ProtocolNumber, &wq)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ep := n.listenEndpoint(5)
 	defer ep.Close()
 	wait := tcpip.TCPDeferAcceptOption(time.Minute)
 	ep.SetSockOpt(&wait)
-	at, _ := n.b.at(false)
-	if err := ep.Bind(at); err != nil {
-		t.Fatal(err)
-	}
-	if err := ep.Listen(5); err != nil {
-		t.Fatal(err)
-	}
 	a := n.dial(false)
 	if _, _, err := ep.Accept(nil); err == nil {
 		t.Fatal("accepted before the first bytes")
@@ -98,6 +104,7 @@ func TestDeferAccept(t *testing.T) {
 	a.Write([]byte("now"))
 	var c tcpip.Endpoint
 	eventually(t, "accepted", func() bool {
+		var err tcpip.Error
 		c, _, err = ep.Accept(nil)
 		return err == nil
 	})
@@ -107,19 +114,8 @@ func TestDeferAccept(t *testing.T) {
 // TestBacklog fills a listener's queue: connections wait for room and none is lost.
 func TestBacklog(t *testing.T) {
 	n := newPair(t, pairConfig{})
-	var wq waiter.Queue
-	ep, err := n.b.stack.NewEndpoint(ProtocolNumber, ipv4.ProtocolNumber, &wq)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ep := n.listenEndpoint(2)
 	defer ep.Close()
-	at, _ := n.b.at(false)
-	if err := ep.Bind(at); err != nil {
-		t.Fatal(err)
-	}
-	if err := ep.Listen(2); err != nil {
-		t.Fatal(err)
-	}
 	n.dial(false)
 	n.dial(false)
 	var syns atomic.Uint64 // a busy machine may retransmit it before the dial gives up

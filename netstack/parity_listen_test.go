@@ -8,6 +8,18 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 )
 
+// lateCookie returns a listener and a peer whose SYN was answered by a cookie, and its retransmission
+// by a half-open connection with another sequence number.
+func (r *rig) lateCookie() (l *rigSocket, p *rigPeer) {
+	l = r.socket("l").bind(rigPort).listen(2)
+	q, p := r.peer(2001), r.peer(2000)
+	q.syn()
+	p.syn() // a cookie answers
+	q.rst() // makes room
+	r.quietly(p.syn)
+	return l, p
+}
+
 // TestListenersAsGVisor compares listeners' queues, cookies and options.
 func TestListenersAsGVisor(t *testing.T) {
 	runParity(t, []parityScript{
@@ -89,12 +101,7 @@ func TestListenersAsGVisor(t *testing.T) {
 			l.stats()
 		}},
 		{"a cookie comes back to a half-open connection", func(r *rig) {
-			l := r.socket("l").bind(rigPort).listen(2)
-			q, p := r.peer(2001), r.peer(2000)
-			q.syn()
-			p.syn() // a cookie answers
-			q.rst()
-			r.quietly(p.syn) // there is room now; another sequence number
+			l, p := r.lateCookie()
 			p.nxt = 1
 			p.data(5)
 			if c := l.accept("c"); c != nil {
@@ -106,12 +113,7 @@ func TestListenersAsGVisor(t *testing.T) {
 			l.stats()
 		}},
 		{"a cookie comes back to a half-open connection while the queue is full", func(r *rig) {
-			l := r.socket("l").bind(rigPort).listen(2)
-			q, p := r.peer(2001), r.peer(2000)
-			q.syn()
-			p.syn() // a cookie answers
-			q.rst()
-			r.quietly(p.syn) // as above
+			l, p := r.lateCookie()
 			for port := uint16(2002); port < 2004; port++ {
 				r.peer(port).syn() // and here
 				r.peer(port).ack()
