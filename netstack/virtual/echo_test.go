@@ -18,7 +18,7 @@ func echoes() int {
 	if os.Getenv("TCPWHEEL_LONG") != "" {
 		return 1000
 	}
-	return 4 // seed 3 stalls if ACKs are beyond the edge of gVisor's window
+	return 1
 }
 
 // TestEchoesDoNotStall: bulk data flows both ways while readers pause and windows close. A peer
@@ -37,7 +37,8 @@ func TestEchoesDoNotStall(t *testing.T) {
 		t.Run(pair.name, func(t *testing.T) {
 			t.Parallel()
 			stalls := 0
-			for seed := range uint64(echoes()) {
+			for i := range uint64(echoes()) {
+				seed := 3 + i // seed 3 stalls if ACKs are beyond the edge of gVisor's window
 				e := newEcho(pair.tcp, seed)
 				if e.run(t); e.stall > time.Second {
 					stalls++
