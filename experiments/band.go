@@ -104,7 +104,8 @@ func Below(x float64, unit string) Band {
 // None expects a Tally of at least one case and no exception.
 func None() Band { return accept("none", "", func(y float64) bool { return y == 0 }) }
 
-// Whether expects a condition, which the text describes. Its verdict does not depend on the Measure.
+// Whether expects a condition, which the text describes. Its verdict does not depend on the
+// Measure.
 func Whether(ok bool, format string, args ...any) Band {
 	return accept(fmt.Sprintf(format, args...), "", func(float64) bool { return ok })
 }

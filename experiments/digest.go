@@ -8,8 +8,8 @@ import (
 	"hash"
 )
 
-// Digest returns the SHA-256 of the results of all cells with their names, in hexadecimal digits: two runs with the same have
-// measured the same, to the last digit.
+// Digest returns the SHA-256 of the names and results of all cells, in hexadecimal digits. Runs
+// with equal digests measured the same, to the last digit.
 func (j *Job) Digest(results []json.RawMessage) string {
 	h := sha256.New()
 	for i, r := range results {
@@ -18,7 +18,7 @@ func (j *Job) Digest(results []json.RawMessage) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// CellDigest is Digest of one cell.
+// CellDigest is Digest for one cell.
 func CellDigest(name string, result json.RawMessage) string {
 	h := sha256.New()
 	digestCell(h, name, result)
@@ -29,7 +29,7 @@ func digestCell(h hash.Hash, name string, result json.RawMessage) {
 	fmt.Fprintf(h, "%s\n%s\n", name, result)
 }
 
-// Cost returns about how many seconds all cells take on one processor.
+// Cost estimates the CPU time of all cells, in seconds.
 func (j *Job) Cost() (seconds float64) {
 	for i := range j.Cells {
 		seconds += j.Cells[i].Cost

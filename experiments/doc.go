@@ -1,5 +1,5 @@
-// Package experiments is the frame of the studies: what timer granularity does to TCP, and what timing wheels cost, beside
-// what was published.
+// Package experiments defines, runs and judges studies: what timer granularity does to TCP and what
+// timing wheels cost, compared with published results.
 //
 // # Usage
 //
@@ -16,23 +16,25 @@
 //
 // Package experiments/all lists the studies.
 //
-// # How a study runs
+// # Runs
 //
-// The plan is data (package plan). It is cut into cells: the smallest parts that can run anywhere by themselves, each a
-// function of the plan alone, most often one combination of parameters under one seed. All cells of all studies share the
-// processors; the cells of a run may be split over machines, as shards. What a cell returns is kept as JSON, which holds the
-// same numbers after it is read back, and Judge makes tables, figures and claims of the results of all cells, whoever
-// ran them. So the same plan and seed give the same octets, in one run or merged from shards.
+// The plan is data (package plan). A study cuts it into cells, the smallest independent parts: each
+// depends on the plan alone, most often on one combination of parameters and one seed. The cells of
+// all studies share the processors, and a run may be split over machines as shards. A cell's result
+// is JSON, which keeps every number exactly. Judge makes tables, figures and claims from the
+// results of all cells. So the same plan and seed give the same bytes, in one run or merged from
+// shards.
 //
-// What only this machine can tell, such as nanoseconds or what its kernel does, is no cell. It is a Live part, which runs
-// when it is asked for, one at a time, and is reported by itself.
+// Timings and tests of this machine's kernel are not cells but Live parts. They run on request, one
+// at a time, and are reported apart.
 //
 // # Claims
 //
-// A Claim stands for a published figure, or a law that follows from the definition of a scheme, beside what was measured. What
-// is tagged as recalled and not checked is never shown as published.
+// A Claim compares a published figure, or a law that follows from the definition of a scheme, with
+// the measured value. A figure that was recalled and not checked is never shown as published.
 //
 // # References
 //
-//   - G. Varghese and A. Lauck, "Hashed and Hierarchical Timing Wheels", IEEE/ACM Transactions on Networking 5(6), 1997.
+//   - G. Varghese and A. Lauck, "Hashed and Hierarchical Timing Wheels", IEEE/ACM Transactions on
+//     Networking 5(6), 1997.
 package experiments

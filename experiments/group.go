@@ -22,7 +22,7 @@ type Group[K comparable, T any] struct {
 	Items []T
 }
 
-// GroupBy groups items by a key, in the order in which the keys occur first.
+// GroupBy groups items by a key, in order of first occurrence.
 func GroupBy[K comparable, T any](all []T, key func(*T) K) (groups []Group[K, T]) {
 	index := map[K]int{}
 	for i := range all {
@@ -52,7 +52,8 @@ func MeanOf[T any](all []T, of func(*T) float64) stat.Interval {
 	return stat.BootstrapMean(Values(all, of), 1)
 }
 
-// SamplesBySeed returns the samples of the items, a group for each seed, as stat.Bootstrap takes them.
+// SamplesBySeed returns the samples of the items, a group for each seed, as stat.Bootstrap takes
+// them.
 func SamplesBySeed[T, S any](all []T, seed func(*T) int, samples func(*T) []S) (groups [][]S) {
 	for _, g := range GroupBy(all, seed) {
 		var of []S

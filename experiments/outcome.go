@@ -11,29 +11,29 @@ import (
 	"tcpwheel/experiments/internal/stat"
 )
 
-// Outcome is what a study has to tell.
+// Outcome is the result of a study.
 type Outcome struct {
 	Claims  []Claim         `json:"claims"`
 	Tables  []Table         `json:"tables"`
 	Figures []figure.Figure `json:"figures,omitempty"`
-	// Notes are paragraphs: why a figure differs, what else was seen.
+	// Notes are paragraphs: why a figure differs, and other observations.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Verdict is what became of a claim.
+// Verdict is the verdict on a claim.
 type Verdict string
 
 // The verdicts.
 const (
-	Reproduced    Verdict = "reproduced"     // within the band that was set beforehand
-	Differs       Verdict = "differs"        // the effect is there, and its size is not within the band
-	NotReproduced Verdict = "not reproduced" // what would falsify the claim was seen, or the effect is not there
+	Reproduced    Verdict = "reproduced"     // within the band set beforehand
+	Differs       Verdict = "differs"        // the effect is there, with a size outside the band
+	NotReproduced Verdict = "not reproduced" // the effect is absent, or the claim is falsified
 )
 
-// Tag says where a figure comes from.
+// Tag is the source of a figure.
 type Tag string
 
-// The tags. A figure that was recalled and not checked has none of them, and is never shown as published.
+// The tags. There is none for a recalled and unchecked figure: it is never shown as published.
 const (
 	FromSource Tag = "source"   // read in the text of the paper
 	FromPrint  Tag = "document" // read in a published document, public source code or its summary
@@ -43,15 +43,15 @@ const (
 
 // Claim is a published figure, or a law, next to the measured value.
 type Claim struct {
-	Name      string  `json:"name"`                // unique within the study, as "bsd-mean-wait"
-	Text      string  `json:"text"`                // the claim, in a line
-	Published string  `json:"published,omitempty"` // as in the source, with its unit; "" if only a shape is claimed
+	Name      string  `json:"name"`                // unique within the study, such as "bsd-mean-wait"
+	Text      string  `json:"text"`                // the claim, one line
+	Published string  `json:"published,omitempty"` // as in the source, with its unit; "" for a shape
 	Source    string  `json:"source"`              // where it is published
 	Tag       Tag     `json:"tag"`
 	Measured  Measure `json:"measured"`
 	Expected  Band    `json:"expected"`
 	Verdict   Verdict `json:"verdict"`       // set by Outcome.Claim
-	Why       string  `json:"why,omitempty"` // why it differs, or may differ; required unless it is reproduced
+	Why       string  `json:"why,omitempty"` // why it differs; required unless reproduced
 	// Otherwise becomes Why if the claim is not reproduced and Why is empty.
 	Otherwise string `json:"-"`
 	// Doubted marks a published figure that this project holds to be wrong: an exact study that does
@@ -79,20 +79,20 @@ type Measure struct {
 	judged float64 // the number that a Band judges, NaN if there is none
 }
 
-// Measured is a number that is exact.
+// Measured returns an exact number.
 func Measured(value float64, unit string) Measure {
 	return Measure{Value: value, Unit: unit, judged: value}
 }
 
-// MeasuredSpan is an exact time, in milliseconds.
+// MeasuredSpan returns an exact time, in milliseconds.
 func MeasuredSpan(d time.Duration) Measure { return Measured(d.Seconds()*1e3, "ms") }
 
-// MeasuredWithin is a number with the interval that package stat has found.
+// MeasuredWithin returns a number with its interval.
 func MeasuredWithin(in stat.Interval, unit string) Measure {
 	return Measure{Value: in.Value, Lo: &in.Lo, Hi: &in.Hi, Unit: unit, judged: in.Value}
 }
 
-// MeasuredText is words.
+// MeasuredText returns a measure in words.
 func MeasuredText(format string, args ...any) Measure {
 	return Measure{Text: fmt.Sprintf(format, args...), judged: math.NaN()}
 }
@@ -111,7 +111,7 @@ func (m Measure) String() string {
 	return strings.TrimSpace(Number(m.Value) + " " + m.Unit)
 }
 
-// Interval returns the interval as text, "exact" of a number without one, and "" of words.
+// Interval returns the interval as text: "exact" for a number without one, "" for words.
 func (m Measure) Interval() string {
 	switch {
 	case m.Text != "":
@@ -122,8 +122,8 @@ func (m Measure) Interval() string {
 	return Number(*m.Lo) + " to " + Number(*m.Hi)
 }
 
-// Number writes a number with four significant digits, and whole numbers whole, in groups of three
-// digits.
+// Number formats a number with four significant digits, and whole numbers in full, in groups of
+// three digits.
 func Number[T stat.Number](number T) string {
 	x := float64(number)
 	text := strconv.FormatFloat(x, 'g', 4, 64)
@@ -159,7 +159,7 @@ func grouped(text string) string {
 	return out
 }
 
-// Check finds what is missing from an outcome, before it is shown to anyone.
+// Check returns an error if a part of the outcome is missing.
 func (o *Outcome) Check() error {
 	names := map[string]bool{}
 	for _, c := range o.Claims {
@@ -193,7 +193,7 @@ func (o *Outcome) Check() error {
 	for i := range o.Figures {
 		f := &o.Figures[i]
 		if names["figure "+f.Name] {
-			return fmt.Errorf("figure %s stands twice", f.Name)
+			return fmt.Errorf("figure %s appears twice", f.Name)
 		}
 		names["figure "+f.Name] = true
 		if err := f.Check(); err != nil {

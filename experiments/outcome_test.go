@@ -35,7 +35,7 @@ func TestOutcomesAreWhole(t *testing.T) {
 		"claim mean: measured NaN":                                 func(o *Outcome) { o.Claims[0].Measured.Value = math.NaN() },
 		`table "": want a name of its own, and columns`:            func(o *Outcome) { o.Tables[0].Name = "" },
 		"table t, row 2: 1 values in 2 columns":                    func(o *Outcome) { o.Tables[0].Add(3) },
-		"figure f stands twice":                                    func(o *Outcome) { o.Figures = append(o.Figures, o.Figures[0]) },
+		"figure f appears twice":                                   func(o *Outcome) { o.Figures = append(o.Figures, o.Figures[0]) },
 		`figure "F": want a name of lower case letters`:            func(o *Outcome) { o.Figures[0].Name = "F" },
 		`figure "f": want a title and the labels of both axes`:     func(o *Outcome) { o.Figures[0].X.Label = "" },
 		`figure "f": want series or a map`:                         func(o *Outcome) { o.Figures[0].Series = nil },

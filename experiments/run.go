@@ -10,14 +10,15 @@ import (
 	"sync"
 )
 
-// Progress is told after each cell how much of the work is done, by cost, and which cell it was. It is called by one goroutine
-// at a time.
+// Progress is called after each cell with the share of the work that is done, by cost, and the
+// cell's name. One goroutine calls it at a time.
 type Progress func(done, total float64, study, cell string)
 
-// Results are the results of the cells of some studies: by study, in the order of its cells; nil is one that did not run.
+// Results holds the results of cells by study, in the order of its cells. A cell that did not run
+// is nil.
 type Results map[string][]json.RawMessage
 
-// Shard is a part of a run: number Index, from 0, of Of. The zero value is the whole run.
+// Shard is part Index, counted from 0, of Of parts of a run. The zero value is the whole run.
 type Shard struct{ Index, Of int }
 
 // Check returns an error unless 0 ≤ Index < Of ≤ 10,000 or s is the zero value.
@@ -28,7 +29,7 @@ func (s Shard) Check() error {
 	return nil
 }
 
-// task is a cell among those of all studies.
+// task is a cell of any study.
 type task struct {
 	job  *Job
 	cell int
@@ -36,8 +37,8 @@ type task struct {
 
 func (t task) cost() float64 { return t.job.Cells[t.cell].Cost }
 
-// share returns the cells of a shard, the most costly first. Each shard gets about the same cost: the cells, from the most
-// costly down, go to the shard with the least so far.
+// share returns the cells of a shard, most costly first. It balances the cost: each cell, from the
+// most costly down, goes to the shard with the least cost so far.
 func share(jobs []*Job, s Shard) []task {
 	var all []task
 	for _, j := range jobs {
@@ -66,8 +67,8 @@ func share(jobs []*Job, s Shard) []task {
 	return mine
 }
 
-// Run runs the cells of the jobs that are the shard's, on as many goroutines as workers says, and returns their results. It
-// stops at the first that fails; the error names study and cell. progress may be nil.
+// Run runs the shard's cells of the jobs on so many workers and returns their results. It stops at
+// the first failure; the error names study and cell. progress may be nil.
 func Run(ctx context.Context, jobs []*Job, shard Shard, workers int, progress Progress) (Results, error) {
 	if err := shard.Check(); err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func Run(ctx context.Context, jobs []*Job, shard Shard, workers int, progress Pr
 	results := Results{}
 	for _, j := range jobs {
 		if results[j.Study.Name] != nil {
-			return nil, fmt.Errorf("study %s stands twice", j.Study.Name)
+			return nil, fmt.Errorf("study %s appears twice", j.Study.Name)
 		}
 		results[j.Study.Name] = make([]json.RawMessage, len(j.Cells))
 	}
@@ -126,7 +127,7 @@ func Run(ctx context.Context, jobs []*Job, shard Shard, workers int, progress Pr
 	return results, nil
 }
 
-// runCell turns a panic into an error that says which cell it was.
+// runCell runs a cell and turns a panic into an error that names it.
 func runCell(ctx context.Context, w *Work) (result json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {

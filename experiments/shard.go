@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// A shard's file is lines of JSON: a header, then a line for each cell.
+// A shard's file is JSON lines: a header, then a line for each cell.
 
 // shardFormat is the version of shards' files.
 const shardFormat = "tcpwheel experiment shard 1"
 
 type shardHeader struct {
 	Format  string      `json:"format"`
-	Program string      `json:"program"` // shards are merged only if one program has made them
+	Program string      `json:"program"` // Merge wants the same program for all shards
 	Index   int         `json:"index"`
 	Of      int         `json:"of"`
 	Quick   bool        `json:"quick"`
@@ -40,7 +40,7 @@ type shardLine struct {
 	Result json.RawMessage `json:"result"`
 }
 
-// Hash returns the SHA-256 of the plan's text and of whether the run is a quick one, in hexadecimal digits.
+// Hash returns the SHA-256 of the plan's text and of Quick, in hexadecimal digits.
 func (j *Job) Hash() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\nquick: %v\n%s", j.Study.Name, j.Quick, j.Plan))
 	return hex.EncodeToString(sum[:])
@@ -59,7 +59,7 @@ func header(jobs []*Job, s Shard, program string) shardHeader {
 	return h
 }
 
-// WriteShard writes the results of a shard. program tells builds of the program apart.
+// WriteShard writes the results of a shard. program identifies the build.
 func WriteShard(w io.Writer, jobs []*Job, s Shard, program string, results Results) error {
 	b := bufio.NewWriter(w)
 	enc := json.NewEncoder(b)
@@ -86,15 +86,15 @@ type ShardInput struct {
 	Data io.Reader
 }
 
-// mostMissing is how many missing shards an error names.
+// mostMissing is the most missing shards that an error names.
 const mostMissing = 10
 
-// maxShardLine is the most octets that a line of a shard's file may have.
+// maxShardLine is the most bytes of a line of a shard's file.
 const maxShardLine = 256 << 20
 
-// Merge reads the files of all shards of a run and returns its jobs and results. open makes the job of a study; its second
-// argument is a user's plan, or "" for the study's own. Files of different runs, a shard that is missing or stands twice, or a
-// cell that is missing is an error that names it.
+// Merge reads the files of all shards of a run and returns its jobs and results. open makes the job
+// of a study; its second argument is a user's plan, or "" for the study's own. The error names
+// files of different runs, a missing or duplicate shard, or a missing cell.
 func Merge(inputs []ShardInput, program string, open func(study, plan string, quick bool) (*Job, error)) ([]*Job, Results, error) {
 	if len(inputs) == 0 {
 		return nil, nil, errors.New("no shards to merge")
@@ -122,7 +122,7 @@ func Merge(inputs []ShardInput, program string, open func(study, plan string, qu
 			return nil, nil, fmt.Errorf("%s: %w", in.Name, err)
 		}
 		if other, twice := byIndex[h.Index]; twice {
-			return nil, nil, fmt.Errorf("%s: shard %d/%d stands in %s, too", in.Name, h.Index, h.Of, other)
+			return nil, nil, fmt.Errorf("%s: shard %d/%d is in %s, too", in.Name, h.Index, h.Of, other)
 		}
 		byIndex[h.Index] = in.Name
 		if n == 0 {
@@ -136,7 +136,7 @@ func Merge(inputs []ShardInput, program string, open func(study, plan string, qu
 					return nil, nil, fmt.Errorf("%s: study %s ran under another plan than this program has", in.Name, p.Study)
 				}
 				if results[p.Study] != nil {
-					return nil, nil, fmt.Errorf("%s: study %s stands twice", in.Name, p.Study)
+					return nil, nil, fmt.Errorf("%s: study %s appears twice", in.Name, p.Study)
 				}
 				jobs = append(jobs, j)
 				results[p.Study] = make([]json.RawMessage, len(j.Cells))
@@ -184,7 +184,7 @@ func cmpErr(err, other error) error {
 	return other
 }
 
-// difference says in what two headers differ, but for their index; "" if they are of one run.
+// difference says how two headers differ, "" if they belong to one run. It ignores the index.
 func difference(a, b shardHeader) string {
 	switch {
 	case a.Of != b.Of:
@@ -209,7 +209,7 @@ func difference(a, b shardHeader) string {
 	return ""
 }
 
-// add takes a line of a shard's file.
+// add adds a line of a shard's file.
 func (r Results) add(jobs []*Job, text []byte) error {
 	var l shardLine
 	if err := json.Unmarshal(text, &l); err != nil {
@@ -220,7 +220,7 @@ func (r Results) add(jobs []*Job, text []byte) error {
 		return fmt.Errorf("study %q has no cell %d", l.Study, l.Cell)
 	}
 	if all[l.Cell] != nil {
-		return fmt.Errorf("study %s: cell %q stands twice", l.Study, l.Name)
+		return fmt.Errorf("study %s: cell %q appears twice", l.Study, l.Name)
 	}
 	if len(l.Result) == 0 {
 		return fmt.Errorf("study %s: cell %q has no result", l.Study, l.Name)

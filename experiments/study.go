@@ -14,22 +14,22 @@ import (
 	"tcpwheel/experiments/plan"
 )
 
-// Class is how a study is to be believed.
+// Class says how far to trust a study.
 type Class string
 
 // The classes of studies.
 const (
-	Exact     Class = "A" // exact or analytic: the result is a law, and holds to the last digit
-	Published Class = "P" // beside figures that were published, within a band set beforehand
-	Shape     Class = "S" // beside a shape that was published: an order, a knee, a trade-off
+	Exact     Class = "A" // exact or analytic: the result is a law and holds to the last digit
+	Published Class = "P" // compared with published figures, within a band set beforehand
+	Shape     Class = "S" // compared with a published shape: an order, a knee, a trade-off
 )
 
-// Spec is what a study is made of. P is its plan, a struct that package plan decodes, and R what a cell returns, which
-// encoding/json writes and reads back without loss: no NaN, no infinity, no unexported field.
+// Spec defines a study. P is its plan, a struct that package plan decodes. R is the result of a
+// cell, which encoding/json must write and read without loss: no NaN, infinity or unexported field.
 type Spec[P, R any] struct {
-	ID       string // as in "E12"
+	ID       string // such as "E12"
 	Name     string // on the command line
-	Question string // in a line
+	Question string // one line
 	Class    Class
 
 	// Folder is the study's folder below experiments; "" is Name.
@@ -38,36 +38,37 @@ type Spec[P, R any] struct {
 	// follows the first slash of Folder: those of "wheels/fig9" are fig9/README.md and so on.
 	Files fs.FS
 
-	// Check finds faults of a decoded plan that its tags cannot tell, such as two fields that exclude each other; it may be nil.
+	// Check finds faults of a decoded plan beyond its tags, such as two fields that exclude each
+	// other. It may be nil.
 	Check func(p *P) error
 
-	// Cells cuts the plan into cells, in an order that depends on the plan alone.
+	// Cells cuts the plan into cells. Their order depends on the plan alone.
 	Cells func(p *P) []Cell[R]
 
-	// Judge makes the outcome of the results, which stand in the order of the cells.
+	// Judge makes the outcome from the results, in the order of the cells.
 	Judge func(p *P, cells []R) (*Outcome, error)
 
-	// Live are the parts that this machine's clock or kernel has a part in; it may be nil.
+	// Live are the parts that use this machine's clock or kernel. It may be nil.
 	Live []LivePart[P]
 }
 
-// Cell is a part of a study that runs by itself.
+// Cell is an independent part of a study.
 type Cell[R any] struct {
-	Name string  // its parameters, unique within the study, as "policy=bsd rtt=20ms seed=3"
-	Cost float64 // about how many seconds it takes on one processor, above 0; shards and the order of work go by it
-	// Run must give the same result whenever and wherever it is called. Others run at the same time.
+	Name string  // its parameters, unique within the study, such as "policy=bsd rtt=20ms seed=3"
+	Cost float64 // estimated CPU time in s, above 0; it decides shards and order
+	// Run must always return the same result, on any machine. Other cells run at the same time.
 	Run func(ctx context.Context) (R, error)
 }
 
-// LivePart is a part of a study whose figures are those of one machine.
+// LivePart is a part of a study whose figures hold for one machine.
 type LivePart[P any] struct {
-	Name string // as "clock" or "kernel"
-	// Needs says why it cannot run here, as "root"; nil is that it can.
+	Name string // such as "clock" or "kernel"
+	// Needs returns why it cannot run here, such as "root", or nil.
 	Needs func() error
 	Run   func(ctx context.Context, p *P) (*Outcome, error)
 }
 
-// Study is a study of any plan and cells. Define makes one.
+// Study is a study with any types of plan and cells. Define makes one.
 type Study struct {
 	ID, Name, Question string
 	Class              Class
@@ -106,8 +107,9 @@ type LiveWork struct {
 	Run   func(ctx context.Context) (*Outcome, error)
 }
 
-// Define makes a study. It panics if the study's own files are missing. Its plan is read when it is opened first, as every run of the
-// program defines all studies; it panics then if the plan is wrong: TestStudies of package experiments/all finds both.
+// Define makes a study. It panics if the study's own files are missing. The first Open reads the
+// plan and panics if it is wrong: every run of the program defines all studies. TestStudies of
+// package experiments/all finds both faults.
 func Define[P, R any](s Spec[P, R]) *Study {
 	study := &Study{ID: s.ID, Name: s.Name, Question: s.Question, Class: s.Class, Folder: cmp.Or(s.Folder, s.Name)}
 	_, below, _ := strings.Cut(study.Folder, "/")
@@ -116,7 +118,7 @@ func Define[P, R any](s Spec[P, R]) *Study {
 	ownPlan := sync.OnceValue(func() *plan.File { return mustParse[P](s.Name, study.Plan) })
 	study.open = func(source *plan.File, quick bool) (*Job, error) {
 		own, p := ownPlan(), new(P)
-		// A user's plan says what differs from the study's own.
+		// A user's plan lists its differences from the study's own.
 		if err := own.Decode(p, quick); err != nil {
 			return nil, err
 		}
@@ -146,7 +148,7 @@ func mustRead(study string, files fs.FS, name string) string {
 	return string(text)
 }
 
-// mustParse returns a study's own plan, which P takes in a quick run and in a whole one.
+// mustParse returns a study's own plan. It must decode into P for quick and whole runs.
 func mustParse[P any](study, text string) *plan.File {
 	own, err := plan.Parse(study+"/plan.yaml", []byte(text))
 	if err == nil && own.Study != study {
@@ -161,10 +163,10 @@ func mustParse[P any](study, text string) *plan.File {
 	return own
 }
 
-// Open returns the study with its own plan; with quick as a quick run has it.
+// Open returns the study with its own plan, for a quick run or a whole one.
 func (s *Study) Open(quick bool) (*Job, error) { return s.open(nil, quick) }
 
-// OpenPlan returns the study with the plan of a user, over its own.
+// OpenPlan returns the study with a user's plan over its own.
 func (s *Study) OpenPlan(source *plan.File, quick bool) (*Job, error) { return s.open(source, quick) }
 
 func newJob[P, R any](study *Study, source *plan.File, quick bool, s *Spec[P, R], p *P) (*Job, error) {
@@ -205,7 +207,7 @@ func newJob[P, R any](study *Study, source *plan.File, quick bool, s *Spec[P, R]
 	return j, nil
 }
 
-// rounded leaves three digits, so that all machines share out the same cells, whatever the last digit of their sums is.
+// rounded keeps three digits, so all machines give a shard the same cells.
 func rounded(cost float64) float64 {
 	x, err := strconv.ParseFloat(strconv.FormatFloat(cost, 'g', 3, 64), 64)
 	if err != nil {
@@ -214,7 +216,7 @@ func rounded(cost float64) float64 {
 	return x
 }
 
-// Judge makes the outcome of the results of all cells, in their order.
+// Judge makes the outcome from the results of all cells, in order.
 func (j *Job) Judge(results []json.RawMessage) (*Outcome, error) {
 	if len(results) != len(j.Cells) {
 		return nil, fmt.Errorf("study %s: %d results of %d cells", j.Study.Name, len(results), len(j.Cells))

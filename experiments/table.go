@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// Table is rows of values, which are strings, whole numbers, float64s, bools or time.Durations. Spans are shown and
-// written in milliseconds: their columns say "ms".
+// Table has rows of strings, whole numbers, float64s, bools or time.Durations. Durations are shown
+// and written in milliseconds, so their columns say "ms".
 type Table struct {
-	Name    string   `json:"name"`  // of its file, as "waits": lower case, digits and hyphens
+	Name    string   `json:"name"`  // of its file, such as "waits": lower case, digits and hyphens
 	Title   string   `json:"title"` // in a line
 	Columns []string `json:"columns"`
 	Rows    [][]any  `json:"rows"`
-	// Data marks a table that is written for other programs only: the page names its file and does not show it.
+	// Data marks a table for other programs: the page names its file and does not show it.
 	Data bool `json:"data,omitempty"`
 }
 
 // Add appends a row.
 func (t *Table) Add(values ...any) { t.Rows = append(t.Rows, values) }
 
-// Text is a value of a table for people: numbers with four digits, "-" for what is no number.
+// Text formats a value for people: numbers with four digits, "-" for NaN and infinity.
 func Text(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -53,7 +53,7 @@ func Text(v any) string {
 	return text
 }
 
-// IsNumber reports whether a value of a table is one, to be set flush right.
+// IsNumber reports whether a value is a number, which a table aligns right.
 func IsNumber(v any) bool {
 	switch v.(type) {
 	case time.Duration, float32, float64:
@@ -72,7 +72,7 @@ func isWhole(v any) bool {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Field is a value of a table for programs, as exact as it is known, "" for what is no number.
+// Field formats a value for programs, with all digits, "" for NaN and infinity.
 func Field(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -90,10 +90,10 @@ func Field(v any) string {
 	return fmt.Sprint(v)
 }
 
-// WriteCSV writes the columns' names, and the rows.
+// WriteCSV writes the names of the columns and the rows.
 func (t *Table) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	c.Write(t.Columns) // an error stays with c
+	c.Write(t.Columns) // c keeps the error
 	for _, r := range t.Rows {
 		row := make([]string, len(r))
 		for i, v := range r {
@@ -105,7 +105,7 @@ func (t *Table) WriteCSV(w io.Writer) error {
 	return c.Error()
 }
 
-// MarshalJSON writes spans as milliseconds, and null for what is no number.
+// MarshalJSON writes durations as milliseconds, NaN and infinity as null.
 func (t Table) MarshalJSON() ([]byte, error) {
 	type plain Table
 	out := plain(t)

@@ -118,7 +118,7 @@ func check(p *Plan) error {
 	for _, a := range p.axes() {
 		for i, l := range a.labels {
 			if slices.Contains(a.labels[:i], l) {
-				return fmt.Errorf("%s: %s stands twice", a.key, l)
+				return fmt.Errorf("%s: %s appears twice", a.key, l)
 			}
 		}
 		n *= float64(len(a.labels))

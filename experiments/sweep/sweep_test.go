@@ -84,7 +84,7 @@ func TestFaults(t *testing.T) {
 		"loss: \"tail:0\"":                 `my.yaml:2: loss: "tail:0", "tail:0": "0" segments, want 1 to 1000; want none, fates:P`,
 		"workload: video":                  `my.yaml:2: workload: "video", want one of bulk, request-response, web, tail, stop-and-wait`,
 		"subject: linux":                   `my.yaml:2: subject: "linux", want one of engine, binding, gvisor`,
-		"rtt: [20ms, 20ms]":                `my.yaml:2: rtt: 20ms stands twice`,
+		"rtt: [20ms, 20ms]":                `my.yaml:2: rtt: 20ms appears twice`,
 		"wheel: heap":                      `my.yaml:2: wheel: "heap", want one of `,
 		"reorder: 0.1":                     `my.yaml:2: reorder: 0.1 without reorder_by, want a time by which packets are late`,
 		"timers: linux@1ms\ntick: 10ms":    `my.yaml:3: tick: timers "linux@1ms" say it themselves, want it in one place`,
