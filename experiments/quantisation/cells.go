@@ -31,14 +31,15 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	return all
 }
 
-// clock is a policy whose clock has that tick, and whose timers are exact.
+// clock returns a policy whose clock has that tick and whose timers are exact.
 func clock(tick time.Duration) tcptimers.Policy {
 	p := tcptimers.MustPolicy("rfc6298")
 	p.RTTTick, p.Tick, p.Bounds.Min = tick, time.Microsecond, 1
 	return p
 }
 
-// over calls f with the error of a round trip at each phase, in units of a thousandth of a tick.
+// over calls f with the measurement of a round trip at each phase. unit is a thousandth of a tick,
+// and err is in units.
 func over(p *tcptimers.Policy, unit time.Duration, thousandths int, f func(measured time.Duration, err int)) {
 	rtt := time.Duration(thousandths) * unit
 	for phase := range phases {
@@ -48,7 +49,7 @@ func over(p *tcptimers.Policy, unit time.Duration, thousandths int, f func(measu
 	}
 }
 
-// errors adds errors up over all phases.
+// errors sums the errors over all phases of a tick.
 func errors(p *Plan, tick time.Duration) Cell {
 	c := Cell{Tick: tick}
 	unit := tick / phases
@@ -75,7 +76,7 @@ func errors(p *Plan, tick time.Duration) Cell {
 	return c
 }
 
-// timeouts has the estimators take samples of round trips that do not vary.
+// timeouts runs the estimators over samples of round trips that do not vary.
 func timeouts(p *Plan, tick time.Duration, seed int) Cell {
 	c := Cell{Tick: tick, Seed: seed}
 	rng := rand.New(rand.NewPCG(uint64(seed), 0xe11))

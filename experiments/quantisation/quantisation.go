@@ -1,4 +1,5 @@
-// Package quantisation is study E11: what the tick of a clock makes of a round trip, and of the timeout.
+// Package quantisation is study E11, which measures how a clock's tick changes round trips and
+// timeouts.
 package quantisation
 
 import (
@@ -21,47 +22,49 @@ type Plan struct {
 	Seeds       int             `plan:"seeds" min:"1" max:"1000"`
 }
 
-// phases is how many phases of a tick there are: as many as a tick has of the units in which round trips and errors are whole.
+// phases is the number of phases of a tick. Round trips and errors are whole thousandths of a tick.
 const phases = 1000
 
-// Cell is what was seen of one granularity: the errors of round trips, or the timeouts under one seed.
+// Cell is the result for one granularity: the errors of round trips, or the timeouts under one
+// seed.
 type Cell struct {
 	Tick time.Duration `json:"tick"`
 
 	Errors []Errors `json:"errors,omitempty"` // of the plan's Thousandths
-	// Over all round trips from 0 to 999 thousandths of a tick, added up, in these: the errors of the clock that is read, of one
-	// that rounds the difference up, and of the first average of 4.4BSD.
+	// Sums of errors over all round trips from 0 to 999 thousandths of a tick, in thousandths: of the
+	// clock that is read, of one that rounds the difference up, and of 4.4BSD's first average.
 	Read, Up, BSD int `json:",omitempty"`
-	Exact         int `json:"exact,omitempty"` // errors other than 0 of a clock without a tick
+	Exact         int `json:"exact,omitempty"` // errors of a clock without a tick
 
 	Seed     int       `json:"seed,omitempty"`
 	Timeouts []Timeout `json:"timeouts,omitempty"` // of the plan's RTTs
 }
 
-// Errors are those of one round trip over all phases, in thousandths of a tick, added up: as they are, and squared.
+// Errors are the sums, over all phases, of the errors of one round trip and of their squares, in
+// thousandths of a tick.
 type Errors struct {
 	Thousandths int `json:"thousandths"`
 	Sum         int `json:"sum"`
 	Squares     int `json:"squares"`
 }
 
-// Timeout is what estimators make of one round trip.
+// Timeout is the result of the estimators for one round trip.
 type Timeout struct {
 	RTT   time.Duration `json:"rtt"`
-	SRTT  float64       `json:"srtt"`  // by the round trip, in the mean over samples
+	SRTT  float64       `json:"srtt"`  // mean over samples, divided by the round trip
 	RTO   float64       `json:"rto"`   // the same
 	Least time.Duration `json:"least"` // the least timeout
-	BSD   float64       `json:"bsd"`   // 4.4BSD's timeout by the round trip
+	BSD   float64       `json:"bsd"`   // 4.4BSD's mean timeout, divided by the round trip
 }
 
 // Study is the study.
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E11", Name: "quantisation", Class: experiments.Exact, Files: files,
-	Question: "What does a clock's tick make of a round trip, and of the timeout?",
+	Question: "How does a clock's tick change a measured round trip, and the timeout?",
 	Check: func(p *Plan) error {
 		for _, tick := range p.Ticks {
 			if tick%phases != 0 {
-				return fmt.Errorf("ticks: %v, want whole thousandths of a nanosecond in it: a multiple of 1µs", tick)
+				return fmt.Errorf("ticks: %v, want a multiple of 1µs, so that a thousandth of it is whole nanoseconds", tick)
 			}
 		}
 		return nil

@@ -18,19 +18,20 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestHalf has a round trip of half a tick: of a thousand phases, half tell 0 and half tell 1.
-func TestHalf(t *testing.T) {
+// TestErrors checks a round trip of half a tick: of a thousand phases, half measure 0 and half 1.
+func TestErrors(t *testing.T) {
 	c := errors(&Plan{Thousandths: []int{500, 2250}}, 100*time.Millisecond)
 	if got, want := c.Errors[0], (Errors{500, 0, 1000 * 500 * 500}); got != want {
 		t.Errorf("half a tick: %+v, want %+v", got, want)
 	}
-	// A quarter beyond two ticks: 250 phases tell 3, by 0.75 too much, and 750 tell 2, by 0.25 too little.
+	// Two ticks and a quarter: 250 phases measure 3, 0.75 too much, and 750 measure 2, 0.25 too
+	// little.
 	if got, want := c.Errors[1], (Errors{2250, 0, 250*750*750 + 750*250*250}); got != want {
 		t.Errorf("two ticks and a quarter: %+v, want %+v", got, want)
 	}
 }
 
-// A clock that is off by a thousandth of a tick at one phase turns the claims.
+// TestFalsifier checks that the claims notice an error of a thousandth of a tick at one phase.
 func TestFalsifier(t *testing.T) {
 	p := &Plan{Ticks: []time.Duration{time.Millisecond}, Thousandths: []int{500}, RTTs: []time.Duration{time.Millisecond}, Samples: 100, Seeds: 1}
 	c := errors(p, time.Millisecond)

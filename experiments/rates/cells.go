@@ -38,18 +38,20 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 // packets returns how many full packets the link carries a second.
 func (p *Plan) packets() float64 { return float64(p.Rate) / float64(8*(mtu+p.Overhead)) }
 
-// run has one flow over the link, or many both ways with as many packets a second as busy says.
+// run runs one flow over the link. If busy is not 0, it runs many connections that send both ways
+// at busy packets a second in all.
 func run(p *Plan, timers testbed.Timers, trip time.Duration, busy int) (Cell, error) {
 	c := Cell{Timers: timers.String(), Per: timers.Policy.Rexmit == tcptimers.RexmitPerSegment, Trip: trip, Busy: busy, Watched: p.Watched}
 	link := sim.LinkConfig{Rate: uint64(p.Rate), Overhead: uint32(p.Overhead), Delay: trip / 2}
 	flows := 1
 	if busy > 0 {
 		flows = p.Connections
-		// A host sends half of the packets and receives the others, and nearly all of them are full.
+		// A host sends half of the packets and receives the other half. Nearly all are full.
 		link.Rate = uint64(busy/2) * uint64(8*(mtu+p.Overhead))
 	}
 	cfg := timers.Config()
-	// The window: what the link holds in the time from the last bit sent of a segment to its ACK, and a few segments more.
+	// The window is the capacity of the path from the last bit of a segment to its ACK, plus a few
+	// segments.
 	inFlight := float64(p.Window*float64(link.Rate)*trip.Seconds()/float64(8*(mtu+p.Overhead))) + 8
 	cfg.RecvBuffer = uint32(inFlight/float64(flows)+1) * 1448
 	cfg.RecvBufferMax = cfg.RecvBuffer
@@ -69,7 +71,7 @@ func run(p *Plan, timers testbed.Timers, trip time.Duration, busy int) (Cell, er
 	if err := pair.Server.Listen(80, tcp.ListenConfig{Backlog: flows}, serve); err != nil {
 		return c, err
 	}
-	// Connections open one after another, over a tenth of the time that they have to settle.
+	// Connections open one after another, over the first tenth of the settling time.
 	for i := range flows {
 		app := host.Apps{&host.Sink{}, &host.Bulk{Buffer: 1 << 30}}
 		if _, err := pair.Client.Dial(pair.Server, 80, nil, app); err != nil {
@@ -94,6 +96,6 @@ func run(p *Plan, timers testbed.Timers, trip time.Duration, busy int) (Cell, er
 	for _, err := range pair.World.Faults() {
 		return c, err
 	}
-	c.Resent = pair.Client.Counters().RetransSegs
+	c.Retransmissions = pair.Client.Counters().RetransSegs
 	return c, nil
 }

@@ -1,4 +1,4 @@
-// Package rates is study E21: how often TCP starts, stops and restarts timers.
+// Package rates is study E21, which counts how often TCP starts, moves and stops timers.
 package rates
 
 import (
@@ -27,49 +27,50 @@ type Plan struct {
 	BusyRoundTrip time.Duration `plan:"busy_round_trip" min:"100us" max:"1s"`
 }
 
-// Cell is what was counted of one flow, or of many, while they were watched.
+// Cell is the counts of one flow, or of many connections, over the time Watched.
 type Cell struct {
 	Timers string        `json:"timers"`
-	Per    bool          `json:"per_segment"` // a timer for each segment
-	Trip   time.Duration `json:"trip"`        // without queue
-	Busy   int           `json:"busy"`        // packets a second of many connections; 0 is one flow
+	Per    bool          `json:"per_segment"` // one timer for each segment
+	Trip   time.Duration `json:"trip"`        // round trip without a queue
+	Busy   int           `json:"busy"`        // packets a second of many connections; 0 means one flow
 
 	Watched time.Duration `json:"watched"`
-	Sent    uint64        `json:"sent"`     // segments with payload that the client sent
-	Arrived uint64        `json:"arrived"`  // and that arrived at the server
-	AcksIn  uint64        `json:"acks_in"`  // segments that arrived at the client
+	Sent    uint64        `json:"sent"`     // data segments that the client sent
+	Arrived uint64        `json:"arrived"`  // data segments that the server received
+	AcksIn  uint64        `json:"acks_in"`  // segments that the client received
 	AcksOut uint64        `json:"acks_out"` // segments that the server sent
-	Resent  uint64        `json:"resent"`   // segments that the client sent again, since the beginning
-	Sides   [2]Side       `json:"sides"`    // the client, and the server
+	// Retransmissions of the client, from the start of the run.
+	Retransmissions uint64  `json:"resent"`
+	Sides           [2]Side `json:"sides"` // the client, and the server
 }
 
-// Side is what one host has done with its timers.
+// Side is what one host did with its timers.
 type Side struct {
-	Kinds []Kind `json:"kinds"` // those that did anything
-	// Peak is the most that ran at once, of all kinds.
+	Kinds []Kind `json:"kinds"` // without the kinds that did nothing
+	// Peak is the greatest number of timers that ran at once, of all kinds.
 	Peak int `json:"peak"`
-	// Starts and so on are what the wheel has counted meanwhile, with the looks at timers that it took.
+	// The wheel's own counts over the same time. Looks are its visits of timers.
 	Starts   uint64 `json:"starts"`
 	Stops    uint64 `json:"stops"`
 	Expiries uint64 `json:"expiries"`
 	Looks    uint64 `json:"looks"`
 }
 
-// Kind is what became of the timers of a kind.
+// Kind counts the operations on the timers of one kind.
 type Kind struct {
 	Name    string `json:"name"`
-	Started uint64 `json:"started"` // that did not run
-	Moved   uint64 `json:"moved"`   // that ran
+	Started uint64 `json:"started"` // starts of a timer that did not run
+	Moved   uint64 `json:"moved"`   // starts of a timer that ran
 	Stopped uint64 `json:"stopped"`
 	Expired uint64 `json:"expired"`
-	Before  int    `json:"before"` // running when the watch began
-	After   int    `json:"after"`  // and when it ended
+	Before  int    `json:"before"` // timers that ran at the start
+	After   int    `json:"after"`  // and at the end
 
-	Mean  float64       `json:"mean"`  // running, over time
+	Mean  float64       `json:"mean"`  // running timers, mean over time
 	Lived time.Duration `json:"lived"` // mean time from start to stop or expiry
 }
 
-// kind returns what the timers of a kind did.
+// kind returns the counts of one kind, 0 if none.
 func (s *Side) kind(name string) Kind {
 	for _, k := range s.Kinds {
 		if k.Name == name {
@@ -79,7 +80,7 @@ func (s *Side) kind(name string) Kind {
 	return Kind{Name: name}
 }
 
-// all returns the kinds together.
+// all returns the sums over all kinds.
 func (s *Side) all() (sum Kind) {
 	for _, k := range s.Kinds {
 		sum.Started += k.Started

@@ -28,7 +28,7 @@ func TestASegmentHasOneTimerForOneRoundTrip(t *testing.T) {
 	}
 }
 
-// A timer that is lost, and a segment without one, would be found out.
+// TestFalsifier checks that the claims notice a lost timer and a segment without one.
 func TestFalsifier(t *testing.T) {
 	p := &Plan{
 		Rate: 1e8, Overhead: 38, Window: 1, Watched: 20 * time.Millisecond, Settle: 200 * time.Millisecond, Connections: 1, RoundTrips: []time.Duration{time.Millisecond},

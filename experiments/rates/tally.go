@@ -8,17 +8,18 @@ import (
 	"tcpwheel/wheel"
 )
 
-// tally is a tcp.Tracer that counts what becomes of timers. It counts from a reset on, and knows before which of them run.
+// tally is a tcp.Tracer that counts the operations on timers. It counts from reset on. Before that
+// it only follows which timers run.
 type tally struct {
 	kinds    [tcptimers.Kinds]kindTally
-	now      int // timers that run, of all kinds
+	now      int // running timers of all kinds
 	peak     int
-	sent     uint64 // segments with payload
-	segments uint64 // all that were sent
+	sent     uint64 // data segments
+	segments uint64 // all segments sent
 	received uint64
-	data     uint64 // of those received, with payload
+	data     uint64 // data segments received
 
-	started map[uint64][]wheel.Time // by connection and slot: when a timer was started that runs, else -1
+	started map[uint64][]wheel.Time // by connection and slot: start of a running timer, else -1
 }
 
 type kindTally struct {
@@ -31,7 +32,7 @@ type kindTally struct {
 
 func newTally() *tally { return &tally{started: map[uint64][]wheel.Time{}} }
 
-// reset begins to count.
+// reset sets all counts to 0.
 func (t *tally) reset(now wheel.Time) {
 	t.peak, t.sent, t.segments, t.received, t.data = t.now, 0, 0, 0, 0
 	for i := range t.kinds {
@@ -40,7 +41,7 @@ func (t *tally) reset(now wheel.Time) {
 	}
 }
 
-// side returns what was counted since.
+// side returns the counts since reset. before and after are the wheel's.
 func (t *tally) side(now wheel.Time, watched time.Duration, before, after wheel.Counts) Side {
 	w := after.Sub(before)
 	s := Side{Peak: t.peak, Starts: w.Starts, Stops: w.Stops, Expiries: w.Expiries, Looks: w.Visits()}
@@ -58,7 +59,7 @@ func (t *tally) side(now wheel.Time, watched time.Duration, before, after wheel.
 	return s
 }
 
-// turn notes that from now on so many more timers run.
+// turn records that from now on that many more timers run.
 func (k *kindTally) turn(now wheel.Time, more int) {
 	k.area += float64(float64(k.running) * float64(now-k.since))
 	k.since = now
