@@ -38,7 +38,7 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	return all
 }
 
-// follow has a timer go through the rounds of a connection.
+// follow runs a timer over the rounds of a connection and counts its timeouts.
 func (t *Tally) follow(timer *timer, s sampling, rounds []round) {
 	p := &timer.policy
 	e := timer.made.New()
@@ -56,7 +56,7 @@ func (t *Tally) follow(timer *timer, s sampling, rounds []round) {
 			wait := due.Sub(r.sent)
 			t[waited] += wait.Seconds()
 			t[normalised] += float64(wait) / float64(r.rtts[0])
-			continue // Karn's algorithm: there is no sample of it
+			continue // Karn's algorithm: no sample
 		}
 		if r.sent.Add(r.rtts[0]) > due {
 			t[bad]++
@@ -74,14 +74,14 @@ func (t *Tally) follow(timer *timer, s sampling, rounds []round) {
 	}
 }
 
-// add adds what another one has counted.
+// add adds the counts of another tally.
 func (t *Tally) add(o Tally) {
 	for i := range t {
 		t[i] += o[i]
 	}
 }
 
-// share is B: the share of bad timeouts among all, in percent.
+// share returns B: the share of bad timeouts among all, in percent.
 func (t Tally) share() float64 {
 	if t[good]+t[bad] == 0 {
 		return 0
@@ -89,13 +89,13 @@ func (t Tally) share() float64 {
 	return 100 * t[bad] / (t[good] + t[bad])
 }
 
-// mean is the wait of a timeout, in round trips.
+// mean returns the mean wait of a good timeout, in round trips.
 func (t Tally) mean() float64 { return t[normalised] / max(t[good], 1) }
 
-// seconds is how long a timeout takes, in the mean.
+// seconds returns the mean wait of a good timeout, in seconds.
 func (t Tally) seconds() float64 { return t[waited] / max(t[good], 1) }
 
-// results are the cells, with the places of the configurations.
+// results are the cells, with the index of each configuration in their tallies.
 type results struct {
 	cells  []Cell
 	places map[config]int
@@ -109,26 +109,15 @@ func newResults(p *Plan, cells []Cell) results {
 	return r
 }
 
-// bySeed returns the tallies of a configuration, in groups of a seed, of one process or, with "", of all.
+// bySeed returns the tallies of a configuration in groups of one seed. process "" means all
+// processes.
 func (r results) bySeed(c config, process string) (groups [][]Tally) {
 	k, ok := r.places[c]
 	if !ok {
 		panic("BUG: no configuration " + c.String())
 	}
-	var seeds []int
-	for i := range r.cells {
-		cell := &r.cells[i]
-		if process != "" && cell.Process != process {
-			continue
-		}
-		j := slices.Index(seeds, cell.Seed)
-		if j < 0 {
-			j = len(seeds)
-			seeds, groups = append(seeds, cell.Seed), append(groups, nil)
-		}
-		groups[j] = append(groups[j], cell.Tallies[k])
-	}
-	return groups
+	cells := experiments.Select(r.cells, func(c *Cell) bool { return process == "" || c.Process == process })
+	return experiments.SamplesBySeed(cells, func(c *Cell) int { return c.Seed }, func(c *Cell) []Tally { return c.Tallies[k : k+1] })
 }
 
 // sum adds tallies up.
@@ -139,7 +128,7 @@ func sum(all []Tally) (t Tally) {
 	return t
 }
 
-// of returns the tally of a configuration, of one process or of all.
+// of returns the tally of a configuration over all seeds. process "" means all processes.
 func (r results) of(c config, process string) Tally {
 	return sum(slices.Concat(r.bySeed(c, process)...))
 }

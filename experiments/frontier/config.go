@@ -14,22 +14,22 @@ const (
 	standardBeta  = 4
 )
 
-// sampling is which segments of a flight are timed.
+// sampling says which segments of a flight give RTT samples.
 type sampling uint8
 
 const (
-	first   sampling = iota // one of each flight
-	every                   // all, with the gains as they are
+	first   sampling = iota // the first of each flight
+	every                   // all, with undivided gains
 	diluted                 // all, with the gains divided by their number (RFC 7323 §G)
 )
 
 var samplings = []string{"one of a flight", "every segment", "every segment, gains divided"}
 
-// config is one configuration of the estimator of RFC 6298, or another one.
+// config is a configuration of RFC 6298's estimator, or another estimator.
 type config struct {
-	other         string // the policy of another estimator; "" is RFC 6298's
+	other         string // policy with another estimator; "" means RFC 6298's
 	floor         time.Duration
-	rttTick, tick time.Duration // 0 is exact
+	rttTick, tick time.Duration // 0 means exact
 	alpha, beta   int
 	sampling      sampling
 }
@@ -44,12 +44,12 @@ func (c config) String() string {
 // others are policies with their own estimators and clocks.
 var others = []string{"bsd", "linux", "per-segment"}
 
-// standard is the estimator of RFC 6298 with exact clocks.
+// standard returns RFC 6298's estimator with exact clocks.
 func standard(floor time.Duration) config {
 	return config{floor: floor, alpha: standardAlpha, beta: standardBeta}
 }
 
-// both has both clocks at one tick.
+// both returns standard with the same tick for both clocks.
 func both(floor, tick time.Duration) config {
 	c := standard(floor)
 	c.rttTick, c.tick = tick, tick
@@ -86,10 +86,10 @@ func (p *Plan) configs() (all []config) {
 	return all
 }
 
-// timer is a configuration at work on one connection.
+// timer is a configuration in use on one connection.
 type timer struct {
 	policy tcptimers.Policy
-	made   tcptimers.Estimator // from which those of connections are made
+	made   tcptimers.Estimator // makes an estimator for each connection
 }
 
 func (c config) timer() timer {
@@ -104,7 +104,8 @@ func (c config) timer() timer {
 	return timer{p, tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: bounds, G: c.rttTick, AlphaInv: c.alpha, BetaInv: c.beta})}
 }
 
-// gained are the estimators that differ from the standard one by their gains, and then those that differ by what they time.
+// gained returns the estimators that differ from the standard one in their gains, then those that
+// differ in their samples.
 func (p *Plan) gained(floor time.Duration) (all []config) {
 	for _, alpha := range p.Alphas {
 		for _, beta := range p.Betas {

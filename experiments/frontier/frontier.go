@@ -1,4 +1,5 @@
-// Package frontier is study E10: what floor, granularity, gains and sampling do to a timeout, without feedback.
+// Package frontier is study E10, which measures the effect of floor, granularity, gains and
+// sampling on timeouts, without feedback.
 package frontier
 
 import (
@@ -38,22 +39,23 @@ type Plan struct {
 	Seeds int `plan:"seeds" min:"1" max:"1000"`
 }
 
-// allTicks are all granularities of both clocks, in rising order, each once.
+// allTicks returns all granularities of both clocks, in rising order, each once.
 func (p *Plan) allTicks() []time.Duration {
 	all := slices.Concat(p.Ticks, p.Later)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// Cell is what all estimators have made of the connections of a process under one seed.
+// Cell is the results of all estimators on the connections of a process under one seed.
 type Cell struct {
 	Process string  `json:"process"`
 	Seed    int     `json:"seed"`
 	Rounds  int     `json:"rounds"`
-	Tallies []Tally `json:"tallies"` // of each configuration, in their order
+	Tallies []Tally `json:"tallies"` // by configuration, in the order of Plan.configs
 }
 
-// Tally counts timeouts: good ones, bad ones, the seconds that losses waited, and their waits in round trips, added up.
+// Tally counts good and bad timeouts, and sums the waits of the good ones in seconds and in round
+// trips.
 type Tally [4]float64
 
 // The fields of a Tally.
@@ -67,13 +69,13 @@ const (
 // Study is the study.
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E10", Name: "frontier", Class: experiments.Shape, Files: files,
-	Question: "What do floor, granularity, gains and sampling do to a timeout?",
+	Question: "How do floor, granularity, gains and sampling change a timeout?",
 	Check: func(p *Plan) error {
 		if p.MostRTT < p.LeastRTT {
 			return fmt.Errorf("most_rtt: %v, want at least least_rtt, %v", p.MostRTT, p.LeastRTT)
 		}
 		if !slices.Contains(p.Ticks, 0) || !slices.Contains(p.Floors, 0) || len(p.Floors) < 3 {
-			return fmt.Errorf("ticks and floors: want 0 in both, and three floors at least")
+			return fmt.Errorf("ticks and floors: want 0 in both, and at least three floors")
 		}
 		if !slices.IsSorted(p.Floors) || !slices.IsSorted(p.Ticks) {
 			return fmt.Errorf("ticks and floors: want them in rising order")

@@ -10,7 +10,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestFollow has an estimator follow rounds that take 100 ms, of which one is lost twice and one takes 700 ms.
+// TestFollow runs an estimator over rounds of 100 ms. One is lost twice, and one takes 700 ms.
 func TestFollow(t *testing.T) {
 	const ms = time.Millisecond
 	rounds := make([]round, 40)
@@ -30,21 +30,23 @@ func TestFollow(t *testing.T) {
 		t.follow(&timer, c.sampling, rounds)
 		return t
 	}
-	// A floor of 1 s: 1 s and, backed off, 2 s; nothing is late.
+	// A floor of 1 s: 1 s and, backed off, 2 s. No timeout is bad.
 	if got, want := tally(standard(time.Second)), (Tally{2, 0, 3, 30}); got != want {
 		t.Errorf("a floor of 1s: %v, want %v", got, want)
 	}
-	// With none, RTTVAR is 50 ms · 0.75^19 after 20 samples, so that the timeout is just above the round trip; twice that comes after it.
+	// Without a floor, RTTVAR is 50 ms · 0.75^19 after 20 samples, so the timeout is just above the
+	// round trip. The next one is twice that.
 	if got := tally(standard(0)); got[good] != 2 || got[bad] != 1 || got[waited] < 0.3 || got[waited] > 0.31 {
 		t.Errorf("no floor: %v, want 2 good, 1 bad, 0.3 s", got)
 	}
-	// A tick of 500 ms is a floor of G: RTO = SRTT + max(G, ·), and expires at a tick.
+	// A tick of 500 ms is a floor of G: RTO = SRTT + max(G, ·), and the timer expires at a tick.
 	if got := tally(both(0, 500*ms)); got[good] != 2 || got[waited] < 1.5 || got[waited] > 3 {
 		t.Errorf("ticks of 500 ms: %v, want 2 good, 1.5 to 3 s", got)
 	}
 }
 
-// TestRounds has each process lose about as much as the plan says: of first transmissions, and of all of them where losses come in bursts.
+// TestRounds checks that each process loses the plan's share: of first transmissions, or of all
+// transmissions where losses occur in bursts.
 func TestRounds(t *testing.T) {
 	p := &Plan{Rounds: 2000, RTT: 100 * time.Millisecond, Spread: 0.8, LeastRTT: 5 * time.Millisecond, MostRTT: 2 * time.Second, Flight: 4, Loss: 0.05, Again: 0.1}
 	for i, process := range []string{"lognormal", "spikes", "shifts", "bloat", "bursts", "delack"} {
@@ -66,7 +68,7 @@ func TestRounds(t *testing.T) {
 			}
 		}
 		if share := float64(lost) / float64(all); share < 0.04 || share > 0.06 {
-			t.Errorf("%s: %v is lost, want 0.05", process, share)
+			t.Errorf("%s: share of losses %v, want 0.05", process, share)
 		}
 	}
 }
@@ -76,11 +78,11 @@ const small = "study: frontier\nseeds: 3\nconnections: 40\nrounds: 100\nprocesse
 func TestClaims(t *testing.T) {
 	out := studytest.Run(t, Study, small)
 	studytest.Want(t, out, experiments.Reproduced, "wait-falls", "bad-rises", "order-wait", "order-bad")
-	// A coarse tick is a floor: the published order does not hold where there is none.
+	// A coarse tick is a floor, so the published order does not hold without one.
 	studytest.Want(t, out, experiments.Differs, "order-wait-anywhere", "fine-ticks")
 }
 
-// Where the floors tried are next to nothing, the gains matter more than they do.
+// TestFalsifier checks that the gains matter more than floors that are almost 0.
 func TestFalsifier(t *testing.T) {
 	out := studytest.Run(t, Study, small+"floors: [0s, 1ms, 2ms]\n")
 	studytest.Want(t, out, experiments.NotReproduced, "order-wait", "order-bad", "fine-ticks")

@@ -8,11 +8,11 @@ import (
 	"tcpwheel/wheel"
 )
 
-// round is a flight of a connection: what was drawn beforehand.
+// round is a flight of a connection, drawn before the timers run.
 type round struct {
 	sent wheel.Time
-	rtts []time.Duration // of its segments, by when their ACKs come; the first one's too if it is lost
-	lost int             // transmissions of the first segment that are lost, one after the other
+	rtts []time.Duration // of each segment, to its ACK; the first also has one if it is lost
+	lost int             // lost transmissions of the first segment, in a row
 }
 
 // path draws the rounds of connections.
@@ -22,29 +22,30 @@ type path struct {
 	rng     *rand.Rand
 
 	base  time.Duration // the round trip of an idle path
-	level float64       // times that, of shifts
-	queue time.Duration // and beside it, of bloat
-	full  time.Duration // at which the queue drains
-	rise  time.Duration // by which it grows in a round
-	bad   bool          // of bursts: the path loses
+	level float64       // factor on base, of shifts
+	queue time.Duration // added to it, of bloat
+	full  time.Duration // the queue drains at this length
+	rise  time.Duration // growth per round
+	bad   bool          // of bursts: the lossy state
 }
 
-// The processes. What they vary by is data of the study and no parameter of a plan: it was set before anything was measured.
+// Parameters of the processes. They are constants, not keys of the plan: they were set before
+// anything was measured.
 const (
-	sigma        = 0.2  // of the logarithm of each round trip
-	wideSigma    = 0.4  // of lognormal
-	spikeChance  = 0.01 // of a round
+	sigma        = 0.2  // standard deviation of the logarithm of each round trip
+	wideSigma    = 0.4  // the same for lognormal
+	spikeChance  = 0.01 // probability per round
 	spikeLeast   = 500 * time.Millisecond
 	spikeMost    = 3 * time.Second
-	shiftChance  = 0.02 // of a round; the level is 1 to 4 then
+	shiftChance  = 0.02 // probability per round; the new level is 1 to 4
 	shiftMost    = 4.0
-	bloatMost    = 1500 * time.Millisecond // a queue drains at a fill from a tenth of it up
-	bloatRounds  = 30                      // in which it fills
-	burstEnds    = 0.4                     // of a round: a stay in the bad state
-	burstLoss    = 0.5                     // in the bad state, of each transmission
-	delackChance = 0.3                     // of a segment
+	bloatMost    = 1500 * time.Millisecond // a queue drains at a length from a tenth of this up
+	bloatRounds  = 30                      // rounds until it is full
+	burstEnds    = 0.4                     // probability per transmission to leave the bad state
+	burstLoss    = 0.5                     // probability per transmission in the bad state
+	delackChance = 0.3                     // probability per segment
 	delackMost   = 200 * time.Millisecond
-	within       = 0.1 // by how much of the idle round trip those of a flight differ
+	within       = 0.1 // greatest spread within a flight, as a share of the idle round trip
 )
 
 // connection draws the rounds of one connection.
@@ -102,13 +103,13 @@ func (w *path) next() time.Duration {
 	return rtt
 }
 
-// refill draws how long the queue becomes.
+// refill draws the greatest length of the queue.
 func (w *path) refill() {
 	w.full = w.between(bloatMost/10, bloatMost)
 	w.rise = w.full / bloatRounds
 }
 
-// losses draws how many transmissions of a segment are lost.
+// losses draws the number of lost transmissions of a segment.
 func (w *path) losses() (n int) {
 	if w.process != "bursts" {
 		for chance := w.plan.Loss; n < 8 && w.rng.Float64() < chance; n++ {
@@ -116,7 +117,8 @@ func (w *path) losses() (n int) {
 		}
 		return n
 	}
-	// Gilbert's model, which changes state with each transmission; of all of them it loses as many as the plan's loss says.
+	// Gilbert's model changes state with each transmission. It loses the plan's share of all
+	// transmissions.
 	begins := burstEnds * w.plan.Loss / (burstLoss - w.plan.Loss)
 	for n < 8 {
 		if w.bad {
@@ -132,7 +134,7 @@ func (w *path) losses() (n int) {
 	return n
 }
 
-// between draws a span evenly.
+// between draws a span from the uniform distribution.
 func (w *path) between(lo, hi time.Duration) time.Duration {
 	return lo + time.Duration(w.rng.Int64N(int64(hi-lo)+1))
 }
