@@ -259,12 +259,11 @@ func (c *Conn) timestamp(now wheel.Time) uint32 {
 // rareState has state that few connections need.
 type rareState struct {
 	pacer      congestion.Pacer
-	vegas      congestion.VegasCheck
-	fine       tcptimers.Estimator // RTO estimator for the Vegas check, or nil
-	answeredAt wheel.Time          // when an unacceptable segment was last answered
-	answered   bool                // answeredAt is valid
-	closedAt   wheel.Time          // when the peer's window closed, or Close was called since
-	spuriousAt wheel.Time          // when a timeout was found spurious
+	vegas      *vegasCheck // Config.VegasCheck, from the first ACK on
+	answeredAt wheel.Time  // when an unacceptable segment was last answered
+	answered   bool        // answeredAt is valid
+	closedAt   wheel.Time  // when the peer's window closed, or Close was called since
+	spuriousAt wheel.Time  // when a timeout was found spurious
 }
 
 // needRare returns the rare state, allocated on first use.

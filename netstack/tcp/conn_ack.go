@@ -41,6 +41,9 @@ type ackFacts struct {
 	lastSent     wheel.Time    // when the last cumulatively acknowledged segment was sent
 	sample       time.Duration // the RTT sample given to the estimator, 0 for none
 	finAcked     bool
+
+	measured    bool          // the ACK measured the round trip
+	measuredRTT time.Duration // exact, before Policy.OneSample and Policy.Measure
 }
 
 // takeAck processes the ACK number, the SACK blocks and the window of an acceptable segment:
@@ -48,22 +51,7 @@ type ackFacts struct {
 func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	h := in.Header
 	a := ackFacts{ack: h.Ack, una: c.sndUna, ece: c.echoes(h), flight: c.fl.sent.Outstanding().Bytes}
-	wnd := uint32(h.Window)
-	if !h.Flags.Has(SYN) {
-		wnd <<= c.sndScale
-	}
-	was := c.snd.Wnd
-	c.snd.Update(h.Seq, h.Ack, wnd)
-	a.duplicate = isDuplicateAck(dupAckInput{
-		Ack: h.Ack, SndUna: c.sndUna, SegLen: in.Len, SYNOrFIN: h.Flags.HasAny(SYN | FIN),
-		SameWindow: was == c.snd.Wnd, HasInFlight: c.fl.sent.Len() > 0 || c.rec.tlp.inFlight,
-	})
-	if c.snd.Wnd > 0 && was == 0 {
-		c.windowProbes = 0
-		if c.rare != nil {
-			c.rare.closedAt = 0
-		}
-	}
+	c.takeWindow(in, &a)
 	// A loss probe in flight may duplicate data that is acknowledged already.
 	if c.fl.sent.Len() == 0 && h.Ack == c.sndUna && !c.rec.tlp.inFlight && (h.Options.NumSACK == 0 || c.cc == nil) {
 		return
@@ -104,6 +92,27 @@ func (c *Conn) takeAck(now wheel.Time, in *Inbound, o *Output) {
 	}
 	if c.cfg.Policy.SharedTimer {
 		c.setLossTimer(now, &a, o)
+	}
+}
+
+// takeWindow updates SND.WND from an ACK, and finds out whether the ACK is a duplicate.
+func (c *Conn) takeWindow(in *Inbound, a *ackFacts) {
+	h := in.Header
+	wnd := uint32(h.Window)
+	if !h.Flags.Has(SYN) {
+		wnd <<= c.sndScale
+	}
+	was := c.snd.Wnd
+	c.snd.Update(h.Seq, h.Ack, wnd)
+	a.duplicate = isDuplicateAck(dupAckInput{
+		Ack: h.Ack, SndUna: c.sndUna, SegLen: in.Len, SYNOrFIN: h.Flags.HasAny(SYN | FIN),
+		SameWindow: was == c.snd.Wnd, HasInFlight: c.fl.sent.Len() > 0 || c.rec.tlp.inFlight,
+	})
+	if c.snd.Wnd > 0 && was == 0 {
+		c.windowProbes = 0
+		if c.rare != nil {
+			c.rare.closedAt = 0
+		}
 	}
 }
 

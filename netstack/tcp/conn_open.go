@@ -29,10 +29,6 @@ func (c *Conn) makeEstimator(o *Output) {
 		o.estimator, o.estimatorFor = c.cfg.Policy.NewEstimator(), c.cfg
 	}
 	c.est = o.estimator.New()
-	if c.cfg.VegasCheck {
-		// Its timeout is that of the fine clock, without a floor.
-		c.needRare().fine = tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
-	}
 }
 
 // Connect sends a SYN: an active OPEN (RFC 9293 §3.10.1). It leads to EventConnected, or to

@@ -88,9 +88,6 @@ func (c *Conn) changeControl(was *Config) {
 // changeTimers makes the timers follow the new policy.
 func (c *Conn) changeTimers(now wheel.Time, was *Config, o *Output) {
 	p, old := &c.cfg.Policy, &was.Policy
-	if c.cfg.VegasCheck && c.needRare().fine == nil {
-		c.needRare().fine = tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: tcptimers.Bounds{Min: 1}})
-	}
 	if *p == *old {
 		return
 	}

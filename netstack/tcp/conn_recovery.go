@@ -166,27 +166,8 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 		c.markLost(c.fl.sent.Front())
 		c.enterRecovery(now, a, o)
 	}
-	if c.rare != nil && c.rare.fine != nil {
+	if c.cfg.VegasCheck {
 		c.checkVegas(now, a, o)
-	}
-}
-
-// checkVegas marks the first segment lost if it is older than the fine-grained timeout. TCP Vegas
-// checks this on duplicate ACKs and on the first ACKs after a retransmission.
-func (c *Conn) checkVegas(now wheel.Time, a *ackFacts, o *Output) {
-	if c.fl.sent.Len() == 0 || c.caState >= CALoss || !a.duplicate && a.acked == 0 {
-		return
-	}
-	s := c.fl.sent.seg(c.fl.sent.Front())
-	if s.Sacked() || s.RetransOut() || !c.rare.vegas.OnAck(now, a.duplicate, s.Sent, c.rare.fine.RTO()) {
-		return
-	}
-	c.markLost(c.fl.sent.Front())
-	if c.cfg.Reno && c.caState < CACWR && s.Seq.Before(c.rec.recover) {
-		c.caState = CACWR // the window was already reduced for this flight, as in Brakmo and Peterson
-	}
-	if c.caState != CARecovery {
-		c.enterRecovery(now, a, o)
 	}
 }
 

@@ -83,9 +83,6 @@ func (c *Conn) retransmit(now wheel.Time, id segmentID, o *Output) {
 		}
 	}
 	again := s.Transmissions > 1
-	if c.rare != nil {
-		c.rare.vegas.OnRetransmit()
-	}
 	if c.rec.undoable {
 		if c.tsOn {
 			c.rec.eifel.OnRetransmit(c.timestamp(now))

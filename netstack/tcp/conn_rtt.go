@@ -40,9 +40,7 @@ func (c *Conn) sampleRTT(now wheel.Time, h *Header, a *ackFacts) {
 	if !ok {
 		return
 	}
-	if c.rare != nil && c.rare.fine != nil {
-		c.rare.fine.Sample(tcptimers.Sample{RTT: rtt})
-	}
+	a.measured, a.measuredRTT = true, rtt
 	if p.OneSample {
 		if !c.timed || !a.ack.After(c.timedSeq) {
 			return

@@ -35,22 +35,13 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 	s := c.fl.sent.seg(id)
 	inChain := c.caState == CALoss && s.Sent < c.fl.lossAt
 
-	// The RTO may have grown since the timer was armed. A segment sent before an ongoing timeout
-	// event keeps the RTO from before the backoff.
 	rto := c.est.RTO()
 	if inChain {
+		// A segment sent before an ongoing timeout event keeps the RTO from before the backoff.
 		rto = c.fl.timeoutRTO
 	}
-	due := p.RexmitDeadline(now, rto, tcptimers.Flight{Sent: s.Sent})
-	if c.rec.tlp.inFlight {
-		// RFC 8985 §7.3: after a probe, the RTO counts from the probe.
-		due = max(due, p.Deadline(c.fl.probedAt, rto))
-	}
-	if front := c.fl.sent.Front(); c.caState == CARecovery && !c.sackOn && id != front {
-		// Without SACK, nothing reports on segments behind a hole until the hole is filled. So this
-		// segment waits as long as the first one, which was retransmitted after it.
-		due = max(due, p.Deadline(c.fl.sent.seg(front).Sent, rto))
-	}
+	// The RTO may have grown since the timer was armed.
+	due := c.segmentDue(now, id, rto)
 	if due > now {
 		c.rearmSegment(id, due, o)
 		return
@@ -87,6 +78,23 @@ func (c *Conn) expireSegment(now wheel.Time, id segmentID, o *Output) {
 		return
 	}
 	c.timeout(now, id, o)
+}
+
+// segmentDue returns when the retransmission timer of segment id should expire with a timeout of
+// rto.
+func (c *Conn) segmentDue(now wheel.Time, id segmentID, rto time.Duration) wheel.Time {
+	p := &c.cfg.Policy
+	due := p.RexmitDeadline(now, rto, tcptimers.Flight{Sent: c.fl.sent.seg(id).Sent})
+	if c.rec.tlp.inFlight {
+		// RFC 8985 §7.3: after a probe, the RTO counts from the probe.
+		due = max(due, p.Deadline(c.fl.probedAt, rto))
+	}
+	if front := c.fl.sent.Front(); c.caState == CARecovery && !c.sackOn && id != front {
+		// Without SACK, nothing reports on segments behind a hole until the hole is filled. So this
+		// segment waits as long as the first one, which was retransmitted after it.
+		due = max(due, p.Deadline(c.fl.sent.seg(front).Sent, rto))
+	}
+	return due
 }
 
 // stalled reports whether segment id, which waits to be retransmitted, could wait forever. Either

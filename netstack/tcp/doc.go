@@ -32,6 +32,7 @@
 //	                             cumulative and selective ACKs, and their RTT samples
 //	conn_recovery.go, conn_undo.go
 //	                             loss recovery; undoing what was spurious
+//	conn_vegas.go                the loss check of TCP Vegas, for any controller
 //	conn_recv.go                 arriving data, and when to acknowledge it
 //	conn_send.go, conn_burst.go  new data, the windows, Nagle; bursts of full segments
 //	conn_rexmit.go, conn_segment.go
