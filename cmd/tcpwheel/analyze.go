@@ -19,6 +19,7 @@ type analysis struct {
 	csvConns      bool // with asCSV: connections instead of episodes
 	top           int
 	all           bool
+	details       bool
 	filter        connFilter
 	maxConns      int
 	reports       reports
@@ -81,6 +82,7 @@ func newAnalyze() *cobra.Command {
 	f.StringVar(&to, "to", "", "only up to that `time`")
 	f.IntVar(&a.top, "top", 10, "episodes in the table, the longest")
 	f.BoolVar(&a.all, "all", false, "show all episodes, by connection")
+	f.BoolVar(&a.details, "details", false, "show kinds, hosts with their timers, and what else\nwas seen")
 	f.IntVar(&a.maxConns, "max-conns", 1<<18, "connections at once, to bound memory")
 	f.BoolVar(&a.asJSON, "json", false, "print one JSON object per line")
 	f.BoolVar(&a.asCSV, "csv", false, "print the episodes as CSV")

@@ -37,15 +37,16 @@ type summary struct {
 	unseen, stale, badSums, oddSums, clockSteps        int64
 	stalled                                            time.Duration
 	delayed                                            int64
-	timers                                             map[string]int
 	near                                               map[string]int
+	oneWay                                             int // lossy connections with one direction only
+	losses                                             track.Losses
+	hosts                                              track.Hosts
 }
 
 // kindSums are the sums of the episodes of a kind.
 type kindSums struct {
-	n, spurious, unknown int
-	d, tRec              spans
-	waited               time.Duration // the sum of D
+	n, spurious, undecided int
+	d, a, p, tRec          spans // of those that were repaired
 }
 
 // spans keeps durations for quantiles: all up to 65536, then every second one, and so on.
@@ -85,16 +86,16 @@ type episodeRow struct {
 	conn            int
 	flow            string
 	packet          int64
-	at              wheel.Time
-	kind, verdict   string
+	at              time.Duration // since packet 1 of the file
+	kind, needed    string
 	retransmissions int
-	d, tRec, tax    time.Duration
+	d, a, p, tRec   time.Duration
+	lost            time.Duration
 	repaired        bool
-	hasTax          bool
 }
 
 func newSummary(file string, a *analysis) *summary {
-	return &summary{a: a, file: file, timers: map[string]int{}, near: map[string]int{}}
+	return &summary{a: a, file: file, near: map[string]int{}}
 }
 
 // skips counts the connection, and reports whether the filter excludes it.
@@ -124,6 +125,9 @@ func (s *summary) add(c *track.Conn) error {
 	}
 	if lost {
 		s.lossy++
+		if c.Flows[0].Packets == 0 || c.Flows[1].Packets == 0 {
+			s.oneWay++
+		}
 	}
 	return nil
 }
@@ -147,6 +151,8 @@ func (s *summary) printConn(c *track.Conn) error {
 // count adds a connection to the sums, without its episodes.
 func (s *summary) count(c *track.Conn) {
 	s.conns++
+	s.losses.AddConn(c)
+	s.hosts.Add(c)
 	s.copies += c.Copies
 	s.badSums += c.BadChecksums
 	s.oddSums += c.BadChecksumsUsed
@@ -173,9 +179,6 @@ func (s *summary) count(c *track.Conn) {
 		s.unseen += f.UnseenBytes
 		s.stale += f.Stale
 		s.delayed += f.Delayed.Count
-		if f.Timers.Gaps > 0 {
-			s.timers[cmp.Or(f.Timers.Best, "none known")]++
-		}
 	}
 }
 
@@ -184,16 +187,18 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 	s.spurious += e.SpuriousCount
 	k := &s.kinds[e.Kind]
 	k.n++
-	k.d.add(e.D)
-	k.waited += e.D
+	s.losses.Add(c, e)
 	if e.Repaired {
+		k.d.add(e.D)
+		k.a.add(e.A)
+		k.p.add(e.P)
 		k.tRec.add(e.TRec)
 	}
 	switch e.Spurious {
 	case track.Spurious:
 		k.spurious++
 	case track.Undecided:
-		k.unknown++
+		k.undecided++
 	}
 	switch {
 	case s.a.asJSON:
@@ -204,9 +209,10 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 		r := f.Record(s.file, e)
 		return s.a.csv.Write(episodeRecordRow(&r))
 	}
+	needed := [...]string{track.Undecided: "?", track.Necessary: "yes", track.Spurious: "no"}[e.Spurious]
 	s.rows = append(s.rows, episodeRow{
-		conn: c.ID, flow: f.Src.String() + " > " + f.Dst.String(), packet: e.DetectedPacket, at: e.Seen, kind: e.Kind.String(),
-		verdict: e.Spurious.String(), retransmissions: e.Total, d: e.D, tRec: e.TRec, tax: e.TimerTax, repaired: e.Repaired, hasTax: e.HasIdealD,
+		conn: c.ID, flow: f.Src.String() + " > " + f.Dst.String(), packet: e.DetectedPacket, at: e.Seen.Sub(c.Origin), kind: e.Kind.String(),
+		needed: needed, retransmissions: e.Total, d: e.D, a: e.A, p: e.P, tRec: e.TRec, lost: e.TimeLost, repaired: e.Repaired,
 	})
 	if !s.a.all && len(s.rows) >= 4*(s.a.top+64) {
 		s.longest()
@@ -217,7 +223,7 @@ func (s *summary) episode(c *track.Conn, f *track.Flow, e *track.Episode) error 
 // longest keeps the rows of the table.
 func (s *summary) longest() {
 	slices.SortStableFunc(s.rows, func(a, b episodeRow) int {
-		return cmp.Or(cmp.Compare(b.length(), a.length()), cmp.Compare(a.packet, b.packet))
+		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(b.length(), a.length()), cmp.Compare(a.packet, b.packet))
 	})
 	s.rows = s.rows[:min(len(s.rows), s.a.top)]
 }
@@ -234,6 +240,10 @@ func (r *episodeRow) length() time.Duration { return max(r.d, r.tRec) }
 //	connections       that pass the filter
 //	lossy             of these, with an episode
 //	episodes
+//	stalls            episodes in which time was lost
+//	time_lost_s       in them: how long receivers' applications got nothing that the path could have brought
+//	timer_wait_s      the part of it in which senders waited for timers
+//	unrepaired_s      the part of it in losses that the capture does not see repaired
 //	evicted           connections given up to bound memory
 //	cut_short         true if the file is truncated; it is analysed up to there
 type fileRecord struct {
@@ -245,6 +255,10 @@ type fileRecord struct {
 	Conns    int              `json:"connections"`
 	Lossy    int              `json:"lossy"`
 	Episodes int              `json:"episodes"`
+	Stalls   int              `json:"stalls"`
+	Lost     float64          `json:"time_lost_s"`
+	Waited   float64          `json:"timer_wait_s"`
+	Open     float64          `json:"unrepaired_s,omitempty"`
 	Evicted  int              `json:"evicted,omitempty"`
 	Cut      bool             `json:"cut_short,omitempty"`
 }
@@ -261,6 +275,7 @@ func (s *summary) write() error {
 	case s.a.asJSON:
 		r := fileRecord{
 			Type: "file", File: s.file, Packets: s.stats.Packets, TCP: s.stats.TCP, Conns: s.conns, Lossy: s.lossy, Episodes: s.episodes,
+			Stalls: s.losses.Stalls, Lost: s.losses.TimeLost.Seconds(), Waited: s.losses.TimerWait.Seconds(), Open: s.losses.Unrepaired.Seconds(),
 			Evicted: s.evicted, Cut: s.cut,
 		}
 		for _, why := range capture.Reasons() {
@@ -269,6 +284,11 @@ func (s *summary) write() error {
 					r.Skipped = map[string]int64{}
 				}
 				r.Skipped[why.String()] = n
+			}
+		}
+		for _, h := range s.hosts.List() {
+			if err := s.a.enc.Encode(h.Record(s.file)); err != nil {
+				return err
 			}
 		}
 		return s.a.enc.Encode(r)
@@ -281,110 +301,4 @@ func (s *summary) write() error {
 	s.print(&b)
 	_, err := io.WriteString(s.a.stdout, b.String())
 	return err
-}
-
-// print writes the summary and the table.
-func (s *summary) print(b *strings.Builder) {
-	fmt.Fprintf(b, "%s: %s in %s, %s with %s\n", s.file, plural(s.stats.TCP, "TCP packet"), shortSpan(s.stats.Last.Sub(s.stats.First)),
-		plural(int64(s.conns), "connection"), byteText(s.bytes))
-	if line := unusedPackets(s.stats); line != "" {
-		wrapText(b, "", strings.Split(line, ", "))
-	}
-	if s.evicted > 0 {
-		fmt.Fprintf(b, "connections given up before their end, to bound memory (--max-conns): %d\n", s.evicted)
-	}
-	if s.cut {
-		fmt.Fprintln(b, "the file is cut short")
-	}
-	if line := joined(s.near); line != "" {
-		fmt.Fprintf(b, "point of capture, by connections: %s\n", line)
-	}
-	if all := s.remarks(); len(all) > 0 {
-		wrapText(b, "seen: ", all)
-	}
-	switch {
-	case s.conns == 0 && s.stats.TCP == 0:
-		fmt.Fprintln(b, "no TCP in it")
-		return
-	case s.conns == 0:
-		fmt.Fprintf(b, "%s; the capture has %s\n", s.a.filter.unmatched(), plural(int64(s.seen), "connection"))
-		return
-	case s.episodes == 0:
-		fmt.Fprintln(b, "no loss")
-		return
-	}
-	fmt.Fprintf(b, "%s in %s: %s retransmitted, %d unnecessarily\n", plural(int64(s.episodes), "loss episode"),
-		plural(int64(s.lossy), "connection"), plural(s.retransmissions, "packet"), s.spurious)
-	if line := joined(s.timers); line != "" {
-		fmt.Fprintf(b, "timers that fit, by flows: %s\n", line)
-	}
-	const row = "%-8s %8s %8s %8s %9s %9s %9s %9s\n"
-	fmt.Fprintf(b, "\n"+row, "kind", "episodes", "spurious", "unknown", "D median", "D p95", "T_rec med", "T_rec p95")
-	for kind := range s.kinds {
-		if k := &s.kinds[kind]; k.n > 0 {
-			fmt.Fprintf(b, row, track.Kind(kind), fmt.Sprint(k.n), fmt.Sprint(k.spurious), fmt.Sprint(k.unknown),
-				k.d.quantile(0.5), k.d.quantile(0.95), k.tRec.quantile(0.5), k.tRec.quantile(0.95))
-		}
-	}
-	s.table(b)
-}
-
-// table writes the episodes.
-func (s *summary) table(b *strings.Builder) {
-	if s.a.all {
-		slices.SortStableFunc(s.rows, func(x, y episodeRow) int {
-			return cmp.Or(cmp.Compare(x.conn, y.conn), cmp.Compare(x.at, y.at), cmp.Compare(x.packet, y.packet))
-		})
-	} else {
-		s.longest()
-	}
-	if len(s.rows) == 0 {
-		return
-	}
-	if s.a.all || len(s.rows) == s.episodes {
-		fmt.Fprintln(b)
-	} else {
-		fmt.Fprintf(b, "\nthe %d longest of them (--all shows all)\n", len(s.rows))
-	}
-	const row = "%5s %8s %11s %-8s %-8s %5s %9s %9s %9s\n"
-	fmt.Fprintf(b, row, "conn", "packet", "at", "kind", "spurious", "again", "D", "T_rec", "tax")
-	flow := ""
-	for _, r := range s.rows {
-		tRec, tax := "-", "-"
-		if r.repaired {
-			tRec = shortSpan(r.tRec)
-		}
-		if r.hasTax {
-			tax = shortSpan(r.tax)
-		}
-		if s.a.all && r.flow != flow {
-			flow = r.flow
-			fmt.Fprintf(b, "%5d %s\n", r.conn, flow)
-		}
-		fmt.Fprintf(b, row, fmt.Sprint(r.conn), fmt.Sprint(r.packet), fmt.Sprintf("%.6f", r.at.Sub(s.first).Seconds()), r.kind, r.verdict,
-			fmt.Sprint(r.retransmissions), shortSpan(r.d), tRec, tax)
-	}
-}
-
-// remarks lists other observations.
-func (s *summary) remarks() []string {
-	var all []string
-	for _, r := range []struct {
-		n    int64
-		what string
-	}{
-		{s.copies, "packet captured twice"}, {s.reordered, "segment out of order"}, {s.keepalives, "keepalive"},
-		{s.delayed, "delayed ACK"}, {s.zeroWindows, "zero window"}, {s.probes, "window probe"},
-		{s.unseen, "byte acknowledged and never captured"}, {s.stale, "packet with a stale timestamp"},
-		{s.badSums, "packet damaged on the path"}, {s.oddSums, "packet with a meaningless wrong checksum"},
-		{s.clockSteps, "step back of the clock"},
-	} {
-		if r.n > 0 {
-			all = append(all, plural(r.n, r.what))
-		}
-	}
-	if s.stalled > 0 {
-		all = append(all, "windows closed for "+shortSpan(s.stalled))
-	}
-	return all
 }

@@ -119,17 +119,19 @@ type HostTimers struct {
 // FittedTimers are the parameters of RFC 6298's timer that fit a host's gaps best, with intervals of
 // 95 %. What too few gaps show is the zero Range.
 type FittedTimers struct {
-	Initial     Range // of the first SYN, seconds
-	Floor       Range // least timeout, seconds
-	Granularity Range // spread of timeouts at the floor: the tick, seconds
-	Factor      Range // timeouts above the floor: (timeout - SRTT) / RTTVAR
-	Backoff     Range // a timeout divided by the one before
+	Initial     Range `json:"initial"`     // of the first SYN, seconds
+	Floor       Range `json:"floor"`       // least timeout, seconds
+	Granularity Range `json:"granularity"` // spread of timeouts at the floor: the tick, seconds
+	Factor      Range `json:"factor"`      // timeouts above the floor: (timeout - SRTT) / RTTVAR
+	Backoff     Range `json:"backoff"`     // a timeout divided by the one before
 }
 
 // Range is a median with its interval of 95 %, from N values.
 type Range struct {
-	Median, Low, High float64
-	N                 int
+	Median float64 `json:"median"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	N      int     `json:"n"`
 }
 
 // Timers returns the answer.
@@ -171,6 +173,41 @@ func (g *Host) contradicts(m *timerModel) (penalty float64) {
 	return penalty
 }
 
+// HostRecord is a Host as a JSON record.
+//
+//	type                       "host"
+//	file, addr, connections
+//	stalls, time_lost_s, timer_wait_s
+//	                           sums over the flows that the host sent
+//	ttl, timestamp_tick_s      initial TTL and timestamp clock, if known
+//	gaps                       timer expiries that the answer rests on
+//	stacks                     named stacks that explain them about equally well, the best first
+//	fitted                     else RFC 6298's parameters: initial, floor and granularity in seconds, factor
+//	                           and backoff; each with median, low, high (95 %) and n
+type HostRecord struct {
+	Type      string        `json:"type"`
+	File      string        `json:"file"`
+	Addr      string        `json:"addr"`
+	Conns     int           `json:"connections"`
+	Stalls    int           `json:"stalls"`
+	TimeLost  float64       `json:"time_lost_s"`
+	TimerWait float64       `json:"timer_wait_s"`
+	TTL       uint8         `json:"ttl,omitempty"`
+	Tick      float64       `json:"timestamp_tick_s,omitempty"`
+	Gaps      int           `json:"gaps"`
+	Stacks    []string      `json:"stacks,omitempty"`
+	Fitted    *FittedTimers `json:"fitted,omitempty"`
+}
+
+// Record returns the host as a record.
+func (g *Host) Record(file string) HostRecord {
+	t := g.Timers()
+	return HostRecord{
+		Type: "host", File: file, Addr: g.Addr.String(), Conns: g.Conns, Stalls: g.Stalls, TimeLost: g.TimeLost.Seconds(), TimerWait: g.TimerWait.Seconds(),
+		TTL: g.TTL, Tick: g.Tick.Seconds(), Gaps: g.Gaps, Stacks: t.Stacks, Fitted: t.Fitted,
+	}
+}
+
 // Named returns the timers of the only stack that explains the gaps.
 func (t *HostTimers) Named() (tcptimers.Policy, bool) {
 	if len(t.Stacks) != 1 {
@@ -208,6 +245,8 @@ func (t *HostTimers) String() string {
 		gaps = " (1 gap)"
 	}
 	switch {
+	case t.Gaps == 0:
+		return "no timer expired"
 	case len(t.Stacks) > 0:
 		return strings.Join(t.Stacks, " or ") + gaps
 	case t.Fitted != nil:

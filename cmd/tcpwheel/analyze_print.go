@@ -1,0 +1,179 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"tcpwheel/pcaps/track"
+)
+
+// print writes the answer in two sentences, one table, and with --details everything else.
+func (s *summary) print(b *strings.Builder) {
+	fmt.Fprintf(b, "%s: %s in %s, %s with %s\n", s.file, plural(s.stats.TCP, "TCP packet"), shortSpan(s.stats.Last.Sub(s.stats.First)),
+		plural(int64(s.conns), "connection"), byteText(s.bytes))
+	switch {
+	case s.conns == 0 && s.stats.TCP == 0:
+		fmt.Fprintln(b, "No TCP in it.")
+	case s.conns == 0:
+		fmt.Fprintf(b, "%s; the capture has %s\n", s.a.filter.unmatched(), plural(int64(s.seen), "connection"))
+		return
+	default:
+		first, second := s.losses.Sentences(shortSpan)
+		writeSentence(b, first)
+		writeSentence(b, second)
+	}
+	for _, line := range s.warnings() {
+		writeSentence(b, line)
+	}
+	s.table(b)
+	if s.a.details {
+		s.details(b)
+	}
+}
+
+// writeSentence writes a sentence in lines of at most 80 columns.
+func writeSentence(b *strings.Builder, text string) {
+	column := 0
+	for _, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case column == 0:
+		case column+1+n > 80:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	if column > 0 {
+		b.WriteByte('\n')
+	}
+}
+
+// warnings says what limits the answer, and what to do about it.
+func (s *summary) warnings() (all []string) {
+	if s.cut {
+		all = append(all, "The file is cut short: what comes before the cut was analysed.")
+	}
+	if s.episodes > 0 && s.oneWay == s.lossy {
+		all = append(all, "The losses are in connections with one direction only: capture at a point that sees both.")
+	}
+	if s.stats.Dropped > 0 {
+		all = append(all, fmt.Sprintf("The capture missed %s by its own account: capture with a larger buffer (tcpdump -B).", plural(int64(s.stats.Dropped), "packet")))
+	}
+	if s.stats.TCP > 1 && s.stats.First == s.stats.Last {
+		all = append(all, "All time stamps are equal: times cannot be given. Capture with a clock.")
+	}
+	if s.evicted > 0 {
+		all = append(all, fmt.Sprintf("%s were completed early, to bound memory: raise --max-conns.", plural(int64(s.evicted), "connection")))
+	}
+	return all
+}
+
+// details writes the point of capture, other observations, a table by kind, and the timers of hosts.
+func (s *summary) details(b *strings.Builder) {
+	fmt.Fprintln(b)
+	if line := unusedPackets(s.stats); line != "" {
+		wrapText(b, "", strings.Split(line, ", "))
+	}
+	if line := joined(s.near); line != "" {
+		fmt.Fprintf(b, "point of capture, by connections: %s\n", line)
+	}
+	if all := s.remarks(); len(all) > 0 {
+		wrapText(b, "seen: ", all)
+	}
+	if s.episodes == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s in %s: %s retransmitted, %d unnecessarily\n", plural(int64(s.episodes), "loss episode"),
+		plural(int64(s.lossy), "connection"), plural(s.retransmissions, "packet"), s.spurious)
+	const row = "%-8s %8s %8s %9s %8s %8s %8s %8s %8s\n"
+	fmt.Fprintf(b, "\nmedians of the episodes that were repaired\n"+row, "kind", "episodes", "spurious", "undecided", "repaired", "D", "A", "P", "T_rec")
+	for kind := range s.kinds {
+		if k := &s.kinds[kind]; k.n > 0 {
+			fmt.Fprintf(b, row, track.Kind(kind), fmt.Sprint(k.n), fmt.Sprint(k.spurious), fmt.Sprint(k.undecided), fmt.Sprint(k.tRec.seen),
+				k.d.quantile(0.5), k.a.quantile(0.5), k.p.quantile(0.5), k.tRec.quantile(0.5))
+		}
+	}
+	s.printHosts(b)
+}
+
+// printHosts writes which timers the hosts had that retransmitted.
+func (s *summary) printHosts(b *strings.Builder) {
+	const row = "%-39s %6s %9s %9s  %s\n"
+	head := false
+	for _, h := range s.hosts.List() {
+		if h.Gaps == 0 && h.Stalls == 0 {
+			continue
+		}
+		if !head {
+			head = true
+			fmt.Fprintf(b, "\n"+row, "sender", "stalls", "lost", "on timers", "its timers")
+		}
+		timers := h.Timers()
+		fmt.Fprintf(b, row, h.Addr, fmt.Sprint(h.Stalls), shortSpan(h.TimeLost), shortSpan(h.TimerWait), timers.String())
+	}
+}
+
+// table writes the episodes: the longest stalls, or all by connection.
+func (s *summary) table(b *strings.Builder) {
+	if s.a.all {
+		slices.SortStableFunc(s.rows, func(x, y episodeRow) int {
+			return cmp.Or(cmp.Compare(x.conn, y.conn), cmp.Compare(x.at, y.at), cmp.Compare(x.packet, y.packet))
+		})
+	} else {
+		s.longest()
+	}
+	if len(s.rows) == 0 {
+		return
+	}
+	if s.a.all || len(s.rows) == s.episodes {
+		fmt.Fprintln(b)
+	} else {
+		fmt.Fprintf(b, "\nthe %d longest of %d (--all shows all, --details the timers of hosts)\n", len(s.rows), s.episodes)
+	}
+	const row = "%4s %6s %8s %-7s %6s %4s %7s %7s %7s %7s %7s\n"
+	fmt.Fprintf(b, row, "conn", "packet", "at, s", "kind", "needed", "sent", "D", "A", "P", "T_rec", "lost")
+	flow := ""
+	for _, r := range s.rows {
+		a, p, tRec := "-", "-", "-"
+		if r.repaired {
+			a, p, tRec = shortSpan(r.a), shortSpan(r.p), shortSpan(r.tRec)
+		}
+		if s.a.all && r.flow != flow {
+			flow = r.flow
+			fmt.Fprintf(b, "%4d %s\n", r.conn, flow)
+		}
+		fmt.Fprintf(b, row, fmt.Sprint(r.conn), fmt.Sprint(r.packet), fmt.Sprintf("%.3f", r.at.Seconds()), r.kind, r.needed,
+			fmt.Sprint(r.retransmissions), shortSpan(r.d), a, p, tRec, shortSpan(r.lost))
+	}
+}
+
+// remarks lists other observations.
+func (s *summary) remarks() []string {
+	var all []string
+	for _, r := range []struct {
+		n    int64
+		what string
+	}{
+		{s.copies, "packet captured twice"}, {s.reordered, "segment out of order"}, {s.keepalives, "keepalive"},
+		{s.delayed, "delayed ACK"}, {s.zeroWindows, "zero window"}, {s.probes, "window probe"},
+		{s.unseen, "byte acknowledged and never captured"}, {s.stale, "packet with a stale timestamp"},
+		{s.badSums, "packet damaged on the path"}, {s.oddSums, "packet with a meaningless wrong checksum"},
+		{s.clockSteps, "step back of the clock"},
+	} {
+		if r.n > 0 {
+			all = append(all, plural(r.n, r.what))
+		}
+	}
+	if s.stalled > 0 {
+		all = append(all, "windows closed for "+shortSpan(s.stalled))
+	}
+	return all
+}
