@@ -8,8 +8,8 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 )
 
-// lateCookie returns a listener and a peer whose SYN was answered by a cookie, and its retransmission
-// by a half-open connection with another sequence number.
+// lateCookie returns a listener and a peer whose SYN was answered by a cookie, and its
+// retransmission by a half-open connection with another sequence number.
 func (r *rig) lateCookie() (l *rigSocket, p *rigPeer) {
 	l = r.socket("l").bind(rigPort).listen(2)
 	q, p := r.peer(2001), r.peer(2000)
