@@ -8,9 +8,9 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// TestFdbasedGivesNoGSOWithoutASocket shows a limit of gVisor (docs/findings.md): fdbased offers GSO
-// only on sockets. A TUN descriptor is none, so every packet over TUN is one segment. The pipe here
-// takes the place of the TUN device, which needs root.
+// TestFdbasedGivesNoGSOWithoutASocket shows a limit of gVisor (docs/findings.md): fdbased offers
+// GSO only on sockets. A TUN descriptor is none, so every packet over TUN is one segment. The pipe
+// here takes the place of the TUN device, which needs root.
 func TestFdbasedGivesNoGSOWithoutASocket(t *testing.T) {
 	supported := func(fd int) stack.SupportedGSO {
 		t.Helper()

@@ -8,7 +8,8 @@ import (
 )
 
 // TestsAtOnce sets how many parallel tests run at once, unless the command line does. Tests that
-// mostly wait for timers and packets run more of them than there are processors. Call it from TestMain.
+// mostly wait for timers and packets run more of them than there are processors. Call it from
+// TestMain.
 func TestsAtOnce(n int) {
 	flag.Parse()
 	isSet := false

@@ -94,7 +94,8 @@ func TestContentIsTheMix(t *testing.T) {
 	}
 }
 
-// TestChargenLines: each line begins one character after the previous one, as in the example of chargen's RFC.
+// TestChargenLines: each line begins one character after the previous one, as in the example of
+// chargen's RFC.
 func TestChargenLines(t *testing.T) {
 	lines := strings.SplitAfter(string(chargenLines), "\r\n")
 	if len(lines) != 96 || lines[95] != "" {
