@@ -6,6 +6,7 @@ require (
 	github.com/chromedp/chromedp v0.23.0 // a browser for the tests of the demo's page
 	github.com/google/gopacket v1.1.19 // link types that package pcaps/capture does not decode itself, and a twin in its tests
 	github.com/klauspost/compress v1.20.3 // captures that are compressed with gzip or zstd: package pcaps/capture
+	github.com/prometheus/client_golang v1.25.0 // /metrics of tcpwheel up: package tun/up
 	github.com/rogpeppe/go-internal v1.16.0 // testscript: the tests of cmd/tcpwheel
 	github.com/spf13/cobra v1.10.2 // the command line of cmd/tcpwheel
 	github.com/spf13/pflag v1.0.9 // kinds of flags of cmd/tcpwheel
@@ -27,12 +28,19 @@ require (
 )
 
 require (
+	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/chromedp/cdproto v0.159.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/google/btree v1.1.2 // indirect
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/prometheus/client_model v0.6.3 // indirect
+	github.com/prometheus/common v0.72.0 // indirect
+	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
 	golang.org/x/exp v0.0.0-20250711185948-6ae5c78190dc // indirect
 	golang.org/x/time v0.15.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
 )
 
 tool honnef.co/go/tools/cmd/staticcheck // .ci/run

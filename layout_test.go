@@ -54,6 +54,7 @@ var policy = layout{
 		{path: "golang.org/x/net", rooms: []string{"netstack"}, testsOnly: true},
 		{path: "golang.org/x/sys", rooms: []string{"netstack", "tun"}},
 		{path: "github.com/vishvananda/netlink", rooms: []string{"tun"}},
+		{path: "github.com/prometheus/client_golang", rooms: []string{"tun"}},
 		{path: "github.com/gopacket/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/google/gopacket", rooms: []string{"pcaps"}},
 		{path: "github.com/klauspost/compress", rooms: []string{"pcaps"}},

@@ -2,6 +2,7 @@ package tcptimers
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"tcpwheel/wheel"
@@ -31,6 +32,38 @@ type DelAckConfig struct {
 }
 
 const maxDelAck = 500 * time.Millisecond
+
+// ParseDelAck reads how ACKs are delayed: "off"; a timer of fixed length, as in "40ms"; or
+// "heartbeat:200ms", the ticks of a clock as in 4.4BSD. A delayed ACK leaves with the second full
+// segment at the latest.
+func ParseDelAck(text string) (d DelAckConfig, err error) {
+	if text == "off" {
+		return DelAckConfig{Every: 1}, nil
+	}
+	span, isHeartbeat := strings.CutPrefix(text, "heartbeat:")
+	at, err := time.ParseDuration(span)
+	if err != nil || at < minTick || at > maxDelAck {
+		return d, fmt.Errorf("%q, want off, a delay such as 40ms, or heartbeat:200ms, %v to %v",
+			text, minTick, maxDelAck)
+	}
+	if isHeartbeat {
+		return DelAckConfig{Every: 2, Heartbeat: at, Max: at}, nil
+	}
+	return DelAckConfig{Every: 2, Delay: at, Min: at, Max: at}, nil
+}
+
+// String returns the text that ParseDelAck reads, or for other values one like it.
+func (d DelAckConfig) String() string {
+	switch {
+	case d.Every == 1:
+		return "off"
+	case d.Heartbeat > 0:
+		return "heartbeat:" + d.Heartbeat.String()
+	case d.Min == d.Max:
+		return d.Max.String()
+	}
+	return fmt.Sprintf("%v to %v", d.Min, d.Max)
+}
 
 func (d *DelAckConfig) check() error {
 	switch {

@@ -96,3 +96,25 @@ func TestDelAckDeadline(t *testing.T) {
 		}
 	}
 }
+
+// TestParseDelAck reads each form, and writes it back.
+func TestParseDelAck(t *testing.T) {
+	for text, want := range map[string]DelAckConfig{
+		"off":             {Every: 1},
+		"40ms":            {Every: 2, Delay: 40 * time.Millisecond, Min: 40 * time.Millisecond, Max: 40 * time.Millisecond},
+		"heartbeat:200ms": {Every: 2, Heartbeat: 200 * time.Millisecond, Max: 200 * time.Millisecond},
+	} {
+		got, err := ParseDelAck(text)
+		if err != nil || got != want || got.String() != text {
+			t.Errorf("ParseDelAck(%q) = %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "on", "0s", "-1ms", "501ms", "heartbeat", "heartbeat:1h", "40"} {
+		if got, err := ParseDelAck(text); err == nil {
+			t.Errorf("ParseDelAck(%q) = %+v, want an error", text, got)
+		}
+	}
+	if text := MustPolicy("linux").DelAck.String(); text != "40ms to 200ms" {
+		t.Errorf("Linux's delayed ACKs are %q, want 40ms to 200ms", text)
+	}
+}

@@ -172,6 +172,14 @@ func oneTimer(mode RexmitMode) Policy {
 	return p
 }
 
+// SetFloor sets the floor on the RTO: Bounds.Min, and with the estimator of RFC 6298 also VarMin.
+func (p *Policy) SetFloor(d time.Duration) {
+	p.Bounds.Min = d
+	if p.Estimator == EstimatorRFC6298 {
+		p.VarMin = d
+	}
+}
+
 // NewEstimator makes the estimator of one connection. It panics if Check reports an error. The
 // standard estimator's G is RTTTick. 4.4BSD's estimator counts ticks of RTTTick. Under
 // PhaseJiffies, the timeouts of Linux's are whole ticks before they are doubled.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/tcptimers"
 	"tcpwheel/tun/up"
 )
 
@@ -43,6 +44,9 @@ func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 	fs.StringVar(&c.TCP, "tcp", up.Ours, "TCP of the stack: ours or gvisor")
 	fs.StringVar(&c.Policy, "policy", "", "timer policy or profile of our TCP, or NAME@TICK")
 	durationFlag(fs, &c.Tick, "tick", "", "granularity of timers (default: policy's)")
+	durationFlag(fs, &c.Floor, "rto-floor", "", "floor on the RTO (default: policy's)")
+	quantityFlag(fs, &c.DelAck, tcptimers.ParseDelAck, "delay", "delayed-ack", "", "off, 40ms or heartbeat:200ms (default: policy's)")
+	quantityFlag(fs, &c.KeepAlive, up.ParseKeepAlive, "times", "keepalive", "", "IDLE,INTERVAL,COUNT, as 10s,1s,3 (default off)")
 	fs.StringVar(&c.Control, "cc", "", "congestion control (default: cubic)")
 	fs.IntVar(&c.Queues, "queues", 1, "queues of the device")
 	fs.StringVar(&c.Capture, "pcap", "", "pcapng file of the stack's packets; - is stdout")

@@ -30,8 +30,14 @@ func newUp() *cobra.Command {
 			"stack behind it until SIGINT, SIGTERM or SIGHUP. Then it removes the device\n" +
 			"with its addresses and routes. It needs root, or CAP_NET_ADMIN.\n\n" +
 			"Each address of the stack serves echo at port 7, discard at 9, chargen at 19,\n" +
-			"and HTTP at 80: /bytes/N returns N fixed bytes, /info all connections with\n" +
-			"their timers as JSON.\n\n" +
+			"and HTTP at 80: /bytes/N returns N fixed bytes, /info the stack's state as JSON.\n" +
+			"--status serves that state outside of the link, on an address of this machine:\n\n" +
+			"  /info          a summary; ?connections=established&limit=20 adds connections\n" +
+			"  /metrics       for Prometheus, with histograms of recovery times and of the\n" +
+			"                 lateness of timers\n" +
+			"  /events        timers, segments and recoveries from now on, as lines of JSON;\n" +
+			"                 --trace writes them to a file\n" +
+			"  /debug/pprof/  profiles of this process\n\n" +
 			"Other programs reach the stack through forwarded ports, as with ssh -R and -L.\n" +
 			"Put IPv6 addresses in []. Both flags may be repeated:\n\n" +
 			"  --expose [ADDR:]PORT:HOST:HOSTPORT\n" +
@@ -51,6 +57,8 @@ func newUp() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, c) },
 	}
 	f.registerStack(cmd, &c)
+	cmd.Flags().StringVar(&c.Status, "status", "", "serve the state at this address, as 127.0.0.1:7070")
+	cmd.Flags().StringVar(&c.Trace, "trace", "", "file for the events, lines of JSON")
 	cmd.Flags().StringArrayVar(&f.expose, "expose", nil, "forward a port of the stack to the kernel")
 	cmd.Flags().StringArrayVar(&f.forward, "forward", nil, "forward a port of the kernel through the stack")
 	f.registerLink(cmd, &c)

@@ -296,7 +296,7 @@ func TestUpWithCurl(t *testing.T) {
 				t.Fatalf("/info: %v, %+v", err, info)
 			}
 			for _, r := range info.Forwards {
-				if r.Failed != 0 || r.There < n || r.Back < n {
+				if r.Failed != 0 || r.FromClients < n || r.ToClients < n {
 					t.Errorf("%+v, want %d bytes at least each way", r, n)
 				}
 			}

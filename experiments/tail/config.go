@@ -98,10 +98,7 @@ func protocol(name string) (cfg netstack.Config, err error) {
 		if err != nil || d < time.Microsecond {
 			return cfg, fmt.Errorf("floor %q of policy %s, want a duration of 1µs or more", floor, name)
 		}
-		p.Bounds.Min = d
-		if p.Estimator == tcptimers.EstimatorRFC6298 {
-			p.VarMin = d
-		}
+		p.SetFloor(d)
 	}
 	if err := p.Check(); err != nil {
 		return cfg, err

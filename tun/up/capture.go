@@ -248,11 +248,16 @@ func (c *capture) abandon() error {
 	return err
 }
 
-// tapped is a link endpoint that captures packets: outgoing ones just before the link below gets
-// them, incoming ones just before the stack does.
+// tapped is a link endpoint that shows packets to taps: outgoing ones just before the link below
+// gets them, incoming ones just before the stack does.
 type tapped struct {
 	nested.Endpoint
-	capture *capture
+	taps []linkTap
+}
+
+// linkTap sees the packets of a tapped. It must not keep them.
+type linkTap interface {
+	add(pkt *stack.PacketBuffer, d sim.Direction)
 }
 
 var (
@@ -260,8 +265,8 @@ var (
 	_ stack.GSOEndpoint  = (*tapped)(nil)
 )
 
-func newTapped(link stack.LinkEndpoint, c *capture) *tapped {
-	t := &tapped{capture: c}
+func newTapped(link stack.LinkEndpoint, taps ...linkTap) *tapped {
+	t := &tapped{taps: taps}
 	t.Endpoint.Init(link, t)
 	return t
 }
@@ -269,13 +274,19 @@ func newTapped(link stack.LinkEndpoint, c *capture) *tapped {
 // WritePackets implements stack.LinkWriter.
 func (t *tapped) WritePackets(pkts stack.PacketBufferList) (int, tcpip.Error) {
 	for _, pkt := range pkts.AsSlice() {
-		t.capture.add(pkt, sim.Outbound)
+		t.show(pkt, sim.Outbound)
 	}
 	return t.Endpoint.WritePackets(pkts)
 }
 
 // DeliverNetworkPacket implements stack.NetworkDispatcher, for the link below.
 func (t *tapped) DeliverNetworkPacket(protocol tcpip.NetworkProtocolNumber, pkt *stack.PacketBuffer) {
-	t.capture.add(pkt, sim.Inbound)
+	t.show(pkt, sim.Inbound)
 	t.Endpoint.DeliverNetworkPacket(protocol, pkt)
+}
+
+func (t *tapped) show(pkt *stack.PacketBuffer, d sim.Direction) {
+	for _, tap := range t.taps {
+		tap.add(pkt, d)
+	}
 }

@@ -40,7 +40,7 @@ func TestCaptureOfHost(t *testing.T) {
 			for _, stack := range stackAddrs {
 				s.getBytes(stack.Addr(), n)
 			}
-			r := s.Report()
+			r := s.Report(Selection{})
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +120,7 @@ func TestCaptureNamesTimers(t *testing.T) {
 			have += n
 		}
 	}
-	counters := s.Report().Counters
+	counters := s.Report(Selection{}).Counters
 	slack := 20 * heldUp()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

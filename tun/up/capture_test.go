@@ -149,7 +149,7 @@ func TestCaptureInVirtualTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := Config{Addrs: prefixes("10.7.0.2/24"), Capture: "-"}
-	s, err := config.newStack(newTapped(channel.New(100, 1500, ""), c), clock)
+	s, err := config.newStack(newTapped(channel.New(100, 1500, ""), c), clock, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

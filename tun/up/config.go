@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/netip"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,6 +43,15 @@ type Config struct {
 	Tick    time.Duration // of the timers; 0 is the policy's, and none for GVisor
 	Control string        // congestion control; "" is cubic
 
+	// Floor is the floor on the RTO, and DelAck says how ACKs are delayed: Ours only. The zero values
+	// are the policy's.
+	Floor  time.Duration
+	DelAck tcptimers.DelAckConfig
+
+	// KeepAlive configures the keepalive of connections that the stack accepts and opens. The default
+	// is off.
+	KeepAlive net.KeepAliveConfig
+
 	// Link is the emulated link of either direction between kernel and stack, and Seed the seed of its
 	// random numbers. A Plan replaces Link, and its seed, if it has one, replaces Seed.
 	Link sim.LinkConfig
@@ -57,6 +68,13 @@ type Config struct {
 	// whole, with the checksums that the device will compute.
 	Capture string
 	Stdout  io.Writer
+
+	// Status is an address and port of the process's network namespace, as "127.0.0.1:7070", to serve
+	// the state of the host at: a page, /info, /metrics, /events and /debug/pprof. "" is none.
+	Status string
+
+	// Trace is a file for the events of /events. "" is none.
+	Trace string
 
 	// Log receives lines for the user of a running host, each cause once. It may be nil.
 	Log func(string)
@@ -79,24 +97,17 @@ func (c *Config) Check() error {
 	if c.Tick < 0 || c.Tick > time.Second {
 		return fmt.Errorf("tick %v, want 0s to 1s", c.Tick)
 	}
-	switch c.TCP {
-	case "", Ours:
-		p, err := c.protocol()
-		if err != nil {
-			return err
-		}
-		if _, err := netstack.NewProtocolWith(p); err != nil {
-			return err
-		}
-	case GVisor:
-		if c.Policy != "" {
-			return fmt.Errorf("policy %q with TCP %s, which has its own", c.Policy, GVisor)
-		}
-	default:
-		return fmt.Errorf("TCP %q, want %s or %s", c.TCP, Ours, GVisor)
+	if err := c.checkTCP(); err != nil {
+		return err
+	}
+	if err := checkKeepAlive(c.KeepAlive); err != nil {
+		return err
 	}
 	if names := c.controls(); c.Control != "" && !slices.Contains(names, c.Control) {
 		return fmt.Errorf("congestion control %q, want one of %s", c.Control, strings.Join(names, ", "))
+	}
+	if _, _, err := net.SplitHostPort(c.Status); c.Status != "" && err != nil {
+		return fmt.Errorf("status %q, want an address and port, such as 127.0.0.1:7070", c.Status)
 	}
 	if c.Plan != nil && !reflect.DeepEqual(c.Link, sim.LinkConfig{}) {
 		return errors.New("a plan and a link, want one of them")
@@ -106,6 +117,53 @@ func (c *Config) Check() error {
 		return err
 	}
 	return back.Check()
+}
+
+func (c *Config) checkTCP() error {
+	switch {
+	case c.TCP == "" || c.TCP == Ours:
+		p, err := c.protocol()
+		if err == nil {
+			_, err = netstack.NewProtocolWith(p)
+		}
+		return err
+	case slices.Contains(tcptimers.Names(), c.TCP):
+		return fmt.Errorf("TCP %q is a policy of ours: use --policy %s", c.TCP, c.TCP)
+	case c.TCP != GVisor:
+		return fmt.Errorf("TCP %q, want %s or %s", c.TCP, Ours, GVisor)
+	case c.Policy != "":
+		return fmt.Errorf("policy %q with TCP %s, which has its own", c.Policy, GVisor)
+	case c.Floor != 0:
+		return fmt.Errorf("RTO floor %v with TCP %s, want none", c.Floor, GVisor)
+	case c.DelAck != tcptimers.DelAckConfig{}:
+		return fmt.Errorf("delayed ACKs %v with TCP %s, want none", c.DelAck, GVisor)
+	}
+	return nil
+}
+
+// ParseKeepAlive reads IDLE,INTERVAL,COUNT: the time before the first probe, the time between
+// probes, and how many unanswered probes end a connection, as in "10s,1s,3".
+func ParseKeepAlive(text string) (net.KeepAliveConfig, error) {
+	parts := strings.Split(text, ",")
+	wrong := fmt.Errorf("%q, want IDLE,INTERVAL,COUNT, such as 10s,1s,3", text)
+	if len(parts) != 3 {
+		return net.KeepAliveConfig{}, wrong
+	}
+	idle, err := sim.ParseDuration(parts[0])
+	interval, err2 := sim.ParseDuration(parts[1])
+	count, err3 := strconv.Atoi(parts[2])
+	if err := errors.Join(err, err2, err3); err != nil {
+		return net.KeepAliveConfig{}, wrong
+	}
+	k := net.KeepAliveConfig{Enable: true, Idle: idle, Interval: interval, Count: count}
+	return k, checkKeepAlive(k)
+}
+
+func checkKeepAlive(k net.KeepAliveConfig) error {
+	if k.Enable && (k.Idle <= 0 || k.Interval <= 0 || k.Count < 1 || k.Count > maxProbes) {
+		return fmt.Errorf("keepalive %v,%v,%d, want times above 0s and 1 to %d probes", k.Idle, k.Interval, k.Count, maxProbes)
+	}
+	return nil
 }
 
 // links returns the models of the directions from the stack and to it, and the seed.
@@ -126,6 +184,7 @@ const (
 	maxMTU = math.MaxUint16
 
 	maxQueues = 256 // the kernel's bound
+	maxProbes = 127 // of keepalive, as in Linux
 )
 
 func (c *Config) checkAddrs() error {
@@ -176,6 +235,12 @@ func (c *Config) protocol() (netstack.Config, error) {
 	}
 	if c.Tick != 0 {
 		policy.Tick = c.Tick
+	}
+	if c.Floor != 0 {
+		policy.SetFloor(c.Floor)
+	}
+	if c.DelAck != (tcptimers.DelAckConfig{}) {
+		policy.DelAck = c.DelAck
 	}
 	p := netstack.Config{Conn: tcp.DefaultConfig(policy), Causes: c.Capture != ""}
 	if c.Control != "" {

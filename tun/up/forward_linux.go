@@ -24,7 +24,7 @@ const (
 
 // forwards are the exposed and forwarded ports.
 type forwards struct {
-	stack  *stack.Stack
+	dialer sockets.Dialer
 	log    func(format string, args ...any)
 	most   int // connections of each port
 	ctx    context.Context
@@ -52,14 +52,14 @@ type forwarding struct {
 
 // ForwardReport describes a Forward in a Report.
 type ForwardReport struct {
-	Kind     string           `json:"kind"` // expose or forward
-	Listen   []netip.AddrPort `json:"listen"`
-	To       string           `json:"to"`
-	Open     int              `json:"open"`
-	Accepted uint64           `json:"accepted"`
-	Failed   uint64           `json:"failed"` // could not connect to the target
-	There    uint64           `json:"bytes_from_clients"`
-	Back     uint64           `json:"bytes_to_clients"`
+	Kind        string           `json:"kind"` // expose or forward
+	Listen      []netip.AddrPort `json:"listen"`
+	To          string           `json:"to"`
+	Open        int              `json:"open"`
+	Accepted    uint64           `json:"accepted"`
+	Failed      uint64           `json:"failed"` // could not connect to the target
+	FromClients uint64           `json:"bytes_from_clients"`
+	ToClients   uint64           `json:"bytes_to_clients"`
 }
 
 // at returns where it listens.
@@ -73,7 +73,7 @@ func (r *ForwardReport) at() string {
 
 // startForwards listens. close ends what it started, even if it returns an error.
 func startForwards(s *stack.Stack, c *Config) (*forwards, error) {
-	v := &forwards{stack: s, log: c.log, ends: make(map[duplex]struct{}), reported: make(map[string]bool)}
+	v := &forwards{dialer: sockets.Dialer{Stack: s, KeepAlive: c.KeepAlive}, log: c.log, ends: make(map[duplex]struct{}), reported: make(map[string]bool)}
 	if v.most = c.MaxForwarded; v.most == 0 {
 		v.most = maxForwarded
 	}
@@ -81,7 +81,8 @@ func startForwards(s *stack.Stack, c *Config) (*forwards, error) {
 	for _, f := range c.Expose {
 		w := v.add(f, true)
 		for _, at := range f.addrs(c) {
-			l, err := sockets.Listen(s, at)
+			lc := c.listenConfig(s)
+			l, err := lc.ListenTCP(at)
 			if err != nil {
 				return v, fmt.Errorf("expose %v: %w", f, err)
 			}
@@ -182,7 +183,7 @@ func (v *forwards) dial(w *forwarding) (duplex, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sockets.Dial(ctx, v.stack, at)
+	return v.dialer.DialTCP(ctx, at)
 }
 
 // hold registers a connection, so that close resets it. After close it resets it at once and
@@ -231,7 +232,7 @@ func (v *forwards) reportOnce(w *forwarding, err error) {
 func (v *forwards) report() (list []ForwardReport) {
 	for _, w := range v.all {
 		r := ForwardReport{Kind: "forward", To: w.to(), Open: int(w.open.Load()), Accepted: w.accepted.Load(), Failed: w.failed.Load(),
-			There: w.passed[0].Load(), Back: w.passed[1].Load()}
+			FromClients: w.passed[0].Load(), ToClients: w.passed[1].Load()}
 		if w.exposed {
 			r.Kind = "expose"
 		}

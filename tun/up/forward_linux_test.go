@@ -72,7 +72,7 @@ func newForwarded(t *testing.T, c Config, family int) *forwardTest {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.server.Close() })
-	at := s.Report().Forwards[0].Listen[0]
+	at := s.Report(Selection{}).Forwards[0].Listen[0]
 	s.dialIt = func() (net.Conn, error) { return net.DialTimeout("tcp", at.String(), testLimit) }
 	return s
 }
@@ -112,7 +112,7 @@ func (s *forwardTest) connect() (client, server *net.TCPConn) {
 func (s *forwardTest) awaitOpen(n int) (r ForwardReport) {
 	s.t.Helper()
 	for range 6000 {
-		if r = s.Report().Forwards[0]; r.Open == n {
+		if r = s.Report(Selection{}).Forwards[0]; r.Open == n {
 			return r
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -131,7 +131,7 @@ func TestForwardCarries(t *testing.T) {
 		s.transfer(client, server, n)
 		s.transfer(server, client, 2*n)
 		r := s.awaitOpen(0)
-		if r.Accepted != 1 || r.Failed != 0 || r.There != n || r.Back != 2*n || len(s.told()) != 0 {
+		if r.Accepted != 1 || r.Failed != 0 || r.FromClients != n || r.ToClients != 2*n || len(s.told()) != 0 {
 			t.Errorf("report %+v, log %q, want %d bytes there and %d back", r, s.told(), n, 2*n)
 		}
 		client, server = s.connect()
@@ -259,7 +259,7 @@ func TestForwardMany(t *testing.T) {
 			})
 		}
 		wait.Wait()
-		if r := s.awaitOpen(0); r.Accepted != 100 || r.There != 1_000_000 || r.Back != r.There {
+		if r := s.awaitOpen(0); r.Accepted != 100 || r.FromClients != 1_000_000 || r.ToClients != r.FromClients {
 			t.Errorf("report %+v", r)
 		}
 		var busy []net.Conn

@@ -1,6 +1,7 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,10 +12,11 @@ import (
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
-	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"tcpwheel/netstack"
+	"tcpwheel/netstack/sockets"
+	"tcpwheel/tcptimers"
 	"tcpwheel/tun"
 	"tcpwheel/tun/netns"
 	"tcpwheel/wheel"
@@ -29,6 +31,9 @@ type Host struct {
 	wheel    *wheel.Realtime // of the emulated link, or nil
 	clock    *netstack.Clock // of the stack; nil is gVisor's
 	capture  *capture        // or nil
+	observer *observer       // nil without Status and Trace
+	status   *statusServer   // or nil
+	began    time.Time
 	stack    *stack.Stack
 	services *services
 	forwards *forwards
@@ -43,7 +48,7 @@ func start(ctx context.Context, c Config) (*Host, error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("up: %w", err)
 	}
-	s := &Host{config: c}
+	s := &Host{config: c, began: time.Now()}
 	s.config.Addrs, s.config.HostAddrs = slices.Clone(c.Addrs), slices.Clone(c.HostAddrs)
 	if err := s.start(ctx); err != nil {
 		err = errors.Join(err, s.Close())
@@ -66,32 +71,57 @@ func (s *Host) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	clock := tcpip.NewStdClock()
-	if tick := c.clockTick(); tick != 0 {
-		if s.clock, err = netstack.NewClock(netstack.ClockConfig{RealtimeConfig: wheel.RealtimeConfig{Tick: tick}}); err != nil {
-			return fmt.Errorf("up: %w", err)
-		}
-		clock = s.clock
-	}
-	if c.Capture != "" {
-		if s.capture, err = newCapture(c.Capture, s.device.Name(), c.Stdout, clock); err != nil {
-			return fmt.Errorf("up: %w", err)
-		}
-		s.link = newTapped(s.link, s.capture)
-	}
-	if s.stack, err = c.newStack(s.link, clock); err != nil {
+	if err := s.startStack(); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
 	if s.forwards, err = startForwards(s.stack, c); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
 	if !c.Bare {
-		s.services, err = startServices(s.stack, c.Addrs, c.exposed(), newWeb(s.Report))
-		if err != nil {
+		if s.services, err = startServices(s.stack, c, newWeb(s)); err != nil {
+			return fmt.Errorf("up: %w", err)
+		}
+	}
+	if c.Status != "" {
+		if s.status, err = startStatus(s, c.Status); err != nil {
 			return fmt.Errorf("up: %w", err)
 		}
 	}
 	return netns.Configure(ctx, s.device, c.HostAddrs, c.Addrs)
+}
+
+// startStack makes the stack and what sees its packets.
+func (s *Host) startStack() (err error) {
+	c := &s.config
+	clock := tcpip.NewStdClock()
+	if tick := c.clockTick(); tick != 0 {
+		if s.clock, err = netstack.NewClock(netstack.ClockConfig{RealtimeConfig: wheel.RealtimeConfig{Tick: tick}}); err != nil {
+			return err
+		}
+		clock = s.clock
+	}
+	var taps []linkTap
+	if c.Capture != "" {
+		if s.capture, err = newCapture(c.Capture, s.device.Name(), c.Stdout, clock); err != nil {
+			return err
+		}
+		taps = append(taps, s.capture)
+	}
+	var timers func(netstack.TimerEvent)
+	if c.Status != "" || c.Trace != "" {
+		s.observer = newObserver(clock)
+		if c.Trace != "" {
+			if s.observer.trace, err = newTraceFile(c.Trace, s.observer.stream); err != nil {
+				return err
+			}
+		}
+		taps, timers = append(taps, s.observer), s.observer.timer
+	}
+	if len(taps) > 0 {
+		s.link = newTapped(s.link, taps...)
+	}
+	s.stack, err = c.newStack(s.link, clock, timers)
+	return err
 }
 
 // linkTick is the granularity of an emulated link.
@@ -118,37 +148,52 @@ func (s *Host) Stack() *stack.Stack { return s.stack }
 
 // Dial connects from the stack to the kernel, or to a host that the kernel routes to.
 func (s *Host) Dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
-	at, proto := full(to)
-	return gonet.DialContextTCP(ctx, s.stack, at, proto)
+	d := sockets.Dialer{Stack: s.stack, KeepAlive: s.config.KeepAlive}
+	return d.DialTCP(ctx, to)
 }
 
 // Report returns the content of /info.
-func (s *Host) Report() Report {
+func (s *Host) Report(selected Selection) Report {
 	r := Report{
-		Device: s.device.Name(), MTU: s.device.MTU(), Addrs: s.config.Addrs, HostAddrs: s.config.HostAddrs,
-		TCP: s.config.tcpName(), Packets: s.device.Stats(),
-	}
-	if s.impaired != nil {
-		counts := s.impaired.Counts()
-		r.Link = &counts
+		Device: s.device.Name(), Uptime: time.Since(s.began), MTU: s.device.MTU(), Addrs: s.config.Addrs, HostAddrs: s.config.HostAddrs,
+		TCP: s.tcpReport(), Packets: s.device.Stats(), Link: s.linkReport(), Forwards: s.forwards.report(),
 	}
 	if s.capture != nil {
 		c := s.capture.report()
 		r.Capture = &c
 	}
-	r.Forwards = s.forwards.report()
 	if c, ok := netstack.Counters(s.stack); ok {
 		r.Counters = &c
 	}
-	r.addEndpoints(s.stack)
+	if n, ok := netstack.CountTimers(s.stack); ok {
+		r.Timers = &n
+	}
+	r.addEndpoints(s.stack, selected)
 	return r
 }
 
-func (c *Config) tcpName() string {
-	if c.TCP == "" {
-		return Ours
+func (s *Host) tcpReport() TCPReport {
+	c := &s.config
+	r := TCPReport{Name: cmp.Or(c.TCP, Ours), Control: cmp.Or(c.Control, "cubic")}
+	if k := c.KeepAlive; k.Enable {
+		r.KeepAlive = fmt.Sprintf("%v,%v,%d", k.Idle, k.Interval, k.Count)
 	}
-	return c.TCP
+	if p, err := c.protocol(); err == nil && r.Name == Ours {
+		policy := &p.Conn.Policy
+		r.Policy, r.Control = cmp.Or(c.Policy, tcptimers.DefaultPolicy), p.Conn.Control
+		r.Tick, r.Floor, r.DelAck = policy.Tick, max(policy.Bounds.Min, policy.VarMin), policy.DelAck.String()
+	}
+	return r
+}
+
+func (s *Host) linkReport() *LinkReport {
+	if s.impaired == nil {
+		return nil
+	}
+	counts := s.impaired.Counts()
+	r := &LinkReport{FromStack: DirectionReport{Counts: counts[tun.There]}, ToStack: DirectionReport{Counts: counts[tun.Back]}}
+	r.FromStack.Model, r.ToStack.Model, r.Seed = s.config.links()
+	return r
 }
 
 // String describes the host in one line.
@@ -160,17 +205,26 @@ func (s *Host) String() string {
 		}
 		return strings.Join(b, " ")
 	}
-	what := fmt.Sprintf("%s: kernel %s, stack %s with TCP %s", s.device.Name(), list(s.config.HostAddrs), list(s.config.Addrs), s.config.tcpName())
-	if s.config.Bare {
-		return what
+	parts := []string{fmt.Sprintf("%s: kernel %s, stack %s with %s", s.device.Name(), list(s.config.HostAddrs), list(s.config.Addrs), s.tcpReport())}
+	if l := s.linkReport(); l != nil {
+		parts = append(parts, l.String())
 	}
-	return fmt.Sprintf("%s: echo %d, discard %d, chargen %d, http %d", what, EchoPort, DiscardPort, ChargenPort, HTTPPort)
+	if !s.config.Bare {
+		parts = append(parts, fmt.Sprintf("echo %d, discard %d, chargen %d, http %d", EchoPort, DiscardPort, ChargenPort, HTTPPort))
+	}
+	if s.status != nil {
+		parts = append(parts, fmt.Sprintf("status at http://%v", s.status.listener.Addr()))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Close ends the services, resets open connections, and closes the device. The kernel then removes
 // it with its addresses and routes.
 func (s *Host) Close() error {
 	var err error
+	if s.status != nil {
+		err = s.status.close()
+	}
 	if s.services != nil {
 		s.services.close()
 	}
@@ -185,10 +239,13 @@ func (s *Host) Close() error {
 		s.impaired.Wait()
 	}
 	if s.device != nil {
-		err = s.device.Close()
+		err = errors.Join(err, s.device.Close())
 	}
 	if s.stack != nil {
 		s.stack.Destroy()
+	}
+	if s.observer != nil {
+		err = errors.Join(err, s.observer.close())
 	}
 	if s.clock != nil {
 		err = errors.Join(err, s.clock.Close())

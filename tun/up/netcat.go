@@ -133,7 +133,7 @@ func (c *NetcatConfig) serve(ctx context.Context, s *stack.Stack) error {
 	in := newSource(c.In)
 	defer in.stop()
 	if !c.Listen {
-		d := sockets.Dialer{Stack: s, Timeout: c.Timeout, LocalAddr: c.Source}
+		d := sockets.Dialer{Stack: s, Timeout: c.Timeout, LocalAddr: c.Source, KeepAlive: c.Host.KeepAlive}
 		conn, err := d.DialTCP(ctx, c.At)
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func (c *NetcatConfig) serve(ctx context.Context, s *stack.Stack) error {
 	if c.Keep {
 		waiting = 128
 	}
-	l, err := (&sockets.ListenConfig{Stack: s, Backlog: waiting}).ListenTCP(c.At)
+	l, err := (&sockets.ListenConfig{Stack: s, Backlog: waiting, KeepAlive: c.Host.KeepAlive}).ListenTCP(c.At)
 	if err != nil {
 		return err
 	}

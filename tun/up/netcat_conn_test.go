@@ -28,7 +28,7 @@ import (
 var loopAt = netip.MustParseAddrPort("127.0.0.1:8080")
 
 // newLoop makes a stack with a loopback link.
-func newLoop(t *testing.T, p stack.TransportProtocolFactory) *stack.Stack {
+func newLoop(t testing.TB, p stack.TransportProtocolFactory) *stack.Stack {
 	s := stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol},
 		TransportProtocols: []stack.TransportProtocolFactory{p},

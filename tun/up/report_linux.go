@@ -2,8 +2,12 @@ package up
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -18,21 +22,83 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Report is the content of /info.
+// Report is the content of /info: a summary, and the connections that a Selection asks for.
+// Durations are in nanoseconds.
 type Report struct {
 	Device    string         `json:"device"`
+	Uptime    time.Duration  `json:"uptime_ns"`
 	MTU       int            `json:"mtu"`
 	Addrs     []netip.Prefix `json:"addrs"`
 	HostAddrs []netip.Prefix `json:"host_addrs"`
-	TCP       string         `json:"tcp"`
-	Packets   tun.Stats      `json:"packets"`
-	// of an emulated link: from the stack, and to it
-	Link        *[2]sim.LinkCounts `json:"link,omitempty"`
-	Forwards    []ForwardReport    `json:"forwards,omitempty"`
-	Capture     *CaptureReport     `json:"capture,omitempty"`
-	Counters    *tcp.Counters      `json:"counters,omitempty"` // of Ours
-	Listeners   []netip.AddrPort   `json:"listeners"`
-	Connections []ConnectionReport `json:"connections"`
+
+	TCP       TCPReport        `json:"tcp"`
+	Packets   tun.Stats        `json:"packets"`
+	Link      *LinkReport      `json:"link,omitempty"` // an emulated one
+	Forwards  []ForwardReport  `json:"forwards,omitempty"`
+	Capture   *CaptureReport   `json:"capture,omitempty"`
+	Counters  *tcp.Counters    `json:"counters,omitempty"` // Ours
+	Timers    *int             `json:"timers,omitempty"`   // running, Ours
+	States    map[string]int   `json:"states"`             // number of connections by state
+	Listeners []netip.AddrPort `json:"listeners"`
+
+	// Connections are the selected ones, sorted by address. Omitted is how many more there are.
+	Connections []ConnectionReport `json:"connections,omitempty"`
+	Omitted     int                `json:"connections_omitted,omitempty"`
+}
+
+// TCPReport is the configuration of the TCP. Policy and the fields after it are of Ours.
+type TCPReport struct {
+	Name      string        `json:"name"`
+	Control   string        `json:"congestion_control"`
+	KeepAlive string        `json:"keepalive,omitempty"` // idle,interval,count
+	Policy    string        `json:"policy,omitempty"`
+	Tick      time.Duration `json:"tick_ns,omitempty"`
+	Floor     time.Duration `json:"rto_floor_ns,omitempty"`
+	DelAck    string        `json:"delayed_acks,omitempty"` // as tcptimers.ParseDelAck reads it
+}
+
+// String lists the configuration in words.
+func (t TCPReport) String() string {
+	words := []string{"TCP " + t.Name}
+	if t.Policy != "" {
+		words = append(words, fmt.Sprintf("policy %s", t.Policy), fmt.Sprintf("tick %v", t.Tick), fmt.Sprintf("RTO floor %v", t.Floor),
+			"delayed ACKs "+t.DelAck)
+	}
+	words = append(words, t.Control)
+	if t.KeepAlive != "" {
+		words = append(words, "keepalive "+t.KeepAlive)
+	}
+	return strings.Join(words, ", ")
+}
+
+// LinkReport is an emulated link.
+type LinkReport struct {
+	Seed      uint64          `json:"seed"`
+	FromStack DirectionReport `json:"from_stack"`
+	ToStack   DirectionReport `json:"to_stack"`
+}
+
+// String describes the link in words.
+func (l *LinkReport) String() string {
+	out, in := l.FromStack.text(), l.ToStack.text()
+	if out == in {
+		return fmt.Sprintf("link %s, seed %d", out, l.Seed)
+	}
+	return fmt.Sprintf("link from stack %s, to stack %s, seed %d", out, in, l.Seed)
+}
+
+// DirectionReport is the model and the counters of a direction of an emulated link.
+type DirectionReport struct {
+	Model  sim.LinkConfig `json:"model"`
+	Counts sim.LinkCounts `json:"counts"`
+}
+
+func (d *DirectionReport) text() string {
+	b, err := json.Marshal(d.Model)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
 }
 
 // ConnectionReport is a connection in a Report.
@@ -40,21 +106,20 @@ type ConnectionReport struct {
 	Local  netip.AddrPort `json:"local"`
 	Remote netip.AddrPort `json:"remote"`
 	State  string         `json:"state"`
-	Timers []TimerReport  `json:"timers,omitempty"` // that run, of Ours
-	Info   *tcp.Info      `json:"info,omitempty"`   // of Ours; times in nanoseconds
+	Timers []TimerReport  `json:"timers,omitempty"` // running, Ours
+	Info   *tcp.Info      `json:"info,omitempty"`   // Ours
 }
 
-// TimerReport is the armed timers of one kind of a connection: one, except for those of segments in
-// flight.
+// TimerReport is the running timers of one kind of a connection: one, except for those of segments
+// in flight.
 type TimerReport struct {
 	Kind      tcptimers.Kind `json:"kind"`
 	OfSegment bool           `json:"of_segment,omitempty"`
 	Count     int            `json:"count"`
-	// the earliest: from now on, in nanoseconds; below 0 it is late
-	Due time.Duration `json:"due_ns"`
+	Due       time.Duration  `json:"due_ns"` // from now to the earliest deadline; below 0 it is late
 }
 
-// timers returns the armed timers of a connection.
+// timers returns the running timers of a connection.
 func timers(e *netstack.Endpoint, now wheel.Time) (list []TimerReport) {
 	for _, t := range e.Armed() {
 		list = append(list, TimerReport{t.Kind, t.PerSegment, t.Count, t.Deadline.Sub(now)})
@@ -62,42 +127,118 @@ func timers(e *netstack.Endpoint, now wheel.Time) (list []TimerReport) {
 	return list
 }
 
-// addEndpoints adds the listeners and connections of a stack, sorted by address.
-func (r *Report) addEndpoints(s *stack.Stack) {
-	r.Listeners, r.Connections = []netip.AddrPort{}, []ConnectionReport{}
-	now := wheel.Time(s.Clock().NowMonotonic().Sub(tcpip.MonotonicTime{}))
-	seen := make(map[stack.TransportEndpoint]bool)
-	for _, t := range s.RegisteredEndpoints() {
-		e, ok := t.(tcpip.Endpoint)
-		if !ok || seen[t] {
-			continue
+// Selection says which connections a Report lists. The zero value lists none.
+type Selection struct {
+	State string // a state such as "ESTABLISHED", or "all"; "" is none
+	Limit int    // how many; 0 is no limit
+}
+
+// defaultLimit is how many connections /info lists unless the query says otherwise.
+const defaultLimit = 100
+
+// parseSelection reads the query of /info: connections=STATE or all, and limit=N.
+func parseSelection(connections, limit string) (s Selection, err error) {
+	s = Selection{strings.ReplaceAll(strings.ToUpper(connections), "_", "-"), defaultLimit}
+	switch {
+	case s.State == "":
+	case s.State == "ALL":
+		s.State = "all"
+	case !slices.Contains(stateNames, s.State):
+		return s, fmt.Errorf("connections %q, want all, %s", connections, strings.ToLower(strings.Join(stateNames, ", ")))
+	}
+	if limit != "" {
+		if s.Limit, err = strconv.Atoi(limit); err != nil || s.Limit < 1 {
+			return s, fmt.Errorf("limit %q, want a whole number above 0", limit)
 		}
-		seen[t] = true
-		info, ok := e.Info().(*stack.TransportEndpointInfo)
+	}
+	return s, nil
+}
+
+// stateNames are the names of a connection's states.
+var stateNames = []string{
+	"SYN-SENT", "SYN-RECEIVED", "ESTABLISHED", "FIN-WAIT-1", "FIN-WAIT-2", "CLOSE-WAIT", "CLOSING", "LAST-ACK", "TIME-WAIT", "CLOSED",
+}
+
+// stateName returns the name of an endpoint's state. gVisor's TCP has names of its own.
+func stateName(state gtcp.EndpointState) string {
+	switch state {
+	case gtcp.StateSynSent, gtcp.StateConnecting:
+		return "SYN-SENT"
+	case gtcp.StateSynRecv:
+		return "SYN-RECEIVED"
+	case gtcp.StateFinWait1:
+		return "FIN-WAIT-1"
+	case gtcp.StateFinWait2:
+		return "FIN-WAIT-2"
+	case gtcp.StateClose, gtcp.StateError:
+		return "CLOSED"
+	}
+	return state.String()
+}
+
+// addEndpoints adds the listeners, the number of connections in each state, and the selected
+// connections.
+func (r *Report) addEndpoints(s *stack.Stack, selected Selection) {
+	r.Listeners, r.States = []netip.AddrPort{}, map[string]int{}
+	var found []foundEndpoint
+	listening := make(map[tcpip.Endpoint]bool) // some are registered for two IP versions
+	for _, t := range s.RegisteredEndpoints() {
+		e, ok := tcpEndpoint(t)
 		if !ok {
 			continue
 		}
-		local := addrPort(info.ID.LocalAddress, info.ID.LocalPort)
-		if info.ID.RemotePort == 0 {
-			r.Listeners = append(r.Listeners, local)
+		state := gtcp.EndpointState(e.State())
+		if state == gtcp.StateListen {
+			if !listening[e] {
+				local, _ := endpointAddrs(e)
+				r.Listeners = append(r.Listeners, local)
+			}
+			listening[e] = true
 			continue
 		}
-		c := ConnectionReport{Local: local, Remote: addrPort(info.ID.RemoteAddress, info.ID.RemotePort)}
-		if ours, ok := e.(*netstack.Endpoint); ok {
-			info := ours.ConnInfo()
-			c.Info, c.State, c.Timers = &info, info.State.String(), timers(ours, now)
-		} else {
-			c.State = gtcp.EndpointState(e.State()).String()
+		name := stateName(state)
+		r.States[name]++
+		if selected.State == "all" || selected.State == name {
+			local, remote := endpointAddrs(e)
+			found = append(found, foundEndpoint{e, local, remote, name})
 		}
-		r.Connections = append(r.Connections, c)
 	}
 	slices.SortFunc(r.Listeners, netip.AddrPort.Compare)
-	slices.SortFunc(r.Connections, func(a, b ConnectionReport) int {
-		return cmp.Or(a.Local.Compare(b.Local), a.Remote.Compare(b.Remote))
+	slices.SortFunc(found, func(a, b foundEndpoint) int {
+		return cmp.Or(a.local.Compare(b.local), a.remote.Compare(b.remote))
 	})
+	if n := selected.Limit; n > 0 && n < len(found) {
+		r.Omitted, found = len(found)-n, found[:n]
+	}
+	now := wheel.Time(s.Clock().NowMonotonic().Sub(tcpip.MonotonicTime{}))
+	for _, f := range found {
+		r.Connections = append(r.Connections, f.report(now))
+	}
 }
 
-func addrPort(a tcpip.Address, port uint16) netip.AddrPort {
-	addr, _ := netip.AddrFromSlice(a.AsSlice()) // invalid if a is empty, which is any address
-	return netip.AddrPortFrom(addr, port)
+// tcpEndpoint returns an endpoint of either TCP.
+func tcpEndpoint(t stack.TransportEndpoint) (tcpip.Endpoint, bool) {
+	switch e := t.(type) {
+	case *netstack.Endpoint:
+		return e, true
+	case *gtcp.Endpoint:
+		return e, true
+	}
+	return nil, false
+}
+
+// foundEndpoint is an endpoint of a connection.
+type foundEndpoint struct {
+	ep            tcpip.Endpoint
+	local, remote netip.AddrPort
+	state         string
+}
+
+func (f *foundEndpoint) report(now wheel.Time) ConnectionReport {
+	c := ConnectionReport{Local: f.local, Remote: f.remote, State: f.state}
+	if ours, ok := f.ep.(*netstack.Endpoint); ok {
+		info := ours.ConnInfo()
+		c.Info, c.State, c.Timers = &info, info.State.String(), timers(ours, now)
+	}
+	return c
 }

@@ -2,7 +2,6 @@ package up
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -10,11 +9,9 @@ import (
 	"slices"
 	"sync"
 
-	"gvisor.dev/gvisor/pkg/tcpip"
-	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
-	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
-	"gvisor.dev/gvisor/pkg/waiter"
+
+	"tcpwheel/netstack/sockets"
 )
 
 // The ports of the services.
@@ -30,9 +27,9 @@ const backlog = 1024
 
 // services listen on a stack.
 type services struct {
-	stack *stack.Stack
-	web   http.Server
-	wait  sync.WaitGroup // goroutines
+	listen sockets.ListenConfig
+	web    http.Server
+	wait   sync.WaitGroup // goroutines
 
 	mu        sync.Mutex
 	closed    bool
@@ -40,18 +37,19 @@ type services struct {
 	conns     map[net.Conn]struct{}
 }
 
-// startServices listens on all addresses, except at taken ones. close ends what it started, even if
-// it returns an error.
-func startServices(s *stack.Stack, addrs []netip.Prefix, taken []netip.AddrPort, web http.Handler) (*services, error) {
+// startServices listens on all addresses, except at exposed ports. close ends what it started, even
+// if it returns an error.
+func startServices(s *stack.Stack, c *Config, web http.Handler) (*services, error) {
+	taken := c.exposed()
 	free := func(a netip.Addr, port uint16) bool { return !slices.Contains(taken, netip.AddrPortFrom(a, port)) }
-	v := &services{stack: s, conns: make(map[net.Conn]struct{})}
+	v := &services{listen: c.listenConfig(s), conns: make(map[net.Conn]struct{})}
 	v.web.Handler = web
-	for _, p := range addrs {
-		for port, serve := range map[uint16]func(*gonet.TCPConn){EchoPort: echo, DiscardPort: discard, ChargenPort: chargen} {
+	for _, p := range c.Addrs {
+		for port, serve := range map[uint16]func(*sockets.Conn){EchoPort: echo, DiscardPort: discard, ChargenPort: chargen} {
 			if !free(p.Addr(), port) {
 				continue
 			}
-			l, err := v.listen(netip.AddrPortFrom(p.Addr(), port))
+			l, err := v.add(netip.AddrPortFrom(p.Addr(), port))
 			if err != nil {
 				return v, err
 			}
@@ -60,7 +58,7 @@ func startServices(s *stack.Stack, addrs []netip.Prefix, taken []netip.AddrPort,
 		if !free(p.Addr(), HTTPPort) {
 			continue
 		}
-		l, err := v.listen(netip.AddrPortFrom(p.Addr(), HTTPPort))
+		l, err := v.add(netip.AddrPortFrom(p.Addr(), HTTPPort))
 		if err != nil {
 			return v, err
 		}
@@ -69,31 +67,17 @@ func startServices(s *stack.Stack, addrs []netip.Prefix, taken []netip.AddrPort,
 	return v, nil
 }
 
-// listenEndpoint makes a listening endpoint.
-func listenEndpoint(s *stack.Stack, at netip.AddrPort, wq *waiter.Queue) (tcpip.Endpoint, error) {
-	to, proto := full(at)
-	ep, err := s.NewEndpoint(gtcp.ProtocolNumber, proto, wq)
-	if err == nil {
-		if err = ep.Bind(to); err == nil {
-			err = ep.Listen(backlog)
-		}
-		if err != nil {
-			ep.Close()
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listen at %v: %s", at, err)
-	}
-	return ep, nil
+// listenConfig returns how the stack listens.
+func (c *Config) listenConfig(s *stack.Stack) sockets.ListenConfig {
+	return sockets.ListenConfig{Stack: s, Backlog: backlog, KeepAlive: c.KeepAlive}
 }
 
-func (v *services) listen(at netip.AddrPort) (net.Listener, error) {
-	wq := &waiter.Queue{}
-	ep, err := listenEndpoint(v.stack, at, wq)
+// add listens at an address and port.
+func (v *services) add(at netip.AddrPort) (*sockets.Listener, error) {
+	l, err := v.listen.ListenTCP(at)
 	if err != nil {
 		return nil, err
 	}
-	l := gonet.NewTCPListener(v.stack, wq, ep)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.listeners = append(v.listeners, l)
@@ -101,24 +85,25 @@ func (v *services) listen(at netip.AddrPort) (net.Listener, error) {
 }
 
 // accept serves the connections of a listener until it is closed.
-func (v *services) accept(l net.Listener, serve func(*gonet.TCPConn)) {
+func (v *services) accept(l *sockets.Listener, serve func(*sockets.Conn)) {
 	for {
-		c, err := l.Accept()
+		c, err := l.AcceptTCP()
 		if err != nil {
 			return
 		}
-		if !v.add(c) {
+		if !v.hold(c) {
 			c.Close()
 			return
 		}
 		v.wait.Go(func() {
 			defer v.remove(c)
-			serve(c.(*gonet.TCPConn))
+			serve(c)
 		})
 	}
 }
 
-func (v *services) add(c net.Conn) bool {
+// hold registers a connection, so that close closes it. It returns false after close.
+func (v *services) hold(c net.Conn) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.closed {
@@ -151,14 +136,14 @@ func (v *services) close() {
 }
 
 // echo returns what it reads, until the peer ends its stream, and then ends its own.
-func echo(c *gonet.TCPConn) {
+func echo(c *sockets.Conn) {
 	if _, err := io.CopyBuffer(struct{ io.Writer }{c}, struct{ io.Reader }{c}, make([]byte, 64<<10)); err == nil {
 		_ = c.CloseWrite()
 	}
 }
 
 // discard reads until the peer ends its stream.
-func discard(c *gonet.TCPConn) {
+func discard(c *sockets.Conn) {
 	_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{c}, make([]byte, 64<<10))
 }
 
@@ -176,7 +161,7 @@ var chargenLines = func() (b []byte) {
 }()
 
 // chargen sends lines until the peer closes, and discards what it reads.
-func chargen(c *gonet.TCPConn) {
+func chargen(c *sockets.Conn) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

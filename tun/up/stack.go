@@ -17,11 +17,12 @@ import (
 // nic is the number of a stack's only interface.
 const nic tcpip.NICID = 1
 
-// newStack makes the stack on its link.
-func (c *Config) newStack(link stack.LinkEndpoint, clock tcpip.Clock) (*stack.Stack, error) {
+// newStack makes the stack on its link. timers sees the changes of Ours' timers; it may be nil.
+func (c *Config) newStack(link stack.LinkEndpoint, clock tcpip.Clock, timers func(netstack.TimerEvent)) (*stack.Stack, error) {
 	factory := gtcp.NewProtocol
 	if c.TCP != GVisor {
 		cfg, err := c.protocol()
+		cfg.TimerEvents = timers
 		if err == nil {
 			factory, err = netstack.NewProtocolWith(cfg)
 		}
@@ -74,9 +75,4 @@ func family(a netip.Addr) tcpip.NetworkProtocolNumber {
 		return header.IPv6ProtocolNumber
 	}
 	return header.IPv4ProtocolNumber
-}
-
-// full returns the address and port as gVisor writes them, and the network protocol.
-func full(at netip.AddrPort) (tcpip.FullAddress, tcpip.NetworkProtocolNumber) {
-	return tcpip.FullAddress{NIC: nic, Addr: tcpip.AddrFromSlice(at.Addr().AsSlice()), Port: at.Port()}, family(at.Addr())
 }

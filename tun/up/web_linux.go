@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -22,17 +23,23 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 body { font-family: sans-serif; max-width: 44em; margin: 2em auto; padding: 0 1em; line-height: 1.4 }
 td, th { text-align: left; padding-right: 2em }
 </style>
-<h1>TCP {{.TCP}} behind {{.Device}}</h1>
+<h1>TCP {{.TCP.Name}} behind {{.Device}}</h1>
 <p>This host is {{range $i, $a := .Addrs}}{{if $i}} and {{end}}{{$a.Addr}}{{end}}, and the kernel at the other end of the
-link {{range $i, $a := .HostAddrs}}{{if $i}} and {{end}}{{$a.Addr}}{{end}}. Connections now: {{len .Connections}}.
+link {{range $i, $a := .HostAddrs}}{{if $i}} and {{end}}{{$a.Addr}}{{end}}.
+<p>{{.TCP}}.
+{{with .Link}}<p>Emulated {{.}}.
+{{end}}<p>Connections now: {{range $state, $n := .States}}{{$n}} in {{$state}} {{else}}none{{end}}
 <table>
 <tr><th>where<th>what
-<tr><td><a href="/bytes/1000000">/bytes/N</a><td>N bytes, always the same
-<tr><td><a href="/info">/info</a><td>connections, timers and counters, as JSON
+<tr><td><a href="/info">/info</a><td>the state of this host, as JSON; <a href="/info?connections=all">with connections</a> and their timers
+{{if .Status}}<tr><td><a href="/metrics">/metrics</a><td>for Prometheus
+<tr><td><a href="/events">/events</a><td>timers, segments and recoveries from now on, as lines of JSON
+<tr><td><a href="/debug/pprof/">/debug/pprof</a><td>profiles of this process
+{{else}}<tr><td><a href="/bytes/1000000">/bytes/N</a><td>N bytes, always the same
 <tr><td>port {{.Echo}}<td>echo
 <tr><td>port {{.Discard}}<td>discard
 <tr><td>port {{.Chargen}}<td>chargen
-{{range .Forwards}}<tr><td>{{range $i, $a := .Listen}}{{if $i}}, {{end}}{{$a}}{{end}}<td>{{.Kind}}: leads to {{.To}}
+{{end}}{{range .Forwards}}<tr><td>{{range $i, $a := .Listen}}{{if $i}}, {{end}}{{$a}}{{end}}<td>{{.Kind}}: connects to {{.To}}
 {{end}}</table>
 </html>
 `))
@@ -40,16 +47,36 @@ link {{range $i, $a := .HostAddrs}}{{if $i}} and {{end}}{{$a.Addr}}{{end}}. Conn
 // pageData is the data of page.
 type pageData struct {
 	Report
+	Status                 bool // the status server's page, not the stack's
 	Echo, Discard, Chargen int
 }
 
-// newWeb returns the HTTP services. report returns the content of /info.
-func newWeb(report func() Report) http.Handler {
+// servePage serves "/".
+func (s *Host) servePage(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	isStatus := s.status != nil && local != nil && local.String() == s.status.listener.Addr().String()
+	_ = page.Execute(w, pageData{s.Report(Selection{}), isStatus, EchoPort, DiscardPort, ChargenPort})
+}
+
+// serveInfo serves /info. The query selects connections.
+func (s *Host) serveInfo(w http.ResponseWriter, r *http.Request) {
+	selected, err := parseSelection(r.FormValue("connections"), r.FormValue("limit"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	_ = enc.Encode(s.Report(selected))
+}
+
+// newWeb returns the HTTP services of the stack.
+func newWeb(s *Host) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_ = page.Execute(w, pageData{report(), EchoPort, DiscardPort, ChargenPort})
-	})
+	mux.HandleFunc("GET /{$}", s.servePage)
+	mux.HandleFunc("GET /info", s.serveInfo)
 	mux.HandleFunc("GET /bytes/{n}", func(w http.ResponseWriter, r *http.Request) {
 		n, err := strconv.ParseInt(r.PathValue("n"), 10, 64)
 		if err != nil || n < 0 || n > maxBytes {
@@ -58,12 +85,6 @@ func newWeb(report func() Report) http.Handler {
 		}
 		w.Header().Set("Content-Type", "application/octet-stream")
 		http.ServeContent(w, r, "", time.Time{}, &Content{Size: n})
-	})
-	mux.HandleFunc("GET /info", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		_ = enc.Encode(report())
 	})
 	return mux
 }

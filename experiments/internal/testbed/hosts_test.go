@@ -33,7 +33,7 @@ func TestTimers(t *testing.T) {
 		"linux@1s":           `tcptimers: policy "linux@1s": tick "1s", want exact, or 1µs to 500ms`,
 		"linux floor=-1s":    `floor: "-1s": want 0s to 1m0s`,
 		"linux phase=full":   `phase: "full": want one of shared, own, countdown, jiffies`,
-		"linux delack=never": `delack: "never": want 1µs to 500ms, or off`,
+		"linux delack=never": `delack: "never": "never", want off, a delay such as 40ms, or heartbeat:200ms`,
 		"linux control=bbr":  `control: "bbr": want one of newreno, cubic, vegas`,
 		"linux speed=3":      `"speed=3": no such key, want `,
 		"linux +magic":       `"+magic": no such switch, want `,

@@ -76,7 +76,6 @@ const keysAndSwitches = "rtt-tick=, floor=, phase=, rexmit=, delack=, var-min=, 
 func (t *Timers) word(w string) (err error) {
 	p := &t.Policy
 	if key, value, ok := strings.Cut(w, "="); ok {
-		var d time.Duration
 		switch key {
 		case "rtt-tick":
 			p.RTTTick, err = parseSpan(value, 0, 500*time.Millisecond)
@@ -93,13 +92,7 @@ func (t *Timers) word(w string) (err error) {
 		case "rexmit":
 			err = pick(value, &p.Rexmit, tcptimers.RexmitPerSegment, tcptimers.RexmitRestart, tcptimers.RexmitRTORestart)
 		case "delack":
-			if value == "off" {
-				p.DelAck = tcptimers.DelAckConfig{Every: 1}
-			} else if d, err = parseSpan(value, time.Microsecond, 500*time.Millisecond); err == nil {
-				p.DelAck = tcptimers.DelAckConfig{Every: 2, Delay: d, Min: d, Max: d}
-			} else {
-				err = fmt.Errorf("%w, or off", err)
-			}
+			p.DelAck, err = tcptimers.ParseDelAck(value)
 		case "control":
 			if !slices.Contains(congestion.Names(), value) {
 				err = fmt.Errorf("want one of %s", strings.Join(congestion.Names(), ", "))

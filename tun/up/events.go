@@ -1,0 +1,310 @@
+package up
+
+import (
+	"fmt"
+
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// event is an event of the stack: a change of a timer, a segment, or a recovery.
+type event struct {
+	at   wheel.Time
+	kind eventKind
+
+	// Of timers.
+	endpoint *netstack.Endpoint
+	timer    tcptimers.Kind
+	number   int        // of the segment whose timer it is; 0 is the connection's
+	deadline wheel.Time // of a timer that expired: when it was set to expire
+
+	// Of segments and recoveries.
+	segment       segment
+	transmissions int
+	took          time.Duration
+}
+
+type eventKind uint8
+
+const (
+	timerStart eventKind = iota // in the order of netstack.TimerChange
+	timerMove
+	timerStop
+	timerExpire
+	segmentSent
+	segmentReceived
+	recovered
+)
+
+// eventNames are the values of "event" in JSON.
+var eventNames = [...]string{
+	"timer_start", "timer_move", "timer_stop", "timer_expire", "segment_sent", "segment_received", "recovered",
+}
+
+// append adds the event as a line of JSON. conn returns the name of the connection of an endpoint.
+func (e *event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
+	b = append(b, `{"t_ns":`...)
+	b = strconv.AppendInt(b, int64(e.at), 10)
+	b = append(b, `,"event":"`...)
+	b = append(b, eventNames[e.kind]...)
+	b = append(b, `","conn":"`...)
+	if e.kind <= timerExpire {
+		b = append(b, conn(e.endpoint)...)
+		b = append(b, `","timer":"`...)
+		b = append(b, e.timer.String()...)
+		b = append(b, '"')
+		b = appendNumber(b, "segment", int64(e.number))
+		switch e.kind {
+		case timerStart, timerMove:
+			b = appendNumber(b, "due_ns", int64(e.deadline.Sub(e.at)))
+		case timerExpire:
+			b = appendNumber(b, "late_ns", int64(e.at.Sub(e.deadline)))
+		}
+		return append(b, "}\n"...)
+	}
+	b = append(b, connName(e.segment.local, e.segment.remote)...)
+	b = append(b, '"')
+	if e.kind == recovered {
+		b = appendNumber(b, "seq", int64(e.segment.header.Seq))
+		b = appendNumber(b, "took_ns", int64(e.took))
+		b = appendNumber(b, "transmissions", int64(e.transmissions))
+		return append(b, "}\n"...)
+	}
+	h := &e.segment.header
+	b = append(b, `,"flags":"`...)
+	b = append(b, h.Flags.String()...)
+	b = append(b, '"')
+	b = appendNumber(b, "seq", int64(h.Seq))
+	b = appendNumber(b, "ack", int64(h.Ack))
+	b = appendNumber(b, "payload_bytes", int64(e.segment.size))
+	b = appendNumber(b, "window", int64(h.Window))
+	if e.transmissions > 1 {
+		b = appendNumber(b, "transmission", int64(e.transmissions))
+	}
+	return append(b, "}\n"...)
+}
+
+func appendNumber(b []byte, name string, n int64) []byte {
+	b = append(b, `,"`...)
+	b = append(b, name...)
+	b = append(b, `":`...)
+	return strconv.AppendInt(b, n, 10)
+}
+
+// Bounds of an eventStream.
+const (
+	eventQueue  = 1 << 16 // events that wait to be encoded, in addition to those being encoded
+	chunkQueue  = 256     // chunks that wait for a reader
+	eventsChunk = 64 << 10
+)
+
+// eventStream passes events to readers as lines of JSON. The stack never waits for a reader: events
+// that do not fit are dropped and counted. Without a reader, events cost nothing. Multiple
+// goroutines may invoke its methods.
+type eventStream struct {
+	conn    func(*netstack.Endpoint) string
+	active  atomic.Bool // there are readers
+	dropped atomic.Uint64
+
+	mu      sync.Mutex
+	queue   []event
+	readers map[*eventReader]struct{}
+	closed  bool
+
+	wake  chan struct{} // the queue is not empty
+	stop  chan struct{} // closed at the end
+	ended chan struct{} // closed when run has returned
+}
+
+// eventReader receives the lines of an eventStream, in chunks of whole lines.
+type eventReader struct {
+	chunks chan []byte // closed at the end
+	missed uint64      // lines not delivered and not yet reported; the stream's lock guards it
+}
+
+// newEventStream starts a stream.
+func newEventStream(conn func(*netstack.Endpoint) string) *eventStream {
+	s := &eventStream{
+		conn: conn, readers: map[*eventReader]struct{}{},
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	go s.run()
+	return s
+}
+
+// add queues an event.
+func (s *eventStream) add(e event) {
+	if !s.active.Load() {
+		return
+	}
+	s.mu.Lock()
+	full := len(s.queue) >= eventQueue
+	if !full && !s.closed {
+		s.queue = append(s.queue, e)
+	}
+	s.mu.Unlock()
+	if full {
+		s.dropped.Add(1)
+		return
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// subscribe adds a reader. The reader's chunks are closed at once if the stream has ended.
+func (s *eventStream) subscribe() *eventReader {
+	r := &eventReader{chunks: make(chan []byte, chunkQueue)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		close(r.chunks)
+		return r
+	}
+	s.readers[r] = struct{}{}
+	s.active.Store(true)
+	return r
+}
+
+// unsubscribe removes a reader.
+func (s *eventStream) unsubscribe(r *eventReader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.readers, r)
+	s.active.Store(len(s.readers) > 0)
+}
+
+// run encodes the queue until close.
+func (s *eventStream) run() {
+	defer close(s.ended)
+	var batch []event
+	for more := true; more; {
+		select {
+		case <-s.wake:
+		case <-s.stop:
+			more = false
+		}
+		s.mu.Lock()
+		batch, s.queue = s.queue, batch[:0]
+		s.mu.Unlock()
+		s.encode(batch)
+		clear(batch)
+	}
+}
+
+// encode delivers events to the readers.
+func (s *eventStream) encode(batch []event) {
+	names := map[*netstack.Endpoint]string{} // of this batch: endpoints come and go
+	conn := func(e *netstack.Endpoint) string {
+		name, ok := names[e]
+		if !ok {
+			name = s.conn(e)
+			names[e] = name
+		}
+		return name
+	}
+	var chunk []byte
+	lines := uint64(0)
+	for i := range batch {
+		chunk = batch[i].append(chunk, conn)
+		lines++
+		if len(chunk) >= eventsChunk || i == len(batch)-1 {
+			s.deliver(chunk, lines)
+			chunk, lines = nil, 0
+		}
+	}
+}
+
+// deliver passes a chunk to all readers.
+func (s *eventStream) deliver(chunk []byte, lines uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for r := range s.readers {
+		if r.missed > 0 {
+			select {
+			case r.chunks <- fmt.Appendf(nil, `{"event":"missed","lines":%d}`+"\n", r.missed):
+				r.missed = 0
+			default:
+			}
+		}
+		select {
+		case r.chunks <- chunk:
+		default:
+			r.missed += lines
+			s.dropped.Add(lines)
+		}
+	}
+}
+
+// close delivers what is queued and ends the stream.
+func (s *eventStream) close() {
+	s.mu.Lock()
+	closed := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if closed {
+		return
+	}
+	s.active.Store(false)
+	close(s.stop)
+	<-s.ended
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for r := range s.readers {
+		close(r.chunks)
+	}
+	clear(s.readers)
+}
+
+// traceFile writes the events of a stream to a file.
+type traceFile struct {
+	// close waits until everything is written, after the stream has ended. It returns the first error.
+	close func() error
+}
+
+// newTraceFile makes the file and starts to write.
+func newTraceFile(name string, s *eventStream) (*traceFile, error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
+	r, ended := s.subscribe(), make(chan error, 1)
+	go func() {
+		var failed error
+		for chunk := range r.chunks {
+			if _, err := f.Write(chunk); err != nil && failed == nil {
+				failed = err
+				s.unsubscribe(r)
+				break
+			}
+		}
+		ended <- failed
+	}()
+	return &traceFile{close: sync.OnceValue(func() error {
+		err := <-ended
+		if e := f.Close(); err == nil {
+			err = e
+		}
+		if err != nil {
+			return fmt.Errorf("up: trace: %w", err)
+		}
+		return nil
+	})}, nil
+}
+
+// segmentEvent returns the kind of event of a segment.
+func segmentEvent(d sim.Direction) eventKind {
+	if d == sim.Outbound {
+		return segmentSent
+	}
+	return segmentReceived
+}

@@ -1,0 +1,170 @@
+package up
+
+import (
+	"reflect"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"gvisor.dev/gvisor/pkg/tcpip"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/tcptimers"
+)
+
+// newRegistry returns the metrics of a host, for /metrics.
+func newRegistry(h *Host) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		&hostCollector{h}, h.observer.recoveries,
+	)
+	if h.config.TCP != GVisor {
+		r.MustRegister(h.observer.lateness)
+	}
+	return r
+}
+
+// hostCollector collects the metrics that are read from a host. It describes none, so the registry
+// checks them at each collection.
+type hostCollector struct{ host *Host }
+
+// Describe implements prometheus.Collector.
+func (*hostCollector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (c *hostCollector) Collect(to chan<- prometheus.Metric) {
+	h := c.host
+	m := metrics{to}
+	t := h.tcpReport()
+	m.gauge("tcpwheel_info", "The configuration of the TCP, in labels.", 1, "device", h.device.Name(), "tcp", t.Name, "policy", t.Policy,
+		"tick", t.Tick.String(), "congestion_control", t.Control)
+	m.addPackets(h)
+	m.addLink(h)
+	r := Report{}
+	r.addEndpoints(h.stack, Selection{})
+	for state, n := range r.States {
+		m.gauge("tcpwheel_connections", "Connections by state.", float64(n), "state", state)
+	}
+	if counters, ok := netstack.Counters(h.stack); ok {
+		m.addTimers(h.observer)
+		m.addCounters(reflect.ValueOf(counters))
+	} else {
+		m.addGVisor(h.stack.Stats().TCP)
+	}
+	m.counter("tcpwheel_events_dropped_total", "Events that a reader of /events or the trace missed.", h.observer.stream.dropped.Load())
+	if h.capture != nil {
+		report := h.capture.report()
+		m.counter("tcpwheel_capture_packets_total", "Packets captured.", report.Packets)
+		m.counter("tcpwheel_capture_dropped_total", "Packets missing in the capture.", report.Dropped)
+	}
+}
+
+// metrics sends metrics to a registry.
+type metrics struct{ to chan<- prometheus.Metric }
+
+func (m metrics) send(kind prometheus.ValueType, name, help string, value float64, labels []string) {
+	names, values := make([]string, 0, len(labels)/2), make([]string, 0, len(labels)/2)
+	for i := 0; i < len(labels); i += 2 {
+		names, values = append(names, labels[i]), append(values, labels[i+1])
+	}
+	m.to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, value, values...)
+}
+
+// gauge sends a gauge. labels are pairs of a name and a value.
+func (m metrics) gauge(name, help string, value float64, labels ...string) {
+	m.send(prometheus.GaugeValue, name, help, value, labels)
+}
+
+// counter sends a counter. labels are pairs of a name and a value.
+func (m metrics) counter(name, help string, value uint64, labels ...string) {
+	m.send(prometheus.CounterValue, name, help, float64(value), labels)
+}
+
+// addPackets sends the counters of the device.
+func (m metrics) addPackets(h *Host) {
+	s := h.device.Stats()
+	for _, d := range []struct {
+		direction                    string
+		packets, bytes, super, drops uint64
+	}{
+		{"to_stack", s.RxPackets, s.RxBytes, s.RxSuperSegments, s.RxMalformed + s.RxBadChecksums},
+		{"from_stack", s.TxPackets, s.TxBytes, s.TxSuperSegments, s.TxErrors},
+	} {
+		m.counter("tcpwheel_device_packets_total", "Packets that passed the device.", d.packets, "direction", d.direction)
+		m.counter("tcpwheel_device_bytes_total", "Bytes of IP packets that passed the device.", d.bytes, "direction", d.direction)
+		m.counter("tcpwheel_device_super_segments_total", "Packets that held several segments.", d.super, "direction", d.direction)
+		m.counter("tcpwheel_device_dropped_total", "Packets that were malformed, had a wrong checksum, or were refused by the kernel.",
+			d.drops, "direction", d.direction)
+	}
+	if n, err := h.device.KernelDrops(); err == nil {
+		m.counter("tcpwheel_kernel_dropped_total", "Packets that the kernel dropped because the device's queue was full.", n)
+	}
+}
+
+// addLink sends the counters of an emulated link.
+func (m metrics) addLink(h *Host) {
+	l := h.linkReport()
+	if l == nil {
+		return
+	}
+	for _, d := range []struct {
+		direction string
+		counts    sim.LinkCounts
+	}{{"from_stack", l.FromStack.Counts}, {"to_stack", l.ToStack.Counts}} {
+		for fate, n := range map[string]uint64{"delivered": d.counts.Delivered, "lost": d.counts.Lost, "queue_dropped": d.counts.QueueDropped} {
+			m.counter("tcpwheel_link_packets_total", "Packets of the emulated link by fate.", n, "direction", d.direction, "fate", fate)
+		}
+	}
+}
+
+// addTimers sends the counters of timers by kind.
+func (m metrics) addTimers(o *observer) {
+	for k := range o.timers {
+		kind, c := tcptimers.Kind(k).String(), &o.timers[k]
+		m.gauge("tcpwheel_timers_running", "Running timers by kind.", float64(c.running()), "kind", kind)
+		m.counter("tcpwheel_timers_started_total", "Timers started.", c.started.Load(), "kind", kind)
+		m.counter("tcpwheel_timers_moved_total", "Timers started again while they ran.", c.moved.Load(), "kind", kind)
+		m.counter("tcpwheel_timers_stopped_total", "Timers stopped.", c.stopped.Load(), "kind", kind)
+		m.counter("tcpwheel_timers_expired_total", "Timers expired.", c.expired.Load(), "kind", kind)
+	}
+}
+
+// netstatTCP are the counters of /proc/net/snmp's Tcp line. All others are of /proc/net/netstat's
+// TcpExt line.
+var netstatTCP = map[string]bool{
+	"ActiveOpens": true, "PassiveOpens": true, "AttemptFails": true, "EstabResets": true, "CurrEstab": true,
+	"InSegs": true, "OutSegs": true, "RetransSegs": true, "InErrs": true, "OutRsts": true, "InCsumErrors": true,
+}
+
+// addCounters sends the TCP's counters under Linux's names, as node_exporter does.
+func (m metrics) addCounters(counters reflect.Value) {
+	for i := range counters.NumField() {
+		m.netstat(counters.Type().Field(i).Name, counters.Field(i).Uint())
+	}
+}
+
+// netstat sends a counter under Linux's name.
+func (m metrics) netstat(name string, n uint64) {
+	full := "tcpwheel_netstat_TcpExt_" + name
+	if netstatTCP[name] {
+		full = "tcpwheel_netstat_Tcp_" + name
+	}
+	if name == "CurrEstab" {
+		m.gauge(full, "Linux's counter of this name.", float64(n))
+		return
+	}
+	m.counter(full, "Linux's counter of this name.", n)
+}
+
+// addGVisor sends the counters of gVisor's TCP that Linux has too.
+func (m metrics) addGVisor(s tcpip.TCPStats) {
+	for name, c := range map[string]*tcpip.StatCounter{
+		"ActiveOpens": s.ActiveConnectionOpenings, "PassiveOpens": s.PassiveConnectionOpenings, "AttemptFails": s.FailedConnectionAttempts,
+		"EstabResets": s.EstablishedResets, "CurrEstab": s.CurrentEstablished, "InSegs": s.ValidSegmentsReceived, "OutSegs": s.SegmentsSent,
+		"RetransSegs": s.Retransmits, "InErrs": s.InvalidSegmentsReceived, "OutRsts": s.ResetsSent, "InCsumErrors": s.ChecksumErrors,
+		"TCPTimeouts": s.Timeouts, "TCPFastRetrans": s.FastRetransmit, "TCPSlowStartRetrans": s.SlowStartRetransmits,
+	} {
+		m.netstat(name, c.Value())
+	}
+}

@@ -1,0 +1,137 @@
+package up
+
+import (
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// observer sees all timers and segments of a stack: it counts them, measures recoveries and the
+// lateness of timers, and feeds the stream of events. Multiple goroutines may invoke its methods.
+type observer struct {
+	clock  tcpip.Clock
+	timers [tcptimers.Kinds]timerCounts
+	flows  flows
+	stream *eventStream
+	trace  *traceFile // nil without one
+
+	lateness   *prometheus.HistogramVec // by kind
+	late       [tcptimers.Kinds]prometheus.Observer
+	recoveries prometheus.Histogram
+}
+
+// timerCounts counts the changes of timers of one kind. Timers run that were started, and neither
+// stopped nor expired.
+type timerCounts struct{ started, moved, stopped, expired atomic.Uint64 }
+
+// running returns how many timers run.
+func (c *timerCounts) running() int {
+	ended := c.stopped.Load() + c.expired.Load() // first: a timer that ends later has started
+	return int(c.started.Load() - min(ended, c.started.Load()))
+}
+
+// newObserver makes an observer for a stack on that clock.
+func newObserver(clock tcpip.Clock) *observer {
+	// Classic buckets from 1 µs to 67 s, and native ones.
+	buckets := prometheus.ExponentialBuckets(1e-6, 2, 27)
+	o := &observer{
+		clock: clock, flows: flows{all: map[flowKey]*flow{}}, stream: newEventStream(endpointName),
+		lateness: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "tcpwheel_timer_lateness_seconds", Help: "Time from the deadline of a timer to its expiry, tick included.",
+			Buckets: buckets, NativeHistogramBucketFactor: 1.1,
+		}, []string{"kind"}),
+		recoveries: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "tcpwheel_recovery_seconds", Help: "Time from the first transmission of a retransmitted segment to its ACK.",
+			Buckets: buckets, NativeHistogramBucketFactor: 1.1,
+		}),
+	}
+	for k := range o.late {
+		o.late[k] = o.lateness.WithLabelValues(tcptimers.Kind(k).String())
+	}
+	return o
+}
+
+func (o *observer) now() wheel.Time {
+	return wheel.Time(o.clock.NowMonotonic().Sub(tcpip.MonotonicTime{}))
+}
+
+// timer counts a change of a timer: see netstack.Config.TimerEvents.
+func (o *observer) timer(ev netstack.TimerEvent) {
+	c := &o.timers[ev.Kind]
+	switch ev.Change {
+	case netstack.TimerStarted:
+		c.started.Add(1)
+	case netstack.TimerMoved:
+		c.moved.Add(1)
+	case netstack.TimerStopped:
+		c.stopped.Add(1)
+	case netstack.TimerExpired:
+		c.expired.Add(1)
+		o.late[ev.Kind].Observe(max(0, ev.Time.Sub(ev.Deadline)).Seconds())
+	}
+	if o.stream.active.Load() {
+		o.stream.add(event{
+			at: ev.Time, kind: eventKind(ev.Change), endpoint: ev.Endpoint, timer: ev.Kind, number: ev.Segment, deadline: ev.Deadline,
+		})
+	}
+}
+
+// add implements linkTap.
+func (o *observer) add(pkt *stack.PacketBuffer, d sim.Direction) {
+	s, ok := parseSegment(pkt, d)
+	if !ok {
+		return
+	}
+	now := o.now()
+	e := event{at: now, kind: segmentEvent(d), segment: s}
+	if d == sim.Outbound {
+		e.transmissions = o.flows.sending(now, &s)
+		o.stream.add(e)
+		return
+	}
+	o.stream.add(e)
+	for _, r := range o.flows.acknowledged(now, &s) {
+		o.recoveries.Observe(r.took.Seconds())
+		done := s
+		done.header.Seq = r.end
+		o.stream.add(event{at: now, kind: recovered, segment: done, took: r.took, transmissions: r.transmissions})
+	}
+}
+
+// close ends the stream and the trace.
+func (o *observer) close() error {
+	o.stream.close()
+	if o.trace == nil {
+		return nil
+	}
+	return o.trace.close()
+}
+
+// connName names a connection in events.
+func connName(local, remote netip.AddrPort) string { return local.String() + "-" + remote.String() }
+
+// endpointName names the connection of an endpoint in events.
+func endpointName(e *netstack.Endpoint) string { return connName(endpointAddrs(e)) }
+
+// endpointAddrs returns the addresses and ports of an endpoint.
+func endpointAddrs(e tcpip.Endpoint) (local, remote netip.AddrPort) {
+	info, ok := e.Info().(*stack.TransportEndpointInfo)
+	if !ok {
+		return local, remote
+	}
+	return addrPort(info.ID.LocalAddress, info.ID.LocalPort), addrPort(info.ID.RemoteAddress, info.ID.RemotePort)
+}
+
+// addrPort translates gVisor's form of an address and port. An empty address is any, and invalid.
+func addrPort(a tcpip.Address, port uint16) netip.AddrPort {
+	addr, _ := netip.AddrFromSlice(a.AsSlice())
+	return netip.AddrPortFrom(addr, port)
+}

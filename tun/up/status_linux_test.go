@@ -1,0 +1,346 @@
+package up
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tcpwheel/netstack"
+	"tcpwheel/netstack/sim"
+	"tcpwheel/netstack/sockets"
+	"tcpwheel/tun/netns"
+)
+
+// statusGet requests a path of the host's status server.
+func (s *hostTest) statusGet(path string) (status int, body string) {
+	s.t.Helper()
+	r, err := http.Get("http://" + s.status.listener.Addr().String() + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r.StatusCode, string(b)
+}
+
+// metric returns the value of a metric, with its labels as written.
+func (s *hostTest) metric(name string) float64 {
+	s.t.Helper()
+	_, body := s.statusGet("/metrics")
+	found := regexp.MustCompile("(?m)^" + regexp.QuoteMeta(name) + " ([0-9.e+-]+)$").FindStringSubmatch(body)
+	if found == nil {
+		s.t.Fatalf("no metric %s in\n%s", name, body)
+	}
+	v, err := strconv.ParseFloat(found[1], 64)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return v
+}
+
+// TestStatus transfers data over a lossy link and reads what the status server says, which is not
+// reached over that link.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	c := Config{
+		Status: "127.0.0.1:0", Policy: "per-segment@2ms", KeepAlive: net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: time.Second, Count: 3},
+		Link: sim.LinkConfig{Delay: 2 * time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.05}}}, Seed: 7,
+	}
+	s := newTestHost(t, c)
+	s.getBytes(stackAddrs[0].Addr(), 1<<20)
+	idle := s.mustDial(stackAddrs[0].Addr(), EchoPort)
+	if _, err := idle.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := idle.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name string
+		most float64 // 0 is above 0
+	}{
+		{`tcpwheel_netstat_Tcp_RetransSegs`, 0}, {`tcpwheel_recovery_seconds_count`, 0}, {`tcpwheel_timers_started_total{kind="rexmit"}`, 0},
+		{`tcpwheel_timers_stopped_total{kind="rexmit"}`, 0}, {`tcpwheel_link_packets_total{direction="from_stack",fate="lost"}`, 0},
+		{`tcpwheel_connections{state="ESTABLISHED"}`, 0}, {`tcpwheel_timers_running{kind="keepalive"}`, 0},
+		{`tcpwheel_device_bytes_total{direction="from_stack"}`, 0}, {`tcpwheel_events_dropped_total`, -1}, {`go_goroutines`, 0},
+	} {
+		if v := s.metric(test.name); test.most == 0 && v <= 0 || test.most < 0 && v != 0 {
+			t.Errorf("%s is %v", test.name, v)
+		}
+	}
+	if v := s.metric(`tcpwheel_info{congestion_control="cubic",device="` + s.device.Name() + `",policy="per-segment@2ms",tcp="ours",tick="2ms"}`); v != 1 {
+		t.Errorf("tcpwheel_info is %v, want 1", v)
+	}
+	for path, want := range map[string]string{
+		"/":                             "per-segment@2ms, tick 2ms",
+		"/info":                         `"seed": 7`,
+		"/info?limit=1&connections=all": `"state": "`,
+		"/debug/pprof/":                 "goroutine",
+	} {
+		if status, body := s.statusGet(path); status != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: status %d, %s, want %q in it", path, status, body, want)
+		}
+	}
+	want := `policy per-segment@2ms, tick 2ms, RTO floor 50ms, delayed ACKs 40ms, cubic, keepalive 1m0s,1s,3; link {"delay":"2ms","loss":"bernoulli:0.05"}, seed 7; `
+	if got := s.String(); !strings.Contains(got, want) || !strings.HasSuffix(got, "; status at http://"+s.status.listener.Addr().String()) {
+		t.Errorf("the banner is %q, want %q in it", got, want)
+	}
+}
+
+// TestStatusRefusesOtherNames: a page of another site that rebinds its name gets nothing.
+func TestStatusRefusesOtherNames(t *testing.T) {
+	t.Parallel()
+	handler := checkHost(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }))
+	for host, want := range map[string]int{
+		"127.0.0.1:7070": 200, "127.0.0.1": 200, "[::1]:7070": 200, "localhost:7070": 200, "localhost": 200,
+		"evil.example:7070": 403, "localhost.evil.example": 403, "": 403,
+	} {
+		w := &statusRecorder{header: http.Header{}, status: 200}
+		handler.ServeHTTP(w, &http.Request{Host: host})
+		if w.status != want {
+			t.Errorf("host %q: status %d, want %d", host, w.status, want)
+		}
+	}
+}
+
+// statusRecorder records the status of a response.
+type statusRecorder struct {
+	header http.Header
+	status int
+}
+
+func (r *statusRecorder) Header() http.Header         { return r.header }
+func (r *statusRecorder) Write(b []byte) (int, error) { return len(b), nil }
+func (r *statusRecorder) WriteHeader(status int)      { r.status = status }
+
+// eventLine is a line of /events.
+type eventLine struct {
+	T             int64  `json:"t_ns"`
+	Event         string `json:"event"`
+	Conn          string `json:"conn"`
+	Timer         string `json:"timer"`
+	Late          *int64 `json:"late_ns"`
+	Transmission  int    `json:"transmission"`
+	Transmissions int    `json:"transmissions"`
+	Took          int64  `json:"took_ns"`
+	Lines         int    `json:"lines"` // missed
+}
+
+// parseEvents reads lines, and counts them by event.
+func parseEvents(t *testing.T, r io.Reader) (lines []eventLine, count map[string]int) {
+	t.Helper()
+	count = map[string]int{}
+	for scan := bufio.NewScanner(r); scan.Scan(); {
+		var e eventLine
+		if err := json.Unmarshal(scan.Bytes(), &e); err != nil {
+			t.Fatalf("%q: %v", scan.Text(), err)
+		}
+		lines = append(lines, e)
+		count[e.Event]++
+	}
+	return lines, count
+}
+
+// TestTrace writes the events of a lossy transfer to a file. Retransmissions agree with the TCP's
+// counter, and each retransmitted segment recovers.
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	for _, whose := range []string{Ours, GVisor} {
+		t.Run("tcp="+whose, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "trace.jsonl")
+			s := newTestHost(t, Config{
+				TCP: whose, Trace: file, Seed: 3,
+				Link: sim.LinkConfig{Delay: time.Millisecond, Loss: sim.Losses{sim.Bernoulli{P: 0.03}}},
+			})
+			s.getBytes(stackAddrs[0].Addr(), 300_000)
+			retransmitted := s.stack.Stats().TCP.Retransmits.Value()
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines, count := parseEvents(t, bytes.NewReader(b))
+			again := 0
+			for _, e := range lines {
+				switch {
+				case e.Event == "segment_sent" && e.Transmission > 1:
+					again++
+				case e.Event == "recovered" && (e.Transmissions < 2 || e.Took < int64(time.Millisecond)):
+					t.Errorf("%+v, want two transmissions or more, and a round trip", e)
+				case strings.HasPrefix(e.Event, "timer_") && e.Timer == "":
+					t.Errorf("%+v, want a kind of timer", e)
+				case e.Event == "missed":
+					t.Errorf("%d lines were missed", e.Lines)
+				}
+			}
+			if again == 0 || uint64(again) > retransmitted+20 || count["recovered"] == 0 || count["segment_received"] == 0 {
+				t.Errorf("%d retransmissions, the TCP counts %d; %v", again, retransmitted, count)
+			}
+			if timers := count["timer_start"]; (timers > 0) != (whose == Ours) {
+				t.Errorf("%d timers started with TCP %s", timers, whose)
+			}
+		})
+	}
+}
+
+// TestEvents reads the events of a request while it is served.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	s := newTestHost(t, Config{Status: "127.0.0.1:0"})
+	r, err := http.Get("http://" + s.status.listener.Addr().String() + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	s.getBytes(stackAddrs[0].Addr(), 100_000)
+	scan := bufio.NewScanner(r.Body)
+	for seen := map[string]bool{}; !seen["timer_start"] || !seen["segment_sent"] || !seen["segment_received"]; {
+		if !scan.Scan() {
+			t.Fatalf("the events ended: %v, seen %v", scan.Err(), seen)
+		}
+		var e eventLine
+		if err := json.Unmarshal(scan.Bytes(), &e); err != nil {
+			t.Fatalf("%q: %v", scan.Text(), err)
+		}
+		if !strings.HasPrefix(e.Conn, "10.7.0.2:80-10.7.0.1:") {
+			t.Errorf("%+v, want a connection of port 80", e)
+		}
+		seen[e.Event] = true
+	}
+}
+
+// TestSlowEventReader: the stack does not wait for a reader that does not read. The lines that it
+// misses are counted, and it is told how many.
+func TestSlowEventReader(t *testing.T) {
+	t.Parallel()
+	stream := newEventStream(endpointName)
+	defer stream.close()
+	r := stream.subscribe()
+	stream.unsubscribe(stream.subscribe()) // has no effect on r
+	e, sent := event{kind: segmentSent}, 0
+	add := func(n int) { // and waits until they are encoded
+		for range n {
+			stream.add(e)
+		}
+		sent += n
+		for waiting := 1; waiting > 0; time.Sleep(100 * time.Microsecond) {
+			stream.mu.Lock()
+			waiting = len(stream.queue)
+			stream.mu.Unlock()
+		}
+	}
+	for deadline := time.Now().Add(testLimit); stream.dropped.Load() == 0; add(1000) {
+		if time.Now().After(deadline) {
+			t.Fatalf("none of %d events was dropped", sent)
+		}
+	}
+	lines, missed := 0, 0
+	for range chunkQueue {
+		parsed, _ := parseEvents(t, bytes.NewReader(<-r.chunks))
+		lines += len(parsed)
+	}
+	add(1)
+	for end := false; !end; {
+		parsed, _ := parseEvents(t, bytes.NewReader(<-r.chunks))
+		for _, l := range parsed {
+			if missed += l.Lines; l.Event == "segment_sent" {
+				lines++
+				end = missed > 0
+			}
+		}
+	}
+	if lines+missed != sent || missed == 0 {
+		t.Errorf("%d lines, and %d missed, of %d", lines, missed, sent)
+	}
+}
+
+// TestKeepAlive: an idle connection is probed, by either TCP. When the peer is gone, it ends.
+func TestKeepAlive(t *testing.T) {
+	t.Parallel()
+	for _, whose := range []string{Ours, GVisor} {
+		t.Run("tcp="+whose, func(t *testing.T) {
+			t.Parallel()
+			s := newTestHost(t, Config{
+				TCP: whose, KeepAlive: net.KeepAliveConfig{Enable: true, Idle: 100 * time.Millisecond, Interval: 50 * time.Millisecond, Count: 2},
+			})
+			// Otherwise Linux answers one probe in 500 ms.
+			if err := s.ns.Do(func() error {
+				return netns.WriteSysctls(map[string]string{"net/ipv4/tcp_invalid_ratelimit": "0"})
+			}); err != nil {
+				t.Skipf("cannot set the limit on answers: %v", err)
+			}
+			c := s.mustDial(stackAddrs[0].Addr(), EchoPort)
+			before := s.device.Stats().RxPackets
+			for deadline := time.Now().Add(testLimit); s.device.Stats().RxPackets < before+3; time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("the kernel answers no probe")
+				}
+			}
+			if n := s.Report(Selection{}).States["ESTABLISHED"]; n != 1 {
+				t.Fatalf("%d connections, want 1", n)
+			}
+			if err := s.Device().Down(); err != nil {
+				t.Fatal(err)
+			}
+			for deadline := time.Now().Add(testLimit); s.Report(Selection{}).States["ESTABLISHED"] != 0; time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("the connection outlives its peer")
+				}
+			}
+			c.Close()
+		})
+	}
+}
+
+// TestInfoOfManyConnections: the summary of many connections is small and takes little time.
+func TestInfoOfManyConnections(t *testing.T) {
+	conns := 1000
+	if os.Getenv("TCPWHEEL_LONG") != "" {
+		conns = 50_000
+	}
+	s := newLoop(t, netstack.NewProtocol)
+	defer s.Close()
+	l, err := (&sockets.ListenConfig{Stack: s, Backlog: conns}).ListenTCP(loopAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for range conns / 2 { // each is two connections of the stack
+		c, err := sockets.Dial(t.Context(), s, loopAt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	start := time.Now()
+	var r Report
+	r.addEndpoints(s, Selection{})
+	b, err := json.Marshal(r)
+	took := time.Since(start)
+	t.Logf("%d connections: %d bytes in %v", conns, len(b), took)
+	if err != nil || len(b) > 10_000 || took > 10*time.Second || r.States["ESTABLISHED"] != conns || r.Connections != nil {
+		t.Errorf("a summary of %d bytes after %v, %v, states %v", len(b), took, err, r.States)
+	}
+	r = Report{}
+	r.addEndpoints(s, Selection{State: "ESTABLISHED", Limit: 3})
+	if len(r.Connections) != 3 || r.Omitted != conns-3 {
+		t.Errorf("%d connections and %d omitted, want 3 of %d", len(r.Connections), r.Omitted, conns)
+	}
+}
