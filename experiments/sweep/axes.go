@@ -10,13 +10,13 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// axis is a list of a plan that is crossed with the others.
+// axis is one of the plan's crossed lists.
 type axis struct {
 	key    string
-	sender bool     // it is about the sender; else it is a condition that all senders meet
-	labels []string // of its values; one empty label stands for a list that is not there
+	sender bool     // an axis of the sender; otherwise a condition that all senders share
+	labels []string // of its values; a single empty label for an absent list
 	values []float64
-	unit   string // of values, which are nil if they are no numbers
+	unit   string // of values, which are nil unless they are numbers
 }
 
 func (a *axis) varies() bool  { return len(a.labels) > 1 }
@@ -25,7 +25,7 @@ func (a *axis) numeric() bool { return a.values != nil }
 // combination is an index into each axis.
 type combination []int
 
-// The axes of a plan, in the order in which they are crossed: the last varies first.
+// axes returns the axes of a plan in crossing order: the last one varies first.
 func (p *Plan) axes() []axis {
 	spans := func(key string, sender bool, all []time.Duration) axis {
 		return number(key, sender, "ms", all, func(d time.Duration) float64 { return d.Seconds() * 1e3 })
@@ -36,7 +36,7 @@ func (p *Plan) axes() []axis {
 	}
 	return []axis{
 		words("workload", false, p.Workload),
-		number("octets", false, "octets", p.Octets, func(n uint64) float64 { return float64(n) }),
+		number("bytes", false, "bytes", p.Bytes, func(n uint64) float64 { return float64(n) }),
 		number("flows", false, "", p.Flows, func(n int) float64 { return float64(n) }),
 		spans("rtt", false, p.RTT),
 		number("rate", false, "Mbit/s", p.Rate, func(r sim.Rate) float64 { return float64(r) / 1e6 }),
@@ -58,7 +58,7 @@ func (p *Plan) axes() []axis {
 	}
 }
 
-// axisKeys are the keys of the axes, in their order.
+// axisKeys are the keys of the axes, in order.
 var axisKeys = func() (keys []string) {
 	for _, a := range (&Plan{}).axes() {
 		keys = append(keys, a.key)
@@ -86,7 +86,7 @@ func number[T any](key string, sender bool, unit string, all []T, value func(T) 
 	return a
 }
 
-// losses is numbers if all of them are plain probabilities.
+// losses returns numbers if all losses are plain probabilities.
 func losses(key string, all []testbed.Fates) axis {
 	a := words(key, false, all)
 	for _, f := range all {
@@ -100,7 +100,7 @@ func losses(key string, all []testbed.Fates) axis {
 	return a
 }
 
-// pick returns the value of a list in a combination, the zero value if the list is not there.
+// pick returns the value of a list in a combination, the zero value for an absent list.
 func pick[T any](list []T, c combination, key string) (x T) {
 	if len(list) > 0 {
 		x = list[c[slices.Index(axisKeys, key)]]
@@ -108,8 +108,8 @@ func pick[T any](list []T, c combination, key string) (x T) {
 	return x
 }
 
-// combinations returns all of them, conditions first. Of what says nothing to a sender, such as timers to gVisor's own
-// TCP, it has the first value only.
+// combinations returns all combinations, conditions first. It uses only the first value of a list
+// that has no meaning for a sender, such as timers for gVisor's own TCP.
 func (p *Plan) combinations() (all []combination) {
 	axes := p.axes()
 	c := make(combination, len(axes))
@@ -141,7 +141,7 @@ func (p *Plan) sensible(c combination) bool {
 	return true
 }
 
-// sender returns the label of the sender of a combination, without the parts of the axes named.
+// sender returns the label of a combination's sender, without the named axes.
 func (p *Plan) sender(c combination, without ...string) string {
 	kind := pick(p.Subject, c, "subject")
 	if kind == string(testbed.GVisor) {
@@ -176,8 +176,8 @@ func (p *Plan) sender(c combination, without ...string) string {
 	return strings.Join(parts, " ")
 }
 
-// condition returns the label of the condition of a combination: the lists that have more than one value, as "rtt=20ms
-// loss=tail:1", without the axes named; "" if there is none.
+// condition returns the label of a combination's condition: the lists with several values, such as
+// "rtt=20ms loss=tail:1", without the named axes. It is "" if there is none.
 func (p *Plan) condition(c combination, without ...string) string {
 	var parts []string
 	for i, a := range p.axes() {
@@ -188,7 +188,7 @@ func (p *Plan) condition(c combination, without ...string) string {
 	return strings.Join(parts, " ")
 }
 
-// name names a combination, as cells and errors do.
+// name returns the name of a combination in cells and errors.
 func (p *Plan) name(c combination) string {
 	return strings.TrimSpace(fmt.Sprintf("timers=%s %s", p.sender(c), p.condition(c)))
 }

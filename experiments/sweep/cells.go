@@ -8,7 +8,7 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-// cells are the combinations in their order, each under all seeds.
+// cells returns the combinations in order, each with all seeds.
 func cells(p *Plan) (all []experiments.Cell[testbed.Result]) {
 	for _, c := range p.combinations() {
 		name := p.name(c)

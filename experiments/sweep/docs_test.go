@@ -19,7 +19,8 @@ var update = flag.Bool("update", false, "rewrite the tables of docs/studies.md")
 
 const document = "../../docs/studies.md"
 
-// TestDocumented holds the tables of docs/studies.md against the code, and runs the plan that it shows.
+// TestDocumented holds the tables of docs/studies.md against the code, and runs the plan that it
+// shows.
 func TestDocumented(t *testing.T) {
 	text, err := os.ReadFile(document)
 	if err != nil {
@@ -53,7 +54,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// keyTable has a line for each key of a plan: what it may be, what it is by default, and what it is about.
+// keyTable has a line for each key of a plan: what it may be, what it is by default, and what it is
+// about.
 func keyTable(t *testing.T) string {
 	t.Helper()
 	own, err := plan.Parse("plan.yaml", []byte(Study.Plan))

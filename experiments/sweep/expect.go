@@ -12,22 +12,23 @@ import (
 	"tcpwheel/netstack/sim"
 )
 
-// Expectation is a claim of the user's: that a metric lies within bounds, wherever the plan has what Where says.
+// Expectation is a claim of the user: a metric is within bounds in all combinations that Where
+// names.
 type Expectation struct {
-	Text      string   `plan:"text" about:"the claim, in a line; by default made of the rest"`
+	Text      string   `plan:"text" about:"the claim, one line; by default made from the rest"`
 	Metric    string   `plan:"metric" about:"one of those below"`
-	Where     Where    `plan:"where" about:"labels of values of the lists above that it is about, timers by their names if they have any; what is not named is any"`
+	Where     Where    `plan:"where" about:"values of the lists above, by label; timers by name if they have one. A list that is not named may have any value"`
 	Lo        *float64 `plan:"lo" about:"the least, in the metric's unit"`
 	Hi        *float64 `plan:"hi" about:"the most"`
-	Published string   `plan:"published" about:"as it stands in the source, if it was published"`
-	Source    string   `plan:"source" about:"where it stands; by default the plan"`
-	Why       string   `plan:"why" about:"why it may not hold, to be shown if it does not"`
+	Published string   `plan:"published" about:"the published figure, as in its source"`
+	Source    string   `plan:"source" about:"the source; by default the plan"`
+	Why       string   `plan:"why" about:"why it may fail; shown if it does"`
 }
 
-// Where names values of the axes by their labels, as tables show them.
+// Where names values of the axes by their labels in tables.
 type Where struct {
 	Workload   string `plan:"workload"`
-	Octets     string `plan:"octets"`
+	Octets     string `plan:"bytes"`
 	Flows      string `plan:"flows"`
 	RTT        string `plan:"rtt"`
 	Rate       string `plan:"rate"`
@@ -48,7 +49,7 @@ type Where struct {
 	Wheel      string `plan:"wheel"`
 }
 
-// labels returns the labels in the order of the axes, "" for what is not named.
+// labels returns the labels in the order of the axes, "" for axes that are not named.
 func (w *Where) labels() (all []string) {
 	v := reflect.ValueOf(w).Elem()
 	for _, key := range axisKeys {
@@ -61,14 +62,14 @@ func (w *Where) labels() (all []string) {
 	return all
 }
 
-// asLabel writes a quantity as the labels do: 200us is 200µs, and 1e7 of a rate 10Mbit.
+// asLabel formats a quantity as labels do: 200us is 200µs, and the rate 1e7 is 10Mbit.
 func asLabel(key, text string) string {
 	switch key {
 	case "rate":
 		if r, err := sim.ParseRate(text); err == nil {
 			return r.String()
 		}
-	case "octets":
+	case "bytes":
 		if n, err := sim.ParseSize(text); err == nil {
 			return fmt.Sprint(uint64(n))
 		}
@@ -84,7 +85,7 @@ func asLabel(key, text string) string {
 	return text
 }
 
-// String returns what is named, as "timers=linux rtt=20ms".
+// String returns the named values, such as "timers=linux rtt=20ms".
 func (w *Where) String() string {
 	var parts []string
 	for i, l := range w.labels() {
@@ -95,7 +96,7 @@ func (w *Where) String() string {
 	return strings.Join(parts, " ")
 }
 
-// has reports whether a combination is among those that w names.
+// has reports whether w names a combination.
 func (p *Plan) has(w *Where, c combination) bool {
 	for i, l := range w.labels() {
 		if a := p.axes()[i]; l != "" && a.labels[c[i]] != l {
@@ -105,7 +106,7 @@ func (p *Plan) has(w *Where, c combination) bool {
 	return true
 }
 
-// checkExpectations finds what no result could answer.
+// checkExpectations finds expectations that no result can answer.
 func (p *Plan) checkExpectations() error {
 	axes := p.axes()
 	for i := range p.Expect {
@@ -164,7 +165,7 @@ func (e *Expectation) claim(name string, rows []*row) experiments.Claim {
 	return c
 }
 
-// judge returns the metric of one combination with the bounds, or of several how many keep them.
+// judge returns the metric of one combination with its bounds, or how many of several keep them.
 func (e *Expectation) judge(m metric, rows []*row) (experiments.Measure, experiments.Band) {
 	band := e.band(m.unit)
 	kept := 0

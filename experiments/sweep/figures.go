@@ -12,14 +12,15 @@ import (
 	"tcpwheel/experiments/internal/figure"
 )
 
-// mostPanels is how many figures there are of one kind, and mostCurves how many series in one.
+// mostPanels is the most figures of one kind, mostCurves the most series in one.
 const (
 	mostPanels = 6
 	mostCurves = 12
 )
 
-// figures chooses by the lists with several values: lines over the numeric one with the most, else bars; of the others
-// a panel for each combination, up to mostPanels; and a map of winners over two of them.
+// figures chooses figures by the lists with several values: lines over the longest numeric list,
+// else bars; a panel for each combination of the others, up to mostPanels; a map of winners over
+// two.
 func (p *Plan) figures(rows []*row) (all []figure.Figure) {
 	axes := p.axes()
 	x := -1
@@ -47,9 +48,9 @@ func (p *Plan) figures(rows []*row) (all []figure.Figure) {
 		}
 		for _, m := range []struct{ name, file, title string }{
 			{"mean", "mean", "Mean time of an object"}, {"p99", "p99", "Time that 99 % of the objects keep"},
-			{"needless", "needless", "Segments sent again needlessly, in a run"},
+			{"spurious", "spurious", "Spurious retransmissions in a run"},
 		} {
-			if m.name == "needless" && !slices.ContainsFunc(of, func(r *row) bool { return r.metrics["needless"] > 0 }) {
+			if m.name == "spurious" && !slices.ContainsFunc(of, func(r *row) bool { return r.metrics["spurious"] > 0 }) {
 				continue
 			}
 			f := figure.Figure{Name: m.file, Title: m.title}
@@ -67,10 +68,10 @@ func (p *Plan) figures(rows []*row) (all []figure.Figure) {
 	return all
 }
 
-// curves draws a metric over an axis, -1 for none, in a series for each sender.
+// curves draws a metric over an axis, -1 for none, with a series for each sender.
 func (p *Plan) curves(f *figure.Figure, rows []*row, x int, metric string) {
 	f.Y.Label = metric + ", ms"
-	if metric == "needless" {
+	if metric == "spurious" {
 		f.Y.Label = "segments"
 	}
 	f.Caption = "Means over seeds with 95 % intervals. All senders meet the same losses."
@@ -102,7 +103,7 @@ func (p *Plan) curves(f *figure.Figure, rows []*row, x int, metric string) {
 	for _, name := range names {
 		s := series[name]
 		sort.Stable(byX{s})
-		if len(s.X) == 1 && len(a.values) > 1 { // it has no such knob: the same everywhere
+		if len(s.X) == 1 && len(a.values) > 1 { // it has no such knob: draw the same value everywhere
 			least, most := slices.Min(a.values), slices.Max(a.values)
 			s.X, s.Y, s.Lo, s.Hi, s.Dashed = []float64{least, most}, []float64{s.Y[0], s.Y[0]}, nil, nil, true
 		}
@@ -121,7 +122,7 @@ func add(s *figure.Series, r *row, metric string) {
 	}
 }
 
-// bars draws a metric over the labels of an axis, or over the senders if there is none.
+// bars draws a metric over the labels of an axis, or over the senders without one.
 func (p *Plan) bars(f *figure.Figure, rows []*row, x int, metric string) {
 	if x < 0 {
 		f.X = figure.Axis{Label: "timers"}
@@ -157,8 +158,8 @@ func (p *Plan) bars(f *figure.Figure, rows []*row, x int, metric string) {
 func (p *Plan) distribution(rows []*row) figure.Figure {
 	f := figure.Figure{
 		Name: "distribution", Title: "Times of objects", X: figure.Axis{Label: "time of an object, ms"},
-		Y:       figure.Axis{Label: "share of objects that took no longer", Lo: 0, Hi: 1},
-		Caption: "All seeds together. A step on the right is what a timer costs that had to expire.",
+		Y:       figure.Axis{Label: "share of objects, cumulative", Lo: 0, Hi: 1},
+		Caption: "All seeds together. A step on the right is the cost of an expired timer.",
 	}
 	if where := rows[0].where; where != "" {
 		f.Title += ": " + where
@@ -189,7 +190,7 @@ func (p *Plan) distribution(rows []*row) figure.Figure {
 	return f
 }
 
-// map2 draws which sender has the least mean over the two conditions with the most values.
+// map2 draws the sender with the least mean over the two conditions with the most values.
 func (p *Plan) map2(rows []*row) (f figure.Figure, ok bool) {
 	two := p.varying(func(a *axis) bool { return !a.sender })
 	senders := p.senders(rows)
@@ -222,23 +223,23 @@ func (p *Plan) map2(rows []*row) (f figure.Figure, ok bool) {
 		}
 	}
 	f = figure.Figure{
-		Name: "least", Title: "Which sender has the least mean time, and how long it is in ms", Map: m,
+		Name: "least", Title: "Sender with the least mean time, and that time in ms", Map: m,
 		X: figure.Axis{Label: x.key}, Y: figure.Axis{Label: y.key},
-		Caption: "Of senders that are equal the first of the plan is shown.",
+		Caption: "Ties show the plan's first sender.",
 	}
 	if len(two) > 2 {
-		f.Caption += " Other lists have their first value."
+		f.Caption += " Other lists are at their first value."
 	}
 	return f, true
 }
 
-// logarithmic reports whether values spread so far that a logarithmic axis shows them better.
+// logarithmic reports whether values spread too far for a linear axis.
 func logarithmic(values []float64) bool {
 	lo, hi := slices.Min(values), slices.Max(values)
 	return lo > 0 && hi/lo >= 8
 }
 
-// byX sorts a series by its places.
+// byX sorts a series by X.
 type byX struct{ *figure.Series }
 
 func (s byX) Len() int           { return len(s.X) }

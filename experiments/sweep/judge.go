@@ -11,7 +11,7 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-// mostShown is how many rows a table has that is for people.
+// mostShown is the most rows of a table for people.
 const mostShown = 40
 
 func judge(p *Plan, results []testbed.Result) (*experiments.Outcome, error) {
@@ -38,18 +38,18 @@ func judge(p *Plan, results []testbed.Result) (*experiments.Outcome, error) {
 	out.Figures = p.figures(rows)
 	p.claims(out, rows)
 	if data {
-		out.Notes = append(out.Notes, fmt.Sprintf("There are %d combinations: their tables are in files, and which sender was best how often stands here.", len(rows)))
+		out.Notes = append(out.Notes, fmt.Sprintf("The tables of all %d combinations are in files. The table here counts how often each sender was best.", len(rows)))
 	}
 	for _, r := range rows {
 		if r.metrics["unfinished"] > 0 {
-			out.Notes = append(out.Notes, "Objects that were unfinished at the limit count with their age then: times of such rows are lower bounds.")
+			out.Notes = append(out.Notes, "Objects unfinished at the limit count with their age: times in such rows are lower bounds.")
 			break
 		}
 	}
 	return out, nil
 }
 
-// withoutWhere takes a column off that would be empty.
+// withoutWhere removes an empty column.
 func withoutWhere(t *experiments.Table) {
 	if i := slices.Index(t.Columns, "where"); i >= 0 {
 		t.Columns = slices.Delete(t.Columns, i, i+1)
@@ -76,7 +76,7 @@ func (r *row) interval(metric string) *stat.Interval {
 	return nil
 }
 
-// value returns a metric as a value of a table: "" if there is nothing to tell.
+// value returns a metric as a value of a table, "" if it is missing.
 func (r *row) value(metric string) any {
 	if x, ok := r.metrics[metric]; ok {
 		return x
@@ -94,10 +94,10 @@ func (p *Plan) senders(rows []*row) (labels []string) {
 	return labels
 }
 
-// winners tells of each sender how often its mean was the least, and how it compares.
+// winners lists how often each sender's mean was the least, and how it compares with the first.
 func (p *Plan) winners(rows []*row, senders []string) experiments.Table {
 	t := experiments.Table{
-		Name: "best", Title: "How often a sender's mean time was the least, and its mean time over that of the first sender",
+		Name: "best", Title: "How often a sender's mean time was the least, and its ratio to the first sender's",
 		Columns: []string{"timers", "conditions", "least", "geometric mean of ratios", "least ratio", "greatest ratio"},
 	}
 	least := map[string]float64{}
@@ -127,7 +127,7 @@ func (p *Plan) winners(rows []*row, senders []string) experiments.Table {
 
 func times(rows []*row, data bool) experiments.Table {
 	t := experiments.Table{
-		Name: "times", Title: "How long objects took, in ms, with the 95 % interval of the mean", Data: data,
+		Name: "times", Title: "Time of objects, ms, with the 95 % interval of the mean", Data: data,
 		Columns: []string{"timers", "where", "mean", "from", "to", "median", "p95", "p99"},
 	}
 	unfinished := slices.ContainsFunc(rows, func(r *row) bool { return r.metrics["unfinished"] > 0 })
@@ -146,11 +146,11 @@ func times(rows []*row, data bool) experiments.Table {
 
 func repairs(rows []*row, data bool) experiments.Table {
 	t := experiments.Table{
-		Name: "repairs", Title: "What was lost and sent again in a run, and how long after", Data: data,
-		Columns: []string{"timers", "where", "lost", "sent again", "needlessly", "timeouts", "probes", "wait, ms", "wait p95, ms"},
+		Name: "repairs", Title: "Losses and retransmissions in a run, and the wait for a retransmission", Data: data,
+		Columns: []string{"timers", "where", "lost", "retransmissions", "spurious", "timeouts", "probes", "wait, ms", "wait p95, ms"},
 	}
 	for _, r := range rows {
-		t.Add(r.sender, r.where, r.metrics["lost"], r.metrics["resent"], r.metrics["needless"], r.metrics["timeouts"], r.metrics["probes"],
+		t.Add(r.sender, r.where, r.metrics["lost"], r.metrics["retransmissions"], r.metrics["spurious"], r.metrics["timeouts"], r.metrics["probes"],
 			r.value("wait"), r.value("wait_p95"))
 	}
 	return t
@@ -158,7 +158,7 @@ func repairs(rows []*row, data bool) experiments.Table {
 
 func differences(rows []*row, data bool) experiments.Table {
 	t := experiments.Table{
-		Name: "differences", Title: "Mean time less that under the first sender, object by object, and shares of objects beyond 1 %", Data: data,
+		Name: "differences", Title: "Mean difference from the first sender, object by object, and shares of objects beyond 1 %", Data: data,
 		Columns: []string{"timers", "where", "difference, ms", "95 % from", "to", "ratio", "sooner, %", "later, %"},
 	}
 	for _, r := range rows {
@@ -171,7 +171,7 @@ func differences(rows []*row, data bool) experiments.Table {
 
 func wheels(rows []*row, data bool) experiments.Table {
 	t := experiments.Table{
-		Name: "wheels", Title: "What senders did to their timing wheels, for each segment with data", Data: data,
+		Name: "wheels", Title: "Operations of the senders' timing wheels per data segment", Data: data,
 		Columns: []string{"timers", "where", "starts", "stops", "expiries", "visits", "wake-ups", "goodput, Mbit/s"},
 	}
 	for _, r := range rows {
@@ -180,7 +180,7 @@ func wheels(rows []*row, data bool) experiments.Table {
 	return t
 }
 
-// everything has all lists and all metrics, for other programs.
+// everything returns all lists and all metrics, for other programs.
 func (p *Plan) everything(rows []*row) experiments.Table {
 	t := experiments.Table{Name: "all", Title: "All lists and all metrics", Data: true, Columns: slices.Clone(axisKeys)}
 	axes := p.axes()
@@ -210,7 +210,7 @@ func (p *Plan) everything(rows []*row) experiments.Table {
 	return t
 }
 
-// varying returns the axes with several values, those with the most values first.
+// varying returns the axes with several values, longest first.
 func (p *Plan) varying(keep func(*axis) bool) (all []int) {
 	axes := p.axes()
 	for i := range axes {

@@ -13,8 +13,8 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-// The kernel runs in real time, so that it does less than others: some conditions and seeds, and as many objects as
-// take about so long.
+// The kernel runs in real time, so it does less work: some conditions and seeds, and objects for
+// about this long.
 const (
 	kernelConditions = 12
 	kernelSeeds      = 3
@@ -22,15 +22,15 @@ const (
 	kernelAtOnce     = 6
 )
 
-// needsRoot says why the kernel's TCP cannot be had here.
+// needsRoot says why the kernel's TCP cannot run here.
 func needsRoot() error {
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
-		return errors.New("the kernel's TCP wants Linux and root, for TUN devices in network namespaces")
+		return errors.New("the kernel's TCP needs Linux and root, for TUN devices in network namespaces")
 	}
 	return nil
 }
 
-// kernelWork is what the kernel can do of a plan: one flow, and no stop-and-wait.
+// kernelWork returns the part of a plan that the kernel can do: one flow, no stop-and-wait.
 func kernelWork(p *Plan) (all []combination) {
 	seen := map[string]bool{}
 	for _, c := range p.combinations() {
@@ -43,7 +43,7 @@ func kernelWork(p *Plan) (all []combination) {
 	return all
 }
 
-// kernelSpec is the spec of a condition for the kernel, and for the model of its timers in virtual time beside it.
+// kernelSpec returns the spec of a condition for the kernel and for the model of its timers.
 func (p *Plan) kernelSpec(c combination, seed int) *testbed.Spec {
 	s := p.spec(c, seed)
 	s.Kind, s.Scheme, s.Timers = testbed.Engine, "", testbed.MustTimers("linux")
@@ -53,13 +53,13 @@ func (p *Plan) kernelSpec(c combination, seed int) *testbed.Spec {
 	return s
 }
 
-// kernel has the TCP of this machine's kernel do what the plan says, beside the model of its timers, with the same
+// kernel runs the plan on this machine's kernel, next to the model of its timers, with the same
 // fates.
 func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 	out := &experiments.Outcome{}
 	work := kernelWork(p)
 	if len(work) == 0 {
-		out.Notes = append(out.Notes, "The kernel has no part in this plan: it has one flow, and not stop-and-wait.")
+		out.Notes = append(out.Notes, "The kernel cannot run this plan: it does one flow, and no stop-and-wait.")
 		return out, nil
 	}
 	seeds := min(p.Seeds, kernelSeeds)
@@ -101,8 +101,8 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 		}
 	}
 	out.Tables = append(out.Tables, t)
-	out.Notes = append(out.Notes, fmt.Sprintf("At most %d seeds of %d conditions, and about %v of work each; counts are means of "+
-		"a run. Which segments are lost is a function of seed, place and attempt, for both. What the plan expects is not asked of them.",
+	out.Notes = append(out.Notes, fmt.Sprintf("At most %d seeds of %d conditions, and about %v of work each; counts are means per "+
+		"run. Both lose segments by seed, place and attempt. The plan's expectations are not judged here.",
 		kernelSeeds, kernelConditions, kernelSpan))
 	return out, nil
 }

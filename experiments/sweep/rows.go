@@ -10,52 +10,52 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-// row is what has come of a combination, over all seeds.
+// row is the result of a combination over all seeds.
 type row struct {
 	at     combination
 	sender string // its label
 	where  string // the label of its condition
-	first  *row   // the first sender of the condition; itself for that one
+	first  *row   // the row of the condition's first sender
 
 	seeds   []testbed.Result
 	objects int
 
-	mean, median, p95, p99 stat.Interval // of the times of objects, ms
-	difference             stat.Interval // of the mean from first's, pairwise, ms
-	ratio                  float64       // of the mean to first's
-	better, worse          float64       // shares of objects that took less time than under first, and more, by more than 1 %
+	mean, median, p95, p99 stat.Interval // time of objects, ms
+	difference             stat.Interval // from first, pairwise, ms
+	ratio                  float64       // of the mean to first's mean
+	better, worse          float64       // shares of objects, by more than 1 %
 
 	metrics map[string]float64
 }
 
-// metric is a figure that there is of each row.
+// metric is a figure of each row.
 type metric struct {
 	name, unit, about string
 }
 
-// metricsOf are all, in the order of the table of all.
+// metricsOf lists all metrics, in the order of the table of everything.
 var metricsOf = []metric{
 	{"mean", "ms", "time of an object"},
 	{"median", "ms", "time that half of the objects keep"},
 	{"p95", "ms", "time that 95 % of the objects keep"},
 	{"p99", "ms", "time that 99 % of the objects keep"},
-	{"difference", "ms", "mean time less that under the first sender, object by object"},
-	{"ratio", "", "mean time over that under the first sender"},
-	{"unfinished", "", "objects that the limit cut off, in a run"},
-	{"goodput", "Mbit/s", "of all flows together, from the first start to the last end"},
+	{"difference", "ms", "mean difference from the first sender, object by object"},
+	{"ratio", "", "mean time divided by the first sender's"},
+	{"unfinished", "", "objects cut off by the limit, per run"},
+	{"goodput", "Mbit/s", "all flows together, from the first start to the last end"},
 	{"timeouts", "", "of the sender, in a run"},
 	{"probes", "", "for lost tails, in a run"},
 	{"lost", "", "segments lost, in a run"},
-	{"resent", "", "segments sent again, in a run"},
-	{"needless", "", "of these, those of which an earlier transmission was not lost"},
-	{"wait", "ms", "mean time from a lost transmission to the next one of the same octets"},
+	{"retransmissions", "", "retransmitted segments, per run"},
+	{"spurious", "", "retransmissions of segments that were not lost, per run"},
+	{"wait", "ms", "mean time from a lost transmission to the next one of the same bytes"},
 	{"wait_median", "ms", "its median"},
 	{"wait_p95", "ms", "and what 95 % keep"},
-	{"starts", "", "START_TIMER of the sender's wheel, for each segment"},
-	{"stops", "", "STOP_TIMER, for each segment"},
-	{"expiries", "", "EXPIRY_PROCESSING, for each segment"},
-	{"visits", "", "records that the wheel has looked at, for each segment"},
-	{"wakeups", "", "ticks on which it had something to look at, for each segment"},
+	{"starts", "", "START_TIMER of the sender's wheel, per segment"},
+	{"stops", "", "STOP_TIMER, per segment"},
+	{"expiries", "", "EXPIRY_PROCESSING, per segment"},
+	{"visits", "", "records that the wheel looked at, per segment"},
+	{"wakeups", "", "ticks with a busy slot, per segment"},
 }
 
 // metricNames are the names of all metrics.
@@ -66,7 +66,7 @@ func metricNames() (names []string) {
 	return names
 }
 
-// rows sums up the results of all cells, which are in their order.
+// rows summarises the results of all cells, in order.
 func (p *Plan) rows(results []testbed.Result) (all []*row) {
 	first := map[string]*row{}
 	for i, c := range p.combinations() {
@@ -82,7 +82,7 @@ func (p *Plan) rows(results []testbed.Result) (all []*row) {
 
 func ms[T time.Duration | float64](d T) float64 { return float64(d) / float64(time.Millisecond) }
 
-// sum fills in all that is computed. first's has been before.
+// sum fills in the computed fields. It must run for first before.
 func (r *row) sum() {
 	r.mean = stat.BootstrapMean(perSeed(r.seeds, func(s *testbed.Result) float64 { return ms(stat.Mean(s.Times)) }), 1)
 	var times [][]time.Duration
@@ -123,19 +123,19 @@ func perSeed(all []testbed.Result, f func(*testbed.Result) float64) (values []fl
 	return values
 }
 
-// measure fills in the metrics. Those that there is nothing to tell of are missing.
+// measure fills in the metrics that have a value.
 func (r *row) measure() {
 	mean := func(f func(*testbed.Result) float64) float64 { return stat.Mean(perSeed(r.seeds, f)) }
 	m := map[string]float64{
 		"mean": r.mean.Value, "median": r.median.Value, "p95": r.p95.Value, "p99": r.p99.Value,
 		"difference": r.difference.Value, "ratio": r.ratio,
-		"unfinished": mean(func(s *testbed.Result) float64 { return float64(s.Unfinished) }),
-		"goodput":    mean(func(s *testbed.Result) float64 { return s.Goodput() / 1e6 }),
-		"timeouts":   mean(func(s *testbed.Result) float64 { return float64(s.Timeouts) }),
-		"probes":     mean(func(s *testbed.Result) float64 { return float64(s.Probes) }),
-		"lost":       mean(func(s *testbed.Result) float64 { return float64(s.Lost) }),
-		"resent":     mean(func(s *testbed.Result) float64 { return float64(s.Retransmitted) }),
-		"needless":   mean(func(s *testbed.Result) float64 { return float64(s.Spurious) }),
+		"unfinished":      mean(func(s *testbed.Result) float64 { return float64(s.Unfinished) }),
+		"goodput":         mean(func(s *testbed.Result) float64 { return s.Goodput() / 1e6 }),
+		"timeouts":        mean(func(s *testbed.Result) float64 { return float64(s.Timeouts) }),
+		"probes":          mean(func(s *testbed.Result) float64 { return float64(s.Probes) }),
+		"lost":            mean(func(s *testbed.Result) float64 { return float64(s.Lost) }),
+		"retransmissions": mean(func(s *testbed.Result) float64 { return float64(s.Retransmitted) }),
+		"spurious":        mean(func(s *testbed.Result) float64 { return float64(s.Spurious) }),
 	}
 	var waits []time.Duration
 	sum, repaired, sent := time.Duration(0), 0, 0
@@ -169,8 +169,8 @@ func (r *row) measure() {
 	r.metrics = m
 }
 
-// quantiles returns quantiles of times in ms, as stat.Quantile has them, with their 95 % intervals by the bootstrap
-// over groups. It sorts once, and so costs O(1000·n) for all of them.
+// quantiles returns quantiles of times in ms, as stat.Quantile defines them, with 95 % bootstrap
+// intervals over groups. It sorts once and costs O(1000·n).
 func quantiles(groups [][]time.Duration, qs []float64) []stat.Interval {
 	type value struct {
 		time  time.Duration
@@ -183,7 +183,7 @@ func quantiles(groups [][]time.Duration, qs []float64) []stat.Interval {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b value) int { return int(max(-1, min(1, a.time-b.time))) })
-	// of returns the quantiles where group g counts weight[g] times.
+	// of returns the quantiles if group g counts weight[g] times.
 	of := func(weight []int) (found []float64) {
 		total := 0
 		for g, w := range weight {

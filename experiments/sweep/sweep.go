@@ -1,11 +1,12 @@
-// Package sweep is study U1, which is a user's: a plan crosses timers, path and work, and the study tells what each
-// combination does.
+// Package sweep is study U1, for users: a plan crosses timers, path and work, and the study
+// measures each combination.
 //
-// `tcpwheel experiment run my-plan.yaml` runs a plan whose first line is "study: sweep". docs/studies.md has every key.
+// `tcpwheel experiment run my-plan.yaml` runs a plan whose first line is "study: sweep".
+// docs/studies.md has every key.
 //
-// A combination is a sender (subject, timers, tick, floor, rtt_tick, wheel) under a condition (all other lists). Under
-// each condition all senders meet the same losses, pauses and starts, and are compared with the first of them, object
-// by object.
+// A combination is a sender (subject, timers, tick, floor, rtt_tick, wheel) under a condition (all
+// other lists). Under each condition all senders meet the same losses, pauses and starts. The study
+// compares them with the first sender, object by object.
 package sweep
 
 import (
@@ -24,79 +25,80 @@ import (
 //go:embed README.md plan.yaml
 var files embed.FS
 
-// Plan is a plan of the study. All lists are crossed.
+// Plan is a plan of the study. Its lists are crossed.
 type Plan struct {
-	Subject []string         `plan:"subject" oneof:"engine binding gvisor" about:"whose TCP sends: the engine in the virtual network, the engine in a gVisor stack, or gVisor's own, which has timers of its own"`
-	Timers  []testbed.Timers `plan:"timers" about:"of the sender; the first is what others are compared with"`
-	Names   []string         `plan:"names" optional:"true" about:"short names of the timers for tables and figures, as many as there are timers"`
-	Tick    []time.Duration  `plan:"tick" min:"1us" max:"500ms" optional:"true" about:"of expiry, in place of that of the timers"`
-	Floor   []time.Duration  `plan:"floor" min:"0s" max:"1m" optional:"true" about:"on the timeout, in place of that of the timers; 0s is none"`
-	RTTTick []time.Duration  `plan:"rtt_tick" min:"0s" max:"500ms" optional:"true" about:"of the clock that measures round trips, in place of that of the timers; 0s is exact"`
-	Wheel   []string         `plan:"wheel" optional:"true" about:"scheme of the sender's timing wheel, of subject engine, as tcpwheel wheel bench names them; by default scheme6"`
+	Subject []string         `plan:"subject" oneof:"engine binding gvisor" about:"the sender: the engine in the virtual network, the engine in a gVisor stack, or gVisor's own TCP with its own timers"`
+	Timers  []testbed.Timers `plan:"timers" about:"of the sender; the first is the baseline"`
+	Names   []string         `plan:"names" optional:"true" about:"short names for tables and figures, one for each of timers"`
+	Tick    []time.Duration  `plan:"tick" min:"1us" max:"500ms" optional:"true" about:"tick of expiry, replaces that of timers"`
+	Floor   []time.Duration  `plan:"floor" min:"0s" max:"1m" optional:"true" about:"RTO floor, replaces that of timers; 0s is none"`
+	RTTTick []time.Duration  `plan:"rtt_tick" min:"0s" max:"500ms" optional:"true" about:"tick of the RTT clock, replaces that of timers; 0s is exact"`
+	Wheel   []string         `plan:"wheel" optional:"true" about:"scheme of the timing wheel of subject engine, as tcpwheel wheel schemes lists them; default scheme6"`
 
-	Control    []string `plan:"control" oneof:"newreno cubic vegas" optional:"true" about:"of congestion, in place of that of the timers"`
-	SACK       []bool   `plan:"sack" optional:"true" about:"of the sender, in place of what the timers say"`
-	Timestamps []bool   `plan:"timestamps" optional:"true" about:"of the sender, in place of what the timers say"`
+	Control    []string `plan:"control" oneof:"newreno cubic vegas" optional:"true" about:"congestion control, replaces that of timers"`
+	SACK       []bool   `plan:"sack" optional:"true" about:"of the sender, replaces that of timers"`
+	Timestamps []bool   `plan:"timestamps" optional:"true" about:"of the sender, replaces that of timers"`
 
-	Peer    []testbed.Timers `plan:"peer" about:"timers of the receivers, and with them their delayed ACKs, as in linux delack=200ms"`
-	RTT     []time.Duration  `plan:"rtt" min:"10us" max:"10s" about:"round trip of the path without queues"`
+	Peer    []testbed.Timers `plan:"peer" about:"timers of the receivers with their delayed ACKs, such as linux delack=200ms"`
+	RTT     []time.Duration  `plan:"rtt" min:"10us" max:"10s" about:"RTT of the path without queues"`
 	Rate    []sim.Rate       `plan:"rate" about:"of the shared link towards the receivers"`
-	Queue   []int            `plan:"queue" min:"0" max:"1000000" about:"packets that wait for the shared link, at most; 0 is without bound"`
-	Jitter  []time.Duration  `plan:"jitter" min:"0s" max:"5s" about:"by which the delay towards the receivers varies evenly, up or down, at most half of the round trip; nothing overtakes by it"`
-	Reorder []float64        `plan:"reorder" unit:"probability" min:"0" max:"1" about:"share of packets that are late by reorder_by, and let others pass"`
+	Queue   []int            `plan:"queue" min:"0" max:"1000000" about:"most packets that wait for the shared link; 0 is no bound"`
+	Jitter  []time.Duration  `plan:"jitter" min:"0s" max:"5s" about:"uniform variation of the delay towards the receivers, up or down, at most half the RTT; packets keep their order"`
+	Reorder []float64        `plan:"reorder" unit:"probability" min:"0" max:"1" about:"share of packets that are late by reorder_by, so others overtake them"`
 	Loss    []testbed.Fates  `plan:"loss" about:"towards the receivers, by flow"`
-	AckLoss []testbed.Fates  `plan:"ack_loss" about:"on the way back, by flow; fates and tail lose requests there and no ACKs"`
+	AckLoss []testbed.Fates  `plan:"ack_loss" about:"towards the sender, by flow; fates and tail lose requests there, not ACKs"`
 
-	Workload []string `plan:"workload" oneof:"bulk request-response web tail stop-and-wait" about:"how the objects of a flow follow one another"`
-	Octets   []uint64 `plan:"octets" unit:"size" min:"1" max:"1073741824" about:"of an object; n times 1400 are n segments to all subjects, where n is at most 30"`
-	Flows    []int    `plan:"flows" min:"1" max:"1000" about:"from one sender, each to a receiver of its own"`
+	Workload []string `plan:"workload" oneof:"bulk request-response web tail stop-and-wait" about:"when the objects of a flow begin"`
+	Bytes    []uint64 `plan:"bytes" unit:"size" min:"1" max:"1073741824" about:"size of an object; n times 1400, for n up to 30, is n segments for all subjects"`
+	Flows    []int    `plan:"flows" min:"1" max:"1000" about:"flows from one sender, each to its own receiver"`
 
-	JitterHold time.Duration `plan:"jitter_hold" min:"0s" max:"1h" about:"how long a delay that jitter has drawn stays: packets sent within it take the same time; 0s draws one for each packet"`
+	JitterHold time.Duration `plan:"jitter_hold" min:"0s" max:"1h" about:"how long a drawn delay holds: packets sent within it take the same time; 0s draws one for each packet"`
 	ReorderBy  time.Duration `plan:"reorder_by" min:"0s" max:"10s" about:"see reorder"`
-	Objects    int           `plan:"objects" min:"1" max:"10000" about:"of each flow, those of warming up included; bulk has one"`
-	Warmup     int           `plan:"warmup" min:"0" max:"9999" about:"of the objects, how many come first, are spared by fates and tail, and do not count"`
-	Request    uint32        `plan:"request" min:"1" max:"65535" about:"octets of a request"`
-	Think      time.Duration `plan:"think" min:"0s" max:"1m" about:"pause between objects: evenly from half of it to one and a half"`
-	Stagger    time.Duration `plan:"stagger" min:"0s" max:"1m" about:"flows begin at instants drawn evenly from this span, so that ticks lie by chance"`
-	Limit      time.Duration `plan:"limit" min:"1ms" max:"24h" about:"of virtual time; what is unfinished then counts with its age"`
+	Objects    int           `plan:"objects" min:"1" max:"10000" about:"objects of each flow, warm-up included; bulk has one"`
+	Warmup     int           `plan:"warmup" min:"0" max:"9999" about:"first objects, which fates and tail spare and which do not count"`
+	Request    uint32        `plan:"request" min:"1" max:"65535" about:"bytes of a request"`
+	Think      time.Duration `plan:"think" min:"0s" max:"1m" about:"pause between objects, uniform from half to one and a half of it"`
+	Stagger    time.Duration `plan:"stagger" min:"0s" max:"1m" about:"flows begin at random within this span, so the phase of ticks is random"`
+	Limit      time.Duration `plan:"limit" min:"1ms" max:"24h" about:"virtual time; an unfinished object counts with its age"`
 	MTU        int           `plan:"mtu" min:"576" max:"9000" about:"of the path"`
 	Seeds      int           `plan:"seeds" min:"1" max:"1000" about:"1 to this: each a run of its own"`
 
 	Expect []Expectation `plan:"expect" optional:"true" about:"what you expect, to be judged"`
 }
 
-// Study is the study.
+// Study is study U1.
 var Study = experiments.Define(experiments.Spec[Plan, testbed.Result]{
 	ID: "U1", Name: "sweep", Class: experiments.Shape, Files: files,
-	Question: "What do timers of your choice do to work of your choice, over a path of your choice?",
+	Question: "What do your timers do to your work over your path?",
 	Check:    check,
 	Cells:    cells,
 	Judge:    judge,
 	Live:     []experiments.LivePart[Plan]{{Name: "kernel", Needs: needsRoot, Run: kernel}},
 })
 
-// Bounds of a plan, so that none can take a machine down.
+// Bounds of a plan, so no plan can overload a machine.
 const (
 	MaxCells = 100_000
 	MaxCost  = 30.0       // seconds of a cell, estimated
-	MaxTimes = 20_000_000 // objects of all cells, whose times are kept
+	MaxTimes = 20_000_000 // objects of all cells: their times are kept
 )
 
-// The cost of a segment and of an object, in seconds, on one core of 2.1 GHz or so: right by a factor of two to three.
+// Cost of a segment and of an object in seconds on a core of about 2.1 GHz, within a factor of
+// three.
 var costs = map[testbed.Kind]struct{ segment, object float64 }{
 	testbed.Engine:  {4e-6, 20e-6},
 	testbed.Binding: {25e-6, 150e-6},
 	testbed.GVisor:  {45e-6, 250e-6},
 }
 
-// cost estimates how long a cell takes, in seconds.
+// cost estimates the CPU time of a cell, in seconds.
 func cost(s *testbed.Spec) float64 {
 	c := costs[s.Kind]
 	objects := float64(s.Flows * s.Work.Objects)
 	return 1e-4 + float64(s.Segments()*c.segment) + float64(objects*c.object) + float64(float64(s.Flows)*1e-4)
 }
 
-// check finds what the tags cannot tell.
+// check finds faults beyond the tags.
 func check(p *Plan) error {
 	if err := p.checkOverrides(); err != nil {
 		return err
@@ -124,7 +126,7 @@ func check(p *Plan) error {
 		n *= float64(len(a.labels))
 	}
 	if n *= float64(p.Seeds); n > MaxCells {
-		return fmt.Errorf("%.0f cells, which is all lists crossed times %d seeds, want at most %d: shorten lists, or make plans of parts", n, p.Seeds, MaxCells)
+		return fmt.Errorf("%.0f cells, all lists crossed times %d seeds, want at most %d: shorten lists, or split the plan", n, p.Seeds, MaxCells)
 	}
 	times := 0.0
 	for _, c := range p.combinations() {
@@ -140,7 +142,7 @@ func check(p *Plan) error {
 		}
 		times += float64(s.Flows * s.Work.Objects * p.Seeds)
 		if t := cost(s); t > MaxCost {
-			return fmt.Errorf("a cell of %.0f segments, which takes about %.0f s, want at most %.0f s: lower flows, objects or octets (with %s)",
+			return fmt.Errorf("a cell of %.0f segments, which takes about %.0f s, want at most %.0f s: lower flows, objects or bytes (with %s)",
 				s.Segments(), t, MaxCost, p.name(c))
 		}
 	}
@@ -150,7 +152,8 @@ func check(p *Plan) error {
 	return p.checkExpectations()
 }
 
-// refused is the error of timers that do not go with what a list has in their place: it names the list that does not, if one alone does not.
+// refused returns the error for timers that conflict with lists. It names the list if only one
+// conflicts.
 func (p *Plan) refused(c combination, err error) error {
 	base := pick(p.Timers, c, "timers").Text
 	for _, o := range []struct {
@@ -176,7 +179,7 @@ func (p *Plan) refused(c combination, err error) error {
 	return fmt.Errorf("timers: %q: %w (with %s)", base, err, p.name(c))
 }
 
-// checkOverrides refuses a list that says again what the timers have said in their text.
+// checkOverrides refuses a list for a value that the text of timers sets, too.
 func (p *Plan) checkOverrides() error {
 	for _, t := range p.Timers {
 		words := strings.Fields(t.Text)
@@ -195,16 +198,16 @@ func (p *Plan) checkOverrides() error {
 			{"timestamps", len(p.Timestamps) > 0, has("+timestamps") || has("-timestamps")},
 		} {
 			if o.set && o.said {
-				return fmt.Errorf("%s: timers %q say it themselves, want it in one place", o.key, t.Text)
+				return fmt.Errorf("%s: timers %q set it, too: want it in one place", o.key, t.Text)
 			}
 		}
 	}
 	return nil
 }
 
-// spec is the run of a combination under a seed.
+// spec returns the run of a combination with a seed.
 func (p *Plan) spec(c combination, seed int) *testbed.Spec {
-	timers, _ := p.timers(c) // check has seen the error
+	timers, _ := p.timers(c) // check found the error
 	rtt, jitter := pick(p.RTT, c, "rtt"), pick(p.Jitter, c, "jitter")
 	data := sim.LinkConfig{
 		Delay: rtt - rtt/2, Rate: uint64(pick(p.Rate, c, "rate")), Queue: sim.Limit{Packets: uint32(pick(p.Queue, c, "queue"))},
@@ -217,7 +220,7 @@ func (p *Plan) spec(c combination, seed int) *testbed.Spec {
 		Kind: testbed.Kind(pick(p.Subject, c, "subject")), Timers: timers, Peer: pick(p.Peer, c, "peer"),
 		Seed: uint64(seed),
 		Work: testbed.Work{
-			Shape: testbed.Shape(pick(p.Workload, c, "workload")), Objects: p.Objects, Warm: p.Warmup, Bytes: pick(p.Octets, c, "octets"),
+			Shape: testbed.Shape(pick(p.Workload, c, "workload")), Objects: p.Objects, Warm: p.Warmup, Bytes: pick(p.Bytes, c, "bytes"),
 			Request: p.Request, Think: p.Think,
 		},
 		Path: testbed.Path{
@@ -242,8 +245,8 @@ func (p *Plan) spec(c combination, seed int) *testbed.Spec {
 	return s
 }
 
-// timers returns the timers of a combination, with what the lists have in place of what they say. An error is that of a
-// tick which does not go with the rest.
+// timers returns the timers of a combination, with the values of lists in place of their own. The
+// error is that of a tick that conflicts with the rest.
 func (p *Plan) timers(c combination) (testbed.Timers, error) {
 	t := pick(p.Timers, c, "timers")
 	words := strings.Fields(t.Text)
@@ -251,7 +254,7 @@ func (p *Plan) timers(c combination) (testbed.Timers, error) {
 		words[0] += "@" + pick(p.Tick, c, "tick").String()
 	}
 	if len(p.Floor) > 0 {
-		words = slices.Insert(words, 1, "floor="+max(pick(p.Floor, c, "floor"), 1).String()) // of a nanosecond is none
+		words = slices.Insert(words, 1, "floor="+max(pick(p.Floor, c, "floor"), 1).String())
 	}
 	if len(p.RTTTick) > 0 {
 		words = slices.Insert(words, 1, "rtt-tick="+pick(p.RTTTick, c, "rtt_tick").String())

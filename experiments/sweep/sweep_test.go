@@ -70,7 +70,7 @@ func open(text string) (*experiments.Job, error) {
 	return Study.OpenPlan(f, false)
 }
 
-// TestFaults looks at wrong plans through the eyes of those who wrote them.
+// TestFaults checks what users read about wrong plans.
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"timer: linux":                     `my.yaml:2: timer: no such key, want one of subject, timers, names, tick, `,
@@ -87,17 +87,17 @@ func TestFaults(t *testing.T) {
 		"rtt: [20ms, 20ms]":                `my.yaml:2: rtt: 20ms appears twice`,
 		"wheel: heap":                      `my.yaml:2: wheel: "heap", want one of `,
 		"reorder: 0.1":                     `my.yaml:2: reorder: 0.1 without reorder_by, want a time by which packets are late`,
-		"timers: linux@1ms\ntick: 10ms":    `my.yaml:3: tick: timers "linux@1ms" say it themselves, want it in one place`,
-		"timers: linux floor=1s\nfloor: 0": `my.yaml:3: floor: timers "linux floor=1s" say it themselves, want it in one place`,
+		"timers: linux@1ms\ntick: 10ms":    `my.yaml:3: tick: timers "linux@1ms" set it, too: want it in one place`,
+		"timers: linux floor=1s\nfloor: 0": `my.yaml:3: floor: timers "linux floor=1s" set it, too: want it in one place`,
 		"warmup: 200":                      `my.yaml:2: warmup: 200 of 200 objects, want fewer than there are`,
 		"subject: gvisor\nworkload: stop-and-wait": `my.yaml:2: stop-and-wait of subject gvisor, want subject engine: ` +
 			`others do not report ACKs`,
 		"jitter: 100ms":             `my.yaml:2: sim: jitter 100ms, want 0s to 25ms (with timers=per-segment@1ms)`,
 		"timers: bsd\nrtt_tick: 0s": `my.yaml:3: rtt_tick: 0s for timers "bsd": tcptimers: RTT tick 0s, want 1µs to `,
-		"seeds: 1000\nrtt: [1ms, 2ms, 3ms, 4ms, 5ms]\nflows: [1, 2, 3, 4, 5]": `my.yaml:2: 200000 cells, which is all lists crossed times 1000 ` +
-			`seeds, want at most 100000: shorten lists, or make plans of parts`,
-		"octets: 1000000000\nflows: 50\nworkload: bulk": `my.yaml:3: a cell of 34530400 segments, which takes about 138 s, ` +
-			`want at most 30 s: lower flows, objects or octets`,
+		"seeds: 1000\nrtt: [1ms, 2ms, 3ms, 4ms, 5ms]\nflows: [1, 2, 3, 4, 5]": `my.yaml:2: 200000 cells, all lists crossed times 1000 ` +
+			`seeds, want at most 100000: shorten lists, or split the plan`,
+		"bytes: 1000000000\nflows: 50\nworkload: bulk": `my.yaml:3: a cell of 34530400 segments, which takes about 138 s, ` +
+			`want at most 30 s: lower flows, objects or bytes`,
 		"objects: 10000\nflows: 10\nseeds: 100":                 `my.yaml:2: 80000000 objects in all cells, want at most 20000000: `,
 		"expect:\n  - metric: speed":                            `my.yaml:3: expect, number 1: metric "speed", want one of mean, median, `,
 		"expect:\n  - {metric: mean}":                           `my.yaml:3: expect, number 1: neither lo nor hi, want a bound at least`,
@@ -120,8 +120,8 @@ func TestCrossing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Under each of two round trips: the engine with 2 timers, 2 ticks and 2 wheels, the binding without wheels, gVisor
-	// once.
+	// Under each of two round trips: the engine with 2 timers, 2 ticks and 2 wheels, the binding
+	// without wheels, gVisor once.
 	if want := 2 * (8 + 4 + 1) * 2; len(j.Cells) != want {
 		t.Errorf("%d cells, want %d", len(j.Cells), want)
 	}
@@ -133,8 +133,8 @@ func TestCrossing(t *testing.T) {
 	}
 }
 
-// TestTheSameTimersDoTheSame: the tick that a policy has anyway makes no difference, nor does the scheme of the wheel;
-// and an expectation that does not hold says so, and why.
+// TestTheSameTimersDoTheSame: the tick that a policy has anyway makes no difference, nor does the
+// scheme of the wheel; and an expectation that does not hold says so, and why.
 func TestTheSameTimersDoTheSame(t *testing.T) {
 	out := run(t, "my.yaml", `study: sweep
 timers: [linux, linux@4ms, bsd]
@@ -180,7 +180,7 @@ func TestFigures(t *testing.T) {
 			text = common + text
 		}
 		for _, f := range run(t, "my.yaml", text, false).Figures {
-			if strings.HasPrefix(f.Name, "needless") {
+			if strings.HasPrefix(f.Name, "spurious") {
 				continue
 			}
 			if f.Map != nil {
@@ -199,7 +199,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestManyRowsAreData: beyond what a page can show, tables are for programs, and winners are counted.
+// TestManyRowsAreData: beyond what a page can show, tables are for programs, and winners are
+// counted.
 func TestManyRowsAreData(t *testing.T) {
 	out := run(t, "my.yaml", "study: sweep\nobjects: 6\nwarmup: 1\nseeds: 1\ntimers: [linux, bsd, rfc6298]\nrtt: [1ms, 2ms, 3ms, 4ms]\nrate: [1Mbit, 2Mbit, 3Mbit, none]\n", false)
 	for _, table := range out.Tables {
@@ -251,7 +252,7 @@ func TestKernelWork(t *testing.T) {
 		t.Errorf("spec %+v", s)
 	}
 	out, err := kernel(t.Context(), &Plan{Seeds: 1, Subject: []string{"engine"}, Timers: p.Timers, Peer: p.Peer, RTT: p.RTT, Rate: p.Rate, Queue: p.Queue,
-		Jitter: p.Jitter, Reorder: p.Reorder, Loss: p.Loss, AckLoss: p.AckLoss, Workload: []string{"tail"}, Octets: p.Octets, Flows: []int{2}})
+		Jitter: p.Jitter, Reorder: p.Reorder, Loss: p.Loss, AckLoss: p.AckLoss, Workload: []string{"tail"}, Bytes: p.Bytes, Flows: []int{2}})
 	if err != nil || len(out.Tables) != 0 || len(out.Notes) != 1 {
 		t.Errorf("of a plan without work for the kernel: %+v, %v", out, err)
 	}
