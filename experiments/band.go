@@ -147,14 +147,3 @@ func (t Tally) Measure(format string, args ...any) Measure {
 	}
 	return m.Judging(float64(t.Exceptions))
 }
-
-// Decided, Judged and Holds are for judges that still write a band twice.
-func Decided(v Verdict, text string) Band { return Band{text, func(float64) Verdict { return v }} }
-
-// Judged returns Reproduced within [lo, hi], Differs within [least, most], and else NotReproduced.
-func Judged(value, lo, hi, least, most float64) Verdict {
-	return verdict(value >= lo && value <= hi, value >= least && value <= most)
-}
-
-// Holds is Reproduced if ok, and else NotReproduced.
-func Holds(ok bool) Verdict { return verdict(ok, false) }

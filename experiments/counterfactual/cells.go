@@ -15,11 +15,11 @@ import (
 	"tcpwheel/pcaps/track"
 )
 
-// files of samples by the point at which they were captured.
+// pointFile is the file of a sample by the point of capture.
 var pointFile = map[string]string{"sender": "a.pcapng.gz", "middle": "middle.pcapng.gz", "receiver": "b.pcapng.gz"}
 
-// The checks of the replays: under the timers of the kernels, under two that must be told from them, and with the
-// parameters of others.
+// The checks of the replays: under the kernels' timers, under two sets of timers that must fail,
+// and with the parameters of other connections.
 const (
 	asCaptured = "V2, Linux as captured"
 	otherFloor = "V3, a floor on the whole timeout"
@@ -31,11 +31,10 @@ var checks = []struct{ name, policy string }{
 	{asCaptured, "linux-jiffies"}, {otherFloor, "gvisor"}, {otherBSD, "bsd"}, {holdOut, "linux-jiffies"},
 }
 
-// checkControl is the congestion control of the kernels. What connections of one capture share, such as where the kernel's
-// ticks lie, is learnt from all of them.
+// checkControl is the congestion control of the kernels.
 const checkControl = "cubic"
 
-// cells are the captures, and then the checks.
+// cells returns a cell for each capture and one for each check.
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
 	for _, s := range p.Samples {
 		for _, point := range p.Points {
@@ -63,12 +62,12 @@ func has(sample, point string) bool {
 	if err != nil {
 		return false
 	}
-	_ = f.Close() // it was only looked for
+	_ = f.Close()
 	return true
 }
 
-// replayed runs the connections of a capture that had losses, and calls refused with the reason for each that cannot
-// be.
+// replayed runs the connections of a capture that had losses. It calls refused with the reason for
+// each connection that cannot run.
 func replayed(study *replay.Study, name string, refused func(reason string)) (results []*replay.Result, err error) {
 	f, err := samples.Open(name)
 	if err != nil {
@@ -82,7 +81,7 @@ func replayed(study *replay.Study, name string, refused func(reason string)) (re
 	var wrong error
 	rec := replay.NewRecorder(replay.Config{Done: func(c *track.Conn, s *replay.Script, err error) {
 		if s == nil && err == nil || wrong != nil {
-			return // it had no loss
+			return // no loss
 		}
 		var r *replay.Result
 		if err == nil {
@@ -145,14 +144,15 @@ func capturedAt(p *Plan, sample, point string) (Cell, error) {
 			}
 			o.Deliveries += of.Deliveries
 			o.Imputed += of.Imputed
-			o.Rexmits += of.Rexmits
-			o.Needless += of.Spurious
+			o.Retransmissions += of.Rexmits
+			o.Spurious += of.Spurious
 		}
 	}
 	return out, nil
 }
 
-// validate makes one check over all samples, captured at their senders.
+// validate runs one check on all samples, captured at their senders. Connections of a capture share
+// their ticks, so the phase of the ticks is estimated from all of them.
 func validate(ctx context.Context, p *Plan, name, policy string) (Cell, error) {
 	out := Cell{Check: name}
 	c, err := replay.ParseChoice(policy)

@@ -2,6 +2,7 @@ package counterfactual
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tcpwheel/experiments"
@@ -9,72 +10,65 @@ import (
 	"tcpwheel/pcaps/replay"
 )
 
-// The bands are those of docs/captures.md, which were set before there were captures.
+// The bands of docs/captures.md were set before there were captures.
 const (
 	bandsSource = "bands set for this project beforehand, docs/captures.md"
 	bandsText   = "95 % of detections right, recovery times 5 % off in the median and 10 % for 95 %"
 )
 
-func claims(p *Plan, cells []Cell, out *experiments.Outcome) {
+func claims(p *Plan, cells []Cell) []experiments.Claim {
 	found := map[string]*replay.Validation{}
 	for i := range cells {
 		if cells[i].Validation != nil {
 			found[cells[i].Check] = cells[i].Validation
 		}
 	}
-	for _, c := range []struct{ name, check, text string }{
-		{"as-captured", asCaptured, "a replay under the kernels' timers comes near to what the kernels did"},
-		{"hold-out", holdOut, "and so it does with parameters of other connections"},
-	} {
-		v := found[c.check]
-		if v == nil {
-			continue
-		}
-		verdict := experiments.NotReproduced
-		switch {
-		case v.Passes():
-			verdict = experiments.Reproduced
-		case v.Median <= 0.05:
-			verdict = experiments.Differs // right for most of them
-		}
-		out.Claim(experiments.Claim{
-			Name: c.name, Text: c.text, Source: bandsSource, Tag: experiments.Computed, Measured: experiments.MeasuredText("%s", tells(v)),
-			Expected:  experiments.Decided(verdict, bandsText),
-			Otherwise: "congestion control in recovery, and what the kernel's timers round to, are a model's: see Replays in docs/captures.md",
-		})
-	}
-	if v, floor, bsd := found[asCaptured], found[otherFloor], found[otherBSD]; v != nil && floor != nil && bsd != nil {
-		verdict := experiments.NotReproduced
-		switch worse := floor.Median > v.Median && bsd.Median > v.Median; {
-		case !floor.Passes() && !bsd.Passes() && worse && v.Passes():
-			verdict = experiments.Reproduced
-		case !floor.Passes() && !bsd.Passes() && worse:
-			verdict = experiments.Differs
-		}
-		out.Claim(experiments.Claim{
-			Name: "negative-control", Text: "timers that the kernels do not have are told from theirs", Source: bandsSource, Tag: experiments.Computed,
-			Measured:  experiments.MeasuredText("floor: %s; 4.4BSD: %s", tells(floor), tells(bsd)),
-			Expected:  experiments.Decided(verdict, "both outside of the bands, where the kernels' are within"),
-			Otherwise: "the others are further off, but the kernels' own timers do not keep the bands either, so that keeping them tells nothing yet",
-		})
-	}
-	signs(p, cells, out)
+	return slices.Concat(fidelityClaims(found), controlClaims(found), signClaims(p, cells))
 }
 
-// tells is what a validation has found, in a line.
-func tells(v *replay.Validation) string {
+// fidelityClaims judges how well replays under the kernels' own timers match the captures.
+func fidelityClaims(found map[string]*replay.Validation) (all []experiments.Claim) {
+	for _, c := range []struct{ name, check, text string }{
+		{"as-captured", asCaptured, "a replay under the kernels' timers matches the capture"},
+		{"hold-out", holdOut, "so does a replay with parameters of other connections"},
+	} {
+		if v := found[c.check]; v != nil {
+			all = append(all, experiments.Claim{Name: c.name, Text: c.text, Source: bandsSource, Tag: experiments.Computed, Measured: experiments.MeasuredText("%s", summary(v)),
+				Expected:  experiments.Whether(v.Passes(), "%s", bandsText).OrDiffersIf(v.Median <= 0.05, "median within 5 %%"),
+				Otherwise: "congestion control in recovery, and the rounding of the kernel's timers, are models: see Replays in docs/captures.md"})
+		}
+	}
+	return all
+}
+
+// controlClaims judges replays under timers that the kernels do not have.
+func controlClaims(found map[string]*replay.Validation) []experiments.Claim {
+	v, floor, bsd := found[asCaptured], found[otherFloor], found[otherBSD]
+	if v == nil || floor == nil || bsd == nil {
+		return nil
+	}
+	outside := !floor.Passes() && !bsd.Passes() && floor.Median > v.Median && bsd.Median > v.Median
+	return []experiments.Claim{{Name: "negative-control", Text: "replays under timers that the kernels do not have fail", Source: bandsSource, Tag: experiments.Computed,
+		Measured:  experiments.MeasuredText("floor: %s; 4.4BSD: %s", summary(floor), summary(bsd)),
+		Expected:  experiments.Whether(outside && v.Passes(), "both outside the bands, and the kernels' own within").OrDiffersIf(outside, "both outside and further off than the kernels' own"),
+		Otherwise: "the others are further off, but the kernels' own timers are outside the bands too, so being within them shows nothing yet"}}
+}
+
+// summary returns the results of a validation in a line.
+func summary(v *replay.Validation) string {
 	return fmt.Sprintf("timeouts %s, probes %s, by ACKs %s, recovery times %s %% off in the median, p95 %s %%", of(v.TimeoutsRight, v.Timeouts),
 		of(v.ProbesRight, v.Probes), of(v.FastRight+v.ReordersRight, v.Fast+v.Reorders), experiments.Number(100*v.Median), experiments.Number(100*v.P95))
 }
 
-// signs claims what this project is for: that its own timers save time, and that those of 4.4BSD would have cost it.
-func signs(p *Plan, cells []Cell, out *experiments.Outcome) {
+// signClaims judges the aim of this project: its own timers save time, and those of 4.4BSD cost
+// time.
+func signClaims(p *Plan, cells []Cell) (all []experiments.Claim) {
 	for _, c := range []struct {
 		name, policy, text, expected string
 		sign                         float64
 	}{
-		{"per-segment-saves", "per-segment@1ms", "a timer for each segment on a tick of 1 ms saves recovery time over the kernels' own", "above 0 by each key", 1},
-		{"bsd-costs", "bsd", "4.4BSD's timers would have cost recovery time", "below 0 by each key", -1},
+		{"per-segment-saves", "per-segment@1ms", "a timer for each segment on a tick of 1 ms saves recovery time over the kernels' own", "above 0", 1},
+		{"bsd-costs", "bsd", "4.4BSD's timers would have cost recovery time", "below 0", -1},
 	} {
 		i := p.index(c.policy)
 		if i < 0 {
@@ -84,37 +78,27 @@ func signs(p *Plan, cells []Cell, out *experiments.Outcome) {
 		if !ok {
 			continue
 		}
-		sure, right := 0, 0
+		sure, right := true, false // with each key's interval, with any key's value
 		var texts []string
 		for k, in := range by {
-			lo, hi := min(c.sign*in.Lo, c.sign*in.Hi), c.sign*in.Value
-			if lo > 0 {
-				sure++
-			}
-			if hi > 0 {
-				right++
-			}
+			sure = sure && min(c.sign*in.Lo, c.sign*in.Hi) > 0
+			right = right || c.sign*in.Value > 0
 			texts = append(texts, fmt.Sprintf("by %s %s", replay.Key(k), percent(in)))
 		}
-		verdict := experiments.NotReproduced
-		switch {
-		case sure == replay.Keys:
-			verdict = experiments.Reproduced
-		case right > 0 && c.sign*by[replay.ByRange].Value > 0:
-			verdict = experiments.Differs
-		}
-		out.Claim(experiments.Claim{
-			Name: c.name, Text: c.text, Source: "aim of this project", Tag: experiments.Computed,
-			Measured: experiments.MeasuredText("%s", strings.Join(texts, ", ")), Expected: experiments.Decided(verdict, c.expected+", with its interval"),
-			Otherwise: signsWhy(cells, i),
-		})
+		all = append(all, experiments.Claim{Name: c.name, Text: c.text, Source: "aim of this project", Tag: experiments.Computed,
+			Measured: experiments.MeasuredText("%s", strings.Join(texts, ", ")),
+			Expected: experiments.Whether(sure, "%s by each key, with its interval", c.expected).
+				OrDiffersIf(right && c.sign*by[replay.ByRange].Value > 0, "%s by range", c.expected),
+			Otherwise: signsWhy(cells, i)})
 	}
+	return all
 }
 
-// signsWhy says on which losses of which connections the keys go, and what becomes of those that all have.
+// signsWhy explains which losses each key covers, and the savings on the losses that all keys
+// cover.
 func signsWhy(cells []Cell, policy int) string {
 	losses, conns, sooner, late := 0, 0, 0, 0
-	var told [replay.Keys]int
+	var covered [replay.Keys]int
 	var shared [replay.Keys][]pair
 	for i := range cells {
 		c := &cells[i]
@@ -128,23 +112,22 @@ func signsWhy(cells []Cell, policy int) string {
 			}
 			seen[l.Conn] = true
 			losses++
-			all := true
-			for k, is := range l.By[policy] {
+			by, all := l.By[policy], true
+			for k, is := range by {
 				if is >= 0 {
-					told[k]++
+					covered[k]++
 				} else {
 					all = false
 				}
 			}
-			by := l.By[policy]
 			if by[replay.ByRange] >= 0 && by[replay.ByRange] < l.Took && by[replay.ByTime] >= 0 {
 				sooner++
 				if by[replay.ByTime] >= l.Took {
 					late++
 				}
 			}
-			if all {
-				for k, is := range by {
+			for k, is := range by {
+				if all {
 					shared[k] = append(shared[k], pair{l.Took, is})
 				}
 			}
@@ -158,9 +141,9 @@ func signsWhy(cells []Cell, policy int) string {
 		}
 		return strings.Join(all, ", ")
 	}
-	return fmt.Sprintf("there are %d losses of %d connections, of which the captures tell %s; the others are not repaired before the first fate that had to be guessed. Of the %d that all "+
-		"keys have, it saves %s. By time, what was lost stays lost until something was captured to arrive: of %d losses that are repaired sooner by range, %d are not by time",
-		losses, conns, list(func(k int) string { return fmt.Sprint(told[k]) }), len(shared[0]),
+	return fmt.Sprintf("there are %d losses of %d connections. The captures determine %s; the others are not repaired before the first fate that had to be guessed. On the %d losses that all "+
+		"keys cover, the saving is %s. By time, a lost range stays lost until the capture shows an arrival: of %d losses that are repaired sooner by range, %d are not by time",
+		losses, conns, list(func(k int) string { return fmt.Sprint(covered[k]) }), len(shared[0]),
 		list(func(k int) string { return experiments.Number(100*saved(shared[k])) + " %" }), sooner, late)
 }
 

@@ -1,4 +1,5 @@
-// Package counterfactual is study C1: what the losses of the sample captures would have cost with other timers.
+// Package counterfactual is study C1, which replays the losses of the sample captures under other
+// timers.
 package counterfactual
 
 import (
@@ -27,7 +28,7 @@ type Plan struct {
 	Control  string   `plan:"control"`
 }
 
-// choice is a replay.Choice as a value of a plan.
+// choice is a replay.Choice in a plan.
 type choice struct{ replay.Choice }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -41,12 +42,12 @@ func (c *choice) Allowed() string {
 	return "NAME[@TICK] and then + or - with " + strings.Join(tcptimers.Switches(), ", ") + "; NAME is one of " + strings.Join(replay.PolicyNames(), ", ")
 }
 
-// Cell is what was found in one capture, or by one check of the replays.
+// Cell is the result of one capture, or of one check of the replays.
 type Cell struct {
 	Sample string   `json:"sample,omitempty"`
 	Point  string   `json:"point,omitempty"`
-	Conns  int      `json:"conns"`            // with losses
-	Refuse []string `json:"refuse,omitempty"` // why connections cannot be replayed, one reason each
+	Conns  int      `json:"conns"`            // connections with losses
+	Refuse []string `json:"refuse,omitempty"` // reason for each connection that cannot be replayed
 
 	Losses   []Loss    `json:"losses,omitempty"`
 	Policies []Overall `json:"policies,omitempty"` // in the order of the plan
@@ -60,19 +61,19 @@ type Loss struct {
 	Conn  int           `json:"conn"`
 	Kind  string        `json:"kind"`
 	RTT   time.Duration `json:"rtt"`
-	Took  time.Duration `json:"took"`  // its recovery in the capture
-	Count bool          `json:"count"` // it was needed, and repaired
-	// By has the time of its recovery by policy and key; -1 is that there is no verdict.
+	Took  time.Duration `json:"took"`  // recovery time in the capture
+	Count bool          `json:"count"` // necessary and repaired
+	// By is the recovery time by policy and key; -1 means no verdict.
 	By [][replay.Keys]time.Duration `json:"by"`
 }
 
-// Overall is how a policy has done in a capture, by the key of range.
+// Overall sums the replays of a capture under one policy, by the key of range.
 type Overall struct {
-	Refused    int `json:"refused"` // connections without a verdict
-	Deliveries int `json:"deliveries"`
-	Imputed    int `json:"imputed"`
-	Rexmits    int `json:"rexmits"`
-	Needless   int `json:"needless"`
+	Refused         int `json:"refused"` // connections without a verdict
+	Deliveries      int `json:"deliveries"`
+	Imputed         int `json:"imputed"`
+	Retransmissions int `json:"rexmits"`
+	Spurious        int `json:"needless"`
 }
 
 // Study is the study.
@@ -94,16 +95,16 @@ func check(p *Plan) error {
 			return fmt.Errorf("samples: %q, want one of %s", s, strings.Join(names, ", "))
 		}
 		if slices.Contains(p.Samples[:i], s) {
-			return fmt.Errorf("samples: %s stands twice", s)
+			return fmt.Errorf("samples: %s is listed twice", s)
 		}
 	}
 	if !slices.Contains(p.Points, "sender") {
-		return errors.New("points: no sender, want it, which verdicts go by")
+		return errors.New("points: no sender, want it: verdicts use it")
 	}
 	for i, c := range p.Policies {
 		for _, o := range p.Policies[:i] {
 			if o.Text == c.Text {
-				return fmt.Errorf("policies: %s stands twice", c.Text)
+				return fmt.Errorf("policies: %s is listed twice", c.Text)
 			}
 		}
 	}

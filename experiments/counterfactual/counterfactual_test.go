@@ -11,7 +11,7 @@ import (
 	"tcpwheel/pcaps/replay"
 )
 
-// open opens a plan, which says what differs from the study's own.
+// open opens a plan that overrides keys of the study's own.
 func open(text string) (*Plan, error) {
 	own, err := plan.Parse("plan.yaml", []byte(Study.Plan))
 	if err != nil {
@@ -40,9 +40,9 @@ func mustOpen(t *testing.T, text string) *Plan {
 	return p
 }
 
-// TestALostTailUnderThreeTimers: the kernel lost the last segment of a response over 20 ms, and its probe repaired it.
-// Without a probe a timer with a floor of 1 s takes more than a second, and 4.4BSD's too; the kernel's own timers take
-// what it took.
+// TestALostTailUnderThreeTimers replays the loss of the last segment of a response over 20 ms,
+// which the kernel's probe repaired. Without a probe a timer with a floor of 1 s takes more than a
+// second, and so does 4.4BSD's. The kernel's own timers take the captured time.
 func TestALostTailUnderThreeTimers(t *testing.T) {
 	p := mustOpen(t, "samples: tail-one\npoints: sender\npolicies: [linux, rfc6298, bsd, per-segment@1ms]")
 	c, err := capturedAt(p, "tail-one", "sender")
@@ -57,14 +57,14 @@ func TestALostTailUnderThreeTimers(t *testing.T) {
 		counted++
 		linux, rfc, bsd, segment := l.By[0][replay.ByRange], l.By[1][replay.ByRange], l.By[2][replay.ByRange], l.By[3][replay.ByRange]
 		if off := (linux - l.Took).Abs(); off > l.Took/10 {
-			t.Errorf("the kernel took %v, and a replay with its timers %v", l.Took, linux)
+			t.Errorf("the kernel took %v, but a replay with its timers %v", l.Took, linux)
 		}
 		if segment <= 0 || segment > l.Took {
-			t.Errorf("timers of each segment take %v, the kernel %v", segment, l.Took)
+			t.Errorf("a timer per segment takes %v, the kernel %v", segment, l.Took)
 		}
 		for _, slow := range []time.Duration{rfc, bsd} {
-			if slow >= 0 && slow < time.Second { // -1 is no verdict
-				t.Errorf("with a floor of a second it takes %v", slow)
+			if slow >= 0 && slow < time.Second { // -1 means no verdict
+				t.Errorf("with a floor of a second recovery takes %v", slow)
 			}
 		}
 	}
@@ -73,8 +73,8 @@ func TestALostTailUnderThreeTimers(t *testing.T) {
 	}
 }
 
-// TestJudge: what replays of the kernels' timers must not be mistaken for does not pass; and were it to pass, that
-// would be told.
+// TestJudge checks that replays under other timers fail the checks, and that the claims notice if
+// they pass.
 func TestJudge(t *testing.T) {
 	p := mustOpen(t, "samples: [tail-one, incast, lost-rexmit-tail, outage]\npoints: sender")
 	all := studytest.Cells(t, cells(p))
@@ -86,7 +86,7 @@ func TestJudge(t *testing.T) {
 	if v := verdicts(); len(v) != 5 || v["negative-control"] == experiments.NotReproduced {
 		t.Errorf("verdicts %v", v)
 	}
-	// All in order, but for 4.4BSD's timers, which come as near as the kernels'.
+	// All pass, and 4.4BSD's timers pass like the kernels'.
 	good := replay.Validation{Timeouts: 10, TimeoutsRight: 10, Probes: 10, ProbesRight: 10, Fast: 10, FastRight: 10, First: 100, FirstRight: 100, Recoveries: 30}
 	for i := range all {
 		if v := all[i].Validation; v != nil && (all[i].Check == asCaptured || all[i].Check == otherBSD) {
@@ -96,7 +96,7 @@ func TestJudge(t *testing.T) {
 	if v := verdicts(); v["as-captured"] != experiments.Reproduced || v["negative-control"] != experiments.NotReproduced {
 		t.Errorf("with BSD's timers that pass the verdicts are %v", v)
 	}
-	// Timers that are always slower than the capture's.
+	// Timers that take twice the captured time.
 	for i := range all {
 		for j := range all[i].Losses {
 			l := &all[i].Losses[j]
@@ -115,9 +115,9 @@ func TestJudge(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"samples: [tail-one, web]":  `samples: "web", want one of tail-one, `,
-		"samples: [incast, incast]": `samples: incast stands twice`,
-		"points: receiver":          `points: no sender, want it, which verdicts go by`,
-		"policies: [linux, linux]":  `policies: linux stands twice`,
+		"samples: [incast, incast]": `samples: incast is listed twice`,
+		"points: receiver":          `points: no sender, want it: verdicts use it`,
+		"policies: [linux, linux]":  `policies: linux is listed twice`,
 		"policies: reno":            `my.yaml:1: policies: "reno", `,
 		"control: bbr":              `control: "bbr", want one of newreno, cubic, vegas`,
 		"points: [sender, sky]":     `my.yaml:1: points: "sky", want one of sender, middle, receiver`,

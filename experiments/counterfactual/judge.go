@@ -11,28 +11,24 @@ import (
 	"tcpwheel/pcaps/replay"
 )
 
-// pair is a loss under a policy: what it took in the capture, and what it would have taken.
+// pair is the recovery time of a loss in the capture and under a policy.
 type pair struct{ was, is time.Duration }
 
-// pairs returns the losses that count under a policy by a key, grouped by connection, in cells that keep says.
+// pairs returns the losses that count under a policy by a key, grouped by connection, in the cells
+// that keep accepts.
 func pairs(cells []Cell, policy int, key replay.Key, keep func(*Cell) bool) (groups [][]pair) {
 	for i := range cells {
 		c := &cells[i]
 		if c.Check != "" || !keep(c) {
 			continue
 		}
-		conns := map[int]int{} // to the group
-		for _, l := range c.Losses {
-			is := l.By[policy][key]
-			if !l.Count || is < 0 {
-				continue
+		counted := experiments.Select(c.Losses, func(l *Loss) bool { return l.Count && l.By[policy][key] >= 0 })
+		for _, conn := range experiments.GroupBy(counted, func(l *Loss) int { return l.Conn }) {
+			var group []pair
+			for _, l := range conn.Items {
+				group = append(group, pair{l.Took, l.By[policy][key]})
 			}
-			g, ok := conns[l.Conn]
-			if !ok {
-				g = len(groups)
-				conns[l.Conn], groups = g, append(groups, nil)
-			}
-			groups[g] = append(groups[g], pair{l.Took, is})
+			groups = append(groups, group)
 		}
 	}
 	return groups
@@ -40,7 +36,7 @@ func pairs(cells []Cell, policy int, key replay.Key, keep func(*Cell) bool) (gro
 
 func atSender(c *Cell) bool { return c.Point == "sender" }
 
-// saved is the share of the captured recovery times that a policy saves.
+// saved returns the share of the captured recovery times that a policy saves.
 func saved(all []pair) float64 {
 	was, less := time.Duration(0), time.Duration(0)
 	for _, p := range all {
@@ -52,7 +48,8 @@ func saved(all []pair) float64 {
 	return float64(less) / float64(was)
 }
 
-// savings are those of a policy by each key, with their intervals by connection. ok is false if a key has no losses.
+// savings returns the savings of a policy by each key, with intervals over connections. ok is false
+// if a key covers no losses.
 func savings(cells []Cell, policy int, keep func(*Cell) bool) (by [replay.Keys]stat.Interval, ok bool) {
 	ok = true
 	for k := range by {
@@ -75,7 +72,7 @@ func times(cells []Cell, policy int, keep func(*Cell) bool) (all []time.Duration
 	return all
 }
 
-// captured returns the recovery times of the captures that count.
+// captured returns the recovery times of the captured losses that count.
 func captured(cells []Cell, keep func(*Cell) bool) (all []time.Duration) {
 	for i := range cells {
 		if cells[i].Check != "" || !keep(&cells[i]) {
@@ -93,31 +90,32 @@ func captured(cells []Cell, keep func(*Cell) bool) (all []time.Duration) {
 func ms[T time.Duration | float64](d T) float64 { return float64(d) / 1e6 }
 
 func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
-	out := &experiments.Outcome{}
 	if len(captured(cells, atSender)) == 0 {
-		out.Notes = append(out.Notes, "No loss of these samples counts: none was needed and repaired.")
-		return out, nil
+		return &experiments.Outcome{Notes: []string{"No loss of these samples counts: none was necessary and repaired."}}, nil
 	}
-	out.Tables = append(out.Tables, policies(p, cells), refusals(p, cells), scenarios(p, cells), validations(cells))
+	out := &experiments.Outcome{
+		Tables:  []experiments.Table{policies(p, cells), refusals(p, cells), scenarios(p, cells), validations(cells)},
+		Figures: []figure.Figure{distribution(p, cells), spread(p, cells), byScenario(p, cells)},
+		Notes: []string{"By range, the n-th transmission of a range has the fate of the n-th one in the capture. This favours a policy that retransmits sooner, if the " +
+			"cause of the first losses would have lost more. By time, a transmission has the fate of the captured one at that time. A range that another policy sends at " +
+			"another time may then escape its loss, and a slow policy seem to save. By number is between them. Where the three keys do not " +
+			"agree on the sign, the captures do not decide."},
+	}
 	if len(p.Points) > 1 {
 		out.Tables = append(out.Tables, points(p, cells))
 	}
 	out.Tables = append(out.Tables, everything(p, cells))
-	out.Figures = append(out.Figures, distribution(p, cells), spread(p, cells), byScenario(p, cells))
-	claims(p, cells, out)
-	out.Notes = append(out.Notes,
-		"By range, the n-th transmission of octets fares as the n-th did in the capture: it flatters a policy that sends again sooner, if what lost "+
-			"the first copies would have lost more. By time, what is sent fares as what was sent then: octets that another policy sends at "+
-			"another time may so escape their loss, and a slow policy seem to save. By number lies between them. Where the three do not "+
-			"agree on the sign, the captures do not tell.")
+	for _, c := range claims(p, cells) {
+		out.Claim(c)
+	}
 	return out, nil
 }
 
-// policies is how each policy does.
+// policies compares the recovery times of the policies.
 func policies(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "policies", Title: "Recovery times at the senders, and what a policy saves of the captured ones, by three keys of fates",
-		Columns: []string{"policy", "losses", "median, ms", "p95, ms", "by range, %", "95 % from", "to", "by time, %", "by number, %"},
+		Name: "policies", Title: "Recovery times at the senders, and each policy's saving over the captured times, by three keys of fates",
+		Columns: []string{"policy", "losses", "median, ms", "p95, ms", "saved by range, %", "95 % from", "to", "saved by time, %", "saved by number, %"},
 	}
 	all := captured(cells, atSender)
 	t.Add("(as captured)", len(all), ms(stat.Median(all)), ms(stat.Quantile(all, 0.95)), "", "", "", "", "")
@@ -134,11 +132,11 @@ func policies(p *Plan, cells []Cell) experiments.Table {
 	return t
 }
 
-// refusals is where there is no verdict, and why.
+// refusals counts the connections without a verdict, and the imputed fates.
 func refusals(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "refusals", Title: "Connections with losses at the senders: how many have no verdict, and what the captures do not tell",
-		Columns: []string{"policy", "connections", "not replayable", "refused", "segments sent", "filled in, %", "sent again", "needlessly"},
+		Name: "refusals", Title: "Connections with losses at the senders: those without a verdict, and fates that the captures do not show",
+		Columns: []string{"policy", "connections", "not replayable", "refused", "segments sent", "imputed fates, %", "retransmissions", "spurious"},
 	}
 	for i, c := range p.Policies {
 		conns, not := 0, 0
@@ -153,18 +151,18 @@ func refusals(p *Plan, cells []Cell) experiments.Table {
 			o.Refused += of.Refused
 			o.Deliveries += of.Deliveries
 			o.Imputed += of.Imputed
-			o.Rexmits += of.Rexmits
-			o.Needless += of.Needless
+			o.Retransmissions += of.Retransmissions
+			o.Spurious += of.Spurious
 		}
-		t.Add(c.Text, conns, not, o.Refused, o.Deliveries, 100*float64(o.Imputed)/float64(max(1, o.Deliveries)), o.Rexmits, o.Needless)
+		t.Add(c.Text, conns, not, o.Refused, o.Deliveries, 100*float64(o.Imputed)/float64(max(1, o.Deliveries)), o.Retransmissions, o.Spurious)
 	}
 	return t
 }
 
-// scenarios is what policies save in each sample.
+// scenarios shows the savings of the policies in each sample.
 func scenarios(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "scenarios", Title: "Saved of the captured recovery times in each sample, in percent, by range",
+		Name: "scenarios", Title: "Saving over the captured recovery times in each sample, in percent, by range",
 		Columns: []string{"sample", "losses", "median, ms"},
 	}
 	shown := p.shown()
@@ -194,7 +192,7 @@ func scenarios(p *Plan, cells []Cell) experiments.Table {
 	return t
 }
 
-// shown are the policies of tables and figures that have room for few.
+// shown returns the policies for tables and figures with room for few.
 func (p *Plan) shown() (all []int) {
 	for _, name := range []string{"linux-jiffies", "rfc6298", "per-segment@1ms", "per-segment@100ms", "per-segment@500ms", "bsd"} {
 		if i := p.index(name); i >= 0 {
@@ -216,8 +214,8 @@ func (p *Plan) index(name string) int {
 
 func validations(cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "validation", Title: "How near replays come to the captures: detections that are right, and by how much recovery times are off",
-		Columns: []string{"check", "losses", "timeouts", "probes", "by ACKs", "first sent, %", "median off, %", "p95 off, %", "passes"},
+		Name: "validation", Title: "Replays against their captures: correct detections, and errors of recovery times",
+		Columns: []string{"check", "losses", "timeouts", "probes", "by ACKs", "first transmissions, %", "median error, %", "p95 error, %", "passes"},
 	}
 	for i := range cells {
 		c := &cells[i]
@@ -231,10 +229,10 @@ func validations(cells []Cell) experiments.Table {
 
 func of(right, all int) string { return fmt.Sprintf("%d of %d", right, all) }
 
-// points is whether the point of capture makes a difference.
+// points compares the savings by the point of capture.
 func points(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "points", Title: "What a capture at another point says of the same losses: saved, in percent, by range",
+		Name: "points", Title: "Savings for the same losses by the point of capture, in percent, by range",
 		Columns: []string{"policy", "point", "losses", "saved, %", "95 % from", "to"},
 	}
 	for _, i := range p.shown() {
@@ -250,10 +248,10 @@ func points(p *Plan, cells []Cell) experiments.Table {
 	return t
 }
 
-// everything has each loss under each policy by each key.
+// everything lists each loss under each policy by each key.
 func everything(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "losses", Title: "Each loss under each policy; nothing where there is no verdict", Data: true,
+		Name: "losses", Title: "Each loss under each policy; empty where there is no verdict", Data: true,
 		Columns: []string{"sample", "point", "connection", "kind", "rtt, ms", "counts", "captured, ms", "policy", "by range, ms", "by time, ms", "by number, ms"},
 	}
 	show := func(d time.Duration) any {
@@ -278,8 +276,8 @@ func everything(p *Plan, cells []Cell) experiments.Table {
 func distribution(p *Plan, cells []Cell) figure.Figure {
 	f := figure.Figure{
 		Name: "recovery-times", Title: "Recovery times of the captured losses, by policy",
-		X: figure.Axis{Label: "from the loss to its ACK, ms", Log: true}, Y: figure.Axis{Label: "share of losses", Lo: 0, Hi: 1},
-		Caption: "By range, at the senders. The dashed line is what was captured.",
+		X: figure.Axis{Label: "recovery time, from the loss to its ACK, ms", Log: true}, Y: figure.Axis{Label: "share of losses", Lo: 0, Hi: 1},
+		Caption: "By range, at the senders. Dashed: as captured.",
 	}
 	draw := func(name string, all []time.Duration, dashed bool) {
 		all = slices.DeleteFunc(slices.Clone(all), func(d time.Duration) bool { return d <= 0 })
@@ -300,13 +298,13 @@ func distribution(p *Plan, cells []Cell) figure.Figure {
 	return f
 }
 
-// spread draws what the losses take under each policy, with the spread of the keys.
+// spread draws the recovery times under each policy, with the spread of the keys.
 func spread(p *Plan, cells []Cell) figure.Figure {
 	f := figure.Figure{
-		Name: "savings", Title: "What the losses take under each policy, over what they took", X: figure.Axis{Label: "policy"},
-		Y: figure.Axis{Label: "recovery times over the captured ones", Log: true}, Marks: []figure.Mark{{Label: "as captured", At: 1}},
-		Caption: "The point is by range, the bar reaches from the least to the greatest of the three keys: where it crosses 1 the " +
-			"captures do not tell.",
+		Name: "savings", Title: "Recovery times under each policy, relative to the captured ones", X: figure.Axis{Label: "policy"},
+		Y: figure.Axis{Label: "recovery times / captured times", Log: true}, Marks: []figure.Mark{{Label: "as captured", At: 1}},
+		Caption: "The point is by range. The bar is from the least to the greatest of the three keys: where it crosses 1 the " +
+			"captures do not decide.",
 	}
 	s := figure.Series{Name: "all losses at the senders", Kind: figure.Points}
 	for i, c := range p.Policies {
@@ -328,7 +326,7 @@ func spread(p *Plan, cells []Cell) figure.Figure {
 func byScenario(p *Plan, cells []Cell) figure.Figure {
 	f := figure.Figure{
 		Name: "by-scenario", Title: "Median recovery time in each sample, by policy", X: figure.Axis{Label: "sample", Ticks: p.Samples},
-		Y: figure.Axis{Label: "from the loss to its ACK, ms", Log: true}, Caption: "By range, at the senders.",
+		Y: figure.Axis{Label: "recovery time, from the loss to its ACK, ms", Log: true}, Caption: "By range, at the senders.",
 	}
 	draw := func(name string, of func(keep func(*Cell) bool) []time.Duration) {
 		s := figure.Series{Name: name, Kind: figure.Bars}

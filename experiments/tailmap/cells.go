@@ -16,7 +16,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// mss is what a segment holds: 1500 octets less the headers, without timestamps.
+// mss is the payload of a segment: 1500 bytes less the headers, without timestamps.
 const mss = 1460
 
 func cells(p *Plan) (all []experiments.Cell[Cell]) {
@@ -70,16 +70,16 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 
 // watch is a tcp.Tracer that follows one flight.
 type watch struct {
-	next     tcp.Seq // behind all that was sent
-	on       bool
-	start    wheel.Time // of the flight
-	from, to tcp.Seq    // of what is lost
-	base     tcp.Seq    // of the flight
-	first    wheel.Time // when from was sent first
-	lastAck  wheel.Time // before the first resend
-	resent   wheel.Time
-	complete wheel.Time
-	sent     []Sent
+	next          tcp.Seq // behind the last byte sent
+	on            bool
+	start         wheel.Time // of the flight
+	from, to      tcp.Seq    // of the lost tail
+	base          tcp.Seq    // of the flight
+	first         wheel.Time // first transmission of from
+	lastAck       wheel.Time // before the first retransmission
+	retransmitted wheel.Time
+	complete      wheel.Time
+	sent          []Sent
 }
 
 // Trace implements tcp.Tracer.
@@ -96,12 +96,12 @@ func (w *watch) Trace(ev *tcp.TraceEvent) {
 		if ev.Header.Seq == w.from && ev.Rexmit == 0 {
 			w.first = ev.T
 		}
-		if ev.Rexmit > 0 && w.resent == 0 {
-			w.resent = ev.T
+		if ev.Rexmit > 0 && w.retransmitted == 0 {
+			w.retransmitted = ev.T
 		}
 		w.sent = append(w.sent, Sent{ev.T.Sub(w.start), int(ev.Header.Seq.Sub(w.base))/mss + 1, ev.Rexmit > 0})
 	case ev.Kind == tcp.TraceReceived:
-		if w.resent == 0 && ev.Header.Ack.AtOrBefore(w.from) {
+		if w.retransmitted == 0 && ev.Header.Ack.AtOrBefore(w.from) {
 			w.lastAck = ev.T
 		}
 		if w.complete == 0 && ev.Header.Ack == w.to {
@@ -110,13 +110,13 @@ func (w *watch) Trace(ev *tcp.TraceEvent) {
 	}
 }
 
-// tailLoss has a flight lose its tail in the set-up of c.
+// tailLoss loses the tail of a flight in the setting of c.
 func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 	tm := timers(rule, c.Floor, c.Tick)
 	cfg := tm.Config()
 	cfg.Congestion.InitialWindow = 64 * mss
 	cfg.Socket.NoDelay = true
-	var from uint64 // of what is lost, in the stream; 0 while nothing is
+	var from uint64 // position of the lost tail in the stream; 0 means no loss yet
 	link := sim.LinkConfig{Delay: c.RTT / 2}
 	lossy := link
 	lossy.Loss = sim.Losses{&testbed.StreamLoss{Rule: func(_ wheel.Time, start, _ uint64, attempt uint32) bool {
@@ -141,7 +141,7 @@ func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 		session.Write(mss, 0)
 		run(2 * c.RTT)
 	}
-	if c.Seed > 0 { // the phase, which all rules have in common
+	if c.Seed > 0 { // the phase of the tick, the same for all rules
 		run(time.Duration(testbed.Uniform(uint64(c.Seed), 0xe17) * float64(c.Tick)))
 	}
 	info := session.Conn().Info(pair.World.Net.Now())
@@ -162,30 +162,30 @@ func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 	switch err := errors.Join(pair.World.Faults()...); {
 	case err != nil:
 		return t, err
-	case w.first == 0 || w.resent == 0 || w.complete == 0:
+	case w.first == 0 || w.retransmitted == 0 || w.complete == 0:
 		return t, fmt.Errorf("the tail was not repaired within a minute")
 	}
-	t = Tail{Rule: rule, Lost: lost, RTO: info.RTO, Resend: w.resent.Sub(w.first), Complete: w.complete.Sub(w.first), Age: w.lastAck.Sub(w.first)}
+	t = Tail{Rule: rule, Lost: lost, RTO: info.RTO, Retransmission: w.retransmitted.Sub(w.first), Complete: w.complete.Sub(w.first), Age: w.lastAck.Sub(w.first)}
 	if c.Kind == kindLadder {
 		t.Sent = w.sent
 	}
 	return t, nil
 }
 
-// gvisorLast has gVisor lose the last segment of responses of all sizes of the plan.
+// gvisorLast loses the last segment of gVisor's responses, for all sizes of the plan.
 func gvisorLast(ctx context.Context, p *Plan, rtt time.Duration) (Cell, error) {
 	c := Cell{Kind: kindGVisor, RTT: rtt}
 	results, err := tail.Run(ctx, tail.Config{RTT: rtt, Count: 1, Segments: p.GVisorSegments, Senders: []string{tail.GVisor}, Virtual: true}, nil)
 	for _, r := range results {
-		c.Tails = append(c.Tails, Tail{Rule: gvisor, Segments: r.Segments, Lost: 1, Resend: r.RetransmitP50, Complete: r.CompleteP50 + rtt/2})
+		c.Tails = append(c.Tails, Tail{Rule: gvisor, Segments: r.Segments, Lost: 1, Retransmission: r.RetransmitP50, Complete: r.CompleteP50 + rtt/2})
 	}
 	return c, err
 }
 
-// gvisorTails has gVisor lose more than the last segment.
+// gvisorTails loses several last segments of gVisor's responses.
 func gvisorTails(ctx context.Context, p *Plan, c *Cell) error {
-	const octets = 1400 // of a segment: less than any TCP here puts into one, so that a flight is of as many
-	way := sim.LinkConfig{Delay: c.RTT / 2}
+	const segment = 1400 // bytes: less than any TCP here puts into a segment, so writes and segments correspond
+	link := sim.LinkConfig{Delay: c.RTT / 2}
 	for _, lost := range p.Lost {
 		if lost == 1 {
 			continue
@@ -196,8 +196,8 @@ func gvisorTails(ctx context.Context, p *Plan, c *Cell) error {
 		}
 		r, err := testbed.Run(ctx, &testbed.Spec{
 			Kind: testbed.GVisor, Timers: timers(oneTimer, floorLinux, testbed.Exact), Peer: testbed.MustTimers("per-segment@exact delack=off"), Seed: 1,
-			Work: testbed.Work{Shape: testbed.Tail, Objects: p.Warm + 1, Warm: p.Warm, Bytes: uint64(min(p.Segments, 10) * octets), Think: time.Second},
-			Path: testbed.Path{Data: way, Acks: way, Fates: fates}, Flows: 1, Limit: time.Hour,
+			Work: testbed.Work{Shape: testbed.Tail, Objects: p.Warm + 1, Warm: p.Warm, Bytes: uint64(min(p.Segments, 10) * segment), Think: time.Second},
+			Path: testbed.Path{Data: link, Acks: link, Fates: fates}, Flows: 1, Limit: time.Hour,
 		})
 		if err != nil {
 			return err
@@ -205,7 +205,7 @@ func gvisorTails(ctx context.Context, p *Plan, c *Cell) error {
 		if r.Lost != lost || len(r.Times) != 1 || r.Unfinished > 0 {
 			return fmt.Errorf("gVisor lost %d segments, want %d, or did not recover", r.Lost, lost)
 		}
-		c.Tails = append(c.Tails, Tail{Rule: gvisor, Segments: min(p.Segments, 10), Lost: lost, Resend: slices.Min(r.Waits), Complete: r.Times[0] + c.RTT/2})
+		c.Tails = append(c.Tails, Tail{Rule: gvisor, Segments: min(p.Segments, 10), Lost: lost, Retransmission: slices.Min(r.Waits), Complete: r.Times[0] + c.RTT/2})
 	}
 	return nil
 }

@@ -11,5 +11,5 @@ func TestLateness(t *testing.T) {
 	if median, most := end(); median < 0 || most < median {
 		t.Errorf("late by %v in the median, %v at most", median, most)
 	}
-	lateness()() // ends though it has seen nothing
+	lateness()() // ends without a measurement
 }

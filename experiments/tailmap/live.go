@@ -16,25 +16,26 @@ import (
 	"tcpwheel/wheel"
 )
 
-// needsRoot says why the kernel's TCP cannot be had here.
+// needsRoot returns an error if the kernel's TCP cannot run here.
 func needsRoot() error {
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
-		return errors.New("the kernel's TCP wants Linux and root, for TUN devices in network namespaces")
+		return errors.New("the kernel's TCP needs Linux and root, for TUN devices in network namespaces")
 	}
 	return nil
 }
 
-// kernelTimes is how many tails the kernel loses in each setting: an odd number, for the median.
+// kernelTimes is the number of tails that the kernel loses in each setting: odd, for the median.
 const kernelTimes = 9
 
-// waits are when the kernel may send a lone segment again by the rule, counted from the last ACK before, or from its transmission: the probe of
-// RFC 8985 §7.2, no later than the timer, over the round trip and the timeout that the kernel itself has, rounded up to jiffies and
-// by the wheel that they expire in. From the earliest to the latest phase of these it is.
+// waits returns the earliest and the latest instant at which the rule lets the kernel retransmit a
+// lone segment, counted from the last ACK before, or from its transmission. The rule is the probe
+// of RFC 8985 §7.2, no later than the timer, from the kernel's own SRTT and RTO. It is rounded up
+// to jiffies and by the kernel's timer wheel, over all phases.
 func waits(k tail.Kernel) (least, most time.Duration) {
 	p := testbed.MustTimers("linux-jiffies").Policy
 	p.Tick = k.Jiffy
 	interval := min(2*k.SRTT+maxAckDelay, k.RTO)
-	const period, step = 64, 16 // a jiffy's parts; jiffies
+	const period, step = 64, 16 // jiffies; parts of a jiffy
 	for i := range period * step {
 		start := wheel.Time(0).Add(k.Jiffy * time.Duration(i) / step)
 		d := p.Deadline(start, interval).Sub(start)
@@ -46,12 +47,12 @@ func waits(k tail.Kernel) (least, most time.Duration) {
 	return least, most
 }
 
-// kernel has the kernel's TCP lose a last segment at the round trips of gVisor's.
+// kernel measures the kernel's TCP, which loses a last segment at gVisor's round trips.
 func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 	out := &experiments.Outcome{}
 	table := experiments.Table{
 		Name: "kernel", Title: "The kernel's TCP of this machine: the last segment of a response is lost",
-		Columns: []string{"round trip, ms", "segments", "SRTT of the kernel, ms", "its timeout, ms", "waited, ms", "rule from, ms", "to, ms", "within", "sent again, ms", "complete, ms"},
+		Columns: []string{"round trip, ms", "segments", "kernel's SRTT, ms", "kernel's RTO, ms", "waited, ms", "rule from, ms", "to, ms", "within", "retransmitted, ms", "complete, ms"},
 	}
 	off, settings, within, tails, unasked := 0, 0, 0, 0, 0
 	endLateness := lateness()
@@ -67,7 +68,7 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 				continue
 			}
 			keep := 0
-			// How far a wait is from the rule: below 0 if it is before the earliest instant, above if it is past the latest.
+			// beyond returns how far a wait is from the rule: below 0 if early, above 0 if late.
 			beyond := func(k tail.Kernel) time.Duration {
 				least, most := waits(k)
 				return min(k.Wait-least, 0) + max(k.Wait-most, 0)
@@ -89,18 +90,18 @@ func kernel(ctx context.Context, p *Plan) (*experiments.Outcome, error) {
 	}
 	median, most := endLateness()
 	if settings == 0 {
-		return nil, errors.New("this machine is too busy to be asked in time what its kernel waits for")
+		return nil, errors.New("this machine is too busy: its kernel could not be asked in time for SRTT and RTO")
 	}
 	out.Tables = append(out.Tables, table)
 	if unasked > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%d settings are left out: this machine was too busy to be asked in time what its kernel waited for.", unasked))
+		out.Notes = append(out.Notes, fmt.Sprintf("%d settings are left out: this machine was too busy to ask its kernel in time for SRTT and RTO.", unasked))
 	}
 	out.Claim(experiments.Claim{
-		Name: "kernel", Text: "the kernel sends a lone lost segment again by the rule of probe and timer, over its own round trip and timeout", Source: "RFC 8985 §7.2",
+		Name: "kernel", Text: "the kernel retransmits a lone lost segment by the rule of probe and timer, with its own SRTT and RTO", Source: "RFC 8985 §7.2",
 		Tag: experiments.Standard, Measured: experiments.MeasuredText("the median off in %d of %d settings; %d of %d tails within", off, settings, within, tails),
-		Expected: experiments.Whether(off == 0 && tails > 0, "the median of each setting between the earliest and the latest instant that its jiffies and its wheel allow"),
-		Otherwise: fmt.Sprintf("this machine was busy, or its kernel has another rule: who slept here for a millisecond meanwhile woke %s ms late in the median, and %s ms at most. Run it again "+
-			"where that is next to nothing", experiments.Number(ms(median)), experiments.Number(ms(most))),
+		Expected: experiments.Whether(off == 0 && tails > 0, "the median of each setting is between the earliest and the latest instant that its jiffies and its wheel allow"),
+		Otherwise: fmt.Sprintf("this machine was busy, or its kernel has another rule: a goroutine that slept for a millisecond woke %s ms late in the median, and at most %s ms late. Run it again "+
+			"where that is almost 0", experiments.Number(ms(median)), experiments.Number(ms(most))),
 	})
 	return out, nil
 }

@@ -7,7 +7,7 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// The rules, by the names that tables have.
+// The rules, as tables name them.
 const (
 	oneTimer   = "one timer"
 	rtoRestart = "RTO restart"
@@ -18,7 +18,7 @@ const (
 	linux      = "Linux"
 )
 
-// rules are those that have a law.
+// rules are the rules that have a law.
 var rules = []string{oneTimer, rtoRestart, perSegment, probe}
 
 // The floors on the timeout.
@@ -29,7 +29,8 @@ const (
 
 var floors = []string{floorLinux, floorSecond}
 
-// maxAckDelay is what a probe allows a lone segment's ACK (tcptimers.Policy.MaxAckDelay of all policies here).
+// maxAckDelay is how long a probe for a lone segment waits for a delayed ACK (MaxAckDelay of all
+// policies here).
 const maxAckDelay = 200 * time.Millisecond
 
 // timers returns the timers of a rule over a floor and a tick.
@@ -56,8 +57,8 @@ func timers(rule, floor string, tick time.Duration) testbed.Timers {
 	return testbed.MustTimers(base + " rexmit=restart -tlp -rack" + common)
 }
 
-// timeout is the RTO at a steady round trip. An engine's is longer by up to 3 ns, which whole numbers leave over where RTTVAR falls to its
-// floor.
+// timeout returns the RTO at a steady round trip. An engine's is up to 3 ns longer: the rounding of
+// RTTVAR.
 func timeout(floor string, rtt time.Duration) time.Duration {
 	if floor == floorSecond {
 		return max(time.Second, rtt)
@@ -65,14 +66,16 @@ func timeout(floor string, rtt time.Duration) time.Duration {
 	return rtt + 200*time.Millisecond
 }
 
-// lawResend is when the first of lost segments of a flight that left back to back is to be sent again.
-func lawResend(rule string, rto, rtt time.Duration, lost int) time.Duration {
+// lawRetransmission returns when a rule should retransmit the first lost segment of a flight that
+// left back to back, counted from its transmission.
+func lawRetransmission(rule string, rto, rtt time.Duration, lost int) time.Duration {
 	switch {
 	case rule == perSegment, rule == rtoRestart && lost < tcptimers.RRThresh:
-		// RFC 7765 §4: with fewer than four segments outstanding, the time since the earliest was sent is taken off.
+		// RFC 7765 §4: with fewer than four segments outstanding, the age of the earliest is subtracted.
 		return rto
 	case rule == probe && lost == 1:
-		// RFC 8985 §7.2: "If FlightSize is one segment: PTO += TLP.max_ack_delay", and no later than the timer.
+		// RFC 8985 §7.2: "If FlightSize is one segment: PTO += TLP.max_ack_delay". It is no later than
+		// the timer.
 		return min(3*rtt+maxAckDelay, rtt+rto)
 	case rule == probe:
 		return min(3*rtt, rtt+rto)
@@ -80,8 +83,9 @@ func lawResend(rule string, rto, rtt time.Duration, lost int) time.Duration {
 	return rtt + rto
 }
 
-// lawRest is how long after the first resend all is to be acknowledged: after a timeout the window is one segment and doubles, and the SACK
-// of a probe, which takes the place of a timeout of the same instant, begins a fast recovery, which was expected to repair the rest at once.
+// lawRest returns the time from the first retransmission to the ACK of the whole tail. After a
+// timeout the window is one segment and doubles. The SACK of a probe starts a fast recovery, which
+// was expected to repair the rest at once.
 func lawRest(t *Tail, rtt time.Duration) time.Duration {
 	if t.Rule == probe {
 		return time.Duration(min(t.Lost, 2)) * rtt
@@ -89,8 +93,9 @@ func lawRest(t *Tail, rtt time.Duration) time.Duration {
 	return time.Duration(rounds(t.Lost, t.Lost)) * rtt
 }
 
-// lawRestBounded is lawRest with what it leaves out. After a timeout the window doubles no longer than to half of what was in flight
-// (RFC 5681 §3.1). After a probe RFC 9937 lets one segment go for its SACK, and then twice as many in each round trip.
+// lawRestBounded is lawRest with two bounds. After a timeout the window doubles up to half of the
+// flight (RFC 5681 §3.1). After a probe RFC 9937 allows one segment for its SACK, and then twice as
+// many in each round trip.
 func lawRestBounded(t *Tail, rtt time.Duration) time.Duration {
 	if t.Rule == probe {
 		n := 1
@@ -102,8 +107,8 @@ func lawRestBounded(t *Tail, rtt time.Duration) time.Duration {
 	return time.Duration(rounds(t.Lost, max(t.Lost/2, 2))) * rtt
 }
 
-// rounds is the number of round trips in which a window that begins at one segment and doubles up to a bound, from where it grows by one, has
-// sent n segments: ⌈log₂(n+1)⌉ without the bound.
+// rounds returns the round trips until a window has sent n segments. The window starts at one
+// segment, doubles up to bound, and then grows by one. Without the bound that is ⌈log₂(n+1)⌉.
 func rounds(n, bound int) (trips int) {
 	for window := 1; n > 0; trips++ {
 		n -= window

@@ -10,15 +10,15 @@ import (
 	"tcpwheel/experiments/internal/stat"
 )
 
-// ladderTable is all rules at one round trip.
+// ladderTable compares all rules at one round trip.
 func ladderTable(p *Plan, cells []Cell) experiments.Table {
 	rtt := p.LadderRTT
 	if !slices.Contains(p.RTTs, rtt) {
 		rtt = p.RTTs[0]
 	}
 	t := experiments.Table{
-		Name: "ladder", Title: fmt.Sprintf("First resend and completion after the loss, at a round trip of %v", rtt),
-		Columns: []string{"floor", "rule", "lost", "sent again, ms", "rule says, ms", "complete, ms"},
+		Name: "ladder", Title: fmt.Sprintf("First retransmission and completion, from the first transmission of the lost tail, at a round trip of %v", rtt),
+		Columns: []string{"floor", "rule", "lost", "retransmitted, ms", "expected, ms", "complete, ms"},
 	}
 	for _, c := range cells {
 		if c.Kind != kindMap || c.RTT != rtt {
@@ -30,18 +30,18 @@ func ladderTable(p *Plan, cells []Cell) experiments.Table {
 			}
 			var law any = "none"
 			if x.Rule != shipped {
-				law = ms(lawResend(x.Rule, x.RTO, c.RTT, x.Lost))
+				law = ms(lawRetransmission(x.Rule, x.RTO, c.RTT, x.Lost))
 			}
-			t.Add(c.Floor, x.Rule, x.Lost, ms(x.Resend), law, ms(x.Complete))
+			t.Add(c.Floor, x.Rule, x.Lost, ms(x.Retransmission), law, ms(x.Complete))
 		}
 	}
 	return t
 }
 
-// gainTable is what a timer per segment gains where segments are apart.
+// gainTable shows the gain of a timer per segment where segments are apart.
 func gainTable(cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "gains", Title: "Segments that are apart, 200 ms on the variation: what is gained over one timer",
+		Name: "gains", Title: "Segments that are apart, 200 ms on the variation: gain over one timer",
 		Columns: []string{"apart, ms", "lost", "age at the last ACK, ms", "timer per segment, ms", "RTO restart, ms"},
 	}
 	for _, c := range cells {
@@ -53,16 +53,16 @@ func gainTable(cells []Cell) experiments.Table {
 				continue
 			}
 			each, restart := find(c.Tails, perSegment, one.Lost), find(c.Tails, rtoRestart, one.Lost)
-			t.Add(ms(c.Gap), one.Lost, ms(one.Age), ms(one.Resend-each.Resend), ms(one.Resend-restart.Resend))
+			t.Add(ms(c.Gap), one.Lost, ms(one.Age), ms(one.Retransmission-each.Retransmission), ms(one.Retransmission-restart.Retransmission))
 		}
 	}
 	return t
 }
 
-// tickTable is how late the rules are over coarser ticks.
+// tickTable shows how late the rules are with coarser ticks.
 func tickTable(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "ticks", Title: "First resend less the rule, over coarser ticks of expiry at phases drawn by chance",
+		Name: "ticks", Title: "First retransmission minus the expected time, with coarser ticks of expiry at random phases",
 		Columns: []string{"tick, ms", "rule", "tails", "least, ms", "mean, ms", "greatest, ms"},
 	}
 	for _, tick := range p.Ticks {
@@ -74,7 +74,7 @@ func tickTable(p *Plan, cells []Cell) experiments.Table {
 				}
 				for _, x := range c.Tails {
 					if x.Rule == rule {
-						late = append(late, ms(x.Resend-lawResend(rule, x.RTO, c.RTT, x.Lost)))
+						late = append(late, ms(x.Retransmission-lawRetransmission(rule, x.RTO, c.RTT, x.Lost)))
 					}
 				}
 			}
@@ -87,7 +87,7 @@ func tickTable(p *Plan, cells []Cell) experiments.Table {
 func gvisorTable(cells []Cell) experiments.Table {
 	t := experiments.Table{
 		Name: "gvisor", Title: "gVisor's own TCP in virtual time: the last segments of a response are lost",
-		Columns: []string{"round trip, ms", "segments", "lost", "sent again, ms", "rule, ms", "complete, ms"},
+		Columns: []string{"round trip, ms", "segments", "lost", "retransmitted, ms", "expected, ms", "complete, ms"},
 	}
 	for _, c := range cells {
 		if c.Kind != kindGVisor {
@@ -97,7 +97,7 @@ func gvisorTable(cells []Cell) experiments.Table {
 			if x.Lost > 4 {
 				continue
 			}
-			t.Add(ms(c.RTT), x.Segments, x.Lost, ms(x.Resend), ms(lawGVisor(c.RTT, x.Segments, x.Lost)), ms(x.Complete))
+			t.Add(ms(c.RTT), x.Segments, x.Lost, ms(x.Retransmission), ms(lawGVisor(c.RTT, x.Segments, x.Lost)), ms(x.Complete))
 		}
 	}
 	return t
@@ -108,13 +108,13 @@ var classes = []string{"probe", "timer per segment and RTO restart", "timer per 
 
 func winner(tails []Tail, lost int) (class int, at time.Duration) {
 	each, restart, probed := find(tails, perSegment, lost), find(tails, rtoRestart, lost), find(tails, probe, lost)
-	at = min(each.Resend, restart.Resend, probed.Resend)
+	at = min(each.Retransmission, restart.Retransmission, probed.Retransmission)
 	switch {
-	case probed.Resend == at && each.Resend == at:
+	case probed.Retransmission == at && each.Retransmission == at:
 		return 3, at
-	case probed.Resend == at:
+	case probed.Retransmission == at:
 		return 0, at
-	case restart.Resend == at:
+	case restart.Retransmission == at:
 		return 1, at
 	}
 	return 2, at
@@ -139,10 +139,10 @@ func figures(p *Plan, cells []Cell) (all []figure.Figure) {
 			}
 		}
 		all = append(all, figure.Figure{
-			Name: []string{"winners-200ms", "winners-1s"}[i], Title: "Who sends a lost tail again first, floor of " + floor,
+			Name: []string{"winners-200ms", "winners-1s"}[i], Title: "The rule that retransmits a lost tail first, floor of " + floor,
 			X: figure.Axis{Label: "round trip, ms"}, Y: figure.Axis{Label: "segments lost at the end"}, Map: m,
-			Caption: "The number in a cell is when the first resend leaves, in ms. A lone lost segment belongs to the timer per segment (with a floor of " +
-				"1 s from 267 ms on), as the probe allows for a delayed ACK; more than one to the probe while RTT + 2·SRTT is below the timeout.",
+			Caption: "The number in a cell is the time of the first retransmission, ms. For a lone lost segment the timer per segment is first (with a floor of " +
+				"1 s from 267 ms on), because the probe allows for a delayed ACK. For more segments the probe is first while RTT + 2·SRTT is below the timeout.",
 		})
 	}
 	for _, c := range cells {
@@ -153,24 +153,24 @@ func figures(p *Plan, cells []Cell) (all []figure.Figure) {
 	return all
 }
 
-// ladderFigure is one case, segment by segment.
+// ladderFigure draws one case, segment by segment.
 func ladderFigure(c Cell) figure.Figure {
 	last := 0
 	for _, x := range c.Tails[0].Sent {
 		last = max(last, x.Segment)
 	}
 	f := figure.Figure{
-		Name: "ladder", Title: fmt.Sprintf("The last %d segments of a flight are lost: what each rule sends, and when", c.Tails[0].Lost),
+		Name: "ladder", Title: fmt.Sprintf("The last %d segments of a flight are lost: retransmissions of each rule over time", c.Tails[0].Lost),
 		X: figure.Axis{Label: "time since the flight left, ms"}, Y: figure.Axis{Label: "segment", Lo: 0, Hi: float64(last) + 1.5},
 		Marks: []figure.Mark{{Label: "ACKs of the others", At: ms(c.RTT), Vertical: true}},
-		Caption: fmt.Sprintf("Round trip %v, floor of %s. At 0 all have sent the flight. The probe sends the last segment and learns of the others by its SACK; "+
-			"a timer per segment sends the first lost one a round trip before the one timer.", c.RTT, c.Floor),
+		Caption: fmt.Sprintf("Round trip %v, floor of %s. All send the flight at 0. The probe retransmits the last segment, and its SACK reveals the other losses. "+
+			"A timer per segment retransmits the first lost segment one round trip before the one timer.", c.RTT, c.Floor),
 	}
 	for i, t := range c.Tails {
 		s := figure.Series{Name: t.Rule, Kind: figure.Points, Group: i + 1, Marker: i + 1}
 		for _, x := range t.Sent {
 			if x.Again || i == 0 {
-				// Rules that send at one instant are drawn a little apart.
+				// Retransmissions at the same instant are drawn a little apart.
 				s.X, s.Y = append(s.X, ms(x.At)), append(s.Y, float64(x.Segment)+float64(0.15*float64(i-2)))
 			}
 		}

@@ -1,4 +1,4 @@
-// Package tailmap is study E17: who repairs a lost tail first.
+// Package tailmap is study E17, which finds the rule that repairs a lost tail first.
 package tailmap
 
 import (
@@ -31,18 +31,18 @@ type Plan struct {
 	GVisorRTTs     []time.Duration `plan:"gvisor_rtts" min:"1ms" max:"1s"`
 }
 
-// Kind is what a cell has looked at.
+// kind is the experiment of a cell.
 type kind string
 
 const (
 	kindMap    kind = "map"    // one round trip and floor, all rules and numbers of lost segments
 	kindAge    kind = "age"    // segments that are apart
-	kindTick   kind = "tick"   // coarser ticks at a phase drawn by chance
-	kindLadder kind = "ladder" // one case, with all that was sent
+	kindTick   kind = "tick"   // coarser ticks at a random phase
+	kindLadder kind = "ladder" // one case, with all transmissions
 	kindGVisor kind = "gvisor" // gVisor's own TCP
 )
 
-// Cell is what was seen in one set-up.
+// Cell is the result of one setting.
 type Cell struct {
 	Kind  kind          `json:"kind"`
 	Floor string        `json:"floor,omitempty"`
@@ -53,19 +53,20 @@ type Cell struct {
 	Tails []Tail        `json:"tails"`
 }
 
-// Tail is one lost tail and its repair. Times count from the first transmission of the first segment that was lost.
+// Tail is one lost tail and its repair. Times count from the first transmission of
+// the first lost segment.
 type Tail struct {
-	Rule     string        `json:"rule"`
-	Segments int           `json:"segments,omitempty"` // of gVisor's responses
-	Lost     int           `json:"lost"`
-	RTO      time.Duration `json:"rto,omitempty"` // when the flight left
-	Resend   time.Duration `json:"resend"`        // its first retransmission, or that of another one of the tail
-	Complete time.Duration `json:"complete"`      // the ACK of all
-	Age      time.Duration `json:"age,omitempty"` // the last ACK before the retransmission
-	Sent     []Sent        `json:"sent,omitempty"`
+	Rule           string        `json:"rule"`
+	Segments       int           `json:"segments,omitempty"` // of gVisor's responses
+	Lost           int           `json:"lost"`
+	RTO            time.Duration `json:"rto,omitempty"` // when the flight left
+	Retransmission time.Duration `json:"resend"`        // the first retransmission of a segment of the tail
+	Complete       time.Duration `json:"complete"`      // the ACK of the whole tail
+	Age            time.Duration `json:"age,omitempty"` // the last ACK before the retransmission
+	Sent           []Sent        `json:"sent,omitempty"`
 }
 
-// Sent is a segment of the flight that was sent.
+// Sent is a transmission of a segment of the flight.
 type Sent struct {
 	At      time.Duration `json:"at"`
 	Segment int           `json:"segment"` // from 1
@@ -75,7 +76,7 @@ type Sent struct {
 // Study is the study.
 var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 	ID: "E17", Name: "tailmap", Class: experiments.Exact, Files: files,
-	Question: "Who repairs a lost tail first: one timer, RTO restart, a timer per segment, or the probe?",
+	Question: "Which rule repairs a lost tail first: one timer, RTO restart, a timer per segment, or the probe?",
 	Check: func(p *Plan) error {
 		for _, j := range append([]int{p.LadderLost}, p.Lost...) {
 			if j >= p.Segments {
@@ -84,7 +85,7 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 		}
 		for _, gap := range p.Gaps {
 			if time.Duration(p.Segments)*gap > p.GapRTT {
-				return fmt.Errorf("gaps: %v, want at most %v: the flight is to leave within gap_rtt", gap, p.GapRTT/time.Duration(p.Segments))
+				return fmt.Errorf("gaps: %v, want at most %v, so that the flight leaves within gap_rtt", gap, p.GapRTT/time.Duration(p.Segments))
 			}
 		}
 		return nil

@@ -12,9 +12,10 @@ import (
 func TestTails(t *testing.T) {
 	cells, out := studytest.RunAltered[Cell](t, Study, "", nil)
 	studytest.WantOthers(t, out, experiments.Reproduced, "complete", "complete-probe")
-	// What was expected leaves out ssthresh, and RFC 9937.
+	// The expectation leaves out ssthresh and RFC 9937.
 	studytest.Want(t, out, experiments.Differs, "complete", "complete-probe")
-	// A round trip of 20 ms over Linux's floor: 240 / 220 / 60 ms, and 240 alone; over a floor of 1 s: 1020 / 1000 / 60 and 260 ms.
+	// At a round trip of 20 ms. Linux's floor: 240 / 220 / 60 ms, and 240 alone. A floor of 1 s:
+	// 1020 / 1000 / 60, and 260 ms alone.
 	for _, c := range cells {
 		if c.Kind != kindMap || c.RTT != 20*time.Millisecond {
 			continue
@@ -25,15 +26,15 @@ func TestTails(t *testing.T) {
 		}
 		for rule, w := range want {
 			for i, lost := range []int{1, 3} {
-				if got := find(c.Tails, rule, lost).Resend; got/time.Microsecond != time.Duration(w[i])*1000 {
-					t.Errorf("floor of %s, %s, %d lost: sent again after %v, want %dms", c.Floor, rule, lost, got, w[i])
+				if got := find(c.Tails, rule, lost).Retransmission; got/time.Microsecond != time.Duration(w[i])*1000 {
+					t.Errorf("floor of %s, %s, %d lost: retransmitted after %v, want %dms", c.Floor, rule, lost, got, w[i])
 				}
 			}
 		}
 	}
 }
 
-// TestFalsifier has the one timer and the timer per segment change places.
+// TestFalsifier swaps the one timer and the timer per segment.
 func TestFalsifier(t *testing.T) {
 	_, out := studytest.RunAltered(t, Study, "", func(c *Cell) {
 		for i := range c.Tails {
@@ -59,17 +60,18 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestWaits has the kernel's wheel make a timeout late by up to a jiffy, and by up to eight of them from 63 jiffies on.
+// TestWaits checks that the kernel's wheel rounds a timeout up by at most one jiffy, and by at most
+// eight from 63 jiffies on.
 func TestWaits(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		k           tail.Kernel
 		least, most time.Duration
 	}{
-		{tail.Kernel{SRTT: 10 * ms, RTO: 212 * ms, Jiffy: 4 * ms}, 212 * ms, 216 * ms},      // the timer is before the probe
+		{tail.Kernel{SRTT: 10 * ms, RTO: 212 * ms, Jiffy: 4 * ms}, 212 * ms, 216 * ms},      // the timer is earlier than the probe
 		{tail.Kernel{SRTT: 2 * ms, RTO: 208 * ms, Jiffy: 4 * ms}, 204 * ms, 208 * ms},       // the probe
 		{tail.Kernel{SRTT: 100 * ms, RTO: 304 * ms, Jiffy: 4 * ms}, 304 * ms, 336 * ms},     // 76 jiffies
-		{tail.Kernel{SRTT: 1500 * ms, RTO: 1700 * ms, Jiffy: 4 * ms}, 1700 * ms, 1732 * ms}, // 425 of them
+		{tail.Kernel{SRTT: 1500 * ms, RTO: 1700 * ms, Jiffy: 4 * ms}, 1700 * ms, 1732 * ms}, // 425 jiffies
 	} {
 		least, most := waits(c.k)
 		if least < c.least || least > c.least+ms || most > c.most || most < c.most-ms {
