@@ -45,7 +45,7 @@ func newTail() *cobra.Command {
 	durationFlag(f, &t.config.RTT, "rtt", "10ms", "round-trip time of the path")
 	f.IntVar(&t.config.Count, "count", 20, "connections of each run")
 	f.IntSliceVar(&t.config.Segments, "segments", []int{1, 10}, "sizes of the response")
-	f.StringSliceVar(&t.policies, "policy", []string{tcptimers.DefaultPolicy}, "timer policies of our TCP")
+	f.StringSliceVar(&t.policies, "policy", []string{tcptimers.DefaultPolicy, "bsd"}, "timer policies of our TCP")
 	f.StringSliceVar(&t.beside, "beside", []string{tail.GVisor, tail.Linux}, "other senders")
 	f.BoolVar(&t.config.DelayAcks, "delay-acks", false, "delay ACKs also where the segment is lost")
 	f.BoolVar(&t.config.Virtual, "virtual", false, "in virtual time")
