@@ -76,7 +76,8 @@ func (s *summary) warnings() (all []string) {
 	return all
 }
 
-// details writes the point of capture, other observations, a table by kind, and the timers of hosts.
+// details writes the point of capture, other observations, a table by kind, and the timers of
+// hosts.
 func (s *summary) details(b *strings.Builder) {
 	fmt.Fprintln(b)
 	if line := unusedPackets(s.stats); line != "" {

@@ -31,7 +31,8 @@ func plural(n int64, noun string) string {
 	}
 	head, tail, more := strings.Cut(noun, " ")
 	switch {
-	case head == "TCP" || head == "delayed" || head == "zero" || head == "window" || head == "loss": // s after the second
+	// S after the second.
+	case head == "TCP" || head == "delayed" || head == "zero" || head == "window" || head == "loss":
 		return fmt.Sprintf("%d %s %ss", n, head, tail)
 	case more:
 		return fmt.Sprintf("%d %ss %s", n, head, tail)

@@ -162,7 +162,7 @@ func (s *Section) shrink() {
 		k := candidate{c: c}
 		for i := range c.Flows {
 			for _, e := range c.Flows[i].Episodes {
-				k.lost += lasted(e)
+				k.lost += e.TimeLost
 			}
 		}
 		all = append(all, k)
@@ -208,7 +208,7 @@ func (s *Section) Add(c *track.Conn, keep func(*track.Episode) bool) {
 				continue
 			}
 			d.shown[i] = append(d.shown[i], e)
-			d.lost += lasted(e)
+			d.lost += e.TimeLost
 			s.episode(f, e)
 		}
 	}

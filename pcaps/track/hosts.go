@@ -108,16 +108,17 @@ func (h *Hosts) List() []*Host {
 type HostTimers struct {
 	Gaps int // what it rests on
 
-	// Stacks are the named stacks that explain the gaps about equally well, the best first: one if the
-	// answer is clear, none if no stack explains them. Explained is how many gaps the best one explains.
+	// Stacks are the named stacks that explain the gaps about equally well, the best first: one if
+	// the answer is clear, none if no stack explains them. Explained is how many gaps the best one
+	// explains.
 	Stacks    []string
 	Explained int
 
 	Fitted *FittedTimers // if no stack explains the gaps, and there are enough to fit
 }
 
-// FittedTimers are the parameters of RFC 6298's timer that fit a host's gaps best, with intervals of
-// 95 %. What too few gaps show is the zero Range.
+// FittedTimers are the parameters of RFC 6298's timer that fit a host's gaps best, with intervals
+// of 95 %. What too few gaps show is the zero Range.
 type FittedTimers struct {
 	Initial     Range `json:"initial"`     // of the first SYN, seconds
 	Floor       Range `json:"floor"`       // least timeout, seconds
@@ -237,8 +238,8 @@ func (t *HostTimers) Policy() (p tcptimers.Policy, ok bool) {
 	return p, p.Check() == nil
 }
 
-// String returns the answer in words: "linux (34 gaps)", "linux or gvisor (2 gaps)", "unlike any known
-// stack: floor 0.50 s (0.48 to 0.52), … (12 gaps)" or "unknown (1 gap)".
+// String returns the answer in words: "linux (34 gaps)", "linux or gvisor (2 gaps)", "unlike any
+// known stack: floor 0.50 s (0.48 to 0.52), … (12 gaps)" or "unknown (1 gap)".
 func (t *HostTimers) String() string {
 	gaps := fmt.Sprintf(" (%d gaps)", t.Gaps)
 	if t.Gaps == 1 {

@@ -13,8 +13,8 @@ type Losses struct {
 	Spurious int // episodes in which nothing was lost
 	Stalls   int // episodes in which time was lost
 
-	// TimeLost, TimerWait are those of Episode. Unrepaired is the part of TimeLost in episodes that the
-	// capture does not see repaired.
+	// TimeLost, TimerWait are those of Episode. Unrepaired is the part of TimeLost in episodes that
+	// the capture does not see repaired.
 	TimeLost, TimerWait, Unrepaired time.Duration
 
 	longest     *Episode

@@ -197,8 +197,8 @@ const (
 	ambiguousFit = -6
 
 	// A host's timers are those of a stack that explains leastExplained of its gaps. Stacks within
-	// equallyWell of the best one, a likelihood ratio of 20, are as good. unlikeStack is the penalty of
-	// a stack with another initial TTL or timestamp clock, e^-8.
+	// equallyWell of the best one, a likelihood ratio of 20, are as good. unlikeStack is the
+	// penalty of a stack with another initial TTL or timestamp clock, e^-8.
 	leastExplained = 0.8
 	equallyWell    = 3
 	unlikeStack    = 8

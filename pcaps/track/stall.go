@@ -6,9 +6,9 @@ import (
 	"tcpwheel/wheel"
 )
 
-// stall is a time in which the receiver's application got nothing that the path could have brought: a
-// segment at SND.UNA was lost. It begins when the ACK of its first transmission was due, or of the data
-// before it came, whichever is later. It ends with the ACK of its repair.
+// stall is a time in which the receiver's application got nothing that the path could have brought:
+// a segment at SND.UNA was lost. It begins when the ACK of its first transmission was due, or of
+// the data before it came, whichever is later. It ends with the ACK of its repair.
 type stall struct {
 	start    int64 // position of the segment
 	from, to wheel.Time

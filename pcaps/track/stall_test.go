@@ -6,8 +6,8 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// TestStallOfDoubleLoss loses a segment and its retransmission. All but the round trip of the original is
-// lost; all but two round trips is spent waiting for timers.
+// TestStallOfDoubleLoss loses a segment and its retransmission. All but the round trip of the
+// original is lost; all but two round trips is spent waiting for timers.
 func TestStallOfDoubleLoss(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
@@ -26,8 +26,8 @@ func TestStallOfDoubleLoss(t *testing.T) {
 	}
 }
 
-// TestStallIsLongerThanTheFirstRepair repairs the first of two lost segments soon and the second one
-// only by a timeout: T_rec is short, and the stall is not.
+// TestStallIsLongerThanTheFirstRepair repairs the first of two lost segments soon and the second
+// one only by a timeout: T_rec is short, and the stall is not.
 func TestStallIsLongerThanTheFirstRepair(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)
@@ -66,7 +66,8 @@ func TestNothingIsLostBySpuriousRetransmissions(t *testing.T) {
 	}
 }
 
-// TestNeverRepaired counts a stall until the end of the capture, but not for SYNs without an answer.
+// TestNeverRepaired counts a stall until the end of the capture, but not for SYNs without an
+// answer.
 func TestNeverRepaired(t *testing.T) {
 	l := newLab(t, Config{})
 	l.open(0)

@@ -42,7 +42,8 @@ var models = func() []timerModel {
 			p.TLP, p.RACK = true, true
 		}), slack: 2 * ms, penalty: 3, ttl: 64, tsTick: ms},
 
-		// Windows: floor 300 ms, tick 15.6 ms, first timeout 1 s (once 3 s), RACK and TLP in later versions.
+		// Windows: floor 300 ms, tick 15.6 ms, first timeout 1 s (once 3 s), RACK and TLP in later
+		// versions.
 		{name: "windows", policy: with("rfc6298", func(p *tcptimers.Policy) {
 			p.Bounds = tcptimers.Bounds{Initial: time.Second, Min: 300 * ms, Max: 60 * time.Second}
 			p.Tick, p.RTTTick = 15625*time.Microsecond, 15625*time.Microsecond
