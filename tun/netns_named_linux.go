@@ -52,6 +52,16 @@ func AddNamespace(name string) (*NamedNamespace, error) {
 	return n, nil
 }
 
+// RemoveNamespace removes the name of a network namespace, as "ip netns del" does. The namespace
+// ends when nothing else uses it. The error is os.ErrNotExist if there is none.
+func RemoveNamespace(name string) error {
+	path := filepath.Join(namespaceDir, name)
+	if _, err := os.Lstat(path); err != nil {
+		return &Error{"remove network namespace " + name, unwrapErrno(err), ""}
+	}
+	return (&NamedNamespace{name, path}).Close()
+}
+
 // Name returns the name.
 func (n *NamedNamespace) Name() string { return n.name }
 

@@ -32,7 +32,8 @@ func newLink() *cobra.Command {
 			"by an emulated link. It runs until SIGINT or SIGTERM, or until COMMAND, which\n" +
 			"runs in a's namespace, ends. Then it removes the devices with their addresses\n" +
 			"and routes, and prints the counts of each direction: to standard output, or to\n" +
-			"standard error with a COMMAND. It needs root.\n\n" +
+			"standard error with a COMMAND. It needs root. If COMMAND or --b-run fails, link\n" +
+			"ends with its exit status.\n\n" +
 			"A loss is a probability or a model: packets:3,7-9 loses these packets of a\n" +
 			"direction, ranges:0-1448@1 the first transmission of these bytes of each TCP\n" +
 			"stream, outages:1s-1.5s everything sent then, gilbert-elliott:p=0.01,r=0.3\n" +
@@ -66,6 +67,7 @@ func (l *linkCommand) register(flags *pflag.FlagSet) {
 		flags.StringVar(&s.Netns, side+"-netns", "", "its network namespace")
 		flags.StringSliceVar(&l.addrs[i], side+"-addr", nil, fmt.Sprintf("address of %s (default 10.9.0.%d/24)", side, i+1))
 	}
+	flags.BoolVar(&c.Force, "force", false, "with --make-netns: remove existing ones first")
 	flags.BoolVar(&c.MakeNamespaces, "make-netns", false, "make and remove the namespaces")
 	flags.StringVar(&l.cmds.B, "b-run", "", "shell command to run in b's namespace")
 	l.links.register(flags)

@@ -39,7 +39,7 @@ func TestLinkCommand(t *testing.T) {
 	var out, talk bytes.Buffer
 	status := run(linkArgs(t, "--delay", "1ms", "--a-to-b", "loss=packets:1", "--log", log, "--json",
 		"--b-run", "echo b", "--", "/bin/sh", "-c", "echo a; exit 3"), strings.NewReader(""), &out, &talk)
-	if status != exitFailed || !strings.Contains(talk.String(), "exit status 3") || !strings.Contains(out.String(), "a\n") {
+	if status != 3 || !strings.Contains(talk.String(), "exit status 3") || !strings.Contains(out.String(), "a\n") {
 		t.Fatalf("status %d, %q, %q", status, out.String(), talk.String())
 	}
 	var s [2]link.Summary

@@ -3,7 +3,7 @@
 //
 // Results go to standard output, as tables or, with --json, as one JSON object a line. Messages go
 // to standard error. The exit status is 0 on success, 1 on failure, 2 for a wrong call, and 3 if
-// the command found a violation.
+// the command found a violation. link exits with the status of a command of its own that fails.
 package main
 
 import (
@@ -12,11 +12,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"tcpwheel/tun/link"
 )
 
 // Exit statuses.
@@ -77,7 +80,13 @@ func report(stderr io.Writer, err error) int {
 		u *usageError
 		v *violation
 	)
+	var (
+		command *link.CommandError
+		exit    *exec.ExitError
+	)
 	switch {
+	case errors.As(err, &command) && errors.As(command.Err, &exit):
+		return exitStatus(exit)
 	case errors.As(err, &u):
 		fmt.Fprintf(stderr, "tcpwheel: hint: %s\n", u.hint)
 		return exitUsage
@@ -85,6 +94,15 @@ func report(stderr io.Writer, err error) int {
 		return exitViolation
 	}
 	return exitFailed
+}
+
+// exitStatus returns the exit status of a command that failed, as a shell does: 128 and more for a
+// signal.
+func exitStatus(exit *exec.ExitError) int {
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return exit.ExitCode()
 }
 
 func newRoot(stdin io.Reader, stdout, stderr io.Writer) *cobra.Command {

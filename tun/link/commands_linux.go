@@ -21,9 +21,10 @@ type Commands struct {
 	Stdout, Stderr io.Writer
 }
 
-// Run runs a link until the context ends or Commands.A has ended. The former is no error; a failure
-// of Commands.A is one, and so is the deletion of a device. Run calls ready with the link when it
-// is up, and the function that ready returned before the link closes.
+// Run runs a link until the context ends, Commands.A has ended, or Commands.B has failed. The end
+// of the context is no error. The failure of a command is a *CommandError; the deletion of a device
+// is an error too. Run calls ready with the link when it is up, and the function that ready
+// returned before the link closes.
 func Run(ctx context.Context, c Config, cmds Commands, ready func(*Link) (ending func())) ([2]Summary, error) {
 	l, err := Start(c)
 	if err != nil {
@@ -43,7 +44,10 @@ func Run(ctx context.Context, c Config, cmds Commands, ready func(*Link) (ending
 }
 
 func (l *Link) run(ctx context.Context, cmds Commands) (err error) {
-	var a, b *program
+	var (
+		a, b          *program
+		ended, failed <-chan struct{} // nil without a program
+	)
 	defer func() {
 		a.stop()
 		b.stop()
@@ -55,8 +59,8 @@ func (l *Link) run(ctx context.Context, cmds Commands) (err error) {
 		if b, err = l.startProgram(1, cmd); err != nil {
 			return err
 		}
+		failed = b.failed
 	}
-	ended := make(<-chan struct{}) // never closed, without a program
 	if cmds.A != nil {
 		cmd := exec.Command(cmds.A[0], cmds.A[1:]...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = cmds.Stdin, cmds.Stdout, cmds.Stderr
@@ -70,9 +74,16 @@ func (l *Link) run(ctx context.Context, cmds Commands) (err error) {
 		return nil
 	case <-ended:
 		if a.err != nil {
-			return fmt.Errorf("link: %s: %w", cmds.A[0], a.err)
+			return &CommandError{cmds.A[0], a.err}
 		}
-		return nil
+		select {
+		case <-failed:
+			return &CommandError{"b-run", b.err}
+		default:
+			return nil
+		}
+	case <-failed:
+		return &CommandError{"b-run", b.err}
 	case <-l.devices[0].Done():
 		return l.devices[0].Err()
 	case <-l.devices[1].Done():
@@ -84,8 +95,10 @@ func (l *Link) run(ctx context.Context, cmds Commands) (err error) {
 type program struct {
 	pid   int // negative for a process group
 	group bool
-	done  chan struct{} // closed at its end
-	err   error         // valid after done: nil is status 0
+
+	done   chan struct{} // closed at its end
+	failed chan struct{} // closed at its end, unless its status is 0
+	err    error         // valid after done: nil is status 0
 }
 
 // together returns a writer that two programs can share. Files can be shared as they are.
@@ -118,13 +131,16 @@ func (l *Link) startProgram(side int, cmd *exec.Cmd) (*program, error) {
 		return nil, fmt.Errorf("link: start in the namespace of %s: %w", sideName(side), err)
 	}
 	cmd.WaitDelay = time.Second // for its children to close the output
-	p := &program{pid: cmd.Process.Pid, done: make(chan struct{})}
+	p := &program{pid: cmd.Process.Pid, done: make(chan struct{}), failed: make(chan struct{})}
 	if cmd.SysProcAttr != nil && cmd.SysProcAttr.Setpgid {
 		p.pid, p.group = -p.pid, true
 	}
 	go func() {
 		if err := cmd.Wait(); !errors.Is(err, exec.ErrWaitDelay) {
 			p.err = err
+		}
+		if p.err != nil {
+			close(p.failed)
 		}
 		close(p.done)
 	}()

@@ -74,7 +74,14 @@ func TestCommands(t *testing.T) {
 	t.Errorf("process %s is left", pid)
 }
 
+// TestCommandThatFails: the failure of either command is an error with its status, also while the
+// other runs.
 func TestCommandThatFails(t *testing.T) {
+	waits := []string{"/bin/sh", "-c", "sleep 60"}
+	_, err := runTest(t, context.Background(), Commands{A: waits, B: "exit 9"}, func() {})
+	if e, ok := errors.AsType[*CommandError](err); !ok || e.Name != "b-run" || !strings.Contains(err.Error(), "exit status 9") {
+		t.Errorf("error %v, want b-run's", err)
+	}
 	if _, err := runTest(t, context.Background(), Commands{A: []string{"/bin/sh", "-c", "exit 7"}}, func() {}); err == nil || !strings.Contains(err.Error(), "exit status 7") {
 		t.Errorf("error %v", err)
 	}
@@ -140,5 +147,34 @@ func TestRealtime(t *testing.T) {
 	}
 	if after := policies(); after != "0" {
 		t.Errorf("policies %s after Close, want 0", after)
+	}
+}
+
+// TestForceRemovesLeftovers: a link whose namespaces exist fails with a hint for both, and replaces
+// them with Force.
+func TestForceRemovesLeftovers(t *testing.T) {
+	c := testConfig(t)
+	c.MakeNamespaces = true
+	for i := range c.Sides {
+		c.Sides[i].Netns = fmt.Sprintf("tcpwheel-left-%d-%d", os.Getpid(), i)
+		if _, err := tun.AddNamespace(c.Sides[i].Netns); err != nil {
+			t.Skipf("no named namespace here: %v", err)
+		}
+	}
+	if l, err := Start(c); err == nil || !strings.Contains(err.Error(), "use --force to remove "+c.Sides[0].Netns+" and "+c.Sides[1].Netns) {
+		t.Errorf("%v: error %v, want one with a hint", l, err)
+	}
+	c.Force = true
+	l, err := Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	for i := range c.Sides {
+		if err := tun.RemoveNamespace(c.Sides[i].Netns); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("namespace %s: %v, want none", c.Sides[i].Netns, err)
+		}
 	}
 }

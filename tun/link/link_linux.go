@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -48,7 +49,7 @@ func (l *Link) start() (err error) {
 	c := &l.config
 	if c.MakeNamespaces {
 		for i := range l.spaces {
-			if l.spaces[i], err = tun.AddNamespace(c.Sides[i].Netns); err != nil {
+			if l.spaces[i], err = l.addNamespace(c.Sides[i].Netns); err != nil {
 				return err
 			}
 			if err := netns.LoopbackUp(c.Sides[i].Netns); err != nil {
@@ -96,6 +97,22 @@ func (l *Link) start() (err error) {
 		return setPriority(true)
 	}
 	return nil
+}
+
+// addNamespace makes a namespace. If it exists, the error says how to remove what is left of both.
+func (l *Link) addNamespace(name string) (*tun.NamedNamespace, error) {
+	if l.config.Force {
+		if err := tun.RemoveNamespace(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	n, err := tun.AddNamespace(name)
+	var e *tun.Error
+	if errors.Is(err, os.ErrExist) && errors.As(err, &e) {
+		e.Hint = fmt.Sprintf("another link uses it, or a killed one left it: use --force to remove %s and %s, or other names",
+			l.config.Sides[0].Netns, l.config.Sides[1].Netns)
+	}
+	return n, err
 }
 
 // Device returns the device of a side.

@@ -31,6 +31,18 @@ type Summary struct {
 	LateMax time.Duration `json:"late_max_ns"`
 }
 
+// CommandError is the failure of one of Commands.
+type CommandError struct {
+	Name string // of the program, or "b-run"
+	Err  error  // mostly an *exec.ExitError
+}
+
+// Error returns the name and how it ended.
+func (e *CommandError) Error() string { return "link: " + e.Name + ": " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *CommandError) Unwrap() error { return e.Err }
+
 // WriteTable writes both directions as a table.
 func WriteTable(w io.Writer, s [2]Summary) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.AlignRight)
