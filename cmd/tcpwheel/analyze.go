@@ -149,7 +149,7 @@ func (a *analysis) file(cmd *cobra.Command, name string) error {
 		}
 		rep.done(c, !skipped, func(e *track.Episode) bool { return a.filter.hasTime(e.Seen, s.first) })
 	}})
-	stats, err := readCapture(cmd, name, func(p *capture.Packet) error {
+	stats, err := readCaptureAndICMP(cmd, name, tracker.TooBig, func(p *capture.Packet) error {
 		s.first = p.Time.Add(-p.Since)
 		tracker.Add(p)
 		return wrong

@@ -240,9 +240,9 @@ func (r *episodeRow) length() time.Duration { return max(r.d, r.tRec) }
 //	connections       that pass the filter
 //	lossy             of these, with an episode
 //	episodes
-//	stalls            episodes in which time was lost
+//	stalls            episodes with time lost
 //	time_lost_s       in them: how long receivers' applications got nothing that the path could have brought
-//	timer_wait_s      the part of it in which senders waited for timers
+//	timer_wait_s      the part that senders waited for timers
 //	unrepaired_s      the part of it in losses that the capture does not see repaired
 //	evicted           connections given up to bound memory
 //	cut_short         true if the file is truncated; it is analysed up to there

@@ -33,7 +33,7 @@ var glossary = []glossaryPart{
 		{"stall", "an episode in which time was lost"},
 		{"timer wait", "the part of the time lost that the sender waited for its timers"},
 		{"gap", "a silence that a timer ended: what the answer about a host's timers rests on"},
-		{"kind", "cause of an episode's first retransmission: syn, rto, fast, tlp, probe or unknown"},
+		{"kind", "cause of an episode's first retransmission: syn, rto, fast, tlp, probe, mtu or unknown"},
 		{"spurious", "an unnecessary retransmission: an earlier transmission of the bytes arrived"},
 		{"verdict", "analyze: whether a retransmission was spurious (yes, no, unknown); studies: whether a claim was reproduced"},
 		{"evidence", "what decided a verdict: dsack, capture, eifel, dupack or timing"},

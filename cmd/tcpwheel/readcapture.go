@@ -20,11 +20,18 @@ import (
 // name "-" is standard input; "sample:" is the prefix of samples. It shows the progress on a
 // terminal. On capture.ErrCutShort, use has had all segments before the cut.
 func readCapture(cmd *cobra.Command, name string, use func(*capture.Packet) error) (capture.Stats, error) {
+	return readCaptureAndICMP(cmd, name, nil, use)
+}
+
+// readCaptureAndICMP is readCapture that also calls tooBig, in file order, for ICMP errors about
+// the MTU.
+func readCaptureAndICMP(cmd *cobra.Command, name string, tooBig func(capture.TooBig), use func(*capture.Packet) error) (capture.Stats, error) {
 	r, err := openCapture(cmd, name)
 	if err != nil {
 		return capture.Stats{}, err
 	}
 	defer r.Close()
+	r.OnTooBig(tooBig)
 	if talk := cmd.ErrOrStderr(); isTerminal(talk) {
 		defer showReading(talk, r)()
 	}

@@ -14,6 +14,7 @@ type decoder struct {
 	addressed bool // p has addresses, so that a further IP header is inside a tunnel
 	foreign   bool // gopacket found the IP header
 	frags     fragments
+	tooBig    func(TooBig) // called for ICMP errors about the MTU; may be nil
 }
 
 // maxDepth bounds nested headers, tags and extensions included.

@@ -128,7 +128,9 @@ func (d *decoder) transport(protocol byte, b []byte, n int) Reason {
 		switch protocol {
 		case protoUDP:
 			return d.udp(b, n)
-		case protoICMP, protoICMPv6, protoIGMP:
+		case protoICMP, protoICMPv6:
+			return d.icmp(protocol, b)
+		case protoIGMP:
 			return ICMP
 		case protoIPv4, protoIPv6:
 			return d.ip(b, n)

@@ -125,6 +125,10 @@ func (r *Reader) wrap(err error, packet int64) error {
 	return e
 }
 
+// OnTooBig makes Next call f for each ICMP error about a segment too large for its path, in file
+// order.
+func (r *Reader) OnTooBig(f func(TooBig)) { r.d.tooBig = f }
+
 // Comments returns the comments of the packet that Next returned last. Only pcapng has them.
 func (r *Reader) Comments() (comments []string) {
 	if len(r.rec.options) == 0 || r.d.p.Number != r.rec.number {

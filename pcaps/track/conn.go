@@ -267,7 +267,7 @@ func (c *Conn) noteHandshake(p *capture.Packet, f *Flow, now wheel.Time) {
 	}
 }
 
-// TimeLost returns the time that both receivers' applications lost, and the part of it in which the
+// TimeLost returns the time that both receivers' applications lost, and the part that the
 // senders waited for timers. It is valid once the connection is complete.
 func (c *Conn) TimeLost() (lost, timers time.Duration) {
 	for i := range c.Flows {

@@ -38,7 +38,7 @@ type Episode struct {
 	Length  time.Duration // from PrevSent to Ended, if Closed
 
 	// TimeLost is how long the receiver's application got nothing that the path could have brought.
-	// TimerWait is the part of it in which the sender waited for its timers.
+	// TimerWait is the part that the sender waited for its timers.
 	TimeLost, TimerWait time.Duration
 
 	RTT    time.Duration // median of the 10 s before

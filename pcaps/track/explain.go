@@ -30,6 +30,7 @@ type rule struct {
 // rules are tried in order; the first that applies explains a retransmission. The last one applies
 // to all.
 var rules = []rule{
+	{"too large for the path, by ICMP", tooLarge, kind(PMTU)},
 	{"in one burst with a retransmission", inBurst, asBefore},
 	{"before the sender can know anything", tooSoon, kind(Unknown)},
 	{"data of a SYN that the SYN-ACK left out", leftOutBySYNACK, kind(Fast)},
@@ -110,6 +111,13 @@ func timerOrRACK(f *Flow, c *clue) {
 }
 
 func endedSilence(_ *Flow, c *clue) { c.r.Kind, c.r.ByTimer = RTO, true }
+
+// tooLarge: RFC 1191 §6.5, the error makes the host retransmit what was in flight, in smaller
+// segments.
+func tooLarge(f *Flow, c *clue) bool {
+	b := &f.tooBig
+	return b.at != 0 && b.start <= c.s.start && c.s.start < b.end && c.s.sent <= b.at && c.r.Sent >= b.at.Add(-f.lag())
+}
 
 func inBurst(f *Flow, c *clue) bool {
 	v := &f.view

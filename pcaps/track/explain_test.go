@@ -2,8 +2,11 @@ package track
 
 import (
 	"testing"
+	"time"
 
 	"tcpwheel/netstack/tcp"
+	"tcpwheel/pcaps/capture"
+	"tcpwheel/wheel"
 )
 
 // TestSlowHostIsStillFast retransmits 4 ms after the third duplicate ACK, as hosts of the 1990s
@@ -100,5 +103,22 @@ func TestDuplicateACKsBoundTheLag(t *testing.T) {
 	l.send(112, false, 1, 0, 6001, withWindow(60000))
 	if e := l.only(); e.Kind != Fast || e.TRec > 20*ms {
 		t.Errorf("%v, T_rec %v, want fast, 15ms", e.Kind, e.TRec)
+	}
+}
+
+// TestTooLargeForThePath drops a full segment at a link with a smaller MTU. An ICMP error reports
+// it, and the sender repeats the flight in smaller segments.
+func TestTooLargeForThePath(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 1460, 1)
+	l.send(100.1, true, 1461, 1460, 1)
+	l.tr.TooBig(capture.TooBig{Time: wheel.Time(time.Hour + 110*ms), Src: l.a, Dst: l.b, Seq: l.isn[0] + 1, MTU: 1400})
+	l.send(110.2, true, 1, 1360, 1)
+	l.send(110.3, true, 1361, 1360, 1)
+	l.send(110.4, true, 2721, 200, 1)
+	l.send(160, false, 1, 0, 2921)
+	if e := l.only(); e.Kind != PMTU || e.Kind.String() != "mtu" || e.Timeouts != 0 {
+		t.Errorf("%v with %d timeouts, want mtu", e.Kind, e.Timeouts)
 	}
 }

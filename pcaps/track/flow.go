@@ -65,6 +65,7 @@ type Flow struct {
 	finSeen     wheel.Time
 	finAcked    bool
 	probe       segment // the last window probe with a new byte, until that is sent or acknowledged
+	tooBig      seqSpan // in flight, from the segment that an ICMP error called too large
 	ackedUnseen seqSpan // the last bytes that were acknowledged before they were captured
 
 	board        scoreboard

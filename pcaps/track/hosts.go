@@ -92,7 +92,7 @@ func (h *Hosts) of(addr netip.Addr) *Host {
 // Host returns the host with that address, nil if no connection of it was added.
 func (h *Hosts) Host(addr netip.Addr) *Host { return h.hosts[addr] }
 
-// List returns the hosts, those that lost the most time first.
+// List returns the hosts, the one that lost the most time first.
 func (h *Hosts) List() []*Host {
 	all := make([]*Host, 0, len(h.hosts))
 	for _, g := range h.hosts {

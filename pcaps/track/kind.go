@@ -15,11 +15,12 @@ const (
 	Fast
 	TLP   // a tail loss probe (RFC 8985 §7)
 	Probe // a probe of a closed window (RFC 9293 §3.8.6.1)
+	PMTU  // an ICMP error: the segment was too large for the path (RFC 1191)
 
 	Kinds = int(iota) // the number of kinds
 )
 
-var kindNames = [Kinds]string{"unknown", "syn", "rto", "fast", "tlp", "probe"}
+var kindNames = [Kinds]string{"unknown", "syn", "rto", "fast", "tlp", "probe", "mtu"}
 
 // String returns the name used in tables and JSON.
 func (k Kind) String() string {

@@ -10,8 +10,8 @@ type Losses struct {
 	Conns    int
 	Time     time.Duration // of the connections, added up
 	Episodes int
-	Spurious int // episodes in which nothing was lost
-	Stalls   int // episodes in which time was lost
+	Spurious int // episodes without a loss
+	Stalls   int // episodes with time lost
 
 	// TimeLost, TimerWait are those of Episode. Unrepaired is the part of TimeLost in episodes that
 	// the capture does not see repaired.
@@ -88,6 +88,8 @@ func (e *Episode) story() (text string) {
 		text = "a tail loss probe"
 	case Fast:
 		text = "a loss that ACKs showed"
+	case PMTU:
+		text = "a segment too large for the path"
 	case Probe:
 		text = "probes of a closed window"
 	default:

@@ -14,7 +14,7 @@ import (
 //	file, conn               number of the connection in the file, from 0
 //	src, dst                 of the flow with the loss
 //	vantage                  point of capture: sender, receiver, middle, both or unknown
-//	kind                     cause of the first retransmission: syn, rto, fast, tlp, probe or unknown
+//	kind                     cause of the first retransmission: syn, rto, fast, tlp, probe, mtu or unknown
 //	ambiguous                true if other timer models give another kind
 //	spurious, evidence       of the first retransmission: yes, no or unknown; and timing, dupack,
 //	                         eifel, capture or dsack
@@ -31,7 +31,7 @@ import (
 //	t_rec_s                  recovery time: d_s + a_s + p_s
 //	episode_s                from sent until all that was in flight is acknowledged, end_packet
 //	time_lost_s              how long the receiver's application got nothing that the path could have brought
-//	timer_wait_s             the part of it in which the sender waited for its timers
+//	timer_wait_s             the part that the sender waited for its timers
 //	rtt_s                    median RTT of the 10 s before
 //	excess_s                 t_rec_s - rtt_s
 //	w                        d_s / rtt_s

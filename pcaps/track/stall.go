@@ -6,7 +6,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// stall is a time in which the receiver's application got nothing that the path could have brought:
+// stall is a time when the receiver's application got nothing that the path could have brought:
 // a segment at SND.UNA was lost. It begins when the ACK of its first transmission was due, or of
 // the data before it came, whichever is later. It ends with the ACK of its repair.
 type stall struct {

@@ -119,7 +119,7 @@ type Fit struct {
 
 	SYNs SYNTimeouts
 
-	scored   int // gaps less those that RACK may have ended
+	scored   int // gaps less gaps that RACK may have ended
 	votes    [maxModels]vote
 	expiries []expiry
 }

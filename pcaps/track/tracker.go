@@ -120,6 +120,24 @@ func (t *Tracker) Close() {
 // Evicted returns how many connections MaxConns completed early.
 func (t *Tracker) Evicted() int { return t.evicted }
 
+// TooBig handles an ICMP error about a segment too large for its path. Retransmissions of the
+// flight from there on are of kind PMTU.
+func (t *Tracker) TooBig(e capture.TooBig) {
+	ends := pairOf(e.Src, e.Dst)
+	c := *t.conns.newest(&ends)
+	if c == nil {
+		return
+	}
+	c.releaseSYN()
+	f := &c.Flows[0]
+	if f.Src != e.Src {
+		f = &c.Flows[1]
+	}
+	if pos := f.pos(e.Seq); f.started && pos >= f.una && pos < f.max {
+		f.tooBig = seqSpan{pos, f.max, e.Time.Add(c.offset)}
+	}
+}
+
 // find returns the connection of p, the index of p's flow, and whether p was damaged in transit. A
 // SYN may begin a new connection between the same ends.
 func (t *Tracker) find(p *capture.Packet) (c *Conn, dir int, damaged bool) {
