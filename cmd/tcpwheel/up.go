@@ -29,8 +29,9 @@ func newUp() *cobra.Command {
 		Long: "Up makes a TUN device, gives the kernel an address on it, and runs a TCP/IP\n" +
 			"stack behind it until SIGINT, SIGTERM or SIGHUP. Then it removes the device\n" +
 			"with its addresses and routes. It needs root, or CAP_NET_ADMIN.\n\n" +
-			"Each address of the stack serves echo at port 7, discard at 9, chargen at 19,\n" +
-			"and HTTP at 80: /bytes/N returns N fixed bytes, /info the stack's state as JSON.\n" +
+			"Each address of the stack answers pings, and serves echo at port 7 (TCP and\n" +
+			"UDP), discard at 9, chargen at 19, and HTTP at 80: /bytes/N returns N fixed\n" +
+			"bytes, /info the stack's state as JSON.\n" +
 			"--status serves that state outside of the link, on an address of this machine:\n\n" +
 			"  /info          a summary; ?connections=established&limit=20 adds connections\n" +
 			"  /metrics       for Prometheus, with histograms of recovery times and of the\n" +

@@ -35,8 +35,8 @@ type Config struct {
 	// MakeNamespaces makes the namespaces of Sides, which must not exist, and removes them at the end.
 	MakeNamespaces bool
 
-	// Force, with MakeNamespaces, first removes namespaces of these names, such as those that a killed
-	// process left.
+	// Force, with MakeNamespaces, first removes namespaces of these names, such as the leftovers of a
+	// killed process.
 	Force bool
 
 	Log      string    // file for the fate of each packet; "" is none

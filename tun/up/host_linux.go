@@ -62,6 +62,9 @@ func start(ctx context.Context, c Config) (*Host, error) {
 
 func (s *Host) start(ctx context.Context) (err error) {
 	c := &s.config
+	if err := c.checkFree(); err != nil {
+		return fmt.Errorf("up: %w", err)
+	}
 	if s.device, err = tun.Open(c.Device, tun.Options{Netns: c.Netns, MTU: c.MTU, Queues: c.Queues}); err != nil {
 		return err
 	}
@@ -88,6 +91,30 @@ func (s *Host) start(ctx context.Context) (err error) {
 		}
 	}
 	return netns.Configure(ctx, s.device, c.HostAddrs, c.Addrs)
+}
+
+// checkFree returns an error if an interface of the device's namespace has one of the addresses, as
+// while another host with the same ones runs.
+func (c *Config) checkFree() error {
+	return tun.InNamespace(c.Netns, func() error {
+		interfaces, err := net.Interfaces()
+		if err != nil {
+			return err
+		}
+		for _, i := range interfaces {
+			addrs, err := i.Addrs()
+			if err != nil {
+				return err
+			}
+			for _, a := range addrs {
+				p, err := netip.ParsePrefix(a.String())
+				if err == nil && slices.ContainsFunc(slices.Concat(c.Addrs, c.HostAddrs), func(q netip.Prefix) bool { return q.Addr() == p.Addr() }) {
+					return fmt.Errorf("address %v is on %s already: end the program that gave it, or use other addresses", p.Addr(), i.Name)
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // startStack makes the stack and what sees its packets.

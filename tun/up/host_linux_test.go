@@ -478,3 +478,69 @@ func TestKernelPacketsAreNotDropped(t *testing.T) {
 		t.Errorf("%d packets were dropped", n)
 	}
 }
+
+// TestUDPEcho: datagrams come back, of either IP version.
+func TestUDPEcho(t *testing.T) {
+	t.Parallel()
+	forHosts(t, Config{}, func(t *testing.T, s *hostTest, stack, _ netip.Addr) {
+		var c net.Conn
+		if err := s.ns.Do(func() (err error) {
+			c, err = net.Dial("udp", netip.AddrPortFrom(stack, EchoPort).String())
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.SetDeadline(time.Now().Add(testLimit))
+		for _, want := range []string{"one", strings.Repeat("x", 1400)} {
+			if _, err := c.Write([]byte(want)); err != nil {
+				t.Fatal(err)
+			}
+			b := make([]byte, 2000)
+			if n, err := c.Read(b); err != nil || string(b[:n]) != want {
+				t.Errorf("read %d bytes, %v, want %d", n, err, len(want))
+			}
+		}
+	})
+}
+
+// TestPing: the stack answers ICMP echo requests.
+func TestPing(t *testing.T) {
+	t.Parallel()
+	s := newTestHost(t, Config{})
+	// type, code, checksum, identifier, sequence number
+	request := []byte{8, 0, 0xf7, 0xfd, 0, 1, 0, 1}
+	var c net.Conn
+	if err := s.ns.Do(func() (err error) {
+		c, err = net.Dial("ip4:icmp", stackAddrs[0].Addr().String())
+		return err
+	}); err != nil {
+		t.Skipf("no raw socket here: %v", err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(testLimit))
+	if _, err := c.Write(request); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 100)
+	if n, err := c.Read(b); err != nil || n != 20+len(request) || b[20] != 0 { // after the IP header
+		t.Errorf("read % x, %v, want an echo reply", b[:n], err)
+	}
+}
+
+// TestSecondHostIsRefused: a host whose addresses are in use does not start, and the first one
+// keeps working.
+func TestSecondHostIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newTestHost(t, Config{})
+	c := s.config
+	c.Device = ""
+	second, err := Start(c)
+	if err == nil {
+		second.Close()
+	}
+	if want := "is on " + s.Device().Name() + " already: "; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a second host: %v, want an error with %q", err, want)
+	}
+	s.getBytes(stackAddrs[0].Addr(), 1000)
+}

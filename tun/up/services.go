@@ -2,6 +2,7 @@ package up
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"sync"
 
+	"gvisor.dev/gvisor/pkg/tcpip"
+	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"tcpwheel/netstack/sockets"
@@ -45,6 +48,9 @@ func startServices(s *stack.Stack, c *Config, web http.Handler) (*services, erro
 	v := &services{listen: c.listenConfig(s), conns: make(map[net.Conn]struct{})}
 	v.web.Handler = web
 	for _, p := range c.Addrs {
+		if err := v.echoUDP(s, p.Addr()); err != nil {
+			return v, err
+		}
 		for port, serve := range map[uint16]func(*sockets.Conn){EchoPort: echo, DiscardPort: discard, ChargenPort: chargen} {
 			if !free(p.Addr(), port) {
 				continue
@@ -65,6 +71,27 @@ func startServices(s *stack.Stack, c *Config, web http.Handler) (*services, erro
 		v.wait.Go(func() { _ = v.web.Serve(l) }) // ends with close
 	}
 	return v, nil
+}
+
+// echoUDP returns datagrams to their senders, at EchoPort of an address.
+func (v *services) echoUDP(s *stack.Stack, addr netip.Addr) error {
+	at := &tcpip.FullAddress{NIC: nic, Addr: tcpip.AddrFromSlice(addr.AsSlice()), Port: EchoPort}
+	c, err := gonet.DialUDP(s, at, nil, family(addr))
+	if err != nil {
+		return fmt.Errorf("listen at UDP %v: %w", netip.AddrPortFrom(addr, EchoPort), err)
+	}
+	v.hold(c)
+	v.wait.Go(func() {
+		defer v.remove(c)
+		for b := make([]byte, 64<<10); ; {
+			n, from, err := c.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			_, _ = c.WriteTo(b[:n], from) // a datagram may be lost
+		}
+	})
+	return nil
 }
 
 // listenConfig returns how the stack listens.

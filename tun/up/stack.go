@@ -9,7 +9,9 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/icmp"
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
+	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 
 	"tcpwheel/netstack"
 )
@@ -33,7 +35,7 @@ func (c *Config) newStack(link stack.LinkEndpoint, clock tcpip.Clock, timers fun
 	s := stack.New(stack.Options{
 		Clock:              clock,
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol, ipv6.NewProtocol},
-		TransportProtocols: []stack.TransportProtocolFactory{factory},
+		TransportProtocols: []stack.TransportProtocolFactory{factory, udp.NewProtocol, icmp.NewProtocol4, icmp.NewProtocol6},
 	})
 	if err := c.setUp(s, link); err != nil {
 		s.Destroy()
