@@ -153,7 +153,7 @@ func scale(text string, units map[string]float64, most uint64) (n uint64, ok boo
 		return n, n <= most
 	}
 	x, ok := parseNumber(digits)
-	x *= factor
+	x = float64(x * factor)
 	whole := math.Round(x)
 	// The product may be off by a rounding: 1.1·10^9 is 1100000000.0000002.
 	if !ok || x < 0 || math.Abs(x-whole) > x*0x1p-51 || whole >= 1<<63 {
