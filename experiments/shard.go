@@ -108,17 +108,8 @@ func Merge(inputs []ShardInput, program string, open func(study, plan string, qu
 	for n, in := range inputs {
 		lines := bufio.NewScanner(in.Data)
 		lines.Buffer(nil, maxShardLine)
-		if !lines.Scan() {
-			return nil, nil, fmt.Errorf("%s: %w", in.Name, cmpErr(lines.Err(), errors.New("empty, want the results of a shard")))
-		}
-		var h shardHeader
-		if err := json.Unmarshal(lines.Bytes(), &h); err != nil || h.Format != shardFormat {
-			return nil, nil, fmt.Errorf("%s: not the results of a shard: the first line is no header of format %q", in.Name, shardFormat)
-		}
-		if h.Program != program {
-			return nil, nil, fmt.Errorf("%s: made by %s, and this is %s: their results may differ", in.Name, h.Program, program)
-		}
-		if err := (Shard{h.Index, h.Of}).Check(); err != nil {
+		h, err := readHeader(lines, program)
+		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", in.Name, err)
 		}
 		if other, twice := byIndex[h.Index]; twice {
@@ -127,19 +118,8 @@ func Merge(inputs []ShardInput, program string, open func(study, plan string, qu
 		byIndex[h.Index] = in.Name
 		if n == 0 {
 			first = h
-			for _, p := range h.Studies {
-				j, err := open(p.Study, p.Plan, h.Quick)
-				if err != nil {
-					return nil, nil, fmt.Errorf("%s: %w", in.Name, err)
-				}
-				if j.Hash() != p.Hash || len(j.Cells) != p.Cells {
-					return nil, nil, fmt.Errorf("%s: study %s ran under another plan than this program has", in.Name, p.Study)
-				}
-				if results[p.Study] != nil {
-					return nil, nil, fmt.Errorf("%s: study %s appears twice", in.Name, p.Study)
-				}
-				jobs = append(jobs, j)
-				results[p.Study] = make([]json.RawMessage, len(j.Cells))
+			if jobs, err = results.open(h, open); err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", in.Name, err)
 			}
 		} else if differ := difference(first, h); differ != "" {
 			return nil, nil, fmt.Errorf("%s: of another run than %s: %s", in.Name, inputs[0].Name, differ)
@@ -153,28 +133,69 @@ func Merge(inputs []ShardInput, program string, open func(study, plan string, qu
 			return nil, nil, fmt.Errorf("%s: %w", in.Name, err)
 		}
 	}
+	if err := results.complete(jobs, first, byIndex); err != nil {
+		return nil, nil, err
+	}
+	return jobs, results, nil
+}
+
+// readHeader reads and checks the first line of a shard.
+func readHeader(lines *bufio.Scanner, program string) (h shardHeader, err error) {
+	if !lines.Scan() {
+		return h, cmpErr(lines.Err(), errors.New("empty, want the results of a shard"))
+	}
+	if err := json.Unmarshal(lines.Bytes(), &h); err != nil || h.Format != shardFormat {
+		return h, fmt.Errorf("not the results of a shard: the first line is no header of format %q", shardFormat)
+	}
+	if h.Program != program {
+		return h, fmt.Errorf("made by %s, and this is %s: their results may differ", h.Program, program)
+	}
+	return h, Shard{h.Index, h.Of}.Check()
+}
+
+// open opens the studies of a header and makes room for their results.
+func (r Results) open(h shardHeader, open func(study, plan string, quick bool) (*Job, error)) (jobs []*Job, err error) {
+	for _, p := range h.Studies {
+		j, err := open(p.Study, p.Plan, h.Quick)
+		if err != nil {
+			return nil, err
+		}
+		if j.Hash() != p.Hash || len(j.Cells) != p.Cells {
+			return nil, fmt.Errorf("study %s ran under another plan than this program has", p.Study)
+		}
+		if r[p.Study] != nil {
+			return nil, fmt.Errorf("study %s appears twice", p.Study)
+		}
+		jobs = append(jobs, j)
+		r[p.Study] = make([]json.RawMessage, len(j.Cells))
+	}
+	return jobs, nil
+}
+
+// complete checks that all shards and all cells are present.
+func (r Results) complete(jobs []*Job, h shardHeader, byIndex map[int]string) error {
 	var missing []string
-	for i := range first.Of {
+	for i := range h.Of {
 		if byIndex[i] == "" {
-			missing = append(missing, fmt.Sprintf("%d/%d", i, first.Of))
+			missing = append(missing, fmt.Sprintf("%d/%d", i, h.Of))
 		}
 	}
 	switch n := len(missing); {
 	case n == 1:
-		return nil, nil, fmt.Errorf("shard %s is missing", missing[0])
+		return fmt.Errorf("shard %s is missing", missing[0])
 	case n > mostMissing:
-		return nil, nil, fmt.Errorf("shards %s and %d more are missing", strings.Join(missing[:mostMissing], ", "), n-mostMissing)
+		return fmt.Errorf("shards %s and %d more are missing", strings.Join(missing[:mostMissing], ", "), n-mostMissing)
 	case n > 1:
-		return nil, nil, fmt.Errorf("shards %s are missing", strings.Join(missing, ", "))
+		return fmt.Errorf("shards %s are missing", strings.Join(missing, ", "))
 	}
 	for _, j := range jobs {
-		for i, r := range results[j.Study.Name] {
-			if r == nil {
-				return nil, nil, fmt.Errorf("study %s: the result of cell %q is in no shard", j.Study.Name, j.Cells[i].Name)
+		for i, result := range r[j.Study.Name] {
+			if result == nil {
+				return fmt.Errorf("study %s: the result of cell %q is in no shard", j.Study.Name, j.Cells[i].Name)
 			}
 		}
 	}
-	return jobs, results, nil
+	return nil
 }
 
 func cmpErr(err, other error) error {

@@ -20,24 +20,24 @@ import (
 	"tcpwheel/experiments/wheels"
 )
 
-// Studies returns all studies, those first that matter most.
+// Studies returns all studies, the most important first.
 func Studies() []*experiments.Study {
 	return []*experiments.Study{
-		// What losses wait for, and why.
+		// Why losses wait.
 		vegas.Study, vegas.TableIV,
 		// Captures under other timers.
 		counterfactual.Study,
-		// Floor and granularity apart.
+		// Floor and granularity separately.
 		frontier.Study, quantisation.Study, spike.Study, delack.Study,
-		// Incast, and whether timeouts by chance help.
+		// Incast, and randomised timeouts.
 		incast.Study, incast.Randomised,
-		// The wheel's ledger.
+		// Costs of the wheel.
 		wheels.OrderedList, wheels.Fig9, wheels.Hierarchy, wheels.Hashing, wheels.Nichols, wheels.Interrupts, wheels.Locks, rates.Study, wheels.Million,
 		// Tails, outages and their timers.
 		tailmap.Study, outage.Comb, outage.Study, wheels.Expiry, deadpeer.Study,
-		// Traffic of the world.
+		// Real-world traffic.
 		web.Study, shrew.Study,
-		// A study of the user's own.
+		// The user's own study.
 		sweep.Study,
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// shards is how many the manifests are tried with.
+// shards is the number of shards in the tests.
 const shards = 3
 
-// job is what the test needs of kubernetes.yaml.
+// job has the fields of kubernetes.yaml that the tests use.
 type job struct {
 	Spec struct {
 		CompletionMode string `yaml:"completionMode"`
@@ -47,7 +47,7 @@ func readJob(t *testing.T) job {
 	return j
 }
 
-// TestNumbersAgree finds a manifest whose numbers of shards differ.
+// TestNumbersAgree checks that the manifest has the same number of shards everywhere.
 func TestNumbersAgree(t *testing.T) {
 	j := readJob(t)
 	c := j.Spec.Template.Spec.Containers[0]
@@ -57,17 +57,18 @@ func TestNumbersAgree(t *testing.T) {
 	}
 }
 
-// TestAsProcesses starts what the manifests start, with the variables that a cluster sets, and merges what they write.
+// TestAsProcesses runs the commands of the manifests with the variables that a cluster sets, and
+// merges the shards.
 func TestAsProcesses(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds and runs the program some times")
+		t.Skip("builds and runs the program several times")
 	}
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "tcpwheel")
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "tcpwheel/cmd/tcpwheel").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	// Small studies stand for all: what is tried is the way from the variables to the report.
+	// Small studies replace --all: the test covers the steps from the variables to the report.
 	studies := []string{"nichols", "hashing", "fig9"}
 	small := func(args []string) (out []string) {
 		for _, a := range args {
@@ -100,12 +101,12 @@ func TestAsProcesses(t *testing.T) {
 	c := readJob(t).Spec.Template.Spec.Containers[0]
 	script, err := filepath.Abs("../cluster/slurm.sh")
 	must(err)
-	for _, way := range []struct {
+	for _, cluster := range []struct {
 		name string
 		run  func(i int, out string) error
 	}{
 		{"kubernetes", func(i int, out string) error {
-			// Kubernetes puts the values of variables for $(NAME), and sets JOB_COMPLETION_INDEX.
+			// Kubernetes expands $(NAME) and sets JOB_COMPLETION_INDEX.
 			var args []string
 			for _, a := range small(c.Args) {
 				args = append(args, strings.NewReplacer("$(SHARDS)", fmt.Sprint(shards), "/studies/shards", out).Replace(a))
@@ -113,7 +114,7 @@ func TestAsProcesses(t *testing.T) {
 			return start([]string{fmt.Sprintf("JOB_COMPLETION_INDEX=%d", i)}, binary, args...)
 		}},
 		{"slurm", func(i int, out string) error {
-			// The script takes --all; a stand-in for the program puts the small studies in its place.
+			// The script passes --all. A wrapper of the program replaces it with the small studies.
 			return start([]string{
 				"TCPWHEEL=" + filepath.Join(dir, "small.sh"), "SHARDS=" + out, "SLURM_CPUS_PER_TASK=1",
 				fmt.Sprintf("SLURM_ARRAY_TASK_ID=%d", 1+i), "SLURM_ARRAY_TASK_MIN=1",
@@ -121,8 +122,8 @@ func TestAsProcesses(t *testing.T) {
 			}, script, "--quick")
 		}},
 	} {
-		t.Run(way.name, func(t *testing.T) {
-			if way.name == "slurm" {
+		t.Run(cluster.name, func(t *testing.T) {
+			if cluster.name == "slurm" {
 				if _, err := exec.LookPath("sh"); err != nil {
 					t.Skip(err)
 				}
@@ -131,13 +132,13 @@ func TestAsProcesses(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			out := filepath.Join(dir, "shards-of-"+way.name)
+			out := filepath.Join(dir, "shards-of-"+cluster.name)
 			var (
 				wait sync.WaitGroup
 				errs [shards]error
 			)
 			for i := range shards {
-				wait.Go(func() { errs[i] = way.run(i, out) })
+				wait.Go(func() { errs[i] = cluster.run(i, out) })
 			}
 			wait.Wait()
 			for _, err := range errs {
@@ -145,7 +146,7 @@ func TestAsProcesses(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			merged := "merged-of-" + way.name
+			merged := "merged-of-" + cluster.name
 			if err := start(nil, binary, "experiment", "merge", out, "--out", merged); err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +156,7 @@ func TestAsProcesses(t *testing.T) {
 			}
 			for name, text := range want {
 				if got[name] != text {
-					t.Errorf("%s is not that of the single run", name)
+					t.Errorf("%s differs from that of the single run", name)
 				}
 			}
 		})

@@ -15,8 +15,8 @@ import (
 // Package stat has replacements.
 var machineMath = regexp.MustCompile(`^(math\.(Exp2?|Expm1|Log(2|10|1p)?|Pow|Cbrt|Sincos|Sinh?|Cosh?|Tanh?|Hypot|Erf.*|L?[gG]amma)|rand\.(Norm|Exp)Float64|.*\.(NormFloat64|ExpFloat64))$`)
 
-// TestSameOnAllMachines finds calls of machineMath in the studies. The step "fused" of .ci/run finds
-// the other source of differences: a product and a sum that are rounded once.
+// TestSameOnAllMachines finds calls of machineMath in the studies. The step "fused" of .ci/run
+// finds the other source of differences: a product and a sum that are rounded once.
 func TestSameOnAllMachines(t *testing.T) {
 	allowed := map[string]string{
 		"outcome.go":        "math.Log10", // counts digits

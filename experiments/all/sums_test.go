@@ -12,8 +12,8 @@ import (
 )
 
 // TestDocumentsAreCurrent runs cells of each study again and compares their digests with
-// experiments/sums.txt: all cells of an exact study if they cost little, and else the cheapest ones.
-// So it finds stale results in the documents without the full run.
+// experiments/sums.txt: all cells of an exact study if they cost little, and else the cheapest
+// ones. So it finds stale results in the documents without the full run.
 func TestDocumentsAreCurrent(t *testing.T) {
 	if raceDetector {
 		t.Skip("results are the same under the race detector, which takes ten times as long")

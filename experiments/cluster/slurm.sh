@@ -3,9 +3,8 @@
 #
 #	sbatch --array 0-7 slurm.sh
 #
-# Each task writes its shard to the directory SHARDS, on a file system that all nodes share; README.md says how they are
-# merged.
-# What follows its name, as in "sbatch --array 0-7 slurm.sh --quick", is given to the program.
+# Each task writes its shard to the directory SHARDS, on a file system that all nodes share. To merge the shards, see
+# README.md. Arguments after the name, as in "sbatch --array 0-7 slurm.sh --quick", are passed to the program.
 #
 #SBATCH --job-name=tcpwheel-studies
 #SBATCH --cpus-per-task=2

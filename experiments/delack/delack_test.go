@@ -26,7 +26,8 @@ func TestDelayedACKs(t *testing.T) {
 	out := studytest.Judge(t, judge, p, all)
 	studytest.Check(t, out)
 	studytest.WantOthers(t, out, experiments.Reproduced, "remedy-timeout")
-	studytest.Want(t, out, experiments.Differs, "remedy-timeout") // the round trip is longer than the tick
+	// The round trip is longer than the tick.
+	studytest.Want(t, out, experiments.Differs, "remedy-timeout")
 	// The default's floor of 50 ms on the variation suits delays of 40 ms: no retransmission is
 	// spurious there, and all are with 200 ms.
 	for _, c := range all {

@@ -140,20 +140,26 @@ func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto tim
 		return s, rto, err
 	}
 	s.Timeouts = int(pair.Client.Counters().TCPTimeouts)
+	s.count(p, c, x, record.Retransmissions, begin, rto)
+	return s, rto, nil
+}
+
+// count fills in the counts of retransmissions. begin is the start of the flight.
+func (s *Side) count(p *Plan, c *Cell, x *Case, all []testbed.Retransmission, begin wheel.Time, rto time.Duration) {
 	s.Spare = math.MaxInt64
-	zero, good := record.Retransmissions[0].Seq, c.Flight*c.Part/100
-	for i := range record.Retransmissions {
-		r := &record.Retransmissions[i]
-		if r.At < first.Add(p.RTT) {
+	first, good := &all[0], c.Flight*c.Part/100
+	story := c.Flight == p.Story && c.Span == p.Spans[len(p.Spans)-1] && c.Part == p.Parts[len(p.Parts)-1] && c.Seed == 1
+	for i := range all {
+		r := &all[i]
+		if r.At < first.At.Add(p.RTT) {
 			s.Bytes += int(r.Len)
 		}
 		if r.At < begin.Add(x.Outage) {
 			s.Blind++
 		}
 		s.Spare = min(s.Spare, r.Wait()-rto)
-		if c.Flight == p.Story && c.Span == p.Spans[len(p.Spans)-1] && c.Part == p.Parts[len(p.Parts)-1] && c.Seed == 1 && x.Outage == 0 && x.SACK && !x.FRTO {
-			s.Retransmissions = append(s.Retransmissions, Retransmission{r.At.Sub(begin), int(r.Seq.Sub(zero))/mss + good + 1})
+		if story && x.Outage == 0 && x.SACK && !x.FRTO {
+			s.Retransmissions = append(s.Retransmissions, Retransmission{r.At.Sub(begin), int(r.Seq.Sub(first.Seq))/mss + good + 1})
 		}
 	}
-	return s, rto, nil
 }

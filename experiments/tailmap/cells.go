@@ -184,7 +184,7 @@ func gvisorLast(ctx context.Context, p *Plan, rtt time.Duration) (Cell, error) {
 
 // gvisorTails loses several last segments of gVisor's responses.
 func gvisorTails(ctx context.Context, p *Plan, c *Cell) error {
-	const segment = 1400 // bytes: less than any TCP here puts into a segment, so writes and segments correspond
+	const segment = 1400 // bytes: fits one segment of any TCP here
 	link := sim.LinkConfig{Delay: c.RTT / 2}
 	for _, lost := range p.Lost {
 		if lost == 1 {

@@ -3,7 +3,7 @@
 //	out := studytest.Run(t, Study, "study: expiry\ntimers: 1000\n")
 //	studytest.Want(t, out, experiments.Reproduced, "never-early", "mean")
 //
-// What would falsify a study is put in between its cells and its judge:
+// A test changes results between the cells and the judge to check that a claim can fail:
 //
 //	all := studytest.Cells(t, cells(p))
 //	all[0].Early++
@@ -21,18 +21,19 @@ import (
 	"tcpwheel/experiments/plan"
 )
 
-// workers is how many cells run at a time.
+// workers is the number of cells that run at a time.
 const workers = 2
 
-// Run runs a study in quick form with a plan over its own; "" is its own. The test fails if the study does.
+// Run runs the quick form of a study. text is a plan that overrides keys of the study's own plan;
+// it may be empty.
 func Run(t *testing.T, s *experiments.Study, text string) *experiments.Outcome {
 	t.Helper()
 	j := open(t, s, text)
 	return verdict(t, j, results(t, j))
 }
 
-// RunAltered is Run with a change made to the result of each cell before they are judged. It returns what was judged, too.
-// alter may be nil.
+// RunAltered is Run with a change to the result of each cell before the judge. It also returns the
+// changed results. alter may be nil.
 func RunAltered[R any](t *testing.T, s *experiments.Study, text string, alter func(r *R)) ([]R, *experiments.Outcome) {
 	t.Helper()
 	j := open(t, s, text)
@@ -69,7 +70,7 @@ func verdict(t *testing.T, j *experiments.Job, raw []json.RawMessage) *experimen
 	return out
 }
 
-// Own returns the plan of a study as a quick run has it.
+// Own returns the plan of a study for a quick run.
 func Own[P any](t *testing.T, s *experiments.Study) *P {
 	t.Helper()
 	p := new(P)
@@ -79,7 +80,7 @@ func Own[P any](t *testing.T, s *experiments.Study) *P {
 	return p
 }
 
-// Cells runs cells one after another, and returns their results in order.
+// Cells runs cells one after another and returns their results in order.
 func Cells[R any](t *testing.T, cells []experiments.Cell[R]) []R {
 	t.Helper()
 	var all []R
@@ -93,8 +94,8 @@ func Cells[R any](t *testing.T, cells []experiments.Cell[R]) []R {
 	return all
 }
 
-// Judge returns what a study's judge makes of results. The outcome is not checked: results that no run would give may have no
-// figure that can be drawn.
+// Judge returns the outcome of results. It does not check the outcome: changed results may give
+// figures that cannot be drawn.
 func Judge[P, R any](t *testing.T, judge func(*P, []R) (*experiments.Outcome, error), p *P, results []R) *experiments.Outcome {
 	t.Helper()
 	out, err := judge(p, results)
@@ -112,7 +113,8 @@ func Check(t *testing.T, out *experiments.Outcome) {
 	}
 }
 
-// Live runs the live part of that name as Run does the cells. The test is skipped if it cannot run here.
+// Live runs the live part of that name like Run, and checks the outcome. It skips the test if the
+// part cannot run here.
 func Live(t *testing.T, s *experiments.Study, name, text string) *experiments.Outcome {
 	t.Helper()
 	for _, l := range open(t, s, text).Live {
@@ -159,8 +161,8 @@ func parse(t *testing.T, text string) *plan.File {
 	return f
 }
 
-// WantRefused checks that a study refuses plans: each key is what a plan says after the name of the study, and its value stands
-// in the error.
+// WantRefused checks that a study refuses plans. Each key is the text of a plan after its first
+// line, and its value is part of the error.
 func WantRefused(t *testing.T, s *experiments.Study, plans map[string]string) {
 	t.Helper()
 	for text, want := range plans {
@@ -170,7 +172,7 @@ func WantRefused(t *testing.T, s *experiments.Study, plans map[string]string) {
 	}
 }
 
-// Want checks the verdicts on the claims of those names, and on all if none is named.
+// Want checks the verdicts on the named claims, or on all claims without names.
 func Want(t *testing.T, out *experiments.Outcome, want experiments.Verdict, names ...string) {
 	t.Helper()
 	seen := 0
@@ -184,11 +186,11 @@ func Want(t *testing.T, out *experiments.Outcome, want experiments.Verdict, name
 		}
 	}
 	if seen == 0 || seen < len(names) {
-		t.Errorf("%d of the claims %q stand in the outcome", seen, names)
+		t.Errorf("the outcome has %d of the claims %q", seen, names)
 	}
 }
 
-// WantOthers checks the verdicts on all claims but those of those names.
+// WantOthers checks the verdicts on all claims except the named ones.
 func WantOthers(t *testing.T, out *experiments.Outcome, want experiments.Verdict, but ...string) {
 	t.Helper()
 	var others []string
@@ -198,7 +200,7 @@ func WantOthers(t *testing.T, out *experiments.Outcome, want experiments.Verdict
 		}
 	}
 	if len(others) == 0 || len(out.Claims)-len(others) < len(but) {
-		t.Fatalf("%d of %d claims are others than %q", len(others), len(out.Claims), but)
+		t.Fatalf("%d of %d claims are not among %q", len(others), len(out.Claims), but)
 	}
 	Want(t, out, want, others...)
 }
