@@ -127,14 +127,9 @@ func (r *reports) end(cmd *cobra.Command, f *fileReport, s *summary, wrong error
 	r.read = true
 	if f.section != nil {
 		facts := pages.Facts{First: s.stats.Start, Last: s.stats.Last, Packets: s.stats.Packets, TCP: s.stats.TCP}
-		if s.cut {
-			facts.Notes = append(facts.Notes, "The file is cut short, and was read up to the cut.")
-		}
+		facts.Notes = s.warnings()
 		if text := unusedPackets(s.stats); text != "" {
 			facts.Notes = append(facts.Notes, "Left out: "+text+".")
-		}
-		if s.evicted > 0 {
-			facts.Notes = append(facts.Notes, fmt.Sprintf("%d connections were given up before their end, to bound memory.", s.evicted))
 		}
 		if wrong != nil {
 			facts.Notes = append(facts.Notes, "The rest could not be read: "+wrong.Error())

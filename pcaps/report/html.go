@@ -32,6 +32,7 @@ type (
 	}
 	sectionView struct {
 		ID, File                string
+		First, Second           string // the answer, in two sentences
 		Facts                   []htmlpage.Fact
 		Notes                   []string
 		Kinds                   []kindView
@@ -43,9 +44,9 @@ type (
 		Drawn                   []drawnView
 	}
 	kindView struct {
-		Kind                 string
-		N, Spurious, Unknown int
-		Spans                []string
+		Kind                         string
+		N, Open, Spurious, Undecided int
+		Spans                        []string
 	}
 	cellView struct {
 		Value, Text string
@@ -53,19 +54,18 @@ type (
 	}
 	episodeView struct {
 		track.EpisodeRecord
-		Drawn  string // where its connection is drawn
-		Packet int64
-		At     string
-		Spans  []cellView
+		Drawn         string // where its connection is drawn
+		Packet        int64
+		At, Needed    string
+		Repair, Spans []cellView
 	}
 	connView struct {
 		Conn                  int
 		Drawn, Src, Dst       string
 		Packets, Out, Back    int64
-		Spans                 []cellView
-		Rexmits               int64
+		Repair, Spans         []cellView
+		Retransmissions       int64
 		Spurious, Episodes    int
-		Lost                  cellView
 		TimersOut, TimersBack string
 		End                   string
 	}
@@ -83,7 +83,7 @@ func cell(d time.Duration, known bool) cellView {
 	if !known {
 		return cellView{}
 	}
-	return cellView{Value: strconv.FormatFloat(d.Seconds(), 'g', -1, 64), Text: SpanText(d)}
+	return cellView{Value: strconv.FormatFloat(d.Seconds(), 'g', -1, 64), Text: zeroText(d)}
 }
 
 // secondsCell is cell for a number of seconds in a record.
@@ -122,6 +122,7 @@ func title(all []*Section) string {
 // view returns the data for a section of the page.
 func (s *Section) view(id string) sectionView {
 	v := sectionView{ID: id, File: s.file, Notes: s.facts.Notes}
+	v.First, v.Second = s.losses.Sentences(SpanText)
 	if s.facts.Packets > 0 {
 		v.Facts = []htmlpage.Fact{
 			{"began, UTC", time.Unix(0, int64(s.facts.First)).UTC().Format("2006-01-02 15:04:05.000000")},
@@ -133,25 +134,15 @@ func (s *Section) view(id string) sectionView {
 		{"other packets", strconv.FormatInt(s.facts.Packets-s.facts.TCP, 10)},
 		{"connections", strconv.Itoa(s.conns)},
 		{"with loss", strconv.Itoa(s.lossy)},
-		{"payload", BytesText(s.octets)},
-		{"retransmissions", strconv.FormatInt(s.rexmits, 10)},
-		{"of these spurious", strconv.Itoa(s.needless)},
+		{"payload", BytesText(s.bytes)},
+		{"retransmissions", strconv.FormatInt(s.retransmissions, 10)},
+		{"of these spurious", strconv.Itoa(s.spurious)},
 		{"loss episodes", strconv.Itoa(s.episodes)},
 	}...)
 	for kind := range s.kinds {
-		k := &s.kinds[kind]
-		if k.n == 0 {
-			continue
+		if k := &s.kinds[kind]; k.n > 0 {
+			v.Kinds = append(v.Kinds, k.view(track.Kind(kind)))
 		}
-		spans := []string{SpanText(k.d.Quantile(0.5)), SpanText(k.d.Quantile(0.95))}
-		for _, q := range []float64{0.5, 0.95, 0.99} {
-			text := "-"
-			if k.tRec.Len() > 0 {
-				text = SpanText(k.tRec.Quantile(q))
-			}
-			spans = append(spans, text)
-		}
-		v.Kinds = append(v.Kinds, kindView{track.Kind(kind).String(), k.n, k.spurious, k.undecided, spans})
 	}
 	if fig, ok := s.recoveries(); ok {
 		v.Recoveries = &fig
@@ -170,7 +161,7 @@ func (s *Section) view(id string) sectionView {
 		v.Drawn = append(v.Drawn, d.view(name, s))
 	}
 	for i := range s.events {
-		e := s.events[i].view(s)
+		e := s.events[i].view()
 		e.Drawn = drawn[e.Conn]
 		v.Episodes = append(v.Episodes, e)
 	}
@@ -186,12 +177,29 @@ func (s *Section) view(id string) sectionView {
 	return v
 }
 
-func (e *episodeRow) view(s *Section) episodeView {
+// view returns the row of a kind. Its quantiles are of the repaired episodes.
+func (k *kindStats) view(kind track.Kind) kindView {
+	v := kindView{Kind: kind.String(), N: k.n, Open: k.open, Spurious: k.spurious, Undecided: k.undecided}
+	quantiles := func(of *Spans, all ...float64) {
+		for _, q := range all {
+			text := "-"
+			if of.Len() > 0 {
+				text = SpanText(of.Quantile(q))
+			}
+			v.Spans = append(v.Spans, text)
+		}
+	}
+	quantiles(&k.tRec, 0.5, 0.95, 0.99)
+	quantiles(&k.d, 0.5, 0.95)
+	v.Spans = append(v.Spans, zeroText(k.lost), zeroText(k.waited))
+	return v
+}
+
+func (e *episodeRow) view() episodeView {
 	return episodeView{
-		EpisodeRecord: e.EpisodeRecord, Packet: e.RetransmissionPacket, At: micro(e.at.Sub(s.facts.First).Seconds()),
-		Spans: []cellView{
-			secondsCell(&e.D), secondsCell(e.A), secondsCell(e.P), secondsCell(e.TRec), secondsCell(e.RTT), secondsCell(e.TimerTax),
-		},
+		EpisodeRecord: e.EpisodeRecord, Packet: e.RetransmissionPacket, At: strconv.FormatFloat(e.At, 'f', 6, 64), Needed: e.needed,
+		Repair: []cellView{secondsCell(e.TRec), secondsCell(&e.TimeLost)},
+		Spans:  []cellView{secondsCell(&e.D), secondsCell(e.A), secondsCell(e.P), secondsCell(e.RTT), secondsCell(e.TimerTax)},
 	}
 }
 
@@ -199,7 +207,8 @@ func (r *connRow) view(drawn map[int]string) connView {
 	out, back := &r.Flows[0], &r.Flows[1]
 	v := connView{
 		Conn: r.Conn, Drawn: drawn[r.Conn], Src: out.Src, Dst: out.Dst, Packets: r.Packets, Out: out.Bytes, Back: back.Bytes,
-		Rexmits: out.Retransmissions + back.Retransmissions, Spurious: out.Spurious + back.Spurious, Lost: cell(r.lost, r.lost > 0),
+		Retransmissions: out.Retransmissions + back.Retransmissions, Spurious: out.Spurious + back.Spurious,
+		Repair:    []cellView{cell(r.lost, r.lost > 0), cell(r.longest, r.longest > 0)},
 		TimersOut: timersOf(out), TimersBack: timersOf(back), End: r.End,
 	}
 	for i := range r.Flows {

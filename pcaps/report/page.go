@@ -65,8 +65,10 @@ type Section struct {
 	given  int // connections whose packets were dropped while open
 
 	conns, lossy, episodes int
-	octets, rexmits        int64
-	needless               int
+	bytes                  int64
+	retransmissions        int64
+	spurious               int
+	losses                 track.Losses
 	kinds                  [track.Kinds]kindStats
 	rows                   []connRow
 	events                 []episodeRow
@@ -76,19 +78,21 @@ type Section struct {
 // kindStats summarises the episodes of one kind.
 type kindStats struct {
 	n, spurious, undecided, open int
-	d, tRec                      Spans
+	d, tRec                      Spans         // of the repaired episodes
+	lost, waited                 time.Duration // Episode.TimeLost and TimerWait, added up
 }
 
 // connRow is a row of the table of connections.
 type connRow struct {
 	track.ConnRecord
-	lost time.Duration // in episodes
+	lost    time.Duration // in episodes
+	longest time.Duration // T_rec
 }
 
 // episodeRow is a row of the table of episodes.
 type episodeRow struct {
 	track.EpisodeRecord
-	at     wheel.Time
+	needed string // "yes", "no", or "?" if undecided
 	length time.Duration
 }
 
@@ -198,24 +202,28 @@ func (s *Section) take(c *track.Conn) *connTrace {
 func (s *Section) Add(c *track.Conn, keep func(*track.Episode) bool) {
 	t := s.take(c)
 	s.conns++
+	s.losses.AddConn(c)
 	d := drawing{conn: c, trace: t}
+	longest := time.Duration(0)
 	for i := range c.Flows {
 		f := &c.Flows[i]
-		s.octets += f.Bytes
-		s.rexmits += f.Retransmissions
+		s.bytes += f.Bytes
+		s.retransmissions += f.Retransmissions
 		for _, e := range f.Episodes {
 			if keep != nil && !keep(e) {
 				continue
 			}
 			d.shown[i] = append(d.shown[i], e)
 			d.lost += e.TimeLost
+			longest = max(longest, e.TRec)
+			s.losses.Add(c, e)
 			s.episode(f, e)
 		}
 	}
 	if len(d.shown[0])+len(d.shown[1]) > 0 {
 		s.lossy++
 	}
-	s.rows = append(s.rows, connRow{c.Record(s.file), d.lost})
+	s.rows = append(s.rows, connRow{c.Record(s.file), d.lost, longest})
 	if len(s.rows) >= 2*s.limits.Rows+64 {
 		s.trimRows()
 	}
@@ -249,11 +257,13 @@ func size(c *track.Conn) int64 { return c.Flows[0].Bytes + c.Flows[1].Bytes + c.
 
 func (s *Section) episode(f *track.Flow, e *track.Episode) {
 	s.episodes++
-	s.needless += e.SpuriousCount
+	s.spurious += e.SpuriousCount
 	k := &s.kinds[e.Kind]
 	k.n++
-	k.d.Add(e.D)
+	k.lost += e.TimeLost
+	k.waited += e.TimerWait
 	if e.Repaired {
+		k.d.Add(e.D)
 		k.tRec.Add(e.TRec)
 	} else {
 		k.open++
@@ -264,7 +274,8 @@ func (s *Section) episode(f *track.Flow, e *track.Episode) {
 	case track.Undecided:
 		k.undecided++
 	}
-	s.events = append(s.events, episodeRow{f.Record(s.file, e), e.Seen, lasted(e)})
+	needed := [...]string{track.Undecided: "?", track.Necessary: "yes", track.Spurious: "no"}[e.Spurious]
+	s.events = append(s.events, episodeRow{f.Record(s.file, e), needed, lasted(e)})
 	if len(s.events) >= 2*s.limits.Rows+64 {
 		s.trimEvents()
 	}
@@ -278,10 +289,10 @@ func (s *Section) trimRows() {
 	s.rows = s.rows[:min(len(s.rows), s.limits.Rows)]
 }
 
-// trimEvents keeps the longest episodes.
+// trimEvents keeps the episodes that lost the most time.
 func (s *Section) trimEvents() {
 	slices.SortStableFunc(s.events, func(a, b episodeRow) int {
-		return cmp.Or(cmp.Compare(b.length, a.length), cmp.Compare(a.RetransmissionPacket, b.RetransmissionPacket))
+		return cmp.Or(cmp.Compare(b.TimeLost, a.TimeLost), cmp.Compare(b.length, a.length), cmp.Compare(a.RetransmissionPacket, b.RetransmissionPacket))
 	})
 	s.events = s.events[:min(len(s.events), s.limits.Rows)]
 }

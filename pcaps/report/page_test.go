@@ -320,7 +320,7 @@ func TestPageIsBounded(t *testing.T) {
 
 // TestNoLossIsSaid has a capture without any, and one without packets.
 func TestNoLossIsSaid(t *testing.T) {
-	if page := pageOf(t, "clean", captured(t, 1, 20_000, "none"), Limits{}); !strings.Contains(page, "<p>No loss.</p>") {
+	if page := pageOf(t, "clean", captured(t, 1, 20_000, "none"), Limits{}); !strings.Contains(page, ">No loss.</p>") {
 		t.Error("the page does not say that there is no loss")
 	}
 	p := NewPage(Limits{})

@@ -25,6 +25,14 @@ func SpanText(d time.Duration) string {
 	return sign + strconv.FormatInt(int64(d), 10) + " ns"
 }
 
+// zeroText is SpanText with "0" for none.
+func zeroText(d time.Duration) string {
+	if d == 0 {
+		return "0"
+	}
+	return SpanText(d)
+}
+
 // threeDigits writes a number of at least 1.
 func threeDigits(x float64) string {
 	digits := 0
