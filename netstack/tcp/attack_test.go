@@ -154,7 +154,7 @@ func TestAttackSACKFlood(t *testing.T) {
 		h.advance(10*time.Millisecond, 10)
 		n := x.nxt.Sub(x.iss.Add(1))
 		rnd := rand.New(rand.NewPCG(1, 2))
-		const acks = 2000
+		acks := uint64(scaled(500, 2000))
 		una, visits := x.iss.Add(1), x.s.Conn().fl.sent.visits
 		for i := range uint32(acks) {
 			var blocks [MaxSACKBlocks]Range

@@ -13,7 +13,7 @@ import (
 // TestBurstEqualsSendOne runs flows twice: segment by segment, and with sendBurst. All segments and
 // running timers are equal, under loss and with any windows, writes and options.
 func TestBurstEqualsSendOne(t *testing.T) {
-	for seed := range int64(60) {
+	for seed := range int64(scaled(20, 60)) {
 		run := func(plain bool) (log []string) {
 			rng := rand.New(rand.NewSource(seed))
 			cfg := DefaultConfig(tcptimers.MustPolicy([]string{"per-segment", "per-segment", "rfc6298", "linux", "bsd"}[rng.Intn(5)]))

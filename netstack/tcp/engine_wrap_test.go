@@ -11,8 +11,11 @@ import (
 // recorded sequence number is compared with all others.
 func TestTransferAcrossSequenceWrap(t *testing.T) {
 	const total, part = 5 << 30, 1 << 24 // a little more than 2^32
-	for _, profile := range tcptimers.ProfileNames() {
+	for i, profile := range tcptimers.ProfileNames() {
 		for _, sack := range []bool{true, false} {
+			if sack != (i == 0) && scaled(0, 1) == 0 || i > 1 && scaled(0, 1) == 0 {
+				continue // by default two of the combinations
+			}
 			policy, err := tcptimers.NewProfile(profile)
 			if err != nil {
 				t.Fatal(err)

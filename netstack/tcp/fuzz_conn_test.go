@@ -58,7 +58,7 @@ func FuzzConn(f *testing.F) {
 
 // TestConnAmongHostiles runs FuzzConn with random bytes, which reach further than its seeds.
 func TestConnAmongHostiles(t *testing.T) {
-	n := uint64(3000)
+	n := uint64(scaled(1000, 3000))
 	if testing.Short() {
 		n = 300
 	}

@@ -30,7 +30,7 @@ func pairAnyConfig(r *rand.Rand) Config {
 // falling MTU: either all data is acknowledged, or the connection fails. It does neither if timers
 // expire forever and nothing is sent.
 func TestTransferEnds(t *testing.T) {
-	for seed := range int64(1000) {
+	for seed := range int64(scaled(400, 1000)) {
 		r := rand.New(rand.NewSource(seed))
 		cfg := pairAnyConfig(r)
 		p := newPair(t, 20*time.Millisecond, cfg, cfg)

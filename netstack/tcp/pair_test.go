@@ -3,12 +3,21 @@ package tcp
 import (
 	"fmt"
 	"math/rand"
+	"os"
 	"testing"
 	"time"
 
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
+
+// scaled returns long if TCPWHEEL_LONG is set, and short for the default run.
+func scaled(short, long int) int {
+	if os.Getenv("TCPWHEEL_LONG") != "" {
+		return long
+	}
+	return short
+}
 
 // pair is two connections with a path between them, in virtual time: the smallest setup that
 // exercises all of Conn. Timers and packets are plain lists, for trustworthiness. Each step checks
@@ -221,7 +230,7 @@ func pairConfigs() map[string]Config {
 func TestTransferUnderLoss(t *testing.T) {
 	for name, cfg := range pairConfigs() {
 		t.Run(name, func(t *testing.T) {
-			for seed := range int64(20) {
+			for seed := range int64(scaled(8, 20)) {
 				p := newPair(t, 20*time.Millisecond, cfg, cfg)
 				p.open()
 				rng := rand.New(rand.NewSource(seed))

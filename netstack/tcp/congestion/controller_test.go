@@ -244,7 +244,7 @@ func TestAllocationAndSize(t *testing.T) {
 		runs = 10
 	}
 	forAll(t, func(t *testing.T, name string) {
-		h := newControlTest(t, name, Config{Validate: true})
+		h := newControlTest(t, name, Config{Validate: true, MaxWindow: 1 << 20})
 		if n := testing.AllocsPerRun(runs, func() {
 			h.round()
 			h.c.OnCongestion(h.now, h.c.Cwnd(), FastRetransmit)
