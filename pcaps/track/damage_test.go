@@ -39,7 +39,8 @@ func TestGapOfTheCapture(t *testing.T) {
 	}
 }
 
-// TestRoundTripOfZero captures with a clock too coarse for the round trip: 0 is no sample.
+// TestRoundTripOfZero captures with a clock too coarse for most round trips: 0 is no sample, and if most
+// are 0 the others measure the clock.
 func TestRoundTripOfZero(t *testing.T) {
 	l := newLab(t, Config{})
 	l.send(0, true, 0, 0, 0, withFlags(2))
@@ -50,8 +51,19 @@ func TestRoundTripOfZero(t *testing.T) {
 	}
 	l.send(100, true, 1001, 100, 1)
 	l.send(110, false, 1, 0, 1101)
-	if f := &l.wantClean(1)[0].Flows[0]; f.RTT.Samples != 1 || f.RTT.Min != 10*ms {
-		t.Errorf("RTT %+v, want one sample of 10ms", f.RTT)
+	if f := &l.wantClean(1)[0].Flows[0]; f.RTT.Samples != 0 || f.RTT.Min != 0 {
+		t.Errorf("RTT %+v, want none", f.RTT)
+	}
+	l = newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 100, 1)
+	l.send(100, false, 1, 0, 101)
+	for i := range 3 {
+		l.send(float64(200+100*i), true, 101+100*i, 100, 1)
+		l.send(float64(210+100*i), false, 1, 0, 201+100*i)
+	}
+	if f := &l.wantClean(1)[0].Flows[0]; f.RTT.Samples != 4 || f.RTT.Min != 10*ms {
+		t.Errorf("RTT %+v, want 4 samples from 10ms on", f.RTT)
 	}
 }
 

@@ -19,6 +19,8 @@ type RTT struct {
 
 	m2 float64 // sum of squared differences from the mean, ns²
 	fm float64
+
+	zeros int64 // samples of 0, which are none
 }
 
 func (r *RTT) add(d time.Duration) {
@@ -32,7 +34,11 @@ func (r *RTT) add(d time.Duration) {
 	r.m2 += delta * (float64(d) - r.fm)
 }
 
+// finish completes the summary. If most samples were 0, the others measured the clock's tick.
 func (r *RTT) finish() {
+	if r.zeros > r.Samples {
+		*r = RTT{zeros: r.zeros}
+	}
 	if r.Samples > 0 {
 		r.Mean = time.Duration(r.fm)
 		r.Deviation = time.Duration(math.Sqrt(r.m2 / float64(r.Samples)))
@@ -90,7 +96,8 @@ func (f *Flow) measure(a *ack, m *ackRTT) {
 	}
 	rtt := span(at, a.at)
 	if rtt == 0 {
-		return // below the resolution of the capture's clock
+		f.RTT.zeros++ // below the resolution of the capture's clock
+		return
 	}
 	f.RTT.add(rtt)
 	f.emitRTT(at, a)
