@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/netstack/sim"
 	"tcpwheel/tcptimers"
 	"tcpwheel/tun/up"
 )
@@ -50,6 +51,9 @@ func (f *siteFlags) registerStack(cmd *cobra.Command, c *up.Config) {
 	fs.StringVar(&c.Control, "cc", "", "congestion control (default: cubic)")
 	fs.IntVar(&c.Queues, "queues", 1, "queues of the device")
 	fs.StringVar(&c.Capture, "pcap", "", "pcapng file of the stack's packets; - is stdout")
+	quantityFlag(fs, &c.CaptureLimits.FileBytes, sim.ParseSize, "size", "pcap-size", "", "bytes of a file, as 100MB (default no limit)")
+	fs.IntVar(&c.CaptureLimits.Files, "pcap-files", 0, "with --pcap-size: keep so many files, numbered")
+	fs.IntVar(&c.CaptureLimits.Snaplen, "snaplen", 0, "bytes of each packet to capture (default all)")
 }
 
 // registerLink adds the flags of the emulated link.

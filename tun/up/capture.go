@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 
 	"gvisor.dev/gvisor/pkg/tcpip"
@@ -27,11 +29,18 @@ type capture struct {
 	epoch wheel.Time // the zero of now, since 1970
 	most  int        // bytes that may wait
 
-	file   io.Closer // nil for standard output
-	remove func()    // removes the file
-	buf    *bufio.Writer
-	out    *sim.Pcapng
-	iface  uint32
+	limits CaptureLimits
+	device string
+
+	// Of the file being written; only the writing goroutine uses them.
+	file    *os.File // nil for standard output
+	remove  func()   // removes the file
+	number  int      // of the file, with limits.Files
+	written *countingWriter
+	packets uint64 // in the file
+	buf     *bufio.Writer
+	out     *sim.Pcapng
+	iface   uint32
 
 	wake   chan struct{} // the queue is not empty, or the end has come
 	ended  chan struct{} // the goroutine has ended
@@ -64,48 +73,136 @@ type CaptureReport struct {
 	File    string `json:"file"`
 	Packets uint64 `json:"packets"` // captured
 	Bytes   uint64 `json:"bytes"`
-	Dropped uint64 `json:"dropped"` // missing because the file is slower than the link
+	Dropped uint64 `json:"dropped"` // missing because the file is slower than the link, or full
 	Timed   uint64 `json:"timed"`   // of Packets: with a comment on the timer that sent it
 }
 
 // captureQueue is how many bytes may wait to be written, in addition to those being written.
 const captureQueue = 32 << 20
 
+// CaptureLimits bound the files of a capture. The zero value of a field is no limit.
+type CaptureLimits struct {
+	// FileBytes is the size of a file. Beyond it the capture goes on in the next file if Files is set,
+	// and else misses packets.
+	FileBytes sim.Size
+
+	// Files is how many files are kept, the newest ones. Their names have a number: up-00001.pcapng.
+	Files int
+
+	// Snaplen is how many bytes of each packet are written.
+	Snaplen int
+}
+
+func (l *CaptureLimits) check(file string) error {
+	switch {
+	case file == "" && *l != CaptureLimits{}:
+		return errors.New("limits of a capture without a capture")
+	case l.FileBytes != 0 && l.FileBytes < 1<<16:
+		return fmt.Errorf("capture files of %d bytes, want at least %d", l.FileBytes, 1<<16)
+	case l.Files < 0 || l.Files > 1000:
+		return fmt.Errorf("%d capture files, want up to 1000", l.Files)
+	case l.Files > 0 && (l.FileBytes == 0 || file == "-"):
+		return fmt.Errorf("%d capture files, want a file name and a size for each", l.Files)
+	case l.Snaplen < 0 || l.Snaplen > 0 && l.Snaplen < minSnaplen:
+		return fmt.Errorf("snaplen %d, want at least %d", l.Snaplen, minSnaplen)
+	}
+	return nil
+}
+
+const minSnaplen = 40 // an IPv4 and a TCP header
+
+// countingWriter counts the bytes written to a file.
+type countingWriter struct {
+	to io.Writer
+	n  uint64
+}
+
+// Write implements io.Writer.
+func (w *countingWriter) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	w.n += uint64(n)
+	return n, err
+}
+
 // newCapture makes the file, or uses stdout for "-", and starts to write. The interface has the
 // name of the device.
-func newCapture(file, device string, stdout io.Writer, clock tcpip.Clock) (*capture, error) {
+func newCapture(file, device string, stdout io.Writer, clock tcpip.Clock, limits CaptureLimits) (*capture, error) {
 	mono := func() wheel.Time { return wheel.Time(clock.NowMonotonic().Sub(tcpip.MonotonicTime{})) }
 	c := &capture{
 		name: file, now: mono, epoch: wheel.Time(clock.Now().UnixNano()) - mono(), most: captureQueue, remove: func() {},
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), failed: make(chan struct{}),
-		counts: CaptureReport{File: file},
+		counts: CaptureReport{File: file}, limits: limits, device: device,
 	}
-	to := stdout
-	switch {
-	case file != "-":
-		f, err := os.Create(file)
-		if err != nil {
-			return nil, fmt.Errorf("capture: %w", err)
-		}
-		c.file, to = f, f
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			c.remove = func() { os.Remove(file) }
-		}
-	case to == nil:
+	if file == "-" && stdout == nil {
 		return nil, errors.New("capture: no standard output to write to")
 	}
-	c.buf = bufio.NewWriterSize(to, 256<<10)
-	var err error
-	if c.out, err = sim.NewPcapng(c.buf, "tcpwheel"); err == nil {
-		if c.iface, err = c.out.AddInterface(device, sim.LinkTypeRaw); err == nil {
-			err = c.buf.Flush()
-		}
+	err := c.open(stdout)
+	if c.out == nil {
+		return nil, fmt.Errorf("capture: %w", err)
 	}
 	go c.run()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("capture: %w", err), c.abandon())
 	}
 	return c, nil
+}
+
+// fileName returns the name of a file by its number.
+func (c *capture) fileName(number int) string {
+	if c.limits.Files == 0 {
+		return c.name
+	}
+	ext := filepath.Ext(c.name)
+	return fmt.Sprintf("%s-%05d%s", strings.TrimSuffix(c.name, ext), number, ext)
+}
+
+// open makes the next file, or begins on stdout.
+func (c *capture) open(stdout io.Writer) (err error) {
+	to := stdout
+	if c.name != "-" {
+		c.number++
+		name := c.fileName(c.number)
+		if c.file, err = os.Create(name); err != nil {
+			return err
+		}
+		to = c.file
+		if info, err := c.file.Stat(); err == nil && info.Mode().IsRegular() {
+			c.remove = func() { os.Remove(name) }
+		}
+	}
+	c.written, c.packets = &countingWriter{to: to}, 0
+	c.buf = bufio.NewWriterSize(c.written, 256<<10)
+	if c.out, err = sim.NewPcapng(c.buf, "tcpwheel"); err == nil {
+		if c.iface, err = c.out.AddInterface(c.device, sim.LinkTypeRaw); err == nil {
+			err = c.buf.Flush()
+		}
+	}
+	return err
+}
+
+// rotate ends the file, begins the next one, and removes the oldest.
+func (c *capture) rotate() error {
+	dropped := c.report().Dropped
+	if err := c.out.WriteStatistics(c.iface, c.epoch+c.now(), c.packets+dropped, dropped); err != nil {
+		return err
+	}
+	if err := errors.Join(c.buf.Flush(), c.file.Close()); err != nil {
+		return err
+	}
+	if err := c.open(nil); err != nil {
+		return err
+	}
+	if old := c.number - c.limits.Files; old > 0 {
+		return os.Remove(c.fileName(old))
+	}
+	return nil
+}
+
+// isFull reports whether a packet does not fit the file any more.
+func (c *capture) isFull(size int) bool {
+	const overhead = 256 // of a block and its comment
+	most := c.limits.FileBytes
+	return most > 0 && c.packets > 0 && c.written.n+uint64(c.buf.Buffered()+size+overhead) > uint64(most)
 }
 
 // add captures a packet.
@@ -167,7 +264,7 @@ func (c *capture) run() {
 			err = c.write(&batch)
 		}
 		if closed && err == nil {
-			err = c.out.WriteStatistics(c.iface, c.epoch+c.now(), counts.Packets+counts.Dropped, counts.Dropped)
+			err = c.writeStatistics(counts)
 		}
 		if err == nil {
 			err = c.buf.Flush()
@@ -183,6 +280,15 @@ func (c *capture) run() {
 			return
 		}
 	}
+}
+
+// writeStatistics ends the last file.
+func (c *capture) writeStatistics(counts CaptureReport) error {
+	if c.limits != (CaptureLimits{}) {
+		counts = c.report() // write may have missed packets
+		counts.Packets = c.packets
+	}
+	return c.out.WriteStatistics(c.iface, c.epoch+c.now(), counts.Packets+counts.Dropped, counts.Dropped)
 }
 
 // fail records the first error. Nothing is captured after it.
@@ -206,11 +312,32 @@ func (c *capture) write(batch *captured) error {
 			// The field holds the sum of the pseudo-header.
 			checksum.Put(b[p.field:], ^checksum.Checksum(b[p.sum:], 0))
 		}
+		if n := c.limits.Snaplen; n > 0 && n < len(b) {
+			b = b[:n]
+		}
+		if c.isFull(len(b)) {
+			if c.limits.Files == 0 {
+				c.miss()
+				continue
+			}
+			if err := c.rotate(); err != nil {
+				return err
+			}
+		}
 		if err := c.out.WriteDirected(c.iface, c.epoch+p.at, p.heading, b, uint32(p.size), comment(p.at, p.causes)); err != nil {
 			return err
 		}
+		c.packets++
 	}
 	return nil
+}
+
+// miss counts a captured packet as dropped: the file is full.
+func (c *capture) miss() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts.Packets--
+	c.counts.Dropped++
 }
 
 // report returns the counts.

@@ -144,7 +144,7 @@ func TestCaptureInVirtualTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	c, err := newCapture("-", "void", &file, clock)
+	c, err := newCapture("-", "void", &file, clock, CaptureLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func addPacket(c *capture, n int) {
 // are counted.
 func TestCaptureDrops(t *testing.T) {
 	w := &stuckWriter{stuck: make(chan struct{}), goOn: make(chan struct{})}
-	c, err := newCapture("-", "x", w, tcpip.NewStdClock())
+	c, err := newCapture("-", "x", w, tcpip.NewStdClock(), CaptureLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,18 +294,18 @@ func TestCaptureFails(t *testing.T) {
 		t.Skipf("no device that is always full: %v", err)
 	}
 	full.Close()
-	if _, err := newCapture("/dev/full", "x", nil, tcpip.NewStdClock()); err == nil || !strings.Contains(err.Error(), "no space left") {
+	if _, err := newCapture("/dev/full", "x", nil, tcpip.NewStdClock(), CaptureLimits{}); err == nil || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("a device that is full: %v", err)
 	}
-	if _, err := newCapture(filepath.Join(t.TempDir(), "no", "file"), "x", nil, tcpip.NewStdClock()); !errors.Is(err, os.ErrNotExist) {
+	if _, err := newCapture(filepath.Join(t.TempDir(), "no", "file"), "x", nil, tcpip.NewStdClock(), CaptureLimits{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a directory that is not there: %v", err)
 	}
-	if _, err := newCapture("-", "x", nil, tcpip.NewStdClock()); err == nil {
+	if _, err := newCapture("-", "x", nil, tcpip.NewStdClock(), CaptureLimits{}); err == nil {
 		t.Error("no standard output: no error")
 	}
 	r, w := io.Pipe()
 	go io.CopyN(io.Discard, r, 100)
-	c, err := newCapture("-", "x", w, tcpip.NewStdClock())
+	c, err := newCapture("-", "x", w, tcpip.NewStdClock(), CaptureLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestCaptureFails(t *testing.T) {
 // TestCaptureIsAbandoned: a capture of a host that never started leaves no file.
 func TestCaptureIsAbandoned(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.pcapng")
-	c, err := newCapture(name, "x", nil, tcpip.NewStdClock())
+	c, err := newCapture(name, "x", nil, tcpip.NewStdClock(), CaptureLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestCaptureIsAbandoned(t *testing.T) {
 // TestCaptureReleasesMemory: the memory of a burst is released.
 func TestCaptureReleasesMemory(t *testing.T) {
 	w := &stuckWriter{stuck: make(chan struct{}), goOn: make(chan struct{})}
-	c, err := newCapture("-", "x", w, tcpip.NewStdClock())
+	c, err := newCapture("-", "x", w, tcpip.NewStdClock(), CaptureLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,5 +365,66 @@ func TestCaptureReleasesMemory(t *testing.T) {
 	}
 	if got := mustParse(t, w.Bytes()); len(got.packets) != 122 {
 		t.Errorf("%d packets in the file, want 122", len(got.packets))
+	}
+}
+
+// TestCaptureLimits: files stay below their size, the newest are kept and complete, without more
+// files the rest is counted as missing, and packets are cut to the snaplen.
+func TestCaptureLimits(t *testing.T) {
+	const size, packets, payload = 1 << 16, 300, 1000
+	for _, test := range []struct {
+		limits CaptureLimits
+		files  []string
+	}{
+		{CaptureLimits{FileBytes: size}, []string{"up.pcapng"}},
+		{CaptureLimits{FileBytes: size, Files: 2}, []string{"up-00004.pcapng", "up-00005.pcapng"}},
+		{CaptureLimits{Snaplen: 100}, []string{"up.pcapng"}},
+	} {
+		dir := t.TempDir()
+		c, err := newCapture(filepath.Join(dir, "up.pcapng"), "x", nil, tcpip.NewStdClock(), test.limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range packets {
+			addPacket(c, payload)
+		}
+		if err := c.close(); err != nil {
+			t.Fatal(err)
+		}
+		r := c.report()
+		if stops := test.limits.FileBytes > 0 && test.limits.Files == 0; r.Packets+r.Dropped != packets || (r.Dropped > 0) != stops {
+			t.Errorf("%+v: report %+v of %d packets", test.limits, r, packets)
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil || len(entries) != len(test.files) {
+			t.Fatalf("%+v: files %v, %v, want %v", test.limits, entries, err, test.files)
+		}
+		for i, name := range test.files {
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if most := test.limits.FileBytes; most > 0 && uint64(len(b)) > uint64(most) {
+				t.Errorf("%s has %d bytes, want at most %d", name, len(b), most)
+			}
+			if test.limits.Snaplen > 0 {
+				if least := packets * 100; len(b) < least || len(b) > 2*least {
+					t.Errorf("%s has %d bytes, want some more than %d", name, len(b), least)
+				}
+				continue
+			}
+			got, err := parseCapture(b)
+			if err != nil || !got.ended || len(got.packets) < 40 && i == 0 {
+				t.Errorf("%s: %d packets, %v, ended %t", name, len(got.packets), err, got.ended)
+			}
+		}
+	}
+	for want, limits := range map[string]CaptureLimits{
+		"want at least 65536": {FileBytes: 1000}, "want up to 1000": {Files: -1},
+		"want a file name and a size": {Files: 2}, "want at least 40": {Snaplen: 10},
+	} {
+		if err := limits.check("x"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", limits, err, want)
+		}
 	}
 }

@@ -66,8 +66,9 @@ type Config struct {
 	// Capture is a pcapng file, "-" for Stdout, for all packets between the stack and its end of the
 	// link. With TCP Ours, a packet that a timer sent has a comment on it. Super-segments are captured
 	// whole, with the checksums that the device will compute.
-	Capture string
-	Stdout  io.Writer
+	Capture       string
+	CaptureLimits CaptureLimits
+	Stdout        io.Writer
 
 	// Status is an address and port of the process's network namespace, as "127.0.0.1:7070", to serve
 	// the state of the host at: a page, /info, /metrics, /events and /debug/pprof. "" is none.
@@ -105,6 +106,9 @@ func (c *Config) Check() error {
 	}
 	if names := c.controls(); c.Control != "" && !slices.Contains(names, c.Control) {
 		return fmt.Errorf("congestion control %q, want one of %s", c.Control, strings.Join(names, ", "))
+	}
+	if err := c.CaptureLimits.check(c.Capture); err != nil {
+		return err
 	}
 	if _, _, err := net.SplitHostPort(c.Status); c.Status != "" && err != nil {
 		return fmt.Errorf("status %q, want an address and port, such as 127.0.0.1:7070", c.Status)

@@ -129,7 +129,7 @@ func (s *Host) startStack() (err error) {
 	}
 	var taps []linkTap
 	if c.Capture != "" {
-		if s.capture, err = newCapture(c.Capture, s.device.Name(), c.Stdout, clock); err != nil {
+		if s.capture, err = newCapture(c.Capture, s.device.Name(), c.Stdout, clock, c.CaptureLimits); err != nil {
 			return err
 		}
 		taps = append(taps, s.capture)
