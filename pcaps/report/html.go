@@ -247,6 +247,7 @@ func (d *drawing) view(id string, s *Section) drawnView {
 		v.Words = append(v.Words, fmt.Sprintf("Point of capture, seen from %v: %v (%s; a is %v).", c.Flows[0].Src, c.Flows[0].Vantage, strings.Join(why, ", "), c.Flows[0].Src))
 	}
 	origin := s.facts.First
+	d.gaps = d.idleTimes()
 	for i := range c.Flows {
 		f := &c.Flows[i]
 		if text := flowText(f); text != "" {

@@ -102,6 +102,7 @@ type drawing struct {
 	trace *connTrace
 	lost  time.Duration
 	shown [2][]*track.Episode // the episodes that pass the filter
+	gaps  []stretch           // idle times that its diagrams leave out
 }
 
 // Event is track.Config.Event.

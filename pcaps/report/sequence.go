@@ -57,10 +57,17 @@ type plotter struct {
 	detail bool // arrows, PSH, duplicate ACKs
 	used   map[string]bool
 	taken  [][2]float64 // places of labels
+	line   timeline     // the time axis if gaps are cut from it, else nil
 }
 
-func (p *plotter) x(t wheel.Time) float64 { return p.f.x.At(t.Sub(p.origin).Seconds()) }
-func (p *plotter) y(place int64) float64  { return p.f.y.At(float64(place)) }
+func (p *plotter) x(t wheel.Time) float64 {
+	if p.line != nil {
+		return p.line.at(t.Sub(p.origin).Seconds())
+	}
+	return p.f.x.At(t.Sub(p.origin).Seconds())
+}
+
+func (p *plotter) y(place int64) float64 { return p.f.y.At(float64(place)) }
 
 // label writes a letter unless its place is taken.
 func (p *plotter) label(class string, x, y float64, text string) {
@@ -75,6 +82,7 @@ func (p *plotter) label(class string, x, y float64, text string) {
 	switch {
 	case x-half < p.f.x.From-4:
 		anchor = ""
+		x += 3
 	case x+half > p.f.x.To+4:
 		anchor = "e"
 	}
@@ -400,7 +408,10 @@ func (d *drawing) overview(i int, origin wheel.Time) (figure, bool) {
 		x: htmlpage.NewScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
 		y: htmlpage.NewScale(float64(lo), float64(hi)+float64(hi-lo)/20, 380-marginBottom, marginTop),
 	}}
-	axes(c, p.f, 8, 6, plainTick, bytesTick, "seconds since the capture began", "sequence, bytes")
+	p.line = newTimeline(first, last, d.gaps, origin, p.f.x.From, p.f.x.To)
+	ticks := p.line.ticks(8)
+	grid(c, p.f, p.f.y.From, ticks, ticks, 6, bytesTick, "seconds since the capture began", "sequence, bytes")
+	p.line.drawGaps(c, p.f.y.To, p.f.y.From)
 	p.inside(func() { p.draw(marks, f.Timers.Best) })
 	caption := ""
 	if t.merged > 0 {

@@ -107,7 +107,10 @@ func (d *drawing) roundTrips(origin wheel.Time) (figure, bool) {
 		x: htmlpage.NewScale(first.Sub(origin).Seconds(), last.Sub(origin).Seconds(), marginLeft, figureWidth-marginRight),
 		y: htmlpage.NewScale(0, hi.Seconds()*1.05, height-marginBottom, marginTop),
 	}
-	axes(c, f, 8, 5, plainTick, spanTick, "seconds since the capture began", "RTT, unambiguous samples")
+	line := newTimeline(first, last, d.gaps, origin, f.x.From, f.x.To)
+	ticks := line.ticks(8)
+	grid(c, f, f.y.From, ticks, ticks, 5, spanTick, "seconds since the capture began", "RTT, unambiguous samples")
+	line.drawGaps(c, f.y.To, f.y.From)
 	var t table
 	t.row("time_s", "src", "rtt_s")
 	fig := figure{Title: "Round-trip times", Name: fmt.Sprintf("conn%d-rtt.csv", d.conn.ID)}
@@ -121,7 +124,7 @@ func (d *drawing) roundTrips(origin wheel.Time) (figure, bool) {
 		lastX, lastY := -9.0, -9.0
 		for _, r := range tr.rtts {
 			t.row(micro(r.at.Sub(origin).Seconds()), src, strconv.FormatFloat(r.took.Seconds(), 'g', 9, 64))
-			x, y := f.x.At(r.at.Sub(origin).Seconds()), f.y.At(r.took.Seconds())
+			x, y := line.at(r.at.Sub(origin).Seconds()), f.y.At(r.took.Seconds())
 			if x-lastX < 0.7 && y-lastY < 0.7 && lastY-y < 0.7 {
 				continue
 			}

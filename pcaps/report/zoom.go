@@ -47,20 +47,8 @@ func (d *drawing) zoom(i int, e *track.Episode, origin wheel.Time) figure {
 
 // zoomAxes draws axes with a lane for spans between the plot and the time axis.
 func zoomAxes(c *htmlpage.Canvas, f frame, bottom float64) {
-	var grid strings.Builder
-	for _, v := range f.x.Ticks(7) {
-		x := f.x.At(v)
-		grid.WriteString("M" + htmlpage.Num(x) + " " + htmlpage.Num(f.y.To) + "V" + htmlpage.Num(bottom))
-		c.Text("t", "m", x, bottom+16, plainTick(v))
-	}
-	for _, v := range f.y.Ticks(6) {
-		y := f.y.At(v)
-		grid.WriteString("M" + htmlpage.Num(f.x.From) + " " + htmlpage.Num(y) + "H" + htmlpage.Num(f.x.To))
-		c.Text("t", "e", f.x.From-6, y+4, bytesTick(v))
-	}
-	c.Path("grid", &grid)
-	c.Text("t", "e", f.x.To, bottom+32, "seconds since the capture began, by the sender's clock")
-	c.Text("t", "", 4, f.y.To-8, "sequence, bytes")
+	ticks := timeline{f.x}.ticks(7)
+	grid(c, f, bottom, ticks, ticks, 6, bytesTick, "seconds since the capture began, by the sender's clock", "sequence, bytes")
 }
 
 // spans draws D, A and P as bars in the lane. Lines into the plot mark where each begins and ends.
@@ -74,6 +62,7 @@ func (p *plotter) spans(e *track.Episode, lane float64) {
 		bars = append(bars, bar{"A", "ba", e.Detected, e.RepairSent}, bar{"P", "bp", e.RepairSent, e.RepairSent.Add(e.P)})
 	}
 	var lines strings.Builder
+	below := -9.0 // where the last name below the lane is
 	for _, b := range bars {
 		if b.to <= b.from {
 			continue
@@ -90,7 +79,8 @@ func (p *plotter) spans(e *track.Episode, lane float64) {
 		case room > 10:
 			p.c.Text("bt", "m", (x1+x2)/2, lane+25, b.name)
 		default:
-			p.c.Text("t", "m", (x1+x2)/2, lane+42, b.name)
+			below = max((x1+x2)/2, below+9)
+			p.c.Text("t", "m", below, lane+42, b.name)
 		}
 	}
 	p.c.Path("guide", &lines)
