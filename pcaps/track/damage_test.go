@@ -39,8 +39,8 @@ func TestGapOfTheCapture(t *testing.T) {
 	}
 }
 
-// TestRoundTripOfZero captures with a clock too coarse for most round trips: 0 is no sample, and if most
-// are 0 the others measure the clock.
+// TestRoundTripOfZero captures with a clock too coarse for most round trips: 0 is no sample, and if
+// most are 0 the others measure the clock.
 func TestRoundTripOfZero(t *testing.T) {
 	l := newLab(t, Config{})
 	l.send(0, true, 0, 0, 0, withFlags(2))

@@ -3,6 +3,7 @@ package truth
 import (
 	"context"
 	"flag"
+	"os"
 	"reflect"
 	"runtime"
 	"slices"
@@ -17,11 +18,14 @@ import (
 
 var differences = flag.Bool("differences", false, "TestGate logs each retransmission of another kind")
 
-// TestGate checks the promised accuracy on simulated connections: kinds right at the sender 99 %,
-// at the receiver with timestamps 97 %; with DSACK, precision and recall of spurious
-// retransmissions 99 %.
+// TestGate checks the promised accuracy on simulated connections, on a fifth of them by default:
+// kinds right at the sender 99 %, at the receiver with timestamps 97 %; with DSACK, precision and
+// recall of spurious retransmissions 99 %.
 func TestGate(t *testing.T) {
-	g := Gate{Seeds: 1}
+	g := Gate{Seeds: 1, every: 5}
+	if os.Getenv("TCPWHEEL_LONG") != "" {
+		g.every = 1
+	}
 	if *differences {
 		g.Note = func(format string, args ...any) { t.Logf(format, args...) }
 	}
@@ -29,12 +33,12 @@ func TestGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n < 500 {
+	if n < 540/g.every {
 		t.Errorf("%d connections, want more", n)
 	}
 	for side, want := range [Sides]float64{99, 98, 97} {
 		s := got.Sum(func(c Class) bool { return c.Side == Side(side) && (c.Side != ReceiverSide || c.Timestamps) })
-		if _, all := s.Episodes.Right(); all < 2000 || s.Kinds() < want {
+		if _, all := s.Episodes.Right(); all < 2000/g.every || s.Kinds() < want {
 			t.Errorf("%v: %.2f %% of %d episodes are of the right kind, want %v %%", Side(side), s.Kinds(), all, want)
 		}
 		s = got.Sum(func(c Class) bool { return c.Side == Side(side) && c.SACK })
