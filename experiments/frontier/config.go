@@ -104,8 +104,7 @@ func (c config) timer() timer {
 	return timer{p, tcptimers.NewRFC6298(tcptimers.StandardConfig{Bounds: bounds, G: c.rttTick, AlphaInv: c.alpha, BetaInv: c.beta})}
 }
 
-// gained returns the estimators with other gains than the standard one, then the estimators with other
-// samples.
+// gained returns the estimators with all gains, then the estimators with other samples.
 func (p *Plan) gained(floor time.Duration) (all []config) {
 	for _, alpha := range p.Alphas {
 		for _, beta := range p.Betas {

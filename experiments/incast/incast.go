@@ -62,7 +62,7 @@ type Cell struct {
 	Queries         int           `json:"queries"`
 	Took            time.Duration `json:"took"`            // sum over the queries
 	Timed           int           `json:"timed"`           // queries with a timeout
-	Least           time.Duration `json:"least,omitempty"` // the shortest query with a timeout; 0 without any
+	Least           time.Duration `json:"least,omitempty"` // shortest query with a timeout, or 0
 	Longest         time.Duration `json:"longest"`         // query
 	Timeouts        uint64        `json:"timeouts"`
 	Retransmissions uint64        `json:"rexmits"`  // warmup included

@@ -32,11 +32,11 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+var long = os.Getenv("TCPWHEEL_LONG") != ""
+
 const small = "study: incast\nservers: [1, 16, 40]\nseeds: 2\nqueries: 4\nfewer: 4\nticks: [100ms]\nticked_servers: [40]\nothers: []\nreceive_windows: [8688]\nbuffers: [200]\nrepairs: [\"+tlp\"]\nrepaired_servers: [16]\ndelacks: [\"off\"]\ngvisor_seeds: 1\n"
 
 // TestFalsifier checks that the collapse is gone where the greatest floor is fine.
-var long = os.Getenv("TCPWHEEL_LONG") != ""
-
 func TestFalsifier(t *testing.T) {
 	if testing.Short() {
 		t.Skip("results are the same under the race detector, which takes ten times as long")

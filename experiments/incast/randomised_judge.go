@@ -31,10 +31,11 @@ type randomisedGroup struct {
 	without, with stat.Interval
 	ratio, fresh  stat.Interval
 
-	ruled       float64 // share of servers whose timeout the floor set, without jitter
-	spread      float64 // 90th percentile of the servers' timeouts without jitter, relative to the 10th
-	most, least float64 // mean timeouts in a settled query of the server with the most, without jitter and with it
-	again, less uint64  // retransmissions without jitter, and with it
+	ruled  float64 // share of servers whose timeout the floor set, without jitter
+	spread float64 // 90th / 10th percentile of the servers' timeouts without jitter
+	// Mean timeouts in a settled query of the server with the most, without jitter and with it.
+	most, least float64
+	again, less uint64 // retransmissions without jitter, and with it
 }
 
 // randomisedGroups returns the groups in the order of the cells. The two cells of a seed are

@@ -11,8 +11,6 @@ import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/netstack/sim"
-	"tcpwheel/netstack/sim/host"
-	"tcpwheel/netstack/tcp"
 	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
@@ -92,20 +90,16 @@ func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto tim
 	if err != nil {
 		return s, 0, err
 	}
-	if err := pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
-		return s, 0, err
-	}
-	session, err := pair.Client.Dial(pair.Server, 80, nil, host.AppFunc(func(wheel.Time, *host.Session, tcp.Events) {}))
+	session, err := pair.Connect()
 	if err != nil {
 		return s, 0, err
 	}
 	net := pair.World.Net
 	conn := session.Conn()
-	run := func(d time.Duration) { pair.Run(net.Now().Add(d)) }
-	run(2 * p.RTT)
+	pair.RunFor(2 * p.RTT)
 	for range p.Warm {
 		session.Write(mss, 0)
-		run(2 * p.RTT)
+		pair.RunFor(2 * p.RTT)
 	}
 	rto = conn.Info(net.Now()).RTO
 	begin, from = net.Now(), session.Wrote()+uint64(c.Flight*c.Part/100*mss)
@@ -132,7 +126,7 @@ func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto tim
 		}
 	}
 	s.Complete = net.Now().Sub(begin)
-	run(2 * p.RTT)
+	pair.RunFor(2 * p.RTT)
 	if conn.Acked() < session.Wrote() {
 		return s, rto, errors.New("the flight was not repaired within ten minutes")
 	}

@@ -40,10 +40,10 @@ type combCell struct {
 
 	Dropped       int           `json:"dropped"`        // first retransmissions that the queue dropped
 	DroppedEver   int           `json:"dropped_ever"`   // all retransmissions that the queue dropped
-	Unrepaired    int           `json:"unrepaired"`     // connections whose segment had not arrived at the end
-	Repaired99    time.Duration `json:"repaired_99"`    // from the begin of the outage; 0 if fewer arrived
+	Unrepaired    int           `json:"unrepaired"`     // connections whose segment never arrived
+	Repaired99    time.Duration `json:"repaired_99"`    // from the start of the outage; 0 if fewer
 	Retransmitted int           `json:"retransmitted"`  // segments
-	Comb          [][2]int      `json:"comb,omitempty"` // of the first seed: millisecond and retransmissions
+	Comb          [][2]int      `json:"comb,omitempty"` // seed 1: millisecond, retransmissions
 }
 
 // Comb is the study.

@@ -48,7 +48,7 @@ type Case struct {
 // Side is the reaction of one of them.
 type Side struct {
 	Timeouts        int              `json:"timeouts"` // until all data was acknowledged
-	Backoffs        int              `json:"backoffs"` // of the RTO, 1 RTT after the first retransmission
+	Backoffs        int              `json:"backoffs"` // 1 RTT after the first retransmission
 	Ssthresh        uint32           `json:"ssthresh"` // then
 	Bytes           int              `json:"octets"`   // retransmitted in that RTT
 	Blind           int              `json:"blind"`    // segments sent in the outage, after the flight

@@ -192,27 +192,23 @@ func waits(p *Plan, tm *timers, seed int) (waits []int64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
-		return nil, err
-	}
-	session, err := pair.Client.Dial(pair.Server, 80, nil, host.AppFunc(func(wheel.Time, *host.Session, tcp.Events) {}))
+	session, err := pair.Connect()
 	if err != nil {
 		return nil, err
 	}
-	run := func(d time.Duration) { pair.Run(pair.World.Net.Now().Add(d)) }
-	run(2 * p.RTT)
+	pair.RunFor(2 * p.RTT)
 	record := &pair.Records[0]
 	for i := range p.Losses {
 		for j := range p.Exchanges {
 			// At random instants, a coarse clock measures the right mean.
-			run(2*p.RTT + time.Duration(testbed.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))*float64(tcptimers.SlowTick)))
+			pair.RunFor(2*p.RTT + time.Duration(testbed.Uniform(uint64(seed), 0xe23, uint64(i), uint64(j))*float64(tcptimers.SlowTick)))
 			session.Write(size, 0)
 		}
-		run(20 * time.Second)
+		pair.RunFor(20 * time.Second)
 		before := len(record.Retransmissions)
 		lost = session.Wrote()
 		session.Write(size, 0)
-		run(time.Minute)
+		pair.RunFor(time.Minute)
 		if len(record.Retransmissions) == before || session.Unacked() > 0 {
 			return nil, fmt.Errorf("loss %d was not repaired within a minute", i)
 		}

@@ -11,7 +11,6 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 	"tcpwheel/experiments/tail"
 	"tcpwheel/netstack/sim"
-	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
 )
@@ -128,21 +127,17 @@ func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 	}
 	w := &watch{}
 	pair.Records[0].Next = w
-	if err := pair.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
-		return t, err
-	}
-	session, err := pair.Client.Dial(pair.Server, 80, nil, host.AppFunc(func(wheel.Time, *host.Session, tcp.Events) {}))
+	session, err := pair.Connect()
 	if err != nil {
 		return t, err
 	}
-	run := func(d time.Duration) { pair.Run(pair.World.Net.Now().Add(d)) }
-	run(2 * c.RTT)
+	pair.RunFor(2 * c.RTT)
 	for range p.Warm {
 		session.Write(mss, 0)
-		run(2 * c.RTT)
+		pair.RunFor(2 * c.RTT)
 	}
 	if c.Seed > 0 { // the phase of the tick, the same for all rules
-		run(time.Duration(testbed.Uniform(uint64(c.Seed), 0xe17) * float64(c.Tick)))
+		pair.RunFor(time.Duration(testbed.Uniform(uint64(c.Seed), 0xe17) * float64(c.Tick)))
 	}
 	info := session.Conn().Info(pair.World.Net.Now())
 	good := p.Segments - lost
@@ -155,10 +150,10 @@ func tailLoss(p *Plan, c *Cell, rule string, lost int) (t Tail, err error) {
 	} else {
 		for range p.Segments {
 			session.Write(mss, 0)
-			run(c.Gap)
+			pair.RunFor(c.Gap)
 		}
 	}
-	run(time.Minute)
+	pair.RunFor(time.Minute)
 	switch err := errors.Join(pair.World.Faults()...); {
 	case err != nil:
 		return t, err

@@ -3,6 +3,8 @@ package tailmap
 import (
 	"slices"
 	"time"
+
+	"tcpwheel/experiments/internal/stat"
 )
 
 // lateness starts to measure how late this machine wakes a goroutine that sleeps for a millisecond.
@@ -29,7 +31,6 @@ func lateness() (end func() (median, most time.Duration)) {
 		if len(late) == 0 {
 			return 0, 0
 		}
-		slices.Sort(late)
-		return late[len(late)/2], late[len(late)-1]
+		return time.Duration(stat.Median(late)), slices.Max(late)
 	}
 }

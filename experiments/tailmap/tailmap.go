@@ -60,7 +60,7 @@ type Tail struct {
 	Segments       int           `json:"segments,omitempty"` // of gVisor's responses
 	Lost           int           `json:"lost"`
 	RTO            time.Duration `json:"rto,omitempty"` // when the flight left
-	Retransmission time.Duration `json:"resend"`        // the first retransmission of a segment of the tail
+	Retransmission time.Duration `json:"resend"`        // the first retransmission of the tail
 	Complete       time.Duration `json:"complete"`      // the ACK of the whole tail
 	Age            time.Duration `json:"age,omitempty"` // the last ACK before the retransmission
 	Sent           []Sent        `json:"sent,omitempty"`

@@ -68,10 +68,10 @@ func TestWaits(t *testing.T) {
 		k           tail.Kernel
 		least, most time.Duration
 	}{
-		{tail.Kernel{SRTT: 10 * ms, RTO: 212 * ms, Jiffy: 4 * ms}, 212 * ms, 216 * ms},      // the timer is earlier than the probe
+		{tail.Kernel{SRTT: 10 * ms, RTO: 212 * ms, Jiffy: 4 * ms}, 212 * ms, 216 * ms},      // the timer
 		{tail.Kernel{SRTT: 2 * ms, RTO: 208 * ms, Jiffy: 4 * ms}, 204 * ms, 208 * ms},       // the probe
-		{tail.Kernel{SRTT: 100 * ms, RTO: 304 * ms, Jiffy: 4 * ms}, 304 * ms, 336 * ms},     // 76 jiffies
-		{tail.Kernel{SRTT: 1500 * ms, RTO: 1700 * ms, Jiffy: 4 * ms}, 1700 * ms, 1732 * ms}, // 425 jiffies
+		{tail.Kernel{SRTT: 100 * ms, RTO: 304 * ms, Jiffy: 4 * ms}, 304 * ms, 336 * ms},     // 76
+		{tail.Kernel{SRTT: 1500 * ms, RTO: 1700 * ms, Jiffy: 4 * ms}, 1700 * ms, 1732 * ms}, // 425
 	} {
 		least, most := waits(c.k)
 		if least < c.least || least > c.least+ms || most > c.most || most < c.most-ms {

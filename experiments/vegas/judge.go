@@ -229,7 +229,8 @@ func (r results) gvisorClaim(p *Plan, out *experiments.Outcome) {
 	if p.GVisorSeeds == 0 {
 		return
 	}
-	near := func(rtt time.Duration) bool { return rtt <= gvisorFloor/8 } // SRTT + 4·RTTVAR is far below the floor
+	// SRTT + 4·RTTVAR is far below the floor.
+	near := func(rtt time.Duration) bool { return rtt <= gvisorFloor/8 }
 	floor := float64(gvisorFloor / time.Millisecond)
 	var early, late experiments.Tally
 	groups, _ := r.of(gvisor, kindAlone, func(time.Duration) bool { return true })

@@ -3,6 +3,7 @@ package testbed
 import (
 	"fmt"
 	"net/netip"
+	"time"
 
 	"tcpwheel/netstack/sim"
 	"tcpwheel/netstack/sim/host"
@@ -65,5 +66,16 @@ func NewPair(p PairPlan) (*Pair, error) {
 	return pair, nil
 }
 
-// Run lets time pass until an instant.
+// Run advances the clock to an instant.
 func (p *Pair) Run(until wheel.Time) { p.World.Net.Run(until) }
+
+// RunFor advances the clock by a span.
+func (p *Pair) RunFor(d time.Duration) { p.Run(p.World.Net.Now().Add(d)) }
+
+// Connect dials a connection to a server that reads all data. Its caller writes through the session.
+func (p *Pair) Connect() (*host.Session, error) {
+	if err := p.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
+		return nil, err
+	}
+	return p.Client.Dial(p.Server, 80, nil, host.AppFunc(func(wheel.Time, *host.Session, tcp.Events) {}))
+}
