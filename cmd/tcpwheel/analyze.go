@@ -46,8 +46,8 @@ func newAnalyze() *cobra.Command {
 			"D is the time from a transmission to the first retransmission, and T_rec to\n" +
 			"the acknowledgement, by the sender's clock. The tax is the part of D that a\n" +
 			"timer with an exact clock and no floor, or ACKs if any came, would have saved.\n\n" +
-			"With --json it prints a line for each connection, for each episode and, at\n" +
-			"last, for the file; with --csv a table of the episodes, with --csv-conns one\n" +
+			"With --json it prints a line for each connection and episode, and at last for\n" +
+			"each host and the file; with --csv a table of the episodes, with --csv-conns one\n" +
 			"of the connections. docs/captures.md has the words and the fields.",
 		Example: "  tcpwheel analyze --conn :443 lossy.pcapng.gz\n" +
 			"  tcpwheel analyze --html page.html --annotate notes.pcapng lossy.pcap",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"tcpwheel/pcaps/track"
@@ -63,6 +64,9 @@ func (s *summary) warnings() (all []string) {
 	}
 	if s.episodes > 0 && s.oneWay == s.lossy {
 		all = append(all, "The losses are in connections with one direction only: capture at a point that sees both.")
+	}
+	if s.stalled >= 100*time.Millisecond {
+		all = append(all, "Besides, receivers had closed their windows for "+shortSpan(s.stalled)+": their applications did not read.")
 	}
 	if s.stats.Dropped > 0 {
 		all = append(all, fmt.Sprintf("The capture missed %s by its own account: capture with a larger buffer (tcpdump -B).", plural(int64(s.stats.Dropped), "packet")))
