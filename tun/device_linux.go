@@ -62,8 +62,8 @@ type Device struct {
 //
 // An error about rights, the device file or the kernel is an *Error, which says what to do.
 func Open(name string, o Options) (*Device, error) {
-	if err := checkName(name); err != nil {
-		return nil, err
+	if err := CheckName(name); err != nil {
+		return nil, fmt.Errorf("tun: %w", err)
 	}
 	if err := o.check(); err != nil {
 		return nil, err

@@ -22,18 +22,18 @@ func (e *Error) Error() string {
 // syscall.Errno.
 func (e *Error) Unwrap() error { return e.Err }
 
-// checkName returns an error unless name is empty, a device name, or a pattern such as "wheel%d".
-func checkName(name string) error {
+// CheckName returns an error unless name is empty, a device name, or a pattern such as "wheel%d".
+func CheckName(name string) error {
 	const most = 15 // IFNAMSIZ less the final 0
 	if len(name) > most {
-		return fmt.Errorf("tun: device name %q of %d bytes, want at most %d", name, len(name), most)
+		return fmt.Errorf("device name %q of %d bytes, want at most %d", name, len(name), most)
 	}
 	if name == "." || name == ".." {
-		return fmt.Errorf("tun: device name %q, want another", name)
+		return fmt.Errorf("device name %q, want another", name)
 	}
 	for _, c := range []byte(name) {
 		if c <= ' ' || c == '/' || c == ':' || c == 0x7f {
-			return fmt.Errorf("tun: device name %q with %q, which a device name cannot contain", name, c)
+			return fmt.Errorf("device name %q with %q, which a device name cannot contain", name, c)
 		}
 	}
 	return nil

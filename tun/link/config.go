@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"tcpwheel/netstack/sim"
+	"tcpwheel/tun"
 )
 
 // Config configures a link. The zero value of a field is its default.
@@ -64,6 +65,9 @@ const (
 func (c *Config) Check() error {
 	for i := range c.Sides {
 		s := &c.Sides[i]
+		if err := tun.CheckName(s.Device); err != nil {
+			return fmt.Errorf("%s: %w", sideName(i), err)
+		}
 		if len(s.Addrs) == 0 {
 			return fmt.Errorf("no address for %s, want at least one", sideName(i))
 		}

@@ -22,6 +22,7 @@ func TestConfigErrorsNameFieldValueAndBound(t *testing.T) {
 		want  string
 	}{
 		{func(c *Config) { c.Sides[1].Addrs = nil }, "no address for b"},
+		{func(c *Config) { c.Sides[0].Device = "a/b" }, `a: device name "a/b" with`},
 		{func(c *Config) { c.Sides[0].Addrs[0] = netip.Prefix{} }, "for a, want one with a prefix length"},
 		{func(c *Config) { c.Sides[0].Addrs[0] = netip.MustParsePrefix("224.0.0.1/24") }, "address 224.0.0.1 for a"},
 		{func(c *Config) { c.Sides[1].Addrs[0] = c.Sides[0].Addrs[0] }, "address 10.9.0.1 for both"},

@@ -18,6 +18,7 @@ import (
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/netstack/tcp/congestion"
 	"tcpwheel/tcptimers"
+	"tcpwheel/tun"
 )
 
 // The TCPs that a stack may have: this module's, and gVisor's.
@@ -83,6 +84,9 @@ type Config struct {
 
 // Check returns an error that names the first invalid field, its value and the bound.
 func (c *Config) Check() error {
+	if err := tun.CheckName(c.Device); err != nil {
+		return err
+	}
 	if err := c.checkAddrs(); err != nil {
 		return err
 	}
@@ -110,8 +114,8 @@ func (c *Config) Check() error {
 	if err := c.CaptureLimits.check(c.Capture); err != nil {
 		return err
 	}
-	if _, _, err := net.SplitHostPort(c.Status); c.Status != "" && err != nil {
-		return fmt.Errorf("status %q, want an address and port, such as 127.0.0.1:7070", c.Status)
+	if err := checkStatus(c.Status); err != nil {
+		return err
 	}
 	if c.Plan != nil && !reflect.DeepEqual(c.Link, sim.LinkConfig{}) {
 		return errors.New("a plan and a link, want one of them")
@@ -141,6 +145,17 @@ func (c *Config) checkTCP() error {
 		return fmt.Errorf("RTO floor %v with TCP %s, want none", c.Floor, GVisor)
 	case c.DelAck != tcptimers.DelAckConfig{}:
 		return fmt.Errorf("delayed ACKs %v with TCP %s, want none", c.DelAck, GVisor)
+	}
+	return nil
+}
+
+func checkStatus(at string) error {
+	if at == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(at)
+	if _, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil {
+		return fmt.Errorf("status %q, want an address and port, such as 127.0.0.1:7070", at)
 	}
 	return nil
 }
