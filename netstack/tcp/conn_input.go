@@ -153,6 +153,7 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		c.paws.Update(now, h.Options.TSVal, seq, c.lastAckSent)
 	}
 	if standing == ackOld {
+		c.takeOldSACK(now, h, o)
 		return true
 	}
 	c.lastRecv, c.unanswered = now, 0

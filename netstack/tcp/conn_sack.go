@@ -25,6 +25,9 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	blocks = sorted[:copy(sorted[:], blocks[first:])]
 	slices.SortFunc(blocks, func(a, b Range) int { return int(int32(a.Start - b.Start)) })
 	for _, b := range blocks {
+		if b.Start.Before(b.End) && b.End.AtOrBefore(c.sndUna) {
+			continue // of an ACK that was overtaken
+		}
 		if !b.Start.Before(b.End) || b.Start.Before(c.sndUna) || b.End.After(c.sndNxt) {
 			o.Counters.TCPSACKDiscard++
 			continue
@@ -47,6 +50,26 @@ func (c *Conn) takeSACK(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 			c.armSplit(b.End, o)
 		}
 	}
+}
+
+// takeOldSACK processes the SACK blocks of an ACK below SND.UNA, which a later ACK has overtaken.
+// Like Linux (tcp_ack, old_ack) it takes nothing else from the ACK: no window, RTT or ECN-Echo.
+func (c *Conn) takeOldSACK(now wheel.Time, h *Header, o *Output) {
+	if !c.sackOn || h.Options.NumSACK == 0 || c.cc == nil {
+		return
+	}
+	// RFC 2018 §5: "When an ACK is received containing a SACK option, the data sender SHOULD record
+	// the selective acknowledgment for future reference."
+	a := ackFacts{ack: c.sndUna, una: c.sndUna, flight: c.fl.sent.Outstanding().Bytes}
+	c.takeSACK(now, h, &a, o)
+	if a.sacked == 0 && !a.dsack {
+		return
+	}
+	if a.reordered {
+		o.Counters.TCPSACKReorder++
+	}
+	a.duplicate = a.sacked > 0
+	c.respond(now, h, &a, o)
 }
 
 // armSplit starts the timer of the segment at seq if a split has just created it.
