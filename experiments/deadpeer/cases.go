@@ -46,10 +46,10 @@ func deaths(p *Plan) (all []death) {
 	for _, user := range p.UserTimeouts {
 		all = append(all, death{name: fmt.Sprintf("user timeout of %v", user), short: fmt.Sprintf("user %v", user), what: data, timers: testbed.MustTimers("per-segment" + noProbes), user: user})
 	}
-	for _, who := range []struct{ name, timers string }{{"4.4BSD", "bsd"}, {"Linux", "linux"}, {"default", "per-segment"}} {
-		tm := testbed.MustTimers(who.timers + noProbes)
-		all = append(all, death{name: "R2, " + who.name, short: "R2 " + who.name, what: data, timers: tm},
-			death{name: "SYN, " + who.name, short: "SYN " + who.name, what: opening, timers: tm})
+	for _, policy := range []struct{ name, timers string }{{"4.4BSD", "bsd"}, {"Linux", "linux"}, {"default", "per-segment"}} {
+		tm := testbed.MustTimers(policy.timers + noProbes)
+		all = append(all, death{name: "R2, " + policy.name, short: "R2 " + policy.name, what: data, timers: tm},
+			death{name: "SYN, " + policy.name, short: "SYN " + policy.name, what: opening, timers: tm})
 	}
 	return all
 }

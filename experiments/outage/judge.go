@@ -52,7 +52,7 @@ func claims(cells []Cell, out *experiments.Outcome) {
 			Measured:  ssthresh.Measure("flights have another"),
 			Otherwise: "each timer cuts the window",
 		}, {
-			Name: "octets", Text: "no more bytes leave in the first round trip after the timeout than with one timer", Source: "computed from RFC 5681 §3.1", Tag: experiments.Computed,
+			Name: "bytes", Text: "no more bytes leave in the first round trip after the timeout than with one timer", Source: "computed from RFC 5681 §3.1", Tag: experiments.Computed,
 			Measured:  bytes.Measure("flights send more"),
 			Otherwise: "the window does not hold the segments back whose timers expire",
 		}, {

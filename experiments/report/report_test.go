@@ -366,7 +366,8 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// TestColumnsAreFlush tells columns of numbers, with gaps and a word, from columns of words.
+// TestColumnsAreFlush checks that columns of numbers, with gaps and a word, differ from columns of
+// words.
 func TestColumnsAreFlush(t *testing.T) {
 	rows := [][]any{{"", "", "none", ""}, {2.5, "a", 2, ""}, {"", "b", 4, ""}, {"", 3, time.Second, ""}}
 	for column, want := range []bool{false, true, false, false} {

@@ -72,7 +72,8 @@ func (p *Pair) Run(until wheel.Time) { p.World.Net.Run(until) }
 // RunFor advances the clock by a span.
 func (p *Pair) RunFor(d time.Duration) { p.Run(p.World.Net.Now().Add(d)) }
 
-// Connect dials a connection to a server that reads all data. Its caller writes through the session.
+// Connect opens a connection to a server that reads all data. The caller writes through the
+// session.
 func (p *Pair) Connect() (*host.Session, error) {
 	if err := p.Server.Listen(80, tcp.ListenConfig{Backlog: 1}, func() host.App { return &host.Sink{} }); err != nil {
 		return nil, err
