@@ -87,6 +87,7 @@ type connRow struct {
 	track.ConnRecord
 	lost    time.Duration // in episodes
 	longest time.Duration // T_rec
+	spent   time.Duration // in episodes, where time was lost or not
 }
 
 // episodeRow is a row of the table of episodes.
@@ -101,6 +102,7 @@ type drawing struct {
 	conn  *track.Conn
 	trace *connTrace
 	lost  time.Duration
+	spent time.Duration       // in episodes, where time was lost or not
 	shown [2][]*track.Episode // the episodes that pass the filter
 	gaps  []stretch           // idle times that its diagrams leave out
 }
@@ -216,6 +218,7 @@ func (s *Section) Add(c *track.Conn, keep func(*track.Episode) bool) {
 			}
 			d.shown[i] = append(d.shown[i], e)
 			d.lost += e.TimeLost
+			d.spent += lasted(e)
 			longest = max(longest, e.TRec)
 			s.losses.Add(c, e)
 			s.episode(f, e)
@@ -224,7 +227,7 @@ func (s *Section) Add(c *track.Conn, keep func(*track.Episode) bool) {
 	if len(d.shown[0])+len(d.shown[1]) > 0 {
 		s.lossy++
 	}
-	s.rows = append(s.rows, connRow{c.Record(s.file), d.lost, longest})
+	s.rows = append(s.rows, connRow{c.Record(s.file), d.lost, longest, d.spent})
 	if len(s.rows) >= 2*s.limits.Rows+64 {
 		s.trimRows()
 	}
@@ -238,7 +241,7 @@ func (s *Section) draw(d drawing) {
 	}
 	s.drawn = append(s.drawn, d)
 	slices.SortStableFunc(s.drawn, func(a, b drawing) int {
-		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(size(b.conn), size(a.conn)), cmp.Compare(a.conn.ID, b.conn.ID))
+		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(b.spent, a.spent), cmp.Compare(size(b.conn), size(a.conn)), cmp.Compare(a.conn.ID, b.conn.ID))
 	})
 	if len(s.drawn) > s.limits.Conns {
 		s.drawn = slices.Delete(s.drawn, s.limits.Conns, len(s.drawn))
@@ -285,7 +288,7 @@ func (s *Section) episode(f *track.Flow, e *track.Episode) {
 // trimRows keeps the connections that lost the most time.
 func (s *Section) trimRows() {
 	slices.SortStableFunc(s.rows, func(a, b connRow) int {
-		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(b.Packets, a.Packets), cmp.Compare(a.Conn, b.Conn))
+		return cmp.Or(cmp.Compare(b.lost, a.lost), cmp.Compare(b.spent, a.spent), cmp.Compare(b.Packets, a.Packets), cmp.Compare(a.Conn, b.Conn))
 	})
 	s.rows = s.rows[:min(len(s.rows), s.limits.Rows)]
 }

@@ -19,9 +19,10 @@ const (
 	segmentWidth = 6 // at least
 )
 
-// idleTimes returns the times to cut out of a connection's diagrams, in order. In them no packet was
-// captured and nothing was in flight. Each is longer than a tenth of the time that is left. Waits
-// for a retransmission or for a window are never among them.
+// idleTimes returns the times to cut out of a connection's diagrams, in order. In them no packet
+// was captured and nothing was in flight. Each is longer than a tenth of the time that is left.
+// Waits for a retransmission or for a window are never among them. Bytes without an ACK or a
+// retransmission for 20 RTTs and a second had arrived: their ACK was not captured.
 func (d *drawing) idleTimes() []stretch {
 	type flowMark struct {
 		*mark
@@ -42,8 +43,12 @@ func (d *drawing) idleTimes() []stretch {
 	var closed [2]bool
 	var quiet []stretch
 	until := all[0].at
+	arrived := 20 * max(d.conn.Flows[0].RTT.Mean, d.conn.Flows[1].RTT.Mean)
 	for _, m := range all {
 		inFlight := sentTo[0] > ackedTo[0] || sentTo[1] > ackedTo[1]
+		if arrived > 0 && m.at.Sub(until) > max(arrived, time.Second) {
+			inFlight = false
+		}
 		if q := (stretch{until, m.at}); m.at > until && !inFlight && !closed[0] && !closed[1] && !d.inEpisode(q) {
 			quiet = append(quiet, q)
 		}
@@ -72,7 +77,8 @@ func (d *drawing) idleTimes() []stretch {
 	return quiet
 }
 
-// inEpisode reports whether a retransmission of an episode follows s, and a transmission precedes it.
+// inEpisode reports whether s overlaps the time from an episode's first transmission to its last
+// retransmission.
 func (d *drawing) inEpisode(s stretch) bool {
 	for i := range d.conn.Flows {
 		for _, e := range d.conn.Flows[i].Episodes {

@@ -142,13 +142,17 @@ func (t *flowTrace) fewerRTTs() {
 // stretch is a period of time without merged marks.
 type stretch struct{ from, to wheel.Time }
 
-// around returns the magnified period of an episode: all of it and an RTT before and after.
+// around returns the magnified period of an episode, and an RTT before and after: up to the first
+// repair, or up to the end if more time than that was lost.
 func around(e *track.Episode) stretch {
 	end := e.Detected
 	if e.Repaired {
 		end = max(end, e.Acked)
 	}
-	if e.Closed {
+	switch {
+	case e.Closed && e.TimeLost > lasted(e):
+		end = max(end, e.Ended)
+	case e.Closed:
 		end = max(end, min(e.Ended, end.Add(2*e.RTT+end.Sub(e.PrevSent)/2)))
 	}
 	pad := max(e.RTT, end.Sub(e.PrevSent)/12)

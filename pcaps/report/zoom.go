@@ -143,7 +143,14 @@ func episodeText(f *track.Flow, e *track.Episode) string {
 		b.WriteString(".")
 	}
 	if e.HasIdealD {
-		fmt.Fprintf(&b, " With an exact timer, or by ACKs if there were any, D could have been %s: tax %s.", SpanText(e.IdealD), SpanText(e.TimerTax))
+		fmt.Fprintf(&b, " With an exact timer, or by ACKs if there were any, D could have been %s: tax %s.", SpanText(e.IdealD), zeroText(e.TimerTax))
+	}
+	if e.TimeLost > 0 {
+		waited := "none"
+		if e.TimerWait > 0 {
+			waited = SpanText(e.TimerWait)
+		}
+		fmt.Fprintf(&b, " Time lost %s, %s of it waiting for timers.", SpanText(e.TimeLost), waited)
 	}
 	if e.Closed && e.Length > e.TRec+time.Microsecond {
 		fmt.Fprintf(&b, " Everything in flight was acknowledged after %s.", SpanText(e.Length))
