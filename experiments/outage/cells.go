@@ -108,10 +108,7 @@ func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto tim
 		session.Write(mss, 0)
 	}
 	record := &pair.Records[0]
-	for end := begin.Add(2 * time.Minute); len(record.Retransmissions) == 0 && net.Now() < end; {
-		if !net.Step() {
-			break
-		}
+	for net.Now() < begin.Add(2*time.Minute) && len(record.Retransmissions) == 0 && net.Step() {
 	}
 	if len(record.Retransmissions) == 0 {
 		return s, rto, errors.New("no retransmission within two minutes")
@@ -120,10 +117,7 @@ func lose(p *Plan, c *Cell, x *Case, mode tcptimers.RexmitMode) (s Side, rto tim
 	pair.Run(first.Add(p.RTT - time.Microsecond))
 	info := conn.Info(net.Now())
 	s.First, s.Backoffs, s.Ssthresh = first.Sub(begin), info.Backoff, info.Ssthresh
-	for end := begin.Add(10 * time.Minute); conn.Acked() < session.Wrote() && net.Now() < end; {
-		if !net.Step() {
-			break
-		}
+	for net.Now() < begin.Add(10*time.Minute) && conn.Acked() < session.Wrote() && net.Step() {
 	}
 	s.Complete = net.Now().Sub(begin)
 	pair.RunFor(2 * p.RTT)
