@@ -27,7 +27,11 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Di
 		// RFC 2525 §2.17: data that no application will read must not be acknowledged; the peer
 		// learns of it by a RST.
 		o.Counters.TCPAbortOnData++
-		c.sendRST(now, c.rstSeq(), o)
+		seq := c.rstSeq()
+		if c.frontMissing(now, in.Header) {
+			seq = c.sndUna
+		}
+		c.sendRST(now, seq, o)
 		c.closed(ErrAborted, o)
 		return Disposition{}
 	}
@@ -57,6 +61,17 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Di
 		c.ackDue = true // out of order: RFC 5681 §4.2 applies as for data
 	}
 	return v
+}
+
+// frontMissing reports whether the peer had not received the first segment in flight when it sent h:
+// h acknowledges nothing of it, and arrived more than a round trip after it left. SND.UNA was
+// RCV.NXT then, the only number at which the peer obeys a RST (RFC 5961 §3.2).
+func (c *Conn) frontMissing(now wheel.Time, h *Header) bool {
+	id := c.fl.sent.Front()
+	if id == 0 || h.Ack != c.sndUna || c.est.SRTT() == 0 {
+		return false
+	}
+	return now.Sub(c.fl.sent.seg(id).Sent) >= c.est.SRTT()+c.est.RTTVar()
 }
 
 // sampleRcvRTT measures the receiver's RTT, by the timestamp that a full segment echoes, or else by
