@@ -159,7 +159,9 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 		if !c.finQueued || c.finSent {
 			return holdEmpty, false
 		}
-		// A lone FIN. RFC 9293 §3.4 gives it a sequence number, so it must be in the window.
+		// A lone FIN. RFC 9293 §3.4 gives it a sequence number, so it must be in the peer's window.
+		// The congestion window and the pacer do not hold it, because it has no data, as in Linux
+		// (tcp_cwnd_test). A FIN on a data segment waits with the data.
 		if usable == 0 {
 			return holdWindow, false
 		}
