@@ -49,7 +49,7 @@ func grid(c *htmlpage.Canvas, f frame, bottom float64, ticks, labels []tick, ny 
 		lines.WriteString("M" + htmlpage.Num(t.x) + " " + htmlpage.Num(top) + "V" + htmlpage.Num(bottom))
 	}
 	for _, t := range spaced(labels, c.Width) {
-		c.Text("t", "m", t.x, bottom+16, t.text)
+		c.Text("t", "m", t.x, bottom+18, t.text)
 	}
 	for _, v := range f.y.Ticks(ny) {
 		y := f.y.At(v)
@@ -57,7 +57,7 @@ func grid(c *htmlpage.Canvas, f frame, bottom float64, ticks, labels []tick, ny 
 		c.Text("t", "e", left-6, y+4, yTick(v))
 	}
 	c.Path("grid", &lines)
-	c.Text("t", "e", right, bottom+32, xName)
+	c.Text("t", "e", right, bottom+34, xName)
 	c.Text("t", "", 4, top-15, yName)
 }
 

@@ -129,6 +129,23 @@ func TestPageIsGolden(t *testing.T) {
 	golden(t, "outline.golden", outline(page))
 }
 
+// TestPageOpensWithTheAnswer wants the two sentences, then one figure, then the tables, each with
+// T_rec and the time lost before other durations.
+func TestPageOpensWithTheAnswer(t *testing.T) {
+	page := pageOf(t, "lossy.pcapng", captured(t, 1, 200_000, lossy), Limits{})
+	at := 0
+	for _, want := range []string{
+		`<p class="answer">`, " were lost in ", "waiting for timers. The longest stall took ", "from packet ", "Recovery times by kind", "<svg ",
+		"<th>episodes<th>T_rec median", "<th>conn<th>packet<th>at, s<th class=\"w\">kind<th>T_rec<th>lost", "<th>conn<th>time lost<th>longest T_rec",
+	} {
+		i := strings.Index(page[at:], want)
+		if i < 0 {
+			t.Fatalf("no %q after %q", want, page[max(0, at-40):at])
+		}
+		at += i + len(want)
+	}
+}
+
 // outline returns the headings of a page, how many rows it has, and what is in its diagrams.
 func outline(page string) string {
 	var got strings.Builder
