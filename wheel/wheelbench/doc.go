@@ -24,7 +24,7 @@
 //	            Schedule for each packet of the tick (30,000 a second), and Advance.
 //	ratas       The mix of the Ratas benchmark: n/10 pairs of units with ten timers each. An
 //	            operation is one expiry with the three or so STARTs that follow it. Its tick is
-//	            20 µs. RunRatas is the whole run of the C++ original.
+//	            20 µs. BenchmarkRatas is the whole run.
 //
 // No time passes in start-stop and rearm. That favours a scheme that re-arms lazily: each record
 // comes to lie at the earliest tick it was ever started for, and later STARTs only write the

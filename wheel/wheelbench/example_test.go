@@ -42,19 +42,6 @@ func ExampleWorkload() {
 	// keepalive   one tick of n connections at 30,000 packets a second
 }
 
-func ExampleRatasMix() {
-	for _, scheme := range []string{"scheme6", "scheme7"} {
-		m, err := wheelbench.RunRatas(scheme, 256, 1, true, 1)
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(scheme, m.Pairs, "pairs,", m.Messages, "messages,", m.Deadlines, "deadlines missed")
-	}
-	// Output:
-	// scheme6 1 pairs, 22961 messages, 0 deadlines missed
-	// scheme7 1 pairs, 22961 messages, 0 deadlines missed
-}
-
 func ExampleMeasureLateness() {
 	r, err := wheelbench.MeasureLateness(context.Background(), wheelbench.LatenessOptions{
 		Sources: []string{wheelbench.Realtime}, Intervals: []time.Duration{time.Millisecond}, Samples: 10,

@@ -30,58 +30,66 @@ const (
 	ratasEnd      = 5 * time.Minute  // of a whole run
 )
 
-// The five timers of a unit. Records are numbered in the order of New, so that the number
-// identifies both the unit and the timer.
+// The kinds of timer of a unit.
 const (
 	idleTimer = iota
-	closeTimer
 	paceTimer
 	requestTimer
 	deadlineTimer
+	closeTimer
 	ratasTimers
 )
 
+// ratasUnit is one of the two units of a pair: unit i is paired with unit i^1.
 type ratasUnit struct {
-	timers   [ratasTimers]wheel.Timer
-	other    uint32 // index of the other unit of the pair
-	toSend   int32  // messages requested and not sent yet
-	received int32
-	interval time.Duration
-	quota    int8 // messages that may be sent before the next pace tick
+	toSend   int32 // messages requested and not sent yet
+	quota    int32 // messages that may be sent before the next pace tick
+	received uint32
 	closing  bool
 	waiting  bool // for the first message of an answer
 	gone     bool
-	_        [8]byte // a cache line for each
+	interval time.Duration
+	_        [8]byte // a pair is a cache line
 }
 
-// RatasMix is one run of the mix.
-type RatasMix struct {
-	Pairs     int   // pairs of units, ten timers each
-	Messages  int64 // received by units that are gone: the checksum of a run
-	Expiries  int64 // about one for each message
-	Deadlines int64 // requests that missed their deadline: 0 in a correct run
+// ratasMix is one run of the mix.
+type ratasMix struct {
+	pairs     int   // pairs of units, ten timers each
+	messages  int64 // received by units that are gone: the checksum of a run
+	deadlines int64 // requests that missed their deadline: 0 in a correct run
 
 	w       wheel.Facility
 	ranges  bool // extend the idle timer by a range
 	endless bool // units do not close
 	random  *rand.Rand
 	units   []ratasUnit
+	most    uint32 // units at most
+	pace    uint32 // number of the first pace timer
 	expire  func(wheel.Timer)
 }
 
 // newRatas prepares a run of about the given number of pairs on w, which must be new and have a
-// tick of 20 µs.
-func newRatas(w wheel.Facility, pairs int, ranges bool, seed uint64) *RatasMix {
-	m := &RatasMix{w: w, ranges: ranges, random: rand.New(rand.NewPCG(seed, 0))}
-	m.units = make([]ratasUnit, 0, 2*pairs+pairs/4+32)
-	m.expire = func(t wheel.Timer) { m.expired(t) }
+// tick of 20 µs. It makes all timers, so that their numbers follow from unit and kind: see timer.
+func newRatas(w wheel.Facility, pairs int, ranges bool, seed uint64) *ratasMix {
+	m := &ratasMix{w: w, ranges: ranges, random: rand.New(rand.NewPCG(seed, 0)), most: uint32(2*pairs + pairs/32 + 32)}
+	m.units = make([]ratasUnit, 0, m.most)
+	w.Reserve(ratasTimers * int(m.most))
+	for range ratasTimers * m.most {
+		w.New(0)
+	}
+	m.pace = uint32(m.timer(0, paceTimer))
+	m.expire = m.expiry()
 	return m
 }
 
-// RunRatas runs the whole mix, five minutes of virtual time, on a new facility of the named
+// timer returns a timer of unit i. Timers of one kind have consecutive numbers, from 1 up. So the
+// idle timers of a pair, which every message touches, are neighbours.
+func (m *ratasMix) timer(i, kind uint32) wheel.Timer { return wheel.Timer(kind*m.most + i + 1) }
+
+// runRatas runs the whole mix, five minutes of virtual time, on a new facility of the named
 // scheme. With ranges it extends idle timers by ScheduleRange, as the second interface of Ratas
 // does.
-func RunRatas(scheme string, slots, pairs int, ranges bool, seed uint64) (*RatasMix, error) {
+func runRatas(scheme string, slots, pairs int, ranges bool, seed uint64) (*ratasMix, error) {
 	w, err := wheel.New(scheme, wheel.Config{Tick: ratasTick, Slots: slots})
 	if err != nil {
 		return nil, err
@@ -90,134 +98,141 @@ func RunRatas(scheme string, slots, pairs int, ranges bool, seed uint64) (*Ratas
 	m.begin(pairs, new(atomic.Bool))
 	for now := w.Now(); now < wheel.Time(ratasEnd); {
 		now = now.Add(100 * time.Millisecond)
-		n, _ := w.Advance(now, 0, m.expire)
-		m.Expiries += int64(n)
+		w.Advance(now, 0, m.expire)
 	}
 	return m, nil
 }
 
 // begin adds pairs at random instants of the first second, at least one. It checks stop at each
 // pair and each tick.
-func (m *RatasMix) begin(pairs int, stop *atomic.Bool) {
+func (m *ratasMix) begin(pairs int, stop *atomic.Bool) {
 	progress, perTick := 0.0, 2*float64(pairs)/float64(time.Second/ratasTick)
 	for m.w.Now() < wheel.Time(time.Second) {
 		for progress += m.random.Float64() * perTick; progress > 1 && !stop.Load(); progress-- {
 			m.addPair(ratasInterval + time.Duration(m.random.IntN(100))*ratasTick)
 		}
-		n, _ := m.w.Advance(m.w.Now().Add(ratasTick), 0, m.expire)
-		m.Expiries += int64(n)
+		m.w.Advance(m.w.Now().Add(ratasTick), 0, m.expire)
 		if stop.Load() {
 			return
 		}
 	}
-	if m.Pairs == 0 {
+	if m.pairs == 0 {
 		m.addPair(ratasInterval)
 	}
 }
 
-func (m *RatasMix) addPair(interval time.Duration) {
-	m.Pairs++
-	server, client := uint32(len(m.units)), uint32(len(m.units)+1)
-	m.units = append(m.units,
-		ratasUnit{other: client, quota: 1, interval: ratasInterval},
-		ratasUnit{other: server, quota: 1, interval: interval})
-	for i := server; i <= client; i++ {
-		for k := range m.units[i].timers {
-			m.units[i].timers[k] = m.w.New(0)
+func (m *ratasMix) addPair(interval time.Duration) {
+	server := uint32(len(m.units))
+	if server == m.most {
+		return
+	}
+	m.pairs++
+	m.units = append(m.units, ratasUnit{quota: 1, interval: ratasInterval}, ratasUnit{quota: 1, interval: interval})
+	now := m.w.Now()
+	m.w.Schedule(m.timer(server, closeTimer), now.Add(ratasLife))
+	m.w.Schedule(m.timer(server+1, closeTimer), now.Add(ratasLife))
+	m.request(server+1, now)
+}
+
+// expiry returns EXPIRY_PROCESSING. Nearly all expiries are those of pace timers.
+func (m *ratasMix) expiry() func(wheel.Timer) {
+	return func(t wheel.Timer) {
+		i := uint32(t) - m.pace
+		if i >= uint32(len(m.units)) {
+			m.expired(uint32(t - 1))
+			return
 		}
-		u := &m.units[i]
-		m.busy(u, m.w.Now())
-		m.w.Schedule(u.timers[closeTimer], m.w.Now().Add(ratasLife))
-	}
-	m.request(client)
-}
-
-// busy extends the idle timer of a unit.
-func (m *RatasMix) busy(u *ratasUnit, now wheel.Time) {
-	at := now + wheel.Time(ratasIdle)
-	if m.ranges {
-		m.w.ScheduleRange(u.timers[idleTimer], at, at+wheel.Time(ratasSlack))
-	} else {
-		m.w.Schedule(u.timers[idleTimer], at)
-	}
-}
-
-func (m *RatasMix) expired(t wheel.Timer) {
-	i := uint32(t-1) / ratasTimers
-	switch u := &m.units[i]; uint32(t-1) % ratasTimers {
-	case paceTimer:
-		if u.toSend > 0 {
+		if u := &m.units[i]; u.toSend > 0 {
 			u.quota = 1
-			m.deliver(u, m.w.Now())
+			m.deliver(i, m.w.Now())
 		}
+	}
+}
+
+// expired processes the expiry of a timer that is not a pace timer, by its number from 0 up.
+func (m *ratasMix) expired(t uint32) {
+	i, kind := t%m.most, t/m.most
+	switch u := &m.units[i]; kind {
 	case requestTimer:
-		m.request(i)
+		m.request(i, m.w.Now())
 	case closeTimer:
 		switch {
 		case m.endless:
-			m.w.Schedule(t, m.w.Now().Add(ratasLife))
+			m.w.Schedule(m.timer(i, kind), m.w.Now().Add(ratasLife))
 		case u.closing:
-			m.drop(u)
+			m.drop(i)
 		default:
 			u.closing = true
-			m.w.Schedule(t, m.w.Now().Add(ratasLinger))
+			m.w.Schedule(m.timer(i, kind), m.w.Now().Add(ratasLinger))
 		}
 	case idleTimer:
-		m.drop(u)
+		m.drop(i)
 	case deadlineTimer:
-		m.Deadlines++
+		m.deadlines++
 	}
 }
 
-// request asks the other unit for an answer, unless this one is closing.
-func (m *RatasMix) request(i uint32) {
+// request asks the other unit for an answer, unless unit i is closing.
+func (m *ratasMix) request(i uint32, now wheel.Time) {
 	u := &m.units[i]
 	if u.closing {
 		return
 	}
-	now := m.w.Now()
-	m.w.Schedule(u.timers[deadlineTimer], now+wheel.Time(4*ratasResponse*ratasPace))
+	m.w.Schedule(m.timer(i, deadlineTimer), now+wheel.Time(4*ratasResponse*ratasPace))
 	u.waiting = true
-	o := &m.units[u.other]
-	o.toSend += ratasResponse
-	m.deliver(o, now)
+	m.units[i^1].toSend += ratasResponse
+	m.deliver(i^1, now)
 }
 
-// deliver sends what the quota allows, and starts the timer that renews the quota.
-func (m *RatasMix) deliver(u *ratasUnit, now wheel.Time) {
-	m.busy(u, now)
-	n := min(int32(u.quota), u.toSend)
-	u.quota -= int8(n)
+// deliver sends what the quota of unit i allows, starts the timer that renews the quota, and
+// extends the idle timers of both units.
+func (m *ratasMix) deliver(i uint32, now wheel.Time) {
+	u, other := &m.units[i], &m.units[i^1]
+	n := min(u.quota, u.toSend)
+	u.quota -= n
 	u.toSend -= n
-	m.receive(&m.units[u.other], now)
-	if u.quota == 0 {
-		m.w.Schedule(u.timers[paceTimer], now+wheel.Time(ratasPace))
+	spent := u.quota == 0
+	if other.received++; other.waiting || other.received%ratasResponse == 0 {
+		m.received(i^1, now)
+	}
+	w, at := m.w, now+wheel.Time(ratasIdle)
+	if spent {
+		w.Schedule(wheel.Timer(m.pace+i), now+wheel.Time(ratasPace))
+	}
+	idle, idleOther := wheel.Timer(i+1), wheel.Timer(i^1+1) // see timer
+	if m.ranges {
+		w.ScheduleRange(idle, at, at+wheel.Time(ratasSlack))
+		w.ScheduleRange(idleOther, at, at+wheel.Time(ratasSlack))
+	} else {
+		w.Schedule(idle, at)
+		w.Schedule(idleOther, at)
 	}
 }
 
-func (m *RatasMix) receive(u *ratasUnit, now wheel.Time) {
-	m.busy(u, now)
+// received handles the first and the last message of an answer to unit i.
+func (m *ratasMix) received(i uint32, now wheel.Time) {
+	u := &m.units[i]
 	if u.waiting {
-		m.w.Schedule(u.timers[deadlineTimer], now+wheel.Time(2*ratasResponse*ratasPace))
+		m.w.Schedule(m.timer(i, deadlineTimer), now+wheel.Time(2*ratasResponse*ratasPace))
 		u.waiting = false
 	}
-	u.received++
 	if u.received%ratasResponse == 0 {
-		m.w.Stop(u.timers[deadlineTimer])
-		m.w.Schedule(u.timers[requestTimer], now.Add(u.interval))
+		m.w.Stop(m.timer(i, deadlineTimer))
+		m.w.Schedule(m.timer(i, requestTimer), now.Add(u.interval))
 	}
 }
 
-// drop ends a unit: it stops all its timers.
-func (m *RatasMix) drop(u *ratasUnit) {
+// drop ends unit i: it stops all its timers.
+func (m *ratasMix) drop(i uint32) {
+	u := &m.units[i]
 	if u.gone {
 		return
 	}
 	u.gone = true
-	for _, t := range u.timers {
-		m.w.Stop(t)
+	for k := range uint32(ratasTimers) {
+		m.w.Stop(m.timer(i, k))
 	}
-	m.Messages += int64(u.received)
+	m.messages += int64(u.received)
 }
 
 // ratas is the mix as a workload: n/10 pairs that do not close.
@@ -233,18 +248,17 @@ var ratas = Workload{
 
 type wheelRatas struct {
 	base
-	mix *RatasMix
+	mix *ratasMix
 }
 
 // fill begins the mix. After a second of virtual time all pairs are there.
 func (l *wheelRatas) fill() bool {
 	l.mix.endless = true
-	l.mix.w.Reserve(ratasTimers * cap(l.mix.units))
 	l.mix.begin(max(l.n/10, 1), l.stop)
 	return !l.stop.Load()
 }
 
-func (l *wheelRatas) own() int { return cap(l.mix.units) * 64 }
+func (l *wheelRatas) own() int { return cap(l.mix.units) * 32 }
 
 func (l *wheelRatas) run(ops int) (done int, ok bool) {
 	m := l.mix
