@@ -45,8 +45,8 @@
 //   - Earlier ticks expire first. Within a tick, the order depends only on the calls made. It is
 //     START order in the heap, the tree and all schemes with linked lists, unless the type's
 //     comment says otherwise. It is not START order in a lazy mode, where an extended timer counts
-//     as started when its place comes up. Nor is it in scheme6 and scheme6-eager for a slot from
-//     which a timer was stopped.
+//     as started when its place comes up. Nor is it in scheme7-lazy, and in scheme6 and
+//     scheme6-eager for a slot from which a timer was stopped.
 //   - A deadline that has passed expires in the next Advance, never inside Schedule.
 //   - Schedule on a running timer moves it. Stop reports whether the timer was running. After Stop
 //     the timer does not expire, even if it was due.
@@ -69,7 +69,7 @@
 //	scheme4                O(1)       O(1)          O(1)      beyond M ticks, as scheme2
 //	scheme5                O(1)       O(1)          O(1)      on average for n < M; O(n) at worst
 //	scheme6                O(1)       O(1)          n/M       on average; O(n) at worst
-//	scheme7                O(m)       O(1)          O(1)      on average
+//	scheme7, scheme7-lazy  O(m)       O(1)          O(1)      on average
 //
 // A tick without a busy slot costs nothing in a wheel. A bitmap of the busy slots, the paper's
 // scanning chip (Appendix A) in software, finds the next one in a few instructions, over any gap.

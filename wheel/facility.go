@@ -111,8 +111,8 @@ type Config struct {
 
 	// Slots is the number of slots M of a wheel, a power of two from 2 to 2^24. Default: 4096,
 	// and 16384 for scheme6 and scheme6-eager. Scheme 4 keeps timers of up to M ticks in the
-	// wheel. In a hierarchy, Slots is per level: at most 2^16, default 256. In a calendar queue
-	// it is the initial number of days: default 2.
+	// wheel. In a hierarchy, Slots is per level: default 256, at most 2^16, and 2^12 for
+	// scheme7-lazy. In a calendar queue it is the initial number of days: default 2.
 	Slots int
 
 	// Levels is the number m of wheels in a hierarchy, 1 to 8. Default: as many as cover 2^63
@@ -123,8 +123,8 @@ type Config struct {
 	// Lazy leaves a timer in place when it is stopped or extended, and looks at it again when its
 	// place comes up, as gVisor's TCP does with its timers. A record is in the structure at most
 	// once, so memory cannot grow. NextExpiry may then report an earlier instant, when a timer is
-	// only looked at. scheme6 is always lazy and its NextExpiry is exact; scheme6-eager is lazy
-	// only if Lazy is set. Default: false.
+	// only looked at. scheme6 and scheme7-lazy are always lazy, with an exact NextExpiry;
+	// scheme6-eager is lazy only if Lazy is set. Default: false.
 	Lazy bool
 
 	// Rounding is how the hierarchies without full migration (Nichols) round. Default: RoundUp.

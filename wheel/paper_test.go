@@ -34,6 +34,9 @@ func nothing(Timer) {}
 // wheels6 are the forms of Scheme 6. Each must keep the paper's counts.
 var wheels6 = []string{"scheme6", "scheme6-eager", "scheme6-list"}
 
+// wheels7 are the forms of Scheme 7 with full migration.
+var wheels7 = []string{"scheme7", "scheme7-lazy"}
+
 func TestTableII(t *testing.T) {
 	// Table II, "latency metrics for three previously used schemes", and the text of Schemes 4 to
 	// 7. A class is what one routine looks at with n running timers: records visited, comparisons
@@ -69,6 +72,7 @@ func TestTableII(t *testing.T) {
 		{"scheme6-eager", one, one, one},
 		{"scheme6-list", one, one, one},
 		{"scheme7", one, one, one},
+		{"scheme7-lazy", one, one, one},
 		{"callout", all, one, one},
 	} {
 		t.Run(row.scheme, func(t *testing.T) {
@@ -247,11 +251,13 @@ func TestInterruptsPerTimer(t *testing.T) {
 				t.Errorf("%s: %d wake-ups counted for an interval of %d ticks, want %d", scheme, got, T, (T-1)/256+1)
 			}
 		}
-		for _, m := range []int{3, 4, 5} {
-			f := paperWheel(t, "scheme7", Config{Slots: 64, Levels: m})
-			f.Advance(12345, 0, nothing)
-			if got := interrupts(f, Time(T)); got > m {
-				t.Errorf("scheme7 with %d levels: %d interrupts for an interval of %d ticks, want at most %d", m, got, T, m)
+		for _, scheme := range wheels7 {
+			for _, m := range []int{3, 4, 5} {
+				f := paperWheel(t, scheme, Config{Slots: 64, Levels: m})
+				f.Advance(12345, 0, nothing)
+				if got := interrupts(f, Time(T)); got > m {
+					t.Errorf("%s, %d levels: %d interrupts for an interval of %d ticks, want at most %d", scheme, m, got, T, m)
+				}
 			}
 		}
 	}

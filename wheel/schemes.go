@@ -38,6 +38,8 @@ var builders = []builder{
 		about: "Scheme 6: hashed wheel, unsorted doubly linked lists, as the paper draws it"},
 	{name: "scheme7", slots: 256, most: 1 << 16, build: newScheme7,
 		about: "Scheme 7: hierarchical wheels, timers migrate from coarse to fine"},
+	{name: "scheme7-lazy", slots: 256, most: lazySlots, build: newLazyHierarchy,
+		about: "Scheme 7 in few instructions, re-arming lazily"},
 	{name: "scheme7-nomigration", slots: 256, most: 1 << 16,
 		about: "Scheme 7 after Nichols: a timer is rounded to its level and never migrates",
 		build: func(name string, cfg Config) Facility { return newNichols(name, 0, cfg) }},

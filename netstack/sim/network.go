@@ -63,7 +63,7 @@ func ClockSchemes() []string {
 }
 
 // unfitSchemes are packed wheels (no START order), wheels that round deadlines, and Go's timers.
-var unfitSchemes = []string{"scheme6", "scheme6-eager", "scheme7-nomigration", "scheme7-onemigration", "runtime"}
+var unfitSchemes = []string{"scheme6", "scheme6-eager", "scheme7-lazy", "scheme7-nomigration", "scheme7-onemigration", "runtime"}
 
 // Network is nodes, links and one virtual clock, which starts at 0. It is not safe for concurrent
 // use.

@@ -2,6 +2,7 @@ package wheelbench
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"tcpwheel/wheel"
@@ -19,16 +20,16 @@ func TestRatasDoesTheSameWorkOnEveryScheme(t *testing.T) {
 			if testing.Short() && ranges {
 				continue
 			}
-			m, err := RunRatas(scheme, 0, 2, ranges, 1)
+			m, err := runRatas(scheme, 0, 2, ranges, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if want == 0 {
-				want, pairs = m.Messages, m.Pairs
+				want, pairs = m.messages, m.pairs
 			}
-			if m.Messages != want || m.Deadlines != 0 || m.w.Len() != 0 {
+			if m.messages != want || m.deadlines != 0 || m.w.Len() != 0 {
 				t.Errorf("%s, ranges %t: %d messages, %d deadlines missed, %d timers left, want %d, 0, 0",
-					scheme, ranges, m.Messages, m.Deadlines, m.w.Len(), want)
+					scheme, ranges, m.messages, m.deadlines, m.w.Len(), want)
 			}
 		}
 	}
@@ -42,22 +43,23 @@ func TestRatasDoesTheSameWorkOnEveryScheme(t *testing.T) {
 // BenchmarkRatas runs the whole mix once per iteration. The C++ original prints the seconds of
 // such a run for the same number of units.
 func BenchmarkRatas(b *testing.B) {
-	for _, units := range []int{1 << 10, 1 << 15} {
-		for _, scheme := range []string{"scheme6", "scheme6-eager", "scheme6-list", "scheme7"} {
+	for _, units := range []int{1 << 4, 1 << 10, 1 << 15} {
+		for _, scheme := range []string{"scheme6", "scheme6-eager", "scheme6-list", "scheme7", "scheme7-lazy"} {
 			b.Run(fmt.Sprintf("impl=%s/units=%d", scheme, units), func(b *testing.B) {
 				var messages int64
 				for b.Loop() {
 					slots := 1 << 16
-					if scheme == "scheme7" {
+					if strings.HasPrefix(scheme, "scheme7") {
 						slots = 256
 					}
-					m, err := RunRatas(scheme, slots, units, true, 1)
+					m, err := runRatas(scheme, slots, units, true, 1)
 					if err != nil {
 						b.Fatal(err)
 					}
-					messages += m.Messages
+					messages += m.messages
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(messages), "ns/message")
+				b.ReportMetric(float64(messages)/float64(b.N), "messages")
 			})
 		}
 	}
