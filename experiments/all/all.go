@@ -10,7 +10,6 @@ import (
 	"tcpwheel/experiments/incast"
 	"tcpwheel/experiments/outage"
 	"tcpwheel/experiments/quantisation"
-	"tcpwheel/experiments/rates"
 	"tcpwheel/experiments/shrew"
 	"tcpwheel/experiments/spike"
 	"tcpwheel/experiments/sweep"
@@ -32,7 +31,7 @@ func Studies() []*experiments.Study {
 		// Incast, and randomised timeouts.
 		incast.Study, incast.Randomised,
 		// Costs of the wheel.
-		wheels.OrderedList, wheels.Fig9, wheels.Hierarchy, wheels.Hashing, wheels.Nichols, wheels.Interrupts, wheels.Locks, rates.Study, wheels.Million,
+		wheels.OrderedList, wheels.Fig9, wheels.Hierarchy, wheels.Hashing, wheels.Nichols, wheels.Interrupts, wheels.Locks, wheels.Rates, wheels.Million,
 		// Tails, outages and their timers.
 		tailmap.Study, outage.Comb, outage.Study, wheels.Expiry, deadpeer.Study,
 		// Real-world traffic.

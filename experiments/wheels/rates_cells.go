@@ -1,4 +1,4 @@
-package rates
+package wheels
 
 import (
 	"context"
@@ -14,21 +14,21 @@ import (
 	"tcpwheel/wheel"
 )
 
-const mtu = 1500
+const ratesMTU = 1500
 
-func cells(p *Plan) (all []experiments.Cell[Cell]) {
+func ratesCells(p *ratesPlan) (all []experiments.Cell[ratesCell]) {
 	seconds := (p.Settle + p.Watched).Seconds()
 	for _, timers := range p.Timers {
 		for _, trip := range p.RoundTrips {
-			all = append(all, experiments.Cell[Cell]{
+			all = append(all, experiments.Cell[ratesCell]{
 				Name: fmt.Sprintf("timers=%v trip=%v", timers, trip), Cost: 3e-6 * seconds * p.packets(),
-				Run: func(context.Context) (Cell, error) { return run(p, timers, trip, 0) },
+				Run: func(context.Context) (ratesCell, error) { return runRates(p, timers, trip, 0) },
 			})
 		}
 		for _, busy := range p.Busy {
-			all = append(all, experiments.Cell[Cell]{
+			all = append(all, experiments.Cell[ratesCell]{
 				Name: fmt.Sprintf("timers=%v busy=%d", timers, busy), Cost: 4e-6 * seconds * float64(busy),
-				Run: func(context.Context) (Cell, error) { return run(p, timers, p.BusyRoundTrip, busy) },
+				Run: func(context.Context) (ratesCell, error) { return runRates(p, timers, p.BusyRoundTrip, busy) },
 			})
 		}
 	}
@@ -36,23 +36,23 @@ func cells(p *Plan) (all []experiments.Cell[Cell]) {
 }
 
 // packets returns how many full packets the link carries a second.
-func (p *Plan) packets() float64 { return float64(p.Rate) / float64(8*(mtu+p.Overhead)) }
+func (p *ratesPlan) packets() float64 { return float64(p.Rate) / float64(8*(ratesMTU+p.Overhead)) }
 
-// run runs one flow over the link. If busy is not 0, it runs many connections that send both ways
+// runRates runs one flow over the link. If busy is not 0, it runs many connections that send both ways
 // at busy packets a second in all.
-func run(p *Plan, timers testbed.Timers, trip time.Duration, busy int) (Cell, error) {
-	c := Cell{Timers: timers.String(), Per: timers.Policy.Rexmit == tcptimers.RexmitPerSegment, Trip: trip, Busy: busy, Watched: p.Watched}
+func runRates(p *ratesPlan, timers testbed.Timers, trip time.Duration, busy int) (ratesCell, error) {
+	c := ratesCell{Timers: timers.String(), Per: timers.Policy.Rexmit == tcptimers.RexmitPerSegment, Trip: trip, Busy: busy, Watched: p.Watched}
 	link := sim.LinkConfig{Rate: uint64(p.Rate), Overhead: uint32(p.Overhead), Delay: trip / 2}
 	flows := 1
 	if busy > 0 {
 		flows = p.Connections
 		// A host sends half of the packets and receives the other half. Nearly all are full.
-		link.Rate = uint64(busy/2) * uint64(8*(mtu+p.Overhead))
+		link.Rate = uint64(busy/2) * uint64(8*(ratesMTU+p.Overhead))
 	}
 	cfg := timers.Config()
 	// The window is the capacity of the path from the last bit of a segment to its ACK, plus a few
 	// segments.
-	inFlight := float64(p.Window*float64(link.Rate)*trip.Seconds()/float64(8*(mtu+p.Overhead))) + 8
+	inFlight := float64(p.Window*float64(link.Rate)*trip.Seconds()/float64(8*(ratesMTU+p.Overhead))) + 8
 	cfg.RecvBuffer = uint32(inFlight/float64(flows)+1) * 1448
 	cfg.RecvBufferMax = cfg.RecvBuffer
 	cfg.MaxSegments = tcp.MaxSentSegments

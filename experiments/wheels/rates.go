@@ -1,19 +1,14 @@
-// Package rates is study E21, which counts how often TCP starts, moves and stops timers.
-package rates
+package wheels
 
 import (
-	"embed"
 	"time"
 
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml
-var files embed.FS
-
-// Plan is the plan of the study.
-type Plan struct {
+// ratesPlan is the plan of the study.
+type ratesPlan struct {
 	Rate       int              `plan:"rate" unit:"rate" min:"1000000" max:"100000000000"`
 	Overhead   int              `plan:"overhead" min:"0" max:"1000"`
 	RoundTrips []time.Duration  `plan:"round_trips" min:"100us" max:"1s" order:"rising"`
@@ -27,8 +22,8 @@ type Plan struct {
 	BusyRoundTrip time.Duration `plan:"busy_round_trip" min:"100us" max:"1s"`
 }
 
-// Cell is the counts of one flow, or of many connections, over the time Watched.
-type Cell struct {
+// ratesCell is the counts of one flow, or of many connections, over the time Watched.
+type ratesCell struct {
 	Timers string        `json:"timers"`
 	Per    bool          `json:"per_segment"` // one timer for each segment
 	Trip   time.Duration `json:"trip"`        // round trip without a queue
@@ -40,13 +35,13 @@ type Cell struct {
 	AcksIn  uint64        `json:"acks_in"`  // segments that the client received
 	AcksOut uint64        `json:"acks_out"` // segments that the server sent
 	// Retransmissions of the client, from the start of the run.
-	Retransmissions uint64  `json:"resent"`
-	Sides           [2]Side `json:"sides"` // the client, and the server
+	Retransmissions uint64       `json:"resent"`
+	Sides           [2]ratesSide `json:"sides"` // the client, and the server
 }
 
-// Side is what one host did with its timers.
-type Side struct {
-	Kinds []Kind `json:"kinds"` // without the kinds that did nothing
+// ratesSide is what one host did with its timers.
+type ratesSide struct {
+	Kinds []ratesKind `json:"kinds"` // without the kinds that did nothing
 	// Peak is the greatest number of timers that ran at once, of all kinds.
 	Peak int `json:"peak"`
 	// The wheel's own counts over the same time. Looks are its visits of timers.
@@ -56,8 +51,8 @@ type Side struct {
 	Looks    uint64 `json:"looks"`
 }
 
-// Kind counts the operations on the timers of one kind.
-type Kind struct {
+// ratesKind counts the operations on the timers of one kind.
+type ratesKind struct {
 	Name    string `json:"name"`
 	Started uint64 `json:"started"` // starts of a timer that did not run
 	Moved   uint64 `json:"moved"`   // starts of a timer that ran
@@ -71,17 +66,17 @@ type Kind struct {
 }
 
 // kind returns the counts of one kind, 0 if none.
-func (s *Side) kind(name string) Kind {
+func (s *ratesSide) kind(name string) ratesKind {
 	for _, k := range s.Kinds {
 		if k.Name == name {
 			return k
 		}
 	}
-	return Kind{Name: name}
+	return ratesKind{Name: name}
 }
 
 // all returns the sums over all kinds.
-func (s *Side) all() (sum Kind) {
+func (s *ratesSide) all() (sum ratesKind) {
 	for _, k := range s.Kinds {
 		sum.Started += k.Started
 		sum.Moved += k.Moved
@@ -94,10 +89,10 @@ func (s *Side) all() (sum Kind) {
 	return sum
 }
 
-// Study is the study.
-var Study = experiments.Define(experiments.Spec[Plan, Cell]{
-	ID: "E21", Name: "rates", Class: experiments.Exact, Files: files,
+// Rates is study E21: how often TCP starts, moves and stops timers.
+var Rates = experiments.Define(experiments.Spec[ratesPlan, ratesCell]{
+	ID: "E21", Name: "rates", Class: experiments.Exact, Folder: "wheels/rates", Files: files,
 	Question: "How many timers does TCP start, stop and let expire at 1 Gbit/s?",
-	Cells:    cells,
-	Judge:    judge,
+	Cells:    ratesCells,
+	Judge:    judgeRates,
 })

@@ -1,4 +1,4 @@
-package rates
+package wheels
 
 import (
 	"time"
@@ -23,7 +23,7 @@ type tally struct {
 }
 
 type kindTally struct {
-	Kind
+	ratesKind
 	running  int
 	since    wheel.Time
 	area     float64 // timers times nanoseconds
@@ -37,14 +37,14 @@ func (t *tally) reset(now wheel.Time) {
 	t.peak, t.sent, t.segments, t.received, t.data = t.now, 0, 0, 0, 0
 	for i := range t.kinds {
 		k := &t.kinds[i]
-		*k = kindTally{Kind: Kind{Name: tcptimers.Kind(i).String(), Before: k.running}, running: k.running, since: now}
+		*k = kindTally{ratesKind: ratesKind{Name: tcptimers.Kind(i).String(), Before: k.running}, running: k.running, since: now}
 	}
 }
 
 // side returns the counts since reset. before and after are the wheel's.
-func (t *tally) side(now wheel.Time, watched time.Duration, before, after wheel.Counts) Side {
+func (t *tally) side(now wheel.Time, watched time.Duration, before, after wheel.Counts) ratesSide {
 	w := after.Sub(before)
-	s := Side{Peak: t.peak, Starts: w.Starts, Stops: w.Stops, Expiries: w.Expiries, Looks: w.Visits()}
+	s := ratesSide{Peak: t.peak, Starts: w.Starts, Stops: w.Stops, Expiries: w.Expiries, Looks: w.Visits()}
 	for i := range t.kinds {
 		k := &t.kinds[i]
 		k.turn(now, 0)
@@ -53,7 +53,7 @@ func (t *tally) side(now wheel.Time, watched time.Duration, before, after wheel.
 			k.Lived = k.lifetime / time.Duration(ended)
 		}
 		if k.Started+k.Moved+k.Stopped+k.Expired > 0 || k.running > 0 {
-			s.Kinds = append(s.Kinds, k.Kind)
+			s.Kinds = append(s.Kinds, k.ratesKind)
 		}
 	}
 	return s

@@ -1,4 +1,4 @@
-package rates
+package wheels
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"tcpwheel/experiments/internal/figure"
 )
 
-func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
-	single := experiments.Select(cells, func(c *Cell) bool { return c.Busy == 0 })
-	busy := experiments.Select(cells, func(c *Cell) bool { return c.Busy > 0 })
+func judgeRates(p *ratesPlan, cells []ratesCell) (*experiments.Outcome, error) {
+	single := experiments.Select(cells, func(c *ratesCell) bool { return c.Busy == 0 })
+	busy := experiments.Select(cells, func(c *ratesCell) bool { return c.Busy > 0 })
 	out := &experiments.Outcome{
 		Tables:  []experiments.Table{flowTable(single), receiverTable(single), busyTable(p, busy)},
 		Figures: []figure.Figure{operations(p, single), outstanding(p, single)},
@@ -24,17 +24,17 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 }
 
 // name returns the policy of a cell's timers without its options.
-func (c *Cell) name() string { return strings.Fields(c.Timers)[0] }
+func (c *ratesCell) name() string { return strings.Fields(c.Timers)[0] }
 
 // perSecond returns counts as rates over the time that the cell was watched.
-func perSecond[N uint64 | float64](c *Cell, counts ...N) (rates []any) {
+func perSecond[N uint64 | float64](c *ratesCell, counts ...N) (rates []any) {
 	for _, n := range counts {
 		rates = append(rates, float64(n)/c.Watched.Seconds())
 	}
 	return rates
 }
 
-func linkClaims(p *Plan, single []Cell) []experiments.Claim {
+func linkClaims(p *ratesPlan, single []ratesCell) []experiments.Claim {
 	var slow experiments.Tally
 	retransmissions := 0
 	for _, c := range single {
@@ -48,7 +48,7 @@ func linkClaims(p *Plan, single []Cell) []experiments.Claim {
 		Otherwise: "the window does not fill the path, or something was lost"}}
 }
 
-func conservationClaims(cells []Cell) []experiments.Claim {
+func conservationClaims(cells []ratesCell) []experiments.Claim {
 	unbalanced, disagree := 0, 0
 	for _, c := range cells {
 		for _, s := range c.Sides {
@@ -69,7 +69,7 @@ func conservationClaims(cells []Cell) []experiments.Claim {
 }
 
 // perSegmentClaims judges the flows with a timer per segment.
-func perSegmentClaims(p *Plan, single []Cell) []experiments.Claim {
+func perSegmentClaims(p *ratesPlan, single []ratesCell) []experiments.Claim {
 	longest := slices.Max(p.RoundTrips)
 	law := float64(p.packets() * longest.Seconds())
 	var starts experiments.Tally
@@ -105,7 +105,7 @@ func perSegmentClaims(p *Plan, single []Cell) []experiments.Claim {
 }
 
 // ackClaims judges what ACKs do to the one timer of a sender, and to the receiver's.
-func ackClaims(single []Cell) (all []experiments.Claim) {
+func ackClaims(single []ratesCell) (all []experiments.Claim) {
 	var moves, delayed experiments.Tally
 	share, acks := experiments.Farthest{Ratio: 1}, experiments.Farthest{Ratio: 1}
 	for _, c := range single {
@@ -133,7 +133,7 @@ func ackClaims(single []Cell) (all []experiments.Claim) {
 }
 
 // paperClaims judges a host with many connections against that of Varghese and Lauck.
-func paperClaims(p *Plan, busy []Cell) []experiments.Claim {
+func paperClaims(p *ratesPlan, busy []ratesCell) []experiments.Claim {
 	peak, leastMean := 0, math.Inf(1)
 	leastPackets, mostPackets := math.Inf(1), 0.0
 	for _, c := range busy {
@@ -159,7 +159,7 @@ func paperClaims(p *Plan, busy []Cell) []experiments.Claim {
 	}
 }
 
-func flowTable(single []Cell) experiments.Table {
+func flowTable(single []ratesCell) experiments.Table {
 	t := experiments.Table{Name: "rates", Title: "One flow at full rate: operations on the sender's timers, per second",
 		Columns: []string{"timers", "round trip, ms", "packets", "ACKs", "starts", "moves", "stops", "expiries", "running, mean"}}
 	for _, c := range single {
@@ -170,7 +170,7 @@ func flowTable(single []Cell) experiments.Table {
 	return t
 }
 
-func receiverTable(single []Cell) experiments.Table {
+func receiverTable(single []ratesCell) experiments.Table {
 	t := experiments.Table{Name: "receiver", Title: "The delayed-ACK timer of the receiver, per second",
 		Columns: []string{"timers", "round trip, ms", "packets", "ACKs", "starts", "stops", "expiries", "running, share of the time"}}
 	for _, c := range single {
@@ -181,7 +181,7 @@ func receiverTable(single []Cell) experiments.Table {
 	return t
 }
 
-func busyTable(p *Plan, busy []Cell) experiments.Table {
+func busyTable(p *ratesPlan, busy []ratesCell) experiments.Table {
 	t := experiments.Table{Name: "busy", Title: fmt.Sprintf("%d connections that send both ways, with keepalive: one host, per second", p.Connections),
 		Columns: []string{"timers", "packets in and out", "starts", "moves", "stops", "expiries", "running, mean", "running, most", "timers visited"}}
 	for _, c := range busy {
@@ -193,7 +193,7 @@ func busyTable(p *Plan, busy []Cell) experiments.Table {
 	return t
 }
 
-func operations(p *Plan, single []Cell) figure.Figure {
+func operations(p *ratesPlan, single []ratesCell) figure.Figure {
 	bars := figure.Figure{
 		Name: "operations", Title: fmt.Sprintf("Operations on the sender's timers at %s Mbit/s, round trip %v", experiments.Number(float64(p.Rate)/1e6), p.RoundTrips[0]),
 		X: figure.Axis{Label: "timers"}, Y: figure.Axis{Label: "operations, thousands per second"},
@@ -215,13 +215,13 @@ func operations(p *Plan, single []Cell) figure.Figure {
 	return bars
 }
 
-func outstanding(p *Plan, single []Cell) figure.Figure {
+func outstanding(p *ratesPlan, single []ratesCell) figure.Figure {
 	f := figure.Figure{
 		Name: "outstanding", Title: "Timers that run at once",
 		X: figure.Axis{Label: "round trip, ms", Log: true}, Y: figure.Axis{Label: "running timers of one sender, mean", Log: true},
 		Caption: "Dashed: rate times round trip, Little's law.",
 	}
-	for i, g := range experiments.GroupBy(single, func(c *Cell) string { return c.Timers }) {
+	for i, g := range experiments.GroupBy(single, func(c *ratesCell) string { return c.Timers }) {
 		s := figure.Series{Name: g.Items[0].name(), Kind: figure.Line, Group: i + 1}
 		for _, c := range g.Items {
 			s.Add(c.Trip.Seconds()*1e3, max(c.Sides[0].all().Mean, 1e-3))
