@@ -36,6 +36,10 @@ type Config struct {
 	SACK       bool // RFC 2018
 	ECN        bool // RFC 3168
 
+	// RequireTimestamps drops segments without the timestamps that were negotiated, except SYNs and
+	// RSTs (RFC 7323 §3.2, SHOULD). Off by default, as in Linux.
+	RequireTimestamps bool
+
 	// TimestampTick is the tick of the timestamp clock: 1 µs to 1 s, 1 ms by default. RFC 7323 §5.4
 	// wants 1 ms to 1 s.
 	TimestampTick time.Duration

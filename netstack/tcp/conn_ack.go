@@ -172,7 +172,7 @@ func (c *Conn) noteDelivered(now wheel.Time, s *sentSegment, h *Header, a *ackFa
 	stale := false
 	if s.Retransmitted() {
 		a.ackedRexmit = true
-		if stale = c.tsOn && tsBefore(h.Options.TSEcr, c.timestamp(s.Sent)); stale {
+		if stale = c.tsOn && h.Options.HasTimestamps && tsBefore(h.Options.TSEcr, c.timestamp(s.Sent)); stale {
 			a.lastRexmitAt, a.staleEcho = max(a.lastRexmitAt, s.Sent), true
 		}
 		// DEVIATION RFC 8985 §6.2 step 2: the echo is ignored for a segment that is SACKed.

@@ -64,7 +64,10 @@ func (c *Conn) passesPAWS(now wheel.Time, h *Header, a Arrival, o *Output) bool 
 		}
 		return false
 	case pawsMissing:
-		return a.SYN // the peer has restarted and must learn that the connection exists
+		// DEVIATION RFC 7323 §3.2, SHOULD: the segment is processed, as in Linux and gVisor, since
+		// middleboxes strip options. Config.RequireTimestamps drops it. A SYN goes on in any case:
+		// its peer has restarted and must learn that the connection exists.
+		return a.SYN || !c.cfg.RequireTimestamps
 	}
 	return true
 }

@@ -149,7 +149,7 @@ func (c *Conn) inputAck(now wheel.Time, in *Inbound, seq Seq, o *Output) bool {
 		}
 		return false
 	}
-	if c.tsOn {
+	if c.tsOn && h.Options.HasTimestamps {
 		c.paws.Update(now, h.Options.TSVal, seq, c.lastAckSent)
 	}
 	if standing == ackOld {

@@ -105,8 +105,14 @@ func (c *Conn) applyFeedback(now wheel.Time, h *Header, a *ackFacts, o *Output) 
 	// all outstanding data. In both cases all ACKs of the flight may have been lost, and the
 	// retransmission drew this one. But then the data did arrive, and a DSACK would undo the
 	// reduction too. Linux does not check either (tcp_packet_delayed).
-	if a.acked > 0 && r.undoable && c.tsOn && r.eifel.OnAck(h.Options.TSEcr) == congestion.Spurious {
-		c.undo(now, a, a.acked, o)
+	if a.acked > 0 && r.undoable && c.tsOn {
+		echo := h.Options.TSEcr
+		if !h.Options.HasTimestamps {
+			echo = c.timestamp(now) // stripped on the way: no evidence for the original
+		}
+		if r.eifel.OnAck(echo) == congestion.Spurious {
+			c.undo(now, a, a.acked, o)
+		}
 	}
 	if c.fl.frto.Active() && (a.acked > 0 || a.duplicate) {
 		c.stepFRTO(now, h, a, o)

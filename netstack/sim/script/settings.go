@@ -224,6 +224,7 @@ var options = []knob{
 	boolean("reno", "Config.Reno", func(p *plan) *bool { return &p.conn.Reno }),
 	boolean("pacing", "Config.Pacing", func(p *plan) *bool { return &p.conn.Pacing }),
 	boolean("timestamps", "Config.Timestamps", func(p *plan) *bool { return &p.conn.Timestamps }),
+	boolean("require_timestamps", "Config.RequireTimestamps", func(p *plan) *bool { return &p.conn.RequireTimestamps }),
 	boolean("wscale", "Config.WScale", func(p *plan) *bool { return &p.conn.WScale }),
 	boolean("sack", "Config.SACK", func(p *plan) *bool { return &p.conn.SACK }),
 	boolean("ecn", "Config.ECN", func(p *plan) *bool { return &p.conn.ECN }),
