@@ -2,6 +2,7 @@ package virtual_test
 
 import (
 	"bytes"
+	"flag"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -13,10 +14,15 @@ import (
 	"tcpwheel/netstack/virtual"
 )
 
+var echoCount = flag.Int("echoes", 0, "echoes with each pair of TCPs; 0 is 1, or 20 with TCPWHEEL_LONG")
+
 // echoes is how many echoes TestEchoesDoNotStall makes with each pair of TCPs.
 func echoes() int {
-	if os.Getenv("TCPWHEEL_LONG") != "" {
-		return 1000
+	switch {
+	case *echoCount > 0:
+		return *echoCount
+	case os.Getenv("TCPWHEEL_LONG") != "":
+		return 20
 	}
 	return 1
 }

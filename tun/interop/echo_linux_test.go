@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"flag"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -9,12 +10,17 @@ import (
 	"time"
 )
 
+var echoCount = flag.Int("echoes", 0, "echoes with each peer; 0 is 3, or 30 with TCPWHEEL_LONG")
+
 // TestEchoesDoNotStall: 8 MiB flow to an echo server and back while readers pause, so that windows
 // close. netstack/virtual has the same test in virtual time, with gVisor's TCP too.
 func TestEchoesDoNotStall(t *testing.T) {
-	echoes := 3
-	if isLong() {
-		echoes = 1000
+	echoes := *echoCount
+	if echoes == 0 {
+		echoes = 3
+		if isLong() {
+			echoes = 30
+		}
 	}
 	for _, who := range withKernel {
 		t.Run(who.a+"-"+who.b, func(t *testing.T) {
