@@ -217,6 +217,8 @@ var options = []knob{
 	choice("slow_start", "Congestion.SlowStart", []string{"default", "standard", "hystart++"},
 		[]congestion.SlowStart{congestion.DefaultSlowStart, congestion.StandardSlowStart, congestion.HyStartPlusPlus},
 		func(p *plan) *congestion.SlowStart { return &p.conn.Congestion.SlowStart }),
+	number("hystart_limit", "Congestion.HyStartLimit, segments; 0 is 8, or none when paced", words,
+		func(p *plan) *uint32 { return &p.conn.Congestion.HyStartLimit }),
 	boolean("limit_burst", "Congestion.LimitBurst", func(p *plan) *bool { return &p.conn.Congestion.LimitBurst }),
 	boolean("validate", "Congestion.Validate", func(p *plan) *bool { return &p.conn.Congestion.Validate }),
 	boolean("no_fast_convergence", "Congestion.NoFastConvergence", func(p *plan) *bool { return &p.conn.Congestion.NoFastConvergence }),

@@ -109,10 +109,15 @@ type Config struct {
 	InitialWindow uint32 // bytes; 0 is RFC 6928's
 	MaxWindow     uint32 // bytes, at least 2·MSS; 0 is 1 GiB
 	SYNLost       bool   // a SYN was retransmitted: start with one segment (RFC 5681 §3.1)
-	Paced         bool   // segments are paced: HyStart++ does not limit growth per ACK
+	Paced         bool   // segments are paced
 	SlowStart     SlowStart
-	LimitBurst    bool // without PRR: recovery ends close to FlightSize (RFC 6582)
-	Validate      bool // treat unused windows by RFC 7661, without restarts after idle times
+
+	// HyStartLimit is L of HyStart++: how many segments one ACK counts for in slow start. 0 is RFC
+	// 9406's value, 8 for unpaced senders and no limit for paced ones.
+	HyStartLimit uint32
+
+	LimitBurst bool // without PRR: recovery ends close to FlightSize (RFC 6582)
+	Validate   bool // treat unused windows by RFC 7661, without restarts after idle times
 	// NoFastConvergence is for networks with a single CUBIC flow (RFC 9438 §4.7).
 	NoFastConvergence bool
 	// Alpha, Beta and Gamma are Vegas's thresholds in segments. All 0 means 2, 4 and 1, the paper's

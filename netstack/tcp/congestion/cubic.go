@@ -46,7 +46,7 @@ type cubicState struct {
 func newCubic(cfg Config) *cubic {
 	c := &cubic{window: newWindow(cfg), fastConvergence: !cfg.NoFastConvergence}
 	if cfg.SlowStart != StandardSlowStart {
-		c.hystart, c.useHystart = *newHystart(cfg.Paced), true
+		c.hystart, c.useHystart = *newHystart(cfg), true
 	}
 	return c
 }

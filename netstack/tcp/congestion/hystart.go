@@ -14,7 +14,7 @@ const (
 	nRTTSample       = 8
 	cssGrowthDivisor = 4
 	cssRounds        = 5
-	hystartL         = 8 // segments per ACK without pacing; infinite with it
+	hystartL         = 8
 )
 
 const noRTT = time.Duration(math.MaxInt64)
@@ -28,14 +28,19 @@ type hystartPlusPlus struct {
 	windowEnd                           uint32        // windowEnd
 	samples                             uint8         // rttSampleCount, up to nRTTSample
 	rounds                              uint8         // rounds in Conservative Slow Start
-	paced                               bool
+	limit                               uint32        // L, segments; 0 is no limit
 	started                             bool
 	css                                 bool
 }
 
 // newHystart returns the state at the start of a connection.
-func newHystart(paced bool) *hystartPlusPlus {
-	return &hystartPlusPlus{lastRoundMinRTT: noRTT, currentRoundMinRTT: noRTT, baselineMinRTT: noRTT, paced: paced}
+func newHystart(cfg Config) *hystartPlusPlus {
+	limit := cfg.HyStartLimit
+	if limit == 0 && !cfg.Paced {
+		// RFC 9406 §4.3: "L = infinity if paced, L = 8 if non-paced"
+		limit = hystartL
+	}
+	return &hystartPlusPlus{lastRoundMinRTT: noRTT, currentRoundMinRTT: noRTT, baselineMinRTT: noRTT, limit: limit}
 }
 
 // Conservative reports whether it is in Conservative Slow Start (CSS).
@@ -44,8 +49,8 @@ func (h *hystartPlusPlus) Conservative() bool { return h.css }
 // Growth returns by how many bytes an ACK of acked bytes grows the window.
 func (h *hystartPlusPlus) Growth(acked, mss uint32) uint32 {
 	// RFC 9406 §4.2: "cwnd = cwnd + min(N, L * SMSS)"
-	if !h.paced {
-		acked = min(acked, hystartL*mss)
+	if h.limit > 0 {
+		acked = uint32(min(uint64(acked), uint64(h.limit)*uint64(mss)))
 	}
 	if h.css {
 		// RFC 9406 §4.2: "cwnd = cwnd + (min(N, L * SMSS) / CSS_GROWTH_DIVISOR)"

@@ -54,7 +54,7 @@ func TestHyStart(t *testing.T) {
 		// An RTT below that of the entry: slow start goes on.
 		{"jitter", []time.Duration{10 * ms, 20 * ms, 20*ms - 1}, []bool{false, true, false}, -1, 8},
 	} {
-		s := &hystartTest{t: t, h: newHystart(false)}
+		s := &hystartTest{t: t, h: newHystart(Config{})}
 		for i, rtt := range test.rtts {
 			if done := s.round(rtt, test.count); done != (i == test.done) || s.h.Conservative() != test.css[i] {
 				t.Errorf("%s: round %d: done %v, conservative %v", test.name, i, done, s.h.Conservative())
@@ -65,18 +65,21 @@ func TestHyStart(t *testing.T) {
 
 func TestHyStartGrowth(t *testing.T) {
 	for _, test := range []struct {
-		paced, css  bool
-		acked, want uint32
+		paced, css         bool
+		limit, acked, want uint32
 	}{
 		// RFC 9406 §4.2: "cwnd = cwnd + min(N, L * SMSS)"
-		{false, false, 3 * mss, 3 * mss},
-		{false, false, 9 * mss, 8 * mss},
-		{true, false, 99 * mss, 99 * mss},
+		{false, false, 0, 3 * mss, 3 * mss},
+		{false, false, 0, 9 * mss, 8 * mss},
+		// RFC 9406 §4.3: "L = infinity if paced, L = 8 if non-paced"
+		{true, false, 0, 99 * mss, 99 * mss},
+		{false, false, 44, 99 * mss, 44 * mss},
+		{true, false, 44, 99 * mss, 44 * mss},
 		// RFC 9406 §4.2: "cwnd = cwnd + (min(N, L * SMSS) / CSS_GROWTH_DIVISOR)"
-		{false, true, 9 * mss, 2 * mss},
-		{true, true, 40 * mss, 10 * mss},
+		{false, true, 0, 9 * mss, 2 * mss},
+		{true, true, 0, 40 * mss, 10 * mss},
 	} {
-		h := newHystart(test.paced)
+		h := newHystart(Config{Paced: test.paced, HyStartLimit: test.limit})
 		h.css = test.css
 		if got := h.Growth(test.acked, mss); got != test.want {
 			t.Errorf("Growth(%d) = %d with %+v, want %d", test.acked, got, test, test.want)

@@ -15,7 +15,7 @@ type newReno struct {
 func newNewReno(cfg Config) *newReno {
 	c := &newReno{window: newWindow(cfg)}
 	if cfg.SlowStart == HyStartPlusPlus {
-		c.hystart = newHystart(cfg.Paced)
+		c.hystart = newHystart(cfg)
 	}
 	return c
 }
