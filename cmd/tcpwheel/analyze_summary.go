@@ -46,7 +46,7 @@ type summary struct {
 // kindSums are the sums of the episodes of a kind.
 type kindSums struct {
 	n, spurious, undecided int
-	d, a, p, tRec          spans // of those that were repaired
+	d, a, p, tRec          spans // of repaired episodes
 }
 
 // spans keeps durations for quantiles: all up to 65536, then every second one, and so on.

@@ -30,7 +30,7 @@ var glossary = []glossaryPart{
 		{"ideal", "the shortest possible D: 5/4 RTT if later bytes arrived, else SRTT + 4·RTTVAR"},
 		{"timer tax", "D less the ideal, at least 0: what the sender's timers cost"},
 		{"time lost", "how long the receiver's application got nothing that the path could have brought"},
-		{"stall", "an episode in which time was lost"},
+		{"stall", "an episode that lost time"},
 		{"timer wait", "the part of the time lost that the sender waited for its timers"},
 		{"gap", "a silence that a timer ended: what the answer about a host's timers rests on"},
 		{"kind", "cause of an episode's first retransmission: syn, rto, fast, tlp, probe, mtu or unknown"},

@@ -38,8 +38,8 @@ func ratesCells(p *ratesPlan) (all []experiments.Cell[ratesCell]) {
 // packets returns how many full packets the link carries a second.
 func (p *ratesPlan) packets() float64 { return float64(p.Rate) / float64(8*(ratesMTU+p.Overhead)) }
 
-// runRates runs one flow over the link. If busy is not 0, it runs many connections that send both ways
-// at busy packets a second in all.
+// runRates runs one flow over the link. If busy is not 0, it runs many connections that send both
+// ways at busy packets a second in all.
 func runRates(p *ratesPlan, timers testbed.Timers, trip time.Duration, busy int) (ratesCell, error) {
 	c := ratesCell{Timers: timers.String(), Per: timers.Policy.Rexmit == tcptimers.RexmitPerSegment, Trip: trip, Busy: busy, Watched: p.Watched}
 	link := sim.LinkConfig{Rate: uint64(p.Rate), Overhead: uint32(p.Overhead), Delay: trip / 2}

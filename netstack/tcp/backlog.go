@@ -121,7 +121,7 @@ type HandshakeAction uint8
 const (
 	HandshakeInput   HandshakeAction = iota // give it to Conn.Input
 	HandshakeDrop                           // drop it
-	HandshakeRestart                        // restart the connection from the cookie, with Conn.AcceptCookie
+	HandshakeRestart                        // restart from the cookie, with Conn.AcceptCookie
 )
 
 // MayHoldLateCookie reports whether a segment for half-open connection c may return a cookie: the

@@ -108,7 +108,7 @@ func (c *Conn) applyFeedback(now wheel.Time, h *Header, a *ackFacts, o *Output) 
 	if a.acked > 0 && r.undoable && c.tsOn {
 		echo := h.Options.TSEcr
 		if !h.Options.HasTimestamps {
-			echo = c.timestamp(now) // stripped on the way: no evidence for the original
+			echo = c.timestamp(now) // a middlebox stripped it: no evidence for the original
 		}
 		if r.eifel.OnAck(echo) == congestion.Spurious {
 			c.undo(now, a, a.acked, o)

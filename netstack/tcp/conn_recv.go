@@ -63,8 +63,8 @@ func (c *Conn) takeData(now wheel.Time, in *Inbound, a Arrival, o *Output) (v Di
 	return v
 }
 
-// frontMissing reports whether the peer had not received the first segment in flight when it sent h:
-// h acknowledges nothing of it, and arrived more than a round trip after it left. SND.UNA was
+// frontMissing reports whether the peer had not received the first segment in flight when it sent
+// h: h acknowledges nothing of it, and arrived more than a round trip after it left. SND.UNA was
 // RCV.NXT then, the only number at which the peer obeys a RST (RFC 5961 §3.2).
 func (c *Conn) frontMissing(now wheel.Time, h *Header) bool {
 	id := c.fl.sent.Front()

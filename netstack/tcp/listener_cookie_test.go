@@ -159,8 +159,8 @@ func TestLateCookie(t *testing.T) {
 	engineCheck(t, e)
 }
 
-// TestBehindALostCookieACK: the ACK of a cookie met a full queue. What follows it is dropped for the
-// lifetime of a cookie, and reset after that.
+// TestBehindALostCookieACK: the ACK of a cookie met a full queue. What follows it is dropped for
+// the lifetime of a cookie, and reset after that.
 func TestBehindALostCookieACK(t *testing.T) {
 	e := newTestEngine(t, func(c *EngineConfig) { c.SYNCookies = CookiesAlways })
 	engineListen(t, e, ListenConfig{Backlog: 1})

@@ -17,7 +17,8 @@
 //
 // # Drawings
 //
-// Canvas writes SVG, and Scale maps values to pixels, with readable ticks. Colours, fonts and widths
-// come from the style of the page: a line has only a class, so one drawing follows the theme, light
-// or dark. The same calls give the same bytes: coordinates are written to a tenth of a pixel.
+// Canvas writes SVG, and Scale maps values to pixels, with readable ticks. Colours, fonts and
+// widths come from the style of the page: a line has only a class, so one drawing follows the
+// theme, light or dark. The same calls give the same bytes: coordinates are written to a tenth of a
+// pixel.
 package htmlpage
