@@ -16,7 +16,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// replaying is replay at work.
+// replaying is the replay command at work.
 type replaying struct {
 	study         replay.Study
 	filter        connFilter
@@ -24,6 +24,7 @@ type replaying struct {
 	top           int
 	maxConns      int
 	asJSON, asCSV bool
+	details       bool
 	scripts       bool
 	html          string
 	validating    bool
@@ -38,7 +39,7 @@ type replaying struct {
 	refusals []refusedConn
 }
 
-// refusedConn is a connection that had losses and cannot be replayed.
+// refusedConn is a connection with losses that cannot be replayed.
 type refusedConn struct {
 	file, conn, reason string
 }
@@ -59,21 +60,24 @@ func newReplay() *cobra.Command {
 		Short: "what the losses of captures would have cost with other timers",
 		Long: "Replay takes the losses, delays and applications of each connection out of a\n" +
 			"capture and runs it again in virtual time, once for each policy of timers.\n" +
-			"Congestion control, ACKs and windows stay the same for all. A FILE that is - is\n" +
-			"standard input; sample:NAME is a sample capture (tcpwheel samples), and without\n" +
-			"a FILE those are taken that were made at the sender.\n\n" +
+			"Congestion control, ACKs and windows are the same for all. A FILE that is - is\n" +
+			"standard input; sample:NAME is a sample capture (tcpwheel samples). Without a\n" +
+			"FILE the samples are replayed that were captured at the sender.\n\n" +
+			"The baseline is the oracle: the same replay with the captured retransmission\n" +
+			"times. A loss counts only if the oracle repairs it in the captured time, within\n" +
+			"10 % or 2 ms. A policy saves the oracle's recovery time less its own.\n\n" +
 			"A POLICY is NAME[@TICK] and then + or - with tlp, rack, frto or synlinear (the\n" +
 			"first timeouts of a SYN do not back off, as in Linux since 6.5), as in\n" +
 			"per-segment@10ms-tlp. Names are\n  " + strings.Join(wrapNames(replay.PolicyNames()), "\n  ") + "\n" +
-			"where captured is the one that explains the capture best.\n\n" +
-			"What becomes of a packet is decided by three keys: the n-th transmission of\n" +
-			"octets fares as it did in the capture (by range), what is sent at a time fares\n" +
-			"as what was sent then (by time), or the n-th packet as the n-th (by index).\n" +
-			"Their spread is the uncertainty. Where the capture tells less than 95 % of the\n" +
-			"fates there is no verdict.\n\n" +
-			"It exits with 0 if there was no loss, nothing to compare or some verdict, with 1\n" +
-			"if no connection with a loss could be replayed, and with 3 if no policy had a\n" +
-			"verdict.",
+			"captured is the stack that explains the captured timers best.\n\n" +
+			"Three keys decide what becomes of a packet: the n-th transmission of bytes fares\n" +
+			"as in the capture (by range), a packet fares as what left then (by time), or the\n" +
+			"n-th packet as the n-th (by index). Sums are by range. The verdict is \"cannot\n" +
+			"tell\" unless the interval of 95 % is on one side of 0, all three keys agree, and\n" +
+			"the effect is larger than the oracle's error.\n\n" +
+			"It exits with 0 if there was no loss, nothing to compare or some loss counts,\n" +
+			"with 1 if no connection with a loss could be replayed, and with 3 if no loss\n" +
+			"counts.",
 		Example: "  tcpwheel replay --policy linux,per-segment@1ms --conn :443 lossy.pcapng.gz",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			given := len(files) > 0
@@ -109,18 +113,21 @@ func (r *replaying) register(f *pflag.FlagSet, flags *replayFlags) {
 	f.IntVar(&r.top, "top", 10, "losses in the table: the longest, or with\n--validate those that are farthest off")
 	f.IntVar(&r.maxConns, "max-conns", 1<<16, "connections at once, to bound memory")
 	f.BoolVar(&r.asJSON, "json", false, "print one JSON object per line")
+	f.BoolVar(&r.details, "details", false, "also print what each key says, what is left out, and\nwhy losses do not count")
 	f.BoolVar(&r.asCSV, "csv", false, "print a line of CSV for each loss and policy")
 	f.StringVar(&r.html, "html", "", "write a page with diagrams to this `file` too")
-	f.BoolVar(&r.wire, "wire", false, "feed an engine what the captured end heard, and\ntell what it sends (policy: captured)")
+	f.BoolVar(&r.wire, "wire", false, "feed an engine what the captured end received, and\ncompare what it sends (policy: linux)")
 	f.BoolVar(&r.validating, "validate", false, "captures of Linux: how near replays come to them")
 	f.BoolVar(&r.scripts, "scripts", false, "with --json: the scripts of the connections too")
 }
 
-// check tells what is wrong with the flags, by themselves and beside each other. changed reports whether a flag was given.
+// check returns what is wrong with the flags. changed reports whether a flag was given.
 func (r *replaying) check(changed func(flag string) bool, files []string) error {
 	switch {
 	case r.asJSON && r.asCSV:
 		return errors.New("replay: --json and --csv, want one of them")
+	case r.details && (r.asJSON || r.asCSV || r.wire || r.validating):
+		return errors.New("replay: --details with --json, --csv, --wire or --validate, which have details of their own")
 	case r.scripts && !r.asJSON:
 		return errors.New("replay: --scripts without --json")
 	case r.wire && (r.validating || r.scripts):
@@ -139,26 +146,29 @@ func (r *replaying) check(changed func(flag string) bool, files []string) error 
 	return nil
 }
 
-// fill takes what flags say, and the policies that a way of replaying has by itself.
+// fill reads the flags that are text, and sets the policies of --wire and --validate.
 func (r *replaying) fill(changed func(flag string) bool, flags replayFlags) (err error) {
 	switch {
 	case r.wire && !changed("policy"):
-		flags.policies = []string{replay.Captured}
+		flags.policies = []string{"linux"}
 	case r.validating:
 		flags.policies = validators
 		if !changed("control") {
 			r.study.Control = "cubic"
 		}
 	}
-	if r.study.Choices, err = parseChoices(flags.policies, flags.vary); err != nil {
-		return err
+	policies := slices.DeleteFunc(slices.Clone(flags.policies), func(text string) bool { return text == replay.Oracle }) // it always runs
+	if len(policies) > 0 || len(flags.policies) == 0 {
+		if r.study.Choices, err = parseChoices(policies, flags.vary); err != nil {
+			return err
+		}
 	}
 	r.filtered = len(flags.conns) > 0 || flags.from != "" || flags.to != ""
 	r.filter, err = parseConnFilter(flags.conns, flags.from, flags.to)
 	return err
 }
 
-// parseChoices reads policies, each with and without what is varied, in all ways.
+// parseChoices reads policies, each in all combinations with and without the switches that vary.
 func parseChoices(policies, vary []string) (all []replay.Choice, err error) {
 	if len(policies) == 0 {
 		return nil, errors.New("no policy, want one at least")

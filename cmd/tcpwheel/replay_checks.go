@@ -9,7 +9,8 @@ import (
 	pages "tcpwheel/pcaps/report"
 )
 
-// checkRecord is a check of a validation as a line of JSON: how many losses there were of each kind, and how many of them are right.
+// checkRecord is a check of a validation as a line of JSON: how many losses there were of each
+// kind, and how many of them are right.
 type checkRecord struct {
 	Type          string  `json:"type"`
 	Check         string  `json:"check"`
@@ -74,7 +75,7 @@ func (r *replaying) judgedRecords(checks []pages.Check) iter.Seq[judgedRecord] {
 
 func (r *replaying) judgedRecord(c *pages.Check, j *replay.Judged) judgedRecord {
 	x := j.Result
-	l := &x.Script.Loss[j.Loss]
+	l := &x.Script.Losses[j.Loss]
 	rec := judgedRecord{
 		Type: "judged", Check: c.Name, Policy: c.Policy, File: x.File, Conn: x.ID, Sender: endNames[l.Flow], Kind: l.Kind.String(),
 		At: x.Script.Seconds(l.At, r.firstOf(x)), Packet: l.Packet, CapturedD: l.D.Seconds(), Right: j.Right, Captured: l.TRec.Seconds(), Off: j.Off,
@@ -104,7 +105,7 @@ func (r *replaying) writeValidationJSON(checks []pages.Check) error {
 			return err
 		}
 	}
-	return r.writeSummary(enc)
+	return enc.Encode(r.connCounts())
 }
 
 // percent is a share in seven columns.
@@ -152,7 +153,7 @@ func (r *replaying) writeFar(b *strings.Builder, v *replay.Validation) {
 		"(path, %d), or repaired at another time (repair, %d)\n", len(all), v.Recoveries, counts[replay.WhyTimer], counts[replay.WhyPath], counts[replay.WhyRepair])
 	fmt.Fprintf(b, "%5s %9s %-8s%8s %7s  %-8s%s\n", "conn", "at", "kind", "capture", "replay", "why", "file")
 	for _, f := range all[:min(r.top, len(all))] {
-		l := &f.Result.Script.Loss[f.Loss]
+		l := &f.Result.Script.Losses[f.Loss]
 		fmt.Fprintf(b, "%5d %8.3fs %-8v%s%s  %-8v%s\n", f.Result.ID, f.Result.Script.Seconds(l.At, r.firstOf(f.Result)), l.Kind,
 			pad(spanOrDash(l.TRec, true), 8), pad(spanOrDash(f.TRec, f.Repaired), 8), f.Why, f.Result.File)
 	}

@@ -25,8 +25,9 @@ import (
 	"tcpwheel/tun/link"
 )
 
-// lossyScenario draws what V2 is to be told by: one to three connections over 4 to 100 ms, some of them over 5 to 100 Mbit/s, of which 1 to
-// 5 % are lost, singly or in bursts, and of some the ACKs too; in bulk, in bursts, in small writes and in responses by turns.
+// lossyScenario draws what V2 is to be told by: one to three connections over 4 to 100 ms, some of
+// them over 5 to 100 Mbit/s, of which 1 to 5 % are lost, singly or in bursts, and of some the ACKs
+// too; in bulk, in bursts, in small writes and in responses by turns.
 func lossyScenario(seed uint64) kerneltruth.Scenario {
 	r := rand.New(rand.NewPCG(seed, 0x76322d76616c))
 	between := func(least, most float64) float64 { return least * math.Exp(r.Float64()*math.Log(most/least)) }
@@ -70,11 +71,13 @@ func lossyScenario(seed uint64) kerneltruth.Scenario {
 	return s
 }
 
-// TestReplayKernels is V2 to V4 with kernels: it captures connections of two kernels and has the command validate replays of them. How many
-// it takes is TCPWHEEL_SCENARIOS, 8 if it is not set, and their first seed TCPWHEEL_SEED; the captures stay in the folder TCPWHEEL_KEEP, if it
-// is set, each in one by its seed; -v shows the table. Where much else runs beside, the timers of the kernels are late, and no model knows by
-// how much. So what fails here is only what no load explains: other timers that come as near, or replays that are far off mostly although the
-// links were in time. If they were not, it is tried again.
+// TestReplayKernels is V2 to V4 with kernels: it captures connections of two kernels and has the
+// command validate replays of them. How many it takes is TCPWHEEL_SCENARIOS, 8 if it is not set,
+// and their first seed TCPWHEEL_SEED; the captures stay in the folder TCPWHEEL_KEEP, if it is set,
+// each in one by its seed; -v shows the table. Where much else runs beside, the timers of the
+// kernels are late, and no model knows by how much. So what fails here is only what no load
+// explains: other timers that come as near, or replays that are far off mostly although the links
+// were in time. If they were not, it is tried again.
 func TestReplayKernels(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes ten seconds")
@@ -124,7 +127,8 @@ func soonOver(t *testing.T, left time.Duration) bool {
 	return ok && time.Until(deadline) < left
 }
 
-// captureKernels runs n scenarios, and returns the captures at a's end and the largest p99 of how late packets of a link were.
+// captureKernels runs n scenarios, and returns the captures at a's end and the largest p99 of how
+// late packets of a link were.
 func captureKernels(ctx context.Context, t *testing.T, n int, seed uint64) (files []string, late time.Duration) {
 	t.Helper()
 	dirs, errs := make([]string, n), make([]error, n)
@@ -158,7 +162,8 @@ func captureKernels(ctx context.Context, t *testing.T, n int, seed uint64) (file
 	return files, late
 }
 
-// lateLink returns the p99 of how late packets of a link were, as its log tells, in the worse direction.
+// lateLink returns the p99 of how late packets of a link were, as its log tells, in the worse
+// direction.
 func lateLink(t *testing.T, log string) (late time.Duration) {
 	t.Helper()
 	f, err := os.Open(log)
@@ -181,7 +186,8 @@ func lateLink(t *testing.T, log string) (late time.Duration) {
 	}
 }
 
-// judgeReplays validates replays of captures, and returns what is wrong whatever runs beside, and what is off.
+// judgeReplays validates replays of captures, and returns what is wrong whatever runs beside, and
+// what is off.
 func judgeReplays(ctx context.Context, t *testing.T, files []string) (wrong, off []string) {
 	t.Helper()
 	args := append([]string{"replay", "--validate"}, files...)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"sync/atomic"
 	"time"
 
@@ -17,7 +16,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// run replays the files, one after the other, and writes what came out. One that cannot be read does not keep the others from it.
+// run replays the files, and writes the results. A file that cannot be read does not keep the
+// others from it.
 func (r *replaying) run(cmd *cobra.Command, files []string) error {
 	r.first = map[string]wheel.Time{}
 	var failed error
@@ -69,7 +69,7 @@ func (r *replaying) write() error {
 	return cmp.Or(err, r.verdict())
 }
 
-// verdict returns why there is nothing to compare though there was a loss that counts, nil if there is.
+// verdict returns why no loss counts though some were needed, nil if one does.
 func (r *replaying) verdict() error {
 	if r.lossy == 0 {
 		return nil
@@ -77,38 +77,24 @@ func (r *replaying) verdict() error {
 	if len(r.results) == 0 {
 		return fmt.Errorf("replay: none of %s with losses can be replayed", plural(int64(r.lossy), "connection"))
 	}
-	given := false // for some connection and policy
-	for i := range r.study.Choices {
-		if s := replay.Summarize(r.results, i); s.N > 0 {
-			return nil
-		} else if s.Refused < len(r.results) {
-			given = true
-		}
-	}
-	switch c := replay.CapturedSummary(r.results); {
-	case !given:
-		return &violation{fmt.Errorf("replay: no verdict: the capture tells less than %.0f %% of what the policies sent", 100*(1-replay.MostImputed))}
-	case c.N > 0:
-		return &violation{errors.New("replay: no verdict: where one could be had, no policy repairs what was lost")}
+	if g := replay.SummarizeGate(r.results); g.Needed > 0 && g.Passed == 0 {
+		return &violation{fmt.Errorf("replay: no verdict: none of %d losses could be replayed", g.Needed)}
 	}
 	return nil
 }
 
-// file replays the connections of a file. One that is cut short is replayed up to the cut, and that is said.
+// file replays the connections of a file. If it is cut short, it replays what comes before, and
+// says so.
 func (r *replaying) file(cmd *cobra.Command, name string) error {
-	var (
-		begun    bool
-		wrong    error
-		replayed atomic.Int64
-	)
+	begun := false
 	shown := name
 	if name == "-" {
 		shown = "standard input"
 	}
+	before := len(r.results)
 	rec := replay.NewRecorder(replay.Config{MaxConns: r.maxConns, Done: func(c *track.Conn, s *replay.Script, err error) {
-		if wrong == nil && cmd.Context().Err() == nil && r.filter.hasConn(c, r.first[shown]) {
-			wrong = r.conn(shown, c, s, err)
-			replayed.Store(int64(len(r.results)))
+		if cmd.Context().Err() == nil && r.filter.hasConn(c, r.first[shown]) {
+			r.conn(shown, c, s, err)
 		}
 	}})
 	_, err := readCapture(cmd, name, func(p *capture.Packet) error {
@@ -116,14 +102,9 @@ func (r *replaying) file(cmd *cobra.Command, name string) error {
 			r.first[shown], begun = p.Time.Add(-p.Since), true
 		}
 		rec.Add(p)
-		return wrong
-	})
-	status := statusLine{w: r.stderr} // most connections are replayed when all was read
-	status.start(func(time.Duration) string {
-		return fmt.Sprintf("%s: read, replayed so far: %d", shown, replayed.Load())
+		return nil
 	})
 	rec.Close()
-	status.stop()
 	if n := rec.Evicted(); n > 0 {
 		fmt.Fprintf(r.stderr, "tcpwheel: %s: %s left out to bound memory, see --max-conns\n", shown, plural(int64(n), "connection"))
 	}
@@ -131,39 +112,37 @@ func (r *replaying) file(cmd *cobra.Command, name string) error {
 		fmt.Fprintf(r.stderr, "tcpwheel: %v; what comes before was replayed\n", err)
 		err = nil
 	}
-	if wrong != nil {
+	if wrong := r.replay(cmd.Context(), shown, r.results[before:]); wrong != nil {
 		return wrong
 	}
-	if err == nil {
-		err = cmd.Context().Err()
-	}
-	return err
+	return cmp.Or(err, cmd.Context().Err())
 }
 
-// conn replays a connection of a file: s is its script, or nil if nothing was lost in it, and refused is why there is none.
-func (r *replaying) conn(file string, c *track.Conn, s *replay.Script, refused error) error {
+// replay replays connections of a file.
+func (r *replaying) replay(ctx context.Context, file string, results []*replay.Result) error {
+	if r.wire {
+		return nil // only the open loop runs
+	}
+	var done atomic.Int64
+	status := statusLine{w: r.stderr}
+	status.start(func(time.Duration) string {
+		return fmt.Sprintf("%s: replayed %d of %d", file, done.Load(), len(results))
+	})
+	defer status.stop()
+	return r.study.RunAll(ctx, results, func() { done.Add(1) })
+}
+
+// conn notes a connection of a file. s is its script, nil if it had no loss or, with refused,
+// cannot be replayed.
+func (r *replaying) conn(file string, c *track.Conn, s *replay.Script, refused error) {
 	r.conns++
 	if s == nil && refused == nil {
-		return nil
+		return
 	}
 	r.lossy++
-	var x *replay.Result
-	err := refused
-	if err == nil {
-		study := &r.study
-		if r.wire {
-			study = &replay.Study{} // only the open loop is run
-		}
-		x, err = study.Run(file, c, s)
+	if refused != nil {
+		r.refusals = append(r.refusals, refusedConn{file, fmt.Sprintf("%v > %v", c.Flows[0].Src, c.Flows[0].Dst), refused.Error()})
+		return
 	}
-	var refusal *replay.Refusal
-	switch {
-	case errors.As(err, &refusal):
-		r.refusals = append(r.refusals, refusedConn{file, fmt.Sprintf("%v > %v", c.Flows[0].Src, c.Flows[0].Dst), refusal.Reason})
-	case err != nil:
-		return fmt.Errorf("%s: connection %d: %w", file, c.ID, err)
-	default:
-		r.results = append(r.results, x)
-	}
-	return nil
+	r.results = append(r.results, replay.NewResult(file, c, s))
 }

@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// publicCaptures is where captures are that others made, if they are at hand.
+// publicCaptures is the folder of public captures, which may be absent.
 const publicCaptures = "../../../shared/captures"
 
-// replayOf are those of which it is known what replay has to say: the status, and words on either output. Of the others something is
-// compared, or refused.
+// replayOf is the exit status and some words that replay must give for some of them. The others
+// must be compared or refused.
 var replayOf = map[string]struct {
 	status int
 	words  string
@@ -30,14 +30,15 @@ var replayOf = map[string]struct {
 	"tls-linux-sll2.pcap":             {exitOK, "there is no loss in it: nothing to compare"},
 	"cut-short-ipv6.pcap":             {exitOK, "the file is cut short"},
 	"fuzz-crash-cut-short.pcap":       {exitOK, "there is no connection in it"},
-	"smb-vlan.pcap":                   {exitFailed, "because no round trip was measured"},
-	"tls-3-interfaces.pcapng":         {exitFailed, "because no round trip was measured"},
+	"smb-vlan.pcap":                   {exitFailed, "because the clock of the capture is too coarse"},
+	"tls-3-interfaces.pcapng":         {exitFailed, "because the clock of the capture is too coarse"},
 	"http-206-sender-loss.pcap":       {exitOK, "2 connections, 2 with losses, 2 replayed"},
-	"tls-browsing-ipv6-spurious.pcap": {exitOK, "refused, because more than 5 % of what was sent had to be filled in:"},
-	"tls-sgt-rto-backoff.pcap":        {exitOK, "nothing to compare: no loss of it was both needed and repaired"},
+	"tls-browsing-ipv6-spurious.pcap": {exitOK, "No loss was both needed and repaired."},
+	"tls-sgt-rto-backoff.pcap":        {exitOK, "There is nothing to compare."},
 }
 
-// TestReplayOfPublicCaptures has a sensible answer in every form for each of the public captures, within 80 columns.
+// TestReplayOfPublicCaptures wants a sensible answer in every format for each public capture,
+// within 80 columns.
 func TestReplayOfPublicCaptures(t *testing.T) {
 	entries, err := os.ReadDir(publicCaptures)
 	if err != nil {

@@ -11,28 +11,37 @@ import (
 	"tcpwheel/pcaps/replay"
 )
 
-// writeTables prints the losses, and then how the policies have done.
+// writeTables prints the answer in words, the policies, and the longest losses.
 func (r *replaying) writeTables() error {
 	var b strings.Builder
-	r.writeHead(&b, fmt.Sprintf("%d replayed", len(r.results)))
 	if len(r.results) > 0 {
-		r.lossTable(&b)
-		if c := replay.CapturedSummary(r.results); c.N == 0 {
-			b.WriteString("\nnothing to compare: no loss of it was both needed and repaired\n")
-			if r.anyRefused() {
-				b.WriteByte('\n')
-				r.refusedTable(&b)
-			}
-		} else {
-			r.policyTable(&b)
-			r.trustTable(&b)
+		lost, timers := r.study.Headline(r.results)
+		b.WriteString(paragraph(lost) + paragraph(timers) + "\n")
+	}
+	r.writeHead(&b, fmt.Sprintf("%d replayed", len(r.results)))
+	if g := replay.SummarizeGate(r.results); g.Needed > 0 {
+		r.policyTable(&b)
+		r.gateTable(&b, &g)
+		if r.details {
+			r.keyTable(&b)
+			r.gatedTable(&b)
 		}
 	}
+	r.lossTable(&b)
 	_, err := r.stdout.Write([]byte(b.String()))
 	return err
 }
 
-// writeHead says how many connections there are, and which of them are not replayed, and why.
+// paragraph breaks a text into lines of a terminal.
+func paragraph(text string) string { return strings.Join(wrapped(text, terminalColumns), "\n") + "\n" }
+
+// indented breaks a text into lines of a terminal that begin with a word, and then with blanks.
+func indented(word, text string) string {
+	lines := wrapped(text, terminalColumns-len(word))
+	return word + strings.Join(lines, "\n"+strings.Repeat(" ", len(word))) + "\n"
+}
+
+// writeHead says how many connections there are, and why some are not replayed.
 func (r *replaying) writeHead(b *strings.Builder, done string) {
 	fmt.Fprintf(b, "%s, %d with losses, %s\n", plural(int64(r.conns), "connection"), r.lossy, done)
 	reasons := map[string]int{}
@@ -41,7 +50,7 @@ func (r *replaying) writeHead(b *strings.Builder, done string) {
 	}
 	for _, x := range r.refusals {
 		if n := reasons[x.reason]; n > 0 {
-			fmt.Fprintf(b, "not replayed: %d, because %s\n", n, x.reason)
+			b.WriteString(indented("not replayed: ", fmt.Sprintf("%d, because %s", n, x.reason)))
 			reasons[x.reason] = 0
 		}
 	}
@@ -55,51 +64,43 @@ func (r *replaying) writeHead(b *strings.Builder, done string) {
 	}
 }
 
-// lossTable prints the recovery time of the longest losses, as captured and under each policy.
+// lossTable prints the recovery times of the longest losses: captured, of the oracle, and under
+// each policy.
 func (r *replaying) lossTable(b *strings.Builder) {
 	rows := replay.Longest(r.results, r.top)
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nrecovery times of the longest losses, by range (* was not needed)\n")
+	fmt.Fprintf(b, "\nlongest losses: recovery times by range (* not needed, ! does not count)\n")
 	if slices.ContainsFunc(r.study.Choices, func(c replay.Choice) bool { return strings.HasPrefix(c.Text, replay.Captured) }) {
-		b.WriteString("model is the policy captured: timers as those that explain the capture best\n")
+		b.WriteString("model is the policy captured: the stack that explains the captured timers best\n")
 	}
 	var shown []*replay.Result
 	for _, at := range rows {
 		shown = append(shown, r.results[at[0]])
 	}
 	name := namesOf(b, shown)
-	// As many policies stand beside each other as there is room for.
+	// As many policies as fit stand side by side.
 	wide := 8
 	for _, c := range r.study.Choices {
 		wide = max(wide, 1+utf8.RuneCountInString(shortPolicy(c.Text)))
 	}
-	const before = 5 + 1 + 9 + 1 + 8 + 8
+	const before = 5 + 1 + 9 + 1 + 8 + 8 + 8
 	columns := max((terminalColumns-before)/wide, 1)
-	for from := 0; from < len(r.study.Choices); from += columns {
+	for from := 0; from == 0 || from < len(r.study.Choices); from += columns {
 		to := min(from+columns, len(r.study.Choices))
-		fmt.Fprintf(b, "%5s %9s %-8s%8s", "conn", "at", "kind", "capture")
+		fmt.Fprintf(b, "%5s %9s %-8s%8s%8s", "conn", "at", "kind", "capture", replay.Oracle)
 		for _, c := range r.study.Choices[from:to] {
 			b.WriteString(pad(shortPolicy(c.Text), wide))
 		}
 		b.WriteByte('\n')
 		for _, at := range rows {
 			x := r.results[at[0]]
-			l := &x.Script.Loss[at[1]]
-			kind := l.Kind.String()
-			if !l.Counts() && l.TRec > 0 {
-				kind += "*"
-			}
-			fmt.Fprintf(b, "%5s %8.3fs %-8s%s", name(x), x.Script.Seconds(l.At, r.firstOf(x)), kind, pad(spanOrDash(l.TRec, l.TRec > 0), 8))
+			r.lossHead(b, x, at[1], name(x))
 			for i := from; i < to; i++ {
-				rec := &x.Outcomes[i][replay.ByRange].Recoveries[at[1]]
-				text := spanOrDash(rec.TRec, rec.Sent)
-				switch {
-				case x.Refused(i):
-					text = "refused"
-				case rec.Sent && rec.Beyond:
-					text = "beyond"
+				text := "unknown"
+				if rec, _ := x.Recovery(at[1], i, replay.ByRange); rec != nil {
+					text = spanOrDash(rec.TRec, rec.Repaired)
 				}
 				b.WriteString(pad(text, wide))
 			}
@@ -111,8 +112,21 @@ func (r *replaying) lossTable(b *strings.Builder) {
 	}
 }
 
-// namesOf returns what connections are called in a table: their number, with that of their file before it if the table has several, which
-// are listed then.
+// lossHead prints the columns of a loss before those of the policies.
+func (r *replaying) lossHead(b *strings.Builder, x *replay.Result, loss int, name string) {
+	l, o := &x.Script.Losses[loss], &x.Oracle[loss]
+	kind := l.Kind.String()
+	switch {
+	case !l.Needed() && l.TRec > 0:
+		kind += "*"
+	case x.Gates[loss] != replay.Passed:
+		kind += "!"
+	}
+	fmt.Fprintf(b, "%5s %8.3fs %-8s%s%s", name, x.Script.Seconds(l.At, r.firstOf(x)), kind, pad(spanOrDash(l.TRec, l.TRec > 0), 8), pad(spanOrDash(o.TRec, o.Repaired), 8))
+}
+
+// namesOf returns the names of connections in a table: their number, after that of their file if
+// there are several. It lists those files.
 func namesOf(b *strings.Builder, results []*replay.Result) func(*replay.Result) string {
 	numbers, files := map[string]int{}, []string{}
 	for _, x := range results {
@@ -131,7 +145,8 @@ func namesOf(b *strings.Builder, results []*replay.Result) func(*replay.Result) 
 	return func(x *replay.Result) string { return fmt.Sprintf("%d:%d", numbers[x.File], x.ID) }
 }
 
-// policyCell is the text of a policy in so many columns. One that is longer is written in a line of its own before, so many columns in.
+// policyCell is the text of a policy in so many columns. A longer one goes on a line of its own
+// before, indented.
 func policyCell(b *strings.Builder, text string, width, indent int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text + strings.Repeat(" ", width-utf8.RuneCountInString(text))
@@ -140,28 +155,64 @@ func policyCell(b *strings.Builder, text string, width, indent int) string {
 	return strings.Repeat(" ", width)
 }
 
-// policyTable prints how each policy has done over all losses.
+// policyColumns is the width of the names of policies.
+const policyColumns = 19
+
+// policyTable prints how each policy does over all losses that count.
 func (r *replaying) policyTable(b *strings.Builder) {
-	fmt.Fprintf(b, "\n%-20s%5s%9s%9s%9s%9s%9s%10s\n", "policy", "n", "median", "p95", "p99", "stall", "needless", "saved")
-	row := func(name string, s *replay.Summary, saved string) {
-		fmt.Fprintf(b, "%s%5d%s%s%s%s%9d%s\n", policyCell(b, name, 20, 0), s.N, pad(spanOrDash(s.Median, s.N > 0), 9), pad(spanOrDash(s.P95, s.N > 0), 9),
-			pad(spanOrDash(s.P99, s.N > 0), 9), pad(spanOrDash(s.Stall, s.N > 0), 9), s.Needless, saved)
+	fmt.Fprintf(b, "\n%-*s%4s%8s%8s%9s%19s  %s\n", policyColumns, "policy", "n", "median", "p95", "saved", "95 % interval", "verdict")
+	row := func(name string, s *replay.Summary, rest string) {
+		line := fmt.Sprintf("%s%4d%s%s%s", policyCell(b, name, policyColumns, 0), s.N, pad(spanOrDash(s.Median, s.N > 0), 8), pad(spanOrDash(s.P95, s.N > 0), 8), rest)
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	c := replay.CapturedSummary(r.results)
+	c, o := replay.SummarizeCaptured(r.results), replay.SummarizeOracle(r.results)
 	row("(as captured)", &c, "")
+	row(replay.Oracle, &o, "")
+	var reasons []string
+	open := map[string][]string{} // policies by why it cannot be told
 	for i := range r.study.Choices {
-		s := replay.Summarize(r.results, i)
-		row(r.study.Choices[i].Text, &s, pad(spanOrDash(s.Saved[replay.ByRange], s.N > 0), 10))
+		s := r.study.Summarize(r.results, i)
+		interval := "-"
+		if s.HasInterval {
+			interval = shortSpan(s.Low) + " to " + shortSpan(s.High)
+		}
+		row(s.Policy, &s, fmt.Sprintf("%s%s  %v", pad(spanOrDash(s.Saved[replay.ByRange], s.N > 0), 9), pad(interval, 19), s.Verdict))
+		if s.Verdict == replay.CannotTell {
+			if open[s.Why] == nil {
+				reasons = append(reasons, s.Why)
+			}
+			open[s.Why] = append(open[s.Why], s.Policy)
+		}
+	}
+	b.WriteString("\nsaved: the oracle's recovery times less the policy's\n")
+	for _, why := range reasons {
+		b.WriteString(indented("cannot tell: ", why+" ("+strings.Join(open[why], ", ")+")"))
 	}
 }
 
-// trustTable prints what is saved by each key, and how much of it the capture tells.
-func (r *replaying) trustTable(b *strings.Builder) {
-	refused, none, beyond := r.anyRefused(), false, false
-	fmt.Fprintf(b, "\n%-20s%9s%9s%9s%10s%8s  %s\n", "saved, in percent", "by range", "by time", "by index", "filled in", "horizon", "verdict")
+// gateTable says how many of the needed losses do not count, and why.
+func (r *replaying) gateTable(b *strings.Builder, g *replay.GateSummary) {
+	if g.Needed == g.Passed {
+		return
+	}
+	fmt.Fprintf(b, "\n%d of %d losses cannot be replayed", g.Needed-g.Passed, g.Needed)
+	if !r.details {
+		b.WriteString(" (see --details)")
+	}
+	b.WriteString(", because\n")
+	for gate, n := range g.Gates {
+		if replay.Gate(gate) > replay.NotNeeded && n > 0 {
+			fmt.Fprintf(b, "  %d: %v\n", n, replay.Gate(gate))
+		}
+	}
+}
+
+// keyTable prints what each policy saves by each key, and what is left out of it.
+func (r *replaying) keyTable(b *strings.Builder) {
+	fmt.Fprintf(b, "\n%-*s%9s%9s%9s%9s%9s%10s\n", policyColumns, "saved, in percent", "by range", "by time", "by index", "left out", "spurious", "waiting")
 	for i := range r.study.Choices {
-		s := replay.Summarize(r.results, i)
-		b.WriteString(policyCell(b, r.study.Choices[i].Text, 20, 0))
+		s := r.study.Summarize(r.results, i)
+		b.WriteString(policyCell(b, s.Policy, policyColumns, 0))
 		for k := range s.Saved {
 			text := "-"
 			if s.Of[k] > 0 {
@@ -169,85 +220,38 @@ func (r *replaying) trustTable(b *strings.Builder) {
 			}
 			b.WriteString(pad(text, 9))
 		}
-		verdict := "yes"
-		switch {
-		case s.Refused == len(r.results):
-			verdict = "refused"
-		case s.N == 0:
-			verdict = "none" // nothing that was needed was repaired
-		case s.Refused > 0:
-			verdict = fmt.Sprintf("all but %d", s.Refused)
-		}
-		fmt.Fprintf(b, "%s%8d  %s\n", pad(fmt.Sprintf("%.2f %%", 100*s.Share()), 10), s.Beyond, verdict)
-		none, beyond = none || verdict == "none", beyond || s.Beyond > 0
+		fmt.Fprintf(b, "%9d%9d%s\n", s.NotRepaired+s.FilledIn+s.Unknown, s.Spurious, pad(spanOrDash(s.Waiting, s.N > 0), 10))
 	}
-	if refused || none || beyond {
-		b.WriteByte('\n')
-	}
-	if beyond {
-		b.WriteString("horizon: so many losses lie behind a fate drawn by chance, and do not count\n")
-	}
-	if none {
-		b.WriteString("none: no loss that counts was repaired in the replay\n")
-	}
-	if refused {
-		r.refusedTable(b)
-	}
+	b.WriteString("\nleft out: losses whose repair depends on packets that the capture does not show\n" +
+		"spurious: unnecessary retransmissions of whole connections\n" +
+		"waiting: the sum of the recovery times, less a round trip each\n")
 }
 
-// anyRefused reports whether there is no verdict on some connection under some policy.
-func (r *replaying) anyRefused() bool {
-	return slices.ContainsFunc(r.results, func(x *replay.Result) bool {
-		for i := range r.study.Choices {
-			if x.Refused(i) {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// refusedTable says for which connections there is no verdict, and why.
-func (r *replaying) refusedTable(b *strings.Builder) {
-	fmt.Fprintf(b, "refused, because more than %.0f %% of what was sent had to be filled in:\n", 100*replay.MostImputed)
-	const most = 5
-	n, file := 0, ""
+// gatedTable lists the needed losses that do not count, with the reason.
+func (r *replaying) gatedTable(b *strings.Builder) {
+	const most = 50
+	n := 0
 	for _, x := range r.results {
-		text, least, all := "", 1.0, 0.0
-		policies := 0
-		for i, c := range r.study.Choices {
-			if !x.Refused(i) {
+		for i := range x.Script.Losses {
+			l, o := &x.Script.Losses[i], &x.Oracle[i]
+			if !l.Needed() || x.Gates[i] == replay.Passed {
 				continue
 			}
-			share := x.Outcomes[i][replay.ByRange].Share()
-			text, least, all = c.Text, min(least, share), max(all, share)
-			policies++
+			if n++; n > most {
+				continue
+			}
+			if n == 1 {
+				fmt.Fprintf(b, "\nlosses that cannot be replayed\n%5s %8s %-8s%8s%8s\n", "conn", "packet", "kind", "capture", replay.Oracle)
+			}
+			fmt.Fprintf(b, "%5d %8d %-8v%s%s  %s\n      %v\n", x.ID, l.Packet, l.Kind, pad(spanOrDash(l.TRec, true), 8), pad(spanOrDash(o.TRec, o.Repaired), 8), x.File, x.Gates[i])
 		}
-		if policies == 0 {
-			continue
-		}
-		if n++; n > most {
-			continue
-		}
-		shares := fmt.Sprintf("%.1f %%", 100*all)
-		if least < all {
-			shares = fmt.Sprintf("%.1f to %.1f %%", 100*least, 100*all)
-		}
-		if policies > 1 {
-			text = fmt.Sprintf("%d of %d policies", policies, len(r.study.Choices))
-		}
-		if x.File != file {
-			file = x.File
-			fmt.Fprintf(b, "  %s\n", file)
-		}
-		fmt.Fprintf(b, "    connection %d: %s under %s\n", x.ID, shares, text)
 	}
 	if n > most {
-		fmt.Fprintf(b, "    and %s, see --json or --html\n", plural(int64(n-most), "connection more"))
+		fmt.Fprintf(b, "and %d more, see --json\n", n-most)
 	}
 }
 
-// pad puts blanks before a text, so that it is so many columns wide.
+// pad fills a text with blanks on the left, up to so many columns.
 func pad(text string, width int) string {
 	return strings.Repeat(" ", max(width-utf8.RuneCountInString(text), 0)) + text
 }
@@ -259,7 +263,7 @@ func spanOrDash(d time.Duration, ok bool) string {
 	return shortSpan(d)
 }
 
-// shortPolicy is the text of a policy for the head of a column, which tells it from all others.
+// shortPolicy is a short and unique text of a policy, for the head of a column.
 func shortPolicy(text string) string {
 	if rest, ok := strings.CutPrefix(text, "per-segment@"); ok {
 		return rest

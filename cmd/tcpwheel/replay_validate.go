@@ -9,10 +9,12 @@ import (
 	pages "tcpwheel/pcaps/report"
 )
 
-// validators are the policies of a validation: the timers that the captures were made with, and those that must be told from them.
+// validators are the policies of a validation: the timers that the captures were made with, and
+// those that must be told from them.
 var validators = []string{"linux-jiffies", "gvisor", "bsd"}
 
-// validate compares captures of Linux with replays under its timers, and under others that must not come near.
+// validate compares captures of Linux with replays under its timers, and under others that must not
+// come near.
 func (r *replaying) validate() error {
 	switch {
 	case r.lossy == 0:
@@ -44,8 +46,8 @@ func (r *replaying) validate() error {
 	return err
 }
 
-// checks runs the checks of a validation: each policy over all connections, and the captured timers over those that nothing was learnt from,
-// if there are some.
+// checks runs the checks of a validation: each policy over all connections, and the captured timers
+// over those that nothing was learnt from, if there are some.
 func (r *replaying) checks() (all []pages.Check, err error) {
 	held := replay.HoldOut(r.results)
 	replay.ShareTicks(r.results)

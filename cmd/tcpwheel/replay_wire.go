@@ -88,7 +88,7 @@ func (r *replaying) wireRecordOf(e *pages.WireEnd) wireRecord {
 	x, o := e.Result, e.Outcome
 	rec := wireRecord{
 		Type: "wire", connKey: connKeyOf(x), End: endNames[e.End], Policy: e.Policy, Model: x.Model, First: o.First, FirstRight: o.FirstRight,
-		Again: o.Again, AgainRight: o.AgainRight, More: o.More, Median: o.Median.Seconds(), P95: o.P95.Seconds(),
+		Again: o.Retransmissions, AgainRight: o.RetransmissionsRight, More: o.More, Median: o.Median.Seconds(), P95: o.P95.Seconds(),
 	}
 	if d := o.Divergence; d != nil {
 		rec.Want, rec.Got = pages.EventText(x.Script, d.Want, r.firstOf(x)), pages.EventText(x.Script, d.Got, r.firstOf(x))
@@ -125,7 +125,7 @@ func (r *replaying) writeWireTable(ends []pages.WireEnd) error {
 			e, o := &ends[i], ends[i].Outcome
 			rec := r.wireRecordOf(e)
 			fmt.Fprintf(&b, "%5s %-6s %s%14s%11s%6d%s%s\n", name(e.Result), rec.End, policyCell(&b, rec.Policy, 20, 13), fmt.Sprintf("%d/%d", o.FirstRight, o.First),
-				fmt.Sprintf("%d/%d", o.AgainRight, o.Again), o.More, pad(spanOrDash(o.Median, o.First > 0), 8), pad(spanOrDash(o.P95, o.First > 0), 8))
+				fmt.Sprintf("%d/%d", o.RetransmissionsRight, o.Retransmissions), o.More, pad(spanOrDash(o.Median, o.First > 0), 8), pad(spanOrDash(o.P95, o.First > 0), 8))
 			if o.Divergence != nil {
 				fmt.Fprintf(&b, "      captured %s\n      sent     %s\n", rec.Want, rec.Got)
 			}
@@ -143,5 +143,5 @@ func (r *replaying) writeWireJSON(ends []pages.WireEnd) error {
 	if err := encodeAll(enc, r.wireRecords(ends)); err != nil {
 		return err
 	}
-	return r.writeSummary(enc)
+	return enc.Encode(r.connCounts())
 }

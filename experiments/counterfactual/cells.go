@@ -122,9 +122,12 @@ func capturedAt(p *Plan, sample, point string) (Cell, error) {
 	}
 	out.Conns = len(results) + len(out.Refuse)
 	for n, r := range results {
-		for i := range r.Script.Loss {
-			l := &r.Script.Loss[i]
-			loss := Loss{Conn: n, Kind: l.Kind.String(), RTT: l.RTT, Took: l.TRec, Count: l.Counts()}
+		for i := range r.Script.Losses {
+			l := &r.Script.Losses[i]
+			loss := Loss{Conn: n, Kind: l.Kind.String(), RTT: l.RTT, Captured: l.TRec, Took: r.Oracle[i].TRec, Count: r.Gates[i] == replay.Passed}
+			if l.Needed() {
+				out.Needed++
+			}
 			for c := range p.Policies {
 				var by [replay.Keys]time.Duration
 				for k := range by {
@@ -138,13 +141,13 @@ func capturedAt(p *Plan, sample, point string) (Cell, error) {
 			out.Losses = append(out.Losses, loss)
 		}
 		for c := range p.Policies {
-			o, of := &out.Policies[c], r.Outcomes[c][replay.ByRange]
-			if r.Refused(c) {
-				o.Refused++
+			o, of := &out.Policies[c], r.Policies[c].Whole
+			if of == nil {
+				continue // captured, of a connection whose timers are not known
 			}
-			o.Deliveries += of.Deliveries
-			o.Imputed += of.Imputed
-			o.Retransmissions += of.Rexmits
+			o.Transmissions += of.Transmissions
+			o.FilledIn += of.FilledIn
+			o.Retransmissions += of.Retransmissions
 			o.Spurious += of.Spurious
 		}
 	}

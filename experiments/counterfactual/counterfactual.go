@@ -47,6 +47,7 @@ type Cell struct {
 	Sample string   `json:"sample,omitempty"`
 	Point  string   `json:"point,omitempty"`
 	Conns  int      `json:"conns"`            // connections with losses
+	Needed int      `json:"needed"`           // losses that were necessary and repaired
 	Refuse []string `json:"refuse,omitempty"` // reason for each connection that cannot be replayed
 
 	Losses   []Loss    `json:"losses,omitempty"`
@@ -58,22 +59,22 @@ type Cell struct {
 
 // Loss is a loss of a capture. Spans are nanoseconds.
 type Loss struct {
-	Conn  int           `json:"conn"`
-	Kind  string        `json:"kind"`
-	RTT   time.Duration `json:"rtt"`
-	Took  time.Duration `json:"took"`  // recovery time in the capture
-	Count bool          `json:"count"` // necessary and repaired
+	Conn     int           `json:"conn"`
+	Kind     string        `json:"kind"`
+	RTT      time.Duration `json:"rtt"`
+	Captured time.Duration `json:"captured"` // recovery time in the capture
+	Took     time.Duration `json:"took"`     // recovery time of the oracle
+	Count    bool          `json:"count"`    // necessary, repaired, and through the gate
 	// By is the recovery time by policy and key; -1 means no verdict.
 	By [][replay.Keys]time.Duration `json:"by"`
 }
 
 // Overall sums the replays of a capture under one policy, by the key of range.
 type Overall struct {
-	Refused         int `json:"refused"` // connections without a verdict
-	Deliveries      int `json:"deliveries"`
-	Imputed         int `json:"imputed"`
-	Retransmissions int `json:"rexmits"`
-	Spurious        int `json:"needless"`
+	Transmissions   int `json:"transmissions"`
+	FilledIn        int `json:"filled_in"` // fates that the capture does not show
+	Retransmissions int `json:"retransmissions"`
+	Spurious        int `json:"spurious_retransmissions"`
 }
 
 // Study is the study.

@@ -80,7 +80,7 @@ func captured(cells []Cell, keep func(*Cell) bool) (all []time.Duration) {
 		}
 		for _, l := range cells[i].Losses {
 			if l.Count {
-				all = append(all, l.Took)
+				all = append(all, l.Captured)
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 // policies compares the recovery times of the policies.
 func policies(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "policies", Title: "Recovery times at the senders, and each policy's saving over the captured times, by three keys of fates",
+		Name: "policies", Title: "Recovery times at the senders, and each policy's saving over the oracle, by three keys of fates",
 		Columns: []string{"policy", "losses", "median, ms", "p95, ms", "saved by range, %", "95 % from", "to", "saved by time, %", "saved by number, %"},
 	}
 	all := captured(cells, atSender)
@@ -132,14 +132,14 @@ func policies(p *Plan, cells []Cell) experiments.Table {
 	return t
 }
 
-// refusals counts the connections without a verdict, and the imputed fates.
+// refusals counts the losses that do not count, and the imputed fates.
 func refusals(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "refusals", Title: "Connections with losses at the senders: those without a verdict, and fates that the captures do not show",
-		Columns: []string{"policy", "connections", "not replayable", "refused", "segments sent", "imputed fates, %", "retransmissions", "spurious"},
+		Name: "refusals", Title: "Losses at the senders: those through the gate, and fates that the captures do not show",
+		Columns: []string{"policy", "connections", "not replayable", "needed losses", "through the gate", "segments sent", "imputed fates, %", "retransmissions", "spurious"},
 	}
 	for i, c := range p.Policies {
-		conns, not := 0, 0
+		conns, not, needed, passed := 0, 0, 0, 0
 		var o Overall
 		for j := range cells {
 			x := &cells[j]
@@ -147,14 +147,14 @@ func refusals(p *Plan, cells []Cell) experiments.Table {
 				continue
 			}
 			of := x.Policies[i]
-			conns, not = conns+x.Conns, not+len(x.Refuse)
-			o.Refused += of.Refused
-			o.Deliveries += of.Deliveries
-			o.Imputed += of.Imputed
+			conns, not, needed = conns+x.Conns, not+len(x.Refuse), needed+x.Needed
+			passed += len(experiments.Select(x.Losses, func(l *Loss) bool { return l.Count }))
+			o.Transmissions += of.Transmissions
+			o.FilledIn += of.FilledIn
 			o.Retransmissions += of.Retransmissions
 			o.Spurious += of.Spurious
 		}
-		t.Add(c.Text, conns, not, o.Refused, o.Deliveries, 100*float64(o.Imputed)/float64(max(1, o.Deliveries)), o.Retransmissions, o.Spurious)
+		t.Add(c.Text, conns, not, needed, passed, o.Transmissions, 100*float64(o.FilledIn)/float64(max(1, o.Transmissions)), o.Retransmissions, o.Spurious)
 	}
 	return t
 }
@@ -162,7 +162,7 @@ func refusals(p *Plan, cells []Cell) experiments.Table {
 // scenarios shows the savings of the policies in each sample.
 func scenarios(p *Plan, cells []Cell) experiments.Table {
 	t := experiments.Table{
-		Name: "scenarios", Title: "Saving over the captured recovery times in each sample, in percent, by range",
+		Name: "scenarios", Title: "Saving over the oracle in each sample, in percent, by range",
 		Columns: []string{"sample", "losses", "median, ms"},
 	}
 	shown := p.shown()
@@ -264,7 +264,7 @@ func everything(p *Plan, cells []Cell) experiments.Table {
 		c := &cells[i]
 		for _, l := range c.Losses {
 			for n, by := range l.By {
-				t.Add(c.Sample, c.Point, l.Conn, l.Kind, ms(l.RTT), l.Count, ms(l.Took), p.Policies[n].Text, show(by[replay.ByRange]),
+				t.Add(c.Sample, c.Point, l.Conn, l.Kind, ms(l.RTT), l.Count, ms(l.Captured), p.Policies[n].Text, show(by[replay.ByRange]),
 					show(by[replay.ByTime]), show(by[replay.ByIndex]))
 			}
 		}

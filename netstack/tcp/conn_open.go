@@ -29,6 +29,9 @@ func (c *Conn) makeEstimator(o *Output) {
 		o.estimator, o.estimatorFor = c.cfg.Policy.NewEstimator(), c.cfg
 	}
 	c.est = o.estimator.New()
+	if s := c.cfg.Script; s != nil && s.Estimator != nil {
+		c.est = s.Estimator
+	}
 }
 
 // Connect sends a SYN: an active OPEN (RFC 9293 §3.10.1). It leads to EventConnected, or to

@@ -26,6 +26,7 @@ type recovery struct {
 	cwndLimited bool // the congestion window held data back
 	forceFirst  bool // the first retransmission of the episode is still to be sent
 	probeDue    bool // reschedule the loss probe
+	resent      bool // Conn.Resend began the episode, and it lasts
 }
 
 // respond processes the loss and congestion signals of an ACK: RFC 5681 §3.2, RFC 6675 §5,
@@ -142,6 +143,7 @@ func (c *Conn) detect(now wheel.Time, a *ackFacts, leaving bool, o *Output) {
 	r := &c.rec
 	switch {
 	case c.resendOnly():
+		c.observeResent(a)
 		return
 	case c.sackOn && c.cfg.Policy.RACK:
 		if a.delivered > 0 || a.dsack || leaving {

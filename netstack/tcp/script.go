@@ -25,6 +25,10 @@ type Script struct {
 	// ResendOnly leaves retransmissions to Conn.Resend: ACKs find no loss. The owner must not carry
 	// out the timers that retransmit or find losses either.
 	ResendOnly bool
+
+	// Estimator measures the round trips, in place of the policy's; nil for that one. The script is
+	// then for one connection.
+	Estimator tcptimers.Estimator
 }
 
 // SendLimit is how much new data may leave once so many bytes are known to have arrived. It holds
@@ -111,6 +115,19 @@ func (c *Conn) timingSlack() time.Duration {
 // resendOnly reports whether retransmissions are left to Resend.
 func (c *Conn) resendOnly() bool { return c.cfg.Script != nil && c.cfg.Script.ResendOnly }
 
+// observeResent takes in what an ACK says of reordering, and of an episode that Resend began,
+// without detecting a loss.
+func (c *Conn) observeResent(a *ackFacts) {
+	r := &c.rec
+	leaving := r.resent && c.sndUna.AtOrAfter(r.recover)
+	r.resent = r.resent && !leaving
+	if c.sackOn && (a.dsack || leaving) {
+		r.rack.updateReoWnd(&c.fl.sent, rackInput{
+			SndUna: c.sndUna, SndNxt: c.sndNxt, SRTT: c.est.SRTT(), LeavingRecovery: leaving, DSACK: c.dsackWidens(a),
+		})
+	}
+}
+
 // SendNew sends what was written and not sent yet, up to end, whatever windows say. The congestion
 // window is then at least what is in flight.
 func (c *Conn) SendNew(now wheel.Time, end Seq, o *Output) {
@@ -129,8 +146,8 @@ func (c *Conn) SendNew(now wheel.Time, end Seq, o *Output) {
 
 // Resend retransmits the segments of a range that were sent fewer than n times and are not SACKed.
 // They count as retransmitted, also for Karn's algorithm, and their timers start again. They do not
-// count as lost, and congestion control does not hear of them, but for the first window after a
-// SYN. Resend ignores what is not in flight. It costs O(log n) for each segment of the range.
+// count as lost, and congestion control does not hear of them. Resend ignores what is not in
+// flight. It costs O(log n) for each segment of the range.
 func (c *Conn) Resend(now wheel.Time, r Range, n uint8, o *Output) {
 	for at := r.Start; at.Before(r.End); {
 		id := c.fl.sent.Find(at)
@@ -144,6 +161,9 @@ func (c *Conn) Resend(now wheel.Time, r Range, n uint8, o *Output) {
 		s := c.fl.sent.Get(id)
 		at = s.Seq.Add(s.Len)
 		if !s.Sacked() && s.Transmissions < n {
+			if !c.rec.resent && c.state >= StateEstablished {
+				c.rec.resent, c.rec.recover = true, c.sndNxt
+			}
 			c.retransmit(now, id, o)
 		}
 	}
@@ -153,10 +173,11 @@ func (c *Conn) Resend(now wheel.Time, r Range, n uint8, o *Output) {
 // has measured the round trips so far. c does not change, and neither hears of
 // the other from then on.
 //
-// The copy is in no recovery, deems nothing lost, and has backed off nothing. Its congestion window
-// is the script's limit, or that of c where it is not known. Its timers run as if cfg had always
-// held: a segment's since it was last sent, and one that all share since acked, when SND.UNA last
-// advanced. Overdue timers expire at once. It costs O(segments in flight).
+// The copy has backed off nothing. It is in fast recovery if Resend has begun an episode that
+// lasts, but deems nothing lost. Its congestion window is the script's limit, or that of c where it
+// is not known. Its timers run as if cfg had always held: a segment's since it was last sent, and
+// one that all share since acked, when SND.UNA last advanced. Overdue timers expire at once. It
+// costs O(segments in flight).
 func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked wheel.Time, o *Output) *Conn {
 	f := new(Conn)
 	*f = *c
@@ -183,6 +204,11 @@ func (c *Conn) Fork(now wheel.Time, cfg *Config, est tcptimers.Estimator, acked 
 		f.caState = CAOpen
 	}
 	f.forkControl()
+	if recover := c.rec.recover; c.rec.resent && !f.resendOnly() {
+		f.enterRecovery(now, &ackFacts{}, o)
+		f.rec.recover, f.rec.forceFirst = recover, false
+		f.rec.dup.Recover(recover)
+	}
 	f.forkTimers(now, acked, o)
 	return f
 }

@@ -1,118 +1,163 @@
 package replay
 
 import (
-	"tcpwheel/netstack/sim/host"
+	"slices"
+
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
 )
 
-// app does what an application did. It reads all at once.
+// app does what an application did. It reads everything at once.
 type app struct {
-	run     *run
-	flow    int
+	e       *end
 	writes  []Write
 	next    int
-	session *host.Session
+	partial uint64 // bytes of the next write that a tape had it write already
 	timer   wheel.Timer
+	armed   bool       // the timer exists
 	since   wheel.Time // the write before, or the opening
-	got     []Delay    // Took counts octets: how much had come when, as far as it is still of use
-	total   uint64     // octets and FIN
+	got     []delivered
+	total   uint64 // bytes and FIN written
+	bytes   uint64 // without the FIN
+	arrived uint64 // bytes of the peer that became readable
+	read    uint64 // of these, read
+	ended   bool   // the peer's FIN was reached
 	open    bool
 	closed  bool
 }
 
-func newApp(r *run, flow int) *app {
-	a := &app{run: r, flow: flow, writes: r.script.Ends[flow].Writes}
-	a.timer = r.world.Net.NewTimer(a)
-	return a
-}
-
-// OnEvents implements host.App.
-func (a *app) OnEvents(now wheel.Time, s *host.Session, ev tcp.Events) {
-	a.session = s
-	if ev.Has(tcp.EventClosed) {
+// told takes in events of the connection.
+func (a *app) told(now wheel.Time, events tcp.Events) {
+	if events.Has(tcp.EventClosed) {
 		a.closed = true
 		return
 	}
-	if !a.open && (ev.Has(tcp.EventConnected) || s.Readable() > 0) {
+	a.ended = a.ended || events.Has(tcp.EventPeerClosed)
+	if !a.open && (events.Has(tcp.EventConnected) || a.arrived > a.read) {
 		a.open, a.since = true, now
 	}
-	if n := s.Readable(); n > 0 {
-		s.Consume(uint32(n))
+	if n := a.arrived - a.read; n > 0 {
+		a.read = a.arrived
+		a.e.conn.Consumed(now, uint32(n), &a.e.out)
+		a.e.flush(now)
 	}
-	if pos := a.received() + 1; len(a.got) == 0 || wheel.Time(pos) > wheel.Time(a.got[len(a.got)-1].Took) {
-		a.got = append(a.got, Delay{Sent: now, Took: 0})
-		a.got[len(a.got)-1].Took = spanOf(pos)
+	if place := int64(a.received() + 1); len(a.got) == 0 || place > a.got[len(a.got)-1].bytes {
+		a.got = append(a.got, delivered{now, place})
 	}
-	a.act(now)
+	if a.e.net != nil {
+		a.act(now)
+	}
 }
 
 // Expire implements sim.Handler: it is time for the next write.
 func (a *app) Expire(now wheel.Time) { a.act(now) }
 
-// act does all that is due.
+// act does all writes whose time has come.
 func (a *app) act(now wheel.Time) {
 	for a.open && !a.closed && a.next < len(a.writes) {
 		w := &a.writes[a.next]
 		from := a.since
 		if w.Received > 0 {
-			for len(a.got) > 0 && a.got[0].Took < spanOf(w.Received) {
-				a.got = a.got[1:]
-			}
+			a.forget(w.Received)
 			if len(a.got) == 0 {
-				return // it waits
+				return // it waits for the peer
 			}
-			from = a.got[0].Sent
+			from = a.got[0].at
 		}
 		if at := from.Add(w.After); at > now {
-			a.run.world.Net.StartTimer(a.timer, at)
+			if !a.armed {
+				a.timer, a.armed = a.e.net.NewTimer(a), true
+			}
+			a.e.net.StartTimer(a.timer, at)
 			return
 		}
 		a.next++
 		a.since = now
-		a.do(w)
+		a.write(now, w.Bytes, w.FIN, w.Reset)
 	}
 }
 
-func (a *app) do(w *Write) {
-	for n := w.Octets; n > 0; {
+// forget forgets when what is before a place arrived.
+func (a *app) forget(place uint64) {
+	for len(a.got) > 0 && a.got[0].bytes < int64(place) {
+		a.got = a.got[1:]
+	}
+}
+
+// write writes bytes, and ends writing.
+func (a *app) write(now wheel.Time, bytes uint64, fin, reset bool) {
+	e := a.e
+	for n := bytes; n > 0; {
 		k := min(n, 1<<30)
 		flags := tcp.WriteFlags(0)
-		if n > k || w.FIN {
+		if n > k || fin {
 			flags = tcp.WriteMore
 		}
-		a.session.Write(uint32(k), flags)
-		a.total += k
+		e.conn.Wrote(now, uint32(k), flags, &e.out)
+		e.flush(now)
 		n -= k
 	}
+	a.total += bytes
+	a.bytes += bytes
 	switch {
-	case w.Reset:
-		a.session.Abort()
-	case w.FIN:
+	case reset:
+		e.conn.Abort(now, &e.out)
+		e.flush(now)
+	case fin:
 		a.total++
-		a.session.Shutdown()
+		e.conn.Shutdown(now, &e.out)
+		e.flush(now)
 	}
 }
 
+// copyTo writes what is before a place, which the captured end sent at now: the tape says when.
+func (a *app) copyTo(now wheel.Time, place int64) {
+	for a.next < len(a.writes) && a.place() < place {
+		w := &a.writes[a.next]
+		if a.partial == 0 {
+			a.since = now
+			a.forget(w.Received)
+		}
+		n := min(w.Bytes-a.partial, uint64(place-a.place()))
+		a.partial += n
+		last := a.partial == w.Bytes
+		fin := last && w.FIN && a.place()+int64(n) < place
+		a.write(now, n, fin, false)
+		if last && fin == w.FIN {
+			a.next++
+			a.partial = 0
+		}
+	}
+	if n := place - a.place(); n > 0 && !a.closed {
+		a.write(now, uint64(n), false, false) // bytes that were acknowledged and never captured
+	}
+}
+
+// place returns the place behind all that was written.
+func (a *app) place() int64 { return 1 + int64(a.total) }
+
+// fork makes a the application of another end.
+func (a *app) fork(e *end) { a.e, a.armed, a.got = e, false, slices.Clip(a.got) }
+
+// release finishes the write that the captured end had begun to send, and goes on alone.
+func (a *app) release(now wheel.Time) {
+	if a.partial > 0 {
+		w := &a.writes[a.next]
+		n := w.Bytes - a.partial
+		a.next++
+		a.partial = 0
+		a.write(now, n, w.FIN, false)
+	}
+	a.act(now)
+}
+
+// finished reports whether all was written.
 func (a *app) finished() bool { return a.open && a.next == len(a.writes) }
 
-// written and received count the FIN too.
-func (a *app) written() uint64 { return a.total }
-
+// received returns how many bytes were read, and the FIN.
 func (a *app) received() uint64 {
-	if a.session == nil {
-		return 0
+	if a.ended {
+		return a.read + 1
 	}
-	n := a.session.Read()
-	if a.session.Ended() {
-		n++
-	}
-	return n
-}
-
-func (a *app) unacked() uint64 {
-	if a.session == nil {
-		return 0
-	}
-	return a.session.Unacked()
+	return a.read
 }

@@ -2,7 +2,8 @@ package replay
 
 import "testing"
 
-// TestFar: the losses that a validation lists as far off are those that are, the farthest first, and of timers that are others the timers are why.
+// TestFar: the losses that a validation lists as far off are those that are, the farthest first,
+// and of timers that are others the timers are why.
 func TestFar(t *testing.T) {
 	st := &Study{Choices: choices(t, "linux", "bsd")}
 	results := study(t, st, true)
@@ -17,7 +18,7 @@ func TestFar(t *testing.T) {
 		}
 		timers := 0
 		for k, f := range far {
-			l := &f.Result.Script.Loss[f.Loss]
+			l := &f.Result.Script.Losses[f.Loss]
 			if f.Off <= mostP95 || k > 0 && f.Off > far[k-1].Off || f.Repaired && (f.TRec-l.TRec).Abs() <= l.TRec/10 {
 				t.Errorf("%s: the %d. is off by %.3f: %v, want %v", v.Policy, k, f.Off, f.TRec, l.TRec)
 			}

@@ -13,11 +13,11 @@ import (
 	"tcpwheel/wheel"
 )
 
-// FuzzScript makes scripts of packets that come from nowhere, and runs them: nothing panics, nothing goes on for ever, ranges lie in
-// order, and the same script gives the same outcome.
+// FuzzScript makes scripts of packets that come from nowhere, and runs them: nothing panics,
+// nothing goes on for ever, ranges lie in order, and the same script gives the same outcome.
 //
-// With -fuzzminimizetime 1x it makes some hundreds of scripts a second: without, go test spends its time on making each input that reached
-// something new smaller, which it does not count.
+// With -fuzzminimizetime 1x it makes some hundreds of scripts a second: without, go test spends its
+// time on making each input that reached something new smaller, which it does not count.
 func FuzzScript(f *testing.F) {
 	for seed := range 3 {
 		var b []byte
@@ -36,9 +36,9 @@ func scriptOf(t *testing.T, data []byte) {
 		if s == nil {
 			return
 		}
-		for d := range s.Ways {
+		for d := range s.Paths {
 			at := uint64(0)
-			for _, x := range s.Ways[d].Ranges {
+			for _, x := range s.Paths[d].Ranges {
 				if x.Start < at || x.End <= x.Start || len(x.Tries) == 0 {
 					t.Fatalf("range %d to %d behind %d, with %d tries", x.Start, x.End, at, len(x.Tries))
 				}

@@ -10,11 +10,15 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// Captured is the name of the timers that explain a capture best, which are others for each connection.
+// Oracle is the name of the baseline: the captured retransmission times.
+const Oracle = "oracle"
+
+// Captured is the name of the timers that explain a capture best, which are others for each
+// connection.
 const Captured = "captured"
 
-// DefaultPolicies are what a study tries if it is told nothing else: the captured timers as a model has them, then those of known stacks
-// and of this project's, the latter at several ticks.
+// DefaultPolicies are what a study tries if it is told nothing else: the captured timers as a model
+// has them, then those of known stacks and of this project's, the latter at several ticks.
 func DefaultPolicies() []string {
 	return []string{
 		Captured, "linux", "rfc6298", "rfc7765", "per-segment@exact", "per-segment@1ms", "per-segment@10ms", "per-segment@100ms",
@@ -35,11 +39,13 @@ func PolicyNames() []string {
 	return names
 }
 
-// Choice is a policy by its text: a name, then perhaps the tick at which its timers expire, and then what it is to do or not to do beside.
+// Choice is a policy by its text: a name, then perhaps the tick at which its timers expire, and
+// then what it is to do or not to do beside.
 //
 //	NAME[@TICK][+SWITCH|-SWITCH]...
 //
-// as in "per-segment@10ms-tlp", with the switches of tcptimers.Switches. The tick "exact" is a microsecond, the finest. A Choice is good for use if ParseChoice has made it.
+// as in "per-segment@10ms-tlp", with the switches of tcptimers.Switches. The tick "exact" is a
+// microsecond, the finest. A Choice is good for use if ParseChoice has made it.
 type Choice struct {
 	Text string
 	name string
@@ -77,7 +83,7 @@ func ParseChoice(text string) (Choice, error) {
 	if name == Captured {
 		model = "linux"
 	}
-	p, err := c.policy(model, track.SYNUnknown)
+	p, _, err := c.policy(model, track.SYNUnknown)
 	if err == nil {
 		err = p.Check()
 	}
@@ -87,11 +93,15 @@ func ParseChoice(text string) (Choice, error) {
 	return c, nil
 }
 
-// policy makes the policy. model is what stands for captured timers, and syns how these send SYNs again, and those of linux-jiffies.
-func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Policy, err error) {
+// policy makes the policy. model is what stands for captured timers, and syns how these, and those
+// of linux-jiffies, retransmit SYNs. ok is false if the captured timers are wanted and there is no
+// model of them.
+func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Policy, ok bool, err error) {
 	name := c.name
 	if name == Captured {
-		name = model
+		if name = model; name == "" {
+			return p, false, nil
+		}
 	}
 	switch {
 	case c.name == Captured && name == "linux":
@@ -99,14 +109,14 @@ func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Polic
 	case c.name == Captured || !slices.Contains(tcptimers.Names(), name):
 		m, ok := track.ModelPolicy(name)
 		if !ok {
-			return p, fmt.Errorf("no timers are known as %q", name)
+			return p, false, fmt.Errorf("no timers are known as %q", name)
 		}
 		p = m
 	default:
 		p, err = tcptimers.ParsePolicy(name)
 	}
 	if err != nil {
-		return p, err
+		return p, false, err
 	}
 	if c.name == Captured || p.Phase == tcptimers.PhaseJiffies { // whose ticks are those of the captured host, too
 		syns.Apply(&p)
@@ -118,5 +128,5 @@ func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Polic
 		p.Switch(w[1:], w[0] == '+')
 	}
 	p.Name = c.Text
-	return p, nil
+	return p, true, nil
 }

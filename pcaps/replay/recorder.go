@@ -34,6 +34,14 @@ type packet struct {
 	sack       [tcp.MaxSACKBlocks]tcp.Range
 }
 
+// sackBlocks returns how many SACK blocks a packet has, 0 for one that was not captured.
+func (p *packet) sackBlocks() uint8 {
+	if p == nil {
+		return 0
+	}
+	return p.sacks
+}
+
 // segLen is SEG.LEN: RFC 9293 §3.3.1.
 func (p *packet) segLen() int64 {
 	n := int64(p.len)
@@ -52,8 +60,8 @@ type recording struct {
 	tooMany bool
 }
 
-// Recorder makes scripts of the connections of a capture. It follows them with a Tracker, and keeps the packets of each until it is
-// complete: up to Config.MaxPackets of 120 octets.
+// Recorder makes scripts of the connections of a capture. It follows them with a Tracker, and keeps
+// the packets of each until it is complete: up to Config.MaxPackets of 120 octets.
 type Recorder struct {
 	cfg     Config
 	tracker *track.Tracker
@@ -122,6 +130,6 @@ func (r *Recorder) done(c *track.Conn) {
 		r.cfg.Done(c, nil, refuse("it has more than %d packets", r.cfg.MaxPackets))
 		return
 	}
-	s, err := extract(c, rec.packets)
+	s, err := build(c, rec.packets)
 	r.cfg.Done(c, s, err)
 }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/netip"
 	"runtime"
@@ -10,10 +11,10 @@ import (
 	"time"
 
 	"tcpwheel/pcaps/track"
-	"tcpwheel/wheel"
+	"tcpwheel/tcptimers"
 )
 
-// Study runs connections under several policies, by all keys.
+// Study replays connections under the oracle and several policies.
 type Study struct {
 	Choices []Choice
 	Control string // of congestion; "" is newreno
@@ -24,180 +25,135 @@ type Result struct {
 	File           string
 	ID             int
 	Client, Server netip.AddrPort
-	Model          string // the timers that stand for the captured ones
+	Model          string // the timers that stand for the captured ones; "" if none explain them
 	SYNs           track.SYNTimeouts
 	Script         *Script
-	Outcomes       [][Keys]*Outcome // by choice
+
+	Oracle   []Recovery     // of each loss, with the captured retransmission times
+	Gates    []Gate         // whether each loss counts
+	Policies []PolicyResult // by choice
 }
 
-// Model returns the timers that explain a connection best: those of the end with the most losses, or Linux's if none do.
+// PolicyResult is what became of a connection under a choice.
+type PolicyResult struct {
+	Unknown    bool             // the choice is "captured", and the captured timers are not known
+	Recoveries [Keys][]Recovery // of each loss, by key
+	Whole      *Outcome         // of the whole connection, by range
+}
+
+// Model returns the timers that explain a connection best: those of the end with the most losses;
+// "" if none do.
 func Model(c *track.Conn) string {
 	f := &c.Flows[0]
 	if g := &c.Flows[1]; len(g.Episodes) > len(f.Episodes) {
 		f = g
 	}
-	if f.Timers.Best != "" {
-		return f.Timers.Best
-	}
-	return "linux"
+	return f.Timers.Best
+}
+
+// NewResult returns the result of a connection that is not replayed yet.
+func NewResult(file string, c *track.Conn, s *Script) *Result {
+	client := &c.Flows[0]
+	return &Result{File: file, ID: c.ID, Client: client.Src, Server: client.Dst, Model: Model(c), SYNs: client.Timers.SYNs, Script: s}
 }
 
 // Run replays a connection.
 func (st *Study) Run(file string, c *track.Conn, s *Script) (*Result, error) {
-	client := &c.Flows[0]
-	r := &Result{File: file, ID: c.ID, Client: client.Src, Server: client.Dst, Model: Model(c), SYNs: client.Timers.SYNs, Script: s}
+	r := NewResult(file, c, s)
 	return r, st.RunAgain(r)
 }
 
-// RunAgain replays the script of a result, in place of what it has, on as many processors as there are.
-func (st *Study) RunAgain(r *Result) error {
-	r.Outcomes = make([][Keys]*Outcome, len(st.Choices))
-	errs := make([]error, len(st.Choices)*Keys)
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var all sync.WaitGroup
-	for i := range st.Choices {
-		p, err := st.Choices[i].policy(r.Model, r.SYNs)
-		if err != nil {
-			all.Wait()
+// RunAll replays the scripts of results, several at once, in place of what they have. It calls done
+// after each, not from two goroutines at once.
+func (st *Study) RunAll(ctx context.Context, results []*Result, done func()) error {
+	var lock sync.Mutex
+	tasks := make([]func() error, len(results))
+	for i, r := range results {
+		tasks[i] = func() error {
+			err := cmp.Or(ctx.Err(), st.RunAgain(r))
+			lock.Lock()
+			defer lock.Unlock()
+			done()
 			return err
 		}
-		for k := range Keys {
-			slots <- struct{}{}
-			all.Go(func() {
-				defer func() { <-slots }()
-				r.Outcomes[i][k], errs[i*Keys+k] = r.Script.Run(Options{Policy: p, Key: Key(k), Control: st.Control})
-			})
+	}
+	return together(tasks, make(chan struct{}, runtime.GOMAXPROCS(0)))
+}
+
+// RunAgain replays the script of a result, in place of what it has, on as many processors as there
+// are.
+func (st *Study) RunAgain(r *Result) error {
+	base := tcptimers.MustPolicy("per-segment")
+	oracle := &contender{decider: times{script: r.Script, part: 1, measures: base}, keys: 1}
+	early := &contender{decider: times{script: r.Script, part: sooner, measures: base}, keys: 1}
+	all := []*contender{oracle, early}
+	r.Policies = make([]PolicyResult, len(st.Choices))
+	tried := make([]*contender, len(st.Choices))
+	var tasks []func() error
+	for i := range st.Choices {
+		p, ok, err := st.Choices[i].policy(r.Model, r.SYNs)
+		if err != nil {
+			return err
 		}
+		if r.Policies[i].Unknown = !ok; !ok {
+			continue
+		}
+		tried[i] = &contender{decider: timers{p}, keys: Keys}
+		all = append(all, tried[i])
+		tasks = append(tasks, func() (err error) {
+			r.Policies[i].Whole, err = r.Script.Run(Options{Policy: p, Control: st.Control})
+			return err
+		})
+	}
+	for _, g := range groups(all) {
+		tasks = append(tasks, func() error { return r.Script.compare(st.Control, g) })
+	}
+	if err := together(tasks, processors); err != nil {
+		return err
+	}
+	r.Oracle, r.Gates = oracle.recoveries[0], make([]Gate, len(r.Script.Losses))
+	for i := range r.Gates {
+		r.Gates[i] = gate(&r.Script.Losses[i], oracle.followed[i], &oracle.recoveries[0][i], &early.recoveries[0][i])
+	}
+	for i, c := range tried {
+		if c != nil {
+			r.Policies[i].Recoveries = c.recoveries
+		}
+	}
+	return nil
+}
+
+// processors has a place for each replay that runs.
+var processors = make(chan struct{}, runtime.GOMAXPROCS(0))
+
+// together does tasks, as many at once as slots has room for, and returns their errors.
+func together(tasks []func() error, slots chan struct{}) error {
+	errs := make([]error, len(tasks))
+	var all sync.WaitGroup
+	for i, task := range tasks {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = task()
+		})
 	}
 	all.Wait()
 	return errors.Join(errs...)
 }
 
-// Wire runs the ends that had losses in open loops, under a choice. What an end cannot do is nil.
-func (st *Study) Wire(r *Result, choice int) (ends [2]*WireOutcome, err error) {
-	p, err := st.Choices[choice].policy(r.Model, r.SYNs)
-	if err != nil {
-		return ends, err
-	}
-	for _, l := range r.Script.Loss {
-		if ends[l.Flow] != nil {
-			continue
-		}
-		out, err := r.Script.Wire(l.Flow, Options{Policy: p, Control: st.Control})
-		if err != nil {
-			var refusal *Refusal
-			if errors.As(err, &refusal) {
-				continue
-			}
-			return ends, err
-		}
-		ends[l.Flow] = out
-	}
-	return ends, nil
-}
-
-// Refused reports whether the capture tells too little for a verdict on a choice: more than MostImputed of what it sent in the replay.
-func (r *Result) Refused(choice int) bool {
-	return r.Outcomes[choice][ByRange].Share() > MostImputed
-}
-
-// Counts reports whether a loss counts in comparisons of recovery times: it was needed, and repaired.
-func (l *Loss) Counts() bool { return l.TRec > 0 && l.Verdict != track.Spurious }
-
-// Recovery returns what became of a loss under a choice by a key, and whether it counts: the loss does, the octets were acknowledged
-// before the horizon, and there is a verdict.
+// Recovery returns what became of a loss under a choice by a key, and whether it counts: the loss
+// has passed the gate, and the policy has repaired it by fates that the capture shows.
 func (r *Result) Recovery(loss, choice int, key Key) (*Recovery, bool) {
-	rec := &r.Outcomes[choice][key].Recoveries[loss]
-	return rec, r.Script.Loss[loss].Counts() && rec.Sent && !rec.Beyond && !r.Refused(choice)
-}
-
-// Summary is how a policy has done over all losses that count.
-type Summary struct {
-	Policy string
-
-	N                int
-	Median, P95, P99 time.Duration // of the recovery times
-	Stall            time.Duration // their sum, less a round trip each
-	Needless         int           // retransmissions
-	Rexmits          int
-
-	// Saved is the captured recovery times less those of the replay, by each key, over the losses that count under it; and Of the captured
-	// ones.
-	Saved [Keys]time.Duration
-	Of    [Keys]time.Duration
-
-	Refused    int // connections without a verdict
-	Beyond     int // losses beyond the horizon
-	Imputed    int
-	Deliveries int
-}
-
-// Share returns the part of the transmissions whose fate the captures do not tell.
-func (s *Summary) Share() float64 { return float64(s.Imputed) / float64(max(s.Deliveries, 1)) }
-
-// CapturedSummary returns what the captures have: its Policy is "", and nothing is saved.
-func CapturedSummary(results []*Result) Summary {
-	var s Summary
-	var all []time.Duration
-	for _, r := range results {
-		for i := range r.Script.Loss {
-			l := &r.Script.Loss[i]
-			s.Needless += l.Needless
-			s.Rexmits += l.Rexmits
-			if l.Counts() {
-				all = append(all, l.TRec)
-				s.Stall += max(l.TRec-l.RTT, 0)
-			}
-		}
+	p := &r.Policies[choice]
+	if p.Unknown {
+		return nil, false
 	}
-	s.quantiles(all)
-	return s
+	rec := &p.Recoveries[key][loss]
+	return rec, r.Gates[loss] == Passed && rec.Repaired && !rec.FilledIn && !rec.Beyond
 }
 
-// Summarize returns how a choice has done.
-func Summarize(results []*Result, choice int) Summary {
-	var s Summary
-	var all []time.Duration
-	for _, r := range results {
-		o := r.Outcomes[choice][ByRange]
-		s.Policy = o.Policy
-		s.Imputed += o.Imputed
-		s.Deliveries += o.Deliveries
-		if r.Refused(choice) {
-			s.Refused++
-			continue
-		}
-		s.Needless += o.Spurious
-		s.Rexmits += o.Rexmits
-		for i := range r.Script.Loss {
-			l := &r.Script.Loss[i]
-			for k := range s.Saved {
-				rec, ok := r.Recovery(i, choice, Key(k))
-				if !ok {
-					if Key(k) == ByRange && l.Counts() && rec.Beyond {
-						s.Beyond++
-					}
-					continue
-				}
-				s.Saved[k] += l.TRec - rec.TRec
-				s.Of[k] += l.TRec
-				if Key(k) == ByRange {
-					all = append(all, rec.TRec)
-					s.Stall += max(rec.TRec-l.RTT, 0)
-				}
-			}
-		}
-	}
-	s.quantiles(all)
-	return s
-}
-
-func (s *Summary) quantiles(all []time.Duration) {
-	s.N = len(all)
-	s.Median, s.P95, s.P99 = Quantile(all, 0.5), Quantile(all, 0.95), Quantile(all, 0.99)
-}
-
-// Quantile returns the least of all that at least a part q of them is not above; 0 of none. It sorts them.
+// Quantile returns the least of all that at least a part q of them is not above; 0 of none. It
+// sorts them.
 func Quantile[T cmp.Ordered](all []T, q float64) T {
 	if len(all) == 0 {
 		var zero T
@@ -208,20 +164,16 @@ func Quantile[T cmp.Ordered](all []T, q float64) T {
 	return all[min(max(i, 0), len(all)-1)]
 }
 
-// Longest returns the losses with the longest captured recovery times, at most n, as pairs of a result and a loss.
+// Longest returns the losses with the longest captured recovery times, at most n, as pairs of a
+// result and a loss.
 func Longest(results []*Result, n int) [][2]int {
 	var all [][2]int
 	for i, r := range results {
-		for k := range r.Script.Loss {
+		for k := range r.Script.Losses {
 			all = append(all, [2]int{i, k})
 		}
 	}
-	took := func(p [2]int) time.Duration { return results[p[0]].Script.Loss[p[1]].TRec }
+	took := func(p [2]int) time.Duration { return results[p[0]].Script.Losses[p[1]].TRec }
 	slices.SortStableFunc(all, func(a, b [2]int) int { return cmp.Compare(took(b), took(a)) })
 	return all[:min(n, len(all))]
-}
-
-// Seconds returns the time of the capture that an instant of a script is, since first.
-func (s *Script) Seconds(at, first wheel.Time) float64 {
-	return s.Epoch.Add(time.Duration(at)).Sub(first).Seconds()
 }

@@ -10,26 +10,27 @@ import (
 	"tcpwheel/wheel"
 )
 
-// Timed is a retransmission that no packet caused, but a timer: its instant tells when the ticks of its sender are.
+// Timed is a retransmission that a timer caused, and no packet. It shows where the ticks of its
+// sender are.
 type Timed struct {
-	At    wheel.Time    `json:"at"`
-	Quiet time.Duration `json:"quiet_ns"` // for how long nothing had come or gone before: the timer ran for as long at least
+	At    wheel.Time    `json:"at_ns"`
+	Quiet time.Duration `json:"quiet_ns"` // how long nothing had come or gone: the timer ran at least as long
 }
 
-// quietBefore is how long nothing came before a retransmission that a timer caused. Kernels answer an ACK within a part of it.
-const quietBefore = time.Millisecond
+// long reports whether the timer shows coarser ticks than those of a jiffy.
+func (t Timed) long() bool { return t.Quiet >= levelSpan(jiffy) }
 
 // mostTimed bounds what is kept of a connection.
 const mostTimed = 1000
 
-// timed finds the retransmissions of an end that timers caused, if it was captured where it is.
-func (m *maker) timed(d int) (all []Timed) {
-	if m.half[d] > 0 {
+// timed finds the retransmissions of an end that a timer caused, if it was captured there.
+func (b *builder) timed(d int) (all []Timed) {
+	if b.half[d] > 0 {
 		return nil
 	}
 	var heard, last wheel.Time
-	for i := range m.deeds[d] {
-		x := &m.deeds[d][i]
+	for i := range b.events[d] {
+		x := &b.events[d][i]
 		if !x.sends {
 			heard, last = x.at, x.at
 			continue
@@ -42,25 +43,19 @@ func (m *maker) timed(d int) (all []Timed) {
 	return all
 }
 
-// tickSpread is how late a timer is behind its tick, at most: what comes later counts as another tick.
-const tickSpread = 500 * time.Microsecond
-
-// hostLag is how much later than its tick the first packet of a timer is captured, about; and how much later than it was captured a host
-// takes a packet in.
-const hostLag = 50 * time.Microsecond
-
-// ticks finds an instant of all ticks of a policy's timers, from when timers of the captured host expired, since epoch. It is an instant of
-// the coarser ones too of a wheel with levels, as far as there are timers that were long enough to tell.
+// ticks finds an instant of all ticks of a policy, from when timers of the captured host expired.
+// It is an instant of the coarser ticks of a wheel with levels too, as far as some timers were long
+// enough to show them.
 func ticks(p *tcptimers.Policy, all []Timed) (origin wheel.Time, ok bool) {
-	phase, ok := finest(all, p.Tick)
+	phase, ok := finestPhase(all, p.Tick)
 	if !ok {
 		return 0, false
 	}
 	origin = wheel.Time(phase).Add(-hostLag)
 	period := p.Tick
 	for range levels {
-		long := slices.DeleteFunc(slices.Clone(all), func(t Timed) bool { return t.Quiet < longer(period) })
-		next, ok := coarser(p.Tick, period, origin, long)
+		long := slices.DeleteFunc(slices.Clone(all), func(t Timed) bool { return t.Quiet < levelSpan(period) })
+		next, ok := coarserTick(p.Tick, period, origin, long)
 		if !ok {
 			break
 		}
@@ -69,25 +64,27 @@ func ticks(p *tcptimers.Policy, all []Timed) (origin wheel.Time, ok bool) {
 	return origin, true
 }
 
-// Linux's wheel of timers, as tcptimers.PhaseJiffies has it: timers of slots ticks of a level go to the next one, whose ticks are longer by
-// step. Levels above those that are looked for have ticks of 16 s and more.
+// Linux's wheel of timers, as in tcptimers.PhaseJiffies: timers of more than slots ticks of a level
+// go to the next level, whose ticks are longer by step. Levels above those here have ticks of 16 s
+// and more.
 const levels, slots, step = 3, 63, 8
 
-// longer returns how long nothing has come before a timer that is surely not of the level with ticks of that period, but of one above: the others
-// are late by up to two of these.
-func longer(period time.Duration) time.Duration { return (slots + 2) * period }
+// levelSpan returns how long a timer runs that is surely of a level above the one with ticks of
+// that period: timers of that level are late by up to two of them.
+func levelSpan(period time.Duration) time.Duration { return (slots + 2) * period }
 
-// coarser finds which of the ticks of a period since origin is one of the level above, too: where most of its timers expired, there or
-// a tick of the host later. Linux 6.18 is a tick late with one timer in five or so, maybe as an idle processor's are another's to look after
+// coarserTick finds which of the ticks of a period since origin is one of the level above, too:
+// most timers of that level expired there, or a tick of the host later. Linux 6.18 is a tick late
+// with one timer in five or so, perhaps as another processor looks after those of an idle one
 // (kernel/time/timer_migration.c).
-func coarser(tick, period time.Duration, origin wheel.Time, all []Timed) (at wheel.Time, ok bool) {
+func coarserTick(tick, period time.Duration, origin wheel.Time, all []Timed) (at wheel.Time, ok bool) {
 	best := 0
 	for i := range wheel.Time(step) {
 		try, n := origin.Add(time.Duration(i)*period), 0
 		for _, t := range all {
 			switch floorMod(t.At.Sub(try)+tick/4, step*period) / (tick / 2) {
-			case 0: // in time, as far as the clock of the capture has not drifted since
-				n += 3 // of two that explain as many the one that has more of them in time
+			case 0: // on time, as far as the capture's clock has not drifted since
+				n += 3 // of two candidates that explain as many timers, the one with more on time
 			case 2: // a tick late
 				n += 2
 			}
@@ -99,13 +96,14 @@ func coarser(tick, period time.Duration, origin wheel.Time, all []Timed) (at whe
 	return at, best > len(all)
 }
 
-// finest returns what is left of the instants of ticks by their period, if most of the timers agree on it.
-func finest(all []Timed, tick time.Duration) (phase time.Duration, ok bool) {
+// finestPhase returns the instants of ticks modulo their period, if most of the timers agree on it.
+func finestPhase(all []Timed, tick time.Duration) (phase time.Duration, ok bool) {
 	phase, most := densest(all, tick)
 	return phase, most > 1 && 2*most > len(all)
 }
 
-// densest returns the least of what is left of the instants by a period from which on the most lie within tickSpread, and how many do.
+// densest returns the least remainder of the instants by a period from which on the most lie within
+// tickSpread, and how many do.
 func densest(all []Timed, period time.Duration) (phase time.Duration, most int) {
 	for _, t := range all {
 		n, r := 0, floorMod(time.Duration(t.At), period)
@@ -127,19 +125,19 @@ func floorMod(d, period time.Duration) time.Duration { return (d%period + period
 // addr returns the address of an end.
 func (r *Result) addr(d int) netip.Addr { return [2]netip.AddrPort{r.Client, r.Server}[d].Addr() }
 
-// ShareTicks has each host that was captured where it is, by its address, go by what all results tell of its ticks. What has run already is to
-// run again.
+// ShareTicks gives each host that was captured there, by its address, the ticks that all results
+// together show. What has run already is to run again.
 func ShareTicks(results []*Result) {
-	known := timers(results)
+	known := hostTimers(results)
 	for _, r := range results {
 		for d := range r.Script.Ends {
-			r.Script.Ends[d].Timed = ticksOf(r.addr(d), r.Script.Epoch, known)
+			r.Script.Ends[d].Timed = timedOf(r.addr(d), r.Script.Epoch, known)
 		}
 	}
 }
 
-// timers collects when the timers of each host expired, at instants of the captures.
-func timers(results []*Result) map[netip.Addr][]Timed {
+// hostTimers collects when the timers of each host expired, at instants of the captures.
+func hostTimers(results []*Result) map[netip.Addr][]Timed {
 	known := map[netip.Addr][]Timed{}
 	for _, r := range results {
 		for d, e := range r.Script.Ends {
@@ -152,14 +150,15 @@ func timers(results []*Result) map[netip.Addr][]Timed {
 	return known
 }
 
-// ticksOf returns when the timers of a host expired, at instants of a script that begins at that epoch. Where none of them was long, those of
-// addresses tell of coarser ticks whose finer ones are at the same instants: they are the same host, or else tell nothing that is worse than a
-// guess.
-func ticksOf(host netip.Addr, epoch wheel.Time, known map[netip.Addr][]Timed) []Timed {
+// timedOf returns when the timers of a host expired, at instants of a script with that epoch. Where
+// none of them was long, long timers are taken from addresses whose finer ticks are at the same
+// instants: those are the same host, or else no worse than a guess.
+func timedOf(host netip.Addr, epoch wheel.Time, known map[netip.Addr][]Timed) []Timed {
 	all := slices.Clone(known[host])
-	if phase, ok := finest(all, jiffy); ok && !slices.ContainsFunc(all, Timed.long) {
+	if phase, ok := finestPhase(all, jiffy); ok && !slices.ContainsFunc(all, Timed.long) {
 		for _, other := range slices.SortedFunc(maps.Keys(known), netip.Addr.Compare) {
-			if theirs, ok := finest(known[other], jiffy); ok && min(floorMod(theirs-phase, jiffy), floorMod(phase-theirs, jiffy)) <= sameTicks {
+			theirs, ok := finestPhase(known[other], jiffy)
+			if ok && min(floorMod(theirs-phase, jiffy), floorMod(phase-theirs, jiffy)) <= sameTicks {
 				all = append(all, slices.DeleteFunc(slices.Clone(known[other]), func(t Timed) bool { return !t.long() })...)
 			}
 		}
@@ -169,9 +168,3 @@ func ticksOf(host netip.Addr, epoch wheel.Time, known map[netip.Addr][]Timed) []
 	}
 	return all
 }
-
-// sameTicks is how far the ticks of one host seem to be apart, at most, by the timers of two addresses.
-const sameTicks = 100 * time.Microsecond
-
-// long reports whether the timer tells of coarser ticks than those of 4 ms.
-func (t Timed) long() bool { return t.Quiet >= longer(jiffy) }

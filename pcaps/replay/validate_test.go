@@ -12,8 +12,8 @@ import (
 // identityRTTs are odd, so that no two things happen at one instant by chance.
 var identityRTTs = []time.Duration{4_020_304, 40_302_010, 180_706_050}
 
-// TestIdentity is V0: a capture of the simulator, replayed under the timers that it was made with, gives the same packets at the same
-// nanoseconds.
+// TestIdentity is V0: a capture of the simulator, replayed under the timers that it was made with,
+// gives the same packets at the same nanoseconds.
 func TestIdentity(t *testing.T) {
 	n, same := 0, 0
 	for _, policy := range tcptimers.PolicyNames() {

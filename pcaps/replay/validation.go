@@ -10,12 +10,14 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// Validation is how near a replay under the timers that a capture was made with comes to it, over the losses that count.
+// Validation is how near a replay under the captured timers comes to the capture, over the losses
+// that were captured whole and at their sender.
 type Validation struct {
 	Policy string
 
-	// How many losses there are that a timeout, a probe, RACK's timer for reordering, and an ACK detected, and for how many of them D is as
-	// captured: within a jiffy or 2 %, within two jiffies, within two, and within 1 ms.
+	// How many losses a timeout, a probe, RACK's timer for reordering, and an ACK detected. Right
+	// are those whose D is as captured: within a jiffy or 2 %, within two jiffies, within two
+	// jiffies, and within 1 ms.
 	Timeouts, TimeoutsRight int
 	Probes, ProbesRight     int
 	Reorders, ReordersRight int
@@ -23,7 +25,8 @@ type Validation struct {
 
 	First, FirstRight int // first transmissions, and those within 1 ms, in the open loop
 
-	// Recoveries is how many were repaired in both, and Median and P95 by how much of the captured time the recovery times are off.
+	// Recoveries is how many losses there are. Median and P95 are how far their recovery times are
+	// off, as parts of the captured ones.
 	Recoveries  int
 	Median, P95 float64
 
@@ -35,32 +38,37 @@ type Judged struct {
 	Result *Result
 	Loss   int
 
-	// D is how long the engine took to send it again in the open loop, if Detected, and Right is whether that is within the band.
+	// D is how long after the lost transmission the engine retransmitted in the open loop, if
+	// Detected. Right says that this is within the band.
 	D               time.Duration
 	Detected, Right bool
 
-	// TRec is how long the recovery took in the replay, if Repaired, and Off by how much of the captured time that is off, or 1.
+	// TRec is the recovery time in the replay, if Repaired. Off is by which part of the captured
+	// time it is off; 1 if not Repaired.
 	TRec     time.Duration
 	Repaired bool
 	Off      float64
 
-	Why Why // that is, if the replay is Far from what was captured
+	Why Why // the replay is off, if it is Far
 }
 
 // Far reports whether the recovery time is off by more than 10 %.
 func (j *Judged) Far() bool { return j.Off > mostP95 }
 
-// Why is where a replay parts from what was captured.
+// Why is where a replay parts from the capture.
 type Why uint8
 
 const (
-	// WhyTimer: the loss is detected at another time even by an engine that hears what the captured sender heard.
+	// WhyTimer: an engine that hears what the captured sender heard detects the loss at another
+	// time.
 	WhyTimer Why = iota
 
-	// WhyPath: such an engine detects it when the captured sender did, and in the replay it is detected at another time.
+	// WhyPath: such an engine detects it when the captured sender did, but the replay at another
+	// time.
 	WhyPath
 
-	// WhyRepair: it is detected when it was, and repaired at another time.
+	// WhyRepair: the replay detects it when the captured sender did, and repairs it at another
+	// time.
 	WhyRepair
 
 	whys
@@ -77,16 +85,16 @@ const (
 	mostMedian = 0.05
 	mostP95    = 0.10
 	fastBand   = time.Millisecond
-	jiffy      = 4 * time.Millisecond // HZ 250
 )
 
-// Validate compares the captured losses with those under a choice: when they were detected, by an engine in an open loop, which hears what
-// the captured sender heard; and how long the recovery took, in the replay by range. Only what was captured at its sender counts.
+// Validate compares the captured losses with those under a choice: D in an open loop, in which an
+// engine hears what the captured sender heard; and the recovery time in the replay by range.
 func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
-	var v Validation
+	v := Validation{Policy: st.Choices[choice].Text}
 	for _, r := range results {
-		o := r.Outcomes[choice][ByRange]
-		v.Policy = o.Policy
+		if r.Policies[choice].Unknown {
+			continue
+		}
 		wires, err := st.Wire(r, choice)
 		if err != nil {
 			return v, err
@@ -97,9 +105,9 @@ func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 				v.FirstRight += w.FirstRight
 			}
 		}
-		for i := range r.Script.Loss {
-			if w := wires[r.Script.Loss[i].Flow]; w != nil && r.Script.judges(i) {
-				v.judge(r, i, w, &o.Recoveries[i])
+		for i := range r.Script.Losses {
+			if w := wires[r.Script.Losses[i].Flow]; w != nil && r.Script.judges(i) {
+				v.judge(r, i, w, &r.Policies[choice].Recoveries[ByRange][i])
 			}
 		}
 	}
@@ -111,33 +119,34 @@ func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 	return v, nil
 }
 
-// judges reports whether a replay is judged by a loss: it counts, its cause is known, and it was captured whole and at its sender.
+// judges reports whether a replay is judged by a loss: it was needed and repaired, its cause is
+// known, and it was captured whole and at its sender.
 func (s *Script) judges(loss int) bool {
-	l := &s.Loss[loss]
-	return l.Counts() && !l.Estimated && l.Kind != track.Unknown && l.Kind != track.Probe && s.Ends[l.Flow].Half == 0
+	l := &s.Losses[loss]
+	return l.Needed() && !l.Estimated && l.Kind != track.Unknown && l.Kind != track.Probe && s.Ends[l.Flow].Half == 0
 }
 
-// judge counts a loss of r, as the open loop of its sender detected it, and as it was repaired in the replay.
+// judge counts a loss of r, as the open loop of its sender detected it, and as the replay repaired
+// it.
 func (v *Validation) judge(r *Result, loss int, w *WireOutcome, rec *Recovery) {
-	l := &r.Script.Loss[loss]
+	l := &r.Script.Losses[loss]
 	took, at, detected := w.Detected(l.Start, l.Try)
 	d := (took - l.D).Abs()
 	if l.Kind == track.Fast && !l.Timed {
-		d = at.Sub(l.At).Abs() // the ACK that caused it came at the same instant
+		d = at.Sub(l.At).Abs() // the ACK that caused it arrived at the same instant
 	}
 	n, good, band := v.counters(l)
 	right := detected && d <= band
 	*n++
-	if right {
-		*good++
-	}
+	*good += count(right)
 	v.Judged = append(v.Judged, Judged{
-		Result: r, Loss: loss, D: took, Detected: detected, Right: right, TRec: rec.TRec, Repaired: rec.Sent, Off: offBy(l, rec),
+		Result: r, Loss: loss, D: took, Detected: detected, Right: right, TRec: rec.TRec, Repaired: rec.Repaired, Off: offBy(l, rec),
 		Why: whyFar(right, rec.D, l.D),
 	})
 }
 
-// counters returns where losses like l are counted, all and those that are right, and within how much D has to be.
+// counters returns where losses like l are counted, all and those that are right, and how near D
+// has to be.
 func (v *Validation) counters(l *Loss) (n, right *int, band time.Duration) {
 	switch {
 	case l.Kind == track.TLP:
@@ -150,16 +159,17 @@ func (v *Validation) counters(l *Loss) (n, right *int, band time.Duration) {
 	return &v.Timeouts, &v.TimeoutsRight, timeoutBand(l.D)
 }
 
-// offBy returns by how much of the captured time a recovery is off, in whole millionths of it, or 1 if the loss was not repaired at all.
+// offBy returns by which part of the captured time a recovery is off, in whole millionths; 1 if it
+// did not happen.
 func offBy(l *Loss, rec *Recovery) float64 {
-	if !rec.Sent {
+	if !rec.Repaired {
 		return 1
 	}
 	return math.Trunc(1e6*float64((rec.TRec-l.TRec).Abs())/float64(l.TRec)) / 1e6
 }
 
-// whyFar returns why a replay is far from what was captured, where the loss was detected in the open loop as in the capture or not, and after
-// d in the replay.
+// whyFar returns why a replay is off, where the open loop detected the loss as in the capture or
+// not, and the replay after d.
 func whyFar(right bool, d, captured time.Duration) Why {
 	switch {
 	case !right:
@@ -181,57 +191,59 @@ func (v *Validation) Far() (far []Judged) {
 	return far
 }
 
-// timeoutBand is by how much a timeout may be off: a jiffy, or 2 %.
+// timeoutBand is how far a timeout may be off: a jiffy, or 2 %.
 func timeoutBand(d time.Duration) time.Duration { return max(jiffy, d/50) }
 
-// Passes reports whether the replay is as near as it has to be for its figures to be believed: at least 95 % of each kind are right, and
-// the recovery times are off by 5 % at most in the median, and by 10 % for 95 % of them.
+// Passes reports whether the replay is near enough to be believed: at least 95 % of each kind are
+// right, and recovery times are off by at most 5 % in the median, and by at most 10 % for 95 % of
+// them.
 func (v *Validation) Passes() bool {
 	enough := func(right, n int) bool { return n == 0 || float64(right) >= mostRight*float64(n) }
-	return v.Recoveries > 0 && enough(v.TimeoutsRight, v.Timeouts) && enough(v.ProbesRight, v.Probes) && enough(v.ReordersRight, v.Reorders) &&
-		enough(v.FastRight, v.Fast) &&
-		v.Median <= mostMedian && v.P95 <= mostP95
+	return v.Recoveries > 0 && enough(v.TimeoutsRight, v.Timeouts) && enough(v.ProbesRight, v.Probes) &&
+		enough(v.ReordersRight, v.Reorders) && enough(v.FastRight, v.Fast) && v.Median <= mostMedian && v.P95 <= mostP95
 }
 
-// HoldOut returns the second half of the results, each second one, to be run (RunAgain) with scripts whose ends acknowledge as those of the
-// first half mostly do, begin with their first flights, and have the ticks that their timers tell: no parameter was learnt from the
-// connection that is then measured. What remains of it is the script: the path, the applications, and when windows and ACKs let more go.
+// HoldOut returns every second result, to be run (RunAgain) with what the others show: how ends
+// acknowledge, their first flights and their ticks. So no parameter is learnt from the connection
+// that is measured. What remains of it is the script: the path, the applications, and when windows
+// and ACKs let more go.
 func HoldOut(results []*Result) (half []*Result) {
 	var learnt []*Result
 	for i := 0; i < len(results); i += 2 {
 		learnt = append(learnt, results[i])
 	}
-	known := timers(learnt)
+	known := hostTimers(learnt)
 	acks, flights := habits(learnt)
 	for i := 1; i < len(results); i += 2 {
 		s := *results[i].Script
 		for d := range s.Ends {
 			e := &s.Ends[d]
 			most := 0
-			for _, c := range ackers { // in a fixed order
+			for _, c := range delACKPolicies { // in a fixed order
 				if n := acks[d][c]; n > most {
-					most, e.ACKs = n, c
+					most, e.DelayedACKs = n, c
 				}
 			}
-			e.Timed = ticksOf(results[i].addr(d), s.Epoch, known)
-			e.Flight = Quantile(slices.Clone(flights[d]), 0.5)
+			e.Timed = timedOf(results[i].addr(d), s.Epoch, known)
+			e.FirstFlight = Quantile(slices.Clone(flights[d]), 0.5)
 		}
 		x := *results[i]
-		x.Script, x.Outcomes = &s, nil
+		x.Script, x.Policies = &s, nil
 		half = append(half, &x)
 	}
 	return half
 }
 
-// habits returns how the clients and the servers of results acknowledge, and how often each way, and their first flights, as far as known.
+// habits returns how often the clients and the servers of results acknowledge in which way, and
+// their first flights.
 func habits(results []*Result) (acks [2]map[tcptimers.DelAckConfig]int, flights [2][]uint32) {
 	for d := range acks {
 		acks[d] = map[tcptimers.DelAckConfig]int{}
 		for _, r := range results {
 			e := &r.Script.Ends[d]
-			acks[d][e.ACKs]++
-			if e.Flight > 0 {
-				flights[d] = append(flights[d], e.Flight)
+			acks[d][e.DelayedACKs]++
+			if e.FirstFlight > 0 {
+				flights[d] = append(flights[d], e.FirstFlight)
 			}
 		}
 	}

@@ -1,299 +1,91 @@
 package replay
 
 import (
-	"cmp"
-	"net/netip"
-	"slices"
 	"time"
 
 	"tcpwheel/netstack/sim"
-	"tcpwheel/netstack/sim/host"
 	"tcpwheel/netstack/tcp"
 	"tcpwheel/wheel"
 )
-
-// wire is what a script keeps of the capture for open loops.
-type wire struct {
-	packets []packet
-	syn     [2]tcp.Options
-	hasSYN  [2]bool
-	base    [2]tcp.Seq
-	got     [2][]feed // what each end received
-	heard   [2][]hearing
-	again   [2][]repeat
-}
-
-// feed is a packet as it arrives at an end.
-type feed struct {
-	at         wheel.Time
-	packet     int
-	start, end int64
-	ack        int64
-}
-
-// feeds keeps what arrived at each end.
-func (m *maker) feeds() {
-	w := &m.script.wire
-	w.packets, w.base, w.heard = m.packets, m.base, m.hearings()
-	for d := range w.again {
-		w.again[d] = m.script.Ways[d].repeats()
-	}
-	for d := range m.deeds {
-		f := &m.conn.Flows[d]
-		w.syn[d], w.hasSYN[d] = f.SYN, f.HasSYN
-		for _, x := range m.deeds[d] {
-			if p := &m.packets[x.order]; x.sends && p.hasTS {
-				if t := &m.script.wireStamps[d]; len(*t) == 0 || int32(p.tsval-(*t)[len(*t)-1].ts) > 0 {
-					*t = append(*t, stampAt{x.at, p.tsval})
-				}
-			}
-			if !x.sends && !x.reset {
-				w.got[d] = append(w.got[d], feed{x.at, x.order, x.start, x.end, x.ack})
-			}
-		}
-	}
-}
 
 // WireOutcome is what an engine did that was fed what an end received.
 type WireOutcome struct {
 	Want, Got []Event // what the end sent in the capture, and the engine
 
-	// First is how many first transmissions of octets the capture has, and FirstRight how many of them the engine made within 1 ms of
-	// then; Again and AgainRight are retransmissions.
-	First, FirstRight int
-	Again, AgainRight int
-	Median, P95       time.Duration // by how much they are off, all of them
-	More              int           // transmissions of the engine that the capture does not have
+	// First is how many first transmissions of bytes the capture has, and FirstRight how many of
+	// them the engine made within 1 ms of then; Retransmissions and RetransmissionsRight are the
+	// others.
+	First, FirstRight                     int
+	Retransmissions, RetransmissionsRight int
+	Median, P95                           time.Duration // how far they are off, all of them
+	More                                  int           // transmissions of the engine that the capture does not have
 
-	Divergence *Divergence // the first one: other octets, or more than 1 ms off
+	Divergence *Divergence // the first one: other bytes, or more than 1 ms off
 }
 
-// wireBand is by how much a transmission may be off in an open loop.
-const wireBand = time.Millisecond
-
-// CanWire returns the Refusal with which Wire would refuse, nil if it would not.
+// CanWire returns the Refusal of Wire, nil if it has none.
 func (s *Script) CanWire() error {
-	if s.wire.packets == nil {
-		return refuse("it was not made of a capture")
+	if s.packets == nil {
+		return refuse("the script was not made of a capture")
 	}
-	if !s.wire.hasSYN[0] || !s.wire.hasSYN[1] {
-		return refuse("the capture has not the whole handshake")
+	if !s.tapes[0].hasSYN || !s.tapes[1].hasSYN {
+		return refuse("the capture does not have the whole handshake: begin to capture before the connection opens")
 	}
 	return nil
 }
 
-// Wire runs one end, 0 for the client, as an engine under the policy that gets the captured packets of the other end at the times at which
-// they arrived, with sequence numbers and timestamps rewritten to its own: an open loop, in which nothing that the engine does changes
+// Wire runs one end, 0 for the client, as an engine under the policy that is fed the captured
+// packets of the other end when they arrived, in an open loop: nothing that the engine does changes
 // what it hears. Its application is the script's. It needs the handshake.
 func (s *Script) Wire(end int, o Options) (*WireOutcome, error) {
 	if err := s.CanWire(); err != nil {
 		return nil, err
 	}
-	w := &wireRun{run: run{script: s, options: o, out: &Outcome{}}, end: end, sentTS: []stampAt{}}
-	if err := w.build(); err != nil {
+	net, err := sim.NewNetwork[struct{}](sim.Config{})
+	if err != nil {
 		return nil, err
 	}
-	limit := s.End.Add(lingers)
-	steps := stepsMore + stepsEach*len(s.wire.packets)
-	for n := 0; n < steps && w.world.Net.Now() < limit && w.world.Net.Step(); n++ {
+	w := &wireRun{}
+	e, err := s.newEnd(end, &o, timers{o.Policy}, net, w)
+	if err != nil {
+		return nil, err
 	}
-	return w.compare(), nil
+	e.acks = nil // nobody hears them
+	w.feeder = newFeeder(e)
+	w.feeder.stamps = []wheel.Time{}
+	if end == 0 {
+		net.StartTimer(net.NewTimer(dialer{e}), s.Begin)
+	}
+	w.feeder.start()
+	limit := s.End.Add(lingering)
+	for n := eventsMore + eventsEach*len(s.packets); n > 0 && net.Now() < limit && net.Step(); n-- {
+	}
+	return s.compareWire(end, w.log), nil
 }
 
 // wireRun is an open loop at work.
 type wireRun struct {
-	run
-	end    int
-	next   int // of what it gets
-	timer  wheel.Timer
-	peer   sim.NodeID
-	node   sim.NodeID
-	iss    tcp.Seq
-	began  bool
-	place  int64
-	sentTS []stampAt
+	feeder *feeder
 	log    []Event
 }
 
-// stampAt is a timestamp of the engine, and when it was sent first.
-type stampAt struct {
-	at wheel.Time
-	ts uint32
-}
-
-var wireAddrs = [2]netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, 1}), netip.AddrFrom4([4]byte{10, 0, 0, 2})}
-
-func (w *wireRun) build() error {
-	var err error
-	if w.world, err = host.NewWorld(sim.Config{Seed: 1}); err != nil {
-		return err
-	}
-	net := w.world.Net
-	cfg, err := w.config(w.end)
-	if err != nil {
-		return err
-	}
-	addrs := wireAddrs
-	if w.script.IPv6 {
-		addrs = [2]netip.Addr{netip.MustParseAddr("fd00::1"), netip.MustParseAddr("fd00::2")}
-	}
-	var nodes [2]sim.NodeID
-	for i := range 2 {
-		if w.hosts[i], err = w.world.NewHost(addrs[i], cfg); err != nil {
-			return err
-		}
-		var node sim.Node[host.Body] = w
-		if i == w.end {
-			node = w.hosts[i]
-		}
-		if nodes[i], err = net.AddNode([2]string{"client", "server"}[i], node); err != nil {
-			return err
-		}
-	}
-	ab, ba, err := net.Connect(nodes[0], nodes[1], sim.LinkConfig{}, sim.LinkConfig{})
-	if err != nil {
-		return err
-	}
-	for i, via := range []sim.LinkID{ab, ba} {
-		if err := w.world.Attach(w.hosts[i], nodes[i], via); err != nil {
-			return err
-		}
-	}
-	w.node, w.peer = nodes[w.end], nodes[1-w.end]
-	w.apps[w.end] = newApp(&w.run, w.end)
-	w.timer = net.NewTimer(w)
-	if w.end == 1 {
-		err := w.hosts[1].Listen(serverPort, tcp.ListenConfig{Backlog: 1}, func() host.App { return w.apps[1] })
-		if err != nil {
-			return err
-		}
-	} else {
-		net.StartTimer(net.NewTimer(dialer{&w.run}), w.script.Begin)
-	}
-	if got := w.script.wire.got[w.end]; len(got) > 0 {
-		net.StartTimer(w.timer, got[0].at)
-	}
-	return nil
-}
-
-// Receive implements sim.Node: the engine has sent a packet.
-func (w *wireRun) Receive(now wheel.Time, _ sim.LinkID, d *host.Datagram) {
-	h := &d.Body.Header
-	if !w.began {
-		w.began, w.iss = true, h.Seq
-	}
-	pos := w.place + int64(int32(h.Seq-(w.iss+tcp.Seq(w.place))))
-	w.place = max(w.place, pos)
-	end := pos + int64(d.Body.Len)
-	for _, f := range []tcp.Flags{tcp.SYN, tcp.FIN} {
-		if h.Flags.Has(f) {
-			end++
-		}
-	}
-	if h.Flags.Has(tcp.RST) {
+// carry implements carrier: the engine has sent a packet.
+func (w *wireRun) carry(now wheel.Time, e *end, o *outgoing) {
+	if o.header.Flags.Has(tcp.RST) {
 		return
 	}
-	if n := len(w.sentTS); h.Options.HasTimestamps && (n == 0 || w.sentTS[n-1].ts != h.Options.TSVal) {
-		w.sentTS = append(w.sentTS, stampAt{now, h.Options.TSVal})
-	}
-	e := Event{At: now, Flow: w.end, Flags: h.Flags, Start: uint64(max(pos, 0)), End: uint64(max(end, 0))}
-	if h.Flags.Has(tcp.ACK) {
-		e.Ack = uint64(h.Ack - w.script.wire.base[1-w.end])
-	}
-	w.log = append(w.log, e)
+	w.feeder.stamps = append(w.feeder.stamps, now)
+	w.log = append(w.log, Event{
+		At: now, Flow: e.side, Flags: o.header.Flags, Start: uint64(max(o.start, 0)), End: uint64(max(o.end, 0)), Ack: uint64(max(o.ack, 0)),
+	})
 }
 
-// Expire implements sim.Handler: the next packet arrives.
-func (w *wireRun) Expire(now wheel.Time) {
-	got := w.script.wire.got[w.end]
-	for w.next < len(got) && got[w.next].at <= now {
-		w.feed(now, &got[w.next])
-		w.next++
-	}
-	if w.next < len(got) {
-		w.world.Net.StartTimer(w.timer, got[w.next].at)
-	}
-}
-
-// feed hands the engine a packet of the capture, in its own numbers.
-func (w *wireRun) feed(now wheel.Time, f *feed) {
-	k := &w.script.wire
-	p := &k.packets[f.packet]
-	if w.end == 0 && !w.began || p.flags.Has(tcp.RST) {
-		return
-	}
-	ports := [2]uint16{32768, serverPort}
-	if s := w.apps[0]; w.end == 0 && s.session != nil {
-		ports[0] = s.session.Socket().Local().Port()
-	}
-	var d host.Datagram
-	d.From, d.To = w.peer, w.node
-	h := &d.Body.Header
-	h.SrcPort, h.DstPort = ports[1-w.end], ports[w.end]
-	h.Seq, h.Flags, h.Window = p.seq, p.flags, p.window
-	if p.flags.Has(tcp.ACK) {
-		h.Ack = w.iss + tcp.Seq(p.ack-k.base[w.end])
-	}
-	o := &h.Options
-	if p.flags.Has(tcp.SYN) {
-		*o = k.syn[1-w.end]
-	}
-	o.HasTimestamps, o.TSVal, o.TSEcr = p.hasTS, p.tsval, 0
-	if p.hasTS && p.flags.Has(tcp.ACK) {
-		o.TSEcr = w.echo(p.ecr)
-	}
-	o.NumSACK = p.sacks
-	for i := range p.sacks {
-		o.SACK[i] = tcp.Range{Start: w.iss + tcp.Seq(p.sack[i].Start-k.base[w.end]), End: w.iss + tcp.Seq(p.sack[i].End-k.base[w.end])}
-	}
-	d.Body.Len, d.Body.Offset = p.len, uint64(max(f.start-1, 0))
-	d.Start, d.End, d.Attempt = d.Body.Offset, d.Body.Offset+uint64(p.len), 1
-	d.Size = 40 + uint32(h.HeaderLen()) + p.len
-	w.hosts[w.end].Receive(now, 0, &d)
-}
-
-// echo returns the engine's timestamp for one of the captured end: what it had sent last when the captured end sent that.
-func (w *wireRun) echo(ecr uint32) uint32 {
-	s := w.script
-	at := wheel.Time(-1)
-	i, found := slices.BinarySearchFunc(s.wireStamps[w.end], ecr, func(a stampAt, ts uint32) int { return int(int32(a.ts - ts)) })
-	if found {
-		at = s.wireStamps[w.end][i].at
-	}
-	if len(w.sentTS) == 0 {
-		return 0
-	}
-	last := w.sentTS[len(w.sentTS)-1].ts
-	if at < 0 {
-		return last
-	}
-	k, _ := slices.BinarySearchFunc(w.sentTS, at.Add(wireBand), func(a stampAt, at wheel.Time) int { return cmp.Compare(a.at, at) })
-	return w.sentTS[max(k-1, 0)].ts
-}
-
-// Detected returns how long after the try-th transmission of octets the next one left the engine, and when, and whether there was one.
-func (o *WireOutcome) Detected(start uint64, try int) (after time.Duration, at wheel.Time, ok bool) {
-	n := 0
-	before := wheel.Time(0)
-	for _, e := range o.Got {
-		if e.Start > start || e.End <= start {
-			continue
-		}
-		if n++; n == try+1 {
-			return e.At.Sub(before), e.At, true
-		}
-		before = e.At
-	}
-	return 0, 0, false
-}
-
-// compare puts what the engine sent beside what the captured end sent.
-func (w *wireRun) compare() *WireOutcome {
-	s := w.script
-	out := &WireOutcome{Got: w.log}
-	half := s.Ends[w.end].Half / 2
+// compareWire holds what the engine sent against what the captured end sent.
+func (s *Script) compareWire(end int, log []Event) *WireOutcome {
+	out := &WireOutcome{Got: log}
+	half := s.Ends[end].Half / 2
 	for _, e := range s.log {
-		if e.Flow == w.end {
+		if e.Flow == end {
 			e.At = e.At.Add(-half)
 			out.Want = append(out.Want, e)
 		}
@@ -307,17 +99,62 @@ func (w *wireRun) compare() *WireOutcome {
 		if d, ok := p.Off(); ok {
 			off = append(off, d.Abs())
 		}
-		n, good := &out.First, &out.FirstRight
+		n, right := &out.First, &out.FirstRight
 		if p.Try > 1 {
-			n, good = &out.Again, &out.AgainRight
+			n, right = &out.Retransmissions, &out.RetransmissionsRight
 		}
 		*n++
 		if p.Right() {
-			*good++
+			*right++
 		} else if out.Divergence == nil {
 			out.Divergence = &Divergence{Index: p.index, Want: p.Want, Got: p.Got}
 		}
 	}
 	out.Median, out.P95 = Quantile(off, 0.5), Quantile(off, 0.95)
 	return out
+}
+
+// Detected returns how long after the n-th transmission of the byte at start the next one left the
+// engine, and when, and whether there was one.
+func (o *WireOutcome) Detected(start uint64, n int) (after time.Duration, at wheel.Time, ok bool) {
+	before := wheel.Time(0)
+	for _, e := range o.Got {
+		if e.Start > start || e.End <= start {
+			continue
+		}
+		if n--; n < 0 {
+			return e.At.Sub(before), e.At, true
+		}
+		before = e.At
+	}
+	return 0, 0, false
+}
+
+// Heard returns what an end received of the other, 0 for the client, when it arrived.
+func (s *Script) Heard(end int) (all []Event) {
+	half := s.Ends[end].Half / 2
+	for _, e := range s.log {
+		if e.Flow != end {
+			e.At = e.At.Add(half)
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// Wire runs the ends that had losses in open loops, under a choice. What an end cannot do is nil.
+func (st *Study) Wire(r *Result, choice int) (ends [2]*WireOutcome, err error) {
+	p, ok, err := st.Choices[choice].policy(r.Model, r.SYNs)
+	if err != nil || !ok || r.Script.CanWire() != nil {
+		return ends, err
+	}
+	for _, l := range r.Script.Losses {
+		if ends[l.Flow] != nil {
+			continue
+		}
+		if ends[l.Flow], err = r.Script.Wire(l.Flow, Options{Policy: p, Control: st.Control}); err != nil {
+			return ends, err
+		}
+	}
+	return ends, nil
 }

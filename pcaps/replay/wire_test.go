@@ -7,7 +7,8 @@ import (
 	"tcpwheel/tcptimers"
 )
 
-// TestOpenLoop is V1: an engine that is fed what an end of the simulator received sends what that sent, at the same times.
+// TestOpenLoop is V1: an engine that is fed what an end of the simulator received sends what that
+// sent, at the same times.
 func TestOpenLoop(t *testing.T) {
 	n, first, right, again, againRight := 0, 0, 0, 0, 0
 	for _, policy := range tcptimers.PolicyNames() {
@@ -27,7 +28,7 @@ func TestOpenLoop(t *testing.T) {
 					t.Fatal(err)
 				}
 				first, right = first+out.First, right+out.FirstRight
-				again, againRight = again+out.Again, againRight+out.AgainRight
+				again, againRight = again+out.Retransmissions, againRight+out.RetransmissionsRight
 				if out.FirstRight*20 < out.First*19 {
 					t.Errorf("%s, %v, %s: %d of %d first transmissions are right; first %v", policy, rtt, app.name, out.FirstRight, out.First, out.Divergence)
 				}

@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"tcpwheel/wheel"
 )
 
-// WirePair is a transmission of the captured end, and that of the engine of the same octets, the same time over.
+// WirePair is a transmission of the captured end, and that of the engine of the same bytes, the
+// same time over.
 type WirePair struct {
 	Want, Got *Event // nil if the captured end, or the engine, has not sent it
 	Try       int    // 1 for a first transmission
@@ -16,7 +15,8 @@ type WirePair struct {
 	index int // of Want
 }
 
-// Off returns by how much the engine was later than the captured end, below 0 if it was sooner. ok is false if one of them has not sent it.
+// Off returns how much later the engine was than the captured end, below 0 if it was sooner. ok is
+// false if one of them has not sent it.
 func (p *WirePair) Off() (later time.Duration, ok bool) {
 	if p.Want == nil || p.Got == nil {
 		return 0, false
@@ -24,13 +24,14 @@ func (p *WirePair) Off() (later time.Duration, ok bool) {
 	return p.Got.At.Sub(p.Want.At), true
 }
 
-// Right reports whether the engine has sent it within 1 ms of when the captured end did.
+// Right reports whether the engine sent it within 1 ms of when the captured end did.
 func (p *WirePair) Right() bool {
 	later, ok := p.Off()
-	return ok && later.Abs() <= wireBand
+	return ok && later.Abs() <= sameInstant
 }
 
-// Pairs returns all transmissions of octets, SYN and FIN, those that were captured in their order, and then what only the engine has sent.
+// Pairs returns all transmissions of bytes, SYN and FIN: those that were captured in their order,
+// and then what only the engine has sent.
 func (o *WireOutcome) Pairs() (all []WirePair) {
 	type key struct {
 		start uint64
@@ -64,18 +65,3 @@ func (o *WireOutcome) Pairs() (all []WirePair) {
 	})
 	return all
 }
-
-// Heard returns what an end received of the other, 0 being the client, at the times at which that arrived.
-func (s *Script) Heard(end int) (all []Event) {
-	half := s.Ends[end].Half / 2
-	for _, e := range s.log {
-		if e.Flow != end {
-			e.At = e.At.Add(half)
-			all = append(all, e)
-		}
-	}
-	return all
-}
-
-// Instant returns the instant of virtual time at which the script has an instant of the capture.
-func (s *Script) Instant(at wheel.Time) wheel.Time { return wheel.Time(at.Sub(s.Epoch)) }

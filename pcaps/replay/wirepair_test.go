@@ -7,7 +7,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// TestPairs has a transmission that both made, one that the engine was late with, one that it did not make, and one of its own.
+// TestPairs has a transmission that both made, one that the engine was late with, one that it did
+// not make, and one of its own.
 func TestPairs(t *testing.T) {
 	at := func(ms int) wheel.Time { return wheel.Time(time.Duration(ms) * time.Millisecond) }
 	o := WireOutcome{

@@ -34,6 +34,7 @@ type (
 		htmlpage.Frame
 		Facts    []htmlpage.Fact
 		Notes    []string
+		Headline []string
 		Policies []policyView
 		Savings  *figure
 		Curves   []figure
@@ -43,19 +44,22 @@ type (
 		Files    bool     // there are several captures
 		LossNote string
 		Models   string // the timers that fit the captured ones
-		Unsure   []unsureView
-		Surer    int // of these, that are not shown
+		Gated    []gatedView
+		MoreGate int // that are not shown
 		refusalsView
 	}
 	policyView struct {
-		Name, Verdict string
-		N, Needless   string
-		Spans         []cellView
-		Shares        []cellView
-		Beyond        string
+		Name, Verdict, Why string
+		N, Spurious        string
+		Spans              []cellView
+		Shares             []cellView
+		LeftOut            string
 	}
-	unsureView struct {
-		File, Conn, Policy, Share string
+	gatedView struct {
+		File, Kind, Why  string
+		Conn             int
+		Packet           int64
+		Captured, Oracle cellView
 	}
 	lossView struct {
 		File           string
@@ -95,8 +99,10 @@ func (r *Replays) Write(w io.Writer) error {
 	}
 	v.refusalsView = refused(r.Refusals)
 	if len(r.Results) > 0 {
+		lost, timers := r.study().Headline(r.Results)
+		v.Headline = []string{lost, timers}
 		v.Policies, v.Models = r.policies(), r.models()
-		r.unsure(&v)
+		r.gated(&v)
 		fig := r.savings()
 		v.Savings = &fig
 		v.Curves, v.Pairs = r.curves(), r.pairs()
@@ -138,42 +144,37 @@ func baseOf(file string) string {
 	return filepath.Base(file)
 }
 
-// policies returns the rows of the policy table, the capture first.
+func (r *Replays) study() *replay.Study { return &replay.Study{Choices: r.Choices} }
+
+// policies returns the rows of the policy table, the capture and the oracle first.
 func (r *Replays) policies() []policyView {
 	row := func(name string, s *replay.Summary) policyView {
-		v := policyView{Name: name, N: strconv.Itoa(s.N), Needless: strconv.Itoa(s.Needless)}
-		for _, d := range []time.Duration{s.Median, s.P95, s.P99, s.Stall} {
+		v := policyView{Name: name, N: strconv.Itoa(s.N)}
+		for _, d := range []time.Duration{s.Median, s.P95, s.P99, s.Waiting} {
 			v.Spans = append(v.Spans, cell(d, s.N > 0))
 		}
+		v.Spans = append(v.Spans, cell(s.Saved[replay.ByRange], s.Of[replay.ByRange] > 0))
 		return v
 	}
-	c := replay.CapturedSummary(r.Results)
-	all := []policyView{row("as captured", &c)}
-	all[0].Spans = append(all[0].Spans, cellView{})
-	all[0].Shares = make([]cellView, 5)
+	c, o := replay.SummarizeCaptured(r.Results), replay.SummarizeOracle(r.Results)
+	all := []policyView{row("as captured", &c), row("oracle", &o)}
+	all[0].Spurious = strconv.Itoa(c.Spurious)
+	for i := range all {
+		all[i].Shares = make([]cellView, 4)
+	}
 	for i := range r.Choices {
-		s := replay.Summarize(r.Results, i)
+		s := r.study().Summarize(r.Results, i)
 		v := row(r.Choices[i].Text, &s)
-		v.Spans = append(v.Spans, cell(s.Saved[replay.ByRange], s.Of[replay.ByRange] > 0))
-		for k := range s.Saved {
-			v.Shares = append(v.Shares, shareCell(s.Saved[k], s.Of[k]))
-		}
+		v.Spurious = strconv.Itoa(s.Spurious)
 		interval := cellView{}
-		if lo, hi, ok := r.interval(i); ok {
-			interval = cellView{Value: strconv.FormatFloat(lo, 'f', 1, 64), Text: fmt.Sprintf("%.1f to %.1f %%", lo, hi)}
+		if of := s.Of[replay.ByRange].Seconds(); s.HasInterval && of > 0 {
+			low, high := 100*s.Low.Seconds()/of, 100*s.High.Seconds()/of
+			interval = cellView{Value: strconv.FormatFloat(low, 'f', 1, 64), Text: fmt.Sprintf("%.1f to %.1f %%", low, high)}
 		}
-		v.Shares = append(v.Shares, interval, cellView{Value: strconv.FormatFloat(s.Share(), 'g', 4, 64), Text: fmt.Sprintf("%.2f %%", 100*s.Share())})
-		v.Beyond = strconv.Itoa(s.Beyond)
-		switch {
-		case s.Refused == len(r.Results):
-			v.Verdict = "refused"
-		case s.N == 0:
-			v.Verdict = "none"
-		case s.Refused > 0:
-			v.Verdict = fmt.Sprintf("all but %d", s.Refused)
-		default:
-			v.Verdict = "yes"
-		}
+		v.Shares = append(v.Shares, shareCell(s.Saved[replay.ByRange], s.Of[replay.ByRange]), interval,
+			shareCell(s.Saved[replay.ByTime], s.Of[replay.ByTime]), shareCell(s.Saved[replay.ByIndex], s.Of[replay.ByIndex]))
+		v.LeftOut = strconv.Itoa(s.NotRepaired + s.FilledIn + s.Unknown)
+		v.Verdict, v.Why = s.Verdict.String(), s.Why
 		all = append(all, v)
 	}
 	return all
@@ -188,8 +189,12 @@ func (r *Replays) models() string {
 	count := map[string]int{}
 	var names []string
 	for _, x := range r.Results {
-		if count[x.Model]++; count[x.Model] == 1 {
-			names = append(names, x.Model)
+		name := x.Model
+		if name == "" {
+			name = "unknown"
+		}
+		if count[name]++; count[name] == 1 {
+			names = append(names, name)
 		}
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return count[b] - count[a] })
@@ -199,19 +204,20 @@ func (r *Replays) models() string {
 	return strings.Join(names, ", ")
 }
 
-// unsure lists the connections and policies without a verdict.
-func (r *Replays) unsure(v *replayView) {
+// gated lists the needed losses that do not count, with the reason.
+func (r *Replays) gated(v *replayView) {
 	for _, x := range r.Results {
-		for i, c := range r.Choices {
-			if !x.Refused(i) {
+		for i := range x.Script.Losses {
+			l, o := &x.Script.Losses[i], &x.Oracle[i]
+			if !l.Needed() || x.Gates[i] == replay.Passed {
 				continue
 			}
-			if len(v.Unsure) == maxRefusals {
-				v.Surer++
+			if len(v.Gated) == maxRefusals {
+				v.MoreGate++
 				continue
 			}
-			v.Unsure = append(v.Unsure, unsureView{x.File, fmt.Sprintf("%d: %v > %v", x.ID, x.Client, x.Server), c.Text,
-				fmt.Sprintf("%.2f %%", 100*x.Outcomes[i][replay.ByRange].Share())})
+			v.Gated = append(v.Gated, gatedView{x.File, l.Kind.String(), x.Gates[i].String(), x.ID, l.Packet,
+				cell(l.TRec, true), cell(o.TRec, o.Repaired)})
 		}
 	}
 }
@@ -227,7 +233,7 @@ func shareCell(part, of time.Duration) cellView {
 // total returns the number of losses.
 func (r *Replays) total() (n int) {
 	for _, x := range r.Results {
-		n += len(x.Script.Loss)
+		n += len(x.Script.Losses)
 	}
 	return n
 }
@@ -246,26 +252,37 @@ func (r *Replays) losses(v *replayView) {
 	}
 	for _, at := range rows {
 		x := r.Results[at[0]]
-		l := &x.Script.Loss[at[1]]
+		l := &x.Script.Losses[at[1]]
 		row := lossView{
 			File: x.File, Conn: x.ID, Packet: l.Packet, At: micro(x.Script.Seconds(l.At, r.First(x))), Kind: l.Kind.String(), Spurious: l.Verdict.String(),
 			From:  [2]string{x.Client.String(), x.Server.String()}[l.Flow],
-			Spans: []cellView{cell(l.TRec, l.TRec > 0)},
+			Spans: []cellView{cell(l.TRec, l.TRec > 0), oracleCell(x, at[1])},
 		}
 		for i := range r.Choices {
-			rec := &x.Outcomes[i][replay.ByRange].Recoveries[at[1]]
-			span := cell(rec.TRec, rec.Sent && !rec.Beyond)
-			switch {
-			case x.Refused(i):
-				span = cellView{Value: "refused", Text: "refused"}
-			case rec.Sent && rec.Beyond:
-				span = cellView{Value: "beyond", Text: "beyond"}
+			rec, ok := x.Recovery(at[1], i, replay.ByRange)
+			if rec == nil {
+				row.Spans = append(row.Spans, cellView{Value: "unknown", Text: "unknown"})
+				continue
+			}
+			span := cell(rec.TRec, rec.Repaired)
+			if !ok && span.Text != "" {
+				span.Text = "(" + span.Text + ")"
 			}
 			span.Title = otherKeys(x, i, at[1], rec)
 			row.Spans = append(row.Spans, span)
 		}
 		v.Losses = append(v.Losses, row)
 	}
+}
+
+// oracleCell is the oracle's recovery time of a loss, in parentheses if the loss does not count.
+func oracleCell(x *replay.Result, loss int) cellView {
+	o := &x.Oracle[loss]
+	c := cell(o.TRec, o.Repaired)
+	if c.Title = x.Gates[loss].String(); c.Title != "" && c.Text != "" {
+		c.Text = "(" + c.Text + ")"
+	}
+	return c
 }
 
 // otherKeys describes how a loss fared by the other keys, "" if as by range.
@@ -276,10 +293,10 @@ func otherKeys(x *replay.Result, choice, loss int, by *replay.Recovery) string {
 		key  replay.Key
 		name string
 	}{{replay.ByTime, "by time "}, {replay.ByIndex, "by index "}} {
-		rec := &x.Outcomes[choice][k.key].Recoveries[loss]
-		same = same && rec.Sent == by.Sent && SpanText(rec.TRec) == SpanText(by.TRec)
+		rec, _ := x.Recovery(loss, choice, k.key)
+		same = same && rec.Repaired == by.Repaired && SpanText(rec.TRec) == SpanText(by.TRec)
 		text := "none"
-		if rec.Sent {
+		if rec.Repaired {
 			text = SpanText(rec.TRec)
 		}
 		parts = append(parts, k.name+text)
@@ -290,21 +307,20 @@ func otherKeys(x *replay.Result, choice, loss int, by *replay.Recovery) string {
 	return strings.Join(parts, ", ")
 }
 
-// pair is a loss that counts under a policy: its recovery time as captured, and by range.
+// pair is a loss that counts under a policy: its recovery time under the oracle, and by range.
 type pair struct {
 	result   *replay.Result
 	loss     *replay.Loss
-	captured time.Duration
+	oracle   time.Duration
 	replayed time.Duration
 }
 
 // paired returns the losses that count under a choice, keyed by range, in order.
 func (r *Replays) paired(choice int) (all []pair) {
 	for _, x := range r.Results {
-		for i := range x.Script.Loss {
+		for i := range x.Script.Losses {
 			if rec, ok := x.Recovery(i, choice, replay.ByRange); ok {
-				l := &x.Script.Loss[i]
-				all = append(all, pair{x, l, l.TRec, rec.TRec})
+				all = append(all, pair{x, &x.Script.Losses[i], x.Oracle[i].TRec, rec.TRec})
 			}
 		}
 	}
@@ -315,8 +331,8 @@ func (r *Replays) paired(choice int) (all []pair) {
 func (r *Replays) curves() (figures []figure) {
 	var captured []time.Duration
 	for _, x := range r.Results {
-		for i := range x.Script.Loss {
-			if l := &x.Script.Loss[i]; l.Counts() {
+		for i := range x.Script.Losses {
+			if l := &x.Script.Losses[i]; l.Needed() {
 				captured = append(captured, l.TRec)
 			}
 		}
@@ -360,14 +376,14 @@ func thinned(all []time.Duration) []time.Duration {
 	return few
 }
 
-// pairs draws, for each policy, the captured and the replayed recovery time of each loss.
+// pairs draws, for each policy, the recovery time of each loss under the oracle and under it.
 func (r *Replays) pairs() (figures []figure) {
 	lists := make([][]slope, len(r.Choices))
 	for i := range r.Choices {
 		for _, p := range r.paired(i) {
-			lists[i] = append(lists[i], slope{p.captured, p.replayed, []string{
+			lists[i] = append(lists[i], slope{p.oracle, p.replayed, []string{
 				csvText(p.result.File), strconv.Itoa(p.result.ID), strconv.FormatInt(p.loss.Packet, 10), p.loss.Kind.String(),
-				strconv.FormatFloat(p.captured.Seconds(), 'g', 9, 64), strconv.FormatFloat(p.replayed.Seconds(), 'g', 9, 64),
+				strconv.FormatFloat(p.oracle.Seconds(), 'g', 9, 64), strconv.FormatFloat(p.replayed.Seconds(), 'g', 9, 64),
 			}})
 		}
 	}
@@ -380,8 +396,8 @@ func (r *Replays) pairs() (figures []figure) {
 			continue
 		}
 		figures = append(figures, paired{
-			title: c.Text, label: "recovery times as captured and with " + c.Text, axis: "T_rec", before: "captured", after: "replayed",
-			head: []string{"file", "conn", "packet", "kind", "captured_s", "replayed_s"}, name: fmt.Sprintf("paired-%d.csv", i+1),
+			title: c.Text, label: "recovery times of the oracle and with " + c.Text, axis: "T_rec", before: "oracle", after: "replayed",
+			head: []string{"file", "conn", "packet", "kind", "oracle_s", "replayed_s"}, name: fmt.Sprintf("paired-%d.csv", i+1),
 		}.draw(lists[i], lo, hi))
 	}
 	return figures

@@ -89,11 +89,14 @@ func TestReplayPageIsWellFormed(t *testing.T) {
 		t.Errorf("%d diagrams, want %d", len(all), want)
 	}
 	wellFormed(t, all)
-	lo, hi, ok := r.interval(1)
-	s := replay.Summarize(r.Results, 1)
-	share := 100 * float64(s.Saved[replay.ByRange]) / float64(s.Of[replay.ByRange])
-	if !ok || lo > share || hi < share || lo == hi {
-		t.Errorf("between %.1f and %.1f (%v), want %.1f between", lo, hi, ok, share)
+	s := r.study().Summarize(r.Results, 1)
+	if saved := s.Saved[replay.ByRange]; !s.HasInterval || s.Low > saved || s.High < saved || s.Low == s.High {
+		t.Errorf("between %v and %v (%v), want %v between", s.Low, s.High, s.HasInterval, saved)
+	}
+	for _, want := range []string{"Repairing ", " could be replayed."} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
 	}
 	if written(t, r) != page {
 		t.Error("two pages of the same replays differ")

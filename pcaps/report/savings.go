@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -12,47 +11,7 @@ import (
 	"tcpwheel/pcaps/replay"
 )
 
-// resamples is the number of bootstrap samples of an interval.
-const resamples = 1000
-
-// interval returns the 95 % interval of a choice's saving, in percent of the captured recovery
-// times. It resamples whole connections, because losses of one connection depend on each other. ok
-// is false with fewer than two connections.
-func (r *Replays) interval(choice int) (lo, hi float64, ok bool) {
-	type sums struct{ saved, of float64 }
-	var conns []sums
-	for _, x := range r.Results {
-		var s sums
-		for i := range x.Script.Loss {
-			if rec, ok := x.Recovery(i, choice, replay.ByRange); ok {
-				l := &x.Script.Loss[i]
-				s.saved += (l.TRec - rec.TRec).Seconds()
-				s.of += l.TRec.Seconds()
-			}
-		}
-		if s.of > 0 {
-			conns = append(conns, s)
-		}
-	}
-	if len(conns) < 2 {
-		return 0, 0, false
-	}
-	rng := rand.New(rand.NewPCG(1, 2)) // the same intervals each time
-	shares := make([]float64, resamples)
-	for i := range shares {
-		var s sums
-		for range conns {
-			c := conns[rng.IntN(len(conns))]
-			s.saved += c.saved
-			s.of += c.of
-		}
-		shares[i] = 100 * s.saved / s.of
-	}
-	slices.Sort(shares)
-	return shares[resamples/40], shares[resamples-1-resamples/40], true
-}
-
-// saving is a policy's saving in percent of the captured recovery times, by each key, with the
+// saving is a policy's saving in percent of the oracle's recovery times, by each key, with the
 // interval by range if there is one.
 type saving struct {
 	policy   string
@@ -63,14 +22,16 @@ type saving struct {
 }
 
 func (r *Replays) saving(choice int) saving {
-	s := replay.Summarize(r.Results, choice)
+	s := r.study().Summarize(r.Results, choice)
 	w := saving{policy: r.Choices[choice].Text}
 	for k := range s.Saved {
 		if s.Of[k] > 0 {
 			w.shares[k], w.known[k] = 100*float64(s.Saved[k])/float64(s.Of[k]), true
 		}
 	}
-	w.lo, w.hi, w.interval = r.interval(choice)
+	if of := s.Of[replay.ByRange].Seconds(); s.HasInterval && of > 0 {
+		w.lo, w.hi, w.interval = 100*s.Low.Seconds()/of, 100*s.High.Seconds()/of, true
+	}
 	return w
 }
 
@@ -133,13 +94,13 @@ func (r *Replays) savings() figure {
 	}
 	width := left + 320
 	height := float64(marginTop + marginBottom + line*len(all))
-	c := htmlpage.NewCanvas(width, height, "saving of each policy, share of the captured recovery times")
+	c := htmlpage.NewCanvas(width, height, "saving of each policy, share of the oracle’s recovery times")
 	f := frame{
 		x: htmlpage.NewScale(least-(most-least)/50, most+(most-least)/20, left, width-marginRight-8),
 		y: htmlpage.NewScale(0, 1, height-marginBottom, marginTop),
 	}
 	axes(c, frame{f.x, htmlpage.Scale{From: f.y.From, To: f.y.To}}, 6, 0, func(v float64) string { return plainTick(v) + " %" },
-		func(float64) string { return "" }, "saved of the captured recovery times", "")
+		func(float64) string { return "" }, "saved of the oracle’s recovery times", "")
 	var t table
 	t.row("policy", "by_range_percent", "by_time_percent", "by_index_percent", "low_percent", "high_percent")
 	for i := range all {
@@ -190,11 +151,7 @@ func (w *saving) draw(c *htmlpage.Canvas, x htmlpage.Scale, y float64) {
 // savingsCaption explains bars, lines and signs. beyond says that some end outside the figure.
 func (r *Replays) savingsCaption(beyond bool) string {
 	caption := "Bars: the n-th transmission of a range meets the fate that it met in the capture (by range). ◇ a packet meets the fate of the packets captured at that time (by time). △ the n-th packet meets the fate of the n-th captured packet (by index)."
-	if len(r.Results) < 2 {
-		caption += " One connection gives no interval."
-	} else {
-		caption += " Lines: 95 % intervals by resampling connections."
-	}
+	caption += " Lines: 95 % intervals by resampling connections, or losses if there are few connections."
 	if beyond {
 		caption += " The data has the values beyond the axis."
 	}

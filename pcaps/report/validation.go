@@ -120,7 +120,7 @@ func (p *Validations) check(c *Check, i int) checkView {
 // time.
 func (c *Check) slopes() (detections, recoveries []slope) {
 	for _, j := range c.Judged {
-		l := &j.Result.Script.Loss[j.Loss]
+		l := &j.Result.Script.Losses[j.Loss]
 		slopeOf := func(captured, replayed time.Duration) slope {
 			return slope{captured, replayed, []string{
 				csvText(j.Result.File), strconv.Itoa(j.Result.ID), strconv.FormatInt(l.Packet, 10), l.Kind.String(),
@@ -162,7 +162,7 @@ func (p *Validations) judged(c *Check) (rows []judgedView, note string) {
 	}
 	for _, j := range all {
 		x := j.Result
-		l := &x.Script.Loss[j.Loss]
+		l := &x.Script.Losses[j.Loss]
 		row := judgedView{
 			File: x.File, From: [2]string{x.Client.String(), x.Server.String()}[l.Flow], Conn: x.ID, Packet: l.Packet,
 			At: micro(x.Script.Seconds(l.At, p.First(x))), Kind: l.Kind.String(), Right: yesOrNo[j.Right],

@@ -81,7 +81,7 @@ func (w *Wires) Write(out io.Writer) error {
 	for i := range w.Ends {
 		o := w.Ends[i].Outcome
 		first.add(o.FirstRight, o.First)
-		again.add(o.AgainRight, o.Again)
+		again.add(o.RetransmissionsRight, o.Retransmissions)
 		v.Files = v.Files || w.Ends[i].Result.File != w.Ends[0].Result.File
 	}
 	v.Facts = []htmlpage.Fact{
@@ -147,9 +147,11 @@ func (w *Wires) worst() (all []*WireEnd) {
 	for i := range w.Ends {
 		all = append(all, &w.Ends[i])
 	}
-	wrong := func(o *replay.WireOutcome) int { return o.First - o.FirstRight + o.Again - o.AgainRight + o.More }
+	wrong := func(o *replay.WireOutcome) int {
+		return o.First - o.FirstRight + o.Retransmissions - o.RetransmissionsRight + o.More
+	}
 	slices.SortStableFunc(all, func(a, b *WireEnd) int {
-		return cmp.Or(wrong(b.Outcome)-wrong(a.Outcome), b.Outcome.Again-a.Outcome.Again)
+		return cmp.Or(wrong(b.Outcome)-wrong(a.Outcome), b.Outcome.Retransmissions-a.Outcome.Retransmissions)
 	})
 	return all[:min(len(all), maxWireDrawn)]
 }
@@ -162,7 +164,7 @@ func (e *WireEnd) view(first wheel.Time, drawn string) wireEndView {
 	o := e.Outcome
 	v := wireEndView{
 		File: e.Result.File, Drawn: drawn, Conn: e.Result.ID, From: e.addr(), Policy: e.Policy,
-		First: fmt.Sprintf("%d of %d", o.FirstRight, o.First), Again: fmt.Sprintf("%d of %d", o.AgainRight, o.Again), More: o.More,
+		First: fmt.Sprintf("%d of %d", o.FirstRight, o.First), Again: fmt.Sprintf("%d of %d", o.RetransmissionsRight, o.Retransmissions), More: o.More,
 		Spans: []cellView{cell(o.Median, o.First > 0), cell(o.P95, o.First > 0)},
 	}
 	if d := o.Divergence; d != nil {

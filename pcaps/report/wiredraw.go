@@ -96,7 +96,7 @@ func (d *wireDrawing) view(id string) wireDrawnView {
 	x := e.Result
 	v := wireDrawnView{ID: id, Title: fmt.Sprintf("%s, connection %d: %s, policy %s", baseOf(x.File), x.ID, e.addr(), e.Policy)}
 	o := e.Outcome
-	v.Words = append(v.Words, fmt.Sprintf("%[2]d of %[1]d first transmissions and %[4]d of %[3]d retransmissions are within 1 ms; the engine made %[5]d more.", o.First, o.FirstRight, o.Again, o.AgainRight, o.More))
+	v.Words = append(v.Words, fmt.Sprintf("%[2]d of %[1]d first transmissions and %[4]d of %[3]d retransmissions are within 1 ms; the engine made %[5]d more.", o.First, o.FirstRight, o.Retransmissions, o.RetransmissionsRight, o.More))
 	if half := x.Script.Ends[e.End].Half; half > 0 {
 		v.Words = append(v.Words, fmt.Sprintf("The capture was not taken at this end: times are reduced by %s, half the RTT to it.", SpanText(half/2)))
 	}

@@ -1,0 +1,121 @@
+package replay
+
+import (
+	"time"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// ackPacer holds the ACKs of an end, which acknowledges everything at once, until the captured end
+// sent them.
+type ackPacer struct {
+	e       *end
+	script  []ACK
+	next    int
+	claims  arrived       // what the end's ACKs say has arrived, held or not
+	late    time.Duration // how long ACKs are held that the captured end did not send
+	waits   bool
+	pending outgoing // if waits
+	due     wheel.Time
+	timer   wheel.Timer
+	armed   bool // the timer exists
+}
+
+// newACKPacer returns the pacer of an end.
+func newACKPacer(e *end) *ackPacer {
+	s := &e.script.Ends[e.side]
+	p := &ackPacer{e: e, script: s.ACKs, late: max(s.DelayedACKs.Delay, s.DelayedACKs.Heartbeat)}
+	if p.late == 0 {
+		p.late = fallbackDelay
+	}
+	return p
+}
+
+// fork returns a copy for an end that is let go at now.
+func (p *ackPacer) fork(now wheel.Time, e *end) *ackPacer {
+	f := *p
+	f.e, f.armed = e, false
+	f.claims.blocks = append([]block(nil), p.claims.blocks...)
+	f.waits = p.waits && p.due > now // else the captured end has sent it
+	return &f
+}
+
+// release starts the timer of an ACK that waits.
+func (p *ackPacer) release() {
+	if p.waits {
+		p.start()
+	}
+}
+
+func (p *ackPacer) start() {
+	if p.e.net == nil {
+		return
+	}
+	if !p.armed {
+		p.timer, p.armed = p.e.net.NewTimer(p), true
+	}
+	p.e.net.StartTimer(p.timer, p.due)
+}
+
+// Expire implements sim.Handler: the ACK has waited long enough.
+func (p *ackPacer) Expire(now wheel.Time) {
+	if p.waits {
+		p.waits = false
+		p.e.carrier.carry(now, p.e, &p.pending)
+	}
+}
+
+// take takes in a segment that is about to leave, and reports whether it may.
+func (p *ackPacer) take(now wheel.Time, o *outgoing) bool {
+	h := &o.header
+	if o.ack <= 0 || !h.Flags.Has(tcp.ACK) {
+		return true
+	}
+	was := p.claims.bytes()
+	filled := len(p.claims.blocks) > 0 && o.ack > p.claims.una
+	p.claims.una = max(p.claims.una, o.ack)
+	for i := range h.Options.NumSACK {
+		r := h.Options.SACK[i]
+		start := o.ack + int64(int32(r.Start-h.Ack))
+		if b := (block{start, start + int64(r.Len())}); b.start >= p.claims.una && b.end > b.start {
+			p.claims.add(b)
+		}
+	}
+	p.claims.trim()
+	count := p.claims.bytes()
+	bare := o.bytes == 0 && !h.Flags.HasAny(tcp.SYN|tcp.FIN|tcp.RST)
+	if !bare || count == was && !p.waits {
+		p.drop()
+		return true
+	}
+	wait := p.late
+	if h.Options.NumSACK > 0 {
+		wait = gapACK
+	}
+	for p.next < len(p.script) && p.script[p.next].Bytes <= uint64(count) {
+		wait = p.script[p.next].After
+		p.next++
+	}
+	// RFC 5681 §4.2: what fills a gap is acknowledged at once.
+	if wait == 0 || count == was || filled {
+		p.drop()
+		return true
+	}
+	if at := now.Add(wait); !p.waits || at < p.due {
+		p.due = at
+	}
+	p.waits, p.pending = true, *o
+	p.start()
+	return false
+}
+
+// drop forgets the ACK that waits: another one says as much.
+func (p *ackPacer) drop() {
+	if p.waits {
+		p.waits = false
+		if p.armed {
+			p.e.net.StopTimer(p.timer)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package replay
+
+import (
+	"slices"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// endpoint makes the script of an end.
+func (b *builder) endpoint(d int) Endpoint {
+	f, g := &b.conn.Flows[d], &b.conn.Flows[1-d]
+	size := b.paths[d].size
+	e := Endpoint{Half: b.half[d], SACK: true, Timestamps: b.timestamps(), WScale: true, Window: 65535}
+	if e.Timestamps {
+		size += timestampOption
+	}
+	e.MSS = uint16(min(size, 65495))
+	scale := uint8(0)
+	if f.HasSYN && g.HasSYN {
+		e.SACK = f.SYN.SACKPermitted && g.SYN.SACKPermitted
+		e.WScale = f.SYN.HasWScale && g.SYN.HasWScale
+		if e.WScale {
+			scale = min(f.SYN.WScale, tcp.MaxWScale)
+		}
+	} else {
+		// The scale is not known: the window is as large as all that the peer sent, from 1 to 64
+		// MiB.
+		e.Window = uint32(max(1<<20, min(b.paths[1-d].max, 1<<26)))
+		e.SACK = f.HasSYN && f.SYN.SACKPermitted || g.HasSYN && g.SYN.SACKPermitted ||
+			slices.ContainsFunc(b.packets, func(p packet) bool { return p.sacks > 0 })
+	}
+	for i := range b.events[d] {
+		if x := &b.events[d][i]; x.sends && !x.reset && x.start > 0 {
+			e.Window = max(e.Window, min(x.window<<scale, 1<<29))
+		}
+	}
+	e.DelayedACKs, e.ACKFit = b.delayedACKs(d)
+	w := writeFinder{b: b, d: d, size: b.paths[d].size, short: true, wroteAt: b.opened(d)}
+	e.Writes, e.FirstFlight = w.find()
+	e.SendLimits = b.sendLimits(d, e.Writes)
+	e.Timed = b.timed(d)
+	e.ACKs = b.acks(d, e.SACK)
+	return e
+}
+
+// writeFinder finds what an application wrote when, from when its bytes were sent first.
+type writeFinder struct {
+	b    *builder
+	d    int
+	size int64
+	all  []Write
+
+	next    int64 // what is not sent yet
+	short   bool  // the last segment was not full: no more was written by then
+	wroteAt wheel.Time
+
+	// What the peer says.
+	acked    int64
+	ackedAt  wheel.Time // when it last made room
+	ackBare  bool
+	inFlight bool // before that ACK
+	known    arrived
+
+	// What the peer sent.
+	received arrived
+	had      int64 // at the write before
+	gotAt    wheel.Time
+
+	anyACK      bool
+	firstFlight int64 // bytes sent by the first ACK; 0: more followed without need
+	flight      uint32
+}
+
+// find returns the writes, and the bytes of the first flight if more waited to be sent, or 0.
+func (w *writeFinder) find() ([]Write, uint32) {
+	w.next = 1
+	for i := range w.b.events[w.d] {
+		x := &w.b.events[w.d][i]
+		switch {
+		case !x.sends && !x.reset:
+			w.receive(x)
+		case x.sends && x.reset:
+			w.add(x, 0, false)
+			return w.all, w.firstWindow()
+		case x.sends && x.data && x.first && x.end > w.next:
+			w.send(x)
+		}
+	}
+	return w.all, w.firstWindow()
+}
+
+// firstWindow returns the first flight. RFC 5681 §3.1: after the loss of a SYN it is one segment,
+// and shows nothing.
+func (w *writeFinder) firstWindow() uint32 {
+	if w.b.paths[w.d].tried(0) || w.b.paths[1-w.d].tried(0) {
+		return 0
+	}
+	return w.flight
+}
+
+func (w *writeFinder) receive(x *endEvent) {
+	if x.data {
+		was := w.received.una
+		w.received.take(x.start, x.end)
+		if w.received.una > was {
+			w.gotAt = x.at
+		}
+	}
+	if x.ack > 0 && w.known.ack(x.p, x.ack, w.b.paths[w.d].max) || x.ack > w.acked {
+		w.inFlight = w.acked < w.next && w.next > 1
+		w.acked, w.ackedAt, w.ackBare = max(w.acked, x.ack), x.at, !x.data
+		if w.acked > 1 && !w.anyACK {
+			w.anyACK, w.firstFlight = true, w.next-1
+		}
+	}
+}
+
+func (w *writeFinder) send(x *endEvent) {
+	bytes := x.end - w.next // with what is missing before it, which was written no later
+	if x.fin {
+		bytes--
+	}
+	// An ACK made room for it.
+	room := w.inFlight && w.ackBare && x.at.Sub(w.ackedAt) <= answerTime && x.at >= w.ackedAt && w.acked > 1
+	n := len(w.all)
+	switch {
+	case n > 0 && bytes > 0 && !w.all[n-1].FIN && (!w.short || room && w.b.paths[w.d].fullBefore(x.start)):
+		w.all[n-1].Bytes += uint64(bytes)
+		w.all[n-1].FIN = w.all[n-1].FIN || x.fin
+		if w.anyACK && w.firstFlight > 0 && w.flight == 0 && room {
+			w.flight = uint32(min(w.firstFlight, 1<<24))
+		}
+	case bytes > 0 || x.fin:
+		w.add(x, bytes, x.fin)
+	}
+	if w.anyACK && w.flight == 0 {
+		w.firstFlight = 0
+	}
+	w.next = x.end
+	w.short = bytes%w.size != 0 || x.push || bytes == 0
+}
+
+// add appends a write.
+func (w *writeFinder) add(x *endEvent, bytes int64, fin bool) {
+	write := Write{Bytes: uint64(bytes), FIN: fin, Reset: x.reset}
+	if got := w.received.una; got > w.had && got > 1 {
+		write.Received, write.After = uint64(got), max(x.at.Sub(w.gotAt), 0)
+	} else {
+		write.After = max(x.at.Sub(w.wroteAt), 0)
+	}
+	w.all = append(w.all, write)
+	w.had, w.wroteAt = w.received.una, x.at
+}
+
+// sendLimits finds how much an end let into the network: for each number of bytes that it knew to
+// have arrived, how many more it had sent when it stopped. Where it stopped for want of data, it
+// might have sent more. What a timer sent, without an ACK, shows nothing.
+func (b *builder) sendLimits(d int, writes []Write) []tcp.SendLimit {
+	begins := map[int64]bool{}
+	at := int64(1)
+	for _, w := range writes {
+		begins[at] = true
+		at += int64(w.Bytes)
+	}
+	l := limitFinder{next: 1, by: -1}
+	for i := range b.events[d] {
+		x := &b.events[d][i]
+		switch {
+		case x.reset:
+		case !x.sends:
+			if x.ack > 0 && l.known.ack(x.p, x.ack, b.paths[d].max) {
+				l.hear(x.at)
+			}
+		default:
+			if x.data && !x.first && len(l.told) > 0 {
+				// What follows a retransmission was let go by no ACK before the one that caused
+				// that.
+				l.told, l.by = l.told[len(l.told)-1:], -1
+			}
+			if x.data && x.first && x.end > l.next && (x.start > 0 || x.end > 1) {
+				l.send(x, begins[l.next])
+			}
+		}
+	}
+	return l.all
+}
+
+// limitFinder is sendLimits at work.
+type limitFinder struct {
+	all   []tcp.SendLimit
+	known arrived
+	told  []delivered // ACKs since the last bytes left, and the last one before
+	open  int         // limits from this one on may be for want of data
+	next  int64       // what is not sent yet
+	grew  bool        // told has more than the one before
+	by    int64       // the limit that the last bytes left by; -1: none
+	left  wheel.Time  // when they did
+}
+
+// hear takes in an ACK that reported more.
+func (l *limitFinder) hear(at wheel.Time) {
+	if !l.grew {
+		l.told = l.told[:0]
+	}
+	l.grew = true
+	l.told = append(l.told, delivered{at, l.known.bytes()})
+	l.sent(l.known.bytes())
+}
+
+// send takes in new bytes that leave. begins says that a write begins with them.
+func (l *limitFinder) send(x *endEvent, begins bool) {
+	if !begins { // they were there already, and waited
+		for k := l.open; k < len(l.all); k++ {
+			l.all[k].AtLeast = false
+		}
+	}
+	l.next = x.end
+	switch {
+	case begins:
+		l.by = l.known.bytes()
+	case !l.grew && l.by >= 0 && x.at.Sub(l.left) <= answerTime:
+		// They left with those before them.
+	case len(l.told) == 0 || x.at.Sub(l.told[len(l.told)-1].at) > answerTime:
+		l.by = -1 // a timer sent them
+	default:
+		// A host that received several ACKs at once may have answered only the first by then.
+		first := slices.IndexFunc(l.told, func(n delivered) bool { return x.at.Sub(n.at) <= ackTurnaround })
+		if first < 0 {
+			first = len(l.told) - 1
+		}
+		l.by = l.told[first].bytes
+		l.told = l.told[first:]
+	}
+	if l.by >= 0 {
+		l.sent(l.by)
+	}
+	l.grew, l.left = false, x.at
+	l.open = max(len(l.all)-1, 0)
+}
+
+// sent notes that all before next had left when so many bytes were known to have arrived.
+func (l *limitFinder) sent(arrived int64) {
+	beyond := func(n int64) uint32 { return uint32(min(max(l.next-1-n, 0), 1<<30)) }
+	k := len(l.all) - 1
+	for k >= 0 && l.all[k].Delivered > uint64(arrived) {
+		k--
+	}
+	if k < 0 || l.all[k].Delivered < uint64(arrived) {
+		k++
+		l.all = slices.Insert(l.all, k, tcp.SendLimit{Delivered: uint64(arrived), AtLeast: true})
+	}
+	l.all[k].Bytes = max(l.all[k].Bytes, beyond(arrived))
+	for k++; k < len(l.all); k++ {
+		l.all[k].Bytes = max(l.all[k].Bytes, beyond(int64(l.all[k].Delivered)))
+	}
+}

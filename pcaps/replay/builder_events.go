@@ -1,0 +1,115 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// mergeEvents puts what each end sent and received in order, by its own clock.
+func (b *builder) mergeEvents() {
+	for d := range b.events {
+		all := make([]endEvent, 0, len(b.sends[d])+len(b.heard[d]))
+		for _, x := range b.sends[d] {
+			x.at = b.virtual(x.at.Add(-b.half[d] / 2))
+			all = append(all, x)
+		}
+		for i := range b.heard[d] {
+			x := &b.heard[d][i]
+			e := endEvent{at: x.at, order: x.packet, start: x.start, end: x.end, data: x.end > x.start, ack: x.ack, n: -1}
+			if x.packet >= 0 {
+				e.p = &b.packets[x.packet]
+				e.push, e.fin = x.tail && e.p.flags.Has(tcp.PSH), x.tail && e.p.flags.Has(tcp.FIN)
+			}
+			all = append(all, e)
+		}
+		slices.SortStableFunc(all, func(x, y endEvent) int {
+			return cmp.Or(cmp.Compare(x.at, y.at), x.order-y.order)
+		})
+		b.events[d] = all
+	}
+}
+
+// lostACK reports whether a packet without data that the end d sent must have been lost behind the
+// point of capture.
+func (b *builder) lostACK(d int, x *endEvent) bool {
+	return within(b.script.Paths[d].ACKLossSpans, b.virtual(x.at.Add(-b.half[d]/2)))
+}
+
+// opened returns when the connection was open to an end: the client when it had the SYN-ACK, the
+// server when it had the ACK of its own.
+func (b *builder) opened(d int) wheel.Time {
+	for _, x := range b.events[d] {
+		if !x.sends && !x.reset && x.ack > 0 || x.sends && x.start > 0 {
+			return x.at
+		}
+	}
+	return 0
+}
+
+// arrived is how much of a stream has arrived, in order and behind gaps.
+type arrived struct {
+	una    int64   // all before it has
+	blocks []block // behind it: in order, apart from each other
+}
+
+// bytes returns how many bytes have arrived, the SYN not counted.
+func (a *arrived) bytes() int64 {
+	n := max(a.una-1, 0)
+	for _, b := range a.blocks {
+		n += b.end - b.start
+	}
+	return n
+}
+
+// ack takes in what an ACK and the SACK blocks of its packet report of a stream that ends before
+// max, and reports whether it is news.
+func (a *arrived) ack(p *packet, place, max int64) bool {
+	was := a.bytes()
+	if place > a.una {
+		a.una = place
+	}
+	for i := range p.sackBlocks() {
+		start := place + int64(int32(p.sack[i].Start-p.ack))
+		b := block{start, start + int64(p.sack[i].Len())}
+		if b.start >= a.una && b.end > b.start && b.end <= max {
+			a.add(b)
+		}
+	}
+	a.trim()
+	return a.bytes() > was
+}
+
+// take takes in bytes that arrive. It reports whether they left a gap before them or filled one,
+// and whether they brought nothing.
+func (a *arrived) take(start, end int64) (gap, filled, twice bool) {
+	before, held := a.una, len(a.blocks)
+	was := a.bytes()
+	if b := (block{max(start, a.una), end}); b.start < b.end {
+		a.add(b)
+		a.trim()
+	}
+	twice = a.bytes() == was && a.una == before
+	return len(a.blocks) > 0, held > 0 && a.una > before, twice
+}
+
+// trim takes from the blocks what lies below una, or touches it.
+func (a *arrived) trim() {
+	for len(a.blocks) > 0 && a.blocks[0].start <= a.una {
+		a.una = max(a.una, a.blocks[0].end)
+		a.blocks = a.blocks[1:]
+	}
+}
+
+// add takes in a block, and joins it with those that it touches.
+func (a *arrived) add(b block) {
+	i, _ := slices.BinarySearchFunc(a.blocks, b.start, func(x block, at int64) int { return cmp.Compare(x.end, at) })
+	j := i
+	for j < len(a.blocks) && a.blocks[j].start <= b.end {
+		b.start, b.end = min(b.start, a.blocks[j].start), max(b.end, a.blocks[j].end)
+		j++
+	}
+	a.blocks = slices.Replace(a.blocks, i, j, b)
+}

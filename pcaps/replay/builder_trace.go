@@ -1,0 +1,220 @@
+package replay
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// trace makes the trace of one direction.
+func (b *builder) trace(d int, rtt time.Duration) PathTrace {
+	p := &b.paths[d]
+	for i := range p.ranges {
+		r := &p.ranges[i]
+		for k, n := range r.tries {
+			p.segments[n].covers = p.segments[n].covers || r.fates[k] == Delivered
+		}
+	}
+	// The least time to the destination and back, of what was answered at once.
+	least := rtt - p.near
+	for i := range p.segments {
+		if s := &p.segments[i]; s.acked && !s.unseen && !s.late && s.isNew {
+			least = min(least, s.ackAt.Sub(s.at))
+		}
+	}
+	t := PathTrace{Base: max(p.near/2+max(least, 0)-p.far/2, 0)}
+	if p.far == 0 {
+		t.Base = p.near / 2
+	}
+	delays := b.delays(d, &t, max(least, 0))
+	for i := range p.ranges {
+		r := &p.ranges[i]
+		out := Range{Start: uint64(r.start), End: uint64(r.end)}
+		for k, n := range r.tries {
+			s := &p.segments[n]
+			try := Try{Sent: b.virtual(s.at.Add(-p.near / 2)), Fate: r.fates[k], Late: s.late, Unseen: s.unseen, Packet: s.number}
+			if try.Fate != Lost {
+				try.Delay, try.Exact = delays[n].took, delays[n].exact
+			}
+			out.Tries = append(out.Tries, try)
+		}
+		if k := len(t.Ranges) - 1; k >= 0 && t.Ranges[k].End == out.Start && slices.Equal(t.Ranges[k].Tries, out.Tries) {
+			t.Ranges[k].End = out.End
+			continue
+		}
+		t.Ranges = append(t.Ranges, out)
+	}
+	for _, s := range b.paths[1-d].ackLoss { // its ACKs go this way
+		t.ACKLossSpans = append(t.ACKLossSpans, Span{b.virtual(s.From), b.virtual(s.To)})
+	}
+	t.ACKLossSpans = joined(t.ACKLossSpans)
+	b.countLosses(p, &t)
+	return t
+}
+
+// segmentDelay is how long a segment took from end to end, and whether the capture shows it.
+type segmentDelay struct {
+	took  time.Duration
+	exact bool
+}
+
+// delays returns how long each segment took, and keeps in the trace what the capture shows of it.
+// least is the least time from the point of capture to the destination and back.
+func (b *builder) delays(d int, t *PathTrace, least time.Duration) []segmentDelay {
+	p := &b.paths[d]
+	near, far := p.near/2, p.far/2
+	order := p.inOrder()
+	all := make([]segmentDelay, len(p.segments))
+	for k, i := range order {
+		s := &p.segments[i]
+		took := s.ackAt.Sub(s.at)
+		// The ACK would have been for the next segment too, had it been delayed.
+		followed := false
+		if k+1 < len(order) {
+			next := &p.segments[order[k+1]]
+			followed = next.covers && next.start == s.end && next.at.Sub(s.at) < shortestDelay
+		}
+		switch {
+		case p.far == 0 && !s.unseen:
+			all[i] = segmentDelay{near, true}
+		case !s.acked || s.unseen:
+		case !s.alone || s.start == 0 || !s.isNew || b.promptACK(d, took-least, followed):
+			// RFC 9293 §3.10.7.4 and RFC 5681 §4.2: the ACKs of a SYN and of what fills a gap are
+			// not delayed.
+			all[i] = segmentDelay{max(near+took-far, t.Base), true}
+		}
+	}
+	p.findLate(order, all)
+	for _, i := range order {
+		if all[i].exact && !p.segments[i].late {
+			t.Delays = append(t.Delays, DelaySample{b.virtual(p.segments[i].at.Add(-near)), all[i].took})
+		}
+	}
+	// What the capture does not show lies between its neighbours, and is no later than its own ACK.
+	before := -1 // the last one that is exact
+	for k, i := range order {
+		s := &p.segments[i]
+		if all[i].exact {
+			if !s.late {
+				before = k
+			}
+			continue
+		}
+		took := interpolate(t.Delays, b.virtual(s.at.Add(-near)), t.Base)
+		if before >= 0 && s.at.Sub(p.segments[order[before]].at) <= burstSpacing {
+			took = p.inBurst(order, all, before, k)
+		}
+		bound := s.limit
+		if s.acked && (bound == 0 || s.ackAt.Before(bound)) {
+			bound = s.ackAt
+		}
+		if bound != 0 && s.covers {
+			took = max(min(took, near+bound.Sub(s.at)-far), 0)
+		}
+		all[i].took = took
+	}
+	return all
+}
+
+// findLate marks the segments that others overtook: segments that left later arrived before them.
+func (p *pathBuilder) findLate(order []int, all []segmentDelay) {
+	first := wheel.Time(math.MaxInt64) // the first arrival of those that left later
+	for k := len(order) - 1; k >= 0; k-- {
+		s := &p.segments[order[k]]
+		if !all[order[k]].exact {
+			continue
+		}
+		at := s.at.Add(all[order[k]].took)
+		if s.late = s.late || at.Sub(first) > sameInstant; !s.late {
+			first = min(first, at)
+		}
+	}
+}
+
+// promptACK reports whether the ACK of a single segment that came so late was late on the path, and
+// not delayed by its sender: no timer is that short, or that long, or the sender delays none.
+func (b *builder) promptACK(d int, late time.Duration, followed bool) bool {
+	policy := &b.delacks[1-d]
+	switch {
+	case late <= promptACK, late > longestDelay:
+		return true
+	case policy.Heartbeat > 0:
+		return false
+	case followed:
+		return true
+	case policy.Every == 0:
+		return false // not known yet
+	}
+	return late <= shortestDelay || policy.Every == 1
+}
+
+// inBurst returns the delay of the k-th segment, which left in a burst with one whose delay is
+// known. They arrive evenly up to the next one that is known, or together.
+func (p *pathBuilder) inBurst(order []int, all []segmentDelay, before, k int) time.Duration {
+	first := order[before]
+	for next := k + 1; next < len(order); next++ {
+		i := order[next]
+		if p.segments[i].at.Sub(p.segments[first].at) > burstSpacing {
+			break
+		}
+		if all[i].exact && !p.segments[i].late {
+			return all[first].took + max(all[i].took-all[first].took, 0)*time.Duration(k-before)/time.Duration(next-before)
+		}
+	}
+	return all[first].took
+}
+
+// inOrder returns the segments by when they were sent.
+func (p *pathBuilder) inOrder() []int {
+	order := make([]int, len(p.segments))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.segments[a].at, p.segments[b].at) })
+	return order
+}
+
+// countLosses counts transmissions, and finds the spans within which nothing arrived.
+func (b *builder) countLosses(p *pathBuilder, t *PathTrace) {
+	lost := make([]bool, len(p.segments))
+	for i := range p.ranges {
+		r := &p.ranges[i]
+		for k, n := range r.tries {
+			lost[n] = lost[n] || r.fates[k] == Lost
+		}
+	}
+	before, open := b.virtual(b.packets[0].at)-1, false
+	for _, n := range p.inOrder() {
+		at := b.virtual(p.segments[n].at.Add(-p.near / 2))
+		t.Transmissions++
+		t.LostByIndex, t.left = append(t.LostByIndex, lost[n]), append(t.left, at)
+		if lost[n] {
+			t.Lost++
+			open = true
+			continue
+		}
+		if open && at > before+1 {
+			t.LossSpans = append(t.LossSpans, Span{before + 1, at - 1})
+		}
+		before, open = at, false
+	}
+	if open {
+		t.LossSpans = append(t.LossSpans, Span{before + 1, b.virtual(b.packets[len(b.packets)-1].at)})
+	}
+}
+
+// joined returns spans in order, those that overlap as one.
+func joined(all []Span) (out []Span) {
+	slices.SortFunc(all, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
+	for _, s := range all {
+		if n := len(out); n > 0 && s.From <= out[n-1].To {
+			out[n-1].To = max(out[n-1].To, s.To)
+		} else {
+			out = append(out, s)
+		}
+	}
+	return out
+}

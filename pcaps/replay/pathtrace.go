@@ -1,0 +1,163 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// PathTrace is what became of each transmission in one direction.
+type PathTrace struct {
+	Ranges        []Range       `json:"ranges"`         // in order, disjoint
+	Delays        []DelaySample `json:"delays"`         // in order of Sent
+	LossSpans     []Span        `json:"loss_spans"`     // nothing arrived that was sent within
+	ACKLossSpans  []Span        `json:"ack_loss_spans"` // ACKs sent within were lost unseen
+	Base          time.Duration `json:"base_ns"`        // the least delay
+	Transmissions int           `json:"transmissions"`  // of bytes, SYN and FIN
+	Lost          int           `json:"lost"`           // of these
+	LostByIndex   []bool        `json:"lost_by_index"`  // whether the n-th of them was lost
+	left          []wheel.Time  // when each of them left, in order
+}
+
+// Range is bytes whose transmissions had the same fates.
+type Range struct {
+	Start uint64 `json:"start"`
+	End   uint64 `json:"end"`
+	Tries []Try  `json:"tries"` // its transmissions, in order
+}
+
+// Try is a transmission of a range.
+type Try struct {
+	Sent   wheel.Time    `json:"sent_ns"`
+	Fate   Fate          `json:"fate"`
+	Delay  time.Duration `json:"delay_ns"`         // unless it was lost
+	Exact  bool          `json:"exact,omitempty"`  // the capture shows Delay; else it is interpolated
+	Late   bool          `json:"late,omitempty"`   // others overtook it
+	Unseen bool          `json:"unseen,omitempty"` // it was not captured: Sent is a guess
+	Packet int64         `json:"packet,omitempty"`
+}
+
+// DelaySample is how long a packet took that left at Sent.
+type DelaySample struct {
+	Sent  wheel.Time    `json:"sent_ns"`
+	Delay time.Duration `json:"delay_ns"`
+}
+
+// Span is an interval of time, ends included.
+type Span struct {
+	From wheel.Time `json:"from_ns"`
+	To   wheel.Time `json:"to_ns"`
+}
+
+// Fate is what became of a transmission.
+type Fate uint8
+
+const (
+	Delivered Fate = iota
+	Lost
+	Unknown // the capture ends before it would show
+
+	fates
+)
+
+var fateNames = [fates]string{"delivered", "lost", "unknown"}
+
+// String returns the name that the fate has in JSON.
+func (f Fate) String() string { return fateNames[min(f, fates-1)] }
+
+// MarshalText writes the name.
+func (f Fate) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText reads the name.
+func (f *Fate) UnmarshalText(text []byte) error {
+	for i, name := range fateNames {
+		if name == string(text) {
+			*f = Fate(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("replay: fate %q, want one of %q", text, fateNames)
+}
+
+// find returns the index of the range that holds a place, or of the first range behind it.
+func (p *PathTrace) find(place int64) int {
+	i, _ := slices.BinarySearchFunc(p.Ranges, place, func(r Range, place int64) int {
+		if int64(r.End) <= place {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// try returns the n-th transmission of the byte at a place, nil if the capture has none.
+func (p *PathTrace) try(place int64, n int) *Try {
+	i := p.find(place)
+	if i == len(p.Ranges) || int64(p.Ranges[i].Start) > place || n < 1 || n > len(p.Ranges[i].Tries) {
+		return nil
+	}
+	return &p.Ranges[i].Tries[n-1]
+}
+
+// mostlyLost reports whether most bytes of [start, end) were lost at their n-th transmission, and
+// whether the capture shows the fate of any.
+func (p *PathTrace) mostlyLost(start, end int64, n int) (lost, known bool) {
+	var gone, all int64
+	for i := p.find(start); i < len(p.Ranges) && int64(p.Ranges[i].Start) < end; i++ {
+		r := &p.Ranges[i]
+		if n > len(r.Tries) || r.Tries[n-1].Fate == Unknown {
+			continue
+		}
+		bytes := min(end, int64(r.End)) - max(start, int64(r.Start))
+		all += bytes
+		if r.Tries[n-1].Fate == Lost {
+			gone += bytes
+		}
+	}
+	return 2*gone >= all && all > 0, all > 0
+}
+
+// within reports whether an instant lies in one of spans, which are in order.
+func within(spans []Span, at wheel.Time) bool {
+	i, _ := slices.BinarySearchFunc(spans, at, func(s Span, at wheel.Time) int { return cmp.Compare(s.To, at) })
+	return i < len(spans) && spans[i].From <= at
+}
+
+// sentBefore returns how many transmissions left before an instant.
+func (p *PathTrace) sentBefore(at wheel.Time) int {
+	n, _ := slices.BinarySearch(p.left, at)
+	return n
+}
+
+// delayAt returns the delay of a packet that leaves at an instant: that of its neighbours, in
+// proportion, or the least one if none is known.
+func (p *PathTrace) delayAt(at wheel.Time) time.Duration { return interpolate(p.Delays, at, p.Base) }
+
+// interpolate returns the delay at an instant from samples in order. Before the first and after the
+// last it is theirs; base is for none at all.
+func interpolate(known []DelaySample, at wheel.Time, base time.Duration) time.Duration {
+	i, _ := slices.BinarySearchFunc(known, at, func(d DelaySample, at wheel.Time) int { return cmp.Compare(d.Sent, at) })
+	switch {
+	case len(known) == 0:
+		return base
+	case i == len(known):
+		return known[i-1].Delay
+	case i == 0 || known[i].Sent == at:
+		return known[i].Delay
+	}
+	a, b := known[i-1], known[i]
+	part := float64(at.Sub(a.Sent)) / float64(b.Sent.Sub(a.Sent))
+	return a.Delay + time.Duration(part*float64(b.Delay-a.Delay))
+}
+
+// gap returns how long after the n-th transmission of a range the next one left, and whether the
+// capture has it.
+func (r *Range) gap(n int) (time.Duration, bool) {
+	if n < 1 || n >= len(r.Tries) {
+		return 0, false
+	}
+	return max(r.Tries[n].Sent.Sub(r.Tries[n-1].Sent), 0), true
+}

@@ -1,0 +1,219 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// Recovery is what became of a captured loss in a replay: from the transmission that was lost, as
+// it left in the capture, to the ACK.
+type Recovery struct {
+	Repaired        bool          `json:"repaired"` // the bytes were acknowledged
+	Retransmissions int           `json:"retransmissions"`
+	D               time.Duration `json:"d_ns"` // to the first retransmission, 0 for none
+	TRec            time.Duration `json:"t_rec_ns"`
+	FilledIn        bool          `json:"filled_in"` // the capture does not show the fate of one of its transmissions
+	Beyond          bool          `json:"beyond"`    // a fate was drawn by chance before it was repaired
+
+	try     int           // the transmission that repaired it
+	waited  time.Duration // until that left
+	transit time.Duration // and until it arrived
+}
+
+// contender is a way to decide when to retransmit that is tried on all losses.
+type contender struct {
+	decider    decider
+	keys       int // by which it is tried, from ByRange on
+	recoveries [Keys][]Recovery
+	followed   []bool // whether the follower came as far as each loss
+
+	configs [2]*tcp.Config
+}
+
+// groups puts contenders together that measure alike, so that they can share a follower.
+func groups(all []*contender) (out [][]*contender) {
+	for _, c := range all {
+		same := measuring(c.decider.policy())
+		i := slices.IndexFunc(out, func(g []*contender) bool { return measuring(g[0].decider.policy()) == same })
+		if i < 0 {
+			out = append(out, nil)
+			i = len(out) - 1
+		}
+		out[i] = append(out[i], c)
+	}
+	return out
+}
+
+// byTime returns the losses in the order in which the lost transmissions left.
+func (s *Script) byTime() []int {
+	order := make([]int, len(s.Losses))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.Losses[a].Sent, s.Losses[b].Sent) })
+	return order
+}
+
+// compare has each loss happen to ends that have done what they did in the capture until the lost
+// transmission left. Then they are let go: each of the contenders, which measure alike, decides
+// what follows. So no error of one loss is handed on to the next. It costs about a microsecond for
+// each packet, and some hundred for each loss and contender.
+func (s *Script) compare(control string, group []*contender) error {
+	f, err := s.follow(control, group)
+	if err != nil {
+		return err
+	}
+	for _, c := range group {
+		o := &Options{Control: control}
+		for d := range c.configs {
+			if c.configs[d], _, err = s.config(d, o, c.decider); err != nil {
+				return err
+			}
+		}
+		c.followed = make([]bool, len(s.Losses))
+		for k := range c.keys {
+			c.recoveries[k] = make([]Recovery, len(s.Losses))
+		}
+	}
+	for _, i := range s.byTime() {
+		l := &s.Losses[i]
+		f.to(l.Sent)
+		if e := f.ends[l.Flow]; l.Sent == 0 || e.conn == nil || e.sent <= int64(l.Start) {
+			continue
+		}
+		for n, c := range group {
+			c.followed[i] = true
+			for k := range c.keys {
+				r, err := f.release(l.Sent, control, Key(k), n, c)
+				if err != nil {
+					return err
+				}
+				r.steps(s.End.Add(overtime), func() bool {
+					_, ok := ackedAt(r.paths[l.Flow].acks, int64(l.End))
+					return ok
+				}, 0)
+				c.recoveries[k][i] = r.recovery(l)
+			}
+		}
+	}
+	return nil
+}
+
+// release returns a run that begins as the follower is at now, under the n-th contender of its group.
+// What left before still arrives as in the capture.
+func (f *follower) release(now wheel.Time, control string, key Key, n int, c *contender) (*run, error) {
+	s := f.script
+	r, err := s.newRun(&Options{Control: control, Key: key})
+	if err != nil {
+		return nil, err
+	}
+	r.configs = c.configs
+	r.net.Run(now)
+	for d, e := range f.ends {
+		r.ends[d] = e.fork(now, r, c.decider, f.fans[d].all[n].Copy(), f.acked[d])
+	}
+	for d, p := range r.paths {
+		t := &s.tapes[1-d]
+		for i := f.feeders[1-d].next; i < len(t.heard) && t.oldest[i] <= now; i++ {
+			x := &t.heard[i]
+			if x.sent > now {
+				continue
+			}
+			(&inFlight{r: r, to: 1 - d, x: x}).start()
+			if x.end > x.start && !x.late {
+				p.last = max(p.last, x.at)
+			}
+		}
+		p.index, p.high = p.trace.sentBefore(now+1), f.ends[d].sent
+	}
+	for _, e := range r.ends {
+		if e.conn == nil {
+			continue
+		}
+		e.flush(now)
+		c.decider.forked(now, e)
+		if e.acks != nil {
+			e.acks.release()
+		}
+		e.app.release(now)
+	}
+	return r, nil
+}
+
+// inFlight is a delivery of the capture that left before the ends were let go.
+type inFlight struct {
+	r     *run
+	to    int
+	x     *delivery
+	timer wheel.Timer
+}
+
+func (d *inFlight) start() {
+	d.timer = d.r.net.NewTimer(d)
+	d.r.net.StartTimer(d.timer, d.x.at)
+}
+
+// Expire implements sim.Handler.
+func (d *inFlight) Expire(now wheel.Time) {
+	d.r.net.FreeTimer(d.timer)
+	d.r.paths[d.to].noteACK(now, d.x.ack)
+	newFeeder(d.r.ends[d.to]).deliver(now, d.x)
+}
+
+// recovery measures what became of a loss.
+func (r *run) recovery(l *Loss) (rec Recovery) {
+	p := r.paths[l.Flow]
+	start, end := int64(l.Start), int64(l.End)
+	repair := r.repair(l)
+	if repair != nil {
+		rec.try, rec.waited, rec.transit = repair.try, repair.at.Sub(l.Sent), repair.arrives.Sub(repair.at)
+	}
+	for i := range p.sent {
+		x := &p.sent[i]
+		if x.end <= start || x.start >= end {
+			continue
+		}
+		rec.FilledIn = rec.FilledIn || x.filledIn && (repair == nil || x.at <= repair.at)
+		if x.start > start {
+			continue
+		}
+		if rec.Retransmissions++; rec.Retransmissions == 1 {
+			rec.D = x.at.Sub(l.Sent)
+		}
+	}
+	acked, ok := ackedAt(p.acks, end)
+	if !ok {
+		return rec
+	}
+	rec.Repaired, rec.TRec = true, max(acked.Sub(l.Sent), 0)
+	rec.Beyond = r.horizon != 0 && acked > r.horizon
+	return rec
+}
+
+// repair returns the transmission that repaired a loss: of all its bytes, the one that arrived last
+// that was the first to arrive of its own. nil: none did.
+func (r *run) repair(l *Loss) (last *transmission) {
+	all := r.paths[l.Flow].sent
+	filled := arrived{una: int64(l.Start)}
+	for filled.una < int64(l.End) {
+		var first *transmission // to arrive with the first byte that is missing
+		for i := range all {
+			x := &all[i]
+			if !x.lost && x.start <= filled.una && x.end > filled.una && (first == nil || x.arrives < first.arrives) {
+				first = x
+			}
+		}
+		if first == nil {
+			return last
+		}
+		if last == nil || first.arrives > last.arrives {
+			last = first
+		}
+		filled.take(filled.una, first.end)
+	}
+	return last
+}

@@ -1,0 +1,255 @@
+package replay
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Verdict is what a policy would have made of the losses.
+type Verdict uint8
+
+const (
+	CannotTell Verdict = iota
+	Saves
+	Costs
+	NoDifference
+
+	verdicts
+)
+
+var verdictNames = [verdicts]string{"cannot tell", "saves", "costs", "no effect"}
+
+// String returns the verdict in words.
+func (v Verdict) String() string { return verdictNames[min(v, verdicts-1)] }
+
+// MarshalText writes the verdict.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// Summary is how a policy does, over the losses that count under it: those that passed the gate,
+// and that it repairs by fates that the capture shows.
+type Summary struct {
+	Policy string
+
+	N                int
+	Median, P95, P99 time.Duration // of the recovery times
+	Waiting          time.Duration // their sum, less a round trip each
+
+	// Saved is the oracle's recovery times less the policy's, loss by loss, by each key, and Of the
+	// oracle's. Low and High bound Saved by range with 95 %, if HasInterval.
+	Saved, Of   [Keys]time.Duration
+	Low, High   time.Duration
+	HasInterval bool
+
+	// OracleError is how far the oracle's recovery times are from the captured ones in sum, of the
+	// losses by range.
+	OracleError time.Duration
+
+	Verdict Verdict
+	Why     string // it cannot tell
+
+	// What is left out of those that passed the gate, by range.
+	NotRepaired, FilledIn, Unknown int
+
+	// Of whole connections.
+	Retransmissions, Spurious int
+}
+
+// GateSummary is how many losses there are, and how many of them count.
+type GateSummary struct {
+	Losses, Needed, Passed int
+	Captured               time.Duration // the recovery times of those that are needed
+	Gates                  [gates]int    // losses by why they do not count
+}
+
+// SummarizeGate returns how many losses count.
+func SummarizeGate(results []*Result) (g GateSummary) {
+	for _, r := range results {
+		for i := range r.Script.Losses {
+			l := &r.Script.Losses[i]
+			g.Losses++
+			g.Gates[r.Gates[i]]++
+			if l.Needed() {
+				g.Needed++
+				g.Captured += l.TRec
+			}
+		}
+	}
+	g.Passed = g.Gates[Passed]
+	return g
+}
+
+// SummarizeCaptured returns what the captures have, of all losses that were needed and repaired.
+func SummarizeCaptured(results []*Result) Summary {
+	var s Summary
+	var all []time.Duration
+	for _, r := range results {
+		for i := range r.Script.Losses {
+			l := &r.Script.Losses[i]
+			s.Spurious += l.SpuriousCount
+			s.Retransmissions += l.Retransmissions
+			if l.Needed() {
+				all = append(all, l.TRec)
+				s.Waiting += max(l.TRec-l.RTT, 0)
+			}
+		}
+	}
+	s.quantiles(all)
+	return s
+}
+
+// SummarizeOracle returns how the oracle does, over the losses that passed the gate.
+func SummarizeOracle(results []*Result) Summary {
+	s := Summary{Policy: Oracle}
+	var all []time.Duration
+	for _, r := range results {
+		for i := range r.Script.Losses {
+			if r.Gates[i] != Passed {
+				continue
+			}
+			l, rec := &r.Script.Losses[i], &r.Oracle[i]
+			all = append(all, rec.TRec)
+			s.Waiting += max(rec.TRec-l.RTT, 0)
+			s.OracleError += (rec.TRec - l.TRec).Abs()
+		}
+	}
+	s.quantiles(all)
+	return s
+}
+
+// Summarize returns how the choice of that number does.
+func (st *Study) Summarize(results []*Result, choice int) Summary {
+	s := Summary{Policy: st.Choices[choice].Text}
+	var all []time.Duration
+	var conns [][]saving
+	for _, r := range results {
+		var conn []saving
+		p := &r.Policies[choice]
+		if p.Whole != nil {
+			s.Spurious += p.Whole.Spurious
+			s.Retransmissions += p.Whole.Retransmissions
+		}
+		for i := range r.Script.Losses {
+			if r.Gates[i] != Passed {
+				continue
+			}
+			oracle := r.Oracle[i].TRec
+			for k := range s.Saved {
+				rec, ok := r.Recovery(i, choice, Key(k))
+				if ok {
+					s.Saved[k] += oracle - rec.TRec
+					s.Of[k] += oracle
+				}
+				if Key(k) != ByRange {
+					continue
+				}
+				switch l := &r.Script.Losses[i]; {
+				case ok:
+					all = append(all, rec.TRec)
+					s.Waiting += max(rec.TRec-l.RTT, 0)
+					s.OracleError += (oracle - l.TRec).Abs()
+					conn = append(conn, saving{oracle - rec.TRec, oracle})
+				case rec == nil:
+					s.Unknown++
+				case !rec.Repaired:
+					s.NotRepaired++
+				default:
+					s.FilledIn++
+				}
+			}
+		}
+		if len(conn) > 0 {
+			conns = append(conns, conn)
+		}
+	}
+	s.quantiles(all)
+	s.Low, s.High, s.HasInterval = interval(conns)
+	s.judge()
+	return s
+}
+
+func (s *Summary) quantiles(all []time.Duration) {
+	s.N = len(all)
+	s.Median, s.P95, s.P99 = Quantile(all, 0.5), Quantile(all, 0.95), Quantile(all, 0.99)
+}
+
+// saving is what a policy saves of the oracle's recovery time of a loss.
+type saving struct{ saved, of time.Duration }
+
+const (
+	fewestLosses = 5    // without an interval below
+	fewestConns  = 5    // below, losses are drawn for the interval, and not connections
+	resamples    = 1000 // draws for an interval
+)
+
+// interval returns the bounds of 95 % of the sum of savings: it draws connections again and again
+// with replacement, as losses of one connection are not independent; or losses, if there are few
+// connections.
+func interval(conns [][]saving) (low, high time.Duration, ok bool) {
+	units := conns
+	if len(conns) < fewestConns {
+		units = nil
+		for _, c := range conns {
+			for i := range c {
+				units = append(units, c[i:i+1])
+			}
+		}
+	}
+	if len(units) < fewestLosses {
+		return 0, 0, false
+	}
+	sums := make([]time.Duration, len(units))
+	for i, u := range units {
+		for _, x := range u {
+			sums[i] += x.saved
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2)) // the same intervals each time
+	drawn := make([]time.Duration, resamples)
+	for i := range drawn {
+		for range sums {
+			drawn[i] += sums[rng.IntN(len(sums))]
+		}
+	}
+	slices.Sort(drawn)
+	return drawn[resamples/40], drawn[resamples-1-resamples/40], true
+}
+
+// negligible is the part of the oracle's recovery times that makes no difference.
+const negligible = 0.01
+
+// judge finds the verdict. A policy saves, or costs, if the interval of what it saves is above, or
+// below, 0, all keys agree on that, and it is more than the oracle is wrong by.
+func (s *Summary) judge() {
+	saved := s.Saved[ByRange]
+	small := func(d, of time.Duration) bool { return math.Abs(float64(d)) <= negligible*float64(of) }
+	same := small(s.Low, s.Of[ByRange]) && small(s.High, s.Of[ByRange])
+	agree := true
+	for k := range s.Saved {
+		same = same && small(s.Saved[k], s.Of[k])
+		agree = agree && s.Of[k] > 0 && (s.Saved[k] > 0) == (saved > 0) && s.Saved[k] != 0
+	}
+	switch {
+	case s.Unknown > 0 && s.N == 0:
+		s.Why = "the captured timers are not known"
+	case !s.HasInterval:
+		s.Why = fmt.Sprintf("%d losses count under it, too few for an interval: want %d", s.N, fewestLosses)
+		if s.N == 1 {
+			s.Why = fmt.Sprintf("one loss counts under it, too few for an interval: want %d", fewestLosses)
+		}
+	case same:
+		s.Verdict = NoDifference
+	case s.Low <= 0 && s.High >= 0:
+		s.Why = fmt.Sprintf("its interval, %s to %s, includes 0", spanText(s.Low), spanText(s.High))
+	case !agree:
+		s.Why = "the capture does not show whether retransmissions at other times would arrive"
+	case saved.Abs() <= s.OracleError:
+		s.Why = "the replay itself is wrong by more"
+	case saved > 0:
+		s.Verdict = Saves
+	default:
+		s.Verdict = Costs
+	}
+}

@@ -1,0 +1,210 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+
+	"tcpwheel/netstack/tcp"
+	"tcpwheel/wheel"
+)
+
+// tape is what an end heard and sent in the capture: what it needs to do all of it again.
+type tape struct {
+	heard  []delivery   // in order
+	oldest []wheel.Time // when the first left of those that are heard from the n-th on
+	acks   []ackSeen    // when it first heard an ACK of all before a place
+	sends  []send       // in order
+	stamps []stampAt    // its timestamps
+	syn    tcp.Options  // of its SYN
+	hasSYN bool
+}
+
+// delivery is a segment of the capture, or an ACK, as it arrives at an end.
+type delivery struct {
+	at         wheel.Time // it arrives
+	sent       wheel.Time // it left
+	packet     int        // of the capture; -1: it is not in it
+	start, end int64
+	ack        int64
+	late       bool // others overtook it
+	tail       bool // it is the last segment of its packet
+}
+
+// send is a transmission of the capture as it leaves an end.
+type send struct {
+	at         wheel.Time
+	start, end int64
+	try        int // 1 for new data
+}
+
+// stampAt is a timestamp, and when it was sent first.
+type stampAt struct {
+	at wheel.Time
+	ts uint32
+}
+
+// findTapes makes the tapes of both ends.
+func (b *builder) findTapes() {
+	for d := range b.script.tapes {
+		t := &b.script.tapes[d]
+		f := &b.conn.Flows[d]
+		t.syn, t.hasSYN = f.SYN, f.HasSYN
+		t.heard = b.heard[d]
+		t.oldest = make([]wheel.Time, len(t.heard))
+		for i, oldest := len(t.heard)-1, b.script.End; i >= 0; i-- {
+			oldest = min(oldest, t.heard[i].sent)
+			t.oldest[i] = oldest
+		}
+		for i := range t.heard {
+			if x := &t.heard[i]; len(t.acks) == 0 || x.ack > t.acks[len(t.acks)-1].place {
+				t.acks = append(t.acks, ackSeen{x.at, x.ack})
+			}
+		}
+		t.sends = b.script.Paths[d].sends()
+		for i := range b.events[d] {
+			x := &b.events[d][i]
+			if n := len(t.stamps); x.sends && x.p.hasTS && (n == 0 || int32(x.p.tsval-t.stamps[n-1].ts) > 0) {
+				t.stamps = append(t.stamps, stampAt{x.at, x.p.tsval})
+			}
+		}
+	}
+}
+
+// sends returns all transmissions, in the order in which they left.
+func (p *PathTrace) sends() (all []send) {
+	for i := range p.Ranges {
+		r := &p.Ranges[i]
+		for k := range r.Tries {
+			all = append(all, send{r.Tries[k].Sent, int64(r.Start), int64(r.End), k + 1})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b send) int { return cmp.Compare(a.at, b.at) })
+	return all
+}
+
+// deliveries finds what arrives of what the end d sent.
+func (b *builder) deliveries(d int) (all []delivery) {
+	p, to := &b.paths[d], 1-d
+	acked, next := int64(0), 0
+	for i := range b.sends[d] {
+		x := &b.sends[d][i]
+		if x.reset {
+			continue
+		}
+		for ; x.n >= 0 && next < x.n; next++ {
+			if p.segments[next].unseen {
+				all = b.deliver(all, d, next, delivery{packet: -1, ack: acked, tail: true})
+			}
+		}
+		acked = max(acked, x.ack)
+		if x.n < 0 {
+			if !b.lostACK(d, x) {
+				at, sent := b.virtual(x.at.Add(b.half[to]/2)), b.virtual(x.at.Add(-b.half[d]/2))
+				all = append(all, delivery{at: at, sent: sent, packet: x.order, start: x.start, end: x.start, ack: x.ack})
+			}
+			continue
+		}
+		for n := x.n; n < len(p.segments) && p.segments[n].number == x.p.number; n++ {
+			all = b.deliver(all, d, n, delivery{packet: x.order, ack: x.ack, tail: p.segments[n].end == x.end})
+			next = n + 1
+		}
+	}
+	inLine(all)
+	return all
+}
+
+// deliver appends what arrives of a segment: all, or what of it was not lost.
+func (b *builder) deliver(all []delivery, d, n int, x delivery) []delivery {
+	p := &b.paths[d]
+	s := &p.segments[n]
+	x.sent, x.late = b.virtual(s.at.Add(-p.near/2)), s.late
+	first, tail := len(all), x.tail
+	for i := p.find(s.start); i < len(p.ranges) && p.ranges[i].start < s.end; i++ {
+		r := &p.ranges[i]
+		k := slices.Index(r.tries, n)
+		if k < 0 || r.fates[k] == Lost {
+			continue
+		}
+		try := b.script.Paths[d].try(r.start, k+1)
+		at := try.Sent.Add(try.Delay)
+		if last := len(all) - 1; last >= first && all[last].end == r.start && all[last].at == at {
+			all[last].end, all[last].tail = r.end, tail && r.end == s.end
+			continue
+		}
+		x.at, x.start, x.end, x.tail = at, r.start, r.end, tail && r.end == s.end
+		all = append(all, x)
+	}
+	return all
+}
+
+// inLine puts deliveries in order. What the script says was not overtaken is not, though delays are
+// in part interpolated.
+func inLine(all []delivery) {
+	slices.SortStableFunc(all, func(a, b delivery) int { return cmp.Compare(a.sent, b.sent) })
+	last := wheel.Time(0)
+	for i := range all {
+		x := &all[i]
+		if x.late {
+			continue
+		}
+		if x.at = max(x.at, last); x.end > x.start {
+			last = x.at
+		}
+	}
+	slices.SortStableFunc(all, func(a, b delivery) int { return cmp.Compare(a.at, b.at) })
+}
+
+// began returns when the first packet of the capture left.
+func (s *Script) began() wheel.Time {
+	at := s.End
+	for d := range s.tapes {
+		for i := range s.tapes[d].heard {
+			at = min(at, s.tapes[d].heard[i].sent)
+		}
+		if all := s.tapes[d].sends; len(all) > 0 {
+			at = min(at, all[0].at)
+		}
+	}
+	return at
+}
+
+// findLosses takes over the episodes of the tracker.
+func (b *builder) findLosses() {
+	s := b.script
+	for d := range b.conn.Flows {
+		p := &b.paths[d]
+		for _, e := range b.conn.Flows[d].Episodes {
+			start := b.place(d, e.Seq)
+			l := Loss{
+				Flow: d, Start: uint64(max(start, 0)), End: uint64(max(start+int64(e.Bytes), 0)), Try: 1, Kind: e.Kind, Verdict: e.Spurious,
+				Packet: e.DetectedPacket, At: b.virtual(e.Detected), D: e.D, RTT: e.RTT,
+				Retransmissions: e.Total, SpuriousCount: e.SpuriousCount, Estimated: e.Estimated,
+			}
+			if l.End <= l.Start {
+				continue
+			}
+			if e.Repaired {
+				l.TRec = e.TRec
+			}
+			if i := p.find(start); i < len(p.ranges) {
+				for k, n := range p.ranges[i].tries {
+					if p.segments[n].number == e.DetectedPacket {
+						l.Try = max(k, 1)
+					}
+				}
+			}
+			if t := s.Paths[d].try(start, l.Try); t != nil {
+				l.Sent = t.Sent
+			}
+			if t := s.Paths[d].try(start, l.Try+1); t != nil {
+				acked, ok := ackedAt(s.tapes[d].acks, int64(l.End))
+				l.Acked = ok && acked < t.Sent
+			}
+			l.Timed = slices.ContainsFunc(s.Ends[d].Timed, func(t Timed) bool {
+				return t.At.Sub(l.At.Add(-b.half[d]/2)).Abs() < quietBefore
+			})
+			s.Losses = append(s.Losses, l)
+		}
+	}
+	slices.SortStableFunc(s.Losses, func(a, b Loss) int { return cmp.Compare(a.At, b.At) })
+}
