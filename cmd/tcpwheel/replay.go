@@ -110,7 +110,7 @@ func (r *replaying) register(f *pflag.FlagSet, flags *replayFlags) {
 	f.StringArrayVar(&flags.conns, "conn", nil, "only this `connection`: its number, or an end,\nas 10.0.0.1, 10.0.0.1:80 or :80")
 	f.StringVar(&flags.from, "from", "", "only connections from that `time` on:\n2026-01-02T15:04:05Z, or since the first packet, as\n1.5s")
 	f.StringVar(&flags.to, "to", "", "only connections up to that `time`")
-	f.IntVar(&r.top, "top", 10, "losses in the table: the longest, or with\n--validate those that are farthest off")
+	f.IntVar(&r.top, "top", 10, "losses in the table: the longest, or with\n--validate what are farthest off")
 	f.IntVar(&r.maxConns, "max-conns", 1<<16, "connections at once, to bound memory")
 	f.BoolVar(&r.asJSON, "json", false, "print one JSON object per line")
 	f.BoolVar(&r.details, "details", false, "also print what each key says, what is left out, and\nwhy losses do not count")
@@ -157,7 +157,8 @@ func (r *replaying) fill(changed func(flag string) bool, flags replayFlags) (err
 			r.study.Control = "cubic"
 		}
 	}
-	policies := slices.DeleteFunc(slices.Clone(flags.policies), func(text string) bool { return text == replay.Oracle }) // it always runs
+	// it always runs
+	policies := slices.DeleteFunc(slices.Clone(flags.policies), func(text string) bool { return text == replay.Oracle })
 	if len(policies) > 0 || len(flags.policies) == 0 {
 		if r.study.Choices, err = parseChoices(policies, flags.vary); err != nil {
 			return err

@@ -25,8 +25,8 @@ import (
 	"tcpwheel/tun/link"
 )
 
-// lossyScenario draws what V2 is to be told by: one to three connections over 4 to 100 ms, some of
-// them over 5 to 100 Mbit/s, of which 1 to 5 % are lost, singly or in bursts, and of some the ACKs
+// lossyScenario draws what V2 must be told by: one to three connections over 4 to 100 ms, some of
+// them over 5 to 100 Mbit/s, where 1 to 5 % are lost, singly or in bursts, and of some the ACKs
 // too; in bulk, in bursts, in small writes and in responses by turns.
 func lossyScenario(seed uint64) kerneltruth.Scenario {
 	r := rand.New(rand.NewPCG(seed, 0x76322d76616c))
@@ -74,7 +74,7 @@ func lossyScenario(seed uint64) kerneltruth.Scenario {
 // TestReplayKernels is V2 to V4 with kernels: it captures connections of two kernels and has the
 // command validate replays of them. How many it takes is TCPWHEEL_SCENARIOS, 8 if it is not set,
 // and their first seed TCPWHEEL_SEED; the captures stay in the folder TCPWHEEL_KEEP, if it is set,
-// each in one by its seed; -v shows the table. Where much else runs beside, the timers of the
+// each in one by its seed; -v shows the table. Where much else runs next to, the timers of the
 // kernels are late, and no model knows by how much. So what fails here is only what no load
 // explains: other timers that come as near, or replays that are far off mostly although the links
 // were in time. If they were not, it is tried again.
@@ -112,13 +112,14 @@ func TestReplayKernels(t *testing.T) {
 		case round == rounds || soonOver(t, 3*time.Since(start)):
 			t.Skipf("%s: others are busy, too", strings.Join(off, "; "))
 		}
-		t.Logf("once more: %s", strings.Join(off, "; "))
+		t.Logf("again: %s", strings.Join(off, "; "))
 	}
 }
 
 const (
-	rounds   = 4                     // how often scenarios are tried where much else runs
-	busyLink = 10 * time.Millisecond // of a hundred packets one was later than that: the kernels' timers were as late
+	rounds = 4 // how often scenarios are tried where much else runs
+	// of a hundred packets one was later than that: the kernels' timers were as late
+	busyLink = 10 * time.Millisecond
 )
 
 // soonOver reports whether the tests of the package have less time left than that.
@@ -150,7 +151,7 @@ func captureKernels(ctx context.Context, t *testing.T, n int, seed uint64) (file
 	err := errors.Join(errs...)
 	for _, missing := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.ENODEV, syscall.ENXIO} {
 		if errors.Is(err, missing) {
-			t.Skipf("no links, or no trace of the kernel, to be had here: %v", err)
+			t.Skipf("no links, or no trace of the kernel, available here: %v", err)
 		}
 	}
 	if err != nil {
@@ -186,7 +187,7 @@ func lateLink(t *testing.T, log string) (late time.Duration) {
 	}
 }
 
-// judgeReplays validates replays of captures, and returns what is wrong whatever runs beside, and
+// judgeReplays validates replays of captures, and returns what is wrong whatever runs next to, and
 // what is off.
 func judgeReplays(ctx context.Context, t *testing.T, files []string) (wrong, off []string) {
 	t.Helper()

@@ -41,7 +41,7 @@ type replayRecord struct {
 	Index           *float64 `json:"t_rec_by_index_s"`
 	D               *float64 `json:"d_s"`
 	Retransmissions int      `json:"retransmissions"`
-	FilledIn        bool     `json:"filled_in"`      // its repair depends on packets that the capture does not show
+	FilledIn        bool     `json:"filled_in"`      // by packets that the capture does not show
 	Beyond          bool     `json:"beyond_horizon"` // a fate was drawn by chance before it
 	Gate            string   `json:"gate,omitempty"` // why the loss does not count, under any policy
 }
@@ -137,7 +137,7 @@ type policyRecord struct {
 	Why             string   `json:"why,omitempty"`
 	FilledIn        int      `json:"filled_in,omitempty"`    // losses that are left out
 	NotRepaired     int      `json:"not_repaired,omitempty"` // under the policy
-	Unknown         int      `json:"unknown,omitempty"`      // of connections whose timers no model explains
+	Unknown         int      `json:"unknown,omitempty"`      // no model explains their timers
 }
 
 func policyRecordOf(name string, s *replay.Summary) policyRecord {

@@ -10,7 +10,7 @@ import (
 )
 
 // validators are the policies of a validation: the timers that the captures were made with, and
-// those that must be told from them.
+// timers that must be told from them.
 var validators = []string{"linux-jiffies", "gvisor", "bsd"}
 
 // validate compares captures of Linux with replays under its timers, and under others that must not
@@ -47,7 +47,7 @@ func (r *replaying) validate() error {
 }
 
 // checks runs the checks of a validation: each policy over all connections, and the captured timers
-// over those that nothing was learnt from, if there are some.
+// over timers that nothing was learnt from, if there are some.
 func (r *replaying) checks() (all []pages.Check, err error) {
 	held := replay.HoldOut(r.results)
 	replay.ShareTicks(r.results)

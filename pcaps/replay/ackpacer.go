@@ -32,7 +32,7 @@ func newACKPacer(e *end) *ackPacer {
 	return p
 }
 
-// fork returns a copy for an end that is let go at now.
+// fork returns a copy for an end that is released at now.
 func (p *ackPacer) fork(now wheel.Time, e *end) *ackPacer {
 	f := *p
 	f.e, f.armed = e, false

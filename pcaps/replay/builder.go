@@ -220,7 +220,7 @@ func (b *builder) start(d int, s tcp.Seq, syn bool) {
 	}
 	b.started[d], b.base[d] = true, s
 	if !syn {
-		b.base[d]-- // what was not captured stands for the SYN
+		b.base[d]-- // what was not captured means the SYN
 		b.paths[d].max, b.last[d] = 1, 1
 	}
 }

@@ -174,7 +174,7 @@ func (b *builder) sendLimits(d int, writes []Write) []tcp.SendLimit {
 			}
 		default:
 			if x.data && !x.first && len(l.told) > 0 {
-				// What follows a retransmission was let go by no ACK before the one that caused
+				// What follows a retransmission was released by no ACK before the one that caused
 				// that.
 				l.told, l.by = l.told[len(l.told)-1:], -1
 			}

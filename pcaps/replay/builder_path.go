@@ -18,10 +18,11 @@ type pathBuilder struct {
 	max      int64 // the end of all that was sent
 	size     int64 // of full segments
 	verdicts map[int64]track.Retransmission
-	ackLoss  []Span        // when ACKs of these segments were lost behind the point of capture, as they passed that
-	near     time.Duration // the round trip from the point of capture to the source
-	far      time.Duration // and to the destination
-	acks     []ackSeen
+	// when ACKs of these segments were lost behind the point of capture, as they passed that
+	ackLoss []Span
+	near    time.Duration // the round trip from the point of capture to the source
+	far     time.Duration // and to the destination
+	acks    []ackSeen
 }
 
 // segment is a segment as it passed the point of capture.
@@ -94,7 +95,7 @@ func (p *pathBuilder) cut(place int64) {
 	p.ranges = slices.Insert(p.ranges, i+1, second)
 }
 
-// split takes in a packet, cut into the segments that it may stand for.
+// split takes in a packet, cut into the segments that it may mean.
 func (p *pathBuilder) split(k *packet, start, end int64) {
 	for start < end {
 		cut := min(start+p.size, end)

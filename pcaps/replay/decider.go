@@ -18,7 +18,7 @@ type decider interface {
 	// sent hears of each transmission of an end: the n-th of [start, stop).
 	sent(now wheel.Time, e *end, start, stop int64, n int)
 
-	// forked hears of an end that is let go at now.
+	// forked hears of an end that is released at now.
 	forked(now wheel.Time, e *end)
 }
 

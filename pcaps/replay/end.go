@@ -212,7 +212,7 @@ func (e *end) transmit(now wheel.Time, s *tcp.Outgoing) {
 	}
 }
 
-// fork returns a copy of e that is let go at now: in a run, under a decider, with an estimator of
+// fork returns a copy of e that is released at now: in a run, under a decider, with an estimator of
 // its own. acked is when it last heard of an ACK of new data.
 func (e *end) fork(now wheel.Time, r *run, d decider, est tcptimers.Estimator, acked wheel.Time) *end {
 	f := *e

@@ -40,7 +40,7 @@ func PolicyNames() []string {
 }
 
 // Choice is a policy by its text: a name, then perhaps the tick at which its timers expire, and
-// then what it is to do or not to do beside.
+// then what it is to do or not to do besides.
 //
 //	NAME[@TICK][+SWITCH|-SWITCH]...
 //
@@ -93,7 +93,7 @@ func ParseChoice(text string) (Choice, error) {
 	return c, nil
 }
 
-// policy makes the policy. model is what stands for captured timers, and syns how these, and those
+// policy makes the policy. model is what means captured timers, and syns how these, and those
 // of linux-jiffies, retransmit SYNs. ok is false if the captured timers are wanted and there is no
 // model of them.
 func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Policy, ok bool, err error) {
@@ -118,7 +118,8 @@ func (c *Choice) policy(model string, syns track.SYNTimeouts) (p tcptimers.Polic
 	if err != nil {
 		return p, false, err
 	}
-	if c.name == Captured || p.Phase == tcptimers.PhaseJiffies { // whose ticks are those of the captured host, too
+	// whose ticks are those of the captured host, too
+	if c.name == Captured || p.Phase == tcptimers.PhaseJiffies {
 		syns.Apply(&p)
 	}
 	if c.tick > 0 {

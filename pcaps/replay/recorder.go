@@ -9,14 +9,15 @@ import (
 
 // Config is how a Recorder works.
 type Config struct {
-	// Done gets each connection when it is complete, and the script of those that had losses, or the reason why there is none, which is a
+	// Done gets each connection when it is complete, and the script of the ones that had losses, or the reason why there is none, which is a
 	// *Refusal. Of connections without a loss both are nil, unless All is set.
 	Done func(c *track.Conn, s *Script, err error)
 
-	All         bool // scripts of connections without a loss too
-	MaxConns    int  // of the tracker; 0 is its own bound
-	MaxPackets  int  // packets that are kept of one connection; 0 is 1<<19
-	MaxRecorded int  // packets that are kept of all connections together; 0 is 1<<22, which is 500 MB
+	All        bool // scripts of connections without a loss too
+	MaxConns   int  // of the tracker; 0 is its own bound
+	MaxPackets int  // packets that are kept of one connection; 0 is 1<<19
+	// packets that are kept of all connections together; 0 is 1<<22, which is 500 MB
+	MaxRecorded int
 }
 
 // packet is what is kept of one.
@@ -61,7 +62,7 @@ type recording struct {
 }
 
 // Recorder makes scripts of the connections of a capture. It follows them with a Tracker, and keeps
-// the packets of each until it is complete: up to Config.MaxPackets of 120 octets.
+// the packets of each until it is complete: up to Config.MaxPackets of 120 bytes.
 type Recorder struct {
 	cfg     Config
 	tracker *track.Tracker

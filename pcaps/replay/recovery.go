@@ -48,7 +48,7 @@ func groups(all []*contender) (out [][]*contender) {
 	return out
 }
 
-// byTime returns the losses in the order in which the lost transmissions left.
+// byTime returns the losses in the order that the lost transmissions left.
 func (s *Script) byTime() []int {
 	order := make([]int, len(s.Losses))
 	for i := range order {
@@ -59,7 +59,7 @@ func (s *Script) byTime() []int {
 }
 
 // compare has each loss happen to ends that have done what they did in the capture until the lost
-// transmission left. Then they are let go: each of the contenders, which measure alike, decides
+// transmission left. Then they are released: each of the contenders, which measure alike, decides
 // what follows. So no error of one loss is handed on to the next. It costs about a microsecond for
 // each packet, and some hundred for each loss and contender.
 func (s *Script) compare(control string, group []*contender) error {
@@ -144,7 +144,7 @@ func (f *follower) release(now wheel.Time, control string, key Key, n int, c *co
 	return r, nil
 }
 
-// inFlight is a delivery of the capture that left before the ends were let go.
+// inFlight is a delivery of the capture that left before the ends were released.
 type inFlight struct {
 	r     *run
 	to    int

@@ -37,11 +37,12 @@ func (k Key) String() string { return keyNames[min(int(k), Keys-1)] }
 
 // Options are how a script is run.
 type Options struct {
-	Policy    tcptimers.Policy // of both ends, but for their ACKs
-	Key       Key
-	Control   string // of congestion; "" is newreno
-	OwnWindow bool   // congestion control decides when new data leaves, and not the captured windows
-	OwnACKs   bool   // both ends acknowledge by the policy, and not as in the capture
+	Policy  tcptimers.Policy // of both ends, but for their ACKs
+	Key     Key
+	Control string // of congestion; "" is newreno
+	// congestion control decides when new data leaves, and not the captured windows
+	OwnWindow bool
+	OwnACKs   bool // both ends acknowledge by the policy, and not as in the capture
 }
 
 // Outcome is what became of a connection that was replayed from end to end.
@@ -58,7 +59,7 @@ type Outcome struct {
 	log []Event
 }
 
-// Log returns the packets in the order in which they passed the point of capture.
+// Log returns the packets in the order of passing the point of capture.
 func (o *Outcome) Log() []Event { return o.log }
 
 // A run has at most so many events for each transmission of the capture, and so many more.

@@ -25,7 +25,7 @@ type Result struct {
 	File           string
 	ID             int
 	Client, Server netip.AddrPort
-	Model          string // the timers that stand for the captured ones; "" if none explain them
+	Model          string // the timers that match the captured ones; "" if none explain them
 	SYNs           track.SYNTimeouts
 	Script         *Script
 

@@ -136,7 +136,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestCapturedSYNs: the captured timers, and Linux's for those who compare, send SYNs again as in
+// TestCapturedSYNs: the captured timers, and Linux's for comparison, send SYNs again as in
 // the capture, where it tells how, and as Linux does today where it does not.
 func TestCapturedSYNs(t *testing.T) {
 	const rtt = 20 * time.Millisecond
@@ -144,7 +144,8 @@ func TestCapturedSYNs(t *testing.T) {
 		older bool
 		lost  sim.PacketNumbers
 		syns  track.SYNTimeouts
-		want  [4]time.Duration // from the SYN to the SYN-ACK, less the round trip, under each choice
+		// from the SYN to the SYN-ACK, less the round trip, under each choice
+		want [4]time.Duration
 	}{
 		{false, sim.PacketNumbers{1, 2, 3}, track.SYNLinear, [4]time.Duration{3 * time.Second, 3 * time.Second, 3 * time.Second, 7 * time.Second}},
 		{true, sim.PacketNumbers{1, 2, 3}, track.SYNDoubling, [4]time.Duration{7 * time.Second, 7 * time.Second, 3 * time.Second, 7 * time.Second}},

@@ -28,7 +28,7 @@ func (v Verdict) String() string { return verdictNames[min(v, verdicts-1)] }
 // MarshalText writes the verdict.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// Summary is how a policy does, over the losses that count under it: those that passed the gate,
+// Summary is how a policy does, over the losses that count under it: the ones that passed the gate,
 // and that it repairs by fates that the capture shows.
 type Summary struct {
 	Policy string
@@ -50,7 +50,7 @@ type Summary struct {
 	Verdict Verdict
 	Why     string // it cannot tell
 
-	// What is left out of those that passed the gate, by range.
+	// What is left out of the ones that passed the gate, by range.
 	NotRepaired, FilledIn, Unknown int
 
 	// Of whole connections.
@@ -60,7 +60,7 @@ type Summary struct {
 // GateSummary is how many losses there are, and how many of them count.
 type GateSummary struct {
 	Losses, Needed, Passed int
-	Captured               time.Duration // the recovery times of those that are needed
+	Captured               time.Duration // the recovery times of the ones that are needed
 	Gates                  [gates]int    // losses by why they do not count
 }
 

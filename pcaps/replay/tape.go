@@ -11,7 +11,7 @@ import (
 // tape is what an end heard and sent in the capture: what it needs to do all of it again.
 type tape struct {
 	heard  []delivery   // in order
-	oldest []wheel.Time // when the first left of those that are heard from the n-th on
+	oldest []wheel.Time // when the first left of the ones that are heard from the n-th on
 	acks   []ackSeen    // when it first heard an ACK of all before a place
 	sends  []send       // in order
 	stamps []stampAt    // its timestamps
@@ -70,7 +70,7 @@ func (b *builder) findTapes() {
 	}
 }
 
-// sends returns all transmissions, in the order in which they left.
+// sends returns all transmissions, in the order that they left.
 func (p *PathTrace) sends() (all []send) {
 	for i := range p.Ranges {
 		r := &p.Ranges[i]

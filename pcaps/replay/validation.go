@@ -145,7 +145,7 @@ func (v *Validation) judge(r *Result, loss int, w *WireOutcome, rec *Recovery) {
 	})
 }
 
-// counters returns where losses like l are counted, all and those that are right, and how near D
+// counters returns where losses like l are counted, all and what are right, and how near D
 // has to be.
 func (v *Validation) counters(l *Loss) (n, right *int, band time.Duration) {
 	switch {

@@ -66,12 +66,12 @@ func TestPermits(t *testing.T) {
 	}
 	for i, p := range permits {
 		if i > 0 && p.Delivered <= permits[i-1].Delivered {
-			t.Errorf("permit %d at %d octets is not behind the one before it", i, p.Delivered)
+			t.Errorf("permit %d at %d bytes is not behind the one before it", i, p.Delivered)
 		}
 	}
 	for i, a := range all[0].Ends[1].ACKs {
 		if i > 0 && a.Bytes <= all[0].Ends[1].ACKs[i-1].Bytes {
-			t.Errorf("answer %d at %d octets is not behind the one before it", i, a.Bytes)
+			t.Errorf("answer %d at %d bytes is not behind the one before it", i, a.Bytes)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestTicks(t *testing.T) {
 		{"one long, after clocks have drifted", append(short[:3:3], at(9650*1000+32*32*ms+600*time.Microsecond, 300*ms)), 9601*1000 - hostLag},
 		{"one long, which clocks have overtaken", append(short[:3:3], at(9650*1000+32*32*ms-600*time.Microsecond, 300*ms)), 9601*1000 - hostLag},
 		{"some long ones a tick late", append(short[:3:3], long[0], at(9700*1000+4*ms+6*32*ms, 300*ms), at(9680*1000+4*ms+3*32*ms, 400*ms)), 9601*1000 - hostLag},
-		{"one long beside the ticks", append(short[:3:3], at(11*ms, 300*ms)), 1601*1000 - hostLag},
+		{"one long off the ticks", append(short[:3:3], at(11*ms, 300*ms)), 1601*1000 - hostLag},
 		{"nothing in common", []Timed{at(0, ms), at(ms, ms), at(2*ms, ms), at(3*ms, ms)}, -1},
 	} {
 		origin, ok := ticks(&p, test.all)
@@ -110,7 +110,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestTicksOf has an address without long timers go by those of another one whose ticks are the
+// TestTicksOf has an address without long timers use those of another one whose ticks are the
 // same, and not by those of one with others.
 func TestTicksOf(t *testing.T) {
 	const ms = time.Millisecond

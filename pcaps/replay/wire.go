@@ -18,7 +18,8 @@ type WireOutcome struct {
 	First, FirstRight                     int
 	Retransmissions, RetransmissionsRight int
 	Median, P95                           time.Duration // how far they are off, all of them
-	More                                  int           // transmissions of the engine that the capture does not have
+	// transmissions of the engine that the capture does not have
+	More int
 
 	Divergence *Divergence // the first one: other bytes, or more than 1 ms off
 }
@@ -50,7 +51,7 @@ func (s *Script) Wire(end int, o Options) (*WireOutcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.acks = nil // nobody hears them
+	e.acks = nil // no peer hears them
 	w.feeder = newFeeder(e)
 	w.feeder.stamps = []wheel.Time{}
 	if end == 0 {

@@ -30,7 +30,7 @@ func (p *WirePair) Right() bool {
 	return ok && later.Abs() <= sameInstant
 }
 
-// Pairs returns all transmissions of bytes, SYN and FIN: those that were captured in their order,
+// Pairs returns all transmissions of bytes, SYN and FIN: the ones that were captured in their order,
 // and then what only the engine has sent.
 func (o *WireOutcome) Pairs() (all []WirePair) {
 	type key struct {
