@@ -147,7 +147,7 @@ func checkMarkdown(name, src string) (problems []string) {
 			lines[i] = ""
 		case code:
 			lines[i] = ""
-		case utf8.RuneCountInString(line) > markdownColumns && !strings.HasPrefix(line, "|") && len(strings.Fields(line)) > 2:
+		case utf8.RuneCountInString(line) > markdownColumns && !strings.HasPrefix(line, "|") && !strings.HasPrefix(strings.TrimSpace(line), "![") && len(strings.Fields(line)) > 2:
 			problems = append(problems, fmt.Sprintf("%s:%d: a line past column %d", name, i+1, markdownColumns))
 		}
 	}

@@ -180,7 +180,9 @@ func (s *Study) writeDetails(b *strings.Builder) {
 		if t.Data || len(t.Rows) > mostRows {
 			continue
 		}
-		fmt.Fprintf(b, "\n%s\n\n", sentence(t.Title))
+		b.WriteString("\n")
+		prose(b, "", sentence(t.Title))
+		b.WriteString("\n")
 		writeTable(b, t)
 	}
 	for _, n := range s.Outcome.Notes {
@@ -288,9 +290,10 @@ func inTable(s string) string {
 // proseWidth is how wide the lines of a paragraph may be.
 const proseWidth = 120
 
-// prose writes a paragraph, whose lines after the first begin with indent.
+// prose writes a paragraph, whose lines after the first begin with indent. What precedes the first line
+// is as wide as indent.
 func prose(b *strings.Builder, indent, text string) {
-	column := 0
+	column := len(indent)
 	for i, word := range strings.Fields(text) {
 		n := utf8.RuneCountInString(word)
 		switch {
