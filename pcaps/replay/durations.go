@@ -2,8 +2,8 @@ package replay
 
 import "time"
 
-// The durations that replays rest on. Effects were measured on the public captures, as losses that
-// pass the gate: see docs/accuracy.md.
+// The durations that replays rest on. Those without a source are guesses, and what halving or
+// doubling them does to the gate has not been measured.
 const (
 	answerTime = 2 * time.Millisecond // a host answers what it received within so long
 	promptACK  = time.Millisecond     // an ACK that soon was not delayed
