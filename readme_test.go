@@ -102,7 +102,8 @@ func tryCommand(words []string, read func(string) ([]byte, error), tcpwheel func
 	case arg(0) == "go" && arg(1) == "test" && arg(2) == "./...":
 		return has("go.mod", `^module `)
 	case arg(0) == "go" && arg(1) == "test" && arg(3) == "-run":
-		return has(strings.TrimPrefix(arg(2), "./")+"/doc.go", `^package `) // TestProofsExist looks for the test
+		// TestProofsExist looks for the test
+		return has(strings.TrimPrefix(arg(2), "./")+"/doc.go", `^package `)
 	case arg(0) == "go" && arg(1) == "-C" && arg(3) == "test":
 		return has(arg(2)+"/go.mod", `^module `)
 	case arg(0) == ".ci/run":

@@ -290,8 +290,7 @@ func inTable(s string) string {
 // proseWidth is how wide the lines of a paragraph may be.
 const proseWidth = 120
 
-// prose writes a paragraph, whose lines after the first begin with indent. What precedes the first line
-// is as wide as indent.
+// prose writes a paragraph. Lines after the first begin with indent; the first is as much shorter.
 func prose(b *strings.Builder, indent, text string) {
 	column := len(indent)
 	for i, word := range strings.Fields(text) {
@@ -313,7 +312,8 @@ func prose(b *strings.Builder, indent, text string) {
 
 // startsBlock reports whether a line that begins with a word would be a list, a title or a rule.
 func startsBlock(word string) bool {
-	return strings.Trim(word, "-+*=#>|") == "" || strings.Trim(word, "0123456789") == "." || strings.Trim(word, "0123456789") == ")"
+	number := strings.TrimLeft(word, "0123456789")
+	return strings.Trim(word, "-+*=#>|") == "" || number == "." || number == ")"
 }
 
 func capital(s string) string {

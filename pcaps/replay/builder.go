@@ -104,8 +104,8 @@ func build(c *track.Conn, packets []packet) (*Script, error) {
 	return s, nil
 }
 
-// placeUnseen has transmissions that were not captured leave when the tracker estimates it, also
-// those of which only a retransmission shows that they were lost.
+// placeUnseen has transmissions that were not captured leave when the tracker estimates it. Some
+// are known lost only by their retransmission.
 func (b *builder) placeUnseen() {
 	for d := range b.paths {
 		p := &b.paths[d]

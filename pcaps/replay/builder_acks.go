@@ -121,7 +121,7 @@ func (t *delACKTrial) receive(x *endEvent) {
 	}
 }
 
-// captured holds a captured ACK against those that the policy sent.
+// captured compares a captured ACK with the policy's ACKs.
 func (t *delACKTrial) captured(x *endEvent) {
 	t.acks++
 	for t.next < len(t.sent) && t.sent[t.next].at < x.at.Add(-answerTime) {

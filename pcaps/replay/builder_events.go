@@ -103,7 +103,7 @@ func (a *arrived) trim() {
 	}
 }
 
-// add takes in a block, and joins it with those that it touches.
+// add takes in a block and joins it with the blocks it touches.
 func (a *arrived) add(b block) {
 	i, _ := slices.BinarySearchFunc(a.blocks, b.start, func(x block, at int64) int { return cmp.Compare(x.end, at) })
 	j := i

@@ -296,16 +296,17 @@ func (p *pathBuilder) drew(r *seqRange, k int, a *acknowledgement) bool {
 	return took >= p.far-p.far/4 && took <= p.far+p.far/4+answerJitter
 }
 
-// settleDuplicate settles a range of which the j-th transmission arrived and its ACK was lost, so
-// that the ACK at hand answers a later one, a duplicate.
+// settleDuplicate settles a range whose j-th transmission arrived and whose ACK was lost. The ACK
+// at hand answers a later transmission, a duplicate.
 func (p *pathBuilder) settleDuplicate(r *seqRange, a *acknowledgement, j, again int) {
 	p.mark(r, j)
 	r.fates[again] = Delivered
 	from := p.segments[r.tries[j]].at.Add(p.far / 2)
 	if n := len(p.acks) - 2; p.near == 0 && n >= 0 {
-		from = max(from, p.acks[n].at.Add(-p.far/2+1)) // its sender had those that came here
+		from = max(from, p.acks[n].at.Add(-p.far/2+1)) // its sender had the ACKs that came here
 	}
-	p.ackLoss = append(p.ackLoss, Span{from, max(from, a.at.Add(-p.far/2-1))}) // any of those would have covered it
+	// any ACK of this span would have covered it
+	p.ackLoss = append(p.ackLoss, Span{from, max(from, a.at.Add(-p.far/2-1))})
 }
 
 // mark notes that a transmission was delivered and those before it were lost. What became of those

@@ -121,7 +121,7 @@ func (b *builder) delays(d int, t *PathTrace, least time.Duration) []segmentDela
 
 // findLate marks the segments that others overtook: segments that left later arrived before them.
 func (p *pathBuilder) findLate(order []int, all []segmentDelay) {
-	first := wheel.Time(math.MaxInt64) // the first arrival of those that left later
+	first := wheel.Time(math.MaxInt64) // the first arrival of later segments
 	for k := len(order) - 1; k >= 0; k-- {
 		s := &p.segments[order[k]]
 		if !all[order[k]].exact {
@@ -206,7 +206,7 @@ func (b *builder) countLosses(p *pathBuilder, t *PathTrace) {
 	}
 }
 
-// joined returns spans in order, those that overlap as one.
+// joined returns spans in order, with overlapping spans joined.
 func joined(all []Span) (out []Span) {
 	slices.SortFunc(all, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
 	for _, s := range all {

@@ -12,7 +12,7 @@ type decider interface {
 	// policy has what timers there are, and what the ends measure.
 	policy() tcptimers.Policy
 
-	// resendOnly says that the ends do not retransmit by themselves.
+	// resendOnly says that the ends retransmit only when told.
 	resendOnly() bool
 
 	// sent hears of each transmission of an end: the n-th of [start, stop).

@@ -10,31 +10,31 @@
 //
 // # The script
 //
-// A Script is what a capture shows of one connection: the fate and delay of every transmission; what
-// each application wrote, and when; and when each end acknowledged. A write is seen only when its
-// bytes leave, so its time is an upper bound. Times at the point of capture are moved to the ends by
-// half of the least round trip from there.
+// A Script is what a capture shows of one connection: the fate and delay of every transmission;
+// what each application wrote, and when; and when each end acknowledged. A write is seen only when
+// its bytes leave, so its time is an upper bound. Times at the point of capture are moved to the
+// ends by half of the least round trip from there.
 //
 // # The replay
 //
 // Both ends are engines. They do what they did in the capture until a lost transmission has left.
-// Then they are released, and a decider says when to retransmit. The oracle uses the captured times;
-// a policy uses its timers. Packets that left before still arrive as captured. One follower serves all
-// policies that measure round trips alike.
+// Then they are released, and a decider says when to retransmit. The oracle uses the captured
+// times; a policy uses its timers. Packets that left before still arrive as captured. One follower
+// serves all policies that measure round trips alike.
 //
 // The path between the ends decides the fate of each packet by one of three keys; the truth lies
 // between them. Congestion windows and ACKs are those of the capture, so only timers differ.
 //
 // # The gate
 //
-// A loss counts only where the oracle repairs it in the captured time, within 10 % or 2 ms, and where
-// its repair moves with its retransmissions. A policy saves the oracle's recovery time less its own.
-// Summary has the verdict, or the reason why none is possible.
+// A loss counts only where the oracle repairs it in the captured time, within 10 % or 2 ms, and
+// where its repair moves with its retransmissions. A policy saves the oracle's recovery time less
+// its own. Summary has the verdict, or the reason why none is possible.
 //
 // # Limitations
 //
-// A tail that was lost before the point of capture shows no loss. Receivers' windows are constant. A
-// queue that the sender filled stays as it was. What a policy would gain from a larger congestion
+// A tail that was lost before the point of capture shows no loss. Receivers' windows are constant.
+// A queue that the sender filled stays as it was. What a policy would gain from a larger congestion
 // window is not counted.
 //
 // # Concurrency

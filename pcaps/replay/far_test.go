@@ -2,8 +2,8 @@ package replay
 
 import "testing"
 
-// TestFar: the losses that a validation lists as far off are those that are, the farthest first,
-// and of timers that are others the timers are why.
+// TestFar: a validation lists the losses that are far off, the farthest first, and says where other
+// timers are why.
 func TestFar(t *testing.T) {
 	st := &Study{Choices: choices(t, "linux", "bsd")}
 	results := study(t, st, true)

@@ -77,7 +77,7 @@ func TestFollowedRepairsAreNoRoundTrips(t *testing.T) {
 		t.Fatalf("%d losses, want that of the SYN and one later: %+v", len(all[0].Losses), all[0].Losses)
 	}
 	if rec := r.Policies[0].Recoveries[ByRange][1]; !rec.Repaired || rec.D > 1600*time.Millisecond {
-		t.Errorf("what is lost second is sent again after %v, want 1.6 s at most", rec.D)
+		t.Errorf("the second loss is retransmitted after %v, want 1.6 s at most", rec.D)
 	}
 }
 

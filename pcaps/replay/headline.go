@@ -41,7 +41,7 @@ func (st *Study) Headline(results []*Result) (lost, timers string) {
 	return lost, capital(st.verdictWords(results)) + fmt.Sprintf("; %d of %s could be replayed.", g.Passed, number(g.Needed, "loss", "losses"))
 }
 
-// verdictWords words the verdict on the finest timers, and on those that would cost the most.
+// verdictWords words the verdict on the finest timers, and on the timers that would cost the most.
 func (st *Study) verdictWords(results []*Result) string {
 	fine, worst := -1, -1
 	var all []Summary

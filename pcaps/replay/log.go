@@ -39,7 +39,7 @@ func (d *Divergence) String() string {
 	return fmt.Sprintf("packet %d is %v, want %v", d.Index+1, d.Got, d.Want)
 }
 
-// Diverge returns the first packet in which two logs differ, nil if there is none. Packets of one
+// Diverge returns the first packet where two logs differ, nil if there is none. Packets of one
 // instant in different directions may come in any order.
 func Diverge(want, got []Event) *Divergence {
 	want, got = inOrder(want), inOrder(got)

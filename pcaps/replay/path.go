@@ -8,7 +8,7 @@ import (
 	"tcpwheel/wheel"
 )
 
-// path is one direction of the way between the ends of a run: it decides the fate of each packet.
+// path is one direction between the ends of a run. It decides the fate of each packet.
 type path struct {
 	run   *run
 	flow  int

@@ -9,8 +9,9 @@ import (
 
 // Config is how a Recorder works.
 type Config struct {
-	// Done gets each connection when it is complete, and the script of the ones that had losses, or the reason why there is none, which is a
-	// *Refusal. Of connections without a loss both are nil, unless All is set.
+	// Done gets each connection when it is complete, and the script of the ones that had losses, or
+	// the reason why there is none, which is a *Refusal. Of connections without a loss both are nil,
+	// unless All is set.
 	Done func(c *track.Conn, s *Script, err error)
 
 	All        bool // scripts of connections without a loss too

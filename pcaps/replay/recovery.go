@@ -16,8 +16,8 @@ type Recovery struct {
 	Retransmissions int           `json:"retransmissions"`
 	D               time.Duration `json:"d_ns"` // to the first retransmission, 0 for none
 	TRec            time.Duration `json:"t_rec_ns"`
-	FilledIn        bool          `json:"filled_in"` // the capture does not show the fate of one of its transmissions
-	Beyond          bool          `json:"beyond"`    // a fate was drawn by chance before it was repaired
+	FilledIn        bool          `json:"filled_in"` // a transmission's fate is not in the capture
+	Beyond          bool          `json:"beyond"`    // a fate was drawn at random before the repair
 
 	try     int           // the transmission that repaired it
 	waited  time.Duration // until that left
@@ -103,8 +103,8 @@ func (s *Script) compare(control string, group []*contender) error {
 	return nil
 }
 
-// release returns a run that begins as the follower is at now, under the n-th contender of its group.
-// What left before still arrives as in the capture.
+// release returns a run that begins as the follower is at now, under the n-th contender of its
+// group. What left before still arrives as in the capture.
 func (f *follower) release(now wheel.Time, control string, key Key, n int, c *contender) (*run, error) {
 	s := f.script
 	r, err := s.newRun(&Options{Control: control, Key: key})

@@ -52,9 +52,9 @@ type Outcome struct {
 
 	Transmissions   int  `json:"transmissions"`            // of data, both ends
 	FilledIn        int  `json:"filled_in"`                // whose fates the capture does not show
-	Retransmissions int  `json:"retransmissions"`          // that are not the first of their bytes
-	Spurious        int  `json:"spurious_retransmissions"` // of these, those whose bytes had arrived, or would
-	Complete        bool `json:"complete"`                 // all was written and received that was captured
+	Retransmissions int  `json:"retransmissions"`          // not the first of their bytes
+	Spurious        int  `json:"spurious_retransmissions"` // whose bytes had arrived, or would
+	Complete        bool `json:"complete"`                 // all bytes were written and received
 
 	log []Event
 }

@@ -40,14 +40,14 @@ type Endpoint struct {
 	WScale      bool          `json:"window_scale"`
 	Window      uint32        `json:"window_bytes"`       // the largest that it offered
 	FirstFlight uint32        `json:"first_flight_bytes"` // 0: not known
-	Half        time.Duration `json:"half_ns"`            // the round trip from the point of capture to it
+	Half        time.Duration `json:"half_ns"`            // from the capture point and back
 
-	DelayedACKs tcptimers.DelAckConfig `json:"delayed_acks"`     // the policy that predicts its ACKs best
-	ACKFit      float64                `json:"delayed_acks_fit"` // the share of its ACKs that this predicts
+	DelayedACKs tcptimers.DelAckConfig `json:"delayed_acks"`     // predicts its ACKs best
+	ACKFit      float64                `json:"delayed_acks_fit"` // the share of ACKs predicted
 	ACKs        []ACK                  `json:"acks"`             // when it acknowledged, in order
-	SendLimits  []tcp.SendLimit        `json:"send_limits"`      // how much it let into the network
+	SendLimits  []tcp.SendLimit        `json:"send_limits"`      // bytes allowed in flight
 	Writes      []Write                `json:"writes"`
-	Timed       []Timed                `json:"timed,omitempty"` // its retransmissions that a timer caused
+	Timed       []Timed                `json:"timed,omitempty"` // caused by a timer
 }
 
 // Write is what an application did: it wrote bytes, or ended writing. It does so After the write
@@ -89,7 +89,7 @@ type Loss struct {
 
 	Acked     bool `json:"acked,omitempty"`     // before the retransmission left: nothing was lost
 	Timed     bool `json:"timed,omitempty"`     // no packet caused the retransmission, but a timer
-	Estimated bool `json:"estimated,omitempty"` // the transmission before was not captured: Sent is a guess
+	Estimated bool `json:"estimated,omitempty"` // the one before was not captured: Sent is a guess
 }
 
 // Needed reports whether the loss counts in comparisons: its retransmission was needed, as far as

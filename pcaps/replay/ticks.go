@@ -14,7 +14,7 @@ import (
 // sender are.
 type Timed struct {
 	At    wheel.Time    `json:"at_ns"`
-	Quiet time.Duration `json:"quiet_ns"` // how long nothing had come or gone: the timer ran at least as long
+	Quiet time.Duration `json:"quiet_ns"` // without packets: the timer ran at least as long
 }
 
 // long reports whether the timer shows coarser ticks than those of a jiffy.

@@ -87,7 +87,7 @@ const (
 	fastBand   = time.Millisecond
 )
 
-// Validate compares the captured losses with those under a choice: D in an open loop, in which an
+// Validate compares the captured losses with those under a choice: D in an open loop, where an
 // engine hears what the captured sender heard; and the recovery time in the replay by range.
 func (st *Study) Validate(results []*Result, choice int) (Validation, error) {
 	v := Validation{Policy: st.Choices[choice].Text}
@@ -234,7 +234,7 @@ func HoldOut(results []*Result) (half []*Result) {
 	return half
 }
 
-// habits returns how often the clients and the servers of results acknowledge in which way, and
+// habits returns how often the clients and the servers of results acknowledge how, and
 // their first flights.
 func habits(results []*Result) (acks [2]map[tcptimers.DelAckConfig]int, flights [2][]uint32) {
 	for d := range acks {

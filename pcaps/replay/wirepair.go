@@ -30,8 +30,8 @@ func (p *WirePair) Right() bool {
 	return ok && later.Abs() <= sameInstant
 }
 
-// Pairs returns all transmissions of bytes, SYN and FIN: the ones that were captured in their order,
-// and then what only the engine has sent.
+// Pairs returns all transmissions of bytes, SYN and FIN: the ones that were captured in their
+// order, and then what only the engine has sent.
 func (o *WireOutcome) Pairs() (all []WirePair) {
 	type key struct {
 		start uint64
