@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -72,12 +71,4 @@ func gate(l *Loss, followed bool, as, early *Recovery) Gate {
 		return Insensitive
 	}
 	return Passed
-}
-
-// explain says in words why a loss did not pass, with the times.
-func (g Gate) explain(l *Loss, as *Recovery) string {
-	if g == WrongTime {
-		return fmt.Sprintf("%v: after %v instead of %v", g, as.TRec.Round(time.Microsecond), l.TRec.Round(time.Microsecond))
-	}
-	return g.String()
 }

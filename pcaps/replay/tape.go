@@ -154,20 +154,6 @@ func inLine(all []delivery) {
 	slices.SortStableFunc(all, func(a, b delivery) int { return cmp.Compare(a.at, b.at) })
 }
 
-// began returns when the first packet of the capture left.
-func (s *Script) began() wheel.Time {
-	at := s.End
-	for d := range s.tapes {
-		for i := range s.tapes[d].heard {
-			at = min(at, s.tapes[d].heard[i].sent)
-		}
-		if all := s.tapes[d].sends; len(all) > 0 {
-			at = min(at, all[0].at)
-		}
-	}
-	return at
-}
-
 // findLosses takes over the episodes of the tracker.
 func (b *builder) findLosses() {
 	s := b.script
