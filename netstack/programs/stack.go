@@ -6,6 +6,7 @@ import (
 
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
+	"gvisor.dev/gvisor/pkg/tcpip/link/pipe"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
@@ -64,6 +65,20 @@ func NewStack(t TCP, link stack.LinkEndpoint, addr netip.Prefix) (*stack.Stack, 
 	}
 	s.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: 1}})
 	return s, nil
+}
+
+// NewPair makes a stack on TCP t with address own, and a guest with gVisor's TCP and address other.
+// A pipe joins them.
+func NewPair(t TCP, own, other netip.Prefix) (s, guest *stack.Stack, err error) {
+	near, far := pipe.New("", "", 1500)
+	if guest, err = NewStack(GVisor, near, other); err != nil {
+		return nil, nil, err
+	}
+	if s, err = NewStack(t, far, own); err != nil {
+		guest.Destroy()
+		return nil, nil, err
+	}
+	return s, guest, nil
 }
 
 // Forward calls handle for each SYN to an address or port without a listener, in a goroutine of its

@@ -16,7 +16,6 @@ import (
 	"os"
 
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
-	"gvisor.dev/gvisor/pkg/tcpip/link/pipe"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
@@ -30,14 +29,8 @@ type Forwarder struct {
 
 // New makes a forwarder on TCP t. The guest has gVisor's TCP.
 func New(t programs.TCP) (*Forwarder, error) {
-	near, far := pipe.New("", "", 1500)
-	guest, err := programs.NewStack(programs.GVisor, near, netip.MustParsePrefix("10.6.0.2/24"))
+	proxy, guest, err := programs.NewPair(t, netip.MustParsePrefix("10.6.0.1/24"), netip.MustParsePrefix("10.6.0.2/24"))
 	if err != nil {
-		return nil, err
-	}
-	proxy, err := programs.NewStack(t, far, netip.MustParsePrefix("10.6.0.1/24"))
-	if err != nil {
-		guest.Destroy()
 		return nil, err
 	}
 	programs.Forward(proxy, t, true, programs.ToHost)

@@ -16,7 +16,6 @@ import (
 	"os"
 
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
-	"gvisor.dev/gvisor/pkg/tcpip/link/pipe"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 
@@ -35,14 +34,8 @@ type Gateway struct {
 
 // New makes a gateway on TCP t. The guest has gVisor's TCP.
 func New(t programs.TCP) (*Gateway, error) {
-	near, far := pipe.New("", "", 1500)
-	guest, err := programs.NewStack(programs.GVisor, near, netip.PrefixFrom(guestAddr, 24))
+	s, guest, err := programs.NewPair(t, netip.PrefixFrom(gatewayAddr, 24), netip.PrefixFrom(guestAddr, 24))
 	if err != nil {
-		return nil, err
-	}
-	s, err := programs.NewStack(t, far, netip.PrefixFrom(gatewayAddr, 24))
-	if err != nil {
-		guest.Destroy()
 		return nil, err
 	}
 	programs.Forward(s, t, false, programs.ToHost)
