@@ -280,14 +280,6 @@ func (e *Engine) SetOptions(now wheel.Time, s *Socket, opts SocketOptions) {
 	}
 }
 
-// Resend is Conn.Resend.
-func (e *Engine) Resend(now wheel.Time, s *Socket, r Range, n uint8) {
-	if now = e.setNow(now); s.open() {
-		s.conn.Resend(now, r, n, &e.out)
-		e.apply(s)
-	}
-}
-
 // Counters returns the counters so far.
 func (e *Engine) Counters() Counters { return e.out.Counters }
 

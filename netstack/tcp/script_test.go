@@ -76,10 +76,14 @@ func TestResend(t *testing.T) {
 	srtt := x.s.Conn().Info(h.now).SRTT
 	cwnd := x.s.Conn().Info(h.now).Cwnd
 	una := x.iss.Add(1)
+	resend := func(n uint32, times uint8) {
+		x.s.conn.Resend(h.e.setNow(h.now), Range{Start: una, End: una.Add(n)}, times, &h.e.out)
+		h.e.apply(x.s)
+		h.collect()
+	}
 	for range 2 {
 		h.now = h.now.Add(50 * time.Millisecond)
-		h.e.Resend(h.now, x.s, Range{Start: una, End: una.Add(4000)}, 2)
-		h.collect()
+		resend(4000, 2)
 	}
 	if n := x.s.Conn().Info(h.now).TotalRetrans; n != 4 {
 		t.Errorf("%d retransmissions, want the four segments of the range once each", n)
@@ -92,8 +96,7 @@ func TestResend(t *testing.T) {
 	if info.Cwnd < cwnd {
 		t.Errorf("cwnd %d, want %d at least", info.Cwnd, cwnd)
 	}
-	h.e.Resend(h.now, x.s, Range{Start: una, End: una.Add(9000)}, 9) // nothing is in flight now
-	h.collect()
+	resend(9000, 9) // nothing is in flight now
 	if n := x.s.Conn().Info(h.now).TotalRetrans; n != 4 {
 		t.Errorf("%d retransmissions, want none of what was acknowledged", n)
 	}
