@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"tcpwheel/pcaps/track"
 )
@@ -23,37 +22,17 @@ func (s *summary) print(b *strings.Builder) {
 		return
 	default:
 		first, second := s.losses.Sentences(shortSpan)
-		writeSentence(b, first)
-		writeSentence(b, second)
+		b.WriteString(paragraph(first))
+		if second != "" {
+			b.WriteString(paragraph(second))
+		}
 	}
 	for _, line := range s.warnings() {
-		writeSentence(b, line)
+		b.WriteString(paragraph(line))
 	}
 	s.table(b)
 	if s.a.details {
 		s.details(b)
-	}
-}
-
-// writeSentence writes a sentence in lines of at most 80 columns.
-func writeSentence(b *strings.Builder, text string) {
-	column := 0
-	for _, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case column == 0:
-		case column+1+n > 80:
-			b.WriteByte('\n')
-			column = 0
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	if column > 0 {
-		b.WriteByte('\n')
 	}
 }
 
