@@ -151,9 +151,9 @@ func policyRecordOf(name string, s *replay.Summary) policyRecord {
 	return rec
 }
 
-func (r *replaying) policyRecord(choice int) policyRecord {
-	s := r.study.Summarize(r.results, choice)
-	rec := policyRecordOf(r.study.Choices[choice].Text, &s)
+// choiceRecordOf is policyRecordOf with what a choice saves.
+func choiceRecordOf(s *replay.Summary) policyRecord {
+	rec := policyRecordOf(s.Policy, s)
 	for k, to := range []**float64{&rec.SavedRange, &rec.SavedTime, &rec.SavedIndex} {
 		if s.Of[k] > 0 {
 			*to = secondsOf(s.Saved[k])
@@ -189,14 +189,15 @@ func (r *replaying) writeJSON() error {
 	}
 	c, o := replay.SummarizeCaptured(r.results), replay.SummarizeOracle(r.results)
 	policies := []policyRecord{policyRecordOf("(as captured)", &c), policyRecordOf(replay.Oracle, &o)}
-	for i := range r.study.Choices {
-		policies = append(policies, r.policyRecord(i))
+	summaries := r.study.SummarizeAll(r.results)
+	for i := range summaries {
+		policies = append(policies, choiceRecordOf(&summaries[i]))
 	}
 	if err := encodeAll(enc, slices.Values(policies)); err != nil {
 		return err
 	}
 	g := replay.SummarizeGate(r.results)
-	lost, timers := r.study.Headline(r.results)
+	lost, timers := replay.Headline(r.results, summaries)
 	return enc.Encode(struct {
 		connCounts
 		Losses   int       `json:"losses"`

@@ -14,16 +14,17 @@ import (
 // writeTables prints the answer in words, the policies, and the longest losses.
 func (r *replaying) writeTables() error {
 	var b strings.Builder
+	summaries := r.study.SummarizeAll(r.results)
 	if len(r.results) > 0 {
-		lost, timers := r.study.Headline(r.results)
+		lost, timers := replay.Headline(r.results, summaries)
 		b.WriteString(paragraph(lost) + paragraph(timers) + "\n")
 	}
 	r.writeHead(&b, fmt.Sprintf("%d replayed", len(r.results)))
 	if g := replay.SummarizeGate(r.results); g.Needed > 0 {
-		r.policyTable(&b)
+		r.policyTable(&b, summaries)
 		r.gateTable(&b, &g)
 		if r.details {
-			r.keyTable(&b)
+			keyTable(&b, summaries)
 			r.gatedTable(&b)
 		}
 	}
@@ -159,7 +160,7 @@ func policyCell(b *strings.Builder, text string, width, indent int) string {
 const policyColumns = 19
 
 // policyTable prints how each policy does over all losses that count.
-func (r *replaying) policyTable(b *strings.Builder) {
+func (r *replaying) policyTable(b *strings.Builder, summaries []replay.Summary) {
 	fmt.Fprintf(b, "\n%-*s%4s%8s%8s%9s%19s  %s\n", policyColumns, "policy", "n", "median", "p95", "saved", "95 % interval", "verdict")
 	row := func(name string, s *replay.Summary, rest string) {
 		line := fmt.Sprintf("%s%4d%s%s%s", policyCell(b, name, policyColumns, 0), s.N, pad(spanOrDash(s.Median, s.N > 0), 8), pad(spanOrDash(s.P95, s.N > 0), 8), rest)
@@ -170,13 +171,13 @@ func (r *replaying) policyTable(b *strings.Builder) {
 	row(replay.Oracle, &o, "")
 	var reasons []string
 	open := map[string][]string{} // policies by why it cannot be told
-	for i := range r.study.Choices {
-		s := r.study.Summarize(r.results, i)
+	for i := range summaries {
+		s := &summaries[i]
 		interval := "-"
 		if s.HasInterval {
 			interval = shortSpan(s.Low) + " to " + shortSpan(s.High)
 		}
-		row(s.Policy, &s, fmt.Sprintf("%s%s  %v", pad(spanOrDash(s.Saved[replay.ByRange], s.N > 0), 9), pad(interval, 19), s.Verdict))
+		row(s.Policy, s, fmt.Sprintf("%s%s  %v", pad(spanOrDash(s.Saved[replay.ByRange], s.N > 0), 9), pad(interval, 19), s.Verdict))
 		if s.Verdict == replay.CannotTell {
 			if open[s.Why] == nil {
 				reasons = append(reasons, s.Why)
@@ -208,10 +209,10 @@ func (r *replaying) gateTable(b *strings.Builder, g *replay.GateSummary) {
 }
 
 // keyTable prints what each policy saves by each key, and what is left out of it.
-func (r *replaying) keyTable(b *strings.Builder) {
+func keyTable(b *strings.Builder, summaries []replay.Summary) {
 	fmt.Fprintf(b, "\n%-*s%9s%9s%9s%9s%9s%10s\n", policyColumns, "saved, in percent", "by range", "by time", "by index", "left out", "spurious", "waiting")
-	for i := range r.study.Choices {
-		s := r.study.Summarize(r.results, i)
+	for i := range summaries {
+		s := &summaries[i]
 		b.WriteString(policyCell(b, s.Policy, policyColumns, 0))
 		for k := range s.Saved {
 			text := "-"

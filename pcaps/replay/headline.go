@@ -14,9 +14,9 @@ var kindWords = [track.Kinds]string{
 	track.Fast: "fast retransmissions", track.TLP: "tail loss probes", track.Probe: "window probes",
 }
 
-// Headline returns two sentences about results: how much time was lost to what, and whether other
-// timers would have helped.
-func (st *Study) Headline(results []*Result) (lost, timers string) {
+// Headline returns two sentences about results and the summaries of all choices: how much time was
+// lost to what, and whether other timers would have helped.
+func Headline(results []*Result, all []Summary) (lost, timers string) {
 	g := SummarizeGate(results)
 	if g.Needed == 0 {
 		return "No loss was both needed and repaired.", "There is nothing to compare."
@@ -38,19 +38,17 @@ func (st *Study) Headline(results []*Result) (lost, timers string) {
 		}
 	}
 	lost = fmt.Sprintf("Repairing %s took %s: %s.", number(g.Needed, "loss", "losses"), spanText(g.Captured), strings.Join(parts, ", "))
-	return lost, capital(st.verdictWords(results)) + fmt.Sprintf("; %d of %s could be replayed.", g.Passed, number(g.Needed, "loss", "losses"))
+	return lost, capital(verdictWords(all)) + fmt.Sprintf("; %d of %s could be replayed.", g.Passed, number(g.Needed, "loss", "losses"))
 }
 
 // verdictWords words the verdict on the finest timers, and on the timers that would cost the most.
-func (st *Study) verdictWords(results []*Result) string {
+func verdictWords(all []Summary) string {
 	fine, worst := -1, -1
-	var all []Summary
-	for i := range st.Choices {
-		s := st.Summarize(results, i)
-		all = append(all, s)
+	for i := range all {
+		s := &all[i]
 		switch {
 		case strings.HasPrefix(s.Policy, Captured):
-		case fine < 0, finer(&s, &all[fine]):
+		case fine < 0, finer(s, &all[fine]):
 			fine = i
 		}
 		if s.Verdict == Costs && (worst < 0 || s.Saved[ByRange] < all[worst].Saved[ByRange]) {

@@ -119,7 +119,17 @@ func SummarizeOracle(results []*Result) Summary {
 	return s
 }
 
-// Summarize returns how the choice of that number does.
+// SummarizeAll returns how each choice does.
+func (st *Study) SummarizeAll(results []*Result) []Summary {
+	all := make([]Summary, len(st.Choices))
+	for i := range all {
+		all[i] = st.Summarize(results, i)
+	}
+	return all
+}
+
+// Summarize returns how the choice of that number does. It draws 1,000 times as many numbers as
+// there are connections.
 func (st *Study) Summarize(results []*Result, choice int) Summary {
 	s := Summary{Policy: st.Choices[choice].Text}
 	var all []time.Duration

@@ -99,11 +99,12 @@ func (r *Replays) Write(w io.Writer) error {
 	}
 	v.refusalsView = refused(r.Refusals)
 	if len(r.Results) > 0 {
-		lost, timers := r.study().Headline(r.Results)
+		summaries := r.study().SummarizeAll(r.Results)
+		lost, timers := replay.Headline(r.Results, summaries)
 		v.Headline = []string{lost, timers}
-		v.Policies, v.Models = r.policies(), r.models()
+		v.Policies, v.Models = r.policies(summaries), r.models()
 		r.gated(&v)
-		fig := r.savings()
+		fig := r.savings(summaries)
 		v.Savings = &fig
 		v.Curves, v.Pairs = r.curves(), r.pairs()
 		r.losses(&v)
@@ -147,7 +148,7 @@ func baseOf(file string) string {
 func (r *Replays) study() *replay.Study { return &replay.Study{Choices: r.Choices} }
 
 // policies returns the rows of the policy table, the capture and the oracle first.
-func (r *Replays) policies() []policyView {
+func (r *Replays) policies(summaries []replay.Summary) []policyView {
 	row := func(name string, s *replay.Summary) policyView {
 		v := policyView{Name: name, N: strconv.Itoa(s.N)}
 		for _, d := range []time.Duration{s.Median, s.P95, s.P99, s.Waiting} {
@@ -162,9 +163,9 @@ func (r *Replays) policies() []policyView {
 	for i := range all {
 		all[i].Shares = make([]cellView, 4)
 	}
-	for i := range r.Choices {
-		s := r.study().Summarize(r.Results, i)
-		v := row(r.Choices[i].Text, &s)
+	for i := range summaries {
+		s := &summaries[i]
+		v := row(s.Policy, s)
 		v.Spurious = strconv.Itoa(s.Spurious)
 		interval := cellView{}
 		if of := s.Of[replay.ByRange].Seconds(); s.HasInterval && of > 0 {

@@ -21,9 +21,8 @@ type saving struct {
 	interval bool
 }
 
-func (r *Replays) saving(choice int) saving {
-	s := r.study().Summarize(r.Results, choice)
-	w := saving{policy: r.Choices[choice].Text}
+func savingOf(s *replay.Summary) saving {
+	w := saving{policy: s.Policy}
 	for k := range s.Saved {
 		if s.Of[k] > 0 {
 			w.shares[k], w.known[k] = 100*float64(s.Saved[k])/float64(s.Of[k]), true
@@ -73,15 +72,14 @@ func span(all []saving) (least, most float64) {
 }
 
 // savings draws each policy's saving by the three keys, with its interval.
-func (r *Replays) savings() figure {
+func (r *Replays) savings(summaries []replay.Summary) figure {
 	var all []saving
-	for i := range r.Choices {
-		all = append(all, r.saving(i))
+	for i := range summaries {
+		all = append(all, savingOf(&summaries[i]))
 	}
 	least, most := span(all)
 	// A policy that is many times slower would leave no room for the others. The axis ends here, and
-	// the
-	// bar states its value.
+	// the bar states its value.
 	beyond := least < -100
 	least = max(least, -100)
 	if most-least < 1 {
