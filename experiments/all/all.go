@@ -4,12 +4,10 @@ package all
 import (
 	"tcpwheel/experiments"
 	"tcpwheel/experiments/counterfactual"
-	"tcpwheel/experiments/deadpeer"
 	"tcpwheel/experiments/delack"
 	"tcpwheel/experiments/frontier"
 	"tcpwheel/experiments/incast"
 	"tcpwheel/experiments/outage"
-	"tcpwheel/experiments/quantisation"
 	"tcpwheel/experiments/shrew"
 	"tcpwheel/experiments/spike"
 	"tcpwheel/experiments/sweep"
@@ -27,13 +25,13 @@ func Studies() []*experiments.Study {
 		// Captures under other timers.
 		counterfactual.Study,
 		// Floor and granularity separately.
-		frontier.Study, quantisation.Study, spike.Study, delack.Study,
+		frontier.Study, frontier.Quantisation, spike.Study, delack.Study,
 		// Incast, and randomised timeouts.
 		incast.Study, incast.Randomised,
 		// Costs of the wheel.
 		wheels.OrderedList, wheels.Fig9, wheels.Hierarchy, wheels.Hashing, wheels.Nichols, wheels.Interrupts, wheels.Locks, wheels.Rates, wheels.Million,
 		// Tails, outages and their timers.
-		tailmap.Study, outage.Comb, outage.Study, wheels.Expiry, deadpeer.Study,
+		tailmap.Study, outage.Comb, outage.Study, wheels.Expiry, outage.DeadPeer,
 		// Real-world traffic.
 		web.Study, shrew.Study,
 		// The user's own study.

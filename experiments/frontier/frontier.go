@@ -1,5 +1,5 @@
-// Package frontier is study E10, which measures the effect of floor, granularity, gains and
-// sampling on timeouts, without feedback.
+// Package frontier is the studies of estimators without feedback: E10, the effect of floor,
+// granularity, gains and sampling on timeouts, and E11, what a clock's tick does to one round trip.
 package frontier
 
 import (
@@ -11,7 +11,7 @@ import (
 	"tcpwheel/experiments"
 )
 
-//go:embed README.md plan.yaml
+//go:embed README.md plan.yaml quantisation/README.md quantisation/plan.yaml
 var files embed.FS
 
 // Plan is the plan of the study.

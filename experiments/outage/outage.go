@@ -1,5 +1,5 @@
 // Package outage is the studies of outages: E24, whether a timer per segment makes one timeout into
-// many, and E19, whether coarse ticks retransmit all at once.
+// many, E19, whether coarse ticks retransmit all at once, and E14, when a dead peer is noticed.
 package outage
 
 import (
@@ -10,7 +10,7 @@ import (
 	"tcpwheel/experiments/internal/testbed"
 )
 
-//go:embed README.md plan.yaml comb/README.md comb/plan.yaml
+//go:embed README.md plan.yaml comb/README.md comb/plan.yaml deadpeer/README.md deadpeer/plan.yaml
 var files embed.FS
 
 // Plan is the plan of the study.

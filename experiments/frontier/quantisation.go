@@ -1,20 +1,14 @@
-// Package quantisation is study E11, which measures how a clock's tick changes round trips and
-// timeouts.
-package quantisation
+package frontier
 
 import (
-	"embed"
 	"fmt"
 	"time"
 
 	"tcpwheel/experiments"
 )
 
-//go:embed README.md plan.yaml
-var files embed.FS
-
-// Plan is the plan of the study.
-type Plan struct {
+// quantPlan is the plan of the study.
+type quantPlan struct {
 	Ticks       []time.Duration `plan:"ticks" min:"10us" max:"500ms"`
 	Thousandths []int           `plan:"thousandths" min:"0" max:"10000000"`
 	RTTs        []time.Duration `plan:"rtts" min:"1us" max:"10s"`
@@ -25,31 +19,31 @@ type Plan struct {
 // phases is the number of phases of a tick. Round trips and errors are whole thousandths of a tick.
 const phases = 1000
 
-// Cell is the result for one granularity: the errors of round trips, or the timeouts under one
+// quantCell is the result for one granularity: the errors of round trips, or the timeouts under one
 // seed.
-type Cell struct {
+type quantCell struct {
 	Tick time.Duration `json:"tick"`
 
-	Errors []Errors `json:"errors,omitempty"` // of the plan's Thousandths
+	Errors []phaseErrors `json:"errors,omitempty"` // of the plan's Thousandths
 	// Sums of errors over all round trips from 0 to 999 thousandths of a tick, in thousandths: of the
 	// clock that is read, of one that rounds the difference up, and of 4.4BSD's first average.
 	Read, Up, BSD int `json:",omitempty"`
 	Exact         int `json:"exact,omitempty"` // errors of a clock without a tick
 
-	Seed     int       `json:"seed,omitempty"`
-	Timeouts []Timeout `json:"timeouts,omitempty"` // of the plan's RTTs
+	Seed     int             `json:"seed,omitempty"`
+	Timeouts []steadyTimeout `json:"timeouts,omitempty"` // of the plan's RTTs
 }
 
-// Errors are the sums, over all phases, of the errors of one round trip and of their squares, in
-// thousandths of a tick.
-type Errors struct {
+// phaseErrors are the sums, over all phases, of the errors of one round trip and of their squares,
+// in thousandths of a tick.
+type phaseErrors struct {
 	Thousandths int `json:"thousandths"`
 	Sum         int `json:"sum"`
 	Squares     int `json:"squares"`
 }
 
-// Timeout is the result of the estimators for one round trip.
-type Timeout struct {
+// steadyTimeout is the result of the estimators for one round trip.
+type steadyTimeout struct {
 	RTT   time.Duration `json:"rtt"`
 	SRTT  float64       `json:"srtt"`  // mean over samples, divided by the round trip
 	RTO   float64       `json:"rto"`   // the same
@@ -57,11 +51,11 @@ type Timeout struct {
 	BSD   float64       `json:"bsd"`   // 4.4BSD's mean timeout, divided by the round trip
 }
 
-// Study is the study.
-var Study = experiments.Define(experiments.Spec[Plan, Cell]{
-	ID: "E11", Name: "quantisation", Class: experiments.Exact, Files: files,
+// Quantisation is the study.
+var Quantisation = experiments.Define(experiments.Spec[quantPlan, quantCell]{
+	ID: "E11", Name: "quantisation", Class: experiments.Exact, Folder: "frontier/quantisation", Files: files,
 	Question: "How does a clock's tick change a measured round trip, and the timeout?",
-	Check: func(p *Plan) error {
+	Check: func(p *quantPlan) error {
 		for _, tick := range p.Ticks {
 			if tick%phases != 0 {
 				return fmt.Errorf("ticks: %v, want a multiple of 1µs, so that a thousandth of it is whole nanoseconds", tick)
@@ -69,6 +63,6 @@ var Study = experiments.Define(experiments.Spec[Plan, Cell]{
 		}
 		return nil
 	},
-	Cells: cells,
-	Judge: judge,
+	Cells: quantCells,
+	Judge: quantJudge,
 })

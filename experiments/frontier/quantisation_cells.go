@@ -1,4 +1,4 @@
-package quantisation
+package frontier
 
 import (
 	"context"
@@ -11,36 +11,36 @@ import (
 	"tcpwheel/wheel"
 )
 
-func cells(p *Plan) (all []experiments.Cell[Cell]) {
+func quantCells(p *quantPlan) (all []experiments.Cell[quantCell]) {
 	for _, tick := range p.Ticks {
-		all = append(all, experiments.Cell[Cell]{
+		all = append(all, experiments.Cell[quantCell]{
 			Name: fmt.Sprintf("errors tick=%v", tick),
 			Cost: 4e-8 * phases * float64(phases+len(p.Thousandths)),
-			Run:  func(context.Context) (Cell, error) { return errors(p, tick), nil },
+			Run:  func(context.Context) (quantCell, error) { return clockErrors(p, tick), nil },
 		})
 	}
 	for _, tick := range p.Ticks {
 		for seed := 1; seed <= p.Seeds; seed++ {
-			all = append(all, experiments.Cell[Cell]{
+			all = append(all, experiments.Cell[quantCell]{
 				Name: fmt.Sprintf("timeouts tick=%v seed=%d", tick, seed),
 				Cost: 1e-7 * float64(p.Samples*len(p.RTTs)),
-				Run:  func(context.Context) (Cell, error) { return timeouts(p, tick, seed), nil },
+				Run:  func(context.Context) (quantCell, error) { return quantTimeouts(p, tick, seed), nil },
 			})
 		}
 	}
 	return all
 }
 
-// clock returns a policy whose clock has that tick and whose timers are exact.
-func clock(tick time.Duration) tcptimers.Policy {
+// tickClock returns a policy whose clock has that tick and whose timers are exact.
+func tickClock(tick time.Duration) tcptimers.Policy {
 	p := tcptimers.MustPolicy("rfc6298")
 	p.RTTTick, p.Tick, p.Bounds.Min = tick, time.Microsecond, 1
 	return p
 }
 
-// over calls f with the measurement of a round trip at each phase. unit is a thousandth of a tick,
-// and err is in units.
-func over(p *tcptimers.Policy, unit time.Duration, thousandths int, f func(measured time.Duration, err int)) {
+// overPhases calls f with the measurement of a round trip at each phase. unit is a thousandth of a
+// tick, and err is in units.
+func overPhases(p *tcptimers.Policy, unit time.Duration, thousandths int, f func(measured time.Duration, err int)) {
 	rtt := time.Duration(thousandths) * unit
 	for phase := range phases {
 		sent := wheel.Time(time.Duration(phase) * unit)
@@ -49,23 +49,23 @@ func over(p *tcptimers.Policy, unit time.Duration, thousandths int, f func(measu
 	}
 }
 
-// errors sums the errors over all phases of a tick.
-func errors(p *Plan, tick time.Duration) Cell {
-	c := Cell{Tick: tick}
+// clockErrors sums the errors over all phases of a tick.
+func clockErrors(p *quantPlan, tick time.Duration) quantCell {
+	c := quantCell{Tick: tick}
 	unit := tick / phases
-	policy, exact := clock(tick), clock(0)
+	policy, exact := tickClock(tick), tickClock(0)
 	for _, n := range p.Thousandths {
-		e := Errors{Thousandths: n}
-		over(&policy, unit, n, func(_ time.Duration, err int) { e.Sum, e.Squares = e.Sum+err, e.Squares+err*err })
+		e := phaseErrors{Thousandths: n}
+		overPhases(&policy, unit, n, func(_ time.Duration, err int) { e.Sum, e.Squares = e.Sum+err, e.Squares+err*err })
 		c.Errors = append(c.Errors, e)
 	}
 	for n := range phases {
-		over(&exact, unit, n, func(_ time.Duration, err int) {
+		overPhases(&exact, unit, n, func(_ time.Duration, err int) {
 			if err != 0 {
 				c.Exact++
 			}
 		})
-		over(&policy, unit, n, func(measured time.Duration, err int) {
+		overPhases(&policy, unit, n, func(measured time.Duration, err int) {
 			c.Read += err
 			c.Up += (phases - n) % phases
 			e := tcptimers.NewBSD(tick, tcptimers.Bounds{})
@@ -76,14 +76,14 @@ func errors(p *Plan, tick time.Duration) Cell {
 	return c
 }
 
-// timeouts runs the estimators over samples of round trips that do not vary.
-func timeouts(p *Plan, tick time.Duration, seed int) Cell {
-	c := Cell{Tick: tick, Seed: seed}
+// quantTimeouts runs the estimators over samples of round trips that do not vary.
+func quantTimeouts(p *quantPlan, tick time.Duration, seed int) quantCell {
+	c := quantCell{Tick: tick, Seed: seed}
 	rng := rand.New(rand.NewPCG(uint64(seed), 0xe11))
-	policy := clock(tick)
+	policy := tickClock(tick)
 	for _, rtt := range p.RTTs {
 		e, bsd := policy.NewEstimator(), tcptimers.NewBSD(tick, tcptimers.Bounds{Initial: 3 * time.Second, Min: 1})
-		t := Timeout{RTT: rtt}
+		t := steadyTimeout{RTT: rtt}
 		var srtt, rto, coarse time.Duration
 		for i := range p.Samples {
 			sent := wheel.Time(rng.Int64N(int64(tick)))

@@ -1,18 +1,13 @@
-// Package deadpeer is study E14: when a dead peer is noticed.
-package deadpeer
+package outage
 
 import (
-	"embed"
 	"time"
 
 	"tcpwheel/experiments"
 )
 
-//go:embed README.md plan.yaml
-var files embed.FS
-
-// Plan is the plan of the study.
-type Plan struct {
+// deadPlan is the plan of the study.
+type deadPlan struct {
 	RTT          time.Duration   `plan:"rtt" min:"1ms" max:"1s"`
 	FastIdle     time.Duration   `plan:"fast_idle" min:"1s" max:"2h"`
 	FastInterval time.Duration   `plan:"fast_interval" min:"500ms" max:"75s"`
@@ -23,8 +18,8 @@ type Plan struct {
 	Seeds        int             `plan:"seeds" min:"1" max:"1000"`
 }
 
-// Cell is the connections of one case under one seed.
-type Cell struct {
+// deadCell is the connections of one case under one seed.
+type deadCell struct {
 	Case string        `json:"case"`
 	Seed int           `json:"seed"`
 	Tick time.Duration `json:"tick"`
@@ -39,10 +34,10 @@ type Cell struct {
 	Late     []float64 `json:"late,omitempty"`
 }
 
-// Study is the study.
-var Study = experiments.Define(experiments.Spec[Plan, Cell]{
-	ID: "E14", Name: "deadpeer", Class: experiments.Exact, Files: files,
+// DeadPeer is the study.
+var DeadPeer = experiments.Define(experiments.Spec[deadPlan, deadCell]{
+	ID: "E14", Name: "deadpeer", Class: experiments.Exact, Folder: "outage/deadpeer", Files: files,
 	Question: "When is a dead peer noticed, by keepalive, user timeout and R2?",
-	Cells:    cells,
-	Judge:    judge,
+	Cells:    deadCells,
+	Judge:    deadJudge,
 })

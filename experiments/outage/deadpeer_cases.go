@@ -1,4 +1,4 @@
-package deadpeer
+package outage
 
 import (
 	"fmt"
@@ -34,7 +34,7 @@ type death struct {
 
 const noProbes = " -tlp -rack control=newreno"
 
-func deaths(p *Plan) (all []death) {
+func deaths(p *deadPlan) (all []death) {
 	keep := func(name, short, timers string, idle, each time.Duration, count int) {
 		all = append(all, death{name: "keepalive, " + name, short: short, timers: testbed.MustTimers(timers + noProbes), idle: idle, each: each, count: count})
 	}

@@ -1,4 +1,4 @@
-package deadpeer
+package outage
 
 import (
 	"context"
@@ -16,27 +16,27 @@ import (
 	"tcpwheel/wheel"
 )
 
-func cells(p *Plan) (all []experiments.Cell[Cell]) {
+func deadCells(p *deadPlan) (all []experiments.Cell[deadCell]) {
 	for i, d := range deaths(p) {
 		for seed := 1; seed <= p.Seeds; seed++ {
-			all = append(all, experiments.Cell[Cell]{
+			all = append(all, experiments.Cell[deadCell]{
 				Name: fmt.Sprintf("%s, seed=%d", d.name, seed), Cost: 3e-4 * float64(p.Phases),
-				Run: func(context.Context) (Cell, error) { return die(p, &d, i, seed) },
+				Run: func(context.Context) (deadCell, error) { return die(p, &d, i, seed) },
 			})
 		}
 	}
 	for _, d := range gvisorCases(p) {
-		all = append(all, experiments.Cell[Cell]{
-			Name: d.name, Cost: 0.01, Run: func(context.Context) (Cell, error) { return dieUnderGVisor(p, &d) },
+		all = append(all, experiments.Cell[deadCell]{
+			Name: d.name, Cost: 0.01, Run: func(context.Context) (deadCell, error) { return dieUnderGVisor(p, &d) },
 		})
 	}
 	return all
 }
 
 // die lets the peers of a case die at random instants.
-func die(p *Plan, d *death, index, seed int) (Cell, error) {
+func die(p *deadPlan, d *death, index, seed int) (deadCell, error) {
 	tick := d.timers.Policy.Tick
-	c := Cell{Case: d.name, Seed: seed, Tick: tick}
+	c := deadCell{Case: d.name, Seed: seed, Tick: tick}
 	var late, took []float64
 	var rules []time.Duration
 	for i := range p.Phases {
@@ -74,7 +74,7 @@ func die(p *Plan, d *death, index, seed int) (Cell, error) {
 }
 
 // one runs one connection, whose peer dies at a phase of the tick from 0 to 1.
-func (d *death) one(p *Plan, phase float64) (life, rule time.Duration, exact bool, err error) {
+func (d *death) one(p *deadPlan, phase float64) (life, rule time.Duration, exact bool, err error) {
 	cfg := d.config()
 	dead := false
 	lossy := sim.LinkConfig{Delay: p.RTT / 2, Loss: sim.Losses{&cut{&dead}}}

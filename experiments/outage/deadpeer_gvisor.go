@@ -1,4 +1,4 @@
-package deadpeer
+package outage
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 )
 
 // gvisorCases are those of gVisor's own TCP, whose timers have no tick.
-func gvisorCases(p *Plan) (all []death) {
+func gvisorCases(p *deadPlan) (all []death) {
 	all = append(all, death{name: "gVisor, keepalive", idle: 2 * time.Hour, each: 75 * time.Second, count: 9},
 		death{name: "gVisor, keepalive, fast", idle: p.FastIdle, each: p.FastInterval, count: p.FastCount})
 	for _, user := range p.UserTimeouts {
@@ -52,8 +52,8 @@ func (g *gvisorDeath) Send(wheel.Time, int, *virtual.Packet) (time.Duration, boo
 func (g *gvisorDeath) Arrive(wheel.Time, int, *virtual.Packet) bool { return true }
 
 // dieUnderGVisor measures how long a connection of gVisor's own TCP outlives its peer.
-func dieUnderGVisor(p *Plan, d *death) (Cell, error) {
-	c := Cell{Case: d.name, Seed: 1}
+func dieUnderGVisor(p *deadPlan, d *death) (deadCell, error) {
+	c := deadCell{Case: d.name, Seed: 1}
 	g := &gvisorDeath{death: d, delay: p.RTT / 2, dead: d.what == opening}
 	var err error
 	g.Stacks, err = testbed.NewStacks(virtual.Config{Seed: 1, Wire: g, TCP: [2]virtual.TCP{
@@ -159,7 +159,7 @@ func (d *death) configure(conn *sockets.Conn) error {
 }
 
 // late returns the distance between the end and the rule.
-func (d *death) late(c Cell) time.Duration {
+func (d *death) late(c deadCell) time.Duration {
 	return (time.Duration(c.Took*1e9) - c.Rule).Abs()
 }
 
@@ -168,7 +168,7 @@ func (d *death) late(c Cell) time.Duration {
 const maxAckDelay = 200 * time.Millisecond
 
 // judgeGVisor judges gVisor's own TCP.
-func judgeGVisor(p *Plan, cells []Cell, out *experiments.Outcome) {
+func judgeGVisor(p *deadPlan, cells []deadCell, out *experiments.Outcome) {
 	t := experiments.Table{
 		Name: "gvisor", Title: "How long a connection of gVisor's own TCP outlives its peer", Columns: []string{"case", "rule, s", "lives, s", "beyond the rule, ms"},
 	}

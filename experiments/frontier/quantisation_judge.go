@@ -1,4 +1,4 @@
-package quantisation
+package frontier
 
 import (
 	"math"
@@ -17,9 +17,9 @@ func variance(thousandths int) int {
 	return phases * f * (phases - f)
 }
 
-func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
-	errs := experiments.Select(cells, func(c *Cell) bool { return c.Errors != nil })
-	timed := experiments.Select(cells, func(c *Cell) bool { return c.Timeouts != nil })
+func quantJudge(p *quantPlan, cells []quantCell) (*experiments.Outcome, error) {
+	errs := experiments.Select(cells, func(c *quantCell) bool { return c.Errors != nil })
+	timed := experiments.Select(cells, func(c *quantCell) bool { return c.Timeouts != nil })
 	out := &experiments.Outcome{
 		Tables:  []experiments.Table{errorTable(errs), timeoutTable(p, timed)},
 		Figures: []figure.Figure{deviationFigure(errs), timeoutFigure(p, timed)},
@@ -33,7 +33,7 @@ func judge(p *Plan, cells []Cell) (*experiments.Outcome, error) {
 }
 
 // errorClaims judges the errors of measured round trips over all phases of a tick.
-func errorClaims(cells []Cell) []experiments.Claim {
+func errorClaims(cells []quantCell) []experiments.Claim {
 	var biased, variances experiments.Tally
 	var exact, read, up, bsd int
 	for _, c := range cells {
@@ -64,7 +64,7 @@ func errorClaims(cells []Cell) []experiments.Claim {
 	}
 }
 
-func timeoutClaim(cells []Cell) experiments.Claim {
+func timeoutClaim(cells []quantCell) experiments.Claim {
 	var below experiments.Tally
 	for _, c := range cells {
 		for _, t := range c.Timeouts {
@@ -75,7 +75,7 @@ func timeoutClaim(cells []Cell) experiments.Claim {
 		Measured: below.Measure("runs have one below"), Expected: experiments.None(), Otherwise: "the estimator does not use its clock's tick"}
 }
 
-func errorTable(cells []Cell) experiments.Table {
+func errorTable(cells []quantCell) experiments.Table {
 	t := experiments.Table{Name: "errors", Title: "Errors of a measured round trip over all phases, in ticks; the same for each granularity",
 		Columns: []string{"round trip, ticks", "mean", "standard deviation", "expected standard deviation", "rounded up", "counted from 1"}}
 	if len(cells) == 0 {
@@ -88,16 +88,16 @@ func errorTable(cells []Cell) experiments.Table {
 	return t
 }
 
-func timeoutTable(p *Plan, cells []Cell) experiments.Table {
+func timeoutTable(p *quantPlan, cells []quantCell) experiments.Table {
 	t := experiments.Table{Name: "timeouts", Title: "Timeouts at round trips that do not vary: RFC 6298 without a floor, and 4.4BSD's estimator, with the same clock",
 		Columns: []string{"granularity, ms", "round trip, ms", "SRTT / round trip", "RTO / round trip", "95 % from", "to", "least RTO, ms", "4.4BSD's RTO / round trip"}}
 	for _, tick := range p.Ticks {
 		for k, rtt := range p.RTTs {
 			of := timeoutsOf(cells, tick, k)
-			in := experiments.MeanOf(of, func(t *Timeout) float64 { return t.RTO })
-			t.Add(float64(tick)/1e6, float64(rtt)/1e6, stat.Mean(experiments.Values(of, func(t *Timeout) float64 { return t.SRTT })), in.Value, in.Lo, in.Hi,
-				slices.Min(experiments.Values(of, func(t *Timeout) float64 { return float64(t.Least) / 1e6 })),
-				stat.Mean(experiments.Values(of, func(t *Timeout) float64 { return t.BSD })))
+			in := experiments.MeanOf(of, func(t *steadyTimeout) float64 { return t.RTO })
+			t.Add(float64(tick)/1e6, float64(rtt)/1e6, stat.Mean(experiments.Values(of, func(t *steadyTimeout) float64 { return t.SRTT })), in.Value, in.Lo, in.Hi,
+				slices.Min(experiments.Values(of, func(t *steadyTimeout) float64 { return float64(t.Least) / 1e6 })),
+				stat.Mean(experiments.Values(of, func(t *steadyTimeout) float64 { return t.BSD })))
 		}
 	}
 	t.Data = len(t.Rows) > 40
@@ -105,7 +105,7 @@ func timeoutTable(p *Plan, cells []Cell) experiments.Table {
 }
 
 // timeoutsOf returns the timeouts of a tick and the k-th round trip, by seed.
-func timeoutsOf(cells []Cell, tick time.Duration, k int) (all []Timeout) {
+func timeoutsOf(cells []quantCell, tick time.Duration, k int) (all []steadyTimeout) {
 	for i := range cells {
 		if cells[i].Tick == tick {
 			all = append(all, cells[i].Timeouts[k])
@@ -117,7 +117,7 @@ func timeoutsOf(cells []Cell, tick time.Duration, k int) (all []Timeout) {
 // deviation returns the standard deviation, in ticks, from squared errors summed over all phases.
 func deviation(squares int) float64 { return math.Sqrt(float64(squares)/phases) / phases }
 
-func deviationFigure(cells []Cell) figure.Figure {
+func deviationFigure(cells []quantCell) figure.Figure {
 	law := figure.Series{Name: "law", Kind: figure.Line, Dashed: true}
 	for n := 0; n <= phases; n += phases / 100 {
 		law.Add(float64(n)/phases, deviation(variance(n)))
@@ -138,7 +138,7 @@ func deviationFigure(cells []Cell) figure.Figure {
 	}
 }
 
-func timeoutFigure(p *Plan, cells []Cell) figure.Figure {
+func timeoutFigure(p *quantPlan, cells []quantCell) figure.Figure {
 	f := figure.Figure{
 		Name: "timeout", Title: "The timeout by the round trip, without a floor",
 		X:       figure.Axis{Label: "round trip, ms", Log: true},
@@ -148,7 +148,7 @@ func timeoutFigure(p *Plan, cells []Cell) figure.Figure {
 	for _, tick := range p.Ticks {
 		s := figure.Series{Name: "G " + tick.String(), Kind: figure.Line}
 		for k, rtt := range p.RTTs {
-			s.AddInterval(float64(rtt)/1e6, experiments.MeanOf(timeoutsOf(cells, tick, k), func(t *Timeout) float64 { return t.RTO }))
+			s.AddInterval(float64(rtt)/1e6, experiments.MeanOf(timeoutsOf(cells, tick, k), func(t *steadyTimeout) float64 { return t.RTO }))
 		}
 		f.Series = append(f.Series, s)
 	}
