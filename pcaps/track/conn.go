@@ -54,6 +54,7 @@ type Conn struct {
 
 	bucketEntry
 	free       *freeConn // source of Flows
+	settling   *settling // nil without Config.Settled
 	cfg        *Config
 	in         *list
 	prev, next *Conn

@@ -66,6 +66,8 @@ type Episode struct {
 	start, end, recover int64
 	sends               []*Retransmission // transmissions of position start
 	kept                []*Retransmission
+	last                *Retransmission // of kept, while it is being settled
+	settled             bool
 	stalls              []stall
 }
 
@@ -122,6 +124,9 @@ func (f *Flow) openEpisode(r *Retransmission, first, last int) *Episode {
 		f.EpisodesDropped++
 	}
 	f.episode = e
+	if s := f.conn.settling; s != nil {
+		s.open++
+	}
 	return e
 }
 
@@ -138,6 +143,7 @@ func (f *Flow) closeEpisode(a *ack) {
 		e.Closed, e.Ended, e.EndedPacket = true, a.at, a.number
 		e.Length = span(e.PrevSent, e.Ended)
 		f.episode = nil
+		f.settleLater(e)
 	}
 }
 
@@ -163,7 +169,12 @@ func (f *Flow) repairEpisode(e *Episode, a *ack) {
 }
 
 // abandonEpisode leaves the open episode without an end.
-func (f *Flow) abandonEpisode() { f.episode = nil }
+func (f *Flow) abandonEpisode() {
+	if f.episode != nil {
+		f.settleLater(f.episode)
+		f.episode = nil
+	}
+}
 
 // finish completes the flow and frees its working memory.
 func (f *Flow) finish() {
@@ -174,29 +185,15 @@ func (f *Flow) finish() {
 	f.RTT.finish()
 	f.Delayed.finish()
 	f.Timers = f.fitting.result()
+	if s := f.conn.settling; s != nil && f.episode != nil {
+		s.open--
+	}
 	for _, e := range f.Episodes {
-		for _, r := range e.kept {
-			f.finishVerdict(r)
+		f.settle(e)
+		if settled := f.conn.cfg.Settled; settled != nil {
+			settled(f.conn, f, e)
 		}
-		e.Kind, e.Ambiguous = e.kept[0].Kind, e.kept[0].ambiguous && e.kept[0].byModel.disagree()
-		e.Spurious, e.Evidence = e.kept[0].Spurious, e.kept[0].Evidence
-		e.Retransmissions = make([]Retransmission, len(e.kept))
-		for i, r := range e.kept {
-			e.Retransmissions[i] = *r
-			if r.ByTimer && r.Kind == RTO {
-				e.Timeouts++
-			}
-			if r.ByTimer && r.Kind == TLP {
-				e.Probes++
-			}
-			if r.Spurious == Spurious {
-				e.SpuriousCount++
-			}
-		}
-		e.sumStalls()
-		f.TimeLost += e.TimeLost
-		f.TimerWait += e.TimerWait
-		e.kept, e.sends = nil, nil
+		e.last = nil
 	}
 	f.board, f.pending, f.recent, f.episode, f.rtts, f.jumps = scoreboard{}, acks{}, nil, nil, samples{}, ackJumps{}
 	f.acknowledged, f.copies = ackedRing{}, copies{}

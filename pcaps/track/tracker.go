@@ -22,6 +22,12 @@ type Config struct {
 	// connection is not complete yet.
 	Each func(c *Conn, flow int, p *capture.Packet, at wheel.Time)
 
+	// Settled, if not nil, gets each episode settleAfter its end, when late evidence about it is in,
+	// or when its connection completes. It must not call the tracker. Flow.Episodes then lacks the
+	// episode, so that memory does not grow with the length of a connection. Later packets may
+	// still have changed its kind or verdict; see settleAfter.
+	Settled func(*Conn, *Flow, *Episode)
+
 	// MaxConns bounds the connections followed at once; 0 means 1<<18. Beyond it the longest idle
 	// one is completed early: ended ones first, then half-open ones, then others. Half-open
 	// connections may take a quarter of it, so that a SYN flood evicts only itself. A connection
@@ -52,6 +58,7 @@ type Tracker struct {
 	evicted                int
 	checksums              checksumCounts // of all packets
 	free                   freeConn
+	settling               settling
 }
 
 // New returns a Tracker that has seen no packet.
@@ -70,6 +77,9 @@ func New(cfg Config) *Tracker {
 // Add handles the next packet and keeps no reference to it. It costs O(1). It allocates only for
 // new connections, for losses, and when the flight grows beyond its previous maximum.
 func (t *Tracker) Add(p *capture.Packet) {
+	if t.cfg.Settled != nil {
+		t.Advance(p.Time)
+	}
 	c, dir, damaged := t.find(p)
 	t.checksums.note(p)
 	l := &t.halfOpen
@@ -117,7 +127,13 @@ func (t *Tracker) Close() {
 	}
 }
 
-// Evicted returns how many connections MaxConns completed early.
+// Connections returns how many connections the tracker follows and does not know to be ended.
+func (t *Tracker) Connections() int { return t.open.n + t.halfOpen.n }
+
+// Recovering returns how many episodes are open, with Config.Settled.
+func (t *Tracker) Recovering() int { return t.settling.open }
+
+// Evicted returns how many connections MaxConns completed before they had ended.
 func (t *Tracker) Evicted() int { return t.evicted }
 
 // TooBig handles an ICMP error about a segment too large for its path. Retransmissions of the
@@ -169,12 +185,17 @@ func (t *Tracker) begin(p *capture.Packet) *Conn {
 		if oldest == nil {
 			oldest = t.open.first
 		}
-		oldest.End = Evicted
-		t.evicted++
+		if oldest.in != &t.closed {
+			oldest.End = Evicted
+			t.evicted++
+		}
 		t.finish(oldest)
 	}
 	c := t.free.takeConn()
 	*c = Conn{ID: t.made, Path: p.Path, First: p.Time, Last: p.Time, Origin: p.Time.Add(-p.Since), FirstPacket: p.Number, cfg: &t.cfg, free: &t.free}
+	if t.cfg.Settled != nil {
+		c.settling = &t.settling
+	}
 	t.made++
 	t.conns.add(c, p)
 	t.open.append(c)

@@ -1,0 +1,100 @@
+package track
+
+import (
+	"slices"
+
+	"tcpwheel/wheel"
+)
+
+// settling holds closed episodes until Config.Settled gets them, in the order of their ends.
+type settling struct {
+	now   wheel.Time // by the last packet, or by Advance
+	queue []unsettled
+	head  int
+	open  int // episodes without an end
+}
+
+// unsettled is an episode that closed or was abandoned at a time of the capture's clock.
+type unsettled struct {
+	f  *Flow
+	e  *Episode
+	at wheel.Time
+}
+
+// settleLater queues e, which has ended.
+func (f *Flow) settleLater(e *Episode) {
+	if s := f.conn.settling; s != nil {
+		s.open--
+		if s.head > 64 && s.head >= len(s.queue)/2 {
+			n := copy(s.queue, s.queue[s.head:])
+			clear(s.queue[n:])
+			s.queue, s.head = s.queue[:n], 0
+		}
+		s.queue = append(s.queue, unsettled{f, e, s.now})
+	}
+}
+
+// Advance tells the tracker that the capture's clock is at now, where no packet says so. It settles
+// the episodes whose time has come and completes connections that ended long ago.
+func (t *Tracker) Advance(now wheel.Time) {
+	s := &t.settling
+	back := s.now.Sub(now) > clockStep // the clock was set: settle all rather than none
+	if s.now = max(s.now, now); back {
+		s.now = now
+	}
+	for s.head < len(s.queue) {
+		u := &s.queue[s.head]
+		if !back && s.now.Sub(u.at) < settleAfter {
+			break
+		}
+		if !u.e.settled {
+			u.f.conn.setVantage()
+			u.f.settle(u.e)
+			u.f.forget(u.e)
+			t.cfg.Settled(u.f.conn, u.f, u.e)
+		}
+		*u = unsettled{}
+		s.head++
+	}
+	for t.closed.first != nil && s.now.Sub(t.closed.first.Last) > keepClosed {
+		t.finish(t.closed.first)
+	}
+}
+
+// forget drops a settled episode of a connection that goes on.
+func (f *Flow) forget(e *Episode) {
+	if i := slices.Index(f.Episodes, e); i >= 0 {
+		f.Episodes = slices.Delete(f.Episodes, i, i+1)
+	}
+	if i := slices.Index(f.recent, e.last); i >= 0 {
+		f.recent = slices.Delete(f.recent, 0, i+1)
+	}
+	e.last = nil
+}
+
+// settle gives e its final values, as far as the capture shows them by now.
+func (f *Flow) settle(e *Episode) {
+	for _, r := range e.kept {
+		f.finishVerdict(r)
+	}
+	e.Kind, e.Ambiguous = e.kept[0].Kind, e.kept[0].ambiguous && e.kept[0].byModel.disagree()
+	e.Spurious, e.Evidence = e.kept[0].Spurious, e.kept[0].Evidence
+	e.Retransmissions = make([]Retransmission, len(e.kept))
+	for i, r := range e.kept {
+		e.Retransmissions[i] = *r
+		if r.ByTimer && r.Kind == RTO {
+			e.Timeouts++
+		}
+		if r.ByTimer && r.Kind == TLP {
+			e.Probes++
+		}
+		if r.Spurious == Spurious {
+			e.SpuriousCount++
+		}
+	}
+	e.sumStalls()
+	f.TimeLost += e.TimeLost
+	f.TimerWait += e.TimerWait
+	e.settled, e.last = true, e.kept[len(e.kept)-1]
+	e.kept, e.sends = nil, nil
+}
