@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"time"
@@ -11,8 +12,11 @@ import (
 
 // file is the object of a descriptor.
 type file struct {
-	socket
-	nonblock bool
+	socket    Socket
+	local     netip.AddrPort
+	listening bool
+	flow      *flow // of its connection; nil before Connect
+	nonblock  bool
 }
 
 // result is the result of a call: a number, or -1 and an error.
@@ -93,7 +97,7 @@ func (r *runner) retry() {
 		again = false
 		for _, b := range slices.Clone(r.blocked) {
 			res, done := b.try()
-			if len(r.engine.Packets())+len(r.engine.Notices()) > 0 {
+			if r.takePackets() {
 				again = true
 				r.step()
 			}

@@ -128,25 +128,23 @@ func (r *runner) lookup(name string) int64 {
 		return v
 	}
 	if f, ok := counterNames()[name]; ok {
-		c := r.engine.Counters()
+		c := r.host.Counters()
 		return f(&c)
 	}
 	switch name {
 	case "tcpi_sockets":
-		n := int64(0)
-		r.engine.Sockets(func(*tcp.Socket) { n++ })
-		return n
+		return int64(r.host.Connections())
 	case "tcpi_now":
 		return int64(r.elapsed() / time.Microsecond)
 	}
-	if r.current == nil || r.current.socket == nil {
+	i := r.info(r.current)
+	if i == nil {
 		r.fail("%s: there is no connection yet", name)
 	}
 	if name == "tcpi_state" {
-		r.conn(r.current.socket).asked = true
+		r.current.asked = i.State == tcp.StateClosed
 	}
-	i := info(r.current.socket, r.now)
-	return infoFields[name](&i)
+	return infoFields[name](i)
 }
 
 // counterNames returns the engine's counters by name.

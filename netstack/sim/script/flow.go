@@ -6,10 +6,10 @@ import (
 	"tcpwheel/netstack/tcp"
 )
 
-// flow is a pair of addresses, and converts between the script's numbers and the engine's.
+// flow is a pair of addresses, and converts between the script's numbers and the host's.
 //
 // The remote end's sequence numbers are the script's plus a constant, the same for all flows. The
-// engine's count from its SYN, which the script may number; the default is 0. The engine's
+// host's count from its SYN, which the script may number; the default is 0. The host's
 // timestamps count from the first one that the script names.
 type flow struct {
 	local, remote netip.AddrPort
@@ -20,12 +20,12 @@ type flow struct {
 	iss    uint32 // of the engine: engine's number minus script's
 	rawISS uint32 // the engine's number of its SYN
 
-	hasTS  bool
-	ts     uint32 // engine's timestamp minus script's
-	anyTS  bool   // firstTS is the engine's first timestamp
-	first  uint32
-	win    uint16 // the remote end's latest window
-	socket *tcp.Socket
+	hasTS bool
+	ts    uint32 // engine's timestamp minus script's
+	anyTS bool   // firstTS is the engine's first timestamp
+	first uint32
+	win   uint16 // the remote end's latest window
+	asked bool   // an assert has seen that the connection is closed
 }
 
 // observe records the numbers of a packet of the engine.
@@ -36,9 +36,6 @@ func (f *flow) observe(p *tcp.Packet) {
 	}
 	if h.Options.HasTimestamps && !f.anyTS {
 		f.anyTS, f.first = true, h.Options.TSVal
-	}
-	if p.Socket != nil {
-		f.socket = p.Socket
 	}
 }
 

@@ -3,6 +3,8 @@ package script
 import (
 	"math"
 	"net/netip"
+
+	"tcpwheel/netstack/tcp"
 )
 
 // flow returns the flow between two addresses, and makes it if needed.
@@ -33,22 +35,12 @@ func (r *runner) flowOf(p *Packet) *flow {
 	return r.current
 }
 
-// inject delivers a packet of the remote end to the engine.
+// inject delivers a packet of the remote end to the host.
 func (r *runner) inject(p *Packet) {
 	f := r.flowOf(p)
-	live, err := f.toEngine(p)
 	r.report.Received++
 	r.note("%s", p)
-	if err != nil {
-		return // a host drops a malformed packet
-	}
-	s, v := r.engine.Input(r.now, &live)
-	if s != nil {
-		f.socket = s
-		if err := r.conn(s).arrived(v, live.Len); err != nil {
-			r.fail("%v", err)
-		}
-	}
+	r.host.Input(f.toHost(p))
 	r.step()
 }
 
@@ -59,6 +51,12 @@ func (r *runner) injectICMP(m *ICMP) {
 	}
 	r.report.Received++
 	r.note("%s", m)
-	r.engine.ICMP(r.now, f.local, f.remote, f.icmpError(m, r.now))
+	una := tcp.Seq(f.rawISS)
+	if i := r.info(f); i != nil {
+		una = una.Add(uint32(i.SndUna))
+	}
+	if err := r.host.ICMP(f.local, f.remote, f.icmpError(m, una)); err != nil {
+		r.fail("%v", err)
+	}
 	r.step()
 }

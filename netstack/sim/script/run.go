@@ -10,6 +10,9 @@ type Config struct {
 	// change that policy.
 	Policy string
 
+	// Host makes the TCP that the script runs on. nil is NewEngineHost.
+	Host func(HostConfig) (Host, error)
+
 	// TraceLen is the number of events that a Failure shows. The default 0 is 15.
 	TraceLen int
 }
@@ -18,8 +21,8 @@ type Config struct {
 type Report struct {
 	Name     string
 	Events   int           // of the script, carried out
-	Sent     int           // packets from the engine
-	Received int           // packets and ICMP messages to the engine
+	Sent     int           // packets from the host
+	Received int           // packets and ICMP messages to the host
 	Virtual  time.Duration // from the start to the last event
 	Output   []string      // lines of print
 	Trace    []string      // one line per event, with its time
@@ -34,18 +37,24 @@ func RunSource(name string, src []byte, cfg Config) (*Report, error) {
 	return Run(s, cfg)
 }
 
-// Run runs a script. The error is a *Failure if the engine differs from the script. It is an
-// ErrorList if the script has unsupported settings or events; then nothing was run and the report
-// is nil.
+// Run runs a script. The error is a *Failure if the host differs from the script. It is an
+// ErrorList if the script has unsupported settings or events, and the host's own error if the host
+// does not support the settings. Then nothing was run and the report is nil.
 func Run(s *Script, cfg Config) (*Report, error) {
 	if cfg.TraceLen == 0 {
 		cfg.TraceLen = 15
+	}
+	if cfg.Host == nil {
+		cfg.Host = NewEngineHost
 	}
 	p, err := newPlan(s, cfg)
 	if err != nil {
 		return nil, err
 	}
 	r := newRunner(s, p, cfg)
+	if r.host, err = cfg.Host(r.hostConfig()); err != nil {
+		return nil, err
+	}
 	if f := r.run(); f != nil {
 		return &r.report, f
 	}

@@ -18,7 +18,7 @@ type runner struct {
 	cfg    Config
 	report Report
 
-	engine     *tcp.Engine
+	host       Host
 	begin, now wheel.Time
 	timeBase   time.Duration // relative times count from here, since begin
 	pos        Pos           // of the current event
@@ -26,18 +26,17 @@ type runner struct {
 	flows   []*flow
 	current *flow // under test: packets without ports, and code, refer to it
 	files   map[int64]*file
-	conns   map[*tcp.Socket]*conn
-	queue   []sentPacket // not expected yet
+	ids     map[uint64]*flow // by the number of the connection in traces
+	queue   []sentPacket     // not expected yet
 	blocked []*blocked
 	trace   []traced
 
 	freePort, freeRemote uint16
 	retrying             bool // blocked calls are being retried
-	active               bool // the engine has acted since the last step
 	steps                int  // expired timers, roughly
 }
 
-// sentPacket is a packet from the engine.
+// sentPacket is a packet from the host.
 type sentPacket struct {
 	packet tcp.Packet
 	at     wheel.Time
@@ -52,7 +51,7 @@ func newRunner(s *Script, p *plan, cfg Config) *runner {
 		begin:    wheel.Time(p.start),
 		now:      wheel.Time(p.start),
 		files:    map[int64]*file{},
-		conns:    map[*tcp.Socket]*conn{},
+		ids:      map[uint64]*flow{},
 		freePort: p.ephemeralPort, freeRemote: p.remotePort,
 	}
 }
@@ -72,10 +71,6 @@ func (r *runner) run() (failed *Failure) {
 			r.report.Trace = append(r.report.Trace, l.String())
 		}
 	}()
-	var err error
-	if r.engine, err = tcp.NewEngine(r.begin, r.engineConfig()); err != nil {
-		r.fail("cannot make the engine: %v", err)
-	}
 	for _, e := range events(r.script) {
 		r.pos = e.Start
 		r.event(e)
@@ -85,14 +80,14 @@ func (r *runner) run() (failed *Failure) {
 	return nil
 }
 
-func (r *runner) engineConfig() tcp.EngineConfig {
+func (r *runner) hostConfig() HostConfig {
 	cfg := r.plan.engine
 	cfg.Trace = r
 	cfg.Key = [16]byte{'d', 'r', 'i', 'l', 'l'}
 	for i := range 8 {
 		cfg.Key[8+i] = byte(cfg.Seed >> (8 * i))
 	}
-	return cfg
+	return HostConfig{Now: r.begin, Local: r.plan.local, Remote: r.plan.remote, Engine: cfg, SendBuffer: r.plan.sendBuffer}
 }
 
 // elapsed returns the time since the script's start.
@@ -144,7 +139,7 @@ const maxSteps = 1 << 22
 // advance lets time pass until to, or until done returns true. Timers expire meanwhile.
 func (r *runner) advance(to wheel.Time, done func() bool) {
 	for ; done == nil || !done(); r.steps++ {
-		at, ok := r.engine.NextTimeout()
+		at, ok := r.host.NextTimeout()
 		for _, b := range r.blocked {
 			if b.wake && (!ok || b.wakeAt < at) {
 				at, ok = b.wakeAt, true
@@ -157,58 +152,40 @@ func (r *runner) advance(to wheel.Time, done func() bool) {
 			r.fail("%d timers have expired, the last at %s: the script takes too long, or the timers never end", r.steps, traceTime(r.elapsed()))
 		}
 		r.now = max(r.now, at)
-		r.engine.Advance(r.now)
-		if r.active || len(r.blocked) > 0 { // NextTimeout may be early by rotations of the wheel
-			r.step()
-		}
+		r.host.Advance(r.now)
+		r.step()
 	}
 	if done == nil && to > r.now {
 		r.now = to
-		r.engine.Advance(r.now)
+		r.host.Advance(r.now)
 		r.step()
 	}
 }
 
-// step takes and checks the engine's output, and retries blocked calls.
+// step takes and checks the host's output, and retries blocked calls.
 func (r *runner) step() {
-	for i := range r.engine.Packets() {
-		r.packetSent(&r.engine.Packets()[i])
+	r.takePackets()
+	if err := r.host.Check(); err != nil {
+		r.fail("the host breaks an invariant: %v", err)
 	}
-	for _, n := range r.engine.Notices() {
-		r.conn(n.Socket).record(n.Events)
-	}
-	r.engine.Reset()
-	r.active = false
-	if err := r.engine.Check(); err != nil {
-		r.fail("the engine breaks an invariant: %v", err)
-	}
-	r.engine.Sockets(func(s *tcp.Socket) {
-		if err := s.Conn().Check(); err != nil {
-			r.fail("the connection from %v to %v breaks an invariant: %v", s.Local(), s.Remote(), err)
-		}
-	})
 	r.retry()
 }
 
-// packetSent queues a packet from the engine.
-func (r *runner) packetSent(p *tcp.Packet) {
-	r.report.Sent++
-	f := r.flow(p.Src, p.Dst)
-	f.observe(p)
-	r.queue = append(r.queue, sentPacket{*p, r.now, f, len(r.trace)})
-	r.trace = append(r.trace, traced{r.elapsed(), r.show(f, p)})
-	if p.Len == 0 {
-		return
+// takePackets queues the packets that the host sent, and reports whether there were any.
+func (r *runner) takePackets() bool {
+	sent := r.host.Packets()
+	for i := range sent {
+		p := &sent[i]
+		r.report.Sent++
+		f := r.flow(p.Src, p.Dst)
+		f.observe(p)
+		r.queue = append(r.queue, sentPacket{*p, r.now, f, len(r.trace)})
+		r.trace = append(r.trace, traced{r.elapsed(), r.show(f, p)})
 	}
-	switch written := r.conn(p.Socket).written; {
-	case p.Offset+uint64(p.Len) > written:
-		r.fail("a packet carries bytes %d to %d of %d written", p.Offset, p.Offset+uint64(p.Len), written)
-	case uint32(p.Header.Seq) != f.rawISS+1+uint32(p.Offset):
-		r.fail("a packet carries bytes from %d on at sequence number %d", p.Offset, f.scriptSeq(p.Header.Seq))
-	}
+	return len(sent) > 0
 }
 
-// finish checks that no packet or error is left, and that aborting all connections leaves no timer.
+// finish checks that no packet or error is left, and that aborting all connections leaves nothing.
 func (r *runner) finish() {
 	for len(r.blocked) > 0 {
 		b := r.blocked[0]
@@ -224,28 +201,31 @@ func (r *runner) finish() {
 			r.at(q.at)+" "+r.show(q.flow, &q.packet))
 	}
 	for _, fd := range slices.Sorted(maps.Keys(r.files)) {
-		if c := r.files[fd].conn; c != nil && c.errno != "" && !c.asked {
+		f := r.files[fd]
+		if i := r.info(f.flow); f.flow == nil || f.flow.asked || i == nil || i.State != tcp.StateClosed {
+			continue
+		}
+		if errno := f.socket.Error(); errno != "" {
 			r.fail("the script ends, and has not noticed that descriptor %d failed: %s (a call that returns the error, or an "+
-				"assert on tcpi_state, does)", fd, c.errno)
+				"assert on tcpi_state, does)", fd, errno)
 		}
 	}
-	defer func(trace []traced, sent int, now wheel.Time) {
-		r.trace, r.report.Sent, r.now = trace, sent, now // undo the traces of the aborts
-	}(r.trace, r.report.Sent, r.now)
-	var all []*tcp.Socket
-	r.engine.Sockets(func(s *tcp.Socket) { all = append(all, s) })
-	for _, s := range all {
-		r.engine.Abort(r.now, s)
-		r.step()
-	}
-	for _, f := range r.listeners() {
-		f.listener.Close(r.now)
-		r.step()
-	}
-	if at, ok := r.engine.NextTimeout(); ok {
-		r.fail("all connections are aborted, and a timer remains at %s", r.at(at))
+	trace, now := r.trace, r.now
+	err := r.host.Close()
+	r.trace, r.now = trace, now // undo the traces of the aborts
+	if err != nil {
+		r.fail("%v", err)
 	}
 }
 
-// info returns a connection's tcp.Info.
-func info(s *tcp.Socket, now wheel.Time) tcp.Info { return s.Conn().Info(now) }
+// info returns the state of a flow's connection, or nil if there is none.
+func (r *runner) info(f *flow) *tcp.Info {
+	if f == nil {
+		return nil
+	}
+	i, ok := r.host.Info(f.local, f.remote)
+	if !ok {
+		return nil
+	}
+	return &i
+}

@@ -149,7 +149,7 @@ func TestDispositions(t *testing.T) {
 		{tcp.Disposition{Len: 5, Stream: 1, InOrder: 5}, "disposition makes 5 bytes readable, want 0"},
 		{tcp.Disposition{Len: 5, InOrder: 5}, "the connection has received 0 bytes, and 5 are readable"},
 	} {
-		c := &conn{socket: new(tcp.Socket)}
+		c := &engineSocket{conn: new(tcp.Socket)}
 		if err := c.arrived(test.v, 5); err == nil || err.Error() != test.want {
 			t.Errorf("arrived(%+v, 5) = %v, want %s", test.v, err, test.want)
 		}

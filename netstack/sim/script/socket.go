@@ -3,29 +3,7 @@ package script
 import (
 	"net/netip"
 	"slices"
-	"time"
-
-	"tcpwheel/netstack/tcp"
 )
-
-// socket is a program's socket: new, listening, or one end of a connection.
-type socket struct {
-	cfg   tcp.Config // for listen or connect
-	local netip.AddrPort
-
-	listener *tcp.Listener
-	backlog  int
-	deferred time.Duration // TCP_DEFER_ACCEPT
-
-	conn       *conn // nil before connect
-	flow       *flow
-	reported   bool // connect has returned success
-	sendBuffer int64
-	lingers    bool
-	linger     time.Duration
-	noRead     bool // shut down
-	noWrite    bool
-}
 
 // open makes a socket.
 func (r *runner) open(c *Call) result {
@@ -37,11 +15,20 @@ func (r *runner) open(c *Call) result {
 		r.fail("socket: descriptor %d is open", want.Value)
 	}
 	kind := r.integer(c.Args[1])
-	f := &file{nonblock: kind&constants["SOCK_NONBLOCK"] != 0}
-	f.cfg = r.plan.conn
-	f.sendBuffer = r.plan.sendBuffer
-	r.files[want.Value] = f
+	s, err := r.host.Socket(SocketConfig{Conn: r.plan.conn, SendBuffer: r.plan.sendBuffer})
+	if err != nil {
+		r.fail("%v", err)
+	}
+	r.files[want.Value] = &file{socket: s, nonblock: kind&constants["SOCK_NONBLOCK"] != 0}
 	return result{value: want.Value}
+}
+
+// errnoResult is the result of a call that returns 0 or an error.
+func errnoResult(errno string) result {
+	if errno != "" {
+		return fails(errno)
+	}
+	return result{}
 }
 
 // bind binds to the call's port, or to the run's.
@@ -50,35 +37,44 @@ func (r *runner) bind(f *file, c *Call) result {
 	if port == 0 {
 		port = r.plan.bindPort
 	}
+	return r.bindTo(f, port)
+}
+
+func (r *runner) bindTo(f *file, port uint16) result {
 	f.local = netip.AddrPortFrom(r.plan.local, port)
-	return result{}
+	return errnoResult(f.socket.Bind(f.local))
 }
 
 func (r *runner) listen(f *file, c *Call) result {
-	if f.conn != nil {
+	if f.flow != nil {
 		return fails("EINVAL")
 	}
 	if !f.local.IsValid() {
-		f.local = netip.AddrPortFrom(r.plan.local, r.plan.bindPort)
+		if res := r.bindTo(f, r.plan.bindPort); res.errno != "" {
+			return res
+		}
 	}
-	f.backlog = int(max(1, r.integer(c.Args[1])))
-	cfg := f.cfg
 	if r.plan.passiveECN {
-		cfg.ECN = true
+		cfg := f.socket.Config()
+		cfg.Conn.ECN = true
+		r.configure(f, cfg)
 	}
-	l, err := r.engine.Listen(f.local, tcp.ListenConfig{Backlog: f.backlog, Conn: &cfg, DeferAccept: f.deferred})
-	if err != nil {
-		r.note("%v", err)
-		return fails("EADDRINUSE")
+	res := errnoResult(f.socket.Listen(int(max(1, r.integer(c.Args[1])))))
+	f.listening = res.errno == ""
+	return res
+}
+
+// configure changes the options of a socket.
+func (r *runner) configure(f *file, cfg SocketConfig) {
+	if err := f.socket.Configure(cfg); err != nil {
+		r.fail("%v", err)
 	}
-	f.listener = l
-	return result{}
 }
 
 // listeners returns the listening files by port.
 func (r *runner) listeners() (all []*file) {
 	for _, f := range r.files {
-		if f.listener != nil {
+		if f.listening {
 			all = append(all, f)
 		}
 	}
@@ -88,130 +84,63 @@ func (r *runner) listeners() (all []*file) {
 
 func (r *runner) accept(f *file, c *Call) try {
 	return func() (result, bool) {
-		if f.listener == nil {
-			return fails("EINVAL"), true
-		}
-		s, ok := f.listener.Accept()
+		s, local, remote, errno := f.socket.Accept()
 		switch {
-		case !ok && f.nonblock:
-			return fails("EAGAIN"), true
-		case !ok:
+		case errno == "EAGAIN" && !f.nonblock:
 			return result{}, false
+		case errno != "":
+			return fails(errno), true
 		}
 		want, ok := c.Result.(*Int)
 		if !ok || r.files[want.Value] != nil {
 			r.fail("accept: want the number of a descriptor that is not open as the result")
 		}
-		n := &file{socket: f.socket}
-		n.listener, n.backlog, n.reported = nil, 0, true
-		n.conn, n.flow = r.conn(s), r.flow(s.Local(), s.Remote())
-		n.flow.socket = s
-		if now := f.cfg.Socket; now != s.Conn().Options() {
-			r.engine.SetOptions(r.now, s, now) // options set after listen
-		}
 		if want.Value >= 0 {
-			r.files[want.Value] = n
+			r.files[want.Value] = &file{socket: s, local: local, flow: r.flow(local, remote), nonblock: f.nonblock}
 		}
 		return result{value: want.Value}, true
 	}
 }
 
+// connect opens a connection and makes it the one under test.
 func (r *runner) connect(f *file, c *Call) try {
-	first := f.conn == nil
-	return func() (result, bool) {
-		switch {
-		case f.listener != nil:
-			return fails("EISCONN"), true
-		case f.conn == nil:
-			if res, failed := r.dial(f, c); failed {
-				return res, true
-			}
-			if f.nonblock {
-				return fails("EINPROGRESS"), true
-			}
-		}
-		switch {
-		case f.conn.errno != "":
-			return fails(f.conn.takeError()), true
-		case f.reported:
-			return fails("EISCONN"), true
-		case f.conn.connected:
-			f.reported = true
-			return result{}, true
-		case f.conn.closed:
-			return fails("ECONNABORTED"), true
-		case f.nonblock && !first:
-			return fails("EALREADY"), true
-		}
-		return result{}, false
-	}
-}
-
-// dial opens the connection and makes it the one under test.
-func (r *runner) dial(f *file, c *Call) (res result, failed bool) {
 	port := r.portOf(c.Args[1])
 	if port == 0 {
 		port = r.plan.connectPort
 	}
-	if !f.local.IsValid() {
-		f.local = netip.AddrPortFrom(r.plan.local, r.freePort)
-		r.freePort++
-	}
 	remote := netip.AddrPortFrom(r.plan.remote, port)
-	cfg := f.cfg
-	s, err := r.engine.Dial(r.now, f.local, remote, &cfg)
-	if err != nil {
-		r.note("%v", err)
-		return fails("EADDRNOTAVAIL"), true
+	return func() (result, bool) {
+		if !f.local.IsValid() {
+			if res := r.bindTo(f, r.freePort); res.errno != "" {
+				return res, true
+			}
+			r.freePort++
+		}
+		errno := f.socket.Connect(remote)
+		if errno == "EINPROGRESS" {
+			f.flow = r.flow(f.local, remote)
+			r.current = f.flow
+		}
+		if !f.nonblock && (errno == "EINPROGRESS" || errno == "EALREADY") {
+			return result{}, false
+		}
+		return errnoResult(errno), true
 	}
-	f.conn, f.flow = r.conn(s), r.flow(f.local, remote)
-	f.flow.socket = s
-	r.current = f.flow
-	return result{}, false
 }
 
 func (r *runner) shutdown(f *file, c *Call) result {
 	how := r.integer(c.Args[1])
-	if f.conn == nil || !f.conn.connected {
-		return fails("ENOTCONN")
-	}
-	if how != constants["SHUT_WR"] {
-		f.noRead = true
-	}
-	if how != constants["SHUT_RD"] && !f.noWrite {
-		f.noWrite = true
-		r.engine.Shutdown(r.now, f.conn.socket)
-	}
-	return result{}
+	return errnoResult(f.socket.Shutdown(how != constants["SHUT_WR"], how != constants["SHUT_RD"]))
 }
 
 func (r *runner) close(fd int64, f *file) try {
-	begun := false
+	var done func() bool
 	return func() (result, bool) {
-		linger := tcp.NoLinger
-		if f.lingers {
-			linger = f.linger
-		}
-		if !begun {
-			begun = true
+		if done == nil {
 			delete(r.files, fd)
-			switch {
-			case f.listener != nil:
-				f.listener.Close(r.now)
-				return result{}, true
-			case f.conn == nil:
-				return result{}, true
-			}
-			f.conn.sent = false
-			r.engine.Close(r.now, f.conn.socket, linger)
-			if len(r.engine.Notices()) > 0 {
-				for _, n := range r.engine.Notices() {
-					r.conn(n.Socket).record(n.Events)
-				}
-			}
+			done = f.socket.Close()
 		}
-		done := linger <= 0 || f.nonblock || f.conn.sent || f.conn.lingered || f.conn.closed
-		return result{}, done
+		return result{}, f.nonblock || done()
 	}
 }
 

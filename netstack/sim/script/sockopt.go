@@ -10,8 +10,9 @@ import (
 // sockopt is a socket option with a number.
 type sockopt struct {
 	level string
-	set   func(r *runner, f *file, v int64) (errno string)
-	get   func(r *runner, f *file) int64
+	early bool // only before listen and connect
+	set   func(c *SocketConfig, v int64) (errno string)
+	get   func(c *SocketConfig) int64
 }
 
 func truth(b bool) int64 {
@@ -23,23 +24,23 @@ func truth(b bool) int64 {
 
 // boolOption is an on-off option of tcp.SocketOptions.
 func boolOption(level string, field func(*tcp.SocketOptions) *bool) sockopt {
-	return sockopt{level,
-		func(_ *runner, f *file, v int64) string { *field(&f.cfg.Socket) = v != 0; return "" },
-		func(_ *runner, f *file) int64 { return truth(*field(&f.cfg.Socket)) },
+	return sockopt{level, false,
+		func(c *SocketConfig, v int64) string { *field(&c.Conn.Socket) = v != 0; return "" },
+		func(c *SocketConfig) int64 { return truth(*field(&c.Conn.Socket)) },
 	}
 }
 
 // interval is an option of tcp.SocketOptions that is a time, in a unit.
 func interval(unit time.Duration, field func(*tcp.SocketOptions) *time.Duration) sockopt {
-	return sockopt{"SOL_TCP",
-		func(_ *runner, f *file, v int64) string {
+	return sockopt{"SOL_TCP", false,
+		func(c *SocketConfig, v int64) string {
 			if v < 0 || v > math.MaxInt32 {
 				return "EINVAL"
 			}
-			*field(&f.cfg.Socket) = time.Duration(v) * unit
+			*field(&c.Conn.Socket) = time.Duration(v) * unit
 			return ""
 		},
-		func(_ *runner, f *file) int64 { return int64(*field(&f.cfg.Socket) / unit) },
+		func(c *SocketConfig) int64 { return int64(*field(&c.Conn.Socket) / unit) },
 	}
 }
 
@@ -52,54 +53,39 @@ var sockopts = map[string]sockopt{
 	"TCP_KEEPIDLE":     interval(time.Second, func(o *tcp.SocketOptions) *time.Duration { return &o.KeepIdle }),
 	"TCP_KEEPINTVL":    interval(time.Second, func(o *tcp.SocketOptions) *time.Duration { return &o.KeepInterval }),
 	"TCP_USER_TIMEOUT": interval(time.Millisecond, func(o *tcp.SocketOptions) *time.Duration { return &o.UserTimeout }),
-	"TCP_KEEPCNT": {"SOL_TCP",
-		func(_ *runner, f *file, v int64) string { f.cfg.Socket.KeepCount = int(v); return "" },
-		func(_ *runner, f *file) int64 { return int64(f.cfg.Socket.KeepCount) },
+	"TCP_KEEPCNT": {"SOL_TCP", false,
+		func(c *SocketConfig, v int64) string { c.Conn.Socket.KeepCount = int(v); return "" },
+		func(c *SocketConfig) int64 { return int64(c.Conn.Socket.KeepCount) },
 	},
-	"TCP_MAXSEG": {"SOL_TCP",
-		func(_ *runner, f *file, v int64) string {
+	"TCP_MAXSEG": {"SOL_TCP", false,
+		func(c *SocketConfig, v int64) string {
 			if v < 0 || v > math.MaxUint16 {
 				return "EINVAL"
 			}
-			f.cfg.Socket.MaxSeg = uint16(v)
+			c.Conn.Socket.MaxSeg = uint16(v)
 			return ""
 		},
-		func(r *runner, f *file) int64 {
-			if f.conn != nil {
-				return int64(info(f.conn.socket, r.now).SndMSS)
-			}
-			return int64(f.cfg.Socket.MaxSeg)
-		},
+		func(c *SocketConfig) int64 { return int64(c.Conn.Socket.MaxSeg) },
 	},
-	"TCP_DEFER_ACCEPT": {"SOL_TCP",
-		func(r *runner, f *file, v int64) string {
-			r.early(f)
-			f.deferred = time.Duration(v) * time.Second
+	"TCP_DEFER_ACCEPT": {"SOL_TCP", true,
+		func(c *SocketConfig, v int64) string { c.DeferAccept = time.Duration(v) * time.Second; return "" },
+		func(c *SocketConfig) int64 { return int64(c.DeferAccept / time.Second) },
+	},
+	"SO_RCVBUF": {"SOL_SOCKET", true,
+		func(c *SocketConfig, v int64) string {
+			c.Conn.RecvBuffer, c.Conn.RecvBufferMax = uint32(v), 0
 			return ""
 		},
-		func(_ *runner, f *file) int64 { return int64(f.deferred / time.Second) },
+		func(c *SocketConfig) int64 { return int64(c.Conn.RecvBuffer) },
 	},
-	"SO_RCVBUF": {"SOL_SOCKET",
-		func(r *runner, f *file, v int64) string {
-			r.early(f)
-			f.cfg.RecvBuffer, f.cfg.RecvBufferMax = uint32(v), 0
-			return ""
-		},
-		func(_ *runner, f *file) int64 { return int64(f.cfg.RecvBuffer) },
+	"SO_SNDBUF": {"SOL_SOCKET", false,
+		func(c *SocketConfig, v int64) string { c.SendBuffer = v; return "" },
+		func(c *SocketConfig) int64 { return c.SendBuffer },
 	},
-	"SO_SNDBUF": {"SOL_SOCKET",
-		func(_ *runner, f *file, v int64) string { f.sendBuffer = v; return "" },
-		func(_ *runner, f *file) int64 { return f.sendBuffer },
-	},
-	"SO_ERROR": {"SOL_SOCKET", nil, func(_ *runner, f *file) int64 {
-		if f.conn == nil {
-			return 0
-		}
-		return errnos[f.conn.takeError()]
-	}},
-	"SO_REUSEADDR": {"SOL_SOCKET",
-		func(*runner, *file, int64) string { return "" },
-		func(*runner, *file) int64 { return 1 },
+	"SO_ERROR": {"SOL_SOCKET", false, nil, nil},
+	"SO_REUSEADDR": {"SOL_SOCKET", false,
+		func(*SocketConfig, int64) string { return "" },
+		func(*SocketConfig) int64 { return 1 },
 	},
 }
 
@@ -108,7 +94,7 @@ const supportedSockopts = "SO_ERROR, SO_KEEPALIVE, SO_LINGER, SO_RCVBUF, SO_REUS
 
 // early ends the run if an option is set after its connection exists.
 func (r *runner) early(f *file) {
-	if f.listener != nil || f.conn != nil {
+	if f.listening || f.flow != nil {
 		r.fail("set the option before listen or connect")
 	}
 }
@@ -134,7 +120,7 @@ func (r *runner) optionName(c *Call) string {
 }
 
 func (r *runner) setsockopt(f *file, c *Call) result {
-	name := r.optionName(c)
+	name, cfg := r.optionName(c), f.socket.Config()
 	switch name {
 	case "TCP_CONGESTION":
 		s, ok := c.Args[3].(*String)
@@ -142,43 +128,45 @@ func (r *runner) setsockopt(f *file, c *Call) result {
 			r.fail(`setsockopt: want a name such as "cubic"`)
 		}
 		r.early(f)
-		if err := setControl(&f.cfg, s.Value); err != nil {
+		if err := setControl(&cfg.Conn, s.Value); err != nil {
 			r.note("%v", err)
 			return fails("ENOENT")
 		}
+		r.configure(f, cfg)
 		return result{}
 	case "SO_LINGER":
 		on, sec := field(c.Args[3], "onoff", "l_onoff"), field(c.Args[3], "linger", "l_linger")
 		if on == nil || sec == nil {
 			r.fail("setsockopt: want {onoff=1, linger=2}")
 		}
-		f.lingers, f.linger = r.integer(on) != 0, time.Duration(r.integer(sec))*time.Second
+		cfg.Lingers, cfg.Linger = r.integer(on) != 0, time.Duration(r.integer(sec))*time.Second
+		r.configure(f, cfg)
 		return result{}
 	}
 	o := sockopts[name]
 	if o.set == nil {
 		return fails("ENOPROTOOPT")
 	}
-	old := f.cfg
-	if errno := o.set(r, f, r.integer(c.Args[3])); errno != "" {
+	v := r.integer(c.Args[3])
+	if o.early {
+		r.early(f)
+	}
+	if errno := o.set(&cfg, v); errno != "" {
 		return fails(errno)
 	}
-	if err := f.cfg.Check(); err != nil {
-		f.cfg = old
+	if err := cfg.Conn.Check(); err != nil {
 		r.note("%v", err)
 		return fails("EINVAL")
 	}
-	if f.conn != nil && old.Socket != f.cfg.Socket {
-		r.engine.SetOptions(r.now, f.conn.socket, f.cfg.Socket)
-	}
+	r.configure(f, cfg)
 	return result{}
 }
 
 func (r *runner) getsockopt(f *file, c *Call) result {
-	name := r.optionName(c)
+	name, cfg := r.optionName(c), f.socket.Config()
 	switch name {
 	case "TCP_CONGESTION":
-		got := f.cfg.Control
+		got := cfg.Conn.Control
 		if want, ok := c.Args[3].(*String); ok && want.Value != got && !(want.Value == "reno" && got == "newreno") {
 			r.fail("getsockopt gives %q, want %q", got, want.Value)
 		}
@@ -187,13 +175,21 @@ func (r *runner) getsockopt(f *file, c *Call) result {
 		for _, v := range []struct {
 			field Expr
 			got   int64
-		}{{field(c.Args[3], "onoff", "l_onoff"), truth(f.lingers)}, {field(c.Args[3], "linger", "l_linger"), int64(f.linger / time.Second)}} {
+		}{{field(c.Args[3], "onoff", "l_onoff"), truth(cfg.Lingers)}, {field(c.Args[3], "linger", "l_linger"), int64(cfg.Linger / time.Second)}} {
 			if v.field != nil {
 				r.wantValue(c, v.field, v.got)
 			}
 		}
 		return result{}
+	case "SO_ERROR":
+		r.wantValue(c, c.Args[3], errnos[f.socket.Error()])
+		return result{}
+	case "TCP_MAXSEG":
+		if f.flow != nil {
+			r.wantValue(c, c.Args[3], int64(r.info(f.flow).SndMSS))
+			return result{}
+		}
 	}
-	r.wantValue(c, c.Args[3], sockopts[name].get(r, f))
+	r.wantValue(c, c.Args[3], sockopts[name].get(&cfg))
 	return result{}
 }

@@ -24,11 +24,12 @@ func (r *runner) note(format string, args ...any) {
 // Trace implements the engine's tracer: it notes expired timers and changed states. step notes
 // packets.
 func (r *runner) Trace(ev *tcp.TraceEvent) {
-	r.active = true
 	switch ev.Kind {
+	case tcp.TraceOpened:
+		r.ids[ev.Conn] = r.flow(ev.Local, ev.Remote)
 	case tcp.TraceExpired:
 		seq := ""
-		if f := r.flowByID(ev.Conn); f != nil && ev.Slot.IsSegment() {
+		if f := r.ids[ev.Conn]; f != nil && ev.Slot.IsSegment() {
 			seq = fmt.Sprintf(" of %d", f.scriptSeq(ev.Seq))
 		}
 		r.note("   # timer %v%s, armed at %s", ev.Timer, seq, r.at(ev.Armed))
@@ -54,14 +55,4 @@ func (r *runner) Trace(ev *tcp.TraceEvent) {
 			r.note("   # %v", ev.Err)
 		}
 	}
-}
-
-// flowByID returns the flow of the engine's connection with that number, or nil.
-func (r *runner) flowByID(id uint64) *flow {
-	for _, f := range r.flows {
-		if f.socket != nil && f.socket.ID() == id {
-			return f
-		}
-	}
-	return nil
 }

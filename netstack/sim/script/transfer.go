@@ -47,32 +47,21 @@ func (r *runner) read(f *file, c *Call, n uint64, flags int64, wait bool) try {
 	}
 	total := int64(0)
 	return func() (result, bool) {
-		if f.conn == nil {
-			return fails("ENOTCONN"), true
-		}
-		k := min(f.conn.readable(), n)
-		if f.noRead {
-			k = 0
-		}
-		if k > 0 && flags&peek == 0 {
-			f.conn.read += k
-			r.engine.Consumed(r.now, f.conn.socket, uint32(k))
-			n -= k
+		k, errno := f.socket.Read(uint32(n), flags&peek != 0)
+		ended := errno == "" && k == 0 && n > 0
+		if flags&peek == 0 {
+			n -= uint64(k)
 		}
 		total += int64(k)
 		switch {
-		case total > 0 && (n == 0 || flags&all == 0 || !wait), n == 0 && total == 0:
+		case total > 0 && (n == 0 || flags&all == 0 || !wait), ended, n == 0 && total == 0:
 			return result{value: total}, true
-		case f.conn.errno != "" && total == 0:
-			return fails(f.conn.takeError()), true
-		case f.conn.peerClosed, f.conn.closed, f.noRead:
+		case errno == "EAGAIN" && wait, errno == "":
+			return result{}, false
+		case total > 0:
 			return result{value: total}, true
-		case !f.conn.connected && !f.reported && f.conn.socket.Conn().State() == tcp.StateClosed:
-			return fails("ENOTCONN"), true
-		case !wait:
-			return fails("EAGAIN"), true
 		}
-		return result{}, false
+		return fails(errno), true
 	}
 }
 
@@ -81,61 +70,40 @@ func (r *runner) write(f *file, c *Call, n uint64, flags int64, wait bool) try {
 	if flags&^(more|urgent) != 0 {
 		r.unsupported(c, "one of the flags", "MSG_DONTWAIT, MSG_MORE, MSG_OOB, MSG_NOSIGNAL, MSG_EOR")
 	}
+	var how tcp.WriteFlags
+	if flags&more != 0 {
+		how |= tcp.WriteMore
+	}
+	if flags&urgent != 0 {
+		how |= tcp.WriteUrgent
+	}
 	total := uint64(0)
 	return func() (result, bool) {
+		k, errno := f.socket.Write(uint32(n-total), how)
+		total += uint64(k)
 		switch {
-		case f.conn == nil:
-			return fails("EPIPE"), true
-		case f.conn.errno != "" && total == 0:
-			return fails(f.conn.takeError()), true
-		case total > 0 && !r.canWrite(f):
+		case total == n && errno == "", total > 0 && (!wait || errno != "" && errno != "EAGAIN"):
 			return result{value: int64(total)}, true
-		case !r.canWrite(f):
-			return fails("EPIPE"), true
+		case wait && (errno == "" || errno == "EAGAIN"):
+			return result{}, false
+		case errno == "":
+			errno = "EAGAIN"
 		}
-		k := min(n-total, r.room(f))
-		if k > 0 {
-			var how tcp.WriteFlags
-			if flags&more != 0 {
-				how |= tcp.WriteMore
-			}
-			if flags&urgent != 0 && total+k == n {
-				how |= tcp.WriteUrgent
-			}
-			total += k
-			f.conn.written += k
-			r.engine.Wrote(r.now, f.conn.socket, uint32(k), how)
-		}
-		switch {
-		case total == n, total > 0 && !wait:
-			return result{value: int64(total)}, true
-		case !wait:
-			return fails("EAGAIN"), true
-		}
-		return result{}, false
+		return fails(errno), true
 	}
-}
-
-func (r *runner) canWrite(f *file) bool {
-	return !f.noWrite && !f.conn.closed && f.conn.socket.Conn().CanWrite()
-}
-
-// room returns the free bytes in the send buffer.
-func (r *runner) room(f *file) uint64 {
-	return uint64(max(0, f.sendBuffer-int64(f.conn.unacked())))
 }
 
 func (r *runner) ioctl(f *file, c *Call) result {
 	var v uint64
 	switch op := r.integer(c.Args[1]); {
-	case f.conn == nil:
+	case f.flow == nil:
 		return fails("EINVAL")
 	case op == constants["SIOCINQ"]:
-		v = f.conn.readable()
+		v, _ = f.socket.Queued()
 	case op == constants["SIOCOUTQ"]:
-		v = f.conn.unacked()
+		_, v = f.socket.Queued()
 	case op == constants["SIOCOUTQNSD"]:
-		v = info(f.conn.socket, r.now).NotSent
+		v = r.info(f.flow).NotSent
 	default:
 		r.unsupported(c, "this", "SIOCINQ, SIOCOUTQ, SIOCOUTQNSD")
 	}
@@ -192,30 +160,8 @@ func (r *runner) poll(c *Call, b *blocked) try {
 
 // ready returns the poll events of a descriptor.
 func (r *runner) ready(f *file) (events int64) {
-	set := func(on bool, names ...string) {
-		for _, name := range names {
-			if on {
-				events |= constants[name]
-			}
-		}
-	}
-	switch {
-	case f == nil:
+	if f == nil {
 		return 0x20 // POLLNVAL
-	case f.listener != nil:
-		set(f.listener.Len() > 0, "POLLIN", "POLLRDNORM")
-		return events
-	case f.conn == nil:
-		set(true, "POLLOUT", "POLLHUP", "POLLWRNORM")
-		return events
 	}
-	c := f.conn
-	up := c.connected || f.reported
-	ended := c.peerClosed || c.closed || f.noRead
-	set(c.readable() > 0 || ended, "POLLIN", "POLLRDNORM")
-	set(ended, "POLLRDHUP")
-	set(up && r.canWrite(f) && r.room(f) > 0 || c.closed || f.noWrite, "POLLOUT", "POLLWRNORM")
-	set(c.errno != "", "POLLERR")
-	set(c.closed || ended && f.noWrite, "POLLHUP")
-	return events
+	return f.socket.Ready()
 }

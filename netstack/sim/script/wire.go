@@ -4,12 +4,11 @@ import (
 	"encoding/binary"
 
 	"tcpwheel/netstack/tcp"
-	"tcpwheel/wheel"
 )
 
-// toEngine makes the remote end's packet for the engine. It uses the engine's parser, so that
-// options are read as from the wire.
-func (f *flow) toEngine(p *Packet) (tcp.Packet, error) {
+// toHost makes the remote end's packet. The host parses it, so that options are read as from the
+// wire.
+func (f *flow) toHost(p *Packet) *Arrival {
 	if p.HasWin {
 		f.win = p.Win
 	}
@@ -26,10 +25,7 @@ func (f *flow) toEngine(p *Packet) (tcp.Packet, error) {
 	b := h.AppendTo(nil)
 	b = f.appendOptions(b, p)
 	b[12] = byte(len(b)/4) << 4
-	h, _, err := tcp.ParseHeader(b)
-	return tcp.Packet{
-		Src: f.remote, Dst: f.local, Header: h, Len: p.Seq.Len(), CE: p.ECN == CE,
-	}, err
+	return &Arrival{Src: f.remote, Dst: f.local, Header: b, Len: p.Seq.Len(), CE: p.ECN == CE}
 }
 
 func (f *flow) appendOptions(b []byte, p *Packet) []byte {
@@ -115,8 +111,8 @@ func (f *flow) toScriptOptions(h *tcp.Header) (all []TCPOption) {
 	return all
 }
 
-// icmpError makes the engine's form of an ICMP message.
-func (f *flow) icmpError(m *ICMP, now wheel.Time) tcp.ICMPError {
+// icmpError makes the engine's form of an ICMP message. By default it quotes una.
+func (f *flow) icmpError(m *ICMP, una tcp.Seq) tcp.ICMPError {
 	typ, code, _ := m.Numbers()
 	e := tcp.ICMPError{MTU: uint32(m.MTU)}
 	switch typ {
@@ -129,10 +125,8 @@ func (f *flow) icmpError(m *ICMP, now wheel.Time) tcp.ICMPError {
 	case 12:
 		e.Kind = tcp.ICMPParameterProblem
 	}
-	if m.HasQuoted {
+	if e.Seq = una; m.HasQuoted {
 		e.Seq = f.liveAck(m.Quoted.Start)
-	} else if f.socket != nil {
-		e.Seq = tcp.Seq(f.rawISS) + info(f.socket, now).SndUna
 	}
 	return e
 }
