@@ -9,9 +9,14 @@ type Reader struct {
 	in     *input
 	file   format
 	rec    record
-	d      decoder
-	stats  Stats
-	err    error // end of the file; returned after the late packets
+	segments
+	err error // end of the file; returned after the late packets
+}
+
+// segments decodes records and counts them.
+type segments struct {
+	d     decoder
+	stats Stats
 }
 
 // Open opens a file, or standard input if the name is "-". The first bytes decide the format: pcap
@@ -62,15 +67,15 @@ func (r *Reader) Next() (*Packet, error) {
 			r.end(err)
 			continue
 		}
-		if r.packet() {
+		if r.decode(&r.rec, &r.file.interfaces()[r.rec.iface]) {
 			return &r.d.p, nil
 		}
 	}
 }
 
-// packet decodes the current record and reports whether it is a segment.
-func (r *Reader) packet() bool {
-	s, rec, on := &r.stats, &r.rec, &r.file.interfaces()[r.rec.iface]
+// decode decodes a record of an interface and reports whether it is a segment.
+func (r *segments) decode(rec *record, on *Interface) bool {
+	s := &r.stats
 	if s.Packets++; s.Packets == 1 {
 		s.Start, s.First, s.Last = rec.time, rec.time, rec.time
 	}
@@ -88,7 +93,7 @@ func (r *Reader) packet() bool {
 }
 
 // count counts the segment in r.d.p.
-func (r *Reader) count() {
+func (r *segments) count() {
 	s, p := &r.stats, &r.d.p
 	s.TCP++
 	if uint32(len(p.Payload)) < p.Len {
@@ -100,7 +105,7 @@ func (r *Reader) count() {
 }
 
 // late decodes a datagram that was given up and reports whether it holds a segment.
-func (r *Reader) late() bool {
+func (r *segments) late() bool {
 	if r.d.decodeLate(r.d.frags.nextLate()) != isTCP {
 		return false
 	}
@@ -128,6 +133,12 @@ func (r *Reader) wrap(err error, packet int64) error {
 // OnTooBig makes Next call f for each ICMP error about a segment too large for its path, in file
 // order.
 func (r *Reader) OnTooBig(f func(TooBig)) { r.d.tooBig = f }
+
+// Frame returns the bytes kept of the packet that Next returned last, its length on the wire and
+// its link type. The bytes are valid until the next call of Next.
+func (r *Reader) Frame() (data []byte, length uint32, linkType uint16) {
+	return r.rec.data, r.rec.length, r.file.interfaces()[r.rec.iface].LinkType
+}
 
 // Comments returns the comments of the packet that Next returned last. Only pcapng has them.
 func (r *Reader) Comments() (comments []string) {

@@ -26,7 +26,7 @@ func TestAgreesWithGopacket(t *testing.T) {
 			if err := r.file.next(&r.rec); err != nil {
 				break
 			}
-			got := r.packet()
+			got := r.decode(&r.rec, &r.file.interfaces()[r.rec.iface])
 			theirs, ok := byGopacket(r.file.interfaces()[r.rec.iface].LinkType, r.rec.data)
 			if got != ok {
 				// gopacket 1.1.19 knows neither SLL2 nor Cisco's tag.
