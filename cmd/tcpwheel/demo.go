@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,12 +37,14 @@ func newDemo() *cobra.Command {
 		Long: "Demo runs the same load and the same losses over several TCPs side by side, in virtual time: by default a\n" +
 			"timer per segment, Linux's timers, and 4.4BSD's 200/500 ms ticks. It needs no root and no network.\n\n" +
 			"In a terminal it shows a live table and serves a page at the address that it prints: the timing wheels, the\n" +
-			"packets, slow motion, and buttons that drop packets or change the path. Elsewhere, or with --json or --for, it\n" +
-			"runs as fast as it can and prints the result. The same seed and actions give the same result.\n\n" +
+			"packets, slow motion, and buttons that lose packets or change the path. Enter in the terminal, or d in the page,\n" +
+			"loses the end of the next response in all lanes, and both show which timer repaired it. Elsewhere, or with\n" +
+			"--json or --for, it runs as fast as it can and prints the result. The same seed and actions give the same\n" +
+			"result.\n\n" +
 			"A lane is a timer policy of tcpwheel, with a tick if you like, or gvisor for gVisor's own TCP.",
 		Example: "  tcpwheel demo\n" +
 			"  tcpwheel demo --lanes per-segment@1ms,per-segment@100ms,gvisor --loss 5%\n" +
-			"  tcpwheel demo --json --for 30s --actions 2s:drop=3,5s:delay=100ms",
+			"  tcpwheel demo --json --for 30s --actions 2s:tail=1,5s:delay=100ms",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c := demo.DefaultConditions()
 			for _, name := range demoConditions {
@@ -68,7 +73,7 @@ func newDemo() *cobra.Command {
 				}
 				return demoResult(cmd.Context(), out, run, span, asJSON)
 			}
-			return demoLive(cmd.Context(), out, run, listen, noPage)
+			return demoLive(cmd.Context(), cmd.InOrStdin(), out, run, listen, noPage)
 		},
 	}
 	f := cmd.Flags()
@@ -78,7 +83,7 @@ func newDemo() *cobra.Command {
 	f.StringVar(&listen, "listen", "127.0.0.1:0", "address of the page")
 	f.BoolVar(&noPage, "no-page", false, "serve no page")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object per lane")
-	f.StringVar(&actions, "actions", "", "changes during the run, such as 2s:drop=1,4s:loss=5%")
+	f.StringVar(&actions, "actions", "", "changes during the run, such as 2s:tail=1,4s:loss=5%")
 	for _, name := range demoConditions {
 		values[name] = f.String(name, "", demoAbout[name])
 	}
@@ -110,13 +115,38 @@ func demoResult(ctx context.Context, out io.Writer, run *demo.Run, span time.Dur
 	if asJSON {
 		return writeRecords(out, results)
 	}
-	_, err := fmt.Fprintf(out, "%s\n\n%v of virtual time, seed %d:\n\n%s", demo.Verdict(results), span, run.Seed, demo.Table(results))
+	lost := run.LossText()
+	if lost != "" {
+		lost = "\n" + lost
+	}
+	_, err := fmt.Fprintf(out, "%s\n\n%v of virtual time, seed %d:\n\n%s", demo.Verdict(results), span, run.Seed, demo.Table(results)+lost)
 	return err
+}
+
+// narrow cuts the lines of a text to a narrow terminal's width, so that each is one line there.
+func narrow(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = line[:min(len(line), statusColumns)]
+	}
+	return strings.Join(lines, "\n")
+}
+
+// readDrops calls drop for each line of a terminal. Its goroutine ends with the input.
+func readDrops(in io.Reader, drop func()) {
+	if f, ok := in.(*os.File); !ok || !isTerminal(f) {
+		return
+	}
+	go func() {
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			drop()
+		}
+	}()
 }
 
 // demoLive shows a table that is brought up to date twice a second, and serves the page, until ctx
 // ends.
-func demoLive(ctx context.Context, out io.Writer, run *demo.Run, listen string, noPage bool) error {
+func demoLive(ctx context.Context, in io.Reader, out io.Writer, run *demo.Run, listen string, noPage bool) error {
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
 		run.Close()
@@ -133,6 +163,11 @@ func demoLive(ctx context.Context, out io.Writer, run *demo.Run, listen string, 
 		go func() { failed <- web.Serve(l) }()
 		defer web.Close()
 	}
+	var entered atomic.Int32 // lines since the table was drawn: each moved it up
+	readDrops(in, func() {
+		entered.Add(1)
+		_ = s.Do("tail", "1") // it fails after MaxActions
+	})
 	drive, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { failed <- s.Drive(drive) }()
@@ -151,7 +186,8 @@ func demoLive(ctx context.Context, out io.Writer, run *demo.Run, listen string, 
 			fmt.Fprintf(out, "\x1b[%dA\x1b[J%s\n%s\n", lines, demo.Table(results), demo.Verdict(results))
 			return nil
 		case <-tick.C:
-			text := demo.Table(s.Results()) + "\nCtrl-C ends it, with a verdict.\n"
+			text := demo.Table(s.Results()) + "\n" + narrow(s.LossText()) + "Enter loses the end of the next response. Ctrl-C ends it, with a verdict.\n"
+			lines += int(entered.Swap(0))
 			if lines > 0 {
 				fmt.Fprintf(out, "\x1b[%dA\x1b[J", lines)
 			}

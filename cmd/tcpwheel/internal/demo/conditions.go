@@ -64,7 +64,7 @@ func (c *Conditions) Set(name, text string) (err error) {
 		}
 		c.Burst = n
 	default:
-		return fmt.Errorf("no condition %q: want delay, rate, loss, burst, tick, floor or delack", name)
+		return fmt.Errorf("no condition %q: want delay, rate, loss, burst, tick, floor, delack, drop or tail", name)
 	}
 	return nil
 }

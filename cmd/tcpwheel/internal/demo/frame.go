@@ -9,43 +9,56 @@ import (
 	"tcpwheel/wheel"
 )
 
-// frame is what a page shows of one moment. It is made between two steps of the lanes.
+// frame is what a page shows of one moment. It is made between two steps of the lanes, and does not
+// change.
 type frame struct {
+	Live       bool       `json:"live"` // a running stack: no controls
+	Title      string     `json:"title,omitempty"`
 	Time       wheel.Time `json:"time_ns"`
 	Speed      float64    `json:"speed"` // virtual seconds per real second
 	Paused     bool       `json:"paused"`
 	Seed       uint64     `json:"seed"`
 	Actions    string     `json:"actions"`
+	Initial    string     `json:"initial"` // conditions at the beginning
 	Conditions string     `json:"conditions"`
 	Restarts   int        `json:"restarts"` // a page clears its diagrams when it changes
 	Verdict    string     `json:"verdict"`
+	Losses     []lossView `json:"losses"` // that the user caused, the newest first
+	Begun      []string   `json:"begun"`  // the lanes at the beginning
+	Policies   []string   `json:"policies,omitempty"`
 	Lanes      []laneView `json:"lanes"`
 }
 
 // laneView is a lane in a frame.
 type laneView struct {
 	Result
-	Wheel       *wheelView      `json:"wheel,omitempty"` // nil for gVisor
-	Expired     [][2]int        `json:"expired"`         // slot and kind, since the last frame
-	Conns       []connView      `json:"conns"`
-	RecoveryMS  []float64       `json:"recovery_ms"` // of the latest recoveries
-	Packets     []*Transmission `json:"packets"`     // since the viewer's frame before
+	Wheel      *wheelView      `json:"wheel,omitempty"` // nil for gVisor
+	Expired    [][2]int        `json:"expired"`         // slot and kind, since the last frame
+	Conns      []connView      `json:"conns"`
+	RecoveryMS []float64       `json:"recovery_ms"` // of the latest recoveries
+	Packets    []*Transmission `json:"packets"`     // since the viewer's frame before
+	Notes      []*timerNote    `json:"notes"`       // likewise
+
 	transmitted []*Transmission // the latest, for all viewers
+	noted       []*timerNote
 }
 
-// wheelView is the timing wheel of a lane's server. Timers has, for each record: slot, kind, 1 if
-// it runs, time to its expiry in ns, the client's port, and the segment record.
+// wheelView is the timing wheel of a lane's server.
 type wheelView struct {
-	Slots  int        `json:"slots"`
-	Hand   int        `json:"hand"`
-	TickNS int64      `json:"tick_ns"`
-	Timers [][6]int64 `json:"timers"`
+	Slots   int   `json:"slots"`
+	Hand    int   `json:"hand"`
+	TickNS  int64 `json:"tick_ns"`
+	Running int   `json:"running"` // timers; Timers also has stopped ones, and is at most maxDots long
+	// Timers has, for each record: slot, kind, 1 if it runs, time to its expiry in ns, the connection,
+	// the segment record, time since it was armed in ns, for how long it was set, time since it
+	// ended, what ended it, and the byte that the ACK had that ended it.
+	Timers [][11]int64 `json:"timers"`
 }
 
 // connView is a connection at the server.
 type connView struct {
 	Name     string              `json:"name"`
-	Port     uint16              `json:"port"`
+	ID       int                 `json:"id"`
 	SRTTNS   int64               `json:"srtt_ns"`
 	RTTVarNS int64               `json:"rttvar_ns"`
 	RTONS    int64               `json:"rto_ns"`
@@ -53,66 +66,30 @@ type connView struct {
 	Timers   map[string][2]int64 `json:"timers"` // by kind: how many run, and ns to the first expiry
 }
 
-const (
-	keptPackets    = 600 // of a lane, for viewers
-	keptRecoveries = 300 // of a lane, for the distribution
-	keptExpiries   = 200 // between two frames
-)
-
-// recorder keeps what frames show of a lane beyond its state.
-type recorder struct {
-	packets []*Transmission
-	expired [][2]int
-	capture *ring
-	slots   int
-	tick    time.Duration
-}
-
-// watch makes a lane record for frames and captures.
-func (l *Lane) watch() *recorder {
-	r := &recorder{capture: &ring{}}
-	l.onPacket = func(x *Transmission, p *virtual.Packet) {
-		r.packets = append(r.packets, x)
-		if len(r.packets) > 2*keptPackets {
-			r.packets = append(r.packets[:0:0], r.packets[len(r.packets)-keptPackets:]...)
-		}
-		r.capture.add(x, p)
-	}
-	l.onTimer = func(ev netstack.TimerEvent) {
-		if ev.Change == netstack.TimerExpired && r.slots > 0 && len(r.expired) < keptExpiries {
-			slot := int(int64(ev.Deadline)/int64(r.tick)) & (r.slots - 1)
-			r.expired = append(r.expired, [2]int{slot, int(ev.Kind)})
-		}
-	}
-	return r
+// add adds the expiries, packets and notes of a recorder to a view.
+func (v *laneView) add(r *recorder) {
+	v.Expired, v.transmitted, v.noted = r.expired, r.packets, r.notes
+	r.expired = nil
 }
 
 // view returns the lane as a frame shows it.
 func (l *Lane) view(r *recorder) laneView {
-	v := laneView{Result: l.result(), Expired: r.expired, transmitted: r.packets}
-	r.expired = nil
+	v := laneView{Result: l.result()}
+	v.add(r)
 	rec := l.stats.Recoveries
 	for _, x := range rec[max(0, len(rec)-keptRecoveries):] {
 		v.RecoveryMS = append(v.RecoveryMS, float64(x.Took)/1e6)
 	}
-	ports := map[*netstack.Endpoint]uint16{}
-	byPort := map[uint16]map[string][2]int64{}
-	for _, c := range l.conns {
-		if c.ends[server] == nil {
-			continue
-		}
-		if e, ok := c.ends[server].Endpoint().(*netstack.Endpoint); ok {
-			ports[e] = c.port
-		}
-		byPort[c.port] = map[string][2]int64{}
+	byConn := map[int]map[string][2]int64{}
+	if all, ok := netstack.Wheels(l.net.Stack(server)); ok {
+		v.Wheel = drawWheel(all, l.run.now, r, func(e *netstack.Endpoint) int { return l.ports[e] }, byConn)
 	}
-	v.Wheel = l.wheelView(ports, byPort, r)
 	for _, c := range l.conns {
 		end := c.ends[server]
 		if end == nil {
 			continue
 		}
-		x := connView{Name: c.name, Port: c.port, Timers: byPort[c.port]}
+		x := connView{Name: c.name, ID: int(c.port), Timers: byConn[int(c.port)]}
 		if info, ok := end.Info(); ok {
 			x.SRTTNS, x.RTTVarNS, x.RTONS, x.Cwnd = int64(info.SRTT), int64(info.RTTVar), int64(info.RTO), info.Cwnd
 		}
@@ -121,43 +98,95 @@ func (l *Lane) view(r *recorder) laneView {
 	return v
 }
 
-// wheelView returns the wheel with the most timers, and adds the running ones to byPort.
-func (l *Lane) wheelView(ports map[*netstack.Endpoint]uint16, byPort map[uint16]map[string][2]int64, r *recorder) *wheelView {
-	all, ok := netstack.Wheels(l.net.Stack(server))
-	if !ok || len(all) == 0 {
+// drawWheel draws wheels of the same tick and size as one: those like the one with the most timers.
+// It adds the running timers of all wheels to byConn. conn returns the number of a connection.
+func drawWheel(all []netstack.WheelSnapshot, now wheel.Time, r *recorder, conn func(*netstack.Endpoint) int, byConn map[int]map[string][2]int64) *wheelView {
+	if len(all) == 0 {
 		return nil
 	}
-	most := &all[0]
+	most, total := &all[0], 0
 	for i := range all {
 		if len(all[i].Timers) > len(most.Timers) {
 			most = &all[i]
 		}
-		for _, t := range all[i].Timers {
-			m := byPort[ports[t.Endpoint]]
-			if !t.Running || m == nil {
-				continue
-			}
-			kind, left := t.Kind.String(), int64(t.Deadline.Sub(l.run.now))
-			if x, ok := m[kind]; ok {
-				left = min(left, x[1])
-			}
-			m[kind] = [2]int64{m[kind][0] + 1, left}
+	}
+	for i := range all {
+		if all[i].Tick == most.Tick && all[i].Slots == most.Slots {
+			total += len(all[i].Timers)
 		}
 	}
 	r.slots, r.tick = most.Slots, most.Tick
-	v := &wheelView{Slots: most.Slots, Hand: int(int64(l.run.now)/int64(most.Tick)) & (most.Slots - 1), TickNS: int64(most.Tick), Timers: [][6]int64{}}
-	for _, t := range most.Timers {
-		running := int64(0)
-		if t.Running {
-			running = 1
+	v := &wheelView{Slots: most.Slots, Hand: int(int64(now)/int64(most.Tick)) & (most.Slots - 1), TickNS: int64(most.Tick), Timers: [][11]int64{}}
+	every, n := 1+total/maxDots, 0
+	for i := range all {
+		shown := all[i].Tick == most.Tick && all[i].Slots == most.Slots
+		for _, t := range all[i].Timers {
+			id := conn(t.Endpoint)
+			if t.Running {
+				countTimer(byConn, id, t.Kind.String(), int64(t.Deadline.Sub(now)))
+			}
+			if !shown {
+				continue
+			}
+			if t.Running {
+				v.Running++
+			}
+			if n++; n%every == 0 {
+				v.Timers = append(v.Timers, r.dot(&t, id, now))
+			}
 		}
-		v.Timers = append(v.Timers, [6]int64{int64(t.Slot), int64(t.Kind), running, int64(t.Deadline.Sub(l.run.now)), int64(ports[t.Endpoint]), int64(t.Segment)})
 	}
 	return v
 }
 
-// text returns the conditions in a line.
-func (c *Conditions) text() string {
+// dot returns a timer as wheelView.Timers has it.
+func (r *recorder) dot(t *netstack.TimerSnapshot, conn int, now wheel.Time) [11]int64 {
+	d := [11]int64{int64(t.Slot), int64(t.Kind), 0, int64(t.Deadline.Sub(now)), int64(conn), int64(t.Segment)}
+	life, ok := r.timers[timerKey{t.Endpoint, t.Kind, t.Segment}]
+	if ok {
+		d[6], d[7] = int64(now.Sub(life.armed)), int64(life.deadline.Sub(life.armed))
+	}
+	switch {
+	case t.Running:
+		d[2] = 1
+	case ok && life.ended != 0:
+		d[8], d[9], d[10] = int64(now.Sub(life.ended)), int64(life.how), int64(life.value)
+	}
+	return d
+}
+
+// countTimer adds a running timer of a connection to byConn.
+func countTimer(byConn map[int]map[string][2]int64, id int, kind string, left int64) {
+	m := byConn[id]
+	if m == nil {
+		m = map[string][2]int64{}
+		byConn[id] = m
+	}
+	x, ok := m[kind]
+	if ok {
+		left = min(left, x[1])
+	}
+	m[kind] = [2]int64{x[0] + 1, left}
+}
+
+// frameEvery is the least time between two frames.
+const frameEvery = 50 * time.Millisecond
+
+// watch makes a lane record for frames and captures.
+func (l *Lane) watch() *recorder {
+	r := newRecorder(0)
+	r.capture = &ring{}
+	l.onPacket = func(x *Transmission, p *virtual.Packet) {
+		r.packet(x)
+		r.capture.add(x, p)
+	}
+	l.onTimer = func(ev netstack.TimerEvent) { r.timer(l.ports[ev.Endpoint], ev) }
+	l.onArrival = func(now wheel.Time, conn int, ack uint64, data bool) { r.arrived(conn, now, ack, data) }
+	return r
+}
+
+// text returns the conditions as NAME=VALUE.
+func (c *Conditions) text(separator string) string {
 	parts := []string{"delay=" + c.Delay.String(), "rate=" + rateText(c.Rate), "loss=" + percent(c.Loss)}
 	if c.Burst > 1 {
 		parts = append(parts, "burst="+itoa(c.Burst))
@@ -170,5 +199,5 @@ func (c *Conditions) text() string {
 			parts = append(parts, x.name+"="+x.d.String())
 		}
 	}
-	return strings.Join(parts, " ")
+	return strings.Join(parts, separator)
 }

@@ -24,17 +24,23 @@ const gvisorLane = "gvisor"
 // Lane is two stacks on a link, with the load that runs on them.
 type Lane struct {
 	Name   string // a timer policy, or "gvisor"
+	index  int    // of the lane in its run
 	gvisor bool
 	run    *Run
 	net    *virtual.Net
 	wire   *wire
 	conns  []*connection
+	ports  map[*netstack.Endpoint]int // the client's port, by the server's endpoint
+	asked  [webConns]int              // requests so far
 	stats  Stats
 	timers timerLog
 	closed bool
 
-	onPacket func(*Transmission, *virtual.Packet) // for displays; may be nil
-	onTimer  func(netstack.TimerEvent)            // of the server's stack; may be nil
+	// For displays; may be nil. onArrival is for packets of the client, with the byte up to which they
+	// acknowledge.
+	onPacket  func(*Transmission, *virtual.Packet)
+	onTimer   func(netstack.TimerEvent) // of the server's stack
+	onArrival func(now wheel.Time, conn int, ack uint64, data bool)
 }
 
 // connection is a connection of the load, at both ends.
@@ -46,8 +52,9 @@ type connection struct {
 
 // Stats is what a lane has counted. Spans are virtual time.
 type Stats struct {
-	Responses       []time.Duration // of the web-like load: from the request's time to its last byte
+	Responses       sortedSpans // of the web-like load: from the request's time to its last byte
 	Recoveries      []Recovery
+	took            sortedSpans   // of Recoveries
 	TimeLost        time.Duration // recovery times less an RTT each
 	Lost            int           // data packets
 	Retransmissions int
@@ -69,8 +76,8 @@ type Recovery struct {
 type timerLog struct{ started, stopped, expired uint64 }
 
 // newLane makes a lane and starts its load.
-func newLane(r *Run, name string) (*Lane, error) {
-	l := &Lane{Name: name, gvisor: name == gvisorLane, run: r}
+func newLane(r *Run, index int, name string) (*Lane, error) {
+	l := &Lane{Name: name, index: index, gvisor: name == gvisorLane, run: r, ports: map[*netstack.Endpoint]int{}}
 	l.wire = &wire{lane: l, flows: map[flowKey]*flow{}}
 	var ends [2]virtual.TCP
 	for i := range ends {
@@ -119,8 +126,20 @@ func (l *Lane) record(x *Transmission, p *virtual.Packet) {
 	}
 }
 
+// arrived notes a packet of the client at the server, which acknowledges data up to a byte.
+func (l *Lane) arrived(now wheel.Time, p *virtual.Packet, ack uint64) {
+	conn := int(p.Header.SrcPort)
+	if len(l.run.losses) > 0 {
+		l.run.acknowledged(l.index, conn, now, ack)
+	}
+	if l.onArrival != nil {
+		l.onArrival(now, conn, ack, p.End > p.Start)
+	}
+}
+
 func (l *Lane) recovered(now wheel.Time, x *loss) {
 	took := now.Sub(x.sent)
+	l.stats.took.add(took)
 	l.stats.Recoveries = append(l.stats.Recoveries, Recovery{At: now, Took: took, By: x.by})
 	l.stats.TimeLost += max(took-2*l.run.conditions.Delay, 0)
 }
@@ -194,13 +213,4 @@ func (s *Stats) repairs() (names []string, counts map[string]int) {
 		return strings.Compare(a, b)
 	})
 	return names, counts
-}
-
-// quantile returns the q-quantile of spans, 0 of none.
-func quantile(all []time.Duration, q float64) time.Duration {
-	if len(all) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(all))
-	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
 }

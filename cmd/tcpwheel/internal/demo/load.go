@@ -3,11 +3,10 @@ package demo
 import (
 	"encoding/binary"
 	"io"
-	"math"
-	"math/rand/v2"
 	"net"
 	"time"
 
+	"tcpwheel/netstack"
 	"tcpwheel/netstack/sockets"
 	"tcpwheel/wheel"
 )
@@ -19,6 +18,9 @@ const (
 	reportPort = 82
 	idlePort   = 83
 )
+
+// webPort0 is the client's port of the first connection of the web-like load.
+const webPort0 = 40000
 
 const (
 	webConns      = 4
@@ -49,7 +51,7 @@ func (l *Lane) start() error {
 		l.net.Tasks.Go(func() { l.accept(listener, port, serve) })
 	}
 	for i := range webConns {
-		l.dial("web", webPort, uint16(40000+i), func(c *sockets.Conn) { l.browse(c, uint64(i)) })
+		l.dial("web "+itoa(i+1), webPort, uint16(webPort0+i), func(c *sockets.Conn) { l.browse(c, i) })
 	}
 	l.dial("bulk", bulkPort, 40100, discard)
 	l.dial("reports", reportPort, 40200, l.report)
@@ -80,6 +82,9 @@ func (l *Lane) accept(listener *sockets.Listener, port uint16, serve func(*socke
 			c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepIdle, Interval: keepInterval, Count: 9})
 		}
 		l.connectionAt(c.RemoteAddrPort().Port()).ends[server] = c
+		if e, ok := c.Endpoint().(*netstack.Endpoint); ok {
+			l.ports[e] = int(c.RemoteAddrPort().Port())
+		}
 		l.net.Tasks.Go(func() {
 			serve(c)
 			c.Close()
@@ -132,16 +137,17 @@ func serveWeb(c *sockets.Conn) {
 
 // browse requests objects at drawn times. A request whose connection is busy waits, and its time
 // counts.
-func (l *Lane) browse(c *sockets.Conn, index uint64) {
-	rng := rand.New(rand.NewPCG(l.run.Seed, 1000+index))
+func (l *Lane) browse(c *sockets.Conn, index int) {
 	at := l.net.Now()
 	answer := make([]byte, maxResponse)
 	for {
-		at = at.Add(time.Duration(rng.ExpFloat64() * float64(webThink)))
-		n := int(min(math.Exp(meanResponse+sigmaResponse*rng.NormFloat64()), maxResponse))
+		next := l.run.plans[index].request(l.asked[index])
+		at = at.Add(next.wait)
+		n := int(next.end - next.start)
 		if wait := at.Sub(l.net.Now()); wait > 0 {
 			l.net.Tasks.Sleep(wait)
 		}
+		l.asked[index]++
 		var request [headerBytes]byte
 		binary.BigEndian.PutUint64(request[:], uint64(n))
 		if _, err := c.Write(request[:]); err != nil {
@@ -150,7 +156,7 @@ func (l *Lane) browse(c *sockets.Conn, index uint64) {
 		if _, err := io.ReadFull(c, answer[:n]); err != nil {
 			return
 		}
-		l.stats.Responses = append(l.stats.Responses, l.net.Now().Sub(at))
+		l.stats.Responses.add(l.net.Now().Sub(at))
 		at = max(at, l.net.Now()-wheel.Time(2*time.Second))
 	}
 }

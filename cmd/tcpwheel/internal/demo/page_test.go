@@ -106,10 +106,18 @@ func TestPage(t *testing.T) {
 	await(t, ctx, "three lanes", `document.querySelectorAll(".lane").length === 3`)
 	await(t, ctx, "running timers", `+document.querySelector(".lane").dataset.timers > 5`)
 
-	// The bulk flow sends each 100 ms, so there is data to drop.
-	click(t, ctx, "drop1")
-	await(t, ctx, "a repaired loss in each lane", `frame.lanes.every(l => l.lost >= 1 && l.recoveries >= 1)`)
-	await(t, ctx, "the action in its address", `location.hash.includes("drop")`)
+	click(t, ctx, "tail1")
+	await(t, ctx, "a repaired loss in each lane", `frame.losses && frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
+	outcomes := evaluate[string](t, ctx, `document.getElementById("outcomes").innerText`)
+	for _, want := range []string{"tail loss probe, set for", "retransmission timer, set for", "ticks of 500 ms"} {
+		if !strings.Contains(outcomes, want) {
+			t.Errorf("the page says of the loss %q, want %q in it", outcomes, want)
+		}
+	}
+	if text := evaluate[string](t, ctx, `document.getElementById("loss").innerText`); !strings.Contains(text, "bsd after") {
+		t.Errorf("the page says %q, want what 4.4BSD's timers did", text)
+	}
+	await(t, ctx, "the action in its address", `location.hash.includes("tail")`)
 
 	click(t, ctx, "pause")
 	await(t, ctx, "the pause", `frame.paused`)
@@ -132,6 +140,9 @@ func TestPage(t *testing.T) {
 	await(t, ctx, "why a value is refused", `document.getElementById("said").textContent.includes("want a probability")`)
 	evaluate[bool](t, ctx, `(document.querySelector("[name=loss]").value = "5%", document.querySelector("#conditions").requestSubmit(), true)`)
 	await(t, ctx, "the new loss", `frame.conditions.includes("loss=5%")`)
+
+	evaluate[bool](t, ctx, `(lanes[1].policy.value = "rfc6298", lanes[1].policy.onchange(), true)`)
+	await(t, ctx, "another policy", `frame.lanes[1].lane === "rfc6298"`)
 
 	click(t, ctx, "zero")
 	await(t, ctx, "the beginning", `frame.time_ns === 0 || frame.restarts > 0`)

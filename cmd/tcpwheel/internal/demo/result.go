@@ -42,15 +42,11 @@ func (r *Run) Results() []Result {
 
 func (l *Lane) result() Result {
 	s := l.Stats()
-	var took []time.Duration
-	for _, x := range s.Recoveries {
-		took = append(took, x.Took)
-	}
 	_, repairs := s.repairs()
 	return Result{
 		Lane: l.Name, Seed: l.run.Seed, Time: l.run.now,
-		Responses: len(s.Responses), ResponseP50: quantile(s.Responses, 0.5), ResponseP99: quantile(s.Responses, 0.99),
-		Lost: s.Lost, Recoveries: len(took), RecoveryP50: quantile(took, 0.5), RecoveryP99: quantile(took, 0.99),
+		Responses: len(s.Responses), ResponseP50: s.Responses.quantile(0.5), ResponseP99: s.Responses.quantile(0.99),
+		Lost: s.Lost, Recoveries: len(s.took), RecoveryP50: s.took.quantile(0.5), RecoveryP99: s.took.quantile(0.99),
 		TimeLost: s.TimeLost, Repairs: repairs, Retransmissions: s.Retransmissions, Spurious: s.Spurious,
 		BulkBytes: s.BulkBytes, Timers: !l.gvisor, Started: s.Started, Stopped: s.Stopped, Expired: s.Expired,
 	}

@@ -20,7 +20,7 @@ const MaxLanes = 6
 // Action changes a run at a time of its own.
 type Action struct {
 	At   wheel.Time
-	Name string // a condition, "drop", or "lane" and its number from 0
+	Name string // a condition, "drop" or "tail"
 	Text string // the value
 }
 
@@ -60,6 +60,9 @@ type Run struct {
 	Lanes []*Lane
 
 	names      []string // of the lanes at the beginning
+	plans      []*webPlan
+	aimed      []int // by connection of the web-like load: the first request that aim may take
+	losses     []*userLoss
 	initial    Conditions
 	conditions Conditions
 	actions    []Action // done and to be done, by time
@@ -76,7 +79,10 @@ func NewRun(seed uint64, lanes []string, c Conditions, actions []Action) (*Run, 
 	if len(lanes) > MaxLanes {
 		return nil, fmt.Errorf("%d lanes, want at most %d", len(lanes), MaxLanes)
 	}
-	r := &Run{Seed: seed, names: lanes, initial: c, conditions: c, actions: actions}
+	r := &Run{Seed: seed, names: lanes, initial: c, conditions: c, actions: actions, aimed: make([]int, webConns)}
+	for i := range webConns {
+		r.plans = append(r.plans, newWebPlan(seed, uint64(i)))
+	}
 	for _, a := range actions {
 		if err := r.try(a); err != nil {
 			return nil, err
@@ -86,7 +92,7 @@ func NewRun(seed uint64, lanes []string, c Conditions, actions []Action) (*Run, 
 		if slices.Contains(lanes[:i], name) {
 			return nil, fmt.Errorf("lane %s twice", name)
 		}
-		l, err := newLane(r, name)
+		l, err := newLane(r, i, name)
 		if err != nil {
 			r.Close()
 			return nil, err
@@ -96,15 +102,19 @@ func NewRun(seed uint64, lanes []string, c Conditions, actions []Action) (*Run, 
 	return r, nil
 }
 
-// Again returns the same run at time 0: its seed, lanes, conditions and actions up to a time.
-func (r *Run) Again(until wheel.Time) (*Run, error) {
+// Again returns the same run at time 0: its seed, conditions and actions up to a time. nil lanes
+// are its own.
+func (r *Run) Again(until wheel.Time, lanes []string) (*Run, error) {
+	if lanes == nil {
+		lanes = r.names
+	}
 	kept := r.actions[:0:0]
 	for _, a := range r.actions {
 		if a.At <= until {
 			kept = append(kept, a)
 		}
 	}
-	return NewRun(r.Seed, r.names, r.initial, kept)
+	return NewRun(r.Seed, lanes, r.initial, kept)
 }
 
 // Now returns the virtual time.
@@ -125,15 +135,13 @@ func (r *Run) Actions() string {
 // try returns an error if the action cannot be done.
 func (r *Run) try(a Action) error {
 	c := r.conditions
-	switch a.Name {
-	case "drop":
+	if a.Name == "drop" || a.Name == "tail" {
 		if n, err := strconv.Atoi(a.Text); err != nil || n < 1 || n > 100 {
-			return fmt.Errorf("drop: %q, want 1 to 100 packets", a.Text)
+			return fmt.Errorf("%s: %q, want 1 to 100 packets", a.Name, a.Text)
 		}
 		return nil
-	default:
-		return c.Set(a.Name, a.Text)
 	}
+	return c.Set(a.Name, a.Text)
 }
 
 // Do does an action now, and keeps it for Actions and Again.
@@ -151,14 +159,12 @@ func (r *Run) Do(name, text string) error {
 }
 
 func (r *Run) perform(a Action) error {
-	if a.Name == "drop" {
+	if a.Name == "drop" || a.Name == "tail" {
 		n, err := strconv.Atoi(a.Text)
 		if err != nil {
 			return err
 		}
-		for _, l := range r.Lanes {
-			l.wire.drop += n
-		}
+		r.aim(n, a.Name == "tail")
 		return nil
 	}
 	if err := r.conditions.Set(a.Name, a.Text); err != nil {

@@ -83,7 +83,7 @@ func TestSameSeedSameResults(t *testing.T) {
 	if got := text(b.Results()); got != want {
 		t.Errorf("in small steps:\n%s\nwant\n%s", got, want)
 	}
-	again, err := a.Again(ten)
+	again, err := a.Again(ten, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestLanesMeetTheSameFates(t *testing.T) {
 	r := newRun(t, 3, "", "per-segment", "linux", gvisorLane)
 	type key struct {
 		from  int
-		port  uint16
+		conn  int
 		start uint64
 	}
 	fates := make([]map[key]bool, len(r.Lanes))
@@ -112,7 +112,7 @@ func TestLanesMeetTheSameFates(t *testing.T) {
 		fates[i] = map[key]bool{}
 		l.onPacket = func(x *Transmission, p *virtual.Packet) {
 			if x.End > x.Start && !x.Again && x.Lost != "queue" {
-				fates[i][key{x.From, x.Port, x.Start}] = x.Lost != ""
+				fates[i][key{x.From, x.Conn, x.Start}] = x.Lost != ""
 			}
 		}
 	}

@@ -3,9 +3,6 @@ package demo
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	_ "embed"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -18,20 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
-
-var (
-	//go:embed page.html
-	pageHTML string
-	//go:embed page.css
-	pageCSS string
-	//go:embed page.js
-	pageJS string
-)
-
-// frameEvery is the time between two frames.
-const frameEvery = 50 * time.Millisecond
 
 // Server drives a Run by the real clock and shows it to any number of pages. Multiple goroutines
 // may invoke its methods.
@@ -39,14 +25,14 @@ type Server struct {
 	token string
 	hosts map[string]bool // names by which the page may be asked for
 
+	hub      *hub
 	mu       sync.Mutex
 	run      *Run
 	rec      []*recorder
 	speed    float64
 	paused   bool
 	restarts int
-	latest   *frame
-	viewers  map[chan struct{}]bool
+	shown    *frame // the latest
 }
 
 // NewServer returns a server for a run, which it owns from then on. addr is the address on which it
@@ -54,7 +40,7 @@ type Server struct {
 func NewServer(run *Run, addr net.Addr) *Server {
 	var token [16]byte
 	rand.Read(token[:])
-	s := &Server{token: hex.EncodeToString(token[:]), hosts: map[string]bool{}, run: run, speed: 1, viewers: map[chan struct{}]bool{}}
+	s := &Server{token: hex.EncodeToString(token[:]), hosts: map[string]bool{}, run: run, speed: 1, hub: newHub()}
 	host, port, _ := net.SplitHostPort(addr.String())
 	for _, name := range []string{host, "localhost"} {
 		s.hosts[net.JoinHostPort(name, port)] = true
@@ -71,8 +57,8 @@ func (s *Server) URL(addr net.Addr) string { return "http://" + addr.String() + 
 // Host. Controls also need the token, and an Origin that is the server's if there is one.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.page)
-	mux.HandleFunc("GET /events", s.events)
+	mux.HandleFunc("GET /{$}", s.hub.page)
+	mux.HandleFunc("GET /frames", s.hub.frames)
 	mux.HandleFunc("GET /lane/{name}", s.pcapng)
 	mux.HandleFunc("POST /control", s.control)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -109,6 +95,20 @@ func (s *Server) Drive(ctx context.Context) error {
 	}
 }
 
+// Do does an action now, as the page does.
+func (s *Server) Do(name, text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.run.Do(name, text)
+}
+
+// LossText says what became of the user's latest loss: see Run.LossText.
+func (s *Server) LossText() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.run.LossText()
+}
+
 // Results returns the results so far.
 func (s *Server) Results() []Result {
 	s.mu.Lock()
@@ -130,100 +130,23 @@ func (s *Server) watch() {
 	}
 }
 
-// sample makes the latest frame and wakes the viewers. A viewer that is slow misses frames.
+// sample makes a frame, unless it would be the latest again.
 func (s *Server) sample() {
-	if s.latest != nil && s.latest.Time == s.run.now && s.latest.Paused == s.paused && s.latest.Speed == s.speed &&
-		s.latest.Restarts == s.restarts && s.latest.Actions == s.run.Actions() {
+	if f := s.shown; f != nil && f.Time == s.run.now && f.Paused == s.paused && f.Speed == s.speed && f.Restarts == s.restarts &&
+		f.Actions == s.run.Actions() {
 		return
 	}
 	results := s.run.Results()
 	f := &frame{
-		Time: s.run.now, Speed: s.speed, Paused: s.paused, Seed: s.run.Seed, Actions: s.run.Actions(),
-		Conditions: s.run.conditions.text(), Restarts: s.restarts, Verdict: Verdict(results),
+		Time: s.run.now, Speed: s.speed, Paused: s.paused, Seed: s.run.Seed, Actions: s.run.Actions(), Initial: s.run.initial.text(","),
+		Conditions: s.run.conditions.text(" "), Restarts: s.restarts, Verdict: Verdict(results), Losses: s.run.lossViews(),
+		Policies: append(tcptimers.Names(), gvisorLane), Begun: s.run.names,
 	}
 	for i, l := range s.run.Lanes {
 		f.Lanes = append(f.Lanes, l.view(s.rec[i]))
 	}
-	s.latest = f
-	for v := range s.viewers {
-		select {
-		case v <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// maxViewers bounds the pages that are open at once.
-const maxViewers = 20
-
-// events streams frames as server-sent events.
-func (s *Server) events(w http.ResponseWriter, r *http.Request) {
-	wake := make(chan struct{}, 1)
-	wake <- struct{}{}
-	s.mu.Lock()
-	full := len(s.viewers) >= maxViewers
-	if !full {
-		s.viewers[wake] = true
-	}
-	s.mu.Unlock()
-	if full {
-		http.Error(w, "too many viewers", http.StatusServiceUnavailable)
-		return
-	}
-	defer func() {
-		s.mu.Lock()
-		delete(s.viewers, wake)
-		s.mu.Unlock()
-	}()
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	out := http.NewResponseController(w)
-	var seen []uint64 // by lane, the number of the next packet to show
-	for restarts := -1; ; {
-		select {
-		case <-r.Context().Done():
-			return
-		case <-wake:
-		}
-		s.mu.Lock()
-		f := *s.latest
-		s.mu.Unlock()
-		if f.Restarts != restarts || len(seen) != len(f.Lanes) {
-			seen, restarts = make([]uint64, len(f.Lanes)), f.Restarts
-		}
-		f.Lanes = append([]laneView(nil), f.Lanes...)
-		for i := range f.Lanes {
-			f.Lanes[i].Packets = since(f.Lanes[i].transmitted, &seen[i])
-		}
-		text, err := json.Marshal(&f)
-		if err != nil {
-			return
-		}
-		out.SetWriteDeadline(time.Now().Add(10 * time.Second))
-		if _, err := fmt.Fprintf(w, "data: %s\n\n", text); err != nil || out.Flush() != nil {
-			return
-		}
-	}
-}
-
-// since returns the packets from number *next on, and moves *next past them.
-func since(all []*Transmission, next *uint64) []*Transmission {
-	i := len(all)
-	for i > 0 && all[i-1].Seq >= *next {
-		i--
-	}
-	if len(all) > 0 {
-		*next = all[len(all)-1].Seq + 1
-	}
-	return all[max(i, len(all)-keptPackets):]
-}
-
-func (s *Server) page(w http.ResponseWriter, r *http.Request) {
-	sum := sha256.Sum256([]byte(pageJS))
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; connect-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; "+
-		"form-action 'none'; frame-ancestors 'none'; script-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Write([]byte(strings.NewReplacer("{{css}}", pageCSS, "{{js}}", pageJS).Replace(pageHTML)))
+	s.shown = f
+	s.hub.show(f)
 }
 
 // pcapng serves the last minute of a lane: /lane/0.pcapng.
@@ -302,24 +225,21 @@ func (s *Server) do(c command) error {
 			return fmt.Errorf("rewind: %q, want seconds, 0 to 1000000", c.Text)
 		}
 		to := max(0, s.run.now-wheel.Time(back*1e9))
-		run, err := s.run.Again(to)
+		run, err := s.run.Again(to, nil)
 		if err != nil {
 			return err
 		}
 		return s.replace(run, to)
-	case "restart": // "SEED ACTIONS"
-		seed, actions, _ := strings.Cut(c.Text, " ")
-		n, err := strconv.ParseUint(seed, 10, 64)
-		if err != nil {
-			return fmt.Errorf("restart: seed %q, want a number", seed)
-		}
-		list, err := ParseActions(actions)
+	case "lanes": // other lanes, with the same history
+		run, err := s.run.Again(s.run.now, strings.Split(c.Text, ","))
 		if err != nil {
 			return err
 		}
-		run, err := NewRun(n, s.run.names, s.run.initial, list)
+		return s.replace(run, s.run.now)
+	case "restart": // the page's address after #: seed, lanes, initial and actions
+		run, err := s.again(c.Text)
 		if err != nil {
-			return err
+			return fmt.Errorf("restart: %w", err)
 		}
 		return s.replace(run, 0)
 	}
@@ -327,6 +247,37 @@ func (s *Server) do(c command) error {
 		return errors.New("no name")
 	}
 	return s.run.Do(c.Name, c.Text)
+}
+
+// again makes the run that the address of a page describes. What it leaves out stays.
+func (s *Server) again(text string) (*Run, error) {
+	q, err := url.ParseQuery(text)
+	if err != nil {
+		return nil, err
+	}
+	seed, lanes, initial := s.run.Seed, s.run.names, s.run.initial
+	if x := q.Get("seed"); x != "" {
+		if seed, err = strconv.ParseUint(x, 10, 64); err != nil {
+			return nil, fmt.Errorf("seed %q, want a number", x)
+		}
+	}
+	if x := q.Get("lanes"); x != "" {
+		lanes = strings.Split(x, ",")
+	}
+	if x := q.Get("initial"); x != "" {
+		initial = DefaultConditions()
+		for part := range strings.SplitSeq(x, ",") {
+			name, value, _ := strings.Cut(part, "=")
+			if err := initial.Set(name, value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	actions, err := ParseActions(q.Get("actions"))
+	if err != nil {
+		return nil, err
+	}
+	return NewRun(seed, lanes, initial, actions)
 }
 
 // replace puts another run in place of this one, at a time.

@@ -81,8 +81,10 @@ func TestControlsSayWhatIsWrong(t *testing.T) {
 	s := newServer(t)
 	for body, want := range map[string]string{
 		`{`: "want {", `{"name":"loss","text":"2"}`: "probability", `{"name":"speed","text":"0"}`: "0.0001 to 10",
-		`{"name":"rewind","text":"x"}`: "seconds", `{"name":"restart","text":"x"}`: "want a number",
-		`{"name":"restart","text":"1 2s"}`: "TIME:NAME=VALUE", `{"name":"","text":""}`: "no name", `{"other":1}`: "unknown field",
+		`{"name":"rewind","text":"x"}`: "seconds", `{"name":"restart","text":"seed=x"}`: "want a number",
+		`{"name":"restart","text":"actions=2s"}`: "TIME:NAME=VALUE", `{"name":"restart","text":"lanes=tahoe"}`: "tahoe",
+		`{"name":"restart","text":"initial=loss=2"}`: "probability", `{"name":"lanes","text":"tahoe"}`: "tahoe",
+		`{"name":"lanes","text":"bsd,bsd"}`: "lane bsd twice", `{"name":"","text":""}`: "no name", `{"other":1}`: "unknown field",
 	} {
 		if code, got := request(s, "POST", "/control", body, "X-Token", s.token); code != http.StatusBadRequest || !strings.Contains(got, want) {
 			t.Errorf("%s: status %d, %q, want %q", body, code, got, want)
@@ -118,6 +120,29 @@ func TestRewindIsTheSameRun(t *testing.T) {
 	}
 	if got := at(5 * time.Second); got != want {
 		t.Errorf("after going back:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestOtherLanesHaveTheSameHistory gives a lane another TCP: the others did the same, and the new
+// one has met the losses of before.
+func TestOtherLanesHaveTheSameHistory(t *testing.T) {
+	s := newServer(t)
+	if err := s.do(command{"tail", "1"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.run.AdvanceTo(wheel.Time(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	before, bsd := s.run.Results()[0], s.run.LossText()
+	if err := s.do(command{"lanes", "per-segment,gvisor,bsd"}); err != nil {
+		t.Fatal(err)
+	}
+	after := s.run.Results()
+	if x, y := before.Responses, after[0].Responses; x != y || before.TimeLost != after[0].TimeLost || after[1].Lane != gvisorLane || after[1].Responses == 0 {
+		t.Errorf("after the change %+v, want %+v in the first lane and gVisor's TCP in the second", after, before)
+	}
+	if x, y := bsd[strings.Index(bsd, "bsd"):], s.run.LossText(); !strings.HasSuffix(y, x) || !strings.Contains(y, gvisorLane) {
+		t.Errorf("the loss is told as %s, before as %s", y, x)
 	}
 }
 
@@ -166,12 +191,12 @@ func BenchmarkFrame(b *testing.B) {
 			b.Fatal(err)
 		}
 		s.sample()
-		text, err := json.Marshal(s.latest)
+		text, err := json.Marshal(s.shown)
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.SetBytes(int64(len(text)))
-		timers = len(s.latest.Lanes[0].Wheel.Timers)
+		timers = len(s.shown.Lanes[0].Wheel.Timers)
 	}
 	b.ReportMetric(float64(timers), "timers")
 }

@@ -3,9 +3,7 @@ package demo
 import (
 	"time"
 
-	"tcpwheel/netstack"
 	"tcpwheel/netstack/virtual"
-	"tcpwheel/tcptimers"
 	"tcpwheel/wheel"
 )
 
@@ -18,25 +16,13 @@ const (
 // queuePackets is the room of the link in each direction.
 const queuePackets = 200
 
+// byHand is why a packet was lost that an action dropped.
+const byHand = "dropped by hand"
+
 // flowKey identifies a direction of a connection in all lanes: ports are the same in all.
 type flowKey struct {
 	from             int
 	srcPort, dstPort uint16
-}
-
-// Transmission is a packet on the wire of a lane, for diagrams.
-type Transmission struct {
-	Seq    uint64     `json:"n"`              // counts the transmissions of the lane
-	At     wheel.Time `json:"at_ns"`          // it left
-	Arrive wheel.Time `json:"arrive_ns"`      // it arrived, or would have
-	From   int        `json:"from"`           // 0 is the server
-	Port   uint16     `json:"port"`           // of the client
-	Start  uint64     `json:"start"`          // of its data; of an ACK, SEG.ACK
-	End    uint64     `json:"end"`            // Start for a packet without data
-	Again  bool       `json:"again"`          // a retransmission
-	By     string     `json:"by,omitempty"`   // what caused a retransmission
-	Armed  wheel.Time `json:"armed_ns"`       // of By's timer, if it has one
-	Lost   string     `json:"lost,omitempty"` // "link", "queue" or "dropped by hand"
 }
 
 // flow is what a lane knows of one flow.
@@ -65,7 +51,6 @@ type wire struct {
 	lane  *Lane
 	busy  [2]wheel.Time // until when each direction transmits
 	flows map[flowKey]*flow
-	drop  int // data packets of the server to drop by hand
 	n     uint64
 	last  virtual.Counts // of the server, for gVisor's causes
 }
@@ -85,10 +70,10 @@ func (w *wire) Send(now wheel.Time, from int, p *virtual.Packet) (took time.Dura
 	start := max(now, w.busy[from])
 	w.busy[from] = start.Add(time.Duration(uint64(p.Size) * 8 * uint64(time.Second) / c.Rate))
 	took = w.busy[from].Sub(now) + c.Delay
-	x := Transmission{Seq: w.n, At: now, Arrive: now.Add(took), From: from, Port: p.Header.DstPort}
+	x := Transmission{Seq: w.n, At: now, Arrive: now.Add(took), From: from, Conn: int(p.Header.DstPort)}
 	w.n++
 	if from == client {
-		x.Port = p.Header.SrcPort
+		x.Conn = int(p.Header.SrcPort)
 	}
 	if start.Sub(now) > time.Duration(queuePackets*12000*uint64(time.Second)/c.Rate) {
 		w.busy[from] = start
@@ -113,15 +98,17 @@ func (w *wire) sendData(now wheel.Time, p *virtual.Packet, x *Transmission) {
 	f.attempts[p.Start] = attempt + 1
 	f.end = max(f.end, p.End)
 	if x.Again {
-		x.By, x.Armed = w.cause(p, x.From)
+		w.cause(p, x)
 		w.lane.stats.Retransmissions++
+		if x.From == server {
+			w.lane.run.sentAgain(w.lane.index, x.Conn, x)
+		}
 	}
 	run := w.lane.run
 	switch {
 	case x.Lost != "":
-	case x.From == server && w.drop > 0 && !x.Again:
-		w.drop--
-		x.Lost = "dropped by hand"
+	case x.From == server && !x.Again && run.hitBy(w.lane.index, x.Conn, span{p.Start, p.End}):
+		x.Lost = byHand
 	case run.fate(k, p.Start, attempt):
 		x.Lost = "link"
 	}
@@ -159,43 +146,25 @@ func (f *flow) position(seq uint32) uint64 {
 }
 
 // cause names what made the sender retransmit.
-func (w *wire) cause(p *virtual.Packet, from int) (by string, armed wheel.Time) {
-	if w.lane.gvisor {
-		if from != server {
-			return "gVisor", 0
-		}
-		now := w.lane.net.Counts(server)
-		defer func() { w.last = now }()
-		switch {
-		case now.Timeouts > w.last.Timeouts:
-			return "retransmission timer", 0
-		case now.FastRetransmits > w.last.FastRetransmits:
-			return "ACKs", 0
-		case now.Probes > w.last.Probes:
-			return "tail loss probe", 0
-		}
-		return "gVisor", 0
+func (w *wire) cause(p *virtual.Packet, x *Transmission) {
+	if !w.lane.gvisor {
+		x.causedBy(p.Causes)
+		return
 	}
-	if len(p.Causes) == 0 {
-		return "ACKs", 0
+	x.By = "gVisor"
+	if x.From != server {
+		return
 	}
-	return timerName(&p.Causes[0]), p.Causes[0].Armed
-}
-
-// timerName names a timer that retransmits.
-func timerName(c *netstack.Cause) string {
-	switch c.Kind {
-	case tcptimers.Rexmit:
-		if c.PerSegment {
-			return "the segment's timer"
-		}
-		return "retransmission timer"
-	case tcptimers.TLP:
-		return "tail loss probe"
-	case tcptimers.Reorder:
-		return "reordering timer"
+	now := w.lane.net.Counts(server)
+	switch {
+	case now.Timeouts > w.last.Timeouts:
+		x.By = "retransmission timer"
+	case now.FastRetransmits > w.last.FastRetransmits:
+		x.By = "ACKs"
+	case now.Probes > w.last.Probes:
+		x.By = "tail loss probe"
 	}
-	return c.Kind.String() + " timer"
+	w.last = now
 }
 
 // Arrive implements virtual.Wire.
@@ -213,6 +182,10 @@ func (w *wire) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
 	// Its ACK reaches the sender of the other direction.
 	if f := w.flows[flowKey{1 - from, p.Header.DstPort, p.Header.SrcPort}]; f != nil && f.known {
 		f.acked = max(f.acked, min(f.position(uint32(p.Header.Ack)), f.end))
+		if from == client {
+			w.lane.arrived(now, p, f.acked)
+		}
+		f.forget()
 		kept := f.losses[:0]
 		for _, l := range f.losses {
 			if l.end > f.acked {
@@ -224,6 +197,19 @@ func (w *wire) Arrive(now wheel.Time, from int, p *virtual.Packet) bool {
 		f.losses = kept
 	}
 	return true
+}
+
+// forget drops the attempts at data that was acknowledged long ago.
+func (f *flow) forget() {
+	const most, behind = 4096, 1 << 20
+	if len(f.attempts) < most || f.acked < behind {
+		return
+	}
+	for start := range f.attempts {
+		if start+behind < f.acked {
+			delete(f.attempts, start)
+		}
+	}
 }
 
 // missing reports whether a part of s is in none of the ordered spans.

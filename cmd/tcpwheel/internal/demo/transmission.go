@@ -1,0 +1,104 @@
+package demo
+
+import (
+	"time"
+
+	"tcpwheel/netstack"
+	"tcpwheel/tcptimers"
+	"tcpwheel/wheel"
+)
+
+// Transmission is a packet on the wire of a lane, for diagrams.
+type Transmission struct {
+	Seq    uint64        `json:"n"`                  // counts the transmissions of the lane
+	At     wheel.Time    `json:"at_ns"`              // it left
+	Arrive wheel.Time    `json:"arrive_ns"`          // it arrived, or would have
+	From   int           `json:"from"`               // 0 is the server
+	Conn   int           `json:"conn"`               // see connView
+	Start  uint64        `json:"start"`              // of its data; of an ACK, SEG.ACK
+	End    uint64        `json:"end"`                // Start for a packet without data
+	Again  bool          `json:"again,omitempty"`    // a retransmission
+	By     string        `json:"by,omitempty"`       // what caused a retransmission
+	Armed  wheel.Time    `json:"armed_ns,omitempty"` // of By's timer, if it has one
+	Span   time.Duration `json:"for_ns,omitempty"`   // for how long By's timer was set
+	Own    bool          `json:"own,omitempty"`      // By's timer was the segment's own
+	Lost   string        `json:"lost,omitempty"`     // "link", "queue" or "dropped by hand"
+	// Mark is set for the place of a loss: the packet is another entry.
+	Mark bool `json:"mark,omitempty"`
+}
+
+func (x *Transmission) seq() uint64 { return x.Seq }
+
+// causedBy notes what caused a retransmission.
+func (x *Transmission) causedBy(all []netstack.Cause) {
+	if len(all) == 0 {
+		x.By = "ACKs"
+		return
+	}
+	c := &all[0]
+	x.By, x.Armed, x.Span, x.Own = timerName(c), c.Armed, c.Deadline.Sub(c.Armed), c.PerSegment
+}
+
+// timerName names a timer that retransmits.
+func timerName(c *netstack.Cause) string {
+	switch c.Kind {
+	case tcptimers.Rexmit:
+		if c.PerSegment {
+			return "the segment's timer"
+		}
+		return "retransmission timer"
+	case tcptimers.TLP:
+		return "tail loss probe"
+	case tcptimers.Reorder:
+		return "reordering timer"
+	}
+	return c.Kind.String() + " timer"
+}
+
+// timerNote says something new of the retransmission timer of a segment: that it was started, or
+// how it ended.
+type timerNote struct {
+	Seq    uint64        `json:"n"`
+	Packet uint64        `json:"packet"`             // number of the packet that carried the segment
+	Span   time.Duration `json:"for_ns,omitempty"`   // it was set to expire after
+	Ended  wheel.Time    `json:"ended_ns,omitempty"` // 0: it was started
+	How    ending        `json:"how"`
+	Value  uint64        `json:"value,omitempty"` // of the ACK that stopped it
+}
+
+func (x *timerNote) seq() uint64 { return x.Seq }
+
+// ending is what ended a timer.
+type ending int
+
+// The page has the words for these.
+const (
+	endedUnknown ending = iota // by the program, or by the end of the connection
+	endedByACK                 // an ACK arrived
+	endedByData                // data arrived
+	endedBySend                // a segment left
+	endedExpired
+)
+
+// numbered is an entry of a list in rising order of its numbers.
+type numbered interface{ seq() uint64 }
+
+// since returns the entries from number *next on, at most keptPackets, and moves *next past them.
+func since[T numbered](all []T, next *uint64) []T {
+	i := len(all)
+	for i > 0 && all[i-1].seq() >= *next {
+		i--
+	}
+	if len(all) > 0 {
+		*next = all[len(all)-1].seq() + 1
+	}
+	return all[max(i, len(all)-keptPackets):]
+}
+
+// latest drops the oldest entries of a list now and then. The old array stays as it is for readers.
+func latest[T any](all []T) []T {
+	if len(all) <= 2*keptPackets {
+		return all
+	}
+	return append(all[:0:0], all[len(all)-keptPackets:]...)
+}

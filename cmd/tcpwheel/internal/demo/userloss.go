@@ -1,0 +1,187 @@
+package demo
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tcpwheel/wheel"
+)
+
+// segmentBytes is the data of a full segment, in all lanes.
+const segmentBytes = 1448
+
+// userLoss is a loss that an action caused. Each lane loses the same bytes when it sends them for
+// the first time.
+type userLoss struct {
+	at    wheel.Time // of the action
+	what  string
+	conn  int
+	first uint64   // the first byte of the response
+	end   uint64   // past its last byte
+	bytes []uint64 // a packet with one of these is lost
+	lanes []lossOutcome
+}
+
+// lossOutcome is what a lane made of a userLoss. Times are 0 until they are known.
+type lossOutcome struct {
+	Lost     wheel.Time    `json:"lost_ns"`     // its first packet was dropped
+	Again    wheel.Time    `json:"again_ns"`    // the last retransmission left
+	Repaired wheel.Time    `json:"repaired_ns"` // the sender knows that all has arrived
+	By       string        `json:"by"`          // what retransmitted, in order
+	Span     time.Duration `json:"for_ns"`      // how long By's first timer was set for, or 0
+	Segment  bool          `json:"segment"`     // it was the segment's own
+}
+
+// lossView is a userLoss on a page.
+type lossView struct {
+	At    wheel.Time    `json:"at_ns"`
+	What  string        `json:"what"`
+	Conn  int           `json:"conn"`
+	Lanes []lossOutcome `json:"lanes"`
+}
+
+// keptLosses is how many of the latest losses of the user a page shows.
+const keptLosses = 5
+
+// aim makes the next response that no lane has begun lose its first n packets, or its last n.
+func (r *Run) aim(n int, tail bool) {
+	best, index, number := webRequest{}, -1, 0
+	for i, plan := range r.plans {
+		next := r.aimed[i]
+		for _, l := range r.Lanes {
+			next = max(next, l.asked[i])
+		}
+		if x := plan.request(next); index < 0 || x.due < best.due {
+			best, index, number = x, i, next
+		}
+	}
+	r.aimed[index] = number + 1
+	size := best.end - best.start
+	packets := int((size + segmentBytes - 1) / segmentBytes)
+	n = min(n, packets)
+	loss := &userLoss{at: r.now, conn: webPort0 + index, first: best.start, end: best.end, lanes: make([]lossOutcome, len(r.Lanes))}
+	for i := range n {
+		at := i
+		if tail {
+			at = packets - 1 - i
+		}
+		loss.bytes = append(loss.bytes, best.start+uint64(at)*segmentBytes)
+	}
+	which := "first"
+	if tail {
+		which = "last"
+	}
+	if n == 1 {
+		loss.what = fmt.Sprintf("the %s of %d packets of a response to web %d", which, packets, index+1)
+	} else {
+		loss.what = fmt.Sprintf("the %s %d of %d packets of a response to web %d", which, n, packets, index+1)
+	}
+	if n == packets {
+		loss.what = fmt.Sprintf("all packets (%d) of a response to web %d", packets, index+1)
+	}
+	r.losses = append(r.losses, loss)
+}
+
+// hitBy reports whether a lane loses new data of a connection by an action.
+func (r *Run) hitBy(lane, conn int, s span) bool {
+	for _, l := range r.losses {
+		if l.conn != conn || s.start >= l.end || s.end <= l.first {
+			continue
+		}
+		for _, b := range l.bytes {
+			if s.start <= b && b < s.end {
+				if l.lanes[lane].Lost == 0 {
+					l.lanes[lane].Lost = r.Lanes[lane].net.Now()
+				}
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sentAgain notes a retransmission of a lane for the losses by actions that it repairs.
+func (r *Run) sentAgain(lane, conn int, x *Transmission) {
+	for _, l := range r.losses {
+		o := &l.lanes[lane]
+		if l.conn != conn || o.Lost == 0 || o.Repaired != 0 || !l.lostIn(x.Start, x.End) {
+			continue
+		}
+		switch {
+		case o.By == "":
+			o.By, o.Span, o.Segment = x.By, x.Span, x.Own
+		case !strings.HasSuffix(o.By, x.By) && len(o.By) < 100:
+			o.By += ", then " + x.By
+		}
+		o.Again = x.At
+	}
+}
+
+// lostIn reports whether [start, end) has a byte that was to be lost.
+func (l *userLoss) lostIn(start, end uint64) bool {
+	for _, b := range l.bytes {
+		if start <= b && b < end {
+			return true
+		}
+	}
+	return false
+}
+
+// acknowledged notes how far a lane's server knows its data to have arrived.
+func (r *Run) acknowledged(lane, conn int, now wheel.Time, upTo uint64) {
+	for _, l := range r.losses {
+		o := &l.lanes[lane]
+		if l.conn == conn && o.Lost != 0 && o.Repaired == 0 && l.top() < upTo {
+			o.Repaired = now
+		}
+	}
+}
+
+// top returns the last byte that was to be lost.
+func (l *userLoss) top() (most uint64) {
+	for _, b := range l.bytes {
+		most = max(most, b)
+	}
+	return most
+}
+
+// lossViews returns the latest losses of the user, the newest first.
+func (r *Run) lossViews() (all []lossView) {
+	for i := len(r.losses) - 1; i >= 0 && len(all) < keptLosses; i-- {
+		l := r.losses[i]
+		all = append(all, lossView{l.at, l.what, l.conn, append([]lossOutcome(nil), l.lanes...)})
+	}
+	return all
+}
+
+// LossText says in a sentence for each lane what became of the user's latest loss, "" without one.
+func (r *Run) LossText() string {
+	if len(r.losses) == 0 {
+		return ""
+	}
+	l := r.losses[len(r.losses)-1]
+	text := "You lost " + l.what + ":\n"
+	for i, lane := range r.Lanes {
+		o := &l.lanes[i]
+		switch {
+		case o.Lost == 0:
+			text += fmt.Sprintf("  %-14s has not sent it yet\n", lane.Name)
+		case o.Repaired == 0 && o.Again == 0:
+			text += fmt.Sprintf("  %-14s waits for %s now\n", lane.Name, spanText(r.now.Sub(o.Lost)))
+		case o.Repaired == 0:
+			text += fmt.Sprintf("  %-14s retransmitted after %s by %s\n", lane.Name, spanText(o.Again.Sub(o.Lost)), o.By)
+		default:
+			text += fmt.Sprintf("  %-14s repaired in %s by %s%s\n", lane.Name, spanText(o.Repaired.Sub(o.Lost)), o.By, o.timerText())
+		}
+	}
+	return text
+}
+
+// timerText says for how long the timer of a repair was set, "" without one.
+func (o *lossOutcome) timerText() string {
+	if o.Span == 0 {
+		return ""
+	}
+	return ", which was set for " + spanText(o.Span)
+}

@@ -1,0 +1,81 @@
+// The kinds of timers, in the order of the program's numbers: name, colour, rule.
+const kinds = [
+  ["retransmission", "#cf222e", "RFC 6298 §5 (5.1): started when data leaves, for one RTO"],
+  ["delayed ACK", "#1a7f37", "RFC 5681 §4.2: an ACK waits for a second segment, at most 500 ms"],
+  ["keepalive", "#2563c9", "RFC 9293 §3.8.4: the connection is idle"],
+  ["persist", "#8250df", "RFC 9293 §3.8.6.1: the peer's window is closed"],
+  ["tail loss probe", "#e08600", "RFC 8985 §7.2: 2·SRTT after the last segment"],
+  ["reordering", "#00a0a0", "RFC 8985 §6.2: RACK waits for reordering"],
+  ["pacing", "#888888", "the next segment may leave"],
+  ["user timeout", "#6e5494", "RFC 5482: data was not acknowledged for too long"],
+  ["FIN-WAIT-2", "#6e5494", "the peer does not close"],
+  ["TIME-WAIT", "#6e5494", "RFC 9293 §3.6.1: 2·MSL"],
+  ["handshake", "#6e5494", "RFC 9293 §3.8.3: the handshake takes too long"],
+  ["linger", "#6e5494", "the application waits for the close"],
+];
+const laneColours = ["#2563c9", "#1a7f37", "#cf222e", "#e08600", "#8250df", "#00a0a0"];
+
+// What ended a timer, in the order of the program's numbers.
+const endings = [
+  () => "by the program",
+  value => value ? `by the ACK of all before byte ${value}` : "by an ACK",
+  () => "by data that arrived",
+  () => "by a segment that left",
+  () => "by its expiry",
+];
+
+const $ = id => document.getElementById(id);
+
+function ms(ns) {
+  if (ns >= 1e9) return (ns / 1e9).toFixed(2) + " s";
+  if (ns >= 1e5) return (ns / 1e6).toFixed(ns < 1e7 ? 1 : 0) + " ms";
+  return (ns / 1e3).toFixed(0) + " µs";
+}
+const seconds = ns => (ns / 1e9).toFixed(4) + " s";
+const isBSD = lane => lane.startsWith("bsd");
+
+// rule says by which rule a lane's timer of a kind is armed.
+function rule(lane, kind, segment) {
+  if (isBSD(lane) && kind === 0) return "4.4BSD: one timer, counted in ticks of 500 ms, 1 s at least";
+  if (isBSD(lane) && kind === 2) return "4.4BSD: counted in ticks of 500 ms";
+  if (kind !== 0) return kinds[kind][2];
+  if (segment) return "RFC 6298 §5 (5.1), for each segment: one RTO after it left";
+  return "RFC 6298 §5 (5.1) to (5.3): one timer, restarted by each ACK of new data";
+}
+
+// ruleOf says the same for what repaired a loss.
+function ruleOf(lane, loss) {
+  const by = loss.by.split(", then ")[0];
+  if (by === "tail loss probe") return kinds[4][2];
+  if (by === "reordering timer") return kinds[5][2];
+  if (by === "ACKs") return "RFC 6675, RFC 8985: ACKs of later segments showed the loss";
+  return rule(lane, 0, loss.segment);
+}
+
+// timerText describes a timer of a ring.
+function timerText(lane, t, wheel, connName) {
+  const [slot, kind, runs, left, conn, segment, age, span, ended, how, value] = t;
+  const whose = segment ? ` of a segment (record ${segment}) of ${connName(conn)}` : ` of ${connName(conn)}`;
+  const lines = [`${runs ? "" : "stopped: "}${kinds[kind][0]} timer${whose}`];
+  if (span > 0) lines.push(`armed ${ms(age)} ago for ${ms(span)}`);
+  if (runs) lines.push(`expires in ${ms(Math.max(0, left))}, slot ${slot} of ${wheel.slots}`);
+  else if (ended > 0 || how > 0) lines.push(`ended ${ms(ended)} ago ${endings[how](value)}; its record leaves the list at slot ${slot}`);
+  else lines.push(`its record leaves the list when slot ${slot} comes up`);
+  lines.push(rule(lane, kind, segment));
+  return lines.join("\n");
+}
+
+// packetText describes a packet of a time-sequence diagram. note is its segment's timer, if known.
+function packetText(lane, p, note, connName) {
+  const lines = [`${connName(p.conn)}, bytes ${p.start} to ${p.end}, sent at ${seconds(p.at_ns)}`];
+  if (p.again) {
+    lines.push(`retransmitted by ${p.by}` + (p.for_ns ? `, armed ${ms(p.at_ns - p.armed_ns)} before for ${ms(p.for_ns)}` : ""));
+    lines.push(ruleOf(lane, { by: p.by, segment: p.own }));
+  }
+  if (p.lost) lines.push(`lost: ${p.lost}`);
+  if (note) {
+    const end = note.ended_ns ? `ended after ${ms(note.ended_ns - p.at_ns)} ${endings[note.how](note.value)}` : "still running";
+    lines.push(`its own timer: armed for ${ms(note.for_ns)}, ${end}`, rule(lane, 0, true));
+  }
+  return lines.join("\n");
+}
