@@ -2,6 +2,7 @@ package capture
 
 import (
 	"encoding/binary"
+	"io"
 	"net/netip"
 	"testing"
 
@@ -347,6 +348,29 @@ func TestPaddedACKs(t *testing.T) {
 		d, got := decodeOne(1, data, len(data))
 		if got != isTCP || d.p.Len != test.want || len(d.p.Payload) != int(test.want) || d.p.Problems.Has(Padded) != (test.want == 0) {
 			t.Errorf("%v, %v: %v, Len %d, problems %b, want %d bytes", test.h.Flags, test.payload, got, d.p.Len, d.p.Problems, test.want)
+		}
+	}
+}
+
+// TestDamagedLength has an IPv4 length beyond the frame. With a right header checksum the frame was
+// cut when it was captured; with a wrong one the header is damaged.
+func TestDamagedLength(t *testing.T) {
+	for _, wrong := range []bool{false, true} {
+		data := hello()
+		header := data[:20]
+		binary.BigEndian.PutUint16(header[2:], uint16(len(data)+4096))
+		header[10], header[11] = 0, 0
+		sum := (tcp.Sum{}).Add(header).Checksum()
+		if wrong {
+			sum++
+		}
+		binary.BigEndian.PutUint16(header[10:], sum)
+		packets, r, err := readBytes(t, pcapOfHello(101, data))
+		if err != io.EOF {
+			t.Fatal(err)
+		}
+		if got := r.Stats().Skipped[Malformed] == 1 && len(packets) == 0; got != wrong {
+			t.Errorf("wrong checksum %v: %d segments, %d malformed", wrong, len(packets), r.Stats().Skipped[Malformed])
 		}
 	}
 }

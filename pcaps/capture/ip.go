@@ -3,6 +3,8 @@ package capture
 import (
 	"encoding/binary"
 	"net/netip"
+
+	"tcpwheel/netstack/tcp"
 )
 
 // Protocols over IP (IANA).
@@ -58,6 +60,9 @@ func (d *decoder) ipv4(b []byte, n int) Reason {
 	}
 	if len(b) < header {
 		return CutHeader
+	}
+	if total > n && (tcp.Sum{}).Add(b[:header]).Checksum() != 0 {
+		return Malformed // both the length and the checksum contradict the frame
 	}
 	p := &d.p
 	p.Src = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[12:16])), 0)
