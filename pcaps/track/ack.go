@@ -62,6 +62,9 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	if !ok {
 		return
 	}
+	if f.refutes(pos, now) {
+		f.retract(pos)
+	}
 	var a ack
 	a.seen, a.pos, a.number, a.pure = now, pos, p.Number, p.SegLen() == 0
 	o := &h.Options
@@ -76,6 +79,11 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 			a.window = -1 // open, by an unknown amount
 		}
 	}
+	if a.window >= 0 {
+		f.offered = max(f.offered, pos+a.window)
+	} else {
+		f.offered = 0
+	}
 	f.readSACK(&a, o)
 	if s := f.probe; s.probe && s.start == f.max && pos >= s.end {
 		f.Bytes += s.end - s.start
@@ -83,6 +91,7 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 		f.acceptProbe()
 	}
 	if pos > f.max {
+		f.disproveDamage(pos)
 		f.addAckedGap(p, pos, now)
 	}
 	if pos > f.seenUna {
@@ -91,7 +100,10 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 		f.seenDups++
 		a.dup = true
 	}
-	f.seenUna = max(f.seenUna, pos)
+	f.seenUna, f.ackSeen = max(f.seenUna, pos), now
+	if f.episode != nil && f.max > pos {
+		f.noteDenial(pos, now)
+	}
 	f.emitACK(&a)
 	if f.fin && f.seenUna >= f.finEnd {
 		f.finAcked = true
@@ -105,23 +117,6 @@ func (f *Flow) readACK(p *capture.Packet, now wheel.Time) {
 	if f.pending.len() > maxPending {
 		f.deliverNext(now)
 	}
-}
-
-// addAckedGap records bytes up to pos that were acknowledged, and so were sent, but not captured.
-func (f *Flow) addAckedGap(p *capture.Packet, pos int64, now wheel.Time) {
-	from := f.max
-	if m := &f.ackedUnseen; m.end == f.max && now.Sub(m.at) < queueSkew {
-		from = m.start
-	}
-	f.ackedUnseen = seqSpan{from, pos, now}
-	if f.other().Packets > 0 && f.Packets > 0 {
-		f.UnseenBytes += pos - f.max
-	}
-	if f.board.len() == 0 {
-		f.una = max(f.una, f.max)
-	}
-	f.emit(Missing, p.Number, now, now, f.max, pos, nil)
-	f.extend(segment{start: f.max, end: pos, seen: now, firstSent: now, sent: now, missing: true})
 }
 
 // readSACK reads the blocks that can belong to f. The first one is a DSACK if it lies below the ACK

@@ -6,6 +6,8 @@ import "tcpwheel/pcaps/capture"
 type checksumCounts struct {
 	right, wrong int64
 	zeros        bool // a right one covered only zeros, so zeros were really sent
+	disproved    bool // a packet with a wrong one was acknowledged: the file was changed
+	dropped      seqSpan
 }
 
 // note counts p's checksum. It ignores packets captured in part, sums left to the network
@@ -32,13 +34,28 @@ func (t *Tracker) damaged(p *capture.Packet, f *Flow) bool {
 	if !p.Problems.Has(capture.BadChecksum) {
 		return false
 	}
-	if isBlanked(p) && (f == nil || !f.checksums.zeros) {
+	if isBlanked(p) && (f == nil || !f.checksums.zeros) || f != nil && f.checksums.disproved {
 		return false
 	}
 	if f != nil && f.checksums.right != f.checksums.wrong {
 		return f.checksums.right > f.checksums.wrong
 	}
 	return t.checksums.right > 4*t.checksums.wrong
+}
+
+// noteDropped records new data that was dropped for its checksum.
+func (f *Flow) noteDropped(p *capture.Packet) {
+	if start := f.pos(p.Header.Seq); f.started && p.Len > 0 && start == f.max {
+		f.checksums.dropped = seqSpan{start: start, end: start + int64(p.SegLen())}
+	}
+}
+
+// disproveDamage notes an ACK of data that was dropped for its checksum and not captured again:
+// then its receiver had it, and wrong checksums of this flow are the file's.
+func (f *Flow) disproveDamage(pos int64) {
+	if d := &f.checksums.dropped; d.end > 0 && pos == d.end && f.max == d.start {
+		f.checksums.disproved = true
+	}
 }
 
 // isBlanked reports whether the payload is all zeros, as in captures published without their

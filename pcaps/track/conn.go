@@ -168,6 +168,7 @@ func (c *Conn) handle(p *capture.Packet, dir int, damaged bool) {
 	c.flags = p.Header.Flags
 	if damaged {
 		c.BadChecksums++
+		f.noteDropped(p)
 		return
 	}
 	if p.Problems.Has(capture.BadChecksum) {

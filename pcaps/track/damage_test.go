@@ -127,3 +127,54 @@ func TestStormOfCopies(t *testing.T) {
 		t.Errorf("%d copies, want %d", c.Copies, n)
 	}
 }
+
+// TestBareACKBeyondTheWindow damages the sequence number of a bare ACK by 512 KB, where the window
+// is 1000 bytes.
+func TestBareACKBeyondTheWindow(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 500, 1)
+	l.send(150, false, 1, 0, 501)
+	l.send(200, true, 524_789, 0, 1)
+	l.send(210, true, 501, 500, 1)
+	l.send(260, false, 1, 0, 1001)
+	if f := &l.wantClean(1)[0].Flows[0]; f.UnseenBytes != 0 || f.Bytes != 1000 {
+		t.Errorf("%d bytes unseen, %d in all, want 0 and 1000", f.UnseenBytes, f.Bytes)
+	}
+}
+
+// TestDamagedACKIsRefuted acknowledges 3840 bytes that were never sent. The next ACK acknowledges
+// less, so that what the host sends then is new.
+func TestDamagedACKIsRefuted(t *testing.T) {
+	l := newLab(t, Config{})
+	l.open(0)
+	l.send(100, true, 1, 500, 1)
+	l.send(150, false, 1, 0, 4341)
+	l.send(1000, true, 501, 500, 1)
+	l.send(1050, false, 1, 0, 1001)
+	for i := range 4 {
+		l.send(float64(2000+i), true, 1001+500*i, 500, 1)
+	}
+	l.send(2053, false, 1, 0, 3001)
+	if f := &l.wantClean(1)[0].Flows[0]; f.UnseenBytes != 0 || f.max != 3001 {
+		t.Errorf("%d bytes unseen, SND.NXT %d, want 0 and 3001", f.UnseenBytes, f.max)
+	}
+}
+
+// TestAcknowledgedIsNotDamaged changes some checksums in the file. The first ACK of such a packet
+// proves that its receiver had it.
+func TestAcknowledgedIsNotDamaged(t *testing.T) {
+	whole := func(p *packet) { p.Payload = make([]byte, p.Len) }
+	wrong := func(p *packet) { p.Payload = []byte("x"); p.Problems |= capture.BadChecksum }
+	l := newLab(t, Config{})
+	l.open(0, whole)
+	for i := range 9 {
+		sum := []option{whole, whole, wrong}[i%3]
+		l.send(float64(100*i+100), true, 1+500*i, 500, 1, sum)
+		l.send(float64(100*i+150), false, 1, 0, 501+500*i, whole)
+	}
+	c := l.wantClean(1)[0]
+	if f := &c.Flows[0]; c.BadChecksums != 1 || f.UnseenBytes != 500 || f.Bytes != 4000 {
+		t.Errorf("%d dropped, %d bytes unseen, %d captured, want 1, 500 and 4000", c.BadChecksums, f.UnseenBytes, f.Bytes)
+	}
+}

@@ -49,7 +49,8 @@ type Episode struct {
 	HasIdealD bool          // an RTT is known
 
 	// Estimated says that the previous transmission was not captured: PrevSent is then when its
-	// absence was noticed. HoleTime is how long later bytes waited for it at the point of capture.
+	// absence was noticed, or when its bytes were acknowledged. HoleTime is how long later bytes
+	// waited for it at the point of capture.
 	Estimated bool
 	HoleTime  time.Duration
 
@@ -115,7 +116,7 @@ func (f *Flow) openEpisode(r *Retransmission, first, last int) *Episode {
 		}
 	}
 	if first == last {
-		e.FirstPacket = r.FirstPacket
+		e.FirstPacket, e.Estimated = r.FirstPacket, r.estimated
 	}
 	e.TimerTax = max(e.D-e.IdealD, 0)
 	if len(f.Episodes) < f.conn.cfg.MaxEpisodes {

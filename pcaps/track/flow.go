@@ -57,6 +57,8 @@ type Flow struct {
 	una      int64      // SND.UNA, as far as Src knows
 	seenUna  int64      // SND.UNA, as far as captured
 	unaSeen  wheel.Time // when that last moved
+	ackSeen  wheel.Time // when the last ACK was captured
+	offered  int64      // the end of the window that Dst offered, as far as captured; 0 if unknown
 	seenDups int        // duplicate ACKs captured, which may not have reached Src yet
 	mss      int64      // segment size that super-packets are cut into
 
@@ -67,6 +69,7 @@ type Flow struct {
 	probe       segment // the last window probe with a new byte, until that is sent or acknowledged
 	tooBig      seqSpan // in flight, from the segment that an ICMP error called too large
 	ackedUnseen seqSpan // the last bytes that were acknowledged before they were captured
+	claim       seqSpan // the same, and when: the ACK may be damaged, see refutes
 
 	board        scoreboard
 	acknowledged ackedRing
@@ -127,7 +130,7 @@ func (f *Flow) start(s tcp.Seq) {
 // capture with a gap.
 func (f *Flow) plausible(s tcp.Seq) (pos int64, ok bool) {
 	pos = f.pos(s)
-	if d := pos - f.max; d < believable && d > -believable {
+	if d := pos - f.max; d < believable && d > -believable && !f.beyondWindow(pos) {
 		f.doubts = 0
 		return pos, true
 	}
@@ -139,7 +142,7 @@ func (f *Flow) plausible(s tcp.Seq) (pos int64, ok bool) {
 		return 0, false
 	}
 	if f.doubts++; pos > f.max && pos-f.max < maxSeqStep {
-		f.doubts = 0
+		f.doubts, f.offered = 0, 0 // ACKs were not captured
 		return pos, true
 	}
 	if f.doubts < farPackets {
@@ -149,9 +152,15 @@ func (f *Flow) plausible(s tcp.Seq) (pos int64, ok bool) {
 	f.abandonEpisode()
 	f.started = false
 	f.board, f.pending = scoreboard{}, acks{}
-	f.view = senderView{}
+	f.view, f.offered = senderView{}, 0
 	f.start(s)
 	return 0, true
+}
+
+// beyondWindow reports whether pos is so far beyond the window that Dst has offered that Src cannot
+// have sent the bytes before it.
+func (f *Flow) beyondWindow(pos int64) bool {
+	return f.offered > 0 && pos > f.offered+maxOverrun && pos > f.max
 }
 
 // syn records the options of a SYN.

@@ -163,6 +163,11 @@ const (
 	// window of 100 ms at 300 Mbit/s. A larger one needs a second packet that agrees.
 	believable = 1 << 22
 
+	// maxOverrun is how far beyond the captured window a sender may be believed without a second
+	// packet: one window without scaling, for an ACK that was not captured.
+	// ½, 2×: nothing.
+	maxOverrun = 1 << 16
+
 	// farPackets that agree restart a flow at a step that no gap in the capture explains: back, or by
 	// maxSeqStep and more. RFC 7323 §2.3: windows are smaller than 2^30 bytes.
 	farPackets = 4
@@ -221,8 +226,15 @@ const (
 )
 
 // leastAnswer returns the least time from a transmission to its answer: ¾ of the least RTT, as the
-// path may have been slower whenever it was measured.
-func (f *Flow) leastAnswer() time.Duration { return f.RTT.Min * 3 / 4 }
+// path may have been slower whenever it was measured. Away from the sender it is half: on a
+// half-duplex cable an ACK waits for the frame under way, and that of a repair finds it idle.
+// ½: 0.9 points less recall of spurious ones. 2×: 76 points less precision at the sender.
+func (f *Flow) leastAnswer() time.Duration {
+	if f.lag() > 0 {
+		return f.RTT.Min / 2
+	}
+	return f.RTT.Min * 3 / 4
+}
 
 // quickestRTT returns 7/8 of the least round trip known.
 func (f *Flow) quickestRTT() time.Duration {

@@ -26,11 +26,13 @@ type Retransmission struct {
 	start, end   int64
 	ts           uint32
 	hasTS        bool
-	originalSeen bool // an earlier transmission was captured
+	originalSeen bool // an earlier transmission of each byte was captured
 	tsDiffers    bool // its TSval differs from the previous transmission's
 	acked        bool // the first ACK of its bytes has come
 	dsacked      bool // a DSACK accounts for it
+	estimated    bool // PrevSent is when its bytes were acknowledged
 	provedLost   bool // ACKs had proved an earlier transmission lost
+	notKept      bool // Dst asks for it although the original was captured
 	byModel      kindsByModel
 	rule         string     // of explain
 	waitFrom     wheel.Time // when the answer to the retransmission before it was due
@@ -119,19 +121,24 @@ func (f *Flow) newRetransmission(p *capture.Packet, at, now wheel.Time, start, e
 	}
 	for i := first; i < last; i++ {
 		s := f.board.at(i)
-		r.originalSeen = r.originalSeen || s.transmissions > 0
+		r.originalSeen = (i == first || r.originalSeen) && s.transmissions > 0
 		if i == first {
 			r.PrevSent, r.FirstPacket = s.sent, s.packet
 			if s.missing && s.prevSeen != 0 && (s.tailLike || at.Sub(s.sent) < f.quickestRTT()) {
 				r.PrevSent = s.prevSeen // it was sent long before the packet that showed the gap
 			}
 			r.tsDiffers = r.hasTS && s.hasTS && s.ts != r.ts && !s.missing
+			r.notKept = !s.missing && s.start <= f.seenUna && f.seenUna < s.end && f.ackSeen.Sub(s.seen) > queueSkew
 		}
 	}
 	if first == last { // acknowledged already, which its sender did not know
-		r.PrevSent, r.originalSeen = at, true
+		// Its bytes were sent before they were acknowledged.
+		r.PrevSent, r.originalSeen, r.estimated = at, true, true
+		if f.view.unaMoved != 0 {
+			r.PrevSent = min(at, f.view.unaMoved)
+		}
 		if s := f.acknowledged.find(start); s != nil {
-			r.PrevSent, r.originalSeen = s.sent, s.transmissions > 0
+			r.PrevSent, r.originalSeen, r.estimated = s.sent, s.transmissions > 0, false
 			r.FirstPacket = s.packet
 			r.provedLost = s.provedLost
 			s.sent = at

@@ -25,6 +25,7 @@ type segment struct {
 	filledLate bool // was missing, then retransmitted
 	probe      bool // the byte of a window probe
 	provedLost bool // acknowledged, after ACKs had shown that it was lost
+	denied     bool // captured, and yet ACKs ask for it: see noteDenial
 }
 
 // earliest returns the earliest possible time of the last transmission.

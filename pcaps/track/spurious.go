@@ -55,6 +55,9 @@ func (f *Flow) judgeAcked(a *ack) {
 			continue
 		}
 		r.acked = true
+		if s := f.board.find(r.start); s < f.board.len() {
+			r.notKept = r.notKept || f.board.at(s).denied && r.originalSeen
+		}
 		soon := f.RTT.Samples > 0 && f.sourceRTT.known && span(r.Sent, a.at) < f.leastAnswer()
 		switch {
 		case r.start > f.una || f.una >= r.end:
@@ -88,6 +91,15 @@ func (f *Flow) judgeAcked(a *ack) {
 	}
 }
 
+// noteDenial marks the segment that an ACK asks for although it was captured before. At the
+// receiver's host that shows that it was not kept.
+func (f *Flow) noteDenial(pos int64, now wheel.Time) {
+	if i := f.board.find(pos); i < f.board.len() {
+		s := f.board.at(i)
+		s.denied = s.denied || s.start <= pos && !s.missing && now.Sub(s.seen) > queueSkew
+	}
+}
+
 // judgeSACKed judges the last retransmission of a segment that is SACKed for the first time. Data
 // out of order is acknowledged at once (RFC 5681 §4.2), so no earlier transmission had arrived.
 func (f *Flow) judgeSACKed(s *segment, a *ack) {
@@ -113,6 +125,8 @@ func (f *Flow) finishVerdict(r *Retransmission) {
 	}
 	switch {
 	case !r.originalSeen && (f.lag() > 0 || f.Vantage == AtReceiver):
+		r.judge(Necessary, ByCapture)
+	case r.notKept && f.Vantage == AtReceiver:
 		r.judge(Necessary, ByCapture)
 	case r.originalSeen && f.Vantage == AtReceiver && f.other().isCaptureHost() && f.seenUna >= r.end:
 		r.judge(Spurious, ByCapture)

@@ -170,3 +170,53 @@ func TestACKSkipsRetransmissions(t *testing.T) {
 		}
 	}
 }
+
+// TestReceiverKeepsNothingOutOfOrder captures at a receiver that drops what comes out of order. Its
+// ACKs ask for each segment, so the retransmissions are necessary although the originals came.
+func TestReceiverKeepsNothingOutOfOrder(t *testing.T) {
+	l := atB{newLab(t, Config{})}
+	l.open()
+	l.send(200, true, 501, 500, 1)
+	l.send(200.1, false, 1, 0, 1)
+	l.send(201, true, 1001, 500, 1)
+	l.send(201.1, false, 1, 0, 1)
+	for i := range 3 {
+		at := 500 + 100*float64(i)
+		l.send(at, true, 1+500*i, 500, 1)
+		l.send(at+0.1, false, 1, 0, 501+500*i)
+	}
+	f := &l.done(1)[0].Flows[0]
+	if len(f.Episodes) == 0 || f.Vantage != AtReceiver {
+		t.Fatalf("%d episodes at the %v, want one at the receiver", len(f.Episodes), f.Vantage)
+	}
+	n := 0
+	for _, e := range f.Episodes {
+		for _, r := range e.Retransmissions {
+			if n++; r.Spurious != Necessary {
+				t.Errorf("packet %d: spurious %v by %v, want necessary", r.Packet, r.Spurious, r.Evidence)
+			}
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d retransmissions, want 3", n)
+	}
+}
+
+// TestReceiverAsksForWhatWasCaptured captures next to a receiver that an original does not reach.
+// The receiver's later packets ask for it, so its retransmission is necessary.
+func TestReceiverAsksForWhatWasCaptured(t *testing.T) {
+	l := atB{newLab(t, Config{})}
+	l.open()
+	l.send(200, true, 1, 500, 1)
+	l.send(500, true, 1, 500, 1)
+	l.send(600, false, 1, 100, 1)
+	l.send(900, true, 1, 500, 101)
+	l.send(900.1, false, 101, 0, 501)
+	f := &l.done(1)[0].Flows[0]
+	if len(f.Episodes) != 1 {
+		t.Fatalf("%d episodes, want 1", len(f.Episodes))
+	}
+	if e := f.Episodes[0]; e.Spurious != Necessary || e.TimeLost == 0 {
+		t.Errorf("spurious %v by %v, %v lost, want a necessary retransmission and a stall", e.Spurious, e.Evidence, e.TimeLost)
+	}
+}
