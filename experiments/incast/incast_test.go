@@ -10,25 +10,25 @@ import (
 	"tcpwheel/experiments/internal/studytest"
 )
 
-// TestQueries checks the time of a query: one server fills the link, and 40 at once wait for the
-// floor.
+// TestQueries checks the time of a query: one server fills the link, and 40 at once nearly always
+// wait for the floor.
 func TestQueries(t *testing.T) {
 	p := studytest.Own[Plan](t, Study)
-	ask := func(floor time.Duration, n int) Cell {
-		c, err := run(p, subject{text: p.timers(floor, "off"), classic: true, queries: 5}, n, 1)
+	ask := func(floor time.Duration, n, queries int) Cell {
+		c, err := run(p, subject{text: p.timers(floor, "off"), classic: true, queries: queries}, n, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	c := ask(300*time.Millisecond, 1)
+	c := ask(300*time.Millisecond, 1, 5)
 	if mean := c.Took / 5; c.Timed != 0 || c.Dropped != 0 || mean < 8500*time.Microsecond || mean > 8800*time.Microsecond {
 		t.Errorf("one server: %+v, want no timeout and about 8.6 ms for each query", c)
 	}
 	for _, floor := range []time.Duration{300 * time.Millisecond, 10 * time.Millisecond} {
-		c := ask(floor, 40)
-		if c.Timed != 5 || c.Least < floor || c.Took/5 > floor+12*time.Millisecond {
-			t.Errorf("40 servers, floor %v: %+v, want a timeout in each query, which takes little more than the floor", floor, c)
+		c := ask(floor, 40, 20)
+		if c.Timed < 18 || c.Least < floor || c.Took/20 > floor+12*time.Millisecond {
+			t.Errorf("40 servers, floor %v: %+v, want a timeout in nearly each query, which takes little more than the floor", floor, c)
 		}
 	}
 }

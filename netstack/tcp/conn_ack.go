@@ -24,6 +24,7 @@ type ackFacts struct {
 	dsackProbe         bool   // a DSACK covers the loss probe
 	dsack              bool
 	ece                bool // it has the ECN-Echo flag
+	syn                bool // it acknowledges our SYN
 	startedReorder     bool // it started RACK's reordering timer
 	reordered          bool // a segment was overtaken by later ones
 	duplicate          bool // RFC 5681 §2, or RFC 6675 §2
@@ -134,6 +135,7 @@ func (c *Conn) advance(now wheel.Time, h *Header, a *ackFacts, o *Output) {
 	streamBytes := uint64(h.Ack.Sub(c.sndUna))
 	if c.sndUna == c.iss && c.acked == 0 { // not after sequence numbers have wrapped
 		streamBytes--
+		a.syn = true
 	}
 	c.sndUna = h.Ack
 	c.ackDue = c.ackDue || c.ackAtEdge // the peer may have dropped that ACK
@@ -204,7 +206,7 @@ func (c *Conn) growWindow(now wheel.Time, a *ackFacts, o *Output) {
 	delayed := c.cc.OnAck(now, congestion.Ack{
 		Acked: a.acked, Delivered: a.delivered, Flight: a.flight,
 		Una: uint32(c.sndUna), Nxt: uint32(c.sndNxt),
-		RTT: rtt, SRTT: c.est.SRTT(), MinRTT: minRTT, Limited: c.rec.cwndLimited, ECE: a.ece,
+		RTT: rtt, SRTT: c.est.SRTT(), MinRTT: minRTT, Limited: c.cwndLimited(), ECE: a.ece, SYN: a.syn,
 	})
 	if delayed {
 		o.Counters.TCPHystartDelayDetect++

@@ -14,19 +14,21 @@ type recovery struct {
 	dup   dupAckCounter
 	eifel congestion.Eifel
 	dsack congestion.DSACK
+	use   windowUse
 
-	recover     Seq   // SND.NXT when the episode began
-	tooBigEnd   Seq   // SND.NXT at the last ICMP Packet Too Big
-	startUna    Seq   // SND.UNA when the episode began
-	frtoCredit  uint8 // new segments that F-RTO still allows
-	tooBig      bool  // tooBigEnd is valid and not yet acknowledged
-	undoable    bool
-	rtoEpisode  bool // the episode began with a timeout
-	spurious    bool // the next RTT sample belongs to data sent after a spurious timeout
-	cwndLimited bool // the congestion window held data back
-	forceFirst  bool // the first retransmission of the episode is still to be sent
-	probeDue    bool // reschedule the loss probe
-	resent      bool // Conn.Resend began the episode, and it lasts
+	recover    Seq   // SND.NXT when the episode began
+	tooBigEnd  Seq   // SND.NXT at the last ICMP Packet Too Big
+	startUna   Seq   // SND.UNA when the episode began
+	frtoCredit uint8 // new segments that F-RTO still allows
+	tooBig     bool  // tooBigEnd is valid and not yet acknowledged
+	undoable   bool
+	rtoEpisode bool // the episode began with a timeout
+	spurious   bool // the next RTT sample belongs to data sent after a spurious timeout
+	cwndHeld   bool // the congestion window holds data back
+	appLimited bool // the application has no more to send
+	forceFirst bool // the first retransmission of the episode is still to be sent
+	probeDue   bool // reschedule the loss probe
+	resent     bool // Conn.Resend began the episode, and it lasts
 }
 
 // respond processes the loss and congestion signals of an ACK: RFC 5681 §3.2, RFC 6675 §5,

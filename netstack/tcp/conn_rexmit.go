@@ -6,8 +6,8 @@ import "tcpwheel/wheel"
 func (c *Conn) sendLost(now wheel.Time, o *Output) {
 	r := &c.rec
 	if c.fl.frto.Active() {
-		r.cwndLimited = true // the timeout left a window of one segment
-		return               // F-RTO first finds out whether anything was lost
+		r.cwndHeld = true // the timeout left a window of one segment
+		return            // F-RTO first finds out whether anything was lost
 	}
 	if c.caState == CARecovery && c.sackOn && !c.cfg.Policy.RACK {
 		c.sendNextSeg(now, o)
@@ -17,7 +17,7 @@ func (c *Conn) sendLost(now wheel.Time, o *Output) {
 		s := c.fl.sent.seg(id)
 		n := min(s.Len, c.mss)
 		if !r.forceFirst && (!c.cwndAllows(n) || !c.pacerAllows(now, o)) {
-			r.cwndLimited = true
+			r.cwndHeld = true
 			return
 		}
 		r.forceFirst = false
@@ -52,7 +52,7 @@ func (c *Conn) sendNextSeg(now wheel.Time, o *Output) {
 		}
 		n := min(c.fl.sent.seg(id).Len, c.mss)
 		if !r.forceFirst && (!c.cwndAllows(n) || !c.pacerAllows(now, o)) {
-			r.cwndLimited = true
+			r.cwndHeld = true
 			return
 		}
 		r.forceFirst = false

@@ -37,7 +37,8 @@ func (c *Conn) CanWrite() bool {
 // no other segment carried it. It also starts the timers that watch unsent data.
 func (c *Conn) output(now wheel.Time, o *Output) {
 	if c.state >= StateEstablished && c.state != StateTimeWait {
-		c.rec.cwndLimited = false
+		c.rec.cwndHeld, c.rec.appLimited = false, false
+		before := c.dataOut
 		if c.fl.sent.pendingRexmits() > 0 || c.caState == CARecovery {
 			c.sendLost(now, o)
 		}
@@ -45,6 +46,12 @@ func (c *Conn) output(now wheel.Time, o *Output) {
 			c.sendNew(now, o)
 		} else {
 			c.stop(o, tcptimers.Persist)
+		}
+		if c.dataOut != before || c.rec.cwndHeld {
+			c.noteWindowUse()
+		}
+		if c.rec.appLimited && c.caState == CAOpen && !c.rec.use.full {
+			c.cc.OnApplicationLimited(now)
 		}
 		if c.rec.probeDue {
 			c.scheduleProbe(now, o)
@@ -120,7 +127,7 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 		switch {
 		case sent:
 			c.stop(o, tcptimers.Persist)
-			c.applicationLimited(now)
+			c.rec.appLimited = true
 		case hold == holdCork:
 			c.startCorkTimer(now, o)
 		case hold == holdWindow:
@@ -133,20 +140,12 @@ func (c *Conn) sendNew(now wheel.Time, o *Output) {
 				c.startPersist(now, o)
 			}
 		case hold == holdNagle:
-			c.applicationLimited(now)
+			c.rec.appLimited = true
 			c.stop(o, tcptimers.Persist)
 		default: // an ACK or the pacer will release it
 			c.stop(o, tcptimers.Persist)
 		}
 		return
-	}
-}
-
-// applicationLimited tells congestion control that the application has no more data, if the window
-// had room for it.
-func (c *Conn) applicationLimited(now wheel.Time) {
-	if c.caState == CAOpen && c.fl.sent.Outstanding().Bytes < c.cc.Cwnd() {
-		c.cc.OnApplicationLimited(now)
 	}
 }
 
@@ -181,11 +180,11 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 	if !free {
 		if c.fl.frto.Active() {
 			if c.rec.frtoCredit == 0 {
-				c.rec.cwndLimited = true
+				c.rec.cwndHeld = true
 				return holdNone, false
 			}
 		} else if !c.allowsNew(n) {
-			c.rec.cwndLimited = true
+			c.rec.cwndHeld = true
 			return holdNone, false
 		}
 		if !c.pacerAllows(now, o) {

@@ -35,6 +35,7 @@
 //	conn_vegas.go                the loss check of TCP Vegas, for any controller
 //	conn_recv.go                 arriving data, and when to acknowledge it
 //	conn_send.go, conn_burst.go  new data, the windows, Nagle; bursts of full segments
+//	conn_cwnduse.go              whether the congestion window limits the sender
 //	conn_rexmit.go, conn_segment.go
 //	                             retransmissions; building segments
 //	conn_timers.go, conn_timeout.go, conn_probe.go, conn_losstimer.go

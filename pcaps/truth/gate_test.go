@@ -22,7 +22,7 @@ var differences = flag.Bool("differences", false, "TestGate logs each retransmis
 // kinds right at the sender 99 %, at the receiver with timestamps 97 %; with DSACK, precision and
 // recall of spurious retransmissions 99 %.
 func TestGate(t *testing.T) {
-	g := Gate{Seeds: 1, every: 5}
+	g := Gate{Seeds: 5, every: 5}
 	if os.Getenv("TCPWHEEL_LONG") != "" {
 		g.every = 1
 	}
@@ -33,12 +33,12 @@ func TestGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n < 540/g.every {
+	if n < 5*540/g.every {
 		t.Errorf("%d connections, want more", n)
 	}
 	for side, want := range [Sides]float64{99, 98, 97} {
 		s := got.Sum(func(c Class) bool { return c.Side == Side(side) && (c.Side != ReceiverSide || c.Timestamps) })
-		if _, all := s.Episodes.Right(); all < 2000/g.every || s.Kinds() < want {
+		if _, all := s.Episodes.Right(); all < 5*2000/g.every || s.Kinds() < want {
 			t.Errorf("%v: %.2f %% of %d episodes are of the right kind, want %v %%", Side(side), s.Kinds(), all, want)
 		}
 		s = got.Sum(func(c Class) bool { return c.Side == Side(side) && c.SACK })

@@ -33,8 +33,9 @@ type Ack struct {
 	RTT       time.Duration // RTT sample of this ACK, 0 for none
 	SRTT      time.Duration // smoothed RTT, 0 for none
 	MinRTT    time.Duration // minimum RTT, 0 for none
-	Limited   bool          // the congestion window held the sender back
+	Limited   bool          // the window limits the sender; slow start uses half of it or more
 	ECE       bool          // the ACK has the ECN-Echo flag
+	SYN       bool          // it acknowledges our SYN and no data
 }
 
 // Controller is a congestion controller. Its methods may be called in any order; an engine calls

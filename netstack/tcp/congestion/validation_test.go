@@ -93,3 +93,34 @@ func TestLossInNonvalidatedPhase(t *testing.T) {
 	h.c.OnCongestion(h.now, 2*mss, FastRetransmit)
 	h.want(p/2, p/2)
 }
+
+// TestValidationKeepsSlowStart checks that RFC 7661 changes no window in slow start, whose ACKs
+// come one by one or delayed. RFC 7661 §4.3: pipeACK is undefined before the first measurement. The
+// ACK of the SYN is none.
+func TestValidationKeepsSlowStart(t *testing.T) {
+	forAll(t, func(t *testing.T, name string) {
+		for _, segments := range []uint32{1, 2, 3} {
+			plain, validated := newControlTest(t, name, Config{}), newControlTest(t, name, Config{Validate: true})
+			for _, h := range []*controlTest{plain, validated} {
+				h.c.OnAck(h.now, Ack{Acked: 1, Flight: 1, Una: 1, Nxt: 1, RTT: h.rtt, SRTT: h.rtt, MinRTT: h.rtt, SYN: true})
+				h.una = 1
+			}
+			if n := validated.c.State().PipeACK; n != 0 {
+				t.Fatalf("pipeACK %d after the handshake, want it undefined", n)
+			}
+			for plain.c.InSlowStart() && plain.c.Cwnd() < 500*mss {
+				for _, h := range []*controlTest{plain, validated} {
+					h.now = h.now.Add(h.rtt)
+					for left := h.c.Cwnd() / mss; left > 0; {
+						n := min(left, segments)
+						h.ack(n * mss)
+						left -= n
+					}
+				}
+				if validated.c.Cwnd() != plain.c.Cwnd() {
+					t.Fatalf("%d segments an ACK: cwnd %d with validation, want %d", segments, validated.c.Cwnd(), plain.c.Cwnd())
+				}
+			}
+		}
+	})
+}

@@ -73,11 +73,15 @@ func (w *window) InSlowStart() bool { return w.cwnd < w.ssthresh }
 func (w *window) growthBytes(now wheel.Time, a Ack) uint32 {
 	w.noEvents = false
 	acked := min(a.Acked, a.Flight)
-	if w.validation != nil {
+	if w.validation != nil && !a.SYN {
 		w.validation.OnAck(now, acked, a.Una, a.Nxt, a.SRTT)
 		w.endPreserving(now)
-		// RFC 7661: in the nonvalidated phase the window does not grow.
-		if !w.validation.Validated(w.cwnd) {
+		// RFC 7661 §4.3: in the nonvalidated phase the window does not grow.
+		//
+		// DEVIATION RFC 7661 §4.3: slow start ignores the phase. Its window doubles in each round,
+		// so pipeACK, which knows the last round, is about half of it. Limited already asks for a
+		// flight of half the window.
+		if !w.InSlowStart() && !w.validation.Validated(w.cwnd) {
 			return 0
 		}
 	}

@@ -1,0 +1,30 @@
+package tcp
+
+// windowUse is how much of the congestion window the sender has used of late. The window may grow
+// only while it limits the sender.
+type windowUse struct {
+	end  Seq    // SND.NXT when most was noted
+	most uint32 // largest flight since, bytes
+	full bool   // the window had no room for a full segment
+}
+
+// noteWindowUse must be called after segments were sent, or held back by the congestion window. It
+// keeps the strongest signal of each window of data, as Linux's tcp_cwnd_validate does. A window
+// that the application has just filled is full, even if nothing more waits.
+func (c *Conn) noteWindowUse() {
+	u := &c.rec.use
+	full := c.rec.cwndHeld || uint64(c.pipe())+uint64(c.mss) > uint64(c.cc.Cwnd())
+	flight := c.fl.sent.Outstanding().Bytes
+	if full || c.sndUna.AtOrAfter(u.end) || !u.full && flight > u.most {
+		*u = windowUse{end: c.sndNxt, most: flight, full: full}
+	}
+}
+
+// cwndLimited reports whether the congestion window limits the sender, so that it may grow.
+// RFC 9438 §5.8: cwnd is not increased while it is not what limits the sender. In slow start it
+// also grows to twice the largest flight, as in Linux (tcp_is_cwnd_limited). Otherwise the ACKs
+// after the one that makes room would count for nothing.
+func (c *Conn) cwndLimited() bool {
+	u := &c.rec.use
+	return u.full || c.cc.InSlowStart() && uint64(c.cc.Cwnd()) < 2*uint64(u.most)
+}
