@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tcpwheel/cmd/tcpwheel/internal/demo"
 	"tcpwheel/tun/up"
 )
 
@@ -33,6 +34,7 @@ func newUp() *cobra.Command {
 			"UDP), discard at 9, chargen at 19, and HTTP at 80: /bytes/N returns N fixed\n" +
 			"bytes, /info the stack's state as JSON.\n" +
 			"--status serves that state outside of the link, on an address of this machine:\n\n" +
+			"  /              a page: the timing wheel, the packets, recoveries, connections\n" +
 			"  /info          a summary; ?connections=established&limit=20 adds connections\n" +
 			"  /metrics       for Prometheus, with histograms of recovery times and of the\n" +
 			"                 lateness of timers\n" +
@@ -68,7 +70,7 @@ func newUp() *cobra.Command {
 
 // run runs the stack until a signal ends it.
 func (f *upFlags) run(cmd *cobra.Command, c up.Config) error {
-	c.Stdout = cmd.OutOrStdout()
+	c.Stdout, c.Page = cmd.OutOrStdout(), demo.NewLive
 	err := f.fill(&c)
 	if err == nil {
 		err = c.Check()

@@ -75,6 +75,9 @@ type Config struct {
 	// the state of the host at: a page, /info, /metrics, /events and /debug/pprof. "" is none.
 	Status string
 
+	// Page, if not nil, makes the page of the status server. The default is a page without diagrams.
+	Page func(*Host) Page
+
 	// Trace is a file for the events of /events. "" is none.
 	Trace string
 
@@ -261,7 +264,7 @@ func (c *Config) protocol() (netstack.Config, error) {
 	if c.DelAck != (tcptimers.DelAckConfig{}) {
 		policy.DelAck = c.DelAck
 	}
-	p := netstack.Config{Conn: tcp.DefaultConfig(policy), Causes: c.Capture != ""}
+	p := netstack.Config{Conn: tcp.DefaultConfig(policy), Causes: c.Capture != "" || c.observes()}
 	if c.Control != "" {
 		p.Conn.Control = c.Control
 	}
@@ -281,6 +284,9 @@ func (c *Config) clockTick() time.Duration {
 	}
 	return tick
 }
+
+// observes reports whether a host has an observer.
+func (c *Config) observes() bool { return c.Status != "" || c.Trace != "" }
 
 // isImpaired reports whether the link does anything to packets.
 func (c *Config) isImpaired() bool {

@@ -2,7 +2,6 @@ package up
 
 import (
 	"fmt"
-
 	"os"
 	"strconv"
 	"sync"
@@ -29,6 +28,7 @@ type event struct {
 	// Of segments and recoveries.
 	segment       segment
 	transmissions int
+	causes        []netstack.Cause // of the stack's own
 	took          time.Duration
 }
 
@@ -41,12 +41,14 @@ const (
 	timerExpire
 	segmentSent
 	segmentReceived
+	segmentLost // by the emulated link
 	recovered
 )
 
 // eventNames are the values of "event" in JSON.
 var eventNames = [...]string{
-	"timer_start", "timer_move", "timer_stop", "timer_expire", "segment_sent", "segment_received", "recovered",
+	"timer_start", "timer_move", "timer_stop", "timer_expire", "segment_sent", "segment_received", "segment_lost",
+	"recovered",
 }
 
 // append adds the event as a line of JSON. conn returns the name of the connection of an endpoint.
@@ -89,6 +91,11 @@ func (e *event) append(b []byte, conn func(*netstack.Endpoint) string) []byte {
 	if e.transmissions > 1 {
 		b = appendNumber(b, "transmission", int64(e.transmissions))
 	}
+	if len(e.causes) > 0 {
+		b = append(b, `,"by":"`...)
+		b = append(b, timerName(&e.causes[0])...)
+		b = append(b, '"')
+	}
 	return append(b, "}\n"...)
 }
 
@@ -114,10 +121,11 @@ type eventStream struct {
 	active  atomic.Bool // there are readers
 	dropped atomic.Uint64
 
-	mu      sync.Mutex
-	queue   []event
-	readers map[*eventReader]struct{}
-	closed  bool
+	mu       sync.Mutex
+	queue    []event
+	readers  map[*eventReader]struct{}
+	watchers map[Watcher]struct{}
+	closed   bool
 
 	wake  chan struct{} // the queue is not empty
 	stop  chan struct{} // closed at the end
@@ -133,7 +141,7 @@ type eventReader struct {
 // newEventStream starts a stream.
 func newEventStream(conn func(*netstack.Endpoint) string) *eventStream {
 	s := &eventStream{
-		conn: conn, readers: map[*eventReader]struct{}{},
+		conn: conn, readers: map[*eventReader]struct{}{}, watchers: map[Watcher]struct{}{},
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go s.run()
@@ -180,7 +188,7 @@ func (s *eventStream) unsubscribe(r *eventReader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.readers, r)
-	s.active.Store(len(s.readers) > 0)
+	s.active.Store(len(s.readers)+len(s.watchers) > 0)
 }
 
 // run encodes the queue until close.
@@ -196,7 +204,9 @@ func (s *eventStream) run() {
 		s.mu.Lock()
 		batch, s.queue = s.queue, batch[:0]
 		s.mu.Unlock()
-		s.encode(batch)
+		if s.pass(batch) {
+			s.encode(batch)
+		}
 		clear(batch)
 	}
 }

@@ -32,7 +32,8 @@ type Host struct {
 	clock    *netstack.Clock // of the stack; nil is gVisor's
 	capture  *capture        // or nil
 	observer *observer       // nil without Status and Trace
-	status   *statusServer   // or nil
+	losses   lossTap
+	status   *statusServer // or nil
 	began    time.Time
 	stack    *stack.Stack
 	services *services
@@ -135,8 +136,9 @@ func (s *Host) startStack() (err error) {
 		taps = append(taps, s.capture)
 	}
 	var timers func(netstack.TimerEvent)
-	if c.Status != "" || c.Trace != "" {
+	if c.observes() {
 		s.observer = newObserver(clock)
+		s.losses.to.Store(s.observer)
 		if c.Trace != "" {
 			if s.observer.trace, err = newTraceFile(c.Trace, s.observer.stream); err != nil {
 				return err
@@ -160,6 +162,9 @@ func (s *Host) impair() (err error) {
 	}
 	o := tun.LinkOptions{Clock: s.wheel}
 	o.There, o.Back, o.Seed = s.config.links()
+	if s.config.observes() {
+		o.Tap = &s.losses
+	}
 	s.impaired, err = tun.Impair(s.link, o)
 	if err == nil {
 		s.link = s.impaired
@@ -194,6 +199,10 @@ func (s *Host) Report(selected Selection) Report {
 	}
 	if n, ok := netstack.CountTimers(s.stack); ok {
 		r.Timers = &n
+	}
+	if _, ok := netstack.Counters(s.stack); ok && s.observer != nil {
+		t := s.observer.timerTotals()
+		r.Changes = &t
 	}
 	r.addEndpoints(s.stack, selected)
 	return r

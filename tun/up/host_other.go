@@ -8,6 +8,9 @@ import (
 	"fmt"
 )
 
+// Host exists only on Linux.
+type Host struct{}
+
 // Run returns an error: other systems lack Linux's TUN devices.
 func Run(_ context.Context, c Config, _ func(Running)) error {
 	if err := c.Check(); err != nil {

@@ -32,6 +32,26 @@ type observer struct {
 // stopped nor expired.
 type timerCounts struct{ started, moved, stopped, expired atomic.Uint64 }
 
+// TimerCounts is how many timers of the stack were started, stopped and have expired.
+type TimerCounts struct {
+	Started uint64 `json:"started"`
+	Moved   uint64 `json:"moved"` // started again while they ran
+	Stopped uint64 `json:"stopped"`
+	Expired uint64 `json:"expired"`
+}
+
+// timerTotals adds up all kinds.
+func (o *observer) timerTotals() (t TimerCounts) {
+	for k := range o.timers {
+		c := &o.timers[k]
+		t.Started += c.started.Load()
+		t.Moved += c.moved.Load()
+		t.Stopped += c.stopped.Load()
+		t.Expired += c.expired.Load()
+	}
+	return t
+}
+
 // running returns how many timers run.
 func (c *timerCounts) running() int {
 	ended := c.stopped.Load() + c.expired.Load() // first: a timer that ends later has started
@@ -94,6 +114,9 @@ func (o *observer) add(pkt *stack.PacketBuffer, d sim.Direction) {
 	e := event{at: now, kind: segmentEvent(d), segment: s}
 	if d == sim.Outbound {
 		e.transmissions = o.flows.sending(now, &s)
+		if o.stream.active.Load() {
+			e.causes = netstack.Causes(pkt)
+		}
 		o.stream.add(e)
 		return
 	}

@@ -36,9 +36,10 @@ type Report struct {
 	Link      *LinkReport      `json:"link,omitempty"` // an emulated one
 	Forwards  []ForwardReport  `json:"forwards,omitempty"`
 	Capture   *CaptureReport   `json:"capture,omitempty"`
-	Counters  *tcp.Counters    `json:"counters,omitempty"` // Ours
-	Timers    *int             `json:"timers,omitempty"`   // running, Ours
-	States    map[string]int   `json:"states"`             // number of connections by state
+	Counters  *tcp.Counters    `json:"counters,omitempty"`     // Ours
+	Timers    *int             `json:"timers,omitempty"`       // running, Ours
+	Changes   *TimerCounts     `json:"timer_counts,omitempty"` // Ours, with a status server or a trace
+	States    map[string]int   `json:"states"`                 // number of connections by state
 	Listeners []netip.AddrPort `json:"listeners"`
 
 	// Connections are the selected ones, sorted by address. Omitted is how many more there are.

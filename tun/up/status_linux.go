@@ -18,6 +18,7 @@ type statusServer struct {
 	http     http.Server
 	listener net.Listener
 	ended    chan struct{}
+	page     Page // or nil
 }
 
 // startStatus serves at an address until close.
@@ -27,7 +28,10 @@ func startStatus(h *Host, at string) (*statusServer, error) {
 		return nil, fmt.Errorf("status: %w", err)
 	}
 	s := &statusServer{listener: l, ended: make(chan struct{})}
-	s.http.Handler = checkHost(statusMux(h))
+	if h.config.Page != nil {
+		s.page = h.config.Page(h)
+	}
+	s.http.Handler = checkHost(statusMux(h, s.page))
 	s.http.ReadHeaderTimeout = 10 * time.Second
 	go func() {
 		defer close(s.ended)
@@ -40,13 +44,20 @@ func startStatus(h *Host, at string) (*statusServer, error) {
 func (s *statusServer) close() error {
 	err := s.http.Close()
 	<-s.ended
+	if s.page != nil {
+		s.page.Close()
+	}
 	return err
 }
 
-// statusMux returns the services of a status server.
-func statusMux(h *Host) http.Handler {
+// statusMux returns the services of a status server. A page, if not nil, serves what no other does.
+func statusMux(h *Host, page Page) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", h.servePage)
+	if page != nil {
+		mux.Handle("GET /", page)
+	} else {
+		mux.HandleFunc("GET /{$}", h.servePage)
+	}
 	mux.HandleFunc("GET /info", h.serveInfo)
 	mux.HandleFunc("GET /events", h.serveEvents)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(newRegistry(h), promhttp.HandlerOpts{EnableOpenMetrics: true}))

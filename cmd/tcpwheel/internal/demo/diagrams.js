@@ -22,7 +22,8 @@ function context(canvas) {
   return [c, w, h];
 }
 
-const cells = 720; // places on the ring
+const cells = 720;    // places on the ring
+const oneTurn = 2048; // slots: a larger wheel is drawn with several of its slots at one place
 
 function drawRing(lane, l) {
   const [c, w, h] = context(lane.ring), W = l.wheel;
@@ -30,14 +31,14 @@ function drawRing(lane, l) {
   c.font = "13px system-ui"; c.textAlign = "center"; c.fillStyle = colours.soft;
   if (!W) { c.fillText("gVisor's TCP keeps its timers to itself", w / 2, h / 2); return; }
   const x0 = w / 2, y0 = h / 2, R = Math.min(w, h) / 2 - 12;
-  const angle = slot => slot / W.slots * 2 * Math.PI - Math.PI / 2;
+  const turn = Math.min(W.slots, oneTurn), angle = slot => slot % turn / turn * 2 * Math.PI - Math.PI / 2;
   c.strokeStyle = colours.line; c.lineWidth = 1; c.beginPath(); c.arc(x0, y0, R, 0, 7); c.stroke();
 
   // Dots of a place go inwards. Those of a colour are one path.
   const depth = new Map(), paths = new Map();
   let next = W.slots;
   for (const t of W.timers) {
-    const [slot, kind, runs] = t, cell = Math.round(slot / W.slots * cells), d = depth.get(cell) || 0;
+    const [slot, kind, runs] = t, cell = Math.round(slot % turn / turn * cells), d = depth.get(cell) || 0;
     depth.set(cell, d + 1);
     const ahead = (slot - W.hand + W.slots) % W.slots;
     if (ahead > 0 && ahead < next) next = ahead;
@@ -59,9 +60,9 @@ function drawRing(lane, l) {
   // The hand, and how far it jumps: the slots between it and the next busy one are empty.
   const a = angle(W.hand);
   c.strokeStyle = colours.hand; c.lineWidth = 2; c.beginPath(); c.moveTo(x0, y0); c.lineTo(x0 + R * Math.cos(a), y0 + R * Math.sin(a)); c.stroke();
-  if (next < W.slots) { c.strokeStyle = colours.soft; c.lineWidth = 3; c.beginPath(); c.arc(x0, y0, R + 6, a, angle(W.hand + next)); c.stroke(); }
+  if (next < W.slots) { c.strokeStyle = colours.soft; c.lineWidth = 3; c.beginPath(); c.arc(x0, y0, R + 6, a, a + Math.min(next / turn, 1) * 2 * Math.PI); c.stroke(); }
   c.fillStyle = colours.fg; c.fillText(`${W.running} timers`, x0, y0 + 22);
-  c.fillStyle = colours.soft; c.fillText(`${W.slots} slots of ${ms(W.tick_ns)}`, x0, y0 + 40);
+  c.fillStyle = colours.soft; c.fillText(`${W.slots} slots of ${ms(W.tick_ns)}` + (turn < W.slots ? `, ${turn} a turn` : ""), x0, y0 + 40);
   c.fillText(next < W.slots ? `the hand jumps ${next} slots, ${ms(next * W.tick_ns)}` : "no busy slot", x0, y0 + 56);
   lane.div.dataset.timers = W.running; lane.div.dataset.records = W.timers.length;
 }

@@ -13,7 +13,6 @@ import (
 // change.
 type frame struct {
 	Live       bool       `json:"live"` // a running stack: no controls
-	Title      string     `json:"title,omitempty"`
 	Time       wheel.Time `json:"time_ns"`
 	Speed      float64    `json:"speed"` // virtual seconds per real second
 	Paused     bool       `json:"paused"`
@@ -35,9 +34,10 @@ type laneView struct {
 	Wheel      *wheelView      `json:"wheel,omitempty"` // nil for gVisor
 	Expired    [][2]int        `json:"expired"`         // slot and kind, since the last frame
 	Conns      []connView      `json:"conns"`
-	RecoveryMS []float64       `json:"recovery_ms"` // of the latest recoveries
-	Packets    []*Transmission `json:"packets"`     // since the viewer's frame before
-	Notes      []*timerNote    `json:"notes"`       // likewise
+	Names      map[int]string  `json:"names,omitempty"` // of connections in Packets
+	RecoveryMS []float64       `json:"recovery_ms"`     // of the latest recoveries
+	Packets    []*Transmission `json:"packets"`         // since the viewer's frame before
+	Notes      []*timerNote    `json:"notes"`           // likewise
 
 	transmitted []*Transmission // the latest, for all viewers
 	noted       []*timerNote

@@ -51,7 +51,10 @@ function build(f) {
     policy.onchange = () => choose(i, policy.value);
     $("lanes").append(div);
     const lane = { div, policy, ring: div.querySelector(".ring"), seq: div.querySelector(".seq"), packets: [], notes: new Map(), flashes: [], spots: [], marks: [] };
-    lane.connName = id => (frame && frame.lanes[i].conns.find(c => c.id === id) || { name: "connection " + id }).name;
+    lane.connName = id => {
+      const l = frame.lanes[i], c = l.conns.find(c => c.id === id);
+      return c ? c.name : l.names && l.names[id] || "connection " + id;
+    };
     hover(lane.ring, () => lane.spots);
     hover(lane.seq, () => lane.marks);
     return lane;

@@ -14,9 +14,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browse starts a demo without losses and opens its page in a headless browser. It skips without a
-// browser.
-func browse(t *testing.T, width, height int64) (context.Context, *Server) {
+// browser opens an address in a headless browser. It skips without a browser.
+func browser(t *testing.T, url string, width, height int64) context.Context {
 	t.Helper()
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -28,6 +27,20 @@ func browse(t *testing.T, width, height int64) (context.Context, *Server) {
 	if program == "" {
 		t.Skip("no browser: install chromium to test the page")
 	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox)
+	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, height), chromedp.Navigate(url)); err != nil {
+		t.Fatal(err)
+	}
+	return ctx
+}
+
+// serve starts a demo without losses, and serves its page until the test ends.
+func serve(t *testing.T) (s *Server, url string) {
+	t.Helper()
 	c := DefaultConditions()
 	c.Loss = 0
 	run, err := NewRun(1, nil, c, nil)
@@ -39,23 +52,21 @@ func browse(t *testing.T, width, height int64) (context.Context, *Server) {
 		run.Close()
 		t.Fatal(err)
 	}
-	s := NewServer(run, l.Addr())
+	s = NewServer(run, l.Addr())
 	web := &http.Server{Handler: s.Handler()}
 	go web.Serve(l)
 	drive, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { s.Drive(drive); close(ended) }()
 	t.Cleanup(func() { web.Close(); stop(); <-ended; s.Close() })
+	return s, s.URL(l.Addr())
+}
 
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox)
-	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, height), chromedp.Navigate(s.URL(l.Addr()))); err != nil {
-		t.Fatal(err)
-	}
-	return ctx, s
+// browse opens the page of a demo without losses.
+func browse(t *testing.T, width, height int64) (context.Context, *Server) {
+	t.Helper()
+	s, url := serve(t)
+	return browser(t, url, width, height), s
 }
 
 // await evaluates a condition in the page until it holds.
@@ -156,8 +167,51 @@ func TestPageOnAPhone(t *testing.T) {
 	ctx, _ := browse(t, 400, 800)
 	await(t, ctx, "three lanes", `document.querySelectorAll(".lane").length === 3`)
 	await(t, ctx, "a diagram", `+document.querySelector(".lane").dataset.timers > 5`)
+	click(t, ctx, "tail1")
+	await(t, ctx, "a repaired loss", `frame.losses && frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
 	screenshot(t, ctx, "demo-400")
 	if wide := evaluate[float64](t, ctx, `document.documentElement.scrollWidth`); wide > 400 {
 		t.Errorf("the page is %v pixels wide, want 400", wide)
+	}
+}
+
+// TestWhatIsUnderThePointer goes through timers and packets by keys: each says when it was armed
+// and by which rule, and how it ended.
+func TestWhatIsUnderThePointer(t *testing.T) {
+	ctx, _ := browse(t, 1400, 900)
+	await(t, ctx, "packets with timers that ended", `lanes.length === 3 && [...lanes[0].notes.values()].some(n => n.ended_ns)`)
+	const timers = `lanes[0].spots.map(s => s.text()).join("\n\n")`
+	for _, want := range []string{"retransmission timer of a segment", "armed ", " ago for ", "expires in ", "for each segment: one RTO after it left",
+		"stopped: ", "by the ACK of all before byte"} {
+		await(t, ctx, "a timer with "+want, timers+`.includes("`+want+`")`)
+	}
+	click(t, ctx, "pause")
+	await(t, ctx, "the pause", `frame.paused`)
+	packets := evaluate[string](t, ctx, `lanes[0].marks.map(s => s.text()).join("\n\n")`)
+	for _, want := range []string{"its own timer: armed for ", "ended after ", "by the ACK of all before byte", "RFC 6298 §5 (5.1)"} {
+		if !strings.Contains(packets, want) {
+			t.Errorf("no packet says %q", want)
+		}
+	}
+	if bsd := evaluate[string](t, ctx, `lanes[2].spots.map(s => s.text()).join("\n\n")`); !strings.Contains(bsd, "ticks of 500 ms") {
+		t.Errorf("4.4BSD's timers say %s", bsd)
+	}
+	tip := evaluate[string](t, ctx, `(lanes[0].ring.focus(), lanes[0].ring.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight"})),
+		document.getElementById("tip").innerText)`)
+	if !strings.Contains(tip, "timer") {
+		t.Errorf("after an arrow key the page shows %q, want a timer", tip)
+	}
+}
+
+// TestAddressRepeatsTheRun opens the address of another page: the run is that of before.
+func TestAddressRepeatsTheRun(t *testing.T) {
+	s, url := serve(t)
+	ctx := browser(t, url+"#seed=9&lanes=per-segment%2Cbsd&initial=delay%3D30ms%2Closs%3D0%25&actions=1s%3Atail%3D1", 1400, 900)
+	await(t, ctx, "the run of the address", `frame && frame.seed === 9 && frame.begun.join() === "per-segment,bsd" && frame.conditions.includes("delay=30ms")`)
+	await(t, ctx, "its loss", `frame.losses && frame.losses[0].lanes.every(l => l.repaired_ns > 0)`)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run.Seed != 9 || s.run.Actions() != "1s:tail=1" {
+		t.Errorf("seed %d, actions %q", s.run.Seed, s.run.Actions())
 	}
 }

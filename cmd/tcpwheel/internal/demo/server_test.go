@@ -177,6 +177,43 @@ func TestLaneCaptures(t *testing.T) {
 	}
 }
 
+// TestSlowViewer keeps a page open that reads nothing: frames are made at once all the same, and
+// the page gets the latest.
+func TestSlowViewer(t *testing.T) {
+	s := newServer(t)
+	web := httptest.NewServer(http.HandlerFunc(s.hub.frames))
+	defer web.Close()
+	c, err := net.Dial("tcp", web.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		s.hub.mu.Lock()
+		n := len(s.hub.viewers)
+		s.hub.mu.Unlock()
+		if n == 1 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the viewer does not come")
+		}
+	}
+	began := time.Now()
+	for range 400 { // 20 s of frames: some 30 MB, far more than sockets hold
+		if err := s.run.AdvanceTo(s.run.now.Add(frameEvery)); err != nil {
+			t.Fatal(err)
+		}
+		s.sample()
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("400 frames took %v next to a viewer that does not read", took)
+	}
+}
+
 // BenchmarkFrame makes frames of three lanes. 20 a second must take less than a core: 50 ms each.
 func BenchmarkFrame(b *testing.B) {
 	run, err := NewRun(1, nil, DefaultConditions(), nil)

@@ -55,6 +55,7 @@ function ruleOf(lane, loss) {
 // timerText describes a timer of a ring.
 function timerText(lane, t, wheel, connName) {
   const [slot, kind, runs, left, conn, segment, age, span, ended, how, value] = t;
+  if (!conn) return `a stopped timer of a connection that has ended\nits record leaves the list when slot ${slot} comes up`;
   const whose = segment ? ` of a segment (record ${segment}) of ${connName(conn)}` : ` of ${connName(conn)}`;
   const lines = [`${runs ? "" : "stopped: "}${kinds[kind][0]} timer${whose}`];
   if (span > 0) lines.push(`armed ${ms(age)} ago for ${ms(span)}`);
