@@ -9,8 +9,8 @@ import (
 	"tcpwheel/wheel"
 )
 
-// challengesPerSecond is the stack's average limit on challenge ACKs, Linux's old default
-// (tcp_challenge_ack_limit).
+// challengesPerSecond is the default limit on the stack's challenge ACKs on average, Linux's old
+// one (tcp_challenge_ack_limit).
 const challengesPerSecond = 1000
 
 // challengeLimiter limits the challenge ACKs of all connections of a stack. RFC 5961 §7 limits the
@@ -21,8 +21,11 @@ type challengeLimiter struct {
 	limit *tcp.ChallengeLimiter
 }
 
-func newChallengeLimiter(seed uint64) *challengeLimiter {
-	l, err := tcp.NewChallengeLimiter(challengesPerSecond, time.Second, rand.New(rand.NewPCG(seed, 1)))
+func newChallengeLimiter(limit int, seed uint64) *challengeLimiter {
+	if limit == 0 {
+		limit = challengesPerSecond
+	}
+	l, err := tcp.NewChallengeLimiter(limit, time.Second, rand.New(rand.NewPCG(seed, 1)))
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}

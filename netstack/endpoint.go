@@ -45,6 +45,7 @@ type Endpoint struct {
 	connectReported bool  // Connect has reported success
 	quickAckOff     bool  // the engine knows that TCP_QUICKACK is off
 	inAcceptQueue   bool  // the parent's accept queue holds it
+	inTimeWait      bool  // counted in the protocol's timeWait
 	writerWaits     bool  // a writer waits for room in snd
 	shutRead        bool  // reading was shut down
 	shutWrite       bool  // writing was shut down

@@ -138,6 +138,12 @@ func (e *Endpoint) registerActive(b *registration, id *stack.TransportEndpointID
 	b.nets = net
 	if id.LocalPort != 0 {
 		err = e.p.stack.RegisterTransportEndpoint(net.list(), ProtocolNumber, *id, e, b.flags, b.device)
+		if _, inUse := err.(*tcpip.ErrPortInUse); inUse && e.p.reusesTimeWait(*id) {
+			if old, ended := e.p.endTimeWait(net.list()[0], *id, nic); ended {
+				least = old
+				err = e.p.stack.RegisterTransportEndpoint(net.list(), ProtocolNumber, *id, e, b.flags, b.device)
+			}
+		}
 	} else {
 		id.LocalPort, least, err = e.pickPort(*id, *b, nic)
 		b.portReserved = err == nil
@@ -308,7 +314,7 @@ func (e *Endpoint) close(abort bool) {
 		linger := e.ops.GetLinger()
 		e.calls.close = e.calls.close || first
 		e.calls.linger0 = linger.Enabled && linger.Timeout == 0
-		if e.conn.State() <= tcp.StateSynReceived {
+		if e.conn.State() < tcp.StateSynReceived {
 			abort = true // the handshake is abandoned
 		}
 		e.calls.abort = e.calls.abort || abort

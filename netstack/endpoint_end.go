@@ -26,8 +26,9 @@ func (e *Endpoint) recordEnd(before tcp.State, timedOut bool) {
 	}
 	switch {
 	case timedOut:
-		// An ICMP error that the application has not read yet takes precedence.
-		if e.hardErr = e.lastErr; e.hardErr == nil {
+		// An ICMP error takes precedence, unless the application has read it, or the peer has
+		// acknowledged data since.
+		if e.hardErr = e.lastErr; e.hardErr == nil || e.conn.SoftErr() == nil {
 			e.hardErr = &tcpip.ErrTimeout{}
 		}
 		e.lastErr = &tcpip.ErrTimeout{}

@@ -69,7 +69,7 @@ func (e *Endpoint) putBack(b *buffer.Buffer, n int) {
 // windowMayOpen reports whether the bytes read since the last step may open the window. The engine
 // does not hear of each byte.
 func (e *Endpoint) windowMayOpen() bool {
-	return e.calls.consumed >= 1024 || e.rcvUsed == 0
+	return e.calls.consumed >= 1024 || e.rcvUsed == 0 || e.conn.UpdateDue(e.calls.consumed)
 }
 
 // growRecvBuffer lets SO_RCVBUF follow the engine's receive buffer: what the window offers may

@@ -120,6 +120,7 @@ func (e *Endpoint) runEngine(s *scratch, icmp []icmpMessage, r *stepResult) {
 		e.expireTimers(now, s)
 	}
 	e.applyCalls(now, o)
+	e.countTimeWait(now, o)
 
 	e.buildPackets(s)
 	// A link with GSO has written a packet when WritePacket returns, so no clone is left.
@@ -140,6 +141,24 @@ func (e *Endpoint) runEngine(s *scratch, icmp []icmpMessage, r *stepResult) {
 	r.phase = e.phase
 	r.parent, r.queue = e.followedBy(o.Events, r.ended)
 	r.route, r.params = e.route, e.packetParams()
+}
+
+// countTimeWait counts the connection in TIME-WAIT, or ends it if there are too many.
+func (e *Endpoint) countTimeWait(now wheel.Time, o *tcp.Output) {
+	is := e.conn.State() == tcp.StateTimeWait
+	switch {
+	case is && !e.inTimeWait:
+		e.inTimeWait = true
+		if e.p.timeWait.Add(1) <= e.p.maxTimeWait {
+			return
+		}
+		o.Counters.TCPTimeWaitOverflow++
+		e.conn.Abort(now, o)
+		fallthrough
+	case !is && e.inTimeWait:
+		e.inTimeWait = false
+		e.p.timeWait.Add(-1)
+	}
 }
 
 // inputAll feeds the engine the step's segments. It stops at a SYN that ends TIME-WAIT, and returns

@@ -89,8 +89,7 @@ func (e *Endpoint) wantsErrors(net tcpip.NetworkProtocolNumber) bool {
 	return e.ops.GetIPv4RecvError()
 }
 
-// handleICMP reports an ICMP message to the engine. As in gVisor and Linux, an unreachable
-// destination ends a handshake.
+// handleICMP reports an ICMP message to the engine.
 //
 // Unlike in gVisor, a message counts only if it quotes a segment in flight (RFC 5927 §4.1): an
 // attacker off the path cannot forge one at will. Other messages are neither reported nor queued.
@@ -103,9 +102,8 @@ func (e *Endpoint) handleICMP(now wheel.Time, m *icmpMessage, o *tcp.Output) {
 	}
 	e.lastErr = m.err
 	e.queueError(m)
-	if was == tcp.StateSynSent || was == tcp.StateSynReceived {
+	if e.conn.State() == tcp.StateClosed {
 		e.hardErr = m.err
-		e.conn.Abort(now, o)
 		e.p.stats.FailedConnectionAttempts.Increment()
 		if l := e.parent; l != nil {
 			l.e.stats.more().FailedConnectionAttempts.Increment()

@@ -45,9 +45,8 @@ func (l *listener) relisten(backlog int) tcpip.Error {
 	return nil
 }
 
-// setBacklog sets the bounds. As in gVisor, a backlog is Linux's plus one; half-open connections
-// are limited to Linux's.
-func (l *listener) setBacklog(n int) { l.backlog.Max, l.backlog.MaxHalfOpen = n, n-1 }
+// setBacklog sets the bounds. As in gVisor, a backlog is that of listen(2) plus one.
+func (l *listener) setBacklog(n int) { l.backlog.SetBounds(n-1, l.e.p.maxSynRcvd) }
 
 // counted returns the backlog with its counts. The caller holds the lock.
 func (l *listener) counted() *tcp.Backlog {
@@ -72,7 +71,7 @@ func (l *listener) hasRoom() bool {
 // listenInput processes a segment in LISTEN.
 func (e *Endpoint) listenInput(l *listener, id stack.TransportEndpointID, seg *segment, pkt *stack.PacketBuffer) {
 	local, remote := addrPort(id.LocalAddress, id.LocalPort), addrPort(id.RemoteAddress, id.RemotePort)
-	cookies := tcp.CookiesOnOverflow
+	cookies := e.p.synCookies
 	if e.p.options().alwaysCookies {
 		cookies = tcp.CookiesAlways
 	}
@@ -90,6 +89,14 @@ func (e *Endpoint) listenInput(l *listener, id stack.TransportEndpointID, seg *s
 		ck, action = l.takeCookie(id, seg)
 	}
 	p := e.p
+	l.mu.Lock()
+	p.count(func(c *tcp.Counters) {
+		l.backlog.Count(action, c)
+		if action != tcp.ListenOpen && action != tcp.ListenOpenCookie {
+			c.InSegs++ // a new connection counts its own
+		}
+	})
+	l.mu.Unlock()
 	switch action {
 	case tcp.ListenRefuse:
 		if seg.header.Flags&(tcp.SYN|tcp.ACK) == tcp.ACK {

@@ -37,7 +37,7 @@ func (l *listener) sendCookie(id stack.TransportEndpointID, seg *segment, pkt *s
 }
 
 // takeCookie checks an ACK that may return a SYN cookie, and decides about it.
-func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment) (*tcp.Cookie, tcp.ListenAction) {
+func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment) (taken *tcp.Cookie, action tcp.ListenAction) {
 	p := l.e.p
 	l.e.mu.Lock()
 	cfg := p.config(l.e.opts, l.e.recvBufferFixed, l.e.opts.socket(&l.e.ops), l.e.recvBuffer())
@@ -46,7 +46,8 @@ func (l *listener) takeCookie(id stack.TransportEndpointID, seg *segment) (*tcp.
 	ck, ok := p.secret.TakeCookie(seg.arrived, local, remote, &seg.header, cfg)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return &ck, l.counted().TookCookie(seg.arrived, ok)
+	p.count(func(c *tcp.Counters) { action = l.counted().TookCookie(seg.arrived, ok, c) })
+	return &ck, action
 }
 
 // countBadCookie counts an ACK in LISTEN that returns no cookie.

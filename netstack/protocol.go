@@ -27,6 +27,18 @@ type Config struct {
 	// defaults are gVisor's.
 	Conn tcp.Config
 
+	// SYNCookies says when listeners answer SYNs with cookies. The default is when too many
+	// connections are half-open. MaxSynRcvd is how many may be, for each listener; 0 is its backlog
+	// less one.
+	SYNCookies tcp.SYNCookies
+	MaxSynRcvd int
+
+	// MaxTimeWait is how many connections may be in TIME-WAIT. More close at once. 0 is 1<<18.
+	MaxTimeWait int
+
+	// ChallengeLimit is how many challenge ACKs the stack sends in a second, about. 0 is 1000.
+	ChallengeLimit int
+
 	Shards int // wheels, 0 to 1024; 0 is one per CPU
 	Slots  int // of each wheel, a power of two up to 2^24; 0 is wheel.Config's default
 
@@ -43,9 +55,12 @@ type Config struct {
 	CheckInvariants bool
 }
 
-// DefaultConfig returns the configuration of NewProtocol: policy per-segment, CUBIC.
+// DefaultConfig returns the configuration of NewProtocol: policy per-segment, CUBIC. As in gVisor's
+// TCP, an unreachable destination ends a handshake.
 func DefaultConfig() Config {
-	return Config{Conn: tcp.DefaultConfig(tcptimers.MustPolicy(tcptimers.DefaultPolicy))}
+	c := Config{Conn: tcp.DefaultConfig(tcptimers.MustPolicy(tcptimers.DefaultPolicy))}
+	c.Conn.ICMPEndsHandshake = true
+	return c
 }
 
 // NewProtocol makes the protocol for a stack, with gVisor's default of congestion control replaced
@@ -80,6 +95,16 @@ func (c *Config) check() error {
 	if c.Slots < 0 || c.Slots > 1<<24 || c.Slots&(c.Slots-1) != 0 {
 		return fmt.Errorf("netstack: slots %d, want a power of two up to 2^24, or 0", c.Slots)
 	}
+	switch {
+	case c.SYNCookies > tcp.CookiesAlways:
+		return fmt.Errorf("netstack: SYN cookies %d, want 0..%d", c.SYNCookies, tcp.CookiesAlways)
+	case c.MaxSynRcvd < 0:
+		return fmt.Errorf("netstack: half-open connections %d, want 0 or more", c.MaxSynRcvd)
+	case c.MaxTimeWait < 0:
+		return fmt.Errorf("netstack: connections in TIME-WAIT %d, want 0 or more", c.MaxTimeWait)
+	case c.ChallengeLimit < 0:
+		return fmt.Errorf("netstack: challenge ACKs %d, want 0 or more", c.ChallengeLimit)
+	}
 	return c.Conn.Check()
 }
 
@@ -91,6 +116,10 @@ type protocol struct {
 	secret          tcp.Secret
 	challengeLimit  *challengeLimiter
 	checkInvariants bool
+	synCookies      tcp.SYNCookies
+	maxSynRcvd      int
+	maxTimeWait     int64
+	timeWait        atomic.Int64 // connections in TIME-WAIT
 	shards          []*shard
 	causes          bool
 	timerEvents     func(TimerEvent)
@@ -103,6 +132,9 @@ type protocol struct {
 	virtual  bool // the stack's clock is a VirtualClock
 	idle     idleSignal
 	parallel bool // more than one CPU, and runs need not be deterministic
+
+	strayMu sync.Mutex   // taken last
+	strays  tcp.Counters // of segments of no connection
 
 	mu           sync.RWMutex
 	opts         protocolOptions
@@ -119,6 +151,10 @@ func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 	p := &protocol{
 		stack: s, stats: s.Stats().TCP, conn: cfg.Conn,
 		causes: cfg.Causes, timerEvents: cfg.TimerEvents, slots: cfg.Slots, checkInvariants: cfg.CheckInvariants,
+		synCookies: cfg.SYNCookies, maxSynRcvd: cfg.MaxSynRcvd, maxTimeWait: int64(cfg.MaxTimeWait),
+	}
+	if p.maxTimeWait == 0 {
+		p.maxTimeWait = 1 << 18
 	}
 	p.virtual = isVirtual(s.Clock())
 	p.parallel = !p.virtual && runtime.GOMAXPROCS(0) > 1
@@ -130,7 +166,7 @@ func newProtocol(s *stack.Stack, cfg Config) (*protocol, error) {
 		return nil, fmt.Errorf("netstack: random numbers: %w", err)
 	}
 	p.secret = tcp.NewSecret(key)
-	p.challengeLimit = newChallengeLimiter(uint64(s.InsecureRNG().Int63()))
+	p.challengeLimit = newChallengeLimiter(cfg.ChallengeLimit, uint64(s.InsecureRNG().Int63()))
 	n := cfg.Shards
 	if n == 0 {
 		n = runtime.GOMAXPROCS(0)
@@ -183,6 +219,7 @@ func (p *protocol) HandleUnknownDestinationPacket(id stack.TransportEndpointID, 
 	if seg.parse(pkt) != noFault {
 		return stack.UnknownDestinationPacketMalformed
 	}
+	p.count(func(c *tcp.Counters) { c.InSegs++ })
 	p.resetStray(id, &seg, pkt)
 	return stack.UnknownDestinationPacketHandled
 }
@@ -220,5 +257,13 @@ func Counters(s *stack.Stack) (c tcp.Counters, ok bool) {
 		}
 		sh.mu.Unlock()
 	}
+	p.count(func(s *tcp.Counters) { c.Add(s) })
 	return c, true
+}
+
+// count lets f count a segment of no connection.
+func (p *protocol) count(f func(*tcp.Counters)) {
+	p.strayMu.Lock()
+	defer p.strayMu.Unlock()
+	f(&p.strays)
 }

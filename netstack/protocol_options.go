@@ -244,8 +244,9 @@ func (o *protocolOptions) bound(p *tcptimers.Policy) {
 	if o.retriesSet {
 		p.MaxRexmits, p.R2 = rexmitBound(o.maxRetries)
 	}
-	p.RACK = p.RACK && o.recovery&tcpip.TCPRACKLossDetection != 0
-	p.TLP = p.TLP && p.RACK
+	if p.RACK && o.recovery&tcpip.TCPRACKLossDetection == 0 {
+		p.RACK, p.TLP = false, false
+	}
 }
 
 // share returns a shared configuration equal to c.

@@ -84,6 +84,7 @@ func addrPort(a tcpip.Address, port uint16) netip.AddrPort {
 func (p *protocol) resetStray(id stack.TransportEndpointID, s *segment, pkt *stack.PacketBuffer) {
 	in := s.inbound()
 	if rst, ok := tcp.StrayReset(&in); ok {
+		p.count(func(c *tcp.Counters) { c.OutRsts++ })
 		p.reply(pkt, id, rst, stack.DefaultTOS)
 	}
 }
@@ -95,6 +96,7 @@ func (p *protocol) reply(pkt *stack.PacketBuffer, id stack.TransportEndpointID, 
 		return false
 	}
 	defer r.Release()
+	p.count(func(c *tcp.Counters) { c.OutSegs++ })
 	h.SrcPort, h.DstPort = id.LocalPort, id.RemotePort
 	out := stack.NewPacketBuffer(stack.PacketBufferOptions{ReserveHeaderBytes: h.HeaderLen() + int(r.MaxHeaderLength())})
 	defer out.DecRef()

@@ -8,7 +8,7 @@ import (
 )
 
 // Backlog decides what a listener does with segments. It holds the listener's bounds and counts;
-// the connections themselves are the host's. The host carries the decisions out and counts them.
+// the connections themselves are the host's. The host carries the decisions out.
 type Backlog struct {
 	Max         int        // established connections that wait for Accept
 	MaxHalfOpen int        // connections in SYN-RECEIVED
@@ -21,6 +21,34 @@ type Backlog struct {
 	cookieAt   wheel.Time // when the last cookie was sent
 	ackLost    bool       // the ACK of a cookie met a full queue
 	ackLostAt  wheel.Time // when the last one did
+}
+
+// SetBounds sets the bounds for a backlog n of listen(2), as Linux does: one connection more may
+// wait for Accept. maxSynRcvd bounds the half-open connections; 0 is n.
+func (b *Backlog) SetBounds(n, maxSynRcvd int) {
+	if b.Max, b.MaxHalfOpen = n+1, maxSynRcvd; maxSynRcvd == 0 {
+		b.MaxHalfOpen = n
+	}
+}
+
+// Count counts what a listener does with a segment. The host counts the connections, and with
+// StrayReset the resets.
+func (b *Backlog) Count(a ListenAction, c *Counters) {
+	switch a {
+	case ListenSendCookie:
+		if b.HalfOpen >= b.MaxHalfOpen {
+			c.TCPReqQFullDoCookies++
+		}
+		c.SyncookiesSent++
+	case ListenDropHalfOpen:
+		c.TCPReqQFullDrop++
+		c.ListenDrops++
+	case ListenDropBadSYN:
+		c.ListenDrops++
+	case ListenDropFull, ListenDropCookie:
+		c.ListenOverflows++
+		c.ListenDrops++
+	}
 }
 
 // ListenAction is what a listener does with a segment.
@@ -61,7 +89,7 @@ func (b *Backlog) Segment(now wheel.Time, local, remote netip.AddrPort, h *Heade
 		case b.cookieOutstanding(now):
 			return ListenTakeCookie
 		}
-		return b.TookCookie(now, false)
+		return b.cookieTaken(now, false)
 	case !h.Flags.Has(SYN):
 		// RFC 9293 §3.10.7.2: without SYN, RST and ACK, "Drop the segment and return."
 		return ListenIgnore
@@ -89,8 +117,17 @@ func (b *Backlog) cookieOutstanding(now wheel.Time) bool {
 	return b.cookieSent && now.Sub(b.cookieAt) <= CookieMaxLifetime
 }
 
-// TookCookie decides about an ACK after Secret.TakeCookie; valid is its result.
-func (b *Backlog) TookCookie(now wheel.Time, valid bool) ListenAction {
+// TookCookie counts and decides about an ACK after Secret.TakeCookie; valid is its result.
+func (b *Backlog) TookCookie(now wheel.Time, valid bool, c *Counters) ListenAction {
+	if valid {
+		c.SyncookiesRecv++
+	} else {
+		c.SyncookiesFailed++
+	}
+	return b.cookieTaken(now, valid)
+}
+
+func (b *Backlog) cookieTaken(now wheel.Time, valid bool) ListenAction {
 	switch {
 	case valid && b.Full():
 		b.loseACK(now)

@@ -40,6 +40,10 @@ type Config struct {
 	// RSTs (RFC 7323 §3.2, SHOULD). Off by default, as in Linux.
 	RequireTimestamps bool
 
+	// ICMPEndsHandshake ends a handshake when the network reports an unreachable destination, as Linux
+	// and gVisor do. Off by default: RFC 9293 §3.9.2.2 (MUST-56) keeps such a connection.
+	ICMPEndsHandshake bool
+
 	// TimestampTick is the tick of the timestamp clock: 1 µs to 1 s, 1 ms by default. RFC 7323 §5.4
 	// wants 1 ms to 1 s.
 	TimestampTick time.Duration

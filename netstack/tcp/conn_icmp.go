@@ -25,9 +25,10 @@ const (
 )
 
 // ICMP takes an ICMP error message (RFC 5927, RFC 9293 §3.9.2.2). If the quoted segment is not in
-// flight, it is counted and ignored. A hard error ends a connection during its handshake. Later,
-// and for other errors except Source Quench, it sets SoftErr and EventSoftError. ICMPTooBig lowers
-// the MSS and retransmits the segments that are too long.
+// flight, it is counted and ignored. A hard error ends a connection during its handshake, and so
+// does an unreachable destination with Config.ICMPEndsHandshake. Later, and for other errors except
+// Source Quench, it sets SoftErr and EventSoftError. ICMPTooBig lowers the MSS and retransmits the
+// segments that are too long.
 func (c *Conn) ICMP(now wheel.Time, m ICMPError, o *Output) {
 	if c.state == StateClosed || c.state == StateTimeWait {
 		return
@@ -59,7 +60,12 @@ func (c *Conn) ICMP(now wheel.Time, m ICMPError, o *Output) {
 		return
 	}
 	// RFC 5927 §5.2: in synchronized states, hard errors are treated as soft errors.
-	if (m.Kind == ICMPProtocolUnreachable || m.Kind == ICMPPortUnreachable) && !c.state.synchronized() {
+	hard := m.Kind == ICMPProtocolUnreachable || m.Kind == ICMPPortUnreachable
+	if c.cfg.ICMPEndsHandshake {
+		// DEVIATION RFC 9293 §3.9.2.2 (MUST-56): a program that dials hears of it at once, as on Linux.
+		hard = hard || m.Kind == ICMPNetUnreachable || m.Kind == ICMPHostUnreachable || m.Kind == ICMPProhibited
+	}
+	if hard && !c.state.synchronized() {
 		o.Counters.AttemptFails++
 		c.closed(err, o)
 		return

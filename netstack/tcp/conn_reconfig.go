@@ -138,7 +138,7 @@ func (c *Conn) RecvBuffer() uint32 { return c.win.Buff() }
 
 // updateWindow sends an ACK if the window has opened far enough.
 func (c *Conn) updateWindow(now wheel.Time, o *Output) {
-	if c.win.UpdateDue(c.rq.Nxt(), c.rcvUser, c.windowMSS()) {
+	if c.UpdateDue(0) {
 		c.ackDue = true
 		c.output(now, o)
 	}

@@ -160,6 +160,12 @@ func (c *Conn) Consumed(now wheel.Time, n uint32, o *Output) {
 	c.updateWindow(now, o)
 }
 
+// UpdateDue reports whether Consumed(n) would open the window enough for an ACK of its own. The
+// owner may let reads add up until then.
+func (c *Conn) UpdateDue(n uint32) bool {
+	return c.win.UpdateDue(c.rq.Nxt(), c.rcvUser-min(n, c.rcvUser), c.windowMSS())
+}
+
 // windowMSS returns the smallest step by which the window opens. RFC 9293 §3.8.6.2.2: "the receiver
 // must use its own Eff.snd.MSS, making the assumption that it is the same as the sender's". If the
 // peer is known to send larger segments, their size counts instead.

@@ -25,7 +25,7 @@ type EngineConfig struct {
 	ChallengeLimit int // challenge ACKs per second, about; 0 is 1000
 
 	SYNCookies SYNCookies
-	MaxSynRcvd int // half-open connections per listener; 0 is its backlog
+	MaxSynRcvd int // half-open connections per listener; 0 is its backlog of listen(2)
 
 	MaxTimeWait int // connections in TIME-WAIT; more are closed at once; 0 is 1<<18
 

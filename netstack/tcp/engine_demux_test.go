@@ -85,7 +85,7 @@ func TestListenErrors(t *testing.T) {
 		{"192.0.2.1:80", ListenConfig{Backlog: 1}, "tcp: 192.0.2.1:80 has a listener already"},
 		{"[::ffff:192.0.2.1]:80", ListenConfig{Backlog: 1}, "tcp: 192.0.2.1:80 has a listener already"},
 		{"192.0.2.1:0", ListenConfig{Backlog: 1}, "tcp: local port 0, want 1..65535"},
-		{"192.0.2.1:81", ListenConfig{}, "tcp: backlog 0, want at least 1"},
+		{"192.0.2.1:81", ListenConfig{Backlog: -1}, "tcp: backlog -1, want 0 or more"},
 		{"224.0.0.1:81", ListenConfig{Backlog: 1}, "tcp: local address 224.0.0.1, want none that is multicast"},
 		{"192.0.2.1:81", ListenConfig{Backlog: 1, DeferAccept: -1}, "tcp: accept deferred by -1ns, want 0s or more"},
 		{"192.0.2.1:81", ListenConfig{Backlog: 1, Conn: &bad}, "tcp: receive buffer 0, want 1..1073725440"},

@@ -22,7 +22,7 @@ type Listener struct {
 
 // ListenConfig configures a listener.
 type ListenConfig struct {
-	Backlog     int           // established connections waiting for Accept, at least 1
+	Backlog     int           // as of listen(2), 0 or more: see Backlog.SetBounds
 	Conn        *Config       // nil uses the engine's
 	DeferAccept time.Duration // TCP_DEFER_ACCEPT: wait so long for data; 0 is off
 }
@@ -44,8 +44,8 @@ func (e *Engine) Listen(local netip.AddrPort, cfg ListenConfig) (*Listener, erro
 	switch {
 	case local.Port() == 0:
 		return nil, fmt.Errorf("tcp: local port 0, want 1..65535")
-	case cfg.Backlog < 1:
-		return nil, fmt.Errorf("tcp: backlog %d, want at least 1", cfg.Backlog)
+	case cfg.Backlog < 0:
+		return nil, fmt.Errorf("tcp: backlog %d, want 0 or more", cfg.Backlog)
 	case cfg.DeferAccept < 0:
 		return nil, fmt.Errorf("tcp: accept deferred by %v, want 0s or more", cfg.DeferAccept)
 	case e.listeners[local] != nil:
@@ -57,11 +57,9 @@ func (e *Engine) Listen(local netip.AddrPort, cfg ListenConfig) (*Listener, erro
 	}
 	l := &Listener{
 		engine: e, local: local, cfg: conn, deferAccept: cfg.DeferAccept,
-		backlog: Backlog{Max: cfg.Backlog, MaxHalfOpen: e.cfg.MaxSynRcvd, Cookies: e.cfg.SYNCookies},
+		backlog: Backlog{Cookies: e.cfg.SYNCookies},
 	}
-	if l.backlog.MaxHalfOpen == 0 {
-		l.backlog.MaxHalfOpen = cfg.Backlog
-	}
+	l.backlog.SetBounds(cfg.Backlog, e.cfg.MaxSynRcvd)
 	e.listeners[local] = l
 	return l, nil
 }
@@ -120,13 +118,10 @@ func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbou
 	c := &l.engine.out.Counters
 	if action == ListenTakeCookie {
 		var ok bool
-		if ck, ok = l.takeCookie(now, local, remote, in); !ok {
-			c.SyncookiesFailed++
-		} else {
-			c.SyncookiesRecv++
-		}
-		action = l.backlog.TookCookie(now, ok)
+		ck, ok = l.takeCookie(now, local, remote, in)
+		action = l.backlog.TookCookie(now, ok, c)
 	}
+	l.backlog.Count(action, c)
 	switch action {
 	case ListenRefuse:
 		l.engine.refuse(local, remote, in)
@@ -135,18 +130,7 @@ func (l *Listener) input(now wheel.Time, local, remote netip.AddrPort, in *Inbou
 	case ListenOpenCookie:
 		return l.openCookie(now, local, remote, in, ck)
 	case ListenSendCookie:
-		if l.backlog.HalfOpen >= l.backlog.MaxHalfOpen {
-			c.TCPReqQFullDoCookies++
-		}
 		l.sendCookie(now, local, remote, in.Header)
-	case ListenDropHalfOpen:
-		c.TCPReqQFullDrop++
-		c.ListenDrops++
-	case ListenDropBadSYN:
-		c.ListenDrops++
-	case ListenDropFull, ListenDropCookie:
-		c.ListenOverflows++
-		c.ListenDrops++
 	}
 	return nil, Disposition{}
 }

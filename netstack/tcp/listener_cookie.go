@@ -10,7 +10,6 @@ import (
 func (l *Listener) sendCookie(now wheel.Time, local, remote netip.AddrPort, syn *Header) {
 	e := l.engine
 	h := e.secret.CookieSYNAck(now, local, remote, syn, l.cfg, e.path(remote))
-	e.out.Counters.SyncookiesSent++
 	l.backlog.SentCookie(now)
 	e.send(local, remote, h)
 }

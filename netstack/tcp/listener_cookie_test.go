@@ -106,7 +106,7 @@ func TestUnsentCookieIsRejected(t *testing.T) {
 
 func TestCookieMeetsFullQueue(t *testing.T) {
 	e := newTestEngine(t, func(c *EngineConfig) { c.SYNCookies = CookiesAlways })
-	l := engineListen(t, e, ListenConfig{Backlog: 1})
+	l := engineListen(t, e, ListenConfig{})
 	var acks []*Packet
 	for port := uint16(1); port <= 2; port++ {
 		syn := engineSYN(port, 1000)
@@ -163,7 +163,7 @@ func TestLateCookie(t *testing.T) {
 // the lifetime of a cookie, and reset after that.
 func TestBehindALostCookieACK(t *testing.T) {
 	e := newTestEngine(t, func(c *EngineConfig) { c.SYNCookies = CookiesAlways })
-	engineListen(t, e, ListenConfig{Backlog: 1})
+	engineListen(t, e, ListenConfig{})
 	var acks []*Packet
 	for port := uint16(1); port <= 2; port++ {
 		syn := engineSYN(port, 1000)

@@ -10,7 +10,7 @@ import (
 
 func TestBacklogOverflow(t *testing.T) {
 	e := newTestEngine(t, func(c *EngineConfig) { c.MaxSynRcvd = 8 })
-	l := engineListen(t, e, ListenConfig{Backlog: 2})
+	l := engineListen(t, e, ListenConfig{Backlog: 1})
 
 	t.Log("# four clients are half-open, and two of them fill the queue")
 	type client struct {
@@ -66,7 +66,7 @@ func TestBacklogOverflow(t *testing.T) {
 
 func TestRetransmittedSynAckReplacesDroppedAck(t *testing.T) {
 	p := newEnginePair(t, nil, func(c *EngineConfig) { c.MaxSynRcvd = 8 })
-	l := engineListen(t, p.server(), ListenConfig{Backlog: 1})
+	l := engineListen(t, p.server(), ListenConfig{})
 	var clients []*Socket
 	for range 2 {
 		s, err := p.client().Dial(p.now, netip.AddrPortFrom(engineClient.Addr(), 0), engineServer, nil)

@@ -227,6 +227,7 @@ var options = []knob{
 	boolean("pacing", "Config.Pacing", func(p *plan) *bool { return &p.conn.Pacing }),
 	boolean("timestamps", "Config.Timestamps", func(p *plan) *bool { return &p.conn.Timestamps }),
 	boolean("require_timestamps", "Config.RequireTimestamps", func(p *plan) *bool { return &p.conn.RequireTimestamps }),
+	boolean("icmp_ends_handshake", "Config.ICMPEndsHandshake", func(p *plan) *bool { return &p.conn.ICMPEndsHandshake }),
 	boolean("wscale", "Config.WScale", func(p *plan) *bool { return &p.conn.WScale }),
 	boolean("sack", "Config.SACK", func(p *plan) *bool { return &p.conn.SACK }),
 	boolean("ecn", "Config.ECN", func(p *plan) *bool { return &p.conn.ECN }),

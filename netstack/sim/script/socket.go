@@ -59,7 +59,7 @@ func (r *runner) listen(f *file, c *Call) result {
 		cfg.Conn.ECN = true
 		r.configure(f, cfg)
 	}
-	res := errnoResult(f.socket.Listen(int(max(1, r.integer(c.Args[1])))))
+	res := errnoResult(f.socket.Listen(int(max(0, r.integer(c.Args[1])))))
 	f.listening = res.errno == ""
 	return res
 }
