@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tcpwheel/netstack/sim/script"
+	"tcpwheel/netstack/virtual"
 	"tcpwheel/tcptimers"
 )
 
@@ -36,6 +37,7 @@ type scenario struct {
 func newScript() *cobra.Command {
 	var (
 		cfg             script.Config
+		host            string
 		asJSON, verbose bool
 	)
 	cmd := &cobra.Command{
@@ -47,6 +49,9 @@ func newScript() *cobra.Command {
 			"Of a failed scenario it prints the first difference, expected and got, with\n" +
 			"the events before. netstack/tcp/testdata/README.md describes the notation and\n" +
 			"all settings.\n\n" +
+			"Two hosts run the engine: sim is the simulator's, netstack the binding to gVisor's\n" +
+			"stack with its sockets, which the other commands use. They must agree.\n" +
+			"netstack/virtual/testdata/scenarios.txt lists the scenarios that need sim.\n\n" +
 			"It exits with 3 if a scenario fails, and with 1 if one cannot be read or is\n" +
 			"not supported.",
 		Example: "  tcpwheel script netstack/tcp/testdata/handshake-passive.pkt",
@@ -58,6 +63,13 @@ func newScript() *cobra.Command {
 				if _, err := tcptimers.ParsePolicy(cfg.Policy); err != nil {
 					return usage(cmd, err)
 				}
+			}
+			switch host {
+			case "sim":
+			case "netstack":
+				cfg.Host = virtual.NewScriptHost
+			default:
+				return usage(cmd, fmt.Errorf("host %q, want sim or netstack", host))
 			}
 			if cfg.TraceLen < 1 {
 				return usage(cmd, fmt.Errorf("trace %d, want at least 1", cfg.TraceLen))
@@ -74,6 +86,7 @@ func newScript() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&cfg.Policy, "policy", "", "timer policy instead of the scenario's")
+	f.StringVar(&host, "host", "sim", "what runs the engine: sim or netstack")
 	f.IntVar(&cfg.TraceLen, "trace", 15, "events to print before a difference")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print all events of every scenario")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object per line")

@@ -9,6 +9,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/network/ipv4"
+	"gvisor.dev/gvisor/pkg/tcpip/network/ipv6"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 	gtcp "gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 
@@ -28,8 +29,9 @@ type TCP struct {
 	StrictClock bool          // readings of the clock never repeat, as always with gVisor's TCP
 }
 
-// NewStack makes a stack with this TCP over IPv4, attached to a link as addr/24. o supplies the
-// clock and the random sources. It serves real time as well as virtual time.
+// NewStack makes a stack with this TCP over the IP version of addr, attached to a link as addr/24
+// or addr/64. o supplies the clock and the random sources. It serves real time as well as virtual
+// time.
 func NewStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr) (*stack.Stack, error) {
 	factory := stack.TransportProtocolFactory(gtcp.NewProtocol)
 	if !t.GVisor {
@@ -43,7 +45,12 @@ func NewStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr)
 			return nil, err
 		}
 	}
-	o.NetworkProtocols = []stack.NetworkProtocolFactory{ipv4.NewProtocol}
+	net, prefix, all := stack.NetworkProtocolFactory(ipv4.NewProtocol), 24, header.IPv4EmptySubnet
+	number := header.IPv4ProtocolNumber
+	if addr.Is6() {
+		net, prefix, all, number = ipv6.NewProtocol, 64, header.IPv6EmptySubnet, header.IPv6ProtocolNumber
+	}
+	o.NetworkProtocols = []stack.NetworkProtocolFactory{net}
 	o.TransportProtocols = []stack.TransportProtocolFactory{factory}
 	s := stack.New(o)
 	fail := func(what string, err tcpip.Error) (*stack.Stack, error) {
@@ -58,12 +65,11 @@ func NewStack(o stack.Options, t *TCP, link stack.LinkEndpoint, addr netip.Addr)
 	if err := s.CreateNIC(1, link); err != nil {
 		return fail("attach the stack to its link", err)
 	}
-	at := tcpip.ProtocolAddress{Protocol: header.IPv4ProtocolNumber, AddressWithPrefix: tcpip.AddressWithPrefix{
-		Address: tcpip.AddrFromSlice(addr.AsSlice()), PrefixLen: 24}}
+	at := tcpip.ProtocolAddress{Protocol: number, AddressWithPrefix: tcpip.AddressWithPrefix{Address: address(addr), PrefixLen: prefix}}
 	if err := s.AddProtocolAddress(1, at, stack.AddressProperties{}); err != nil {
 		return fail("give the stack its address", err)
 	}
-	s.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: 1}})
+	s.SetRouteTable([]tcpip.Route{{Destination: all, NIC: 1}})
 	return s, nil
 }
 

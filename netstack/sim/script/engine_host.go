@@ -100,10 +100,9 @@ func (h *engineHost) Input(a *Arrival) {
 	h.settle()
 }
 
-func (h *engineHost) ICMP(local, remote netip.AddrPort, m tcp.ICMPError) error {
+func (h *engineHost) ICMP(local, remote netip.AddrPort, m tcp.ICMPError) {
 	h.engine.ICMP(h.now, local, remote, m)
 	h.settle()
-	return nil
 }
 
 func (h *engineHost) Packets() []tcp.Packet {

@@ -27,9 +27,8 @@ type Host interface {
 	// Input delivers a segment of the remote end.
 	Input(a *Arrival)
 
-	// ICMP delivers a message about a segment from local to remote. The error names what the host
-	// cannot express.
-	ICMP(local, remote netip.AddrPort, m tcp.ICMPError) error
+	// ICMP delivers a message about a segment from local to remote.
+	ICMP(local, remote netip.AddrPort, m tcp.ICMPError)
 
 	// Packets returns the packets sent since its last call, in order. It is valid until the next call
 	// of the host. Offset and Socket need not be set.
@@ -106,6 +105,7 @@ type SocketConfig struct {
 	Conn        tcp.Config // of its connection, or of its listener's connections
 	SendBuffer  int64      // bytes
 	DeferAccept time.Duration
+	ReuseAddr   bool // SO_REUSEADDR
 	Lingers     bool // Close waits up to Linger, or resets the connection if that is 0
 	Linger      time.Duration
 }

@@ -55,7 +55,11 @@ func Run(s *Script, cfg Config) (*Report, error) {
 	if r.host, err = cfg.Host(r.hostConfig()); err != nil {
 		return nil, err
 	}
-	if f := r.run(); f != nil {
+	f := r.run()
+	if !r.closed {
+		r.host.Close() // the error that ended the run counts
+	}
+	if f != nil {
 		return &r.report, f
 	}
 	return &r.report, nil

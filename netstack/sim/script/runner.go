@@ -33,6 +33,7 @@ type runner struct {
 
 	freePort, freeRemote uint16
 	retrying             bool // blocked calls are being retried
+	closed               bool // the host is
 	steps                int  // expired timers, roughly
 }
 
@@ -211,6 +212,7 @@ func (r *runner) finish() {
 		}
 	}
 	trace, now := r.trace, r.now
+	r.closed = true
 	err := r.host.Close()
 	r.trace, r.now = trace, now // undo the traces of the aborts
 	if err != nil {

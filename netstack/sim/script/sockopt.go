@@ -84,8 +84,8 @@ var sockopts = map[string]sockopt{
 	},
 	"SO_ERROR": {"SOL_SOCKET", false, nil, nil},
 	"SO_REUSEADDR": {"SOL_SOCKET", false,
-		func(*SocketConfig, int64) string { return "" },
-		func(*SocketConfig) int64 { return 1 },
+		func(c *SocketConfig, v int64) string { c.ReuseAddr = v != 0; return "" },
+		func(c *SocketConfig) int64 { return truth(c.ReuseAddr) },
 	},
 }
 
