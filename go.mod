@@ -4,7 +4,7 @@ go 1.26.3
 
 require (
 	github.com/chromedp/chromedp v0.23.0 // a browser for the tests of the demo's page
-	github.com/google/gopacket v1.1.19 // link types that package pcaps/capture does not decode itself, and a twin in its tests
+	github.com/google/gopacket v1.1.19 // a twin in the tests of pcaps/capture
 	github.com/klauspost/compress v1.20.3 // captures that are compressed with gzip or zstd: package pcaps/capture
 	github.com/prometheus/client_golang v1.25.0 // /metrics of tcpwheel up: package tun/up
 	github.com/rogpeppe/go-internal v1.16.0 // testscript: the tests of cmd/tcpwheel

@@ -12,7 +12,6 @@ type decoder struct {
 	p         Packet
 	depth     int
 	addressed bool // p has addresses, so that a further IP header is inside a tunnel
-	foreign   bool // gopacket found the IP header
 	frags     fragments
 	tooBig    func(TooBig) // called for ICMP errors about the MTU; may be nil
 }
@@ -26,7 +25,7 @@ func (d *decoder) decode(link uint16, rec *record) Reason {
 	p.Number, p.Time, p.Since, p.Interface = rec.number, rec.time, rec.since, rec.iface
 	p.Device = 0
 	p.Direction, p.Problems = rec.direction, rec.problems
-	d.depth, d.addressed, d.foreign, p.Path = 0, false, false, 0
+	d.depth, d.addressed, p.Path = 0, false, 0
 	return d.link(link, rec.data, int(rec.length))
 }
 

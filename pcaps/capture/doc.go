@@ -22,10 +22,10 @@
 // Kuznetzov's additions; pcapng with any number of sections and interfaces; each plain or
 // compressed with gzip, zstd or bzip2. The first bytes decide, not the name.
 //
-// Link types: Ethernet, raw IP, NULL and LOOP, SLL and SLL2, PPP, PPPoE, ATM, NFLOG, PKTAP, and the
-// ones that gopacket knows, among them FDDI and 802.11. Tags: VLANs in any number, Cisco security
-// group tags, MPLS. Tunnels: IP in IP, GRE, NVGRE, PPTP, ERSPAN, VXLAN, Geneve, GTP-U. The
-// innermost TCP segment counts. IP fragments are reassembled.
+// Link types: Ethernet, raw IP, NULL and LOOP, SLL and SLL2, PPP, PPPoE, Cisco's HDLC, ATM, FDDI,
+// 802.11 (plain, or with radiotap, Prism or PPI headers), NFLOG, PFLOG, PKTAP. Tags: VLANs in any
+// number, Cisco security group tags, MPLS. Tunnels: IP in IP, GRE, NVGRE, PPTP, ERSPAN, VXLAN,
+// Geneve, GTP-U. The innermost TCP segment counts. IP fragments are reassembled.
 //
 // # Time and memory
 //

@@ -7,16 +7,23 @@ const (
 	linkNull       = 0
 	linkEthernet   = 1
 	linkPPP        = 9
+	linkFDDI       = 10
 	linkRawBSD     = 12
 	linkRawOpenBSD = 14
 	linkPPPSerial  = 50
 	linkPPPoE      = 51
 	linkATM        = 100
 	linkRaw        = 101
+	linkCiscoHDLC  = 104
+	linkWLAN       = 105
 	linkLoop       = 108
 	linkSLL        = 113
+	linkPFLOG      = 117
+	linkPrism      = 119
+	linkRadiotap   = 127
 	linkPktapOld   = 149
 	linkPPPPPPD    = 166
+	linkPPI        = 192
 	linkPPPDir     = 204
 	linkIPv4       = 228
 	linkIPv6       = 229
@@ -53,8 +60,22 @@ func (d *decoder) link(link uint16, b []byte, n int) Reason {
 		return d.nflog(b, n)
 	case linkPktap, linkPktapOld:
 		return d.pktap(b, n)
+	case linkWLAN:
+		return d.wlan(b, n, false)
+	case linkRadiotap:
+		return d.radiotap(b, n)
+	case linkPrism:
+		return d.prism(b, n)
+	case linkPPI:
+		return d.ppi(b, n)
+	case linkFDDI:
+		return d.fddi(b, n)
+	case linkPFLOG:
+		return d.pflog(b, n)
+	case linkCiscoHDLC:
+		return d.cisco(b, n)
 	}
-	return d.byGopacket(link, b, n)
+	return UnknownLink
 }
 
 func (d *decoder) ethernet(b []byte, n int) Reason {
