@@ -103,8 +103,10 @@ func (c *Conn) takeWindow(in *Inbound, a *ackFacts) {
 	if !h.Flags.Has(SYN) {
 		wnd <<= c.sndScale
 	}
-	was := c.snd.Wnd
-	c.snd.Update(h.Seq, h.Ack, wnd)
+	was, most := c.snd.Wnd, c.snd.Recent
+	if c.snd.Update(h.Seq, h.Ack, wnd); c.snd.Recent > most && most/2 <= c.mss {
+		c.updateMSS()
+	}
 	a.duplicate = isDuplicateAck(dupAckInput{
 		Ack: h.Ack, SndUna: c.sndUna, SegLen: in.Len, SYNOrFIN: h.Flags.HasAny(SYN | FIN),
 		SameWindow: was == c.snd.Wnd, HasInFlight: c.fl.sent.Len() > 0 || c.rec.tlp.inFlight,

@@ -265,6 +265,7 @@ func (c *Conn) establish(now wheel.Time, h *Header, o *Output) {
 		wnd <<= c.sndScale
 	}
 	c.snd.Init(h.Seq, h.Ack, wnd)
+	c.updateMSS()
 	c.stop(o, tcptimers.Handshake)
 	cfg := c.cfg.Congestion
 	cfg.MSS, cfg.SYNLost, cfg.Paced = c.mss, c.synLost, c.cfg.Pacing
@@ -306,5 +307,9 @@ func (c *Conn) effectiveMSS(optionLen int) uint32 {
 	if c.opts.MaxSeg != 0 {
 		peer = min(peer, c.opts.MaxSeg)
 	}
-	return uint32(effectiveMSS(peer, int(c.mtu), int(c.ipHeaderLen), optionLen))
+	mss := uint32(effectiveMSS(peer, int(c.mtu), int(c.ipHeaderLen), optionLen))
+	if c.cfg.Script != nil { // the captured sender has bounded it
+		return mss
+	}
+	return c.snd.boundMSS(mss)
 }

@@ -133,6 +133,10 @@ func (c *Conn) expirePersist(now wheel.Time, o *Output) {
 	}
 	if c.snd.Usable(c.sndUna, c.sndNxt) > 0 {
 		c.corkExpired = true
+		if c.snd.Wnd < c.mss {
+			c.snd.overridden()
+			c.updateMSS()
+		}
 		return // output sends it
 	}
 	if c.fl.sent.Len() > 0 {

@@ -211,6 +211,24 @@ func TestWindowClamp(t *testing.T) {
 	}
 }
 
+// TestWindowClampBelowMSS: a window that is clamped below the MSS while it is open opens again when
+// the application has read.
+func TestWindowClampBelowMSS(t *testing.T) {
+	cfg := DefaultConfig(tcptimers.MustPolicy("per-segment"))
+	p := newPair(t, 10*time.Millisecond, cfg, cfg)
+	p.open()
+	p.write(0, 20_000)
+	p.run(10 * time.Second)
+	opts := p.ends[1].conn.Options()
+	opts.WindowClamp = 1000
+	p.do(1, func(c *Conn, o *Output) { c.SetOptions(p.now, opts, o) })
+	p.write(0, 2<<20)
+	p.run(20 * time.Minute)
+	if p.ends[1].got != 20_000+2<<20 {
+		t.Errorf("%d bytes taken, want all", p.ends[1].got)
+	}
+}
+
 // TestNoQuickAck delays the ACKs of the first segments too.
 func TestNoQuickAck(t *testing.T) {
 	for _, quick := range []bool{true, false} {

@@ -168,7 +168,7 @@ func (c *Conn) sendOne(now wheel.Time, free bool, o *Output) (hold holdReason, s
 	}
 	mss := c.segmentMSS()
 	n, hold := nextSegmentLen(sendInput{
-		Queued: queued, Usable: usable, MSS: mss, MaxWnd: c.snd.MaxWnd,
+		Queued: queued, Usable: usable, MSS: mss, MaxWnd: c.snd.Recent,
 		Idle: c.fl.sent.Len() == 0, SmallOut: c.smallOut(), Closing: c.finQueued,
 		NoDelay: c.opts.NoDelay, Minshall: c.cfg.Minshall, Cork: c.opts.Cork, More: c.msgMore,
 		// F-RTO needs this segment, whatever its size, to find out whether the flight was lost.

@@ -70,7 +70,7 @@ func (w *recvWindow) Clamp(n uint32) { w.clamp = n }
 func (w *recvWindow) Advertise(nxt Seq, user, mss uint32) uint16 {
 	target := w.target(nxt, user)
 	unit := uint32(1) << w.scale
-	if target.AtOrAfter(w.edge) && target.Sub(w.edge) >= max(1, min(w.buff/2, mss)) {
+	if target.AtOrAfter(w.edge) && target.Sub(w.edge) >= max(1, min(w.limit()/2, mss)) {
 		// Advertise at least one unit; a closed window would not open otherwise.
 		field := max(target.Sub(nxt)>>w.scale, 1)
 		if right := nxt.Add(field << w.scale); right.AtOrAfter(w.edge) {
@@ -94,7 +94,7 @@ func (w *recvWindow) Advertise(nxt Seq, user, mss uint32) uint16 {
 // application that keeps up causes none; ACKs of data suffice.
 func (w *recvWindow) UpdateDue(nxt Seq, user, mss uint32) bool {
 	target, wnd := w.target(nxt, user), w.Wnd(nxt)
-	least := max(1, min(w.buff/2, 2*mss))
+	least := max(1, min(w.limit()/2, 2*mss))
 	if unit := uint32(1) << w.scale; wnd >= unit {
 		// A smaller change might not show, and the ACK would look like a duplicate.
 		least = max(least, unit)
@@ -104,9 +104,13 @@ func (w *recvWindow) UpdateDue(nxt Seq, user, mss uint32) bool {
 
 // target returns the right edge that the buffer has room for.
 func (w *recvWindow) target(nxt Seq, user uint32) Seq {
-	room := min(w.buff-min(user, w.buff), 65535<<w.scale)
+	return nxt.Add(min(w.buff-min(user, w.buff), 65535<<w.scale, w.limit()))
+}
+
+// limit returns the largest window that is ever advertised.
+func (w *recvWindow) limit() uint32 {
 	if w.clamp != 0 {
-		room = min(room, w.clamp)
+		return min(w.buff, w.clamp)
 	}
-	return nxt.Add(room)
+	return w.buff
 }

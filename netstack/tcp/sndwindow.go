@@ -5,12 +5,13 @@ package tcp
 type sendWindow struct {
 	Wnd    uint32 // SND.WND, bytes
 	MaxWnd uint32 // MAX.SND.WND, the largest so far
+	Recent uint32 // the largest since the last override timeout
 	WL1    Seq    // SND.WL1, sequence number of the segment that set Wnd
 	WL2    Seq    // SND.WL2, its acknowledgment number
 }
 
 // Init takes the window of the segment that opens the connection.
-func (w *sendWindow) Init(seq, ack Seq, wnd uint32) { *w = sendWindow{wnd, wnd, seq, ack} }
+func (w *sendWindow) Init(seq, ack Seq, wnd uint32) { *w = sendWindow{wnd, wnd, wnd, seq, ack} }
 
 // Update takes the scaled window wnd of a segment with an acceptable ACK, SND.UNA ≤ SEG.ACK ≤
 // SND.NXT. It reports whether SND.WND changed. It costs O(1).
@@ -22,7 +23,7 @@ func (w *sendWindow) Update(seq, ack Seq, wnd uint32) bool {
 	}
 	changed := w.Wnd != wnd
 	w.Wnd, w.WL1, w.WL2 = wnd, seq, ack
-	w.MaxWnd = max(w.MaxWnd, wnd)
+	w.MaxWnd, w.Recent = max(w.MaxWnd, wnd), max(w.Recent, wnd)
 	return changed
 }
 
@@ -33,12 +34,36 @@ func (w *sendWindow) Usable(una, nxt Seq) uint32 {
 	return w.Wnd - min(w.Wnd, flight)
 }
 
+// overridden notes that the override timeout has sent a segment smaller than the MSS. The peer has
+// no larger windows any more, so that the next ones of this size need not wait.
+//
+// DEVIATION RFC 9293 §3.8.6.2.1: Max(SND.WND) is forgotten then. Below leastRecent it stays, so
+// that a peer cannot cause the silly window syndrome.
+func (w *sendWindow) overridden() { w.Recent = min(w.Recent, max(w.Wnd, leastRecent)) }
+
+// leastRecent is two segments of an Ethernet, bytes.
+const leastRecent = 2 * 1460
+
+// boundMSS returns mss, at most half of the largest recent window. Otherwise a window below the MSS
+// would stop the sender for the override timeout, and a window of one segment for the delayed ACK.
+// As in Linux (tcp_bound_to_half_wnd), windows of DefaultMSS4 and less are used whole.
+func (w *sendWindow) boundMSS(mss uint32) uint32 {
+	most := w.Recent
+	if most > DefaultMSS4 {
+		most /= 2
+	}
+	if most == 0 {
+		return mss
+	}
+	return min(mss, max(most, MinMSS))
+}
+
 // sendInput is the input of nextSegmentLen.
 type sendInput struct {
 	Queued   uint32 // D: unsent bytes
 	Usable   uint32 // U: room in the peer's window, bytes; the congestion window is checked elsewhere
 	MSS      uint32 // Eff.snd.MSS, more than 0
-	MaxWnd   uint32 // Max(SND.WND)
+	MaxWnd   uint32 // Max(SND.WND), since the last override timeout
 	Idle     bool   // SND.NXT = SND.UNA
 	SmallOut bool   // a segment of less than MSS bytes is unacknowledged
 	Closing  bool   // a FIN follows the queued data: no more will be written

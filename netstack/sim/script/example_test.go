@@ -69,7 +69,7 @@ func ExampleReport() {
 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +.1...0.15 connect(3, ..., ...) = 0
 +0 > S 0:0(0) <...>
-+.05 < S. 0:0(0) ack 1 win 1000 <mss 1000>
++.05 < S. 0:0(0) ack 1 win 2000 <mss 1000>
 +0 > . 1:1(0) ack 1
 +0 %{ print("the round trip took", tcpi_rtt, "µs") }%
 `), script.Config{})
@@ -85,7 +85,7 @@ func ExampleReport() {
 	// 0.100 connect(3, ..., ...) = 0
 	// 0.100    # SYN-SENT
 	// 0.100 > S 0:0(0) win 65535 <mss 1460,nop,nop,sackOK,nop,wscale 7>
-	// 0.150 < S. 0:0(0) ack 1 win 1000 <mss 1000>
+	// 0.150 < S. 0:0(0) ack 1 win 2000 <mss 1000>
 	// 0.150    # ESTABLISHED, cwnd 10000
 	// 0.150 > . 1:1(0) ack 1 win 65535
 	// 0.150 … connect(3, ..., ...) = 0
