@@ -37,20 +37,36 @@ type task struct {
 
 func (t task) cost() float64 { return t.job.Cells[t.cell].Cost }
 
-// share returns the cells of a shard, most costly first. It balances the cost: each cell, from the
-// most costly down, goes to the shard with the least cost so far.
+// share returns the cells of a shard, most costly first.
 func share(jobs []*Job, s Shard) []task {
-	var all []task
+	var (
+		all, mine []task
+		costs     []float64
+	)
 	for _, j := range jobs {
 		for i := range j.Cells {
 			all = append(all, task{j, i})
+			costs = append(costs, task{j, i}.cost())
 		}
 	}
-	slices.SortStableFunc(all, func(a, b task) int { return cmp.Compare(b.cost(), a.cost()) })
+	for _, i := range s.Share(costs) {
+		mine = append(mine, all[i])
+	}
+	return mine
+}
+
+// Share returns the indices of the tasks in a shard, most costly first. It balances the cost: each
+// task, from the most costly down, goes to the shard with the least cost so far.
+func (s Shard) Share(costs []float64) []int {
+	all := make([]int, len(costs))
+	for i := range all {
+		all[i] = i
+	}
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(costs[b], costs[a]) })
 	if s.Of < 2 {
 		return all
 	}
-	var mine []task
+	var mine []int
 	load := make([]float64, s.Of)
 	for _, t := range all {
 		least := 0
@@ -59,7 +75,7 @@ func share(jobs []*Job, s Shard) []task {
 				least = i
 			}
 		}
-		load[least] += t.cost()
+		load[least] += costs[t]
 		if least == s.Index {
 			mine = append(mine, t)
 		}
