@@ -14,6 +14,9 @@ var ErrCutShort = errors.New("the file is cut short")
 // ErrStopped is wrapped by the error of a reader after Stop.
 var ErrStopped = errors.New("stopped")
 
+// ErrNotCapture is wrapped by the error of a file that begins like no capture.
+var ErrNotCapture = errors.New("not a capture")
+
 // Error says where and why a capture could not be read any further.
 type Error struct {
 	File   string

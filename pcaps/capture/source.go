@@ -167,7 +167,7 @@ func (s *source) unknown(in *input) error {
 	if isERF(in) {
 		return fmt.Errorf("a file of Endace's ERF, %s: %s", wanted, editcap)
 	}
-	return fmt.Errorf("not a capture: it begins with %q, %s", first, wanted)
+	return fmt.Errorf("%w: it begins with %q, %s", ErrNotCapture, first, wanted)
 }
 
 // isERF reports whether the stream looks like Endace's extensible record format, which has no magic
